@@ -1,0 +1,171 @@
+package protocol
+
+// Workflow is the canonical definition: the block whose CID pins the behaviour of every run
+// started from it. Comments, key order, quoting and sugar of the YAML do not reach it.
+//
+// Unset modifiers are left out of the block, so that a later one does not move old CIDs.
+// Durations are microseconds, money is micro-dollars, decimals are strings.
+type Workflow struct {
+	Kind        string           `cbor:"kind" json:"kind"`
+	V           int              `cbor:"v" json:"v"`
+	Name        string           `cbor:"name" json:"name"`
+	Description string           `cbor:"description,omitempty" json:"description,omitempty"`
+	Inputs      map[string]Input `cbor:"inputs,omitempty" json:"inputs,omitempty"`
+	Limits      Limits           `cbor:"limits,omitempty,omitzero" json:"limits,omitzero"`
+	Secrets     []string         `cbor:"secrets,omitempty" json:"secrets,omitempty"` // sorted
+	Roles       []Role           `cbor:"roles" json:"roles"`                         // sorted by name; defaults are merged in
+	Edges       []Edge           `cbor:"edges" json:"edges"`                         // in declared order, START edges explicit
+	Outputs     []NamedTemplate  `cbor:"outputs,omitempty" json:"outputs,omitempty"` // sorted by name
+}
+
+// Input declares a value the run is started with.
+type Input struct {
+	Type        string `cbor:"type,omitempty" json:"type,omitempty"` // string integer number boolean array object; "" is any
+	Required    bool   `cbor:"required,omitempty" json:"required,omitempty"`
+	Default     string `cbor:"default,omitempty" json:"default,omitempty"` // canonical JSON, "" is none
+	Enum        string `cbor:"enum,omitempty" json:"enum,omitempty"`       // canonical JSON array
+	Description string `cbor:"description,omitempty" json:"description,omitempty"`
+}
+
+// Limits bound a run; 0 is none, but for Steps, whose default is DefaultSteps.
+type Limits struct {
+	Steps    int   `cbor:"steps,omitempty" json:"steps,omitempty"`
+	Duration int64 `cbor:"duration,omitempty" json:"duration_us,omitempty"` // active time, µs
+	Cost     int64 `cbor:"cost,omitempty" json:"cost_usd_micros,omitempty"` // micro-dollars
+	Tokens   int64 `cbor:"tokens,omitempty" json:"tokens,omitempty"`
+}
+
+// DefaultSteps is limits.steps where the workflow names none.
+const DefaultSteps = 1000
+
+// Action is what a role does.
+type Action string
+
+// The actions; a role has exactly one.
+const (
+	ActPrompt   Action = "prompt"
+	ActRun      Action = "run"
+	ActAsk      Action = "ask"
+	ActWorkflow Action = "workflow"
+	ActWait     Action = "wait"
+	ActSet      Action = "set"
+)
+
+// ContextMode is how an agent role sees its own past.
+type ContextMode string
+
+// conversation goes on where the last visit ended, fresh starts anew each time, task keeps a
+// small context per task.
+const (
+	ContextConversation ContextMode = "conversation"
+	ContextFresh        ContextMode = "fresh"
+	ContextTask         ContextMode = "task"
+)
+
+// Role is a node of the graph. Strings named "template" may hold ${{ }} expressions.
+type Role struct {
+	Name   string `cbor:"name" json:"name"`
+	Action Action `cbor:"action" json:"action"`
+
+	Prompt   string          `cbor:"prompt,omitempty" json:"prompt,omitempty"`             // ActPrompt: the system prompt
+	Run      string          `cbor:"run,omitempty" json:"run,omitempty"`                   // ActRun: sh -c, never a template
+	Ask      string          `cbor:"ask,omitempty" json:"ask,omitempty"`                   // ActAsk: template
+	Choices  []Choice        `cbor:"choices,omitempty" json:"choices,omitempty"`           // ActAsk
+	Form     string          `cbor:"form,omitempty" json:"form,omitempty"`                 // ActAsk: canonical JSON Schema of the fields
+	Workflow Link            `cbor:"workflow,omitempty,omitzero" json:"workflow,omitzero"` // ActWorkflow: canonical child definition
+	With     []NamedTemplate `cbor:"with,omitempty" json:"with,omitempty"`                 // ActWorkflow: its inputs
+	Wait     *Wait           `cbor:"wait,omitempty" json:"wait,omitempty"`                 // ActWait
+	Set      []NamedTemplate `cbor:"set,omitempty" json:"set,omitempty"`                   // ActSet
+
+	Output          string          `cbor:"output,omitempty" json:"output,omitempty"` // canonical JSON Schema of the declared fields
+	Env             []NamedTemplate `cbor:"env,omitempty" json:"env,omitempty"`
+	Dir             string          `cbor:"dir,omitempty" json:"dir,omitempty"`             // relative to the workspace
+	Tools           []string        `cbor:"tools,omitempty" json:"tools,omitempty"`         // sorted
+	Approvals       []NamedTemplate `cbor:"approvals,omitempty" json:"approvals,omitempty"` // tool → auto|ask|deny, sorted
+	Model           []string        `cbor:"model,omitempty" json:"model,omitempty"`         // tried in order
+	Params          string          `cbor:"params,omitempty" json:"params,omitempty"`       // canonical JSON object, decimals as strings
+	MaxTurns        int             `cbor:"max_turns,omitempty" json:"max_turns,omitempty"`
+	Context         ContextMode     `cbor:"context,omitempty" json:"context,omitempty"`
+	Dynamic         []string        `cbor:"dynamic,omitempty" json:"dynamic,omitempty"`
+	Compaction      *CompactionSpec `cbor:"compaction,omitempty" json:"compaction,omitempty"`
+	Timeout         int64           `cbor:"timeout,omitempty" json:"timeout_us,omitempty"` // µs, of one attempt
+	Retry           *Retry          `cbor:"retry,omitempty" json:"retry,omitempty"`
+	MaxVisits       int             `cbor:"max_visits,omitempty" json:"max_visits,omitempty"`
+	RouteAll        bool            `cbor:"route_all,omitempty" json:"route_all,omitempty"`
+	ContinueOnError bool            `cbor:"continue_on_error,omitempty" json:"continue_on_error,omitempty"`
+	Once            bool            `cbor:"once,omitempty" json:"once,omitempty"`
+	Cache           string          `cbor:"cache,omitempty" json:"cache,omitempty"`
+}
+
+// Edge leads from roles to roles. More than one From is a join.
+type Edge struct {
+	From      []string `cbor:"from" json:"from"`
+	To        []string `cbor:"to" json:"to"`
+	When      string   `cbor:"when,omitempty" json:"when,omitempty"` // expression
+	OnFailure bool     `cbor:"on_failure,omitempty" json:"on_failure,omitempty"`
+	Prompt    string   `cbor:"prompt,omitempty" json:"prompt,omitempty"` // template
+	// Mentions is what Prompt refers to, sorted: "inputs" or "inputs.package", "output",
+	// "outputs.tester", "steps.coder", "item". The message renderer reads it.
+	Mentions    []string `cbor:"mentions,omitempty" json:"mentions,omitempty"`
+	Limit       int      `cbor:"limit,omitempty" json:"limit,omitempty"`
+	OnLimit     string   `cbor:"on_limit,omitempty" json:"on_limit,omitempty"` // role, END, FAIL or SUSPEND; "" is SUSPEND
+	ForEach     string   `cbor:"for_each,omitempty" json:"for_each,omitempty"` // expression
+	MaxParallel int      `cbor:"max_parallel,omitempty" json:"max_parallel,omitempty"`
+}
+
+// Reserved names of the graph.
+const (
+	NodeStart   = "START"
+	NodeEnd     = "END"
+	NodeFail    = "FAIL"
+	NodeSuspend = "SUSPEND"
+)
+
+// NamedTemplate is a name with a template. A value that is only one ${{ }} keeps its type; a
+// non-string YAML value is held as canonical JSON under JSON.
+type NamedTemplate struct {
+	Name  string `cbor:"name" json:"name"`
+	Value string `cbor:"value,omitempty" json:"value,omitempty"` // template
+	JSON  string `cbor:"json,omitempty" json:"json,omitempty"`   // canonical JSON; strings inside it may be templates
+}
+
+// Choice is one answer a person can pick.
+type Choice struct {
+	Label   string `cbor:"label" json:"label"`
+	Value   string `cbor:"value" json:"value"`
+	Primary bool   `cbor:"primary,omitempty" json:"primary,omitempty"`
+}
+
+// Wait is what a wait role waits for; exactly one is set.
+type Wait struct {
+	For    string `cbor:"for,omitempty" json:"for,omitempty"`       // template of a duration: 90s, 1h30m
+	Until  string `cbor:"until,omitempty" json:"until,omitempty"`   // template of an RFC 3339 time
+	Signal string `cbor:"signal,omitempty" json:"signal,omitempty"` // name of a signal
+}
+
+// Retry is how often a failed attempt is repeated. On names classes: timeout, rate_limit,
+// server_error, invalid_output, exit_code, exit_75, any; empty is any.
+type Retry struct {
+	Attempts int      `cbor:"attempts" json:"attempts"`                          // in all, the first included
+	Delay    int64    `cbor:"delay,omitempty" json:"delay_us,omitempty"`         // µs before the second attempt; default 1 s
+	Factor   string   `cbor:"factor,omitempty" json:"factor,omitempty"`          // decimal; default 2
+	MaxDelay int64    `cbor:"max_delay,omitempty" json:"max_delay_us,omitempty"` // µs; default 60 s
+	On       []string `cbor:"on,omitempty" json:"on,omitempty"`
+}
+
+// CompactionSpec is when a conversation is summarised.
+type CompactionSpec struct {
+	Watermark int64  `cbor:"watermark,omitempty" json:"watermark,omitempty"` // tokens
+	Keep      int    `cbor:"keep,omitempty" json:"keep,omitempty"`           // visits kept whole
+	Model     string `cbor:"model,omitempty" json:"model,omitempty"`
+}
+
+// RoleNamed finds a role.
+func (w *Workflow) RoleNamed(name string) (*Role, bool) {
+	for i := range w.Roles {
+		if w.Roles[i].Name == name {
+			return &w.Roles[i], true
+		}
+	}
+	return nil, false
+}

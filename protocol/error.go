@@ -1,0 +1,81 @@
+package protocol
+
+import "errors"
+
+// Error is a failure whose code travels: over the wire, in -o json, and to the exit status.
+// It is compared by Code, so that errors.Is finds a sentinel through any wrapping.
+type Error struct {
+	Code    string // stable, snake_case
+	Message string
+	Hint    string // what to do, for people
+}
+
+func (e *Error) Error() string { return e.Message }
+
+// Is makes errors of one code equal.
+func (e *Error) Is(target error) bool {
+	var t *Error
+	return errors.As(target, &t) && t.Code == e.Code
+}
+
+// The sentinels, each declared once. Wrap them with %w.
+var (
+	ErrNotFound     = &Error{"not_found", "no such block", "wf ls and wf show list what there is"}
+	ErrCorrupt      = &Error{"corrupt", "stored bytes are damaged", "wf verify names every fault"}
+	ErrInvalidBlock = &Error{"invalid_block", "not strict DAG-CBOR", "the message names the byte and the rule"}
+	ErrHeadMoved    = &Error{"head_moved", "another wf wrote to this run", "try again"}
+	ErrBusy         = &Error{"store_busy", "the store is held by another process", "wait for it, or end it"}
+	ErrStore        = &Error{"store_unreadable", "the store cannot be opened", "wf verify works on a damaged store too"}
+	ErrNewerStore   = &Error{"store_newer", "the store was written by a newer wf", "install that version"}
+	ErrReadOnly     = &Error{"store_read_only", "the store cannot be written", "check permissions, or choose another with --store"}
+	ErrDiskFull     = &Error{"disk_full", "no space left for the store", "free some space, then wf resume: nothing acknowledged is lost"}
+	ErrRunLive      = &Error{"run_live", "another process drives this run", "follow it with wf log -f, or stop that process"}
+
+	ErrUnknownRun   = &Error{"unknown_session", "no such run", "wf ls lists the runs"}
+	ErrFutureCursor = &Error{"future_cursor", "the cursor lies beyond the newest event", "start from 0"}
+	ErrBadCursor    = &Error{"bad_cursor", "not a cursor", "a cursor is the seq of the last event held"}
+	ErrAmbiguous    = &Error{"ambiguous_ref", "the reference fits more than one thing", "give more characters"}
+
+	ErrUsage      = &Error{"usage", "wrong usage", "--help shows how"}
+	ErrInvalid    = &Error{"invalid_workflow", "the workflow is not valid", "wf validate lists every error"}
+	ErrInputs     = &Error{"invalid_inputs", "the inputs do not fit the workflow", "wf run FILE --help-inputs"}
+	ErrSemantics  = &Error{"unknown_semantics", "the run needs rules this binary lacks", "install a newer wf"}
+	ErrModel      = &Error{"model_unavailable", "no model answers", "name one with --model, in the workflow or in .wf/config.yaml"}
+	ErrWaiting    = &Error{"waiting", "the visit waits for an answer", "wf answer"}
+	ErrNotWaiting = &Error{"not_waiting", "nothing there waits for an answer", "wf show tells what the run waits for"}
+	ErrFinal      = &Error{"run_final", "the run has ended", "wf fork goes on from any of its steps"}
+	ErrVerify     = &Error{"verify_failed", "the check found a fault", "each finding names its repair"}
+)
+
+// CodeOf is the code of the first Error in err's tree, or "".
+func CodeOf(err error) string {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return ""
+}
+
+// HintOf is the hint of the first Error in err's tree, or "".
+func HintOf(err error) string {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Hint
+	}
+	return ""
+}
+
+// Failure is a visit that did not work. Code and Phase go into the record; Class decides
+// whether the role's retry applies.
+type Failure struct {
+	ErrorInfo
+	Class string // timeout, rate_limit, server_error, invalid_output, exit_code, exit_75, …
+	// Suspend parks the run instead of failing the visit: credentials, an unreachable model.
+	Suspend bool
+	Err     error // what it wraps, or nil
+}
+
+func (f *Failure) Error() string { return f.ErrorInfo.Error() }
+
+// Unwrap gives the cause.
+func (f *Failure) Unwrap() error { return f.Err }

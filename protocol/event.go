@@ -1,0 +1,365 @@
+package protocol
+
+import (
+	"time"
+
+	"github.com/fxamacker/cbor/v2"
+)
+
+// Event is one entry of a run's journal.
+type Event struct {
+	Kind string          `cbor:"kind"`
+	V    int             `cbor:"v"`
+	Prev Link            `cbor:"prev"` // null for seq 1
+	Seq  Seq             `cbor:"seq"`
+	TS   int64           `cbor:"ts"` // unix microseconds
+	Type EventType       `cbor:"type"`
+	Step *string         `cbor:"step"` // "coder#2", or null for an event of the run
+	Data cbor.RawMessage `cbor:"data"` // the Data of Type, as a map
+}
+
+// StepName is the step of the event, "" for an event of the run.
+func (e *Event) StepName() string {
+	if e.Step == nil {
+		return ""
+	}
+	return *e.Step
+}
+
+// Time is TS in UTC.
+func (e *Event) Time() time.Time { return time.UnixMicro(e.TS).UTC() }
+
+// Entry is an event as it stands in a store: under its CID, with the stored bytes.
+type Entry struct {
+	Event
+	CID Link
+	Raw []byte
+}
+
+// EventType names what happened.
+type EventType string
+
+// The event types. Readers ignore the ones they do not know.
+const (
+	EvRunStarted       EventType = "run_started"
+	EvStepStarted      EventType = "step_started"
+	EvPrompt           EventType = "prompt"
+	EvThinking         EventType = "thinking"
+	EvText             EventType = "text"
+	EvToolCall         EventType = "tool_call"
+	EvToolResult       EventType = "tool_result"
+	EvUsage            EventType = "usage"
+	EvAttemptFailed    EventType = "attempt_failed"
+	EvStepCompleted    EventType = "step_completed"
+	EvWaiting          EventType = "waiting"
+	EvAnswered         EventType = "answered"
+	EvMessage          EventType = "message"
+	EvTimerFired       EventType = "timer_fired"
+	EvApproval         EventType = "approval"
+	EvSandbox          EventType = "sandbox"
+	EvSuspended        EventType = "suspended"
+	EvResumed          EventType = "resumed"
+	EvLimitReached     EventType = "limit_reached"
+	EvLimitChanged     EventType = "limit_changed"
+	EvCompacted        EventType = "compacted"
+	EvModelFallback    EventType = "model_fallback"
+	EvTaskStarted      EventType = "task_started"
+	EvTaskStateUpdated EventType = "task_state_updated"
+	EvTaskWaiting      EventType = "task_waiting"
+	EvTaskCompleted    EventType = "task_completed"
+	EvMemoryChanged    EventType = "memory_changed"
+	EvRedacted         EventType = "redacted"
+	EvForked           EventType = "forked"
+	EvCancelled        EventType = "cancelled"
+	EvDone             EventType = "done"
+)
+
+// Data is the data of one event type: a struct whose EventType method has a value receiver.
+type Data interface{ EventType() EventType }
+
+// Texts is implemented by data with Text fields; the writer moves the long ones to blocks.
+// The method has a pointer receiver.
+type Texts interface{ Texts() []*Text }
+
+// RunStarted opens a journal. It holds no run id: forks share it.
+type RunStarted struct {
+	Start       Link       `cbor:"start" json:"start"`
+	Source      Link       `cbor:"source" json:"source"` // raw: the YAML as it was read
+	Title       string     `cbor:"title" json:"title"`
+	Description Text       `cbor:"description" json:"description"`
+	Type        string     `cbor:"type" json:"type"`
+	Scope       string     `cbor:"scope" json:"scope"`
+	Tags        []string   `cbor:"tags" json:"tags"`
+	CreatedBy   string     `cbor:"created_by" json:"created_by"`
+	TargetUser  string     `cbor:"target_user" json:"target_user"`
+	RequestID   string     `cbor:"request_id" json:"request_id"`
+	Parent      *ParentRun `cbor:"parent" json:"parent"`
+	Workspace   string     `cbor:"workspace" json:"workspace"`
+	Version     string     `cbor:"version" json:"version"`
+
+	// Models overrides the models of roles for this run: role → list; "" is every role.
+	Models map[string][]string `cbor:"models,omitempty" json:"models,omitempty"`
+	// File is the path of the definition as it was given; relative script and workflow
+	// files are found beside it.
+	File string `cbor:"file,omitempty" json:"file,omitempty"`
+}
+
+// ParentRun is the step whose sub-workflow a run is.
+type ParentRun struct {
+	Run  RunID  `cbor:"run" json:"run"`
+	Step string `cbor:"step" json:"step"`
+}
+
+// StepStarted is the intent: durable before the visit acts. Its fields are those of the
+// StepRecord that are known before the outcome.
+type StepStarted struct {
+	Start      Link   `cbor:"start" json:"start"`
+	Parents    []Link `cbor:"parents" json:"parents"`
+	Role       string `cbor:"role" json:"role"`
+	Visit      int    `cbor:"visit" json:"visit"`
+	Item       *Item  `cbor:"item" json:"item"`
+	Edge       int    `cbor:"edge" json:"edge"`
+	Via        Via    `cbor:"via" json:"via"`
+	EdgePrompt Text   `cbor:"edgePrompt" json:"edgePrompt"`
+	Resumes    Link   `cbor:"resumes" json:"resumes"`
+	Tools      Link   `cbor:"tools" json:"tools"`
+	Inject     Link   `cbor:"inject" json:"inject"`
+	Attempt    int    `cbor:"attempt" json:"attempt"`           // from 1, over the whole visit
+	Of         int    `cbor:"of,omitempty" json:"of,omitempty"` // in a fan-out: the number of items
+}
+
+// PromptSent is recorded before each visit's first model request.
+type PromptSent struct {
+	Digest Link   `cbor:"digest" json:"digest"` // of P_k; the bytes are rebuilt, not stored
+	Model  string `cbor:"model" json:"model"`
+	Params Text   `cbor:"params" json:"params"` // canonical JSON
+}
+
+// Thinking is a model's reasoning; Block is the provider's own form, sent back verbatim
+// inside the visit.
+type Thinking struct {
+	Content Text `cbor:"content" json:"content"`
+	Block   Text `cbor:"block,omitempty,omitzero" json:"block,omitzero"`
+}
+
+// TextSaid is what a model said in one turn, the final one included.
+type TextSaid struct {
+	Content Text `cbor:"content" json:"content"`
+}
+
+// ToolCall is an intent: durable before the tool runs.
+type ToolCall struct {
+	Call string `cbor:"call" json:"call"`
+	Name string `cbor:"name" json:"name"`
+	Args Text   `cbor:"args" json:"args"` // raw JSON as the model wrote it
+}
+
+// ToolResult answers the ToolCall of the same Call.
+type ToolResult struct {
+	Call    string `cbor:"call" json:"call"`
+	Content Text   `cbor:"content" json:"content"`
+	IsError bool   `cbor:"is_error" json:"is_error"`
+}
+
+// Usage is what one model call used. A provider that does not tell gives null.
+type Usage struct {
+	Model        string `cbor:"model" json:"model"`
+	Input        *int64 `cbor:"input" json:"input"`   // all prompt tokens, cached and written ones included
+	Cached       *int64 `cbor:"cached" json:"cached"` // of Input: read from the prefix cache
+	CacheWrite5m *int64 `cbor:"cache_write_5m" json:"cache_write_5m"`
+	CacheWrite1h *int64 `cbor:"cache_write_1h" json:"cache_write_1h"`
+	Output       *int64 `cbor:"output" json:"output"`
+	Reasoning    *int64 `cbor:"reasoning" json:"reasoning"`
+	TTFE         int64  `cbor:"ttfe_ms" json:"ttfe_ms"` // to the first event
+	ThinkingMS   int64  `cbor:"thinking_ms" json:"thinking_ms"`
+	TotalMS      int64  `cbor:"total_ms" json:"total_ms"`
+}
+
+// AttemptFailed is one try that did not work.
+type AttemptFailed struct {
+	Attempt int       `cbor:"attempt" json:"attempt"`
+	Error   ErrorInfo `cbor:"error" json:"error"`
+	RetryAt int64     `cbor:"retry_at" json:"retry_at"` // unix µs; 0 when there is no further try
+}
+
+// StepCompleted ends a visit, also one that failed for good.
+type StepCompleted struct {
+	Record    Link       `cbor:"record" json:"record"`
+	Result    Link       `cbor:"result" json:"result"` // Result of a sub-workflow
+	MS        int64      `cbor:"ms" json:"ms"`
+	Workspace *GitState  `cbor:"workspace" json:"workspace"`
+	Status    StepStatus `cbor:"status,omitempty" json:"status,omitempty"` // as in the record
+}
+
+// GitState is what a visit left the workspace in; null outside of git.
+type GitState struct {
+	Head  string `cbor:"git_head" json:"git_head"`
+	Dirty bool   `cbor:"dirty" json:"dirty"`
+}
+
+// WaitKind is what a visit waits for.
+type WaitKind string
+
+// The kinds of waiting.
+const (
+	WaitQuestion WaitKind = "question"
+	WaitChoice   WaitKind = "choice"
+	WaitApproval WaitKind = "approval"
+	WaitSignal   WaitKind = "signal"
+	WaitTimer    WaitKind = "timer"
+	WaitTask     WaitKind = "task"
+)
+
+// WaitingFor parks a visit until someone answers or Due has passed.
+type WaitingFor struct {
+	Kind     WaitKind `cbor:"kind" json:"kind"`
+	Question Text     `cbor:"question" json:"question"`
+	Choices  []Choice `cbor:"choices" json:"choices"`
+	Form     Text     `cbor:"form" json:"form"`                     // canonical JSON Schema
+	Due      int64    `cbor:"due" json:"due"`                       // unix µs, 0 is never
+	Call     string   `cbor:"call,omitempty" json:"call,omitempty"` // tool call under approval
+}
+
+// Answered is what someone said to a waiting visit.
+type Answered struct {
+	By     string `cbor:"by" json:"by"`
+	Source string `cbor:"source" json:"source"` // cli, terminal, http, …
+	Choice string `cbor:"choice" json:"choice"`
+	Text   Text   `cbor:"text" json:"text"`
+	Fields Text   `cbor:"fields" json:"fields"` // canonical JSON object
+}
+
+// MessageIn is a message that came from outside while the run was on.
+type MessageIn struct {
+	Source string `cbor:"source" json:"source"`
+	Text   Text   `cbor:"text" json:"text"`
+}
+
+// TimerFired ends a wait; Due is what it was set to.
+type TimerFired struct {
+	Due int64 `cbor:"due" json:"due"`
+}
+
+// Approval is the decision on a tool call: allow or deny.
+type Approval struct {
+	Call     string `cbor:"call" json:"call"`
+	Tool     string `cbor:"tool" json:"tool"`
+	Decision string `cbor:"decision" json:"decision"`
+	By       string `cbor:"by" json:"by"`
+}
+
+// SandboxTier is what confined the commands of a visit.
+type SandboxTier struct {
+	Tier string `cbor:"tier" json:"tier"`
+	ABI  int    `cbor:"abi" json:"abi"`
+}
+
+// SuspendedBy stops a run until wf resume.
+type SuspendedBy struct {
+	Reason SuspendReason `cbor:"reason" json:"reason"`
+	Detail Text          `cbor:"detail" json:"detail"`
+}
+
+// ResumedBy goes on with a suspended run.
+type ResumedBy struct {
+	By string `cbor:"by" json:"by"`
+}
+
+// LimitReached is a breach; cost is in micro-dollars, duration in µs.
+type LimitReached struct {
+	Limit string `cbor:"limit" json:"limit"` // steps, duration, cost_usd, tokens
+	Value int64  `cbor:"value" json:"value"`
+	Max   int64  `cbor:"max" json:"max"`
+}
+
+// LimitChanged raises a limit.
+type LimitChanged struct {
+	Limit string `cbor:"limit" json:"limit"`
+	Max   int64  `cbor:"max" json:"max"`
+	By    string `cbor:"by" json:"by"`
+}
+
+// ModelFallback says that another model answered.
+type ModelFallback struct {
+	From   string `cbor:"from" json:"from"`
+	To     string `cbor:"to" json:"to"`
+	Reason string `cbor:"reason" json:"reason"`
+}
+
+// Forked opens the own part of a forked journal.
+type Forked struct {
+	Base  Link   `cbor:"base" json:"base"` // the event forked from; also prev
+	Note  string `cbor:"note" json:"note"`
+	By    string `cbor:"by" json:"by"`
+	Start Link   `cbor:"start,omitempty,omitzero" json:"start,omitzero"` // with another definition: its Start
+	// Source is the YAML of the other definition, File its path.
+	Source Link   `cbor:"source,omitempty,omitzero" json:"source,omitzero"`
+	File   string `cbor:"file,omitempty" json:"file,omitempty"`
+	// Workspace is where the fork works, when it is not where the original did.
+	Workspace string `cbor:"workspace,omitempty" json:"workspace,omitempty"`
+}
+
+// CancelledBy ends a run for good.
+type CancelledBy struct {
+	By     string `cbor:"by" json:"by"`
+	Reason string `cbor:"reason" json:"reason"`
+}
+
+// Finished is the last event of a run.
+type Finished struct {
+	Status  RunStatus `cbor:"status" json:"status"`
+	Result  Link      `cbor:"result" json:"result"`
+	Kontask string    `cbor:"kontask" json:"kontask"`
+}
+
+// EventType names the type of each data.
+func (RunStarted) EventType() EventType    { return EvRunStarted }
+func (StepStarted) EventType() EventType   { return EvStepStarted }
+func (PromptSent) EventType() EventType    { return EvPrompt }
+func (Thinking) EventType() EventType      { return EvThinking }
+func (TextSaid) EventType() EventType      { return EvText }
+func (ToolCall) EventType() EventType      { return EvToolCall }
+func (ToolResult) EventType() EventType    { return EvToolResult }
+func (Usage) EventType() EventType         { return EvUsage }
+func (AttemptFailed) EventType() EventType { return EvAttemptFailed }
+func (StepCompleted) EventType() EventType { return EvStepCompleted }
+func (WaitingFor) EventType() EventType    { return EvWaiting }
+func (Answered) EventType() EventType      { return EvAnswered }
+func (MessageIn) EventType() EventType     { return EvMessage }
+func (TimerFired) EventType() EventType    { return EvTimerFired }
+func (Approval) EventType() EventType      { return EvApproval }
+func (SandboxTier) EventType() EventType   { return EvSandbox }
+func (SuspendedBy) EventType() EventType   { return EvSuspended }
+func (ResumedBy) EventType() EventType     { return EvResumed }
+func (LimitReached) EventType() EventType  { return EvLimitReached }
+func (LimitChanged) EventType() EventType  { return EvLimitChanged }
+func (ModelFallback) EventType() EventType { return EvModelFallback }
+func (Forked) EventType() EventType        { return EvForked }
+func (CancelledBy) EventType() EventType   { return EvCancelled }
+func (Finished) EventType() EventType      { return EvDone }
+
+// Texts lists the strings that may be long.
+func (d *RunStarted) Texts() []*Text  { return []*Text{&d.Description} }
+func (d *StepStarted) Texts() []*Text { return []*Text{&d.EdgePrompt} }
+func (d *PromptSent) Texts() []*Text  { return []*Text{&d.Params} }
+func (d *Thinking) Texts() []*Text    { return []*Text{&d.Content, &d.Block} }
+func (d *TextSaid) Texts() []*Text    { return []*Text{&d.Content} }
+func (d *ToolCall) Texts() []*Text    { return []*Text{&d.Args} }
+func (d *ToolResult) Texts() []*Text  { return []*Text{&d.Content} }
+func (d *WaitingFor) Texts() []*Text  { return []*Text{&d.Question, &d.Form} }
+func (d *Answered) Texts() []*Text    { return []*Text{&d.Text, &d.Fields} }
+func (d *MessageIn) Texts() []*Text   { return []*Text{&d.Text} }
+func (d *SuspendedBy) Texts() []*Text { return []*Text{&d.Detail} }
+
+// Delta is a piece of output on its way to live watchers. It is never stored and never a
+// cursor.
+type Delta struct {
+	Kind string `json:"kind"` // text, thinking, stdout, stderr
+	Text string `json:"text"`
+}
+
+// EvDelta is the type of a Delta on the wire.
+const EvDelta EventType = "delta"
+
+// EventType names the type of a Delta.
+func (Delta) EventType() EventType { return EvDelta }

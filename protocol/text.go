@@ -1,0 +1,76 @@
+package protocol
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/fxamacker/cbor/v2"
+)
+
+// InlineMax is the longest string, in bytes, that an event holds itself; a longer one is a
+// link to a raw block.
+const InlineMax = 1024
+
+// Text is a string of an event: held inline, or, above InlineMax bytes, by a link to a raw
+// block. The zero Text is null.
+//
+// A program fills S alone; whoever writes the event moves long strings into blocks and sets
+// Link. After reading, S is empty where Link is set until the block was fetched.
+type Text struct {
+	S    string
+	Link Link
+}
+
+// NewText is an inline text of any length; the writer spills it.
+func NewText(s string) Text { return Text{S: s} }
+
+// Empty reports whether nothing was said.
+func (t Text) Empty() bool { return t.S == "" && !t.Link.Defined() }
+
+// MarshalCBOR writes the link where there is one, else the string, else null.
+func (t Text) MarshalCBOR() ([]byte, error) {
+	if t.Link.Defined() {
+		return t.Link.MarshalCBOR()
+	}
+	if t.S == "" {
+		return []byte{0xf6}, nil
+	}
+	if len(t.S) > InlineMax {
+		return nil, fmt.Errorf("text of %d bytes was not spilled to a block", len(t.S))
+	}
+	return cbor.Marshal(t.S)
+}
+
+// UnmarshalCBOR reads a string, a link or null.
+func (t *Text) UnmarshalCBOR(b []byte) error {
+	*t = Text{}
+	switch {
+	case len(b) == 0:
+		return fmt.Errorf("text: empty")
+	case b[0] == 0xf6:
+		return nil
+	case b[0] == 0xd8:
+		return t.Link.UnmarshalCBOR(b)
+	}
+	return cbor.Unmarshal(b, &t.S)
+}
+
+// MarshalJSON inlines the string where it is known, else writes the link, else null.
+func (t Text) MarshalJSON() ([]byte, error) {
+	if t.S == "" && t.Link.Defined() {
+		return t.Link.MarshalJSON()
+	}
+	if t.S == "" {
+		return []byte("null"), nil
+	}
+	return json.Marshal(t.S)
+}
+
+// UnmarshalJSON reads a string, a link or null.
+func (t *Text) UnmarshalJSON(b []byte) error {
+	*t = Text{}
+	if len(b) > 0 && b[0] == '"' {
+		return json.Unmarshal(b, &t.S)
+	}
+	return t.Link.UnmarshalJSON(b)
+}

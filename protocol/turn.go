@@ -1,0 +1,92 @@
+package protocol
+
+// TurnSchema names the JSON form of a Turn that run roles read.
+const TurnSchema = "wf.turn/v1"
+
+// Turn is one attempt of a visit: everything a Performer may act on. All templates in it
+// are rendered.
+type Turn struct {
+	Run     RunID
+	Step    StepID
+	Visit   int
+	Attempt int    // from 1
+	Key     string // WF_STEP_KEY: stable over attempts, distinct between visits and runs
+
+	Role       Role   // the pinned definition
+	EdgePrompt string // rendered, cut
+	Item       *ItemValue
+	Inputs     JSON // canonical object
+
+	Question string            // ActAsk, rendered
+	Env      map[string]string // ActRun and tools, rendered
+	Values   JSON              // ActSet and ActWorkflow (with): canonical object
+	Wait     Wait              // ActWait, rendered
+	Secrets  []string          // names declared by the workflow
+	Models   []string          // tried in order; the run's override applied
+
+	Workspace string // absolute; commands run in Workspace joined with Role.Dir
+	File      string // path of the definition; relative script files are found beside it
+
+	History    History // the conversation and its ancestors; loaded for agents and commands
+	Transcript []Entry // events of this visit so far, texts resolved: what a crash resumes from
+	Answers    []AnswerTo
+}
+
+// ItemValue is a fan-out item with its value.
+type ItemValue struct {
+	Index int
+	Value JSON
+}
+
+// AnswerTo is an answer with the question it answers, in journal order.
+type AnswerTo struct {
+	Waiting WaitingFor
+	Answer  Answered // zero where a timer fired
+	Fired   bool
+	At      int64 // unix µs
+}
+
+// History is what the messages of one visit are built from: records alone, never the journal.
+type History struct {
+	Format int
+	Role   string
+	System string // role prompt of the pinned definition
+	Schema string // JSON Schema of the frontmatter, "" is none
+	Inputs JSON   // canonical object
+	Tools  string // canonical JSON tool list as recorded, "" is none
+	Visit  Past   // the visit to build for; its outcome is not read
+	Past   []Past // every ancestor StepRecord (and Compaction) of Visit, in any order
+}
+
+// Past is a StepRecord with its payloads.
+type Past struct {
+	CID        Link
+	Role       string
+	Visit      int
+	Item       *int // index in the fan-out
+	Parents    []Link
+	Resumes    Link
+	EdgePrompt string
+	Mentions   []string // Edge.Mentions of its edge
+	Inject     string
+	Status     StepStatus
+	Text       string
+	Data       JSON
+	Error      *ErrorInfo
+
+	// Compaction is set for a Compaction record; the step fields are then empty but Role.
+	Compaction *PastCompaction
+}
+
+// PastCompaction is a Compaction with its summary.
+type PastCompaction struct {
+	Prior, Covers Link
+	Summary       string
+}
+
+// Conclusion is what a Performer returns for a visit that came to an end.
+type Conclusion struct {
+	Text   *string // verbatim final text, or nil for none
+	Data   JSON    // validated fields, an object, or nil
+	Result Link    // of a sub-workflow
+}

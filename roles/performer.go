@@ -1,0 +1,50 @@
+// Package roles holds what performs a step: the Performer contract, and the performers that
+// need no model: run (a command), ask (a person), wait (a timer or signal), set (values).
+//
+// # Life of a visit
+//
+//	Prepare? ─► step_started durable ─► Perform ─► emit … emit ─► Conclusion │ error
+//
+// A Performer acts on its Turn alone. What it did is on disk before it goes on: emit returns
+// when the events are durable. After a crash it is called again with the same Turn and the
+// events it emitted before in Turn.Transcript.
+//
+// # Not here
+//
+// Deciding what runs next, and writing records: the engine does both.
+package roles
+
+import (
+	"context"
+
+	"wf/protocol"
+)
+
+// A Performer carries out one visit. It must emit what it did as events before it acts on
+// the outcome, and return a Conclusion last, or an error; an error wrapping
+// protocol.ErrWaiting parks the run until someone answers.
+//
+// An error wrapping *protocol.Failure is an outcome: the attempt failed, the Conclusion
+// beside it holds what output there is. When ctx is done Perform must stop what it started
+// and return ctx's error; the visit is then tried again later and nothing is concluded. Any
+// other error means that wf itself could not work, and suspends the run.
+type Performer interface {
+	Perform(ctx context.Context, turn protocol.Turn, emit Emit) (protocol.Conclusion, error)
+}
+
+// Emit appends events of the visit to the journal, all in one commit, and returns when they
+// are durable. A protocol.Delta goes to live watchers only and is never stored.
+type Emit func(ctx context.Context, data ...protocol.Data) error
+
+// A Preparer is a Performer that fixes, before the visit starts, what its record holds of
+// tools and injected text. It is called once per visit; later attempts see the recorded
+// values in Turn.History.
+type Preparer interface {
+	Prepare(ctx context.Context, turn protocol.Turn) (Preparation, error)
+}
+
+// Preparation becomes the tools and inject fields of the StepRecord; "" is null.
+type Preparation struct {
+	Tools  string // canonical JSON tool list
+	Inject string
+}
