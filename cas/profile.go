@@ -1,0 +1,205 @@
+package cas
+
+import (
+	"bytes"
+	"fmt"
+	"sync"
+
+	"wf/protocol"
+)
+
+// ProfileError is a record of ours that holds what records may not. It wraps
+// protocol.ErrInvalidBlock.
+type ProfileError struct {
+	Kind   string
+	Offset int    // of the fault, in bytes; 0 for a missing key
+	Rule   string // what it breaks
+}
+
+func (e *ProfileError) Error() string {
+	return fmt.Sprintf("byte %d: %s record: %s", e.Offset, e.Kind, e.Rule)
+}
+
+// Unwrap gives protocol.ErrInvalidBlock.
+func (e *ProfileError) Unwrap() error { return protocol.ErrInvalidBlock }
+
+// Profile scans data and, where it is a record of one of our kinds, checks what the general
+// codec allows and records do not: no floats, integers within ±(2^53−1), links that are CIDv1
+// with sha2-256 to dag-cbor or raw blocks, the keys of the kind present and of their type.
+// Any other block passes. The error is a *ScanError or a *ProfileError.
+func Profile(data []byte) error { return profile(data) }
+
+// forms a value may have, by the first byte of its encoding.
+type form uint8
+
+const (
+	text form = 1 << iota
+	integer
+	boolean
+	link
+	null
+	list
+	dict
+)
+
+func formOf(head byte) form {
+	switch head >> 5 {
+	case 0, 1:
+		return integer
+	case 3:
+		return text
+	case 4:
+		return list
+	case 5:
+		return dict
+	case 6:
+		return link
+	case 7:
+		switch head {
+		case 0xf4, 0xf5:
+			return boolean
+		case 0xf6:
+			return null
+		}
+	}
+	return 0
+}
+
+var formText = map[form]string{
+	text: "text", integer: "an integer", boolean: "true or false", link: "a link", null: "null",
+	list: "a list", dict: "a map", text | null: "text or null", link | null: "a link or null",
+	list | null: "a list or null", dict | null: "a map or null",
+}
+
+// field is a key of a record. What is not required may be missing in old data and then reads
+// as zero.
+type field struct {
+	form     form
+	required bool
+}
+
+func need(f form) field { return field{f, true} }
+func may(f form) field  { return field{f, false} }
+
+// records lists, by kind, the keys of version 1 and the form of their values. The kind itself
+// and v are checked for all.
+var records = map[string]map[string]field{
+	protocol.KindWorkflow: {
+		"name": need(text), "roles": need(list), "edges": need(list),
+	},
+	protocol.KindStart: {
+		"workflow": need(link), "inputs": need(link | null), "format": need(integer),
+		"semantics": need(integer), "continues": may(list | null),
+	},
+	protocol.KindStep: {
+		"start": need(link), "parents": need(list | null), "role": need(text), "visit": need(integer),
+		"item": may(dict | null), "edge": may(integer), "via": may(text), "edgePrompt": may(text),
+		"resumes": may(link | null), "tools": may(link | null), "inject": may(link | null),
+		"output": may(link | null), "data": may(link | null), "status": need(text), "error": may(link | null),
+	},
+	protocol.KindCompaction: {
+		"start": need(link), "role": need(text), "prior": need(link), "covers": need(link),
+		"summary": need(link), "tools": may(link | null), "inject": may(link | null),
+	},
+	protocol.KindResult: {
+		"start": need(link), "parents": need(list | null), "status": need(text), "outputs": may(link | null),
+	},
+	protocol.KindEvent: {
+		"prev": need(link | null), "seq": need(integer), "ts": need(integer), "type": need(text),
+		"step": may(text | null), "data": need(dict | null),
+	},
+	protocol.KindChunks: {
+		"size": need(integer), "parts": need(list),
+	},
+}
+
+var scanners = sync.Pool{New: func() any { return &scanner{keys: make([]topKey, 0, 32)} }}
+
+// profile is Scan and Profile in one pass.
+func profile(data []byte) error {
+	s := scanners.Get().(*scanner)
+	defer scanners.Put(s)
+	*s = scanner{b: data, max: MaxDepth, keys: s.keys[:0]}
+	defer func() { clear(s.keys); s.b, s.onLink = nil, nil }()
+	if err := s.run(); err != nil {
+		return err
+	}
+	return s.profile()
+}
+
+// profile judges what a finished scan has seen.
+func (s *scanner) profile() error {
+	kind := s.kind()
+	fields, ours := records[kind]
+	if !ours {
+		return nil
+	}
+	if s.strict.rule != "" {
+		return &ProfileError{kind, s.strict.offset, s.strict.rule}
+	}
+	v, ok := s.top("v")
+	if !ok || v.head>>5 != 0 || v.head == 0 {
+		return &ProfileError{kind, v.value, "v must be its version, an integer from 1"}
+	}
+	if v.head != protocol.RecordVersion {
+		return nil // a later version may have other keys
+	}
+	found := 0
+	for _, k := range s.keys {
+		f, ok := fields[string(k.key)]
+		if !ok {
+			continue
+		}
+		if formOf(k.head)&f.form == 0 {
+			return &ProfileError{kind, k.value, fmt.Sprintf("%s must be %s", k.key, formText[f.form])}
+		}
+		if f.required {
+			found++
+		}
+	}
+	if found < required[kind] {
+		return &ProfileError{kind, 0, s.missing(fields)}
+	}
+	return nil
+}
+
+// required counts the required keys of each kind.
+var required = func() map[string]int {
+	n := map[string]int{}
+	for kind, fields := range records {
+		for _, f := range fields {
+			if f.required {
+				n[kind]++
+			}
+		}
+	}
+	return n
+}()
+
+// kind is the record kind of the block, "" where it has none.
+func (s *scanner) kind() string {
+	k, ok := s.top("kind")
+	if !ok || k.head>>5 != 3 || k.head&31 >= 24 {
+		return ""
+	}
+	return string(s.b[k.value+1 : k.value+1+int(k.head&31)])
+}
+
+func (s *scanner) top(name string) (topKey, bool) {
+	for _, k := range s.keys {
+		if string(k.key) == name {
+			return k, true
+		}
+	}
+	return topKey{}, false
+}
+
+func (s *scanner) missing(fields map[string]field) string {
+	var first []byte
+	for name, f := range fields {
+		if _, ok := s.top(name); f.required && !ok && (first == nil || bytes.Compare([]byte(name), first) < 0) {
+			first = []byte(name)
+		}
+	}
+	return fmt.Sprintf("the key %s is missing", first)
+}
