@@ -29,46 +29,46 @@ func (e *ProfileError) Unwrap() error { return protocol.ErrInvalidBlock }
 // Any other block passes. The error is a *ScanError or a *ProfileError.
 func Profile(data []byte) error { return profile(data) }
 
-// forms a value may have, by the first byte of its encoding.
+// form is what a value may be, by the first byte of its encoding.
 type form uint8
 
 const (
-	text form = 1 << iota
-	integer
-	boolean
-	link
-	null
-	list
-	dict
+	isText form = 1 << iota
+	isInt
+	isBool
+	isLink
+	isNull
+	isList
+	isDict
 )
 
 func formOf(head byte) form {
 	switch head >> 5 {
 	case 0, 1:
-		return integer
+		return isInt
 	case 3:
-		return text
+		return isText
 	case 4:
-		return list
+		return isList
 	case 5:
-		return dict
+		return isDict
 	case 6:
-		return link
+		return isLink
 	case 7:
 		switch head {
 		case 0xf4, 0xf5:
-			return boolean
+			return isBool
 		case 0xf6:
-			return null
+			return isNull
 		}
 	}
 	return 0
 }
 
 var formText = map[form]string{
-	text: "text", integer: "an integer", boolean: "true or false", link: "a link", null: "null",
-	list: "a list", dict: "a map", text | null: "text or null", link | null: "a link or null",
-	list | null: "a list or null", dict | null: "a map or null",
+	isText: "text", isInt: "an integer", isBool: "true or false", isLink: "a link", isNull: "null",
+	isList: "a list", isDict: "a map", isText | isNull: "text or null", isLink | isNull: "a link or null",
+	isList | isNull: "a list or null", isDict | isNull: "a map or null",
 }
 
 // field is a key of a record. What is not required may be missing in old data and then reads
@@ -85,31 +85,31 @@ func may(f form) field  { return field{f, false} }
 // and v are checked for all.
 var records = map[string]map[string]field{
 	protocol.KindWorkflow: {
-		"name": need(text), "roles": need(list), "edges": need(list),
+		"name": need(isText), "roles": need(isList), "edges": need(isList),
 	},
 	protocol.KindStart: {
-		"workflow": need(link), "inputs": need(link | null), "format": need(integer),
-		"semantics": need(integer), "continues": may(list | null),
+		"workflow": need(isLink), "inputs": need(isLink | isNull), "format": need(isInt),
+		"semantics": need(isInt), "continues": may(isList | isNull),
 	},
 	protocol.KindStep: {
-		"start": need(link), "parents": need(list | null), "role": need(text), "visit": need(integer),
-		"item": may(dict | null), "edge": may(integer), "via": may(text), "edgePrompt": may(text),
-		"resumes": may(link | null), "tools": may(link | null), "inject": may(link | null),
-		"output": may(link | null), "data": may(link | null), "status": need(text), "error": may(link | null),
+		"start": need(isLink), "parents": need(isList | isNull), "role": need(isText), "visit": need(isInt),
+		"item": may(isDict | isNull), "edge": may(isInt), "via": may(isText), "edgePrompt": may(isText),
+		"resumes": may(isLink | isNull), "tools": may(isLink | isNull), "inject": may(isLink | isNull),
+		"output": may(isLink | isNull), "data": may(isLink | isNull), "status": need(isText), "error": may(isLink | isNull),
 	},
 	protocol.KindCompaction: {
-		"start": need(link), "role": need(text), "prior": need(link), "covers": need(link),
-		"summary": need(link), "tools": may(link | null), "inject": may(link | null),
+		"start": need(isLink), "role": need(isText), "prior": need(isLink), "covers": need(isLink),
+		"summary": need(isLink), "tools": may(isLink | isNull), "inject": may(isLink | isNull),
 	},
 	protocol.KindResult: {
-		"start": need(link), "parents": need(list | null), "status": need(text), "outputs": may(link | null),
+		"start": need(isLink), "parents": need(isList | isNull), "status": need(isText), "outputs": may(isLink | isNull),
 	},
 	protocol.KindEvent: {
-		"prev": need(link | null), "seq": need(integer), "ts": need(integer), "type": need(text),
-		"step": may(text | null), "data": need(dict | null),
+		"prev": need(isLink | isNull), "seq": need(isInt), "ts": need(isInt), "type": need(isText),
+		"step": may(isText | isNull), "data": need(isDict | isNull),
 	},
 	protocol.KindChunks: {
-		"size": need(integer), "parts": need(list),
+		"size": need(isInt), "parts": need(isList),
 	},
 }
 
