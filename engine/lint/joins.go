@@ -1,0 +1,118 @@
+package lint
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// joins reports joins that cannot fire, that wait for what cannot come together, or whose
+// inputs could hold two tokens (WF017), and a bound that sends a token where the edge leads
+// anyway.
+func (c *check) joins() {
+	c.t = netOf(c.g).explore()
+	for i := range c.w.Edges {
+		e := &c.w.Edges[i]
+		if e.OnLimit != "" && slices.Contains(e.To, e.OnLimit) {
+			c.edge(i, "WF017", edgePath(i, "on_limit"),
+				fmt.Sprintf("on_limit leads to %s, where the edge leads anyway", e.OnLimit), "name another role, END, FAIL or SUSPEND")
+		}
+		if e.OnFailure && len(e.From) > 1 {
+			c.edge(i, "WF017", edgePath(i, "from"),
+				fmt.Sprintf("the join %s can never fire: a failure has one source", strings.Join(e.From, " + ")),
+				"write one on: failure edge for each role")
+		}
+	}
+	for k := range c.g.groups {
+		c.join(k)
+	}
+}
+
+func (c *check) join(k int) {
+	group := &c.g.groups[k]
+	first := group.edges[0]
+	if group.reported || c.w.Edges[first].OnFailure {
+		return
+	}
+	title := strings.Join(group.from, " + ")
+	for i, name := range group.from {
+		if slices.Contains(group.from[:i], name) {
+			c.edge(first, "WF017", edgePath(first, partAt("from", i)),
+				fmt.Sprintf("the join %s names %s twice", title, name), "one token of each role is enough")
+			return
+		}
+	}
+	in := c.t.net.inputs[k]
+	for _, p := range in {
+		if !c.t.marked[p] {
+			return // no run gets as far as here, which is reported where it stops
+		}
+	}
+	for i, p := range in {
+		for j, q := range in[:i] {
+			if !c.t.pairs[p][q] {
+				c.edge(first, "WF017", edgePath(first, partAt("from", i)),
+					fmt.Sprintf("the join %s can never fire: only one of %s and %s can be on its way", title, group.from[j], group.from[i]),
+					"start both with  to: [a, b]  or  route: all ; or write one edge for each of them")
+				return
+			}
+		}
+	}
+	for i, p := range in {
+		if c.t.pairs[p][p] {
+			c.edge(first, "WF017", edgePath(first, partAt("from", i)),
+				fmt.Sprintf("the join %s could get two tokens from %s before it fires: %s", title, group.from[i], c.twice(c.g.index[group.from[i]])),
+				c.inFront(c.g.index[group.from[i]]))
+			return
+		}
+	}
+}
+
+// twice says how a role can hand on two tokens.
+func (c *check) twice(node int) string {
+	at, a, b := c.meeting(node)
+	switch {
+	case at < 0:
+		return fmt.Sprintf("%s can run again while its token waits", c.g.nodes[node])
+	case at == node:
+		return fmt.Sprintf("%s and %s can both lead to it", c.g.nodes[a], c.g.nodes[b])
+	}
+	return fmt.Sprintf("%s and %s can both lead to %s before it", c.g.nodes[a], c.g.nodes[b], c.g.nodes[at])
+}
+
+// inFront proposes the join that would merge the two tokens.
+func (c *check) inFront(node int) string {
+	if at, a, b := c.meeting(node); at >= 0 {
+		return fmt.Sprintf("put a join in front: {from: [%s, %s], to: %s}", c.g.nodes[a], c.g.nodes[b], c.g.nodes[at])
+	}
+	return "put a join in front of what starts it again, so that both branches go round together"
+}
+
+// meeting finds where two branches run together upstream of a node that two tokens can be in
+// at once: the role, and the two that lead there. −1 if the node cannot hold two tokens or no
+// such place is found.
+func (c *check) meeting(node int) (at, a, b int) {
+	back := c.g.next(true)
+	seen := make([]bool, len(back))
+	seen[node] = true
+	for queue := []int{node}; len(queue) > 0; queue = queue[1:] {
+		n := queue[0]
+		if !c.t.pairs[n][n] {
+			continue
+		}
+		for i, p := range back[n] {
+			for _, q := range back[n][:i] {
+				if c.t.pairs[p][q] {
+					return n, q, p
+				}
+			}
+		}
+		for _, p := range back[n] {
+			if !seen[p] {
+				seen[p] = true
+				queue = append(queue, p)
+			}
+		}
+	}
+	return -1, 0, 0
+}

@@ -1,0 +1,110 @@
+// Package lint finds what is wrong with the graph of a workflow before anything runs.
+//
+// It reads the canonical definition alone: no YAML, no positions. A Finding names its place
+// by a path such as edges[3].to[0]; whoever parsed the file knows the line of it.
+//
+//	Workflow ─► names ─► offers ─► arcs  ─► reach, cycles, references
+//	                        └────► nets ─► joins, overlaps
+//
+// # Words
+//
+// An offer is what one finished visit can do with its token: one edge, or one join group
+// (the edges with the same from list). An arc is a way from role to role that some edge,
+// bound or failure can take. A place is somewhere a token can be: in a role, or waiting in
+// an input of a join.
+//
+// # Sound, not complete
+//
+// Conditions are taken as free choices. A join that could ever hold two tokens in one input
+// is refused; some that never would are refused with it. Everything said about conditions
+// (WF015, WF507) is said only when it is certain.
+//
+// # Not here
+//
+// Syntax, types of expressions, schemas: the parser reports those. After a finding about
+// names the graph is not what its author meant, so nothing is said that depends on it.
+package lint
+
+import (
+	"cmp"
+	"slices"
+
+	"wf/protocol"
+)
+
+// Finding is one fault of a definition, or a warning.
+type Finding struct {
+	Code    string // WF010 …
+	Path    string // "edges[3].to[0]", "roles.coder.max_visits", "edges[2]"
+	Message string // what is wrong, one line, without the code
+	Hint    string // what to do; "" where the message says it
+	Warning bool
+
+	at int // index of the edge that it sorts by
+}
+
+// Enums tells the values that the top-level output fields of a role can have: field → its
+// enum as canonical JSON values, in declared order. A field that is not in the map can be
+// anything.
+type Enums = func(role string) map[string][]string
+
+// Check reports everything wrong with the graph of w, in edge order, then by code. A nil
+// enums knows of no enum; choices of an ask role and exit codes are known without it.
+func Check(w *protocol.Workflow, enums Enums) []Finding {
+	c := &check{w: w, enums: enums}
+	c.names()
+	broken := len(c.found) > 0
+	c.g = graphOf(w)
+	c.duplicates()
+	c.neverTaken()
+	if !broken {
+		c.reach()
+		c.cycles()
+		c.exhaustive()
+		c.references()
+		c.joins()
+		c.visitBounds()
+		c.overlaps()
+		c.workspaces()
+	}
+	slices.SortStableFunc(c.found, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.Code, b.Code), cmp.Compare(a.Path, b.Path))
+	})
+	return c.found
+}
+
+// check is one pass over one workflow.
+type check struct {
+	w     *protocol.Workflow
+	enums Enums
+	g     *graph
+	dead  []bool // by edge: never taken, and reported
+	t     *together
+	paths map[int][]bool // by node: where it leads
+	found []Finding
+}
+
+// edge reports a fault of edge i.
+func (c *check) edge(i int, code, path, message, hint string) {
+	c.found = append(c.found, Finding{Code: code, Path: path, Message: message, Hint: hint, at: i})
+}
+
+// role reports a fault of a role; it sorts with the first edge that touches the role.
+func (c *check) role(name, code, path, message, hint string) {
+	c.edge(c.firstEdge(name), code, path, message, hint)
+}
+
+// firstEdge is the index of the first edge that touches the role, that beyond the last if
+// none does.
+func (c *check) firstEdge(name string) int {
+	for i := range c.w.Edges {
+		e := &c.w.Edges[i]
+		if slices.Contains(e.From, name) || slices.Contains(e.To, name) || e.OnLimit == name {
+			return i
+		}
+	}
+	return len(c.w.Edges)
+}
+
+// warn makes the newest finding a warning.
+func (c *check) warn() { c.found[len(c.found)-1].Warning = true }
