@@ -1,0 +1,202 @@
+package lang
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"wf/protocol"
+)
+
+// When decides edge. Without `when` it is true. The error names the expression; a result
+// that is no boolean, null included, is an error.
+func (p *Program) When(edge int, s Scope) (bool, error) {
+	c := p.edges[edge].when
+	if c == nil {
+		return true, nil
+	}
+	v, err := c.eval(p.edgeEnv(edge, &s))
+	if err != nil {
+		return false, fmt.Errorf("edge %d: when: %w", edge, err)
+	}
+	b, ok := v.(bool)
+	if !ok {
+		return false, fmt.Errorf("edge %d: when: %s: the value is %s, not true or false", edge, c.src, typeName(v))
+	}
+	return b, nil
+}
+
+// cutMark ends a text that was too long.
+const cutMark = "…[cut]"
+
+// EdgePrompt renders the prompt of edge, "" where it has none. It is at most
+// protocol.EdgePromptMax bytes; what is longer is cut at a rune and ends in …[cut].
+func (p *Program) EdgePrompt(edge int, s Scope) (string, error) {
+	text, err := p.edges[edge].prompt.text(p.edgeEnv(edge, &s))
+	if err != nil {
+		return "", fmt.Errorf("edge %d: prompt: %w", edge, err)
+	}
+	text = strings.ToValidUTF8(text, "\ufffd")
+	if len(text) <= protocol.EdgePromptMax {
+		return text, nil
+	}
+	n := protocol.EdgePromptMax - len(cutMark)
+	for !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n] + cutMark, nil
+}
+
+// ForEach gives the items of the fan-out of edge. It is an error on an edge without
+// for_each, and where the value is no list.
+func (p *Program) ForEach(edge int, s Scope) ([]any, error) {
+	c := p.edges[edge].forEach
+	if c == nil {
+		return nil, fmt.Errorf("edge %d has no for_each", edge)
+	}
+	v, err := c.eval(p.edgeEnv(edge, &s))
+	if err != nil {
+		return nil, fmt.Errorf("edge %d: for_each: %w", edge, err)
+	}
+	list, ok := v.([]any)
+	if !ok {
+		return nil, fmt.Errorf("edge %d: for_each: %s: the value is %s, not a list", edge, c.src, typeName(v))
+	}
+	return list, nil
+}
+
+// edgeEnv is the scope of an edge. A visit that failed may have no output; its edges then
+// see an empty one.
+func (p *Program) edgeEnv(edge int, s *Scope) *env {
+	e := p.env(s)
+	if e.Output == nil && p.Workflow.Edges[edge].OnFailure {
+		e.Output = map[string]any{}
+	}
+	return e
+}
+
+// Rendered are the templates of a role with their values in place.
+type Rendered struct {
+	System   string            // agent: the prompt, its inputs in place; constant in a run
+	Question string            // ask
+	Env      map[string]string // env; a secret is a protocol.SecretRef
+	Values   json.RawMessage   // set, or with of a sub-workflow: canonical JSON object; else nil
+	Wait     protocol.Wait     // wait
+}
+
+// Templates renders what role says, for one visit. The role is found by its name. The error
+// names the key and the expression.
+func (p *Program) Templates(role *protocol.Role, s Scope) (Rendered, error) {
+	c := p.roles[role.Name]
+	if c == nil {
+		return Rendered{}, fmt.Errorf("the workflow has no role %q", role.Name)
+	}
+	e := p.env(&s)
+	out := Rendered{}
+	fail := func(key string, err error) (Rendered, error) {
+		return Rendered{}, fmt.Errorf("role %s: %s: %w", role.Name, key, err)
+	}
+	var err error
+	if out.System, err = c.prompt.text(&env{Inputs: e.Inputs}); err != nil {
+		return fail("prompt", err)
+	}
+	if out.Question, err = c.ask.text(e); err != nil {
+		return fail("ask", err)
+	}
+	if len(c.env) > 0 {
+		out.Env = make(map[string]string, len(c.env))
+	}
+	for _, v := range c.env {
+		if out.Env[v.name], err = p.envValue(v.tmpl, e); err != nil {
+			return fail("env."+v.name, err)
+		}
+	}
+	if role.Action == protocol.ActSet || role.Action == protocol.ActWorkflow {
+		if out.Values, err = object(c.values, e); err != nil {
+			return fail(string(role.Action), err)
+		}
+	}
+	if role.Wait != nil {
+		out.Wait.Signal = role.Wait.Signal
+		if out.Wait.For, err = c.waitFor.text(e); err != nil {
+			return fail("wait.for", err)
+		}
+		if out.Wait.Until, err = c.waitUntil.text(e); err != nil {
+			return fail("wait.until", err)
+		}
+	}
+	return out, nil
+}
+
+// envValue renders one variable. Only here are secrets in scope. A NUL in any other value
+// could forge a reference to a secret, and no command can receive it: it is an error.
+func (p *Program) envValue(t *template, e *env) (string, error) {
+	if t == nil {
+		return "", nil
+	}
+	with := *e
+	with.Secrets = p.secrets
+	var b strings.Builder
+	for _, part := range t.parts {
+		text := part.text
+		if part.code != nil {
+			v, err := part.code.eval(&with)
+			if err != nil {
+				return "", err
+			}
+			if text, err = textOf(v); err != nil {
+				return "", fmt.Errorf("%s: %w", part.code.src, err)
+			}
+			if strings.Contains(text, "\x00") && !isSecretExpr(part.code.src) {
+				return "", fmt.Errorf("%s: the value holds a NUL byte", part.code.src)
+			}
+		}
+		b.WriteString(text)
+	}
+	return b.String(), nil
+}
+
+// Outputs are the outputs of the workflow as a canonical JSON object. A step that never ran
+// is null, and so is every field of it.
+func (p *Program) Outputs(s Scope) (json.RawMessage, error) {
+	out, err := object(p.outputs, p.env(&s))
+	if err != nil {
+		return nil, fmt.Errorf("outputs: %w", err)
+	}
+	return out, nil
+}
+
+func object(values []namedValue, e *env) (json.RawMessage, error) {
+	m := make(map[string]any, len(values))
+	for _, v := range values {
+		got, err := v.code.eval(e)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", v.name, err)
+		}
+		m[v.name] = got
+	}
+	return protocol.CanonicalJSON(m)
+}
+
+// typeName names the JSON type of a value for messages.
+func typeName(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return fmt.Sprintf("the boolean %v", v)
+	case int:
+		return fmt.Sprintf("the integer %d", v)
+	case float64:
+		return "a number"
+	case string:
+		if len(v) <= 40 {
+			return fmt.Sprintf("the string %q", v)
+		}
+		return "a string"
+	case []any:
+		return "a list"
+	}
+	return "an object"
+}

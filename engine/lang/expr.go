@@ -1,0 +1,112 @@
+package lang
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/expr-lang/expr"
+	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/file"
+	"github.com/expr-lang/expr/vm"
+)
+
+// disabled are the functions of expr that read the clock or the locale, or whose order of
+// results changes from call to call.
+var disabled = []string{"now", "date", "timezone", "keys", "values", "toPairs"}
+
+// maxNodes bounds the size of an expression.
+const maxNodes = 1000
+
+// memoryBudget bounds what an evaluation may allocate, in expr's units.
+const memoryBudget = 1_000_000
+
+// mode is how an expression is evaluated.
+type mode int
+
+const (
+	strict   mode = iota // null.field is an error
+	nullSafe             // null.field is null: workflow outputs, which exist however the run ended
+)
+
+// env is the scope as expr sees it. The fields are untyped on purpose: types are the
+// business of the check at Load, and a typed comparison would panic on null.
+type env struct {
+	Inputs  any     `expr:"inputs"`
+	Output  any     `expr:"output"`
+	Outputs any     `expr:"outputs"`
+	Steps   any     `expr:"steps"`
+	Item    any     `expr:"item"`
+	Index   any     `expr:"index"`
+	Edge    edgeEnv `expr:"edge"`
+	Secrets any     `expr:"secrets"`
+}
+
+type edgeEnv struct {
+	Visit int `expr:"visit"`
+}
+
+// code is a compiled expression.
+type code struct {
+	src  string
+	prog *vm.Program
+}
+
+// evalOptions are the options of every compilation; made once, they hold no state.
+func evalOptions(m mode) []expr.Option {
+	opts := []expr.Option{expr.Env(env{}), expr.MaxNodes(maxNodes)}
+	for _, name := range disabled {
+		opts = append(opts, expr.DisableBuiltin(name))
+	}
+	if m == nullSafe {
+		opts = append(opts, expr.Patch(optionalMembers{}))
+	}
+	return opts
+}
+
+func compile(src string, m mode) (*code, error) {
+	prog, err := expr.Compile(src, evalOptions(m)...)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", src, plain(err))
+	}
+	return &code{src: src, prog: prog}, nil
+}
+
+// eval runs c. The error names the source text of the expression.
+func (c *code) eval(e *env) (any, error) {
+	machine := vm.VM{MemoryBudget: memoryBudget}
+	v, err := machine.Run(c.prog, e)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", c.src, plain(err))
+	}
+	if v, err = jsonValue(v); err != nil {
+		return nil, fmt.Errorf("%s: %w", c.src, err)
+	}
+	return v, nil
+}
+
+// plain drops the snippet that expr draws under its messages; we draw our own.
+func plain(err error) error {
+	var fe *file.Error
+	if !errors.As(err, &fe) {
+		return err
+	}
+	msg := fe.Message
+	if strings.HasPrefix(msg, "interface conversion: interface {} is ") {
+		msg = strings.NewReplacer("interface conversion: interface {} is ", "the value is ", "nil", "null", ", not ", ", want ").Replace(msg)
+	}
+	return errors.New(strings.ReplaceAll(msg, "<nil>", "null"))
+}
+
+// optionalMembers makes every a.b an a?.b.
+type optionalMembers struct{}
+
+// Visit is called by expr for each node, children first.
+func (optionalMembers) Visit(node *ast.Node) {
+	m, ok := (*node).(*ast.MemberNode)
+	if !ok || m.Optional || m.Method {
+		return
+	}
+	m.Optional = true
+	ast.Patch(node, &ast.ChainNode{Node: m})
+}

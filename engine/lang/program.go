@@ -1,0 +1,249 @@
+package lang
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"wf/protocol"
+)
+
+// Program is a definition with its expressions compiled. It is immutable and safe for
+// concurrent use.
+type Program struct {
+	Workflow *protocol.Workflow
+	// Children are the programs of the sub-workflows, by the Role.Workflow that names them.
+	Children map[protocol.Link]*Program
+
+	edges   []edgeCode
+	roles   map[string]*roleCode
+	inputs  map[string]*inputCode
+	outputs []namedValue
+	secrets map[string]any // name → reference
+}
+
+type edgeCode struct {
+	when    *code
+	prompt  *template
+	forEach *code
+}
+
+type roleCode struct {
+	prompt, ask        *template
+	env                []namedTemplate
+	values             []namedValue // set or with
+	waitFor, waitUntil *template
+	output, form       *jsonschema.Schema
+}
+
+type namedTemplate struct {
+	name string
+	tmpl *template
+}
+
+type namedValue struct {
+	name string
+	code *valueCode
+}
+
+// Compile makes the program of a stored definition. child gives the definition that a
+// Role.Workflow names; it may be nil where there are no sub-workflows. The error wraps
+// protocol.ErrInvalid: a definition that Load accepted always compiles, unless the binary
+// lacks its rules.
+func Compile(w *protocol.Workflow, child func(protocol.Link) (*protocol.Workflow, error)) (*Program, error) {
+	c := compiler{child: child, done: map[protocol.Link]*Program{}}
+	return c.program(w, 0)
+}
+
+// maxNesting bounds sub-workflows within sub-workflows.
+const maxNesting = 32
+
+type compiler struct {
+	child func(protocol.Link) (*protocol.Workflow, error)
+	done  map[protocol.Link]*Program
+}
+
+func (c *compiler) program(w *protocol.Workflow, depth int) (*Program, error) {
+	if depth > maxNesting {
+		return nil, fmt.Errorf("workflow %s: sub-workflows nest deeper than %d: %w", w.Name, maxNesting, protocol.ErrInvalid)
+	}
+	p, err := compileOne(w)
+	if err != nil {
+		return nil, fmt.Errorf("workflow %s: %v: %w", w.Name, err, protocol.ErrInvalid)
+	}
+	for i := range w.Roles {
+		l := w.Roles[i].Workflow
+		if !l.Defined() {
+			continue
+		}
+		if sub, ok := c.done[l]; ok {
+			p.Children[l] = sub
+			continue
+		}
+		if c.child == nil {
+			return nil, fmt.Errorf("workflow %s: role %s: its sub-workflow %s was not given: %w", w.Name, w.Roles[i].Name, l, protocol.ErrInvalid)
+		}
+		def, err := c.child(l)
+		if err != nil {
+			return nil, fmt.Errorf("workflow %s: role %s: sub-workflow %s: %w", w.Name, w.Roles[i].Name, l, err)
+		}
+		sub, err := c.program(def, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		c.done[l], p.Children[l] = sub, sub
+	}
+	return p, nil
+}
+
+// compileOne compiles w without its sub-workflows.
+func compileOne(w *protocol.Workflow) (*Program, error) {
+	p := &Program{Workflow: w, Children: map[protocol.Link]*Program{}, edges: make([]edgeCode, len(w.Edges)),
+		roles: make(map[string]*roleCode, len(w.Roles)), inputs: map[string]*inputCode{}, secrets: map[string]any{}}
+	for _, name := range w.Secrets {
+		p.secrets[name] = protocol.SecretRef(name)
+	}
+	var err error
+	for name, in := range w.Inputs {
+		if p.inputs[name], err = compileInput(in); err != nil {
+			return nil, fmt.Errorf("input %s: %w", name, err)
+		}
+	}
+	for i := range w.Edges {
+		if p.edges[i], err = compileEdge(&w.Edges[i]); err != nil {
+			return nil, fmt.Errorf("edge %d: %w", i, err)
+		}
+	}
+	for i := range w.Roles {
+		r := &w.Roles[i]
+		if p.roles[r.Name], err = compileRole(r); err != nil {
+			return nil, fmt.Errorf("role %s: %w", r.Name, err)
+		}
+	}
+	if p.outputs, err = compileValues(w.Outputs, nullSafe); err != nil {
+		return nil, fmt.Errorf("outputs: %w", err)
+	}
+	return p, nil
+}
+
+func compileEdge(e *protocol.Edge) (c edgeCode, err error) {
+	if e.When != "" {
+		if c.when, err = compile(e.When, strict); err != nil {
+			return c, err
+		}
+	}
+	if e.ForEach != "" {
+		if c.forEach, err = compile(e.ForEach, strict); err != nil {
+			return c, err
+		}
+	}
+	c.prompt, err = compileTemplate(e.Prompt, strict)
+	return c, err
+}
+
+func compileRole(r *protocol.Role) (*roleCode, error) {
+	c := &roleCode{}
+	var err error
+	if c.prompt, err = compileTemplate(r.Prompt, strict); err != nil {
+		return nil, err
+	}
+	if c.ask, err = compileTemplate(r.Ask, strict); err != nil {
+		return nil, err
+	}
+	for _, e := range r.Env {
+		t, err := compileTemplate(e.Value, strict)
+		if err != nil {
+			return nil, fmt.Errorf("env %s: %w", e.Name, err)
+		}
+		c.env = append(c.env, namedTemplate{e.Name, t})
+	}
+	if c.values, err = compileValues(slices.Concat(r.Set, r.With), strict); err != nil {
+		return nil, err
+	}
+	if r.Wait != nil {
+		if c.waitFor, err = compileTemplate(r.Wait.For, strict); err != nil {
+			return nil, err
+		}
+		if c.waitUntil, err = compileTemplate(r.Wait.Until, strict); err != nil {
+			return nil, err
+		}
+	}
+	if c.output, err = compileSchema(r.Output); err != nil {
+		return nil, fmt.Errorf("output: %w", err)
+	}
+	if c.form, err = compileSchema(r.Form); err != nil {
+		return nil, fmt.Errorf("form: %w", err)
+	}
+	return c, nil
+}
+
+func compileValues(list []protocol.NamedTemplate, m mode) ([]namedValue, error) {
+	var out []namedValue
+	for _, n := range list {
+		v, err := compileNamed(n, m)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", n.Name, err)
+		}
+		out = append(out, namedValue{n.Name, v})
+	}
+	return out, nil
+}
+
+func compileNamed(n protocol.NamedTemplate, m mode) (*valueCode, error) {
+	if n.JSON == "" {
+		return compileAny(n.Value, m)
+	}
+	v, err := decodeJSON([]byte(n.JSON))
+	if err != nil {
+		return nil, err
+	}
+	return compileAny(v, m)
+}
+
+// compileAny finds the templates in a JSON value.
+func compileAny(v any, m mode) (*valueCode, error) {
+	switch v := v.(type) {
+	case string:
+		if !hasExpr(v) {
+			break
+		}
+		t, err := compileTemplate(v, m)
+		return &valueCode{kind: isTemplate, tmpl: t}, err
+	case []any:
+		c := &valueCode{kind: isList}
+		for _, e := range v {
+			x, err := compileAny(e, m)
+			if err != nil {
+				return nil, err
+			}
+			c.list = append(c.list, x)
+		}
+		return c, nil
+	case map[string]any:
+		c := &valueCode{kind: isObject}
+		for _, k := range sortedKeys(v) {
+			x, err := compileAny(v[k], m)
+			if err != nil {
+				return nil, err
+			}
+			c.keys, c.vals = append(c.keys, k), append(c.vals, x)
+		}
+		return c, nil
+	}
+	return &valueCode{plain: v}, nil
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	out := make([]string, 0, len(m))
+	for k := range m {
+		out = append(out, k)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// DecodeJSON reads one JSON value as expressions see it: integers as int, other numbers as
+// float64.
+func DecodeJSON(b json.RawMessage) (any, error) { return decodeJSON(b) }

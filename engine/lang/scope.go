@@ -1,0 +1,55 @@
+package lang
+
+// Scope is what an expression sees. All values are JSON values: nil, bool, int, float64,
+// string, []any, map[string]any. The zero Scope is that of START.
+type Scope struct {
+	// Inputs are the inputs of the run, defaults applied.
+	Inputs map[string]any
+	// Output is the output of the edge's source, text and body included: an object, or after
+	// a fan-out the list of them in item order; nil for a join and for START. In the templates
+	// of a role it is that of the edge that activated the visit; in the outputs of the
+	// workflow that of the first step, in parent order, that reached END.
+	Output any
+	// Outputs are the outputs by role, for joins.
+	Outputs map[string]any
+	// Steps are the nearest causal ancestors by role; a missing one is null.
+	Steps map[string]*Step
+	// Item and Index are the element of a fan-out and its place.
+	Item  any
+	Index int
+	// EdgeVisit counts, from 1, how often this branch takes the edge, this time included.
+	EdgeVisit int
+}
+
+// Step is an ancestor, as steps.<role> shows it.
+type Step struct {
+	Output   any // as Scope.Output
+	Text     string
+	Status   string // ok, failed or skipped
+	ExitCode *int   // of commands, else nil
+	Visit    int
+}
+
+func (p *Program) env(s *Scope) *env {
+	steps := make(map[string]any, len(s.Steps))
+	for role, st := range s.Steps {
+		if st == nil {
+			continue
+		}
+		m := map[string]any{"output": st.Output, "text": st.Text, "status": st.Status, "visit": st.Visit, "exit_code": nil}
+		if st.ExitCode != nil {
+			m["exit_code"] = *st.ExitCode
+		}
+		steps[role] = m
+	}
+	e := &env{Inputs: orEmpty(s.Inputs), Output: s.Output, Outputs: orEmpty(s.Outputs), Steps: steps,
+		Item: s.Item, Index: s.Index, Edge: edgeEnv{s.EdgeVisit}}
+	return e
+}
+
+func orEmpty(m map[string]any) map[string]any {
+	if m == nil {
+		return map[string]any{}
+	}
+	return m
+}
