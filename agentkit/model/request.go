@@ -1,0 +1,41 @@
+package model
+
+import (
+	"context"
+
+	"wf/protocol"
+)
+
+// Request tells a model what the call belongs to. Only models of this module read it.
+type Request struct {
+	Role  string
+	Visit int  // of the record, from 1
+	Item  *int // index in a fan-out, or nil
+
+	// Call numbers the model calls of the visit from 0, over all its attempts. It is counted
+	// in the journal, so that a process that resumes a visit goes on with the next number.
+	Call int
+
+	// Params is the role's params: a canonical JSON object, decimals as strings, or nil.
+	Params protocol.JSON
+
+	// Opaque holds, by index of the message, the provider's own block of an assistant
+	// message: a JSON object whose members go back into that message verbatim.
+	Opaque map[int]string
+
+	// CacheKey is the same for all calls of a role in a run, "" for none.
+	CacheKey string
+}
+
+type requestKey struct{}
+
+// WithRequest returns a context that carries r.
+func WithRequest(ctx context.Context, r Request) context.Context {
+	return context.WithValue(ctx, requestKey{}, r)
+}
+
+// RequestFrom gives what the call belongs to; ok is false outside of the agent loop.
+func RequestFrom(ctx context.Context) (r Request, ok bool) {
+	r, ok = ctx.Value(requestKey{}).(Request)
+	return r, ok
+}

@@ -1,0 +1,78 @@
+package model
+
+import (
+	"github.com/tmc/langchaingo/llms"
+
+	"wf/protocol"
+)
+
+// Keys of llms.ContentChoice.GenerationInfo. Token counts are int64.
+const (
+	KeyInput      = "wf.input"          // all prompt tokens, cached and written ones included
+	KeyCached     = "wf.cached"         // of these: read from the prefix cache
+	KeyWrite5m    = "wf.cache_write_5m" // of these: written to a cache of 5 minutes
+	KeyWrite1h    = "wf.cache_write_1h" // … of an hour
+	KeyOutput     = "wf.output"
+	KeyReasoning  = "wf.reasoning"
+	KeyTTFE       = "wf.ttfe_ms" // int64: to the first event of the stream
+	KeyThinkingMS = "wf.thinking_ms"
+	KeyOpaque     = "wf.opaque" // string: a JSON object for Request.Opaque
+)
+
+// foreign are the keys under which langchaingo's own models report, by ours. Counts that such
+// a model invents for itself (CachedTokens of its ollama package) are not taken over.
+var foreign = map[string][]string{
+	KeyInput:     {"PromptTokens", "InputTokens", "input_tokens"},
+	KeyCached:    {"PromptCachedTokens"},
+	KeyOutput:    {"CompletionTokens", "OutputTokens", "output_tokens"},
+	KeyReasoning: {"ReasoningTokens", "CompletionReasoningTokens"},
+}
+
+// UsageOf reads the usage that a model reported; what it did not tell is nil. langchaingo
+// repeats the usage in every choice, so the first one counts.
+func UsageOf(r *llms.ContentResponse) protocol.Usage {
+	var u protocol.Usage
+	if r == nil || len(r.Choices) == 0 || r.Choices[0] == nil {
+		return u
+	}
+	info := r.Choices[0].GenerationInfo
+	u.Input, u.Cached = count(info, KeyInput), count(info, KeyCached)
+	u.CacheWrite5m, u.CacheWrite1h = count(info, KeyWrite5m), count(info, KeyWrite1h)
+	u.Output, u.Reasoning = count(info, KeyOutput), count(info, KeyReasoning)
+	if n := count(info, KeyTTFE); n != nil {
+		u.TTFE = *n
+	}
+	if n := count(info, KeyThinkingMS); n != nil {
+		u.ThinkingMS = *n
+	}
+	return u
+}
+
+// OpaqueOf is the provider's own block of the answer, "" for none.
+func OpaqueOf(c *llms.ContentChoice) string {
+	s, _ := c.GenerationInfo[KeyOpaque].(string)
+	return s
+}
+
+func count(info map[string]any, key string) *int64 {
+	for _, k := range append([]string{key}, foreign[key]...) {
+		var n int64
+		switch v := info[k].(type) {
+		case int64:
+			n = v
+		case int:
+			n = int64(v)
+		case int32:
+			n = int64(v)
+		case float64:
+			n = int64(v)
+		default:
+			continue
+		}
+		if n == 0 && k != key {
+			continue // langchaingo writes 0 for what it was not told
+		}
+		return &n
+	}
+	return nil
+}
