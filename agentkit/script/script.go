@@ -1,0 +1,309 @@
+// Package script is a model that answers from a file: for tests, demos and dry runs.
+//
+//	coder#1:                       # role#visit of the record; role#visit[i] for items
+//	  - {tool: read_file, args: {path: main.go}}
+//	  - {tools: [{tool: shell, args: {command: go vet ./...}}]}
+//	  - {text: "---\nstatus: done\n---\nFixed."}
+//	  - {error: {status: 503}}
+//
+// The replies of a visit are given in order, one for each model call. The model holds no
+// state: which reply is next follows from the number of calls in the journal, so that a
+// process that resumes a visit goes on with the right one.
+//
+// # Not here
+//
+// Filler. A call that the file has no reply for is an error that names role, visit and call.
+package script
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tmc/langchaingo/llms"
+
+	"wf/agentkit/model"
+	"wf/protocol"
+	"wf/roles/frontmatter"
+)
+
+// Prefix is how the name of a scripted model begins: script/FILE.
+const Prefix = "script/"
+
+// Reply is what the model says in one call. Text, Thinking and calls may come together; with
+// Error there is nothing else.
+type Reply struct {
+	Tool     string          `json:"tool"` // one call, short for Tools
+	Args     json.RawMessage `json:"args"` // an object; a string is sent as it is
+	Tools    []Call          `json:"tools"`
+	Text     *string         `json:"text"`
+	Thinking string          `json:"thinking"`
+	Delay    string          `json:"delay"` // duration before the reply
+	Usage    *Usage          `json:"usage"` // default: a quarter of the bytes
+	Error    *Failure        `json:"error"`
+}
+
+// Call is one tool call.
+type Call struct {
+	Tool string          `json:"tool"`
+	Args json.RawMessage `json:"args"`
+}
+
+// Usage is what the reply claims to have cost, in tokens.
+type Usage struct {
+	Input     *int64 `json:"input"`
+	Cached    *int64 `json:"cached"`
+	Output    *int64 `json:"output"`
+	Reasoning *int64 `json:"reasoning"`
+}
+
+// Failure is a call that does not work.
+type Failure struct {
+	Status     int    `json:"status"` // HTTP status, default 500
+	Message    string `json:"message"`
+	RetryAfter string `json:"retry_after"` // duration
+}
+
+// Model implements llms.Model.
+type Model struct {
+	name    string
+	replies map[string][]Reply
+}
+
+// Open reads the replies from a file; name is the model's, for messages. A missing or invalid
+// file is an *model.Error of class unavailable, since nothing was asked yet.
+func Open(name, file string) (*Model, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		var p *os.PathError
+		if errors.As(err, &p) {
+			err = p.Err
+		}
+		return nil, &model.Error{Class: model.Unavailable, Message: fmt.Sprintf("model %s: read %s: %v", name, file, err), Err: err}
+	}
+	replies, err := Parse(string(text))
+	if err != nil {
+		return nil, &model.Error{Class: model.Unavailable, Message: fmt.Sprintf("model %s: %s: %v", name, file, err)}
+	}
+	return &Model{name: name, replies: replies}, nil
+}
+
+// Parse reads a script: replies by visit.
+func Parse(text string) (map[string][]Reply, error) {
+	data, err := frontmatter.Fields(text)
+	if err != nil {
+		return nil, errors.New(strings.TrimPrefix(err.Error(), "the fields, "))
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	var replies map[string][]Reply
+	if err := dec.Decode(&replies); err != nil {
+		return nil, fmt.Errorf("not a script (role#visit: a list of replies): %w", err)
+	}
+	for visit, list := range replies {
+		if _, err := protocol.ParseStepID(visit); err != nil {
+			return nil, err
+		}
+		for i := range list {
+			if err := list[i].check(); err != nil {
+				return nil, fmt.Errorf("%s, reply %d: %w", visit, i+1, err)
+			}
+		}
+	}
+	return replies, nil
+}
+
+// check normalises a reply to Tools and raw arguments.
+func (r *Reply) check() error {
+	if r.Tool != "" {
+		r.Tools = append([]Call{{Tool: r.Tool, Args: r.Args}}, r.Tools...)
+		r.Tool, r.Args = "", nil
+	}
+	for i, c := range r.Tools {
+		if c.Tool == "" {
+			return fmt.Errorf("call %d names no tool", i+1)
+		}
+		var raw string
+		if c.Args == nil {
+			r.Tools[i].Args = json.RawMessage("{}")
+		} else if json.Unmarshal(c.Args, &raw) == nil {
+			r.Tools[i].Args = json.RawMessage(raw)
+		}
+	}
+	if r.Text == nil && len(r.Tools) == 0 && r.Error == nil {
+		return fmt.Errorf("it has neither text nor tool nor error")
+	}
+	if _, err := duration(r.Delay); err != nil {
+		return fmt.Errorf("delay: %w", err)
+	}
+	if r.Error != nil {
+		if _, err := duration(r.Error.RetryAfter); err != nil {
+			return fmt.Errorf("retry_after: %w", err)
+		}
+	}
+	return nil
+}
+
+func duration(s string) (time.Duration, error) {
+	if s == "" {
+		return 0, nil
+	}
+	return time.ParseDuration(s)
+}
+
+// key is how a script names the visit of a request.
+func key(r model.Request) string {
+	id := protocol.StepID{Role: r.Role, N: r.Visit, Index: -1}
+	if r.Item != nil {
+		id.Index = *r.Item
+	}
+	return id.String()
+}
+
+// GenerateContent gives the reply for the call that the context's model.Request names.
+func (m *Model) GenerateContent(ctx context.Context, messages []llms.MessageContent, options ...llms.CallOption) (*llms.ContentResponse, error) {
+	request, ok := model.RequestFrom(ctx)
+	if !ok {
+		return nil, &model.Error{Class: model.Unavailable, Message: fmt.Sprintf("model %s answers visits of roles alone: the context names none", m.name)}
+	}
+	visit := key(request)
+	list := m.replies[visit]
+	if request.Call >= len(list) {
+		return nil, &model.Error{Class: model.Unavailable, Message: fmt.Sprintf(
+			"model %s has no reply for %s, call %d: the script holds %s", m.name, visit, request.Call+1, m.held(visit))}
+	}
+	reply := &list[request.Call]
+	delay, _ := duration(reply.Delay) // checked by Parse
+	if err := wait(ctx, delay); err != nil {
+		return nil, err
+	}
+	if reply.Error != nil {
+		return nil, m.failure(reply.Error)
+	}
+	var opts llms.CallOptions
+	for _, o := range options {
+		o(&opts)
+	}
+	choice := &llms.ContentChoice{StopReason: "stop", ReasoningContent: reply.Thinking}
+	if reply.Text != nil {
+		choice.Content = *reply.Text
+	}
+	if err := stream(ctx, &opts, reply.Thinking, choice.Content); err != nil {
+		return nil, err
+	}
+	for i, c := range reply.Tools {
+		choice.StopReason = "tool_calls"
+		choice.ToolCalls = append(choice.ToolCalls, llms.ToolCall{
+			ID: fmt.Sprintf("call_%d_%d", request.Call+1, i+1), Type: "function",
+			FunctionCall: &llms.FunctionCall{Name: c.Tool, Arguments: string(c.Args)},
+		})
+	}
+	choice.GenerationInfo = reply.usage(messages, &opts)
+	return &llms.ContentResponse{Choices: []*llms.ContentChoice{choice}}, nil
+}
+
+// Call is the older form of GenerateContent.
+func (m *Model) Call(ctx context.Context, prompt string, options ...llms.CallOption) (string, error) {
+	return llms.GenerateFromSinglePrompt(ctx, m, prompt, options...)
+}
+
+func (m *Model) held(visit string) string {
+	if n := len(m.replies[visit]); n > 0 {
+		return fmt.Sprintf("%d for it", n)
+	}
+	var visits []string
+	for v := range m.replies {
+		visits = append(visits, v)
+	}
+	slices.Sort(visits)
+	if len(visits) == 0 {
+		return "none at all"
+	}
+	return "replies for " + strings.Join(visits, ", ")
+}
+
+func (m *Model) failure(f *Failure) error {
+	status := f.Status
+	if status == 0 {
+		status = 500
+	}
+	after, _ := duration(f.RetryAfter) // checked by Parse
+	text := f.Message
+	if text == "" {
+		text = "scripted error"
+	}
+	return &model.Error{Class: model.ClassOfStatus(status), Status: status, RetryAfter: after,
+		Message: fmt.Sprintf("model %s: status %d: %s", m.name, status, text)}
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func stream(ctx context.Context, opts *llms.CallOptions, thinking, text string) error {
+	if thinking != "" && opts.StreamingReasoningFunc != nil {
+		if err := opts.StreamingReasoningFunc(ctx, []byte(thinking), nil); err != nil {
+			return err
+		}
+	}
+	if text != "" && opts.StreamingFunc != nil {
+		return opts.StreamingFunc(ctx, []byte(text))
+	}
+	return nil
+}
+
+// usage is what the script says, else a quarter of the bytes: the same on every machine.
+func (r *Reply) usage(messages []llms.MessageContent, opts *llms.CallOptions) map[string]any {
+	info := map[string]any{}
+	if u := r.Usage; u != nil {
+		for name, n := range map[string]*int64{model.KeyInput: u.Input, model.KeyCached: u.Cached,
+			model.KeyOutput: u.Output, model.KeyReasoning: u.Reasoning} {
+			if n != nil {
+				info[name] = *n
+			}
+		}
+		return info
+	}
+	in, out := 0, len(r.Thinking)
+	for _, t := range opts.Tools {
+		if b, err := json.Marshal(t); err == nil {
+			in += len(b)
+		}
+	}
+	for _, m := range messages {
+		for _, p := range m.Parts {
+			switch p := p.(type) {
+			case llms.TextContent:
+				in += len(p.Text)
+			case llms.ToolCall:
+				in += len(p.FunctionCall.Name) + len(p.FunctionCall.Arguments)
+			case llms.ToolCallResponse:
+				in += len(p.Content)
+			}
+		}
+	}
+	if r.Text != nil {
+		out += len(*r.Text)
+	}
+	for _, c := range r.Tools {
+		out += len(c.Tool) + len(c.Args)
+	}
+	info[model.KeyInput], info[model.KeyOutput] = int64((in+3)/4), int64((out+3)/4)
+	return info
+}

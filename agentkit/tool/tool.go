@@ -1,0 +1,143 @@
+// Package tool holds what an agent can do besides talking: files and commands of the
+// workspace.
+//
+// A tool list is part of the prompt and so of every cache key: it is sorted by name, in
+// canonical JSON, and holds neither a path of this machine nor a date.
+//
+// # Confined
+//
+// Files are opened through os.Root of the workspace: no path and no symbolic link leads out of
+// it. Commands are not confined yet; the shell asks a person before each of them unless the
+// role says otherwise.
+//
+// # Not promised
+//
+// That a command can be undone. A tool that is not ReadOnly is never run twice for one call.
+package tool
+
+import (
+	"context"
+	"embed"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"wf/protocol"
+)
+
+// Policy says whether a call of a tool needs a person's word.
+type Policy string
+
+// The policies: run it, ask first, refuse.
+const (
+	Auto Policy = "auto"
+	Ask  Policy = "ask"
+	Deny Policy = "deny"
+)
+
+// A Tool is something a model can call.
+type Tool struct {
+	Name        string
+	Description string        // what the model reads; from the .md beside the .go
+	Parameters  protocol.JSON // JSON Schema of the arguments
+	ReadOnly    bool          // changes nothing, so that a cut-off call may be repeated
+	Policy      Policy        // where the role says nothing; "" is Auto
+
+	// Run acts. args is the raw JSON of the model, already known to be an object. Whatever
+	// went wrong for the model to know is a Result with IsError; an error is for ctx alone.
+	Run func(ctx context.Context, at Workspace, args json.RawMessage) (Result, error)
+}
+
+// Workspace is where tools act.
+type Workspace struct {
+	Dir     string              // absolute
+	Environ []string            // NAME=value pairs given to commands on top of the allow-list
+	Clean   func(string) string // hides secrets; nil hides nothing
+	Watch   func(kind, text string)
+}
+
+func (w Workspace) clean(s string) string {
+	if w.Clean != nil {
+		s = w.Clean(s)
+	}
+	return s
+}
+
+// Result is what the model reads of a call.
+type Result struct {
+	Content string
+	IsError bool
+}
+
+func failed(format string, args ...any) Result {
+	return Result{Content: "error: " + fmt.Sprintf(format, args...), IsError: true}
+}
+
+//go:embed *.md
+var texts embed.FS
+
+// text is a description without its trailing newline.
+func text(name string) string {
+	b, err := texts.ReadFile(name + ".md")
+	if err != nil {
+		panic(err) // embedded beside this file
+	}
+	return strings.TrimSpace(string(b))
+}
+
+// All lists the tools of this package, sorted by name.
+func All() []Tool {
+	return []Tool{editFile(), listFiles(), readFile(), shell(), writeFile()}
+}
+
+// Named finds tools, in any order and with repetitions, and gives each once, sorted by name.
+// An unknown name is an error that lists the known ones.
+func Named(names []string, from []Tool) ([]Tool, error) {
+	var out []Tool
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
+		i := slices.IndexFunc(from, func(t Tool) bool { return t.Name == name })
+		if i < 0 {
+			var known []string
+			for _, t := range from {
+				known = append(known, t.Name)
+			}
+			return nil, fmt.Errorf("no tool is named %q (there are %s)", name, strings.Join(known, ", "))
+		}
+		out = append(out, from[i])
+	}
+	return out, nil
+}
+
+// List is the canonical JSON of a tool list as it is sent and recorded, "" for no tools.
+func List(tools []Tool) (string, error) {
+	if len(tools) == 0 {
+		return "", nil
+	}
+	list := make([]protocol.Tool, len(tools))
+	for i, t := range tools {
+		list[i] = protocol.Tool{Name: t.Name, Description: t.Description, Parameters: t.Parameters}
+	}
+	slices.SortFunc(list, func(a, b protocol.Tool) int { return strings.Compare(a.Name, b.Name) })
+	b, err := protocol.CanonicalJSON(list)
+	return string(b), err
+}
+
+// decode reads the arguments of a call; an unknown or missing one is told to the model.
+func decode(args json.RawMessage, into any, required ...string) error {
+	var given map[string]json.RawMessage
+	if err := json.Unmarshal(args, &given); err != nil {
+		return fmt.Errorf("the arguments are not a JSON object: %w", err)
+	}
+	for _, name := range required {
+		if _, ok := given[name]; !ok {
+			return fmt.Errorf("the argument %q is missing", name)
+		}
+	}
+	dec := json.NewDecoder(strings.NewReader(string(args)))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(into); err != nil {
+		return fmt.Errorf("the arguments do not fit: %s", strings.TrimPrefix(err.Error(), "json: "))
+	}
+	return nil
+}
