@@ -1,0 +1,150 @@
+package roles
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+
+	"wf/protocol"
+	"wf/roles/frontmatter"
+)
+
+// Ask performs ask roles: a person is asked, and the run is parked until an answer comes.
+//
+// The conclusion holds {choice, text} and the fields of the form; the text of the answer is
+// its text. An answer that fits neither the choices nor the form is asked for again, with
+// the reason in front of the question.
+type Ask struct{}
+
+// Perform asks, or concludes with the newest answer of the turn. Without an answer the error
+// wraps protocol.ErrWaiting.
+func (Ask) Perform(ctx context.Context, turn protocol.Turn, emit Emit) (protocol.Conclusion, error) {
+	question := turn.Question
+	if n := len(turn.Answers); n > 0 {
+		c, err := AnswerOf(turn.Role, turn.Answers[n-1].Answer)
+		if err == nil {
+			return c, nil
+		}
+		question = fmt.Sprintf("The answer before does not fit: %v\n\n%s", err, question)
+	}
+	waiting := protocol.WaitingFor{
+		Kind:     protocol.WaitQuestion,
+		Question: protocol.NewText(question),
+		Choices:  turn.Role.Choices,
+		Form:     protocol.NewText(turn.Role.Form),
+	}
+	if len(turn.Role.Choices) > 0 {
+		waiting.Kind = protocol.WaitChoice
+	}
+	return park(ctx, turn, emit, waiting)
+}
+
+// AnswerOf is what an ask role concludes with an answer. An answer that fits neither the
+// choices nor the form is an error that says why; whoever takes answers can so refuse one
+// before it is stored. A text that is the value or the label of a choice chooses it.
+func AnswerOf(role protocol.Role, answer protocol.Answered) (protocol.Conclusion, error) {
+	choice, text := answer.Choice, answer.Text.S
+	if choice == "" {
+		if c, ok := choiceNamed(role.Choices, text); ok {
+			choice, text = c.Value, ""
+		}
+	}
+	if len(role.Choices) > 0 {
+		c, ok := choiceNamed(role.Choices, choice)
+		if choice == "" {
+			return protocol.Conclusion{}, fmt.Errorf("it chooses none of %s", choiceValues(role.Choices))
+		}
+		if !ok {
+			return protocol.Conclusion{}, fmt.Errorf("choice %q is none of %s", choice, choiceValues(role.Choices))
+		}
+		choice = c.Value
+	}
+	data, err := formFields(role.Form, answer.Fields.S)
+	if err != nil {
+		return protocol.Conclusion{}, err
+	}
+	data["choice"], data["text"] = choice, text
+	c := protocol.Conclusion{Data: object(data)}
+	if text != "" {
+		c.Text = &text
+	}
+	return c, nil
+}
+
+// formFields are the fields of a form, checked. A role without a form takes none.
+func formFields(form, fields string) (map[string]any, error) {
+	data := map[string]any{}
+	if form == "" {
+		if fields != "" && fields != "{}" {
+			return nil, fmt.Errorf("the question has no form, so it takes no fields")
+		}
+		return data, nil
+	}
+	if fields == "" {
+		fields = "{}"
+	}
+	got, err := decodeObject(fields)
+	if err != nil {
+		return nil, fmt.Errorf("form: the fields are no JSON object: %w", err)
+	}
+	if wrong := frontmatter.Validate(protocol.JSON(fields), form); len(wrong) > 0 {
+		return nil, fmt.Errorf("form: %s", violations(wrong))
+	}
+	maps.Copy(data, got)
+	return data, nil
+}
+
+// choiceNamed finds a choice by its value, else by its label whatever its case.
+func choiceNamed(choices []protocol.Choice, name string) (protocol.Choice, bool) {
+	for _, c := range choices {
+		if c.Value == name {
+			return c, true
+		}
+	}
+	for _, c := range choices {
+		if strings.EqualFold(c.Label, strings.TrimSpace(name)) {
+			return c, true
+		}
+	}
+	return protocol.Choice{}, false
+}
+
+func choiceValues(choices []protocol.Choice) string {
+	values := make([]string, len(choices))
+	for i, c := range choices {
+		values[i] = c.Value
+	}
+	return strings.Join(values, ", ")
+}
+
+// park emits what the visit waits for, unless a run of the same visit did so before it was cut
+// off, and returns ErrWaiting.
+func park(ctx context.Context, turn protocol.Turn, emit Emit, waiting protocol.WaitingFor) (protocol.Conclusion, error) {
+	if !parked(turn) {
+		if err := emit(ctx, waiting); err != nil {
+			return protocol.Conclusion{}, err
+		}
+	}
+	return protocol.Conclusion{}, fmt.Errorf("%s: %w", turn.Step, protocol.ErrWaiting)
+}
+
+// parked reports whether the visit has asked and got no answer yet.
+func parked(turn protocol.Turn) bool {
+	asked := 0
+	for _, e := range turn.Transcript {
+		if e.Type == protocol.EvWaiting {
+			asked++
+		}
+	}
+	return asked > len(turn.Answers)
+}
+
+// object writes data that consists of what JSON can hold.
+func object(data map[string]any) protocol.JSON {
+	out, err := protocol.CanonicalJSON(data)
+	if err != nil {
+		panic("roles: data that came from JSON is no JSON: " + err.Error())
+	}
+	return out
+}

@@ -1,0 +1,80 @@
+package roles
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"wf/protocol"
+	"wf/roles/frontmatter"
+)
+
+// decodeObject reads one JSON object that can be written as canonical JSON; its numbers keep
+// their digits.
+func decodeObject(s string) (map[string]any, error) {
+	canonical, err := protocol.CanonicalizeJSON([]byte(s))
+	if err != nil {
+		return nil, err
+	}
+	d := json.NewDecoder(bytes.NewReader(canonical))
+	d.UseNumber()
+	var out map[string]any
+	if err := d.Decode(&out); err != nil {
+		return nil, err
+	}
+	if out == nil {
+		return nil, errors.New("want an object, have null")
+	}
+	return out, nil
+}
+
+// exitData is {exit_code} beside the declared fields.
+func exitData(fields map[string]any, code int) protocol.JSON {
+	data := map[string]any{}
+	for name, value := range fields {
+		data[name] = value
+	}
+	data["exit_code"] = code
+	return object(data)
+}
+
+// declaredFields reads the answer of a command, as that of an agent is read: frontmatter, or
+// a JSON object that stands alone. A violation is a Failure of phase output_validation.
+func declaredFields(schema, text string) (map[string]any, error) {
+	var data protocol.JSON
+	var wrong []frontmatter.Violation
+	if answer := strings.TrimSpace(strings.TrimPrefix(text, "\ufeff")); strings.HasPrefix(answer, "{") {
+		var err error
+		if data, err = protocol.CanonicalizeJSON([]byte(answer)); err != nil {
+			return nil, invalidOutput("stdout: %v", err)
+		}
+		wrong = frontmatter.Validate(data, schema)
+	} else {
+		data, _, wrong = frontmatter.Parse(text, schema)
+	}
+	if len(wrong) > 0 {
+		return nil, invalidOutput("%s", violations(wrong))
+	}
+	return decodeObject(string(data))
+}
+
+// violations says in one line what is wrong.
+func violations(wrong []frontmatter.Violation) string {
+	parts := make([]string, len(wrong))
+	for i, v := range wrong {
+		parts[i] = v.String()
+	}
+	return strings.Join(parts, "; ")
+}
+
+// invalidOutput is the failure of a visit whose output does not fit its schema.
+func invalidOutput(format string, args ...any) *protocol.Failure {
+	return &protocol.Failure{
+		ErrorInfo: protocol.ErrorInfo{
+			Code: "invalid_output", Phase: "output_validation", Message: fmt.Sprintf(format, args...),
+		},
+		Class: "invalid_output",
+	}
+}

@@ -1,0 +1,119 @@
+package roles
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+)
+
+// lineMin is the length in bytes from which a single line of a secret of several lines, such
+// as a private key, is hidden on its own.
+const lineMin = 8
+
+// A Redactor hides the values of secrets: each is replaced by [secret:NAME]. It works on a
+// stream; a value that is cut in two by the border of a chunk is found all the same.
+//
+// The zero Redactor hides nothing.
+type Redactor struct {
+	values []hidden // the longest first, so that a value that contains another one wins
+	first  [256]bool
+	held   []byte // the end of the stream, where it may be the beginning of a value
+}
+
+type hidden struct{ value, mark []byte }
+
+// NewRedactor hides the given secrets, name → value. Empty values hide nothing.
+func NewRedactor(secrets map[string]string) *Redactor {
+	r := new(Redactor)
+	for name, value := range secrets {
+		mark := []byte("[secret:" + name + "]")
+		trimmed := strings.TrimRight(value, "\r\n")
+		r.add(trimmed, mark)
+		if lines := strings.Split(trimmed, "\n"); len(lines) > 1 {
+			for _, line := range lines {
+				if line = strings.TrimSpace(line); len(line) >= lineMin {
+					r.add(line, mark)
+				}
+			}
+		}
+	}
+	slices.SortFunc(r.values, func(a, b hidden) int {
+		if n := len(b.value) - len(a.value); n != 0 {
+			return n
+		}
+		if n := bytes.Compare(a.value, b.value); n != 0 {
+			return n
+		}
+		return bytes.Compare(a.mark, b.mark)
+	})
+	return r
+}
+
+func (r *Redactor) add(value string, mark []byte) {
+	if value != "" {
+		r.values = append(r.values, hidden{[]byte(value), mark})
+		r.first[value[0]] = true
+	}
+}
+
+// String hides the secrets in a whole text.
+func (r *Redactor) String(s string) string {
+	once := Redactor{values: r.values, first: r.first}
+	return string(once.Flush(once.Write(nil, []byte(s))))
+}
+
+// Write appends to dst what of p, and of what was held before, is known to hold no secret.
+func (r *Redactor) Write(dst, p []byte) []byte {
+	if len(r.values) == 0 {
+		return append(dst, p...)
+	}
+	in := append(r.held, p...)
+	dst, rest := r.scan(dst, in, false)
+	r.held = append([]byte(nil), rest...)
+	return dst
+}
+
+// Flush appends what was held; the stream has ended.
+func (r *Redactor) Flush(dst []byte) []byte {
+	dst, _ = r.scan(dst, r.held, true)
+	r.held = nil
+	return dst
+}
+
+// scan appends the redacted in to dst. Unless the stream has ended it stops where a value may
+// begin that is not yet complete, and gives back the rest.
+func (r *Redactor) scan(dst, in []byte, ended bool) (out, rest []byte) {
+	from := 0
+	for i := 0; i < len(in); {
+		if !r.first[in[i]] {
+			i++
+			continue
+		}
+		found, wait := r.at(in[i:], ended)
+		switch {
+		case wait:
+			return append(dst, in[from:i]...), in[i:]
+		case found == nil:
+			i++
+		default:
+			dst = append(append(dst, in[from:i]...), found.mark...)
+			i += len(found.value)
+			from = i
+		}
+	}
+	return append(dst, in[from:]...), nil
+}
+
+// at finds the longest value that in begins with; wait says that a longer one may yet come.
+func (r *Redactor) at(in []byte, ended bool) (found *hidden, wait bool) {
+	for k := range r.values {
+		v := &r.values[k]
+		if bytes.HasPrefix(in, v.value) {
+			return v, false
+		}
+		if !ended && len(in) < len(v.value) && bytes.HasPrefix(v.value, in) {
+			return nil, true
+		}
+	}
+	return nil, false
+}

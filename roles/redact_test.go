@@ -1,0 +1,111 @@
+package roles
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+)
+
+func TestRedactorHidesValues(t *testing.T) {
+	pem := "-----BEGIN KEY-----\nMIIEpAIBAAKCAQEA\nx\n-----END KEY-----\n"
+	for _, test := range []struct {
+		name    string
+		secrets map[string]string
+		in      string
+		want    string
+	}{
+		{"a value is replaced by its name", map[string]string{"T": "hunter2"}, "pw=hunter2!", "pw=[secret:T]!"},
+		{"every occurrence is", map[string]string{"T": "ab"}, "abab", "[secret:T][secret:T]"},
+		{"the longer of two values wins", map[string]string{"A": "abc", "B": "abcdef"}, "abcdef abc", "[secret:B] [secret:A]"},
+		{"a value that only began is kept", map[string]string{"A": "abcdef"}, "abcde", "abcde"},
+		{"a restart inside a prefix is found", map[string]string{"A": "aab"}, "aaab", "a[secret:A]"},
+		{"an empty value hides nothing", map[string]string{"A": ""}, "abc", "abc"},
+		{"the newline at the end of a value is no part of it", map[string]string{"A": "abc\n"}, "abc.", "[secret:A]."},
+		{"a line of a key is hidden on its own", map[string]string{"K": pem}, "got MIIEpAIBAAKCAQEA x", "got [secret:K] x"},
+		{"a whole key is one secret", map[string]string{"K": pem}, pem + ".", "[secret:K]\n."},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if got := NewRedactor(test.secrets).String(test.in); got != test.want {
+				t.Errorf("have %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// However a stream is cut, the text is that of the whole.
+func TestCleanerDoesNotDependOnChunks(t *testing.T) {
+	alphabet := []string{"a", "b", "s3cr3t", "s3c", "r3t", "\r", "\n", "\r\n", "\x00", "ü", "€", "😀", "\xff", "\xe2\x82", "\ufffd"}
+	rapid.Check(t, func(t *rapid.T) {
+		in := strings.Join(rapid.SliceOf(rapid.SampledFrom(alphabet)).Draw(t, "in"), "")
+		secrets := map[string]string{"S": "s3cr3t", "E": "€"}
+		whole := cleaner{redact: NewRedactor(secrets)}
+		want := whole.text([]byte(in), true)
+
+		cut := cleaner{redact: NewRedactor(secrets)}
+		var got strings.Builder
+		for rest := []byte(in); len(rest) > 0; {
+			n := rapid.IntRange(1, len(rest)).Draw(t, "n")
+			got.WriteString(cut.text(rest[:n], false))
+			rest = rest[n:]
+		}
+		got.WriteString(cut.text(nil, true))
+		if got.String() != want {
+			t.Fatalf("in chunks %q, whole %q", got.String(), want)
+		}
+		if !utf8.ValidString(want) || strings.Contains(want, "\x00") || strings.Contains(want, "s3cr3t") {
+			t.Fatalf("not clean: %q", want)
+		}
+	})
+}
+
+func TestCleanerNormalises(t *testing.T) {
+	for in, want := range map[string]string{
+		"a\r\nb":       "a\nb",
+		"10%\r20%":     "10%\r20%",
+		"end\r":        "end\r",
+		"a\x00b":       "ab",
+		"\xff\xfe":     "\ufffd\ufffd",
+		"a\xe2\x82":    "a\ufffd\ufffd",
+		"\ufffd is ok": "\ufffd is ok",
+	} {
+		c := cleaner{redact: NewRedactor(nil)}
+		if got := c.text([]byte(in), true); got != want {
+			t.Errorf("%q: have %q, want %q", in, got, want)
+		}
+	}
+}
+
+// A keeper holds the beginning and the end, and counts what it dropped to the byte.
+func TestKeeperKeepsBothEnds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		parts := rapid.SliceOf(rapid.StringOfN(rapid.SampledFrom([]rune("abü€😀")), 1, 9, -1)).Draw(t, "parts")
+		k := keeper{max: 16}
+		for _, p := range parts {
+			k.write(p)
+			if len(k.head) > 8 || cap(k.tail) > 96 {
+				t.Fatalf("unbounded: head %d, tail %d", len(k.head), cap(k.tail))
+			}
+		}
+		in, got := strings.Join(parts, ""), k.String()
+		if len(in) <= 8 && got != in {
+			t.Fatalf("have %q, want all of %q", got, in)
+		}
+		if k.gone == 0 {
+			if got != in {
+				t.Fatalf("have %q, want %q", got, in)
+			}
+			return
+		}
+		mark := fmt.Sprintf("\n…[%d bytes dropped]…\n", k.gone)
+		head, tail, ok := strings.Cut(got, mark)
+		if !ok || !strings.HasPrefix(in, head) || !strings.HasSuffix(in, tail) || int64(len(head)+len(tail))+k.gone != int64(len(in)) {
+			t.Fatalf("%q does not hold both ends of %q", got, in)
+		}
+		if !utf8.ValidString(got) {
+			t.Fatalf("a rune was cut: %q", got)
+		}
+	})
+}

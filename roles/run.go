@@ -1,0 +1,273 @@
+package roles
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"wf/protocol"
+)
+
+// Run performs run roles: a command by sh -c, in the workspace, in its own process group.
+//
+// The command reads the turn as JSON (wf.turn/v1) on stdin and in the file named by WF_TURN.
+// It inherits the environment of wf without model keys and undeclared secrets. What it writes
+// is streamed as deltas and becomes the text of the conclusion, with secrets hidden, in valid
+// UTF-8, at most OutputMax bytes of it.
+//
+// A role that declares an output answers on stdout, with frontmatter or a JSON object; its
+// stderr is shown live and kept only when the attempt fails.
+//
+// A command that ended is never asked again; one that was cut off by a crash is simply run
+// again, with the same WF_STEP_KEY.
+type Run struct {
+	// Messages builds what an agent in the place of the command would be sent; nil is none.
+	Messages func(protocol.History) ([]protocol.Message, error)
+	// Environ is the environment as name=value; nil is that of the process.
+	Environ []string
+	// ModelKeys are further variables that no command inherits, as the configuration names them.
+	ModelKeys []string
+	// Grace is from SIGTERM to SIGKILL; 0 is DefaultGrace.
+	Grace time.Duration
+	// OutputMax bounds the text in bytes; 0 is OutputMax, the constant.
+	OutputMax int
+}
+
+// Perform runs the command. An exit status other than 0 is a Failure of class exit_code (or
+// exit_75: try again) unless the role goes on on error. When ctx is done the error is its
+// cause, and the conclusion beside it holds the output so far.
+func (r *Run) Perform(ctx context.Context, turn protocol.Turn, emit Emit) (protocol.Conclusion, error) {
+	if ctx.Err() != nil {
+		return protocol.Conclusion{}, context.Cause(ctx)
+	}
+	environ := r.Environ
+	if environ == nil {
+		environ = os.Environ()
+	}
+	secrets := declared(environ, turn.Secrets)
+	env, err := r.environment(environ, secrets, turn)
+	if err != nil {
+		return protocol.Conclusion{}, err
+	}
+	dir, err := directory(turn)
+	if err != nil {
+		return protocol.Conclusion{}, err
+	}
+	rendered, err := newTurnJSON(turn, r.Messages)
+	if err != nil {
+		return protocol.Conclusion{}, err
+	}
+	stdin, err := writeTurn(rendered)
+	if err != nil {
+		return protocol.Conclusion{}, err
+	}
+	defer os.Remove(stdin.Name())
+	defer stdin.Close()
+	env["WF_TURN"], env["PWD"] = stdin.Name(), dir
+
+	cmd := exec.Command("sh", "-c", turn.Role.Run)
+	cmd.Dir, cmd.Env, cmd.Stdin = dir, pairs(env), stdin
+
+	out := r.newOutput(ctx, turn, emit, secrets)
+	p := process{cmd: cmd, grace: r.Grace, stdout: out.stdout}
+	if p.grace == 0 {
+		p.grace = DefaultGrace
+	}
+	if out.stderr != nil { // not a nil *stream in an interface
+		p.stderr = out.stderr
+	}
+	end, err := p.run(ctx)
+	if err == nil {
+		err = out.flush()
+	}
+	switch {
+	case end.stopped && ctx.Err() != nil:
+		return out.conclusion(true), context.Cause(ctx)
+	case errors.Is(err, syscall.E2BIG):
+		return protocol.Conclusion{}, failure("start_failed", "start_failed",
+			"a value of env is too large for the environment of a command; read it from the file WF_TURN")
+	case errors.As(err, new(*exec.Error)), errors.As(err, new(*os.PathError)):
+		return protocol.Conclusion{}, failure("start_failed", "start_failed", "sh could not be started: %v", err)
+	case err != nil:
+		return protocol.Conclusion{}, fmt.Errorf("command of %s: %w", turn.Step, err)
+	}
+	return out.conclude(turn.Role, end.code)
+}
+
+// environment is what the command sees, but for the place of the turn.
+func (r *Run) environment(environ []string, secrets map[string]string, turn protocol.Turn) (map[string]string, error) {
+	env := inherit(environ, turn.Secrets, r.ModelKeys)
+	for name, value := range turn.Env {
+		expanded, missing := protocol.ExpandSecrets(value, func(name string) (string, bool) {
+			v, ok := secrets[name]
+			return v, ok
+		})
+		if len(missing) > 0 {
+			f := failure("secret_missing", "", "secret %s is not set in the environment; export it, then wf resume",
+				strings.Join(missing, ", "))
+			f.Suspend = true
+			return nil, f
+		}
+		env[name] = strings.ReplaceAll(expanded, "\x00", "")
+	}
+	maps.Copy(env, map[string]string{
+		"WF_RUN_ID":   string(turn.Run),
+		"WF_ATTEMPT":  strconv.Itoa(turn.Attempt),
+		"WF_STEP_KEY": turn.Key,
+	})
+	return env, nil
+}
+
+// declared are the values of the workflow's secrets that the environment has.
+func declared(environ, names []string) map[string]string {
+	all := make(map[string]string, len(environ))
+	for _, pair := range environ {
+		name, value, _ := strings.Cut(pair, "=")
+		all[name] = value
+	}
+	out := make(map[string]string, len(names))
+	for _, name := range names {
+		if value, ok := all[name]; ok {
+			out[name] = value
+		}
+	}
+	return out
+}
+
+// directory is where the command works: it exists and lies in the workspace.
+func directory(turn protocol.Turn) (string, error) {
+	dir := turn.Role.Dir
+	if dir != "" && !filepath.IsLocal(dir) {
+		return "", failure("dir_outside", "", "dir %q lies outside of the workspace", dir)
+	}
+	path := filepath.Join(turn.Workspace, dir)
+	info, err := os.Stat(path)
+	switch {
+	case err != nil && dir == "":
+		return "", fmt.Errorf("workspace of run %s: %w", turn.Run, err)
+	case err != nil:
+		return "", failure("dir_missing", "", "dir %q: no such directory in the workspace", dir)
+	case !info.IsDir():
+		return "", failure("dir_missing", "", "dir %q is not a directory", dir)
+	}
+	return path, nil
+}
+
+// failure makes an outcome of a run role; it goes into the record, so nothing volatile may be
+// in the message.
+func failure(code, class, format string, args ...any) *protocol.Failure {
+	return &protocol.Failure{
+		ErrorInfo: protocol.ErrorInfo{Code: code, Phase: "run", Message: fmt.Sprintf(format, args...)},
+		Class:     class,
+	}
+}
+
+// An output takes what a command writes: all of it as one text, and, for a role that declares
+// fields, stdout alone beside it.
+type output struct {
+	stdout, stderr *stream // stderr is nil where it is joined to stdout
+	all, answer    *keeper // answer is nil without declared fields
+}
+
+func (r *Run) newOutput(ctx context.Context, turn protocol.Turn, emit Emit, secrets map[string]string) *output {
+	limit := r.OutputMax
+	if limit == 0 {
+		limit = OutputMax
+	}
+	send := func(kind, text string) error {
+		if ctx.Err() != nil {
+			return nil // nobody follows any more; what the command says while it ends is kept
+		}
+		return emit(ctx, protocol.Delta{Kind: kind, Text: text})
+	}
+	o := &output{all: &keeper{max: limit}}
+	o.stdout = &stream{kind: "stdout", send: send, keep: []*keeper{o.all}}
+	o.stdout.clean.redact = NewRedactor(secrets)
+	if turn.Role.Output != "" {
+		o.answer = &keeper{max: limit}
+		o.stdout.keep = append(o.stdout.keep, o.answer)
+		o.stderr = &stream{kind: "stderr", send: send, keep: []*keeper{o.all}}
+		o.stderr.clean.redact = NewRedactor(secrets)
+	}
+	return o
+}
+
+// flush ends the streams.
+func (o *output) flush() error {
+	for _, s := range []*stream{o.stdout, o.stderr} {
+		if s != nil {
+			if err := s.take(s.clean.text(nil, true)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// conclusion holds the text alone: everything, or, where fields were declared, the answer.
+func (o *output) conclusion(everything bool) protocol.Conclusion {
+	from := o.all
+	if o.answer != nil && !everything {
+		from = o.answer
+	}
+	text := from.String()
+	return protocol.Conclusion{Text: &text}
+}
+
+// conclude is the outcome of a command that ended by itself.
+func (o *output) conclude(role protocol.Role, code int) (protocol.Conclusion, error) {
+	failed := code != 0 && !role.ContinueOnError
+	c := o.conclusion(failed)
+	data := map[string]any{}
+	if role.Output != "" && !failed {
+		fields, err := declaredFields(role.Output, *c.Text)
+		if err != nil {
+			c = o.conclusion(true)
+			c.Data = exitData(nil, code)
+			return c, err
+		}
+		data = fields
+	}
+	c.Data = exitData(data, code)
+	if !failed {
+		return c, nil
+	}
+	class := "exit_code"
+	if code == 75 {
+		class = "exit_75"
+	}
+	return c, failure("exit_code", class, "exit status %d", code)
+}
+
+// A stream cleans one of the two outputs, shows it and keeps it.
+type stream struct {
+	kind  string
+	clean cleaner
+	send  func(kind, text string) error
+	keep  []*keeper
+}
+
+var _ io.Writer = (*stream)(nil)
+
+func (s *stream) Write(p []byte) (int, error) {
+	return len(p), s.take(s.clean.text(p, false))
+}
+
+func (s *stream) take(text string) error {
+	if text == "" {
+		return nil
+	}
+	for _, k := range s.keep {
+		k.write(text)
+	}
+	return s.send(s.kind, text)
+}
