@@ -1,0 +1,232 @@
+package cas
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/ipfs/go-cid"
+
+	"wf/protocol"
+)
+
+// A CAR file, version 1 (IPLD specification "Content Addressable aRchives"):
+//
+//	uvarint(length) ‖ DAG-CBOR {roots: [link…], version: 1}
+//	uvarint(length) ‖ CID ‖ bytes        once for each block
+//
+// Version 2 wraps one of these; only the wrapped part is read.
+
+// carSectionMax bounds one section: a length beyond it is damage, or an attack.
+const carSectionMax = 32 << 20
+
+// carV2Pragma opens a version 2 file; it is a version 1 header without roots.
+const carV2Pragma = "\x0a\xa1\x67version\x02"
+
+type carHeader struct {
+	Roots   []protocol.Link `cbor:"roots"`
+	Version uint64          `cbor:"version"`
+}
+
+// CARError is a fault in an archive. It wraps protocol.ErrCorrupt, and what was wrong.
+type CARError struct {
+	Offset int64 // of the section, in bytes from the beginning of the file
+	Err    error
+}
+
+func (e *CARError) Error() string { return fmt.Sprintf("CAR, byte %d: %v", e.Offset, e.Err) }
+
+// Unwrap gives protocol.ErrCorrupt and the cause.
+func (e *CARError) Unwrap() []error { return []error{protocol.ErrCorrupt, e.Err} }
+
+// carReader yields the blocks of an archive one by one.
+type carReader struct {
+	in     *bufio.Reader
+	offset int64 // of the next byte
+	end    int64 // of the version 1 part; −1 is the end of the file
+	roots  []protocol.Link
+}
+
+// newCARReader reads the header. The error is a *CARError, or what r returned.
+func newCARReader(r io.Reader) (*carReader, error) {
+	c := &carReader{in: bufio.NewReaderSize(r, 64<<10), end: -1}
+	if pragma, err := c.in.Peek(len(carV2Pragma)); err == nil && string(pragma) == carV2Pragma {
+		if err := c.unwrap(); err != nil {
+			return nil, err
+		}
+	}
+	at := c.offset
+	raw, err := c.section()
+	if errors.Is(err, io.EOF) {
+		return nil, &CARError{at, errors.New("an empty file, no CAR header")}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := Scan(raw, 0, nil); err != nil {
+		return nil, &CARError{at, fmt.Errorf("no CAR header: %w", err)}
+	}
+	var h carHeader
+	if err := Decode(raw, &h); err != nil {
+		return nil, &CARError{at, fmt.Errorf("no CAR header: %w", err)}
+	}
+	if h.Version != 1 {
+		return nil, &CARError{at, fmt.Errorf("version %d, want 1 or 2", h.Version)}
+	}
+	c.roots = h.Roots
+	return c, nil
+}
+
+// unwrap skips to the version 1 part of a version 2 file.
+func (c *carReader) unwrap() error {
+	var head [len(carV2Pragma) + 40]byte
+	if _, err := io.ReadFull(c.in, head[:]); err != nil {
+		return &CARError{0, fmt.Errorf("CARv2 header: %w", err)}
+	}
+	c.offset = int64(len(head))
+	fields := head[len(carV2Pragma)+16:]
+	from, size := binary.LittleEndian.Uint64(fields), binary.LittleEndian.Uint64(fields[8:])
+	if from < uint64(len(head)) || from > 1<<62 || size > 1<<62 {
+		return &CARError{0, fmt.Errorf("CARv2 header: its data at %d, %d bytes, cannot be", from, size)}
+	}
+	skip := int64(from) - c.offset
+	if n, err := io.CopyN(io.Discard, c.in, skip); err != nil {
+		return &CARError{c.offset + n, fmt.Errorf("CARv2 header: its data begins at %d: %w", from, unexpected(err))}
+	}
+	c.offset, c.end = int64(from), int64(from+size)
+	return nil
+}
+
+func unexpected(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// section reads a length and as many bytes; io.EOF only between sections.
+func (c *carReader) section() ([]byte, error) {
+	at := c.offset
+	if at == c.end {
+		return nil, io.EOF
+	}
+	n, err := c.uvarint()
+	if err == io.EOF {
+		if c.end >= 0 {
+			return nil, &CARError{at, fmt.Errorf("its data should go on to byte %d: %w", c.end, io.ErrUnexpectedEOF)}
+		}
+		return nil, io.EOF
+	}
+	if err != nil {
+		return nil, &CARError{at, fmt.Errorf("section length: %w", err)}
+	}
+	switch {
+	case n == 0:
+		return nil, &CARError{at, errors.New("a section of no bytes")}
+	case n > carSectionMax:
+		return nil, &CARError{at, fmt.Errorf("a section of %d bytes; at most %d are read", n, carSectionMax)}
+	case c.end >= 0 && c.offset+int64(n) > c.end:
+		return nil, &CARError{at, fmt.Errorf("a section of %d bytes ends beyond the data", n)}
+	}
+	b, err := readExactly(c.in, int(n))
+	c.offset += int64(len(b))
+	if err != nil {
+		return nil, &CARError{at, fmt.Errorf("a section of %d bytes has only %d: %w", n, len(b), err)}
+	}
+	return b, nil
+}
+
+// readExactly grows the buffer as bytes arrive: a length that lies costs no memory.
+func readExactly(r io.Reader, n int) ([]byte, error) {
+	const step = 1 << 20
+	b := make([]byte, 0, min(n, step))
+	for len(b) < n {
+		from := len(b)
+		b = append(b, make([]byte, min(n-from, max(step, from)))...)
+		if m, err := io.ReadFull(r, b[from:]); err != nil {
+			return b[:from+m], unexpected(err)
+		}
+	}
+	return b, nil
+}
+
+// uvarint reads a length; io.EOF when there is not a single byte.
+func (c *carReader) uvarint() (uint64, error) {
+	var v uint64
+	for i := range 9 {
+		b, err := c.in.ReadByte()
+		if err != nil {
+			if i == 0 {
+				return 0, err
+			}
+			return 0, unexpected(err)
+		}
+		c.offset++
+		v |= uint64(b&0x7f) << (7 * i)
+		if b < 0x80 {
+			if i > 0 && b == 0 {
+				return 0, errors.New("a varint not in its shortest form")
+			}
+			return v, nil
+		}
+	}
+	return 0, errors.New("a varint of more than 9 bytes")
+}
+
+// next yields the next block, its bytes checked against its CID, and the offset of its
+// section. io.EOF ends the archive. A block that does not match comes with its CID and a
+// *CARError around the *Mismatch; reading may go on after that one.
+func (c *carReader) next() (b Block, at int64, err error) {
+	at = c.offset
+	raw, err := c.section()
+	if err != nil {
+		return Block{}, at, err
+	}
+	n, id, err := cid.CidFromBytes(raw)
+	if err != nil {
+		return Block{}, at, &CARError{at, fmt.Errorf("its CID: %w", err)}
+	}
+	b = Block{protocol.NewLink(id), raw[n:]}
+	if err := Check(b.Link, b.Data); err != nil {
+		return b, at, &CARError{at, err}
+	}
+	return b, at, nil
+}
+
+// carWriter writes an archive; the header goes out first.
+type carWriter struct {
+	out  *bufio.Writer
+	size int64
+}
+
+func newCARWriter(w io.Writer, roots []protocol.Link) (*carWriter, error) {
+	h, err := Encode(carHeader{Roots: roots, Version: 1})
+	if err != nil {
+		return nil, err
+	}
+	c := &carWriter{out: bufio.NewWriterSize(w, 64<<10)}
+	return c, c.section(nil, h.Data)
+}
+
+func (c *carWriter) block(l protocol.Link, data []byte) error { return c.section(l.Bytes(), data) }
+
+func (c *carWriter) section(id, data []byte) error {
+	var n [binary.MaxVarintLen64]byte
+	for _, b := range [][]byte{n[:binary.PutUvarint(n[:], uint64(len(id)+len(data)))], id, data} {
+		m, err := c.out.Write(b)
+		c.size += int64(m)
+		if err != nil {
+			return fmt.Errorf("write CAR: %w", err)
+		}
+	}
+	return nil
+}
+
+func (c *carWriter) flush() error {
+	if err := c.out.Flush(); err != nil {
+		return fmt.Errorf("write CAR: %w", err)
+	}
+	return nil
+}
