@@ -1,0 +1,214 @@
+package layout
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"wf/protocol"
+)
+
+// build makes the nodes and arcs of a workflow, without places: START, roles in the order in
+// which edges name them, joins where they first stand, then END and what else is used.
+func build(w *protocol.Workflow) *Graph {
+	b := &builder{w: w, g: &Graph{Name: plain(w.Name)}, at: map[string]int{}, joins: map[string]int{}}
+	b.node(protocol.NodeStart)
+	for i := range w.Edges {
+		for _, name := range w.Edges[i].From {
+			b.node(name)
+		}
+		b.joinOf(i)
+		for _, name := range w.Edges[i].To {
+			if _, ok := w.RoleNamed(name); ok {
+				b.node(name)
+			}
+		}
+	}
+	for i := range w.Roles {
+		b.node(w.Roles[i].Name)
+	}
+	b.node(protocol.NodeEnd)
+	for i := range w.Edges {
+		b.arcs(i)
+	}
+	return b.g
+}
+
+type builder struct {
+	w     *protocol.Workflow
+	g     *Graph
+	at    map[string]int // node name → index
+	joins map[string]int // from list → index of its bar
+}
+
+// node finds or makes the node of a name; false if there is no such role.
+func (b *builder) node(name string) (int, bool) {
+	if n, ok := b.at[name]; ok {
+		return n, true
+	}
+	n := Node{Name: name, H: smallHeight, W: smallWidth}
+	switch name {
+	case protocol.NodeStart:
+		n.Kind = Start
+	case protocol.NodeEnd:
+		n.Kind = End
+	case protocol.NodeFail:
+		n.Kind = Fail
+	case protocol.NodeSuspend:
+		n.Kind, n.W = Suspend, smallWidth+20
+	default:
+		r, ok := b.w.RoleNamed(name)
+		if !ok {
+			return 0, false
+		}
+		n.Kind, n.Note = kindOf(r.Action), noteOf(r)
+		n.H = roleHeight
+		n.W = max(roleWidth, iconRoom+max(nameCell*cells(title(name)), noteCell*cells(n.Note)/10)+16)
+	}
+	b.at[name] = len(b.g.Nodes)
+	b.g.Nodes = append(b.g.Nodes, n)
+	return b.at[name], true
+}
+
+// joinOf finds or makes the bar before edge i; −1 if the edge has a single source.
+func (b *builder) joinOf(i int) int {
+	from := b.w.Edges[i].From
+	if len(from) < 2 {
+		return -1
+	}
+	key := strings.Join(from, "\x00")
+	if n, ok := b.joins[key]; ok {
+		return n
+	}
+	bar := len(b.g.Nodes)
+	b.joins[key] = bar
+	b.g.Nodes = append(b.g.Nodes, Node{Kind: Join, W: max(barWidth, 36*len(from)), H: barHeight})
+	for _, name := range from {
+		if n, ok := b.node(name); ok {
+			b.g.Arcs = append(b.g.Arcs, Arc{Edge: i, From: n, To: bar, Kind: Forward})
+		}
+	}
+	return bar
+}
+
+func (b *builder) arcs(i int) {
+	e := &b.w.Edges[i]
+	from := b.joinOf(i)
+	if from < 0 {
+		if len(e.From) == 0 {
+			return
+		}
+		n, ok := b.node(e.From[0])
+		if !ok {
+			return
+		}
+		from = n
+	}
+	kind := Forward
+	if e.OnFailure {
+		kind = Failure
+	}
+	label := labelOf(e)
+	for k, name := range e.To {
+		if to, ok := b.node(name); ok && !slices.Contains(e.To[:k], name) {
+			b.g.Arcs = append(b.g.Arcs, Arc{Edge: i, From: from, To: to, Kind: kind, Label: label})
+			label = "" // said once for all targets
+		}
+	}
+	if e.OnLimit == "" {
+		return
+	}
+	if to, ok := b.node(e.OnLimit); ok {
+		label := "when full"
+		if e.Limit > 0 {
+			label = "after " + strconv.Itoa(e.Limit)
+		}
+		b.g.Arcs = append(b.g.Arcs, Arc{Edge: i, From: from, To: to, Kind: Limit, Label: label})
+	}
+}
+
+func kindOf(a protocol.Action) Kind {
+	switch a {
+	case protocol.ActRun:
+		return Command
+	case protocol.ActAsk:
+		return Person
+	case protocol.ActWait:
+		return Timer
+	case protocol.ActWorkflow:
+		return SubWorkflow
+	case protocol.ActSet:
+		return Values
+	}
+	return Agent
+}
+
+// Longest texts, in columns.
+const (
+	titleMax = 26
+	noteMax  = 30
+	labelMax = 34
+)
+
+func title(name string) string { return shorten(plain(name), titleMax) }
+
+// noteOf says in a few words what a role does.
+func noteOf(r *protocol.Role) string {
+	note := ""
+	switch r.Action {
+	case protocol.ActPrompt:
+		note = "agent"
+		if len(r.Tools) > 0 {
+			note += " · " + strings.Join(r.Tools, " ")
+		}
+	case protocol.ActRun:
+		note = firstLine(r.Run)
+	case protocol.ActAsk:
+		note = firstLine(r.Ask)
+	case protocol.ActWorkflow:
+		note = "sub-workflow"
+	case protocol.ActWait:
+		switch w := r.Wait; {
+		case w == nil:
+			note = "waits"
+		case w.For != "":
+			note = "waits " + w.For
+		case w.Until != "":
+			note = "until " + w.Until
+		default:
+			note = "signal " + w.Signal
+		}
+	case protocol.ActSet:
+		names := make([]string, 0, len(r.Set))
+		for _, v := range r.Set {
+			names = append(names, v.Name)
+		}
+		note = "sets " + strings.Join(names, ", ")
+	}
+	return shorten(plain(note), noteMax)
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
+	return line
+}
+
+// labelOf is the condition, fan-out and bound of an edge in a few words.
+func labelOf(e *protocol.Edge) string {
+	var parts []string
+	if e.OnFailure {
+		parts = append(parts, "on failure")
+	}
+	if e.ForEach != "" {
+		parts = append(parts, "each "+shorten(plain(e.ForEach), labelMax-12))
+	}
+	if when := plain(e.When); when != "" {
+		when = strings.ReplaceAll(when, "output.", "")
+		when = strings.NewReplacer(" == ", " = ", " != ", " ≠ ", " >= ", " ≥ ", " <= ", " ≤ ").Replace(when)
+		parts = append(parts, shorten(when, labelMax-8))
+	}
+	if e.Limit > 0 {
+		parts = append(parts, "max "+strconv.Itoa(e.Limit))
+	}
+	return shorten(strings.Join(parts, ", "), labelMax+8)
+}

@@ -1,0 +1,186 @@
+package layout
+
+import "slices"
+
+// Sizes, in pixels; nameCell is the width of one column of text, noteCell and labelCell that
+// of ten.
+const (
+	roleWidth, roleHeight   = 132, 48
+	smallWidth, smallHeight = 64, 28
+	barWidth, barHeight     = 84, 7
+	labelHeight             = 22
+	iconRoom                = 42
+	nameCell                = 9
+	noteCell                = 63
+	labelCell               = 66
+	nodeGap, dummyGap       = 34, 22
+	loopRoom                = 30
+	margin                  = 24
+)
+
+// drawing is a graph on its way to coordinates: vertices in ranks, arcs as chains of them.
+type drawing struct {
+	g      *Graph
+	vs     []vertex
+	ranks  [][]int // vertices from left to right
+	chains [][]int // by arc: its vertices from top to bottom; nil for a loop at one node
+	up     [][]int // by vertex: its neighbours in the rank above, and below
+	down   [][]int
+}
+
+// vertex is a node, or a place where an arc passes a rank.
+type vertex struct {
+	node  int // index in Graph.Nodes, −1 where an arc passes
+	label int // arc whose label stands here, −1 is none
+	rank  int
+	x     int // of its centre, in units of a pixel / fine
+	l, r  int // how far it extends to either side, in pixels
+	h     int
+}
+
+func newDrawing(g *Graph) *drawing {
+	d := &drawing{g: g}
+	breakCycles(g)
+	layers := layer(g)
+	last := 0
+	for n := range g.Nodes {
+		node := &g.Nodes[n]
+		v := vertex{node: n, label: -1, rank: 2 * layers[n], l: node.W / 2, r: node.W - node.W/2, h: node.H}
+		d.vs = append(d.vs, v)
+		last = max(last, v.rank)
+	}
+	d.chains = make([][]int, len(g.Arcs))
+	for a := range g.Arcs {
+		d.chain(a)
+	}
+	d.ranks = make([][]int, last+1)
+	d.up, d.down = make([][]int, len(d.vs)), make([][]int, len(d.vs))
+	for _, chain := range d.chains {
+		for i := 1; i < len(chain); i++ {
+			d.up[chain[i]] = append(d.up[chain[i]], chain[i-1])
+			d.down[chain[i-1]] = append(d.down[chain[i-1]], chain[i])
+		}
+	}
+	d.seed()
+	return d
+}
+
+// chain leads arc a through every rank it passes. Its label stands next to where it starts.
+func (d *drawing) chain(a int) {
+	arc := &d.g.Arcs[a]
+	top, bottom := arc.From, arc.To
+	if top == bottom {
+		v := &d.vs[top]
+		v.r += loopRoom + labelWidth(arc.Label)
+		return
+	}
+	if arc.Back {
+		top, bottom = bottom, top
+	}
+	chain := []int{top}
+	first, last := d.vs[top].rank+1, d.vs[bottom].rank-1
+	for rank := first; rank <= last; rank++ {
+		v := vertex{node: -1, label: -1, rank: rank, l: 1, r: 1}
+		if at := first; arc.Label != "" {
+			if arc.Back {
+				at = last
+			}
+			if rank == at {
+				w := labelWidth(arc.Label)
+				v.label, v.l, v.r, v.h = a, w/2, w-w/2, labelHeight
+			}
+		}
+		chain = append(chain, len(d.vs))
+		d.vs = append(d.vs, v)
+	}
+	d.chains[a] = append(chain, bottom)
+}
+
+func labelWidth(s string) int {
+	if s == "" {
+		return 0
+	}
+	return labelCell*cells(s)/10 + 16
+}
+
+// breakCycles marks the arcs that close a loop: those that lead back to a node that a walk in
+// declared order, START first, has not left yet.
+func breakCycles(g *Graph) {
+	out := make([][]int, len(g.Nodes))
+	for a, arc := range g.Arcs {
+		out[arc.From] = append(out[arc.From], a)
+	}
+	const fresh, open, left = 0, 1, 2
+	state := make([]int, len(g.Nodes))
+	type frame struct{ node, next int }
+	for n := range g.Nodes {
+		if state[n] != fresh {
+			continue
+		}
+		state[n] = open
+		for stack := []frame{{n, 0}}; len(stack) > 0; {
+			top := &stack[len(stack)-1]
+			if top.next == len(out[top.node]) {
+				state[top.node] = left
+				stack = stack[:len(stack)-1]
+				continue
+			}
+			arc := &g.Arcs[out[top.node][top.next]]
+			top.next++
+			switch state[arc.To] {
+			case fresh:
+				state[arc.To] = open
+				stack = append(stack, frame{arc.To, 0})
+			case open:
+				arc.Back = true
+			}
+		}
+	}
+}
+
+// layer gives every node the length of the longest way to it, back arcs turned round, and
+// END the last layer.
+func layer(g *Graph) []int {
+	layers := make([]int, len(g.Nodes))
+	waiting := make([]int, len(g.Nodes))
+	out := make([][]int, len(g.Nodes))
+	for _, arc := range g.Arcs {
+		from, to := arc.From, arc.To
+		if from == to {
+			continue
+		}
+		if arc.Back {
+			from, to = to, from
+		}
+		out[from] = append(out[from], to)
+		waiting[to]++
+	}
+	var ready []int
+	for n := range g.Nodes {
+		if waiting[n] == 0 {
+			ready = append(ready, n)
+		}
+	}
+	for len(ready) > 0 {
+		n := ready[0]
+		ready = ready[1:]
+		for _, m := range out[n] {
+			layers[m] = max(layers[m], layers[n]+1)
+			if waiting[m]--; waiting[m] == 0 {
+				ready = append(ready, m)
+			}
+		}
+	}
+	end := slices.IndexFunc(g.Nodes, func(n Node) bool { return n.Kind == End })
+	layers[end] = 0
+	inner := slices.Max(layers)
+	for n := range g.Nodes {
+		k := g.Nodes[n].Kind
+		if layers[n] == inner && k != Fail && k != Suspend && n != end {
+			inner++
+			break
+		}
+	}
+	layers[end] = max(1, inner)
+	return layers
+}
