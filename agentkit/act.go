@@ -1,0 +1,199 @@
+package agentkit
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"wf/agentkit/tool"
+	"wf/protocol"
+)
+
+// Decisions on a tool call.
+const (
+	allow = "allow"
+	deny  = "deny"
+)
+
+// questionMax is how many runes of the arguments a question shows.
+const questionMax = 2_000
+
+// act runs the first pending call and journals its result. Calls run one after the other, in
+// the order of the model: so only the first one without a result can have been started by a
+// process that died.
+func (v *visit) act(ctx context.Context) error {
+	call := v.pending[0]
+	cutOff := v.old
+	v.old = false
+
+	t, args, problem := v.find(call)
+	if problem != "" {
+		return v.answer(ctx, call, tool.Result{Content: "error: " + problem, IsError: true})
+	}
+	policy := v.policy(t)
+	if policy == tool.Ask {
+		started, err := v.approve(ctx, call)
+		if err != nil {
+			return err
+		}
+		cutOff = cutOff && started
+	}
+	switch decision := v.decided[call.ID]; {
+	case policy == tool.Deny:
+		return v.answer(ctx, call, tool.Result{Content: "error: " + t.Name + " is not allowed for this role", IsError: true})
+	case policy == tool.Ask && decision != allow:
+		return v.answer(ctx, call, v.denied(call))
+	case cutOff && !t.ReadOnly:
+		return v.answer(ctx, call, tool.Result{IsError: true, Content: "error: the outcome of this call is unknown: " +
+			"it was interrupted after it was started, and is not repeated. Look at the workspace to see what it did."})
+	}
+
+	at := v.workspace
+	at.Watch = func(kind, text string) {
+		// Live output is for watchers; who does not get it can read the result.
+		_ = v.emit(ctx, protocol.Delta{Kind: kind, Text: text})
+	}
+	r, err := t.Run(ctx, at, args)
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return fmt.Errorf("tool %s: %w", t.Name, err)
+	}
+	return v.answer(ctx, call, r)
+}
+
+// answer journals a result, then shows it to the model.
+func (v *visit) answer(ctx context.Context, call protocol.CallMessage, r tool.Result) error {
+	content := v.clean(strings.ToValidUTF8(r.Content, "�"))
+	if content == "" {
+		content = "(no output)"
+	}
+	err := v.emit(ctx, protocol.ToolResult{Call: call.ID, Content: protocol.NewText(content), IsError: r.IsError})
+	if err != nil {
+		return err
+	}
+	v.result(call.ID, content, r.IsError)
+	return nil
+}
+
+// find tells which tool a call is for, or what is wrong with the call.
+func (v *visit) find(call protocol.CallMessage) (t tool.Tool, args json.RawMessage, problem string) {
+	t, ok := v.tools[call.Name]
+	if !ok {
+		var names []string
+		for _, o := range v.offer {
+			if _, ok := v.tools[o.Name]; ok {
+				names = append(names, o.Name)
+			}
+		}
+		if len(names) == 0 {
+			return t, nil, fmt.Sprintf("there is no tool %q; this role has no tools", call.Name)
+		}
+		return t, nil, fmt.Sprintf("there is no tool %q; there are %s", call.Name, strings.Join(names, ", "))
+	}
+	text := strings.TrimSpace(call.Arguments)
+	if text == "" {
+		text = "{}" // what providers stream for a call without arguments
+	}
+	if !json.Valid([]byte(text)) {
+		var any json.RawMessage
+		return t, nil, fmt.Sprintf("the arguments are not valid JSON: %v", json.Unmarshal([]byte(text), &any))
+	}
+	if text[0] != '{' {
+		return t, nil, "the arguments must be a JSON object"
+	}
+	return t, json.RawMessage(text), ""
+}
+
+// policy is the role's word, else the Agent's, else the tool's own.
+func (v *visit) policy(t tool.Tool) tool.Policy {
+	for _, entry := range v.turn.Role.Approvals {
+		if entry.Name == t.Name {
+			if entry.Value != "" {
+				return tool.Policy(entry.Value)
+			}
+			return tool.Policy(strings.Trim(entry.JSON, `"`))
+		}
+	}
+	for _, name := range []string{t.Name, "*"} {
+		if p, ok := v.agent.Approve[name]; ok {
+			return p
+		}
+	}
+	if t.Policy == "" {
+		return tool.Auto
+	}
+	return t.Policy
+}
+
+// approve waits for a person's word and journals it. started says that it was journaled by an
+// earlier process, which may then have run the call.
+func (v *visit) approve(ctx context.Context, call protocol.CallMessage) (started bool, err error) {
+	if v.decided[call.ID] != "" {
+		return true, nil
+	}
+	if a, ok := v.answerTo(call.ID); ok {
+		decision := deny
+		if a.Choice == allow {
+			decision = allow
+		}
+		by := a.By
+		if by == "" {
+			by = a.Source
+		}
+		if err := v.emit(ctx, protocol.Approval{Call: call.ID, Tool: call.Name, Decision: decision, By: by}); err != nil {
+			return false, err
+		}
+		v.decided[call.ID] = decision
+		return false, nil
+	}
+	if !v.asked[call.ID] {
+		err := v.emit(ctx, protocol.WaitingFor{
+			Kind: protocol.WaitApproval, Call: call.ID,
+			Question: protocol.NewText(question(v.turn.Step, call)),
+			Choices:  []protocol.Choice{{Label: "Allow", Value: allow, Primary: true}, {Label: "Deny", Value: deny}},
+		})
+		if err != nil {
+			return false, err
+		}
+		v.asked[call.ID] = true
+	}
+	return false, fmt.Errorf("%s asks to call %s: %w", v.turn.Step, call.Name, protocol.ErrWaiting)
+}
+
+func (v *visit) answerTo(call string) (protocol.Answered, bool) {
+	for i := len(v.turn.Answers) - 1; i >= 0; i-- {
+		a := &v.turn.Answers[i]
+		if a.Waiting.Kind == protocol.WaitApproval && a.Waiting.Call == call && !a.Fired {
+			return a.Answer, true
+		}
+	}
+	return protocol.Answered{}, false
+}
+
+// denied is what the model reads of a refusal, with the reason that was given.
+func (v *visit) denied(call protocol.CallMessage) tool.Result {
+	content := "error: a person denied this call"
+	if a, ok := v.answerTo(call.ID); ok && !a.Text.Empty() {
+		content += ": " + a.Text.S
+	}
+	return tool.Result{Content: content, IsError: true}
+}
+
+// question shows what would run: the command of a shell, else the arguments.
+func question(step protocol.StepID, call protocol.CallMessage) string {
+	shown := call.Arguments
+	var args struct {
+		Command *string `json:"command"`
+	}
+	if json.Unmarshal([]byte(shown), &args) == nil && args.Command != nil {
+		shown = *args.Command
+	}
+	if utf8.RuneCountInString(shown) > questionMax {
+		shown = string([]rune(shown)[:questionMax]) + "…"
+	}
+	return fmt.Sprintf("%s wants to call %s:\n\n%s", step, call.Name, shown)
+}

@@ -1,0 +1,177 @@
+package agentkit
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tmc/langchaingo/llms"
+
+	"wf/agentkit/tool"
+	"wf/protocol"
+	"wf/roles"
+)
+
+// Defaults of an Agent.
+const (
+	DefaultTurns   = 20                     // replies of the model in one attempt
+	DefaultTries   = 4                      // of one model call, the first included
+	DefaultBackoff = 500 * time.Millisecond // before the second try, then twice as long each time
+	DefaultMaxWait = 30 * time.Second       // before any try
+	maxCorrections = 2
+)
+
+// Agent performs the visits of roles with a prompt. It implements roles.Performer and
+// roles.Preparer. The zero value works: models by the environment, the tools of package tool,
+// their own policies.
+type Agent struct {
+	// Models opens a model by its name as the workflow writes it; dir is where the definition
+	// lies, against which script files are resolved. nil is Standard().Open. An error suspends
+	// the run unless a further model of the role can be opened.
+	Models func(name, dir string) (llms.Model, error)
+
+	// Tools are offered besides those of package tool; one of the same name takes its place.
+	Tools []tool.Tool
+
+	// Approve is the policy of a tool, or of all under "*", where the role itself says
+	// nothing. What it does not name keeps the tool's own policy.
+	Approve map[string]tool.Policy
+
+	// Secret looks up the value of a declared secret; nil is os.LookupEnv.
+	Secret func(name string) (string, bool)
+
+	Tries   int           // per model call; 0 is DefaultTries
+	Backoff time.Duration // 0 is DefaultBackoff
+	// MaxWait bounds a wait between tries. A server that asks for more with Retry-After fails
+	// the call at once; the role's own retry may then come back later. 0 is DefaultMaxWait.
+	MaxWait time.Duration
+}
+
+// Prepare fixes the tool list and the dynamic text of a visit. A visit that goes on with a
+// conversation keeps the tools that were recorded for it, whatever the role says now.
+func (a Agent) Prepare(ctx context.Context, turn protocol.Turn) (roles.Preparation, error) {
+	list := turn.History.Tools
+	if list == "" {
+		tools, err := tool.Named(turn.Role.Tools, a.tools())
+		if err != nil {
+			return roles.Preparation{}, fmt.Errorf("role %s: %w", turn.Role.Name, err)
+		}
+		if list, err = tool.List(tools); err != nil {
+			return roles.Preparation{}, fmt.Errorf("tools of role %s: %w", turn.Role.Name, err)
+		}
+	}
+	inject, err := dynamic(ctx, turn)
+	if err != nil {
+		return roles.Preparation{}, fmt.Errorf("dynamic text of role %s: %w", turn.Role.Name, err)
+	}
+	return roles.Preparation{Tools: list, Inject: inject}, nil
+}
+
+// Perform carries out one attempt of a visit, from where its transcript ends.
+func (a Agent) Perform(ctx context.Context, turn protocol.Turn, emit roles.Emit) (protocol.Conclusion, error) {
+	v, err := a.begin(turn, emit)
+	if err != nil {
+		return protocol.Conclusion{}, err
+	}
+	if err := v.replay(turn.Transcript); err != nil {
+		return protocol.Conclusion{}, fmt.Errorf("transcript of %s: %w", turn.Step, err)
+	}
+	return v.run(ctx)
+}
+
+// tools lists what can be offered, the Agent's own first.
+func (a Agent) tools() []tool.Tool {
+	all := slices.Clone(a.Tools)
+	for _, t := range tool.All() {
+		if !slices.ContainsFunc(a.Tools, func(own tool.Tool) bool { return own.Name == t.Name }) {
+			all = append(all, t)
+		}
+	}
+	slices.SortFunc(all, func(x, y tool.Tool) int { return strings.Compare(x.Name, y.Name) })
+	return all
+}
+
+func (a Agent) open(name, dir string) (llms.Model, error) {
+	if a.Models != nil {
+		return a.Models(name, dir)
+	}
+	return Standard().Open(name, dir)
+}
+
+// begin builds P_k and what the tools need.
+func (a Agent) begin(turn protocol.Turn, emit roles.Emit) (*visit, error) {
+	prompt, err := BuildMessages(turn.History)
+	if err != nil {
+		return nil, err
+	}
+	v := &visit{agent: &a, turn: &turn, emit: emit, prompt: prompt, list: turn.History.Tools, models: turn.Models}
+	if len(v.models) == 0 {
+		v.models = turn.Role.Model
+	}
+	if v.list == "" && len(turn.Role.Tools) > 0 {
+		p, err := a.Prepare(context.Background(), protocol.Turn{Role: protocol.Role{Name: turn.Role.Name, Tools: turn.Role.Tools}})
+		if err != nil {
+			return nil, err
+		}
+		v.list = p.Tools
+	}
+	if v.offer, err = offered(v.list); err != nil {
+		return nil, fmt.Errorf("recorded tools of %s: %w", turn.Step, err)
+	}
+	v.tools = map[string]tool.Tool{}
+	for _, t := range a.tools() {
+		if slices.ContainsFunc(v.offer, func(o protocol.Tool) bool { return o.Name == t.Name }) {
+			v.tools[t.Name] = t
+		}
+	}
+	v.secrets(a.Secret)
+	if v.workspace, err = v.place(a.Secret); err != nil {
+		return nil, err
+	}
+	v.reset()
+	v.used = map[string]bool{}
+	return v, nil
+}
+
+// secrets prepares what hides the values of declared secrets.
+func (v *visit) secrets(lookup func(string) (string, bool)) {
+	values := map[string]string{}
+	for _, name := range v.turn.Secrets {
+		if value, ok := lookupSecret(lookup, name); ok {
+			values[name] = value
+		}
+	}
+	redactor := roles.NewRedactor(values)
+	v.clean = redactor.String
+}
+
+func lookupSecret(lookup func(string) (string, bool), name string) (string, bool) {
+	if lookup == nil {
+		return os.LookupEnv(name)
+	}
+	return lookup(name)
+}
+
+// place is where the tools of the visit act.
+func (v *visit) place(lookup func(string) (string, bool)) (tool.Workspace, error) {
+	at := tool.Workspace{Dir: filepath.Join(v.turn.Workspace, v.turn.Role.Dir), Clean: v.clean}
+	for _, name := range slices.Sorted(maps.Keys(v.turn.Env)) {
+		value, missing := protocol.ExpandSecrets(v.turn.Env[name], func(secret string) (string, bool) {
+			return lookupSecret(lookup, secret)
+		})
+		if len(missing) > 0 {
+			return at, &protocol.Failure{
+				ErrorInfo: protocol.ErrorInfo{Code: "secret_missing", Phase: "env",
+					Message: fmt.Sprintf("the secret %s is not set: export it, then wf resume", strings.Join(missing, ", "))},
+				Suspend: true,
+			}
+		}
+		at.Environ = append(at.Environ, name+"="+value)
+	}
+	return at, nil
+}

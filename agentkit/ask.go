@@ -1,0 +1,266 @@
+package agentkit
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/tmc/langchaingo/llms"
+
+	"wf/agentkit/model"
+	"wf/protocol"
+)
+
+// ask makes one model call, trying again and falling back as the class of a failure allows,
+// and journals the reply before anything is done with it. Every call leaves a usage event, a
+// failed one without counts.
+func (v *visit) ask(ctx context.Context) (protocol.Message, error) {
+	tries := v.agent.Tries
+	if tries <= 0 {
+		tries = DefaultTries
+	}
+	for try := 1; ; try++ {
+		name, m, err := v.open(ctx)
+		if err != nil {
+			return protocol.Message{}, err
+		}
+		if err := v.announce(ctx, name); err != nil {
+			return protocol.Message{}, err
+		}
+		reply, err := v.call(ctx, name, m)
+		if err == nil {
+			return reply, nil
+		}
+		if ctx.Err() != nil {
+			return protocol.Message{}, ctx.Err()
+		}
+		var failed *model.Error
+		if !errors.As(err, &failed) {
+			return protocol.Message{}, err // the journal, not the model
+		}
+		if failed.Class.Temporary() && try < tries {
+			wait, ok := v.backoff(try, failed.RetryAfter)
+			if ok {
+				if err := sleep(ctx, wait); err != nil {
+					return protocol.Message{}, err
+				}
+				continue
+			}
+		}
+		if failed.Class == model.Invalid || v.model+1 >= len(v.models) {
+			return protocol.Message{}, failure(name, failed)
+		}
+		if err := v.fallBack(ctx, name, failed); err != nil {
+			return protocol.Message{}, err
+		}
+		try = 0
+	}
+}
+
+// open gives the model at hand, or the first of those after it that can be opened.
+func (v *visit) open(ctx context.Context) (string, llms.Model, error) {
+	if len(v.models) == 0 {
+		return "", nil, failure("", &model.Error{Class: model.Unavailable, Message: fmt.Sprintf("role %s names no model", v.turn.Role.Name)})
+	}
+	var first error
+	for {
+		name := v.models[v.model]
+		m, err := v.agent.open(name, filepath.Dir(v.turn.File))
+		if err == nil {
+			return name, m, nil
+		}
+		e := (*model.Error)(nil)
+		if !errors.As(err, &e) {
+			e = &model.Error{Class: model.Unavailable, Message: err.Error(), Err: err}
+		}
+		if first == nil {
+			first = failure(name, e)
+		}
+		if v.model+1 >= len(v.models) {
+			return "", nil, first
+		}
+		if err := v.fallBack(ctx, name, e); err != nil {
+			return "", nil, err
+		}
+	}
+}
+
+func (v *visit) fallBack(ctx context.Context, from string, why *model.Error) error {
+	to := v.models[v.model+1]
+	if err := v.emit(ctx, protocol.ModelFallback{From: from, To: to, Reason: string(why.Class)}); err != nil {
+		return err
+	}
+	v.model++
+	return nil
+}
+
+// announce journals the digest of P_k, once in an attempt.
+func (v *visit) announce(ctx context.Context, name string) error {
+	if v.prompted {
+		return nil
+	}
+	err := v.emit(ctx, protocol.PromptSent{
+		Digest: Digest(v.list, v.prompt), Model: name, Params: protocol.NewText(v.turn.Role.Params),
+	})
+	v.prompted = err == nil
+	return err
+}
+
+// call makes one request and journals what came of it.
+func (v *visit) call(ctx context.Context, name string, m llms.Model) (protocol.Message, error) {
+	messages := v.request()
+	request := model.Request{
+		Role: v.turn.Role.Name, Visit: v.turn.Visit, Call: v.calls,
+		Params: protocol.JSON(v.turn.Role.Params), CacheKey: cacheKey(v.turn.Run, v.turn.Role.Name),
+	}
+	if v.turn.Item != nil {
+		request.Item = &v.turn.Item.Index
+	}
+	for i := range messages {
+		if messages[i].Opaque != "" {
+			if request.Opaque == nil {
+				request.Opaque = map[int]string{}
+			}
+			request.Opaque[i] = messages[i].Opaque
+		}
+	}
+	options, err := callOptions(v.offer, v.turn.Role.Params)
+	if err != nil {
+		return protocol.Message{}, fmt.Errorf("role %s: %w", v.turn.Role.Name, err)
+	}
+
+	watch := newWatch(v.emit, v.clean)
+	options = append(options, llms.WithStreamingFunc(watch.text), llms.WithStreamingReasoningFunc(watch.thinking))
+	r, err := m.GenerateContent(model.WithRequest(ctx, request), contents(messages), options...)
+	if ctx.Err() != nil {
+		return protocol.Message{}, ctx.Err() // some models give a part and no error
+	}
+	if err := watch.failed(); err != nil {
+		return protocol.Message{}, err
+	}
+	if err == nil && (r == nil || len(r.Choices) == 0) {
+		err = &model.Error{Class: model.ServerError, Message: fmt.Sprintf("model %s: the response holds no choice", name)}
+	}
+	v.calls++
+	if err != nil {
+		failed := model.AsError(name, err)
+		if err := v.emit(ctx, protocol.Usage{Model: name, TotalMS: watch.total()}); err != nil {
+			return protocol.Message{}, err
+		}
+		return protocol.Message{}, failed
+	}
+	usage := model.UsageOf(r)
+	usage.Model, usage.TotalMS = name, watch.total()
+	watch.times(&usage)
+	reply, events := v.reply(r)
+	if err := v.emit(ctx, append(events, usage)...); err != nil {
+		return protocol.Message{}, err
+	}
+	return reply, nil
+}
+
+// reply joins the choices (some of langchaingo's models give one for each block) to one
+// message, and says what is journaled of it. Secrets are hidden in it, and the ids of tool
+// calls made unique within the visit.
+func (v *visit) reply(r *llms.ContentResponse) (protocol.Message, []protocol.Data) {
+	reply := protocol.Message{Role: protocol.RoleAssistant}
+	var thinking strings.Builder
+	for _, c := range r.Choices {
+		reply.Content += c.Content
+		thinking.WriteString(c.ReasoningContent)
+		if block := model.OpaqueOf(c); block != "" {
+			reply.Opaque = block
+		}
+		for _, call := range c.ToolCalls {
+			if call.FunctionCall == nil {
+				continue
+			}
+			id := call.ID
+			for n := 1; id == "" || v.used[id]; n++ {
+				id = fmt.Sprintf("call_%d_%d", v.calls, len(reply.ToolCalls)+n)
+			}
+			v.used[id] = true
+			reply.ToolCalls = append(reply.ToolCalls, protocol.CallMessage{
+				ID: id, Name: valid(call.FunctionCall.Name), Arguments: v.clean(valid(call.FunctionCall.Arguments)),
+			})
+		}
+	}
+	reply.Content = v.clean(valid(reply.Content))
+
+	var events []protocol.Data
+	if text := v.clean(valid(thinking.String())); text != "" || reply.Opaque != "" {
+		events = append(events, protocol.Thinking{Content: protocol.NewText(text), Block: protocol.NewText(reply.Opaque)})
+	}
+	if reply.Content != "" || len(reply.ToolCalls) == 0 {
+		events = append(events, protocol.TextSaid{Content: protocol.NewText(reply.Content)})
+	}
+	for _, c := range reply.ToolCalls {
+		events = append(events, protocol.ToolCall{Call: c.ID, Name: c.Name, Args: protocol.NewText(c.Arguments)})
+	}
+	return reply, events
+}
+
+func valid(s string) string { return strings.ToValidUTF8(s, "�") }
+
+// failure is how a failed call ends the attempt. What goes into a record says nothing of the
+// host or the moment; a suspended run leaves no record, so there the whole story is told.
+func failure(name string, e *model.Error) *protocol.Failure {
+	if e.Class == model.Unavailable {
+		return &protocol.Failure{
+			ErrorInfo: protocol.ErrorInfo{Code: protocol.ErrModel.Code, Phase: "model", Message: e.Error()},
+			Class:     string(e.Class), Suspend: true, Err: fmt.Errorf("%w: %w", protocol.ErrModel, e),
+		}
+	}
+	message := map[model.Class]string{
+		model.RateLimit:   "the model %s refuses: too many requests",
+		model.ServerError: "the model %s failed to answer",
+		model.Timeout:     "the model %s did not answer in time",
+		model.Invalid:     "the model %s refuses the request",
+	}[e.Class]
+	message = fmt.Sprintf(message, name)
+	if e.Status != 0 {
+		message += fmt.Sprintf(" (status %d)", e.Status)
+	}
+	return &protocol.Failure{
+		ErrorInfo: protocol.ErrorInfo{Code: string(e.Class), Phase: "model", Message: message},
+		Class:     string(e.Class), Err: e,
+	}
+}
+
+// backoff is how long to wait before the next try; ok is false where the server asks for more
+// than MaxWait.
+func (v *visit) backoff(try int, after time.Duration) (wait time.Duration, ok bool) {
+	most, wait := v.agent.MaxWait, v.agent.Backoff
+	if most <= 0 {
+		most = DefaultMaxWait
+	}
+	if wait <= 0 {
+		wait = DefaultBackoff
+	}
+	if after > 0 {
+		return after, after <= most
+	}
+	return min(wait<<(try-1), most), true
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// cacheKey is the same for all calls of a role in a run and says nothing about either.
+func cacheKey(run protocol.RunID, role string) string {
+	sum := sha256.Sum256([]byte(string(run) + "\x00" + role))
+	return "wf-" + hex.EncodeToString(sum[:12])
+}

@@ -1,0 +1,83 @@
+package agentkit
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"wf/protocol"
+)
+
+// dynamicMax is how many bytes one piece of dynamic text may have.
+const dynamicMax = 16 << 10
+
+// dynamic is the text that a role asks for with dynamic: [date, cwd, git, FILE]. It is read
+// once, before the visit starts, and recorded; it never enters a prompt in another way.
+func dynamic(ctx context.Context, turn protocol.Turn) (string, error) {
+	var parts []string
+	dir := filepath.Join(turn.Workspace, turn.Role.Dir)
+	for _, what := range turn.Role.Dynamic {
+		switch what {
+		case "date":
+			parts = append(parts, "Date: "+time.Now().Format("Monday, 2 January 2006"))
+		case "cwd":
+			parts = append(parts, "Working directory: "+dir)
+		case "git":
+			if status := git(ctx, dir, "status", "--short", "--branch"); status != "" {
+				parts = append(parts, "Git status:\n"+status)
+			}
+		default:
+			text, err := workspaceFile(turn.Workspace, what)
+			if err != nil {
+				return "", fmt.Errorf("%s: %w", what, err)
+			}
+			if text != "" {
+				parts = append(parts, what+":\n"+text)
+			}
+		}
+	}
+	return joinParts(parts...), ctx.Err()
+}
+
+// git is the output of a git command, "" where there is no repository or no git.
+func git(ctx context.Context, dir string, args ...string) string {
+	cmd := exec.CommandContext(ctx, "git", args...)
+	cmd.Dir = dir
+	out, err := cmd.Output()
+	if err != nil {
+		return ""
+	}
+	return cutBytes(string(bytes.TrimSpace(out)))
+}
+
+// workspaceFile reads a file of the workspace; a missing one is "".
+func workspaceFile(workspace, name string) (string, error) {
+	root, err := os.OpenRoot(workspace)
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()
+	b, err := root.ReadFile(name)
+	if os.IsNotExist(err) {
+		return "", nil
+	}
+	return cutBytes(strings.TrimSpace(string(b))), err
+}
+
+func cutBytes(s string) string {
+	s = valid(s)
+	if len(s) <= dynamicMax {
+		return s
+	}
+	n := dynamicMax
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return fmt.Sprintf("%s\n…[%d more bytes]", s[:n], len(s)-n)
+}

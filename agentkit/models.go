@@ -1,0 +1,66 @@
+package agentkit
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/tmc/langchaingo/llms"
+
+	"wf/agentkit/model"
+	"wf/agentkit/script"
+	"wf/protocol"
+)
+
+// Opener opens a model by its whole name, prefix included; dir is where the definition lies.
+type Opener func(name, dir string) (llms.Model, error)
+
+// Registry finds models by the prefix of their name, the part before the first slash. It may
+// be added to before use: any llms.Model will do.
+type Registry map[string]Opener
+
+// Standard is a new Registry of the models of this module:
+//
+//	script/FILE    answers from FILE, relative to the workflow
+//	openai/MODEL   any OpenAI-compatible server (OPENAI_BASE_URL, OPENAI_API_KEY)
+func Standard() Registry {
+	return Registry{
+		"script": func(name, dir string) (llms.Model, error) {
+			file := filepath.FromSlash(strings.TrimPrefix(name, script.Prefix))
+			if !filepath.IsAbs(file) {
+				file = filepath.Join(dir, file)
+			}
+			return nonNil(script.Open(name, file))
+		},
+	}
+}
+
+// nonNil keeps a nil pointer from becoming a model.
+func nonNil[M llms.Model](m M, err error) (llms.Model, error) {
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// Open opens a model. A name whose prefix is unknown is an error wrapping protocol.ErrModel
+// that says what to do.
+func (r Registry) Open(name, dir string) (llms.Model, error) {
+	prefix, rest, ok := strings.Cut(name, "/")
+	if open := r[prefix]; ok && rest != "" && open != nil {
+		return open(name, dir)
+	}
+	known := slices.Sorted(maps.Keys(r))
+	for i, p := range known {
+		known[i] = p + "/…"
+	}
+	return nil, &model.Error{
+		Class: model.Unavailable,
+		Message: fmt.Sprintf("no provider for the model %q (there are %s). Fixes: name another with --model, "+
+			"or in the role's model: list; or reach it through an OpenAI-compatible server as openai/MODEL with OPENAI_BASE_URL set; "+
+			"or run without any as script/FILE", name, strings.Join(known, ", ")),
+		Err: protocol.ErrModel,
+	}
+}

@@ -1,0 +1,240 @@
+package agentkit
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"wf/agentkit/tool"
+	"wf/protocol"
+	"wf/roles"
+	"wf/roles/frontmatter"
+)
+
+// A visit is one attempt at work. What it knows is P_k and what has been said since; both the
+// live loop and the transcript of a process that died fill it through the same two methods,
+// take and result, so that the requests they send agree.
+type visit struct {
+	agent     *Agent
+	turn      *protocol.Turn
+	emit      roles.Emit
+	clean     func(string) string
+	workspace tool.Workspace
+
+	prompt []protocol.Message // P_k
+	list   string             // canonical JSON tool list
+	offer  []protocol.Tool    // the same
+	tools  map[string]tool.Tool
+	models []string
+
+	// Over all attempts of the visit.
+	calls int             // model calls made, failed ones included
+	used  map[string]bool // ids of tool calls
+
+	attempt
+}
+
+// attempt is what begins anew after a failed attempt.
+type attempt struct {
+	tail        []protocol.Message     // replies, results and corrections after P_k
+	prompted    bool                   // the prompt event is written
+	model       int                    // index in models
+	turns       int                    // replies so far
+	corrections int                    // answers refused so far
+	pending     []protocol.CallMessage // calls without a result, in order
+	old         bool                   // the first pending call may have been started by a process that died
+	asked       map[string]bool        // calls for which a person was asked
+	decided     map[string]string      // call → allow or deny, as journaled
+
+	done    *protocol.Conclusion
+	failure *protocol.Failure
+}
+
+func (v *visit) reset() {
+	v.attempt = attempt{asked: map[string]bool{}, decided: map[string]string{}}
+}
+
+// run alternates between tools and model until there is an answer.
+func (v *visit) run(ctx context.Context) (protocol.Conclusion, error) {
+	most := v.turn.Role.MaxTurns
+	if most <= 0 {
+		most = DefaultTurns
+	}
+	for {
+		switch {
+		case v.failure != nil:
+			return *v.done, v.failure
+		case v.done != nil:
+			return *v.done, nil
+		case len(v.pending) > 0:
+			if err := v.act(ctx); err != nil {
+				return protocol.Conclusion{}, err
+			}
+		case v.turns >= most+v.corrections:
+			return protocol.Conclusion{}, &protocol.Failure{
+				ErrorInfo: protocol.ErrorInfo{Code: "max_turns", Phase: "agent",
+					Message: fmt.Sprintf("no answer within %d turns", most)},
+				Class: "max_turns",
+			}
+		default:
+			reply, err := v.ask(ctx)
+			if err != nil {
+				return protocol.Conclusion{}, err
+			}
+			v.take(reply)
+		}
+	}
+}
+
+// take adds a reply of the model. One without tool calls is an answer.
+func (v *visit) take(reply protocol.Message) {
+	v.turns++
+	v.pending, v.old = reply.ToolCalls, false
+	if len(reply.ToolCalls) > 0 {
+		v.tail = append(v.tail, reply)
+		return
+	}
+	v.judge(reply)
+}
+
+// result adds what a call gave. Results come in the order of the calls.
+func (v *visit) result(call, content string, isError bool) {
+	v.tail = append(v.tail, protocol.Message{Role: protocol.RoleTool, ToolCallID: call, Content: content, IsError: isError})
+	for i, c := range v.pending {
+		if c.ID == call {
+			v.pending = append(v.pending[:i:i], v.pending[i+1:]...)
+			break
+		}
+	}
+}
+
+//go:embed correction.md
+var correctionText string
+
+// judge concludes the visit with an answer, or tells the model why it does not fit.
+func (v *visit) judge(reply protocol.Message) {
+	text := strings.TrimRight(strings.ReplaceAll(reply.Content, "\r\n", "\n"), "\n")
+	data, violations := v.check(text)
+	if len(violations) == 0 {
+		v.done = &protocol.Conclusion{Text: &text, Data: data}
+		return
+	}
+	reasons := make([]string, len(violations))
+	for i, violation := range violations {
+		reasons[i] = violation.String()
+	}
+	if v.corrections == maxCorrections {
+		v.done = &protocol.Conclusion{Text: &text}
+		v.failure = &protocol.Failure{
+			ErrorInfo: protocol.ErrorInfo{Code: "output_invalid", Phase: "output_validation",
+				Message: fmt.Sprintf("the answer does not fit after %d corrections: %s", maxCorrections, strings.Join(reasons, "; "))},
+			Class: "invalid_output",
+		}
+		return
+	}
+	v.corrections++
+	if strings.TrimSpace(reply.Content) == "" {
+		reply.Content = "(no text)" // providers refuse empty messages
+	}
+	correction := strings.Replace(strings.TrimSpace(correctionText), "{{reasons}}", "- "+strings.Join(reasons, "\n- "), 1)
+	v.tail = append(v.tail, reply, protocol.Message{Role: protocol.RoleUser, Content: correction})
+}
+
+func (v *visit) check(text string) (protocol.JSON, []frontmatter.Violation) {
+	if strings.TrimSpace(text) == "" {
+		return nil, []frontmatter.Violation{{Reason: "the answer is empty"}}
+	}
+	if v.turn.History.Schema == "" {
+		return nil, nil
+	}
+	data, _, violations := frontmatter.Parse(text, v.turn.History.Schema)
+	return data, violations
+}
+
+// replay takes over what the journal holds of the visit. The events of one reply were
+// committed together and end with its usage; a usage alone is a call that failed.
+func (v *visit) replay(transcript []protocol.Entry) error {
+	var reply protocol.Message
+	said := false
+	for i := range transcript {
+		e := &transcript[i]
+		var err error
+		switch e.Type {
+		case protocol.EvAttemptFailed:
+			v.reset()
+			reply, said = protocol.Message{}, false
+		case protocol.EvPrompt:
+			v.prompted = true
+		case protocol.EvThinking:
+			var d protocol.Thinking
+			err = cbor.Unmarshal(e.Data, &d)
+			reply.Opaque, said = d.Block.S, true
+		case protocol.EvText:
+			var d protocol.TextSaid
+			err = cbor.Unmarshal(e.Data, &d)
+			reply.Content, said = d.Content.S, true
+		case protocol.EvToolCall:
+			var d protocol.ToolCall
+			err = cbor.Unmarshal(e.Data, &d)
+			reply.ToolCalls, said = append(reply.ToolCalls, protocol.CallMessage{ID: d.Call, Name: d.Name, Arguments: d.Args.S}), true
+			v.used[d.Call] = true
+		case protocol.EvUsage:
+			v.calls++
+			if said {
+				reply.Role = protocol.RoleAssistant
+				v.take(reply)
+				v.old = true
+			}
+			reply, said = protocol.Message{}, false
+		case protocol.EvToolResult:
+			var d protocol.ToolResult
+			if err = cbor.Unmarshal(e.Data, &d); err == nil {
+				v.result(d.Call, d.Content.S, d.IsError)
+			}
+		case protocol.EvWaiting:
+			var d protocol.WaitingFor
+			err = cbor.Unmarshal(e.Data, &d)
+			v.asked[d.Call] = true
+		case protocol.EvApproval:
+			var d protocol.Approval
+			err = cbor.Unmarshal(e.Data, &d)
+			v.decided[d.Call] = d.Decision
+		case protocol.EvModelFallback:
+			var d protocol.ModelFallback
+			err = cbor.Unmarshal(e.Data, &d)
+			v.fellBack(d.To)
+		}
+		if err != nil {
+			return fmt.Errorf("event %d (%s): %w", e.Seq, e.Type, err)
+		}
+	}
+	return nil
+}
+
+// fellBack moves on to the model of that name.
+func (v *visit) fellBack(to string) {
+	for i, name := range v.models {
+		if name == to {
+			v.model = i
+		}
+	}
+}
+
+// request is what is sent: P_k and everything said since.
+func (v *visit) request() []protocol.Message {
+	return append(v.prompt[:len(v.prompt):len(v.prompt)], v.tail...)
+}
+
+// offered reads a recorded tool list.
+func offered(list string) ([]protocol.Tool, error) {
+	if list == "" {
+		return nil, nil
+	}
+	var tools []protocol.Tool
+	err := json.Unmarshal([]byte(list), &tools)
+	return tools, err
+}

@@ -1,0 +1,187 @@
+package agentkit
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/tmc/langchaingo/llms"
+
+	"wf/protocol"
+	"wf/roles"
+)
+
+// contents is the messages as langchaingo has them.
+func contents(messages []protocol.Message) []llms.MessageContent {
+	names := map[string]string{} // call id → tool
+	out := make([]llms.MessageContent, 0, len(messages))
+	for _, m := range messages {
+		var c llms.MessageContent
+		switch m.Role {
+		case protocol.RoleSystem:
+			c.Role = llms.ChatMessageTypeSystem
+		case protocol.RoleAssistant:
+			c.Role = llms.ChatMessageTypeAI
+		case protocol.RoleTool:
+			c.Role = llms.ChatMessageTypeTool
+			c.Parts = []llms.ContentPart{llms.ToolCallResponse{ToolCallID: m.ToolCallID, Name: names[m.ToolCallID], Content: m.Content}}
+			out = append(out, c)
+			continue
+		default:
+			c.Role = llms.ChatMessageTypeHuman
+		}
+		if m.Content != "" {
+			c.Parts = append(c.Parts, llms.TextContent{Text: m.Content})
+		}
+		for _, call := range m.ToolCalls {
+			names[call.ID] = call.Name
+			c.Parts = append(c.Parts, llms.ToolCall{ID: call.ID, Type: "function",
+				FunctionCall: &llms.FunctionCall{Name: call.Name, Arguments: call.Arguments}})
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// callOptions are the tools, and those params that langchaingo has a word for: the models of
+// this module read all of them from the request.
+func callOptions(tools []protocol.Tool, params string) ([]llms.CallOption, error) {
+	var options []llms.CallOption
+	if len(tools) > 0 {
+		list := make([]llms.Tool, len(tools))
+		for i, t := range tools {
+			list[i] = llms.Tool{Type: "function", Function: &llms.FunctionDefinition{
+				Name: t.Name, Description: t.Description, Parameters: t.Parameters,
+			}}
+		}
+		options = append(options, llms.WithTools(list))
+	}
+	if params == "" {
+		return options, nil
+	}
+	var known struct {
+		Temperature decimal  `json:"temperature"`
+		TopP        decimal  `json:"top_p"`
+		TopK        int      `json:"top_k"`
+		MaxTokens   int      `json:"max_tokens"`
+		Seed        int      `json:"seed"`
+		Stop        []string `json:"stop"`
+	}
+	if err := json.Unmarshal([]byte(params), &known); err != nil {
+		return nil, fmt.Errorf("params: %w", err)
+	}
+	if known.Temperature != 0 {
+		options = append(options, llms.WithTemperature(float64(known.Temperature)))
+	}
+	if known.TopP != 0 {
+		options = append(options, llms.WithTopP(float64(known.TopP)))
+	}
+	if known.TopK != 0 {
+		options = append(options, llms.WithTopK(known.TopK))
+	}
+	if known.MaxTokens != 0 {
+		options = append(options, llms.WithMaxTokens(known.MaxTokens))
+	}
+	if known.Seed != 0 {
+		options = append(options, llms.WithSeed(known.Seed))
+	}
+	if len(known.Stop) > 0 {
+		options = append(options, llms.WithStopWords(known.Stop))
+	}
+	return options, nil
+}
+
+// decimal is a number that may be written as a string.
+type decimal float64
+
+func (d *decimal) UnmarshalJSON(b []byte) error {
+	var s string
+	if json.Unmarshal(b, &s) != nil {
+		s = string(b)
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	*d = decimal(f)
+	return err
+}
+
+// watch hands the stream of one call to live watchers and takes its times.
+type watch struct {
+	emit  roles.Emit
+	clean func(string) string
+
+	mu           sync.Mutex
+	start, first time.Time
+	thinkingFrom time.Time
+	thinkingTo   time.Time
+	err          error // of emit
+}
+
+func newWatch(emit roles.Emit, clean func(string) string) *watch {
+	return &watch{emit: emit, clean: clean, start: time.Now()}
+}
+
+func (w *watch) text(ctx context.Context, chunk []byte) error {
+	w.mark(false)
+	return w.show(ctx, "text", chunk)
+}
+
+// thinking ignores the second chunk: some models repeat the text there.
+func (w *watch) thinking(ctx context.Context, chunk, _ []byte) error {
+	if len(chunk) == 0 {
+		return nil
+	}
+	w.mark(true)
+	return w.show(ctx, "thinking", chunk)
+}
+
+func (w *watch) show(ctx context.Context, kind string, chunk []byte) error {
+	if len(chunk) == 0 {
+		return nil
+	}
+	err := w.emit(ctx, protocol.Delta{Kind: kind, Text: w.clean(valid(string(chunk)))})
+	if err != nil {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.err = err
+	}
+	return err
+}
+
+// failed is why the stream could not be shown, nil if it could: no fault of the model.
+func (w *watch) failed() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.err
+}
+
+func (w *watch) mark(thinking bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := time.Now()
+	if w.first.IsZero() {
+		w.first = now
+	}
+	if thinking && w.thinkingFrom.IsZero() {
+		w.thinkingFrom = now
+	}
+	if thinking || !w.thinkingFrom.IsZero() && w.thinkingTo.IsZero() {
+		w.thinkingTo = now
+	}
+}
+
+func (w *watch) total() int64 { return time.Since(w.start).Milliseconds() }
+
+// times fills in what the model did not measure itself.
+func (w *watch) times(u *protocol.Usage) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if u.TTFE == 0 && !w.first.IsZero() {
+		u.TTFE = w.first.Sub(w.start).Milliseconds()
+	}
+	if u.ThinkingMS == 0 && !w.thinkingFrom.IsZero() {
+		u.ThinkingMS = w.thinkingTo.Sub(w.thinkingFrom).Milliseconds()
+	}
+}
