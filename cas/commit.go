@@ -1,0 +1,366 @@
+package cas
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+
+	"wf/protocol"
+)
+
+// Batch is what one Commit makes durable, all of it or nothing.
+type Batch struct {
+	Blocks  []Block // as made by Raw, Encode or Payload; stored once however often given
+	Moves   []Move
+	Derived []Derived
+}
+
+// Move sets a head, if it still is where the writer last saw it.
+type Move struct {
+	Name     string
+	Old, New protocol.Link // null Old: there is no such head yet
+	// Events are the events of a journal that come with the move, in order; New is the last.
+	// Empty for a head that is no journal.
+	Events []EventRef
+	Note   string // for the reflog
+	TS     int64  // unix µs; 0 is now
+	// Base is the run whose events up to Events[0].Seq−1 a new fork shares.
+	Base protocol.RunID
+}
+
+// EventRef is the place of an event and its name.
+type EventRef struct {
+	Seq protocol.Seq
+	CID protocol.Link
+}
+
+// maxGroup bounds the batches of one transaction, and with it the time it holds the store.
+const maxGroup = 512
+
+// queue is the batches that wait for the next transaction.
+type queue struct {
+	mu      sync.Mutex
+	waiting []*request
+	running bool
+	closed  bool
+	idle    sync.WaitGroup
+	recent  recent
+}
+
+// request is a Batch, made ready by its caller so that the committer only writes.
+type request struct {
+	packs   []packed
+	moves   []Move
+	derived []Derived
+	err     error // refused; the rest of the transaction goes on
+	done    chan error
+}
+
+// packed is a pack with its stored form, or nil for one that is probably there already.
+type packed struct {
+	blocks []Block
+	stored []byte
+}
+
+// Commit writes a batch in one transaction, together with whatever other goroutines commit at
+// that moment. When it returns nil, all of it is on disk.
+//
+// It returns an error wrapping ErrHeadMoved when a head is not at its Old; ErrCorrupt for a
+// block that is not what its link says; ErrDiskFull, ErrReadOnly, ErrBusy. Nothing of the
+// batch is stored then. When ctx ends while the batch still queues, nothing is stored either
+// and the cause is returned; once it is being written the outcome is awaited.
+func (s *Store) Commit(ctx context.Context, b Batch) error {
+	if s.opts.ReadOnly {
+		return fmt.Errorf("%s was opened for reading: %w", s.gate.dir, protocol.ErrReadOnly)
+	}
+	packs, err := s.prepare(b.Blocks)
+	if err != nil {
+		return err
+	}
+	r := &request{packs: packs, moves: b.Moves, derived: b.Derived, done: make(chan error, 1)}
+	if err := s.enqueue(r); err != nil {
+		return err
+	}
+	select {
+	case err = <-r.done:
+	case <-ctx.Done():
+		if s.queue.withdraw(r) {
+			return context.Cause(ctx)
+		}
+		err = <-r.done
+	}
+	if err == nil {
+		s.queue.recent.add(b.Blocks)
+	}
+	return err
+}
+
+func (s *Store) enqueue(r *request) error {
+	q := &s.queue
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return fmt.Errorf("%s: %w", s.gate.dir, errClosed)
+	}
+	q.waiting = append(q.waiting, r)
+	if !q.running {
+		q.running = true
+		q.idle.Go(s.drain)
+	}
+	return nil
+}
+
+func (q *queue) withdraw(r *request) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	i := slices.Index(q.waiting, r)
+	if i >= 0 {
+		q.waiting = slices.Delete(q.waiting, i, i+1)
+	}
+	return i >= 0
+}
+
+// take gives what waits, and ends the committer when nothing does.
+func (q *queue) take(limit int) []*request {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	n := min(len(q.waiting), limit)
+	out := slices.Clone(q.waiting[:n])
+	q.waiting = slices.Delete(q.waiting, 0, n)
+	return out
+}
+
+func (q *queue) ended() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.running = len(q.waiting) > 0
+	return !q.running
+}
+
+// finish waits for the batches under way and refuses later ones.
+func (q *queue) finish() {
+	q.mu.Lock()
+	q.closed = true
+	q.mu.Unlock()
+	q.idle.Wait()
+}
+
+// drain is the committer: one transaction for all that wait, until none does.
+func (s *Store) drain() {
+	for !s.queue.ended() {
+		h, err := s.gate.enter(context.Background(), true)
+		if err != nil {
+			for _, r := range s.queue.take(1 << 30) {
+				r.done <- err
+			}
+			continue
+		}
+		group := s.queue.take(maxGroup)
+		if len(group) == 0 { // their callers left
+			s.gate.leave(h, false)
+			continue
+		}
+		err = s.write(h, func(tx *bolt.Tx) error {
+			for _, r := range group {
+				if err := s.apply(tx, r); err != nil {
+					return classify(err)
+				}
+			}
+			return nil
+		})
+		for _, r := range group {
+			if r.err != nil {
+				r.done <- r.err
+			} else {
+				r.done <- err
+			}
+		}
+		s.moved.signal()
+	}
+}
+
+// apply writes one batch. An error of the batch alone goes to r.err.
+func (s *Store) apply(tx *bolt.Tx, r *request) error {
+	heads := make([]Head, len(r.moves))
+	for i, m := range r.moves {
+		h, err := readHead(tx, m.Name)
+		if err != nil {
+			r.err = err
+			return nil
+		}
+		if h.Link != m.Old {
+			r.err = fmt.Errorf("commit to %s: its head is %s, not %s: %w", m.Name, orNone(h.Link), orNone(m.Old), protocol.ErrHeadMoved)
+			return nil
+		}
+		heads[i] = h
+	}
+	lk := s.newLookup(tx)
+	lk.packs.FillPercent = 1 // keys only ever grow
+	for _, p := range r.packs {
+		if err := s.putPack(lk, p); err != nil {
+			return err
+		}
+	}
+	for i, m := range r.moves {
+		if m.TS == 0 {
+			m.TS = s.now()
+		}
+		if err := moveHead(tx, heads[i], m); err != nil {
+			return err
+		}
+	}
+	for _, d := range r.derived {
+		if err := putDerived(tx, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func orNone(l protocol.Link) string {
+	if !l.Defined() {
+		return "none"
+	}
+	return l.String()
+}
+
+func (s *Store) now() int64 {
+	if s.opts.Now != nil {
+		return s.opts.Now()
+	}
+	return time.Now().UnixMicro()
+}
+
+// putPack stores the blocks of p that are not there yet.
+func (s *Store) putPack(lk *lookup, p packed) error {
+	fresh := p.blocks
+	if slices.ContainsFunc(p.blocks, lk.present) {
+		fresh = slices.DeleteFunc(slices.Clone(p.blocks), lk.present)
+		p.stored = nil
+	}
+	if len(fresh) == 0 {
+		return nil
+	}
+	if p.stored == nil {
+		var err error
+		if p.stored, err = s.stored(fresh); err != nil {
+			return err
+		}
+	}
+	n, err := lk.packs.NextSequence()
+	if err != nil {
+		return err
+	}
+	key := packKey(n)
+	if err := lk.packs.Put(key, p.stored); err != nil {
+		return err
+	}
+	for i, b := range fresh {
+		digest, err := digestOf(b.Link)
+		if err != nil {
+			return err
+		}
+		if err := addPlace(lk.index, []byte(digest[:8]), append(key[:packKeySize:packKeySize], byte(i))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// present reports whether a block is stored undamaged; a damaged one is stored again.
+func (lk *lookup) present(b Block) bool {
+	_, err := lk.block(b.Link)
+	return err == nil
+}
+
+// prepare checks blocks and packs them, in the goroutine of the caller.
+func (s *Store) prepare(blocks []Block) ([]packed, error) {
+	var out []packed
+	var shared []Block
+	size := 0
+	flush := func() {
+		if len(shared) > 0 {
+			out = append(out, packed{blocks: shared, stored: pack(shared)})
+			shared, size = nil, 0
+		}
+	}
+	seen := make(map[protocol.Link]bool, len(blocks))
+	for _, b := range blocks {
+		if seen[b.Link] {
+			continue
+		}
+		seen[b.Link] = true
+		if _, err := digestOf(b.Link); err != nil {
+			return nil, fmt.Errorf("commit: %w", err)
+		}
+		if err := Check(b.Link, b.Data); err != nil {
+			return nil, fmt.Errorf("commit: %w", err)
+		}
+		switch {
+		case s.queue.recent.has(b.Link):
+			out = append(out, packed{blocks: []Block{b}})
+		case len(b.Data) > smallBlock:
+			one := []Block{b}
+			stored, err := s.stored(one)
+			if err != nil {
+				return nil, fmt.Errorf("commit: block %s: %w", b.Link, classify(err))
+			}
+			out = append(out, packed{one, stored})
+		default:
+			if size += len(b.Data); size > packMax || len(shared) == packBlocks {
+				flush()
+				size = len(b.Data)
+			}
+			shared = append(shared, b)
+		}
+	}
+	flush()
+	return out, nil
+}
+
+// stored is the stored form of a pack; a large one goes to a blob file first.
+func (s *Store) stored(blocks []Block) ([]byte, error) {
+	p := pack(blocks)
+	if len(p) <= inlineMax || len(blocks) > 1 {
+		return p, nil
+	}
+	digest, err := digestOf(blocks[0].Link)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.writeBlob([]byte(digest), p); err != nil {
+		return nil, err
+	}
+	return append([]byte{packBlob}, digest...), nil
+}
+
+// recent remembers blocks that were committed lately: they are probably there, so packing
+// them again is probably wasted. The committer makes sure.
+type recent struct {
+	mu  sync.Mutex
+	set map[protocol.Link]struct{}
+}
+
+const recentMax = 4096
+
+func (r *recent) has(l protocol.Link) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, ok := r.set[l]
+	return ok
+}
+
+func (r *recent) add(blocks []Block) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.set == nil || len(r.set)+len(blocks) > recentMax {
+		r.set = make(map[protocol.Link]struct{})
+	}
+	for i := range blocks {
+		r.set[blocks[i].Link] = struct{}{}
+	}
+}

@@ -1,0 +1,124 @@
+package cas
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"runtime/debug"
+	"syscall"
+
+	bolt "go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
+
+	"wf/protocol"
+)
+
+// classify puts the sentinel for what the system or bbolt said before err.
+func classify(err error) error {
+	var known *protocol.Error
+	if err == nil || errors.As(err, &known) {
+		return err
+	}
+	for _, c := range [...]struct{ cause, sentinel error }{
+		{syscall.ENOSPC, protocol.ErrDiskFull},
+		{syscall.EDQUOT, protocol.ErrDiskFull},
+		{syscall.EFBIG, protocol.ErrDiskFull},
+		{syscall.EROFS, protocol.ErrReadOnly},
+		{fs.ErrPermission, protocol.ErrReadOnly},
+		{berrors.ErrDatabaseReadOnly, protocol.ErrReadOnly},
+		{berrors.ErrTimeout, protocol.ErrBusy},
+		{berrors.ErrInvalid, protocol.ErrStore},
+		{berrors.ErrVersionMismatch, protocol.ErrStore},
+		{berrors.ErrChecksum, protocol.ErrStore},
+		{fs.ErrNotExist, protocol.ErrStore},
+		{syscall.EIO, protocol.ErrStore},
+		{fs.ErrClosed, protocol.ErrStore},
+	} {
+		if errors.Is(err, c.cause) {
+			return fmt.Errorf("%w: %w", c.sentinel, err)
+		}
+	}
+	return fmt.Errorf("%w: %w", protocol.ErrStore, err)
+}
+
+// panicked is damage that showed as a panic or a memory fault.
+type panicked struct{ value any }
+
+func (p *panicked) Error() string { return fmt.Sprintf("damaged page: %v", p.value) }
+
+// Unwrap gives protocol.ErrCorrupt.
+func (p *panicked) Unwrap() error { return protocol.ErrCorrupt }
+
+// guard runs f on a database that may be damaged: bbolt checks only its meta pages, and
+// flipped bits elsewhere can make it panic or read beyond the file.
+func guard(f func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if v := recover(); v != nil {
+			err = &panicked{v}
+		}
+	}()
+	return f()
+}
+
+// view runs f in a read transaction and then looks whether others wait. f must be short and
+// copy out what it keeps.
+func (s *Store) view(ctx context.Context, f func(*bolt.Tx) error) error {
+	h, err := s.gate.enter(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer s.gate.leave(h, false)
+	return guard(func() error { return h.db.View(f) })
+}
+
+// update runs f in a write transaction of its own, outside of the group commits; for
+// housekeeping.
+func (s *Store) update(ctx context.Context, f func(*bolt.Tx) error) error {
+	if s.opts.ReadOnly {
+		return fmt.Errorf("%s was opened for reading: %w", s.gate.dir, protocol.ErrReadOnly)
+	}
+	h, err := s.gate.enter(ctx, true)
+	if err != nil {
+		return err
+	}
+	return s.write(h, f)
+}
+
+// write runs f in a write transaction, leaves h, and counts the commit.
+func (s *Store) write(h *holding, f func(*bolt.Tx) error) error {
+	var refused *refusal
+	err := guard(func() error {
+		return h.db.Update(func(tx *bolt.Tx) error {
+			if err := f(tx); err != nil {
+				refused = &refusal{err}
+				return refused
+			}
+			// Before and after: a process killed between its commit and the count must not
+			// hide the commit from those who follow, nor may we announce what is not there.
+			return s.bump(h.lock)
+		})
+	})
+	if refused != nil && errors.Is(err, refused) {
+		s.gate.leave(h, false)
+		return refused.err
+	}
+	if err == nil {
+		err = s.bump(h.lock)
+	}
+	var p *panicked
+	if errors.As(err, &p) {
+		s.gate.spoil(fmt.Errorf("%s: %w", s.gate.dir, err))
+	}
+	s.gate.leave(h, err != nil)
+	if err != nil {
+		return fmt.Errorf("commit to %s: %w", s.gate.dir, classify(err))
+	}
+	return nil
+}
+
+// refusal carries an error of the caller's through bbolt untouched.
+type refusal struct{ err error }
+
+func (r *refusal) Error() string { return r.err.Error() }

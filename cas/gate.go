@@ -1,0 +1,376 @@
+package cas
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+
+	"wf/protocol"
+)
+
+// gate lets one Store at store.db while other processes want it too.
+//
+//	turn EX ─► store.lock SH│EX ─► pid ─► turn free ─► bolt.Open ─► work … ─► close ─► lock free
+//
+// bbolt locks its file for as long as it is open and polls for the lock, which starves all but
+// one writer. So whoever wants in queues for turn first, and the holder, after every commit
+// and every batch of reads, looks whether turn is taken: if so it closes and queues again.
+type gate struct {
+	dir     string
+	opts    *Options
+	check   func(*bolt.DB) error // run on every fresh database, before anyone sees it
+	mu      sync.Mutex
+	probe   *os.File // turn, to see whether someone queues; nil in a directory without locks
+	hold    *holding // the open database, or nil
+	opening *attempt // under way, or nil
+	writers int      // callers of enter that want to write
+	paused  chan struct{}
+	closed  bool
+	idle    *time.Timer
+	poison  error // a write transaction that panicked keeps bbolt's lock for ever
+}
+
+// holding is an open database and the lock that goes with it.
+type holding struct {
+	db       *bolt.DB
+	lock     *os.File
+	writable bool
+	users    int
+	leaving  bool          // takes no new users
+	gone     chan struct{} // closed when the database is
+}
+
+// attempt is one way through the locks. done is closed with err set, or g.hold filled.
+type attempt struct {
+	writable bool
+	done     chan struct{}
+	err      error
+
+	mu   sync.Mutex
+	turn *os.File
+	left bool // nobody waits for it any more
+}
+
+const (
+	defaultWait = 5 * time.Second
+	idleClose   = 20 * time.Millisecond
+)
+
+var errClosed = errors.New("the store is closed")
+
+// enter waits for the database. Each enter needs a leave.
+func (g *gate) enter(ctx context.Context, write bool) (*holding, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if write {
+		g.writers++
+		defer func() { g.writers-- }()
+	}
+	for {
+		var wait <-chan struct{}
+		var a *attempt
+		switch h := g.hold; {
+		case g.closed:
+			return nil, fmt.Errorf("%s: %w", g.dir, errClosed)
+		case g.poison != nil:
+			return nil, g.poison
+		case h != nil && !h.leaving && (h.writable || !write):
+			h.users++
+			return h, nil
+		case h != nil:
+			gone := h.gone
+			g.part(h)
+			wait = gone
+		case g.paused != nil:
+			wait = g.paused
+		default:
+			if g.opening == nil {
+				g.opening = &attempt{writable: g.writers > 0, done: make(chan struct{})}
+				go g.pass(g.opening)
+			}
+			a = g.opening
+			wait = a.done
+		}
+		g.mu.Unlock()
+		select {
+		case <-wait:
+			g.mu.Lock()
+			if a != nil && a.err != nil {
+				return nil, a.err
+			}
+		case <-ctx.Done():
+			g.mu.Lock()
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// leave ends the use of h; discard closes it even when nobody queues, for a database whose
+// state in memory is not to be trusted after a failed commit.
+func (g *gate) leave(h *holding, discard bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	h.users--
+	switch {
+	case discard || h.leaving || g.queued():
+		g.part(h)
+	case h.users == 0:
+		g.rest(h)
+	}
+}
+
+// rest closes h unless someone comes back soon.
+func (g *gate) rest(h *holding) {
+	if g.idle != nil {
+		g.idle.Stop()
+	}
+	g.idle = time.AfterFunc(idleClose, func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if g.hold == h && h.users == 0 {
+			g.part(h)
+		}
+	})
+}
+
+// part makes h leave: now, or when its last user does.
+func (g *gate) part(h *holding) {
+	h.leaving = true
+	if h.users > 0 || g.hold != h {
+		return
+	}
+	g.hold = nil
+	if g.idle != nil {
+		g.idle.Stop()
+	}
+	if g.poison == nil { // else bbolt's own lock never comes free, and Close would hang
+		_ = h.db.Close() // reads only, or committed and synced before
+	}
+	h.free()
+	close(h.gone)
+}
+
+// queued reports whether another process, or another Store, waits for its turn.
+func (g *gate) queued() bool {
+	if g.probe == nil {
+		return false
+	}
+	ok, err := tryLock(g.probe)
+	if ok {
+		unlock(g.probe)
+	}
+	return err == nil && !ok
+}
+
+// pass goes through the locks and opens the database.
+func (g *gate) pass(a *attempt) {
+	wait := g.opts.wait()
+	timer := time.AfterFunc(wait, func() { g.finish(a, nil, g.busy(wait)) })
+	defer timer.Stop()
+	h, err := g.admit(a)
+	if errors.Is(err, errNoIndex) {
+		a.writable = true
+		h, err = g.admit(a)
+	}
+	g.finish(a, h, err)
+}
+
+// admit is one way through the locks. It returns nil, nil when the attempt was given up.
+func (g *gate) admit(a *attempt) (*holding, error) {
+	h, err := g.queue(a)
+	if err != nil || h == nil {
+		return nil, err
+	}
+	if h.db, err = openDB(filepath.Join(g.dir, fileDB), g.opts, a.writable); err != nil {
+		h.free()
+		return nil, err
+	}
+	if err = g.check(h.db); err != nil {
+		_ = h.db.Close() // nothing was written, or all of it was rolled back
+		h.free()
+		return nil, err
+	}
+	return h, nil
+}
+
+// queue takes turn, then store.lock. It returns nil, nil when the attempt was given up.
+func (g *gate) queue(a *attempt) (*holding, error) {
+	h := &holding{writable: a.writable, gone: make(chan struct{})}
+	if g.probe == nil {
+		return h, nil
+	}
+	turn, err := openLock(filepath.Join(g.dir, fileTurn), g.opts.ReadOnly)
+	if err != nil {
+		return nil, g.fail("open", err)
+	}
+	a.mu.Lock()
+	a.turn = turn
+	a.mu.Unlock()
+	defer func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.turn = nil
+		_ = turn.Close()
+	}()
+	if err := lockWait(turn, true); err != nil {
+		return nil, g.fail("lock turn of", err)
+	}
+	if a.abandoned() {
+		return nil, nil
+	}
+	if h.lock, err = openLock(filepath.Join(g.dir, fileLock), g.opts.ReadOnly); err != nil {
+		return nil, g.fail("open", err)
+	}
+	if err := lockWait(h.lock, a.writable); err != nil {
+		return nil, errors.Join(g.fail("lock", err), h.lock.Close())
+	}
+	if a.abandoned() {
+		return nil, h.lock.Close()
+	}
+	if !g.opts.ReadOnly {
+		if err := writePID(h.lock); err != nil {
+			return nil, errors.Join(g.fail("lock", err), h.lock.Close())
+		}
+	}
+	return h, nil
+}
+
+// finish ends an attempt once; what comes too late is closed again.
+func (g *gate) finish(a *attempt, h *holding, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if a.abandoned() {
+		if h != nil {
+			_ = h.db.Close() // opened, never used
+			h.free()
+		}
+		return
+	}
+	a.leave()
+	a.err = err
+	g.opening = nil
+	if err == nil {
+		g.hold = h
+		g.rest(h) // whoever waited may have left
+	}
+	close(a.done)
+}
+
+// free gives store.lock to the next one.
+func (h *holding) free() {
+	if h.lock != nil {
+		_ = h.lock.Close() // the flock goes with the descriptor
+	}
+}
+
+// leave gives an attempt up. Its goroutine may block on store.lock for long: the turn must
+// not wait for that.
+func (a *attempt) leave() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.left = true
+	if a.turn != nil {
+		unlock(a.turn)
+	}
+}
+
+func (a *attempt) abandoned() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.left
+}
+
+// shut closes the database and refuses everyone from now on.
+func (g *gate) shut() {
+	g.mu.Lock()
+	g.closed = true
+	a, h := g.opening, g.hold
+	if h != nil {
+		g.part(h)
+	}
+	g.mu.Unlock()
+	if a != nil {
+		g.finish(a, nil, fmt.Errorf("%s: %w", g.dir, errClosed))
+	}
+	if h != nil {
+		<-h.gone
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.probe != nil {
+		_ = g.probe.Close()
+		g.probe = nil
+	}
+}
+
+// pause closes the database and keeps it closed until resume is called.
+func (g *gate) pause() (resume func()) {
+	g.mu.Lock()
+	paused := make(chan struct{})
+	g.paused = paused
+	h := g.hold
+	if h != nil {
+		g.part(h)
+	}
+	g.mu.Unlock()
+	if h != nil {
+		<-h.gone
+	}
+	return sync.OnceFunc(func() {
+		g.mu.Lock()
+		g.paused = nil
+		g.mu.Unlock()
+		close(paused)
+	})
+}
+
+// busy names who holds the store.
+func (g *gate) busy(waited time.Duration) error {
+	who := "another process"
+	hint := "wait for it, or end it"
+	if pid, ok := readPID(filepath.Join(g.dir, fileLock)); ok {
+		who = "process " + strconv.Itoa(pid)
+		if stoppedProcess(pid) {
+			who += " (stopped)"
+			hint = fmt.Sprintf("let it go on with kill -CONT %d, or end it", pid)
+		}
+	}
+	e := *protocol.ErrBusy
+	e.Message = fmt.Sprintf("%s is held by %s; waited %s", g.dir, who, waited)
+	e.Hint = hint
+	return &e
+}
+
+func (g *gate) fail(what string, err error) error {
+	return fmt.Errorf("%s %s: %w", what, g.dir, classify(err))
+}
+
+// writePID leaves a note for those who wait; it stands after the commit counter.
+func writePID(lock *os.File) error {
+	_, err := lock.WriteAt(fmt.Appendf(nil, "%-20d\n", os.Getpid()), counterSize)
+	return err
+}
+
+func readPID(path string) (int, bool) {
+	b, err := os.ReadFile(path)
+	if err != nil || len(b) <= counterSize {
+		return 0, false
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(b[counterSize:])))
+	return pid, err == nil
+}
+
+// spoil refuses everyone from now on: a transaction broke off inside bbolt.
+func (g *gate) spoil(err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.poison = err
+}

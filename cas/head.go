@@ -1,0 +1,147 @@
+package cas
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+
+	bolt "go.etcd.io/bbolt"
+
+	"wf/protocol"
+)
+
+// Head is where a name points. The zero Head is a name that points nowhere yet.
+type Head struct {
+	Name string
+	Link protocol.Link
+	Seq  protocol.Seq // of the newest event; 0 for a head that is no journal
+	TS   int64        // unix µs of the last move
+}
+
+// Head reads a head; one that does not exist is the zero Head and no error.
+func (s *Store) Head(ctx context.Context, name string) (h Head, err error) {
+	err = s.view(ctx, func(tx *bolt.Tx) (err error) {
+		h, err = readHead(tx, name)
+		return err
+	})
+	if !h.Link.Defined() {
+		h = Head{}
+	}
+	return h, err
+}
+
+// Heads lists the heads whose names begin with prefix, by name.
+func (s *Store) Heads(ctx context.Context, prefix string) ([]Head, error) {
+	var out []Head
+	err := s.view(ctx, func(tx *bolt.Tx) error {
+		out = nil
+		c := tx.Bucket(bucketRefs).Cursor()
+		for k, v := c.Seek([]byte(prefix)); k != nil && bytes.HasPrefix(k, []byte(prefix)); k, v = c.Next() {
+			h, err := parseHead(string(k), v)
+			if err != nil {
+				return err
+			}
+			out = append(out, h)
+		}
+		return nil
+	})
+	return out, err
+}
+
+func readHead(tx *bolt.Tx, name string) (Head, error) {
+	v := tx.Bucket(bucketRefs).Get([]byte(name))
+	if v == nil {
+		return Head{Name: name}, nil
+	}
+	return parseHead(name, v)
+}
+
+func parseHead(name string, v []byte) (Head, error) {
+	r := reader{b: v}
+	h := Head{Name: name, Link: r.link(), Seq: protocol.Seq(r.uint()), TS: r.int()}
+	if r.bad || !h.Link.Defined() {
+		return Head{}, fmt.Errorf("head %s: its value %x is no head: %w", name, v, protocol.ErrCorrupt)
+	}
+	return h, nil
+}
+
+// moveHead sets a head from old, notes it in the reflog, and keeps the index up to date.
+func moveHead(tx *bolt.Tx, old Head, m Move) error {
+	now := Head{Name: m.Name, Link: m.New, Seq: old.Seq, TS: m.TS}
+	if n := len(m.Events); n > 0 {
+		now.Seq = m.Events[n-1].Seq
+	}
+	v := binary.AppendVarint(binary.AppendUvarint(appendLink(nil, now.Link), uint64(now.Seq)), now.TS)
+	if err := tx.Bucket(bucketRefs).Put([]byte(m.Name), v); err != nil {
+		return err
+	}
+	if err := appendReflog(tx, old, now, m.Note); err != nil {
+		return err
+	}
+	events := sub(tx, indexEvents)
+	for _, e := range m.Events {
+		if e.Seq%checkpoint == 0 {
+			if err := events.Put(eventKey(m.Name, e.Seq), []byte(e.CID.CID().KeyString()[4:])); err != nil {
+				return err
+			}
+		}
+	}
+	if m.Base == "" || len(m.Events) == 0 {
+		return nil
+	}
+	base := binary.BigEndian.AppendUint64(nil, uint64(m.Events[0].Seq-1))
+	return sub(tx, indexBases).Put([]byte(m.Name), append(base, protocol.RunHead(m.Base)...))
+}
+
+// Derived is a value that can be computed again from the head it belongs to. Losing it is
+// harmless; one that is damaged is as good as lost.
+type Derived struct {
+	Key  string
+	Head protocol.Link
+	Data []byte
+}
+
+// Derived reads a derived value; false when there is none, or only a damaged one. Whether it
+// is out of date the caller sees from its Head.
+func (s *Store) Derived(ctx context.Context, key string) (d Derived, ok bool, err error) {
+	err = s.view(ctx, func(tx *bolt.Tx) error {
+		b := sub(tx, indexDerived)
+		if b == nil {
+			return nil
+		}
+		v := b.Get([]byte(key))
+		if len(v) < 16 {
+			return nil
+		}
+		if sum := sha256.Sum256(v[16:]); !bytes.Equal(sum[:16], v[:16]) {
+			return nil
+		}
+		r := reader{b: v[16:]}
+		d = Derived{Key: key, Head: r.link(), Data: bytes.Clone(r.b)}
+		ok = !r.bad
+		return nil
+	})
+	return d, ok, err
+}
+
+// putDerived writes a derived value; one without data is removed.
+func putDerived(tx *bolt.Tx, d Derived) error {
+	b := sub(tx, indexDerived)
+	if d.Data == nil {
+		return b.Delete([]byte(d.Key))
+	}
+	v := append(appendLink(make([]byte, 16, 16+48+len(d.Data)), d.Head), d.Data...)
+	sum := sha256.Sum256(v[16:])
+	copy(v, sum[:16])
+	return b.Put([]byte(d.Key), v)
+}
+
+// parseBase reads a value of index/bases.
+func parseBase(v []byte) (name string, shared protocol.Seq, ok bool) {
+	if len(v) < 8 {
+		return "", 0, false
+	}
+	return string(v[8:]), protocol.Seq(binary.BigEndian.Uint64(v)), true
+}

@@ -1,0 +1,124 @@
+package cas
+
+import (
+	"errors"
+	"fmt"
+
+	bolt "go.etcd.io/bbolt"
+
+	"wf/protocol"
+)
+
+// errNoIndex asks for the write lock, to rebuild what was lost.
+var errNoIndex = errors.New("the index is gone")
+
+// sub is a bucket of index, or nil.
+func sub(tx *bolt.Tx, name []byte) *bolt.Bucket {
+	if b := tx.Bucket(bucketIndex); b != nil {
+		return b.Bucket(name)
+	}
+	return nil
+}
+
+// admit checks a freshly opened database: the layout is one we know, and the index is there
+// or made again.
+func (s *Store) admit(db *bolt.DB) error {
+	missing := false
+	err := guard(func() error {
+		return db.View(func(tx *bolt.Tx) error {
+			meta := tx.Bucket(bucketMeta)
+			if tx.Bucket(bucketBlocks) == nil || tx.Bucket(bucketRefs) == nil {
+				return fmt.Errorf("%s: it lacks the buckets of a wf store: %w", db.Path(), protocol.ErrStore)
+			}
+			if meta != nil { // a lost meta bucket is no reason to refuse the blocks
+				if v := meta.Get(keyVersion); len(v) != 1 || v[0] > layoutVersion {
+					return fmt.Errorf("%s has layout %x, this wf knows up to %d: %w", db.Path(), v, layoutVersion, protocol.ErrNewerStore)
+				}
+			}
+			missing = meta == nil || tx.Bucket(bucketReflog) == nil
+			for _, name := range layoutIndexes {
+				missing = missing || sub(tx, name) == nil
+			}
+			if b := sub(tx, indexBlocks); b != nil && isEmpty(b) && !isEmpty(tx.Bucket(bucketBlocks)) {
+				missing = true
+			}
+			if missing && s.opts.ReadOnly && s.ghost == nil {
+				s.ghost = map[string][]byte{}
+				return s.locate(tx, func(key, at []byte) error {
+					s.ghost[string(key)] = append(s.ghost[string(key)], at...)
+					return nil
+				})
+			}
+			return nil
+		})
+	})
+	switch {
+	case err != nil:
+		return err
+	case !missing || s.opts.ReadOnly:
+		return nil
+	case db.IsReadOnly():
+		return errNoIndex
+	}
+	err = guard(func() error { return db.Update(s.rebuild) })
+	if err != nil {
+		return fmt.Errorf("rebuild the index of %s: %w", db.Path(), classify(err))
+	}
+	return nil
+}
+
+func isEmpty(b *bolt.Bucket) bool {
+	k, _ := b.Cursor().First()
+	return k == nil
+}
+
+// rebuild makes the missing buckets and finds every block anew. Checkpoints of journals are
+// made again when they are missed.
+func (s *Store) rebuild(tx *bolt.Tx) error {
+	meta, err := tx.CreateBucketIfNotExists(bucketMeta)
+	if err != nil {
+		return err
+	}
+	if err := meta.Put(keyVersion, []byte{layoutVersion}); err != nil {
+		return err
+	}
+	if _, err := tx.CreateBucketIfNotExists(bucketReflog); err != nil {
+		return err
+	}
+	index, err := tx.CreateBucketIfNotExists(bucketIndex)
+	if err != nil {
+		return err
+	}
+	for _, name := range layoutIndexes {
+		if _, err := index.CreateBucketIfNotExists(name); err != nil {
+			return err
+		}
+	}
+	blocks := index.Bucket(indexBlocks)
+	if !isEmpty(blocks) {
+		return nil
+	}
+	return s.locate(tx, func(key, at []byte) error { return addPlace(blocks, key, at) })
+}
+
+// locate hashes every stored block and tells where it lies; a damaged pack is passed over.
+func (s *Store) locate(tx *bolt.Tx, f func(key, at []byte) error) error {
+	return tx.Bucket(bucketBlocks).ForEach(func(k, v []byte) error {
+		u, err := s.unpack(v)
+		if err != nil || len(k) != packKeySize {
+			return nil // whoever asks for these blocks finds them missing; wf verify names the pack
+		}
+		for i := range u {
+			at := append(append(make([]byte, 0, placeSize), k...), byte(i))
+			if err := f(u[i].digest[:8], at); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// addPlace notes one more place of a block.
+func addPlace(index *bolt.Bucket, key, at []byte) error {
+	return index.Put(key, append(append([]byte(nil), index.Get(key)...), at...))
+}

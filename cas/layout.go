@@ -1,0 +1,173 @@
+package cas
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"wf/protocol"
+)
+
+// A store directory:
+//
+//	store.db      bbolt: everything but large values
+//	store.lock    flock SH to read, EX to write; commit counter (8 bytes, LE), then the holder's pid
+//	turn          flock EX while queueing for store.lock
+//	blobs/xx/…    stored packs over 64 KiB, named by the digest of their block
+//	runs/ID.lock  flock EX while a process drives run ID
+//
+// The buckets of store.db:
+//
+//	bucket         key                       value
+//	meta           "version"                 1 byte: layoutVersion
+//	blocks         pack number (5, BE)       pack: the new small blocks of one commit, or one larger block (pack.go)
+//	refs           head name                 CID length and bytes ‖ seq ‖ ts (varints)
+//	reflog         name ‖ 00 ‖ chunk (4, BE) lines (reflog.go), at most reflogChunk bytes
+//	index/blocks   digest[:8]                pack number (5) ‖ place in the pack (1), again for each block that begins alike
+//	index/events   name ‖ 00 ‖ seq (8, BE)   digest of that event, at every checkpoint-th seq
+//	index/bases    name                      seq (8, BE) ‖ name of the head whose events up to seq this one shares
+//	index/derived  key                       sha256[:16] of the rest ‖ CID length and bytes ‖ data
+//
+// index holds nothing that the others do not tell: deleted, it is rebuilt.
+var (
+	bucketMeta    = []byte("meta")
+	bucketBlocks  = []byte("blocks")
+	bucketRefs    = []byte("refs")
+	bucketReflog  = []byte("reflog")
+	bucketIndex   = []byte("index")
+	indexBlocks   = []byte("blocks")
+	indexEvents   = []byte("events")
+	indexBases    = []byte("bases")
+	indexDerived  = []byte("derived")
+	keyVersion    = []byte("version")
+	layoutBuckets = [][]byte{bucketMeta, bucketBlocks, bucketRefs, bucketReflog, bucketIndex}
+	layoutIndexes = [][]byte{indexBlocks, indexEvents, indexBases, indexDerived}
+)
+
+const (
+	layoutVersion = 1
+
+	fileDB   = "store.db"
+	fileLock = "store.lock"
+	fileTurn = "turn"
+	dirBlobs = "blobs"
+	dirRuns  = "runs"
+
+	inlineMax   = 64 << 10 // stored values above go to blob files
+	smallBlock  = 4 << 10  // blocks up to this length share a pack
+	packMax     = 32 << 10 // bytes of blocks in a shared pack
+	packBlocks  = 255      // blocks in a pack: the place is one byte
+	reflogChunk = 2 << 10
+	checkpoint  = 32 // events between two entries of index/events
+)
+
+const packKeySize = 5
+
+// packKey is the key of a pack in blocks.
+func packKey(n uint64) []byte {
+	var b [8]byte
+	binary.BigEndian.PutUint64(b[:], n)
+	return b[8-packKeySize:]
+}
+
+// place says where a block lies.
+type place struct {
+	pack  [packKeySize]byte
+	index byte
+}
+
+const placeSize = packKeySize + 1
+
+// places reads a value of index/blocks.
+func places(v []byte) []place {
+	out := make([]place, 0, 1)
+	for ; len(v) >= placeSize; v = v[placeSize:] {
+		p := place{index: v[packKeySize]}
+		copy(p.pack[:], v)
+		out = append(out, p)
+	}
+	return out
+}
+
+// eventKey is the key of an event in index/events.
+func eventKey(name string, seq protocol.Seq) []byte {
+	b := make([]byte, 0, len(name)+9)
+	b = append(append(b, name...), 0)
+	return binary.BigEndian.AppendUint64(b, uint64(seq))
+}
+
+// digestOf is the sha2-256 digest in a link of this store's form: CIDv1, dag-cbor or raw.
+func digestOf(l protocol.Link) (string, error) {
+	if b := l.CID().KeyString(); len(b) == 36 && b[0] == 1 && (b[1] == 0x71 || b[1] == 0x55) && b[2] == 0x12 && b[3] == 32 {
+		return b[4:], nil
+	}
+	if !l.Defined() {
+		return "", fmt.Errorf("no CID: %w", protocol.ErrNotFound)
+	}
+	return "", fmt.Errorf("%s is no CIDv1 of dag-cbor or raw with sha2-256, the only ones stored here: %w", l, protocol.ErrNotFound)
+}
+
+// linkOf is the link with a digest.
+func linkOf(codec byte, digest []byte) protocol.Link {
+	var b [36]byte
+	b[0], b[1], b[2], b[3] = 1, codec, 0x12, 32
+	copy(b[4:], digest)
+	l, err := protocol.CastLink(b[:])
+	if err != nil {
+		panic("cas: a CID made here does not parse: " + err.Error())
+	}
+	return l
+}
+
+// appendLink writes a link with its length; a null link is the length 0.
+func appendLink(b []byte, l protocol.Link) []byte {
+	s := l.Bytes()
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+}
+
+// reader takes values apart; the first fault sticks.
+type reader struct {
+	b   []byte
+	bad bool
+}
+
+func (r *reader) uint() uint64 {
+	v, n := binary.Uvarint(r.b)
+	if n <= 0 {
+		r.bad, r.b = true, nil
+		return 0
+	}
+	r.b = r.b[n:]
+	return v
+}
+
+func (r *reader) int() int64 {
+	v, n := binary.Varint(r.b)
+	if n <= 0 {
+		r.bad, r.b = true, nil
+		return 0
+	}
+	r.b = r.b[n:]
+	return v
+}
+
+func (r *reader) take(n uint64) []byte {
+	if n > uint64(len(r.b)) {
+		r.bad, r.b = true, nil
+		return nil
+	}
+	out := r.b[:n:n]
+	r.b = r.b[n:]
+	return out
+}
+
+func (r *reader) link() protocol.Link {
+	b := r.take(r.uint())
+	if len(b) == 0 {
+		return protocol.Link{}
+	}
+	l, err := protocol.CastLink(b)
+	if err != nil {
+		r.bad = true
+	}
+	return l
+}

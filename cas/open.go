@@ -1,0 +1,254 @@
+package cas
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+
+	"wf/protocol"
+)
+
+// Options are how a store is opened; the zero value is right for most.
+type Options struct {
+	// MustExist makes a missing store an error; otherwise it is created.
+	MustExist bool
+	// ReadOnly opens for reading: nothing on disk changes, but the queue for the locks.
+	ReadOnly bool
+	// AnyOwner also opens a directory that belongs to another user.
+	AnyOwner bool
+	// Wait is how long to queue for a store that another process holds; default 5 s.
+	Wait time.Duration
+	// OpenFile opens store.db; default os.OpenFile. Tests let it fail.
+	OpenFile func(name string, flag int, perm os.FileMode) (*os.File, error)
+	// WriteBlob writes a blob file and syncs it; default a file on disk. Tests let it fail.
+	WriteBlob func(f *os.File, b []byte) error
+	// Now is the clock, unix µs, for moves that carry no time; default the system's.
+	Now func() int64
+}
+
+func (o *Options) wait() time.Duration {
+	if o.Wait > 0 {
+		return o.Wait
+	}
+	return defaultWait
+}
+
+// ours are the names that may stand in a directory before a store is made in it.
+var ours = []string{fileDB, fileLock, fileTurn, dirBlobs, dirRuns, "config.yaml", ".gitignore", "trust", "tmp"}
+
+// Open opens the store in dir, and makes it when there is none. It takes no lock that stays:
+// the store is held only while something is read or written, and other processes come in
+// between.
+//
+// Errors wrap ErrStore where dir holds something else, is damaged, cut short or on a network
+// file system, ErrNewerStore for a later layout, ErrReadOnly, ErrDiskFull, and ErrBusy when
+// the store stayed held for Options.Wait. Whatever the error, no store is moved, shortened or
+// made anew.
+func Open(ctx context.Context, dir string, o Options) (*Store, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open store %s: %w: %w", dir, protocol.ErrStore, err)
+	}
+	s := &Store{opts: o}
+	s.gate = gate{dir: dir, opts: &s.opts, check: s.admit}
+	s.moved.ch = make(chan struct{})
+	if err := s.open(ctx); err != nil {
+		return nil, fmt.Errorf("open store %s: %w", dir, errors.Join(err, s.Close()))
+	}
+	return s, nil
+}
+
+func (s *Store) open(ctx context.Context) error {
+	there, err := s.inspect()
+	if err != nil {
+		return err
+	}
+	if !there && (s.opts.MustExist || s.opts.ReadOnly) {
+		e := *protocol.ErrStore
+		e.Message, e.Hint = "there is no store", "name the right one with --store; wf run makes one"
+		return &e
+	}
+	if !there {
+		if err := s.create(); err != nil {
+			return err
+		}
+	}
+	probe, err := openLock(filepath.Join(s.gate.dir, fileTurn), s.opts.ReadOnly)
+	switch {
+	case err == nil:
+		s.gate.probe = probe
+	case s.opts.ReadOnly && errors.Is(err, fs.ErrNotExist):
+		// A copy without lock files that cannot be written: nobody else writes it either.
+	default:
+		return classify(err)
+	}
+	return s.view(ctx, func(*bolt.Tx) error { return nil })
+}
+
+// inspect looks at dir without changing it.
+func (s *Store) inspect() (there bool, err error) {
+	dir := s.gate.dir
+	fi, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, classify(err)
+	case !fi.IsDir():
+		return false, fmt.Errorf("it is a file, a store is a directory: %w", protocol.ErrStore)
+	}
+	if uid, other := ownedByAnother(fi); other && !s.opts.AnyOwner {
+		return false, fmt.Errorf("the directory belongs to user %d, not to you: %w", uid, protocol.ErrStore)
+	}
+	if kind, err := onNetwork(dir); err != nil {
+		return false, classify(err)
+	} else if kind != "" {
+		return false, fmt.Errorf("it is on a network file system (%s), whose locks do not hold between machines: %w", kind, protocol.ErrStore)
+	}
+	db, err := os.Stat(filepath.Join(dir, fileDB))
+	switch {
+	case err == nil && !db.Mode().IsRegular():
+		return false, fmt.Errorf("%s is no regular file: %w", fileDB, protocol.ErrStore)
+	case err == nil:
+		return true, nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return false, classify(err)
+	}
+	return false, vacant(dir)
+}
+
+// vacant refuses a directory that holds something else, or that lost its store.db.
+func vacant(dir string) error {
+	names, err := os.ReadDir(dir)
+	if err != nil {
+		return classify(err)
+	}
+	for _, e := range names {
+		if !slices.Contains(ours, e.Name()) && !strings.HasPrefix(e.Name(), fileDB+".") {
+			return fmt.Errorf("the directory holds something else (%s) and no store: %w", e.Name(), protocol.ErrStore)
+		}
+	}
+	if n, err := readCounter(filepath.Join(dir, fileLock)); err == nil && n > 0 {
+		return fmt.Errorf("%s is gone, though %d commits were made to it; put it back: %w", fileDB, n, protocol.ErrStore)
+	}
+	return nil
+}
+
+// create makes the store: a new file under another name, synced, then renamed, so that a
+// power loss leaves no half-made one (etcd#16596). Of several processes one does it.
+func (s *Store) create() error {
+	dir := s.gate.dir
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return classify(err)
+	}
+	if _, err := s.inspect(); err != nil { // again: a network mount shows only now
+		return err
+	}
+	turn, err := openLock(filepath.Join(dir, fileTurn), false)
+	if err != nil {
+		return classify(err)
+	}
+	defer turn.Close()
+	if err := lockWait(turn, true); err != nil {
+		return classify(err)
+	}
+	path := filepath.Join(dir, fileDB)
+	if _, err := os.Lstat(path); err == nil {
+		return nil // another one was faster
+	}
+	tmp := path + ".new"
+	if err := os.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return classify(err)
+	}
+	if err := initDB(tmp, &s.opts); err != nil {
+		return errors.Join(classify(err), removeIfThere(tmp))
+	}
+	if err := os.Rename(tmp, path); err != nil {
+		return classify(err)
+	}
+	return classify(syncDir(dir))
+}
+
+func removeIfThere(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+func initDB(path string, o *Options) error {
+	db, err := bolt.Open(path, 0o600, boltOptions(o, true))
+	if err != nil {
+		return err
+	}
+	err = db.Update(func(tx *bolt.Tx) error {
+		for _, name := range layoutBuckets {
+			if _, err := tx.CreateBucket(name); err != nil {
+				return err
+			}
+		}
+		for _, name := range layoutIndexes {
+			if _, err := tx.Bucket(bucketIndex).CreateBucket(name); err != nil {
+				return err
+			}
+		}
+		return tx.Bucket(bucketMeta).Put(keyVersion, []byte{layoutVersion})
+	})
+	return errors.Join(err, db.Close())
+}
+
+func boltOptions(o *Options, write bool) *bolt.Options {
+	return &bolt.Options{
+		Timeout:      time.Second, // our own locks decide; this is for strangers
+		FreelistType: bolt.FreelistMapType,
+		ReadOnly:     !write,
+		NoStatistics: true,
+		OpenFile:     o.OpenFile,
+	}
+}
+
+// openDB opens an existing database and nothing else.
+func openDB(path string, o *Options, write bool) (*bolt.DB, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		if errors.Is(err, fs.ErrPermission) {
+			return nil, fmt.Errorf("%w: %w", protocol.ErrStore, err)
+		}
+		return nil, classify(err)
+	}
+	fi, err := f.Stat()
+	if err == nil {
+		err = checkHeader(f, fi.Size())
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, classify(err))
+	}
+	var db *bolt.DB
+	err = guard(func() (err error) {
+		db, err = bolt.Open(path, 0o600, boltOptions(o, write))
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, classify(err))
+	}
+	// bbolt grows the file by this much at a time; its default of 16 MiB is most of a small store.
+	db.AllocSize = int(min(max(fi.Size()/16, 64<<10), 16<<20))
+	return db, nil
+}
+
+// syncDir makes renames in dir durable.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

@@ -1,0 +1,133 @@
+package cas
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+
+	bolt "go.etcd.io/bbolt"
+
+	"wf/protocol"
+)
+
+// ReflogLine is one move of a head.
+type ReflogLine struct {
+	Old, New protocol.Link // Old is null for the first
+	Seq      protocol.Seq  // of New
+	TS       int64         // unix µs
+	Note     string
+}
+
+// A line is a byte of flags, [lineFull: the old link], the new link or with lineShort its
+// digest alone, seq, ts (with lineFull absolute, else since the line before), [lineNote: the
+// note with its length]. Without lineFull the old link is the new one of the line before.
+const (
+	lineFull = 1 << iota
+	lineShort
+	lineNote
+)
+
+// Reflog lists the moves of a head, oldest first. It is empty for an unknown head.
+func (s *Store) Reflog(ctx context.Context, name string) ([]ReflogLine, error) {
+	var out []ReflogLine
+	err := s.view(ctx, func(tx *bolt.Tx) (err error) {
+		out, err = readReflog(tx, name)
+		return err
+	})
+	return out, err
+}
+
+func readReflog(tx *bolt.Tx, name string) ([]ReflogLine, error) {
+	b := tx.Bucket(bucketReflog)
+	if b == nil {
+		return nil, nil
+	}
+	var out []ReflogLine
+	prefix := append([]byte(name), 0)
+	c := b.Cursor()
+	for k, v := c.Seek(prefix); k != nil && bytes.HasPrefix(k, prefix) && len(k) == len(prefix)+4; k, v = c.Next() {
+		var last ReflogLine
+		for r := (reader{b: v}); len(r.b) > 0; {
+			line := r.line(last)
+			if r.bad {
+				return out, fmt.Errorf("reflog of %s: line %d is damaged: %w", name, len(out)+1, protocol.ErrCorrupt)
+			}
+			out = append(out, line)
+			last = line
+		}
+	}
+	return out, nil
+}
+
+func (r *reader) line(last ReflogLine) ReflogLine {
+	flags := r.take(1)
+	if r.bad {
+		return last
+	}
+	line := ReflogLine{Old: last.New}
+	if flags[0]&lineFull != 0 {
+		line.Old, last.TS = r.link(), 0
+	}
+	if flags[0]&lineShort != 0 {
+		if digest := r.take(32); digest != nil {
+			line.New = linkOf(0x71, digest)
+		}
+	} else {
+		line.New = r.link()
+	}
+	line.Seq = protocol.Seq(r.uint())
+	line.TS = last.TS + r.int()
+	if flags[0]&lineNote != 0 {
+		line.Note = string(r.take(r.uint()))
+	}
+	return line
+}
+
+// appendReflog adds a line to the last chunk of a head, or starts a new one. Lines share a
+// value because each entry of bbolt costs 16 bytes beside its key.
+func appendReflog(tx *bolt.Tx, old, now Head, note string) error {
+	b := tx.Bucket(bucketReflog)
+	b.FillPercent = 0.9
+	prefix := append([]byte(old.Name), 0)
+	c := b.Cursor()
+	k, v := c.Seek(append(append([]byte(nil), prefix...), 0xff, 0xff, 0xff, 0xff))
+	if k == nil {
+		k, v = c.Last()
+	} else {
+		k, v = c.Prev()
+	}
+	key := append(append([]byte(nil), prefix...), 0, 0, 0, 0)
+	var chunk []byte
+	if bytes.HasPrefix(k, prefix) && len(k) == len(key) {
+		copy(key, k)
+		if len(v) < reflogChunk {
+			chunk = append(make([]byte, 0, len(v)+64+len(note)), v...)
+		} else {
+			n := binary.BigEndian.Uint32(key[len(prefix):])
+			binary.BigEndian.PutUint32(key[len(prefix):], n+1)
+		}
+	}
+	return b.Put(key, appendLine(chunk, old, now, note))
+}
+
+func appendLine(chunk []byte, old, now Head, note string) []byte {
+	at, since := len(chunk), old.TS
+	chunk = append(chunk, 0)
+	if at == 0 || !old.Link.Defined() {
+		chunk[at], since = lineFull, 0
+		chunk = appendLink(chunk, old.Link)
+	}
+	if d, err := digestOf(now.Link); err == nil && now.Link.Bytes()[1] == 0x71 {
+		chunk[at] |= lineShort
+		chunk = append(chunk, d...)
+	} else {
+		chunk = appendLink(chunk, now.Link)
+	}
+	chunk = binary.AppendVarint(binary.AppendUvarint(chunk, uint64(now.Seq)), now.TS-since)
+	if note != "" {
+		chunk[at] |= lineNote
+		chunk = append(binary.AppendUvarint(chunk, uint64(len(note))), note...)
+	}
+	return chunk
+}

@@ -1,0 +1,106 @@
+package cas
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// counterSize is the length of the commit counter at the start of store.lock.
+const counterSize = 8
+
+// pollEvery is how often AwaitChange looks for commits of other processes.
+const pollEvery = 10 * time.Millisecond
+
+// Changes is the commit counter: it grows with every commit of any process. Reading it takes
+// no lock and does not open the database.
+func (s *Store) Changes(ctx context.Context) (uint64, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, context.Cause(ctx)
+	}
+	n, err := readCounter(filepath.Join(s.gate.dir, fileLock))
+	if err != nil {
+		return 0, fmt.Errorf("commit counter of %s: %w", s.gate.dir, classify(err))
+	}
+	return n, nil
+}
+
+// AwaitChange returns the commit counter as soon as it is not since. A follower reads the
+// counter first, then the store, then waits: so it misses nothing.
+func (s *Store) AwaitChange(ctx context.Context, since uint64) (uint64, error) {
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	for {
+		moved := s.moved.next()
+		n, err := s.Changes(ctx)
+		if err != nil || n != since {
+			return n, err
+		}
+		select {
+		case <-moved:
+		case <-tick.C:
+		case <-ctx.Done():
+			return n, context.Cause(ctx)
+		}
+	}
+}
+
+func readCounter(path string) (uint64, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	n, err := counter(f)
+	return n, errors.Join(err, f.Close())
+}
+
+func counter(f *os.File) (uint64, error) {
+	var b [counterSize]byte
+	if n, err := f.ReadAt(b[:], 0); err != nil && !errors.Is(err, io.EOF) {
+		return 0, err
+	} else if n < counterSize {
+		return 0, nil
+	}
+	return binary.LittleEndian.Uint64(b[:]), nil
+}
+
+// bump counts a commit; the caller holds lock exclusively.
+func (s *Store) bump(lock *os.File) error {
+	n, err := counter(lock)
+	if err != nil {
+		return err
+	}
+	var b [counterSize]byte
+	binary.LittleEndian.PutUint64(b[:], n+1)
+	_, err = lock.WriteAt(b[:], 0)
+	return err
+}
+
+// movedSignal wakes followers in this process at once.
+type movedSignal struct {
+	mu sync.Mutex
+	ch chan struct{}
+}
+
+func (m *movedSignal) next() <-chan struct{} {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.ch
+}
+
+func (m *movedSignal) signal() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	close(m.ch)
+	m.ch = make(chan struct{})
+}
