@@ -175,10 +175,219 @@ func TestPicturesAreAsDrawn(t *testing.T) {
 			golden(t, p.name+".svg", b.Bytes())
 		})
 	}
-	_ = fmt.Sprint
-	_ = xml.Header
-	_ = errors.New
-	_ = io.EOF
-	_ = displaywidth.String
-	_ = rapid.Check
+}
+
+func TestTextAndMermaidAreAsWritten(t *testing.T) {
+	for _, p := range pictures {
+		if p.o.Visits != nil {
+			continue
+		}
+		t.Run(p.name, func(t *testing.T) {
+			g := layout.Of(p.w)
+			var b bytes.Buffer
+			for _, width := range []int{100, 60, 30} {
+				fmt.Fprintf(&b, "%d columns\n", width)
+				if err := g.ASCII(&b, width); err != nil {
+					t.Fatal(err)
+				}
+			}
+			golden(t, p.name+".txt", b.Bytes())
+			b.Reset()
+			if err := g.Mermaid(&b); err != nil {
+				t.Fatal(err)
+			}
+			golden(t, p.name+".mmd", b.Bytes())
+		})
+	}
+}
+
+// randomWorkflow draws names from a small set, so that loops, joins and names without a role
+// are common.
+func randomWorkflow(t *rapid.T) *protocol.Workflow {
+	w := &protocol.Workflow{Name: rapid.String().Draw(t, "workflow")}
+	actions := []protocol.Action{protocol.ActPrompt, protocol.ActRun, protocol.ActAsk, protocol.ActWorkflow, protocol.ActWait, protocol.ActSet}
+	names := rapid.SliceOfNDistinct(rapid.OneOf(rapid.StringMatching("[a-z]{1,8}"), rapid.StringN(1, 40, 90)), 1, 7, rapid.ID[string]).Draw(t, "names")
+	for _, name := range names {
+		r := role(name, rapid.SampledFrom(actions).Draw(t, "action"))
+		r.Run, r.Ask = rapid.String().Draw(t, "run"), rapid.String().Draw(t, "ask")
+		w.Roles = append(w.Roles, r)
+	}
+	pool := append([]string{"nobody"}, names...)
+	some := func(label string, extra ...string) []string {
+		return rapid.SliceOfN(rapid.SampledFrom(append(extra, pool...)), 1, 3).Draw(t, label)
+	}
+	for range rapid.IntRange(0, 14).Draw(t, "edges") {
+		w.Edges = append(w.Edges, protocol.Edge{
+			From: some("from", "START"), To: some("to", "END", "FAIL"),
+			When:    rapid.OneOf(rapid.Just(""), rapid.String()).Draw(t, "when"),
+			Limit:   rapid.IntRange(0, 2).Draw(t, "limit"),
+			OnLimit: rapid.SampledFrom(append([]string{"", "END", "SUSPEND"}, pool...)).Draw(t, "on_limit"),
+		})
+	}
+	return w
+}
+
+func TestNothingOverlapsAndEveryEdgeIsDrawn(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := randomWorkflow(t)
+		g := layout.Of(w)
+		boxes := map[string]layout.Box{}
+		for i, n := range g.Nodes {
+			boxes[fmt.Sprintf("node %d %q", i, n.Name)] = layout.Box{X: n.X, Y: n.Y, W: n.W, H: n.H}
+		}
+		for i, a := range g.Arcs {
+			if a.Label != "" {
+				boxes[fmt.Sprintf("label %d %q", i, a.Label)] = a.LabelBox
+			}
+		}
+		for name, a := range boxes {
+			if a.X < 0 || a.Y < 0 || a.X+a.W > g.Width || a.Y+a.H > g.Height {
+				t.Errorf("%s at %v lies outside %d × %d", name, a, g.Width, g.Height)
+			}
+			for other, b := range boxes {
+				if name != other && a.X < b.X+b.W && b.X < a.X+a.W && a.Y < b.Y+b.H && b.Y < a.Y+a.H {
+					t.Errorf("%s at %v overlaps %s at %v", name, a, other, b)
+				}
+			}
+		}
+		for i := range w.Edges {
+			checkDrawn(t, w, g, i)
+		}
+	})
+}
+
+// checkDrawn looks for a way from each source of edge i to each of its targets, and for lines
+// that end at the boxes they belong to.
+func checkDrawn(t *rapid.T, w *protocol.Workflow, g *layout.Graph, i int) {
+	e := &w.Edges[i]
+	if _, known := w.RoleNamed(e.From[0]); len(e.From) == 1 && !known && e.From[0] != "START" {
+		return
+	}
+	for _, target := range e.To {
+		if target == "nobody" {
+			continue
+		}
+		found := false
+		for _, a := range g.Arcs {
+			found = found || a.Edge == i && g.Nodes[a.To].Name == target && a.Kind != layout.Limit
+		}
+		if !found {
+			t.Errorf("edge %d to %s is not drawn", i, target)
+		}
+	}
+	for _, a := range g.Arcs {
+		if a.Edge != i {
+			continue
+		}
+		for k, end := range []int{a.From, a.To} {
+			n, at := g.Nodes[end], a.Points[k*(len(a.Points)-1)]
+			if at.X < n.X || at.X > n.X+n.W || at.Y < n.Y || at.Y > n.Y+n.H {
+				t.Errorf("an end of edge %d is at %v, its node %q at %d,%d (%d × %d)", i, at, n.Name, n.X, n.Y, n.W, n.H)
+			}
+		}
+	}
+}
+
+func TestSameBytesEveryTime(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := randomWorkflow(t)
+		var first, second bytes.Buffer
+		for _, b := range []*bytes.Buffer{&first, &second} {
+			g := layout.Of(w)
+			for _, err := range []error{g.SVG(b, half()), g.Mermaid(b), g.ASCII(b, 72)} {
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if !bytes.Equal(first.Bytes(), second.Bytes()) {
+			t.Error("two drawings of one workflow differ")
+		}
+	})
+}
+
+func TestHostileNamesStayText(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := randomWorkflow(t)
+		if rapid.Bool().Draw(t, "hostile") {
+			w = hostile
+		}
+		var svg, mermaid bytes.Buffer
+		g := layout.Of(w)
+		if err := errors.Join(g.SVG(&svg, half()), g.Mermaid(&mermaid)); err != nil {
+			t.Fatal(err)
+		}
+		allowed := map[string]bool{"svg": true, "title": true, "desc": true, "style": true, "rect": true, "g": true, "path": true, "circle": true, "text": true}
+		for d := xml.NewDecoder(&svg); ; {
+			token, err := d.Token()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatalf("the SVG is not XML: %v", err)
+			}
+			start, ok := token.(xml.StartElement)
+			if ok && !allowed[start.Name.Local] {
+				t.Errorf("element <%s> comes from a name", start.Name.Local)
+			}
+			for _, a := range start.Attr {
+				if strings.HasPrefix(a.Name.Local, "on") || strings.Contains(a.Name.Local, "href") {
+					t.Errorf("attribute %s comes from a name", a.Name.Local)
+				}
+			}
+		}
+		for _, line := range strings.Split(strings.ReplaceAll(mermaid.String(), "<br/>", ""), "\n") {
+			if strings.Contains(line, "<") || strings.Count(line, `"`)%2 != 0 || strings.Count(line, `"`) > 2 {
+				t.Errorf("Mermaid line is not escaped: %s", line)
+			}
+		}
+	})
+}
+
+func TestNoLineIsWiderThanTheTerminal(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w, width := randomWorkflow(t), rapid.IntRange(1, 120).Draw(t, "width")
+		var b bytes.Buffer
+		if err := layout.Of(w).ASCII(&b, width); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(b.String()) {
+			line = strings.TrimSuffix(line, "\n")
+			if n := displaywidth.String(line); n > width {
+				t.Errorf("%d columns in a terminal of %d: %q", n, width, line)
+			}
+			for _, r := range line {
+				if r < ' ' || r == 0x7f || r == 0x9b || r == 0x202e {
+					t.Errorf("control character %U in %q", r, line)
+				}
+			}
+		}
+	})
+}
+
+// brokenPipe accepts nothing.
+type brokenPipe struct{}
+
+func (brokenPipe) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
+
+func TestErrorsOfTheWriterComeBack(t *testing.T) {
+	g := layout.Of(fixBug)
+	for name, err := range map[string]error{
+		"SVG": g.SVG(brokenPipe{}, layout.Overlay{}), "Mermaid": g.Mermaid(brokenPipe{}), "ASCII": g.ASCII(brokenPipe{}, 80),
+	} {
+		if !errors.Is(err, io.ErrClosedPipe) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestAnEmptyWorkflowHasAPicture(t *testing.T) {
+	var b bytes.Buffer
+	g := layout.Of(&protocol.Workflow{Name: "nothing"})
+	if err := errors.Join(g.SVG(&b, layout.Overlay{}), g.Mermaid(&b), g.ASCII(&b, 10)); err != nil {
+		t.Fatal(err)
+	}
+	if len(g.Nodes) != 2 || len(g.Arcs) != 0 {
+		t.Errorf("nodes %v, arcs %v; want START and END alone", g.Nodes, g.Arcs)
+	}
 }

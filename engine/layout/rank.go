@@ -23,6 +23,7 @@ type drawing struct {
 	g      *Graph
 	vs     []vertex
 	ranks  [][]int // vertices from left to right
+	loops  [][]int // by node: the arcs that lead back to it at once
 	chains [][]int // by arc: its vertices from top to bottom; nil for a loop at one node
 	up     [][]int // by vertex: its neighbours in the rank above, and below
 	down   [][]int
@@ -42,10 +43,22 @@ func newDrawing(g *Graph) *drawing {
 	d := &drawing{g: g}
 	breakCycles(g)
 	layers := layer(g)
+	d.loops = make([][]int, len(g.Nodes))
+	for a, arc := range g.Arcs {
+		if arc.From == arc.To {
+			d.loops[arc.From] = append(d.loops[arc.From], a)
+		}
+	}
 	last := 0
 	for n := range g.Nodes {
 		node := &g.Nodes[n]
+		node.H = max(node.H, (labelHeight+6)*len(d.loops[n]))
 		v := vertex{node: n, label: -1, rank: 2 * layers[n], l: node.W / 2, r: node.W - node.W/2, h: node.H}
+		aside := 0
+		for _, a := range d.loops[n] {
+			aside = max(aside, loopRoom+labelWidth(g.Arcs[a].Label))
+		}
+		v.r += aside
 		d.vs = append(d.vs, v)
 		last = max(last, v.rank)
 	}
@@ -70,8 +83,6 @@ func (d *drawing) chain(a int) {
 	arc := &d.g.Arcs[a]
 	top, bottom := arc.From, arc.To
 	if top == bottom {
-		v := &d.vs[top]
-		v.r += loopRoom + labelWidth(arc.Label)
 		return
 	}
 	if arc.Back {

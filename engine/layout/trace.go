@@ -23,7 +23,7 @@ func (d *drawing) trace() {
 	for a, chain := range d.chains {
 		arc := &d.g.Arcs[a]
 		if chain == nil {
-			d.loop(arc)
+			d.loop(a)
 			continue
 		}
 		first, last := chain[0], chain[len(chain)-1]
@@ -31,6 +31,9 @@ func (d *drawing) trace() {
 		points := []Point{{below[[2]int{first, chain[1]}], from.Y + from.H}}
 		for _, v := range chain[1 : len(chain)-1] {
 			x, rank := d.vs[v].x/fine, d.vs[v].rank
+			if heights[rank] == 0 {
+				continue // nothing stands here to be passed
+			}
 			points = append(points, Point{x, tops[rank]}, Point{x, tops[rank] + heights[rank]})
 		}
 		points = append(points, Point{above[[2]int{last, chain[len(chain)-2]}], to.Y})
@@ -102,14 +105,16 @@ func (d *drawing) ports(beside [][]int) map[[2]int]int {
 	return ports
 }
 
-// loop leads an arc out of the right side of its node and back into it.
-func (d *drawing) loop(arc *Arc) {
+// loop leads an arc out of the right side of its node and back into it; several share the side.
+func (d *drawing) loop(a int) {
+	arc := &d.g.Arcs[a]
 	n := &d.g.Nodes[arc.From]
-	x, y := n.X+n.W, n.Y+n.H/2
-	arc.Points = []Point{{x, y - n.H/4}, {x + loopRoom - 6, y}, {x, y + n.H/4}}
+	all := d.loops[arc.From]
+	slot := n.H / len(all)
+	x, y := n.X+n.W, n.Y+slot*slices.Index(all, a)+slot/2
+	arc.Points = []Point{{x, y - slot/4}, {x + loopRoom - 6, y}, {x, y + slot/4}}
 	if arc.Label != "" {
-		w := labelWidth(arc.Label)
-		arc.LabelBox = Box{x + loopRoom - 4, y - labelHeight/2, w, labelHeight}
+		arc.LabelBox = Box{x + loopRoom - 4, y - labelHeight/2, labelWidth(arc.Label), labelHeight}
 	}
 }
 
