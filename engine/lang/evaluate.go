@@ -113,7 +113,7 @@ func (p *Program) Templates(role *protocol.Role, s Scope) (Rendered, error) {
 		}
 	}
 	if role.Action == protocol.ActSet || role.Action == protocol.ActWorkflow {
-		if out.Values, err = object(c.values, e); err != nil {
+		if out.Values, err = objectOf(c.values, e); err != nil {
 			return fail(string(role.Action), err)
 		}
 	}
@@ -160,14 +160,14 @@ func (p *Program) envValue(t *template, e *env) (string, error) {
 // Outputs are the outputs of the workflow as a canonical JSON object. A step that never ran
 // is null, and so is every field of it.
 func (p *Program) Outputs(s Scope) (json.RawMessage, error) {
-	out, err := object(p.outputs, p.env(&s))
+	out, err := objectOf(p.outputs, p.env(&s))
 	if err != nil {
 		return nil, fmt.Errorf("outputs: %w", err)
 	}
 	return out, nil
 }
 
-func object(values []namedValue, e *env) (json.RawMessage, error) {
+func objectOf(values []namedValue, e *env) (json.RawMessage, error) {
 	m := make(map[string]any, len(values))
 	for _, v := range values {
 		got, err := v.code.eval(e)

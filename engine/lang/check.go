@@ -1,0 +1,244 @@
+package lang
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"wf/engine/yaml"
+)
+
+// check holds node against s and reports everything that does not fit. What was reported is
+// marked bad, so that nothing later trips over it.
+func (l *loader) check(n *yaml.Node, s *shape, path string) {
+	if n.IsNull() && s.kind != anyJSON {
+		if !s.null {
+			l.wrong(n, fmt.Sprintf("%s has no value", path), "give "+s.want()+", or remove the key")
+		}
+		return
+	}
+	switch s.kind {
+	case anObject:
+		l.checkObject(n, s, path)
+	case aMap:
+		l.checkMap(n, s, path)
+	case aSchema:
+		l.checkKind(n, s, path, yaml.Mapping)
+	case aList:
+		if !l.checkKind(n, s, path, yaml.Sequence) {
+			return
+		}
+		if s.nonEmpty && len(n.Items) == 0 {
+			l.wrong(n, path+" is empty", "add an entry, or remove the key")
+		}
+		for i, item := range n.Items {
+			l.check(item, s.elem, path+"["+strconv.Itoa(i)+"]")
+		}
+	case oneOf:
+		l.checkOneOf(n, s, path)
+	case anyJSON:
+		if _, err := n.JSON(); err != nil {
+			l.yamlError(err, "WF002")
+			l.bad[n] = true
+		}
+	default:
+		if l.checkKind(n, s, path, yaml.Scalar) {
+			l.checkScalar(n, s, path)
+		}
+	}
+}
+
+func (l *loader) checkKind(n *yaml.Node, s *shape, path string, k yaml.Kind) bool {
+	if n.Kind == k {
+		return true
+	}
+	l.wrong(n, fmt.Sprintf("%s wants %s, got %s", path, s.want(), n.Describe()), "")
+	return false
+}
+
+func (l *loader) checkObject(n *yaml.Node, s *shape, path string) {
+	if !l.checkKind(n, s, path, yaml.Mapping) {
+		return
+	}
+	for _, p := range n.Pairs {
+		k, ok := s.key(p.Key.Value)
+		if !ok {
+			if path == topPath && strings.HasPrefix(p.Key.Value, "x-") {
+				continue // a place for anchors
+			}
+			l.unknownKey(p.Key, s, path)
+			continue
+		}
+		l.check(p.Value, k.shape, join(path, k.name))
+	}
+	for _, k := range s.keys {
+		if k.required && n.Get(k.name) == nil && !hasKey(n, k.name) {
+			hint := "add " + k.name + ": " + exampleOf(k.shape)
+			l.wrongAt(n, "WF002", fmt.Sprintf("%s lacks the key %q", path, k.name), hint)
+		}
+	}
+}
+
+func exampleOf(s *shape) string {
+	if s.only != 0 {
+		return strconv.Itoa(s.only)
+	}
+	return "…"
+}
+
+func hasKey(n *yaml.Node, name string) bool {
+	return slices.ContainsFunc(n.Pairs, func(p yaml.Pair) bool { return p.Key.Value == name })
+}
+
+// elsewhere are keys that people bring along from other tools.
+var elsewhere = map[string]string{
+	"else": "an edge without when at the end of the role's list is the default", "if": "use when", "condition": "use when",
+	"system": "use prompt", "command": "use run", "script": "use run", "steps": "use roles", "nodes": "use roles", "needs": "use edges",
+	"timeout_seconds": "use timeout: 90s", "schema": "use output", "retries": "use retry", "loop": "use for_each", "foreach": "use for_each",
+	"continue-on-error": "use continue_on_error", "max-visits": "use max_visits", "version": "use wf: 1", "params_env": "use env",
+}
+
+func (l *loader) unknownKey(key *yaml.Node, s *shape, path string) {
+	d := Diagnostic{Code: "WF001", Message: fmt.Sprintf("unknown key %q in %s", key.Value, path)}
+	if near := nearest(key.Value, s.names()); near != "" {
+		d.Hint, d.Fix = fmt.Sprintf("did you mean %q?", near), &Fix{near}
+	} else if hint, ok := elsewhere[key.Value]; ok {
+		d.Hint = hint
+	} else {
+		d.Hint = "known here: " + strings.Join(s.names(), ", ")
+	}
+	l.report(key, d)
+}
+
+func (l *loader) checkMap(n *yaml.Node, s *shape, path string) {
+	if !l.checkKind(n, s, path, yaml.Mapping) {
+		return
+	}
+	if s.nonEmpty && len(n.Pairs) == 0 {
+		l.wrong(n, path+" is empty", "add an entry")
+	}
+	for _, p := range n.Pairs {
+		if s.pattern != nil && !s.pattern.MatchString(p.Key.Value) {
+			l.wrongAt(p.Key, "WF002", fmt.Sprintf("%q is no name for %s", p.Key.Value, path), "names have "+s.like)
+		}
+		l.check(p.Value, s.elem, join(path, p.Key.Value))
+	}
+}
+
+// checkOneOf takes the alternative for the kind of the node. Of two for a scalar, the first
+// that has no complaint.
+func (l *loader) checkOneOf(n *yaml.Node, s *shape, path string) {
+	var fitting []*shape
+	for _, a := range s.alts {
+		if a.nodeKind() == n.Kind {
+			fitting = append(fitting, a)
+		}
+	}
+	switch len(fitting) {
+	case 0:
+		l.wrong(n, fmt.Sprintf("%s wants %s, got %s", path, s.want(), n.Describe()), "")
+	case 1:
+		l.check(n, fitting[0], path)
+	default:
+		if !slices.ContainsFunc(fitting, func(a *shape) bool { return scalarFits(n, a) }) {
+			l.wrong(n, fmt.Sprintf("%s wants %s, got %s", path, s.want(), n.Describe()), "")
+		}
+	}
+}
+
+func (s *shape) nodeKind() yaml.Kind {
+	switch s.kind {
+	case aList:
+		return yaml.Sequence
+	case aMap, anObject, aSchema:
+		return yaml.Mapping
+	}
+	return yaml.Scalar
+}
+
+// scalarFits reports whether the type of a scalar is that of s.
+func scalarFits(n *yaml.Node, s *shape) bool {
+	switch s.kind {
+	case aString:
+		return n.Type == yaml.String
+	case anInt:
+		return n.Type == yaml.Int
+	case aBool:
+		return n.Type == yaml.Bool
+	case aDecimal, aMoney:
+		return n.Type == yaml.Int || n.Type == yaml.Float || n.Type == yaml.String
+	}
+	return true
+}
+
+func (l *loader) checkScalar(n *yaml.Node, s *shape, path string) {
+	if !scalarFits(n, s) {
+		d := Diagnostic{Code: "WF002", Message: fmt.Sprintf("%s wants %s, got %s", path, s.want(), n.Describe())}
+		if s.kind == aString && n.Style == yaml.Plain {
+			d.Hint, d.Fix = "quote it to make it a string", &Fix{strconv.Quote(n.Value)}
+		}
+		l.report(n, d)
+		return
+	}
+	switch s.kind {
+	case aString:
+		l.checkString(n, s, path)
+	case anInt:
+		l.checkInt(n, s, path)
+	case aDuration:
+		if _, ok := parseDuration(n.Value); !ok {
+			d := Diagnostic{Code: "WF002", Message: fmt.Sprintf("%s wants %s, got %q", path, s.want(), n.Value)}
+			if n.Type == yaml.Int {
+				d.Hint, d.Fix = fmt.Sprintf("did you mean %ss?", n.Value), &Fix{n.Value + "s"}
+			}
+			l.report(n, d)
+		}
+	case aMoney:
+		if m, ok := parseMoney(n.Value); !ok || m == 0 {
+			l.wrong(n, fmt.Sprintf("%s wants %s, got %q", path, s.want(), n.Value), "at most six decimals, more than 0")
+		}
+	case aDecimal:
+		if v, ok := parseDecimal(n.Value); !ok || v == "0" {
+			l.wrong(n, fmt.Sprintf("%s wants a positive number, got %q", path, n.Value), "")
+		}
+	}
+}
+
+func (l *loader) checkString(n *yaml.Node, s *shape, path string) {
+	if s.enum != nil && !slices.Contains(s.enum, n.Value) {
+		d := Diagnostic{Code: "WF002", Message: fmt.Sprintf("%s wants %s, got %q", path, s.want(), n.Value)}
+		if near := nearest(n.Value, s.enum); near != "" {
+			d.Hint, d.Fix = fmt.Sprintf("did you mean %q?", near), &Fix{near}
+		}
+		l.report(n, d)
+	} else if s.pattern != nil && !s.pattern.MatchString(n.Value) {
+		l.wrong(n, fmt.Sprintf("%s wants %s, got %q", path, s.like, n.Value), "")
+	} else if strings.TrimSpace(n.Value) == "" {
+		l.wrong(n, path+" is empty", "")
+	}
+}
+
+func (l *loader) checkInt(n *yaml.Node, s *shape, path string) {
+	v, err := n.Int()
+	switch {
+	case err != nil:
+		l.wrong(n, fmt.Sprintf("%s: %s is out of range", path, n.Value), "")
+	case s.only != 0 && v != s.only:
+		l.wrong(n, fmt.Sprintf("%s is %d; this version reads %s: %d", path, v, path, s.only), "install a newer version, or write "+strconv.Itoa(s.only))
+	case s.only == 0 && v < s.min:
+		l.wrong(n, fmt.Sprintf("%s is %d; it must be at least %d", path, v, s.min), "")
+	case s.max > 0 && v > s.max:
+		l.wrong(n, fmt.Sprintf("%s is %d; it must be at most %d", path, v, s.max), "")
+	}
+}
+
+// topPath names the whole file in messages.
+const topPath = "the workflow"
+
+func join(path, name string) string {
+	if path == topPath {
+		return name
+	}
+	return path + "." + name
+}

@@ -1,0 +1,93 @@
+package lang
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+
+	"wf/engine/yaml"
+)
+
+// Severities of a Diagnostic.
+const (
+	SeverityError   = "error"
+	SeverityWarning = "warning"
+)
+
+// Pos is a place in a file: line and column from 1, columns in runes.
+type Pos = yaml.Pos
+
+// Range is a stretch of a file; End is exclusive.
+type Range struct{ Start, End Pos }
+
+// Fix is a repair that an editor can apply: Replace takes the place of the Range.
+type Fix struct {
+	Replace string `json:"replace"`
+}
+
+// Diagnostic is something wrong with a file, or a warning.
+type Diagnostic struct {
+	Code     string // WF010 …; a number is never reused
+	Severity string // error or warning
+	File     string
+	Range    Range
+	Message  string
+	Hint     string // what to do, or ""
+	Fix      *Fix   // or nil
+
+	line string // the source line, where File is a sub-workflow
+}
+
+// DiagSchema names the JSON form of a Diagnostic.
+const DiagSchema = "wf.diag/v1"
+
+type jsonPos struct {
+	Line int `json:"line"`
+	Col  int `json:"col"`
+}
+
+// MarshalJSON writes wf.diag/v1.
+func (d Diagnostic) MarshalJSON() ([]byte, error) {
+	type jsonRange struct {
+		Start jsonPos `json:"start"`
+		End   jsonPos `json:"end"`
+	}
+	return json.Marshal(struct {
+		Schema   string    `json:"schema"`
+		Code     string    `json:"code"`
+		Severity string    `json:"severity"`
+		File     string    `json:"file"`
+		Range    jsonRange `json:"range"`
+		Message  string    `json:"message"`
+		Hint     string    `json:"hint,omitempty"`
+		Fix      *Fix      `json:"fix,omitempty"`
+	}{DiagSchema, d.Code, d.Severity, d.File,
+		jsonRange{jsonPos{d.Range.Start.Line, d.Range.Start.Col}, jsonPos{d.Range.End.Line, d.Range.End.Col}},
+		d.Message, d.Hint, d.Fix})
+}
+
+// HasErrors reports whether one of ds is more than a warning.
+func HasErrors(ds []Diagnostic) bool {
+	return slices.ContainsFunc(ds, func(d Diagnostic) bool { return d.Severity == SeverityError })
+}
+
+// tidy sorts by place and drops repetitions. The file of o comes first, those of its
+// sub-workflows after it.
+func tidy(ds []Diagnostic, file string) []Diagnostic {
+	slices.SortStableFunc(ds, func(a, b Diagnostic) int {
+		if a.File != b.File && (a.File == file || b.File == file) {
+			if a.File == file {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(cmp.Compare(a.File, b.File), comparePos(a.Range.Start, b.Range.Start), cmp.Compare(a.Code, b.Code), cmp.Compare(a.Message, b.Message))
+	})
+	return slices.CompactFunc(ds, func(a, b Diagnostic) bool {
+		return a.File == b.File && a.Range.Start == b.Range.Start && a.Code == b.Code && a.Message == b.Message
+	})
+}
+
+func comparePos(a, b Pos) int {
+	return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col))
+}

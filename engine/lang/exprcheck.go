@@ -1,0 +1,486 @@
+package lang
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/expr-lang/expr"
+	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/conf"
+	"github.com/expr-lang/expr/file"
+	"github.com/expr-lang/expr/parser"
+	"github.com/expr-lang/expr/types"
+
+	"wf/engine/yaml"
+)
+
+// roots are the names an expression can begin with.
+var roots = []string{"inputs", "output", "outputs", "steps", "item", "index", "edge"}
+
+// template checks the expressions in a scalar.
+func (c *checker) template(n *yaml.Node, s *scopeType) {
+	if !c.good(n) || n.Kind != yaml.Scalar || !hasExpr(n.Value) {
+		return
+	}
+	pieces, err := split(n.Value)
+	if err != nil {
+		nth := 0
+		var bt *badTemplate
+		if errors.As(err, &bt) {
+			nth = bt.nth
+		}
+		at := c.markPos(n, nth)
+		c.bad[n] = true
+		c.add(Diagnostic{Code: "WF020", Range: Range{at, Pos{Line: at.Line, Col: at.Col + len(openMark)}}, Message: err.Error()})
+		return
+	}
+	for _, p := range pieces {
+		if p.expr {
+			(&exprCheck{checker: c, n: n, nth: p.nth, src: p.text, s: s}).run()
+		}
+	}
+}
+
+// bare checks an expression without braces and tells its type; nil if it was refused.
+func (c *checker) bare(n *yaml.Node, s *scopeType) *typ {
+	src := unwrap(strings.TrimSpace(n.Value))
+	nth := -1
+	if hasExpr(n.Value) {
+		nth = 0
+	}
+	return (&exprCheck{checker: c, n: n, nth: nth, src: src, s: s}).run()
+}
+
+// exprCheck is the check of one expression.
+type exprCheck struct {
+	*checker
+	n     *yaml.Node
+	nth   int // of its ${{, −1 for a bare one
+	src   string
+	s     *scopeType
+	wrong bool
+
+	inner map[ast.Node]bool
+	local map[string]bool
+	env   types.Map // what the expression refers to, and nothing else
+}
+
+func (x *exprCheck) fail(code string, at file.Location, msg, hint string, fix *Fix) {
+	x.wrong = true
+	x.add(Diagnostic{Code: code, Range: x.exprRange(x.n, x.nth, x.src, at.From, at.To), Message: msg, Hint: hint, Fix: fix})
+}
+
+func (x *exprCheck) run() *typ {
+	config := conf.CreateNew()
+	config.MaxNodes = maxNodes
+	for _, name := range disabled {
+		config.Disabled[name] = true
+		delete(config.Builtins, name)
+	}
+	tree, err := parser.ParseWithConfig(x.src, config)
+	if err != nil {
+		x.compileError(err)
+		return nil
+	}
+	x.inner, x.local = map[ast.Node]bool{}, map[string]bool{}
+	x.env = types.Map{"inputs": types.Map{}, "outputs": types.Map{}, "steps": types.Map{}, "edge": types.Map{"visit": types.Int}}
+	v := &collector{x: x}
+	ast.Walk(&tree.Node, v)
+	for _, n := range v.order {
+		x.node(n)
+	}
+	if x.wrong {
+		return nil
+	}
+	opts := []expr.Option{expr.Env(x.env), expr.MaxNodes(maxNodes)}
+	for _, name := range disabled {
+		opts = append(opts, expr.DisableBuiltin(name))
+	}
+	prog, err := expr.Compile(x.src, opts...)
+	if err != nil {
+		x.compileError(err)
+		return nil
+	}
+	if t := x.chainType(tree.Node); t != nil {
+		return t
+	}
+	return goType(prog.Node().Type())
+}
+
+// compileError reports what expr refused.
+func (x *exprCheck) compileError(err error) {
+	var fe *file.Error
+	if !errors.As(err, &fe) {
+		x.fail("WF020", file.Location{To: len([]rune(x.src))}, err.Error(), "", nil)
+		return
+	}
+	code, hint := "WF020", ""
+	if strings.HasPrefix(fe.Message, "unknown field") || strings.Contains(fe.Message, "has no field") {
+		code = "WF022"
+	}
+	if strings.Contains(fe.Message, "unexpected token Operator(\"=\")") {
+		hint = "write == to compare"
+	}
+	x.fail(code, fe.Location, strings.ReplaceAll(fe.Message, "<nil>", "null"), hint, nil)
+}
+
+// collector gathers nodes children first and notes which are part of a longer chain.
+type collector struct {
+	x     *exprCheck
+	order []ast.Node
+}
+
+// Visit is called by expr for each node.
+func (v *collector) Visit(node *ast.Node) {
+	v.order = append(v.order, *node)
+	switch n := (*node).(type) {
+	case *ast.MemberNode:
+		v.x.inner[n.Node] = true
+	case *ast.ChainNode:
+		v.x.inner[n.Node] = true
+	case *ast.VariableDeclaratorNode:
+		v.x.local[n.Name] = true
+	case *ast.CallNode:
+		v.x.inner[n.Callee] = true
+		if id, ok := n.Callee.(*ast.IdentifierNode); ok && slices.Contains(disabled, id.Value) {
+			v.x.fail("WF024", id.Location(), fmt.Sprintf("%s is switched off: its result would differ from run to run", id.Value), "pass the value in as an input", nil)
+		} else if ok {
+			v.x.fail("WF020", id.Location(), fmt.Sprintf("unknown function %s", id.Value), "", nil)
+		}
+	}
+}
+
+func (x *exprCheck) node(n ast.Node) {
+	switch n := n.(type) {
+	case *ast.IdentifierNode, *ast.MemberNode, *ast.ChainNode:
+		if !x.inner[n] {
+			x.chain(n)
+		}
+	case *ast.BinaryNode:
+		x.comparison(n)
+	}
+}
+
+// link is one step of a chain a.b["c"].
+type link struct {
+	name string
+	at   file.Location
+}
+
+// links are the literal steps of a chain that begins at a name. What follows a computed step
+// is left to the type checker.
+func links(n ast.Node) []link {
+	switch n := n.(type) {
+	case *ast.IdentifierNode:
+		return []link{{n.Value, n.Location()}}
+	case *ast.ChainNode:
+		return links(n.Node)
+	case *ast.MemberNode:
+		before := links(n.Node)
+		if len(before) == 0 || before[len(before)-1].name == "" {
+			return before
+		}
+		if p, ok := n.Property.(*ast.StringNode); ok {
+			return append(before, link{p.Value, p.Location()})
+		}
+		return append(before, link{})
+	}
+	return nil
+}
+
+// chain checks a reference step by step.
+func (x *exprCheck) chain(n ast.Node) {
+	ls := links(n)
+	if len(ls) == 0 || x.local[ls[0].name] {
+		return
+	}
+	root := ls[0]
+	if x.s.inputs && root.name != "inputs" && slices.Contains(append(roots, "secrets"), root.name) {
+		if root.name == "secrets" {
+			x.fail("WF040", root.at, "a secret in a prompt", "hand it to a command by env", nil)
+			return
+		}
+		x.fail("WF042", root.at, fmt.Sprintf("%s changes during a run; a role's prompt must not", root.name), "say it in the prompt of the edge that leads here", nil)
+		return
+	}
+	switch root.name {
+	case "inputs":
+		x.input(ls)
+	case "output":
+		if x.s.output == nil {
+			hint := ""
+			if len(x.s.outputs) > 0 {
+				hint = "use outputs." + sortedKeys(x.s.outputs)[0]
+			}
+			x.fail("WF020", root.at, "there is no output here: "+x.s.noOut, hint, nil)
+			return
+		}
+		x.env["output"] = x.s.output.expr()
+		x.walk(x.s.output, ls, 1, "output")
+	case "outputs":
+		x.outputs(ls)
+	case "steps":
+		x.steps(ls)
+	case "item", "index":
+		if x.s.item == nil {
+			x.fail("WF023", root.at, fmt.Sprintf("%s outside of a fan-out", root.name), "only a role that a for_each leads to, and the prompt of that edge, know it", nil)
+			return
+		}
+		x.env["item"], x.env["index"] = x.s.item.expr(), types.Int
+		if root.name == "item" {
+			x.walk(x.s.item, ls, 1, "item")
+		}
+	case "edge":
+		if len(ls) > 1 && ls[1].name != "" && ls[1].name != "visit" {
+			x.fail("WF020", ls[1].at, fmt.Sprintf("edge has no field %q", ls[1].name), `did you mean "visit"?`, &Fix{"visit"})
+		}
+	case "secrets":
+		x.secret(ls)
+	default:
+		x.unknown(root)
+	}
+}
+
+// unknown reports a name that nothing has.
+func (x *exprCheck) unknown(root link) {
+	switch {
+	case slices.Contains(disabled, root.name):
+		x.fail("WF024", root.at, fmt.Sprintf("%s is switched off: its result would differ from run to run", root.name), "pass the value in as an input", nil)
+	case root.name == "$env":
+		x.fail("WF024", root.at, "$env is switched off", "name what is meant", nil)
+	case x.roles[root.name] != nil:
+		x.fail("WF020", root.at, fmt.Sprintf("unknown name %s", root.name), fmt.Sprintf("did you mean %q?", "steps."+root.name), &Fix{"steps." + root.name})
+	case x.w.Inputs != nil && hasInput(x.w.Inputs, root.name):
+		x.fail("WF020", root.at, fmt.Sprintf("unknown name %s", root.name), fmt.Sprintf("did you mean %q?", "inputs."+root.name), &Fix{"inputs." + root.name})
+	default:
+		x.suggest("WF020", root, fmt.Sprintf("unknown name %s", root.name), roots, "known: "+strings.Join(roots, ", "))
+	}
+}
+
+func hasInput[V any](m map[string]V, name string) bool { _, ok := m[name]; return ok }
+
+// suggest reports with the nearest of names as hint, else with the given one.
+func (x *exprCheck) suggest(code string, at link, msg string, names []string, hint string) {
+	var fix *Fix
+	if near := nearest(at.name, names); near != "" {
+		hint, fix = fmt.Sprintf("did you mean %q?", near), &Fix{near}
+	}
+	x.fail(code, at.at, msg, hint, fix)
+}
+
+func (x *exprCheck) input(ls []link) {
+	all := types.Map{}
+	for name, in := range x.w.Inputs {
+		all[name] = inputType(in).expr()
+	}
+	x.env["inputs"] = all
+	if len(ls) < 2 || ls[1].name == "" {
+		return
+	}
+	in, ok := x.w.Inputs[ls[1].name]
+	if !ok {
+		names := sortedKeys(x.w.Inputs)
+		hint := "declare it under inputs"
+		if len(names) > 0 {
+			hint = "declared: " + strings.Join(names, ", ")
+		}
+		x.suggest("WF020", ls[1], fmt.Sprintf("unknown input %q", ls[1].name), names, hint)
+		return
+	}
+	x.walk(inputType(in), ls, 2, "inputs."+ls[1].name)
+}
+
+func (x *exprCheck) outputs(ls []link) {
+	m := x.env["outputs"].(types.Map)
+	if len(ls) < 2 || ls[1].name == "" {
+		for name, t := range x.s.outputs {
+			m[name] = t.expr()
+		}
+		return
+	}
+	name := ls[1].name
+	t, ok := x.s.outputs[name]
+	switch {
+	case ok:
+		m[name] = t.expr()
+		x.walk(t, ls, 2, "outputs."+name)
+	case x.roles[name] == nil:
+		x.suggest("WF010", ls[1], fmt.Sprintf("unknown role %q in outputs", name), sortedKeys(x.s.outputs), "")
+	default:
+		x.fail("WF022", ls[1].at, fmt.Sprintf("%s does not lead here, so outputs lacks it", name), fmt.Sprintf("use steps.%s.output", name), nil)
+	}
+}
+
+var stepFields = []string{"output", "text", "status", "exit_code", "visit"}
+
+func (x *exprCheck) steps(ls []link) {
+	m := x.env["steps"].(types.Map)
+	if len(ls) < 2 || ls[1].name == "" {
+		m[types.Extra] = types.Any
+		return
+	}
+	name := ls[1].name
+	if x.roles[name] == nil {
+		x.suggest("WF010", ls[1], fmt.Sprintf("unknown role %q in steps", name), sortedKeys(x.roles), "")
+		return
+	}
+	exit := anyT
+	if r, ok := x.w.RoleNamed(name); ok && r.Run != "" {
+		exit = intT
+	}
+	t := objectType(map[string]*typ{"output": x.yields(name), "text": stringT, "exit_code": exit, "visit": intT,
+		"status": {kind: tString, enum: []any{"ok", "failed", "skipped"}}})
+	m[name] = t.expr()
+	if len(ls) > 2 && ls[2].name != "" && !slices.Contains(stepFields, ls[2].name) {
+		hint := "a step has " + strings.Join(stepFields, ", ")
+		if o := t.fields["output"]; o.kind == tObject && o.fields[ls[2].name] != nil {
+			hint = fmt.Sprintf("did you mean %q?", "output."+ls[2].name)
+		}
+		x.suggest("WF022", ls[2], fmt.Sprintf("steps.%s has no field %q", name, ls[2].name), stepFields, hint)
+		return
+	}
+	x.walk(t, ls, 2, "steps."+name)
+}
+
+func (x *exprCheck) secret(ls []link) {
+	switch {
+	case !x.s.secrets:
+		x.fail("WF040", ls[0].at, "a secret can stand in env alone", "hand it to a command by env", nil)
+	case !isSecretExpr(x.src):
+		x.fail("WF040", ls[0].at, "a secret stands alone in its ${{ }}", "write ${{ secrets.NAME }}", nil)
+	case !slices.Contains(x.w.Secrets, ls[1].name):
+		x.suggest("WF040", ls[1], fmt.Sprintf("secret %s is not declared", ls[1].name), x.w.Secrets, fmt.Sprintf("add secrets: [%s] at the top", ls[1].name))
+	default:
+		x.env["secrets"] = types.Map{ls[1].name: types.String}
+	}
+}
+
+// walk follows the rest of a chain into t and reports the first field that t lacks (WF022).
+func (x *exprCheck) walk(t *typ, ls []link, i int, path string) {
+	for ; i < len(ls) && ls[i].name != "" && t != nil && t.kind == tObject; i++ {
+		f, ok := t.fields[ls[i].name]
+		if !ok && t.open {
+			return
+		}
+		if !ok {
+			names := sortedKeys(t.fields)
+			hint := "it has " + strings.Join(names, ", ")
+			if len(names) == 0 {
+				hint = "it has no fields; declare them under output"
+			}
+			x.suggest("WF022", ls[i], fmt.Sprintf("%s has no field %q", path, ls[i].name), names, hint)
+			return
+		}
+		t, path = f, path+"."+ls[i].name
+	}
+	if i < len(ls) && ls[i].name != "" && t != nil && t.kind == tList {
+		x.fail("WF022", ls[i].at, fmt.Sprintf("%s is a list, which has no field %q", path, ls[i].name), fmt.Sprintf("use %s[0], map(%s, .%s) or a for_each", path, path, ls[i].name), nil)
+	}
+}
+
+// comparison reports a comparison with a value that an enum does not have: it never holds.
+func (x *exprCheck) comparison(n *ast.BinaryNode) {
+	if n.Operator != "==" && n.Operator != "!=" {
+		return
+	}
+	chain, lit := n.Left, n.Right
+	if _, ok := chain.(*ast.StringNode); ok {
+		chain, lit = lit, chain
+	}
+	s, ok := lit.(*ast.StringNode)
+	if !ok {
+		return
+	}
+	t := x.chainType(chain)
+	if t == nil || t.kind != tString || len(t.enum) == 0 || slices.Contains(t.enum, any(s.Value)) {
+		return
+	}
+	var names []string
+	for _, e := range t.enum {
+		names = append(names, fmt.Sprint(e))
+	}
+	at := s.Location()
+	x.suggest("WF020", link{s.Value, at}, fmt.Sprintf("%q is none of its values", s.Value), names, "it can be "+strings.Join(names, ", "))
+	if d := &x.ds[len(x.ds)-1]; d.Fix != nil {
+		d.Fix.Replace = `"` + d.Fix.Replace + `"`
+	}
+}
+
+// chainType is the type of a chain of literal steps, nil for anything else.
+func (x *exprCheck) chainType(n ast.Node) *typ {
+	ls := links(n)
+	if len(ls) == 0 || x.local[ls[0].name] {
+		return nil
+	}
+	names := make([]string, len(ls))
+	for i, l := range ls {
+		if l.name == "" {
+			return nil
+		}
+		names[i] = l.name
+	}
+	return x.s.resolve(names, x.checker)
+}
+
+// resolve is the type of a dotted path; nil where it is not known.
+func (s *scopeType) resolve(path []string, c *checker) *typ {
+	var t *typ
+	rest := path[1:]
+	switch path[0] {
+	case "output":
+		t = s.output
+	case "item":
+		t = s.item
+	case "inputs":
+		if len(rest) > 0 {
+			if in, ok := c.w.Inputs[rest[0]]; ok {
+				t, rest = inputType(in), rest[1:]
+			}
+		}
+	case "outputs":
+		if len(rest) > 0 {
+			t, rest = s.outputs[rest[0]], rest[1:]
+		}
+	case "steps":
+		if len(rest) > 1 && rest[1] == "output" {
+			t, rest = c.yields(rest[0]), rest[2:]
+		}
+	}
+	for _, name := range rest {
+		if t == nil || t.kind != tObject {
+			return nil
+		}
+		t = t.fields[name]
+	}
+	return t
+}
+
+// goType is the type that expr inferred.
+func goType(t reflect.Type) *typ {
+	if t == nil {
+		return anyT
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return boolT
+	case reflect.Int:
+		return intT
+	case reflect.Float64:
+		return floatT
+	case reflect.String:
+		return stringT
+	case reflect.Slice, reflect.Array:
+		return listType(anyT)
+	case reflect.Map, reflect.Struct:
+		return openT
+	}
+	return anyT
+}
+
+// String names t for messages.
+func (t *typ) String() string {
+	return [...]string{"anything", "true or false", "an integer", "a number", "a string", "a list", "an object"}[t.kind]
+}

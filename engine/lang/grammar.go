@@ -1,0 +1,162 @@
+package lang
+
+import "regexp"
+
+// The grammar: every key of the language, its shape and what it is for. Docs are shown by
+// editors. Modifiers of a role and defaults share their entries.
+
+var (
+	roleName   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
+	wordName   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	toolName   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.:/-]*$`)
+	retryClass = regexp.MustCompile(`^(any|timeout|rate_limit|server_error|invalid_output|exit_code|exit_[0-9]{1,3})$`)
+)
+
+var (
+	str    = &shape{kind: aString}
+	text   = &shape{kind: aText}
+	textL  = &shape{kind: aMap, elem: &shape{kind: anyJSON}}
+	yesNo  = &shape{kind: aBool}
+	posInt = &shape{kind: anInt, min: 1}
+)
+
+func doc(s *shape, d string) *shape {
+	c := *s
+	c.doc = d
+	return &c
+}
+
+func enum(d string, values ...string) *shape { return &shape{kind: aString, enum: values, doc: d} }
+
+func listOf(elem *shape, d string) *shape {
+	return &shape{kind: aList, elem: elem, doc: d, nonEmpty: true}
+}
+
+func oneOrMany(elem *shape, d string) *shape {
+	return &shape{kind: oneOf, alts: []*shape{elem, listOf(elem, "")}, doc: d}
+}
+
+func object(keys []key, d string) *shape { return &shape{kind: anObject, keys: keys, doc: d} }
+
+func either(d string, alts ...*shape) *shape { return &shape{kind: oneOf, alts: alts, doc: d} }
+
+func matching(re *regexp.Regexp, like string) *shape {
+	return &shape{kind: aString, pattern: re, like: like}
+}
+
+var retryShape = either("How often a failed attempt is repeated: attempts in all, or the details.",
+	&shape{kind: anInt, min: 1, max: 100},
+	object([]key{
+		{"attempts", &shape{kind: anInt, min: 1, max: 100, doc: "Attempts in all, the first included."}, true},
+		{"delay", &shape{kind: aDuration, doc: "Before the second attempt; default 1s."}, false},
+		{"factor", &shape{kind: aDecimal, doc: "By which the delay grows; default 2."}, false},
+		{"max_delay", &shape{kind: aDuration, doc: "Default 60s."}, false},
+		{"on", oneOrMany(matching(retryClass, "a class of failures: any, timeout, rate_limit, server_error, invalid_output, exit_code, exit_75"), "Classes of failures; default any."), false},
+	}, ""))
+
+var (
+	envShape   = &shape{kind: aMap, elem: text, doc: "Environment of commands and tools: name → template. ${{ secrets.NAME }} hands over a secret."}
+	toolsShape = listOf(either("", matching(toolName, "the name of a tool"),
+		&shape{kind: aMap, elem: enum("", "auto", "ask", "deny"), nonEmpty: true}), "Tools of an agent: names, or name: auto|ask|deny.")
+	compactionShape = object([]key{
+		{"watermark", &shape{kind: anInt, min: 1, doc: "Tokens at which the conversation is summarised."}, false},
+		{"keep", &shape{kind: anInt, min: 1, doc: "Visits kept whole; default 10."}, false},
+		{"model", doc(str, "Model that writes the summary."), false},
+	}, "When a conversation is summarised.")
+	cacheShape = either("Reuse of results.", yesNo, str)
+)
+
+// agentKeys apply to agents alone.
+var agentKeys = []key{
+	{"tools", toolsShape, false},
+	{"model", oneOrMany(str, "Model, or models tried in order: provider/name, script/file."), false},
+	{"params", &shape{kind: aMap, elem: &shape{kind: anyJSON}, doc: "Parameters of the model, for example temperature."}, false},
+	{"max_turns", doc(posInt, "Model calls of one visit; default 20."), false},
+	{"context", enum("How the agent sees its past: the whole conversation, one small task, or nothing.", "conversation", "task", "fresh"), false},
+	{"dynamic", listOf(str, "Volatile text recorded with each visit: date, cwd, git, AGENTS.md."), false},
+	{"compaction", compactionShape, false},
+}
+
+// commonKeys apply to every role.
+var commonKeys = []key{
+	{"timeout", &shape{kind: aDuration, doc: "Of one attempt. A timeout is a failure of class timeout."}, false},
+	{"retry", retryShape, false},
+	{"max_visits", doc(posInt, "Entries of the role along one branch."), false},
+	{"route", enum("Whether the first edge that holds is taken, or all of them.", "first", "all"), false},
+	{"continue_on_error", doc(yesNo, "A failure is data: a command's exit code, null for an item."), false},
+	{"once", doc(yesNo, "A command that was cut off is not run again; a person is asked."), false},
+	{"env", envShape, false},
+	{"dir", doc(str, "Working directory, relative to the workspace."), false},
+	{"cache", cacheShape, false},
+}
+
+var defaultsShape = object(append(append([]key{}, agentKeys...), commonKeys...), "Modifiers for every role they apply to; a role's own win.")
+
+var choiceShape = either("", text, object([]key{
+	{"label", doc(text, "What the person sees; default the value."), false},
+	{"value", doc(text, "What output.choice is; default the label."), false},
+	{"primary", doc(yesNo, "Shown first."), false},
+}, ""))
+
+var roleKeys = []key{
+	{"prompt", doc(text, "Agent: its system prompt. Stable: only ${{ inputs.… }} may stand in it."), false},
+	{"run", doc(text, "Command for sh -c. Values reach it by env alone."), false},
+	{"ask", doc(text, "Question to a person."), false},
+	{"workflow", doc(str, "Sub-workflow: path relative to this file."), false},
+	{"wait", either("Waits for a time or a signal.", doc(text, "A duration."), object([]key{
+		{"for", doc(text, "A duration: 90s, 1h30m."), false},
+		{"until", doc(text, "A time: 2026-01-31T09:00:00Z."), false},
+		{"signal", doc(str, "A name for wf answer."), false},
+	}, "")), false},
+	{"set", &shape{kind: aMap, elem: &shape{kind: anyJSON}, doc: "Values: name → template or any value.", nonEmpty: true}, false},
+	{"with", doc(textL, "Inputs of the sub-workflow."), false},
+	{"choices", listOf(choiceShape, "Answers to pick from."), false},
+	{"form", &shape{kind: aSchema, doc: "JSON Schema of the fields a person fills in."}, false},
+	{"output", &shape{kind: aSchema, doc: "JSON Schema of the declared fields."}, false},
+	{"description", doc(str, "For people."), false},
+}
+
+var roleShape = object(append(append(append([]key{}, roleKeys...), agentKeys...), commonKeys...), "A role: exactly one of prompt, run, ask, workflow, wait, set.")
+
+var edgeShape = object([]key{
+	{"from", oneOrMany(str, "START or roles; several are a join."), true},
+	{"to", oneOrMany(str, "Roles, END or FAIL; several run side by side."), true},
+	{"when", &shape{kind: anExpr, doc: "Condition; the first edge that holds is taken."}, false},
+	{"on", enum("failure: taken when the role failed for good.", "failure"), false},
+	{"prompt", doc(text, "What is said when it hands over."), false},
+	{"limit", doc(posInt, "How often one branch takes the edge."), false},
+	{"on_limit", doc(str, "Where to go beyond a bound: a role, END, FAIL or SUSPEND (default)."), false},
+	{"for_each", &shape{kind: anExpr, doc: "A list: one visit per item."}, false},
+	{"max_parallel", doc(posInt, "Visits of a fan-out at once."), false},
+}, "A way from roles to roles.")
+
+var inputTypes = []string{"string", "integer", "number", "boolean", "array", "object"}
+
+var inputShape = &shape{kind: oneOf, null: true, doc: "A type, or the details.", alts: []*shape{
+	enum("", inputTypes...),
+	object([]key{
+		{"type", enum("Type of the value; any without.", inputTypes...), false},
+		{"required", doc(yesNo, "A run cannot start without it."), false},
+		{"default", &shape{kind: anyJSON, doc: "Value where none is given."}, false},
+		{"enum", listOf(&shape{kind: anyJSON}, "The values allowed."), false},
+		{"description", doc(str, "For people."), false},
+	}, ""),
+}}
+
+var workflowShape = object([]key{
+	{"wf", &shape{kind: anInt, only: 1, doc: "Version of the language."}, true},
+	{"name", doc(str, "Name of the workflow; default the file's."), false},
+	{"description", doc(str, "For people."), false},
+	{"inputs", &shape{kind: aMap, elem: inputShape, pattern: wordName, like: "letters, digits and _", doc: "What a run is started with."}, false},
+	{"secrets", &shape{kind: aList, elem: matching(wordName, "the name of an environment variable"), doc: "Environment values that roles may get by env; never stored or shown."}, false},
+	{"limits", object([]key{
+		{"steps", doc(posInt, "Default 1000."), false},
+		{"duration", &shape{kind: aDuration, doc: "Active time."}, false},
+		{"cost_usd", &shape{kind: aMoney, doc: "Dollars."}, false},
+		{"tokens", doc(posInt, "Of all model calls."), false},
+	}, "Bounds of a run; a breach suspends it."), false},
+	{"defaults", defaultsShape, false},
+	{"roles", &shape{kind: aMap, elem: roleShape, nonEmpty: true, pattern: roleName, like: "letters, digits, _ and -", doc: "Who acts."}, true},
+	{"edges", &shape{kind: aList, elem: edgeShape, doc: "Left out: the roles run in the order written."}, false},
+	{"outputs", &shape{kind: aMap, elem: &shape{kind: anyJSON}, doc: "What the run yields: name → template or any value."}, false},
+}, "A workflow of LLM roles, commands and people.")

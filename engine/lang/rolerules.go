@@ -1,0 +1,158 @@
+package lang
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"wf/engine/yaml"
+	"wf/protocol"
+)
+
+func isTime(s string) bool {
+	_, err := time.Parse(time.RFC3339, s)
+	return err == nil
+}
+
+// schema reads a JSON Schema whose instances are objects (WF030), as canonical JSON.
+func (l *loader) schema(n *yaml.Node, path string) string {
+	if !l.good(n) || n.Kind != yaml.Mapping {
+		return ""
+	}
+	bad := func(at *yaml.Node, msg, hint string) string {
+		l.report(at, Diagnostic{Code: "WF030", Message: msg, Hint: hint})
+		return ""
+	}
+	v, err := n.JSON()
+	if err != nil {
+		l.yamlError(err, "WF030")
+		return ""
+	}
+	if typ, ok := v.(map[string]any)["type"]; !ok {
+		return bad(n, path+" has no type at its top", "add type: object")
+	} else if typ != "object" {
+		return bad(n.Get("type"), fmt.Sprintf("%s describes %v at its top; the fields are an object", path, typ), "write type: object, and the fields under properties")
+	}
+	b, err := protocol.CanonicalJSON(v)
+	if err != nil {
+		return bad(n, fmt.Sprintf("%s: %v", path, err), "")
+	}
+	if _, err := compileSchema(string(b)); err != nil {
+		return bad(schemaPlace(n, err), fmt.Sprintf("%s is not a valid JSON Schema: %s", path, schemaReason(err)), "")
+	}
+	if extra := undeclared(n); extra != nil {
+		return bad(extra, fmt.Sprintf("%s requires %q, which properties lacks", path, extra.Value), "declare it under properties")
+	}
+	return string(b)
+}
+
+// undeclared is an entry of required that properties does not name.
+func undeclared(n *yaml.Node) *yaml.Node {
+	props := n.Get("properties")
+	if props == nil || props.Kind != yaml.Mapping {
+		return nil
+	}
+	for _, r := range items(n.Get("required")) {
+		if r.Kind == yaml.Scalar && !hasKey(props, r.Value) {
+			return r
+		}
+	}
+	return nil
+}
+
+// schemaPlace finds the node that a schema error is about, or n.
+func schemaPlace(n *yaml.Node, err error) *yaml.Node {
+	var ve *jsonschema.ValidationError
+	if !errors.As(err, &ve) {
+		return n
+	}
+	for len(ve.Causes) > 0 {
+		ve = ve.Causes[0]
+	}
+	for _, step := range ve.InstanceLocation {
+		next := n.Get(step)
+		if n.Kind == yaml.Sequence {
+			for i, it := range n.Items {
+				if fmt.Sprint(i) == step {
+					next = it
+				}
+			}
+		}
+		if next == nil {
+			break
+		}
+		n = next
+	}
+	return n
+}
+
+func schemaReason(err error) string {
+	var ve *jsonschema.ValidationError
+	if errors.As(err, &ve) {
+		return violations(ve)[0].String()
+	}
+	msg := err.Error()
+	return strings.ReplaceAll(strings.TrimPrefix(msg, "jsonschema "), "wf:///schema.json", "")
+}
+
+// roleRules checks what the grammar cannot say: commands take their values from env, quoted
+// (WF041); a directory stays in the workspace.
+func (l *loader) roleRules() {
+	for i := range l.w.Roles {
+		r := &l.w.Roles[i]
+		n := l.roleNodes[r.Name]
+		if dir := n.Get("dir"); l.good(dir) && (strings.HasPrefix(r.Dir, "/") || strings.HasPrefix(r.Dir, "~") || leaves(r.Dir)) {
+			l.report(dir, Diagnostic{Code: "WF002", Message: fmt.Sprintf("roles.%s.dir is %q, outside of the workspace", r.Name, r.Dir), Hint: "name a directory below it"})
+		}
+		run := n.Get("run")
+		if !l.good(run) {
+			continue
+		}
+		l.runRules(r, run)
+	}
+}
+
+// leaves reports whether a relative path climbs out of where it starts.
+func leaves(dir string) bool {
+	depth := 0
+	for _, part := range strings.Split(strings.ReplaceAll(dir, `\`, "/"), "/") {
+		switch part {
+		case "", ".":
+		case "..":
+			if depth--; depth < 0 {
+				return true
+			}
+		default:
+			depth++
+		}
+	}
+	return false
+}
+
+func (l *loader) runRules(r *protocol.Role, run *yaml.Node) {
+	spliced := strings.Count(run.Value, openMark)
+	for nth := range spliced {
+		at := l.markPos(run, nth)
+		l.add(Diagnostic{Code: "WF041", Range: Range{at, Pos{Line: at.Line, Col: at.Col + len(openMark)}},
+			Message: fmt.Sprintf("an expression inside roles.%s.run would be read by the shell as code", r.Name),
+			Hint:    `hand the value over: env: {VALUE: "${{ … }}"}, and use "$VALUE" in the command`})
+	}
+	if spliced > 0 {
+		return
+	}
+	volatile := map[string]bool{}
+	for _, e := range r.Env {
+		if hasExpr(e.Value) {
+			volatile[e.Name] = true
+		}
+	}
+	for _, use := range unquoted(run.Value, volatile) {
+		at := l.textPos(run, use.at)
+		l.add(Diagnostic{Code: "WF041", Range: Range{at, Pos{Line: at.Line, Col: at.Col + use.width}},
+			Message: fmt.Sprintf("$%s is not quoted in roles.%s.run: its value would be split and expanded", use.name, r.Name),
+			Hint:    fmt.Sprintf(`write "$%s"`, use.name)})
+	}
+}

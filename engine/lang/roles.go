@@ -1,0 +1,301 @@
+package lang
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"wf/engine/yaml"
+	"wf/protocol"
+)
+
+// actions in the order of the language; a role has exactly one.
+var actions = []protocol.Action{protocol.ActPrompt, protocol.ActRun, protocol.ActAsk, protocol.ActWorkflow, protocol.ActWait, protocol.ActSet}
+
+// needs are the keys that mean something beside one action alone.
+var needs = func() map[string]protocol.Action {
+	m := map[string]protocol.Action{"choices": protocol.ActAsk, "form": protocol.ActAsk, "with": protocol.ActWorkflow, "once": protocol.ActRun}
+	for _, k := range agentKeys {
+		m[k.name] = protocol.ActPrompt
+	}
+	return m
+}()
+
+// inherits reports whether defaults.<key> reaches roles of an action. What bounds work does
+// not bound the wait for a person or a timer.
+func inherits(key string, a protocol.Action) bool {
+	if only, ok := needs[key]; ok {
+		return only == a
+	}
+	switch key {
+	case "timeout", "retry", "env", "dir", "cache":
+		return a == protocol.ActPrompt || a == protocol.ActRun
+	}
+	return true
+}
+
+func (l *loader) decodeRoles(n, defaults *yaml.Node) {
+	if n == nil || n.Kind != yaml.Mapping {
+		return
+	}
+	if defaults != nil && (defaults.Kind != yaml.Mapping || l.bad[defaults]) {
+		defaults = nil
+	}
+	for _, p := range n.Pairs {
+		name := p.Key.Value
+		l.roleOrder = append(l.roleOrder, name)
+		l.roleNodes[name], l.roleKeys[name] = p.Value, p.Key
+		if isReserved(name) {
+			l.report(p.Key, Diagnostic{Code: "WF018", Message: fmt.Sprintf("%s is a reserved name", name), Hint: "give the role another name"})
+		}
+		r := protocol.Role{Name: name}
+		if p.Value.Kind == yaml.Mapping {
+			l.decodeRole(&r, p.Key, p.Value, defaults)
+		}
+		l.w.Roles = append(l.w.Roles, r)
+	}
+	slices.SortFunc(l.w.Roles, func(a, b protocol.Role) int { return cmp.Compare(a.Name, b.Name) })
+}
+
+func (l *loader) decodeRole(r *protocol.Role, key, n, defaults *yaml.Node) {
+	r.Action = l.action(r.Name, key, n)
+	get := func(k string) *yaml.Node {
+		if v := n.Get(k); v != nil {
+			return v
+		}
+		if defaults != nil && inherits(k, r.Action) {
+			return defaults.Get(k)
+		}
+		return nil
+	}
+	r.Prompt, r.Ask = trimEnd(l.str(n.Get("prompt"))), trimEnd(l.str(n.Get("ask")))
+	r.Run = trimEnd(l.str(n.Get("run")))
+	r.With, r.Set = l.named(n.Get("with")), l.named(n.Get("set"))
+	r.Wait = l.wait(r.Name, n.Get("wait"))
+	r.Choices = l.choices(r.Name, n.Get("choices"))
+	r.Form = l.schema(n.Get("form"), "roles."+r.Name+".form")
+	r.Output = l.schema(n.Get("output"), "roles."+r.Name+".output")
+
+	r.Env = l.env(n.Get("env"), nil)
+	if defaults != nil && inherits("env", r.Action) {
+		r.Env = l.env(defaults.Get("env"), r.Env)
+	}
+	r.Dir = strings.TrimSpace(l.str(get("dir")))
+	l.tools(r, get("tools"))
+	r.Model = l.words(get("model"))
+	r.Params = l.params(get("params"))
+	r.MaxTurns = l.integer(get("max_turns"))
+	if c := protocol.ContextMode(l.str(get("context"))); c != protocol.ContextConversation {
+		r.Context = c
+	}
+	r.Dynamic = l.words(get("dynamic"))
+	if c := get("compaction"); l.good(c) && c.Kind == yaml.Mapping {
+		r.Compaction = &protocol.CompactionSpec{Watermark: int64(l.integer(c.Get("watermark"))), Keep: l.integer(c.Get("keep")), Model: l.str(c.Get("model"))}
+	}
+	r.Timeout = l.duration(get("timeout"))
+	r.Retry = l.retry(get("retry"))
+	r.MaxVisits = l.integer(get("max_visits"))
+	r.RouteAll = l.str(get("route")) == "all"
+	r.ContinueOnError = l.yes(get("continue_on_error"))
+	r.Once = l.yes(get("once"))
+	if c := get("cache"); l.good(c) && (c.Type != yaml.Bool || l.yes(c)) {
+		r.Cache = strings.ToLower(l.str(c))
+	}
+}
+
+// action finds what the role does (WF004) and keys that its action has no use for.
+func (l *loader) action(name string, key, n *yaml.Node) protocol.Action {
+	var have []protocol.Action
+	for _, a := range actions {
+		if hasKey(n, string(a)) {
+			have = append(have, a)
+		}
+	}
+	switch {
+	case len(have) == 0:
+		l.wrongAt(key, "WF004", fmt.Sprintf("role %q has no action", name), "give it one of prompt, run, ask, workflow, wait, set")
+		return ""
+	case len(have) > 1:
+		for _, p := range n.Pairs {
+			if p.Key.Value == string(have[1]) {
+				l.wrongAt(p.Key, "WF004", fmt.Sprintf("role %q has two actions: %s and %s", name, have[0], have[1]), "split it into two roles")
+			}
+		}
+		return have[0]
+	}
+	for _, p := range n.Pairs {
+		if only, ok := needs[p.Key.Value]; ok && only != have[0] {
+			l.wrongAt(p.Key, "WF002", fmt.Sprintf("roles.%s: %s means nothing beside %s", name, p.Key.Value, have[0]), fmt.Sprintf("remove it; it belongs to roles with %s", only))
+		}
+	}
+	return have[0]
+}
+
+func (l *loader) wait(role string, n *yaml.Node) *protocol.Wait {
+	if !l.good(n) {
+		return nil
+	}
+	w := &protocol.Wait{}
+	at := n
+	if n.Kind == yaml.Scalar {
+		w.For = n.Value
+	} else {
+		*w = protocol.Wait{For: l.str(n.Get("for")), Until: l.str(n.Get("until")), Signal: l.str(n.Get("signal"))}
+		at = n.Get("for")
+		set := 0
+		for _, k := range []string{"for", "until", "signal"} {
+			if hasKey(n, k) {
+				set++
+			}
+		}
+		if set != 1 {
+			l.wrongAt(n, "WF002", fmt.Sprintf("roles.%s.wait wants exactly one of for, until and signal", role), "")
+		}
+	}
+	if w.For != "" && !hasExpr(w.For) {
+		if _, ok := parseDuration(w.For); !ok {
+			l.wrong(at, fmt.Sprintf("roles.%s.wait wants a duration such as 90s, 10m or 1h30m, got %q", role, w.For), "")
+		}
+	}
+	if w.Until != "" && !hasExpr(w.Until) && !isTime(w.Until) {
+		l.wrong(n.Get("until"), fmt.Sprintf("roles.%s.wait.until wants a time such as 2026-01-31T09:00:00Z, got %q", role, w.Until), "RFC 3339, with a zone")
+	}
+	return w
+}
+
+func (l *loader) choices(role string, n *yaml.Node) []protocol.Choice {
+	if !l.good(n) || n.Kind != yaml.Sequence {
+		return nil
+	}
+	var out []protocol.Choice
+	for _, it := range n.Items {
+		c := protocol.Choice{Label: l.str(it), Value: l.str(it)}
+		at := it
+		if it.Kind == yaml.Mapping {
+			c = protocol.Choice{Label: l.str(it.Get("label")), Value: l.str(it.Get("value")), Primary: l.yes(it.Get("primary"))}
+			if v := it.Get("value"); v != nil {
+				at = v
+			}
+		}
+		if c.Value == "" {
+			c.Value = c.Label
+		}
+		if c.Label == "" {
+			c.Label = c.Value
+		}
+		switch {
+		case l.bad[it]:
+			continue
+		case c.Value == "":
+			l.report(it, Diagnostic{Code: "WF032", Message: fmt.Sprintf("a choice of roles.%s has neither label nor value", role), Hint: "write {label: Try again, value: retry}"})
+		case slices.ContainsFunc(out, func(o protocol.Choice) bool { return o.Value == c.Value }):
+			l.report(at, Diagnostic{Code: "WF032", Message: fmt.Sprintf("two choices of roles.%s have the value %q", role, c.Value), Hint: "give each its own"})
+		case c.Primary && slices.ContainsFunc(out, func(o protocol.Choice) bool { return o.Primary }):
+			l.wrongAt(it, "WF032", fmt.Sprintf("two choices of roles.%s are primary", role), "only one can be")
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// env reads variables as templates; base, which is sorted, wins.
+func (l *loader) env(n *yaml.Node, base []protocol.NamedTemplate) []protocol.NamedTemplate {
+	out := base
+	for _, p := range l.pairs(n) {
+		if p.Value.Kind != yaml.Scalar || slices.ContainsFunc(base, func(b protocol.NamedTemplate) bool { return b.Name == p.Key.Value }) {
+			continue
+		}
+		if !wordName.MatchString(p.Key.Value) {
+			l.wrongAt(p.Key, "WF002", fmt.Sprintf("%q is no name for a variable", p.Key.Value), "letters, digits and _")
+			l.bad[p.Key] = true
+			continue
+		}
+		out = append(out, protocol.NamedTemplate{Name: p.Key.Value, Value: p.Value.Value})
+	}
+	slices.SortFunc(out, func(a, b protocol.NamedTemplate) int { return cmp.Compare(a.Name, b.Name) })
+	return out
+}
+
+func (l *loader) tools(r *protocol.Role, n *yaml.Node) {
+	add := func(at *yaml.Node, name string) bool {
+		if slices.Contains(r.Tools, name) {
+			l.report(at, Diagnostic{Code: "WF018", Message: fmt.Sprintf("tool %s is named twice in roles.%s", name, r.Name), Hint: "remove one"})
+			return false
+		}
+		r.Tools = append(r.Tools, name)
+		return true
+	}
+	if !l.good(n) {
+		return
+	}
+	for _, it := range n.Items {
+		if it.Kind == yaml.Scalar && l.good(it) {
+			add(it, it.Value)
+		}
+		for _, p := range l.pairs(it) {
+			if add(p.Key, p.Key.Value) {
+				r.Approvals = append(r.Approvals, protocol.NamedTemplate{Name: p.Key.Value, Value: p.Value.Value})
+			}
+		}
+	}
+	slices.Sort(r.Tools)
+	slices.SortFunc(r.Approvals, func(a, b protocol.NamedTemplate) int { return cmp.Compare(a.Name, b.Name) })
+}
+
+// params is the canonical JSON of model parameters. Decimals become strings: no float enters
+// a definition.
+func (l *loader) params(n *yaml.Node) string {
+	if !l.good(n) || n.Kind != yaml.Mapping || len(n.Pairs) == 0 {
+		return ""
+	}
+	v, err := n.JSON()
+	if err != nil {
+		return "" // reported by the grammar
+	}
+	b, err := protocol.CanonicalJSON(decimals(v))
+	if err != nil {
+		l.report(n, Diagnostic{Code: "WF002", Message: fmt.Sprintf("params: %v", err)})
+		return ""
+	}
+	return string(b)
+}
+
+func decimals(v any) any {
+	switch v := v.(type) {
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	case []any:
+		for i := range v {
+			v[i] = decimals(v[i])
+		}
+	case map[string]any:
+		for k := range v {
+			v[k] = decimals(v[k])
+		}
+	}
+	return v
+}
+
+// retry is nil for a single attempt, which is what a role without retry has.
+func (l *loader) retry(n *yaml.Node) *protocol.Retry {
+	if !l.good(n) {
+		return nil
+	}
+	r := &protocol.Retry{Attempts: l.integer(n)}
+	if n.Kind == yaml.Mapping {
+		factor, _ := parseDecimal(l.str(n.Get("factor")))
+		r = &protocol.Retry{Attempts: l.integer(n.Get("attempts")), Delay: l.duration(n.Get("delay")), Factor: factor,
+			MaxDelay: l.duration(n.Get("max_delay")), On: l.words(n.Get("on"))}
+		slices.Sort(r.On)
+		r.On = slices.Compact(r.On)
+		if slices.Contains(r.On, "any") {
+			r.On = nil
+		}
+	}
+	if r.Attempts <= 1 {
+		return nil
+	}
+	return r
+}

@@ -1,0 +1,143 @@
+package lang
+
+import (
+	"regexp"
+	"strings"
+	"time"
+)
+
+// shape is one entry of the grammar: what a value of the language looks like. The parser
+// checks nodes against it and JSONSchema is written from it.
+type shape struct {
+	kind     shapeKind
+	doc      string
+	enum     []string // of text
+	min      int      // of an integer
+	max      int      // of an integer, 0 is none
+	only     int      // of an integer, if not 0
+	pattern  *regexp.Regexp
+	like     string // what pattern means, for messages
+	keys     []key  // of an object
+	elem     *shape // of a list or a map
+	alts     []*shape
+	nonEmpty bool // list or map
+	null     bool // null is as good as an empty object
+}
+
+// key is a key of an object.
+type key struct {
+	name     string
+	shape    *shape
+	required bool
+}
+
+type shapeKind int
+
+const (
+	aString   shapeKind = iota
+	aText               // a template: any scalar
+	anExpr              // a bare expression: any scalar
+	anInt               // min … max
+	aDecimal            // kept as text
+	aBool               //
+	aDuration           // 90s, 10m, 1h30m
+	aMoney              // dollars, at most six decimals
+	aList               // of elem
+	aMap                // names → elem
+	anObject            // keys
+	aSchema             // JSON Schema whose top level is an object
+	anyJSON             // every value
+	oneOf               // the first of alts that fits the kind of the node
+)
+
+// want names the shape for messages.
+func (s *shape) want() string {
+	switch s.kind {
+	case aString, aText:
+		if s.enum != nil {
+			return "one of " + strings.Join(s.enum, ", ")
+		}
+		return "a string"
+	case anExpr:
+		return "an expression"
+	case anInt:
+		return "an integer"
+	case aDecimal:
+		return "a number"
+	case aBool:
+		return "true or false"
+	case aDuration:
+		return "a duration such as 90s, 10m or 1h30m"
+	case aMoney:
+		return "an amount in dollars such as 1.50"
+	case aList:
+		return "a list"
+	case aMap, anObject, aSchema:
+		return "a mapping"
+	case oneOf:
+		names := make([]string, len(s.alts))
+		for i, a := range s.alts {
+			names[i] = a.want()
+		}
+		return strings.Join(names, " or ")
+	}
+	return "a value"
+}
+
+// key finds a key of an object.
+func (s *shape) key(name string) (*key, bool) {
+	for i := range s.keys {
+		if s.keys[i].name == name {
+			return &s.keys[i], true
+		}
+	}
+	return nil, false
+}
+
+func (s *shape) names() []string {
+	out := make([]string, len(s.keys))
+	for i := range s.keys {
+		out[i] = s.keys[i].name
+	}
+	return out
+}
+
+// parseDuration reads 90s, 10m, 1h30m as microseconds.
+func parseDuration(s string) (int64, bool) {
+	d, err := time.ParseDuration(s)
+	if err != nil || d < time.Microsecond || d%time.Microsecond != 0 || d.Microseconds() > 1<<53-1 {
+		return 0, false
+	}
+	return d.Microseconds(), true
+}
+
+var decimal = regexp.MustCompile(`^\+?([0-9]*)(?:\.([0-9]*))?$`)
+
+// parseMoney reads dollars as micro-dollars, digit by digit: no float comes near.
+func parseMoney(s string) (int64, bool) {
+	m := decimal.FindStringSubmatch(s)
+	if m == nil || m[1]+m[2] == "" || len(m[2]) > 6 || len(m[1]) > 9 {
+		return 0, false
+	}
+	var micros int64
+	for _, c := range m[1] + m[2] + strings.Repeat("0", 6-len(m[2])) {
+		micros = micros*10 + int64(c-'0')
+	}
+	return micros, true
+}
+
+// parseDecimal brings a positive decimal to its shortest form: 2.0 is 2, .50 is 0.5.
+func parseDecimal(s string) (string, bool) {
+	m := decimal.FindStringSubmatch(s)
+	if m == nil || m[1]+m[2] == "" || len(s) > 18 {
+		return "", false
+	}
+	whole, part := strings.TrimLeft(m[1], "0"), strings.TrimRight(m[2], "0")
+	if whole == "" {
+		whole = "0"
+	}
+	if part == "" {
+		return whole, true
+	}
+	return whole + "." + part, true
+}

@@ -1,0 +1,225 @@
+package lang
+
+import "strings"
+
+// use is a variable that a command mentions outside of quotes.
+type use struct {
+	name  string
+	at    int // byte offset of the $
+	width int // in bytes; names are ASCII
+}
+
+// unquoted lists the uses of the named variables in a shell command whose values the shell
+// would split and expand: outside of double quotes, of assignments and of here-documents.
+// It reads the POSIX grammar as far as quoting goes.
+func unquoted(cmd string, names map[string]bool) []use {
+	if len(names) == 0 {
+		return nil
+	}
+	s := &shellScan{src: cmd, names: names}
+	s.code("")
+	return s.found
+}
+
+type shellScan struct {
+	src     string
+	pos     int
+	names   map[string]bool
+	found   []use
+	pending []string // delimiters of here-documents that begin on the next line
+}
+
+// code reads commands until the closing byte, or the end.
+func (s *shellScan) code(until string) {
+	wordStart, assigning := true, false
+	for s.pos < len(s.src) {
+		c := s.src[s.pos]
+		if until != "" && c == until[0] {
+			s.pos++
+			return
+		}
+		switch c {
+		case '\\':
+			s.pos += 2
+			wordStart = false
+			continue
+		case '\'':
+			s.skipTo('\'')
+			wordStart = false
+			continue
+		case '"':
+			s.pos++
+			s.double()
+			wordStart = false
+			continue
+		case '`':
+			s.pos++
+			if until == "`" {
+				return
+			}
+			s.code("`")
+			wordStart = false
+			continue
+		case '$':
+			s.dollar(!assigning)
+			wordStart = false
+			continue
+		case '#':
+			if wordStart {
+				for s.pos < len(s.src) && s.src[s.pos] != '\n' {
+					s.pos++
+				}
+				continue
+			}
+		case '<':
+			if strings.HasPrefix(s.src[s.pos:], "<<") && !strings.HasPrefix(s.src[s.pos:], "<<<") {
+				s.heredoc()
+				wordStart = true
+				continue
+			}
+		case '\n':
+			s.pos++
+			s.bodies()
+			wordStart, assigning = true, false
+			continue
+		case ' ', '\t', ';', '&', '|', '(', ')', '>':
+			s.pos++
+			wordStart, assigning = true, false
+			continue
+		}
+		if wordStart && s.assignment() {
+			assigning = true
+		}
+		wordStart = false
+		s.pos++
+	}
+}
+
+// assignment reports whether NAME= stands here.
+func (s *shellScan) assignment() bool {
+	i := s.pos
+	for i < len(s.src) && isWord(s.src[i]) {
+		i++
+	}
+	return i > s.pos && i < len(s.src) && s.src[i] == '='
+}
+
+// skipTo passes the next end after the current byte.
+func (s *shellScan) skipTo(end byte) {
+	i := strings.IndexByte(s.src[s.pos+1:], end)
+	if i < 0 {
+		s.pos = len(s.src)
+		return
+	}
+	s.pos += i + 2
+}
+
+// double reads on to the closing double quote.
+func (s *shellScan) double() {
+	for s.pos < len(s.src) {
+		switch s.src[s.pos] {
+		case '\\':
+			s.pos += 2
+		case '"':
+			s.pos++
+			return
+		case '`':
+			s.pos++
+			s.code("`")
+		case '$':
+			s.dollar(false)
+		default:
+			s.pos++
+		}
+	}
+}
+
+// dollar reads $NAME, ${NAME…}, $(commands) and $((arithmetic)).
+func (s *shellScan) dollar(splits bool) {
+	start := s.pos
+	s.pos++
+	if s.pos >= len(s.src) {
+		return
+	}
+	switch {
+	case strings.HasPrefix(s.src[s.pos:], "(("):
+		if i := strings.Index(s.src[s.pos:], "))"); i >= 0 {
+			s.pos += i + 2
+		} else {
+			s.pos = len(s.src)
+		}
+	case s.src[s.pos] == '(':
+		s.pos++
+		s.code(")")
+	case s.src[s.pos] == '{':
+		s.pos++
+		hash := s.pos < len(s.src) && s.src[s.pos] == '#' // a length is a number
+		if hash {
+			s.pos++
+		}
+		name := s.word()
+		if splits && !hash && s.names[name] {
+			s.found = append(s.found, use{name, start, s.pos - start})
+		}
+		for s.pos < len(s.src) && s.src[s.pos] != '}' {
+			switch s.src[s.pos] {
+			case '$':
+				s.dollar(splits)
+			case '"':
+				s.pos++
+				s.double()
+			case '\\':
+				s.pos += 2
+			default:
+				s.pos++
+			}
+		}
+		s.pos = min(s.pos+1, len(s.src))
+	default:
+		if name := s.word(); splits && s.names[name] {
+			s.found = append(s.found, use{name, start, s.pos - start})
+		}
+	}
+}
+
+func (s *shellScan) word() string {
+	from := s.pos
+	for s.pos < len(s.src) && isWord(s.src[s.pos]) {
+		s.pos++
+	}
+	return s.src[from:s.pos]
+}
+
+func isWord(c byte) bool {
+	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+}
+
+// heredoc notes the delimiter of a << that stands here.
+func (s *shellScan) heredoc() {
+	s.pos += 2
+	if s.pos < len(s.src) && s.src[s.pos] == '-' {
+		s.pos++
+	}
+	for s.pos < len(s.src) && (s.src[s.pos] == ' ' || s.src[s.pos] == '\t') {
+		s.pos++
+	}
+	from := s.pos
+	for s.pos < len(s.src) && !strings.ContainsRune(" \t\n;|&<>", rune(s.src[s.pos])) {
+		s.pos++
+	}
+	s.pending = append(s.pending, strings.Trim(s.src[from:s.pos], `'"\`))
+}
+
+// bodies passes the here-documents that were announced on the line before.
+func (s *shellScan) bodies() {
+	for _, end := range s.pending {
+		for s.pos < len(s.src) {
+			line, _, _ := strings.Cut(s.src[s.pos:], "\n")
+			s.pos = min(s.pos+len(line)+1, len(s.src))
+			if strings.TrimLeft(line, "\t") == end {
+				break
+			}
+		}
+	}
+	s.pending = nil
+}

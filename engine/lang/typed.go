@@ -1,0 +1,345 @@
+package lang
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"wf/engine/lint"
+	"wf/engine/yaml"
+	"wf/protocol"
+)
+
+// graph has lint look at the graph, if the file holds together well enough to have one.
+func (l *loader) graph() {
+	if len(l.w.Roles) == 0 || l.edgesBroken() {
+		return
+	}
+	for _, f := range lint.Check(l.w, l.enums) {
+		d := Diagnostic{Code: f.Code, Range: l.place(f.Path), Message: f.Message, Hint: f.Hint, Severity: SeverityError}
+		if f.Warning {
+			d.Severity = SeverityWarning
+		}
+		if f.Code == "WF010" {
+			l.suggestRole(&d)
+		}
+		l.add(d)
+	}
+}
+
+// suggestRole turns a hint at another role into a fix that tells where the role stands.
+func (l *loader) suggestRole(d *Diagnostic) {
+	_, rest, ok := strings.Cut(d.Hint, `did you mean "`)
+	if !ok {
+		return
+	}
+	name, _, _ := strings.Cut(rest, `"`)
+	if k := l.roleKeys[name]; k != nil {
+		d.Hint = fmt.Sprintf("did you mean %q? (defined at line %d)", name, k.Pos.Line)
+	}
+	d.Fix = &Fix{name}
+}
+
+func (l *loader) edgesBroken() bool {
+	if n := l.root.Get("edges"); n != nil && (n.Kind != yaml.Sequence || l.bad[n]) {
+		return true
+	}
+	for i := range l.w.Edges {
+		e := &l.w.Edges[i]
+		if len(e.From) == 0 || len(e.To) == 0 {
+			return true
+		}
+		for _, key := range []string{"from", "to", "limit", "on_limit", "when", "on", "for_each"} {
+			if v := l.edgeNodes[i].Get(key); v != nil && (l.bad[v] || slices.ContainsFunc(items(v), func(n *yaml.Node) bool { return l.bad[n] })) {
+				return true
+			}
+		}
+	}
+	return slices.ContainsFunc(l.w.Roles, func(r protocol.Role) bool { return isReserved(r.Name) })
+}
+
+// enums are the closed fields of a role's output, for lint: enum values and booleans, as
+// canonical JSON.
+func (l *loader) enums(role string) map[string][]string {
+	r, ok := l.w.RoleNamed(role)
+	if !ok {
+		return nil
+	}
+	out := map[string][]string{}
+	for name, t := range l.outputType(r).fields {
+		switch {
+		case len(t.enum) > 0:
+			for _, v := range t.enum {
+				if b, err := protocol.CanonicalJSON(v); err == nil {
+					out[name] = append(out[name], string(b))
+				}
+			}
+		case t.kind == tBool:
+			out[name] = []string{"false", "true"}
+		}
+	}
+	return out
+}
+
+// scopeType is what an expression at one place may refer to.
+type scopeType struct {
+	output  *typ   // nil where there is none
+	noOut   string // why there is none
+	outputs map[string]*typ
+	item    *typ // nil outside of a fan-out
+	secrets bool
+	inputs  bool // and nothing else
+}
+
+// types checks every expression of the file (WF010, WF020–WF024, WF040, WF042).
+func (l *loader) types() {
+	c := newChecker(l)
+	for i := range l.w.Edges {
+		c.edge(i)
+	}
+	for i := range l.w.Roles {
+		c.role(&l.w.Roles[i])
+	}
+	end := c.into(protocol.NodeEnd)
+	c.values(l.root.Get("outputs"), end, nullSafe)
+	for i := range l.w.Roles {
+		c.with(&l.w.Roles[i])
+	}
+}
+
+func newChecker(l *loader) *checker {
+	c := &checker{loader: l, roles: map[string]*typ{}, batch: map[string]bool{}, plain: map[string]bool{}, items: map[string]*typ{}}
+	for i := range l.w.Roles {
+		c.roles[l.w.Roles[i].Name] = l.outputType(&l.w.Roles[i])
+	}
+	for i := range l.w.Edges {
+		e := &l.w.Edges[i]
+		targets := e.To
+		if e.OnLimit != "" {
+			targets = append(slices.Clone(targets), e.OnLimit)
+		}
+		for _, to := range targets {
+			if e.ForEach != "" {
+				c.batch[to] = true
+			} else {
+				c.plain[to] = true
+			}
+		}
+	}
+	// items need the types of what the fan-outs run over, which may be fan-outs themselves
+	for i := range l.w.Edges {
+		e := &l.w.Edges[i]
+		if e.ForEach == "" {
+			continue
+		}
+		for _, to := range e.To {
+			c.items[to] = c.items[to].merge(c.elementType(i))
+		}
+	}
+	return c
+}
+
+// checker checks expressions against types.
+type checker struct {
+	*loader
+	roles map[string]*typ // output of one visit
+	batch map[string]bool // entered by a fan-out
+	plain map[string]bool // entered otherwise
+	items map[string]*typ // what item is in a role
+}
+
+// yields is the type of output behind a role: of a fan-out the list in item order.
+func (c *checker) yields(role string) *typ {
+	t, ok := c.roles[role]
+	switch {
+	case !ok:
+		return nil
+	case c.batch[role] && c.plain[role]:
+		return anyT
+	case c.batch[role]:
+		return listType(t)
+	}
+	return t
+}
+
+// elementType is the type of item of the fan-out of edge i.
+func (c *checker) elementType(i int) *typ {
+	e := &c.w.Edges[i]
+	refs, err := lint.Refs(e.ForEach)
+	if err != nil || len(refs) != 1 || refs[0] != e.ForEach {
+		return anyT // computed: what it holds shows when it runs
+	}
+	t := c.scopeOf(e).resolve(strings.Split(e.ForEach, "."), c)
+	if t == nil || t.kind != tList {
+		return anyT
+	}
+	return t.elem
+}
+
+// scopeOf is what the conditions of an edge see.
+func (c *checker) scopeOf(e *protocol.Edge) *scopeType {
+	s := &scopeType{outputs: map[string]*typ{}}
+	for _, from := range e.From {
+		if t := c.yields(from); t != nil {
+			s.outputs[from] = t
+		}
+	}
+	switch {
+	case len(e.From) == 1 && e.From[0] == protocol.NodeStart:
+		s.noOut = "START has no output"
+	case len(e.From) == 1:
+		if s.output = c.yields(e.From[0]); s.output == nil {
+			s.output = anyT // an unknown role, reported as such
+		}
+	default:
+		s.noOut = "a join has several sources"
+		for _, from := range e.From {
+			if c.roles[from] == nil {
+				s.outputs[from] = anyT
+			}
+		}
+	}
+	return s
+}
+
+// into is what the templates of a role see: the sources of every edge that leads to it.
+func (c *checker) into(role string) *scopeType {
+	s := &scopeType{outputs: map[string]*typ{}}
+	for i := range c.w.Edges {
+		e := &c.w.Edges[i]
+		if !slices.Contains(e.To, role) && e.OnLimit != role {
+			continue
+		}
+		from := c.scopeOf(e)
+		if from.output != nil {
+			s.output = s.output.merge(from.output)
+		}
+		for name, t := range from.outputs {
+			s.outputs[name] = t
+		}
+	}
+	if s.output == nil {
+		s.noOut = "what leads here has no single source"
+	}
+	if c.batch[role] {
+		s.item = c.items[role]
+	}
+	return s
+}
+
+func (c *checker) edge(i int) {
+	e, n := &c.w.Edges[i], c.edgeNodes[i]
+	if n == nil {
+		return
+	}
+	s := c.scopeOf(e)
+	if v := n.Get("when"); c.good(v) {
+		if t := c.bare(v, s); t != nil && t.kind != tAny && t.kind != tBool {
+			c.report(v, Diagnostic{Code: "WF020", Message: fmt.Sprintf("when is %s, not true or false", t), Hint: "compare it with something"})
+		}
+	}
+	if v := n.Get("for_each"); c.good(v) {
+		if t := c.bare(v, s); t != nil && t.kind != tAny && t.kind != tList {
+			c.report(v, Diagnostic{Code: "WF023", Message: fmt.Sprintf("for_each is %s, not a list", t)})
+		}
+	}
+	if e.ForEach != "" {
+		s.item = c.elementType(i)
+	}
+	c.template(n.Get("prompt"), s)
+}
+
+func (c *checker) role(r *protocol.Role) {
+	n := c.roleNodes[r.Name]
+	if n == nil || n.Kind != yaml.Mapping {
+		return
+	}
+	s := c.into(r.Name)
+	c.template(n.Get("prompt"), &scopeType{inputs: true})
+	c.template(n.Get("ask"), s)
+	if w := n.Get("wait"); c.good(w) && w.Kind == yaml.Mapping {
+		c.template(w.Get("for"), s)
+		c.template(w.Get("until"), s)
+	} else {
+		c.template(w, s)
+	}
+	c.values(n.Get("set"), s, strict)
+	c.values(n.Get("with"), s, strict)
+	withSecrets := *s
+	withSecrets.secrets = true
+	for _, p := range c.pairs(n.Get("env")) {
+		c.template(p.Value, &withSecrets)
+	}
+	if d := c.root.Get("defaults"); d != nil && inherits("env", r.Action) {
+		own := n.Get("env")
+		for _, p := range c.pairs(d.Get("env")) {
+			if own == nil || !hasKey(own, p.Key.Value) {
+				c.template(p.Value, &withSecrets)
+			}
+		}
+	}
+}
+
+// values checks the templates in a mapping, however deep.
+func (c *checker) values(n *yaml.Node, s *scopeType, m mode) {
+	switch {
+	case n == nil || c.bad[n]:
+	case n.Kind == yaml.Mapping:
+		for _, p := range n.Pairs {
+			c.values(p.Value, s, m)
+		}
+	case n.Kind == yaml.Sequence:
+		for _, it := range n.Items {
+			c.values(it, s, m)
+		}
+	case n.Type == yaml.String:
+		c.template(n, s)
+	}
+}
+
+// with holds what a workflow role hands over against the inputs of its child (WF031).
+func (c *checker) with(r *protocol.Role) {
+	child := c.children[r.Workflow]
+	n := c.roleNodes[r.Name]
+	if child == nil {
+		return
+	}
+	declared := sortedKeys(child.inputs)
+	for _, v := range r.With {
+		var key, val *yaml.Node
+		for _, p := range c.pairs(n.Get("with")) {
+			if p.Key.Value == v.Name {
+				key, val = p.Key, p.Value
+			}
+		}
+		in, ok := child.inputs[v.Name]
+		if !ok {
+			d := Diagnostic{Code: "WF031", Message: fmt.Sprintf("sub-workflow %s has no input %q", child.Workflow.Name, v.Name)}
+			if near := nearest(v.Name, declared); near != "" {
+				d.Hint, d.Fix = fmt.Sprintf("did you mean %q?", near), &Fix{near}
+			}
+			c.report(key, d)
+			continue
+		}
+		code, err := compileNamed(v, strict)
+		if err != nil || code.kind == isTemplate && code.tmpl.single() != nil || code.kind == isList || code.kind == isObject {
+			continue // its value shows when it runs
+		}
+		value := code.plain
+		if code.kind == isTemplate {
+			value = "text"
+			if in.decl.Type == "" || in.decl.Type == "string" {
+				continue
+			}
+		}
+		if why := in.fits(value); why != "" {
+			c.report(val, Diagnostic{Code: "WF031", Message: fmt.Sprintf("input %q of sub-workflow %s %s", v.Name, child.Workflow.Name, why)})
+		}
+	}
+	for _, name := range declared {
+		in := child.inputs[name].decl
+		if in.Required && !slices.ContainsFunc(r.With, func(v protocol.NamedTemplate) bool { return v.Name == name }) {
+			c.wrongAt(n.Get("workflow"), "WF031", fmt.Sprintf("sub-workflow %s needs the input %q%s", child.Workflow.Name, name, inputHint(in)), "add it under with")
+		}
+	}
+}

@@ -1,0 +1,310 @@
+package lang
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/expr-lang/expr/types"
+
+	"wf/protocol"
+)
+
+// typ is what is known of a value before anything runs.
+type typ struct {
+	kind   typeKind
+	fields map[string]*typ // of an object
+	open   bool            // an object that may have other fields
+	elem   *typ            // of a list
+	enum   []any           // the only values, where the schema says so
+}
+
+type typeKind int
+
+const (
+	tAny typeKind = iota
+	tBool
+	tInt
+	tFloat
+	tString
+	tList
+	tObject
+)
+
+var (
+	anyT    = &typ{}
+	boolT   = &typ{kind: tBool}
+	intT    = &typ{kind: tInt}
+	floatT  = &typ{kind: tFloat}
+	stringT = &typ{kind: tString}
+	openT   = &typ{kind: tObject, open: true}
+)
+
+func objectType(fields map[string]*typ) *typ { return &typ{kind: tObject, fields: fields} }
+
+func listType(elem *typ) *typ { return &typ{kind: tList, elem: elem} }
+
+// expr is t as the type checker of expr knows it.
+func (t *typ) expr() types.Type {
+	switch t.kind {
+	case tBool:
+		return types.Bool
+	case tInt:
+		return types.Int
+	case tFloat:
+		return types.Float64
+	case tString:
+		return types.String
+	case tList:
+		return types.Array(t.elem.expr())
+	case tObject:
+		m := types.Map{}
+		for name, f := range t.fields {
+			m[name] = f.expr()
+		}
+		if t.open {
+			m[types.Extra] = types.Any
+		}
+		return m
+	}
+	return types.Any
+}
+
+// schemaType is the type that a JSON Schema gives. Properties close an object unless
+// additionalProperties opens it again: a field nobody declared is a typo.
+func schemaType(v any) *typ {
+	m, ok := v.(map[string]any)
+	if !ok {
+		return anyT
+	}
+	for _, k := range []string{"$ref", "allOf", "anyOf", "oneOf", "if", "not"} {
+		if _, ok := m[k]; ok {
+			return anyT
+		}
+	}
+	enum, _ := m["enum"].([]any)
+	if c, ok := m["const"]; ok {
+		enum = []any{c}
+	}
+	t := namedType(m, enum)
+	if len(enum) > 0 && t.kind != tAny {
+		c := *t
+		c.enum = enum
+		t = &c
+	}
+	return t
+}
+
+func namedType(m map[string]any, enum []any) *typ {
+	name, ok := m["type"].(string)
+	if !ok {
+		return enumType(enum)
+	}
+	switch name {
+	case "boolean":
+		return boolT
+	case "integer":
+		return intT
+	case "number":
+		return floatT
+	case "string":
+		return stringT
+	case "array":
+		if items, ok := m["items"]; ok {
+			return listType(schemaType(items))
+		}
+		return listType(anyT)
+	case "object":
+		return objectSchema(m)
+	}
+	return anyT
+}
+
+func objectSchema(m map[string]any) *typ {
+	props, ok := m["properties"].(map[string]any)
+	if !ok {
+		return openT
+	}
+	t := objectType(map[string]*typ{})
+	for name, p := range props {
+		t.fields[name] = schemaType(p)
+	}
+	switch extra := m["additionalProperties"].(type) {
+	case bool:
+		t.open = extra
+	case map[string]any:
+		t.open = true
+	}
+	if _, ok := m["patternProperties"]; ok {
+		t.open = true
+	}
+	return t
+}
+
+// enumType is the common type of the values of an enum.
+func enumType(enum []any) *typ {
+	if len(enum) == 0 {
+		return anyT
+	}
+	t := valueType(enum[0])
+	for _, v := range enum[1:] {
+		if valueType(v).kind != t.kind {
+			return anyT
+		}
+	}
+	if t.kind == tList || t.kind == tObject {
+		return anyT
+	}
+	return t
+}
+
+// valueType is the type of a constant.
+func valueType(v any) *typ {
+	switch v := v.(type) {
+	case bool:
+		return boolT
+	case int:
+		return intT
+	case float64:
+		return floatT
+	case string:
+		if pieces, err := split(v); err == nil && hasExpr(v) {
+			if len(pieces) == 1 {
+				return anyT
+			}
+		}
+		return stringT
+	case []any:
+		if len(v) == 0 {
+			return listType(anyT)
+		}
+		t := valueType(v[0])
+		for _, e := range v[1:] {
+			t = t.merge(valueType(e))
+		}
+		return listType(t)
+	case map[string]any:
+		t := objectType(map[string]*typ{})
+		for k, e := range v {
+			t.fields[k] = valueType(e)
+		}
+		return t
+	}
+	return anyT
+}
+
+// merge is the type of a value that has one of two types.
+func (t *typ) merge(o *typ) *typ {
+	switch {
+	case t == o:
+		return t
+	case t == nil:
+		return o
+	case o == nil:
+		return t
+	case t.kind != o.kind:
+		return anyT
+	case t.kind == tList:
+		return listType(t.elem.merge(o.elem))
+	case t.kind == tObject:
+		m := &typ{kind: tObject, fields: map[string]*typ{}, open: t.open || o.open}
+		for k, f := range t.fields {
+			m.fields[k] = f.merge(o.fields[k])
+		}
+		for k, f := range o.fields {
+			if m.fields[k] == nil {
+				m.fields[k] = f
+			}
+		}
+		return m
+	case len(t.enum) > 0 && len(o.enum) > 0:
+		c := *t
+		c.enum = append(slices.Clone(t.enum), o.enum...)
+		return &c
+	}
+	return &typ{kind: t.kind}
+}
+
+// inputType is what an input can be.
+func inputType(in protocol.Input) *typ {
+	m := map[string]any{}
+	if in.Type != "" {
+		m["type"] = in.Type
+	}
+	if v, err := decodeJSON([]byte(in.Enum)); err == nil {
+		m["enum"] = v
+	}
+	return schemaType(m)
+}
+
+// outputType is what one visit of a role yields.
+func (l *loader) outputType(r *protocol.Role) *typ {
+	t := declared(r.Output)
+	add := func(name string, f *typ) {
+		if _, ok := t.fields[name]; !ok {
+			t.fields[name] = f
+		}
+	}
+	switch r.Action {
+	case protocol.ActPrompt:
+		add("text", stringT)
+		add("body", stringT)
+	case protocol.ActRun:
+		add("exit_code", intT)
+		add("text", stringT)
+	case protocol.ActAsk:
+		t = declared(r.Form)
+		choice := stringT
+		if len(r.Choices) > 0 {
+			choice = &typ{kind: tString}
+			for _, c := range r.Choices {
+				choice.enum = append(choice.enum, c.Value)
+			}
+		}
+		add("choice", choice)
+		add("text", stringT)
+	case protocol.ActSet:
+		for _, v := range r.Set {
+			add(v.Name, templateType(v))
+		}
+	case protocol.ActWorkflow:
+		child := l.children[r.Workflow]
+		if child == nil {
+			return openT // its file has errors of its own
+		}
+		for _, v := range child.Workflow.Outputs {
+			add(v.Name, templateType(v))
+		}
+	default:
+		return openT
+	}
+	return t
+}
+
+// declared is the type of a stored schema, as a fresh object.
+func declared(schema string) *typ {
+	if schema != "" {
+		if v, err := decodeJSON(json.RawMessage(schema)); err == nil {
+			if t := schemaType(v); t.kind == tObject {
+				c := *t
+				c.fields = map[string]*typ{}
+				for k, f := range t.fields {
+					c.fields[k] = f
+				}
+				return &c
+			}
+			return &typ{kind: tObject, fields: map[string]*typ{}, open: true}
+		}
+	}
+	return objectType(map[string]*typ{})
+}
+
+func templateType(v protocol.NamedTemplate) *typ {
+	if v.JSON == "" {
+		return valueType(v.Value)
+	}
+	x, err := decodeJSON([]byte(v.JSON))
+	if err != nil {
+		return anyT
+	}
+	return valueType(x)
+}
