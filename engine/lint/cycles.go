@@ -36,16 +36,22 @@ func (c *check) cycles() {
 			names = append(names, c.g.nodes[a.to])
 		}
 		last := ring[len(ring)-1]
-		e := &c.w.Edges[last.edge]
-		hint := "add  limit: 3  to one of its edges, or  max_visits  to one of its roles"
 		part := ""
-		if !slices.Contains(e.To, c.g.nodes[last.to]) {
+		if c.viaLimit(last) {
 			part = "on_limit"
-			hint = "a limit does not bound its own on_limit: lead it to a role outside the cycle, or add  max_visits  to one of its roles"
+		}
+		hint := "add  limit: 3  to one of its edges, or  max_visits  to one of its roles"
+		if slices.ContainsFunc(ring, c.viaLimit) {
+			hint = "a limit does not bound the way to its own on_limit: add one to another edge of the cycle, or  max_visits  to one of its roles"
 		}
 		c.edge(last.edge, "WF013", edgePath(last.edge, part),
 			fmt.Sprintf("cycle %s has no bound", strings.Join(names, " → ")), hint)
 	}
+}
+
+// viaLimit reports whether the arc is the way to on_limit.
+func (c *check) viaLimit(a arc) bool {
+	return !slices.Contains(c.w.Edges[a.edge].To, c.g.nodes[a.to])
 }
 
 // ranks numbers the nodes in the order in which a run meets them, by breadth; what it never

@@ -57,7 +57,7 @@ func graphOf(w *protocol.Workflow) *graph {
 				}
 				*list = append(*list, offer{edge: i, group: -1})
 			}
-		} else {
+		} else if !e.OnFailure {
 			g.join(joins, i)
 		}
 		g.ways(i)

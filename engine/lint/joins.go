@@ -31,7 +31,7 @@ func (c *check) joins() {
 func (c *check) join(k int) {
 	group := &c.g.groups[k]
 	first := group.edges[0]
-	if group.reported || c.w.Edges[first].OnFailure {
+	if group.reported {
 		return
 	}
 	title := strings.Join(group.from, " + ")

@@ -98,11 +98,7 @@ func (n *net) outcomes(edge int) [][]int {
 		out := slices.Clone(open)
 		out = append(out, full[:k]...)
 		out = append(out, full[k+1:]...)
-		out = append(out, instead)
-		if len(full) > 1 {
-			out = append(out, instead) // another one may be full as well
-		}
-		all = append(all, out)
+		all = append(all, append(out, instead)) // one token goes there, however many are full
 	}
 	return all
 }
