@@ -1,0 +1,468 @@
+package agentkit
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"wf/protocol"
+)
+
+var update = flag.Bool("update", false, "write the golden files of the current format")
+
+// link is a CID for a test, by name.
+func link(name string) protocol.Link { return digestOf([]byte(name)) }
+
+// step is an ancestor named role#visit with parents of that form; "START" is where it began.
+func step(name string, text string, parents ...string) protocol.Past {
+	id, err := protocol.ParseStepID(name)
+	if err != nil {
+		panic(err)
+	}
+	p := protocol.Past{CID: link(name), Role: id.Role, Visit: id.N, Text: text, Status: protocol.StepOK}
+	if id.Index >= 0 {
+		p.Item = &id.Index
+	}
+	for _, parent := range parents {
+		p.Parents = append(p.Parents, link(parent))
+	}
+	return p
+}
+
+func (h historyOf) build(t testing.TB) []protocol.Message {
+	t.Helper()
+	m, err := BuildMessages(protocol.History(h))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+type historyOf protocol.History
+
+// reentry is START → planner → developer → reviewer (rejects) → developer.
+func reentry() historyOf {
+	planner := step("planner#1", "The plan.", "START")
+	planner.EdgePrompt = "Plan it."
+	dev1 := step("developer#1", "---\nstatus: done\n---\nFirst try.", "planner#1")
+	dev1.EdgePrompt = "Build it."
+	dev1.Data = protocol.JSON(`{"status":"done"}`)
+	review := step("reviewer#1", "Tests are missing.", "developer#1")
+	review.Data = protocol.JSON(`{"verdict":"reject"}`)
+	dev2 := step("developer#2", "", "reviewer#1")
+	dev2.EdgePrompt, dev2.Resumes = "The reviewer is not happy.", link("developer#1")
+	return historyOf{
+		Format: 1, Role: "developer", System: "You build.", Schema: `{"type":"object"}`,
+		Inputs: protocol.JSON(`{"n":3,"package":"./calc"}`), Visit: dev2, Past: []protocol.Past{review, planner, dev1},
+	}
+}
+
+func TestW01ReEntryLayout(t *testing.T) {
+	second := reentry().build(t)
+	var layout []string
+	for _, m := range second {
+		layout = append(layout, m.Role)
+	}
+	if d := cmp.Diff([]string{"system", "user", "assistant", "user"}, layout); d != "" {
+		t.Fatal(d)
+	}
+
+	h := reentry()
+	h.Visit = h.Past[2]
+	h.Past = h.Past[1:2]
+	first := h.build(t)
+	if d := cmp.Diff(first, second[:2]); d != "" {
+		t.Errorf("visit 2 does not begin with visit 1: %s", d)
+	}
+	if second[2].Content != "---\nstatus: done\n---\nFirst try." {
+		t.Errorf("A1 is %q", second[2].Content)
+	}
+	const u2 = "The reviewer is not happy.\n\n## What happened since\n\n### reviewer#1 · ok\nverdict: reject\n\nTests are missing."
+	if second[3].Content != u2 {
+		t.Errorf("U2 is %q", second[3].Content)
+	}
+	const u1 = "Build it.\n\n## Inputs\n\nn: 3\npackage: ./calc\n\n## What happened so far\n\n### planner#1 · ok\nThe plan."
+	if first[1].Content != u1 {
+		t.Errorf("U1 is %q", first[1].Content)
+	}
+}
+
+// pingPong is n visits of a coder, each after a test that failed.
+func pingPong(n int) historyOf {
+	h := historyOf{Format: 1, Role: "coder", System: "You fix tests.", Inputs: protocol.JSON(`{"package":"./calc"}`)}
+	parent := "START"
+	for k := 1; k <= n; k++ {
+		test := step(fmt.Sprintf("test#%d", k), fmt.Sprintf("--- FAIL: Test%d <&> %s", k, strings.Repeat("é", 40)), parent)
+		test.Data = protocol.JSON(fmt.Sprintf(`{"exit_code":%d}`, k))
+		coder := step(fmt.Sprintf("coder#%d", k), fmt.Sprintf("---\nstatus: done\n---\nTry %d.", k), fmt.Sprintf("test#%d", k))
+		coder.EdgePrompt = fmt.Sprintf("The tests fail, round %d.", k)
+		if k > 1 {
+			coder.Resumes = link(fmt.Sprintf("coder#%d", k-1))
+		}
+		h.Past = append(h.Past, test)
+		if k == n {
+			h.Visit = coder
+		} else {
+			h.Past = append(h.Past, coder)
+		}
+		parent = fmt.Sprintf("coder#%d", k)
+	}
+	return h
+}
+
+const tools = `[{"description":"d","name":"shell","parameters":{"type":"object"}}]`
+
+func TestW02PrefixStability(t *testing.T) {
+	var before []byte
+	for n := 1; n <= 50; n++ {
+		now := PromptBytes(tools, pingPong(n).build(t))
+		if p := ComparePrompts(before, now); !p.Whole() {
+			t.Fatalf("request %d shares %d of %d bytes with the one before; %s broke it", n, p.Shared, p.Of, p.Part)
+		}
+		before = now
+	}
+}
+
+func TestW06OldRecordsHaveNoEdgePrompt(t *testing.T) {
+	h := historyOf{Role: "coder", Visit: step("coder#2", "", "coder#1")}
+	h.Visit.Resumes = link("coder#1")
+	h.Past = []protocol.Past{step("coder#1", "Hello.", "START")}
+	want := []protocol.Message{{Role: "user", Content: "(continue)"}, {Role: "assistant", Content: "Hello."}, {Role: "user", Content: "(continue)"}}
+	if d := cmp.Diff(want, h.build(t)); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestW08AnInputIsToldExactlyOnce(t *testing.T) {
+	for name, c := range map[string]struct {
+		mentions []string
+		prompt   string
+		want     string
+	}{
+		"not mentioned":        {nil, "Go.", "Go.\n\n## Inputs\n\nn: 3\npackage: ./calc"},
+		"mentioned by name":    {[]string{"inputs.package"}, "Fix ./calc.", "Fix ./calc.\n\n## Inputs\n\nn: 3"},
+		"a part is mentioned":  {[]string{"inputs.n", "inputs.package.path"}, "3 ./calc", "3 ./calc"},
+		"all mentioned":        {[]string{"inputs"}, "All: 3 ./calc", "All: 3 ./calc"},
+		"a longer name is not": {[]string{"inputs.packages"}, "x", "x\n\n## Inputs\n\nn: 3\npackage: ./calc"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := reentry()
+			h.Visit, h.Past = step("coder#1", "", "START"), nil
+			h.Visit.EdgePrompt, h.Visit.Mentions = c.prompt, c.mentions
+			if got := h.build(t)[1].Content; got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestW09NothingOfTheMachineIsInTheFirstMessage(t *testing.T) {
+	before := reentry().build(t)
+	t.Chdir(t.TempDir())
+	t.Setenv("TZ", "Asia/Tokyo")
+	t.Setenv("LC_ALL", "tr_TR.UTF-8")
+	if d := cmp.Diff(before, reentry().build(t)); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestW10ANewerFormatLeavesOlderBytesAlone(t *testing.T) {
+	h := protocol.History(reentry())
+	newer := map[int]format{2: {
+		system: func(*protocol.History) string { return "quite another system" },
+		user:   func(*userParts) string { return "quite another user" },
+		silent: "…",
+	}}
+	for v, f := range formats {
+		newer[v] = f
+	}
+	want, err := build(formats, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := build(newer, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	h.Format = 2
+	if got, err := build(newer, h); err != nil || got[0].Content != "quite another system" {
+		t.Errorf("format 2 gives %v, %v", got, err)
+	}
+	if _, err := BuildMessages(h); protocol.CodeOf(err) != protocol.ErrSemantics.Code {
+		t.Errorf("an unknown format gives %v", err)
+	}
+}
+
+// golden is a conversation that shows every rule of the format.
+func golden() historyOf {
+	h := reentry()
+	h.Schema = `{"properties":{"status":{"enum":["done","stuck"]}},"required":["status"],"type":"object"}`
+	failed := step("tester#1", "", "reviewer#1")
+	failed.Status, failed.Error = protocol.StepFailed, &protocol.ErrorInfo{Code: "exit_code", Phase: "run", Message: "exit status 2"}
+	a, b := step("lint#1[0]", "a is clean", "tester#1"), step("lint#1[1]", strings.Repeat("long ", 300), "tester#1")
+	gate := step("gate#1", "try\nharder", "lint#1[0]", "lint#1[1]")
+	gate.Data = protocol.JSON(`{"choice":"retry","text":"try\nharder"}`)
+	set := step("facts#1", "", "gate#1")
+	set.Data = protocol.JSON(`{"list":[1,{"a":"<b>"}],"notes":"one\ntwo"}`)
+	h.Visit = step("developer#2", "", "gate#1", "facts#1")
+	h.Visit.Resumes, h.Visit.EdgePrompt, h.Visit.Mentions = link("developer#1"), "Retry: try harder", []string{"outputs.gate.text"}
+	h.Visit.Inject = "Date: 1 January 2025"
+	h.Past = append(h.Past, failed, a, b, gate, set)
+	return h
+}
+
+func TestFormatsMatchTheirGoldenFiles(t *testing.T) {
+	for version := range formats {
+		h := golden()
+		h.Format = version
+		got := PromptBytes(tools, h.build(t))
+		name := filepath.Join("testdata", "format", fmt.Sprintf("%d.jsonl", version))
+		if *update {
+			if err := os.WriteFile(name, got, 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got, want) {
+			t.Errorf("format %d no longer renders %s: a format is never changed, add another\n%s", version, name, cmp.Diff(string(want), string(got)))
+		}
+	}
+}
+
+func TestSummariesAreCut(t *testing.T) {
+	h := historyOf{Role: "coder", Visit: step("coder#1", "", "last#1")}
+	parent := "START"
+	for i := 1; i <= 10; i++ {
+		name := fmt.Sprintf("s%d#1", i)
+		h.Past = append(h.Past, step(name, strings.Repeat("ä", 1300), parent))
+		parent = name
+	}
+	h.Past = append(h.Past, step("last#1", strings.Repeat("ö", 25_000), parent))
+	u := h.build(t)[0].Content
+
+	if n := strings.Count(u, "ö"); n != 24_000 {
+		t.Errorf("the direct parent has %d runes", n)
+	}
+	if want := fmt.Sprintf("…[1000 more, %s]", link("last#1")); !strings.HasSuffix(u, want) {
+		t.Errorf("the direct parent does not end in %s", want)
+	}
+	// Each entry is 1,200 runes and its marker; the newest that fit in 8,000 stay.
+	if n := strings.Count(u, "ä"); n != 6*1200 {
+		t.Errorf("the others have %d runes together", n)
+	}
+	if !strings.HasPrefix(u, fmt.Sprintf("## What happened so far\n\n…[4 more, %s]\n\n### s5#1 · ok\n", link("s4#1"))) {
+		t.Errorf("the oldest were not dropped first: %.200s", u)
+	}
+}
+
+func TestADirectParentThatIsMentionedIsAHeader(t *testing.T) {
+	for _, mention := range []string{"output", "output.text", "outputs.reviewer", "outputs", "steps.reviewer.text"} {
+		h := reentry()
+		h.Visit.Mentions = []string{mention}
+		if got := h.build(t)[3].Content; !strings.HasSuffix(got, "since\n\n### reviewer#1 · ok") {
+			t.Errorf("%s: %q", mention, got)
+		}
+	}
+}
+
+func TestCompactionIsRenderedBeforeTheVisitsItKeeps(t *testing.T) {
+	h := pingPong(5)
+	whole := h.build(t)
+	h.Past = append(h.Past, protocol.Past{
+		CID: link("compaction"), Role: "coder",
+		Compaction: &protocol.PastCompaction{Prior: link("coder#4"), Covers: link("coder#2"), Summary: "Two rounds failed."},
+	})
+	h.Visit.Resumes = link("compaction")
+	got := h.build(t)
+
+	want := append([]protocol.Message{whole[0]}, whole[5:]...)
+	want[1].Content = "Two rounds failed.\n\n" + want[1].Content
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+
+	// A second compaction that covers less than all goes through the first.
+	h.Past = append(h.Past, protocol.Past{CID: link("second"), Role: "coder",
+		Compaction: &protocol.PastCompaction{Prior: link("compaction"), Covers: link("coder#3"), Summary: "Three rounds failed."}})
+	h.Visit.Resumes = link("second")
+	got = h.build(t)
+	want = append([]protocol.Message{whole[0]}, whole[7:]...)
+	want[1].Content = "Three rounds failed.\n\n" + want[1].Content
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestMissingRecordsAreErrors(t *testing.T) {
+	h := protocol.History(reentry())
+	h.Past = h.Past[:2]
+	if _, err := BuildMessages(h); protocol.CodeOf(err) != protocol.ErrNotFound.Code || !strings.Contains(err.Error(), "developer#2") {
+		t.Errorf("got %v", err)
+	}
+	h = protocol.History(reentry())
+	h.Past[2].Resumes = h.Past[2].CID
+	if _, err := BuildMessages(h); protocol.CodeOf(err) != protocol.ErrCorrupt.Code {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestComparePromptsNamesThePartThatBroke(t *testing.T) {
+	base := pingPong(3).build(t)
+	change := func(i int) []protocol.Message {
+		m := append([]protocol.Message(nil), base...)
+		m[i].Content = "!" + m[i].Content
+		return m
+	}
+	for part, later := range map[string][]byte{
+		"":        append(PromptBytes(tools, base), "more"...),
+		"tools":   PromptBytes("", base),
+		"system":  PromptBytes(tools, change(0)),
+		"history": PromptBytes(tools, change(1)),
+	} {
+		if p := ComparePrompts(PromptBytes(tools, base), later); p.Part != part || p.Whole() != (part == "") {
+			t.Errorf("want %q, got %+v", part, p)
+		}
+	}
+}
+
+// drawDAG makes a random history of roles that are entered in turn, as the engine would:
+// resumes is the nearest ancestor of the same role.
+func drawDAG(t *rapid.T) []protocol.Past {
+	n := rapid.IntRange(1, 25).Draw(t, "steps")
+	roles := []string{"a", "b", "c"}
+	var list []protocol.Past
+	for i := range n {
+		role := rapid.SampledFrom(roles).Draw(t, "role")
+		p := protocol.Past{CID: link(fmt.Sprint("step", i)), Role: role, Visit: 1, Status: protocol.StepOK,
+			EdgePrompt: rapid.SampledFrom([]string{"", "go", "again <now>"}).Draw(t, "prompt"),
+			Text:       rapid.StringN(0, 30, -1).Draw(t, "text"),
+			Mentions:   rapid.SampledFrom([][]string{nil, {"output"}, {"inputs.x"}, {"steps.a"}}).Draw(t, "mentions"),
+		}
+		if rapid.IntRange(0, 5).Draw(t, "fails") == 0 {
+			p.Status, p.Error = protocol.StepFailed, &protocol.ErrorInfo{Phase: "run", Message: "no"}
+		}
+		if i == 0 {
+			p.Parents = []protocol.Link{link("START")}
+		}
+		for range min(i, rapid.IntRange(1, 3).Draw(t, "parents")) {
+			p.Parents = append(p.Parents, list[rapid.IntRange(max(0, i-4), i-1).Draw(t, "parent")].CID)
+		}
+		if prior := nearest(list, p); prior != nil {
+			p.Resumes, p.Visit = prior.CID, prior.Visit+1
+		}
+		list = append(list, p)
+	}
+	return list
+}
+
+func above(list []protocol.Past, p protocol.Past) []protocol.Past {
+	in := map[protocol.Link]bool{}
+	var mark func(p protocol.Past)
+	mark = func(p protocol.Past) {
+		for _, l := range p.Parents {
+			for _, q := range list {
+				if q.CID == l && !in[l] {
+					in[l] = true
+					mark(q)
+				}
+			}
+		}
+	}
+	mark(p)
+	var out []protocol.Past
+	for _, q := range list {
+		if in[q.CID] {
+			out = append(out, q)
+		}
+	}
+	return out
+}
+
+func nearest(list []protocol.Past, p protocol.Past) *protocol.Past {
+	up := above(list, p)
+	for i := len(up) - 1; i >= 0; i-- {
+		if up[i].Role == p.Role && up[i].Status == protocol.StepOK {
+			return &up[i]
+		}
+	}
+	return nil
+}
+
+func TestW02PrefixOfRandomDAGs(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	rapid.Check(t, func(t *rapid.T) {
+		list := drawDAG(t)
+		byCID := map[protocol.Link]protocol.Past{}
+		for _, p := range list {
+			byCID[p.CID] = p
+		}
+		prompt := func(p protocol.Past, past []protocol.Past) []byte {
+			m, err := BuildMessages(protocol.History{Format: 1, Role: p.Role, System: "s", Inputs: protocol.JSON(`{"x":"1"}`), Visit: p, Past: past})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return PromptBytes(tools, m)
+		}
+		p := list[len(list)-1]
+		p.CID = protocol.Link{} // not known before it ends
+		now := prompt(p, above(list, p))
+
+		shuffled := rapid.Permutation(list).Draw(t, "order with later nodes")
+		runtime.GOMAXPROCS(1 + len(list)%2)
+		if other := prompt(p, shuffled); !bytes.Equal(now, other) {
+			t.Fatalf("order, later nodes or GOMAXPROCS matter:\n%s\n%s", now, other)
+		}
+		for p.Resumes.Defined() {
+			p = byCID[p.Resumes]
+			if c := ComparePrompts(prompt(p, above(list, p)), now); !c.Whole() {
+				t.Fatalf("%s#%d is no prefix: %d of %d", p.Role, p.Visit, c.Shared, c.Of)
+			}
+		}
+	})
+}
+
+func TestPromptBytesAreJSONLines(t *testing.T) {
+	b := PromptBytes("", []protocol.Message{{Role: "user", Content: "a<b>&\n\u2028"}})
+	want := "[]\n" + `{"role":"user","content":"a<b>&\n\u2028"}` + "\n"
+	if string(b) != want {
+		t.Errorf("got %s", b)
+	}
+	for line := range bytes.Lines(b) {
+		if !json.Valid(line) {
+			t.Errorf("no JSON: %s", line)
+		}
+	}
+	if got := Digest("", nil).String(); !strings.HasPrefix(got, "bafkrei") {
+		t.Errorf("a digest is a raw CID, not %s", got)
+	}
+}
+
+func BenchmarkMessages(b *testing.B) {
+	for _, n := range []int{10, 100, 1000} {
+		h := protocol.History(pingPong(n))
+		b.Run(fmt.Sprintf("visits=%d", n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := BuildMessages(h); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/float64(n), "µs/visit")
+		})
+	}
+}
