@@ -26,6 +26,37 @@ func (c *check) joins() {
 	for k := range c.g.groups {
 		c.join(k)
 	}
+	c.standstill()
+}
+
+// standstill reports a join that waits for what only joins behind it lead to. That shows as an
+// input no token gets to though nothing else is wrong on the way.
+func (c *check) standstill() {
+	for _, f := range c.found {
+		if f.Code == "WF011" || f.Code == "WF014" || f.Code == "WF017" {
+			return
+		}
+	}
+	for k := range c.g.groups {
+		group := &c.g.groups[k]
+		comes := func(i int) bool { return c.t.marked[c.t.net.inputs[k][i]] }
+		here, missing := -1, -1
+		for i := range group.from {
+			if comes(i) {
+				here = i
+			} else if missing < 0 {
+				missing = i
+			}
+		}
+		if here < 0 || missing < 0 {
+			continue
+		}
+		first := group.edges[0]
+		c.edge(first, "WF017", edgePath(first, partAt("from", missing)),
+			fmt.Sprintf("the join %s can never fire: %s comes only after it", strings.Join(group.from, " + "), group.from[missing]),
+			fmt.Sprintf("add an edge that leads to %s before, or take it out of the join", group.from[missing]))
+		return
+	}
 }
 
 func (c *check) join(k int) {

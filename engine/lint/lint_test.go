@@ -252,6 +252,12 @@ var cases = []struct {
 		flow(edge("START -> a b"), edge("a b -> c", when("outputs.a.ok")), edge("a b -> END"), edge("c -> END")),
 	},
 	{
+		"a join that waits for what it starts",
+		flow(start, edge("a b -> b", limit(1), onLimit("END"))),
+		[]string{"WF017 edges[1].from[1]"},
+		flow(edge("START -> a b"), edge("a b -> c"), edge("c -> END")),
+	},
+	{
 		"a join of failures, and of one role twice",
 		flow(edge("START -> a b"), edge("a b -> FAIL", onFailure), edge("a -> END"), edge("b b -> END")),
 		[]string{"WF017 edges[1].from", "WF017 edges[3].from[1]"},
