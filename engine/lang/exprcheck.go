@@ -35,7 +35,6 @@ func (c *checker) template(n *yaml.Node, s *scopeType) {
 		at := c.markPos(n, nth)
 		c.bad[n] = true
 		c.add(Diagnostic{Code: "WF020", Range: Range{at, Pos{Line: at.Line, Col: at.Col + len(openMark)}}, Message: err.Error()})
-		return
 	}
 	for _, p := range pieces {
 		if p.expr {
@@ -124,7 +123,8 @@ func (x *exprCheck) compileError(err error) {
 	if strings.Contains(fe.Message, "unexpected token Operator(\"=\")") {
 		hint = "write == to compare"
 	}
-	x.fail(code, fe.Location, strings.ReplaceAll(fe.Message, "<nil>", "null"), hint, nil)
+	msg := strings.NewReplacer("<nil>", "null", "unexpected token EOF", "the expression ends too early").Replace(fe.Message)
+	x.fail(code, fe.Location, msg, hint, nil)
 }
 
 // collector gathers nodes children first and notes which are part of a longer chain.

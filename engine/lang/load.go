@@ -130,6 +130,9 @@ func (l *loader) yamlError(err error, code string) {
 	var ye *yaml.Error
 	if errors.As(err, &ye) {
 		d.Message, d.Hint, d.Range = ye.Message, ye.Hint, Range{ye.Pos, ye.End}
+		if line := ye.Pos.Line; d.Hint == "" && line <= len(l.lines) && hasExpr(l.lines[line-1]) {
+			d.Hint = "inside { } and [ ], quote a value that holds ${{ }}"
+		}
 	}
 	l.add(d)
 }

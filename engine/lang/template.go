@@ -27,7 +27,7 @@ const (
 )
 
 // split cuts a template at its ${{ }}. Quotes and braces inside an expression are respected,
-// so that a map or a string may hold }}.
+// so that a map or a string may hold }}. With an error it still gives the pieces before it.
 func split(s string) ([]piece, error) {
 	var out []piece
 	pos, nth := 0, 0
@@ -42,12 +42,12 @@ func split(s string) ([]piece, error) {
 		start := pos + i + len(openMark)
 		n := closing(s[start:])
 		if n < 0 {
-			return nil, &badTemplate{nth, "${{ is not closed by }}"}
+			return out, &badTemplate{nth, "${{ is not closed by }}"}
 		}
 		src := s[start : start+n]
 		body := strings.TrimSpace(src)
 		if body == "" {
-			return nil, &badTemplate{nth, "empty expression in ${{ }}"}
+			return out, &badTemplate{nth, "empty expression in ${{ }}"}
 		}
 		out = append(out, piece{text: body, expr: true, at: start + strings.Index(src, body), nth: nth})
 		nth += 1 + strings.Count(body, openMark)

@@ -10,12 +10,17 @@ import (
 	"wf/protocol"
 )
 
-// graph has lint look at the graph, if the file holds together well enough to have one.
+// graph has lint look at the graph. Where parts of edges were refused it is not the graph
+// that its author meant: only names are looked at.
 func (l *loader) graph() {
-	if len(l.w.Roles) == 0 || l.edgesBroken() {
+	if len(l.w.Roles) == 0 {
 		return
 	}
+	broken := l.edgesBroken()
 	for _, f := range lint.Check(l.w, l.enums) {
+		if broken && f.Code != "WF010" {
+			continue
+		}
 		d := Diagnostic{Code: f.Code, Range: l.place(f.Path), Message: f.Message, Hint: f.Hint, Severity: SeverityError}
 		if f.Warning {
 			d.Severity = SeverityWarning

@@ -32,7 +32,7 @@ func (l *loader) warnings() {
 	if first != "" && !timed {
 		l.warn(l.roleKeys[first], "WF501", "no timeout anywhere: a role that hangs never ends", "add  defaults: {timeout: 10m}")
 	}
-	if agent != "" && l.w.Limits.Cost == 0 {
+	if agent != "" && l.root.Get("limits").Get("cost_usd") == nil {
 		l.warn(l.roleKeys[agent], "WF502", "no limits.cost_usd: nothing bounds what models may cost", "add  limits: {cost_usd: 1.00}")
 	}
 }
