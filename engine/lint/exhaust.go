@@ -72,7 +72,11 @@ func (c *check) covers(edges []int, root string, r *protocol.Role) {
 		}
 		last := edges[len(edges)-1]
 		from := strings.Join(c.w.Edges[last].From, ", ")
-		hint := fmt.Sprintf("add an edge for it, or a default at the end: {from: %s, to: …}", from)
+		source := from
+		if len(c.w.Edges[last].From) > 1 {
+			source = "[" + from + "]"
+		}
+		hint := fmt.Sprintf("add an edge for it, or a default at the end: {from: %s, to: …}", source)
 		if f.name == "exit_code" && r.Action == protocol.ActRun && !r.ContinueOnError {
 			hint = "other exit codes fail the role: set  continue_on_error: true , or use  on: failure  edges for them"
 		}

@@ -84,7 +84,7 @@ func (c *check) join(k int) {
 			if !c.t.pairs[p][q] {
 				c.edge(first, "WF017", edgePath(first, partAt("from", i)),
 					fmt.Sprintf("the join %s can never fire: only one of %s and %s can be on its way", title, group.from[j], group.from[i]),
-					"start both with  to: [a, b]  or  route: all ; or write one edge for each of them")
+					fmt.Sprintf("start both, with  to: [%s, %s]  or with  route: all , or write one edge for each of them", group.from[j], group.from[i]))
 				return
 			}
 		}

@@ -61,7 +61,8 @@ func (c *check) shadowed(name string, offers []offer) {
 		}
 		for _, later := range offers[k+1:] {
 			if later.group < 0 {
-				c.never(later.edge, fmt.Sprintf("every token of %s waits in the join %s before it", name, strings.Join(c.g.groups[o.group].from, " + ")))
+				e := &c.w.Edges[later.edge]
+				c.never(later.edge, fmt.Sprintf("every token of %s waits in the join %s before it", name, strings.Join(c.g.groups[o.group].from, " + ")), c.both(e))
 			}
 		}
 	}
@@ -78,9 +79,9 @@ func (c *check) shadowedEdges(edges []int) {
 			when := strings.TrimSpace(a.When)
 			switch {
 			case always(a):
-				c.never(i, fmt.Sprintf("edges[%d] (%s) takes every token before it", above, describe(a)))
+				c.never(i, fmt.Sprintf("edges[%d] (%s) takes every token before it", above, describe(a)), c.both(e))
 			case when == strings.TrimSpace(e.When) && !strings.Contains(when, "edge"):
-				c.never(i, fmt.Sprintf("edges[%d] (%s) has the same condition", above, describe(a)))
+				c.never(i, fmt.Sprintf("edges[%d] (%s) has the same condition", above, describe(a)), "give them different conditions")
 			default:
 				continue
 			}
@@ -89,13 +90,20 @@ func (c *check) shadowedEdges(edges []int) {
 	}
 }
 
-func (c *check) never(i int, why string) {
+// both says how an edge can be taken beside the one above it.
+func (c *check) both(e *protocol.Edge) string {
+	if _, ok := c.w.RoleNamed(e.From[0]); ok && len(e.From) == 1 {
+		return "move it up, give the earlier one a when, or set  route: all  on " + e.From[0]
+	}
+	return "move it up, give the earlier one a when, or write one edge  to: [a, b]  for both"
+}
+
+func (c *check) never(i int, why, hint string) {
 	if c.dead[i] {
 		return
 	}
 	c.dead[i] = true
-	c.edge(i, "WF014", edgePath(i, ""), fmt.Sprintf("edge %s is never taken: %s", describe(&c.w.Edges[i]), why),
-		"move it up, give the earlier one a when, or set route: all on the role")
+	c.edge(i, "WF014", edgePath(i, ""), fmt.Sprintf("edge %s is never taken: %s", describe(&c.w.Edges[i]), why), hint)
 }
 
 // starved reports a join that no token of one input reaches.
@@ -107,7 +115,7 @@ func (c *check) starved(name string, o, above offer) {
 	group.reported = true
 	k := slices.Index(group.from, name)
 	why := fmt.Sprintf("edges[%d] (%s)", above.edge, describe(&c.w.Edges[above.edge]))
-	hint := "give that edge a when, or set route: all on the role"
+	hint := "give that edge a when, or set  route: all  on " + name
 	if above.group >= 0 {
 		why = "the join " + strings.Join(c.g.groups[above.group].from, " + ")
 		if sameNames(group.from, c.g.groups[above.group].from) {

@@ -68,7 +68,7 @@ func (c *check) workspaces() {
 		name := c.w.Roles[first].Name
 		if len(others) > 0 {
 			c.role(name, "WF503", "roles."+name,
-				fmt.Sprintf("%s can run at the same time as %s, and all of them write to one workspace", name, strings.Join(others, ", ")),
+				fmt.Sprintf("%s can run at the same time as %s, and they write to one workspace", name, strings.Join(others, ", ")),
 				"run them one after the other, or give each its own dir")
 			c.warn()
 		}
@@ -81,7 +81,7 @@ func (c *check) workspaces() {
 		for _, to := range e.To {
 			if r, ok := c.w.RoleNamed(to); ok && writes(r) {
 				c.edge(i, "WF503", edgePath(i, "for_each"),
-					fmt.Sprintf("all items of %s run at once and write to one workspace", to), "set  max_parallel: 1 ")
+					fmt.Sprintf("all items of %s run at once and write to one workspace", to), "set  max_parallel: 1  on the edge")
 				c.warn()
 			}
 		}
