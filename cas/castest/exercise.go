@@ -1,0 +1,511 @@
+// Package castest is the conformance suite of stores: what every cas.Store must do, also one
+// whose disk fails.
+//
+//	castest.Exercise(t, func(t *testing.T, dir string) *cas.Store { … })
+package castest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"wf/cas"
+	"wf/protocol"
+)
+
+// Exercise checks a store. open opens the one in dir, which is made when it is not there; it
+// is called several times for one dir.
+func Exercise(t *testing.T, open func(t *testing.T, dir string) *cas.Store) {
+	for _, c := range []struct {
+		name string
+		run  func(t *testing.T, open func() *cas.Store)
+	}{
+		{"a block comes back as it was put", blocks},
+		{"a block of another hash is refused", wrongHash},
+		{"a head moves only from where it was seen", headCAS},
+		{"a refused batch leaves nothing behind", allOrNothing},
+		{"every move is in the reflog", reflog},
+		{"a journal reads back what was appended", journal},
+		{"long texts are moved to blocks and come back", longTexts},
+		{"a late journal is told and catches up", catchup},
+		{"a fork shares the events before it", fork},
+		{"a fork of a fork reads from the first event", forkOfFork},
+		{"cursors outside of the journal are named", cursors},
+		{"derived values belong to a head", derived},
+		{"many goroutines append and none loses an event", concurrent},
+		{"a follower hears of every commit", follow},
+		{"a run has one driver", oneDriver},
+		{"all of it is there after opening again", reopen},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir() + "/store"
+			c.run(t, func() *cas.Store {
+				s := open(t, dir)
+				t.Cleanup(func() {
+					if err := s.Close(); err != nil {
+						t.Errorf("close: %v", err)
+					}
+				})
+				return s
+			})
+		})
+	}
+}
+
+// Now is the time of the first event; unix µs.
+const Now = 1_790_000_000_000_000
+
+func must[T any](v T, err error) func(*testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+func blocks(t *testing.T, open func() *cas.Store) {
+	s, ctx := open(), t.Context()
+	var all []cas.Block
+	for _, n := range []int{0, 1, 500, 4 << 10, 5 << 10, 60 << 10, 200 << 10, 3 << 20} {
+		all = append(all, cas.Raw(noise(n)), cas.Raw(bytes.Repeat([]byte("go test ./...\n"), n/14)))
+	}
+	rec := must(cas.Encode(protocol.Result{Kind: protocol.KindResult, V: 1, Start: all[3].Link, Status: protocol.Done}))(t)
+	all = append(all, rec)
+	if err := s.Commit(ctx, cas.Batch{Blocks: append(all, all...)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Commit(ctx, cas.Batch{Blocks: all}); err != nil {
+		t.Fatalf("the same blocks again: %v", err)
+	}
+	for _, b := range all {
+		got, err := s.Block(ctx, b.Link)
+		if err != nil || !bytes.Equal(got, b.Data) {
+			t.Errorf("block of %d bytes: %d bytes came back, %v", len(b.Data), len(got), err)
+		}
+		if len(got) > 0 {
+			got[0] ^= 1 // a copy: the next reader sees nothing of this
+		}
+	}
+	if got := must(s.Block(ctx, rec.Link))(t); !bytes.Equal(got, rec.Data) {
+		t.Error("a reader changed what another one read")
+	}
+	absent := cas.Raw([]byte("never stored"))
+	if _, err := s.Block(ctx, absent.Link); !errors.Is(err, protocol.ErrNotFound) {
+		t.Errorf("a block that is not there: %v", err)
+	}
+	if ok := must(s.Has(ctx, absent.Link))(t); ok {
+		t.Error("has a block that was never stored")
+	}
+	if ok := must(s.Has(ctx, rec.Link))(t); !ok {
+		t.Error("has not a block that was stored")
+	}
+}
+
+// noise is bytes that do not compress, the same on every machine.
+func noise(n int) []byte {
+	out, x := make([]byte, n), uint64(n)*2654435761+1
+	for i := range out {
+		x ^= x << 13
+		x ^= x >> 7
+		x ^= x << 17
+		out[i] = byte(x >> 32)
+	}
+	return out
+}
+
+func wrongHash(t *testing.T, open func() *cas.Store) {
+	s := open()
+	b := cas.Block{Link: cas.Raw([]byte("one")).Link, Data: []byte("two")}
+	if err := s.Commit(t.Context(), cas.Batch{Blocks: []cas.Block{b}}); !errors.Is(err, protocol.ErrCorrupt) {
+		t.Errorf("want corrupt, have %v", err)
+	}
+}
+
+func headCAS(t *testing.T, open func() *cas.Store) {
+	s, ctx := open(), t.Context()
+	a, b := cas.Raw([]byte("a")), cas.Raw([]byte("b"))
+	move := func(old, new protocol.Link) error {
+		return s.Commit(ctx, cas.Batch{Blocks: []cas.Block{a, b}, Moves: []cas.Move{{Name: "memory/x", Old: old, New: new, TS: Now}}})
+	}
+	if h := must(s.Head(ctx, "memory/x"))(t); h != (cas.Head{}) {
+		t.Errorf("a head before its first move: %+v", h)
+	}
+	if err := move(protocol.Link{}, a.Link); err != nil {
+		t.Fatal(err)
+	}
+	if err := move(protocol.Link{}, b.Link); !errors.Is(err, protocol.ErrHeadMoved) {
+		t.Errorf("from nowhere, though it stands: %v", err)
+	}
+	if err := move(b.Link, a.Link); !errors.Is(err, protocol.ErrHeadMoved) {
+		t.Errorf("from elsewhere: %v", err)
+	}
+	if err := move(a.Link, b.Link); err != nil {
+		t.Fatal(err)
+	}
+	if h := must(s.Head(ctx, "memory/x"))(t); h.Link != b.Link || h.TS != Now {
+		t.Errorf("head: %+v", h)
+	}
+}
+
+func allOrNothing(t *testing.T, open func() *cas.Store) {
+	s, ctx := open(), t.Context()
+	b := cas.Raw([]byte("left behind?"))
+	err := s.Commit(ctx, cas.Batch{
+		Blocks:  []cas.Block{b},
+		Moves:   []cas.Move{{Name: "memory/a", New: b.Link}, {Name: "memory/b", Old: b.Link, New: b.Link}},
+		Derived: []cas.Derived{{Key: "k", Head: b.Link, Data: []byte("d")}},
+	})
+	if !errors.Is(err, protocol.ErrHeadMoved) {
+		t.Fatalf("want head_moved, have %v", err)
+	}
+	if ok := must(s.Has(ctx, b.Link))(t); ok {
+		t.Error("the block was stored")
+	}
+	if hs := must(s.Heads(ctx, ""))(t); len(hs) > 0 {
+		t.Errorf("heads moved: %+v", hs)
+	}
+	if _, ok, err := s.Derived(ctx, "k"); ok || err != nil {
+		t.Errorf("the derived value was stored (%v)", err)
+	}
+}
+
+func reflog(t *testing.T, open func() *cas.Store) {
+	s, ctx := open(), t.Context()
+	var want []cas.ReflogLine
+	var old protocol.Link
+	for i := range 200 {
+		b := cas.Raw(fmt.Append(nil, "version ", i))
+		if i%3 == 0 {
+			b = must(cas.Encode(map[string]any{"version": i}))(t)
+		}
+		line := cas.ReflogLine{Old: old, New: b.Link, TS: Now + int64(i*i) - int64(i%7)*1000}
+		if i%5 == 0 {
+			line.Note = "note " + fmt.Sprint(i)
+		}
+		err := s.Commit(ctx, cas.Batch{Blocks: []cas.Block{b}, Moves: []cas.Move{
+			{Name: "memory/a", Old: old, New: b.Link, TS: line.TS, Note: line.Note},
+			{Name: "memory/b", Old: old, New: b.Link, TS: line.TS, Note: line.Note},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		old = b.Link
+		want = append(want, line)
+	}
+	for _, name := range []string{"memory/a", "memory/b"} {
+		if d := cmp.Diff(want, must(s.Reflog(ctx, name))(t), sameLink); d != "" {
+			t.Errorf("reflog of %s (-want +have):\n%s", name, d)
+		}
+	}
+	if lines := must(s.Reflog(ctx, "memory/"))(t); len(lines) > 0 {
+		t.Errorf("a head that is not there has %d lines", len(lines))
+	}
+}
+
+var sameLink = cmp.Comparer(func(a, b protocol.Link) bool { return a == b })
+
+// Append adds n events to a journal, three in each commit.
+func Append(t *testing.T, j *cas.Journal, n int) []protocol.Entry {
+	t.Helper()
+	var out []protocol.Entry
+	for len(out) < n {
+		var drafts []cas.Draft
+		for range min(3, n-len(out)) {
+			k := len(out) + len(drafts)
+			drafts = append(drafts, cas.Draft{Step: fmt.Sprintf("coder#%d", k/3), Data: protocol.TextSaid{Content: protocol.NewText(fmt.Sprint("text ", k))}})
+		}
+		got, err := j.Append(t.Context(), Now+int64(len(out)), drafts, []cas.Block{cas.Raw(fmt.Append(nil, "payload ", len(out)))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, got...)
+	}
+	return out
+}
+
+// Events reads a journal to its end.
+func Events(ctx context.Context, s *cas.Store, run protocol.RunID, from protocol.Seq) ([]protocol.Entry, error) {
+	var out []protocol.Entry
+	for e, err := range s.After(ctx, run, from) {
+		if err != nil {
+			return out, err
+		}
+		out = append(out, e)
+	}
+	return out, nil
+}
+
+func journal(t *testing.T, open func() *cas.Store) {
+	s, ctx := open(), t.Context()
+	j := must(s.Journal(ctx, "r1"))(t)
+	want := Append(t, j, 700)
+	for _, from := range []protocol.Seq{0, 1, 31, 32, 33, 63, 64, 255, 256, 640, 698, 699, 700} {
+		got := must(Events(ctx, s, "r1", from))(t)
+		if d := cmp.Diff(want[from:], got, sameLink, cmp.Transformer("empty", orEmpty)); d != "" {
+			t.Fatalf("after %d (-want +have):\n%s", from, d)
+		}
+	}
+	h := must(s.Head(ctx, "run/r1"))(t)
+	if h.Link != want[699].CID || h.Seq != 700 || h.TS != want[699].TS {
+		t.Errorf("head %+v, want %s at 700", h, want[699].CID)
+	}
+	for e, err := range s.After(ctx, "r1", 0) { // leaving early is fine
+		if err != nil || e.Seq != 1 {
+			t.Error(e.Seq, err)
+		}
+		break
+	}
+}
+
+func orEmpty(e []protocol.Entry) []protocol.Entry {
+	if e == nil {
+		return []protocol.Entry{}
+	}
+	return e
+}
+
+func longTexts(t *testing.T, open func() *cas.Store) {
+	s, ctx := open(), t.Context()
+	j := must(s.Journal(ctx, "r1"))(t)
+	for _, n := range []int{0, 1, protocol.InlineMax, protocol.InlineMax + 1, 100 << 10, protocol.ChunkSize + 5} {
+		said := strings.Repeat("é", n/2) + strings.Repeat("x", n%2)
+		draft := protocol.TextSaid{Content: protocol.NewText(said)}
+		got := must(j.Append(ctx, Now, []cas.Draft{{Step: "coder#1", Data: draft}}, nil))(t)
+		d := must(cas.DecodeData[protocol.TextSaid](&got[0].Event))(t)
+		if d.Content.Link.Defined() != (n > protocol.InlineMax) {
+			t.Errorf("%d bytes: link %v", n, d.Content.Link)
+		}
+		back := must(cas.ResolveTexts(ctx, s, d))(t)
+		if back.Content.S != said {
+			t.Errorf("%d bytes: %d came back", n, len(back.Content.S))
+		}
+		if draft.Content.Link.Defined() {
+			t.Error("the caller's draft was changed")
+		}
+	}
+}
+
+func catchup(t *testing.T, open func() *cas.Store) {
+	s, ctx := open(), t.Context()
+	a, b := must(s.Journal(ctx, "r1"))(t), must(s.Journal(ctx, "r1"))(t)
+	Append(t, a, 5)
+	draft := []cas.Draft{{Data: protocol.ResumedBy{By: "someone"}}}
+	if _, err := b.Append(ctx, Now, draft, nil); !errors.Is(err, protocol.ErrHeadMoved) {
+		t.Fatalf("want head_moved, have %v", err)
+	}
+	got := must(b.Catchup(ctx))(t)
+	if len(got) != 5 || got[0].Seq != 1 {
+		t.Fatalf("caught up with %d events", len(got))
+	}
+	if more := must(b.Append(ctx, Now, draft, nil))(t); more[0].Seq != 6 || more[0].Prev != got[4].CID {
+		t.Errorf("then appended %+v", more[0])
+	}
+	if again := must(b.Catchup(ctx))(t); len(again) > 0 {
+		t.Errorf("own events came back: %d", len(again))
+	}
+}
+
+func fork(t *testing.T, open func() *cas.Store) {
+	s, ctx := open(), t.Context()
+	j := must(s.Journal(ctx, "r1"))(t)
+	base := Append(t, j, 100)
+	forked := cas.Draft{Data: protocol.Forked{Base: base[69].CID, By: "someone"}}
+	f := must(j.Fork(ctx, Now, "r2", base[69], forked, nil))(t)
+	own := Append(t, f, 40)
+	got := must(Events(ctx, s, "r2", 0))(t)
+	if len(got) != 70+1+40 {
+		t.Fatalf("the fork has %d events", len(got))
+	}
+	if d := cmp.Diff(base[:70], got[:70], sameLink); d != "" {
+		t.Errorf("shared events (-want +have):\n%s", d)
+	}
+	if got[70].Type != protocol.EvForked || got[70].Prev != base[69].CID {
+		t.Errorf("event 71: %+v", got[70])
+	}
+	if d := cmp.Diff(own, got[71:], sameLink); d != "" {
+		t.Errorf("own events (-want +have):\n%s", d)
+	}
+	if n := len(must(Events(ctx, s, "r1", 0))(t)); n != 100 {
+		t.Errorf("the original now has %d events", n)
+	}
+	if _, err := j.Fork(ctx, Now, "r2", base[69], forked, nil); !errors.Is(err, protocol.ErrHeadMoved) {
+		t.Errorf("forking into a run that exists: %v", err)
+	}
+}
+
+func forkOfFork(t *testing.T, open func() *cas.Store) {
+	s, ctx := open(), t.Context()
+	j := must(s.Journal(ctx, "r0"))(t)
+	events := Append(t, j, 90)
+	for i, at := range []int{80, 130, 40} { // the last one lies before the forks themselves
+		run := protocol.RunID(fmt.Sprint("r", i+1))
+		j = must(j.Fork(ctx, Now, run, events[at-1], cas.Draft{Data: protocol.Forked{Base: events[at-1].CID}}, nil))(t)
+		Append(t, j, 70)
+		events = must(Events(ctx, s, run, 0))(t)
+		if len(events) != at+71 {
+			t.Fatalf("%s has %d events, want %d", run, len(events), at+71)
+		}
+	}
+}
+
+func cursors(t *testing.T, open func() *cas.Store) {
+	s, ctx := open(), t.Context()
+	Append(t, must(s.Journal(ctx, "r1"))(t), 4)
+	for _, c := range []struct {
+		run  protocol.RunID
+		from protocol.Seq
+		want error
+	}{{"r1", 5, protocol.ErrFutureCursor}, {"r1", -1, protocol.ErrBadCursor}, {"nobody", 0, protocol.ErrUnknownRun}} {
+		if _, err := Events(ctx, s, c.run, c.from); !errors.Is(err, c.want) {
+			t.Errorf("%s after %d: %v", c.run, c.from, err)
+		}
+	}
+	if got := must(Events(ctx, s, "r1", 4))(t); len(got) > 0 {
+		t.Errorf("%d events after the last", len(got))
+	}
+}
+
+func derived(t *testing.T, open func() *cas.Store) {
+	s, ctx := open(), t.Context()
+	j := must(s.Journal(ctx, "r1"))(t)
+	state := bytes.Repeat([]byte("state "), 3000)
+	got, err := j.Append(ctx, Now, []cas.Draft{{Data: protocol.ResumedBy{}}}, nil, cas.Derived{Key: "snapshot/r1", Data: state})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, ok, err := s.Derived(ctx, "snapshot/r1")
+	if err != nil || !ok || d.Head != got[0].CID || !bytes.Equal(d.Data, state) {
+		t.Errorf("derived: %v %v, head %s, %d bytes", ok, err, d.Head, len(d.Data))
+	}
+	if err := s.Commit(ctx, cas.Batch{Derived: []cas.Derived{{Key: "snapshot/r1"}}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok, err := s.Derived(ctx, "snapshot/r1"); ok || err != nil {
+		t.Errorf("after its removal: %v %v", ok, err)
+	}
+}
+
+func concurrent(t *testing.T, open func() *cas.Store) {
+	ctx := t.Context()
+	stores := []*cas.Store{open(), open()} // as if two processes
+	const runs, each = 8, 40
+	var wg sync.WaitGroup
+	for i := range runs {
+		wg.Go(func() {
+			j, err := stores[i%2].Journal(ctx, protocol.RunID(fmt.Sprint("r", i/2))) // two on each run
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			for n := 0; n < each; {
+				_, err := j.Append(ctx, Now, []cas.Draft{{Step: fmt.Sprint("w", i), Data: protocol.ResumedBy{By: fmt.Sprint(n)}}}, nil)
+				if errors.Is(err, protocol.ErrHeadMoved) {
+					_, err = j.Catchup(ctx)
+				} else if err == nil {
+					n++
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for r := range runs / 2 {
+		next := map[string]int{}
+		for _, e := range must(Events(ctx, stores[0], protocol.RunID(fmt.Sprint("r", r)), 0))(t) {
+			d := must(cas.DecodeData[protocol.ResumedBy](&e.Event))(t)
+			if d.By != fmt.Sprint(next[e.StepName()]) {
+				t.Errorf("run %d, event %d: %s wrote %s, want %d", r, e.Seq, e.StepName(), d.By, next[e.StepName()])
+			}
+			next[e.StepName()]++
+		}
+		for w, n := range next {
+			if n != each {
+				t.Errorf("run %d has %d events of %s, want %d", r, n, w, each)
+			}
+		}
+	}
+}
+
+func follow(t *testing.T, open func() *cas.Store) {
+	ctx := t.Context()
+	writer, reader := open(), open()
+	since := must(reader.Changes(ctx))(t)
+	const n = 50
+	go func() {
+		j, err := writer.Journal(ctx, "r1")
+		for i := 0; i < n && err == nil; i++ {
+			_, err = j.Append(ctx, Now, []cas.Draft{{Data: protocol.ResumedBy{}}}, nil)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}()
+	var last protocol.Seq
+	for last < n {
+		got, err := Events(ctx, reader, "r1", last)
+		if err != nil && !errors.Is(err, protocol.ErrUnknownRun) {
+			t.Fatal(err)
+		}
+		for _, e := range got {
+			if e.Seq != last+1 {
+				t.Fatalf("event %d after %d", e.Seq, last)
+			}
+			last = e.Seq
+		}
+		if last < n {
+			since = must(reader.AwaitChange(ctx, since))(t)
+		}
+	}
+}
+
+func oneDriver(t *testing.T, open func() *cas.Store) {
+	s := open()
+	unlock := must(s.LockRun("r1"))(t)
+	if _, err := s.LockRun("r1"); !errors.Is(err, protocol.ErrRunLive) || !strings.Contains(err.Error(), "process ") {
+		t.Errorf("a second driver: %v", err)
+	}
+	if err := must(s.LockRun("r2"))(t)(); err != nil {
+		t.Error(err)
+	}
+	if err := unlock(); err != nil {
+		t.Fatal(err)
+	}
+	if err := must(s.LockRun("r1"))(t)(); err != nil {
+		t.Error(err)
+	}
+	for _, bad := range []protocol.RunID{"", "../x", "a/b", ".hidden"} {
+		if _, err := s.LockRun(bad); err == nil {
+			t.Errorf("run id %q was taken", bad)
+		}
+	}
+}
+
+func reopen(t *testing.T, open func() *cas.Store) {
+	s, ctx := open(), t.Context()
+	want := Append(t, must(s.Journal(ctx, "r1"))(t), 90)
+	lines := must(s.Reflog(ctx, "run/r1"))(t)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Head(ctx, "run/r1"); err == nil {
+		t.Error("a closed store answers")
+	}
+	s = open()
+	if d := cmp.Diff(want, must(Events(ctx, s, "r1", 0))(t), sameLink); d != "" {
+		t.Errorf("events (-want +have):\n%s", d)
+	}
+	if d := cmp.Diff(lines, must(s.Reflog(ctx, "run/r1"))(t), sameLink); d != "" {
+		t.Errorf("reflog (-want +have):\n%s", d)
+	}
+}
