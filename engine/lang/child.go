@@ -1,7 +1,9 @@
 package lang
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -63,8 +65,11 @@ func (l *loader) sub(name string) (*relative, *Diagnostic) {
 		return nil, &Diagnostic{Message: fmt.Sprintf("cannot read sub-workflow %s: no files can be read here", file)}
 	}
 	src, err := l.o.Read(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, &Diagnostic{Message: fmt.Sprintf("there is no file %s", file), Hint: "the path is relative to " + l.o.File}
+	}
 	if err != nil {
-		return nil, &Diagnostic{Message: fmt.Sprintf("cannot read sub-workflow %s: %v", file, err), Hint: "the path is relative to " + l.o.File}
+		return nil, &Diagnostic{Message: fmt.Sprintf("cannot read sub-workflow %s: %v", file, err)}
 	}
 	o := l.o
 	o.File = file

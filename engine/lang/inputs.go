@@ -56,7 +56,7 @@ func (c *inputCode) fits(v any) string {
 		b, _ := json.Marshal(e)
 		names[i] = string(b)
 	}
-	return fmt.Sprintf("got %s, but wants one of %s", typeName(v), strings.Join(names, ", "))
+	return fmt.Sprintf("wants one of %s, got %s", strings.Join(names, ", "), typeName(v))
 }
 
 // isType reports whether a JSON value is of a JSON Schema type.

@@ -3,6 +3,7 @@ package lang
 import (
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"wf/engine/yaml"
@@ -33,61 +34,81 @@ func (l *loader) markPos(n *yaml.Node, nth int) Pos {
 	return n.Pos
 }
 
-// exprRange is the place of a stretch of an expression, given in runes from where its source
-// begins: after the ${{ numbered nth of a template, or for nth < 0 at the start of a bare one.
-// Where the file does not hold the text as it is, the whole expression is meant.
+// exprRange is the place of a stretch of an expression, given in runes of src: the expression
+// after the ${{ numbered nth of a template, or for nth < 0 a bare one. Source and expression
+// are read side by side without regard to space, which folding may move, and to the
+// backslashes and doubled quotes of quoting. Where they part, the whole expression is meant.
 func (l *loader) exprRange(n *yaml.Node, nth int, src string, from, to int) Range {
 	if n == nil {
 		return Range{l.root.Pos, l.root.End}
 	}
 	start, whole := n.Pos, Range{n.Pos, n.End}
 	switch {
-	case nth >= 0:
-		start = l.markPos(n, nth)
+	case nth >= 0 || hasExpr(n.Value):
+		start = l.markPos(n, max(nth, 0))
 		whole = Range{start, Pos{Line: start.Line, Col: start.Col + len(openMark)}}
+		start.Col += len(openMark)
 	case n.Style == yaml.Literal || n.Style == yaml.Folded:
 		start = Pos{Line: n.Pos.Line + 1, Col: 1}
+	case n.Style != yaml.Plain:
+		start.Col++
 	}
-	runes := []rune(src)
-	from, to = min(max(from, 0), len(runes)), min(max(to, from), len(runes))
-	first := src
-	if i := strings.IndexByte(src, '\n'); i >= 0 {
-		first = src[:i]
+	places := l.trace(start, []rune(src))
+	if from >= len(places) { // behind the end: the expression ends too early
+		from = len(places) - 1
 	}
-	// the first line of the expression, searched from where it must begin
-	for line, col := start.Line, start.Col; line <= min(start.Line+2, len(l.lines)); line, col = line+1, 1 {
-		text := []rune(l.lines[line-1])
-		if col > len(text)+1 {
-			continue
-		}
-		i := strings.Index(string(text[col-1:]), first)
-		if i < 0 {
-			continue
-		}
-		base := col + utf8.RuneCountInString(string(text[col-1:])[:i])
-		if from <= utf8.RuneCountInString(first) && !strings.Contains(string(runes[:from]), "\n") {
-			end := min(max(to, from+1), max(utf8.RuneCountInString(first), from+1))
-			return Range{Pos{Line: line, Col: base + from}, Pos{Line: line, Col: base + end}}
-		}
-		return l.laterLine(Range{Pos{Line: line, Col: base}, Pos{Line: line, Col: base + utf8.RuneCountInString(first)}}, runes, from, to)
+	if places == nil || from < 0 {
+		return whole
 	}
-	return whole
+	r := Range{places[from], places[from]}
+	for i := from; i < min(max(to, from+1), len(places)); i++ {
+		if places[i].Line == r.Start.Line {
+			r.End = places[i]
+		}
+	}
+	r.End.Col++
+	return r
 }
 
-// laterLine is the place of something that stands on a later line of an expression.
-func (l *loader) laterLine(whole Range, src []rune, from, to int) Range {
-	before := string(src[:from])
-	line := whole.Start.Line + strings.Count(before, "\n")
-	if line > len(l.lines) {
-		return whole
+// trace finds the place of each rune of src, reading the file from start on; nil where the
+// file says something else.
+func (l *loader) trace(start Pos, src []rune) []Pos {
+	out := make([]Pos, len(src))
+	line, col := start.Line, start.Col
+	var text []rune
+	if line <= len(l.lines) {
+		text = []rune(l.lines[line-1])
 	}
-	tail := string(src[from:to])
-	col := strings.Index(l.lines[line-1], tail)
-	if tail == "" || col < 0 {
-		return whole
+	last := start
+	for i := 0; i < len(src); {
+		if unicode.IsSpace(src[i]) {
+			out[i] = Pos{Line: last.Line, Col: last.Col + 1}
+			i++
+			continue
+		}
+		for col > len(text) {
+			if line++; line > len(l.lines) {
+				return nil
+			}
+			text, col = []rune(l.lines[line-1]), 1
+		}
+		c := text[col-1]
+		switch next := col < len(text) && text[col] == src[i]; {
+		case unicode.IsSpace(c), c != src[i] && c == '\\' && next:
+			col++
+		case c == src[i]:
+			last = Pos{Line: line, Col: col}
+			out[i] = last
+			if c == '\'' && next && !(i+1 < len(src) && src[i+1] == c) {
+				col++ // doubled inside single quotes
+			}
+			col++
+			i++
+		default:
+			return nil
+		}
 	}
-	at := utf8.RuneCountInString(l.lines[line-1][:col]) + 1
-	return Range{Pos{Line: line, Col: at}, Pos{Line: line, Col: at + utf8.RuneCountInString(tail)}}
+	return out
 }
 
 // textPos is the place of byte at of a scalar's value. A line of the value is found as the

@@ -65,8 +65,8 @@ func undeclared(n *yaml.Node) *yaml.Node {
 
 // schemaPlace finds the node that a schema error is about, or n.
 func schemaPlace(n *yaml.Node, err error) *yaml.Node {
-	var ve *jsonschema.ValidationError
-	if !errors.As(err, &ve) {
+	ve := invalid(err)
+	if ve == nil {
 		return n
 	}
 	for len(ve.Causes) > 0 {
@@ -89,9 +89,19 @@ func schemaPlace(n *yaml.Node, err error) *yaml.Node {
 	return n
 }
 
-func schemaReason(err error) string {
+// invalid is how a schema breaks the rules for schemas, nil for other errors.
+func invalid(err error) *jsonschema.ValidationError {
+	var se *jsonschema.SchemaValidationError
+	if errors.As(err, &se) {
+		err = se.Err
+	}
 	var ve *jsonschema.ValidationError
-	if errors.As(err, &ve) {
+	errors.As(err, &ve)
+	return ve
+}
+
+func schemaReason(err error) string {
+	if ve := invalid(err); ve != nil {
 		return violations(ve)[0].String()
 	}
 	msg := err.Error()

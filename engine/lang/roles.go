@@ -190,6 +190,7 @@ func (l *loader) choices(role string, n *yaml.Node) []protocol.Choice {
 			continue
 		case c.Value == "":
 			l.report(it, Diagnostic{Code: "WF032", Message: fmt.Sprintf("a choice of roles.%s has neither label nor value", role), Hint: "write {label: Try again, value: retry}"})
+			continue
 		case slices.ContainsFunc(out, func(o protocol.Choice) bool { return o.Value == c.Value }):
 			l.report(at, Diagnostic{Code: "WF032", Message: fmt.Sprintf("two choices of roles.%s have the value %q", role, c.Value), Hint: "give each its own"})
 		case c.Primary && slices.ContainsFunc(out, func(o protocol.Choice) bool { return o.Primary }):

@@ -2,6 +2,7 @@ package lang
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -16,12 +17,18 @@ func (l *loader) graph() {
 	if len(l.w.Roles) == 0 {
 		return
 	}
-	broken := l.edgesBroken()
-	for _, f := range lint.Check(l.w, l.enums) {
+	w, broken := l.w, l.edgesBroken()
+	if broken {
+		w = wholeEdges(w)
+	}
+	for _, f := range lint.Check(w, l.enums) {
 		if broken && f.Code != "WF010" {
 			continue
 		}
-		d := Diagnostic{Code: f.Code, Range: l.place(f.Path), Message: f.Message, Hint: f.Hint, Severity: SeverityError}
+		if f.Code == "WF021" && strings.HasPrefix(f.Path, "roles.") && strings.HasSuffix(f.Path, ".prompt") {
+			continue // any step there is WF042
+		}
+		d := Diagnostic{Code: f.Code, Range: l.place(f.Path), Message: l.byLine(f.Message), Hint: l.byLine(f.Hint), Severity: SeverityError}
 		if f.Warning {
 			d.Severity = SeverityWarning
 		}
@@ -30,6 +37,34 @@ func (l *loader) graph() {
 		}
 		l.add(d)
 	}
+}
+
+var edgeRef = regexp.MustCompile(`edges\[([0-9]+)\]`)
+
+// byLine replaces the numbers of edges, which count those that wf added, by their lines.
+func (l *loader) byLine(s string) string {
+	return edgeRef.ReplaceAllStringFunc(s, func(ref string) string {
+		i, ok := index(ref, "edges")
+		if !ok || i >= len(l.edgeNodes) || l.edgeNodes[i] == nil {
+			return "the edge that begins the workflow"
+		}
+		return fmt.Sprintf("the edge at line %d", l.edgeNodes[i].Pos.Line)
+	})
+}
+
+// wholeEdges is w with something at both ends of every edge.
+func wholeEdges(w *protocol.Workflow) *protocol.Workflow {
+	c := *w
+	c.Edges = slices.Clone(w.Edges)
+	for i := range c.Edges {
+		if len(c.Edges[i].From) == 0 {
+			c.Edges[i].From = []string{protocol.NodeStart}
+		}
+		if len(c.Edges[i].To) == 0 {
+			c.Edges[i].To = []string{protocol.NodeEnd}
+		}
+	}
+	return &c
 }
 
 // suggestRole turns a hint at another role into a fix that tells where the role stands.

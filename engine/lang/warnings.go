@@ -13,7 +13,7 @@ import (
 // warnings reports what works and may still surprise (WF500–WF502, WF505).
 func (l *loader) warnings() {
 	var first, agent string
-	timed := l.w.Limits.Duration > 0
+	timed := l.root.Get("limits").Get("duration") != nil || l.root.Get("defaults").Get("timeout") != nil
 	for _, name := range l.roleOrder {
 		r, ok := l.w.RoleNamed(name)
 		if !ok {
@@ -25,7 +25,7 @@ func (l *loader) warnings() {
 		if (r.Action == protocol.ActPrompt || r.Action == protocol.ActRun) && first == "" {
 			first = name
 		}
-		timed = timed || r.Timeout > 0
+		timed = timed || l.roleNodes[name].Get("timeout") != nil
 		l.routedByText(r)
 		l.cachedAlias(r)
 	}
