@@ -35,12 +35,12 @@ func shapeOf(t reflect.Type) shape {
 	if s, ok := shapes.Load(t); ok {
 		return s.(shape)
 	}
-	s := examine(t, map[reflect.Type]bool{})
+	s := inspectType(t, map[reflect.Type]bool{})
 	shapes.Store(t, s)
 	return s
 }
 
-func examine(t reflect.Type, seen map[reflect.Type]bool) shape {
+func inspectType(t reflect.Type, seen map[reflect.Type]bool) shape {
 	switch {
 	case t == cidType:
 		return bare
@@ -53,13 +53,13 @@ func examine(t reflect.Type, seen map[reflect.Type]bool) shape {
 	case reflect.Interface:
 		return dynamic
 	case reflect.Pointer, reflect.Slice, reflect.Array:
-		return examine(t.Elem(), seen)
+		return inspectType(t.Elem(), seen)
 	case reflect.Map:
-		return max(examine(t.Key(), seen), examine(t.Elem(), seen))
+		return max(inspectType(t.Key(), seen), inspectType(t.Elem(), seen))
 	case reflect.Struct:
 		for i := range t.NumField() {
 			if f := t.Field(i); f.IsExported() || f.Anonymous {
-				worst = max(worst, examine(f.Type, seen))
+				worst = max(worst, inspectType(f.Type, seen))
 			}
 		}
 	}

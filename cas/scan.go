@@ -94,12 +94,9 @@ func (e *ScanError) Unwrap() error { return protocol.ErrInvalidBlock }
 //
 // The rules are those of the DAG-CBOR specification, "Strictness", plus no −0.0.
 func Scan(b []byte, maxDepth int, onLink func(protocol.Link)) error {
-	s := scanner{b: b, max: maxDepth}
+	s := scanner{b: b, max: maxDepth, onLink: onLink}
 	if maxDepth <= 0 {
 		s.max = MaxDepth
-	}
-	if onLink != nil {
-		s.onLink = func(l protocol.Link, _ int) { onLink(l) }
 	}
 	return s.run()
 }
@@ -109,7 +106,8 @@ type scanner struct {
 	b      []byte
 	pos    int
 	max    int
-	onLink func(l protocol.Link, offset int)
+	onLink func(protocol.Link)
+	onRaw  func(c []byte, offset int) // the same, without making a Link
 
 	keys   []topKey // of the outermost map
 	strict violation
@@ -317,13 +315,16 @@ func (s *scanner) link(at int, tag uint64) error {
 	}
 	c = c[1:]
 	s.pos += int(n)
+	if s.onRaw != nil {
+		s.onRaw(c, at)
+	}
 	if plain(c) {
 		if s.onLink != nil {
 			l, err := protocol.CastLink(c)
 			if err != nil {
 				return &ScanError{from, RuleCID}
 			}
-			s.onLink(l, at)
+			s.onLink(l)
 		}
 		return nil
 	}
@@ -336,7 +337,7 @@ func (s *scanner) link(at int, tag uint64) error {
 	}
 	s.note(at, "links of records are CIDv1, sha2-256, dag-cbor or raw")
 	if s.onLink != nil {
-		s.onLink(protocol.NewLink(parsed), at)
+		s.onLink(protocol.NewLink(parsed))
 	}
 	return nil
 }

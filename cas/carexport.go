@@ -1,0 +1,101 @@
+package cas
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+
+	"wf/protocol"
+)
+
+// Stats says what an export wrote.
+type Stats struct {
+	Root   protocol.Link // the head of the run
+	Blocks int64
+	Bytes  int64 // of the archive
+}
+
+// exportBuffer is how much is gathered before the store is let go and w is written to.
+const exportBuffer = 1 << 20
+
+// Export writes a run as a CARv1 archive that stands alone: the head is the root, and every
+// block it leads to follows once, depth first, so that a reader meets the journal from its
+// newest event on, each before what it names. Definition, inputs and source are among them.
+//
+// The store is not held while w is written to. An unknown run is an error wrapping
+// ErrUnknownRun; a missing or damaged block one wrapping ErrNotFound or ErrCorrupt that names
+// it, and what was written until then is no archive of the run.
+func Export(ctx context.Context, w io.Writer, from *Store, run protocol.RunID) (Stats, error) {
+	head, err := from.Head(ctx, protocol.RunHead(run))
+	if err == nil && !head.Link.Defined() {
+		err = protocol.ErrUnknownRun
+	}
+	if err != nil {
+		return Stats{}, fmt.Errorf("export run %s: %w", run, err)
+	}
+	d, err := openEvidence(ctx, from.Dir())
+	if err != nil {
+		return Stats{}, fmt.Errorf("export run %s: %w", run, err)
+	}
+	defer d.close()
+	st, err := export(ctx, w, d, head.Link)
+	if err != nil {
+		return Stats{}, fmt.Errorf("export run %s: %w", run, err)
+	}
+	return st, nil
+}
+
+func export(ctx context.Context, w io.Writer, d *storeEvidence, root protocol.Link) (Stats, error) {
+	d.g = &graph{nodes: map[blockName]*node{}, from: d}
+	var pending bytes.Buffer
+	out, err := newCARWriter(&pending, []protocol.Link{root})
+	if err != nil {
+		return Stats{}, err
+	}
+	flush := func() error {
+		if err := out.flush(); err != nil {
+			return err
+		}
+		d.release() // w may be slow: a terminal, a socket
+		if _, err := pending.WriteTo(w); err != nil {
+			return fmt.Errorf("write archive: %w", err)
+		}
+		return nil
+	}
+	st := Stats{Root: root}
+	first, ok := nameOf(root)
+	if !ok {
+		return Stats{}, fmt.Errorf("head %s is no block of this store: %w", root, protocol.ErrCorrupt)
+	}
+	for todo, done := []blockName{first}, map[blockName]bool{}; len(todo) > 0; {
+		n := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if done[n] {
+			continue
+		}
+		done[n] = true
+		data, err := d.fetch(ctx, n)
+		if err != nil {
+			return Stats{}, fmt.Errorf("block %s: %w", n, err)
+		}
+		if err := out.block(n.link(), data); err != nil {
+			return Stats{}, err
+		}
+		st.Blocks++
+		links := d.g.add(n, data).links
+		for i := len(links) - 1; i >= 0; i-- {
+			todo = append(todo, links[i].to)
+		}
+		if pending.Len() >= exportBuffer {
+			if err := flush(); err != nil {
+				return Stats{}, err
+			}
+		}
+	}
+	if err := flush(); err != nil {
+		return Stats{}, err
+	}
+	st.Bytes = out.size
+	return st, nil
+}

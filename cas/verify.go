@@ -1,0 +1,223 @@
+package cas
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"sort"
+	"strings"
+
+	"wf/protocol"
+)
+
+// VerifyOptions say what to check; the zero value is every run of the store.
+type VerifyOptions struct {
+	// Run checks one run alone; "" is all.
+	Run protocol.RunID
+	// All reads every block of the store, also those that no head reaches. Without Run it is
+	// implied.
+	All bool
+	// Head is the newest event of Run as it was noted elsewhere; the run must still hold it.
+	Head protocol.Link
+	// LastSeen are the heads as they were seen before, kept outside the store. A run that
+	// no longer holds its last seen event was rolled back.
+	LastSeen Witness
+}
+
+// VerifySchema names the JSON form of a Report.
+const VerifySchema = "wf.verify/v1"
+
+// Report is what a verification found. OK is true when there are no Findings; what could not
+// be checked stands under NotProven and is no failure.
+type Report struct {
+	Schema    string    `json:"schema"`
+	OK        bool      `json:"ok"`
+	Checked   Checked   `json:"checked"`
+	Findings  []Finding `json:"findings"`
+	NotProven []string  `json:"not_proven"`
+	Heads     []Head    `json:"-"` // as they were checked: what a Witness keeps
+}
+
+// Checked counts what was read.
+type Checked struct {
+	Heads   int   `json:"heads"`
+	Events  int64 `json:"events"`
+	Records int64 `json:"records"`
+	Blocks  int64 `json:"blocks"`
+	Bytes   int64 `json:"bytes"` // of blocks, unpacked
+	Moves   int64 `json:"moves"` // reflog lines
+}
+
+// Finding is one fault. Where is run/seq/field, as far as each is known; for what is not
+// part of a run it is a place in the store or archive.
+type Finding struct {
+	Kind     string `json:"kind"`
+	Where    string `json:"where"`
+	Expected string `json:"expected"`
+	Actual   string `json:"actual"`
+	Fix      string `json:"fix"`
+}
+
+func (f Finding) String() string {
+	return fmt.Sprintf("%s: %s: want %s, have %s", f.Where, f.Kind, f.Expected, f.Actual)
+}
+
+// Err is nil for a clean report, else an error wrapping protocol.ErrVerify that gives the
+// first finding.
+func (r Report) Err() error {
+	switch n := len(r.Findings); n {
+	case 0:
+		return nil
+	case 1:
+		return fmt.Errorf("%s: %w", r.Findings[0], protocol.ErrVerify)
+	default:
+		return fmt.Errorf("%s (and %d more): %w", r.Findings[0], n-1, protocol.ErrVerify)
+	}
+}
+
+// findingsMax bounds a report; a store full of damage is not better known by more lines.
+const findingsMax = 1000
+
+// Verify reads a store again from its file, without bbolt, and holds everything against its
+// hash and its place: bytes, strict form, record profile, links, the chain of each run, its
+// records, its head against reflog, last seen heads and a pinned head. Other processes may
+// use the store meanwhile. The error tells that it could not be read at all; faults are in
+// the report.
+func Verify(ctx context.Context, s *Store, o VerifyOptions) (Report, error) {
+	return VerifyDir(ctx, s.Dir(), o)
+}
+
+// VerifyDir is Verify for a store that may not open any more. It changes nothing.
+func VerifyDir(ctx context.Context, dir string, o VerifyOptions) (Report, error) {
+	d, err := openEvidence(ctx, dir)
+	if err != nil {
+		return Report{}, fmt.Errorf("verify %s: %w", dir, err)
+	}
+	defer d.close()
+	v := newVerifier(o, d)
+	d.report = v.find
+	if err := d.survey(ctx, v.g, o.Run == "" || o.All); err != nil {
+		return Report{}, fmt.Errorf("verify %s: %w", dir, err)
+	}
+	for _, n := range d.torn {
+		v.doubt("meta page %d of %s is not sound (a commit was cut off, or it was changed): a last commit that it alone named cannot be seen", n, fileDB)
+	}
+	if d.swept {
+		v.doubt("the page tree of %s is damaged: blocks and heads were gathered page by page, and newer ones may be lost", fileDB)
+	}
+	return v.judge(ctx, d.heads, d.reflog)
+}
+
+// VerifyCAR verifies an archive alone. Its roots are the heads; o.Run names the only one.
+func VerifyCAR(ctx context.Context, r io.Reader, o VerifyOptions) (Report, error) {
+	a := &archive{}
+	v := newVerifier(o, a)
+	roots, err := a.read(ctx, r, v)
+	if err != nil {
+		return Report{}, fmt.Errorf("verify archive: %w", err)
+	}
+	heads := v.rootHeads(roots, o.Run)
+	v.doubt("an archive has no reflog: that its head is the newest event of the run is not shown")
+	return v.judge(ctx, heads, nil)
+}
+
+// verifier gathers findings.
+type verifier struct {
+	o      VerifyOptions
+	g      *graph
+	report Report
+	more   int
+	seen   map[Finding]bool
+	doubts map[string]bool
+}
+
+func newVerifier(o VerifyOptions, from evidence) *verifier {
+	return &verifier{
+		o: o, g: &graph{nodes: map[blockName]*node{}, from: from},
+		report: Report{Schema: VerifySchema, Findings: []Finding{}, NotProven: []string{}},
+		seen:   map[Finding]bool{}, doubts: map[string]bool{},
+	}
+}
+
+func (v *verifier) find(f Finding) {
+	if v.seen[f] {
+		return
+	}
+	if len(v.report.Findings) >= findingsMax {
+		v.more++
+		return
+	}
+	v.seen[f] = true
+	v.report.Findings = append(v.report.Findings, f)
+}
+
+func (v *verifier) doubt(format string, args ...any) {
+	if s := fmt.Sprintf(format, args...); !v.doubts[s] {
+		v.doubts[s] = true
+		v.report.NotProven = append(v.report.NotProven, s)
+	}
+}
+
+// judge checks the heads and concludes.
+func (v *verifier) judge(ctx context.Context, heads []Head, moves map[string][]ReflogLine) (Report, error) {
+	slices.SortFunc(heads, func(a, b Head) int { return strings.Compare(a.Name, b.Name) })
+	only := protocol.RunHead(v.o.Run)
+	checked := 0
+	for _, h := range heads {
+		if v.o.Run != "" && h.Name != only {
+			continue
+		}
+		checked++
+		if err := v.run(ctx, h, moves[h.Name], moves != nil); err != nil {
+			return Report{}, err
+		}
+		v.report.Heads = append(v.report.Heads, h)
+	}
+	v.absent(heads, moves)
+	if v.o.Run != "" && checked == 0 && len(v.report.Findings) == 0 {
+		return Report{}, fmt.Errorf("run %s: %w", v.o.Run, protocol.ErrUnknownRun)
+	}
+	if moves != nil && v.o.LastSeen.Empty() {
+		v.doubt("no last seen heads: a store put back to an older copy of itself looks the same")
+	}
+	if v.more > 0 {
+		v.doubt("%d further findings are left out", v.more)
+	}
+	r := v.report
+	r.Checked.Heads, r.Checked.Blocks, r.Checked.Bytes = checked, v.g.count.blocks, v.g.count.bytes
+	r.OK = len(r.Findings) == 0
+	return r, nil
+}
+
+// absent finds heads that reflog or last seen heads tell of and that are gone.
+func (v *verifier) absent(heads []Head, moves map[string][]ReflogLine) {
+	have := map[string]bool{}
+	for _, h := range heads {
+		have[h.Name] = true
+	}
+	gone := map[string]Seen{}
+	for name, lines := range moves {
+		if n := len(lines); n > 0 && lines[n-1].New.Defined() {
+			gone[name] = Seen{Head: lines[n-1].New, Seq: lines[n-1].Seq}
+		}
+	}
+	for name, s := range v.o.LastSeen.Heads {
+		if s.Seq > gone[name].Seq {
+			gone[name] = s
+		}
+	}
+	names := make([]string, 0, len(gone))
+	for name := range gone {
+		if !have[name] && (v.o.Run == "" || name == protocol.RunHead(v.o.Run)) {
+			names = append(names, name)
+		}
+	}
+	sort.Strings(names)
+	for _, name := range names {
+		v.find(Finding{Kind: "head_missing", Where: where(name, gone[name].Seq, ""), Expected: gone[name].Head.String(),
+			Actual: "no head", Fix: restoreFix})
+	}
+}
+
+const restoreFix = "put back a copy of the store that holds it, or wf import an export of the run"

@@ -1,0 +1,112 @@
+package cas
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/ipfs/go-cid"
+
+	"wf/protocol"
+)
+
+// archive is the evidence of a CAR file. It keeps the records, which are small, and of the
+// payloads what verify keeps of any block.
+type archive struct {
+	records map[blockName][]byte
+	bad     map[blockName]error
+}
+
+func (a *archive) fetch(_ context.Context, n blockName) ([]byte, error) {
+	if data, ok := a.records[n]; ok {
+		return data, nil
+	}
+	if err, ok := a.bad[n]; ok {
+		return nil, err
+	}
+	return nil, fmt.Errorf("block %s is not in the archive: %w", n, protocol.ErrNotFound)
+}
+
+// read takes an archive in and returns its roots. Damage goes to v; the error is r's own.
+func (a *archive) read(ctx context.Context, r io.Reader, v *verifier) ([]protocol.Link, error) {
+	a.records, a.bad = map[blockName][]byte{}, map[blockName]error{}
+	damaged := func(err error) error {
+		var c *CARError
+		if !errors.As(err, &c) {
+			return err
+		}
+		v.find(Finding{Kind: "archive", Where: fmt.Sprintf("byte %d", c.Offset), Expected: "a CAR section", Actual: c.Err.Error(), Fix: "export the run again"})
+		return nil
+	}
+	c, err := newCARReader(r)
+	if err != nil {
+		return nil, damaged(err)
+	}
+	if len(c.roots) == 0 {
+		v.doubt("the archive has no roots: only hashes and forms were checked")
+	}
+	for i := 0; ; i++ {
+		if i%256 == 0 && ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		b, at, err := c.next()
+		if err == io.EOF {
+			return c.roots, nil
+		}
+		n, ours := nameOf(b.Link)
+		var m *Mismatch
+		switch {
+		case errors.As(err, &m) && ours:
+			a.bad[n] = m
+			v.find(Finding{Kind: "corrupt", Where: fmt.Sprintf("byte %d", at), Expected: m.Expected.String(), Actual: m.Actual.String(), Fix: "export the run again"})
+		case err != nil:
+			return c.roots, damaged(err)
+		case !ours:
+			v.g.count.blocks++
+			v.g.count.bytes += int64(len(b.Data))
+		default:
+			nd := v.g.add(n, b.Data)
+			if n.codec == cid.DagCBOR {
+				a.records[n] = b.Data
+			}
+			if nd.fault != nil && nd.kind == "" {
+				f := *nd.fault
+				f.Where, f.Fix = fmt.Sprintf("byte %d", at), "export the run again"
+				v.find(f)
+			}
+		}
+	}
+}
+
+// rootHeads makes heads of the roots: an event is the newest of a run, anything else a block
+// to walk from.
+func (v *verifier) rootHeads(roots []protocol.Link, run protocol.RunID) []Head {
+	var heads []Head
+	for i, l := range roots {
+		h := Head{Name: fmt.Sprintf("root %d", i), Link: l}
+		n, ok := nameOf(l)
+		if !ok {
+			v.doubt("root %s is a block of another system and was not followed", l)
+			continue
+		}
+		if nd := v.g.nodes[n]; nd != nil && nd.event != nil {
+			h.Seq = nd.event.seq
+		}
+		if h.Seq > 0 || len(roots) == 1 {
+			id := run
+			if id == "" || len(roots) > 1 {
+				id = derivedID(l)
+			}
+			h.Name = protocol.RunHead(id)
+		}
+		heads = append(heads, h)
+	}
+	return heads
+}
+
+// derivedID names a run that came without a name, after its newest event.
+func derivedID(root protocol.Link) protocol.RunID {
+	s := root.String()
+	return protocol.RunID("car-" + s[len("bafyrei"):len("bafyrei")+12])
+}

@@ -1,0 +1,380 @@
+package cas
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/ipfs/go-cid"
+
+	"wf/protocol"
+)
+
+// place2 words where something is: run/seq/field.
+func where(head string, seq protocol.Seq, field string) string {
+	head = strings.TrimPrefix(head, "run/")
+	if seq > 0 {
+		head += "/" + strconv.FormatInt(int64(seq), 10)
+	}
+	if field != "" {
+		head += "/" + field
+	}
+	return head
+}
+
+// chainEvent is one event of a chain.
+type chainEvent struct {
+	name blockName
+	node *node
+	seq  protocol.Seq // where it stands
+}
+
+// run checks one head: its chain, what the chain reaches, its records, and its moves.
+func (v *verifier) run(ctx context.Context, h Head, moves []ReflogLine, haveReflog bool) error {
+	if n, ok := nameOf(h.Link); ok && h.Seq == 0 { // no journal
+		return v.visit(ctx, h.Name, 0, n, nil)
+	}
+	chain, whole, err := v.chain(ctx, h, moves)
+	if err != nil {
+		return err
+	}
+	v.report.Checked.Events += int64(len(chain))
+	for _, c := range chain {
+		if err := v.reach(ctx, h.Name, c); err != nil {
+			return err
+		}
+	}
+	if strings.HasPrefix(h.Name, "run/") {
+		if err := v.records(ctx, h, chain, whole); err != nil {
+			return err
+		}
+	}
+	at := make(map[blockName]protocol.Seq, len(chain))
+	for _, c := range chain {
+		at[c.name] = c.seq
+	}
+	if haveReflog {
+		v.moves(h, chain, at, moves, whole)
+	}
+	v.pinned(ctx, h, chain, at, whole)
+	return nil
+}
+
+// chain gathers the events of a head, oldest first. whole is false when some cannot be
+// reached; then it goes on below the hole where the reflog knows an older head.
+func (v *verifier) chain(ctx context.Context, h Head, moves []ReflogLine) (chain []chainEvent, whole bool, err error) {
+	whole = true
+	next, ok := nameOf(h.Link)
+	seq := h.Seq
+	field := "head"
+	if !ok {
+		v.find(Finding{Kind: "head_form", Where: where(h.Name, seq, field), Expected: "CIDv1, dag-cbor, sha2-256", Actual: h.Link.String(), Fix: restoreFix})
+		return nil, false, nil
+	}
+	for n := 0; ; n++ {
+		if n%256 == 0 && ctx.Err() != nil {
+			return nil, false, context.Cause(ctx)
+		}
+		var hole bool
+		nd, err := v.g.get(ctx, next)
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return nil, false, context.Cause(ctx)
+		case err != nil:
+			f := absence(next, err)
+			f.Where = where(h.Name, seq, field)
+			v.find(f)
+			hole = true
+		case nd.fault != nil:
+			f := *nd.fault
+			f.Where, f.Fix = where(h.Name, seq, fieldOfFault(field)), restoreFix
+			v.find(f)
+			hole = true
+		case nd.event == nil:
+			v.find(Finding{Kind: "not_an_event", Where: where(h.Name, seq, field), Expected: "an event", Actual: wordKind(nd.kind), Fix: restoreFix})
+			hole = true
+		}
+		if hole {
+			whole = false
+			older, ok := olderHead(moves, seq)
+			if !ok {
+				if seq > 1 {
+					v.doubt("%s: events 1 to %d lie behind the fault at %d and were not checked as a chain", where(h.Name, 0, ""), seq-1, seq)
+				}
+				break
+			}
+			if older.Seq < seq-1 {
+				v.doubt("%s: events %d to %d lie behind the fault at %d and were not checked as a chain", where(h.Name, 0, ""), older.Seq+1, seq-1, seq)
+			}
+			next, _ = nameOf(older.New)
+			seq, field = older.Seq, "reflog"
+			continue
+		}
+		if nd.event.seq != seq {
+			v.find(Finding{Kind: "seq", Where: where(h.Name, seq, "seq"), Expected: strconv.FormatInt(int64(seq), 10),
+				Actual: strconv.FormatInt(int64(nd.event.seq), 10), Fix: restoreFix})
+			whole = false
+			seq = nd.event.seq
+		}
+		chain = append(chain, chainEvent{next, nd, seq})
+		prev := nd.event.prev
+		if !prev.defined() {
+			if seq != 1 {
+				v.find(Finding{Kind: "chain", Where: where(h.Name, seq, "prev"), Expected: fmt.Sprintf("the CID of event %d", seq-1), Actual: "null", Fix: restoreFix})
+				whole = false
+			}
+			break
+		}
+		if seq <= 1 {
+			v.find(Finding{Kind: "chain", Where: where(h.Name, seq, "prev"), Expected: "null in the first event", Actual: prev.to.String(), Fix: restoreFix})
+			whole = false
+			break
+		}
+		next, seq, field = prev.to, seq-1, ""
+	}
+	for i, j := 0, len(chain)-1; i < j; i, j = i+1, j-1 {
+		chain[i], chain[j] = chain[j], chain[i]
+	}
+	return chain, whole, nil
+}
+
+func fieldOfFault(field string) string {
+	if field == "head" || field == "reflog" {
+		return ""
+	}
+	return field
+}
+
+func wordKind(kind string) string {
+	if kind == "" {
+		return "no record"
+	}
+	return "a " + kind + " record"
+}
+
+// olderHead is the newest move to an event before seq.
+func olderHead(moves []ReflogLine, seq protocol.Seq) (ReflogLine, bool) {
+	var best ReflogLine
+	for _, m := range moves {
+		if _, ok := nameOf(m.New); ok && m.Seq < seq && m.Seq > best.Seq {
+			best = m
+		}
+	}
+	return best, best.Seq > 0
+}
+
+// hop is one step of the way from an event to a block, for naming it.
+type hop struct {
+	up *hop
+	in blockName
+	at int
+}
+
+// reach visits everything an event links to, but its predecessor.
+func (v *verifier) reach(ctx context.Context, head string, c chainEvent) error {
+	if c.node.reached {
+		return nil
+	}
+	c.node.reached = true
+	for _, r := range c.node.links {
+		if r.at == c.node.event.prev.at && r.to == c.node.event.prev.to {
+			continue
+		}
+		if err := v.visit(ctx, head, c.seq, r.to, &hop{in: c.name, at: r.at}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *verifier) visit(ctx context.Context, head string, seq protocol.Seq, n blockName, way *hop) error {
+	nd, err := v.g.get(ctx, n)
+	if err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		f := absence(n, err)
+		f.Where = where(head, seq, v.path(ctx, way))
+		v.find(f)
+		return nil
+	}
+	if nd.reached {
+		return nil
+	}
+	nd.reached = true
+	if nd.kind != "" {
+		v.report.Checked.Records++
+	}
+	if nd.fault != nil {
+		f := *nd.fault
+		f.Where, f.Fix = where(head, seq, v.path(ctx, way)), restoreFix
+		v.find(f)
+		return nil
+	}
+	if nd.foreign > 0 {
+		v.doubt("%s: %d links to blocks of other systems are not followed", where(head, seq, v.path(ctx, way)), nd.foreign)
+	}
+	for _, r := range nd.links {
+		if err := v.visit(ctx, head, seq, r.to, &hop{up: way, in: n, at: r.at}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// path words a way: data.record.output.
+func (v *verifier) path(ctx context.Context, way *hop) string {
+	var parts []string
+	for ; way != nil; way = way.up {
+		field := "?"
+		if data, err := v.g.from.fetch(ctx, way.in); err == nil {
+			field = fieldAt(data, way.at)
+		}
+		parts = append(parts, field)
+	}
+	for i, j := 0, len(parts)-1; i < j; i, j = i+1, j-1 {
+		parts[i], parts[j] = parts[j], parts[i]
+	}
+	if len(parts) > 8 {
+		parts = append(append(parts[:4:4], "…"), parts[len(parts)-4:]...)
+	}
+	return strings.Join(parts, ".")
+}
+
+// records checks that what a run's journal says was concluded belongs to the run.
+func (v *verifier) records(ctx context.Context, h Head, chain []chainEvent, whole bool) error {
+	k := known{v: v, at: map[blockName]bool{}}
+	ended := false
+	for i, c := range chain {
+		e := c.node.event
+		bad := func(kind, field, want, have string) {
+			v.find(Finding{Kind: kind, Where: where(h.Name, c.seq, field), Expected: want, Actual: have, Fix: restoreFix})
+		}
+		if whole && (i == 0) != (e.typ == protocol.EvRunStarted) {
+			bad("chain", "type", map[bool]string{true: "run_started first", false: "run_started only first"}[i == 0], string(e.typ))
+		}
+		if ended && (e.typ == protocol.EvStepStarted || e.typ == protocol.EvStepCompleted || e.typ == protocol.EvDone) {
+			bad("chain", "type", "nothing but a fork after done", string(e.typ))
+		}
+		switch e.typ {
+		case protocol.EvRunStarted, protocol.EvForked:
+			ended = false
+			if err := k.begin(ctx, e.start); err != nil {
+				return err
+			}
+		case protocol.EvStepCompleted:
+			if !e.record.defined() {
+				bad("record", "data.record", "a link to a step record", "null")
+				continue
+			}
+			if err := k.conclude(ctx, e.record.to, protocol.KindStep, whole, func(field, want, have string) { bad("record", "data.record"+field, want, have) }); err != nil {
+				return err
+			}
+			if st := k.facts(ctx, e.record.to); st != nil && e.status != "" && st.status != "" && e.status != st.status {
+				bad("record", "data.status", st.status, e.status)
+			}
+		case protocol.EvCompacted:
+			if e.record.defined() {
+				if err := k.conclude(ctx, e.record.to, protocol.KindCompaction, whole, func(field, want, have string) { bad("record", "data.record"+field, want, have) }); err != nil {
+					return err
+				}
+			}
+		case protocol.EvDone:
+			ended = true
+			if st := k.facts(ctx, e.result.to); e.result.defined() && st != nil {
+				if st.status != e.status {
+					bad("record", "data.status", st.status, e.status)
+				}
+				for j, p := range st.parents {
+					if whole && !k.at[p.to] {
+						bad("record", fmt.Sprintf("data.result.parents[%d]", j), "a record of the run", p.to.String())
+					}
+				}
+			}
+		}
+	}
+	if !ended && len(chain) > 0 && chain[len(chain)-1].node.event.typ != protocol.EvCancelled {
+		v.doubt("%s: it has not ended, so only reflog and last seen heads tell whether events were cut off after %d", where(h.Name, 0, ""), h.Seq)
+	}
+	return nil
+}
+
+// known is what a run has concluded so far.
+type known struct {
+	v  *verifier
+	at map[blockName]bool // starts, step records, compactions, and what the starts continue
+}
+
+func (k *known) facts(ctx context.Context, n blockName) *stepFacts {
+	if n.codec != cid.DagCBOR {
+		return nil
+	}
+	nd, err := k.v.g.get(ctx, n)
+	if err != nil {
+		return nil // reach has reported it
+	}
+	return nd.step
+}
+
+// begin takes a Start in, with everything it continues.
+func (k *known) begin(ctx context.Context, start ref) error {
+	if !start.defined() {
+		return nil
+	}
+	k.at[start.to] = true
+	st := k.facts(ctx, start.to)
+	if st == nil {
+		return nil
+	}
+	todo := st.continues
+	for len(todo) > 0 {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		n := todo[len(todo)-1].to
+		todo = todo[:len(todo)-1]
+		if k.at[n] {
+			continue
+		}
+		k.at[n] = true
+		if st := k.facts(ctx, n); st != nil {
+			todo = append(append(append(todo, st.parents...), st.continues...), st.start)
+			if st.resumes.defined() {
+				todo = append(todo, st.resumes)
+			}
+		}
+	}
+	return nil
+}
+
+// conclude takes a record in and holds its links against what came before.
+func (k *known) conclude(ctx context.Context, n blockName, kind string, whole bool, bad func(field, want, have string)) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	nd, err := k.v.g.get(ctx, n)
+	if err != nil || nd.fault != nil {
+		k.at[n] = true // reported already; what follows it is not at fault
+		return nil
+	}
+	if nd.kind != kind {
+		bad("", "a "+kind+" record", wordKind(nd.kind))
+		return nil
+	}
+	if whole { // else the missing ones may be the very records it links to
+		if !k.at[nd.step.start.to] {
+			bad(".start", "the start of the run", nd.step.start.to.String())
+		}
+		for i, p := range nd.step.parents {
+			if !k.at[p.to] {
+				bad(fmt.Sprintf(".parents[%d]", i), "a record of the run, before it", p.to.String())
+			}
+		}
+		if r := nd.step.resumes; r.defined() && !k.at[r.to] {
+			bad(map[string]string{protocol.KindStep: ".resumes", protocol.KindCompaction: ".prior"}[kind], "a record of the run, before it", r.to.String())
+		}
+	}
+	k.at[n] = true
+	return nil
+}

@@ -1,0 +1,88 @@
+package cas
+
+import (
+	"context"
+	"strings"
+
+	"wf/protocol"
+)
+
+// moves holds a head and its chain against the reflog.
+func (v *verifier) moves(h Head, chain []chainEvent, at map[blockName]protocol.Seq, moves []ReflogLine, whole bool) {
+	if len(moves) == 0 {
+		v.doubt("%s: its reflog is lost, so it does not show whether the head was moved back", where(h.Name, 0, ""))
+		return
+	}
+	v.report.Checked.Moves += int64(len(moves))
+	if moves[0].Old.Defined() {
+		v.doubt("%s: its reflog begins at %d; earlier moves are not shown", where(h.Name, 0, ""), moves[0].Seq)
+	}
+	for i := 1; i < len(moves); i++ {
+		if moves[i].Old != moves[i-1].New {
+			v.doubt("%s: its reflog has a hole before %d", where(h.Name, 0, ""), moves[i].Seq)
+		}
+	}
+	if last := moves[len(moves)-1]; last.New != h.Link {
+		kind := "head_moved"
+		if h.Seq < last.Seq {
+			kind = "rolled_back"
+		}
+		v.find(Finding{Kind: kind, Where: where(h.Name, last.Seq, "head"), Expected: last.New.String(), Actual: h.Link.String(), Fix: restoreFix})
+	}
+	if !whole {
+		return
+	}
+	forked := false
+	for _, c := range chain {
+		forked = forked || c.node.event.typ == protocol.EvForked
+	}
+	for _, m := range moves[:len(moves)-1] {
+		if n, ok := nameOf(m.New); ok && at[n] == 0 && !forked && m.Seq <= h.Seq {
+			v.find(Finding{Kind: "rewritten", Where: where(h.Name, m.Seq, "reflog"), Expected: m.New.String() + " in the chain, or a forked event",
+				Actual: eventAt(chain, m.Seq), Fix: restoreFix})
+		}
+	}
+}
+
+// eventAt is the CID of the event at seq.
+func eventAt(chain []chainEvent, seq protocol.Seq) string {
+	for _, c := range chain {
+		if c.seq == seq {
+			return c.name.String()
+		}
+	}
+	return "no event"
+}
+
+// pinned holds a chain against what was noted outside of the store.
+func (v *verifier) pinned(ctx context.Context, h Head, chain []chainEvent, at map[blockName]protocol.Seq, whole bool) {
+	check := func(want Seen, what string) {
+		n, ok := nameOf(want.Head)
+		if ok && at[n] > 0 || want.Head == h.Link {
+			return
+		}
+		if !whole {
+			v.doubt("%s: the %s %s cannot be looked for behind the fault", where(h.Name, want.Seq, ""), what, want.Head)
+			return
+		}
+		if nd, err := v.g.get(ctx, n); ok && want.Seq == 0 && err == nil && nd.event != nil {
+			want.Seq = nd.event.seq
+		}
+		f := Finding{Kind: "rewritten", Where: where(h.Name, want.Seq, "head"), Expected: "the " + what + " " + want.Head.String(),
+			Actual: eventAt(chain, want.Seq), Fix: restoreFix}
+		if h.Seq < want.Seq || want.Seq == 0 {
+			f.Kind, f.Actual = "rolled_back", h.Link.String()
+		}
+		v.find(f)
+	}
+	if v.o.Head.Defined() && v.o.Run != "" && h.Name == protocol.RunHead(v.o.Run) {
+		check(Seen{Head: v.o.Head}, "given head")
+	}
+	seen, ok := v.o.LastSeen.Heads[h.Name]
+	switch {
+	case ok:
+		check(seen, "last seen head")
+	case !v.o.LastSeen.Empty() && strings.HasPrefix(h.Name, "run/"):
+		v.doubt("%s: this run was not seen before", where(h.Name, 0, ""))
+	}
+}

@@ -1,0 +1,387 @@
+package cas
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"wf/protocol"
+)
+
+// storeEvidence reads a store directory by itself: store.db page by page, and the blob files.
+// It holds the store for reading, and lets others in between batches.
+type storeEvidence struct {
+	dir    string
+	report func(Finding)
+
+	lock  *os.File // store.lock, shared; nil in a directory without locks
+	turn  *os.File
+	since time.Time
+	// released is set between batches of an export.
+	released bool
+
+	file   *os.File
+	pages  *pageFile
+	packs  tree
+	index  tree
+	heads  []Head
+	reflog map[string][]ReflogLine
+	torn   []int
+	broken bool // the page tree is damaged somewhere
+	swept  bool
+	g      *graph
+	held   map[[packKeySize]byte][]unpacked // packs opened lately: neighbours are asked for next
+	loose  map[[32]byte]loose               // blocks the index does not tell of
+}
+
+// loose is where a block lies that can only be found by having seen it.
+type loose struct {
+	at     int64 // of the stored pack, in the file
+	length int
+	index  int
+}
+
+func openEvidence(ctx context.Context, dir string) (*storeEvidence, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", protocol.ErrStore, err)
+	}
+	d := &storeEvidence{dir: abs, report: func(Finding) {}, reflog: map[string][]ReflogLine{}, loose: map[[32]byte]loose{}}
+	if err := d.hold(ctx); err != nil {
+		return nil, err
+	}
+	if err := d.load(); err != nil {
+		d.close()
+		return nil, classify(err)
+	}
+	return d, nil
+}
+
+// load opens the file as it is now.
+func (d *storeEvidence) load() error {
+	closeAll(d.file)
+	f, err := os.Open(filepath.Join(d.dir, fileDB))
+	if err != nil {
+		return err
+	}
+	d.file = f
+	fi, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	pages, err := openPages(f, fi.Size())
+	if err != nil {
+		d.broken = true
+		d.report(Finding{Kind: "page", Where: fileDB + " pages 0 and 1", Expected: "a sound meta page", Actual: "none", Fix: restoreFix})
+	}
+	d.torn = pages.torn
+	pages.fault = func(what string) {
+		d.broken = true
+		d.report(Finding{Kind: "page", Where: fileDB + " " + what, Expected: "an undamaged page", Actual: "a damaged one", Fix: restoreFix})
+	}
+	d.pages = pages
+	if err != nil {
+		return nil
+	}
+	d.packs, _ = pages.sub(bucketBlocks)
+	d.index, _ = pages.sub(bucketIndex, indexBlocks)
+	return nil
+}
+
+func (d *storeEvidence) close() { closeAll(d.file, d.lock, d.turn) }
+
+// survey reads heads and reflog, and with all set every block. What a damaged tree hides is
+// gathered page by page.
+func (d *storeEvidence) survey(ctx context.Context, g *graph, all bool) error {
+	d.g = g
+	if d.pages.root == 0 {
+		d.report(Finding{Kind: "page", Where: fileDB + " pages 0 and 1", Expected: "a sound meta page", Actual: "none", Fix: restoreFix})
+		return d.sweep(ctx)
+	}
+	for _, b := range []struct {
+		name  []byte
+		visit func(pageItem) error
+	}{{bucketRefs, d.head}, {bucketReflog, d.lines}} {
+		t, ok := d.pages.sub(b.name)
+		if !ok {
+			continue // a lost reflog is a doubt of each run; without refs there are no heads
+		}
+		if err := t.whole(b.visit); err != nil {
+			return err
+		}
+	}
+	if _, ok := d.pages.sub(bucketRefs); !ok {
+		d.report(Finding{Kind: "page", Where: fileDB + " refs", Expected: "the bucket of heads", Actual: "none", Fix: restoreFix})
+		d.broken = true
+	}
+	if all {
+		if err := d.everyBlock(ctx); err != nil {
+			return err
+		}
+	}
+	if d.broken {
+		return d.sweep(ctx)
+	}
+	return nil
+}
+
+// whole visits a bucket, each page once.
+func (t tree) whole(visit func(pageItem) error) error {
+	t.p.used = map[uint64]struct{}{}
+	defer func() { t.p.used = nil }()
+	return t.each(nil, visit)
+}
+
+func (d *storeEvidence) head(it pageItem) error {
+	h, err := parseHead(string(it.key), it.value)
+	if err != nil {
+		d.report(Finding{Kind: "head_form", Where: where(string(it.key), 0, "head"), Expected: "a head", Actual: fmt.Sprintf("% x", it.value), Fix: restoreFix})
+		return nil
+	}
+	d.heads = append(d.heads, h)
+	return nil
+}
+
+func (d *storeEvidence) lines(it pageItem) error {
+	name, _, ok := bytes.Cut(it.key, []byte{0})
+	var last ReflogLine
+	for r := (reader{b: it.value}); ok && len(r.b) > 0; {
+		line := r.line(last)
+		if r.bad {
+			ok = false
+			break
+		}
+		last = line
+		d.reflog[string(name)] = append(d.reflog[string(name)], line)
+	}
+	if !ok {
+		d.report(Finding{Kind: "reflog_form", Where: where(string(name), 0, "reflog"), Expected: "reflog lines", Actual: "bytes that are none", Fix: restoreFix})
+	}
+	return nil
+}
+
+var errPaused = errors.New("others were let in")
+
+// everyBlock reads and hashes every pack, in batches, and holds the index against them.
+func (d *storeEvidence) everyBlock(ctx context.Context) error {
+	seed := maphash.MakeSeed()
+	var packed, indexed uint64 // sums over the entries the index should have, and has
+	blocks := d.eachInBatches(ctx, bucketBlocks, nil, func(it pageItem) {
+		us, err := d.ingest(it)
+		if err != nil {
+			d.report(Finding{Kind: "corrupt", Where: fileDB + " pack " + packNumber(it.key), Expected: "a pack of blocks", Actual: err.Error(), Fix: restoreFix})
+			return
+		}
+		for i := range us {
+			packed += maphash.Bytes(seed, indexEntry(us[i].digest[:], it.key, i))
+		}
+	})
+	if blocks != nil {
+		return blocks
+	}
+	err := d.eachInBatches(ctx, bucketIndex, indexBlocks, func(it pageItem) {
+		for v := it.value; len(v) >= placeSize; v = v[placeSize:] {
+			indexed += maphash.Bytes(seed, append(append(make([]byte, 0, 16), it.key...), v[:placeSize]...))
+		}
+	})
+	if err != nil || packed == indexed {
+		return err
+	}
+	return d.eachInBatches(ctx, bucketBlocks, nil, d.checkIndexed)
+}
+
+func indexEntry(digest, pack []byte, index int) []byte {
+	return append(append(append(make([]byte, 0, 16), digest[:8]...), pack...), byte(index))
+}
+
+// checkIndexed finds the blocks of a pack that the index does not lead to.
+func (d *storeEvidence) checkIndexed(it pageItem) {
+	us, err := d.open(it.value)
+	if err != nil {
+		return // reported before
+	}
+	for i := range us {
+		entry := indexEntry(us[i].digest[:], it.key, i)
+		at, ok := d.index.find(entry[:8])
+		for v := at.value; ok && len(v) >= placeSize; v = v[placeSize:] {
+			if bytes.Equal(v[:placeSize], entry[8:]) {
+				entry = nil
+				break
+			}
+		}
+		if entry == nil {
+			continue
+		}
+		d.loose[us[i].digest] = loose{it.at, len(it.value), i}
+		d.report(Finding{Kind: "index", Where: fileDB + " index/blocks", Expected: linkOf(us[i].codec, us[i].digest[:]).String() + " in pack " + packNumber(it.key),
+			Actual: "not there", Fix: "wf gc makes the index anew"})
+	}
+}
+
+// eachInBatches visits a bucket in order of keys, going on after each pause where it was.
+func (d *storeEvidence) eachInBatches(ctx context.Context, bucket, nested []byte, visit func(pageItem)) error {
+	var from []byte
+	for {
+		path := [][]byte{bucket}
+		if nested != nil {
+			path = append(path, nested)
+		}
+		t, ok := d.pages.sub(path...)
+		if !ok {
+			return nil
+		}
+		d.pages.used = map[uint64]struct{}{}
+		err := t.each(from, func(it pageItem) error {
+			visit(it)
+			from = bytes.Clone(it.key)
+			paused, err := d.pause(ctx)
+			if err == nil && paused {
+				err = errPaused
+			}
+			return err
+		})
+		d.pages.used = nil
+		if !errors.Is(err, errPaused) {
+			return err
+		}
+	}
+}
+
+// ingest adds the blocks of a pack to the graph.
+func (d *storeEvidence) ingest(it pageItem) ([]unpacked, error) {
+	us, err := d.open(it.value)
+	if err != nil {
+		return nil, err
+	}
+	for i := range us {
+		d.g.add(blockName{us[i].codec, us[i].digest}, us[i].data)
+	}
+	return us, nil
+}
+
+// open unpacks a stored value, from its blob file where it has one.
+func (d *storeEvidence) open(stored []byte) ([]unpacked, error) {
+	if len(stored) == 33 && stored[0] == packBlob {
+		file := hex.EncodeToString(stored[1:])
+		b, err := os.ReadFile(filepath.Join(d.dir, dirBlobs, file[:2], file))
+		if err != nil {
+			return nil, fmt.Errorf("blob file %s: %w: %w", file, protocol.ErrCorrupt, err)
+		}
+		us, err := unpack(b)
+		if err == nil && (len(us) != 1 || !bytes.Equal(us[0].digest[:], stored[1:])) {
+			err = fmt.Errorf("blob file %s holds another block: %w", file, protocol.ErrCorrupt)
+		}
+		return us, err
+	}
+	return unpack(stored)
+}
+
+// fetch finds one block by the index, as the store itself does, and adds its pack to the graph.
+func (d *storeEvidence) fetch(ctx context.Context, n blockName) ([]byte, error) {
+	if _, err := d.pause(ctx); err != nil {
+		return nil, err
+	}
+	damage := error(nil)
+	if it, ok := d.index.find(n.sum[:8]); ok {
+		for _, p := range places(it.value) {
+			us, err := d.pack(p.pack)
+			switch {
+			case err != nil:
+				damage = fmt.Errorf("pack %s: %w", packNumber(p.pack[:]), err)
+			case int(p.index) >= len(us):
+				damage = fmt.Errorf("pack %s holds %d blocks: %w", packNumber(p.pack[:]), len(us), protocol.ErrCorrupt)
+			case us[p.index].digest == n.sum:
+				return us[p.index].data, nil
+			default:
+				damage = mismatch(n.link(), linkOf(n.codec, us[p.index].digest[:]))
+			}
+		}
+	}
+	if l, ok := d.loose[n.sum]; ok {
+		stored := make([]byte, l.length)
+		if _, err := d.file.ReadAt(stored, l.at); err == nil {
+			if us, err := d.open(stored); err == nil && l.index < len(us) && us[l.index].digest == n.sum {
+				return us[l.index].data, nil
+			}
+		}
+	}
+	if damage == nil {
+		damage = protocol.ErrNotFound
+	}
+	return nil, damage
+}
+
+// pack opens a pack by its number.
+func (d *storeEvidence) pack(key [packKeySize]byte) ([]unpacked, error) {
+	if us, ok := d.held[key]; ok {
+		return us, nil
+	}
+	at, ok := d.packs.find(key[:])
+	if !ok {
+		return nil, fmt.Errorf("it is gone: %w", protocol.ErrCorrupt)
+	}
+	us, err := d.ingest(at)
+	if err != nil {
+		return nil, err
+	}
+	if d.held == nil || len(d.held) >= heldPacks {
+		d.held = map[[packKeySize]byte][]unpacked{}
+	}
+	d.held[key] = us
+	return us, nil
+}
+
+// sweep gathers blocks and heads from every page that looks like one of theirs.
+func (d *storeEvidence) sweep(ctx context.Context) error {
+	d.swept = true
+	have := map[string]Head{}
+	for _, h := range d.heads {
+		have[h.Name] = h
+	}
+	n := 0
+	err := d.pages.sweep(func(it pageItem) error {
+		if n++; n%64 == 0 && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if len(it.key) == packKeySize {
+			if us, err := d.ingest(it); err == nil {
+				for i := range us {
+					if _, known := d.loose[us[i].digest]; !known {
+						d.loose[us[i].digest] = loose{it.at, len(it.value), i}
+					}
+				}
+			}
+			return nil
+		}
+		if name := string(it.key); strings.HasPrefix(name, "run/") && !strings.Contains(name, "\x00") {
+			// A page that is free may hold an older head of the same name: the newest wins.
+			if h, err := parseHead(name, it.value); err == nil && h.Seq > have[name].Seq {
+				have[name] = h
+			}
+		}
+		return nil
+	})
+	d.heads = d.heads[:0]
+	for _, h := range have {
+		d.heads = append(d.heads, h)
+	}
+	return err
+}
+
+// packNumber words the key of a pack.
+func packNumber(key []byte) string {
+	if len(key) != packKeySize {
+		return fmt.Sprintf("% x", key)
+	}
+	var b [8]byte
+	copy(b[8-packKeySize:], key)
+	return fmt.Sprint(binary.BigEndian.Uint64(b[:]))
+}
