@@ -111,7 +111,7 @@ func (b *builder) arcs(i int) {
 	label := labelOf(e)
 	for k, name := range e.To {
 		if to, ok := b.node(name); ok && !slices.Contains(e.To[:k], name) {
-			b.g.Arcs = append(b.g.Arcs, Arc{Edge: i, From: from, To: to, Kind: kind, Label: label})
+			b.g.Arcs = append(b.g.Arcs, Arc{Edge: i, From: from, To: to, Kind: kind, Label: label, bounded: e.Limit > 0 || b.capped(name)})
 			label = "" // said once for all targets
 		}
 	}
@@ -125,6 +125,12 @@ func (b *builder) arcs(i int) {
 		}
 		b.g.Arcs = append(b.g.Arcs, Arc{Edge: i, From: from, To: to, Kind: Limit, Label: label})
 	}
+}
+
+// capped reports whether max_visits bounds the role.
+func (b *builder) capped(name string) bool {
+	r, ok := b.w.RoleNamed(name)
+	return ok && r.MaxVisits > 0
 }
 
 func kindOf(a protocol.Action) Kind {

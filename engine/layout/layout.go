@@ -79,6 +79,8 @@ type Arc struct {
 	Back     bool    // closes a loop
 	Points   []Point // from From to To; the line is curved between them, upright in each
 	LabelBox Box     // where Label stands, zero without one
+
+	bounded bool // by a limit or by max_visits
 }
 
 // Point is a place, in pixels.

@@ -114,41 +114,6 @@ func labelWidth(s string) int {
 	return labelCell*cells(s)/10 + 16
 }
 
-// breakCycles marks the arcs that close a loop: those that lead back to a node that a walk in
-// declared order, START first, has not left yet.
-func breakCycles(g *Graph) {
-	out := make([][]int, len(g.Nodes))
-	for a, arc := range g.Arcs {
-		out[arc.From] = append(out[arc.From], a)
-	}
-	const fresh, open, left = 0, 1, 2
-	state := make([]int, len(g.Nodes))
-	type frame struct{ node, next int }
-	for n := range g.Nodes {
-		if state[n] != fresh {
-			continue
-		}
-		state[n] = open
-		for stack := []frame{{n, 0}}; len(stack) > 0; {
-			top := &stack[len(stack)-1]
-			if top.next == len(out[top.node]) {
-				state[top.node] = left
-				stack = stack[:len(stack)-1]
-				continue
-			}
-			arc := &g.Arcs[out[top.node][top.next]]
-			top.next++
-			switch state[arc.To] {
-			case fresh:
-				state[arc.To] = open
-				stack = append(stack, frame{arc.To, 0})
-			case open:
-				arc.Back = true
-			}
-		}
-	}
-}
-
 // layer gives every node the length of the longest way to it, back arcs turned round, and
 // END the last layer.
 func layer(g *Graph) []int {

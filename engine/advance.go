@@ -1,0 +1,307 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"wf/cas"
+	"wf/protocol"
+)
+
+// advance appends facts together with the starts of the visits that follow from them, in one
+// commit, and then performs these visits.
+func (d *driver) advance(ctx context.Context, facts []cas.Draft, blocks []cas.Block) error {
+	for {
+		b := &batch{drafts: facts, blocks: blocks}
+		d.remember(blocks)
+		if err := d.applyAll(b.drafts, d.e.now()); err != nil {
+			return err
+		}
+		if err := d.decide(ctx, b); err != nil {
+			return err
+		}
+		if len(b.drafts) == 0 {
+			return nil
+		}
+		err := d.commit(ctx, b.drafts, b.blocks, false)
+		if errors.Is(err, protocol.ErrHeadMoved) {
+			if facts, err = d.rebase(ctx, facts); err != nil {
+				return err
+			}
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		for _, v := range b.begin {
+			d.perform(ctx, v)
+		}
+		return nil
+	}
+}
+
+// append appends facts and decides nothing.
+func (d *driver) append(ctx context.Context, facts []cas.Draft, blocks []cas.Block, snapshot bool) error {
+	for len(facts) > 0 {
+		d.remember(blocks)
+		if err := d.applyAll(facts, d.e.now()); err != nil {
+			return err
+		}
+		err := d.commit(ctx, facts, blocks, snapshot)
+		if !errors.Is(err, protocol.ErrHeadMoved) {
+			return err
+		}
+		if facts, err = d.rebase(ctx, facts); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rebase folds the journal anew after another process wrote to it. A run that has ended
+// meanwhile takes no more facts.
+func (d *driver) rebase(ctx context.Context, facts []cas.Draft) ([]cas.Draft, error) {
+	if err := d.load(ctx); err != nil {
+		return nil, err
+	}
+	if d.s.Status().Final() {
+		return nil, nil
+	}
+	return facts, nil
+}
+
+// batch is one commit in the making.
+type batch struct {
+	drafts []cas.Draft
+	blocks []cas.Block
+	begin  []string // steps to be performed once it is durable
+}
+
+// applyAll moves the state ahead of the commit; when that fails the state is loaded anew.
+func (d *driver) applyAll(drafts []cas.Draft, now int64) error {
+	for _, x := range drafts {
+		if err := d.applyOne(x, now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *driver) applyOne(x cas.Draft, now int64) error {
+	if err := d.s.apply(&d.e.lib, x.Step, d.s.Seq+1, now, x.Data.EventType(), x.Data); err != nil {
+		return fmt.Errorf("%s of %s: %w", x.Data.EventType(), x.Step, err)
+	}
+	return nil
+}
+
+// snapshotEvery is the number of events after which the folded state is stored again.
+const snapshotEvery = 256
+
+// maxFresh bounds the blocks kept in memory to be read again at once.
+const maxFresh = 1024
+
+func (d *driver) remember(blocks []cas.Block) {
+	if len(d.fresh) > maxFresh {
+		clear(d.fresh)
+	}
+	for _, b := range blocks {
+		d.fresh[b.Link] = b.Data
+	}
+}
+
+// commit appends drafts that the state has already taken in.
+func (d *driver) commit(ctx context.Context, drafts []cas.Draft, blocks []cas.Block, snapshot bool) error {
+	var derived []cas.Derived
+	d.sinceSnapshot += len(drafts)
+	if snapshot || d.sinceSnapshot >= snapshotEvery {
+		data, err := d.s.Snapshot()
+		if err != nil {
+			return fmt.Errorf("snapshot: %w", err)
+		}
+		derived = append(derived, cas.Derived{Key: snapshotKey(d.run), Data: data})
+		d.sinceSnapshot = 0
+	}
+	entries, err := d.j.Append(context.WithoutCancel(ctx), d.s.TS, drafts, blocks, derived...)
+	if err != nil {
+		return err
+	}
+	d.e.tell(d.run, entries, drafts)
+	return nil
+}
+
+// decide adds the starts that follow from the state. An empty fan-out concludes at once, and
+// what follows from that is part of the same commit.
+func (d *driver) decide(ctx context.Context, b *batch) error {
+	for again := true; again; {
+		again = false
+		plan, err := d.s.Next()
+		if err != nil {
+			return err
+		}
+		d.breach = d.breached(len(plan.Start) > 0)
+		if d.breach != nil || ctx.Err() != nil {
+			return nil
+		}
+		for _, x := range plan.Start {
+			if len(d.work)+len(b.begin) >= d.parallel() {
+				break
+			}
+			if d.s.Totals.Steps >= d.s.Limits.Steps {
+				d.breach = d.breached(true)
+				break
+			}
+			if err := d.begin(ctx, b, x); err != nil {
+				return err
+			}
+			again = again || x.Empty
+		}
+		if err := d.reopen(b, plan); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *driver) parallel() int {
+	if d.e.Parallel > 0 {
+		return d.e.Parallel
+	}
+	return 64
+}
+
+// begin adds the start of a new visit.
+func (d *driver) begin(ctx context.Context, b *batch, x Decision) error {
+	started := protocol.StepStarted{Start: d.s.Start, Parents: x.Parents, Role: x.Role, Visit: x.Visit, Item: x.Item,
+		Edge: x.Edge, Via: x.Via, EdgePrompt: protocol.NewText(x.EdgePrompt), Resumes: x.Resumes, Attempt: 1, Of: max(0, x.Of)}
+	if x.Item != nil {
+		b.add(d, cas.Raw(x.ItemValue))
+	}
+	prep, err := d.prepare(ctx, x)
+	if err != nil {
+		return fmt.Errorf("prepare %s: %w", x.Step, err)
+	}
+	if prep.Tools != "" {
+		tools := cas.Raw([]byte(prep.Tools))
+		started.Tools = tools.Link
+		b.add(d, tools)
+	}
+	if prep.Inject != "" {
+		inject := cas.Raw([]byte(prep.Inject))
+		started.Inject = inject.Link
+		b.add(d, inject)
+	}
+	if err := b.draft(d, x.Step.String(), started); err != nil {
+		return err
+	}
+	if !x.Empty {
+		b.begin = append(b.begin, x.Step.String())
+		return nil
+	}
+	v, a, err := d.s.visitNamed(x.Step.String())
+	if err != nil {
+		return err
+	}
+	empty := cas.Raw([]byte("[]"))
+	rec, err := d.record(a, v, protocol.StepSkipped)
+	if err != nil {
+		return err
+	}
+	rec.Output = empty.Link
+	block, err := cas.Encode(rec)
+	if err != nil {
+		return err
+	}
+	b.add(d, empty, block)
+	return b.draft(d, x.Step.String(), protocol.StepCompleted{Record: block.Link, Status: protocol.StepSkipped})
+}
+
+func (b *batch) add(d *driver, blocks ...cas.Block) {
+	d.remember(blocks)
+	b.blocks = append(b.blocks, blocks...)
+}
+
+func (b *batch) draft(d *driver, step string, data protocol.Data) error {
+	x := cas.Draft{Step: step, Data: data}
+	b.drafts = append(b.drafts, x)
+	return d.applyOne(x, max(d.e.now(), d.s.TS))
+}
+
+// reopen adds further attempts: of visits that were answered or resumed, whose retry is due,
+// or that were cut off when the process before this one ended.
+func (d *driver) reopen(b *batch, plan Plan) error {
+	busy := map[string]bool{}
+	for _, step := range b.begin {
+		busy[step] = true
+	}
+	for _, step := range d.poke {
+		busy[step] = true
+		if err := d.attempt(b, step); err != nil {
+			return err
+		}
+	}
+	d.poke = nil
+	open := func(id protocol.StepID) bool { return d.work[id.String()] == nil && !busy[id.String()] }
+	for _, x := range plan.Again {
+		if open(x.Step) && x.Due <= d.e.now() {
+			if err := d.attempt(b, x.Step.String()); err != nil {
+				return err
+			}
+		}
+	}
+	for _, id := range plan.Running {
+		if open(id) {
+			if err := d.cutOff(b, id.String()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// attempt starts a visit again: the same attempt where it was only interrupted.
+func (d *driver) attempt(b *batch, step string) error {
+	v, a, err := d.s.visitNamed(step)
+	if err != nil {
+		return err
+	}
+	started := d.startedAs(a, v)
+	if v.anew {
+		started.Attempt++
+	}
+	b.begin = append(b.begin, step)
+	return b.draft(d, step, started)
+}
+
+// cutOff goes on with a visit whose process ended in the middle. A command may have acted:
+// it is a new attempt, and one that must run only once asks a person.
+func (d *driver) cutOff(b *batch, step string) error {
+	v, a, err := d.s.visitNamed(step)
+	if err != nil {
+		return err
+	}
+	role, ok := d.s.prog.Workflow.RoleNamed(a.role)
+	if !ok || role.Action != protocol.ActRun {
+		return d.attempt(b, step)
+	}
+	if role.Once {
+		return b.draft(d, step, onceQuestion)
+	}
+	cut := protocol.AttemptFailed{Attempt: v.attempt, RetryAt: d.e.now(),
+		Error: protocol.ErrorInfo{Code: "cut_off", Phase: "run", Message: "wf ended while the command ran; it is run again"}}
+	if err := b.draft(d, step, cut); err != nil {
+		return err
+	}
+	return d.attempt(b, step)
+}
+
+// The answers to onceQuestion.
+const (
+	onceAgain = "again"
+	onceFail  = "fail"
+)
+
+// onceQuestion is asked when a command marked once was cut off.
+var onceQuestion = protocol.WaitingFor{Kind: protocol.WaitChoice,
+	Question: protocol.NewText("wf ended while this command ran, and it is marked once: it may have acted. Run it again?"),
+	Choices:  []protocol.Choice{{Label: "Run it again", Value: onceAgain}, {Label: "Count it as failed", Value: onceFail, Primary: true}}}

@@ -1,0 +1,169 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+
+	"wf/protocol"
+)
+
+// ancestry is what an activation inherits from the tokens it consumes.
+type ancestry struct {
+	edges   []int          // firings of each edge among the ancestors
+	entries map[string]int // activations of each role among the ancestors
+	latest  map[string]ref
+	convs   map[string]*conversations
+}
+
+// ancestry sums up the ancestors of a token made of sources. With one source that is the
+// source's own sum; the result must then not be altered in place.
+func (s *State) ancestry(sources []*act) (ancestry, error) {
+	first := sources[0]
+	up := ancestry{first.edges, first.entries, first.offer.latest, first.offer.convs}
+	if len(sources) == 1 {
+		return up, nil
+	}
+	base, region, err := s.region(sources)
+	if err != nil {
+		return up, err
+	}
+	up.edges, up.entries = slices.Clone(base.edges), map[string]int{}
+	for role, n := range base.entries {
+		up.entries[role] = n
+	}
+	fired := map[int]bool{}
+	for _, a := range region {
+		up.entries[a.role]++
+		if a.via != protocol.ViaLimit && !fired[a.take] {
+			fired[a.take] = true
+			up.edges[a.edge]++
+		}
+	}
+	up.latest, up.convs = map[string]ref{}, map[string]*conversations{}
+	for _, p := range sources {
+		for role, r := range p.offer.latest {
+			if have, ok := up.latest[role]; !ok || s.isAncestor(have.n, r.n) {
+				up.latest[role] = r
+			}
+		}
+		for role, c := range p.offer.convs {
+			up.convs[role] = s.merge(up.convs[role], c)
+		}
+	}
+	return up, nil
+}
+
+// merge keeps, of each conversation, the nearer end; of two incomparable ones the first.
+func (s *State) merge(a, b *conversations) *conversations {
+	if a == nil || a == b {
+		return b
+	}
+	out := &conversations{plain: s.nearer(a.plain, b.plain), items: map[protocol.Link]*convo{}}
+	for value, c := range a.items {
+		out.items[value] = c
+	}
+	for value, c := range b.items {
+		out.items[value] = s.nearer(out.items[value], c)
+	}
+	return out
+}
+
+func (s *State) nearer(a, b *convo) *convo {
+	switch {
+	case a == nil:
+		return b
+	case b == nil || !s.isAncestor(a.n, b.n):
+		return a
+	}
+	return b
+}
+
+// isAncestor reports whether activation a is an ancestor of activation b. What has left the
+// live region is an ancestor of all that is in it.
+func (s *State) isAncestor(a, b int) bool {
+	if a >= b || s.act(b) == nil {
+		return false
+	}
+	if s.act(a) == nil {
+		return true
+	}
+	seen := map[int]bool{}
+	todo := []int{b}
+	for len(todo) > 0 {
+		n := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		x := s.act(n)
+		if x == nil {
+			continue
+		}
+		for _, p := range x.parents {
+			if p == a {
+				return true
+			}
+			if p > a && !seen[p] {
+				seen[p] = true
+				todo = append(todo, p)
+			}
+		}
+	}
+	return false
+}
+
+// region finds the nearest activation that every path to the tips passes (their dominator)
+// and what lies between, tips included. A tip that dominates the others is the base itself.
+func (s *State) region(tips []*act) (base *act, between []*act, err error) {
+	seen := map[int]bool{}
+	var front []*act // ascending n, no duplicates
+	push := func(a *act) {
+		if seen[a.n] {
+			return
+		}
+		seen[a.n] = true
+		i, _ := slices.BinarySearchFunc(front, a.n, func(x *act, n int) int { return x.n - n })
+		front = slices.Insert(front, i, a)
+	}
+	for _, t := range tips {
+		push(t)
+	}
+	for len(front) > 1 {
+		a := front[len(front)-1]
+		front = front[:len(front)-1]
+		between = append(between, a)
+		for _, n := range a.parents {
+			p := s.act(n)
+			if p == nil {
+				return nil, nil, fmt.Errorf("activation %d left the live region too early", n)
+			}
+			push(p)
+		}
+	}
+	return front[0], between, nil
+}
+
+// tidy drops what the rules cannot reach any more, once that is worth the walk.
+func (s *State) tidy() {
+	if len(s.acts) >= s.tidyAt {
+		s.prune()
+		s.tidyAt = 2*len(s.acts) + 64
+	}
+}
+
+// prune keeps the live activations and what lies between them and their dominator.
+func (s *State) prune() {
+	var tips []*act
+	for _, a := range s.acts {
+		if a.live() {
+			tips = append(tips, a)
+		}
+	}
+	if len(tips) == 0 {
+		return
+	}
+	base, keep, err := s.region(tips)
+	if err != nil {
+		return // nothing is lost by keeping more
+	}
+	keep = append(keep, base)
+	slices.SortFunc(keep, func(a, b *act) int { return a.n - b.n })
+	s.acts = keep
+}

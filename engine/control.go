@@ -1,0 +1,241 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"wf/cas"
+	"wf/engine/lang"
+	"wf/protocol"
+	"wf/roles"
+)
+
+// Reply is an answer to a waiting visit.
+type Reply struct {
+	Step   string // coder#2; "" where only one visit waits
+	Signal string // instead of Step: the visits that wait for this signal
+	Choice string // value or label
+	Text   string
+	Fields protocol.JSON // of a form, an object
+	By     string
+	Source string // cli, terminal, http, …
+}
+
+// Answer records a reply; Drive then goes on with it, here or where the run is driven. A run
+// that does not wait for it is an error wrapping protocol.ErrNotWaiting, a reply that does
+// not fit one wrapping protocol.ErrUsage.
+func (e *Engine) Answer(ctx context.Context, run protocol.RunID, r Reply) (step string, err error) {
+	err = e.insist(ctx, run, func(s *State) ([]cas.Draft, []cas.Block, error) {
+		w, err := s.waitingFor(r)
+		if err != nil {
+			return nil, nil, fmt.Errorf("run %s: %w", run, err)
+		}
+		a := protocol.Answered{By: r.By, Source: r.Source, Choice: r.Choice, Text: protocol.NewText(r.Text), Fields: protocol.NewText(string(r.Fields))}
+		if a.Choice, err = chosen(w, r); err != nil {
+			return nil, nil, err
+		}
+		if role, ok := s.prog.Workflow.RoleNamed(w.Step.Role); ok && role.Action == protocol.ActAsk {
+			if _, err := roles.AnswerOf(*role, a); err != nil {
+				return nil, nil, fmt.Errorf("answer to %s: %w: %w", w.Step, err, protocol.ErrUsage)
+			}
+		}
+		step = w.Step.String()
+		return []cas.Draft{{Step: step, Data: a}}, nil, nil
+	})
+	return step, err
+}
+
+// waitingFor finds the visit that a reply is meant for.
+func (s *State) waitingFor(r Reply) (WaitingVisit, error) {
+	if s.Status().Final() {
+		return WaitingVisit{}, fmt.Errorf("it is %s: %w", s.Status(), protocol.ErrFinal)
+	}
+	var fits []WaitingVisit
+	var all []string
+	for _, w := range s.Waiting() {
+		all = append(all, w.Step.String())
+		switch {
+		case r.Signal != "":
+			if w.Kind == protocol.WaitSignal && w.Question.S == r.Signal {
+				fits = append(fits, w)
+			}
+		case r.Step == "" || r.Step == w.Step.String():
+			fits = append(fits, w)
+		}
+	}
+	switch {
+	case len(fits) == 1:
+		return fits[0], nil
+	case len(all) == 0:
+		return WaitingVisit{}, protocol.ErrNotWaiting
+	case len(fits) == 0:
+		return WaitingVisit{}, fmt.Errorf("%s does not wait, but %s: %w", r.Step+r.Signal, strings.Join(all, ", "), protocol.ErrNotWaiting)
+	}
+	return WaitingVisit{}, fmt.Errorf("several visits wait, name one of %s: %w", strings.Join(all, ", "), protocol.ErrUsage)
+}
+
+// chosen is the value of the choice; a text that is the value or label of one picks it.
+func chosen(w WaitingVisit, r Reply) (string, error) {
+	if len(w.Choices) == 0 {
+		if r.Choice != "" {
+			return "", fmt.Errorf("%s offers no choices: %w", w.Step, protocol.ErrUsage)
+		}
+		return "", nil
+	}
+	want := r.Choice
+	if want == "" {
+		want = r.Text
+	}
+	var values []string
+	for _, c := range w.Choices {
+		if c.Value == want || c.Label == want {
+			return c.Value, nil
+		}
+		values = append(values, c.Value)
+	}
+	if r.Choice == "" && r.Text == "" {
+		return "", fmt.Errorf("%s wants a choice of %s: %w", w.Step, strings.Join(values, ", "), protocol.ErrUsage)
+	}
+	return "", fmt.Errorf("%s does not offer %q, but %s: %w", w.Step, want, strings.Join(values, ", "), protocol.ErrUsage)
+}
+
+// Cancel ends a run for good. A process that drives it stops what it started. The runs of its
+// open sub-workflows are cancelled too.
+func (e *Engine) Cancel(ctx context.Context, run protocol.RunID, by, reason string) error {
+	var children []protocol.RunID
+	err := e.insist(ctx, run, func(s *State) ([]cas.Draft, []cas.Block, error) {
+		if s.Status().Final() {
+			return nil, nil, fmt.Errorf("run %s is %s: %w", run, s.Status(), protocol.ErrFinal)
+		}
+		children = s.children(run)
+		return []cas.Draft{{Data: protocol.CancelledBy{By: by, Reason: reason}}}, nil, nil
+	})
+	for _, c := range children {
+		if cerr := e.Cancel(ctx, c, by, "its parent run "+string(run)+" was cancelled"); cerr != nil &&
+			!errors.Is(cerr, protocol.ErrFinal) && !errors.Is(cerr, protocol.ErrUnknownRun) {
+			err = errors.Join(err, cerr)
+		}
+	}
+	return err
+}
+
+// insist appends what decide asks for, anew when another process was faster.
+func (e *Engine) insist(ctx context.Context, run protocol.RunID, decide func(*State) ([]cas.Draft, []cas.Block, error)) error {
+	for {
+		s, err := e.State(ctx, run)
+		if err != nil {
+			return err
+		}
+		drafts, blocks, err := decide(s)
+		if err != nil {
+			return err
+		}
+		j, err := e.Store.Journal(ctx, run)
+		if err != nil {
+			return err
+		}
+		if _, seq := j.Head(); seq != s.Seq {
+			continue
+		}
+		entries, err := j.Append(ctx, max(e.now(), s.TS), drafts, blocks)
+		if errors.Is(err, protocol.ErrHeadMoved) {
+			continue
+		}
+		if err == nil {
+			e.tell(run, entries, drafts)
+		}
+		return err
+	}
+}
+
+// ForkOptions say where a fork begins.
+type ForkOptions struct {
+	At     protocol.Seq  // the newest event the fork shares
+	With   *lang.Program // another definition, or nil
+	Source []byte        // its YAML
+	File   string
+	Dir    string // another workspace, or ""
+	Note   string
+	By     string
+}
+
+// Fork makes a new run that shares another's journal up to an event, and goes on from there.
+// It copies nothing and leaves the original as it is.
+func (e *Engine) Fork(ctx context.Context, run protocol.RunID, o ForkOptions) (protocol.RunID, error) {
+	at, err := e.entry(ctx, run, o.At)
+	if err != nil {
+		return "", err
+	}
+	id, err := newRunID()
+	if err != nil {
+		return "", err
+	}
+	d := protocol.Forked{Base: at.CID, Note: o.Note, By: o.By, Workspace: o.Dir}
+	var blocks []cas.Block
+	if o.With != nil {
+		if blocks, err = e.newStart(ctx, run, at, o, &d); err != nil {
+			return "", err
+		}
+	}
+	j, err := e.Store.Journal(ctx, run)
+	if err != nil {
+		return "", err
+	}
+	if _, err := j.Fork(ctx, max(e.now(), at.TS), id, at, cas.Draft{Data: d}, blocks); err != nil {
+		return "", fmt.Errorf("fork run %s at event %d: %w", run, o.At, err)
+	}
+	// What does not fit the new definition is found before anything runs.
+	if _, err := e.State(ctx, id); err != nil {
+		return "", err
+	}
+	return id, nil
+}
+
+// newStart makes the Start under which a fork goes on with another definition.
+func (e *Engine) newStart(ctx context.Context, run protocol.RunID, at protocol.Entry, o ForkOptions, d *protocol.Forked) ([]cas.Block, error) {
+	s, err := Fold(&e.lib, upTo(e.Store.After(ctx, run, 0), at.Seq), e.reader(ctx))
+	if err != nil {
+		return nil, err
+	}
+	given, err := s.inputs()
+	if err != nil {
+		return nil, err
+	}
+	inputs, err := o.With.Inputs(given)
+	if err != nil {
+		return nil, fmt.Errorf("the inputs of run %s under the new definition: %w", run, err)
+	}
+	var continues []protocol.Link
+	for _, a := range s.acts {
+		if a.n != startNode && a.offer != nil && !a.offer.closed {
+			continues = append(continues, a.records()...)
+		}
+	}
+	blocks, err := o.With.AllBlocks()
+	if err != nil {
+		return nil, err
+	}
+	def, err := o.With.Block()
+	if err != nil {
+		return nil, err
+	}
+	in := cas.Raw(inputs)
+	start, err := cas.Encode(protocol.Start{Kind: protocol.KindStart, V: protocol.RecordVersion, Workflow: def.Link, Inputs: in.Link,
+		Format: protocol.Format, Semantics: protocol.Semantics, Continues: continues})
+	if err != nil {
+		return nil, err
+	}
+	source, parts := cas.Payload(o.Source)
+	d.Start, d.Source, d.File = start.Link, source, o.File
+	return append(append(blocks, parts...), def, in, start), nil
+}
+
+// entry reads one event.
+func (e *Engine) entry(ctx context.Context, run protocol.RunID, seq protocol.Seq) (protocol.Entry, error) {
+	for x, err := range e.Store.After(ctx, run, seq-1) {
+		return x, err
+	}
+	return protocol.Entry{}, fmt.Errorf("run %s has no event %d: %w", run, seq, protocol.ErrFutureCursor)
+}

@@ -1,0 +1,189 @@
+package engine
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
+	"fmt"
+	"math/big"
+	"time"
+
+	"wf/cas"
+	"wf/engine/lang"
+	"wf/protocol"
+	"wf/roles"
+)
+
+// Engine ties a store to what performs the steps. The fields are set once, before use; the
+// methods are safe for concurrent use.
+type Engine struct {
+	Store      *cas.Store
+	Performers map[protocol.Action]roles.Performer // sub-workflows are performed by the engine itself
+
+	Version  string           // of the binary, recorded in run_started
+	Now      func() time.Time // default time.Now
+	Parallel int              // visits of one run performed at once; default 64
+	// Patience is how long Drive stays for a timer or a wait with a due time; default 1 minute,
+	// negative for not at all. A retry's delay is always waited for.
+	Patience time.Duration
+	// Watch is called with everything that happens, in order for each run, before the next
+	// thing does: it must not block. nil is allowed.
+	Watch func(Notice)
+
+	lib Library
+}
+
+// Notice is an event that became durable, or a delta that never will.
+type Notice struct {
+	Run   protocol.RunID
+	Entry *protocol.Entry // nil for a delta
+	Data  protocol.Data   // decoded, long texts in place
+	Step  string          // of the event or delta, "" for one of the run
+}
+
+// Launch says what to run.
+type Launch struct {
+	Program *lang.Program
+	Source  []byte        // the YAML as it was read
+	Inputs  protocol.JSON // as Program.Inputs returned them
+
+	Title, Description, Type, Scope  string
+	Tags                             []string
+	CreatedBy, TargetUser, RequestID string
+
+	Workspace string              // absolute
+	File      string              // path of the YAML, absolute
+	Models    map[string][]string // override of the models by role, "" is every role
+
+	run    protocol.RunID // set for sub-workflows
+	parent *protocol.ParentRun
+}
+
+func (e *Engine) now() int64 {
+	if e.Now != nil {
+		return e.Now().UnixMicro()
+	}
+	return time.Now().UnixMicro()
+}
+
+// Begin writes a run's first event. With a request id that was used before it starts nothing
+// and returns the run of that id with fresh false.
+func (e *Engine) Begin(ctx context.Context, l Launch) (run protocol.RunID, fresh bool, err error) {
+	run = l.run
+	switch {
+	case run != "":
+	case l.RequestID != "":
+		run = nameFrom("request\x00" + l.RequestID)
+	default:
+		if run, err = newRunID(); err != nil {
+			return "", false, err
+		}
+	}
+	if run != "" {
+		head, err := e.Store.Head(ctx, protocol.RunHead(run))
+		if err != nil {
+			return "", false, err
+		}
+		if head.Link.Defined() {
+			return run, false, nil
+		}
+	}
+	blocks, err := l.Program.AllBlocks()
+	if err != nil {
+		return "", false, err
+	}
+	def, err := l.Program.Block()
+	if err != nil {
+		return "", false, err
+	}
+	inputs := cas.Raw(l.Inputs)
+	source, sourceBlocks := cas.Payload(l.Source)
+	start, err := cas.Encode(protocol.Start{Kind: protocol.KindStart, V: protocol.RecordVersion, Workflow: def.Link,
+		Inputs: inputs.Link, Format: protocol.Format, Semantics: protocol.Semantics})
+	if err != nil {
+		return "", false, err
+	}
+	blocks = append(append(blocks, sourceBlocks...), inputs, start)
+	title := l.Title
+	if title == "" {
+		title = l.Program.Workflow.Name
+	}
+	d := protocol.RunStarted{Start: start.Link, Source: source, Title: title, Description: protocol.NewText(l.Description),
+		Type: l.Type, Scope: l.Scope, Tags: l.Tags, CreatedBy: l.CreatedBy, TargetUser: l.TargetUser, RequestID: l.RequestID,
+		Parent: l.parent, Workspace: l.Workspace, Version: e.Version, Models: l.Models, File: l.File}
+	j, err := e.Store.Journal(ctx, run)
+	if err != nil {
+		return "", false, err
+	}
+	entries, err := j.Append(ctx, e.now(), []cas.Draft{{Data: d}}, blocks)
+	if err != nil {
+		return "", false, fmt.Errorf("start run %s: %w", run, err)
+	}
+	e.tell(run, entries, []cas.Draft{{Data: d}})
+	return run, true, nil
+}
+
+func (e *Engine) tell(run protocol.RunID, entries []protocol.Entry, drafts []cas.Draft) {
+	if e.Watch == nil {
+		return
+	}
+	for i := range entries {
+		e.Watch(Notice{Run: run, Entry: &entries[i], Data: drafts[i].Data, Step: drafts[i].Step})
+	}
+}
+
+// State folds a run, from its snapshot where that is still good.
+func (e *Engine) State(ctx context.Context, run protocol.RunID) (*State, error) {
+	read := e.reader(ctx)
+	if d, ok, err := e.Store.Derived(ctx, snapshotKey(run)); err != nil {
+		return nil, err
+	} else if ok {
+		if s, err := restore(&e.lib, d.Data, read); err == nil && e.onBranch(ctx, run, d.Head, s.Seq) {
+			if err := s.FoldMore(&e.lib, e.Store.After(ctx, run, s.Seq)); err == nil {
+				return s, nil
+			}
+		}
+	}
+	s, err := Fold(&e.lib, e.Store.After(ctx, run, 0), read)
+	if err != nil {
+		return nil, fmt.Errorf("run %s: %w", run, err)
+	}
+	return s, nil
+}
+
+// onBranch reports whether head, the newest event of a snapshot, is still event seq of run.
+func (e *Engine) onBranch(ctx context.Context, run protocol.RunID, head protocol.Link, seq protocol.Seq) bool {
+	for entry, err := range e.Store.After(ctx, run, seq-1) {
+		return err == nil && entry.Seq == seq && entry.CID == head
+	}
+	return false
+}
+
+func (e *Engine) reader(ctx context.Context) Reader {
+	return func(l protocol.Link) ([]byte, error) { return e.Store.Block(ctx, l) }
+}
+
+func snapshotKey(run protocol.RunID) string { return "state/" + string(run) }
+
+// runAlphabet has no letters that are taken for digits (Crockford).
+const runAlphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+
+// newRunID is 10 random characters: 50 bits.
+func newRunID() (protocol.RunID, error) {
+	id := make([]byte, 10)
+	for i := range id {
+		n, err := rand.Int(rand.Reader, big.NewInt(int64(len(runAlphabet))))
+		if err != nil {
+			return "", fmt.Errorf("run id: %w", err)
+		}
+		id[i] = runAlphabet[n.Int64()]
+	}
+	return protocol.RunID(id), nil
+}
+
+// nameFrom is the run id that a seed always gives.
+func nameFrom(seed string) protocol.RunID {
+	sum := sha256.Sum256([]byte(seed))
+	return protocol.RunID(base32.NewEncoding(runAlphabet).EncodeToString(sum[:])[:10])
+}

@@ -1,0 +1,104 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"wf/cas"
+	"wf/protocol"
+)
+
+// finish records how the run stops. A run that only waits has nothing to record.
+func (d *driver) finish(ctx context.Context, v *Verdict) error {
+	quiet := context.WithoutCancel(ctx)
+	switch v.Status {
+	case protocol.Done, protocol.Failed:
+		return d.done(quiet, v)
+	case protocol.Suspended:
+		return d.append(quiet, []cas.Draft{{Data: protocol.SuspendedBy{Reason: v.Reason, Detail: protocol.NewText(v.Detail)}}}, nil, true)
+	}
+	return nil
+}
+
+// done writes the Result and the last event.
+func (d *driver) done(ctx context.Context, v *Verdict) error {
+	res := protocol.Result{Kind: protocol.KindResult, V: protocol.RecordVersion, Start: d.s.Start, Parents: v.Parents, Status: v.Status}
+	var blocks []cas.Block
+	if len(v.Outputs) > 0 {
+		root, parts := cas.Payload(v.Outputs)
+		res.Outputs, blocks = root, append(blocks, parts...)
+	}
+	block, err := cas.Encode(res)
+	if err != nil {
+		return fmt.Errorf("result: %w", err)
+	}
+	return d.append(ctx, []cas.Draft{{Data: protocol.Finished{Status: v.Status, Result: block.Link}}}, append(blocks, block), true)
+}
+
+// breach is a limit of the run that was reached.
+type breach struct {
+	limit      string
+	value, max int64
+}
+
+// The names of the limits of a run.
+const (
+	limitSteps    = "steps"
+	limitDuration = "duration"
+	limitTokens   = "tokens"
+)
+
+// breached reports the limit that forbids to go on; of steps only when more of them wait.
+func (d *driver) breached(more bool) *breach {
+	t, l := d.s.Totals, d.s.Limits
+	switch {
+	case l.Tokens > 0 && t.Input+t.Output >= l.Tokens:
+		return &breach{limitTokens, t.Input + t.Output, l.Tokens}
+	case l.Duration > 0 && d.activeTime() >= l.Duration:
+		return &breach{limitDuration, d.activeTime(), l.Duration}
+	case more && l.Steps > 0 && t.Steps >= l.Steps:
+		return &breach{limitSteps, int64(t.Steps), int64(l.Steps)}
+	}
+	return nil
+}
+
+// activeTime is Totals.Active up to now.
+func (d *driver) activeTime() int64 {
+	if !d.s.active {
+		return d.s.Totals.Active
+	}
+	return d.s.Totals.Active + max(0, d.e.now()-d.s.TS)
+}
+
+// suspend records a breach.
+func (d *driver) suspend(ctx context.Context, b breach) error {
+	return d.append(context.WithoutCancel(ctx), []cas.Draft{
+		{Data: protocol.LimitReached{Limit: b.limit, Value: b.value, Max: b.max}},
+		{Data: protocol.SuspendedBy{Reason: protocol.ByLimit, Detail: protocol.NewText(b.String())}},
+	}, nil, true)
+}
+
+// String says what was reached, and how to go on.
+func (b breach) String() string {
+	value, most := fmt.Sprint(b.value), fmt.Sprint(b.max)
+	if b.limit == limitDuration {
+		value = (time.Duration(b.value) * time.Microsecond).Round(time.Millisecond).String()
+		most = (time.Duration(b.max) * time.Microsecond).String()
+	}
+	return fmt.Sprintf("limits.%s reached: %s of %s; raise it with wf resume --limit %s=…", b.limit, value, most, b.limit)
+}
+
+// raise changes a limit.
+func raise(l *protocol.Limits, d protocol.LimitChanged) {
+	switch d.Limit {
+	case limitSteps:
+		l.Steps = int(d.Max)
+	case limitDuration:
+		l.Duration = d.Max
+	case limitTokens:
+		l.Tokens = d.Max
+	case "cost_usd":
+		l.Cost = d.Max
+	}
+}

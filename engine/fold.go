@@ -1,0 +1,471 @@
+package engine
+
+import (
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+
+	"wf/protocol"
+)
+
+// Fold reads a journal from its first event. The definition is the one that run_started and
+// forked pin; lib compiles it, read fetches the blocks.
+func Fold(lib *Library, events iter.Seq2[protocol.Entry, error], read Reader) (*State, error) {
+	s := newState(read)
+	if err := s.FoldMore(lib, events); err != nil {
+		return nil, err
+	}
+	if s.Seq == 0 {
+		return nil, fmt.Errorf("an empty journal: %w", protocol.ErrUnknownRun)
+	}
+	return s, nil
+}
+
+// FoldMore goes on with the events that follow s.Seq.
+func (s *State) FoldMore(lib *Library, events iter.Seq2[protocol.Entry, error]) error {
+	for e, err := range events {
+		if err != nil {
+			return err
+		}
+		if e.Seq != s.Seq+1 {
+			return fmt.Errorf("event %d follows event %d: %w", e.Seq, s.Seq, protocol.ErrCorrupt)
+		}
+		d, err := decodeFolded(&e.Event)
+		if err != nil {
+			return fmt.Errorf("event %d (%s): %w", e.Seq, e.Type, err)
+		}
+		if err := s.apply(lib, e.StepName(), e.Seq, e.TS, e.Type, d); err != nil {
+			return fmt.Errorf("event %d (%s): %w", e.Seq, e.Type, err)
+		}
+	}
+	return nil
+}
+
+func newState(read Reader) *State {
+	return &State{nums: map[string]int{}, nextN: startNode, read: read, vals: map[protocol.Link]*stepValue{}}
+}
+
+// apply moves the state by one event.
+func (s *State) apply(lib *Library, step string, seq protocol.Seq, ts int64, typ protocol.EventType, d protocol.Data) error {
+	if s.Seq == 0 && typ != protocol.EvRunStarted {
+		return fmt.Errorf("a journal must begin with run_started: %w", protocol.ErrCorrupt)
+	}
+	if s.active && typ != protocol.EvResumed && ts > s.TS {
+		s.Totals.Active += ts - s.TS
+	}
+	if err := s.move(lib, step, seq, ts, typ, d); err != nil {
+		return err
+	}
+	s.Seq, s.TS = seq, max(ts, s.TS)
+	s.active = s.stop == nil && s.anyRuns()
+	return nil
+}
+
+func (s *State) move(lib *Library, step string, seq protocol.Seq, ts int64, typ protocol.EventType, d protocol.Data) error {
+	switch typ {
+	case protocol.EvResumed:
+		return s.resume()
+	case protocol.EvAnswered, protocol.EvTimerFired:
+		v, _, err := s.visitNamed(step)
+		if err != nil {
+			return err
+		}
+		if v.mode == waits {
+			v.mode, v.due = ready, 0
+		}
+		return nil
+	}
+	switch d := d.(type) {
+	case protocol.RunStarted:
+		return s.begin(lib, d, ts)
+	case protocol.StepStarted:
+		return s.stepStarted(step, seq, d)
+	case protocol.StepCompleted:
+		return s.stepCompleted(step, d)
+	case protocol.AttemptFailed:
+		v, _, err := s.visitNamed(step)
+		if err != nil {
+			return err
+		}
+		s.Totals.Attempts++
+		v.lastErr, v.due, v.anew = d.Error.Message, d.RetryAt, true
+		v.mode = parked
+		if d.RetryAt > 0 {
+			v.mode = retries
+		}
+	case protocol.WaitingFor:
+		v, _, err := s.visitNamed(step)
+		if err != nil {
+			return err
+		}
+		v.mode, v.waiting, v.due, v.question, v.choices = waits, d.Kind, d.Due, d.Question, d.Choices
+	case protocol.Usage:
+		s.Totals.add(d)
+	case protocol.SuspendedBy:
+		if step != "" { // one visit cannot go on; the others may
+			v, _, err := s.visitNamed(step)
+			if err != nil {
+				return err
+			}
+			v.mode, v.lastErr = parked, d.Detail.S
+			return nil
+		}
+		s.stop = &stop{status: protocol.Suspended, reason: d.Reason, detail: d.Detail.S}
+	case protocol.CancelledBy:
+		s.stop = &stop{status: protocol.Cancelled, detail: d.Reason}
+	case protocol.LimitChanged:
+		raise(&s.Limits, d)
+	case protocol.Forked:
+		return s.forked(lib, d)
+	case protocol.Finished:
+		s.stop, s.result = &stop{status: d.Status}, d.Result
+	}
+	return nil
+}
+
+func (s *State) begin(lib *Library, d protocol.RunStarted, ts int64) error {
+	o, err := lib.open(d.Start, s.read)
+	if err != nil {
+		return err
+	}
+	s.Info = Info{RunStarted: d, Started: ts}
+	s.Start, s.prog, s.Limits = d.Start, o.prog, o.prog.Workflow.Limits
+	if s.Limits.Steps == 0 {
+		s.Limits.Steps = protocol.DefaultSteps
+	}
+	first := &act{n: startNode, role: protocol.NodeStart, edge: -1, links: []protocol.Link{d.Start}, of: -1,
+		edges: make([]int, len(o.prog.Workflow.Edges)), entries: map[string]int{},
+		latest: map[string]ref{}, convs: map[string]*conversations{}}
+	first.offer = first.token(false)
+	s.acts = []*act{first}
+	s.nextN = startNode + 1
+	return nil
+}
+
+// forked clears what stopped the original, and under another definition offers the open
+// tokens anew: edges are counted from zero there, roles by their names.
+func (s *State) forked(lib *Library, d protocol.Forked) error {
+	s.stop, s.result = nil, protocol.Link{}
+	s.Info.Forked = d.Base
+	if d.Workspace != "" {
+		s.Info.Workspace = d.Workspace
+	}
+	if !d.Start.Defined() {
+		return nil
+	}
+	o, err := lib.open(d.Start, s.read)
+	if err != nil {
+		return err
+	}
+	if d.File != "" {
+		s.Info.File = d.File
+	}
+	s.Info.Source = d.Source
+	s.Start, s.prog = d.Start, o.prog
+	for _, a := range s.acts {
+		a.edges = make([]int, len(o.prog.Workflow.Edges))
+		if a.n == startNode {
+			a.links = []protocol.Link{d.Start}
+		}
+		if a.offer != nil && !a.offer.closed {
+			a.offer = a.token(a.offer.failed)
+		}
+		if _, ok := o.prog.Workflow.RoleNamed(a.role); !ok && a.open() && a.n != startNode {
+			return fmt.Errorf("role %q has an open visit and is missing in the new definition: %w", a.role, protocol.ErrInvalid)
+		}
+		for _, v := range a.visits {
+			if v != nil && (v.mode == runs || v.mode == retries || v.mode == parked) {
+				v.mode = ready
+			}
+		}
+	}
+	return nil
+}
+
+// stepStarted begins a visit, or another attempt of one.
+func (s *State) stepStarted(step string, seq protocol.Seq, d protocol.StepStarted) error {
+	id, err := protocol.ParseStepID(step)
+	if err != nil {
+		return err
+	}
+	a := s.sameFiring(d)
+	if a == nil {
+		if a, err = s.activate(id, d); err != nil {
+			return err
+		}
+	}
+	i := max(0, id.Index)
+	if a.batch() && d.Item == nil {
+		i = 0 // the one record of an empty fan-out
+	}
+	for len(a.visits) <= i {
+		a.visits = append(a.visits, nil)
+	}
+	v := a.visits[i]
+	if v == nil {
+		v = &visit{id: id, number: d.Visit, item: d.Item, resumes: d.Resumes, prompt: d.EdgePrompt, first: seq}
+		a.visits[i] = v
+		s.Totals.Steps++
+	} else {
+		v.again = true
+	}
+	v.tools, v.inject = d.Tools, d.Inject
+	v.mode, v.attempt, v.due, v.anew = runs, d.Attempt, 0, false
+	return nil
+}
+
+// sameFiring finds the activation that d is a further item or attempt of.
+func (s *State) sameFiring(d protocol.StepStarted) *act {
+	for i := len(s.acts) - 1; i >= 0; i-- {
+		a := s.acts[i]
+		if a.role == d.Role && a.edge == d.Edge && a.via == d.Via && a.offer == nil && slices.Equal(a.links, d.Parents) {
+			return a
+		}
+	}
+	return nil
+}
+
+// activate opens the activation that d begins and takes the tokens it consumes.
+func (s *State) activate(id protocol.StepID, d protocol.StepStarted) (*act, error) {
+	if d.Edge < 0 || d.Edge >= len(s.prog.Workflow.Edges) {
+		return nil, fmt.Errorf("%s names edge %d, the definition has %d: %w", id, d.Edge, len(s.prog.Workflow.Edges), protocol.ErrCorrupt)
+	}
+	e := &s.prog.Workflow.Edges[d.Edge]
+	sources, err := s.sources(e, d.Parents)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", id, err)
+	}
+	f := firing{edge: d.Edge, sources: sources}
+	up, err := s.ancestry(sources)
+	if err != nil {
+		return nil, err
+	}
+	a := &act{n: s.nextN, take: s.nextN, role: d.Role, num: id.N, edge: d.Edge, via: d.Via, links: d.Parents, of: -1,
+		latest: up.latest, convs: up.convs, entries: maps.Clone(up.entries), edges: slices.Clone(up.edges)}
+	if e.ForEach != "" && d.Via != protocol.ViaLimit {
+		a.of = d.Of
+	}
+	for _, p := range sources {
+		a.parents = append(a.parents, p.n)
+	}
+	if twin := s.twin(a); twin != nil {
+		a.take = twin.take
+	}
+	a.entries[a.role]++
+	if a.via != protocol.ViaLimit {
+		a.edges[a.edge]++
+	}
+	if err := s.settle(f, d.Role); err != nil {
+		return nil, fmt.Errorf("%s: %w", id, err)
+	}
+	s.acts = append(s.acts, a)
+	s.nextN++
+	s.nums[a.role] = max(s.nums[a.role], id.N)
+	return a, nil
+}
+
+// twin is an activation of the same firing: to: [a, b].
+func (s *State) twin(a *act) *act {
+	for i := len(s.acts) - 1; i >= 0; i-- {
+		b := s.acts[i]
+		if b.edge == a.edge && slices.Equal(b.parents, a.parents) && slices.Equal(b.links, a.links) {
+			return b
+		}
+		if len(a.parents) > 0 && b.n <= a.parents[0] {
+			return nil
+		}
+	}
+	return nil
+}
+
+// sources finds the completed activations whose records are links, in the order of e.From.
+func (s *State) sources(e *protocol.Edge, links []protocol.Link) ([]*act, error) {
+	var out []*act
+	rest := links
+	for _, role := range e.From {
+		var found *act
+		for i := len(s.acts) - 1; i >= 0 && found == nil; i-- {
+			a := s.acts[i]
+			if a.role == role && a.offer != nil && !a.offer.closed && hasPrefix(rest, a.records()) {
+				found = a
+			}
+		}
+		if found == nil {
+			return nil, fmt.Errorf("no open token of %s fits its parents: %w", role, protocol.ErrCorrupt)
+		}
+		out = append(out, found)
+		rest = rest[len(found.records()):]
+	}
+	if len(rest) > 0 {
+		return nil, fmt.Errorf("%d parents too many: %w", len(rest), protocol.ErrCorrupt)
+	}
+	return out, nil
+}
+
+func hasPrefix(l, prefix []protocol.Link) bool {
+	return len(prefix) <= len(l) && slices.Equal(l[:len(prefix)], prefix)
+}
+
+// records are the StepRecords of a completed activation, in item order; the Start for START.
+func (a *act) records() []protocol.Link {
+	if a.n == startNode {
+		return a.links
+	}
+	out := make([]protocol.Link, 0, len(a.visits))
+	for _, v := range a.visits {
+		out = append(out, v.record)
+	}
+	return out
+}
+
+func (s *State) stepCompleted(step string, d protocol.StepCompleted) error {
+	v, a, err := s.visitNamed(step)
+	if err != nil {
+		return err
+	}
+	v.mode, v.record, v.status = ended, d.Record, d.Status
+	if v.status == "" {
+		var r protocol.StepRecord
+		if err := decode(s.read, d.Record, &r); err != nil {
+			return err
+		}
+		v.status = r.Status
+	}
+	if len(a.visits) >= a.of && !a.open() {
+		s.complete(a)
+	}
+	return nil
+}
+
+// complete turns an activation whose visits have all ended into a token.
+func (s *State) complete(a *act) {
+	failed := false
+	for _, v := range a.visits {
+		failed = failed || v.status == protocol.StepFailed
+	}
+	a.offer = a.token(failed)
+	s.tidy()
+}
+
+// token is what a hands on.
+func (a *act) token(failed bool) *offer {
+	o := &offer{failed: failed, latest: a.latest, convs: a.convs}
+	if a.n == startNode {
+		return o
+	}
+	o.latest = maps.Clone(a.latest)
+	o.latest[a.role] = ref{n: a.n, records: a.records(), batch: a.batch()}
+	o.convs = maps.Clone(a.convs)
+	o.convs[a.role] = a.convs[a.role].with(a)
+	return o
+}
+
+// with adds the ok visits of a.
+func (c *conversations) with(a *act) *conversations {
+	out := &conversations{}
+	if c != nil {
+		out.plain, out.items = c.plain, maps.Clone(c.items)
+	}
+	for _, v := range a.visits {
+		if v.status != protocol.StepOK {
+			continue
+		}
+		next := &convo{n: a.n, record: v.record, visit: v.number}
+		if v.item == nil {
+			out.plain = next
+			continue
+		}
+		if out.items == nil {
+			out.items = map[protocol.Link]*convo{}
+		}
+		out.items[v.item.Value] = next
+	}
+	return out
+}
+
+// resume lets everything that was parked try again. A token that a bound has parked passes
+// it once: a person said so. In a run that was not suspended for that, as after a crash, no
+// bound is lifted.
+func (s *State) resume() error {
+	byLimit := s.stop != nil && s.stop.reason == protocol.ByLimit
+	s.stop = nil
+	if byLimit {
+		for _, f := range s.firings() {
+			for _, t := range f.targets {
+				if t.node == protocol.NodeSuspend && !t.done {
+					for _, a := range f.sources {
+						a.offer.granted = true
+					}
+				}
+			}
+		}
+	}
+	for _, a := range s.acts {
+		for _, v := range a.visits {
+			if v != nil && v.mode == parked {
+				v.mode = ready
+			}
+		}
+		if a.offer == nil || a.offer.closed || !a.offer.failed || len(a.offer.taken) > 0 {
+			continue
+		}
+		a.offer.route = nil
+		if s.routed(a).dead {
+			a.offer = nil
+			for _, v := range a.visits {
+				if v.status == protocol.StepFailed {
+					v.mode = ready
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (s *State) visitNamed(step string) (*visit, *act, error) {
+	id, err := protocol.ParseStepID(step)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i := len(s.acts) - 1; i >= 0; i-- {
+		a := s.acts[i]
+		if a.role != id.Role || a.num != id.N {
+			continue
+		}
+		for _, v := range a.visits {
+			if v != nil && v.id == id {
+				return v, a, nil
+			}
+		}
+	}
+	return nil, nil, fmt.Errorf("no open step %s: %w", step, protocol.ErrNotFound)
+}
+
+func (s *State) anyRuns() bool {
+	for i := len(s.acts) - 1; i >= 0; i-- {
+		for _, v := range s.acts[i].visits {
+			if v != nil && v.mode == runs {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// add counts one model call.
+func (t *Totals) add(u protocol.Usage) {
+	t.Calls++
+	for _, f := range []struct {
+		sum *int64
+		n   *int64
+	}{{&t.Input, u.Input}, {&t.Cached, u.Cached}, {&t.Output, u.Output}} {
+		if f.n != nil {
+			*f.sum += *f.n
+		}
+	}
+	if strings.HasPrefix(u.Model, "script/") || strings.HasPrefix(u.Model, "tape/") {
+		t.Scripted++
+	}
+}

@@ -1,0 +1,79 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"wf/protocol"
+)
+
+// history is what the messages of a visit are built from: its step_started, the pinned
+// definition, and its ancestors. The same whether the visit is about to begin, runs, or ended
+// years ago.
+func (lib *Library) history(read Reader, past *pastCache, d protocol.StepStarted) (protocol.History, error) {
+	h := protocol.History{Role: d.Role}
+	o, err := lib.open(d.Start, read)
+	if err != nil {
+		return h, err
+	}
+	role, ok := o.prog.Workflow.RoleNamed(d.Role)
+	if !ok {
+		return h, fmt.Errorf("the definition has no role %q: %w", d.Role, protocol.ErrCorrupt)
+	}
+	h.Format, h.Schema, h.Inputs = o.start.Format, role.Output, protocol.JSON("{}")
+	if o.start.Inputs.Defined() {
+		if h.Inputs, err = read(o.start.Inputs); err != nil {
+			return h, err
+		}
+	}
+	inputs, err := object(h.Inputs)
+	if err != nil {
+		return h, err
+	}
+	if h.System, err = o.prog.System(d.Role, inputs); err != nil {
+		return h, err
+	}
+	h.Visit = protocol.Past{Role: d.Role, Visit: d.Visit, Parents: d.Parents, Resumes: d.Resumes}
+	if d.Edge >= 0 && d.Edge < len(o.prog.Workflow.Edges) {
+		h.Visit.Mentions = o.prog.Workflow.Edges[d.Edge].Mentions
+	}
+	if d.Item != nil {
+		h.Visit.Item = &d.Item.Index
+	}
+	for _, t := range []struct {
+		into *string
+		from protocol.Text
+	}{{&h.Tools, protocol.Text{Link: d.Tools}}, {&h.Visit.Inject, protocol.Text{Link: d.Inject}}, {&h.Visit.EdgePrompt, d.EdgePrompt}} {
+		if *t.into, err = textOf(read, t.from); err != nil {
+			return h, err
+		}
+	}
+	h.Past, err = past.ancestors(lib, read, h.Visit)
+	return h, err
+}
+
+// History is what the messages of a step are built from, for wf messages and for checks.
+func (e *Engine) History(ctx context.Context, run protocol.RunID, step string) (protocol.History, error) {
+	_, started, err := e.started(ctx, run, step)
+	if err != nil {
+		return protocol.History{}, err
+	}
+	return e.lib.history(e.reader(ctx), &pastCache{}, started)
+}
+
+// started finds the first step_started of a step.
+func (e *Engine) started(ctx context.Context, run protocol.RunID, step string) (protocol.Seq, protocol.StepStarted, error) {
+	for x, err := range e.Store.After(ctx, run, 0) {
+		if err != nil {
+			return 0, protocol.StepStarted{}, err
+		}
+		if x.Type == protocol.EvStepStarted && x.StepName() == step {
+			d, err := decodeFolded(&x.Event)
+			if err != nil {
+				return 0, protocol.StepStarted{}, err
+			}
+			return x.Seq, d.(protocol.StepStarted), nil
+		}
+	}
+	return 0, protocol.StepStarted{}, fmt.Errorf("run %s has no step %s: %w", run, step, protocol.ErrNotFound)
+}

@@ -1,0 +1,96 @@
+package engine
+
+import (
+	"fmt"
+	"sync"
+
+	"wf/cas"
+	"wf/engine/lang"
+	"wf/protocol"
+)
+
+// Library compiles each pinned definition once. Its zero value is ready; it is safe for
+// concurrent use.
+type Library struct {
+	mu       sync.Mutex
+	programs map[protocol.Link]*lang.Program
+	starts   map[protocol.Link]*opened
+}
+
+// opened is a Start with its definition.
+type opened struct {
+	start protocol.Start
+	prog  *lang.Program
+}
+
+// Program compiles the canonical definition named by l.
+func (lib *Library) Program(l protocol.Link, read Reader) (*lang.Program, error) {
+	lib.mu.Lock()
+	p := lib.programs[l]
+	lib.mu.Unlock()
+	if p != nil {
+		return p, nil
+	}
+	w, err := workflow(l, read)
+	if err != nil {
+		return nil, err
+	}
+	p, err = lang.Compile(w, func(child protocol.Link) (*protocol.Workflow, error) { return workflow(child, read) })
+	if err != nil {
+		return nil, fmt.Errorf("definition %s: %w", l.Short(), err)
+	}
+	lib.mu.Lock()
+	defer lib.mu.Unlock()
+	if lib.programs == nil {
+		lib.programs = map[protocol.Link]*lang.Program{}
+	}
+	lib.programs[l] = p
+	return p, nil
+}
+
+// open reads a Start and its definition. A Start made by newer rules is an error wrapping
+// protocol.ErrSemantics.
+func (lib *Library) open(l protocol.Link, read Reader) (*opened, error) {
+	lib.mu.Lock()
+	o := lib.starts[l]
+	lib.mu.Unlock()
+	if o != nil {
+		return o, nil
+	}
+	var st protocol.Start
+	if err := decode(read, l, &st); err != nil {
+		return nil, fmt.Errorf("start %s: %w", l.Short(), err)
+	}
+	if st.Semantics > protocol.Semantics || st.Format > protocol.Format {
+		return nil, fmt.Errorf("start %s needs semantics %d and format %d, this wf has %d and %d: %w",
+			l.Short(), st.Semantics, st.Format, protocol.Semantics, protocol.Format, protocol.ErrSemantics)
+	}
+	p, err := lib.Program(st.Workflow, read)
+	if err != nil {
+		return nil, err
+	}
+	o = &opened{st, p}
+	lib.mu.Lock()
+	defer lib.mu.Unlock()
+	if lib.starts == nil {
+		lib.starts = map[protocol.Link]*opened{}
+	}
+	lib.starts[l] = o
+	return o, nil
+}
+
+func workflow(l protocol.Link, read Reader) (*protocol.Workflow, error) {
+	w := &protocol.Workflow{}
+	if err := decode(read, l, w); err != nil {
+		return nil, fmt.Errorf("definition %s: %w", l.Short(), err)
+	}
+	return w, nil
+}
+
+func decode(read Reader, l protocol.Link, into any) error {
+	b, err := read(l)
+	if err != nil {
+		return err
+	}
+	return cas.Decode(b, into)
+}

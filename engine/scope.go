@@ -1,0 +1,200 @@
+package engine
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/ipfs/go-cid"
+
+	"wf/cas"
+	"wf/engine/lang"
+	"wf/protocol"
+	"wf/roles/frontmatter"
+)
+
+// stepValue is a StepRecord as expressions see it.
+type stepValue struct {
+	lang.Step
+}
+
+// maxValues bounds the cache of step values.
+const maxValues = 512
+
+// scopeOf gathers what expressions see at a token that came from the roles named by from.
+func (s *State) scopeOf(up ancestry, from []string) (lang.Scope, error) {
+	sc := lang.Scope{Steps: map[string]*lang.Step{}}
+	inputs, err := s.inputs()
+	if err != nil {
+		return sc, err
+	}
+	sc.Inputs = inputs
+	for role, r := range up.latest {
+		if sc.Steps[role], err = s.stepOf(r); err != nil {
+			return sc, err
+		}
+	}
+	if len(from) == 1 {
+		if st := sc.Steps[from[0]]; st != nil {
+			sc.Output = st.Output
+		}
+		return sc, nil
+	}
+	sc.Outputs = map[string]any{}
+	for _, role := range from {
+		if st := sc.Steps[role]; st != nil {
+			sc.Outputs[role] = st.Output
+		}
+	}
+	return sc, nil
+}
+
+// inputs are those of the Start in force.
+func (s *State) inputs() (map[string]any, error) {
+	raw, err := s.inputsJSON()
+	if err != nil {
+		return nil, err
+	}
+	return object(raw)
+}
+
+func (s *State) inputsJSON() (protocol.JSON, error) {
+	var st protocol.Start
+	if err := decode(s.read, s.Start, &st); err != nil {
+		return nil, err
+	}
+	if !st.Inputs.Defined() {
+		return protocol.JSON("{}"), nil
+	}
+	return s.read(st.Inputs)
+}
+
+// stepOf is the value of an activation: of a fan-out the list of its outputs, in item order,
+// null for an item that failed.
+func (s *State) stepOf(r ref) (*lang.Step, error) {
+	if !r.batch {
+		v, err := s.valueOf(r.records[0])
+		if err != nil {
+			return nil, err
+		}
+		return &v.Step, nil
+	}
+	list := []any{}
+	st := &lang.Step{Status: string(protocol.StepOK)}
+	for _, l := range r.records {
+		v, err := s.valueOf(l)
+		if err != nil {
+			return nil, err
+		}
+		switch protocol.StepStatus(v.Status) {
+		case protocol.StepSkipped:
+			st.Status = v.Status
+			continue
+		case protocol.StepFailed:
+			st.Status = v.Status
+			list = append(list, nil)
+		default:
+			list = append(list, v.Output)
+		}
+		st.Visit = max(st.Visit, v.Visit)
+	}
+	st.Output = list
+	return st, nil
+}
+
+// valueOf reads a StepRecord with its data and text.
+func (s *State) valueOf(l protocol.Link) (*stepValue, error) {
+	if v := s.vals[l]; v != nil {
+		return v, nil
+	}
+	var r protocol.StepRecord
+	if err := decode(s.read, l, &r); err != nil {
+		return nil, fmt.Errorf("step record %s: %w", l.Short(), err)
+	}
+	out := map[string]any{}
+	if r.Data.Defined() {
+		raw, err := s.read(r.Data)
+		if err != nil {
+			return nil, err
+		}
+		if out, err = object(raw); err != nil {
+			return nil, fmt.Errorf("data of step record %s: %w", l.Short(), err)
+		}
+	}
+	v := &stepValue{lang.Step{Output: out, Status: string(r.Status), Visit: r.Visit}}
+	if n, ok := out["exit_code"].(int); ok {
+		v.ExitCode = &n
+	}
+	if r.Output.Defined() {
+		b, err := payload(s.read, r.Output)
+		if err != nil {
+			return nil, err
+		}
+		v.Text = string(b)
+	}
+	if role, ok := s.prog.Workflow.RoleNamed(r.Role); ok && hasText(role.Action) {
+		out["text"] = v.Text
+		if role.Action == protocol.ActPrompt {
+			_, out["body"], _ = frontmatter.Split(v.Text) // without a fence all of it is body
+		}
+	}
+	if len(s.vals) >= maxValues {
+		clear(s.vals)
+	}
+	s.vals[l] = v
+	return v, nil
+}
+
+// hasText reports whether the output of an action has a text beside its fields.
+func hasText(a protocol.Action) bool {
+	switch a {
+	case protocol.ActPrompt, protocol.ActRun, protocol.ActAsk, protocol.ActWait:
+		return true
+	}
+	return false
+}
+
+// payload joins chunks.
+func payload(read Reader, l protocol.Link) ([]byte, error) {
+	b, err := read(l)
+	if err != nil || l.CID().Type() != cid.DagCBOR {
+		return b, err
+	}
+	var c protocol.Chunks
+	if err := cas.Decode(b, &c); err != nil {
+		return nil, err
+	}
+	out := make([]byte, 0, c.Size)
+	for _, p := range c.Parts {
+		b, err := read(p)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, b...)
+	}
+	return out, nil
+}
+
+// textOf is a text of an event, fetched where it was moved to a block.
+func textOf(read Reader, t protocol.Text) (string, error) {
+	if t.S != "" || !t.Link.Defined() {
+		return t.S, nil
+	}
+	b, err := payload(read, t.Link)
+	return string(b), err
+}
+
+// object decodes a canonical JSON object; integers stay integers.
+func object(raw []byte) (map[string]any, error) {
+	v, err := lang.DecodeJSON(raw)
+	if err != nil {
+		return nil, err
+	}
+	m, ok := v.(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("%.40q is no object", raw)
+	}
+	return m, nil
+}
+
+// canonical writes a JSON value in its one form (RFC 8785).
+func canonical(v any) (json.RawMessage, error) { return protocol.CanonicalJSON(v) }

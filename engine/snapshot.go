@@ -1,0 +1,258 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+
+	"wf/cas"
+	"wf/protocol"
+)
+
+// snapshotVersion changes whenever the meaning of a snapshot does; another one is ignored.
+const snapshotVersion = 1
+
+// The stored form of a State: what Fold would compute, without the caches. It is derived,
+// kept under the head it belongs to, and may be lost at any time.
+type (
+	snapshot struct {
+		V         int             `cbor:"v"`
+		Info      Info            `cbor:"info"`
+		Start     protocol.Link   `cbor:"start"`
+		Seq       protocol.Seq    `cbor:"seq"`
+		TS        int64           `cbor:"ts"`
+		Totals    Totals          `cbor:"totals"`
+		Limits    protocol.Limits `cbor:"limits"`
+		Acts      []snapAct       `cbor:"acts"`
+		Nums      map[string]int  `cbor:"nums"`
+		NextN     int             `cbor:"next"`
+		Active    bool            `cbor:"active"`
+		Stopped   bool            `cbor:"stopped"`
+		Status    string          `cbor:"status"`
+		Reason    string          `cbor:"reason"`
+		Detail    string          `cbor:"detail"`
+		Result    protocol.Link   `cbor:"result"`
+		Histories []snapHistory   `cbor:"histories"`
+	}
+	snapAct struct {
+		N       int             `cbor:"n"`
+		Take    int             `cbor:"take"`
+		Role    string          `cbor:"role"`
+		Num     int             `cbor:"num"`
+		Edge    int             `cbor:"edge"`
+		Via     protocol.Via    `cbor:"via"`
+		Parents []int           `cbor:"parents"`
+		Links   []protocol.Link `cbor:"links"`
+		Of      int             `cbor:"of"`
+		Visits  []*snapVisit    `cbor:"visits"`
+		Edges   []int           `cbor:"edges"`
+		Entries map[string]int  `cbor:"entries"`
+		History int             `cbor:"history"` // in Histories: activations of one branch share it
+		Offer   *snapOffer      `cbor:"offer"`
+	}
+	snapVisit struct {
+		Index    int                 `cbor:"index"`
+		Number   int                 `cbor:"number"`
+		Item     *protocol.Item      `cbor:"item"`
+		Resumes  protocol.Link       `cbor:"resumes"`
+		Tools    protocol.Link       `cbor:"tools"`
+		Inject   protocol.Link       `cbor:"inject"`
+		Prompt   protocol.Text       `cbor:"prompt"`
+		Attempt  int                 `cbor:"attempt"`
+		Mode     int                 `cbor:"mode"`
+		Waiting  protocol.WaitKind   `cbor:"waiting"`
+		Due      int64               `cbor:"due"`
+		Question protocol.Text       `cbor:"question"`
+		Choices  []protocol.Choice   `cbor:"choices"`
+		First    protocol.Seq        `cbor:"first"`
+		Record   protocol.Link       `cbor:"record"`
+		Status   protocol.StepStatus `cbor:"status"`
+		LastErr  string              `cbor:"lastErr"`
+		Anew     bool                `cbor:"anew"`
+		Again    bool                `cbor:"again"`
+	}
+	snapOffer struct {
+		Failed  bool        `cbor:"failed"`
+		Closed  bool        `cbor:"closed"`
+		Granted bool        `cbor:"granted"`
+		Taken   []snapTaken `cbor:"taken"`
+	}
+	snapTaken struct {
+		Part    int      `cbor:"part"`
+		Targets []string `cbor:"targets"`
+	}
+	snapHistory struct {
+		Latest map[string]snapRef   `cbor:"latest"`
+		Convs  map[string]snapConvs `cbor:"convs"`
+	}
+	snapRef struct {
+		N       int             `cbor:"n"`
+		Records []protocol.Link `cbor:"records"`
+		Batch   bool            `cbor:"batch"`
+	}
+	snapConvs struct {
+		Plain *snapConvo           `cbor:"plain"`
+		Items map[string]snapConvo `cbor:"items"`
+	}
+	snapConvo struct {
+		N      int           `cbor:"n"`
+		Record protocol.Link `cbor:"record"`
+		Visit  int           `cbor:"visit"`
+	}
+)
+
+// Snapshot is the stored form of s, the live region only.
+func (s *State) Snapshot() ([]byte, error) {
+	s.prune()
+	out := snapshot{V: snapshotVersion, Info: s.Info, Start: s.Start, Seq: s.Seq, TS: s.TS, Totals: s.Totals,
+		Limits: s.Limits, Nums: s.nums, NextN: s.nextN, Active: s.active, Result: s.result}
+	if s.stop != nil {
+		out.Stopped, out.Status, out.Reason, out.Detail = true, string(s.stop.status), string(s.stop.reason), s.stop.detail
+	}
+	for _, a := range s.acts {
+		x := snapAct{N: a.n, Take: a.take, Role: a.role, Num: a.num, Edge: a.edge, Via: a.via, Parents: a.parents,
+			Links: a.links, Of: a.of, Edges: a.edges, Entries: a.entries, History: len(out.Histories)}
+		out.Histories = append(out.Histories, snapHistoryOf(a))
+		for _, v := range a.visits {
+			x.Visits = append(x.Visits, snapVisitOf(v))
+		}
+		if a.offer != nil {
+			x.Offer = snapOfferOf(a.offer)
+		}
+		out.Acts = append(out.Acts, x)
+	}
+	b, err := cas.Encode(out)
+	return b.Data, err
+}
+
+func snapVisitOf(v *visit) *snapVisit {
+	if v == nil {
+		return nil
+	}
+	return &snapVisit{Index: v.id.Index, Number: v.number, Item: v.item, Resumes: v.resumes, Tools: v.tools, Inject: v.inject,
+		Prompt: v.prompt, Attempt: v.attempt, Mode: int(v.mode), Waiting: v.waiting, Due: v.due, Question: v.question,
+		Choices: v.choices, First: v.first, Record: v.record, Status: v.status, LastErr: v.lastErr, Anew: v.anew, Again: v.again}
+}
+
+func snapOfferOf(o *offer) *snapOffer {
+	x := &snapOffer{Failed: o.failed, Closed: o.closed, Granted: o.granted}
+	for part, targets := range o.taken {
+		t := snapTaken{Part: part}
+		for name := range targets {
+			t.Targets = append(t.Targets, name)
+		}
+		slices.Sort(t.Targets)
+		x.Taken = append(x.Taken, t)
+	}
+	slices.SortFunc(x.Taken, func(a, b snapTaken) int { return a.Part - b.Part })
+	return x
+}
+
+func snapHistoryOf(a *act) snapHistory {
+	h := snapHistory{map[string]snapRef{}, map[string]snapConvs{}}
+	for role, r := range a.latest {
+		h.Latest[role] = snapRef{r.n, r.records, r.batch}
+	}
+	for role, c := range a.convs {
+		x := snapConvs{Items: map[string]snapConvo{}}
+		if c.plain != nil {
+			x.Plain = &snapConvo{c.plain.n, c.plain.record, c.plain.visit}
+		}
+		for value, i := range c.items {
+			x.Items[value.String()] = snapConvo{i.n, i.record, i.visit}
+		}
+		h.Convs[role] = x
+	}
+	return h
+}
+
+// restore reads a snapshot. An error means only that the journal has to be folded instead.
+func restore(lib *Library, data []byte, read Reader) (*State, error) {
+	var in snapshot
+	if err := cas.Decode(data, &in); err != nil {
+		return nil, err
+	}
+	if in.V != snapshotVersion {
+		return nil, fmt.Errorf("snapshot version %d, want %d", in.V, snapshotVersion)
+	}
+	o, err := lib.open(in.Start, read)
+	if err != nil {
+		return nil, err
+	}
+	s := newState(read)
+	s.Info, s.Start, s.Seq, s.TS, s.Totals, s.Limits = in.Info, in.Start, in.Seq, in.TS, in.Totals, in.Limits
+	s.nextN, s.active, s.result, s.prog = in.NextN, in.Active, in.Result, o.prog
+	for role, n := range in.Nums {
+		s.nums[role] = n
+	}
+	if in.Stopped {
+		s.stop = &stop{protocol.RunStatus(in.Status), protocol.SuspendReason(in.Reason), in.Detail}
+	}
+	for _, x := range in.Acts {
+		a := &act{n: x.N, take: x.Take, role: x.Role, num: x.Num, edge: x.Edge, via: x.Via, parents: x.Parents,
+			links: x.Links, of: x.Of, edges: x.Edges, entries: x.Entries}
+		if a.entries == nil {
+			a.entries = map[string]int{}
+		}
+		if x.History < 0 || x.History >= len(in.Histories) {
+			return nil, fmt.Errorf("snapshot: activation %d has no history", x.N)
+		}
+		if err := in.Histories[x.History].into(a); err != nil {
+			return nil, err
+		}
+		for _, v := range x.Visits {
+			a.visits = append(a.visits, v.visit(x))
+		}
+		if x.Offer != nil {
+			a.offer = x.Offer.offer(a)
+		}
+		s.acts = append(s.acts, a)
+	}
+	return s, nil
+}
+
+func (v *snapVisit) visit(a snapAct) *visit {
+	if v == nil {
+		return nil
+	}
+	return &visit{id: protocol.StepID{Role: a.Role, N: a.Num, Index: v.Index}, number: v.Number, item: v.Item,
+		resumes: v.Resumes, tools: v.Tools, inject: v.Inject, prompt: v.Prompt, attempt: v.Attempt, mode: mode(v.Mode),
+		waiting: v.Waiting, due: v.Due, question: v.Question, choices: v.Choices, first: v.First, record: v.Record,
+		status: v.Status, lastErr: v.LastErr, anew: v.Anew, again: v.Again}
+}
+
+func (x *snapOffer) offer(a *act) *offer {
+	o := a.token(x.Failed)
+	o.closed, o.granted = x.Closed, x.Granted
+	for _, t := range x.Taken {
+		if o.taken == nil {
+			o.taken = map[int]map[string]bool{}
+		}
+		o.taken[t.Part] = map[string]bool{}
+		for _, name := range t.Targets {
+			o.taken[t.Part][name] = true
+		}
+	}
+	return o
+}
+
+func (h snapHistory) into(a *act) error {
+	a.latest, a.convs = map[string]ref{}, map[string]*conversations{}
+	for role, r := range h.Latest {
+		a.latest[role] = ref{r.N, r.Records, r.Batch}
+	}
+	for role, c := range h.Convs {
+		x := &conversations{items: map[protocol.Link]*convo{}}
+		if c.Plain != nil {
+			x.plain = &convo{c.Plain.N, c.Plain.Record, c.Plain.Visit}
+		}
+		for value, i := range c.Items {
+			l, err := protocol.ParseLink(value)
+			if err != nil {
+				return err
+			}
+			x.items[l] = &convo{i.N, i.Record, i.Visit}
+		}
+		a.convs[role] = x
+	}
+	return nil
+}

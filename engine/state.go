@@ -1,0 +1,253 @@
+package engine
+
+import (
+	"wf/engine/lang"
+	"wf/protocol"
+)
+
+// A State is a run folded from its journal.
+//
+// It keeps what the rules can still reach: the activations from the open ones back to the
+// nearest one that all of them descend from. Older ones are summed up in counts, latest and
+// conversations, so that a State does not grow with the history of a loop.
+type State struct {
+	Info   Info            // who started what, and where
+	Start  protocol.Link   // the Start in force: a fork may bring another
+	Seq    protocol.Seq    // newest event folded
+	TS     int64           // its time, unix µs
+	Totals Totals          // counted over the whole run
+	Limits protocol.Limits // as raised
+
+	acts   []*act         // live region, ascending n
+	nums   map[string]int // dispatches per role
+	nextN  int            // number of the next activation
+	tidyAt int            // prune when acts grow to this
+	stop   *stop          // suspended, cancelled or done
+	result protocol.Link
+	active bool // something ran at the last event: the time since counts
+
+	prog *lang.Program
+	read Reader
+	vals map[protocol.Link]*stepValue // values of records, a cache
+}
+
+// Reader fetches an immutable block.
+type Reader func(protocol.Link) ([]byte, error)
+
+// Info is what run_started and forked say.
+type Info struct {
+	protocol.RunStarted
+	Started int64         // unix µs of run_started
+	Forked  protocol.Link // base of the newest fork, or null
+}
+
+// Totals are sums over the journal.
+type Totals struct {
+	Steps    int   // visits dispatched
+	Active   int64 // µs in which something ran
+	Input    int64 // prompt tokens
+	Cached   int64 // of Input
+	Output   int64 // completion tokens
+	Calls    int   // model calls
+	Attempts int   // failed attempts
+	Scripted int   // model calls answered by a script or a tape
+}
+
+// stop is why nothing moves.
+type stop struct {
+	status protocol.RunStatus // suspended, cancelled, done, failed
+	reason protocol.SuspendReason
+	detail string
+}
+
+// startNode is the number of the activation that stands for START.
+const startNode = 0
+
+// act is an activation.
+type act struct {
+	n       int
+	take    int // activations of one firing (to: [a, b]) share it
+	role    string
+	num     int // coder#num
+	edge    int // −1 for START
+	via     protocol.Via
+	parents []int                     // activations, in declared order
+	links   []protocol.Link           // StepRecords of the parents, or Start
+	of      int                       // number of items in a fan-out, −1 outside of one
+	visits  []*visit                  // by item index; nil while an item was not dispatched
+	edges   []int                     // firings of each edge among self and ancestors
+	entries map[string]int            // activations of each role among self and ancestors
+	latest  map[string]ref            // nearest ancestor of each role
+	convs   map[string]*conversations // of the ancestors
+
+	offer *offer // once complete
+}
+
+// visit is one entry of a role.
+type visit struct {
+	id       protocol.StepID
+	number   int // StepRecord.Visit
+	item     *protocol.Item
+	resumes  protocol.Link
+	tools    protocol.Link
+	inject   protocol.Link
+	prompt   protocol.Text
+	attempt  int
+	mode     mode
+	waiting  protocol.WaitKind // while waits
+	due      int64             // of a wait or a retry, unix µs; 0 is never
+	question protocol.Text
+	choices  []protocol.Choice
+	first    protocol.Seq // of the first step_started
+	record   protocol.Link
+	status   protocol.StepStatus
+	lastErr  string
+	again    bool // it was started before: there is a transcript
+	anew     bool // the next step_started is a further attempt
+}
+
+// mode is where a visit stands.
+//
+//	runs ──► waits ──► ready ──► runs        answered, timer fired
+//	  │ └──► retries ──────────► runs        retry_at
+//	  └────► parked ───────────► ready       wf resume
+//	  └────► ended
+type mode int
+
+const (
+	runs    mode = iota // started; after a crash: cut off
+	waits               // for an answer, a signal or a timer
+	ready               // answered or resumed, to be performed again
+	retries             // a further attempt is due
+	parked              // failed for want of something, until a resume
+	ended               // step_completed
+)
+
+// ref names a completed activation that may have left the live region.
+type ref struct {
+	n       int
+	records []protocol.Link // by item; one outside of a fan-out
+	batch   bool
+}
+
+// conversations are the newest ok visits of a role: the plain one, and per item value.
+type conversations struct {
+	plain *convo
+	items map[protocol.Link]*convo
+}
+
+type convo struct {
+	n      int // activation
+	record protocol.Link
+	visit  int
+}
+
+// offer is the token of a completed activation until all its firings are dispatched.
+type offer struct {
+	failed  bool
+	taken   map[int]map[string]bool // edge → targets dispatched already
+	closed  bool                    // nothing is left of it
+	granted bool                    // a person resumed it past a bound
+	route   *route                  // computed once, never stored
+	latest  map[string]ref          // what the token hands on: the activation included
+	convs   map[string]*conversations
+}
+
+// Status is where the run stands, as far as the journal knows: a run whose process was
+// killed is still running.
+func (s *State) Status() protocol.RunStatus {
+	if s.stop != nil {
+		return s.stop.status
+	}
+	waiting := false
+	for _, a := range s.acts {
+		for _, v := range a.visits {
+			switch {
+			case v == nil || v.mode == ended || v.mode == parked:
+			case v.mode == waits:
+				waiting = true
+			default:
+				return protocol.Running
+			}
+		}
+	}
+	if waiting {
+		return protocol.Waiting
+	}
+	return protocol.Running
+}
+
+// Reason says in words why a run is suspended, cancelled or failed; "" otherwise.
+func (s *State) Reason() string {
+	if s.stop == nil {
+		return ""
+	}
+	return s.stop.detail
+}
+
+// SuspendedBy is the reason of a suspension, "" otherwise.
+func (s *State) SuspendedBy() protocol.SuspendReason {
+	if s.stop == nil {
+		return ""
+	}
+	return s.stop.reason
+}
+
+// Result is the CID of what the run concluded, null until it is done.
+func (s *State) Result() protocol.Link { return s.result }
+
+// Program is the definition in force.
+func (s *State) Program() *lang.Program { return s.prog }
+
+// WaitingVisit is a visit that waits, for people.
+type WaitingVisit struct {
+	Step     protocol.StepID
+	Kind     protocol.WaitKind
+	Question protocol.Text
+	Choices  []protocol.Choice
+	Due      int64 // unix µs, 0 is never
+}
+
+// Waiting lists what the run waits for, in order of dispatch.
+func (s *State) Waiting() []WaitingVisit {
+	var out []WaitingVisit
+	for _, a := range s.acts {
+		for _, v := range a.visits {
+			if v != nil && v.mode == waits {
+				out = append(out, WaitingVisit{v.id, v.waiting, v.question, v.choices, v.due})
+			}
+		}
+	}
+	return out
+}
+
+// open reports whether a visit of a has not ended.
+func (a *act) open() bool {
+	if len(a.visits) < a.of {
+		return true
+	}
+	for _, v := range a.visits {
+		if v == nil || v.mode != ended {
+			return true
+		}
+	}
+	return false
+}
+
+// batch reports whether a is a fan-out.
+func (a *act) batch() bool { return a.of >= 0 }
+
+// live reports whether the rules may still look at a on its own account.
+func (a *act) live() bool { return a.open() || a.offer != nil && !a.offer.closed }
+
+func (s *State) act(n int) *act {
+	for i := len(s.acts) - 1; i >= 0; i-- {
+		if s.acts[i].n == n {
+			return s.acts[i]
+		}
+		if s.acts[i].n < n {
+			return nil
+		}
+	}
+	return nil
+}

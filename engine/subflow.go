@@ -1,0 +1,177 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"wf/cas"
+	"wf/protocol"
+	"wf/roles"
+)
+
+// subflow performs workflow roles: each visit is a run of its own, named from the parent's
+// step, so that it is never started twice.
+type subflow struct{ e *Engine }
+
+// childRun is the run of a sub-workflow visit.
+func childRun(key string) protocol.RunID { return nameFrom("step\x00" + key) }
+
+// Perform begins or goes on with the child, and concludes with its outputs. A child that
+// waits makes the visit wait with the same question; the answer is handed down.
+func (p subflow) Perform(ctx context.Context, turn protocol.Turn, emit roles.Emit) (protocol.Conclusion, error) {
+	child := childRun(turn.Key)
+	read := p.e.reader(ctx)
+	prog, err := p.e.lib.Program(turn.Role.Workflow, read)
+	if err != nil {
+		return protocol.Conclusion{}, err
+	}
+	given, err := object(turn.Values)
+	if err != nil {
+		return protocol.Conclusion{}, err
+	}
+	inputs, err := prog.Inputs(given)
+	if err != nil {
+		return protocol.Conclusion{}, &protocol.Failure{Err: err, ErrorInfo: protocol.ErrorInfo{Code: "invalid_inputs", Phase: "workflow", Message: err.Error()}}
+	}
+	_, _, err = p.e.Begin(ctx, Launch{Program: prog, Inputs: inputs, Workspace: turn.Workspace, File: turn.File,
+		run: child, parent: &protocol.ParentRun{Run: turn.Run, Step: turn.Step.String()}})
+	if err != nil {
+		return protocol.Conclusion{}, err
+	}
+	if err := p.handDown(ctx, child, turn); err != nil {
+		return protocol.Conclusion{}, err
+	}
+	s, err := p.e.Drive(ctx, child, DriveOptions{By: "run " + string(turn.Run)})
+	if err != nil {
+		return protocol.Conclusion{}, err
+	}
+	switch s.Status() {
+	case protocol.Done:
+		return p.outputs(read, s.Result())
+	case protocol.Waiting:
+		return protocol.Conclusion{}, p.waits(ctx, child, s, emit)
+	case protocol.Failed, protocol.Cancelled:
+		return protocol.Conclusion{}, &protocol.Failure{ErrorInfo: protocol.ErrorInfo{Code: "workflow_" + string(s.Status()), Phase: "workflow",
+			Message: fmt.Sprintf("sub-workflow %s %s", prog.Workflow.Name, s.Status())}}
+	}
+	return protocol.Conclusion{}, fmt.Errorf("its run %s is %s: %s", child, s.Status(), s.Reason())
+}
+
+func (p subflow) outputs(read Reader, result protocol.Link) (protocol.Conclusion, error) {
+	var r protocol.Result
+	if err := decode(read, result, &r); err != nil {
+		return protocol.Conclusion{}, err
+	}
+	data := protocol.JSON("{}")
+	if r.Outputs.Defined() {
+		b, err := payload(read, r.Outputs)
+		if err != nil {
+			return protocol.Conclusion{}, err
+		}
+		data = b
+	}
+	return protocol.Conclusion{Data: data, Result: result}, nil
+}
+
+// waits repeats the child's first question.
+func (p subflow) waits(ctx context.Context, child protocol.RunID, s *State, emit roles.Emit) error {
+	w := s.Waiting()[0]
+	question, err := textOf(p.e.reader(ctx), w.Question)
+	if err != nil {
+		return err
+	}
+	err = emit(ctx, protocol.WaitingFor{Kind: w.Kind, Question: protocol.NewText(question), Choices: w.Choices, Due: w.Due})
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("%s of run %s: %w", w.Step, child, protocol.ErrWaiting)
+}
+
+// handDown gives the child the newest answer to this visit, once: the answer's source names
+// the parent's event.
+func (p subflow) handDown(ctx context.Context, child protocol.RunID, turn protocol.Turn) error {
+	if len(turn.Answers) == 0 {
+		return nil
+	}
+	last := turn.Answers[len(turn.Answers)-1]
+	if last.Fired {
+		return nil // the child's own timer fires too
+	}
+	source := "run " + string(turn.Run)
+	for i := len(turn.Transcript) - 1; i >= 0; i-- {
+		if turn.Transcript[i].Type == protocol.EvAnswered {
+			source += " event " + strconv.FormatInt(int64(turn.Transcript[i].Seq), 10)
+			break
+		}
+	}
+	for x, err := range p.e.Store.After(ctx, child, 0) {
+		if err != nil {
+			return err
+		}
+		if x.Type != protocol.EvAnswered {
+			continue
+		}
+		if a, err := cas.DecodeData[protocol.Answered](&x.Event); err != nil {
+			return err
+		} else if a.Source == source {
+			return nil
+		}
+	}
+	s, err := p.e.State(ctx, child)
+	if err != nil {
+		return err
+	}
+	waiting := s.Waiting()
+	if len(waiting) == 0 {
+		return nil // it was answered there
+	}
+	_, err = p.e.Answer(ctx, child, Reply{Step: waiting[0].Step.String(), Choice: last.Answer.Choice, Text: last.Answer.Text.S,
+		Fields: protocol.JSON(last.Answer.Fields.S), By: last.Answer.By, Source: source})
+	if errors.Is(err, protocol.ErrNotWaiting) {
+		return nil
+	}
+	return err
+}
+
+// movedChildren are the waiting visits whose sub-workflow went on while nobody drove this run.
+func (d *driver) movedChildren(ctx context.Context) ([]string, error) {
+	var out []string
+	for _, a := range d.s.acts {
+		role, ok := d.s.prog.Workflow.RoleNamed(a.role)
+		if !ok || role.Action != protocol.ActWorkflow {
+			continue
+		}
+		for _, v := range a.visits {
+			if v == nil || v.mode != waits {
+				continue
+			}
+			child, err := d.e.State(ctx, childRun(stepKey(d.run, d.s.Start, a, v.item)))
+			if err != nil {
+				return nil, err
+			}
+			if child.Status() != protocol.Waiting {
+				out = append(out, v.id.String())
+			}
+		}
+	}
+	return out, nil
+}
+
+// children are the runs of the open sub-workflow visits.
+func (s *State) children(run protocol.RunID) []protocol.RunID {
+	var out []protocol.RunID
+	for _, a := range s.acts {
+		role, ok := s.prog.Workflow.RoleNamed(a.role)
+		if !ok || role.Action != protocol.ActWorkflow {
+			continue
+		}
+		for _, v := range a.visits {
+			if v != nil && v.mode != ended {
+				out = append(out, childRun(stepKey(run, s.Start, a, v.item)))
+			}
+		}
+	}
+	return out
+}

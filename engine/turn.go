@@ -1,0 +1,311 @@
+package engine
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"wf/cas"
+	"wf/engine/lang"
+	"wf/protocol"
+	"wf/roles"
+)
+
+// assignment is a visit handed to a worker.
+type assignment struct {
+	turn  protocol.Turn
+	begun protocol.StepStarted
+	since protocol.Seq // of its first event, where there is a transcript to read; else 0
+	by    roles.Performer
+}
+
+// assign makes the turn of a visit, but for what is read from the store.
+func (d *driver) assign(step string) (x assignment, err error) {
+	v, a, err := d.s.visitNamed(step)
+	if err != nil {
+		return x, err
+	}
+	role, ok := d.s.prog.Workflow.RoleNamed(a.role)
+	if !ok {
+		return x, fmt.Errorf("the definition has no role %q", a.role)
+	}
+	if x.turn, err = d.turn(v.id, role); err != nil {
+		return x, err
+	}
+	x.begun = d.startedAs(a, v)
+	x.turn.Visit, x.turn.Attempt, x.turn.Key = v.number, v.attempt, stepKey(d.run, d.s.Start, a, v.item)
+	if x.turn.EdgePrompt, err = textOf(d.s.read, v.prompt); err != nil {
+		return x, err
+	}
+	if v.item != nil {
+		raw, err := d.s.read(v.item.Value)
+		if err != nil {
+			return x, err
+		}
+		x.turn.Item = &protocol.ItemValue{Index: v.item.Index, Value: raw}
+	}
+	if v.again {
+		x.since = v.first
+	}
+	if err := d.render(&x.turn, a, role); err != nil {
+		return x, err
+	}
+	x.by, err = d.e.performer(role.Action)
+	return x, err
+}
+
+// startedAs are the fields that every step_started of a visit repeats.
+func (d *driver) startedAs(a *act, v *visit) protocol.StepStarted {
+	return protocol.StepStarted{Start: d.s.Start, Parents: a.links, Role: a.role, Visit: v.number, Item: v.item,
+		Edge: a.edge, Via: a.via, EdgePrompt: v.prompt, Resumes: v.resumes, Tools: v.tools, Inject: v.inject,
+		Attempt: v.attempt, Of: max(0, a.of)}
+}
+
+// turn holds what does not depend on the visit.
+func (d *driver) turn(id protocol.StepID, role *protocol.Role) (protocol.Turn, error) {
+	inputs, err := d.s.inputsJSON()
+	if err != nil {
+		return protocol.Turn{}, err
+	}
+	t := protocol.Turn{Run: d.run, Step: id, Role: *role, Inputs: inputs, Secrets: d.s.prog.Workflow.Secrets,
+		Workspace: d.s.Info.Workspace, File: d.s.Info.File, Models: d.s.models(role)}
+	return t, nil
+}
+
+// models are the run's override, else the role's own.
+func (s *State) models(role *protocol.Role) []string {
+	if m := s.Info.Models[role.Name]; len(m) > 0 {
+		return m
+	}
+	if m := s.Info.Models[""]; len(m) > 0 {
+		return m
+	}
+	return role.Model
+}
+
+// render evaluates the templates of the role for this visit.
+func (d *driver) render(turn *protocol.Turn, a *act, role *protocol.Role) error {
+	sc, err := d.s.scope(a.edge, a.inherited())
+	if err != nil {
+		return err
+	}
+	if turn.Item != nil {
+		if sc.Item, err = lang.DecodeJSON(turn.Item.Value); err != nil {
+			return err
+		}
+		sc.Index = turn.Item.Index
+	}
+	r, err := d.s.prog.Templates(role, sc)
+	if err != nil {
+		return err
+	}
+	turn.Question, turn.Env, turn.Values, turn.Wait = r.Question, r.Env, r.Values, r.Wait
+	return nil
+}
+
+// prepare asks the performer for what the record holds of tools and injected text. A visit
+// that resumes reuses the tools of its predecessor.
+func (d *driver) prepare(ctx context.Context, x Decision) (roles.Preparation, error) {
+	role, ok := d.s.prog.Workflow.RoleNamed(x.Role)
+	if !ok || x.Empty {
+		return roles.Preparation{}, nil
+	}
+	p, err := d.e.performer(role.Action)
+	if err != nil {
+		return roles.Preparation{}, err
+	}
+	prep, ok := p.(roles.Preparer)
+	if !ok {
+		return roles.Preparation{}, nil
+	}
+	turn, err := d.turn(x.Step, role)
+	if err != nil {
+		return roles.Preparation{}, err
+	}
+	turn.Visit, turn.EdgePrompt = x.Visit, x.EdgePrompt
+	out, err := prep.Prepare(ctx, turn)
+	if err != nil || !x.Resumes.Defined() {
+		return out, err
+	}
+	var before protocol.StepRecord
+	if err := decode(d.s.read, x.Resumes, &before); err != nil {
+		return out, err
+	}
+	out.Tools, err = textOf(d.s.read, protocol.Text{Link: before.Tools})
+	return out, err
+}
+
+// fill reads the history and the transcript; it runs in the worker's goroutine.
+func (d *driver) fill(ctx context.Context, t *protocol.Turn, begun protocol.StepStarted, since protocol.Seq) error {
+	if since > 0 {
+		if err := d.transcript(ctx, t, since); err != nil {
+			return err
+		}
+	}
+	if !actsOnFiles(t.Role.Action) {
+		return nil
+	}
+	var err error
+	t.History, err = d.e.lib.history(d.e.reader(ctx), &d.past, begun)
+	return err
+}
+
+// transcript collects the events of a visit, long texts in place, and pairs its answers.
+func (d *driver) transcript(ctx context.Context, t *protocol.Turn, first protocol.Seq) error {
+	step := t.Step.String()
+	var asked protocol.WaitingFor
+	for e, err := range d.e.Store.After(ctx, d.run, first-1) {
+		if err == nil && e.StepName() != step {
+			continue
+		}
+		if err == nil {
+			err = inline(d.e.reader(ctx), &e.Event)
+		}
+		if err != nil {
+			return err
+		}
+		t.Transcript = append(t.Transcript, e)
+		switch e.Type {
+		case protocol.EvWaiting:
+			asked, err = cas.DecodeData[protocol.WaitingFor](&e.Event)
+		case protocol.EvAnswered:
+			var a protocol.Answered
+			a, err = cas.DecodeData[protocol.Answered](&e.Event)
+			t.Answers = append(t.Answers, protocol.AnswerTo{Waiting: asked, Answer: a, At: e.TS})
+		case protocol.EvTimerFired:
+			t.Answers = append(t.Answers, protocol.AnswerTo{Waiting: asked, Fired: true, At: e.TS})
+		}
+		if err != nil {
+			return fmt.Errorf("event %d: %w", e.Seq, err)
+		}
+	}
+	return nil
+}
+
+// stepKey is WF_STEP_KEY.
+func stepKey(run protocol.RunID, start protocol.Link, a *act, item *protocol.Item) string {
+	b, err := json.Marshal([]any{run, start, a.links, a.role, a.edge, item})
+	if err != nil {
+		panic(err) // strings and links marshal
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+// pastCache keeps StepRecords with their payloads; safe for concurrent use.
+type pastCache struct {
+	mu   sync.Mutex
+	seen map[protocol.Link]*protocol.Past
+}
+
+// ancestors loads every ancestor record of a visit, newest first.
+func (c *pastCache) ancestors(lib *Library, read Reader, of protocol.Past) ([]protocol.Past, error) {
+	var out []protocol.Past
+	seen := map[protocol.Link]bool{}
+	todo := append([]protocol.Link{of.Resumes}, of.Parents...)
+	for len(todo) > 0 {
+		l := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if seen[l] || !l.Defined() {
+			continue
+		}
+		seen[l] = true
+		p, err := c.load(lib, read, l)
+		if err != nil {
+			return nil, err
+		}
+		if p == nil { // the Start
+			continue
+		}
+		out = append(out, *p)
+		todo = append(todo, p.Parents...)
+		todo = append(todo, p.Resumes)
+		if p.Compaction != nil {
+			todo = append(todo, p.Compaction.Prior, p.Compaction.Covers)
+		}
+	}
+	return out, nil
+}
+
+func (c *pastCache) load(lib *Library, read Reader, l protocol.Link) (*protocol.Past, error) {
+	c.mu.Lock()
+	p, ok := c.seen[l]
+	c.mu.Unlock()
+	if ok {
+		return p, nil
+	}
+	p, err := loadPast(lib, read, l)
+	if err != nil {
+		return nil, fmt.Errorf("record %s: %w", l.Short(), err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.seen == nil {
+		c.seen = map[protocol.Link]*protocol.Past{}
+	}
+	c.seen[l] = p
+	return p, nil
+}
+
+// loadPast reads a StepRecord or Compaction with its payloads; nil for a Start.
+func loadPast(lib *Library, read Reader, l protocol.Link) (*protocol.Past, error) {
+	b, err := read(l)
+	if err != nil {
+		return nil, err
+	}
+	var kind struct {
+		Kind string `cbor:"kind"`
+	}
+	if err := cas.Decode(b, &kind); err != nil {
+		return nil, err
+	}
+	text := func(l protocol.Link) string {
+		if err != nil || !l.Defined() {
+			return ""
+		}
+		var t []byte
+		t, err = payload(read, l)
+		return string(t)
+	}
+	switch kind.Kind {
+	case protocol.KindStart:
+		return nil, nil
+	case protocol.KindCompaction:
+		var c protocol.Compaction
+		if err := cas.Decode(b, &c); err != nil {
+			return nil, err
+		}
+		p := &protocol.Past{CID: l, Role: c.Role, Compaction: &protocol.PastCompaction{Prior: c.Prior, Covers: c.Covers, Summary: text(c.Summary)}, Inject: text(c.Inject)}
+		return p, err
+	case protocol.KindStep:
+	default:
+		return nil, fmt.Errorf("a %q block among the ancestors: %w", kind.Kind, protocol.ErrCorrupt)
+	}
+	var r protocol.StepRecord
+	if err := cas.Decode(b, &r); err != nil {
+		return nil, err
+	}
+	o, oerr := lib.open(r.Start, read)
+	if oerr != nil {
+		return nil, oerr
+	}
+	p := &protocol.Past{CID: l, Role: r.Role, Visit: r.Visit, Parents: r.Parents, Resumes: r.Resumes, EdgePrompt: r.EdgePrompt,
+		Inject: text(r.Inject), Status: r.Status, Text: text(r.Output)}
+	if data := text(r.Data); data != "" {
+		p.Data = protocol.JSON(data)
+	}
+	if r.Edge >= 0 && r.Edge < len(o.prog.Workflow.Edges) {
+		p.Mentions = o.prog.Workflow.Edges[r.Edge].Mentions
+	}
+	if r.Item != nil {
+		p.Item = &r.Item.Index
+	}
+	if info := text(r.Error); info != "" && err == nil {
+		p.Error = &protocol.ErrorInfo{}
+		err = json.Unmarshal([]byte(info), p.Error)
+	}
+	return p, err
+}

@@ -1,0 +1,338 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"wf/cas"
+	"wf/protocol"
+)
+
+// RunSchema names the JSON form of a View.
+const RunSchema = "wf.run/v1"
+
+// View is a run as people and programs see it: wf.run/v1.
+type View struct {
+	Schema     string                 `json:"schema"`
+	ID         protocol.RunID         `json:"id"`
+	Workflow   string                 `json:"workflow"`
+	Definition string                 `json:"definition"`
+	Status     protocol.RunStatus     `json:"status"`
+	Reason     string                 `json:"reason"`
+	Suspended  protocol.SuspendReason `json:"suspended_by,omitempty"`
+	Head       string                 `json:"head"`
+	Seq        protocol.Seq           `json:"seq"`
+	Result     *string                `json:"result"`
+	Steps      []*StepView            `json:"steps"`
+	Outputs    protocol.JSON          `json:"outputs"`
+	Usage      UsageView              `json:"usage"`
+	CostUSD    *float64               `json:"cost_usd"` // null: unknown
+	Started    string                 `json:"started"`
+	Updated    string                 `json:"updated"`
+	ActiveMS   int64                  `json:"active_ms"`
+	Scripted   int                    `json:"scripted_calls"`
+	Waiting    []WaitingView          `json:"waiting,omitempty"`
+	Info       InfoView               `json:"info"`
+}
+
+// InfoView is what a run was started with.
+type InfoView struct {
+	Title       string              `json:"title"`
+	Description string              `json:"description"`
+	Type        string              `json:"type"`
+	Scope       string              `json:"scope"`
+	Tags        []string            `json:"tags"`
+	CreatedBy   string              `json:"created_by"`
+	TargetUser  string              `json:"target_user"`
+	RequestID   string              `json:"request_id"`
+	Workspace   string              `json:"workspace"`
+	File        string              `json:"file"`
+	Parent      *protocol.ParentRun `json:"parent"`
+	ForkedFrom  *string             `json:"forked_from"`
+	Inputs      protocol.JSON       `json:"inputs"`
+}
+
+// StepView is one visit.
+type StepView struct {
+	ID         string              `json:"id"`
+	Role       string              `json:"role"`
+	Action     protocol.Action     `json:"action"`
+	Visit      int                 `json:"visit"`
+	Item       *int                `json:"item,omitempty"`
+	CID        *string             `json:"cid"`
+	Status     string              `json:"status"` // ok, failed, skipped; running, waiting, parked, retrying
+	Parents    []string            `json:"parents"`
+	Resumes    *string             `json:"resumes"`
+	Edge       int                 `json:"edge"`
+	Via        protocol.Via        `json:"via"`
+	EdgePrompt string              `json:"edge_prompt"`
+	Output     protocol.JSON       `json:"output"`
+	Text       string              `json:"text"`
+	Error      *protocol.ErrorInfo `json:"error"`
+	Attempts   []AttemptView       `json:"attempts"`
+	ToolCalls  int                 `json:"tool_calls"`
+	Usage      UsageView           `json:"usage"`
+	MS         int64               `json:"ms"`
+	Workspace  *protocol.GitState  `json:"workspace"`
+	record     protocol.Link
+}
+
+// AttemptView is one try of a visit.
+type AttemptView struct {
+	Attempt int                 `json:"attempt"`
+	Started string              `json:"started"`
+	Error   *protocol.ErrorInfo `json:"error"`
+	RetryAt *string             `json:"retry_at,omitempty"`
+	Usage   UsageView           `json:"usage"`
+}
+
+// UsageView sums model calls; what no provider told is null.
+type UsageView struct {
+	Calls        int    `json:"calls"`
+	Input        *int64 `json:"input"`
+	Cached       *int64 `json:"cached"`
+	CacheWrite5m *int64 `json:"cache_write_5m"`
+	CacheWrite1h *int64 `json:"cache_write_1h"`
+	Output       *int64 `json:"output"`
+	Reasoning    *int64 `json:"reasoning"`
+}
+
+// WaitingView is what a run waits for.
+type WaitingView struct {
+	Step     string            `json:"step"`
+	Kind     protocol.WaitKind `json:"kind"`
+	Question string            `json:"question"`
+	Choices  []protocol.Choice `json:"choices"`
+	Due      *string           `json:"due"`
+}
+
+func (u *UsageView) add(x protocol.Usage) {
+	u.Calls++
+	sum := func(to **int64, n *int64) {
+		if n == nil {
+			return
+		}
+		if *to == nil {
+			*to = new(int64)
+		}
+		**to += *n
+	}
+	sum(&u.Input, x.Input)
+	sum(&u.Cached, x.Cached)
+	sum(&u.CacheWrite5m, x.CacheWrite5m)
+	sum(&u.CacheWrite1h, x.CacheWrite1h)
+	sum(&u.Output, x.Output)
+	sum(&u.Reasoning, x.Reasoning)
+}
+
+// View reads a whole run.
+func (e *Engine) View(ctx context.Context, run protocol.RunID) (*View, error) {
+	read := e.reader(ctx)
+	s := newState(read)
+	b := viewer{e: e, read: read, steps: map[string]*StepView{}}
+	b.v = &View{Schema: RunSchema, ID: run, Steps: []*StepView{}, Outputs: protocol.JSON("{}")}
+	for x, err := range e.Store.After(ctx, run, 0) {
+		if err == nil {
+			err = s.FoldMore(&e.lib, one(x))
+		}
+		if err == nil {
+			err = b.event(x)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("run %s: %w", run, err)
+		}
+	}
+	return b.finish(s)
+}
+
+func one(x protocol.Entry) func(func(protocol.Entry, error) bool) {
+	return func(yield func(protocol.Entry, error) bool) { yield(x, nil) }
+}
+
+type viewer struct {
+	e     *Engine
+	read  Reader
+	v     *View
+	steps map[string]*StepView
+}
+
+func (b *viewer) event(x protocol.Entry) error {
+	v := b.v
+	v.Head, v.Seq, v.Updated = x.CID.String(), x.Seq, stamp(x.TS)
+	if x.Seq == 1 {
+		v.Started = stamp(x.TS)
+	}
+	st := b.steps[x.StepName()]
+	if x.Type != protocol.EvStepStarted && x.Type != protocol.EvUsage && st == nil {
+		return nil
+	}
+	switch x.Type {
+	case protocol.EvStepStarted:
+		return b.started(x, st)
+	case protocol.EvToolCall:
+		st.ToolCalls++
+	case protocol.EvUsage:
+		u, err := cas.DecodeData[protocol.Usage](&x.Event)
+		if err != nil {
+			return err
+		}
+		v.Usage.add(u)
+		if st != nil {
+			st.Usage.add(u)
+			st.Attempts[len(st.Attempts)-1].Usage.add(u)
+		}
+	case protocol.EvAttemptFailed:
+		f, err := cas.DecodeData[protocol.AttemptFailed](&x.Event)
+		if err != nil {
+			return err
+		}
+		a := &st.Attempts[len(st.Attempts)-1]
+		a.Error = &f.Error
+		if f.RetryAt > 0 {
+			at := stamp(f.RetryAt)
+			a.RetryAt = &at
+		}
+	case protocol.EvStepCompleted:
+		d, err := cas.DecodeData[protocol.StepCompleted](&x.Event)
+		if err != nil {
+			return err
+		}
+		st.record, st.MS, st.Workspace = d.Record, st.MS+d.MS, d.Workspace
+	}
+	return nil
+}
+
+func (b *viewer) started(x protocol.Entry, st *StepView) error {
+	d, err := cas.DecodeData[protocol.StepStarted](&x.Event)
+	if err != nil {
+		return err
+	}
+	if st == nil {
+		st = &StepView{ID: x.StepName(), Role: d.Role, Visit: d.Visit, Status: "running", Edge: d.Edge, Via: d.Via,
+			Parents: []string{}, Output: protocol.JSON("{}"), Resumes: text(d.Resumes)}
+		for _, p := range d.Parents {
+			st.Parents = append(st.Parents, p.String())
+		}
+		if d.Item != nil {
+			st.Item = &d.Item.Index
+		}
+		if st.EdgePrompt, err = textOf(b.read, d.EdgePrompt); err != nil {
+			return err
+		}
+		b.steps[st.ID] = st
+		b.v.Steps = append(b.v.Steps, st)
+	}
+	if n := len(st.Attempts); n == 0 || st.Attempts[n-1].Attempt != d.Attempt {
+		st.Attempts = append(st.Attempts, AttemptView{Attempt: d.Attempt, Started: stamp(x.TS)})
+	}
+	return nil
+}
+
+// finish adds what the state and the records tell.
+func (b *viewer) finish(s *State) (*View, error) {
+	v := b.v
+	o, err := b.e.lib.open(s.Start, b.read)
+	if err != nil {
+		return nil, err
+	}
+	v.Workflow, v.Definition = o.prog.Workflow.Name, o.start.Workflow.String()
+	v.Status, v.Reason, v.Suspended, v.Result = s.Status(), s.Reason(), s.SuspendedBy(), text(s.Result())
+	v.ActiveMS, v.Scripted = s.Totals.Active/1000, s.Totals.Scripted
+	if err := b.info(s); err != nil {
+		return nil, err
+	}
+	for _, a := range s.acts {
+		for _, x := range a.visits {
+			if x != nil && x.mode != ended {
+				b.open(x)
+			}
+		}
+	}
+	for _, st := range v.Steps {
+		if role, ok := o.prog.Workflow.RoleNamed(st.Role); ok {
+			st.Action = role.Action
+		}
+		if err := b.record(st); err != nil {
+			return nil, err
+		}
+	}
+	for _, w := range s.Waiting() {
+		x := WaitingView{Step: w.Step.String(), Kind: w.Kind, Choices: w.Choices}
+		if x.Question, err = textOf(b.read, w.Question); err != nil {
+			return nil, err
+		}
+		if w.Due > 0 {
+			at := stamp(w.Due)
+			x.Due = &at
+		}
+		v.Waiting = append(v.Waiting, x)
+	}
+	if s.Result().Defined() {
+		var r protocol.Result
+		if err := decode(b.read, s.Result(), &r); err != nil {
+			return nil, err
+		}
+		if r.Outputs.Defined() {
+			if v.Outputs, err = payload(b.read, r.Outputs); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return v, nil
+}
+
+func (b *viewer) info(s *State) error {
+	i := s.Info
+	b.v.Info = InfoView{Title: i.Title, Type: i.Type, Scope: i.Scope, Tags: i.Tags, CreatedBy: i.CreatedBy,
+		TargetUser: i.TargetUser, RequestID: i.RequestID, Workspace: i.Workspace, File: i.File, Parent: i.Parent, ForkedFrom: text(i.Forked)}
+	var err error
+	if b.v.Info.Description, err = textOf(b.read, i.Description); err != nil {
+		return err
+	}
+	b.v.Info.Inputs, err = s.inputsJSON()
+	return err
+}
+
+// open says where a visit stands that has not ended.
+func (b *viewer) open(x *visit) {
+	st := b.steps[x.id.String()]
+	if st == nil {
+		return
+	}
+	st.Status = map[mode]string{runs: "running", ready: "running", waits: "waiting", retries: "retrying", parked: "parked"}[x.mode]
+	if st.record.Defined() { // a failed visit that is tried again
+		st.record = protocol.Link{}
+	}
+	if x.mode == parked && x.lastErr != "" {
+		st.Error = &protocol.ErrorInfo{Code: "suspended", Phase: string(st.Action), Message: x.lastErr}
+	}
+}
+
+func (b *viewer) record(st *StepView) error {
+	if !st.record.Defined() {
+		return nil
+	}
+	st.CID = text(st.record)
+	p, err := loadPast(&b.e.lib, b.read, st.record)
+	if err != nil {
+		return err
+	}
+	st.Status, st.Text, st.Error = string(p.Status), p.Text, p.Error
+	if p.Data != nil {
+		st.Output = p.Data
+	}
+	return nil
+}
+
+func text(l protocol.Link) *string {
+	if !l.Defined() {
+		return nil
+	}
+	s := l.String()
+	return &s
+}
+
+func stamp(us int64) string {
+	e := protocol.Event{TS: us}
+	return e.Time().Format("2006-01-02T15:04:05.000000Z07:00")
+}

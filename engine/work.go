@@ -1,0 +1,209 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"time"
+
+	"wf/cas"
+	"wf/protocol"
+	"wf/roles"
+)
+
+// worker is a visit being performed.
+type worker struct {
+	step    string
+	stop    context.CancelCauseFunc
+	started int64 // unix µs
+}
+
+// outcome is how a visit came back.
+type outcome struct {
+	conclusion protocol.Conclusion
+	err        error
+	timedOut   bool
+	git        *protocol.GitState
+}
+
+// errTimeout is the cause with which an attempt is cancelled at its timeout.
+var errTimeout = errors.New("the attempt took longer than its timeout")
+
+// performer finds who carries out an action.
+func (e *Engine) performer(a protocol.Action) (roles.Performer, error) {
+	if p := e.Performers[a]; p != nil {
+		return p, nil
+	}
+	if a == protocol.ActWorkflow {
+		return subflow{e}, nil
+	}
+	return nil, fmt.Errorf("nothing performs %q roles", a)
+}
+
+// perform starts the goroutine that carries out a visit.
+func (d *driver) perform(ctx context.Context, step string) {
+	wctx, stop := context.WithCancelCause(ctx)
+	w := &worker{step: step, stop: stop, started: d.e.now()}
+	d.work[step] = w
+	x, err := d.assign(step)
+	if err != nil {
+		err = &protocol.Failure{ErrorInfo: protocol.ErrorInfo{Code: "expression", Phase: "expression", Message: err.Error()}, Err: err}
+	}
+	reports := d.in
+	emit := func(ectx context.Context, data ...protocol.Data) error {
+		return send(ectx, reports, step, data)
+	}
+	go func() {
+		end := &outcome{err: err}
+		if err == nil {
+			end = d.carryOut(wctx, x, emit)
+		}
+		reports <- report{step: step, end: end}
+	}()
+}
+
+// send hands events to the driver and waits until they are durable. A delta alone is not
+// waited for.
+func send(ctx context.Context, to chan<- report, step string, data []protocol.Data) error {
+	r := report{step: step, data: data}
+	for _, x := range data {
+		if _, ok := x.(protocol.Delta); !ok {
+			r.reply = make(chan error, 1)
+			break
+		}
+	}
+	select {
+	case to <- r:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if r.reply == nil {
+		return nil
+	}
+	return <-r.reply
+}
+
+// carryOut runs in the worker's goroutine.
+func (d *driver) carryOut(ctx context.Context, x assignment, emit roles.Emit) (end *outcome) {
+	end = &outcome{}
+	turn := x.turn
+	defer func() {
+		if r := recover(); r != nil {
+			end.err = fmt.Errorf("performing %s: panic: %v", turn.Step, r)
+		}
+	}()
+	if err := d.fill(ctx, &turn, x.begun, x.since); err != nil {
+		end.err = err
+		return end
+	}
+	if countedAsFailed(turn) {
+		end.err = &protocol.Failure{ErrorInfo: protocol.ErrorInfo{Code: "cut_off", Phase: "run", Message: "wf ended while the command ran, and a person counted it as failed"}}
+		return end
+	}
+	if turn.Role.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, time.Duration(turn.Role.Timeout)*time.Microsecond, errTimeout)
+		defer cancel()
+	}
+	end.conclusion, end.err = x.by.Perform(ctx, turn, emit)
+	end.timedOut = end.err != nil && errors.Is(context.Cause(ctx), errTimeout)
+	if end.err == nil && actsOnFiles(turn.Role.Action) {
+		end.git = gitState(ctx, turn.Workspace)
+	}
+	return end
+}
+
+func actsOnFiles(a protocol.Action) bool { return a == protocol.ActRun || a == protocol.ActPrompt }
+
+// countedAsFailed reports whether a person answered onceQuestion so.
+func countedAsFailed(t protocol.Turn) bool {
+	if t.Role.Action != protocol.ActRun || !t.Role.Once || len(t.Answers) == 0 {
+		return false
+	}
+	return t.Answers[len(t.Answers)-1].Answer.Choice == onceFail
+}
+
+// conclude turns the outcome of a visit into events and blocks.
+func (d *driver) conclude(ctx context.Context, w *worker, end *outcome) ([]cas.Draft, []cas.Block, error) {
+	v, a, err := d.s.visitNamed(w.step)
+	if err != nil {
+		return nil, nil, err
+	}
+	var failure *protocol.Failure
+	switch {
+	case end.err == nil:
+		return d.completed(a, v, w, end, nil)
+	case errors.Is(end.err, protocol.ErrWaiting):
+		if v.mode != waits {
+			return d.parkVisit(w.step, fmt.Sprintf("the performer waits but said not for what: %v", end.err)), nil, nil
+		}
+		return nil, nil, nil
+	case end.timedOut:
+		failure = &protocol.Failure{Class: "timeout", ErrorInfo: protocol.ErrorInfo{Code: "timeout", Phase: string(d.action(a)),
+			Message: "timed out after " + (time.Duration(d.roleOf(a).Timeout) * time.Microsecond).String()}}
+	case errors.As(end.err, &failure) && !failure.Suspend:
+	case ctx.Err() != nil || errors.Is(end.err, context.Canceled):
+		return nil, nil, nil // interrupted: tried again later
+	default:
+		return d.parkVisit(w.step, end.err.Error()), nil, nil
+	}
+	failed := protocol.AttemptFailed{Attempt: v.attempt, Error: failure.ErrorInfo}
+	if at, ok := retryAt(d.roleOf(a).Retry, failure.Class, v.attempt, d.e.now()); ok {
+		failed.RetryAt = at
+		return []cas.Draft{{Step: w.step, Data: failed}}, nil, nil
+	}
+	facts, blocks, err := d.completed(a, v, w, end, &failure.ErrorInfo)
+	return append([]cas.Draft{{Step: w.step, Data: failed}}, facts...), blocks, err
+}
+
+// parkVisit suspends one visit; the others go on.
+func (d *driver) parkVisit(step, why string) []cas.Draft {
+	return []cas.Draft{{Step: step, Data: protocol.SuspendedBy{Reason: protocol.ByError, Detail: protocol.NewText(why)}}}
+}
+
+func (d *driver) roleOf(a *act) protocol.Role {
+	r, _ := d.s.prog.Workflow.RoleNamed(a.role)
+	if r == nil {
+		return protocol.Role{Name: a.role}
+	}
+	return *r
+}
+
+func (d *driver) action(a *act) protocol.Action { return d.roleOf(a).Action }
+
+// Defaults of a role's retry.
+const (
+	retryDelay    = time.Second
+	retryMaxDelay = time.Minute
+	retryFactor   = 2
+	retryJitter   = 0.2 // of the delay, to either side
+)
+
+// retryAt says when a further attempt is due; ok is false when there is none.
+func retryAt(r *protocol.Retry, class string, attempt int, now int64) (due int64, ok bool) {
+	if r == nil || attempt >= r.Attempts {
+		return 0, false
+	}
+	if len(r.On) > 0 && !slices.Contains(r.On, "any") && !slices.Contains(r.On, class) {
+		if class != "exit_75" || !slices.Contains(r.On, "exit_code") {
+			return 0, false
+		}
+	}
+	delay, most, factor := float64(r.Delay), float64(r.MaxDelay), float64(retryFactor)
+	if r.Delay == 0 {
+		delay = float64(retryDelay.Microseconds())
+	}
+	if r.MaxDelay == 0 {
+		most = float64(retryMaxDelay.Microseconds())
+	}
+	if f, err := strconv.ParseFloat(r.Factor, 64); err == nil && f >= 1 {
+		factor = f
+	}
+	delay = min(delay*math.Pow(factor, float64(attempt-1)), most)
+	delay *= 1 + retryJitter*(2*rand.Float64()-1)
+	return now + max(1, int64(delay)), true
+}
