@@ -10,6 +10,7 @@ import (
 	"github.com/tmc/langchaingo/llms"
 
 	"wf/agentkit/model"
+	"wf/agentkit/openai"
 	"wf/agentkit/script"
 	"wf/protocol"
 )
@@ -34,6 +35,7 @@ func Standard() Registry {
 			}
 			return nonNil(script.Open(name, file))
 		},
+		"openai": func(name, _ string) (llms.Model, error) { return nonNil(openai.Open(name)) },
 	}
 }
 

@@ -1,0 +1,292 @@
+package openai_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/tmc/langchaingo/llms"
+
+	"wf/agentkit/model"
+	"wf/agentkit/modeltest"
+	"wf/agentkit/openai"
+	"wf/protocol"
+)
+
+func open(t *testing.T, s *modeltest.Server) *openai.Model {
+	t.Helper()
+	m, err := openai.New("openai/test", "test", openai.Config{BaseURL: s.URL, Key: "k"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+var hello = []llms.MessageContent{llms.TextParts(llms.ChatMessageTypeSystem, "Be <brief> & kind."), llms.TextParts(llms.ChatMessageTypeHuman, "Hello")}
+
+func TestTheRequestIsTheSameBytesEveryTime(t *testing.T) {
+	s := modeltest.Start(t, modeltest.Text("hi"), modeltest.Text("hi"))
+	m := open(t, s)
+	conversation := append(hello[:2:2],
+		llms.MessageContent{Role: llms.ChatMessageTypeAI, Parts: []llms.ContentPart{
+			llms.ToolCall{ID: "a", FunctionCall: &llms.FunctionCall{Name: "f", Arguments: `{"n":12345678901234567890}`}},
+			llms.ToolCall{ID: "b", FunctionCall: &llms.FunctionCall{Name: "g", Arguments: ``}}}},
+		llms.MessageContent{Role: llms.ChatMessageTypeTool, Parts: []llms.ContentPart{
+			llms.ToolCallResponse{ToolCallID: "a", Content: "1"}, llms.ToolCallResponse{ToolCallID: "b", Content: "2"}}})
+	ctx := model.WithRequest(t.Context(), model.Request{
+		Params: protocol.JSON(`{"max_tokens":9,"seed":7,"temperature":"0.0"}`), Opaque: map[int]string{2: `{"reasoning_content":"<hm>"}`}, CacheKey: "key",
+	})
+	tools := llms.WithTools([]llms.Tool{{Type: "function", Function: &llms.FunctionDefinition{Name: "f", Description: "d", Parameters: json.RawMessage(`{"type":"object"}`)}}})
+	for range 2 {
+		if _, err := m.GenerateContent(ctx, conversation, tools); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const want = `{"model":"test","messages":[{"role":"system","content":"Be <brief> & kind."},{"role":"user","content":"Hello"},` +
+		`{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{\"n\":12345678901234567890}"}},` +
+		`{"id":"b","type":"function","function":{"name":"g","arguments":""}}],"reasoning_content":"<hm>"},` +
+		`{"role":"tool","content":"1","tool_call_id":"a"},{"role":"tool","content":"2","tool_call_id":"b"}],` +
+		`"tools":[{"type":"function","function":{"name":"f","description":"d","parameters":{"type":"object"}}}],` +
+		`"max_tokens":9,"seed":7,"temperature":0.0,"stream":true,"stream_options":{"include_usage":true}}`
+	r := s.Requests()
+	if d := cmp.Diff(want, string(r[0].Body)); d != "" {
+		t.Error(d)
+	}
+	if string(r[1].Body) != string(r[0].Body) {
+		t.Error("the second request differs")
+	}
+	key := r[0].Header.Get("Idempotency-Key")
+	if len(key) != 64 || key != r[1].Header.Get("Idempotency-Key") {
+		t.Errorf("the idempotency key is %q", key)
+	}
+	if r[0].Path != "/v1/chat/completions" || r[0].Header.Get("Authorization") != "Bearer k" {
+		t.Errorf("asked %s with %v", r[0].Path, r[0].Header)
+	}
+}
+
+func TestTextUsageAndDeltas(t *testing.T) {
+	s := modeltest.Start(t, modeltest.Text("Grüß Gott, 世界!"), modeltest.Text("Grüß Gott, 世界!"))
+	m := open(t, s)
+	var streamed strings.Builder
+	var r *llms.ContentResponse
+	for range 2 {
+		streamed.Reset()
+		var err error
+		r, err = m.GenerateContent(t.Context(), hello, llms.WithStreamingFunc(func(_ context.Context, b []byte) error {
+			streamed.Write(b)
+			return nil
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r.Choices[0].Content != "Grüß Gott, 世界!" || streamed.String() != r.Choices[0].Content || r.Choices[0].StopReason != "stop" {
+		t.Errorf("got %+v, streamed %q", r.Choices[0], streamed.String())
+	}
+	u := model.UsageOf(r)
+	if *u.Input == 0 || *u.Cached == 0 || *u.Cached > *u.Input || *u.Output == 0 || u.Reasoning != nil {
+		t.Errorf("usage %+v", u)
+	}
+}
+
+func TestB08InterleavedCallsAssemble(t *testing.T) {
+	want := []modeltest.Call{{ID: "a", Name: "read_file", Args: `{"path":"a.go"}`}, {ID: "b", Name: "big", Args: `{"n":12345678901234567890}`}, {ID: "c", Name: "none", Args: ""}}
+	piece := modeltest.CallDelta
+	for name, a := range map[string]modeltest.Answer{
+		"interleaved": modeltest.Calls(want...),
+		"repeated type, id and name": {Events: []string{
+			piece(0, "a", "read_file", `{"path":`), piece(0, "a", "read_file", `"a.go"}`),
+			piece(1, "b", "big", `{"n":12345678901234567890}`), piece(2, "c", "none", ""), modeltest.Finish("tool_calls")}},
+		"one index for all": {Events: []string{
+			piece(0, "a", "read_file", `{"path":"a.go"}`), piece(0, "b", "big", `{"n":12345678901234567890}`), piece(0, "c", "none", "")}},
+		"no index": {Events: []string{
+			`{"choices":[{"delta":{"tool_calls":[{"id":"a","function":{"name":"read_file","arguments":"{\"path\":"}}]}}]}`,
+			`{"choices":[{"delta":{"tool_calls":[{"function":{"arguments":"\"a.go\"}"}}]}}]}`,
+			`{"choices":[{"delta":{"tool_calls":[{"id":"b","function":{"name":"big","arguments":{"n":12345678901234567890}}},{"id":"c","function":{"name":"none"}}]}}]}`}},
+		"no stream": {Header: map[string]string{"Content-Type": "application/json"}, Body: `{"choices":[{"index":0,"message":{"content":null,"tool_calls":[` +
+			`{"id":"a","function":{"name":"read_file","arguments":"{\"path\":\"a.go\"}"}},{"id":"b","function":{"name":"big","arguments":"{\"n\":12345678901234567890}"}},` +
+			`{"id":"c","function":{"name":"none","arguments":""}}]}}]}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, err := open(t, modeltest.Start(t, a)).GenerateContent(t.Context(), hello)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []modeltest.Call
+			for _, c := range r.Choices[0].ToolCalls {
+				got = append(got, modeltest.Call{ID: c.ID, Name: c.FunctionCall.Name, Args: c.FunctionCall.Arguments})
+			}
+			if d := cmp.Diff(want, got); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+func TestB08ThinkingStaysApart(t *testing.T) {
+	a := modeltest.Text("Done.")
+	a.Events = append([]string{`{"choices":[{"delta":{"reasoning_content":"let me ","reasoning":"let me "}}]}`, `{"choices":[{"delta":{"reasoning_content":"see <1>"}}]}`}, a.Events...)
+	var thought string
+	r, err := open(t, modeltest.Start(t, a)).GenerateContent(t.Context(), hello, llms.WithStreamingReasoningFunc(func(_ context.Context, b, _ []byte) error {
+		thought += string(b)
+		return nil
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := r.Choices[0]
+	if c.Content != "Done." || c.ReasoningContent != "let me see <1>" || thought != c.ReasoningContent {
+		t.Errorf("got %+v, streamed %q", c, thought)
+	}
+	if got := model.OpaqueOf(c); got != `{"reasoning_content":"let me see <1>"}` {
+		t.Errorf("the block is %s", got)
+	}
+}
+
+func TestALineMayBeLong(t *testing.T) {
+	long := strings.Repeat("x", 200<<10)
+	r, err := open(t, modeltest.Start(t, modeltest.Answer{Events: []string{`{"choices":[{"delta":{"content":"` + long + `"}}]}`}})).GenerateContent(t.Context(), hello)
+	if err != nil || r.Choices[0].Content != long {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestFailuresAreTyped(t *testing.T) {
+	partial := []string{`{"choices":[{"delta":{"content":"half"}}]}`}
+	for name, c := range map[string]struct {
+		answer  modeltest.Answer
+		class   model.Class
+		status  int
+		after   time.Duration
+		message string
+	}{
+		"too many requests": {modeltest.Answer{Status: 429, Header: map[string]string{"Retry-After": "7"}, Body: `{"error":{"message":"slow down"}}`}, model.RateLimit, 429, 7 * time.Second, "slow down"},
+		"retry in ms":       {modeltest.Answer{Status: 429, Header: map[string]string{"Retry-After-Ms": "1500"}}, model.RateLimit, 429, 1500 * time.Millisecond, "no reason given"},
+		"overloaded":        {modeltest.Answer{Status: 529, Body: "<html>busy</html>"}, model.ServerError, 529, 0, "busy"},
+		"gateway timeout":   {modeltest.Answer{Status: 504}, model.Timeout, 504, 0, "status 504"},
+		"bad key":           {modeltest.Answer{Status: 401, Body: `{"error":"who are you"}`}, model.Unavailable, 401, 0, "who are you"},
+		"unknown model":     {modeltest.Answer{Status: 404, Body: `{"message":"no such model"}`}, model.Unavailable, 404, 0, "no such model"},
+		"bad request":       {modeltest.Answer{Status: 400, Body: `{"error":{"message":"too long"}}`}, model.Invalid, 400, 0, "too long"},
+		"cut off":           {modeltest.Answer{Events: partial, Cut: true}, model.ServerError, 0, 0, "broke off"},
+		"no terminator":     {modeltest.Answer{Body: "data: " + partial[0] + "\n\n"}, model.ServerError, 0, 0, "without [DONE]"},
+		"error event":       {modeltest.Answer{Events: append(partial, `{"error":{"message":"out of memory","type":"server_error"}}`)}, model.ServerError, 0, 0, "out of memory"},
+		"error with a code": {modeltest.Answer{Events: append(partial, `{"error":{"message":"later","code":429}}`)}, model.RateLimit, 429, 0, "later"},
+		"error line":        {modeltest.Answer{Body: "error: {\"code\":500,\"message\":\"slot\"}\n\n"}, model.ServerError, 0, 0, "slot"},
+		"not JSON":          {modeltest.Answer{Events: []string{"{"}}, model.ServerError, 0, 0, "not JSON"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, err := open(t, modeltest.Start(t, c.answer)).GenerateContent(t.Context(), hello)
+			var e *model.Error
+			if !errors.As(err, &e) || r != nil {
+				t.Fatalf("got %v, %v", r, err)
+			}
+			if e.Class != c.class || e.Status != c.status || e.RetryAfter != c.after || !strings.Contains(e.Error(), c.message) || !strings.Contains(e.Error(), "openai/test") {
+				t.Errorf("got %+v: %v", e, e)
+			}
+		})
+	}
+}
+
+func TestNobodyListening(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	for name, base := range map[string]string{"refused": "http://" + l.Addr().String() + "/v1", "no such host": "http://model.invalid/v1"} {
+		m, err := openai.New("openai/test", "test", openai.Config{BaseURL: base})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = m.GenerateContent(t.Context(), hello)
+		var e *model.Error
+		if !errors.As(err, &e) || e.Class != model.Unavailable {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
+func TestCancelIsNeverASuccess(t *testing.T) {
+	answers := make([]modeltest.Answer, 200)
+	for i := range answers {
+		answers[i] = modeltest.Text("a long answer that is cut")
+		answers[i].Stall = i%2 == 0
+	}
+	m := open(t, modeltest.Start(t, answers...))
+	for i := range answers {
+		ctx, cancel := context.WithCancel(t.Context())
+		r, err := m.GenerateContent(ctx, hello, llms.WithStreamingFunc(func(context.Context, []byte) error {
+			cancel()
+			return nil
+		}))
+		cancel()
+		if r != nil && err != nil || err != nil && !errors.Is(err, context.Canceled) || err == nil && answers[i].Stall {
+			t.Fatalf("call %d gives %v, %v", i, r, err)
+		}
+	}
+}
+
+func TestSilenceIsATimeout(t *testing.T) {
+	s := modeltest.Start(t, modeltest.Answer{Events: []string{`{"choices":[]}`}, Stall: true})
+	m, err := openai.New("openai/test", "test", openai.Config{BaseURL: s.URL, Idle: 20 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = m.GenerateContent(t.Context(), hello)
+	var e *model.Error
+	if !errors.As(err, &e) || e.Class != model.Timeout || errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	if h := s.Requests()[0].Header; h.Get("Authorization") != "" {
+		t.Errorf("without a key %q was sent", h.Get("Authorization"))
+	}
+}
+
+func TestUsageOfOtherServers(t *testing.T) {
+	for name, c := range map[string]struct {
+		event         string
+		input, cached int64
+	}{
+		"DeepSeek":     {`{"choices":[],"usage":{"prompt_tokens":100,"completion_tokens":5,"prompt_cache_hit_tokens":64,"prompt_cache_miss_tokens":36}}`, 100, 64},
+		"llama-server": {`{"choices":[],"timings":{"cache_n":90,"prompt_n":10,"predicted_n":5}}`, 100, 90},
+	} {
+		r, err := open(t, modeltest.Start(t, modeltest.Answer{Events: []string{c.event}})).GenerateContent(t.Context(), hello)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if u := model.UsageOf(r); *u.Input != c.input || *u.Cached != c.cached || *u.Output != 5 {
+			t.Errorf("%s: %+v", name, u)
+		}
+	}
+}
+
+func TestWithoutKeyAndServerItSaysWhatToDo(t *testing.T) {
+	t.Setenv("OPENAI_BASE_URL", "")
+	t.Setenv("OPENAI_API_KEY", "")
+	_, err := openai.Open("openai/gpt-5")
+	if !errors.Is(err, protocol.ErrModel) || !strings.Contains(err.Error(), "OPENAI_API_KEY") || !strings.Contains(err.Error(), "OPENAI_BASE_URL") || !strings.Contains(err.Error(), "--model") {
+		t.Errorf("got %v", err)
+	}
+	t.Setenv("OPENAI_BASE_URL", "ftp//x")
+	if _, err := openai.Open("openai/gpt-5"); !errors.Is(err, protocol.ErrModel) {
+		t.Errorf("got %v", err)
+	}
+	s := modeltest.Start(t, modeltest.Text("hi"))
+	t.Setenv("OPENAI_BASE_URL", s.URL)
+	t.Setenv("OPENAI_API_KEY", "from the environment")
+	m, err := openai.Open("openai/org/gpt-5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.GenerateContent(t.Context(), hello); err != nil {
+		t.Fatal(err)
+	}
+	if r := s.Requests()[0]; !strings.Contains(string(r.Body), `"model":"org/gpt-5"`) || r.Header.Get("Authorization") != "Bearer from the environment" {
+		t.Errorf("sent %s", r.Body)
+	}
+}

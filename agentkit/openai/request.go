@@ -1,0 +1,219 @@
+package openai
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+
+	"github.com/tmc/langchaingo/llms"
+
+	"wf/agentkit/model"
+)
+
+// writeMember writes "name":v without escaping for HTML.
+func writeMember(b *bytes.Buffer, name string, v any) error {
+	key, err := json.Marshal(name)
+	if err != nil {
+		return err
+	}
+	b.Write(key)
+	b.WriteByte(':')
+	enc := json.NewEncoder(b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	b.Truncate(b.Len() - 1) // the encoder's newline
+	return nil
+}
+
+type message struct {
+	Role       string `json:"role"`
+	Content    any    `json:"content"` // string, list of parts, or null beside tool calls
+	ToolCalls  []call `json:"tool_calls,omitempty"`
+	ToolCallID string `json:"tool_call_id,omitempty"`
+	opaque     string // members to add, a JSON object
+}
+
+type call struct {
+	ID       string   `json:"id"`
+	Type     string   `json:"type"`
+	Function function `json:"function"`
+}
+
+type function struct {
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+}
+
+// MarshalJSON adds the provider's own members.
+func (m message) MarshalJSON() ([]byte, error) {
+	type plain message
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(plain(m)); err != nil {
+		return nil, err
+	}
+	out := bytes.TrimSpace(b.Bytes())
+	extra := bytes.TrimSpace([]byte(m.opaque))
+	if len(extra) <= len("{}") {
+		return out, nil
+	}
+	if !json.Valid(extra) || extra[0] != '{' {
+		return nil, fmt.Errorf("the provider's own block is no JSON object: %.80s", extra)
+	}
+	return append(append(out[:len(out)-1], ','), extra[1:]...), nil
+}
+
+// wireMessages turns langchaingo's messages into those of the wire.
+func wireMessages(in []llms.MessageContent, opaque map[int]string) ([]message, error) {
+	out := make([]message, 0, len(in))
+	for i, mc := range in {
+		m := message{opaque: opaque[i]}
+		switch mc.Role {
+		case llms.ChatMessageTypeSystem:
+			m.Role = "system"
+		case llms.ChatMessageTypeAI:
+			m.Role = "assistant"
+		case llms.ChatMessageTypeHuman, llms.ChatMessageTypeGeneric:
+			m.Role = "user"
+		case llms.ChatMessageTypeTool:
+			results, err := toolResults(mc)
+			if err != nil {
+				return nil, fmt.Errorf("message %d: %w", i, err)
+			}
+			out = append(out, results...)
+			continue
+		default:
+			return nil, fmt.Errorf("message %d has the role %q, which this wire lacks", i, mc.Role)
+		}
+		if err := m.fill(mc.Parts); err != nil {
+			return nil, fmt.Errorf("message %d: %w", i, err)
+		}
+		out = append(out, m)
+	}
+	return out, nil
+}
+
+// toolResults gives each result of a message its own, as the wire wants it.
+func toolResults(mc llms.MessageContent) ([]message, error) {
+	var out []message
+	for _, p := range mc.Parts {
+		r, ok := p.(llms.ToolCallResponse)
+		if !ok {
+			return nil, fmt.Errorf("a tool message holds a %T", p)
+		}
+		out = append(out, message{Role: "tool", Content: r.Content, ToolCallID: r.ToolCallID})
+	}
+	return out, nil
+}
+
+type part struct {
+	Type     string    `json:"type"`
+	Text     string    `json:"text,omitempty"`
+	ImageURL *imageURL `json:"image_url,omitempty"`
+}
+
+type imageURL struct {
+	URL    string `json:"url"`
+	Detail string `json:"detail,omitempty"`
+}
+
+// fill sets content and calls. Text alone is sent as a string: one shape, live and rebuilt.
+func (m *message) fill(parts []llms.ContentPart) error {
+	var text string
+	var list []part
+	media := false
+	for _, p := range parts {
+		switch p := p.(type) {
+		case llms.TextContent:
+			text += p.Text
+			list = append(list, part{Type: "text", Text: p.Text})
+		case llms.ImageURLContent:
+			media = true
+			list = append(list, part{Type: "image_url", ImageURL: &imageURL{p.URL, p.Detail}})
+		case llms.BinaryContent:
+			media = true
+			url := "data:" + p.MIMEType + ";base64," + base64.StdEncoding.EncodeToString(p.Data)
+			list = append(list, part{Type: "image_url", ImageURL: &imageURL{URL: url}})
+		case llms.ToolCall:
+			if p.FunctionCall == nil {
+				return fmt.Errorf("the tool call %s has no function", p.ID)
+			}
+			m.ToolCalls = append(m.ToolCalls, call{ID: p.ID, Type: "function", Function: function(*p.FunctionCall)})
+		default:
+			return fmt.Errorf("a %T cannot be sent", p)
+		}
+	}
+	switch {
+	case media:
+		m.Content = list
+	case text != "" || len(m.ToolCalls) == 0:
+		m.Content = text
+	}
+	return nil
+}
+
+type param struct {
+	name  string
+	value any
+}
+
+// decimal is how the definition writes a number that is no integer.
+var decimal = regexp.MustCompile(`^"(-?[0-9]+\.[0-9]+)"$`)
+
+// owned are the members that the adapter writes itself.
+var owned = []string{"model", "messages", "tools", "stream", "stream_options", "prompt_cache_key"}
+
+// paramsOf are the params of the role, sorted by name, or outside of the agent loop those that
+// langchaingo has options for.
+func paramsOf(opts *llms.CallOptions, r model.Request) ([]param, error) {
+	values := map[string]any{}
+	if len(r.Params) > 0 {
+		var given map[string]json.RawMessage
+		if err := json.Unmarshal(r.Params, &given); err != nil {
+			return nil, fmt.Errorf("params: %w", err)
+		}
+		for name, raw := range given {
+			if slices.Contains(owned, name) {
+				return nil, fmt.Errorf("params: %s is set by wf itself", name)
+			}
+			if m := decimal.FindSubmatch(raw); m != nil {
+				raw = m[1]
+			}
+			values[name] = raw
+		}
+	} else {
+		optional(values, "temperature", opts.Temperature)
+		optional(values, "top_p", opts.TopP)
+		optional(values, "max_tokens", opts.MaxTokens)
+		optional(values, "seed", opts.Seed)
+		optional(values, "frequency_penalty", opts.FrequencyPenalty)
+		optional(values, "presence_penalty", opts.PresencePenalty)
+		if len(opts.StopWords) > 0 {
+			values["stop"] = opts.StopWords
+		}
+		if opts.JSONMode {
+			values["response_format"] = json.RawMessage(`{"type":"json_object"}`)
+		}
+	}
+	if opts.ToolChoice != nil {
+		values["tool_choice"] = opts.ToolChoice
+	}
+	var out []param
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		out = append(out, param{name, values[name]})
+	}
+	return out, nil
+}
+
+func optional[T int | float64](values map[string]any, name string, v T) {
+	if v != 0 {
+		values[name] = v
+	}
+}
