@@ -108,6 +108,30 @@ var everyKind = &protocol.Workflow{
 	},
 }
 
+// delivery has what makes pictures hard: joins, loops that cross them, several bounds.
+var delivery = &protocol.Workflow{
+	Name: "delivery",
+	Roles: []protocol.Role{
+		role("coder", protocol.ActPrompt), role("deploy", protocol.ActWorkflow), role("fetch", protocol.ActRun),
+		role("human", protocol.ActAsk), role("lint", protocol.ActRun), role("merge", protocol.ActSet),
+		role("notify", protocol.ActPrompt), role("plan", protocol.ActPrompt), role("race", protocol.ActRun),
+		role("reviewer", protocol.ActPrompt), role("rollback", protocol.ActRun), role("soak", protocol.ActWait),
+		role("unit", protocol.ActRun), role("verify", protocol.ActRun), role("vet", protocol.ActRun),
+	},
+	Edges: []protocol.Edge{
+		edge("START", "plan"), edge("plan", "fetch coder"),
+		edge("fetch coder", "lint vet unit race"), edge("lint vet unit race", "merge"),
+		edge("merge", "coder", when("output.failed > 0"), limit(3, "human")), edge("merge", "reviewer"),
+		edge("reviewer", "coder", when(`output.verdict == "reject"`), limit(2, "human")),
+		edge("reviewer", "human", when(`output.verdict == "unsure"`)), edge("reviewer", "deploy"),
+		edge("human", "coder", when(`output.choice == "again"`), limit(2, "FAIL")),
+		edge("human", "plan", when(`output.choice == "replan"`), limit(1, "FAIL")), edge("human", "FAIL"),
+		edge("deploy", "soak"), edge("deploy", "rollback", onFailure), edge("soak", "verify"),
+		edge("verify", "notify", when("output.exit_code == 0")), edge("verify", "rollback"),
+		edge("rollback", "notify"), edge("notify", "END"),
+	},
+}
+
 var hostile = &protocol.Workflow{
 	Name: `"><script>alert(1)</script>`,
 	Roles: []protocol.Role{
@@ -141,6 +165,7 @@ var pictures = []struct {
 	{"fix-bug-run", fixBug, half()},
 	{"review", review, layout.Overlay{}},
 	{"release", everyKind, layout.Overlay{}},
+	{"delivery", delivery, layout.Overlay{}},
 	{"hostile", hostile, layout.Overlay{}},
 }
 
@@ -389,5 +414,24 @@ func TestAnEmptyWorkflowHasAPicture(t *testing.T) {
 	}
 	if len(g.Nodes) != 2 || len(g.Arcs) != 0 {
 		t.Errorf("nodes %v, arcs %v; want START and END alone", g.Nodes, g.Arcs)
+	}
+}
+
+func BenchmarkOf(b *testing.B) {
+	for _, roles := range []int{10, 100, 1000} {
+		w := &protocol.Workflow{Edges: []protocol.Edge{edge("START", "r0")}}
+		for i := range roles {
+			w.Roles = append(w.Roles, role(fmt.Sprintf("r%d", i), protocol.ActPrompt))
+			to := fmt.Sprintf("r%d", i+1)
+			if i+1 == roles {
+				to = "END"
+			}
+			w.Edges = append(w.Edges, edge(fmt.Sprintf("r%d", i), fmt.Sprintf("r%d", i/2), when("output.again"), limit(2, "FAIL")), edge(fmt.Sprintf("r%d", i), to))
+		}
+		b.Run(fmt.Sprintf("roles=%d", roles), func(b *testing.B) {
+			for b.Loop() {
+				layout.Of(w)
+			}
+		})
 	}
 }

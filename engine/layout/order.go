@@ -44,8 +44,16 @@ func (d *drawing) order() {
 		}
 	}
 	number()
+	work := 1
+	for _, rank := range d.ranks {
+		work += len(rank) * len(rank)
+	}
+	rounds := min(sweeps, orderWork/work)
+	if rounds == 0 {
+		return
+	}
 	best, least := d.copyRanks(), d.crossings(pos)
-	for sweep := 0; sweep < sweeps && least > 0; sweep++ {
+	for sweep := 0; sweep < rounds && least > 0; sweep++ {
 		for i := range d.ranks {
 			rank, beside := d.ranks[i], d.up
 			if sweep%2 == 1 {

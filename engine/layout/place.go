@@ -19,13 +19,10 @@ func (d *drawing) place() {
 			d.vs[v].x = x
 		}
 	}
-	rounds := 2 * sweeps
-	if len(d.vs) < 400 {
-		rounds *= 5 // long chains settle slowly
-	}
+	rounds := max(6, min(10*sweeps, placeWork/len(d.vs))) // long chains settle slowly
 	for sweep := range rounds {
 		for i := range d.ranks {
-			rank, both := d.ranks[i], sweep >= sweeps
+			rank, both := d.ranks[i], sweep >= rounds/2
 			if sweep%2 == 1 {
 				rank = d.ranks[len(d.ranks)-1-i]
 			}

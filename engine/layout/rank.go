@@ -18,6 +18,13 @@ const (
 	margin                  = 24
 )
 
+// Bounds of the work on a graph too large to be looked at: it is still drawn, less well.
+const (
+	verticesMax = 50_000     // beyond it an arc goes straight to its label and its end
+	orderWork   = 40_000_000 // comparisons of neighbours
+	placeWork   = 4_000_000  // moves of a vertex
+)
+
 // drawing is a graph on its way to coordinates: vertices in ranks, arcs as chains of them.
 type drawing struct {
 	g      *Graph
@@ -90,16 +97,19 @@ func (d *drawing) chain(a int) {
 	}
 	chain := []int{top}
 	first, last := d.vs[top].rank+1, d.vs[bottom].rank-1
+	labelled := -1
+	if arc.Label != "" {
+		if labelled = first; arc.Back {
+			labelled = last
+		}
+	}
 	for rank := first; rank <= last; rank++ {
 		v := vertex{node: -1, label: -1, rank: rank, l: 1, r: 1}
-		if at := first; arc.Label != "" {
-			if arc.Back {
-				at = last
-			}
-			if rank == at {
-				w := labelWidth(arc.Label)
-				v.label, v.l, v.r, v.h = a, w/2, w-w/2, labelHeight
-			}
+		if rank == labelled {
+			w := labelWidth(arc.Label)
+			v.label, v.l, v.r, v.h = a, w/2, w-w/2, labelHeight
+		} else if len(d.vs) > verticesMax {
+			continue // so large a picture may have lines behind its boxes
 		}
 		chain = append(chain, len(d.vs))
 		d.vs = append(d.vs, v)
