@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/expr-lang/expr/ast"
-	"github.com/expr-lang/expr/parser"
 
 	"wf/protocol"
 )
@@ -53,11 +52,11 @@ func (c *check) exhaustive() {
 func (c *check) covers(edges []int, root string, r *protocol.Role) {
 	var conditions []ast.Node
 	for _, i := range edges {
-		tree, err := parser.Parse(c.w.Edges[i].When)
+		condition, err := parse(c.w.Edges[i].When)
 		if err != nil {
 			return // reported where it is compiled
 		}
-		conditions = append(conditions, tree.Node)
+		conditions = append(conditions, condition)
 	}
 	for _, f := range c.fields(r) {
 		var missing []any
@@ -140,18 +139,21 @@ func exitCodes(r *protocol.Role) []any {
 func (c *check) unseenExits(batch map[string]bool) {
 	for i := range c.w.Edges {
 		e := &c.w.Edges[i]
-		r, ok := c.w.RoleNamed(e.From[0])
-		if len(e.From) > 1 || !ok || r.Action != protocol.ActRun || r.ContinueOnError || e.OnFailure || e.When == "" || batch[r.Name] {
+		if len(e.From) != 1 {
 			continue
 		}
-		tree, err := parser.Parse(e.When)
-		if err != nil {
+		r, ok := c.w.RoleNamed(e.From[0])
+		if !ok || r.Action != protocol.ActRun || r.ContinueOnError || e.OnFailure || e.When == "" || batch[r.Name] {
 			continue
+		}
+		condition, err := parse(e.When)
+		if err != nil {
+			continue // reported where it is compiled
 		}
 		if refs, err := Refs(e.When); err != nil || !slices.Contains(refs, "output.exit_code") {
 			continue
 		}
-		if (given{"output.exit_code", 0.0}).holds(tree.Node) == no {
+		if (given{"output.exit_code", 0.0}).holds(condition) == no {
 			c.edge(i, "WF507", edgePath(i, "when"),
 				fmt.Sprintf("the condition never holds: a command that exits non-zero has failed, and %s shows 0 here", r.Name),
 				fmt.Sprintf("set  continue_on_error: true  on %s, or make this an  on: failure  edge", r.Name))

@@ -57,7 +57,7 @@ func graphOf(w *protocol.Workflow) *graph {
 				}
 				*list = append(*list, offer{edge: i, group: -1})
 			}
-		} else if !e.OnFailure {
+		} else if len(e.From) > 1 && !e.OnFailure {
 			g.join(joins, i)
 		}
 		g.ways(i)

@@ -264,3 +264,28 @@ func TestFindingsAreTheSameEveryTime(t *testing.T) {
 		}
 	})
 }
+
+func TestBrokenDefinitionsAreReportedNotFatal(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		names := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "", "START", "END", "FAIL", "SUSPEND", "x\x00y"}), 0, 3)
+		text := rapid.OneOf(rapid.SampledFrom([]string{"", "output.x ==", "((((", "steps.a.b", "steps[1]", "!output.ok", "1 in [1", "output.exit_code in 0..9"}), rapid.String())
+		w := &protocol.Workflow{}
+		for range rapid.IntRange(0, 4).Draw(t, "roles") {
+			w.Roles = append(w.Roles, protocol.Role{
+				Name: rapid.SampledFrom([]string{"a", "b", "START", ""}).Draw(t, "role"), RouteAll: rapid.Bool().Draw(t, "all"), Prompt: text.Draw(t, "prompt"),
+				Action: rapid.SampledFrom([]protocol.Action{"", protocol.ActRun, protocol.ActAsk, protocol.ActWait}).Draw(t, "action"),
+			})
+		}
+		for range rapid.IntRange(0, 5).Draw(t, "edges") {
+			w.Edges = append(w.Edges, protocol.Edge{
+				From: names.Draw(t, "from"), To: names.Draw(t, "to"), When: text.Draw(t, "when"), Prompt: "${{" + text.Draw(t, "template") + "}}",
+				OnFailure: rapid.Bool().Draw(t, "failure"), Limit: rapid.IntRange(-1, 1).Draw(t, "limit"), OnLimit: rapid.SampledFrom([]string{"", "a", "nobody"}).Draw(t, "on_limit"),
+			})
+		}
+		for _, f := range Check(w, func(string) map[string][]string { return map[string][]string{"x": {"no JSON", "1"}, "ok": {"true"}} }) {
+			if f.Code == "" || f.Path == "" || f.Message == "" {
+				t.Errorf("incomplete finding %+v", f)
+			}
+		}
+	})
+}

@@ -16,13 +16,13 @@ import (
 // after a dot when its name is a literal; a path ends where the name is computed. The error
 // is that of the expression's syntax.
 func Refs(expression string) ([]string, error) {
-	tree, err := parser.Parse(expression)
+	root, err := parse(expression)
 	if err != nil {
-		return nil, fmt.Errorf("read expression: %w", err)
+		return nil, err
 	}
 	v := &refVisitor{inner: map[ast.Node]bool{}}
 	// Walk goes from the leaves up, so the longest path of a chain comes last.
-	ast.Walk(&tree.Node, v)
+	ast.Walk(&root, v)
 	var refs []string
 	for _, n := range v.order {
 		if v.inner[n] {
@@ -34,6 +34,21 @@ func Refs(expression string) ([]string, error) {
 	}
 	slices.Sort(refs)
 	return slices.Compact(refs), nil
+}
+
+// expressionMax is the longest expression that is read, in bytes: the parser goes as deep as
+// brackets are nested.
+const expressionMax = 64 << 10
+
+func parse(expression string) (ast.Node, error) {
+	if len(expression) > expressionMax {
+		return nil, fmt.Errorf("read expression: %d bytes are more than the %d that an expression may have", len(expression), expressionMax)
+	}
+	tree, err := parser.Parse(expression)
+	if err != nil {
+		return nil, fmt.Errorf("read expression: %w", err)
+	}
+	return tree.Node, nil
 }
 
 type refVisitor struct {
