@@ -67,11 +67,15 @@ func (p *Program) ForEach(edge int, s Scope) ([]any, error) {
 }
 
 // edgeEnv is the scope of an edge. A visit that failed may have no output; its edges then
-// see an empty one.
+// see an empty one. The only source of an edge stands under outputs too.
 func (p *Program) edgeEnv(edge int, s *Scope) *env {
 	e := p.env(s)
-	if e.Output == nil && p.Workflow.Edges[edge].OnFailure {
+	def := &p.Workflow.Edges[edge]
+	if e.Output == nil && def.OnFailure {
 		e.Output = map[string]any{}
+	}
+	if len(s.Outputs) == 0 && len(def.From) == 1 && e.Output != nil {
+		e.Outputs = map[string]any{def.From[0]: e.Output}
 	}
 	return e
 }

@@ -310,7 +310,7 @@ func (x *exprCheck) outputs(ls []link) {
 	case x.roles[name] == nil:
 		x.suggest("WF010", ls[1], fmt.Sprintf("unknown role %q in outputs", name), sortedKeys(x.s.outputs), "")
 	default:
-		x.fail("WF022", ls[1].at, fmt.Sprintf("%s does not lead here, so outputs lacks it", name), fmt.Sprintf("use steps.%s.output", name), nil)
+		x.fail("WF022", ls[1].at, fmt.Sprintf("outputs lacks %s here: it holds the sources of a join", name), fmt.Sprintf("use steps.%s.output", name), nil)
 	}
 }
 

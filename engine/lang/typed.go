@@ -254,6 +254,9 @@ func (c *checker) into(role string) *scopeType {
 		if from.output != nil {
 			s.output = s.output.merge(from.output)
 		}
+		if len(e.From) < 2 {
+			continue // outputs is what a join brings along
+		}
 		for name, t := range from.outputs {
 			s.outputs[name] = t
 		}
