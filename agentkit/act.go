@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"wf/agentkit/tool"
@@ -51,7 +52,10 @@ func (v *visit) act(ctx context.Context) error {
 	}
 
 	at := v.workspace
+	var mu sync.Mutex // stdout and stderr come from two goroutines
 	at.Watch = func(kind, text string) {
+		mu.Lock()
+		defer mu.Unlock()
 		// Live output is for watchers; who does not get it can read the result.
 		_ = v.emit(ctx, protocol.Delta{Kind: kind, Text: text})
 	}

@@ -113,13 +113,6 @@ func (a Agent) begin(turn protocol.Turn, emit roles.Emit) (*visit, error) {
 	if len(v.models) == 0 {
 		v.models = turn.Role.Model
 	}
-	if v.list == "" && len(turn.Role.Tools) > 0 {
-		p, err := a.Prepare(context.Background(), protocol.Turn{Role: protocol.Role{Name: turn.Role.Name, Tools: turn.Role.Tools}})
-		if err != nil {
-			return nil, err
-		}
-		v.list = p.Tools
-	}
 	if v.offer, err = offered(v.list); err != nil {
 		return nil, fmt.Errorf("recorded tools of %s: %w", turn.Step, err)
 	}

@@ -141,10 +141,10 @@ func (w *watch) show(ctx context.Context, kind string, chunk []byte) error {
 	if len(chunk) == 0 {
 		return nil
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	err := w.emit(ctx, protocol.Delta{Kind: kind, Text: w.clean(valid(string(chunk)))})
 	if err != nil {
-		w.mu.Lock()
-		defer w.mu.Unlock()
 		w.err = err
 	}
 	return err
