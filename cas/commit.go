@@ -251,11 +251,10 @@ func (s *Store) putPack(lk *lookup, p packed) error {
 			return err
 		}
 	}
-	n, err := lk.packs.NextSequence()
+	key, first, err := lk.room(len(fresh), &p.stored)
 	if err != nil {
 		return err
 	}
-	key := packKey(n)
 	if err := lk.packs.Put(key, p.stored); err != nil {
 		return err
 	}
@@ -264,11 +263,29 @@ func (s *Store) putPack(lk *lookup, p packed) error {
 		if err != nil {
 			return err
 		}
-		if err := addPlace(lk.index, []byte(digest[:8]), append(key[:packKeySize:packKeySize], byte(i))); err != nil {
+		if err := addPlace(lk.index, []byte(digest[:8]), append(key[:packKeySize:packKeySize], byte(first+i))); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// room finds the pack for n more blocks: the newest, whose segments are then put before those
+// of stored, or a new one. first is the place of the first of the blocks.
+func (lk *lookup) room(n int, stored *[]byte) (key []byte, first int, err error) {
+	last := packKey(lk.packs.Sequence())
+	if v := lk.packs.Get(last); len(v) > 0 && v[0] != packBlob && (*stored)[0] != packBlob && len(v)+len(*stored) <= packRoom {
+		if segs, err := segments(v); err == nil {
+			end := segs[len(segs)-1]
+			if first = end.first + end.count; first+n <= packBlocks {
+				*stored = append(append(make([]byte, 0, len(v)+len(*stored)), v...), *stored...)
+				delete(lk.held, [packKeySize]byte(last))
+				return last, first, nil
+			}
+		}
+	}
+	seq, err := lk.packs.NextSequence()
+	return packKey(seq), 0, err
 }
 
 // present reports whether a block is stored undamaged; a damaged one is stored again.
@@ -284,6 +301,8 @@ func (s *Store) prepare(blocks []Block) ([]packed, error) {
 	size := 0
 	flush := func() {
 		if len(shared) > 0 {
+			// Payloads first: a segment holds only one sort.
+			slices.SortStableFunc(shared, func(a, b Block) int { return int(b.Link.CID().Type()&1) - int(a.Link.CID().Type()&1) })
 			out = append(out, packed{blocks: shared, stored: pack(shared)})
 			shared, size = nil, 0
 		}

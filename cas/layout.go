@@ -19,7 +19,7 @@ import (
 //
 //	bucket         key                       value
 //	meta           "version"                 1 byte: layoutVersion
-//	blocks         pack number (5, BE)       pack: the new small blocks of one commit, or one larger block (pack.go)
+//	blocks         pack number (5, BE)       pack of blocks (pack.go)
 //	refs           head name                 CID length and bytes ‖ seq ‖ ts (varints)
 //	reflog         name ‖ 00 ‖ chunk (4, BE) lines (reflog.go), at most reflogChunk bytes
 //	index/blocks   digest[:8]                pack number (5) ‖ place in the pack (1), again for each block that begins alike
@@ -56,6 +56,7 @@ const (
 	smallBlock  = 4 << 10  // blocks up to this length share a pack
 	packMax     = 32 << 10 // bytes of blocks in a shared pack
 	packBlocks  = 255      // blocks in a pack: the place is one byte
+	packRoom    = 1990     // stored packs up to this length take more segments: two fill a page of 4 KiB
 	reflogChunk = 2 << 10
 	checkpoint  = 32 // events between two entries of index/events
 )

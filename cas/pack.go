@@ -5,7 +5,9 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/ipfs/go-cid"
@@ -14,17 +16,23 @@ import (
 	"wf/protocol"
 )
 
-// A stored pack is one byte that tells how it is held, then:
+// A stored pack is packBlob and the digest of its only block, whose stored pack is then the
+// file blobs/xx/digest; or segments, one after another:
 //
-//	packPlain  the body
-//	packZstd1  the body as a zstd frame without its magic, made with dictionary 1
-//	packBlob   the digest of its only block, whose stored pack is the file blobs/xx/digest
+//	uvarint(length of the rest) ‖ number of blocks (1) ‖ how it is held (1) ‖ body
+//
+//	packPlain  the body as it is
+//	packZstd1  a zstd frame without its magic, made with dictionary 1
+//
+// A segment holds records, or it holds payloads, so that who reads a journal need not unpack
+// payloads. A commit adds segments to the newest pack while there is room: entries of bbolt
+// cost 21 bytes, and pages of few entries stay half empty.
 //
 // The body is, for each block: uvarint(length·2 + 1 for dag-cbor, + 0 for raw); for dag-cbor
 // the number of references and for each the distance from the end of the one before and the
 // place of the block it names; then the bytes. A reference is the digest of an earlier block
-// of the pack, left out of the bytes: it follows from that block. What a commit concludes and
-// the events that say so name each other, so a third of their bytes goes away.
+// of the segment, left out of the bytes: it follows from that block. A record and the events
+// that tell of it name each other, so a good part of their bytes goes away.
 const (
 	packPlain = 0
 	packZstd1 = 1
@@ -54,18 +62,52 @@ var (
 	})
 )
 
-// pack makes the stored form of blocks, compressed when that helps.
+// pack makes the stored form of blocks, in their order, compressed when that helps.
 func pack(blocks []Block) []byte {
-	body := packBody(blocks)
-	out := make([]byte, 1, len(body)+len(body)/8+64)
-	out = zencoder().EncodeAll(body, out)
-	if n := len(out) - len(zstdMagic); n < len(body)+1 {
-		copy(out[1:], out[1+len(zstdMagic):])
-		out[0] = packZstd1
-		return out[:n]
+	var out []byte
+	for len(blocks) > 0 {
+		codec := blocks[0].Link.CID().Type()
+		n := 1
+		for n < len(blocks) && blocks[n].Link.CID().Type() == codec {
+			n++
+		}
+		out = appendSegment(out, blocks[:n])
+		blocks = blocks[n:]
 	}
-	out[0] = packPlain
-	return append(out[:1], body...)
+	return out
+}
+
+func appendSegment(out []byte, blocks []Block) []byte {
+	body := packBody(blocks)
+	held, seg := byte(packPlain), body
+	if z := zencoder().EncodeAll(body, make([]byte, 0, len(body)+64)); len(z)-len(zstdMagic) < len(body) {
+		held, seg = packZstd1, z[len(zstdMagic):]
+	}
+	out = slices.Grow(out, len(seg)+8)
+	out = binary.AppendUvarint(out, uint64(len(seg)+2))
+	return append(append(out, byte(len(blocks)), held), seg...)
+}
+
+// segment is a part of a stored pack.
+type segment struct {
+	first, count int // places of its blocks
+	held         byte
+	body         []byte
+}
+
+// segments takes a stored pack apart without opening it.
+func segments(stored []byte) ([]segment, error) {
+	var out []segment
+	first := 0
+	for r := (reader{b: stored}); len(r.b) > 0; {
+		s := r.take(r.uint())
+		if r.bad || len(s) < 2 || first+int(s[0]) > packBlocks {
+			return out, fmt.Errorf("pack of %d bytes: segment %d is cut short: %w", len(stored), len(out)+1, protocol.ErrCorrupt)
+		}
+		out = append(out, segment{first, int(s[0]), s[1], s[2:]})
+		first += int(s[0])
+	}
+	return out, nil
 }
 
 func packBody(blocks []Block) []byte {
@@ -135,14 +177,33 @@ type unpacked struct {
 }
 
 // unpack reads a stored pack, all of it. The blocks are new memory and hashed, so whoever
-// looks for one compares digests; a damaged pack is an error wrapping protocol.ErrCorrupt or
-// yields blocks of other names.
+// looks for one compares digests; a damaged pack yields blocks of other names, or an error
+// wrapping protocol.ErrCorrupt beside what is left: blocks without data hold the places of
+// the lost ones.
 func unpack(stored []byte) ([]unpacked, error) {
-	body, err := unpackBody(stored)
+	segs, err := segments(stored)
+	if len(segs) == 0 && err == nil {
+		err = fmt.Errorf("empty pack: %w", protocol.ErrCorrupt)
+	}
+	var out []unpacked
+	for _, s := range segs {
+		u, damage := s.open()
+		err = errors.Join(err, damage)
+		if damage != nil {
+			u = make([]unpacked, s.count)
+		}
+		out = append(out, u...)
+	}
+	return out, err
+}
+
+// open unpacks a segment.
+func (s segment) open() ([]unpacked, error) {
+	body, err := s.plain()
 	if err != nil {
 		return nil, err
 	}
-	var out []unpacked
+	out := make([]unpacked, 0, s.count)
 	for r := (reader{b: body}); len(r.b) > 0; {
 		head := r.uint()
 		u := unpacked{codec: cid.Raw}
@@ -152,11 +213,14 @@ func unpack(stored []byte) ([]unpacked, error) {
 			u.codec = cid.DagCBOR
 			u.data = r.record(head>>1, out)
 		}
-		if r.bad || len(out) == packBlocks {
-			return nil, fmt.Errorf("pack of %d bytes ends in block %d: %w", len(stored), len(out), protocol.ErrCorrupt)
+		if r.bad || len(out) == s.count {
+			return nil, fmt.Errorf("a segment of %d blocks is damaged in block %d: %w", s.count, len(out)+1, protocol.ErrCorrupt)
 		}
 		u.digest = sha256.Sum256(u.data)
 		out = append(out, u)
+	}
+	if len(out) != s.count {
+		return nil, fmt.Errorf("a segment holds %d blocks, not %d: %w", len(out), s.count, protocol.ErrCorrupt)
 	}
 	return out, nil
 }
@@ -189,21 +253,18 @@ func (r *reader) record(size uint64, earlier []unpacked) []byte {
 	return append(data, r.take(size-uint64(len(data)))...)
 }
 
-func unpackBody(stored []byte) ([]byte, error) {
-	if len(stored) == 0 {
-		return nil, fmt.Errorf("empty pack: %w", protocol.ErrCorrupt)
-	}
-	switch stored[0] {
+func (s segment) plain() ([]byte, error) {
+	switch s.held {
 	case packPlain:
-		return bytes.Clone(stored[1:]), nil
+		return bytes.Clone(s.body), nil
 	case packZstd1:
-		frame := make([]byte, 0, len(stored)+3)
-		frame = append(append(frame, zstdMagic...), stored[1:]...)
+		frame := make([]byte, 0, len(s.body)+len(zstdMagic))
+		frame = append(append(frame, zstdMagic...), s.body...)
 		body, err := zdecoder().DecodeAll(frame, nil)
 		if err != nil {
-			return nil, fmt.Errorf("pack of %d bytes: %w: %w", len(stored), protocol.ErrCorrupt, err)
+			return nil, fmt.Errorf("segment of %d bytes: %w: %w", len(s.body), protocol.ErrCorrupt, err)
 		}
 		return body, nil
 	}
-	return nil, fmt.Errorf("pack is held in the unknown way %d: %w", stored[0], protocol.ErrCorrupt)
+	return nil, fmt.Errorf("a segment is held in the unknown way %d: %w", s.held, protocol.ErrCorrupt)
 }

@@ -3,6 +3,7 @@ package cas
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -61,12 +62,17 @@ func (s *Store) Has(ctx context.Context, l protocol.Link) (bool, error) {
 	return err == nil, err
 }
 
-// lookup finds blocks within one transaction and remembers the packs it has opened.
+// lookup finds blocks within one transaction and remembers the segments it has opened.
 type lookup struct {
 	s     *Store
 	packs *bolt.Bucket
 	index *bolt.Bucket
-	held  map[[packKeySize]byte][]unpacked
+	held  map[[packKeySize]byte]*openPack
+}
+
+type openPack struct {
+	segments []segment
+	blocks   [][]unpacked // of each segment, once opened
 }
 
 func (s *Store) newLookup(tx *bolt.Tx) *lookup {
@@ -75,7 +81,7 @@ func (s *Store) newLookup(tx *bolt.Tx) *lookup {
 
 // heldPacks bounds the packs a lookup remembers: a walk through a journal meets the same one
 // for the events of one commit, or its neighbour.
-const heldPacks = 64
+const heldPacks = 32
 
 func (lk *lookup) block(l protocol.Link) ([]byte, error) {
 	digest, err := digestOf(l)
@@ -85,18 +91,14 @@ func (lk *lookup) block(l protocol.Link) ([]byte, error) {
 	at := lk.places(digest)
 	var damage error
 	for _, p := range at {
-		u, err := lk.open(p.pack)
-		if err != nil {
+		u, err := lk.at(p)
+		switch {
+		case err != nil:
 			damage = err
-			continue
-		}
-		if int(p.index) < len(u) {
-			if string(u[p.index].digest[:]) == digest {
-				return u[p.index].data, nil
-			}
-			damage = mismatch(l, linkOf(l.Bytes()[1], u[p.index].digest[:]))
-		} else {
-			damage = fmt.Errorf("its pack holds %d blocks, not %d: %w", len(u), p.index+1, protocol.ErrCorrupt)
+		case string(u.digest[:]) == digest:
+			return u.data, nil
+		default:
+			damage = mismatch(l, linkOf(l.Bytes()[1], u.digest[:]))
 		}
 	}
 	switch {
@@ -116,35 +118,68 @@ func (lk *lookup) places(digest string) []place {
 	return places(lk.index.Get([]byte(digest[:8])))
 }
 
-// open gives the blocks of a pack.
+// at unpacks the block at a place.
+func (lk *lookup) at(p place) (unpacked, error) {
+	o, ok := lk.held[p.pack]
+	if !ok {
+		stored, err := lk.s.loaded(lk.packs.Get(p.pack[:]))
+		if err != nil {
+			return unpacked{}, err
+		}
+		segs, err := segments(stored)
+		if err != nil && len(segs) == 0 {
+			return unpacked{}, err
+		}
+		o = &openPack{segs, make([][]unpacked, len(segs))}
+		if lk.held == nil || len(lk.held) >= heldPacks {
+			lk.held = make(map[[packKeySize]byte]*openPack, heldPacks)
+		}
+		lk.held[p.pack] = o
+	}
+	for i, s := range o.segments {
+		n := int(p.index) - s.first
+		if n >= s.count {
+			continue
+		}
+		if o.blocks[i] == nil {
+			u, err := s.open()
+			if err != nil {
+				return unpacked{}, err
+			}
+			o.blocks[i] = u
+		}
+		return o.blocks[i][n], nil
+	}
+	return unpacked{}, fmt.Errorf("its pack does not hold %d blocks: %w", p.index+1, protocol.ErrCorrupt)
+}
+
+// open unpacks all the blocks of a pack.
 func (lk *lookup) open(key [packKeySize]byte) ([]unpacked, error) {
-	if u, ok := lk.held[key]; ok {
-		return u, nil
-	}
-	u, err := lk.s.unpack(lk.packs.Get(key[:]))
-	if err != nil {
-		return nil, err
-	}
-	if lk.held == nil || len(lk.held) >= heldPacks {
-		lk.held = make(map[[packKeySize]byte][]unpacked)
-	}
-	lk.held[key] = u
-	return u, nil
+	return lk.s.unpack(lk.packs.Get(key[:]))
 }
 
 // unpack opens a stored pack, in store.db or in a blob file.
 func (s *Store) unpack(stored []byte) ([]unpacked, error) {
-	if len(stored) == 1+32 && stored[0] == packBlob {
-		b, err := os.ReadFile(s.blobPath(stored[1:]))
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("blob file %x is gone: %w", stored[1:], protocol.ErrCorrupt)
-		}
-		if err != nil {
-			return nil, classify(err)
-		}
-		stored = b
+	stored, err := s.loaded(stored)
+	if err != nil {
+		return nil, err
 	}
 	return unpack(stored)
+}
+
+// loaded gives a stored pack that may be in a blob file.
+func (s *Store) loaded(stored []byte) ([]byte, error) {
+	if len(stored) != 1+sha256.Size || stored[0] != packBlob {
+		return stored, nil
+	}
+	b, err := os.ReadFile(s.blobPath(stored[1:]))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("blob file %x is gone: %w", stored[1:], protocol.ErrCorrupt)
+	}
+	if err != nil {
+		return nil, classify(err)
+	}
+	return b, nil
 }
 
 // blobPath is where the stored pack of a large block is.
