@@ -32,6 +32,9 @@ func (l *loader) check(n *yaml.Node, s *shape, path string) {
 		if s.nonEmpty && len(n.Items) == 0 {
 			l.wrong(n, path+" is empty", "add an entry, or remove the key")
 		}
+		if l.tooMany(n, s, path, len(n.Items)) {
+			return
+		}
 		for i, item := range n.Items {
 			l.check(item, s.elem, path+"["+strconv.Itoa(i)+"]")
 		}
@@ -118,12 +121,25 @@ func (l *loader) checkMap(n *yaml.Node, s *shape, path string) {
 	if s.nonEmpty && len(n.Pairs) == 0 {
 		l.wrong(n, path+" is empty", "add an entry")
 	}
+	if l.tooMany(n, s, path, len(n.Pairs)) {
+		return
+	}
 	for _, p := range n.Pairs {
 		if s.pattern != nil && !s.pattern.MatchString(p.Key.Value) {
 			l.wrongAt(p.Key, "WF002", fmt.Sprintf("%q is no name for %s", p.Key.Value, path), "names have "+s.like)
 		}
 		l.check(p.Value, s.elem, join(path, p.Key.Value))
 	}
+}
+
+// tooMany refuses what the checks of the graph, which compare everything with everything,
+// would take too long for.
+func (l *loader) tooMany(n *yaml.Node, s *shape, path string, have int) bool {
+	if s.max == 0 || have <= s.max {
+		return false
+	}
+	l.wrong(n, fmt.Sprintf("%s has %d entries; at most %d are read", path, have, s.max), "split it into sub-workflows")
+	return true
 }
 
 // checkOneOf takes the alternative for the kind of the node. Of two for a scalar, the first

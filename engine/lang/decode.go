@@ -87,7 +87,7 @@ func (l *loader) decodeSecrets(n *yaml.Node) {
 // decodeEdges reads the edges in declared order and writes out what was left unsaid: without
 // edges the chain of roles, without an edge from START one to the first role.
 func (l *loader) decodeEdges(n *yaml.Node) {
-	if n == nil || n.Kind != yaml.Sequence {
+	if n == nil || n.Kind != yaml.Sequence || l.bad[n] {
 		if n == nil {
 			l.chain()
 		}

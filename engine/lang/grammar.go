@@ -12,6 +12,9 @@ var (
 	retryClass = regexp.MustCompile(`^(any|timeout|rate_limit|server_error|invalid_output|exit_code|exit_[0-9]{1,3})$`)
 )
 
+// maxEntries bounds the roles and the edges of one workflow.
+const maxEntries = 10_000
+
 var (
 	str    = &shape{kind: aString}
 	text   = &shape{kind: aText}
@@ -156,7 +159,7 @@ var workflowShape = object([]key{
 		{"tokens", doc(posInt, "Of all model calls."), false},
 	}, "Bounds of a run; a breach suspends it."), false},
 	{"defaults", defaultsShape, false},
-	{"roles", &shape{kind: aMap, elem: roleShape, nonEmpty: true, pattern: roleName, like: "letters, digits, _ and -", doc: "Who acts."}, true},
-	{"edges", &shape{kind: aList, elem: edgeShape, doc: "Left out: the roles run in the order written."}, false},
+	{"roles", &shape{kind: aMap, elem: roleShape, nonEmpty: true, max: maxEntries, pattern: roleName, like: "letters, digits, _ and -", doc: "Who acts."}, true},
+	{"edges", &shape{kind: aList, elem: edgeShape, max: maxEntries, doc: "Left out: the roles run in the order written."}, false},
 	{"outputs", &shape{kind: aMap, elem: &shape{kind: anyJSON}, doc: "What the run yields: name → template or any value."}, false},
 }, "A workflow of LLM roles, commands and people.")

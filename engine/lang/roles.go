@@ -37,7 +37,7 @@ func inherits(key string, a protocol.Action) bool {
 }
 
 func (l *loader) decodeRoles(n, defaults *yaml.Node) {
-	if n == nil || n.Kind != yaml.Mapping {
+	if n == nil || n.Kind != yaml.Mapping || l.bad[n] {
 		return
 	}
 	if defaults != nil && (defaults.Kind != yaml.Mapping || l.bad[defaults]) {

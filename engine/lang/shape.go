@@ -13,7 +13,7 @@ type shape struct {
 	doc      string
 	enum     []string // of text
 	min      int      // of an integer
-	max      int      // of an integer, 0 is none
+	max      int      // of an integer, or of entries; 0 is none
 	only     int      // of an integer, if not 0
 	pattern  *regexp.Regexp
 	like     string // what pattern means, for messages

@@ -72,7 +72,9 @@ func (s *shellScan) code(until string) {
 				continue
 			}
 		case '<':
-			if strings.HasPrefix(s.src[s.pos:], "<<") && !strings.HasPrefix(s.src[s.pos:], "<<<") {
+			if strings.HasPrefix(s.src[s.pos:], "<<<") { // bash: a word, not a document
+				s.pos += 2
+			} else if strings.HasPrefix(s.src[s.pos:], "<<") {
 				s.heredoc()
 				wordStart = true
 				continue
