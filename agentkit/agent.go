@@ -139,8 +139,8 @@ func (v *visit) secrets(lookup func(string) (string, bool)) {
 			values[name] = value
 		}
 	}
-	redactor := roles.NewRedactor(values)
-	v.clean = redactor.String
+	v.hidden = values
+	v.clean = roles.NewRedactor(values).String
 }
 
 func lookupSecret(lookup func(string) (string, bool), name string) (string, bool) {

@@ -65,7 +65,9 @@ func (v *visit) ask(ctx context.Context) (protocol.Message, error) {
 // open gives the model at hand, or the first of those after it that can be opened.
 func (v *visit) open(ctx context.Context) (string, llms.Model, error) {
 	if len(v.models) == 0 {
-		return "", nil, failure("", &model.Error{Class: model.Unavailable, Message: fmt.Sprintf("role %s names no model", v.turn.Role.Name)})
+		return "", nil, failure("", &model.Error{Class: model.Unavailable, Message: fmt.Sprintf(
+			"the role %s names no model. Fixes: name one with --model; or as model: of the role or under defaults; "+
+				"or, with answers from a file, as script/FILE", v.turn.Role.Name)})
 	}
 	var first error
 	for {
@@ -134,14 +136,14 @@ func (v *visit) call(ctx context.Context, name string, m llms.Model) (protocol.M
 		return protocol.Message{}, fmt.Errorf("role %s: %w", v.turn.Role.Name, err)
 	}
 
-	watch := newWatch(v.emit, v.clean)
+	watch := newWatch(v.emit, v.hidden)
 	options = append(options, llms.WithStreamingFunc(watch.text), llms.WithStreamingReasoningFunc(watch.thinking))
 	r, err := m.GenerateContent(model.WithRequest(ctx, request), contents(messages), options...)
 	if ctx.Err() != nil {
 		return protocol.Message{}, ctx.Err() // some models give a part and no error
 	}
-	if err := watch.failed(); err != nil {
-		return protocol.Message{}, err
+	if werr := watch.end(ctx); werr != nil {
+		return protocol.Message{}, werr
 	}
 	if err == nil && (r == nil || len(r.Choices) == 0) {
 		err = &model.Error{Class: model.ServerError, Message: fmt.Sprintf("model %s: the response holds no choice", name)}

@@ -134,7 +134,7 @@ func bodyV1(s *protocol.Past) string {
 		failure = "error: " + strings.TrimSpace(s.Error.Error())
 	}
 	text := s.Text
-	if len(s.Data) > 0 {
+	if declaredV1(s.Data) {
 		text = afterFenceV1(text)
 	}
 	fields := fieldsV1(s.Data, func(name string, raw json.RawMessage) bool {
@@ -143,6 +143,21 @@ func bodyV1(s *protocol.Past) string {
 			strings.TrimSpace(v) == strings.TrimSpace(text)
 	})
 	return joinParts(failure, fields, text)
+}
+
+// declaredV1 reports whether data holds fields that a role declared, and so wrote in front of
+// its text; what commands and people always give is none of these.
+func declaredV1(data protocol.JSON) bool {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(data, &members) != nil {
+		return false
+	}
+	for name := range members {
+		if name != "exit_code" && name != "choice" && name != "text" && name != "body" {
+			return true
+		}
+	}
+	return false
 }
 
 // afterFenceV1 is what follows the frontmatter, or all of a text that has none.

@@ -280,6 +280,23 @@ func TestADirectParentThatIsMentionedIsAHeader(t *testing.T) {
 	}
 }
 
+func TestFrontmatterIsToldOnceAndOtherTextWhole(t *testing.T) {
+	for name, c := range map[string]struct{ data, text, want string }{
+		"an agent":                    {`{"status":"done"}`, "---\nstatus: done\n---\n\nBody.", "status: done\n\nBody."},
+		"an agent without a body":     {`{"status":"done"}`, "---\nstatus: done\n---", "status: done"},
+		"a command that prints YAML":  {`{"exit_code":0}`, "---\na: 1\n---\nrest", "exit_code: 0\n\n---\na: 1\n---\nrest"},
+		"a command with text as data": {`{"exit_code":1,"text":"FAIL"}`, "FAIL", "exit_code: 1\n\nFAIL"},
+		"values alone":                {`{"a":"x","b":[1]}`, "", "a: x\nb: [1]"},
+		"the list of a fan-out":       {`[{"a":1}]`, "", `[{"a":1}]`},
+	} {
+		p := step("x#1", c.text)
+		p.Data = protocol.JSON(c.data)
+		if got := bodyV1(&p); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
 func TestCompactionIsRenderedBeforeTheVisitsItKeeps(t *testing.T) {
 	h := pingPong(5)
 	whole := h.build(t)

@@ -22,7 +22,8 @@ type visit struct {
 	agent     *Agent
 	turn      *protocol.Turn
 	emit      roles.Emit
-	clean     func(string) string
+	hidden    map[string]string   // secrets, name → value
+	clean     func(string) string // hides them
 	workspace tool.Workspace
 
 	prompt []protocol.Message // P_k

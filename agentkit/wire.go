@@ -1,17 +1,13 @@
 package agentkit
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"strconv"
-	"sync"
-	"time"
 
 	"github.com/tmc/langchaingo/llms"
 
 	"wf/protocol"
-	"wf/roles"
 )
 
 // contents is the messages as langchaingo has them.
@@ -105,83 +101,4 @@ func (d *decimal) UnmarshalJSON(b []byte) error {
 	f, err := strconv.ParseFloat(s, 64)
 	*d = decimal(f)
 	return err
-}
-
-// watch hands the stream of one call to live watchers and takes its times.
-type watch struct {
-	emit  roles.Emit
-	clean func(string) string
-
-	mu           sync.Mutex
-	start, first time.Time
-	thinkingFrom time.Time
-	thinkingTo   time.Time
-	err          error // of emit
-}
-
-func newWatch(emit roles.Emit, clean func(string) string) *watch {
-	return &watch{emit: emit, clean: clean, start: time.Now()}
-}
-
-func (w *watch) text(ctx context.Context, chunk []byte) error {
-	w.mark(false)
-	return w.show(ctx, "text", chunk)
-}
-
-// thinking ignores the second chunk: some models repeat the text there.
-func (w *watch) thinking(ctx context.Context, chunk, _ []byte) error {
-	if len(chunk) == 0 {
-		return nil
-	}
-	w.mark(true)
-	return w.show(ctx, "thinking", chunk)
-}
-
-func (w *watch) show(ctx context.Context, kind string, chunk []byte) error {
-	if len(chunk) == 0 {
-		return nil
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	err := w.emit(ctx, protocol.Delta{Kind: kind, Text: w.clean(valid(string(chunk)))})
-	if err != nil {
-		w.err = err
-	}
-	return err
-}
-
-// failed is why the stream could not be shown, nil if it could: no fault of the model.
-func (w *watch) failed() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.err
-}
-
-func (w *watch) mark(thinking bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	now := time.Now()
-	if w.first.IsZero() {
-		w.first = now
-	}
-	if thinking && w.thinkingFrom.IsZero() {
-		w.thinkingFrom = now
-	}
-	if thinking || !w.thinkingFrom.IsZero() && w.thinkingTo.IsZero() {
-		w.thinkingTo = now
-	}
-}
-
-func (w *watch) total() int64 { return time.Since(w.start).Milliseconds() }
-
-// times fills in what the model did not measure itself.
-func (w *watch) times(u *protocol.Usage) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if u.TTFE == 0 && !w.first.IsZero() {
-		u.TTFE = w.first.Sub(w.start).Milliseconds()
-	}
-	if u.ThinkingMS == 0 && !w.thinkingFrom.IsZero() {
-		u.ThinkingMS = w.thinkingTo.Sub(w.thinkingFrom).Milliseconds()
-	}
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -77,6 +78,10 @@ func command(ctx context.Context, at Workspace, line string, timeout time.Durati
 	cmd.Env = environ(at)
 	cmd.Stdout, cmd.Stderr = watched(at, "stdout", stdout), watched(at, "stderr", stderr)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	// The command is told to die with the thread that starts it (see dieWithParent).
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	dieWithParent(cmd.SysProcAttr)
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = grace
 

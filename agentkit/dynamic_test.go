@@ -1,0 +1,47 @@
+package agentkit
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"wf/protocol"
+)
+
+func TestDynamicTextIsReadOnlyWhereTheRoleAsks(t *testing.T) {
+	s := newStage(t, "{}")
+	dir := s.turn.Workspace
+	if err := os.WriteFile(filepath.Join(dir, "AGENTS.md"), []byte("Be careful.\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if p, err := s.agent.Prepare(t.Context(), s.turn); err != nil || p.Inject != "" {
+		t.Errorf("unasked there is %q (%v)", p.Inject, err)
+	}
+	s.turn.Role.Dynamic = []string{"cwd", "AGENTS.md", "none.md", "git"}
+	if p, err := s.agent.Prepare(t.Context(), s.turn); err != nil || p.Inject != "Working directory: "+dir+"\n\nAGENTS.md:\nBe careful." {
+		t.Errorf("got %q (%v)", p.Inject, err)
+	}
+	s.turn.Role.Dynamic = []string{"../replies.yaml"}
+	if _, err := s.agent.Prepare(t.Context(), s.turn); err == nil {
+		t.Error("a file outside of the workspace was read")
+	}
+	if err := exec.Command("git", "-C", dir, "init", "-q", "-b", "main").Run(); err != nil {
+		t.Skipf("no git: %v", err)
+	}
+	s.turn.Role.Dynamic = []string{"date", "git"}
+	p, err := s.agent.Prepare(t.Context(), s.turn)
+	if err != nil || !strings.HasPrefix(p.Inject, "Date: ") || !strings.HasSuffix(p.Inject, "Git status:\n## No commits yet on main\n?? AGENTS.md") {
+		t.Errorf("got %q (%v)", p.Inject, err)
+	}
+
+	s.turn.History.Visit.Inject = p.Inject
+	messages, err := BuildMessages(s.turn.History)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last := messages[len(messages)-1]; last.Role != protocol.RoleUser || !strings.HasSuffix(last.Content, p.Inject) {
+		t.Errorf("the inject is not at the tail of %q", last.Content)
+	}
+}
