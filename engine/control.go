@@ -199,11 +199,7 @@ func (e *Engine) newStart(ctx context.Context, run protocol.RunID, at protocol.E
 	if err != nil {
 		return nil, err
 	}
-	given, err := s.inputs()
-	if err != nil {
-		return nil, err
-	}
-	inputs, err := o.With.Inputs(given)
+	inputs, err := o.With.Inputs(s.begun.inputs)
 	if err != nil {
 		return nil, fmt.Errorf("the inputs of run %s under the new definition: %w", run, err)
 	}

@@ -131,7 +131,7 @@ func (s *State) begin(lib *Library, d protocol.RunStarted, ts int64) error {
 		return err
 	}
 	s.Info = Info{RunStarted: d, Started: ts}
-	s.Start, s.prog, s.Limits = d.Start, o.prog, o.prog.Workflow.Limits
+	s.Start, s.prog, s.begun, s.Limits = d.Start, o.prog, o, o.prog.Workflow.Limits
 	if s.Limits.Steps == 0 {
 		s.Limits.Steps = protocol.DefaultSteps
 	}
@@ -163,7 +163,7 @@ func (s *State) forked(lib *Library, d protocol.Forked) error {
 		s.Info.File = d.File
 	}
 	s.Info.Source = d.Source
-	s.Start, s.prog = d.Start, o.prog
+	s.Start, s.prog, s.begun = d.Start, o.prog, o
 	for _, a := range s.acts {
 		a.edges = make([]int, len(o.prog.Workflow.Edges))
 		if a.n == startNode {

@@ -20,17 +20,8 @@ func (lib *Library) history(read Reader, past *pastCache, d protocol.StepStarted
 	if !ok {
 		return h, fmt.Errorf("the definition has no role %q: %w", d.Role, protocol.ErrCorrupt)
 	}
-	h.Format, h.Schema, h.Inputs = o.start.Format, role.Output, protocol.JSON("{}")
-	if o.start.Inputs.Defined() {
-		if h.Inputs, err = read(o.start.Inputs); err != nil {
-			return h, err
-		}
-	}
-	inputs, err := object(h.Inputs)
-	if err != nil {
-		return h, err
-	}
-	if h.System, err = o.prog.System(d.Role, inputs); err != nil {
+	h.Format, h.Schema, h.Inputs = o.start.Format, role.Output, o.raw
+	if h.System, err = o.prog.System(d.Role, o.inputs); err != nil {
 		return h, err
 	}
 	h.Visit = protocol.Past{Role: d.Role, Visit: d.Visit, Parents: d.Parents, Resumes: d.Resumes}

@@ -17,10 +17,12 @@ type Library struct {
 	starts   map[protocol.Link]*opened
 }
 
-// opened is a Start with its definition.
+// opened is a Start with its definition and inputs. Nobody alters it.
 type opened struct {
-	start protocol.Start
-	prog  *lang.Program
+	start  protocol.Start
+	prog   *lang.Program
+	inputs map[string]any
+	raw    protocol.JSON // of the inputs
 }
 
 // Program compiles the canonical definition named by l.
@@ -69,7 +71,15 @@ func (lib *Library) open(l protocol.Link, read Reader) (*opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	o = &opened{st, p}
+	o = &opened{start: st, prog: p, raw: protocol.JSON("{}")}
+	if st.Inputs.Defined() {
+		if o.raw, err = read(st.Inputs); err != nil {
+			return nil, fmt.Errorf("inputs of start %s: %w", l.Short(), err)
+		}
+	}
+	if o.inputs, err = object(o.raw); err != nil {
+		return nil, fmt.Errorf("inputs of start %s: %w", l.Short(), err)
+	}
 	lib.mu.Lock()
 	defer lib.mu.Unlock()
 	if lib.starts == nil {

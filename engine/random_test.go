@@ -98,7 +98,7 @@ func flow(t *rapid.T) string {
 }
 
 // oracle performs a visit as a pure function of what the visit is, in an arbitrary time.
-type oracle struct{ jitter *rand.Rand }
+type oracle struct{}
 
 func (o oracle) Perform(_ context.Context, turn protocol.Turn, _ roles.Emit) (protocol.Conclusion, error) {
 	h := fnv.New64a()

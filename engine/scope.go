@@ -22,12 +22,8 @@ const maxValues = 512
 
 // scopeOf gathers what expressions see at a token that came from the roles named by from.
 func (s *State) scopeOf(up ancestry, from []string) (lang.Scope, error) {
-	sc := lang.Scope{Steps: map[string]*lang.Step{}}
-	inputs, err := s.inputs()
-	if err != nil {
-		return sc, err
-	}
-	sc.Inputs = inputs
+	sc := lang.Scope{Inputs: s.begun.inputs, Steps: map[string]*lang.Step{}}
+	var err error
 	for role, r := range up.latest {
 		if sc.Steps[role], err = s.stepOf(r); err != nil {
 			return sc, err
@@ -46,26 +42,6 @@ func (s *State) scopeOf(up ancestry, from []string) (lang.Scope, error) {
 		}
 	}
 	return sc, nil
-}
-
-// inputs are those of the Start in force.
-func (s *State) inputs() (map[string]any, error) {
-	raw, err := s.inputsJSON()
-	if err != nil {
-		return nil, err
-	}
-	return object(raw)
-}
-
-func (s *State) inputsJSON() (protocol.JSON, error) {
-	var st protocol.Start
-	if err := decode(s.read, s.Start, &st); err != nil {
-		return nil, err
-	}
-	if !st.Inputs.Defined() {
-		return protocol.JSON("{}"), nil
-	}
-	return s.read(st.Inputs)
 }
 
 // stepOf is the value of an activation: of a fan-out the list of its outputs, in item order,

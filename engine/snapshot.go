@@ -180,7 +180,7 @@ func restore(lib *Library, data []byte, read Reader) (*State, error) {
 	}
 	s := newState(read)
 	s.Info, s.Start, s.Seq, s.TS, s.Totals, s.Limits = in.Info, in.Start, in.Seq, in.TS, in.Totals, in.Limits
-	s.nextN, s.active, s.result, s.prog = in.NextN, in.Active, in.Result, o.prog
+	s.nextN, s.active, s.result, s.prog, s.begun = in.NextN, in.Active, in.Result, o.prog, o
 	for role, n := range in.Nums {
 		s.nums[role] = n
 	}

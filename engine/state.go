@@ -26,9 +26,10 @@ type State struct {
 	result protocol.Link
 	active bool // something ran at the last event: the time since counts
 
-	prog *lang.Program
-	read Reader
-	vals map[protocol.Link]*stepValue // values of records, a cache
+	prog  *lang.Program
+	begun *opened // the Start in force
+	read  Reader
+	vals  map[protocol.Link]*stepValue // values of records, a cache
 }
 
 // Reader fetches an immutable block.

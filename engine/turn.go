@@ -32,9 +32,7 @@ func (d *driver) assign(step string) (x assignment, err error) {
 	if !ok {
 		return x, fmt.Errorf("the definition has no role %q", a.role)
 	}
-	if x.turn, err = d.turn(v.id, role); err != nil {
-		return x, err
-	}
+	x.turn = d.turn(v.id, role)
 	x.begun = d.startedAs(a, v)
 	x.turn.Visit, x.turn.Attempt, x.turn.Key = v.number, v.attempt, stepKey(d.run, d.s.Start, a, v.item)
 	if x.turn.EdgePrompt, err = textOf(d.s.read, v.prompt); err != nil {
@@ -65,14 +63,9 @@ func (d *driver) startedAs(a *act, v *visit) protocol.StepStarted {
 }
 
 // turn holds what does not depend on the visit.
-func (d *driver) turn(id protocol.StepID, role *protocol.Role) (protocol.Turn, error) {
-	inputs, err := d.s.inputsJSON()
-	if err != nil {
-		return protocol.Turn{}, err
-	}
-	t := protocol.Turn{Run: d.run, Step: id, Role: *role, Inputs: inputs, Secrets: d.s.prog.Workflow.Secrets,
+func (d *driver) turn(id protocol.StepID, role *protocol.Role) protocol.Turn {
+	return protocol.Turn{Run: d.run, Step: id, Role: *role, Inputs: d.s.begun.raw, Secrets: d.s.prog.Workflow.Secrets,
 		Workspace: d.s.Info.Workspace, File: d.s.Info.File, Models: d.s.models(role)}
-	return t, nil
 }
 
 // models are the run's override, else the role's own.
@@ -121,10 +114,7 @@ func (d *driver) prepare(ctx context.Context, x Decision) (roles.Preparation, er
 	if !ok {
 		return roles.Preparation{}, nil
 	}
-	turn, err := d.turn(x.Step, role)
-	if err != nil {
-		return roles.Preparation{}, err
-	}
+	turn := d.turn(x.Step, role)
 	turn.Visit, turn.EdgePrompt = x.Visit, x.EdgePrompt
 	out, err := prep.Prepare(ctx, turn)
 	if err != nil || !x.Resumes.Defined() {

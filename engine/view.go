@@ -285,11 +285,9 @@ func (b *viewer) info(s *State) error {
 	i := s.Info
 	b.v.Info = InfoView{Title: i.Title, Type: i.Type, Scope: i.Scope, Tags: i.Tags, CreatedBy: i.CreatedBy,
 		TargetUser: i.TargetUser, RequestID: i.RequestID, Workspace: i.Workspace, File: i.File, Parent: i.Parent, ForkedFrom: text(i.Forked)}
+	b.v.Info.Inputs = s.begun.raw
 	var err error
-	if b.v.Info.Description, err = textOf(b.read, i.Description); err != nil {
-		return err
-	}
-	b.v.Info.Inputs, err = s.inputsJSON()
+	b.v.Info.Description, err = textOf(b.read, i.Description)
 	return err
 }
 
