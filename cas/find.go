@@ -1,0 +1,86 @@
+package cas
+
+import (
+	"bytes"
+	"context"
+	"encoding/base32"
+	"encoding/binary"
+	"slices"
+	"strings"
+
+	bolt "go.etcd.io/bbolt"
+
+	"wf/protocol"
+)
+
+// FindMin is how many characters of a CID Find wants.
+const FindMin = 6
+
+// Find lists the stored blocks whose CID goes on with part after its first 7 characters,
+// bafyrei or bafkrei, which all CIDs of a codec share; sorted. part has at least FindMin
+// characters, or nothing is found.
+func (s *Store) Find(ctx context.Context, part string) ([]protocol.Link, error) {
+	low, high, ok := digestRange(part)
+	if !ok {
+		return nil, nil
+	}
+	var out []protocol.Link
+	err := s.view(ctx, func(tx *bolt.Tx) error {
+		out = nil
+		lk := s.newLookup(tx)
+		for _, p := range lk.between(low, high) {
+			blocks, err := lk.open(p.pack)
+			if err != nil || int(p.index) >= len(blocks) {
+				continue // damaged: verify tells of it, and its name is not known for sure
+			}
+			u := blocks[p.index]
+			if l := linkOf(u.codec, u.digest[:]); strings.HasPrefix(l.String()[7:], part) {
+				out = append(out, l)
+			}
+		}
+		return nil
+	})
+	slices.SortFunc(out, func(a, b protocol.Link) int { return strings.Compare(a.String(), b.String()) })
+	return slices.Compact(out), err
+}
+
+// digestRange are the first 8 bytes of the lowest and the highest digest whose CID goes on
+// with part. The 7 characters before it hold 30 of the 32 bits in front of the digest.
+func digestRange(part string) (low, high []byte, ok bool) {
+	if len(part) < FindMin || len(part) > 52 {
+		return nil, nil, false
+	}
+	// 16 characters are 80 bits: two of the header, 64 of the index key, and more.
+	fill := func(with string) ([]byte, bool) {
+		s := (part + strings.Repeat(with, 16))[:16]
+		b, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(strings.ToUpper(s))
+		if err != nil || b[0]>>6 != 0 {
+			return nil, false
+		}
+		key := binary.BigEndian.AppendUint64(nil, binary.BigEndian.Uint64(b)<<2|uint64(b[8]>>6))
+		return key, true
+	}
+	if low, ok = fill("a"); !ok {
+		return nil, nil, false
+	}
+	high, ok = fill("7")
+	return low, high, ok
+}
+
+// between lists where the blocks lie whose digests begin with low … high.
+func (lk *lookup) between(low, high []byte) []place {
+	var out []place
+	if lk.index == nil {
+		for key, v := range lk.s.ghost {
+			if k := []byte(key); bytes.Compare(k, low) >= 0 && bytes.Compare(k, high) <= 0 {
+				out = append(out, places(v)...)
+			}
+		}
+		return out
+	}
+	c := lk.index.Cursor()
+	for k, v := c.Seek(low); k != nil && bytes.Compare(k, high) <= 0; k, v = c.Next() {
+		out = append(out, places(v)...)
+	}
+	return out
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+
+	"wf/protocol"
+)
+
+// An app is one invocation of wf: its streams, and the flags that every command has.
+type app struct {
+	in       io.Reader
+	out, err *screen
+
+	store   string // --store
+	quiet   bool
+	verbose bool
+	color   string // auto, always, never
+	noInput bool
+	format  string // of -o: human, json, jsonl and what a command adds
+
+	started  bool // the command line was understood
+	reported bool // the answer on stdout is complete, an error in JSON would be a second one
+}
+
+// A screen is an output stream with what is known about it.
+type screen struct {
+	io.Writer
+	tty   bool
+	color bool
+	width int // columns; 0 is unknown
+}
+
+func newApp(in io.Reader, out, err *os.File) *app {
+	return &app{in: in, out: newScreen(out), err: newScreen(err), color: "auto", format: "human"}
+}
+
+func newScreen(f *os.File) *screen {
+	s := &screen{Writer: f, tty: term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"}
+	if s.tty {
+		if w, _, err := term.GetSize(int(f.Fd())); err == nil {
+			s.width = w
+		}
+	}
+	return s
+}
+
+// interactive reports whether a person can be asked.
+func (a *app) interactive() bool {
+	f, ok := a.in.(*os.File)
+	return ok && !a.noInput && a.err.tty && term.IsTerminal(int(f.Fd()))
+}
+
+func (a *app) globalFlags(f *pflag.FlagSet) {
+	f.StringVar(&a.store, "store", "", "store directory (WF_STORE; else the nearest .wf upwards, else the user's)")
+	f.BoolVarP(&a.quiet, "quiet", "q", false, "no progress on stderr")
+	f.BoolVarP(&a.verbose, "verbose", "v", false, "more detail")
+	f.StringVar(&a.color, "color", "auto", "auto, always or never (NO_COLOR and CLICOLOR_FORCE are honoured)")
+	f.BoolVar(&a.noInput, "no-input", false, "never ask, fail instead")
+	f.StringVarP(&a.format, "output", "o", "human", "form of the answer: human, json or jsonl")
+}
+
+// start checks the global flags; from here on an error is no longer one of the command line.
+func (a *app) start(cmd *cobra.Command, _ []string) error {
+	if !slices.Contains([]string{"auto", "always", "never"}, a.color) {
+		return usagef("--color %q: want auto, always or never", a.color)
+	}
+	a.out.color, a.err.color = a.colored(a.out), a.colored(a.err)
+	if formats := formatsOf(cmd); formats != nil && !slices.Contains(formats, a.format) {
+		return usagef("-o %q: wf %s writes %s", a.format, cmd.Name(), strings.Join(formats, ", "))
+	}
+	a.started = true
+	return nil
+}
+
+// colored decides for one stream (https://no-color.org, https://bixense.com/clicolors).
+func (a *app) colored(s *screen) bool {
+	force := os.Getenv("CLICOLOR_FORCE")
+	switch {
+	case a.color != "auto":
+		return a.color == "always"
+	case os.Getenv("NO_COLOR") != "":
+		return false
+	case force != "" && force != "0":
+		return true
+	}
+	return s.tty
+}
+
+// formatsKey marks a command whose -o takes other values than human, json and jsonl; a
+// command whose -o names a file has the empty mark.
+const formatsKey = "formats"
+
+func formatsOf(cmd *cobra.Command) []string {
+	list, ok := cmd.Annotations[formatsKey]
+	switch {
+	case !ok:
+		return []string{"human", "json", "jsonl"}
+	case list == "":
+		return nil
+	}
+	return strings.Split(list, " ")
+}
+
+// progress writes a line to stderr, unless -q.
+func (a *app) progress(format string, args ...any) {
+	if !a.quiet {
+		fmt.Fprintf(a.err, format+"\n", args...)
+	}
+}
+
+// usagef is an error of the command line.
+func usagef(format string, args ...any) error {
+	e := *protocol.ErrUsage
+	e.Message = fmt.Sprintf(format, args...)
+	return &e
+}
+
+// fail is an error with a code, what happened, and what to do.
+func fail(sentinel *protocol.Error, hint, format string, args ...any) error {
+	e := *sentinel
+	e.Message = fmt.Sprintf(format, args...)
+	if hint != "" {
+		e.Hint = hint
+	}
+	return &e
+}

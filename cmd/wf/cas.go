@@ -1,0 +1,215 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/ipfs/go-cid"
+	"github.com/spf13/cobra"
+
+	"wf/cas"
+	"wf/protocol"
+)
+
+func newCas(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "cas",
+		Short: "Put, get and look at single blocks",
+		Example: `  echo '{"hello":"world"}' | wf cas put --codec dag-json
+  wf cas get bafyrei… | xxd`,
+		Args: takes(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newCasPut(a), newCasGet(a), newCasShow(a), newCasImport(a))
+	return cmd
+}
+
+func newCasPut(a *app) *cobra.Command {
+	var codec string
+	cmd := &cobra.Command{
+		Use:   "put",
+		Short: "Store a block from stdin, and write its CID",
+		Long: `Store a block from stdin, and write its CID. dag-cbor is kept as it is and must be strict; dag-json is
+written as DAG-CBOR; raw takes any bytes. Bad input tells the byte and the rule, and exits 1.`,
+		Example: `  printf 'hello' | wf cas put --codec raw
+  echo '{"a":1}' | wf cas put --codec dag-json
+  wf cas put < block.cbor`,
+		Args: takes(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.casPut(cmd.Context(), codec) },
+	}
+	cmd.Flags().StringVar(&codec, "codec", "dag-cbor", "dag-cbor, dag-json or raw")
+	return cmd
+}
+
+func (a *app) casPut(ctx context.Context, codec string) error {
+	data, err := io.ReadAll(a.in)
+	if err != nil {
+		return fmt.Errorf("stdin: %w", err)
+	}
+	block, err := cas.Put(codec, data)
+	if err != nil {
+		return err
+	}
+	s, err := a.openStore(ctx)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(s.Commit(ctx, cas.Batch{Blocks: []cas.Block{block}}), s.Close()); err != nil {
+		return err
+	}
+	if a.asJSON() {
+		return a.answer(map[string]any{"schema": "wf.block/v1", "cid": block.Link.String(), "size": len(block.Data)})
+	}
+	_, err = fmt.Fprintln(a.out, block.Link)
+	return err
+}
+
+func newCasGet(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "get CID",
+		Short: "Write the bytes of a block to stdout",
+		Example: `  wf cas get bafyreigh2akiscaildc… > block.cbor
+  wf cas get gh2akisc | xxd`,
+		Args:        takes(1, 1, "a CID"),
+		Annotations: map[string]string{formatsKey: "human"},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withBlock(cmd.Context(), args[0], func(_ protocol.Link, data []byte) error {
+				_, err := a.out.Write(data)
+				return err
+			})
+		},
+	}
+}
+
+func newCasShow(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:     "show CID",
+		Short:   "Show a block: a record as DAG-JSON, a payload as text",
+		Example: `  wf cas show gh2akisc`,
+		Args:    takes(1, 1, "a CID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withBlock(cmd.Context(), args[0], a.writeBlock)
+		},
+	}
+}
+
+// withBlock finds a block by its CID or a part of it.
+func (a *app) withBlock(ctx context.Context, arg string, f func(protocol.Link, []byte) error) error {
+	return a.withStore(ctx, func(s *cas.Store) error {
+		at, err := a.resolve(ctx, s, arg)
+		if err != nil {
+			return err
+		}
+		if !at.block.Defined() {
+			return usagef("%s is a run, a CID is wanted; wf show %s shows it", written(arg), at)
+		}
+		data, err := s.Block(ctx, at.block)
+		if err != nil {
+			return err
+		}
+		return f(at.block, data)
+	})
+}
+
+// writeBlock shows a record as DAG-JSON, a payload as it is; control characters only where
+// nobody looks.
+func (a *app) writeBlock(l protocol.Link, data []byte) error {
+	if l.CID().Type() == cid.DagCBOR {
+		j, err := cas.ToJSON(data)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(a.out, "%s\n", j)
+		return err
+	}
+	if a.out.tty {
+		_, err := fmt.Fprintln(a.out, visible(string(data)))
+		return err
+	}
+	_, err := a.out.Write(data)
+	return err
+}
+
+func newCasImport(a *app) *cobra.Command {
+	c := newImport(a)
+	c.Short = "Read an archive; the same as wf import"
+	return c
+}
+
+func newImport(a *app) *cobra.Command {
+	var name string
+	cmd := &cobra.Command{
+		Use:   "import FILE.car",
+		Short: "Read a run from a CAR archive",
+		Long: `Read a CAR archive into the store. Every block must match its CID; a run comes in only once the whole of
+it was verified. - reads from stdin.`,
+		Example: `  wf import run.car
+  wf import - < run.car`,
+		Args: takes(1, 1, "a CAR file"),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.importCAR(cmd.Context(), args[0], name) },
+	}
+	cmd.Flags().StringVar(&name, "run", "", "id of the imported run (default: made from its head)")
+	return cmd
+}
+
+func (a *app) importCAR(ctx context.Context, path, name string) error {
+	in := a.in
+	if path != "-" {
+		f, err := os.Open(path)
+		if err != nil {
+			return usagef("%v", err)
+		}
+		defer f.Close()
+		in = f
+	}
+	s, err := a.openStore(ctx)
+	if err != nil {
+		return err
+	}
+	got, err := cas.Import(ctx, in, s, cas.ImportOptions{Run: protocol.RunID(name)})
+	if err == nil {
+		a.note(ctx, s, got.Runs...)
+	}
+	if err := errors.Join(err, s.Close()); err != nil {
+		return err
+	}
+	if a.asJSON() {
+		return a.answer(importJSON{"wf.import/v1", nonNil(got.Runs), linkStrings(got.Roots), got.Blocks, got.Bytes})
+	}
+	for _, run := range got.Runs {
+		fmt.Fprintln(a.out, run)
+	}
+	if len(got.Runs) == 0 {
+		for _, root := range got.Roots {
+			fmt.Fprintln(a.out, root)
+		}
+	}
+	a.progress("imported %d blocks, %d bytes", got.Blocks, got.Bytes)
+	return nil
+}
+
+type importJSON struct {
+	Schema string           `json:"schema"`
+	Runs   []protocol.RunID `json:"runs"`
+	Roots  []string         `json:"roots"`
+	Blocks int64            `json:"blocks"`
+	Bytes  int64            `json:"bytes"`
+}
+
+func nonNil[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}
+
+func linkStrings(links []protocol.Link) []string {
+	out := make([]string, len(links))
+	for i, l := range links {
+		out[i] = l.String()
+	}
+	return out
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"wf/agentkit"
+	"wf/cas"
+	"wf/engine"
+	"wf/protocol"
+)
+
+// checkReplay decides every edge and builds every prompt of a run again.
+func (a *app) checkReplay(ctx context.Context, s *cas.Store, run protocol.RunID) error {
+	r, err := a.newEngine(s, nil).Check(ctx, run, prompt)
+	if err != nil {
+		return err
+	}
+	if a.asJSON() {
+		err = a.answer(struct {
+			Schema string         `json:"schema"`
+			Run    protocol.RunID `json:"run"`
+			OK     bool           `json:"ok"`
+			*engine.CheckReport
+		}{"wf.check/v1", run, r.OK(), r})
+	} else {
+		err = a.checkLines(r)
+	}
+	if err != nil {
+		return err
+	}
+	if !r.OK() {
+		return silent{errDifference}
+	}
+	return nil
+}
+
+// prompt renders P_k as it was hashed.
+func prompt(h protocol.History) ([]byte, protocol.Link, error) {
+	messages, err := agentkit.BuildMessages(h)
+	if err != nil {
+		return nil, protocol.Link{}, err
+	}
+	return agentkit.PromptBytes(h.Tools, messages), agentkit.Digest(h.Tools, messages), nil
+}
+
+func (a *app) checkLines(r *engine.CheckReport) error {
+	p := paint{a.out.color}
+	mark := func(t engine.Tally) string {
+		if t.Equal == t.Checked {
+			return p.green("✓")
+		}
+		return p.red("✗")
+	}
+	for _, f := range r.Findings {
+		fmt.Fprintf(a.out, "%s %s: %s\n    expected %s\n    actual   %s\n", p.red("✗"), visible(f.Where), f.Kind, visible(f.Expected), visible(f.Actual))
+	}
+	_, err := fmt.Fprintf(a.out, "%s %s  %s prompts rebuilt %d/%d byte-identical  %s prefixes %d/%d  %s edges decided again %d/%d equal\n",
+		p.green("✓"), plural(r.Events, "event"),
+		mark(r.Prompts), r.Prompts.Equal, r.Prompts.Checked,
+		mark(r.Prefixes), r.Prefixes.Equal, r.Prefixes.Checked,
+		mark(r.Decisions), r.Decisions.Equal, r.Decisions.Checked)
+	return err
+}

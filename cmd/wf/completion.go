@@ -1,0 +1,33 @@
+package main
+
+import "github.com/spf13/cobra"
+
+func newCompletion(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "completion bash|zsh|fish|powershell",
+		Short: "Write a completion script for your shell",
+		Example: `  # bash, for this session
+  source <(wf completion bash)
+
+  # zsh and fish, for good
+  wf completion zsh > "${fpath[1]}/_wf"
+  wf completion fish > ~/.config/fish/completions/wf.fish`,
+		Args:        takes(1, 1, "a shell: bash, zsh, fish or powershell"),
+		ValidArgs:   []string{"bash", "zsh", "fish", "powershell"},
+		Annotations: map[string]string{formatsKey: "human"},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			root := cmd.Root()
+			switch args[0] {
+			case "bash":
+				return root.GenBashCompletionV2(a.out, true)
+			case "zsh":
+				return root.GenZshCompletion(a.out)
+			case "fish":
+				return root.GenFishCompletion(a.out, true)
+			case "powershell":
+				return root.GenPowerShellCompletionWithDesc(a.out)
+			}
+			return usagef("no completion for %q; there is one for bash, zsh, fish and powershell", args[0])
+		},
+	}
+}

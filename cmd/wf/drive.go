@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"wf/cas"
+	"wf/engine"
+	"wf/protocol"
+)
+
+// drive goes on with a run, shows it meanwhile, and says where it stands. A person at the
+// terminal is asked what the run asks, unless --no-input.
+func (a *app) drive(ctx context.Context, s *cas.Store, run protocol.RunID, o engine.DriveOptions) error {
+	failed, err := a.driveAndAsk(ctx, s, run, o)
+	if err != nil {
+		return err
+	}
+	a.note(ctx, s, run)
+	v, err := a.newEngine(s, nil).View(context.WithoutCancel(ctx), run) // an interrupted run is shown too
+	if err != nil {
+		return errors.Join(failed, err)
+	}
+	if err := a.showOutcome(v); err != nil {
+		return err
+	}
+	var sig signalled
+	switch {
+	case failed != nil && errors.As(context.Cause(ctx), &sig):
+		return interrupted{fail(errRunSuspended, "wf resume "+string(run), "%s; run %s is suspended, nothing is lost", sig, run), sig}
+	case failed != nil:
+		return failed
+	}
+	return outcome(v)
+}
+
+// driveAndAsk drives a run until nobody here can help it on. failed is why the drive ended
+// early, err why it never began.
+func (a *app) driveAndAsk(ctx context.Context, s *cas.Store, run protocol.RunID, o engine.DriveOptions) (failed, err error) {
+	for {
+		rep := a.newReporter()
+		e := a.newEngine(s, only(run, rep.notice))
+		_, failed = e.Drive(ctx, run, o)
+		rep.close()
+		switch {
+		case errors.Is(failed, protocol.ErrRunLive), errors.Is(failed, protocol.ErrUnknownRun):
+			return nil, failed
+		case failed != nil || !a.interactive() || a.asJSON():
+			return failed, nil
+		}
+		asked, err := a.askAtTerminal(ctx, a.newEngine(s, nil), run)
+		if err != nil || !asked {
+			return nil, err
+		}
+		o = engine.DriveOptions{By: whoami()}
+	}
+}
+
+// interrupted is a run that a signal suspended.
+type interrupted struct {
+	error
+	sig signalled
+}
+
+func (i interrupted) Unwrap() []error { return []error{i.sig, i.error} }
+
+// only passes on the notices of one run: those of its sub-workflows belong to runs of their
+// own, with their own step names.
+func only(run protocol.RunID, notice func(engine.Notice)) func(engine.Notice) {
+	return func(n engine.Notice) {
+		if n.Run == run {
+			notice(n)
+		}
+	}
+}
+
+// showOutcome writes the answer of wf run and wf resume.
+func (a *app) showOutcome(v *engine.View) error {
+	if a.asJSON() {
+		return a.answer(v)
+	}
+	p := paint{a.out.color}
+	spent, err := since(v.Started, v.Updated)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(a.out, "%s %s  run %s  %s  %s  head %s\n", p.status(v.Status), v.Status, v.ID,
+		plural(len(v.Steps), "step"), span(spent), shortCID(v.Head))
+	if v.Reason != "" {
+		fmt.Fprintf(a.out, "  %s\n", indentLines(v.Reason, "  "))
+	}
+	if err := a.showFields("", v.Outputs); err != nil {
+		return err
+	}
+	for _, w := range v.Waiting {
+		a.showQuestion(w)
+	}
+	_, err = fmt.Fprintf(a.out, "  %s   %s\n", p.dim("next"), next(v))
+	return err
+}
+
+// showFields writes the fields of an object, one per line, texts of several lines indented.
+func (a *app) showFields(indent string, object protocol.JSON) error {
+	fields, err := fieldsOf(object)
+	if err != nil {
+		return err
+	}
+	p := paint{a.out.color}
+	for _, f := range fields {
+		fmt.Fprintf(a.out, "%s  %s %s\n", indent, p.bold(f.name+":"), indentLines(f.text(), indent+"    "))
+	}
+	return nil
+}
+
+func (a *app) showQuestion(w engine.WaitingView) {
+	p := paint{a.out.color}
+	switch w.Kind {
+	case protocol.WaitTimer:
+		due := "its time"
+		if w.Due != nil {
+			due = *w.Due
+		}
+		fmt.Fprintf(a.out, "  %s waits until %s\n", w.Step, due)
+	case protocol.WaitSignal:
+		fmt.Fprintf(a.out, "  %s waits for the signal %s\n", w.Step, w.Question)
+	default:
+		fmt.Fprintf(a.out, "  %s asks: %s\n", w.Step, indentLines(w.Question, "    "))
+	}
+	for _, c := range w.Choices {
+		mark := " "
+		if c.Primary {
+			mark = "*"
+		}
+		fmt.Fprintf(a.out, "  %s %s  %s\n", mark, p.bold(c.Value), c.Label)
+	}
+}
+
+// status is the sign in front of a run.
+func (p paint) status(s protocol.RunStatus) string {
+	switch s {
+	case protocol.Done:
+		return p.green("✓")
+	case protocol.Failed:
+		return p.red("✗")
+	case protocol.Waiting:
+		return p.yellow("⏸")
+	case protocol.Suspended:
+		return p.yellow("!")
+	case protocol.Cancelled:
+		return p.dim("–")
+	}
+	return p.cyan("●")
+}

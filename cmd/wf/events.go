@@ -1,0 +1,82 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"wf/cas"
+	"wf/protocol"
+)
+
+// eventJSON is one line of wf replay and of a stream.
+type eventJSON struct {
+	Seq  protocol.Seq       `json:"seq"`
+	TS   string             `json:"ts"`
+	Type protocol.EventType `json:"type"`
+	Step *string            `json:"step"`
+	CID  protocol.Link      `json:"-"`
+	Prev protocol.Link      `json:"-"`
+	Data json.RawMessage    `json:"data"`
+}
+
+// MarshalJSON writes CIDs as plain strings, prev null for the first event.
+func (e eventJSON) MarshalJSON() ([]byte, error) {
+	type plain eventJSON
+	return json.Marshal(struct {
+		plain
+		CID  string  `json:"cid"`
+		Prev *string `json:"prev"`
+	}{plain(e), e.CID.String(), linkString(e.Prev)})
+}
+
+// linkString is a CID as JSON has it: null for none.
+func linkString(l protocol.Link) *string {
+	if !l.Defined() {
+		return nil
+	}
+	s := l.String()
+	return &s
+}
+
+// timeText is a time as JSON has it.
+func timeText(us int64) string { return time.UnixMicro(us).UTC().Format("2006-01-02T15:04:05.000000Z") }
+
+// newEventJSON shows an event with its decoded data: linked texts inline, other links as
+// {"/":"cid"}, keys of later versions kept. d is nil for a type of a later version.
+func newEventJSON(e *protocol.Entry, d protocol.Data) (eventJSON, error) {
+	out := eventJSON{Seq: e.Seq, TS: timeText(e.TS), Type: e.Type, Step: e.Step, CID: e.CID, Prev: e.Prev}
+	stored, err := cas.ToJSON(e.Data)
+	if err != nil {
+		return out, fmt.Errorf("event %d: %w", e.Seq, err)
+	}
+	out.Data = stored
+	if d == nil || !textual[e.Type] {
+		return out, nil
+	}
+	resolved, err := json.Marshal(d)
+	if err != nil {
+		return out, fmt.Errorf("event %d: %w", e.Seq, err)
+	}
+	var all, known map[string]json.RawMessage
+	if err := json.Unmarshal(stored, &all); err != nil {
+		return out, fmt.Errorf("event %d: %w", e.Seq, err)
+	}
+	if err := json.Unmarshal(resolved, &known); err != nil {
+		return out, fmt.Errorf("event %d: %w", e.Seq, err)
+	}
+	for key, value := range known {
+		if _, there := all[key]; there {
+			all[key] = value
+		}
+	}
+	out.Data, err = json.Marshal(all)
+	return out, err
+}
+
+// textual are the event types with texts that may be links.
+var textual = map[protocol.EventType]bool{
+	protocol.EvRunStarted: true, protocol.EvStepStarted: true, protocol.EvPrompt: true, protocol.EvThinking: true,
+	protocol.EvText: true, protocol.EvToolCall: true, protocol.EvToolResult: true, protocol.EvWaiting: true,
+	protocol.EvAnswered: true, protocol.EvMessage: true, protocol.EvSuspended: true,
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"wf/protocol"
+)
+
+// Outcomes of a run, and of a check, that are not errors of wf itself.
+var (
+	errRunFailed    = &protocol.Error{Code: "run_failed", Message: "the run failed", Hint: "wf log shows the step that failed"}
+	errRunCancelled = &protocol.Error{Code: "run_cancelled", Message: "the run was cancelled", Hint: "wf fork goes on from any of its steps"}
+	errRunSuspended = &protocol.Error{Code: "run_suspended", Message: "the run is suspended", Hint: "wf resume goes on"}
+	errRunLimit     = &protocol.Error{Code: "limit_reached", Message: "the run reached a limit", Hint: "wf resume with a higher limit goes on"}
+	errDifference   = &protocol.Error{Code: "difference", Message: "the check found a difference", Hint: "the lines above name it"}
+	errRefused      = &protocol.Error{Code: "refused", Message: "nothing was done", Hint: "--yes does it without asking"}
+)
+
+// exits is the one table of exit statuses. An error is looked up by its code; one without a
+// code, or whose code is not listed, gives 1.
+var exits = []struct {
+	status  int
+	meaning string
+	codes   []string
+}{
+	{0, "done; for a run only after its done event is durable", nil},
+	{1, "the run failed, is suspended by an error or stalled, or the check found a difference", []string{
+		errRunFailed.Code, errRunCancelled.Code, errRunSuspended.Code, errDifference.Code, errRefused.Code,
+		protocol.ErrInvalidBlock.Code, protocol.ErrNotFound.Code, protocol.ErrHeadMoved.Code,
+	}},
+	{2, "wrong usage", []string{
+		protocol.ErrUsage.Code, protocol.ErrInputs.Code, protocol.ErrUnknownRun.Code, protocol.ErrAmbiguous.Code,
+		protocol.ErrFutureCursor.Code, protocol.ErrBadCursor.Code, protocol.ErrNotWaiting.Code, protocol.ErrFinal.Code,
+	}},
+	{3, "invalid workflow, config or version, nothing ran", []string{
+		protocol.ErrInvalid.Code, protocol.ErrSemantics.Code,
+	}},
+	{4, "model or credentials unavailable", []string{protocol.ErrModel.Code}},
+	{5, "store unreadable, busy or disk full", []string{
+		protocol.ErrStore.Code, protocol.ErrBusy.Code, protocol.ErrDiskFull.Code, protocol.ErrReadOnly.Code,
+		protocol.ErrNewerStore.Code, protocol.ErrRunLive.Code,
+	}},
+	{6, "a limit or budget was hit (suspended)", []string{errRunLimit.Code}},
+	{7, "verification failed (corrupt, incomplete, rolled back)", []string{protocol.ErrVerify.Code, protocol.ErrCorrupt.Code}},
+	{8, "waiting for a person, timer or signal", []string{protocol.ErrWaiting.Code}},
+	{130, "interrupted by Ctrl-C (the run is suspended safely)", nil},
+	{143, "terminated (the run is suspended safely)", nil},
+}
+
+// statusOf is the exit status of an error.
+func statusOf(err error) int {
+	var sig signalled
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &sig):
+		return 128 + int(sig.sig)
+	case errors.Is(err, syscall.ENOSPC):
+		return 5
+	case errors.Is(err, context.Canceled):
+		return 130
+	}
+	code := protocol.CodeOf(err)
+	for _, e := range exits {
+		if code != "" && slices.Contains(e.codes, code) {
+			return e.status
+		}
+	}
+	return 1
+}
+
+// printExits is what wf help exit-codes shows.
+func printExits(w io.Writer) error {
+	fmt.Fprintln(w, "Exit codes of wf:")
+	fmt.Fprintln(w)
+	for _, e := range exits {
+		if _, err := fmt.Fprintf(w, "  %-4d%s\n", e.status, e.meaning); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintln(w)
+	_, err := fmt.Fprintln(w, `With -o json an error is an object too: {"schema":"wf.error/v1","code","message","hint","exit"}.`)
+	return err
+}
+
+func exitCodesTopic() *cobra.Command {
+	topic := &cobra.Command{Use: "exit-codes", Short: "What the exit statuses mean"}
+	topic.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
+		if err := printExits(cmd.OutOrStdout()); err != nil {
+			cmd.PrintErrln(err)
+		}
+	})
+	return topic
+}

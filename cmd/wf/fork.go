@@ -1,0 +1,197 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"wf/cas"
+	"wf/engine"
+	"wf/protocol"
+)
+
+type forkFlags struct {
+	with     string
+	after    bool
+	dir      string
+	note     string
+	worktree bool
+	run      bool
+}
+
+func newFork(a *app) *cobra.Command {
+	var f forkFlags
+	cmd := &cobra.Command{
+		Use:   "fork RUN:STEP",
+		Short: "Go on from a step of a run, as a new run",
+		Long: `Make a new run that shares everything before a step with the old one, and does that step anew; with
+--after it keeps the step and goes on behind it. Nothing is copied, the old run stays as it is. With
+--with it goes on under another definition. wf resume, or --run, goes on with it.`,
+		Example: `  wf fork -1:coder#2 --run
+  wf fork 7K3Q:coder#2 --with new.yaml
+  wf fork 7K3Q:test#1 --after --worktree`,
+		Args:              takes(1, 1, "a step, such as -1:coder#2"),
+		ValidArgsFunction: a.completeRuns,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			return a.withStore(ctx, func(s *cas.Store) error { return a.fork(ctx, s, args[0], f) })
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.with, "with", "", "another definition to go on under")
+	flags.BoolVar(&f.after, "after", false, "keep the step, go on behind it")
+	flags.StringVar(&f.dir, "dir", "", "another workspace")
+	flags.BoolVar(&f.worktree, "worktree", false, "a git worktree at the commit the step found, as the workspace")
+	flags.StringVar(&f.note, "note", "", "why, kept with the run")
+	flags.BoolVar(&f.run, "run", false, "go on with it at once")
+	return cmd
+}
+
+func (a *app) fork(ctx context.Context, s *cas.Store, arg string, f forkFlags) error {
+	at, err := a.resolveStep(ctx, s, arg)
+	if err != nil {
+		return err
+	}
+	e := a.newEngine(s, nil)
+	v, err := e.View(ctx, at.run)
+	if err != nil {
+		return err
+	}
+	o := engine.ForkOptions{Note: f.note, By: whoami()}
+	if o.At, err = forkPoint(ctx, s, at, f.after); err != nil {
+		return err
+	}
+	if err := a.forkDefinition(&o, f.with); err != nil {
+		return err
+	}
+	left := stateBefore(v, at.step, f.after)
+	if o.Dir, err = a.forkPlace(ctx, v, left, f); err != nil {
+		return err
+	}
+	id, err := e.Fork(ctx, at.run, o)
+	if err != nil {
+		return err
+	}
+	a.note(ctx, s, id)
+	if o.Dir == "" {
+		a.warnWorkspace(ctx, v.Info.Workspace, left)
+	}
+	if f.run {
+		return a.drive(ctx, s, id, engine.DriveOptions{By: whoami()})
+	}
+	if a.asJSON() {
+		forked, err := e.View(ctx, id)
+		if err != nil {
+			return err
+		}
+		return a.answer(forked)
+	}
+	if _, err := fmt.Fprintln(a.out, id); err != nil {
+		return err
+	}
+	a.progress("  next   wf resume %s · wf diff %s %s", id, at.run, id)
+	return nil
+}
+
+// forkPoint is the newest event that the fork shares: the one before the step began, or with
+// after the one that ended it.
+func forkPoint(ctx context.Context, s *cas.Store, at ref, after bool) (protocol.Seq, error) {
+	for e, err := range s.After(ctx, at.run, 0) {
+		if err != nil {
+			return 0, err
+		}
+		if e.StepName() != at.step {
+			continue
+		}
+		switch {
+		case !after && e.Type == protocol.EvStepStarted:
+			return e.Seq - 1, nil
+		case after && e.Type == protocol.EvStepCompleted:
+			return e.Seq, nil
+		}
+	}
+	if after {
+		return 0, fail(protocol.ErrUsage, "without --after the fork does it anew", "%s has not ended", at)
+	}
+	return 0, fail(protocol.ErrUnknownRun, "wf show "+string(at.run)+" lists the steps", "run %s has no step %s", at.run, at.step)
+}
+
+func (a *app) forkDefinition(o *engine.ForkOptions, path string) error {
+	if path == "" {
+		return nil
+	}
+	d, err := a.readDefinition(path)
+	if err != nil {
+		return err
+	}
+	if o.With, err = a.valid(d); err != nil {
+		return err
+	}
+	o.Source = d.source
+	o.File, err = filepath.Abs(path)
+	return err
+}
+
+// stateBefore is what the workspace was when the fork's first step began: as the newest step
+// before it left it, nil where that is not known.
+func stateBefore(v *engine.View, step string, after bool) *protocol.GitState {
+	var left *protocol.GitState
+	for _, s := range v.Steps {
+		if s.ID == step && !after {
+			break
+		}
+		if s.Workspace != nil {
+			left = s.Workspace
+		}
+		if s.ID == step {
+			break
+		}
+	}
+	return left
+}
+
+// forkPlace is the workspace of the fork, "" for that of the original.
+func (a *app) forkPlace(ctx context.Context, v *engine.View, left *protocol.GitState, f forkFlags) (string, error) {
+	switch {
+	case f.dir != "" && f.worktree:
+		return "", usagef("--dir and --worktree name two workspaces")
+	case f.dir != "":
+		workspace, _, err := places("", f.dir)
+		return workspace, err
+	case !f.worktree:
+		return "", nil
+	case left == nil:
+		return "", usagef("--worktree: the run has no step that tells of a git commit")
+	}
+	dir := filepath.Join(filepath.Dir(v.Info.Workspace), filepath.Base(v.Info.Workspace)+"-"+left.Head[:min(len(left.Head), 8)])
+	out, err := exec.CommandContext(ctx, "git", "-C", v.Info.Workspace, "worktree", "add", "--detach", dir, left.Head).CombinedOutput()
+	if err != nil {
+		return "", fail(protocol.ErrUsage, "make the worktree yourself and name it with --dir", "git worktree add %s: %s", dir, strings.TrimSpace(string(out)))
+	}
+	if left.Dirty {
+		a.progress("warning: the step found changes that were not committed; the worktree %s has only commit %s", dir, left.Head)
+	}
+	return dir, nil
+}
+
+// warnWorkspace tells when the workspace is not as the step found it.
+func (a *app) warnWorkspace(ctx context.Context, dir string, left *protocol.GitState) {
+	if left == nil {
+		return
+	}
+	out, err := exec.CommandContext(ctx, "git", "-C", dir, "rev-parse", "HEAD").Output()
+	now := strings.TrimSpace(string(out))
+	switch {
+	case err != nil && !errors.As(err, new(*exec.ExitError)):
+		return // no git here: nothing can be compared
+	case now != left.Head:
+		a.progress("warning: %s is at commit %.8s, the step found %.8s; --worktree makes a workspace of that", dir, now, left.Head)
+	case left.Dirty:
+		a.progress("warning: the step found changes that were not committed; %s may differ", dir)
+	}
+}

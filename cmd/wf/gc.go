@@ -1,0 +1,92 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"wf/cas"
+)
+
+func newGC(a *app) *cobra.Command {
+	var dry, yes bool
+	var grace time.Duration
+	cmd := &cobra.Command{
+		Use:   "gc",
+		Short: "Remove blocks that no run reaches",
+		Long: `Remove the blocks that no head reaches, and none pointed to lately. Everything is read first: where a
+block that is reached is missing, nothing is removed. --dry-run only tells.`,
+		Example: `  wf gc --dry-run
+  wf gc --yes
+
+  # while others write to the store
+  wf gc --yes --grace 1h`,
+		Args: takes(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx := cmd.Context()
+			return a.withStore(ctx, func(s *cas.Store) error {
+				return a.gc(ctx, s, cas.GCOptions{DryRun: dry, Grace: grace}, yes)
+			})
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&dry, "dry-run", false, "tell what would be removed, and change nothing")
+	flags.BoolVar(&yes, "yes", false, "do not ask")
+	flags.DurationVar(&grace, "grace", 0, "keep blocks that came in at most this long ago")
+	return cmd
+}
+
+func (a *app) gc(ctx context.Context, s *cas.Store, o cas.GCOptions, yes bool) error {
+	if !o.DryRun && !yes {
+		dry := o
+		dry.DryRun = true
+		r, err := cas.GC(ctx, s, dry)
+		if err != nil {
+			return err
+		}
+		ok, err := a.confirm(ctx, fmt.Sprintf("Remove %s (%d bytes) from %s?", plural(int(r.Removed), "block"), r.Bytes, s.Dir()))
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return errRefused
+		}
+	}
+	r, err := cas.GC(ctx, s, o)
+	if err != nil {
+		return err
+	}
+	if a.asJSON() {
+		return a.answer(r)
+	}
+	did := "removed"
+	if r.DryRun {
+		did = "would remove"
+	}
+	_, err = fmt.Fprintf(a.out, "%s %s, %d bytes; kept %s; the store file has %d bytes, had %d\n",
+		did, plural(int(r.Removed), "block"), r.Bytes, plural(int(r.Kept+r.Young), "block"), r.After, r.Before)
+	return err
+}
+
+// confirm asks a person at the terminal; where there is none it refuses.
+func (a *app) confirm(ctx context.Context, question string) (bool, error) {
+	if !a.interactive() {
+		return false, nil
+	}
+	fmt.Fprintf(a.err, "%s [y/N] ", question)
+	answer := make(chan string, 1)
+	go func() {
+		text, _ := bufio.NewReader(a.in).ReadString('\n') // an error is no yes
+		answer <- text
+	}()
+	select {
+	case text := <-answer:
+		return strings.HasPrefix(strings.ToLower(strings.TrimSpace(text)), "y"), nil
+	case <-ctx.Done():
+		return false, context.Cause(ctx)
+	}
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"wf/cas"
+	"wf/protocol"
+)
+
+// home is what wf alone shows: the last runs and what to do next, or the first steps.
+func (a *app) home(ctx context.Context) error {
+	dir, _, err := a.storeDir()
+	if err != nil {
+		return err
+	}
+	s, err := a.existingStore(ctx)
+	if errors.Is(err, protocol.ErrStore) && !there(dir) {
+		return a.firstSteps()
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(a.lastRuns(ctx, s), s.Close())
+}
+
+func (a *app) lastRuns(ctx context.Context, s *cas.Store) error {
+	rows, err := a.rows(ctx, s, lsFlags{limit: 8})
+	if err != nil {
+		return err
+	}
+	if a.asJSON() {
+		return a.answer(map[string]any{"schema": "wf.runs/v1", "items": rows})
+	}
+	if len(rows) == 0 {
+		return a.firstSteps()
+	}
+	if err := a.runTable(rows); err != nil {
+		return err
+	}
+	v, err := a.newEngine(s, nil).View(ctx, rows[0].ID)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(a.out, "\n  next   %s\n  more   wf --help\n", next(v))
+	return err
+}
+
+func (a *app) firstSteps() error {
+	if a.asJSON() {
+		return a.answer(map[string]any{"schema": "wf.runs/v1", "items": []runRow{}})
+	}
+	_, err := fmt.Fprint(a.out, `No runs yet.
+
+  wf demo                 watch a workflow repair a failing Go module, without a key
+  wf init                 write a first workflow, here
+  wf run workflow.yaml    run it
+  wf --help               everything else
+`)
+	return err
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"wf/cas"
+	"wf/engine"
+	"wf/protocol"
+)
+
+func newLog(a *app) *cobra.Command {
+	var follow, steps bool
+	cmd := &cobra.Command{
+		Use:   "log [RUN[:STEP]]",
+		Short: "Show what happened, and what the step that matters said",
+		Long: `Show what happened in a run, one line per event. First comes the output of the step that failed or
+that waits, since that is what one looks for. -f goes on while the run does.`,
+		Example: `  wf log -1
+  wf log 7K3Q:test#2
+  wf log -1 -f`,
+		Args:              takes(0, 1),
+		ValidArgsFunction: a.completeRuns,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			return a.withStore(ctx, func(s *cas.Store) error {
+				at, err := a.resolve(ctx, s, latestUnless(args))
+				switch {
+				case err != nil:
+					return err
+				case at.block.Defined():
+					return usagef("%s is a block; wf show shows it", written(args[0]))
+				}
+				if !follow && !a.asJSON() && !steps {
+					if err := a.logFirst(ctx, s, at); err != nil {
+						return err
+					}
+				}
+				return a.logEvents(ctx, s, at, 0, follow)
+			})
+		},
+	}
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on while the run does")
+	cmd.Flags().BoolVar(&steps, "events", false, "only the events, without the output in front")
+	return cmd
+}
+
+// logFirst shows the output of the step that failed, waits, or was asked for.
+func (a *app) logFirst(ctx context.Context, s *cas.Store, at ref) error {
+	v, err := a.newEngine(s, nil).View(ctx, at.run)
+	if err != nil {
+		return err
+	}
+	var found *engine.StepView
+	if at.step != "" {
+		if found, err = stepOf(v, at.step); err != nil {
+			return err
+		}
+	}
+	for i := len(v.Steps) - 1; i >= 0 && found == nil; i-- {
+		if s := v.Steps[i]; !ended(s) || s.Status == string(protocol.StepFailed) {
+			found = s
+		}
+	}
+	if found == nil {
+		return nil
+	}
+	if err := a.showStep(found); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(a.out)
+	return err
+}
+
+// logEvents writes the events with seq > from, and with follow those that are yet to come,
+// until the run is over.
+func (a *app) logEvents(ctx context.Context, s *cas.Store, at ref, from protocol.Seq, follow bool) error {
+	return a.each(ctx, s, at.run, from, follow, func(e *protocol.Entry, d protocol.Data) error {
+		if at.step != "" && e.StepName() != at.step {
+			return nil
+		}
+		if a.asJSON() {
+			j, err := newEventJSON(e, d)
+			if err != nil {
+				return err
+			}
+			return line(a.out, j)
+		}
+		text := tell(d)
+		if d == nil {
+			text = string(e.Type)
+		}
+		_, err := fmt.Fprintln(a.out, eventLine(e, text))
+		return err
+	})
+}
+
+// each calls f for every event with seq > from. With follow it waits for more until the run
+// is over, or nobody goes on with it and it is no longer running.
+func (a *app) each(ctx context.Context, s *cas.Store, run protocol.RunID, from protocol.Seq, follow bool, f func(*protocol.Entry, protocol.Data) error) error {
+	over := false
+	eng := a.newEngine(s, nil)
+	for {
+		seen, err := s.Changes(ctx)
+		if err != nil {
+			return err
+		}
+		for e, err := range s.After(ctx, run, from) {
+			if err != nil {
+				return err
+			}
+			n, err := eng.Notice(ctx, run, e)
+			if err != nil {
+				return fmt.Errorf("run %s, event %d: %w", run, e.Seq, err)
+			}
+			if err := f(&e, n.Data); err != nil {
+				return err
+			}
+			from = e.Seq
+			switch e.Type {
+			case protocol.EvDone, protocol.EvCancelled:
+				over = true
+			}
+		}
+		if !follow || over {
+			return nil
+		}
+		if _, err := s.AwaitChange(ctx, seen); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,242 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"wf/cas"
+	"wf/engine"
+	"wf/protocol"
+)
+
+type lsFlags struct {
+	limit    int
+	status   string
+	tag      string
+	workflow string
+	all      bool
+}
+
+func newLs(a *app) *cobra.Command {
+	var f lsFlags
+	cmd := &cobra.Command{
+		Use:     "ls",
+		Aliases: []string{"list"},
+		Short:   "List the runs, the one that moved last first",
+		Example: `  wf ls
+  wf ls --status waiting
+  wf ls -o json | jq -r '.items[].id'`,
+		Args: takes(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx := cmd.Context()
+			return a.withStore(ctx, func(s *cas.Store) error { return a.ls(ctx, s, f) })
+		},
+	}
+	flags := cmd.Flags()
+	flags.IntVarP(&f.limit, "limit", "n", 50, "at most this many, 0 is all")
+	flags.StringVar(&f.status, "status", "", "only these: running, waiting, suspended, done, failed, cancelled")
+	flags.StringVar(&f.tag, "tag", "", "only runs with this tag")
+	flags.StringVar(&f.workflow, "workflow", "", "only runs of this workflow")
+	flags.BoolVar(&f.all, "all", false, "the runs of sub-workflows too")
+	return cmd
+}
+
+// runRow is a run in wf ls.
+type runRow struct {
+	ID        protocol.RunID       `json:"id"`
+	Workflow  string               `json:"workflow"`
+	Title     string               `json:"title"`
+	Status    protocol.RunStatus   `json:"status"`
+	Reason    string               `json:"reason,omitempty"`
+	Steps     int                  `json:"steps"`
+	Started   string               `json:"started"`
+	Updated   string               `json:"updated"`
+	ActiveMS  int64                `json:"active_ms"`
+	Usage     rowUsage             `json:"usage"`
+	CostUSD   *float64             `json:"cost_usd"`
+	Head      string               `json:"head"`
+	Seq       protocol.Seq         `json:"seq"`
+	Tags      []string             `json:"tags"`
+	RequestID string               `json:"request_id"`
+	Parent    *string              `json:"parent"`
+	Waiting   []engine.WaitingView `json:"waiting"`
+}
+
+// rowUsage are the tokens of a run, as the state of the run counts them.
+type rowUsage struct {
+	Calls  int   `json:"calls"`
+	Input  int64 `json:"input"`
+	Cached int64 `json:"cached"`
+	Output int64 `json:"output"`
+}
+
+// rows lists the runs that fit, newest first.
+func (a *app) rows(ctx context.Context, s *cas.Store, f lsFlags) ([]runRow, error) {
+	heads, err := newestRuns(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	e := a.newEngine(s, nil)
+	out := []runRow{}
+	for _, h := range heads {
+		if f.limit > 0 && len(out) == f.limit {
+			break
+		}
+		st, err := e.State(ctx, runOf(h))
+		if err != nil {
+			return nil, err
+		}
+		if f.fits(st) {
+			out = append(out, rowOf(h, st))
+		}
+	}
+	return out, nil
+}
+
+func (f lsFlags) fits(st *engine.State) bool {
+	tagged := f.tag == ""
+	for _, t := range st.Info.Tags {
+		tagged = tagged || t == f.tag
+	}
+	return tagged && (f.status == "" || string(st.Status()) == f.status) &&
+		(f.workflow == "" || st.Program().Workflow.Name == f.workflow) &&
+		(f.all || st.Info.Parent == nil)
+}
+
+func rowOf(h cas.Head, st *engine.State) runRow {
+	row := runRow{
+		ID: runOf(h), Workflow: st.Program().Workflow.Name, Title: st.Info.Title,
+		Status: st.Status(), Reason: st.Reason(), Steps: st.Totals.Steps,
+		Started: timeText(st.Info.Started), Updated: timeText(st.TS), ActiveMS: st.Totals.Active / 1000,
+		Usage: rowUsage{Calls: st.Totals.Calls, Input: st.Totals.Input, Cached: st.Totals.Cached, Output: st.Totals.Output},
+		Head:  h.Link.String(), Seq: h.Seq, Tags: st.Info.Tags, RequestID: st.Info.RequestID, Waiting: []engine.WaitingView{},
+	}
+	if row.Tags == nil {
+		row.Tags = []string{}
+	}
+	if row.Usage.Calls == 0 {
+		row.CostUSD = new(float64)
+	}
+	if p := st.Info.Parent; p != nil {
+		parent := string(p.Run) + ":" + p.Step
+		row.Parent = &parent
+	}
+	for _, w := range st.Waiting() {
+		row.Waiting = append(row.Waiting, engine.WaitingView{Step: w.Step.String(), Kind: w.Kind, Question: w.Question.S, Choices: orNone(w.Choices)})
+	}
+	return row
+}
+
+func orNone(c []protocol.Choice) []protocol.Choice {
+	if c == nil {
+		return []protocol.Choice{}
+	}
+	return c
+}
+
+func (a *app) ls(ctx context.Context, s *cas.Store, f lsFlags) error {
+	rows, err := a.rows(ctx, s, f)
+	if err != nil {
+		return err
+	}
+	switch a.format {
+	case "json":
+		return a.answer(map[string]any{"schema": "wf.runs/v1", "items": rows})
+	case "jsonl":
+		for _, r := range rows {
+			if err := line(a.out, r); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if len(rows) == 0 {
+		a.progress("no runs; wf run FILE starts one")
+		return nil
+	}
+	return a.runTable(rows)
+}
+
+func (a *app) runTable(rows []runRow) error {
+	p := paint{a.out.color}
+	lines := [][]string{{"RUN", "WORKFLOW", "STATUS", "STEPS", "AGE", "TIME", "TOKENS(cached)", "HEAD", ""}}
+	for i := range lines[0] {
+		lines[0][i] = p.dim(lines[0][i])
+	}
+	for _, r := range rows {
+		lines = append(lines, []string{
+			p.bold(string(r.ID)), visible(r.Workflow), p.status(r.Status) + " " + string(r.Status), fmt.Sprint(r.Steps),
+			age(r.Updated), span(time.Duration(r.ActiveMS) * time.Millisecond), r.Usage.short(), shortCID(r.Head), r.note(),
+		})
+	}
+	return table(a.out, lines)
+}
+
+// note is what a run waits for or why it stopped.
+func (r runRow) note() string {
+	for _, w := range r.Waiting {
+		if w.Question != "" {
+			return `asks: "` + oneLine(w.Question, 50) + `"`
+		}
+		return "waits for a " + string(w.Kind)
+	}
+	return oneLine(r.Reason, 60)
+}
+
+// short is the tokens of a run: all of them, and which part of the prompts was cached.
+func (u rowUsage) short() string {
+	if u.Calls == 0 {
+		return "–"
+	}
+	cached := int64(0)
+	if u.Input > 0 {
+		cached = 100 * u.Cached / u.Input
+	}
+	return fmt.Sprintf("%s (%d%%)", thousands(u.Input+u.Output), cached)
+}
+
+func thousands(n int64) string {
+	if n < 1000 {
+		return fmt.Sprint(n)
+	}
+	return fmt.Sprintf("%.1fk", float64(n)/1000)
+}
+
+func age(at string) string {
+	t, err := time.Parse(time.RFC3339, at)
+	if err != nil {
+		return "?"
+	}
+	d := time.Since(t)
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", max(0, int(d.Seconds())))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh", int(d.Hours()))
+	}
+	return fmt.Sprintf("%dd", int(d.Hours()/24))
+}
+
+// completeRuns offers the ids of the runs to the shell.
+func (a *app) completeRuns(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var out []string
+	err := a.withStore(cmd.Context(), func(s *cas.Store) error {
+		rows, err := a.rows(cmd.Context(), s, lsFlags{limit: 20})
+		for _, r := range rows {
+			out = append(out, string(r.ID)+"\t"+r.Workflow+", "+string(r.Status))
+		}
+		return err
+	})
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	return out, cobra.ShellCompDirectiveNoFileComp
+}

@@ -1,0 +1,160 @@
+// Command wf runs workflows of LLM roles, commands and people that are written in YAML.
+//
+//	flags ─► app ─► store, definition ─► engine, agentkit ─► screen │ JSON ─► exit status
+//
+// This package is wiring and rendering: one file per command, one table from error codes to
+// exit statuses (exit.go), one place that finds the store (store.go), one that reads
+// references to runs, steps and blocks (refs.go).
+//
+// # The law of the terminal
+//
+// stdout is the answer, stderr is progress. Colour and live screens are decided for each
+// stream on its own: NO_COLOR, CLICOLOR_FORCE and --color are honoured. Nothing destructive
+// happens without --yes or a confirmation on a terminal. A finished command exits 0 only
+// when what it says is on disk.
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"charm.land/fang/v2"
+	"charm.land/lipgloss/v2"
+	"github.com/spf13/cobra"
+
+	"wf/protocol"
+)
+
+func main() { os.Exit(Main(os.Args[1:])) }
+
+// Main runs one command line and gives the exit status.
+func Main(args []string) int {
+	a := newApp(os.Stdin, os.Stdout, os.Stderr)
+	root := newRoot(a)
+	root.SetArgs(latestRefs(root, args))
+
+	ctx, stop := withSignals(context.Background())
+	defer stop()
+	err := fang.Execute(ctx, root,
+		fang.WithVersion(version()),
+		fang.WithoutManpage(), fang.WithoutCompletions(),
+		fang.WithColorSchemeFunc(plainScheme),
+		fang.WithErrorHandler(func(io.Writer, fang.Styles, error) {}), // done below, with the hint and the code
+	)
+	if err != nil && !a.started {
+		err = usage(err)
+	}
+	var sig signalled
+	if errors.As(context.Cause(ctx), &sig) && (err == nil || errors.Is(err, context.Canceled)) {
+		err = sig
+	}
+	return a.finish(err)
+}
+
+// usage marks an error of the command line, which cobra reports without a code.
+func usage(err error) error {
+	if protocol.CodeOf(err) != "" {
+		return err
+	}
+	e := *protocol.ErrUsage
+	e.Message = err.Error()
+	return &e
+}
+
+// A signalled error says which signal ended the command.
+type signalled struct{ sig syscall.Signal }
+
+func (s signalled) Error() string { return "interrupted by " + s.sig.String() }
+
+// withSignals gives a context that ends with the first SIGINT or SIGTERM, its cause a
+// signalled error. The second one ends the process at once, as if nobody had listened.
+func withSignals(parent context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(parent)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	go func() {
+		select {
+		case s := <-signals:
+			signal.Stop(signals)
+			cancel(signalled{s.(syscall.Signal)})
+		case <-ctx.Done():
+			signal.Stop(signals)
+		}
+	}()
+	return ctx, func() { cancel(nil) }
+}
+
+// plainScheme keeps help within the terminal's own colours.
+func plainScheme(light lipgloss.LightDarkFunc) fang.ColorScheme { return fang.AnsiColorScheme(light) }
+
+// newRoot is the tree of commands.
+func newRoot(a *app) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "wf",
+		Short: "Run workflows of LLM roles, commands and people",
+		Long: `wf runs workflows of LLM roles, commands and people that are written in YAML.
+
+Everything that happens is kept as content-addressed records in one file, so that a run can be
+resumed after any crash, re-entered, replayed, forked, compared and proved by hash.`,
+		Example: `  # see a workflow repair a failing Go module, without a key
+  wf demo
+
+  # start one of your own
+  wf init && wf run workflow.yaml`,
+		PersistentPreRunE: a.start,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return a.home(cmd.Context()) },
+		Args:              cobra.NoArgs,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+	}
+	a.globalFlags(root.PersistentFlags())
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
+	root.AddGroup(
+		&cobra.Group{ID: "run", Title: "Run"},
+		&cobra.Group{ID: "look", Title: "Look"},
+		&cobra.Group{ID: "write", Title: "Write workflows"},
+		&cobra.Group{ID: "store", Title: "Store"},
+		&cobra.Group{ID: "more", Title: "More"},
+	)
+	for _, c := range commands {
+		cmd := c.make(a)
+		cmd.GroupID = c.group
+		root.AddCommand(cmd)
+	}
+	root.AddCommand(exitCodesTopic())
+	return root
+}
+
+// commands lists every command with its place in the help.
+var commands = []struct {
+	group string
+	make  func(*app) *cobra.Command
+}{
+	{"run", newRun},
+	{"run", newResume},
+	{"run", newAnswer},
+	{"run", newCancel},
+	{"run", newFork},
+	{"run", newDemo},
+	{"look", newLs},
+	{"look", newShow},
+	{"look", newLog},
+	{"look", newReplay},
+	{"look", newVerify},
+	{"look", newDiff},
+	{"look", newMessages},
+	{"look", newExplain},
+	{"write", newInit},
+	{"write", newValidate},
+	{"write", newGraph},
+	{"write", newSchema},
+	{"store", newExport},
+	{"store", newImport},
+	{"store", newCas},
+	{"store", newGC},
+	{"more", newCompletion},
+	{"more", newVersion},
+}

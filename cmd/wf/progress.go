@@ -1,0 +1,157 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+
+	"wf/engine"
+	"wf/protocol"
+)
+
+// A reporter shows a run while it is driven. notice is called for one event after the other;
+// close is called once, before the answer is written.
+type reporter interface {
+	notice(engine.Notice)
+	close()
+}
+
+// newReporter picks how progress is shown: as JSON lines on stdout, not at all, live on a
+// terminal, in groups in GitHub Actions, else one line per event.
+func (a *app) newReporter() reporter {
+	switch {
+	case a.format == "jsonl":
+		return &jsonLines{a: a}
+	case a.quiet:
+		return silence{}
+	case a.err.tty:
+		return newLive(a.err)
+	case os.Getenv("GITHUB_ACTIONS") == "true":
+		return &groups{w: a.err, lines: map[string][]string{}}
+	}
+	return &plainLines{w: a.err}
+}
+
+type silence struct{}
+
+func (silence) notice(engine.Notice) {}
+func (silence) close()               {}
+
+// jsonLines streams the events to stdout.
+type jsonLines struct {
+	mu sync.Mutex
+	a  *app
+}
+
+func (j *jsonLines) notice(n engine.Notice) {
+	if n.Entry == nil {
+		return
+	}
+	e, err := newEventJSON(n.Entry, n.Data)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if err == nil {
+		err = line(j.a.out, e)
+	}
+	if err != nil {
+		j.a.progress("error: event %d was not shown: %v", n.Entry.Seq, err)
+	}
+}
+
+func (j *jsonLines) close() {}
+
+// plainLines writes one line per event, with its time.
+type plainLines struct {
+	mu sync.Mutex
+	w  *screen
+}
+
+func (p *plainLines) notice(n engine.Notice) {
+	if text := tell(n.Data); n.Entry != nil && text != "" {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		fmt.Fprintln(p.w, eventLine(n.Entry, text))
+	}
+}
+
+func (p *plainLines) close() {}
+
+// eventLine is an event on a line of its own: time in UTC, step, what happened.
+func eventLine(e *protocol.Entry, text string) string {
+	step := e.StepName()
+	if step != "" {
+		step += "  "
+	}
+	return e.Time().Format("2006-01-02T15:04:05.000Z") + "  " + step + text
+}
+
+// groups writes each step as a foldable group of GitHub Actions once it is over: the lines of
+// concurrent steps must not mix, and groups do not nest.
+type groups struct {
+	mu    sync.Mutex
+	w     *screen
+	lines map[string][]string // of the open steps
+	tail  map[string]string   // an incomplete line of output
+}
+
+func (g *groups) notice(n engine.Notice) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if delta, ok := n.Data.(protocol.Delta); ok {
+		g.output(n.Step, delta.Text)
+		return
+	}
+	text := tell(n.Data)
+	switch {
+	case n.Entry == nil || text == "":
+		return
+	case n.Step == "":
+		fmt.Fprintln(g.w, eventLine(n.Entry, text))
+		return
+	}
+	g.lines[n.Step] = append(g.lines[n.Step], eventLine(n.Entry, text))
+	switch d := n.Data.(type) {
+	case protocol.StepCompleted:
+		g.flush(n.Step, text)
+		if d.Status == protocol.StepFailed {
+			fmt.Fprintf(g.w, "::error title=%s::step %s failed\n", n.Step, n.Step)
+		}
+	case protocol.WaitingFor:
+		g.flush(n.Step, text)
+	}
+}
+
+// output gathers what a command or a model says, line by line. A line that looks like a
+// workflow command of GitHub must not be one.
+func (g *groups) output(step, text string) {
+	if g.tail == nil {
+		g.tail = map[string]string{}
+	}
+	lines := strings.Split(g.tail[step]+visible(text), "\n")
+	g.tail[step] = lines[len(lines)-1]
+	for _, l := range lines[:len(lines)-1] {
+		g.lines[step] = append(g.lines[step], "  "+strings.ReplaceAll(l, "::", ": :"))
+	}
+}
+
+func (g *groups) flush(step, title string) {
+	if rest := g.tail[step]; rest != "" {
+		g.output(step, "\n")
+	}
+	fmt.Fprintf(g.w, "::group::%s  %s\n", step, title)
+	for _, l := range g.lines[step] {
+		fmt.Fprintln(g.w, l)
+	}
+	fmt.Fprintln(g.w, "::endgroup::")
+	delete(g.lines, step)
+	delete(g.tail, step)
+}
+
+func (g *groups) close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for step := range g.lines {
+		g.flush(step, "not over")
+	}
+}

@@ -1,0 +1,220 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"wf/cas"
+	"wf/protocol"
+)
+
+// A ref names a run, a step of a run, or a block:
+//
+//	7K3Q8F2M1A    a run; any unique beginning of it will do
+//	-1            the run that moved last, -2 the one before
+//	-1:coder#2    a step
+//	bafyrei…      a block; 6 characters after bafyrei or bafkrei will do, as screens show 8
+type ref struct {
+	run   protocol.RunID
+	step  string        // "" is the whole run
+	block protocol.Link // where a block is meant, run is then ""
+}
+
+func (r ref) String() string {
+	switch {
+	case r.block.Defined():
+		return r.block.String()
+	case r.step != "":
+		return string(r.run) + ":" + r.step
+	}
+	return string(r.run)
+}
+
+// cidPart is what may stand for a CID: base32, at least 6 characters of it.
+var cidPart = regexp.MustCompile(`^[a-z2-7]{6,}$`)
+
+// cidPrefixes is how all CIDs of records and payloads begin.
+var cidPrefixes = []string{"bafyrei", "bafkrei"}
+
+// resolve reads a reference of any kind. One that fits nothing is an error wrapping
+// ErrUnknownRun or ErrNotFound, one that fits several things wraps ErrAmbiguous and lists them.
+func (a *app) resolve(ctx context.Context, s *cas.Store, arg string) (ref, error) {
+	arg = written(arg)
+	if l, err := protocol.ParseLink(arg); err == nil {
+		return ref{block: l}, nil
+	}
+	name, step, isStep := strings.Cut(arg, ":")
+	if isStep {
+		id, err := protocol.ParseStepID(step)
+		if err != nil {
+			return ref{}, usagef("%v; a step is named as in -1:coder#2", err)
+		}
+		step = id.String()
+	}
+	if latest.MatchString(name) {
+		run, err := latestRun(ctx, s, name)
+		return ref{run: run, step: step}, err
+	}
+	runs, err := runsLike(ctx, s, name)
+	if err != nil {
+		return ref{}, err
+	}
+	var blocks []protocol.Link
+	if part := cutCIDPrefix(name); !isStep && cidPart.MatchString(part) {
+		if blocks, err = s.Find(ctx, part); err != nil {
+			return ref{}, err
+		}
+	}
+	switch {
+	case len(runs) == 1 && (len(blocks) == 0 || strings.EqualFold(string(runs[0]), name)):
+		return ref{run: runs[0], step: step}, nil
+	case len(runs) == 0 && len(blocks) == 1:
+		return ref{block: blocks[0]}, nil
+	case len(runs)+len(blocks) > 1:
+		return ref{}, ambiguous(name, runs, blocks)
+	case strings.HasPrefix(name, "bafy") || strings.HasPrefix(name, "bafk"):
+		return ref{}, fail(protocol.ErrNotFound, "", "no block %s in %s", name, s.Dir())
+	}
+	return ref{}, fail(protocol.ErrUnknownRun, "", "no run %q in %s", name, s.Dir())
+}
+
+func cutCIDPrefix(name string) string {
+	for _, prefix := range cidPrefixes {
+		if rest, ok := strings.CutPrefix(name, prefix); ok {
+			return rest
+		}
+	}
+	return name
+}
+
+// resolveRun reads a reference to a run.
+func (a *app) resolveRun(ctx context.Context, s *cas.Store, arg string) (protocol.RunID, error) {
+	r, err := a.resolve(ctx, s, arg)
+	switch {
+	case err != nil:
+		return "", err
+	case r.block.Defined():
+		return "", usagef("%s is a block, a run is wanted; wf ls lists the runs", written(arg))
+	case r.step != "":
+		return "", usagef("%s is a step, a run is wanted: %s", written(arg), r.run)
+	}
+	return r.run, nil
+}
+
+// resolveStep reads a reference to a step of a run.
+func (a *app) resolveStep(ctx context.Context, s *cas.Store, arg string) (ref, error) {
+	r, err := a.resolve(ctx, s, arg)
+	switch {
+	case err != nil:
+		return ref{}, err
+	case r.block.Defined() || r.step == "":
+		return ref{}, usagef("%s names no step; a step is named as in -1:coder#2, and wf show -1 lists them", written(arg))
+	}
+	return r, nil
+}
+
+// runsLike are the runs whose ids begin with a name, whatever its case; a whole id is itself.
+func runsLike(ctx context.Context, s *cas.Store, name string) ([]protocol.RunID, error) {
+	heads, err := s.Heads(ctx, protocol.RunHead(""))
+	if err != nil || name == "" {
+		return nil, err
+	}
+	var out []protocol.RunID
+	for _, h := range heads {
+		id := strings.TrimPrefix(h.Name, protocol.RunHead(""))
+		if id == name {
+			return []protocol.RunID{protocol.RunID(id)}, nil
+		}
+		if len(id) >= len(name) && strings.EqualFold(id[:len(name)], name) {
+			out = append(out, protocol.RunID(id))
+		}
+	}
+	return out, nil
+}
+
+// newestRuns lists the heads of all runs, the one that moved last first.
+func newestRuns(ctx context.Context, s *cas.Store) ([]cas.Head, error) {
+	heads, err := s.Heads(ctx, protocol.RunHead(""))
+	slices.SortFunc(heads, func(a, b cas.Head) int {
+		if c := cmp.Compare(b.TS, a.TS); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	return heads, err
+}
+
+func runOf(h cas.Head) protocol.RunID {
+	return protocol.RunID(strings.TrimPrefix(h.Name, protocol.RunHead("")))
+}
+
+// latestRun finds -1, -2 …; the runs of sub-workflows do not count.
+func latestRun(ctx context.Context, s *cas.Store, name string) (protocol.RunID, error) {
+	n, err := strconv.Atoi(strings.TrimPrefix(name, "-"))
+	if err != nil || n < 1 {
+		return "", usagef("%s: the latest run is -1", name)
+	}
+	heads, err := newestRuns(ctx, s)
+	if err != nil {
+		return "", err
+	}
+	found := 0
+	for _, h := range heads {
+		started, err := startedBy(ctx, s, runOf(h))
+		if err != nil {
+			return "", err
+		}
+		if started.Parent != nil {
+			continue
+		}
+		if found++; found == n {
+			return runOf(h), nil
+		}
+	}
+	return "", fail(protocol.ErrUnknownRun, "wf ls lists the runs", "%s: the store has %s", name, plural(found, "run"))
+}
+
+// startedBy reads the first event of a run.
+func startedBy(ctx context.Context, s *cas.Store, run protocol.RunID) (protocol.RunStarted, error) {
+	for e, err := range s.After(ctx, run, 0) {
+		var d protocol.RunStarted
+		if err == nil {
+			err = cas.Decode(e.Data, &d)
+		}
+		if err != nil {
+			return d, fmt.Errorf("first event of run %s: %w", run, err)
+		}
+		return d, nil
+	}
+	return protocol.RunStarted{}, fmt.Errorf("run %s has no events: %w", run, protocol.ErrCorrupt)
+}
+
+// ambiguous lists what a reference fits, ten at most.
+func ambiguous(name string, runs []protocol.RunID, blocks []protocol.Link) error {
+	var names []string
+	for _, r := range runs {
+		names = append(names, string(r))
+	}
+	for _, b := range blocks {
+		names = append(names, b.String())
+	}
+	n := len(names)
+	if n > 10 {
+		names = append(names[:10], "…")
+	}
+	return fail(protocol.ErrAmbiguous, "", "%q fits %d things: %s", name, n, strings.Join(names, ", "))
+}
+
+// shortCID is what screens show of a CID.
+func shortCID(cid string) string {
+	l, err := protocol.ParseLink(cid)
+	if err != nil {
+		return cid
+	}
+	return l.Short()
+}

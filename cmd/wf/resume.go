@@ -1,0 +1,77 @@
+package main
+
+import (
+	"errors"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"wf/cas"
+	"wf/engine"
+	"wf/protocol"
+)
+
+func newResume(a *app) *cobra.Command {
+	var steps, tokens int64
+	var cost float64
+	var duration time.Duration
+	cmd := &cobra.Command{
+		Use:   "resume [RUN]",
+		Short: "Go on with a run that was suspended, cut off or answered",
+		Long: `Go on with a run: after Ctrl-C or a crash, an error that was put right, an answer, or with a higher
+limit. What is recorded already is not done again. Without RUN it is the latest.`,
+		Example: `  wf resume -1
+
+  # after a limit was reached
+  wf resume 7K3Q --steps 60 --cost-usd 3`,
+		Args:              takes(0, 1),
+		ValidArgsFunction: a.completeRuns,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o := engine.DriveOptions{By: whoami()}
+			for _, l := range []struct {
+				flag, limit string
+				max         int64
+			}{
+				{"steps", "steps", steps}, {"tokens", "tokens", tokens},
+				{"cost-usd", "cost_usd", int64(cost * 1e6)}, {"duration", "duration", duration.Microseconds()},
+			} {
+				if cmd.Flags().Changed(l.flag) {
+					if l.max <= 0 {
+						return usagef("--%s must be more than 0", l.flag)
+					}
+					o.Limits = append(o.Limits, protocol.LimitChanged{Limit: l.limit, Max: l.max, By: whoami()})
+				}
+			}
+			ctx := cmd.Context()
+			return a.withRun(ctx, latestUnless(args), func(s *cas.Store, run protocol.RunID) error {
+				st, err := a.newEngine(s, nil).State(ctx, run)
+				if err != nil {
+					return err
+				}
+				if st.Status().Final() {
+					v, err := a.newEngine(s, nil).View(ctx, run)
+					if err != nil {
+						return err
+					}
+					return errors.Join(a.showOutcome(v), outcome(v))
+				}
+				a.headline(run, st.Program())
+				return a.drive(ctx, s, run, o)
+			})
+		},
+	}
+	flags := cmd.Flags()
+	flags.Int64Var(&steps, "steps", 0, "new limit of steps")
+	flags.Int64Var(&tokens, "tokens", 0, "new limit of tokens")
+	flags.Float64Var(&cost, "cost-usd", 0, "new limit of cost in dollars")
+	flags.DurationVar(&duration, "duration", 0, "new limit of active time, such as 30m")
+	return cmd
+}
+
+// latestUnless is the run named on the command line, else the latest.
+func latestUnless(args []string) string {
+	if len(args) == 0 {
+		return "-1"
+	}
+	return args[0]
+}

@@ -1,0 +1,321 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"wf/cas"
+	"wf/engine"
+	"wf/engine/lang"
+	"wf/protocol"
+)
+
+// runFlags are what a run is started with.
+type runFlags struct {
+	inputs     []string
+	inputsFile string
+	models     []string
+	dir        string
+	tags       []string
+	request    string
+	title      string
+	kind       string
+	scope      string
+	target     string
+	detach     bool
+	helpInputs bool
+}
+
+func newRun(a *app) *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:   "run FILE",
+		Short: "Run a workflow",
+		Long: `Run a workflow until it is done, waits for someone, or is suspended. Every step is on disk before
+the next begins: Ctrl-C, a crash or kill -9 lose nothing, and wf resume goes on.`,
+		Example: `  wf run workflow.yaml
+  wf run review.yaml -i topic="bbolt pages" -i draft=@draft.md
+
+  # all inputs from a file, the outcome for a program
+  wf run review.yaml -I inputs.json -o json
+
+  # another model for one role
+  wf run review.yaml --model writer=openai/gpt-5`,
+		Args: takes(1, 1, "a workflow file"),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd.Context(), args[0], f) },
+	}
+	flags := cmd.Flags()
+	flags.StringArrayVarP(&f.inputs, "input", "i", nil, "an input: name=value, or name=@file")
+	flags.StringVarP(&f.inputsFile, "inputs", "I", "", "inputs as a JSON object from a file, - is stdin")
+	flags.StringArrayVar(&f.models, "model", nil, "model for every role, or role=model; several are tried in order")
+	flags.StringVar(&f.dir, "dir", "", "workspace in which commands and tools work (default: here)")
+	flags.StringArrayVar(&f.tags, "tag", nil, "a tag, kept with the run")
+	flags.StringVar(&f.request, "request-id", "", "start nothing when a run of this id exists already; show that one")
+	flags.StringVar(&f.title, "title", "", "title of the run (default: the workflow's name)")
+	flags.StringVar(&f.kind, "type", "", "type of the run, kept with it")
+	flags.StringVar(&f.scope, "scope", "", "scope of the run, kept with it")
+	flags.StringVar(&f.target, "target-user", "", "whom the run is for, kept with it")
+	flags.BoolVar(&f.detach, "detach", false, "start it in the background and show its id")
+	flags.BoolVar(&f.helpInputs, "help-inputs", false, "show the inputs of the workflow")
+	return cmd
+}
+
+func (a *app) run(ctx context.Context, path string, f runFlags) error {
+	d, err := a.readDefinition(path)
+	if err != nil {
+		return err
+	}
+	p, err := a.valid(d)
+	if err != nil {
+		return err
+	}
+	if f.helpInputs {
+		return a.showInputs(p)
+	}
+	given, err := a.given(p, f)
+	if err != nil {
+		return err
+	}
+	inputs, err := p.Inputs(given)
+	if err != nil {
+		return hinted(err, "wf run "+path+" --help-inputs shows what it takes")
+	}
+	models, err := modelFlags(p, f.models)
+	if err != nil {
+		return err
+	}
+	workspace, file, err := places(path, f.dir)
+	if err != nil {
+		return err
+	}
+	s, err := a.openStore(ctx)
+	if err != nil {
+		return err
+	}
+	launch := engine.Launch{
+		Program: p, Source: d.source, Inputs: inputs,
+		Title: f.title, Description: p.Workflow.Description, Type: f.kind, Scope: f.scope, Tags: f.tags,
+		CreatedBy: whoami(), TargetUser: f.target, RequestID: f.request,
+		Workspace: workspace, File: file, Models: models,
+	}
+	return errors.Join(a.launch(ctx, s, launch, f.detach), s.Close())
+}
+
+// launch begins a run and drives it; with a request id that was used before it shows that run.
+func (a *app) launch(ctx context.Context, s *cas.Store, l engine.Launch, detach bool) error {
+	var begun []engine.Notice
+	run, fresh, err := a.newEngine(s, func(n engine.Notice) { begun = append(begun, n) }).Begin(ctx, l)
+	if err != nil {
+		return err
+	}
+	if !fresh {
+		v, err := a.newEngine(s, nil).View(ctx, run)
+		if err != nil {
+			return err
+		}
+		a.progress("request %s was started before, as run %s", l.RequestID, run)
+		return errors.Join(a.showOutcome(v), outcome(v))
+	}
+	a.note(ctx, s, run)
+	if detach {
+		return a.detach(ctx, s, run)
+	}
+	a.headline(run, l.Program)
+	if a.format == "jsonl" { // the reporter of the drive comes too late for the first event
+		first := jsonLines{a: a}
+		for _, n := range begun {
+			first.notice(n)
+		}
+	}
+	return a.drive(ctx, s, run, engine.DriveOptions{By: whoami()})
+}
+
+// headline says what is about to run.
+func (a *app) headline(run protocol.RunID, p *lang.Program) {
+	if a.asJSON() {
+		return
+	}
+	def := ""
+	if b, err := p.Block(); err == nil { // it was encoded before, by Begin
+		def = b.Link.Short()
+	}
+	paint := paint{a.err.color}
+	a.progress("%s %s  run %s  def %s  (%s)", paint.cyan("●"), paint.bold(p.Workflow.Name), run, def, cast(p.Workflow))
+}
+
+// cast counts the roles of a workflow by what they are.
+func cast(w *protocol.Workflow) string {
+	names := map[protocol.Action]string{
+		protocol.ActPrompt: "agent", protocol.ActRun: "command", protocol.ActAsk: "question",
+		protocol.ActWorkflow: "sub-workflow", protocol.ActWait: "wait", protocol.ActSet: "value",
+	}
+	var parts []string
+	for _, action := range []protocol.Action{
+		protocol.ActPrompt, protocol.ActRun, protocol.ActAsk, protocol.ActWorkflow, protocol.ActWait, protocol.ActSet,
+	} {
+		n := 0
+		for _, r := range w.Roles {
+			if r.Action == action {
+				n++
+			}
+		}
+		if n > 0 {
+			parts = append(parts, plural(n, names[action]))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// given gathers the inputs: those of the file, then those of the command line.
+func (a *app) given(p *lang.Program, f runFlags) (map[string]any, error) {
+	given := map[string]any{}
+	if f.inputsFile != "" {
+		b, err := a.readArgument(f.inputsFile)
+		if err != nil {
+			return nil, fail(protocol.ErrInputs, "", "-I %s: %v", f.inputsFile, err)
+		}
+		var fields map[string]json.RawMessage
+		if err := json.Unmarshal(b, &fields); err != nil {
+			return nil, fail(protocol.ErrInputs, "inputs are one JSON object", "-I %s: %v", f.inputsFile, err)
+		}
+		for name, value := range fields {
+			given[name] = value
+		}
+	}
+	for _, arg := range f.inputs {
+		name, text, ok := strings.Cut(arg, "=")
+		if !ok || name == "" {
+			return nil, usagef("-i %q: want name=value, or name=@file", arg)
+		}
+		if file, ok := strings.CutPrefix(text, "@"); ok {
+			b, err := a.readArgument(file)
+			if err != nil {
+				return nil, fail(protocol.ErrInputs, "", "-i %s: %v", arg, err)
+			}
+			text = string(b)
+		}
+		value, err := p.Coerce(name, text)
+		if err != nil {
+			return nil, err
+		}
+		given[name] = value
+	}
+	return given, nil
+}
+
+// readArgument reads a file named on the command line; - is stdin.
+func (a *app) readArgument(path string) ([]byte, error) {
+	if path == "-" {
+		return io.ReadAll(a.in)
+	}
+	return os.ReadFile(path)
+}
+
+// modelFlags reads --model [role=]model.
+func modelFlags(p *lang.Program, flags []string) (map[string][]string, error) {
+	if len(flags) == 0 {
+		return nil, nil
+	}
+	out := map[string][]string{}
+	for _, f := range flags {
+		role, model, ok := strings.Cut(f, "=")
+		if !ok {
+			role, model = "", f
+		}
+		if model == "" {
+			return nil, usagef("--model %q: want model, or role=model", f)
+		}
+		if r, found := p.Workflow.RoleNamed(role); role != "" && (!found || r.Action != protocol.ActPrompt) {
+			return nil, usagef("--model %q: the workflow has no agent %q", f, role)
+		}
+		out[role] = append(out[role], model)
+	}
+	return out, nil
+}
+
+// places are where the run works and where its definition lies, both absolute.
+func places(path, dir string) (workspace, file string, err error) {
+	if workspace, err = filepath.Abs(dir); err != nil {
+		return "", "", err
+	}
+	if info, err := os.Stat(workspace); err != nil || !info.IsDir() {
+		return "", "", usagef("--dir %s is no directory", dir)
+	}
+	if path == "-" {
+		return workspace, filepath.Join(workspace, "stdin.yaml"), nil
+	}
+	file, err = filepath.Abs(path)
+	return workspace, file, err
+}
+
+// hinted keeps the code of an error and replaces its hint.
+func hinted(err error, hint string) error {
+	var e *protocol.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	copied := *e
+	copied.Message, copied.Hint = err.Error(), hint
+	return &copied
+}
+
+func (a *app) showInputs(p *lang.Program) error {
+	inputs := p.Workflow.Inputs
+	if a.asJSON() {
+		return a.answer(map[string]any{"schema": "wf.inputs/v1", "workflow": p.Workflow.Name, "inputs": inputs})
+	}
+	if len(inputs) == 0 {
+		_, err := fmt.Fprintf(a.out, "%s takes no inputs\n", p.Workflow.Name)
+		return err
+	}
+	var rows [][]string
+	for _, name := range sortedKeys(inputs) {
+		in := inputs[name]
+		need := "optional"
+		switch {
+		case in.Required:
+			need = "required"
+		case in.Default != "":
+			need = "default " + in.Default
+		}
+		rows = append(rows, []string{"-i " + name + "=…", orWord(in.Type, "any"), need, in.Description})
+	}
+	return table(a.out, rows)
+}
+
+// detach leaves the run to a process of its own.
+func (a *app) detach(ctx context.Context, s *cas.Store, run protocol.RunID) error {
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("detach: %w", err)
+	}
+	cmd := exec.Command(self, "resume", string(run), "--store", s.Dir(), "--quiet", "--no-input")
+	cmd.Args[0] = os.Args[0]
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("detach run %s: %w", run, err)
+	}
+	if err := cmd.Process.Release(); err != nil {
+		return fmt.Errorf("detach run %s: %w", run, err)
+	}
+	if a.asJSON() {
+		v, err := a.newEngine(s, nil).View(ctx, run)
+		if err != nil {
+			return err
+		}
+		return a.answer(v)
+	}
+	a.progress("run %s goes on in the background, as process %d; wf log %s -f follows it", run, cmd.Process.Pid, run)
+	_, err = fmt.Fprintln(a.out, run)
+	return err
+}

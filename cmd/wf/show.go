@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"wf/cas"
+	"wf/engine"
+	"wf/protocol"
+)
+
+func newShow(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "show [RUN[:STEP] | CID]",
+		Short: "Show a run, a step or a block",
+		Example: `  wf show -1
+  wf show 7K3Q:coder#2
+  wf show -1 -o json | jq '.steps[].edge_prompt'`,
+		Args:              takes(0, 1),
+		ValidArgsFunction: a.completeRuns,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			return a.withStore(ctx, func(s *cas.Store) error { return a.show(ctx, s, latestUnless(args)) })
+		},
+	}
+}
+
+func (a *app) show(ctx context.Context, s *cas.Store, arg string) error {
+	at, err := a.resolve(ctx, s, arg)
+	if err != nil {
+		return err
+	}
+	if at.block.Defined() {
+		return a.showBlock(ctx, s, at.block)
+	}
+	v, err := a.newEngine(s, nil).View(ctx, at.run)
+	if err != nil {
+		return err
+	}
+	if at.step == "" {
+		if a.asJSON() {
+			return a.answer(v)
+		}
+		return a.showRun(v)
+	}
+	step, err := stepOf(v, at.step)
+	if err != nil {
+		return err
+	}
+	if a.asJSON() {
+		return a.answer(struct {
+			Schema string         `json:"schema"`
+			Run    protocol.RunID `json:"run"`
+			*engine.StepView
+		}{"wf.step/v1", v.ID, step})
+	}
+	return a.showStep(step)
+}
+
+func (a *app) showRun(v *engine.View) error {
+	p := paint{a.out.color}
+	fmt.Fprintf(a.out, "%s %s  run %s  %s  def %s\n", p.status(v.Status), p.bold(visible(v.Info.Title)), v.ID, v.Status, shortCID(v.Definition))
+	rows := [][]string{}
+	row := func(name, value string) {
+		if value != "" {
+			rows = append(rows, []string{"  " + p.dim(name), visible(value)})
+		}
+	}
+	row("description", oneLine(v.Info.Description, 100))
+	row("reason", v.Reason)
+	row("started", v.Started+" by "+orWord(v.Info.CreatedBy, "someone"))
+	if v.Info.ForkedFrom != nil {
+		row("forked from", shortOf(v.Info.ForkedFrom))
+	}
+	row("workspace", v.Info.Workspace)
+	row("tags", strings.Join(v.Info.Tags, ", "))
+	row("inputs", string(v.Info.Inputs))
+	if err := table(a.out, rows); err != nil {
+		return err
+	}
+	if err := a.stepTable(v.Steps); err != nil {
+		return err
+	}
+	for _, w := range v.Waiting {
+		a.showQuestion(w)
+	}
+	if v.Result != nil {
+		fmt.Fprintln(a.out, "  "+p.dim("outputs"))
+		if err := a.showFields("  ", v.Outputs); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintf(a.out, "  %s %s  seq %d\n  %s %s\n", p.dim("head"), v.Head, v.Seq, p.dim("next"), next(v))
+	return err
+}
+
+func (a *app) stepTable(steps []*engine.StepView) error {
+	p := paint{a.out.color}
+	var rows [][]string
+	for _, s := range steps {
+		note := oneLine(said(s), 60)
+		if n := failures(s); n > 0 && s.Status != string(protocol.StepFailed) {
+			note = fmt.Sprintf("(after %s) %s", plural(n, "failed attempt"), note)
+		}
+		rows = append(rows, []string{
+			"  " + p.step(s.Status), s.ID, span(time.Duration(s.MS) * time.Millisecond), result(s), p.dim(shortOf(s.CID)), note,
+		})
+	}
+	return table(a.out, rows)
+}
+
+func (p paint) step(status string) string {
+	switch status {
+	case string(protocol.StepOK):
+		return p.green("✓")
+	case string(protocol.StepFailed):
+		return p.red("✗")
+	case string(protocol.StepSkipped):
+		return p.dim("–")
+	case "waiting":
+		return p.yellow("⏸")
+	case "parked", "retrying":
+		return p.yellow("!")
+	}
+	return p.cyan("●")
+}
+
+func (a *app) showStep(s *engine.StepView) error {
+	p := paint{a.out.color}
+	fmt.Fprintf(a.out, "%s %s  visit %d  %s  %s\n", p.step(s.Status), p.bold(s.ID), s.Visit, result(s), shortOf(s.CID))
+	if s.EdgePrompt != "" {
+		fmt.Fprintf(a.out, "  %s %s\n", p.dim("edge prompt"), indentLines(s.EdgePrompt, "    "))
+	}
+	for _, parent := range s.Parents {
+		fmt.Fprintf(a.out, "  %s %s\n", p.dim("after"), shortCID(parent))
+	}
+	if s.Resumes != nil {
+		fmt.Fprintf(a.out, "  %s %s\n", p.dim("resumes"), shortOf(s.Resumes))
+	}
+	for _, t := range s.Attempts {
+		if t.Error != nil {
+			fmt.Fprintf(a.out, "  %s %s\n", p.yellow(fmt.Sprintf("attempt %d failed:", t.Attempt)), visible(t.Error.Error()))
+		}
+	}
+	if err := a.showFields("", s.Output); err != nil {
+		return err
+	}
+	if s.Text != "" {
+		_, err := fmt.Fprintf(a.out, "\n%s\n", visible(s.Text))
+		return err
+	}
+	return nil
+}
+
+// showBlock shows a record as DAG-JSON, a payload as it is.
+func (a *app) showBlock(ctx context.Context, s *cas.Store, l protocol.Link) error {
+	data, err := s.Block(ctx, l)
+	if err != nil {
+		return err
+	}
+	return a.writeBlock(l, data)
+}

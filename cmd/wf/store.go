@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"wf/cas"
+	"wf/protocol"
+)
+
+// storeDir is where the store is: --store, WF_STORE, the nearest .wf upwards, else the
+// user's own. where says which of them it was.
+func (a *app) storeDir() (dir, where string, err error) {
+	if a.store != "" {
+		return a.store, "--store", nil
+	}
+	if dir := os.Getenv("WF_STORE"); dir != "" {
+		return dir, "WF_STORE", nil
+	}
+	cwd, err := os.Getwd()
+	if err != nil {
+		return "", "", fmt.Errorf("find the store: %w", err)
+	}
+	dir, err = nearest(cwd)
+	if err != nil || dir != "" {
+		return dir, ".wf", err
+	}
+	dir, err = userDir("XDG_DATA_HOME", ".local/share")
+	return dir, "the user's data directory", err
+}
+
+// projectDir is the name of the directory that holds the store, config and schema of a project.
+const projectDir = ".wf"
+
+// nearest is the .wf of dir or of the nearest directory above it, "" when there is none.
+func nearest(dir string) (string, error) {
+	for {
+		found := filepath.Join(dir, projectDir)
+		info, err := os.Stat(found)
+		switch {
+		case err == nil && info.IsDir():
+			return found, nil
+		case err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission):
+			return "", fmt.Errorf("find the store: %w", err)
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			return "", nil
+		}
+		dir = up
+	}
+}
+
+// userDir is wf's part of an XDG base directory.
+func userDir(variable, fallback string) (string, error) {
+	if base := os.Getenv(variable); filepath.IsAbs(base) {
+		return filepath.Join(base, "wf"), nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", fail(protocol.ErrStore, "name a store with --store DIR", "no home directory for a store: %v", err)
+	}
+	return filepath.Join(home, fallback, "wf"), nil
+}
+
+// openStore opens the store for a command that writes, and makes it when there is none.
+func (a *app) openStore(ctx context.Context) (*cas.Store, error) {
+	return a.open(ctx, cas.Options{})
+}
+
+// existingStore opens a store that must be there already.
+func (a *app) existingStore(ctx context.Context) (*cas.Store, error) {
+	return a.open(ctx, cas.Options{MustExist: true})
+}
+
+func (a *app) open(ctx context.Context, o cas.Options) (*cas.Store, error) {
+	dir, where, err := a.storeDir()
+	if err != nil {
+		return nil, err
+	}
+	// The lock of a read-only store cannot be written, yet the store can be read.
+	if o.MustExist && !writable(dir) {
+		o.ReadOnly = true
+	}
+	s, err := cas.Open(ctx, dir, o)
+	if err != nil {
+		return nil, err
+	}
+	if a.verbose {
+		a.progress("store %s (from %s)", s.Dir(), where)
+	}
+	return s, nil
+}
+
+// withStore runs f with a store that must exist, and closes it.
+func (a *app) withStore(ctx context.Context, f func(*cas.Store) error) error {
+	s, err := a.existingStore(ctx)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f(s), s.Close())
+}

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"wf/cas"
+	"wf/protocol"
+)
+
+func newVerify(a *app) *cobra.Command {
+	var all bool
+	var head string
+	cmd := &cobra.Command{
+		Use:   "verify [RUN | FILE.car]",
+		Short: "Prove a run, a store or an archive by hash",
+		Long: `Read everything again and hold it against its hash and its place: bytes, strict form, links, the chain of
+each run, its records, its head against the reflog and against the heads that were seen before, which
+are kept outside of the store. It works on a store that no longer opens. Exit 7 when there is a finding.`,
+		Example: `  wf verify -1
+  wf verify --all
+  wf verify run.car --head bafyreigh2akiscaildc…`,
+		Args:              takes(0, 1),
+		ValidArgsFunction: a.completeRuns,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o := cas.VerifyOptions{All: all}
+			if head != "" {
+				l, err := protocol.ParseLink(head)
+				if err != nil {
+					return usagef("--head: %v", err)
+				}
+				o.Head = l
+			}
+			if len(args) == 1 && strings.HasSuffix(args[0], ".car") {
+				return a.verifyCAR(cmd.Context(), args[0], o)
+			}
+			return a.verifyStore(cmd.Context(), args, o)
+		},
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "every run and every block of the store")
+	cmd.Flags().StringVar(&head, "head", "", "CID of the newest event, as it was noted elsewhere")
+	return cmd
+}
+
+func (a *app) verifyCAR(ctx context.Context, path string, o cas.VerifyOptions) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return usagef("%v", err)
+	}
+	defer f.Close()
+	r, err := cas.VerifyCAR(ctx, f, o)
+	if err != nil {
+		return err
+	}
+	return a.report(r, path)
+}
+
+func (a *app) verifyStore(ctx context.Context, args []string, o cas.VerifyOptions) error {
+	dir, _, err := a.storeDir()
+	if err != nil {
+		return err
+	}
+	what := "the store " + dir
+	if len(args) == 1 && !o.All {
+		run, err := a.runToVerify(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		o.Run, what = run, "run "+string(run)
+	}
+	state := cas.StateDir(os.Getenv)
+	if state != "" {
+		if o.LastSeen, err = cas.LoadWitness(state, dir); err != nil {
+			return err
+		}
+	}
+	r, err := cas.VerifyDir(ctx, dir, o)
+	if err != nil {
+		return err
+	}
+	if r.OK && state != "" {
+		if err := cas.See(ctx, state, dir, r.Heads); err != nil {
+			a.progress("warning: the heads were not noted outside of the store: %v", err)
+		}
+	}
+	return a.report(r, what)
+}
+
+// runToVerify finds a run; in a store that no longer opens only a whole id can be meant.
+func (a *app) runToVerify(ctx context.Context, arg string) (protocol.RunID, error) {
+	var run protocol.RunID
+	err := a.withStore(ctx, func(s *cas.Store) (err error) {
+		run, err = a.resolveRun(ctx, s, arg)
+		return err
+	})
+	switch {
+	case err == nil:
+		return run, nil
+	case errors.Is(err, protocol.ErrUnknownRun), errors.Is(err, protocol.ErrAmbiguous), errors.Is(err, protocol.ErrUsage),
+		errors.Is(err, protocol.ErrBusy):
+		return "", err
+	}
+	a.progress("the store cannot be read in the usual way (%s); reading its file directly", messageOf(err))
+	if latest.MatchString(written(arg)) {
+		return "", nil // which one was the latest cannot be told: all are verified
+	}
+	return protocol.RunID(written(arg)), nil
+}
+
+// report writes what a verification found.
+func (a *app) report(r cas.Report, what string) error {
+	if r.Findings == nil {
+		r.Findings = []cas.Finding{}
+	}
+	if r.NotProven == nil {
+		r.NotProven = []string{}
+	}
+	switch {
+	case a.asJSON():
+		if err := a.answer(r); err != nil {
+			return err
+		}
+	default:
+		a.reportLines(r, what)
+	}
+	if err := r.Err(); err != nil {
+		return silent{err}
+	}
+	return nil
+}
+
+func (a *app) reportLines(r cas.Report, what string) {
+	p := paint{a.out.color}
+	for _, f := range r.Findings {
+		fmt.Fprintf(a.out, "%s %s: %s\n    expected %s\n    actual   %s\n", p.red("✗"), f.Where, f.Kind, visible(f.Expected), visible(f.Actual))
+		if f.Fix != "" {
+			fmt.Fprintf(a.out, "    %s      %s\n", p.bold("fix"), f.Fix)
+		}
+	}
+	c := r.Checked
+	if r.OK {
+		fmt.Fprintf(a.out, "%s %s: %s, %s, %s, %s read again, all as their hashes say\n", p.green("✓"), what,
+			plural(c.Heads, "head"), plural(int(c.Events), "event"), plural(int(c.Records), "record"), plural(int(c.Blocks), "block"))
+	} else {
+		fmt.Fprintf(a.out, "%s %s: %s\n", p.red("✗"), what, plural(len(r.Findings), "finding"))
+	}
+	for _, n := range r.NotProven {
+		fmt.Fprintf(a.out, "  %s %s\n", p.dim("not proven:"), n)
+	}
+}

@@ -1,0 +1,193 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"wf/engine"
+	"wf/protocol"
+)
+
+// outcome is what the state of a run is to the caller of wf: nil when it is done.
+func outcome(v *engine.View) error {
+	switch v.Status {
+	case protocol.Done:
+		return nil
+	case protocol.Failed:
+		return fail(errRunFailed, "wf log "+string(v.ID)+" shows the step that failed", "run %s failed%s", v.ID, because(v.Reason))
+	case protocol.Cancelled:
+		return fail(errRunCancelled, "", "run %s was cancelled%s", v.ID, because(v.Reason))
+	case protocol.Waiting:
+		return fail(protocol.ErrWaiting, next(v), "run %s waits%s", v.ID, waitsFor(v))
+	case protocol.Suspended:
+		return suspended(v)
+	}
+	return fail(errRunSuspended, "wf resume "+string(v.ID), "run %s is not over and nobody drives it", v.ID)
+}
+
+// suspended tells a limit, a missing model and other errors apart: they have exit statuses of
+// their own.
+func suspended(v *engine.View) error {
+	resume := "wf resume " + string(v.ID)
+	if v.Suspended == protocol.ByLimit {
+		return fail(errRunLimit, next(v), "run %s is suspended%s", v.ID, because(v.Reason))
+	}
+	for _, s := range v.Steps {
+		if s.Status != "parked" {
+			continue
+		}
+		if f := lastFailure(s); f != nil && (f.Code == protocol.ErrModel.Code || f.Code == "secret_missing") {
+			return fail(protocol.ErrModel, "put it right, then "+resume,
+				"%s: %s; run %s is suspended, nothing is lost", s.ID, f.Message, v.ID)
+		}
+	}
+	return fail(errRunSuspended, "put it right, then "+resume, "run %s is suspended%s", v.ID, because(v.Reason))
+}
+
+// lastFailure is why the last attempt of a step did not work, or nil.
+func lastFailure(s *engine.StepView) *protocol.ErrorInfo {
+	for i := len(s.Attempts) - 1; i >= 0; i-- {
+		if f := s.Attempts[i].Error; f != nil {
+			return f
+		}
+	}
+	return s.Error
+}
+
+func waitsFor(v *engine.View) string {
+	for _, w := range v.Waiting {
+		switch w.Kind {
+		case protocol.WaitTimer:
+			return " for its timer"
+		case protocol.WaitSignal:
+			return " for the signal " + w.Question
+		}
+		return ": " + w.Step + ` asks "` + oneLine(w.Question, 100) + `"`
+	}
+	return ""
+}
+
+func because(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return ": " + reason
+}
+
+// next is the most useful next command.
+func next(v *engine.View) string {
+	id := string(v.ID)
+	switch v.Status {
+	case protocol.Done:
+		return "wf show " + id + " · wf verify " + id + " · wf replay " + id + " --check"
+	case protocol.Waiting:
+		return nextAnswer(v)
+	case protocol.Suspended:
+		if v.Suspended == protocol.ByLimit {
+			return "wf resume " + id + " with a higher limit: --steps, --duration, --cost-usd or --tokens"
+		}
+		return "wf log " + id + " · wf resume " + id
+	case protocol.Failed, protocol.Cancelled:
+		if n := len(v.Steps); n > 0 {
+			return "wf log " + id + " · wf fork " + id + ":" + v.Steps[n-1].ID
+		}
+		return "wf log " + id
+	}
+	return "wf log " + id + " -f · wf resume " + id
+}
+
+func nextAnswer(v *engine.View) string {
+	for _, w := range v.Waiting {
+		switch {
+		case w.Kind == protocol.WaitTimer:
+			continue
+		case w.Kind == protocol.WaitSignal:
+			return fmt.Sprintf("wf answer %s --signal %s", v.ID, w.Question)
+		case len(w.Choices) > 0:
+			return fmt.Sprintf("wf answer %s:%s --choice %s", v.ID, w.Step, w.Choices[0].Value)
+		}
+		return fmt.Sprintf(`wf answer %s:%s "…"`, v.ID, w.Step)
+	}
+	return "wf resume " + string(v.ID)
+}
+
+// stepOf finds a visit of a run.
+func stepOf(v *engine.View, id string) (*engine.StepView, error) {
+	for _, s := range v.Steps {
+		if s.ID == id {
+			return s, nil
+		}
+	}
+	return nil, fail(protocol.ErrUnknownRun, "wf show "+string(v.ID)+" lists the steps", "run %s has no step %s", v.ID, id)
+}
+
+// ended reports whether the visit has a record.
+func ended(s *engine.StepView) bool { return s.CID != nil }
+
+// result is how a step ended, in a word or two.
+func result(s *engine.StepView) string {
+	var d struct {
+		ExitCode *int `json:"exit_code"`
+	}
+	switch {
+	case !ended(s):
+		return s.Status
+	case s.Action == protocol.ActRun && json.Unmarshal(s.Output, &d) == nil && d.ExitCode != nil:
+		return fmt.Sprintf("exit %d", *d.ExitCode)
+	case s.Usage.Calls > 0:
+		return used(s.Usage)
+	}
+	return s.Status
+}
+
+// said is the most telling text of a step: why it failed, or what it concluded.
+func said(s *engine.StepView) string {
+	switch {
+	case s.Error != nil:
+		return s.Error.Error()
+	case s.Text != "":
+		return lastLine(s.Text)
+	case string(s.Output) == "{}":
+		return ""
+	}
+	return string(s.Output)
+}
+
+// failures counts the attempts that did not work.
+func failures(s *engine.StepView) int {
+	n := 0
+	for _, t := range s.Attempts {
+		if t.Error != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// used is what model calls used; what no provider told is a dash.
+func used(u engine.UsageView) string {
+	return fmt.Sprintf("in %s (cached %s) out %s", count(u.Input), count(u.Cached), count(u.Output))
+}
+
+func count(n *int64) string {
+	if n == nil {
+		return "–"
+	}
+	return fmt.Sprint(*n)
+}
+
+// since is the time between two times of a view.
+func since(from, to string) (time.Duration, error) {
+	a, errA := time.Parse(time.RFC3339, from)
+	b, errB := time.Parse(time.RFC3339, to)
+	return b.Sub(a), errors.Join(errA, errB)
+}
+
+func shortOf(cid *string) string {
+	if cid == nil {
+		return ""
+	}
+	return shortCID(*cid)
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/user"
+	"strings"
+
+	"wf/agentkit"
+	"wf/cas"
+	"wf/engine"
+	"wf/protocol"
+	"wf/roles"
+)
+
+// newEngine joins the engine with what performs the steps. watch may be nil.
+func (a *app) newEngine(s *cas.Store, watch func(engine.Notice)) *engine.Engine {
+	return &engine.Engine{
+		Store:   s,
+		Version: version(),
+		Watch:   watch,
+		Performers: map[protocol.Action]roles.Performer{
+			protocol.ActPrompt: agentkit.Agent{},
+			protocol.ActRun:    &roles.Run{Messages: agentkit.BuildMessages},
+			protocol.ActAsk:    roles.Ask{},
+			protocol.ActWait:   roles.Wait{},
+			protocol.ActSet:    roles.Set{},
+		},
+	}
+}
+
+// whoami is who starts, answers and cancels: the name of the user.
+func whoami() string {
+	if name := os.Getenv("USER"); name != "" {
+		return name
+	}
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return ""
+}
+
+// withRun opens the store and finds a run in it.
+func (a *app) withRun(ctx context.Context, arg string, f func(*cas.Store, protocol.RunID) error) error {
+	return a.withStore(ctx, func(s *cas.Store) error {
+		run, err := a.resolveRun(ctx, s, arg)
+		if err != nil {
+			return err
+		}
+		return f(s, run)
+	})
+}
+
+// note keeps the heads of runs that this command moved outside of the store, so that a store
+// put back to an older copy is found out. Where that cannot be done the run is none the worse:
+// the user is told, and wf verify lists it as not proven.
+func (a *app) note(ctx context.Context, s *cas.Store, runs ...protocol.RunID) {
+	state := cas.StateDir(os.Getenv)
+	if state == "" {
+		return
+	}
+	ctx = context.WithoutCancel(ctx)
+	var heads []cas.Head
+	var errs []error
+	for _, run := range runs {
+		h, err := s.Head(ctx, protocol.RunHead(run))
+		if err != nil {
+			errs = append(errs, err)
+		} else if h.Link.Defined() {
+			heads = append(heads, h)
+		}
+	}
+	errs = append(errs, cas.See(ctx, state, s.Dir(), heads))
+	if err := errors.Join(errs...); err != nil {
+		a.progress("warning: the newest heads were not noted outside of the store: %s", strings.ReplaceAll(err.Error(), "\n", "; "))
+	}
+}
