@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"wf/protocol"
@@ -31,7 +32,7 @@ func readCAR(data []byte) (roots []protocol.Link, blocks []Block, err error) {
 func TestCARFixturesReadAsTheirDescriptionSays(t *testing.T) {
 	for _, name := range []string{"carv1-basic", "carv2-basic"} {
 		t.Run(name, func(t *testing.T) {
-			base := vectors(t, "car-fixtures/specs/transport/car/fixture/"+name+"/"+name)
+			base := filepath.Join(vectors(t, "car-fixtures/specs/transport/car/fixture/"+name), name)
 			data, err := os.ReadFile(base + ".car")
 			if err != nil {
 				t.Fatal(err)

@@ -47,6 +47,11 @@ func importFrom(ctx context.Context, r io.Reader, into *Store, o ImportOptions) 
 			return Imported{}, err
 		}
 	}
+	unlockGC, err := lockGC(into, false)
+	if err != nil {
+		return Imported{}, err
+	}
+	defer unlockGC()
 	c, err := newCARReader(r)
 	if err != nil {
 		return Imported{}, err

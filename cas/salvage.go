@@ -21,6 +21,7 @@ type pageFile struct {
 	size  int64
 	page  int64 // bytes
 	root  uint64
+	free  uint64              // page of the list of free pages
 	torn  []int               // metas that are not sound
 	fault func(what string)   // hears of every damage, once for each place
 	used  map[uint64]struct{} // pages read in this walk, or nil
@@ -62,7 +63,7 @@ func openPages(in io.ReaderAt, size int64) (*pageFile, error) {
 		}
 		sound[n] = true
 		if !found || m.txid > best {
-			found, best, p.page, p.root = true, m.txid, m.pageSize, m.root
+			found, best, p.page, p.root, p.free = true, m.txid, m.pageSize, m.root, m.free
 		}
 	}
 	for n := range 2 {
@@ -77,8 +78,8 @@ func openPages(in io.ReaderAt, size int64) (*pageFile, error) {
 }
 
 type meta struct {
-	pageSize   int64
-	root, txid uint64
+	pageSize         int64
+	root, free, txid uint64
 }
 
 func readMeta(in io.ReaderAt, at int64) (meta, bool) {
@@ -91,7 +92,7 @@ func readMeta(in io.ReaderAt, at int64) (meta, bool) {
 	u64 := func(i int) uint64 { return binary.LittleEndian.Uint64(v[i:]) }
 	h := fnv.New64a()
 	h.Write(v[:56])
-	m := meta{pageSize: int64(u32(8)), root: u64(16), txid: u64(48)}
+	m := meta{pageSize: int64(u32(8)), root: u64(16), free: u64(32), txid: u64(48)}
 	ok := u32(0) == pageMagic && u32(4) == pageVersion && u64(56) == h.Sum64() &&
 		m.pageSize >= 1<<10 && m.pageSize <= 1<<16 && m.pageSize&(m.pageSize-1) == 0
 	return m, ok
@@ -166,7 +167,10 @@ func (p *pageFile) elements(b []byte, leaf bool, name string, base int64) pageCo
 		var pos, ksize, vsize uint64
 		var it pageItem
 		if leaf {
-			it.bucket = binary.LittleEndian.Uint32(e)&1 != 0
+			flags := binary.LittleEndian.Uint32(e)
+			if it.bucket = flags&1 != 0; flags > 1 {
+				p.fault(fmt.Sprintf("%s: element %d has unknown flags %#x", name, i, flags))
+			}
 			pos, ksize, vsize = uint64(binary.LittleEndian.Uint32(e[4:])), uint64(binary.LittleEndian.Uint32(e[8:])), uint64(binary.LittleEndian.Uint32(e[12:]))
 		} else {
 			pos, ksize, it.child = uint64(binary.LittleEndian.Uint32(e)), uint64(binary.LittleEndian.Uint32(e[4:])), binary.LittleEndian.Uint64(e[8:])
@@ -194,6 +198,8 @@ type tree struct {
 	inline []byte // the page image, for a small bucket
 	at     int64  // of inline, in the file
 	depth  int
+
+	sequence uint64 // the last number given out by NextSequence
 }
 
 func (p *pageFile) top() tree { return tree{p: p, root: p.root} }
@@ -205,13 +211,16 @@ func (t tree) bucket(it pageItem) (tree, bool) {
 		t.p.fault(fmt.Sprintf("a bucket described by %d bytes", len(value)))
 		return tree{}, false
 	}
-	sub := tree{p: t.p, root: binary.LittleEndian.Uint64(value), depth: t.depth + 1}
+	sub := tree{p: t.p, root: binary.LittleEndian.Uint64(value), depth: t.depth + 1, sequence: binary.LittleEndian.Uint64(value[8:])}
 	if sub.root == 0 {
 		if len(value) < bucketHead+pageHead {
 			t.p.fault(fmt.Sprintf("an inline bucket of %d bytes", len(value)))
 			return tree{}, false
 		}
 		sub.inline, sub.at = value[bucketHead:], it.at+bucketHead
+		if h := sub.inline; binary.LittleEndian.Uint64(h) != 0 || binary.LittleEndian.Uint16(h[8:]) != pageLeaf || binary.LittleEndian.Uint32(h[12:]) != 0 {
+			t.p.fault(fmt.Sprintf("the inline page of bucket %q has a damaged head", it.key))
+		}
 	}
 	return sub, true
 }
@@ -236,6 +245,9 @@ func (t tree) find(key []byte) (pageItem, bool) {
 	if t.p == nil { // a bucket that is not there
 		return pageItem{}, false
 	}
+	walk := t.p.used // a lookup within a walk is none of its pages
+	t.p.used = nil
+	defer func() { t.p.used = walk }()
 	id := t.root
 	for range pageDepth {
 		var c pageContent
@@ -263,6 +275,17 @@ func (t tree) find(key []byte) (pageItem, bool) {
 	}
 	t.p.fault("a tree deeper than any of this size can be")
 	return pageItem{}, false
+}
+
+// values is each for a bucket that holds no other buckets.
+func (t tree) values(from []byte, visit func(pageItem) error) error {
+	return t.each(from, func(it pageItem) error {
+		if it.bucket {
+			t.p.fault(fmt.Sprintf("the key % x is marked as a bucket", it.key[:min(len(it.key), 16)]))
+			return nil
+		}
+		return visit(it)
+	})
 }
 
 // each visits the entries with keys above from in order. An error of visit ends it.

@@ -53,6 +53,10 @@ func (v *verifier) run(ctx context.Context, h Head, moves []ReflogLine, haveRefl
 	at := make(map[blockName]protocol.Seq, len(chain))
 	for _, c := range chain {
 		at[c.name] = c.seq
+		if mark, ok := v.marks[h.Name][c.seq]; ok && mark != c.name.sum {
+			v.find(Finding{Kind: "index", Where: where(h.Name, c.seq, ""), Expected: c.name.String(),
+				Actual: linkOf(c.name.codec, mark[:]).String() + " in index/events", Fix: indexFix})
+		}
 	}
 	if haveReflog {
 		v.moves(h, chain, at, moves, whole)

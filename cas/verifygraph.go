@@ -332,7 +332,7 @@ func absence(n blockName, err error) Finding {
 	case errors.As(err, &m):
 		f.Kind, f.Actual = "corrupt", m.Actual.String()
 	case !errors.Is(err, protocol.ErrNotFound):
-		f.Kind, f.Actual = "corrupt", err.Error()
+		f.Kind, f.Actual = "corrupt", oneLine(err)
 	}
 	return f
 }

@@ -13,7 +13,15 @@ import (
 const batchTime = 5 * time.Millisecond
 
 // hold queues for the store like anyone else.
-func (d *storeEvidence) hold(ctx context.Context) error {
+func (d *storeEvidence) hold(ctx context.Context) (err error) {
+	d.turn, d.lock, err = queueFor(ctx, d.dir, false)
+	d.since = time.Now()
+	return err
+}
+
+// queueFor goes through the turnstile of a store without opening it. turn is open, not held;
+// both files are nil in a directory without locks: nobody writes there.
+func queueFor(ctx context.Context, dir string, exclusive bool) (turn, lock *os.File, err error) {
 	type got struct {
 		turn, lock *os.File
 		err        error
@@ -21,7 +29,7 @@ func (d *storeEvidence) hold(ctx context.Context) error {
 	arrived, left := make(chan got), make(chan struct{})
 	go func() {
 		var g got
-		g.turn, g.lock, g.err = passTurnstile(d.dir, left)
+		g.turn, g.lock, g.err = passTurnstile(dir, exclusive, left)
 		select {
 		case arrived <- g:
 		case <-left:
@@ -32,20 +40,17 @@ func (d *storeEvidence) hold(ctx context.Context) error {
 	defer wait.Stop()
 	select {
 	case g := <-arrived:
-		d.turn, d.lock, d.since = g.turn, g.lock, time.Now()
-		return g.err
+		return g.turn, g.lock, g.err
 	case <-ctx.Done():
 		close(left)
-		return context.Cause(ctx)
+		return nil, nil, context.Cause(ctx)
 	case <-wait.C:
 		close(left)
-		return (&gate{dir: d.dir}).busy(defaultWait)
+		return nil, nil, (&gate{dir: dir}).busy(defaultWait)
 	}
 }
 
-// passTurnstile takes turn, then store.lock for reading, and frees turn. Both files are nil
-// where there are none: then nobody writes.
-func passTurnstile(dir string, left <-chan struct{}) (turn, lock *os.File, err error) {
+func passTurnstile(dir string, exclusive bool, left <-chan struct{}) (turn, lock *os.File, err error) {
 	turn, err = openLock(filepath.Join(dir, fileTurn), true)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil
@@ -65,7 +70,7 @@ func passTurnstile(dir string, left <-chan struct{}) (turn, lock *os.File, err e
 			return turn, nil, nil
 		}
 		if err == nil {
-			err = lockWait(lock, false)
+			err = lockWait(lock, exclusive)
 		}
 	}
 	if err != nil {

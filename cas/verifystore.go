@@ -21,6 +21,7 @@ import (
 type storeEvidence struct {
 	dir    string
 	report func(Finding)
+	onPack func(key, stored []byte, us []unpacked) // hears of every pack of a survey
 
 	lock  *os.File // store.lock, shared; nil in a directory without locks
 	turn  *os.File
@@ -34,6 +35,7 @@ type storeEvidence struct {
 	index  tree
 	heads  []Head
 	reflog map[string][]ReflogLine
+	marks  map[string]map[protocol.Seq][32]byte // index/events
 	torn   []int
 	broken bool // the page tree is damaged somewhere
 	swept  bool
@@ -54,7 +56,7 @@ func openEvidence(ctx context.Context, dir string) (*storeEvidence, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", protocol.ErrStore, err)
 	}
-	d := &storeEvidence{dir: abs, report: func(Finding) {}, reflog: map[string][]ReflogLine{}, loose: map[[32]byte]loose{}}
+	d := &storeEvidence{dir: abs, report: func(Finding) {}, reflog: map[string][]ReflogLine{}, marks: map[string]map[protocol.Seq][32]byte{}, loose: map[[32]byte]loose{}}
 	if err := d.hold(ctx); err != nil {
 		return nil, err
 	}
@@ -68,6 +70,7 @@ func openEvidence(ctx context.Context, dir string) (*storeEvidence, error) {
 // load opens the file as it is now.
 func (d *storeEvidence) load() error {
 	closeAll(d.file)
+	d.held = nil // the newest pack may have grown
 	f, err := os.Open(filepath.Join(d.dir, fileDB))
 	if err != nil {
 		return err
@@ -123,7 +126,11 @@ func (d *storeEvidence) survey(ctx context.Context, g *graph, all bool) error {
 		d.broken = true
 	}
 	if all {
+		d.pages.checkFree()
 		if err := d.everyBlock(ctx); err != nil {
+			return err
+		}
+		if err := d.otherBuckets(ctx); err != nil {
 			return err
 		}
 	}
@@ -133,11 +140,38 @@ func (d *storeEvidence) survey(ctx context.Context, g *graph, all bool) error {
 	return nil
 }
 
+// otherBuckets looks at the version and at what is derived from the blocks.
+func (d *storeEvidence) otherBuckets(ctx context.Context) error {
+	if t, ok := d.pages.sub(bucketMeta); ok {
+		if it, ok := t.find(keyVersion); !ok || it.bucket || len(it.value) != 1 || it.value[0] == 0 || it.value[0] > layoutVersion {
+			d.report(Finding{Kind: "layout", Where: fileDB + " meta/version", Expected: fmt.Sprintf("1 to %d", layoutVersion), Actual: fmt.Sprintf("[% x]", it.value), Fix: restoreFix})
+		}
+	}
+	for _, b := range [][]byte{indexBases, indexDerived} {
+		if err := d.eachInBatches(ctx, bucketIndex, b, func(pageItem) {}); err != nil {
+			return err
+		}
+	}
+	return d.eachInBatches(ctx, bucketIndex, indexEvents, func(it pageItem) {
+		head, seq, ok := bytes.Cut(it.key, []byte{0})
+		if !ok || len(seq) != 8 || len(it.value) != 32 {
+			d.report(Finding{Kind: "index", Where: fileDB + " index/events", Expected: "the digest of an event", Actual: fmt.Sprintf("% x", it.value), Fix: indexFix})
+			return
+		}
+		if d.marks[string(head)] == nil {
+			d.marks[string(head)] = map[protocol.Seq][32]byte{}
+		}
+		d.marks[string(head)][protocol.Seq(binary.BigEndian.Uint64(seq))] = [32]byte(it.value)
+	})
+}
+
+const indexFix = "wf gc makes the index anew"
+
 // whole visits a bucket, each page once.
 func (t tree) whole(visit func(pageItem) error) error {
 	t.p.used = map[uint64]struct{}{}
 	defer func() { t.p.used = nil }()
-	return t.each(nil, visit)
+	return t.values(nil, visit)
 }
 
 func (d *storeEvidence) head(it pageItem) error {
@@ -174,11 +208,15 @@ var errPaused = errors.New("others were let in")
 func (d *storeEvidence) everyBlock(ctx context.Context) error {
 	seed := maphash.MakeSeed()
 	var packed, indexed uint64 // sums over the entries the index should have, and has
+	var last []byte
 	blocks := d.eachInBatches(ctx, bucketBlocks, nil, func(it pageItem) {
+		last = bytes.Clone(it.key)
 		us, err := d.ingest(it)
 		if err != nil {
-			d.report(Finding{Kind: "corrupt", Where: fileDB + " pack " + packNumber(it.key), Expected: "a pack of blocks", Actual: err.Error(), Fix: restoreFix})
-			return
+			d.report(Finding{Kind: "corrupt", Where: fileDB + " pack " + packNumber(it.key), Expected: "a pack of blocks", Actual: oneLine(err), Fix: restoreFix})
+		}
+		if d.onPack != nil {
+			d.onPack(last, it.value, us)
 		}
 		for i := range us {
 			packed += maphash.Bytes(seed, indexEntry(us[i].digest[:], it.key, i))
@@ -186,6 +224,9 @@ func (d *storeEvidence) everyBlock(ctx context.Context) error {
 	})
 	if blocks != nil {
 		return blocks
+	}
+	if key := packKey(d.packs.sequence); string(last) > string(key) {
+		d.report(Finding{Kind: "page", Where: fileDB + " blocks", Expected: "pack numbers up to " + packNumber(key), Actual: "pack " + packNumber(last), Fix: "wf gc writes the file anew"})
 	}
 	err := d.eachInBatches(ctx, bucketIndex, indexBlocks, func(it pageItem) {
 		for v := it.value; len(v) >= placeSize; v = v[placeSize:] {
@@ -204,14 +245,14 @@ func indexEntry(digest, pack []byte, index int) []byte {
 
 // checkIndexed finds the blocks of a pack that the index does not lead to.
 func (d *storeEvidence) checkIndexed(it pageItem) {
-	us, err := d.open(it.value)
-	if err != nil {
-		return // reported before
-	}
+	us, _ := d.open(it.value) // damage was reported before
 	for i := range us {
+		if us[i].codec == 0 {
+			continue
+		}
 		entry := indexEntry(us[i].digest[:], it.key, i)
 		at, ok := d.index.find(entry[:8])
-		for v := at.value; ok && len(v) >= placeSize; v = v[placeSize:] {
+		for v := at.value; ok && !at.bucket && len(v) >= placeSize; v = v[placeSize:] {
 			if bytes.Equal(v[:placeSize], entry[8:]) {
 				entry = nil
 				break
@@ -222,7 +263,7 @@ func (d *storeEvidence) checkIndexed(it pageItem) {
 		}
 		d.loose[us[i].digest] = loose{it.at, len(it.value), i}
 		d.report(Finding{Kind: "index", Where: fileDB + " index/blocks", Expected: linkOf(us[i].codec, us[i].digest[:]).String() + " in pack " + packNumber(it.key),
-			Actual: "not there", Fix: "wf gc makes the index anew"})
+			Actual: "not there", Fix: indexFix})
 	}
 }
 
@@ -239,7 +280,7 @@ func (d *storeEvidence) eachInBatches(ctx context.Context, bucket, nested []byte
 			return nil
 		}
 		d.pages.used = map[uint64]struct{}{}
-		err := t.each(from, func(it pageItem) error {
+		err := t.values(from, func(it pageItem) error {
 			visit(it)
 			from = bytes.Clone(it.key)
 			paused, err := d.pause(ctx)
@@ -258,13 +299,12 @@ func (d *storeEvidence) eachInBatches(ctx context.Context, bucket, nested []byte
 // ingest adds the blocks of a pack to the graph.
 func (d *storeEvidence) ingest(it pageItem) ([]unpacked, error) {
 	us, err := d.open(it.value)
-	if err != nil {
-		return nil, err
-	}
 	for i := range us {
-		d.g.add(blockName{us[i].codec, us[i].digest}, us[i].data)
+		if us[i].codec != 0 { // else it is in a damaged part of the pack
+			d.g.add(blockName{us[i].codec, us[i].digest}, us[i].data)
+		}
 	}
-	return us, nil
+	return us, err
 }
 
 // open unpacks a stored value, from its blob file where it has one.
@@ -290,18 +330,19 @@ func (d *storeEvidence) fetch(ctx context.Context, n blockName) ([]byte, error) 
 		return nil, err
 	}
 	damage := error(nil)
-	if it, ok := d.index.find(n.sum[:8]); ok {
+	if it, ok := d.index.find(n.sum[:8]); ok && !it.bucket {
 		for _, p := range places(it.value) {
 			us, err := d.pack(p.pack)
+			there := int(p.index) < len(us) && us[p.index].codec != 0
 			switch {
+			case there && us[p.index].digest == n.sum:
+				return us[p.index].data, nil
+			case there:
+				damage = mismatch(n.link(), linkOf(n.codec, us[p.index].digest[:]))
 			case err != nil:
 				damage = fmt.Errorf("pack %s: %w", packNumber(p.pack[:]), err)
-			case int(p.index) >= len(us):
-				damage = fmt.Errorf("pack %s holds %d blocks: %w", packNumber(p.pack[:]), len(us), protocol.ErrCorrupt)
-			case us[p.index].digest == n.sum:
-				return us[p.index].data, nil
 			default:
-				damage = mismatch(n.link(), linkOf(n.codec, us[p.index].digest[:]))
+				damage = fmt.Errorf("pack %s holds %d blocks: %w", packNumber(p.pack[:]), len(us), protocol.ErrCorrupt)
 			}
 		}
 	}
@@ -325,12 +366,12 @@ func (d *storeEvidence) pack(key [packKeySize]byte) ([]unpacked, error) {
 		return us, nil
 	}
 	at, ok := d.packs.find(key[:])
-	if !ok {
+	if !ok || at.bucket {
 		return nil, fmt.Errorf("it is gone: %w", protocol.ErrCorrupt)
 	}
 	us, err := d.ingest(at)
 	if err != nil {
-		return nil, err
+		return us, err
 	}
 	if d.held == nil || len(d.held) >= heldPacks {
 		d.held = map[[packKeySize]byte][]unpacked{}
@@ -352,8 +393,9 @@ func (d *storeEvidence) sweep(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 		if len(it.key) == packKeySize {
-			if us, err := d.ingest(it); err == nil {
-				for i := range us {
+			us, _ := d.ingest(it) // what is not a pack is something else
+			for i := range us {
+				if us[i].codec != 0 {
 					if _, known := d.loose[us[i].digest]; !known {
 						d.loose[us[i].digest] = loose{it.at, len(it.value), i}
 					}
@@ -375,6 +417,8 @@ func (d *storeEvidence) sweep(ctx context.Context) error {
 	}
 	return err
 }
+
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
 // packNumber words the key of a pack.
 func packNumber(key []byte) string {

@@ -1,0 +1,246 @@
+package cas
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+
+	"wf/protocol"
+)
+
+// keyGC in meta holds how far the store had got at earlier collections: unix µs, newest pack
+// and blocks in it, 8 bytes each, big-endian, oldest first. That is how old a block is known
+// to be.
+var keyGC = []byte("gc")
+
+const gcMarkSize = 24
+
+// gcMarks is how many collections are remembered.
+const gcMarks = 64
+
+// gcKeys is how many keys one transaction of a collection changes.
+const gcKeys = 1000
+
+// extent is how far a store has got: up to some block of its newest pack.
+type extent struct {
+	pack   string
+	blocks int
+}
+
+// holds reports whether a place lies within e.
+func (e extent) holds(pack string, index int) bool {
+	return pack < e.pack || pack == e.pack && index < e.blocks
+}
+
+// old is the extent that has outlived the grace period.
+func (c *collector) old(d *storeEvidence) extent {
+	if c.o.Grace <= 0 {
+		return c.now
+	}
+	var old extent
+	t, _ := d.pages.sub(bucketMeta)
+	if it, ok := t.find(keyGC); ok {
+		for v := it.value; len(v) >= gcMarkSize; v = v[gcMarkSize:] {
+			if int64(binary.BigEndian.Uint64(v)) <= c.clock-c.o.Grace.Microseconds() {
+				old = extent{string(packKey(binary.BigEndian.Uint64(v[8:]))), int(binary.BigEndian.Uint32(v[20:]))}
+			}
+		}
+	}
+	return old
+}
+
+// sweep removes the dead packs, some in each transaction. Packs with live blocks among the
+// dead are written anew without them.
+func (c *collector) sweep(ctx context.Context, r *GCReport) error {
+	for len(c.order) > 0 {
+		err := c.s.update(ctx, func(tx *bolt.Tx) error {
+			if err := c.catchUp(ctx, tx); err != nil {
+				return err
+			}
+			for keys := 0; len(c.order) > 0 && keys < gcKeys; {
+				p := c.dead[c.order[0]]
+				if keys > 0 && keys+2*len(p.sums)+1 > gcKeys {
+					break
+				}
+				keys += 2*len(p.sums) + 1
+				if err := c.removePack(tx, c.order[0], p, r); err != nil {
+					return err
+				}
+				c.order = c.order[1:]
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return c.s.update(ctx, c.note)
+}
+
+// note remembers how far the packs have got.
+func (c *collector) note(tx *bolt.Tx) error {
+	meta := tx.Bucket(bucketMeta)
+	v := bytes.Clone(meta.Get(keyGC))
+	v = binary.BigEndian.AppendUint64(v, uint64(c.clock))
+	v = append(append(v, 0, 0, 0), c.now.pack...)
+	v = binary.BigEndian.AppendUint64(v, uint64(c.now.blocks))
+	return meta.Put(keyGC, v[max(0, len(v)-gcMarkSize*gcMarks):])
+}
+
+// catchUp marks what commits since have reached.
+func (c *collector) catchUp(ctx context.Context, tx *bolt.Tx) error {
+	g := &graph{nodes: map[blockName]*node{}, from: inTx{c.s.newLookup(tx)}}
+	return tx.Bucket(bucketRefs).ForEach(func(k, v []byte) error {
+		h, err := parseHead(string(k), v)
+		if err != nil || c.heads[h.Name] == h.Link {
+			return err
+		}
+		n, ok := nameOf(h.Link)
+		if !ok {
+			return fmt.Errorf("head %s: %s is no block of this store: %w", h.Name, h.Link, protocol.ErrCorrupt)
+		}
+		c.heads[h.Name] = h.Link
+		return c.from(ctx, g, n, "head "+h.Name)
+	})
+}
+
+// inTx is the evidence of one transaction.
+type inTx struct{ lk *lookup }
+
+func (e inTx) fetch(_ context.Context, n blockName) ([]byte, error) { return e.lk.block(n.link()) }
+
+func (c *collector) removePack(tx *bolt.Tx, key string, p deadPack, r *GCReport) error {
+	lk := c.s.newLookup(tx)
+	us, err := lk.open([packKeySize]byte([]byte(key)))
+	if err != nil {
+		return fmt.Errorf("pack %s: %w", packNumber([]byte(key)), err)
+	}
+	var keep []Block
+	for i := range us {
+		// What was added to the pack since was not judged.
+		if _, live := c.live[us[i].digest]; live || i >= len(p.sums) || us[i].digest != p.sums[i] || p.young(key, i) {
+			keep = append(keep, Block{linkOf(us[i].codec, us[i].digest[:]), us[i].data})
+		}
+	}
+	if len(keep) == len(us) {
+		return nil // reached again since
+	}
+	for i := range us {
+		if err := dropPlace(lk.index, us[i].digest[:8], append([]byte(key), byte(i))); err != nil {
+			return err
+		}
+	}
+	if err := lk.packs.Delete([]byte(key)); err != nil {
+		return err
+	}
+	if p.blob && len(p.sums) > 0 {
+		c.blobs[p.sums[0]] = false
+	}
+	if len(keep) == 0 {
+		return nil
+	}
+	return c.s.putPack(c.s.newLookup(tx), packed{blocks: keep})
+}
+
+// dropPlace takes one place of a block out of the index.
+func dropPlace(index *bolt.Bucket, key, at []byte) error {
+	v := index.Get(key)
+	out := make([]byte, 0, len(v))
+	for ; len(v) >= placeSize; v = v[placeSize:] {
+		if !bytes.Equal(v[:placeSize], at) {
+			out = append(out, v[:placeSize]...)
+		}
+	}
+	if len(out) == 0 {
+		return index.Delete(key)
+	}
+	return index.Put(key, out)
+}
+
+// sweepBlobs removes the files that no pack names. A file is written before the commit that
+// names it: so it must also be older than the grace period.
+func (c *collector) sweepBlobs(ctx context.Context, r *GCReport) error {
+	root := filepath.Join(c.s.Dir(), dirBlobs)
+	return filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return classify(err)
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case !e.Type().IsRegular():
+			return nil
+		}
+		fi, err := e.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return classify(err)
+		}
+		if age := time.Duration(c.clock-fi.ModTime().UnixMicro()) * time.Microsecond; age < c.o.Grace {
+			return nil
+		}
+		sum, err := hex.DecodeString(e.Name())
+		switch {
+		case strings.HasPrefix(e.Name(), "new-") && c.clock-fi.ModTime().UnixMicro() < time.Hour.Microseconds():
+			return nil // someone is writing it
+		case strings.HasPrefix(e.Name(), "new-"):
+		case err != nil || len(sum) != 32:
+			return nil // not ours
+		default:
+			named, err := c.named(ctx, [32]byte(sum))
+			if err != nil || named {
+				return err
+			}
+		}
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return classify(err)
+		}
+		r.Blobs++
+		return nil
+	})
+}
+
+// named reports whether a pack names the blob now.
+func (c *collector) named(ctx context.Context, sum [32]byte) (bool, error) {
+	if c.blobs[sum] {
+		return true, nil
+	}
+	found := false
+	err := c.s.view(ctx, func(tx *bolt.Tx) error {
+		lk := c.s.newLookup(tx)
+		for _, p := range places(lk.index.Get(sum[:8])) {
+			v := lk.packs.Get(p.pack[:])
+			found = found || len(v) == 33 && v[0] == packBlob && bytes.Equal(v[1:], sum[:])
+		}
+		return nil
+	})
+	return found, err
+}
+
+// reindex throws the index away and makes it anew.
+func (s *Store) reindex(ctx context.Context) error {
+	return s.update(ctx, func(tx *bolt.Tx) error {
+		index := tx.Bucket(bucketIndex)
+		for _, b := range [][]byte{indexBlocks, indexEvents} {
+			if index != nil && index.Bucket(b) != nil {
+				if err := index.DeleteBucket(b); err != nil {
+					return err
+				}
+			}
+		}
+		return s.rebuild(tx)
+	})
+}
