@@ -264,6 +264,7 @@ const busy = `coder#1:
   - {text: "I look.", tools: [{tool: list_files, args: {path: .}}, {tool: append, args: {line: one}}, {tool: append, args: {line: two}}]}
   - {tools: [{tool: nonsense, args: {}}, {tool: append, args: "{not json"}, {tool: append, args: "[]"}]}
   - {tool: append, args: {line: three}, thinking: "one more"}
+  - {text: ""}
   - {text: "Done."}
   - {text: "---\nstatus: done\n---\n"}
 `
@@ -313,7 +314,7 @@ func TestToolsRunInOrderAndMistakesAreToldToTheModel(t *testing.T) {
 	want := []string{
 		"prompt", "text+tool_call+tool_call+tool_call+usage", "tool_result", "tool_result", "tool_result",
 		"tool_call+tool_call+tool_call+usage", "tool_result", "tool_result", "tool_result",
-		"thinking+tool_call+usage", "tool_result", "text+usage", "text+usage",
+		"thinking+tool_call+usage", "tool_result", "text+usage", "text+usage", "text+usage",
 	}
 	if d := cmp.Diff(want, j.types()); d != "" {
 		t.Error(d)
