@@ -1,12 +1,222 @@
 package cas
 
 import (
-	"context"
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+	"testing"
 
-	bolt "go.etcd.io/bbolt"
+	"wf/protocol"
 )
 
-// HoldForTest keeps the store for writing while f runs.
-func HoldForTest(s *Store, f func() error) error {
-	return s.update(context.Background(), func(*bolt.Tx) error { return f() })
+func exported(t testing.TB, s *Store, run protocol.RunID) ([]byte, Stats) {
+	t.Helper()
+	var out bytes.Buffer
+	st, err := Export(t.Context(), &out, s, run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes(), st
+}
+
+func TestExportWritesTheHeadFirstAndEveryBlockOnce(t *testing.T) {
+	s := openSample(t)
+	j := sampleRun(t, s, "one", 4)
+	head, _ := j.Head()
+	data, st := exported(t, s, "one")
+	roots, blocks, err := readCAR(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(roots) != 1 || roots[0] != head || blocks[0].Link != head || st.Root != head {
+		t.Errorf("roots %v, first %s, stats %+v; the head is %s", roots, blocks[0].Link, st, head)
+	}
+	if st.Blocks != int64(len(blocks)) || st.Bytes != int64(len(data)) {
+		t.Errorf("stats %+v for %d blocks in %d bytes", st, len(blocks), len(data))
+	}
+	seen := map[protocol.Link]bool{}
+	named := map[protocol.Link]bool{head: true}
+	last := protocol.Seq(1 << 40)
+	for _, b := range blocks {
+		if seen[b.Link] || !named[b.Link] {
+			t.Errorf("block %s: twice %v, named before %v", b.Link, seen[b.Link], named[b.Link])
+		}
+		seen[b.Link] = true
+		if b.Link.CID().Type() != 0x71 {
+			continue
+		}
+		if err := Scan(b.Data, 0, func(l protocol.Link) { named[l] = true }); err != nil {
+			t.Error(err)
+		}
+		var e protocol.Event
+		if err := Decode(b.Data, &e); err == nil && e.Kind == protocol.KindEvent {
+			if e.Seq >= last {
+				t.Errorf("event %d after event %d", e.Seq, last)
+			}
+			last = e.Seq
+		}
+	}
+	if len(named) != len(seen) || last != 1 {
+		t.Errorf("%d of %d named blocks; oldest event %d", len(seen), len(named), last)
+	}
+	again, _ := exported(t, s, "one")
+	if !bytes.Equal(data, again) {
+		t.Error("exported twice, the archives differ")
+	}
+	if _, err := Export(t.Context(), io.Discard, s, "none"); !errors.Is(err, protocol.ErrUnknownRun) {
+		t.Errorf("an unknown run: %v", err)
+	}
+}
+
+func TestImportBringsARunToAnotherStore(t *testing.T) {
+	s := openSample(t)
+	j := sampleRun(t, s, "one", 4)
+	head, seq := j.Head()
+	data, st := exported(t, s, "one")
+	into := openSample(t)
+	in, err := Import(t.Context(), bytes.NewReader(data), into, ImportOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(in.Runs) != 1 || in.Blocks != st.Blocks || in.Roots[0] != head {
+		t.Fatalf("imported %+v", in)
+	}
+	if h, err := into.Head(t.Context(), protocol.RunHead(in.Runs[0])); err != nil || h.Link != head || h.Seq != seq {
+		t.Errorf("head %+v, %v", h, err)
+	}
+	again, _ := exported(t, into, in.Runs[0])
+	if !bytes.Equal(data, again) {
+		t.Error("exported from the other store, the archive differs")
+	}
+	r, err := Verify(t.Context(), into, VerifyOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantKinds(t, r)
+	// Once more changes nothing; under another name it is another head on the same events.
+	for _, o := range []ImportOptions{{}, {Run: "copy"}} {
+		if _, err := Import(t.Context(), bytes.NewReader(data), into, o); err != nil {
+			t.Errorf("import %+v again: %v", o, err)
+		}
+	}
+	sampleRun(t, into, "taken", 1)
+	if _, err := Import(t.Context(), bytes.NewReader(data), into, ImportOptions{Run: "taken"}); !errors.Is(err, protocol.ErrHeadMoved) {
+		t.Errorf("over another run: %v", err)
+	}
+}
+
+func TestImportOfADamagedArchiveMakesNoHead(t *testing.T) {
+	s := openSample(t)
+	sampleRun(t, s, "one", 2)
+	data, _ := exported(t, s, "one")
+	into := openSample(t)
+	noHead := func(what string, data []byte, want error) {
+		t.Helper()
+		if _, err := Import(t.Context(), bytes.NewReader(data), into, ImportOptions{}); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", what, err, want)
+		}
+		if heads, err := into.Heads(t.Context(), ""); err != nil || len(heads) > 0 {
+			t.Errorf("%s: heads %v, %v", what, heads, err)
+		}
+	}
+	for at := 0; at < len(data); at += len(data)/40 + 1 {
+		bad := bytes.Clone(data)
+		bad[at] ^= 0x10
+		noHead("a flipped byte", bad, protocol.ErrCorrupt)
+	}
+	noHead("cut in a block", data[:len(data)/2], protocol.ErrCorrupt)
+
+	// Leaving a block out keeps every hash right.
+	roots, blocks, err := readCAR(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fresh := openSample(t)
+	var out bytes.Buffer
+	w := must(newCARWriter(&out, roots))
+	for i, b := range blocks {
+		if i != len(blocks)/2 {
+			if err := w.block(b.Link, b.Data); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := w.flush(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Import(t.Context(), &out, fresh, ImportOptions{}); !errors.Is(err, protocol.ErrVerify) {
+		t.Errorf("a block left out: %v", err)
+	}
+}
+
+func TestImportRefusesBlocksOfOtherSystems(t *testing.T) {
+	var out bytes.Buffer
+	w := must(newCARWriter(&out, nil))
+	foreign := must(protocol.ParseLink("QmbFMke1KXqnYyBBWxB74N4c5SBnJMVAiMNRcGu6x1AwQH")) // the empty directory
+	if err := errors.Join(w.block(foreign, []byte{0x0a, 0x00}), w.flush()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Import(t.Context(), &out, openSample(t), ImportOptions{}); err == nil {
+		t.Error("a dag-pb block was taken in")
+	}
+}
+
+func TestVerifyCARNamesTheFault(t *testing.T) {
+	s := openSample(t)
+	sampleRun(t, s, "one", 3)
+	data, st := exported(t, s, "one")
+	verify := func(data []byte, o VerifyOptions) Report {
+		t.Helper()
+		r, err := VerifyCAR(t.Context(), bytes.NewReader(data), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	clean := verify(data, VerifyOptions{Run: "one", Head: st.Root})
+	wantKinds(t, clean)
+	if clean.Checked.Events != 11 || clean.Checked.Blocks != st.Blocks {
+		t.Errorf("checked %+v", clean.Checked)
+	}
+	for at := 0; at < len(data); at += 997 {
+		bad := bytes.Clone(data)
+		bad[at] ^= 0x10
+		if r := verify(bad, VerifyOptions{}); r.OK {
+			t.Errorf("byte %d flipped: clean", at)
+		}
+	}
+	at := bytes.Index(data, []byte("run one, visit 1:")) // the output of the first visit
+	bad := bytes.Clone(data)
+	bad[at] = 'R'
+	r := verify(bad, VerifyOptions{Run: "one"})
+	wantKinds(t, r, "corrupt")
+	wantWhere(t, r, "one/4/data.record.output")
+	wantKinds(t, verify([]byte("no archive"), VerifyOptions{}), "archive")
+	wantKinds(t, verify(data, VerifyOptions{Run: "one", Head: Raw(nil).Link}), "rolled_back")
+	if s := strings.Join(clean.NotProven, "\n"); !strings.Contains(s, "no reflog") {
+		t.Errorf("not proven: %q", s)
+	}
+}
+
+// BenchmarkVerify verifies a store of small steps, where records are most of the bytes, and
+// one of long texts.
+func BenchmarkVerify(b *testing.B) {
+	for name, size := range map[string]int{"512B": 512, "32KiB": 32 << 10} {
+		b.Run(name, func(b *testing.B) {
+			s := openSample(b)
+			text := randomText(size + 600)
+			sampleRunOf(b, s, "one", 600, func(i int) string { return text[i : i+size] })
+			b.ResetTimer()
+			var bytes int64
+			for b.Loop() {
+				r, err := Verify(b.Context(), s, VerifyOptions{})
+				if err != nil || !r.OK {
+					b.Fatal(err, r.Findings)
+				}
+				bytes += r.Checked.Bytes
+			}
+			b.ReportMetric(float64(bytes)/1e6/b.Elapsed().Seconds(), "MB/s")
+		})
+	}
 }

@@ -62,12 +62,12 @@ func worthCompacting(path string) (bool, error) {
 
 func writeCompact(s *Store, from, to string) error {
 	return guard(func() (err error) {
-		src, err := bolt.Open(from, 0o600, boltOptions(&s.opts, false))
+		src, err := bolt.Open(from, 0o600, boltOptions(false))
 		if err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, src.Close()) }()
-		dst, err := bolt.Open(to, 0o600, boltOptions(&s.opts, true))
+		dst, err := bolt.Open(to, 0o600, boltOptions(true))
 		if err != nil {
 			return err
 		}

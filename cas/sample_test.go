@@ -27,6 +27,20 @@ func openSample(t testing.TB) *Store {
 // outputs are long enough for blob files and chunks.
 func sampleRun(t testing.TB, s *Store, id protocol.RunID, n int) *Journal {
 	t.Helper()
+	return sampleRunOf(t, s, id, n, func(i int) string {
+		switch i {
+		case 2:
+			return randomText(200 << 10)
+		case 3:
+			return randomText(protocol.ChunkSize + 5000)
+		}
+		return fmt.Sprintf("run %s, visit %d: %s", id, i, strings.Repeat(fmt.Sprintf("coder#%d ", i), 20*i))
+	})
+}
+
+// sampleRunOf is sampleRun with other outputs.
+func sampleRunOf(t testing.TB, s *Store, id protocol.RunID, n int, output func(visit int) string) *Journal {
+	t.Helper()
 	ctx := t.Context()
 	check := func(err error) {
 		t.Helper()
@@ -51,13 +65,7 @@ func sampleRun(t testing.TB, s *Store, id protocol.RunID, n int) *Journal {
 	for i := 1; i <= n; i++ {
 		step := fmt.Sprintf("coder#%d", i)
 		add(nil, Draft{Step: step, Data: protocol.StepStarted{Start: start.Link, Parents: []protocol.Link{parent}, Role: "coder", Visit: i, Via: protocol.ViaEdge, Attempt: 1}})
-		text := fmt.Sprintf("run %s, visit %d: %s", id, i, strings.Repeat(step+" ", 20*i))
-		switch i {
-		case 2:
-			text = randomText(200 << 10)
-		case 3:
-			text = randomText(protocol.ChunkSize + 5000)
-		}
+		text := output(i)
 		root, blocks := Payload([]byte(text))
 		record := must(Encode(protocol.StepRecord{Kind: protocol.KindStep, V: 1, Start: start.Link, Parents: []protocol.Link{parent}, Role: "coder", Visit: i, Via: protocol.ViaEdge, EdgePrompt: "go on", Resumes: resumes, Output: root, Status: protocol.StepOK}))
 		add(append(blocks, record),
