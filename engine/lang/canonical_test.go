@@ -102,6 +102,20 @@ func TestFormattingNeverChangesTheCID(t *testing.T) {
 	}
 }
 
+func TestLineEndsAndAByteOrderMarkNeverChangeTheCID(t *testing.T) {
+	want := cidOf(t, []byte(everything), nil)
+	for name, src := range map[string]string{
+		"CRLF":           strings.ReplaceAll(everything, "\n", "\r\n"),
+		"BOM":            "\ufeff" + everything,
+		"no line end":    strings.TrimRight(everything, "\n"),
+		"document marks": "---" + everything + "...\n",
+	} {
+		if got := cidOf(t, []byte(src), nil); got != want {
+			t.Errorf("%s: %s became %s", name, want, got)
+		}
+	}
+}
+
 func cidOf(t testing.TB, src []byte, parts map[string][]byte) string {
 	p, ds := lang.Load(src, lang.Options{File: "good.yaml", Read: reader(parts)})
 	if p == nil {

@@ -230,8 +230,12 @@ func (l *loader) checkString(n *yaml.Node, s *shape, path string) {
 		l.report(n, d)
 	} else if s.pattern != nil && !s.pattern.MatchString(n.Value) {
 		l.wrong(n, fmt.Sprintf("%s wants %s, got %q", path, s.like, n.Value), "")
+	} else if s.free {
+		return
 	} else if strings.TrimSpace(n.Value) == "" {
 		l.wrong(n, path+" is empty", "")
+	} else if hasExpr(n.Value) {
+		l.report(n, Diagnostic{Code: "WF020", Message: path + " is fixed; no expression can stand there"})
 	}
 }
 

@@ -17,6 +17,7 @@ const maxEntries = 10_000
 
 var (
 	str    = &shape{kind: aString}
+	people = &shape{kind: aString, free: true}
 	text   = &shape{kind: aText}
 	textL  = &shape{kind: aMap, elem: &shape{kind: anyJSON}}
 	yesNo  = &shape{kind: aBool}
@@ -116,7 +117,7 @@ var roleKeys = []key{
 	{"choices", listOf(choiceShape, "Answers to pick from."), false},
 	{"form", &shape{kind: aSchema, doc: "JSON Schema of the fields a person fills in."}, false},
 	{"output", &shape{kind: aSchema, doc: "JSON Schema of the declared fields."}, false},
-	{"description", doc(str, "For people."), false},
+	{"description", doc(people, "For people."), false},
 }
 
 var roleShape = object(append(append(append([]key{}, roleKeys...), agentKeys...), commonKeys...), "A role: exactly one of prompt, run, ask, workflow, wait, set.")
@@ -142,14 +143,14 @@ var inputShape = &shape{kind: oneOf, null: true, doc: "A type, or the details.",
 		{"required", doc(yesNo, "A run cannot start without it."), false},
 		{"default", &shape{kind: anyJSON, doc: "Value where none is given."}, false},
 		{"enum", listOf(&shape{kind: anyJSON}, "The values allowed."), false},
-		{"description", doc(str, "For people."), false},
+		{"description", doc(people, "For people."), false},
 	}, ""),
 }}
 
 var workflowShape = object([]key{
 	{"wf", &shape{kind: anInt, only: 1, doc: "Version of the language."}, true},
 	{"name", doc(str, "Name of the workflow; default the file's."), false},
-	{"description", doc(str, "For people."), false},
+	{"description", doc(people, "For people."), false},
 	{"inputs", &shape{kind: aMap, elem: inputShape, pattern: wordName, like: "letters, digits and _", doc: "What a run is started with."}, false},
 	{"secrets", &shape{kind: aList, elem: matching(wordName, "the name of an environment variable"), doc: "Environment values that roles may get by env; never stored or shown."}, false},
 	{"limits", object([]key{

@@ -11,12 +11,14 @@ import (
 	"wf/protocol"
 )
 
-func TestHostileFilesEndInAnErrorWithItsPlace(t *testing.T) {
+type hostile struct{ name, src, want string }
+
+func hostileFiles() []hostile {
 	bomb := "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
 	for i := 1; i < 10; i++ {
 		bomb += fmt.Sprintf("a%d: &a%d [%s*a%d]\n", i, i, strings.Repeat(fmt.Sprintf("*a%d, ", i-1), 9), i-1)
 	}
-	for _, c := range []struct{ name, src, want string }{
+	return []hostile{
 		{"an empty file", "", "1:1: error[WF002]: the file is empty"},
 		{"only comments", "# nothing\n", "1:1: error[WF002]: the file is empty"},
 		{"a list", "- wf: 1\n", "1:1: error[WF002]: the workflow wants a mapping, got a list"},
@@ -42,9 +44,14 @@ func TestHostileFilesEndInAnErrorWithItsPlace(t *testing.T) {
 		{"infinity", "wf: 1\nname: t\nroles: {a: {set: {x: .inf}}}\n", "3:22: error[WF002]: .inf is no JSON number"},
 		{"a huge expression", "wf: 1\nname: t\nroles: {a: {set: {x: \"${{ 1" + strings.Repeat(" + 1", 2000) + " }}\"}}}\n", "error[WF020]: "},
 		{"100,000 roles", "wf: 1\nroles:\n" + manyRoles(100_000), "3:3: error[WF002]: roles has 100000 entries; at most 10000 are read"},
+		{"expressions where none can stand", "wf: 1\nname: t\nroles: {a: {prompt: Go., dir: \"${{ inputs.d }}\"}}\n", "3:31: error[WF020]: roles.a.dir is fixed"},
 		{"a merge of text", "wf: 1\n<<: text\n", "2:5: error[WF003]: << needs a mapping"},
 		{"null everywhere", "wf:\nname:\nroles:\nedges:\ninputs:\nlimits:\n", "3:7: error[WF002]: roles has no value"},
-	} {
+	}
+}
+
+func TestHostileFilesEndInAnErrorWithItsPlace(t *testing.T) {
+	for _, c := range hostileFiles() {
 		t.Run(c.name, func(t *testing.T) {
 			p, ds := lang.Load([]byte(c.src), lang.Options{File: "t.yaml"})
 			var b bytes.Buffer
@@ -91,8 +98,10 @@ func FuzzWorkflow(f *testing.F) {
 		f.Add(parts["good.yaml"])
 		f.Add(parts["bad.yaml"])
 	}
-	if src, err := os.ReadFile("testdata/fix-bug.yaml"); err == nil {
-		f.Add(src)
+	for _, h := range hostileFiles() {
+		if len(h.src) < 10_000 {
+			f.Add([]byte(h.src))
+		}
 	}
 	f.Fuzz(func(t *testing.T, src []byte) {
 		p, ds := lang.Load(src, lang.Options{File: "f.yaml", Read: func(string) ([]byte, error) { return nil, os.ErrNotExist }})

@@ -3,6 +3,7 @@ package lang
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -100,9 +101,12 @@ func invalid(err error) *jsonschema.ValidationError {
 	return ve
 }
 
+// schemaReason is the one reason that says most: what would have been valid.
 func schemaReason(err error) string {
 	if ve := invalid(err); ve != nil {
-		return violations(ve)[0].String()
+		all := violations(ve)
+		i := slices.IndexFunc(all, func(v Violation) bool { return strings.Contains(v.Reason, "must be") })
+		return all[max(i, 0)].String()
 	}
 	msg := err.Error()
 	return strings.ReplaceAll(strings.TrimPrefix(msg, "jsonschema "), "wf:///schema.json", "")

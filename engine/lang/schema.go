@@ -50,7 +50,7 @@ func (s *shape) schema() map[string]any {
 		m["type"] = "string"
 		if s.enum != nil {
 			m["enum"] = s.enum
-		} else {
+		} else if !s.free {
 			m["minLength"] = 1
 		}
 		if s.pattern != nil {

@@ -12,6 +12,7 @@ type shape struct {
 	kind     shapeKind
 	doc      string
 	enum     []string // of text
+	free     bool     // text for people: anything, also nothing
 	min      int      // of an integer
 	max      int      // of an integer, or of entries; 0 is none
 	only     int      // of an integer, if not 0

@@ -140,8 +140,7 @@ func (l *loader) types() {
 	for i := range l.w.Roles {
 		c.role(&l.w.Roles[i])
 	}
-	end := c.into(protocol.NodeEnd)
-	c.values(l.root.Get("outputs"), end, nullSafe)
+	c.values(l.root.Get("outputs"), c.ending())
 	for i := range l.w.Roles {
 		c.with(&l.w.Roles[i])
 	}
@@ -270,6 +269,25 @@ func (c *checker) into(role string) *scopeType {
 	return s
 }
 
+// ending is what the outputs of the workflow see: output is that of the first role that led
+// to END.
+func (c *checker) ending() *scopeType {
+	s := &scopeType{}
+	for i := range c.w.Edges {
+		e := &c.w.Edges[i]
+		if len(e.From) == 0 || !slices.Contains(e.To, protocol.NodeEnd) && e.OnLimit != protocol.NodeEnd {
+			continue
+		}
+		if t := c.yields(e.From[0]); t != nil {
+			s.output = s.output.merge(t)
+		}
+	}
+	if s.output == nil {
+		s.noOut = "no role leads to END"
+	}
+	return s
+}
+
 func (c *checker) edge(i int) {
 	e, n := &c.w.Edges[i], c.edgeNodes[i]
 	if n == nil {
@@ -306,8 +324,8 @@ func (c *checker) role(r *protocol.Role) {
 	} else {
 		c.template(w, s)
 	}
-	c.values(n.Get("set"), s, strict)
-	c.values(n.Get("with"), s, strict)
+	c.values(n.Get("set"), s)
+	c.values(n.Get("with"), s)
 	withSecrets := *s
 	withSecrets.secrets = true
 	for _, p := range c.pairs(n.Get("env")) {
@@ -324,16 +342,16 @@ func (c *checker) role(r *protocol.Role) {
 }
 
 // values checks the templates in a mapping, however deep.
-func (c *checker) values(n *yaml.Node, s *scopeType, m mode) {
+func (c *checker) values(n *yaml.Node, s *scopeType) {
 	switch {
 	case n == nil || c.bad[n]:
 	case n.Kind == yaml.Mapping:
 		for _, p := range n.Pairs {
-			c.values(p.Value, s, m)
+			c.values(p.Value, s)
 		}
 	case n.Kind == yaml.Sequence:
 		for _, it := range n.Items {
-			c.values(it, s, m)
+			c.values(it, s)
 		}
 	case n.Type == yaml.String:
 		c.template(n, s)

@@ -274,8 +274,13 @@ func (l *loader) outputType(r *protocol.Role) *typ {
 		for _, v := range child.Workflow.Outputs {
 			add(v.Name, templateType(v))
 		}
+	case protocol.ActWait:
+		add("text", stringT)
+		if t.open = r.Wait != nil && r.Wait.Signal != ""; !t.open {
+			add("fired", boolT)
+		}
 	default:
-		return openT
+		return openT // no action, reported as such
 	}
 	return t
 }
