@@ -198,6 +198,9 @@ func (s *Store) apply(tx *bolt.Tx, r *request) error {
 		}
 		heads[i] = h
 	}
+	if err := s.opts.before(OpApply); err != nil {
+		return err
+	}
 	lk := s.newLookup(tx)
 	lk.packs.FillPercent = 1 // keys only ever grow
 	for _, p := range r.packs {

@@ -95,6 +95,9 @@ func (s *Store) write(h *holding, f func(*bolt.Tx) error) error {
 				refused = &refusal{err}
 				return refused
 			}
+			if err := s.opts.before(OpCommit); err != nil {
+				return err
+			}
 			// Before and after: a process killed between its commit and the count must not
 			// hide the commit from those who follow, nor may we announce what is not there.
 			return s.bump(h.lock)
@@ -105,7 +108,7 @@ func (s *Store) write(h *holding, f func(*bolt.Tx) error) error {
 		return refused.err
 	}
 	if err == nil {
-		err = s.bump(h.lock)
+		err = errors.Join(s.opts.before(OpCount), s.bump(h.lock))
 	}
 	var p *panicked
 	if errors.As(err, &p) {

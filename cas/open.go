@@ -26,10 +26,9 @@ type Options struct {
 	AnyOwner bool
 	// Wait is how long to queue for a store that another process holds; default 5 s.
 	Wait time.Duration
-	// OpenFile opens store.db; default os.OpenFile. Tests let it fail.
-	OpenFile func(name string, flag int, perm os.FileMode) (*os.File, error)
-	// WriteBlob writes a blob file and syncs it; default a file on disk. Tests let it fail.
-	WriteBlob func(f *os.File, b []byte) error
+	// Before, when set, is called before each operation on disk. Its error takes the place
+	// of the operation; tests make operations fail by it, or end the process there.
+	Before func(Op) error
 	// Now is the clock, unix µs, for moves that carry no time; default the system's.
 	Now func() int64
 }
@@ -39,6 +38,26 @@ func (o *Options) wait() time.Duration {
 		return o.Wait
 	}
 	return defaultWait
+}
+
+// Op is an operation on disk, for Options.Before.
+type Op string
+
+// The operations, in the order in which a commit meets them.
+const (
+	OpOpen   Op = "open"   // store.db is opened
+	OpBlob   Op = "blob"   // a blob file is written
+	OpRename Op = "rename" // the blob file gets its name
+	OpApply  Op = "apply"  // a batch is written into the transaction
+	OpCommit Op = "commit" // the transaction is written and synced
+	OpCount  Op = "count"  // the commit, done, is counted
+)
+
+func (o *Options) before(op Op) error {
+	if o.Before == nil {
+		return nil
+	}
+	return o.Before(op)
 }
 
 // ours are the names that may stand in a directory before a store is made in it.
@@ -168,7 +187,7 @@ func (s *Store) create() error {
 	if err := os.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return classify(err)
 	}
-	if err := initDB(tmp, &s.opts); err != nil {
+	if err := initDB(tmp); err != nil {
 		return errors.Join(classify(err), removeIfThere(tmp))
 	}
 	if err := os.Rename(tmp, path); err != nil {
@@ -184,8 +203,8 @@ func removeIfThere(path string) error {
 	return nil
 }
 
-func initDB(path string, o *Options) error {
-	db, err := bolt.Open(path, 0o600, boltOptions(o, true))
+func initDB(path string) error {
+	db, err := bolt.Open(path, 0o600, boltOptions(true))
 	if err != nil {
 		return err
 	}
@@ -205,13 +224,12 @@ func initDB(path string, o *Options) error {
 	return errors.Join(err, db.Close())
 }
 
-func boltOptions(o *Options, write bool) *bolt.Options {
+func boltOptions(write bool) *bolt.Options {
 	return &bolt.Options{
 		Timeout:      time.Second, // our own locks decide; this is for strangers
 		FreelistType: bolt.FreelistMapType,
 		ReadOnly:     !write,
 		NoStatistics: true,
-		OpenFile:     o.OpenFile,
 	}
 }
 
@@ -232,8 +250,11 @@ func openDB(path string, o *Options, write bool) (*bolt.DB, error) {
 		return nil, fmt.Errorf("%s: %w", path, classify(err))
 	}
 	var db *bolt.DB
+	if err := o.before(OpOpen); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, classify(err))
+	}
 	err = guard(func() (err error) {
-		db, err = bolt.Open(path, 0o600, boltOptions(o, write))
+		db, err = bolt.Open(path, 0o600, boltOptions(write))
 		return err
 	})
 	if err != nil {

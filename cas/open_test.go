@@ -2,12 +2,16 @@ package cas_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
@@ -17,17 +21,44 @@ import (
 	"wf/protocol"
 )
 
-// made is a store with a few events, closed again.
+// pattern is a store with a few events, made once.
+var pattern = sync.OnceValue(func() fs.FS {
+	dir, err := os.MkdirTemp("", "castest")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	s, err := cas.Open(context.Background(), dir, cas.Options{})
+	if err != nil {
+		panic(err)
+	}
+	j, err := s.Journal(context.Background(), "r1")
+	for i := 0; i < 200 && err == nil; i += 8 {
+		var drafts []cas.Draft
+		for k := range 8 {
+			drafts = append(drafts, cas.Draft{Step: "coder#1", Data: protocol.TextSaid{Content: protocol.NewText(fmt.Sprint("text ", i+k))}})
+		}
+		_, err = j.Append(context.Background(), castest.Now+int64(i), drafts, []cas.Block{cas.Raw(fmt.Append(nil, "payload ", i))})
+	}
+	if err := errors.Join(err, s.Close()); err != nil {
+		panic(err)
+	}
+	out := fstest.MapFS{}
+	for _, name := range []string{"store.db", "store.lock", "turn"} {
+		b, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			panic(err)
+		}
+		out[name] = &fstest.MapFile{Data: b, Mode: 0o600}
+	}
+	return out
+})
+
+// made is a copy of pattern.
 func made(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "store")
-	s := openStore(t, dir)
-	j, err := s.Journal(t.Context(), "r1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	castest.Append(t, j, 200)
-	if err := s.Close(); err != nil {
+	if err := os.CopyFS(dir, pattern()); err != nil {
 		t.Fatal(err)
 	}
 	return dir
@@ -88,8 +119,8 @@ func TestX02AFailedOpenChangesNothing(t *testing.T) {
 	}{
 		{"a store cut to nothing", truncate(0), cas.Options{}, protocol.ErrStore, "empty"},
 		{"a store cut in its first page", truncate(100), cas.Options{}, protocol.ErrStore, "cut short"},
-		{"a store cut in half", truncate(20 << 10), cas.Options{}, protocol.ErrStore, "cut short"},
-		{"a store cut in half, for reading", truncate(20 << 10), cas.Options{ReadOnly: true}, protocol.ErrStore, "cut short"},
+		{"a store cut in half", truncate(12 << 10), cas.Options{}, protocol.ErrStore, "cut short"},
+		{"a store cut in half, for reading", truncate(12 << 10), cas.Options{ReadOnly: true}, protocol.ErrStore, "cut short"},
 		{"another kind of file", write("store.db", strings.Repeat("SQLite format 3 ", 1000)), cas.Options{}, protocol.ErrStore, "no wf store"},
 		{"a newer layout", func(t *testing.T, dir string) {
 			edit(t, dir, func(tx *bolt.Tx) error { return tx.Bucket([]byte("meta")).Put([]byte("version"), []byte{99}) })

@@ -49,7 +49,11 @@ func flock(t *testing.T, f *os.File) {
 // N is −1 for ever. "hold DIR" prints held and keeps the store until stdin closes.
 func child(args []string) error {
 	ctx := context.Background()
-	s, err := cas.Open(ctx, args[1], cas.Options{})
+	var o cas.Options
+	if n, err := strconv.Atoi(os.Getenv(killEnv)); err == nil {
+		o.Before = killAfter(n)
+	}
+	s, err := cas.Open(ctx, args[1], o)
 	if err != nil {
 		return err
 	}

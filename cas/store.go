@@ -208,14 +208,10 @@ func (s *Store) writeBlob(digest, stored []byte) (err error) {
 			err = errors.Join(err, removeIfThere(f.Name()))
 		}
 	}()
-	write := s.opts.WriteBlob
-	if write == nil {
-		write = func(f *os.File, b []byte) error {
-			_, err := f.Write(b)
-			return err
-		}
+	if err = s.opts.before(OpBlob); err == nil {
+		_, err = f.Write(stored)
 	}
-	if err := errors.Join(write(f, stored), f.Sync(), f.Close()); err != nil {
+	if err := errors.Join(err, f.Sync(), f.Close(), s.opts.before(OpRename)); err != nil {
 		return err
 	}
 	if err := os.Rename(f.Name(), path); err != nil {
