@@ -107,7 +107,7 @@ func (v *visit) announce(ctx context.Context, name string) error {
 		return nil
 	}
 	err := v.emit(ctx, protocol.PromptSent{
-		Digest: Digest(v.list, v.prompt), Model: name, Params: protocol.NewText(v.turn.Role.Params),
+		Digest: Digest(v.list, v.prompt).String(), Model: name, Params: protocol.NewText(v.turn.Role.Params),
 	})
 	v.prompted = err == nil
 	return err

@@ -93,7 +93,7 @@ func dictRun(run int, steps int) [][]Block {
 
 		in, out := int64(1234*k), int64(56*k)
 		for i, d := range []protocol.Data{
-			protocol.PromptSent{Digest: dictLink(raw, "prompt", run, k), Model: "openai/gpt-5"},
+			protocol.PromptSent{Digest: dictLink(raw, "prompt", run, k).String(), Model: "openai/gpt-5"},
 			protocol.ToolCall{Call: "call_1", Name: "read_file", Args: protocol.NewText(`{"path":"main.go"}`)},
 			protocol.ToolResult{Call: "call_1", Content: protocol.NewText("package main\n\nimport (\n\t\"fmt\"\n)\n\nfunc main() {\n")},
 			protocol.TextSaid{Content: protocol.NewText("---\nstatus: done\nsummary: fixed\n---\nThe test passes now.")},

@@ -156,10 +156,10 @@ func (c *checker) prompt(x protocol.Entry) error {
 	}
 	where := fmt.Sprintf("seq %d %s", x.Seq, x.StepName())
 	c.r.Prompts.Checked++
-	if digest == d.Digest {
+	if digest.String() == d.Digest {
 		c.r.Prompts.Equal++
 	} else {
-		c.r.Findings = append(c.r.Findings, Finding{"prompt", where, d.Digest.String(), digest.String()})
+		c.r.Findings = append(c.r.Findings, Finding{"prompt", where, d.Digest, digest.String()})
 	}
 	c.prompts[stepLink(x.StepName())] = bytes
 	before, ok := c.prompts[started.Resumes]

@@ -130,7 +130,9 @@ type StepStarted struct {
 
 // PromptSent is recorded before each visit's first model request.
 type PromptSent struct {
-	Digest Link   `cbor:"digest" json:"digest"` // of P_k; the bytes are rebuilt, not stored
+	// Digest of P_k: the text of its CID. It is no Link, since the bytes are rebuilt from the
+	// records and never stored: a link would make the run incomplete.
+	Digest string `cbor:"digest" json:"digest"`
 	Model  string `cbor:"model" json:"model"`
 	Params Text   `cbor:"params" json:"params"` // canonical JSON
 }
