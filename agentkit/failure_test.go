@@ -1,0 +1,133 @@
+package agentkit
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"wf/protocol"
+)
+
+func TestTheSameCallForEverIsBoundedByTurns(t *testing.T) {
+	s := newStage(t, "coder#1: ["+strings.Repeat("{tool: list_files, args: {path: .}},", 30)+"]", "list_files")
+	s.turn.Role.MaxTurns = 5
+	j := &journal{}
+	_, err := s.perform(t, j)
+	var f *protocol.Failure
+	if !errors.As(err, &f) || f.Code != "max_turns" || f.Suspend {
+		t.Fatalf("got %v", err)
+	}
+	if n := len(s.sent); n != 5 {
+		t.Errorf("%d requests were sent", n)
+	}
+}
+
+func TestTemporaryFailuresAreTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t, `coder#1: [{error: {status: 503}}, {error: {status: 429, retry_after: 7s}}, {text: "---\nstatus: done\n---\n"}]`)
+		j, start := &journal{}, time.Now()
+		if _, err := s.perform(t, j); err != nil {
+			t.Fatal(err)
+		}
+		if d := time.Since(start); d != DefaultBackoff+7*time.Second {
+			t.Errorf("waited %v", d)
+		}
+		if d := cmp.Diff([]string{"prompt", "usage", "usage", "text+usage"}, j.types()); d != "" {
+			t.Error(d)
+		}
+		if u := find[protocol.Usage](j)[0]; u.Input != nil || u.Output != nil {
+			t.Errorf("a failed call used %+v", u)
+		}
+	})
+}
+
+func TestFailuresThatLastEndTheAttempt(t *testing.T) {
+	for name, c := range map[string]struct {
+		replies string
+		class   string
+		suspend bool
+		message string
+	}{
+		"server errors":   {strings.Repeat("{error: {status: 503}},", 9), "server_error", false, "the model script/replies.yaml failed to answer (status 503)"},
+		"rate limit":      {strings.Repeat("{error: {status: 429}},", 9), "rate_limit", false, "the model script/replies.yaml refuses: too many requests (status 429)"},
+		"a far Retry":     {"{error: {status: 429, retry_after: 1h}}", "rate_limit", false, "the model script/replies.yaml refuses: too many requests (status 429)"},
+		"a bad request":   {"{error: {status: 400}}", "invalid", false, "the model script/replies.yaml refuses the request (status 400)"},
+		"a bad key":       {"{error: {status: 401, message: no key}}", "unavailable", true, "model script/replies.yaml: status 401: no key"},
+		"unmatched calls": {"", "unavailable", true, "model script/replies.yaml has no reply for coder#1, call 1: the script holds none at all"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				replies := "coder#1: [" + c.replies + "]"
+				if c.replies == "" {
+					replies = "{}"
+				}
+				_, err := newStage(t, replies).perform(t, &journal{})
+				var f *protocol.Failure
+				if !errors.As(err, &f) {
+					t.Fatalf("got %v", err)
+				}
+				if f.Class != c.class || f.Suspend != c.suspend || f.Message != c.message {
+					t.Errorf("got %+v", f)
+				}
+				if errors.Is(err, protocol.ErrModel) != c.suspend {
+					t.Errorf("ErrModel is wrapped: %v", !c.suspend)
+				}
+			})
+		})
+	}
+}
+
+func TestK15AnotherModelTakesOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t, `coder#1: [{error: {status: 503}}, {error: {status: 503}}, {error: {status: 503}}, {error: {status: 503}}]`)
+		dir := filepath.Dir(s.turn.File)
+		other := "coder#1: [{text: a},{text: a},{text: a},{text: a}, {tool: list_files, args: {path: .}}, {text: \"---\\nstatus: done\\n---\\n\"}]"
+		if err := os.WriteFile(filepath.Join(dir, "other.yaml"), []byte(other), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		s.turn.Models = []string{"nowhere/x", "script/replies.yaml", "script/other.yaml"}
+		j := &journal{}
+		if _, err := s.perform(t, j); err != nil {
+			t.Fatal(err)
+		}
+		want := []protocol.ModelFallback{
+			{From: "nowhere/x", To: "script/replies.yaml", Reason: "unavailable"},
+			{From: "script/replies.yaml", To: "script/other.yaml", Reason: "server_error"},
+		}
+		if d := cmp.Diff(want, find[protocol.ModelFallback](j)); d != "" {
+			t.Error(d)
+		}
+	})
+}
+
+func TestCancelledIsCancelled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t, `coder#1: [{text: x, delay: 1h}]`)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		stopped, stop := context.WithCancel(ctx)
+		time.AfterFunc(time.Second, stop)
+		if _, err := s.agent.Perform(stopped, s.turn, (&journal{}).emit); !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestUnknownProvidersSayWhatToDo(t *testing.T) {
+	_, err := Standard().Open("gpt-5", "")
+	if !errors.Is(err, protocol.ErrModel) {
+		t.Fatalf("got %v", err)
+	}
+	for _, fix := range []string{"--model", "OPENAI_BASE_URL", "script/FILE"} {
+		if !strings.Contains(err.Error(), fix) {
+			t.Errorf("%v does not name %s", err, fix)
+		}
+	}
+}
