@@ -2,73 +2,81 @@ package main
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 
-	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/spf13/cobra"
 
 	"wf/protocol"
+	"wf/workflows"
 )
 
-// demoFiles is the module to repair, its workflow and the scripted agent.
-//
-//go:embed demo.txtar
-var demoFiles []byte
-
 func newDemo(a *app) *cobra.Command {
-	return &cobra.Command{
+	var dir string
+	cmd := &cobra.Command{
 		Use:   "demo [DIR]",
 		Short: "Watch a workflow repair a failing Go module, without a key",
 		Long: `Write a small Go module with failing tests into a new directory and run a workflow that repairs it: a
-test, an agent that fixes, the test again, the agent again. The agent is scripted; its tools, the tests
-and everything that is recorded are real. It needs go, but no key, no server and no network.`,
+test, an agent that fixes, the test again, the same agent again, a review. The model is a script; the
+tools, the tests and everything that is recorded are real. It needs go, but no key, no server and no
+network.`,
 		Example: `  wf demo
-  wf demo ./words && cat words/workflow.yaml`,
+  wf demo --dir ./split && cat split/workflows/fix-bug.yaml`,
 		Args: takes(0, 1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.demo(cmd.Context(), args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				if dir != "" {
+					return usagef("name the directory once: %s, or --dir %s", args[0], dir)
+				}
+				dir = args[0]
+			}
+			return a.demo(cmd.Context(), dir)
+		},
 	}
+	cmd.Flags().StringVar(&dir, "dir", "", "where to write the module: a new or empty directory (default: a temporary one)")
+	return cmd
 }
 
-func (a *app) demo(ctx context.Context, args []string) error {
+// demo writes the module, repairs it, and says what to look at. The store is the one that
+// every other command finds from here, so that wf resume -1 goes on with a demo that was
+// killed.
+func (a *app) demo(ctx context.Context, dir string) error {
 	if _, err := exec.LookPath("go"); err != nil {
 		return fail(protocol.ErrUsage, "install Go from https://go.dev/dl, or see wf init", "wf demo tests a Go module, and there is no go in the PATH")
 	}
-	dir, err := demoDir(args)
+	dir, err := demoDir(dir)
 	if err != nil {
 		return err
 	}
-	for _, f := range txtar.Parse(demoFiles).Files {
-		if err := writeNew(filepath.Join(dir, f.Name), f.Data); err != nil {
-			return fmt.Errorf("demo: %w", err)
-		}
+	if err := workflows.WriteDemo(dir); err != nil {
+		return err
 	}
-	a.progress("a Go module with two bugs, in %s", dir)
-	err = a.run(ctx, filepath.Join(dir, "workflow.yaml"), runFlags{dir: dir})
+	a.progress("a Go module whose tests fail, in %s", dir)
+	err = a.run(ctx, filepath.Join(dir, filepath.FromSlash(workflows.DemoWorkflow)), runFlags{dir: dir, tags: []string{"demo"}})
 	if err != nil || a.asJSON() {
 		return err
 	}
 	_, err = fmt.Fprint(a.out, `
-  look    wf show -1 · wf messages -1:coder#2 · wf explain -1:coder#2
-  prove   wf verify -1 · wf replay -1 --check
-  change  wf fork -1:coder#2 --run · wf diff -2 -1
+  look     wf show -1 · wf messages -1:coder#2 · wf explain -1:test#2
+  prove    wf verify -1 · wf replay -1 --check
+  tamper   wf export -1 -o run.car && printf X | dd of=run.car bs=1 seek=4000 conv=notrunc && wf verify run.car
+  redo     wf fork -1:coder#2 --run · wf diff -2 -1
 `)
 	return err
 }
 
 // demoDir is a new directory, or an empty one that was named.
-func demoDir(args []string) (string, error) {
-	if len(args) == 0 {
+func demoDir(named string) (string, error) {
+	if named == "" {
 		dir, err := os.MkdirTemp("", "wf-demo-")
 		if err != nil {
 			return "", fmt.Errorf("demo: %w", err)
 		}
 		return dir, nil
 	}
-	dir, err := filepath.Abs(args[0])
+	dir, err := filepath.Abs(named)
 	if err != nil {
 		return "", err
 	}
@@ -80,7 +88,7 @@ func demoDir(args []string) (string, error) {
 	case err != nil:
 		return "", fmt.Errorf("demo: %w", err)
 	case len(entries) > 0:
-		return "", usagef("%s is not empty; wf demo wants a new directory", args[0])
+		return "", usagef("%s is not empty; wf demo wants a new directory", named)
 	}
 	return dir, nil
 }
