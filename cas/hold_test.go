@@ -2,6 +2,7 @@ package cas
 
 import (
 	"context"
+	"testing"
 
 	bolt "go.etcd.io/bbolt"
 )
@@ -9,4 +10,18 @@ import (
 // HoldForTest keeps the store for writing while f runs.
 func HoldForTest(s *Store, f func() error) error {
 	return s.update(context.Background(), func(*bolt.Tx) error { return f() })
+}
+
+// shareEntry makes the index say that a and b begin alike, as if by chance.
+func shareEntry(t *testing.T, s *Store, a, b Block) error {
+	t.Helper()
+	return s.update(context.Background(), func(tx *bolt.Tx) error {
+		index := sub(tx, indexBlocks)
+		ka, kb := []byte(a.Link.CID().KeyString()[4:12]), []byte(b.Link.CID().KeyString()[4:12])
+		both := append(append([]byte(nil), index.Get(ka)...), index.Get(kb)...)
+		if err := index.Put(ka, both); err != nil {
+			return err
+		}
+		return index.Put(kb, both)
+	})
 }

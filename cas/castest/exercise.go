@@ -181,7 +181,7 @@ func reflog(t *testing.T, open func() *cas.Store) {
 	s, ctx := open(), t.Context()
 	var want []cas.ReflogLine
 	var old protocol.Link
-	for i := range 200 {
+	for i := range 130 {
 		b := cas.Raw(fmt.Append(nil, "version ", i))
 		if i%3 == 0 {
 			b = must(cas.Encode(map[string]any{"version": i}))(t)
@@ -212,13 +212,13 @@ func reflog(t *testing.T, open func() *cas.Store) {
 
 var sameLink = cmp.Comparer(func(a, b protocol.Link) bool { return a == b })
 
-// Append adds n events to a journal, three in each commit.
+// Append adds n events to a journal, at most 19 in a commit.
 func Append(t *testing.T, j *cas.Journal, n int) []protocol.Entry {
 	t.Helper()
 	var out []protocol.Entry
 	for len(out) < n {
 		var drafts []cas.Draft
-		for range min(3, n-len(out)) {
+		for range min(1+len(out)%19, n-len(out)) {
 			k := len(out) + len(drafts)
 			drafts = append(drafts, cas.Draft{Step: fmt.Sprintf("coder#%d", k/3), Data: protocol.TextSaid{Content: protocol.NewText(fmt.Sprint("text ", k))}})
 		}
@@ -396,7 +396,7 @@ func derived(t *testing.T, open func() *cas.Store) {
 func concurrent(t *testing.T, open func() *cas.Store) {
 	ctx := t.Context()
 	stores := []*cas.Store{open(), open()} // as if two processes
-	const runs, each = 8, 40
+	const runs, each = 8, 20
 	var wg sync.WaitGroup
 	for i := range runs {
 		wg.Go(func() {
