@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -115,7 +114,7 @@ func BenchmarkCommit(b *testing.B) {
 			b.Fatal(err)
 		}
 		steps += mid.Sub(began).Seconds()
-		raw += time.Now().Sub(mid).Seconds()
+		raw += time.Since(mid).Seconds()
 	}
 	n := float64(b.N)
 	b.ReportMetric(n/steps, "commits/s")
@@ -186,35 +185,13 @@ func BenchmarkSize(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
-		if err := s.Close(); err != nil {
-			b.Fatal(err)
-		}
-		path := filepath.Join(s.Dir(), "store.db")
-		fi, err := os.Stat(path)
+		size, err := s.Size(b.Context())
 		if err != nil {
 			b.Fatal(err)
 		}
-		db, err := bolt.Open(path, 0o600, &bolt.Options{ReadOnly: true})
-		if err != nil {
-			b.Fatal(err)
-		}
-		live := 0
-		err = db.View(func(tx *bolt.Tx) error {
-			return tx.ForEach(func(name []byte, bk *bolt.Bucket) error {
-				st := bk.Stats()
-				b.Logf("%-8s %7d entries, %8d bytes in leaves, %8d allocated", name, st.KeyN, st.LeafInuse, st.LeafAlloc+st.BranchAlloc)
-				live += st.LeafInuse
-				return nil
-			})
-		})
-		if err != nil {
-			b.Fatal(err)
-		}
-		if err := db.Close(); err != nil {
-			b.Fatal(err)
-		}
+		live := size.Live
 		b.ReportMetric(float64(live)/steps, "live-B/step")
-		b.ReportMetric(float64(fi.Size())/steps, "file-B/step")
-		b.ReportMetric(float64(fi.Size())/float64(live), "file/live")
+		b.ReportMetric(float64(size.File)/steps, "file-B/step")
+		b.ReportMetric(float64(size.File)/float64(live), "file/live")
 	}
 }

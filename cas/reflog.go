@@ -91,12 +91,11 @@ func appendReflog(tx *bolt.Tx, old, now Head, note string) error {
 	b.FillPercent = 0.9
 	prefix := append([]byte(old.Name), 0)
 	c := b.Cursor()
-	k, v := c.Seek(append(append([]byte(nil), prefix...), 0xff, 0xff, 0xff, 0xff))
-	if k == nil {
-		k, v = c.Last()
-	} else {
-		k, v = c.Prev()
+	back := c.Prev // from the first key behind the chunks of this head
+	if k, _ := c.Seek(append(append([]byte(nil), prefix...), 0xff, 0xff, 0xff, 0xff)); k == nil {
+		back = c.Last
 	}
+	k, v := back()
 	key := append(append([]byte(nil), prefix...), 0, 0, 0, 0)
 	var chunk []byte
 	if bytes.HasPrefix(k, prefix) && len(k) == len(key) {
