@@ -23,7 +23,7 @@ func (l *loader) decodeInputs(n *yaml.Node) {
 			in.Type = l.str(p.Value.Get("type"))
 			in.Required = l.yes(p.Value.Get("required"))
 			in.Description = trimEnd(l.str(p.Value.Get("description")))
-			if d := p.Value.Get("default"); d != nil && !l.bad[d] {
+			if d := p.Value.Get("default"); l.good(d) {
 				in.Default = l.canonical(d)
 			}
 			if e := p.Value.Get("enum"); l.good(e) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"wf/engine/lint"
 	"wf/protocol"
 )
 
@@ -162,13 +163,37 @@ func (p *Program) envValue(t *template, e *env) (string, error) {
 }
 
 // Outputs are the outputs of the workflow as a canonical JSON object. A step that never ran
-// is null, and so is every field of it.
+// is null, and so is every field of it and every output that cannot do without it.
 func (p *Program) Outputs(s Scope) (json.RawMessage, error) {
-	out, err := objectOf(p.outputs, p.env(&s))
+	e := p.env(&s)
+	m := make(map[string]any, len(p.outputs))
+	for i, o := range p.outputs {
+		v, err := o.code.eval(e)
+		if err != nil && !lacksStep(&p.Workflow.Outputs[i], &s) {
+			return nil, fmt.Errorf("outputs: %s: %w", o.name, err)
+		}
+		if err == nil {
+			m[o.name] = v
+		} else {
+			m[o.name] = nil
+		}
+	}
+	out, err := protocol.CanonicalJSON(m)
 	if err != nil {
 		return nil, fmt.Errorf("outputs: %w", err)
 	}
 	return out, nil
+}
+
+// lacksStep reports whether an output refers to a step that never ran.
+func lacksStep(o *protocol.NamedTemplate, s *Scope) bool {
+	for _, ref := range append(lint.TemplateRefs(o.Value), lint.TemplateRefs(o.JSON)...) {
+		parts := strings.Split(ref, ".")
+		if parts[0] == "steps" && len(parts) > 1 && s.Steps[parts[1]] == nil {
+			return true
+		}
+	}
+	return false
 }
 
 func objectOf(values []namedValue, e *env) (json.RawMessage, error) {

@@ -109,6 +109,8 @@ outputs:
   ok: "${{ steps.e.output.ok }}"
   deep: "${{ steps.e.output.x.y.z ?? 'none' }}"
   n: 3
+  len: "${{ len(steps.e.text) }}"
+  list: ["${{ map(inputs.list ?? [], # + 1) }}"]
 `
 
 func valuesProgram(t testing.TB) *lang.Program {
@@ -179,8 +181,15 @@ func TestAValueCannotForgeASecret(t *testing.T) {
 
 func TestOutputsOfStepsThatNeverRanAreNull(t *testing.T) {
 	got, err := valuesProgram(t).Outputs(lang.Scope{})
-	if want := `{"deep":"none","n":3,"ok":null}`; err != nil || string(got) != want {
+	if want := `{"deep":"none","len":null,"list":[[]],"n":3,"ok":null}`; err != nil || string(got) != want {
 		t.Errorf("%s, %v; want %s", got, err, want)
+	}
+}
+
+func TestAnOutputThatFailsThoughEverythingRanIsAnError(t *testing.T) {
+	s := lang.Scope{Inputs: map[string]any{"list": []any{"x"}}, Steps: map[string]*lang.Step{"a": {}, "e": {}}}
+	if _, err := valuesProgram(t).Outputs(s); err == nil || !strings.HasPrefix(err.Error(), "outputs: list: map(inputs.list ?? [], # + 1): ") {
+		t.Error(err)
 	}
 }
 

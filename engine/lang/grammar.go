@@ -60,8 +60,8 @@ var retryShape = either("How often a failed attempt is repeated: attempts in all
 
 var (
 	envShape   = &shape{kind: aMap, elem: text, doc: "Environment of commands and tools: name → template. ${{ secrets.NAME }} hands over a secret."}
-	toolsShape = listOf(either("", matching(toolName, "the name of a tool"),
-		&shape{kind: aMap, elem: enum("", "auto", "ask", "deny"), nonEmpty: true}), "Tools of an agent: names, or name: auto|ask|deny.")
+	toolsShape = &shape{kind: aList, doc: "Tools of an agent: names, or name: auto|ask|deny.",
+		elem: either("", matching(toolName, "the name of a tool"), &shape{kind: aMap, elem: enum("", "auto", "ask", "deny"), nonEmpty: true})}
 	compactionShape = object([]key{
 		{"watermark", &shape{kind: anInt, min: 1, doc: "Tokens at which the conversation is summarised."}, false},
 		{"keep", &shape{kind: anInt, min: 1, doc: "Visits kept whole; default 10."}, false},
@@ -77,7 +77,7 @@ var agentKeys = []key{
 	{"params", &shape{kind: aMap, elem: &shape{kind: anyJSON}, doc: "Parameters of the model, for example temperature."}, false},
 	{"max_turns", doc(posInt, "Model calls of one visit; default 20."), false},
 	{"context", enum("How the agent sees its past: the whole conversation, one small task, or nothing.", "conversation", "task", "fresh"), false},
-	{"dynamic", listOf(str, "Volatile text recorded with each visit: date, cwd, git, AGENTS.md."), false},
+	{"dynamic", &shape{kind: aList, elem: str, doc: "Volatile text recorded with each visit: date, cwd, git, AGENTS.md."}, false},
 	{"compaction", compactionShape, false},
 }
 
@@ -112,7 +112,7 @@ var roleKeys = []key{
 		{"until", doc(text, "A time: 2026-01-31T09:00:00Z."), false},
 		{"signal", doc(str, "A name for wf answer."), false},
 	}, "")), false},
-	{"set", &shape{kind: aMap, elem: &shape{kind: anyJSON}, doc: "Values: name → template or any value.", nonEmpty: true}, false},
+	{"set", &shape{kind: aMap, elem: &shape{kind: anyJSON}, doc: "Values: name → template or any value."}, false},
 	{"with", doc(textL, "Inputs of the sub-workflow."), false},
 	{"choices", listOf(choiceShape, "Answers to pick from."), false},
 	{"form", &shape{kind: aSchema, doc: "JSON Schema of the fields a person fills in."}, false},

@@ -67,7 +67,7 @@ func Render(w io.Writer, src []byte, ds []Diagnostic, color bool) {
 		}
 	}
 	fmt.Fprintf(&b, "%s, %s in %s\n", count(errs, "error"), count(warnings, "warning"), count(len(files), "file"))
-	io.WriteString(w, b.String()) //nolint: a broken pipe is the caller's to notice
+	_, _ = io.WriteString(w, b.String()) // a writer that fails has nobody left to tell
 }
 
 func count(n int, noun string) string {
