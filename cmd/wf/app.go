@@ -39,7 +39,9 @@ type screen struct {
 }
 
 func newApp(in io.Reader, out, err *os.File) *app {
-	return &app{in: in, out: newScreen(out), err: newScreen(err), color: "auto", format: "human"}
+	a := &app{in: in, out: newScreen(out), err: newScreen(err), color: "auto", format: "human"}
+	a.out.color, a.err.color = a.colored(a.out), a.colored(a.err) // until the flags are read
+	return a
 }
 
 func newScreen(f *os.File) *screen {

@@ -88,7 +88,11 @@ func (a *app) init(cmd *cobra.Command, dir string) error {
 	for _, path := range out.Kept {
 		fmt.Fprintf(a.out, "%s kept  %s\n", p.dim("="), path)
 	}
-	_, err = fmt.Fprintf(a.out, "  next   wf run %s\n", filepath.Join(dir, "workflow.yaml"))
+	next := "wf run workflow.yaml"
+	if dir != "." {
+		next = "cd " + dir + " && " + next
+	}
+	_, err = fmt.Fprintf(a.out, "  next   %s\n", next)
 	return err
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"wf/engine"
@@ -38,22 +39,18 @@ func suspended(v *engine.View) error {
 		if s.Status != "parked" {
 			continue
 		}
-		if f := lastFailure(s); f != nil && (f.Code == protocol.ErrModel.Code || f.Code == "secret_missing") {
+		if s.Error != nil && wantsModel(s.Error.Message) {
 			return fail(protocol.ErrModel, "put it right, then "+resume,
-				"%s: %s; run %s is suspended, nothing is lost", s.ID, f.Message, v.ID)
+				"%s: %s; run %s is suspended, nothing is lost", s.ID, s.Error.Message, v.ID)
 		}
 	}
 	return fail(errRunSuspended, "put it right, then "+resume, "run %s is suspended%s", v.ID, because(v.Reason))
 }
 
-// lastFailure is why the last attempt of a step did not work, or nil.
-func lastFailure(s *engine.StepView) *protocol.ErrorInfo {
-	for i := len(s.Attempts) - 1; i >= 0; i-- {
-		if f := s.Attempts[i].Error; f != nil {
-			return f
-		}
-	}
-	return s.Error
+// wantsModel reports whether a visit was parked for want of a model or a secret. The journal
+// keeps the words of the failure, which begin with its phase.
+func wantsModel(why string) bool {
+	return strings.HasPrefix(why, "model: ") || strings.HasPrefix(why, "env: ")
 }
 
 func waitsFor(v *engine.View) string {

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"wf": main})
+}
+
+// TestScripts runs every command as its users do.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(env *testscript.Env) error {
+			home := filepath.Join(env.WorkDir, "home")
+			env.Setenv("HOME", home)
+			env.Setenv("USER", "ada")
+			for _, name := range []string{"XDG_DATA_HOME", "XDG_STATE_HOME", "WF_STORE", "NO_COLOR", "CLICOLOR_FORCE", "GITHUB_ACTIONS"} {
+				env.Setenv(name, "")
+			}
+			cache, err := os.UserCacheDir()
+			if err != nil {
+				return err
+			}
+			env.Setenv("GOCACHE", filepath.Join(cache, "go-build"))
+			if set := os.Getenv("GOCACHE"); set != "" {
+				env.Setenv("GOCACHE", set)
+			}
+			return os.MkdirAll(home, 0o755)
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": runExits,
+			"field": runField,
+			"save":  runSave,
+			"flip":  runFlip,
+			"await": runAwait,
+			"stop":  runStop,
+		},
+	})
+}
+
+// runExits runs a command and checks its exit status:  exits 2 wf run
+func runExits(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			ts.Fatalf("%v", err)
+		}
+		got = exit.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("%s: exit %d, want %d\nstdout: %s\nstderr: %s", strings.Join(args[1:], " "), got, want, ts.ReadFile("stdout"), ts.ReadFile("stderr"))
+	}
+}
+
+// at finds a value in the JSON of a file:  steps.0.id
+func at(ts *testscript.TestScript, file, path string) string {
+	var v any
+	if err := json.Unmarshal([]byte(ts.ReadFile(file)), &v); err != nil {
+		ts.Fatalf("%s is no JSON: %v\n%s", file, err, ts.ReadFile(file))
+	}
+	for _, key := range strings.Split(path, ".") {
+		switch x := v.(type) {
+		case map[string]any:
+			next, ok := x[key]
+			if !ok {
+				ts.Fatalf("%s: no %q at %q", file, key, path)
+			}
+			v = next
+		case []any:
+			if key == "len" {
+				v = len(x)
+				continue
+			}
+			i, err := strconv.Atoi(key)
+			if err != nil || i >= len(x) {
+				ts.Fatalf("%s: no element %q of %d at %q", file, key, len(x), path)
+			}
+			v = x[i]
+		default:
+			ts.Fatalf("%s: %q leads nowhere", file, path)
+		}
+	}
+	if s, ok := v.(string); ok {
+		return s
+	}
+	b, err := json.Marshal(v)
+	ts.Check(err)
+	return string(b)
+}
+
+// runField checks a value of the JSON on stdout:  field status done
+func runField(ts *testscript.TestScript, neg bool, args []string) {
+	if got := at(ts, "stdout", args[0]); (got == args[1]) == neg {
+		ts.Fatalf("%s is %q, want %q (negated: %v)", args[0], got, args[1], neg)
+	}
+}
+
+// runSave keeps a value of the JSON on stdout in a variable:  save RUN id
+func runSave(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Setenv(args[0], at(ts, "stdout", args[1]))
+}
+
+// runFlip changes one byte of a text wherever it stands in a file, old pages of the store
+// included:  flip .wf/store.db hello
+func runFlip(ts *testscript.TestScript, _ bool, args []string) {
+	path := ts.MkAbs(args[0])
+	b, err := os.ReadFile(path)
+	ts.Check(err)
+	changed := strings.ToUpper(args[1][:1]) + args[1][1:]
+	if !strings.Contains(string(b), args[1]) || changed == args[1] {
+		ts.Fatalf("%s does not hold %q, or it cannot be changed", args[0], args[1])
+	}
+	ts.Check(os.WriteFile(path, []byte(strings.ReplaceAll(string(b), args[1], changed)), 0o600))
+}
+
+// runAwait waits until a file exists that a command in the background writes.
+func runAwait(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Check(ts.Exec("sh", "-c", fmt.Sprintf("until [ -e %q ]; do :; done", ts.MkAbs(args[0]))))
+}
+
+// runStop sends a signal to the process whose id stands in a file:  stop INT pid
+func runStop(ts *testscript.TestScript, _ bool, args []string) {
+	signals := map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "KILL": syscall.SIGKILL}
+	pid, err := strconv.Atoi(strings.TrimSpace(ts.ReadFile(args[1])))
+	ts.Check(err)
+	ts.Check(syscall.Kill(pid, signals[args[0]]))
+}
