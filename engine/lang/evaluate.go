@@ -167,9 +167,9 @@ func (p *Program) envValue(t *template, e *env) (string, error) {
 func (p *Program) Outputs(s Scope) (json.RawMessage, error) {
 	e := p.env(&s)
 	m := make(map[string]any, len(p.outputs))
-	for i, o := range p.outputs {
+	for _, o := range p.outputs {
 		v, err := o.code.eval(e)
-		if err != nil && !lacksStep(&p.Workflow.Outputs[i], &s) {
+		if err != nil && !lacksStep(o.code, &s) {
 			return nil, fmt.Errorf("outputs: %s: %w", o.name, err)
 		}
 		if err == nil {
@@ -185,12 +185,14 @@ func (p *Program) Outputs(s Scope) (json.RawMessage, error) {
 	return out, nil
 }
 
-// lacksStep reports whether an output refers to a step that never ran.
-func lacksStep(o *protocol.NamedTemplate, s *Scope) bool {
-	for _, ref := range append(lint.TemplateRefs(o.Value), lint.TemplateRefs(o.JSON)...) {
-		parts := strings.Split(ref, ".")
-		if parts[0] == "steps" && len(parts) > 1 && s.Steps[parts[1]] == nil {
-			return true
+// lacksStep reports whether a value refers to a step that never ran.
+func lacksStep(c *valueCode, s *Scope) bool {
+	for _, src := range c.sources() {
+		refs, _ := lint.Refs(src) // it was compiled, so it parses
+		for _, ref := range refs {
+			if parts := strings.Split(ref, "."); parts[0] == "steps" && len(parts) > 1 && s.Steps[parts[1]] == nil {
+				return true
+			}
 		}
 	}
 	return false

@@ -109,7 +109,7 @@ outputs:
   ok: "${{ steps.e.output.ok }}"
   deep: "${{ steps.e.output.x.y.z ?? 'none' }}"
   n: 3
-  len: "${{ len(steps.e.text) }}"
+  len: ["${{ len(steps[\"e\"].text) }}"]
   list: ["${{ map(inputs.list ?? [], # + 1) }}"]
 `
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"time"
 
 	"wf/protocol"
@@ -172,4 +173,20 @@ func (c *valueCode) eval(e *env) (any, error) {
 		return out, nil
 	}
 	return c.plain, nil
+}
+
+// sources are the expressions in c.
+func (c *valueCode) sources() []string {
+	var out []string
+	if c.tmpl != nil {
+		for _, p := range c.tmpl.parts {
+			if p.code != nil {
+				out = append(out, p.code.src)
+			}
+		}
+	}
+	for _, x := range append(slices.Clone(c.list), c.vals...) {
+		out = append(out, x.sources()...)
+	}
+	return out
 }
