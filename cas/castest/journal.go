@@ -1,0 +1,175 @@
+package castest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"wf/cas"
+	"wf/protocol"
+)
+
+// Append adds n events to a journal, at most 19 in a commit.
+func Append(t *testing.T, j *cas.Journal, n int) []protocol.Entry {
+	t.Helper()
+	var out []protocol.Entry
+	for len(out) < n {
+		var drafts []cas.Draft
+		for range min(1+len(out)%19, n-len(out)) {
+			k := len(out) + len(drafts)
+			drafts = append(drafts, cas.Draft{Step: fmt.Sprintf("coder#%d", k/3), Data: protocol.TextSaid{Content: protocol.NewText(fmt.Sprint("text ", k))}})
+		}
+		got, err := j.Append(t.Context(), Now+int64(len(out)), drafts, []cas.Block{cas.Raw(fmt.Append(nil, "payload ", len(out)))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, got...)
+	}
+	return out
+}
+
+// Events reads a journal to its end.
+func Events(ctx context.Context, s *cas.Store, run protocol.RunID, from protocol.Seq) ([]protocol.Entry, error) {
+	var out []protocol.Entry
+	for e, err := range s.After(ctx, run, from) {
+		if err != nil {
+			return out, err
+		}
+		out = append(out, e)
+	}
+	return out, nil
+}
+
+func journal(t *testing.T, open func() *cas.Store) {
+	s, ctx := open(), t.Context()
+	j := must(s.Journal(ctx, "r1"))(t)
+	want := Append(t, j, 700)
+	for _, from := range []protocol.Seq{0, 1, 31, 32, 33, 63, 64, 255, 256, 640, 698, 699, 700} {
+		got := must(Events(ctx, s, "r1", from))(t)
+		if d := cmp.Diff(want[from:], got, sameLink, cmp.Transformer("empty", orEmpty)); d != "" {
+			t.Fatalf("after %d (-want +have):\n%s", from, d)
+		}
+	}
+	h := must(s.Head(ctx, "run/r1"))(t)
+	if h.Link != want[699].CID || h.Seq != 700 || h.TS != want[699].TS {
+		t.Errorf("head %+v, want %s at 700", h, want[699].CID)
+	}
+	for e, err := range s.After(ctx, "r1", 0) { // leaving early is fine
+		if err != nil || e.Seq != 1 {
+			t.Error(e.Seq, err)
+		}
+		break
+	}
+}
+
+func orEmpty(e []protocol.Entry) []protocol.Entry {
+	if e == nil {
+		return []protocol.Entry{}
+	}
+	return e
+}
+
+func longTexts(t *testing.T, open func() *cas.Store) {
+	s, ctx := open(), t.Context()
+	j := must(s.Journal(ctx, "r1"))(t)
+	for _, n := range []int{0, 1, protocol.InlineMax, protocol.InlineMax + 1, 100 << 10, protocol.ChunkSize + 5} {
+		said := strings.Repeat("é", n/2) + strings.Repeat("x", n%2)
+		draft := protocol.TextSaid{Content: protocol.NewText(said)}
+		got := must(j.Append(ctx, Now, []cas.Draft{{Step: "coder#1", Data: draft}}, nil))(t)
+		d := must(cas.DecodeData[protocol.TextSaid](&got[0].Event))(t)
+		if d.Content.Link.Defined() != (n > protocol.InlineMax) {
+			t.Errorf("%d bytes: link %v", n, d.Content.Link)
+		}
+		back := must(cas.ResolveTexts(ctx, s, d))(t)
+		if back.Content.S != said {
+			t.Errorf("%d bytes: %d came back", n, len(back.Content.S))
+		}
+		if draft.Content.Link.Defined() {
+			t.Error("the caller's draft was changed")
+		}
+	}
+}
+
+func catchup(t *testing.T, open func() *cas.Store) {
+	s, ctx := open(), t.Context()
+	a, b := must(s.Journal(ctx, "r1"))(t), must(s.Journal(ctx, "r1"))(t)
+	Append(t, a, 5)
+	draft := []cas.Draft{{Data: protocol.ResumedBy{By: "someone"}}}
+	if _, err := b.Append(ctx, Now, draft, nil); !errors.Is(err, protocol.ErrHeadMoved) {
+		t.Fatalf("want head_moved, have %v", err)
+	}
+	got := must(b.Catchup(ctx))(t)
+	if len(got) != 5 || got[0].Seq != 1 {
+		t.Fatalf("caught up with %d events", len(got))
+	}
+	if more := must(b.Append(ctx, Now, draft, nil))(t); more[0].Seq != 6 || more[0].Prev != got[4].CID {
+		t.Errorf("then appended %+v", more[0])
+	}
+	if again := must(b.Catchup(ctx))(t); len(again) > 0 {
+		t.Errorf("own events came back: %d", len(again))
+	}
+}
+
+func fork(t *testing.T, open func() *cas.Store) {
+	s, ctx := open(), t.Context()
+	j := must(s.Journal(ctx, "r1"))(t)
+	base := Append(t, j, 100)
+	forked := cas.Draft{Data: protocol.Forked{Base: base[69].CID, By: "someone"}}
+	f := must(j.Fork(ctx, Now, "r2", base[69], forked, nil))(t)
+	own := Append(t, f, 40)
+	got := must(Events(ctx, s, "r2", 0))(t)
+	if len(got) != 70+1+40 {
+		t.Fatalf("the fork has %d events", len(got))
+	}
+	if d := cmp.Diff(base[:70], got[:70], sameLink); d != "" {
+		t.Errorf("shared events (-want +have):\n%s", d)
+	}
+	if got[70].Type != protocol.EvForked || got[70].Prev != base[69].CID {
+		t.Errorf("event 71: %+v", got[70])
+	}
+	if d := cmp.Diff(own, got[71:], sameLink); d != "" {
+		t.Errorf("own events (-want +have):\n%s", d)
+	}
+	if n := len(must(Events(ctx, s, "r1", 0))(t)); n != 100 {
+		t.Errorf("the original now has %d events", n)
+	}
+	if _, err := j.Fork(ctx, Now, "r2", base[69], forked, nil); !errors.Is(err, protocol.ErrHeadMoved) {
+		t.Errorf("forking into a run that exists: %v", err)
+	}
+}
+
+func forkOfFork(t *testing.T, open func() *cas.Store) {
+	s, ctx := open(), t.Context()
+	j := must(s.Journal(ctx, "r0"))(t)
+	events := Append(t, j, 90)
+	for i, at := range []int{80, 130, 40} { // the last one lies before the forks themselves
+		run := protocol.RunID(fmt.Sprint("r", i+1))
+		j = must(j.Fork(ctx, Now, run, events[at-1], cas.Draft{Data: protocol.Forked{Base: events[at-1].CID}}, nil))(t)
+		Append(t, j, 70)
+		events = must(Events(ctx, s, run, 0))(t)
+		if len(events) != at+71 {
+			t.Fatalf("%s has %d events, want %d", run, len(events), at+71)
+		}
+	}
+}
+
+func cursors(t *testing.T, open func() *cas.Store) {
+	s, ctx := open(), t.Context()
+	Append(t, must(s.Journal(ctx, "r1"))(t), 4)
+	for _, c := range []struct {
+		run  protocol.RunID
+		from protocol.Seq
+		want error
+	}{{"r1", 5, protocol.ErrFutureCursor}, {"r1", -1, protocol.ErrBadCursor}, {"nobody", 0, protocol.ErrUnknownRun}} {
+		if _, err := Events(ctx, s, c.run, c.from); !errors.Is(err, c.want) {
+			t.Errorf("%s after %d: %v", c.run, c.from, err)
+		}
+	}
+	if got := must(Events(ctx, s, "r1", 4))(t); len(got) > 0 {
+		t.Errorf("%d events after the last", len(got))
+	}
+}
