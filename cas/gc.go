@@ -163,6 +163,7 @@ func (c *collector) mark(ctx context.Context, r *GCReport) error {
 		return err
 	}
 	defer d.close()
+	d.byContent = true
 	var damage *Finding
 	d.report = func(f Finding) {
 		switch {

@@ -100,7 +100,7 @@ func VerifyDir(ctx context.Context, dir string, o VerifyOptions) (Report, error)
 	if err := d.survey(ctx, v.g, o.Run == "" || o.All); err != nil {
 		return Report{}, fmt.Errorf("verify %s: %w", dir, err)
 	}
-	v.marks = d.marks
+	v.marks, v.unindexed = d.marks, d.unindexed
 	for _, n := range d.torn {
 		v.doubt("meta page %d of %s is not sound (a commit was cut off, or it was changed): a last commit that it alone named cannot be seen", n, fileDB)
 	}
@@ -132,6 +132,8 @@ type verifier struct {
 	seen   map[Finding]bool
 	doubts map[string]bool
 	marks  map[string]map[protocol.Seq][32]byte // what index/events says
+
+	unindexed map[blockName]bool
 }
 
 func newVerifier(o VerifyOptions, from evidence) *verifier {

@@ -2,6 +2,7 @@ package cas
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -86,7 +87,7 @@ func (v *verifier) chain(ctx context.Context, h Head, moves []ReflogLine) (chain
 		case err != nil && ctx.Err() != nil:
 			return nil, false, context.Cause(ctx)
 		case err != nil:
-			f := absence(next, err)
+			f := v.absence(next, err)
 			f.Where = where(h.Name, seq, field)
 			v.find(f)
 			hole = true
@@ -157,6 +158,23 @@ func wordKind(kind string) string {
 	return "a " + kind + " record"
 }
 
+// absence words what stands where a block should be.
+func (v *verifier) absence(n blockName, err error) Finding {
+	f := Finding{Kind: "missing", Expected: n.String(), Actual: "nothing",
+		Fix: "wf cas import FILE.car of an export that holds it, or put a copy of the store back"}
+	if v.unindexed[n] {
+		f.Fix = indexFix
+	}
+	var m *Mismatch
+	switch {
+	case errors.As(err, &m):
+		f.Kind, f.Actual = "corrupt", m.Actual.String()
+	case !errors.Is(err, protocol.ErrNotFound):
+		f.Kind, f.Actual = "corrupt", oneLine(err)
+	}
+	return f
+}
+
 // olderHead is the newest move to an event before seq.
 func olderHead(moves []ReflogLine, seq protocol.Seq) (ReflogLine, bool) {
 	var best ReflogLine
@@ -198,7 +216,7 @@ func (v *verifier) visit(ctx context.Context, head string, seq protocol.Seq, n b
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		f := absence(n, err)
+		f := v.absence(n, err)
 		f.Where = where(head, seq, v.path(ctx, way))
 		v.find(f)
 		return nil

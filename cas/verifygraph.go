@@ -3,7 +3,6 @@ package cas
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"math"
 	"strconv"
 
@@ -321,18 +320,4 @@ func (g *graph) get(ctx context.Context, n blockName) (*node, error) {
 		return nil, err
 	}
 	return g.add(n, data), nil
-}
-
-// absence words what stands where a block should be.
-func absence(n blockName, err error) Finding {
-	f := Finding{Kind: "missing", Expected: n.String(), Actual: "nothing",
-		Fix: "wf cas import FILE.car of an export that holds it, or put a copy of the store back"}
-	var m *Mismatch
-	switch {
-	case errors.As(err, &m):
-		f.Kind, f.Actual = "corrupt", m.Actual.String()
-	case !errors.Is(err, protocol.ErrNotFound):
-		f.Kind, f.Actual = "corrupt", oneLine(err)
-	}
-	return f
 }

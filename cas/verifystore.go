@@ -29,19 +29,21 @@ type storeEvidence struct {
 	// released is set between batches of an export.
 	released bool
 
-	file   *os.File
-	pages  *pageFile
-	packs  tree
-	index  tree
-	heads  []Head
-	reflog map[string][]ReflogLine
-	marks  map[string]map[protocol.Seq][32]byte // index/events
-	torn   []int
-	broken bool // the page tree is damaged somewhere
-	swept  bool
-	g      *graph
-	held   map[[packKeySize]byte][]unpacked // packs opened lately: neighbours are asked for next
-	loose  map[[32]byte]loose               // blocks the index does not tell of
+	file      *os.File
+	pages     *pageFile
+	packs     tree
+	index     tree
+	heads     []Head
+	reflog    map[string][]ReflogLine
+	unindexed map[blockName]bool                   // blocks that are there, but not where the index says
+	marks     map[string]map[protocol.Seq][32]byte // index/events
+	torn      []int
+	broken    bool // the page tree is damaged somewhere
+	byContent bool // a block counts as there wherever it lies: for gc, which makes the index anew
+	swept     bool
+	g         *graph
+	held      map[[packKeySize]byte][]unpacked // packs opened lately: neighbours are asked for next
+	loose     map[[32]byte]loose               // blocks the index does not tell of
 }
 
 // loose is where a block lies that can only be found by having seen it.
@@ -56,7 +58,7 @@ func openEvidence(ctx context.Context, dir string) (*storeEvidence, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", protocol.ErrStore, err)
 	}
-	d := &storeEvidence{dir: abs, report: func(Finding) {}, reflog: map[string][]ReflogLine{}, marks: map[string]map[protocol.Seq][32]byte{}, loose: map[[32]byte]loose{}}
+	d := &storeEvidence{dir: abs, report: func(Finding) {}, reflog: map[string][]ReflogLine{}, marks: map[string]map[protocol.Seq][32]byte{}, unindexed: map[blockName]bool{}, loose: map[[32]byte]loose{}}
 	if err := d.hold(ctx); err != nil {
 		return nil, err
 	}
@@ -125,7 +127,7 @@ func (d *storeEvidence) survey(ctx context.Context, g *graph, all bool) error {
 		d.report(Finding{Kind: "page", Where: fileDB + " refs", Expected: "the bucket of heads", Actual: "none", Fix: restoreFix})
 		d.broken = true
 	}
-	if all {
+	if all || d.index.p == nil { // without its index, which is derived, everything is read
 		d.pages.checkFree()
 		if err := d.everyBlock(ctx); err != nil {
 			return err
@@ -219,6 +221,9 @@ func (d *storeEvidence) everyBlock(ctx context.Context) error {
 			d.onPack(last, it.value, us)
 		}
 		for i := range us {
+			if d.index.p == nil && us[i].codec != 0 {
+				d.loose[us[i].digest] = loose{it.at, len(it.value), i}
+			}
 			packed += maphash.Bytes(seed, indexEntry(us[i].digest[:], it.key, i))
 		}
 	})
@@ -233,7 +238,7 @@ func (d *storeEvidence) everyBlock(ctx context.Context) error {
 			indexed += maphash.Bytes(seed, append(append(make([]byte, 0, 16), it.key...), v[:placeSize]...))
 		}
 	})
-	if err != nil || packed == indexed {
+	if err != nil || packed == indexed || d.index.p == nil {
 		return err
 	}
 	return d.eachInBatches(ctx, bucketBlocks, nil, d.checkIndexed)
@@ -261,7 +266,13 @@ func (d *storeEvidence) checkIndexed(it pageItem) {
 		if entry == nil {
 			continue
 		}
-		d.loose[us[i].digest] = loose{it.at, len(it.value), i}
+		if d.broken || d.byContent {
+			d.loose[us[i].digest] = loose{it.at, len(it.value), i}
+		} else { // whoever reads the store does not find it either: the walk of its run says where
+			n := blockName{us[i].codec, us[i].digest}
+			delete(d.g.nodes, n)
+			d.unindexed[n] = true
+		}
 		d.report(Finding{Kind: "index", Where: fileDB + " index/blocks", Expected: linkOf(us[i].codec, us[i].digest[:]).String() + " in pack " + packNumber(it.key),
 			Actual: "not there", Fix: indexFix})
 	}
@@ -324,7 +335,7 @@ func (d *storeEvidence) open(stored []byte) ([]unpacked, error) {
 	return unpack(stored)
 }
 
-// fetch finds one block by the index, as the store itself does, and adds its pack to the graph.
+// fetch finds one block by the index, as the store itself does.
 func (d *storeEvidence) fetch(ctx context.Context, n blockName) ([]byte, error) {
 	if _, err := d.pause(ctx); err != nil {
 		return nil, err
@@ -369,7 +380,7 @@ func (d *storeEvidence) pack(key [packKeySize]byte) ([]unpacked, error) {
 	if !ok || at.bucket {
 		return nil, fmt.Errorf("it is gone: %w", protocol.ErrCorrupt)
 	}
-	us, err := d.ingest(at)
+	us, err := d.open(at.value)
 	if err != nil {
 		return us, err
 	}
