@@ -58,7 +58,6 @@ type eventFacts struct {
 	step                  string
 	record, result, start ref
 	status                string
-	outside               bool // not a journal entry as this version writes them
 }
 
 type stepFacts struct {
@@ -304,10 +303,17 @@ func (g *graph) add(n blockName, data []byte) *node {
 		return old
 	}
 	made := examine(n.codec, data)
-	g.nodes[n] = made
-	g.count.blocks++
-	g.count.bytes += int64(len(data))
+	g.put(n, made)
 	return made
+}
+
+// put adds a node that is not there yet.
+func (g *graph) put(n blockName, made *node) {
+	if g.nodes[n] == nil {
+		g.nodes[n] = made
+		g.count.blocks++
+		g.count.bytes += int64(made.size)
+	}
 }
 
 // get finds a block, reading it when it was not met before.

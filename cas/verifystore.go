@@ -211,29 +211,30 @@ func (d *storeEvidence) everyBlock(ctx context.Context) error {
 	seed := maphash.MakeSeed()
 	var packed, indexed uint64 // sums over the entries the index should have, and has
 	var last []byte
-	blocks := d.eachInBatches(ctx, bucketBlocks, nil, func(it pageItem) {
+	take := func(p *openedPack) {
+		d.take(p)
+		for i := range p.blocks {
+			packed += maphash.Bytes(seed, indexEntry(p.blocks[i].digest[:], p.key, i))
+		}
+	}
+	var batch []*openedPack
+	size := 0
+	err := d.eachInBatches(ctx, bucketBlocks, nil, func(it pageItem) {
 		last = bytes.Clone(it.key)
-		us, err := d.ingest(it)
-		if err != nil {
-			d.report(Finding{Kind: "corrupt", Where: fileDB + " pack " + packNumber(it.key), Expected: "a pack of blocks", Actual: oneLine(err), Fix: restoreFix})
-		}
-		if d.onPack != nil {
-			d.onPack(last, it.value, us)
-		}
-		for i := range us {
-			if d.index.p == nil && us[i].codec != 0 {
-				d.loose[us[i].digest] = loose{it.at, len(it.value), i}
-			}
-			packed += maphash.Bytes(seed, indexEntry(us[i].digest[:], it.key, i))
+		batch = append(batch, &openedPack{key: last, stored: it.value, at: it.at})
+		if size += len(it.value); size >= openTogether || len(batch) == 256 {
+			d.openAll(batch, take)
+			batch, size = batch[:0], 0
 		}
 	})
-	if blocks != nil {
-		return blocks
+	if err != nil {
+		return err
 	}
+	d.openAll(batch, take)
 	if key := packKey(d.packs.sequence); string(last) > string(key) {
 		d.report(Finding{Kind: "page", Where: fileDB + " blocks", Expected: "pack numbers up to " + packNumber(key), Actual: "pack " + packNumber(last), Fix: "wf gc writes the file anew"})
 	}
-	err := d.eachInBatches(ctx, bucketIndex, indexBlocks, func(it pageItem) {
+	err = d.eachInBatches(ctx, bucketIndex, indexBlocks, func(it pageItem) {
 		for v := it.value; len(v) >= placeSize; v = v[placeSize:] {
 			indexed += maphash.Bytes(seed, append(append(make([]byte, 0, 16), it.key...), v[:placeSize]...))
 		}
