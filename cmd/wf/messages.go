@@ -15,8 +15,6 @@ import (
 // messagesJSON is wf.messages/v1: what an agent was sent first.
 type messagesJSON struct {
 	Schema   string             `json:"schema"`
-	Run      protocol.RunID     `json:"run"`
-	Step     string             `json:"step"`
 	Digest   string             `json:"digest"`
 	Messages []protocol.Message `json:"messages"`
 	Tools    json.RawMessage    `json:"tools"`
@@ -68,7 +66,7 @@ func (a *app) messages(ctx context.Context, s *cas.Store, arg string) error {
 	if h.Tools == "" {
 		tools = json.RawMessage("[]")
 	}
-	out := messagesJSON{"wf.messages/v1", at.run, at.step, agentkit.Digest(h.Tools, messages).String(), messages, tools}
+	out := messagesJSON{"wf.messages/v1", agentkit.Digest(h.Tools, messages).String(), messages, tools}
 	if a.asJSON() {
 		return a.answer(out)
 	}
