@@ -18,7 +18,7 @@ const latestMark = "@"
 // latestRefs rewrites the references to the latest runs, but not where they are the value of
 // a flag or behind --.
 func latestRefs(root *cobra.Command, args []string) []string {
-	takesValue := valueFlags(root)
+	takesValue := valueFlags(root, args)
 	out := make([]string, len(args))
 	copy(out, args)
 	for i, arg := range out {
@@ -32,27 +32,24 @@ func latestRefs(root *cobra.Command, args []string) []string {
 	return out
 }
 
-// valueFlags are the flags of all commands whose value is the next argument, as written.
-func valueFlags(cmd *cobra.Command) map[string]bool {
+// valueFlags are the flags of the command that args name whose value is the next argument.
+func valueFlags(root *cobra.Command, args []string) map[string]bool {
+	cmd, _, err := root.Find(args)
+	if err != nil {
+		cmd = root
+	}
 	out := map[string]bool{}
-	var walk func(*cobra.Command)
-	walk = func(c *cobra.Command) {
-		add := func(f *pflag.Flag) {
-			if f.NoOptDefVal != "" {
-				return
-			}
-			out["--"+f.Name] = true
-			if f.Shorthand != "" {
-				out["-"+f.Shorthand] = true
-			}
+	add := func(f *pflag.Flag) {
+		if f.NoOptDefVal != "" {
+			return
 		}
-		c.Flags().VisitAll(add)
-		c.PersistentFlags().VisitAll(add)
-		for _, sub := range c.Commands() {
-			walk(sub)
+		out["--"+f.Name] = true
+		if f.Shorthand != "" {
+			out["-"+f.Shorthand] = true
 		}
 	}
-	walk(cmd)
+	cmd.LocalFlags().VisitAll(add)
+	cmd.InheritedFlags().VisitAll(add)
 	return out
 }
 

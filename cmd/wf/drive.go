@@ -38,8 +38,13 @@ func (a *app) drive(ctx context.Context, s *cas.Store, run protocol.RunID, o eng
 // driveAndAsk drives a run until nobody here can help it on. failed is why the drive ended
 // early, err why it never began.
 func (a *app) driveAndAsk(ctx context.Context, s *cas.Store, run protocol.RunID, o engine.DriveOptions) (failed, err error) {
+	st, err := a.newEngine(s, nil).State(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	b := backdrop{ctx: context.WithoutCancel(ctx), blocks: s, edges: st.Program().Workflow.Edges}
 	for {
-		rep := a.newReporter()
+		rep := a.newReporter(b)
 		e := a.newEngine(s, only(run, rep.notice))
 		_, failed = e.Drive(ctx, run, o)
 		rep.close()

@@ -22,6 +22,7 @@ import (
 //	⠹ coder#2    2.7s  in 1494 (cached 812)  "The split case must…"
 //	─ 3 steps · 7.4s · Ctrl-C suspends safely
 type live struct {
+	backdrop
 	w     *screen
 	paint paint
 	stop  chan struct{}
@@ -48,8 +49,8 @@ var spinner = []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
 
 const frameEvery = 100 * time.Millisecond
 
-func newLive(w *screen) *live {
-	l := &live{w: w, paint: paint{w.color}, stop: make(chan struct{}), done: make(chan struct{}), begun: time.Now()}
+func newLive(w *screen, b backdrop) *live {
+	l := &live{backdrop: b, w: w, paint: paint{w.color}, stop: make(chan struct{}), done: make(chan struct{}), begun: time.Now()}
 	go l.spin()
 	return l
 }
@@ -95,7 +96,7 @@ func (l *live) notice(n engine.Notice) {
 		if s == nil {
 			l.open = append(l.open, &liveStep{id: n.Step, begun: time.Now()})
 		}
-		if d.Visit > 1 || again != "" {
+		if d.Visit > 1 && d.EdgePrompt.S != "" || again != "" {
 			l.draw(l.reentry(n.Step, d, again))
 		}
 	case protocol.Delta:
@@ -141,7 +142,7 @@ func (s *liveStep) hear(text string) {
 
 // reentry is the line above a visit that goes on: what the moderator said.
 func (l *live) reentry(step string, d protocol.StepStarted, again string) string {
-	text := fmt.Sprintf("visit %d%s", d.Visit, again)
+	text := fmt.Sprintf("%s (visit %d)%s", l.way(d), d.Visit, again)
 	if prompt := oneLine(d.EdgePrompt.S, 100); prompt != "" {
 		text += `: "` + prompt + `"`
 	}
@@ -160,6 +161,9 @@ func (l *live) completed(id string, s *liveStep, d protocol.StepCompleted) {
 	text := span(time.Duration(d.MS) * time.Millisecond)
 	if s != nil {
 		text += s.used()
+	}
+	if exit := l.exit(d); exit != "" {
+		text += "  " + exit
 	}
 	text += "  " + l.paint.dim(d.Record.Short())
 	if s != nil {

@@ -177,13 +177,14 @@ func (a *app) runTable(rows []runRow) error {
 
 // note is what a run waits for or why it stopped.
 func (r runRow) note() string {
-	for _, w := range r.Waiting {
-		if w.Question != "" {
-			return `asks: "` + oneLine(w.Question, 50) + `"`
-		}
+	if len(r.Waiting) == 0 {
+		return oneLine(r.Reason, 60)
+	}
+	w := r.Waiting[0]
+	if w.Question == "" {
 		return "waits for a " + string(w.Kind)
 	}
-	return oneLine(r.Reason, 60)
+	return `asks: "` + oneLine(w.Question, 50) + `"`
 }
 
 // short is the tokens of a run: all of them, and which part of the prompts was cached.

@@ -116,12 +116,19 @@ func runSave(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv(args[0], at(ts, "stdout", args[1]))
 }
 
-// runFlip changes one byte of a text wherever it stands in a file, old pages of the store
-// included:  flip .wf/store.db hello
+// runFlip changes one byte of a text wherever it stands in a file, or, where no text is given,
+// one byte in each page behind the meta pages of a store:  flip run.car hello
 func runFlip(ts *testscript.TestScript, _ bool, args []string) {
 	path := ts.MkAbs(args[0])
 	b, err := os.ReadFile(path)
 	ts.Check(err)
+	if len(args) == 1 {
+		for i := 2*4096 + 100; i < len(b); i += 4096 {
+			b[i] ^= 1
+		}
+		ts.Check(os.WriteFile(path, b, 0o600))
+		return
+	}
 	changed := strings.ToUpper(args[1][:1]) + args[1][1:]
 	if !strings.Contains(string(b), args[1]) || changed == args[1] {
 		ts.Fatalf("%s does not hold %q, or it cannot be changed", args[0], args[1])

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
 	"sync"
 
+	"wf/cas"
 	"wf/engine"
 	"wf/protocol"
 )
@@ -19,18 +22,60 @@ type reporter interface {
 
 // newReporter picks how progress is shown: as JSON lines on stdout, not at all, live on a
 // terminal, in groups in GitHub Actions, else one line per event.
-func (a *app) newReporter() reporter {
+func (a *app) newReporter(b backdrop) reporter {
 	switch {
 	case a.format == "jsonl":
 		return &jsonLines{a: a}
 	case a.quiet:
 		return silence{}
 	case a.err.tty:
-		return newLive(a.err)
+		return newLive(a.err, b)
 	case os.Getenv("GITHUB_ACTIONS") == "true":
-		return &groups{w: a.err, lines: map[string][]string{}}
+		return &groups{w: a.err, backdrop: b, lines: map[string][]string{}}
 	}
-	return &plainLines{w: a.err}
+	return &plainLines{w: a.err, backdrop: b}
+}
+
+// A backdrop is what a reporter looks up beside the events: the edges of the workflow, and the
+// records of the steps.
+type backdrop struct {
+	ctx    context.Context
+	blocks protocol.Blocks
+	edges  []protocol.Edge
+}
+
+// tell is tell, with how a command ended.
+func (b backdrop) tell(d protocol.Data) string {
+	if done, ok := d.(protocol.StepCompleted); ok {
+		return strings.TrimSpace(tell(d) + "  " + b.exit(done))
+	}
+	return tell(d)
+}
+
+// exit is "exit 1" for the step of a command, "" for others. A record that cannot be read is
+// no reason to stop the run: wf verify tells of it.
+func (b backdrop) exit(d protocol.StepCompleted) string {
+	var record protocol.StepRecord
+	raw, err := b.blocks.Block(b.ctx, d.Record)
+	if err != nil || cas.Decode(raw, &record) != nil || !record.Data.Defined() {
+		return ""
+	}
+	data, err := cas.ReadPayload(b.ctx, b.blocks, record.Data)
+	var fields struct {
+		ExitCode *int `json:"exit_code"`
+	}
+	if err != nil || json.Unmarshal(data, &fields) != nil || fields.ExitCode == nil {
+		return ""
+	}
+	return fmt.Sprintf("exit %d", *fields.ExitCode)
+}
+
+// way is the edge by which a step was entered: "test → coder".
+func (b backdrop) way(d protocol.StepStarted) string {
+	if d.Edge < 0 || d.Edge >= len(b.edges) {
+		return d.Role
+	}
+	return strings.Join(b.edges[d.Edge].From, "+") + " → " + d.Role
 }
 
 type silence struct{}
@@ -63,12 +108,13 @@ func (j *jsonLines) close() {}
 
 // plainLines writes one line per event, with its time.
 type plainLines struct {
+	backdrop
 	mu sync.Mutex
 	w  *screen
 }
 
 func (p *plainLines) notice(n engine.Notice) {
-	if text := tell(n.Data); n.Entry != nil && text != "" {
+	if text := p.tell(n.Data); n.Entry != nil && text != "" {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		fmt.Fprintln(p.w, eventLine(n.Entry, text))
@@ -89,6 +135,7 @@ func eventLine(e *protocol.Entry, text string) string {
 // groups writes each step as a foldable group of GitHub Actions once it is over: the lines of
 // concurrent steps must not mix, and groups do not nest.
 type groups struct {
+	backdrop
 	mu    sync.Mutex
 	w     *screen
 	lines map[string][]string // of the open steps
@@ -102,13 +149,16 @@ func (g *groups) notice(n engine.Notice) {
 		g.output(n.Step, delta.Text)
 		return
 	}
-	text := tell(n.Data)
+	text := g.tell(n.Data)
 	switch {
 	case n.Entry == nil || text == "":
 		return
 	case n.Step == "":
 		fmt.Fprintln(g.w, eventLine(n.Entry, text))
 		return
+	}
+	if g.tail[n.Step] != "" {
+		g.output(n.Step, "\n")
 	}
 	g.lines[n.Step] = append(g.lines[n.Step], eventLine(n.Entry, text))
 	switch d := n.Data.(type) {
@@ -136,7 +186,7 @@ func (g *groups) output(step, text string) {
 }
 
 func (g *groups) flush(step, title string) {
-	if rest := g.tail[step]; rest != "" {
+	if g.tail[step] != "" {
 		g.output(step, "\n")
 	}
 	fmt.Fprintf(g.w, "::group::%s  %s\n", step, title)

@@ -54,16 +54,17 @@ func wantsModel(why string) bool {
 }
 
 func waitsFor(v *engine.View) string {
-	for _, w := range v.Waiting {
-		switch w.Kind {
-		case protocol.WaitTimer:
-			return " for its timer"
-		case protocol.WaitSignal:
-			return " for the signal " + w.Question
-		}
+	if len(v.Waiting) == 0 {
+		return ""
+	}
+	switch w := v.Waiting[0]; w.Kind {
+	case protocol.WaitTimer:
+		return " for its timer"
+	case protocol.WaitSignal:
+		return " for the signal " + w.Question
+	default:
 		return ": " + w.Step + ` asks "` + oneLine(w.Question, 100) + `"`
 	}
-	return ""
 }
 
 func because(reason string) string {
