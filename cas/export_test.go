@@ -179,7 +179,7 @@ func TestVerifyCARNamesTheFault(t *testing.T) {
 	if clean.Checked.Events != 11 || clean.Checked.Blocks != st.Blocks {
 		t.Errorf("checked %+v", clean.Checked)
 	}
-	for at := 0; at < len(data); at += 997 {
+	for at := 0; at < len(data); at += 7919 {
 		bad := bytes.Clone(data)
 		bad[at] ^= 0x10
 		if r := verify(bad, VerifyOptions{}); r.OK {
@@ -197,6 +197,30 @@ func TestVerifyCARNamesTheFault(t *testing.T) {
 	if s := strings.Join(clean.NotProven, "\n"); !strings.Contains(s, "no reflog") {
 		t.Errorf("not proven: %q", s)
 	}
+}
+
+func TestVerifyOfAVeryDeepArchiveDoesNotOverflow(t *testing.T) {
+	var out bytes.Buffer
+	last := must(Encode(map[string]any{"end": true}))
+	blocks := []Block{last}
+	for range 200_000 {
+		last = must(Encode([]protocol.Link{last.Link}))
+		blocks = append(blocks, last)
+	}
+	w := must(newCARWriter(&out, []protocol.Link{last.Link}))
+	for _, b := range blocks {
+		if err := w.block(b.Link, b.Data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.flush(); err != nil {
+		t.Fatal(err)
+	}
+	r, err := VerifyCAR(t.Context(), &out, VerifyOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantKinds(t, r)
 }
 
 // BenchmarkVerify verifies a store of small steps, where records are most of the bytes, and

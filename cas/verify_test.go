@@ -3,11 +3,14 @@ package cas
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	bolt "go.etcd.io/bbolt"
 
 	"wf/protocol"
 )
@@ -321,6 +324,51 @@ func TestW05ALostReflogIsNotProvenAndNoFailure(t *testing.T) {
 	wantKinds(t, r)
 	if !strings.Contains(strings.Join(r.NotProven, "\n"), "reflog is lost") {
 		t.Errorf("not proven: %q", r.NotProven)
+	}
+}
+
+func TestW05WithBlocksAndHeadsAloneTheRunIsProven(t *testing.T) {
+	dir, _ := closedSample(t, 40)
+	s, err := Open(t.Context(), dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = s.update(t.Context(), func(tx *bolt.Tx) error {
+		return errors.Join(tx.DeleteBucket(bucketIndex), tx.DeleteBucket(bucketReflog), tx.DeleteBucket(bucketMeta))
+	})
+	if err := errors.Join(err, s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []VerifyOptions{{}, {Run: "one"}} {
+		r := verifyClosed(t, dir, o)
+		wantKinds(t, r)
+		if r.Checked.Events != 122 || !strings.Contains(strings.Join(r.NotProven, "\n"), "reflog is lost") {
+			t.Errorf("checked %+v, not proven %q", r.Checked, r.NotProven)
+		}
+	}
+}
+
+func TestVerifyBesideAWriterIsClean(t *testing.T) {
+	s := openSample(t)
+	sampleRun(t, s, "first", 2)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := range 4 {
+			sampleRunOf(t, s, protocol.RunID(fmt.Sprint("run-", i)), 10, func(i int) string { return randomText(600 + i) })
+		}
+	}()
+	for n := 0; ; n++ {
+		r, err := Verify(t.Context(), s, VerifyOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantKinds(t, r)
+		select {
+		case <-done:
+			return
+		default:
+		}
 	}
 }
 

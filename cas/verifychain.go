@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -138,9 +139,7 @@ func (v *verifier) chain(ctx context.Context, h Head, moves []ReflogLine) (chain
 		}
 		next, seq, field = prev.to, seq-1, ""
 	}
-	for i, j := 0, len(chain)-1; i < j; i, j = i+1, j-1 {
-		chain[i], chain[j] = chain[j], chain[i]
-	}
+	slices.Reverse(chain)
 	return chain, whole, nil
 }
 
@@ -210,56 +209,69 @@ func (v *verifier) reach(ctx context.Context, head string, c chainEvent) error {
 	return nil
 }
 
-func (v *verifier) visit(ctx context.Context, head string, seq protocol.Seq, n blockName, way *hop) error {
-	nd, err := v.g.get(ctx, n)
-	if err != nil {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
+// visit goes on from a block to everything it leads to. It keeps its own stack: an archive may
+// nest deeper than a goroutine can.
+func (v *verifier) visit(ctx context.Context, head string, seq protocol.Seq, first blockName, way *hop) error {
+	type stop struct {
+		name blockName
+		way  *hop
+	}
+	for todo := []stop{{first, way}}; len(todo) > 0; {
+		at := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		nd, err := v.g.get(ctx, at.name)
+		if err != nil {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			f := v.absence(at.name, err)
+			f.Where = where(head, seq, v.path(ctx, at.way))
+			v.find(f)
+			continue
 		}
-		f := v.absence(n, err)
-		f.Where = where(head, seq, v.path(ctx, way))
-		v.find(f)
-		return nil
-	}
-	if nd.reached {
-		return nil
-	}
-	nd.reached = true
-	if nd.kind != "" {
-		v.report.Checked.Records++
-	}
-	if nd.fault != nil {
-		f := *nd.fault
-		f.Where, f.Fix = where(head, seq, v.path(ctx, way)), restoreFix
-		v.find(f)
-		return nil
-	}
-	if nd.foreign > 0 {
-		v.doubt("%s: %d links to blocks of other systems are not followed", where(head, seq, v.path(ctx, way)), nd.foreign)
-	}
-	for _, r := range nd.links {
-		if err := v.visit(ctx, head, seq, r.to, &hop{up: way, in: n, at: r.at}); err != nil {
-			return err
+		if nd.reached {
+			continue
+		}
+		nd.reached = true
+		if nd.kind != "" {
+			v.report.Checked.Records++
+		}
+		if nd.fault != nil {
+			f := *nd.fault
+			f.Where, f.Fix = where(head, seq, v.path(ctx, at.way)), restoreFix
+			v.find(f)
+			continue
+		}
+		if nd.foreign > 0 {
+			v.doubt("%s: %d links to blocks of other systems are not followed", where(head, seq, v.path(ctx, at.way)), nd.foreign)
+		}
+		for i := len(nd.links) - 1; i >= 0; i-- {
+			todo = append(todo, stop{nd.links[i].to, &hop{up: at.way, in: at.name, at: nd.links[i].at}})
 		}
 	}
 	return nil
 }
 
-// path words a way: data.record.output.
+// path words a way: data.record.output. Of a long one the ends are given.
 func (v *verifier) path(ctx context.Context, way *hop) string {
-	var parts []string
+	var hops []*hop
 	for ; way != nil; way = way.up {
+		hops = append(hops, way)
+	}
+	slices.Reverse(hops)
+	var parts []string
+	for i, h := range hops {
+		if len(hops) > 8 && i >= 4 && i < len(hops)-4 {
+			if i == 4 {
+				parts = append(parts, "…")
+			}
+			continue
+		}
 		field := "?"
-		if data, err := v.g.from.fetch(ctx, way.in); err == nil {
-			field = fieldAt(data, way.at)
+		if data, err := v.g.from.fetch(ctx, h.in); err == nil {
+			field = fieldAt(data, h.at)
 		}
 		parts = append(parts, field)
-	}
-	for i, j := 0, len(parts)-1; i < j; i, j = i+1, j-1 {
-		parts[i], parts[j] = parts[j], parts[i]
-	}
-	if len(parts) > 8 {
-		parts = append(append(parts[:4:4], "…"), parts[len(parts)-4:]...)
 	}
 	return strings.Join(parts, ".")
 }
