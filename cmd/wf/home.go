@@ -6,19 +6,18 @@ import (
 	"fmt"
 
 	"wf/cas"
-	"wf/protocol"
 )
 
 // home is what wf alone shows: the last runs and what to do next, or the first steps.
 func (a *app) home(ctx context.Context) error {
-	dir, _, err := a.storeDir()
+	missing, err := a.noStoreYet()
 	if err != nil {
 		return err
 	}
-	s, err := a.existingStore(ctx)
-	if errors.Is(err, protocol.ErrStore) && !there(dir) {
+	if missing {
 		return a.firstSteps()
 	}
+	s, err := a.existingStore(ctx)
 	if err != nil {
 		return err
 	}

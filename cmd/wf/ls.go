@@ -32,7 +32,19 @@ func newLs(a *app) *cobra.Command {
 		Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
-			return a.withStore(ctx, func(s *cas.Store) error { return a.ls(ctx, s, f) })
+			if missing, err := a.noStoreYet(); err != nil || missing {
+				if err != nil {
+					return err
+				}
+				return a.lsRows(nil)
+			}
+			return a.withStore(ctx, func(s *cas.Store) error {
+				rows, err := a.rows(ctx, s, f)
+				if err != nil {
+					return err
+				}
+				return a.lsRows(rows)
+			})
 		},
 	}
 	flags := cmd.Flags()
@@ -137,14 +149,10 @@ func orNone(c []protocol.Choice) []protocol.Choice {
 	return c
 }
 
-func (a *app) ls(ctx context.Context, s *cas.Store, f lsFlags) error {
-	rows, err := a.rows(ctx, s, f)
-	if err != nil {
-		return err
-	}
+func (a *app) lsRows(rows []runRow) error {
 	switch a.format {
 	case "json":
-		return a.answer(map[string]any{"schema": "wf.runs/v1", "items": rows})
+		return a.answer(map[string]any{"schema": "wf.runs/v1", "items": nonNil(rows)})
 	case "jsonl":
 		for _, r := range rows {
 			if err := line(a.out, r); err != nil {

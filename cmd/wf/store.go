@@ -96,6 +96,15 @@ func (a *app) open(ctx context.Context, o cas.Options) (*cas.Store, error) {
 	return s, nil
 }
 
+// noStoreYet reports whether nobody named a store and there is none where wf would make it.
+func (a *app) noStoreYet() (bool, error) {
+	dir, where, err := a.storeDir()
+	if err != nil || where == "--store" || where == "WF_STORE" {
+		return false, err
+	}
+	return !there(dir), nil
+}
+
 // withStore runs f with a store that must exist, and closes it.
 func (a *app) withStore(ctx context.Context, f func(*cas.Store) error) error {
 	s, err := a.existingStore(ctx)
