@@ -18,12 +18,14 @@ package script
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/tmc/langchaingo/llms"
@@ -87,11 +89,34 @@ func Open(name, file string) (*Model, error) {
 		}
 		return nil, &model.Error{Class: model.Unavailable, Message: fmt.Sprintf("model %s: read %s: %v", name, file, err), Err: err}
 	}
-	replies, err := Parse(string(text))
+	replies, err := parsed(text)
 	if err != nil {
 		return nil, &model.Error{Class: model.Unavailable, Message: fmt.Sprintf("model %s: %s: %v", name, file, err)}
 	}
 	return &Model{name: name, replies: replies}, nil
+}
+
+// last is the script parsed last, by the digest of its text: a run opens its model anew for
+// every visit, and a long script takes longer to parse than the visit.
+var last struct {
+	sync.Mutex
+	digest  [sha256.Size]byte
+	replies map[string][]Reply
+}
+
+func parsed(text []byte) (map[string][]Reply, error) {
+	digest := sha256.Sum256(text)
+	last.Lock()
+	defer last.Unlock()
+	if last.replies != nil && last.digest == digest {
+		return last.replies, nil
+	}
+	replies, err := Parse(string(text))
+	if err != nil {
+		return nil, err
+	}
+	last.digest, last.replies = digest, replies
+	return replies, nil
 }
 
 // Parse reads a script: replies by visit.
