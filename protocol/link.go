@@ -68,7 +68,7 @@ func (l Link) MarshalCBOR() ([]byte, error) {
 	if !l.c.Defined() {
 		return []byte{0xf6}, nil
 	}
-	b := l.c.Bytes()
+	b := l.c.KeyString() // Bytes would copy
 	n := len(b) + 1
 	out := make([]byte, 0, n+5)
 	out = append(out, 0xd8, 0x2a)
