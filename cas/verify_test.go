@@ -129,9 +129,9 @@ func TestW19EveryFlippedByteOfAStoreIsFoundOrHarmless(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		step := 149
+		step := 251
 		if filepath.Base(file) != fileDB {
-			step = 90001
+			step = 150001
 		}
 		for at := 0; at < len(data); at += step {
 			flipByte(t, file, data, at)
