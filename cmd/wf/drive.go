@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"wf/cas"
 	"wf/engine"
@@ -95,6 +97,7 @@ func (a *app) showOutcome(v *engine.View) error {
 	if v.Reason != "" {
 		fmt.Fprintf(a.out, "  %s\n", indentLines(v.Reason, "  "))
 	}
+	a.showTail(v)
 	if err := a.showFields("", v.Outputs); err != nil {
 		return err
 	}
@@ -103,6 +106,30 @@ func (a *app) showOutcome(v *engine.View) error {
 	}
 	_, err = fmt.Fprintf(a.out, "  %s   %s\n", p.dim("next"), next(v))
 	return err
+}
+
+// tailLines is how much of what a failed step said is shown below the run.
+const tailLines = 10
+
+// showTail shows the end of what the step said by which the run did not go on.
+func (a *app) showTail(v *engine.View) {
+	if v.Status != protocol.Suspended && v.Status != protocol.Failed {
+		return
+	}
+	for _, s := range slices.Backward(v.Steps) {
+		if s.Status != string(protocol.StepFailed) || s.Text == "" {
+			continue
+		}
+		lines := strings.Split(visible(s.Text), "\n")
+		from := max(0, len(lines)-tailLines)
+		if from > 0 {
+			fmt.Fprintf(a.out, "    … %d more lines of %s: wf log %s:%s\n", from, s.ID, v.ID, s.ID)
+		}
+		for _, l := range lines[from:] {
+			fmt.Fprintf(a.out, "    %s\n", l)
+		}
+		return
+	}
 }
 
 // showFields writes the fields of an object, one per line, texts of several lines indented.

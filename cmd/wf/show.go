@@ -143,8 +143,11 @@ func (a *app) showStep(s *engine.StepView) error {
 	}
 	for _, t := range s.Attempts {
 		if t.Error != nil {
-			fmt.Fprintf(a.out, "  %s %s\n", p.yellow(fmt.Sprintf("attempt %d failed:", t.Attempt)), visible(t.Error.Error()))
+			fmt.Fprintf(a.out, "  %s %s\n", p.yellow(fmt.Sprintf("attempt %d failed:", t.Attempt)), visible(why(t.Error)))
 		}
+	}
+	if s.Error != nil {
+		fmt.Fprintf(a.out, "  %s %s\n", p.red("error:"), visible(why(s.Error)))
 	}
 	if err := a.showFields("", s.Output); err != nil {
 		return err

@@ -144,13 +144,21 @@ func result(s *engine.StepView) string {
 func said(s *engine.StepView) string {
 	switch {
 	case s.Error != nil:
-		return s.Error.Error()
+		return why(s.Error)
 	case s.Text != "":
 		return lastLine(s.Text)
 	case string(s.Output) == "{}":
 		return ""
 	}
 	return string(s.Output)
+}
+
+// why says why a step failed; the reason of a parked one holds its phase already.
+func why(e *protocol.ErrorInfo) string {
+	if e.Phase == "" || strings.HasPrefix(e.Message, e.Phase+": ") {
+		return e.Message
+	}
+	return e.Error()
 }
 
 // failures counts the attempts that did not work.
