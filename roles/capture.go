@@ -10,10 +10,12 @@ import (
 // it, with a marker between them that tells how much is missing.
 const OutputMax = 16 << 20
 
-// A cleaner turns the bytes of a command into text: secrets are hidden, CRLF becomes LF,
-// invalid UTF-8 becomes U+FFFD and NUL bytes are left out. Chunks may be cut anywhere.
+// A cleaner turns the bytes of a command into text: secrets and what has the shape of a key
+// are hidden, CRLF becomes LF, invalid UTF-8 becomes U+FFFD and NUL bytes are left out. Chunks
+// may be cut anywhere.
 type cleaner struct {
 	redact *Redactor
+	shapes shaper
 	held   []byte // an incomplete rune or a CR, until the next chunk
 	buf    []byte
 }
@@ -45,7 +47,7 @@ func (c *cleaner) text(p []byte, ended bool) string {
 		}
 		b = b[n:]
 	}
-	return out.String()
+	return c.shapes.text(out.String(), ended)
 }
 
 // A keeper holds the text of a command in bounded memory: the first and the last max/2 bytes.
