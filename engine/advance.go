@@ -98,15 +98,25 @@ func (d *driver) applyOne(x cas.Draft, now int64) error {
 // snapshotEvery is the number of events after which the folded state is stored again.
 const snapshotEvery = 256
 
-// maxFresh bounds the blocks kept in memory to be read again at once.
-const maxFresh = 1024
+// maxFresh bounds, in bytes, the blocks kept in memory after their commit to be read again at
+// once.
+const maxFresh = 4 << 20
 
+// remember lets the state read blocks before they are committed.
 func (d *driver) remember(blocks []cas.Block) {
-	if len(d.fresh) > maxFresh {
-		clear(d.fresh)
-	}
 	for _, b := range blocks {
-		d.fresh[b.Link] = b.Data
+		if _, ok := d.fresh[b.Link]; !ok {
+			d.fresh[b.Link] = b.Data
+			d.freshBytes += len(b.Data)
+		}
+	}
+}
+
+// forget drops them once the store has them and they have grown too many.
+func (d *driver) forget() {
+	if d.freshBytes > maxFresh {
+		clear(d.fresh)
+		d.freshBytes = 0
 	}
 }
 
@@ -126,6 +136,7 @@ func (d *driver) commit(ctx context.Context, drafts []cas.Draft, blocks []cas.Bl
 	if err != nil {
 		return err
 	}
+	d.forget()
 	d.e.tell(d.run, entries, drafts)
 	return nil
 }

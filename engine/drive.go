@@ -48,6 +48,7 @@ type driver struct {
 	past  pastCache
 	fresh map[protocol.Link][]byte // blocks the state may read before they are committed
 
+	freshBytes    int
 	sinceSnapshot int
 	poke          []string // waiting visits to perform again: their sub-workflow moved
 	breach        *breach  // a limit of the run that was reached

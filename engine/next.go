@@ -311,7 +311,7 @@ func (s *State) verdict(fs, ends []firing, limits, why []string) (*Verdict, erro
 		}
 		return strings.Compare(linkText(links(a.sources)), linkText(links(b.sources)))
 	})
-	v := &Verdict{Status: protocol.Done, Detail: s.leftovers()}
+	v := &Verdict{Status: protocol.Done}
 	var sources []*act
 	for _, f := range ends {
 		v.Parents = append(v.Parents, links(f.sources)...)
@@ -381,9 +381,6 @@ func (s *State) lacking() []string {
 	}
 	return out
 }
-
-// leftovers says what a finished run left behind, "" when nothing.
-func (s *State) leftovers() string { return strings.Join(s.lacking(), "; ") }
 
 func (a *act) name() string {
 	if a.n == startNode {

@@ -32,6 +32,7 @@ type View struct {
 	ActiveMS   int64                  `json:"active_ms"`
 	Scripted   int                    `json:"scripted_calls"`
 	Waiting    []WaitingView          `json:"waiting,omitempty"`
+	Leftovers  []string               `json:"leftovers,omitempty"` // joins of a finished run that still wait, and for whom
 	Info       InfoView               `json:"info"`
 }
 
@@ -240,6 +241,9 @@ func (b *viewer) finish(s *State) (*View, error) {
 	v.ActiveMS, v.Scripted = s.Totals.Active/1000, s.Totals.Scripted
 	if err := b.info(s); err != nil {
 		return nil, err
+	}
+	if v.Status == protocol.Done {
+		v.Leftovers = s.lacking()
 	}
 	for _, a := range s.acts {
 		for _, x := range a.visits {

@@ -1,0 +1,110 @@
+package engine_test
+
+import (
+	"context"
+	"testing"
+
+	"wf/cas"
+	"wf/engine"
+	"wf/protocol"
+	"wf/roles"
+)
+
+// held performs run roles: it goes on when it is let go.
+type held struct{ release chan struct{} }
+
+func (h held) Perform(ctx context.Context, _ protocol.Turn, _ roles.Emit) (protocol.Conclusion, error) {
+	select {
+	case <-h.release:
+		return protocol.Conclusion{Data: protocol.JSON(`{"exit_code":0}`)}, nil
+	case <-ctx.Done():
+		return protocol.Conclusion{}, ctx.Err()
+	}
+}
+
+// An answer given by another process reaches the process that drives the run.
+func TestAnAnswerReachesTheLiveDriver(t *testing.T) {
+	b := newBench(t)
+	ctx := context.Background()
+	h := held{make(chan struct{})}
+	b.e.Performers[protocol.ActRun] = h
+	asked, after := make(chan struct{}), make(chan struct{})
+	b.e.Watch = func(n engine.Notice) {
+		if n.Entry == nil {
+			return
+		}
+		switch {
+		case n.Entry.Type == protocol.EvWaiting:
+			close(asked)
+		case n.Entry.Type == protocol.EvStepCompleted && n.Step == "after#1":
+			close(after)
+		}
+	}
+	p := b.load(`
+wf: 1
+name: live
+roles:
+  a: {set: {n: 1}}
+  long: {run: sleep, timeout: 1m}
+  gate: {ask: "Go?"}
+  after: {set: {said: "${{ output.text }}"}}
+  z: {set: {n: 2}}
+edges:
+  - {from: START, to: a}
+  - {from: a, to: [long, gate]}
+  - {from: gate, to: after}
+  - {from: [long, after], to: z}
+  - {from: z, to: END}
+outputs: {said: "${{ steps.after.output.said }}"}
+`)
+	id, _, err := b.e.Begin(ctx, engine.Launch{Program: p, Inputs: protocol.JSON("{}"), Workspace: b.dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	over := make(chan error, 1)
+	go func() {
+		_, err := b.e.Drive(ctx, id, engine.DriveOptions{})
+		over <- err
+	}()
+	<-asked
+	other, err := cas.Open(ctx, b.e.Store.Dir(), cas.Options{}) // as another process would
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if _, err := (&engine.Engine{Store: other}).Answer(ctx, id, engine.Reply{Step: "gate#1", Text: "yes"}); err != nil {
+		t.Fatal(err)
+	}
+	<-after // while long still runs
+	close(h.release)
+	if err := <-over; err != nil {
+		t.Fatal(err)
+	}
+	if v := b.view(id); v.Status != done || string(v.Outputs) != `{"said":"yes"}` {
+		t.Errorf("%s (%s) %s", v.Status, v.Reason, v.Outputs)
+	}
+}
+
+// Leftovers of a finished run are listed.
+func TestAFinishedRunListsWhatStillWaits(t *testing.T) {
+	b := newBench(t)
+	_, v := b.run(`
+wf: 1
+name: leftovers
+roles:
+  a: {set: {n: 1}, route: all}
+  b: {run: "exit 1", timeout: 10s, continue_on_error: true}
+  c: {set: {n: 1}}
+  d: {set: {n: 1}}
+edges:
+  - {from: START, to: a}
+  - {from: a, to: [b, c]}
+  - {from: a, to: END}
+  - {from: b, to: END, when: output.exit_code == 1}
+  - {from: [b, c], to: d}
+  - {from: d, to: END}
+`, nil)
+	if v.Status != done || len(v.Leftovers) != 1 {
+		t.Errorf("%s (%s), leftovers %q", v.Status, v.Reason, v.Leftovers)
+	}
+}
