@@ -49,8 +49,9 @@ func Main(args []string) int {
 		err = usage(err)
 	}
 	var sig signalled
-	if errors.As(context.Cause(ctx), &sig) && (err == nil || errors.Is(err, context.Canceled)) {
-		err = sig
+	if errors.As(context.Cause(ctx), &sig) && !errors.As(err, new(interrupted)) &&
+		(errors.Is(err, context.Canceled) || errors.As(err, new(signalled))) {
+		err = silent{sig} // who pressed Ctrl-C knows; a run that was suspended by it says so
 	}
 	return a.finish(err)
 }
