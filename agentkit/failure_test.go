@@ -24,8 +24,49 @@ func TestTheSameCallForEverIsBoundedByTurns(t *testing.T) {
 	if !errors.As(err, &f) || f.Code != "max_turns" || f.Suspend {
 		t.Fatalf("got %v", err)
 	}
-	if n := len(s.sent); n != 5 {
-		t.Errorf("%d requests were sent", n)
+	if n := len(s.sent); n != 6 {
+		t.Errorf("%d requests were sent, not five and a last chance", n)
+	}
+	if n := len(find[protocol.ToolResult](j)); n != 5 {
+		t.Errorf("%d calls ran; the one after the last chance must not", n)
+	}
+	if _, err := s.perform(t, j); !errors.As(err, &f) || f.Code != "max_turns" || len(s.sent) != 6 {
+		t.Errorf("after a crash: %v, %d requests", err, len(s.sent))
+	}
+}
+
+func TestTheLastChanceConcludes(t *testing.T) {
+	const replies = "coder#1: [{tool: list_files, args: {path: .}}, {tool: list_files, args: {path: .}}, {text: no fence}, {text: \"---\\nstatus: stuck\\n---\\n\"}]"
+	whole := newStage(t, replies, "list_files")
+	whole.turn.Role.MaxTurns = 2
+	j := &journal{}
+	c, err := whole.perform(t, j)
+	if err != nil || c.Text == nil || !strings.Contains(*c.Text, "stuck") {
+		t.Fatalf("got %+v, %v", c, err)
+	}
+	chance := strings.TrimSpace(lastChanceText)
+	for i, want := range []int{0, 0, 1, 1} {
+		if n := strings.Count(whole.sent[i], chance); n != want {
+			t.Errorf("request %d offers %d last chances, want %d", i+1, n, want)
+		}
+	}
+	for stop := range len(j.commits) {
+		s := newStage(t, replies, "list_files")
+		s.turn.Role.MaxTurns = 2
+		cut := &journal{stop: stop}
+		if stop > 0 {
+			if _, err := s.perform(t, cut); !errors.Is(err, errKilled) {
+				t.Fatalf("stop at %d: %v", stop, err)
+			}
+			cut.stop = 0
+		}
+		sent := len(s.sent)
+		if _, err := s.perform(t, cut); err != nil {
+			t.Fatalf("resumed after %d: %v", stop, err)
+		}
+		if d := cmp.Diff(whole.sent[4-(len(s.sent)-sent):], s.sent[sent:]); d != "" {
+			t.Errorf("resumed after %d:\n%s", stop, d)
+		}
 	}
 }
 

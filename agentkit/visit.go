@@ -46,6 +46,7 @@ type attempt struct {
 	model       int                    // index in models
 	turns       int                    // replies so far
 	corrections int                    // answers refused so far
+	last        bool                   // the model was told that its turns are over
 	pending     []protocol.CallMessage // calls without a result, in order
 	old         bool                   // the first pending call may have been started by a process that died
 	asked       map[string]bool        // calls for which a person was asked
@@ -61,10 +62,6 @@ func (v *visit) reset() {
 
 // run alternates between tools and model until there is an answer.
 func (v *visit) run(ctx context.Context) (protocol.Conclusion, error) {
-	most := v.turn.Role.MaxTurns
-	if most <= 0 {
-		most = DefaultTurns
-	}
 	for {
 		switch {
 		case v.failure != nil:
@@ -75,13 +72,8 @@ func (v *visit) run(ctx context.Context) (protocol.Conclusion, error) {
 			if err := v.act(ctx); err != nil {
 				return protocol.Conclusion{}, err
 			}
-		case v.turns >= most+v.corrections:
-			return protocol.Conclusion{}, &protocol.Failure{
-				ErrorInfo: protocol.ErrorInfo{Code: "max_turns", Phase: "agent",
-					Message: fmt.Sprintf("no answer within %d turns", most)},
-				Class: "max_turns",
-			}
 		default:
+			v.lastChance()
 			reply, err := v.ask(ctx)
 			if err != nil {
 				return protocol.Conclusion{}, err
@@ -94,12 +86,50 @@ func (v *visit) run(ctx context.Context) (protocol.Conclusion, error) {
 // take adds a reply of the model. One without tool calls is an answer.
 func (v *visit) take(reply protocol.Message) {
 	v.turns++
+	if v.last && len(reply.ToolCalls) > 0 {
+		v.outOfTurns(reply)
+		return
+	}
 	v.pending, v.old = reply.ToolCalls, false
 	if len(reply.ToolCalls) > 0 {
 		v.tail = append(v.tail, reply)
 		return
 	}
 	v.judge(reply)
+}
+
+//go:embed last_chance.md
+var lastChanceText string
+
+// most is how many replies may ask for tools or be refused; one more may conclude.
+func (v *visit) most() int {
+	if n := v.turn.Role.MaxTurns; n > 0 {
+		return n
+	}
+	return DefaultTurns
+}
+
+// lastChance tells the model, once its turns are used up, that its next reply must conclude.
+// What it says depends on the replies alone, so a visit that is resumed says it again.
+func (v *visit) lastChance() {
+	if !v.last && v.turns >= v.most()+v.corrections {
+		v.last = true
+		v.tail = append(v.tail, protocol.Message{Role: protocol.RoleUser, Content: strings.TrimSpace(lastChanceText)})
+	}
+}
+
+// outOfTurns fails the visit for a reply that wants tools where it had to conclude. None of
+// them runs.
+func (v *visit) outOfTurns(reply protocol.Message) {
+	v.done = &protocol.Conclusion{}
+	if reply.Content != "" {
+		v.done.Text = &reply.Content
+	}
+	v.failure = &protocol.Failure{
+		ErrorInfo: protocol.ErrorInfo{Code: "max_turns", Phase: "agent",
+			Message: fmt.Sprintf("no answer within %d turns, nor when asked to conclude", v.most())},
+		Class: "max_turns",
+	}
 }
 
 // result adds what a call gave. Results come in the order of the calls.
@@ -187,6 +217,7 @@ func (v *visit) replay(transcript []protocol.Entry) error {
 			v.calls++
 			if said {
 				reply.Role = protocol.RoleAssistant
+				v.lastChance()
 				v.take(reply)
 				v.old = true
 			}
