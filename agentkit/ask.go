@@ -119,6 +119,7 @@ func (v *visit) call(ctx context.Context, name string, m llms.Model) (protocol.M
 	request := model.Request{
 		Role: v.turn.Role.Name, Visit: v.turn.Visit, Call: v.calls,
 		Params: protocol.JSON(v.turn.Role.Params), CacheKey: cacheKey(v.turn.Run, v.turn.Role.Name),
+		Prompt: len(v.prompt),
 	}
 	if v.turn.Item != nil {
 		request.Item = &v.turn.Item.Index
@@ -129,6 +130,12 @@ func (v *visit) call(ctx context.Context, name string, m llms.Model) (protocol.M
 				request.Opaque = map[int]string{}
 			}
 			request.Opaque[i] = messages[i].Opaque
+		}
+		if messages[i].IsError {
+			if request.Failed == nil {
+				request.Failed = map[int]bool{}
+			}
+			request.Failed[i] = true
 		}
 	}
 	options, err := callOptions(v.offer, v.turn.Role.Params)

@@ -20,8 +20,16 @@ type Request struct {
 	Params protocol.JSON
 
 	// Opaque holds, by index of the message, the provider's own block of an assistant
-	// message: a JSON object whose members go back into that message verbatim.
+	// message: a JSON object that the adapter which made it sends back verbatim. Adapters
+	// pass over blocks that are not theirs, since a fallback may have changed the model.
 	Opaque map[int]string
+
+	// Prompt is how many messages the first request of the visit had: those after it were
+	// said since. 0 is not known.
+	Prompt int
+
+	// Failed marks, by index of the message, tool results that are errors.
+	Failed map[int]bool
 
 	// CacheKey is the same for all calls of a role in a run, "" for none.
 	CacheKey string

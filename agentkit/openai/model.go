@@ -1,18 +1,13 @@
 package openai
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 
@@ -20,6 +15,7 @@ import (
 	"github.com/openai/openai-go/v3/option"
 	"github.com/tmc/langchaingo/llms"
 
+	"wf/agentkit/internal/wire"
 	"wf/agentkit/model"
 	"wf/protocol"
 )
@@ -27,14 +23,11 @@ import (
 // Prefix is how the name of a model of this package begins: openai/MODEL.
 const Prefix = "openai/"
 
-// DefaultIdle is how long a server may be silent. Reading a long prompt takes its time.
-const DefaultIdle = 10 * time.Minute
-
 // Config is where a model is reached. The zero Config is OpenAI itself without a key.
 type Config struct {
 	BaseURL string        // with /v1; "" is https://api.openai.com/v1
 	Key     string        // "" sends none: local servers want none
-	Idle    time.Duration // silence that ends a call; 0 is DefaultIdle
+	Idle    time.Duration // silence that ends a call; 0 is 10 minutes
 }
 
 // Model implements llms.Model.
@@ -72,17 +65,15 @@ func New(name, id string, c Config) (*Model, error) {
 			Message: fmt.Sprintf("model %s: %q is no base URL (want https://HOST/v1; look at OPENAI_BASE_URL)", name, base), Err: protocol.ErrModel}
 	}
 	m := &Model{name: name, id: id, idle: c.Idle}
-	if m.idle <= 0 {
-		m.idle = DefaultIdle
-	}
 	m.official = u.Hostname() == "api.openai.com"
-	options := []option.RequestOption{option.WithBaseURL(base), option.WithMaxRetries(0)}
+	options := []option.RequestOption{
+		option.WithBaseURL(base), option.WithMaxRetries(0), option.WithHTTPClient(wire.Client),
+	}
 	if c.Key != "" {
 		options = append(options, option.WithAPIKey(c.Key))
-	} else {
-		options = append(options, option.WithAPIKey("none"), option.WithHeaderDel("Authorization"))
 	}
-	m.client = openai.NewClient(options...)
+	// Not NewClient: it adds keys and headers from the environment, whatever the server.
+	m.client = openai.Client{Options: options}
 	return m, nil
 }
 
@@ -104,133 +95,54 @@ func (m *Model) GenerateContent(ctx context.Context, messages []llms.MessageCont
 		return nil, &model.Error{Class: model.Invalid, Message: fmt.Sprintf("model %s: %v", m.name, err), Err: err}
 	}
 
-	calling, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	silence := time.AfterFunc(m.idle, func() { stop(errSilent) })
-	defer silence.Stop()
-
-	start := time.Now()
-	res, err := m.post(calling, body)
-	if err == nil {
-		defer res.Body.Close()
-		s := &stream{name: m.name, opts: &opts, start: start, alive: func() { silence.Reset(m.idle) }}
-		err = s.read(ctx, res)
-		if err == nil {
-			return s.response(), nil
-		}
-	}
-	switch {
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
-	case errors.Is(context.Cause(calling), errSilent):
-		return nil, &model.Error{Class: model.Timeout, Message: fmt.Sprintf("model %s: nothing was heard for %v", m.name, m.idle), Err: errSilent}
-	}
-	return nil, model.AsError(m.name, err)
-}
-
-var errSilent = errors.New("the server is silent")
-
-// post sends the request and gives a response of status 200.
-func (m *Model) post(ctx context.Context, body []byte) (*http.Response, error) {
-	digest := sha256.Sum256(body)
-	var res *http.Response
-	err := m.client.Post(ctx, "chat/completions", body, &res,
-		// With this header net/http sends a POST again when an idle connection was closed under it.
-		option.WithHeader("Idempotency-Key", hex.EncodeToString(digest[:])),
-		option.WithHeader("Accept", "text/event-stream"),
-	)
-	if res != nil && res.StatusCode >= 400 {
-		defer res.Body.Close()
-		return nil, m.refusal(res)
-	}
-	if err != nil && res != nil {
-		res.Body.Close()
-	}
-	return res, err
-}
-
-// refusal reads why a server refused. The client has put the body back.
-func (m *Model) refusal(res *http.Response) *model.Error {
-	const most = 64 << 10
-	text, err := io.ReadAll(io.LimitReader(res.Body, most))
-	e := &model.Error{Class: model.ClassOfStatus(res.StatusCode), Status: res.StatusCode, RetryAfter: retryAfter(res.Header, time.Now()), Err: err}
-	e.Message = fmt.Sprintf("model %s: status %d: %s", m.name, res.StatusCode, errorText(text))
-	return e
-}
-
-// errorText finds the message in an error body, whatever its shape.
-func errorText(body []byte) string {
-	var shape struct {
-		Error   json.RawMessage `json:"error"`
-		Message string          `json:"message"`
-	}
-	text := strings.TrimSpace(string(body))
-	if json.Unmarshal(body, &shape) == nil {
-		var inner struct {
-			Message string `json:"message"`
-		}
-		var plain string
-		switch {
-		case json.Unmarshal(shape.Error, &inner) == nil && inner.Message != "":
-			text = inner.Message
-		case json.Unmarshal(shape.Error, &plain) == nil && plain != "":
-			text = plain
-		case shape.Message != "":
-			text = shape.Message
-		}
-	}
-	const most = 500
-	if r := []rune(strings.ToValidUTF8(text, "�")); len(r) > most {
-		return string(r[:most]) + "…"
-	}
-	if text == "" {
-		return "no reason given"
-	}
-	return strings.ToValidUTF8(text, "�")
-}
-
-// retryAfter reads Retry-After (seconds or a date) and retry-after-ms.
-func retryAfter(h http.Header, now time.Time) time.Duration {
-	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms > 0 {
-		return time.Duration(ms * float64(time.Millisecond))
-	}
-	v := h.Get("Retry-After")
-	if s, err := strconv.ParseFloat(v, 64); err == nil && s > 0 {
-		return time.Duration(s * float64(time.Second))
-	}
-	if at, err := http.ParseTime(v); err == nil {
-		return max(at.Sub(now), 0)
-	}
-	return 0
-}
-
-// body is the request, in a fixed order: the same call gives the same bytes.
-func (m *Model) body(messages []llms.MessageContent, opts *llms.CallOptions, r model.Request) ([]byte, error) {
-	var b bytes.Buffer
-	b.WriteByte('{')
-	member := func(name string, v any) error {
-		if b.Len() > 1 {
-			b.WriteByte(',')
-		}
-		return writeMember(&b, name, v)
-	}
-	wire, err := wireMessages(messages, r.Opaque)
+	s := &stream{name: m.name, opts: &opts, start: time.Now()}
+	err = wire.Exchange(ctx, m.name, m.idle,
+		func(ctx context.Context) (*http.Response, error) { return m.post(ctx, body) },
+		func(h http.Header, r io.Reader) error { return s.read(ctx, h, r) })
 	if err != nil {
 		return nil, err
 	}
-	err = errors.Join(member("model", m.id), member("messages", wire))
+	return s.response(), nil
+}
+
+// post sends the request.
+func (m *Model) post(ctx context.Context, body []byte) (res *http.Response, err error) {
+	err = m.client.Post(ctx, "chat/completions", body, &res,
+		option.WithHeader("Idempotency-Key", wire.Key(body)),
+		option.WithHeader("Accept", "text/event-stream"),
+	)
+	return res, err
+}
+
+// body is the request, in a fixed order: the same call gives the same bytes.
+func (m *Model) body(conversation []llms.MessageContent, opts *llms.CallOptions, r model.Request) ([]byte, error) {
+	messages, err := wireMessages(conversation, r.Opaque)
+	if err != nil {
+		return nil, err
+	}
+	params, err := wire.ParamsOf(opts, r, "model", "messages", "tools", "stream", "stream_options", "prompt_cache_key")
+	if err != nil {
+		return nil, err
+	}
+	foreignParams(params, opts, r)
+	choice, err := params.TakeToolChoice(opts)
+	if err != nil {
+		return nil, err
+	}
+	var o wire.Object
+	o.Add("model", m.id)
+	o.Add("messages", messages)
 	if len(opts.Tools) > 0 {
-		err = errors.Join(err, member("tools", opts.Tools))
+		o.Add("tools", opts.Tools)
 	}
-	params, perr := paramsOf(opts, r)
-	err = errors.Join(err, perr)
-	for _, p := range params {
-		err = errors.Join(err, member(p.name, p.value))
+	if c := toolChoice(choice); c != nil {
+		o.Add("tool_choice", c)
 	}
+	params.AddTo(&o)
 	if m.official && r.CacheKey != "" {
-		err = errors.Join(err, member("prompt_cache_key", r.CacheKey))
+		o.Add("prompt_cache_key", r.CacheKey)
 	}
-	err = errors.Join(err, member("stream", true), member("stream_options", json.RawMessage(`{"include_usage":true}`)))
-	b.WriteByte('}')
-	return b.Bytes(), err
+	o.Add("stream", true)
+	o.Add("stream_options", json.RawMessage(`{"include_usage":true}`))
+	return o.Bytes()
 }

@@ -5,31 +5,12 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"regexp"
-	"slices"
 
 	"github.com/tmc/langchaingo/llms"
 
+	"wf/agentkit/internal/wire"
 	"wf/agentkit/model"
 )
-
-// writeMember writes "name":v without escaping for HTML.
-func writeMember(b *bytes.Buffer, name string, v any) error {
-	key, err := json.Marshal(name)
-	if err != nil {
-		return err
-	}
-	b.Write(key)
-	b.WriteByte(':')
-	enc := json.NewEncoder(b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return err
-	}
-	b.Truncate(b.Len() - 1) // the encoder's newline
-	return nil
-}
 
 type message struct {
 	Role       string `json:"role"`
@@ -53,13 +34,10 @@ type function struct {
 // MarshalJSON adds the provider's own members.
 func (m message) MarshalJSON() ([]byte, error) {
 	type plain message
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(plain(m)); err != nil {
+	out, err := wire.Encode(plain(m))
+	if err != nil {
 		return nil, err
 	}
-	out := bytes.TrimSpace(b.Bytes())
 	extra := bytes.TrimSpace([]byte(m.opaque))
 	if len(extra) <= len("{}") {
 		return out, nil
@@ -159,61 +137,33 @@ func (m *message) fill(parts []llms.ContentPart) error {
 	return nil
 }
 
-type param struct {
-	name  string
-	value any
-}
-
-// decimal is how the definition writes a number that is no integer.
-var decimal = regexp.MustCompile(`^"(-?[0-9]+\.[0-9]+)"$`)
-
-// owned are the members that the adapter writes itself.
-var owned = []string{"model", "messages", "tools", "stream", "stream_options", "prompt_cache_key"}
-
-// paramsOf are the params of the role, sorted by name, or outside of the agent loop those that
-// langchaingo has options for.
-func paramsOf(opts *llms.CallOptions, r model.Request) ([]param, error) {
-	values := map[string]any{}
+// foreignParams adds what langchaingo has further options for, outside of the agent loop.
+func foreignParams(p wire.Params, opts *llms.CallOptions, r model.Request) {
 	if len(r.Params) > 0 {
-		var given map[string]json.RawMessage
-		if err := json.Unmarshal(r.Params, &given); err != nil {
-			return nil, fmt.Errorf("params: %w", err)
-		}
-		for name, raw := range given {
-			if slices.Contains(owned, name) {
-				return nil, fmt.Errorf("params: %s is set by wf itself", name)
-			}
-			if m := decimal.FindSubmatch(raw); m != nil {
-				raw = m[1]
-			}
-			values[name] = raw
-		}
-	} else {
-		optional(values, "temperature", opts.Temperature)
-		optional(values, "top_p", opts.TopP)
-		optional(values, "max_tokens", opts.MaxTokens)
-		optional(values, "seed", opts.Seed)
-		optional(values, "frequency_penalty", opts.FrequencyPenalty)
-		optional(values, "presence_penalty", opts.PresencePenalty)
-		if len(opts.StopWords) > 0 {
-			values["stop"] = opts.StopWords
-		}
-		if opts.JSONMode {
-			values["response_format"] = json.RawMessage(`{"type":"json_object"}`)
-		}
+		return
 	}
-	if opts.ToolChoice != nil {
-		values["tool_choice"] = opts.ToolChoice
+	wire.Add(p, "seed", opts.Seed)
+	wire.Add(p, "frequency_penalty", opts.FrequencyPenalty)
+	wire.Add(p, "presence_penalty", opts.PresencePenalty)
+	if len(opts.StopWords) > 0 {
+		p["stop"] = opts.StopWords
 	}
-	var out []param
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		out = append(out, param{name, values[name]})
+	if opts.JSONMode {
+		p["response_format"] = json.RawMessage(`{"type":"json_object"}`)
 	}
-	return out, nil
 }
 
-func optional[T int | float64](values map[string]any, name string, v T) {
-	if v != 0 {
-		values[name] = v
+// toolChoice is the choice in the words of this wire, nil for none.
+func toolChoice(c wire.ToolChoice) any {
+	switch c.Mode {
+	case "":
+		return nil
+	case "auto", "none":
+		return c.Mode
+	case "any":
+		return "required"
+	case "tool", "function":
+		return map[string]any{"type": "function", "function": map[string]string{"name": c.Name}}
 	}
+	return c.Raw
 }

@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -15,18 +14,15 @@ import (
 
 	"github.com/tmc/langchaingo/llms"
 
+	"wf/agentkit/internal/wire"
 	"wf/agentkit/model"
 )
-
-// maxResponse bounds what one response may hold, in bytes.
-const maxResponse = 64 << 20
 
 // stream puts a response together from its events.
 type stream struct {
 	name  string // of the model
 	opts  *llms.CallOptions
 	start time.Time
-	alive func() // the server said something
 
 	text, reasoning strings.Builder
 	field           string // under which the reasoning came, and goes back
@@ -90,58 +86,28 @@ type timings struct {
 }
 
 // read takes the whole response.
-func (s *stream) read(ctx context.Context, res *http.Response) error {
+func (s *stream) read(ctx context.Context, h http.Header, body io.Reader) error {
 	s.at = map[int]*call{}
-	body := &counted{r: res.Body, left: maxResponse, alive: s.alive}
-	if strings.Contains(res.Header.Get("Content-Type"), "application/json") {
+	if strings.Contains(h.Get("Content-Type"), "application/json") {
 		text, err := io.ReadAll(body)
 		if err != nil {
 			return fmt.Errorf("read the response: %w", err)
 		}
 		return s.event(ctx, text)
 	}
-	lines := bufio.NewReader(body)
-	var data bytes.Buffer
-	for {
-		line, err := lines.ReadBytes('\n')
-		ended := err != nil
-		if ended && !errors.Is(err, io.EOF) {
-			return fmt.Errorf("the stream broke off: %w", err)
-		}
-		line = bytes.TrimRight(line, "\r\n")
-		name, value, _ := bytes.Cut(line, []byte(":"))
-		value = bytes.TrimPrefix(value, []byte(" "))
+	err := wire.Events(body, func(name string, data []byte) (bool, error) {
 		switch {
-		case len(line) == 0 && data.Len() > 0:
-			done, err := s.data(ctx, data.Bytes())
-			if done || err != nil {
-				return err
-			}
-			data.Reset()
-		case string(name) == "data":
-			if data.Len() > 0 {
-				data.WriteByte('\n')
-			}
-			data.Write(value)
-		case string(name) == "error": // older llama-server
-			return s.failed(value)
+		case name == "error":
+			return false, s.failed(data)
+		case string(bytes.TrimSpace(data)) == "[DONE]":
+			return true, nil
 		}
-		if ended {
-			if data.Len() > 0 {
-				if done, err := s.data(ctx, data.Bytes()); done || err != nil {
-					return err
-				}
-			}
-			return fmt.Errorf("the stream was cut off: it ended without [DONE]")
-		}
+		return false, s.event(ctx, data)
+	})
+	if errors.Is(err, wire.ErrCut) {
+		return fmt.Errorf("%w: it ended without [DONE]", err)
 	}
-}
-
-func (s *stream) data(ctx context.Context, data []byte) (done bool, err error) {
-	if string(bytes.TrimSpace(data)) == "[DONE]" {
-		return true, nil
-	}
-	return false, s.event(ctx, data)
+	return err
 }
 
 // event adds one chunk.
@@ -256,9 +222,10 @@ func (s *stream) response() *llms.ContentResponse {
 	}
 	if s.field != "" {
 		choice.GenerationInfo[model.KeyThinkingMS] = s.thinkingTo.Sub(s.thinkingFrom).Milliseconds()
-		var b bytes.Buffer
-		if writeMember(&b, s.field, s.reasoning.String()) == nil { // a string always has a JSON form
-			choice.GenerationInfo[model.KeyOpaque] = "{" + b.String() + "}"
+		var block wire.Object
+		block.Add(s.field, s.reasoning.String())
+		if b, err := block.Bytes(); err == nil { // a string always has a JSON form
+			choice.GenerationInfo[model.KeyOpaque] = string(b)
 		}
 	}
 	s.count(choice.GenerationInfo)
@@ -310,28 +277,11 @@ func (s *stream) failed(data []byte) error {
 			Code json.RawMessage `json:"code"`
 		} `json:"error"`
 	}
-	e := &model.Error{Class: model.ServerError, Message: fmt.Sprintf("model %s: the stream holds an error: %s", s.name, errorText(data))}
+	e := &model.Error{Class: model.ServerError, Message: fmt.Sprintf("model %s: the stream holds an error: %s", s.name, wire.ErrorText(data))}
 	if json.Unmarshal(data, &shape) == nil {
 		if n, err := strconv.Atoi(strings.Trim(string(shape.Error.Code), `"`)); err == nil && n >= 400 && n < 600 {
 			e.Status, e.Class = n, model.ClassOfStatus(n)
 		}
 	}
 	return e
-}
-
-// counted bounds a body and tells that the server is alive.
-type counted struct {
-	r     io.Reader
-	left  int64
-	alive func()
-}
-
-func (c *counted) Read(p []byte) (int, error) {
-	if c.left <= 0 {
-		return 0, fmt.Errorf("the response holds more than %d bytes", int64(maxResponse))
-	}
-	n, err := c.r.Read(p[:min(int64(len(p)), c.left)])
-	c.left -= int64(n)
-	c.alive()
-	return n, err
 }

@@ -1,0 +1,241 @@
+package anthropic
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/tmc/langchaingo/llms"
+
+	"wf/agentkit/internal/wire"
+	"wf/agentkit/model"
+)
+
+// turn is a message of the wire.
+type turn struct {
+	Role    string   `json:"role"`
+	Content []*block `json:"content"`
+}
+
+// block is one content block. Raw is sent as it stands; it takes no mark.
+type block struct {
+	Type      string          `json:"type"`
+	Text      string          `json:"text,omitempty"`
+	ID        string          `json:"id,omitempty"`
+	Name      string          `json:"name,omitempty"`
+	Input     json.RawMessage `json:"input,omitempty"`
+	ToolUseID string          `json:"tool_use_id,omitempty"`
+	Content   string          `json:"content,omitempty"`
+	IsError   bool            `json:"is_error,omitempty"`
+	Source    *source         `json:"source,omitempty"`
+	Mark      *mark           `json:"cache_control,omitempty"`
+
+	raw json.RawMessage
+}
+
+// source is where an image comes from.
+type source struct {
+	Type      string `json:"type"`
+	MediaType string `json:"media_type,omitempty"`
+	Data      string `json:"data,omitempty"`
+	URL       string `json:"url,omitempty"`
+}
+
+// MarshalJSON writes raw blocks untouched.
+func (b *block) MarshalJSON() ([]byte, error) {
+	if b.raw != nil {
+		return b.raw, nil
+	}
+	type plain block
+	return wire.Encode((*plain)(b))
+}
+
+// conversation is the messages of a request, with the places that marks go to.
+type conversation struct {
+	system []*block
+	turns  []*turn
+
+	blocks []*block // of all turns, in order
+	prompt int      // of these: up to the end of U_k
+	ends   []int    // of these: after each turn of results or corrections since
+}
+
+// noText stands where a message would be empty, which the API refuses.
+const noText = "(no text)"
+
+// convert makes the wire's messages. System messages come first; neighbours of the same side
+// become one message, so that all results of a turn are together.
+func convert(in []llms.MessageContent, r model.Request) (*conversation, error) {
+	c := &conversation{}
+	last := r.Prompt - 1
+	if last < 0 || last >= len(in) {
+		last = newestHuman(in)
+	}
+	for i, mc := range in {
+		blocks, err := blocksOf(mc, r, i)
+		if err != nil {
+			return nil, fmt.Errorf("message %d: %w", i, err)
+		}
+		switch mc.Role {
+		case llms.ChatMessageTypeSystem:
+			if len(c.turns) > 0 {
+				return nil, fmt.Errorf("message %d: a system message must come first", i)
+			}
+			c.system = append(c.system, blocks...)
+		case llms.ChatMessageTypeAI:
+			c.add("assistant", blocks, i > last)
+		case llms.ChatMessageTypeHuman, llms.ChatMessageTypeGeneric, llms.ChatMessageTypeTool:
+			c.add("user", blocks, i > last)
+		default:
+			return nil, fmt.Errorf("message %d has the role %q, which this wire lacks", i, mc.Role)
+		}
+		if i == last {
+			c.prompt = len(c.blocks)
+		}
+	}
+	return c, nil
+}
+
+func newestHuman(in []llms.MessageContent) int {
+	for i := len(in) - 1; i >= 0; i-- {
+		if in[i].Role == llms.ChatMessageTypeHuman || in[i].Role == llms.ChatMessageTypeGeneric {
+			return i
+		}
+	}
+	return len(in) - 1
+}
+
+// add appends blocks to the newest turn, if it is of that side, or begins another.
+func (c *conversation) add(role string, blocks []*block, since bool) {
+	n := len(c.turns)
+	if n == 0 || c.turns[n-1].Role != role {
+		c.turns = append(c.turns, &turn{Role: role})
+		n++
+		if since && role == "user" {
+			c.ends = append(c.ends, 0)
+		}
+	}
+	c.turns[n-1].Content = append(c.turns[n-1].Content, blocks...)
+	c.blocks = append(c.blocks, blocks...)
+	if since && role == "user" && len(c.ends) > 0 {
+		c.ends[len(c.ends)-1] = len(c.blocks)
+	}
+}
+
+// blocksOf are the content blocks of a message.
+func blocksOf(mc llms.MessageContent, r model.Request, i int) ([]*block, error) {
+	var text strings.Builder
+	var calls, others []*block
+	for _, p := range mc.Parts {
+		switch p := p.(type) {
+		case llms.TextContent:
+			text.WriteString(p.Text)
+		case llms.ToolCall:
+			if p.FunctionCall == nil {
+				return nil, fmt.Errorf("the tool call %s has no function", p.ID)
+			}
+			calls = append(calls, &block{Type: "tool_use", ID: callID(p.ID), Name: p.FunctionCall.Name, Input: input(p.FunctionCall.Arguments)})
+		case llms.ToolCallResponse:
+			others = append(others, &block{Type: "tool_result", ToolUseID: callID(p.ToolCallID), Content: p.Content, IsError: r.Failed[i]})
+		case llms.ImageURLContent:
+			others = append(others, &block{Type: "image", Source: &source{Type: "url", URL: p.URL}})
+		case llms.BinaryContent:
+			others = append(others, &block{Type: "image", Source: &source{Type: "base64", MediaType: p.MIMEType, Data: base64.StdEncoding.EncodeToString(p.Data)}})
+		default:
+			return nil, fmt.Errorf("a %T cannot be sent", p)
+		}
+	}
+	var said *block
+	if strings.TrimSpace(text.String()) != "" {
+		said = &block{Type: "text", Text: text.String()}
+	}
+	blocks, err := arrange(said, calls, r.Opaque[i])
+	if err != nil {
+		return nil, err
+	}
+	blocks = append(blocks, others...)
+	if len(blocks) == 0 {
+		blocks = []*block{{Type: "text", Text: noText}}
+	}
+	return blocks, nil
+}
+
+// opaqueKey is the member of an opaque block that this package makes and knows.
+const opaqueKey = "anthropic"
+
+// The places of what is not in the opaque block.
+const (
+	placeText = `"text"`
+	placeCall = `"call"`
+)
+
+// arrange puts text, calls and the blocks of the opaque one in the order they came in. What
+// has no place follows, the text first.
+func arrange(said *block, calls []*block, opaque string) ([]*block, error) {
+	var blocks []*block
+	var kept map[string]json.RawMessage
+	if opaque != "" {
+		if err := json.Unmarshal([]byte(opaque), &kept); err != nil {
+			return nil, fmt.Errorf("the provider's own block is no JSON object: %w", err)
+		}
+	}
+	var places []json.RawMessage
+	if raw, ok := kept[opaqueKey]; ok {
+		if err := json.Unmarshal(raw, &places); err != nil {
+			return nil, fmt.Errorf("the provider's own block is no list: %w", err)
+		}
+	}
+	for _, place := range places {
+		switch {
+		case string(place) == placeText:
+			if said != nil {
+				blocks, said = append(blocks, said), nil
+			}
+		case string(place) == placeCall:
+			if len(calls) > 0 {
+				blocks, calls = append(blocks, calls[0]), calls[1:]
+			}
+		default:
+			blocks = append(blocks, &block{raw: place})
+		}
+	}
+	if said != nil {
+		blocks = append(blocks, said)
+	}
+	return append(blocks, calls...), nil
+}
+
+// input is the arguments of a call as the API wants them: an object. What the model wrote is
+// kept as text where it is none.
+func input(args string) json.RawMessage {
+	trimmed := bytes.TrimSpace([]byte(args))
+	switch {
+	case len(trimmed) == 0:
+		return json.RawMessage("{}")
+	case trimmed[0] == '{' && json.Valid(trimmed):
+		return trimmed
+	}
+	var o wire.Object
+	o.Add("invalid_json", args)
+	b, err := o.Bytes()
+	if err != nil {
+		return json.RawMessage("{}") // a string always has a JSON form
+	}
+	return b
+}
+
+var goodID = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+
+// callID is an id as this API takes it; those of other providers may hold anything.
+func callID(id string) string {
+	if goodID.MatchString(id) {
+		return id
+	}
+	sum := sha256.Sum256([]byte(id))
+	return "call_" + hex.EncodeToString(sum[:12])
+}

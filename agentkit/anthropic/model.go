@@ -1,0 +1,136 @@
+package anthropic
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/anthropics/anthropic-sdk-go"
+	"github.com/anthropics/anthropic-sdk-go/option"
+	"github.com/tmc/langchaingo/llms"
+
+	"wf/agentkit/internal/wire"
+	"wf/agentkit/model"
+	"wf/protocol"
+)
+
+// Prefix is how the name of a model of this package begins: anthropic/MODEL.
+const Prefix = "anthropic/"
+
+// DefaultMaxTokens bounds an answer where the params name no max_tokens, thinking excluded.
+const DefaultMaxTokens = 16_000
+
+const version = "2023-06-01" // header anthropic-version
+
+// Config is where a model is reached. The zero Config is Anthropic itself without a key.
+type Config struct {
+	BaseURL   string        // without /v1; "" is https://api.anthropic.com
+	Key       string        // "" sends none
+	TTL       string        // of cache marks: 5m or 1h; "" is 5m
+	MaxTokens int           // 0 is DefaultMaxTokens
+	Idle      time.Duration // silence that ends a call; 0 is 10 minutes
+}
+
+// Model implements llms.Model.
+type Model struct {
+	name, id  string
+	client    anthropic.Client
+	ttl       string
+	maxTokens int
+	idle      time.Duration
+}
+
+// Open makes a model named anthropic/MODEL from ANTHROPIC_BASE_URL and ANTHROPIC_API_KEY. With
+// neither it is an error wrapping protocol.ErrModel that says what to do.
+func Open(name string) (*Model, error) {
+	c := Config{BaseURL: os.Getenv("ANTHROPIC_BASE_URL"), Key: os.Getenv("ANTHROPIC_API_KEY")}
+	if c.BaseURL == "" && c.Key == "" {
+		return nil, &model.Error{
+			Class: model.Unavailable,
+			Message: fmt.Sprintf("the model %s needs a key. Fixes: set ANTHROPIC_API_KEY; or set ANTHROPIC_BASE_URL to a server "+
+				"that speaks the messages API; or name another model with --model", name),
+			Err: protocol.ErrModel,
+		}
+	}
+	return New(name, strings.TrimPrefix(name, Prefix), c)
+}
+
+// New makes a model: name is what wf calls it, id what the server does.
+func New(name, id string, c Config) (*Model, error) {
+	base := c.BaseURL
+	if base == "" {
+		base = "https://api.anthropic.com"
+	}
+	unusable := func(format string, args ...any) (*Model, error) {
+		return nil, &model.Error{Class: model.Unavailable, Message: "model " + name + ": " + fmt.Sprintf(format, args...), Err: protocol.ErrModel}
+	}
+	u, err := url.Parse(base)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return unusable("%q is no base URL (want https://HOST; look at ANTHROPIC_BASE_URL)", base)
+	}
+	switch c.TTL {
+	case "", "5m", "1h":
+	default:
+		return unusable("%q is no lifetime of a cache mark (want 5m or 1h)", c.TTL)
+	}
+	m := &Model{name: name, id: id, ttl: c.TTL, maxTokens: c.MaxTokens, idle: c.Idle}
+	if m.maxTokens <= 0 {
+		m.maxTokens = DefaultMaxTokens
+	}
+	options := []option.RequestOption{
+		option.WithBaseURL(strings.TrimSuffix(strings.TrimRight(base, "/"), "/v1")),
+		option.WithMaxRetries(0), option.WithHTTPClient(wire.Client),
+		option.WithHeader("anthropic-version", version),
+	}
+	if c.Key != "" {
+		options = append(options, option.WithAPIKey(c.Key))
+	}
+	// Not NewClient: it looks for keys in the environment and in files of other programs.
+	m.client = anthropic.Client{Options: options}
+	return m, nil
+}
+
+// Call is the older form of GenerateContent.
+func (m *Model) Call(ctx context.Context, prompt string, options ...llms.CallOption) (string, error) {
+	return llms.GenerateFromSinglePrompt(ctx, m, prompt, options...)
+}
+
+// GenerateContent makes one streamed request. Failures are *model.Error, but for ctx, whose
+// error is given as it is.
+func (m *Model) GenerateContent(ctx context.Context, messages []llms.MessageContent, options ...llms.CallOption) (*llms.ContentResponse, error) {
+	var opts llms.CallOptions
+	for _, o := range options {
+		o(&opts)
+	}
+	request, _ := model.RequestFrom(ctx)
+	body, betas, err := m.body(messages, &opts, request)
+	if err != nil {
+		return nil, &model.Error{Class: model.Invalid, Message: fmt.Sprintf("model %s: %v", m.name, err), Err: err}
+	}
+	s := &stream{name: m.name, opts: &opts, start: time.Now()}
+	err = wire.Exchange(ctx, m.name, m.idle,
+		func(ctx context.Context) (*http.Response, error) { return m.post(ctx, body, betas) },
+		func(h http.Header, r io.Reader) error { return s.read(ctx, h, r) })
+	if err != nil {
+		return nil, err
+	}
+	return s.response()
+}
+
+// post sends the request.
+func (m *Model) post(ctx context.Context, body []byte, betas []string) (res *http.Response, err error) {
+	options := []option.RequestOption{
+		option.WithHeader("Idempotency-Key", wire.Key(body)),
+		option.WithHeader("Accept", "text/event-stream"),
+	}
+	if len(betas) > 0 {
+		options = append(options, option.WithHeader("anthropic-beta", strings.Join(betas, ",")))
+	}
+	err = m.client.Post(ctx, "v1/messages", body, &res, options...)
+	return res, err
+}

@@ -1,0 +1,138 @@
+package anthropic
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/tmc/langchaingo/llms"
+
+	"wf/agentkit/internal/wire"
+	"wf/agentkit/model"
+)
+
+// body is the request, in a fixed order: the same call gives the same bytes. betas go into a
+// header.
+func (m *Model) body(messages []llms.MessageContent, opts *llms.CallOptions, r model.Request) (body []byte, betas []string, err error) {
+	params, err := wire.ParamsOf(opts, r, "model", "messages", "system", "tools", "stream")
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(r.Params) == 0 {
+		wire.Add(params, "top_k", opts.TopK)
+		if len(opts.StopWords) > 0 {
+			params["stop_sequences"] = opts.StopWords
+		}
+	}
+	if _, err := params.Take("betas", &betas); err != nil {
+		return nil, nil, err
+	}
+	ttl := m.ttl
+	if _, err := params.Take("cache_ttl", &ttl); err != nil {
+		return nil, nil, err
+	}
+	if ttl != "" && ttl != "5m" && ttl != "1h" {
+		return nil, nil, fmt.Errorf("params: cache_ttl is %q (want 5m or 1h)", ttl)
+	}
+	choice, err := params.TakeToolChoice(opts)
+	if err != nil {
+		return nil, nil, err
+	}
+	most, err := m.most(params)
+	if err != nil {
+		return nil, nil, err
+	}
+
+	c, err := convert(messages, r)
+	if err != nil {
+		return nil, nil, err
+	}
+	tools, err := offered(opts.Tools)
+	if err != nil {
+		return nil, nil, err
+	}
+	c.mark(tools, ttl)
+
+	var o wire.Object
+	o.Add("model", m.id)
+	o.Add("max_tokens", most)
+	if len(tools) > 0 {
+		o.Add("tools", tools)
+	}
+	if t := toolChoice(choice); t != nil && len(tools) > 0 {
+		o.Add("tool_choice", t)
+	}
+	if len(c.system) > 0 {
+		o.Add("system", c.system)
+	}
+	o.Add("messages", c.turns)
+	params.AddTo(&o)
+	o.Add("stream", true)
+	body, err = o.Bytes()
+	return body, betas, err
+}
+
+// most takes max_tokens from the params, or its default: room to answer beside the thinking.
+func (m *Model) most(params wire.Params) (int, error) {
+	most := m.maxTokens
+	given, err := params.Take("max_tokens", &most)
+	if given || err != nil {
+		return most, err
+	}
+	thinking, ok := params["thinking"]
+	if !ok {
+		return most, nil
+	}
+	var shape struct {
+		Budget int `json:"budget_tokens"`
+	}
+	raw, err := wire.Encode(thinking)
+	if err == nil {
+		err = json.Unmarshal(raw, &shape)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("params: thinking: %w", err)
+	}
+	return most + shape.Budget, nil
+}
+
+// offeredTool is a tool of the wire.
+type offeredTool struct {
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+	Schema      any    `json:"input_schema"`
+	Mark        *mark  `json:"cache_control,omitempty"`
+}
+
+func offered(tools []llms.Tool) ([]offeredTool, error) {
+	var out []offeredTool
+	for _, t := range tools {
+		if t.Function == nil {
+			return nil, fmt.Errorf("a tool of type %q cannot be offered", t.Type)
+		}
+		schema := t.Function.Parameters
+		if schema == nil {
+			schema = json.RawMessage(`{"type":"object"}`)
+		}
+		out = append(out, offeredTool{Name: t.Function.Name, Description: t.Function.Description, Schema: schema})
+	}
+	return out, nil
+}
+
+// toolChoice is the choice in the words of this wire, nil for none.
+func toolChoice(c wire.ToolChoice) any {
+	switch c.Mode {
+	case "":
+		return nil
+	case "auto", "any", "none":
+		if len(c.Raw) > 0 {
+			return c.Raw // perhaps with disable_parallel_tool_use
+		}
+		return map[string]string{"type": c.Mode}
+	case "tool", "function":
+		if c.Mode == "tool" && len(c.Raw) > 0 {
+			return c.Raw
+		}
+		return map[string]string{"type": "tool", "name": c.Name}
+	}
+	return c.Raw
+}

@@ -1,0 +1,227 @@
+package anthropic
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tmc/langchaingo/llms"
+
+	"wf/agentkit/internal/wire"
+	"wf/agentkit/model"
+)
+
+// stream puts a response together from its events.
+type stream struct {
+	name  string // of the model
+	opts  *llms.CallOptions
+	start time.Time
+
+	parts        map[int]*part
+	stop         string
+	usage        usage
+	ttfe         time.Duration
+	thinkingFrom time.Time
+	thinkingTo   time.Time
+}
+
+// part is a content block under construction.
+type part struct {
+	Type string `json:"type"`
+	ID   string `json:"id"`
+	Name string `json:"name"`
+
+	Text      string          `json:"text"`
+	Thinking  string          `json:"thinking"`
+	Signature string          `json:"signature"`
+	Data      string          `json:"data"`
+	Input     json.RawMessage `json:"input"`
+
+	raw      json.RawMessage // as it began
+	text     strings.Builder // text or thinking
+	args     strings.Builder // pieces of JSON
+	sign     strings.Builder
+	streamed bool // something was added to raw
+}
+
+// event is any event of the stream; message is also the whole of a response that is none.
+type event struct {
+	Type    string          `json:"type"`
+	Index   int             `json:"index"`
+	Message *message        `json:"message"`
+	Block   json.RawMessage `json:"content_block"`
+	Delta   struct {
+		Type       string `json:"type"`
+		Text       string `json:"text"`
+		Thinking   string `json:"thinking"`
+		Signature  string `json:"signature"`
+		JSON       string `json:"partial_json"`
+		StopReason string `json:"stop_reason"`
+	} `json:"delta"`
+	Usage *usage `json:"usage"`
+}
+
+type message struct {
+	Content []json.RawMessage `json:"content"`
+	Stop    string            `json:"stop_reason"`
+	Usage   *usage            `json:"usage"`
+}
+
+// read takes the whole response.
+func (s *stream) read(ctx context.Context, h http.Header, body io.Reader) error {
+	s.parts = map[int]*part{}
+	if strings.Contains(h.Get("Content-Type"), "application/json") {
+		return s.whole(ctx, body)
+	}
+	err := wire.Events(body, func(_ string, data []byte) (bool, error) {
+		var e event
+		if err := json.Unmarshal(data, &e); err != nil {
+			return false, fmt.Errorf("an event is not JSON: %w: %.200s", err, data)
+		}
+		if s.ttfe == 0 {
+			s.ttfe = time.Since(s.start)
+		}
+		if e.Type == "error" {
+			return false, s.failed(data)
+		}
+		return e.Type == "message_stop", s.event(ctx, &e)
+	})
+	if errors.Is(err, wire.ErrCut) {
+		return fmt.Errorf("%w: it ended without message_stop", err)
+	}
+	return err
+}
+
+// whole reads a response that is no stream.
+func (s *stream) whole(ctx context.Context, body io.Reader) error {
+	text, err := io.ReadAll(body)
+	if err != nil {
+		return fmt.Errorf("read the response: %w", err)
+	}
+	var m message
+	if err := json.Unmarshal(text, &m); err != nil {
+		return fmt.Errorf("the response is not JSON: %w: %.200s", err, text)
+	}
+	s.ttfe = time.Since(s.start)
+	s.stop = m.Stop
+	s.usage.update(m.Usage)
+	for i, raw := range m.Content {
+		if err := s.begin(ctx, i, raw); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *stream) event(ctx context.Context, e *event) error {
+	switch e.Type {
+	case "message_start":
+		if e.Message != nil {
+			s.usage.update(e.Message.Usage)
+		}
+	case "content_block_start":
+		return s.begin(ctx, e.Index, slices.Clone(e.Block))
+	case "content_block_delta":
+		p := s.parts[e.Index]
+		if p == nil {
+			return fmt.Errorf("a piece of block %d came before its start", e.Index)
+		}
+		return s.delta(ctx, p, e)
+	case "message_delta":
+		if e.Delta.StopReason != "" {
+			s.stop = e.Delta.StopReason
+		}
+		s.usage.update(e.Usage)
+	}
+	return nil // ping, content_block_stop, and events of later versions
+}
+
+// begin starts a block, which may hold something already.
+func (s *stream) begin(ctx context.Context, index int, raw json.RawMessage) error {
+	p := &part{raw: raw}
+	if err := json.Unmarshal(raw, p); err != nil {
+		return fmt.Errorf("block %d: %w", index, err)
+	}
+	if s.parts[index] != nil {
+		return fmt.Errorf("block %d starts twice", index)
+	}
+	s.parts[index] = p
+	p.sign.WriteString(p.Signature)
+	switch p.Type {
+	case "text":
+		return s.say(ctx, p, p.Text)
+	case "thinking":
+		return s.think(ctx, p, p.Thinking)
+	}
+	return nil
+}
+
+func (s *stream) delta(ctx context.Context, p *part, e *event) error {
+	p.streamed = true
+	switch e.Delta.Type {
+	case "text_delta":
+		return s.say(ctx, p, e.Delta.Text)
+	case "thinking_delta":
+		return s.think(ctx, p, e.Delta.Thinking)
+	case "signature_delta":
+		p.sign.WriteString(e.Delta.Signature)
+	case "input_json_delta":
+		p.args.WriteString(e.Delta.JSON)
+	}
+	return nil
+}
+
+func (s *stream) say(ctx context.Context, p *part, text string) error {
+	if text == "" {
+		return nil
+	}
+	p.text.WriteString(text)
+	if s.opts.StreamingFunc == nil {
+		return nil
+	}
+	return s.opts.StreamingFunc(ctx, []byte(text))
+}
+
+func (s *stream) think(ctx context.Context, p *part, thought string) error {
+	if thought == "" {
+		return nil
+	}
+	s.thinkingTo = time.Now()
+	if s.thinkingFrom.IsZero() {
+		s.thinkingFrom = s.thinkingTo
+	}
+	p.text.WriteString(thought)
+	if s.opts.StreamingReasoningFunc == nil {
+		return nil
+	}
+	return s.opts.StreamingReasoningFunc(ctx, []byte(thought), nil)
+}
+
+// statuses are the HTTP statuses of the API's error types: an error in a stream has none.
+var statuses = map[string]int{
+	"invalid_request_error": 400, "authentication_error": 401, "billing_error": 402, "permission_error": 403,
+	"not_found_error": 404, "request_too_large": 413, "rate_limit_error": 429, "api_error": 500,
+	"timeout_error": 504, "overloaded_error": 529,
+}
+
+// failed is an error inside a stream.
+func (s *stream) failed(data []byte) error {
+	e := &model.Error{Class: model.ServerError, Message: fmt.Sprintf("model %s: the stream holds an error: %s", s.name, wire.ErrorText(data))}
+	var shape struct {
+		Error struct {
+			Type string `json:"type"`
+		} `json:"error"`
+	}
+	if json.Unmarshal(data, &shape) == nil {
+		if status, ok := statuses[shape.Error.Type]; ok {
+			e.Status, e.Class = status, model.ClassOfStatus(status)
+		}
+	}
+	return e
+}

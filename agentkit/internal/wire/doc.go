@@ -1,0 +1,8 @@
+// Package wire is what the adapters share: requests whose bytes are fixed, streams of
+// server-sent events, and refusals told apart.
+//
+//	Object ─bytes─► Exchange ─post─► refusal → *model.Error
+//	                         └─read─► Events ─► adapter
+//
+// Nothing here knows a provider.
+package wire

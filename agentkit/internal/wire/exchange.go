@@ -1,0 +1,111 @@
+package wire
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"wf/agentkit/model"
+)
+
+// DefaultIdle is how long a server may be silent. Reading a long prompt takes its time.
+const DefaultIdle = 10 * time.Minute
+
+// MaxResponse bounds what one response may hold, in bytes.
+const MaxResponse = 64 << 20
+
+// MaxRefusal is how much of an error body is read.
+const MaxRefusal = 64 << 10
+
+// Client is the HTTP client of all adapters. It keeps a connection for each of many calls at
+// once, and follows no redirect: a key must not travel to a host nobody named.
+var Client = &http.Client{
+	Transport:     transport(),
+	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+}
+
+func transport() http.RoundTripper {
+	t, ok := http.DefaultTransport.(*http.Transport)
+	if !ok {
+		return http.DefaultTransport
+	}
+	t = t.Clone()
+	t.MaxIdleConnsPerHost = t.MaxIdleConns
+	return t
+}
+
+var errSilent = errors.New("the server is silent")
+
+// Exchange makes one request and reads its answer. It ends both after idle without a word
+// from the server. The error is ctx's as it is, or a *model.Error.
+//
+// post gives a response of any status; what the client says besides one is not looked at.
+func Exchange(ctx context.Context, name string, idle time.Duration,
+	post func(context.Context) (*http.Response, error), read func(http.Header, io.Reader) error,
+) error {
+	if idle <= 0 {
+		idle = DefaultIdle
+	}
+	calling, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	silence := time.AfterFunc(idle, func() { stop(errSilent) })
+	defer silence.Stop()
+
+	res, err := post(calling)
+	if res != nil {
+		defer res.Body.Close()
+		switch {
+		case res.StatusCode >= 300:
+			err = refusal(name, res)
+		case err == nil:
+			err = read(res.Header, &counted{r: res.Body, left: MaxResponse, alive: func() { silence.Reset(idle) }})
+		}
+	}
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(context.Cause(calling), errSilent):
+		return &model.Error{Class: model.Timeout, Message: fmt.Sprintf("model %s: nothing was heard for %v", name, idle), Err: errSilent}
+	}
+	return model.AsError(name, err)
+}
+
+// Key names a request. With it in the header Idempotency-Key, net/http sends a POST again when
+// an idle connection was closed under it.
+func Key(body []byte) string {
+	digest := sha256.Sum256(body)
+	return hex.EncodeToString(digest[:])
+}
+
+// refusal reads why a server refused.
+func refusal(name string, res *http.Response) *model.Error {
+	text, err := io.ReadAll(io.LimitReader(res.Body, MaxRefusal))
+	return &model.Error{
+		Class: model.ClassOfStatus(res.StatusCode), Status: res.StatusCode, RetryAfter: RetryAfter(res.Header, time.Now()), Err: err,
+		Message: fmt.Sprintf("model %s: status %d: %s", name, res.StatusCode, ErrorText(text)),
+	}
+}
+
+// counted bounds a body and tells that the server is alive.
+type counted struct {
+	r     io.Reader
+	left  int64
+	alive func()
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	if c.left <= 0 {
+		return 0, fmt.Errorf("the response holds more than %d bytes", int64(MaxResponse))
+	}
+	n, err := c.r.Read(p[:min(int64(len(p)), c.left)])
+	c.left -= int64(n)
+	c.alive()
+	return n, err
+}

@@ -1,0 +1,152 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+
+	"github.com/tmc/langchaingo/llms"
+
+	"wf/agentkit/model"
+)
+
+// Params are members of a request by name, ready to be written.
+type Params map[string]any
+
+// decimal is how the definition writes a number that is no integer.
+var decimal = regexp.MustCompile(`^-?[0-9]+\.[0-9]+$`)
+
+// ParamsOf are the params of the role, decimals as numbers, or, outside of the agent loop,
+// those that langchaingo has options for under the names they have on every wire. The names of
+// owned are the adapter's own.
+func ParamsOf(opts *llms.CallOptions, r model.Request, owned ...string) (Params, error) {
+	p := Params{}
+	if len(r.Params) > 0 {
+		var given map[string]json.RawMessage
+		if err := json.Unmarshal(r.Params, &given); err != nil {
+			return nil, fmt.Errorf("params: %w", err)
+		}
+		for _, name := range owned {
+			if _, ok := given[name]; ok {
+				return nil, fmt.Errorf("params: %s is set by wf itself", name)
+			}
+		}
+		for name, raw := range given {
+			value, err := numbers(raw)
+			if err != nil {
+				return nil, fmt.Errorf("params: %s: %w", name, err)
+			}
+			p[name] = value
+		}
+		return p, nil
+	}
+	Add(p, "temperature", opts.Temperature)
+	Add(p, "top_p", opts.TopP)
+	Add(p, "max_tokens", opts.MaxTokens)
+	return p, nil
+}
+
+// numbers is a value with its decimals as numbers, digits untouched.
+func numbers(raw json.RawMessage) (any, error) {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	var v any
+	if err := dec.Decode(&v); err != nil {
+		return nil, err
+	}
+	return walk(v), nil
+}
+
+func walk(v any) any {
+	switch v := v.(type) {
+	case string:
+		if decimal.MatchString(v) {
+			return json.Number(v)
+		}
+	case []any:
+		for i := range v {
+			v[i] = walk(v[i])
+		}
+	case map[string]any:
+		for k := range v {
+			v[k] = walk(v[k])
+		}
+	}
+	return v
+}
+
+// Add adds a number that is not zero.
+func Add[T int | float64](p Params, name string, v T) {
+	if v != 0 {
+		p[name] = v
+	}
+}
+
+// Take removes a param and decodes it into v; ok is false where there is none.
+func (p Params) Take(name string, v any) (ok bool, err error) {
+	value, ok := p[name]
+	if !ok {
+		return false, nil
+	}
+	delete(p, name)
+	raw, err := Encode(value)
+	if err == nil {
+		err = json.Unmarshal(raw, v)
+	}
+	if err != nil {
+		return true, fmt.Errorf("params: %s: %w", name, err)
+	}
+	return true, nil
+}
+
+// AddTo writes the params, sorted by name.
+func (p Params) AddTo(o *Object) {
+	for _, name := range slices.Sorted(maps.Keys(p)) {
+		o.Add(name, p[name])
+	}
+}
+
+// ToolChoice is what a model may or must call, in the words of no wire.
+type ToolChoice struct {
+	Mode string          // auto, none, any (OpenAI calls it required), tool; "" is not set
+	Name string          // of the tool
+	Raw  json.RawMessage // an object of a shape that is not known here, sent as it is
+}
+
+// TakeToolChoice reads tool_choice from the params or the options: a mode, the name of a tool,
+// or an object as either wire writes it.
+func (p Params) TakeToolChoice(opts *llms.CallOptions) (ToolChoice, error) {
+	if _, ok := p["tool_choice"]; !ok && opts.ToolChoice != nil {
+		p["tool_choice"] = opts.ToolChoice
+	}
+	var raw json.RawMessage
+	if ok, err := p.Take("tool_choice", &raw); !ok || err != nil {
+		return ToolChoice{}, err
+	}
+	var word string
+	if json.Unmarshal(raw, &word) == nil {
+		switch word {
+		case "auto", "none", "any":
+			return ToolChoice{Mode: word}, nil
+		case "required":
+			return ToolChoice{Mode: "any"}, nil
+		case "":
+			return ToolChoice{}, nil
+		}
+		return ToolChoice{Mode: "tool", Name: word}, nil
+	}
+	var shape struct {
+		Type     string `json:"type"`
+		Name     string `json:"name"`
+		Function struct {
+			Name string `json:"name"`
+		} `json:"function"`
+	}
+	if err := json.Unmarshal(raw, &shape); err != nil {
+		return ToolChoice{}, fmt.Errorf("params: tool_choice is neither a word nor an object: %w", err)
+	}
+	return ToolChoice{Mode: shape.Type, Name: shape.Name + shape.Function.Name, Raw: raw}, nil
+}
