@@ -3,18 +3,23 @@ package engine_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"sort"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"wf/cas"
 	"wf/engine"
 	"wf/engine/lang"
 	"wf/protocol"
@@ -121,6 +126,36 @@ func (o oracle) Perform(_ context.Context, turn protocol.Turn, _ roles.Emit) (pr
 	return protocol.Conclusion{Data: data}, err
 }
 
+// errCrash takes the place of every operation on disk once the process is as good as dead.
+var errCrash = errors.New("the process is gone")
+
+// crashing opens the store anew, as a process that dies before its n-th operation on disk.
+func (b *bench) crashing(n int) {
+	b.open()
+	if err := b.e.Store.Close(); err != nil {
+		b.t.Fatal(err)
+	}
+	var mu sync.Mutex
+	ops := 0
+	s, err := cas.Open(context.Background(), filepath.Join(b.dir, ".wf"), cas.Options{Before: func(cas.Op) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if ops++; ops > n {
+			return errCrash
+		}
+		return nil
+	}})
+	if err != nil {
+		b.open() // it died while opening: the next one does not
+		return
+	}
+	b.t.Cleanup(func() { s.Close() })
+	b.e.Store = s
+}
+
+// crashes counts them, to know that the property is not vacuous.
+var crashes atomic.Int64
+
 // conclusions are what must not depend on timing: the records, as a set, and the result.
 func conclusions(v *engine.View) []string {
 	var out []string
@@ -155,8 +190,8 @@ func TestW18CompletionOrderNeverChangesARecord(t *testing.T) {
 			rt.Skip("lint refuses it")
 		}
 		var want []string
-		for try := range 3 {
-			v := driveRandom(t, rt, p, yaml, try > 0)
+		for try := range 4 {
+			v := driveRandom(t, rt, p, yaml, []string{"", "interrupt", "crash", "crash"}[try])
 			ran[v.Status]++
 			got := conclusions(v)
 			if v.Status == protocol.Failed || strings.Contains(v.Reason, "limits.steps") {
@@ -169,10 +204,13 @@ func TestW18CompletionOrderNeverChangesARecord(t *testing.T) {
 			}
 		}
 	})
-	t.Logf("%v", ran)
+	t.Logf("%v, %d crashes", ran, crashes.Load())
+	if crashes.Load() == 0 {
+		t.Error("no run was cut off by a crash")
+	}
 }
 
-func driveRandom(t *testing.T, rt *rapid.T, p *lang.Program, yaml string, interrupt bool) *engine.View {
+func driveRandom(t *testing.T, rt *rapid.T, p *lang.Program, yaml string, trouble string) *engine.View {
 	b := newBench(t)
 	b.e.Performers[protocol.ActSet] = oracle{}
 	ctx := context.Background()
@@ -189,12 +227,20 @@ func driveRandom(t *testing.T, rt *rapid.T, p *lang.Program, yaml string, interr
 		seen := 0
 		after := rapid.IntRange(1, 12).Draw(rt, "events before the interruption")
 		b.e.Watch = func(engine.Notice) {
-			if seen++; interrupt && crash < 4 && seen == after {
+			if seen++; trouble == "interrupt" && crash < 4 && seen == after {
 				cancel()
 			}
 		}
+		if trouble == "crash" {
+			b.crashing(after * 3 * (1 + crash)) // later each time, so that it comes to an end
+			b.e.Performers[protocol.ActSet] = oracle{}
+		}
 		_, err := b.e.Drive(dctx, id, engine.DriveOptions{})
-		stopped := dctx.Err() != nil
+		crashed := errors.Is(err, errCrash)
+		if crashed {
+			crashes.Add(1)
+		}
+		stopped := dctx.Err() != nil || crashed
 		cancel()
 		if err != nil && !stopped {
 			rt.Fatalf("%v\n%s", err, yaml)
@@ -203,6 +249,7 @@ func driveRandom(t *testing.T, rt *rapid.T, p *lang.Program, yaml string, interr
 			break
 		}
 	}
+	b.open()
 	rep, err := b.e.Check(ctx, id, nil)
 	if err != nil {
 		rt.Fatalf("%v\n%s", err, yaml)
