@@ -96,6 +96,7 @@ func prompt(h protocol.History) ([]byte, protocol.Link, error) {
 }
 
 func TestTheDemoRepairsAFailingModule(t *testing.T) {
+	t.Parallel()
 	before := t.TempDir()
 	if err := workflows.WriteDemo(before); err != nil {
 		t.Fatal(err)
@@ -157,6 +158,7 @@ func TestTheDemoRepairsAFailingModule(t *testing.T) {
 }
 
 func TestTheDemoConcludesTheSameInEveryDirectoryAndStore(t *testing.T) {
+	t.Parallel()
 	_, _, one := repair(t)
 	_, _, two := repair(t)
 	if one.ID == two.ID || one.Result == nil || two.Result == nil || *one.Result != *two.Result {

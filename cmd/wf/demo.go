@@ -61,7 +61,8 @@ func (a *app) demo(ctx context.Context, dir string) error {
 	_, err = fmt.Fprint(a.out, `
   look     wf show -1 · wf messages -1:coder#2 · wf explain -1:test#2
   prove    wf verify -1 · wf replay -1 --check
-  tamper   wf export -1 -o run.car && printf X | dd of=run.car bs=1 seek=4000 conv=notrunc && wf verify run.car
+  tamper   wf export -1 -o run.car
+           printf X | dd of=run.car bs=1 seek=4000 conv=notrunc; wf verify run.car
   redo     wf fork -1:coder#2 --run · wf diff -2 -1
 `)
 	return err

@@ -1,0 +1,39 @@
+# make check is what CI runs; it needs Go and nothing else.
+
+FUZZTIME ?= 5s
+
+.PHONY: check test race lint fuzz bench build demo update clean
+
+check: ## everything that CI checks
+	.ci/run
+
+test: ## the tests
+	go test ./...
+
+race: ## the tests, with the race detector
+	go test -race ./...
+
+lint: ## gofmt, go vet, staticcheck and the arrows between layers
+	@test -z "$$(gofmt -l .)" || { gofmt -d .; exit 1; }
+	go vet ./...
+	go tool staticcheck ./...
+	go test -run 'Arrow|AnAgentCannot' .
+
+fuzz: ## every fuzz target for $(FUZZTIME)
+	.ci/fuzz $(FUZZTIME)
+
+bench: ## the figures of the README
+	go test -run '^$$' -bench . ./engine ./cas ./agentkit
+
+build: ## bin/wf
+	go build -trimpath -ldflags '-s -w' -o bin/wf ./cmd/wf
+
+demo: ## a workflow repairs a failing Go module
+	go run ./cmd/wf demo
+
+update: ## the screen in the README and workflows/schema.json, anew
+	go test ./workflows -run Schema -update
+	go test ./cmd/wf -run ReadmeDemo -update
+
+clean: ## what build leaves
+	rm -rf bin

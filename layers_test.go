@@ -1,0 +1,202 @@
+package wf_test
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+// may lists, for each layer, the layers that its code may import besides itself. A layer is a
+// directory with everything below it, unless that is a layer of its own.
+//
+//	cmd/wf ─► engine ──► roles, cas ─► protocol
+//	   └────► agentkit ─► roles ─────► protocol
+var may = map[string][]string{
+	"protocol":  {},
+	"cas":       {"protocol"},
+	"roles":     {"protocol"},
+	"agentkit":  {"roles", "protocol"},
+	"engine":    {"roles", "cas", "protocol"},
+	"workflows": {},
+	"cmd":       {"engine", "agentkit", "roles", "cas", "protocol", "workflows"},
+}
+
+// mayTest is what tests may import besides: the tests that join layers, which nothing can
+// import in turn, and the servers and suites that exist for tests.
+var mayTest = map[string][]string{
+	"workflows": {"engine", "agentkit", "roles", "cas", "protocol"},
+	"engine":    {"agentkit"},
+}
+
+// core are the packages that decide: they must not reach for the clock, the environment, the
+// disk, the net or chance through these packages of the standard library.
+var core = map[string][]string{
+	"engine/lang":   {"os", "net", "net/http", "math/rand", "math/rand/v2", "crypto/rand", "os/exec"},
+	"engine/lint":   {"os", "net", "net/http", "math/rand", "math/rand/v2", "crypto/rand", "os/exec", "time"},
+	"engine/layout": {"os", "net", "net/http", "math/rand", "math/rand/v2", "crypto/rand", "os/exec", "time"},
+	"engine/yaml":   {"os", "net", "net/http", "math/rand", "math/rand/v2", "crypto/rand", "os/exec"},
+	"protocol":      {"os", "net", "net/http", "math/rand", "math/rand/v2", "crypto/rand", "os/exec"},
+}
+
+// file is a Go source file with what it imports.
+type file struct {
+	name    string
+	imports []string
+}
+
+func (f file) test() bool { return strings.HasSuffix(f.name, "_test.go") }
+
+// sources parses the imports of every Go file below root, as the go command finds them:
+// testdata, and what begins with _ or a dot, is left out.
+func sources(root fs.FS) ([]file, error) {
+	var out []file
+	err := fs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {
+		base := path.Base(name)
+		switch {
+		case err != nil:
+			return err
+		case name != "." && (base[0] == '_' || base[0] == '.' || d.IsDir() && base == "testdata"):
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		case d.IsDir() || path.Ext(name) != ".go":
+			return nil
+		}
+		src, err := fs.ReadFile(root, name)
+		if err != nil {
+			return err
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), name, src, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		f := file{name: name}
+		for _, i := range parsed.Imports {
+			p, err := strconv.Unquote(i.Path.Value)
+			if err != nil {
+				return err
+			}
+			f.imports = append(f.imports, p)
+		}
+		out = append(out, f)
+		return nil
+	})
+	return out, err
+}
+
+// breaches lists the imports that the layers forbid, sorted.
+func breaches(files []file) []string {
+	var out []string
+	for _, f := range files {
+		layer, _, _ := strings.Cut(f.name, "/")
+		allowed, known := may[layer]
+		if !strings.Contains(f.name, "/") && f.test() {
+			continue // this test
+		}
+		if !known {
+			out = append(out, f.name+" lies in no layer; the layers are "+strings.Join(slices.Sorted(maps.Keys(may)), ", "))
+			continue
+		}
+		if f.test() {
+			allowed = append(slices.Clone(allowed), mayTest[layer]...)
+		}
+		for _, p := range f.imports {
+			if target, ours := strings.CutPrefix(p, "wf/"); ours {
+				to, _, _ := strings.Cut(target, "/")
+				if to != layer && !slices.Contains(allowed, to) {
+					out = append(out, f.name+" imports "+p+": "+layer+" may import "+strings.Join(append(slices.Clone(may[layer]), "nothing else of ours"), ", "))
+				}
+			}
+			if !f.test() && slices.Contains(core[path.Dir(f.name)], p) {
+				out = append(out, f.name+" imports "+p+": "+path.Dir(f.name)+" is pure")
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func TestTheArrowsBetweenLayersAreKept(t *testing.T) {
+	files, err := sources(os.DirFS("."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, f := range files {
+		layer, _, _ := strings.Cut(f.name, "/")
+		seen[layer] = true
+	}
+	for layer := range may {
+		if !seen[layer] {
+			t.Errorf("the layer %s has no file: is this the root of the module?", layer)
+		}
+	}
+	for _, b := range breaches(files) {
+		t.Error(b)
+	}
+}
+
+// What the root of agentkit reaches, through whatever it imports of ours, holds no store: an
+// agent cannot write history.
+func TestAnAgentCannotReachTheStore(t *testing.T) {
+	files, err := sources(os.DirFS("."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	imports := map[string][]string{}
+	for _, f := range files {
+		if pkg := path.Dir(f.name); !f.test() {
+			imports[pkg] = append(imports[pkg], f.imports...)
+		}
+	}
+	reached, todo := map[string]string{"agentkit": ""}, []string{"agentkit"}
+	for len(todo) > 0 {
+		pkg := todo[0]
+		todo = todo[1:]
+		for _, p := range imports[pkg] {
+			target, ours := strings.CutPrefix(p, "wf/")
+			if _, known := reached[target]; ours && !known {
+				reached[target] = pkg
+				todo = append(todo, target)
+			}
+			if strings.HasPrefix(p, "go.etcd.io/bbolt") {
+				t.Errorf("%s imports %s", pkg, p)
+			}
+		}
+	}
+	for pkg, by := range reached {
+		if pkg == "cas" || strings.HasPrefix(pkg, "cas/") || pkg == "engine" || strings.HasPrefix(pkg, "engine/") {
+			t.Errorf("agentkit reaches %s by way of %s", pkg, by)
+		}
+	}
+}
+
+func TestAForbiddenArrowIsFound(t *testing.T) {
+	for _, c := range []struct{ name, src, want string }{
+		{"agentkit/agent.go", "package agentkit\nimport _ \"wf/cas\"", "agentkit/agent.go imports wf/cas: agentkit may import roles, protocol, nothing else of ours"},
+		{"engine/drive.go", "package engine\nimport _ \"wf/agentkit/model\"", "engine/drive.go imports wf/agentkit/model: engine may import roles, cas, protocol, nothing else of ours"},
+		{"protocol/run.go", "package protocol\nimport _ \"wf/roles\"", "protocol/run.go imports wf/roles: protocol may import nothing else of ours"},
+		{"engine/lint/a.go", "package lint\nimport _ \"time\"", "engine/lint/a.go imports time: engine/lint is pure"},
+		{"util/a.go", "package util", "util/a.go lies in no layer; the layers are agentkit, cas, cmd, engine, protocol, roles, workflows"},
+		{"cas/a_test.go", "package cas\nimport _ \"wf/engine\"", "cas/a_test.go imports wf/engine: cas may import protocol, nothing else of ours"},
+		{"cas/testdata/a.go", "package a\nimport _ \"wf/engine\"", ""},
+		{"engine/a.go", "package engine\nimport (\n\"time\"\n_ \"wf/cas\"\n)", ""},
+	} {
+		files, err := sources(fstest.MapFS{c.name: {Data: []byte(c.src)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(breaches(files), "\n"); got != c.want {
+			t.Errorf("%s:\nhave %s\nwant %s", c.name, got, c.want)
+		}
+	}
+}
