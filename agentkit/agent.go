@@ -161,7 +161,7 @@ func (v *visit) place(lookup func(string) (string, bool)) (tool.Workspace, error
 			return at, &protocol.Failure{
 				ErrorInfo: protocol.ErrorInfo{Code: "secret_missing", Phase: "env",
 					Message: fmt.Sprintf("the secret %s is not set: export it, then wf resume", strings.Join(missing, ", "))},
-				Suspend: true,
+				Suspend: true, Err: protocol.ErrModel,
 			}
 		}
 		at.Environ = append(at.Environ, name+"="+value)

@@ -16,7 +16,7 @@ func (d *driver) finish(ctx context.Context, v *Verdict) error {
 	case protocol.Done, protocol.Failed:
 		return d.done(quiet, v)
 	case protocol.Suspended:
-		return d.append(quiet, []cas.Draft{{Data: protocol.SuspendedBy{Reason: v.Reason, Detail: protocol.NewText(v.Detail)}}}, nil, true)
+		return d.append(quiet, []cas.Draft{{Data: protocol.SuspendedBy{Reason: v.Reason, Detail: protocol.NewText(v.Detail), Code: v.Code}}}, nil, true)
 	}
 	return nil
 }

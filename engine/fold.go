@@ -90,7 +90,7 @@ func (s *State) move(lib *Library, step string, seq protocol.Seq, ts int64, typ 
 			return err
 		}
 		s.Totals.Attempts++
-		v.lastErr, v.due, v.anew = d.Error.Message, d.RetryAt, true
+		v.lastErr, v.lastCode, v.due, v.anew = d.Error.Message, "", d.RetryAt, true
 		v.mode = parked
 		if d.RetryAt > 0 {
 			v.mode = retries
@@ -109,10 +109,10 @@ func (s *State) move(lib *Library, step string, seq protocol.Seq, ts int64, typ 
 			if err != nil {
 				return err
 			}
-			v.mode, v.lastErr = parked, d.Detail.S
+			v.mode, v.lastErr, v.lastCode = parked, d.Detail.S, d.Code
 			return nil
 		}
-		s.stop = &stop{status: protocol.Suspended, reason: d.Reason, detail: d.Detail.S}
+		s.stop = &stop{status: protocol.Suspended, reason: d.Reason, detail: d.Detail.S, code: d.Code}
 	case protocol.CancelledBy:
 		s.stop = &stop{status: protocol.Cancelled, detail: d.Reason}
 	case protocol.LimitChanged:

@@ -49,6 +49,7 @@ type Verdict struct {
 	Status  protocol.RunStatus
 	Reason  protocol.SuspendReason
 	Detail  string
+	Code    string          // of the Error behind it, or ""
 	Parents []protocol.Link // of the Result
 	Outputs protocol.JSON   // of the workflow, when done
 }
@@ -143,6 +144,18 @@ func (s *State) openVisits(p *Plan) (parkedWhy []string) {
 		}
 	}
 	return parkedWhy
+}
+
+// parkedCode is the code of the first visit that was parked with one.
+func (s *State) parkedCode() string {
+	for _, a := range s.acts {
+		for _, v := range a.visits {
+			if v != nil && v.mode == parked && v.lastCode != "" {
+				return v.lastCode
+			}
+		}
+	}
+	return ""
 }
 
 // failure says why the visits of a failed.
@@ -297,7 +310,7 @@ func (s *State) verdict(fs, ends []firing, limits, why []string) (*Verdict, erro
 		return &Verdict{Status: protocol.Waiting}, nil
 	}
 	if len(why) > 0 {
-		return &Verdict{Status: protocol.Suspended, Reason: protocol.ByError, Detail: strings.Join(why, "; ")}, nil
+		return &Verdict{Status: protocol.Suspended, Reason: protocol.ByError, Detail: strings.Join(why, "; "), Code: s.parkedCode()}, nil
 	}
 	if len(limits) > 0 {
 		return &Verdict{Status: protocol.Suspended, Reason: protocol.ByLimit, Detail: strings.Join(limits, "; ")}, nil

@@ -30,6 +30,7 @@ type (
 		Status    string          `cbor:"status"`
 		Reason    string          `cbor:"reason"`
 		Detail    string          `cbor:"detail"`
+		Code      string          `cbor:"code"`
 		Result    protocol.Link   `cbor:"result"`
 		Histories []snapHistory   `cbor:"histories"`
 	}
@@ -67,6 +68,7 @@ type (
 		Record   protocol.Link       `cbor:"record"`
 		Status   protocol.StepStatus `cbor:"status"`
 		LastErr  string              `cbor:"lastErr"`
+		LastCode string              `cbor:"lastCode"`
 		Anew     bool                `cbor:"anew"`
 		Again    bool                `cbor:"again"`
 	}
@@ -106,7 +108,7 @@ func (s *State) Snapshot() ([]byte, error) {
 	out := snapshot{V: snapshotVersion, Info: s.Info, Start: s.Start, Seq: s.Seq, TS: s.TS, Totals: s.Totals,
 		Limits: s.Limits, Nums: s.nums, NextN: s.nextN, Active: s.active, Result: s.result}
 	if s.stop != nil {
-		out.Stopped, out.Status, out.Reason, out.Detail = true, string(s.stop.status), string(s.stop.reason), s.stop.detail
+		out.Stopped, out.Status, out.Reason, out.Detail, out.Code = true, string(s.stop.status), string(s.stop.reason), s.stop.detail, s.stop.code
 	}
 	for _, a := range s.acts {
 		x := snapAct{N: a.n, Take: a.take, Role: a.role, Num: a.num, Edge: a.edge, Via: a.via, Parents: a.parents,
@@ -130,7 +132,7 @@ func snapVisitOf(v *visit) *snapVisit {
 	}
 	return &snapVisit{Index: v.id.Index, Number: v.number, Item: v.item, Resumes: v.resumes, Tools: v.tools, Inject: v.inject,
 		Prompt: v.prompt, Attempt: v.attempt, Mode: int(v.mode), Waiting: v.waiting, Due: v.due, Question: v.question,
-		Choices: v.choices, First: v.first, Record: v.record, Status: v.status, LastErr: v.lastErr, Anew: v.anew, Again: v.again}
+		Choices: v.choices, First: v.first, Record: v.record, Status: v.status, LastErr: v.lastErr, LastCode: v.lastCode, Anew: v.anew, Again: v.again}
 }
 
 func snapOfferOf(o *offer) *snapOffer {
@@ -185,7 +187,7 @@ func restore(lib *Library, data []byte, read Reader) (*State, error) {
 		s.nums[role] = n
 	}
 	if in.Stopped {
-		s.stop = &stop{protocol.RunStatus(in.Status), protocol.SuspendReason(in.Reason), in.Detail}
+		s.stop = &stop{protocol.RunStatus(in.Status), protocol.SuspendReason(in.Reason), in.Detail, in.Code}
 	}
 	for _, x := range in.Acts {
 		a := &act{n: x.N, take: x.Take, role: x.Role, num: x.Num, edge: x.Edge, via: x.Via, parents: x.Parents,
@@ -217,7 +219,7 @@ func (v *snapVisit) visit(a snapAct) *visit {
 	return &visit{id: protocol.StepID{Role: a.Role, N: a.Num, Index: v.Index}, number: v.Number, item: v.Item,
 		resumes: v.Resumes, tools: v.Tools, inject: v.Inject, prompt: v.Prompt, attempt: v.Attempt, mode: mode(v.Mode),
 		waiting: v.Waiting, due: v.Due, question: v.Question, choices: v.Choices, first: v.First, record: v.Record,
-		status: v.Status, lastErr: v.LastErr, anew: v.Anew, again: v.Again}
+		status: v.Status, lastErr: v.LastErr, lastCode: v.LastCode, anew: v.Anew, again: v.Again}
 }
 
 func (x *snapOffer) offer(a *act) *offer {

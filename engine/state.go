@@ -59,6 +59,7 @@ type stop struct {
 	status protocol.RunStatus // suspended, cancelled, done, failed
 	reason protocol.SuspendReason
 	detail string
+	code   string // of the Error behind it, or ""
 }
 
 // startNode is the number of the activation that stands for START.
@@ -103,8 +104,9 @@ type visit struct {
 	record   protocol.Link
 	status   protocol.StepStatus
 	lastErr  string
-	again    bool // it was started before: there is a transcript
-	anew     bool // the next step_started is a further attempt
+	lastCode string // of the Error that parked it
+	again    bool   // it was started before: there is a transcript
+	anew     bool   // the next step_started is a further attempt
 }
 
 // mode is where a visit stands.
@@ -192,6 +194,14 @@ func (s *State) SuspendedBy() protocol.SuspendReason {
 		return ""
 	}
 	return s.stop.reason
+}
+
+// Code is the code of the Error behind a suspension, for example model_unavailable, or "".
+func (s *State) Code() string {
+	if s.stop == nil {
+		return ""
+	}
+	return s.stop.code
 }
 
 // Result is the CID of what the run concluded, null until it is done.

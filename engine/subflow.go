@@ -56,7 +56,8 @@ func (p subflow) Perform(ctx context.Context, turn protocol.Turn, emit roles.Emi
 		return protocol.Conclusion{}, &protocol.Failure{ErrorInfo: protocol.ErrorInfo{Code: "workflow_" + string(s.Status()), Phase: "workflow",
 			Message: fmt.Sprintf("sub-workflow %s %s", prog.Workflow.Name, s.Status())}}
 	}
-	return protocol.Conclusion{}, fmt.Errorf("its run %s is %s: %s", child, s.Status(), s.Reason())
+	why := &protocol.Error{Code: s.Code(), Message: fmt.Sprintf("its run %s is %s: %s", child, s.Status(), s.Reason())}
+	return protocol.Conclusion{}, why
 }
 
 func (p subflow) outputs(read Reader, result protocol.Link) (protocol.Conclusion, error) {

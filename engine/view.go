@@ -20,6 +20,7 @@ type View struct {
 	Status     protocol.RunStatus     `json:"status"`
 	Reason     string                 `json:"reason"`
 	Suspended  protocol.SuspendReason `json:"suspended_by,omitempty"`
+	Code       string                 `json:"code,omitempty"` // of the Error behind a suspension
 	Head       string                 `json:"head"`
 	Seq        protocol.Seq           `json:"seq"`
 	Result     *string                `json:"result"`
@@ -237,7 +238,7 @@ func (b *viewer) finish(s *State) (*View, error) {
 		return nil, err
 	}
 	v.Workflow, v.Definition = o.prog.Workflow.Name, o.start.Workflow.String()
-	v.Status, v.Reason, v.Suspended, v.Result = s.Status(), s.Reason(), s.SuspendedBy(), text(s.Result())
+	v.Status, v.Reason, v.Suspended, v.Code, v.Result = s.Status(), s.Reason(), s.SuspendedBy(), s.Code(), text(s.Result())
 	v.ActiveMS, v.Scripted = s.Totals.Active/1000, s.Totals.Scripted
 	if err := b.info(s); err != nil {
 		return nil, err

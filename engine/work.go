@@ -139,7 +139,7 @@ func (d *driver) conclude(ctx context.Context, w *worker, end *outcome) ([]cas.D
 		return d.completed(a, v, w, end, nil)
 	case errors.Is(end.err, protocol.ErrWaiting):
 		if v.mode != waits {
-			return d.parkVisit(w.step, fmt.Sprintf("the performer waits but said not for what: %v", end.err)), nil, nil
+			return d.parkVisit(w.step, fmt.Sprintf("the performer waits but said not for what: %v", end.err), ""), nil, nil
 		}
 		return nil, nil, nil
 	case end.timedOut:
@@ -149,7 +149,7 @@ func (d *driver) conclude(ctx context.Context, w *worker, end *outcome) ([]cas.D
 	case ctx.Err() != nil || errors.Is(end.err, context.Canceled):
 		return nil, nil, nil // interrupted: tried again later
 	default:
-		return d.parkVisit(w.step, end.err.Error()), nil, nil
+		return d.parkVisit(w.step, end.err.Error(), protocol.CodeOf(end.err)), nil, nil
 	}
 	failed := protocol.AttemptFailed{Attempt: v.attempt, Error: failure.ErrorInfo}
 	if at, ok := retryAt(d.roleOf(a).Retry, failure.Class, v.attempt, d.e.now()); ok {
@@ -161,8 +161,8 @@ func (d *driver) conclude(ctx context.Context, w *worker, end *outcome) ([]cas.D
 }
 
 // parkVisit suspends one visit; the others go on.
-func (d *driver) parkVisit(step, why string) []cas.Draft {
-	return []cas.Draft{{Step: step, Data: protocol.SuspendedBy{Reason: protocol.ByError, Detail: protocol.NewText(why)}}}
+func (d *driver) parkVisit(step, why, code string) []cas.Draft {
+	return []cas.Draft{{Step: step, Data: protocol.SuspendedBy{Reason: protocol.ByError, Detail: protocol.NewText(why), Code: code}}}
 }
 
 func (d *driver) roleOf(a *act) protocol.Role {

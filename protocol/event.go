@@ -260,6 +260,8 @@ type SandboxTier struct {
 type SuspendedBy struct {
 	Reason SuspendReason `cbor:"reason" json:"reason"`
 	Detail Text          `cbor:"detail" json:"detail"`
+	// Code is that of the Error behind the suspension, for example model_unavailable.
+	Code string `cbor:"code,omitempty" json:"code,omitempty"`
 }
 
 // ResumedBy goes on with a suspended run.

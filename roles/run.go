@@ -114,7 +114,7 @@ func (r *Run) environment(environ []string, secrets map[string]string, turn prot
 		if len(missing) > 0 {
 			f := failure("secret_missing", "", "secret %s is not set in the environment; export it, then wf resume",
 				strings.Join(missing, ", "))
-			f.Phase, f.Suspend = "env", true
+			f.Phase, f.Suspend, f.Err = "env", true, protocol.ErrModel
 			return nil, f
 		}
 		env[name] = strings.ReplaceAll(expanded, "\x00", "")

@@ -35,22 +35,10 @@ func suspended(v *engine.View) error {
 	if v.Suspended == protocol.ByLimit {
 		return fail(errRunLimit, next(v), "run %s is suspended%s", v.ID, because(v.Reason))
 	}
-	for _, s := range v.Steps {
-		if s.Status != "parked" {
-			continue
-		}
-		if s.Error != nil && wantsModel(s.Error.Message) {
-			return fail(protocol.ErrModel, "put it right, then "+resume,
-				"%s: %s; run %s is suspended, nothing is lost", s.ID, s.Error.Message, v.ID)
-		}
+	if v.Code == protocol.ErrModel.Code {
+		return fail(protocol.ErrModel, "put it right, then "+resume, "%s; run %s is suspended, nothing is lost", v.Reason, v.ID)
 	}
 	return fail(errRunSuspended, "put it right, then "+resume, "run %s is suspended%s", v.ID, because(v.Reason))
-}
-
-// wantsModel reports whether a visit was parked for want of a model or a secret. The journal
-// keeps the words of the failure, which begin with its phase.
-func wantsModel(why string) bool {
-	return strings.HasPrefix(why, "model: ") || strings.HasPrefix(why, "env: ")
 }
 
 func waitsFor(v *engine.View) string {
