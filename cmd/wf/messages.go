@@ -9,6 +9,7 @@ import (
 
 	"wf/agentkit"
 	"wf/cas"
+	"wf/engine"
 	"wf/protocol"
 )
 
@@ -54,34 +55,78 @@ func (a *app) messages(ctx context.Context, s *cas.Store, arg string) error {
 	if step.Action != protocol.ActPrompt && step.Action != protocol.ActRun {
 		return usagef("%s is no agent: nothing was sent for a %s role", at.step, step.Action)
 	}
-	h, err := e.History(ctx, at.run, at.step)
-	if err != nil {
-		return err
-	}
-	messages, err := agentkit.BuildMessages(h)
+	now, err := promptOf(ctx, e, at.run, at.step)
 	if err != nil {
 		return fmt.Errorf("%s: %w", at, err)
 	}
-	tools := json.RawMessage(h.Tools)
-	if h.Tools == "" {
-		tools = json.RawMessage("[]")
-	}
-	out := messagesJSON{"wf.messages/v1", agentkit.Digest(h.Tools, messages).String(), messages, tools}
 	if a.asJSON() {
-		return a.answer(out)
+		return a.answer(now.json())
 	}
-	return a.messageLines(out)
+	var before *sentPrompt
+	var name string
+	for _, other := range v.Steps {
+		if step.Resumes != nil && other.CID != nil && *other.CID == *step.Resumes {
+			if before, err = promptOf(ctx, e, at.run, other.ID); err != nil {
+				return fmt.Errorf("%s: %w", other.ID, err)
+			}
+			name = other.ID
+		}
+	}
+	return a.messageLines(now, before, name)
 }
 
-func (a *app) messageLines(m messagesJSON) error {
-	p := paint{a.out.color}
-	if string(m.Tools) != "[]" {
-		fmt.Fprintf(a.out, "%s %s\n", p.bold("tools"), p.dim(fmt.Sprintf("%d bytes", len(m.Tools))))
+// sentPrompt is P_k of a visit.
+type sentPrompt struct {
+	messages []protocol.Message
+	tools    string // canonical JSON list, "" is none
+}
+
+func promptOf(ctx context.Context, e *engine.Engine, run protocol.RunID, step string) (*sentPrompt, error) {
+	h, err := e.History(ctx, run, step)
+	if err != nil {
+		return nil, err
 	}
-	for i, msg := range m.Messages {
+	messages, err := agentkit.BuildMessages(h)
+	return &sentPrompt{messages, h.Tools}, err
+}
+
+func (p *sentPrompt) bytes() []byte { return agentkit.PromptBytes(p.tools, p.messages) }
+
+func (p *sentPrompt) json() messagesJSON {
+	tools := json.RawMessage(p.tools)
+	if p.tools == "" {
+		tools = json.RawMessage("[]")
+	}
+	return messagesJSON{"wf.messages/v1", agentkit.Digest(p.tools, p.messages).String(), p.messages, tools}
+}
+
+// messageLines shows the messages, and where what the previous visit was sent ends.
+func (a *app) messageLines(m, before *sentPrompt, name string) error {
+	p := paint{a.out.color}
+	if m.tools != "" {
+		fmt.Fprintf(a.out, "%s %s\n", p.bold("tools"), p.dim(fmt.Sprintf("%d bytes", len(m.tools))))
+	}
+	shared := -1
+	if before != nil {
+		shared = len(before.messages)
+	}
+	for i, msg := range m.messages {
+		if i == shared {
+			fmt.Fprintf(a.out, "%s\n\n", p.dim(sharedLine(m, before, name)))
+		}
 		fmt.Fprintf(a.out, "%s %s\n", p.bold(fmt.Sprintf("%d %s", i, msg.Role)), p.dim(fmt.Sprintf("%d bytes", len(msg.Content))))
 		fmt.Fprintf(a.out, "%s\n\n", visible(msg.Content))
 	}
-	_, err := fmt.Fprintf(a.out, "%s %s\n", p.dim("digest"), m.Digest)
+	_, err := fmt.Fprintf(a.out, "%s %s\n", p.dim("digest"), agentkit.Digest(m.tools, m.messages))
 	return err
+}
+
+// sharedLine says how much of a prompt the provider has seen before.
+func sharedLine(m, before *sentPrompt, name string) string {
+	now := m.bytes()
+	same := agentkit.ComparePrompts(before.bytes(), now)
+	if !same.Whole() {
+		return fmt.Sprintf("──────── differs from %s's request at byte %d, in its %s ────────", name, same.Shared, same.Part)
+	}
+	return fmt.Sprintf("──────── identical to %s's request up to here: %d of %d bytes ────────", name, same.Shared, len(now))
 }
