@@ -181,9 +181,11 @@ func (s *State) openBatches(p *Plan, unbounded bool) error {
 		if !missing {
 			continue
 		}
-		ds, err := s.items(a.edge, a.inherited(), a.links, target{node: a.role, via: a.via}, a.num)
-		if err != nil {
-			return err
+		if a.items == nil {
+			var err error
+			if a.items, err = s.items(a.edge, a.inherited(), a.links, target{node: a.role, via: a.via}, a.num); err != nil {
+				return err
+			}
 		}
 		running := 0
 		for _, v := range a.visits {
@@ -191,7 +193,7 @@ func (s *State) openBatches(p *Plan, unbounded bool) error {
 				running++
 			}
 		}
-		for _, d := range ds {
+		for _, d := range a.items {
 			if i := d.Item.Index; i < len(a.visits) && a.visits[i] != nil {
 				continue
 			}

@@ -82,7 +82,8 @@ type act struct {
 	latest  map[string]ref            // nearest ancestor of each role
 	convs   map[string]*conversations // of the ancestors
 
-	offer *offer // once complete
+	offer *offer     // once complete
+	items []Decision // of an open fan-out, evaluated once; never stored
 }
 
 // visit is one entry of a role.
