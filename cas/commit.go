@@ -165,12 +165,13 @@ func (s *Store) drain() {
 			continue
 		}
 		err = s.write(h, func(tx *bolt.Tx) error {
+			lk := s.newLookup(tx)
 			for _, r := range group {
-				if err := s.apply(tx, r); err != nil {
+				if err := s.apply(tx, lk, r); err != nil {
 					return classify(err)
 				}
 			}
-			return nil
+			return classify(fold(tx, lateMax))
 		})
 		for _, r := range group {
 			if r.err != nil {
@@ -184,7 +185,7 @@ func (s *Store) drain() {
 }
 
 // apply writes one batch. An error of the batch alone goes to r.err.
-func (s *Store) apply(tx *bolt.Tx, r *request) error {
+func (s *Store) apply(tx *bolt.Tx, lk *lookup, r *request) error {
 	heads := make([]Head, len(r.moves))
 	for i, m := range r.moves {
 		h, err := readHead(tx, m.Name)
@@ -201,7 +202,6 @@ func (s *Store) apply(tx *bolt.Tx, r *request) error {
 	if err := s.opts.before(OpApply); err != nil {
 		return err
 	}
-	lk := s.newLookup(tx)
 	lk.packs.FillPercent = 1 // keys only ever grow
 	for _, p := range r.packs {
 		if err := s.putPack(lk, p); err != nil {
@@ -266,11 +266,9 @@ func (s *Store) putPack(lk *lookup, p packed) error {
 		if err != nil {
 			return err
 		}
-		if err := addPlace(lk.index, []byte(digest[:8]), append(key[:packKeySize:packKeySize], byte(first+i))); err != nil {
-			return err
-		}
+		lk.late = noteLate(lk.late, digest, key, first+i)
 	}
-	return nil
+	return lk.meta.Put(keyLate, lk.late)
 }
 
 // room finds the pack for n more blocks: the newest, whose segments are then put before those

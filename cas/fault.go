@@ -73,8 +73,8 @@ func (s *Store) view(ctx context.Context, f func(*bolt.Tx) error) error {
 	return guard(func() error { return h.db.View(f) })
 }
 
-// update runs f in a write transaction of its own, outside of the group commits; for
-// housekeeping.
+// update runs f in a write transaction of its own, outside of the group commits, with all
+// blocks in their index; for housekeeping.
 func (s *Store) update(ctx context.Context, f func(*bolt.Tx) error) error {
 	if s.opts.ReadOnly {
 		return fmt.Errorf("%s was opened for reading: %w", s.gate.dir, protocol.ErrReadOnly)
@@ -83,7 +83,12 @@ func (s *Store) update(ctx context.Context, f func(*bolt.Tx) error) error {
 	if err != nil {
 		return err
 	}
-	return s.write(h, f)
+	return s.write(h, func(tx *bolt.Tx) error {
+		if err := fold(tx, 0); err != nil {
+			return classify(err)
+		}
+		return f(tx)
+	})
 }
 
 // write runs f in a write transaction, leaves h, and counts the commit.

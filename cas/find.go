@@ -70,9 +70,10 @@ func digestRange(part string) (low, high []byte, ok bool) {
 // between lists where the blocks lie whose digests begin with low … high.
 func (lk *lookup) between(low, high []byte) []place {
 	var out []place
-	if lk.index == nil {
+	within := func(key []byte) bool { return bytes.Compare(key, low) >= 0 && bytes.Compare(key, high) <= 0 }
+	if !lk.indexed() {
 		for key, v := range lk.s.ghost {
-			if k := []byte(key); bytes.Compare(k, low) >= 0 && bytes.Compare(k, high) <= 0 {
+			if within([]byte(key)) {
 				out = append(out, places(v)...)
 			}
 		}
@@ -81,6 +82,11 @@ func (lk *lookup) between(low, high []byte) []place {
 	c := lk.index.Cursor()
 	for k, v := c.Seek(low); k != nil && bytes.Compare(k, high) <= 0; k, v = c.Next() {
 		out = append(out, places(v)...)
+	}
+	for late := lk.late; len(late) >= lateSize; late = late[lateSize:] {
+		if within(late[:8]) {
+			out = append(out, places(late[8:lateSize])...)
+		}
 	}
 	return out
 }

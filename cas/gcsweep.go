@@ -221,7 +221,7 @@ func (c *collector) named(ctx context.Context, sum [32]byte) (bool, error) {
 	found := false
 	err := c.s.view(ctx, func(tx *bolt.Tx) error {
 		lk := c.s.newLookup(tx)
-		for _, p := range places(lk.index.Get(sum[:8])) {
+		for _, p := range lk.places(string(sum[:])) {
 			v := lk.packs.Get(p.pack[:])
 			found = found || len(v) == 33 && v[0] == packBlob && bytes.Equal(v[1:], sum[:])
 		}

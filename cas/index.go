@@ -1,8 +1,10 @@
 package cas
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -35,12 +37,9 @@ func (s *Store) admit(db *bolt.DB) error {
 					return fmt.Errorf("%s has layout %x, this wf knows up to %d: %w", db.Path(), v, layoutVersion, protocol.ErrNewerStore)
 				}
 			}
-			missing = meta == nil || tx.Bucket(bucketReflog) == nil
+			missing = !indexed(tx) || tx.Bucket(bucketReflog) == nil
 			for _, name := range layoutIndexes {
 				missing = missing || sub(tx, name) == nil
-			}
-			if b := sub(tx, indexBlocks); b != nil && isEmpty(b) && !isEmpty(tx.Bucket(bucketBlocks)) {
-				missing = true
 			}
 			if missing && s.opts.ReadOnly && s.ghost == nil {
 				s.ghost = map[string][]byte{}
@@ -89,16 +88,34 @@ func (s *Store) rebuild(tx *bolt.Tx) error {
 	if err != nil {
 		return err
 	}
+	whole := indexed(tx)
+	if b := index.Bucket(indexBlocks); b != nil && !whole {
+		if err := index.DeleteBucket(indexBlocks); err != nil {
+			return err
+		}
+	}
 	for _, name := range layoutIndexes {
 		if _, err := index.CreateBucketIfNotExists(name); err != nil {
 			return err
 		}
 	}
-	blocks := index.Bucket(indexBlocks)
-	if !isEmpty(blocks) {
+	if whole {
 		return nil
 	}
+	if err := meta.Put(keyLate, []byte{}); err != nil {
+		return err
+	}
+	blocks := index.Bucket(indexBlocks)
 	return s.locate(tx, func(key, at []byte) error { return addPlace(blocks, key, at) })
+}
+
+// indexed reports whether the index of blocks is there, and not empty beside blocks.
+func indexed(tx *bolt.Tx) bool {
+	meta, index := tx.Bucket(bucketMeta), sub(tx, indexBlocks)
+	if meta == nil || index == nil || meta.Get(keyLate) == nil {
+		return false
+	}
+	return !isEmpty(index) || len(meta.Get(keyLate)) > 0 || isEmpty(tx.Bucket(bucketBlocks))
 }
 
 // locate hashes every stored block and tells where it lies; a damaged pack is passed over.
@@ -118,7 +135,13 @@ func (s *Store) locate(tx *bolt.Tx, f func(key, at []byte) error) error {
 	})
 }
 
-// addPlace notes one more place of a block.
+// addPlace notes one more place of a block, unless it is noted.
 func addPlace(index *bolt.Bucket, key, at []byte) error {
-	return index.Put(key, append(append([]byte(nil), index.Get(key)...), at...))
+	have := index.Get(key)
+	for v := have; len(v) >= placeSize; v = v[placeSize:] {
+		if bytes.Equal(v[:placeSize], at) {
+			return nil
+		}
+	}
+	return index.Put(key, slices.Concat(have, at))
 }

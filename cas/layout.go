@@ -19,6 +19,7 @@ import (
 //
 //	bucket         key                       value
 //	meta           "version"                 1 byte: layoutVersion
+//	meta           "late"                    entries of index/blocks that are still to be written there (late.go)
 //	blocks         pack number (5, BE)       pack of blocks (pack.go)
 //	refs           head name                 CID length and bytes ‖ seq ‖ ts (varints)
 //	reflog         name ‖ 00 ‖ chunk (4, BE) lines (reflog.go), at most reflogChunk bytes
@@ -27,7 +28,7 @@ import (
 //	index/bases    name                      seq (8, BE) ‖ name of the head whose events up to seq this one shares
 //	index/derived  key                       sha256[:16] of the rest ‖ CID length and bytes ‖ data
 //
-// index holds nothing that the others do not tell: deleted, it is rebuilt.
+// index holds nothing that the others do not tell: deleted, it is rebuilt; so is "late".
 var (
 	bucketMeta    = []byte("meta")
 	bucketBlocks  = []byte("blocks")
@@ -39,6 +40,7 @@ var (
 	indexBases    = []byte("bases")
 	indexDerived  = []byte("derived")
 	keyVersion    = []byte("version")
+	keyLate       = []byte("late")
 	layoutBuckets = [][]byte{bucketMeta, bucketBlocks, bucketRefs, bucketReflog, bucketIndex}
 	layoutIndexes = [][]byte{indexBlocks, indexEvents, indexBases, indexDerived}
 )

@@ -219,7 +219,8 @@ func initDB(path string) error {
 				return err
 			}
 		}
-		return tx.Bucket(bucketMeta).Put(keyVersion, []byte{layoutVersion})
+		meta := tx.Bucket(bucketMeta)
+		return errors.Join(meta.Put(keyVersion, []byte{layoutVersion}), meta.Put(keyLate, []byte{}))
 	})
 	return errors.Join(err, db.Close())
 }

@@ -67,6 +67,8 @@ type lookup struct {
 	s     *Store
 	packs *bolt.Bucket
 	index *bolt.Bucket
+	meta  *bolt.Bucket
+	late  []byte // entries that index lacks; nil when they are lost
 	held  map[[packKeySize]byte]*openPack
 }
 
@@ -76,8 +78,15 @@ type openPack struct {
 }
 
 func (s *Store) newLookup(tx *bolt.Tx) *lookup {
-	return &lookup{s: s, packs: tx.Bucket(bucketBlocks), index: sub(tx, indexBlocks)}
+	lk := &lookup{s: s, packs: tx.Bucket(bucketBlocks), index: sub(tx, indexBlocks), meta: tx.Bucket(bucketMeta)}
+	if lk.meta != nil {
+		lk.late = lk.meta.Get(keyLate)
+	}
+	return lk
 }
+
+// indexed reports whether the index is there; else the ghost stands in for it.
+func (lk *lookup) indexed() bool { return lk.index != nil && lk.late != nil }
 
 // heldPacks bounds the packs a lookup remembers: a walk through a journal meets the same one
 // for the events of one commit, or its neighbour.
@@ -112,10 +121,10 @@ func (lk *lookup) block(l protocol.Link) ([]byte, error) {
 
 // places is where blocks lie whose digest begins like digest.
 func (lk *lookup) places(digest string) []place {
-	if lk.index == nil {
+	if !lk.indexed() {
 		return places(lk.s.ghost[digest[:8]])
 	}
-	return places(lk.index.Get([]byte(digest[:8])))
+	return latePlaces(places(lk.index.Get([]byte(digest[:8]))), lk.late, digest[:8])
 }
 
 // at unpacks the block at a place.

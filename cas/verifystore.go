@@ -10,6 +10,7 @@ import (
 	"hash/maphash"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,6 +34,7 @@ type storeEvidence struct {
 	pages     *pageFile
 	packs     tree
 	index     tree
+	late      []byte // what index lacks
 	heads     []Head
 	reflog    map[string][]ReflogLine
 	unindexed map[blockName]bool                   // blocks that are there, but not where the index says
@@ -98,6 +100,12 @@ func (d *storeEvidence) load() error {
 	}
 	d.packs, _ = pages.sub(bucketBlocks)
 	d.index, _ = pages.sub(bucketIndex, indexBlocks)
+	meta, _ := pages.sub(bucketMeta)
+	late, ok := meta.find(keyLate)
+	if !ok || late.bucket {
+		d.index = tree{} // who opens the store makes it anew
+	}
+	d.late = bytes.Clone(late.value)
 	return nil
 }
 
@@ -239,6 +247,9 @@ func (d *storeEvidence) everyBlock(ctx context.Context) error {
 			indexed += maphash.Bytes(seed, append(append(make([]byte, 0, 16), it.key...), v[:placeSize]...))
 		}
 	})
+	for e := range slices.Chunk(d.late, lateSize) {
+		indexed += maphash.Bytes(seed, e)
+	}
 	if err != nil || packed == indexed || d.index.p == nil {
 		return err
 	}
@@ -256,15 +267,7 @@ func (d *storeEvidence) checkIndexed(it pageItem) {
 		if us[i].codec == 0 {
 			continue
 		}
-		entry := indexEntry(us[i].digest[:], it.key, i)
-		at, ok := d.index.find(entry[:8])
-		for v := at.value; ok && !at.bucket && len(v) >= placeSize; v = v[placeSize:] {
-			if bytes.Equal(v[:placeSize], entry[8:]) {
-				entry = nil
-				break
-			}
-		}
-		if entry == nil {
+		if slices.Contains(d.places(us[i].digest), place{[packKeySize]byte(it.key), byte(i)}) {
 			continue
 		}
 		if d.broken || d.byContent {
@@ -336,26 +339,33 @@ func (d *storeEvidence) open(stored []byte) ([]unpacked, error) {
 	return unpack(stored)
 }
 
+// places is where the index says that blocks lie whose digest begins like sum.
+func (d *storeEvidence) places(sum [32]byte) []place {
+	var out []place
+	if it, ok := d.index.find(sum[:8]); ok && !it.bucket {
+		out = places(it.value)
+	}
+	return latePlaces(out, d.late, string(sum[:8]))
+}
+
 // fetch finds one block by the index, as the store itself does.
 func (d *storeEvidence) fetch(ctx context.Context, n blockName) ([]byte, error) {
 	if _, err := d.pause(ctx); err != nil {
 		return nil, err
 	}
 	damage := error(nil)
-	if it, ok := d.index.find(n.sum[:8]); ok && !it.bucket {
-		for _, p := range places(it.value) {
-			us, err := d.pack(p.pack)
-			there := int(p.index) < len(us) && us[p.index].codec != 0
-			switch {
-			case there && us[p.index].digest == n.sum:
-				return us[p.index].data, nil
-			case there:
-				damage = mismatch(n.link(), linkOf(n.codec, us[p.index].digest[:]))
-			case err != nil:
-				damage = fmt.Errorf("pack %s: %w", packNumber(p.pack[:]), err)
-			default:
-				damage = fmt.Errorf("pack %s holds %d blocks: %w", packNumber(p.pack[:]), len(us), protocol.ErrCorrupt)
-			}
+	for _, p := range d.places(n.sum) {
+		us, err := d.pack(p.pack)
+		there := int(p.index) < len(us) && us[p.index].codec != 0
+		switch {
+		case there && us[p.index].digest == n.sum:
+			return us[p.index].data, nil
+		case there:
+			damage = mismatch(n.link(), linkOf(n.codec, us[p.index].digest[:]))
+		case err != nil:
+			damage = fmt.Errorf("pack %s: %w", packNumber(p.pack[:]), err)
+		default:
+			damage = fmt.Errorf("pack %s holds %d blocks: %w", packNumber(p.pack[:]), len(us), protocol.ErrCorrupt)
 		}
 	}
 	if l, ok := d.loose[n.sum]; ok {
