@@ -9,6 +9,7 @@ import (
 
 	"github.com/tmc/langchaingo/llms"
 
+	"wf/agentkit/anthropic"
 	"wf/agentkit/model"
 	"wf/agentkit/openai"
 	"wf/agentkit/script"
@@ -24,8 +25,9 @@ type Registry map[string]Opener
 
 // Standard is a new Registry of the models of this module:
 //
-//	script/FILE    answers from FILE, relative to the workflow
-//	openai/MODEL   any OpenAI-compatible server (OPENAI_BASE_URL, OPENAI_API_KEY)
+//	script/FILE      answers from FILE, relative to the workflow
+//	openai/MODEL     any OpenAI-compatible server (OPENAI_BASE_URL, OPENAI_API_KEY)
+//	anthropic/MODEL  the messages API (ANTHROPIC_BASE_URL, ANTHROPIC_API_KEY)
 func Standard() Registry {
 	return Registry{
 		"script": func(name, dir string) (llms.Model, error) {
@@ -35,7 +37,8 @@ func Standard() Registry {
 			}
 			return nonNil(script.Open(name, file))
 		},
-		"openai": func(name, _ string) (llms.Model, error) { return nonNil(openai.Open(name)) },
+		"openai":    func(name, _ string) (llms.Model, error) { return nonNil(openai.Open(name)) },
+		"anthropic": func(name, _ string) (llms.Model, error) { return nonNil(anthropic.Open(name)) },
 	}
 }
 

@@ -108,13 +108,13 @@ func (m *Model) GenerateContent(ctx context.Context, messages []llms.MessageCont
 		o(&opts)
 	}
 	request, _ := model.RequestFrom(ctx)
-	body, betas, err := m.body(messages, &opts, request)
+	body, sent, err := m.body(messages, &opts, request)
 	if err != nil {
 		return nil, &model.Error{Class: model.Invalid, Message: fmt.Sprintf("model %s: %v", m.name, err), Err: err}
 	}
-	s := &stream{name: m.name, opts: &opts, start: time.Now()}
+	s := &stream{name: m.name, ttl: sent.ttl, opts: &opts, start: time.Now()}
 	err = wire.Exchange(ctx, m.name, m.idle,
-		func(ctx context.Context) (*http.Response, error) { return m.post(ctx, body, betas) },
+		func(ctx context.Context) (*http.Response, error) { return m.post(ctx, body, sent.betas) },
 		func(h http.Header, r io.Reader) error { return s.read(ctx, h, r) })
 	if err != nil {
 		return nil, err

@@ -10,12 +10,17 @@ import (
 	"wf/agentkit/model"
 )
 
-// body is the request, in a fixed order: the same call gives the same bytes. betas go into a
-// header.
-func (m *Model) body(messages []llms.MessageContent, opts *llms.CallOptions, r model.Request) (body []byte, betas []string, err error) {
+// extra is what a request has besides its body.
+type extra struct {
+	betas []string // go into a header
+	ttl   string   // of the marks
+}
+
+// body is the request, in a fixed order: the same call gives the same bytes.
+func (m *Model) body(messages []llms.MessageContent, opts *llms.CallOptions, r model.Request) (body []byte, sent extra, err error) {
 	params, err := wire.ParamsOf(opts, r, "model", "messages", "system", "tools", "stream")
 	if err != nil {
-		return nil, nil, err
+		return nil, sent, err
 	}
 	if len(r.Params) == 0 {
 		wire.Add(params, "top_k", opts.TopK)
@@ -23,34 +28,34 @@ func (m *Model) body(messages []llms.MessageContent, opts *llms.CallOptions, r m
 			params["stop_sequences"] = opts.StopWords
 		}
 	}
-	if _, err := params.Take("betas", &betas); err != nil {
-		return nil, nil, err
+	if _, err := params.Take("betas", &sent.betas); err != nil {
+		return nil, sent, err
 	}
-	ttl := m.ttl
-	if _, err := params.Take("cache_ttl", &ttl); err != nil {
-		return nil, nil, err
+	sent.ttl = m.ttl
+	if _, err := params.Take("cache_ttl", &sent.ttl); err != nil {
+		return nil, sent, err
 	}
-	if ttl != "" && ttl != "5m" && ttl != "1h" {
-		return nil, nil, fmt.Errorf("params: cache_ttl is %q (want 5m or 1h)", ttl)
+	if ttl := sent.ttl; ttl != "" && ttl != "5m" && ttl != "1h" {
+		return nil, sent, fmt.Errorf("params: cache_ttl is %q (want 5m or 1h)", sent.ttl)
 	}
 	choice, err := params.TakeToolChoice(opts)
 	if err != nil {
-		return nil, nil, err
+		return nil, sent, err
 	}
 	most, err := m.most(params)
 	if err != nil {
-		return nil, nil, err
+		return nil, sent, err
 	}
 
 	c, err := convert(messages, r)
 	if err != nil {
-		return nil, nil, err
+		return nil, sent, err
 	}
 	tools, err := offered(opts.Tools)
 	if err != nil {
-		return nil, nil, err
+		return nil, sent, err
 	}
-	c.mark(tools, ttl)
+	c.mark(tools, sent.ttl)
 
 	var o wire.Object
 	o.Add("model", m.id)
@@ -68,7 +73,7 @@ func (m *Model) body(messages []llms.MessageContent, opts *llms.CallOptions, r m
 	params.AddTo(&o)
 	o.Add("stream", true)
 	body, err = o.Bytes()
-	return body, betas, err
+	return body, sent, err
 }
 
 // most takes max_tokens from the params, or its default: room to answer beside the thinking.

@@ -50,7 +50,7 @@ func (s *stream) response() (*llms.ContentResponse, error) {
 	if !s.thinkingFrom.IsZero() {
 		choice.GenerationInfo[model.KeyThinkingMS] = s.thinkingTo.Sub(s.thinkingFrom).Milliseconds()
 	}
-	s.usage.tell(choice.GenerationInfo)
+	s.usage.tell(choice.GenerationInfo, s.ttl)
 	return &llms.ContentResponse{Choices: []*llms.ContentChoice{choice}}, nil
 }
 
@@ -132,8 +132,9 @@ func (u *usage) update(n *usage) {
 	}
 }
 
-// tell normalises: input is all prompt tokens.
-func (u *usage) tell(info map[string]any) {
+// tell normalises: input is all prompt tokens. Written ones live for ttl where the API does
+// not say it.
+func (u *usage) tell(info map[string]any, ttl string) {
 	value := func(n *int64) int64 {
 		if n == nil {
 			return 0
@@ -149,10 +150,13 @@ func (u *usage) tell(info map[string]any) {
 		info[model.KeyInput] = value(u.Input) + value(u.Read) + value(u.Written)
 	}
 	set(model.KeyCached, u.Read)
-	if u.Lifetime != nil {
+	switch {
+	case u.Lifetime != nil:
 		set(model.KeyWrite5m, u.Lifetime.M5)
 		set(model.KeyWrite1h, u.Lifetime.H1)
-	} else {
+	case ttl == "1h":
+		set(model.KeyWrite1h, u.Written)
+	default:
 		set(model.KeyWrite5m, u.Written)
 	}
 	set(model.KeyOutput, u.Output)

@@ -20,6 +20,7 @@ import (
 // stream puts a response together from its events.
 type stream struct {
 	name  string // of the model
+	ttl   string // of the marks that were sent
 	opts  *llms.CallOptions
 	start time.Time
 

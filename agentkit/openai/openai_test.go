@@ -1,10 +1,8 @@
 package openai_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
-	"net"
 	"strings"
 	"testing"
 	"time"
@@ -28,6 +26,18 @@ func open(t *testing.T, s *modeltest.Server) *openai.Model {
 }
 
 var hello = []llms.MessageContent{llms.TextParts(llms.ChatMessageTypeSystem, "Be <brief> & kind."), llms.TextParts(llms.ChatMessageTypeHuman, "Hello")}
+
+func TestTheSuite(t *testing.T) {
+	modeltest.Exercise(t, modeltest.Wire{
+		Name: "openai/test",
+		Open: func(s *modeltest.Server, idle time.Duration) (llms.Model, error) {
+			return openai.New("openai/test", "test", openai.Config{BaseURL: s.URL, Key: "k", Idle: idle})
+		},
+		At: func(base string) (llms.Model, error) {
+			return openai.New("openai/test", "test", openai.Config{BaseURL: base})
+		},
+	})
+}
 
 func TestTheRequestIsTheSameBytesEveryTime(t *testing.T) {
 	s := modeltest.Start(t, modeltest.Text("hi"), modeltest.Text("hi"))
@@ -69,31 +79,6 @@ func TestTheRequestIsTheSameBytesEveryTime(t *testing.T) {
 	}
 }
 
-func TestTextUsageAndDeltas(t *testing.T) {
-	s := modeltest.Start(t, modeltest.Text("Grüß Gott, 世界!"), modeltest.Text("Grüß Gott, 世界!"))
-	m := open(t, s)
-	var streamed strings.Builder
-	var r *llms.ContentResponse
-	for range 2 {
-		streamed.Reset()
-		var err error
-		r, err = m.GenerateContent(t.Context(), hello, llms.WithStreamingFunc(func(_ context.Context, b []byte) error {
-			streamed.Write(b)
-			return nil
-		}))
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if r.Choices[0].Content != "Grüß Gott, 世界!" || streamed.String() != r.Choices[0].Content || r.Choices[0].StopReason != "stop" {
-		t.Errorf("got %+v, streamed %q", r.Choices[0], streamed.String())
-	}
-	u := model.UsageOf(r)
-	if *u.Input == 0 || *u.Cached == 0 || *u.Cached > *u.Input || *u.Output == 0 || u.Reasoning != nil {
-		t.Errorf("usage %+v", u)
-	}
-}
-
 func TestB08InterleavedCallsAssemble(t *testing.T) {
 	want := []modeltest.Call{{ID: "a", Name: "read_file", Args: `{"path":"a.go"}`}, {ID: "b", Name: "big", Args: `{"n":12345678901234567890}`}, {ID: "c", Name: "none", Args: ""}}
 	piece := modeltest.CallDelta
@@ -128,122 +113,30 @@ func TestB08InterleavedCallsAssemble(t *testing.T) {
 	}
 }
 
-func TestB08ThinkingStaysApart(t *testing.T) {
-	a := modeltest.Text("Done.")
-	a.Events = append([]string{`{"choices":[{"delta":{"reasoning_content":"let me ","reasoning":"let me "}}]}`, `{"choices":[{"delta":{"reasoning_content":"see <1>"}}]}`}, a.Events...)
-	var thought string
-	r, err := open(t, modeltest.Start(t, a)).GenerateContent(t.Context(), hello, llms.WithStreamingReasoningFunc(func(_ context.Context, b, _ []byte) error {
-		thought += string(b)
-		return nil
-	}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := r.Choices[0]
-	if c.Content != "Done." || c.ReasoningContent != "let me see <1>" || thought != c.ReasoningContent {
-		t.Errorf("got %+v, streamed %q", c, thought)
-	}
-	if got := model.OpaqueOf(c); got != `{"reasoning_content":"let me see <1>"}` {
-		t.Errorf("the block is %s", got)
-	}
-}
-
-func TestALineMayBeLong(t *testing.T) {
-	long := strings.Repeat("x", 200<<10)
-	r, err := open(t, modeltest.Start(t, modeltest.Answer{Events: []string{`{"choices":[{"delta":{"content":"` + long + `"}}]}`}})).GenerateContent(t.Context(), hello)
-	if err != nil || r.Choices[0].Content != long {
-		t.Errorf("got %v", err)
-	}
-}
-
-func TestFailuresAreTyped(t *testing.T) {
-	partial := []string{`{"choices":[{"delta":{"content":"half"}}]}`}
+func TestFailuresOfOtherServers(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer  modeltest.Answer
-		class   model.Class
-		status  int
-		after   time.Duration
 		message string
 	}{
-		"too many requests": {modeltest.Answer{Status: 429, Header: map[string]string{"Retry-After": "7"}, Body: `{"error":{"message":"slow down"}}`}, model.RateLimit, 429, 7 * time.Second, "slow down"},
-		"retry in ms":       {modeltest.Answer{Status: 429, Header: map[string]string{"Retry-After-Ms": "1500"}}, model.RateLimit, 429, 1500 * time.Millisecond, "no reason given"},
-		"overloaded":        {modeltest.Answer{Status: 529, Body: "<html>busy</html>"}, model.ServerError, 529, 0, "busy"},
-		"gateway timeout":   {modeltest.Answer{Status: 504}, model.Timeout, 504, 0, "status 504"},
-		"bad key":           {modeltest.Answer{Status: 401, Body: `{"error":"who are you"}`}, model.Unavailable, 401, 0, "who are you"},
-		"unknown model":     {modeltest.Answer{Status: 404, Body: `{"message":"no such model"}`}, model.Unavailable, 404, 0, "no such model"},
-		"bad request":       {modeltest.Answer{Status: 400, Body: `{"error":{"message":"too long"}}`}, model.Invalid, 400, 0, "too long"},
-		"cut off":           {modeltest.Answer{Events: partial, Cut: true}, model.ServerError, 0, 0, "broke off"},
-		"no terminator":     {modeltest.Answer{Body: "data: " + partial[0] + "\n\n"}, model.ServerError, 0, 0, "without [DONE]"},
-		"error event":       {modeltest.Answer{Events: append(partial, `{"error":{"message":"out of memory","type":"server_error"}}`)}, model.ServerError, 0, 0, "out of memory"},
-		"error with a code": {modeltest.Answer{Events: append(partial, `{"error":{"message":"later","code":429}}`)}, model.RateLimit, 429, 0, "later"},
-		"error line":        {modeltest.Answer{Body: "error: {\"code\":500,\"message\":\"slot\"}\n\n"}, model.ServerError, 0, 0, "slot"},
-		"not JSON":          {modeltest.Answer{Events: []string{"{"}}, model.ServerError, 0, 0, "not JSON"},
+		"an error without a code": {modeltest.Answer{Events: []string{`{"error":{"message":"out of memory","type":"server_error"}}`}}, "out of memory"},
+		"an error line":           {modeltest.Answer{Body: "error: {\"code\":500,\"message\":\"slot\"}\n\n"}, "slot"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			r, err := open(t, modeltest.Start(t, c.answer)).GenerateContent(t.Context(), hello)
-			var e *model.Error
-			if !errors.As(err, &e) || r != nil {
-				t.Fatalf("got %v, %v", r, err)
-			}
-			if e.Class != c.class || e.Status != c.status || e.RetryAfter != c.after || !strings.Contains(e.Error(), c.message) || !strings.Contains(e.Error(), "openai/test") {
-				t.Errorf("got %+v: %v", e, e)
-			}
-		})
-	}
-}
-
-func TestNobodyListening(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.Close()
-	for name, base := range map[string]string{"refused": "http://" + l.Addr().String() + "/v1", "no such host": "http://model.invalid/v1"} {
-		m, err := openai.New("openai/test", "test", openai.Config{BaseURL: base})
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = m.GenerateContent(t.Context(), hello)
+		_, err := open(t, modeltest.Start(t, c.answer)).GenerateContent(t.Context(), hello)
 		var e *model.Error
-		if !errors.As(err, &e) || e.Class != model.Unavailable {
+		if !errors.As(err, &e) || e.Class != model.ServerError || !strings.Contains(e.Error(), c.message) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
 }
 
-func TestCancelIsNeverASuccess(t *testing.T) {
-	answers := make([]modeltest.Answer, 200)
-	for i := range answers {
-		answers[i] = modeltest.Text("a long answer that is cut")
-		answers[i].Stall = i%2 == 0
-	}
-	m := open(t, modeltest.Start(t, answers...))
-	for i := range answers {
-		ctx, cancel := context.WithCancel(t.Context())
-		r, err := m.GenerateContent(ctx, hello, llms.WithStreamingFunc(func(context.Context, []byte) error {
-			cancel()
-			return nil
-		}))
-		cancel()
-		if r != nil && err != nil || err != nil && !errors.Is(err, context.Canceled) || err == nil && answers[i].Stall {
-			t.Fatalf("call %d gives %v, %v", i, r, err)
-		}
-	}
-}
-
-func TestSilenceIsATimeout(t *testing.T) {
-	s := modeltest.Start(t, modeltest.Answer{Events: []string{`{"choices":[]}`}, Stall: true})
-	m, err := openai.New("openai/test", "test", openai.Config{BaseURL: s.URL, Idle: 20 * time.Millisecond})
+func TestReasoningUnderTwoNamesIsOneThought(t *testing.T) {
+	a := modeltest.Answer{Events: []string{`{"choices":[{"delta":{"reasoning_content":"let me ","reasoning":"let me "}}]}`, `{"choices":[{"delta":{"reasoning_content":"see"}}]}`}}
+	r, err := open(t, modeltest.Start(t, a)).GenerateContent(t.Context(), hello)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = m.GenerateContent(t.Context(), hello)
-	var e *model.Error
-	if !errors.As(err, &e) || e.Class != model.Timeout || errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
-	if h := s.Requests()[0].Header; h.Get("Authorization") != "" {
-		t.Errorf("without a key %q was sent", h.Get("Authorization"))
+	if got := model.OpaqueOf(r.Choices[0]); got != `{"reasoning_content":"let me see"}` {
+		t.Errorf("the block is %s", got)
 	}
 }
 

@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -17,7 +16,8 @@ type message struct {
 	Content    any    `json:"content"` // string, list of parts, or null beside tool calls
 	ToolCalls  []call `json:"tool_calls,omitempty"`
 	ToolCallID string `json:"tool_call_id,omitempty"`
-	opaque     string // members to add, a JSON object
+
+	opaque map[string]json.RawMessage // members to add
 }
 
 type call struct {
@@ -38,21 +38,40 @@ func (m message) MarshalJSON() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	extra := bytes.TrimSpace([]byte(m.opaque))
-	if len(extra) <= len("{}") {
-		return out, nil
+	for _, field := range reasoningFields {
+		if thought, ok := m.opaque[field]; ok {
+			out = append(append(out[:len(out)-1], `,"`+field+`":`...), thought...)
+			out = append(out, '}')
+		}
 	}
-	if !json.Valid(extra) || extra[0] != '{' {
-		return nil, fmt.Errorf("the provider's own block is no JSON object: %.80s", extra)
+	return out, nil
+}
+
+// reasoningFields are the members under which servers tell a thought. DeepSeek, Kimi and GLM
+// want it back inside a tool loop.
+var reasoningFields = []string{"reasoning_content", "reasoning", "reasoning_details"}
+
+// kept reads an opaque block; members that are not of this wire are left alone.
+func kept(opaque string) (map[string]json.RawMessage, error) {
+	if opaque == "" {
+		return nil, nil
 	}
-	return append(append(out[:len(out)-1], ','), extra[1:]...), nil
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(opaque), &members); err != nil {
+		return nil, fmt.Errorf("the provider's own block is no JSON object: %w", err)
+	}
+	return members, nil
 }
 
 // wireMessages turns langchaingo's messages into those of the wire.
 func wireMessages(in []llms.MessageContent, opaque map[int]string) ([]message, error) {
 	out := make([]message, 0, len(in))
 	for i, mc := range in {
-		m := message{opaque: opaque[i]}
+		own, err := kept(opaque[i])
+		if err != nil {
+			return nil, fmt.Errorf("message %d: %w", i, err)
+		}
+		m := message{opaque: own}
 		switch mc.Role {
 		case llms.ChatMessageTypeSystem:
 			m.Role = "system"

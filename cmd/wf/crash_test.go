@@ -83,7 +83,7 @@ func (s *toolServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer = modeltest.Calls(modeltest.Call{ID: "call_" + n, Name: "shell", Args: string(args)})
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
-	for _, e := range answer.Events {
+	for _, e := range answer.OpenAI() {
 		fmt.Fprintf(w, "data: %s\n\n", e)
 	}
 	fmt.Fprint(w, `data: {"choices":[],"usage":{"prompt_tokens":10,"completion_tokens":5}}`+"\n\ndata: [DONE]\n\n")

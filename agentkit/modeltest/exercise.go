@@ -1,0 +1,310 @@
+package modeltest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/tmc/langchaingo/llms"
+
+	"wf/agentkit/model"
+	"wf/protocol"
+)
+
+// Wire is an adapter under test.
+type Wire struct {
+	Name string // of its models: wire/test
+
+	// Open makes a model against a server; idle as in its Config, 0 for the default.
+	Open func(s *Server, idle time.Duration) (llms.Model, error)
+	// At makes a model against hosts that do not answer.
+	At func(base string) (llms.Model, error)
+
+	Signs bool // thinking comes with a signature, and redacted
+}
+
+// Exercise checks that an adapter keeps the contract of package model, whatever the wire.
+func Exercise(t *testing.T, w Wire) {
+	for name, check := range map[string]func(*testing.T, Wire){
+		"the request is the same bytes every time": sameBytes,
+		"text, usage and deltas":                   textUsageDeltas,
+		"B-08 interleaved calls assemble":          interleaved,
+		"B-08 thinking stays apart and goes back":  thinking,
+		"all results of a turn are sent":           parallelResults,
+		"odd answers are answers":                  oddAnswers,
+		"a tool may be forced":                     toolChoice,
+		"a prefix is read from the cache":          prefix,
+		"failures are typed":                       failures,
+		"nobody listening":                         nobody,
+		"a cancelled call is never a success":      cancelled,
+		"silence is a timeout":                     silence,
+		"a key follows no redirect":                redirect,
+	} {
+		t.Run(name, func(t *testing.T) { check(t, w) })
+	}
+}
+
+func (w Wire) open(t *testing.T, s *Server) llms.Model {
+	t.Helper()
+	m, err := w.Open(s, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// ask makes one call that must work.
+func (w Wire) ask(t *testing.T, s *Server, r model.Request, messages []llms.MessageContent, options ...llms.CallOption) *llms.ContentChoice {
+	t.Helper()
+	res, err := w.open(t, s).GenerateContent(model.WithRequest(t.Context(), r), messages, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.Choices[0]
+}
+
+func hello() []llms.MessageContent {
+	return []llms.MessageContent{llms.TextParts(llms.ChatMessageTypeSystem, "Be <brief> & kind."), llms.TextParts(llms.ChatMessageTypeHuman, "Hello")}
+}
+
+// said is an assistant message with calls, and their results in one message each.
+func said(c *llms.ContentChoice) []llms.MessageContent {
+	reply := llms.MessageContent{Role: llms.ChatMessageTypeAI}
+	if c.Content != "" {
+		reply.Parts = append(reply.Parts, llms.TextContent{Text: c.Content})
+	}
+	out := []llms.MessageContent{reply}
+	for _, call := range c.ToolCalls {
+		out[0].Parts = append(out[0].Parts, call)
+		out = append(out, llms.MessageContent{Role: llms.ChatMessageTypeTool, Parts: []llms.ContentPart{
+			llms.ToolCallResponse{ToolCallID: call.ID, Name: call.FunctionCall.Name, Content: "result of " + call.ID}}})
+	}
+	return out
+}
+
+var toolF = llms.WithTools([]llms.Tool{{Type: "function", Function: &llms.FunctionDefinition{Name: "f", Description: "d <1>", Parameters: json.RawMessage(`{"type":"object"}`)}}})
+
+func sameBytes(t *testing.T, w Wire) {
+	s := Start(t, Text("hi"), Text("hi"))
+	conversation := append(hello(), said(&llms.ContentChoice{ToolCalls: []llms.ToolCall{
+		{ID: "a", FunctionCall: &llms.FunctionCall{Name: "f", Arguments: `{"n": 12345678901234567890}`}},
+		{ID: "b", FunctionCall: &llms.FunctionCall{Name: "f", Arguments: ``}},
+	}})...)
+	r := model.Request{Params: protocol.JSON(`{"max_tokens":9,"nested":{"x":["0.5"]},"temperature":"0.0"}`), Prompt: 2, CacheKey: "key",
+		Opaque: map[int]string{2: `{"someone_else":["secret thoughts"]}`}}
+	for range 2 {
+		w.ask(t, s, r, conversation, toolF)
+	}
+	requests := s.Requests()
+	body := string(requests[0].Body)
+	if body != string(requests[1].Body) {
+		t.Error("the second request differs")
+	}
+	if key := requests[0].Header.Get("Idempotency-Key"); len(key) != 64 || key != requests[1].Header.Get("Idempotency-Key") {
+		t.Errorf("the idempotency key is %q", key)
+	}
+	for _, want := range []string{`Be <brief> & kind.`, `12345678901234567890`, `d <1>`, `"temperature":0.0`, `"nested":{"x":[0.5]}`, `"max_tokens":9`, `"stream":true`, `"model":"test"`} {
+		if !strings.Contains(body, want) {
+			t.Errorf("%s is not in %s", want, body)
+		}
+	}
+	if strings.Contains(body, "secret thoughts") {
+		t.Error("the block of another provider was sent")
+	}
+}
+
+func textUsageDeltas(t *testing.T, w Wire) {
+	const text = "Grüß Gott, 世界!"
+	s := Start(t, Text(text), Text(text))
+	var streamed strings.Builder
+	var c *llms.ContentChoice
+	for range 2 {
+		streamed.Reset()
+		c = w.ask(t, s, model.Request{}, hello(), llms.WithStreamingFunc(func(_ context.Context, b []byte) error {
+			streamed.Write(b)
+			return nil
+		}))
+	}
+	if c.Content != text || streamed.String() != text || c.StopReason == "" {
+		t.Errorf("got %+v, streamed %q", c, streamed.String())
+	}
+	u := model.UsageOf(&llms.ContentResponse{Choices: []*llms.ContentChoice{c}})
+	if *u.Input == 0 || *u.Cached == 0 || *u.Cached > *u.Input || *u.Output == 0 || u.Reasoning != nil {
+		t.Errorf("usage %+v", u)
+	}
+	broken := errors.New("the watcher left")
+	_, err := w.open(t, Start(t, Text(text))).GenerateContent(t.Context(), hello(), llms.WithStreamingFunc(func(context.Context, []byte) error { return broken }))
+	if !errors.Is(err, broken) {
+		t.Errorf("a watcher's error became %v", err)
+	}
+}
+
+func interleaved(t *testing.T, w Wire) {
+	want := []Call{{ID: "a", Name: "read_file", Args: `{"path":"a.go"}`}, {ID: "b", Name: "big", Args: `{"n": 12345678901234567890}`}, {ID: "c", Name: "none", Args: ""}}
+	var got []Call
+	for _, c := range w.ask(t, Start(t, Calls(want...)), model.Request{}, hello()).ToolCalls {
+		args := c.FunctionCall.Arguments
+		if args == "{}" {
+			args = "" // how Anthropic's wire begins every call
+		}
+		got = append(got, Call{ID: c.ID, Name: c.FunctionCall.Name, Args: args})
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+func thinking(t *testing.T, w Wire) {
+	pieces := []Piece{{Thinking: "let me "}, {Thinking: "see <1>"}}
+	if w.Signs {
+		pieces = append(pieces, Piece{Signature: "sig+/="}, Piece{Redacted: "hidden=="})
+	}
+	s := Start(t, Calls(Call{"a", "f", `{"x":1}`}).After(append(pieces, Piece{Text: "I look."})...), Text("Done."))
+	var thought string
+	c := w.ask(t, s, model.Request{}, hello(), toolF, llms.WithStreamingReasoningFunc(func(_ context.Context, b, _ []byte) error {
+		thought += string(b)
+		return nil
+	}))
+	if c.Content != "I look." || c.ReasoningContent != "let me see <1>" || thought != c.ReasoningContent {
+		t.Errorf("got %+v, streamed %q", c, thought)
+	}
+	opaque := model.OpaqueOf(c)
+	if opaque == "" || !json.Valid([]byte(opaque)) {
+		t.Fatalf("the block is %q", opaque)
+	}
+	messages := append(hello(), said(c)...)
+	w.ask(t, s, model.Request{Opaque: map[int]string{2: opaque}, Prompt: 2}, messages, toolF)
+	body := string(s.Requests()[1].Body)
+	want := []string{"let me see <1>"}
+	if w.Signs {
+		want = append(want, `{"type":"thinking","thinking":"let me see <1>","signature":"sig+/="}`, `"hidden=="`)
+	}
+	for _, part := range want {
+		if !strings.Contains(body, part) {
+			t.Errorf("%s did not go back: %s", part, body)
+		}
+	}
+	if at, text := strings.Index(body, "let me see"), strings.Index(body, "I look."); w.Signs && at > text {
+		t.Error("the thinking follows the text")
+	}
+}
+
+func parallelResults(t *testing.T, w Wire) {
+	calls := make([]Call, 24)
+	for i := range calls {
+		calls[i] = Call{string(rune('a' + i)), "f", "{}"}
+	}
+	s := Start(t, Calls(calls...), Calls(Call{"z", "f", "{}"}), Text("Done."))
+	messages := hello()
+	for range 2 {
+		c := w.ask(t, s, model.Request{Prompt: 2}, messages, toolF)
+		messages = append(messages, said(c)...)
+	}
+	failed := map[int]bool{len(messages) - 1: true}
+	c := w.ask(t, s, model.Request{Prompt: 2, Failed: failed}, messages, toolF)
+	body := string(s.Requests()[2].Body)
+	for _, call := range append(calls, Call{ID: "z"}) {
+		if !strings.Contains(body, `"result of `+call.ID+`"`) {
+			t.Errorf("the result of %s is missing", call.ID)
+		}
+	}
+	// The second request wrote everything before the newest turn to the cache.
+	u := model.UsageOf(&llms.ContentResponse{Choices: []*llms.ContentChoice{c}})
+	if *u.Cached < *u.Input*8/10 {
+		t.Errorf("read %d of %d tokens from the cache", *u.Cached, *u.Input)
+	}
+}
+
+func oddAnswers(t *testing.T, w Wire) {
+	long := strings.Repeat("x", 1<<20)
+	for name, c := range map[string]struct {
+		answer     Answer
+		text, args string
+	}{
+		"nothing":             {Answer{Usage: true}, "", ""},
+		"no usage":            {Answer{Say: []Piece{{Text: "hi"}}}, "hi", ""},
+		"a line of a MB":      {Answer{Say: []Piece{{Text: long}}}, long, ""},
+		"arguments of a MB":   {oneCall("f", `{"x":"`+long+`"}`), "", `{"x":"` + long + `"}`},
+		"invalid arguments":   {oneCall("f", `{"x": nonsense`), "", `{"x": nonsense`},
+		"arguments no object": {oneCall("f", `[1]`), "", `[1]`},
+		"cut by the limit":    {Answer{Say: []Piece{{Text: "half"}, {Finish: "length"}}}, "half", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := Start(t, c.answer, Text("on"))
+			got := w.ask(t, s, model.Request{}, hello())
+			if got.Content != c.text {
+				t.Errorf("got %.40q", got.Content)
+			}
+			if c.args != "" && got.ToolCalls[0].FunctionCall.Arguments != c.args {
+				t.Errorf("arguments %.40q", got.ToolCalls[0].FunctionCall.Arguments)
+			}
+			// Whatever it was, the provider takes it back.
+			w.ask(t, s, model.Request{Prompt: 2}, append(append(hello(), said(got)...), llms.TextParts(llms.ChatMessageTypeHuman, "go on")))
+		})
+	}
+}
+
+// oneCall answers with one call whose arguments come in one piece.
+func oneCall(name, args string) Answer {
+	return Answer{Usage: true, Say: []Piece{{Call: &CallPiece{ID: "a", Name: name}}, {Call: &CallPiece{Args: args}}, {Finish: "tool_calls"}}}
+}
+
+func toolChoice(t *testing.T, w Wire) {
+	for given, want := range map[string][]string{
+		`"auto"`:     {`"tool_choice":"auto"`, `"tool_choice":{"type":"auto"}`},
+		`"none"`:     {`"tool_choice":"none"`, `"tool_choice":{"type":"none"}`},
+		`"required"`: {`"tool_choice":"required"`, `"tool_choice":{"type":"any"}`},
+		`"any"`:      {`"tool_choice":"required"`, `"tool_choice":{"type":"any"}`},
+		`"f"`:        {`"tool_choice":{"function":{"name":"f"},"type":"function"}`, `"tool_choice":{"name":"f","type":"tool"}`},
+		`{"type":"function","function":{"name":"f"}}`: {`"tool_choice":{"function":{"name":"f"},"type":"function"}`, `"tool_choice":{"name":"f","type":"tool"}`},
+	} {
+		s := Start(t, Text("hi"))
+		w.ask(t, s, model.Request{Params: protocol.JSON(`{"tool_choice":` + given + `}`)}, hello(), toolF)
+		if body := string(s.Requests()[0].Body); !strings.Contains(body, want[0]) && !strings.Contains(body, want[1]) {
+			t.Errorf("%s was sent as %s", given, body)
+		}
+	}
+}
+
+func prefix(t *testing.T, w Wire) {
+	const visits = 12
+	var answers []Answer
+	for range visits {
+		answers = append(answers, Text("An answer of some words."))
+	}
+	s := Start(t, answers...)
+	messages := hello()
+	var before int64
+	for k := 1; k <= visits; k++ {
+		c := w.ask(t, s, model.Request{Prompt: len(messages), Visit: k}, messages, toolF)
+		u := model.UsageOf(&llms.ContentResponse{Choices: []*llms.ContentChoice{c}})
+		if k >= 2 && *u.Cached < before-2 {
+			t.Errorf("visit %d read %d tokens from the cache, visit %d had %d", k, *u.Cached, k-1, before)
+		}
+		before = *u.Input
+		messages = append(messages, llms.TextParts(llms.ChatMessageTypeAI, c.Content), llms.TextParts(llms.ChatMessageTypeHuman, strings.Repeat("And now? ", k)))
+	}
+}
+
+func nobody(t *testing.T, w Wire) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	for name, base := range map[string]string{"refused": "http://" + l.Addr().String() + "/v1", "no such host": "http://model.invalid/v1"} {
+		m, err := w.At(base)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = m.GenerateContent(t.Context(), hello())
+		if e := (*model.Error)(nil); !errors.As(err, &e) || e.Class != model.Unavailable {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
