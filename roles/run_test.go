@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -333,8 +334,16 @@ func TestRunKillsWhatIgnoresTERM(t *testing.T) {
 	if _, err := fmt.Sscan(textOf(c), &pid); err != nil {
 		t.Fatal(err)
 	}
-	if alive(pid) {
-		t.Errorf("child %d lives on", pid)
+	dies(t, pid)
+}
+
+// dies waits for a process that was sent SIGKILL: the kernel takes a moment.
+func dies(t *testing.T, pid int) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); alive(pid); runtime.Gosched() {
+		if time.Now().After(end) {
+			t.Fatalf("child %d lives on", pid)
+		}
 	}
 }
 
