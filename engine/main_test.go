@@ -1,0 +1,19 @@
+package engine_test
+
+import (
+	"flag"
+	"os"
+	"testing"
+)
+
+// TestMain draws fewer examples than rapid would: each is four runs on a disk. More come by
+// -rapid.checks.
+func TestMain(m *testing.M) {
+	if f := flag.Lookup("rapid.checks"); f != nil {
+		if err := f.Value.Set("25"); err != nil {
+			panic(err)
+		}
+	}
+	flag.Parse()
+	os.Exit(m.Run())
+}
