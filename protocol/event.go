@@ -175,7 +175,15 @@ type Usage struct {
 	TTFE         int64  `cbor:"ttfe_ms" json:"ttfe_ms"` // to the first event
 	ThinkingMS   int64  `cbor:"thinking_ms" json:"thinking_ms"`
 	TotalMS      int64  `cbor:"total_ms" json:"total_ms"`
+	// Kind is what the call was for: UsageTurn, UsageCompaction, …
+	Kind string `cbor:"kind,omitempty" json:"kind,omitempty"`
 }
+
+// What a model call was for.
+const (
+	UsageTurn       = ""           // a turn of the visit
+	UsageCompaction = "compaction" // the summary of a compaction
+)
 
 // AttemptFailed is one try that did not work.
 type AttemptFailed struct {
@@ -290,6 +298,44 @@ type ModelFallback struct {
 	Reason string `cbor:"reason" json:"reason"`
 }
 
+// CompactScope is what a summary took the place of.
+type CompactScope string
+
+// The scopes of a compaction.
+const (
+	ScopeConversation CompactScope = "conversation" // earlier visits; the record is a Compaction
+	ScopeVisit        CompactScope = "visit"        // replies and results of the running visit
+)
+
+// Compacted says that the older part of what a model reads gave way to a summary. The scope
+// conversation moves the end of the conversation to Record: the visit itself, its later
+// attempts and all later visits resume that. The scope visit holds for the attempt alone: its
+// Replies oldest replies, with what answered them, are read as Summary from here on.
+type Compacted struct {
+	Scope        CompactScope `cbor:"scope" json:"scope"`
+	Record       Link         `cbor:"record" json:"record"`               // conversation: the Compaction; else null
+	Digest       string       `cbor:"digest" json:"digest"`               // of the prompt from here on: P_k, for a visit with what followed it
+	TokensBefore int64        `cbor:"tokens_before" json:"tokens_before"` // of the newest request, as the model counted them
+	TokensAfter  int64        `cbor:"tokens_after" json:"tokens_after"`   // estimated by the share of bytes that stayed
+
+	Replies int  `cbor:"replies,omitempty" json:"replies,omitempty"`
+	Summary Text `cbor:"summary,omitempty,omitzero" json:"summary,omitzero"` // visit; a conversation's is in Record
+	// Model wrote the summary; "" where it is an extract, and then Error says why, if a model
+	// was asked.
+	Model string `cbor:"model,omitempty" json:"model,omitempty"`
+	Error Text   `cbor:"error,omitempty,omitzero" json:"error,omitzero"`
+}
+
+// CompactionDraft is emitted by a performer in the place of a Compacted of the scope
+// conversation: whoever writes the journal makes the Compaction of it, and stores both in one
+// commit.
+type CompactionDraft struct {
+	Compacted Compacted // without Record
+	Covers    Link      // the last visit that the summary stands for
+	Summary   string
+	Inject    string // recalled text that follows the summary, "" for none
+}
+
 // Forked opens the own part of a forked journal.
 type Forked struct {
 	Base  Link   `cbor:"base" json:"base"` // the event forked from; also prev
@@ -338,6 +384,7 @@ func (ResumedBy) EventType() EventType     { return EvResumed }
 func (LimitReached) EventType() EventType  { return EvLimitReached }
 func (LimitChanged) EventType() EventType  { return EvLimitChanged }
 func (ModelFallback) EventType() EventType { return EvModelFallback }
+func (Compacted) EventType() EventType     { return EvCompacted }
 func (Forked) EventType() EventType        { return EvForked }
 func (CancelledBy) EventType() EventType   { return EvCancelled }
 func (Finished) EventType() EventType      { return EvDone }
@@ -354,6 +401,10 @@ func (d *WaitingFor) Texts() []*Text  { return []*Text{&d.Question, &d.Form} }
 func (d *Answered) Texts() []*Text    { return []*Text{&d.Text, &d.Fields} }
 func (d *MessageIn) Texts() []*Text   { return []*Text{&d.Text} }
 func (d *SuspendedBy) Texts() []*Text { return []*Text{&d.Detail} }
+func (d *Compacted) Texts() []*Text   { return []*Text{&d.Summary, &d.Error} }
+
+// EventType names the type that a CompactionDraft is stored as.
+func (CompactionDraft) EventType() EventType { return EvCompacted }
 
 // Delta is a piece of output on its way to live watchers. It is never stored and never a
 // cursor.

@@ -30,6 +30,11 @@ type Turn struct {
 	History    History // the conversation and its ancestors; loaded for agents and commands
 	Transcript []Entry // events of this visit so far, texts resolved: what a crash resumes from
 	Answers    []AnswerTo
+
+	// LastUsage is how many tokens the model counted in the first request of the visit that
+	// this one resumes; 0 is not known. It was recorded then: a visit that is performed again
+	// sees the same.
+	LastUsage int64
 }
 
 // ItemValue is a fan-out item with its value.
