@@ -1,0 +1,113 @@
+package sandbox
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// Allowed are the variables that a command inherits; everything else is left out, the keys of
+// models above all.
+var Allowed = []string{
+	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TERM", "TMPDIR",
+	"GOROOT", "GOPATH", "GOCACHE", "GOMODCACHE", "GOFLAGS", "GOENV", "GOPROXY", "GONOPROXY",
+	"GOPRIVATE", "GOSUMDB", "GONOSUMDB", "GONOSUMCHECK", "GOINSECURE", "GOTOOLCHAIN", "GOWORK", "GO111MODULE", "CGO_ENABLED", "GOMAXPROCS",
+	"SSL_CERT_FILE", "SSL_CERT_DIR", "NIX_SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS",
+	"XDG_CACHE_HOME", "CARGO_HOME", "RUSTUP_HOME", "PYENV_ROOT", "JAVA_HOME", "NODE_PATH", "npm_config_cache", "VIRTUAL_ENV", "PIP_CACHE_DIR",
+}
+
+// own are the directories that the commands of one workspace have for themselves.
+type own struct{ tmp, home, goCache, modules string }
+
+// private makes them. Only they can be written from inside, never the directory that holds
+// them, so that none can be swapped for a link.
+func (p Policy) private(workspace string) (own, error) {
+	dir := p.Private
+	if dir == "" {
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			return own{}, fmt.Errorf("no place for the private directories of commands: %w", err)
+		}
+		sum := sha256.Sum256([]byte(workspace))
+		dir = filepath.Join(cache, "wf", "sandbox", hex.EncodeToString(sum[:8]))
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return own{}, err
+	}
+	dir, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return own{}, err
+	}
+	if within(dir, workspace) {
+		return own{}, fmt.Errorf("the private directory %s lies in the workspace; put the user's cache (XDG_CACHE_HOME) elsewhere", dir)
+	}
+	o := own{filepath.Join(dir, "tmp"), filepath.Join(dir, "home"), filepath.Join(dir, "gocache"), filepath.Join(dir, "gomod")}
+	for _, d := range []string{o.tmp, o.home, o.goCache, o.modules} {
+		if err := os.MkdirAll(d, 0o700); err != nil {
+			return own{}, err
+		}
+	}
+	return o, nil
+}
+
+// environ is the allow-list, with what must lead elsewhere inside of the sandbox.
+func (o own) environ(h host, p Policy) []string {
+	set := map[string]string{
+		"HOME": o.home, "TMPDIR": o.tmp, "GOCACHE": o.goCache,
+		"GOMODCACHE": h.moduleCache(), "GOENV": h.value("GOENV", ".config/go/env"),
+		"CARGO_HOME": h.value("CARGO_HOME", ".cargo"), "RUSTUP_HOME": h.value("RUSTUP_HOME", ".rustup"), "PYENV_ROOT": h.value("PYENV_ROOT", ".pyenv"),
+		"npm_config_cache": h.npmCache(), "npm_config_logs_dir": filepath.Join(o.home, "npm-logs"), "npm_config_update_notifier": "false",
+		"XDG_CACHE_HOME": "", "PIP_CACHE_DIR": "",
+	}
+	if p.Network {
+		// Downloads go to caches of the workspace; what the user has is taken from his, so
+		// that nothing from inside ever reaches the builds of others.
+		proxy, _ := h.lookup("GOPROXY")
+		if proxy == "" {
+			proxy = "https://proxy.golang.org,direct"
+		}
+		if cache := h.moduleCache(); cache != "" {
+			proxy = "file://" + filepath.Join(cache, "cache", "download") + "," + proxy
+		}
+		set["GOMODCACHE"], set["GOPROXY"] = o.modules, proxy
+		set["npm_config_cache"] = filepath.Join(o.home, "npm")
+	}
+	for name, below := range map[string]string{"CARGO_HOME": ".cargo", "RUSTUP_HOME": ".rustup", "PYENV_ROOT": ".pyenv", "GOENV": ".config/go/env"} {
+		if _, given := h.lookup(name); !given {
+			if _, err := os.Stat(filepath.Join(h.home, below)); err != nil || h.home == "" {
+				set[name] = ""
+			}
+		}
+	}
+
+	var env []string
+	for _, name := range Allowed {
+		if _, ours := set[name]; ours {
+			continue
+		}
+		if v, ok := h.lookup(name); ok {
+			env = append(env, name+"="+v)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(set)) {
+		if set[name] != "" {
+			env = append(env, name+"="+set[name])
+		}
+	}
+	return append(env, p.Environ...)
+}
+
+// Environ is the environment of a command that is not confined: the allow-list alone.
+func Environ() []string {
+	var env []string
+	for _, name := range Allowed {
+		if v, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+v)
+		}
+	}
+	return env
+}

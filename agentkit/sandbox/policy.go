@@ -1,0 +1,66 @@
+package sandbox
+
+import (
+	"errors"
+	"time"
+)
+
+// ErrUnavailable says that this machine cannot confine commands.
+var ErrUnavailable = errors.New("commands cannot be confined on this machine")
+
+// Policy is what one command may do. The zero value but for Workspace is the strictest.
+type Policy struct {
+	// Workspace is the directory that the command may write, absolute. It must not hold the
+	// home directory of the user.
+	Workspace string
+
+	// Dir is where the command starts, absolute; "" is Workspace. Outside of Workspace it is
+	// writable too.
+	Dir string
+
+	// Network lets the command reach the network of this machine over TCP and UDP. Without it
+	// there is a loopback of its own, or no network at all where the tier has no namespaces.
+	Network bool
+
+	// Read are further files and directories that may be read, absolute.
+	Read []string
+
+	// Environ are NAME=value pairs on top of what the environment's allow-list lets through.
+	Environ []string
+
+	// Private is where TMPDIR, GOCACHE and HOME of the workspace's commands lie; it is made,
+	// and kept for the next command. "" is a directory of this workspace in the user's cache.
+	Private string
+
+	Limits Limits
+}
+
+// Limits are the rlimits of a command; 0 is the default of each field.
+type Limits struct {
+	FileSize  uint64 // bytes of one file; default 8 GiB
+	OpenFiles uint64 // of one process; default 16,384, at most the hard limit of wf
+	Processes uint64 // threads included; default 8,192. Not set without namespaces, where it would count all of the user's
+}
+
+// Defaults of Limits.
+const (
+	DefaultFileSize  = 8 << 30
+	DefaultOpenFiles = 16_384
+	DefaultProcesses = 8_192
+)
+
+// Grace is how long a command has between SIGTERM and SIGKILL.
+const Grace = time.Second
+
+func (l Limits) filled() Limits {
+	if l.FileSize == 0 {
+		l.FileSize = DefaultFileSize
+	}
+	if l.OpenFiles == 0 {
+		l.OpenFiles = DefaultOpenFiles
+	}
+	if l.Processes == 0 {
+		l.Processes = DefaultProcesses
+	}
+	return l
+}

@@ -1,0 +1,207 @@
+package sandbox
+
+import (
+	"bufio"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// A host is what the environment says about this machine: where toolchains and caches lie.
+type host struct {
+	lookup func(string) (string, bool)
+	home   string // "" is none
+	path   []string
+}
+
+func hostOf(lookup func(string) (string, bool)) host {
+	h := host{lookup: lookup}
+	h.home, _ = lookup("HOME")
+	if path, ok := lookup("PATH"); ok {
+		h.path = filepath.SplitList(path)
+	}
+	return h
+}
+
+// value is an absolute path from the environment, or that path below the home directory.
+func (h host) value(name, below string) string {
+	if v, _ := h.lookup(name); filepath.IsAbs(v) {
+		return v
+	}
+	if below == "" || h.home == "" {
+		return ""
+	}
+	return filepath.Join(h.home, below)
+}
+
+// system is what every program needs. Of /etc only what holds no secrets is named, since root
+// may read all of it.
+var system = []string{
+	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store", "/gnu/store",
+	"/proc", "/sys/fs/cgroup", "/sys/kernel/mm", "/sys/devices/system",
+	"/etc/alternatives", "/etc/apk/world", "/etc/bash.bashrc", "/etc/bash_completion.d", "/etc/ca-certificates", "/etc/crypto-policies",
+	"/etc/debian_version", "/etc/environment", "/etc/fonts", "/etc/gai.conf", "/etc/gitconfig", "/etc/group", "/etc/host.conf",
+	"/etc/hostname", "/etc/hosts", "/etc/inputrc", "/etc/issue", "/etc/java", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d",
+	"/etc/locale.alias", "/etc/locale.conf", "/etc/localtime", "/etc/lsb-release", "/etc/magic", "/etc/magic.mime",
+	"/etc/manpath.config", "/etc/maven", "/etc/mime.types", "/etc/nsswitch.conf", "/etc/os-release", "/etc/passwd",
+	"/etc/perl", "/etc/php", "/etc/pki/tls/certs", "/etc/pki/ca-trust", "/etc/profile", "/etc/profile.d", "/etc/protocols", "/etc/python3", "/etc/resolv.conf",
+	"/etc/rpc", "/etc/services", "/etc/shells", "/etc/ssl/cert.pem", "/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/terminfo",
+	"/etc/timezone", "/etc/vim", "/etc/wgetrc", "/etc/xdg", "/etc/zsh",
+}
+
+// systemGlobs are directories with a version in their name.
+var systemGlobs = []string{"/etc/java-*", "/etc/python3.*", "/etc/profile.d"}
+
+// programs are looked up in PATH: each brings the tree in which it was installed.
+var programs = []string{"go", "node", "npm", "pnpm", "yarn", "deno", "bun", "python3", "ruby", "java", "javac", "mvn", "gradle", "cargo", "rustc", "git", "gcc", "clang", "make"}
+
+// readable lists what may be read beside the workspace: the system, what PATH names, and
+// toolchains with their caches of modules.
+func (h host) readable() []string {
+	out := append([]string{}, system...)
+	for _, pattern := range systemGlobs {
+		found, _ := filepath.Glob(pattern) // the patterns are well-formed
+		out = append(out, found...)
+	}
+	for _, dir := range h.path {
+		out = append(out, h.granted(dir))
+	}
+	for _, name := range programs {
+		out = append(out, h.granted(h.installed(name)))
+	}
+	out = append(out, h.moduleCache(), h.npmCache(), h.value("GOENV", ".config/go/env"))
+	for _, of := range []struct{ name, below string }{
+		{"GOROOT", ""}, {"RUSTUP_HOME", ".rustup"}, {"PYENV_ROOT", ".pyenv"}, {"JAVA_HOME", ""}, {"VIRTUAL_ENV", ""},
+		{"NODE_PATH", ""}, {"SSL_CERT_FILE", ""}, {"SSL_CERT_DIR", ""}, {"NIX_SSL_CERT_FILE", ""}, {"NODE_EXTRA_CA_CERTS", ""},
+	} {
+		out = append(out, h.granted(h.value(of.name, of.below)))
+	}
+	if cargo := h.value("CARGO_HOME", ".cargo"); cargo != "" {
+		for _, part := range []string{"bin", "registry", "git", "config.toml", "env"} { // not credentials.toml
+			out = append(out, filepath.Join(cargo, part))
+		}
+	}
+	return out
+}
+
+func (h host) moduleCache() string {
+	if v := h.value("GOMODCACHE", ""); v != "" {
+		return v
+	}
+	gopath := h.value("GOPATH", "go")
+	if gopath == "" {
+		return ""
+	}
+	return filepath.Join(filepath.SplitList(gopath)[0], "pkg", "mod")
+}
+
+func (h host) npmCache() string { return h.value("npm_config_cache", ".npm") }
+
+// installed is the tree of a program: the parent of the bin directory in which it really lies.
+func (h host) installed(name string) string {
+	for _, dir := range h.path {
+		real, err := filepath.EvalSymlinks(filepath.Join(dir, name))
+		if err != nil || !filepath.IsAbs(real) {
+			continue
+		}
+		if bin := filepath.Dir(real); filepath.Base(bin) == "bin" {
+			return filepath.Dir(bin)
+		}
+		return filepath.Dir(real)
+	}
+	return ""
+}
+
+// granted lets a directory through unless it holds what is nobody's business: the home
+// directory, or one of those in which programs and secrets lie side by side.
+func (h host) granted(dir string) string {
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil || !filepath.IsAbs(dir) {
+		return ""
+	}
+	for _, closed := range []string{"/home", "/root", "/etc", "/var", "/run", "/tmp", "/dev", "/sys"} {
+		if within(closed, real) {
+			return ""
+		}
+	}
+	if h.home == "" {
+		return real
+	}
+	home := h.home
+	if r, err := filepath.EvalSymlinks(home); err == nil {
+		home = r
+	}
+	if within(home, real) {
+		return ""
+	}
+	for _, mixed := range []string{".local", ".config", ".cargo", ".cache", ".ssh", ".gnupg", ".aws", ".local/share", ".npm"} {
+		if real == filepath.Join(home, mixed) {
+			return ""
+		}
+	}
+	return real
+}
+
+// protected are the parts of a workspace that others read as orders: hooks and settings of
+// git, and what wf keeps. Where there are namespaces they are read-only.
+func protected(workspace string) []string {
+	var out []string
+	for _, name := range []string{".git/hooks", ".git/config", ".wf"} {
+		path := filepath.Join(workspace, name)
+		if info, err := os.Lstat(filepath.Dir(path)); err != nil || !info.IsDir() {
+			continue
+		}
+		if info, err := os.Lstat(path); err == nil && (info.IsDir() || info.Mode().IsRegular()) {
+			out = append(out, path)
+		}
+	}
+	return out
+}
+
+// worktree is the repository of a workspace that is a worktree of another directory's. The
+// command could write any path into .git, so the repository must say the same.
+func worktree(workspace string) []string {
+	dotGit := filepath.Join(workspace, ".git")
+	info, err := os.Lstat(dotGit)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	line, err := os.ReadFile(dotGit)
+	if err != nil {
+		return nil
+	}
+	own, ok := strings.CutPrefix(strings.TrimSpace(string(line)), "gitdir: ")
+	if !ok || !filepath.IsAbs(own) || filepath.Base(filepath.Dir(own)) != "worktrees" {
+		return nil
+	}
+	back, err := os.ReadFile(filepath.Join(own, "gitdir"))
+	if err != nil || strings.TrimSpace(string(back)) != dotGit {
+		return nil
+	}
+	return []string{filepath.Dir(filepath.Dir(own))}
+}
+
+// sockets lists the sockets with a path on which somebody listens now. Landlock before
+// version 9 does not know about them.
+func sockets() []string {
+	f, err := os.Open("/proc/net/unix")
+	if err != nil {
+		return nil // no unix sockets in this kernel
+	}
+	defer f.Close()
+	var out []string
+	seen := map[string]bool{}
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		i := strings.IndexByte(lines.Text(), '/')
+		if i < 0 {
+			continue
+		}
+		path := lines.Text()[i:]
+		if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSocket != 0 && !seen[path] {
+			seen[path] = true
+			out = append(out, path)
+		}
+	}
+	return out
+}

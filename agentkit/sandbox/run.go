@@ -1,0 +1,94 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Run runs a command under a policy until everything that it started has ended, and gives its
+// exit status as a shell tells it: 128+n after signal n. The command has no input and no
+// terminal. stdout and stderr are each written by one goroutine of its own.
+//
+// When ctx is done the command gets SIGTERM, and SIGKILL after Grace; Run then returns ctx's
+// error. An error that wraps ErrUnavailable means that the machine cannot confine commands;
+// any other that this one could not be started. Neither has run anything.
+func Run(ctx context.Context, p Policy, args []string, stdout, stderr io.Writer) (int, error) {
+	at := probed()
+	if !at.tier.Holds {
+		return 0, at.tier.refusal()
+	}
+	l, err := p.launch(at, args)
+	if err != nil {
+		return 0, fmt.Errorf("confine %s: %w", args[0], err)
+	}
+	return l.run(ctx, at.flags(p), stdout, stderr)
+}
+
+// errHome refuses a workspace in which the walls would protect nothing.
+var errHome = errors.New("the workspace holds the home directory, so a sandbox would protect nothing: work in a directory of the project")
+
+// launch puts a policy into the words of the launcher: paths that exist, links resolved.
+func (p Policy) launch(at found, args []string) (launch, error) {
+	workspace, err := filepath.EvalSymlinks(p.Workspace)
+	if err != nil {
+		return launch{}, err
+	}
+	dir := workspace
+	if p.Dir != "" {
+		if dir, err = filepath.EvalSymlinks(p.Dir); err != nil {
+			return launch{}, err
+		}
+	}
+	if home, err := os.UserHomeDir(); err == nil {
+		if real, err := filepath.EvalSymlinks(home); err == nil {
+			home = real
+		}
+		if within(home, workspace) || within(home, dir) {
+			return launch{}, errHome
+		}
+	}
+	own, err := p.private(workspace)
+	if err != nil {
+		return launch{}, err
+	}
+	host := hostOf(os.LookupEnv)
+	l := launch{
+		Args: args, Dir: dir, Tmp: own.tmp,
+		Env: own.environ(host, p),
+		ABI: at.tier.ABI, Namespaces: at.tier.Namespaces, NetNS: at.tier.Namespaces && !p.Network, Network: p.Network,
+		Write:   []string{workspace, dir, own.tmp, own.home, own.goCache},
+		Protect: protected(workspace),
+		Sockets: sockets(),
+		Limits:  p.Limits.filled(),
+	}
+	if p.Network {
+		l.Write = append(l.Write, own.modules)
+	}
+	l.Read = existing(append(append(host.readable(), worktree(workspace)...), p.Read...))
+	return l, nil
+}
+
+// within reports whether path is dir or lies in it; both are clean and absolute.
+func within(path, dir string) bool {
+	return path == dir || dir == "/" || strings.HasPrefix(path, dir+"/")
+}
+
+// existing resolves paths and leaves out those that are not there.
+func existing(paths []string) []string {
+	var out []string
+	seen := map[string]bool{}
+	for _, path := range paths {
+		real, err := filepath.EvalSymlinks(path)
+		if err != nil || !filepath.IsAbs(real) || seen[real] {
+			continue
+		}
+		seen[real] = true
+		out = append(out, real)
+	}
+	return out
+}

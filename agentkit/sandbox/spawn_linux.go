@@ -1,0 +1,146 @@
+package sandbox
+
+import (
+	"bufio"
+	"context"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// flags are the namespaces for a policy: whoever may use the network shares that of wf.
+func (f found) flags(p Policy) uintptr {
+	if p.Network {
+		return f.namespaces &^ unix.CLONE_NEWNET
+	}
+	return f.namespaces
+}
+
+// Descriptors of the launcher beside the standard ones.
+const (
+	fdOrders = 3 // a launch; afterwards its end says that wf wants the command to end, or is gone
+	fdReport = 4 // what went wrong, closed without a word when the command has started
+)
+
+// run starts the launcher, tells it what to do, and waits for its end.
+func (l launch) run(ctx context.Context, flags uintptr, stdout, stderr io.Writer) (int, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	orders, lifeline, err := os.Pipe()
+	if err != nil {
+		return 0, err
+	}
+	defer lifeline.Close()
+	report, failures, err := os.Pipe()
+	if err != nil {
+		orders.Close()
+		return 0, err
+	}
+	defer report.Close()
+
+	cmd := &exec.Cmd{
+		Path: "/proc/self/exe", Args: []string{marker}, Env: []string{"GOMAXPROCS=2"}, Dir: "/",
+		Stdout: stdout, Stderr: stderr, ExtraFiles: []*os.File{orders, failures},
+		SysProcAttr: &syscall.SysProcAttr{Setsid: true, Cloneflags: flags},
+	}
+	if flags&unix.CLONE_NEWUSER != 0 {
+		cmd.SysProcAttr.UidMappings, cmd.SysProcAttr.GidMappings, err = identity()
+	}
+	if err == nil {
+		err = cmd.Start()
+	}
+	orders.Close()
+	failures.Close()
+	if err != nil {
+		return 0, fmt.Errorf("start the launcher: %w", err)
+	}
+	sent := gob.NewEncoder(lifeline).Encode(l)
+	failure, heard := io.ReadAll(report)
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	select {
+	case err = <-ended:
+	case <-ctx.Done():
+		lifeline.Close()
+		late := time.NewTimer(2 * Grace)
+		defer late.Stop()
+		select {
+		case err = <-ended:
+		case <-late.C:
+			_ = cmd.Process.Kill() // it ends with everything in its pid namespace; an error says it just did
+			err = <-ended
+		}
+	}
+	return l.outcome(ctx, cmd, errors.Join(sent, heard), string(failure), err)
+}
+
+// outcome tells a command that ended from a launcher that could not start it.
+func (l launch) outcome(ctx context.Context, cmd *exec.Cmd, pipes error, failure string, err error) (int, error) {
+	var exit *exec.ExitError
+	switch {
+	case failure != "":
+		return 0, stageError(failure)
+	case ctx.Err() != nil:
+		return 0, ctx.Err()
+	case err != nil && !errors.As(err, &exit):
+		return 0, err
+	case pipes != nil:
+		return 0, fmt.Errorf("the launcher ended before it started the command (%v): %w", cmd.ProcessState, pipes)
+	}
+	status := cmd.ProcessState.Sys().(syscall.WaitStatus) // of every Unix
+	if status.Signaled() {
+		return 128 + int(status.Signal()), nil
+	}
+	return status.ExitStatus(), nil
+}
+
+// stageError reads what the launcher reported: the number of a system error, then a text.
+func stageError(report string) error {
+	number, text, _ := strings.Cut(report, " ")
+	n, err := strconv.Atoi(number)
+	if err != nil || n == 0 {
+		return errors.New(report)
+	}
+	return fmt.Errorf("%s: %w", text, syscall.Errno(n))
+}
+
+// identity maps the user to himself, and for root everybody: a workspace may well belong to
+// another user than the root of a container.
+func identity() (users, groups []syscall.SysProcIDMap, err error) {
+	if os.Geteuid() != 0 {
+		return []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}},
+			[]syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}, nil
+	}
+	if users, err = sameIDs("/proc/self/uid_map"); err != nil {
+		return nil, nil, err
+	}
+	groups, err = sameIDs("/proc/self/gid_map")
+	return users, groups, err
+}
+
+func sameIDs(file string) ([]syscall.SysProcIDMap, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var out []syscall.SysProcIDMap
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		var first, outside, size int
+		if _, err := fmt.Sscan(lines.Text(), &first, &outside, &size); err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		out = append(out, syscall.SysProcIDMap{ContainerID: first, HostID: first, Size: size})
+	}
+	return out, nil
+}
