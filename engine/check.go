@@ -87,6 +87,8 @@ func (c *checker) event(s *State, x protocol.Entry) error {
 		return c.decision(s, x, d)
 	case protocol.EvPrompt:
 		return c.prompt(x)
+	case protocol.EvCompacted:
+		return c.compacted(x)
 	case protocol.EvStepCompleted:
 		d, err := cas.DecodeData[protocol.StepCompleted](&x.Event)
 		if err != nil {
@@ -146,20 +148,10 @@ func (c *checker) prompt(x protocol.Entry) error {
 	if !ok {
 		return fmt.Errorf("a prompt of %s, which was not started: %w", x.StepName(), protocol.ErrCorrupt)
 	}
-	h, err := c.e.lib.history(c.read, &c.past, started)
-	if err != nil {
-		return err
-	}
-	bytes, digest, err := c.render(h)
-	if err != nil {
-		return err
-	}
 	where := fmt.Sprintf("seq %d %s", x.Seq, x.StepName())
-	c.r.Prompts.Checked++
-	if digest.String() == d.Digest {
-		c.r.Prompts.Equal++
-	} else {
-		c.r.Findings = append(c.r.Findings, Finding{"prompt", where, d.Digest, digest.String()})
+	bytes, err := c.rebuild(started, where, d.Digest)
+	if err != nil {
+		return err
 	}
 	c.prompts[stepLink(x.StepName())] = bytes
 	before, ok := c.prompts[started.Resumes]
@@ -177,6 +169,41 @@ func (c *checker) prompt(x protocol.Entry) error {
 	}
 	c.r.Findings = append(c.r.Findings, Finding{"prefix", where, fmt.Sprintf("%d bytes shared", len(before)), fmt.Sprintf("differs at byte %d", n)})
 	return nil
+}
+
+// rebuild renders P_k and compares its digest.
+func (c *checker) rebuild(started protocol.StepStarted, where, digest string) ([]byte, error) {
+	h, err := c.e.lib.history(c.read, &c.past, started)
+	if err != nil {
+		return nil, err
+	}
+	bytes, got, err := c.render(h)
+	if err != nil {
+		return nil, err
+	}
+	c.r.Prompts.Checked++
+	if got.String() == digest {
+		c.r.Prompts.Equal++
+	} else {
+		c.r.Findings = append(c.r.Findings, Finding{"prompt", where, digest, got.String()})
+	}
+	return bytes, nil
+}
+
+// compacted moves a visit to its Compaction and compares the prompt that follows from it.
+func (c *checker) compacted(x protocol.Entry) error {
+	d, err := cas.DecodeData[protocol.Compacted](&x.Event)
+	if err != nil || d.Scope != protocol.ScopeConversation {
+		return err
+	}
+	started, ok := c.started[x.StepName()]
+	if !ok {
+		return fmt.Errorf("a compaction of %s, which was not started: %w", x.StepName(), protocol.ErrCorrupt)
+	}
+	started.Resumes = d.Record
+	c.started[x.StepName()] = started
+	_, err = c.rebuild(started, fmt.Sprintf("seq %d %s", x.Seq, x.StepName()), d.Digest)
+	return err
 }
 
 // upTo cuts a journal after an event.

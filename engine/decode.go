@@ -30,6 +30,7 @@ var decoders = map[protocol.EventType]func(*protocol.Event) (protocol.Data, erro
 	protocol.EvLimitReached:  as[protocol.LimitReached],
 	protocol.EvLimitChanged:  as[protocol.LimitChanged],
 	protocol.EvModelFallback: as[protocol.ModelFallback],
+	protocol.EvCompacted:     as[protocol.Compacted],
 	protocol.EvForked:        as[protocol.Forked],
 	protocol.EvCancelled:     as[protocol.CancelledBy],
 	protocol.EvDone:          as[protocol.Finished],
@@ -48,7 +49,7 @@ func Decode(e *protocol.Event) (protocol.Data, error) {
 // moves are the event types that move a State; the others are not decoded when folding.
 var moves = map[protocol.EventType]bool{protocol.EvRunStarted: true, protocol.EvStepStarted: true, protocol.EvStepCompleted: true,
 	protocol.EvAttemptFailed: true, protocol.EvWaiting: true, protocol.EvUsage: true, protocol.EvSuspended: true,
-	protocol.EvCancelled: true, protocol.EvLimitChanged: true, protocol.EvForked: true, protocol.EvDone: true}
+	protocol.EvCompacted: true, protocol.EvCancelled: true, protocol.EvLimitChanged: true, protocol.EvForked: true, protocol.EvDone: true}
 
 func decodeFolded(e *protocol.Event) (protocol.Data, error) {
 	if !moves[e.Type] {

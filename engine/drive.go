@@ -245,9 +245,15 @@ func (d *driver) take(ctx context.Context, r report) error {
 			}
 			facts, blocks = append(facts, f...), append(blocks, b...)
 		} else {
-			facts = append(facts, d.heard(r)...)
-			if r.reply != nil {
-				replies = append(replies, r.reply)
+			f, b, err := d.heard(r)
+			switch {
+			case err != nil:
+				r.reply <- err // of the one who asked for what cannot be stored
+			default:
+				facts, blocks = append(facts, f...), append(blocks, b...)
+				if r.reply != nil {
+					replies = append(replies, r.reply)
+				}
 			}
 		}
 		select {
@@ -270,8 +276,7 @@ func (d *driver) take(ctx context.Context, r report) error {
 }
 
 // heard turns what a worker emitted into drafts; deltas go to the watchers at once.
-func (d *driver) heard(r report) []cas.Draft {
-	var facts []cas.Draft
+func (d *driver) heard(r report) (facts []cas.Draft, blocks []cas.Block, err error) {
 	for _, x := range r.data {
 		if delta, ok := x.(protocol.Delta); ok {
 			if d.e.Watch != nil {
@@ -279,9 +284,16 @@ func (d *driver) heard(r report) []cas.Draft {
 			}
 			continue
 		}
+		if draft, ok := x.(protocol.CompactionDraft); ok {
+			event, more, err := d.compaction(r.step, draft)
+			if err != nil {
+				return nil, nil, err
+			}
+			x, blocks = event, append(blocks, more...)
+		}
 		facts = append(facts, cas.Draft{Step: r.step, Data: x})
 	}
-	return facts
+	return facts, blocks, nil
 }
 
 // settle is called when nothing is performed: it ends the drive, or says to wait for a timer.
@@ -340,7 +352,10 @@ func (d *driver) drain(ctx context.Context) {
 			}
 			continue
 		}
-		err := d.append(ctx, d.heard(r), nil, false)
+		facts, blocks, err := d.heard(r)
+		if err == nil {
+			err = d.append(ctx, facts, blocks, false)
+		}
 		if r.reply != nil {
 			r.reply <- err
 		}

@@ -103,6 +103,9 @@ func (s *State) move(lib *Library, step string, seq protocol.Seq, ts int64, typ 
 		v.mode, v.waiting, v.due, v.question, v.choices = waits, d.Kind, d.Due, d.Question, d.Choices
 	case protocol.Usage:
 		s.Totals.add(d)
+		s.measured(step, d)
+	case protocol.Compacted:
+		return s.compacted(step, d)
 	case protocol.SuspendedBy:
 		if step != "" { // one visit cannot go on; the others may
 			v, _, err := s.visitNamed(step)
@@ -210,6 +213,9 @@ func (s *State) stepStarted(step string, seq protocol.Seq, d protocol.StepStarte
 		s.Totals.Steps++
 	} else {
 		v.again = true
+	}
+	if d.Attempt > v.attempt {
+		v.size = 0
 	}
 	v.tools, v.inject = d.Tools, d.Inject
 	v.mode, v.attempt, v.due, v.anew = runs, d.Attempt, 0, false
@@ -362,17 +368,17 @@ func (a *act) token(failed bool) *offer {
 	return o
 }
 
-// with adds the ok visits of a.
+// with adds where the visits of a leave their conversations.
 func (c *conversations) with(a *act) *conversations {
 	out := &conversations{}
 	if c != nil {
 		out.plain, out.items = c.plain, maps.Clone(c.items)
 	}
 	for _, v := range a.visits {
-		if v.status != protocol.StepOK {
+		next := v.end(a.n)
+		if next == nil {
 			continue
 		}
-		next := &convo{n: a.n, record: v.record, visit: v.number}
 		if v.item == nil {
 			out.plain = next
 			continue
@@ -467,5 +473,29 @@ func (t *Totals) add(u protocol.Usage) {
 	}
 	if strings.HasPrefix(u.Model, "script/") || strings.HasPrefix(u.Model, "tape/") {
 		t.Scripted++
+	}
+	if t.Models == nil {
+		t.Models = map[string]Tokens{}
+	}
+	m := t.Models[u.Model]
+	m.add(u)
+	t.Models[u.Model] = m
+}
+
+func (t *Tokens) add(u protocol.Usage) {
+	t.Calls++
+	if u.Input == nil && u.Output == nil {
+		t.Unreported++
+	}
+	for _, f := range []struct {
+		sum *int64
+		n   *int64
+	}{
+		{&t.Input, u.Input}, {&t.Cached, u.Cached}, {&t.Output, u.Output},
+		{&t.CacheWrite5m, u.CacheWrite5m}, {&t.CacheWrite1h, u.CacheWrite1h},
+	} {
+		if f.n != nil {
+			*f.sum += *f.n
+		}
 	}
 }

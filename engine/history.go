@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"wf/cas"
 	"wf/protocol"
 )
 
@@ -43,11 +44,31 @@ func (lib *Library) history(read Reader, past *pastCache, d protocol.StepStarted
 	return h, err
 }
 
+// moved takes in that a compaction gave a visit another conversation to go on with.
+func moved(d *protocol.StepStarted, e *protocol.Event) error {
+	if e.Type != protocol.EvCompacted {
+		return nil
+	}
+	c, err := cas.DecodeData[protocol.Compacted](e)
+	if err == nil && c.Scope == protocol.ScopeConversation {
+		d.Resumes = c.Record
+	}
+	return err
+}
+
 // History is what the messages of a step are built from, for wf messages and for checks.
 func (e *Engine) History(ctx context.Context, run protocol.RunID, step string) (protocol.History, error) {
-	_, started, err := e.started(ctx, run, step)
+	from, started, err := e.started(ctx, run, step)
 	if err != nil {
 		return protocol.History{}, err
+	}
+	for x, err := range e.Store.After(ctx, run, from) {
+		if err == nil && x.StepName() == step {
+			err = moved(&started, &x.Event)
+		}
+		if err != nil {
+			return protocol.History{}, err
+		}
 	}
 	return e.lib.history(e.reader(ctx), &pastCache{}, started)
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // snapshotVersion changes whenever the meaning of a snapshot does; another one is ignored.
-const snapshotVersion = 1
+const snapshotVersion = 2
 
 // The stored form of a State: what Fold would compute, without the caches. It is derived,
 // kept under the head it belongs to, and may be lost at any time.
@@ -71,6 +71,8 @@ type (
 		LastCode string              `cbor:"lastCode"`
 		Anew     bool                `cbor:"anew"`
 		Again    bool                `cbor:"again"`
+		Size     int64               `cbor:"size"`
+		Moved    bool                `cbor:"compacted"`
 	}
 	snapOffer struct {
 		Failed  bool        `cbor:"failed"`
@@ -99,6 +101,7 @@ type (
 		N      int           `cbor:"n"`
 		Record protocol.Link `cbor:"record"`
 		Visit  int           `cbor:"visit"`
+		Size   int64         `cbor:"size"`
 	}
 )
 
@@ -132,7 +135,8 @@ func snapVisitOf(v *visit) *snapVisit {
 	}
 	return &snapVisit{Index: v.id.Index, Number: v.number, Item: v.item, Resumes: v.resumes, Tools: v.tools, Inject: v.inject,
 		Prompt: v.prompt, Attempt: v.attempt, Mode: int(v.mode), Waiting: v.waiting, Due: v.due, Question: v.question,
-		Choices: v.choices, First: v.first, Record: v.record, Status: v.status, LastErr: v.lastErr, LastCode: v.lastCode, Anew: v.anew, Again: v.again}
+		Choices: v.choices, First: v.first, Record: v.record, Status: v.status, LastErr: v.lastErr, LastCode: v.lastCode, Anew: v.anew, Again: v.again,
+		Size: v.size, Moved: v.compacted}
 }
 
 func snapOfferOf(o *offer) *snapOffer {
@@ -157,10 +161,10 @@ func snapHistoryOf(a *act) snapHistory {
 	for role, c := range a.convs {
 		x := snapConvs{Items: map[string]snapConvo{}}
 		if c.plain != nil {
-			x.Plain = &snapConvo{c.plain.n, c.plain.record, c.plain.visit}
+			x.Plain = &snapConvo{c.plain.n, c.plain.record, c.plain.visit, c.plain.size}
 		}
 		for value, i := range c.items {
-			x.Items[value.String()] = snapConvo{i.n, i.record, i.visit}
+			x.Items[value.String()] = snapConvo{i.n, i.record, i.visit, i.size}
 		}
 		h.Convs[role] = x
 	}
@@ -219,7 +223,8 @@ func (v *snapVisit) visit(a snapAct) *visit {
 	return &visit{id: protocol.StepID{Role: a.Role, N: a.Num, Index: v.Index}, number: v.Number, item: v.Item,
 		resumes: v.Resumes, tools: v.Tools, inject: v.Inject, prompt: v.Prompt, attempt: v.Attempt, mode: mode(v.Mode),
 		waiting: v.Waiting, due: v.Due, question: v.Question, choices: v.Choices, first: v.First, record: v.Record,
-		status: v.Status, lastErr: v.LastErr, lastCode: v.LastCode, anew: v.Anew, again: v.Again}
+		status: v.Status, lastErr: v.LastErr, lastCode: v.LastCode, anew: v.Anew, again: v.Again,
+		size: v.Size, compacted: v.Moved}
 }
 
 func (x *snapOffer) offer(a *act) *offer {
@@ -245,14 +250,14 @@ func (h snapHistory) into(a *act) error {
 	for role, c := range h.Convs {
 		x := &conversations{items: map[protocol.Link]*convo{}}
 		if c.Plain != nil {
-			x.plain = &convo{c.Plain.N, c.Plain.Record, c.Plain.Visit}
+			x.plain = &convo{c.Plain.N, c.Plain.Record, c.Plain.Visit, c.Plain.Size}
 		}
 		for value, i := range c.Items {
 			l, err := protocol.ParseLink(value)
 			if err != nil {
 				return err
 			}
-			x.items[l] = &convo{i.N, i.Record, i.Visit}
+			x.items[l] = &convo{i.N, i.Record, i.Visit, i.Size}
 		}
 		a.convs[role] = x
 	}

@@ -52,6 +52,26 @@ type Totals struct {
 	Calls    int   // model calls
 	Attempts int   // failed attempts
 	Scripted int   // model calls answered by a script or a tape
+
+	// Models are the tokens by model, which is what a price needs. Every call counts, also
+	// those of attempts that failed.
+	Models map[string]Tokens
+}
+
+// Tokens are sums over calls to one model.
+type Tokens struct {
+	Calls        int
+	Unreported   int   // calls of which the provider told no tokens: most of them failed
+	Input        int64 // all prompt tokens
+	Cached       int64 // of Input: read from the prefix cache
+	CacheWrite5m int64 // of Input: written to a cache of 5 minutes
+	CacheWrite1h int64
+	Output       int64
+}
+
+// Usage is the sums in the form of one call to the model of that name.
+func (t Tokens) Usage(model string) protocol.Usage {
+	return protocol.Usage{Model: model, Input: &t.Input, Cached: &t.Cached, CacheWrite5m: &t.CacheWrite5m, CacheWrite1h: &t.CacheWrite1h, Output: &t.Output}
 }
 
 // stop is why nothing moves.
@@ -108,6 +128,9 @@ type visit struct {
 	lastCode string // of the Error that parked it
 	again    bool   // it was started before: there is a transcript
 	anew     bool   // the next step_started is a further attempt
+
+	size      int64 // tokens of its first request, 0 while that is not known, or unsized
+	compacted bool  // resumes is a Compaction that it made itself
 }
 
 // mode is where a visit stands.
@@ -141,9 +164,10 @@ type conversations struct {
 }
 
 type convo struct {
-	n      int // activation
-	record protocol.Link
+	n      int           // activation
+	record protocol.Link // StepRecord, or the Compaction of a visit that failed
 	visit  int
+	size   int64 // tokens of the first request of that visit, 0 is not known
 }
 
 // offer is the token of a completed activation until all its firings are dispatched.

@@ -45,6 +45,7 @@ func (d *driver) assign(step string) (x assignment, err error) {
 		}
 		x.turn.Item = &protocol.ItemValue{Index: v.item.Index, Value: raw}
 	}
+	x.turn.LastUsage = a.sizeBefore(v)
 	if v.again {
 		x.since = v.first
 	}

@@ -1,0 +1,97 @@
+package engine
+
+import (
+	"fmt"
+
+	"wf/cas"
+	"wf/protocol"
+)
+
+// unsized marks a visit the first request of which nobody counted: its prompt changed after it
+// had been sent.
+const unsized = -1
+
+// measured notes what the first request of a visit held: the next visit of the conversation
+// decides by it whether to compact.
+func (s *State) measured(step string, d protocol.Usage) {
+	if step == "" || d.Kind != protocol.UsageTurn || d.Input == nil {
+		return
+	}
+	if v, _, err := s.visitNamed(step); err == nil && v.size == 0 {
+		v.size = *d.Input
+	}
+}
+
+// compacted makes a visit, and what follows it, resume a Compaction.
+func (s *State) compacted(step string, d protocol.Compacted) error {
+	if d.Scope != protocol.ScopeConversation {
+		return nil
+	}
+	v, _, err := s.visitNamed(step)
+	if err != nil {
+		return err
+	}
+	if !d.Record.Defined() {
+		return fmt.Errorf("%s was compacted without a record: %w", step, protocol.ErrCorrupt)
+	}
+	v.resumes, v.compacted = d.Record, true
+	if v.size != 0 {
+		v.size = unsized
+	}
+	return nil
+}
+
+// end is where the conversation of a visit stands after it; nil where the visit leaves it as
+// it was. One that failed is no turn, but what it compacted stays so.
+func (v *visit) end(n int) *convo {
+	switch {
+	case v.status == protocol.StepOK:
+		return &convo{n: n, record: v.record, visit: v.number, size: max(0, v.size)}
+	case v.compacted:
+		return &convo{n: n, record: v.resumes, visit: v.number - 1}
+	}
+	return nil
+}
+
+// sizeBefore is what the first request of the visit before v held, 0 where that is not known.
+func (a *act) sizeBefore(v *visit) int64 {
+	c := a.convs[a.role]
+	if c == nil || !v.resumes.Defined() {
+		return 0
+	}
+	last := c.plain
+	if v.item != nil {
+		last = c.items[v.item.Value]
+	}
+	if last == nil {
+		return 0
+	}
+	return last.size
+}
+
+// compaction makes the record of a compaction that a performer asks for, and the event that
+// links it.
+func (d *driver) compaction(step string, x protocol.CompactionDraft) (protocol.Compacted, []cas.Block, error) {
+	out := x.Compacted
+	v, a, err := d.s.visitNamed(step)
+	if err != nil {
+		return out, nil, err
+	}
+	if !v.resumes.Defined() || !x.Covers.Defined() {
+		return out, nil, fmt.Errorf("compaction of %s: it goes on with no conversation: %w", step, protocol.ErrInvalid)
+	}
+	record := protocol.Compaction{Kind: protocol.KindCompaction, V: protocol.RecordVersion, Start: d.s.Start, Role: a.role,
+		Prior: v.resumes, Covers: x.Covers, Tools: v.tools}
+	root, blocks := cas.Payload([]byte(x.Summary))
+	record.Summary = root
+	if x.Inject != "" {
+		inject, more := cas.Payload([]byte(x.Inject))
+		record.Inject, blocks = inject, append(blocks, more...)
+	}
+	block, err := cas.Encode(record)
+	if err != nil {
+		return out, nil, fmt.Errorf("compaction of %s: %w", step, err)
+	}
+	out.Record = block.Link
+	return out, append(blocks, block), nil
+}
