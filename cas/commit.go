@@ -3,6 +3,7 @@ package cas
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -46,6 +47,7 @@ type queue struct {
 	mu      sync.Mutex
 	waiting []*request
 	running bool
+	crowded bool // the last transaction held several batches: it pays to wait for the others
 	closed  bool
 	idle    sync.WaitGroup
 	recent  recent
@@ -77,13 +79,21 @@ func (s *Store) Commit(ctx context.Context, b Batch) error {
 	if s.opts.ReadOnly {
 		return fmt.Errorf("%s was opened for reading: %w", s.gate.dir, protocol.ErrReadOnly)
 	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	packs, err := s.prepare(b.Blocks)
 	if err != nil {
 		return err
 	}
 	r := &request{packs: packs, moves: b.Moves, derived: b.Derived, done: make(chan error, 1)}
-	if err := s.enqueue(r); err != nil {
+	h, err := s.enqueue(r)
+	if err != nil {
 		return err
+	}
+	if h != nil {
+		s.writeGroup(h, []*request{r})
+		s.handOver()
 	}
 	select {
 	case err = <-r.done:
@@ -99,19 +109,39 @@ func (s *Store) Commit(ctx context.Context, b Batch) error {
 	return err
 }
 
-func (s *Store) enqueue(r *request) error {
+// enqueue has r written by the committer. When there is none and the store is open, the
+// caller is told to be it, for this one batch: h is then not nil.
+func (s *Store) enqueue(r *request) (h *holding, err error) {
 	q := &s.queue
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
-		return fmt.Errorf("%s: %w", s.gate.dir, errClosed)
+		return nil, fmt.Errorf("%s: %w", s.gate.dir, errClosed)
+	}
+	if !q.running && !q.crowded {
+		if h = s.gate.join(); h != nil {
+			q.running = true
+			q.idle.Add(1)
+			return h, nil
+		}
 	}
 	q.waiting = append(q.waiting, r)
 	if !q.running {
 		q.running = true
 		q.idle.Go(s.drain)
 	}
-	return nil
+	return nil, nil
+}
+
+// handOver ends the part of a caller who was the committer.
+func (s *Store) handOver() {
+	q := &s.queue
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.running = len(q.waiting) > 0; q.running {
+		q.idle.Go(s.drain)
+	}
+	q.idle.Done()
 }
 
 func (q *queue) withdraw(r *request) bool {
@@ -131,6 +161,7 @@ func (q *queue) take(limit int) []*request {
 	n := min(len(q.waiting), limit)
 	out := slices.Clone(q.waiting[:n])
 	q.waiting = slices.Delete(q.waiting, 0, n)
+	q.crowded = n > 1
 	return out
 }
 
@@ -164,24 +195,30 @@ func (s *Store) drain() {
 			s.gate.leave(h, false)
 			continue
 		}
-		err = s.write(h, func(tx *bolt.Tx) error {
-			lk := s.newLookup(tx)
-			for _, r := range group {
-				if err := s.apply(tx, lk, r); err != nil {
-					return classify(err)
-				}
-			}
-			return classify(fold(tx, lateMax))
-		})
+		s.writeGroup(h, group)
+		runtime.Gosched() // whose batches were written come with the next ones
+	}
+}
+
+// writeGroup is one transaction for several batches. It leaves h.
+func (s *Store) writeGroup(h *holding, group []*request) {
+	err := s.write(h, func(tx *bolt.Tx) error {
+		lk := s.newLookup(tx)
 		for _, r := range group {
-			if r.err != nil {
-				r.done <- r.err
-			} else {
-				r.done <- err
+			if err := s.apply(tx, lk, r); err != nil {
+				return classify(err)
 			}
 		}
-		s.moved.signal()
+		return classify(fold(tx, lateMax))
+	})
+	for _, r := range group {
+		if r.err != nil {
+			r.done <- r.err
+		} else {
+			r.done <- err
+		}
 	}
+	s.moved.signal()
 }
 
 // apply writes one batch. An error of the batch alone goes to r.err.

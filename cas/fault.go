@@ -105,7 +105,7 @@ func (s *Store) write(h *holding, f func(*bolt.Tx) error) error {
 			}
 			// Before and after: a process killed between its commit and the count must not
 			// hide the commit from those who follow, nor may we announce what is not there.
-			return s.bump(h.lock)
+			return h.bump()
 		})
 	})
 	if refused != nil && errors.Is(err, refused) {
@@ -113,7 +113,7 @@ func (s *Store) write(h *holding, f func(*bolt.Tx) error) error {
 		return refused.err
 	}
 	if err == nil {
-		err = errors.Join(s.opts.before(OpCount), s.bump(h.lock))
+		err = errors.Join(s.opts.before(OpCount), h.bump())
 	}
 	var p *panicked
 	if errors.As(err, &p) {

@@ -34,8 +34,10 @@ type gate struct {
 	writers int      // callers of enter that want to write
 	paused  chan struct{}
 	closed  bool
-	idle    *time.Timer
-	poison  error // a write transaction that panicked keeps bbolt's lock for ever
+	idle    *time.Timer // nil until first needed
+	resting bool        // idle runs
+	used    time.Time   // when the last user left
+	poison  error       // a write transaction that panicked keeps bbolt's lock for ever
 }
 
 // holding is an open database and the lock that goes with it.
@@ -46,6 +48,9 @@ type holding struct {
 	users    int
 	leaving  bool          // takes no new users
 	gone     chan struct{} // closed when the database is
+
+	commits uint64 // the commit counter, once counted; of who writes
+	counted bool
 }
 
 // attempt is one way through the locks. done is closed with err set, or g.hold filled.
@@ -113,6 +118,18 @@ func (g *gate) enter(ctx context.Context, write bool) (*holding, error) {
 	}
 }
 
+// join is enter for a writer who does not wait; nil when the database is not open for writing.
+func (g *gate) join() *holding {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	h := g.hold
+	if g.closed || g.poison != nil || h == nil || h.leaving || !h.writable {
+		return nil
+	}
+	h.users++
+	return h
+}
+
 // leave ends the use of h; discard closes it even when nobody queues, for a database whose
 // state in memory is not to be trusted after a failed commit.
 func (g *gate) leave(h *holding, discard bool) {
@@ -123,22 +140,37 @@ func (g *gate) leave(h *holding, discard bool) {
 	case discard || h.leaving || g.queued():
 		g.part(h)
 	case h.users == 0:
-		g.rest(h)
+		g.rest()
 	}
 }
 
-// rest closes h unless someone comes back soon.
-func (g *gate) rest(h *holding) {
-	if g.idle != nil {
-		g.idle.Stop()
+// rest closes the database unless someone comes back soon. One timer serves all: it looks when it fires.
+func (g *gate) rest() {
+	g.used = time.Now()
+	switch {
+	case g.resting:
+	case g.idle == nil:
+		g.idle = time.AfterFunc(idleClose, g.rested)
+	default:
+		g.idle.Reset(idleClose)
 	}
-	g.idle = time.AfterFunc(idleClose, func() {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		if g.hold == h && h.users == 0 {
-			g.part(h)
-		}
-	})
+	g.resting = true
+}
+
+// rested is called when the timer fires.
+func (g *gate) rested() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	h := g.hold
+	switch left := idleClose - time.Since(g.used); {
+	case h == nil || h.users > 0:
+		g.resting = false // who leaves last starts it again
+	case left > 0:
+		g.idle.Reset(left)
+	default:
+		g.resting = false
+		g.part(h)
+	}
 }
 
 // part makes h leave: now, or when its last user does.
@@ -148,9 +180,6 @@ func (g *gate) part(h *holding) {
 		return
 	}
 	g.hold = nil
-	if g.idle != nil {
-		g.idle.Stop()
-	}
 	if g.poison == nil { // else bbolt's own lock never comes free, and Close would hang
 		_ = h.db.Close() // reads only, or committed and synced before
 	}
@@ -259,7 +288,7 @@ func (g *gate) finish(a *attempt, h *holding, err error) {
 	g.opening = nil
 	if err == nil {
 		g.hold = h
-		g.rest(h) // whoever waited may have left
+		g.rest() // whoever waited may have left
 	}
 	close(a.done)
 }
@@ -292,6 +321,9 @@ func (a *attempt) abandoned() bool {
 func (g *gate) shut() {
 	g.mu.Lock()
 	g.closed = true
+	if g.idle != nil {
+		g.idle.Stop()
+	}
 	a, h := g.opening, g.hold
 	if h != nil {
 		g.part(h)

@@ -9,13 +9,14 @@ import (
 
 // Digests are random: an entry of index/blocks is a page of its own in nearly every commit,
 // while a pack shares one with the packs before it. So entries are gathered in one value,
-// "late" in meta, and written to index/blocks in the order of its keys when there are many
-// for each page. Who looks for a block looks at both.
+// "late" in meta. When there are many, those of the range of keys that has the most are
+// written to index/blocks, several to a page. Who looks for a block looks at both.
 //
 // late is entries one behind the other: digest[:8] ‖ place.
 const (
-	lateSize = 8 + placeSize
-	lateMax  = 12 << 10 // bytes of late entries that a commit leaves
+	lateSize   = 8 + placeSize
+	lateMax    = 7 << 10 // bytes of late entries that a commit leaves: with the rest of meta two pages
+	lateRanges = 32      // ranges of keys; pages that are written anew together leave as many free
 )
 
 // latePlaces adds the places of the blocks whose digests begin with key.
@@ -33,24 +34,32 @@ func noteLate(late []byte, digest string, key []byte, index int) []byte {
 	return append(append(append(late, digest[:8]...), key...), byte(index))
 }
 
-// fold writes the late entries to index/blocks when there are more than most bytes of them.
+// fold writes late entries to index/blocks until at most so many bytes of them are left.
 func fold(tx *bolt.Tx, most int) error {
-	meta, index := tx.Bucket(bucketMeta), sub(tx, indexBlocks)
+	meta := tx.Bucket(bucketMeta)
 	late := meta.Get(keyLate)
 	if len(late) <= most {
 		return nil
 	}
-	entries := make([][]byte, 0, len(late)/lateSize)
-	for e := range slices.Chunk(bytes.Clone(late), lateSize) {
-		if len(e) == lateSize {
-			entries = append(entries, e)
+	var ranges [lateRanges][][]byte
+	for ; len(late) >= lateSize; late = late[lateSize:] {
+		r := &ranges[int(late[0])*lateRanges>>8]
+		*r = append(*r, bytes.Clone(late[:lateSize]))
+	}
+	slices.SortStableFunc(ranges[:], func(a, b [][]byte) int { return len(a) - len(b) })
+	left := make([]byte, 0, most)
+	for _, entries := range ranges {
+		if len(left)+len(entries)*lateSize <= most {
+			left = append(left, bytes.Join(entries, nil)...)
+			continue
+		}
+		most = 0 // the fuller ones go
+		slices.SortFunc(entries, bytes.Compare)
+		for _, e := range entries {
+			if err := addPlace(sub(tx, indexBlocks), e[:8], e[8:]); err != nil {
+				return err
+			}
 		}
 	}
-	slices.SortFunc(entries, bytes.Compare)
-	for _, e := range entries {
-		if err := addPlace(index, e[:8], e[8:]); err != nil {
-			return err
-		}
-	}
-	return meta.Put(keyLate, []byte{})
+	return meta.Put(keyLate, left)
 }

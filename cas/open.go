@@ -156,6 +156,9 @@ func vacant(dir string) error {
 		}
 	}
 	if n, err := readCounter(filepath.Join(dir, fileLock)); err == nil && n > 0 {
+		if _, err := os.Lstat(filepath.Join(dir, fileDB)); err == nil {
+			return nil // made, and written to, since it was looked for
+		}
 		return fmt.Errorf("%s is gone, though %d commits were made to it; put it back: %w", fileDB, n, protocol.ErrStore)
 	}
 	return nil

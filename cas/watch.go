@@ -74,15 +74,19 @@ func counter(f *os.File) (uint64, error) {
 	return binary.LittleEndian.Uint64(b[:]), nil
 }
 
-// bump counts a commit; the caller holds lock exclusively.
-func (s *Store) bump(lock *os.File) error {
-	n, err := counter(lock)
-	if err != nil {
-		return err
+// bump counts a commit; h holds the lock exclusively, so that nobody else counts meanwhile.
+func (h *holding) bump() error {
+	if !h.counted {
+		n, err := counter(h.lock)
+		if err != nil {
+			return err
+		}
+		h.commits, h.counted = n, true
 	}
+	h.commits++
 	var b [counterSize]byte
-	binary.LittleEndian.PutUint64(b[:], n+1)
-	_, err = lock.WriteAt(b[:], 0)
+	binary.LittleEndian.PutUint64(b[:], h.commits)
+	_, err := h.lock.WriteAt(b[:], 0)
 	return err
 }
 
