@@ -13,6 +13,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"unicode/utf8"
 
 	"wf/protocol"
@@ -83,25 +84,49 @@ func readFile() Tool {
 	}
 }
 
+var errIrregular = errors.New("no regular file")
+
+// openRegular opens a file for reading; it does not wait for the other end of a pipe.
+func openRegular(root *os.Root, name string) (*os.File, error) {
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errIrregular
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
 // readLines streams over the lines, so that the end of a huge file can be read too.
 func readLines(root *os.Root, name string, start, end int, at Workspace) Result {
-	f, err := root.Open(name)
+	f, err := openRegular(root, name)
 	if err != nil {
 		return why(name, err)
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil {
-		return why(name, err)
-	} else if !info.Mode().IsRegular() {
-		return failed("%s is no regular file", name)
-	}
 
 	var out bytes.Buffer
 	lines := bufio.NewReaderSize(f, 64<<10)
 	line, left := 1, int64(0)
+	var key keyLines
+	above := false // a private key that began before start has not ended
 	for end == 0 || line <= end {
 		part, err := lines.ReadSlice('\n')
-		if line >= start {
+		inKey := key.hold(part)
+		switch {
+		case line < start:
+			above = key.open
+		case above && inKey:
+			if out.Len() == 0 {
+				out.WriteString(keyMark)
+			}
+		default:
+			above = false
 			keep := min(len(part), 4*ReadMax-out.Len()) // room for what Clean takes away
 			out.Write(part[:keep])
 			left += int64(len(part) - keep)
@@ -219,7 +244,12 @@ func editFile() Tool {
 }
 
 func edit(root *os.Root, name, old, new string) Result {
-	b, err := root.ReadFile(name)
+	f, err := openRegular(root, name)
+	if err != nil {
+		return why(name, err)
+	}
+	defer f.Close()
+	b, err := io.ReadAll(f)
 	if err != nil {
 		return why(name, err)
 	}

@@ -7,8 +7,8 @@
 // # Confined
 //
 // Files are opened through os.Root of the workspace: no path and no symbolic link leads out of
-// it. Commands are not confined yet; the shell asks a person before each of them unless the
-// role says otherwise.
+// it. Commands run in a sandbox, and are refused where the machine has none, unless the role
+// turns it off; then a person is asked before each of them.
 //
 // # Not promised
 //
@@ -42,7 +42,8 @@ type Tool struct {
 	Description string        // what the model reads; from the .md beside the .go
 	Parameters  protocol.JSON // JSON Schema of the arguments
 	ReadOnly    bool          // changes nothing, so that a cut-off call may be repeated
-	Policy      Policy        // where the role says nothing; "" is Auto
+	Policy      Policy        // where the role says nothing; "" is Auto, or Ask for commands outside of a sandbox
+	Confined    bool          // runs commands, in the sandbox of the workspace
 
 	// Run acts. args is the raw JSON of the model, already known to be an object. Whatever
 	// went wrong for the model to know is a Result with IsError; an error is for ctx alone.
@@ -52,6 +53,9 @@ type Tool struct {
 // Workspace is where tools act.
 type Workspace struct {
 	Dir     string              // absolute
+	Root    string              // what commands may write, absolute; "" is Dir
+	Sandbox string              // sandbox.Off runs commands unconfined
+	Network bool                // lets commands use the network
 	Environ []string            // NAME=value pairs given to commands on top of the allow-list
 	Clean   func(string) string // hides secrets; nil hides nothing
 	Watch   func(kind, text string)
@@ -88,7 +92,7 @@ func text(name string) string {
 
 // All lists the tools of this package, sorted by name.
 func All() []Tool {
-	return []Tool{editFile(), listFiles(), readFile(), shell(), writeFile()}
+	return []Tool{editFile(), listFiles(), readFile(), search(), shell(), writeFile()}
 }
 
 // Named finds tools, in any order and with repetitions, and gives each once, sorted by name.

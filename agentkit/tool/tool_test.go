@@ -72,7 +72,7 @@ func TestFilesAreReadAndWritten(t *testing.T) {
 		{"read_file", args{"path": filepath.Join(dir, "a.txt"), "start_line": 3}, "three\n", false},
 		{"read_file", args{"path": "a.txt", "start_line": 9}, "error: a.txt has 4 lines", true},
 		{"read_file", args{"path": "none"}, "error: none: no such file or directory", true},
-		{"read_file", args{"path": "."}, "error: . is no regular file", true},
+		{"read_file", args{"path": "."}, "error: .: no regular file", true},
 		{"read_file", args{}, `error: the argument "path" is missing`, true},
 		{"read_file", args{"path": "a.txt", "line": 1}, `error: the arguments do not fit: unknown field "line"`, true},
 		{"write_file", args{"path": "new/deep/b.txt", "content": "<b>\n"}, "wrote 4 bytes to new/deep/b.txt", false},

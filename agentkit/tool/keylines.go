@@ -1,0 +1,55 @@
+package tool
+
+import "bytes"
+
+// keyMark stands for the rest of a private key whose beginning is not shown.
+const keyMark = "[redacted:private_key]\n"
+
+var (
+	keyWord  = []byte("PRIVATE KEY")
+	keyBegin = []byte("-----BEGIN ")
+	keyEnd   = []byte("-----END ")
+
+	keyHeaders = [][]byte{[]byte("Proc-Type: "), []byte("DEK-Info: "), []byte("Version: "), []byte("Comment: ")}
+)
+
+// keyLines follows the lines of a file and tells which belong to a private key in PEM form: a
+// part of one has no shape by which it could be known.
+type keyLines struct {
+	open bool
+	body bool // something of it was seen
+}
+
+// hold takes the next line, and reports whether it belongs to a key that began before it.
+func (k *keyLines) hold(line []byte) bool {
+	was := k.open
+	if bytes.Contains(line, keyWord) {
+		k.open, k.body = bytes.LastIndex(line, keyBegin) > bytes.LastIndex(line, keyEnd), false
+		return was
+	}
+	if !k.open {
+		return false
+	}
+	blank := len(bytes.TrimSpace(line)) == 0
+	k.open = blank && k.body || !blank && isKeyLine(line)
+	k.body = k.open
+	return k.open
+}
+
+// isKeyLine reports whether a line can stand within a key: Base64, perhaps as a string of a
+// program, or a header.
+func isKeyLine(line []byte) bool {
+	line = bytes.TrimRight(bytes.TrimSpace(line), `"'`+"`"+` ,+\nr`)
+	line = bytes.TrimLeft(line, `"'`)
+	for _, header := range keyHeaders {
+		if bytes.HasPrefix(line, header) {
+			return true
+		}
+	}
+	for _, c := range line {
+		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '+' || c == '/' || c == '=') {
+			return false
+		}
+	}
+	return true
+}
