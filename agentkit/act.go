@@ -8,6 +8,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"wf/agentkit/sandbox"
 	"wf/agentkit/tool"
 	"wf/protocol"
 )
@@ -44,13 +45,16 @@ func (v *visit) act(ctx context.Context) error {
 	switch decision := v.decided[call.ID]; {
 	case policy == tool.Deny:
 		return v.answer(ctx, call, tool.Result{Content: "error: " + t.Name + " is not allowed for this role", IsError: true})
-	case policy == tool.Ask && decision != allow:
+	case policy == tool.Ask && decision != allow, decision == deny:
 		return v.answer(ctx, call, v.denied(call))
 	case cutOff && !t.ReadOnly:
 		return v.answer(ctx, call, tool.Result{IsError: true, Content: "error: the outcome of this call is unknown: " +
 			"it was interrupted after it was started, and is not repeated. Look at the workspace to see what it did."})
 	}
 
+	if err := v.tier(ctx, t); err != nil {
+		return err
+	}
 	at := v.workspace
 	var mu sync.Mutex // stdout and stderr come from two goroutines
 	at.Watch = func(kind, text string) {
@@ -127,10 +131,34 @@ func (v *visit) policy(t tool.Tool) tool.Policy {
 			return p
 		}
 	}
-	if t.Policy == "" {
-		return tool.Auto
+	switch {
+	case t.Policy != "":
+		return t.Policy
+	case t.Confined && !v.confines():
+		return tool.Ask
 	}
-	return t.Policy
+	return tool.Auto
+}
+
+// confines reports whether the commands of the visit run in a sandbox that holds.
+func (v *visit) confines() bool {
+	return v.turn.Role.Sandbox != protocol.SandboxOff && sandbox.Probe().Holds
+}
+
+// tier journals what confines the commands of the visit, before the first of them.
+func (v *visit) tier(ctx context.Context, t tool.Tool) error {
+	if !t.Confined || v.tierKnown {
+		return nil
+	}
+	tier := sandbox.Probe()
+	if v.turn.Role.Sandbox == protocol.SandboxOff {
+		tier.Name = sandbox.Off
+	}
+	if err := v.emit(ctx, protocol.SandboxTier{Tier: tier.Name, ABI: tier.ABI}); err != nil {
+		return err
+	}
+	v.tierKnown = true
+	return nil
 }
 
 // approve waits for a person's word and journals it. started says that it was journaled by an

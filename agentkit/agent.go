@@ -152,7 +152,10 @@ func lookupSecret(lookup func(string) (string, bool), name string) (string, bool
 
 // place is where the tools of the visit act.
 func (v *visit) place(lookup func(string) (string, bool)) (tool.Workspace, error) {
-	at := tool.Workspace{Dir: filepath.Join(v.turn.Workspace, v.turn.Role.Dir), Clean: v.clean}
+	at := tool.Workspace{
+		Dir: filepath.Join(v.turn.Workspace, v.turn.Role.Dir), Root: v.turn.Workspace, Clean: v.clean,
+		Sandbox: v.turn.Role.Sandbox, Network: v.turn.Role.Network == protocol.NetworkAllow,
+	}
 	for _, name := range slices.Sorted(maps.Keys(v.turn.Env)) {
 		value, missing := protocol.ExpandSecrets(v.turn.Env[name], func(secret string) (string, bool) {
 			return lookupSecret(lookup, secret)

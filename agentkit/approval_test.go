@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"wf/agentkit/sandbox"
 	"wf/agentkit/tool"
 	"wf/protocol"
 )
@@ -23,12 +25,14 @@ func TestShellAsksAndGoesOnWithTheAnswer(t *testing.T) {
 		content string
 		isError bool
 		files   string
+		events  []string
 	}{
-		"allow": {"exit code: 0\nstdout:\nhello", false, "out\n"},
-		"deny":  {"error: a person denied this call: not here", true, "(empty)"},
+		"allow": {"exit code: 0\nstdout:\nhello", false, "out\n", []string{"approval", "sandbox", "tool_result"}},
+		"deny":  {"error: a person denied this call: not here", true, "(empty)", []string{"approval", "tool_result"}},
 	} {
 		t.Run(choice, func(t *testing.T) {
 			s, j := newStage(t, asks, "shell", "list_files"), &journal{}
+			s.turn.Role.Sandbox = protocol.SandboxOff
 			if _, err := s.perform(t, j); !errors.Is(err, protocol.ErrWaiting) {
 				t.Fatalf("got %v", err)
 			}
@@ -53,7 +57,8 @@ func TestShellAsksAndGoesOnWithTheAnswer(t *testing.T) {
 			if results[1].Content.S != c.files {
 				t.Errorf("the files are %q", results[1].Content.S)
 			}
-			if d := cmp.Diff([]string{"prompt", "tool_call+tool_call+usage", "waiting", "approval", "tool_result", "tool_result", "text+usage"}, j.types()); d != "" {
+			types := slices.Concat([]string{"prompt", "tool_call+tool_call+usage", "waiting"}, c.events, []string{"tool_result", "text+usage"})
+			if d := cmp.Diff(types, j.types()); d != "" {
 				t.Error(d)
 			}
 		})
@@ -62,6 +67,7 @@ func TestShellAsksAndGoesOnWithTheAnswer(t *testing.T) {
 
 func TestW20AnApprovedCallThatWasCutOffIsNotRepeated(t *testing.T) {
 	s, j := newStage(t, asks, "shell", "list_files"), &journal{}
+	s.turn.Role.Sandbox = protocol.SandboxOff
 	if _, err := s.perform(t, j); !errors.Is(err, protocol.ErrWaiting) {
 		t.Fatalf("got %v", err)
 	}
@@ -80,20 +86,26 @@ func TestW20AnApprovedCallThatWasCutOffIsNotRepeated(t *testing.T) {
 }
 
 func TestPoliciesOfRoleAgentAndTool(t *testing.T) {
+	own := tool.Auto
+	if !sandbox.Probe().Holds {
+		own = tool.Ask
+	}
 	for name, c := range map[string]struct {
-		role  []protocol.NamedTemplate
-		agent map[string]tool.Policy
-		want  tool.Policy
+		sandbox string
+		role    []protocol.NamedTemplate
+		agent   map[string]tool.Policy
+		want    tool.Policy
 	}{
-		"the tool's own":             {nil, nil, tool.Ask},
-		"the agent's for all":        {nil, map[string]tool.Policy{"*": tool.Auto}, tool.Auto},
-		"the agent's for the tool":   {nil, map[string]tool.Policy{"*": tool.Auto, "shell": tool.Deny}, tool.Deny},
-		"the role's before any":      {[]protocol.NamedTemplate{{Name: "shell", Value: "auto"}}, map[string]tool.Policy{"*": tool.Deny}, tool.Auto},
-		"the role's as a JSON value": {[]protocol.NamedTemplate{{Name: "shell", JSON: `"deny"`}}, nil, tool.Deny},
+		"the tool's own":                   {"", nil, nil, own},
+		"the tool's own without a sandbox": {protocol.SandboxOff, nil, nil, tool.Ask},
+		"the agent's for all":              {protocol.SandboxOff, nil, map[string]tool.Policy{"*": tool.Auto}, tool.Auto},
+		"the agent's for the tool":         {"", nil, map[string]tool.Policy{"*": tool.Auto, "shell": tool.Deny}, tool.Deny},
+		"the role's before any":            {"", []protocol.NamedTemplate{{Name: "shell", Value: "ask"}}, map[string]tool.Policy{"*": tool.Deny}, tool.Ask},
+		"the role's as a JSON value":       {"", []protocol.NamedTemplate{{Name: "shell", JSON: `"deny"`}}, nil, tool.Deny},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, j := newStage(t, asks, "shell", "list_files"), &journal{}
-			s.turn.Role.Approvals, s.agent.Approve = c.role, c.agent
+			s.turn.Role.Sandbox, s.turn.Role.Approvals, s.agent.Approve = c.sandbox, c.role, c.agent
 			_, err := s.perform(t, j)
 			got := tool.Auto
 			switch {
@@ -114,6 +126,7 @@ func TestPoliciesOfRoleAgentAndTool(t *testing.T) {
 func TestSecretsReachTheCommandButNotTheJournal(t *testing.T) {
 	s := newStage(t, `coder#1: [{tool: shell, args: {command: "echo key=$KEY; echo $KEY >&2; env | grep -c OTHER"}}, {text: "---\nstatus: done\n---\n"}]`, "shell")
 	s.agent.Approve = map[string]tool.Policy{"shell": tool.Auto}
+	s.turn.Role.Sandbox = protocol.SandboxOff
 	s.agent.Secret = func(name string) (string, bool) { return "s3cr3t-value", name == "API" }
 	s.turn.Secrets = []string{"API", "UNSET"}
 	s.turn.Env = map[string]string{"KEY": "Bearer " + protocol.SecretRef("API")}

@@ -33,8 +33,9 @@ type visit struct {
 	models []string
 
 	// Over all attempts of the visit.
-	calls int             // model calls made, failed ones included
-	used  map[string]bool // ids of tool calls
+	calls     int             // model calls made, failed ones included
+	used      map[string]bool // ids of tool calls
+	tierKnown bool            // the sandbox event is written
 
 	attempt
 }
@@ -235,6 +236,8 @@ func (v *visit) replay(transcript []protocol.Entry) error {
 			var d protocol.Approval
 			err = cbor.Unmarshal(e.Data, &d)
 			v.decided[d.Call] = d.Decision
+		case protocol.EvSandbox:
+			v.tierKnown = true
 		case protocol.EvModelFallback:
 			var d protocol.ModelFallback
 			err = cbor.Unmarshal(e.Data, &d)

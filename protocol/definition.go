@@ -82,6 +82,8 @@ type Role struct {
 	Dir             string          `cbor:"dir,omitempty" json:"dir,omitempty"`             // relative to the workspace
 	Tools           []string        `cbor:"tools,omitempty" json:"tools,omitempty"`         // sorted
 	Approvals       []NamedTemplate `cbor:"approvals,omitempty" json:"approvals,omitempty"` // tool → auto|ask|deny, sorted
+	Sandbox         string          `cbor:"sandbox,omitempty" json:"sandbox,omitempty"`     // of an agent's commands: "" or SandboxOff
+	Network         string          `cbor:"network,omitempty" json:"network,omitempty"`     // of an agent's commands: "" or NetworkAllow
 	Model           []string        `cbor:"model,omitempty" json:"model,omitempty"`         // tried in order
 	Params          string          `cbor:"params,omitempty" json:"params,omitempty"`       // canonical JSON object, decimals as strings
 	MaxTurns        int             `cbor:"max_turns,omitempty" json:"max_turns,omitempty"`
@@ -96,6 +98,12 @@ type Role struct {
 	Once            bool            `cbor:"once,omitempty" json:"once,omitempty"`
 	Cache           string          `cbor:"cache,omitempty" json:"cache,omitempty"`
 }
+
+// What a role can say of the sandbox in which an agent's commands run.
+const (
+	SandboxOff   = "off"   // none
+	NetworkAllow = "allow" // with the network of the machine
+)
 
 // Edge leads from roles to roles. More than one From is a join.
 type Edge struct {

@@ -6,10 +6,15 @@ import "os"
 // does nothing but confine a command, which a caller could have run unconfined himself.
 const marker = "wf:sandbox"
 
+// ready says that this binary can be its own launcher. Without Main it would start itself over
+// again instead.
+var ready bool
+
 // Main must be the first thing that the main function of a binary calls, and TestMain of a
 // test, if it runs commands by this package: it does not return in the launcher, and does
 // nothing elsewhere.
 func Main() {
+	ready = true
 	if len(os.Args) > 0 && os.Args[0] == marker {
 		launcher()
 	}

@@ -37,6 +37,8 @@ var probed = sync.OnceValue(func() found {
 		return found{tier: Tier{Name: None, ABI: landlockABI(), Reasons: reasons}}
 	}
 	switch abi := landlockABI(); {
+	case !ready:
+		return none("the program does not call sandbox.Main at its start")
 	case auditArch == 0:
 		return none("there is no filter of system calls for this processor")
 	case abi == 0:

@@ -26,10 +26,14 @@ import (
 	"charm.land/lipgloss/v2"
 	"github.com/spf13/cobra"
 
+	"wf/agentkit/sandbox"
 	"wf/protocol"
 )
 
-func main() { os.Exit(Main(os.Args[1:])) }
+func main() {
+	sandbox.Main()
+	os.Exit(Main(os.Args[1:]))
+}
 
 // Main runs one command line and gives the exit status.
 func Main(args []string) int {
@@ -148,6 +152,8 @@ var commands = []struct {
 	{"look", newDiff},
 	{"look", newMessages},
 	{"look", newExplain},
+	{"look", newCost},
+	{"look", newCache},
 	{"write", newInit},
 	{"write", newValidate},
 	{"write", newGraph},

@@ -1,0 +1,54 @@
+package tool
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"syscall"
+	"time"
+
+	"wf/agentkit/sandbox"
+)
+
+// grace is how long a stopped command has between SIGTERM and SIGKILL, and how long its output
+// is still read after it has ended.
+const grace = time.Second
+
+// unconfined runs a command for a role that says "sandbox: off": in its own process group,
+// with which what it started ends, and with no more of the environment than others get.
+func unconfined(ctx context.Context, at Workspace, line string, stdout, stderr io.Writer) (int, error) {
+	cmd := exec.CommandContext(ctx, "sh", "-c", line)
+	cmd.Dir = at.Dir
+	cmd.Env = append(sandbox.Environ(), at.Environ...)
+	cmd.Stdout, cmd.Stderr = stdout, stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	// The command is told to die with the thread that starts it (see dieWithParent).
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	dieWithParent(cmd.SysProcAttr)
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
+	cmd.WaitDelay = grace
+
+	if err := cmd.Start(); err != nil {
+		return 0, err
+	}
+	err := cmd.Wait()
+	// What the command left behind ends with it; ESRCH says that nothing was.
+	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	var exit *exec.ExitError
+	if err != nil && ctx.Err() == nil && !errors.As(err, &exit) && !errors.Is(err, exec.ErrWaitDelay) {
+		return 0, err
+	}
+	return exitCode(cmd.ProcessState), nil
+}
+
+// exitCode is the exit status as a shell tells it: 128+n after signal n.
+func exitCode(s *os.ProcessState) int {
+	if ws, ok := s.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		return 128 + int(ws.Signal())
+	}
+	return s.ExitCode()
+}
