@@ -63,6 +63,8 @@ roles:
     dynamic: [date]
     compaction: {watermark: 1000, keep: 3, model: c/d}
     max_turns: 7
+    sandbox: off
+    network: allow
     params: {temperature: 0.7}
   cmd: {run: 'echo "$X"', env: {X: "${{ inputs.n }}", K: "${{ secrets.A_KEY }}"}, dir: sub, once: true, retry: 1, cache: true}
   who: {ask: "Which, ${{ inputs.mode }}?", choices: [yes, {label: No, value: no, primary: true}], form: {type: object, properties: {why: {type: string}}}, timeout: 10m}

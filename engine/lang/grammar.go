@@ -1,6 +1,10 @@
 package lang
 
-import "regexp"
+import (
+	"regexp"
+
+	"wf/protocol"
+)
 
 // The grammar: every key of the language, its shape and what it is for. Docs are shown by
 // editors. Modifiers of a role and defaults share their entries.
@@ -79,6 +83,8 @@ var agentKeys = []key{
 	{"context", enum("How the agent sees its past: the whole conversation, one small task, or nothing.", "conversation", "task", "fresh"), false},
 	{"dynamic", &shape{kind: aList, elem: str, doc: "Volatile text recorded with each visit: date, cwd, git, AGENTS.md."}, false},
 	{"compaction", compactionShape, false},
+	{"sandbox", enum("off runs the agent's commands unconfined; each of them is then asked for.", protocol.SandboxOff), false},
+	{"network", enum("allow lets the agent's commands use the network of this machine.", protocol.NetworkAllow), false},
 }
 
 // commonKeys apply to every role.

@@ -94,6 +94,7 @@ func (l *loader) decodeRole(r *protocol.Role, key, n, defaults *yaml.Node) {
 	if c := get("compaction"); l.good(c) && c.Kind == yaml.Mapping {
 		r.Compaction = &protocol.CompactionSpec{Watermark: int64(l.integer(c.Get("watermark"))), Keep: l.integer(c.Get("keep")), Model: l.str(c.Get("model"))}
 	}
+	r.Sandbox, r.Network = l.str(get("sandbox")), l.str(get("network"))
 	r.Timeout = l.duration(get("timeout"))
 	r.Retry = l.retry(get("retry"))
 	r.MaxVisits = l.integer(get("max_visits"))
