@@ -45,6 +45,14 @@ type Agent struct {
 	// Secret looks up the value of a declared secret; nil is os.LookupEnv.
 	Secret func(name string) (string, bool)
 
+	// Window is how many tokens a model can read, by its name; 0 is not known. nil knows none.
+	Window func(name string) int64
+
+	// Reflect is called before a conversation is compacted, with what the model has read of
+	// it; what it emits is journaled in the visit. The text it returns follows the summary. An
+	// error suspends the run. nil does nothing.
+	Reflect func(ctx context.Context, turn protocol.Turn, messages []protocol.Message, emit roles.Emit) (inject string, err error)
+
 	Tries   int           // per model call; 0 is DefaultTries
 	Backoff time.Duration // 0 is DefaultBackoff
 	// MaxWait bounds a wait between tries. A server that asks for more with Retry-After fails

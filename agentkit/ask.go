@@ -116,28 +116,8 @@ func (v *visit) announce(ctx context.Context, name string) error {
 // call makes one request and journals what came of it.
 func (v *visit) call(ctx context.Context, name string, m llms.Model) (protocol.Message, error) {
 	messages := v.request()
-	request := model.Request{
-		Role: v.turn.Role.Name, Visit: v.turn.Visit, Call: v.calls,
-		Params: protocol.JSON(v.turn.Role.Params), CacheKey: cacheKey(v.turn.Run, v.turn.Role.Name),
-		Prompt: len(v.prompt),
-	}
-	if v.turn.Item != nil {
-		request.Item = &v.turn.Item.Index
-	}
-	for i := range messages {
-		if messages[i].Opaque != "" {
-			if request.Opaque == nil {
-				request.Opaque = map[int]string{}
-			}
-			request.Opaque[i] = messages[i].Opaque
-		}
-		if messages[i].IsError {
-			if request.Failed == nil {
-				request.Failed = map[int]bool{}
-			}
-			request.Failed[i] = true
-		}
-	}
+	request := v.describe(messages)
+	request.Call, request.Prompt = v.calls, len(v.prompt)
 	options, err := callOptions(v.offer, v.turn.Role.Params)
 	if err != nil {
 		return protocol.Message{}, fmt.Errorf("role %s: %w", v.turn.Role.Name, err)
@@ -170,7 +150,34 @@ func (v *visit) call(ctx context.Context, name string, m llms.Model) (protocol.M
 	if err := v.emit(ctx, append(events, usage)...); err != nil {
 		return protocol.Message{}, err
 	}
+	v.measure(usage)
 	return reply, nil
+}
+
+// describe is what a model is told of a request beside its messages.
+func (v *visit) describe(messages []protocol.Message) model.Request {
+	r := model.Request{
+		Role: v.turn.Role.Name, Visit: v.turn.Visit,
+		Params: protocol.JSON(v.turn.Role.Params), CacheKey: cacheKey(v.turn.Run, v.turn.Role.Name),
+	}
+	if v.turn.Item != nil {
+		r.Item = &v.turn.Item.Index
+	}
+	for i := range messages {
+		if messages[i].Opaque != "" {
+			if r.Opaque == nil {
+				r.Opaque = map[int]string{}
+			}
+			r.Opaque[i] = messages[i].Opaque
+		}
+		if messages[i].IsError {
+			if r.Failed == nil {
+				r.Failed = map[int]bool{}
+			}
+			r.Failed[i] = true
+		}
+	}
+	return r
 }
 
 // reply joins the choices (some of langchaingo's models give one for each block) to one

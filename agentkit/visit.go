@@ -33,7 +33,9 @@ type visit struct {
 	models []string
 
 	// Over all attempts of the visit.
-	calls     int             // model calls made, failed ones included
+	calls     int             // model calls made, failed ones included, summaries not
+	summaries int             // model calls made for compactions
+	moved     bool            // its conversation was compacted
 	used      map[string]bool // ids of tool calls
 	tierKnown bool            // the sandbox event is written
 
@@ -55,6 +57,8 @@ type attempt struct {
 
 	done    *protocol.Conclusion
 	failure *protocol.Failure
+
+	fill
 }
 
 func (v *visit) reset() {
@@ -74,6 +78,9 @@ func (v *visit) run(ctx context.Context) (protocol.Conclusion, error) {
 				return protocol.Conclusion{}, err
 			}
 		default:
+			if err := v.compact(ctx); err != nil {
+				return protocol.Conclusion{}, err
+			}
 			v.lastChance()
 			reply, err := v.ask(ctx)
 			if err != nil {
@@ -215,10 +222,14 @@ func (v *visit) replay(transcript []protocol.Entry) error {
 			reply.ToolCalls, said = append(reply.ToolCalls, protocol.CallMessage{ID: d.Call, Name: d.Name, Arguments: d.Args.S}), true
 			v.used[d.Call] = true
 		case protocol.EvUsage:
-			v.calls++
+			var d protocol.Usage
+			if err = cbor.Unmarshal(e.Data, &d); err != nil || !v.counted(d.Kind) {
+				break
+			}
 			if said {
 				reply.Role = protocol.RoleAssistant
 				v.lastChance()
+				v.measure(d)
 				v.take(reply)
 				v.old = true
 			}
@@ -238,6 +249,11 @@ func (v *visit) replay(transcript []protocol.Entry) error {
 			v.decided[d.Call] = d.Decision
 		case protocol.EvSandbox:
 			v.tierKnown = true
+		case protocol.EvCompacted:
+			var d protocol.Compacted
+			if err = cbor.Unmarshal(e.Data, &d); err == nil {
+				v.compacted(d)
+			}
 		case protocol.EvModelFallback:
 			var d protocol.ModelFallback
 			err = cbor.Unmarshal(e.Data, &d)

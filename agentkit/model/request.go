@@ -31,6 +31,11 @@ type Request struct {
 	// Failed marks, by index of the message, tool results that are errors.
 	Failed map[int]bool
 
+	// Summary marks the request for a summary of what precedes its last message. Call then
+	// numbers these requests alone. The reply should be text: a model whose prefix cache does
+	// not depend on the choice of tools allows none.
+	Summary bool
+
 	// CacheKey is the same for all calls of a role in a run, "" for none.
 	CacheKey string
 }

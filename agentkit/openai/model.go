@@ -28,6 +28,9 @@ type Config struct {
 	BaseURL string        // with /v1; "" is https://api.openai.com/v1
 	Key     string        // "" sends none: local servers want none
 	Idle    time.Duration // silence that ends a call; 0 is 10 minutes
+	Marks   bool          // the server takes explicit cache marks; api.openai.com decides by the model
+	Llama   bool          // the server is a llama-server: id_slot and speculative options reach it
+	Slots   int           // of a llama-server with --slot-save-path: how many to save and restore, 0 for none
 }
 
 // Model implements llms.Model.
@@ -128,6 +131,9 @@ func (m *Model) body(conversation []llms.MessageContent, opts *llms.CallOptions,
 	choice, err := params.TakeToolChoice(opts)
 	if err != nil {
 		return nil, err
+	}
+	if r.Summary && len(opts.Tools) > 0 {
+		choice = wire.ToolChoice{Mode: "none"} // here the choice is no part of the cached prefix
 	}
 	var o wire.Object
 	o.Add("model", m.id)

@@ -5,6 +5,11 @@
 //	  - {tools: [{tool: shell, args: {command: go vet ./...}}]}
 //	  - {text: "---\nstatus: done\n---\nFixed."}
 //	  - {error: {status: 503}}
+//	  - {summary: "Two tries failed."}
+//
+// A summary stands apart from the turns: it answers the next request of the visit for one,
+// when the visit compacts its conversation or its own work. Where the script has none left the
+// agent makes an extract.
 //
 // The replies of a visit are given in order, one for each model call. The model holds no
 // state: which reply is next follows from the number of calls in the journal, so that a
@@ -49,6 +54,7 @@ type Reply struct {
 	Delay    string          `json:"delay"` // duration before the reply
 	Usage    *Usage          `json:"usage"` // default: a quarter of the bytes
 	Error    *Failure        `json:"error"`
+	Summary  *string         `json:"summary"` // for a request for a summary; then there is no Text or call
 }
 
 // Call is one tool call.
@@ -161,8 +167,11 @@ func (r *Reply) check() error {
 			r.Tools[i].Args = json.RawMessage(raw)
 		}
 	}
-	if r.Text == nil && len(r.Tools) == 0 && r.Error == nil {
-		return fmt.Errorf("it has neither text nor tool nor error")
+	if r.Text == nil && len(r.Tools) == 0 && r.Error == nil && r.Summary == nil {
+		return fmt.Errorf("it has neither text nor tool nor error nor summary")
+	}
+	if r.Summary != nil && (r.Text != nil || len(r.Tools) > 0) {
+		return fmt.Errorf("a summary stands alone")
 	}
 	if _, err := duration(r.Delay); err != nil {
 		return fmt.Errorf("delay: %w", err)
@@ -198,12 +207,15 @@ func (m *Model) GenerateContent(ctx context.Context, messages []llms.MessageCont
 		return nil, &model.Error{Class: model.Unavailable, Message: fmt.Sprintf("model %s answers visits of roles alone: the context names none", m.name)}
 	}
 	visit := key(request)
-	list := m.replies[visit]
-	if request.Call >= len(list) {
+	reply := m.reply(visit, request)
+	if reply == nil {
+		call := "call"
+		if request.Summary {
+			call = "summary"
+		}
 		return nil, &model.Error{Class: model.Unavailable, Message: fmt.Sprintf(
-			"model %s has no reply for %s, call %d: the script holds %s", m.name, visit, request.Call+1, m.held(visit))}
+			"model %s has no reply for %s, %s %d: the script holds %s", m.name, visit, call, request.Call+1, m.held(visit))}
 	}
-	reply := &list[request.Call]
 	delay, _ := duration(reply.Delay) // checked by Parse
 	if err := wait(ctx, delay); err != nil {
 		return nil, err
@@ -215,10 +227,7 @@ func (m *Model) GenerateContent(ctx context.Context, messages []llms.MessageCont
 	for _, o := range options {
 		o(&opts)
 	}
-	choice := &llms.ContentChoice{StopReason: "stop", ReasoningContent: reply.Thinking}
-	if reply.Text != nil {
-		choice.Content = *reply.Text
-	}
+	choice := &llms.ContentChoice{StopReason: "stop", ReasoningContent: reply.Thinking, Content: reply.said()}
 	if err := stream(ctx, &opts, reply.Thinking, choice.Content); err != nil {
 		return nil, err
 	}
@@ -231,6 +240,33 @@ func (m *Model) GenerateContent(ctx context.Context, messages []llms.MessageCont
 	}
 	choice.GenerationInfo = reply.usage(messages, &opts)
 	return &llms.ContentResponse{Choices: []*llms.ContentChoice{choice}}, nil
+}
+
+// reply is the one that a request is answered with, nil for none.
+func (m *Model) reply(visit string, r model.Request) *Reply {
+	n := 0
+	for i := range m.replies[visit] {
+		reply := &m.replies[visit][i]
+		if (reply.Summary != nil) != r.Summary {
+			continue
+		}
+		if n == r.Call {
+			return reply
+		}
+		n++
+	}
+	return nil
+}
+
+// said is the text of a reply.
+func (r *Reply) said() string {
+	switch {
+	case r.Summary != nil:
+		return *r.Summary
+	case r.Text != nil:
+		return *r.Text
+	}
+	return ""
 }
 
 // Call is the older form of GenerateContent.
@@ -323,9 +359,7 @@ func (r *Reply) usage(messages []llms.MessageContent, opts *llms.CallOptions) ma
 			}
 		}
 	}
-	if r.Text != nil {
-		out += len(*r.Text)
-	}
+	out += len(r.said())
 	for _, c := range r.Tools {
 		out += len(c.Tool) + len(c.Args)
 	}
