@@ -88,13 +88,14 @@ func demoScreen(t *testing.T) string {
 var (
 	runWord   = regexp.MustCompile(`\brun ([0-9A-Z]{10})\b`)
 	duration  = regexp.MustCompile(`\b[0-9]+(\.[0-9]+)?(ms|s)\b`)
+	counted   = regexp.MustCompile(`\b(in|cached|out) [0-9]+`)
 	shortCIDs = regexp.MustCompile(`\b[a-z2-7]{8}\b`)
 	spaces    = regexp.MustCompile(` +`)
 	columns   = regexp.MustCompile(` {2,}`)
 )
 
-// still is a screen without what differs from run to run: times, names, and how much of the
-// last column finds room.
+// still is a screen without what differs from run to run, or with every change of a tool's
+// description: times, tokens, names, and how much of the last column finds room.
 func still(text string) string {
 	if m := runWord.FindStringSubmatch(text); m != nil {
 		text = strings.ReplaceAll(text, m[1], "RUN")
@@ -105,6 +106,7 @@ func still(text string) string {
 			cells[len(cells)-1] = string([]rune(cells[len(cells)-1] + strings.Repeat(" ", 20))[:20])
 			line = strings.Join(cells, "  ")
 		}
+		line = counted.ReplaceAllString(line, "$1 N")
 		line = shortCIDs.ReplaceAllString(duration.ReplaceAllString(line, "TIME"), "CID")
 		out = append(out, strings.TrimRight(spaces.ReplaceAllString(line, " "), " …"))
 	}
