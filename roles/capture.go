@@ -15,7 +15,6 @@ const OutputMax = 16 << 20
 // may be cut anywhere.
 type cleaner struct {
 	redact *Redactor
-	shapes shaper
 	held   []byte // an incomplete rune or a CR, until the next chunk
 	buf    []byte
 }
@@ -47,7 +46,7 @@ func (c *cleaner) text(p []byte, ended bool) string {
 		}
 		b = b[n:]
 	}
-	return c.shapes.text(out.String(), ended)
+	return out.String()
 }
 
 // A keeper holds the text of a command in bounded memory: the first and the last max/2 bytes.

@@ -2,6 +2,7 @@ package roles
 
 import (
 	"bytes"
+	"encoding/json"
 	"slices"
 	"strings"
 )
@@ -10,14 +11,18 @@ import (
 // as a private key, is hidden on its own.
 const lineMin = 8
 
-// A Redactor hides the values of secrets: each is replaced by [secret:NAME]. It works on a
-// stream; a value that is cut in two by the border of a chunk is found all the same.
+// A Redactor hides the values of secrets: each is replaced by [secret:NAME]. What has the
+// shape of a well-known kind of key, whoever it belongs to, is replaced by [redacted:KIND]. It
+// works on a stream; what is cut in two by the border of a chunk is found all the same.
 //
-// The zero Redactor hides nothing.
+// The zero Redactor knows no secrets, only the shapes.
 type Redactor struct {
 	values []hidden // the longest first, so that a value that contains another one wins
-	first  [256]bool
-	held   []byte // the end of the stream, where it may be the beginning of a value
+	first  set      // the bytes with which values begin
+	second set      // and those that follow
+	held   []byte   // the end of the stream, where it may be the beginning of a value
+	shaper shaper   // after the values were hidden
+	plain  []byte   // what it is given
 }
 
 type hidden struct{ value, mark []byte }
@@ -29,6 +34,9 @@ func NewRedactor(secrets map[string]string) *Redactor {
 		mark := []byte("[secret:" + name + "]")
 		trimmed := strings.TrimRight(value, "\r\n")
 		r.add(trimmed, mark)
+		if written := inJSON(trimmed); written != trimmed {
+			r.add(written, mark)
+		}
 		if lines := strings.Split(trimmed, "\n"); len(lines) > 1 {
 			for _, line := range lines {
 				if line = strings.TrimSpace(line); len(line) >= lineMin {
@@ -49,35 +57,54 @@ func NewRedactor(secrets map[string]string) *Redactor {
 	return r
 }
 
+// inJSON is how a value is written within a string of JSON, as in the arguments of a tool.
+func inJSON(value string) string {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(value); err != nil {
+		return value
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(b.String(), `"`), "\"\n")
+}
+
 func (r *Redactor) add(value string, mark []byte) {
 	if value != "" {
 		r.values = append(r.values, hidden{[]byte(value), mark})
 		r.first[value[0]] = true
+		if len(value) > 1 {
+			r.second[value[1]] = true
+		} else {
+			for c := range r.second {
+				r.second[c] = true
+			}
+		}
 	}
 }
 
 // String hides the secrets in a whole text.
 func (r *Redactor) String(s string) string {
-	once := Redactor{values: r.values, first: r.first}
-	return string(once.Flush(once.Write(nil, []byte(s))))
+	once := Redactor{values: r.values, first: r.first, second: r.second}
+	return string(once.Flush(once.Write(make([]byte, 0, len(s)), []byte(s))))
 }
 
 // Write appends to dst what of p, and of what was held before, is known to hold no secret.
 func (r *Redactor) Write(dst, p []byte) []byte {
-	if len(r.values) == 0 {
-		return append(dst, p...)
+	if len(r.values) > 0 {
+		in := append(r.held, p...)
+		var rest []byte
+		r.plain, rest = r.scan(r.plain[:0], in, false)
+		r.held = append([]byte(nil), rest...)
+		p = r.plain
 	}
-	in := append(r.held, p...)
-	dst, rest := r.scan(dst, in, false)
-	r.held = append([]byte(nil), rest...)
-	return dst
+	return r.shaper.write(dst, p, false)
 }
 
 // Flush appends what was held; the stream has ended.
 func (r *Redactor) Flush(dst []byte) []byte {
-	dst, _ = r.scan(dst, r.held, true)
+	r.plain, _ = r.scan(r.plain[:0], r.held, true)
 	r.held = nil
-	return dst
+	return r.shaper.write(dst, r.plain, true)
 }
 
 // scan appends the redacted in to dst. Unless the stream has ended it stops where a value may
@@ -85,7 +112,7 @@ func (r *Redactor) Flush(dst []byte) []byte {
 func (r *Redactor) scan(dst, in []byte, ended bool) (out, rest []byte) {
 	from := 0
 	for i := 0; i < len(in); {
-		if !r.first[in[i]] {
+		if !r.first[in[i]] || i+1 < len(in) && !r.second[in[i+1]] {
 			i++
 			continue
 		}

@@ -2,111 +2,159 @@ package roles
 
 import (
 	"regexp"
-	"strings"
+	"slices"
 )
 
-// shapes are the forms of well-known keys. One that appears in a text is replaced by
-// [redacted:KIND], whoever it belongs to. Each begins with its prefix, and consists of the
-// characters of isToken alone.
-var shapes = []struct {
+// A shape is the form of a well-known kind of key: a prefix, with which a word begins, then a
+// run of characters of one set, as long as there are any. Both are replaced by
+// [redacted:KIND]. A prefix that is a name, such as AccountKey, is kept; it may end a longer
+// name.
+//
+// A run that is too short or too long, or that goes on with a letter or digit, is no key. So
+// is one that repeats a single character, as examples do.
+type shape struct {
 	prefix, kind string
-	form         *regexp.Regexp
-}{
-	{"sk-ant-", "anthropic_key", regexp.MustCompile(`^sk-ant-[A-Za-z0-9_-]{20,}`)},
-	{"sk-proj-", "openai_key", regexp.MustCompile(`^sk-proj-[A-Za-z0-9_-]{20,}`)},
-	{"sk-", "api_key", regexp.MustCompile(`^sk-[A-Za-z0-9]{32,}`)},
-	{"ghp_", "github_token", regexp.MustCompile(`^ghp_[A-Za-z0-9]{36,}`)},
-	{"gho_", "github_token", regexp.MustCompile(`^gho_[A-Za-z0-9]{36,}`)},
-	{"ghs_", "github_token", regexp.MustCompile(`^ghs_[A-Za-z0-9]{36,}`)},
-	{"ghu_", "github_token", regexp.MustCompile(`^ghu_[A-Za-z0-9]{36,}`)},
-	{"github_pat_", "github_token", regexp.MustCompile(`^github_pat_[A-Za-z0-9_]{60,}`)},
-	{"glpat-", "gitlab_token", regexp.MustCompile(`^glpat-[A-Za-z0-9_-]{20,}`)},
-	{"AKIA", "aws_key_id", regexp.MustCompile(`^AKIA[0-9A-Z]{16}`)},
-	{"ASIA", "aws_key_id", regexp.MustCompile(`^ASIA[0-9A-Z]{16}`)},
-	{"AIza", "google_key", regexp.MustCompile(`^AIza[A-Za-z0-9_-]{35}`)},
-	{"xoxb-", "slack_token", regexp.MustCompile(`^xoxb-[A-Za-z0-9-]{20,}`)},
-	{"xoxp-", "slack_token", regexp.MustCompile(`^xoxp-[A-Za-z0-9-]{20,}`)},
-	{"npm_", "npm_token", regexp.MustCompile(`^npm_[A-Za-z0-9]{36}`)},
-	{"hf_", "huggingface_token", regexp.MustCompile(`^hf_[A-Za-z0-9]{30,}`)},
+	set          *set
+	min, max     int            // characters of the run
+	form         *regexp.Regexp // of the run, or nil
+	mixed        bool           // has letters and at least two digits
+
+	name bool   // the prefix is a name, shown; separators may follow it
+	find finder // for what is no plain run
 }
 
-// wordMax is the longest word, in bytes, in which a key is looked for.
-const wordMax = 4096
+// open is the max of shapes without a fixed length.
+const open = 8 << 10
 
-// isToken reports whether a byte may be part of a key.
-func isToken(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-'
-}
+// Every kind of key. Of two prefixes where one begins with the other, the longer stands first.
+var shapes = slices.Concat(
+	plain("anthropic_key", word, 20, open, "sk-ant-"),
+	plain("openai_key", word, 20, open, "sk-proj-", "sk-svcacct-", "sk-admin-"),
+	mixed("openrouter_key", alnum, 40, open, "sk-or-v1-"),
+	mixed("api_key", alnum, 32, open, "sk-"),
+	plain("groq_key", alnum, 48, 60, "gsk_"),
+	plain("xai_key", alnum, 60, 100, "xai-"),
+	plain("replicate_token", alnum, 37, 40, "r8_"),
+	plain("perplexity_key", alnum, 40, 64, "pplx-"),
+	plain("huggingface_token", alnum, 34, 40, "hf_"),
+	plain("github_token", alnum, 36, 255, "ghp_", "gho_", "ghs_", "ghu_", "ghr_"),
+	plain("github_token", under, 60, 255, "github_pat_"),
+	plain("gitlab_token", word, 20, 255, "glpat-", "gldt-", "glrt-", "glptt-", "gloas-", "glcbt-"),
+	plain("aws_key_id", upper, 16, 16, "AKIA", "ASIA"),
+	named("aws_secret_key", base64, 40, 40, "aws_secret_access_key", "AWS_SECRET_ACCESS_KEY", "SecretAccessKey", "secretAccessKey", "aws_secret_key"),
+	named("azure_storage_key", base64, 86, 88, "AccountKey"),
+	named("azure_key", base64, 43, 44, "SharedAccessKey"),
+	plain("google_key", word, 35, 35, "AIza"),
+	plain("google_secret", word, 28, 28, "GOCSPX-"),
+	plain("google_token", word, 40, open, "ya29."),
+	mixed("slack_token", dashed, 20, 255, "xoxb-", "xoxp-", "xoxa-", "xoxr-", "xoxs-", "xoxe-", "xoxe.xoxp-", "xapp-"),
+	formed("slack_webhook", pathSet, 30, 120, `[BT][A-Z0-9]{7,}/B[A-Z0-9]{7,}/[A-Za-z0-9]{16,}`, "hooks.slack.com/services/"),
+	plain("stripe_key", alnum, 16, 255, "sk_live_", "rk_live_", "sk_test_", "rk_test_", "whsec_"),
+	plain("npm_token", alnum, 36, 36, "npm_"),
+	plain("pypi_token", word, 50, open, "pypi-AgEI"),
+	plain("rubygems_key", hex, 48, 48, "rubygems_"),
+	formed("sendgrid_key", dotted, 60, 80, `[\w-]{16,32}\.[\w-]{32,64}`, "SG."),
+	plain("mailgun_key", hex, 32, 32, "key-"),
+	plain("twilio_key", hex, 32, 32, "SK"),
+	plain("digitalocean_token", hex, 64, 64, "dop_v1_", "doo_v1_", "dor_v1_"),
+	plain("vault_token", word, 24, open, "hvs.", "hvb.", "hvr."),
+	plain("terraform_token", dotted, 60, 120, "atlasv1."),
+	plain("heroku_key", word, 36, 80, "HRKU-"),
+	namedForm("heroku_key", dashed, 36, 36, `[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}`, "HEROKU_API_KEY"),
+	plain("databricks_token", hex, 32, 32, "dapi"),
+	formed("postman_key", dashed, 59, 59, `[0-9a-f]{24}-[0-9a-f]{34}`, "PMAK-"),
+	plain("linear_key", alnum, 32, 64, "lin_api_", "lin_oauth_"),
+	plain("shopify_token", hex, 32, 32, "shpat_", "shpca_", "shppa_", "shpss_"),
+	plain("docker_token", word, 24, 64, "dckr_pat_", "dckr_oat_"),
+	plain("grafana_token", under, 32, open, "glsa_", "glc_"),
+	plain("newrelic_key", upper, 27, 27, "NRAK-"),
+	plain("atlassian_token", dotted, 60, 255, "ATATT3"),
+	plain("notion_token", alnum, 40, 64, "ntn_"),
+	plain("figma_token", word, 36, 60, "figd_"),
+	plain("supabase_key", hex, 40, 40, "sbp_"),
+	plain("age_key", upper, 58, 58, "AGE-SECRET-KEY-1"),
+	formed("jwt", dotted, 30, open, `[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{10,}`, "eyJ"),
+	formed("discord_token", dotted, 55, 90, `[\w-]{20,26}\.[\w-]{6}\.[\w-]{27,45}`, discord()...),
+	found("telegram_token", telegramToken, ":AA"),
+	found("url_password", urlPassword, "://"),
+	found("basic_auth", basicAuth, "Authorization", "authorization", "AUTHORIZATION"),
+	found("bearer_token", bearerToken, "Bearer ", "bearer "),
+	found("private_key", privateKey, pemBegin),
+)
 
-// A shaper hides what has the shape of a key, in a stream of text that may be cut anywhere.
-type shaper struct {
-	held string // the last word, while it may still become a key
-	mid  bool   // what was given last ends within a word that is none
-}
+// A set is a set of bytes.
+type set [256]bool
 
-// text gives what is known of the stream after s; ended says that nothing follows.
-func (h *shaper) text(s string, ended bool) string {
-	s = h.held + s
-	h.held = ""
-	var out strings.Builder
-	from := 0
-	if h.mid {
-		for from < len(s) && isToken(s[from]) {
-			from++
-		}
-		out.WriteString(s[:from])
-		h.mid = from == len(s)
+func setOf(chars string) *set {
+	s := new(set)
+	for i := range len(chars) {
+		s[chars[i]] = true
 	}
-	for from < len(s) {
-		start := from
-		for start < len(s) && !isToken(s[start]) {
-			start++
-		}
-		end := start
-		for end < len(s) && isToken(s[end]) {
-			end++
-		}
-		out.WriteString(s[from:start])
-		word := s[start:end]
-		if end == len(s) && !ended && len(word) < wordMax && mayBecomeKey(word) {
-			h.held = word
-			break
-		}
-		out.WriteString(hideKey(word))
-		h.mid = word != "" && end == len(s)
-		from = end
-	}
-	return out.String()
+	return s
 }
 
-// mayBecomeKey reports whether a word that may go on begins like a key.
-func mayBecomeKey(word string) bool {
-	for i := range shapes {
-		if p := shapes[i].prefix; strings.HasPrefix(word, p) || word != "" && strings.HasPrefix(p, word) {
-			return true
-		}
+const (
+	lowerCase = "abcdefghijklmnopqrstuvwxyz"
+	upperCase = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	digits    = "0123456789"
+)
+
+var (
+	alnum   = setOf(lowerCase + upperCase + digits)
+	under   = setOf(lowerCase + upperCase + digits + "_")
+	dashed  = setOf(lowerCase + upperCase + digits + "-")
+	word    = setOf(lowerCase + upperCase + digits + "_-")
+	dotted  = setOf(lowerCase + upperCase + digits + "_-.")
+	base64  = setOf(lowerCase + upperCase + digits + "+/=")
+	pathSet = setOf(lowerCase + upperCase + digits + "/")
+	upper   = setOf(upperCase + digits)
+	hex     = setOf("abcdef" + digits)
+	between = setOf(" \t\"'\\:=>") // of a name and its value
+)
+
+func each(prefixes []string, s shape) []shape {
+	out := make([]shape, len(prefixes))
+	for i, p := range prefixes {
+		s.prefix = p
+		out[i] = s
 	}
-	return false
+	return out
 }
 
-// hideKey replaces a word that is a key.
-func hideKey(word string) string {
-	if len(word) < 20 {
-		return word
-	}
-	for i := range shapes {
-		if s := &shapes[i]; strings.HasPrefix(word, s.prefix) {
-			if at := s.form.FindStringIndex(word); at != nil {
-				return "[redacted:" + s.kind + "]" + word[at[1]:]
+func plain(kind string, run *set, min, max int, prefixes ...string) []shape {
+	return each(prefixes, shape{kind: kind, set: run, min: min, max: max})
+}
+
+func mixed(kind string, run *set, min, max int, prefixes ...string) []shape {
+	return each(prefixes, shape{kind: kind, set: run, min: min, max: max, mixed: true})
+}
+
+func named(kind string, run *set, min, max int, prefixes ...string) []shape {
+	return each(prefixes, shape{kind: kind, set: run, min: min, max: max, mixed: true, name: true})
+}
+
+// formed takes the form of the run.
+func formed(kind string, run *set, min, max int, form string, prefixes ...string) []shape {
+	return each(prefixes, shape{kind: kind, set: run, min: min, max: max, form: regexp.MustCompile(`^(?:` + form + `)$`)})
+}
+
+func namedForm(kind string, run *set, min, max int, form string, prefixes ...string) []shape {
+	return each(prefixes, shape{kind: kind, set: run, min: min, max: max, form: regexp.MustCompile(`^(?:` + form + `)$`), name: true})
+}
+
+func found(kind string, find finder, prefixes ...string) []shape {
+	return each(prefixes, shape{kind: kind, find: find})
+}
+
+// discord are the beginnings of a decimal number in Base64, as which such a token begins.
+func discord() []string {
+	var out []string
+	for _, a := range "MNO" {
+		for _, b := range "DTjz" {
+			for _, c := range "AEIMQUYcgk" {
+				out = append(out, string(a)+string(b)+string(c))
 			}
 		}
 	}
-	return word
-}
-
-// HideKeys replaces what has the shape of a well-known key, in a whole text, by
-// [redacted:KIND].
-func HideKeys(s string) string {
-	var h shaper
-	return h.text(s, true)
+	return out
 }

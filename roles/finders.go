@@ -1,0 +1,135 @@
+package roles
+
+import (
+	"bytes"
+	"strings"
+)
+
+// telegramToken is 123456789:AA…; the number, which is no secret, is kept.
+func telegramToken(in []byte, at, n int, ended bool) finding {
+	numbers := 0
+	for i := at - 1; i >= 0 && in[i] >= '0' && in[i] <= '9'; i-- {
+		numbers++
+	}
+	if numbers < 8 || numbers > 10 {
+		return finding{}
+	}
+	run, ok := runOf(in[at+n:], word, 34, ended)
+	switch {
+	case !ok:
+		return finding{verdict: undecided}
+	case run != 33:
+		return finding{}
+	}
+	return finding{verdict: isKey, from: 1, to: n + run}
+}
+
+// userMax and passwordMax bound what stands before an @ in an address.
+const (
+	userMax     = 128
+	passwordMax = 256
+)
+
+var (
+	userSet     = without(" \t\r\n/@:?#\"'<>`\\[]{}()|^$")
+	passwordSet = without(" \t\r\n/@?#\"'<>`\\{}|^")
+)
+
+// without has all visible characters but some.
+func without(chars string) *set {
+	s := new(set)
+	for c := '!'; c < 0x7f; c++ {
+		s[c] = strings.IndexByte(chars, byte(c)) < 0
+	}
+	return s
+}
+
+// urlPassword is the password in ://user:password@host. One that a program fills in, or that
+// everybody knows, is none.
+func urlPassword(in []byte, at, n int, ended bool) finding {
+	user, ok := runOf(in[at+n:], userSet, userMax, ended)
+	if !ok {
+		return finding{verdict: undecided}
+	}
+	colon := at + n + user
+	if colon == len(in) || in[colon] != ':' {
+		return finding{}
+	}
+	length, ok := runOf(in[colon+1:], passwordSet, passwordMax, ended)
+	if !ok {
+		return finding{verdict: undecided}
+	}
+	sign := colon + 1 + length
+	if sign == len(in) || in[sign] != '@' || isPlaceholder(in[colon+1:sign], in[at+n:colon]) {
+		return finding{}
+	}
+	if sign+1 == len(in) && !ended {
+		return finding{verdict: undecided}
+	}
+	if sign+1 == len(in) || !under[in[sign+1]] && in[sign+1] != '[' {
+		return finding{} // no host
+	}
+	return finding{verdict: isKey, from: colon + 1 - at, to: sign - at}
+}
+
+// known are passwords that stand in examples.
+var known = map[string]bool{
+	"pass": true, "passwd": true, "password": true, "secret": true, "changeme": true, "example": true, "test": true, "testing": true,
+	"user": true, "username": true, "admin": true, "root": true, "guest": true, "postgres": true, "mysql": true, "redis": true,
+	"token": true, "pwd": true, "foo": true, "bar": true, "demo": true, "dev": true, "hunter2": true, "yourpassword": true, "mypassword": true,
+}
+
+func isPlaceholder(password, user []byte) bool {
+	if len(password) < 3 || same(password) || bytes.Equal(password, user) || strings.IndexByte("$%[*(", password[0]) >= 0 {
+		return true
+	}
+	return known[strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(string(password)))]
+}
+
+// basicAuth is the value in Authorization: Basic …
+func basicAuth(in []byte, at, n int, ended bool) finding {
+	gap, ok := runOf(in[at+n:], between, separatorsMax, ended)
+	if !ok {
+		return finding{verdict: undecided}
+	}
+	begin := at + n + gap
+	const scheme = "Basic "
+	if rest := string(in[begin:min(len(in), begin+len(scheme))]); rest != scheme {
+		if !ended && len(rest) < len(scheme) && strings.HasPrefix(scheme, rest) {
+			return finding{verdict: undecided}
+		}
+		return finding{}
+	}
+	begin += len(scheme)
+	run, ok := runOf(in[begin:], base64, open, ended)
+	switch {
+	case !ok:
+		return finding{verdict: undecided}
+	case gap == 0, run < 8, same(in[begin : begin+run]):
+		return finding{}
+	}
+	return finding{verdict: isKey, from: begin - at, to: begin + run - at}
+}
+
+var bearerSet = setOf(lowerCase + upperCase + digits + "-._~+/=")
+
+// bearerToken is the token of Bearer …: long, and with letters and digits well mixed.
+func bearerToken(in []byte, at, n int, ended bool) finding {
+	run, ok := runOf(in[at+n:], bearerSet, open, ended)
+	if !ok {
+		return finding{verdict: undecided}
+	}
+	token := bytes.TrimRight(in[at+n:at+n+run], ".")
+	changes, last := 0, false
+	for i, c := range token {
+		digit := c >= '0' && c <= '9'
+		if i > 0 && digit != last {
+			changes++
+		}
+		last = digit
+	}
+	if len(token) < 20 || changes < 4 {
+		return finding{}
+	}
+	return finding{verdict: isKey, from: n, to: n + len(token)}
+}
