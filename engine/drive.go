@@ -45,6 +45,7 @@ type driver struct {
 	s     *State
 	work  map[string]*worker // visits being performed, by step
 	in    chan report
+	ready []report // how visits ended that were performed in place
 	past  pastCache
 	fresh map[protocol.Link][]byte // blocks the state may read before they are committed
 
@@ -149,6 +150,9 @@ func (d *driver) stopped(p Plan) bool {
 // wait takes the next reports, or wakes for a timer, a change by another process, the end of
 // ctx.
 func (d *driver) wait(ctx context.Context, p Plan) error {
+	if len(d.ready) > 0 {
+		return d.take(ctx, d.next())
+	}
 	timer := time.NewTimer(d.untilNext(p))
 	defer timer.Stop()
 	select {
@@ -197,6 +201,16 @@ func (d *driver) wake(ctx context.Context, p Plan) error {
 		return d.abandon(err)
 	}
 	return nil
+}
+
+// next is the next report.
+func (d *driver) next() report {
+	if len(d.ready) == 0 {
+		return <-d.in
+	}
+	r := d.ready[0]
+	d.ready = d.ready[1:]
+	return r
 }
 
 // fired are the timers whose time has come.
@@ -255,6 +269,10 @@ func (d *driver) take(ctx context.Context, r report) error {
 					replies = append(replies, r.reply)
 				}
 			}
+		}
+		if len(d.ready) > 0 {
+			r = d.next()
+			continue
 		}
 		select {
 		case r = <-d.in:
@@ -344,7 +362,7 @@ func (d *driver) drain(ctx context.Context) {
 		w.stop(context.Canceled)
 	}
 	for len(d.work) > 0 {
-		r := <-d.in
+		r := d.next()
 		if r.end != nil {
 			delete(d.work, r.step)
 			if f, b, err := d.conclude(ctx, &worker{step: r.step}, r.end); err == nil && r.end.err == nil {
@@ -369,7 +387,7 @@ func (d *driver) abandon(cause error) error {
 		w.stop(context.Canceled)
 	}
 	for len(d.work) > 0 {
-		r := <-d.in
+		r := d.next()
 		if r.end != nil {
 			delete(d.work, r.step)
 		} else if r.reply != nil {

@@ -44,7 +44,8 @@ func (e *Engine) performer(a protocol.Action) (roles.Performer, error) {
 	return nil, fmt.Errorf("nothing performs %q roles", a)
 }
 
-// perform starts the goroutine that carries out a visit.
+// perform starts the goroutine that carries out a visit. One that only takes values over is
+// carried out in place: it neither waits nor has anything to say meanwhile.
 func (d *driver) perform(ctx context.Context, step string) {
 	wctx, stop := context.WithCancelCause(ctx)
 	w := &worker{step: step, stop: stop, started: d.e.now()}
@@ -52,17 +53,19 @@ func (d *driver) perform(ctx context.Context, step string) {
 	x, err := d.assign(step)
 	if err != nil {
 		err = &protocol.Failure{ErrorInfo: protocol.ErrorInfo{Code: "expression", Phase: "expression", Message: err.Error()}, Err: err}
+		d.ready = append(d.ready, report{step: step, end: &outcome{err: err}})
+		return
+	}
+	if _, set := x.by.(roles.Set); set {
+		d.ready = append(d.ready, report{step: step, end: d.carryOut(wctx, x, nil)})
+		return
 	}
 	reports := d.in
 	emit := func(ectx context.Context, data ...protocol.Data) error {
 		return send(ectx, reports, step, data)
 	}
 	go func() {
-		end := &outcome{err: err}
-		if err == nil {
-			end = d.carryOut(wctx, x, emit)
-		}
-		reports <- report{step: step, end: end}
+		reports <- report{step: step, end: d.carryOut(wctx, x, emit)}
 	}()
 }
 
