@@ -298,6 +298,7 @@ func (s *Store) putPack(lk *lookup, p packed) error {
 	if err := lk.packs.Put(key, p.stored); err != nil {
 		return err
 	}
+	lk.late = slices.Grow(lk.late, len(fresh)*lateSize)
 	for i, b := range fresh {
 		digest, err := digestOf(b.Link)
 		if err != nil {

@@ -59,7 +59,7 @@ const (
 	packMax     = 32 << 10 // bytes of blocks in a shared pack
 	packBlocks  = 255      // blocks in a pack: the place is one byte
 	packRoom    = 1990     // stored packs up to this length take more segments: two fill a page of 4 KiB
-	reflogChunk = 2 << 10
+	reflogChunk = 1 << 10
 	checkpoint  = 32 // events between two entries of index/events
 )
 

@@ -45,6 +45,10 @@ const (
 //go:embed dict1.bin
 var dictionary1 []byte
 
+// compressMin is the shortest body to be compressed: laying out the dictionary anew for each
+// one costs as much as storing some bytes more.
+const compressMin = 64
+
 const zstdMagic = "\x28\xb5\x2f\xfd"
 
 // unpackMax bounds the memory one damaged pack can ask for.
@@ -80,8 +84,10 @@ func pack(blocks []Block) []byte {
 func appendSegment(out []byte, blocks []Block) []byte {
 	body := packBody(blocks)
 	held, seg := byte(packPlain), body
-	if z := zencoder().EncodeAll(body, make([]byte, 0, len(body)+64)); len(z)-len(zstdMagic) < len(body) {
-		held, seg = packZstd1, z[len(zstdMagic):]
+	if len(body) >= compressMin {
+		if z := zencoder().EncodeAll(body, make([]byte, 0, len(body)+64)); len(z)-len(zstdMagic) < len(body) {
+			held, seg = packZstd1, z[len(zstdMagic):]
+		}
 	}
 	out = slices.Grow(out, len(seg)+8)
 	out = binary.AppendUvarint(out, uint64(len(seg)+2))
