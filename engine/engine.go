@@ -31,7 +31,33 @@ type Engine struct {
 	// thing does: it must not block. nil is allowed.
 	Watch func(Notice)
 
+	// Price is what the tokens of calls to one model cost, in pico-dollars (10⁻¹² $), or nil
+	// where that is not known. nil is that nothing is known; limits.cost_usd is then never
+	// reached.
+	Price func(protocol.Usage) *int64
+
 	lib Library
+}
+
+// Cost is what all model calls of a run cost so far, in pico-dollars. It is nil where a price
+// is not known; least is then what the others cost.
+func (e *Engine) Cost(t Totals) (cost *int64, least int64) {
+	known := true
+	for model, tokens := range t.Models {
+		var c *int64
+		if e.Price != nil && tokens.Unreported < tokens.Calls {
+			c = e.Price(tokens.Usage(model))
+		}
+		if c == nil {
+			known = false
+			continue
+		}
+		least += *c
+	}
+	if known {
+		cost = &least
+	}
+	return cost, least
 }
 
 // Notice is an event that became durable, or a delta that never will.

@@ -47,11 +47,21 @@ const (
 	limitSteps    = "steps"
 	limitDuration = "duration"
 	limitTokens   = "tokens"
+	limitCost     = "cost_usd"
 )
+
+// picoPerMicro is how many pico-dollars a micro-dollar has.
+const picoPerMicro = 1_000_000
 
 // breached reports the limit that forbids to go on; of steps only when more of them wait.
 func (d *driver) breached(more bool) *breach {
 	t, l := d.s.Totals, d.s.Limits
+	if l.Cost > 0 {
+		// What has no price is not counted: a limit cannot hold what nobody knows.
+		if _, least := d.e.Cost(t); least >= l.Cost*picoPerMicro {
+			return &breach{limitCost, least / picoPerMicro, l.Cost}
+		}
+	}
 	switch {
 	case l.Tokens > 0 && t.Input+t.Output >= l.Tokens:
 		return &breach{limitTokens, t.Input + t.Output, l.Tokens}
@@ -86,6 +96,9 @@ func (b breach) String() string {
 		value = (time.Duration(b.value) * time.Microsecond).Round(time.Millisecond).String()
 		most = (time.Duration(b.max) * time.Microsecond).String()
 	}
+	if b.limit == limitCost {
+		value, most = fmt.Sprintf("$%.4f", float64(b.value)/1e6), fmt.Sprintf("$%.4f", float64(b.max)/1e6)
+	}
 	return fmt.Sprintf("limits.%s reached: %s of %s; raise it with wf resume --limit %s=…", b.limit, value, most, b.limit)
 }
 
@@ -98,7 +111,7 @@ func raise(l *protocol.Limits, d protocol.LimitChanged) {
 		l.Duration = d.Max
 	case limitTokens:
 		l.Tokens = d.Max
-	case "cost_usd":
+	case limitCost:
 		l.Cost = d.Max
 	}
 }

@@ -240,6 +240,10 @@ func (b *viewer) finish(s *State) (*View, error) {
 	v.Workflow, v.Definition = o.prog.Workflow.Name, o.start.Workflow.String()
 	v.Status, v.Reason, v.Suspended, v.Code, v.Result = s.Status(), s.Reason(), s.SuspendedBy(), s.Code(), text(s.Result())
 	v.ActiveMS, v.Scripted = s.Totals.Active/1000, s.Totals.Scripted
+	if cost, _ := b.e.Cost(s.Totals); cost != nil {
+		dollars := float64(*cost) / 1e12
+		v.CostUSD = &dollars
+	}
 	if err := b.info(s); err != nil {
 		return nil, err
 	}

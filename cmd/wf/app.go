@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
+	"wf/agentkit/config"
 	"wf/protocol"
 )
 
@@ -25,6 +26,11 @@ type app struct {
 	color   string // auto, always, never
 	noInput bool
 	format  string // of -o: human, json, jsonl and what a command adds
+
+	loaded struct { // the configs, read once
+		config *config.Loaded
+		err    error
+	}
 
 	started  bool // the command line was understood
 	reported bool // the answer on stdout is complete, an error in JSON would be a second one

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wf/agentkit/config"
 	"wf/protocol"
 )
 
@@ -40,7 +41,7 @@ var exits = []struct {
 		protocol.ErrFutureCursor.Code, protocol.ErrBadCursor.Code, protocol.ErrNotWaiting.Code, protocol.ErrFinal.Code,
 	}},
 	{3, "invalid workflow, config or version, nothing ran", []string{
-		protocol.ErrInvalid.Code, protocol.ErrSemantics.Code,
+		protocol.ErrInvalid.Code, protocol.ErrSemantics.Code, config.ErrConfig.Code,
 	}},
 	{4, "model or credentials unavailable", []string{protocol.ErrModel.Code}},
 	{5, "store unreadable, busy or disk full", []string{

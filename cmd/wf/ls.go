@@ -102,7 +102,12 @@ func (a *app) rows(ctx context.Context, s *cas.Store, f lsFlags) ([]runRow, erro
 			return nil, err
 		}
 		if f.fits(st) {
-			out = append(out, rowOf(h, st))
+			row := rowOf(h, st)
+			if cost, _ := e.Cost(st.Totals); cost != nil {
+				usd := float64(*cost) / 1e12
+				row.CostUSD = &usd
+			}
+			out = append(out, row)
 		}
 	}
 	return out, nil
@@ -128,9 +133,6 @@ func rowOf(h cas.Head, st *engine.State) runRow {
 	}
 	if row.Tags == nil {
 		row.Tags = []string{}
-	}
-	if row.Usage.Calls == 0 {
-		row.CostUSD = new(float64)
 	}
 	if p := st.Info.Parent; p != nil {
 		parent := string(p.Run) + ":" + p.Step

@@ -162,6 +162,8 @@ var commands = []struct {
 	{"store", newImport},
 	{"store", newCas},
 	{"store", newGC},
+	{"more", newModels},
+	{"more", newTrust},
 	{"more", newCompletion},
 	{"more", newVersion},
 }

@@ -2,6 +2,9 @@ package main
 
 import (
 	"errors"
+	"math"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,6 +18,7 @@ func newResume(a *app) *cobra.Command {
 	var steps, tokens int64
 	var cost float64
 	var duration time.Duration
+	var limits []string
 	cmd := &cobra.Command{
 		Use:   "resume [RUN]",
 		Short: "Go on with a run that was suspended, cut off or answered",
@@ -23,7 +27,7 @@ limit. What is recorded already is not done again. Without RUN it is the latest.
 		Example: `  wf resume -1
 
   # after a limit was reached
-  wf resume 7K3Q --steps 60 --cost-usd 3`,
+  wf resume 7K3Q --limit steps=60 --limit cost_usd=3`,
 		Args:              takes(0, 1),
 		ValidArgsFunction: a.completeRuns,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -41,6 +45,13 @@ limit. What is recorded already is not done again. Without RUN it is the latest.
 					}
 					o.Limits = append(o.Limits, protocol.LimitChanged{Limit: l.limit, Max: l.max, By: whoami()})
 				}
+			}
+			for _, given := range limits {
+				l, err := limitFlag(given)
+				if err != nil {
+					return err
+				}
+				o.Limits = append(o.Limits, l)
 			}
 			ctx := cmd.Context()
 			return a.withRun(ctx, latestUnless(args), func(s *cas.Store, run protocol.RunID) error {
@@ -61,11 +72,37 @@ limit. What is recorded already is not done again. Without RUN it is the latest.
 		},
 	}
 	flags := cmd.Flags()
+	flags.StringArrayVar(&limits, "limit", nil, "a new limit: steps=60, tokens=500000, cost_usd=3 or duration=30m")
 	flags.Int64Var(&steps, "steps", 0, "new limit of steps")
 	flags.Int64Var(&tokens, "tokens", 0, "new limit of tokens")
 	flags.Float64Var(&cost, "cost-usd", 0, "new limit of cost in dollars")
 	flags.DurationVar(&duration, "duration", 0, "new limit of active time, such as 30m")
 	return cmd
+}
+
+// limitFlag reads --limit name=value.
+func limitFlag(given string) (protocol.LimitChanged, error) {
+	name, value, _ := strings.Cut(given, "=")
+	l := protocol.LimitChanged{Limit: name, By: whoami()}
+	var err error
+	switch name {
+	case "steps", "tokens":
+		l.Max, err = strconv.ParseInt(value, 10, 64)
+	case "cost_usd":
+		var dollars float64
+		dollars, err = strconv.ParseFloat(value, 64)
+		l.Max = int64(math.Round(dollars * 1e6))
+	case "duration":
+		var d time.Duration
+		d, err = time.ParseDuration(value)
+		l.Max = d.Microseconds()
+	default:
+		return l, usagef("--limit %q: want steps=, tokens=, cost_usd= or duration=", given)
+	}
+	if err != nil || l.Max <= 0 {
+		return l, usagef("--limit %q: want more than 0, such as steps=60, cost_usd=3 or duration=30m", given)
+	}
+	return l, nil
 }
 
 // latestUnless is the run named on the command line, else the latest.

@@ -94,6 +94,10 @@ func (a *app) run(ctx context.Context, path string, f runFlags) error {
 	if err != nil {
 		return err
 	}
+	models, resolved, err := a.resolveModels(ctx, p, models)
+	if err != nil {
+		return err
+	}
 	workspace, file, err := places(path, f.dir)
 	if err != nil {
 		return err
@@ -108,6 +112,7 @@ func (a *app) run(ctx context.Context, path string, f runFlags) error {
 		CreatedBy: whoami(), TargetUser: f.target, RequestID: f.request,
 		Workspace: workspace, File: file, Models: models,
 	}
+	a.tellModels(resolved)
 	return errors.Join(a.launch(ctx, s, launch, f.detach), s.Close())
 }
 

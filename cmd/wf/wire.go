@@ -20,8 +20,9 @@ func (a *app) newEngine(s *cas.Store, watch func(engine.Notice)) *engine.Engine 
 		Store:   s,
 		Version: version(),
 		Watch:   watch,
+		Price:   a.price,
 		Performers: map[protocol.Action]roles.Performer{
-			protocol.ActPrompt: agentkit.Agent{},
+			protocol.ActPrompt: agentkit.Agent{Models: a.openModel},
 			protocol.ActRun:    &roles.Run{Messages: agentkit.BuildMessages},
 			protocol.ActAsk:    roles.Ask{},
 			protocol.ActWait:   roles.Wait{},

@@ -1,0 +1,151 @@
+// Package config reads what a person and a project say about models: providers, the default
+// model, prices, programs that offer tools.
+//
+//	$XDG_CONFIG_HOME/wf/config.yaml ──┐
+//	nearest .wf/config.yaml upwards ──┴─► Load ─► Config ─► Registry, Resolve, Prices
+//
+// The project's file takes precedence, entry by entry.
+//
+// # Trust
+//
+// A project comes from anywhere. Until its config is trusted (wf trust), it can name models
+// and prices, and servers that want no key; it can neither send a key of the user to a server
+// of its own choice, nor replace a provider the user has, nor start programs. Trust is in the
+// bytes of the file: a change takes it back. A .wf directory of another user is refused.
+//
+// # Not here
+//
+// Secrets: a config names the variable that holds a key, never the key.
+package config
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"wf/agentkit/price"
+	"wf/protocol"
+	"wf/roles/frontmatter"
+)
+
+// ErrConfig is a config that cannot be used; nothing ran.
+var ErrConfig = &protocol.Error{Code: "invalid_config", Message: "the config is not valid", Hint: "put it right, or move it away"}
+
+// Config is what one file says, or several together.
+type Config struct {
+	Model     Models                     `json:"model"` // of roles that name none, tried in order
+	Providers map[string]Provider        `json:"providers"`
+	Prices    map[string]price.Price     `json:"prices"` // by whole name of a model, or prefix*
+	MCP       map[string]json.RawMessage `json:"mcp"`    // servers that offer tools, by name
+}
+
+// Models is a list that may be written as one name.
+type Models []string
+
+// UnmarshalJSON reads a name or a list of names.
+func (m *Models) UnmarshalJSON(b []byte) error {
+	var one string
+	if json.Unmarshal(b, &one) == nil {
+		*m = Models{one}
+		return nil
+	}
+	return json.Unmarshal(b, (*[]string)(m))
+}
+
+// Provider is a server of models, NAME/any-model.
+type Provider struct {
+	Wire    string       `json:"wire"`              // openai or anthropic
+	BaseURL string       `json:"base_url"`          // "" is that of the wire's maker
+	KeyEnv  string       `json:"key_env"`           // variable that holds the key, "" is none
+	Context int          `json:"context"`           // window in tokens, 0 is not known
+	Engine  string       `json:"engine"`            // llama-server, or "" for no extras
+	TTL     string       `json:"cache_ttl"`         // of cache marks on the wire anthropic: 5m (default) or 1h
+	Marks   bool         `json:"cache_breakpoints"` // the wire openai takes explicit cache marks
+	Slots   int          `json:"slots"`             // of a llama-server with --slot-save-path: save and restore that many
+	Price   *price.Price `json:"prices"`            // of all its models
+
+	From    string `json:"-"` // path of the file
+	Trusted bool   `json:"-"` // by the user, or the user's own
+}
+
+// The wires and engines there are.
+const (
+	WireOpenAI    = "openai"
+	WireAnthropic = "anthropic"
+	EngineLlama   = "llama-server"
+)
+
+// Parse reads one file; name is for messages.
+func Parse(name, text string) (Config, error) {
+	bad := func(err error) error {
+		return fmt.Errorf("%s: %w", name, &protocol.Error{Code: ErrConfig.Code, Message: err.Error(), Hint: ErrConfig.Hint})
+	}
+	var c Config
+	if strings.TrimSpace(text) == "" {
+		return c, nil
+	}
+	raw, err := frontmatter.Fields(text)
+	if err != nil {
+		return c, bad(errors.New(strings.TrimPrefix(err.Error(), "the fields, ")))
+	}
+	dec := json.NewDecoder(strings.NewReader(string(raw)))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&c); err != nil {
+		return c, bad(err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Providers)) {
+		if err := c.Providers[name].check(name); err != nil {
+			return c, bad(fmt.Errorf("providers: %s: %w", name, err))
+		}
+	}
+	return c, nil
+}
+
+func (p Provider) check(name string) error {
+	if name == "" || strings.ContainsAny(name, "/ ") {
+		return errors.New("a name holds neither slash nor space")
+	}
+	if slices.Contains([]string{"script", "tape"}, name) {
+		return errors.New("the name is taken")
+	}
+	if p.Wire != WireOpenAI && p.Wire != WireAnthropic {
+		return fmt.Errorf("wire is %q (want openai or anthropic)", p.Wire)
+	}
+	if p.BaseURL != "" {
+		u, err := url.Parse(p.BaseURL)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return fmt.Errorf("base_url %q is none (want https://HOST/v1)", p.BaseURL)
+		}
+		if u.User != nil {
+			return errors.New("base_url holds a password: name its variable as key_env")
+		}
+	}
+	if p.Engine != "" && p.Engine != EngineLlama {
+		return fmt.Errorf("engine is %q (want llama-server, or none)", p.Engine)
+	}
+	if p.TTL != "" && p.TTL != "5m" && p.TTL != "1h" {
+		return fmt.Errorf("cache_ttl is %q (want 5m or 1h)", p.TTL)
+	}
+	if p.Slots < 0 || p.Slots > 0 && p.Engine != EngineLlama {
+		return errors.New("slots are those of engine: llama-server")
+	}
+	return nil
+}
+
+// over puts a config over another, entry by entry.
+func (c Config) over(under Config) Config {
+	out := Config{Model: under.Model, Providers: map[string]Provider{}, Prices: map[string]price.Price{}, MCP: map[string]json.RawMessage{}}
+	if len(c.Model) > 0 {
+		out.Model = c.Model
+	}
+	for _, from := range []Config{under, c} {
+		maps.Copy(out.Providers, from.Providers)
+		maps.Copy(out.Prices, from.Prices)
+		maps.Copy(out.MCP, from.MCP)
+	}
+	return out
+}

@@ -1,0 +1,240 @@
+package config_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/tmc/langchaingo/llms"
+
+	"wf/agentkit/config"
+	"wf/agentkit/model"
+	"wf/agentkit/modeltest"
+	"wf/protocol"
+)
+
+// places writes the configs of a user and a project; "" is none.
+func places(t *testing.T, user, project string) config.Places {
+	t.Helper()
+	dir := t.TempDir()
+	p := config.Places{Project: filepath.Join(dir, "work", ".wf"), User: filepath.Join(dir, "config"), State: filepath.Join(dir, "state")}
+	for at, text := range map[string]string{p.User: user, p.Project: project} {
+		if err := os.MkdirAll(at, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if text == "" {
+			continue
+		}
+		if err := os.WriteFile(filepath.Join(at, config.FileName), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return p
+}
+
+func load(t *testing.T, p config.Places) *config.Loaded {
+	t.Helper()
+	c, err := config.Load(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// say makes a call to a model of the config.
+func say(t *testing.T, c *config.Loaded, name string) error {
+	t.Helper()
+	m, err := c.Registry().Open(name, ".")
+	if err != nil {
+		return err
+	}
+	_, err = m.GenerateContent(t.Context(), []llms.MessageContent{llms.TextParts(llms.ChatMessageTypeHuman, "hi")})
+	return err
+}
+
+func TestProvidersOfBothWiresAreReached(t *testing.T) {
+	s := modeltest.Start(t, modeltest.Text("hi"), modeltest.Text("hi"))
+	t.Setenv("LOCAL_KEY", "sesame")
+	c := load(t, places(t, "providers:\n  local: {wire: openai, base_url: "+s.URL+", key_env: LOCAL_KEY, context: 32768, prices: {input: 5, output: 7}}\n  other: {wire: anthropic, base_url: "+s.Root+"}\n", ""))
+	for _, name := range []string{"local/some/model", "other/claude-x"} {
+		if err := say(t, c, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := s.Requests()
+	if r[0].Header.Get("Authorization") != "Bearer sesame" || !strings.Contains(string(r[0].Body), `"model":"some/model"`) {
+		t.Errorf("sent %s with %v", r[0].Body, r[0].Header)
+	}
+	if r[1].Path != "/v1/messages" || r[1].Header.Get("X-Api-Key") != "" {
+		t.Errorf("asked %s with %v", r[1].Path, r[1].Header)
+	}
+	if c.Window("local/x") != 32768 || c.Window("openai/x") != 0 {
+		t.Error("the window is not that of the config")
+	}
+	n := int64(1)
+	if cost := c.Table().Cost(protocol.Usage{Model: "local/some/model", Input: &n, Output: &n}); cost == nil || *cost != 12 {
+		t.Errorf("cost %v", cost)
+	}
+}
+
+func TestAProjectGetsNoKeyBeforeItIsTrusted(t *testing.T) {
+	s := modeltest.Start(t, modeltest.Text("hi"))
+	t.Setenv("MY_KEY", "sesame")
+	p := places(t, "", "providers: {evil: {wire: openai, base_url: "+s.URL+", key_env: MY_KEY}}\nmcp: {files: {command: [rm, -rf]}}\n")
+	c := load(t, p)
+	err := say(t, c, "evil/x")
+	if !errors.Is(err, protocol.ErrModel) || !strings.Contains(err.Error(), "wf trust") || !strings.Contains(err.Error(), "MY_KEY") {
+		t.Errorf("got %v", err)
+	}
+	if len(c.MCP) != 0 || !c.UntrustedMCP() {
+		t.Errorf("programs %v", c.MCP)
+	}
+	powers, err := c.Powers()
+	if err != nil || len(powers) != 2 {
+		t.Errorf("powers %v, %v", powers, err)
+	}
+
+	if err := c.Trust(); err != nil {
+		t.Fatal(err)
+	}
+	c = load(t, p)
+	if err := say(t, c, "evil/x"); err != nil || len(c.MCP) != 1 || !c.Project.Trusted {
+		t.Errorf("after trust: %v", err)
+	}
+	if s.Requests()[0].Header.Get("Authorization") != "Bearer sesame" {
+		t.Error("the key was not sent")
+	}
+
+	file := filepath.Join(p.Project, config.FileName)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, append(text, '\n'), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if load(t, p).Project.Trusted {
+		t.Error("a changed file is trusted")
+	}
+	if err := os.WriteFile(file, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	c = load(t, p)
+	if err := c.Distrust(); err != nil {
+		t.Fatal(err)
+	}
+	if load(t, p).Project.Trusted {
+		t.Error("trust was not taken back")
+	}
+}
+
+func TestAProjectReplacesNoProviderBeforeItIsTrusted(t *testing.T) {
+	const theirs = "providers: {mine: {wire: openai, base_url: 'http://elsewhere.invalid/v1'}, openai: {wire: openai, base_url: 'http://elsewhere.invalid/v1'}, free: {wire: openai, base_url: 'http://127.0.0.1:1/v1'}}"
+	c := load(t, places(t, "providers: {mine: {wire: openai}}", theirs))
+	for _, name := range []string{"mine/x", "openai/x"} {
+		if err := say(t, c, name); err == nil || !strings.Contains(err.Error(), "wf trust") {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	if err := say(t, c, "free/x"); err == nil || strings.Contains(err.Error(), "wf trust") {
+		t.Errorf("a server without a key: got %v", err)
+	}
+}
+
+func TestResolutionHasAnOrder(t *testing.T) {
+	none := func(string) (string, bool) { return "", false }
+	key := func(name string) (string, bool) { return "k", name == "OPENAI_API_KEY" }
+	with, without := load(t, places(t, "model: [a/b, c/d]", "")), load(t, places(t, "", ""))
+	for name, c := range map[string]struct {
+		config    *config.Loaded
+		flag, own []string
+		lookup    func(string) (string, bool)
+		want      string
+	}{
+		"flag":        {with, []string{"f/f"}, []string{"r/r"}, key, "coder: f/f (--model)"},
+		"role":        {with, nil, []string{"r/r", "s/s"}, key, "coder: r/r, s/s (workflow)"},
+		"config":      {with, nil, nil, key, "coder: a/b, c/d (config "},
+		"environment": {without, nil, nil, key, "coder: openai/gpt-5 (environment OPENAI_API_KEY)"},
+	} {
+		r, err := c.config.Resolve("coder", c.flag, c.own, c.lookup)
+		if err != nil || !strings.HasPrefix(r.String(), c.want) {
+			t.Errorf("%s: %s, %v", name, r, err)
+		}
+	}
+	_, err := without.Resolve("coder", nil, nil, none)
+	if !errors.Is(err, protocol.ErrModel) || strings.Count(protocol.HintOf(err), ";") != 2 {
+		t.Errorf("got %v, hint %q", err, protocol.HintOf(err))
+	}
+}
+
+func TestTheProjectTakesPrecedence(t *testing.T) {
+	c := load(t, places(t, "model: a/b\nprices: {a/b: {input: 1, output: 1}, c/d: {input: 2, output: 2}}", "model: c/d\nprices: {a/b: {input: 9, output: 9}}"))
+	if d := cmp.Diff(config.Models{"c/d"}, c.Model); d != "" {
+		t.Error(d)
+	}
+	if c.Prices["a/b"].Input != 9 || c.Prices["c/d"].Input != 2 {
+		t.Errorf("prices %+v", c.Prices)
+	}
+}
+
+func TestBrokenConfigsSayWhatIsWrong(t *testing.T) {
+	for text, want := range map[string]string{
+		"providers: {x: {wire: openai, base_urll: y}}":                 "base_urll",
+		"providers: {x: {wire: telepathy}}":                            "telepathy",
+		"providers: {x: {wire: openai, base_url: 'ftp://x'}}":          "base_url",
+		"providers: {x: {wire: openai, base_url: 'http://u:p@host/'}}": "key_env",
+		"providers: {x: {wire: openai, engine: warp}}":                 "warp",
+		"providers: {x: {wire: openai, slots: 2}}":                     "llama-server",
+		"providers: {a/b: {wire: openai}}":                             "slash",
+		"providers: {tape: {wire: openai}}":                            "taken",
+		"providers: {x: {wire: anthropic, cache_ttl: 2h}}":             "cache_ttl",
+		"nonsense: 1":  "nonsense",
+		"model: {a: 1": "line 2",
+	} {
+		_, err := config.Load(places(t, text, ""))
+		if !errors.Is(err, config.ErrConfig) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), config.FileName) {
+			t.Errorf("%s: got %v", text, err)
+		}
+	}
+}
+
+func TestTheConfigOfAnotherUserIsRefused(t *testing.T) {
+	p := places(t, "", "model: a/b")
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give a directory away")
+	}
+	if err := os.Chown(p.Project, 4711, -1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := config.Load(p); !errors.Is(err, config.ErrConfig) || !strings.Contains(err.Error(), "4711") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAMissingKeyIsNamed(t *testing.T) {
+	t.Setenv("NO_KEY", "")
+	err := say(t, load(t, places(t, "providers: {x: {wire: openai, key_env: NO_KEY}}", "")), "x/y")
+	if e := (*model.Error)(nil); !errors.As(err, &e) || e.Class != model.Unavailable || !strings.Contains(err.Error(), "NO_KEY") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAProbeFindsWhoAnswers(t *testing.T) {
+	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Write([]byte(`{"data":[{"id":"tiny"},{"id":"big"}]}`))
+	}))
+	defer h.Close()
+	odd := httptest.NewServer(http.NotFoundHandler())
+	defer odd.Close()
+	got := config.Probe(context.Background(), []string{odd.URL, h.URL, "http://127.0.0.1:1"}, 5*time.Second)
+	if d := cmp.Diff([]config.Found{{BaseURL: h.URL, Models: []string{"tiny", "big"}}}, got); d != "" {
+		t.Error(d)
+	}
+}

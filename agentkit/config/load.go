@@ -1,0 +1,144 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"wf/protocol"
+)
+
+// FileName is the name of a config in a project's .wf and in the user's directory.
+const FileName = "config.yaml"
+
+// Places are where configs and trust are kept; "" is nowhere.
+type Places struct {
+	Project string // the .wf of the project
+	User    string // $XDG_CONFIG_HOME/wf
+	State   string // $XDG_STATE_HOME/wf
+}
+
+// Loaded is a Config with where it came from.
+type Loaded struct {
+	Config
+	Files   []File
+	Project *File // nil where the project has none
+
+	places  Places
+	blocked map[string]string // provider → why it cannot be used
+}
+
+// File is one config that was read.
+type File struct {
+	Path    string
+	Trusted bool
+	User    bool // the user's own
+	text    []byte
+}
+
+// Load reads the configs there are. A broken one is an error wrapping ErrConfig, and so is a
+// .wf that belongs to another user.
+func Load(p Places) (*Loaded, error) {
+	l := &Loaded{places: p, blocked: map[string]string{}}
+	var user Config
+	if p.User != "" {
+		f, c, err := read(filepath.Join(p.User, FileName))
+		if err != nil {
+			return nil, err
+		}
+		if f != nil {
+			f.User, f.Trusted = true, true
+			l.Files = append(l.Files, *f)
+			user = c.from(f)
+		}
+	}
+	l.Config = Config{}.over(user)
+	if p.Project == "" {
+		return l, nil
+	}
+	if err := ownDirectory(p.Project); err != nil {
+		return nil, err
+	}
+	f, project, err := read(filepath.Join(p.Project, FileName))
+	if f == nil || err != nil {
+		return l, err
+	}
+	if f.Trusted, err = p.trusted(f); err != nil {
+		return nil, err
+	}
+	l.Files, l.Project = append(l.Files, *f), f
+	project = project.from(f)
+	if !f.Trusted {
+		l.block(project, user)
+		project.MCP = nil
+	}
+	l.Config = project.over(user)
+	return l, nil
+}
+
+// from notes where the providers were named.
+func (c Config) from(f *File) Config {
+	for name, p := range c.Providers {
+		p.From, p.Trusted = f.Path, f.Trusted
+		c.Providers[name] = p
+	}
+	return c
+}
+
+// block says which providers of a project cannot be used before it is trusted.
+func (l *Loaded) block(project, user Config) {
+	for name, p := range project.Providers {
+		_, replaces := user.Providers[name]
+		switch {
+		case p.KeyEnv != "":
+			l.blocked[name] = fmt.Sprintf("it would send $%s to %s", p.KeyEnv, orDefault(p.BaseURL, "the maker of the wire"))
+		case replaces || slices.Contains([]string{"openai", "anthropic"}, name):
+			l.blocked[name] = "it would take the place of your provider of that name"
+		}
+	}
+}
+
+// UntrustedMCP reports whether the project's config names programs that are not started
+// because it is not trusted.
+func (l *Loaded) UntrustedMCP() bool {
+	if l.Project == nil || l.Project.Trusted {
+		return false
+	}
+	c, err := Parse(l.Project.Path, string(l.Project.text))
+	return err == nil && len(c.MCP) > 0
+}
+
+func orDefault(s, fallback string) string {
+	if s == "" {
+		return fallback
+	}
+	return s
+}
+
+// maxFile bounds a config, in bytes.
+const maxFile = 1 << 20
+
+// read reads one config; the file is nil where there is none.
+func read(path string) (*File, Config, error) {
+	unreadable := func(err error) error {
+		return fmt.Errorf("config %s: %w", path, &protocol.Error{Code: ErrConfig.Code, Message: err.Error(), Hint: "make it readable, or move it away"})
+	}
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, Config{}, nil
+	case err != nil:
+		return nil, Config{}, unreadable(err)
+	case !info.Mode().IsRegular() || info.Size() > maxFile:
+		return nil, Config{}, unreadable(fmt.Errorf("no file of at most %d bytes", maxFile))
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, Config{}, unreadable(err)
+	}
+	c, err := Parse(path, string(text))
+	return &File{Path: path, text: text}, c, err
+}

@@ -1,0 +1,83 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/tmc/langchaingo/llms"
+
+	"wf/agentkit"
+	"wf/agentkit/anthropic"
+	"wf/agentkit/model"
+	"wf/agentkit/openai"
+	"wf/agentkit/price"
+	"wf/protocol"
+)
+
+func sorted[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
+
+// Registry is the models of this module, and those of the providers.
+func (l *Loaded) Registry() agentkit.Registry {
+	r := agentkit.Standard()
+	for name, p := range l.Providers {
+		r[name] = func(model, _ string) (llms.Model, error) {
+			return l.open(model, strings.TrimPrefix(model, name+"/"), name, p)
+		}
+	}
+	return r
+}
+
+// open opens a model of a provider. One that the config may not reach, or whose key is not
+// set, is a *model.Error of class unavailable that says what to do.
+func (l *Loaded) open(name, id, provider string, p Provider) (llms.Model, error) {
+	unavailable := func(format string, args ...any) error {
+		return &model.Error{Class: model.Unavailable, Message: fmt.Sprintf("model %s: ", name) + fmt.Sprintf(format, args...), Err: protocol.ErrModel}
+	}
+	if why := l.blocked[provider]; why != "" {
+		return nil, unavailable("the config %s is not trusted: %s. Fix: look at it, then wf trust", p.From, why)
+	}
+	key := ""
+	if p.KeyEnv != "" {
+		if key = os.Getenv(p.KeyEnv); key == "" {
+			return nil, unavailable("%s names the variable %s for its key, which is not set. Fix: export %s=…", p.From, p.KeyEnv, p.KeyEnv)
+		}
+	}
+	if p.Wire == WireAnthropic {
+		m, err := anthropic.New(name, id, anthropic.Config{BaseURL: p.BaseURL, Key: key, TTL: p.TTL})
+		if err != nil {
+			return nil, err
+		}
+		return m, nil
+	}
+	m, err := openai.New(name, id, openai.Config{BaseURL: p.BaseURL, Key: key, Llama: p.Engine == EngineLlama, Marks: p.Marks, Slots: p.Slots})
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// Table is the prices of the binary with those of the config over them.
+func (l *Loaded) Table() price.Table {
+	over := map[string]price.Price{}
+	for name, p := range l.Providers {
+		if p.Price != nil {
+			over[name+"/*"] = *p.Price
+		}
+	}
+	maps.Copy(over, l.Prices)
+	return price.Standard().With(over)
+}
+
+// Window is how many tokens the context of a model holds, 0 where the config does not say.
+func (l *Loaded) Window(model string) int {
+	provider, _, _ := strings.Cut(model, "/")
+	return l.Providers[provider].Context
+}
+
+// Blocked says why a provider cannot be used before the project's config is trusted, "" where
+// it can.
+func (l *Loaded) Blocked(provider string) string { return l.blocked[provider] }

@@ -1,0 +1,80 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+
+	"wf/protocol"
+)
+
+// Source says where the models of a role come from.
+type Source string
+
+// The sources, in the order in which they are asked.
+const (
+	ByFlag        Source = "--model"
+	ByRole        Source = "workflow"
+	ByConfig      Source = "config"
+	ByEnvironment Source = "environment"
+)
+
+// byKey are the models that a key in the environment stands for, in order.
+var byKey = []struct{ variable, model string }{
+	{"ANTHROPIC_API_KEY", "anthropic/claude-sonnet-4-5"},
+	{"OPENAI_API_KEY", "openai/gpt-5"},
+}
+
+// Resolution is the models of one role.
+type Resolution struct {
+	Role   string
+	Models []string // tried in order
+	Source Source
+	Detail string // the file or variable, "" for none
+}
+
+// String is how it is printed: coder: a/b, c/d (workflow).
+func (r Resolution) String() string {
+	detail := ""
+	if r.Detail != "" {
+		detail = " " + r.Detail
+	}
+	return fmt.Sprintf("%s: %s (%s%s)", r.Role, strings.Join(r.Models, ", "), r.Source, detail)
+}
+
+// Resolve finds the models of a role: those of the flag, else the role's own, else the config's
+// default, else that of a key in the environment. With none it is an error wrapping
+// protocol.ErrModel with three fixes.
+func (l *Loaded) Resolve(role string, flag, own []string, lookup func(string) (string, bool)) (Resolution, error) {
+	r := Resolution{Role: role}
+	switch {
+	case len(flag) > 0:
+		r.Models, r.Source = flag, ByFlag
+	case len(own) > 0:
+		r.Models, r.Source = own, ByRole
+	case len(l.Model) > 0:
+		r.Models, r.Source, r.Detail = l.Model, ByConfig, l.modelFrom()
+	default:
+		for _, k := range byKey {
+			if value, ok := lookup(k.variable); ok && value != "" {
+				r.Models, r.Source, r.Detail = []string{k.model}, ByEnvironment, k.variable
+				return r, nil
+			}
+		}
+		return r, fmt.Errorf("the role %s names no model: %w", role, &protocol.Error{
+			Code: protocol.ErrModel.Code, Message: "none is set",
+			Hint: "set ANTHROPIC_API_KEY or OPENAI_API_KEY; or name a model with --model PROVIDER/MODEL, as model: of the role, " +
+				"or as model: in .wf/config.yaml; or run without one, with --model script/FILE",
+		})
+	}
+	return r, nil
+}
+
+// modelFrom is the file that names the default model: the last one read that does.
+func (l *Loaded) modelFrom() string {
+	for i := len(l.Files) - 1; i >= 0; i-- {
+		if c, err := Parse(l.Files[i].Path, string(l.Files[i].text)); err == nil && len(c.Model) > 0 {
+			return l.Files[i].Path
+		}
+	}
+	return ""
+}

@@ -1,0 +1,102 @@
+package config
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// trustFile is where the trust in the config at path is kept: a file per config, that no two
+// processes write at the same place.
+func (p Places) trustFile(path string) string {
+	sum := sha256.Sum256([]byte(path))
+	return filepath.Join(p.State, "trusted", hex.EncodeToString(sum[:16]))
+}
+
+// trusted reports whether the bytes of a config are those that were trusted.
+func (p Places) trusted(f *File) (bool, error) {
+	if p.State == "" {
+		return false, nil
+	}
+	path, err := filepath.Abs(f.Path)
+	if err != nil {
+		return false, err
+	}
+	text, err := os.ReadFile(p.trustFile(path))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("read what is trusted: %w", err)
+	}
+	return string(text) == trustLine(f.text, path), nil
+}
+
+// trustLine is what the trust in a config says: its hash, as sha256sum writes it.
+func trustLine(text []byte, path string) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:]) + "  " + path + "\n"
+}
+
+// Trust trusts the project's config as it was read.
+func (l *Loaded) Trust() error {
+	path, err := filepath.Abs(l.Project.Path)
+	if err != nil {
+		return err
+	}
+	to := l.places.trustFile(path)
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		return fmt.Errorf("keep what is trusted: %w", err)
+	}
+	temp, err := os.CreateTemp(filepath.Dir(to), ".trust-*")
+	if err != nil {
+		return fmt.Errorf("keep what is trusted: %w", err)
+	}
+	_, err = temp.WriteString(trustLine(l.Project.text, path))
+	err = errors.Join(err, temp.Sync(), temp.Close())
+	if err == nil {
+		err = os.Rename(temp.Name(), to)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("keep what is trusted: %w", err), os.Remove(temp.Name()))
+	}
+	return nil
+}
+
+// Distrust takes the trust in the project's config back.
+func (l *Loaded) Distrust() error {
+	path, err := filepath.Abs(l.Project.Path)
+	if err != nil {
+		return err
+	}
+	err = os.Remove(l.places.trustFile(path))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// Powers lists, in the order of their names, what the project's config can do only once it is
+// trusted.
+func (l *Loaded) Powers() ([]string, error) {
+	c, err := Parse(l.Project.Path, string(l.Project.text))
+	if err != nil {
+		return nil, err
+	}
+	var powers []string
+	for _, name := range sorted(c.Providers) {
+		p := c.Providers[name]
+		if p.KeyEnv != "" {
+			powers = append(powers, fmt.Sprintf("send $%s to %s, as %s/…", p.KeyEnv, orDefault(p.BaseURL, "the maker of the wire "+p.Wire), name))
+		}
+	}
+	for _, name := range sorted(c.MCP) {
+		powers = append(powers, fmt.Sprintf("start the program, or call the server, of mcp:%s: %s", name, strings.TrimSpace(string(c.MCP[name]))))
+	}
+	return powers, nil
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/tmc/langchaingo/llms"
+
+	"wf/agentkit/config"
+	"wf/agentkit/price"
+	"wf/engine/lang"
+	"wf/protocol"
+)
+
+// config reads the user's config and the nearest project's, once.
+func (a *app) config() (*config.Loaded, error) {
+	if a.loaded.config == nil && a.loaded.err == nil {
+		a.loaded.config, a.loaded.err = a.loadConfig()
+	}
+	return a.loaded.config, a.loaded.err
+}
+
+func (a *app) loadConfig() (*config.Loaded, error) {
+	var p config.Places
+	cwd, err := os.Getwd()
+	if err != nil {
+		return nil, fmt.Errorf("find the config: %w", err)
+	}
+	if p.Project, err = nearest(cwd); err != nil {
+		return nil, err
+	}
+	if p.User, err = userDir("XDG_CONFIG_HOME", ".config"); err != nil {
+		return nil, err
+	}
+	if p.State, err = userDir("XDG_STATE_HOME", ".local/state"); err != nil {
+		return nil, err
+	}
+	return config.Load(p)
+}
+
+// openModel opens a model for an agent.
+func (a *app) openModel(name, dir string) (llms.Model, error) {
+	c, err := a.config()
+	if err != nil {
+		return nil, err
+	}
+	return c.Registry().Open(name, dir)
+}
+
+// prices is the table in force.
+func (a *app) prices() (price.Table, error) {
+	c, err := a.config()
+	if err != nil {
+		return price.Table{}, err
+	}
+	return c.Table(), nil
+}
+
+// price is what the engine asks; with a config that cannot be read nothing is known.
+func (a *app) price(u protocol.Usage) *int64 {
+	t, err := a.prices()
+	if err != nil {
+		return nil
+	}
+	return t.Cost(u)
+}
+
+// resolve finds the models of every agent of a workflow. Those that neither the flags nor the
+// workflow name are added to the flags, so that the run keeps them.
+func (a *app) resolveModels(ctx context.Context, p *lang.Program, flags map[string][]string) (map[string][]string, []config.Resolution, error) {
+	c, err := a.config()
+	if err != nil {
+		return nil, nil, err
+	}
+	var all []config.Resolution
+	for _, role := range p.Workflow.Roles {
+		if role.Action != protocol.ActPrompt {
+			continue
+		}
+		flag := flags[role.Name]
+		if len(flag) == 0 {
+			flag = flags[""]
+		}
+		r, err := c.Resolve(role.Name, flag, role.Model, os.LookupEnv)
+		if err != nil {
+			return nil, nil, suggest(ctx, err)
+		}
+		if r.Source == config.ByConfig || r.Source == config.ByEnvironment {
+			if flags == nil {
+				flags = map[string][]string{}
+			}
+			flags[role.Name] = r.Models
+		}
+		all = append(all, r)
+	}
+	return flags, all, nil
+}
+
+// patience is how long a probe of this machine takes at most.
+const patience = 300 * time.Millisecond
+
+// suggest adds what a probe of this machine found to the fixes of an error. Nothing is chosen.
+func suggest(ctx context.Context, err error) error {
+	for _, f := range config.Probe(ctx, config.Loopback, patience) {
+		if len(f.Models) == 0 {
+			continue
+		}
+		return hinted(err, protocol.HintOf(err)+fmt.Sprintf(". A server on this machine answers: OPENAI_BASE_URL=%s and --model openai/%s", f.BaseURL, f.Models[0]))
+	}
+	return hinted(err, protocol.HintOf(err))
+}
+
+// tellModels prints how the models were found, one line for roles that agree.
+func (a *app) tellModels(all []config.Resolution) {
+	if a.asJSON() {
+		return
+	}
+	var order []string
+	roles := map[string][]string{}
+	for _, r := range all {
+		key := strings.TrimPrefix(r.String(), r.Role+": ")
+		if roles[key] == nil {
+			order = append(order, key)
+		}
+		roles[key] = append(roles[key], r.Role)
+	}
+	p := paint{a.err.color}
+	for _, key := range order {
+		a.progress("  %s %s: %s", p.dim("model"), strings.Join(roles[key], ", "), key)
+	}
+}
