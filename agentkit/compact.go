@@ -41,7 +41,7 @@ func (v *visit) watermark() (tokens int64, firm bool) {
 	}
 	if v.agent.Window != nil && v.model < len(v.models) {
 		if n := v.agent.Window(v.models[v.model]); n > 0 {
-			return n / 4 * 3, true
+			return int64(n) * 3 / 4, true
 		}
 	}
 	return DefaultWatermark, false
@@ -129,7 +129,7 @@ func (v *visit) compact(ctx context.Context) error {
 func lowOf(watermark int64) int64 { return watermark / 4 }
 
 // summaryTokens is the share of it that a summary may take.
-func summaryTokens(watermark int64) int64 { return min(2_000, max(100, lowOf(watermark)/4)) }
+func summaryTokens(watermark int64) int64 { return min(2_000, lowOf(watermark)/4) }
 
 // sizeOf is how many bytes a request holds, near enough to compare parts of it.
 func sizeOf(tools string, messages []protocol.Message) int {

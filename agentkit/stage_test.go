@@ -50,6 +50,9 @@ func (j *journal) transcript(t testing.TB) []protocol.Entry {
 	var out []protocol.Entry
 	for _, commit := range j.commits {
 		for _, d := range commit {
+			if draft, ok := d.(protocol.CompactionDraft); ok {
+				d = draft.Compacted
+			}
 			out = append(out, protocol.Entry{Event: protocol.Event{Seq: protocol.Seq(len(out) + 1), Type: d.EventType(), Data: encode(t, d)}})
 		}
 	}

@@ -34,14 +34,17 @@ func (s *summary) events() []protocol.Data {
 	return []protocol.Data{*s.usage}
 }
 
-// runesPerToken bounds a summary by its tokens.
-const runesPerToken = 4
+// A summary is bounded by its tokens, but never below what says anything.
+const (
+	runesPerToken = 4
+	summaryMin    = 400 // runes
+)
 
 // summarise asks the model once for a summary of what the live request holds, with the same
 // tools and messages in front, so that they are read from its prefix cache. Without a model
 // that writes one it is an extract.
 func (v *visit) summarise(ctx context.Context, live []protocol.Message, what string, watermark int64, extract func(runes int) string) (summary, error) {
-	most := int(summaryTokens(watermark)) * runesPerToken
+	most := max(summaryMin, int(summaryTokens(watermark))*runesPerToken)
 	name := ""
 	if v.model < len(v.models) {
 		name = v.models[v.model]

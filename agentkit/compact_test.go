@@ -1,0 +1,565 @@
+package agentkit
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"wf/agentkit/tool"
+	"wf/protocol"
+	"wf/roles"
+)
+
+// later is a stage at visit n of a conversation.
+func later(t testing.TB, n int, replies string) *stage {
+	t.Helper()
+	s := newStage(t, replies)
+	h := protocol.History(pingPong(n))
+	h.Tools = tools
+	s.turn.History, s.turn.Visit, s.turn.Step.N = h, n, n
+	return s
+}
+
+// sentMessages are the roles and texts of a recorded request.
+func sentMessages(t testing.TB, request string) []protocol.Message {
+	t.Helper()
+	var messages []struct {
+		Role  string
+		Text  string // of a message with no other part
+		Parts []struct {
+			Text         string
+			ToolCall     *struct{ ID string } `json:"tool_call"`
+			ToolResponse *struct {
+				ToolCallID string `json:"tool_call_id"`
+				Content    string
+			} `json:"tool_response"`
+		}
+	}
+	if err := json.Unmarshal([]byte(request), &messages); err != nil {
+		t.Fatal(err)
+	}
+	var out []protocol.Message
+	for _, m := range messages {
+		x := protocol.Message{Role: m.Role, Content: m.Text}
+		for _, p := range m.Parts {
+			x.Content += p.Text
+			if p.ToolCall != nil {
+				x.ToolCalls = append(x.ToolCalls, protocol.CallMessage{ID: p.ToolCall.ID})
+			}
+			if p.ToolResponse != nil {
+				x.ToolCallID, x.Content = p.ToolResponse.ToolCallID, p.ToolResponse.Content
+			}
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+func contentsOf(messages []protocol.Message) []string {
+	var out []string
+	for _, m := range messages {
+		out = append(out, m.Content)
+	}
+	return out
+}
+
+func TestB04AConversationIsCompactedPastTheWatermarkAndNotAtIt(t *testing.T) {
+	for name, c := range map[string]struct {
+		usage int64
+		role  *protocol.CompactionSpec
+		win   int
+		want  bool
+	}{
+		"at the default":                {usage: 32_000},
+		"past the default":              {usage: 32_001, want: true},
+		"nothing is known":              {usage: 0},
+		"at three quarters of a window": {usage: 75_000, win: 100_000},
+		"past them":                     {usage: 75_001, win: 100_000, want: true},
+		"at the role's own":             {usage: 500, role: &protocol.CompactionSpec{Watermark: 500}, win: 100},
+		"past the role's own":           {usage: 501, role: &protocol.CompactionSpec{Watermark: 500}, win: 100_000, want: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, j := later(t, 4, `coder#4: [{summary: "Three tries."}, {text: Done.}]`), &journal{}
+			s.turn.LastUsage, s.turn.Role.Compaction = c.usage, c.role
+			s.agent.Window = func(string) int { return c.win }
+			if _, err := s.perform(t, j); err != nil {
+				t.Fatal(err)
+			}
+			want := []string{"prompt", "text+usage"}
+			if c.want {
+				want = append([]string{"usage+compacted"}, want...)
+			}
+			if d := cmp.Diff(want, j.types()); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+func TestTheSummaryRidesOnTheLivePrefixAndIsAnsweredOnce(t *testing.T) {
+	s, j := later(t, 4, `coder#4: [{text: Done.}, {summary: " Three tries failed.\n"}]`), &journal{}
+	s.turn.LastUsage = 32_001
+	before, err := BuildMessages(s.turn.History)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := s.perform(t, j)
+	if err != nil || *c.Text != "Done." {
+		t.Fatal(c.Text, err)
+	}
+	ask, first := sentMessages(t, s.sent[0]), sentMessages(t, s.sent[1])
+	if d := cmp.Diff(contentsOf(before[:len(before)-1]), contentsOf(ask[:len(ask)-1])); d != "" {
+		t.Errorf("the summary is not asked for on what was sent before: %s", d)
+	}
+	if last := ask[len(ask)-1]; last.Role != "human" || !strings.Contains(last.Content, "Write that summary now. Summarise all of it.") {
+		t.Errorf("it is asked %q", last.Content)
+	}
+	if len(first) != 2 || first[0].Content != "You fix tests." ||
+		!strings.HasPrefix(first[1].Content, "## Summary of the conversation so far\n\nThree tries failed.\n\nThe tests fail, round 4.\n\n## What happened since\n\n### test#4") ||
+		strings.Contains(first[1].Content, "test#3") {
+		t.Errorf("then the prompt is %q", contentsOf(first))
+	}
+	usage, draft := find[protocol.Usage](j)[0], find[protocol.CompactionDraft](j)[0]
+	if usage.Kind != protocol.UsageCompaction || *usage.Input == 0 {
+		t.Errorf("the call is counted as %+v", usage)
+	}
+	if x := draft.Compacted; draft.Covers != link("coder#3") || x.TokensBefore != 32_001 || x.TokensAfter >= x.TokensBefore ||
+		x.Model != "script/replies.yaml" || x.Digest != find[protocol.PromptSent](j)[0].Digest {
+		t.Errorf("got %+v", draft)
+	}
+}
+
+func TestHowManyVisitsStayWhole(t *testing.T) {
+	for name, c := range map[string]struct {
+		visits int
+		usage  int64
+		role   protocol.CompactionSpec
+		want   int
+	}{
+		"none where they fill more than a quarter": {visits: 4, usage: 32_001, want: 0},
+		"as many as fit a quarter":                 {visits: 60, usage: 32_001, want: 9},
+		"no more than ten":                         {visits: 200, usage: 32_001, want: 10},
+		"as many as the role says":                 {visits: 6, usage: 32_001, role: protocol.CompactionSpec{Keep: 2}, want: 2},
+		"but fewer where these pass the watermark": {visits: 6, usage: 101, role: protocol.CompactionSpec{Watermark: 100, Keep: 40}, want: 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, j := later(t, c.visits, fmt.Sprintf(`coder#%d: [{text: Done.}]`, c.visits)), &journal{}
+			s.turn.LastUsage, s.turn.Role.Compaction = c.usage, &c.role
+			if _, err := s.perform(t, j); err != nil {
+				t.Fatal(err)
+			}
+			draft := find[protocol.CompactionDraft](j)[0]
+			if want := link(fmt.Sprintf("coder#%d", c.visits-1-c.want)); draft.Covers != want {
+				t.Errorf("it covers %s, which is not visit %d", draft.Covers, c.visits-1-c.want)
+			}
+			if got := len(sentMessages(t, s.sent[len(s.sent)-1])); got != 2+2*c.want {
+				t.Errorf("%d messages are sent, want %d", got, 2+2*c.want)
+			}
+		})
+	}
+}
+
+func TestWithoutAModelTheSummaryIsAnExtract(t *testing.T) {
+	for name, c := range map[string]struct{ replies, why, usage string }{
+		"no entry in the script": {`coder#4: [{text: Done.}]`, "no reply for coder#4, summary 1", "prompt"},
+		"a failing server":       {`coder#4: [{text: Done.}, {summary: x, error: {status: 503}}]`, "status 503", "usage+compacted"},
+		"an empty summary":       {`coder#4: [{text: Done.}, {summary: " \n"}]`, "the summary is empty", "usage+compacted"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, j := later(t, 4, c.replies), &journal{}
+			s.turn.LastUsage = 40_000
+			if _, err := s.perform(t, j); err != nil {
+				t.Fatal(err)
+			}
+			x := find[protocol.CompactionDraft](j)[0]
+			if x.Compacted.Model != "" || !strings.Contains(x.Compacted.Error.S, c.why) {
+				t.Errorf("got %+v", x.Compacted)
+			}
+			for _, want := range []string{"The tests fail, round 1.", "package: ./calc", "Asked:\n\n> The tests fail, round 3.", "Answered:\n\n> ---\n> status: done\n> ---\n> Try 3."} {
+				if !strings.Contains(x.Summary, want) {
+					t.Errorf("the extract lacks %q:\n%s", want, x.Summary)
+				}
+			}
+			if first := j.types()[0]; first != c.usage && first != "compacted" {
+				t.Errorf("the first commit is %s", first)
+			}
+		})
+	}
+}
+
+func TestAnExtractOfAnExtractStaysSmall(t *testing.T) {
+	text := strings.Repeat("word ", 4000)
+	for range 5 {
+		text = extractPast([]protocol.Message{
+			{Role: protocol.RoleUser, Content: pastHeading + "\n\n" + text}, {Role: protocol.RoleAssistant, Content: strings.Repeat("x", 9000)},
+			{Role: protocol.RoleUser, Content: strings.Repeat("y", 9000)}, {Role: protocol.RoleAssistant, Content: strings.Repeat("z", 9000)},
+		}, 2000)
+		if n := len([]rune(text)); n > 2200 || !strings.HasPrefix(text, "word") || !strings.Contains(text, "zzz") {
+			t.Fatalf("%d runes: %.80s…", n, text)
+		}
+	}
+}
+
+// reader answers with as many bytes as it is asked for.
+var reader = tool.Tool{
+	Name: "read", Description: "read", Parameters: protocol.JSON(`{"type":"object"}`), ReadOnly: true,
+	Run: func(_ context.Context, _ tool.Workspace, raw json.RawMessage) (tool.Result, error) {
+		var args struct{ N int }
+		err := json.Unmarshal(raw, &args)
+		return tool.Result{Content: strings.Repeat("r", args.N)}, err
+	},
+}
+
+// working is a stage whose role can read.
+func working(t testing.TB, n int, replies string) *stage {
+	t.Helper()
+	s := later(t, n, replies)
+	s.agent.Tools, s.turn.Role.Tools = []tool.Tool{reader}, []string{"read"}
+	h := s.turn.History
+	s.turn.History.Tools = ""
+	p, err := s.agent.Prepare(t.Context(), s.turn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Tools = p.Tools
+	s.turn.History = h
+	return s
+}
+
+func TestB04ALoopIsCompactedByItsOwnUsage(t *testing.T) {
+	for usage, want := range map[int]bool{32_000: false, 32_001: true} {
+		s, j := working(t, 1, fmt.Sprintf(`coder#1:
+  - {text: "I read.", tools: [{tool: read, args: {n: 2000}}, {tool: read, args: {n: 3000}}], usage: {input: 900}}
+  - {tool: read, args: {n: 40}, usage: {input: %d}}
+  - {summary: "Two files hold r."}
+  - {text: Done., usage: {input: 2000}}
+`, usage)), &journal{}
+		if _, err := s.perform(t, j); err != nil {
+			t.Fatal(err)
+		}
+		if got := len(find[protocol.Compacted](j)); got != map[bool]int{true: 1}[want] {
+			t.Fatalf("at %d tokens it was compacted %d times", usage, got)
+		}
+		if !want {
+			continue
+		}
+		d := find[protocol.Compacted](j)[0]
+		if d.Scope != protocol.ScopeVisit || d.Replies != 1 || d.TokensBefore != 32_001 || d.Record.Defined() || d.Summary.S != "Two files hold r." {
+			t.Errorf("got %+v", d)
+		}
+		ask, last := sentMessages(t, s.sent[2]), sentMessages(t, s.sent[3])
+		if !strings.Contains(ask[len(ask)-1].Content, "and so do your last reply with its results") || len(ask) != 2+3+2+1 {
+			t.Errorf("asked in %d messages: %q", len(ask), ask[len(ask)-1].Content)
+		}
+		var layout []string
+		for _, m := range last {
+			layout = append(layout, m.Role)
+		}
+		if d := cmp.Diff([]string{"system", "human", "ai", "human", "ai", "tool"}, layout); d != "" {
+			t.Error(d)
+		}
+		if last[2].Content != "Two files hold r." || last[3].Content != goOn || len(last[5].Content) != 40 {
+			t.Errorf("got %q", contentsOf(last))
+		}
+	}
+}
+
+func TestALongConversationIsCompactedInsideOfALoop(t *testing.T) {
+	s, j := working(t, 5, `coder#5:
+  - {tool: read, args: {n: 10}, usage: {input: 33000}}
+  - {summary: "Four tries."}
+  - {text: Done., usage: {input: 9000}}
+`), &journal{}
+	if _, err := s.perform(t, j); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]string{"prompt", "tool_call+usage", "tool_result", "usage+compacted", "prompt", "text+usage"}, j.types()); d != "" {
+		t.Error(d)
+	}
+	last := sentMessages(t, s.sent[2])
+	if len(last) != 4 || !strings.Contains(last[1].Content, "Four tries.\n\nThe tests fail, round 5.") || last[3].ToolCallID == "" {
+		t.Errorf("got %q", contentsOf(last))
+	}
+}
+
+func TestB04NothingToFree(t *testing.T) {
+	const replies = `coder#1:
+  - {tool: read, args: {n: 10}, usage: {input: 32001}}
+  - {text: Done., usage: {input: 32001}}
+`
+	s, j := working(t, 1, replies), &journal{}
+	s.turn.Role.Compaction = &protocol.CompactionSpec{Watermark: 32_000}
+	_, err := s.perform(t, j)
+	var f *protocol.Failure
+	if !errors.As(err, &f) || f.Code != "context_full" || !strings.Contains(err.Error(), "holds 32001 tokens, the watermark is 32000") ||
+		!strings.Contains(err.Error(), "compaction.watermark of the role coder") {
+		t.Fatalf("got %v", err)
+	}
+	if len(s.sent) != 1 {
+		t.Errorf("%d requests were made", len(s.sent))
+	}
+
+	// Where the watermark is a guess nobody fails for it.
+	s, j = working(t, 1, replies), &journal{}
+	if _, err := s.perform(t, j); err != nil || len(find[protocol.Compacted](j)) != 0 {
+		t.Errorf("got %v, %v", err, j.types())
+	}
+
+	// One try: what did not bring the count down is not tried again.
+	s, j = working(t, 1, `coder#1:
+  - {tool: read, args: {n: 10}, usage: {input: 10}}
+  - {tool: read, args: {n: 10}, usage: {input: 32001}}
+  - {tool: read, args: {n: 10}, usage: {input: 32001}}
+`), &journal{}
+	s.turn.Role.Compaction = &protocol.CompactionSpec{Watermark: 32_000}
+	if _, err := s.perform(t, j); !errors.As(err, &f) || f.Code != "context_full" || len(find[protocol.Compacted](j)) != 1 {
+		t.Errorf("got %v, %v", err, j.types())
+	}
+}
+
+// long compacts both its conversation and, twice, its own work.
+const long = `coder#5:
+  - {tool: read, args: {n: 10}, usage: {input: 33000}}
+  - {summary: "Four tries."}
+  - {tools: [{tool: read, args: {n: 500}}, {tool: read, args: {n: 600}}], usage: {input: 9000}}
+  - {tool: read, args: {n: 20}, usage: {input: 33000}}
+  - {tool: read, args: {n: 30}, usage: {input: 1000}}
+  - {tool: read, args: {n: 40}, usage: {input: 40000}}
+  - {summary: "All was read."}
+  - {text: Done., usage: {input: 9000}}
+`
+
+func TestAKilledVisitCompactsNothingTwice(t *testing.T) {
+	whole, s := &journal{}, working(t, 5, long)
+	c, err := s.perform(t, whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(find[protocol.CompactionDraft](whole)) + len(find[protocol.Compacted](whole)); n != 3 {
+		t.Fatalf("compacted %d times: %v", n, whole.types())
+	}
+	for stop := 1; stop < len(whole.commits); stop++ {
+		t.Run(fmt.Sprintf("after commit %d", stop), func(t *testing.T) {
+			again, j := working(t, 5, long), &journal{stop: stop}
+			if _, err := again.perform(t, j); !errors.Is(err, errKilled) {
+				t.Fatalf("got %v", err)
+			}
+			j.stop = 0
+			again.turn.History = moved(again.turn.History, j)
+			got, err := again.perform(t, j)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if *got.Text != *c.Text {
+				t.Errorf("concluded %q", *got.Text)
+			}
+			if d := cmp.Diff(whole.types(), j.types()); d != "" {
+				t.Error(d)
+			}
+			if d := cmp.Diff(unique(s.sent), unique(again.sent)); d != "" {
+				t.Errorf("the requests differ: %s", d)
+			}
+		})
+	}
+}
+
+// moved is the history after what a journal compacted, as an engine would rebuild it.
+func moved(h protocol.History, j *journal) protocol.History {
+	for _, d := range find[protocol.CompactionDraft](j) {
+		c := protocol.Past{CID: link("compaction " + d.Summary), Role: h.Role, Inject: d.Inject,
+			Compaction: &protocol.PastCompaction{Prior: h.Visit.Resumes, Covers: d.Covers, Summary: d.Summary}}
+		h.Past = append(h.Past[:len(h.Past):len(h.Past)], c)
+		h.Visit.Resumes = c.CID
+	}
+	return h
+}
+
+func TestAFurtherAttemptKeepsWhatWasCompacted(t *testing.T) {
+	s, j := later(t, 4, `coder#4: [{text: no}, {text: no}, {text: no}, {text: "---\nstatus: done\n---\n"}, {summary: "Three tries."}]`), &journal{}
+	s.turn.History.Schema, s.turn.LastUsage = answerSchema, 33_000
+	if _, err := s.perform(t, j); err == nil {
+		t.Fatal("the first attempt worked")
+	}
+	j.commits = append(j.commits, []protocol.Data{protocol.AttemptFailed{Attempt: 1, Error: protocol.ErrorInfo{Code: "output_invalid"}}})
+	s.turn.History, s.turn.Attempt = moved(s.turn.History, j), 2
+	if _, err := s.perform(t, j); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(find[protocol.CompactionDraft](j)); n != 1 {
+		t.Errorf("compacted %d times", n)
+	}
+	if s.sent[4] != s.sent[1] {
+		t.Errorf("attempt 2 began with %s", s.sent[4])
+	}
+}
+
+func TestReflectionComesFirstAndItsTextFollowsTheSummary(t *testing.T) {
+	s, j := later(t, 4, `coder#4: [{summary: "Three tries."}, {text: Done.}]`), &journal{}
+	s.turn.LastUsage = 33_000
+	s.agent.Reflect = func(ctx context.Context, turn protocol.Turn, messages []protocol.Message, emit roles.Emit) (string, error) {
+		if len(j.commits) != 0 || len(messages) != 7 || turn.Visit != 4 {
+			t.Errorf("after %d commits, %d messages of visit %d", len(j.commits), len(messages), turn.Visit)
+		}
+		n := int64(7)
+		return "Remember the milk.", emit(ctx, protocol.Usage{Model: "m", Input: &n, Kind: "reflection"})
+	}
+	if _, err := s.perform(t, j); err != nil {
+		t.Fatal(err)
+	}
+	if d := find[protocol.CompactionDraft](j)[0]; d.Inject != "Remember the milk." || strings.Contains(d.Summary, "milk") {
+		t.Errorf("got %+v", d)
+	}
+	if got := sentMessages(t, s.sent[1])[1].Content; !strings.Contains(got, "Three tries.\n\nRemember the milk.\n\nThe tests fail, round 4.") {
+		t.Errorf("got %q", got)
+	}
+
+	s, j = later(t, 4, `coder#4: [{summary: "Three tries."}, {text: Done.}]`), &journal{}
+	s.turn.LastUsage = 33_000
+	s.agent.Reflect = func(context.Context, protocol.Turn, []protocol.Message, roles.Emit) (string, error) {
+		return "", errors.New("no memory")
+	}
+	if _, err := s.perform(t, j); err == nil || !strings.Contains(err.Error(), "no memory") || len(j.commits) != 0 {
+		t.Errorf("got %v, %v", err, j.types())
+	}
+}
+
+func TestB04ACallIsNeverSplitFromItsResult(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		v := &visit{}
+		id := 0
+		for range rapid.IntRange(1, 8).Draw(t, "replies") {
+			reply := protocol.Message{Role: protocol.RoleAssistant, Content: "said"}
+			var after []protocol.Message
+			for range rapid.IntRange(0, 3).Draw(t, "calls") {
+				id++
+				call := fmt.Sprint(id)
+				reply.ToolCalls = append(reply.ToolCalls, protocol.CallMessage{ID: call})
+				after = append(after, protocol.Message{Role: protocol.RoleTool, ToolCallID: call})
+			}
+			if len(after) == 0 || rapid.Bool().Draw(t, "told") {
+				after = append(after, protocol.Message{Role: protocol.RoleUser, Content: "told"})
+			}
+			v.tail = append(append(v.tail, reply), after...)
+		}
+		n := rapid.IntRange(1, len(repliesIn(v.tail))).Draw(t, "replaced")
+		whole := v.tail
+		v.replace(n, "summary")
+		open := map[string]bool{}
+		for _, m := range v.tail {
+			if m.ToolCallID != "" && !open[m.ToolCallID] {
+				t.Fatalf("the result of %s has no call: %v", m.ToolCallID, v.tail)
+			}
+			delete(open, m.ToolCallID)
+			for _, c := range m.ToolCalls {
+				open[c.ID] = true
+			}
+		}
+		if len(open) > 0 || v.tail[0].Role != protocol.RoleAssistant || v.tail[1].Role != protocol.RoleUser {
+			t.Fatalf("calls without results %v: %v", open, v.tail)
+		}
+		kept := v.tail[2:]
+		if d := cmp.Diff(whole[len(whole)-len(kept):], append([]protocol.Message{}, kept...)); d != "" {
+			t.Fatal(d)
+		}
+	})
+}
+
+// compactAt puts Compactions between the visits of a conversation, as the engine would.
+func compactAt(t *rapid.T, list []protocol.Past) []protocol.Past {
+	out := append([]protocol.Past(nil), list...)
+	for i := range list {
+		p := &out[i]
+		if !p.Resumes.Defined() || rapid.IntRange(0, 2).Draw(t, "compact") > 0 {
+			continue
+		}
+		chain, err := newPast(out).conversation(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(chain.visits) == 0 {
+			continue
+		}
+		covers := rapid.IntRange(0, len(chain.visits)-1).Draw(t, "covers")
+		c := protocol.Past{CID: link(fmt.Sprint("compaction", i)), Role: p.Role, Inject: rapid.SampledFrom([]string{"", "recalled"}).Draw(t, "inject"),
+			Compaction: &protocol.PastCompaction{Prior: p.Resumes, Covers: chain.visits[covers].CID, Summary: fmt.Sprint("summary ", i)}}
+		p.Resumes = c.CID
+		out = append(out, c)
+	}
+	return out
+}
+
+func TestW02PrefixOfRandomConversationsWithCompactions(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		list := compactAt(t, drawDAG(t))
+		byCID := map[protocol.Link]protocol.Past{}
+		for _, p := range list {
+			byCID[p.CID] = p
+		}
+		build := func(p protocol.Past) []protocol.Message {
+			m, err := BuildMessages(protocol.History{Format: 1, Role: p.Role, System: "s", Inputs: protocol.JSON(`{"x":"1"}`), Visit: p, Past: list})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return m
+		}
+		for _, p := range list {
+			if p.Compaction != nil || !p.Resumes.Defined() {
+				continue
+			}
+			now, before := build(p), byCID[p.Resumes]
+			if before.Compaction == nil {
+				if c := ComparePrompts(PromptBytes(tools, build(before)), PromptBytes(tools, now)); !c.Whole() {
+					t.Fatalf("%s#%d does not begin with the prompt before: %d of %d", p.Role, p.Visit, c.Shared, c.Of)
+				}
+				continue
+			}
+			// A compaction leaves the newest messages byte for byte as they were, behind its summary.
+			p.Resumes = before.Compaction.Prior
+			want := build(p)
+			want = append(want[:1:1], want[len(want)-len(now)+1:]...)
+			summary := before.Compaction.Summary + "\n\n"
+			if before.Inject != "" {
+				summary += before.Inject + "\n\n"
+			}
+			if now[1].Content == strings.TrimSpace(summary) && want[1].Content == "(continue)" {
+				now[1].Content = summary + "(continue)"
+			}
+			want[1].Content = summary + want[1].Content
+			if d := cmp.Diff(want, now); d != "" {
+				t.Fatalf("%s#%d: %s", p.Role, p.Visit, d)
+			}
+		}
+	})
+}
+
+func TestACompactedConversationMatchesItsGoldenFile(t *testing.T) {
+	h := golden()
+	first := h.Visit.Resumes
+	c := protocol.Past{CID: link("compaction"), Role: "developer", Inject: "[recalled memory]\n[id: 7] calc rounds half to even",
+		Compaction: &protocol.PastCompaction{Prior: first, Covers: first, Summary: pastHeading + "\n\nThe plan was built once;\nthe reviewer wants <tests>."}}
+	h.Past = append(h.Past, c)
+	h.Visit.Resumes = c.CID
+	got := PromptBytes(tools, h.build(t))
+	name := filepath.Join("testdata", "format", "1-compaction.jsonl")
+	if *update {
+		if err := os.WriteFile(name, got, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s is rendered otherwise: a format is never changed, add another\n%s", name, cmp.Diff(string(want), string(got)))
+	}
+}
