@@ -329,8 +329,16 @@ func (lk *lookup) room(n int, stored *[]byte) (key []byte, first int, err error)
 
 // present reports whether a block is stored undamaged; a damaged one is stored again.
 func (lk *lookup) present(b Block) bool {
-	_, err := lk.block(b.Link)
-	return err == nil
+	digest, err := digestOf(b.Link)
+	if err != nil {
+		return false
+	}
+	for _, p := range lk.places(digest) {
+		if u, err := lk.at(p); err == nil && string(u.digest[:]) == digest {
+			return true
+		}
+	}
+	return false
 }
 
 // prepare checks blocks and packs them, in the goroutine of the caller.

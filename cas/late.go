@@ -44,7 +44,7 @@ func fold(tx *bolt.Tx, most int) error {
 	var ranges [lateRanges][][]byte
 	for ; len(late) >= lateSize; late = late[lateSize:] {
 		r := &ranges[int(late[0])*lateRanges>>8]
-		*r = append(*r, bytes.Clone(late[:lateSize]))
+		*r = append(*r, late[:lateSize])
 	}
 	slices.SortStableFunc(ranges[:], func(a, b [][]byte) int { return len(a) - len(b) })
 	left := make([]byte, 0, most)

@@ -34,7 +34,13 @@ func (d *driver) assign(step string) (x assignment, err error) {
 	}
 	x.turn = d.turn(v.id, role)
 	x.begun = d.startedAs(a, v)
-	x.turn.Visit, x.turn.Attempt, x.turn.Key = v.number, v.attempt, stepKey(d.run, d.s.Start, a, v.item)
+	x.turn.Visit, x.turn.Attempt = v.number, v.attempt
+	if x.by, err = d.e.performer(role.Action); err != nil {
+		return x, err
+	}
+	if !inPlace(x.by) {
+		x.turn.Key = stepKey(d.run, d.s.Start, a, v.item)
+	}
 	if x.turn.EdgePrompt, err = textOf(d.s.read, v.prompt); err != nil {
 		return x, err
 	}
@@ -49,11 +55,7 @@ func (d *driver) assign(step string) (x assignment, err error) {
 	if v.again {
 		x.since = v.first
 	}
-	if err := d.render(&x.turn, a, role); err != nil {
-		return x, err
-	}
-	x.by, err = d.e.performer(role.Action)
-	return x, err
+	return x, d.render(&x.turn, a, role)
 }
 
 // startedAs are the fields that every step_started of a visit repeats.

@@ -44,8 +44,14 @@ func (e *Engine) performer(a protocol.Action) (roles.Performer, error) {
 	return nil, fmt.Errorf("nothing performs %q roles", a)
 }
 
-// perform starts the goroutine that carries out a visit. One that only takes values over is
-// carried out in place: it neither waits nor has anything to say meanwhile.
+// inPlace reports whether a performer only takes values over: it neither waits nor acts nor
+// has anything to say meanwhile.
+func inPlace(p roles.Performer) bool {
+	_, set := p.(roles.Set)
+	return set
+}
+
+// perform carries out a visit: in place, or in a goroutine of its own.
 func (d *driver) perform(ctx context.Context, step string) {
 	wctx, stop := context.WithCancelCause(ctx)
 	w := &worker{step: step, stop: stop, started: d.e.now()}
@@ -56,7 +62,7 @@ func (d *driver) perform(ctx context.Context, step string) {
 		d.ready = append(d.ready, report{step: step, end: &outcome{err: err}})
 		return
 	}
-	if _, set := x.by.(roles.Set); set {
+	if inPlace(x.by) {
 		d.ready = append(d.ready, report{step: step, end: d.carryOut(wctx, x, nil)})
 		return
 	}
