@@ -47,6 +47,9 @@ func (v *visit) act(ctx context.Context) error {
 		return v.answer(ctx, call, tool.Result{Content: "error: " + t.Name + " is not allowed for this role", IsError: true})
 	case policy == tool.Ask && decision != allow, decision == deny:
 		return v.answer(ctx, call, v.denied(call))
+	case v.lost[call.ID] && !cutOff && !t.ReadOnly:
+		return v.answer(ctx, call, tool.Result{IsError: true, Content: "error: this call was not run: its arguments held a key, " +
+			"which is never stored, and were lost when the process ended. Call again without it: read it from where it lies."})
 	case cutOff && !t.ReadOnly:
 		return v.answer(ctx, call, tool.Result{IsError: true, Content: "error: the outcome of this call is unknown: " +
 			"it was interrupted after it was started, and is not repeated. Look at the workspace to see what it did."})
@@ -83,6 +86,7 @@ func (v *visit) answer(ctx context.Context, call protocol.CallMessage, r tool.Re
 	if err != nil {
 		return err
 	}
+	delete(v.raw, call.ID)
 	v.result(call.ID, content, r.IsError)
 	return nil
 }
@@ -102,7 +106,11 @@ func (v *visit) find(call protocol.CallMessage) (t tool.Tool, args json.RawMessa
 		}
 		return t, nil, fmt.Sprintf("there is no tool %q; there are %s", call.Name, strings.Join(names, ", "))
 	}
-	text := strings.TrimSpace(call.Arguments)
+	text, asWritten := v.raw[call.ID]
+	if !asWritten {
+		text = call.Arguments
+	}
+	text = strings.TrimSpace(text)
 	if text == "" {
 		text = "{}" // what providers stream for a call without arguments
 	}

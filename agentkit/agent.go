@@ -46,7 +46,7 @@ type Agent struct {
 	Secret func(name string) (string, bool)
 
 	// Window is how many tokens a model can read, by its name; 0 is not known. nil knows none.
-	Window func(name string) int64
+	Window func(name string) int
 
 	// Reflect is called before a conversation is compacted, with what the model has read of
 	// it; what it emits is journaled in the visit. The text it returns follows the summary. An
@@ -77,7 +77,7 @@ func (a Agent) Prepare(ctx context.Context, turn protocol.Turn) (roles.Preparati
 	if err != nil {
 		return roles.Preparation{}, fmt.Errorf("dynamic text of role %s: %w", turn.Role.Name, err)
 	}
-	return roles.Preparation{Tools: list, Inject: inject}, nil
+	return roles.Preparation{Tools: list, Inject: roles.NewRedactor(a.secrets(turn)).String(inject)}, nil
 }
 
 // Perform carries out one attempt of a visit, from where its transcript ends.
@@ -130,25 +130,25 @@ func (a Agent) begin(turn protocol.Turn, emit roles.Emit) (*visit, error) {
 			v.tools[t.Name] = t
 		}
 	}
-	v.secrets(a.Secret)
+	v.hidden = a.secrets(turn)
+	v.clean = roles.NewRedactor(v.hidden).String
 	if v.workspace, err = v.place(a.Secret); err != nil {
 		return nil, err
 	}
 	v.reset()
-	v.used = map[string]bool{}
+	v.used, v.raw, v.lost = map[string]bool{}, map[string]string{}, map[string]bool{}
 	return v, nil
 }
 
-// secrets prepares what hides the values of declared secrets.
-func (v *visit) secrets(lookup func(string) (string, bool)) {
+// secrets are the values of the declared secrets.
+func (a Agent) secrets(turn protocol.Turn) map[string]string {
 	values := map[string]string{}
-	for _, name := range v.turn.Secrets {
-		if value, ok := lookupSecret(lookup, name); ok {
+	for _, name := range turn.Secrets {
+		if value, ok := lookupSecret(a.Secret, name); ok {
 			values[name] = value
 		}
 	}
-	v.hidden = values
-	v.clean = roles.NewRedactor(values).String
+	return values
 }
 
 func lookupSecret(lookup func(string) (string, bool), name string) (string, bool) {

@@ -201,9 +201,12 @@ func (v *visit) reply(r *llms.ContentResponse) (protocol.Message, []protocol.Dat
 				id = fmt.Sprintf("call_%d_%d", v.calls, len(reply.ToolCalls)+n)
 			}
 			v.used[id] = true
-			reply.ToolCalls = append(reply.ToolCalls, protocol.CallMessage{
-				ID: id, Name: valid(call.FunctionCall.Name), Arguments: v.clean(valid(call.FunctionCall.Arguments)),
-			})
+			raw := valid(call.FunctionCall.Arguments)
+			args := v.clean(raw)
+			if args != raw {
+				v.raw[id] = raw
+			}
+			reply.ToolCalls = append(reply.ToolCalls, protocol.CallMessage{ID: id, Name: valid(call.FunctionCall.Name), Arguments: args})
 		}
 	}
 	reply.Content = v.clean(valid(reply.Content))

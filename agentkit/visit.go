@@ -39,6 +39,11 @@ type visit struct {
 	used      map[string]bool // ids of tool calls
 	tierKnown bool            // the sandbox event is written
 
+	// Arguments in which something was hidden run as the model wrote them, and only in the
+	// process that read them: they are never stored.
+	raw  map[string]string // call → such arguments
+	lost map[string]bool   // calls whose arguments were so lost
+
 	attempt
 }
 
@@ -221,6 +226,7 @@ func (v *visit) replay(transcript []protocol.Entry) error {
 			err = cbor.Unmarshal(e.Data, &d)
 			reply.ToolCalls, said = append(reply.ToolCalls, protocol.CallMessage{ID: d.Call, Name: d.Name, Arguments: d.Args.S}), true
 			v.used[d.Call] = true
+			v.lost[d.Call] = roles.HasMark(d.Args.S)
 		case protocol.EvUsage:
 			var d protocol.Usage
 			if err = cbor.Unmarshal(e.Data, &d); err != nil || !v.counted(d.Kind) {

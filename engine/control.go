@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"wf/cas"
@@ -25,14 +26,17 @@ type Reply struct {
 
 // Answer records a reply; Drive then goes on with it, here or where the run is driven. A run
 // that does not wait for it is an error wrapping protocol.ErrNotWaiting, a reply that does
-// not fit one wrapping protocol.ErrUsage.
+// not fit one wrapping protocol.ErrUsage. Secrets of the workflow and what has the shape of a
+// key are hidden in it before it is stored.
 func (e *Engine) Answer(ctx context.Context, run protocol.RunID, r Reply) (step string, err error) {
 	err = e.insist(ctx, run, func(s *State) ([]cas.Draft, []cas.Block, error) {
 		w, err := s.waitingFor(r)
 		if err != nil {
 			return nil, nil, fmt.Errorf("run %s: %w", run, err)
 		}
-		a := protocol.Answered{By: r.By, Source: r.Source, Choice: r.Choice, Text: protocol.NewText(r.Text), Fields: protocol.NewText(string(r.Fields))}
+		hide := roles.NewRedactor(roles.Secrets(os.Environ(), s.prog.Workflow.Secrets))
+		a := protocol.Answered{By: r.By, Source: r.Source, Choice: r.Choice,
+			Text: protocol.NewText(hide.String(r.Text)), Fields: protocol.NewText(hide.String(string(r.Fields)))}
 		if a.Choice, err = chosen(w, r); err != nil {
 			return nil, nil, err
 		}

@@ -27,6 +27,11 @@ type Redactor struct {
 
 type hidden struct{ value, mark []byte }
 
+// HasMark reports whether a text holds what a Redactor puts in the place of a secret.
+func HasMark(s string) bool {
+	return strings.Contains(s, "[secret:") || strings.Contains(s, "[redacted:")
+}
+
 // NewRedactor hides the given secrets, name → value. Empty values hide nothing.
 func NewRedactor(secrets map[string]string) *Redactor {
 	r := new(Redactor)

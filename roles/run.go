@@ -53,7 +53,7 @@ func (r *Run) Perform(ctx context.Context, turn protocol.Turn, emit Emit) (proto
 	if environ == nil {
 		environ = os.Environ()
 	}
-	secrets := declared(environ, turn.Secrets)
+	secrets := Secrets(environ, turn.Secrets)
 	env, err := r.environment(environ, secrets, turn)
 	if err != nil {
 		return protocol.Conclusion{}, err
@@ -127,8 +127,8 @@ func (r *Run) environment(environ []string, secrets map[string]string, turn prot
 	return env, nil
 }
 
-// declared are the values of the workflow's secrets that the environment has.
-func declared(environ, names []string) map[string]string {
+// Secrets are those of the named secrets that an environment (name=value) has, name → value.
+func Secrets(environ, names []string) map[string]string {
 	all := make(map[string]string, len(environ))
 	for _, pair := range environ {
 		name, value, _ := strings.Cut(pair, "=")

@@ -17,6 +17,7 @@ import (
 	"unicode/utf8"
 
 	"wf/protocol"
+	"wf/roles"
 )
 
 // ReadMax is how many bytes of a file one call of read_file gives.
@@ -182,6 +183,9 @@ func writeFile() Tool {
 				return failed("%v", err), nil
 			}
 			return inRoot(at, args.Path, func(root *os.Root, name string) Result {
+				if r := overHidden(root, at, name, args.Content); r.IsError {
+					return r
+				}
 				if err := replace(root, name, args.Content); err != nil {
 					return why(name, err)
 				}
@@ -237,6 +241,9 @@ func editFile() Tool {
 				return failed("%v", err), nil
 			}
 			return inRoot(at, args.Path, func(root *os.Root, name string) Result {
+				if r := overHidden(root, at, name, args.New); r.IsError {
+					return r
+				}
 				return edit(root, name, args.Old, args.New)
 			})
 		},
@@ -256,6 +263,8 @@ func edit(root *os.Root, name, old, new string) Result {
 	switch n := strings.Count(string(b), old); {
 	case old == "":
 		return failed("old is empty; write_file creates files")
+	case n == 0 && roles.HasMark(old):
+		return failed("%s does not hold the text of old: [redacted:…] and [secret:…] stand for other text that you cannot see; take the lines around it", name)
 	case n == 0:
 		return failed("%s does not hold the text of old; read the file again", name)
 	case n > 1:

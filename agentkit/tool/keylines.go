@@ -1,6 +1,14 @@
 package tool
 
-import "bytes"
+import (
+	"bytes"
+	"io"
+	"os"
+	"regexp"
+	"strings"
+
+	"wf/roles"
+)
 
 // keyMark stands for the rest of a private key whose beginning is not shown.
 const keyMark = "[redacted:private_key]\n"
@@ -52,4 +60,31 @@ func isKeyLine(line []byte) bool {
 		}
 	}
 	return true
+}
+
+var mark = regexp.MustCompile(`\[(?:secret|redacted):[A-Za-z0-9_]+\]`)
+
+// overHidden refuses text with marks that stand, in the file it would be written to, for a
+// secret: the secret would be lost.
+func overHidden(root *os.Root, at Workspace, name, text string) Result {
+	if !roles.HasMark(text) {
+		return Result{}
+	}
+	f, err := openRegular(root, name)
+	if err != nil {
+		return Result{} // nothing to lose, or writing tells why
+	}
+	defer f.Close()
+	b, err := io.ReadAll(f)
+	if err != nil {
+		return why(name, err)
+	}
+	plain := string(b)
+	shown := at.clean(plain)
+	for _, m := range mark.FindAllString(text, -1) {
+		if strings.Count(shown, m) > strings.Count(plain, m) {
+			return failed("%s stands for a secret in %s, which would be lost; change the lines around it with edit_file", m, name)
+		}
+	}
+	return Result{}
 }
