@@ -13,6 +13,7 @@ import (
 	"wf/agentkit/model"
 	"wf/agentkit/openai"
 	"wf/agentkit/script"
+	"wf/agentkit/tape"
 	"wf/protocol"
 )
 
@@ -26,20 +27,29 @@ type Registry map[string]Opener
 // Standard is a new Registry of the models of this module:
 //
 //	script/FILE      answers from FILE, relative to the workflow
+//	tape/FILE        recorded traffic from FILE, relative to the workflow
 //	openai/MODEL     any OpenAI-compatible server (OPENAI_BASE_URL, OPENAI_API_KEY)
 //	anthropic/MODEL  the messages API (ANTHROPIC_BASE_URL, ANTHROPIC_API_KEY)
 func Standard() Registry {
 	return Registry{
 		"script": func(name, dir string) (llms.Model, error) {
-			file := filepath.FromSlash(strings.TrimPrefix(name, script.Prefix))
-			if !filepath.IsAbs(file) {
-				file = filepath.Join(dir, file)
-			}
-			return nonNil(script.Open(name, file))
+			return nonNil(script.Open(name, fileOf(strings.TrimPrefix(name, script.Prefix), dir)))
+		},
+		"tape": func(name, dir string) (llms.Model, error) {
+			return nonNil(tape.Open(name, fileOf(strings.TrimPrefix(name, tape.Prefix), dir)))
 		},
 		"openai":    func(name, _ string) (llms.Model, error) { return nonNil(openai.Open(name)) },
 		"anthropic": func(name, _ string) (llms.Model, error) { return nonNil(anthropic.Open(name)) },
 	}
+}
+
+// fileOf is a file named by a model, relative to dir.
+func fileOf(name, dir string) string {
+	file := filepath.FromSlash(name)
+	if filepath.IsAbs(file) {
+		return file
+	}
+	return filepath.Join(dir, file)
 }
 
 // nonNil keeps a nil pointer from becoming a model.

@@ -32,6 +32,8 @@ type app struct {
 		err    error
 	}
 
+	opened openModels
+
 	started  bool // the command line was understood
 	reported bool // the answer on stdout is complete, an error in JSON would be a second one
 }

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/tmc/langchaingo/llms"
 
 	"wf/agentkit/config"
 	"wf/agentkit/price"
+	"wf/agentkit/tape"
 	"wf/engine/lang"
 	"wf/protocol"
 )
@@ -41,13 +43,52 @@ func (a *app) loadConfig() (*config.Loaded, error) {
 	return config.Load(p)
 }
 
-// openModel opens a model for an agent.
+// openModels keeps the models that agents opened, so that their connections and places are kept.
+type openModels struct {
+	mu       sync.Mutex
+	byName   map[[2]string]llms.Model // name, directory
+	recorder *tape.Recorder           // of --record, or nil
+}
+
+// openModel opens a model for an agent, once.
 func (a *app) openModel(name, dir string) (llms.Model, error) {
+	a.opened.mu.Lock()
+	defer a.opened.mu.Unlock()
+	key := [2]string{name, dir}
+	if m := a.opened.byName[key]; m != nil {
+		return m, nil
+	}
 	c, err := a.config()
 	if err != nil {
 		return nil, err
 	}
-	return c.Registry().Open(name, dir)
+	m, err := c.Registry().Open(name, dir)
+	if err != nil {
+		return nil, err
+	}
+	if a.opened.recorder != nil {
+		m = a.opened.recorder.Wrap(name, m)
+	}
+	if a.opened.byName == nil {
+		a.opened.byName = map[[2]string]llms.Model{}
+	}
+	a.opened.byName[key] = m
+	return m, nil
+}
+
+// record has every model call from here on recorded; stop ends that.
+func (a *app) record(path string) (stop func() error, err error) {
+	if path == "" {
+		return func() error { return nil }, nil
+	}
+	r, err := tape.Record(path)
+	if err != nil {
+		return nil, err
+	}
+	a.opened.mu.Lock()
+	defer a.opened.mu.Unlock()
+	a.opened.recorder = r
+	return r.Close, nil
 }
 
 // prices is the table in force.

@@ -19,6 +19,7 @@ func newResume(a *app) *cobra.Command {
 	var cost float64
 	var duration time.Duration
 	var limits []string
+	var record string
 	cmd := &cobra.Command{
 		Use:   "resume [RUN]",
 		Short: "Go on with a run that was suspended, cut off or answered",
@@ -53,8 +54,12 @@ limit. What is recorded already is not done again. Without RUN it is the latest.
 				}
 				o.Limits = append(o.Limits, l)
 			}
+			stop, err := a.record(record)
+			if err != nil {
+				return err
+			}
 			ctx := cmd.Context()
-			return a.withRun(ctx, latestUnless(args), func(s *cas.Store, run protocol.RunID) error {
+			err = a.withRun(ctx, latestUnless(args), func(s *cas.Store, run protocol.RunID) error {
 				st, err := a.newEngine(s, nil).State(ctx, run)
 				if err != nil {
 					return err
@@ -69,9 +74,11 @@ limit. What is recorded already is not done again. Without RUN it is the latest.
 				a.headline(run, st.Program())
 				return a.drive(ctx, s, run, o)
 			})
+			return errors.Join(err, stop())
 		},
 	}
 	flags := cmd.Flags()
+	flags.StringVar(&record, "record", "", "append every model call to a file, which tape/FILE answers from")
 	flags.StringArrayVar(&limits, "limit", nil, "a new limit: steps=60, tokens=500000, cost_usd=3 or duration=30m")
 	flags.Int64Var(&steps, "steps", 0, "new limit of steps")
 	flags.Int64Var(&tokens, "tokens", 0, "new limit of tokens")

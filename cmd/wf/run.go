@@ -33,6 +33,7 @@ type runFlags struct {
 	scope      string
 	target     string
 	detach     bool
+	record     string
 	helpInputs bool
 }
 
@@ -66,6 +67,7 @@ the next begins: Ctrl-C, a crash or kill -9 lose nothing, and wf resume goes on.
 	flags.StringVar(&f.scope, "scope", "", "scope of the run, kept with it")
 	flags.StringVar(&f.target, "target-user", "", "whom the run is for, kept with it")
 	flags.BoolVar(&f.detach, "detach", false, "start it in the background and show its id")
+	flags.StringVar(&f.record, "record", "", "append every model call to a file, which tape/FILE answers from")
 	flags.BoolVar(&f.helpInputs, "help-inputs", false, "show the inputs of the workflow")
 	return cmd
 }
@@ -113,7 +115,14 @@ func (a *app) run(ctx context.Context, path string, f runFlags) error {
 		Workspace: workspace, File: file, Models: models,
 	}
 	a.tellModels(resolved)
-	return errors.Join(a.launch(ctx, s, launch, f.detach), s.Close())
+	if f.record != "" && f.detach {
+		return errors.Join(usagef("--record needs the run to stay here: leave --detach out"), s.Close())
+	}
+	stop, err := a.record(f.record)
+	if err != nil {
+		return errors.Join(err, s.Close())
+	}
+	return errors.Join(a.launch(ctx, s, launch, f.detach), stop(), s.Close())
 }
 
 // launch begins a run and drives it; with a request id that was used before it shows that run.

@@ -1,0 +1,148 @@
+package tape
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/tmc/langchaingo/llms"
+
+	"wf/agentkit/model"
+)
+
+// Prefix is how the name of a model of this package begins: tape/FILE.
+const Prefix = "tape/"
+
+// Model implements llms.Model. It is safe for concurrent use.
+type Model struct {
+	name  string
+	lines []line
+	byKey map[string][]int
+
+	mu   sync.Mutex
+	used map[int]bool
+}
+
+// Open reads a recording; name is the model's, for messages. A missing or damaged file is a
+// *model.Error of class unavailable, since nothing was asked yet.
+func Open(name, path string) (*Model, error) {
+	unavailable := func(err error) error {
+		return &model.Error{Class: model.Unavailable, Message: fmt.Sprintf("model %s: %v", name, err), Err: err}
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	defer f.Close()
+	m := &Model{name: name, byKey: map[string][]int{}, used: map[int]bool{}}
+	lines := bufio.NewReader(f)
+	for n := 1; ; n++ {
+		text, err := lines.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return m, nil // a last line without its end was cut off while it was written
+		}
+		if err != nil {
+			return nil, unavailable(fmt.Errorf("read %s: %w", path, err))
+		}
+		var l line
+		if err := json.Unmarshal(text, &l); err != nil {
+			return nil, unavailable(fmt.Errorf("%s, line %d: %w", path, n, err))
+		}
+		if l.V != version || l.Reply == nil && l.Failure == nil {
+			return nil, unavailable(fmt.Errorf("%s, line %d: no call of version %d", path, n, version))
+		}
+		m.byKey[l.Key] = append(m.byKey[l.Key], len(m.lines))
+		m.lines = append(m.lines, l)
+	}
+}
+
+// Call is the older form of GenerateContent.
+func (m *Model) Call(ctx context.Context, prompt string, options ...llms.CallOption) (string, error) {
+	return llms.GenerateFromSinglePrompt(ctx, m, prompt, options...)
+}
+
+// GenerateContent gives the recorded answer, or the recorded failure, of exactly this request.
+// A request that was not recorded is a *model.Error of class unavailable that shows where it
+// differs.
+func (m *Model) GenerateContent(ctx context.Context, messages []llms.MessageContent, options ...llms.CallOption) (*llms.ContentResponse, error) {
+	var opts llms.CallOptions
+	for _, o := range options {
+		o(&opts)
+	}
+	request, _ := model.RequestFrom(ctx)
+	lines, err := requestLines(messages, &opts, request)
+	if err != nil {
+		return nil, &model.Error{Class: model.Invalid, Message: fmt.Sprintf("model %s: %v", m.name, err), Err: err}
+	}
+	l := m.find(keyOf(lines), request)
+	if l == nil {
+		return nil, &model.Error{Class: model.Unavailable, Message: fmt.Sprintf("model %s: %s", m.name, m.miss(lines, request))}
+	}
+	if f := l.Failure; f != nil {
+		return nil, &model.Error{Class: f.Class, Status: f.Status, RetryAfter: time.Duration(f.RetryAfterMS) * time.Millisecond, Message: f.Message}
+	}
+	return l.Reply.response(ctx, &opts)
+}
+
+// find takes the call of that request: the one at the same place of a visit, so that a process
+// that resumes gets the right one, else the first that was not used.
+func (m *Model) find(key string, r model.Request) *line {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	at := -1
+	for _, i := range m.byKey[key] {
+		l := &m.lines[i]
+		switch {
+		case m.used[i]:
+			continue
+		case l.at(r):
+			m.used[i] = true
+			return l
+		case at < 0:
+			at = i
+		}
+	}
+	if at < 0 { // all were used: the newest answer holds
+		if all := m.byKey[key]; len(all) > 0 {
+			return &m.lines[all[len(all)-1]]
+		}
+		return nil
+	}
+	m.used[at] = true
+	return &m.lines[at]
+}
+
+// response is a reply as it came, told to who watches.
+func (r *reply) response(ctx context.Context, opts *llms.CallOptions) (*llms.ContentResponse, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if r.Thinking != "" && opts.StreamingReasoningFunc != nil {
+		if err := opts.StreamingReasoningFunc(ctx, []byte(r.Thinking), nil); err != nil {
+			return nil, err
+		}
+	}
+	if r.Text != "" && opts.StreamingFunc != nil {
+		if err := opts.StreamingFunc(ctx, []byte(r.Text)); err != nil {
+			return nil, err
+		}
+	}
+	c := &llms.ContentChoice{Content: r.Text, ReasoningContent: r.Thinking, StopReason: r.Stop, GenerationInfo: map[string]any{}}
+	if r.Opaque != "" {
+		c.GenerationInfo[model.KeyOpaque] = r.Opaque
+	}
+	for key, n := range r.Counts {
+		c.GenerationInfo[key] = n
+	}
+	for _, call := range r.Calls {
+		c.ToolCalls = append(c.ToolCalls, llms.ToolCall{ID: call.ID, Type: "function",
+			FunctionCall: &llms.FunctionCall{Name: call.Name, Arguments: call.Arguments}})
+	}
+	return &llms.ContentResponse{Choices: []*llms.ContentChoice{c}}, nil
+}
