@@ -58,6 +58,7 @@ const unpackMax = 256 << 20
 var (
 	zencoder = sync.OnceValue(func() *zstd.Encoder {
 		return must(zstd.NewWriter(nil, zstd.WithEncoderDict(dictionary1), zstd.WithEncoderLevel(zstd.SpeedFastest),
+			zstd.WithAllLitEntropyCompression(true), // hex and base64 have no repeats, yet shrink
 			zstd.WithEncoderCRC(false), zstd.WithEncoderConcurrency(2), zstd.WithSingleSegment(true)))
 	})
 	zdecoder = sync.OnceValue(func() *zstd.Decoder {
