@@ -150,6 +150,7 @@ func (d *driver) decide(ctx context.Context, b *batch) error {
 		if err != nil {
 			return err
 		}
+		d.plan = plan
 		d.breach = d.breached(len(plan.Start) > 0)
 		if d.breach != nil || ctx.Err() != nil {
 			return nil

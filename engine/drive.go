@@ -46,6 +46,7 @@ type driver struct {
 	work  map[string]*worker // visits being performed, by step
 	in    chan report
 	ready []report // how visits ended that were performed in place
+	plan  Plan     // of the last decision: what it began runs now
 	past  pastCache
 	fresh map[protocol.Link][]byte // blocks the state may read before they are committed
 
@@ -98,9 +99,12 @@ func (d *driver) drive(ctx context.Context, o DriveOptions) error {
 		return d.abandon(err)
 	}
 	for {
-		plan, err := d.s.Next()
-		if err != nil {
-			return d.abandon(err)
+		plan := d.plan
+		if len(d.work) == 0 {
+			var err error
+			if plan, err = d.s.Next(); err != nil {
+				return d.abandon(err)
+			}
 		}
 		if d.stopped(plan) {
 			for _, w := range d.work {
