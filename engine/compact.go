@@ -95,3 +95,53 @@ func (d *driver) compaction(step string, x protocol.CompactionDraft) (protocol.C
 	out.Record = block.Link
 	return out, append(blocks, block), nil
 }
+
+// CompactionView is what a visit replaced by a summary. The originals stay: replay and the
+// records tell them.
+type CompactionView struct {
+	Scope        protocol.CompactScope `json:"scope"`
+	Record       *string               `json:"record"`            // Compaction of a conversation
+	Covers       int                   `json:"covers,omitempty"`  // conversation: visits up to this one are in the summary
+	Prior        int                   `json:"prior,omitempty"`   // those after it up to this one stay whole
+	Replies      int                   `json:"replies,omitempty"` // visit: oldest replies, with their results, in the summary
+	Summary      string                `json:"summary"`
+	Model        string                `json:"model"` // that wrote it; "" for an extract
+	Error        string                `json:"error,omitempty"`
+	TokensBefore int64                 `json:"tokens_before"`
+	TokensAfter  int64                 `json:"tokens_after"` // estimated
+}
+
+// compacted adds a compaction to the visit that made it.
+func (b *viewer) compacted(x protocol.Entry, st *StepView) error {
+	d, err := cas.DecodeData[protocol.Compacted](&x.Event)
+	if err != nil {
+		return err
+	}
+	c := CompactionView{Scope: d.Scope, Record: text(d.Record), Replies: d.Replies, Model: d.Model,
+		TokensBefore: d.TokensBefore, TokensAfter: d.TokensAfter}
+	if c.Summary, err = textOf(b.read, d.Summary); err != nil {
+		return err
+	}
+	if c.Error, err = textOf(b.read, d.Error); err != nil {
+		return err
+	}
+	if d.Scope == protocol.ScopeConversation {
+		record, err := loadPast(&b.e.lib, b.read, d.Record)
+		if err != nil {
+			return err
+		}
+		if record == nil || record.Compaction == nil {
+			return fmt.Errorf("event %d links %s, which is no compaction: %w", x.Seq, d.Record.Short(), protocol.ErrCorrupt)
+		}
+		covers, err := loadPast(&b.e.lib, b.read, record.Compaction.Covers)
+		if err != nil {
+			return err
+		}
+		c.Summary, c.Prior, st.Resumes = record.Compaction.Summary, st.Visit-1, c.Record
+		if covers != nil {
+			c.Covers = covers.Visit
+		}
+	}
+	st.Compactions = append(st.Compactions, c)
+	return nil
+}

@@ -76,7 +76,9 @@ type StepView struct {
 	Usage      UsageView           `json:"usage"`
 	MS         int64               `json:"ms"`
 	Workspace  *protocol.GitState  `json:"workspace"`
-	record     protocol.Link
+	// Compactions are in order; each took the place of what was read before it.
+	Compactions []CompactionView `json:"compactions,omitempty"`
+	record      protocol.Link
 }
 
 // AttemptView is one try of a visit.
@@ -173,6 +175,8 @@ func (b *viewer) event(x protocol.Entry) error {
 		return b.started(x, st)
 	case protocol.EvToolCall:
 		st.ToolCalls++
+	case protocol.EvCompacted:
+		return b.compacted(x, st)
 	case protocol.EvUsage:
 		u, err := cas.DecodeData[protocol.Usage](&x.Event)
 		if err != nil {
