@@ -2,14 +2,8 @@ package agentkit
 
 import (
 	"bytes"
-	"context"
 	"fmt"
-	"net"
-	"net/http"
-	"os"
-	"os/exec"
 	"testing"
-	"time"
 
 	"github.com/tmc/langchaingo/llms"
 
@@ -86,61 +80,12 @@ func TestW02PrefixOnTheWire(t *testing.T) {
 }
 
 func TestLlamaServerReadsWholePrefixesFromItsCache(t *testing.T) {
-	server, gguf := os.Getenv("WF_LLAMA_SERVER"), os.Getenv("WF_LLAMA_MODEL")
-	if server == "" || gguf == "" {
-		t.Skip("WF_LLAMA_SERVER and WF_LLAMA_MODEL name no server")
-	}
-	base := startLlama(t, server, gguf)
+	base := modeltest.Llama(t)
 	usage := converse(t, base, 5, `{"max_tokens":24,"temperature":"0.0"}`)
 	for k, u := range usage {
 		t.Logf("visit %d: prompt %d, cached %d", k+1, *u.Input, *u.Cached)
 		if k > 0 && *u.Cached < *usage[k-1].Input-1 {
 			t.Errorf("visit %d read only %d tokens from the cache, visit %d had %d", k+1, *u.Cached, k, *usage[k-1].Input)
-		}
-	}
-}
-
-// startLlama starts a server on a free port and waits until it is ready.
-func startLlama(t *testing.T, server, gguf string) (base string) {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.Close()
-	ctx, cancel := context.WithCancel(context.Background())
-	var log bytes.Buffer
-	cmd := exec.CommandContext(ctx, server, "-m", gguf, "--host", "127.0.0.1", "--port", port, "-np", "2", "-c", "65536", "--jinja")
-	cmd.Stdout, cmd.Stderr = &log, &log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	t.Cleanup(func() {
-		cancel()
-		<-ended
-	})
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		if res, err := http.Get("http://127.0.0.1:" + port + "/health"); err == nil {
-			res.Body.Close()
-			if res.StatusCode == http.StatusOK {
-				return "http://127.0.0.1:" + port + "/v1"
-			}
-		}
-		select {
-		case <-tick.C:
-		case err := <-ended:
-			ended <- err
-			t.Fatalf("the server ended: %v\n%s", err, log.String())
-		case <-t.Context().Done():
-			t.Fatal("the server is not ready")
 		}
 	}
 }

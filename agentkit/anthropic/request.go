@@ -28,6 +28,9 @@ func (m *Model) body(messages []llms.MessageContent, opts *llms.CallOptions, r m
 			params["stop_sequences"] = opts.StopWords
 		}
 	}
+	if _, err := params.TakeEngine(); err != nil {
+		return nil, sent, err
+	}
 	if _, err := params.Take("betas", &sent.betas); err != nil {
 		return nil, sent, err
 	}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"regexp"
 	"strings"
 	"time"
 
@@ -38,6 +39,9 @@ type Model struct {
 	name, id string
 	client   openai.Client
 	official bool
+	marks    bool
+	llama    bool
+	slots    *slotCache // nil for none
 	idle     time.Duration
 }
 
@@ -68,6 +72,10 @@ func New(name, id string, c Config) (*Model, error) {
 			Message: fmt.Sprintf("model %s: %q is no base URL (want https://HOST/v1; look at OPENAI_BASE_URL)", name, base), Err: protocol.ErrModel}
 	}
 	m := &Model{name: name, id: id, idle: c.Idle}
+	m.llama, m.marks = c.Llama, c.Marks
+	if c.Llama && c.Slots > 0 {
+		m.slots = newSlots(base, c.Key, c.Slots)
+	}
 	m.official = u.Hostname() == "api.openai.com"
 	options := []option.RequestOption{
 		option.WithBaseURL(base), option.WithMaxRetries(0), option.WithHTTPClient(wire.Client),
@@ -87,18 +95,25 @@ func (m *Model) Call(ctx context.Context, prompt string, options ...llms.CallOpt
 
 // GenerateContent makes one streamed request. Failures are *model.Error, but for ctx, whose
 // error is given as it is.
-func (m *Model) GenerateContent(ctx context.Context, messages []llms.MessageContent, options ...llms.CallOption) (*llms.ContentResponse, error) {
+func (m *Model) GenerateContent(ctx context.Context, messages []llms.MessageContent, options ...llms.CallOption) (res *llms.ContentResponse, err error) {
 	var opts llms.CallOptions
 	for _, o := range options {
 		o(&opts)
 	}
 	request, _ := model.RequestFrom(ctx)
-	body, err := m.body(messages, &opts, request)
+	body, prefixes, err := m.body(messages, &opts, request)
 	if err != nil {
 		return nil, &model.Error{Class: model.Invalid, Message: fmt.Sprintf("model %s: %v", m.name, err), Err: err}
 	}
 
 	s := &stream{name: m.name, opts: &opts, start: time.Now()}
+	if len(prefixes) > 0 {
+		h := m.slots.take(ctx, prefixes)
+		defer func() { m.slots.give(context.WithoutCancel(ctx), h, err == nil) }()
+		if h != nil {
+			body = append(body[:len(body)-1], fmt.Sprintf(`,"id_slot":%d}`, h.id)...)
+		}
+	}
 	err = wire.Exchange(ctx, m.name, m.idle,
 		func(ctx context.Context) (*http.Response, error) { return m.post(ctx, body) },
 		func(h http.Header, r io.Reader) error { return s.read(ctx, h, r) })
@@ -117,23 +132,36 @@ func (m *Model) post(ctx context.Context, body []byte) (res *http.Response, err 
 	return res, err
 }
 
-// body is the request, in a fixed order: the same call gives the same bytes.
-func (m *Model) body(conversation []llms.MessageContent, opts *llms.CallOptions, r model.Request) ([]byte, error) {
-	messages, err := wireMessages(conversation, r.Opaque)
+// body is the request, in a fixed order: the same call gives the same bytes. prefixes are what
+// a slot of the server may hold of it; none where the server, or the params, choose the slot.
+func (m *Model) body(conversation []llms.MessageContent, opts *llms.CallOptions, r model.Request) (body []byte, prefixes []string, err error) {
+	messages, prompt, err := wireMessages(conversation, r)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	params, err := wire.ParamsOf(opts, r, "model", "messages", "tools", "stream", "stream_options", "prompt_cache_key")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	foreignParams(params, opts, r)
+	own, err := params.TakeEngine()
+	if err != nil {
+		return nil, nil, err
+	}
 	choice, err := params.TakeToolChoice(opts)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if r.Summary && len(opts.Tools) > 0 {
 		choice = wire.ToolChoice{Mode: "none"} // here the choice is no part of the cached prefix
+	}
+	if m.slots != nil && own["id_slot"] == nil {
+		if prefixes, err = prefixesOf(m.id, opts.Tools, messages[:prompt]); err != nil {
+			return nil, nil, err
+		}
+	}
+	if m.marked() {
+		mark(messages[:prompt])
 	}
 	var o wire.Object
 	o.Add("model", m.id)
@@ -145,10 +173,31 @@ func (m *Model) body(conversation []llms.MessageContent, opts *llms.CallOptions,
 		o.Add("tool_choice", c)
 	}
 	params.AddTo(&o)
+	if m.llama {
+		own.AddTo(&o)
+	}
 	if m.official && r.CacheKey != "" {
 		o.Add("prompt_cache_key", r.CacheKey)
 	}
 	o.Add("stream", true)
 	o.Add("stream_options", json.RawMessage(`{"include_usage":true}`))
-	return o.Bytes()
+	body, err = o.Bytes()
+	return body, prefixes, err
+}
+
+// marking are the models of OpenAI that read a prefix only up to a mark.
+var marking = regexp.MustCompile(`^gpt-(5\.([6-9]|[1-9][0-9])|[6-9]|[1-9][0-9])`)
+
+// marked reports whether the server takes explicit cache marks.
+func (m *Model) marked() bool { return m.marks || m.official && marking.MatchString(m.id) }
+
+// mark ends a reusable prefix at the system message and at every U_i: the marks of earlier
+// visits stay where they were.
+func mark(prompt []message) {
+	for i := range prompt {
+		text, ok := prompt[i].Content.(string)
+		if ok && text != "" && (prompt[i].Role == "system" || prompt[i].Role == "user") {
+			prompt[i].Content = []part{{Type: "text", Text: text, Mark: &breakpoint{"explicit"}}}
+		}
+	}
 }

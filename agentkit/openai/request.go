@@ -63,13 +63,21 @@ func kept(opaque string) (map[string]json.RawMessage, error) {
 	return members, nil
 }
 
-// wireMessages turns langchaingo's messages into those of the wire.
-func wireMessages(in []llms.MessageContent, opaque map[int]string) ([]message, error) {
-	out := make([]message, 0, len(in))
+// wireMessages turns langchaingo's messages into those of the wire; the first of them are the
+// prompt of the visit.
+func wireMessages(in []llms.MessageContent, r model.Request) (out []message, prompt int, err error) {
+	out = make([]message, 0, len(in))
+	last := r.Prompt
+	if last <= 0 || last > len(in) {
+		last = len(in)
+	}
 	for i, mc := range in {
-		own, err := kept(opaque[i])
+		if i == last {
+			prompt = len(out)
+		}
+		own, err := kept(r.Opaque[i])
 		if err != nil {
-			return nil, fmt.Errorf("message %d: %w", i, err)
+			return nil, 0, fmt.Errorf("message %d: %w", i, err)
 		}
 		m := message{opaque: own}
 		switch mc.Role {
@@ -82,19 +90,22 @@ func wireMessages(in []llms.MessageContent, opaque map[int]string) ([]message, e
 		case llms.ChatMessageTypeTool:
 			results, err := toolResults(mc)
 			if err != nil {
-				return nil, fmt.Errorf("message %d: %w", i, err)
+				return nil, 0, fmt.Errorf("message %d: %w", i, err)
 			}
 			out = append(out, results...)
 			continue
 		default:
-			return nil, fmt.Errorf("message %d has the role %q, which this wire lacks", i, mc.Role)
+			return nil, 0, fmt.Errorf("message %d has the role %q, which this wire lacks", i, mc.Role)
 		}
 		if err := m.fill(mc.Parts); err != nil {
-			return nil, fmt.Errorf("message %d: %w", i, err)
+			return nil, 0, fmt.Errorf("message %d: %w", i, err)
 		}
 		out = append(out, m)
 	}
-	return out, nil
+	if last == len(in) {
+		prompt = len(out)
+	}
+	return out, prompt, nil
 }
 
 // toolResults gives each result of a message its own, as the wire wants it.
@@ -114,6 +125,13 @@ type part struct {
 	Type     string    `json:"type"`
 	Text     string    `json:"text,omitempty"`
 	ImageURL *imageURL `json:"image_url,omitempty"`
+
+	Mark *breakpoint `json:"prompt_cache_breakpoint,omitempty"`
+}
+
+// breakpoint marks the end of a prefix that can be read again.
+type breakpoint struct {
+	Mode string `json:"mode"`
 }
 
 type imageURL struct {

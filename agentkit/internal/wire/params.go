@@ -102,6 +102,30 @@ func (p Params) Take(name string, v any) (ok bool, err error) {
 	return true, nil
 }
 
+// engineOnly are the params that a llama-server alone knows.
+var engineOnly = []string{"id_slot", "cache_prompt", "speculative"}
+
+// TakeEngine removes the params that a local engine alone knows. The options of speculative:
+// are then named as the server names them, speculative.n_max. Whoever talks to another server
+// sends none of them.
+func (p Params) TakeEngine() (Params, error) {
+	own := Params{}
+	for _, name := range engineOnly {
+		if v, ok := p[name]; ok {
+			own[name] = v
+			delete(p, name)
+		}
+	}
+	options := map[string]any{}
+	if _, err := own.Take("speculative", &options); err != nil {
+		return nil, err
+	}
+	for name, v := range options {
+		own["speculative."+name] = v
+	}
+	return own, nil
+}
+
 // AddTo writes the params, sorted by name.
 func (p Params) AddTo(o *Object) {
 	for _, name := range slices.Sorted(maps.Keys(p)) {

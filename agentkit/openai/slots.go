@@ -1,0 +1,188 @@
+package openai
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"wf/agentkit/internal/wire"
+)
+
+// A slotCache keeps the prefixes of many conversations in the few slots of one llama-server, which
+// must have been started with --slot-save-path.
+//
+//	take: a slot that holds a prefix of the request ─► use it
+//	      else the slot used least recently ─► restore the longest prefix that was saved
+//	give: save the slot under the digest of its prompt, once
+//
+// Names of saved slots follow from the prompt alone, so that another process, or a server that
+// was restarted, finds them again. The server offers no way to delete them: whoever runs it
+// empties its directory.
+type slotCache struct {
+	root string // base URL without /v1
+	key  string
+
+	mu   sync.Mutex
+	all  []slot
+	tick int64
+	off  bool // the server has no slots to save
+}
+
+// slot is what is known of one slot of the server.
+type slot struct {
+	holds string // digest of the prompt that it read last, "" is not known
+	busy  bool
+	used  int64 // tick of the last use
+}
+
+// held is a slot in use by one call.
+type held struct {
+	id       int
+	digest   string // of the prompt
+	restored string // digest that was restored, "" for none
+	saved    bool   // under digest already
+}
+
+// tries is how many saved prefixes are asked for, the longest first.
+const tries = 4
+
+// slotPatience bounds one save or restore.
+const slotPatience = 30 * time.Second
+
+func newSlots(base, key string, n int) *slotCache {
+	return &slotCache{root: strings.TrimSuffix(strings.TrimRight(base, "/"), "/v1"), key: key, all: make([]slot, n)}
+}
+
+// take finds a slot for a prompt; prefixes are the digests of what it begins with, itself
+// first, then ever shorter ones. nil is that the server may choose.
+func (s *slotCache) take(ctx context.Context, prefixes []string) *held {
+	s.mu.Lock()
+	h, fits := s.pick(prefixes)
+	s.mu.Unlock()
+	if h == nil || fits {
+		return h
+	}
+	for i, digest := range prefixes[:min(len(prefixes), tries)] {
+		status, err := s.act(ctx, h.id, "restore", digest)
+		if err != nil || status == http.StatusNotImplemented || status == http.StatusNotFound {
+			s.disable(status)
+			break
+		}
+		if status == http.StatusOK {
+			h.restored, h.saved = digest, i == 0
+			break
+		}
+	}
+	return h
+}
+
+// pick chooses a slot that is free; fits is that it holds one of the prefixes.
+func (s *slotCache) pick(prefixes []string) (h *held, fits bool) {
+	if s.off || len(prefixes) == 0 {
+		return nil, false
+	}
+	at := -1
+	for _, p := range prefixes {
+		for i := range s.all {
+			if !s.all[i].busy && s.all[i].holds == p && at < 0 {
+				at, fits = i, true
+			}
+		}
+	}
+	for i := range s.all {
+		if !fits && !s.all[i].busy && (at < 0 || s.all[i].used < s.all[at].used) {
+			at = i
+		}
+	}
+	if at < 0 {
+		return nil, false
+	}
+	s.tick++
+	saved := s.all[at].holds == prefixes[0]
+	s.all[at] = slot{busy: true, used: s.tick}
+	return &held{id: at, digest: prefixes[0], saved: saved}, fits
+}
+
+// give returns a slot. After a call that worked it holds the prompt, and is saved under its
+// digest; after another nobody knows what it holds.
+func (s *slotCache) give(ctx context.Context, h *held, worked bool) {
+	if h == nil {
+		return
+	}
+	if worked && !h.saved {
+		if status, err := s.act(ctx, h.id, "save", h.digest); err != nil || status == http.StatusNotImplemented || status == http.StatusNotFound {
+			s.disable(status)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all[h.id].busy = false
+	if worked {
+		s.all[h.id].holds = h.digest
+	}
+}
+
+// disable stops asking a server that has no slots; a moment's failure does not.
+func (s *slotCache) disable(status int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.off = s.off || status == http.StatusNotImplemented || status == http.StatusNotFound
+}
+
+// act saves or restores a slot. What goes wrong costs time, never an answer: the server then
+// reads the prompt anew.
+func (s *slotCache) act(ctx context.Context, id int, action, digest string) (status int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, slotPatience)
+	defer cancel()
+	body, err := wire.Encode(map[string]string{"filename": "wf-" + digest + ".kv"})
+	if err != nil {
+		return 0, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, fmt.Sprintf("%s/slots/%d?action=%s", s.root, id, action), bytes.NewReader(body))
+	if err != nil {
+		return 0, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Idempotency-Key", action+"-"+digest)
+	if s.key != "" {
+		req.Header.Set("Authorization", "Bearer "+s.key)
+	}
+	res, err := wire.Client.Do(req)
+	if err != nil {
+		return 0, err
+	}
+	defer res.Body.Close()
+	_, err = io.Copy(io.Discard, io.LimitReader(res.Body, wire.MaxRefusal))
+	return res.StatusCode, err
+}
+
+// prefixesOf are the digests of a prompt and of the prompts it goes on from: those that end
+// with an earlier message of the user. The newest comes first.
+func prefixesOf(id string, tools any, prompt []message) ([]string, error) {
+	head, err := wire.Encode(tools)
+	if err != nil {
+		return nil, err
+	}
+	h := sha256.New()
+	h.Write(append([]byte(id+"\n"), head...))
+	var out []string
+	for _, m := range prompt {
+		b, err := json.Marshal(m)
+		if err != nil {
+			return nil, err
+		}
+		h.Write(append([]byte{'\n'}, b...))
+		if m.Role == "user" {
+			out = append([]string{hex.EncodeToString(h.Sum(nil)[:16])}, out...)
+		}
+	}
+	return out, nil
+}
