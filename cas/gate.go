@@ -49,8 +49,9 @@ type holding struct {
 	leaving  bool          // takes no new users
 	gone     chan struct{} // closed when the database is
 
-	commits uint64 // the commit counter, once counted; of who writes
-	counted bool
+	counting sync.Mutex
+	commits  uint64 // the commit counter, once counted; of who writes
+	counted  bool
 }
 
 // attempt is one way through the locks. done is closed with err set, or g.hold filled.

@@ -74,8 +74,10 @@ func counter(f *os.File) (uint64, error) {
 	return binary.LittleEndian.Uint64(b[:]), nil
 }
 
-// bump counts a commit; h holds the lock exclusively, so that nobody else counts meanwhile.
+// bump counts a commit; h holds the lock exclusively, so that no other process counts meanwhile.
 func (h *holding) bump() error {
+	h.counting.Lock()
+	defer h.counting.Unlock()
 	if !h.counted {
 		n, err := counter(h.lock)
 		if err != nil {
