@@ -40,7 +40,11 @@ func (l *launch) namespaces() error {
 		if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
 			continue
 		}
-		if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755,size=16m"); err != nil {
+		options := "mode=0755,size=16m"
+		if dir == "/tmp" {
+			options, l.ownTmp = "mode=1777,size=1g", true
+		}
+		if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, options); err != nil {
 			return fmt.Errorf("hide %s: %w", dir, err)
 		}
 	}

@@ -1,0 +1,166 @@
+package sandbox_test
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// attack is what this binary does inside of a sandbox: it tries something and says what came
+// of it, a line for each try.
+func attack(name string) int {
+	runtime.LockOSThread()
+	switch name {
+	case "sockets":
+		for _, s := range socketKinds {
+			fd, err := unix.Socket(s.family, s.kind, s.protocol)
+			say(s.name, err)
+			if err == nil {
+				unix.Close(fd)
+			}
+		}
+		_, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+		say("unix pair", err)
+	case "calls":
+		for _, c := range calls() {
+			say(c.name, c.try())
+		}
+	case "descriptors":
+		entries, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			return 1
+		}
+		for _, e := range entries {
+			if to, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil && !strings.HasPrefix(to, "anon_inode:") && !strings.HasPrefix(to, "/sys/fs/cgroup/") && to != "/proc/"+strconv.Itoa(os.Getpid())+"/fd" {
+				fmt.Println(e.Name(), strings.Split(to, ":")[0])
+			}
+		}
+	case "loopback":
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "served") }))
+		defer server.Close()
+		resp, err := http.Get(server.URL)
+		say("http", err)
+		if err == nil {
+			resp.Body.Close()
+		}
+		_, err = net.Interfaces()
+		say("interfaces", err)
+	case "dial":
+		for _, network := range []string{"tcp", "udp", "unix"} {
+			address := os.Getenv("HOST_" + strings.ToUpper(network))
+			conn, err := net.Dial(network, address)
+			if err == nil {
+				_, err = conn.Write([]byte("x"))
+				conn.Close()
+			}
+			say(network, err)
+		}
+	case "unix":
+		path := filepath.Join(os.TempDir(), "s")
+		l, err := net.Listen("unix", path)
+		say("listen", err)
+		if err != nil {
+			return 1
+		}
+		_, err = net.Dial("unix", path)
+		say("dial", err)
+		l.Close()
+	}
+	return 0
+}
+
+func say(name string, err error) {
+	result := "ok"
+	if err != nil {
+		result = err.Error()
+	}
+	fmt.Printf("%s: %s\n", name, result)
+}
+
+var socketKinds = []struct {
+	name                   string
+	family, kind, protocol int
+}{
+	{"tcp", unix.AF_INET, unix.SOCK_STREAM, 0},
+	{"tcp named", unix.AF_INET, unix.SOCK_STREAM | unix.SOCK_CLOEXEC | unix.SOCK_NONBLOCK, unix.IPPROTO_TCP},
+	{"tcp6", unix.AF_INET6, unix.SOCK_STREAM, 0},
+	{"mptcp", unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_MPTCP},
+	{"mptcp6", unix.AF_INET6, unix.SOCK_STREAM, unix.IPPROTO_MPTCP},
+	{"sctp", unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_SCTP},
+	{"sctp seqpacket", unix.AF_INET, unix.SOCK_SEQPACKET, unix.IPPROTO_SCTP},
+	{"udp", unix.AF_INET, unix.SOCK_DGRAM, 0},
+	{"udp6", unix.AF_INET6, unix.SOCK_DGRAM, unix.IPPROTO_UDP},
+	{"udplite", unix.AF_INET, unix.SOCK_DGRAM, unix.IPPROTO_UDPLITE},
+	{"ping", unix.AF_INET, unix.SOCK_DGRAM, unix.IPPROTO_ICMP},
+	{"raw", unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_RAW},
+	{"packet", unix.AF_PACKET, unix.SOCK_RAW, 0},
+	{"vsock", unix.AF_VSOCK, unix.SOCK_STREAM, 0},
+	{"smc", unix.AF_SMC, unix.SOCK_STREAM, 0},
+	{"alg", unix.AF_ALG, unix.SOCK_SEQPACKET, 0},
+	{"netlink route", unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE},
+	{"netlink generic", unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_GENERIC},
+	{"netlink netfilter", unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_NETFILTER},
+	{"unix", unix.AF_UNIX, unix.SOCK_STREAM, 0},
+	{"unix datagram", unix.AF_UNIX, unix.SOCK_DGRAM, 0},
+}
+
+type call struct {
+	name string
+	try  func() error
+}
+
+// calls are system calls with arguments that would work, or fail otherwise, without a filter.
+func calls() []call {
+	raw := func(nr uintptr, args ...uintptr) func() error {
+		var a [6]uintptr
+		copy(a[:], args)
+		return func() error {
+			_, _, errno := unix.RawSyscall6(nr, a[0], a[1], a[2], a[3], a[4], a[5])
+			if errno != 0 {
+				return errno
+			}
+			return nil
+		}
+	}
+	var params [120]byte
+	iov := unix.RemoteIovec{Base: 0x1000, Len: 8}
+	launcher, _ := strconv.Atoi(os.Getenv("LAUNCHER_PID"))
+	host, _ := strconv.Atoi(os.Getenv("HOST_PID"))
+	return []call{
+		{"mount", func() error { return unix.Mount("tmpfs", ".", "tmpfs", 0, "") }},
+		{"umount", func() error { return unix.Unmount("/proc", unix.MNT_DETACH) }},
+		{"chroot", func() error { return unix.Chroot(".") }},
+		{"unshare user", func() error { return unix.Unshare(unix.CLONE_NEWUSER) }},
+		{"unshare net", func() error { return unix.Unshare(unix.CLONE_NEWNET) }},
+		{"setns", raw(unix.SYS_SETNS, 0, 0)},
+		{"clone user", raw(unix.SYS_CLONE, unix.CLONE_NEWUSER|uintptr(unix.SIGCHLD))},
+		{"io_uring", raw(unix.SYS_IO_URING_SETUP, 1, uintptr(unsafe.Pointer(&params)))},
+		{"bpf", raw(unix.SYS_BPF, 0, uintptr(unsafe.Pointer(&params)), 72)},
+		{"perf", raw(unix.SYS_PERF_EVENT_OPEN)},
+		{"userfaultfd", raw(unix.SYS_USERFAULTFD)},
+		{"keyctl", raw(unix.SYS_KEYCTL, 0, ^uintptr(2), 0)},
+		{"open_by_handle_at", raw(unix.SYS_OPEN_BY_HANDLE_AT, ^uintptr(99), uintptr(unsafe.Pointer(&params)))},
+		{"syslog", raw(unix.SYS_SYSLOG, 10)},
+		{"x32", raw(unix.SYS_GETPID | 0x40000000)},
+		{"type into a terminal", func() error { return unix.IoctlSetPointerInt(0, unix.TIOCSTI, 'x') }},
+		{"trace the launcher", func() error { return unix.PtraceSeize(launcher) }},
+		{"trace the init", func() error { return unix.PtraceSeize(1) }},
+		{"trace wf", func() error { return unix.PtraceSeize(host) }},
+		{"read wf's memory", func() error {
+			var local [8]byte
+			_, err := unix.ProcessVMReadv(host, []unix.Iovec{{Base: &local[0], Len: 8}}, []unix.RemoteIovec{iov}, 0)
+			return err
+		}},
+		{"signal wf", func() error { return unix.Kill(host, 0) }},
+		{"become another", func() error { return unix.Setresuid(12345, 12345, 12345) }},
+	}
+}

@@ -1,0 +1,263 @@
+package sandbox_test
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"wf/agentkit/sandbox"
+)
+
+func TestX04OnlyTheWorkspaceIsWritten(t *testing.T) {
+	onEach(t, func(t *testing.T, s stage) {
+		s.works(`mkdir -p a/b && echo x > a/b/c && mv a/b/c d && rm -r a && ln -s d e && cat e && mkfifo f && echo x > "$TMPDIR/t" && echo x > "$HOME/h" && echo x > /dev/null`)
+		s.denied(`echo x > "$OUTSIDE/new"`)
+		s.denied(`echo x >> "$OUTSIDE/file"`)
+		s.denied(`rm "$OUTSIDE/file"`)
+		s.denied(`mkdir "$OUTSIDE/dir"`)
+		s.denied(`mv d "$OUTSIDE/d"`)
+		s.denied(`truncate -s 0 "$OUTSIDE/file"`)
+		s.denied(`ln "$OUTSIDE/file" linked`)
+		s.denied(`ln -s "$OUTSIDE" way && echo x > way/new`)
+		s.denied(`cd .. && echo x > outside/new`)
+		s.denied(`mknod dev c 1 3`)
+		s.denied(`echo x > /etc/wf-was-here`)
+		s.denied(`echo x > /usr/wf-was-here`)
+		s.denied(`echo 1 > /proc/sys/vm/drop_caches`)
+		s.denied(`echo x > /proc/sys/kernel/core_pattern`)
+		s.denied(`echo 0 > /proc/self/oom_score_adj`)
+		s.denied(`mkdir /sys/fs/cgroup/wf-was-here`)
+		s.denied(`echo $$ > /sys/fs/cgroup/cgroup.procs`)
+		s.denied(`: > /dev/kmsg`)
+		if s.namespaces {
+			s.denied(`chmod 777 "$OUTSIDE/file"`)
+			s.denied(`touch -d 2001-01-01 "$OUTSIDE/file"`)
+			s.works(`echo x > /tmp/own && echo x > /dev/shm/own`)
+			if s.exists("/tmp/own") || s.exists("/dev/shm/own") {
+				t.Error("/tmp or /dev/shm is that of the machine")
+			}
+		} else {
+			s.denied(`echo x > /tmp/wf-was-here`)
+		}
+		entries, err := os.ReadDir(s.outside)
+		content, err2 := os.ReadFile(filepath.Join(s.outside, "file"))
+		if err != nil || err2 != nil || len(entries) != 1 || string(content) != "the secret" {
+			t.Errorf("outside there is %v with %q (%v, %v)", entries, content, err, err2)
+		}
+	})
+}
+
+func TestX04NothingPrivateIsRead(t *testing.T) {
+	onEach(t, func(t *testing.T, s stage) {
+		s.works(`cat /etc/passwd /etc/hosts && ls /usr/bin && cat /proc/self/status && cat /proc/cpuinfo && head -c 8 /dev/urandom`)
+		s.denied(`cat "$SSH/id"`)
+		s.denied(`ls "$SSH"`)
+		s.denied(`cat "$OUTSIDE/file"`)
+		s.denied(`ln -s "$OUTSIDE" link && cat link/file`)
+		s.denied(`cat /proc/self/root"$OUTSIDE/file"`)
+		s.denied(`cat /proc/self/cwd/../outside/file`)
+		s.denied(`ls /`)
+		s.denied(`ls /run`)
+		s.denied(`cat /etc/shadow`)
+		s.denied(`cat /proc/1/environ`)
+		s.denied(`ls /proc/1/root/`)
+		s.denied(`cat /proc/$PPID/fd/3`)
+		s.denied(`head -c 1 /proc/$PPID/mem`)
+		if s.namespaces {
+			if got := s.works(`ls -d /proc/[0-9]* | wc -l`); len(got) > 1 {
+				t.Errorf("%s processes are seen", got)
+			}
+		} else {
+			s.denied(fmt.Sprintf(`cat /proc/%d/environ`, os.Getpid()))
+			s.denied(fmt.Sprintf(`ls /proc/%d/root/`, os.Getpid()))
+		}
+	})
+}
+
+func TestHooksAndSettingsAreProtected(t *testing.T) {
+	onEach(t, func(t *testing.T, s stage) {
+		if !s.namespaces {
+			t.Skip("needs a mount namespace")
+		}
+		s.write(filepath.Join(s.work, ".git/hooks/sample"), "#")
+		s.write(filepath.Join(s.work, ".git/config"), "[core]\n")
+		s.write(filepath.Join(s.work, ".wf/config.yaml"), "model: x\n")
+		s.works(`echo x > .git/index && cat .wf/config.yaml`)
+		s.denied(`echo x > .git/hooks/pre-commit`)
+		s.denied(`echo x >> .git/config`)
+		s.denied(`mv .git/hooks .git/old`)
+		s.denied(`mv .git git`)
+		s.denied(`rm -rf .wf`)
+	})
+}
+
+func TestX04Sockets(t *testing.T) {
+	const no = "operation not permitted"
+	loopback := map[string]string{"tcp": "ok", "tcp named": "ok", "tcp6": "ok", "netlink route": "ok", "unix": "ok", "unix datagram": "ok", "unix pair": "ok"}
+	for name, c := range map[string]struct {
+		network    bool
+		namespaces map[string]string
+		none       map[string]string
+	}{
+		"no network": {false, loopback, map[string]string{"unix pair": "ok"}},
+		"network": {true, with(loopback, "udp", "udp6"),
+			without(with(loopback, "udp", "udp6"), "unix", "unix datagram")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onEach(t, func(t *testing.T, s stage) {
+				s.policy.Network = c.network
+				want := c.none
+				switch {
+				case s.namespaces:
+					want = c.namespaces
+				case sandbox.Probe().ABI >= 9:
+					want = with(want, "unix", "unix datagram")
+				}
+				got := said(s.works(`WF_ATTACK=sockets "$SELF"`))
+				for _, kind := range append(socketKinds, struct {
+					name                   string
+					family, kind, protocol int
+				}{name: "unix pair"}) {
+					expect := want[kind.name]
+					if expect == "" {
+						expect = no
+					}
+					if kind.name == "tcp6" && got["tcp6"] == "address family not supported by protocol" {
+						continue // a kernel without IPv6
+					}
+					if got[kind.name] != expect {
+						t.Errorf("%s: %s, want %s", kind.name, got[kind.name], expect)
+					}
+				}
+			})
+		})
+	}
+}
+
+func with(m map[string]string, names ...string) map[string]string {
+	out := map[string]string{}
+	for k, v := range m {
+		out[k] = v
+	}
+	for _, name := range names {
+		out[name] = "ok"
+	}
+	return out
+}
+
+func without(m map[string]string, names ...string) map[string]string {
+	out := with(m)
+	for _, name := range names {
+		delete(out, name)
+	}
+	return out
+}
+
+// said reads what attack says.
+func said(out string) map[string]string {
+	m := map[string]string{}
+	for line := range strings.Lines(out) {
+		if name, result, ok := strings.Cut(strings.TrimSpace(line), ": "); ok {
+			m[name] = result
+		}
+	}
+	return m
+}
+
+func TestX04SystemCalls(t *testing.T) {
+	onEach(t, func(t *testing.T, s stage) {
+		s.policy.Environ = append(s.policy.Environ, fmt.Sprintf("HOST_PID=%d", os.Getpid()))
+		got := said(s.works(`LAUNCHER_PID=$PPID WF_ATTACK=calls "$SELF"`))
+		for _, c := range calls() {
+			want := []string{"operation not permitted"}
+			switch c.name {
+			case "trace wf", "signal wf", "read wf's memory":
+				if s.namespaces {
+					want = []string{"no such process"} // its pid means nothing there
+				}
+			case "trace the launcher", "trace the init":
+				want = append(want, "no such process", "permission denied")
+			case "become another":
+				want = append(want, "invalid argument")
+			}
+			ok := false
+			for _, w := range want {
+				ok = ok || got[c.name] == w
+			}
+			if !ok {
+				t.Errorf("%s: %q, want one of %q", c.name, got[c.name], want)
+			}
+		}
+	})
+}
+
+// A 32-bit program that exits with 0 has its own numbers of system calls.
+func TestX04TheOtherABIIsClosed(t *testing.T) {
+	exit := []byte("\x7fELF\x01\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\x03\x00\x01\x00\x00\x00" +
+		"\x54\x80\x04\x08\x34\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x34\x00\x20\x00\x01\x00\x00\x00\x00\x00\x00\x00" +
+		"\x01\x00\x00\x00\x00\x00\x00\x00\x00\x80\x04\x08\x00\x80\x04\x08\x5d\x00\x00\x00\x5d\x00\x00\x00\x05\x00\x00\x00\x00\x10\x00\x00" +
+		"\x31\xdb\xb8\x01\x00\x00\x00\xcd\x80")
+	onEach(t, func(t *testing.T, s stage) {
+		if err := os.WriteFile(filepath.Join(s.work, "exit32"), exit, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if code, out := s.sh("./exit32"); code != 159 && code != 126 { // SIGSYS, or no such ABI here
+			t.Errorf("exit %d: %s", code, out)
+		}
+	})
+}
+
+func TestX04TheMachineIsOutOfReach(t *testing.T) {
+	tcp, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tcp.Close()
+	udp, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer udp.Close()
+	for _, network := range []bool{false, true} {
+		t.Run(fmt.Sprint("network ", network), func(t *testing.T) {
+			onEach(t, func(t *testing.T, s stage) {
+				path := filepath.Join(s.outside, "socket")
+				listener, err := net.Listen("unix", path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer listener.Close()
+				s.policy.Network = network
+				s.policy.Environ = append(s.policy.Environ, "HOST_TCP="+tcp.Addr().String(), "HOST_UDP="+udp.LocalAddr().String(), "HOST_UNIX="+path)
+				got := said(s.works(`WF_ATTACK=dial "$SELF"`))
+				for name, result := range got {
+					if want := network && name != "unix"; (result == "ok") != want {
+						t.Errorf("%s: %s", name, result)
+					}
+				}
+				if len(got) != 3 {
+					t.Errorf("it said %v", got)
+				}
+			})
+		})
+	}
+}
+
+func TestTheOwnLoopbackWorks(t *testing.T) {
+	onEach(t, func(t *testing.T, s stage) {
+		if !s.namespaces {
+			t.Skip("needs a network namespace")
+		}
+		if d := cmp.Diff(map[string]string{"http": "ok", "interfaces": "ok"}, said(s.works(`WF_ATTACK=loopback "$SELF"`))); d != "" {
+			t.Error(d)
+		}
+		if d := cmp.Diff(map[string]string{"listen": "ok", "dial": "ok"}, said(s.works(`WF_ATTACK=unix "$SELF"`))); d != "" {
+			t.Error(d)
+		}
+	})
+}
