@@ -16,6 +16,24 @@ type Workflow struct {
 	Roles       []Role           `cbor:"roles" json:"roles"`                         // sorted by name; defaults are merged in
 	Edges       []Edge           `cbor:"edges" json:"edges"`                         // in declared order, START edges explicit
 	Outputs     []NamedTemplate  `cbor:"outputs,omitempty" json:"outputs,omitempty"` // sorted by name
+	MCP         []MCPServer      `cbor:"mcp,omitempty" json:"mcp,omitempty"`         // sorted by name
+}
+
+// MCPServer offers tools to agents, as mcp:NAME/TOOL. Exactly one of Command and URL is set.
+type MCPServer struct {
+	Name    string     `cbor:"name" json:"name"`
+	Command []string   `cbor:"command,omitempty" json:"command,omitempty"` // program and arguments; spoken to over stdin and stdout
+	Env     []MCPValue `cbor:"env,omitempty" json:"env,omitempty"`         // of Command, sorted by name
+	URL     string     `cbor:"url,omitempty" json:"url,omitempty"`         // http or https
+	Headers []MCPValue `cbor:"headers,omitempty" json:"headers,omitempty"` // of requests to URL, sorted by name
+}
+
+// MCPValue is a variable or a header with its value: fixed, or that of an environment variable
+// that is kept secret.
+type MCPValue struct {
+	Name   string `cbor:"name" json:"name"`
+	Value  string `cbor:"value,omitempty" json:"value,omitempty"`
+	Secret string `cbor:"secret,omitempty" json:"secret,omitempty"`
 }
 
 // Input declares a value the run is started with.

@@ -23,6 +23,7 @@ type Turn struct {
 	Wait     Wait              // ActWait, rendered
 	Secrets  []string          // names declared by the workflow
 	Models   []string          // tried in order; the run's override applied
+	MCP      []MCPServer       // declared by the workflow
 
 	Workspace string // absolute; commands run in Workspace joined with Role.Dir
 	File      string // path of the definition; relative script files are found beside it

@@ -59,6 +59,12 @@ func inherit(environ, declared, keys []string) map[string]string {
 	return env
 }
 
+// Inherit is what a program keeps of an environment (name=value): neither model keys, nor keys,
+// nor secrets that are not declared. It is sorted.
+func Inherit(environ, declared, keys []string) []string {
+	return pairs(inherit(environ, declared, keys))
+}
+
 // pairs is the form that exec wants, sorted by name.
 func pairs(env map[string]string) []string {
 	out := make([]string, 0, len(env))

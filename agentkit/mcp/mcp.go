@@ -1,0 +1,137 @@
+// Package mcp offers the tools of MCP servers (Model Context Protocol) to agents.
+//
+//	mcp:NAME/*  ──List──► tools, as mcp__NAME__TOOL ──► recorded with the visit
+//	call        ──Run───► session, opened by the first call ──► result
+//	Close       ────────► sessions ended, their processes killed
+//
+// # Words
+//
+// A server is a program spoken to over stdin and stdout, or a URL. A Pool holds the sessions
+// of one visit. The wire name of a tool is what the model calls it: mcp__NAME__TOOL.
+//
+// # Trust
+//
+// A program is started only if the Pool's Trusted says so. It inherits the environment without
+// keys of models and secrets, and gets of those what its env names. Unlike the commands of the
+// shell tool it runs outside of the sandbox: it was trusted.
+//
+// # Not promised
+//
+// That a server still offers the tools that were recorded: a call of one that is gone tells the
+// model so. What a server says of itself, such as that a tool only reads, is not relied upon.
+package mcp
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"wf/protocol"
+)
+
+// Prefix begins the name of a tool of a server in a workflow: mcp:NAME/TOOL, or mcp:NAME/* for
+// all of them.
+const Prefix = "mcp:"
+
+// nameMax is how long a tool's name may be on the wires of the models.
+const nameMax = 64
+
+// ErrUntrusted is a program that nobody allowed.
+var ErrUntrusted = &protocol.Error{Code: "mcp_untrusted", Message: "the program is not trusted",
+	Hint: "name the server in your own config, or in the project's and then wf trust"}
+
+// Split reads mcp:NAME/TOOL; tool is * for all. ok is false for other names.
+func Split(name string) (server, tool string, ok bool) {
+	rest, ok := strings.CutPrefix(name, Prefix)
+	if !ok {
+		return "", "", false
+	}
+	server, tool, ok = strings.Cut(rest, "/")
+	return server, tool, ok && server != "" && tool != ""
+}
+
+// IsWireName reports whether a model's name of a tool is that of a tool of a server.
+func IsWireName(name string) bool { return strings.HasPrefix(name, "mcp__") }
+
+// wireName is what a model calls a tool: letters, digits, _ and - alone, at most nameMax of them.
+// A name that had to be changed ends in a part of its hash, so that no two become one.
+func wireName(server, tool string) string {
+	name := "mcp__" + server + "__" + tool
+	fits := strings.Map(func(r rune) rune {
+		if r == '_' || r == '-' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' {
+			return r
+		}
+		return '_'
+	}, name)
+	if fits == name && len(name) <= nameMax {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	mark := "_" + hex.EncodeToString(sum[:4])
+	return fits[:min(len(fits), nameMax-len(mark))] + mark
+}
+
+// serverOf reports whether a wire name is one of a server's.
+func serverOf(server, wire string) bool {
+	whole := wireName(server, "")
+	return strings.HasPrefix(wire, strings.TrimSuffix(whole, "__")+"__")
+}
+
+// Parse reads a server of a config: {command: […], env: {…}} or {url: …, headers_env: {…}}.
+// headers_env names the variable that holds the value of a header; a value of env that is
+// $NAME is that of the variable NAME.
+func Parse(name string, raw []byte) (protocol.MCPServer, error) {
+	s := protocol.MCPServer{Name: name}
+	var form struct {
+		Command []string          `json:"command"`
+		Env     map[string]string `json:"env"`
+		URL     string            `json:"url"`
+		Headers map[string]string `json:"headers_env"`
+	}
+	dec := json.NewDecoder(strings.NewReader(string(raw)))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&form); err != nil {
+		return s, fmt.Errorf("mcp: %s: %w", name, err)
+	}
+	s.Command, s.URL = form.Command, form.URL
+	for _, n := range sortedKeys(form.Env) {
+		v := protocol.MCPValue{Name: n, Value: form.Env[n]}
+		if secret, ok := strings.CutPrefix(v.Value, "$"); ok && secret != "" {
+			v.Value, v.Secret = "", strings.TrimSuffix(strings.TrimPrefix(secret, "{"), "}")
+		}
+		s.Env = append(s.Env, v)
+	}
+	for _, n := range sortedKeys(form.Headers) {
+		s.Headers = append(s.Headers, protocol.MCPValue{Name: n, Secret: form.Headers[n]})
+	}
+	return s, check(s)
+}
+
+func check(s protocol.MCPServer) error {
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("mcp: %s: "+format, append([]any{s.Name}, args...)...)
+	}
+	switch {
+	case s.Name == "" || strings.ContainsAny(s.Name, "/: *"):
+		return bad("a name holds letters, digits, _ and -")
+	case (len(s.Command) > 0) == (s.URL != ""):
+		return bad("give it a command or a url")
+	case s.URL != "" && len(s.Env) > 0:
+		return bad("env belongs to a command")
+	case s.URL == "" && len(s.Headers) > 0:
+		return bad("headers_env belongs to a url")
+	}
+	if s.URL != "" {
+		u, err := url.Parse(s.URL)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return bad("url %q is none (want https://HOST/…)", s.URL)
+		}
+		if u.User != nil {
+			return bad("url holds a password: name its variable under headers_env")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,229 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"wf/agentkit/tool"
+	"wf/protocol"
+)
+
+// Bounds of servers.
+const (
+	StartTimeout = 30 * time.Second // until a server is ready and has listed its tools
+	CallTimeout  = 5 * time.Minute  // of one call
+	toolsMax     = 256              // of one server
+	listMax      = 256 << 10        // bytes of its list
+	startsMax    = 3                // of one program in a visit
+)
+
+// A Pool holds the sessions of one visit. The zero Pool has no servers.
+type Pool struct {
+	Servers []protocol.MCPServer
+	Dir     string // where programs run
+	// Trusted tells whether a program may be started; nil is none. Servers with a URL are not
+	// asked for.
+	Trusted func(protocol.MCPServer) bool
+	// Secret looks up a variable that is kept secret; nil is os.LookupEnv.
+	Secret func(name string) (string, bool)
+
+	mu       sync.Mutex
+	sessions map[string]*session
+	starts   map[string]int
+}
+
+// Secrets are the values that the servers are handed, name of the variable → value: they are
+// hidden wherever text enters.
+func (p *Pool) Secrets() map[string]string {
+	out := map[string]string{}
+	for _, s := range p.Servers {
+		for _, v := range slices.Concat(s.Env, s.Headers) {
+			if value, ok := p.lookup(v.Secret); ok && v.Secret != "" {
+				out[v.Secret] = value
+			}
+		}
+	}
+	return out
+}
+
+func (p *Pool) lookup(name string) (string, bool) {
+	if p.Secret != nil {
+		return p.Secret(name)
+	}
+	return os.LookupEnv(name)
+}
+
+// Tools lists what a name of a workflow stands for, sorted: the tool of mcp:NAME/TOOL, or all of
+// mcp:NAME/*. A server that cannot be reached, or has no such tool, is an error.
+func (p *Pool) Tools(ctx context.Context, name string) ([]tool.Tool, error) {
+	server, want, ok := Split(name)
+	if !ok {
+		return nil, fmt.Errorf("%s names no tool of a server (want mcp:NAME/TOOL or mcp:NAME/*)", name)
+	}
+	s, err := p.server(server)
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	session, err := p.open(ctx, s)
+	if err != nil {
+		return nil, fmt.Errorf("mcp:%s: %w", server, err)
+	}
+	var out []tool.Tool
+	size := 0
+	for _, wire := range slices.Sorted(maps.Keys(session.tools)) {
+		t := session.tools[wire]
+		if want != "*" && t.Name != want {
+			continue
+		}
+		offer, err := offered(wire, t)
+		if err != nil {
+			return nil, fmt.Errorf("mcp:%s: the tool %s: %w", server, t.Name, err)
+		}
+		if size += len(offer.Description) + len(offer.Parameters); size > listMax {
+			return nil, fmt.Errorf("mcp:%s: its tools are described in more than %d bytes; name those that are needed", server, listMax)
+		}
+		out = append(out, p.tool(s, offer))
+	}
+	if len(out) == 0 {
+		names := make([]string, 0, len(session.tools))
+		for _, t := range session.tools {
+			names = append(names, t.Name)
+		}
+		slices.Sort(names)
+		return nil, fmt.Errorf("mcp:%s has no tool %q (there are %s)", server, want, strings.Join(names, ", "))
+	}
+	return out, nil
+}
+
+// Recorded is the tool that was recorded under a wire name, without asking its server; ok is
+// false where no server here has such names.
+func (p *Pool) Recorded(offer protocol.Tool) (tool.Tool, bool) {
+	var best *protocol.MCPServer
+	for i := range p.Servers {
+		s := &p.Servers[i]
+		if serverOf(s.Name, offer.Name) && (best == nil || len(s.Name) > len(best.Name)) {
+			best = s
+		}
+	}
+	if best == nil {
+		return tool.Tool{}, false
+	}
+	return p.tool(*best, offer), true
+}
+
+func (p *Pool) server(name string) (protocol.MCPServer, error) {
+	var known []string
+	for _, s := range p.Servers {
+		if s.Name == name {
+			return s, nil
+		}
+		known = append(known, s.Name)
+	}
+	if len(known) == 0 {
+		known = []string{"none"}
+	}
+	return protocol.MCPServer{}, fmt.Errorf("there is no server mcp:%s (known: %s); declare it under mcp: in the workflow or the config", name, strings.Join(known, ", "))
+}
+
+func (p *Pool) tool(s protocol.MCPServer, offer protocol.Tool) tool.Tool {
+	return tool.Tool{
+		Name: offer.Name, Description: offer.Description, Parameters: offer.Parameters,
+		Run: func(ctx context.Context, at tool.Workspace, args json.RawMessage) (tool.Result, error) {
+			return p.call(ctx, s, offer.Name, args, at.Clean)
+		},
+	}
+}
+
+// open gives the session of a server, and starts it where there is none. p.mu is held.
+func (p *Pool) open(ctx context.Context, s protocol.MCPServer) (*session, error) {
+	if session := p.sessions[s.Name]; session != nil {
+		return session, nil
+	}
+	if p.starts[s.Name] >= startsMax {
+		return nil, fmt.Errorf("it ended %d times and is not started again", startsMax)
+	}
+	if len(s.Command) > 0 && (p.Trusted == nil || !p.Trusted(s)) {
+		return nil, fmt.Errorf("%s: %w", strings.Join(s.Command, " "), ErrUntrusted)
+	}
+	if p.sessions == nil {
+		p.sessions, p.starts = map[string]*session{}, map[string]int{}
+	}
+	p.starts[s.Name]++
+	limited, stop := context.WithTimeout(ctx, StartTimeout)
+	defer stop()
+	session, err := p.start(limited, s)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, err
+	}
+	p.sessions[s.Name] = session
+	return session, nil
+}
+
+// drop ends a session that is of no more use. p.mu is held.
+func (p *Pool) drop(name string) {
+	if s := p.sessions[name]; s != nil {
+		delete(p.sessions, name)
+		s.close()
+	}
+}
+
+// Close ends all sessions and kills what was started for them.
+func (p *Pool) Close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(p.sessions)) {
+		p.drop(name)
+	}
+}
+
+// call runs a tool. What goes wrong is for the model to know; an error is for ctx, and for a
+// program that is not trusted.
+func (p *Pool) call(ctx context.Context, s protocol.MCPServer, wire string, args json.RawMessage, clean func(string) string) (tool.Result, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	session, err := p.open(ctx, s)
+	switch {
+	case ctx.Err() != nil:
+		return tool.Result{}, ctx.Err()
+	case errors.Is(err, ErrUntrusted):
+		return tool.Result{}, fmt.Errorf("mcp:%s: %w", s.Name, err)
+	case err != nil:
+		return failed("mcp:%s cannot be used: %v", s.Name, err), nil
+	}
+	t := session.tools[wire]
+	if t == nil {
+		return failed("mcp:%s no longer has this tool", s.Name), nil
+	}
+	limited, stop := context.WithTimeout(ctx, CallTimeout)
+	defer stop()
+	r, err := session.client.CallTool(limited, &sdk.CallToolParams{Name: t.Name, Arguments: args})
+	var refused *wireError
+	switch {
+	case ctx.Err() != nil:
+		return tool.Result{}, ctx.Err()
+	case limited.Err() != nil:
+		p.drop(s.Name)
+		return failed("mcp:%s did not answer within %v, and was stopped", s.Name, CallTimeout), nil
+	case errors.As(err, &refused):
+		return failed("mcp:%s refuses the call: %s", s.Name, refused.Message), nil
+	case err != nil:
+		p.drop(s.Name)
+		return failed("mcp:%s ended during the call, its outcome is unknown: %v%s", s.Name, err, session.said()), nil
+	}
+	return result(r, clean), nil
+}

@@ -1,0 +1,8 @@
+//go:build !linux
+
+package mcp
+
+import "syscall"
+
+// dieWithParent does nothing where the system cannot do it.
+func dieWithParent(*syscall.SysProcAttr) {}
