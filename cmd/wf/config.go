@@ -76,6 +76,16 @@ func (a *app) openModel(name, dir string) (llms.Model, error) {
 	return m, nil
 }
 
+// window is how many tokens a model can read, 0 where no config says. A config that cannot be
+// read fails when the model is opened.
+func (a *app) window(name string) int {
+	c, err := a.config()
+	if err != nil {
+		return 0
+	}
+	return c.Window(name)
+}
+
 // record has every model call from here on recorded; stop ends that.
 func (a *app) record(path string) (stop func() error, err error) {
 	if path == "" {

@@ -106,6 +106,9 @@ func (a *app) stepTable(steps []*engine.StepView) error {
 		if n := failures(s); n > 0 && s.Status != string(protocol.StepFailed) {
 			note = fmt.Sprintf("(after %s) %s", plural(n, "failed attempt"), note)
 		}
+		if len(s.Compactions) > 0 {
+			note = "(compacted) " + note
+		}
 		rows = append(rows, []string{
 			"  " + p.step(s.Status), s.ID, span(time.Duration(s.MS) * time.Millisecond), result(s), p.dim(shortOf(s.CID)), note,
 		})
@@ -141,6 +144,9 @@ func (a *app) showStep(s *engine.StepView) error {
 	if s.Resumes != nil {
 		fmt.Fprintf(a.out, "  %s %s\n", p.dim("resumes"), shortOf(s.Resumes))
 	}
+	for _, c := range s.Compactions {
+		a.showCompaction(c)
+	}
 	for _, t := range s.Attempts {
 		if t.Error != nil {
 			fmt.Fprintf(a.out, "  %s %s\n", p.yellow(fmt.Sprintf("attempt %d failed:", t.Attempt)), visible(why(t.Error)))
@@ -157,6 +163,34 @@ func (a *app) showStep(s *engine.StepView) error {
 		return err
 	}
 	return nil
+}
+
+// showCompaction tells what was dropped and what was kept.
+func (a *app) showCompaction(c engine.CompactionView) {
+	p := paint{a.out.color}
+	var what string
+	switch {
+	case c.Scope == protocol.ScopeVisit:
+		what = fmt.Sprintf("dropped its oldest %s with all results, kept what follows", plural(c.Replies, "turn"))
+	case c.Covers < c.Prior:
+		what = fmt.Sprintf("dropped %s, kept %s", visits(1, c.Covers), visits(c.Covers+1, c.Prior))
+	default:
+		what = fmt.Sprintf("dropped %s, kept none", visits(1, c.Covers))
+	}
+	by := "written by " + c.Model
+	if c.Model == "" {
+		by = "an extract" + because(oneLine(c.Error, 160))
+	}
+	fmt.Fprintf(a.out, "  %s %s; %d → about %d tokens  %s\n", p.dim("compacted"), what, c.TokensBefore, c.TokensAfter, shortOf(c.Record))
+	fmt.Fprintf(a.out, "  %s %s\n    %s\n", p.dim("summary"), visible(by), indentLines(c.Summary, "    "))
+}
+
+// visits names a range of visits.
+func visits(from, to int) string {
+	if from == to {
+		return fmt.Sprintf("visit %d", from)
+	}
+	return fmt.Sprintf("visits %d–%d", from, to)
 }
 
 // showBlock shows a record as DAG-JSON, a payload as it is.

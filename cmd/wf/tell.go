@@ -75,6 +75,8 @@ func tell(d protocol.Data) string {
 		return fmt.Sprintf("limit %s is now %s", d.Limit, amount(d.Limit, d.Max))
 	case protocol.ModelFallback:
 		return fmt.Sprintf("model %s instead of %s: %s", d.To, d.From, oneLine(d.Reason, 100))
+	case protocol.Compacted:
+		return fmt.Sprintf("compacted the %s: %d → about %d tokens", d.Scope, d.TokensBefore, d.TokensAfter) + because(oneLine(d.Error.S, 160))
 	case protocol.Forked:
 		return "forked from event " + d.Base.Short()
 	case protocol.CancelledBy:
