@@ -1,6 +1,7 @@
 package sandbox_test
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -13,6 +14,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"wf/agentkit/sandbox"
 )
 
 // attack is what this binary does inside of a sandbox: it tries something and says what came
@@ -64,6 +67,11 @@ func attack(name string) int {
 			}
 			say(network, err)
 		}
+	case "nested":
+		fmt.Println(sandbox.Probe())
+		tier, err := sandbox.Attempt(5)
+		fmt.Println(tier.Name, tier.Holds, errors.Is(err, sandbox.ErrUnavailable))
+		fmt.Println(err)
 	case "unix":
 		path := filepath.Join(os.TempDir(), "s")
 		l, err := net.Listen("unix", path)

@@ -59,9 +59,9 @@ func TestExitStatusAndStreams(t *testing.T) {
 func TestNothingOutlivesTheCommand(t *testing.T) {
 	onEach(t, func(t *testing.T, s stage) {
 		background, daemon := s.alive("background"), s.alive("daemon")
-		s.works(`mkfifo ready
-			sh -c 'exec 3> background; echo up >&3; echo > ready; sleep 1000' & read line < ready
-			setsid sh -c '(exec 3> daemon; echo up >&3; trap "" TERM HUP; echo > ready; sleep 1000) &' & read line < ready`)
+		s.works(`mkfifo one two
+			sh -c 'exec 3> background; echo up >&3; echo > one; sleep 1000' & read line < one
+			setsid sh -c '(exec 3> daemon; echo up >&3; trap "" TERM HUP; echo > two; sleep 1000) &' & read line < two`)
 		dead(t, background)
 		dead(t, daemon)
 	})

@@ -39,7 +39,7 @@ type Policy struct {
 type Limits struct {
 	FileSize  uint64 // bytes of one file; default 8 GiB
 	OpenFiles uint64 // of one process; default 16,384, at most the hard limit of wf
-	Processes uint64 // threads included; default 8,192. Not set without namespaces, where it would count all of the user's
+	Processes uint64 // threads included; default 8,192. Not set without namespaces, where it would count all of the user's; root is never bound by it
 }
 
 // Defaults of Limits.
