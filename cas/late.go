@@ -2,6 +2,7 @@ package cas
 
 import (
 	"bytes"
+	"encoding/binary"
 	"slices"
 
 	bolt "go.etcd.io/bbolt"
@@ -21,9 +22,10 @@ const (
 
 // latePlaces adds the places of the blocks whose digests begin with key.
 func latePlaces(out []place, late []byte, key string) []place {
-	for ; len(late) >= lateSize; late = late[lateSize:] {
-		if string(late[:8]) == key {
-			out = append(out, places(late[8:lateSize])...)
+	want := binary.LittleEndian.Uint64([]byte(key)) // for each look-up: one comparison an entry
+	for i := 0; i+lateSize <= len(late); i += lateSize {
+		if binary.LittleEndian.Uint64(late[i:]) == want {
+			out = append(out, places(late[i+8:i+lateSize])...)
 		}
 	}
 	return out
