@@ -8,6 +8,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"wf/agentkit/mcp"
 	"wf/agentkit/sandbox"
 	"wf/agentkit/tool"
 	"wf/protocol"
@@ -124,15 +125,20 @@ func (v *visit) find(call protocol.CallMessage) (t tool.Tool, args json.RawMessa
 	return t, json.RawMessage(text), ""
 }
 
-// policy is the role's word, else the Agent's, else the tool's own.
+// policy is the role's word, else the Agent's, else the tool's own. Of the role's words on tools
+// of a server, the one on the tool goes before the one on all of them.
 func (v *visit) policy(t tool.Tool) tool.Policy {
-	for _, entry := range v.turn.Role.Approvals {
-		if entry.Name == t.Name {
-			if entry.Value != "" {
-				return tool.Policy(entry.Value)
-			}
-			return tool.Policy(strings.Trim(entry.JSON, `"`))
+	var said *protocol.NamedTemplate
+	for i, entry := range v.turn.Role.Approvals {
+		if entry.Name == t.Name || mcp.Names(entry.Name, t.Name) && (said == nil || strings.HasSuffix(said.Name, "/*")) {
+			said = &v.turn.Role.Approvals[i]
 		}
+	}
+	if said != nil {
+		if said.Value != "" {
+			return tool.Policy(said.Value)
+		}
+		return tool.Policy(strings.Trim(said.JSON, `"`))
 	}
 	for _, name := range []string{t.Name, "*"} {
 		if p, ok := v.agent.Approve[name]; ok {

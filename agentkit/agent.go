@@ -6,12 +6,14 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/tmc/langchaingo/llms"
 
+	"wf/agentkit/mcp"
 	"wf/agentkit/tool"
 	"wf/protocol"
 	"wf/roles"
@@ -37,6 +39,14 @@ type Agent struct {
 
 	// Tools are offered besides those of package tool; one of the same name takes its place.
 	Tools []tool.Tool
+
+	// MCP are servers that offer tools, as a config names them: their programs are trusted. One
+	// of the same name that the workflow declares takes its place.
+	MCP []protocol.MCPServer
+
+	// Trusted tells whether a program that the workflow declares under mcp: may be started; nil
+	// trusts those that MCP lists in the same words.
+	Trusted func(protocol.MCPServer) bool
 
 	// Approve is the policy of a tool, or of all under "*", where the role itself says
 	// nothing. What it does not name keeps the tool's own policy.
@@ -64,8 +74,8 @@ type Agent struct {
 // conversation keeps the tools that were recorded for it, whatever the role says now.
 func (a Agent) Prepare(ctx context.Context, turn protocol.Turn) (roles.Preparation, error) {
 	list := turn.History.Tools
-	if list == "" {
-		tools, err := tool.Named(turn.Role.Tools, a.tools())
+	if list == "" && turn.Visit <= 1 {
+		tools, err := a.named(ctx, turn)
 		if err != nil {
 			return roles.Preparation{}, fmt.Errorf("role %s: %w", turn.Role.Name, err)
 		}
@@ -86,6 +96,7 @@ func (a Agent) Perform(ctx context.Context, turn protocol.Turn, emit roles.Emit)
 	if err != nil {
 		return protocol.Conclusion{}, err
 	}
+	defer v.servers.Close()
 	if err := v.replay(turn.Transcript); err != nil {
 		return protocol.Conclusion{}, fmt.Errorf("transcript of %s: %w", turn.Step, err)
 	}
@@ -102,6 +113,47 @@ func (a Agent) tools() []tool.Tool {
 	}
 	slices.SortFunc(all, func(x, y tool.Tool) int { return strings.Compare(x.Name, y.Name) })
 	return all
+}
+
+// named finds the tools of a role. Servers are started for it, and ended.
+func (a Agent) named(ctx context.Context, turn protocol.Turn) ([]tool.Tool, error) {
+	servers := a.servers(turn)
+	defer servers.Close()
+	var own []string
+	var theirs []tool.Tool
+	for _, name := range turn.Role.Tools {
+		if _, _, ok := mcp.Split(name); !ok {
+			own = append(own, name)
+			continue
+		}
+		tools, err := servers.Tools(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		theirs = append(theirs, tools...)
+	}
+	all, err := tool.Named(own, a.tools())
+	if err != nil {
+		return nil, err
+	}
+	all = append(all, theirs...)
+	slices.SortFunc(all, func(x, y tool.Tool) int { return strings.Compare(x.Name, y.Name) })
+	return slices.CompactFunc(all, func(x, y tool.Tool) bool { return x.Name == y.Name }), nil
+}
+
+// servers are those of the workflow and of the config.
+func (a Agent) servers(turn protocol.Turn) *mcp.Pool {
+	listed := func(s protocol.MCPServer) bool {
+		return slices.ContainsFunc(a.MCP, func(m protocol.MCPServer) bool { return reflect.DeepEqual(m, s) })
+	}
+	p := &mcp.Pool{Servers: slices.Clone(turn.MCP), Dir: filepath.Join(turn.Workspace, turn.Role.Dir), Secret: a.Secret}
+	p.Trusted = func(s protocol.MCPServer) bool { return listed(s) || a.Trusted != nil && a.Trusted(s) }
+	for _, s := range a.MCP {
+		if !slices.ContainsFunc(turn.MCP, func(own protocol.MCPServer) bool { return own.Name == s.Name }) {
+			p.Servers = append(p.Servers, s)
+		}
+	}
+	return p
 }
 
 func (a Agent) open(name, dir string) (llms.Model, error) {
@@ -130,7 +182,14 @@ func (a Agent) begin(turn protocol.Turn, emit roles.Emit) (*visit, error) {
 			v.tools[t.Name] = t
 		}
 	}
+	v.servers = a.servers(turn)
+	for _, o := range v.offer {
+		if t, ok := v.servers.Recorded(o); ok {
+			v.tools[o.Name] = t
+		}
+	}
 	v.hidden = a.secrets(turn)
+	maps.Copy(v.hidden, v.servers.Secrets())
 	v.clean = roles.NewRedactor(v.hidden).String
 	if v.workspace, err = v.place(a.Secret); err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fxamacker/cbor/v2"
 
+	"wf/agentkit/mcp"
 	"wf/agentkit/tool"
 	"wf/protocol"
 	"wf/roles"
@@ -25,6 +26,7 @@ type visit struct {
 	hidden    map[string]string   // secrets, name → value
 	clean     func(string) string // hides them
 	workspace tool.Workspace
+	servers   *mcp.Pool
 
 	prompt []protocol.Message // P_k
 	list   string             // canonical JSON tool list

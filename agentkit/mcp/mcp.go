@@ -27,6 +27,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"regexp"
 	"strings"
 
 	"wf/protocol"
@@ -75,9 +76,13 @@ func wireName(server, tool string) string {
 }
 
 // serverOf reports whether a wire name is one of a server's.
-func serverOf(server, wire string) bool {
-	whole := wireName(server, "")
-	return strings.HasPrefix(wire, strings.TrimSuffix(whole, "__")+"__")
+func serverOf(server, wire string) bool { return strings.HasPrefix(wire, "mcp__"+server+"__") }
+
+// Names reports whether a name of a workflow, mcp:NAME/TOOL or mcp:NAME/*, stands for the tool
+// with that wire name.
+func Names(name, wire string) bool {
+	server, t, ok := Split(name)
+	return ok && (t == "*" && serverOf(server, wire) || t != "*" && wireName(server, t) == wire)
 }
 
 // Parse reads a server of a config: {command: […], env: {…}} or {url: …, headers_env: {…}}.
@@ -110,13 +115,15 @@ func Parse(name string, raw []byte) (protocol.MCPServer, error) {
 	return s, check(s)
 }
 
+var serverName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,31}$`)
+
 func check(s protocol.MCPServer) error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("mcp: %s: "+format, append([]any{s.Name}, args...)...)
 	}
 	switch {
-	case s.Name == "" || strings.ContainsAny(s.Name, "/: *"):
-		return bad("a name holds letters, digits, _ and -")
+	case !serverName.MatchString(s.Name):
+		return bad("a name has letters, digits, _ and -, at most 32 of them")
 	case (len(s.Command) > 0) == (s.URL != ""):
 		return bad("give it a command or a url")
 	case s.URL != "" && len(s.Env) > 0:

@@ -12,6 +12,7 @@ import (
 
 	"wf/agentkit/tool"
 	"wf/protocol"
+	"wf/roles"
 )
 
 // ResultMax is how many bytes of a result the model gets: two thirds from its beginning, one
@@ -34,7 +35,7 @@ func offered(wire string, t *sdk.Tool) (protocol.Tool, error) {
 	if len(schema) == 0 || schema[0] != '{' {
 		schema = []byte(`{"type":"object"}`)
 	}
-	text := strings.TrimSpace(strings.ToValidUTF8(strings.ReplaceAll(t.Description, "\r\n", "\n"), "�"))
+	text := new(roles.Redactor).String(strings.TrimSpace(strings.ToValidUTF8(strings.ReplaceAll(t.Description, "\r\n", "\n"), "�")))
 	return protocol.Tool{Name: wire, Description: text, Parameters: schema}, nil
 }
 

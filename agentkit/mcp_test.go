@@ -1,0 +1,95 @@
+package agentkit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"wf/agentkit/mcp"
+	"wf/protocol"
+)
+
+// toolServer is a server with the tools greet and drop, over HTTP.
+func toolServer(t *testing.T) protocol.MCPServer {
+	t.Helper()
+	s := sdk.NewServer(&sdk.Implementation{Name: "test", Version: "1"}, nil)
+	for _, name := range []string{"greet", "drop"} {
+		s.AddTool(&sdk.Tool{Name: name, Description: name, InputSchema: json.RawMessage(`{"type":"object"}`)},
+			func(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+				return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: name + " " + string(r.Params.Arguments) + " " + token}}}, nil
+			})
+	}
+	web := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, nil))
+	t.Cleanup(web.Close)
+	return protocol.MCPServer{Name: "t", URL: web.URL}
+}
+
+func TestAnAgentCallsTheToolsOfAServer(t *testing.T) {
+	const replies = `coder#1:
+  - {tools: [{tool: mcp__t__greet, args: {name: kim}}, {tool: mcp__t__drop, args: {}}, {tool: mcp__t__gone, args: {}}]}
+  - {text: "---\nstatus: done\n---\n"}
+`
+	s := newStage(t, replies)
+	s.turn.MCP = []protocol.MCPServer{toolServer(t)}
+	s.turn.Role.Tools = []string{"list_files", "mcp:t/*"}
+	s.turn.Role.Approvals = []protocol.NamedTemplate{{Name: "mcp:t/*", Value: "deny"}, {Name: "mcp:t/greet", Value: "auto"}}
+	p, err := s.agent.Prepare(t.Context(), s.turn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	offer, err := offered(p.Tools)
+	if err != nil || len(offer) != 3 || offer[0].Name != "list_files" || offer[1].Name != "mcp__t__drop" || offer[2].Name != "mcp__t__greet" {
+		t.Errorf("the tools are %s, %v", p.Tools, err)
+	}
+	s.turn.History.Tools = p.Tools
+	j := &journal{}
+	if _, err := s.perform(t, j); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, r := range find[protocol.ToolResult](j) {
+		got = append(got, r.Content.S)
+	}
+	if d := cmp.Diff([]string{
+		`greet {"name":"kim"} [redacted:github_token]`, "error: mcp__t__drop is not allowed for this role",
+		`error: there is no tool "mcp__t__gone"; there are list_files, mcp__t__drop, mcp__t__greet`,
+	}, got); d != "" {
+		t.Error(d)
+	}
+
+	// A visit that goes on with a conversation does not ask the server: its tools are recorded.
+	s.turn.Visit, s.turn.History.Tools, s.turn.MCP[0].URL = 2, "", "http://127.0.0.1:1"
+	if _, err := s.agent.Prepare(t.Context(), s.turn); err != nil {
+		t.Errorf("the second visit: %v", err)
+	}
+}
+
+func TestAProgramOfTheWorkflowWantsTrust(t *testing.T) {
+	server := protocol.MCPServer{Name: "t", Command: []string{"/no/such/program"}}
+	s := newStage(t, "{}")
+	s.turn.Role.Tools, s.turn.MCP = []string{"mcp:t/*"}, []protocol.MCPServer{server}
+	if _, err := s.agent.Prepare(t.Context(), s.turn); !errors.Is(err, mcp.ErrUntrusted) {
+		t.Errorf("trusted by nobody: %v", err)
+	}
+	for name, trust := range map[string]func(){
+		"by the caller":     func() { s.agent.Trusted = func(s protocol.MCPServer) bool { return s.Name == "t" } },
+		"by the same words": func() { s.agent.MCP = []protocol.MCPServer{server} },
+	} {
+		s.agent.Trusted, s.agent.MCP = nil, nil
+		trust()
+		if _, err := s.agent.Prepare(t.Context(), s.turn); err == nil || !strings.Contains(err.Error(), "start /no/such/program") {
+			t.Errorf("trusted %s: %v", name, err)
+		}
+	}
+	s.agent.MCP = []protocol.MCPServer{{Name: "t", Command: []string{"/another"}}}
+	if _, err := s.agent.Prepare(t.Context(), s.turn); !errors.Is(err, mcp.ErrUntrusted) {
+		t.Errorf("trusted under its name: %v", err)
+	}
+}
