@@ -242,7 +242,10 @@ func failure(name string, e *model.Error) *protocol.Failure {
 		model.Invalid:     "the model %s refuses the request",
 	}[e.Class]
 	message = fmt.Sprintf(message, name)
-	if e.Status != 0 {
+	switch {
+	case e.Class == model.Invalid:
+		message += ": " + e.Error() // what it refuses is the only help there is
+	case e.Status != 0:
 		message += fmt.Sprintf(" (status %d)", e.Status)
 	}
 	return &protocol.Failure{

@@ -99,7 +99,7 @@ func TestFailuresThatLastEndTheAttempt(t *testing.T) {
 		"server errors":   {strings.Repeat("{error: {status: 503}},", 9), "server_error", false, "the model script/replies.yaml failed to answer (status 503)"},
 		"rate limit":      {strings.Repeat("{error: {status: 429}},", 9), "rate_limit", false, "the model script/replies.yaml refuses: too many requests (status 429)"},
 		"a far Retry":     {"{error: {status: 429, retry_after: 1h}}", "rate_limit", false, "the model script/replies.yaml refuses: too many requests (status 429)"},
-		"a bad request":   {"{error: {status: 400}}", "invalid", false, "the model script/replies.yaml refuses the request (status 400)"},
+		"a bad request":   {"{error: {status: 400}}", "invalid", false, "the model script/replies.yaml refuses the request: model script/replies.yaml: status 400: scripted error"},
 		"a bad key":       {"{error: {status: 401, message: no key}}", "unavailable", true, "model script/replies.yaml: status 401: no key"},
 		"unmatched calls": {"", "unavailable", true, "model script/replies.yaml has no reply for coder#1, call 1: the script holds none at all"},
 	} {

@@ -95,7 +95,7 @@ func sameBytes(t *testing.T, w Wire) {
 		{ID: "a", FunctionCall: &llms.FunctionCall{Name: "f", Arguments: `{"n": 12345678901234567890}`}},
 		{ID: "b", FunctionCall: &llms.FunctionCall{Name: "f", Arguments: ``}},
 	}})...)
-	r := model.Request{Params: protocol.JSON(`{"max_tokens":9,"nested":{"x":["0.5"]},"temperature":"0.0"}`), Prompt: 2, CacheKey: "key",
+	r := model.Request{Params: protocol.JSON(`{"max_tokens":9,"nested":{"x":["0.5"]},"temperature":"0.0","top_p":"1"}`), Prompt: 2, CacheKey: "key",
 		Opaque: map[int]string{2: `{"someone_else":["secret thoughts"]}`}}
 	for range 2 {
 		w.ask(t, s, r, conversation, toolF)
@@ -108,7 +108,7 @@ func sameBytes(t *testing.T, w Wire) {
 	if key := requests[0].Header.Get("Idempotency-Key"); len(key) != 64 || key != requests[1].Header.Get("Idempotency-Key") {
 		t.Errorf("the idempotency key is %q", key)
 	}
-	for _, want := range []string{`Be <brief> & kind.`, `12345678901234567890`, `d <1>`, `"temperature":0.0`, `"nested":{"x":[0.5]}`, `"max_tokens":9`, `"stream":true`, `"model":"test"`} {
+	for _, want := range []string{`Be <brief> & kind.`, `12345678901234567890`, `d <1>`, `"temperature":0.0`, `"top_p":1`, `"nested":{"x":[0.5]}`, `"max_tokens":9`, `"stream":true`, `"model":"test"`} {
 		if !strings.Contains(body, want) {
 			t.Errorf("%s is not in %s", want, body)
 		}

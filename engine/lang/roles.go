@@ -3,6 +3,7 @@ package lang
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -267,6 +268,9 @@ func (l *loader) params(n *yaml.Node) string {
 func decimals(v any) any {
 	switch v := v.(type) {
 	case float64:
+		if v == math.Trunc(v) && math.Abs(v) <= protocol.MaxSafeInt {
+			return int64(v) // 1.0 is written 1: a string without a point would be text
+		}
 		return strconv.FormatFloat(v, 'f', -1, 64)
 	case []any:
 		for i := range v {

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/tmc/langchaingo/llms"
 
@@ -18,6 +19,12 @@ type Params map[string]any
 
 // decimal is how the definition writes a number that is no integer.
 var decimal = regexp.MustCompile(`^-?[0-9]+\.[0-9]+$`)
+
+// measures are numbers on every wire. Definitions of an earlier version hold a whole one, such
+// as a temperature of 1.0, as the text "1".
+var measures = []string{"temperature", "top_p", "top_k", "min_p", "frequency_penalty", "presence_penalty", "repeat_penalty"}
+
+var whole = regexp.MustCompile(`^-?[0-9]+$`)
 
 // ParamsOf are the params of the role, decimals as numbers, or, outside of the agent loop,
 // those that langchaingo has options for under the names they have on every wire. The names of
@@ -35,6 +42,9 @@ func ParamsOf(opts *llms.CallOptions, r model.Request, owned ...string) (Params,
 			}
 		}
 		for name, raw := range given {
+			if text := strings.Trim(string(raw), `"`); slices.Contains(measures, name) && whole.MatchString(text) {
+				raw = json.RawMessage(text)
+			}
 			value, err := numbers(raw)
 			if err != nil {
 				return nil, fmt.Errorf("params: %s: %w", name, err)
