@@ -40,12 +40,17 @@ type Engine struct {
 }
 
 // Cost is what all model calls of a run cost so far, in pico-dollars. It is nil where a price
-// is not known; least is then what the others cost.
+// is not known; least is then what the others cost. Calls of which no provider told anything,
+// most of which failed, are left out, unless there are no others.
 func (e *Engine) Cost(t Totals) (cost *int64, least int64) {
-	known := true
+	known, told := true, t.Calls == 0
 	for model, tokens := range t.Models {
+		if tokens.Unreported == tokens.Calls {
+			continue
+		}
+		told = true
 		var c *int64
-		if e.Price != nil && tokens.Unreported < tokens.Calls {
+		if e.Price != nil {
 			c = e.Price(tokens.Usage(model))
 		}
 		if c == nil {
@@ -54,7 +59,7 @@ func (e *Engine) Cost(t Totals) (cost *int64, least int64) {
 		}
 		least += *c
 	}
-	if known {
+	if known && told {
 		cost = &least
 	}
 	return cost, least
