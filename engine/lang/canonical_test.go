@@ -52,13 +52,16 @@ name: everything
 description: All keys at once.
 inputs: {n: integer, files: {type: array, default: [a, b]}, mode: {enum: [fast, slow], default: fast, description: How.}}
 secrets: [B_KEY, A_KEY]
+mcp:
+  web: {url: "https://example.com/mcp", headers_env: {Authorization: B_KEY, X-Key: A_KEY}}
+  files: {command: [mcp-files, --root, .], env: {TOKEN: "${{ secrets.A_KEY }}", LEVEL: 2}}
 limits: {steps: 9, duration: 1h, cost_usd: 0.25, tokens: 1000}
 defaults: {model: a/b, timeout: 90s, retry: {attempts: 3, delay: 1s, factor: 1.50, max_delay: 1m, on: [timeout, exit_75]}, env: {X: "1", Y: "2"}, params: {temperature: 0.2, top_p: 1}}
 roles:
   agent:
     description: Not part of the definition.
     prompt: Speak ${{ inputs.mode }}.
-    tools: [shell: ask, read_file, write_file: auto]
+    tools: [shell: ask, read_file, "mcp:files/*", write_file: auto, "mcp:web/get": ask]
     context: fresh
     dynamic: [date]
     compaction: {watermark: 1000, keep: 3, model: c/d}
@@ -263,8 +266,12 @@ func TestTheCanonicalDefinitionHoldsWhatIsMeant(t *testing.T) {
 		{"limits", w.Limits, protocol.Limits{Steps: 9, Duration: 3_600_000_000, Cost: 250_000, Tokens: 1000}},
 		{"secrets", w.Secrets, []string{"A_KEY", "B_KEY"}},
 		{"default", w.Inputs["files"].Default, `["a","b"]`},
-		{"tools", agent.Tools, []string{"read_file", "shell", "write_file"}},
-		{"approvals", agent.Approvals, []protocol.NamedTemplate{{Name: "shell", Value: "ask"}, {Name: "write_file", Value: "auto"}}},
+		{"servers", w.MCP, []protocol.MCPServer{
+			{Name: "files", Command: []string{"mcp-files", "--root", "."}, Env: []protocol.MCPValue{{Name: "LEVEL", Value: "2"}, {Name: "TOKEN", Secret: "A_KEY"}}},
+			{Name: "web", URL: "https://example.com/mcp", Headers: []protocol.MCPValue{{Name: "Authorization", Secret: "B_KEY"}, {Name: "X-Key", Secret: "A_KEY"}}},
+		}},
+		{"tools", agent.Tools, []string{"mcp:files/*", "mcp:web/get", "read_file", "shell", "write_file"}},
+		{"approvals", agent.Approvals, []protocol.NamedTemplate{{Name: "mcp:web/get", Value: "ask"}, {Name: "shell", Value: "ask"}, {Name: "write_file", Value: "auto"}}},
 		{"params are decimals", agent.Params, `{"temperature":"0.7"}`},
 		{"retry", *agent.Retry, protocol.Retry{Attempts: 3, Delay: 1_000_000, Factor: "1.5", MaxDelay: 60_000_000, On: []string{"exit_75", "timeout"}}},
 		{"retry: 1 is none", cmd.Retry, (*protocol.Retry)(nil)},

@@ -12,7 +12,9 @@ import (
 var (
 	roleName   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
 	wordName   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	toolName   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.:/-]*$`)
+	toolName   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.:/-]*(/\*)?$`)
+	serverName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,31}$`)
+	headerName = regexp.MustCompile(`^[A-Za-z0-9-]+$`)
 	retryClass = regexp.MustCompile(`^(any|timeout|rate_limit|server_error|invalid_output|exit_code|exit_[0-9]{1,3})$`)
 )
 
@@ -64,7 +66,7 @@ var retryShape = either("How often a failed attempt is repeated: attempts in all
 
 var (
 	envShape   = &shape{kind: aMap, elem: text, doc: "Environment of commands and tools: name → template. ${{ secrets.NAME }} hands over a secret."}
-	toolsShape = &shape{kind: aList, doc: "Tools of an agent: names, or name: auto|ask|deny.",
+	toolsShape = &shape{kind: aList, doc: "Tools of an agent: names, mcp:SERVER/TOOL or mcp:SERVER/*, each alone or with: auto|ask|deny.",
 		elem: either("", matching(toolName, "the name of a tool"), &shape{kind: aMap, elem: enum("", "auto", "ask", "deny"), nonEmpty: true})}
 	compactionShape = object([]key{
 		{"watermark", &shape{kind: anInt, min: 1, doc: "Tokens at which the conversation is summarised."}, false},
@@ -140,6 +142,13 @@ var edgeShape = object([]key{
 	{"max_parallel", doc(posInt, "Visits of a fan-out at once."), false},
 }, "A way from roles to roles.")
 
+var serverShape = object([]key{
+	{"command", listOf(str, "Program and arguments; spoken to over stdin and stdout."), false},
+	{"env", &shape{kind: aMap, elem: text, doc: "Environment of the program: fixed values, or ${{ secrets.NAME }} alone."}, false},
+	{"url", doc(str, "Instead of a program: where the server is."), false},
+	{"headers_env", &shape{kind: aMap, elem: matching(wordName, "the name of a secret"), pattern: headerName, like: "letters, digits and -", doc: "Headers of requests: name → secret that holds the value."}, false},
+}, "A server of the Model Context Protocol: a command or a url.")
+
 var inputTypes = []string{"string", "integer", "number", "boolean", "array", "object"}
 
 var inputShape = &shape{kind: oneOf, null: true, doc: "A type, or the details.", alts: []*shape{
@@ -159,6 +168,7 @@ var workflowShape = object([]key{
 	{"description", doc(people, "For people."), false},
 	{"inputs", &shape{kind: aMap, elem: inputShape, pattern: wordName, like: "letters, digits and _", doc: "What a run is started with."}, false},
 	{"secrets", &shape{kind: aList, elem: matching(wordName, "the name of an environment variable"), doc: "Environment values that roles may get by env; never stored or shown."}, false},
+	{"mcp", &shape{kind: aMap, elem: serverShape, pattern: serverName, like: "letters, digits, _ and -, at most 32", doc: "Servers that offer tools to agents, as mcp:NAME/TOOL."}, false},
 	{"limits", object([]key{
 		{"steps", doc(posInt, "Default 1000."), false},
 		{"duration", &shape{kind: aDuration, doc: "Active time."}, false},

@@ -18,6 +18,8 @@ type Options struct {
 	// Read gives the text of a sub-workflow; the path has slashes and is File's directory
 	// joined with what the role names. nil: sub-workflows are errors.
 	Read func(path string) ([]byte, error)
+	// MCP are the servers that the configuration names, besides those of the file.
+	MCP []string
 	// YAML bounds the document; 0 values are its defaults.
 	YAML yaml.Limits
 	// MaxNesting bounds sub-workflows within sub-workflows; default 32.
@@ -149,6 +151,7 @@ func (l *loader) decode() {
 	l.decodeInputs(l.root.Get("inputs"))
 	l.decodeLimits(l.root.Get("limits"))
 	l.decodeSecrets(l.root.Get("secrets"))
+	l.decodeMCP(l.root.Get("mcp"))
 	l.decodeRoles(l.root.Get("roles"), l.root.Get("defaults"))
 	l.decodeEdges(l.root.Get("edges"))
 	l.w.Outputs = l.named(l.root.Get("outputs"))

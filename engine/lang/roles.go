@@ -227,6 +227,7 @@ func (l *loader) tools(r *protocol.Role, n *yaml.Node) {
 			l.report(at, Diagnostic{Code: "WF018", Message: fmt.Sprintf("tool %s is named twice in roles.%s", name, r.Name), Hint: "remove one"})
 			return false
 		}
+		l.serverOf(at, name)
 		r.Tools = append(r.Tools, name)
 		return true
 	}
