@@ -95,11 +95,6 @@ func (l *launch) landlock() error {
 			return err
 		}
 	}
-	if l.ownTmp {
-		if err := rules.allow("/tmp", rightsWrite); err != nil {
-			return err
-		}
-	}
 	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(rules.fd), 0, 0); errno != 0 {
 		return fmt.Errorf("enforce the Landlock ruleset: %w", errno)
 	}

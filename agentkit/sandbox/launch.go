@@ -20,6 +20,4 @@ type launch struct {
 	Limits     Limits
 
 	Probe bool // put up the walls and end
-
-	ownTmp bool // the launcher has found a /tmp, and put another in its place
 }

@@ -14,9 +14,12 @@ import (
 // shm is where POSIX shared memory lies.
 const shm = "/dev/shm"
 
-// hidden are directories in which services of the machine listen: session buses, agents that
-// hold keys, container engines. A command sees empty ones, with what it may use put back.
-var hidden = []string{"/run", "/tmp", "/var/run"}
+// hidden are directories in which services of the machine listen: session buses and container
+// engines. A command sees empty ones, with what it may use put back.
+var hidden = []string{"/run", "/var/run"}
+
+// tmp becomes a command's own, unless it works in there; then it stays what it is, closed.
+const tmp = "/tmp"
 
 // namespaces furnishes the launcher's own: everything read-only but for what may be written,
 // a /proc of its own processes, shared memory of its own, a loopback.
@@ -40,11 +43,7 @@ func (l *launch) namespaces() error {
 		if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
 			continue
 		}
-		options := "mode=0755,size=16m"
-		if dir == "/tmp" {
-			options, l.ownTmp = "mode=1777,size=1g", true
-		}
-		if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, options); err != nil {
+		if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755,size=16m"); err != nil {
 			return fmt.Errorf("hide %s: %w", dir, err)
 		}
 	}
@@ -85,8 +84,11 @@ func (l *launch) plan() []planned {
 			add(path, path, true)
 		}
 	}
-	if l.Tmp != "" && !slices.ContainsFunc(plan, func(p planned) bool { return within(p.path, "/tmp") }) {
-		add("/tmp", l.Tmp, false)
+	covered := hidden
+	inTmp := func(path string) bool { return within(path, tmp) }
+	if info, err := os.Lstat(tmp); err == nil && info.IsDir() && l.Tmp != "" && !slices.ContainsFunc(l.Write, inTmp) && !slices.ContainsFunc(l.Read, inTmp) {
+		add(tmp, l.Tmp, false)
+		covered = append([]string{tmp}, hidden...)
 	}
 	for _, path := range l.Protect {
 		// The directory around it is a mount too, so that it cannot be moved out of the way.
@@ -95,7 +97,7 @@ func (l *launch) plan() []planned {
 		add(path, path, true)
 	}
 	for _, path := range l.Sockets {
-		if !inside(path, hidden) && !inside(path, l.Write) {
+		if !inside(path, covered) && !inside(path, l.Write) {
 			add(path, os.DevNull, true)
 		}
 	}

@@ -101,7 +101,11 @@ func (h host) npmCache() string { return h.value("npm_config_cache", ".npm") }
 // installed is the tree of a program: the parent of the bin directory in which it really lies.
 func (h host) installed(name string) string {
 	for _, dir := range h.path {
-		real, err := filepath.EvalSymlinks(filepath.Join(dir, name))
+		file := filepath.Join(dir, name)
+		if _, err := os.Stat(file); err != nil {
+			continue // one look instead of one at each directory above
+		}
+		real, err := filepath.EvalSymlinks(file)
 		if err != nil || !filepath.IsAbs(real) {
 			continue
 		}

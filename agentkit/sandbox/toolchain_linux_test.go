@@ -85,7 +85,7 @@ func TestServed(t *testing.T) {
 }
 `
 
-func TestX05GoWorksInside(t *testing.T) {
+func TestB07GoWorksInside(t *testing.T) {
 	program(t, "go")
 	if testing.Short() {
 		t.Skip("compiles the standard library the first time")
@@ -115,7 +115,7 @@ func TestX05GoWorksInside(t *testing.T) {
 	}
 }
 
-func TestX05NodeWorksInside(t *testing.T) {
+func TestB07NodeWorksInside(t *testing.T) {
 	program(t, "npm")
 	onEach(t, func(t *testing.T, s stage) {
 		s.write(filepath.Join(s.work, "package.json"), `{"name":"it","version":"1.0.0","scripts":{"test":"node --test"}}`)

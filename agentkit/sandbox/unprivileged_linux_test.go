@@ -46,7 +46,7 @@ func TestWithoutRoot(t *testing.T) {
 	if err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
-	if !strings.Contains(string(out), "--- PASS: TestX04Sockets") {
+	if !strings.Contains(string(out), "--- PASS: TestB07Sockets") {
 		t.Errorf("nothing was tested:\n%s", out)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"wf/agentkit/sandbox"
 )
 
-func TestX04OnlyTheWorkspaceIsWritten(t *testing.T) {
+func TestB07OnlyTheWorkspaceIsWritten(t *testing.T) {
 	onEach(t, func(t *testing.T, s stage) {
 		s.works(`mkdir -p a/b && echo x > a/b/c && mv a/b/c d && rm -r a && ln -s d e && cat e && mkfifo f && echo x > "$TMPDIR/t" && echo x > "$HOME/h" && echo x > /dev/null`)
 		s.denied(`echo x > "$OUTSIDE/new"`)
@@ -52,7 +52,7 @@ func TestX04OnlyTheWorkspaceIsWritten(t *testing.T) {
 	})
 }
 
-func TestX04NothingPrivateIsRead(t *testing.T) {
+func TestB07NothingPrivateIsRead(t *testing.T) {
 	onEach(t, func(t *testing.T, s stage) {
 		s.works(`cat /etc/passwd /etc/hosts && ls /usr/bin && cat /proc/self/status && cat /proc/cpuinfo && head -c 8 /dev/urandom`)
 		s.denied(`cat "$SSH/id"`)
@@ -96,7 +96,7 @@ func TestHooksAndSettingsAreProtected(t *testing.T) {
 	})
 }
 
-func TestX04Sockets(t *testing.T) {
+func TestB07Sockets(t *testing.T) {
 	const no = "operation not permitted"
 	loopback := map[string]string{"tcp": "ok", "tcp named": "ok", "tcp6": "ok", "netlink route": "ok", "unix": "ok", "unix datagram": "ok", "unix pair": "ok"}
 	for name, c := range map[string]struct {
@@ -169,7 +169,7 @@ func said(out string) map[string]string {
 	return m
 }
 
-func TestX04SystemCalls(t *testing.T) {
+func TestB07SystemCalls(t *testing.T) {
 	onEach(t, func(t *testing.T, s stage) {
 		s.policy.Environ = append(s.policy.Environ, fmt.Sprintf("HOST_PID=%d", os.Getpid()))
 		got := said(s.works(`LAUNCHER_PID=$PPID WF_ATTACK=calls "$SELF"`))
@@ -197,7 +197,7 @@ func TestX04SystemCalls(t *testing.T) {
 }
 
 // A 32-bit program that exits with 0 has its own numbers of system calls.
-func TestX04TheOtherABIIsClosed(t *testing.T) {
+func TestB07TheOtherABIIsClosed(t *testing.T) {
 	exit := []byte("\x7fELF\x01\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\x03\x00\x01\x00\x00\x00" +
 		"\x54\x80\x04\x08\x34\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x34\x00\x20\x00\x01\x00\x00\x00\x00\x00\x00\x00" +
 		"\x01\x00\x00\x00\x00\x00\x00\x00\x00\x80\x04\x08\x00\x80\x04\x08\x5d\x00\x00\x00\x5d\x00\x00\x00\x05\x00\x00\x00\x00\x10\x00\x00" +
@@ -212,7 +212,7 @@ func TestX04TheOtherABIIsClosed(t *testing.T) {
 	})
 }
 
-func TestX04TheMachineIsOutOfReach(t *testing.T) {
+func TestB07TheMachineIsOutOfReach(t *testing.T) {
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
