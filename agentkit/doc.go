@@ -20,8 +20,15 @@
 // Perform rebuilds the conversation from Turn.Transcript and goes on after the last durable
 // event; no completed tool call is repeated.
 //
+// # Compaction
+//
+// Past a watermark, by the model's own count of the newest request, the older visits of a
+// conversation or the older work of the visit give way to a summary. It is asked for on the
+// live prefix and journaled in one commit with what it replaces; the journal alone says that
+// it happened, so a visit that goes on reads what it read before.
+//
 // # Not here
 //
-// Records are written by the engine; this package cannot reach the store. Compactions are
-// rendered, but not made.
+// Records are written by the engine; this package cannot reach the store. Of a compaction it
+// makes a draft.
 package agentkit

@@ -90,6 +90,9 @@ func tell(d protocol.Data) string {
 // tokens is what one model call used.
 func tokens(d protocol.Usage) string {
 	text := d.Model
+	if d.Kind != protocol.UsageTurn {
+		text += " for " + d.Kind
+	}
 	if d.Input != nil {
 		text += fmt.Sprintf("  in %d", *d.Input)
 	}

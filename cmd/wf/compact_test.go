@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"wf/agentkit"
+	"wf/cas"
+	"wf/engine"
+	"wf/engine/lang"
+	"wf/protocol"
+	"wf/roles"
+)
+
+const compactingYAML = `wf: 1
+name: compacting
+limits: {cost_usd: 1}
+defaults: {model: script/replies.yaml, timeout: 1m}
+roles:
+  coder: {prompt: You code., tools: [list_files, write_file], compaction: {watermark: 1000, keep: 1}}
+  test: {set: {ok: false}}
+  done: {set: {n: 1}}
+edges:
+  - {from: START, to: coder, prompt: Begin.}
+  - {from: coder, to: test}
+  - {from: test, to: coder, limit: 3, on_limit: done, prompt: "Round ${{ edge.visit }}."}
+  - {from: done, to: END}
+`
+
+// compactingReplies compact the conversation before visit 3 and inside of visit 4, and there
+// the work of the visit too.
+const compactingReplies = `coder#1: [{text: Try 1., usage: {input: 400}}]
+coder#2: [{text: Try 2., usage: {input: 1001}}]
+coder#3:
+  - {summary: One try.}
+  - {tool: write_file, args: {path: a, content: a}, usage: {input: 400}}
+  - {text: Try 3., usage: {input: 600}}
+coder#4:
+  - {tools: [{tool: list_files, args: {path: .}}, {tool: write_file, args: {path: b, content: b}}], usage: {input: 800}}
+  - {tool: list_files, args: {path: .}, usage: {input: 1100}}
+  - {summary: Two tries.}
+  - {summary: Both were written.}
+  - {tool: list_files, args: {path: .}, usage: {input: 1200}}
+  - {text: Try 4., usage: {input: 500}}
+`
+
+var errDead = errors.New("the process is gone")
+
+// dying opens a store as a process that is gone n operations on disk after the first
+// compaction was announced; n < 0 never is.
+func dying(t *testing.T, dir string, n int) (s *cas.Store, arm func()) {
+	t.Helper()
+	var mu sync.Mutex
+	armed, left := false, n
+	s, err := cas.Open(t.Context(), dir, cas.Options{Before: func(cas.Op) error {
+		mu.Lock()
+		defer mu.Unlock()
+		switch {
+		case !armed || n < 0:
+			return nil
+		case left <= 0:
+			return errDead
+		}
+		left--
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		armed = true
+	}
+}
+
+// TestB06AgentsKilledAroundCompactions kills the whole of agent, engine and store at points
+// from the end of the second visit on: what is concluded, compacted and sent is the same.
+func TestB06AgentsKilledAroundCompactions(t *testing.T) {
+	p, diags := lang.Load([]byte(compactingYAML), lang.Options{File: "compacting.yaml"})
+	if p == nil {
+		t.Fatal(diags)
+	}
+	in, err := p.Inputs(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type result struct {
+		Records, Summaries []string
+		Calls              int
+	}
+	play := func(kill int) (out result, killed bool) {
+		dir := t.TempDir()
+		write(t, dir, "replies.yaml", compactingReplies)
+		work := filepath.Join(dir, "work")
+		if err := os.Mkdir(work, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		s, arm := dying(t, filepath.Join(dir, ".wf"), kill)
+		e := &engine.Engine{Store: s, Performers: map[protocol.Action]roles.Performer{protocol.ActPrompt: agentkit.Agent{}, protocol.ActSet: roles.Set{}}}
+		e.Watch = func(n engine.Notice) {
+			if n.Entry != nil && n.Entry.Type == protocol.EvStepCompleted && n.Step == "coder#2" {
+				arm()
+			}
+		}
+		id, _, err := e.Begin(t.Context(), engine.Launch{Program: p, Source: []byte(compactingYAML), Inputs: in,
+			Workspace: work, File: filepath.Join(dir, "compacting.yaml")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = e.Drive(t.Context(), id, engine.DriveOptions{})
+		if killed = errors.Is(err, errDead); err != nil && !killed {
+			t.Fatal(err)
+		}
+		if killed {
+			s.Close()
+			e.Store, _ = dying(t, filepath.Join(dir, ".wf"), -1)
+			if _, err := e.Drive(t.Context(), id, engine.DriveOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r, err := e.Check(context.Background(), id, prompt)
+		if err != nil || !r.OK() {
+			t.Fatalf("killed after %d: %v %+v", kill, err, r)
+		}
+		v, err := e.View(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, step := range v.Steps {
+			if step.CID == nil {
+				t.Fatalf("killed after %d: %s is %s (%s)", kill, step.ID, step.Status, v.Reason)
+			}
+			out.Records = append(out.Records, step.ID+" "+*step.CID)
+			for _, c := range step.Compactions {
+				out.Summaries = append(out.Summaries, step.ID+" "+string(c.Scope)+" "+c.Summary)
+			}
+		}
+		out.Calls = v.Usage.Calls
+		return out, killed
+	}
+
+	want, _ := play(-1)
+	if d := cmp.Diff([]string{
+		"coder#3 conversation ## Summary of the conversation so far\n\nOne try.",
+		"coder#4 conversation ## Summary of the conversation so far\n\nTwo tries.",
+		"coder#4 visit Both were written.",
+	}, want.Summaries); d != "" {
+		t.Fatal(d)
+	}
+	kills := 0
+	for n := 0; n < 80; n += 3 {
+		got, killed := play(n)
+		if killed {
+			kills++
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("killed after %d: %s", n, d)
+		}
+	}
+	if kills < 10 {
+		t.Errorf("only %d runs were killed", kills)
+	}
+}
