@@ -42,13 +42,13 @@ func (p Policy) private(workspace string) (own, error) {
 	if err != nil {
 		return own{}, err
 	}
-	if within(dir, workspace) {
-		return own{}, fmt.Errorf("the private directory %s lies in the workspace; put the user's cache (XDG_CACHE_HOME) elsewhere", dir)
-	}
 	o := own{filepath.Join(dir, "tmp"), filepath.Join(dir, "home"), filepath.Join(dir, "gocache"), filepath.Join(dir, "gomod")}
 	for _, d := range []string{o.tmp, o.home, o.goCache, o.modules} {
 		if err := os.MkdirAll(d, 0o700); err != nil {
 			return own{}, err
+		}
+		if real, err := filepath.EvalSymlinks(d); err != nil || real != d {
+			return own{}, fmt.Errorf("the private directory %s is a link; remove it", d)
 		}
 	}
 	return o, nil

@@ -101,6 +101,11 @@ func (l *launch) landlock() error {
 	return nil
 }
 
+// pin opens a path in which all links were resolved: one that is there now was put in its way.
+func pin(path string) (int, error) {
+	return unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
+}
+
 type ruleset struct {
 	fd      int
 	handled uint64
@@ -115,7 +120,7 @@ type pathBeneath struct {
 // allow grants rights on a path and, if it is a directory, on all that lies in it. A path that
 // is not there, or that the user cannot reach anyway, grants nothing.
 func (r ruleset) allow(path string, rights uint64) error {
-	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	fd, err := pin(path)
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) || errors.Is(err, unix.ENOTDIR) {
 		return nil
 	}

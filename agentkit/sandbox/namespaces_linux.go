@@ -123,7 +123,12 @@ func keep(plan []planned) ([]keptMount, error) {
 		if err != nil {
 			return nil, err
 		}
-		fd, err := unix.OpenTree(unix.AT_FDCWD, p.from, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
+		from, err := pin(p.from)
+		if err != nil {
+			return nil, fmt.Errorf("keep %s: %w", p.path, err)
+		}
+		fd, err := unix.OpenTree(from, "", unix.AT_EMPTY_PATH|unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
+		unix.Close(from)
 		if err != nil {
 			return nil, fmt.Errorf("keep %s: %w", p.path, err)
 		}

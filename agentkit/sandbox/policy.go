@@ -11,7 +11,7 @@ var ErrUnavailable = errors.New("commands cannot be confined on this machine")
 // Policy is what one command may do. The zero value but for Workspace is the strictest.
 type Policy struct {
 	// Workspace is the directory that the command may write, absolute. It must not hold the
-	// home directory of the user.
+	// home directory of the user, unless that is an empty one as in tests and containers.
 	Workspace string
 
 	// Dir is where the command starts, absolute; "" is Workspace. Outside of Workspace it is

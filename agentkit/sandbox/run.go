@@ -32,6 +32,19 @@ func Run(ctx context.Context, p Policy, args []string, stdout, stderr io.Writer)
 // errHome refuses a workspace in which the walls would protect nothing.
 var errHome = errors.New("the workspace holds the home directory, so a sandbox would protect nothing: work in a directory of the project")
 
+// holdsSecrets reports whether a home directory is one that people keep keys in.
+func holdsSecrets(home string) bool {
+	for _, name := range []string{
+		".ssh", ".gnupg", ".aws", ".azure", ".config", ".docker", ".kube", ".password-store", ".mozilla", ".local/share/keyrings",
+		".netrc", ".npmrc", ".pypirc", ".git-credentials", ".pgpass", ".cargo/credentials.toml", ".bash_history", ".zsh_history",
+	} {
+		if _, err := os.Lstat(filepath.Join(home, name)); !errors.Is(err, os.ErrNotExist) {
+			return true
+		}
+	}
+	return false
+}
+
 // launch puts a policy into the words of the launcher: paths that exist, links resolved.
 func (p Policy) launch(at found, args []string) (launch, error) {
 	workspace, err := filepath.EvalSymlinks(p.Workspace)
@@ -48,7 +61,7 @@ func (p Policy) launch(at found, args []string) (launch, error) {
 		if real, err := filepath.EvalSymlinks(home); err == nil {
 			home = real
 		}
-		if within(home, workspace) || within(home, dir) {
+		if (within(home, workspace) || within(home, dir)) && holdsSecrets(home) {
 			return launch{}, errHome
 		}
 	}

@@ -261,3 +261,31 @@ func TestTheOwnLoopbackWorks(t *testing.T) {
 		}
 	})
 }
+
+// A workspace in /tmp is as closed as any other: the /tmp around it is that of the machine.
+func TestB07AWorkspaceInTmp(t *testing.T) {
+	onEach(t, func(t *testing.T, s stage) {
+		dir, err := os.MkdirTemp("/tmp", "wf-sandbox-")
+		if err != nil {
+			t.Skip(err)
+		}
+		defer os.RemoveAll(dir)
+		s.policy.Workspace = filepath.Join(dir, "work")
+		s.write(filepath.Join(dir, "work/file"), "x")
+		s.write(filepath.Join(dir, "secret"), "the secret")
+		path := filepath.Join(dir, "socket")
+		listener, err := net.Listen("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer listener.Close()
+		s.works("echo y > file && cat file")
+		s.denied("echo x > ../outside")
+		s.denied("cat ../secret")
+		s.denied("ls /tmp")
+		s.policy.Environ = append(s.policy.Environ, "HOST_TCP=127.0.0.1:1", "HOST_UDP=127.0.0.1:1", "HOST_UNIX="+path)
+		if got := said(s.works(`WF_ATTACK=dial "$SELF"`)); got["unix"] == "ok" || got["unix"] == "" {
+			t.Errorf("the socket answers: %v", got)
+		}
+	})
+}
