@@ -40,12 +40,12 @@ type Agent struct {
 	// Tools are offered besides those of package tool; one of the same name takes its place.
 	Tools []tool.Tool
 
-	// MCP are servers that offer tools, as a config names them: their programs are trusted. One
-	// of the same name that the workflow declares takes its place.
-	MCP []protocol.MCPServer
+	// MCP gives the servers that offer tools, as a config names them: their programs are
+	// trusted. One of the same name that the workflow declares takes its place. nil gives none.
+	MCP func() ([]protocol.MCPServer, error)
 
 	// Trusted tells whether a program that the workflow declares under mcp: may be started; nil
-	// trusts those that MCP lists in the same words.
+	// trusts those that MCP gives in the same words.
 	Trusted func(protocol.MCPServer) bool
 
 	// Approve is the policy of a tool, or of all under "*", where the role itself says
@@ -117,7 +117,10 @@ func (a Agent) tools() []tool.Tool {
 
 // named finds the tools of a role. Servers are started for it, and ended.
 func (a Agent) named(ctx context.Context, turn protocol.Turn) ([]tool.Tool, error) {
-	servers := a.servers(turn)
+	servers, err := a.servers(turn)
+	if err != nil {
+		return nil, err
+	}
 	defer servers.Close()
 	var own []string
 	var theirs []tool.Tool
@@ -141,19 +144,29 @@ func (a Agent) named(ctx context.Context, turn protocol.Turn) ([]tool.Tool, erro
 	return slices.CompactFunc(all, func(x, y tool.Tool) bool { return x.Name == y.Name }), nil
 }
 
-// servers are those of the workflow and of the config.
-func (a Agent) servers(turn protocol.Turn) *mcp.Pool {
-	listed := func(s protocol.MCPServer) bool {
-		return slices.ContainsFunc(a.MCP, func(m protocol.MCPServer) bool { return reflect.DeepEqual(m, s) })
-	}
+// servers are those of the workflow and of the config. The config is asked only where a tool of
+// a server is named.
+func (a Agent) servers(turn protocol.Turn) (*mcp.Pool, error) {
 	p := &mcp.Pool{Servers: slices.Clone(turn.MCP), Dir: filepath.Join(turn.Workspace, turn.Role.Dir), Secret: a.Secret}
-	p.Trusted = func(s protocol.MCPServer) bool { return listed(s) || a.Trusted != nil && a.Trusted(s) }
-	for _, s := range a.MCP {
+	uses := func(name string) bool { return strings.HasPrefix(name, mcp.Prefix) }
+	if a.MCP == nil || !slices.ContainsFunc(turn.Role.Tools, uses) {
+		p.Trusted = a.Trusted
+		return p, nil
+	}
+	listed, err := a.MCP()
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range listed {
 		if !slices.ContainsFunc(turn.MCP, func(own protocol.MCPServer) bool { return own.Name == s.Name }) {
 			p.Servers = append(p.Servers, s)
 		}
 	}
-	return p
+	p.Trusted = func(s protocol.MCPServer) bool {
+		same := func(l protocol.MCPServer) bool { return reflect.DeepEqual(l, s) }
+		return slices.ContainsFunc(listed, same) || a.Trusted != nil && a.Trusted(s)
+	}
+	return p, nil
 }
 
 func (a Agent) open(name, dir string) (llms.Model, error) {
@@ -182,7 +195,9 @@ func (a Agent) begin(turn protocol.Turn, emit roles.Emit) (*visit, error) {
 			v.tools[t.Name] = t
 		}
 	}
-	v.servers = a.servers(turn)
+	if v.servers, err = a.servers(turn); err != nil {
+		return nil, err
+	}
 	for _, o := range v.offer {
 		if t, ok := v.servers.Recorded(o); ok {
 			v.tools[o.Name] = t

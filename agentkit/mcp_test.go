@@ -71,6 +71,10 @@ func TestAnAgentCallsTheToolsOfAServer(t *testing.T) {
 	}
 }
 
+func config(servers ...protocol.MCPServer) func() ([]protocol.MCPServer, error) {
+	return func() ([]protocol.MCPServer, error) { return servers, nil }
+}
+
 func TestAProgramOfTheWorkflowWantsTrust(t *testing.T) {
 	server := protocol.MCPServer{Name: "t", Command: []string{"/no/such/program"}}
 	s := newStage(t, "{}")
@@ -80,7 +84,7 @@ func TestAProgramOfTheWorkflowWantsTrust(t *testing.T) {
 	}
 	for name, trust := range map[string]func(){
 		"by the caller":     func() { s.agent.Trusted = func(s protocol.MCPServer) bool { return s.Name == "t" } },
-		"by the same words": func() { s.agent.MCP = []protocol.MCPServer{server} },
+		"by the same words": func() { s.agent.MCP = config(server) },
 	} {
 		s.agent.Trusted, s.agent.MCP = nil, nil
 		trust()
@@ -88,7 +92,7 @@ func TestAProgramOfTheWorkflowWantsTrust(t *testing.T) {
 			t.Errorf("trusted %s: %v", name, err)
 		}
 	}
-	s.agent.MCP = []protocol.MCPServer{{Name: "t", Command: []string{"/another"}}}
+	s.agent.Trusted, s.agent.MCP = nil, config(protocol.MCPServer{Name: "t", Command: []string{"/another"}})
 	if _, err := s.agent.Prepare(t.Context(), s.turn); !errors.Is(err, mcp.ErrUntrusted) {
 		t.Errorf("trusted under its name: %v", err)
 	}

@@ -20,6 +20,7 @@ func TestThePublishedFormatHasEveryFieldOfEveryRecord(t *testing.T) {
 		"Chunks": protocol.Chunks{}, "Start": protocol.Start{}, "StepRecord": protocol.StepRecord{}, "Item": protocol.Item{},
 		"Compaction": protocol.Compaction{}, "Result": protocol.Result{}, "Workflow": protocol.Workflow{}, "Input": protocol.Input{},
 		"Limits": protocol.Limits{}, "Role": protocol.Role{}, "Edge": protocol.Edge{}, "NamedTemplate": protocol.NamedTemplate{},
+		"MCPServer": protocol.MCPServer{}, "MCPValue": protocol.MCPValue{},
 		"Choice": protocol.Choice{}, "Wait": protocol.Wait{}, "Retry": protocol.Retry{}, "CompactionSpec": protocol.CompactionSpec{},
 		"Event": protocol.Event{}, "RunStarted": protocol.RunStarted{}, "ParentRun": protocol.ParentRun{},
 		"StepStarted": protocol.StepStarted{}, "PromptSent": protocol.PromptSent{}, "Usage": protocol.Usage{},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -109,6 +110,19 @@ func (l *Loaded) UntrustedMCP() bool {
 	}
 	c, err := Parse(l.Project.Path, string(l.Project.text))
 	return err == nil && len(c.MCP) > 0
+}
+
+// MCPNames are the servers of tools that the configs name, those of a project that is not
+// trusted included, sorted.
+func (l *Loaded) MCPNames() []string {
+	names := slices.Collect(maps.Keys(l.MCP))
+	if l.UntrustedMCP() {
+		if c, err := Parse(l.Project.Path, string(l.Project.text)); err == nil {
+			names = slices.AppendSeq(names, maps.Keys(c.MCP))
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 func orDefault(s, fallback string) string {

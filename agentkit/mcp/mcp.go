@@ -42,7 +42,7 @@ const nameMax = 64
 
 // ErrUntrusted is a program that nobody allowed.
 var ErrUntrusted = &protocol.Error{Code: "mcp_untrusted", Message: "the program is not trusted",
-	Hint: "name the server in your own config, or in the project's and then wf trust"}
+	Hint: "wf run --trust-mcp NAME (and wf resume) starts it; or name the server in the same words in your own config"}
 
 // Split reads mcp:NAME/TOOL; tool is * for all. ok is false for other names.
 func Split(name string) (server, tool string, ok bool) {

@@ -134,7 +134,7 @@ func (p *Pool) server(name string) (protocol.MCPServer, error) {
 	if len(known) == 0 {
 		known = []string{"none"}
 	}
-	return protocol.MCPServer{}, fmt.Errorf("there is no server mcp:%s (known: %s); declare it under mcp: in the workflow or the config", name, strings.Join(known, ", "))
+	return protocol.MCPServer{}, fmt.Errorf("there is no server mcp:%s (known: %s); declare it under mcp: in the workflow or in the config, and wf trust a project's config", name, strings.Join(known, ", "))
 }
 
 func (p *Pool) tool(s protocol.MCPServer, offer protocol.Tool) tool.Tool {

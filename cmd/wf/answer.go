@@ -47,6 +47,7 @@ on. The answer is on disk before anything happens. TEXT - reads the answer from 
 	flags.StringVar(&f.choice, "choice", "", "value or label of the choice")
 	flags.StringArrayVar(&f.fields, "field", nil, "a field of the form: name=value; a value that is JSON is taken as such")
 	flags.StringVar(&f.signal, "signal", "", "give this signal instead of answering a step")
+	a.trustFlag(flags)
 	flags.BoolVar(&f.record, "record", false, "only record the answer, do not go on")
 	return cmd
 }

@@ -33,6 +33,7 @@ type app struct {
 	}
 
 	opened openModels
+	mcp    []string // --trust-mcp
 
 	started  bool // the command line was understood
 	reported bool // the answer on stdout is complete, an error in JSON would be a second one

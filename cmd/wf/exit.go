@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wf/agentkit/config"
+	"wf/agentkit/mcp"
 	"wf/protocol"
 )
 
@@ -43,7 +44,7 @@ var exits = []struct {
 	{3, "invalid workflow, config or version, nothing ran", []string{
 		protocol.ErrInvalid.Code, protocol.ErrSemantics.Code, config.ErrConfig.Code,
 	}},
-	{4, "model or credentials unavailable", []string{protocol.ErrModel.Code}},
+	{4, "model or credentials unavailable", []string{protocol.ErrModel.Code, mcp.ErrUntrusted.Code}},
 	{5, "store unreadable, busy or disk full", []string{
 		protocol.ErrStore.Code, protocol.ErrBusy.Code, protocol.ErrDiskFull.Code, protocol.ErrReadOnly.Code,
 		protocol.ErrNewerStore.Code, protocol.ErrRunLive.Code,

@@ -80,6 +80,7 @@ limit. What is recorded already is not done again. Without RUN it is the latest.
 	flags := cmd.Flags()
 	flags.StringVar(&record, "record", "", "append every model call to a file, which tape/FILE answers from")
 	flags.StringArrayVar(&limits, "limit", nil, "a new limit: steps=60, tokens=500000, cost_usd=3 or duration=30m")
+	a.trustFlag(flags)
 	flags.Int64Var(&steps, "steps", 0, "new limit of steps")
 	flags.Int64Var(&tokens, "tokens", 0, "new limit of tokens")
 	flags.Float64Var(&cost, "cost-usd", 0, "new limit of cost in dollars")

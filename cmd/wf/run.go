@@ -68,6 +68,7 @@ the next begins: Ctrl-C, a crash or kill -9 lose nothing, and wf resume goes on.
 	flags.StringVar(&f.target, "target-user", "", "whom the run is for, kept with it")
 	flags.BoolVar(&f.detach, "detach", false, "start it in the background and show its id")
 	flags.StringVar(&f.record, "record", "", "append every model call to a file, which tape/FILE answers from")
+	a.trustFlag(flags)
 	flags.BoolVar(&f.helpInputs, "help-inputs", false, "show the inputs of the workflow")
 	return cmd
 }
@@ -314,6 +315,9 @@ func (a *app) detach(ctx context.Context, s *cas.Store, run protocol.RunID) erro
 		return fmt.Errorf("detach: %w", err)
 	}
 	cmd := exec.Command(self, "resume", string(run), "--store", s.Dir(), "--quiet", "--no-input")
+	for _, name := range a.mcp {
+		cmd.Args = append(cmd.Args, "--trust-mcp", name)
+	}
 	cmd.Args[0] = os.Args[0]
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {

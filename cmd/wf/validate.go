@@ -41,6 +41,7 @@ func (a *app) readDefinition(path string) (definition, error) {
 	}
 	d.program, d.diags = lang.Load(d.source, lang.Options{
 		File: filepath.ToSlash(name),
+		MCP:  a.serverNames(),
 		Read: func(sub string) ([]byte, error) { return readBounded(os.ReadFile, filepath.FromSlash(sub)) },
 	})
 	return d, nil
