@@ -180,6 +180,19 @@ func TestPromptBytesAreJSONLines(t *testing.T) {
 	}
 }
 
+// BenchmarkPrompt builds a prompt of 200 visits and encodes it as it is hashed; 5 ms are too long.
+func BenchmarkPrompt(b *testing.B) {
+	h := protocol.History(pingPong(200))
+	b.ReportAllocs()
+	for b.Loop() {
+		messages, err := BuildMessages(h)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.SetBytes(int64(len(PromptBytes(tools, messages))))
+	}
+}
+
 func BenchmarkMessages(b *testing.B) {
 	for _, n := range []int{10, 100, 1000} {
 		h := protocol.History(pingPong(n))

@@ -14,10 +14,12 @@ import (
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
 
+	"wf/agentkit"
 	"wf/agentkit/modeltest"
 	"wf/cas"
 	"wf/engine"
 	"wf/engine/lang"
+	"wf/protocol"
 )
 
 // slowServer takes 5 ms for an answer: a tool call until there are rounds results, then text.
@@ -41,8 +43,9 @@ func slowServer(b *testing.B, rounds int) *httptest.Server {
 	return h
 }
 
-// BenchmarkModelCall compares a model call of an agent, journal on disk and tool included, with
-// a bare call of the official client to the same server, which takes 5 ms.
+// BenchmarkModelCall compares a model call of an agent, its tool call included, with a bare
+// call of the official client to the same server, which takes 5 ms. With the journal on disk
+// each round is two commits, which the disk decides about.
 func BenchmarkModelCall(b *testing.B) {
 	const rounds = 15
 	b.Run("bare", func(b *testing.B) {
@@ -59,6 +62,26 @@ func BenchmarkModelCall(b *testing.B) {
 			}
 		}
 		b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N), "µs/call")
+	})
+	b.Run("agent without a disk", func(b *testing.B) {
+		h := slowServer(b, rounds)
+		b.Setenv("OPENAI_BASE_URL", h.URL+"/v1")
+		turn := protocol.Turn{Run: "R", Step: protocol.StepID{Role: "a", N: 1, Index: -1}, Visit: 1, Attempt: 1, Workspace: b.TempDir(),
+			Role:    protocol.Role{Name: "a", Action: protocol.ActPrompt, Prompt: "Work.", Tools: []string{"list_files"}, Model: []string{"openai/test"}, MaxTurns: 30},
+			History: protocol.History{Format: protocol.Format, Role: "a", System: "Work.", Inputs: protocol.JSON("{}"), Visit: protocol.Past{Role: "a", Visit: 1}},
+		}
+		prepared, err := agentkit.Agent{}.Prepare(b.Context(), turn)
+		if err != nil {
+			b.Fatal(err)
+		}
+		turn.History.Tools = prepared.Tools
+		nowhere := func(context.Context, ...protocol.Data) error { return nil }
+		for b.Loop() {
+			if _, err := (agentkit.Agent{}).Perform(b.Context(), turn, nowhere); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*(rounds+1)), "µs/call")
 	})
 	b.Run("agent", func(b *testing.B) {
 		h := slowServer(b, rounds)
