@@ -125,12 +125,12 @@ func (r ruleset) allow(path string, rights uint64) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("Landlock rule for %s: %w", path, err)
+		return fmt.Errorf("grant %s: %w", path, err)
 	}
 	defer unix.Close(fd)
 	var stat unix.Stat_t
 	if err := unix.Fstat(fd, &stat); err != nil {
-		return fmt.Errorf("Landlock rule for %s: %w", path, err)
+		return fmt.Errorf("grant %s: %w", path, err)
 	}
 	if stat.Mode&unix.S_IFMT != unix.S_IFDIR {
 		rights &= rightsFile
@@ -138,7 +138,7 @@ func (r ruleset) allow(path string, rights uint64) error {
 	rule := pathBeneath{rights & r.handled, int32(fd)}
 	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(r.fd), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
 	if errno != 0 {
-		return fmt.Errorf("Landlock rule for %s: %w", path, errno)
+		return fmt.Errorf("grant %s: %w", path, errno)
 	}
 	return nil
 }

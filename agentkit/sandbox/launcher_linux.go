@@ -67,6 +67,9 @@ func start(orders io.Reader, report *os.File) (int, launch, error) {
 		return 0, l, fmt.Errorf("read orders: %w", err)
 	}
 	if l.Namespaces {
+		if os.Getpid() != 1 {
+			return 0, l, errors.New("the launcher is not in namespaces of its own")
+		}
 		if err := l.namespaces(); err != nil {
 			return 0, l, err
 		}

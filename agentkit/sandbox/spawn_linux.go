@@ -52,6 +52,7 @@ func (l launch) run(ctx context.Context, flags uintptr, stdout, stderr io.Writer
 		Path: "/proc/self/exe", Args: []string{marker}, Env: []string{"GOMAXPROCS=2"}, Dir: "/",
 		Stdout: stdout, Stderr: stderr, ExtraFiles: []*os.File{orders, failures},
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true, Cloneflags: flags},
+		WaitDelay:   Grace, // for what a killed launcher without namespaces leaves behind
 	}
 	if flags&unix.CLONE_NEWUSER != 0 {
 		cmd.SysProcAttr.UidMappings, cmd.SysProcAttr.GidMappings, err = identity()
@@ -96,7 +97,7 @@ func (l launch) outcome(ctx context.Context, cmd *exec.Cmd, pipes error, failure
 		return 0, stageError(failure)
 	case ctx.Err() != nil:
 		return 0, ctx.Err()
-	case err != nil && !errors.As(err, &exit):
+	case err != nil && !errors.As(err, &exit) && !errors.Is(err, exec.ErrWaitDelay):
 		return 0, err
 	case pipes != nil:
 		return 0, fmt.Errorf("the launcher ended before it started the command (%v): %w", cmd.ProcessState, pipes)
