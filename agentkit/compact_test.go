@@ -224,14 +224,13 @@ func working(t testing.TB, n int, replies string) *stage {
 	t.Helper()
 	s := later(t, n, replies)
 	s.agent.Tools, s.turn.Role.Tools = []tool.Tool{reader}, []string{"read"}
-	h := s.turn.History
-	s.turn.History.Tools = ""
-	p, err := s.agent.Prepare(t.Context(), s.turn)
+	first := s.turn
+	first.Visit, first.History.Tools = 1, ""
+	p, err := s.agent.Prepare(t.Context(), first)
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.Tools = p.Tools
-	s.turn.History = h
+	s.turn.History.Tools = p.Tools
 	return s
 }
 

@@ -3,8 +3,10 @@ package agentkit
 import (
 	"context"
 	_ "embed"
+	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -55,7 +57,7 @@ func (v *visit) summarise(ctx context.Context, live []protocol.Message, what str
 	var s summary
 	if name != "" {
 		ask := strings.NewReplacer("{{what}}", what, "{{words}}", fmt.Sprint(most/6)).Replace(strings.TrimSpace(compactText))
-		err := v.write(ctx, &s, name, append(live[:len(live):len(live)], protocol.Message{Role: protocol.RoleUser, Content: ask}))
+		err := v.write(ctx, &s, name, append(live[:len(live):len(live)], protocol.Message{Role: protocol.RoleUser, Content: ask}), most)
 		if ctx.Err() != nil {
 			return s, ctx.Err()
 		}
@@ -69,8 +71,8 @@ func (v *visit) summarise(ctx context.Context, live []protocol.Message, what str
 	return s, nil
 }
 
-// write makes the call for a summary.
-func (v *visit) write(ctx context.Context, s *summary, name string, messages []protocol.Message) error {
+// write makes the call for a summary of about so many runes at most.
+func (v *visit) write(ctx context.Context, s *summary, name string, messages []protocol.Message, most int) error {
 	m, err := v.agent.open(name, filepath.Dir(v.turn.File))
 	if err != nil {
 		return err
@@ -80,7 +82,12 @@ func (v *visit) write(ctx context.Context, s *summary, name string, messages []p
 	if len(messages) <= len(v.prompt) { // without the visit's own message: as the visit before
 		request.Prompt = len(messages) - 2
 	}
-	options, err := callOptions(v.offer, v.turn.Role.Params)
+	params, err := roomFor(v.turn.Role.Params, most)
+	if err != nil {
+		return err
+	}
+	request.Params = protocol.JSON(params)
+	options, err := callOptions(v.offer, params)
 	if err != nil {
 		return err
 	}
@@ -102,6 +109,30 @@ func (v *visit) write(ctx context.Context, s *summary, name string, messages []p
 	s.usage = &usage
 	v.summaries++
 	return s.said(v, name, r)
+}
+
+// roomFor raises what bounds a reply, where the role sets it for short answers, to what a
+// summary of that many runes takes. That is no part of the cached prefix.
+func roomFor(params string, runes int) (string, error) {
+	var all map[string]json.RawMessage
+	if params == "" {
+		return "", nil
+	}
+	if err := json.Unmarshal([]byte(params), &all); err != nil {
+		return "", fmt.Errorf("params: %w", err)
+	}
+	changed := false
+	for _, name := range []string{"max_tokens", "max_completion_tokens"} {
+		var n int
+		if json.Unmarshal(all[name], &n) == nil && n < runes/2 {
+			all[name], changed = json.RawMessage(strconv.Itoa(runes/2)), true
+		}
+	}
+	if !changed {
+		return params, nil
+	}
+	b, err := protocol.CanonicalJSON(all)
+	return string(b), err
 }
 
 // said reads the reply.

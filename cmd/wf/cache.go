@@ -144,6 +144,7 @@ func (r *cacheReader) event(ctx context.Context, x *protocol.Entry) (*callCache,
 		}
 		if x.Type == protocol.EvCompacted {
 			delete(r.prompts, step) // the visit goes on from the summary
+			delete(r.newest, step)
 		}
 	case protocol.EvUsage:
 		u, err := cas.DecodeData[protocol.Usage](&x.Event)
