@@ -37,6 +37,10 @@ type Agent struct {
 	// the run unless a further model of the role can be opened.
 	Models func(name, dir string) (llms.Model, error)
 
+	// Default names the models of a role for which nobody else does; an error suspends the run.
+	// nil knows none.
+	Default func(role string) ([]string, error)
+
 	// Tools are offered besides those of package tool; one of the same name takes its place.
 	Tools []tool.Tool
 
@@ -185,6 +189,13 @@ func (a Agent) begin(turn protocol.Turn, emit roles.Emit) (*visit, error) {
 	v := &visit{agent: &a, turn: &turn, emit: emit, prompt: prompt, list: turn.History.Tools, models: turn.Models}
 	if len(v.models) == 0 {
 		v.models = turn.Role.Model
+	}
+	if len(v.models) == 0 && a.Default != nil {
+		if v.models, err = a.Default(turn.Role.Name); err != nil {
+			return nil, &protocol.Failure{
+				ErrorInfo: protocol.ErrorInfo{Code: protocol.ErrModel.Code, Phase: "model", Message: err.Error()}, Suspend: true, Err: err,
+			}
+		}
 	}
 	if v.offer, err = offered(v.list); err != nil {
 		return nil, fmt.Errorf("recorded tools of %s: %w", turn.Step, err)

@@ -35,7 +35,11 @@ func (p subflow) Perform(ctx context.Context, turn protocol.Turn, emit roles.Emi
 	if err != nil {
 		return protocol.Conclusion{}, &protocol.Failure{Err: err, ErrorInfo: protocol.ErrorInfo{Code: "invalid_inputs", Phase: "workflow", Message: err.Error()}}
 	}
-	_, _, err = p.e.Begin(ctx, Launch{Program: prog, Inputs: inputs, Workspace: turn.Workspace, File: turn.File,
+	var models map[string][]string // of the run's override for every role: it holds here too
+	if len(turn.Models) > 0 {
+		models = map[string][]string{"": turn.Models}
+	}
+	_, _, err = p.e.Begin(ctx, Launch{Program: prog, Inputs: inputs, Workspace: turn.Workspace, File: turn.File, Models: models,
 		run: child, parent: &protocol.ParentRun{Run: turn.Run, Step: turn.Step.String()}})
 	if err != nil {
 		return protocol.Conclusion{}, err

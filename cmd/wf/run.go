@@ -115,7 +115,7 @@ func (a *app) run(ctx context.Context, path string, f runFlags) error {
 		CreatedBy: whoami(), TargetUser: f.target, RequestID: f.request,
 		Workspace: workspace, File: file, Models: models,
 	}
-	a.tellModels(resolved)
+	a.tellModels(p.Workflow, resolved)
 	if f.record != "" && f.detach {
 		return errors.Join(usagef("--record needs the run to stay here: leave --detach out"), s.Close())
 	}

@@ -22,7 +22,7 @@ func (a *app) newEngine(s *cas.Store, watch func(engine.Notice)) *engine.Engine 
 		Watch:   watch,
 		Price:   a.price,
 		Performers: map[protocol.Action]roles.Performer{
-			protocol.ActPrompt: agentkit.Agent{Models: a.openModel, Window: a.window, MCP: a.servers, Trusted: a.trustsServer},
+			protocol.ActPrompt: agentkit.Agent{Models: a.openModel, Default: a.defaultModels, Window: a.window, MCP: a.servers, Trusted: a.trustsServer},
 			protocol.ActRun:    &roles.Run{Messages: agentkit.BuildMessages},
 			protocol.ActAsk:    roles.Ask{},
 			protocol.ActWait:   roles.Wait{},
