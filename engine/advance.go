@@ -152,7 +152,7 @@ func (d *driver) decide(ctx context.Context, b *batch) error {
 		}
 		d.plan = plan
 		d.breach = d.breached(len(plan.Start) > 0)
-		if d.breach != nil || ctx.Err() != nil {
+		if d.breach != nil || d.unready != nil || ctx.Err() != nil {
 			return nil
 		}
 		for _, x := range plan.Start {
@@ -165,6 +165,9 @@ func (d *driver) decide(ctx context.Context, b *batch) error {
 			}
 			if err := d.begin(ctx, b, x); err != nil {
 				return err
+			}
+			if d.unready != nil {
+				return nil // what has happened is committed all the same
 			}
 			again = again || x.Empty
 		}
@@ -191,7 +194,8 @@ func (d *driver) begin(ctx context.Context, b *batch, x Decision) error {
 	}
 	prep, err := d.prepare(ctx, x)
 	if err != nil {
-		return fmt.Errorf("prepare %s: %w", x.Step, err)
+		d.unready = fmt.Errorf("prepare %s: %w", x.Step, err)
+		return nil
 	}
 	if prep.Tools != "" {
 		tools := cas.Raw([]byte(prep.Tools))

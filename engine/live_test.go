@@ -2,6 +2,8 @@ package engine_test
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"wf/cas"
@@ -106,5 +108,36 @@ edges:
 `, nil)
 	if v.Status != done || len(v.Leftovers) != 1 {
 		t.Errorf("%s (%s), leftovers %q", v.Status, v.Reason, v.Leftovers)
+	}
+}
+
+// unready prepares no visit until it is let.
+type unready struct{ err error }
+
+func (u *unready) Prepare(context.Context, protocol.Turn) (roles.Preparation, error) {
+	return roles.Preparation{}, u.err
+}
+
+func (u *unready) Perform(context.Context, protocol.Turn, roles.Emit) (protocol.Conclusion, error) {
+	text := "done"
+	return protocol.Conclusion{Text: &text}, nil
+}
+
+// What a visit needs is not there: the run is suspended with the code, the step before it is
+// kept, and a resume begins the visit.
+func TestAVisitThatCannotBeginSuspendsTheRun(t *testing.T) {
+	b := newBench(t)
+	u := &unready{err: protocol.ErrModel}
+	b.e.Performers[protocol.ActPrompt] = u
+	id, v := b.run("wf: 1\nname: unready\nroles:\n  a: {run: 'echo x >>\"log\"', timeout: 1m}\n  b: {prompt: You work., model: x/y}\n", nil)
+	if v.Status != protocol.Suspended || v.Code != protocol.ErrModel.Code || len(v.Steps) != 1 {
+		t.Fatalf("%s (%s) %q %v", v.Status, v.Reason, v.Code, steps(v))
+	}
+	u.err = nil
+	if v = b.drive(id); v.Status != done || len(v.Steps) != 2 {
+		t.Fatalf("%s (%s) %v", v.Status, v.Reason, steps(v))
+	}
+	if log, err := os.ReadFile(filepath.Join(b.dir, "log")); err != nil || string(log) != "x\n" {
+		t.Errorf("the command before it ran again: %q %v", log, err)
 	}
 }
