@@ -54,6 +54,7 @@ type driver struct {
 	sinceSnapshot int
 	poke          []string // waiting visits to perform again: their sub-workflow moved
 	breach        *breach  // a limit of the run that was reached
+	unready       error    // a visit that cannot begin: what it needs is not there
 	changes       uint64   // commit counter of the store when the journal was last looked at
 }
 
@@ -323,8 +324,12 @@ func (d *driver) settle(ctx context.Context, p Plan) (again bool, err error) {
 	if d.breach != nil {
 		return false, d.suspend(ctx, *d.breach)
 	}
-	if p.End == nil {
-		return true, nil // a retry is due later
+	if d.unready != nil && ctx.Err() == nil {
+		return false, d.finish(ctx, &Verdict{Status: protocol.Suspended, Reason: protocol.ByError,
+			Detail: d.unready.Error(), Code: protocol.CodeOf(d.unready)})
+	}
+	if p.End == nil || d.unready != nil {
+		return true, nil // a retry is due later, or ctx has ended
 	}
 	if p.End.Status == protocol.Waiting && d.stays(p) {
 		return true, nil
