@@ -121,7 +121,6 @@ type cacheReader struct {
 	view    *engine.View
 	prompts map[string]*visitPrompt // by step
 	newest  map[string]*callCache   // newest call of a step
-	attempt map[string]int
 }
 
 // visitPrompt is P_k of a visit beside P_{k-1}.

@@ -32,6 +32,7 @@ roles:
     prompt: You work.
     model: openai/test
     tools: [{shell: auto}]
+    sandbox: off
     timeout: 1m
   test: {run: 'echo ran >>"tests"', timeout: 1m}
 edges:

@@ -162,6 +162,7 @@ var commands = []struct {
 	{"store", newImport},
 	{"store", newCas},
 	{"store", newGC},
+	{"more", newDoctor},
 	{"more", newModels},
 	{"more", newTrust},
 	{"more", newCompletion},

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"wf/agentkit/sandbox"
+	"wf/protocol"
+)
+
+func newDoctor(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "doctor",
+		Short: "Look at what wf needs here: store, config, models, sandbox",
+		Long: `Look at the store, the configs, the keys of the models and the sandbox of agents' commands, and tell what
+is missing and how to put it right. It ends with 1 where something does not work.`,
+		Example: `  wf doctor
+  wf doctor -o json`,
+		Args: takes(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd.Context()) },
+	}
+}
+
+// checkup is one thing that was looked at.
+type checkup struct {
+	Name  string `json:"name"`
+	State string `json:"state"` // ok; note: it works with less; bad: it does not work
+	Text  string `json:"text"`
+	Fix   string `json:"fix"`
+}
+
+// doctorJSON is wf.doctor/v1.
+type doctorJSON struct {
+	Schema string    `json:"schema"`
+	OK     bool      `json:"ok"`
+	Items  []checkup `json:"items"`
+}
+
+func (a *app) doctor(ctx context.Context) error {
+	out := doctorJSON{Schema: "wf.doctor/v1", OK: true, Items: []checkup{a.checkStore(ctx)}}
+	out.Items = append(out.Items, a.checkModels()...)
+	out.Items = append(out.Items, checkSandbox())
+	for _, c := range out.Items {
+		out.OK = out.OK && c.State != "bad"
+	}
+	var err error
+	if a.asJSON() {
+		err = a.answer(out)
+	} else {
+		err = a.doctorLines(out)
+	}
+	if err == nil && !out.OK {
+		return silent{errDifference}
+	}
+	return err
+}
+
+// checkStore opens the store, if there is one, and measures it.
+func (a *app) checkStore(ctx context.Context) checkup {
+	c := checkup{Name: "store", State: "ok"}
+	dir, where, err := a.storeDir()
+	if err != nil {
+		return c.bad(err)
+	}
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		c.Text = fmt.Sprintf("%s (%s): none yet, the first run makes it", dir, where)
+		return c
+	}
+	s, err := a.existingStore(ctx)
+	if err != nil {
+		return c.bad(err)
+	}
+	size, err := s.Size(ctx)
+	if err = errors.Join(err, s.Close()); err != nil {
+		return c.bad(err)
+	}
+	c.Text = fmt.Sprintf("%s (%s), %.1f MB", dir, where, float64(size.File+size.Blobs)/1e6)
+	return c
+}
+
+// checkModels reads the configs and looks for the keys.
+func (a *app) checkModels() []checkup {
+	c := checkup{Name: "config", State: "ok", Text: "none; wf needs none"}
+	loaded, err := a.config()
+	if err != nil {
+		return []checkup{c.bad(err)}
+	}
+	for i, f := range loaded.Files {
+		if i == 0 {
+			c.Text = ""
+		} else {
+			c.Text += ", "
+		}
+		c.Text += f.Path
+		if !f.Trusted && !f.User {
+			c.Text += " (not trusted)"
+		}
+	}
+	out := []checkup{c}
+	for _, p := range providers(loaded) {
+		m := checkup{Name: "model " + p.Name + "/…", State: "ok", Text: p.BaseURL}
+		switch {
+		case p.Blocked != "":
+			m.State, m.Text, m.Fix = "note", "not trusted: "+p.Blocked, "wf trust"
+		case p.KeyEnv != "" && !p.KeySet:
+			m.State, m.Text, m.Fix = "note", "no $"+p.KeyEnv, "export "+p.KeyEnv+"=…, where you want to use it"
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// checkSandbox tells which walls hold around the commands of agents.
+func checkSandbox() checkup {
+	tier := sandbox.Probe()
+	c := checkup{Name: "sandbox", State: "ok", Text: tier.String()}
+	switch {
+	case !tier.Holds:
+		c.State, c.Fix = "note", "agents' commands ask a person first; a newer kernel (Landlock) confines them"
+	case len(tier.Reasons) > 0:
+		c.State = "note"
+	}
+	return c
+}
+
+func (c checkup) bad(err error) checkup {
+	c.State, c.Text, c.Fix = "bad", err.Error(), protocol.HintOf(err)
+	return c
+}
+
+func (a *app) doctorLines(d doctorJSON) error {
+	p := paint{a.out.color}
+	for _, c := range d.Items {
+		mark := map[string]string{"ok": p.green("✓"), "note": p.yellow("!"), "bad": p.red("✗")}[c.State]
+		fmt.Fprintf(a.out, "%s %s  %s\n", mark, p.bold(c.Name), visible(c.Text))
+		if c.Fix != "" {
+			fmt.Fprintf(a.out, "    %s %s\n", p.dim("fix"), visible(c.Fix))
+		}
+	}
+	return nil
+}
