@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"wf/agentkit/mcp"
 	"wf/engine"
 	"wf/protocol"
 )
@@ -35,8 +36,12 @@ func suspended(v *engine.View) error {
 	if v.Suspended == protocol.ByLimit {
 		return fail(errRunLimit, next(v), "run %s is suspended%s", v.ID, because(v.Reason))
 	}
-	if v.Code == protocol.ErrModel.Code {
-		return fail(protocol.ErrModel, "put it right, then "+resume, "%s; run %s is suspended, nothing is lost", v.Reason, v.ID)
+	if why := (&protocol.Error{Code: v.Code}); v.Code != "" && statusOf(why) != statusOf(errRunSuspended) {
+		hint := "put it right, then " + resume
+		if v.Code == mcp.ErrUntrusted.Code {
+			hint = mcp.ErrUntrusted.Hint + "; then " + resume
+		}
+		return fail(why, hint, "%s; run %s is suspended, nothing is lost", v.Reason, v.ID)
 	}
 	return fail(errRunSuspended, "put it right, then "+resume, "run %s is suspended%s", v.ID, because(v.Reason))
 }
