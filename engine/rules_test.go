@@ -335,6 +335,35 @@ outputs: {said: "${{ steps.sub.output.said }}"}
 	}
 }
 
+// A fork of a run that waits in a sub-workflow begins a child of its own, and asks again.
+func TestAForkBesideAWaitingSubWorkflowAsksForItself(t *testing.T) {
+	b := newBench(t)
+	if err := os.WriteFile(filepath.Join(b.dir, "child.yaml"), []byte(gateYAML), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	id, v := b.run("wf: 1\nname: parent\nroles:\n  sub: {workflow: child.yaml}\noutputs: {said: \"${{ steps.sub.output.said }}\"}\n", nil)
+	if v.Status != protocol.Waiting {
+		t.Fatalf("%s (%s)", v.Status, v.Reason)
+	}
+	ctx := context.Background()
+	fork, err := b.e.Fork(ctx, id, engine.ForkOptions{At: v.Seq})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := b.drive(fork); f.Status != protocol.Waiting || f.Waiting[0].Question != "Deploy 1?" {
+		t.Fatalf("%s (%s) %+v", f.Status, f.Reason, f.Waiting)
+	}
+	if _, err := b.e.Answer(ctx, fork, engine.Reply{Choice: "yes", Text: "mine"}); err != nil {
+		t.Fatal(err)
+	}
+	if f := b.drive(fork); f.Status != done || string(f.Outputs) != `{"said":"yes: mine"}` {
+		t.Errorf("%s (%s) %s", f.Status, f.Reason, f.Outputs)
+	}
+	if again := b.view(id); again.Head != v.Head {
+		t.Error("the original moved")
+	}
+}
+
 func TestW17AForkSharesTheJournalAndLeavesTheOriginal(t *testing.T) {
 	b := newBench(t)
 	ctx := context.Background()

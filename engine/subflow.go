@@ -153,12 +153,14 @@ func (d *driver) movedChildren(ctx context.Context) ([]string, error) {
 				continue
 			}
 			child, err := d.e.State(ctx, childRun(stepKey(d.run, d.s.Start, a, v.item)))
-			if err != nil {
+			switch {
+			case errors.Is(err, protocol.ErrUnknownRun): // a fork begins a child of its own
+			case err != nil:
 				return nil, err
+			case child.Status() == protocol.Waiting:
+				continue
 			}
-			if child.Status() != protocol.Waiting {
-				out = append(out, v.id.String())
-			}
+			out = append(out, v.id.String())
 		}
 	}
 	return out, nil
