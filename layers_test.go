@@ -18,15 +18,17 @@ import (
 // directory with everything below it, unless that is a layer of its own.
 //
 //	cmd/wf ─► engine ──► roles, cas ─► protocol
-//	   └────► agentkit ─► roles ─────► protocol
+//	   ├────► agentkit ─► roles ─────► protocol
+//	   └────► hub ───────────────────► protocol
 var may = map[string][]string{
 	"protocol":  {},
 	"cas":       {"protocol"},
 	"roles":     {"protocol"},
 	"agentkit":  {"roles", "protocol"},
 	"engine":    {"roles", "cas", "protocol"},
+	"hub":       {"protocol"},
 	"workflows": {},
-	"cmd":       {"engine", "agentkit", "roles", "cas", "protocol", "workflows"},
+	"cmd":       {"engine", "agentkit", "hub", "roles", "cas", "protocol", "workflows"},
 }
 
 // mayTest is what tests may import besides: the tests that join layers, which nothing can
@@ -34,6 +36,7 @@ var may = map[string][]string{
 var mayTest = map[string][]string{
 	"workflows": {"engine", "agentkit", "roles", "cas", "protocol"},
 	"engine":    {"agentkit"},
+	"hub":       {"cas"},
 }
 
 // core are the packages that decide: they must not reach for the clock, the environment, the
@@ -186,7 +189,7 @@ func TestAForbiddenArrowIsFound(t *testing.T) {
 		{"engine/drive.go", "package engine\nimport _ \"wf/agentkit/model\"", "engine/drive.go imports wf/agentkit/model: engine may import roles, cas, protocol, nothing else of ours"},
 		{"protocol/run.go", "package protocol\nimport _ \"wf/roles\"", "protocol/run.go imports wf/roles: protocol may import nothing else of ours"},
 		{"engine/lint/a.go", "package lint\nimport _ \"time\"", "engine/lint/a.go imports time: engine/lint is pure"},
-		{"util/a.go", "package util", "util/a.go lies in no layer; the layers are agentkit, cas, cmd, engine, protocol, roles, workflows"},
+		{"util/a.go", "package util", "util/a.go lies in no layer; the layers are agentkit, cas, cmd, engine, hub, protocol, roles, workflows"},
 		{"cas/a_test.go", "package cas\nimport _ \"wf/engine\"", "cas/a_test.go imports wf/engine: cas may import protocol, nothing else of ours"},
 		{"cas/testdata/a.go", "package a\nimport _ \"wf/engine\"", ""},
 		{"engine/a.go", "package engine\nimport (\n\"time\"\n_ \"wf/cas\"\n)", ""},

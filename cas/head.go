@@ -32,6 +32,15 @@ func (s *Store) Head(ctx context.Context, name string) (h Head, err error) {
 	return h, err
 }
 
+// Tip is the newest event of a run; see protocol.Feed.
+func (s *Store) Tip(ctx context.Context, run protocol.RunID) (protocol.Link, protocol.Seq, error) {
+	h, err := s.Head(ctx, protocol.RunHead(run))
+	if err == nil && !h.Link.Defined() {
+		err = fmt.Errorf("run %s: %w", run, protocol.ErrUnknownRun)
+	}
+	return h.Link, h.Seq, err
+}
+
 // Heads lists the heads whose names begin with prefix, by name.
 func (s *Store) Heads(ctx context.Context, prefix string) ([]Head, error) {
 	var out []Head
