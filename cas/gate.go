@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
@@ -38,6 +39,7 @@ type gate struct {
 	resting bool        // idle runs
 	used    time.Time   // when the last user left
 	poison  error       // a write transaction that panicked keeps bbolt's lock for ever
+	acyclic atomic.Bool // the branch pages were looked at once
 }
 
 // holding is an open database and the lock that goes with it.
@@ -218,6 +220,13 @@ func (g *gate) admit(a *attempt) (*holding, error) {
 	h, err := g.queue(a)
 	if err != nil || h == nil {
 		return nil, err
+	}
+	if !g.acyclic.Load() {
+		if err = checkCycles(filepath.Join(g.dir, fileDB)); err != nil {
+			h.free()
+			return nil, fmt.Errorf("%s: %w", g.dir, classify(err))
+		}
+		g.acyclic.Store(true)
 	}
 	if h.db, err = openDB(filepath.Join(g.dir, fileDB), g.opts, a.writable); err != nil {
 		h.free()

@@ -307,6 +307,9 @@ func TestW05IndexesAreRebuilt(t *testing.T) {
 }
 
 func TestDamageIsFoundNotReturned(t *testing.T) {
+	if raceDetector {
+		t.Skip("the race detector checks pointer arithmetic, and of what bbolt does on a damaged page it makes a throw that nothing recovers from")
+	}
 	dir := made(t)
 	path := filepath.Join(dir, "store.db")
 	whole, err := os.ReadFile(path)
