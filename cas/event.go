@@ -21,6 +21,7 @@ var eventTypes = func() map[string]protocol.EventType {
 		protocol.EvCompacted, protocol.EvModelFallback, protocol.EvTaskStarted, protocol.EvTaskStateUpdated,
 		protocol.EvTaskWaiting, protocol.EvTaskCompleted, protocol.EvMemoryChanged, protocol.EvRedacted,
 		protocol.EvForked, protocol.EvCancelled, protocol.EvDone,
+		protocol.EvRemembered, protocol.EvEdited, protocol.EvPinned, protocol.EvUnpinned, protocol.EvTagged, protocol.EvRemoved, protocol.EvIndexed,
 	} {
 		m[string(t)] = t
 	}

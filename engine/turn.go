@@ -67,7 +67,7 @@ func (d *driver) startedAs(a *act, v *visit) protocol.StepStarted {
 
 // turn holds what does not depend on the visit.
 func (d *driver) turn(id protocol.StepID, role *protocol.Role) protocol.Turn {
-	return protocol.Turn{Run: d.run, Step: id, Role: *role, Inputs: d.s.begun.raw, Secrets: d.s.prog.Workflow.Secrets, MCP: d.s.prog.Workflow.MCP,
+	return protocol.Turn{Run: d.run, Workflow: d.s.prog.Workflow.Name, Step: id, Role: *role, Inputs: d.s.begun.raw, Secrets: d.s.prog.Workflow.Secrets, MCP: d.s.prog.Workflow.MCP,
 		Workspace: d.s.Info.Workspace, File: d.s.Info.File, Models: d.s.models(role)}
 }
 

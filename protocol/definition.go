@@ -106,8 +106,10 @@ type Role struct {
 	Params          string          `cbor:"params,omitempty" json:"params,omitempty"`       // canonical JSON object, decimals as strings
 	MaxTurns        int             `cbor:"max_turns,omitempty" json:"max_turns,omitempty"`
 	Context         ContextMode     `cbor:"context,omitempty" json:"context,omitempty"`
+	Task            *TaskSpec       `cbor:"task,omitempty" json:"task,omitempty"` // with ContextTask
 	Dynamic         []string        `cbor:"dynamic,omitempty" json:"dynamic,omitempty"`
 	Compaction      *CompactionSpec `cbor:"compaction,omitempty" json:"compaction,omitempty"`
+	Memory          *MemorySpec     `cbor:"memory,omitempty" json:"memory,omitempty"`
 	Timeout         int64           `cbor:"timeout,omitempty" json:"timeout_us,omitempty"` // µs, of one attempt
 	Retry           *Retry          `cbor:"retry,omitempty" json:"retry,omitempty"`
 	MaxVisits       int             `cbor:"max_visits,omitempty" json:"max_visits,omitempty"`

@@ -102,6 +102,8 @@ type RunStarted struct {
 	// File is the path of the definition as it was given; relative script and workflow
 	// files are found beside it.
 	File string `cbor:"file,omitempty" json:"file,omitempty"`
+	// Context overrides how the agents of this run see their past; "" is as their roles say.
+	Context ContextMode `cbor:"context,omitempty" json:"context,omitempty"`
 }
 
 // ParentRun is the step whose sub-workflow a run is.
@@ -183,6 +185,9 @@ type Usage struct {
 const (
 	UsageTurn       = ""           // a turn of the visit
 	UsageCompaction = "compaction" // the summary of a compaction
+	UsageReflection = "reflection" // a turn of the reflection before a compaction
+	UsageGoal       = "goal"       // the goal of a task
+	UsageSummary    = "summary"    // the summary of a task
 )
 
 // AttemptFailed is one try that did not work.
@@ -227,7 +232,7 @@ type WaitingFor struct {
 	Choices  []Choice `cbor:"choices" json:"choices"`
 	Form     Text     `cbor:"form" json:"form"`                     // canonical JSON Schema
 	Due      int64    `cbor:"due" json:"due"`                       // unix µs, 0 is never
-	Call     string   `cbor:"call,omitempty" json:"call,omitempty"` // tool call under approval
+	Call     string   `cbor:"call,omitempty" json:"call,omitempty"` // tool call under approval, or by which a task waits
 }
 
 // Answered is what someone said to a waiting visit.

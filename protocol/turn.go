@@ -6,11 +6,12 @@ const TurnSchema = "wf.turn/v1"
 // Turn is one attempt of a visit: everything a Performer may act on. All templates in it
 // are rendered.
 type Turn struct {
-	Run     RunID
-	Step    StepID
-	Visit   int
-	Attempt int    // from 1
-	Key     string // WF_STEP_KEY: stable over attempts, distinct between visits and runs
+	Run      RunID
+	Workflow string // its name
+	Step     StepID
+	Visit    int
+	Attempt  int    // from 1
+	Key      string // WF_STEP_KEY: stable over attempts, distinct between visits and runs
 
 	Role       Role   // the pinned definition
 	EdgePrompt string // rendered, cut
@@ -60,8 +61,12 @@ type History struct {
 	Schema string // JSON Schema of the frontmatter, "" is none
 	Inputs JSON   // canonical object
 	Tools  string // canonical JSON tool list as recorded, "" is none
-	Visit  Past   // the visit to build for; its outcome is not read
-	Past   []Past // every ancestor StepRecord (and Compaction) of Visit, in any order
+	// Goal is that of a task, from its task_started; "" before it is known. Summaries is how
+	// many summaries of earlier tasks it begins with.
+	Goal      string
+	Summaries int
+	Visit     Past   // the visit to build for; its outcome is not read
+	Past      []Past // every ancestor StepRecord (and Compaction) of Visit, in any order
 }
 
 // Past is a StepRecord with its payloads.
