@@ -31,9 +31,16 @@ var decoders = map[protocol.EventType]func(*protocol.Event) (protocol.Data, erro
 	protocol.EvLimitChanged:  as[protocol.LimitChanged],
 	protocol.EvModelFallback: as[protocol.ModelFallback],
 	protocol.EvCompacted:     as[protocol.Compacted],
+	protocol.EvTaskStarted:   as[protocol.TaskStarted],
 	protocol.EvForked:        as[protocol.Forked],
-	protocol.EvCancelled:     as[protocol.CancelledBy],
-	protocol.EvDone:          as[protocol.Finished],
+
+	protocol.EvTaskStateUpdated: as[protocol.TaskStateUpdated],
+	protocol.EvTaskWaiting:      as[protocol.TaskWaitingOn],
+	protocol.EvTaskCompleted:    as[protocol.TaskDone],
+	protocol.EvMemoryChanged:    as[protocol.MemoryChanged],
+
+	protocol.EvCancelled: as[protocol.CancelledBy],
+	protocol.EvDone:      as[protocol.Finished],
 }
 
 func as[T protocol.Data](e *protocol.Event) (protocol.Data, error) { return cas.DecodeData[T](e) }

@@ -11,7 +11,8 @@ import (
 
 // textKeys are the keys under which an event holds a Text: a string, or a link to a long one.
 var textKeys = map[string]bool{"description": true, "edgePrompt": true, "params": true, "content": true, "block": true,
-	"args": true, "question": true, "form": true, "text": true, "fields": true, "detail": true, "summary": true, "error": true}
+	"args": true, "question": true, "form": true, "text": true, "fields": true, "detail": true, "summary": true, "error": true,
+	"original": true, "state": true, "shared": true, "final_response": true}
 
 // inline puts the long texts of an event back in place of their links. The result is for
 // reading: it is not what was hashed.

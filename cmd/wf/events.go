@@ -78,5 +78,6 @@ func newEventJSON(e *protocol.Entry, d protocol.Data) (eventJSON, error) {
 var textual = map[protocol.EventType]bool{
 	protocol.EvRunStarted: true, protocol.EvStepStarted: true, protocol.EvPrompt: true, protocol.EvThinking: true,
 	protocol.EvText: true, protocol.EvToolCall: true, protocol.EvToolResult: true, protocol.EvWaiting: true,
+	protocol.EvTaskStarted: true, protocol.EvTaskStateUpdated: true, protocol.EvTaskWaiting: true, protocol.EvTaskCompleted: true,
 	protocol.EvAnswered: true, protocol.EvMessage: true, protocol.EvSuspended: true, protocol.EvCompacted: true,
 }

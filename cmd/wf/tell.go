@@ -77,6 +77,14 @@ func tell(d protocol.Data) string {
 		return fmt.Sprintf("model %s instead of %s: %s", d.To, d.From, oneLine(d.Reason, 100))
 	case protocol.Compacted:
 		return fmt.Sprintf("compacted the %s: %d → about %d tokens", d.Scope, d.TokensBefore, d.TokensAfter) + because(oneLine(d.Error.S, 160))
+	case protocol.TaskStarted:
+		return "task: " + oneLine(d.Goal, 100)
+	case protocol.TaskStateUpdated:
+		return "state: " + oneLine(d.State.S, 160)
+	case protocol.TaskWaitingOn:
+		return "" // the waiting event beside it tells the same
+	case protocol.TaskDone:
+		return "task completed: " + oneLine(d.FinalResponse.S, 160)
 	case protocol.Forked:
 		return "forked from event " + d.Base.Short()
 	case protocol.CancelledBy:
