@@ -76,15 +76,20 @@ type packed struct {
 // batch is stored then. When ctx ends while the batch still queues, nothing is stored either
 // and the cause is returned; once it is being written the outcome is awaited.
 func (s *Store) Commit(ctx context.Context, b Batch) error {
-	if s.opts.ReadOnly {
-		return fmt.Errorf("%s was opened for reading: %w", s.gate.dir, protocol.ErrReadOnly)
-	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	packs, err := s.prepare(b.Blocks)
 	if err != nil {
 		return err
+	}
+	return s.commit(ctx, b, packs)
+}
+
+// commit is Commit with the blocks packed.
+func (s *Store) commit(ctx context.Context, b Batch, packs []packed) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
 	r := &request{packs: packs, moves: b.Moves, derived: b.Derived, done: make(chan error, 1)}
 	h, err := s.enqueue(r)
@@ -343,6 +348,9 @@ func (lk *lookup) present(b Block) bool {
 
 // prepare checks blocks and packs them, in the goroutine of the caller.
 func (s *Store) prepare(blocks []Block) ([]packed, error) {
+	if s.opts.ReadOnly {
+		return nil, fmt.Errorf("%s was opened for reading: %w", s.gate.dir, protocol.ErrReadOnly)
+	}
 	var out []packed
 	var shared []Block
 	size := 0

@@ -51,6 +51,9 @@ func branchesEnd(f *os.File, size int64) error {
 // branchesEnd walks a bucket level by level; all leaves lie on one level.
 func (t tree) branchesEnd() error {
 	if t.inline != nil {
+		if flags := binary.LittleEndian.Uint16(t.inline[8:]); flags != pageLeaf {
+			return fmt.Errorf("a bucket within a page is of unknown type %#x, and would lead back to itself: %w", flags, protocol.ErrCorrupt)
+		}
 		return nil
 	}
 	above := map[uint64]bool{}

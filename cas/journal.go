@@ -20,13 +20,16 @@ type Draft struct {
 }
 
 // Journal appends to the events of one run. Several may be open on a run; the one that comes
-// late is told so by ErrHeadMoved. It is safe for concurrent use.
+// late is told so by ErrHeadMoved. It is safe for concurrent use; but who stages events must
+// be alone in appending to it.
 type Journal struct {
 	s    *Store
 	run  protocol.RunID
+	turn sync.Mutex // held while an Append is under way
+
 	mu   sync.Mutex
-	head protocol.Link
-	seq  protocol.Seq
+	head EventRef // as it is on disk; null and 0 before the first
+	tip  EventRef // behind what is staged
 }
 
 // Journal opens the journal of a run at its head; a run that does not exist yet begins with
@@ -39,17 +42,26 @@ func (s *Store) Journal(ctx context.Context, run protocol.RunID) (*Journal, erro
 	if err != nil {
 		return nil, fmt.Errorf("journal of %s: %w", run, err)
 	}
-	return &Journal{s: s, run: run, head: h.Link, seq: h.Seq}, nil
+	j := &Journal{s: s, run: run}
+	j.stand(EventRef{h.Seq, h.Link})
+	return j, nil
 }
 
 // Run is the run the journal is of.
 func (j *Journal) Run() protocol.RunID { return j.run }
 
-// Head is the newest event the journal knows of; null and 0 before the first.
+// Head is the newest event on disk that the journal knows of; null and 0 before the first.
 func (j *Journal) Head() (protocol.Link, protocol.Seq) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.head, j.seq
+	return j.head.CID, j.head.Seq
+}
+
+// stand is where the journal goes on from.
+func (j *Journal) stand(at EventRef) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.head, j.tip = at, at
 }
 
 // Append makes events of drafts and commits them with blocks and derived values, all or
@@ -59,93 +71,46 @@ func (j *Journal) Head() (protocol.Link, protocol.Seq) {
 // ErrHeadMoved means that another process appended: see Catchup. Other errors are those of
 // Store.Commit, and ErrInvalidBlock for data that cannot be written.
 func (j *Journal) Append(ctx context.Context, now int64, drafts []Draft, blocks []Block, derived ...Derived) ([]protocol.Entry, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.append(ctx, now, drafts, blocks, derived, "")
-}
-
-func (j *Journal) append(ctx context.Context, now int64, drafts []Draft, blocks []Block, derived []Derived, base protocol.RunID) ([]protocol.Entry, error) {
-	if len(drafts) == 0 {
-		return nil, j.commit(ctx, Batch{Blocks: blocks, Derived: derived})
-	}
-	old := j.head
-	if base != "" {
-		old = protocol.Link{} // the new head does not exist yet
-	}
-	move := Move{Name: protocol.RunHead(j.run), Old: old, TS: now, Base: base}
-	entries := make([]protocol.Entry, len(drafts))
-	all := append(make([]Block, 0, len(blocks)+len(drafts)+1), blocks...)
-	prev, seq := j.head, j.seq
-	for i, d := range drafts {
-		seq++
-		e := protocol.Event{Kind: protocol.KindEvent, V: protocol.RecordVersion, Prev: prev, Seq: seq, TS: now}
-		if d.Step != "" {
-			step := d.Step
-			e.Step = &step
-		}
-		spilled, err := encodeData(&e, d.Data)
-		if err != nil {
-			return nil, fmt.Errorf("event %d of run %s: %w", seq, j.run, err)
-		}
-		b, err := Encode(e)
-		if err != nil {
-			return nil, fmt.Errorf("event %d of run %s, %s: %w", seq, j.run, e.Type, err)
-		}
-		all = append(append(all, spilled...), b)
-		prev = b.Link
-		entries[i] = protocol.Entry{Event: e, CID: b.Link, Raw: b.Data}
-		move.Events = append(move.Events, EventRef{seq, b.Link})
-	}
-	move.New = prev
-	for i := range derived {
-		if !derived[i].Head.Defined() {
-			derived[i].Head = prev // known only now
-		}
-	}
-	if err := j.commit(ctx, Batch{Blocks: all, Moves: []Move{move}, Derived: derived}); err != nil {
+	j.turn.Lock()
+	defer j.turn.Unlock()
+	st, err := j.Stage(now, drafts, blocks, derived...)
+	if err != nil {
 		return nil, err
 	}
-	j.head, j.seq = prev, seq
-	return entries, nil
-}
-
-func (j *Journal) commit(ctx context.Context, b Batch) error {
-	if err := j.s.Commit(ctx, b); err != nil {
-		return fmt.Errorf("journal of run %s: %w", j.run, err)
-	}
-	return nil
+	return j.Commit(ctx, st)
 }
 
 // Catchup gives the events that others appended since, and moves the journal to the head. An
 // error wrapping ErrHeadMoved means that the head now stands on another history.
 func (j *Journal) Catchup(ctx context.Context) ([]protocol.Entry, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
+	j.turn.Lock()
+	defer j.turn.Unlock()
 	h, err := j.s.Head(ctx, protocol.RunHead(j.run))
 	if err != nil {
 		return nil, fmt.Errorf("journal of run %s: %w", j.run, err)
 	}
-	if h.Link == j.head {
+	link, seq := j.Head()
+	if h.Link == link {
 		return nil, nil
 	}
 	moved := func() error {
-		return fmt.Errorf("journal of run %s: its head went from event %d to another history: %w", j.run, j.seq, protocol.ErrHeadMoved)
+		return fmt.Errorf("journal of run %s: its head went from event %d to another history: %w", j.run, seq, protocol.ErrHeadMoved)
 	}
-	if h.Seq <= j.seq {
+	if h.Seq <= seq {
 		return nil, moved()
 	}
 	var out []protocol.Entry
-	for e, err := range j.s.After(ctx, j.run, j.seq) {
+	for e, err := range j.s.After(ctx, j.run, seq) {
 		if err != nil {
 			return nil, err
 		}
-		if len(out) == 0 && e.Prev != j.head {
+		if len(out) == 0 && e.Prev != link {
 			return nil, moved()
 		}
 		out = append(out, e)
 	}
 	if n := len(out); n > 0 {
-		j.head, j.seq = out[n-1].CID, out[n-1].Seq
+		j.stand(EventRef{out[n-1].Seq, out[n-1].CID})
 	}
 	return out, nil
 }
@@ -156,8 +121,15 @@ func (j *Journal) Fork(ctx context.Context, now int64, newRun protocol.RunID, at
 	if err := checkRunID(newRun); err != nil {
 		return nil, err
 	}
-	f := &Journal{s: j.s, run: newRun, head: at.CID, seq: at.Seq}
-	if _, err := f.append(ctx, now, []Draft{draft}, blocks, nil, j.run); err != nil {
+	f := &Journal{s: j.s, run: newRun}
+	f.stand(EventRef{at.Seq, at.CID})
+	st, err := f.Stage(now, []Draft{draft}, blocks)
+	if err == nil {
+		move := &st.batch.Moves[0]
+		move.Old, move.Base = protocol.Link{}, j.run // the new head does not exist yet
+		_, err = f.Commit(ctx, st)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("fork run %s at event %d: %w", j.run, at.Seq, err)
 	}
 	return f, nil

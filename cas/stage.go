@@ -1,0 +1,102 @@
+package cas
+
+import (
+	"context"
+	"fmt"
+
+	"wf/protocol"
+)
+
+// Staged is events that have their place in a journal and are not on disk yet.
+type Staged struct {
+	entries []protocol.Entry
+	batch   Batch // Moves is empty, or one
+	packs   []packed
+}
+
+// Stage is the first half of Append: it makes the events, behind those that were staged
+// before, and packs them, so that this is done while others are written. Commit is the second
+// half.
+func (j *Journal) Stage(now int64, drafts []Draft, blocks []Block, derived ...Derived) (*Staged, error) {
+	j.mu.Lock()
+	at := j.tip
+	j.mu.Unlock()
+	st := &Staged{entries: make([]protocol.Entry, len(drafts)), batch: Batch{Derived: derived}}
+	st.batch.Blocks = append(make([]Block, 0, len(blocks)+len(drafts)+1), blocks...)
+	move := Move{Name: protocol.RunHead(j.run), Old: at.CID, TS: now}
+	for i, d := range drafts {
+		e := protocol.Event{Kind: protocol.KindEvent, V: protocol.RecordVersion, Prev: at.CID, Seq: at.Seq + 1, TS: now}
+		if d.Step != "" {
+			step := d.Step
+			e.Step = &step
+		}
+		spilled, err := encodeData(&e, d.Data)
+		if err != nil {
+			return nil, fmt.Errorf("event %d of run %s: %w", e.Seq, j.run, err)
+		}
+		b, err := Encode(e)
+		if err != nil {
+			return nil, fmt.Errorf("event %d of run %s, %s: %w", e.Seq, j.run, e.Type, err)
+		}
+		st.batch.Blocks = append(append(st.batch.Blocks, spilled...), b)
+		st.entries[i] = protocol.Entry{Event: e, CID: b.Link, Raw: b.Data}
+		at = EventRef{e.Seq, b.Link}
+		move.Events = append(move.Events, at)
+	}
+	if len(drafts) > 0 {
+		move.New = at.CID
+		st.batch.Moves = []Move{move}
+		for i := range derived {
+			if !derived[i].Head.Defined() {
+				derived[i].Head = at.CID // known only now
+			}
+		}
+	}
+	var err error
+	if st.packs, err = j.s.prepare(st.batch.Blocks); err != nil {
+		return nil, fmt.Errorf("journal of run %s: %w", j.run, err)
+	}
+	j.mu.Lock()
+	j.tip = at
+	j.mu.Unlock()
+	return st, nil
+}
+
+// Commit writes what was staged, in the order of staging and with nothing left out, in one
+// transaction. It returns the events once they are on disk.
+//
+// An error is one of Append, and then nothing of it is stored. All that is staged is void with
+// it: the journal goes on from its head.
+func (j *Journal) Commit(ctx context.Context, staged ...*Staged) ([]protocol.Entry, error) {
+	var all Staged
+	for _, st := range staged {
+		all.join(st)
+	}
+	err := j.s.commit(ctx, all.batch, all.packs)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if err != nil {
+		j.tip = j.head
+		return nil, fmt.Errorf("journal of run %s: %w", j.run, err)
+	}
+	if n := len(all.entries); n > 0 {
+		j.head = EventRef{all.entries[n-1].Seq, all.entries[n-1].CID}
+	}
+	return all.entries, nil
+}
+
+// join adds what was staged behind st. Two moves of the head become one.
+func (st *Staged) join(next *Staged) {
+	st.entries = append(st.entries, next.entries...)
+	st.packs = append(st.packs, next.packs...)
+	st.batch.Blocks = append(st.batch.Blocks, next.batch.Blocks...)
+	st.batch.Derived = append(st.batch.Derived, next.batch.Derived...)
+	if len(st.batch.Moves) == 0 || len(next.batch.Moves) == 0 {
+		st.batch.Moves = append(st.batch.Moves, next.batch.Moves...)
+		return
+	}
+	first, last := st.batch.Moves[0], next.batch.Moves[0]
+	first.New, first.TS = last.New, last.TS
+	first.Events = append(first.Events[:len(first.Events):len(first.Events)], last.Events...)
+	st.batch.Moves = []Move{first}
+}
