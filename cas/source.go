@@ -24,8 +24,13 @@ const (
 // one before, up to the head at the time of the last read. See protocol.Source for its
 // errors; a head that was moved elsewhere (fork, restore) under the reader is ErrHeadMoved.
 func (s *Store) After(ctx context.Context, run protocol.RunID, from protocol.Seq) iter.Seq2[protocol.Entry, error] {
+	return s.events(ctx, protocol.RunHead(run), "run "+string(run), from)
+}
+
+// events are those of the journal under a head; what names it for messages.
+func (s *Store) events(ctx context.Context, head, what string, from protocol.Seq) iter.Seq2[protocol.Entry, error] {
 	return func(yield func(protocol.Entry, error) bool) {
-		w := walk{s: s, run: run, name: protocol.RunHead(run), from: from}
+		w := walk{s: s, name: head, from: from}
 		for {
 			batch, err := w.read(ctx)
 			if errors.Is(err, errNoCheckpoint) {
@@ -34,7 +39,7 @@ func (s *Store) After(ctx context.Context, run protocol.RunID, from protocol.Seq
 				}
 			}
 			if err != nil {
-				yield(protocol.Entry{}, fmt.Errorf("events of run %s after %d: %w", run, w.from, err))
+				yield(protocol.Entry{}, fmt.Errorf("events of %s after %d: %w", what, w.from, err))
 				return
 			}
 			for i := range batch {
@@ -54,8 +59,7 @@ func (s *Store) After(ctx context.Context, run protocol.RunID, from protocol.Seq
 // index, or the head.
 type walk struct {
 	s    *Store
-	run  protocol.RunID
-	name string
+	name string        // of the head
 	from protocol.Seq  // last event yielded
 	last protocol.Link // its name, once known
 	done bool          // the head was reached
