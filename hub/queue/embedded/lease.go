@@ -1,0 +1,61 @@
+package embedded
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"wf/hub/queue"
+	"wf/protocol"
+)
+
+// A lease is a queue.Lease.
+type lease struct {
+	q     *Queue
+	entry queue.Entry
+	lost  <-chan struct{}
+}
+
+func (l *lease) Entry() queue.Entry { return l.entry }
+
+func (l *lease) Lost() <-chan struct{} { return l.lost }
+
+func (l *lease) Extend(ctx context.Context) error {
+	return l.move(ctx, "extend", func(j *job, now time.Time) { j.Until = now.Add(j.TTL) })
+}
+
+func (l *lease) Done(ctx context.Context, run protocol.RunID) error {
+	return l.move(ctx, "finish", func(j *job, now time.Time) {
+		j.State, j.Since, j.Run, j.Why = queue.Done, now, run, ""
+	})
+}
+
+func (l *lease) Retry(ctx context.Context, delay time.Duration, why string) error {
+	return l.move(ctx, "put back", func(j *job, now time.Time) { j.putBack(now, delay, why) })
+}
+
+func (l *lease) Dead(ctx context.Context, why string) error {
+	return l.move(ctx, "bury", func(j *job, now time.Time) {
+		j.State, j.Since, j.Why = queue.Dead, now, queue.Code(why)
+	})
+}
+
+// move changes the job, if the lease still holds.
+func (l *lease) move(ctx context.Context, what string, change func(*job, time.Time)) error {
+	q := l.q
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if err := q.ready(ctx); err != nil {
+		return fmt.Errorf("%s job %s: %w", what, l.entry.ID, err)
+	}
+	j, known := q.byID[l.entry.ID]
+	if !known || j.State != queue.Leased || j.Epoch != l.entry.Epoch {
+		return fmt.Errorf("%s job %s: %w", what, l.entry.ID, queue.ErrLeaseLost)
+	}
+	next := *j
+	change(&next, q.now())
+	if err := q.replace(j, &next); err != nil {
+		return fmt.Errorf("%s job %s: %w", what, l.entry.ID, err)
+	}
+	return nil
+}

@@ -1,0 +1,225 @@
+package embedded
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"wf/hub/queue"
+	"wf/protocol"
+)
+
+// Queue is a queue.Queue.
+type Queue struct {
+	db   *bbolt.DB
+	now  func() time.Time
+	keep time.Duration
+
+	mu     sync.Mutex
+	byID   map[string]*job
+	line   []*job // neither done nor dead for long, in the order of submission
+	over   []*job // done and dead, in the order in which they became so
+	number uint64 // of the newest submission
+	epoch  uint64 // of the newest lease
+	news   chan struct{}
+	timer  *time.Timer
+	closed bool
+}
+
+// A job is an entry with what only the queue needs to know.
+type job struct {
+	queue.Entry
+	Number uint64        `json:"number"`
+	TTL    time.Duration `json:"ttl"`   // of the lease
+	Until  time.Time     `json:"until"` // leased: when it lapses; queued: not before
+	lost   chan struct{} // of the lease; nil after a restart
+}
+
+func newQueue(db *bbolt.DB, o Options) *Queue {
+	return &Queue{db: db, now: o.Now, keep: o.Keep, byID: map[string]*job{}, news: make(chan struct{})}
+}
+
+func (q *Queue) load(tx *bbolt.Tx) error {
+	q.epoch = number(tx.Bucket(metaBucket).Get(epochKey))
+	err := tx.Bucket(jobsBucket).ForEach(func(k, v []byte) error {
+		j := &job{}
+		if err := json.Unmarshal(v, j); err != nil {
+			return fmt.Errorf("job %x: %w", k, err)
+		}
+		q.number = max(q.number, j.Number)
+		q.byID[j.ID] = j
+		if ended(j.State) {
+			q.over = append(q.over, j)
+		} else {
+			q.line = append(q.line, j)
+		}
+		return nil
+	})
+	slices.SortStableFunc(q.over, func(a, b *job) int { return a.Since.Compare(b.Since) })
+	return err
+}
+
+func ended(s queue.State) bool { return s == queue.Done || s == queue.Dead }
+
+// Submit puts a job behind the others.
+func (q *Queue) Submit(ctx context.Context, want queue.Job) (queue.Entry, bool, error) {
+	if err := want.Check(); err != nil {
+		return queue.Entry{}, false, err
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if err := q.ready(ctx); err != nil {
+		return queue.Entry{}, false, err
+	}
+	defer q.changed() // what a worker can start may have changed too
+	if j, known := q.byID[want.ID]; known {
+		return j.Entry, false, nil
+	}
+	j := &job{Entry: queue.Entry{Job: want, State: queue.Queued, Since: q.now()}, Number: q.number + 1}
+	if err := q.write(j, q.forgettable()...); err != nil {
+		return queue.Entry{}, false, fmt.Errorf("submit job %s: %w", want.ID, err)
+	}
+	q.number++
+	q.byID[j.ID] = j
+	q.line = append(q.line, j)
+	return j.Entry, true, nil
+}
+
+// Lease waits for the oldest queued job that fits.
+func (q *Queue) Lease(ctx context.Context, w queue.Worker, ttl time.Duration) (queue.Lease, error) {
+	for {
+		l, news, err := q.tryLease(ctx, w, ttl)
+		if l != nil || err != nil {
+			return l, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-news:
+		}
+	}
+}
+
+// tryLease leases a job, or gives the channel that is closed when there may be one.
+func (q *Queue) tryLease(ctx context.Context, w queue.Worker, ttl time.Duration) (queue.Lease, <-chan struct{}, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if err := q.ready(ctx); err != nil {
+		return nil, nil, err
+	}
+	now := q.now()
+	for i, j := range q.line {
+		if j.State != queue.Queued || j.Until.After(now) || w.Fits != nil && !w.Fits(j.Job) {
+			continue
+		}
+		next := *j
+		next.State, next.Since, next.Agent, next.Attempts = queue.Leased, now, w.Agent, j.Attempts+1
+		// Larger than any epoch of an earlier file, as long as the clock does not go back by
+		// more than the hub was away.
+		next.Epoch = max(q.epoch+1, uint64(now.UnixMilli()))
+		next.TTL, next.Until, next.lost = ttl, now.Add(ttl), make(chan struct{})
+		if err := q.write(&next); err != nil {
+			return nil, nil, fmt.Errorf("lease job %s: %w", j.ID, err)
+		}
+		q.epoch = next.Epoch
+		q.line[i], q.byID[j.ID] = &next, &next
+		q.changed()
+		return &lease{q: q, entry: next.Entry, lost: next.lost}, nil, nil
+	}
+	return nil, q.news, nil
+}
+
+// Settle ends a job without a lease.
+func (q *Queue) Settle(ctx context.Context, want queue.Job, agent string, run protocol.RunID) error {
+	if err := want.Check(); err != nil {
+		return err
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if err := q.ready(ctx); err != nil {
+		return err
+	}
+	j, known := q.byID[want.ID]
+	if !known {
+		j = &job{Entry: queue.Entry{Job: want, State: queue.Queued}, Number: q.number + 1}
+	}
+	if j.State == queue.Done {
+		return nil
+	}
+	next := *j
+	next.State, next.Since, next.Agent, next.Run, next.Why = queue.Done, q.now(), agent, run, ""
+	if err := q.replace(j, &next); err != nil {
+		return fmt.Errorf("settle job %s: %w", want.ID, err)
+	}
+	q.number = max(q.number, next.Number)
+	return nil
+}
+
+// Find looks a job up.
+func (q *Queue) Find(ctx context.Context, id string) (queue.Entry, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if err := q.ready(ctx); err != nil {
+		return queue.Entry{}, err
+	}
+	j, known := q.byID[id]
+	if !known {
+		return queue.Entry{}, fmt.Errorf("job %s: %w", id, queue.ErrUnknownJob)
+	}
+	return j.Entry, nil
+}
+
+// List gives the jobs that are not done.
+func (q *Queue) List(ctx context.Context) ([]queue.Entry, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if err := q.ready(ctx); err != nil {
+		return nil, err
+	}
+	jobs := slices.Clone(q.line)
+	for _, j := range q.over {
+		if j.State == queue.Dead {
+			jobs = append(jobs, j)
+		}
+	}
+	slices.SortFunc(jobs, func(a, b *job) int { return cmp.Compare(a.Number, b.Number) })
+	out := make([]queue.Entry, len(jobs))
+	for i, j := range jobs {
+		out[i] = j.Entry
+	}
+	return out, nil
+}
+
+// Await returns the job once it is done or dead.
+func (q *Queue) Await(ctx context.Context, id string) (queue.Entry, error) {
+	for {
+		q.mu.Lock()
+		err := q.ready(ctx)
+		j, known := q.byID[id]
+		var e queue.Entry
+		if known {
+			e = j.Entry
+		}
+		news := q.news
+		q.mu.Unlock()
+		switch {
+		case err != nil:
+			return queue.Entry{}, err
+		case !known:
+			return queue.Entry{}, fmt.Errorf("job %s: %w", id, queue.ErrUnknownJob)
+		case ended(e.State):
+			return e, nil
+		}
+		select {
+		case <-ctx.Done():
+			return e, ctx.Err()
+		case <-news:
+		}
+	}
+}

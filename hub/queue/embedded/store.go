@@ -1,0 +1,172 @@
+// Package embedded keeps a queue, a registry and pointers in one bbolt file, for a hub that
+// is one process.
+//
+//	file ──Open──► memory ──every read──► caller
+//	                 ▲
+//	  change ──one transaction──► file, then memory
+//
+// Everything is small and stands in memory; the file is there for the next start. What a
+// method returned is in the file before. Two things are not written at once, because the next
+// start finds them anyway: that a lease lapsed follows from its time, and how far a run is
+// follows from what its agent says.
+//
+// # Buckets
+//
+//	meta      version 1, epoch of the newest lease
+//	jobs      number of the submission, 8 bytes big-endian → JSON of the job
+//	agents    id → JSON of the agent
+//	pointers  run → JSON of the pointer
+//
+// # Not promised
+//
+// Several processes on one file: the second one waits a second and gets an error.
+package embedded
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
+
+	"wf/protocol"
+)
+
+// Options of a store; the zero value is right.
+type Options struct {
+	// Now is the clock, default time.Now. Timers run for the differences between its times.
+	Now func() time.Time
+	// Keep is for how long done and dead jobs, and agents that are gone, are remembered;
+	// default 7 days.
+	Keep time.Duration
+}
+
+// Store holds the three parts of what a hub keeps.
+type Store struct {
+	Queue    *Queue
+	Registry *Registry
+	Pointers *Pointers
+
+	db *bbolt.DB // nil in memory
+}
+
+var (
+	metaBucket     = []byte("meta")
+	jobsBucket     = []byte("jobs")
+	agentsBucket   = []byte("agents")
+	pointersBucket = []byte("pointers")
+
+	versionKey = []byte("version")
+	epochKey   = []byte("epoch")
+)
+
+const version = 1
+
+// Open opens the store in the file at path, and makes it when there is none; path "" is a store
+// in memory. A file that is held by another process is an error wrapping protocol.ErrBusy, one
+// of a newer version one wrapping protocol.ErrNewerStore.
+func Open(path string, o Options) (*Store, error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Keep == 0 {
+		o.Keep = 7 * 24 * time.Hour
+	}
+	s := &Store{}
+	if path != "" {
+		db, err := openFile(path)
+		if err != nil {
+			return nil, err
+		}
+		s.db = db
+	}
+	s.Queue = newQueue(s.db, o)
+	s.Registry = newRegistry(s.db, o)
+	s.Pointers = newPointers(s.db)
+	if s.db == nil {
+		return s, nil
+	}
+	err := s.db.View(func(tx *bbolt.Tx) error {
+		return errors.Join(s.Queue.load(tx), s.Registry.load(tx), s.Pointers.load(tx))
+	})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("hub data %s: %w: %w", path, err, protocol.ErrStore), s.db.Close())
+	}
+	s.Queue.arm()
+	return s, nil
+}
+
+func openFile(path string) (*bbolt.DB, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, fmt.Errorf("hub data %s: %w: %w", path, err, protocol.ErrStore)
+	}
+	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: time.Second, FreelistType: bbolt.FreelistMapType})
+	switch {
+	case errors.Is(err, bolterrors.ErrTimeout):
+		return nil, fmt.Errorf("hub data %s: another hub has it open: %w", path, protocol.ErrBusy)
+	case err != nil:
+		return nil, fmt.Errorf("hub data %s: %w: %w", path, err, protocol.ErrStore)
+	}
+	err = db.Update(func(tx *bbolt.Tx) error {
+		for _, name := range [][]byte{metaBucket, jobsBucket, agentsBucket, pointersBucket} {
+			if _, err := tx.CreateBucketIfNotExists(name); err != nil {
+				return err
+			}
+		}
+		meta := tx.Bucket(metaBucket)
+		switch v := number(meta.Get(versionKey)); {
+		case v > version:
+			return fmt.Errorf("version %d, this wf knows %d: %w", v, version, protocol.ErrNewerStore)
+		case v == version:
+			return nil
+		}
+		return meta.Put(versionKey, key(version))
+	})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("hub data %s: %w", path, err), db.Close())
+	}
+	return db, nil
+}
+
+// Close writes what was left in memory and closes the file. Whoever waits gets queue.ErrClosed.
+func (s *Store) Close() error {
+	s.Queue.close()
+	s.Registry.close()
+	err := s.Pointers.close()
+	if s.db != nil {
+		err = errors.Join(err, s.db.Close())
+	}
+	return err
+}
+
+// update runs f in a transaction; in memory there is nothing to do.
+func update(db *bbolt.DB, f func(*bbolt.Tx) error) error {
+	if db == nil {
+		return nil
+	}
+	return db.Update(f)
+}
+
+// put writes v as JSON.
+func put(b *bbolt.Bucket, k []byte, v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return b.Put(k, data)
+}
+
+func key(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
+
+// number reads a key; nil is 0.
+func number(b []byte) uint64 {
+	if len(b) != 8 {
+		return 0
+	}
+	return binary.BigEndian.Uint64(b)
+}

@@ -1,0 +1,148 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"wf/protocol"
+)
+
+// Attempts is how often a job is leased before it is dead.
+const Attempts = 5
+
+// What goes wrong with jobs and pointers.
+var (
+	ErrUnknownJob = &protocol.Error{Code: "unknown_job", Message: "no such job", Hint: "submit it again with the same id: that is safe"}
+	ErrBadJob     = &protocol.Error{Code: "bad_job", Message: "not a job", Hint: "an id has 1 to 128 printable characters, a workflow has a name"}
+	ErrLeaseLost  = &protocol.Error{Code: "lease_lost", Message: "the lease has ended", Hint: "start nothing: the job may be another agent's"}
+	ErrSwapped    = &protocol.Error{Code: "pointer_swapped", Message: "the pointer is not what it was", Hint: "read it again"}
+	ErrClosed     = &protocol.Error{Code: "queue_closed", Message: "the queue is closed", Hint: "the hub ends; submit again when it is back"}
+)
+
+// A Job is the wish to start a run of a workflow. ID is the request id of the run.
+type Job struct {
+	ID       string `json:"id"`
+	Workflow string `json:"workflow"`
+}
+
+// Check is an error wrapping ErrBadJob for a job that no queue takes.
+func (j Job) Check() error {
+	if j.ID == "" || len(j.ID) > 128 || !printable(j.ID) {
+		return fmt.Errorf("id %.140q: %w", j.ID, ErrBadJob)
+	}
+	if j.Workflow == "" || len(j.Workflow) > 512 || !printable(j.Workflow) {
+		return fmt.Errorf("job %s: workflow %.520q: %w", j.ID, j.Workflow, ErrBadJob)
+	}
+	return nil
+}
+
+func printable(s string) bool {
+	for _, r := range s {
+		if r < 0x20 || r == 0x7f || r == utf8.RuneError {
+			return false
+		}
+	}
+	return true
+}
+
+// State is where a job stands.
+type State string
+
+// The states of a job; the picture is in the package's comment.
+const (
+	Queued State = "queued"
+	Leased State = "leased"
+	Done   State = "done"
+	Dead   State = "dead"
+)
+
+// moves is the picture as a table.
+var moves = map[State][]State{
+	Queued: {Leased},
+	Leased: {Queued, Done, Dead},
+}
+
+// May reports whether a job in state s can be in state to next.
+func (s State) May(to State) bool {
+	for _, m := range moves[s] {
+		if m == to {
+			return true
+		}
+	}
+	return false
+}
+
+// An Entry is a job with its state.
+type Entry struct {
+	Job
+	State    State          `json:"state"`
+	Since    time.Time      `json:"since"`         // of the state
+	Attempts int            `json:"attempts"`      // leases so far
+	Agent    string         `json:"agent"`         // that holds the lease, or held the last one
+	Epoch    uint64         `json:"epoch"`         // of that lease, 0 before the first
+	Run      protocol.RunID `json:"run,omitempty"` // what it became, when done
+	Why      string         `json:"why,omitempty"` // code of what ended the last lease
+}
+
+// A Worker is who wants a job.
+type Worker struct {
+	Agent string
+	// Fits reports whether the worker can start the job now. It is asked again when anything is
+	// submitted; it must not call the queue. nil takes every job.
+	Fits func(Job) bool
+}
+
+// Queue hands out jobs in the order in which they were submitted. All methods are safe for
+// concurrent use, and what they return is durable.
+type Queue interface {
+	// Submit puts a job behind the others. A job whose id is known is left as it is, whatever
+	// its workflow; fresh is then false. A job that fails Check is refused.
+	Submit(ctx context.Context, j Job) (e Entry, fresh bool, err error)
+	// Lease waits for the oldest queued job that fits and gives it to the worker for ttl. What
+	// does not fit keeps its place, and its attempts.
+	Lease(ctx context.Context, w Worker, ttl time.Duration) (Lease, error)
+	// Settle ends a job without a lease: it is found out that run is what became of it. A
+	// lease of it is lost, unless it is agent's. An unknown job is taken as submitted and done.
+	Settle(ctx context.Context, j Job, agent string, run protocol.RunID) error
+	// Find is an error wrapping ErrUnknownJob for a job that was never submitted, or that was
+	// done so long ago that it is forgotten.
+	Find(ctx context.Context, id string) (Entry, error)
+	// List gives the jobs that are not done, in the order of the queue.
+	List(ctx context.Context) ([]Entry, error)
+	// Await returns the job once it is done or dead.
+	Await(ctx context.Context, id string) (Entry, error)
+}
+
+// A Lease is the right to start one job. It ends with the first of Done, Retry, Dead, or when
+// ttl passes without Extend; each of the methods then returns an error wrapping ErrLeaseLost.
+type Lease interface {
+	// Entry is the job as it was leased, with the epoch.
+	Entry() Entry
+	// Extend gives another ttl from now on.
+	Extend(ctx context.Context) error
+	// Done says that the job became run.
+	Done(ctx context.Context, run protocol.RunID) error
+	// Retry puts the job back at its place, to be leased after delay, or makes it dead when it
+	// had its Attempts. why is a Code.
+	Retry(ctx context.Context, delay time.Duration, why string) error
+	// Dead ends the job for good.
+	Dead(ctx context.Context, why string) error
+	// Lost is closed when the lease has ended, for whatever reason.
+	Lost() <-chan struct{}
+}
+
+// Code makes a reason fit for a queue's disk, which holds no content: lower-case letters,
+// digits, _ and -, at most 64; anything else becomes "error".
+func Code(why string) string {
+	if why == "" || len(why) > 64 {
+		return "error"
+	}
+	for _, r := range why {
+		if (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '_' && r != '-' {
+			return "error"
+		}
+	}
+	return why
+}

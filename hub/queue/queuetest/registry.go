@@ -1,0 +1,107 @@
+package queuetest
+
+import (
+	"context"
+	"slices"
+
+	"wf/hub/queue"
+)
+
+func (w *world) announce(id, name string, caps ...string) {
+	w.Helper()
+	w.ok(w.Registry.Announce(w.Context(), queue.Agent{ID: id, Name: name, Version: "1", Caps: caps}, w.TTL))
+}
+
+func (w *world) agents() []queue.Agent {
+	w.Helper()
+	list, err := w.Registry.List(w.Context())
+	w.ok(err)
+	return list
+}
+
+var registryCases = map[string]func(*world){
+	"agents are listed by name": func(w *world) {
+		w.announce("2", "zoe", "b", "a")
+		w.announce("3", "ada")
+		w.announce("1", "zoe")
+		list := w.agents()
+		var ids []string
+		for _, a := range list {
+			ids = append(ids, a.ID)
+			if !a.Live || a.Since.IsZero() || a.Seen.IsZero() {
+				w.Errorf("have %+v, want it live", a)
+			}
+		}
+		if !slices.Equal(ids, []string{"3", "1", "2"}) || !slices.Equal(list[2].Caps, []string{"a", "b"}) {
+			w.Errorf("have %v, %v", ids, list[2].Caps)
+		}
+	},
+	"an agent that is not heard of is gone, and comes back": func(w *world) {
+		ctx, cancel := context.WithCancel(w.Context())
+		defer cancel()
+		w.announce("1", "ada")
+		since := w.agents()[0].Since
+		n := 0
+		for list, err := range w.Registry.Watch(ctx) {
+			w.ok(err)
+			live := len(list) == 1 && list[0].Live
+			if n++; live != (n != 2) {
+				w.Fatalf("list %d: have %+v", n, list)
+			}
+			if n == 2 {
+				w.announce("1", "ada")
+			}
+			if n == 3 {
+				if !list[0].Since.After(since) {
+					w.Errorf("since %v, as if it had not been away", list[0].Since)
+				}
+				break
+			}
+		}
+	},
+	"a heartbeat keeps an agent, and is no news": func(w *world) {
+		ctx, cancel := context.WithCancel(w.Context())
+		defer cancel()
+		w.announce("1", "ada")
+		since := w.agents()[0].Since
+		n := 0
+		for list, err := range w.Registry.Watch(ctx) {
+			w.ok(err)
+			if n++; n == 1 {
+				w.announce("1", "ada")
+				w.announce("1", "ada", "new")
+				continue
+			}
+			if !slices.Equal(list[0].Caps, []string{"new"}) || !list[0].Since.Equal(since) {
+				w.Errorf("have %+v", list)
+			}
+			break
+		}
+	},
+	"an agent withdraws": func(w *world) {
+		w.announce("1", "ada")
+		w.ok(w.Registry.Withdraw(w.Context(), "1"))
+		w.ok(w.Registry.Withdraw(w.Context(), "nobody"))
+		if list := w.agents(); len(list) != 1 || list[0].Live {
+			w.Errorf("have %+v, want it listed as gone", list)
+		}
+	},
+	"Watch ends with its context": func(w *world) {
+		ctx, cancel := context.WithCancel(w.Context())
+		var last error
+		for _, err := range w.Registry.Watch(ctx) {
+			last = err
+			cancel()
+		}
+		cancel()
+		w.wants(last, context.Canceled)
+	},
+	"a restart knows the agents, and that none is here yet": func(w *world) {
+		w.announce("1", "ada", "fix")
+		w.reopen()
+		list := w.agents()
+		if len(list) != 1 || list[0].Live || list[0].Name != "ada" || !slices.Equal(list[0].Caps, []string{"fix"}) {
+			w.Errorf("have %+v", list)
+		}
+	},
+}
