@@ -33,6 +33,7 @@ func Exercise(t *testing.T, open func(t *testing.T, dir string) *cas.Store) {
 		{"a journal reads back what was appended", journal},
 		{"long texts are moved to blocks and come back", longTexts},
 		{"a late journal is told and catches up", catchup},
+		{"staged events are committed in their order, or void together", staged},
 		{"a fork shares the events before it", fork},
 		{"a fork of a fork reads from the first event", forkOfFork},
 		{"cursors outside of the journal are named", cursors},

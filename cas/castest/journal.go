@@ -114,6 +114,46 @@ func catchup(t *testing.T, open func() *cas.Store) {
 	}
 }
 
+func staged(t *testing.T, open func() *cas.Store) {
+	s, ctx := open(), t.Context()
+	a, b := must(s.Journal(ctx, "r1"))(t), must(s.Journal(ctx, "r1"))(t)
+	stage := func(j *cas.Journal, n int) *cas.Staged {
+		var drafts []cas.Draft
+		for i := range n {
+			drafts = append(drafts, cas.Draft{Step: "coder#1", Data: protocol.TextSaid{Content: protocol.NewText(strings.Repeat(fmt.Sprint(i), 600*i))}})
+		}
+		same := cas.Raw([]byte("in every batch")) // is stored once
+		return must(j.Stage(Now, drafts, []cas.Block{same, cas.Raw(fmt.Append(nil, "payload ", n))}))(t)
+	}
+	one, two, three := stage(a, 3), stage(a, 4), stage(a, 1)
+	if head, seq := a.Head(); head.Defined() || seq > 0 {
+		t.Errorf("staged events count as written: %d", seq)
+	}
+	got := must(a.Commit(ctx, one))(t)
+	got = append(got, must(a.Commit(ctx, two, three))(t)...)
+	got = append(got, Append(t, a, 2)...)
+	if d := cmp.Diff(got, must(Events(ctx, s, "r1", 0))(t), sameLink, cmp.Transformer("empty", orEmpty)); d != "" {
+		t.Errorf("read back (-committed +have):\n%s", d)
+	}
+	if len(got) != 10 || got[9].Seq != 10 {
+		t.Errorf("committed %d events", len(got))
+	}
+	if n := len(must(s.Reflog(ctx, "run/r1"))(t)); n != 4 {
+		t.Errorf("%d moves of the head, want one a commit: 4", n)
+	}
+
+	late, later := stage(b, 1), stage(b, 2)
+	if _, err := b.Commit(ctx, late, later); !errors.Is(err, protocol.ErrHeadMoved) {
+		t.Fatalf("want head_moved, have %v", err)
+	}
+	if len(must(b.Catchup(ctx))(t)) != 10 {
+		t.Error("what was staged in vain counts")
+	}
+	if more := must(b.Commit(ctx, stage(b, 1)))(t); more[0].Seq != 11 || more[0].Prev != got[9].CID {
+		t.Errorf("then committed %+v", more[0])
+	}
+}
+
 func fork(t *testing.T, open func() *cas.Store) {
 	s, ctx := open(), t.Context()
 	j := must(s.Journal(ctx, "r1"))(t)
