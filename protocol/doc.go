@@ -16,6 +16,7 @@
 //
 // # Not here
 //
-// No I/O, no encoding options, no hashing: bytes are made in cas. Nothing of wf is
+// No I/O, no hashing, and no encoding options but those of frames, which both ends of a live
+// stream need and nobody hashes: the bytes of blocks are made in cas. Nothing of wf is
 // imported by this package.
 package protocol

@@ -1,0 +1,182 @@
+package protocol
+
+import "fmt"
+
+// Encode writes a frame from a client.
+func (r Request) Encode(c Codec) ([]byte, error) {
+	w := wireFrame{Type: r.Type, ID: r.ID, SessionID: r.SessionID, Live: r.Live, Batch: r.Batch,
+		LastCID: linkOrNil(r.LastCID), CID: linkOrNil(r.CID)}
+	if r.FromSeq != nil {
+		w.FromSeq = &number{n: *r.FromSeq}
+	}
+	if r.Type == FramePing {
+		w.N = &r.N
+	}
+	return w.encode(c)
+}
+
+// ParseRequest reads a frame from a client. What is no frame is an error wrapping
+// ErrBadRequest; a fromSeq that is no number from 0 to 2^53−1 one wrapping ErrBadCursor. The
+// id of the result is set as far as it could be read, so that the error can be answered.
+// A type that is not known is no error.
+func ParseRequest(c Codec, b []byte) (Request, error) {
+	if len(b) > MaxRequest {
+		return Request{}, fmt.Errorf("a frame of %d bytes: %w", len(b), ErrTooLarge)
+	}
+	var w wireFrame
+	err := w.decode(c, b)
+	r := Request{Type: w.Type, ID: w.ID, SessionID: w.SessionID, LastCID: orNull(w.LastCID), Live: w.Live, Batch: w.Batch,
+		N: orZero(w.N), CID: orNull(w.CID)}
+	if len(r.ID) > MaxFrameID {
+		r.ID = ""
+		return r, fmt.Errorf("an id of %d bytes, %d are allowed: %w", len(w.ID), MaxFrameID, ErrBadRequest)
+	}
+	switch {
+	case err != nil:
+		return r, fmt.Errorf("%w: %w", ErrBadRequest, err)
+	case r.Type == "":
+		return r, fmt.Errorf("a frame without a type: %w", ErrBadRequest)
+	case r.Type == FrameReplayRequest && r.SessionID == "":
+		return r, fmt.Errorf("a replay_request without a sessionId: %w", ErrBadRequest)
+	case r.Type == FrameBlockRequest && !r.CID.Defined():
+		return r, fmt.Errorf("a block_request without a cid: %w", ErrBadRequest)
+	case r.Type == FrameReplayRequest && w.FromSeq != nil && w.FromSeq.bad != "":
+		return r, fmt.Errorf("fromSeq %s: %w", w.FromSeq.bad, ErrBadCursor)
+	}
+	if w.FromSeq != nil {
+		from := w.FromSeq.n
+		r.FromSeq = &from
+	}
+	return r, nil
+}
+
+// Encode writes a frame to a client. Whether it is longer than MaxFrame the caller sees.
+func (f *Frame) Encode(c Codec) ([]byte, error) {
+	w := wireFrame{Type: f.Type, ID: f.ID}
+	switch f.Type {
+	case FrameReplayEvent, FrameEvent:
+		e := f.Event.form(c)
+		w.Seq, w.CID, w.Prev, w.TS, w.Event, w.Size = &e.Seq, e.CID, e.Prev, e.TS, e.Event, e.Size
+	case FrameReplayBatch:
+		w.Live = f.Live
+		w.Events = make([]eventFrame, len(f.Events))
+		for i := range f.Events {
+			w.Events[i] = f.Events[i].form(c)
+		}
+	case FrameReplayComplete, FrameHeartbeat:
+		w.LastSeq, w.LastCID = &f.LastSeq, &plainLink{f.LastCID}
+	case FrameDelta:
+		w.AfterSeq, w.Step, w.N, w.Kind, w.Text, w.Dropped = &f.AfterSeq, &f.Step, &f.N, f.Kind, &f.Text, f.Dropped
+	case FrameReset:
+		w.Reason, w.CommonSeq, w.CommonCID, w.HeadSeq = f.Reason, &f.CommonSeq, &plainLink{f.CommonCID}, &f.HeadSeq
+	case FrameReplayError:
+		w.Code, w.Message, w.HeadSeq, w.Seq = f.Code, f.Message, seqOrNil(f.HeadSeq), seqOrNil(f.Seq)
+	case FramePong:
+		w.N = &f.N
+	case FrameBlock:
+		w.CID, w.Offset, w.Size, w.Bytes = &plainLink{f.CID}, &f.Offset, &f.Size, f.Bytes
+	}
+	return w.encode(c)
+}
+
+// form is the event as it is written.
+func (e *WireEvent) form(c Codec) eventFrame {
+	if c == CBORFrames {
+		f := eventFrame{Seq: e.Seq, CID: &plainLink{e.CID}}
+		if e.Raw == nil {
+			f.Size = &e.Size
+		} else {
+			f.Event = &wireBody{raw: e.Raw}
+		}
+		return f
+	}
+	return eventFrame{Seq: e.Seq, CID: &plainLink{e.CID}, Prev: &plainLink{e.Prev}, TS: string(AppendTime(nil, e.TS)),
+		Event: &wireBody{Type: e.Type, Step: e.Step, Data: e.Data}}
+}
+
+// ParseFrame reads a frame to a client. What is no frame is an error wrapping ErrBadRequest. A
+// type that is not known is no error.
+func ParseFrame(c Codec, b []byte) (Frame, error) {
+	var w wireFrame
+	if err := w.decode(c, b); err != nil {
+		return Frame{}, fmt.Errorf("%w: %w", ErrBadRequest, err)
+	}
+	f := Frame{Type: w.Type, ID: w.ID, Live: w.Live, LastSeq: orZero(w.LastSeq), LastCID: orNull(w.LastCID),
+		AfterSeq: orZero(w.AfterSeq), Step: orZero(w.Step), N: orZero(w.N), Kind: w.Kind, Text: orZero(w.Text), Dropped: w.Dropped,
+		Reason: w.Reason, CommonSeq: orZero(w.CommonSeq), CommonCID: orNull(w.CommonCID), HeadSeq: orZero(w.HeadSeq),
+		Code: w.Code, Message: w.Message, Offset: orZero(w.Offset), Size: orZero(w.Size), Bytes: w.Bytes}
+	switch f.Type {
+	case "":
+		return f, fmt.Errorf("a frame without a type: %w", ErrBadRequest)
+	case FrameReplayEvent, FrameEvent:
+		one := eventFrame{Seq: orZero(w.Seq), CID: w.CID, Prev: w.Prev, TS: w.TS, Event: w.Event, Size: w.Size}
+		var err error
+		f.Event, err = one.parse(c)
+		f.Size = 0
+		return f, err
+	case FrameReplayBatch:
+		f.Events = make([]WireEvent, len(w.Events))
+		for i := range w.Events {
+			var err error
+			if f.Events[i], err = w.Events[i].parse(c); err != nil {
+				return f, err
+			}
+		}
+		return f, nil
+	}
+	f.Seq, f.CID = orZero(w.Seq), orNull(w.CID)
+	return f, nil
+}
+
+// parse checks that an event has what it needs to be placed.
+func (f *eventFrame) parse(c Codec) (WireEvent, error) {
+	e := WireEvent{Seq: f.Seq, CID: orNull(f.CID), Prev: orNull(f.Prev)}
+	if e.Seq < 1 || !e.CID.Defined() {
+		return e, fmt.Errorf("an event without seq or cid: %w", ErrBadRequest)
+	}
+	if c == CBORFrames {
+		if f.Event != nil {
+			e.Raw = f.Event.raw
+		}
+		e.Size = orZero(f.Size)
+		return e, nil
+	}
+	if f.Event == nil || f.Event.Type == "" {
+		return e, fmt.Errorf("event %d is empty: %w", e.Seq, ErrBadRequest)
+	}
+	ts, err := parseTime(f.TS)
+	if err != nil {
+		return e, fmt.Errorf("event %d: %w: %w", e.Seq, ErrBadRequest, err)
+	}
+	e.TS, e.Type, e.Step, e.Data = ts, f.Event.Type, f.Event.Step, f.Event.Data
+	return e, nil
+}
+
+func linkOrNil(l Link) *plainLink {
+	if !l.Defined() {
+		return nil
+	}
+	return &plainLink{l}
+}
+
+func seqOrNil(s Seq) *Seq {
+	if s == 0 {
+		return nil
+	}
+	return &s
+}
+
+func orNull(l *plainLink) Link {
+	if l == nil {
+		return Link{}
+	}
+	return l.Link
+}
+
+func orZero[T any](p *T) T {
+	if p == nil {
+		var zero T
+		return zero
+	}
+	return *p
+}
