@@ -1,0 +1,206 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"unicode/utf8"
+
+	"wf/hub/reply"
+	"wf/protocol"
+)
+
+// Backend answers the API. Errors wrap the sentinels of package protocol, which choose the
+// status. Values typed any are written as JSON objects that have a "schema".
+type Backend interface {
+	Reader
+	Driver
+}
+
+// Reader shows workflows and runs. An unknown run or step is an error wrapping
+// protocol.ErrUnknownRun.
+type Reader interface {
+	// Workflows lists what can be started, by name.
+	Workflows(ctx context.Context) ([]Workflow, error)
+	// Runs lists runs, the one that moved last first: wf.runs/v1. next is what Query.Before
+	// goes on with, "" at the end.
+	Runs(ctx context.Context, q Query) (items []any, next protocol.RunID, err error)
+	// Run is a whole run: wf.run/v1.
+	Run(ctx context.Context, run protocol.RunID) (any, error)
+	// Graph is the picture of a run as SVG: its workflow with the path taken.
+	Graph(ctx context.Context, run protocol.RunID) ([]byte, error)
+	// Messages is what a visit was sent first: wf.messages/v1.
+	Messages(ctx context.Context, run protocol.RunID, step string) (any, error)
+	// Diff compares the output of a visit with that of the role's previous one: wf.diff/v1.
+	Diff(ctx context.Context, run protocol.RunID, step string) (any, error)
+	// Verify proves a run by hash: wf.verify/v1. Findings are no error.
+	Verify(ctx context.Context, run protocol.RunID) (any, error)
+	// Cost sums what model calls used by role, step, model or kind: wf.cost/v1.
+	Cost(ctx context.Context, run protocol.RunID, by string) (any, error)
+}
+
+// Driver moves runs. Each method returns when what it did is durable; the run goes on behind
+// it. A run that does not fit is an error wrapping protocol.ErrFinal, ErrNotWaiting or
+// ErrRunLive.
+type Driver interface {
+	// Start begins a run. With a request id that was used before it starts nothing, and fresh
+	// is false.
+	Start(ctx context.Context, s Start) (run protocol.RunID, fresh bool, err error)
+	// Answer answers a waiting visit and names it.
+	Answer(ctx context.Context, run protocol.RunID, a Answer) (step string, err error)
+	// Cancel ends a run for good.
+	Cancel(ctx context.Context, run protocol.RunID, reason string) error
+	// Resume goes on with a run that is suspended, with higher limits if any are given.
+	Resume(ctx context.Context, run protocol.RunID, r Resume) error
+	// Fork makes a new run that shares what came before a step, and goes on with it.
+	Fork(ctx context.Context, run protocol.RunID, f Fork) (protocol.RunID, error)
+	// Message queues a text of another source for a run.
+	Message(ctx context.Context, run protocol.RunID, m Message) error
+}
+
+// Workflow is one that can be started.
+type Workflow struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	File        string          `json:"file"`     // path, as it is recorded with its runs
+	Inputs      json.RawMessage `json:"inputs"`   // JSON Schema of an object
+	Schedule    *string         `json:"schedule"` // cron expression, or null
+	Problem     string          `json:"problem"`  // why it cannot be started, "" if it can
+}
+
+// Query chooses runs. The zero Query is the newest ones.
+type Query struct {
+	Status   protocol.RunStatus
+	Workflow string
+	Tag      string
+	Text     string         // stands in the id, workflow, title, description or a tag; any case
+	Limit    int            // at most; 1…MaxLimit
+	Before   protocol.RunID // only runs that moved earlier than this one
+	All      bool           // those of sub-workflows too
+}
+
+// How many runs are listed.
+const (
+	DefaultLimit = 50
+	MaxLimit     = 500
+)
+
+// Start is what a run is started with.
+type Start struct {
+	Workflow    string                     `json:"workflow"` // name or file of one that Workflows lists
+	Inputs      map[string]json.RawMessage `json:"inputs"`
+	Title       string                     `json:"title"`
+	Description string                     `json:"description"`
+	Type        string                     `json:"type"`
+	Scope       string                     `json:"scope"`
+	Tags        []string                   `json:"tags"`
+	CreatedBy   string                     `json:"created_by"`
+	TargetUser  string                     `json:"target_user"`
+	RequestID   string                     `json:"request_id"`
+	Models      map[string]ModelList       `json:"models"`  // by role, "" is every role
+	Context     json.RawMessage            `json:"context"` // an object, kept with the run
+}
+
+// ModelList is models that are tried in order; one may stand alone.
+type ModelList []string
+
+// UnmarshalJSON reads "a" and ["a","b"].
+func (m *ModelList) UnmarshalJSON(b []byte) error {
+	var one string
+	if json.Unmarshal(b, &one) == nil {
+		*m = ModelList{one}
+		return nil
+	}
+	return json.Unmarshal(b, (*[]string)(m))
+}
+
+// Bounds of what is kept with a run.
+const (
+	maxName        = 200 // bytes of a type, scope, user, tag or request id
+	maxTitle       = 1000
+	maxDescription = 100_000
+	maxTags        = 64
+)
+
+func (s *Start) check() error {
+	if s.Workflow == "" {
+		return reply.Badf("workflow is missing: the name of one that GET /v1/workflows lists")
+	}
+	if err := short("title", s.Title, maxTitle); err != nil {
+		return err
+	}
+	if err := short("description", s.Description, maxDescription); err != nil {
+		return err
+	}
+	for _, f := range []struct{ name, text string }{
+		{"type", s.Type}, {"scope", s.Scope}, {"created_by", s.CreatedBy}, {"target_user", s.TargetUser}, {"request_id", s.RequestID},
+	} {
+		if err := short(f.name, f.text, maxName); err != nil {
+			return err
+		}
+	}
+	if len(s.Tags) > maxTags {
+		return reply.Badf("tags: %d of them, at most %d", len(s.Tags), maxTags)
+	}
+	for i, t := range s.Tags {
+		if t == "" {
+			return reply.Badf("tags[%d] is empty", i)
+		}
+		if err := short(fmt.Sprintf("tags[%d]", i), t, maxName); err != nil {
+			return err
+		}
+	}
+	for role, list := range s.Models {
+		if len(list) == 0 {
+			return reply.Badf("models[%q] is empty", role)
+		}
+	}
+	if len(s.Context) > 0 && s.Context[0] != '{' && string(s.Context) != "null" {
+		return reply.Badf("context is no object")
+	}
+	return nil
+}
+
+// short bounds a text; it must be one, in UTF-8.
+func short(name, text string, most int) error {
+	switch {
+	case len(text) > most:
+		return reply.Badf("%s has %d bytes, at most %d", name, len(text), most)
+	case !utf8.ValidString(text):
+		return reply.Badf("%s is not UTF-8", name)
+	}
+	return nil
+}
+
+// Answer is a reply to a waiting visit.
+type Answer struct {
+	Step   string          `json:"step"`   // gate#1; "" where only one visit waits
+	Signal string          `json:"signal"` // instead of step: what waits for this signal
+	Text   string          `json:"text"`
+	Choice string          `json:"choice"` // value or label
+	Fields json.RawMessage `json:"fields"` // of a form, an object
+}
+
+// Resume says how a run is gone on with.
+type Resume struct {
+	// Limits by name, raised to: steps, tokens, cost_usd in dollars, duration as in 30m.
+	Limits map[string]json.RawMessage `json:"limits"`
+}
+
+// Fork says where a fork begins.
+type Fork struct {
+	Step  string `json:"step"`
+	After bool   `json:"after"` // keep the step, go on behind it
+	Note  string `json:"note"`
+}
+
+// Message is a text from elsewhere.
+type Message struct {
+	Source string `json:"source"` // who says it: mail, slack, a name
+	Text   string `json:"text"`
+}
+
+// Cancel says why.
+type Cancel struct {
+	Reason string `json:"reason"`
+}

@@ -1,0 +1,120 @@
+package api
+
+import (
+	"net/http"
+
+	"wf/hub/reply"
+	"wf/protocol"
+)
+
+// Started is wf.started/v1.
+type Started struct {
+	Schema string         `json:"schema"`
+	ID     protocol.RunID `json:"id"`
+	Fresh  bool           `json:"fresh"` // false: the request id was used before, nothing was started
+}
+
+func (s *Server) start(w http.ResponseWriter, r *http.Request) error {
+	var body Start
+	if err := decode(r, &body, false); err != nil {
+		return err
+	}
+	if err := body.check(); err != nil {
+		return err
+	}
+	run, fresh, err := s.Backend.Start(r.Context(), body)
+	if err != nil {
+		return err
+	}
+	status := http.StatusOK
+	if fresh {
+		status = http.StatusCreated
+	}
+	w.Header().Set("Location", "/v1/runs/"+string(run))
+	reply.JSON(w, status, Started{"wf.started/v1", run, fresh})
+	return nil
+}
+
+// Accepted is wf.accepted/v1: what was asked for is durable.
+type Accepted struct {
+	Schema string         `json:"schema"`
+	ID     protocol.RunID `json:"id"`   // of the run; of the new one for a fork
+	Step   *string        `json:"step"` // that was answered, else null
+}
+
+func accepted(w http.ResponseWriter, status int, run protocol.RunID, step *string) error {
+	reply.JSON(w, status, Accepted{"wf.accepted/v1", run, step})
+	return nil
+}
+
+func (s *Server) answer(w http.ResponseWriter, r *http.Request) error {
+	var body Answer
+	if err := decode(r, &body, false); err != nil {
+		return err
+	}
+	if body.Step != "" && body.Signal != "" {
+		return reply.Badf("step and signal are given; one of them names what waits")
+	}
+	step, err := s.Backend.Answer(r.Context(), runOf(r), body)
+	if err != nil {
+		return err
+	}
+	return accepted(w, http.StatusOK, runOf(r), &step)
+}
+
+func (s *Server) cancel(w http.ResponseWriter, r *http.Request) error {
+	var body Cancel
+	if err := decode(r, &body, true); err != nil {
+		return err
+	}
+	if err := s.Backend.Cancel(r.Context(), runOf(r), body.Reason); err != nil {
+		return err
+	}
+	return accepted(w, http.StatusOK, runOf(r), nil)
+}
+
+func (s *Server) resume(w http.ResponseWriter, r *http.Request) error {
+	var body Resume
+	if err := decode(r, &body, true); err != nil {
+		return err
+	}
+	if err := s.Backend.Resume(r.Context(), runOf(r), body); err != nil {
+		return err
+	}
+	return accepted(w, http.StatusOK, runOf(r), nil)
+}
+
+func (s *Server) fork(w http.ResponseWriter, r *http.Request) error {
+	var body Fork
+	if err := decode(r, &body, false); err != nil {
+		return err
+	}
+	id, err := protocol.ParseStepID(body.Step)
+	if err != nil {
+		return reply.Badf("step: %v", err)
+	}
+	body.Step = id.String()
+	run, err := s.Backend.Fork(r.Context(), runOf(r), body)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Location", "/v1/runs/"+string(run))
+	return accepted(w, http.StatusCreated, run, nil)
+}
+
+func (s *Server) message(w http.ResponseWriter, r *http.Request) error {
+	var body Message
+	if err := decode(r, &body, false); err != nil {
+		return err
+	}
+	if body.Source == "" || body.Text == "" {
+		return reply.Badf("source and text are wanted: who says what")
+	}
+	if err := short("source", body.Source, maxName); err != nil {
+		return err
+	}
+	if err := s.Backend.Message(r.Context(), runOf(r), body); err != nil {
+		return err
+	}
+	return accepted(w, http.StatusOK, runOf(r), nil)
+}

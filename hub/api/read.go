@@ -1,0 +1,256 @@
+package api
+
+import (
+	"fmt"
+	"hash/fnv"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"wf/hub/guard"
+	"wf/hub/reply"
+	"wf/protocol"
+)
+
+func (s *Server) health(w http.ResponseWriter, _ *http.Request) error {
+	reply.JSON(w, http.StatusOK, map[string]any{"schema": "wf.health/v1", "ok": true})
+	return nil
+}
+
+// Info is wf.info/v1: what is at the other end, and what the asker may do there.
+type Info struct {
+	Schema  string        `json:"schema"`
+	Kind    string        `json:"kind"` // agent or hub
+	Name    string        `json:"name"`
+	Version string        `json:"version"`
+	Scopes  []guard.Scope `json:"scopes"`
+}
+
+func (s *Server) info(w http.ResponseWriter, r *http.Request) error {
+	id, _ := guard.Of(r.Context())
+	reply.JSON(w, http.StatusOK, Info{"wf.info/v1", "agent", s.Name, s.Version, id.Scopes})
+	return nil
+}
+
+func (s *Server) newCode(w http.ResponseWriter, r *http.Request) error {
+	if err := decode(r, &struct{}{}, true); err != nil {
+		return err
+	}
+	if s.NewCode == nil {
+		return notFound(r)
+	}
+	code, expires, err := s.NewCode()
+	if err != nil {
+		return err
+	}
+	reply.JSON(w, http.StatusCreated, map[string]any{"schema": "wf.code/v1", "code": code, "expires": expires.UTC().Format(time.RFC3339)})
+	return nil
+}
+
+func (s *Server) workflows(w http.ResponseWriter, r *http.Request) error {
+	if _, err := query(r); err != nil {
+		return err
+	}
+	items, err := s.Backend.Workflows(r.Context())
+	if err != nil {
+		return err
+	}
+	if items == nil {
+		items = []Workflow{}
+	}
+	reply.JSON(w, http.StatusOK, map[string]any{"schema": "wf.workflows/v1", "items": items})
+	return nil
+}
+
+// statuses a list of runs can be asked for.
+var statuses = []protocol.RunStatus{protocol.Running, protocol.Waiting, protocol.Suspended, protocol.Done, protocol.Failed, protocol.Cancelled}
+
+func (s *Server) runs(w http.ResponseWriter, r *http.Request) error {
+	p, err := query(r, "status", "workflow", "tag", "q", "limit", "before", "all")
+	if err != nil {
+		return err
+	}
+	q := Query{Status: protocol.RunStatus(p.text("status")), Workflow: p.text("workflow"), Tag: p.text("tag"), Text: p.text("q"),
+		Before: protocol.RunID(p.text("before"))}
+	if q.Status != "" && !slices.Contains(statuses, q.Status) {
+		return reply.Badf("status=%q: want one of %v", q.Status, statuses)
+	}
+	if q.Limit, err = p.number("limit", 1, MaxLimit, DefaultLimit); err != nil {
+		return err
+	}
+	if q.All, err = p.yes("all"); err != nil {
+		return err
+	}
+	moved, err := s.Feed.Changes(r.Context())
+	if err != nil {
+		return err
+	}
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%s\x00%s", s.Version, r.URL.RawQuery)
+	if unchanged(w, r, fmt.Sprintf("%x-%x", moved, h.Sum64())) {
+		return nil
+	}
+	items, next, err := s.Backend.Runs(r.Context(), q)
+	if err != nil {
+		return err
+	}
+	if items == nil {
+		items = []any{}
+	}
+	out := map[string]any{"schema": "wf.runs/v1", "items": items, "next": nil}
+	if next != "" {
+		out["next"] = next
+	}
+	reply.JSON(w, http.StatusOK, out)
+	return nil
+}
+
+func (s *Server) run(w http.ResponseWriter, r *http.Request) error {
+	if done, err := s.held(w, r); done || err != nil {
+		return err
+	}
+	v, err := s.Backend.Run(r.Context(), runOf(r))
+	if err != nil {
+		return err
+	}
+	reply.JSON(w, http.StatusOK, v)
+	return nil
+}
+
+// held answers for a run that has not moved since the client read it.
+func (s *Server) held(w http.ResponseWriter, r *http.Request, known ...string) (bool, error) {
+	if _, err := query(r, known...); err != nil {
+		return false, err
+	}
+	head, _, err := s.Feed.Tip(r.Context(), runOf(r))
+	if err != nil {
+		return false, err
+	}
+	return unchanged(w, r, head.String()+"-"+s.Version), nil
+}
+
+func (s *Server) graph(w http.ResponseWriter, r *http.Request) error {
+	if done, err := s.held(w, r); done || err != nil {
+		return err
+	}
+	svg, err := s.Backend.Graph(r.Context(), runOf(r))
+	if err != nil {
+		return err
+	}
+	// A picture looked at by itself has its style within.
+	w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
+	reply.Bytes(w, http.StatusOK, "image/svg+xml", svg)
+	return nil
+}
+
+// ofStep answers for one visit.
+func (s *Server) ofStep(w http.ResponseWriter, r *http.Request, get func(protocol.RunID, string) (any, error)) error {
+	step, err := stepOf(r)
+	if err != nil {
+		return err
+	}
+	if done, err := s.held(w, r); done || err != nil {
+		return err
+	}
+	v, err := get(runOf(r), step)
+	if err != nil {
+		return err
+	}
+	reply.JSON(w, http.StatusOK, v)
+	return nil
+}
+
+func (s *Server) messages(w http.ResponseWriter, r *http.Request) error {
+	return s.ofStep(w, r, func(run protocol.RunID, step string) (any, error) { return s.Backend.Messages(r.Context(), run, step) })
+}
+
+func (s *Server) diff(w http.ResponseWriter, r *http.Request) error {
+	return s.ofStep(w, r, func(run protocol.RunID, step string) (any, error) { return s.Backend.Diff(r.Context(), run, step) })
+}
+
+func (s *Server) verify(w http.ResponseWriter, r *http.Request) error {
+	if _, err := query(r); err != nil {
+		return err
+	}
+	v, err := s.Backend.Verify(r.Context(), runOf(r)) // always anew: what lies on disk may have changed
+	if err != nil {
+		return err
+	}
+	reply.JSON(w, http.StatusOK, v)
+	return nil
+}
+
+// groups are what costs can be summed by.
+var groups = []string{"role", "step", "model", "kind"}
+
+func (s *Server) cost(w http.ResponseWriter, r *http.Request) error {
+	p, err := query(r, "by")
+	if err != nil {
+		return err
+	}
+	by := p.text("by")
+	if by == "" {
+		by = "role"
+	}
+	if !slices.Contains(groups, by) {
+		return reply.Badf("by=%q: want %s", by, strings.Join(groups, ", "))
+	}
+	v, err := s.Backend.Cost(r.Context(), runOf(r), by)
+	if err != nil {
+		return err
+	}
+	reply.JSON(w, http.StatusOK, v)
+	return nil
+}
+
+// Media types of blocks: https://www.iana.org/assignments/media-types, vnd.ipld.
+const (
+	mediaCBOR = "application/vnd.ipld.dag-cbor"
+	mediaRaw  = "application/vnd.ipld.raw"
+)
+
+// codecCBOR is DAG-CBOR in a CID.
+const codecCBOR = 0x71
+
+func (s *Server) block(w http.ResponseWriter, r *http.Request) error {
+	if _, err := query(r); err != nil {
+		return err
+	}
+	l, err := protocol.ParseLink(r.PathValue("cid"))
+	if err != nil {
+		return reply.Badf("%v", err)
+	}
+	b, err := s.Feed.Block(r.Context(), l)
+	if err != nil {
+		return err
+	}
+	if unchanged(w, r, l.String()) {
+		return nil
+	}
+	media := mediaRaw
+	if l.CID().Prefix().Codec == codecCBOR {
+		media = mediaCBOR
+	}
+	// A block never changes; it is shown to nobody else, and never as a page of its own.
+	w.Header().Set("Cache-Control", "private, max-age=31536000, immutable")
+	w.Header().Set("Content-Security-Policy", "default-src 'none'; sandbox")
+	reply.Bytes(w, http.StatusOK, media, b)
+	return nil
+}
+
+func (s *Server) replay(w http.ResponseWriter, r *http.Request) error {
+	return s.mounted(w, r, s.Replay)
+}
+
+func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
+	return s.mounted(w, r, s.Events)
+}
+
+func (s *Server) mounted(w http.ResponseWriter, r *http.Request, h http.Handler) error {
+	if h == nil {
+		return notFound(r)
+	}
+	h.ServeHTTP(w, r)
+	return nil
+}

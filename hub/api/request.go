@@ -1,0 +1,114 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"wf/hub/reply"
+	"wf/protocol"
+)
+
+// decode reads the body of a request strictly: one JSON object, no unknown fields. An empty
+// body is the zero value where empty allows that.
+func decode(r *http.Request, into any, empty bool) error {
+	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	hasBody := r.ContentLength != 0
+	if hasBody && (err != nil || media != "application/json") {
+		return reply.Badf("the body is %q, application/json is wanted", r.Header.Get("Content-Type"))
+	}
+	d := json.NewDecoder(r.Body)
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		if empty && errors.Is(err, io.EOF) {
+			return nil
+		}
+		return reply.BodyError(err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return reply.Badf("the body holds more than one JSON value")
+	}
+	return nil
+}
+
+// parameters of a query that a route knows; all others are refused.
+type parameters map[string][]string
+
+func query(r *http.Request, known ...string) (parameters, error) {
+	all := r.URL.Query()
+	for name, values := range all {
+		ok := false
+		for _, k := range known {
+			ok = ok || k == name
+		}
+		if !ok {
+			return nil, reply.Badf("there is no parameter %q; there are %s", name, strings.Join(known, ", "))
+		}
+		if len(values) > 1 {
+			return nil, reply.Badf("the parameter %q is given %d times", name, len(values))
+		}
+	}
+	return parameters(all), nil
+}
+
+func (p parameters) text(name string) string {
+	if len(p[name]) == 0 {
+		return ""
+	}
+	return p[name][0]
+}
+
+// number is a parameter between least and most, or its default.
+func (p parameters) number(name string, least, most, otherwise int) (int, error) {
+	text := p.text(name)
+	if text == "" {
+		return otherwise, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < least || n > most {
+		return 0, reply.Badf("%s=%q: want a number from %d to %d", name, text, least, most)
+	}
+	return n, nil
+}
+
+// yes is a parameter that is true or false, false without one.
+func (p parameters) yes(name string) (bool, error) {
+	switch text := p.text(name); text {
+	case "", "false":
+		return false, nil
+	case "true":
+		return true, nil
+	default:
+		return false, reply.Badf("%s=%q: want true or false", name, text)
+	}
+}
+
+// runOf is the run of a path.
+func runOf(r *http.Request) protocol.RunID { return protocol.RunID(r.PathValue("id")) }
+
+// stepOf is the step of a path, in its written form.
+func stepOf(r *http.Request) (string, error) {
+	id, err := protocol.ParseStepID(r.PathValue("step"))
+	if err != nil {
+		return "", reply.Badf("%v", err)
+	}
+	return id.String(), nil
+}
+
+// unchanged answers a request whose client holds the newest version already.
+func unchanged(w http.ResponseWriter, r *http.Request, tag string) bool {
+	tag = `"` + tag + `"`
+	w.Header().Set("ETag", tag)
+	w.Header().Set("Cache-Control", "private, no-cache")
+	for held := range strings.SplitSeq(r.Header.Get("If-None-Match"), ",") {
+		if held = strings.TrimPrefix(strings.TrimSpace(held), "W/"); held == tag || held == "*" {
+			w.WriteHeader(http.StatusNotModified)
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,25 @@
+// Package guard decides who may talk to a server of wf: how it listens, by which names it is
+// called, and which credentials open it.
+//
+//	peer uid │ Host ─► Origin ─► cross-site ─► query ─► token │ cookie ─► scopes ─► handler
+//
+// A request is refused at the first thing that is wrong, before anything of it is acted on.
+// Limits of headers, time and bodies hold before credentials are looked at.
+//
+// # Words
+//
+//	key      a token of 32 random bytes from a file of mode 0600, with its scopes
+//	code     what a browser is opened with, in the fragment of the address: good once
+//	session  the cookie that a code is exchanged for; it is bound to the key
+//	scope    read, run or admin: what credentials allow, decided here and never by the client
+//
+// # Promised
+//
+// A token is wanted on TCP always, on loopback too: other users, containers and web pages
+// reach it. Beyond loopback a server starts only with TLS. A token in a query string is
+// refused, and so is never needed there. No CORS header is ever sent.
+//
+// # Not promised
+//
+// Protection from programs of the same user: they can read the token file.
+package guard

@@ -1,0 +1,295 @@
+package guard
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"wf/hub/reply"
+	"wf/protocol"
+)
+
+// Guard stands before a handler on one listener. The fields are set once, before use.
+type Guard struct {
+	// Hosts are the names the server goes by, exactly as in a Host header: 127.0.0.1:8765.
+	Hosts []string
+	// Origins may send requests besides the server's own: https://wf.example.org.
+	Origins []string
+	// Keys open the server. nil is for a listener that knows its peers, a unix socket that
+	// checked their uid: every request there is of Peer.
+	Keys *Keys
+	Peer Identity
+	// Public are the requests that need no credentials: the page, not what it shows. nil is
+	// none.
+	Public func(*http.Request) bool
+	// MaxBody is the most bytes of a body; 0 is 1 MiB.
+	MaxBody int64
+	// Log is told of every refusal; nil is nobody.
+	Log *slog.Logger
+
+	failed failures
+	now    func() time.Time
+}
+
+// LoginPath is where a browser exchanges its code for a session: POST {"code":"…"}.
+const LoginPath = "/v1/login"
+
+// TokenProtocol begins the WebSocket subprotocol that carries a token, where no header can be
+// set: wf.token.TOKEN.
+const TokenProtocol = "wf.token."
+
+// bodyTime is how long a client may take to send a body.
+const bodyTime = 30 * time.Second
+
+const defaultBody = 1 << 20
+
+// Wrap puts the guard before a handler. Requests that are let in carry an Identity (Of); those
+// that are Public may carry none.
+func (g *Guard) Wrap(next http.Handler) http.Handler {
+	var cross http.CrossOriginProtection
+	for _, o := range g.Origins {
+		if err := cross.AddTrustedOrigin(o); err != nil {
+			g.log().Warn("an origin that cannot be one is left out", "origin", o, "error", err)
+		}
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		headers(w.Header())
+		if err := g.screen(r, &cross); err != nil {
+			g.refuse(w, r, err)
+			return
+		}
+		g.limitBody(w, r)
+		if r.URL.Path == LoginPath && g.Keys != nil {
+			g.login(w, r)
+			return
+		}
+		id, known, err := g.identify(r)
+		switch {
+		case err != nil:
+			g.refuse(w, r, err)
+			return
+		case known:
+			r = r.WithContext(With(r.Context(), id))
+		case g.Public == nil || !g.Public(r):
+			g.refuse(w, r, protocol.ErrUnauthorized)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// headers are what every answer says to browsers.
+func headers(h http.Header) {
+	h.Set("Content-Security-Policy", "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+}
+
+// screen looks at what needs no credentials to be wrong.
+func (g *Guard) screen(r *http.Request, cross *http.CrossOriginProtection) error {
+	if !slices.Contains(g.Hosts, strings.ToLower(r.Host)) {
+		return fmt.Errorf("Host %q is none of %s: %w", r.Host, strings.Join(g.Hosts, ", "), protocol.ErrMisdirected)
+	}
+	if origins := r.Header.Values("Origin"); len(origins) > 0 && (len(origins) > 1 || !g.ours(r, origins[0])) {
+		return fmt.Errorf("requests of the origin %q are not taken: %w", strings.Join(origins, ", "), protocol.ErrForbidden)
+	}
+	if site := r.Header.Get("Sec-Fetch-Site"); (site == "cross-site" || site == "same-site") &&
+		r.Header.Get("Sec-Fetch-Mode") != "navigate" && !g.trusts(r.Header.Get("Origin")) {
+		return fmt.Errorf("another site asks (Sec-Fetch-Site: %s): %w", site, protocol.ErrForbidden)
+	}
+	if err := cross.Check(r); err != nil {
+		return fmt.Errorf("%v: %w", err, protocol.ErrForbidden)
+	}
+	return g.inQuery(r.URL)
+}
+
+// ours reports whether an Origin is that of the server itself, or one that is allowed.
+func (g *Guard) ours(r *http.Request, origin string) bool {
+	scheme := "http://"
+	if r.TLS != nil {
+		scheme = "https://"
+	}
+	return strings.EqualFold(origin, scheme+r.Host) || g.trusts(origin)
+}
+
+func (g *Guard) trusts(origin string) bool {
+	return origin != "" && origin != "null" && slices.Contains(g.Origins, origin)
+}
+
+// secretParameters are names under which clients put credentials into addresses.
+var secretParameters = []string{"token", "access_token", "auth_token", "api_key", "apikey", "code", "authorization"}
+
+// inQuery refuses credentials in an address: addresses end up in logs, histories and Referer
+// headers.
+func (g *Guard) inQuery(u *url.URL) error {
+	if u.RawQuery == "" {
+		return nil
+	}
+	bad := func(name string) error {
+		return reply.Badf("the query parameter %q carries a secret, and addresses are logged; send Authorization: Bearer TOKEN instead, and make a new token", name)
+	}
+	query, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		return reply.Badf("query: %v", err)
+	}
+	for name, values := range query {
+		if slices.Contains(secretParameters, strings.ToLower(name)) {
+			return bad(name)
+		}
+		for _, v := range values {
+			if g.Keys == nil {
+				continue
+			}
+			if _, ok := g.Keys.byToken(v); ok {
+				return bad(name)
+			}
+		}
+	}
+	return nil
+}
+
+func (g *Guard) limitBody(w http.ResponseWriter, r *http.Request) {
+	if r.Body == nil || r.Body == http.NoBody {
+		return
+	}
+	limit := g.MaxBody
+	if limit == 0 {
+		limit = defaultBody
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, limit)
+	// Where deadlines cannot be set (a recorder, a stream of a hub) the other end has its own.
+	_ = http.NewResponseController(w).SetReadDeadline(g.time().Add(bodyTime))
+}
+
+// identify finds who asks. known is false for a request without credentials.
+func (g *Guard) identify(r *http.Request) (id Identity, known bool, err error) {
+	if g.Keys == nil {
+		return g.Peer, true, nil
+	}
+	if token, ok := bearer(r); ok {
+		if id, ok := g.Keys.byToken(token); ok {
+			return id, true, nil
+		}
+		return Identity{}, false, fmt.Errorf("the token is not valid: %w", protocol.ErrUnauthorized)
+	}
+	id, ok, tried := g.Keys.bySession(r.Cookies())
+	switch {
+	case !ok && tried:
+		return Identity{}, false, fmt.Errorf("the session has ended: %w", protocol.ErrUnauthorized)
+	case !ok:
+		return Identity{}, false, nil
+	case r.Header.Get("Origin") == "" && (!safe(r.Method) || upgrades(r)):
+		// Browsers name the origin of both; whoever does not is none.
+		return Identity{}, false, fmt.Errorf("a session without an Origin may only read; use a token: %w", protocol.ErrForbidden)
+	}
+	return id, true, nil
+}
+
+// bearer is the token of a request, from the header or the subprotocols of a WebSocket. The
+// latter is taken out: what follows must not answer with it.
+func bearer(r *http.Request) (string, bool) {
+	if h := r.Header.Get("Authorization"); h != "" {
+		scheme, token, _ := strings.Cut(h, " ")
+		if !strings.EqualFold(scheme, "Bearer") {
+			return "", true // of no kind that is known
+		}
+		return strings.TrimSpace(token), true
+	}
+	if !upgrades(r) {
+		return "", false
+	}
+	const name = "Sec-Websocket-Protocol"
+	var token string
+	var found bool
+	var rest []string
+	for _, list := range r.Header.Values(name) {
+		for p := range strings.SplitSeq(list, ",") {
+			p = strings.TrimSpace(p)
+			if t, ok := strings.CutPrefix(p, TokenProtocol); ok {
+				token, found = t, true
+			} else if p != "" {
+				rest = append(rest, p)
+			}
+		}
+	}
+	if found {
+		r.Header.Set(name, strings.Join(rest, ", "))
+		if len(rest) == 0 {
+			r.Header.Del(name)
+		}
+	}
+	return token, found
+}
+
+func safe(method string) bool { return method == http.MethodGet || method == http.MethodHead }
+
+func upgrades(r *http.Request) bool { return strings.EqualFold(r.Header.Get("Upgrade"), "websocket") }
+
+// login exchanges a code for a session.
+func (g *Guard) login(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
+		reply.JSON(w, http.StatusMethodNotAllowed, reply.FailureOf(reply.Badf("%s is for POST", LoginPath)))
+		return
+	}
+	var body struct {
+		Code string `json:"code"`
+	}
+	d := json.NewDecoder(r.Body)
+	d.DisallowUnknownFields()
+	if err := d.Decode(&body); err != nil {
+		g.refuse(w, r, reply.BodyError(err))
+		return
+	}
+	cookie, id, ok := g.Keys.redeem(body.Code)
+	if !ok {
+		g.refuse(w, r, fmt.Errorf("the code was used, is too old, or was never given; wf serve prints a new one when it starts, and with wf serve --login: %w", protocol.ErrUnauthorized))
+		return
+	}
+	cookie.Secure = r.TLS != nil
+	http.SetCookie(w, cookie)
+	reply.JSON(w, http.StatusOK, map[string]any{"schema": "wf.login/v1", "scopes": id.Scopes})
+}
+
+// refuse answers with an error and logs it. Wrong credentials count; none do not, or any web
+// page could lock the owner out.
+func (g *Guard) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	if errors.Is(err, protocol.ErrUnauthorized) {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+		if err != error(protocol.ErrUnauthorized) {
+			if ok, retry := g.failed.spend(r.RemoteAddr, g.time()); !ok {
+				w.Header().Set("Retry-After", strconv.Itoa(int(retry.Seconds())))
+				err = protocol.ErrRateLimited
+			}
+		}
+	}
+	g.log().Warn("request refused", "code", protocol.CodeOf(err), "why", err.Error(), "remote", remoteOf(r), "method", r.Method, "path", r.URL.Path)
+	if r.ProtoMajor == 1 {
+		w.Header().Set("Connection", "close")
+	}
+	reply.Error(w, err)
+}
+
+func (g *Guard) time() time.Time {
+	if g.now != nil {
+		return g.now()
+	}
+	return time.Now()
+}
+
+func (g *Guard) log() *slog.Logger {
+	if g.Log == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return g.Log
+}

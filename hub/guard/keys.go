@@ -1,0 +1,216 @@
+package guard
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"wf/protocol"
+)
+
+// tokenBytes is how much chance a token, a code and a nonce hold.
+const tokenBytes = 32
+
+// Keys are the tokens of a file, with the codes and sessions made from them.
+//
+// Each line is a token and its scopes; a token alone has all of them, what follows # is a
+// comment. The file is read again when it changes: a token that was taken out of it, and the
+// sessions made from it, are good no longer.
+//
+//	mJ0…Wk                 # mine
+//	2lq…9A  read           # for the dashboard
+type Keys struct {
+	path string
+	now  func() time.Time
+
+	mu    sync.Mutex
+	stamp fs.FileInfo // of the file as it was read
+	list  []key
+	codes map[[sha256.Size]byte]code
+}
+
+type key struct {
+	id     string // names the key; tells nothing of the token
+	secret []byte // the token as it is sent
+	scopes []Scope
+}
+
+// OpenKeys reads a file of tokens. One that does not exist is made, mode 0600, with one token
+// of all scopes. A file that others may read, or that belongs to another user, is refused. now
+// may be nil.
+func OpenKeys(path string, now func() time.Time) (*Keys, error) {
+	if now == nil {
+		now = time.Now
+	}
+	k := &Keys{path: path, now: now, codes: map[[sha256.Size]byte]code{}}
+	if err := makeKeys(path); err != nil {
+		return nil, err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k, k.refresh()
+}
+
+// Path is where the tokens lie.
+func (k *Keys) Path() string { return k.path }
+
+// newSecret is fresh chance as text.
+func newSecret() string {
+	b := make([]byte, tokenBytes)
+	_, _ = rand.Read(b) // never fails (crypto/rand)
+	return base64.RawURLEncoding.EncodeToString(b)
+}
+
+// makeKeys writes a first token, unless the file is there.
+func makeKeys(path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fmt.Errorf("tokens: %w", err)
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("tokens: %w", err)
+	}
+	_, err = f.WriteString(newSecret() + "\n")
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return fmt.Errorf("tokens %s: %w", path, err)
+	}
+	return nil
+}
+
+// refresh reads the file if it is not as it was. The caller holds mu.
+func (k *Keys) refresh() error {
+	info, err := os.Stat(k.path)
+	if err != nil {
+		k.list, k.stamp = nil, nil // what cannot be read opens nothing
+		return fmt.Errorf("tokens: %w", err)
+	}
+	if k.stamp != nil && os.SameFile(k.stamp, info) && k.stamp.Size() == info.Size() && k.stamp.ModTime().Equal(info.ModTime()) {
+		return nil
+	}
+	k.list, k.stamp = nil, nil
+	if !info.Mode().IsRegular() || info.Mode().Perm()&0o077 != 0 {
+		return insecure("chmod 600 "+k.path, "the token file %s has mode %v: others may read it", k.path, info.Mode())
+	}
+	if uid, ok := ownerOf(info); ok && uid != os.Geteuid() {
+		return insecure("use a file of your own with --token-file", "the token file %s belongs to user %d", k.path, uid)
+	}
+	b, err := os.ReadFile(k.path)
+	if err != nil {
+		return fmt.Errorf("tokens: %w", err)
+	}
+	list, err := parseKeys(b)
+	if err != nil {
+		return fmt.Errorf("tokens %s: %w", k.path, err)
+	}
+	k.list, k.stamp = list, info
+	return nil
+}
+
+func parseKeys(b []byte) ([]key, error) {
+	var list []key
+	lines := bufio.NewScanner(bytes.NewReader(b))
+	for n := 1; lines.Scan(); n++ {
+		line, _, _ := strings.Cut(lines.Text(), "#")
+		words := strings.Fields(line)
+		if len(words) == 0 {
+			continue
+		}
+		if raw, err := base64.RawURLEncoding.DecodeString(words[0]); err != nil || len(raw) < tokenBytes {
+			return nil, fmt.Errorf("line %d: a token is %d random bytes as base64url: %w", n, tokenBytes, protocol.ErrUsage)
+		}
+		key := key{id: keyID(words[0]), secret: []byte(words[0]), scopes: AllScopes}
+		if len(words) > 1 {
+			key.scopes = nil
+		}
+		for _, w := range words[1:] {
+			if !slices.Contains(AllScopes, Scope(w)) {
+				return nil, fmt.Errorf("line %d: no scope %q; there are read, run and admin: %w", n, w, protocol.ErrUsage)
+			}
+			key.scopes = append(key.scopes, Scope(w))
+		}
+		list = append(list, key)
+	}
+	if err := lines.Err(); err != nil {
+		return nil, err
+	}
+	if len(list) == 0 {
+		return nil, fmt.Errorf("no token in it: %w", protocol.ErrUsage)
+	}
+	return list, nil
+}
+
+// keyID names a key without telling of it.
+func keyID(secret string) string {
+	sum := sha256.Sum256([]byte("wf key\x00" + secret))
+	return hex.EncodeToString(sum[:6])
+}
+
+// current are the keys as the file has them now; none if it cannot be read.
+func (k *Keys) current() ([]key, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	err := k.refresh()
+	return k.list, err
+}
+
+// byToken finds who a token is of. Every key is compared, in constant time.
+func (k *Keys) byToken(token string) (Identity, bool) {
+	list, err := k.current()
+	if err != nil {
+		return Identity{}, false
+	}
+	var found *key
+	for i := range list {
+		if subtle.ConstantTimeCompare(list[i].secret, []byte(token)) == 1 {
+			found = &list[i]
+		}
+	}
+	if found == nil {
+		return Identity{}, false
+	}
+	return found.identity(), true
+}
+
+func (k *key) identity() Identity { return Identity{Name: "key " + k.id, Scopes: k.scopes} }
+
+// Token is the first token with all scopes: what programs of the owner use.
+func (k *Keys) Token() (string, error) {
+	owner, err := k.owner()
+	return string(owner.secret), err
+}
+
+func (k *Keys) owner() (key, error) {
+	list, err := k.current()
+	if err != nil {
+		return key{}, err
+	}
+	for _, x := range list {
+		if len(x.scopes) == len(AllScopes) {
+			return x, nil
+		}
+	}
+	return list[0], nil
+}
+
+// insecure is a refusal with its own remedy.
+func insecure(fix, format string, args ...any) error {
+	e := *protocol.ErrInsecure
+	e.Message, e.Hint = fmt.Sprintf(format, args...), fix
+	return &e
+}

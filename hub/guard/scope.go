@@ -1,0 +1,66 @@
+package guard
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"wf/protocol"
+)
+
+// Scope is something that credentials allow.
+type Scope string
+
+// The scopes. They do not include one another: the owner of a store has all of them.
+const (
+	Read  Scope = "read"  // see runs, blocks and events
+	Run   Scope = "run"   // start, answer, cancel, resume and fork runs
+	Admin Scope = "admin" // change the daemon: let others in
+)
+
+// AllScopes are the scopes of an owner.
+var AllScopes = []Scope{Read, Run, Admin}
+
+// Identity is who makes a request.
+type Identity struct {
+	Name   string // for logs and as created_by: "uid 1000", "key 3f2a…"; never a secret
+	Scopes []Scope
+}
+
+// Allows reports whether the identity has a scope.
+func (i Identity) Allows(s Scope) bool { return slices.Contains(i.Scopes, s) }
+
+type identityKey struct{}
+
+// With gives a context of a request that was let in as id.
+func With(ctx context.Context, id Identity) context.Context {
+	return context.WithValue(ctx, identityKey{}, id)
+}
+
+// Of is who made the request of a context; ok is false for one that was not let in.
+func Of(ctx context.Context) (id Identity, ok bool) {
+	id, ok = ctx.Value(identityKey{}).(Identity)
+	return id, ok
+}
+
+// Need is nil if the request of ctx has a scope; else the error wraps
+// protocol.ErrUnauthorized, or protocol.ErrForbidden and names the scope.
+func Need(ctx context.Context, s Scope) error {
+	id, ok := Of(ctx)
+	switch {
+	case !ok:
+		return protocol.ErrUnauthorized
+	case !id.Allows(s):
+		return fmt.Errorf("%s has no scope %q: %w", id.Name, s, protocol.ErrForbidden)
+	}
+	return nil
+}
+
+// As serves every request as one identity: for a connection whose other end was let in
+// already, such as that from an agent to its hub.
+func As(id Identity, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		next.ServeHTTP(w, r.WithContext(With(r.Context(), id)))
+	})
+}

@@ -1,0 +1,179 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"wf/protocol"
+)
+
+// umask belongs to the whole process: one socket is made at a time.
+var umask sync.Mutex
+
+// listenUnix listens on a socket of mode 0600 in a directory of mode 0700, and takes
+// connections of the own user only. A lock beside the socket says whether its server lives: the
+// socket of a dead one is replaced, that of a live one is an error wrapping protocol.ErrInUse
+// that names the process.
+func listenUnix(ctx context.Context, path string, log *slog.Logger) (net.Listener, error) {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	if err := privateDir(filepath.Dir(path)); err != nil {
+		return nil, err
+	}
+	lock, err := lockSocket(path)
+	if err != nil {
+		return nil, err
+	}
+	l, err := bind(ctx, path)
+	if err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return &peers{UnixListener: l, lock: lock, log: log}, nil
+}
+
+// privateDir makes a directory that only its owner can enter.
+func privateDir(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("directory of the socket: %w", err)
+	}
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return fmt.Errorf("directory of the socket: %w", err)
+	}
+	if uid, ok := ownerOf(info); !info.IsDir() || ok && uid != os.Geteuid() {
+		return insecure("choose another with --listen unix:PATH", "the directory %s of the socket is not one of your own", dir)
+	}
+	if info.Mode().Perm()&0o077 == 0 {
+		return nil
+	}
+	if err := os.Chmod(dir, 0o700); err != nil {
+		return fmt.Errorf("directory of the socket: %w", err)
+	}
+	return nil
+}
+
+// lockSocket takes the lock that a live server holds.
+func lockSocket(path string) (*os.File, error) {
+	f, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lock of the socket: %w", err)
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		holder := holderOf(f)
+		if !errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, errors.Join(fmt.Errorf("lock of the socket %s: %w", path, err), f.Close())
+		}
+		return nil, errors.Join(fmt.Errorf("%s listens on %s: %w", holder, path, protocol.ErrInUse), f.Close())
+	}
+	err = f.Truncate(0)
+	if err == nil {
+		_, err = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("lock of the socket: %w", err), f.Close())
+	}
+	return f, nil
+}
+
+func holderOf(f *os.File) string {
+	var b [20]byte
+	n, _ := f.ReadAt(b[:], 0) // short at the end of the file
+	if pid, err := strconv.Atoi(strings.TrimSpace(string(b[:n]))); err == nil {
+		return "process " + strconv.Itoa(pid)
+	}
+	return "another process"
+}
+
+// bind replaces what a dead server left behind, and nothing else.
+func bind(ctx context.Context, path string) (*net.UnixListener, error) {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return nil, fmt.Errorf("socket: %w", err)
+	case info.Mode().Type() != fs.ModeSocket:
+		return nil, fmt.Errorf("%s is there and is no socket; remove it, or choose another with --listen unix:PATH: %w", path, protocol.ErrInUse)
+	default:
+		if c, err := net.Dial("unix", path); err == nil { // of a program that knows no lock
+			return nil, errors.Join(fmt.Errorf("another program listens on %s: %w", path, protocol.ErrInUse), c.Close())
+		}
+		if err := os.Remove(path); err != nil {
+			return nil, fmt.Errorf("socket of a server that has ended: %w", err)
+		}
+	}
+	umask.Lock()
+	old := syscall.Umask(0o177)
+	var c net.ListenConfig
+	l, err := c.Listen(ctx, "unix", path)
+	syscall.Umask(old)
+	umask.Unlock()
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", path, err)
+	}
+	return l.(*net.UnixListener), nil
+}
+
+// peers takes connections of the own user only.
+type peers struct {
+	*net.UnixListener
+	lock *os.File
+	log  *slog.Logger
+	once sync.Once
+	err  error
+}
+
+// Accept gives the next connection of the own user; others are closed.
+func (p *peers) Accept() (net.Conn, error) {
+	for {
+		c, err := p.AcceptUnix()
+		if err != nil {
+			return nil, err
+		}
+		uid, err := peerOf(c)
+		if err == nil && uid == os.Geteuid() {
+			return c, nil
+		}
+		p.log.Warn("peer refused", "socket", p.Addr().String(), "uid", uid, "error", err)
+		_ = c.Close() // of a stranger
+	}
+}
+
+// Close removes the socket and lets the lock go.
+func (p *peers) Close() error {
+	p.once.Do(func() { p.err = errors.Join(p.UnixListener.Close(), p.lock.Close()) })
+	return p.err
+}
+
+func peerOf(c *net.UnixConn) (uid int, err error) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return -1, err
+	}
+	uid = -1
+	if cerr := raw.Control(func(fd uintptr) { uid, err = peerUID(int(fd)) }); cerr != nil {
+		return -1, cerr
+	}
+	return uid, err
+}
+
+// ownerOf is the user a file belongs to.
+func ownerOf(info fs.FileInfo) (int, bool) {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, false
+	}
+	return int(st.Uid), true
+}
