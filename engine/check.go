@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"iter"
@@ -43,7 +44,7 @@ type Prompter func(protocol.History) (bytes []byte, digest protocol.Link, err er
 // and compares with what the journal says.
 func (e *Engine) Check(ctx context.Context, run protocol.RunID, render Prompter) (*CheckReport, error) {
 	c := checker{e: e, read: e.reader(ctx), render: render, r: &CheckReport{Findings: []Finding{}},
-		started: map[string]protocol.StepStarted{}, prompts: map[protocol.Link][]byte{}}
+		started: map[string]protocol.StepStarted{}, goals: map[string]string{}, prompts: map[protocol.Link][]byte{}}
 	s := newState(c.read)
 	for x, err := range e.Store.After(ctx, run, 0) {
 		if err != nil {
@@ -67,6 +68,7 @@ type checker struct {
 	r       *CheckReport
 	past    pastCache
 	started map[string]protocol.StepStarted
+	goals   map[string]string        // of tasks, by step
 	prompts map[protocol.Link][]byte // P_k by the record of visit k
 }
 
@@ -85,6 +87,10 @@ func (c *checker) event(s *State, x protocol.Entry) error {
 		}
 		c.started[x.StepName()] = d
 		return c.decision(s, x, d)
+	case protocol.EvTaskStarted:
+		goal, err := goalOf(&x.Event)
+		c.goals[x.StepName()] = goal
+		return err
 	case protocol.EvPrompt:
 		return c.prompt(x)
 	case protocol.EvCompacted:
@@ -149,35 +155,48 @@ func (c *checker) prompt(x protocol.Entry) error {
 		return fmt.Errorf("a prompt of %s, which was not started: %w", x.StepName(), protocol.ErrCorrupt)
 	}
 	where := fmt.Sprintf("seq %d %s", x.Seq, x.StepName())
-	bytes, err := c.rebuild(started, where, d.Digest)
+	prompt, err := c.rebuild(started, x.StepName(), where, d.Digest)
 	if err != nil {
 		return err
 	}
-	c.prompts[stepLink(x.StepName())] = bytes
+	c.prompts[stepLink(x.StepName())] = prompt
 	before, ok := c.prompts[started.Resumes]
 	if !ok {
 		return nil
 	}
+	if c.goals[x.StepName()] != "" {
+		before = lasting(before)
+	}
 	c.r.Prefixes.Checked++
-	if len(before) <= len(bytes) && string(bytes[:len(before)]) == string(before) {
+	if bytes.HasPrefix(prompt, before) {
 		c.r.Prefixes.Equal++
 		return nil
 	}
 	n := 0
-	for n < len(before) && n < len(bytes) && before[n] == bytes[n] {
+	for n < len(before) && n < len(prompt) && before[n] == prompt[n] {
 		n++
 	}
 	c.r.Findings = append(c.r.Findings, Finding{"prefix", where, fmt.Sprintf("%d bytes shared", len(before)), fmt.Sprintf("differs at byte %d", n)})
 	return nil
 }
 
+// lasting is what all tasks of a role begin with: the tools and the system message, each a line.
+func lasting(prompt []byte) []byte {
+	end := 0
+	for range 2 {
+		end += bytes.IndexByte(prompt[end:], '\n') + 1
+	}
+	return prompt[:end]
+}
+
 // rebuild renders P_k and compares its digest.
-func (c *checker) rebuild(started protocol.StepStarted, where, digest string) ([]byte, error) {
+func (c *checker) rebuild(started protocol.StepStarted, step, where, digest string) ([]byte, error) {
 	h, err := c.e.lib.history(c.read, &c.past, started)
 	if err != nil {
 		return nil, err
 	}
-	bytes, got, err := c.render(h)
+	h.Goal = c.goals[step]
+	prompt, got, err := c.render(h)
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +206,7 @@ func (c *checker) rebuild(started protocol.StepStarted, where, digest string) ([
 	} else {
 		c.r.Findings = append(c.r.Findings, Finding{"prompt", where, digest, got.String()})
 	}
-	return bytes, nil
+	return prompt, nil
 }
 
 // compacted moves a visit to its Compaction and compares the prompt that follows from it.
@@ -202,7 +221,7 @@ func (c *checker) compacted(x protocol.Entry) error {
 	}
 	started.Resumes = d.Record
 	c.started[x.StepName()] = started
-	_, err = c.rebuild(started, fmt.Sprintf("seq %d %s", x.Seq, x.StepName()), d.Digest)
+	_, err = c.rebuild(started, x.StepName(), fmt.Sprintf("seq %d %s", x.Seq, x.StepName()), d.Digest)
 	return err
 }
 

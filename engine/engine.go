@@ -86,6 +86,8 @@ type Launch struct {
 	Workspace string              // absolute
 	File      string              // path of the YAML, absolute
 	Models    map[string][]string // override of the models by role, "" is every role
+	// Context overrides how the agents see their past; "" is as their roles say.
+	Context protocol.ContextMode
 
 	run    protocol.RunID // set for sub-workflows
 	parent *protocol.ParentRun
@@ -101,6 +103,9 @@ func (e *Engine) now() int64 {
 // Begin writes a run's first event. With a request id that was used before it starts nothing
 // and returns the run of that id with fresh false.
 func (e *Engine) Begin(ctx context.Context, l Launch) (run protocol.RunID, fresh bool, err error) {
+	if _, err := protocol.ParseContext(string(l.Context)); err != nil {
+		return "", false, fmt.Errorf("start a run: %w", err)
+	}
 	run = l.run
 	switch {
 	case run != "":
@@ -142,7 +147,7 @@ func (e *Engine) Begin(ctx context.Context, l Launch) (run protocol.RunID, fresh
 	}
 	d := protocol.RunStarted{Start: start.Link, Source: source, Title: title, Description: protocol.NewText(l.Description),
 		Type: l.Type, Scope: l.Scope, Tags: l.Tags, CreatedBy: l.CreatedBy, TargetUser: l.TargetUser, RequestID: l.RequestID,
-		Parent: l.parent, Workspace: l.Workspace, Version: e.Version, Models: l.Models, File: l.File}
+		Parent: l.parent, Workspace: l.Workspace, Version: e.Version, Models: l.Models, File: l.File, Context: l.Context}
 	j, err := e.Store.Journal(ctx, run)
 	if err != nil {
 		return "", false, err

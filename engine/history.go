@@ -22,6 +22,10 @@ func (lib *Library) history(read Reader, past *pastCache, d protocol.StepStarted
 		return h, fmt.Errorf("the definition has no role %q: %w", d.Role, protocol.ErrCorrupt)
 	}
 	h.Format, h.Schema, h.Inputs = o.start.Format, role.Output, o.raw
+	h.Summaries = protocol.DefaultTaskSummaries
+	if t := role.Task; t != nil && t.Summaries != nil {
+		h.Summaries = *t.Summaries
+	}
 	if h.System, err = o.prog.System(d.Role, o.inputs); err != nil {
 		return h, err
 	}
@@ -56,21 +60,35 @@ func moved(d *protocol.StepStarted, e *protocol.Event) error {
 	return err
 }
 
+// goalOf is the goal that an event gives to a task, "" for any other event.
+func goalOf(e *protocol.Event) (string, error) {
+	if e.Type != protocol.EvTaskStarted {
+		return "", nil
+	}
+	d, err := cas.DecodeData[protocol.TaskStarted](e)
+	return d.Goal, err
+}
+
 // History is what the messages of a step are built from, for wf messages and for checks.
 func (e *Engine) History(ctx context.Context, run protocol.RunID, step string) (protocol.History, error) {
 	from, started, err := e.started(ctx, run, step)
 	if err != nil {
 		return protocol.History{}, err
 	}
+	goal := ""
 	for x, err := range e.Store.After(ctx, run, from) {
 		if err == nil && x.StepName() == step {
-			err = moved(&started, &x.Event)
+			if err = moved(&started, &x.Event); err == nil && goal == "" {
+				goal, err = goalOf(&x.Event)
+			}
 		}
 		if err != nil {
 			return protocol.History{}, err
 		}
 	}
-	return e.lib.history(e.reader(ctx), &pastCache{}, started)
+	h, err := e.lib.history(e.reader(ctx), &pastCache{}, started)
+	h.Goal = goal
+	return h, err
 }
 
 // started finds the first step_started of a step.

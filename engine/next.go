@@ -279,7 +279,7 @@ func (s *State) items(edge int, up ancestry, parents []protocol.Link, t target, 
 func (s *State) resumable(up ancestry, role string, item *protocol.Item) *convo {
 	r, ok := s.prog.Workflow.RoleNamed(role)
 	c := up.convs[role]
-	if !ok || c == nil || r.Context == protocol.ContextFresh {
+	if !ok || c == nil || s.context(r) == protocol.ContextFresh {
 		return nil
 	}
 	if item == nil {

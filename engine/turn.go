@@ -67,8 +67,18 @@ func (d *driver) startedAs(a *act, v *visit) protocol.StepStarted {
 
 // turn holds what does not depend on the visit.
 func (d *driver) turn(id protocol.StepID, role *protocol.Role) protocol.Turn {
-	return protocol.Turn{Run: d.run, Workflow: d.s.prog.Workflow.Name, Step: id, Role: *role, Inputs: d.s.begun.raw, Secrets: d.s.prog.Workflow.Secrets, MCP: d.s.prog.Workflow.MCP,
+	own := *role
+	own.Context = d.s.context(role)
+	return protocol.Turn{Run: d.run, Workflow: d.s.prog.Workflow.Name, Step: id, Role: own, Context: d.s.Info.Context, Inputs: d.s.begun.raw, Secrets: d.s.prog.Workflow.Secrets, MCP: d.s.prog.Workflow.MCP,
 		Workspace: d.s.Info.Workspace, File: d.s.Info.File, Models: d.s.models(role)}
+}
+
+// context is how a role sees its own past: for agents the run's override, else its own word.
+func (s *State) context(role *protocol.Role) protocol.ContextMode {
+	if s.Info.Context != "" && role.Action == protocol.ActPrompt {
+		return s.Info.Context
+	}
+	return role.Context
 }
 
 // models are the run's override, else the role's own.
@@ -98,12 +108,12 @@ func (d *driver) render(turn *protocol.Turn, a *act, role *protocol.Role) error 
 	if err != nil {
 		return err
 	}
-	turn.Question, turn.Env, turn.Values, turn.Wait = r.Question, r.Env, r.Values, r.Wait
+	turn.Question, turn.Choices, turn.Env, turn.Values, turn.Wait = r.Question, r.Choices, r.Env, r.Values, r.Wait
 	return nil
 }
 
-// prepare asks the performer for what the record holds of tools and injected text. A visit
-// that resumes reuses the tools of its predecessor.
+// prepare asks the performer for what the record holds of tools and injected text. It sees the
+// tools of the predecessor, which a visit that resumes reuses.
 func (d *driver) prepare(ctx context.Context, x Decision) (roles.Preparation, error) {
 	role, ok := d.s.prog.Workflow.RoleNamed(x.Role)
 	if !ok || x.Empty {
@@ -119,16 +129,16 @@ func (d *driver) prepare(ctx context.Context, x Decision) (roles.Preparation, er
 	}
 	turn := d.turn(x.Step, role)
 	turn.Visit, turn.EdgePrompt = x.Visit, x.EdgePrompt
-	out, err := prep.Prepare(ctx, turn)
-	if err != nil || !x.Resumes.Defined() {
-		return out, err
+	if x.Resumes.Defined() {
+		var before protocol.StepRecord
+		if err := decode(d.s.read, x.Resumes, &before); err != nil {
+			return roles.Preparation{}, err
+		}
+		if turn.History.Tools, err = textOf(d.s.read, protocol.Text{Link: before.Tools}); err != nil {
+			return roles.Preparation{}, err
+		}
 	}
-	var before protocol.StepRecord
-	if err := decode(d.s.read, x.Resumes, &before); err != nil {
-		return out, err
-	}
-	out.Tools, err = textOf(d.s.read, protocol.Text{Link: before.Tools})
-	return out, err
+	return prep.Prepare(ctx, turn)
 }
 
 // fill reads the history and the transcript; it runs in the worker's goroutine.

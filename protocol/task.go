@@ -1,5 +1,7 @@
 package protocol
 
+import "fmt"
+
 // The tools by which an agent steers its task. They run without anyone's word and act on the
 // task alone; screens leave them out, the journal has them.
 const (
@@ -104,4 +106,14 @@ type TaskData struct {
 	Question string     `json:"question"` // the last one that was asked
 	Summary  string     `json:"summary"`
 	Shared   JSON       `json:"shared,omitempty"` // an object: the values that this task shared
+}
+
+// ParseContext reads a context mode; "" is that of the roles. Any other word is an error
+// wrapping ErrUsage.
+func ParseContext(s string) (ContextMode, error) {
+	switch m := ContextMode(s); m {
+	case "", ContextConversation, ContextFresh, ContextTask:
+		return m, nil
+	}
+	return "", fmt.Errorf("context %q: want conversation, task or fresh: %w", s, ErrUsage)
 }

@@ -19,11 +19,13 @@ type Turn struct {
 	Inputs     JSON // canonical object
 
 	Question string            // ActAsk, rendered
+	Choices  []Choice          // ActAsk with Role.ChoicesOf: what that gave
 	Env      map[string]string // ActRun and tools, rendered
 	Values   JSON              // ActSet and ActWorkflow (with): canonical object
 	Wait     Wait              // ActWait, rendered
 	Secrets  []string          // names declared by the workflow
 	Models   []string          // tried in order; the run's override applied
+	Context  ContextMode       // the run's override, "" for none: it holds in sub-workflows too
 	MCP      []MCPServer       // declared by the workflow
 
 	Workspace string // absolute; commands run in Workspace joined with Role.Dir
