@@ -202,6 +202,9 @@ func (d *driver) begin(ctx context.Context, b *batch, x Decision) error {
 		started.Tools = tools.Link
 		b.add(d, tools)
 	}
+	if prep.Inject, started.Messages, err = d.messages(x, prep.Inject); err != nil {
+		return err
+	}
 	if prep.Inject != "" {
 		inject := cas.Raw([]byte(prep.Inject))
 		started.Inject = inject.Link

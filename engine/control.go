@@ -41,7 +41,9 @@ func (e *Engine) Answer(ctx context.Context, run protocol.RunID, r Reply) (step 
 			return nil, nil, err
 		}
 		if role, ok := s.prog.Workflow.RoleNamed(w.Step.Role); ok && role.Action == protocol.ActAsk {
-			if _, err := roles.AnswerOf(*role, a); err != nil {
+			asked := *role
+			asked.Choices = w.Choices
+			if _, err := roles.AnswerOf(asked, a); err != nil {
 				return nil, nil, fmt.Errorf("answer to %s: %w: %w", w.Step, err, protocol.ErrUsage)
 			}
 		}

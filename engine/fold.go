@@ -95,6 +95,8 @@ func (s *State) move(lib *Library, step string, seq protocol.Seq, ts int64, typ 
 		if d.RetryAt > 0 {
 			v.mode = retries
 		}
+	case protocol.MessageIn:
+		s.inbox = append(s.inbox, d)
 	case protocol.WaitingFor:
 		v, _, err := s.visitNamed(step)
 		if err != nil {
@@ -218,6 +220,10 @@ func (s *State) stepStarted(step string, seq protocol.Seq, d protocol.StepStarte
 		v.size = 0
 	}
 	v.tools, v.inject = d.Tools, d.Inject
+	if d.Messages > len(s.inbox) {
+		return fmt.Errorf("%s reads %d messages, %d waited: %w", step, d.Messages, len(s.inbox), protocol.ErrCorrupt)
+	}
+	s.inbox = s.inbox[d.Messages:]
 	v.mode, v.attempt, v.due, v.anew = runs, d.Attempt, 0, false
 	return nil
 }

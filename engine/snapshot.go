@@ -33,6 +33,8 @@ type (
 		Code      string          `cbor:"code"`
 		Result    protocol.Link   `cbor:"result"`
 		Histories []snapHistory   `cbor:"histories"`
+
+		Inbox []protocol.MessageIn `cbor:"inbox,omitempty"`
 	}
 	snapAct struct {
 		N       int             `cbor:"n"`
@@ -109,7 +111,7 @@ type (
 func (s *State) Snapshot() ([]byte, error) {
 	s.prune()
 	out := snapshot{V: snapshotVersion, Info: s.Info, Start: s.Start, Seq: s.Seq, TS: s.TS, Totals: s.Totals,
-		Limits: s.Limits, Nums: s.nums, NextN: s.nextN, Active: s.active, Result: s.result}
+		Limits: s.Limits, Nums: s.nums, NextN: s.nextN, Active: s.active, Result: s.result, Inbox: s.inbox}
 	if s.stop != nil {
 		out.Stopped, out.Status, out.Reason, out.Detail, out.Code = true, string(s.stop.status), string(s.stop.reason), s.stop.detail, s.stop.code
 	}
@@ -186,7 +188,7 @@ func restore(lib *Library, data []byte, read Reader) (*State, error) {
 	}
 	s := newState(read)
 	s.Info, s.Start, s.Seq, s.TS, s.Totals, s.Limits = in.Info, in.Start, in.Seq, in.TS, in.Totals, in.Limits
-	s.nextN, s.active, s.result, s.prog, s.begun = in.NextN, in.Active, in.Result, o.prog, o
+	s.nextN, s.active, s.result, s.prog, s.begun, s.inbox = in.NextN, in.Active, in.Result, o.prog, o, in.Inbox
 	for role, n := range in.Nums {
 		s.nums[role] = n
 	}

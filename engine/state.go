@@ -18,11 +18,12 @@ type State struct {
 	Totals Totals          // counted over the whole run
 	Limits protocol.Limits // as raised
 
-	acts   []*act         // live region, ascending n
-	nums   map[string]int // dispatches per role
-	nextN  int            // number of the next activation
-	tidyAt int            // prune when acts grow to this
-	stop   *stop          // suspended, cancelled or done
+	acts   []*act               // live region, ascending n
+	nums   map[string]int       // dispatches per role
+	nextN  int                  // number of the next activation
+	tidyAt int                  // prune when acts grow to this
+	stop   *stop                // suspended, cancelled or done
+	inbox  []protocol.MessageIn // that no agent has read yet
 	result protocol.Link
 	active bool // something ran at the last event: the time since counts
 

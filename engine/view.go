@@ -31,6 +31,7 @@ type View struct {
 	Started    string                 `json:"started"`
 	Updated    string                 `json:"updated"`
 	ActiveMS   int64                  `json:"active_ms"`
+	Timing     Timing                 `json:"timing"`
 	Scripted   int                    `json:"scripted_calls"`
 	Waiting    []WaitingView          `json:"waiting,omitempty"`
 	Leftovers  []string               `json:"leftovers,omitempty"` // joins of a finished run that still wait, and for whom
@@ -133,7 +134,14 @@ func (u *UsageView) add(x protocol.Usage) {
 func (e *Engine) View(ctx context.Context, run protocol.RunID) (*View, error) {
 	read := e.reader(ctx)
 	s := newState(read)
-	b := viewer{e: e, read: read, steps: map[string]*StepView{}}
+	b := viewer{e: e, read: read, steps: map[string]*StepView{}, watch: stopwatch{map[string]*lap{}}}
+	action := func(name string) protocol.Action {
+		role, ok := s.prog.Workflow.RoleNamed(name)
+		if !ok {
+			return ""
+		}
+		return role.Action
+	}
 	b.v = &View{Schema: RunSchema, ID: run, Steps: []*StepView{}, Outputs: protocol.JSON("{}")}
 	for x, err := range e.Store.After(ctx, run, 0) {
 		if err == nil {
@@ -141,6 +149,9 @@ func (e *Engine) View(ctx context.Context, run protocol.RunID) (*View, error) {
 		}
 		if err == nil {
 			err = b.event(x)
+		}
+		if err == nil {
+			err = b.watch.event(x, action)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("run %s: %w", run, err)
@@ -158,6 +169,7 @@ type viewer struct {
 	read  Reader
 	v     *View
 	steps map[string]*StepView
+	watch stopwatch
 }
 
 func (b *viewer) event(x protocol.Entry) error {
@@ -243,6 +255,7 @@ func (b *viewer) finish(s *State) (*View, error) {
 	}
 	v.Workflow, v.Definition = o.prog.Workflow.Name, o.start.Workflow.String()
 	v.Status, v.Reason, v.Suspended, v.Code, v.Result = s.Status(), s.Reason(), s.SuspendedBy(), s.Code(), text(s.Result())
+	v.Timing = b.watch.timing()
 	v.ActiveMS, v.Scripted = s.Totals.Active/1000, s.Totals.Scripted
 	if cost, _ := b.e.Cost(s.Totals); cost != nil {
 		dollars := float64(*cost) / 1e12

@@ -85,15 +85,16 @@ type Role struct {
 	Name   string `cbor:"name" json:"name"`
 	Action Action `cbor:"action" json:"action"`
 
-	Prompt   string          `cbor:"prompt,omitempty" json:"prompt,omitempty"`             // ActPrompt: the system prompt
-	Run      string          `cbor:"run,omitempty" json:"run,omitempty"`                   // ActRun: sh -c, never a template
-	Ask      string          `cbor:"ask,omitempty" json:"ask,omitempty"`                   // ActAsk: template
-	Choices  []Choice        `cbor:"choices,omitempty" json:"choices,omitempty"`           // ActAsk
-	Form     string          `cbor:"form,omitempty" json:"form,omitempty"`                 // ActAsk: canonical JSON Schema of the fields
-	Workflow Link            `cbor:"workflow,omitempty,omitzero" json:"workflow,omitzero"` // ActWorkflow: canonical child definition
-	With     []NamedTemplate `cbor:"with,omitempty" json:"with,omitempty"`                 // ActWorkflow: its inputs
-	Wait     *Wait           `cbor:"wait,omitempty" json:"wait,omitempty"`                 // ActWait
-	Set      []NamedTemplate `cbor:"set,omitempty" json:"set,omitempty"`                   // ActSet
+	Prompt    string          `cbor:"prompt,omitempty" json:"prompt,omitempty"`             // ActPrompt: the system prompt
+	Run       string          `cbor:"run,omitempty" json:"run,omitempty"`                   // ActRun: sh -c, never a template
+	Ask       string          `cbor:"ask,omitempty" json:"ask,omitempty"`                   // ActAsk: template
+	Choices   []Choice        `cbor:"choices,omitempty" json:"choices,omitempty"`           // ActAsk
+	ChoicesOf string          `cbor:"choices_of,omitempty" json:"choices_of,omitempty"`     // ActAsk: instead of Choices, the expression that gives them
+	Form      string          `cbor:"form,omitempty" json:"form,omitempty"`                 // ActAsk: canonical JSON Schema of the fields
+	Workflow  Link            `cbor:"workflow,omitempty,omitzero" json:"workflow,omitzero"` // ActWorkflow: canonical child definition
+	With      []NamedTemplate `cbor:"with,omitempty" json:"with,omitempty"`                 // ActWorkflow: its inputs
+	Wait      *Wait           `cbor:"wait,omitempty" json:"wait,omitempty"`                 // ActWait
+	Set       []NamedTemplate `cbor:"set,omitempty" json:"set,omitempty"`                   // ActSet
 
 	Output          string          `cbor:"output,omitempty" json:"output,omitempty"` // canonical JSON Schema of the declared fields
 	Env             []NamedTemplate `cbor:"env,omitempty" json:"env,omitempty"`

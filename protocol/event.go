@@ -128,6 +128,8 @@ type StepStarted struct {
 	Inject     Link   `cbor:"inject" json:"inject"`
 	Attempt    int    `cbor:"attempt" json:"attempt"`           // from 1, over the whole visit
 	Of         int    `cbor:"of,omitempty" json:"of,omitempty"` // in a fan-out: the number of items
+	// Messages is how many of the messages that waited, the oldest first, are in Inject.
+	Messages int `cbor:"messages,omitempty" json:"messages,omitempty"`
 }
 
 // PromptSent is recorded before each visit's first model request.

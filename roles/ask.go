@@ -20,9 +20,12 @@ type Ask struct{}
 // Perform asks, or concludes with the newest answer of the turn. Without an answer the error
 // wraps protocol.ErrWaiting.
 func (Ask) Perform(ctx context.Context, turn protocol.Turn, emit Emit) (protocol.Conclusion, error) {
-	question := turn.Question
+	question, role := turn.Question, turn.Role
+	if role.ChoicesOf != "" {
+		role.Choices = turn.Choices
+	}
 	if n := len(turn.Answers); n > 0 {
-		c, err := AnswerOf(turn.Role, turn.Answers[n-1].Answer)
+		c, err := AnswerOf(role, turn.Answers[n-1].Answer)
 		if err == nil {
 			return c, nil
 		}
@@ -31,10 +34,10 @@ func (Ask) Perform(ctx context.Context, turn protocol.Turn, emit Emit) (protocol
 	waiting := protocol.WaitingFor{
 		Kind:     protocol.WaitQuestion,
 		Question: protocol.NewText(question),
-		Choices:  turn.Role.Choices,
+		Choices:  role.Choices,
 		Form:     protocol.NewText(turn.Role.Form),
 	}
-	if len(turn.Role.Choices) > 0 {
+	if len(role.Choices) > 0 {
 		waiting.Kind = protocol.WaitChoice
 	}
 	return park(ctx, turn, emit, waiting)

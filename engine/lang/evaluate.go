@@ -85,6 +85,7 @@ func (p *Program) edgeEnv(edge int, s *Scope) *env {
 type Rendered struct {
 	System   string            // agent: the prompt, its inputs in place; constant in a run
 	Question string            // ask
+	Choices  []protocol.Choice // ask, where an expression gives them
 	Env      map[string]string // env; a secret is a protocol.SecretRef
 	Values   json.RawMessage   // set, or with of a sub-workflow: canonical JSON object; else nil
 	Wait     protocol.Wait     // wait
@@ -108,6 +109,11 @@ func (p *Program) Templates(role *protocol.Role, s Scope) (Rendered, error) {
 	}
 	if out.Question, err = c.ask.text(e); err != nil {
 		return fail("ask", err)
+	}
+	if c.choices != nil {
+		if out.Choices, err = choicesOf(c.choices, e); err != nil {
+			return fail("choices", err)
+		}
 	}
 	if len(c.env) > 0 {
 		out.Env = make(map[string]string, len(c.env))

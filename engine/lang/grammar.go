@@ -122,7 +122,7 @@ var roleKeys = []key{
 	}, "")), false},
 	{"set", &shape{kind: aMap, elem: &shape{kind: anyJSON}, doc: "Values: name → template or any value."}, false},
 	{"with", doc(textL, "Inputs of the sub-workflow."), false},
-	{"choices", listOf(choiceShape, "Answers to pick from."), false},
+	{"choices", either("Answers to pick from: a list, or an expression that gives one, such as ${{ output.choices }}.", listOf(choiceShape, ""), text), false},
 	{"form", &shape{kind: aSchema, doc: "JSON Schema of the fields a person fills in."}, false},
 	{"output", &shape{kind: aSchema, doc: "JSON Schema of the declared fields."}, false},
 	{"description", doc(people, "For people."), false},

@@ -34,6 +34,7 @@ type roleCode struct {
 	prompt, ask        *template
 	env                []namedTemplate
 	values             []namedValue // set or with
+	choices            *code        // ask: what gives the choices, or nil
 	waitFor, waitUntil *template
 	output, form       *jsonschema.Schema
 }
@@ -151,6 +152,11 @@ func compileRole(r *protocol.Role) (*roleCode, error) {
 	}
 	if c.ask, err = compileTemplate(r.Ask, strict); err != nil {
 		return nil, err
+	}
+	if r.ChoicesOf != "" {
+		if c.choices, err = compile(r.ChoicesOf, strict); err != nil {
+			return nil, fmt.Errorf("choices: %w", err)
+		}
 	}
 	for _, e := range r.Env {
 		t, err := compileTemplate(e.Value, strict)

@@ -76,6 +76,9 @@ func (l *loader) decodeRole(r *protocol.Role, key, n, defaults *yaml.Node) {
 	r.With, r.Set = l.named(n.Get("with")), l.named(n.Get("set"))
 	r.Wait = l.wait(r.Name, n.Get("wait"))
 	r.Choices = l.choices(r.Name, n.Get("choices"))
+	if c := n.Get("choices"); l.good(c) && c.Kind == yaml.Scalar {
+		r.ChoicesOf = unwrap(strings.TrimSpace(l.str(c)))
+	}
 	r.Form = l.schema(n.Get("form"), "roles."+r.Name+".form")
 	r.Output = l.schema(n.Get("output"), "roles."+r.Name+".output")
 

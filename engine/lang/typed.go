@@ -318,6 +318,11 @@ func (c *checker) role(r *protocol.Role) {
 	s := c.into(r.Name)
 	c.template(n.Get("prompt"), &scopeType{inputs: true})
 	c.template(n.Get("ask"), s)
+	if v := n.Get("choices"); c.good(v) && v.Kind == yaml.Scalar {
+		if t := c.bare(v, s); t != nil && t.kind != tAny && t.kind != tList {
+			c.report(v, Diagnostic{Code: "WF023", Message: fmt.Sprintf("choices is %s, not a list", t)})
+		}
+	}
 	if w := n.Get("wait"); c.good(w) && w.Kind == yaml.Mapping {
 		c.template(w.Get("for"), s)
 		c.template(w.Get("until"), s)
