@@ -1,0 +1,288 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"wf/protocol"
+)
+
+// What is read before it is written.
+const (
+	batchEvents = 256
+	batchBytes  = 64 << 10
+)
+
+// A Sink takes what a cursor reads, in order, from one goroutine. An error ends the
+// subscription. The batch is the sink's until it returns.
+type Sink interface {
+	// Events are the next ones, of one chain without a hole. live says that replay_complete
+	// was sent before.
+	Events(ctx context.Context, batch []protocol.Entry, live bool) error
+	// Frame is a replay_complete, heartbeat, delta or reset, without id.
+	Frame(ctx context.Context, f *protocol.Frame) error
+}
+
+// A failure is an error with the numbers that its frame shows.
+type failure struct {
+	error
+	head, seq protocol.Seq
+}
+
+func (f failure) Unwrap() error { return f.error }
+
+// errorFrame is the replay_error of err.
+func errorFrame(id string, err error) *protocol.Frame {
+	f := protocol.ReplayError(id, err)
+	var with failure
+	if errors.As(err, &with) {
+		f.HeadSeq, f.Seq = with.head, with.seq
+	}
+	return f
+}
+
+// cursor is one subscription: the last event that the client has.
+type cursor struct {
+	feed      protocol.Feed
+	run       protocol.RunID
+	from      protocol.Seq
+	last      protocol.Link // null at 0
+	sink      Sink
+	ring      *ring // nil without live output
+	completed bool
+
+	batch []protocol.Entry
+}
+
+// Follow reads a run for a sink as a replay_request asks, until it is complete, or with Live
+// until ctx ends. The error is that of ctx or of the sink, or one whose code
+// protocol.ReplayError knows.
+func (s *Server) Follow(ctx context.Context, r protocol.Request, sink Sink) error {
+	s.init()
+	c := &cursor{feed: s.Feed, run: r.SessionID, sink: sink}
+	var moved <-chan struct{}
+	failed := func() error { return nil }
+	var ready <-chan struct{}
+	if r.Live {
+		l, err := s.news.listen(ctx, c.run)
+		if err != nil {
+			return err
+		}
+		defer s.news.leave(l)
+		moved, failed = l.ch, l.failed
+		if s.Deltas != nil {
+			c.ring = newRing()
+			defer s.Deltas.Subscribe(c.run, c.ring.push)()
+			ready = c.ring.ready
+		}
+	}
+	if err := c.place(ctx, r); err != nil {
+		return err
+	}
+	beat := time.NewTicker(orDefault(s.Heartbeat, 15*time.Second))
+	defer beat.Stop()
+	for {
+		if err := c.drain(ctx); err != nil {
+			return err
+		}
+		if !c.completed {
+			c.completed = true
+			if err := c.tell(ctx, protocol.FrameReplayComplete); err != nil || !r.Live {
+				return err
+			}
+		}
+		for waiting := true; waiting; {
+			ahead, err := c.deltas(ctx)
+			if err != nil {
+				return err
+			}
+			if ahead { // said after an event that was not read yet
+				break
+			}
+			select {
+			case <-moved:
+				waiting = false
+			case <-ready:
+			case <-beat.C:
+				if err := c.drain(ctx); err != nil {
+					return err
+				}
+				if err := c.tell(ctx, protocol.FrameHeartbeat); err != nil {
+					return err
+				}
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		}
+		if err := failed(); err != nil {
+			return err
+		}
+	}
+}
+
+func (c *cursor) tell(ctx context.Context, kind protocol.FrameType) error {
+	return c.sink.Frame(ctx, &protocol.Frame{Type: kind, LastSeq: c.from, LastCID: c.last})
+}
+
+// place finds the event that the client holds, and whether it is the same here.
+func (c *cursor) place(ctx context.Context, r protocol.Request) error {
+	tip, head, err := c.feed.Tip(ctx, c.run)
+	switch {
+	case err != nil:
+		return err
+	case r.FromSeq == nil:
+		c.from, c.last = head, tip
+		return nil
+	case *r.FromSeq < 0:
+		return fmt.Errorf("fromSeq %d: %w", *r.FromSeq, protocol.ErrBadCursor)
+	case *r.FromSeq == 0:
+		return nil
+	case *r.FromSeq > head && !r.LastCID.Defined():
+		return failure{error: fmt.Errorf("fromSeq %d, the head of run %s is at %d: %w", *r.FromSeq, c.run, head, protocol.ErrFutureCursor), head: head}
+	}
+	c.from = *r.FromSeq
+	switch {
+	case c.from == head:
+		c.last = tip
+	case c.from < head:
+		for e, err := range c.feed.After(ctx, c.run, c.from-1) {
+			if err != nil {
+				return c.broken(err)
+			}
+			c.last = e.CID
+			break
+		}
+		if !c.last.Defined() {
+			return fmt.Errorf("event %d of run %s: %w", c.from, c.run, protocol.ErrHeadMoved)
+		}
+	}
+	if r.LastCID.Defined() && c.last != r.LastCID {
+		c.last = r.LastCID
+		return c.reset(ctx)
+	}
+	return nil
+}
+
+// errMoved says that the head stands on another history than the cursor.
+var errMoved = errors.New("the head stands on another history")
+
+// drain reads to the head, and with a reset wherever that is now.
+func (c *cursor) drain(ctx context.Context) error {
+	for {
+		from := c.from
+		err := c.pass(ctx)
+		if err == nil {
+			var tip protocol.Link
+			var head protocol.Seq
+			tip, head, err = c.feed.Tip(ctx, c.run)
+			switch {
+			case err != nil:
+				return err
+			case head == c.from && (tip == c.last):
+				return nil
+			case head <= c.from:
+				err = errMoved
+			case c.from == from:
+				return c.broken(fmt.Errorf("the head of run %s is at %d, yet nothing follows event %d: %w", c.run, head, from, protocol.ErrCorrupt))
+			}
+		}
+		if errors.Is(err, errMoved) {
+			err = c.reset(ctx)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// pass reads what follows the cursor, a batch at a time. No transaction is open while a batch is
+// written: see protocol.Source.
+func (c *cursor) pass(ctx context.Context) error {
+	size := 0
+	for e, err := range c.feed.After(ctx, c.run, c.from) {
+		last, due := c.last, c.from+protocol.Seq(len(c.batch))+1
+		if n := len(c.batch); n > 0 {
+			last = c.batch[n-1].CID
+		}
+		switch {
+		case errors.Is(err, protocol.ErrHeadMoved), errors.Is(err, protocol.ErrFutureCursor):
+			err = errMoved
+		case err != nil:
+			err = failure{error: c.broken(err), seq: due}
+		case e.Seq != due:
+			err = failure{error: fmt.Errorf("run %s has event %d where %d is due: %w", c.run, e.Seq, due, protocol.ErrGap), seq: due}
+		case e.Prev != last:
+			err = errMoved
+		}
+		if err != nil {
+			return errors.Join(c.write(ctx), err)
+		}
+		c.batch = append(c.batch, e)
+		if size += len(e.Raw); len(c.batch) >= batchEvents || size >= batchBytes {
+			size = 0
+			if err := c.write(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return c.write(ctx)
+}
+
+// write hands on what was read, behind the deltas that were said before it.
+func (c *cursor) write(ctx context.Context) error {
+	n := len(c.batch)
+	if n == 0 {
+		return nil
+	}
+	if err := ctx.Err(); err != nil {
+		return context.Cause(ctx)
+	}
+	if c.completed {
+		if _, err := c.deltas(ctx); err != nil {
+			return err
+		}
+	}
+	if err := c.sink.Events(ctx, c.batch, c.completed); err != nil {
+		return err
+	}
+	c.from, c.last = c.batch[n-1].Seq, c.batch[n-1].CID
+	clear(c.batch)
+	c.batch = c.batch[:0]
+	return nil
+}
+
+// deltas sends what was said up to the cursor. ahead reports that more was said after events
+// that are not read yet.
+func (c *cursor) deltas(ctx context.Context) (ahead bool, err error) {
+	if c.ring == nil {
+		return false, nil
+	}
+	held, dropped, ahead := c.ring.take(c.from)
+	for i := range held {
+		d := &held[i]
+		f := &protocol.Frame{Type: protocol.FrameDelta, AfterSeq: d.After, Step: d.Step, N: d.N, Kind: d.Delta.Kind, Text: d.Delta.Text, Dropped: dropped}
+		dropped = 0
+		if err := c.sink.Frame(ctx, f); err != nil {
+			return ahead, err
+		}
+	}
+	return ahead, nil
+}
+
+// broken is an error of reading the journal: gap where it is damaged or lacks a block.
+func (c *cursor) broken(err error) error {
+	if errors.Is(err, protocol.ErrCorrupt) || errors.Is(err, protocol.ErrNotFound) {
+		return failure{error: fmt.Errorf("%w: %w", protocol.ErrGap, err), seq: c.from + 1}
+	}
+	return err
+}
+
+func orDefault[T comparable](v, instead T) T {
+	var zero T
+	if v == zero {
+		return instead
+	}
+	return v
+}

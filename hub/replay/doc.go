@@ -1,0 +1,30 @@
+// Package replay hands the journals of runs to whoever asks, from any place on, and goes on as
+// they grow.
+//
+//	GET /v1/replay                 WebSocket   wf.replay.v1, wf.replay.v1+cbor
+//	GET /v1/sessions/{id}/events   SSE, or NDJSON by Accept
+//
+// # Every subscriber is a cursor
+//
+// A cursor is the last event that the client has. It reads what follows in short transactions,
+// writes it when they are closed, and at the end of the journal says replay_complete and waits
+// for news. There is no moment at which reading ends and listening begins, and so there is no
+// gap and no duplicate at the hand-over.
+//
+//	place ──► read ≤ 256 events │ 64 KiB ──► write ──► … ──► complete ──► news │ delta │ 15 s
+//	  ▲                                                                     │
+//	  └──── reset {commonSeq}: the head stands on another history ◄─────────┘
+//
+// A slow client costs its cursor: TCP holds it back, nobody waits for it, and past the write
+// deadline it is cut off and loses nothing.
+//
+// # Live output
+//
+// Deltas are what models and commands say before it is recorded. They go through a ring per
+// subscriber that drops the oldest, and stand between the events where they were said. They are
+// never a cursor: the whole text follows as an event.
+//
+// # Not here
+//
+// Authentication, and the checks of Host and Origin: hub/guard stands in front.
+package replay

@@ -1,0 +1,174 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"wf/hub/internal/dagcbor"
+	"wf/protocol"
+)
+
+// maxEvent is how long the JSON of an event may be, so that a frame around it stays within
+// protocol.MaxFrame.
+const maxEvent = protocol.MaxFrame - 1024
+
+// rawCodec is the codec of payload bytes in a CID.
+const rawCodec = 0x55
+
+// textKeys lists the keys of each event type whose links are long texts: the fields that its
+// data calls Texts.
+var textKeys = func() map[string]map[string]bool {
+	m := map[string]map[string]bool{}
+	for _, d := range []protocol.Data{
+		protocol.RunStarted{}, protocol.StepStarted{}, protocol.PromptSent{}, protocol.Thinking{}, protocol.TextSaid{},
+		protocol.ToolCall{}, protocol.ToolResult{}, protocol.WaitingFor{}, protocol.Answered{}, protocol.MessageIn{},
+		protocol.SuspendedBy{}, protocol.Compacted{},
+	} {
+		m[string(d.EventType())] = textFields(reflect.TypeOf(d))
+	}
+	return m
+}()
+
+func textFields(t reflect.Type) map[string]bool {
+	keys := map[string]bool{}
+	for i := range t.NumField() {
+		if f := t.Field(i); f.Type == reflect.TypeFor[protocol.Text]() {
+			name, _, _ := strings.Cut(f.Tag.Get("cbor"), ",")
+			keys[name] = true
+		}
+	}
+	return keys
+}
+
+// A former makes the JSON of events out of their stored bytes.
+type former struct {
+	blocks protocol.Blocks
+}
+
+// appendEvent appends what every JSON frame of an event has, from "seq" to the end of "event",
+// without the braces around it:
+//
+//	"seq":2,"cid":"…","prev":"…","ts":"…","event":{"type":"text","step":"a#1","data":{…}}
+//
+// Where the whole does not fit into maxEvent, first the long texts stay links with their size,
+// then all of data becomes one link to the event.
+func (f former) appendEvent(ctx context.Context, dst []byte, e *protocol.Entry) ([]byte, error) {
+	from := len(dst)
+	dst = append(strconv.AppendInt(append(dst, `"seq":`...), int64(e.Seq), 10), `,"cid":"`...)
+	dst = append(dagcbor.AppendCID(dst, e.CID), `","prev":`...)
+	if e.Prev.Defined() {
+		dst = append(dagcbor.AppendCID(append(dst, '"'), e.Prev), '"')
+	} else {
+		dst = append(dst, "null"...)
+	}
+	dst = append(protocol.AppendTime(append(dst, `,"ts":"`...), e.TS), `","event":{"type":`...)
+	dst = append(dagcbor.AppendString(dst, []byte(e.Type)), `,"step":`...)
+	if e.Step != nil {
+		dst = dagcbor.AppendString(dst, []byte(*e.Step))
+	} else {
+		dst = append(dst, "null"...)
+	}
+	dst = append(dst, `,"data":`...)
+	data := len(dst)
+	var err error
+	for _, limit := range []int{maxEvent - (data - from), 0} {
+		if dst, err = f.appendData(ctx, dst[:data], e, limit); err != nil {
+			return dst, err
+		}
+		if len(dst)-from < maxEvent {
+			return append(dst, '}'), nil
+		}
+	}
+	return append(appendSized(dst[:data], e.CID, int64(len(e.Raw))), '}'), nil
+}
+
+// appendData appends the data of an event with its long texts in place, those above limit
+// bytes as links.
+func (f former) appendData(ctx context.Context, dst []byte, e *protocol.Entry, limit int) ([]byte, error) {
+	w := dagcbor.Walk{B: e.Data}
+	keys := textKeys[string(e.Type)]
+	major, _, n := w.Head()
+	if w.Bad || major != dagcbor.Map || len(keys) == 0 {
+		w = dagcbor.Walk{B: e.Data}
+		dst = w.AppendJSON(dst)
+		return dst, wellFormed(&w, e)
+	}
+	dst = append(dst, '{')
+	for i := uint64(0); i < n && !w.Bad; i++ {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		key := w.String(dagcbor.Text)
+		dst = append(dagcbor.AppendString(dst, key), ':')
+		if len(w.B) > 0 && w.B[0] == 0xd8 && keys[string(key)] {
+			l := w.Link()
+			if w.Bad {
+				break
+			}
+			var err error
+			if dst, err = f.appendText(ctx, dst, l, limit); err != nil {
+				return dst, fmt.Errorf("event %d, %s: %w", e.Seq, key, err)
+			}
+			continue
+		}
+		dst = w.AppendJSON(dst)
+	}
+	return append(dst, '}'), wellFormed(&w, e)
+}
+
+func wellFormed(w *dagcbor.Walk, e *protocol.Entry) error {
+	if w.Bad || len(w.B) > 0 {
+		return fmt.Errorf("the data of event %d is no DAG-CBOR: %w", e.Seq, protocol.ErrCorrupt)
+	}
+	return nil
+}
+
+// appendText appends a long text: its bytes as a string, or the link with the size where it is
+// above limit. A text that is gone (redacted, or collected) stays a plain link.
+func (f former) appendText(ctx context.Context, dst []byte, l protocol.Link, limit int) ([]byte, error) {
+	data, err := f.blocks.Block(ctx, l)
+	if errors.Is(err, protocol.ErrNotFound) {
+		return dagcbor.AppendLink(dst, l), nil
+	}
+	if err != nil {
+		return dst, err
+	}
+	size := int64(len(data))
+	if l.CID().Type() != rawCodec {
+		var c protocol.Chunks
+		if err := cbor.Unmarshal(data, &c); err != nil || c.Kind != protocol.KindChunks {
+			return dst, fmt.Errorf("payload %s is neither bytes nor chunks: %w", l, protocol.ErrCorrupt)
+		}
+		if size = c.Size; size <= int64(limit) {
+			return f.appendChunks(ctx, dst, l, c)
+		}
+	}
+	if size > int64(limit) {
+		return appendSized(dst, l, size), nil
+	}
+	return dagcbor.AppendString(dst, data), nil
+}
+
+func (f former) appendChunks(ctx context.Context, dst []byte, l protocol.Link, c protocol.Chunks) ([]byte, error) {
+	var whole []byte
+	for _, part := range c.Parts {
+		b, err := f.blocks.Block(ctx, part)
+		if err != nil {
+			return dst, fmt.Errorf("payload %s: %w", l, err)
+		}
+		whole = append(whole, b...)
+	}
+	return dagcbor.AppendString(dst, whole), nil
+}
+
+// appendSized appends a link to what is too long for a frame.
+func appendSized(dst []byte, l protocol.Link, size int64) []byte {
+	dst = dagcbor.AppendCID(append(dst, `{"/":"`...), l)
+	return append(strconv.AppendInt(append(dst, `","size":`...), size, 10), '}')
+}

@@ -1,0 +1,167 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"wf/protocol"
+)
+
+// news tells cursors that the head of their run moved. One goroutine waits for changes of the
+// store for all of them, while there is anyone to be told.
+type news struct {
+	feed protocol.Feed
+
+	mu     sync.Mutex
+	topics map[protocol.RunID]*topic
+	stop   context.CancelFunc // of the goroutine; nil when there is none
+	gone   sync.WaitGroup
+}
+
+// topic is a run that is listened to.
+type topic struct {
+	tip  protocol.Link
+	subs map[*listener]bool
+}
+
+// listener is one cursor that waits. Its channel holds one signal, so that many changes are
+// one.
+type listener struct {
+	run protocol.RunID
+	ch  chan struct{}
+
+	mu  sync.Mutex
+	err error // waiting failed; it ends the subscription
+}
+
+func (l *listener) signal(err error) {
+	if err != nil {
+		l.mu.Lock()
+		l.err = err
+		l.mu.Unlock()
+	}
+	select {
+	case l.ch <- struct{}{}:
+	default:
+	}
+}
+
+func (l *listener) failed() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err
+}
+
+// listen begins before the journal is read: what is committed later is signalled.
+func (n *news) listen(ctx context.Context, run protocol.RunID) (*listener, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	l := &listener{run: run, ch: make(chan struct{}, 1)}
+	if n.stop == nil {
+		seen, err := n.feed.Changes(ctx)
+		if err != nil {
+			return nil, err
+		}
+		waiting, stop := context.WithCancel(context.WithoutCancel(ctx))
+		n.stop = stop
+		n.gone.Go(func() { n.wait(waiting, seen) })
+	}
+	t := n.topics[run]
+	if t == nil {
+		if n.topics == nil {
+			n.topics = map[protocol.RunID]*topic{}
+		}
+		t = &topic{subs: map[*listener]bool{}}
+		n.topics[run] = t
+	}
+	t.subs[l] = true
+	return l, nil
+}
+
+func (n *news) leave(l *listener) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	t := n.topics[l.run]
+	if t == nil || !t.subs[l] {
+		return
+	}
+	if delete(t.subs, l); len(t.subs) > 0 {
+		return
+	}
+	if delete(n.topics, l.run); len(n.topics) == 0 && n.stop != nil {
+		n.stop()
+		n.stop = nil
+	}
+}
+
+// shared reports whether several cursors read a run.
+func (n *news) shared(run protocol.RunID) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	t := n.topics[run]
+	return t != nil && len(t.subs) > 1
+}
+
+func (n *news) wait(ctx context.Context, seen uint64) {
+	for {
+		now, err := n.feed.AwaitChange(ctx, seen)
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			n.fail(ctx, err)
+			return
+		}
+		seen = now
+		for _, run := range n.runs() {
+			tip, _, err := n.feed.Tip(ctx, run)
+			if ctx.Err() != nil {
+				return
+			}
+			n.moved(run, tip, err)
+		}
+	}
+}
+
+func (n *news) runs() []protocol.RunID {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	out := make([]protocol.RunID, 0, len(n.topics))
+	for run := range n.topics {
+		out = append(out, run)
+	}
+	return out
+}
+
+// moved signals the cursors of a run if it has another tip. Where that could not be read they
+// look themselves, and meet the error if it lasts.
+func (n *news) moved(run protocol.RunID, tip protocol.Link, err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	t := n.topics[run]
+	if t == nil || err == nil && t.tip == tip {
+		return
+	}
+	t.tip = tip
+	for l := range t.subs {
+		l.signal(nil)
+	}
+}
+
+// fail ends the subscriptions of everyone who waits: without news they would be silent for ever.
+func (n *news) fail(ctx context.Context, err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if ctx.Err() != nil {
+		return // another goroutine took over
+	}
+	for _, t := range n.topics {
+		for l := range t.subs {
+			l.signal(errors.Join(errors.New("the store could not be watched"), err))
+		}
+	}
+	n.topics = nil
+	n.stop()
+	n.stop = nil
+}

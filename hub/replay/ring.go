@@ -1,0 +1,70 @@
+package replay
+
+import (
+	"sync"
+
+	"wf/protocol"
+)
+
+const (
+	ringBytes = 256 << 10 // of deltas held for one subscriber
+	deltaMax  = 128 << 10 // of one delta: a frame holds it however it is escaped
+	deltaCost = 64        // what a delta costs beside its text
+)
+
+// A ring holds the deltas that a subscriber has not been sent yet; where they are too many,
+// the oldest are dropped and counted.
+type ring struct {
+	ready chan struct{} // holds one signal: there is something to take
+
+	mu      sync.Mutex
+	held    []protocol.LiveDelta
+	bytes   int
+	dropped int64
+}
+
+func newRing() *ring { return &ring{ready: make(chan struct{}, 1)} }
+
+// push never blocks.
+func (r *ring) push(d protocol.LiveDelta) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(d.Delta.Text) > deltaMax {
+		r.dropped++
+		return
+	}
+	r.held = append(r.held, d)
+	r.bytes += len(d.Delta.Text) + deltaCost
+	n := 0
+	for ; r.bytes > ringBytes; n++ {
+		r.bytes -= len(r.held[n].Delta.Text) + deltaCost
+		r.dropped++
+	}
+	if n > 0 {
+		clear(r.held[:n])
+		r.held = r.held[n:]
+	}
+	select {
+	case r.ready <- struct{}{}:
+	default:
+	}
+}
+
+// take removes the deltas that were said up to an event. dropped is how many were lost before
+// them, ahead reports that later ones are held.
+func (r *ring) take(upTo protocol.Seq) (out []protocol.LiveDelta, dropped int64, ahead bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := 0
+	for ; n < len(r.held) && r.held[n].After <= upTo; n++ {
+		r.bytes -= len(r.held[n].Delta.Text) + deltaCost
+	}
+	out, r.held = r.held[:n:n], r.held[n:]
+	if len(r.held) == 0 {
+		r.held = nil
+	}
+	if n > 0 {
+		dropped, r.dropped = r.dropped, 0
+	}
+	return out, dropped, r.held != nil
+}

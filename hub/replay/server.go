@@ -1,0 +1,84 @@
+package replay
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"wf/protocol"
+)
+
+// Server serves the journals of a feed. Feed is set before use, the rest may stay zero; the
+// methods are safe for concurrent use. Close it after use.
+type Server struct {
+	Feed   protocol.Feed
+	Deltas protocol.Deltas // nil is no live output
+
+	Heartbeat     time.Duration // of a quiet subscription; default 15 s
+	WriteTimeout  time.Duration // for one batch; default 10 s. Then the client is too_slow
+	PingEvery     time.Duration // default 20 s; two that are not answered end the socket
+	Sockets       int           // open at once, streams over HTTP included; default protocol.MaxSockets
+	Subscriptions int           // of one socket; default protocol.MaxSubscriptions
+
+	once  sync.Once
+	news  news
+	cache cache
+	ctx   context.Context
+	stop  context.CancelCauseFunc
+
+	mu     sync.Mutex
+	open   int
+	closed bool
+	idle   sync.WaitGroup
+}
+
+func (s *Server) init() {
+	s.once.Do(func() {
+		s.ctx, s.stop = context.WithCancelCause(context.Background())
+		s.news.feed = s.Feed
+		s.cache.max = cacheBytes
+	})
+}
+
+// enter counts a client in; leave counts it out. The error is rate_limited or shutting_down.
+func (s *Server) enter() (leave func(), err error) {
+	s.init()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed:
+		return nil, protocol.ErrShuttingDown
+	case s.open >= orDefault(s.Sockets, protocol.MaxSockets):
+		return nil, protocol.ErrRateLimited
+	}
+	s.open++
+	s.idle.Add(1)
+	return func() {
+		s.mu.Lock()
+		s.open--
+		s.mu.Unlock()
+		s.idle.Done()
+	}, nil
+}
+
+// Close tells every client that the server stops, ends their streams and waits for that. Nothing
+// is lost: they come back with the last seq they have.
+func (s *Server) Close() error {
+	s.init()
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.stop(protocol.ErrShuttingDown)
+	s.idle.Wait()
+	s.news.gone.Wait()
+	return nil
+}
+
+// WebSocket serves GET /v1/replay. It checks neither Host nor Origin nor a token: whoever mounts
+// it does that before, see hub/guard.
+func (s *Server) WebSocket() http.Handler { return http.HandlerFunc(s.serveSocket) }
+
+// Events serves GET /v1/sessions/{id}/events, with the run as path value "id": as a stream of
+// server-sent events, or as NDJSON for Accept: application/x-ndjson.
+func (s *Server) Events() http.Handler { return http.HandlerFunc(s.serveEvents) }

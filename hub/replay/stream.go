@@ -1,0 +1,209 @@
+package replay
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"wf/protocol"
+)
+
+// serveEvents streams a run over plain HTTP. Both forms carry the JSON frames of the WebSocket,
+// without ids.
+//
+// As server-sent events the id is the seq, deltas and the like have none, and the stream goes on
+// until the client leaves: EventSource connects again by itself, with Last-Event-ID. As NDJSON,
+// one frame on a line, it ends with replay_complete, unless ?live=true.
+//
+// What cannot begin is answered by a status and a wf.error/v1 object: 400 for a bad cursor, 404
+// for an unknown run, 409 for a cursor beyond the head.
+func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request) {
+	leave, err := s.enter()
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	defer leave()
+	lines := strings.Contains(r.Header.Get("Accept"), "application/x-ndjson")
+	req, err := streamRequest(r, !lines)
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	ctx, stop := context.WithCancelCause(r.Context())
+	defer stop(nil)
+	defer context.AfterFunc(s.ctx, func() { stop(protocol.ErrShuttingDown) })()
+	out := &stream{s: s, w: w, rc: http.NewResponseController(w), sse: !lines, packer: packer{s: s, run: req.SessionID}}
+	err = s.Follow(ctx, req, out)
+	switch {
+	case err == nil, r.Context().Err() != nil, errors.Is(err, errClosed):
+	case !out.begun:
+		refuse(w, err)
+	default: // nothing can be done if the client does not take that either
+		_ = out.Frame(context.WithoutCancel(ctx), errorFrame("", err))
+	}
+}
+
+// streamRequest reads the cursor. Last-Event-ID comes from an EventSource that connects again
+// with the URL it began with, and so is newer than fromSeq. lastCid is proof as in a frame.
+func streamRequest(r *http.Request, live bool) (protocol.Request, error) {
+	query := r.URL.Query()
+	req := protocol.Request{Type: protocol.FrameReplayRequest, SessionID: protocol.RunID(r.PathValue("id")), Live: live || query.Get("live") == "true"}
+	text, name := query.Get("fromSeq"), "fromSeq"
+	again := r.Header.Get("Last-Event-ID")
+	if again != "" {
+		text, name = again, "Last-Event-ID"
+	}
+	var from protocol.Seq
+	if text != "" {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || n < 0 || n > protocol.MaxSafeInt {
+			return req, fmt.Errorf("%s %.40q: %w", name, text, protocol.ErrBadCursor)
+		}
+		from = protocol.Seq(n)
+	}
+	req.FromSeq = &from
+	if proof := query.Get("lastCid"); proof != "" && again == "" {
+		l, err := protocol.ParseLink(proof)
+		if err != nil {
+			return req, fmt.Errorf("lastCid: %w: %w", err, protocol.ErrBadRequest)
+		}
+		req.LastCID = l
+	}
+	return req, nil
+}
+
+// refuse answers a request that cannot be served.
+func refuse(w http.ResponseWriter, err error) {
+	f := errorFrame("", err)
+	status := http.StatusInternalServerError
+	switch f.Code {
+	case protocol.ErrBadRequest.Code, protocol.ErrBadCursor.Code:
+		status = http.StatusBadRequest
+	case protocol.ErrUnknownRun.Code, protocol.ErrNotFound.Code:
+		status = http.StatusNotFound
+	case protocol.ErrFutureCursor.Code:
+		status = http.StatusConflict
+	case protocol.ErrRateLimited.Code, protocol.ErrShuttingDown.Code:
+		status = http.StatusServiceUnavailable
+		w.Header().Set("Retry-After", "1")
+	}
+	b, err := json.Marshal(struct {
+		Schema  string       `json:"schema"`
+		Code    string       `json:"code"`
+		Message string       `json:"message"`
+		Fix     string       `json:"fix"`
+		HeadSeq protocol.Seq `json:"headSeq,omitempty"`
+	}{"wf.error/v1", f.Code, f.Message, protocol.HintOf(f.Err()), f.HeadSeq})
+	if err != nil {
+		http.Error(w, f.Message, status)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	w.Write(append(b, '\n')) // a client that is gone cannot be told so
+}
+
+// stream writes frames as server-sent events or lines.
+type stream struct {
+	packer
+	s     *Server
+	w     http.ResponseWriter
+	rc    *http.ResponseController
+	sse   bool
+	begun bool
+	out   []byte
+}
+
+// begin sends the header, once it is known that there is something to say.
+func (t *stream) begin() {
+	if t.begun {
+		return
+	}
+	t.begun = true
+	h := t.w.Header()
+	h.Set("Content-Type", "application/x-ndjson")
+	h.Set("Cache-Control", "no-store")
+	if t.sse {
+		h.Set("Content-Type", "text/event-stream")
+		h.Set("X-Accel-Buffering", "no")
+		t.out = append(t.out, "retry: 1000\n\n"...)
+	}
+	t.w.WriteHeader(http.StatusOK)
+}
+
+// put adds a frame to what is flushed next; id is the seq of an event, else 0.
+func (t *stream) put(frame []byte, id protocol.Seq) {
+	t.begin()
+	if !t.sse {
+		t.out = append(append(t.out, frame...), '\n')
+		return
+	}
+	if id > 0 {
+		t.out = append(strconv.AppendInt(append(t.out, "id: "...), int64(id), 10), '\n')
+	}
+	t.out = append(append(append(t.out, "data: "...), frame...), "\n\n"...)
+}
+
+// flush writes what was put, within the write deadline.
+func (t *stream) flush() error {
+	limit := orDefault(t.s.WriteTimeout, 10*time.Second)
+	begun := time.Now()
+	if err := t.rc.SetWriteDeadline(begun.Add(limit + limit/5)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return errClosed
+	}
+	_, err := t.w.Write(t.out)
+	t.out = t.out[:0]
+	if err == nil {
+		err = t.rc.Flush()
+	}
+	switch {
+	case err != nil:
+		return errClosed
+	case time.Since(begun) > limit:
+		return protocol.ErrTooSlow
+	}
+	return nil
+}
+
+func (t *stream) Events(ctx context.Context, batch []protocol.Entry, live bool) error {
+	i := 0
+	if err := t.pack(ctx, batch, live, func(frame []byte) error {
+		t.put(frame, batch[i].Seq)
+		i++
+		if len(t.out) > batchFrame {
+			return t.flush()
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	return t.flush()
+}
+
+// Frame writes what is no event. A heartbeat is a comment in SSE, for whom it keeps the
+// connection; after a reset EventSource must come back to the common event, so it has its id.
+func (t *stream) Frame(_ context.Context, f *protocol.Frame) error {
+	b, err := f.Encode(protocol.JSONFrames)
+	if err != nil {
+		return err
+	}
+	switch {
+	case t.sse && f.Type == protocol.FrameHeartbeat:
+		t.out = append(t.out, ": "...)
+		t.out = append(append(t.out, b...), "\n\n"...)
+	case f.Type == protocol.FrameReset:
+		t.put(b, 0)
+		if t.sse {
+			t.out = fmt.Appendf(t.out[:len(t.out)-1], "id: %d\n\n", f.CommonSeq)
+		}
+	default:
+		t.put(b, 0)
+	}
+	return t.flush()
+}
