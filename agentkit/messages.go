@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"wf/agentkit/task"
 	"wf/protocol"
 )
 
@@ -18,6 +19,10 @@ import (
 // (0, as in records without one, is 1); an unknown one is an error wrapping
 // protocol.ErrSemantics, a conversation that links to a record missing from h.Past one
 // wrapping protocol.ErrNotFound.
+//
+// A visit whose recorded tools are those of a task reads, instead of earlier visits, the
+// summaries of the newest h.Summaries tasks and what all of them shared; its goal, h.Goal, is
+// not in the records before it ends.
 func BuildMessages(h protocol.History) ([]protocol.Message, error) {
 	return build(formats, h)
 }
@@ -27,12 +32,16 @@ func BuildMessages(h protocol.History) ([]protocol.Message, error) {
 type format struct {
 	system func(h *protocol.History) string
 	user   func(u *userParts) string
+	// Of a task: its system message, the message that sets it, and its one user message.
+	taskSystem func(h *protocol.History) string
+	original   func(u *userParts) string
+	taskUser   func(t *taskParts) string
 	// silent stands for a conclusion without text: providers refuse empty messages.
 	silent string
 }
 
 var formats = map[int]format{
-	1: {system: systemV1, user: userV1, silent: "(no text)"},
+	1: {system: systemV1, user: userV1, taskSystem: taskSystemV1, original: originalV1, taskUser: taskUserV1, silent: "(no text)"},
 }
 
 // userParts is what a user message is made of.
@@ -54,6 +63,9 @@ func build(formats map[int]format, h protocol.History) ([]protocol.Message, erro
 	chain, err := p.conversation(&h.Visit)
 	if err != nil {
 		return nil, fmt.Errorf("messages of %s#%d: %w", h.Visit.Role, h.Visit.Visit, err)
+	}
+	if task.Offered(h.Tools) {
+		return f.taskMessages(&h, p, chain)
 	}
 
 	messages := make([]protocol.Message, 0, 2*len(chain.visits)+2)

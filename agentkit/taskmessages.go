@@ -1,0 +1,150 @@
+package agentkit
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"wf/agentkit/task"
+	"wf/protocol"
+)
+
+// Caps of tasks in format 1, in runes.
+const (
+	taskSummaryMax = 8_000 // of each earlier task
+	taskSharedMax  = 8_000 // of all shared values
+)
+
+// taskParts is what the first request of a task is made of, in its order:
+//
+//	system ‖ dynamic ‖ newest summaries ‖ shared values ‖ original ‖ goal
+//
+// The task's own run follows, with goal and state at the end of each later request.
+type taskParts struct {
+	inject   string
+	earlier  []earlierTask // oldest first
+	shared   protocol.JSON // what all earlier tasks left shared, or nil
+	original string
+	goal     string
+}
+
+// earlierTask is a completed task with its summary.
+type earlierTask struct {
+	goal, summary string
+	cid           protocol.Link
+}
+
+// taskMessages is P_k of a task.
+func (f format) taskMessages(h *protocol.History, p *past, chain conversation) ([]protocol.Message, error) {
+	t := taskParts{inject: h.Visit.Inject, goal: h.Goal, original: f.setting(h, p, chain)}
+	for _, v := range slices.Backward(chain.visits) {
+		d, ok := task.Read(v.Data)
+		if ok && len(t.earlier) < h.Summaries && d.Summary != "" {
+			t.earlier = append(t.earlier, earlierTask{d.Goal, d.Summary, v.CID})
+		}
+	}
+	slices.Reverse(t.earlier)
+	for _, v := range chain.visits {
+		d, _ := task.Read(v.Data)
+		shared, err := task.Merge(t.shared, d.Shared)
+		if err != nil {
+			return nil, fmt.Errorf("%s#%d: %w", v.Role, v.Visit, err)
+		}
+		t.shared = shared
+	}
+	t.shared = task.Visible(t.shared)
+
+	var messages []protocol.Message
+	if system := f.taskSystem(h); system != "" {
+		messages = append(messages, protocol.Message{Role: protocol.RoleSystem, Content: system})
+	}
+	return append(messages, protocol.Message{Role: protocol.RoleUser, Content: f.taskUser(&t)}), nil
+}
+
+// setting is the message that sets a task. Earlier tasks count as told.
+func (f format) setting(h *protocol.History, p *past, chain conversation) string {
+	if chain.covers != nil {
+		p.ancestors(chain.covers)
+		p.see(chain.covers)
+	}
+	for _, v := range chain.visits {
+		p.ancestors(v)
+		p.see(v)
+	}
+	u := userParts{visit: &h.Visit, since: p.ancestors(&h.Visit), past: p}
+	if len(chain.visits) == 0 && chain.covers == nil {
+		u.inputs = h.Inputs
+	}
+	return f.original(&u)
+}
+
+// taskOriginal is the message that sets the task of a visit.
+func taskOriginal(h protocol.History) (string, error) {
+	f, ok := formats[max(h.Format, 1)]
+	if !ok {
+		return "", fmt.Errorf("messages of format %d: %w", h.Format, protocol.ErrSemantics)
+	}
+	p := newPast(h.Past)
+	chain, err := p.conversation(&h.Visit)
+	if err != nil {
+		return "", fmt.Errorf("messages of %s#%d: %w", h.Visit.Role, h.Visit.Visit, err)
+	}
+	return f.setting(&h, p, chain), nil
+}
+
+func taskSystemV1(h *protocol.History) string {
+	return joinParts(h.System, task.SystemText(), task.OutputText(h.Schema))
+}
+
+// originalV1 is what the moderator says, with the inputs and steps that it does not tell
+// already. Steps of which nothing but their names would be told are left out.
+func originalV1(u *userParts) string {
+	since := ""
+	if slices.ContainsFunc(u.since, func(s *protocol.Past) bool { return !directV1(u, s) || !mentionedV1(u, s) }) {
+		since = sinceV1(u)
+	}
+	text := joinParts(u.visit.EdgePrompt, inputsV1(u.inputs, u.visit.Mentions), since)
+	if text == "" {
+		return "(continue)"
+	}
+	return text
+}
+
+func directV1(u *userParts, s *protocol.Past) bool { return slices.Contains(u.visit.Parents, s.CID) }
+
+func taskUserV1(t *taskParts) string {
+	earlier := ""
+	if len(t.earlier) > 0 {
+		parts := []string{"## Earlier tasks"}
+		for _, e := range t.earlier {
+			parts = append(parts, "### "+e.goal+"\n\n"+cutV1(e.summary, taskSummaryMax, e.cid))
+		}
+		earlier = joinParts(parts...)
+	}
+	block := ""
+	if t.goal != "" {
+		block = task.Block(t.goal, "")
+	}
+	return joinParts(t.inject, earlier, sharedV1(t.shared), "## Message\n\n"+t.original, block)
+}
+
+// sharedV1 lists the shared values, as many as fit, by name.
+func sharedV1(shared protocol.JSON) string {
+	if len(shared) == 0 {
+		return ""
+	}
+	left, dropped := taskSharedMax, 0
+	text := fieldsV1(shared, func(name string, raw json.RawMessage) bool {
+		if left -= utf8.RuneCountInString(name) + utf8.RuneCount(raw); left < 0 {
+			dropped++
+			return true
+		}
+		return false
+	})
+	if dropped > 0 {
+		text += fmt.Sprintf("…[%d more]\n", dropped)
+	}
+	return "## Shared values\n\n" + strings.TrimSuffix(text, "\n")
+}
