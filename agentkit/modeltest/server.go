@@ -30,6 +30,36 @@ func (r Request) Messages() []byte {
 	return append(append(append([]byte(nil), body.Tools...), '\n'), strings.TrimSuffix(string(body.Messages), "]")...)
 }
 
+// Results is how many tool results the request holds, on either wire.
+func (r Request) Results() int {
+	var body struct {
+		Messages []struct {
+			Role    string
+			Content json.RawMessage
+		}
+	}
+	if json.Unmarshal(r.Body, &body) != nil {
+		return 0
+	}
+	n := 0
+	for _, m := range body.Messages {
+		if m.Role == "tool" {
+			n++
+			continue
+		}
+		var blocks []anthropicBlock
+		if json.Unmarshal(m.Content, &blocks) != nil {
+			continue // a text
+		}
+		for _, b := range blocks {
+			if b.Type == "tool_result" {
+				n++
+			}
+		}
+	}
+	return n
+}
+
 // anthropicWire reports whether the request came by Anthropic's wire.
 func (r Request) anthropicWire() bool { return strings.HasSuffix(r.Path, "/messages") }
 
@@ -40,6 +70,7 @@ type Server struct {
 
 	mu       sync.Mutex
 	answers  []Answer
+	by       func(Request) Answer // instead of answers
 	requests []Request
 	entries  map[string]bool // of Anthropic's cache
 	t        testing.TB
@@ -48,7 +79,17 @@ type Server struct {
 // Start starts a server that gives the answers in order and ends with the test. A request too
 // many fails the test.
 func Start(t testing.TB, answers ...Answer) *Server {
-	s := &Server{answers: answers, t: t, entries: map[string]bool{}}
+	return (&Server{answers: answers}).start(t)
+}
+
+// Serve starts a server that answers every request by what it holds, whoever sends it, and ends
+// with the test. answer may be called by several goroutines at once.
+func Serve(t testing.TB, answer func(Request) Answer) *Server {
+	return (&Server{by: answer}).start(t)
+}
+
+func (s *Server) start(t testing.TB) *Server {
+	s.t, s.entries = t, map[string]bool{}
 	h := httptest.NewServer(s)
 	t.Cleanup(func() {
 		h.CloseClientConnections()
@@ -80,6 +121,9 @@ func (s *Server) next(r Request) (a Answer, stream func(Answer) string, ok bool)
 		stream = func(a Answer) string { return openaiStream(a, (len(now)+3)/4, cached) }
 	}
 	s.requests = append(s.requests, r)
+	if s.by != nil {
+		return Answer{}, stream, true
+	}
 	if n := len(s.requests); n <= len(s.answers) {
 		return s.answers[n-1], stream, true
 	}
@@ -106,6 +150,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.t.Errorf("modeltest: no answer is left for %s", body)
 		http.Error(w, "no answer is left", http.StatusTeapot)
 		return
+	}
+	if s.by != nil {
+		a = s.by(request)
 	}
 	problem, end := openaiProblem, "data: [DONE]\n\n"
 	if request.anthropicWire() {
