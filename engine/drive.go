@@ -358,7 +358,8 @@ var errStopped = errors.New("the run has ended")
 func (d *driver) interrupt(ctx context.Context) error {
 	quiet := context.WithoutCancel(ctx)
 	d.drain(quiet)
-	facts := []cas.Draft{{Data: protocol.SuspendedBy{Reason: protocol.ByInterrupt, Detail: protocol.NewText(context.Cause(ctx).Error())}}}
+	why := context.Cause(ctx)
+	facts := []cas.Draft{{Data: protocol.SuspendedBy{Reason: protocol.ByInterrupt, Detail: protocol.NewText(why.Error()), Code: protocol.CodeOf(why)}}}
 	if err := d.append(quiet, facts, nil, true); err != nil {
 		return err
 	}
