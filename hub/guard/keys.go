@@ -139,8 +139,8 @@ func parseKeys(b []byte) ([]key, error) {
 			key.scopes = nil
 		}
 		for _, w := range words[1:] {
-			if !slices.Contains(AllScopes, Scope(w)) {
-				return nil, fmt.Errorf("line %d: no scope %q; there are read, run and admin: %w", n, w, protocol.ErrUsage)
+			if !slices.Contains(AllScopes, Scope(w)) && Scope(w) != Agent {
+				return nil, fmt.Errorf("line %d: no scope %q; there are read, run, admin and agent: %w", n, w, protocol.ErrUsage)
 			}
 			key.scopes = append(key.scopes, Scope(w))
 		}

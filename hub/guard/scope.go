@@ -17,6 +17,7 @@ const (
 	Read  Scope = "read"  // see runs, blocks and events
 	Run   Scope = "run"   // start, answer, cancel, resume and fork runs
 	Admin Scope = "admin" // change the daemon: let others in
+	Agent Scope = "agent" // connect to a hub as an agent, and nothing else; no owner has it
 )
 
 // AllScopes are the scopes of an owner.
