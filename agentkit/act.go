@@ -31,6 +31,9 @@ func (v *visit) act(ctx context.Context) error {
 	cutOff := v.old
 	v.old = false
 
+	if v.task != nil && protocol.IsTaskControl(call.Name) {
+		return v.control(ctx, call)
+	}
 	t, args, problem := v.find(call)
 	if problem != "" {
 		return v.answer(ctx, call, tool.Result{Content: "error: " + problem, IsError: true})
@@ -98,7 +101,7 @@ func (v *visit) find(call protocol.CallMessage) (t tool.Tool, args json.RawMessa
 	if !ok {
 		var names []string
 		for _, o := range v.offer {
-			if _, ok := v.tools[o.Name]; ok {
+			if _, ok := v.tools[o.Name]; ok || protocol.IsTaskControl(o.Name) {
 				names = append(names, o.Name)
 			}
 		}

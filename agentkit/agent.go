@@ -14,6 +14,7 @@ import (
 	"github.com/tmc/langchaingo/llms"
 
 	"wf/agentkit/mcp"
+	"wf/agentkit/task"
 	"wf/agentkit/tool"
 	"wf/protocol"
 	"wf/roles"
@@ -75,13 +76,17 @@ type Agent struct {
 }
 
 // Prepare fixes the tool list and the dynamic text of a visit. A visit that goes on with a
-// conversation keeps the tools that were recorded for it, whatever the role says now.
+// conversation keeps the tools that were recorded for it, whatever the role says now, unless
+// it became a task or ceases to be one.
 func (a Agent) Prepare(ctx context.Context, turn protocol.Turn) (roles.Preparation, error) {
-	list := turn.History.Tools
-	if list == "" && turn.Visit <= 1 {
+	list, isTask := turn.History.Tools, turn.Role.Context == protocol.ContextTask
+	if list == "" && turn.Visit <= 1 || task.Offered(list) != isTask {
 		tools, err := a.named(ctx, turn)
 		if err != nil {
 			return roles.Preparation{}, fmt.Errorf("role %s: %w", turn.Role.Name, err)
+		}
+		if isTask {
+			tools = append(tools, taskTools(turn.Role.Task)...)
 		}
 		if list, err = tool.List(tools); err != nil {
 			return roles.Preparation{}, fmt.Errorf("tools of role %s: %w", turn.Role.Name, err)
@@ -103,6 +108,9 @@ func (a Agent) Perform(ctx context.Context, turn protocol.Turn, emit roles.Emit)
 	defer v.servers.Close()
 	if err := v.replay(turn.Transcript); err != nil {
 		return protocol.Conclusion{}, fmt.Errorf("transcript of %s: %w", turn.Step, err)
+	}
+	if err := v.openTask(ctx); err != nil {
+		return protocol.Conclusion{}, err
 	}
 	return v.run(ctx)
 }
@@ -199,6 +207,9 @@ func (a Agent) begin(turn protocol.Turn, emit roles.Emit) (*visit, error) {
 	}
 	if v.offer, err = offered(v.list); err != nil {
 		return nil, fmt.Errorf("recorded tools of %s: %w", turn.Step, err)
+	}
+	if task.Offered(v.list) {
+		v.task = &taskRun{}
 	}
 	v.tools = map[string]tool.Tool{}
 	for _, t := range a.tools() {

@@ -67,7 +67,7 @@ func (v *visit) counted(kind string) bool {
 	case protocol.UsageTurn:
 		v.calls++
 		return true
-	case protocol.UsageCompaction:
+	case protocol.UsageCompaction, protocol.UsageSummary:
 		v.summaries++
 	}
 	return false
@@ -147,6 +147,9 @@ func sizeOf(tools string, messages []protocol.Message) int {
 // compactPast replaces the older visits of the conversation. tokens is the newest count. It
 // reports false where there are none, or it was tried before.
 func (v *visit) compactPast(ctx context.Context, tokens, most int64) (bool, error) {
+	if v.task != nil {
+		return false, nil // it reads summaries of earlier visits anyway
+	}
 	h := &v.turn.History
 	chain, err := newPast(h.Past).conversation(&h.Visit)
 	if err != nil || v.triedPast || len(chain.visits) == 0 {

@@ -10,6 +10,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 
 	"wf/agentkit/mcp"
+	"wf/agentkit/task"
 	"wf/agentkit/tool"
 	"wf/protocol"
 	"wf/roles"
@@ -33,6 +34,7 @@ type visit struct {
 	offer  []protocol.Tool    // the same
 	tools  map[string]tool.Tool
 	models []string
+	task   *taskRun // nil for a visit that is no task
 
 	// Over all attempts of the visit.
 	calls     int             // model calls made, failed ones included, summaries not
@@ -70,6 +72,9 @@ type attempt struct {
 
 func (v *visit) reset() {
 	v.attempt = attempt{asked: map[string]bool{}, decided: map[string]string{}}
+	if v.task != nil {
+		v.task.stops = 0
+	}
 }
 
 // run alternates between tools and model until there is an answer.
@@ -101,13 +106,20 @@ func (v *visit) run(ctx context.Context) (protocol.Conclusion, error) {
 // take adds a reply of the model. One without tool calls is an answer.
 func (v *visit) take(reply protocol.Message) {
 	v.turns++
-	if v.last && len(reply.ToolCalls) > 0 {
+	if v.last && len(reply.ToolCalls) > 0 && !v.steers(reply) {
 		v.outOfTurns(reply)
 		return
 	}
 	v.pending, v.old = reply.ToolCalls, false
 	if len(reply.ToolCalls) > 0 {
 		v.tail = append(v.tail, reply)
+		if v.task != nil {
+			v.task.stops = 0
+		}
+		return
+	}
+	if v.task != nil {
+		v.stopped(reply)
 		return
 	}
 	v.judge(reply)
@@ -121,16 +133,25 @@ func (v *visit) most() int {
 	if n := v.turn.Role.MaxTurns; n > 0 {
 		return n
 	}
+	if v.task != nil {
+		return DefaultTaskTurns
+	}
 	return DefaultTurns
 }
 
-// lastChance tells the model, once its turns are used up, that its next reply must conclude.
-// What it says depends on the replies alone, so a visit that is resumed says it again.
+// lastChance tells the model, once its turns are used up, that its next reply must conclude,
+// and reminds it of its task. What it says depends on the replies alone, so a visit that is
+// resumed says it again.
 func (v *visit) lastChance() {
 	if !v.last && v.turns >= v.most()+v.corrections {
 		v.last = true
-		v.tail = append(v.tail, protocol.Message{Role: protocol.RoleUser, Content: strings.TrimSpace(lastChanceText)})
+		text := lastChanceText
+		if v.task != nil {
+			text = task.LastChanceText()
+		}
+		v.tail = append(v.tail, protocol.Message{Role: protocol.RoleUser, Content: strings.TrimSpace(text)})
 	}
+	v.remind()
 }
 
 // outOfTurns fails the visit for a reply that wants tools where it had to conclude. None of
@@ -155,6 +176,9 @@ func (v *visit) result(call, content string, isError bool) {
 			v.pending = append(v.pending[:i:i], v.pending[i+1:]...)
 			break
 		}
+	}
+	if v.task != nil {
+		v.taskResult(call, content, isError)
 	}
 }
 
@@ -262,6 +286,28 @@ func (v *visit) replay(transcript []protocol.Entry) error {
 			if err = cbor.Unmarshal(e.Data, &d); err == nil {
 				v.compacted(d)
 			}
+		case protocol.EvTaskStarted:
+			var d protocol.TaskStarted
+			if err = cbor.Unmarshal(e.Data, &d); err == nil && v.task != nil {
+				err = v.startTask(d.Goal)
+			}
+		case protocol.EvTaskStateUpdated:
+			var d protocol.TaskStateUpdated
+			if err = cbor.Unmarshal(e.Data, &d); err == nil && v.task != nil {
+				v.task.updated(d)
+			}
+		case protocol.EvTaskWaiting:
+			var d protocol.TaskWaitingOn
+			if err = cbor.Unmarshal(e.Data, &d); err == nil && v.task != nil {
+				v.task.question = d.Question.S
+			}
+		case protocol.EvTaskCompleted:
+			var d protocol.TaskDone
+			if err = cbor.Unmarshal(e.Data, &d); err == nil && v.task != nil {
+				err = v.taskDone(d)
+			}
+		case protocol.EvSuspended:
+			v.unsuspend()
 		case protocol.EvModelFallback:
 			var d protocol.ModelFallback
 			err = cbor.Unmarshal(e.Data, &d)

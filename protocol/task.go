@@ -83,6 +83,8 @@ type TaskDone struct {
 	FinalResponse Text   `cbor:"final_response" json:"final_response"`
 	Summary       Text   `cbor:"summary" json:"summary"`
 	Shared        Text   `cbor:"shared,omitempty,omitzero" json:"shared,omitzero"` // as in TaskStateUpdated
+	// Error says why no model wrote the summary, where one was asked.
+	Error Text `cbor:"error,omitempty,omitzero" json:"error,omitzero"`
 }
 
 // EventType names the type of each data.
@@ -95,7 +97,7 @@ func (TaskDone) EventType() EventType         { return EvTaskCompleted }
 func (d *TaskStarted) Texts() []*Text      { return []*Text{&d.Original, &d.Error} }
 func (d *TaskStateUpdated) Texts() []*Text { return []*Text{&d.State, &d.Shared} }
 func (d *TaskWaitingOn) Texts() []*Text    { return []*Text{&d.Question} }
-func (d *TaskDone) Texts() []*Text         { return []*Text{&d.FinalResponse, &d.Summary, &d.Shared} }
+func (d *TaskDone) Texts() []*Text         { return []*Text{&d.FinalResponse, &d.Summary, &d.Shared, &d.Error} }
 
 // TaskData is what the record of a task holds as data. A role that declares an output has its
 // own fields there, and this below the key "task".

@@ -36,6 +36,10 @@ type Request struct {
 	// not depend on the choice of tools allows none.
 	Summary bool
 
+	// Goal marks the request for the goal of a task: a line of text, without tools. It is made
+	// once in a visit.
+	Goal bool
+
 	// CacheKey is the same for all calls of a role in a run, "" for none.
 	CacheKey string
 }

@@ -6,10 +6,12 @@
 //	  - {text: "---\nstatus: done\n---\nFixed."}
 //	  - {error: {status: 503}}
 //	  - {summary: "Two tries failed."}
+//	  - {goal: Repair Split}
 //
 // A summary stands apart from the turns: it answers the next request of the visit for one,
 // when the visit compacts its conversation or its own work. Where the script has none left the
-// agent makes an extract.
+// agent makes an extract. A goal stands apart in the same way: it names the task of a visit with
+// the context task, which without one takes the beginning of its message.
 //
 // The replies of a visit are given in order, one for each model call. The model holds no
 // state: which reply is next follows from the number of calls in the journal, so that a
@@ -55,6 +57,7 @@ type Reply struct {
 	Usage    *Usage          `json:"usage"` // default: a quarter of the bytes
 	Error    *Failure        `json:"error"`
 	Summary  *string         `json:"summary"` // for a request for a summary; then there is no Text or call
+	Goal     *string         `json:"goal"`    // for the request for a goal; likewise
 }
 
 // Call is one tool call.
@@ -167,11 +170,14 @@ func (r *Reply) check() error {
 			r.Tools[i].Args = json.RawMessage(raw)
 		}
 	}
-	if r.Text == nil && len(r.Tools) == 0 && r.Error == nil && r.Summary == nil {
-		return fmt.Errorf("it has neither text nor tool nor error nor summary")
+	if r.Text == nil && len(r.Tools) == 0 && r.Error == nil && r.Summary == nil && r.Goal == nil {
+		return fmt.Errorf("it has neither text nor tool nor error nor summary nor goal")
 	}
 	if r.Summary != nil && (r.Text != nil || len(r.Tools) > 0) {
 		return fmt.Errorf("a summary stands alone")
+	}
+	if r.Goal != nil && (r.Text != nil || len(r.Tools) > 0 || r.Summary != nil) {
+		return fmt.Errorf("a goal stands alone")
 	}
 	if _, err := duration(r.Delay); err != nil {
 		return fmt.Errorf("delay: %w", err)
@@ -210,8 +216,11 @@ func (m *Model) GenerateContent(ctx context.Context, messages []llms.MessageCont
 	reply := m.reply(visit, request)
 	if reply == nil {
 		call := "call"
-		if request.Summary {
+		switch {
+		case request.Summary:
 			call = "summary"
+		case request.Goal:
+			call = "goal"
 		}
 		return nil, &model.Error{Class: model.Unavailable, Message: fmt.Sprintf(
 			"model %s has no reply for %s, %s %d: the script holds %s", m.name, visit, call, request.Call+1, m.held(visit))}
@@ -247,7 +256,7 @@ func (m *Model) reply(visit string, r model.Request) *Reply {
 	n := 0
 	for i := range m.replies[visit] {
 		reply := &m.replies[visit][i]
-		if (reply.Summary != nil) != r.Summary {
+		if (reply.Summary != nil) != r.Summary || (reply.Goal != nil) != r.Goal {
 			continue
 		}
 		if n == r.Call {
@@ -263,6 +272,8 @@ func (r *Reply) said() string {
 	switch {
 	case r.Summary != nil:
 		return *r.Summary
+	case r.Goal != nil:
+		return *r.Goal
 	case r.Text != nil:
 		return *r.Text
 	}

@@ -48,6 +48,9 @@ func tell(d protocol.Data) string {
 		return fmt.Sprintf("completed %s in %s  %s", orWord(string(d.Status), "ok"), span(time.Duration(d.MS)*time.Millisecond), d.Record.Short())
 	case protocol.WaitingFor:
 		text := "waits for a " + string(d.Kind)
+		if d.Kind == protocol.WaitTask {
+			text = "asks the user"
+		}
 		if q := oneLine(d.Question.S, 160); q != "" {
 			text += ": " + q
 		}
