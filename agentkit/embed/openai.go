@@ -1,0 +1,298 @@
+package embed
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"net/url"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/option"
+
+	"wf/agentkit/internal/wire"
+	"wf/agentkit/model"
+	"wf/protocol"
+)
+
+// Config is where an embedding model is reached, and how patiently.
+type Config struct {
+	BaseURL string        // with /v1; "" is https://api.openai.com/v1
+	Key     string        // "" sends none: local servers want none
+	Batch   int           // texts in one request at most; 0 is 64
+	Tries   int           // of one request, the first included; 0 is 3
+	Backoff time.Duration // before the second try, then twice as long each time; 0 is 500 ms
+	Idle    time.Duration // silence that ends a request; 0 is 2 minutes
+}
+
+// Bounds of a request.
+const (
+	batchTexts  = 64
+	batchBytes  = 96 << 10 // of texts
+	textMax     = 24 << 10 // bytes of a text that are sent at first: what embedding models read is about that
+	textMin     = 256      // bytes below which a text is not cut further
+	maxPatience = 30 * time.Second
+)
+
+// OpenAI embeds by an OpenAI-compatible server: OpenAI, llama-server, Ollama, vLLM. Of a text
+// that is longer than the model reads, the beginning counts.
+type OpenAI struct {
+	name, id string
+	c        Config
+	client   openai.Client
+}
+
+func openByEnvironment(name string) (Embedder, error) {
+	c := Config{BaseURL: os.Getenv("OPENAI_BASE_URL"), Key: os.Getenv("OPENAI_API_KEY")}
+	if c.BaseURL == "" && c.Key == "" {
+		return nil, &model.Error{Class: model.Unavailable, Err: protocol.ErrModel,
+			Message: fmt.Sprintf("the embedding model %s needs a key. Fixes: set OPENAI_API_KEY; or set OPENAI_BASE_URL to a server "+
+				"of your own, for example http://127.0.0.1:8080/v1; or name %s, which needs none", name, LexicalName)}
+	}
+	return NewOpenAI(name, strings.TrimPrefix(name, "openai/"), c)
+}
+
+// NewOpenAI makes an embedder: name is what wf calls the model, id what the server does.
+func NewOpenAI(name, id string, c Config) (*OpenAI, error) {
+	if c.BaseURL == "" {
+		c.BaseURL = "https://api.openai.com/v1"
+	}
+	u, err := url.Parse(c.BaseURL)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, &model.Error{Class: model.Unavailable, Err: protocol.ErrModel,
+			Message: fmt.Sprintf("embedding model %s: %q is no base URL (want https://HOST/v1; look at OPENAI_BASE_URL)", name, c.BaseURL)}
+	}
+	if c.Batch <= 0 {
+		c.Batch = batchTexts
+	}
+	if c.Tries <= 0 {
+		c.Tries = 3
+	}
+	if c.Backoff <= 0 {
+		c.Backoff = 500 * time.Millisecond
+	}
+	if c.Idle <= 0 {
+		c.Idle = 2 * time.Minute
+	}
+	options := []option.RequestOption{
+		option.WithBaseURL(c.BaseURL), option.WithMaxRetries(0), option.WithHTTPClient(wire.Client),
+	}
+	if c.Key != "" {
+		options = append(options, option.WithAPIKey(c.Key))
+	}
+	// Not NewClient: it adds keys and headers from the environment, whatever the server.
+	return &OpenAI{name: name, id: id, c: c, client: openai.Client{Options: options}}, nil
+}
+
+// EmbedQuery gives the vector of a text.
+func (o *OpenAI) EmbedQuery(ctx context.Context, text string) ([]float32, error) {
+	out, err := o.EmbedDocuments(ctx, []string{text})
+	if err != nil {
+		return nil, err
+	}
+	return out[0], nil
+}
+
+// EmbedDocuments gives the vectors of texts, some in each request. Failures are *model.Error,
+// but for ctx, whose error is given as it is.
+func (o *OpenAI) EmbedDocuments(ctx context.Context, texts []string) ([][]float32, error) {
+	out := make([][]float32, 0, len(texts))
+	for rest := texts; len(rest) > 0; {
+		n, size := 0, 0
+		for n < len(rest) && n < o.c.Batch && (n == 0 || size+min(len(rest[n]), textMax) <= batchBytes) {
+			size += min(len(rest[n]), textMax)
+			n++
+		}
+		batch := make([]string, n)
+		for i, text := range rest[:n] {
+			batch[i] = head(strings.ToValidUTF8(text, "�"), textMax)
+		}
+		vectors, err := o.fitting(ctx, batch)
+		if err != nil {
+			return nil, err
+		}
+		if len(out) > 0 && len(vectors[0]) != len(out[0]) {
+			return nil, o.broken("it gave vectors of %d numbers, then of %d", len(out[0]), len(vectors[0]))
+		}
+		out, rest = append(out, vectors...), rest[n:]
+	}
+	return out, nil
+}
+
+// tooLong is how servers say that a text is longer than the model reads, whatever the status.
+var tooLong = regexp.MustCompile(`(?i)too (large|long)|context (length|size|window)|maximum context|batch size|exceeds? .*(token|length|limit)`)
+
+// fitting makes a request. Where a text is too long for the model, the texts go one by one,
+// and the long one is cut in halves until it fits.
+func (o *OpenAI) fitting(ctx context.Context, batch []string) ([][]float32, error) {
+	vectors, err := o.patient(ctx, batch)
+	var failed *model.Error
+	if err == nil || !errors.As(err, &failed) || failed.Status == 0 || !tooLong.MatchString(failed.Message) {
+		return vectors, err
+	}
+	if len(batch) == 1 {
+		if len(batch[0]) <= textMin {
+			return nil, err
+		}
+		return o.fitting(ctx, []string{head(batch[0], len(batch[0])/2)})
+	}
+	first, err := o.fitting(ctx, batch[:len(batch)/2])
+	if err != nil {
+		return nil, err
+	}
+	second, err := o.fitting(ctx, batch[len(batch)/2:])
+	return append(first, second...), err
+}
+
+// patient tries a request again where that may help.
+func (o *OpenAI) patient(ctx context.Context, batch []string) ([][]float32, error) {
+	for try := 1; ; try++ {
+		vectors, err := o.request(ctx, batch)
+		var failed *model.Error
+		if err == nil || !errors.As(err, &failed) || try >= o.c.Tries || !failed.Class.Temporary() || tooLong.MatchString(failed.Message) {
+			return vectors, err
+		}
+		wait := o.c.Backoff << (try - 1)
+		if failed.RetryAfter > 0 {
+			wait = failed.RetryAfter
+		}
+		if wait > maxPatience {
+			return nil, err
+		}
+		t := time.NewTimer(wait)
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+			return nil, ctx.Err()
+		}
+	}
+}
+
+func (o *OpenAI) request(ctx context.Context, batch []string) (vectors [][]float32, err error) {
+	if i := slices.IndexFunc(batch, func(s string) bool { return strings.TrimSpace(s) == "" }); i >= 0 {
+		return nil, &model.Error{Class: model.Invalid, Message: fmt.Sprintf("embedding model %s: text %d of %d is empty", o.name, i+1, len(batch))}
+	}
+	var body wire.Object
+	body.Add("model", o.id)
+	body.Add("input", batch)
+	body.Add("encoding_format", "float")
+	raw, err := body.Bytes()
+	if err != nil {
+		return nil, fmt.Errorf("embedding model %s: %w", o.name, err)
+	}
+	err = wire.Exchange(ctx, o.name, o.c.Idle,
+		func(ctx context.Context) (res *http.Response, err error) {
+			err = o.client.Post(ctx, "embeddings", raw, &res, option.WithHeader("Idempotency-Key", wire.Key(raw)))
+			return res, err
+		},
+		func(_ http.Header, r io.Reader) error {
+			vectors, err = o.read(r, len(batch))
+			return err
+		})
+	var failed *model.Error
+	if errors.As(err, &failed) && failed.Class == model.Unavailable {
+		located := *failed
+		located.Message = fmt.Sprintf("embeddings at %s: %s", o.c.BaseURL, failed.Message)
+		located.Err = errors.Join(protocol.ErrModel, failed.Err)
+		err = &located
+	}
+	return vectors, err
+}
+
+// read takes the vectors by their index: servers may give them in any order.
+func (o *OpenAI) read(r io.Reader, n int) ([][]float32, error) {
+	var answer struct {
+		Data []struct {
+			Index     *int            `json:"index"`
+			Embedding json.RawMessage `json:"embedding"`
+		} `json:"data"`
+		Error json.RawMessage `json:"error"`
+	}
+	raw, err := io.ReadAll(r)
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(raw, &answer); err != nil {
+		return nil, o.broken("its answer is no JSON: %v", err)
+	}
+	if len(answer.Data) != n {
+		if len(answer.Data) == 0 && len(answer.Error) > 0 {
+			return nil, o.broken("%s", wire.ErrorText(raw))
+		}
+		return nil, o.broken("%d vectors came for %d texts", len(answer.Data), n)
+	}
+	out := make([][]float32, n)
+	for i, d := range answer.Data {
+		at := i
+		if d.Index != nil {
+			at = *d.Index
+		}
+		if at < 0 || at >= n || out[at] != nil {
+			return nil, o.broken("vector %d has the index %d", i, at)
+		}
+		v, err := vector(d.Embedding)
+		if err != nil {
+			return nil, o.broken("vector %d: %v", at, err)
+		}
+		out[at] = v
+	}
+	for i, v := range out {
+		if len(v) != len(out[0]) {
+			return nil, o.broken("vector 0 has %d numbers, vector %d has %d", len(out[0]), i, len(v))
+		}
+	}
+	return out, nil
+}
+
+// vector reads a list of numbers, or base64 of float32s, which some servers give regardless.
+func vector(raw json.RawMessage) ([]float32, error) {
+	var v []float32
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		b, err := base64.StdEncoding.DecodeString(text)
+		if err != nil || len(b)%4 != 0 {
+			return nil, errors.New("it is neither a list of numbers nor base64 of them")
+		}
+		for ; len(b) > 0; b = b[4:] {
+			v = append(v, math.Float32frombits(binary.LittleEndian.Uint32(b)))
+		}
+	} else if err := json.Unmarshal(raw, &v); err != nil {
+		return nil, fmt.Errorf("it is no list of numbers: %w", err)
+	}
+	switch {
+	case len(v) == 0:
+		return nil, errors.New("it is empty")
+	case !finite(v):
+		return nil, errors.New("it holds what is no number")
+	}
+	return v, nil
+}
+
+// broken is an answer that cannot be used. Asking again rarely helps.
+func (o *OpenAI) broken(format string, args ...any) error {
+	return &model.Error{Class: model.Invalid,
+		Message: fmt.Sprintf("embedding model %s at %s: ", o.name, o.c.BaseURL) + fmt.Sprintf(format, args...)}
+}
+
+// head is at most the first n bytes of a text, whole runes.
+func head(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}
