@@ -1,0 +1,117 @@
+// A time axis on which idle gaps are short: a run that waited a weekend for an answer still
+// shows its minutes of work.
+
+/** A stretch of time in unix milliseconds, from < to or from = to. */
+export interface Stretch {
+  from: number;
+  to: number;
+}
+
+/** A piece of the axis: time [from, to) lies on [begin, end) of 0…1. */
+export interface Piece extends Stretch {
+  begin: number;
+  end: number;
+  gap: boolean; // idle, and drawn shorter than it was
+}
+
+export class Axis {
+  constructor(readonly pieces: readonly Piece[]) {}
+
+  /** The place of a time on 0…1; times outside lie on the ends. */
+  place(at: number): number {
+    const p = this.pieces;
+    const first = p[0];
+    if (!first || at <= first.from) return 0;
+    let low = 0;
+    let high = p.length - 1;
+    while (low < high) {
+      const mid = (low + high) >> 1;
+      if (p[mid]!.to < at) low = mid + 1;
+      else high = mid;
+    }
+    const piece = p[low]!;
+    if (at >= piece.to) return piece.end;
+    return piece.begin + ((at - piece.from) / (piece.to - piece.from)) * (piece.end - piece.begin);
+  }
+
+  /** The time of a place: the inverse of place. */
+  time(place: number): number {
+    for (const p of this.pieces) {
+      if (place <= p.end) {
+        const width = p.end - p.begin;
+        const part = width > 0 ? Math.max(0, place - p.begin) / width : 0;
+        return p.from + part * (p.to - p.from);
+      }
+    }
+    return this.pieces.at(-1)?.to ?? 0;
+  }
+
+  get gaps(): Piece[] {
+    return this.pieces.filter((p) => p.gap);
+  }
+}
+
+/**
+ * The axis from one time to another. What lies in a busy stretch keeps its length; what lies
+ * between them is drawn at most as long as gapShare of all busy time, or half a second.
+ */
+export function compress(from: number, to: number, busy: readonly Stretch[], gapShare = 0.04): Axis {
+  const merged = merge(busy, from, to);
+  let work = 0;
+  for (const s of merged) work += s.to - s.from;
+  const longest = Math.max(500, work * gapShare);
+
+  const raw: {s: Stretch; length: number; gap: boolean}[] = [];
+  const put = (a: number, b: number, idle: boolean) => {
+    if (b > a) raw.push({s: {from: a, to: b}, length: idle ? Math.min(b - a, longest) : b - a, gap: idle && b - a > longest});
+  };
+  let at = from;
+  for (const s of merged) {
+    put(at, s.from, true);
+    put(s.from, s.to, false);
+    at = s.to;
+  }
+  put(at, to, true);
+
+  let total = 0;
+  for (const r of raw) total += r.length;
+  let begin = 0;
+  return new Axis(
+    raw.map((r, i) => {
+      const end = i === raw.length - 1 ? 1 : begin + r.length / total;
+      const piece = {from: r.s.from, to: r.s.to, begin, end, gap: r.gap};
+      begin = end;
+      return piece;
+    }),
+  );
+}
+
+/** The union of stretches within [from, to], in order. */
+export function merge(stretches: readonly Stretch[], from: number, to: number): Stretch[] {
+  const sorted = stretches
+    .map((s) => ({from: Math.max(from, s.from), to: Math.min(to, s.to)}))
+    .filter((s) => s.to > s.from)
+    .sort((a, b) => a.from - b.from);
+  const out: Stretch[] = [];
+  for (const s of sorted) {
+    const last = out.at(-1);
+    if (last && s.from <= last.to) last.to = Math.max(last.to, s.to);
+    else out.push({...s});
+  }
+  return out;
+}
+
+/** Gives each stretch the first row in which nothing overlaps it. The order of rows is that of from. */
+export function rows(stretches: readonly Stretch[]): number[] {
+  const order = stretches.map((_, i) => i).sort((a, b) => stretches[a]!.from - stretches[b]!.from || a - b);
+  const ends: number[] = [];
+  const out = new Array<number>(stretches.length).fill(0);
+  for (const i of order) {
+    const s = stretches[i]!;
+    let row = ends.findIndex((end) => end <= s.from);
+    if (row < 0) row = ends.length;
+    ends[row] = s.to;
+    out[i] = row;
+  }
+  return out;
+}

@@ -1,0 +1,266 @@
+// The HTTP interface, as the page uses it.
+
+import type {Choice} from "../model/wire.ts";
+import type {RunStatus, StepStatus} from "../model/fold.ts";
+import type {Timing} from "../model/text.ts";
+
+/** A refusal or a failure: what the server said, or that it was not reached (status 0). */
+export class ApiError extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+    readonly fix = "",
+  ) {
+    super(message);
+  }
+}
+
+export interface Info {
+  kind: "agent" | "hub";
+  name: string;
+  version: string;
+  scopes: string[];
+}
+
+export interface Waiting {
+  step: string;
+  kind: string;
+  question: string;
+  choices: Choice[] | null;
+  form?: unknown;
+  due?: string | null;
+}
+
+export interface Usage {
+  calls: number;
+  input: number | null;
+  cached: number | null;
+  output: number | null;
+}
+
+export interface RunRow {
+  id: string;
+  workflow: string;
+  title: string;
+  status: RunStatus;
+  reason?: string;
+  steps: number;
+  started: string;
+  updated: string;
+  active_ms: number;
+  usage: Usage;
+  cost_usd: number | null;
+  seq: number;
+  tags: string[] | null;
+  parent: string | null;
+  waiting: Waiting[] | null;
+  agent?: string;
+}
+
+export interface StepView {
+  id: string;
+  role: string;
+  action: string;
+  visit: number;
+  cid: string | null;
+  status: StepStatus;
+  parents: string[];
+  resumes: string | null;
+  edge_prompt: string;
+  output: Record<string, unknown> | unknown[] | null;
+  text: string;
+  error: {code: string; phase: string; message: string} | null;
+  attempts: {attempt: number; started: string; error: {message: string} | null}[];
+  tool_calls: number;
+  usage: Usage;
+  ms: number;
+  workspace: {git_head: string; dirty: boolean} | null;
+  choices?: Choice[] | null;
+}
+
+export interface RunView {
+  id: string;
+  workflow: string;
+  definition: string;
+  status: RunStatus;
+  reason: string;
+  suspended_by?: string;
+  head: string;
+  seq: number;
+  result: string | null;
+  steps: StepView[];
+  outputs: Record<string, unknown>;
+  usage: Usage;
+  cost_usd: number | null;
+  started: string;
+  updated: string;
+  active_ms: number;
+  scripted_calls: number;
+  waiting?: Waiting[] | null;
+  timing?: Timing | null;
+  choices?: Choice[] | null;
+  agent?: string;
+  info: {
+    title: string; description: string; type: string; scope: string; tags: string[] | null;
+    created_by: string; target_user: string; request_id: string; workspace: string; file: string;
+    parent: {run: string; step: string} | null; forked_from: string | null; inputs: unknown;
+  };
+}
+
+export interface WorkflowRow {
+  name: string;
+  description: string;
+  file: string;
+  inputs: unknown; // JSON Schema
+  schedule: string | null;
+  problem?: string; // why it cannot be started
+}
+
+export interface Message {
+  role: string;
+  content: unknown;
+  [key: string]: unknown;
+}
+
+export interface Messages {
+  digest: string;
+  messages: Message[];
+  tools: unknown[] | null;
+  shared_prefix?: number;
+}
+
+export interface CostRow {
+  name?: string;
+  calls: number;
+  unreported?: number;
+  input: number;
+  cached: number;
+  output: number;
+  cost_usd: number | string | null;
+  known_usd: number | string;
+}
+
+export interface Cost {
+  by: string;
+  prices: string;
+  items: CostRow[];
+  total: CostRow;
+}
+
+export interface Verification {
+  ok: boolean;
+  checked: Record<string, number>;
+  findings: {kind: string; where: string; expected: string; actual: string; fix: string}[];
+  not_proven: string[];
+}
+
+export interface Agent {
+  id: string;
+  name: string;
+  version: string;
+  since: string;
+  last_seen: string;
+  caps: string[] | null;
+  runs: number;
+  connected: boolean;
+}
+
+export interface Job {
+  id: string;
+  workflow: string;
+  state: "queued" | "leased" | "dead";
+  agent: string | null;
+  attempts: number;
+  since: string;
+}
+
+export interface StartRequest {
+  workflow: string;
+  inputs: Record<string, unknown>;
+  request_id: string;
+  title?: string;
+  description?: string;
+  type?: string;
+  scope?: string;
+  tags?: string[];
+  target_user?: string;
+  models?: Record<string, string[]>;
+  context?: string;
+}
+
+export interface AnswerRequest {
+  step?: string;
+  text?: string;
+  choice?: string;
+  fields?: Record<string, unknown>;
+}
+
+/** Called when the server no longer knows who we are. */
+export let whenUnauthorized: () => void = () => {};
+export function onUnauthorized(f: () => void): void {
+  whenUnauthorized = f;
+}
+
+async function call(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<Response> {
+  const init: RequestInit = {method, credentials: "same-origin", cache: "no-cache"};
+  if (signal) init.signal = signal;
+  if (body !== undefined) {
+    init.body = JSON.stringify(body);
+    init.headers = {"Content-Type": "application/json"};
+  }
+  let r: Response;
+  try {
+    r = await fetch(path, init);
+  } catch (e) {
+    if (signal?.aborted) throw e;
+    throw new ApiError(0, "unreachable", "the server does not answer", "it may be restarting; the page tries again");
+  }
+  if (r.ok) return r;
+  const said = await r.json().catch(() => ({})) as Record<string, unknown>;
+  if (r.status === 401 && path !== "/v1/login") whenUnauthorized();
+  throw new ApiError(r.status, String(said["code"] ?? "http"), String(said["message"] ?? `the server answered ${r.status}`), String(said["fix"] ?? ""));
+}
+
+const get = async <T>(path: string, signal?: AbortSignal): Promise<T> => (await call("GET", path, undefined, signal)).json() as Promise<T>;
+const post = async <T>(path: string, body: unknown = {}): Promise<T> => {
+  const text = await (await call("POST", path, body)).text();
+  return (text === "" ? {} : JSON.parse(text)) as T;
+};
+const at = (run: string, rest = ""): string => `/v1/runs/${encodeURIComponent(run)}${rest}`;
+const step = (run: string, id: string, what: string): string => at(run, `/steps/${encodeURIComponent(id)}/${what}`);
+
+export interface RunQuery {
+  status?: string;
+  workflow?: string;
+  tag?: string;
+  q?: string;
+  limit?: number;
+  before?: string;
+}
+
+export const api = {
+  info: () => get<Info>("/v1/info"),
+  login: (code: string) => post<unknown>("/v1/login", {code}),
+  workflows: () => get<{items: WorkflowRow[] | null}>("/v1/workflows"),
+  runs: (q: RunQuery, signal?: AbortSignal) => {
+    const p = new URLSearchParams();
+    for (const [k, v] of Object.entries(q)) if (v) p.set(k, String(v));
+    return get<{items: RunRow[] | null; next?: string | null}>(`/v1/runs?${p}`, signal);
+  },
+  start: (r: StartRequest) => post<{id: string; fresh: boolean}>("/v1/runs", r),
+  run: (id: string, signal?: AbortSignal) => get<RunView>(at(id), signal),
+  graph: async (id: string) => (await call("GET", at(id, "/graph"))).text(),
+  messages: (id: string, s: string, signal?: AbortSignal) => get<Messages>(step(id, s, "messages"), signal),
+  diff: (id: string, s: string, signal?: AbortSignal) => get<Record<string, unknown>>(step(id, s, "diff"), signal),
+  verify: (id: string) => get<Verification>(at(id, "/verify")),
+  cost: (id: string, by: string, signal?: AbortSignal) => get<Cost>(at(id, `/cost?by=${by}`), signal),
+  answer: (id: string, a: AnswerRequest) => post<unknown>(at(id, "/answer"), a),
+  cancel: (id: string, reason: string) => post<unknown>(at(id, "/cancel"), reason ? {reason} : {}),
+  resume: (id: string, limits: Record<string, unknown>) => post<unknown>(at(id, "/resume"), Object.keys(limits).length ? {limits} : {}),
+  fork: (id: string, s: string, after: boolean, note: string) => post<{id: string}>(at(id, "/fork"), {step: s, after, ...(note ? {note} : {})}),
+  message: (id: string, text: string) => post<unknown>(at(id, "/messages"), {source: "page", text}),
+  block: async (cid: string) => (await call("GET", `/v1/blocks/${encodeURIComponent(cid)}`)).text(),
+  agents: () => get<{items: Agent[] | null}>("/v1/agents"),
+  queue: () => get<{items: Job[] | null}>("/v1/queue"),
+};

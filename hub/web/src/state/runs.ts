@@ -1,0 +1,145 @@
+// The list of runs, and who else there is.
+
+import {effect, signal} from "@preact/signals";
+import {api, ApiError, type Agent, type Job, type RunRow, type WorkflowRow} from "../net/api.ts";
+import {fault, info, link, locked, reached, replay} from "./app.ts";
+
+export interface Filter {
+  status: string;
+  q: string;
+  tag: string;
+  workflow: string;
+}
+
+export const filter = signal<Filter>({status: "", q: "", tag: "", workflow: ""});
+export const runs = signal<RunRow[] | null>(null);
+export const more = signal(false); // whether there are older ones
+export const workflows = signal<WorkflowRow[] | null>(null);
+export const agents = signal<Agent[] | null>(null);
+export const queue = signal<Job[] | null>(null);
+
+const page = 100;
+const most = 500; // that one request may ask for
+const pollEvery = 3000;
+const watched = 32;
+let wanted = page;
+let asking: AbortController | null = null;
+let again = false;
+
+/** Reads the list once more; calls while one is under way become one. */
+export async function refresh(): Promise<void> {
+  if (asking) {
+    again = true;
+    return;
+  }
+  asking = new AbortController();
+  const signal = asking.signal;
+  try {
+    const f = filter.value;
+    const got: RunRow[] = [];
+    let next: string | undefined = "";
+    while (got.length < wanted && next !== undefined) {
+      const part = await api.runs({...f, limit: Math.min(most, wanted - got.length), before: next}, signal);
+      got.push(...(part.items ?? []));
+      next = part.next || undefined;
+    }
+    more.value = next !== undefined;
+    runs.value = got;
+    reached.value = true;
+  } catch (e) {
+    if (!signal.aborted) {
+      reached.value = !(e instanceof ApiError && e.status === 0);
+      if (reached.value && !(e instanceof ApiError && e.status === 401)) fault(e);
+    }
+  } finally {
+    asking = null;
+    if (again) {
+      again = false;
+      void refresh();
+    }
+  }
+}
+
+export function showMore(): void {
+  wanted += page;
+  void refresh();
+}
+
+export function setFilter(f: Partial<Filter>): void {
+  filter.value = {...filter.value, ...f};
+  wanted = page;
+  asking?.abort();
+  again = true;
+  if (!asking) void refresh();
+}
+
+/** Keeps the list fresh until the returned function is called. */
+export function follow(): () => void {
+  let soon: ReturnType<typeof setTimeout> | undefined;
+  const dirty = () => {
+    soon ??= setTimeout(() => {
+      soon = undefined;
+      void refresh();
+    }, 150);
+  };
+  // Runs that can move tell so at once; new ones are found by asking.
+  const following = new Map<string, () => void>();
+  const stopFollowing = effect(() => {
+    const open = (runs.value ?? []).filter((r) => !["done", "failed", "cancelled"].includes(r.status)).slice(0, watched);
+    const ids = new Set(open.map((r) => r.id));
+    for (const [id, stop] of following) {
+      if (!ids.has(id)) {
+        stop();
+        following.delete(id);
+      }
+    }
+    for (const id of ids) {
+      if (!following.has(id)) following.set(id, replay.watch(id, null, {events: dirty, reset: dirty}));
+    }
+  });
+  const stopLink = effect(() => {
+    if (link.value === "open") dirty();
+  });
+  void refresh();
+  const timer = setInterval(() => {
+    if (!document.hidden && locked.value === null) void refresh();
+  }, pollEvery);
+  return () => {
+    stopFollowing();
+    stopLink();
+    clearInterval(timer);
+    clearTimeout(soon);
+    for (const stop of following.values()) stop();
+  };
+}
+
+export async function readWorkflows(): Promise<void> {
+  try {
+    workflows.value = (await api.workflows()).items ?? [];
+  } catch (e) {
+    fault(e);
+  }
+}
+
+/** Keeps agents and queue of a hub fresh until the returned function is called. */
+export function followHub(): () => void {
+  const read = async () => {
+    if (info.value?.kind !== "hub" || document.hidden) return;
+    try {
+      const [a, q] = await Promise.all([api.agents(), api.queue()]);
+      agents.value = a.items ?? [];
+      queue.value = q.items ?? [];
+      reached.value = true;
+    } catch (e) {
+      reached.value = !(e instanceof ApiError && e.status === 0);
+    }
+  };
+  const stop = effect(() => {
+    if (info.value) void read();
+  });
+  const timer = setInterval(() => void read(), pollEvery);
+  return () => {
+    stop();
+    clearInterval(timer);
+  };
+}

@@ -1,0 +1,160 @@
+// What a step does, as it happens: what is said, which tools are called, what they answer.
+
+import {useState} from "preact/hooks";
+import type {Step} from "../model/fold.ts";
+import {day, headline, plain, shown, span, tokens, value} from "../model/text.ts";
+import {textOf, type Entry, type Text} from "../model/wire.ts";
+import {api} from "../net/api.ts";
+import {fault} from "../state/app.ts";
+import type {Run} from "../state/run.ts";
+import {Scroll, TextBox} from "./bits.tsx";
+import {StepHead} from "./step.tsx";
+
+interface Turn {
+  e: Entry;
+  answer?: Entry; // of a tool call
+}
+
+const shownTypes = new Set([
+  "thinking", "text", "tool_call", "tool_result", "attempt_failed", "waiting", "answered", "approval", "message", "model_fallback", "compacted",
+  "timer_fired", "limit_reached", "task_started", "task_state_updated", "task_waiting", "task_completed", "memory_changed", "sandbox", "step_started",
+]);
+const pageSize = 200;
+
+export function Activity({run, step: s}: {run: Run; step: Step}) {
+  const [before, setBefore] = useState(pageSize);
+  const past = run.cursor.value !== null;
+  const turns = turnsOf(run, s);
+  const hidden = Math.max(0, turns.length - before);
+  run.draftVersion.value;
+  const drafts = past ? [] : run.drafts.of(s.id);
+  const view = s.record ? run.view.value?.steps.find((v) => v.id === s.id) : undefined;
+  const quiet = turns.length === 0 && drafts.length === 0;
+  return (
+    <>
+      <StepHead run={run} step={s} prompt />
+      <div class="talk">
+        {hidden ? <button type="button" class="btn" onClick={() => setBefore(before + pageSize)}>Show {Math.min(hidden, pageSize)} earlier ones</button> : null}
+        {turns.slice(hidden).map((t) => <TurnOf key={t.e.seq} t={t} />)}
+        {drafts.map((d, i) => (
+          <div class="turn said" key={`draft${i}`} data-draft={d.kind}>
+            <div class="t">now</div>
+            <div class={`box ${d === drafts.at(-1) ? "draft" : ""}`}><div class="cap"><b>{d.kind === "text" ? "says" : d.kind}</b></div><pre>{plain(d.text)}</pre></div>
+          </div>
+        ))}
+        {quiet && view?.text ? <TextBox caption={<b>output</b>} text={view.text} class={s.status === "failed" ? "bad" : ""} /> : null}
+        {view?.error ? <TextBox caption={<><b>{view.error.code}</b><span>{view.error.phase}</span></>} text={view.error.message} class="bad" /> : null}
+        {quiet && !view ? <p class="dim">{s.status === "running" ? "At work…" : s.status === "waiting" ? "It waits for an answer." : "It said nothing."}</p> : null}
+      </div>
+    </>
+  );
+}
+
+// The events of a step up to the seq that is looked at; a call and its result are one.
+function turnsOf(run: Run, s: Step): Turn[] {
+  const out: Turn[] = [];
+  const calls = new Map<string, Turn>();
+  for (let seq = s.first; seq <= s.last; seq++) {
+    const e = run.journal.at(seq);
+    if (!e || e.step !== s.id || !shownTypes.has(e.type)) continue;
+    if (e.type === "step_started" && (e.seq === s.first || Number(e.data["attempt"]) < 2)) continue;
+    const call = textOf(e.data["call"]);
+    const asked = e.type === "tool_result" ? calls.get(call) : undefined;
+    if (asked) {
+      asked.answer = e;
+      calls.delete(call);
+      continue;
+    }
+    const turn = {e};
+    if (e.type === "tool_call") calls.set(call, turn);
+    out.push(turn);
+  }
+  return out;
+}
+
+function TurnOf({t: {e, answer}}: {t: Turn}) {
+  const d = e.data;
+  const when = <div class="t" title={day(e.at)}>{new Date(e.at).toLocaleTimeString()}</div>;
+  const note = (text: string, bad = false) => <div class={`turn note${bad ? " bad" : ""}`}>{when}<div>{plain(text)}</div></div>;
+  switch (e.type) {
+    case "text":
+      return <div class="turn said">{when}<div class="box"><div class="cap"><b>says</b></div><Long text={d["content"] as Text} /></div></div>;
+    case "thinking":
+      return <div class="turn">{when}<details class="box"><summary><b>thinks</b> {headline(textOf(d["content"]), 100)}</summary><Long text={d["content"] as Text} /></details></div>;
+    case "tool_call":
+      return (
+        <div class="turn">
+          {when}
+          <details class={`box${answer?.data["is_error"] ? " bad" : ""}`}>
+            <summary><b>{textOf(d["name"])}</b> <code>{argsLine(d["args"])}</code>{answer ? ` → ${headline(textOf(answer.data["content"]), 60)}` : " …"}</summary>
+            <Long text={pretty(d["args"])} />
+            {answer ? <><div class="cap"><b>{answer.data["is_error"] ? "error" : "result"}</b><span>{span(answer.at - e.at)}</span></div><Long text={answer.data["content"] as Text} /></> : null}
+          </details>
+        </div>
+      );
+    case "tool_result":
+      return <div class="turn">{when}<details class="box"><summary><b>result</b> {headline(textOf(d["content"]), 80)}</summary><Long text={d["content"] as Text} /></details></div>;
+    case "attempt_failed": {
+      const err = (d["error"] ?? {}) as Record<string, unknown>;
+      return note(`try ${String(d["attempt"])} failed: ${textOf(err["message"]) || textOf(err["code"])}`, true);
+    }
+    case "step_started":
+      return note(`try ${String(d["attempt"])}`);
+    case "waiting":
+      return <div class="turn">{when}<div class="box"><div class="cap"><b>waits</b><span>{textOf(d["kind"])}</span></div><Long text={d["question"] as Text} /></div></div>;
+    case "answered":
+      return (
+        <div class="turn">
+          {when}
+          <div class="box">
+            <div class="cap"><b>answer</b><span>of {textOf(d["by"]) || textOf(d["source"]) || "someone"}</span></div>
+            <pre>{plain([textOf(d["choice"]) && `choice: ${textOf(d["choice"])}`, shown(d["text"] as Text), pretty(d["fields"])].filter(Boolean).join("\n"))}</pre>
+          </div>
+        </div>
+      );
+    case "message":
+      return <div class="turn">{when}<div class="box"><div class="cap"><b>message</b><span>from {textOf(d["source"])}</span></div><Long text={d["text"] as Text} /></div></div>;
+    case "approval":
+      return note(`${textOf(d["tool"])}: ${textOf(d["decision"])} by ${textOf(d["by"])}`);
+    case "model_fallback":
+      return note(`${textOf(d["from"])} did not answer (${textOf(d["reason"])}), ${textOf(d["to"])} took over`, true);
+    case "compacted":
+      return note(`compacted the ${textOf(d["scope"])}: ${tokens(Number(d["tokens_before"]))} → about ${tokens(Number(d["tokens_after"]))} tokens`);
+    case "sandbox":
+      return note(`commands run in ${textOf(d["tier"])}`);
+    default:
+      return note(`${e.type.replaceAll("_", " ")} ${headline(value(d), 160)}`);
+  }
+}
+
+// A text, or the button that fetches one that was too long for a frame.
+function Long({text}: {text: Text}) {
+  const [got, setGot] = useState<string | null>(null);
+  if (text === null || text === undefined || typeof text === "string") return <Scroll text={text ?? ""} />;
+  if (got !== null) return <Scroll text={got} />;
+  const cid = text["/"];
+  return <p class="empty"><button type="button" class="btn" onClick={() => api.block(cid).then(setGot, fault)}>Read the whole text</button></p>;
+}
+
+function pretty(json: unknown): string {
+  if (json === null || json === undefined || json === "") return "";
+  if (typeof json !== "string") return value(json);
+  try {
+    const v: unknown = JSON.parse(json);
+    if (v === null || typeof v !== "object") return json;
+    // Strings with lines of their own are read better as they are.
+    return Object.entries(v).map(([k, x]) => (typeof x === "string" && x.includes("\n") ? `${k}:\n${x.replace(/^/gm, "  ")}` : `${k}: ${value(x)}`)).join("\n");
+  } catch {
+    return json;
+  }
+}
+
+function argsLine(json: unknown): string {
+  if (typeof json !== "string") return "";
+  try {
+    const v = JSON.parse(json) as Record<string, unknown>;
+    return headline(Object.values(v).map((x) => (typeof x === "string" ? x : JSON.stringify(x))).join(" "), 80);
+  } catch {
+    return headline(json, 80);
+  }
+}

@@ -1,0 +1,89 @@
+// A question that waits: choices as buttons, a form, or free text.
+
+import {useMemo, useState} from "preact/hooks";
+import type {Question} from "../model/fold.ts";
+import {fieldsOf, valuesOf} from "../model/schema.ts";
+import {day, plain, shown} from "../model/text.ts";
+import type {Choice} from "../model/wire.ts";
+import {api, type AnswerRequest, type Waiting} from "../net/api.ts";
+import {fault, may, tell} from "../state/app.ts";
+import {Scroll, Status} from "./bits.tsx";
+import {FormFields, Line} from "./form.tsx";
+import {Choices} from "./run.tsx";
+
+const asks: Record<string, string> = {
+  question: "asks", choice: "asks", approval: "wants to do this", signal: "waits for a signal", timer: "waits for its time", task: "asks about its task",
+};
+
+export function Ask({run, question: q, told, choose}: {run: string; question: Question; told: Waiting | undefined; choose: (step: string) => void}) {
+  const [text, setText] = useState("");
+  const [typed, setTyped] = useState<Record<string, string>>({});
+  const [faults, setFaults] = useState<Record<string, string>>({});
+  const [busy, setBusy] = useState(false);
+  const fields = useMemo(() => fieldsOf(formOf(q.form)), [q.form]);
+  const choices = q.choices.length ? q.choices : (told?.choices ?? []);
+
+  const send = async (c?: Choice) => {
+    if (busy) return;
+    const a: AnswerRequest = {step: q.step};
+    if (c) a.choice = c.value;
+    if (text.trim()) a.text = text;
+    if (fields.length) {
+      const read = valuesOf(fields, typed);
+      setFaults(read.faults);
+      if (Object.keys(read.faults).length) return;
+      a.fields = read.values;
+    }
+    setBusy(true);
+    try {
+      await api.answer(run, a);
+      tell(c ? `answered: ${c.label}` : "answered");
+    } catch (e) {
+      fault(e);
+      setBusy(false); // answered, the question goes away by itself
+    }
+  };
+  const asked = told?.question || shown(q.question);
+  return (
+    <section class="panel ask-panel" aria-label={`${q.step} ${asks[q.kind] ?? "waits"}`} data-waiting={q.step}>
+      <div class="who">
+        <Status of="waiting" bare />
+        <button type="button" class="btn quiet" style={{padding: "0 4px", minHeight: 0}} onClick={() => choose(q.step)}><strong>{q.step}</strong></button>
+        <span>{asks[q.kind] ?? "waits"}</span>
+        {q.due ? <span class="dim">until {day(q.due)}</span> : null}
+      </div>
+      {asked ? <Scroll text={asked} label="the question" /> : null}
+      {q.kind === "timer" || !may("run") ? null : (
+        <form noValidate onSubmit={(e) => {
+          e.preventDefault();
+          void send();
+        }}>
+          <FormFields fields={fields} typed={typed} faults={faults} set={(k, v) => setTyped({...typed, [k]: v})} />
+          {choices.length ? (
+            <>
+              <Choices of={choices} pick={(c) => void send(c)} disabled={busy} />
+              <details>
+                <summary>Add a remark</summary>
+                <Line label="Remark" value={text} set={setText} lines={2} hint="goes with the choice" />
+              </details>
+            </>
+          ) : (
+            <>
+              {fields.length ? null : <Line label={q.kind === "signal" ? `What to say with the signal ${plain(asked)}` : "Answer"} value={text} set={setText} lines={3} />}
+              <div class="choices"><button class="btn primary" disabled={busy || (fields.length === 0 && q.kind !== "signal" && text.trim() === "")}>Answer</button></div>
+            </>
+          )}
+        </form>
+      )}
+    </section>
+  );
+}
+
+function formOf(form: Question["form"]): unknown {
+  if (typeof form !== "string" || form === "") return null;
+  try {
+    return JSON.parse(form);
+  } catch {
+    return null; // not a schema: free text is asked for
+  }
+}

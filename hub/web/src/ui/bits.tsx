@@ -1,0 +1,215 @@
+// Small pieces that all pages use.
+
+import type {ComponentChildren} from "preact";
+import {useEffect, useId, useRef} from "preact/hooks";
+import {ago, day, plain, shortCID, value} from "../model/text.ts";
+import {now, tell} from "../state/app.ts";
+
+const marks: Record<string, string> = {
+  running: "M4.5 1a3.500 3.500 0 1 1 0 7a3.500 3.500 0 1 1 0-7",
+  retrying: "M8 4.500A3.500 3.500 0 1 1 6.500 1.600M8 1v2.500H5.500",
+  ok: "M1 5l2.500 2.500L8 2",
+  done: "M1 5l2.500 2.500L8 2",
+  failed: "M1.500 1.500l6 6M7.500 1.500l-6 6",
+  dead: "M1.500 1.500l6 6M7.500 1.500l-6 6",
+  waiting: "M2.800 1.500v6M6.200 1.500v6",
+  suspended: "M2.800 1.500v6M6.200 1.500v6",
+  parked: "M4.500 1v4M4.500 7.800v.1",
+  cancelled: "M1.500 4.500h6",
+  skipped: "M1.500 4.500h6",
+  queued: "M4.500 4.500v.1",
+  leased: "M1 4.500h5M4.500 2l3 2.500l-3 2.500",
+};
+
+/** A status as a shape and a word. */
+export function Status({of, bare}: {of: string; bare?: boolean}) {
+  return (
+    <span class={`status s-${of}`}>
+      <span class="mark" aria-hidden="true">
+        <svg viewBox="0 0 9 9"><path d={marks[of] ?? marks["queued"]!} /></svg>
+      </span>
+      <span class={bare ? "sr" : undefined}>{of}</span>
+    </span>
+  );
+}
+
+/** How long ago, with the whole date where the pointer rests. */
+export function Ago({at}: {at: string}) {
+  const t = Date.parse(at);
+  return <time dateTime={at} title={day(t)} class="nowrap">{ago(now.value - t)}</time>;
+}
+
+/** A CID, shortened; a click copies all of it. */
+export function CID({of, label = "CID"}: {of: string | null | undefined; label?: string}) {
+  if (!of) return <span class="dim">–</span>;
+  return (
+    <button type="button" class="btn quiet mono" title={`${of} — copy`} aria-label={`copy ${label} ${of}`} onClick={() => void copy(of)}>
+      {shortCID(of)}
+    </button>
+  );
+}
+
+export async function copy(text: string): Promise<void> {
+  try {
+    await navigator.clipboard.writeText(text);
+    tell("copied");
+  } catch {
+    tell(`not copied: ${text}`, true);
+  }
+}
+
+export function Empty({title, children}: {title: string; children?: ComponentChildren}) {
+  return (
+    <div class="empty">
+      <strong>{title}</strong>
+      {children}
+    </div>
+  );
+}
+
+/** Fields and their values; a value is text, whatever it holds. */
+export function Fields({of}: {of: [string, ComponentChildren, boolean?][]}) {
+  const rows = of.filter(([, v]) => v !== "" && v !== null && v !== undefined);
+  if (rows.length === 0) return null;
+  return (
+    <dl class="fields">
+      {rows.map(([name, v, mono]) => [<dt>{name}</dt>, <dd class={mono ? "mono" : undefined}>{v}</dd>])}
+    </dl>
+  );
+}
+
+/** An object of values as Fields. */
+export function Values({of}: {of: unknown}) {
+  if (of === null || typeof of !== "object") return of === null || of === undefined ? null : <pre class="mono">{value(of)}</pre>;
+  const entries = Object.entries(of as Record<string, unknown>);
+  return <Fields of={entries.map(([k, v]) => [plain(k), value(v) || "–", typeof v === "object" && v !== null])} />;
+}
+
+/** Text in a box with a caption; long texts scroll, by keyboard too. */
+export function TextBox({caption, text, class: more = ""}: {caption?: ComponentChildren; text: string; class?: string}) {
+  return (
+    <div class={`box ${more}`}>
+      {caption ? <div class="cap">{caption}</div> : null}
+      <Scroll text={text} />
+    </div>
+  );
+}
+
+/** A pre that takes part in the tab order while it scrolls, and only then. */
+export function Scroll({text, label = "text"}: {text: string; label?: string}) {
+  const ref = useRef<HTMLPreElement>(null);
+  useEffect(() => {
+    const pre = ref.current!;
+    const check = () => {
+      const scrolls = pre.scrollHeight > pre.clientHeight + 1;
+      if (scrolls === (pre.tabIndex === 0)) return;
+      if (scrolls) {
+        pre.tabIndex = 0;
+        pre.setAttribute("role", "region");
+        pre.setAttribute("aria-label", label);
+      } else {
+        pre.removeAttribute("tabindex");
+        pre.removeAttribute("role");
+        pre.removeAttribute("aria-label");
+      }
+    };
+    check();
+    const o = new ResizeObserver(check);
+    o.observe(pre);
+    return () => o.disconnect();
+  }, [text]);
+  return <pre ref={ref}>{plain(text)}</pre>;
+}
+
+/** A modal dialog: Escape and the backdrop close it, the focus stays inside and goes back. */
+export function Dialog({title, onClose, onSubmit, actions, children}: {
+  title: string;
+  onClose: () => void;
+  onSubmit?: () => void;
+  actions?: ComponentChildren;
+  children: ComponentChildren;
+}) {
+  const ref = useRef<HTMLDialogElement>(null);
+  const id = useId();
+  useEffect(() => {
+    const d = ref.current!;
+    const before = document.activeElement;
+    d.showModal();
+    d.querySelector<HTMLElement>("[data-first], .body input, .body select, .body textarea")?.focus();
+    return () => {
+      d.close();
+      if (before instanceof HTMLElement && before.isConnected) before.focus();
+    };
+  }, []);
+  const inside = (
+    <>
+      <header><h2 id={id}>{title}</h2></header>
+      <div class="body">{children}</div>
+      <footer>{actions ?? <button type="button" class="btn" data-first onClick={onClose}>Close</button>}</footer>
+    </>
+  );
+  return (
+    <dialog
+      ref={ref}
+      aria-labelledby={id}
+      onCancel={(e) => {
+        e.preventDefault();
+        onClose();
+      }}
+      onMouseDown={(e) => {
+        if (e.target === ref.current) onClose();
+      }}
+    >
+      {onSubmit ? (
+        <form
+          noValidate
+          onSubmit={(e) => {
+            e.preventDefault();
+            onSubmit();
+          }}
+          onKeyDown={(e) => {
+            if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) onSubmit();
+          }}
+        >
+          {inside}
+        </form>
+      ) : (
+        <div>{inside}</div>
+      )}
+    </dialog>
+  );
+}
+
+export interface Tab {
+  id: string;
+  name: string;
+  ruled?: boolean; // a rule before it
+}
+
+/** Tabs after the ARIA pattern: arrows move, the chosen one alone is in the tab order. */
+export function Tabs({tabs, chosen, choose, label, panel}: {tabs: Tab[]; chosen: string; choose: (id: string) => void; label: string; panel: string}) {
+  const ref = useRef<HTMLDivElement>(null);
+  const move = (e: KeyboardEvent) => {
+    const i = tabs.findIndex((t) => t.id === chosen);
+    const to = {ArrowRight: i + 1, ArrowLeft: i - 1, Home: 0, End: tabs.length - 1}[e.key];
+    if (to === undefined) return;
+    e.preventDefault();
+    e.stopPropagation();
+    const next = tabs[(to + tabs.length) % tabs.length]!;
+    choose(next.id);
+    ref.current?.querySelector<HTMLElement>(`[data-tab="${next.id}"]`)?.focus();
+  };
+  return (
+    <div class="tabs" role="tablist" aria-label={label} ref={ref} onKeyDown={move}>
+      {tabs.map((t) => [
+        t.ruled ? <span class="rule" role="presentation" /> : null,
+        <button
+          type="button" role="tab" id={`tab-${t.id}`} data-tab={t.id} aria-controls={panel}
+          aria-selected={t.id === chosen} tabIndex={t.id === chosen ? 0 : -1} onClick={() => choose(t.id)}
+        >
+          {t.name}
+        </button>,
+      ])}
+    </div>
+  );
+}

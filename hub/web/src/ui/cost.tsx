@@ -1,0 +1,41 @@
+// What the model calls of a run used and cost.
+
+import {useState} from "preact/hooks";
+import {dollars, plain, share, tokens} from "../model/text.ts";
+import {api} from "../net/api.ts";
+import type {Run} from "../state/run.ts";
+import {Empty} from "./bits.tsx";
+import {useLoad} from "./load.ts";
+
+export function Cost({run}: {run: Run}) {
+  const [by, setBy] = useState("role");
+  const got = useLoad((signal) => api.cost(run.id, by, signal), [run.id, by, run.head.usage.calls]);
+  const c = got.value;
+  return (
+    <>
+      <div class="chips" role="group" aria-label="Sum by">
+        {["role", "step", "model", "kind"].map((b) => <button type="button" class="chip" aria-pressed={b === by} onClick={() => setBy(b)}>by {b}</button>)}
+      </div>
+      {got.error ? <p class="worse" role="alert">{got.error}</p> : null}
+      {!c ? (got.error ? null : <p class="dim">Reading…</p>) : c.total.calls === 0 ? <Empty title="No model was asked">The run has cost nothing so far.</Empty> : (
+        <div class="box scroll" tabIndex={0} role="region" aria-label="cost">
+          <table class="plain">
+            <thead><tr><th scope="col">{by}</th><th scope="col" class="num">Calls</th><th scope="col" class="num">In</th><th scope="col" class="num">Cached</th><th scope="col" class="num">Out</th><th scope="col" class="num">Cost</th><th scope="col"><span class="sr">share of the tokens</span></th></tr></thead>
+            <tbody>
+              {c.items.map((r) => (
+                <tr key={r.name}>
+                  <td>{plain(r.name ?? "") || "–"}</td><td class="num">{r.calls}</td><td class="num">{tokens(r.input)}</td><td class="num">{share(r.cached, r.input)}</td><td class="num">{tokens(r.output)}</td><td class="num">{dollars(r.cost_usd)}</td>
+                  <td><span class="meter" aria-hidden="true"><i style={{width: `${(100 * (r.input + r.output)) / Math.max(1, c.total.input + c.total.output)}%`}} /></span></td>
+                </tr>
+              ))}
+            </tbody>
+            <tfoot>
+              <tr><td>total</td><td class="num">{c.total.calls}</td><td class="num">{tokens(c.total.input)}</td><td class="num">{share(c.total.cached, c.total.input)}</td><td class="num">{tokens(c.total.output)}</td><td class="num">{dollars(c.total.cost_usd)}</td><td /></tr>
+            </tfoot>
+          </table>
+        </div>
+      )}
+      {c && c.total.calls ? <p class="dim">Prices of {c.prices}. Every call counts, those of failed tries too{c.total.unreported ? `; ${c.total.unreported} calls did not tell their tokens` : ""}.</p> : null}
+    </>
+  );
+}

@@ -1,0 +1,129 @@
+// What a person can do to a run; each is asked for once more before it happens.
+
+import {useState} from "preact/hooks";
+import {api, ApiError} from "../net/api.ts";
+import {go, tell} from "../state/app.ts";
+import type {Run} from "../state/run.ts";
+import {Dialog} from "./bits.tsx";
+import {Line} from "./form.tsx";
+
+function Deed({title, verb, danger, ready = true, onClose, deed, children}: {
+  title: string;
+  verb: string;
+  danger?: boolean;
+  ready?: boolean;
+  onClose: () => void;
+  deed: () => Promise<void>;
+  children: preact.ComponentChildren;
+}) {
+  const [busy, setBusy] = useState(false);
+  const [refused, setRefused] = useState("");
+  const submit = async () => {
+    if (busy || !ready) return;
+    setBusy(true);
+    setRefused("");
+    try {
+      await deed();
+      onClose();
+    } catch (e) {
+      setBusy(false);
+      setRefused(e instanceof ApiError ? e.message + (e.fix ? ` — ${e.fix}` : "") : String(e));
+    }
+  };
+  return (
+    <Dialog
+      title={title} onClose={onClose} onSubmit={() => void submit()}
+      actions={<><button type="button" class="btn" onClick={onClose}>Back</button><button class={danger ? "btn danger primary" : "btn primary"} disabled={busy || !ready}>{verb}</button></>}
+    >
+      {children}
+      {refused ? <p class="worse" role="alert">{refused}</p> : null}
+    </Dialog>
+  );
+}
+
+export function CancelDialog({run, onClose}: {run: string; onClose: () => void}) {
+  const [reason, setReason] = useState("");
+  return (
+    <Deed title="Cancel this run?" verb="Cancel the run" danger onClose={onClose} deed={async () => {
+      await api.cancel(run, reason.trim());
+      tell("cancelled");
+    }}>
+      <p>What runs is ended, and the run cannot go on. Its history stays; a fork can go on from any of its steps.</p>
+      <Line label="Reason" value={reason} set={setReason} first />
+    </Deed>
+  );
+}
+
+const limitNames: Record<string, [string, string]> = {
+  steps: ["Steps", "a whole number"], tokens: ["Tokens", "a whole number"], cost_usd: ["Cost", "dollars"], duration: ["Duration", "as in 30m or 1h30m"],
+};
+
+export function ResumeDialog({run, onClose}: {run: Run; onClose: () => void}) {
+  const reached = [...run.head.limits];
+  const [raised, setRaised] = useState<Record<string, string>>({});
+  return (
+    <Deed title="Go on with this run?" verb="Resume" onClose={onClose} deed={async () => {
+      const limits: Record<string, unknown> = {};
+      for (const [name, v] of Object.entries(raised)) {
+        if (v.trim()) limits[name] = name === "duration" ? v.trim() : Number(v);
+      }
+      await api.resume(run.id, limits);
+      tell("resumed");
+    }}>
+      {run.head.reason ? <p>It was suspended: {run.head.reason}</p> : <p>Visits that were cut off are performed again from their last durable event.</p>}
+      {reached.map(([name, max]) => (
+        <Line
+          key={name} label={`New limit: ${limitNames[name]?.[0] ?? name}`} value={raised[name] ?? ""} set={(v) => setRaised({...raised, [name]: v})}
+          hint={`${limitNames[name]?.[1] ?? ""}; it was ${shownLimit(name, max)}`}
+        />
+      ))}
+    </Deed>
+  );
+}
+
+// Limits are journaled in micro-dollars and microseconds.
+function shownLimit(name: string, max: number): string {
+  if (name === "cost_usd") return `$${(max / 1e6).toFixed(2)}`;
+  if (name === "duration") return `${Math.round(max / 1e6)} s`;
+  return String(max);
+}
+
+export function ForkDialog({run, steps, step, onClose}: {run: string; steps: string[]; step: string; onClose: () => void}) {
+  const [at, setAt] = useState(step || steps.at(-1) || "");
+  const [after, setAfter] = useState(false);
+  const [note, setNote] = useState("");
+  return (
+    <Deed title="Fork this run" verb="Fork" ready={at !== ""} onClose={onClose} deed={async () => {
+      const got = await api.fork(run, at, after, note.trim());
+      tell(`forked: ${got.id}`);
+      go("run", got.id);
+    }}>
+      <p>A fork is a new run that shares the history up to a step. This run stays as it is.</p>
+      <div class="lab">
+        <label for="fork-step"><span>Step</span></label>
+        <select id="fork-step" class="field" value={at} data-first onInput={(e) => setAt(e.currentTarget.value)}>
+          {steps.map((s) => <option value={s}>{s}</option>)}
+        </select>
+      </div>
+      <fieldset class="lab">
+        <legend class="sr">What happens with the step</legend>
+        <div class="lab flag"><input type="radio" id="fork-redo" name="fork-how" checked={!after} onInput={() => setAfter(false)} /><label for="fork-redo">do it again</label></div>
+        <div class="lab flag"><input type="radio" id="fork-after" name="fork-how" checked={after} onInput={() => setAfter(true)} /><label for="fork-after">keep it, go on behind it</label></div>
+      </fieldset>
+      <Line label="Note" value={note} set={setNote} />
+    </Deed>
+  );
+}
+
+export function MessageDialog({run, onClose}: {run: string; onClose: () => void}) {
+  const [text, setText] = useState("");
+  return (
+    <Deed title="Send a message to the run" verb="Send" ready={text.trim() !== ""} onClose={onClose} deed={async () => {
+      await api.message(run, text);
+      tell("sent; the next agent reads it");
+    }}>
+      <p>It is kept in the journal, and the next agent that begins reads it.</p>
+      <Line label="Message" value={text} set={setText} lines={4} first />
+    </Deed>
+  );
+}

@@ -1,0 +1,140 @@
+// The journal, as it is. Only the rows in sight are drawn.
+
+import {useEffect, useMemo, useRef, useState} from "preact/hooks";
+import {clock, headline, plain, plural, tokens} from "../model/text.ts";
+import {textOf, type Entry} from "../model/wire.ts";
+import type {Run} from "../state/run.ts";
+import {CID, copy, Scroll} from "./bits.tsx";
+
+const rowHeight = 28;
+const spare = 10;
+
+export function Events({run}: {run: Run}) {
+  const [types, setTypes] = useState<ReadonlySet<string>>(new Set());
+  const [q, setQ] = useState("");
+  const [picked, setPicked] = useState(0);
+  const [top, setTop] = useState(0);
+  const [height, setHeight] = useState(420);
+  const box = useRef<HTMLDivElement>(null);
+  const upTo = run.upTo();
+  const counts = useMemo(() => {
+    const m = new Map<string, number>();
+    for (let i = 0; i < upTo; i++) {
+      const t = run.journal.entries[i]!.type;
+      m.set(t, (m.get(t) ?? 0) + 1);
+    }
+    return m;
+  }, [upTo, run.journal.cid]);
+  const list = useMemo(() => {
+    const needle = q.trim().toLowerCase();
+    const all = run.journal.entries.slice(0, upTo);
+    if (types.size === 0 && needle === "") return all;
+    return all.filter((e) => (types.size === 0 || types.has(e.type)) && (needle === "" || `${e.type} ${e.step} ${JSON.stringify(e.data)}`.toLowerCase().includes(needle)));
+  }, [upTo, run.journal.cid, types, q]);
+
+  // At the end it stays at the end; a place in the middle stays too.
+  const stick = useRef(true);
+  useEffect(() => {
+    const b = box.current!;
+    if (stick.current) b.scrollTop = b.scrollHeight;
+  }, [list.length]);
+  useEffect(() => {
+    const o = new ResizeObserver(() => setHeight(box.current?.clientHeight ?? 420));
+    o.observe(box.current!);
+    return () => o.disconnect();
+  }, []);
+
+  const from = Math.max(0, Math.floor(top / rowHeight) - spare);
+  const to = Math.min(list.length, Math.ceil((top + height) / rowHeight) + spare);
+  const index = list.findIndex((e) => e.seq === picked);
+  const toggle = (t: string) => {
+    const next = new Set(types);
+    if (!next.delete(t)) next.add(t);
+    setTypes(next);
+  };
+  const pick = (i: number) => {
+    const e = list[Math.min(list.length - 1, Math.max(0, i))];
+    if (!e) return;
+    setPicked(e.seq);
+    const y = list.indexOf(e) * rowHeight;
+    const b = box.current!;
+    if (y < b.scrollTop) b.scrollTop = y;
+    else if (y + rowHeight > b.scrollTop + b.clientHeight) b.scrollTop = y + rowHeight - b.clientHeight;
+  };
+  const key = (e: KeyboardEvent) => {
+    const page = Math.max(1, Math.floor(height / rowHeight) - 1);
+    const at = index < 0 ? (e.key === "ArrowUp" || e.key === "End" ? list.length : -1) : index;
+    const next = {ArrowDown: at + 1, ArrowUp: at - 1, PageDown: at + page, PageUp: at - page, Home: 0, End: list.length - 1}[e.key];
+    if (next !== undefined) {
+      e.preventDefault();
+      pick(next);
+    } else if (e.key === "Enter" && index >= 0) {
+      run.look(picked);
+    }
+  };
+  const entry = picked > 0 && picked <= upTo ? run.journal.at(picked) : undefined;
+  return (
+    <>
+      <div class="evbar">
+        <input class="field" type="search" aria-label="Search in events" placeholder="Search in events …" value={q} onInput={(e) => setQ(e.currentTarget.value)} />
+        <span class="dim" role="status">{list.length === upTo ? plural(upTo, "event") : `${list.length} of ${plural(upTo, "event")}`}</span>
+        {types.size ? <button type="button" class="btn quiet" onClick={() => setTypes(new Set())}>all types</button> : null}
+      </div>
+      <div class="chips" role="group" aria-label="Types of events">
+        {[...counts].map(([t, n]) => (
+          <button type="button" key={t} class="chip" aria-pressed={types.has(t)} onClick={() => toggle(t)}>{t} <span class="n">{n}</span></button>
+        ))}
+      </div>
+      <div
+        class="evlist" role="listbox" aria-label="Events" tabIndex={0} ref={box} onKeyDown={key} aria-activedescendant={index >= from && index < to ? `ev${picked}` : undefined}
+        onScroll={(e) => {
+          const b = e.currentTarget;
+          stick.current = b.scrollTop + b.clientHeight >= b.scrollHeight - 4;
+          setTop(b.scrollTop);
+        }}
+      >
+        <div class="inner" role="presentation" style={{height: `${list.length * rowHeight}px`}}>
+          {list.slice(from, to).map((e, i) => (
+            <div
+              key={e.seq} id={`ev${e.seq}`} class="ev" role="option" aria-selected={e.seq === picked} aria-setsize={list.length} aria-posinset={from + i + 1}
+              style={{top: `${(from + i) * rowHeight}px`}} onClick={() => setPicked(e.seq)} data-event={e.seq}
+            >
+              <span class="seq">{e.seq}</span>
+              <span class="ts">{clock(e.at)}</span>
+              <span class={`ty ty-${e.type}`}>{e.type}</span>
+              <span class="st">{e.step}</span>
+              <span class="dim">{gist(e)}</span>
+            </div>
+          ))}
+        </div>
+      </div>
+      {entry ? (
+        <div class="box">
+          <div class="cap">
+            <b>event {entry.seq}</b><span>{entry.type}</span><CID of={entry.cid} label="event" />
+            <span style={{marginLeft: "auto"}}>
+              <button type="button" class="btn quiet" onClick={() => run.look(entry.seq)}>Replay to here</button>
+              <button type="button" class="btn quiet" onClick={() => void copy(JSON.stringify(entry.data))}>Copy</button>
+            </span>
+          </div>
+          <Scroll text={JSON.stringify({prev: entry.prev, ts: new Date(entry.at).toISOString(), step: entry.step || null, data: entry.data}, null, 2)} label="the event" />
+        </div>
+      ) : <p class="dim">Choose an event to read it whole; Enter replays the run to it.</p>}
+    </>
+  );
+}
+
+// What an event says, in a line.
+function gist(e: Entry): string {
+  const d = e.data;
+  const t = (k: string) => textOf(d[k]);
+  switch (e.type) {
+    case "tool_call": return headline(`${t("name")} ${t("args")}`);
+    case "usage": return plain(`${t("model")} · ${tokens(Number(d["input"] ?? 0))} in, ${tokens(Number(d["output"] ?? 0))} out`);
+    case "step_completed": return `${t("status") || "ok"}, ${String(d["ms"] ?? 0)} ms`;
+    case "attempt_failed": return headline(textOf((d["error"] as Record<string, unknown> | null)?.["message"]));
+    case "prompt": return plain(t("model"));
+    case "limit_reached": return `${t("limit")} ${String(d["value"])} of ${String(d["max"])}`;
+  }
+  return headline(["content", "question", "edgePrompt", "text", "choice", "reason", "detail", "title", "status", "note", "tier"].map(t).find((x) => x !== "") ?? "");
+}

@@ -1,0 +1,58 @@
+// The job: what the run was started with, and where its time went.
+
+import {day, plain, timingLine, value} from "../model/text.ts";
+import {hrefOf} from "../state/app.ts";
+import type {Run} from "../state/run.ts";
+import {CID, Fields, Scroll, Values} from "./bits.tsx";
+
+export function Job({run}: {run: Run}) {
+  const v = run.view.value;
+  if (!v) return <p class="dim">Reading…</p>;
+  const i = v.info;
+  const t = v.timing;
+  const inputs = (i.inputs ?? {}) as Record<string, unknown>;
+  const outputs = v.outputs ?? {};
+  return (
+    <>
+      {t ? (
+        <section>
+          <h2>Timing</h2>
+          <p class="timing" data-timing>{timingLine(t)}</p>
+          <div class="stack" aria-hidden="true">
+            <i class="a" style={{width: `${t.ttfe_pct}%`}} title="until the first event" /><i class="b" style={{width: `${t.thinking_pct}%`}} title="thinking" /><i class="c" style={{width: `${t.tools_pct}%`}} title="tools" />
+          </div>
+        </section>
+      ) : null}
+      <section>
+        <h2>Details</h2>
+        <Fields of={[
+          ["Title", plain(i.title)],
+          ["Description", plain(i.description)],
+          ["Type", plain(i.type)],
+          ["Status", v.status],
+          ["Scope", plain(i.scope)],
+          ["Tags", (i.tags ?? []).length ? <span class="chips">{i.tags!.map((x) => <span class="tag">{plain(x)}</span>)}</span> : ""],
+          ["Created", day(Date.parse(v.started))],
+          ["Updated", day(Date.parse(v.updated))],
+          ["Created by", plain(i.created_by)],
+          ["For", plain(i.target_user)],
+          ["Request", plain(i.request_id), true],
+          ["Workflow", plain(v.workflow)],
+          ["File", plain(i.file), true],
+          ["Workspace", plain(i.workspace), true],
+          ["Part of", i.parent ? <a href={hrefOf("run", i.parent.run, {step: i.parent.step})}>{i.parent.run}:{i.parent.step}</a> : ""],
+          ["Forked from", i.forked_from ? <CID of={i.forked_from} label="event" /> : ""],
+          ["Definition", <CID of={v.definition} label="definition" />],
+          ["Result", v.result ? <CID of={v.result} label="result" /> : ""],
+          ["Head", <CID of={v.head} label="head" />],
+        ]} />
+      </section>
+      {Object.keys(inputs).length ? <section><h2>Inputs</h2><Values of={inputs} /></section> : null}
+      {Object.keys(outputs).length ? <section><h2>Outputs</h2><Values of={outputs} /></section> : null}
+      <details class="box">
+        <summary><b>Raw data</b></summary>
+        <Scroll text={value(v)} label="raw data" />
+      </details>
+    </>
+  );
+}

@@ -1,0 +1,71 @@
+// What a step concluded, and how that differs from its visit before.
+
+import {diffLines} from "../model/diff.ts";
+import type {Step} from "../model/fold.ts";
+import {plain, shown} from "../model/text.ts";
+import {api} from "../net/api.ts";
+import type {Run} from "../state/run.ts";
+import {CID, copy, Empty, Fields, TextBox, Values} from "./bits.tsx";
+import {useLoad} from "./load.ts";
+import {StepHead} from "./step.tsx";
+
+export function Output({run, step: s}: {run: Run; step: Step}) {
+  const view = run.view.value?.steps.find((v) => v.id === s.id);
+  const ended = s.record !== null;
+  const text = ended ? (view?.text ?? "") : shown(s.said);
+  const output = ended ? view?.output : null;
+  const some = output !== null && output !== undefined && Object.keys(output).length > 0;
+  return (
+    <>
+      <StepHead run={run} step={s} />
+      {ended ? null : <p class="dim">It has not ended{run.cursor.value === null ? "" : " here"}; this is what it said last.</p>}
+      {some ? <section><h2>Fields</h2><Values of={output} /></section> : null}
+      {text ? (
+        <TextBox caption={<><b>text</b><button type="button" class="btn quiet" style={{minHeight: 0, padding: "0 4px", marginLeft: "auto"}} onClick={() => void copy(text)}>copy</button></>} text={text} />
+      ) : ended && !some ? <Empty title="It put nothing out" /> : null}
+      {ended && view?.error ? <TextBox caption={<><b>{view.error.code}</b><span>{view.error.phase}</span></>} text={view.error.message} class="bad" /> : null}
+      {ended && view ? (
+        <Fields of={[
+          ["record", <CID of={view.cid} label="record" />],
+          ["resumes", view.resumes ? <CID of={view.resumes} label="what it resumes" /> : ""],
+          ["after", view.parents.length ? view.parents.map((p) => <CID of={p} label="parent" />) : ""],
+          ["workspace", view.workspace ? `${view.workspace.git_head.slice(0, 12)}${view.workspace.dirty ? ", changed" : ""}` : ""],
+        ]} />
+      ) : null}
+    </>
+  );
+}
+
+export function Diff({run, step: s}: {run: Run; step: Step}) {
+  const got = useLoad((signal) => (s.record ? api.diff(run.id, s.id, signal) : Promise.resolve(null)), [run.id, s.id, s.record]);
+  if (!s.record) return <><StepHead run={run} step={s} /><Empty title="It has not ended">A diff compares what two visits concluded.</Empty></>;
+  const d = got.value;
+  if (!d) return <><StepHead run={run} step={s} />{got.error ? <p class="worse" role="alert">{got.error}</p> : <p class="dim">Reading…</p>}</>;
+  const unified = String(d["diff"] ?? "");
+  const lines = diffLines(unified);
+  const before = String(d["previous"] ?? "");
+  return (
+    <>
+      <StepHead run={run} step={s} />
+      {before === "" ? <Empty title="Nothing to compare with">This is the first visit of {s.role}.</Empty> : lines.length === 0 ? (
+        <Empty title={`The same as ${before}`}>Both visits put out the same.</Empty>
+      ) : (
+        <>
+          <p class="dim">From {before} to {s.id}.</p>
+          <div class="diff" tabIndex={0} role="region" aria-label={`difference between ${before} and ${s.id}`}>
+            <table>
+              <tbody>
+                {lines.map((l, i) => (
+                  <tr key={i} class={l.kind}>
+                    <td class="ln">{l.old ?? ""}</td><td class="ln">{l.now ?? ""}</td>
+                    <td class="sg">{l.kind === "add" ? "+" : l.kind === "del" ? "−" : ""}</td><td>{plain(l.text)}</td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </div>
+        </>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,182 @@
+// One run.
+
+import {useEffect, useMemo, useRef, useState} from "preact/hooks";
+import {dollars, headline, plain, share, span, tokens} from "../model/text.ts";
+import type {Choice} from "../model/wire.ts";
+import {api} from "../net/api.ts";
+import {fault, go, hrefOf, may, refine, route, tell} from "../state/app.ts";
+import {Run} from "../state/run.ts";
+import {Ask} from "./ask.tsx";
+import {Ago, copy, Empty, Status} from "./bits.tsx";
+import {CancelDialog, ForkDialog, MessageDialog, ResumeDialog} from "./deeds.tsx";
+import {Detail, tabs} from "./detail.tsx";
+import {Graph} from "./graph.tsx";
+import {keyed} from "./keys.ts";
+import {Steps} from "./steps.tsx";
+import {Timeline} from "./timeline.tsx";
+
+type Deed = "" | "cancel" | "resume" | "fork" | "message";
+
+export function RunPage({id}: {id: string}) {
+  const run = useMemo(() => new Run(id), [id]);
+  const [deed, setDeed] = useState<Deed>("");
+  const asked = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    run.start();
+    return () => run.stop();
+  }, [run]);
+
+  // The chosen step and the seq are part of the address.
+  const query = route.value.query;
+  useEffect(() => {
+    const seq = Number(query["seq"]);
+    if (seq > 0 && run.complete.value) run.look(seq);
+  }, [run.complete.value]);
+  const cursor = run.cursor.value;
+  useEffect(() => {
+    if (!run.complete.value || run.playing.value) return;
+    const t = setTimeout(() => refine({seq: cursor === null ? "" : String(cursor)}), 200);
+    return () => clearTimeout(t);
+  }, [cursor, run.playing.value]);
+
+  const state = run.state;
+  const ids = [...state.steps.keys()];
+  const wanted = query["step"] ?? "";
+  const chosen = state.steps.has(wanted) ? wanted : wanted ? "" : latest(run);
+  const choose = (step: string) => refine({step});
+
+  useEffect(() => {
+    const by = (n: number) => () => {
+      const i = ids.indexOf(chosen);
+      const next = ids[i < 0 ? (n > 0 ? 0 : ids.length - 1) : Math.min(ids.length - 1, Math.max(0, i + n))];
+      if (next) choose(next);
+    };
+    const seek = (n: number) => () => run.look((run.cursor.value ?? run.journal.seq) + n);
+    const keys: Record<string, () => void> = {
+      j: by(1), k: by(-1), ArrowLeft: seek(-1), ArrowRight: seek(1), " ": () => run.play(), l: () => run.look(null),
+      a: () => asked.current?.querySelector<HTMLElement>("button, input, textarea")?.focus(),
+    };
+    tabs.forEach((t, i) => (keys[String(i + 1)] = () => refine({tab: t.id})));
+    return keyed(keys);
+  });
+
+  const problem = run.problem.value;
+  const view = run.view.value;
+  const head = run.head;
+  const title = plain(view?.info.title || head.title || view?.workflow || id);
+  useEffect(() => {
+    document.title = `${head.status === "waiting" ? "⏸ " : ""}${title} · wf`;
+  }, [title, head.status]);
+
+  if (problem && head.seq === 0) {
+    return <Empty title={problem.code === "unknown_session" ? `There is no run ${id}` : "The run cannot be shown"}>{plain(problem.message)} <a href={hrefOf("runs")}>All runs</a></Empty>;
+  }
+  if (head.seq === 0) return <p class="empty">Reading the run…</p>;
+  return (
+    <>
+      <Head run={run} title={title} act={setDeed} />
+      {problem ? <p class="panel notice bad" role="alert"><strong>{problem.code}</strong>: {plain(problem.message)}</p> : null}
+      <div ref={asked}>
+        {[...head.waiting.values()].map((q) => (
+          <Ask key={`${q.step}@${q.since}`} run={id} question={q} told={view?.waiting?.find((w) => w.step === q.step)} choose={choose} />
+        ))}
+      </div>
+      {head.final ? <Offered run={run} /> : null}
+      <Timeline run={run} chosen={chosen} choose={choose} />
+      <div class="cols">
+        <Graph run={run} chosen={chosen} choose={choose} />
+        <Steps run={run} chosen={chosen} choose={choose} />
+        <Detail run={run} step={chosen} />
+      </div>
+      {deed === "cancel" ? <CancelDialog run={id} onClose={() => setDeed("")} /> : null}
+      {deed === "resume" ? <ResumeDialog run={run} onClose={() => setDeed("")} /> : null}
+      {deed === "fork" ? <ForkDialog run={id} steps={[...head.steps.keys()]} step={chosen} onClose={() => setDeed("")} /> : null}
+      {deed === "message" ? <MessageDialog run={id} onClose={() => setDeed("")} /> : null}
+    </>
+  );
+}
+
+// The step to look at when none was chosen: what goes on, else what came last.
+function latest(run: Run): string {
+  let last = "";
+  for (const s of run.state.steps.values()) {
+    last = s.id;
+    if (s.status === "running" || s.status === "waiting") return s.id;
+  }
+  return last;
+}
+
+function Head({run, title, act}: {run: Run; title: string; act: (d: Deed) => void}) {
+  const view = run.view.value;
+  const head = run.head;
+  const status = view && view.seq === head.seq ? view.status : head.status;
+  const reason = head.reason || (view?.seq === head.seq ? view.reason : "");
+  const u = head.usage;
+  const started = new Date(head.began).toISOString();
+  return (
+    <div class="head">
+      <div class="what">
+        <div class="crumbs">
+          <a href={hrefOf("runs")}>Runs</a><span aria-hidden="true">/</span><span>{plain(view?.workflow ?? "")}</span>
+          <button type="button" class="mono btn quiet" style={{minHeight: 0, padding: "0 4px", fontSize: "13px"}} onClick={() => void copy(run.id)} aria-label={`copy the id ${run.id}`} title="copy">{run.id}</button>
+          {view?.agent ? <span>on {view.agent}</span> : null}
+          {view?.info.parent ? <a href={hrefOf("run", view.info.parent.run, {step: view.info.parent.step})}>part of {view.info.parent.run}</a> : null}
+        </div>
+        <h1>{title} <Status of={status} /></h1>
+        <div class="figures">
+          <span>started <Ago at={started} /> ago</span>
+          <span><b>{span(view?.seq === head.seq ? view.active_ms : head.at - head.began)}</b> active</span>
+          <span><b>{head.steps.size}</b> steps</span>
+          {u.calls ? <span><b>{tokens(u.input + u.output)}</b> tokens</span> : null}
+          {u.calls ? <span><b>{share(u.cached, u.input)}</b> cached</span> : null}
+          {u.calls && view ? <span><b>{dollars(view.cost_usd)}</b></span> : null}
+        </div>
+        {reason ? <p class={status === "failed" ? "reason bad" : "reason"}>{headline(reason, 400)}</p> : null}
+      </div>
+      {may("run") ? (
+        <div class="acts" role="group" aria-label="What to do with the run">
+          {status === "suspended" ? <button type="button" class="btn primary" onClick={() => act("resume")}>Resume…</button> : null}
+          {head.final ? null : <button type="button" class="btn" onClick={() => act("message")}>Message…</button>}
+          <button type="button" class="btn" onClick={() => act("fork")} disabled={head.steps.size === 0}>Fork…</button>
+          {head.final ? null : <button type="button" class="btn danger" onClick={() => act("cancel")}>Cancel…</button>}
+        </div>
+      ) : null}
+    </div>
+  );
+}
+
+// A step that ended may have offered what to do next: each choice is the start of another visit.
+function Offered({run}: {run: Run}) {
+  const [busy, setBusy] = useState(false);
+  const list = run.view.value?.choices ?? [];
+  if (list.length === 0 || !may("run")) return null;
+  const pick = async (c: Choice) => {
+    setBusy(true);
+    try {
+      const got = (await api.answer(run.id, {choice: c.value})) as {id?: string} | null;
+      tell(`chosen: ${c.label}`);
+      if (got?.id && got.id !== run.id) go("run", got.id);
+    } catch (e) {
+      fault(e);
+    }
+    setBusy(false);
+  };
+  return (
+    <section class="panel next" aria-label="What next">
+      <strong>What next?</strong>
+      <Choices of={list} pick={(c) => void pick(c)} disabled={busy} />
+    </section>
+  );
+}
+
+/** Choices as buttons, the primary one first. */
+export function Choices({of, pick, disabled}: {of: readonly Choice[]; pick: (c: Choice) => void; disabled?: boolean}) {
+  const sorted = [...of.filter((c) => c.primary), ...of.filter((c) => !c.primary)];
+  return (
+    <div class="choices">
+      {sorted.map((c) => (
+        <button type="button" class={c.primary ? "btn primary" : "btn"} data-choice={c.value} disabled={disabled} onClick={() => pick(c)}>{plain(c.label || c.value)}</button>
+      ))}
+    </div>
+  );
+}

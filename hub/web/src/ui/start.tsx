@@ -1,0 +1,102 @@
+// A run from a workflow: its inputs, and what is kept about the job.
+
+import {useMemo, useState} from "preact/hooks";
+import {fieldsOf, valuesOf} from "../model/schema.ts";
+import {plain} from "../model/text.ts";
+import {api, ApiError, type StartRequest} from "../net/api.ts";
+import {fault, go} from "../state/app.ts";
+import {refresh, workflows} from "../state/runs.ts";
+import {Dialog} from "./bits.tsx";
+import {FormFields, Line} from "./form.tsx";
+
+export function Start({onClose}: {onClose: () => void}) {
+  const all = workflows.value;
+  const [name, setName] = useState(all?.[0]?.name ?? "");
+  const chosen = all?.find((w) => w.name === name) ?? all?.[0];
+  const fields = useMemo(() => fieldsOf(chosen?.inputs), [chosen]);
+  const [typed, setTyped] = useState<Record<string, string>>({});
+  const [faults, setFaults] = useState<Record<string, string>>({});
+  const [job, setJob] = useState({title: "", description: "", type: "", scope: "", tags: "", target_user: "", model: "", context: ""});
+  const [busy, setBusy] = useState(false);
+  const [refused, setRefused] = useState("");
+  // One id for this dialog: sent twice, it starts one run.
+  const request = useMemo(() => crypto.randomUUID(), []);
+
+  const submit = async () => {
+    if (!chosen || busy) return;
+    const read = valuesOf(fields, typed);
+    setFaults(read.faults);
+    if (Object.keys(read.faults).length > 0) return;
+    const r: StartRequest = {workflow: chosen.name, inputs: read.values, request_id: request};
+    for (const k of ["title", "description", "type", "scope", "target_user"] as const) if (job[k].trim()) r[k] = job[k].trim();
+    const tags = job.tags.split(/[\s,]+/).filter(Boolean);
+    if (tags.length) r.tags = tags;
+    const models = job.model.split(",").map((m) => m.trim()).filter(Boolean);
+    if (models.length) r.models = {"": models};
+    if (job.context) r.context = job.context;
+    setBusy(true);
+    setRefused("");
+    try {
+      const got = await api.start(r);
+      void refresh();
+      onClose();
+      go("run", got.id);
+    } catch (e) {
+      setBusy(false);
+      if (e instanceof ApiError) setRefused(e.message + (e.fix ? ` — ${e.fix}` : ""));
+      else fault(e);
+    }
+  };
+  const put = (k: keyof typeof job) => (v: string) => setJob({...job, [k]: v});
+  return (
+    <Dialog
+      title="Start a run" onClose={onClose} onSubmit={() => void submit()}
+      actions={<><button type="button" class="btn" onClick={onClose}>Cancel</button><button class="btn primary" disabled={!chosen || !!chosen.problem || busy}>Start</button></>}
+    >
+      {all === null ? <p>Reading the workflows…</p> : all.length === 0 ? (
+        <p>The server knows no workflow. It looks in the directory it was started in; <code>wf init</code> writes a first one.</p>
+      ) : (
+        <>
+          <div class="lab">
+            <label for="start-workflow"><span>Workflow</span></label>
+            <select id="start-workflow" class="field" value={chosen?.name} data-first onInput={(e) => {
+              setName(e.currentTarget.value);
+              setTyped({});
+              setFaults({});
+            }}>
+              {all.map((w) => <option value={w.name}>{w.name}</option>)}
+            </select>
+            {chosen?.description ? <small>{plain(chosen.description)}</small> : null}
+            {chosen?.schedule ? <small>It also starts by itself: {chosen.schedule}</small> : null}
+            {chosen?.problem ? <span class="fault" role="alert">{plain(chosen.problem)}</span> : null}
+          </div>
+          <FormFields fields={fields} typed={typed} faults={faults} set={(k, v) => setTyped({...typed, [k]: v})} />
+          <details>
+            <summary>Title, tags and more</summary>
+            <div class="body">
+              <Line label="Title" value={job.title} set={put("title")} />
+              <Line label="Description" value={job.description} set={put("description")} lines={2} />
+              <div class="two">
+                <Line label="Type" value={job.type} set={put("type")} />
+                <Line label="Scope" value={job.scope} set={put("scope")} />
+                <Line label="Tags" value={job.tags} set={put("tags")} placeholder="docs, urgent" />
+                <Line label="For" value={job.target_user} set={put("target_user")} />
+              </div>
+              <div class="lab">
+                <label for="start-context"><span>Context of agents</span></label>
+                <select id="start-context" class="field" value={job.context} onInput={(e) => put("context")(e.currentTarget.value)}>
+                  <option value="">as their roles say</option>
+                  <option value="conversation">conversation: each goes on where it ended</option>
+                  <option value="task">task: a small context each time</option>
+                  <option value="fresh">fresh: each time anew</option>
+                </select>
+              </div>
+              <Line label="Model of every role" value={job.model} set={put("model")} hint="as in --model; several are tried in order" />
+            </div>
+          </details>
+          {refused ? <p class="worse" role="alert">{refused}</p> : null}
+        </>
+      )}
+    </Dialog>
+  );
+}

@@ -1,0 +1,28 @@
+// The head of a step, the same on all of its tabs.
+
+import type {Step} from "../model/fold.ts";
+import {share, shown, span, tokens} from "../model/text.ts";
+import type {Run} from "../state/run.ts";
+import {CID, Status, TextBox} from "./bits.tsx";
+
+export function StepHead({run, step: s, prompt}: {run: Run; step: Step; prompt?: boolean}) {
+  const u = s.usage;
+  const open = s.spans.at(-1);
+  const took = s.ms || (open ? (open.to ?? run.state.at) - s.spans[0]!.from : 0);
+  const handed = prompt ? shown(s.prompt) : "";
+  return (
+    <>
+      <div class="stephead">
+        <h3>{s.id}</h3>
+        <Status of={s.status} />
+        <span class="dim">{span(took)}</span>
+        {s.attempt > 1 ? <span class="dim">try {s.attempt}</span> : null}
+        {s.toolCalls ? <span class="dim">{s.toolCalls} tool calls</span> : null}
+        {u.calls ? <span class="dim">{tokens(u.input)} in · {share(u.cached, u.input)} cached · {tokens(u.output)} out</span> : null}
+        {s.record ? <CID of={s.record} label="record" /> : null}
+      </div>
+      {handed ? <TextBox caption={<><b>moderator</b><span>edge prompt of the {s.via === "start" ? "start" : s.via === "limit" ? "limit" : "edge"}</span></>} text={handed} /> : null}
+    </>
+  );
+}
+

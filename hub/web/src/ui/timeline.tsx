@@ -1,0 +1,160 @@
+// Who was at work when, and a scrubber over the journal.
+
+import {useMemo, useRef} from "preact/hooks";
+import type {State, Step} from "../model/fold.ts";
+import {clock, plural, span} from "../model/text.ts";
+import {rows, type Axis} from "../model/timeline.ts";
+import {seqAt, type Run} from "../state/run.ts";
+
+const pct = (n: number): string => `${(100 * n).toFixed(3)}%`;
+
+export function Timeline({run, chosen, choose}: {run: Run; chosen: string; choose: (id: string) => void}) {
+  const head = run.head;
+  const axis = run.axis.value;
+  const cursor = run.cursor.value;
+  const at = cursor === null ? head.at : (run.journal.at(cursor)?.at ?? head.at);
+  const seq = cursor ?? head.seq;
+  const entry = run.journal.at(seq);
+  const idle = axis.gaps.reduce((ms, g) => ms + g.to - g.from, 0);
+  return (
+    <section class="panel time" aria-label="Timeline">
+      <div class="lanes" aria-hidden="true">
+        <Lanes head={head} axis={axis} at={at} past={cursor !== null} chosen={chosen} choose={choose} />
+        <div class="over">
+          {axis.gaps.map((g) => <div class="gap" style={{left: pct(g.begin), width: pct(g.end - g.begin)}} />)}
+          <div class="play" style={{left: pct(axis.place(at))}} />
+        </div>
+      </div>
+      <div class="scrub">
+        <div class="ctl">
+          <button type="button" class="btn quiet icon" aria-label={run.playing.value ? "pause" : "replay"} title="Replay (Space)" onClick={() => run.play()}>
+            <svg viewBox="0 0 16 16" width={14} height={14} aria-hidden="true" fill="currentColor">
+              <path d={run.playing.value ? "M4 2.500h3v11H4zM9.500 2.500h3v11h-3z" : "M4 2.200v11.600l9.500-5.800z"} />
+            </svg>
+          </button>
+          <button type="button" class="btn quiet icon" aria-label="one event back" disabled={seq <= 1} onClick={() => run.look(seq - 1)}>‹</button>
+          <button type="button" class="btn quiet icon" aria-label="one event on" disabled={cursor === null} onClick={() => run.look(seq + 1)}>›</button>
+        </div>
+        <Slider run={run} axis={axis} seq={seq} at={at} text={entry ? `event ${seq} of ${head.seq}: ${entry.type} ${entry.step}` : ""} />
+      </div>
+      <footer>
+        <span data-seq={seq} class={cursor === null ? undefined : "past"}>event {seq} of {head.seq}</span>
+        {entry ? <span>{entry.type}{entry.step ? ` · ${entry.step}` : ""}</span> : null}
+        {entry ? <span>{clock(entry.at)} · {span(entry.at - head.began)} in</span> : null}
+        {axis.gaps.length ? <span>{plural(axis.gaps.length, "idle gap")}, {span(idle)}, shortened</span> : null}
+        {cursor === null ? null : <button type="button" class="btn live" onClick={() => run.look(null)}>Back to {head.final ? "the end" : "live"}</button>}
+      </footer>
+    </section>
+  );
+}
+
+interface Mark {
+  step: Step;
+  from: number;
+  to: number;
+  wait: boolean;
+  open: boolean;
+}
+
+function Lanes({head, axis, at, past, chosen, choose}: {head: State; axis: Axis; at: number; past: boolean; chosen: string; choose: (id: string) => void}) {
+  const lanes = useMemo(() => {
+    const byRole = new Map<string, Mark[]>();
+    for (const step of head.steps.values()) {
+      const list = byRole.get(step.role) ?? [];
+      byRole.set(step.role, list);
+      for (const s of step.spans) list.push({step, from: s.from, to: s.to ?? head.at, wait: s.kind === "wait", open: s.to === null});
+    }
+    return [...byRole].map(([role, marks]) => ({role, marks, row: rows(marks)}));
+  }, [head, head.seq]);
+  return (
+    <>
+      {lanes.map(({role, marks, row}) => {
+        const deep = Math.max(0, ...row) + 1;
+        const height = deep > 5 ? Math.max(4, Math.floor(96 / deep)) : 16;
+        const step = height + (deep > 5 ? 1 : 3);
+        return (
+          <div class="lane" key={role}>
+            <div class="who">{role}</div>
+            <div class="track" style={{height: `${deep * step + 6}px`}}>
+              {marks.map((m, i) => {
+                const begin = axis.place(m.from);
+                const last = m.step.spans.at(-1)!;
+                const ended = m.to === (last.to ?? head.at) && !m.wait;
+                const kind = m.wait ? "wait" : m.open ? "running" : ended ? m.step.status : m.step.failures.length ? "failed" : "ok";
+                return (
+                  <div
+                    class={`bar-span ${kind}${past && m.from > at ? " later" : ""}${m.step.id === chosen ? " chosen" : ""}`}
+                    style={{left: pct(begin), width: pct(Math.max(0, axis.place(m.to) - begin)), top: `${row[i]! * step + 3}px`, height: `${height}px`}}
+                    title={`${m.step.id}${m.wait ? " waits" : ""}, ${span(m.to - m.from)}`}
+                    onClick={() => choose(m.step.id)}
+                  >
+                    {height > 12 && !m.wait ? m.step.id.slice(role.length) : ""}
+                  </div>
+                );
+              })}
+            </div>
+          </div>
+        );
+      })}
+    </>
+  );
+}
+
+const bins = 180;
+
+function Slider({run, axis, seq, at, text}: {run: Run; axis: Axis; seq: number; at: number; text: string}) {
+  const ref = useRef<HTMLDivElement>(null);
+  const total = run.journal.seq;
+  const shape = useMemo(() => density(run, axis), [axis]);
+  const seek = (x: number) => {
+    const box = ref.current!.getBoundingClientRect();
+    const place = Math.min(1, Math.max(0, (x - box.left) / box.width));
+    run.playing.value = false;
+    run.look(place >= 0.999 ? null : seqAt(run.journal.entries, axis.time(place)));
+  };
+  const key = (e: KeyboardEvent) => {
+    const to = {
+      ArrowLeft: seq - 1, ArrowDown: seq - 1, ArrowRight: seq + 1, ArrowUp: seq + 1, PageUp: seq + 10, PageDown: seq - 10, Home: 1, End: total,
+    }[e.key];
+    if (to === undefined) return;
+    e.preventDefault();
+    run.playing.value = false;
+    run.look(to);
+  };
+  return (
+    <div
+      class="slider" role="slider" tabIndex={0} ref={ref} aria-label="Place in the journal" aria-orientation="horizontal"
+      aria-valuemin={1} aria-valuemax={total} aria-valuenow={seq} aria-valuetext={text} onKeyDown={key}
+      onPointerDown={(e) => {
+        if (e.button !== 0) return;
+        e.currentTarget.setPointerCapture(e.pointerId);
+        seek(e.clientX);
+      }}
+      onPointerMove={(e) => {
+        if (e.currentTarget.hasPointerCapture(e.pointerId)) seek(e.clientX);
+      }}
+    >
+      <svg viewBox={`0 0 ${bins} 26`} preserveAspectRatio="none" aria-hidden="true"><path class="pulse" d={shape} /></svg>
+      {axis.gaps.map((g) => <div class="gap" aria-hidden="true" style={{left: pct(g.begin), width: pct(g.end - g.begin)}}><span>{span(g.to - g.from)}</span></div>)}
+      <div class="knob" aria-hidden="true" style={{left: pct(axis.place(at))}} />
+    </div>
+  );
+}
+
+// How many events there were when, as a row of thin bars.
+function density(run: Run, axis: Axis): string {
+  const counts = new Array<number>(bins).fill(0);
+  for (const e of run.journal.entries) {
+    const i = Math.min(bins - 1, Math.floor(axis.place(e.at) * bins));
+    counts[i] = counts[i]! + 1;
+  }
+  const most = Math.max(1, ...counts);
+  let d = "";
+  counts.forEach((n, i) => {
+    if (n > 0) {
+      const h = 3 + 19 * Math.sqrt(n / most);
+      d += `M${i + 0.15} 24v${(-h).toFixed(1)}h.7v${h.toFixed(1)}z`;
+    }
+  });
+  return d;
+}

@@ -1,0 +1,125 @@
+// Package web holds the page of wf and serves it from the binary.
+//
+// The page is TypeScript under src, built by build.mjs into dist, which is committed: the Go
+// build needs no Node. CI builds dist again and finds no difference (check.sh).
+//
+//	src ──npm run build──► dist ──embed──► Handler ──► GET /, /assets/…
+//
+// # Self-contained
+//
+// Nothing in dist names another host, and nothing is inline: the page works under
+// default-src 'self'. What models, tools and people say reaches the page as JSON and is shown
+// as text.
+//
+// # Not here
+//
+// The interface that the page speaks (hub/api, hub/replay), and who may speak it (hub/guard).
+package web
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"io/fs"
+	"mime"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+)
+
+//go:embed dist
+var dist embed.FS
+
+// Policy is the Content-Security-Policy that the page is served with, and works under.
+const Policy = "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'"
+
+// file is a built asset with what HTTP says of it.
+type file struct {
+	body []byte
+	kind string // media type
+	etag string // strong, of the bytes
+}
+
+// Handler serves the page: GET and HEAD of / and of /assets/…; anything else is 404 or 405.
+// Browsers ask again each time and get 304 while nothing changed: names hold no hash.
+func Handler() http.Handler {
+	files := built()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		name := r.URL.Path
+		if name == "/" {
+			name = "/index.html"
+		}
+		f, ok := files[name]
+		if !ok || r.URL.Path == "/index.html" {
+			http.NotFound(w, r)
+			return
+		}
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			w.Header().Set("Allow", "GET, HEAD")
+			http.Error(w, "the page can only be read", http.StatusMethodNotAllowed)
+			return
+		}
+		h := w.Header()
+		h.Set("Content-Type", f.kind)
+		h.Set("Cache-Control", "no-cache")
+		h.Set("Etag", f.etag)
+		h.Set("Content-Security-Policy", Policy)
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer")
+		if match(r.Header.Get("If-None-Match"), f.etag) {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		h.Set("Content-Length", strconv.Itoa(len(f.body)))
+		if r.Method == http.MethodGet {
+			_, _ = w.Write(f.body) // a reader that left needs nothing more
+		}
+	})
+}
+
+// built reads what is embedded. That cannot fail: the files are part of the binary.
+func built() map[string]file {
+	files := map[string]file{}
+	err := fs.WalkDir(dist, "dist", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		body, err := dist.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		sum := sha256.Sum256(body)
+		files[strings.TrimPrefix(name, "dist")] = file{body, kindOf(name), `"` + hex.EncodeToString(sum[:16]) + `"`}
+		return nil
+	})
+	if err != nil {
+		panic("web: embedded files cannot be read: " + err.Error())
+	}
+	return files
+}
+
+// kindOf is the media type by extension, whatever the machine's tables say.
+func kindOf(name string) string {
+	switch path.Ext(name) {
+	case ".html":
+		return "text/html; charset=utf-8"
+	case ".js":
+		return "text/javascript; charset=utf-8"
+	case ".css":
+		return "text/css; charset=utf-8"
+	case ".svg":
+		return "image/svg+xml"
+	}
+	return mime.TypeByExtension(path.Ext(name))
+}
+
+// match tells whether an If-None-Match names the tag.
+func match(header, etag string) bool {
+	for _, t := range strings.Split(header, ",") {
+		if t = strings.TrimSpace(t); t == "*" || strings.TrimPrefix(t, "W/") == etag {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,144 @@
+package web
+
+import (
+	"bytes"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+const maxSize = 200_000 // bytes of all built assets
+
+var sources = os.DirFS(".")
+
+func ask(t *testing.T, method, path string, header ...string) *http.Response {
+	t.Helper()
+	r := httptest.NewRequest(method, path, nil)
+	for i := 0; i+1 < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	Handler().ServeHTTP(w, r)
+	return w.Result()
+}
+
+func TestThePageAndItsAssetsAreServed(t *testing.T) {
+	for path, kind := range map[string]string{
+		"/":                "text/html; charset=utf-8",
+		"/assets/app.js":   "text/javascript; charset=utf-8",
+		"/assets/app.css":  "text/css; charset=utf-8",
+		"/assets/icon.svg": "image/svg+xml",
+	} {
+		res := ask(t, "GET", path)
+		if res.StatusCode != 200 || res.Header.Get("Content-Type") != kind {
+			t.Errorf("GET %s: %d %q, want 200 %q", path, res.StatusCode, res.Header.Get("Content-Type"), kind)
+		}
+		if got := res.Header.Get("Content-Security-Policy"); got != Policy {
+			t.Errorf("GET %s: policy %q", path, got)
+		}
+	}
+}
+
+func TestAnUnchangedAssetIsNotSentAgain(t *testing.T) {
+	tag := ask(t, "GET", "/assets/app.js").Header.Get("Etag")
+	for _, header := range []string{tag, "W/" + tag, `"other", ` + tag, "*"} {
+		if res := ask(t, "GET", "/assets/app.js", "If-None-Match", header); res.StatusCode != 304 {
+			t.Errorf("If-None-Match %s: %d, want 304", header, res.StatusCode)
+		}
+	}
+	if res := ask(t, "GET", "/assets/app.js", "If-None-Match", `"other"`); res.StatusCode != 200 {
+		t.Errorf("another tag: %d, want 200", res.StatusCode)
+	}
+}
+
+func TestWhatIsNotThePageIsNotServed(t *testing.T) {
+	for _, c := range []struct {
+		method, path string
+		status       int
+	}{
+		{"GET", "/index.html", 404},
+		{"GET", "/assets/", 404},
+		{"GET", "/assets", 404},
+		{"GET", "/assets/../web.go", 404},
+		{"GET", "/dist/index.html", 404},
+		{"POST", "/", 405},
+		{"DELETE", "/assets/app.js", 405},
+		{"HEAD", "/", 200},
+	} {
+		if res := ask(t, c.method, c.path); res.StatusCode != c.status {
+			t.Errorf("%s %s: %d, want %d", c.method, c.path, res.StatusCode, c.status)
+		}
+	}
+}
+
+func TestTheAssetsStaySmall(t *testing.T) {
+	total := 0
+	for name, f := range built() {
+		t.Logf("%7d %s", len(f.body), name)
+		total += len(f.body)
+	}
+	if total > maxSize {
+		t.Errorf("%d bytes, at most %d", total, maxSize)
+	}
+}
+
+// The names of XML vocabularies look like addresses and are never asked for.
+var (
+	address   = regexp.MustCompile(`(?i)(?:https?|wss?|ftp):\\?/\\?/[^\s"'` + "`" + `)<>]*`)
+	namespace = regexp.MustCompile(`^http://www\.w3\.org/(?:2000/svg|1999/xhtml|1998/Math/MathML|1999/xlink)$`)
+	// An address that the code puts together from its own host, such as ws://${location.host}.
+	own = regexp.MustCompile(`^(?:wss?|https?)://\$\{`)
+)
+
+func TestTheAssetsNameNoOtherHost(t *testing.T) {
+	for name, f := range built() {
+		for _, a := range address.FindAllString(string(f.body), -1) {
+			if !namespace.MatchString(a) && !own.MatchString(a) {
+				t.Errorf("%s names %q", name, a)
+			}
+		}
+	}
+}
+
+func TestNothingIsInline(t *testing.T) {
+	page := built()["/index.html"].body
+	for what, bad := range map[string]string{
+		"a style attribute": `(?i)\sstyle\s*=`,
+		"a style element":   `(?i)<style`,
+		"a handler":         `(?i)\son[a-z]+\s*=`,
+		"a script's text":   `(?i)<script[^>]*>[^<]`,
+		"a javascript: URL": `(?i)javascript:`,
+	} {
+		if m := regexp.MustCompile(bad).Find(page); m != nil {
+			t.Errorf("index.html holds %s: %q", what, m)
+		}
+	}
+	app := built()["/assets/app.js"].body
+	for _, bad := range []string{"eval(", "new Function("} {
+		if bytes.Contains(app, []byte(bad)) {
+			t.Errorf("app.js holds %q", bad)
+		}
+	}
+}
+
+// Text of models must not become HTML: the sources use nothing that could make it so.
+func TestTheSourcesInterpretNoText(t *testing.T) {
+	forbidden := regexp.MustCompile(`innerHTML|outerHTML|insertAdjacentHTML|document\.write|createContextualFragment|parseFromString\([^)]*"text/html"`)
+	err := fs.WalkDir(sources, "src", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(name, "ts") && !strings.HasSuffix(name, "tsx") {
+			return err
+		}
+		text, err := fs.ReadFile(sources, name)
+		if m := forbidden.Find(text); m != nil {
+			t.Errorf("%s uses %s", name, m)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
