@@ -74,6 +74,13 @@ var (
 		{"model", doc(str, "Model that writes the summary."), false},
 	}, "When a conversation is summarised.")
 	cacheShape = either("Reuse of results.", yesNo, str)
+	taskShape  = object([]key{
+		{"summaries", &shape{kind: anInt, max: 100, doc: "Summaries of earlier tasks that a task begins with; default 3."}, false},
+		{"summary", enum("Who writes the summary of a task: the agent as it completes it (default), a further model call, or nobody.",
+			string(protocol.SummaryByAgent), string(protocol.SummaryByModel), string(protocol.SummaryNone)), false},
+		{"words", &shape{kind: anInt, min: 1, max: 5_000, doc: "Of a summary, at most; default 200."}, false},
+		{"model", doc(str, "Model that writes goals and summaries; default the role's."), false},
+	}, "How tasks are kept, with context: task.")
 )
 
 // agentKeys apply to agents alone.
@@ -83,6 +90,8 @@ var agentKeys = []key{
 	{"params", &shape{kind: aMap, elem: &shape{kind: anyJSON}, doc: "Parameters of the model, for example temperature."}, false},
 	{"max_turns", doc(posInt, "Model calls of one visit; default 20."), false},
 	{"context", enum("How the agent sees its past: the whole conversation, one small task, or nothing.", "conversation", "task", "fresh"), false},
+	{"task", taskShape, false},
+	{"task_summaries", &shape{kind: anInt, max: 100, doc: "Short for task.summaries."}, false},
 	{"dynamic", &shape{kind: aList, elem: str, doc: "Volatile text recorded with each visit: date, cwd, git, AGENTS.md."}, false},
 	{"compaction", compactionShape, false},
 	{"sandbox", enum("off runs the agent's commands unconfined; each of them is then asked for.", protocol.SandboxOff), false},

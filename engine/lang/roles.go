@@ -94,6 +94,7 @@ func (l *loader) decodeRole(r *protocol.Role, key, n, defaults *yaml.Node) {
 	if c := protocol.ContextMode(l.str(get("context"))); c != protocol.ContextConversation {
 		r.Context = c
 	}
+	r.Task = l.taskSpec(get("task"), get("task_summaries"))
 	r.Dynamic = l.words(get("dynamic"))
 	if c := get("compaction"); l.good(c) && c.Kind == yaml.Mapping {
 		r.Compaction = &protocol.CompactionSpec{Watermark: int64(l.integer(c.Get("watermark"))), Keep: l.integer(c.Get("keep")), Model: l.str(c.Get("model"))}
@@ -204,6 +205,32 @@ func (l *loader) choices(role string, n *yaml.Node) []protocol.Choice {
 		out = append(out, c)
 	}
 	return out
+}
+
+// taskSpec is nil for what is all default.
+func (l *loader) taskSpec(n, summaries *yaml.Node) *protocol.TaskSpec {
+	var spec protocol.TaskSpec
+	if l.good(n) && n.Kind == yaml.Mapping {
+		spec = protocol.TaskSpec{Words: l.integer(n.Get("words")), Model: l.str(n.Get("model"))}
+		if s := protocol.TaskSummary(l.str(n.Get("summary"))); s != protocol.SummaryByAgent {
+			spec.Summary = s
+		}
+		if own := n.Get("summaries"); own != nil {
+			summaries = own
+		}
+	}
+	if l.good(summaries) {
+		if count := l.integer(summaries); count != protocol.DefaultTaskSummaries {
+			spec.Summaries = &count
+		}
+	}
+	if spec.Words == protocol.DefaultTaskWords {
+		spec.Words = 0
+	}
+	if spec == (protocol.TaskSpec{}) {
+		return nil
+	}
+	return &spec
 }
 
 // env reads variables as templates; base, which is sorted, wins.

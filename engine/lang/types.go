@@ -248,6 +248,17 @@ func (l *loader) outputType(r *protocol.Role) *typ {
 	case protocol.ActPrompt:
 		add("text", stringT)
 		add("body", stringT)
+		if r.Context == protocol.ContextTask {
+			own := t
+			if r.Output != "" {
+				own = objectType(map[string]*typ{})
+				t.fields["task"] = own
+			}
+			for _, name := range []string{"goal", "status", "state", "question", "summary"} {
+				own.fields[name] = stringT
+			}
+			own.fields["shared"] = openT
+		}
 	case protocol.ActRun:
 		add("exit_code", intT)
 		add("text", stringT)
