@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	mrand "math/rand/v2"
@@ -274,14 +273,12 @@ func (a *API) Submit(ctx context.Context, s Start, tell func(Waiting)) (run prot
 			return out.ID, out.Fresh || fresh, nil
 		case err != nil && !passing(status, err):
 			return "", false, err
+		case err == nil:
+			n = 0 // the server held the request for as long as it likes to
 		}
 		out.Waiting.Err = err
 		if tell != nil {
 			tell(out.Waiting)
-		}
-		if err == nil {
-			n = 0 // the server held the request for as long as it likes to
-			continue
 		}
 		if err := Backoff(ctx, n); err != nil {
 			return "", false, err
@@ -291,11 +288,11 @@ func (a *API) Submit(ctx context.Context, s Start, tell func(Waiting)) (run prot
 
 // passing reports whether a failure may be over when one asks again.
 func passing(status int, err error) bool {
-	switch status {
-	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+	switch protocol.CodeOf(err) {
+	case protocol.ErrAgentAway.Code, protocol.ErrShuttingDown.Code, protocol.ErrRateLimited.Code, protocol.ErrBusy.Code, ErrUnreachable.Code:
 		return true
 	}
-	return errors.Is(err, ErrUnreachable)
+	return status == http.StatusBadGateway || status == http.StatusGatewayTimeout // of a proxy on the way
 }
 
 // Backoff waits before try n+1, with full jitter: between 0 and 250 ms · 2ⁿ, 15 s at most.

@@ -178,6 +178,8 @@ func (w *wire) block(l protocol.Link, size int64) ([]byte, error) {
 		switch {
 		case err != nil:
 			return nil, err
+		case f.Type == protocol.FrameReplayError:
+			return nil, fmt.Errorf("block %s: %w", l, f.Err())
 		case f.Type != protocol.FrameBlock || f.CID != l:
 			w.held = append(w.held, f)
 		case f.Offset != int64(len(out)) || f.Offset+int64(len(f.Bytes)) > size:

@@ -1,0 +1,3 @@
+package replay_test
+
+func agent(string) {}
