@@ -76,24 +76,36 @@ func (a *app) cost(ctx context.Context, s *cas.Store, run protocol.RunID, by str
 	if err != nil {
 		return err
 	}
+	out, err := costOf(ctx, s, run, by, table)
+	if err != nil {
+		return err
+	}
+	if a.asJSON() {
+		return a.answer(out)
+	}
+	return a.costTable(out)
+}
+
+// costOf sums the calls of a run.
+func costOf(ctx context.Context, s protocol.Source, run protocol.RunID, by string, table price.Table) (costJSON, error) {
 	out := costJSON{Schema: "wf.cost/v1", Run: run, By: by, Prices: table.Date, Items: []*costRow{}, Total: &costRow{}}
 	rows := map[string]*costRow{}
 	attempts := map[string]int{}
 	for e, err := range s.After(ctx, run, 0) {
 		if err != nil {
-			return err
+			return out, err
 		}
 		switch e.Type {
 		case protocol.EvStepStarted:
 			d, err := cas.DecodeData[protocol.StepStarted](&e.Event)
 			if err != nil {
-				return err
+				return out, err
 			}
 			attempts[e.StepName()] = d.Attempt
 		case protocol.EvUsage:
 			u, err := cas.DecodeData[protocol.Usage](&e.Event)
 			if err != nil {
-				return err
+				return out, err
 			}
 			name := costName(by, e.StepName(), attempts[e.StepName()], u)
 			row := rows[name]
@@ -108,10 +120,7 @@ func (a *app) cost(ctx context.Context, s *cas.Store, run protocol.RunID, by str
 	for _, row := range append(out.Items, out.Total) {
 		row.sum()
 	}
-	if a.asJSON() {
-		return a.answer(out)
-	}
-	return a.costTable(out)
+	return out, nil
 }
 
 // costName is the group a call belongs to.

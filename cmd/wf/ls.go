@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,6 +20,8 @@ type lsFlags struct {
 	tag      string
 	workflow string
 	all      bool
+	text     string         // stands in the id, workflow, title, description or a tag; lower case
+	before   protocol.RunID // only runs below this one
 }
 
 func newLs(a *app) *cobra.Command {
@@ -93,6 +97,13 @@ func (a *app) rows(ctx context.Context, s *cas.Store, f lsFlags) ([]runRow, erro
 	}
 	e := a.newEngine(s, nil)
 	out := []runRow{}
+	if f.before != "" {
+		i := slices.IndexFunc(heads, func(h cas.Head) bool { return runOf(h) == f.before })
+		if i < 0 {
+			return nil, fail(protocol.ErrUnknownRun, "", "no run %q in %s", f.before, s.Dir())
+		}
+		heads = heads[i+1:]
+	}
 	for _, h := range heads {
 		if f.limit > 0 && len(out) == f.limit {
 			break
@@ -101,7 +112,7 @@ func (a *app) rows(ctx context.Context, s *cas.Store, f lsFlags) ([]runRow, erro
 		if err != nil {
 			return nil, err
 		}
-		if f.fits(st) {
+		if f.fits(st) && f.found(runOf(h), st) {
 			row := rowOf(h, st)
 			if cost, _ := e.Cost(st.Totals); cost != nil {
 				usd := float64(*cost) / 1e12
@@ -121,6 +132,20 @@ func (f lsFlags) fits(st *engine.State) bool {
 	return tagged && (f.status == "" || string(st.Status()) == f.status) &&
 		(f.workflow == "" || st.Program().Workflow.Name == f.workflow) &&
 		(f.all || st.Info.Parent == nil)
+}
+
+// found reports whether the text that is looked for stands in what a run says of itself. A
+// description over 1 KiB lies in a block and is not searched.
+func (f lsFlags) found(run protocol.RunID, st *engine.State) bool {
+	if f.text == "" || strings.HasPrefix(strings.ToLower(string(run)), f.text) {
+		return true
+	}
+	for _, s := range append([]string{st.Program().Workflow.Name, st.Info.Title, st.Info.Description.S, st.Info.RequestID}, st.Info.Tags...) {
+		if strings.Contains(strings.ToLower(s), f.text) {
+			return true
+		}
+	}
+	return false
 }
 
 func rowOf(h cas.Head, st *engine.State) runRow {

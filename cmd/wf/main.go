@@ -144,6 +144,7 @@ var commands = []struct {
 	{"run", newCancel},
 	{"run", newFork},
 	{"run", newDemo},
+	{"run", newServe},
 	{"look", newLs},
 	{"look", newShow},
 	{"look", newLog},

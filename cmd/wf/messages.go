@@ -43,36 +43,42 @@ func (a *app) messages(ctx context.Context, s *cas.Store, arg string) error {
 	if err != nil {
 		return err
 	}
-	e := a.newEngine(s, nil)
-	v, err := e.View(ctx, at.run)
+	now, before, name, err := promptsOf(ctx, a.newEngine(s, nil), at)
 	if err != nil {
 		return err
-	}
-	step, err := stepOf(v, at.step)
-	if err != nil {
-		return err
-	}
-	if step.Action != protocol.ActPrompt && step.Action != protocol.ActRun {
-		return usagef("%s is no agent: nothing was sent for a %s role", at.step, step.Action)
-	}
-	now, err := promptOf(ctx, e, at.run, at.step)
-	if err != nil {
-		return fmt.Errorf("%s: %w", at, err)
 	}
 	if a.asJSON() {
 		return a.answer(now.json())
 	}
-	var before *sentPrompt
-	var name string
+	return a.messageLines(now, before, name)
+}
+
+// promptsOf builds what a visit was sent, and what the visit that it resumes was sent before;
+// that is nil, and its name "", where there is none.
+func promptsOf(ctx context.Context, e *engine.Engine, at ref) (now, before *sentPrompt, name string, err error) {
+	v, err := e.View(ctx, at.run)
+	if err != nil {
+		return nil, nil, "", err
+	}
+	step, err := stepOf(v, at.step)
+	if err != nil {
+		return nil, nil, "", err
+	}
+	if step.Action != protocol.ActPrompt && step.Action != protocol.ActRun {
+		return nil, nil, "", usagef("%s is no agent: nothing was sent for a %s role", at.step, step.Action)
+	}
+	if now, err = promptOf(ctx, e, at.run, at.step); err != nil {
+		return nil, nil, "", fmt.Errorf("%s: %w", at, err)
+	}
 	for _, other := range v.Steps {
 		if step.Resumes != nil && other.CID != nil && *other.CID == *step.Resumes {
 			if before, err = promptOf(ctx, e, at.run, other.ID); err != nil {
-				return fmt.Errorf("%s: %w", other.ID, err)
+				return nil, nil, "", fmt.Errorf("%s: %w", other.ID, err)
 			}
 			name = other.ID
 		}
 	}
-	return a.messageLines(now, before, name)
+	return now, before, name, nil
 }
 
 // sentPrompt is P_k of a visit.

@@ -114,12 +114,7 @@ func (a *app) runToVerify(ctx context.Context, arg string) (protocol.RunID, erro
 
 // report writes what a verification found.
 func (a *app) report(r cas.Report, what string) error {
-	if r.Findings == nil {
-		r.Findings = []cas.Finding{}
-	}
-	if r.NotProven == nil {
-		r.NotProven = []string{}
-	}
+	r = listed(r)
 	switch {
 	case a.asJSON():
 		if err := a.answer(r); err != nil {
@@ -132,6 +127,17 @@ func (a *app) report(r cas.Report, what string) error {
 		return silent{err}
 	}
 	return nil
+}
+
+// listed has empty lists in the place of none.
+func listed(r cas.Report) cas.Report {
+	if r.Findings == nil {
+		r.Findings = []cas.Finding{}
+	}
+	if r.NotProven == nil {
+		r.NotProven = []string{}
+	}
+	return r
 }
 
 func (a *app) reportLines(r cas.Report, what string) {

@@ -98,7 +98,7 @@ type Start struct {
 	TargetUser  string                     `json:"target_user"`
 	RequestID   string                     `json:"request_id"`
 	Models      map[string]ModelList       `json:"models"`  // by role, "" is every role
-	Context     json.RawMessage            `json:"context"` // an object, kept with the run
+	Context     string                     `json:"context"` // how agents see their past: conversation, task, fresh; "" is as their roles say
 }
 
 // ModelList is models that are tried in order; one may stand alone.
@@ -155,8 +155,8 @@ func (s *Start) check() error {
 			return reply.Badf("models[%q] is empty", role)
 		}
 	}
-	if len(s.Context) > 0 && s.Context[0] != '{' && string(s.Context) != "null" {
-		return reply.Badf("context is no object")
+	if _, err := protocol.ParseContext(s.Context); err != nil {
+		return reply.Badf("context: %v", err)
 	}
 	return nil
 }

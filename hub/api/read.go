@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"wf/hub/guard"
 	"wf/hub/reply"
@@ -38,13 +37,14 @@ func (s *Server) newCode(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if s.NewCode == nil {
-		return notFound(r)
+		return &protocol.Error{Code: protocol.ErrNotFound.Code, Message: "there is no address that a browser could open",
+			Hint: "wf serve --listen 127.0.0.1:8765 listens on one"}
 	}
-	code, expires, err := s.NewCode()
+	code, err := s.NewCode()
 	if err != nil {
 		return err
 	}
-	reply.JSON(w, http.StatusCreated, map[string]any{"schema": "wf.code/v1", "code": code, "expires": expires.UTC().Format(time.RFC3339)})
+	reply.JSON(w, http.StatusCreated, code)
 	return nil
 }
 

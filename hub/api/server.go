@@ -3,7 +3,6 @@ package api
 import (
 	"net/http"
 	"strings"
-	"time"
 
 	"wf/hub/guard"
 	"wf/hub/reply"
@@ -23,7 +22,15 @@ type Server struct {
 	Page   http.Handler // everything that is not the API; nil is nothing
 
 	// NewCode makes a one-time code for a browser; nil where nothing listens for one.
-	NewCode func() (code string, expires time.Time, err error)
+	NewCode func() (Code, error)
+}
+
+// Code is wf.code/v1: what a browser is opened with.
+type Code struct {
+	Schema  string   `json:"schema"`
+	Code    string   `json:"code"`
+	Expires string   `json:"expires"` // RFC 3339
+	URLs    []string `json:"urls"`    // with the code in the fragment
 }
 
 // route is an entry of the API.

@@ -1,0 +1,230 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"reflect"
+	"strings"
+
+	"github.com/aymanbagabas/go-udiff"
+
+	"wf/cas"
+	"wf/engine"
+	"wf/engine/layout"
+	"wf/hub/api"
+	"wf/protocol"
+)
+
+// A backend answers the API of a daemon: it reads the store, and moves runs through a keeper.
+type backend struct {
+	a      *app
+	s      *cas.Store
+	e      *engine.Engine
+	keeper *keeper
+	shelf  shelf
+	dir    string // workspace of the runs it starts
+}
+
+var _ api.Backend = (*backend)(nil)
+
+// Workflows lists what lies in the served directories.
+func (b *backend) Workflows(context.Context) ([]api.Workflow, error) {
+	found, err := b.shelf.list()
+	out := make([]api.Workflow, len(found))
+	for i, f := range found {
+		out[i] = f.entry()
+	}
+	return out, err
+}
+
+// Runs is wf ls, with one more run than asked for to see whether there are others.
+func (b *backend) Runs(ctx context.Context, q api.Query) ([]any, protocol.RunID, error) {
+	rows, err := b.a.rows(ctx, b.s, lsFlags{limit: q.Limit + 1, status: string(q.Status), tag: q.Tag, workflow: q.Workflow,
+		all: q.All, text: strings.ToLower(q.Text), before: q.Before})
+	if err != nil {
+		return nil, "", err
+	}
+	var next protocol.RunID
+	if len(rows) > q.Limit {
+		rows = rows[:q.Limit]
+		next = rows[len(rows)-1].ID
+	}
+	items := make([]any, len(rows))
+	for i := range rows {
+		items[i] = rows[i]
+	}
+	return items, next, nil
+}
+
+// Run is wf show.
+func (b *backend) Run(ctx context.Context, run protocol.RunID) (any, error) {
+	return b.e.View(ctx, run)
+}
+
+// Graph draws the workflow of a run with the path it took.
+func (b *backend) Graph(ctx context.Context, run protocol.RunID) ([]byte, error) {
+	st, err := b.e.State(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	v, err := b.e.View(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	err = layout.Of(st.Program().Workflow).SVG(&out, pathTaken(v))
+	return out.Bytes(), err
+}
+
+// pathTaken is what a run did, on the picture of its workflow. Where a role was entered
+// several times its newest visit gives the status.
+func pathTaken(v *engine.View) layout.Overlay {
+	o := layout.Overlay{Visits: map[string]int{}, Taken: map[int]int{}, Status: map[string]string{}}
+	batches := map[string]bool{} // a fan-out is entered once
+	for _, s := range v.Steps {
+		status := s.Status
+		switch status {
+		case "skipped":
+			status = "ok"
+		case "retrying":
+			status = "running"
+		case "parked":
+			status = "failed"
+		}
+		o.Status[s.Role] = status
+		name, _, _ := strings.Cut(s.ID, "[")
+		if batches[name] {
+			continue
+		}
+		batches[name] = true
+		o.Visits[s.Role]++
+		if s.Edge >= 0 && s.Via != protocol.ViaLimit {
+			o.Taken[s.Edge]++
+		}
+	}
+	return o
+}
+
+// sharedMessages is wf.messages/v1 with what the provider has seen before.
+type sharedMessages struct {
+	messagesJSON
+	Resumes      *string `json:"resumes"`       // the visit whose conversation goes on, or null
+	SharedPrefix int     `json:"shared_prefix"` // leading messages that were sent with it, byte for byte
+}
+
+// Messages is wf messages.
+func (b *backend) Messages(ctx context.Context, run protocol.RunID, step string) (any, error) {
+	now, before, name, err := promptsOf(ctx, b.e, ref{run: run, step: step})
+	if err != nil {
+		return nil, err
+	}
+	out := sharedMessages{messagesJSON: now.json()}
+	if before != nil {
+		out.Resumes = &name
+		for out.SharedPrefix < min(len(now.messages), len(before.messages)) &&
+			reflect.DeepEqual(now.messages[out.SharedPrefix], before.messages[out.SharedPrefix]) {
+			out.SharedPrefix++
+		}
+	}
+	return out, nil
+}
+
+// visitDiff compares the outputs of two visits of a role.
+type visitDiff struct {
+	Schema   string         `json:"schema"`
+	Run      protocol.RunID `json:"run"`
+	Step     string         `json:"step"`
+	Previous *string        `json:"previous"` // null for the first visit: all of it is new
+	Equal    bool           `json:"equal"`
+	Added    int            `json:"added"` // lines
+	Removed  int            `json:"removed"`
+	Changed  []string       `json:"changed"` // what differs, in words
+	Unified  string         `json:"unified"` // of the texts
+}
+
+// Diff compares a visit with the one of the same role, and the same item, before it.
+func (b *backend) Diff(ctx context.Context, run protocol.RunID, step string) (any, error) {
+	v, err := b.e.View(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	now, err := stepOf(v, step)
+	if err != nil {
+		return nil, err
+	}
+	out := visitDiff{Schema: "wf.diff/v1", Run: run, Step: step, Changed: []string{}}
+	before := previous(v, now)
+	if before == nil {
+		if now.Text != "" {
+			out.Unified = udiff.Unified("/dev/null", now.ID, "", now.Text+"\n")
+			out.Added, _ = counts(out.Unified)
+		}
+		return out, nil
+	}
+	d := changedStep(before, now)
+	out.Previous, out.Changed, out.Unified = &before.ID, d.Changed, d.text
+	out.Added, out.Removed = counts(d.text)
+	out.Equal = before.Text == now.Text && bytes.Equal(before.Output, now.Output) && before.Status == now.Status
+	return out, nil
+}
+
+// previous is the newest visit of the same role and item before a visit, or nil.
+func previous(v *engine.View, now *engine.StepView) *engine.StepView {
+	var before *engine.StepView
+	for _, s := range v.Steps {
+		if s == now {
+			return before
+		}
+		sameItem := s.Item == nil && now.Item == nil || s.Item != nil && now.Item != nil && *s.Item == *now.Item
+		if s.Role == now.Role && sameItem {
+			before = s
+		}
+	}
+	return nil
+}
+
+// Verify is wf verify.
+func (b *backend) Verify(ctx context.Context, run protocol.RunID) (any, error) {
+	if _, _, err := b.s.Tip(ctx, run); err != nil {
+		return nil, err
+	}
+	o := cas.VerifyOptions{Run: run}
+	state := cas.StateDir(os.Getenv)
+	if state != "" {
+		var err error
+		if o.LastSeen, err = cas.LoadWitness(state, b.s.Dir()); err != nil {
+			return nil, err
+		}
+	}
+	r, err := cas.Verify(ctx, b.s, o)
+	if err != nil {
+		return nil, err
+	}
+	if r.OK && state != "" {
+		if err := cas.See(ctx, state, b.s.Dir(), r.Heads); err != nil {
+			return nil, fmt.Errorf("the heads were not noted outside of the store: %w", err)
+		}
+	}
+	return listed(r), nil
+}
+
+// Cost is wf cost.
+func (b *backend) Cost(ctx context.Context, run protocol.RunID, by string) (any, error) {
+	table, err := b.a.prices()
+	if err != nil {
+		return nil, err
+	}
+	return costOf(ctx, b.s, run, by, table)
+}
+
+// given are the inputs of a request as a program reads them.
+func given(fields map[string]json.RawMessage) map[string]any {
+	out := make(map[string]any, len(fields))
+	for name, value := range fields {
+		out[name] = value
+	}
+	return out
+}

@@ -1,0 +1,196 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"wf/engine"
+	"wf/engine/lang"
+	"wf/hub/api"
+	"wf/protocol"
+)
+
+// Start begins a run of a served workflow.
+func (b *backend) Start(ctx context.Context, s api.Start) (protocol.RunID, bool, error) {
+	f, err := b.shelf.find(s.Workflow)
+	if err != nil {
+		return "", false, err
+	}
+	models, err := modelsFor(f.program, s.Models)
+	if err != nil {
+		return "", false, err
+	}
+	l := engine.Launch{Title: s.Title, Description: s.Description, Type: s.Type, Scope: s.Scope, Tags: s.Tags,
+		CreatedBy: orWord(s.CreatedBy, whoami()), TargetUser: s.TargetUser, RequestID: s.RequestID,
+		Models: models, Context: protocol.ContextMode(s.Context)}
+	return b.launch(ctx, f, given(s.Inputs), l)
+}
+
+// launch begins a run of a workflow that was found, and has it driven.
+func (b *backend) launch(ctx context.Context, f found, inputs map[string]any, l engine.Launch) (run protocol.RunID, fresh bool, err error) {
+	p := f.program
+	if l.Inputs, err = p.Inputs(inputs); err != nil {
+		return "", false, err
+	}
+	if l.Models, _, err = b.a.resolveModels(ctx, p, l.Models); err != nil {
+		return "", false, err
+	}
+	l.Program, l.Source, l.File, l.Workspace = p, f.source, f.path, b.dir
+	if l.Description == "" {
+		l.Description = p.Workflow.Description
+	}
+	if run, fresh, err = b.e.Begin(ctx, l); err != nil || !fresh {
+		return run, fresh, err
+	}
+	b.keeper.keep(run, engine.DriveOptions{By: whoami()})
+	return run, true, nil
+}
+
+// modelsFor checks the roles that models are chosen for.
+func modelsFor(p *lang.Program, given map[string]api.ModelList) (map[string][]string, error) {
+	if len(given) == 0 {
+		return nil, nil
+	}
+	out := map[string][]string{}
+	for role, list := range given {
+		if !hasAgent(p, role) {
+			return nil, usagef("models: the workflow %s has no agent %q", p.Workflow.Name, role)
+		}
+		out[role] = list
+	}
+	return out, nil
+}
+
+// Answer records an answer; the run goes on here, unless another process drives it.
+func (b *backend) Answer(ctx context.Context, run protocol.RunID, x api.Answer) (string, error) {
+	r := engine.Reply{Step: x.Step, Signal: x.Signal, Choice: x.Choice, Text: x.Text, By: whoami(), Source: "http"}
+	if len(x.Fields) > 0 && string(x.Fields) != "null" {
+		fields, err := protocol.CanonicalizeJSON(x.Fields)
+		if err != nil {
+			return "", usagef("fields: %v", err)
+		}
+		r.Fields = fields
+	}
+	step, err := b.e.Answer(ctx, run, r)
+	if err != nil {
+		return "", err
+	}
+	b.keeper.keep(run, engine.DriveOptions{By: whoami()})
+	return step, nil
+}
+
+// Cancel ends a run; whoever drives it stops.
+func (b *backend) Cancel(ctx context.Context, run protocol.RunID, reason string) error {
+	if err := b.e.Cancel(ctx, run, whoami(), reason); err != nil {
+		return err
+	}
+	b.a.note(ctx, b.s, run)
+	return nil
+}
+
+// Resume goes on with a run, and returns when that is recorded, or when nothing can move.
+func (b *backend) Resume(ctx context.Context, run protocol.RunID, r api.Resume) error {
+	o := engine.DriveOptions{By: whoami()}
+	for _, name := range sortedKeys(r.Limits) {
+		l, err := limitOf(name, r.Limits[name])
+		if err != nil {
+			return err
+		}
+		o.Limits = append(o.Limits, l)
+	}
+	st, err := b.e.State(ctx, run)
+	if err != nil {
+		return err
+	}
+	if st.Status().Final() {
+		return fail(protocol.ErrFinal, "", "run %s is %s", run, st.Status())
+	}
+	return b.keeper.resume(ctx, run, o)
+}
+
+// limitOf reads a limit as it stands in JSON: 60, 1.5 or "30m".
+func limitOf(name string, value json.RawMessage) (protocol.LimitChanged, error) {
+	text := string(value)
+	var s string
+	if json.Unmarshal(value, &s) == nil {
+		text = s
+	}
+	l, err := limitFlag(name + "=" + text)
+	if err != nil {
+		return l, fail(protocol.ErrUsage, `as in {"limits":{"steps":60,"cost_usd":1.5,"duration":"30m"}}`,
+			"limits: %q: %s is no new limit; there are steps, tokens, cost_usd and duration, each more than 0", name, value)
+	}
+	return l, nil
+}
+
+// Fork makes a new run and goes on with it.
+func (b *backend) Fork(ctx context.Context, run protocol.RunID, f api.Fork) (protocol.RunID, error) {
+	at, err := forkPoint(ctx, b.s, ref{run: run, step: f.Step}, f.After)
+	if err != nil {
+		return "", err
+	}
+	id, err := b.e.Fork(ctx, run, engine.ForkOptions{At: at, Note: f.Note, By: whoami()})
+	if err != nil {
+		return "", err
+	}
+	b.keeper.keep(id, engine.DriveOptions{By: whoami()})
+	return id, nil
+}
+
+// Message queues a text for a run. One that answers a question makes the run go on.
+func (b *backend) Message(ctx context.Context, run protocol.RunID, m api.Message) error {
+	if err := b.e.Message(ctx, run, m.Source, m.Text); err != nil {
+		return err
+	}
+	st, err := b.e.State(ctx, run)
+	if err != nil {
+		return err
+	}
+	if st.Status() == protocol.Running {
+		b.keeper.keep(run, engine.DriveOptions{By: whoami()})
+	}
+	return nil
+}
+
+// find is the workflow of a name or a path. Only what is served can be started.
+func (s shelf) find(name string) (found, error) {
+	all, err := s.list()
+	if err != nil {
+		return found{}, err
+	}
+	var fits []found
+	for _, f := range all {
+		if f.path == name || f.name == name {
+			fits = append(fits, f)
+		}
+	}
+	switch {
+	case len(fits) == 0:
+		return found{}, fail(protocol.ErrNotFound, "GET /v1/workflows lists them; wf serve --workflows DIR adds more", "no workflow %q is served", name)
+	case len(fits) > 1:
+		var paths []string
+		for _, f := range fits {
+			paths = append(paths, f.path)
+		}
+		slices.Sort(paths)
+		return found{}, fail(protocol.ErrAmbiguous, "name the file", "%d workflows are called %q: %s", len(fits), name, strings.Join(paths, ", "))
+	case fits[0].problem != "":
+		return found{}, fail(protocol.ErrInvalid, "wf validate "+fits[0].path, "%s is not a valid workflow: %s", fits[0].path, fits[0].problem)
+	}
+	return fits[0], nil
+}
+
+// stoppedBy is the cause with which a daemon that ends suspends its runs; it goes on with them
+// when it starts again.
+var errServeStopped = &protocol.Error{Code: "serve_stopped", Message: "wf serve was stopped", Hint: "it goes on with the run when it starts again; wf resume does so now"}
+
+// describe is why a drive ended, for the log.
+func describe(err error) string {
+	if hint := protocol.HintOf(err); hint != "" {
+		return fmt.Sprintf("%v (%s)", err, hint)
+	}
+	return err.Error()
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"os"
+	"time"
+
+	"wf/cas"
+	"wf/engine"
+	"wf/hub/api"
+	"wf/hub/guard"
+	"wf/hub/replay"
+	"wf/protocol"
+)
+
+// A daemon drives the runs of a store, and answers for them over HTTP.
+//
+//	listeners ─► guard ─┐
+//	hub ────────────────┴─► api ─► backend ─► keeper ─► engine ─► store
+//	                         └───► replay ◄── broadcast ◄──┘
+//
+// Start and Close frame its life; the handler may be served, to a hub too, in between.
+type daemon struct {
+	name    string // of the agent, as hubs list it
+	store   *cas.Store
+	api     *api.Server
+	keeper  *keeper
+	replay  *replay.Server
+	backend *backend
+	log     *slog.Logger
+}
+
+// newDaemon joins what a daemon is made of; nothing runs yet.
+func (a *app) newDaemon(s *cas.Store, f serveFlags, log *slog.Logger) (*daemon, error) {
+	shelf, err := a.newShelf(f.workflows, s.Dir())
+	if err != nil {
+		return nil, err
+	}
+	dir, _, err := places("", f.dir)
+	if err != nil {
+		return nil, err
+	}
+	live := &replay.Broadcast{}
+	k := &keeper{s: s, log: log}
+	k.note = func(run protocol.RunID) { a.note(context.Background(), s, run); live.End(run) }
+	e := a.newEngine(s, func(n engine.Notice) {
+		k.notice(n)
+		if n.Entry != nil {
+			live.Event(n.Run, &n.Entry.Event)
+		} else if d, ok := n.Data.(protocol.Delta); ok {
+			live.Delta(n.Run, n.Step, d)
+		}
+	})
+	k.e = e
+	b := &backend{a: a, s: s, e: e, keeper: k, shelf: shelf, dir: dir}
+	d := &daemon{name: f.name, store: s, keeper: k, backend: b, log: log, replay: &replay.Server{Feed: s, Deltas: live}}
+	if d.name == "" {
+		if d.name, err = os.Hostname(); err != nil {
+			d.name = "wf"
+		}
+	}
+	d.api = &api.Server{Backend: b, Feed: s, Name: d.name, Version: version(), Replay: d.replay.WebSocket(), Events: d.replay.Events()}
+	return d, nil
+}
+
+// handler is the API without a guard: whoever serves it says who asks (guard.As, guard.With).
+func (d *daemon) handler() http.Handler { return d.api.Handler() }
+
+// start begins to drive runs.
+func (d *daemon) start() { d.keeper.start() }
+
+// close suspends the runs that are driven, tells the watchers, and returns when all of it is
+// recorded.
+func (d *daemon) close() error {
+	d.keeper.close()
+	return d.replay.Close()
+}
+
+// codes has the daemon make one-time codes for browsers that open one of its doors.
+func (d *daemon) codes(keys *guard.Keys, doors []*door) {
+	d.api.NewCode = func() (api.Code, error) {
+		code, err := keys.NewCode()
+		out := api.Code{Schema: "wf.code/v1", Code: code, Expires: time.Now().Add(guard.CodeLife).UTC().Format(time.RFC3339), URLs: []string{}}
+		for _, x := range doors {
+			if x.guard.Keys != nil {
+				out.URLs = append(out.URLs, withCode(x.url, code))
+			}
+		}
+		return out, err
+	}
+}

@@ -1,0 +1,310 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"wf/cas"
+	"wf/engine"
+	"wf/protocol"
+)
+
+// A keeper drives the runs of a daemon: those it is given, and those it finds open.
+//
+//	keep ─► drive ─► final, suspended     let go
+//	          ▲  └─► waiting ─► due │ answered by another process
+//	          └──────────────────────┘
+//
+// Start and Stop frame its life.
+type keeper struct {
+	s    *cas.Store
+	e    *engine.Engine
+	log  *slog.Logger
+	note func(protocol.RunID) // after each drive
+
+	ctx  context.Context
+	stop context.CancelCauseFunc
+	work sync.WaitGroup
+
+	mu   sync.Mutex
+	runs map[protocol.RunID]*kept
+}
+
+// kept is a run that the keeper cares for.
+type kept struct {
+	driving bool
+	again   *engine.DriveOptions // drive once more when this drive ends
+	moved   chan struct{}        // closed at the first event of a drive; nil when nobody asks
+	head    protocol.Link        // where it waits
+	due     int64                // when its first timer is due, unix µs; 0 is never
+	timer   *time.Timer
+}
+
+// start begins to keep; open runs of the store are looked for in the background.
+func (k *keeper) start() {
+	k.ctx, k.stop = context.WithCancelCause(context.Background())
+	k.runs = map[protocol.RunID]*kept{}
+	k.work.Go(k.adopt)
+	k.work.Go(k.follow)
+}
+
+// close suspends what is driven, and returns when all of that is recorded.
+func (k *keeper) close() {
+	k.stop(errServeStopped)
+	k.work.Wait()
+}
+
+// keep drives a run until it is over or waits. A run that is driven here already is driven once
+// more afterwards.
+func (k *keeper) keep(run protocol.RunID, o engine.DriveOptions) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.begin(run, o)
+}
+
+// begin is keep; the caller holds mu.
+func (k *keeper) begin(run protocol.RunID, o engine.DriveOptions) *kept {
+	r := k.runs[run]
+	if r == nil {
+		r = &kept{}
+		k.runs[run] = r
+	}
+	if r.timer != nil {
+		r.timer.Stop()
+		r.timer = nil
+	}
+	if r.driving {
+		r.again = &o
+		return r
+	}
+	if k.ctx.Err() != nil {
+		return r
+	}
+	r.driving = true
+	k.work.Go(func() { k.drive(run, r, o) })
+	return r
+}
+
+// resume is keep, and returns when the run has moved: nil when an event of it was recorded, or
+// when there was nothing to do; else why it cannot be driven.
+func (k *keeper) resume(ctx context.Context, run protocol.RunID, o engine.DriveOptions) error {
+	k.mu.Lock()
+	if r := k.runs[run]; r != nil && r.driving {
+		k.mu.Unlock()
+		return fail(protocol.ErrRunLive, "it goes on already", "this process drives run %s", run)
+	}
+	// The lock tells whether another process drives it; its holder is told apart from a failure.
+	unlock, err := k.s.LockRun(run)
+	if err == nil {
+		err = unlock()
+	}
+	if err != nil {
+		k.mu.Unlock()
+		return err
+	}
+	moved := make(chan struct{})
+	r := k.begin(run, o)
+	r.moved = moved
+	k.mu.Unlock()
+	select {
+	case <-moved:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// notice is told of every event of the engine.
+func (k *keeper) notice(n engine.Notice) {
+	if n.Entry == nil {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if r := k.runs[n.Run]; r != nil {
+		r.signal()
+	}
+}
+
+// signal wakes who waits for the run to move; the caller holds mu.
+func (r *kept) signal() {
+	if r.moved != nil {
+		close(r.moved)
+		r.moved = nil
+	}
+}
+
+func (k *keeper) drive(run protocol.RunID, r *kept, o engine.DriveOptions) {
+	for {
+		st, err := k.e.Drive(k.ctx, run, o)
+		k.note(run)
+		switch {
+		case err == nil, k.ctx.Err() != nil:
+		case errors.Is(err, protocol.ErrRunLive):
+			k.log.Info("another process drives the run", "run", run)
+		default:
+			k.log.Error("the run cannot be driven", "run", run, "why", describe(err))
+		}
+		next, more := k.settle(run, r, st, err)
+		if !more {
+			return
+		}
+		o = next
+	}
+}
+
+// settle decides what follows a drive: another one, if somebody asked for it or answered just
+// then, or to wait, or to let the run go. What another process commits from here on is a change
+// that follow sees.
+func (k *keeper) settle(run protocol.RunID, r *kept, st *engine.State, failed error) (next engine.DriveOptions, more bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	r.signal()
+	again := r.again
+	r.again = nil
+	if failed != nil || st.Status() != protocol.Waiting || k.ctx.Err() != nil {
+		delete(k.runs, run)
+		return next, false
+	}
+	head, seq, err := k.s.Tip(k.ctx, run)
+	switch {
+	case err != nil:
+		k.log.Error("the run cannot be read; wf verify tells more", "run", run, "why", err)
+	case again != nil:
+		return *again, true
+	case seq != st.Seq:
+		return engine.DriveOptions{By: "wf serve"}, true
+	}
+	r.driving, r.head = false, head
+	k.await(run, r, st)
+	return next, false
+}
+
+// await notes that a run waits, and wakes at its first timer. The caller holds mu.
+func (k *keeper) await(run protocol.RunID, r *kept, st *engine.State) {
+	r.due = 0
+	for _, w := range st.Waiting() {
+		if w.Due > 0 && (r.due == 0 || w.Due < r.due) {
+			r.due = w.Due
+		}
+	}
+	if r.due > 0 && k.ctx.Err() == nil {
+		r.timer = time.AfterFunc(time.Until(time.UnixMicro(r.due)), func() { k.keep(run, engine.DriveOptions{By: "wf serve"}) })
+	}
+}
+
+// adopt goes on with the runs that a daemon, or whoever drove them, left behind: those that
+// were cut off, those that wait, and those that stopping a daemon suspended. What a person
+// suspended, an error or a limit, stays as it is.
+func (k *keeper) adopt() {
+	heads, err := newestRuns(k.ctx, k.s)
+	if err != nil {
+		k.log.Error("open runs were not looked for", "why", describe(err))
+		return
+	}
+	for _, h := range heads {
+		if k.ctx.Err() != nil {
+			return
+		}
+		run := runOf(h)
+		st, err := k.e.State(k.ctx, run)
+		if err != nil {
+			k.log.Error("the run cannot be read; wf verify tells more", "run", run, "why", err)
+			continue
+		}
+		if st.Info.Parent != nil {
+			continue // driven with its parent
+		}
+		switch s := st.Status(); {
+		case s == protocol.Running, s == protocol.Suspended && st.Code() == errServeStopped.Code:
+			k.log.Info("going on", "run", run)
+			k.keep(run, engine.DriveOptions{By: "wf serve"})
+		case s == protocol.Waiting:
+			k.mu.Lock()
+			if k.runs[run] == nil {
+				r := &kept{head: h.Link}
+				k.runs[run] = r
+				k.await(run, r, st)
+			}
+			k.mu.Unlock()
+		}
+	}
+}
+
+// calm is how long the keeper lets commits gather before it looks at the runs that wait.
+const calm = 50 * time.Millisecond
+
+// follow looks for answers of other processes to the runs that wait.
+func (k *keeper) follow() {
+	since, err := k.s.Changes(k.ctx)
+	for err == nil {
+		if since, err = k.s.AwaitChange(k.ctx, since); err != nil {
+			break
+		}
+		select {
+		case <-time.After(calm):
+		case <-k.ctx.Done():
+			return
+		}
+		err = k.lookAtWaiting()
+	}
+	if k.ctx.Err() == nil {
+		k.log.Error("answers of other processes are no longer seen", "why", describe(err))
+	}
+}
+
+func (k *keeper) lookAtWaiting() error {
+	k.mu.Lock()
+	waiting := map[protocol.RunID]protocol.Link{}
+	for run, r := range k.runs {
+		if !r.driving {
+			waiting[run] = r.head
+		}
+	}
+	k.mu.Unlock()
+	if len(waiting) == 0 {
+		return nil
+	}
+	heads, err := k.s.Heads(k.ctx, protocol.RunHead(""))
+	if err != nil {
+		return err
+	}
+	for _, h := range heads {
+		run := protocol.RunID(strings.TrimPrefix(h.Name, protocol.RunHead("")))
+		before, ours := waiting[run]
+		if !ours || before == h.Link {
+			continue
+		}
+		if err := k.look(run, h.Link); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// look drives a run that waited if it no longer does.
+func (k *keeper) look(run protocol.RunID, head protocol.Link) error {
+	st, err := k.e.State(k.ctx, run)
+	if err != nil {
+		return err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	r := k.runs[run]
+	if r == nil || r.driving {
+		return nil
+	}
+	r.head = head
+	switch st.Status() {
+	case protocol.Running:
+		k.begin(run, engine.DriveOptions{By: "wf serve"})
+	case protocol.Waiting:
+	default:
+		delete(k.runs, run)
+	}
+	return nil
+}

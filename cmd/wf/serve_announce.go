@@ -1,0 +1,72 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"wf/hub/guard"
+)
+
+// servingJSON is wf.serving/v1: the one line that a daemon writes for programs, once it listens.
+type servingJSON struct {
+	Schema    string       `json:"schema"`
+	PID       int          `json:"pid"`
+	Name      string       `json:"name"`
+	Version   string       `json:"version"`
+	Store     string       `json:"store"`
+	Listen    []listenJSON `json:"listen"`
+	TokenFile string       `json:"token_file"` // "" where only sockets listen
+	Workflows []string     `json:"workflows"`  // directories
+}
+
+type listenJSON struct {
+	URL  string `json:"url"`  // unix:PATH, http:// or https://
+	Open string `json:"open"` // with a one-time code, for a browser; "" for a socket
+}
+
+// announce says where the daemon listens.
+func (a *app) announce(d *daemon, doors []*door, keys *guard.Keys) error {
+	out := servingJSON{Schema: "wf.serving/v1", PID: os.Getpid(), Name: d.name, Version: version(), Store: d.store.Dir(),
+		Listen: []listenJSON{}, Workflows: d.backend.shelf.dirs}
+	if out.Workflows == nil {
+		out.Workflows = []string{}
+	}
+	for _, door := range doors {
+		l := listenJSON{URL: door.url}
+		if door.guard.Keys != nil {
+			code, err := keys.NewCode()
+			if err != nil {
+				return err
+			}
+			l.Open = withCode(door.url, code)
+		}
+		out.Listen = append(out.Listen, l)
+	}
+	if keys != nil {
+		out.TokenFile = keys.Path()
+	}
+	if a.asJSON() {
+		a.reported = true
+		return line(a.out, out)
+	}
+	p := paint{a.out.color}
+	fmt.Fprintf(a.out, "%s wf serve  %s  store %s\n", p.cyan("●"), p.bold(d.name), out.Store)
+	for _, l := range out.Listen {
+		if l.Open == "" {
+			fmt.Fprintf(a.out, "  %s %s\n", p.dim("socket"), strings.TrimPrefix(l.URL, "unix:"))
+			continue
+		}
+		fmt.Fprintf(a.out, "  %s   %s\n", p.dim("open"), l.Open)
+	}
+	if out.TokenFile != "" {
+		fmt.Fprintf(a.out, "  %s  %s\n", p.dim("token"), out.TokenFile)
+	} else {
+		fmt.Fprintf(a.out, "  %s   wf serve --listen %s opens a page for browsers\n", p.dim("more"), guard.DefaultTCP)
+	}
+	_, err := fmt.Fprintf(a.out, "  %s\n", p.dim("Ctrl-C suspends what runs; the next start goes on"))
+	return err
+}
+
+// withCode is an address that logs a browser in: what follows # is never sent or logged.
+func withCode(url, code string) string { return url + "/#code=" + code }

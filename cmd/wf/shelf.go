@@ -1,0 +1,163 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"wf/engine/lang"
+	"wf/hub/api"
+	"wf/protocol"
+)
+
+// A shelf is the directories whose workflows can be started through the API.
+type shelf struct {
+	a    *app
+	dirs []string // absolute
+}
+
+// found is a workflow file of a shelf.
+type found struct {
+	path    string // absolute
+	name    string
+	source  []byte
+	program *lang.Program // nil where problem is set
+	problem string
+}
+
+// isWorkflow tells a workflow from other YAML: a key wf at the left edge.
+var isWorkflow = regexp.MustCompile(`(?m)^["']?wf["']?\s*:`)
+
+// newShelf serves the directories named, else those of the project: where its .wf lies, the
+// workflows beside it and those in it.
+func (a *app) newShelf(dirs []string, store string) (shelf, error) {
+	s := shelf{a: a}
+	named := len(dirs) > 0
+	if !named {
+		project := "."
+		if filepath.Base(store) == projectDir {
+			project = filepath.Dir(store)
+		}
+		dirs = []string{project, filepath.Join(project, "workflows"), filepath.Join(project, projectDir, "workflows")}
+	}
+	for _, d := range dirs {
+		abs, err := filepath.Abs(d)
+		if err != nil {
+			return s, fmt.Errorf("workflows: %w", err)
+		}
+		info, err := os.Stat(abs)
+		switch {
+		case err == nil && info.IsDir():
+			s.dirs = append(s.dirs, abs)
+		case named:
+			return s, usagef("--workflows %s is no directory", d)
+		}
+	}
+	return s, nil
+}
+
+// list reads the workflows, by name; one that is not valid is listed with what is wrong.
+func (s shelf) list() ([]found, error) {
+	var out []found
+	for _, dir := range s.dirs {
+		entries, err := os.ReadDir(dir)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // removed since
+		}
+		if err != nil {
+			return nil, fmt.Errorf("workflows: %w", err)
+		}
+		for _, e := range entries {
+			ext := filepath.Ext(e.Name())
+			if (ext != ".yaml" && ext != ".yml") || strings.HasPrefix(e.Name(), ".") {
+				continue
+			}
+			if f, ok := s.read(filepath.Join(dir, e.Name())); ok {
+				out = append(out, f)
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b found) int { return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.path, b.path)) })
+	return out, nil
+}
+
+// read reads one file; false is one that is no workflow at all.
+func (s shelf) read(path string) (found, bool) {
+	f := found{path: path, name: strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))}
+	d, err := s.a.readDefinition(path)
+	if err != nil {
+		f.problem = err.Error()
+		return f, true
+	}
+	if !isWorkflow.Match(d.source) {
+		return f, false
+	}
+	f.source, f.program = d.source, d.program
+	if d.program != nil {
+		f.name = d.program.Workflow.Name
+		return f, true
+	}
+	for _, diag := range d.diags {
+		if diag.Severity == lang.SeverityError {
+			f.problem = fmt.Sprintf("line %d: %s", diag.Range.Start.Line, diag.Message)
+			break
+		}
+	}
+	return f, true
+}
+
+// entry is a workflow as the API lists it.
+func (f found) entry() api.Workflow {
+	out := api.Workflow{Name: f.name, File: f.path, Inputs: json.RawMessage(`{"type":"object"}`), Problem: f.problem}
+	if f.program == nil {
+		return out
+	}
+	w := f.program.Workflow
+	out.Description, out.Inputs = w.Description, inputSchema(w.Inputs)
+	return out
+}
+
+// inputSchema is the JSON Schema of the inputs of a workflow.
+func inputSchema(inputs map[string]protocol.Input) json.RawMessage {
+	type property struct {
+		Type        string          `json:"type,omitempty"`
+		Description string          `json:"description,omitempty"`
+		Default     json.RawMessage `json:"default,omitempty"`
+		Enum        json.RawMessage `json:"enum,omitempty"`
+	}
+	s := struct {
+		Type       string              `json:"type"`
+		Properties map[string]property `json:"properties"`
+		Required   []string            `json:"required"`
+		Additional bool                `json:"additionalProperties"`
+	}{"object", map[string]property{}, []string{}, false}
+	for _, name := range sortedKeys(inputs) {
+		in := inputs[name]
+		p := property{Type: in.Type, Description: in.Description}
+		if in.Default != "" {
+			p.Default = json.RawMessage(in.Default)
+		}
+		if in.Enum != "" {
+			p.Enum = json.RawMessage(in.Enum)
+		}
+		s.Properties[name] = p
+		if in.Required {
+			s.Required = append(s.Required, name)
+		}
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(s); err != nil {
+		panic(err) // defaults and enums of a definition are JSON
+	}
+	return b.Bytes()
+}
