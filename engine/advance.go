@@ -2,80 +2,28 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"wf/cas"
 	"wf/protocol"
 )
 
-// advance appends facts together with the starts of the visits that follow from them, in one
-// commit, and then performs these visits.
+// advance adds facts together with the starts of the visits that follow from them.
 func (d *driver) advance(ctx context.Context, facts []cas.Draft, blocks []cas.Block) error {
-	for {
-		b := &batch{drafts: facts, blocks: blocks}
-		d.remember(blocks)
-		if err := d.applyAll(b.drafts, d.e.now()); err != nil {
-			return err
-		}
-		if err := d.decide(ctx, b); err != nil {
-			return err
-		}
-		if len(b.drafts) == 0 {
-			return nil
-		}
-		err := d.commit(ctx, b.drafts, b.blocks, false)
-		if errors.Is(err, protocol.ErrHeadMoved) {
-			if facts, err = d.rebase(ctx, facts); err != nil {
-				return err
-			}
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		for _, v := range b.begin {
-			d.perform(ctx, v)
-		}
-		return nil
+	if err := d.add(facts, blocks, nil); err != nil {
+		return err
 	}
+	return d.push(ctx)
 }
 
-// append appends facts and decides nothing.
-func (d *driver) append(ctx context.Context, facts []cas.Draft, blocks []cas.Block, snapshot bool) error {
-	for len(facts) > 0 {
-		d.remember(blocks)
-		if err := d.applyAll(facts, d.e.now()); err != nil {
-			return err
-		}
-		err := d.commit(ctx, facts, blocks, snapshot)
-		if !errors.Is(err, protocol.ErrHeadMoved) {
-			return err
-		}
-		if facts, err = d.rebase(ctx, facts); err != nil {
-			return err
-		}
+// append adds the last facts of a drive and returns when they are on disk. Nothing is begun
+// any more.
+func (d *driver) append(ctx context.Context, facts []cas.Draft, blocks []cas.Block) error {
+	d.over, d.last = true, true
+	if err := d.add(facts, blocks, nil); err != nil {
+		return err
 	}
-	return nil
-}
-
-// rebase folds the journal anew after another process wrote to it. A run that has ended
-// meanwhile takes no more facts.
-func (d *driver) rebase(ctx context.Context, facts []cas.Draft) ([]cas.Draft, error) {
-	if err := d.load(ctx); err != nil {
-		return nil, err
-	}
-	if d.s.Status().Final() {
-		return nil, nil
-	}
-	return facts, nil
-}
-
-// batch is one commit in the making.
-type batch struct {
-	drafts []cas.Draft
-	blocks []cas.Block
-	begin  []string // steps to be performed once it is durable
+	return d.flush(ctx)
 }
 
 // applyAll moves the state ahead of the commit; when that fails the state is loaded anew.
@@ -92,52 +40,6 @@ func (d *driver) applyOne(x cas.Draft, now int64) error {
 	if err := d.s.apply(&d.e.lib, x.Step, d.s.Seq+1, now, x.Data.EventType(), x.Data); err != nil {
 		return fmt.Errorf("%s of %s: %w", x.Data.EventType(), x.Step, err)
 	}
-	return nil
-}
-
-// snapshotEvery is the number of events after which the folded state is stored again.
-const snapshotEvery = 256
-
-// maxFresh bounds, in bytes, the blocks kept in memory after their commit to be read again at
-// once.
-const maxFresh = 4 << 20
-
-// remember lets the state read blocks before they are committed.
-func (d *driver) remember(blocks []cas.Block) {
-	for _, b := range blocks {
-		if _, ok := d.fresh[b.Link]; !ok {
-			d.fresh[b.Link] = b.Data
-			d.freshBytes += len(b.Data)
-		}
-	}
-}
-
-// forget drops them once the store has them and they have grown too many.
-func (d *driver) forget() {
-	if d.freshBytes > maxFresh {
-		clear(d.fresh)
-		d.freshBytes = 0
-	}
-}
-
-// commit appends drafts that the state has already taken in.
-func (d *driver) commit(ctx context.Context, drafts []cas.Draft, blocks []cas.Block, snapshot bool) error {
-	var derived []cas.Derived
-	d.sinceSnapshot += len(drafts)
-	if snapshot || d.sinceSnapshot >= snapshotEvery {
-		data, err := d.s.Snapshot()
-		if err != nil {
-			return fmt.Errorf("snapshot: %w", err)
-		}
-		derived = append(derived, cas.Derived{Key: snapshotKey(d.run), Data: data})
-		d.sinceSnapshot = 0
-	}
-	entries, err := d.j.Append(context.WithoutCancel(ctx), d.s.TS, drafts, blocks, derived...)
-	if err != nil {
-		return err
-	}
-	d.forget()
-	d.e.tell(d.run, entries, drafts)
 	return nil
 }
 

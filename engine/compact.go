@@ -14,7 +14,7 @@ const unsized = -1
 // measured notes what the first request of a visit held: the next visit of the conversation
 // decides by it whether to compact.
 func (s *State) measured(step string, d protocol.Usage) {
-	if step == "" || d.Kind != protocol.UsageTurn || d.Input == nil {
+	if step == "" || d.Kind != protocol.UsageTurn || d.Input == nil || d.Child != nil {
 		return
 	}
 	if v, _, err := s.visitNamed(step); err == nil && v.size == 0 {

@@ -14,6 +14,8 @@ import (
 type DriveOptions struct {
 	By     string                  // who resumes it; recorded
 	Limits []protocol.LimitChanged // raised before anything else
+
+	stored func([]protocol.Entry, []cas.Draft) // told what the driver committed, nil for nobody
 }
 
 // Drive goes on with a run until it is over or nothing can move, and returns where it stands.
@@ -26,14 +28,20 @@ func (e *Engine) Drive(ctx context.Context, run protocol.RunID, o DriveOptions) 
 		return nil, err
 	}
 	defer unlock()
-	d := &driver{e: e, run: run, work: map[string]*worker{}, in: make(chan report), fresh: map[protocol.Link][]byte{}}
+	d := &driver{e: e, run: run, work: map[string]*worker{}, in: make(chan report), pipe: pipe{landed: make(chan landing, 1)},
+		fresh: map[protocol.Link][]byte{}, stored: o.stored}
 	if err := d.load(ctx); err != nil {
 		return nil, err
 	}
 	if d.s.Status().Final() {
 		return d.s, nil
 	}
-	err = d.drive(ctx, o)
+	if err = d.drive(ctx, o); err != nil {
+		d.abandon(err)
+		if err != ctx.Err() {
+			err = fmt.Errorf("run %s: %w", run, err)
+		}
+	}
 	return d.s, err
 }
 
@@ -43,10 +51,14 @@ type driver struct {
 	run   protocol.RunID
 	j     *cas.Journal
 	s     *State
-	work  map[string]*worker // visits being performed, by step
+	work  map[string]*worker // visits that have begun, by step
 	in    chan report
-	ready []report // how visits ended that were performed in place
-	plan  Plan     // of the last decision: what it began runs now
+	ready []report     // how visits ended that were performed in place
+	soon  []chan error // of reports that are to be told once all that waits is noted
+	pipe  pipe         // what is on its way to the disk
+	over  bool         // nothing more is begun
+	last  bool         // nor comes anything more
+	plan  Plan         // of the last decision
 	past  pastCache
 	fresh map[protocol.Link][]byte // blocks the state may read before they are committed
 
@@ -55,14 +67,16 @@ type driver struct {
 	poke          []string // waiting visits to perform again: their sub-workflow moved
 	breach        *breach  // a limit of the run that was reached
 	unready       error    // a visit that cannot begin: what it needs is not there
-	changes       uint64   // commit counter of the store when the journal was last looked at
+	stored        func([]protocol.Entry, []cas.Draft)
+	changes       uint64 // commit counter of the store when the journal was last looked at
 }
 
 // report is what a worker has to say: something that happened, or how the visit ended.
 type report struct {
 	step  string
 	data  []protocol.Data
-	reply chan error // for data
+	reply chan error // for data; nil where nobody waits
+	soon  bool       // the reply tells that the data has its place, not that it is durable
 	end   *outcome
 }
 
@@ -94,25 +108,22 @@ func (d *driver) read(ctx context.Context) Reader {
 func (d *driver) drive(ctx context.Context, o DriveOptions) error {
 	facts, err := d.opening(ctx, o)
 	if err != nil {
-		return d.abandon(err)
+		return err
 	}
 	if err := d.advance(ctx, facts, nil); err != nil {
-		return d.abandon(err)
+		return err
 	}
 	for {
 		plan := d.plan
-		if len(d.work) == 0 {
+		idle := len(d.work) == 0 && d.pipe.empty()
+		if idle {
 			var err error
 			if plan, err = d.s.Next(); err != nil {
-				return d.abandon(err)
+				return err
 			}
 		}
-		if d.stopped(plan) {
-			for _, w := range d.work {
-				w.stop(errStopped)
-			}
-		}
-		if len(d.work) == 0 {
+		d.stopIfOver(plan)
+		if idle {
 			again, err := d.settle(ctx, plan)
 			if err != nil || !again {
 				return err
@@ -143,26 +154,33 @@ func (d *driver) opening(ctx context.Context, o DriveOptions) (facts []cas.Draft
 	return facts, nil
 }
 
-// stopped reports whether what runs has to be stopped: the run was cancelled or has failed,
-// or a limit that counts while things run was reached.
-func (d *driver) stopped(p Plan) bool {
-	if d.breach != nil && d.breach.limit != limitSteps {
-		return true
+// stopIfOver stops what runs where the run was cancelled or has failed, or a limit that counts
+// while things run was reached.
+func (d *driver) stopIfOver(p Plan) {
+	over := d.breach != nil && d.breach.limit != limitSteps ||
+		p.End != nil && (p.End.Status == protocol.Failed || p.End.Status == protocol.Cancelled)
+	if !over {
+		return
 	}
-	return p.End != nil && (p.End.Status == protocol.Failed || p.End.Status == protocol.Cancelled)
+	for _, w := range d.work {
+		w.stop(errStopped)
+	}
 }
 
-// wait takes the next reports, or wakes for a timer, a change by another process, the end of
-// ctx.
+// wait takes the next reports, or wakes for a commit, a timer, a change by another process,
+// the end of ctx.
 func (d *driver) wait(ctx context.Context, p Plan) error {
 	if len(d.ready) > 0 {
-		return d.take(ctx, d.next())
+		r, _ := d.next()
+		return d.take(ctx, r)
 	}
 	timer := time.NewTimer(d.untilNext(p))
 	defer timer.Stop()
 	select {
 	case r := <-d.in:
 		return d.take(ctx, r)
+	case l := <-d.pipe.landed:
+		return d.land(ctx, l)
 	case <-timer.C:
 		return d.wake(ctx, p)
 	case <-ctx.Done():
@@ -192,30 +210,23 @@ func (d *driver) untilNext(p Plan) time.Duration {
 
 // wake looks at the clock and at what others wrote.
 func (d *driver) wake(ctx context.Context, p Plan) error {
+	if err := d.flush(ctx); err != nil {
+		return err
+	}
 	n, err := d.e.Store.Changes(ctx)
 	if err != nil {
-		return d.abandon(err)
+		if ctx.Err() != nil {
+			return nil // seen next
+		}
+		return err
 	}
 	if n != d.changes {
 		d.changes = n
 		if err := d.catchup(ctx); err != nil {
-			return d.abandon(err)
+			return err
 		}
 	}
-	if err := d.advance(ctx, d.fired(p), nil); err != nil {
-		return d.abandon(err)
-	}
-	return nil
-}
-
-// next is the next report.
-func (d *driver) next() report {
-	if len(d.ready) == 0 {
-		return <-d.in
-	}
-	r := d.ready[0]
-	d.ready = d.ready[1:]
-	return r
+	return d.advance(ctx, d.fired(p), nil)
 }
 
 // fired are the timers whose time has come.
@@ -250,52 +261,67 @@ func (d *driver) catchup(ctx context.Context) error {
 
 // take handles a report and those that wait behind it, so that they share a commit.
 func (d *driver) take(ctx context.Context, r report) error {
-	var facts []cas.Draft
-	var blocks []cas.Block
-	var replies []chan error
-	for more := true; more; {
-		if r.end != nil {
-			w := d.work[r.step]
-			delete(d.work, r.step)
-			w.stop(nil)
-			f, b, err := d.conclude(ctx, w, r.end)
-			if err != nil {
-				return d.abandon(err)
-			}
-			facts, blocks = append(facts, f...), append(blocks, b...)
-		} else {
-			f, b, err := d.heard(r)
-			switch {
-			case err != nil:
-				r.reply <- err // of the one who asked for what cannot be stored
-			default:
-				facts, blocks = append(facts, f...), append(blocks, b...)
-				if r.reply != nil {
-					replies = append(replies, r.reply)
-				}
-			}
-		}
-		if len(d.ready) > 0 {
-			r = d.next()
-			continue
-		}
-		select {
-		case r = <-d.in:
-		default:
-			more = false
+	err := d.note(ctx, r)
+	for more := true; more && err == nil; {
+		if r, more = d.next(); more {
+			err = d.note(ctx, r)
 		}
 	}
-	var err error
-	if len(facts) > 0 {
-		err = d.advance(ctx, facts, blocks)
+	if d.pipe.open != nil { // who goes on before all is durable goes no further than a limit
+		if b := d.breached(false); b != nil {
+			d.breach = b
+		}
+		d.stopIfOver(d.plan)
 	}
-	for _, c := range replies {
+	for _, c := range d.soon {
 		c <- err
 	}
-	if err != nil {
-		return d.abandon(err)
+	d.soon = d.soon[:0]
+	if err != nil || d.pipe.open == nil {
+		return err
 	}
-	return nil
+	return d.push(ctx)
+}
+
+// next is a report that waits.
+func (d *driver) next() (r report, ok bool) {
+	if len(d.ready) > 0 {
+		r, d.ready = d.ready[0], d.ready[1:]
+		return r, true
+	}
+	select {
+	case r = <-d.in:
+		return r, true
+	default:
+		return r, false
+	}
+}
+
+// note takes one report into the state, and into what is to be written.
+func (d *driver) note(ctx context.Context, r report) error {
+	if r.end == nil {
+		facts, blocks, err := d.heard(r)
+		switch {
+		case err != nil:
+			r.reply <- err // to the one who asked for what cannot be stored
+			return nil
+		case r.soon && r.reply != nil:
+			d.soon = append(d.soon, r.reply)
+			return d.add(facts, blocks, nil)
+		}
+		return d.add(facts, blocks, r.reply)
+	}
+	w := d.work[r.step]
+	delete(d.work, r.step)
+	w.stop(nil)
+	if d.over && r.end.err != nil {
+		return nil // it was stopped: done again on resume
+	}
+	facts, blocks, err := d.conclude(ctx, w, r.end)
+	if err != nil {
+		return err
+	}
+	return d.add(facts, blocks, nil)
 }
 
 // heard turns what a worker emitted into drafts; deltas go to the watchers at once.
@@ -354,55 +380,64 @@ func (d *driver) stays(p Plan) bool {
 // errStopped is the cause with which visits of a run that ends are cancelled.
 var errStopped = errors.New("the run has ended")
 
-// interrupt stops what runs and suspends the run.
+// interrupt stops what runs, records what it still has to say, and suspends the run.
 func (d *driver) interrupt(ctx context.Context) error {
 	quiet := context.WithoutCancel(ctx)
-	d.drain(quiet)
+	d.over = true
+	for _, w := range d.work {
+		w.stop(context.Canceled)
+	}
+	for len(d.work) > 0 {
+		var err error
+		if r, ok := d.next(); ok {
+			err = d.take(quiet, r)
+		} else {
+			select {
+			case r = <-d.in:
+				err = d.take(quiet, r)
+			case l := <-d.pipe.landed:
+				err = d.land(quiet, l)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
 	why := context.Cause(ctx)
 	facts := []cas.Draft{{Data: protocol.SuspendedBy{Reason: protocol.ByInterrupt, Detail: protocol.NewText(why.Error()), Code: protocol.CodeOf(why)}}}
-	if err := d.append(quiet, facts, nil, true); err != nil {
+	if err := d.append(quiet, facts, nil); err != nil {
 		return err
 	}
 	return ctx.Err()
 }
 
-// drain stops all workers and records what they still have to say.
-func (d *driver) drain(ctx context.Context) {
-	for _, w := range d.work {
-		w.stop(context.Canceled)
-	}
-	for len(d.work) > 0 {
-		r := d.next()
-		if r.end != nil {
-			delete(d.work, r.step)
-			if f, b, err := d.conclude(ctx, &worker{step: r.step}, r.end); err == nil && r.end.err == nil {
-				_ = d.append(ctx, f, b, false) // not acknowledged to anyone: done again on resume
-			}
-			continue
-		}
-		facts, blocks, err := d.heard(r)
-		if err == nil {
-			err = d.append(ctx, facts, blocks, false)
-		}
-		if r.reply != nil {
-			r.reply <- err
-		}
-	}
-}
-
 // abandon is for when the journal cannot be written: the visits are stopped, what is not
 // stored did not happen.
-func (d *driver) abandon(cause error) error {
-	for _, w := range d.work {
+func (d *driver) abandon(cause error) {
+	if len(d.pipe.flight) > 0 {
+		<-d.pipe.landed
+	}
+	for _, b := range d.pipe.all() {
+		for _, c := range b.replies {
+			c <- cause
+		}
+	}
+	d.pipe = pipe{}
+	for step, w := range d.work {
 		w.stop(context.Canceled)
+		if !w.busy {
+			delete(d.work, step)
+		}
 	}
 	for len(d.work) > 0 {
-		r := d.next()
+		r, ok := d.next()
+		if !ok {
+			r = <-d.in
+		}
 		if r.end != nil {
 			delete(d.work, r.step)
 		} else if r.reply != nil {
 			r.reply <- cause
 		}
 	}
-	return fmt.Errorf("run %s: %w", d.run, cause)
 }

@@ -181,6 +181,15 @@ type Usage struct {
 	TotalMS      int64  `cbor:"total_ms" json:"total_ms"`
 	// Kind is what the call was for: UsageTurn, UsageCompaction, …
 	Kind string `cbor:"kind,omitempty" json:"kind,omitempty"`
+	// Child is where the call stands that a sub-workflow made: its run counts in its parent's
+	// too. nil for a call of the run itself.
+	Child *ChildCall `cbor:"child,omitempty" json:"child,omitempty"`
+}
+
+// ChildCall is a model call in the journal of a sub-workflow's run.
+type ChildCall struct {
+	Run RunID `cbor:"run" json:"run"`
+	Seq Seq   `cbor:"seq" json:"seq"` // of its usage event
 }
 
 // What a model call was for.
