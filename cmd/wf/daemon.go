@@ -12,6 +12,7 @@ import (
 	"wf/hub/api"
 	"wf/hub/guard"
 	"wf/hub/replay"
+	"wf/hub/web"
 	"wf/protocol"
 )
 
@@ -61,7 +62,7 @@ func (a *app) newDaemon(s *cas.Store, f serveFlags, log *slog.Logger) (*daemon, 
 			d.name = "wf"
 		}
 	}
-	d.api = &api.Server{Backend: b, Feed: s, Name: d.name, Version: version(), Replay: d.replay.WebSocket(), Events: d.replay.Events()}
+	d.api = &api.Server{Backend: b, Feed: s, Name: d.name, Version: version(), Replay: d.replay.WebSocket(), Events: d.replay.Events(), Page: web.Handler()}
 	return d, nil
 }
 
