@@ -16,7 +16,7 @@ func (d *driver) finish(ctx context.Context, v *Verdict) error {
 	case protocol.Done, protocol.Failed:
 		return d.done(quiet, v)
 	case protocol.Suspended:
-		return d.append(quiet, []cas.Draft{{Data: protocol.SuspendedBy{Reason: v.Reason, Detail: protocol.NewText(v.Detail), Code: v.Code}}}, nil, true)
+		return d.append(quiet, []cas.Draft{{Data: protocol.SuspendedBy{Reason: v.Reason, Detail: protocol.NewText(v.Detail), Code: v.Code}}}, nil)
 	}
 	return nil
 }
@@ -33,7 +33,7 @@ func (d *driver) done(ctx context.Context, v *Verdict) error {
 	if err != nil {
 		return fmt.Errorf("result: %w", err)
 	}
-	return d.append(ctx, []cas.Draft{{Data: protocol.Finished{Status: v.Status, Result: block.Link}}}, append(blocks, block), true)
+	return d.append(ctx, []cas.Draft{{Data: protocol.Finished{Status: v.Status, Result: block.Link}}}, append(blocks, block))
 }
 
 // breach is a limit of the run that was reached.
@@ -86,7 +86,7 @@ func (d *driver) suspend(ctx context.Context, b breach) error {
 	return d.append(context.WithoutCancel(ctx), []cas.Draft{
 		{Data: protocol.LimitReached{Limit: b.limit, Value: b.value, Max: b.max}},
 		{Data: protocol.SuspendedBy{Reason: protocol.ByLimit, Detail: protocol.NewText(b.String())}},
-	}, nil, true)
+	}, nil)
 }
 
 // String says what was reached, and how to go on.

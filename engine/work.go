@@ -15,11 +15,15 @@ import (
 	"wf/roles"
 )
 
-// worker is a visit being performed.
+// worker is a visit that has begun. It is performed once its start is on disk; in place, as
+// soon as that is being written.
 type worker struct {
 	step    string
+	ctx     context.Context
 	stop    context.CancelCauseFunc
-	started int64 // unix µs
+	inPlace bool
+	busy    bool  // it is performed
+	started int64 // unix µs, since when
 }
 
 // outcome is how a visit came back.
@@ -51,19 +55,32 @@ func inPlace(p roles.Performer) bool {
 	return set
 }
 
+// newWorker is for a visit that begins.
+func (d *driver) newWorker(ctx context.Context, step string) *worker {
+	w := &worker{step: step}
+	w.ctx, w.stop = context.WithCancelCause(ctx)
+	if _, a, err := d.s.visitNamed(step); err == nil {
+		p, err := d.e.performer(d.action(a))
+		w.inPlace = err == nil && inPlace(p)
+	}
+	return w
+}
+
 // perform carries out a visit: in place, or in a goroutine of its own.
-func (d *driver) perform(ctx context.Context, step string) {
-	wctx, stop := context.WithCancelCause(ctx)
-	w := &worker{step: step, stop: stop, started: d.e.now()}
-	d.work[step] = w
+func (d *driver) perform(w *worker) {
+	step := w.step
+	w.busy, w.started = true, d.e.now()
 	x, err := d.assign(step)
-	if err != nil {
+	switch {
+	case w.ctx.Err() != nil: // stopped before it was performed
+		d.ready = append(d.ready, report{step: step, end: &outcome{err: w.ctx.Err()}})
+		return
+	case err != nil:
 		err = &protocol.Failure{ErrorInfo: protocol.ErrorInfo{Code: "expression", Phase: "expression", Message: err.Error()}, Err: err}
 		d.ready = append(d.ready, report{step: step, end: &outcome{err: err}})
 		return
-	}
-	if inPlace(x.by) {
-		d.ready = append(d.ready, report{step: step, end: d.carryOut(wctx, x, nil)})
+	case w.inPlace:
+		d.ready = append(d.ready, report{step: step, end: d.carryOut(w.ctx, x, nil)})
 		return
 	}
 	reports := d.in
@@ -71,19 +88,22 @@ func (d *driver) perform(ctx context.Context, step string) {
 		return send(ectx, reports, step, data)
 	}
 	go func() {
-		reports <- report{step: step, end: d.carryOut(wctx, x, emit)}
+		reports <- report{step: step, end: d.carryOut(w.ctx, x, emit)}
 	}()
 }
 
-// send hands events to the driver and waits until they are durable. A delta alone is not
-// waited for.
+// send hands events to the driver and waits until they are durable, or, with roles.Soon, have
+// their place. A delta alone is not waited for.
 func send(ctx context.Context, to chan<- report, step string, data []protocol.Data) error {
 	r := report{step: step, data: data}
-	for _, x := range data {
-		if _, ok := x.(protocol.Delta); !ok {
-			r.reply = make(chan error, 1)
-			break
+	if len(data) > 0 {
+		if _, r.soon = data[0].(roles.Soon); r.soon {
+			r.data = data[1:]
 		}
+	}
+	stored := func(x protocol.Data) bool { _, live := x.(protocol.Delta); return !live }
+	if len(r.data) == 0 || slices.ContainsFunc(r.data, stored) {
+		r.reply = make(chan error, 1)
 	}
 	select {
 	case to <- r:

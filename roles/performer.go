@@ -33,8 +33,22 @@ type Performer interface {
 }
 
 // Emit appends events of the visit to the journal, all in one commit, and returns when they
-// are durable. A protocol.Delta goes to live watchers only and is never stored.
+// are durable, and with them all that the visit emitted before. Without data it only waits for
+// that. A protocol.Delta goes to live watchers only and is never stored.
 type Emit func(ctx context.Context, data ...protocol.Data) error
+
+// Soon, the first of the data of an Emit, makes it return when the events have their place in
+// the journal, behind all that was emitted before, and are not yet durable. A crash may still
+// lose them, the newest first; an error of writing them is that of a later Emit. So it is for
+// what can be done once more without harm: before an effect, and before it waits for someone,
+// a performer emits without Soon. It need not do so before it concludes: what a visit concluded
+// is never durable before what it emitted.
+//
+// A limit that the events reach holds all the same: ctx is done when Emit returns.
+type Soon struct{}
+
+// EventType is none: Soon is never stored.
+func (Soon) EventType() protocol.EventType { return "" }
 
 // A Preparer is a Performer that fixes, before the visit starts, what its record holds of
 // tools and injected text. It is called once per visit; later attempts see the recorded

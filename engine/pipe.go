@@ -1,0 +1,292 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"wf/cas"
+	"wf/protocol"
+)
+
+// pipe is what a run has to write and is not on disk yet, in order.
+//
+//	facts ─fold─► open ─decide, encode─► staged ─► in flight (one transaction) ─► on disk
+//
+// The state takes facts in at once and so runs ahead of the disk, and a batch is made ready
+// while the one before it is synced. What can be seen from outside does not run ahead: a visit
+// that acts is performed, and an emit is answered, when the batch it belongs to is on disk.
+type pipe struct {
+	open   *batch   // gathers facts; nil if there are none
+	staged []*batch // decided and encoded
+	flight []*batch // being written
+	landed chan landing
+}
+
+// landing is how a commit ended.
+type landing struct {
+	entries []protocol.Entry
+	err     error
+}
+
+func (p *pipe) empty() bool { return p.open == nil && len(p.staged) == 0 && len(p.flight) == 0 }
+
+// all are the batches of the pipe, oldest first.
+func (p *pipe) all() []*batch {
+	all := append(p.flight[:len(p.flight):len(p.flight)], p.staged...)
+	if p.open != nil {
+		all = append(all, p.open)
+	}
+	return all
+}
+
+// batch is a part of a commit in the making.
+type batch struct {
+	facts      []cas.Draft // what happened; it stays true when another process writes first
+	factBlocks []cas.Block
+	poked      []string     // what was decided on besides the facts
+	replies    []chan error // to be told when it is on disk
+
+	drafts []cas.Draft // the facts, and what follows from them
+	blocks []cas.Block
+	begin  []string // steps to be performed
+	staged *cas.Staged
+}
+
+// add takes facts into the state and gathers them. reply, if not nil, is told when they, and
+// all before them, are on disk.
+func (d *driver) add(facts []cas.Draft, blocks []cas.Block, reply chan error) error {
+	b := d.pipe.open
+	if len(facts) == 0 {
+		if all := d.pipe.all(); reply != nil && len(all) > 0 {
+			last := all[len(all)-1]
+			last.replies = append(last.replies, reply)
+		} else if reply != nil {
+			reply <- nil
+		}
+		return nil
+	}
+	if b == nil {
+		b = &batch{}
+		d.pipe.open = b
+	}
+	b.facts, b.factBlocks = append(b.facts, facts...), append(b.factBlocks, blocks...)
+	if reply != nil {
+		b.replies = append(b.replies, reply)
+	}
+	b.drafts = append(b.drafts, facts...)
+	b.add(d, blocks...)
+	return d.applyAll(facts, d.e.now())
+}
+
+// push makes a batch of what is open, together with the starts of the visits that follow from
+// it, and sends it off if nothing is in flight. One batch at a time is staged behind.
+func (d *driver) push(ctx context.Context) error {
+	if len(d.pipe.flight) > 0 && len(d.pipe.staged) > 0 {
+		return nil
+	}
+	if err := d.stage(ctx); err != nil {
+		return err
+	}
+	if len(d.pipe.flight) == 0 {
+		d.launch(ctx)
+	}
+	return nil
+}
+
+// stage decides what follows from the state, and encodes.
+func (d *driver) stage(ctx context.Context) error {
+	if d.pipe.open == nil {
+		d.pipe.open = &batch{}
+	}
+	b := d.pipe.open
+	if !d.over {
+		b.poked = d.poke
+		if err := d.decide(ctx, b); err != nil {
+			return err
+		}
+	}
+	if len(b.drafts) == 0 {
+		d.pipe.open = nil
+		return nil
+	}
+	derived, err := d.snapshot(len(b.drafts))
+	if err != nil {
+		return err
+	}
+	if b.staged, err = d.j.Stage(d.s.TS, b.drafts, b.blocks, derived...); err != nil {
+		return err
+	}
+	d.pipe.open = nil
+	d.pipe.staged = append(d.pipe.staged, b)
+	for _, step := range b.begin {
+		d.work[step] = d.newWorker(ctx, step)
+	}
+	return nil
+}
+
+// launch has what is staged written. Visits that only take values over are performed meanwhile.
+func (d *driver) launch(ctx context.Context) {
+	p := &d.pipe
+	if len(p.staged) == 0 {
+		return
+	}
+	p.flight, p.staged = p.staged, nil
+	staged := make([]*cas.Staged, len(p.flight))
+	for i, b := range p.flight {
+		staged[i] = b.staged
+	}
+	j, quiet, landed := d.j, context.WithoutCancel(ctx), p.landed
+	go func() {
+		entries, err := j.Commit(quiet, staged...)
+		landed <- landing{entries, err}
+	}()
+	d.performAll(p.flight, true)
+}
+
+// land is called when a commit is over: it tells everyone, sends off what comes next, and
+// performs the visits whose starts are now on disk.
+func (d *driver) land(ctx context.Context, l landing) error {
+	p := &d.pipe
+	flight := p.flight
+	p.flight = nil
+	if l.err != nil {
+		p.staged = append(flight, p.staged...) // none of it was written
+		if errors.Is(l.err, protocol.ErrHeadMoved) {
+			return d.rebase(ctx)
+		}
+		return l.err
+	}
+	for _, b := range flight {
+		n := len(b.drafts)
+		d.e.tell(d.run, l.entries[:n], b.drafts)
+		if d.stored != nil {
+			d.stored(l.entries[:n], b.drafts)
+		}
+		l.entries = l.entries[n:]
+		for _, c := range b.replies {
+			c <- nil
+		}
+	}
+	d.forget()
+	if p.open != nil {
+		if err := d.stage(ctx); err != nil {
+			return err
+		}
+	}
+	d.launch(ctx)
+	d.performAll(flight, false)
+	return nil
+}
+
+// performAll performs the visits that begin with these batches: those that only take values
+// over, or the others.
+func (d *driver) performAll(batches []*batch, inPlace bool) {
+	for _, b := range batches {
+		for _, step := range b.begin {
+			if w := d.work[step]; w != nil && w.inPlace == inPlace {
+				d.perform(w)
+			}
+		}
+	}
+}
+
+// flush waits until all is on disk.
+func (d *driver) flush(ctx context.Context) error {
+	for {
+		if err := d.push(ctx); err != nil {
+			return err
+		}
+		if len(d.pipe.flight) == 0 {
+			return nil
+		}
+		if err := d.land(ctx, <-d.pipe.landed); err != nil {
+			return err
+		}
+	}
+}
+
+// rebase is for when another process wrote to the journal first: it folds the journal anew
+// and adds the facts again. What was decided in vain is decided anew. A run that has ended
+// meanwhile takes no more facts.
+func (d *driver) rebase(ctx context.Context) error {
+	again, vain := &batch{}, map[string]bool{}
+	for _, b := range d.pipe.all() {
+		again.replies = append(again.replies, b.replies...)
+		d.poke = append(d.poke, b.poked...)
+		for _, x := range b.facts {
+			if !vain[x.Step] { // else performed in place, before its start was written
+				again.facts = append(again.facts, x)
+			}
+		}
+		for _, step := range b.begin {
+			vain[step] = true
+			if w := d.work[step]; w != nil {
+				w.stop(nil)
+				delete(d.work, step)
+			}
+		}
+		again.factBlocks = append(again.factBlocks, b.factBlocks...)
+	}
+	d.ready = slices.DeleteFunc(d.ready, func(r report) bool { return vain[r.step] })
+	d.pipe = pipe{open: again, landed: d.pipe.landed} // until they are added: abandon tells them
+	if err := d.load(ctx); err != nil {
+		return err
+	}
+	d.pipe.open = nil
+	if d.s.Status().Final() {
+		again.facts = nil
+	}
+	if err := d.add(again.facts, again.factBlocks, nil); err != nil {
+		d.pipe.open.replies = again.replies
+		return err
+	}
+	for _, c := range again.replies {
+		if err := d.add(nil, nil, c); err != nil {
+			return err
+		}
+	}
+	return d.push(ctx)
+}
+
+// snapshotEvery is the number of events after which the folded state is stored again.
+const snapshotEvery = 256
+
+// snapshot is the folded state, to be stored with n more events, now and then and at the end.
+func (d *driver) snapshot(n int) ([]cas.Derived, error) {
+	if d.sinceSnapshot += n; d.sinceSnapshot < snapshotEvery && !d.last {
+		return nil, nil
+	}
+	data, err := d.s.Snapshot()
+	if err != nil {
+		return nil, fmt.Errorf("snapshot: %w", err)
+	}
+	d.sinceSnapshot = 0
+	return []cas.Derived{{Key: snapshotKey(d.run), Data: data}}, nil
+}
+
+// maxFresh bounds, in bytes, the blocks kept in memory after their commit to be read again at
+// once.
+const maxFresh = 4 << 20
+
+// remember lets the state read blocks before they are committed.
+func (d *driver) remember(blocks []cas.Block) {
+	for _, b := range blocks {
+		if _, ok := d.fresh[b.Link]; !ok {
+			d.fresh[b.Link] = b.Data
+			d.freshBytes += len(b.Data)
+		}
+	}
+}
+
+// forget drops those that the store has once they have grown too many.
+func (d *driver) forget() {
+	if d.freshBytes > maxFresh {
+		clear(d.fresh)
+		d.freshBytes = 0
+		for _, b := range d.pipe.all() {
+			d.remember(b.blocks)
+		}
+	}
+}
