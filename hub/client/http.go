@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	mrand "math/rand/v2"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -280,8 +279,12 @@ func (a *API) Submit(ctx context.Context, s Start, tell func(Waiting)) (run prot
 		if tell != nil {
 			tell(out.Waiting)
 		}
-		if err := Backoff(ctx, n); err != nil {
-			return "", false, err
+		t := time.NewTimer(backoff(n))
+		select {
+		case <-ctx.Done():
+			t.Stop()
+			return "", false, ctx.Err()
+		case <-t.C:
 		}
 	}
 }
@@ -293,16 +296,4 @@ func passing(status int, err error) bool {
 		return true
 	}
 	return status == http.StatusBadGateway || status == http.StatusGatewayTimeout // of a proxy on the way
-}
-
-// Backoff waits before try n+1, with full jitter: between 0 and 250 ms · 2ⁿ, 15 s at most.
-func Backoff(ctx context.Context, n int) error {
-	t := time.NewTimer(mrand.N(min(250*time.Millisecond<<min(n, 10), 15*time.Second)))
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
-	}
 }

@@ -1,0 +1,181 @@
+package relay
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	mrand "math/rand/v2"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"wf/hub/client"
+	"wf/hub/guard"
+	"wf/protocol"
+)
+
+// A Store is what an agent tells its hub of. Implementations are safe for concurrent use.
+type Store interface {
+	// Caps are the names under which workflows can be started here.
+	Caps(ctx context.Context) ([]string, error)
+	// Runs are all runs with their heads.
+	Runs(ctx context.Context) ([]Run, error)
+	// AwaitChange returns another number than since as soon as runs or caps may have changed.
+	AwaitChange(ctx context.Context, since uint64) (uint64, error)
+}
+
+// Agent dials out to a hub and serves what comes from there. The fields are set once, before
+// Serve.
+type Agent struct {
+	Hub   string                 // http://host:port, https://…, or unix:PATH
+	Token func() (string, error) // of the scope agent; asked at each dial
+	TLS   *tls.Config            // for https, with a certificate of its own for mTLS; nil is the system's
+
+	ID      string // stays the same over restarts, and differs from every other agent's
+	Name    string // for people
+	Version string
+
+	Handler http.Handler  // the API, as it is served locally; requests carry an identity
+	Scopes  []guard.Scope // what the hub may do here at most; default read and run
+	Store   Store
+	// Moved is called when a run that a job started here is another agent's now: its lease had
+	// ended. nil is for an agent that starts no jobs.
+	Moved func(run protocol.RunID, to string)
+
+	Log *slog.Logger // nil is nobody
+	// Settle is how long changes of the store are gathered before the hub is told; default
+	// 200 ms.
+	Settle time.Duration
+
+	instance string
+	epochs   epochs
+}
+
+// How long an agent waits before it dials again, after n failures in a row: between 0 and
+// firstWait · 2ⁿ, and never more than LongestWait.
+const (
+	firstWait   = 250 * time.Millisecond
+	LongestWait = 5 * time.Second
+)
+
+// Serve dials the hub, again and again, until ctx ends; then it returns nil. Only what no
+// later try can cure is an error: an Agent that lacks something.
+func (a *Agent) Serve(ctx context.Context) error {
+	if err := a.prepare(); err != nil {
+		return err
+	}
+	for failures := 0; ctx.Err() == nil; {
+		began, err := a.connect(ctx)
+		if began {
+			failures = 0
+		}
+		if ctx.Err() != nil {
+			break
+		}
+		wait := mrand.N(min(firstWait<<min(failures, 10), LongestWait))
+		failures++
+		a.Log.Warn("no connection to the hub", "hub", a.Hub, "error", err, "again in", wait.Round(time.Millisecond))
+		sleep(ctx, wait)
+	}
+	return nil
+}
+
+func (a *Agent) prepare() error {
+	switch {
+	case a.ID == "" || !plain(a.ID, 128):
+		return fmt.Errorf("agent id %.140q: want 1 to 128 printable characters: %w", a.ID, protocol.ErrUsage)
+	case a.Handler == nil || a.Store == nil:
+		return errors.New("relay: an agent needs a Handler and a Store")
+	}
+	if a.Log == nil {
+		a.Log = slog.New(slog.DiscardHandler)
+	}
+	if a.Scopes == nil {
+		a.Scopes = []guard.Scope{guard.Read, guard.Run}
+	}
+	if a.Settle == 0 {
+		a.Settle = 200 * time.Millisecond
+	}
+	if a.instance == "" {
+		a.instance = rand.Text()
+	}
+	return nil
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
+}
+
+// dialTime is how long the hub may take to answer.
+const dialTime = 10 * time.Second
+
+// connect holds one link. began reports whether the hub took the agent.
+func (a *Agent) connect(ctx context.Context) (began bool, err error) {
+	base, via, err := client.Reach(a.Hub, a.TLS)
+	if err != nil {
+		return false, err
+	}
+	defer via.CloseIdleConnections()
+	head := http.Header{}
+	if a.Token != nil {
+		token, err := a.Token()
+		if err != nil {
+			return false, err
+		}
+		head.Set("Authorization", "Bearer "+token)
+	}
+	dial, stop := context.WithTimeout(ctx, dialTime)
+	defer stop()
+	c, answer, err := websocket.Dial(dial, base+AgentPath, &websocket.DialOptions{
+		HTTPClient: via, HTTPHeader: head, Subprotocols: []string{Subprotocol},
+	})
+	if err != nil {
+		return false, client.Refusal(answer, err)
+	}
+	defer c.CloseNow()
+	if c.Subprotocol() != Subprotocol {
+		return false, fmt.Errorf("%s is no hub: it does not speak %s: %w", a.Hub, Subprotocol, protocol.ErrBadRequest)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	tunnel, err := newTunnel(ctx, c, false, a.Log)
+	if err != nil {
+		return false, err
+	}
+	defer tunnel.Close()
+	control, err := tunnel.Open()
+	if err != nil {
+		return false, err
+	}
+	s := &session{agent: a, lines: newLines(control), asked: map[question]chan message{}}
+	if err := s.register(ctx); err != nil {
+		return false, err
+	}
+	a.Log.Info("registered with the hub", "hub", a.Hub, "agent", a.ID)
+	return true, s.serve(ctx, tunnel)
+}
+
+// plain reports whether s has printable characters alone, and at most n bytes.
+func plain(s string, n int) bool {
+	for _, r := range s {
+		if r < 0x20 || r == 0x7f || r == 0xfffd {
+			return false
+		}
+	}
+	return len(s) <= n
+}
+
+// closed reports whether an error says no more than that a connection ended.
+func closed(err error) bool {
+	return errors.Is(err, net.ErrClosed) || errors.Is(err, context.Canceled)
+}

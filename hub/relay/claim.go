@@ -1,0 +1,161 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"wf/hub/queue"
+	"wf/protocol"
+)
+
+// claim takes what an agent says of its runs.
+func (h *Hub) claim(l *link, runs []Run) error {
+	for _, r := range runs {
+		if r.ID == "" || !plain(string(r.ID), 128) || !plain(r.HeadCID, 200) || !plain(r.RequestID, 256) {
+			return fmt.Errorf("agent %s claims a run with a name that is none: %w", l.id, protocol.ErrBadRequest)
+		}
+		owner, err := h.point(l, r, 0)
+		if err != nil {
+			return err
+		}
+		if owner != l.id {
+			if err := h.contested(l, r, owner); err != nil {
+				return err
+			}
+			continue
+		}
+		l.mu.Lock()
+		l.runs[r.ID] = true
+		l.mu.Unlock()
+		if r.RequestID == "" {
+			continue
+		}
+		h.mu.Lock()
+		h.requests[r.RequestID] = claimed{l.id, r.ID}
+		h.mu.Unlock()
+		if err := h.found(l, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// point writes the pointer of a run, unless the run is another agent's, and returns whose it
+// is. A run belongs to whoever claimed it first. It changes hands when its agent is away and
+// the claimant has at least the events that were heard of: a store under another name, or a
+// job that was given to the next agent. epoch is that of the lease, 0 without one.
+func (h *Hub) point(l *link, r Run, epoch uint64) (owner string, err error) {
+	for {
+		p, err := h.Pointers.Get(l.ctx, r.ID)
+		switch {
+		case errors.Is(err, protocol.ErrUnknownRun):
+			p = queue.Pointer{Run: r.ID, Agent: l.id}
+		case err != nil:
+			return "", err
+		case p.Agent == l.id:
+		case h.link(p.Agent) != nil || r.HeadSeq < p.Seq:
+			return p.Agent, nil
+		}
+		next := p
+		next.Agent, next.Epoch = l.id, max(epoch, p.Epoch)
+		if r.HeadSeq > 0 {
+			next.Seq, next.Head = r.HeadSeq, r.HeadCID
+		}
+		if next == p && p.Revision > 0 {
+			return l.id, nil
+		}
+		if _, err = h.Pointers.Swap(l.ctx, next); !errors.Is(err, queue.ErrSwapped) {
+			return l.id, err
+		}
+	}
+}
+
+// contested answers a claim to a run of another agent. Where a lease gave the run to that one,
+// the claimant started it under an earlier lease, and is told to stop.
+func (h *Hub) contested(l *link, r Run, owner string) error {
+	h.Log.Warn("two agents claim one run", "run", r.ID, "agent", owner, "refused", l.id)
+	p, err := h.Pointers.Get(l.ctx, r.ID)
+	if err != nil || p.Epoch == 0 || r.RequestID == "" {
+		return err
+	}
+	return l.lines.send(message{Type: msgMoved, Run: r.ID, To: owner})
+}
+
+// found ends the job of a run that an agent has started already.
+func (h *Hub) found(l *link, r Run) error {
+	e, err := h.Queue.Find(l.ctx, r.RequestID)
+	switch {
+	case errors.Is(err, queue.ErrUnknownJob):
+		return nil
+	case err != nil || e.State == queue.Done:
+		return err
+	case e.State == queue.Leased && e.Agent == l.id && l.offered(question{e.ID, e.Epoch}):
+		return nil // it is being started at this moment, and that will say so
+	}
+	if err := h.Queue.Settle(l.ctx, e.Job, l.id, r.ID); err != nil {
+		return err
+	}
+	h.Log.Info("a job had been started", "job", e.ID, "run", r.ID, "agent", l.id)
+	h.payloads.drop(e.ID)
+	return nil
+}
+
+func (l *link) offered(q question) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, ok := l.leases[q]
+	return ok
+}
+
+// owner is the link of the agent that has a run. An agent that is away is an error wrapping
+// protocol.ErrAgentAway, and so is a run that nobody knows while the hub is settling; later
+// that is one wrapping protocol.ErrUnknownRun.
+func (h *Hub) owner(ctx context.Context, run protocol.RunID) (*link, error) {
+	p, err := h.Pointers.Get(ctx, run)
+	if err == nil {
+		if l := h.link(p.Agent); l != nil {
+			return l, nil
+		}
+	} else if !errors.Is(err, protocol.ErrUnknownRun) {
+		return nil, err
+	}
+	// A run may be so new that its agent has not said so yet.
+	if l := h.whoHas(ctx, "/v1/runs/"+escape(string(run))); l != nil {
+		owner, err := h.point(l, Run{ID: run}, 0)
+		if err != nil {
+			return nil, err
+		}
+		if owner == l.id {
+			return l, nil
+		}
+	}
+	switch {
+	case p.Agent != "":
+		return nil, fmt.Errorf("run %s is at the agent %s: %w", run, p.Agent, protocol.ErrAgentAway)
+	case h.settling():
+		return nil, fmt.Errorf("run %s: the hub has just started, its agent may be on the way: %w", run, protocol.ErrAgentAway)
+	}
+	return nil, fmt.Errorf("run %s: no agent has it: %w", run, protocol.ErrUnknownRun)
+}
+
+// whoHas asks all agents at once whether they serve a path, and returns one that does, or nil.
+func (h *Hub) whoHas(ctx context.Context, path string) *link {
+	ctx, cancel := context.WithTimeout(ctx, h.Asking)
+	defer cancel()
+	links := h.all()
+	found := make(chan *link, len(links))
+	var all sync.WaitGroup
+	for _, l := range links {
+		all.Go(func() {
+			if l.has(ctx, path) {
+				found <- l
+				cancel()
+			}
+		})
+	}
+	all.Wait()
+	close(found)
+	return <-found
+}

@@ -1,0 +1,235 @@
+package relay
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"wf/hub/guard"
+	"wf/hub/queue"
+	"wf/protocol"
+)
+
+// answer is what an agent said to a request.
+type answer struct {
+	status int
+	media  string
+	body   []byte
+}
+
+func (a *answer) write(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", a.media)
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(a.status)
+	_, _ = w.Write(a.body) // a client that has gone needs no answer
+}
+
+// code is that of the error in an answer.
+func (a *answer) code() string {
+	var f struct{ Code string }
+	if json.Unmarshal(a.body, &f) != nil || f.Code == "" {
+		return "http_" + strconv.Itoa(a.status)
+	}
+	return f.Code
+}
+
+// maxStarted bounds what an agent answers to a start, or of its head.
+const maxStarted = 16 << 20
+
+// startJob has the agent start a job, under the lease: extended while the agent works on it,
+// and given back by what came of it. Where the link ends in between nobody knows whether the
+// agent has started the run: the lease is left to lapse, which gives the agent time to come
+// back and say so.
+func (l *link) startJob(lease queue.Lease) {
+	h, e := l.hub, lease.Entry()
+	q := question{e.ID, e.Epoch}
+	ctx, cancel := context.WithTimeout(l.ctx, h.Starting)
+	defer cancel()
+	l.holds(q, h.Lease)
+	defer l.forgets(q)
+	var stop func()
+	ctx, stop = l.extend(ctx, lease, q)
+	p := h.payloads.get(e.ID)
+	var got *answer
+	var err error
+	if p == nil {
+		err = fmt.Errorf("its body is gone: %w", protocol.ErrAgentAway)
+	} else {
+		got, err = l.post(ctx, q, p)
+	}
+	stop()
+	log := h.Log.With("job", e.ID, "workflow", e.Workflow, "agent", l.id, "attempt", e.Attempts)
+	switch {
+	case err == nil && got.status/100 == 2:
+		err = l.started(lease, got)
+		if err == nil {
+			log.Info("job started")
+			return
+		}
+		log.Error("job started, and not recorded", "error", err)
+	case l.ctx.Err() != nil:
+		log.Warn("the agent went away while it started a job", "error", context.Cause(l.ctx))
+	case err != nil:
+		log.Warn("job not started", "error", err)
+		err = lease.Retry(l.ctx, pause(e.Attempts), protocol.ErrAgentAway.Code)
+	case got.code() == queue.ErrLeaseLost.Code:
+		log.Warn("the agent says that its lease has ended")
+	case got.status/100 == 4 && got.status != http.StatusTooManyRequests && got.status != http.StatusUnauthorized && got.status != http.StatusForbidden:
+		log.Warn("job refused", "code", got.code())
+		h.payloads.refuse(e.ID, got)
+		err = lease.Dead(l.ctx, got.code())
+	default:
+		log.Warn("job not started", "code", got.code())
+		h.payloads.refuse(e.ID, got)
+		err = lease.Retry(l.ctx, pause(e.Attempts), got.code())
+	}
+	if err != nil && l.ctx.Err() == nil {
+		log.Warn("lease", "error", err)
+	}
+}
+
+// pause is how long a job rests after n attempts.
+func pause(n int) time.Duration { return time.Second << max(0, n-1) }
+
+func (l *link) holds(q question, ttl time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.leases[q] = time.Now().Add(ttl)
+}
+
+func (l *link) forgets(q question) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.leases, q)
+}
+
+// extend keeps a lease until stop is called. The context it returns ends when the lease is
+// lost.
+func (l *link) extend(ctx context.Context, lease queue.Lease, q question) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(l.hub.Lease / 3)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-lease.Lost():
+				l.forgets(q)
+				cancel()
+				return
+			case <-tick.C:
+				if lease.Extend(ctx) == nil {
+					l.holds(q, l.hub.Lease)
+				}
+			}
+		}
+	}()
+	return ctx, func() { cancel(); <-ended }
+}
+
+// post sends the body of a job to the agent, as whoever submitted it.
+func (l *link) post(ctx context.Context, q question, p *payload) (*answer, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, agentBase+"/v1/runs", bytes.NewReader(p.body))
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set(headerJob, q.job)
+	r.Header.Set(headerEpoch, strconv.FormatUint(q.epoch, 10))
+	introduce(r.Header, p.by)
+	return l.do(r)
+}
+
+// get reads a path of the agent as the hub itself.
+func (l *link) get(ctx context.Context, path string) (*answer, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, agentBase+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	introduce(r.Header, hubIdentity)
+	return l.do(r)
+}
+
+// hubIdentity is the hub when it asks for itself.
+var hubIdentity = guard.Identity{Name: "hub", Scopes: []guard.Scope{guard.Read}}
+
+// agentBase begins the addresses at an agent; its streams lead nowhere else.
+const agentBase = "http://agent"
+
+// introduce says in a request to an agent who asks.
+func introduce(h http.Header, id guard.Identity) {
+	var scopes []string
+	for _, s := range id.Scopes {
+		scopes = append(scopes, string(s))
+	}
+	h.Set(headerBy, id.Name)
+	h.Set(headerScopes, strings.Join(scopes, " "))
+}
+
+func (l *link) do(r *http.Request) (*answer, error) {
+	res, err := l.via.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxStarted+1))
+	if err == nil && len(body) > maxStarted {
+		err = fmt.Errorf("agent %s: %s has more than %d bytes: %w", l.id, r.URL.Path, maxStarted, protocol.ErrTooLarge)
+	}
+	return &answer{res.StatusCode, res.Header.Get("Content-Type"), body}, err
+}
+
+// started writes the pointer of the run that a job became, and then ends the job: its first
+// event is durable and known. The pointer decides: where the lease was lost meanwhile and
+// another agent was faster, the run is that one's, and this agent is told.
+func (l *link) started(lease queue.Lease, got *answer) error {
+	h, e := l.hub, lease.Entry()
+	var s struct{ ID protocol.RunID }
+	if err := json.Unmarshal(got.body, &s); err != nil || s.ID == "" || !plain(string(s.ID), 128) {
+		return fmt.Errorf("the agent answered %.100q to a start: %w", got.body, protocol.ErrBadRequest)
+	}
+	r := Run{ID: s.ID, RequestID: e.ID}
+	head, err := l.get(l.ctx, "/v1/runs/"+escape(string(s.ID)))
+	if err != nil {
+		return err
+	}
+	var at struct {
+		Head string
+		Seq  protocol.Seq
+	}
+	if err := json.Unmarshal(head.body, &at); err != nil || head.status != http.StatusOK || at.Seq < 1 {
+		return fmt.Errorf("the agent has started run %s and shows no head of it (status %d): %w", s.ID, head.status, protocol.ErrBadRequest)
+	}
+	r.HeadSeq, r.HeadCID = at.Seq, at.Head
+	owner, err := h.point(l, r, e.Epoch)
+	if err != nil {
+		return err
+	}
+	h.mu.Lock()
+	h.requests[e.ID] = claimed{owner, s.ID}
+	h.mu.Unlock()
+	if owner == l.id {
+		err = lease.Done(l.ctx, s.ID)
+	}
+	if owner != l.id || errors.Is(err, queue.ErrLeaseLost) {
+		err = h.Queue.Settle(l.ctx, e.Job, owner, s.ID)
+	}
+	if err != nil {
+		return fmt.Errorf("run %s: %w", s.ID, err)
+	}
+	h.payloads.drop(e.ID)
+	if owner != l.id {
+		return l.lines.send(message{Type: msgMoved, Run: s.ID, To: owner})
+	}
+	return nil
+}

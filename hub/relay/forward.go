@@ -1,0 +1,102 @@
+package relay
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httputil"
+
+	"wf/hub/guard"
+	"wf/hub/reply"
+	"wf/protocol"
+)
+
+// passedOff are headers of clients that are for the hub and not for its agents.
+var passedOff = []string{"Authorization", "Cookie", "Origin", "Referer", headerBy, headerScopes, headerJob, headerEpoch}
+
+type outerHeaders struct{}
+
+// newProxy passes requests on to the agent of a link, and its answers back as they come.
+func (l *link) newProxy() *httputil.ReverseProxy {
+	return &httputil.ReverseProxy{
+		Transport:     l.via,
+		FlushInterval: -1, // streams
+		Rewrite: func(p *httputil.ProxyRequest) {
+			for _, h := range passedOff {
+				p.Out.Header.Del(h)
+			}
+			p.Out.URL.Scheme, p.Out.URL.Host, p.Out.Host = "http", "agent", "agent"
+			id, _ := guard.Of(p.In.Context())
+			introduce(p.Out.Header, id)
+		},
+		// What the agent says of its answer takes the place of what the hub's guard says of all.
+		ModifyResponse: func(r *http.Response) error {
+			if outer, ok := r.Request.Context().Value(outerHeaders{}).(http.Header); ok {
+				for name := range r.Header {
+					outer.Del(name)
+				}
+			}
+			r.Header.Del("Set-Cookie")
+			return nil
+		},
+		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+			if r.Context().Err() == nil {
+				reply.Error(w, fmt.Errorf("agent %s: %w: %w", l.id, protocol.ErrAgentAway, err))
+			}
+		},
+		ErrorLog: nil,
+	}
+}
+
+// forward passes a request on to the agent.
+func (l *link) forward(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithCancel(context.WithValue(r.Context(), outerHeaders{}, w.Header()))
+	defer cancel()
+	defer context.AfterFunc(l.ctx, cancel)()
+	l.proxy.ServeHTTP(w, r.WithContext(ctx))
+}
+
+// ofRun serves what belongs to a run, from the agent that has it.
+func (h *Hub) ofRun(w http.ResponseWriter, r *http.Request) error {
+	l, err := h.owner(r.Context(), protocol.RunID(r.PathValue("id")))
+	if err != nil {
+		w.Header().Set("Retry-After", "1")
+		return err
+	}
+	l.forward(w, r)
+	return nil
+}
+
+// block serves GET /v1/blocks/{cid} from any agent that has the block.
+func (h *Hub) block(w http.ResponseWriter, r *http.Request) error {
+	l := h.whoHas(r.Context(), "/v1/blocks/"+escape(r.PathValue("cid")))
+	if l == nil {
+		return fmt.Errorf("no agent that is connected has the block %s: %w", r.PathValue("cid"), protocol.ErrNotFound)
+	}
+	l.forward(w, r)
+	return nil
+}
+
+// has reports whether the agent serves a path, without reading what is there: a client that
+// says that it holds any version is told that nothing changed.
+func (l *link) has(ctx context.Context, path string) bool {
+	if l.stalled() {
+		return false
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, agentBase+path, nil)
+	if err != nil {
+		return false
+	}
+	introduce(r.Header, hubIdentity)
+	r.Header.Set("If-None-Match", "*")
+	res, err := l.via.RoundTrip(r)
+	if err != nil {
+		return false
+	}
+	defer res.Body.Close()
+	if res.StatusCode == http.StatusOK { // of an agent that knows no ETag
+		_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 1<<20)) // so that the stream serves again
+	}
+	return res.StatusCode == http.StatusOK || res.StatusCode == http.StatusNotModified
+}

@@ -1,0 +1,82 @@
+package relay
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"wf/hub/guard"
+	"wf/hub/queue"
+	"wf/hub/reply"
+)
+
+// gate stands before the handler of an agent: who asks is who the hub says, and a job is only
+// started under a lease that holds.
+func (a *Agent) gate(s *session) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if job := r.Header.Get(headerJob); job != "" {
+			if err := a.allowed(s, r, job); err != nil {
+				a.Log.Warn("a job is not started", "job", job, "error", err)
+				reply.Error(w, err)
+				return
+			}
+		}
+		id := a.identity(r)
+		for _, h := range []string{headerBy, headerScopes, headerJob, headerEpoch} {
+			r.Header.Del(h)
+		}
+		a.Handler.ServeHTTP(w, r.WithContext(guard.With(r.Context(), id)))
+	})
+}
+
+// allowed is nil if a job may be started now. The lease is the newest that this agent saw of
+// the job, the hub says that it holds, and the answer did not take longer than the lease lasts:
+// an agent that was stopped in between would come too late.
+func (a *Agent) allowed(s *session, r *http.Request, job string) error {
+	epoch, err := strconv.ParseUint(r.Header.Get(headerEpoch), 10, 64)
+	if err != nil {
+		return reply.Badf("%s: %v", headerEpoch, err)
+	}
+	if newest := a.epochs.see(job, epoch); newest > epoch {
+		return fmt.Errorf("job %s, lease %d: there was a later one, %d: %w", job, epoch, newest, queue.ErrLeaseLost)
+	}
+	until, err := s.confirm(r.Context(), question{job, epoch})
+	if err != nil {
+		return fmt.Errorf("%w: %w", queue.ErrLeaseLost, err)
+	}
+	if !time.Now().Before(until) {
+		return fmt.Errorf("job %s, lease %d: it ended while the hub was asked: %w", job, epoch, queue.ErrLeaseLost)
+	}
+	return nil
+}
+
+// epochs are the newest leases of the jobs that an agent was offered.
+type epochs struct {
+	mu  sync.Mutex
+	of  map[string]uint64
+	ids []string // in the order in which they came
+}
+
+// maxEpochs is how many jobs are remembered.
+const maxEpochs = 10_000
+
+// see remembers a lease and returns the newest of its job.
+func (e *epochs) see(job string, epoch uint64) uint64 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.of == nil {
+		e.of = map[string]uint64{}
+	}
+	old, known := e.of[job]
+	if !known {
+		e.ids = append(e.ids, job)
+		if len(e.ids) > maxEpochs {
+			delete(e.of, e.ids[0])
+			e.ids = e.ids[1:]
+		}
+	}
+	e.of[job] = max(old, epoch)
+	return e.of[job]
+}

@@ -1,0 +1,147 @@
+package relay
+
+import (
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"wf/hub/queue"
+	"wf/protocol"
+)
+
+// Hub is the server that agents dial in to. The fields are set once, before Handler; zero
+// times have their defaults.
+type Hub struct {
+	Queue    queue.Queue
+	Registry queue.Registry
+	Pointers queue.Pointers
+
+	Name    string
+	Version string
+	Page    http.Handler // everything that is not the API; nil is nothing
+	// NewCode makes a one-time code for a browser; nil where nothing listens for one.
+	NewCode func() (code string, expires time.Time, err error)
+	Log     *slog.Logger // nil is nobody
+
+	Heartbeat time.Duration // of agents; default 5 s
+	TTL       time.Duration // after which a silent agent is cut off; default 3 heartbeats
+	Lease     time.Duration // of a job; default 30 s
+	Starting  time.Duration // an agent may take to start a job; default 2 min
+	Asking    time.Duration // an agent may take to answer for a list; default 2 s
+	Holding   time.Duration // a submission is answered after, if the job has not begun; default 20 s
+	// Settling is how long after its start the hub waits for agents before it says of anything
+	// that it does not exist; default twice LongestWait.
+	Settling time.Duration
+
+	once    sync.Once
+	settled chan struct{} // closed when the hub knows who is there
+	settle  *time.Timer
+	work    sync.WaitGroup // handlers of links and what they started
+
+	mu       sync.Mutex
+	links    map[string]*link
+	requests map[string]claimed // by request id
+	sockets  map[*socket]bool
+	closed   bool
+
+	payloads payloads
+}
+
+// claimed is what became of a request.
+type claimed struct {
+	agent string
+	run   protocol.RunID
+}
+
+func (h *Hub) start() {
+	h.once.Do(func() {
+		for _, d := range []struct {
+			field *time.Duration
+			value time.Duration
+		}{
+			{&h.Heartbeat, 5 * time.Second}, {&h.Lease, 30 * time.Second}, {&h.Starting, 2 * time.Minute},
+			{&h.Asking, 2 * time.Second}, {&h.Holding, 20 * time.Second}, {&h.Settling, 2 * LongestWait},
+		} {
+			if *d.field == 0 {
+				*d.field = d.value
+			}
+		}
+		if h.TTL == 0 {
+			h.TTL = 3 * h.Heartbeat
+		}
+		if h.Log == nil {
+			h.Log = slog.New(slog.DiscardHandler)
+		}
+		h.links, h.requests, h.sockets = map[string]*link{}, map[string]claimed{}, map[*socket]bool{}
+		h.settled = make(chan struct{})
+		h.settle = time.AfterFunc(h.Settling, func() { close(h.settled) })
+	})
+}
+
+// settling reports whether whom the hub does not know may still be on the way.
+func (h *Hub) settling() bool {
+	select {
+	case <-h.settled:
+		return false
+	default:
+		return true
+	}
+}
+
+// Close cuts the links to all agents and waits until nothing of them is left. Requests that
+// are open end; new ones are answered with shutting_down.
+func (h *Hub) Close() {
+	h.start()
+	h.settle.Stop()
+	h.mu.Lock()
+	h.closed = true
+	links, sockets := h.links, h.sockets
+	h.links, h.sockets = map[string]*link{}, nil
+	h.mu.Unlock()
+	for k := range sockets {
+		k.fail(protocol.ErrShuttingDown)
+	}
+	for _, l := range links {
+		l.close(protocol.ErrShuttingDown)
+	}
+	h.work.Wait()
+}
+
+// link is the connection of an agent, nil if there is none.
+func (h *Hub) link(agent string) *link {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.links[agent]
+}
+
+// enter counts a socket in; false says that the hub is closed or has too many.
+func (h *Hub) enter(k *socket) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed || len(h.sockets) >= maxSockets {
+		return false
+	}
+	h.sockets[k] = true
+	return true
+}
+
+func (h *Hub) leave(k *socket) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.sockets, k)
+}
+
+// maxSockets of clients at once.
+const maxSockets = 4 * protocol.MaxSockets
+
+// all are the links of now, in no order.
+func (h *Hub) all() []*link {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	out := make([]*link, 0, len(h.links))
+	for _, l := range h.links {
+		out = append(out, l)
+	}
+	return out
+}

@@ -1,0 +1,172 @@
+package relay
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"time"
+
+	"wf/hub/client"
+	"wf/hub/guard"
+	"wf/hub/queue"
+	"wf/hub/reply"
+	"wf/protocol"
+)
+
+// ErrJobDead is a job that is not tried again.
+var ErrJobDead = &protocol.Error{Code: "job_dead", Message: "the job was given up", Hint: "see why, then submit it with another request id"}
+
+// submit serves POST /v1/runs: it queues a job and answers when the run has begun, or that it
+// has not yet.
+func (h *Hub) submit(w http.ResponseWriter, r *http.Request) error {
+	id, _ := guard.Of(r.Context())
+	job, body, fresh, err := readJob(r)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), h.Holding)
+	defer cancel()
+	if !fresh {
+		// The run may have been begun by an agent that is not back yet.
+		if done, err := h.known(w, ctx, job); done || err != nil {
+			return err
+		}
+	}
+	if err := h.keep(ctx, job.ID, &payload{body: body, by: id}); err != nil {
+		return err
+	}
+	_, first, err := h.Queue.Submit(ctx, job)
+	if err != nil {
+		h.payloads.drop(job.ID)
+		return err
+	}
+	e, err := h.Queue.Await(ctx, job.ID)
+	if err != nil && r.Context().Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+		if e, err = h.Queue.Find(r.Context(), job.ID); err != nil {
+			return err
+		}
+		reply.JSON(w, http.StatusAccepted, struct {
+			Schema string `json:"schema"`
+			queue.Entry
+		}{"wf.queued/v1", e})
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return h.concluded(w, e, first)
+}
+
+// readJob reads a POST /v1/runs as far as the hub needs to know it. A body without a request id
+// gets one, and is fresh then.
+func readJob(r *http.Request) (job queue.Job, body []byte, fresh bool, err error) {
+	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
+		return job, nil, false, reply.Badf("the body is %q, application/json is wanted", r.Header.Get("Content-Type"))
+	}
+	if body, err = io.ReadAll(r.Body); err != nil {
+		return job, nil, false, reply.BodyError(err)
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(body, &fields); err != nil {
+		return job, nil, false, reply.BodyError(err)
+	}
+	for name, into := range map[string]*string{"workflow": &job.Workflow, "request_id": &job.ID} {
+		if raw, ok := fields[name]; ok {
+			if err := json.Unmarshal(raw, into); err != nil {
+				return job, nil, false, reply.Badf("%s: %v", name, err)
+			}
+		}
+	}
+	if job.Workflow == "" {
+		return job, nil, false, reply.Badf("workflow is missing: the name of one that GET /v1/workflows lists")
+	}
+	fresh = r.Header.Get(client.FreshHeader) != ""
+	if job.ID == "" {
+		job.ID, fresh = client.NewRequestID(), true
+		if fields["request_id"], err = json.Marshal(job.ID); err == nil {
+			body, err = json.Marshal(fields)
+		}
+	}
+	return job, body, fresh, err
+}
+
+// known answers a submission whose run has begun, as soon as the hub can tell.
+func (h *Hub) known(w http.ResponseWriter, ctx context.Context, job queue.Job) (bool, error) {
+	for settled := !h.settling(); ; settled = true {
+		h.mu.Lock()
+		c, ok := h.requests[job.ID]
+		h.mu.Unlock()
+		if ok {
+			return true, h.concluded(w, queue.Entry{Job: job, State: queue.Done, Agent: c.agent, Run: c.run}, false)
+		}
+		e, err := h.Queue.Find(ctx, job.ID)
+		if err == nil && (e.State == queue.Done || e.State == queue.Dead) {
+			return true, h.concluded(w, e, false)
+		}
+		if settled {
+			return false, nil
+		}
+		select {
+		case <-h.settled:
+		case <-ctx.Done():
+			return false, fmt.Errorf("the hub has just started, and waits for its agents: %w", protocol.ErrAgentAway)
+		}
+	}
+}
+
+// concluded answers with what became of a job.
+func (h *Hub) concluded(w http.ResponseWriter, e queue.Entry, fresh bool) error {
+	if e.State == queue.Dead {
+		h.payloads.drop(e.ID)
+		if a := h.payloads.refusal(e.ID); a != nil {
+			a.write(w)
+			return nil
+		}
+		return fmt.Errorf("job %s, after %d attempts: %s: %w", e.ID, e.Attempts, e.Why, ErrJobDead)
+	}
+	status := http.StatusOK
+	if fresh {
+		status = http.StatusCreated
+	}
+	w.Header().Set("Location", "/v1/runs/"+escape(string(e.Run)))
+	reply.JSON(w, status, map[string]any{"schema": "wf.started/v1", "id": e.Run, "fresh": fresh, "agent": e.Agent})
+	return nil
+}
+
+// dispatch gives jobs to the agent, one after the other, until the link ends.
+func (l *link) dispatch() {
+	h := l.hub
+	for l.ctx.Err() == nil {
+		ctx, cancel := context.WithCancel(l.ctx)
+		l.mu.Lock()
+		l.restartLease = cancel
+		l.mu.Unlock()
+		lease, err := h.Queue.Lease(ctx, queue.Worker{Agent: l.id, Fits: func(j queue.Job) bool {
+			return l.can(j.Workflow) && h.payloads.get(j.ID) != nil
+		}}, h.Lease)
+		cancel()
+		switch {
+		case err == nil:
+			l.startJob(lease)
+		case l.ctx.Err() != nil:
+		case errors.Is(err, queue.ErrClosed):
+			return
+		case !errors.Is(err, context.Canceled):
+			h.Log.Error("queue", "agent", l.id, "error", err)
+			sleep(l.ctx, time.Second)
+		}
+	}
+}
+
+// restart has the worker ask for a job again, with what fits now.
+func (l *link) restart() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.restartLease != nil {
+		l.restartLease()
+	}
+}

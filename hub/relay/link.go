@@ -1,0 +1,291 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/hashicorp/yamux"
+
+	"wf/hub/guard"
+	"wf/hub/queue"
+	"wf/protocol"
+)
+
+// ErrAgentTaken refuses an agent whose id another process has.
+var ErrAgentTaken = &protocol.Error{Code: "agent_taken", Message: "another process is this agent", Hint: "stop that one, or give this one an id of its own"}
+
+// link is one connected agent, at the hub.
+type link struct {
+	hub      *Hub
+	id, name string
+	version  string
+	instance string
+	lines    *lines
+	tunnel   *yamux.Session
+	via      *http.Transport        // speaks to the agent
+	proxy    *httputil.ReverseProxy // passes requests on to it
+
+	ctx    context.Context // ends with the link; its cause says why
+	cancel context.CancelCauseFunc
+
+	mu           sync.Mutex
+	caps         []string
+	runs         map[protocol.RunID]bool // those that the agent has
+	leases       map[question]time.Time  // of jobs that are offered to it: until when
+	restartLease context.CancelFunc
+	heard        time.Time
+}
+
+// maxAgents that are connected at once.
+const maxAgents = 1024
+
+// agent serves AgentPath: it holds the link for as long as it lasts.
+func (h *Hub) agent(w http.ResponseWriter, r *http.Request) error {
+	if err := guard.Need(r.Context(), guard.Agent); err != nil {
+		return err
+	}
+	if !h.begin() {
+		return protocol.ErrShuttingDown
+	}
+	defer h.work.Done()
+	c, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{Subprotocol}})
+	if err != nil {
+		return nil // it has answered
+	}
+	defer c.CloseNow()
+	if c.Subprotocol() != Subprotocol {
+		return c.Close(websocket.StatusPolicyViolation, "want the subprotocol "+Subprotocol)
+	}
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(r.Context()))
+	defer cancel(nil)
+	l := &link{hub: h, ctx: ctx, cancel: cancel, runs: map[protocol.RunID]bool{}, leases: map[question]time.Time{}}
+	if l.tunnel, err = newTunnel(ctx, c, true, h.Log); err != nil {
+		return err
+	}
+	defer l.tunnel.Close()
+	if err := l.welcome(); err != nil {
+		h.Log.Warn("agent refused", "remote", r.RemoteAddr, "agent", l.id, "error", err)
+		return nil
+	}
+	h.Log.Info("agent connected", "agent", l.id, "name", l.name, "remote", r.RemoteAddr)
+	err = l.serve()
+	h.detach(l)
+	h.Log.Info("agent gone", "agent", l.id, "name", l.name, "why", err)
+	return nil
+}
+
+// begin counts work that Close waits for; false says that the hub is closed.
+func (h *Hub) begin() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return false
+	}
+	h.work.Add(1)
+	return true
+}
+
+// welcome takes the control stream and the agent's register.
+func (l *link) welcome() error {
+	ctx, cancel := context.WithTimeout(l.ctx, dialTime)
+	defer cancel()
+	stream, err := l.tunnel.AcceptStreamWithContext(ctx)
+	if err != nil {
+		return fmt.Errorf("no control stream: %w", err)
+	}
+	l.lines = newLines(stream)
+	m, err := l.lines.next(dialTime)
+	if err != nil {
+		return err
+	}
+	if err := l.introduce(m); err != nil {
+		return errors.Join(err, l.refuse(err))
+	}
+	l.via = &http.Transport{
+		DialContext:        func(context.Context, string, string) (net.Conn, error) { return l.tunnel.Open() },
+		DisableCompression: true, MaxIdleConnsPerHost: 32, IdleConnTimeout: time.Minute,
+	}
+	l.proxy = l.newProxy()
+	if err := l.hub.attach(l); err != nil {
+		return errors.Join(err, l.refuse(err))
+	}
+	return l.lines.send(message{Type: msgRegistered, HeartbeatMS: l.hub.Heartbeat.Milliseconds(), TTLMS: l.hub.TTL.Milliseconds()})
+}
+
+// introduce reads who the agent is.
+func (l *link) introduce(m message) error {
+	switch {
+	case m.Type != msgRegister:
+		return fmt.Errorf("the first message is %.40q, register is wanted: %w", m.Type, protocol.ErrBadRequest)
+	case m.Wire != wireVersion:
+		return fmt.Errorf("version %d of the control stream, %d is spoken here; update the older wf: %w", m.Wire, wireVersion, protocol.ErrBadRequest)
+	case m.Agent == "" || !plain(m.Agent, 128) || !plain(m.Name, 200) || !plain(m.Version, 200) || !plain(m.Instance, 128):
+		return fmt.Errorf("the agent id, name or version is empty, too long or unprintable: %w", protocol.ErrBadRequest)
+	}
+	l.id, l.name, l.version, l.instance = m.Agent, m.Name, m.Version, m.Instance
+	return l.learn(m.Caps)
+}
+
+// learn takes what the agent can start.
+func (l *link) learn(caps []string) error {
+	if len(caps) > maxCaps {
+		return fmt.Errorf("%d workflows, %d at most: %w", len(caps), maxCaps, protocol.ErrTooLarge)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.caps = slices.Sorted(slices.Values(caps))
+	return nil
+}
+
+// can reports whether the agent can start a workflow.
+func (l *link) can(workflow string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, ok := slices.BinarySearch(l.caps, workflow)
+	return ok
+}
+
+func (l *link) refuse(err error) error {
+	return l.lines.send(message{Type: msgRefused, Code: protocol.CodeOf(err), Message: err.Error()})
+}
+
+// attach makes l the link of its agent. An older link of the same process gives way, and one
+// that does not answer any more; else the newcomer is refused.
+func (h *Hub) attach(l *link) error {
+	if old := h.link(l.id); old != nil && old.instance != l.instance && old.answers(h.Asking) {
+		return fmt.Errorf("agent %s: %w", l.id, ErrAgentTaken)
+	}
+	h.mu.Lock()
+	old := h.links[l.id]
+	switch {
+	case h.closed:
+		h.mu.Unlock()
+		return protocol.ErrShuttingDown
+	case old == nil && len(h.links) >= maxAgents:
+		h.mu.Unlock()
+		return fmt.Errorf("%d agents are connected: %w", maxAgents, protocol.ErrRateLimited)
+	}
+	h.links[l.id] = l
+	h.mu.Unlock()
+	if old != nil {
+		old.close(fmt.Errorf("the agent connected anew"))
+	}
+	return l.announce()
+}
+
+// answers reports whether the other end of a link is alive.
+func (l *link) answers(patience time.Duration) bool {
+	pong := make(chan bool, 1)
+	l.hub.work.Go(func() {
+		_, err := l.tunnel.Ping()
+		pong <- err == nil
+	})
+	t := time.NewTimer(patience)
+	defer t.Stop()
+	select {
+	case ok := <-pong:
+		return ok
+	case <-t.C:
+		return false
+	}
+}
+
+// close ends a link; why is for the log.
+func (l *link) close(why error) {
+	l.cancel(why)
+	_ = l.tunnel.Close() // it is over in any case
+}
+
+// detach forgets a link that ended, unless a newer one has its place.
+func (h *Hub) detach(l *link) {
+	h.mu.Lock()
+	current := h.links[l.id] == l
+	if current {
+		delete(h.links, l.id)
+	}
+	h.mu.Unlock()
+	if current {
+		if err := h.Registry.Withdraw(context.WithoutCancel(l.ctx), l.id); err != nil && !errors.Is(err, queue.ErrClosed) {
+			h.Log.Error("registry", "agent", l.id, "error", err)
+		}
+	}
+}
+
+// announce tells the registry that the agent is there.
+func (l *link) announce() error {
+	l.mu.Lock()
+	l.heard = time.Now()
+	a := queue.Agent{ID: l.id, Name: l.name, Version: l.version, Caps: l.caps, Runs: len(l.runs)}
+	l.mu.Unlock()
+	return l.hub.Registry.Announce(l.ctx, a, l.hub.TTL)
+}
+
+// stalled reports whether the agent has not been heard of for longer than it should.
+func (l *link) stalled() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return time.Since(l.heard) > 2*l.hub.Heartbeat
+}
+
+// serve takes the messages of the agent until the link ends.
+func (l *link) serve() error {
+	var all sync.WaitGroup
+	defer all.Wait()
+	defer l.via.CloseIdleConnections()
+	err := l.listen(func() { all.Go(l.dispatch) })
+	l.close(err)
+	return context.Cause(l.ctx)
+}
+
+func (l *link) listen(ready func()) error {
+	for {
+		m, err := l.lines.next(l.hub.TTL)
+		var late net.Error
+		switch {
+		case errors.As(err, &late) && late.Timeout():
+			return fmt.Errorf("not heard of for %v", l.hub.TTL)
+		case err != nil:
+			return err
+		}
+		switch m.Type {
+		case msgHeartbeat:
+			err = l.lines.send(message{Type: msgHeartbeat})
+		case msgRuns:
+			err = l.hub.claim(l, m.Runs)
+		case msgCaps:
+			if err = l.learn(m.Caps); err == nil {
+				l.restart()
+			}
+		case msgReady:
+			if ready != nil {
+				ready()
+				ready = nil
+			}
+		case msgConfirm:
+			err = l.confirm(question{m.Job, m.Epoch})
+		}
+		if err == nil {
+			err = l.announce()
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// confirm tells the agent whether its lease of a job holds.
+func (l *link) confirm(q question) error {
+	l.mu.Lock()
+	until, ok := l.leases[q]
+	l.mu.Unlock()
+	left := time.Until(until).Milliseconds()
+	return l.lines.send(message{Type: msgConfirmed, Job: q.job, Epoch: q.epoch, OK: ok && left > 0, LeftMS: max(0, left)})
+}

@@ -1,0 +1,206 @@
+package relay
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"wf/hub/reply"
+)
+
+// A page is what one agent answered for a list.
+type page struct {
+	link  *link
+	Items []json.RawMessage `json:"items"`
+}
+
+// gather asks all agents at once. Those that do not answer in time, or that have stalled
+// already, are named in missing: one of them must not hold up the page of all.
+func (h *Hub) gather(ctx context.Context, path func(*link) string) (pages []page, missing []string) {
+	ctx, cancel := context.WithTimeout(ctx, h.Asking)
+	defer cancel()
+	links := h.all()
+	slices.SortFunc(links, func(a, b *link) int { return strings.Compare(a.id, b.id) })
+	got := make([]*page, len(links))
+	var all sync.WaitGroup
+	for i, l := range links {
+		p := path(l)
+		if p == "" {
+			got[i] = &page{link: l}
+			continue
+		}
+		if l.stalled() {
+			continue
+		}
+		all.Go(func() {
+			a, err := l.get(ctx, p)
+			one := &page{link: l}
+			if err != nil || a.status != http.StatusOK || json.Unmarshal(a.body, one) != nil {
+				h.Log.Warn("no list from an agent", "agent", l.id, "path", p, "error", err)
+				return
+			}
+			got[i] = one
+		})
+	}
+	all.Wait()
+	missing = []string{}
+	for i, p := range got {
+		if p == nil {
+			missing = append(missing, links[i].id)
+		} else {
+			pages = append(pages, *p)
+		}
+	}
+	return pages, missing
+}
+
+// row is a run of a list, with the agent that has it.
+type row struct {
+	agent   string
+	id      string
+	updated string // RFC 3339 of one length, and so ordered as text
+	json    json.RawMessage
+}
+
+// newRow adds the agent to a run of its list.
+func newRow(l *link, raw json.RawMessage) (row, bool) {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(raw, &fields) != nil {
+		return row{}, false
+	}
+	var r struct{ ID, Updated string }
+	if json.Unmarshal(raw, &r) != nil {
+		return row{}, false
+	}
+	var err error
+	if fields["agent"], err = json.Marshal(l.id); err != nil {
+		return row{}, false
+	}
+	b, err := json.Marshal(fields)
+	return row{l.id, r.ID, r.Updated, b}, err == nil
+}
+
+// runs serves GET /v1/runs: the runs of all agents, the one that moved last first. A page of
+// the hub goes on where the pages of the agents stopped: before holds a place for each.
+func (h *Hub) runs(w http.ResponseWriter, r *http.Request) error {
+	query := r.URL.Query()
+	places, err := parsePlaces(query.Get("before"))
+	if err != nil {
+		return err
+	}
+	limit := 50
+	if text := query.Get("limit"); text != "" {
+		if limit, err = strconv.Atoi(text); err != nil || limit < 1 || limit > 500 {
+			return reply.Badf("limit=%q: want a number from 1 to 500", text)
+		}
+	}
+	only := query.Get("agent")
+	query.Del("agent")
+	pages, missing := h.gather(r.Context(), func(l *link) string {
+		place, known := places[l.id]
+		if only != "" && l.id != only || known && place == "" { // its last page was read
+			return ""
+		}
+		query.Del("before")
+		if place != "" {
+			query.Set("before", place)
+		}
+		return "/v1/runs?" + query.Encode()
+	})
+	var rows []row
+	asked := map[string]int{}
+	for _, p := range pages {
+		for _, raw := range p.Items {
+			if x, ok := newRow(p.link, raw); ok {
+				rows = append(rows, x)
+				asked[p.link.id]++
+			}
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b row) int { return strings.Compare(b.updated, a.updated) })
+	rows = rows[:min(limit, len(rows))]
+	items, next := make([]json.RawMessage, len(rows)), maps.Clone(places)
+	for i, x := range rows {
+		items[i] = x.json
+		next[x.agent] = x.id
+		asked[x.agent]--
+	}
+	more := false
+	for _, p := range pages {
+		switch left := asked[p.link.id]; {
+		case left > 0 || len(p.Items) >= limit:
+			more = true
+		case only == "" || p.link.id == only:
+			next[p.link.id] = "" // nothing behind what was shown
+		}
+	}
+	out := map[string]any{"schema": "wf.runs/v1", "items": items, "next": nil, "missing": missing}
+	if more {
+		out["next"] = next.String()
+	}
+	reply.JSON(w, http.StatusOK, out)
+	return nil
+}
+
+// places are how far the list of each agent was read: a run, or "" for the end.
+type places map[string]string
+
+func parsePlaces(s string) (places, error) {
+	p := places{}
+	if s == "" {
+		return p, nil
+	}
+	b, err := base64.RawURLEncoding.DecodeString(s)
+	if err == nil {
+		err = json.Unmarshal(b, &p)
+	}
+	if err != nil {
+		return nil, reply.Badf("before=%.100q: want the next of an earlier list of this hub", s)
+	}
+	return p, nil
+}
+
+func (p places) String() string {
+	b, err := json.Marshal(p)
+	if err != nil {
+		return "" // strings can be encoded
+	}
+	return base64.RawURLEncoding.EncodeToString(b)
+}
+
+// workflows serves GET /v1/workflows: what can be started at any agent, by name, with the
+// agents that have it.
+func (h *Hub) workflows(w http.ResponseWriter, r *http.Request) error {
+	pages, missing := h.gather(r.Context(), func(*link) string { return "/v1/workflows" })
+	merged := map[string]map[string]any{}
+	for _, p := range pages {
+		for _, raw := range p.Items {
+			var fields map[string]any
+			if json.Unmarshal(raw, &fields) != nil {
+				continue
+			}
+			name, _ := fields["name"].(string)
+			if old := merged[name]; old != nil {
+				old["agents"] = append(old["agents"].([]string), p.link.id)
+				continue
+			}
+			fields["agents"] = []string{p.link.id}
+			merged[name] = fields
+		}
+	}
+	items := make([]map[string]any, 0, len(merged))
+	for _, name := range slices.Sorted(maps.Keys(merged)) {
+		items = append(items, merged[name])
+	}
+	reply.JSON(w, http.StatusOK, map[string]any{"schema": "wf.workflows/v1", "items": items, "missing": missing})
+	return nil
+}
+
+func escape(s string) string { return url.PathEscape(s) }

@@ -1,0 +1,136 @@
+package relay
+
+import (
+	"net/http"
+	"time"
+
+	"wf/hub/guard"
+	"wf/hub/queue"
+	"wf/hub/reply"
+	"wf/protocol"
+)
+
+// route is an entry of the hub's API.
+type route struct {
+	path   string
+	scope  guard.Scope // "" is open to all
+	handle func(*Hub, http.ResponseWriter, *http.Request) error
+}
+
+// routes is the one table of the hub's API: that of an agent (package api), and what only a hub
+// has.
+var routes = []route{
+	{"GET /healthz", "", (*Hub).health},
+	{"GET /v1/info", guard.Read, (*Hub).info},
+	{"POST /v1/codes", guard.Admin, (*Hub).code},
+	{"GET " + AgentPath, guard.Agent, (*Hub).agent},
+	{"GET /v1/agents", guard.Read, (*Hub).agents},
+	{"GET /v1/queue", guard.Read, (*Hub).jobs},
+	{"GET /v1/workflows", guard.Read, (*Hub).workflows},
+	{"GET /v1/runs", guard.Read, (*Hub).runs},
+	{"POST /v1/runs", guard.Run, (*Hub).submit},
+	{"GET /v1/runs/{id}", guard.Read, (*Hub).ofRun},
+	{"GET /v1/runs/{id}/{rest...}", guard.Read, (*Hub).ofRun},
+	{"POST /v1/runs/{id}/{rest...}", guard.Run, (*Hub).ofRun},
+	{"GET /v1/sessions/{id}/events", guard.Read, (*Hub).ofRun},
+	{"GET /v1/blocks/{cid}", guard.Read, (*Hub).block},
+	{"GET /v1/replay", guard.Read, (*Hub).replay},
+}
+
+// Handler serves the hub. It expects requests that a guard let in: their guard.Identity
+// decides what they may do.
+func (h *Hub) Handler() http.Handler {
+	h.start()
+	mux := http.NewServeMux()
+	for _, r := range routes {
+		mux.HandleFunc(r.path, func(w http.ResponseWriter, req *http.Request) {
+			var err error
+			if r.scope != "" {
+				err = guard.Need(req.Context(), r.scope)
+			}
+			if err == nil {
+				err = r.handle(h, w, req)
+			}
+			if err != nil {
+				fail(w, err)
+			}
+		})
+	}
+	mux.HandleFunc("/v1/", func(w http.ResponseWriter, r *http.Request) { reply.Error(w, notFound(r)) })
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		if h.Page == nil {
+			reply.Error(w, notFound(r))
+			return
+		}
+		h.Page.ServeHTTP(w, r)
+	})
+	return mux
+}
+
+// fail answers with an error. The errors of the queue and of agents, which package reply does
+// not know, have their statuses here.
+func fail(w http.ResponseWriter, err error) {
+	switch protocol.CodeOf(err) {
+	case ErrJobDead.Code, ErrAgentTaken.Code:
+		reply.JSON(w, http.StatusConflict, reply.FailureOf(err))
+	case queue.ErrClosed.Code:
+		reply.Error(w, protocol.ErrShuttingDown)
+	case queue.ErrBadJob.Code:
+		reply.Error(w, reply.Badf("%v", err))
+	default:
+		reply.Error(w, err)
+	}
+}
+
+func notFound(r *http.Request) error {
+	return &protocol.Error{Code: protocol.ErrNotFound.Code, Message: "nothing is served at " + r.Method + " " + r.URL.Path, Hint: "a hub serves the API of wf serve, /v1/agents and /v1/queue"}
+}
+
+func (h *Hub) health(w http.ResponseWriter, _ *http.Request) error {
+	reply.JSON(w, http.StatusOK, map[string]any{"schema": "wf.health/v1", "ok": true})
+	return nil
+}
+
+func (h *Hub) info(w http.ResponseWriter, r *http.Request) error {
+	id, _ := guard.Of(r.Context())
+	reply.JSON(w, http.StatusOK, map[string]any{"schema": "wf.info/v1", "kind": "hub", "name": h.Name, "version": h.Version, "scopes": id.Scopes})
+	return nil
+}
+
+func (h *Hub) code(w http.ResponseWriter, r *http.Request) error {
+	if h.NewCode == nil {
+		return notFound(r)
+	}
+	code, expires, err := h.NewCode()
+	if err != nil {
+		return err
+	}
+	reply.JSON(w, http.StatusCreated, map[string]any{"schema": "wf.code/v1", "code": code, "expires": expires.UTC().Format(time.RFC3339)})
+	return nil
+}
+
+// agents serves GET /v1/agents.
+func (h *Hub) agents(w http.ResponseWriter, r *http.Request) error {
+	items, err := h.Registry.List(r.Context())
+	if err != nil {
+		return err
+	}
+	if items == nil {
+		items = []queue.Agent{}
+	}
+	reply.JSON(w, http.StatusOK, map[string]any{"schema": "wf.agents/v1", "items": items})
+	return nil
+}
+
+// jobs serves GET /v1/queue.
+func (h *Hub) jobs(w http.ResponseWriter, r *http.Request) error {
+	items, err := h.Queue.List(r.Context())
+	if err != nil {
+		return err
+	}
+	if items == nil {
+		items = []queue.Entry{}
+	}
+	reply.JSON(w, http.StatusOK, map[string]any{"schema": "wf.queue/v1", "items": items})
+	return nil
+}

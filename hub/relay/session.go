@@ -1,0 +1,223 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"wf/hub/guard"
+	"wf/protocol"
+)
+
+// session is one link, at the agent.
+type session struct {
+	agent *Agent
+	lines *lines
+
+	heartbeat, ttl time.Duration // as the hub says
+
+	told map[protocol.RunID]Run // what the hub knows
+	caps []string
+
+	mu    sync.Mutex
+	asked map[question]chan message
+}
+
+// question is a lease that the hub is asked about.
+type question struct {
+	job   string
+	epoch uint64
+}
+
+// register introduces the agent and tells of all its runs.
+func (s *session) register(ctx context.Context) error {
+	a := s.agent
+	caps, err := a.Store.Caps(ctx)
+	if err != nil {
+		return err
+	}
+	s.caps = slices.Sorted(slices.Values(caps))
+	if err := s.lines.send(message{Type: msgRegister, Wire: wireVersion, Agent: a.ID, Instance: a.instance,
+		Name: a.Name, Version: a.Version, Caps: s.caps}); err != nil {
+		return err
+	}
+	m, err := s.lines.next(dialTime)
+	switch {
+	case err != nil:
+		return fmt.Errorf("the hub did not answer: %w", err)
+	case m.Type == msgRefused:
+		return &protocol.Error{Code: m.Code, Message: m.Message, Hint: "see the log of the hub"}
+	case m.Type != msgRegistered || m.HeartbeatMS <= 0 || m.TTLMS <= m.HeartbeatMS:
+		return fmt.Errorf("the hub answered with %q: %w", m.Type, protocol.ErrBadRequest)
+	}
+	s.heartbeat, s.ttl = time.Duration(m.HeartbeatMS)*time.Millisecond, time.Duration(m.TTLMS)*time.Millisecond
+	s.told = map[protocol.RunID]Run{}
+	if err := s.tellRuns(ctx); err != nil {
+		return err
+	}
+	return s.lines.send(message{Type: msgReady})
+}
+
+// tellRuns tells of the runs that moved since the last time.
+func (s *session) tellRuns(ctx context.Context) error {
+	runs, err := s.agent.Store.Runs(ctx)
+	if err != nil {
+		return err
+	}
+	var moved []Run
+	for _, r := range runs {
+		if s.told[r.ID] != r {
+			moved = append(moved, r)
+			s.told[r.ID] = r
+		}
+	}
+	for part := range slices.Chunk(moved, runsPerLine) {
+		if err := s.lines.send(message{Type: msgRuns, Runs: part}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *session) tellCaps(ctx context.Context) error {
+	caps, err := s.agent.Store.Caps(ctx)
+	if err != nil {
+		return err
+	}
+	if caps = slices.Sorted(slices.Values(caps)); slices.Equal(caps, s.caps) {
+		return nil
+	}
+	s.caps = caps
+	return s.lines.send(message{Type: msgCaps, Caps: caps})
+}
+
+// serve answers the hub until the link ends, and says why it did.
+func (s *session) serve(ctx context.Context, streams net.Listener) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	server := guard.Server(s.agent.gate(s), s.agent.Log)
+	server.BaseContext = func(net.Listener) context.Context { return ctx }
+	var all sync.WaitGroup
+	for _, part := range []func(context.Context) error{
+		func(context.Context) error { return server.Serve(streams) },
+		func(context.Context) error { return s.listen() },
+		s.beat,
+		s.follow,
+	} {
+		all.Go(func() { cancel(part(ctx)) })
+	}
+	<-ctx.Done()
+	// Closing the control stream ends listen, closing the server ends its connections.
+	err := errors.Join(s.lines.conn.Close(), streams.Close(), server.Close())
+	all.Wait()
+	if err != nil && !closed(err) {
+		s.agent.Log.Debug("link to the hub closed", "error", err)
+	}
+	return context.Cause(ctx)
+}
+
+// beat sends the heartbeat.
+func (s *session) beat(ctx context.Context) error {
+	tick := time.NewTicker(s.heartbeat)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+			if err := s.lines.send(message{Type: msgHeartbeat}); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// follow tells the hub what changes in the store.
+func (s *session) follow(ctx context.Context) error {
+	var seen uint64
+	for {
+		now, err := s.agent.Store.AwaitChange(ctx, seen)
+		if err != nil {
+			return err
+		}
+		seen = now
+		if err := errors.Join(s.tellRuns(ctx), s.tellCaps(ctx)); err != nil {
+			return err
+		}
+		sleep(ctx, s.agent.Settle)
+	}
+}
+
+// listen takes the messages of the hub. One that is silent for a TTL is gone.
+func (s *session) listen() error {
+	for {
+		m, err := s.lines.next(s.ttl)
+		if err != nil {
+			return fmt.Errorf("the hub is gone: %w", err)
+		}
+		switch m.Type {
+		case msgConfirmed:
+			s.mu.Lock()
+			if c := s.asked[question{m.Job, m.Epoch}]; c != nil {
+				c <- m
+				delete(s.asked, question{m.Job, m.Epoch})
+			}
+			s.mu.Unlock()
+		case msgMoved:
+			s.agent.Log.Warn("a run belongs to another agent", "run", m.Run, "agent", m.To)
+			if s.agent.Moved != nil {
+				s.agent.Moved(m.Run, m.To)
+			}
+		case msgRefused:
+			return &protocol.Error{Code: m.Code, Message: m.Message, Hint: "see the log of the hub"}
+		}
+	}
+}
+
+// confirm asks the hub whether a lease holds, and until when, by this machine's own clock.
+func (s *session) confirm(ctx context.Context, q question) (until time.Time, err error) {
+	answer := make(chan message, 1)
+	s.mu.Lock()
+	s.asked[q] = answer
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.asked[q] == answer {
+			delete(s.asked, q)
+		}
+	}()
+	asked := time.Now()
+	if err := s.lines.send(message{Type: msgConfirm, Job: q.job, Epoch: q.epoch}); err != nil {
+		return time.Time{}, err
+	}
+	select {
+	case <-ctx.Done():
+		return time.Time{}, ctx.Err()
+	case m := <-answer:
+		if !m.OK {
+			return time.Time{}, fmt.Errorf("job %s, lease %d: the hub says it has ended", q.job, q.epoch)
+		}
+		return asked.Add(time.Duration(m.LeftMS) * time.Millisecond), nil
+	}
+}
+
+// identity is who asks, as the hub says, with no more than the agent allows.
+func (a *Agent) identity(r *http.Request) guard.Identity {
+	id := guard.Identity{Name: r.Header.Get(headerBy)}
+	if id.Name == "" {
+		id.Name = "hub"
+	}
+	for _, s := range strings.Fields(r.Header.Get(headerScopes)) {
+		if slices.Contains(a.Scopes, guard.Scope(s)) {
+			id.Scopes = append(id.Scopes, guard.Scope(s))
+		}
+	}
+	return id
+}

@@ -1,0 +1,154 @@
+package relay
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/coder/websocket"
+
+	"wf/protocol"
+)
+
+// upstream is the WebSocket from the hub to an agent, for one client.
+type upstream struct {
+	socket *socket
+	link   *link
+	frames chan []byte // of the client
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+}
+
+// waiting frames of a client: more than it may have subscriptions.
+const maxWaiting = 4 * protocol.MaxSubscriptions
+
+func newUpstream(k *socket, l *link) *upstream {
+	ctx, cancel := context.WithCancelCause(k.ctx)
+	return &upstream{socket: k, link: l, frames: make(chan []byte, maxWaiting), ctx: ctx, cancel: cancel}
+}
+
+// pass sends a frame to the agent, as soon as it takes it.
+func (u *upstream) pass(raw []byte) error {
+	select {
+	case u.frames <- raw:
+		return nil
+	case <-u.ctx.Done():
+		return fmt.Errorf("agent %s: %w", u.link.id, protocol.ErrAgentAway)
+	default:
+		return fmt.Errorf("agent %s has %d frames of this socket to answer: %w", u.link.id, maxWaiting, protocol.ErrRateLimited)
+	}
+}
+
+// serve carries frames until the agent, the client or the hub ends, and tells the client which
+// of its subscriptions ended by it.
+func (u *upstream) serve() {
+	defer context.AfterFunc(u.link.ctx, func() { u.cancel(protocol.ErrAgentAway) })()
+	err := u.carry()
+	u.cancel(err)
+	k := u.socket
+	k.mu.Lock()
+	delete(k.ups, u.link)
+	ended := map[string]protocol.RunID{}
+	for id, s := range k.subs {
+		if s.up == u {
+			ended[id] = s.run
+			delete(k.subs, id)
+		}
+	}
+	k.mu.Unlock()
+	if k.ctx.Err() != nil {
+		return
+	}
+	for id, run := range ended {
+		why := protocol.ErrAgentAway
+		if p, err := k.hub.Pointers.Get(k.ctx, run); err == nil && p.Agent != u.link.id {
+			why = protocol.ErrAgentMoved
+		}
+		k.answer(protocol.ReplayError(id, fmt.Errorf("run %s: agent %s: %w", run, u.link.id, why)))
+	}
+}
+
+func (u *upstream) carry() error {
+	k := u.socket
+	head := http.Header{}
+	introduce(head, k.by)
+	dial, done := context.WithTimeout(u.ctx, dialTime)
+	conn, _, err := websocket.Dial(dial, agentBase+"/v1/replay", &websocket.DialOptions{
+		HTTPClient: &http.Client{Transport: u.link.via}, HTTPHeader: head,
+		Subprotocols: []string{k.codec.Subprotocol()}, CompressionMode: websocket.CompressionDisabled,
+	})
+	done()
+	if err != nil {
+		return err
+	}
+	defer conn.CloseNow()
+	conn.SetReadLimit(protocol.MaxFrame + 64<<10)
+	sent := make(chan error, 1)
+	k.gone.Go(func() {
+		err := u.send(conn)
+		u.cancel(err)
+		sent <- err
+	})
+	err = u.receive(conn)
+	u.cancel(err)
+	<-sent
+	return err
+}
+
+func (u *upstream) send(conn *websocket.Conn) error {
+	for {
+		select {
+		case <-u.ctx.Done():
+			return u.ctx.Err()
+		case b := <-u.frames:
+			if err := conn.Write(u.ctx, u.socket.kind(), b); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (u *upstream) receive(conn *websocket.Conn) error {
+	for {
+		_, b, err := conn.Read(u.ctx)
+		if err != nil {
+			return err
+		}
+		if u.concerns(b) && !u.socket.write(b) {
+			return errClosed
+		}
+	}
+}
+
+// The frames by which a subscription may end. Their type stands at the beginning, in CBOR
+// behind the id.
+var endings = [][]byte{[]byte(protocol.FrameReplayComplete), []byte(protocol.FrameReplayError)}
+
+// typeWithin is how many bytes of a frame hold its type.
+const typeWithin = protocol.MaxFrameID + 48
+
+// concerns keeps account of the subscriptions that end, and reports whether the client is to
+// see the frame: what an agent says of the whole socket is not about the client's.
+func (u *upstream) concerns(b []byte) bool {
+	start := b[:min(len(b), typeWithin)]
+	if !bytes.Contains(start, endings[0]) && !bytes.Contains(start, endings[1]) {
+		return true
+	}
+	k := u.socket
+	f, err := protocol.ParseFrame(k.codec, b)
+	if err != nil {
+		return true // the client may know it
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	s, ok := k.subs[f.ID]
+	ours := ok && s.up == u
+	switch {
+	case f.Type == protocol.FrameReplayError && f.ID == "" && !ours:
+		return false
+	case ours && (f.Type == protocol.FrameReplayError || f.Type == protocol.FrameReplayComplete && !s.live):
+		delete(k.subs, f.ID)
+	}
+	return true
+}
