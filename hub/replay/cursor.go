@@ -170,7 +170,7 @@ var errMoved = errors.New("the head stands on another history")
 
 // drain reads to the head, and with a reset wherever that is now.
 func (c *cursor) drain(ctx context.Context) error {
-	for {
+	for known := protocol.Seq(0); ; {
 		from := c.from
 		err := c.pass(ctx)
 		if err == nil {
@@ -180,13 +180,14 @@ func (c *cursor) drain(ctx context.Context) error {
 			switch {
 			case err != nil:
 				return err
-			case head == c.from && (tip == c.last):
+			case head == c.from && tip == c.last:
 				return nil
 			case head <= c.from:
 				err = errMoved
-			case c.from == from:
-				return c.broken(fmt.Errorf("the head of run %s is at %d, yet nothing follows event %d: %w", c.run, head, from, protocol.ErrCorrupt))
+			case c.from == from && from < known: // it was there before the pass
+				return c.broken(fmt.Errorf("the head of run %s is at %d, yet nothing follows event %d: %w", c.run, known, from, protocol.ErrCorrupt))
 			}
+			known = head
 		}
 		if errors.Is(err, errMoved) {
 			err = c.reset(ctx)
@@ -230,24 +231,27 @@ func (c *cursor) pass(ctx context.Context) error {
 	return c.write(ctx)
 }
 
-// write hands on what was read, behind the deltas that were said before it.
+// write hands on what was read, in pieces where something was said between two events.
 func (c *cursor) write(ctx context.Context) error {
-	n := len(c.batch)
-	if n == 0 {
-		return nil
-	}
-	if err := ctx.Err(); err != nil {
-		return context.Cause(ctx)
-	}
-	if c.completed {
+	for rest := c.batch; len(rest) > 0; {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		if _, err := c.deltas(ctx); err != nil {
 			return err
 		}
+		n := len(rest)
+		if c.ring != nil {
+			if n = int(min(protocol.Seq(n), c.ring.first()-c.from)); n < 1 {
+				continue // something more was said meanwhile
+			}
+		}
+		if err := c.sink.Events(ctx, rest[:n], c.completed); err != nil {
+			return err
+		}
+		c.from, c.last = rest[n-1].Seq, rest[n-1].CID
+		rest = rest[n:]
 	}
-	if err := c.sink.Events(ctx, c.batch, c.completed); err != nil {
-		return err
-	}
-	c.from, c.last = c.batch[n-1].Seq, c.batch[n-1].CID
 	clear(c.batch)
 	c.batch = c.batch[:0]
 	return nil

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"math"
 	"sync"
 
 	"wf/protocol"
@@ -67,4 +68,14 @@ func (r *ring) take(upTo protocol.Seq) (out []protocol.LiveDelta, dropped int64,
 		dropped, r.dropped = r.dropped, 0
 	}
 	return out, dropped, r.held != nil
+}
+
+// first is the event after which the oldest delta was said; without one it is beyond all events.
+func (r *ring) first() protocol.Seq {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.held) == 0 {
+		return math.MaxInt64
+	}
+	return r.held[0].After
 }
