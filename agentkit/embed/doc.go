@@ -27,6 +27,7 @@ package embed
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 	"strings"
 
@@ -68,9 +69,10 @@ type Key [sha256.Size]byte
 
 // KeyOf is the key of a text that consists of parts.
 func KeyOf(name string, parts ...string) Key {
-	h := sha256.New()
-	for _, s := range append([]string{name}, parts...) {
-		fmt.Fprintf(h, "%d\x00%s", len(s), s)
+	b := make([]byte, 0, 512)
+	b = append(binary.AppendUvarint(b, uint64(len(name))), name...)
+	for _, s := range parts {
+		b = append(binary.AppendUvarint(b, uint64(len(s))), s...)
 	}
-	return Key(h.Sum(nil))
+	return sha256.Sum256(b)
 }

@@ -57,9 +57,17 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// OpenTable opens the table of a model in a directory. Where there is none it is empty, and
-// made with the first vector.
-func OpenTable(dir, model string) (*Table, error) {
+// RemoveTable removes the table of a model, damaged or not. Its vectors are made again when
+// they are missed.
+func RemoveTable(dir, model string) error {
+	err := os.Remove(tablePath(dir, model))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+func tablePath(dir, model string) string {
 	sum := sha256.Sum256([]byte(model))
 	slug := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '-' {
@@ -67,7 +75,13 @@ func OpenTable(dir, model string) (*Table, error) {
 		}
 		return '-'
 	}, head(model, 60))
-	t := &Table{model: model, path: filepath.Join(dir, slug+"."+hex.EncodeToString(sum[:6])+".f32")}
+	return filepath.Join(dir, slug+"."+hex.EncodeToString(sum[:6])+".f32")
+}
+
+// OpenTable opens the table of a model in a directory. Where there is none it is empty, and
+// made with the first vector.
+func OpenTable(dir, model string) (*Table, error) {
+	t := &Table{model: model, path: tablePath(dir, model)}
 	if err := t.Refresh(); err != nil {
 		return nil, err
 	}
@@ -313,9 +327,9 @@ func appendRows(out []byte, dim int, keys []Key, vectors [][]float32, known map[
 	return out, nil
 }
 
-// Remake writes the table anew, with the sound rows of keep and no others. Vectors may then
-// have another length when keep is empty.
-func (t *Table) Remake(keep map[Key]bool) (kept int, err error) {
+// Remake writes the table anew, with those of its sound rows that keep wants. Where it wants
+// none, vectors may have another length afterwards.
+func (t *Table) Remake(keep func(Key) bool) (kept int, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err := os.MkdirAll(filepath.Dir(t.path), 0o700); err != nil {
@@ -334,7 +348,7 @@ func (t *Table) Remake(keep map[Key]bool) (kept int, err error) {
 		out = header(t.model, t.dim)
 	}
 	for i := range t.rows {
-		if b := t.row(i); keep[Key(b[:sha256.Size])] && t.sound(i) {
+		if b := t.row(i); keep(Key(b[:sha256.Size])) && t.sound(i) {
 			out = append(out, b...)
 			kept++
 		}

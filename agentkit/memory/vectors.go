@@ -1,0 +1,252 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"wf/agentkit/embed"
+	"wf/protocol"
+)
+
+// index finds the rows of the memories in the table of the model. It is derived.
+type index struct {
+	mu    sync.Mutex // also while texts are embedded: two questions embed a new memory once
+	table *embed.Table
+	keys  []embed.Key // by slot
+	of    []protocol.Text
+	rows  []int32 // by slot; −1 where there is none
+	gen   int     // of rows
+}
+
+func (x *index) close() error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.table == nil {
+		return nil
+	}
+	t := x.table
+	x.table, x.keys, x.of, x.rows = nil, nil, nil, nil
+	return t.Close()
+}
+
+// open takes the table of a model, another than before if need be.
+func (x *index) open(dir, model string) error {
+	if x.table != nil && x.table.Model() == model {
+		return x.table.Refresh()
+	}
+	t, err := embed.OpenTable(dir, model)
+	if err != nil {
+		return err
+	}
+	if x.table != nil {
+		err = x.table.Close()
+	}
+	x.table, x.keys, x.of, x.rows, x.gen = t, nil, nil, nil, -1
+	return err
+}
+
+// measured is how far candidates are.
+type measured struct {
+	far   []float32
+	rows  []int32
+	table *embed.Table
+	gen   int
+}
+
+func (m measured) check(i int) error { return m.table.Check(m.gen, m.rows[i]) }
+
+func (s *Store) embedder(name string) (embed.Embedder, error) {
+	if s.c.Embed != nil {
+		return s.c.Embed(name)
+	}
+	return embed.Open(name)
+}
+
+// measure tells how far the memories in slots are from text. Those without a vector get one.
+func (s *Store) measure(ctx context.Context, name, text string, slots []int32) (measured, error) {
+	e, err := s.embedder(name)
+	if err != nil {
+		return measured{}, err
+	}
+	s.index.mu.Lock()
+	defer s.index.mu.Unlock()
+	if err := s.index.open(s.c.Vectors, name); err != nil {
+		return measured{}, err
+	}
+	if _, err := s.embedMissing(ctx, e, slots, nil); err != nil {
+		return measured{}, err
+	}
+	query, err := e.EmbedQuery(ctx, text)
+	if err != nil {
+		return measured{}, err
+	}
+	m := measured{far: make([]float32, len(slots)), rows: make([]int32, len(slots)), table: s.index.table}
+	for range 3 {
+		for i, slot := range slots {
+			m.rows[i] = s.index.rows[slot]
+		}
+		m.gen = s.index.gen
+		ok, err := s.index.table.Distances(query, m.gen, m.rows, m.far)
+		if ok || err != nil {
+			return m, err
+		}
+		// Another process made the table anew.
+		if _, err := s.embedMissing(ctx, e, slots, nil); err != nil {
+			return measured{}, err
+		}
+	}
+	return m, fmt.Errorf("%s is made anew again and again: %w", s.index.table.Path(), embed.ErrTable)
+}
+
+// embedTogether is how many texts are embedded before their vectors are kept.
+const embedTogether = 256
+
+// embedMissing embeds the memories in slots that have no vector, and tells progress, if it is
+// not nil, how many of how many are done.
+func (s *Store) embedMissing(ctx context.Context, e embed.Embedder, slots []int32, progress func(done, of int)) (made int, err error) {
+	x := &s.index
+	s.follow()
+	if err := x.table.Refresh(); err != nil {
+		return 0, err
+	}
+	if x.gen != x.table.Generation() || slices.ContainsFunc(slots, func(i int32) bool { return x.rows[i] < 0 }) {
+		x.rows, x.gen = x.table.Rows(x.keys)
+	}
+	var missing []int32
+	for _, i := range slots {
+		if x.rows[i] < 0 {
+			missing = append(missing, i)
+		}
+	}
+	for some := range slices.Chunk(missing, embedTogether) {
+		if err := s.embedSome(ctx, e, some); err != nil {
+			return made, err
+		}
+		made += len(some)
+		if progress != nil {
+			progress(made, len(missing))
+		}
+	}
+	if made > 0 {
+		x.rows, x.gen = x.table.Rows(x.keys)
+	}
+	return made, nil
+}
+
+// follow keeps the keys up to what the memories say.
+func (s *Store) follow() {
+	x := &s.index
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.state.list {
+		m := &s.state.list[i].Memory
+		if i < len(x.keys) && x.of[i] == m.Content {
+			continue
+		}
+		k := s.keyOf(m)
+		if i == len(x.keys) {
+			x.keys, x.of, x.rows = append(x.keys, k), append(x.of, m.Content), append(x.rows, -1)
+		} else {
+			x.keys[i], x.of[i], x.rows[i] = k, m.Content, -1
+		}
+	}
+}
+
+// keyOf names the vector of a memory: by its text and, for a piece of a file, the file.
+func (s *Store) keyOf(m *Memory) embed.Key {
+	file := ""
+	if m.Place != nil {
+		file = m.Place.File
+	}
+	return embed.KeyOf(s.index.table.Model(), file, m.Content.S, m.Content.Link.String())
+}
+
+// embedSome embeds a few memories and keeps their vectors.
+func (s *Store) embedSome(ctx context.Context, e embed.Embedder, slots []int32) error {
+	s.mu.Lock()
+	memories := make([]Memory, len(slots))
+	for i, slot := range slots {
+		memories[i] = s.state.list[slot].Memory
+	}
+	s.mu.Unlock()
+	texts, keys := make([]string, len(slots)), make([]embed.Key, len(slots))
+	for i, m := range memories {
+		text, err := s.Text(ctx, m)
+		if err != nil {
+			return err
+		}
+		if m.Place != nil {
+			text = m.Place.File + "\n\n" + text
+		}
+		texts[i], keys[i] = text, s.keyOf(&m)
+	}
+	vectors, err := e.EmbedDocuments(ctx, texts)
+	if err != nil {
+		return err
+	}
+	if len(vectors) != len(texts) {
+		return fmt.Errorf("embedding model %s gave %d vectors for %d texts", s.index.table.Model(), len(vectors), len(texts))
+	}
+	return s.index.table.Add(keys, vectors)
+}
+
+// Reindex makes the vectors of the scope anew where they are missing or damaged, with another
+// model if one is named; the journal then says so. With whole every text is embedded again, as
+// a model wants that now gives vectors of another length. It gives how many were made.
+func (s *Store) Reindex(ctx context.Context, model string, whole bool, o Origin, progress func(done, of int)) (made int, err error) {
+	name := model
+	_, err = s.change(ctx, func(st *State) ([]Change, error) {
+		if name == "" {
+			if name = st.Model; name == "" {
+				name, err = s.modelName(st)
+				return nil, err
+			}
+		}
+		if name == st.Model {
+			return nil, nil
+		}
+		if _, err := s.embedder(name); err != nil { // before it is said
+			return nil, err
+		}
+		return []Change{{o.Step, protocol.Indexed{Model: name, MemoryOrigin: o.data()}}}, nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	e, err := s.embedder(name)
+	if err != nil {
+		return 0, err
+	}
+	s.index.mu.Lock()
+	defer s.index.mu.Unlock()
+	if err := s.index.open(s.c.Vectors, name); err != nil {
+		if !errors.Is(err, embed.ErrTable) {
+			return 0, err
+		}
+		if err := embed.RemoveTable(s.c.Vectors, name); err != nil {
+			return 0, err
+		}
+		if err := s.index.open(s.c.Vectors, name); err != nil {
+			return 0, err
+		}
+	}
+	if whole {
+		_, err = s.index.table.Remake(func(embed.Key) bool { return false })
+	} else {
+		_, err = s.index.table.Remake(func(embed.Key) bool { return true })
+	}
+	if err != nil {
+		return 0, err
+	}
+	s.mu.Lock()
+	slots := s.state.slots(nil, Any)
+	s.mu.Unlock()
+	made, err = s.embedMissing(ctx, e, slots, progress)
+	if err != nil {
+		return made, fmt.Errorf("index memory %s: %w", s.c.Scope, err)
+	}
+	return made, nil
+}
