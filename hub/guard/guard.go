@@ -98,7 +98,7 @@ func headers(h http.Header) {
 // screen looks at what needs no credentials to be wrong.
 func (g *Guard) screen(r *http.Request, cross *http.CrossOriginProtection) error {
 	if !slices.Contains(g.Hosts, strings.ToLower(r.Host)) {
-		return fmt.Errorf("Host %q is none of %s: %w", r.Host, strings.Join(g.Hosts, ", "), protocol.ErrMisdirected)
+		return fmt.Errorf("the Host %q is none of %s: %w", r.Host, strings.Join(g.Hosts, ", "), protocol.ErrMisdirected)
 	}
 	if origins := r.Header.Values("Origin"); len(origins) > 0 && (len(origins) > 1 || !g.ours(r, origins[0])) {
 		return fmt.Errorf("requests of the origin %q are not taken: %w", strings.Join(origins, ", "), protocol.ErrForbidden)
@@ -175,6 +175,9 @@ func (g *Guard) limitBody(w http.ResponseWriter, r *http.Request) {
 func (g *Guard) identify(r *http.Request) (id Identity, known bool, err error) {
 	if g.Keys == nil {
 		return g.Peer, true, nil
+	}
+	if _, err := g.Keys.current(); err != nil {
+		g.log().Error("the tokens cannot be read: nobody is let in", "error", err)
 	}
 	if token, ok := bearer(r); ok {
 		if id, ok := g.Keys.byToken(token); ok {
