@@ -81,6 +81,16 @@ func ComparePrompts(earlier, later []byte) Prefix {
 	return p
 }
 
+// Lasting is what all tasks of a role begin with: the tools and the system message, of the
+// PromptBytes of one.
+func Lasting(prompt []byte) []byte {
+	end := 0
+	for range 2 {
+		end += bytes.IndexByte(prompt[end:], '\n') + 1
+	}
+	return prompt[:end]
+}
+
 // lineAt is line n of b, from 0.
 func lineAt(b []byte, n int) []byte {
 	for ; n > 0; n-- {

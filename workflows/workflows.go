@@ -6,8 +6,9 @@
 //	fan-out.yaml       one visit per item, side by side, and a join
 //	gate.yaml          a person decides
 //	release.yaml       a sub-workflow: checks.yaml
+//	tasks/errands.yaml an agent that works on one task at a time
 //
-// None but the demo has an agent, and the demo's model is a script: they need no key.
+// Where there is an agent, its model is a script: they need no key.
 package workflows
 
 import (
@@ -23,7 +24,7 @@ import (
 
 // Files are the examples, and schema.json, by which editors check them.
 //
-//go:embed *.yaml schema.json demo/*.yaml demo/_project
+//go:embed *.yaml schema.json demo/*.yaml demo/_project tasks/*.yaml
 var Files embed.FS
 
 // DemoWorkflow is where WriteDemo puts the workflow, relative to the project, with slashes.

@@ -1,6 +1,10 @@
 package task
 
-import "wf/protocol"
+import (
+	"slices"
+
+	"wf/protocol"
+)
 
 // Task is what the journal of a run tells of one task.
 type Task struct {
@@ -47,6 +51,13 @@ func (f *Fold) Add(step string, at int64, data protocol.Data) *Task {
 	t.Touched = at
 	t.take(data, at)
 	return t
+}
+
+// Forget drops a task, so that a long run does not fill the memory of who follows it.
+func (f *Fold) Forget(step string) {
+	t := f.byID[step]
+	delete(f.byID, step)
+	f.Tasks = slices.DeleteFunc(f.Tasks, func(other *Task) bool { return other == t })
 }
 
 // Of is the task of a step, or nil.

@@ -107,6 +107,14 @@ func (t Tokens) String() string {
 		Count(t.In()), Count(t.New), Count(t.Cached), Count(t.Written), Count(t.Output))
 }
 
+// Short is the sum in a few characters: 5.7K/287.
+func (t Tokens) Short() string {
+	if !t.Told {
+		return "?"
+	}
+	return Count(t.In()) + "/" + Count(t.Output)
+}
+
 // Count is a number of tokens for people: 287, 5.7K, 1.2M.
 func Count(n int64) string {
 	switch {

@@ -33,6 +33,7 @@ type app struct {
 	}
 
 	opened openModels
+	pages  taskPages
 	mcp    []string // --trust-mcp
 
 	started  bool // the command line was understood

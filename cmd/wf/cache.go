@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wf/agentkit"
+	"wf/agentkit/task"
 	"wf/cas"
 	"wf/engine"
 	"wf/protocol"
@@ -147,7 +148,7 @@ func (r *cacheReader) event(ctx context.Context, x *protocol.Entry) (*callCache,
 		}
 	case protocol.EvUsage:
 		u, err := cas.DecodeData[protocol.Usage](&x.Event)
-		if err != nil {
+		if err != nil || u.Child != nil { // in the journal of the sub-workflow's run
 			return nil, err
 		}
 		p, err := r.prompt(ctx, step)
@@ -187,7 +188,11 @@ func (r *cacheReader) prompt(ctx context.Context, step string) (*visitPrompt, er
 			if err != nil {
 				return nil, err
 			}
-			p.before, p.prefix = other.ID, agentkit.ComparePrompts(before.bytes, p.bytes)
+			earlier := before.bytes
+			if task.Offered(h.Tools) { // each has a context of its own
+				earlier = agentkit.Lasting(earlier)
+			}
+			p.before, p.prefix = other.ID, agentkit.ComparePrompts(earlier, p.bytes)
 			if p.part == "" {
 				p.part = p.prefix.Part
 			}

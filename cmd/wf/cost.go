@@ -20,7 +20,7 @@ func newCost(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cost [RUN]",
 		Short: "Tell what a run's model calls used and cost",
-		Long: `Tell what the model calls of a run used and cost, by role, step, model or kind. Every call counts, those of
+		Long: `Tell what the model calls of a run used and cost, by role, step, task, model or kind. Every call counts, those of
 attempts that failed too. A model without a price in the table has a cost that is unknown, not 0.`,
 		Example: `  wf cost -1
   wf cost 7K3Q --by model
@@ -43,11 +43,15 @@ attempts that failed too. A model without a price in the table has a cost that i
 
 // costGroups are what costs can be summed by. Kinds are: visit, the calls of first attempts;
 // retry, those of later ones; compaction, the summaries; failed, those that gave no answer.
-var costGroups = []string{"role", "step", "model", "kind"}
+var costGroups = []string{"role", "step", "task", "model", "kind"}
+
+// noTask is the group of the calls that belong to no task.
+const noTask = "(no task)"
 
 // costRow is a sum over calls.
 type costRow struct {
 	Name         string       `json:"name,omitempty"`
+	Goal         string       `json:"goal,omitempty"` // of a task
 	Calls        int          `json:"calls"`
 	Unreported   int          `json:"unreported"` // calls of which the provider told no tokens
 	Input        int64        `json:"input"`
@@ -91,6 +95,7 @@ func costOf(ctx context.Context, s protocol.Source, run protocol.RunID, by strin
 	out := costJSON{Schema: "wf.cost/v1", Run: run, By: by, Prices: table.Date, Items: []*costRow{}, Total: &costRow{}}
 	rows := map[string]*costRow{}
 	attempts := map[string]int{}
+	goals := map[string]string{} // of tasks, by step
 	for e, err := range s.After(ctx, run, 0) {
 		if err != nil {
 			return out, err
@@ -102,15 +107,27 @@ func costOf(ctx context.Context, s protocol.Source, run protocol.RunID, by strin
 				return out, err
 			}
 			attempts[e.StepName()] = d.Attempt
+		case protocol.EvTaskStarted:
+			d, err := cas.DecodeData[protocol.TaskStarted](&e.Event)
+			if err != nil {
+				return out, err
+			}
+			goals[e.StepName()] = d.Goal
 		case protocol.EvUsage:
 			u, err := cas.DecodeData[protocol.Usage](&e.Event)
 			if err != nil {
 				return out, err
 			}
 			name := costName(by, e.StepName(), attempts[e.StepName()], u)
+			goal := ""
+			if by == "task" {
+				if goal = goals[e.StepName()]; goal == "" {
+					name = noTask
+				}
+			}
 			row := rows[name]
 			if row == nil {
-				row = &costRow{Name: name}
+				row = &costRow{Name: name, Goal: goal}
 				rows[name], out.Items = row, append(out.Items, row)
 			}
 			row.add(u, table)
@@ -126,7 +143,7 @@ func costOf(ctx context.Context, s protocol.Source, run protocol.RunID, by strin
 // costName is the group a call belongs to.
 func costName(by, step string, attempt int, u protocol.Usage) string {
 	switch by {
-	case "step":
+	case "step", "task":
 		return step
 	case "model":
 		return u.Model
@@ -197,7 +214,11 @@ func (a *app) costTable(c costJSON) error {
 		rows = append(rows, []string{visible(name), strconv.Itoa(r.Calls), count(&r.Input), count(&r.Cached), count(&written), count(&r.Output), r.money()})
 	}
 	for _, r := range c.Items {
-		line(r, r.Name)
+		name := r.Name
+		if r.Goal != "" {
+			name += "  " + oneLine(r.Goal, protocol.TaskGoalMax)
+		}
+		line(r, name)
 	}
 	line(c.Total, "total")
 	if err := table(a.out, rows); err != nil {

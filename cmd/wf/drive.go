@@ -16,6 +16,7 @@ import (
 // terminal is asked what the run asks, unless --no-input.
 func (a *app) drive(ctx context.Context, s *cas.Store, run protocol.RunID, o engine.DriveOptions) error {
 	failed, err := a.driveAndAsk(ctx, s, run, o)
+	a.pages.wait()
 	if err != nil {
 		return err
 	}
@@ -44,7 +45,7 @@ func (a *app) driveAndAsk(ctx context.Context, s *cas.Store, run protocol.RunID,
 	if err != nil {
 		return nil, err
 	}
-	b := backdrop{ctx: context.WithoutCancel(ctx), blocks: s, edges: st.Program().Workflow.Edges}
+	b := backdrop{ctx: context.WithoutCancel(ctx), blocks: s, edges: st.Program().Workflow.Edges, steers: map[string]bool{}}
 	for {
 		rep := a.newReporter(b)
 		e := a.newEngine(s, only(run, rep.notice))

@@ -108,8 +108,12 @@ func (l *live) notice(n engine.Notice) {
 			s.add(d)
 		}
 	case protocol.ToolCall:
-		if s != nil {
+		if s != nil && !protocol.IsTaskControl(d.Name) {
 			s.tail = d.Name + " " + oneLine(d.Args.S, 60)
+		}
+	case protocol.TaskStarted, protocol.TaskStateUpdated:
+		if s != nil {
+			s.tail = tell(d)
 		}
 	case protocol.AttemptFailed:
 		l.draw(l.row(l.paint.yellow("!"), n.Step, tell(d)))

@@ -155,6 +155,7 @@ var commands = []struct {
 	{"look", newExplain},
 	{"look", newCost},
 	{"look", newCache},
+	{"look", newTask},
 	{"write", newInit},
 	{"write", newValidate},
 	{"write", newGraph},

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wf/agentkit"
+	"wf/agentkit/task"
 	"wf/cas"
 	"wf/engine"
 	"wf/protocol"
@@ -115,6 +116,9 @@ func (a *app) messageLines(m, before *sentPrompt, name string) error {
 	shared := -1
 	if before != nil {
 		shared = len(before.messages)
+		if task.Offered(m.tools) {
+			shared = 1 // of a task before, only the system message is read again
+		}
 	}
 	for i, msg := range m.messages {
 		if i == shared {
@@ -130,7 +134,11 @@ func (a *app) messageLines(m, before *sentPrompt, name string) error {
 // sharedLine says how much of a prompt the provider has seen before.
 func sharedLine(m, before *sentPrompt, name string) string {
 	now := m.bytes()
-	same := agentkit.ComparePrompts(before.bytes(), now)
+	earlier := before.bytes()
+	if task.Offered(m.tools) {
+		earlier = agentkit.Lasting(earlier)
+	}
+	same := agentkit.ComparePrompts(earlier, now)
 	if !same.Whole() {
 		return fmt.Sprintf("──────── differs from %s's request at byte %d, in its %s ────────", name, same.Shared, same.Part)
 	}

@@ -42,10 +42,25 @@ type backdrop struct {
 	ctx    context.Context
 	blocks protocol.Blocks
 	edges  []protocol.Edge
+	steers map[string]bool // calls by which agents steer their tasks: task events tell the same
 }
 
 // tell is tell, with how a command ended.
 func (b backdrop) tell(d protocol.Data) string {
+	switch d := d.(type) {
+	case protocol.ToolCall:
+		steers := protocol.IsTaskControl(d.Name)
+		if b.steers != nil {
+			b.steers[d.Call] = steers // ids of calls may repeat between steps
+		}
+		if steers {
+			return ""
+		}
+	case protocol.ToolResult:
+		if b.steers[d.Call] && !d.IsError {
+			return ""
+		}
+	}
 	if done, ok := d.(protocol.StepCompleted); ok {
 		return strings.TrimSpace(tell(d) + "  " + b.exit(done))
 	}

@@ -34,6 +34,7 @@ type runFlags struct {
 	target     string
 	detach     bool
 	record     string
+	context    string
 	helpInputs bool
 }
 
@@ -68,12 +69,17 @@ the next begins: Ctrl-C, a crash or kill -9 lose nothing, and wf resume goes on.
 	flags.StringVar(&f.target, "target-user", "", "whom the run is for, kept with it")
 	flags.BoolVar(&f.detach, "detach", false, "start it in the background and show its id")
 	flags.StringVar(&f.record, "record", "", "append every model call to a file, which tape/FILE answers from")
+	flags.StringVar(&f.context, "context", "", "how every agent sees its past in this run: conversation, task or fresh")
 	a.trustFlag(flags)
 	flags.BoolVar(&f.helpInputs, "help-inputs", false, "show the inputs of the workflow")
 	return cmd
 }
 
 func (a *app) run(ctx context.Context, path string, f runFlags) error {
+	mode, err := protocol.ParseContext(f.context)
+	if err != nil {
+		return usagef("--context %s: want conversation, task or fresh", f.context)
+	}
 	d, err := a.readDefinition(path)
 	if err != nil {
 		return err
@@ -113,7 +119,7 @@ func (a *app) run(ctx context.Context, path string, f runFlags) error {
 		Program: p, Source: d.source, Inputs: inputs,
 		Title: f.title, Description: p.Workflow.Description, Type: f.kind, Scope: f.scope, Tags: f.tags,
 		CreatedBy: whoami(), TargetUser: f.target, RequestID: f.request,
-		Workspace: workspace, File: file, Models: models,
+		Workspace: workspace, File: file, Models: models, Context: mode,
 	}
 	a.tellModels(p.Workflow, resolved)
 	if f.record != "" && f.detach {

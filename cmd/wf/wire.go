@@ -19,7 +19,7 @@ func (a *app) newEngine(s *cas.Store, watch func(engine.Notice)) *engine.Engine 
 	return &engine.Engine{
 		Store:   s,
 		Version: version(),
-		Watch:   watch,
+		Watch:   a.keepTasks(s, watch),
 		Price:   a.price,
 		Performers: map[protocol.Action]roles.Performer{
 			protocol.ActPrompt: agentkit.Agent{Models: a.openModel, Default: a.defaultModels, Window: a.window, MCP: a.servers, Trusted: a.trustsServer},
