@@ -65,7 +65,8 @@ func (c *childCalls) catchUp(ctx context.Context, store *cas.Store) error {
 	return nil
 }
 
-// follow takes over what the driver of the child stores, as long as the parent's listens.
+// follow takes over what the driver of the child stores, as long as the parent's listens. The
+// child goes on when the parent has counted it, so that a limit of the parent holds at once.
 func (c *childCalls) follow(ctx context.Context) func([]protocol.Entry, []cas.Draft) {
 	return func(entries []protocol.Entry, drafts []cas.Draft) {
 		if len(entries) == 0 || c.gap || entries[0].Seq != c.seen+1 {

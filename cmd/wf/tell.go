@@ -113,6 +113,9 @@ func tokens(d protocol.Usage) string {
 	if d.Output != nil {
 		text += fmt.Sprintf("  out %d", *d.Output)
 	}
+	if d.Child != nil {
+		text += "  in run " + string(d.Child.Run)
+	}
 	return text
 }
 
