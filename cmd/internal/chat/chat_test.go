@@ -1,0 +1,312 @@
+package chat_test
+
+import (
+	"strings"
+	"testing"
+
+	"wf/cmd/internal/chat"
+	"wf/protocol"
+)
+
+type obj = map[string]any
+
+const (
+	esc      = "\x1b"
+	pageUp   = "\x1b[5~"
+	pageDown = "\x1b[6~"
+	up       = "\x1b[A"
+)
+
+// talk is one turn of a person and an agent with a tool.
+func talk(r *room) {
+	r.happen("", protocol.EvRunStarted, obj{"title": "talk"})
+	r.happen("you#1", protocol.EvStepStarted, obj{"role": "you"})
+	r.happen("you#1", protocol.EvWaiting, obj{"kind": "question", "question": ""})
+	r.happen("you#1", protocol.EvAnswered, obj{"source": "chat", "text": "What is in this directory?"})
+	r.happen("you#1", protocol.EvStepCompleted, obj{})
+	r.happen("wf#1", protocol.EvStepStarted, obj{"role": "wf"})
+	r.happen("wf#1", protocol.EvPrompt, obj{"model": "local/tiny"})
+	r.happen("wf#1", protocol.EvThinking, obj{"content": "I should look.\nThen tell."})
+	r.happen("wf#1", protocol.EvToolCall, obj{"call": "1", "name": "list_files", "args": `{"path":".","all":true}`})
+	r.happen("wf#1", protocol.EvToolResult, obj{"call": "1", "content": strings.Join(strings.Split("abcdefghijklm", ""), "\n")})
+	r.happen("wf#1", protocol.EvUsage, obj{"model": "local/tiny", "input": 3000, "output": 200, "ttfe_ms": 100, "total_ms": 2100})
+	r.happen("wf#1", protocol.EvText, obj{"content": "---\nstatus: done\n---\nThirteen files, one for each letter."})
+	r.happen("wf#1", protocol.EvStepCompleted, obj{})
+	r.happen("you#2", protocol.EvStepStarted, obj{"role": "you"})
+	r.happen("you#2", protocol.EvWaiting, obj{"kind": "question", "question": ""})
+}
+
+func TestB12TheScreenOfAConversation(t *testing.T) {
+	r := newRoom()
+	talk(r)
+	s := show(t, r, 80, 24)
+	s.shows("Thirteen files")
+	got := s.shows("your turn")
+	want := `· talk
+
+you What is in this directory?
+
+wf ▸ thinking, 2 lines (/t)
+$ list_files(path=., all=true)
+  a
+  b
+  c
+  d
+  e
+  f
+  g
+  h
+  i
+  j
+  … 3 more lines
+
+wf Thirteen files, one for each letter.
+
+
+
+> Write, or /help
+ 100.0 t/s ctx 10% (28800 tok left) (turns: 1) your turn
+`
+	if got != want {
+		t.Errorf("the screen is\n%s", got)
+	}
+}
+
+func TestB12ThinkingUnfoldsAndFolds(t *testing.T) {
+	r := newRoom()
+	talk(r)
+	s := show(t, r, 80, 30)
+	s.shows("Thirteen")
+	s.press("/t\r")
+	s.shows("I should look.")
+	s.press("/think\r")
+	s.hides("I should look.")
+}
+
+func TestB12CommandsReachTheSession(t *testing.T) {
+	r := newRoom()
+	talk(r)
+	s := show(t, r, 80, 24)
+	s.shows("Thirteen")
+	for line, want := range map[string]string{"/cp": "/compact ", "/compact": "/compact ", "/dump out.json": "/dump out.json", "/fork wf#1": "/fork wf#1",
+		"/cost": "/cost ", "$": "/cost ", "/usage": "/cost ", "/task": "/task ", "/memory go": "/memory go", "/model x/y": "/model x/y", "/reset": "/reset "} {
+		if line == "$" {
+			s.press("$")
+		} else {
+			s.press(line + "\r")
+		}
+		if got := r.heard(t); got != want {
+			t.Errorf("%s: %q", line, got)
+		}
+	}
+	s.press("/nonsense\r")
+	s.shows("/nonsense is no command")
+	s.press("/h\r")
+	s.shows("Alt+Enter")
+	s.press("q")
+	s.shows("Thirteen")
+	s.press("/c\r")
+	s.hides("Thirteen")
+	s.press(pageUp)
+	s.shows("Thirteen")
+}
+
+func TestALineAnswersAndASecondOneIsOnItsWayUp(t *testing.T) {
+	r := newRoom()
+	talk(r)
+	s := show(t, r, 80, 24)
+	s.press("first line" + esc + "\r" + "second line\r") // Alt+Enter
+	if got := r.heard(t); got != "first line\nsecond line" {
+		t.Errorf("said %q", got)
+	}
+	s.press("//etc is a path\r")
+	if got := r.heard(t); got != "/etc is a path" {
+		t.Errorf("said %q", got)
+	}
+	s.press(up)
+	s.shows("//etc is a path")
+	s.press("\r")
+	if got := r.heard(t); got != "/etc is a path" {
+		t.Errorf("said %q again", got)
+	}
+	s.press("\x1b[200~pasted\ntwo lines\x1b[201~")
+	s.shows("two lines")
+	s.press("\r")
+	if got := r.heard(t); got != "pasted\ntwo lines" {
+		t.Errorf("pasted %q", got)
+	}
+}
+
+func TestChoicesAreNumbered(t *testing.T) {
+	r := newRoom()
+	talk(r)
+	r.happen("you#2", protocol.EvAnswered, obj{"text": "go"})
+	r.happen("gate#1", protocol.EvWaiting, obj{"kind": "choice", "question": "Publish?", "choices": []obj{{"label": "Yes, now", "value": "yes", "primary": true}, {"label": "No", "value": "no"}}})
+	s := show(t, r, 80, 24)
+	s.shows(" 2  No")
+	s.press("maybe\r")
+	s.shows("pick one by its number or name")
+	s.press("2\r")
+	if got := r.heard(t); got != "gate#1=no" {
+		t.Errorf("chose %q", got)
+	}
+}
+
+func TestLiveOutputGivesWayToTheJournal(t *testing.T) {
+	r := newRoom()
+	talk(r)
+	s := show(t, r, 80, 40)
+	s.shows("your turn")
+	r.happen("you#2", protocol.EvAnswered, obj{"text": "more", "source": "bluesky"})
+	s.shows("bluesky more")
+	r.happen("wf#2", protocol.EvStepStarted, obj{"role": "wf"})
+	r.live("wf#2", "thinking", "hmm")
+	s.shows("thinking, 1 lines")
+	r.live("wf#2", "text", "Half a sen")
+	s.shows("Half a sen")
+	r.happen("wf#2", protocol.EvText, obj{"content": "Half a sentence, whole."})
+	s.shows("Half a sentence, whole.")
+	s.hides("Half a senHalf")
+	r.happen("wf#2", protocol.EvToolCall, obj{"call": "9", "name": "shell", "args": `{"command":"make"}`})
+	s.shows("running…")
+	r.live("wf#2", "stdout", "cc -c x.c\n")
+	s.shows("cc -c x.c")
+	r.happen("wf#2", protocol.EvToolResult, obj{"call": "9", "content": "exit 2", "is_error": true})
+	s.shows("exit 2")
+}
+
+func TestB09OlderPagesComeWithoutGapOrDuplicate(t *testing.T) {
+	r := newRoom()
+	r.happen("", protocol.EvRunStarted, obj{"title": "long"})
+	const n = 700
+	for i := range n {
+		r.happen("you#1", protocol.EvAnswered, obj{"text": "line " + strings.Repeat("0", 3-len(itoa(i))) + itoa(i) + "."})
+	}
+	s := show(t, r, 80, 24)
+	s.shows("line 699.")
+	seen := map[string]bool{}
+	note := func(now string) {
+		for _, l := range strings.Split(now, "\n") {
+			if text, ok := strings.CutPrefix(l, "you "); ok {
+				seen[text] = true
+			}
+		}
+	}
+	note(s.String())
+	for range 400 {
+		if now := s.String(); strings.Contains(now, "· long") {
+			break
+		}
+		before := s.String()
+		s.press(pageUp)
+		note(s.until("other lines", func(now string) bool { return now != before }))
+	}
+	s.shows("· long")
+	note(s.String())
+	if len(seen) != n {
+		t.Errorf("%d lines were seen on the way up, want %d", len(seen), n)
+	}
+	if r.pages < 4 {
+		t.Errorf("%d pages were read: all at once is no paging", r.pages)
+	}
+}
+
+func itoa(i int) string {
+	s := ""
+	for ; i > 0 || s == ""; i /= 10 {
+		s = string(rune('0'+i%10)) + s
+	}
+	return s
+}
+
+func TestTasksStandBesideTheConversation(t *testing.T) {
+	r := newRoom()
+	talk(r)
+	r.happen("wf#2", protocol.EvTaskStarted, obj{"id": "wf#2", "goal": "Fix the login"})
+	r.happen("wf#2", protocol.EvToolCall, obj{"call": "5", "name": "task_update_state", "args": `{"state":"secret control"}`})
+	r.happen("wf#2", protocol.EvTaskStateUpdated, obj{"id": "wf#2", "state": "half way"})
+	s := show(t, r, 100, 24)
+	now := s.shows("▶ Fix the login")
+	if !strings.Contains(now, "half way") || !strings.Contains(now, "0 completed") || strings.Contains(now, "secret control") {
+		t.Errorf("the screen is\n%s", now)
+	}
+	r.happen("wf#2", protocol.EvTaskWaiting, obj{"id": "wf#2", "question": "Which?"})
+	s.shows("⏸ Fix the login")
+	r.happen("wf#2", protocol.EvTaskCompleted, obj{"id": "wf#2", "final_response": "It is fixed.", "summary": "s"})
+	s.shows("✓ 1 completed")
+	s.shows("wf It is fixed.")
+}
+
+func TestNothingThatWasSaidReachesTheTerminalAsACommand(t *testing.T) {
+	r := newRoom()
+	talk(r)
+	r.happen("wf#2", protocol.EvText, obj{"content": "red \x1b[31mtext\x1b[0m, a title \x1b]0;owned\x07, a bell\x07, back\rspace, \u202eturned\u202c, \xff"})
+	r.happen("wf#2", protocol.EvToolCall, obj{"call": "7", "name": "sh\x1b[2Jell", "args": "{\"x\":\"\x1b[2J\"}"})
+	s := show(t, r, 80, 40)
+	now := s.shows("red text, a title , a bell, back")
+	if !strings.Contains(now, "$ shell(") || !strings.Contains(now, "Thirteen files") {
+		t.Errorf("the screen is\n%s", now)
+	}
+}
+
+func TestTheSmallestScreenAndResizing(t *testing.T) {
+	r := newRoom()
+	talk(r)
+	s := show(t, r, 20, 5)
+	if now := s.shows("letter."); strings.Count(now, "\n") != 5 {
+		t.Errorf("the screen is\n%s", now)
+	}
+	for _, size := range [][2]int{{1, 1}, {3, 2}, {200, 60}, {20, 5}} {
+		s.resize(size[0], size[1])
+	}
+	s.shows("letter.")
+}
+
+func TestTheScreenGoesOverToAFork(t *testing.T) {
+	r := newRoom()
+	talk(r)
+	r.command = func(c chat.Command) (chat.Outcome, error) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.info.Run, r.events, r.follow = "RUN2", r.events[:3], nil
+		return chat.Outcome{Moved: true}, nil
+	}
+	s := show(t, r, 80, 24)
+	s.shows("Thirteen")
+	s.press("/fork\r")
+	<-r.joined
+	s.hides("Thirteen")
+	s.shows("now run RUN2")
+}
+
+func TestAHeadThatMovedTakesTheLinesAway(t *testing.T) {
+	r := newRoom()
+	talk(r)
+	s := show(t, r, 80, 24)
+	s.shows("Thirteen")
+	common := protocol.Seq(10)
+	r.mu.Lock()
+	r.follow(chat.Update{Reset: &common})
+	r.mu.Unlock()
+	s.hides("Thirteen")
+	s.shows("the history changed after event 10")
+	r.mu.Lock()
+	r.follow(chat.Update{Status: "connecting again"})
+	r.mu.Unlock()
+	s.shows("⚠ connecting again")
+}
+
+func TestCtrlCTwiceLeaves(t *testing.T) {
+	r := newRoom()
+	talk(r)
+	s := show(t, r, 80, 24)
+	s.press("half a line\x03")
+	s.shows("Write, or /help")
+	s.press("\x03")
+	s.shows("Ctrl+C again leaves")
+	s.press("\x03")
+	if err := <-s.ended; err != nil || s.app.Err() != nil {
+		t.Error(err, s.app.Err())
+	}
+	s.ended <- nil
+}

@@ -1,0 +1,137 @@
+package chat
+
+import (
+	"fmt"
+	"strings"
+
+	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
+)
+
+// The looks of what is shown. Basic colours follow the theme of the terminal.
+var (
+	styleYou      = lipgloss.NewStyle().Foreground(lipgloss.Color("6")).Bold(true)
+	styleReply    = lipgloss.NewStyle().Foreground(lipgloss.Color("2")).Bold(true)
+	styleTool     = lipgloss.NewStyle().Foreground(lipgloss.Color("3"))
+	styleFailed   = lipgloss.NewStyle().Foreground(lipgloss.Color("1"))
+	styleDim      = lipgloss.NewStyle().Faint(true)
+	styleQuestion = lipgloss.NewStyle().Bold(true)
+	styleStatus   = lipgloss.NewStyle().Reverse(true)
+)
+
+// resultLines is how many lines of a tool's result are shown.
+const resultLines = 10
+
+// lines are the lines of an item at a width, with a blank one before what begins a turn.
+func (it *Item) lines(width int) []string {
+	width = max(width, 1)
+	switch it.Kind {
+	case You:
+		who := "you "
+		if it.Source != "" {
+			who = it.Source + " "
+		}
+		return append([]string{""}, hang(styleYou.Render(who), ansi.StringWidth(who), it.Text, width, plainStyle)...)
+	case Reply:
+		return it.replyLines(width)
+	case Tool:
+		return it.toolLines(width)
+	case Question:
+		return append([]string{""}, hang(styleQuestion.Render("? "), 2, it.Text, width, styleQuestion.Render)...)
+	default:
+		style := styleDim
+		if it.Failed {
+			style = styleFailed
+		}
+		return hang(style.Render("· "), 2, it.Text, width, style.Render)
+	}
+}
+
+func plainStyle(s ...string) string { return strings.Join(s, "") }
+
+func (it *Item) replyLines(width int) []string {
+	out := []string{""}
+	who := roleOf(it.Step) + " "
+	head := styleReply.Render(who)
+	if it.Thinking != "" {
+		n := strings.Count(strings.TrimSpace(it.Thinking), "\n") + 1
+		label := fmt.Sprintf("▸ thinking, %d lines (/t)", n)
+		if it.Unfolded {
+			label = "▾ thinking"
+		}
+		if it.Open && it.Text == "" {
+			label += " …"
+		}
+		out = append(out, hang(head, ansi.StringWidth(who), label, width, styleDim.Render)...)
+		if it.Unfolded {
+			out = append(out, hang("  ", 2, strings.TrimSpace(it.Thinking), width, styleDim.Render)...)
+		}
+		if it.Text == "" {
+			return out
+		}
+		return append(out, hang(strings.Repeat(" ", min(ansi.StringWidth(who), width/4)), min(ansi.StringWidth(who), width/4), it.Text, width, plainStyle)...)
+	}
+	text := it.Text
+	if text == "" && it.Open {
+		text = "…"
+	}
+	return append(out, hang(head, ansi.StringWidth(who), text, width, plainStyle)...)
+}
+
+func (it *Item) toolLines(width int) []string {
+	out := hang(styleTool.Render("$ "), 2, it.Name+"("+it.Args+")", width, styleTool.Render)
+	style := styleDim
+	if it.Failed {
+		style = styleFailed
+	}
+	text := it.Text
+	if text == "" && it.Open {
+		text = "running…"
+	}
+	if text == "" {
+		return out
+	}
+	all := wrap(text, width-2)
+	if it.Open && len(all) > resultLines {
+		all = append([]string{fmt.Sprintf("… %d lines before", len(all)-resultLines)}, all[len(all)-resultLines:]...)
+	} else if len(all) > resultLines {
+		all = append(all[:resultLines:resultLines], fmt.Sprintf("… %d more lines", len(all)-resultLines))
+	}
+	for _, l := range all {
+		out = append(out, "  "+style.Render(l))
+	}
+	return out
+}
+
+// hang wraps a text behind a head of headWidth cells; further lines are indented by as much,
+// where there is room.
+func hang(head string, headWidth int, text string, width int, style func(...string) string) []string {
+	indent := headWidth
+	if indent > width/3 {
+		indent = 0
+	}
+	room := width - indent
+	if headWidth >= width {
+		head, headWidth = "", 0
+	}
+	var out []string
+	for i, l := range wrap(text, max(1, room-(headWidth-indent))) {
+		if i == 0 {
+			out = append(out, head+style(l))
+			continue
+		}
+		out = append(out, strings.Repeat(" ", indent)+style(l))
+	}
+	return out
+}
+
+// wrap breaks a text into lines of at most width cells, at words where it can.
+func wrap(text string, width int) []string {
+	return strings.Split(ansi.Wrap(text, max(1, width), " -/"), "\n")
+}
+
+// roleOf is the role of a step: coder of coder#2.
+func roleOf(step string) string {
+	role, _, _ := strings.Cut(step, "#")
+	return clean(role)
+}

@@ -1,0 +1,74 @@
+package chat
+
+import (
+	"context"
+
+	"wf/protocol"
+)
+
+// A Session is a run that a person takes part in, here or elsewhere.
+type Session interface {
+	// Info says what the status line needs to know.
+	Info() Info
+	// Follow hands the events after from, and then what happens, to on, until ctx ends; it
+	// connects again by itself. on must not block for long.
+	Follow(ctx context.Context, from protocol.Seq, on func(Update)) error
+	// Page reads up to n events that end before seq, in order.
+	Page(ctx context.Context, before protocol.Seq, n int) ([]protocol.WireEvent, error)
+	// Tip is the newest seq of the run.
+	Tip(ctx context.Context) (protocol.Seq, error)
+	// Say answers the question that the run waits for, or queues the words for the next agent.
+	Say(ctx context.Context, text string) error
+	// Choose answers a question that offers choices, or one about a tool call.
+	Choose(ctx context.Context, step, value string) error
+	// Command carries out one of the actions below; what it returns is shown. Reset and Fork may go over to another run: then Info and
+	// Follow are asked again.
+	Command(ctx context.Context, c Command) (Outcome, error)
+}
+
+// Info is what is known of a session from the start.
+type Info struct {
+	Run    protocol.RunID
+	Title  string
+	Model  string
+	Window int64 // tokens at which the conversation is compacted, 0 is not known
+}
+
+// Update is something that came. Exactly one field is set.
+type Update struct {
+	Event  *protocol.WireEvent
+	Delta  *protocol.Frame // of the type delta
+	Reset  *protocol.Seq   // what follows this seq is void
+	Status string          // of the connection; "" after it is whole again
+	Live   bool            // all there was has been sent; from here on it is new
+}
+
+// Action names what a Command does.
+type Action string
+
+// The actions.
+const (
+	Compact   Action = "compact"
+	Reset     Action = "reset"
+	Fork      Action = "fork"
+	Interrupt Action = "interrupt"
+	Dump      Action = "dump"
+	Memories  Action = "memory"
+	ListTasks Action = "task"
+	Cost      Action = "cost"
+	Model     Action = "model"
+)
+
+// Command is an Action with its argument, a path for example.
+type Command struct {
+	Action Action
+	Arg    string
+}
+
+// Outcome is what a command has to show.
+type Outcome struct {
+	Text   string // Markdown-free lines
+	Dialog bool   // shown in a window of its own, with Title
+	Title  string
+	Moved  bool // the session is another run from here on
+}
