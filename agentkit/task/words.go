@@ -62,5 +62,5 @@ func cut(s string, runes int) string {
 	if utf8.RuneCountInString(s) <= runes {
 		return s
 	}
-	return strings.TrimRight(string([]rune(s)[:runes]), " ")
+	return string([]rune(s)[:runes])
 }
