@@ -12,6 +12,7 @@ import (
 	"wf/agentkit/sandbox"
 	"wf/agentkit/tool"
 	"wf/protocol"
+	"wf/roles"
 )
 
 // Decisions on a tool call.
@@ -26,6 +27,9 @@ const questionMax = 2_000
 // act runs the first pending call and journals its result. Calls run one after the other, in
 // the order of the model: so only the first one without a result can have been started by a
 // process that died.
+//
+// A call is durable before it has an effect, and so is its result before anything follows. One
+// that only reads, or is refused, waits for neither: it can be answered once more.
 func (v *visit) act(ctx context.Context) error {
 	call := v.pending[0]
 	cutOff := v.old
@@ -34,9 +38,10 @@ func (v *visit) act(ctx context.Context) error {
 	if v.task != nil && protocol.IsTaskControl(call.Name) {
 		return v.control(ctx, call)
 	}
+	again := roles.Soon(ctx)
 	t, args, problem := v.find(call)
 	if problem != "" {
-		return v.answer(ctx, call, tool.Result{Content: "error: " + problem, IsError: true})
+		return v.answer(again, call, tool.Result{Content: "error: " + problem, IsError: true})
 	}
 	policy := v.policy(t)
 	if policy == tool.Ask {
@@ -48,9 +53,9 @@ func (v *visit) act(ctx context.Context) error {
 	}
 	switch decision := v.decided[call.ID]; {
 	case policy == tool.Deny:
-		return v.answer(ctx, call, tool.Result{Content: "error: " + t.Name + " is not allowed for this role", IsError: true})
+		return v.answer(again, call, tool.Result{Content: "error: " + t.Name + " is not allowed for this role", IsError: true})
 	case policy == tool.Ask && decision != allow, decision == deny:
-		return v.answer(ctx, call, v.denied(call))
+		return v.answer(again, call, v.denied(call))
 	case v.lost[call.ID] && !cutOff && !t.ReadOnly:
 		return v.answer(ctx, call, tool.Result{IsError: true, Content: "error: this call was not run: its arguments held a key, " +
 			"which is never stored, and were lost when the process ended. Call again without it: read it from where it lies."})
@@ -60,6 +65,12 @@ func (v *visit) act(ctx context.Context) error {
 	}
 
 	if err := v.tier(ctx, t); err != nil {
+		return err
+	}
+	written := ctx
+	if _, hidden := v.raw[call.ID]; t.ReadOnly && !hidden {
+		written = again
+	} else if err := v.emit(ctx); err != nil { // waits
 		return err
 	}
 	at := v.workspace
@@ -77,7 +88,7 @@ func (v *visit) act(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("tool %s: %w", t.Name, err)
 	}
-	return v.answer(ctx, call, r)
+	return v.answer(written, call, r)
 }
 
 // answer journals a result, then shows it to the model.
@@ -171,7 +182,7 @@ func (v *visit) tier(ctx context.Context, t tool.Tool) error {
 	if v.turn.Role.Sandbox == protocol.SandboxOff {
 		tier.Name = sandbox.Off
 	}
-	if err := v.emit(ctx, protocol.SandboxTier{Tier: tier.Name, ABI: tier.ABI}); err != nil {
+	if err := v.emit(roles.Soon(ctx), protocol.SandboxTier{Tier: tier.Name, ABI: tier.ABI}); err != nil {
 		return err
 	}
 	v.tierKnown = true

@@ -14,11 +14,16 @@ import (
 
 	"wf/agentkit/model"
 	"wf/protocol"
+	"wf/roles"
 )
 
 // ask makes one model call, trying again and falling back as the class of a failure allows,
 // and journals the reply before anything is done with it. Every call leaves a usage event, a
 // failed one without counts.
+//
+// A request has no effect but its price, so it is sent while what it follows from is still
+// being written; act waits before an effect. A crash may so lose replies and what was read
+// after them: they are asked for again, by the same requests.
 func (v *visit) ask(ctx context.Context) (protocol.Message, error) {
 	tries := v.agent.Tries
 	if tries <= 0 {
@@ -106,7 +111,7 @@ func (v *visit) announce(ctx context.Context, name string) error {
 	if v.prompted {
 		return nil
 	}
-	err := v.emit(ctx, protocol.PromptSent{
+	err := v.emit(roles.Soon(ctx), protocol.PromptSent{
 		Digest: Digest(v.list, v.prompt).String(), Model: name, Params: protocol.NewText(v.turn.Role.Params),
 	})
 	v.prompted = err == nil
@@ -147,7 +152,7 @@ func (v *visit) call(ctx context.Context, name string, m llms.Model) (protocol.M
 	usage.Model, usage.TotalMS = name, watch.total()
 	watch.times(&usage)
 	reply, events := v.reply(r)
-	if err := v.emit(ctx, append(events, usage)...); err != nil {
+	if err := v.emit(roles.Soon(ctx), append(events, usage)...); err != nil {
 		return protocol.Message{}, err
 	}
 	v.measure(usage)

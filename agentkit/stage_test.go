@@ -23,24 +23,35 @@ var (
 	_ roles.Preparer  = Agent{}
 )
 
-// journal keeps commits as the engine would, and can stop after a number of them.
+// journal keeps commits as the engine would, and can stop after a number of them: a slow one
+// has then lost those for which nobody waited.
 type journal struct {
 	commits [][]protocol.Data
 	deltas  []protocol.Delta
 	stop    int // refuse the commit after this many; 0 is never
+	slow    bool
+	durable int // commits that someone waited for
 }
 
 var errKilled = errors.New("killed")
 
 func (j *journal) emit(ctx context.Context, data ...protocol.Data) error {
-	if d, ok := data[0].(protocol.Delta); ok {
-		j.deltas = append(j.deltas, d)
-		return nil
+	if len(data) > 0 {
+		if d, ok := data[0].(protocol.Delta); ok {
+			j.deltas = append(j.deltas, d)
+			return nil
+		}
+		if j.stop > 0 && len(j.commits) == j.stop {
+			if j.slow {
+				j.commits = j.commits[:j.durable]
+			}
+			return errKilled
+		}
+		j.commits = append(j.commits, data)
 	}
-	if j.stop > 0 && len(j.commits) == j.stop {
-		return errKilled
+	if !roles.IsSoon(ctx) {
+		j.durable = len(j.commits)
 	}
-	j.commits = append(j.commits, data)
 	return ctx.Err()
 }
 

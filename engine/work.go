@@ -95,14 +95,9 @@ func (d *driver) perform(w *worker) {
 // send hands events to the driver and waits until they are durable, or, with roles.Soon, have
 // their place. A delta alone is not waited for.
 func send(ctx context.Context, to chan<- report, step string, data []protocol.Data) error {
-	r := report{step: step, data: data}
-	if len(data) > 0 {
-		if _, r.soon = data[0].(roles.Soon); r.soon {
-			r.data = data[1:]
-		}
-	}
+	r := report{step: step, data: data, soon: roles.IsSoon(ctx)}
 	stored := func(x protocol.Data) bool { _, live := x.(protocol.Delta); return !live }
-	if len(r.data) == 0 || slices.ContainsFunc(r.data, stored) {
+	if len(data) == 0 || slices.ContainsFunc(data, stored) {
 		r.reply = make(chan error, 1)
 	}
 	select {

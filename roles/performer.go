@@ -37,18 +37,21 @@ type Performer interface {
 // that. A protocol.Delta goes to live watchers only and is never stored.
 type Emit func(ctx context.Context, data ...protocol.Data) error
 
-// Soon, the first of the data of an Emit, makes it return when the events have their place in
-// the journal, behind all that was emitted before, and are not yet durable. A crash may still
-// lose them, the newest first; an error of writing them is that of a later Emit. So it is for
-// what can be done once more without harm: before an effect, and before it waits for someone,
-// a performer emits without Soon. It need not do so before it concludes: what a visit concluded
-// is never durable before what it emitted.
+// Soon makes an Emit that is called with it return when the events have their place in the
+// journal, behind all that was emitted before, and are not yet durable. A crash may still lose
+// them, the newest first; an error of writing them is that of a later Emit. So it is for what
+// can be done once more without harm: before an effect, and before it waits for someone, a
+// performer emits with its own ctx. It need not do so before it concludes: what a visit
+// concluded is never durable before what it emitted.
 //
-// A limit that the events reach holds all the same: ctx is done when Emit returns.
-type Soon struct{}
+// A limit that the events reach holds all the same: ctx is done when Emit returns. An Emit that
+// knows nothing of Soon makes them durable first, which is right too.
+func Soon(ctx context.Context) context.Context { return context.WithValue(ctx, soonKey{}, true) }
 
-// EventType is none: Soon is never stored.
-func (Soon) EventType() protocol.EventType { return "" }
+// IsSoon tells who implements Emit whether ctx is one of Soon.
+func IsSoon(ctx context.Context) bool { return ctx.Value(soonKey{}) != nil }
+
+type soonKey struct{}
 
 // A Preparer is a Performer that fixes, before the visit starts, what its record holds of
 // tools and injected text. It is called once per visit; later attempts see the recorded
