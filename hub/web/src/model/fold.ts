@@ -180,7 +180,7 @@ const folds: Record<string, (r: State, e: Entry, s: Step | undefined) => void> =
         spans: [], ms: 0, toolCalls: 0, usage: {calls: 0, input: 0, cached: 0, output: 0}, said: "",
       };
       r.steps.set(e.step, s);
-      if (s.item === null || s.item === 0) r.taken.set(s.edge, (r.taken.get(s.edge) ?? 0) + 1);
+      if (s.via !== "limit" && s.edge >= 0 && !s.item) r.taken.set(s.edge, (r.taken.get(s.edge) ?? 0) + 1);
     }
     close(s, s.lastAt); // a process that was killed left it open: it ended with its newest event
     s.status = "running";

@@ -51,15 +51,20 @@ export class Axis {
   }
 }
 
+// A gap is drawn at most as long as this share of all busy time, and all gaps together take at
+// most half as much room as the work.
+const gapShare = 0.05;
+const gapsShare = 0.5;
+
 /**
- * The axis from one time to another. What lies in a busy stretch keeps its length; what lies
- * between them is drawn at most as long as gapShare of all busy time, or half a second.
+ * The axis from one time to another. What lies in a busy stretch keeps its length; idle time
+ * between them is shortened where it is longer than a small share of the work.
  */
-export function compress(from: number, to: number, busy: readonly Stretch[], gapShare = 0.04): Axis {
+export function compress(from: number, to: number, busy: readonly Stretch[]): Axis {
   const merged = merge(busy, from, to);
   let work = 0;
   for (const s of merged) work += s.to - s.from;
-  const longest = Math.max(500, work * gapShare);
+  const longest = Math.max(1, work * Math.min(gapShare, gapsShare / (merged.length + 1)));
 
   const raw: {s: Stretch; length: number; gap: boolean}[] = [];
   const put = (a: number, b: number, idle: boolean) => {

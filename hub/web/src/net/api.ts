@@ -76,7 +76,6 @@ export interface StepView {
   usage: Usage;
   ms: number;
   workspace: {git_head: string; dirty: boolean} | null;
-  choices?: Choice[] | null;
 }
 
 export interface RunView {
@@ -99,7 +98,6 @@ export interface RunView {
   scripted_calls: number;
   waiting?: Waiting[] | null;
   timing?: Timing | null;
-  choices?: Choice[] | null;
   agent?: string;
   info: {
     title: string; description: string; type: string; scope: string; tags: string[] | null;
@@ -127,7 +125,18 @@ export interface Messages {
   digest: string;
   messages: Message[];
   tools: unknown[] | null;
+  resumes?: string | null; // the visit whose conversation goes on
   shared_prefix?: number;
+}
+
+/** The output of a visit against that of the role's visit before. */
+export interface VisitDiff {
+  previous: string | null;
+  equal: boolean;
+  added: number;
+  removed: number;
+  changed: string[] | null; // what differs, in words
+  unified: string;
 }
 
 export interface CostRow {
@@ -196,6 +205,9 @@ export interface AnswerRequest {
   fields?: Record<string, unknown>;
 }
 
+/** The clock of the server less that of this machine, in milliseconds; a second or so is not noticed. */
+export let skew = 0;
+
 /** Called when the server no longer knows who we are. */
 export let whenUnauthorized: () => void = () => {};
 export function onUnauthorized(f: () => void): void {
@@ -216,6 +228,8 @@ async function call(method: string, path: string, body?: unknown, signal?: Abort
     if (signal?.aborted) throw e;
     throw new ApiError(0, "unreachable", "the server does not answer", "it may be restarting; the page tries again");
   }
+  const date = Date.parse(r.headers.get("Date") ?? "");
+  if (Number.isFinite(date)) skew = Math.abs(date - Date.now()) < 3000 ? 0 : date - Date.now();
   if (r.ok) return r;
   const said = await r.json().catch(() => ({})) as Record<string, unknown>;
   if (r.status === 401 && path !== "/v1/login") whenUnauthorized();
@@ -252,7 +266,7 @@ export const api = {
   run: (id: string, signal?: AbortSignal) => get<RunView>(at(id), signal),
   graph: async (id: string) => (await call("GET", at(id, "/graph"))).text(),
   messages: (id: string, s: string, signal?: AbortSignal) => get<Messages>(step(id, s, "messages"), signal),
-  diff: (id: string, s: string, signal?: AbortSignal) => get<Record<string, unknown>>(step(id, s, "diff"), signal),
+  diff: (id: string, s: string, signal?: AbortSignal) => get<VisitDiff>(step(id, s, "diff"), signal),
   verify: (id: string) => get<Verification>(at(id, "/verify")),
   cost: (id: string, by: string, signal?: AbortSignal) => get<Cost>(at(id, `/cost?by=${by}`), signal),
   answer: (id: string, a: AnswerRequest) => post<unknown>(at(id, "/answer"), a),

@@ -7,8 +7,8 @@ import {Journal} from "../model/journal.ts";
 import {Drafts} from "../model/live.ts";
 import {compress, type Axis, type Stretch} from "../model/timeline.ts";
 import type {Entry} from "../model/wire.ts";
-import {api, ApiError, type RunView} from "../net/api.ts";
-import {fault, link, replay} from "./app.ts";
+import {api, ApiError, skew, type RunView} from "../net/api.ts";
+import {fault, link, now, replay} from "./app.ts";
 
 // Events that change what GET /v1/runs/{id} tells beyond the fold.
 const telling = new Set([
@@ -55,14 +55,22 @@ export class Run {
     return this.past.state;
   }
 
+  /** Where the timeline ends: at the newest event, or now while something goes on. */
+  readonly end = computed<number>(() => {
+    this.version.value;
+    const s = this.live;
+    return s.final || s.status === "suspended" ? s.at : Math.max(s.at, now.value + skew);
+  });
+
   readonly axis = computed<Axis>(() => {
     this.version.value;
     const s = this.live;
+    const end = this.end.value;
     const busy: Stretch[] = [];
     for (const step of s.steps.values()) {
-      for (const x of step.spans) if (x.kind === "work") busy.push({from: x.from, to: x.to ?? s.at});
+      for (const x of step.spans) if (x.kind === "work") busy.push({from: x.from, to: x.to ?? end});
     }
-    return compress(s.began, Math.max(s.at, s.began + 1), busy);
+    return compress(s.began, Math.max(end, s.began + 1), busy);
   });
 
   constructor(readonly id: string) {}

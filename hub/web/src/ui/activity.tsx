@@ -2,7 +2,7 @@
 
 import {useState} from "preact/hooks";
 import type {Step} from "../model/fold.ts";
-import {day, headline, plain, shown, span, tokens, value} from "../model/text.ts";
+import {clock, day, headline, plain, shown, span, tokens, value} from "../model/text.ts";
 import {textOf, type Entry, type Text} from "../model/wire.ts";
 import {api} from "../net/api.ts";
 import {fault} from "../state/app.ts";
@@ -74,7 +74,7 @@ function turnsOf(run: Run, s: Step): Turn[] {
 
 function TurnOf({t: {e, answer}}: {t: Turn}) {
   const d = e.data;
-  const when = <div class="t" title={day(e.at)}>{new Date(e.at).toLocaleTimeString()}</div>;
+  const when = <div class="t" title={day(e.at)}>{clock(e.at).slice(0, 8)}</div>;
   const note = (text: string, bad = false) => <div class={`turn note${bad ? " bad" : ""}`}>{when}<div>{plain(text)}</div></div>;
   switch (e.type) {
     case "text":

@@ -58,7 +58,9 @@ export function Graph({run, chosen, choose}: {run: Run; chosen: string; choose: 
 
 /** The picture rebuilt from what it may hold: shapes, words and classes. No script, style, link or address gets in. */
 function clean(text: string, pick: (role: string) => void): SVGSVGElement | null {
-  const root = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
+  // The picture's own style is for files; a parser would report it to the policy of the page.
+  const bare = text.replace(/<style>[^<]*<\/style>/, "");
+  const root = new DOMParser().parseFromString(bare, "image/svg+xml").documentElement;
   if (root.localName !== "svg") return null;
   const copy = (from: Element): Element | null => {
     if (!elements.has(from.localName)) return null;

@@ -10,9 +10,9 @@ import {StepHead} from "./step.tsx";
 
 export function Messages({run, step: s}: {run: Run; step: Step}) {
   const view = run.view.value?.steps.find((v) => v.id === s.id);
-  const agent = !view || view.action === "prompt";
+  const agent = view?.action === "prompt";
   const got = useLoad(async (signal) => (agent ? api.messages(run.id, s.id, signal) : null), [run.id, s.id, s.attempt, agent]);
-  if (!agent) return <><StepHead run={run} step={s} /><Empty title="No model was asked">{s.id} is a role of the kind “{view?.action}”.</Empty></>;
+  if (view && !agent) return <><StepHead run={run} step={s} /><Empty title="No model was asked">{s.id} is a role of the kind “{view?.action}”.</Empty></>;
   const m = got.value;
   if (!m) return <><StepHead run={run} step={s} />{got.error ? <p class="worse" role="alert">{got.error}</p> : <p class="dim">Reading…</p>}</>;
   const n = Math.min(m.messages.length, m.shared_prefix ?? 0);
@@ -31,7 +31,7 @@ export function Messages({run, step: s}: {run: Run; step: Step}) {
       <div class="msgs">
         {n ? (
           <div class="shared" data-shared={n}>
-            <p>The first {plural(n, "message")} ({chars} characters) are those of the visit before, byte for byte: the model reads them from its cache.</p>
+            <p>The first {plural(n, "message")} ({chars} characters) were sent to {m.resumes ?? "the visit before"} too, byte for byte: a cache serves them.</p>
             {m.messages.slice(0, n).map((x, i) => <One key={i} m={x} i={i} />)}
           </div>
         ) : null}

@@ -41,18 +41,19 @@ export function Diff({run, step: s}: {run: Run; step: Step}) {
   if (!s.record) return <><StepHead run={run} step={s} /><Empty title="It has not ended">A diff compares what two visits concluded.</Empty></>;
   const d = got.value;
   if (!d) return <><StepHead run={run} step={s} />{got.error ? <p class="worse" role="alert">{got.error}</p> : <p class="dim">Reading…</p>}</>;
-  const unified = String(d["diff"] ?? "");
-  const lines = diffLines(unified);
-  const before = String(d["previous"] ?? "");
+  const lines = diffLines(d.unified);
   return (
     <>
       <StepHead run={run} step={s} />
-      {before === "" ? <Empty title="Nothing to compare with">This is the first visit of {s.role}.</Empty> : lines.length === 0 ? (
-        <Empty title={`The same as ${before}`}>Both visits put out the same.</Empty>
-      ) : (
+      {d.previous === null ? <p class="dim">This is the first visit of {s.role}: all of it is new.</p> : (
+        <p>
+          From {d.previous} to {s.id}: {d.equal ? "the same." : <><span class="good">+{d.added}</span> <span class="worse">−{d.removed}</span> <span class="dim">lines</span></>}
+        </p>
+      )}
+      {(d.changed ?? []).length ? <ul class="changes">{d.changed!.map((c) => <li>{plain(c)}</li>)}</ul> : null}
+      {lines.length === 0 ? null : (
         <>
-          <p class="dim">From {before} to {s.id}.</p>
-          <div class="diff" tabIndex={0} role="region" aria-label={`difference between ${before} and ${s.id}`}>
+          <div class="diff" tabIndex={0} role="region" aria-label={`what changed in ${s.id}`}>
             <table>
               <tbody>
                 {lines.map((l, i) => (

@@ -3,8 +3,7 @@
 import {useEffect, useMemo, useRef, useState} from "preact/hooks";
 import {dollars, headline, plain, share, span, tokens} from "../model/text.ts";
 import type {Choice} from "../model/wire.ts";
-import {api} from "../net/api.ts";
-import {fault, go, hrefOf, may, refine, route, tell} from "../state/app.ts";
+import {hrefOf, may, refine, route} from "../state/app.ts";
 import {Run} from "../state/run.ts";
 import {Ask} from "./ask.tsx";
 import {Ago, copy, Empty, Status} from "./bits.tsx";
@@ -81,7 +80,6 @@ export function RunPage({id}: {id: string}) {
           <Ask key={`${q.step}@${q.since}`} run={id} question={q} told={view?.waiting?.find((w) => w.step === q.step)} choose={choose} />
         ))}
       </div>
-      {head.final ? <Offered run={run} /> : null}
       <Timeline run={run} chosen={chosen} choose={choose} />
       <div class="cols">
         <Graph run={run} chosen={chosen} choose={choose} />
@@ -142,30 +140,6 @@ function Head({run, title, act}: {run: Run; title: string; act: (d: Deed) => voi
         </div>
       ) : null}
     </div>
-  );
-}
-
-// A step that ended may have offered what to do next: each choice is the start of another visit.
-function Offered({run}: {run: Run}) {
-  const [busy, setBusy] = useState(false);
-  const list = run.view.value?.choices ?? [];
-  if (list.length === 0 || !may("run")) return null;
-  const pick = async (c: Choice) => {
-    setBusy(true);
-    try {
-      const got = (await api.answer(run.id, {choice: c.value})) as {id?: string} | null;
-      tell(`chosen: ${c.label}`);
-      if (got?.id && got.id !== run.id) go("run", got.id);
-    } catch (e) {
-      fault(e);
-    }
-    setBusy(false);
-  };
-  return (
-    <section class="panel next" aria-label="What next">
-      <strong>What next?</strong>
-      <Choices of={list} pick={(c) => void pick(c)} disabled={busy} />
-    </section>
   );
 }
 

@@ -1,7 +1,7 @@
 // The head of a step, the same on all of its tabs.
 
 import type {Step} from "../model/fold.ts";
-import {share, shown, span, tokens} from "../model/text.ts";
+import {plural, share, shown, span, tokens} from "../model/text.ts";
 import type {Run} from "../state/run.ts";
 import {CID, Status, TextBox} from "./bits.tsx";
 
@@ -17,11 +17,11 @@ export function StepHead({run, step: s, prompt}: {run: Run; step: Step; prompt?:
         <Status of={s.status} />
         <span class="dim">{span(took)}</span>
         {s.attempt > 1 ? <span class="dim">try {s.attempt}</span> : null}
-        {s.toolCalls ? <span class="dim">{s.toolCalls} tool calls</span> : null}
+        {s.toolCalls ? <span class="dim">{plural(s.toolCalls, "tool call")}</span> : null}
         {u.calls ? <span class="dim">{tokens(u.input)} in · {share(u.cached, u.input)} cached · {tokens(u.output)} out</span> : null}
         {s.record ? <CID of={s.record} label="record" /> : null}
       </div>
-      {handed ? <TextBox caption={<><b>moderator</b><span>edge prompt of the {s.via === "start" ? "start" : s.via === "limit" ? "limit" : "edge"}</span></>} text={handed} /> : null}
+      {handed ? <TextBox caption={<><b>moderator</b><span>hands over{s.via === "limit" ? ", since a limit was reached" : ""}</span></>} text={handed} /> : null}
     </>
   );
 }

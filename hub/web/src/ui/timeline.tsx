@@ -12,14 +12,15 @@ export function Timeline({run, chosen, choose}: {run: Run; chosen: string; choos
   const head = run.head;
   const axis = run.axis.value;
   const cursor = run.cursor.value;
-  const at = cursor === null ? head.at : (run.journal.at(cursor)?.at ?? head.at);
+  const end = run.end.value;
+  const at = cursor === null ? end : (run.journal.at(cursor)?.at ?? head.at);
   const seq = cursor ?? head.seq;
   const entry = run.journal.at(seq);
   const idle = axis.gaps.reduce((ms, g) => ms + g.to - g.from, 0);
   return (
     <section class="panel time" aria-label="Timeline">
       <div class="lanes" aria-hidden="true">
-        <Lanes head={head} axis={axis} at={at} past={cursor !== null} chosen={chosen} choose={choose} />
+        <Lanes head={head} end={end} axis={axis} at={at} past={cursor !== null} chosen={chosen} choose={choose} />
         <div class="over">
           {axis.gaps.map((g) => <div class="gap" style={{left: pct(g.begin), width: pct(g.end - g.begin)}} />)}
           <div class="play" style={{left: pct(axis.place(at))}} />
@@ -56,16 +57,16 @@ interface Mark {
   open: boolean;
 }
 
-function Lanes({head, axis, at, past, chosen, choose}: {head: State; axis: Axis; at: number; past: boolean; chosen: string; choose: (id: string) => void}) {
+function Lanes({head, end, axis, at, past, chosen, choose}: {head: State; end: number; axis: Axis; at: number; past: boolean; chosen: string; choose: (id: string) => void}) {
   const lanes = useMemo(() => {
     const byRole = new Map<string, Mark[]>();
     for (const step of head.steps.values()) {
       const list = byRole.get(step.role) ?? [];
       byRole.set(step.role, list);
-      for (const s of step.spans) list.push({step, from: s.from, to: s.to ?? head.at, wait: s.kind === "wait", open: s.to === null});
+      for (const s of step.spans) list.push({step, from: s.from, to: s.to ?? end, wait: s.kind === "wait", open: s.to === null});
     }
     return [...byRole].map(([role, marks]) => ({role, marks, row: rows(marks)}));
-  }, [head, head.seq]);
+  }, [head, head.seq, end]);
   return (
     <>
       {lanes.map(({role, marks, row}) => {
@@ -79,7 +80,7 @@ function Lanes({head, axis, at, past, chosen, choose}: {head: State; axis: Axis;
               {marks.map((m, i) => {
                 const begin = axis.place(m.from);
                 const last = m.step.spans.at(-1)!;
-                const ended = m.to === (last.to ?? head.at) && !m.wait;
+                const ended = m.to === (last.to ?? end) && !m.wait;
                 const kind = m.wait ? "wait" : m.open ? "running" : ended ? m.step.status : m.step.failures.length ? "failed" : "ok";
                 return (
                   <div

@@ -1,0 +1,47 @@
+import assert from "node:assert/strict";
+import {test} from "node:test";
+import {compress, merge, rows} from "../../src/model/timeline.ts";
+
+test("stretches that overlap or touch become one", () => {
+  assert.deepEqual(merge([{from: 5, to: 9}, {from: 0, to: 3}, {from: 3, to: 4}, {from: 7, to: 12}, {from: 2, to: 2}], 1, 11), [{from: 1, to: 4}, {from: 5, to: 11}]);
+});
+
+test("a weekend of waiting is short, and the work keeps its proportions", () => {
+  const day = 86_400_000;
+  const axis = compress(0, 2 * day, [{from: 0, to: 10_000}, {from: 2 * day - 30_000, to: 2 * day}]);
+  const [first, gap, last] = axis.pieces;
+  assert.equal(axis.gaps.length, 1);
+  assert.ok(gap!.gap && gap!.end - gap!.begin < 0.06);
+  assert.ok(Math.abs((last!.end - last!.begin) / (first!.end - first!.begin) - 3) < 1e-9);
+});
+
+test("many gaps leave most of the room to the work", () => {
+  const busy = Array.from({length: 100}, (_, i) => ({from: i * 1_000_000, to: i * 1_000_000 + 1000}));
+  const axis = compress(0, 100_000_000, busy);
+  const idle = axis.gaps.reduce((sum, g) => sum + g.end - g.begin, 0);
+  assert.ok(idle < 0.34, String(idle));
+});
+
+test("a place and its time are inverse, and the order is kept", () => {
+  const axis = compress(1000, 1_000_000, [{from: 1500, to: 9000}, {from: 700_000, to: 702_000}, {from: 701_000, to: 705_000}]);
+  let before = -1;
+  for (let t = 1000; t <= 1_000_000; t += 997) {
+    const p = axis.place(t);
+    assert.ok(p >= before && p >= 0 && p <= 1);
+    assert.ok(Math.abs(axis.time(p) - t) < 1e-3, `${t} → ${p} → ${axis.time(p)}`);
+    before = p;
+  }
+  assert.equal(axis.place(0), 0);
+  assert.equal(axis.place(2_000_000), 1);
+  assert.equal(axis.time(1), 1_000_000);
+});
+
+test("an axis without work, or of no length, is no fault", () => {
+  assert.equal(compress(0, 5000, []).place(2500), 0.5);
+  assert.equal(compress(7, 7, []).place(7), 0);
+  assert.equal(compress(7, 7, []).time(0.5), 0);
+});
+
+test("what overlaps stands in different rows, and rows are used again", () => {
+  assert.deepEqual(rows([{from: 0, to: 5}, {from: 1, to: 3}, {from: 3, to: 6}, {from: 5, to: 9}]), [0, 1, 1, 0]);
+});
