@@ -31,6 +31,7 @@ type App struct {
 	busy    int    // commands under way
 
 	width, height int
+	resized       bool // an odd number of times
 	scroll        scroll
 	prompt        prompt
 	dialog        *dialog
@@ -59,6 +60,7 @@ func (a *App) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch m := msg.(type) {
 	case tea.WindowSizeMsg:
 		a.width, a.height = m.Width, m.Height
+		a.resized = !a.resized
 		return a, nil
 	case opened:
 		return a, a.opened(m)

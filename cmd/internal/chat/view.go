@@ -18,6 +18,16 @@ const (
 // View draws the screen: the conversation, the choices of an open question, the box to write
 // in, the status line.
 func (a *App) View() tea.View {
+	v := a.draw()
+	if a.resized {
+		// The renderer leaves out a frame that equals the one before, also after a terminal
+		// went through other sizes and lost its lines. So the two are made to differ.
+		v.Content += "\x1b[m"
+	}
+	return v
+}
+
+func (a *App) draw() tea.View {
 	v := tea.NewView("")
 	v.AltScreen = true
 	v.WindowTitle = "wf " + oneLine(clean(a.info.Title), 60)
