@@ -31,7 +31,7 @@ type App struct {
 	busy    int    // commands under way
 
 	width, height int
-	resized       bool // an odd number of times
+	resized       uint8 // how often, for View
 	scroll        scroll
 	prompt        prompt
 	dialog        *dialog
@@ -60,7 +60,7 @@ func (a *App) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch m := msg.(type) {
 	case tea.WindowSizeMsg:
 		a.width, a.height = m.Width, m.Height
-		a.resized = !a.resized
+		a.resized++
 		return a, nil
 	case opened:
 		return a, a.opened(m)

@@ -19,11 +19,9 @@ const (
 // in, the status line.
 func (a *App) View() tea.View {
 	v := a.draw()
-	if a.resized {
-		// The renderer leaves out a frame that equals the one before, also after a terminal
-		// went through other sizes and lost its lines. So the two are made to differ.
-		v.Content += "\x1b[m"
-	}
+	// The renderer leaves out a frame that equals the one before, also after a terminal went
+	// through other sizes and lost its lines. So they are made to differ where nothing is seen.
+	v.Content += fmt.Sprintf("\x1b[38;5;%dm\x1b[m", a.resized)
 	return v
 }
 
