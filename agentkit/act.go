@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"wf/agentkit/mcp"
+	"wf/agentkit/memory"
 	"wf/agentkit/sandbox"
 	"wf/agentkit/tool"
 	"wf/protocol"
@@ -59,7 +60,7 @@ func (v *visit) act(ctx context.Context) error {
 	case v.lost[call.ID] && !cutOff && !t.ReadOnly:
 		return v.answer(ctx, call, tool.Result{IsError: true, Content: "error: this call was not run: its arguments held a key, " +
 			"which is never stored, and were lost when the process ended. Call again without it: read it from where it lies."})
-	case cutOff && !t.ReadOnly:
+	case cutOff && !t.ReadOnly && !t.Repeatable:
 		return v.answer(ctx, call, tool.Result{IsError: true, Content: "error: the outcome of this call is unknown: " +
 			"it was interrupted after it was started, and is not repeated. Look at the workspace to see what it did."})
 	}
@@ -81,7 +82,7 @@ func (v *visit) act(ctx context.Context) error {
 		// Live output is for watchers; who does not get it can read the result.
 		_ = v.emit(ctx, protocol.Delta{Kind: kind, Text: text})
 	}
-	r, err := t.Run(ctx, at, args)
+	r, err := t.Run(memory.WithCall(ctx, call.ID), at, args)
 	if err == nil {
 		err = ctx.Err()
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/tmc/langchaingo/llms"
 
 	"wf/agentkit/mcp"
+	"wf/agentkit/memory"
 	"wf/agentkit/task"
 	"wf/agentkit/tool"
 	"wf/protocol"
@@ -57,6 +58,11 @@ type Agent struct {
 	// nothing. What it does not name keeps the tool's own policy.
 	Approve map[string]tool.Policy
 
+	// Memory opens the memory of a role that has one. Its tools are offered to the role besides
+	// those it names, what it holds enters at the start of a visit, and the model reflects on
+	// it before a compaction. Whoever gives it closes it. nil knows none.
+	Memory func(ctx context.Context, turn protocol.Turn) (*memory.Store, error)
+
 	// Secret looks up the value of a declared secret; nil is os.LookupEnv.
 	Secret func(name string) (string, bool)
 
@@ -65,7 +71,7 @@ type Agent struct {
 
 	// Reflect is called before a conversation is compacted, with what the model has read of
 	// it; what it emits is journaled in the visit. The text it returns follows the summary. An
-	// error suspends the run. nil does nothing.
+	// error suspends the run. nil has a role with a memory reflect by its tools, and no other.
 	Reflect func(ctx context.Context, turn protocol.Turn, messages []protocol.Message, emit roles.Emit) (inject string, err error)
 
 	Tries   int           // per model call; 0 is DefaultTries
@@ -96,6 +102,11 @@ func (a Agent) Prepare(ctx context.Context, turn protocol.Turn) (roles.Preparati
 	if err != nil {
 		return roles.Preparation{}, fmt.Errorf("dynamic text of role %s: %w", turn.Role.Name, err)
 	}
+	remembered, err := a.remembered(ctx, turn)
+	if err != nil {
+		return roles.Preparation{}, fmt.Errorf("memory of role %s: %w", turn.Role.Name, err)
+	}
+	inject = joinParts(inject, remembered)
 	return roles.Preparation{Tools: list, Inject: roles.NewRedactor(a.secrets(turn)).String(inject)}, nil
 }
 
@@ -137,6 +148,9 @@ func (a Agent) named(ctx context.Context, turn protocol.Turn) ([]tool.Tool, erro
 	var own []string
 	var theirs []tool.Tool
 	for _, name := range turn.Role.Tools {
+		if turn.Role.Memory != nil && slices.Contains(memory.Names, name) {
+			continue // it comes with the memory
+		}
 		if _, _, ok := mcp.Split(name); !ok {
 			own = append(own, name)
 			continue
@@ -151,7 +165,7 @@ func (a Agent) named(ctx context.Context, turn protocol.Turn) ([]tool.Tool, erro
 	if err != nil {
 		return nil, err
 	}
-	all = append(all, theirs...)
+	all = append(append(all, theirs...), a.memoryTools(turn, nil)...)
 	slices.SortFunc(all, func(x, y tool.Tool) int { return strings.Compare(x.Name, y.Name) })
 	return slices.CompactFunc(all, func(x, y tool.Tool) bool { return x.Name == y.Name }), nil
 }
@@ -216,6 +230,9 @@ func (a Agent) begin(turn protocol.Turn, emit roles.Emit) (*visit, error) {
 		if slices.ContainsFunc(v.offer, func(o protocol.Tool) bool { return o.Name == t.Name }) {
 			v.tools[t.Name] = t
 		}
+	}
+	for _, t := range a.memoryTools(turn, emit) {
+		v.tools[t.Name] = t
 	}
 	if v.servers, err = a.servers(turn); err != nil {
 		return nil, err

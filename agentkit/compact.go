@@ -69,6 +69,8 @@ func (v *visit) counted(kind string) bool {
 		return true
 	case protocol.UsageCompaction, protocol.UsageSummary:
 		v.summaries++
+	case protocol.UsageReflection:
+		v.thoughts++
 	}
 	return false
 }
@@ -167,11 +169,9 @@ func (v *visit) compactPast(ctx context.Context, tokens, most int64) (bool, erro
 	keep := v.keep(len(chain.visits), size, most)
 	covered := chain.visits[:len(chain.visits)-keep]
 
-	inject := ""
-	if v.agent.Reflect != nil {
-		if inject, err = v.agent.Reflect(ctx, *v.turn, live, v.emit); err != nil {
-			return false, fmt.Errorf("reflection before the compaction of %s: %w", v.turn.Role.Name, err)
-		}
+	inject, unthought, err := v.reflect(ctx, live)
+	if err != nil {
+		return false, fmt.Errorf("reflection before the compaction of %s: %w", v.turn.Role.Name, err)
 	}
 	from := len(v.prompt) - 1 - 2*len(chain.visits)
 	s, err := v.summarise(ctx, live, pastAsked(keep, len(v.tail) > 0), most, func(runes int) string {
@@ -181,6 +181,11 @@ func (v *visit) compactPast(ctx context.Context, tokens, most int64) (bool, erro
 		return false, err
 	}
 	s.text = pastHeading + "\n\n" + s.text
+	s.why = joinParts(s.why, unthought)
+	kept, err := v.keepSummary(ctx, covered[len(covered)-1].CID, s.text)
+	if err != nil {
+		return false, err
+	}
 
 	next := *h
 	covers := covered[len(covered)-1].CID
@@ -192,7 +197,7 @@ func (v *visit) compactPast(ctx context.Context, tokens, most int64) (bool, erro
 		return false, err
 	}
 	after := append(prompt[:len(prompt):len(prompt)], v.tail...)
-	err = v.emit(ctx, append(s.events(), protocol.CompactionDraft{
+	err = v.emit(ctx, append(append(s.events(), kept...), protocol.CompactionDraft{
 		Compacted: protocol.Compacted{
 			Scope: protocol.ScopeConversation, Digest: Digest(v.list, prompt).String(),
 			TokensBefore: tokens, TokensAfter: int64(size * float64(sizeOf(v.list, after))),

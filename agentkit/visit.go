@@ -39,6 +39,7 @@ type visit struct {
 	// Over all attempts of the visit.
 	calls     int             // model calls made, failed ones included, summaries not
 	summaries int             // model calls made for compactions
+	thoughts  int             // model calls made for reflections
 	moved     bool            // its conversation was compacted
 	used      map[string]bool // ids of tool calls
 	tierKnown bool            // the sandbox event is written

@@ -152,6 +152,13 @@ func (s *Store) Head() (protocol.Link, protocol.Seq) {
 	return s.state.Head, s.state.Seq
 }
 
+// Model is the embedding model that finds the memories. One that is asked for, but is not the
+// one they are indexed with, is an error wrapping ErrModel.
+func (s *Store) Model(ctx context.Context) (name string, err error) {
+	verr := s.View(ctx, func(st *State) { name, err = s.modelName(st) })
+	return name, errors.Join(verr, err)
+}
+
 // modelName is the embedding model of a state.
 func (s *Store) modelName(st *State) (string, error) {
 	switch {

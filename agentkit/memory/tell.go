@@ -70,8 +70,8 @@ func (s *Store) tell(ctx context.Context, hits []Hit) (string, error) {
 	return strings.Join(parts, "\n\n"), nil
 }
 
-// tellList is the result of list_memories.
-func (s *Store) tellList(ctx context.Context, l Listing) (string, error) {
+// Tell writes a listing, as list_memories gives it.
+func (s *Store) Tell(ctx context.Context, l Listing) (string, error) {
 	var b strings.Builder
 	lines := func(heading string, all []Memory) error {
 		if len(all) == 0 {

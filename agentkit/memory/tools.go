@@ -53,11 +53,12 @@ func parameters(required string, properties ...string) protocol.JSON {
 	return protocol.JSON(`{"type":"object","additionalProperties":false,` + required + `"properties":{` + strings.Join(properties, ",") + `}}`)
 }
 
-// Tools are the memory tools, sorted by name. A call that was cut off may be repeated: it finds
-// what it did. So they count as ReadOnly, which is what that flag decides.
+// Tools are the memory tools, sorted by name. A call that was cut off may be repeated: those
+// that change something find what they did.
 func (d Desk) Tools() []tool.Tool {
 	of := func(name string, p protocol.JSON, run func(context.Context, *Store, tool.Workspace, json.RawMessage) (string, error)) tool.Tool {
-		return tool.Tool{Name: name, Description: text(name), Parameters: p, ReadOnly: true,
+		changes := name == "edit_memory" || name == "remember"
+		return tool.Tool{Name: name, Description: text(name), Parameters: p, ReadOnly: !changes, Repeatable: changes,
 			Run: func(ctx context.Context, at tool.Workspace, args json.RawMessage) (tool.Result, error) {
 				return d.call(ctx, func(s *Store) (string, error) { return run(ctx, s, at, args) })
 			}}
@@ -302,5 +303,5 @@ func list(ctx context.Context, s *Store, _ tool.Workspace, raw json.RawMessage) 
 	if err != nil {
 		return "", err
 	}
-	return s.tellList(ctx, l)
+	return s.Tell(ctx, l)
 }

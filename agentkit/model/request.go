@@ -40,6 +40,10 @@ type Request struct {
 	// once in a visit.
 	Goal bool
 
+	// Reflection marks a turn of the reflection before a compaction: a small context of its
+	// own. Call then numbers these requests alone.
+	Reflection bool
+
 	// CacheKey is the same for all calls of a role in a run, "" for none.
 	CacheKey string
 }

@@ -7,11 +7,14 @@
 //	  - {error: {status: 503}}
 //	  - {summary: "Two tries failed."}
 //	  - {goal: Repair Split}
+//	  - {reflection: true, tool: remember, args: {content: Split drops the last piece.}}
 //
 // A summary stands apart from the turns: it answers the next request of the visit for one,
 // when the visit compacts its conversation or its own work. Where the script has none left the
 // agent makes an extract. A goal stands apart in the same way: it names the task of a visit with
-// the context task, which without one takes the beginning of its message.
+// the context task, which without one takes the beginning of its message. Replies marked as
+// reflection are the turns in which a model with a memory puts it in order before a compaction;
+// without any there is no reflection.
 //
 // The replies of a visit are given in order, one for each model call. The model holds no
 // state: which reply is next follows from the number of calls in the journal, so that a
@@ -58,6 +61,8 @@ type Reply struct {
 	Error    *Failure        `json:"error"`
 	Summary  *string         `json:"summary"` // for a request for a summary; then there is no Text or call
 	Goal     *string         `json:"goal"`    // for the request for a goal; likewise
+
+	Reflection bool `json:"reflection"` // for a turn of the reflection before a compaction
 }
 
 // Call is one tool call.
@@ -219,6 +224,8 @@ func (m *Model) GenerateContent(ctx context.Context, messages []llms.MessageCont
 		switch {
 		case request.Summary:
 			call = "summary"
+		case request.Reflection:
+			call = "reflection"
 		case request.Goal:
 			call = "goal"
 		}
@@ -256,7 +263,7 @@ func (m *Model) reply(visit string, r model.Request) *Reply {
 	n := 0
 	for i := range m.replies[visit] {
 		reply := &m.replies[visit][i]
-		if (reply.Summary != nil) != r.Summary || (reply.Goal != nil) != r.Goal {
+		if (reply.Summary != nil) != r.Summary || (reply.Goal != nil) != r.Goal || reply.Reflection != r.Reflection {
 			continue
 		}
 		if n == r.Call {

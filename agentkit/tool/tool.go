@@ -12,7 +12,8 @@
 //
 // # Not promised
 //
-// That a command can be undone. A tool that is not ReadOnly is never run twice for one call.
+// That a command can be undone. A tool that is neither ReadOnly nor Repeatable is never run
+// twice for one call.
 package tool
 
 import (
@@ -42,6 +43,7 @@ type Tool struct {
 	Description string        // what the model reads; from the .md beside the .go
 	Parameters  protocol.JSON // JSON Schema of the arguments
 	ReadOnly    bool          // changes nothing, so that a cut-off call may be repeated
+	Repeatable  bool          // a cut-off call may be repeated, since it finds what it did
 	Policy      Policy        // where the role says nothing; "" is Auto, or Ask for commands outside of a sandbox
 	Confined    bool          // runs commands, in the sandbox of the workspace
 

@@ -1,0 +1,179 @@
+package agentkit
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"strings"
+
+	"wf/agentkit/memory"
+	"wf/agentkit/model"
+	"wf/agentkit/tool"
+	"wf/protocol"
+)
+
+// Bounds of a reflection.
+const (
+	ReflectionTurns = 6  // replies of the model
+	outlineMessages = 20 // of the conversation, the newest
+	outlineRunes    = 600
+)
+
+//go:embed reflect.md
+var reflectText string
+
+// reflect lets the model put its memory in order before older parts of a conversation give way
+// to a summary. It has a context of its own and the memory tools alone. inject is what every
+// new context begins with; unthought says why there was no reflection, where a model failed:
+// a compaction does not fail for that.
+func (v *visit) reflect(ctx context.Context, live []protocol.Message) (inject, unthought string, err error) {
+	if v.agent.Reflect != nil {
+		inject, err = v.agent.Reflect(ctx, *v.turn, live, v.emit)
+		return inject, "", err
+	}
+	if v.turn.Role.Memory == nil {
+		return "", "", nil
+	}
+	s, err := v.agent.memoryOf(ctx, *v.turn)
+	if err != nil {
+		return "", "", err
+	}
+	if why, err := v.putInOrder(ctx, s, live); err != nil {
+		return "", "", err
+	} else if why != nil {
+		unthought = "the reflection ended early: " + head(v.clean(valid(why.Error())), 500)
+	}
+	inject, err = s.Standing(ctx)
+	return v.clean(inject), unthought, err
+}
+
+// putInOrder is the loop of a reflection. why is what kept the model from it.
+func (v *visit) putInOrder(ctx context.Context, s *memory.Store, live []protocol.Message) (why, err error) {
+	l, err := s.List(ctx, memory.RecentListed)
+	if err != nil {
+		return nil, err
+	}
+	known, err := s.Tell(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	desk := v.agent.desk(*v.turn, v.emit)
+	desk.Origin.Key = memory.KeyOf(v.turn.Key, "reflection")
+	tools := map[string]tool.Tool{}
+	var offer []protocol.Tool
+	for _, t := range desk.Tools() {
+		tools[t.Name] = t
+		offer = append(offer, protocol.Tool{Name: t.Name, Description: t.Description, Parameters: t.Parameters})
+	}
+	// Ids of calls are made unique against those of the visit, which these are not.
+	used, raw := v.used, v.raw
+	defer func() { v.used, v.raw = used, raw }()
+	v.used, v.raw = maps.Clone(used), map[string]string{}
+
+	messages := []protocol.Message{
+		{Role: protocol.RoleSystem, Content: strings.TrimSpace(reflectText)},
+		{Role: protocol.RoleUser, Content: joinParts("## The conversation", outline(live), "## What is remembered", known)},
+	}
+	for range ReflectionTurns {
+		reply, why, err := v.ponder(ctx, messages, offer)
+		if err != nil || why != nil || len(reply.ToolCalls) == 0 {
+			return why, err
+		}
+		messages = append(messages, reply)
+		for _, call := range reply.ToolCalls {
+			r, err := v.ponderCall(ctx, tools, call)
+			if err != nil {
+				return nil, err
+			}
+			messages = append(messages, protocol.Message{Role: protocol.RoleTool, ToolCallID: call.ID, Content: v.clean(valid(r.Content)), IsError: r.IsError})
+		}
+	}
+	return nil, nil
+}
+
+// ponder makes one model call of a reflection. why is what went wrong with it.
+func (v *visit) ponder(ctx context.Context, messages []protocol.Message, offer []protocol.Tool) (reply protocol.Message, why, err error) {
+	name := ""
+	if v.model < len(v.models) {
+		name = v.models[v.model]
+	}
+	if c := v.turn.Role.Compaction; c != nil && c.Model != "" {
+		name = c.Model
+	}
+	if name == "" {
+		return reply, fmt.Errorf("the role %s names no model", v.turn.Role.Name), nil
+	}
+	m, err := v.agent.open(name, filepath.Dir(v.turn.File))
+	if err != nil {
+		return reply, err, nil
+	}
+	request := v.describe(messages)
+	request.Call, request.Reflection, request.Prompt = v.thoughts, true, 2
+	request.CacheKey = cacheKey(v.turn.Run, v.turn.Role.Name+"\x00reflection")
+	options, err := callOptions(offer, v.turn.Role.Params)
+	if err != nil {
+		return reply, err, nil
+	}
+	watch := newWatch(v.emit, v.hidden) // of its times alone: a reflection is not shown as it grows
+	r, err := m.GenerateContent(model.WithRequest(ctx, request), contents(messages), options...)
+	if ctx.Err() != nil {
+		return reply, nil, ctx.Err()
+	}
+	if err == nil && (r == nil || len(r.Choices) == 0) {
+		err = &model.Error{Class: model.ServerError, Message: fmt.Sprintf("model %s: the response holds no choice", name)}
+	}
+	usage := protocol.Usage{Model: name, TotalMS: watch.total(), Kind: protocol.UsageReflection}
+	if err != nil {
+		failed := model.AsError(name, err)
+		if failed.Class == model.Unavailable { // nothing was asked
+			return reply, failed, nil
+		}
+		v.thoughts++
+		return reply, failed, v.emit(ctx, usage)
+	}
+	usage = model.UsageOf(r)
+	usage.Model, usage.TotalMS, usage.Kind = name, watch.total(), protocol.UsageReflection
+	v.thoughts++
+	reply, _ = v.reply(r)
+	return reply, nil, v.emit(ctx, usage)
+}
+
+// ponderCall runs a tool of a reflection. The same call does nothing twice, in this process or
+// in one that tries the compaction again.
+func (v *visit) ponderCall(ctx context.Context, tools map[string]tool.Tool, call protocol.CallMessage) (tool.Result, error) {
+	t, ok := tools[call.Name]
+	if !ok {
+		return tool.Result{Content: fmt.Sprintf("error: there is no tool %q here; there are %s", call.Name, strings.Join(memory.Names, ", ")), IsError: true}, nil
+	}
+	args := strings.TrimSpace(call.Arguments)
+	if args == "" {
+		args = "{}"
+	}
+	r, err := t.Run(memory.WithCall(ctx, call.Name+"\x00"+args), v.workspace, []byte(args))
+	if err != nil {
+		return r, fmt.Errorf("tool %s: %w", t.Name, err)
+	}
+	return r, nil
+}
+
+// outline tells the newest messages by their beginnings.
+func outline(messages []protocol.Message) string {
+	var parts []string
+	for i := max(0, len(messages)-outlineMessages); i < len(messages); i++ {
+		m := &messages[i]
+		if m.Role == protocol.RoleSystem {
+			continue
+		}
+		who := map[string]string{protocol.RoleUser: "Asked:", protocol.RoleAssistant: "Answered:", protocol.RoleTool: "A tool gave:"}[m.Role]
+		text := strings.TrimSpace(m.Content)
+		for _, c := range m.ToolCalls {
+			text = strings.TrimSpace(text + "\ncalled " + c.Name + " " + head(c.Arguments, argsMax))
+		}
+		if text != "" {
+			parts = append(parts, who+"\n\n"+quote(head(text, outlineRunes)))
+		}
+	}
+	return joinParts(parts...)
+}
