@@ -37,21 +37,22 @@ type Finding struct {
 // OK reports whether nothing differed.
 func (r *CheckReport) OK() bool { return len(r.Findings) == 0 }
 
-// Prompter renders the canonical bytes of P_k and their digest; agentkit does.
-type Prompter func(protocol.History) (bytes []byte, digest protocol.Link, err error)
+// Prompter renders the canonical bytes of the request that a visit has come to, and their
+// digest: P_k, and behind it what its Transcript holds, if it has one. agentkit does.
+type Prompter func(protocol.Turn) (bytes []byte, digest protocol.Link, err error)
 
 // Check decides every edge of a run again and rebuilds every prompt, from the records alone,
 // and compares with what the journal says.
 func (e *Engine) Check(ctx context.Context, run protocol.RunID, render Prompter) (*CheckReport, error) {
-	c := checker{e: e, read: e.reader(ctx), render: render, r: &CheckReport{Findings: []Finding{}},
-		started: map[string]protocol.StepStarted{}, goals: map[string]string{}, prompts: map[protocol.Link][]byte{}}
+	c := checker{e: e, run: run, read: e.reader(ctx), render: render, r: &CheckReport{Findings: []Finding{}},
+		started: map[string]protocol.StepStarted{}, first: map[string]protocol.Seq{}, goals: map[string]string{}, prompts: map[protocol.Link][]byte{}}
 	s := newState(c.read)
 	for x, err := range e.Store.After(ctx, run, 0) {
 		if err != nil {
 			return nil, err
 		}
 		c.r.Events++
-		if err := c.event(s, x); err != nil {
+		if err := c.event(ctx, s, x); err != nil {
 			return nil, fmt.Errorf("run %s, event %d: %w", run, x.Seq, err)
 		}
 		if err := s.FoldMore(&e.lib, one(x)); err != nil {
@@ -63,16 +64,18 @@ func (e *Engine) Check(ctx context.Context, run protocol.RunID, render Prompter)
 
 type checker struct {
 	e       *Engine
+	run     protocol.RunID
 	read    Reader
 	render  Prompter
 	r       *CheckReport
 	past    pastCache
 	started map[string]protocol.StepStarted
+	first   map[string]protocol.Seq  // of the first step_started
 	goals   map[string]string        // of tasks, by step
 	prompts map[protocol.Link][]byte // P_k by the record of visit k
 }
 
-func (c *checker) event(s *State, x protocol.Entry) error {
+func (c *checker) event(ctx context.Context, s *State, x protocol.Entry) error {
 	switch x.Type {
 	case protocol.EvStepStarted:
 		d, err := cas.DecodeData[protocol.StepStarted](&x.Event)
@@ -85,16 +88,16 @@ func (c *checker) event(s *State, x protocol.Entry) error {
 		if _, again := c.started[x.StepName()]; again {
 			return nil
 		}
-		c.started[x.StepName()] = d
+		c.started[x.StepName()], c.first[x.StepName()] = d, x.Seq
 		return c.decision(s, x, d)
 	case protocol.EvTaskStarted:
 		goal, err := goalOf(&x.Event)
 		c.goals[x.StepName()] = goal
 		return err
 	case protocol.EvPrompt:
-		return c.prompt(x)
+		return c.prompt(ctx, s, x)
 	case protocol.EvCompacted:
-		return c.compacted(x)
+		return c.compacted(ctx, s, x)
 	case protocol.EvStepCompleted:
 		d, err := cas.DecodeData[protocol.StepCompleted](&x.Event)
 		if err != nil {
@@ -145,22 +148,17 @@ func describe(role string, parents []protocol.Link, item *protocol.Item, edge in
 }
 
 // prompt rebuilds P_k and compares its digest, and the prefix it shares with P_{k-1}.
-func (c *checker) prompt(x protocol.Entry) error {
+func (c *checker) prompt(ctx context.Context, s *State, x protocol.Entry) error {
 	d, err := cas.DecodeData[protocol.PromptSent](&x.Event)
 	if err != nil {
 		return err
 	}
-	started, ok := c.started[x.StepName()]
-	if !ok {
-		return fmt.Errorf("a prompt of %s, which was not started: %w", x.StepName(), protocol.ErrCorrupt)
-	}
-	where := fmt.Sprintf("seq %d %s", x.Seq, x.StepName())
-	prompt, err := c.rebuild(started, x.StepName(), where, d.Digest)
+	prompt, err := c.rebuild(ctx, s, x, d.Digest, false)
 	if err != nil {
 		return err
 	}
 	c.prompts[stepLink(x.StepName())] = prompt
-	before, ok := c.prompts[started.Resumes]
+	before, ok := c.prompts[c.started[x.StepName()].Resumes]
 	if !ok {
 		return nil
 	}
@@ -176,7 +174,7 @@ func (c *checker) prompt(x protocol.Entry) error {
 	for n < len(before) && n < len(prompt) && before[n] == prompt[n] {
 		n++
 	}
-	c.r.Findings = append(c.r.Findings, Finding{"prefix", where, fmt.Sprintf("%d bytes shared", len(before)), fmt.Sprintf("differs at byte %d", n)})
+	c.r.Findings = append(c.r.Findings, Finding{"prefix", place(x), fmt.Sprintf("%d bytes shared", len(before)), fmt.Sprintf("differs at byte %d", n)})
 	return nil
 }
 
@@ -189,14 +187,36 @@ func lasting(prompt []byte) []byte {
 	return prompt[:end]
 }
 
-// rebuild renders P_k and compares its digest.
-func (c *checker) rebuild(started protocol.StepStarted, step, where, digest string) ([]byte, error) {
-	h, err := c.e.lib.history(c.read, &c.past, started)
+func place(x protocol.Entry) string { return fmt.Sprintf("seq %d %s", x.Seq, x.StepName()) }
+
+// rebuild renders what was sent after an event and compares its digest: P_k, or with the
+// transcript up to there the request in the middle of the visit.
+func (c *checker) rebuild(ctx context.Context, s *State, x protocol.Entry, digest string, within bool) ([]byte, error) {
+	started, ok := c.started[x.StepName()]
+	if !ok {
+		return nil, fmt.Errorf("a %s of %s, which was not started: %w", x.Type, x.StepName(), protocol.ErrCorrupt)
+	}
+	id, err := protocol.ParseStepID(x.StepName())
 	if err != nil {
 		return nil, err
 	}
-	h.Goal = c.goals[step]
-	prompt, got, err := c.render(h)
+	role, ok := s.prog.Workflow.RoleNamed(started.Role)
+	if !ok {
+		return nil, fmt.Errorf("the definition has no role %q: %w", started.Role, protocol.ErrCorrupt)
+	}
+	turn := s.turn(c.run, id, role)
+	turn.Visit, turn.Attempt, turn.EdgePrompt = started.Visit, started.Attempt, started.EdgePrompt.S
+	if turn.History, err = c.e.lib.history(c.read, &c.past, started); err != nil {
+		return nil, err
+	}
+	turn.History.Goal = c.goals[x.StepName()]
+	if within {
+		events := upTo(c.e.Store.After(ctx, c.run, c.first[x.StepName()]-1), x.Seq)
+		if err := transcript(c.read, &turn, events); err != nil {
+			return nil, err
+		}
+	}
+	prompt, got, err := c.render(turn)
 	if err != nil {
 		return nil, err
 	}
@@ -204,24 +224,23 @@ func (c *checker) rebuild(started protocol.StepStarted, step, where, digest stri
 	if got.String() == digest {
 		c.r.Prompts.Equal++
 	} else {
-		c.r.Findings = append(c.r.Findings, Finding{"prompt", where, digest, got.String()})
+		c.r.Findings = append(c.r.Findings, Finding{"prompt", place(x), digest, got.String()})
 	}
 	return prompt, nil
 }
 
-// compacted moves a visit to its Compaction and compares the prompt that follows from it.
-func (c *checker) compacted(x protocol.Entry) error {
+// compacted compares the prompt that follows from a compaction. That of a conversation moves
+// the visit to another P_k; that of a visit changes what stands behind it.
+func (c *checker) compacted(ctx context.Context, s *State, x protocol.Entry) error {
 	d, err := cas.DecodeData[protocol.Compacted](&x.Event)
-	if err != nil || d.Scope != protocol.ScopeConversation {
+	if err != nil {
 		return err
 	}
-	started, ok := c.started[x.StepName()]
-	if !ok {
-		return fmt.Errorf("a compaction of %s, which was not started: %w", x.StepName(), protocol.ErrCorrupt)
+	if started, ok := c.started[x.StepName()]; ok && d.Scope == protocol.ScopeConversation {
+		started.Resumes = d.Record
+		c.started[x.StepName()] = started
 	}
-	started.Resumes = d.Record
-	c.started[x.StepName()] = started
-	_, err = c.rebuild(started, x.StepName(), fmt.Sprintf("seq %d %s", x.Seq, x.StepName()), d.Digest)
+	_, err = c.rebuild(ctx, s, x, d.Digest, d.Scope == protocol.ScopeVisit)
 	return err
 }
 

@@ -63,8 +63,8 @@ func talk(h protocol.History) []byte {
 	return []byte(summary + strings.Join(lines, ""))
 }
 
-func talkPrompter(h protocol.History) ([]byte, protocol.Link, error) {
-	b := talk(h)
+func talkPrompter(t protocol.Turn) ([]byte, protocol.Link, error) {
+	b := talk(t.History)
 	return b, cas.Raw(b).Link, nil
 }
 

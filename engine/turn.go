@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"sync"
 
 	"wf/cas"
@@ -32,7 +33,7 @@ func (d *driver) assign(step string) (x assignment, err error) {
 	if !ok {
 		return x, fmt.Errorf("the definition has no role %q", a.role)
 	}
-	x.turn = d.turn(v.id, role)
+	x.turn = d.s.turn(d.run, v.id, role)
 	x.begun = d.startedAs(a, v)
 	x.turn.Visit, x.turn.Attempt = v.number, v.attempt
 	if x.by, err = d.e.performer(role.Action); err != nil {
@@ -51,7 +52,7 @@ func (d *driver) assign(step string) (x assignment, err error) {
 		}
 		x.turn.Item = &protocol.ItemValue{Index: v.item.Index, Value: raw}
 	}
-	x.turn.LastUsage = a.sizeBefore(v)
+	x.turn.LastUsage, x.turn.Compact = a.sizeBefore(v), v.compact
 	if v.again {
 		x.since = v.first
 	}
@@ -66,11 +67,11 @@ func (d *driver) startedAs(a *act, v *visit) protocol.StepStarted {
 }
 
 // turn holds what does not depend on the visit.
-func (d *driver) turn(id protocol.StepID, role *protocol.Role) protocol.Turn {
-	own := *role
-	own.Context = d.s.context(role)
-	return protocol.Turn{Run: d.run, Workflow: d.s.prog.Workflow.Name, Step: id, Role: own, Context: d.s.Info.Context, Inputs: d.s.begun.raw, Secrets: d.s.prog.Workflow.Secrets, MCP: d.s.prog.Workflow.MCP,
-		Workspace: d.s.Info.Workspace, File: d.s.Info.File, Models: d.s.models(role)}
+func (s *State) turn(run protocol.RunID, id protocol.StepID, role *protocol.Role) protocol.Turn {
+	own, w := *role, s.prog.Workflow
+	own.Context = s.context(role)
+	return protocol.Turn{Run: run, Workflow: w.Name, Step: id, Role: own, Context: s.Info.Context, Inputs: s.begun.raw, Secrets: w.Secrets, MCP: w.MCP,
+		Workspace: s.Info.Workspace, File: s.Info.File, Models: s.models(role)}
 }
 
 // context is how a role sees its own past: for agents the run's override, else its own word.
@@ -127,7 +128,7 @@ func (d *driver) prepare(ctx context.Context, x Decision) (roles.Preparation, er
 	if !ok {
 		return roles.Preparation{}, nil
 	}
-	turn := d.turn(x.Step, role)
+	turn := d.s.turn(d.run, x.Step, role)
 	turn.Visit, turn.EdgePrompt = x.Visit, x.EdgePrompt
 	if x.Resumes.Defined() {
 		var before protocol.StepRecord
@@ -144,7 +145,7 @@ func (d *driver) prepare(ctx context.Context, x Decision) (roles.Preparation, er
 // fill reads the history and the transcript; it runs in the worker's goroutine.
 func (d *driver) fill(ctx context.Context, t *protocol.Turn, begun protocol.StepStarted, since protocol.Seq) error {
 	if since > 0 {
-		if err := d.transcript(ctx, t, since); err != nil {
+		if err := transcript(d.e.reader(ctx), t, d.e.Store.After(ctx, d.run, since-1)); err != nil {
 			return err
 		}
 	}
@@ -157,15 +158,15 @@ func (d *driver) fill(ctx context.Context, t *protocol.Turn, begun protocol.Step
 }
 
 // transcript collects the events of a visit, long texts in place, and pairs its answers.
-func (d *driver) transcript(ctx context.Context, t *protocol.Turn, first protocol.Seq) error {
+func transcript(read Reader, t *protocol.Turn, events iter.Seq2[protocol.Entry, error]) error {
 	step := t.Step.String()
 	var asked protocol.WaitingFor
-	for e, err := range d.e.Store.After(ctx, d.run, first-1) {
+	for e, err := range events {
 		if err == nil && e.StepName() != step {
 			continue
 		}
 		if err == nil {
-			err = inline(d.e.reader(ctx), &e.Event)
+			err = inline(read, &e.Event)
 		}
 		if err != nil {
 			return err

@@ -87,12 +87,12 @@ func goTest(t *testing.T, dir string) (string, error) {
 }
 
 // prompt renders the first request of a visit.
-func prompt(h protocol.History) ([]byte, protocol.Link, error) {
-	messages, err := agentkit.BuildMessages(h)
+func prompt(t protocol.Turn) ([]byte, protocol.Link, error) {
+	messages, err := agentkit.Rebuild(t)
 	if err != nil {
 		return nil, protocol.Link{}, err
 	}
-	return agentkit.PromptBytes(h.Tools, messages), agentkit.Digest(h.Tools, messages), nil
+	return agentkit.PromptBytes(t.History.Tools, messages), agentkit.Digest(t.History.Tools, messages), nil
 }
 
 func TestTheDemoRepairsAFailingModule(t *testing.T) {

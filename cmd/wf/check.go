@@ -35,13 +35,13 @@ func (a *app) checkReplay(ctx context.Context, s *cas.Store, run protocol.RunID)
 	return nil
 }
 
-// prompt renders P_k as it was hashed.
-func prompt(h protocol.History) ([]byte, protocol.Link, error) {
-	messages, err := agentkit.BuildMessages(h)
+// prompt renders a request as it was hashed.
+func prompt(t protocol.Turn) ([]byte, protocol.Link, error) {
+	messages, err := agentkit.Rebuild(t)
 	if err != nil {
 		return nil, protocol.Link{}, err
 	}
-	return agentkit.PromptBytes(h.Tools, messages), agentkit.Digest(h.Tools, messages), nil
+	return agentkit.PromptBytes(t.History.Tools, messages), agentkit.Digest(t.History.Tools, messages), nil
 }
 
 func (a *app) checkLines(r *engine.CheckReport) error {
