@@ -14,6 +14,7 @@ var (
 	wordName   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	toolName   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.:/-]*(/\*)?$`)
 	serverName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,31}$`)
+	memoryName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,63}$`)
 	headerName = regexp.MustCompile(`^[A-Za-z0-9-]+$`)
 	retryClass = regexp.MustCompile(`^(any|timeout|rate_limit|server_error|invalid_output|exit_code|exit_[0-9]{1,3})$`)
 )
@@ -73,6 +74,13 @@ var (
 		{"keep", &shape{kind: anInt, min: 1, doc: "Visits kept whole; default 10."}, false},
 		{"model", doc(str, "Model that writes the summary."), false},
 	}, "When a conversation is summarised.")
+	memoryShape = either("What the agent remembers beyond a conversation: true, or the details.", yesNo, object([]key{
+		{"scope", doc(matching(memoryName, "role, workflow, user, or the name of a shared memory: letters, digits, ., _ and -"), "Whose memory it is: role (default), workflow, user, or one shared under a name."), false},
+		{"recall", doc(yesNo, "Whether what is close enters by itself at the start of a visit; default true."), false},
+		{"top_k", &shape{kind: anInt, min: 1, max: 50, doc: "How many memories enter by themselves at most; default 3."}, false},
+		{"distance", &shape{kind: aDecimal, doc: "How far they may be, from 0 to 2; default 0.3, and 0.6 for the lexical model."}, false},
+		{"embed", doc(str, "Embedding model: provider/name; default lexical/ngrams-1, which needs no server."), false},
+	}, ""))
 	cacheShape = either("Reuse of results.", yesNo, str)
 	taskShape  = object([]key{
 		{"summaries", &shape{kind: anInt, max: 100, doc: "Summaries of earlier tasks that a task begins with; default 3."}, false},
@@ -94,6 +102,7 @@ var agentKeys = []key{
 	{"task_summaries", &shape{kind: anInt, max: 100, doc: "Short for task.summaries."}, false},
 	{"dynamic", &shape{kind: aList, elem: str, doc: "Volatile text recorded with each visit: date, cwd, git, AGENTS.md."}, false},
 	{"compaction", compactionShape, false},
+	{"memory", memoryShape, false},
 	{"sandbox", enum("off runs the agent's commands unconfined; each of them is then asked for.", protocol.SandboxOff), false},
 	{"network", enum("allow lets the agent's commands use the network of this machine.", protocol.NetworkAllow), false},
 }
@@ -171,10 +180,18 @@ var inputShape = &shape{kind: oneOf, null: true, doc: "A type, or the details.",
 	}, ""),
 }}
 
+var scheduleShape = either("When the workflow is started by wf serve: a cron expression, or the details.",
+	doc(str, "minute hour day month weekday, or @daily and the like; in UTC."),
+	object([]key{
+		{"cron", doc(str, "minute hour day month weekday, or @daily and the like."), true},
+		{"timezone", doc(str, "Such as Europe/Berlin; default UTC."), false},
+	}, ""))
+
 var workflowShape = object([]key{
 	{"wf", &shape{kind: anInt, only: 1, doc: "Version of the language."}, true},
 	{"name", doc(str, "Name of the workflow; default the file's."), false},
 	{"description", doc(people, "For people."), false},
+	{"on", object([]key{{"schedule", scheduleShape, false}}, "What starts the workflow by itself."), false},
 	{"inputs", &shape{kind: aMap, elem: inputShape, pattern: wordName, like: "letters, digits and _", doc: "What a run is started with."}, false},
 	{"secrets", &shape{kind: aList, elem: matching(wordName, "the name of an environment variable"), doc: "Environment values that roles may get by env; never stored or shown."}, false},
 	{"mcp", &shape{kind: aMap, elem: serverShape, pattern: serverName, like: "letters, digits, _ and -, at most 32", doc: "Servers that offer tools to agents, as mcp:NAME/TOOL."}, false},

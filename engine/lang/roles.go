@@ -99,6 +99,7 @@ func (l *loader) decodeRole(r *protocol.Role, key, n, defaults *yaml.Node) {
 	if c := get("compaction"); l.good(c) && c.Kind == yaml.Mapping {
 		r.Compaction = &protocol.CompactionSpec{Watermark: int64(l.integer(c.Get("watermark"))), Keep: l.integer(c.Get("keep")), Model: l.str(c.Get("model"))}
 	}
+	r.Memory = l.memory(r.Name, get("memory"))
 	r.Sandbox, r.Network = l.str(get("sandbox")), l.str(get("network"))
 	r.Timeout = l.duration(get("timeout"))
 	r.Retry = l.retry(get("retry"))
@@ -109,6 +110,31 @@ func (l *loader) decodeRole(r *protocol.Role, key, n, defaults *yaml.Node) {
 	if c := get("cache"); l.good(c) && (c.Type != yaml.Bool || l.yes(c)) {
 		r.Cache = strings.ToLower(l.str(c))
 	}
+}
+
+// memory is nil for a role without one. What is said of it by default is not written down.
+func (l *loader) memory(role string, n *yaml.Node) *protocol.MemorySpec {
+	if !l.good(n) || n.Kind == yaml.Scalar && !l.yes(n) {
+		return nil
+	}
+	m := &protocol.MemorySpec{}
+	if n.Kind != yaml.Mapping {
+		return m
+	}
+	if m.Scope = l.str(n.Get("scope")); m.Scope == protocol.MemoryRole {
+		m.Scope = ""
+	}
+	if recall := n.Get("recall"); recall != nil {
+		m.NoRecall = l.good(recall) && !l.yes(recall)
+	}
+	m.TopK, m.Embed = l.integer(n.Get("top_k")), l.str(n.Get("embed"))
+	if d := n.Get("distance"); l.good(d) {
+		m.Distance, _ = parseDecimal(l.str(d))
+		if f, err := strconv.ParseFloat(m.Distance, 64); err != nil || f <= 0 || f > 2 {
+			l.wrong(d, fmt.Sprintf("roles.%s.memory.distance wants a number above 0, up to 2, got %q", role, l.str(d)), "0 is the same text, 1 an unrelated one")
+		}
+	}
+	return m
 }
 
 // action finds what the role does (WF004) and keys that its action has no use for.
