@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -58,6 +57,7 @@ type driver struct {
 	pipe  pipe         // what is on its way to the disk
 	over  bool         // nothing more is begun
 	last  bool         // nor comes anything more
+	done  bool         // the run has ended, by what is in the pipe
 	plan  Plan         // of the last decision
 	past  pastCache
 	fresh map[protocol.Link][]byte // blocks the state may read before they are committed
@@ -116,6 +116,9 @@ func (d *driver) drive(ctx context.Context, o DriveOptions) error {
 	for {
 		plan := d.plan
 		idle := len(d.work) == 0 && d.pipe.empty()
+		if idle && d.done {
+			return nil
+		}
 		if idle {
 			var err error
 			if plan, err = d.s.Next(); err != nil {
@@ -152,19 +155,6 @@ func (d *driver) opening(ctx context.Context, o DriveOptions) (facts []cas.Draft
 		facts = append(facts, cas.Draft{Data: protocol.ResumedBy{By: by}})
 	}
 	return facts, nil
-}
-
-// stopIfOver stops what runs where the run was cancelled or has failed, or a limit that counts
-// while things run was reached.
-func (d *driver) stopIfOver(p Plan) {
-	over := d.breach != nil && d.breach.limit != limitSteps ||
-		p.End != nil && (p.End.Status == protocol.Failed || p.End.Status == protocol.Cancelled)
-	if !over {
-		return
-	}
-	for _, w := range d.work {
-		w.stop(errStopped)
-	}
 }
 
 // wait takes the next reports, or wakes for a commit, a timer, a change by another process,
@@ -210,7 +200,7 @@ func (d *driver) untilNext(p Plan) time.Duration {
 
 // wake looks at the clock and at what others wrote.
 func (d *driver) wake(ctx context.Context, p Plan) error {
-	if err := d.flush(ctx); err != nil {
+	if err := d.flush(ctx); err != nil || d.done {
 		return err
 	}
 	n, err := d.e.Store.Changes(ctx)
@@ -375,69 +365,4 @@ func (d *driver) stays(p Plan) bool {
 		}
 	}
 	return false
-}
-
-// errStopped is the cause with which visits of a run that ends are cancelled.
-var errStopped = errors.New("the run has ended")
-
-// interrupt stops what runs, records what it still has to say, and suspends the run.
-func (d *driver) interrupt(ctx context.Context) error {
-	quiet := context.WithoutCancel(ctx)
-	d.over = true
-	for _, w := range d.work {
-		w.stop(context.Canceled)
-	}
-	for len(d.work) > 0 {
-		var err error
-		if r, ok := d.next(); ok {
-			err = d.take(quiet, r)
-		} else {
-			select {
-			case r = <-d.in:
-				err = d.take(quiet, r)
-			case l := <-d.pipe.landed:
-				err = d.land(quiet, l)
-			}
-		}
-		if err != nil {
-			return err
-		}
-	}
-	why := context.Cause(ctx)
-	facts := []cas.Draft{{Data: protocol.SuspendedBy{Reason: protocol.ByInterrupt, Detail: protocol.NewText(why.Error()), Code: protocol.CodeOf(why)}}}
-	if err := d.append(quiet, facts, nil); err != nil {
-		return err
-	}
-	return ctx.Err()
-}
-
-// abandon is for when the journal cannot be written: the visits are stopped, what is not
-// stored did not happen.
-func (d *driver) abandon(cause error) {
-	if len(d.pipe.flight) > 0 {
-		<-d.pipe.landed
-	}
-	for _, b := range d.pipe.all() {
-		for _, c := range b.replies {
-			c <- cause
-		}
-	}
-	d.pipe = pipe{}
-	for step, w := range d.work {
-		w.stop(context.Canceled)
-		if !w.busy {
-			delete(d.work, step)
-		}
-	}
-	for len(d.work) > 0 {
-		r, ok := d.next()
-		if !ok {
-			r = <-d.in
-		}
-		if r.end != nil {
-			delete(d.work, r.step)
-		} else if r.reply != nil {
-			r.reply <- cause
-		}
-	}
 }

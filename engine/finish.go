@@ -14,26 +14,29 @@ func (d *driver) finish(ctx context.Context, v *Verdict) error {
 	quiet := context.WithoutCancel(ctx)
 	switch v.Status {
 	case protocol.Done, protocol.Failed:
-		return d.done(quiet, v)
+		last, blocks, err := d.finished(v)
+		if err != nil {
+			return err
+		}
+		return d.append(quiet, []cas.Draft{last}, blocks)
 	case protocol.Suspended:
 		return d.append(quiet, []cas.Draft{{Data: protocol.SuspendedBy{Reason: v.Reason, Detail: protocol.NewText(v.Detail), Code: v.Code}}}, nil)
 	}
 	return nil
 }
 
-// done writes the Result and the last event.
-func (d *driver) done(ctx context.Context, v *Verdict) error {
+// finished is the last event, with its Result.
+func (d *driver) finished(v *Verdict) (last cas.Draft, blocks []cas.Block, err error) {
 	res := protocol.Result{Kind: protocol.KindResult, V: protocol.RecordVersion, Start: d.s.Start, Parents: v.Parents, Status: v.Status}
-	var blocks []cas.Block
 	if len(v.Outputs) > 0 {
 		root, parts := cas.Payload(v.Outputs)
 		res.Outputs, blocks = root, append(blocks, parts...)
 	}
 	block, err := cas.Encode(res)
 	if err != nil {
-		return fmt.Errorf("result: %w", err)
+		return last, nil, fmt.Errorf("result: %w", err)
 	}
-	return d.append(ctx, []cas.Draft{{Data: protocol.Finished{Status: v.Status, Result: block.Link}}}, append(blocks, block))
+	return cas.Draft{Data: protocol.Finished{Status: v.Status, Result: block.Link}}, append(blocks, block), nil
 }
 
 // breach is a limit of the run that was reached.

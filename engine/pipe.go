@@ -101,9 +101,12 @@ func (d *driver) stage(ctx context.Context) error {
 		d.pipe.open = &batch{}
 	}
 	b := d.pipe.open
-	if !d.over {
+	if !d.over && !d.done {
 		b.poked = d.poke
 		if err := d.decide(ctx, b); err != nil {
+			return err
+		}
+		if err := d.conclusion(b); err != nil {
 			return err
 		}
 	}
@@ -124,6 +127,24 @@ func (d *driver) stage(ctx context.Context) error {
 		d.work[step] = d.newWorker(ctx, step)
 	}
 	return nil
+}
+
+// conclusion ends the run in the commit of the visit that was its last.
+func (d *driver) conclusion(b *batch) error {
+	end := d.plan.End
+	if len(d.work)+len(b.begin) > 0 || len(b.facts) == 0 || d.breach != nil || d.unready != nil || end == nil {
+		return nil
+	}
+	if end.Status != protocol.Done && end.Status != protocol.Failed {
+		return nil
+	}
+	last, blocks, err := d.finished(end)
+	if err != nil {
+		return err
+	}
+	b.add(d, blocks...)
+	d.done, d.last = true, true
+	return b.draft(d, last.Step, last.Data)
 }
 
 // launch has what is staged written. Visits that only take values over are performed meanwhile.
@@ -230,6 +251,9 @@ func (d *driver) rebase(ctx context.Context) error {
 		again.factBlocks = append(again.factBlocks, b.factBlocks...)
 	}
 	d.ready = slices.DeleteFunc(d.ready, func(r report) bool { return vain[r.step] })
+	if d.done {
+		d.done, d.last = false, false
+	}
 	d.pipe = pipe{open: again, landed: d.pipe.landed} // until they are added: abandon tells them
 	if err := d.load(ctx); err != nil {
 		return err
