@@ -17,6 +17,7 @@ type Workflow struct {
 	Edges       []Edge           `cbor:"edges" json:"edges"`                         // in declared order, START edges explicit
 	Outputs     []NamedTemplate  `cbor:"outputs,omitempty" json:"outputs,omitempty"` // sorted by name
 	MCP         []MCPServer      `cbor:"mcp,omitempty" json:"mcp,omitempty"`         // sorted by name
+	Schedule    *Schedule        `cbor:"schedule,omitempty" json:"schedule,omitempty"`
 }
 
 // MCPServer offers tools to agents, as mcp:NAME/TOOL. Exactly one of Command and URL is set.

@@ -1,0 +1,90 @@
+package schedule
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// Seen remembers in a file since when jobs are known. It is derived: where it is lost, jobs are
+// known from now on, and nothing that was missed before is started.
+type Seen struct {
+	Path string
+
+	mu    sync.Mutex
+	since map[string]time.Time
+}
+
+// seenFile is the file.
+type seenFile struct {
+	Schema string               `json:"schema"` // wf.schedule/v1
+	Since  map[string]time.Time `json:"since"`
+}
+
+// Since is when a job was first seen: now, if that is the first time. It returns when that is
+// on disk.
+func (s *Seen) Since(key string, now time.Time) (time.Time, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.since == nil {
+		if err := s.load(); err != nil {
+			return now, err
+		}
+	}
+	if at, ok := s.since[key]; ok {
+		return at, nil
+	}
+	s.since[key] = now.UTC()
+	if err := s.save(); err != nil {
+		delete(s.since, key)
+		return now, err
+	}
+	return now, nil
+}
+
+func (s *Seen) load() error {
+	b, err := os.ReadFile(s.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		s.since = map[string]time.Time{}
+		return nil
+	}
+	var f seenFile
+	if err == nil {
+		err = json.Unmarshal(b, &f)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w; remove it to begin anew", s.Path, err)
+	}
+	if s.since = f.Since; s.since == nil {
+		s.since = map[string]time.Time{}
+	}
+	return nil
+}
+
+// save writes the file anew beside the old one and puts it in its place.
+func (s *Seen) save() error {
+	b, err := json.MarshalIndent(seenFile{"wf.schedule/v1", s.since}, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(s.Path), 0o700); err != nil {
+		return fmt.Errorf("schedule: %w", err)
+	}
+	f, err := os.CreateTemp(filepath.Dir(s.Path), "schedule-*")
+	if err != nil {
+		return fmt.Errorf("schedule: %w", err)
+	}
+	_, err = f.Write(append(b, '\n'))
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(f.Name(), s.Path)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("schedule: %w", err), os.Remove(f.Name()))
+	}
+	return nil
+}

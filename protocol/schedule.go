@@ -1,0 +1,210 @@
+package protocol
+
+import (
+	"fmt"
+	"math/bits"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Schedule starts a workflow by the clock: on: {schedule: …}.
+type Schedule struct {
+	Cron     string `cbor:"cron" json:"cron"`                             // minute hour day month weekday, or @daily and the like
+	Timezone string `cbor:"timezone,omitempty" json:"timezone,omitempty"` // IANA name; "" is UTC
+}
+
+// Cron is a cron expression: the minutes at which something is due.
+//
+//	minute hour day month weekday     0-59 0-23 1-31 1-12 0-7, 0 and 7 are Sunday
+//	*  5  1-5  */15  1-31/2  1,15  jan  mon-fri
+//	@hourly @daily @weekly @monthly @yearly
+//
+// Where both day and weekday are restricted, one of them is enough.
+type Cron struct {
+	minute, hour, day, month, weekday uint64 // bit n is the value n
+	anyDay, anyWeekday, anyHour       bool
+}
+
+// cronField is a field with its bounds and names.
+type cronField struct {
+	name     string
+	min, max int
+	names    []string // of min, min+1, …
+}
+
+var cronFields = [5]cronField{
+	{"minute", 0, 59, nil},
+	{"hour", 0, 23, nil},
+	{"day", 1, 31, nil},
+	{"month", 1, 12, []string{"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"}},
+	{"weekday", 0, 7, []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}},
+}
+
+var cronMacros = map[string]string{
+	"@hourly": "0 * * * *", "@daily": "0 0 * * *", "@midnight": "0 0 * * *", "@weekly": "0 0 * * 0",
+	"@monthly": "0 0 1 * *", "@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *",
+}
+
+// ParseCron reads a cron expression. One that is malformed, or never due, is an error wrapping
+// ErrUsage.
+func ParseCron(text string) (Cron, error) {
+	var c Cron
+	bad := func(format string, args ...any) (Cron, error) {
+		return c, fmt.Errorf("cron %q: %s: %w", text, fmt.Sprintf(format, args...), ErrUsage)
+	}
+	expr := text
+	if macro, ok := cronMacros[text]; ok {
+		expr = macro
+	}
+	words := strings.Fields(expr)
+	if len(words) != len(cronFields) {
+		return bad("want 5 fields, minute hour day month weekday, or @daily and the like; got %d", len(words))
+	}
+	for i, set := range []*uint64{&c.minute, &c.hour, &c.day, &c.month, &c.weekday} {
+		var err error
+		if *set, err = cronFields[i].parse(words[i]); err != nil {
+			return bad("%v", err)
+		}
+	}
+	if c.weekday&(1<<7) != 0 {
+		c.weekday = c.weekday&^(1<<7) | 1
+	}
+	c.anyHour, c.anyDay, c.anyWeekday = words[1] == "*", strings.HasPrefix(words[2], "*"), strings.HasPrefix(words[4], "*")
+	if c.Next(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
+		return bad("there is no such day")
+	}
+	return c, nil
+}
+
+// parse reads one field: a list of ranges with steps.
+func (f cronField) parse(word string) (uint64, error) {
+	var set uint64
+	for part := range strings.SplitSeq(word, ",") {
+		body, stepText, stepped := strings.Cut(part, "/")
+		step := 1
+		if stepped {
+			n, err := strconv.Atoi(stepText)
+			if err != nil || n < 1 || n > f.max {
+				return 0, fmt.Errorf("%s: %q is no step", f.name, stepText)
+			}
+			step = n
+		}
+		from, to := f.min, f.max
+		if body != "*" {
+			low, high, ranged := strings.Cut(body, "-")
+			var err error
+			if from, err = f.value(low); err != nil {
+				return 0, err
+			}
+			switch {
+			case ranged:
+				if to, err = f.value(high); err != nil {
+					return 0, err
+				}
+			case !stepped:
+				to = from
+			}
+			if to < from {
+				return 0, fmt.Errorf("%s: %s runs backwards", f.name, body)
+			}
+		}
+		for v := from; v <= to; v += step {
+			set |= 1 << v
+		}
+	}
+	return set, nil
+}
+
+func (f cronField) value(s string) (int, error) {
+	for i, name := range f.names {
+		if strings.EqualFold(s, name) {
+			return f.min + i, nil
+		}
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil || n < f.min || n > f.max || s[0] == '+' || s[0] == '-' {
+		return 0, fmt.Errorf("%s: %q is not within %d-%d", f.name, s, f.min, f.max)
+	}
+	return n, nil
+}
+
+// cronHorizon is how far Next looks: 29 February may be 8 years away, and its weekday with it
+// 40; a weekday and a day need not agree, so 9 are enough.
+const cronHorizon = 9
+
+// Next is the first minute after t that is due, in t's location; the zero time if there is
+// none. Of a change of clocks: an expression that names hours is due once when they come twice,
+// and at the end of a gap that it falls into.
+func (c Cron) Next(t time.Time) time.Time {
+	last := t.Year() + cronHorizon
+	t = t.Truncate(time.Minute).Add(time.Minute)
+	for t.Year() <= last {
+		switch {
+		case c.due(t):
+			return t
+		case !c.onDay(t.Month(), t.Day(), t.Weekday()):
+			t = skipTo(t, time.Date(t.Year(), t.Month(), t.Day()+1, 0, 0, 0, 0, t.Location()))
+		case c.hour>>t.Hour()&1 == 0:
+			t = t.Add(time.Duration(60-t.Minute()) * time.Minute)
+		default:
+			t = t.Add(time.Duration(c.toNextMinute(t.Minute())) * time.Minute)
+		}
+	}
+	return time.Time{}
+}
+
+// skipTo is the next day, also where it has no midnight.
+func skipTo(t, next time.Time) time.Time {
+	if next.After(t) {
+		return next
+	}
+	return t.Add(time.Hour)
+}
+
+// toNextMinute is how many minutes lie between minute m and the next in the set, or the hour.
+func (c Cron) toNextMinute(m int) int {
+	rest := c.minute >> (m + 1)
+	if rest == 0 {
+		return 60 - m
+	}
+	return 1 + bits.TrailingZeros64(rest)
+}
+
+func (c Cron) onDay(month time.Month, day int, weekday time.Weekday) bool {
+	d, w := c.day>>day&1 != 0, c.weekday>>weekday&1 != 0
+	if !c.anyDay && !c.anyWeekday {
+		return c.month>>month&1 != 0 && (d || w)
+	}
+	return c.month>>month&1 != 0 && d && w
+}
+
+func (c Cron) matches(t time.Time) bool {
+	return c.minute>>t.Minute()&1 != 0 && c.hour>>t.Hour()&1 != 0 && c.onDay(t.Month(), t.Day(), t.Weekday())
+}
+
+// due reports whether a minute is due, changes of clocks minded.
+func (c Cron) due(t time.Time) bool {
+	if c.anyHour {
+		return c.matches(t)
+	}
+	_, offset := t.Zone()
+	if c.matches(t) {
+		// The same wall time some hours before means that clocks were put back meanwhile.
+		for _, back := range []time.Duration{30 * time.Minute, time.Hour, 2 * time.Hour} {
+			if _, before := t.Add(-back).Zone(); before-offset == int(back/time.Second) {
+				return false
+			}
+		}
+		return true
+	}
+	_, before := t.Add(-time.Minute).Zone()
+	for gap := offset - before; gap > 0; gap -= 60 {
+		// The wall times that were skipped, as if the old offset still held.
+		wall := t.Add(-time.Duration(gap) * time.Second).In(time.FixedZone("", offset))
+		if c.matches(wall) {
+			return true
+		}
+	}
+	return false
+}
