@@ -22,6 +22,10 @@ const (
 	DefaultWatermark = 32_000
 	// DefaultKeep is how many visits of a conversation stay whole, if they are small enough.
 	DefaultKeep = 10
+
+	// askedWatermark is the least watermark, in tokens, to which a compaction that a person
+	// asked for works: a short conversation gives up its oldest visits only.
+	askedWatermark = 8_000
 )
 
 // fill is how full the context of an attempt is, by the model's own counts.
@@ -95,11 +99,17 @@ func (v *visit) resume() {
 func (v *visit) compact(ctx context.Context) error {
 	most, firm := v.watermark()
 	if len(v.tail) == 0 {
-		if v.moved || v.opening > 0 || v.turn.LastUsage <= most {
+		switch tokens := v.turn.LastUsage; {
+		case v.moved || v.opening > 0:
 			return nil
+		case tokens > most:
+			_, err := v.compactPast(ctx, tokens, most)
+			return err
+		case v.turn.Compact:
+			_, err := v.compactPast(ctx, tokens, max(tokens, askedWatermark))
+			return err
 		}
-		_, err := v.compactPast(ctx, v.turn.LastUsage, most)
-		return err
+		return nil
 	}
 	if v.newest <= most {
 		return nil

@@ -18,7 +18,7 @@ var eventTypes = func() map[string]protocol.EventType {
 		protocol.EvToolCall, protocol.EvToolResult, protocol.EvUsage, protocol.EvAttemptFailed, protocol.EvStepCompleted,
 		protocol.EvWaiting, protocol.EvAnswered, protocol.EvMessage, protocol.EvTimerFired, protocol.EvApproval,
 		protocol.EvSandbox, protocol.EvSuspended, protocol.EvResumed, protocol.EvLimitReached, protocol.EvLimitChanged,
-		protocol.EvCompacted, protocol.EvModelFallback, protocol.EvTaskStarted, protocol.EvTaskStateUpdated,
+		protocol.EvCompacted, protocol.EvCompactionAsked, protocol.EvModelFallback, protocol.EvTaskStarted, protocol.EvTaskStateUpdated,
 		protocol.EvTaskWaiting, protocol.EvTaskCompleted, protocol.EvMemoryChanged, protocol.EvRedacted,
 		protocol.EvForked, protocol.EvCancelled, protocol.EvDone,
 		protocol.EvRemembered, protocol.EvEdited, protocol.EvPinned, protocol.EvUnpinned, protocol.EvTagged, protocol.EvRemoved, protocol.EvIndexed,

@@ -107,6 +107,7 @@ func (d *driver) begin(ctx context.Context, b *batch, x Decision) error {
 	if prep.Inject, started.Messages, err = d.messages(x, prep.Inject); err != nil {
 		return err
 	}
+	started.Compact = d.s.compact && d.s.isAgent(x.Role) && x.Resumes.Defined()
 	if prep.Inject != "" {
 		inject := cas.Raw([]byte(prep.Inject))
 		started.Inject = inject.Link

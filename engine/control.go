@@ -162,7 +162,8 @@ type ForkOptions struct {
 	With   *lang.Program // another definition, or nil
 	Source []byte        // its YAML
 	File   string
-	Dir    string // another workspace, or ""
+	Dir    string              // another workspace, or ""
+	Models map[string][]string // other models of roles, "" is every role; nil leaves them
 	Note   string
 	By     string
 }
@@ -178,7 +179,7 @@ func (e *Engine) Fork(ctx context.Context, run protocol.RunID, o ForkOptions) (p
 	if err != nil {
 		return "", err
 	}
-	d := protocol.Forked{Base: at.CID, Note: o.Note, By: o.By, Workspace: o.Dir}
+	d := protocol.Forked{Base: at.CID, Note: o.Note, By: o.By, Workspace: o.Dir, Models: o.Models}
 	var blocks []cas.Block
 	if o.With != nil {
 		if blocks, err = e.newStart(ctx, run, at, o, &d); err != nil {

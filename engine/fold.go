@@ -95,6 +95,8 @@ func (s *State) move(lib *Library, step string, seq protocol.Seq, ts int64, typ 
 		if d.RetryAt > 0 {
 			v.mode = retries
 		}
+	case protocol.CompactionAsked:
+		s.compact = true
 	case protocol.MessageIn:
 		s.inbox = append(s.inbox, d)
 	case protocol.WaitingFor:
@@ -154,6 +156,9 @@ func (s *State) begin(lib *Library, d protocol.RunStarted, ts int64) error {
 func (s *State) forked(lib *Library, d protocol.Forked) error {
 	s.stop, s.result = nil, protocol.Link{}
 	s.Info.Forked = d.Base
+	if d.Models != nil {
+		s.Info.Models = d.Models
+	}
 	if d.Workspace != "" {
 		s.Info.Workspace = d.Workspace
 	}
@@ -224,6 +229,9 @@ func (s *State) stepStarted(step string, seq protocol.Seq, d protocol.StepStarte
 		return fmt.Errorf("%s reads %d messages, %d waited: %w", step, d.Messages, len(s.inbox), protocol.ErrCorrupt)
 	}
 	s.inbox = s.inbox[d.Messages:]
+	if d.Compact {
+		s.compact, v.compact = false, true
+	}
 	v.mode, v.attempt, v.due, v.anew = runs, d.Attempt, 0, false
 	return nil
 }

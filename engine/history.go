@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"wf/cas"
 	"wf/protocol"
@@ -71,12 +72,18 @@ func goalOf(e *protocol.Event) (string, error) {
 
 // History is what the messages of a step are built from, for wf messages and for checks.
 func (e *Engine) History(ctx context.Context, run protocol.RunID, step string) (protocol.History, error) {
+	return e.HistoryAt(ctx, run, step, math.MaxInt64)
+}
+
+// HistoryAt is the History of a step as it stood after an event: before a compaction in the
+// middle of the visit, the one without it.
+func (e *Engine) HistoryAt(ctx context.Context, run protocol.RunID, step string, at protocol.Seq) (protocol.History, error) {
 	from, started, err := e.started(ctx, run, step)
 	if err != nil {
 		return protocol.History{}, err
 	}
 	goal := ""
-	for x, err := range e.Store.After(ctx, run, from) {
+	for x, err := range upTo(e.Store.After(ctx, run, from), at) {
 		if err == nil && x.StepName() == step {
 			if err = moved(&started, &x.Event); err == nil && goal == "" {
 				goal, err = goalOf(&x.Event)

@@ -68,8 +68,7 @@ func attributed(source, text string) string { return "[message from " + source +
 // messages puts what waits in the inbox behind the injected text of an agent's new visit; n
 // is how many it took.
 func (d *driver) messages(x Decision, inject string) (all string, n int, err error) {
-	role, ok := d.s.prog.Workflow.RoleNamed(x.Role)
-	if !ok || role.Action != protocol.ActPrompt || x.Empty {
+	if !d.s.isAgent(x.Role) || x.Empty {
 		return inject, 0, nil
 	}
 	parts := make([]string, 0, 1+len(d.s.inbox))
@@ -84,4 +83,20 @@ func (d *driver) messages(x Decision, inject string) (all string, n int, err err
 		parts = append(parts, attributed(m.Source, text))
 	}
 	return strings.Join(parts, "\n\n"), len(d.s.inbox), nil
+}
+
+func (s *State) isAgent(name string) bool {
+	role, ok := s.prog.Workflow.RoleNamed(name)
+	return ok && role.Action == protocol.ActPrompt
+}
+
+// Compact has the next visit of an agent begin with a compaction of its conversation. A run
+// that has ended is an error wrapping protocol.ErrFinal.
+func (e *Engine) Compact(ctx context.Context, run protocol.RunID, by string) error {
+	return e.insist(ctx, run, func(s *State) ([]cas.Draft, []cas.Block, error) {
+		if s.Status().Final() {
+			return nil, nil, fmt.Errorf("run %s is %s: %w", run, s.Status(), protocol.ErrFinal)
+		}
+		return []cas.Draft{{Data: protocol.CompactionAsked{By: by}}}, nil, nil
+	})
 }

@@ -102,10 +102,50 @@ func flow(t *rapid.T) string {
 	return "wf: 1\nname: random\nlimits: {steps: 150}\nroles:\n" + roles.String() + "edges:\n" + edges.String() + "outputs: {last: \"${{ steps." + spine[len(spine)-1] + ".output.n }}\"}\n"
 }
 
-// oracle performs a visit as a pure function of what the visit is, in an arbitrary time.
-type oracle struct{}
+// oracle performs a visit as a pure function of what the visit is, in an arbitrary time. It
+// says something without waiting, and then waits, as before an effect.
+type oracle struct {
+	durable *events
+	hasty   *atomic.Int64 // visits that went on although not all they said was durable
+}
 
-func (o oracle) Perform(_ context.Context, turn protocol.Turn, _ roles.Emit) (protocol.Conclusion, error) {
+// events counts those that became durable, by step.
+type events struct {
+	mu   sync.Mutex
+	seen map[string]int
+}
+
+func (e *events) of(step string) int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.seen[step]
+}
+
+func (e *events) watch(n engine.Notice) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if n.Entry != nil && n.Entry.Type == protocol.EvText {
+		e.seen[n.Step]++
+	}
+}
+
+func (o oracle) Perform(ctx context.Context, turn protocol.Turn, emit roles.Emit) (protocol.Conclusion, error) {
+	step := turn.Step.String()
+	before := o.durable.of(step)
+	n := rand.IntN(4)
+	for i := range n {
+		if err := emit(roles.Soon(ctx), protocol.TextSaid{Content: protocol.NewText(fmt.Sprint(i))}); err != nil {
+			return protocol.Conclusion{}, err
+		}
+	}
+	if rand.IntN(2) == 0 {
+		if err := emit(ctx); err != nil {
+			return protocol.Conclusion{}, err
+		}
+		if o.durable.of(step) != before+n {
+			o.hasty.Add(1)
+		}
+	}
 	h := fnv.New64a()
 	fmt.Fprint(h, turn.Role.Name, turn.Visit, turn.EdgePrompt, string(turn.Values))
 	if turn.Item != nil {
@@ -154,7 +194,7 @@ func (b *bench) crashing(n int) {
 }
 
 // crashes counts them, to know that the property is not vacuous.
-var crashes atomic.Int64
+var crashes, hasty atomic.Int64
 
 // conclusions are what must not depend on timing: the records, as a set, and the result.
 func conclusions(v *engine.View) []string {
@@ -189,30 +229,40 @@ func TestW18CompletionOrderNeverChangesARecord(t *testing.T) {
 			}
 			rt.Skip("lint refuses it")
 		}
-		var want []string
-		for try := range 4 {
-			v := driveRandom(t, rt, p, yaml, []string{"", "interrupt", "crash", "crash"}[try])
-			ran[v.Status]++
-			got := conclusions(v)
-			if v.Status == protocol.Failed || strings.Contains(v.Reason, "limits.steps") {
-				return // a subset of the one DAG
-			}
-			if want == nil {
-				want = got
-			} else if diff := cmp.Diff(want, got); diff != "" {
-				rt.Fatalf("try %d differs:\n%s\n%s\n%s", try, diff, yaml, v.Reason)
+		for _, inPlace := range []bool{false, true} {
+			var want []string
+			for try := range 4 {
+				v := driveRandom(t, rt, p, yaml, []string{"", "interrupt", "crash", "crash"}[try], inPlace)
+				ran[v.Status]++
+				got := conclusions(v)
+				if v.Status == protocol.Failed || strings.Contains(v.Reason, "limits.steps") {
+					break // a subset of the one DAG
+				}
+				if want == nil {
+					want = got
+				} else if diff := cmp.Diff(want, got); diff != "" {
+					rt.Fatalf("try %d, in place %v, differs:\n%s\n%s\n%s", try, inPlace, diff, yaml, v.Reason)
+				}
 			}
 		}
 	})
 	t.Logf("%v, %d crashes", ran, crashes.Load())
+	if n := hasty.Load(); n > 0 {
+		t.Errorf("%d emits returned before what was said was durable", n)
+	}
 	if crashes.Load() == 0 {
 		t.Error("no run was cut off by a crash")
 	}
 }
 
-func driveRandom(t *testing.T, rt *rapid.T, p *lang.Program, yaml string, trouble string) *engine.View {
+func driveRandom(t *testing.T, rt *rapid.T, p *lang.Program, yaml string, trouble string, inPlace bool) *engine.View {
 	b := newBench(t)
-	b.e.Performers[protocol.ActSet] = oracle{}
+	durable := &events{seen: map[string]int{}}
+	var performer roles.Performer = oracle{durable, &hasty}
+	if inPlace {
+		performer = roles.Set{}
+	}
+	b.e.Performers[protocol.ActSet] = performer
 	ctx := context.Background()
 	in, err := p.Inputs(nil)
 	if err != nil {
@@ -226,14 +276,15 @@ func driveRandom(t *testing.T, rt *rapid.T, p *lang.Program, yaml string, troubl
 		dctx, cancel := context.WithCancel(ctx)
 		seen := 0
 		after := rapid.IntRange(1, 12).Draw(rt, "events before the interruption")
-		b.e.Watch = func(engine.Notice) {
+		b.e.Watch = func(n engine.Notice) {
+			durable.watch(n)
 			if seen++; trouble == "interrupt" && crash < 4 && seen == after {
 				cancel()
 			}
 		}
 		if trouble == "crash" {
 			b.crashing(after * 3 * (1 + crash)) // later each time, so that it comes to an end
-			b.e.Performers[protocol.ActSet] = oracle{}
+			b.e.Performers[protocol.ActSet] = performer
 		}
 		_, err := b.e.Drive(dctx, id, engine.DriveOptions{})
 		crashed := errors.Is(err, errCrash)

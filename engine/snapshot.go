@@ -34,7 +34,8 @@ type (
 		Result    protocol.Link   `cbor:"result"`
 		Histories []snapHistory   `cbor:"histories"`
 
-		Inbox []protocol.MessageIn `cbor:"inbox,omitempty"`
+		Inbox   []protocol.MessageIn `cbor:"inbox,omitempty"`
+		Compact bool                 `cbor:"compact,omitempty"`
 	}
 	snapAct struct {
 		N       int             `cbor:"n"`
@@ -75,6 +76,7 @@ type (
 		Again    bool                `cbor:"again"`
 		Size     int64               `cbor:"size"`
 		Moved    bool                `cbor:"compacted"`
+		Compact  bool                `cbor:"compact,omitempty"`
 	}
 	snapOffer struct {
 		Failed  bool        `cbor:"failed"`
@@ -111,7 +113,7 @@ type (
 func (s *State) Snapshot() ([]byte, error) {
 	s.prune()
 	out := snapshot{V: snapshotVersion, Info: s.Info, Start: s.Start, Seq: s.Seq, TS: s.TS, Totals: s.Totals,
-		Limits: s.Limits, Nums: s.nums, NextN: s.nextN, Active: s.active, Result: s.result, Inbox: s.inbox}
+		Limits: s.Limits, Nums: s.nums, NextN: s.nextN, Active: s.active, Result: s.result, Inbox: s.inbox, Compact: s.compact}
 	if s.stop != nil {
 		out.Stopped, out.Status, out.Reason, out.Detail, out.Code = true, string(s.stop.status), string(s.stop.reason), s.stop.detail, s.stop.code
 	}
@@ -138,7 +140,7 @@ func snapVisitOf(v *visit) *snapVisit {
 	return &snapVisit{Index: v.id.Index, Number: v.number, Item: v.item, Resumes: v.resumes, Tools: v.tools, Inject: v.inject,
 		Prompt: v.prompt, Attempt: v.attempt, Mode: int(v.mode), Waiting: v.waiting, Due: v.due, Question: v.question,
 		Choices: v.choices, First: v.first, Record: v.record, Status: v.status, LastErr: v.lastErr, LastCode: v.lastCode, Anew: v.anew, Again: v.again,
-		Size: v.size, Moved: v.compacted}
+		Size: v.size, Moved: v.compacted, Compact: v.compact}
 }
 
 func snapOfferOf(o *offer) *snapOffer {
@@ -188,7 +190,7 @@ func restore(lib *Library, data []byte, read Reader) (*State, error) {
 	}
 	s := newState(read)
 	s.Info, s.Start, s.Seq, s.TS, s.Totals, s.Limits = in.Info, in.Start, in.Seq, in.TS, in.Totals, in.Limits
-	s.nextN, s.active, s.result, s.prog, s.begun, s.inbox = in.NextN, in.Active, in.Result, o.prog, o, in.Inbox
+	s.nextN, s.active, s.result, s.prog, s.begun, s.inbox, s.compact = in.NextN, in.Active, in.Result, o.prog, o, in.Inbox, in.Compact
 	for role, n := range in.Nums {
 		s.nums[role] = n
 	}
@@ -226,7 +228,7 @@ func (v *snapVisit) visit(a snapAct) *visit {
 		resumes: v.Resumes, tools: v.Tools, inject: v.Inject, prompt: v.Prompt, attempt: v.Attempt, mode: mode(v.Mode),
 		waiting: v.Waiting, due: v.Due, question: v.Question, choices: v.Choices, first: v.First, record: v.Record,
 		status: v.Status, lastErr: v.LastErr, lastCode: v.LastCode, anew: v.Anew, again: v.Again,
-		size: v.Size, compacted: v.Moved}
+		size: v.Size, compacted: v.Moved, compact: v.Compact}
 }
 
 func (x *snapOffer) offer(a *act) *offer {

@@ -18,14 +18,15 @@ type State struct {
 	Totals Totals          // counted over the whole run
 	Limits protocol.Limits // as raised
 
-	acts   []*act               // live region, ascending n
-	nums   map[string]int       // dispatches per role
-	nextN  int                  // number of the next activation
-	tidyAt int                  // prune when acts grow to this
-	stop   *stop                // suspended, cancelled or done
-	inbox  []protocol.MessageIn // that no agent has read yet
-	result protocol.Link
-	active bool // something ran at the last event: the time since counts
+	acts    []*act               // live region, ascending n
+	nums    map[string]int       // dispatches per role
+	nextN   int                  // number of the next activation
+	tidyAt  int                  // prune when acts grow to this
+	stop    *stop                // suspended, cancelled or done
+	inbox   []protocol.MessageIn // that no agent has read yet
+	compact bool                 // a person asked for a compaction
+	result  protocol.Link
+	active  bool // something ran at the last event: the time since counts
 
 	prog  *lang.Program
 	begun *opened // the Start in force
@@ -132,6 +133,7 @@ type visit struct {
 
 	size      int64 // tokens of its first request, 0 while that is not known, or unsized
 	compacted bool  // resumes is a Compaction that it made itself
+	compact   bool  // a person asked that it begin with one
 }
 
 // mode is where a visit stands.

@@ -62,6 +62,7 @@ const (
 	EvLimitReached     EventType = "limit_reached"
 	EvLimitChanged     EventType = "limit_changed"
 	EvCompacted        EventType = "compacted"
+	EvCompactionAsked  EventType = "compaction_asked"
 	EvModelFallback    EventType = "model_fallback"
 	EvTaskStarted      EventType = "task_started"
 	EvTaskStateUpdated EventType = "task_state_updated"
@@ -130,6 +131,8 @@ type StepStarted struct {
 	Of         int    `cbor:"of,omitempty" json:"of,omitempty"` // in a fan-out: the number of items
 	// Messages is how many of the messages that waited, the oldest first, are in Inject.
 	Messages int `cbor:"messages,omitempty" json:"messages,omitempty"`
+	// Compact is set where a person asked for a compaction, which this visit begins with.
+	Compact bool `cbor:"compact,omitempty" json:"compact,omitempty"`
 }
 
 // PromptSent is recorded before each visit's first model request.
@@ -352,6 +355,12 @@ type CompactionDraft struct {
 	Inject    string // recalled text that follows the summary, "" for none
 }
 
+// CompactionAsked has the next visit of an agent begin with a compaction of its conversation,
+// however full that is.
+type CompactionAsked struct {
+	By string `cbor:"by" json:"by"`
+}
+
 // Forked opens the own part of a forked journal.
 type Forked struct {
 	Base  Link   `cbor:"base" json:"base"` // the event forked from; also prev
@@ -363,6 +372,8 @@ type Forked struct {
 	File   string `cbor:"file,omitempty" json:"file,omitempty"`
 	// Workspace is where the fork works, when it is not where the original did.
 	Workspace string `cbor:"workspace,omitempty" json:"workspace,omitempty"`
+	// Models overrides the models of roles from here on, as in RunStarted; nil leaves them.
+	Models map[string][]string `cbor:"models,omitempty" json:"models,omitempty"`
 }
 
 // CancelledBy ends a run for good.
@@ -379,31 +390,32 @@ type Finished struct {
 }
 
 // EventType names the type of each data.
-func (RunStarted) EventType() EventType    { return EvRunStarted }
-func (StepStarted) EventType() EventType   { return EvStepStarted }
-func (PromptSent) EventType() EventType    { return EvPrompt }
-func (Thinking) EventType() EventType      { return EvThinking }
-func (TextSaid) EventType() EventType      { return EvText }
-func (ToolCall) EventType() EventType      { return EvToolCall }
-func (ToolResult) EventType() EventType    { return EvToolResult }
-func (Usage) EventType() EventType         { return EvUsage }
-func (AttemptFailed) EventType() EventType { return EvAttemptFailed }
-func (StepCompleted) EventType() EventType { return EvStepCompleted }
-func (WaitingFor) EventType() EventType    { return EvWaiting }
-func (Answered) EventType() EventType      { return EvAnswered }
-func (MessageIn) EventType() EventType     { return EvMessage }
-func (TimerFired) EventType() EventType    { return EvTimerFired }
-func (Approval) EventType() EventType      { return EvApproval }
-func (SandboxTier) EventType() EventType   { return EvSandbox }
-func (SuspendedBy) EventType() EventType   { return EvSuspended }
-func (ResumedBy) EventType() EventType     { return EvResumed }
-func (LimitReached) EventType() EventType  { return EvLimitReached }
-func (LimitChanged) EventType() EventType  { return EvLimitChanged }
-func (ModelFallback) EventType() EventType { return EvModelFallback }
-func (Compacted) EventType() EventType     { return EvCompacted }
-func (Forked) EventType() EventType        { return EvForked }
-func (CancelledBy) EventType() EventType   { return EvCancelled }
-func (Finished) EventType() EventType      { return EvDone }
+func (RunStarted) EventType() EventType      { return EvRunStarted }
+func (StepStarted) EventType() EventType     { return EvStepStarted }
+func (PromptSent) EventType() EventType      { return EvPrompt }
+func (Thinking) EventType() EventType        { return EvThinking }
+func (TextSaid) EventType() EventType        { return EvText }
+func (ToolCall) EventType() EventType        { return EvToolCall }
+func (ToolResult) EventType() EventType      { return EvToolResult }
+func (Usage) EventType() EventType           { return EvUsage }
+func (AttemptFailed) EventType() EventType   { return EvAttemptFailed }
+func (StepCompleted) EventType() EventType   { return EvStepCompleted }
+func (WaitingFor) EventType() EventType      { return EvWaiting }
+func (Answered) EventType() EventType        { return EvAnswered }
+func (MessageIn) EventType() EventType       { return EvMessage }
+func (TimerFired) EventType() EventType      { return EvTimerFired }
+func (Approval) EventType() EventType        { return EvApproval }
+func (SandboxTier) EventType() EventType     { return EvSandbox }
+func (SuspendedBy) EventType() EventType     { return EvSuspended }
+func (ResumedBy) EventType() EventType       { return EvResumed }
+func (LimitReached) EventType() EventType    { return EvLimitReached }
+func (LimitChanged) EventType() EventType    { return EvLimitChanged }
+func (ModelFallback) EventType() EventType   { return EvModelFallback }
+func (Compacted) EventType() EventType       { return EvCompacted }
+func (Forked) EventType() EventType          { return EvForked }
+func (CompactionAsked) EventType() EventType { return EvCompactionAsked }
+func (CancelledBy) EventType() EventType     { return EvCancelled }
+func (Finished) EventType() EventType        { return EvDone }
 
 // Texts lists the strings that may be long.
 func (d *RunStarted) Texts() []*Text  { return []*Text{&d.Description} }

@@ -39,6 +39,8 @@ type Turn struct {
 	// this one resumes; 0 is not known. It was recorded then: a visit that is performed again
 	// sees the same.
 	LastUsage int64
+	// Compact is set where a person asked that the visit begin with a compaction.
+	Compact bool
 }
 
 // ItemValue is a fan-out item with its value.
