@@ -43,7 +43,7 @@ export function Ago({at}: {at: string}) {
 export function CID({of, label = "CID"}: {of: string | null | undefined; label?: string}) {
   if (!of) return <span class="dim">–</span>;
   return (
-    <button type="button" class="btn quiet mono" title={`${of} — copy`} aria-label={`copy ${label} ${of}`} onClick={() => void copy(of)}>
+    <button type="button" class="btn quiet mono" title={`${of} — copy`} aria-label={`${shortCID(of)}, copy the ${label}`} onClick={() => void copy(of)}>
       {shortCID(of)}
     </button>
   );

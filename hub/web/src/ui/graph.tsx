@@ -81,6 +81,8 @@ function clean(text: string, pick: (role: string) => void): SVGSVGElement | null
     const role = node.getAttribute("data-role")!;
     node.setAttribute("role", "button");
     node.setAttribute("tabindex", "0");
+    node.querySelector("title")?.remove(); // paint names the node
+    node.append(...node.querySelectorAll(".name"), ...node.querySelectorAll(".note")); // as it is read aloud
     node.addEventListener("click", () => pick(role));
     node.addEventListener("keydown", (e) => {
       if (e.key !== "Enter" && e.key !== " ") return;
@@ -104,12 +106,13 @@ function paint(svg: SVGSVGElement, state: State, chosen: string): void {
     node.classList.remove("running", "ok", "failed", "waiting", "idle");
     node.classList.add(status || "idle");
     node.setAttribute("aria-pressed", String(role === chosen));
-    node.setAttribute("aria-label", `${role}${status ? `, ${status}, visited ${visits} times` : ", not visited"}`);
+    const words = [...node.querySelectorAll("text")].map((t) => t.textContent).join(" ");
+    node.setAttribute("aria-label", `${words || role}${status ? `, ${status}, visited ${visits}×` : ", not visited"}`);
     const outline = node.querySelector<SVGGraphicsElement>(".box");
     if (!visits || !outline) continue;
     const b = outline.getBBox();
     node.insertBefore(shape("rect", {class: "ring", x: b.x - 4, y: b.y - 4, width: b.width + 8, height: b.height + 8, rx: Number(outline.getAttribute("rx") ?? 8) + 4}), outline);
-    if (visits > 1) node.append(badge(b.x + b.width - 6, b.y, visits));
+    if (visits > 1) node.after(badge(b.x + b.width - 6, b.y, visits));
   }
   for (const arc of svg.querySelectorAll<SVGGElement>(".arc[data-edge]")) {
     const times = arc.classList.contains("limit") ? 0 : (state.taken.get(Number(arc.getAttribute("data-edge"))) ?? 0);
