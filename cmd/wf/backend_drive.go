@@ -10,6 +10,7 @@ import (
 	"wf/engine"
 	"wf/engine/lang"
 	"wf/hub/api"
+	"wf/hub/schedule"
 	"wf/protocol"
 )
 
@@ -47,6 +48,28 @@ func (b *backend) launch(ctx context.Context, f found, inputs map[string]any, l 
 	}
 	b.keeper.keep(run, engine.DriveOptions{By: whoami()})
 	return run, true, nil
+}
+
+// scheduled are the served workflows that the clock starts.
+func (b *backend) scheduled(context.Context) ([]schedule.Job, error) {
+	all, err := b.shelf.list()
+	var jobs []schedule.Job
+	for _, f := range all {
+		if f.program != nil && f.program.Workflow.Schedule != nil {
+			jobs = append(jobs, schedule.Job{Workflow: f.name, File: f.path, Schedule: *f.program.Workflow.Schedule})
+		}
+	}
+	return jobs, err
+}
+
+// fire starts what is due; a firing that was started before is left alone.
+func (b *backend) fire(ctx context.Context, x schedule.Firing) error {
+	f, err := b.shelf.find(x.Job.File)
+	if err != nil {
+		return err
+	}
+	_, _, err = b.launch(ctx, f, nil, engine.Launch{RequestID: x.RequestID, CreatedBy: "schedule"})
+	return err
 }
 
 // modelsFor checks the roles that models are chosen for.
@@ -91,6 +114,23 @@ func (b *backend) Cancel(ctx context.Context, run protocol.RunID, reason string)
 	return nil
 }
 
+// Suspend stops what a run does here.
+func (b *backend) Suspend(ctx context.Context, run protocol.RunID) error {
+	st, err := b.e.State(ctx, run)
+	switch {
+	case err != nil:
+		return err
+	case st.Status().Final():
+		return fail(protocol.ErrFinal, "", "run %s is %s", run, st.Status())
+	}
+	return b.keeper.suspend(ctx, run)
+}
+
+// Compact asks for a compaction.
+func (b *backend) Compact(ctx context.Context, run protocol.RunID) error {
+	return b.e.Compact(ctx, run, whoami())
+}
+
 // Resume goes on with a run, and returns when that is recorded, or when nothing can move.
 func (b *backend) Resume(ctx context.Context, run protocol.RunID, r api.Resume) error {
 	o := engine.DriveOptions{By: whoami()}
@@ -132,7 +172,20 @@ func (b *backend) Fork(ctx context.Context, run protocol.RunID, f api.Fork) (pro
 	if err != nil {
 		return "", err
 	}
-	id, err := b.e.Fork(ctx, run, engine.ForkOptions{At: at, Note: f.Note, By: whoami()})
+	o := engine.ForkOptions{At: at, Note: f.Note, By: whoami()}
+	if len(f.Models) > 0 {
+		st, err := b.e.State(ctx, run)
+		if err != nil {
+			return "", err
+		}
+		if o.Models, err = modelsFor(st.Program(), f.Models); err != nil {
+			return "", err
+		}
+		if o.Models, _, err = b.a.resolveModels(ctx, st.Program(), o.Models); err != nil {
+			return "", err
+		}
+	}
+	id, err := b.e.Fork(ctx, run, o)
 	if err != nil {
 		return "", err
 	}
@@ -183,7 +236,7 @@ func (s shelf) find(name string) (found, error) {
 	return fits[0], nil
 }
 
-// stoppedBy is the cause with which a daemon that ends suspends its runs; it goes on with them
+// errServeStopped is the cause with which a daemon that ends suspends its runs; it goes on with them
 // when it starts again.
 var errServeStopped = &protocol.Error{Code: "serve_stopped", Message: "wf serve was stopped", Hint: "it goes on with the run when it starts again; wf resume does so now"}
 

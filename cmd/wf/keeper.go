@@ -39,6 +39,8 @@ type kept struct {
 	driving bool
 	again   *engine.DriveOptions // drive once more when this drive ends
 	moved   chan struct{}        // closed at the first event of a drive; nil when nobody asks
+	halt    context.CancelFunc   // of this drive
+	over    chan struct{}        // closed when this drive has ended
 	head    protocol.Link        // where it waits
 	due     int64                // when its first timer is due, unix µs; 0 is never
 	timer   *time.Timer
@@ -85,7 +87,14 @@ func (k *keeper) begin(run protocol.RunID, o engine.DriveOptions) *kept {
 		return r
 	}
 	r.driving = true
-	k.work.Go(func() { k.drive(run, r, o) })
+	ctx, halt := context.WithCancel(k.ctx)
+	r.halt, r.over = halt, make(chan struct{})
+	over := r.over
+	k.work.Go(func() {
+		defer close(over)
+		defer halt()
+		k.drive(ctx, run, r, o)
+	})
 	return r
 }
 
@@ -130,6 +139,31 @@ func (k *keeper) notice(n engine.Notice) {
 	}
 }
 
+// suspend ends the drive of a run, and returns when that is recorded. A run that is not driven
+// here is left alone; one that another process drives is an error wrapping protocol.ErrRunLive.
+func (k *keeper) suspend(ctx context.Context, run protocol.RunID) error {
+	k.mu.Lock()
+	r := k.runs[run]
+	if r == nil || !r.driving {
+		k.mu.Unlock()
+		unlock, err := k.s.LockRun(run)
+		if err != nil {
+			return err
+		}
+		return unlock()
+	}
+	r.again = nil
+	halt, over := r.halt, r.over
+	k.mu.Unlock()
+	halt()
+	select {
+	case <-over:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // signal wakes who waits for the run to move; the caller holds mu.
 func (r *kept) signal() {
 	if r.moved != nil {
@@ -138,12 +172,12 @@ func (r *kept) signal() {
 	}
 }
 
-func (k *keeper) drive(run protocol.RunID, r *kept, o engine.DriveOptions) {
+func (k *keeper) drive(ctx context.Context, run protocol.RunID, r *kept, o engine.DriveOptions) {
 	for {
-		st, err := k.e.Drive(k.ctx, run, o)
+		st, err := k.e.Drive(ctx, run, o)
 		k.note(run)
 		switch {
-		case err == nil, k.ctx.Err() != nil:
+		case err == nil, ctx.Err() != nil:
 		case errors.Is(err, protocol.ErrRunLive):
 			k.log.Info("another process drives the run", "run", run)
 		default:

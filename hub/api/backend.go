@@ -50,6 +50,11 @@ type Driver interface {
 	Answer(ctx context.Context, run protocol.RunID, a Answer) (step string, err error)
 	// Cancel ends a run for good.
 	Cancel(ctx context.Context, run protocol.RunID, reason string) error
+	// Suspend stops what a run does and leaves it so that Resume goes on with it. A run that
+	// does nothing just now is left as it is.
+	Suspend(ctx context.Context, run protocol.RunID) error
+	// Compact has the next visit of an agent begin with a compaction of its conversation.
+	Compact(ctx context.Context, run protocol.RunID) error
 	// Resume goes on with a run that is suspended, with higher limits if any are given.
 	Resume(ctx context.Context, run protocol.RunID, r Resume) error
 	// Fork makes a new run that shares what came before a step, and goes on with it.
@@ -192,6 +197,8 @@ type Fork struct {
 	Step  string `json:"step"`
 	After bool   `json:"after"` // keep the step, go on behind it
 	Note  string `json:"note"`
+	// Models by role, "" is every role, from here on; none leaves them.
+	Models map[string]ModelList `json:"models"`
 }
 
 // Message is a text from elsewhere.

@@ -73,6 +73,23 @@ func (s *Server) cancel(w http.ResponseWriter, r *http.Request) error {
 	return accepted(w, http.StatusOK, runOf(r), nil)
 }
 
+// plain answers a request that has no body and does one thing to a run.
+func plain(do func(*Server, *http.Request) error) func(*Server, http.ResponseWriter, *http.Request) error {
+	return func(s *Server, w http.ResponseWriter, r *http.Request) error {
+		var body struct{}
+		if err := decode(r, &body, true); err != nil {
+			return err
+		}
+		if err := do(s, r); err != nil {
+			return err
+		}
+		return accepted(w, http.StatusOK, runOf(r), nil)
+	}
+}
+
+func (s *Server) suspend(r *http.Request) error { return s.Backend.Suspend(r.Context(), runOf(r)) }
+func (s *Server) compact(r *http.Request) error { return s.Backend.Compact(r.Context(), runOf(r)) }
+
 func (s *Server) resume(w http.ResponseWriter, r *http.Request) error {
 	var body Resume
 	if err := decode(r, &body, true); err != nil {
