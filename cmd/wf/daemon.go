@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"path/filepath"
 	"time"
 
 	"wf/cas"
@@ -12,6 +13,7 @@ import (
 	"wf/hub/api"
 	"wf/hub/guard"
 	"wf/hub/replay"
+	"wf/hub/schedule"
 	"wf/hub/web"
 	"wf/protocol"
 )
@@ -30,6 +32,7 @@ type daemon struct {
 	keeper  *keeper
 	replay  *replay.Server
 	backend *backend
+	clock   *schedule.Runner
 	log     *slog.Logger
 }
 
@@ -56,7 +59,8 @@ func (a *app) newDaemon(s *cas.Store, f serveFlags, log *slog.Logger) (*daemon, 
 	})
 	k.e = e
 	b := &backend{a: a, s: s, e: e, keeper: k, shelf: shelf, dir: dir}
-	d := &daemon{name: f.name, store: s, keeper: k, backend: b, log: log, replay: &replay.Server{Feed: s, Deltas: live}}
+	clock := &schedule.Runner{Jobs: b.scheduled, Start: b.fire, Log: log, Seen: &schedule.Seen{Path: filepath.Join(s.Dir(), serveDir, "schedule.json")}}
+	d := &daemon{name: f.name, clock: clock, store: s, keeper: k, backend: b, log: log, replay: &replay.Server{Feed: s, Deltas: live}}
 	if d.name == "" {
 		if d.name, err = os.Hostname(); err != nil {
 			d.name = "wf"
@@ -69,8 +73,15 @@ func (a *app) newDaemon(s *cas.Store, f serveFlags, log *slog.Logger) (*daemon, 
 // handler is the API without a guard: whoever serves it says who asks (guard.As, guard.With).
 func (d *daemon) handler() http.Handler { return d.api.Handler() }
 
-// start begins to drive runs.
-func (d *daemon) start() { d.keeper.start() }
+// start begins to drive runs, and to start those that are due.
+func (d *daemon) start() {
+	d.keeper.start()
+	d.keeper.work.Go(func() {
+		if err := d.clock.Run(d.keeper.ctx); d.keeper.ctx.Err() == nil {
+			d.log.Error("schedules are no longer served", "why", err)
+		}
+	})
+}
 
 // close suspends the runs that are driven, tells the watchers, and returns when all of it is
 // recorded.

@@ -122,6 +122,9 @@ func (f found) entry() api.Workflow {
 	}
 	w := f.program.Workflow
 	out.Description, out.Inputs = w.Description, inputSchema(w.Inputs)
+	if w.Schedule != nil {
+		out.Schedule = &w.Schedule.Cron
+	}
 	return out
 }
 
