@@ -32,9 +32,7 @@ func (h *Hub) claim(l *link, runs []Run) error {
 		if r.RequestID == "" {
 			continue
 		}
-		h.mu.Lock()
-		h.requests[r.RequestID] = claimed{l.id, r.ID}
-		h.mu.Unlock()
+		h.learn(r.RequestID, claimed{l.id, r.ID})
 		if err := h.found(l, r); err != nil {
 			return err
 		}

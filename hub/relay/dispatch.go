@@ -215,9 +215,7 @@ func (l *link) started(lease queue.Lease, got *answer) error {
 	if err != nil {
 		return err
 	}
-	h.mu.Lock()
-	h.requests[e.ID] = claimed{owner, s.ID}
-	h.mu.Unlock()
+	h.learn(e.ID, claimed{owner, s.ID})
 	if owner == l.id {
 		err = lease.Done(l.ctx, s.ID)
 	}

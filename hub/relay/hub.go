@@ -42,6 +42,7 @@ type Hub struct {
 	mu       sync.Mutex
 	links    map[string]*link
 	requests map[string]claimed // by request id
+	news     chan struct{}      // closed when a request is added
 	sockets  map[*socket]bool
 	closed   bool
 
@@ -52,6 +53,18 @@ type Hub struct {
 type claimed struct {
 	agent string
 	run   protocol.RunID
+}
+
+// learn remembers what became of a request.
+func (h *Hub) learn(request string, c claimed) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.requests[request] == c {
+		return
+	}
+	h.requests[request] = c
+	close(h.news)
+	h.news = make(chan struct{})
 }
 
 func (h *Hub) start() {
@@ -74,7 +87,7 @@ func (h *Hub) start() {
 			h.Log = slog.New(slog.DiscardHandler)
 		}
 		h.links, h.requests, h.sockets = map[string]*link{}, map[string]claimed{}, map[*socket]bool{}
-		h.settled = make(chan struct{})
+		h.settled, h.news = make(chan struct{}), make(chan struct{})
 		h.settle = time.AfterFunc(h.Settling, func() { close(h.settled) })
 	})
 }

@@ -96,9 +96,11 @@ func readJob(r *http.Request) (job queue.Job, body []byte, fresh bool, err error
 
 // known answers a submission whose run has begun, as soon as the hub can tell.
 func (h *Hub) known(w http.ResponseWriter, ctx context.Context, job queue.Job) (bool, error) {
-	for settled := !h.settling(); ; settled = true {
+	for {
+		settled := !h.settling()
 		h.mu.Lock()
 		c, ok := h.requests[job.ID]
+		news := h.news
 		h.mu.Unlock()
 		if ok {
 			return true, h.concluded(w, queue.Entry{Job: job, State: queue.Done, Agent: c.agent, Run: c.run}, false)
@@ -112,6 +114,7 @@ func (h *Hub) known(w http.ResponseWriter, ctx context.Context, job queue.Job) (
 		}
 		select {
 		case <-h.settled:
+		case <-news:
 		case <-ctx.Done():
 			return false, fmt.Errorf("the hub has just started, and waits for its agents: %w", protocol.ErrAgentAway)
 		}

@@ -1,0 +1,293 @@
+package relay_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"wf/hub/client"
+	"wf/hub/queue"
+	"wf/protocol"
+)
+
+// submit submits a job and waits for its run.
+func (h *house) submit(workflow, request string) (protocol.RunID, error) {
+	run, _, err := h.api.Submit(h.Context(), client.Start{Workflow: workflow, RequestID: request, Inputs: topic("the prompt of " + request)}, nil)
+	return run, err
+}
+
+// queued waits until n jobs wait in the queue.
+func (h *house) queued(n int) []queue.Entry {
+	h.Helper()
+	for {
+		list := must(h.hub.Queue.List(h.Context()))(h)
+		if len(list) >= n {
+			return list
+		}
+		time.Sleep(time.Millisecond) // the queue tells nobody of a submission
+	}
+}
+
+func TestK10JobsAreStartedInTheirOrderAndOnce(t *testing.T) {
+	h := newHouse(t)
+	var all sync.WaitGroup
+	var want []string
+	for i := range 5 {
+		id := fmt.Sprint("job", i)
+		want = append(want, id)
+		all.Go(func() {
+			if run, err := h.submit("fix", id); err != nil || run != protocol.RunID("R-"+id) {
+				t.Errorf("%s: %s, %v", id, run, err)
+			}
+		})
+		h.queued(i + 1)
+	}
+	a := newDesk(h, "a", "fix").arrive()
+	newDesk(h, "b", "other").arrive()
+	all.Wait()
+	if d := cmp.Diff(want, a.begun()); d != "" {
+		t.Error(d)
+	}
+	if list := must(h.hub.Queue.List(t.Context()))(t); len(list) > 0 {
+		t.Errorf("the queue still has %v", list)
+	}
+	for _, id := range want { // submitted again, by someone who missed the answer
+		if run, err := h.submit("fix", id); err != nil || run != protocol.RunID("R-"+id) {
+			t.Errorf("%s: %s, %v", id, run, err)
+		}
+		if p := must(h.hub.Pointers.Get(t.Context(), protocol.RunID("R-"+id)))(t); p.Agent != "a" || p.Epoch == 0 || p.Seq != 1 || p.Head == "" {
+			t.Errorf("%s: have %+v", id, p)
+		}
+	}
+	if got := a.begun(); len(got) != len(want) {
+		t.Errorf("started again: %v", got)
+	}
+}
+
+// An agent that dies when it is given a job, before it starts the run: the job is delivered once
+// more, to whoever is there then.
+func TestK10AJobWhoseAgentDiesBeforeTheAckIsDeliveredOnceMore(t *testing.T) {
+	h := newHouse(t)
+	a, b := newDesk(h, "a", "fix"), newDesk(h, "b", "fix")
+	a.onStart = func(string) error {
+		a.cancel()
+		return errors.New("killed")
+	}
+	a.arrive()
+	h.await(1)
+	go func() {
+		<-a.gone
+		b.arrive()
+	}()
+	run, err := h.submit("fix", "job1")
+	if err != nil || run != "R-job1" {
+		t.Fatalf("have %s, %v", run, err)
+	}
+	if d := cmp.Diff([][]string{{"job1"}, {"job1"}}, [][]string{a.begun(), b.begun()}); d != "" {
+		t.Error(d)
+	}
+	if e := must(h.hub.Queue.Find(t.Context(), "job1"))(t); e.Attempts != 2 || e.Agent != "b" || e.State != queue.Done {
+		t.Errorf("have %+v", e)
+	}
+}
+
+// An agent that dies between the first event and the answer comes back and says that it has the
+// run: nothing is delivered again.
+func TestK10AJobThatWasStartedUnheardIsNotStartedAgain(t *testing.T) {
+	h := newHouse(t)
+	h.hub.Lease = time.Minute // nobody else gets it meanwhile
+	a, b := newDesk(h, "a", "fix"), newDesk(h, "b", "fix")
+	a.onStart = func(id string) error {
+		a.say(protocol.RunID("R-"+id), "begun")
+		a.cancel()
+		return errors.New("killed")
+	}
+	a.arrive()
+	h.await(1)
+	go func() {
+		<-a.gone
+		a.onStart = nil
+		b.arrive()
+		a.arrive()
+	}()
+	if run, err := h.submit("fix", "job1"); err != nil || run != "R-job1" {
+		t.Fatalf("have %s, %v", run, err)
+	}
+	if d := cmp.Diff([][]string{{"job1"}, nil}, [][]string{a.begun(), b.begun()}); d != "" {
+		t.Error(d)
+	}
+	if e := must(h.hub.Queue.Find(t.Context(), "job1"))(t); e.Attempts != 1 || e.Agent != "a" || e.State != queue.Done {
+		t.Errorf("have %+v", e)
+	}
+}
+
+func TestAJobThatKillsItsAgentFiveTimesIsDead(t *testing.T) {
+	h := newHouse(t)
+	h.hub.Lease = 300 * time.Millisecond
+	a := newDesk(h, "a", "fix")
+	a.onStart = func(id string) error {
+		if id == "poison" {
+			a.cancel()
+			return errors.New("killed")
+		}
+		return nil
+	}
+	stop := make(chan struct{})
+	var all sync.WaitGroup
+	all.Go(func() { // what starts the agent again
+		for {
+			a.arrive()
+			select {
+			case <-stop:
+				return
+			case <-a.gone:
+			}
+		}
+	})
+	_, err := h.submit("fix", "poison")
+	if !errors.Is(err, &protocol.Error{Code: "job_dead"}) || !strings.Contains(err.Error(), "after 5 attempts: lapsed") {
+		t.Errorf("have %v", err)
+	}
+	if run, err := h.submit("fix", "good"); err != nil || run != "R-good" {
+		t.Errorf("the job behind it: %s, %v", run, err)
+	}
+	close(stop)
+	all.Wait()
+	var got list
+	h.get("/v1/queue", &got)
+	if len(got.Items) != 1 || got.Items[0]["id"] != "poison" || got.Items[0]["state"] != "dead" || got.Items[0]["attempts"] != 5.0 {
+		t.Errorf("the queue shows %v", got.Items)
+	}
+	if n := len(slices.DeleteFunc(a.begun(), func(id string) bool { return id != "poison" })); n != queue.Attempts {
+		t.Errorf("delivered %d times", n)
+	}
+}
+
+// What an agent refuses for good is told to whoever submitted it, and is dead.
+func TestARefusedJobTellsWhy(t *testing.T) {
+	h := newHouse(t)
+	a := newDesk(h, "a", "fix")
+	a.onStart = func(string) error {
+		return fmt.Errorf("inputs: topic is missing: %w", protocol.ErrInputs)
+	}
+	a.arrive()
+	for range 2 {
+		_, err := h.submit("fix", "job1")
+		if !errors.Is(err, protocol.ErrInputs) || !strings.Contains(err.Error(), "topic is missing") {
+			t.Errorf("have %v", err)
+		}
+	}
+	if e := must(h.hub.Queue.Find(t.Context(), "job1"))(t); e.State != queue.Dead || e.Why != protocol.ErrInputs.Code {
+		t.Errorf("have %+v", e)
+	}
+}
+
+func TestK09TheDiskOfTheHubHoldsNoPromptText(t *testing.T) {
+	h := newHouse(t)
+	const secret = "zebra-crossing-prompt"
+	go func() { // this one waits for an agent that never comes
+		_, _, _ = h.api.Submit(t.Context(), client.Start{Workflow: "never", RequestID: "waits", Title: secret, Inputs: topic(secret)}, nil)
+	}()
+	h.queued(1)
+	a := newDesk(h, "a", "fix").arrive()
+	run, _, err := h.api.Submit(t.Context(), client.Start{Workflow: "fix", Title: secret, Inputs: topic(secret)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.onStart = func(string) error { return fmt.Errorf("no %s: %w", secret, protocol.ErrInputs) }
+	if _, err := h.submit("fix", "refused"); !errors.Is(err, protocol.ErrInputs) {
+		t.Errorf("have %v", err)
+	}
+	a.say(run, secret, secret)
+	if got := h.follow(t.Context(), run, client.Cursor{}, 3); !strings.Contains(got[2], secret) {
+		t.Errorf("followed %v", got)
+	}
+	h.pointed(run, func(p queue.Pointer) bool { return p.Seq == 3 })
+	h.shut()
+	if found := contains(t, h.dir, secret); len(found) > 0 {
+		t.Errorf("prompt text in %v", found)
+	}
+	if len(contains(t, h.dir, "waits")) == 0 {
+		t.Error("the queue is not on the disk at all")
+	}
+}
+
+// follow reads n events of a run through the hub, and gives their texts.
+func (h *house) follow(ctx context.Context, run protocol.RunID, from client.Cursor, n int) []string {
+	h.Helper()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var out []string
+	r := client.Replay{URL: "ws://" + h.addr + "/v1/replay", HTTP: h.api.HTTP(), Run: run, Cursor: from, Live: true}
+	err := r.Follow(ctx, client.Consumer{Event: func(e client.Event) error {
+		if out = append(out, string(e.JSON)); len(out) == n {
+			cancel()
+		}
+		return nil
+	}})
+	if !errors.Is(err, context.Canceled) {
+		h.Errorf("follow %s: %v", run, err)
+	}
+	return out
+}
+
+// A hub that is restarted with its disk knows the jobs and not their inputs: they wait until
+// they are submitted again.
+func TestASubmitterBringsAJobBackAfterARestart(t *testing.T) {
+	h := newHouse(t)
+	done := make(chan error, 1)
+	go func() {
+		run, err := h.submit("fix", "job1")
+		if err == nil && run != "R-job1" {
+			err = fmt.Errorf("run %s", run)
+		}
+		done <- err
+	}()
+	h.queued(1)
+	h.shut()
+	h.open()
+	a := newDesk(h, "a", "fix").arrive()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]string{"job1"}, a.begun()); d != "" {
+		t.Error(d)
+	}
+}
+
+// While a hub with an empty disk settles, a request that may have been answered before waits
+// for the agents, and one whose id was made just now does not.
+func TestASettlingHubStartsNothingTwice(t *testing.T) {
+	h := newHouse(t)
+	h.shut()
+	h.dir, h.settling = t.TempDir(), time.Hour
+	h.open()
+	a, b := newDesk(h, "a", "fix"), newDesk(h, "b", "fix").arrive()
+	h.await(1)
+	a.say("R-job1", "begun before")
+	if run, fresh, err := h.api.Submit(t.Context(), client.Start{Workflow: "fix"}, nil); err != nil || !fresh {
+		t.Errorf("a new request: %s, %v, %v", run, fresh, err)
+	}
+	done := make(chan error, 1)
+	go func() {
+		run, err := h.submit("fix", "job1")
+		if err == nil && run != "R-job1" {
+			err = fmt.Errorf("run %s", run)
+		}
+		done <- err
+	}()
+	a.arrive()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if slices.Contains(b.begun(), "job1") || len(a.begun()) > 0 {
+		t.Errorf("started again: a %v, b %v", a.begun(), b.begun())
+	}
+}

@@ -1,0 +1,378 @@
+package relay_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"wf/cas"
+	"wf/hub/client"
+	"wf/hub/guard"
+	"wf/hub/queue"
+	"wf/hub/queue/embedded"
+	"wf/hub/relay"
+	"wf/hub/replay"
+	"wf/hub/reply"
+	"wf/protocol"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// everyone may do everything.
+var everyone = guard.Identity{Name: "ada", Scopes: append(slices.Clone(guard.AllScopes), guard.Agent)}
+
+func must[T any](v T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+// log shows what hubs and agents say, if the test fails.
+func logger(t testing.TB) *slog.Logger {
+	return slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelInfo}))
+}
+
+// A house is a hub on loopback that can be restarted at its address.
+type house struct {
+	testing.TB
+	hub    *relay.Hub
+	dir    string // of its disk
+	addr   string
+	store  *embedded.Store
+	server *http.Server
+	api    *client.API
+	wrap   func(http.Handler) http.Handler
+
+	settling time.Duration
+}
+
+func newHouse(t testing.TB) *house {
+	h := &house{TB: t, dir: t.TempDir(), addr: "127.0.0.1:0", settling: 100 * time.Millisecond, wrap: func(next http.Handler) http.Handler { return guard.As(everyone, next) }}
+	h.open()
+	t.Cleanup(h.shut)
+	return h
+}
+
+// open starts the hub over what its disk holds.
+func (h *house) open() {
+	h.Helper()
+	h.store = must(embedded.Open(filepath.Join(h.dir, "hub.db"), embedded.Options{}))(h)
+	h.hub = &relay.Hub{Queue: h.store.Queue, Registry: h.store.Registry, Pointers: h.store.Pointers, Name: "hub", Version: "1", Log: logger(h),
+		Heartbeat: 200 * time.Millisecond, TTL: 3 * time.Second, Lease: 2 * time.Second, Asking: time.Second, Holding: time.Minute, Settling: h.settling}
+	l := must(net.Listen("tcp", h.addr))(h)
+	h.addr = l.Addr().String()
+	h.server = guard.Server(h.wrap(h.hub.Handler()), nil)
+	served := h.server
+	go func() { _ = served.Serve(l) }()
+	h.api = must(client.New("http://"+h.addr, client.Options{}))(h)
+}
+
+// shut ends the hub as abruptly as a process can end itself.
+func (h *house) shut() {
+	h.Helper()
+	if h.server == nil {
+		return
+	}
+	err := h.server.Close()
+	h.hub.Close()
+	h.api.Close()
+	if err := errors.Join(err, h.store.Close()); err != nil {
+		h.Error(err)
+	}
+	h.server = nil
+}
+
+// agents waits until so many agents are connected.
+func (h *house) await(n int) {
+	h.Helper()
+	for list, err := range h.hub.Registry.Watch(h.Context()) {
+		if err != nil {
+			h.Fatal(err)
+		}
+		live := 0
+		for _, a := range list {
+			if a.Live {
+				live++
+			}
+		}
+		if live == n {
+			return
+		}
+	}
+}
+
+// pointed waits until the pointer of a run is as wanted.
+func (h *house) pointed(run protocol.RunID, ok func(queue.Pointer) bool) {
+	h.Helper()
+	for p, err := range h.hub.Pointers.Watch(h.Context(), run) {
+		if err != nil {
+			h.Fatal(err)
+		}
+		if ok(p) {
+			return
+		}
+	}
+}
+
+// get reads a path of the hub as JSON.
+func (h *house) get(path string, into any) int {
+	h.Helper()
+	res := must(h.api.HTTP().Get("http://" + h.addr + path))(h)
+	defer res.Body.Close()
+	b := must(io.ReadAll(res.Body))(h)
+	if err := json.Unmarshal(b, into); err != nil {
+		h.Fatalf("%s: %v: %s", path, err, b)
+	}
+	return res.StatusCode
+}
+
+// post sends JSON to a path of the hub.
+func (h *house) post(path, body string, into any) int {
+	h.Helper()
+	res := must(h.api.HTTP().Post("http://"+h.addr+path, "application/json", strings.NewReader(body)))(h)
+	defer res.Body.Close()
+	b := must(io.ReadAll(res.Body))(h)
+	if err := json.Unmarshal(b, into); err != nil {
+		h.Fatalf("%s: %v: %s", path, err, b)
+	}
+	return res.StatusCode
+}
+
+// A desk is an agent with a real store and a small stand-in for the daemon: a run is its
+// first event, named after the request.
+type desk struct {
+	testing.TB
+	agent  relay.Agent
+	store  *cas.Store
+	live   *replay.Server
+	cancel context.CancelFunc
+	gone   chan struct{}
+
+	mu      sync.Mutex
+	started []string            // request ids, in the order in which they came
+	onStart func(string) error  // is asked before a run begins
+	before  func(*http.Request) // sees every request
+	moved   []protocol.RunID
+}
+
+func newDesk(h *house, id string, caps ...string) *desk {
+	d := &desk{TB: h.TB, store: must(cas.Open(context.Background(), h.TempDir(), cas.Options{}))(h)}
+	d.live = &replay.Server{Feed: d.store}
+	d.agent = relay.Agent{Hub: "http://" + h.addr, ID: id, Name: "desk " + id, Version: "1", Store: &shelf{d.store, caps},
+		Settle: 10 * time.Millisecond, Log: logger(h), Moved: func(run protocol.RunID, _ string) {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			d.moved = append(d.moved, run)
+		}}
+	d.agent.Handler = d.handler()
+	h.Cleanup(func() {
+		d.leave()
+		if err := errors.Join(d.live.Close(), d.store.Close()); err != nil {
+			h.Error(err)
+		}
+	})
+	return d
+}
+
+// arrive connects the agent.
+func (d *desk) arrive() *desk {
+	d.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	gone := make(chan struct{})
+	d.cancel, d.gone = cancel, gone
+	go func() {
+		defer close(gone)
+		if err := d.agent.Serve(ctx); err != nil {
+			d.Error(err)
+		}
+	}()
+	return d
+}
+
+// leave ends the agent's process, as far as the hub can tell.
+func (d *desk) leave() {
+	if d.cancel != nil {
+		d.cancel()
+		<-d.gone
+		d.cancel = nil
+	}
+}
+
+func (d *desk) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /v1/replay", d.live.WebSocket())
+	mux.Handle("GET /v1/sessions/{id}/events", d.live.Events())
+	mux.HandleFunc("POST /v1/runs", d.start)
+	mux.HandleFunc("GET /v1/runs", d.runs)
+	mux.HandleFunc("GET /v1/workflows", func(w http.ResponseWriter, r *http.Request) {
+		items := []map[string]any{}
+		for _, c := range d.agent.Store.(*shelf).caps {
+			items = append(items, map[string]any{"name": c})
+		}
+		reply.JSON(w, 200, map[string]any{"schema": "wf.workflows/v1", "items": items})
+	})
+	mux.HandleFunc("GET /v1/runs/{id}", func(w http.ResponseWriter, r *http.Request) {
+		head, seq, err := d.store.Tip(r.Context(), protocol.RunID(r.PathValue("id")))
+		if err != nil {
+			reply.Error(w, err)
+			return
+		}
+		w.Header().Set("X-Scopes", fmt.Sprint(must(identity(r))(d).Scopes))
+		reply.JSON(w, 200, map[string]any{"schema": "wf.run/v1", "id": r.PathValue("id"), "head": head.String(), "seq": seq, "desk": d.agent.ID})
+	})
+	mux.HandleFunc("POST /v1/runs/{id}/cancel", func(w http.ResponseWriter, r *http.Request) {
+		reply.JSON(w, 200, map[string]any{"schema": "wf.accepted/v1", "id": r.PathValue("id"), "step": nil})
+	})
+	mux.HandleFunc("GET /v1/blocks/{cid}", func(w http.ResponseWriter, r *http.Request) {
+		l, err := protocol.ParseLink(r.PathValue("cid"))
+		if err == nil {
+			var b []byte
+			if b, err = d.store.Block(r.Context(), l); err == nil {
+				reply.Bytes(w, 200, "application/vnd.ipld.raw", b)
+				return
+			}
+		}
+		reply.Error(w, err)
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if d.before != nil {
+			d.before(r)
+		}
+		mux.ServeHTTP(w, r)
+	})
+}
+
+func identity(r *http.Request) (guard.Identity, error) {
+	id, ok := guard.Of(r.Context())
+	if !ok {
+		return id, errors.New("a request without an identity")
+	}
+	return id, nil
+}
+
+func (d *desk) start(w http.ResponseWriter, r *http.Request) {
+	var s client.Start
+	if err := json.NewDecoder(r.Body).Decode(&s); err != nil {
+		reply.Error(w, reply.BodyError(err))
+		return
+	}
+	d.mu.Lock()
+	d.started = append(d.started, s.RequestID)
+	ask := d.onStart
+	d.mu.Unlock()
+	if ask != nil {
+		if err := ask(s.RequestID); err != nil {
+			reply.Error(w, err)
+			return
+		}
+	}
+	run := protocol.RunID("R-" + s.RequestID)
+	if _, _, err := d.store.Tip(r.Context(), run); err == nil {
+		reply.JSON(w, 200, map[string]any{"schema": "wf.started/v1", "id": run, "fresh": false})
+		return
+	}
+	d.say(run, string(s.Inputs["topic"]))
+	reply.JSON(w, 201, map[string]any{"schema": "wf.started/v1", "id": run, "fresh": true})
+}
+
+// say appends events to a run.
+func (d *desk) say(run protocol.RunID, texts ...string) []protocol.Entry {
+	d.Helper()
+	j := must(d.store.Journal(context.Background(), run))(d)
+	drafts := make([]cas.Draft, len(texts))
+	for i, text := range texts {
+		drafts[i] = cas.Draft{Step: "coder#1", Data: protocol.TextSaid{Content: protocol.NewText(text)}}
+	}
+	return must(j.Append(context.Background(), time.Now().UnixMicro(), drafts, nil))(d)
+}
+
+func (d *desk) runs(w http.ResponseWriter, r *http.Request) {
+	heads := must(d.store.Heads(context.Background(), "run/"))(d)
+	slices.SortFunc(heads, func(a, b cas.Head) int { return int(b.TS - a.TS) })
+	items, skip := []map[string]any{}, r.URL.Query().Get("before")
+	var limit int
+	if _, err := fmt.Sscan(r.URL.Query().Get("limit"), &limit); err != nil {
+		limit = 50
+	}
+	for _, head := range heads {
+		id := strings.TrimPrefix(head.Name, "run/")
+		if skip != "" {
+			if id == skip {
+				skip = ""
+			}
+			continue
+		}
+		if len(items) < limit {
+			items = append(items, map[string]any{"id": id, "updated": time.UnixMicro(head.TS).UTC().Format("2006-01-02T15:04:05.000000Z")})
+		}
+	}
+	reply.JSON(w, 200, map[string]any{"schema": "wf.runs/v1", "items": items, "next": nil})
+}
+
+func (d *desk) begun() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.started)
+}
+
+// shelf is the store as the hub is told of it.
+type shelf struct {
+	*cas.Store
+	caps []string
+}
+
+func (s *shelf) Caps(context.Context) ([]string, error) { return s.caps, nil }
+
+func (s *shelf) Runs(ctx context.Context) ([]relay.Run, error) {
+	heads, err := s.Heads(ctx, "run/")
+	var out []relay.Run
+	for _, h := range heads {
+		id := strings.TrimPrefix(h.Name, "run/")
+		request, _ := strings.CutPrefix(id, "R-")
+		if request == id {
+			request = ""
+		}
+		out = append(out, relay.Run{ID: protocol.RunID(id), HeadSeq: h.Seq, HeadCID: h.Link.String(), RequestID: request})
+	}
+	return out, err
+}
+
+// texts is the JSON of n jobs' inputs.
+func topic(text string) map[string]json.RawMessage {
+	b, err := json.Marshal(text)
+	if err != nil {
+		panic(err)
+	}
+	return map[string]json.RawMessage{"topic": b}
+}
+
+// contains looks for a text in all files below a directory.
+func contains(t testing.TB, dir, text string) []string {
+	t.Helper()
+	var found []string
+	for _, path := range must(filepath.Glob(filepath.Join(dir, "*")))(t) {
+		b := must(readFile(path))(t)
+		if bytes.Contains(b, []byte(text)) {
+			found = append(found, path)
+		}
+	}
+	return found
+}
