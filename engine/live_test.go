@@ -2,9 +2,12 @@ package engine_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"wf/cas"
 	"wf/engine"
@@ -139,5 +142,56 @@ func TestAVisitThatCannotBeginSuspendsTheRun(t *testing.T) {
 	}
 	if log, err := os.ReadFile(filepath.Join(b.dir, "log")); err != nil || string(log) != "x\n" {
 		t.Errorf("the command before it ran again: %q %v", log, err)
+	}
+}
+
+// Others write to a run while it is driven, and what is under way then is written behind it:
+// nothing is lost, and the records are those of a run that nobody disturbed.
+func TestOthersWriteToARunThatIsDriven(t *testing.T) {
+	ctx := context.Background()
+	const steps, messages = 60, 12
+	yaml := pingPong(steps, 16)
+	undisturbed := newBench(t)
+	_, want := undisturbed.run(yaml, nil)
+
+	b := newBench(t)
+	p := b.load(yaml)
+	in, err := p.Inputs(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, _, err := b.e.Begin(ctx, engine.Launch{Program: p, Source: []byte(yaml), Inputs: in})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := &engine.Engine{Store: b.e.Store}
+	begun, sent := make(chan struct{}, 4*steps), make(chan error, 1)
+	b.e.Watch = func(engine.Notice) { begun <- struct{}{} }
+	go func() {
+		var failed error
+		for range messages {
+			<-begun
+			failed = errors.Join(failed, other.Message(ctx, id, "sensor", "hot"))
+		}
+		sent <- failed
+	}()
+	if _, err := b.e.Drive(ctx, id, engine.DriveOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-sent; err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(conclusions(want), conclusions(b.view(id))); diff != "" {
+		t.Error(diff)
+	}
+	b.sound(id)
+	heard := 0
+	for _, x := range b.entries(id) {
+		if x.Type == protocol.EvMessage {
+			heard++
+		}
+	}
+	if heard != messages {
+		t.Errorf("%d of %d messages are in the journal", heard, messages)
 	}
 }
