@@ -108,6 +108,7 @@ type WaitingView struct {
 	Kind     protocol.WaitKind `json:"kind"`
 	Question string            `json:"question"`
 	Choices  []protocol.Choice `json:"choices"`
+	Form     protocol.JSON     `json:"form,omitempty"` // JSON Schema of the fields to fill in
 	Due      *string           `json:"due"`
 }
 
@@ -286,6 +287,9 @@ func (b *viewer) finish(s *State) (*View, error) {
 		x := WaitingView{Step: w.Step.String(), Kind: w.Kind, Choices: w.Choices}
 		if x.Question, err = textOf(b.read, w.Question); err != nil {
 			return nil, err
+		}
+		if role, ok := o.prog.Workflow.RoleNamed(w.Step.Role); ok && role.Form != "" {
+			x.Form = protocol.JSON(role.Form)
 		}
 		if w.Due > 0 {
 			at := stamp(w.Due)
