@@ -46,10 +46,14 @@ func (a *app) driveAndAsk(ctx context.Context, s *cas.Store, run protocol.RunID,
 		return nil, err
 	}
 	b := backdrop{ctx: context.WithoutCancel(ctx), blocks: s, edges: st.Program().Workflow.Edges, steers: map[string]bool{}}
+	live := newLiveSockets(s)
+	defer live.close()
 	for {
 		rep := a.newReporter(b)
-		e := a.newEngine(s, only(run, rep.notice))
+		shown := only(run, rep.notice)
+		e := a.newEngine(s, func(n engine.Notice) { live.notice(n); shown(n) })
 		_, failed = e.Drive(ctx, run, o)
+		live.end(run)
 		rep.close()
 		switch {
 		case errors.Is(failed, protocol.ErrRunLive), errors.Is(failed, protocol.ErrUnknownRun):

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"time"
+
+	"wf/cas"
+	"wf/engine"
+	"wf/hub/guard"
+	"wf/hub/replay"
+	"wf/protocol"
+)
+
+// liveSockets lets other processes watch the runs that this one drives: on a unix socket beside
+// the lock of each, it serves the replay protocol with what is said before it is recorded.
+//
+//	engine ─► notice ─► broadcast ─► <store>/runs/<run>.sock ─► wf watch
+//
+// The socket appears with the first thing that happens and goes with the drive. A run is none
+// the worse without it: whoever watches then follows the store, and sees no live output.
+type liveSockets struct {
+	store *cas.Store
+	dir   string
+	said  replay.Broadcast
+
+	mu   sync.Mutex
+	open map[protocol.RunID]*liveSocket
+	gone sync.WaitGroup
+}
+
+// liveSocket is that of one run.
+type liveSocket struct {
+	path   string
+	replay *replay.Server
+	http   *http.Server
+}
+
+func newLiveSockets(s *cas.Store) *liveSockets {
+	return &liveSockets{store: s, dir: filepath.Join(s.Dir(), "runs"), open: map[protocol.RunID]*liveSocket{}}
+}
+
+// notice passes on what happens. It is called while the run's lock is held, and so a socket that
+// answers nobody is left over from a process that was killed.
+func (l *liveSockets) notice(n engine.Notice) {
+	if d, ok := n.Data.(protocol.Delta); ok {
+		l.said.Delta(n.Run, n.Step, d)
+		return
+	}
+	if n.Entry == nil {
+		return
+	}
+	l.said.Event(n.Run, &n.Entry.Event)
+	if n.Entry.Type == protocol.EvDone || n.Entry.Type == protocol.EvCancelled {
+		l.end(n.Run)
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.open[n.Run] == nil {
+		// What hinders it (no space, no sockets here) must not touch the run.
+		if s, err := l.listen(n.Run); err == nil {
+			l.open[n.Run] = s
+		}
+	}
+}
+
+// end closes the socket of a run that this process no longer drives. Those who watch read the
+// rest from the store.
+func (l *liveSockets) end(run protocol.RunID) {
+	l.said.End(run)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.open[run]
+	delete(l.open, run)
+	if s != nil {
+		os.Remove(s.path) // one that is left behind is replaced
+		l.gone.Go(func() {
+			s.http.Close()
+			s.replay.Close()
+		})
+	}
+}
+
+// leaveTime is how long a process that ends waits for watchers to take leave.
+const leaveTime = 500 * time.Millisecond
+
+// close ends all sockets. A watcher that does not read holds nobody up for long.
+func (l *liveSockets) close() {
+	l.mu.Lock()
+	runs := maps.Clone(l.open)
+	l.mu.Unlock()
+	for run := range runs {
+		l.end(run)
+	}
+	done := make(chan struct{})
+	go func() {
+		l.gone.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-time.After(leaveTime):
+	}
+}
+
+// listen puts a socket of mode 0600 in place: it is made in a directory that nobody else can
+// enter, since the umask belongs to the commands that this process starts as well.
+func (l *liveSockets) listen(run protocol.RunID) (*liveSocket, error) {
+	path := filepath.Join(l.dir, string(run)+".sock")
+	if c, err := dialRun(context.Background(), l.dir, run); err == nil {
+		return nil, errors.Join(protocol.ErrRunLive, c.Close())
+	}
+	private, err := os.MkdirTemp(l.dir, ".sock-")
+	if err != nil {
+		return nil, fmt.Errorf("socket of run %s: %w", run, err)
+	}
+	defer os.RemoveAll(private)
+	var listener *net.UnixListener
+	if err := withSocketPath(private, "s", func(short string) (err error) {
+		if listener, err = net.ListenUnix("unix", &net.UnixAddr{Name: short, Net: "unix"}); err == nil {
+			listener.SetUnlinkOnClose(false) // it is elsewhere by then
+		}
+		return err
+	}); err != nil {
+		return nil, fmt.Errorf("socket of run %s: %w", run, err)
+	}
+	made := filepath.Join(private, "s")
+	if err := errors.Join(os.Chmod(made, 0o600), os.Rename(made, path)); err != nil {
+		return nil, errors.Join(fmt.Errorf("socket of run %s: %w", run, err), listener.Close())
+	}
+	s := &liveSocket{path: path, replay: &replay.Server{Feed: l.store, Deltas: &l.said}}
+	mux := http.NewServeMux()
+	mux.Handle("GET /v1/replay", s.replay.WebSocket())
+	mux.Handle("GET /v1/sessions/{id}/events", s.replay.Events())
+	s.http = &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 16 << 10}
+	l.gone.Go(func() { s.http.Serve(guard.OwnPeers(listener)) }) // it ends with Close, and has nobody to tell
+	return s, nil
+}
+
+// dialRun connects to the process that drives a run.
+func dialRun(ctx context.Context, dir string, run protocol.RunID) (c net.Conn, err error) {
+	err = withSocketPath(dir, string(run)+".sock", func(path string) (err error) {
+		var d net.Dialer
+		c, err = d.DialContext(ctx, "unix", path)
+		return err
+	})
+	return c, err
+}
+
+// sunPath is what the address of a unix socket holds everywhere, with its final zero.
+const sunPath = 104
+
+// withSocketPath gives f a path of a socket that fits into an address. On Linux a directory
+// whose name is too long is reached by its descriptor; elsewhere it has no sockets.
+func withSocketPath(dir, name string, f func(path string) error) error {
+	path := filepath.Join(dir, name)
+	if len(path) < sunPath {
+		return f(path)
+	}
+	if runtime.GOOS != "linux" {
+		return fmt.Errorf("the path %s is too long for a socket: %w", path, fs.ErrInvalid)
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return f(filepath.Join("/proc/self/fd", fmt.Sprint(d.Fd()), name))
+}

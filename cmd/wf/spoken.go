@@ -1,0 +1,173 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"wf/engine"
+	"wf/protocol"
+)
+
+// A spokenScreen shows a run as a stream: what models and commands say word by word, thinking
+// dimmed, tools with the beginning of what they answered, and a line for everything else.
+//
+//	● coder#1  started: fix the two failing tests
+//	The split case must keep the empty tail.
+//	→ edit_file {"path":"split.go"}
+//	  ok
+//	✓ coder#1  completed ok in 2.1s  k3mau2xq
+type spokenScreen struct {
+	backdrop
+	w     io.Writer
+	paint paint
+
+	mu    sync.Mutex
+	step  string                      // who is speaking
+	kind  string                      // and how
+	inRow bool                        // the line is not over
+	heard map[string]*strings.Builder // text and thinking of each step since its last event of that kind
+}
+
+// resultLines is how much of what a tool answered is shown.
+const resultLines = 10
+
+func (s *spokenScreen) notice(n engine.Notice) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if d, ok := n.Data.(protocol.Delta); ok {
+		s.said(n.Step, d.Kind).WriteString(d.Text)
+		s.speak(n.Step, d.Kind, d.Text)
+		return
+	}
+	if n.Entry == nil {
+		return
+	}
+	switch d := n.Data.(type) {
+	case protocol.TextSaid:
+		s.rest(n.Step, "text", d.Content.S)
+	case protocol.Thinking:
+		s.rest(n.Step, "thinking", d.Content.S)
+	case protocol.ToolCall:
+		if s.tell(d) != "" {
+			s.line(n.Step, s.paint.cyan("→"), d.Name+" "+oneLine(d.Args.S, 160))
+		}
+	case protocol.ToolResult:
+		if s.tell(d) != "" {
+			s.result(d)
+		}
+	case protocol.Usage, protocol.PromptSent:
+		// the stream tells as much
+	case protocol.StepCompleted:
+		sign := s.paint.green("✓")
+		if d.Status == protocol.StepFailed {
+			sign = s.paint.red("✗")
+		}
+		s.line(n.Step, sign, s.tell(d))
+	default:
+		if text := s.tell(n.Data); text != "" {
+			s.line(n.Step, s.paint.cyan("●"), text)
+		}
+	}
+}
+
+// said is what was heard of a step since the last event that holds the whole.
+func (s *spokenScreen) said(step, kind string) *strings.Builder {
+	key := step + "\x00" + kind
+	b := s.heard[key]
+	if b == nil {
+		if s.heard == nil {
+			s.heard = map[string]*strings.Builder{}
+		}
+		b = &strings.Builder{}
+		s.heard[key] = b
+	}
+	return b
+}
+
+// speak goes on with what a step says; another speaker begins a line of its own.
+func (s *spokenScreen) speak(step, kind, text string) {
+	if step != s.step || kind != s.kind {
+		s.endRow()
+		if step != s.step {
+			fmt.Fprintf(s.w, "%s\n", s.paint.bold(step))
+		}
+		s.step, s.kind = step, kind
+	}
+	shown := visible(text)
+	s.inRow = !strings.HasSuffix(shown, "\n")
+	if kind == "thinking" {
+		shown = s.dimLines(shown)
+	}
+	io.WriteString(s.w, shown)
+}
+
+// dimLines dims a text line by line: a colour that runs over the end of a line also colours
+// what a terminal scrolls in.
+func (s *spokenScreen) dimLines(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, l := range lines {
+		if l != "" {
+			lines[i] = s.paint.dim(l)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// rest shows what of a whole text was not heard: its end, or all of it where something is
+// missing in between.
+func (s *spokenScreen) rest(step, kind, whole string) {
+	heard := s.said(step, kind)
+	if tail, ok := strings.CutPrefix(whole, heard.String()); ok {
+		whole = tail
+	} else if strings.TrimSpace(heard.String()) == strings.TrimSpace(whole) {
+		whole = ""
+	} else {
+		s.endRow()
+	}
+	heard.Reset()
+	if whole != "" {
+		s.speak(step, kind, whole)
+	}
+	s.endRow()
+}
+
+func (s *spokenScreen) result(d protocol.ToolResult) {
+	s.endRow()
+	lines := strings.Split(strings.TrimRight(visible(d.Content.S), "\n"), "\n")
+	more := len(lines) - resultLines
+	for _, l := range lines[:min(len(lines), resultLines)] {
+		if d.IsError {
+			l = s.paint.red(l)
+		} else {
+			l = s.paint.dim(l)
+		}
+		fmt.Fprintf(s.w, "  %s\n", l)
+	}
+	if more > 0 {
+		fmt.Fprintf(s.w, "  … %s\n", plural(more, "more line"))
+	}
+}
+
+func (s *spokenScreen) line(step, sign, text string) {
+	s.endRow()
+	s.step, s.kind = step, ""
+	if step != "" {
+		step += "  "
+	}
+	fmt.Fprintf(s.w, "%s %s%s\n", sign, step, text)
+}
+
+func (s *spokenScreen) endRow() {
+	if s.inRow {
+		io.WriteString(s.w, "\n")
+		s.inRow = false
+	}
+}
+
+func (s *spokenScreen) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.endRow()
+}
