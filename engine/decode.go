@@ -68,8 +68,13 @@ func decodeFolded(e *protocol.Event) (protocol.Data, error) {
 
 // Notice makes what Watch is told of a stored event, long texts in place.
 func (e *Engine) Notice(ctx context.Context, run protocol.RunID, x protocol.Entry) (Notice, error) {
+	return ReadNotice(e.reader(ctx), run, x)
+}
+
+// ReadNotice is Notice for an event of a run that lies elsewhere, whose long texts read finds.
+func ReadNotice(read Reader, run protocol.RunID, x protocol.Entry) (Notice, error) {
 	whole := x.Event
-	if err := inline(e.reader(ctx), &whole); err != nil {
+	if err := inline(read, &whole); err != nil {
 		return Notice{}, err
 	}
 	d, err := Decode(&whole)
