@@ -46,7 +46,8 @@ not has a label: cold, short, ttl, model, tools, system, history, compaction, at
 // callCache is one model call.
 type callCache struct {
 	Step    string  `json:"step"`
-	Call    int     `json:"call"` // of the visit, from 1
+	Call    int     `json:"call"`           // of the visit, from 1
+	Kind    string  `json:"kind,omitempty"` // what the call was for; "" is a turn of the visit
 	Model   string  `json:"model"`
 	Bytes   int     `json:"bytes"`      // of P_k
 	Before  string  `json:"before"`     // the visit whose prompt it goes on from, "" for none
@@ -77,7 +78,7 @@ func (a *app) cache(ctx context.Context, s *cas.Store, run protocol.RunID, least
 	if err != nil {
 		return err
 	}
-	r := cacheReader{e: e, view: v, prompts: map[string]*visitPrompt{}, newest: map[string]*callCache{}}
+	r := newCacheReader(e, v)
 	out := cacheJSON{Schema: "wf.cache/v1", Run: run, MinPrefix: 1, Items: []*callCache{}}
 	var input, cached int64
 	for x, err := range s.After(ctx, run, 0) {
@@ -122,6 +123,11 @@ type cacheReader struct {
 	view    *engine.View
 	prompts map[string]*visitPrompt // by step
 	newest  map[string]*callCache   // newest call of a step
+	calls   map[string]int          // by step
+}
+
+func newCacheReader(e *engine.Engine, v *engine.View) *cacheReader {
+	return &cacheReader{e: e, view: v, prompts: map[string]*visitPrompt{}, newest: map[string]*callCache{}, calls: map[string]int{}}
 }
 
 // visitPrompt is P_k of a visit beside P_{k-1}.
@@ -130,28 +136,36 @@ type visitPrompt struct {
 	before string // step
 	prefix agentkit.Prefix
 	part   string
-	calls  int
 	fresh  bool // an attempt began: its first request is P_k again
+	stale  bool // a compaction moved the visit to another P_k
+	less   bool // a compaction made the next request shorter
 }
 
 // event gives the call that a usage event tells of, else nil.
 func (r *cacheReader) event(ctx context.Context, x *protocol.Entry) (*callCache, error) {
 	step := x.StepName()
 	switch x.Type {
-	case protocol.EvAttemptFailed, protocol.EvCompacted:
+	case protocol.EvAttemptFailed:
 		if p := r.prompts[step]; p != nil {
 			p.fresh = true
 		}
-		if x.Type == protocol.EvCompacted {
-			delete(r.prompts, step) // the visit goes on from the summary
-			delete(r.newest, step)
+	case protocol.EvCompacted:
+		d, err := cas.DecodeData[protocol.Compacted](&x.Event)
+		if err != nil {
+			return nil, err
+		}
+		if p := r.prompts[step]; p != nil {
+			p.less, p.stale = true, p.stale || d.Scope == protocol.ScopeConversation
 		}
 	case protocol.EvUsage:
 		u, err := cas.DecodeData[protocol.Usage](&x.Event)
 		if err != nil || u.Child != nil { // in the journal of the sub-workflow's run
 			return nil, err
 		}
-		p, err := r.prompt(ctx, step)
+		if u.Kind == protocol.UsageGoal || u.Kind == protocol.UsageReflection {
+			return r.aside(step, u), nil
+		}
+		p, err := r.prompt(ctx, step, x.Seq)
 		if err != nil {
 			return nil, err
 		}
@@ -160,12 +174,13 @@ func (r *cacheReader) event(ctx context.Context, x *protocol.Entry) (*callCache,
 	return nil, nil
 }
 
-// prompt builds P_k of a visit and finds the one it goes on from.
-func (r *cacheReader) prompt(ctx context.Context, step string) (*visitPrompt, error) {
-	if p := r.prompts[step]; p != nil {
-		return p, nil
+// prompt builds P_k of a visit as it was at an event, and finds the one it goes on from.
+func (r *cacheReader) prompt(ctx context.Context, step string, at protocol.Seq) (*visitPrompt, error) {
+	old := r.prompts[step]
+	if old != nil && !old.stale {
+		return old, nil
 	}
-	h, err := r.e.History(ctx, r.view.ID, step)
+	h, err := r.e.HistoryAt(ctx, r.view.ID, step, at)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", step, err)
 	}
@@ -174,6 +189,9 @@ func (r *cacheReader) prompt(ctx context.Context, step string) (*visitPrompt, er
 		return nil, fmt.Errorf("%s: %w", step, err)
 	}
 	p := &visitPrompt{bytes: agentkit.PromptBytes(h.Tools, messages)}
+	if old != nil {
+		p.less, p.fresh = old.less, old.fresh
+	}
 	r.prompts[step] = p
 
 	resumes := h.Visit.Resumes
@@ -184,7 +202,7 @@ func (r *cacheReader) prompt(ctx context.Context, step string) (*visitPrompt, er
 	}
 	for _, other := range r.view.Steps {
 		if resumes.Defined() && other.CID != nil && *other.CID == resumes.String() {
-			before, err := r.prompt(ctx, other.ID)
+			before, err := r.prompt(ctx, other.ID, at)
 			if err != nil {
 				return nil, err
 			}
@@ -204,9 +222,9 @@ func (r *cacheReader) prompt(ctx context.Context, step string) (*visitPrompt, er
 // call fills in one call. Within an attempt requests only grow, so the prefix of all of them
 // is that of P_k.
 func (r *cacheReader) call(step string, p *visitPrompt, u protocol.Usage, at int64) *callCache {
-	p.calls++
+	r.calls[step]++
 	c := &callCache{
-		Step: step, Call: p.calls, Model: u.Model, Bytes: len(p.bytes), Before: p.before, Of: p.prefix.Of, Shared: p.prefix.Shared,
+		Step: step, Call: r.calls[step], Kind: u.Kind, Model: u.Model, Bytes: len(p.bytes), Before: p.before, Of: p.prefix.Of, Shared: p.prefix.Shared,
 		Ratio: p.prefix.Ratio(), Part: p.part, Input: u.Input, Cached: u.Cached, Written: tokensWritten(u), at: at,
 	}
 	if !p.prefix.Whole() {
@@ -220,8 +238,15 @@ func (r *cacheReader) call(step string, p *visitPrompt, u protocol.Usage, at int
 	if u.Input != nil {
 		r.newest[step] = c
 	}
-	p.fresh = false
+	p.fresh, p.less = false, false
 	return c
+}
+
+// aside is a call of the visit with a context of its own: it shares nothing with P_k.
+func (r *cacheReader) aside(step string, u protocol.Usage) *callCache {
+	r.calls[step]++
+	return &callCache{Step: step, Call: r.calls[step], Kind: u.Kind, Model: u.Model, Ratio: 1,
+		Input: u.Input, Cached: u.Cached, Written: tokensWritten(u)}
 }
 
 func tokensWritten(u protocol.Usage) *int64 {
@@ -266,6 +291,8 @@ func (r *cacheReader) miss(c, before *callCache, p *visitPrompt) string {
 		return ""
 	}
 	switch {
+	case p.less:
+		return compactionPart
 	case before.Model != c.Model:
 		return "model"
 	case before.Step != c.Step && c.Part != "":

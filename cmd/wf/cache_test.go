@@ -1,11 +1,19 @@
 package main
 
 import (
+	"fmt"
+	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"wf/agentkit"
+	"wf/cas"
+	"wf/engine"
+	"wf/engine/lang"
 	"wf/protocol"
+	"wf/roles"
 )
 
 // Why a call read less from the cache than it could.
@@ -36,7 +44,7 @@ func TestMissesHaveALabel(t *testing.T) {
 		"within a visit":          {&first, whole, protocol.Usage{Model: "m", Input: n(2_500), Cached: n(0)}, minute, "a#1", "provider"},
 		"an attempt began anew":   {&first, again, protocol.Usage{Model: "m", Input: n(2_500), Cached: n(0)}, minute, "a#1", "attempt"},
 	} {
-		r := cacheReader{newest: map[string]*callCache{}}
+		r := newCacheReader(nil, nil)
 		if c.before != nil {
 			r.newest["a#1"] = c.before
 		}
@@ -45,9 +53,71 @@ func TestMissesHaveALabel(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got.Miss, c.want)
 		}
 	}
-	r := cacheReader{newest: map[string]*callCache{"a#1": &first}}
+	r := newCacheReader(nil, nil)
+	r.newest["a#1"] = &first
 	got := r.call("a#2", &broken, protocol.Usage{Model: "m", Input: n(2_500), Cached: n(2)}, minute)
 	if got.Differs == nil || *got.Differs != 10 || got.Part != "system" || got.Ratio >= 1 {
 		t.Errorf("a prompt that broke in its system message: %+v", got)
+	}
+}
+
+// Calls before a compaction in the middle of a visit are compared by the prompt that they had,
+// and those behind it by the one that follows: each is the one whose digest was recorded.
+func TestEachCallIsComparedByThePromptThatItHad(t *testing.T) {
+	p, diags := lang.Load([]byte(compactingYAML), lang.Options{File: "compacting.yaml"})
+	if p == nil {
+		t.Fatal(diags)
+	}
+	dir := t.TempDir()
+	write(t, dir, "replies.yaml", compactingReplies)
+	s, _ := dying(t, filepath.Join(dir, ".wf"), -1)
+	e := &engine.Engine{Store: s, Performers: map[protocol.Action]roles.Performer{protocol.ActPrompt: agentkit.Agent{}, protocol.ActSet: roles.Set{}}}
+	id, _, err := e.Begin(t.Context(), engine.Launch{Program: p, Inputs: protocol.JSON("{}"), Workspace: t.TempDir(), File: filepath.Join(dir, "compacting.yaml")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Drive(t.Context(), id, engine.DriveOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	v, err := e.View(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newCacheReader(e, v)
+	sent := map[string]string{} // digest of P_k, as recorded
+	var parts []string
+	for x, err := range s.After(t.Context(), id, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if x.Type == protocol.EvPrompt {
+			d, err := cas.DecodeData[protocol.PromptSent](&x.Event)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sent[x.StepName()] = d.Digest
+		}
+		c, err := r.event(t.Context(), &x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c == nil {
+			continue
+		}
+		parts = append(parts, fmt.Sprintf("%s call %d %s", c.Step, c.Call, c.Part))
+		want, known := sent[c.Step]
+		if got := cas.Raw(r.prompts[c.Step].bytes).Link.String(); known && got != want {
+			t.Errorf("%s, call %d: compared by the prompt %s, sent was %s", c.Step, c.Call, got, want)
+		}
+		if c.Part == "" && c.Ratio != 1 {
+			t.Errorf("%s, call %d: %+v", c.Step, c.Call, c)
+		}
+	}
+	if d := cmp.Diff([]string{
+		"coder#1 call 1 ", "coder#2 call 1 ",
+		"coder#3 call 1 ", "coder#3 call 2 compaction", "coder#3 call 3 compaction",
+		"coder#4 call 1 ", "coder#4 call 2 ", "coder#4 call 3 ", "coder#4 call 4 compaction", "coder#4 call 5 compaction", "coder#4 call 6 compaction",
+	}, parts); d != "" {
+		t.Errorf("calls (-want +have):\n%s", d)
 	}
 }
