@@ -1,0 +1,152 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"wf/hub/guard"
+)
+
+type document struct {
+	OpenAPI string
+	Paths   map[string]map[string]json.RawMessage
+}
+
+type operation struct {
+	Summary     string
+	Scope       string `json:"x-scope"`
+	Security    *[]any
+	RequestBody *struct {
+		Content map[string]struct{ Schema json.RawMessage }
+	}
+	Parameters []struct{ Name, In string }
+	Responses  map[string]json.RawMessage
+}
+
+func described(t *testing.T) map[string]operation {
+	t.Helper()
+	b, err := OpenAPI()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d document
+	if err := json.Unmarshal(b, &d); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(d.OpenAPI, "3.1") {
+		t.Errorf("version %q", d.OpenAPI)
+	}
+	out := map[string]operation{}
+	for path, item := range d.Paths {
+		for method, raw := range item {
+			if method == "parameters" {
+				continue
+			}
+			var o operation
+			if err := json.Unmarshal(raw, &o); err != nil {
+				t.Fatalf("%s %s: %v", method, path, err)
+			}
+			out[strings.ToUpper(method)+" "+path] = o
+		}
+	}
+	return out
+}
+
+// Every route is described with its scope, and nothing else is.
+func TestEveryRouteIsDescribedAndEveryDescribedRouteServed(t *testing.T) {
+	served := map[string]string{"POST " + guard.LoginPath: ""} // by the guard
+	for _, r := range routes {
+		served[r.method+" "+r.path] = string(r.scope)
+	}
+	said := map[string]string{}
+	for name, o := range described(t) {
+		said[name] = o.Scope
+		if o.Summary == "" {
+			t.Errorf("%s says nothing about itself", name)
+		}
+		if open := o.Security != nil && len(*o.Security) == 0; open != (o.Scope == "") {
+			t.Errorf("%s: open is %v, its scope %q", name, open, o.Scope)
+		}
+	}
+	if d := cmp.Diff(served, said); d != "" {
+		t.Errorf("− served, + described:\n%s", d)
+	}
+}
+
+// The fields that a request takes are those that are described: each type is compared with the
+// properties of its schema.
+func TestEveryFieldOfARequestIsDescribed(t *testing.T) {
+	for name, body := range map[string]any{
+		"StartRequest": Start{}, "AnswerRequest": Answer{}, "CancelRequest": Cancel{}, "ResumeRequest": Resume{},
+		"ForkRequest": Fork{}, "MessageRequest": Message{}, "Started": Started{}, "Accepted": Accepted{}, "Info": Info{},
+		"Workflow": Workflow{}, "Code": Code{},
+	} {
+		b, err := json.Marshal(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var fields map[string]any
+		if err := json.Unmarshal(b, &fields); err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(slices.Sorted(maps.Keys(fields)), slices.Sorted(maps.Keys(schemas(t)[name].Properties))); d != "" {
+			t.Errorf("%s: − taken, + described:\n%s", name, d)
+		}
+	}
+}
+
+type component struct{ Properties map[string]any }
+
+func schemas(t *testing.T) map[string]component {
+	t.Helper()
+	b, err := OpenAPI()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d struct {
+		Components struct{ Schemas map[string]component }
+	}
+	if err := json.Unmarshal(b, &d); err != nil {
+		t.Fatal(err)
+	}
+	return d.Components.Schemas
+}
+
+// Every schema compiles, and every reference leads somewhere.
+func TestTheSchemasCompile(t *testing.T) {
+	b, err := OpenAPI()
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("wf:///openapi.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	for name := range schemas(t) {
+		if _, err := c.Compile("wf:///openapi.json#/components/schemas/" + name); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, ref := range strings.Split(string(b), `"$ref":"#`)[1:] {
+		at, _, _ := strings.Cut(ref, `"`)
+		var v any = doc
+		for _, key := range strings.Split(at, "/")[1:] {
+			m, ok := v.(map[string]any)
+			if v = m[key]; !ok || v == nil {
+				t.Errorf("%s leads nowhere", at)
+				break
+			}
+		}
+	}
+}
