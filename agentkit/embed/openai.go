@@ -202,10 +202,9 @@ func (o *OpenAI) request(ctx context.Context, batch []string) (vectors [][]float
 			return err
 		})
 	var failed *model.Error
-	if errors.As(err, &failed) && failed.Class == model.Unavailable {
+	if errors.As(err, &failed) && failed.Class != model.Invalid {
 		located := *failed
-		located.Message = fmt.Sprintf("embeddings at %s: %s", o.c.BaseURL, failed.Message)
-		located.Err = errors.Join(protocol.ErrModel, failed.Err)
+		located.Message, located.Err = fmt.Sprintf("embeddings at %s: %s", o.c.BaseURL, failed.Error()), protocol.ErrModel
 		err = &located
 	}
 	return vectors, err

@@ -122,6 +122,38 @@ func (s *Store) Edit(ctx context.Context, id protocol.Seq, e Edit, o Origin) (Me
 	return now, nil
 }
 
+// Target is an Edit of one memory of many.
+type Target struct {
+	ID protocol.Seq
+	Edit
+}
+
+// EditAll changes many memories in one commit. Those that are not there are passed over, and a
+// key in o does not count.
+func (s *Store) EditAll(ctx context.Context, targets []Target, o Origin) error {
+	o.Key = ""
+	texts := make([]string, len(targets))
+	for i, t := range targets {
+		if t.Content == nil {
+			continue
+		}
+		var err error
+		if texts[i], err = content(*t.Content); err != nil {
+			return err
+		}
+	}
+	_, err := s.change(ctx, func(st *State) ([]Change, error) {
+		var out []Change
+		for i, t := range targets {
+			if m, there := st.Get(t.ID); there {
+				out = append(out, s.edits(m, t.Edit, texts[i], o)...)
+			}
+		}
+		return out, nil
+	})
+	return err
+}
+
 // edits are the events that lead from m to what is wanted. Only the first of them carries the
 // key: they are committed together.
 func (s *Store) edits(m Memory, e Edit, text string, o Origin) []Change {

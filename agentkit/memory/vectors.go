@@ -193,60 +193,69 @@ func (s *Store) embedSome(ctx context.Context, e embed.Embedder, slots []int32) 
 	return s.index.table.Add(keys, vectors)
 }
 
-// Reindex makes the vectors of the scope anew where they are missing or damaged, with another
-// model if one is named; the journal then says so. With whole every text is embedded again, as
-// a model wants that now gives vectors of another length. It gives how many were made.
-func (s *Store) Reindex(ctx context.Context, model string, whole bool, o Origin, progress func(done, of int)) (made int, err error) {
-	name := model
-	_, err = s.change(ctx, func(st *State) ([]Change, error) {
-		if name == "" {
-			if name = st.Model; name == "" {
-				name, err = s.modelName(st)
-				return nil, err
-			}
-		}
-		if name == st.Model {
-			return nil, nil
-		}
-		if _, err := s.embedder(name); err != nil { // before it is said
-			return nil, err
-		}
-		return []Change{{o.Step, protocol.Indexed{Model: name, MemoryOrigin: o.data()}}}, nil
-	})
-	if err != nil {
-		return 0, err
-	}
-	e, err := s.embedder(name)
+// Reindex makes the vectors of the scope where they are missing or damaged, with another model
+// if one is named; the journal then says so. Where the model now gives vectors of another
+// length, all of its vectors are made anew; other scopes make theirs when they miss them. It
+// gives how many were made, and tells progress, if it is not nil, how many of how many are.
+func (s *Store) Reindex(ctx context.Context, model string, o Origin, progress func(done, of int)) (made int, err error) {
+	name, e, err := s.choose(ctx, model, o)
 	if err != nil {
 		return 0, err
 	}
 	s.index.mu.Lock()
 	defer s.index.mu.Unlock()
-	if err := s.index.open(s.c.Vectors, name); err != nil {
-		if !errors.Is(err, embed.ErrTable) {
-			return 0, err
-		}
-		if err := embed.RemoveTable(s.c.Vectors, name); err != nil {
-			return 0, err
-		}
-		if err := s.index.open(s.c.Vectors, name); err != nil {
-			return 0, err
-		}
-	}
-	if whole {
-		_, err = s.index.table.Remake(func(embed.Key) bool { return false })
-	} else {
-		_, err = s.index.table.Remake(func(embed.Key) bool { return true })
-	}
-	if err != nil {
-		return 0, err
+	if err := s.remake(ctx, name, e); err != nil {
+		return 0, fmt.Errorf("index memory %s: %w", s.c.Scope, err)
 	}
 	s.mu.Lock()
 	slots := s.state.slots(nil, Any)
 	s.mu.Unlock()
-	made, err = s.embedMissing(ctx, e, slots, progress)
-	if err != nil {
+	if made, err = s.embedMissing(ctx, e, slots, progress); err != nil {
 		return made, fmt.Errorf("index memory %s: %w", s.c.Scope, err)
 	}
 	return made, nil
+}
+
+// choose makes a model that of the scope, if it can be opened.
+func (s *Store) choose(ctx context.Context, model string, o Origin) (name string, e embed.Embedder, err error) {
+	_, err = s.change(ctx, func(st *State) ([]Change, error) {
+		if name = model; name == "" {
+			if name = st.Model; name == "" {
+				name, _ = s.modelName(st) // of a memory without a model: no conflict
+			}
+		}
+		if e, err = s.embedder(name); err != nil {
+			return nil, err
+		}
+		if name == st.Model || st.Model == "" && model == "" {
+			return nil, nil
+		}
+		return []Change{{o.Step, protocol.Indexed{Model: name, MemoryOrigin: o.data()}}}, nil
+	})
+	return name, e, err
+}
+
+// remake drops from the table what is damaged, or all of it where the model gives vectors of
+// another length than before.
+func (s *Store) remake(ctx context.Context, name string, e embed.Embedder) error {
+	x := &s.index
+	err := x.open(s.c.Vectors, name)
+	if errors.Is(err, embed.ErrTable) {
+		if err = embed.RemoveTable(s.c.Vectors, name); err == nil {
+			err = x.open(s.c.Vectors, name)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	rows, dim := x.table.Size()
+	if rows == 0 {
+		return nil
+	}
+	probe, err := e.EmbedQuery(ctx, "length")
+	if err != nil {
+		return err
+	}
+	_, err = x.table.Remake(func(embed.Key) bool { return len(probe) == dim })
+	return err
 }

@@ -11,7 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"wf/agentkit/config"
+	"wf/agentkit/embed"
 	"wf/agentkit/mcp"
+	"wf/agentkit/memory"
 	"wf/protocol"
 )
 
@@ -40,12 +42,14 @@ var exits = []struct {
 	{2, "wrong usage", []string{
 		protocol.ErrUsage.Code, protocol.ErrInputs.Code, protocol.ErrUnknownRun.Code, protocol.ErrAmbiguous.Code,
 		protocol.ErrFutureCursor.Code, protocol.ErrBadCursor.Code, protocol.ErrNotWaiting.Code, protocol.ErrFinal.Code,
-		protocol.ErrInsecure.Code, errNoDaemon.Code,
+		protocol.ErrInsecure.Code, errNoDaemon.Code, memory.ErrNote.Code,
 	}},
 	{3, "invalid workflow, config or version, nothing ran", []string{
 		protocol.ErrInvalid.Code, protocol.ErrSemantics.Code, config.ErrConfig.Code,
 	}},
-	{4, "model or credentials unavailable", []string{protocol.ErrModel.Code, mcp.ErrUntrusted.Code}},
+	{4, "model or credentials unavailable", []string{
+		protocol.ErrModel.Code, mcp.ErrUntrusted.Code, memory.ErrModel.Code, embed.ErrDimension.Code, embed.ErrTable.Code,
+	}},
 	{5, "store unreadable, busy or disk full", []string{
 		protocol.ErrStore.Code, protocol.ErrBusy.Code, protocol.ErrDiskFull.Code, protocol.ErrReadOnly.Code,
 		protocol.ErrNewerStore.Code, protocol.ErrRunLive.Code, protocol.ErrInUse.Code,

@@ -1,0 +1,214 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"wf/agentkit/memory"
+	"wf/agentkit/memory/files"
+	"wf/cas"
+)
+
+type memorySearchFlags struct {
+	tags   []string
+	all    bool
+	limit  int
+	within float64
+}
+
+func newMemorySearch(a *app, m *memoryFlags) *cobra.Command {
+	var f memorySearchFlags
+	cmd := &cobra.Command{
+		Use:     "search [TEXT]",
+		Aliases: []string{"recall"},
+		Short:   "Find memories by meaning, by tags, or both",
+		Long: `Find memories by meaning, by tags, or both. The nearest come first; the distance is 0 for the same text and 1
+for an unrelated one, and comparable to others of the same embedding model alone. By tags alone the newest come first.`,
+		Example: `  wf memory search "where does the deploy key live?"
+  wf memory search "key" --tag deploy --tag prod --all-tags
+  wf memory search --scope code "how is a store locked" -o json | jq -r '.items[] | "\(.place.file):\(.place.line)"'`,
+		Args: takes(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.memorySearch(cmd.Context(), *m, strings.Join(args, ""), f)
+		},
+	}
+	tagFlags(cmd, &f.tags, &f.all)
+	cmd.Flags().IntVarP(&f.limit, "limit", "n", 0, "at most this many (default 5, and 20 by tags alone; 100 at most)")
+	cmd.Flags().Float64Var(&f.within, "within", 0, "only those no farther than this")
+	return cmd
+}
+
+func (a *app) memorySearch(ctx context.Context, m memoryFlags, text string, f memorySearchFlags) error {
+	if strings.TrimSpace(text) == "" && len(f.tags) == 0 {
+		return usagef("wf memory search needs a text or --tag")
+	}
+	if f.limit < 0 || f.limit > memory.MaxHits {
+		return usagef("-n %d: want 1 to %d", f.limit, memory.MaxHits)
+	}
+	return a.withMemory(ctx, m, false, func(s *cas.Store, store *memory.Store) error {
+		model, err := store.Model(ctx)
+		if err != nil {
+			return err
+		}
+		hits, err := store.Recall(ctx, memory.Query{Text: text, Tags: f.tags, Mode: modeFor(f.all), Limit: f.limit, Within: f.within})
+		if err != nil {
+			return err
+		}
+		items, err := shownMemories(ctx, store, hits)
+		if err == nil && len(items) == 0 && !a.asJSON() {
+			a.progress("nothing that fits is remembered in %s; wf memory ls --scopes lists the others", store.Scope())
+		}
+		if err != nil {
+			return err
+		}
+		return a.listMemories("wf.memory_search/v1", store.Scope(), items, map[string]any{"query": text, "model": model})
+	})
+}
+
+func newMemoryReindex(a *app, m *memoryFlags) *cobra.Command {
+	var every bool
+	cmd := &cobra.Command{
+		Use:   "reindex",
+		Short: "Make the vectors of a memory anew, also with another embedding model",
+		Long: `Make the vectors of a memory anew where they are missing or damaged, with another embedding model if --model names
+one, and wholly where the model now gives vectors of another length. Nothing that is remembered depends on them.`,
+		Example: `  wf memory reindex
+  wf memory reindex --scope code --model local/nomic-embed-text
+  wf memory reindex --all`,
+		Args: takes(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx := cmd.Context()
+			if !every {
+				return a.withMemory(ctx, memoryFlags{scope: m.scope}, false, func(_ *cas.Store, s *memory.Store) error {
+					return a.memoryReindex(ctx, m.model, s)
+				})
+			}
+			return a.withStore(ctx, func(s *cas.Store) error {
+				scopes, err := s.Memories(ctx)
+				if err != nil {
+					return err
+				}
+				var stores []*memory.Store
+				for _, scope := range scopes {
+					store, err := a.openMemory(ctx, s, scope, "")
+					if err != nil {
+						return err
+					}
+					stores = append(stores, store)
+				}
+				return a.memoryReindex(ctx, m.model, stores...)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&every, "all", false, "every memory of the store")
+	return cmd
+}
+
+// reindexJSON is what was done for one memory.
+type reindexJSON struct {
+	Scope    string `json:"scope"`
+	Model    string `json:"model"`
+	Memories int    `json:"memories"`
+	Embedded int    `json:"embedded"`
+}
+
+func (a *app) memoryReindex(ctx context.Context, model string, stores ...*memory.Store) error {
+	items := []reindexJSON{}
+	for _, s := range stores {
+		made, err := s.Reindex(ctx, model, byUser(), a.embedding(s.Scope()))
+		if err != nil {
+			return err
+		}
+		x := reindexJSON{Scope: s.Scope(), Embedded: made}
+		err = s.View(ctx, func(st *memory.State) { x.Model, x.Memories = st.Model, st.Len() })
+		if err != nil {
+			return err
+		}
+		items = append(items, x)
+	}
+	if a.asJSON() {
+		return a.answer(map[string]any{"schema": "wf.memory_reindex/v1", "items": items})
+	}
+	for _, x := range items {
+		_, err := fmt.Fprintf(a.out, "%s: %s indexed with %s, %d embedded anew\n", visible(x.Scope), many(x.Memories, "memory", "memories"), orWord(x.Model, "no model yet"), x.Embedded)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// embedding tells how far the embedding of a memory has come, a few times.
+func (a *app) embedding(scope string) func(done, of int) {
+	told := 0
+	return func(done, of int) {
+		if done-told >= 2_000 && done < of {
+			told = done
+			a.progress("%s: embedded %d of %d", scope, done, of)
+		}
+	}
+}
+
+// codeScope is the memory of wf memory index where none is named.
+const codeScope = "code"
+
+func newMemoryIndex(a *app, m *memoryFlags) *cobra.Command {
+	return &cobra.Command{
+		Use:   "index DIR",
+		Short: "Remember the files of a directory, to recall by file and line",
+		Long: `Remember the text files of a directory piece by piece, in the memory "code" unless --scope names another; a role
+with memory: {scope: code} then recalls from it. What .gitignore names is left out. Indexing again takes in what changed.`,
+		Example: `  wf memory index .
+  wf memory search --scope code "where are locks taken?"`,
+		Args: takes(1, 1, "a directory"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f := *m
+			if f.scope == "" {
+				f.scope = codeScope
+			}
+			return a.memoryIndex(cmd.Context(), f, args[0])
+		},
+	}
+}
+
+func (a *app) memoryIndex(ctx context.Context, m memoryFlags, dir string) error {
+	root, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	if !there(root) {
+		return usagef("%s is no directory", dir)
+	}
+	return a.withMemory(ctx, m, true, func(_ *cas.Store, s *memory.Store) error {
+		r, err := files.Index(ctx, s, root, whoami())
+		if err != nil {
+			return err
+		}
+		model, err := s.Model(ctx)
+		if err != nil {
+			return err
+		}
+		// The pieces are kept; vectors that cannot be made now are made when they are missed.
+		embedded, embedErr := s.Reindex(ctx, "", byUser(), a.embedding(s.Scope()))
+		if a.asJSON() {
+			return errors.Join(embedErr, a.answer(map[string]any{"schema": "wf.memory_index/v1", "scope": s.Scope(), "root": root, "model": model, "embedded": embedded,
+				"files": r.Files, "pieces": r.Pieces, "added": r.Added, "moved": r.Moved, "removed": r.Removed, "skipped": r.Skipped}))
+		}
+		for _, x := range r.Skipped {
+			if a.verbose {
+				a.progress("left out %s: %s", visible(x.Name), visible(x.Why))
+			}
+		}
+		if n := len(r.Skipped); n > 0 && !a.verbose {
+			a.progress("left out %s, -v names them", many(n, "file", "files"))
+		}
+		_, err = fmt.Fprintf(a.out, "indexed %s in %s with %s: %d pieces, %d added, %d moved, %d removed\n",
+			many(r.Files, "file", "files"), visible(s.Scope()), model, r.Pieces, r.Added, r.Moved, r.Removed)
+		return errors.Join(embedErr, err)
+	})
+}
