@@ -77,6 +77,21 @@ func (v *visit) writeTaskSummary(ctx context.Context) (string, *protocol.Usage, 
 	return text, usage, err
 }
 
+// summariseTask asks for the summary of a task that a workflow carried out.
+func (v *visit) summariseTask(ctx context.Context, message, response string) (string, *protocol.Usage, error) {
+	a := aside{kind: protocol.UsageSummary, model: v.asideModel(), messages: []protocol.Message{
+		{Role: protocol.RoleUser, Content: "A task was set by this message:\n\n" + quote(head(message, goalFrom)) +
+			"\n\nIts final response is:\n\n" + quote(head(response, 2*goalFrom)) + "\n\n" + task.SummaryText(v.turn.Role.Task)},
+	}}
+	a.request = v.describe(a.messages)
+	a.request.Summary, a.request.CacheKey = true, ""
+	text, usage, err := v.callAside(ctx, a)
+	if err == nil && text == "" {
+		err = fmt.Errorf("model %s: the summary is empty", a.model)
+	}
+	return text, usage, err
+}
+
 // callAside makes the call.
 func (v *visit) callAside(ctx context.Context, a aside) (text string, usage *protocol.Usage, err error) {
 	if a.model == "" {

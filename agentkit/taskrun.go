@@ -8,6 +8,7 @@ import (
 	"wf/agentkit/task"
 	"wf/agentkit/tool"
 	"wf/protocol"
+	"wf/roles"
 )
 
 // Bounds of a task.
@@ -121,7 +122,7 @@ func (v *visit) callsWith(id string) []protocol.CallMessage {
 
 // settle journals what a task tool did with its result, in one commit.
 func (v *visit) settle(ctx context.Context, call protocol.CallMessage, content string, did protocol.Data) error {
-	if err := v.emit(ctx, did, protocol.ToolResult{Call: call.ID, Content: protocol.NewText(content)}); err != nil {
+	if err := v.emit(roles.Soon(ctx), did, protocol.ToolResult{Call: call.ID, Content: protocol.NewText(content)}); err != nil {
 		return err
 	}
 	delete(v.raw, call.ID)
@@ -238,7 +239,7 @@ func (v *visit) completeTask(ctx context.Context, call protocol.CallMessage) err
 		}
 		events = append(events, result)
 	}
-	if err := v.emit(ctx, append(events, done)...); err != nil {
+	if err := v.emit(roles.Soon(ctx), append(events, done)...); err != nil {
 		return err
 	}
 	v.pending = nil

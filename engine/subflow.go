@@ -15,6 +15,9 @@ import (
 // step, so that it is never started twice.
 type subflow struct{ e *Engine }
 
+// SubWorkflow performs workflow roles; who performs more than that around it calls it.
+func (e *Engine) SubWorkflow() roles.Performer { return subflow{e} }
+
 // childRun is the run of a sub-workflow visit.
 func childRun(key string) protocol.RunID { return nameFrom("step\x00" + key) }
 

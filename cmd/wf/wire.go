@@ -16,19 +16,22 @@ import (
 
 // newEngine joins the engine with what performs the steps. watch may be nil.
 func (a *app) newEngine(s *cas.Store, watch func(engine.Notice)) *engine.Engine {
-	return &engine.Engine{
+	agent := agentkit.Agent{Models: a.openModel, Default: a.defaultModels, Window: a.window, MCP: a.servers, Trusted: a.trustsServer}
+	e := &engine.Engine{
 		Store:   s,
 		Version: version(),
 		Watch:   a.keepTasks(s, watch),
 		Price:   a.price,
 		Performers: map[protocol.Action]roles.Performer{
-			protocol.ActPrompt: agentkit.Agent{Models: a.openModel, Default: a.defaultModels, Window: a.window, MCP: a.servers, Trusted: a.trustsServer},
+			protocol.ActPrompt: agent,
 			protocol.ActRun:    &roles.Run{Messages: agentkit.BuildMessages},
 			protocol.ActAsk:    roles.Ask{},
 			protocol.ActWait:   roles.Wait{},
 			protocol.ActSet:    roles.Set{},
 		},
 	}
+	e.Performers[protocol.ActWorkflow] = agentkit.Template{Agent: agent, Child: e.SubWorkflow()}
+	return e
 }
 
 // whoami is who starts, answers and cancels: the name of the user.

@@ -24,6 +24,10 @@ var needs = func() map[string]protocol.Action {
 	return m
 }()
 
+// tasked are agent keys that workflow roles have too: each visit is then a task that the
+// sub-workflow carries out.
+var tasked = map[string]bool{"context": true, "task": true}
+
 // inherits reports whether defaults.<key> reaches roles of an action. What bounds work does
 // not bound the wait for a person or a timer.
 func inherits(key string, a protocol.Action) bool {
@@ -158,6 +162,12 @@ func (l *loader) action(name string, key, n *yaml.Node) protocol.Action {
 		return have[0]
 	}
 	for _, p := range n.Pairs {
+		if tasked[p.Key.Value] && have[0] == protocol.ActWorkflow {
+			if c := l.str(n.Get("context")); c != string(protocol.ContextTask) && !l.bad[n.Get("context")] {
+				l.wrongAt(p.Key, "WF002", fmt.Sprintf("roles.%s: of the contexts only task means something beside workflow", name), "write  context: task, or remove it")
+			}
+			continue
+		}
 		if only, ok := needs[p.Key.Value]; ok && only != have[0] {
 			l.wrongAt(p.Key, "WF002", fmt.Sprintf("roles.%s: %s means nothing beside %s", name, p.Key.Value, have[0]), fmt.Sprintf("remove it; it belongs to roles with %s", only))
 		}

@@ -249,15 +249,7 @@ func (l *loader) outputType(r *protocol.Role) *typ {
 		add("text", stringT)
 		add("body", stringT)
 		if r.Context == protocol.ContextTask {
-			own := t
-			if r.Output != "" {
-				own = objectType(map[string]*typ{})
-				t.fields["task"] = own
-			}
-			for _, name := range []string{"goal", "status", "state", "question", "summary"} {
-				own.fields[name] = stringT
-			}
-			own.fields["shared"] = openT
+			addTask(t, r.Output != "")
 		}
 	case protocol.ActRun:
 		add("exit_code", intT)
@@ -285,6 +277,9 @@ func (l *loader) outputType(r *protocol.Role) *typ {
 		for _, v := range child.Workflow.Outputs {
 			add(v.Name, templateType(v))
 		}
+		if r.Context == protocol.ContextTask {
+			addTask(t, true)
+		}
 	case protocol.ActWait:
 		add("text", stringT)
 		if t.open = r.Wait != nil && r.Wait.Signal != ""; !t.open {
@@ -294,6 +289,18 @@ func (l *loader) outputType(r *protocol.Role) *typ {
 		return openT // no action, reported as such
 	}
 	return t
+}
+
+// addTask adds what every task yields: among the fields, or below the key task.
+func addTask(t *typ, nested bool) {
+	if nested {
+		own := objectType(map[string]*typ{})
+		t.fields["task"], t = own, own
+	}
+	for _, name := range []string{"goal", "status", "state", "question", "summary"} {
+		t.fields[name] = stringT
+	}
+	t.fields["shared"] = openT
 }
 
 // declared is the type of a stored schema, as a fresh object.

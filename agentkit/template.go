@@ -1,0 +1,194 @@
+package agentkit
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"wf/agentkit/task"
+	"wf/protocol"
+	"wf/roles"
+)
+
+// Template performs workflow roles. With the context task each visit is a task that a workflow
+// carries out: its message is what the moderator says, its final response and summary are
+// outputs of the workflow.
+//
+//	task_started ─► the sub-workflow, its calls and questions ─► task_completed
+//
+// The final response is the first of the outputs final_response, response and text that is a
+// text, else all outputs; the summary is the output summary, else the beginning of the response.
+type Template struct {
+	Agent Agent           // asks for goals and summaries, where the role's task names a model
+	Child roles.Performer // runs the sub-workflow
+}
+
+// Perform runs the sub-workflow of a visit.
+func (p Template) Perform(ctx context.Context, turn protocol.Turn, emit roles.Emit) (protocol.Conclusion, error) {
+	if turn.Role.Context != protocol.ContextTask {
+		return p.Child.Perform(ctx, turn, emit)
+	}
+	t := templateTask{id: turn.Step.String(), message: turn.EdgePrompt, emit: emit}
+	if strings.TrimSpace(t.message) == "" {
+		t.message = strings.TrimRight(fieldsV1(turn.Values, func(string, json.RawMessage) bool { return false }), "\n")
+	}
+	if err := t.replay(turn.Transcript); err != nil {
+		return protocol.Conclusion{}, fmt.Errorf("transcript of %s: %w", turn.Step, err)
+	}
+	v := p.visit(turn, emit)
+	if t.goal == "" {
+		if err := t.open(ctx, v); err != nil {
+			return protocol.Conclusion{}, err
+		}
+	}
+	c, err := p.Child.Perform(ctx, turn, t.pass)
+	if err != nil {
+		return c, err
+	}
+	done, err := t.end(ctx, v, c.Data)
+	if err != nil {
+		return protocol.Conclusion{}, err
+	}
+	c.Data, err = task.Data(protocol.TaskData{Goal: t.goal, Status: protocol.TaskCompleted, Question: t.question, Summary: done.Summary.S}, c.Data)
+	return c, err
+}
+
+// visit is what a call for a goal or a summary needs.
+func (p Template) visit(turn protocol.Turn, emit roles.Emit) *visit {
+	v := &visit{agent: &p.Agent, turn: &turn, emit: emit, hidden: p.Agent.secrets(turn)}
+	v.clean = roles.NewRedactor(v.hidden).String
+	return v
+}
+
+// templateTask is the task of a visit, as far as it has come.
+type templateTask struct {
+	id, message    string
+	goal, question string
+	done           *protocol.TaskDone
+	emit           roles.Emit
+}
+
+func (t *templateTask) replay(transcript []protocol.Entry) error {
+	for i := range transcript {
+		e := &transcript[i]
+		var err error
+		switch e.Type {
+		case protocol.EvTaskStarted:
+			var d protocol.TaskStarted
+			err = cbor.Unmarshal(e.Data, &d)
+			t.goal = d.Goal
+		case protocol.EvTaskWaiting:
+			var d protocol.TaskWaitingOn
+			err = cbor.Unmarshal(e.Data, &d)
+			t.question = d.Question.S
+		case protocol.EvTaskCompleted:
+			t.done = &protocol.TaskDone{}
+			err = cbor.Unmarshal(e.Data, t.done)
+		case protocol.EvAttemptFailed:
+			t.done = nil
+		}
+		if err != nil {
+			return fmt.Errorf("event %d (%s): %w", e.Seq, e.Type, err)
+		}
+	}
+	return nil
+}
+
+// open gives the task its goal. A role that names no model for it takes the beginning of the
+// message, and nothing went wrong then.
+func (t *templateTask) open(ctx context.Context, v *visit) error {
+	started := protocol.TaskStarted{ID: t.id, Goal: task.GoalFromMessage(t.message), Original: protocol.NewText(t.message)}
+	events := []protocol.Data{}
+	if v.asideModel() != "" {
+		goal, usage, why := v.writeGoal(ctx, t.message)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if usage != nil {
+			events = append(events, *usage)
+		}
+		if why == nil {
+			started.Goal = goal
+		} else {
+			started.Error = protocol.NewText(head(v.clean(valid(why.Error())), 500))
+		}
+	}
+	if started.Goal == "" {
+		started.Goal = t.id
+	}
+	t.goal = started.Goal
+	return t.emit(ctx, append([]protocol.Data{started}, events...)...)
+}
+
+// pass hands on what the sub-workflow emits; where it waits, so does the task.
+func (t *templateTask) pass(ctx context.Context, data ...protocol.Data) error {
+	for i, d := range data {
+		w, ok := d.(protocol.WaitingFor)
+		if !ok {
+			continue
+		}
+		t.question = w.Question.S
+		waits := protocol.TaskWaitingOn{ID: t.id, Question: w.Question}
+		return t.emit(ctx, append(append(append([]protocol.Data{}, data[:i]...), waits), data[i:]...)...)
+	}
+	return t.emit(ctx, data...)
+}
+
+// end completes the task by the outputs of the workflow.
+func (t *templateTask) end(ctx context.Context, v *visit, outputs protocol.JSON) (protocol.TaskDone, error) {
+	if t.done != nil {
+		return *t.done, nil
+	}
+	var fields map[string]json.RawMessage
+	if len(outputs) > 0 {
+		if err := json.Unmarshal(outputs, &fields); err != nil {
+			return protocol.TaskDone{}, fmt.Errorf("outputs of the sub-workflow of %s: %w", t.id, err)
+		}
+	}
+	response := textOutput(fields, "final_response", "response", "text")
+	if response == "" {
+		response = strings.TrimRight(fieldsV1(outputs, func(string, json.RawMessage) bool { return false }), "\n")
+	}
+	spec := v.turn.Role.Task
+	done := protocol.TaskDone{ID: t.id, FinalResponse: protocol.NewText(response)}
+	var events []protocol.Data
+	summary := textOutput(fields, "summary")
+	switch by := task.SummaryBy(spec); {
+	case by == protocol.SummaryNone:
+		summary = ""
+	case by == protocol.SummaryByModel:
+		text, usage, why := v.summariseTask(ctx, t.message, response)
+		if ctx.Err() != nil {
+			return done, ctx.Err()
+		}
+		if usage != nil {
+			events = append(events, *usage)
+		}
+		if why != nil {
+			done.Error = protocol.NewText(head(v.clean(valid(why.Error())), 500))
+		}
+		if why == nil {
+			summary = text
+		} else if summary == "" {
+			summary = response
+		}
+	case summary == "":
+		summary = response
+	}
+	done.Summary = protocol.NewText(task.LimitWords(summary, task.Words(spec)))
+	return done, t.emit(ctx, append(events, done)...)
+}
+
+// textOutput is the first of these outputs that is a text and says something.
+func textOutput(fields map[string]json.RawMessage, names ...string) string {
+	for _, name := range names {
+		var s string
+		if json.Unmarshal(fields[name], &s) == nil && strings.TrimSpace(s) != "" {
+			return strings.TrimSpace(s)
+		}
+	}
+	return ""
+}
