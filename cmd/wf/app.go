@@ -33,8 +33,10 @@ type app struct {
 	}
 
 	opened openModels
-	pages  taskPages
-	mcp    []string // --trust-mcp
+
+	memories openMemories
+	pages    taskPages
+	mcp      []string // --trust-mcp
 
 	started  bool // the command line was understood
 	reported bool // the answer on stdout is complete, an error in JSON would be a second one
