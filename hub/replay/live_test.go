@@ -12,6 +12,7 @@ import (
 	"github.com/coder/websocket"
 
 	"wf/cas"
+	"wf/hub/internal/memfeed"
 	"wf/hub/replay"
 	"wf/protocol"
 )
@@ -150,9 +151,9 @@ func TestAClientThatNeverReadsIsCutOff(t *testing.T) {
 }
 
 func TestAHeadThatMovesIsAReset(t *testing.T) {
-	m := newMemory()
-	m.add(t, "run", 300, "old")
-	old := m.chain("run")
+	m := memfeed.New()
+	m.Add("run", 300, "old")
+	old := m.Chain("run")
 	h := serve(t, &replay.Server{Feed: m})
 	p := dial(t, h, protocol.JSONFrames)
 	p.ask(`{"type":"replay_request","id":"x","sessionId":"run","fromSeq":0,"live":true}`)
@@ -169,15 +170,15 @@ func TestAHeadThatMovesIsAReset(t *testing.T) {
 			t.Errorf("the head is told to be at %d", f.HeadSeq)
 		}
 	}
-	m.restore("run", 17) // the client's history goes on behind the head
+	m.Restore("run", 17) // the client's history goes on behind the head
 	expect(p, 17, 17)
-	m.add(t, "run", 20, "new") // it is followed from there
+	m.Add("run", 20, "new") // it is followed from there
 	for seq := protocol.Seq(18); seq <= 37; seq++ {
 		if f := p.read(); f.Event.Seq != seq || f.Type != protocol.FrameEvent {
 			t.Fatalf("%+v", f)
 		}
 	}
-	now := m.chain("run")
+	now := m.Chain("run")
 
 	// A client that was away: same number, longer, shorter; what it has is no longer the history.
 	for _, c := range []struct {
@@ -197,7 +198,7 @@ func TestAHeadThatMovesIsAReset(t *testing.T) {
 	}
 
 	// A proof that this store never had: nothing is known to be shared.
-	foreign := entry(t, entry(t, protocol.Entry{}, "elsewhere"), "elsewhere")
+	foreign := memfeed.Next(memfeed.Next(protocol.Entry{}, "elsewhere"), "elsewhere")
 	q := dial(t, h, protocol.JSONFrames)
 	q.ask(fmt.Sprintf(`{"type":"replay_request","id":"x","sessionId":"run","fromSeq":2,"lastCid":"%s"}`, foreign.CID))
 	expect(q, 0, 37)
@@ -206,13 +207,13 @@ func TestAHeadThatMovesIsAReset(t *testing.T) {
 }
 
 func TestAQuietSubscriptionHasHeartbeats(t *testing.T) {
-	m := newMemory()
-	m.add(t, "run", 3, "e")
+	m := memfeed.New()
+	m.Add("run", 3, "e")
 	p := dial(t, serve(t, &replay.Server{Feed: m, Heartbeat: time.Millisecond, PingEvery: time.Millisecond}), protocol.JSONFrames)
 	p.ask(`{"type":"replay_request","sessionId":"run","live":true}`)
 	p.until(protocol.FrameReplayComplete)
 	for range 3 {
-		if f := p.read(); f.Type != protocol.FrameHeartbeat || f.LastSeq != 3 || f.LastCID != m.chain("run")[2].CID {
+		if f := p.read(); f.Type != protocol.FrameHeartbeat || f.LastSeq != 3 || f.LastCID != m.Chain("run")[2].CID {
 			t.Errorf("%+v", f)
 		}
 	}
@@ -221,15 +222,15 @@ func TestAQuietSubscriptionHasHeartbeats(t *testing.T) {
 // What is said stands between the events where it was said, and a client that does not read
 // loses the oldest of it, with their number.
 func TestDeltasStandWhereTheyWereSaid(t *testing.T) {
-	m := newMemory()
-	m.add(t, "run", 2, "e")
+	m := memfeed.New()
+	m.Add("run", 2, "e")
 	var b replay.Broadcast
 	p := dial(t, serve(t, &replay.Server{Feed: m, Deltas: &b}), protocol.JSONFrames)
 	p.ask(`{"type":"replay_request","sessionId":"run","live":true}`)
 	p.until(protocol.FrameReplayComplete)
 	commit := func() {
-		m.add(t, "run", 1, "e")
-		chain := m.chain("run")
+		m.Add("run", 1, "e")
+		chain := m.Chain("run")
 		b.Event("run", &chain[len(chain)-1].Event)
 	}
 	commit()
@@ -255,8 +256,8 @@ func TestDeltasStandWhereTheyWereSaid(t *testing.T) {
 }
 
 func TestDeltasThatNobodyTakesAreDroppedAndCounted(t *testing.T) {
-	m := newMemory()
-	m.add(t, "run", 2, "e")
+	m := memfeed.New()
+	m.Add("run", 2, "e")
 	var b replay.Broadcast
 	s := &replay.Server{Feed: m, Deltas: &b}
 	ctx, stop := context.WithCancel(t.Context())

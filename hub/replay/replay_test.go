@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"wf/cas"
+	"wf/hub/internal/memfeed"
 	"wf/hub/replay"
 	"wf/protocol"
 )
@@ -197,8 +198,8 @@ func TestATextThatIsTooLongStaysALink(t *testing.T) {
 }
 
 func TestFramesThatAreTooLongEndTheSocketWithAWord(t *testing.T) {
-	m := newMemory()
-	m.add(t, "run", 1, "e")
+	m := memfeed.New()
+	m.Add("run", 1, "e")
 	p := dial(t, serve(t, &replay.Server{Feed: m}), protocol.JSONFrames)
 	p.ask(`{"type":"ping","n":7,"pad":"` + strings.Repeat("x", protocol.MaxRequest-100) + `"}`)
 	if f := p.read(); f.Type != protocol.FramePong || f.N != 7 {
@@ -215,8 +216,8 @@ func TestFramesThatAreTooLongEndTheSocketWithAWord(t *testing.T) {
 }
 
 func TestAMessageOfTheOtherKindIsRefused(t *testing.T) {
-	m := newMemory()
-	m.add(t, "run", 1, "e")
+	m := memfeed.New()
+	m.Add("run", 1, "e")
 	p := dial(t, serve(t, &replay.Server{Feed: m}), protocol.JSONFrames)
 	if err := p.conn.Write(t.Context(), websocket.MessageBinary, []byte(`{"type":"ping"}`)); err != nil {
 		t.Fatal(err)
@@ -231,13 +232,13 @@ func TestAMessageOfTheOtherKindIsRefused(t *testing.T) {
 }
 
 func TestASocketHoldsManySubscriptionsUpToTheLimit(t *testing.T) {
-	m := newMemory()
+	m := memfeed.New()
 	const limit = 5
 	h := serve(t, &replay.Server{Feed: m, Subscriptions: limit, Sockets: 2})
 	p := dial(t, h, protocol.JSONFrames)
 	for i := range limit {
 		run := protocol.RunID(fmt.Sprint("run", i))
-		m.add(t, run, i+1, "e")
+		m.Add(run, i+1, "e")
 		p.send(protocol.Request{Type: protocol.FrameReplayRequest, ID: fmt.Sprint(i), SessionID: run, FromSeq: seqOf(0), Live: true})
 	}
 	last := map[string]protocol.Seq{}
@@ -262,8 +263,8 @@ func TestASocketHoldsManySubscriptionsUpToTheLimit(t *testing.T) {
 	if all, _ := p.until(protocol.FrameReplayComplete); len(all) != 1 {
 		t.Errorf("%d events", len(all))
 	}
-	m.add(t, "run3", 1, "unheard")
-	m.add(t, "run4", 1, "heard")
+	m.Add("run3", 1, "unheard")
+	m.Add("run4", 1, "heard")
 	if f := p.read(); f.ID != "4" || f.Type != protocol.FrameEvent || f.Event.Seq != 6 {
 		t.Errorf("%+v", f)
 	}
@@ -279,8 +280,8 @@ func TestASocketHoldsManySubscriptionsUpToTheLimit(t *testing.T) {
 }
 
 func TestAServerThatStopsSaysSo(t *testing.T) {
-	m := newMemory()
-	m.add(t, "run", 3, "e")
+	m := memfeed.New()
+	m.Add("run", 3, "e")
 	s := &replay.Server{Feed: m}
 	p := dial(t, serve(t, s), protocol.JSONFrames)
 	p.ask(`{"type":"replay_request","sessionId":"run","fromSeq":0,"live":true}`)
@@ -300,14 +301,14 @@ func TestAServerThatStopsSaysSo(t *testing.T) {
 
 // broken is a feed with a hole, or one that cannot be watched.
 type broken struct {
-	*memory
+	*memfeed.Feed
 	at    protocol.Seq
 	watch error
 }
 
 func (b broken) After(ctx context.Context, run protocol.RunID, from protocol.Seq) iter.Seq2[protocol.Entry, error] {
 	return func(yield func(protocol.Entry, error) bool) {
-		for e, err := range b.memory.After(ctx, run, from) {
+		for e, err := range b.Feed.After(ctx, run, from) {
 			if e.Seq == b.at {
 				yield(protocol.Entry{}, fmt.Errorf("event %d: %w", e.Seq, protocol.ErrCorrupt))
 				return
@@ -323,13 +324,13 @@ func (b broken) AwaitChange(ctx context.Context, since uint64) (uint64, error) {
 	if b.watch != nil {
 		return 0, b.watch
 	}
-	return b.memory.AwaitChange(ctx, since)
+	return b.Feed.AwaitChange(ctx, since)
 }
 
 func TestAHoleIsNamedAndNotSkipped(t *testing.T) {
-	m := newMemory()
-	m.add(t, "run", 30, "e")
-	p := dial(t, serve(t, &replay.Server{Feed: broken{memory: m, at: 21}}), protocol.JSONFrames)
+	m := memfeed.New()
+	m.Add("run", 30, "e")
+	p := dial(t, serve(t, &replay.Server{Feed: broken{Feed: m, at: 21}}), protocol.JSONFrames)
 	p.ask(`{"type":"replay_request","sessionId":"run","fromSeq":0,"live":true}`)
 	for seq := protocol.Seq(1); seq <= 20; seq++ {
 		if f := p.read(); f.Event.Seq != seq {
@@ -346,9 +347,9 @@ func TestAHoleIsNamedAndNotSkipped(t *testing.T) {
 }
 
 func TestAStoreThatCannotBeWatchedEndsTheSubscription(t *testing.T) {
-	m := newMemory()
-	m.add(t, "run", 1, "e")
-	p := dial(t, serve(t, &replay.Server{Feed: broken{memory: m, watch: errors.New("the disk is gone")}}), protocol.JSONFrames)
+	m := memfeed.New()
+	m.Add("run", 1, "e")
+	p := dial(t, serve(t, &replay.Server{Feed: broken{Feed: m, watch: errors.New("the disk is gone")}}), protocol.JSONFrames)
 	p.ask(`{"type":"replay_request","sessionId":"run","live":true}`)
 	for {
 		f := p.read()
@@ -363,12 +364,12 @@ func TestAStoreThatCannotBeWatchedEndsTheSubscription(t *testing.T) {
 
 // K-11: what is sent first is not held back by what follows. The figure is BenchmarkFirstEvent.
 func TestK11TheFirstEventWaitsForOneBatchOnly(t *testing.T) {
-	m := newMemory()
-	m.add(t, "run", 20_000, "e")
+	m := memfeed.New()
+	m.Add("run", 20_000, "e")
 	first := -1
 	sink := collect{events: func(batch []protocol.Entry) error {
 		if first < 0 {
-			first = m.handedOut()
+			first = m.HandedOut()
 		}
 		return nil
 	}}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"wf/hub/internal/memfeed"
 	"wf/hub/replay"
 	"wf/protocol"
 )
@@ -84,8 +85,8 @@ func sse(t *testing.T, r *bufio.Reader) (id string, f protocol.Frame, comment st
 }
 
 func TestSSEGoesOnFromLastEventID(t *testing.T) {
-	m := newMemory()
-	m.add(t, "run", 10, "e")
+	m := memfeed.New()
+	m.Add("run", 10, "e")
 	var b replay.Broadcast
 	h := serve(t, &replay.Server{Feed: m, Deltas: &b})
 	// The URL is the one that the EventSource began with.
@@ -105,25 +106,25 @@ func TestSSEGoesOnFromLastEventID(t *testing.T) {
 	if id, f, _ := sse(t, r); id != "" || f.Type != protocol.FrameReplayComplete || f.LastSeq != 10 {
 		t.Errorf("%s %+v", id, f)
 	}
-	e := m.chain("run")[9]
+	e := m.Chain("run")[9]
 	b.Event("run", &e.Event)
 	b.Delta("run", "a#1", protocol.Delta{Kind: "text", Text: "two\nlines"})
 	if id, f, _ := sse(t, r); id != "" || f.Type != protocol.FrameDelta || f.Text != "two\nlines" {
 		t.Errorf("%s %+v", id, f)
 	}
-	m.add(t, "run", 1, "e")
+	m.Add("run", 1, "e")
 	if id, f, _ := sse(t, r); id != "11" || f.Type != protocol.FrameEvent {
 		t.Errorf("%s %+v", id, f)
 	}
-	m.restore("run", 4)
+	m.Restore("run", 4)
 	if id, f, _ := sse(t, r); id != "4" || f.Type != protocol.FrameReset || f.CommonSeq != 4 {
 		t.Errorf("%s %+v", id, f)
 	}
 }
 
 func TestAStreamThatCannotBeginHasItsStatus(t *testing.T) {
-	m := newMemory()
-	m.add(t, "run", 10, "e")
+	m := memfeed.New()
+	m.Add("run", 10, "e")
 	h := serve(t, &replay.Server{Feed: m})
 	for _, c := range []struct {
 		path, again string
