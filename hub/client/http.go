@@ -28,10 +28,15 @@ type API struct {
 type Options struct {
 	Token string      // "" is none
 	TLS   *tls.Config // for https; nil is the system's
+	// HTTP is what reaches the server, whatever the address: one in this process, for example.
+	HTTP *http.Client
 }
 
 // New makes an API of a server; the address is read as by Reach. Nothing is sent yet.
 func New(address string, o Options) (*API, error) {
+	if o.HTTP != nil {
+		return &API{base: "http://wf", via: o.HTTP, token: o.Token}, nil
+	}
 	base, via, err := Reach(address, o.TLS)
 	if err != nil {
 		return nil, err
@@ -173,6 +178,11 @@ func (a *API) Workflows(ctx context.Context) ([]json.RawMessage, error) {
 // Run is a whole run: wf.run/v1.
 func (a *API) Run(ctx context.Context, run protocol.RunID) (raw []byte, err error) {
 	return raw, a.read(ctx, runPath(run), &raw)
+}
+
+// Cost sums what the model calls of a run used: wf.cost/v1.
+func (a *API) Cost(ctx context.Context, run protocol.RunID, by string) (raw []byte, err error) {
+	return raw, a.read(ctx, runPath(run, "cost")+"?by="+url.QueryEscape(by), &raw)
 }
 
 // Block reads a block. The hash is the caller's to check.
