@@ -110,7 +110,7 @@ func (e *Engine) Begin(ctx context.Context, l Launch) (run protocol.RunID, fresh
 	switch {
 	case run != "":
 	case l.RequestID != "":
-		run = nameFrom("request\x00" + l.RequestID)
+		run = RequestRun(l.RequestID)
 	default:
 		if run, err = newRunID(); err != nil {
 			return "", false, err
@@ -201,6 +201,9 @@ func (e *Engine) reader(ctx context.Context) Reader {
 }
 
 func snapshotKey(run protocol.RunID) string { return "state/" + string(run) }
+
+// RequestRun is the run that Begin makes of a request id.
+func RequestRun(requestID string) protocol.RunID { return nameFrom("request\x00" + requestID) }
 
 // runAlphabet has no letters that are taken for digits (Crockford).
 const runAlphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"

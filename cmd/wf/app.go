@@ -25,7 +25,8 @@ type app struct {
 	verbose bool
 	color   string // auto, always, never
 	noInput bool
-	format  string // of -o: human, json, jsonl and what a command adds
+	format  string     // of -o: human, json, jsonl and what a command adds
+	reach   reachFlags // --hub
 
 	loaded struct { // the configs, read once
 		config *config.Loaded

@@ -53,9 +53,15 @@ func (a *app) logFirst(ctx context.Context, s *cas.Store, at ref) error {
 	if err != nil {
 		return err
 	}
+	return a.showFirst(v, at.step)
+}
+
+// showFirst is logFirst for a run that was read; step is "" for the one that matters.
+func (a *app) showFirst(v *engine.View, step string) error {
 	var found *engine.StepView
-	if at.step != "" {
-		if found, err = stepOf(v, at.step); err != nil {
+	if step != "" {
+		var err error
+		if found, err = stepOf(v, step); err != nil {
 			return err
 		}
 	}
@@ -70,7 +76,7 @@ func (a *app) logFirst(ctx context.Context, s *cas.Store, at ref) error {
 	if err := a.showStep(found); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(a.out)
+	_, err := fmt.Fprintln(a.out)
 	return err
 }
 

@@ -130,6 +130,7 @@ resumed after any crash, re-entered, replayed, forked, compared and proved by ha
 		root.AddCommand(cmd)
 	}
 	root.AddCommand(exitCodesTopic())
+	a.hubFlag(root)
 	return root
 }
 
@@ -143,8 +144,10 @@ var commands = []struct {
 	{"run", newAnswer},
 	{"run", newCancel},
 	{"run", newFork},
+	{"run", newChat},
 	{"run", newDemo},
 	{"run", newServe},
+	{"run", newHub},
 	{"look", newLs},
 	{"look", newShow},
 	{"look", newLog},

@@ -34,6 +34,7 @@ type serveFlags struct {
 	hosts     []string
 	origins   []string
 	login     bool
+	hub       reachFlags
 }
 
 func newServe(a *app) *cobra.Command {
@@ -52,6 +53,9 @@ machine too; beyond it TLS as well. For browsers it prints an address with a cod
 
   # both, with the workflows of a directory
   wf serve --listen unix --listen 8765 --workflows ./workflows
+
+  # as an agent of a hub
+  wf serve --hub http://127.0.0.1:8766 --hub-token-file agent.token
 
   # another address for a browser, from the daemon that runs
   wf serve --login`,
@@ -74,6 +78,7 @@ machine too; beyond it TLS as well. For browsers it prints an address with a cod
 	flags.StringArrayVar(&f.hosts, "host", nil, "a further name that the server goes by")
 	flags.StringArrayVar(&f.origins, "origin", nil, "a further origin that may send requests, such as https://wf.example.org")
 	flags.BoolVar(&f.login, "login", false, "print a new address for a browser, from the daemon that runs, and end")
+	f.hub.join(flags)
 	a.trustFlag(flags)
 	return cmd
 }
@@ -106,7 +111,13 @@ func (a *app) serveStore(ctx context.Context, s *cas.Store, f serveFlags) error 
 	for _, door := range doors {
 		go func() { failed <- door.serve(handler, log) }()
 	}
-	err = a.announce(d, doors, keys)
+	leave := func() {}
+	if f.hub.url != "" {
+		leave, err = a.joinHub(d, f.hub)
+	}
+	if err == nil {
+		err = a.announce(d, doors, keys)
+	}
 	if err == nil {
 		select {
 		case err = <-failed:
@@ -115,6 +126,7 @@ func (a *app) serveStore(ctx context.Context, s *cas.Store, f serveFlags) error 
 		}
 	}
 	a.progress("stopping: runs are suspended, the next wf serve goes on with them")
+	leave()
 	closed := d.close()
 	for _, door := range doors {
 		closed = errors.Join(closed, door.close())

@@ -1,0 +1,242 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"wf/hub/guard"
+	"wf/hub/queue/embedded"
+	"wf/hub/relay"
+	"wf/hub/web"
+)
+
+// hubFlags are how a hub listens and where its data lies.
+type hubFlags struct {
+	serveFlags
+	data string
+}
+
+// defaultHub is where a hub listens if nothing else is said.
+const defaultHub = "127.0.0.1:8766"
+
+func newHub(a *app) *cobra.Command {
+	var f hubFlags
+	cmd := &cobra.Command{
+		Use:   "hub",
+		Short: "Bring agents and those who follow them together",
+		Long: `Start a hub. Agents (wf serve --hub) dial out to it; browsers and wf --hub see the runs of all of them
+and start new ones, which go to an agent that has the workflow. The hub keeps a queue, the agents and which
+agent has which run, and nothing of what is in the runs: those stay with their agents. It may be stopped and
+started at any time, even with an empty disk.
+
+A token is wanted always, beyond this machine TLS as well. Agents have a token of their own.`,
+		Example: `  wf hub
+  wf serve --hub http://127.0.0.1:8766 --hub-token-file ~/.local/state/wf/hub/agent.token
+
+  # for other machines
+  wf hub --listen 0.0.0.0:443 --host hub.example.org --tls-cert hub.pem --tls-key hub.key`,
+		Args: takes(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.serveHub(cmd.Context(), f) },
+	}
+	flags := cmd.Flags()
+	flags.StringArrayVar(&f.listen, "listen", []string{defaultHub}, "where: PORT, HOST:PORT or unix:PATH; may be given several times")
+	flags.StringVar(&f.data, "data", "", "directory of queue, tokens and pointers (default: in the user's state directory)")
+	flags.StringVar(&f.name, "name", "", "name of this hub (default: that of the machine)")
+	flags.StringVar(&f.tokenFile, "token-file", "", "file with the tokens, mode 0600; made if it is not there")
+	flags.StringVar(&f.cert, "tls-cert", "", "certificate, for TLS")
+	flags.StringVar(&f.key, "tls-key", "", "its key")
+	flags.StringArrayVar(&f.hosts, "host", nil, "a further name that the hub goes by")
+	flags.StringArrayVar(&f.origins, "origin", nil, "a further origin that may send requests, such as https://wf.example.org")
+	return cmd
+}
+
+// serveHub runs a hub until ctx ends.
+func (a *app) serveHub(ctx context.Context, f hubFlags) error {
+	if f.data == "" {
+		dir, err := hubDir()
+		if err != nil {
+			return err
+		}
+		f.data = dir
+	}
+	if f.name == "" {
+		if host, err := os.Hostname(); err == nil {
+			f.name = host
+		}
+	}
+	log := a.newLog()
+	store, err := embedded.Open(filepath.Join(f.data, "hub.db"), embedded.Options{})
+	if err != nil {
+		return err
+	}
+	return errors.Join(a.openHub(ctx, f, store, log), store.Close())
+}
+
+// hubDir is where the data of a hub lies if nothing else is said.
+func hubDir() (string, error) {
+	dir, err := userDir("XDG_STATE_HOME", ".local/state")
+	if err != nil {
+		return "", hinted(err, "name a directory with --data DIR")
+	}
+	return filepath.Join(dir, "hub"), nil
+}
+
+func (a *app) openHub(ctx context.Context, f hubFlags, store *embedded.Store, log *slog.Logger) error {
+	if f.tokenFile == "" {
+		f.tokenFile = filepath.Join(f.data, "tokens")
+	}
+	keys, err := guard.OpenKeys(f.tokenFile, nil)
+	if err != nil {
+		return err
+	}
+	agentToken, err := agentTokenFile(f.data, f.tokenFile)
+	if err != nil {
+		return err
+	}
+	doors, err := hubDoors(ctx, f, keys, log)
+	if err != nil {
+		return err
+	}
+	h := &relay.Hub{Queue: store.Queue, Registry: store.Registry, Pointers: store.Pointers,
+		Name: f.name, Version: version(), Page: web.Handler(), Log: log,
+		NewCode: func() (string, time.Time, error) {
+			code, err := keys.NewCode()
+			return code, time.Now().Add(guard.CodeLife), err
+		}}
+	handler := h.Handler()
+	failed := make(chan error, len(doors))
+	for _, door := range doors {
+		go func() { failed <- door.serve(handler, log) }()
+	}
+	if err = a.announceHub(f, doors, keys, agentToken); err == nil {
+		select {
+		case err = <-failed:
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+	}
+	h.Close()
+	for _, door := range doors {
+		err = errors.Join(err, door.close())
+	}
+	return err
+}
+
+// hubDoors listens everywhere it is told to, or nowhere.
+func hubDoors(ctx context.Context, f hubFlags, keys *guard.Keys, log *slog.Logger) (doors []*door, err error) {
+	defer func() {
+		if err != nil {
+			for _, d := range doors {
+				err = errors.Join(err, d.close())
+			}
+		}
+	}()
+	var secure *tls.Config
+	if f.cert != "" || f.key != "" {
+		if f.cert == "" || f.key == "" {
+			return nil, usagef("--tls-cert and --tls-key belong together")
+		}
+		if secure, err = guard.LoadTLS(f.cert, f.key); err != nil {
+			return nil, err
+		}
+	}
+	for _, text := range f.listen {
+		e, err := guard.ParseEndpoint(text, filepath.Join(f.data, "wf.sock"))
+		if err != nil {
+			return doors, err
+		}
+		l, err := e.Listen(ctx, secure, keys, log)
+		if err != nil {
+			return doors, err
+		}
+		d := newDoor(l, e, f.serveFlags, secure != nil, keys, log)
+		if e.Socket != "" { // agents of the same user need no token there
+			d.guard.Peer.Scopes = append(append([]guard.Scope(nil), guard.AllScopes...), guard.Agent)
+		}
+		doors = append(doors, d)
+	}
+	return doors, nil
+}
+
+// agentTokenFile is the file with the token for agents. It is made when it is not there, and
+// the token put among those that open the hub.
+func agentTokenFile(data, tokens string) (string, error) {
+	path := filepath.Join(data, "agent.token")
+	_, err := os.Stat(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return path, err
+	}
+	secret := make([]byte, 32)
+	_, _ = rand.Read(secret) // never fails (crypto/rand)
+	token := base64.RawURLEncoding.EncodeToString(secret)
+	list, err := os.OpenFile(tokens, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return "", fmt.Errorf("token for agents: %w", err)
+	}
+	_, err = fmt.Fprintf(list, "%s %s  # for wf serve --hub\n", token, guard.Agent)
+	if err = errors.Join(err, list.Sync(), list.Close()); err != nil {
+		return "", fmt.Errorf("token for agents: %w", err)
+	}
+	if err := os.WriteFile(path, []byte(token+"\n"), 0o600); err != nil {
+		return "", fmt.Errorf("token for agents: %w", err)
+	}
+	return path, nil
+}
+
+// hubJSON is wf.hub/v1: the one line that a hub writes for programs, once it listens.
+type hubJSON struct {
+	Schema     string       `json:"schema"`
+	PID        int          `json:"pid"`
+	Name       string       `json:"name"`
+	Version    string       `json:"version"`
+	Data       string       `json:"data"`
+	Listen     []listenJSON `json:"listen"`
+	TokenFile  string       `json:"token_file"`
+	AgentToken string       `json:"agent_token_file"`
+}
+
+// announceHub says where the hub listens and how agents come to it.
+func (a *app) announceHub(f hubFlags, doors []*door, keys *guard.Keys, agentToken string) error {
+	out := hubJSON{Schema: "wf.hub/v1", PID: os.Getpid(), Name: f.name, Version: version(), Data: f.data,
+		TokenFile: keys.Path(), AgentToken: agentToken}
+	for _, door := range doors {
+		l := listenJSON{URL: door.url}
+		if door.guard.Keys != nil {
+			code, err := keys.NewCode()
+			if err != nil {
+				return err
+			}
+			l.Open = withCode(door.url, code)
+		}
+		out.Listen = append(out.Listen, l)
+	}
+	if a.asJSON() {
+		a.reported = true
+		return line(a.out, out)
+	}
+	p := paint{a.out.color}
+	fmt.Fprintf(a.out, "%s wf hub  %s  data %s\n", p.cyan("●"), p.bold(out.Name), out.Data)
+	for _, l := range out.Listen {
+		if l.Open != "" {
+			fmt.Fprintf(a.out, "  %s   %s\n", p.dim("open"), l.Open)
+		}
+		command := "wf serve --hub " + l.URL
+		if l.Open != "" {
+			command += " --hub-token-file " + agentToken
+		}
+		fmt.Fprintf(a.out, "  %s  %s\n", p.dim("agent"), command)
+	}
+	_, err := fmt.Fprintf(a.out, "  %s  %s\n", p.dim("token"), out.TokenFile)
+	return err
+}

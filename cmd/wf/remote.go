@@ -1,0 +1,215 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"wf/hub/client"
+	"wf/protocol"
+)
+
+// remotes are the commands that --hub sends to a server instead of the store of this machine.
+var remotes = map[string]func(*remote, context.Context, *pflag.FlagSet, []string) error{
+	"run":    (*remote).run,
+	"ls":     (*remote).ls,
+	"show":   (*remote).show,
+	"log":    (*remote).log,
+	"replay": (*remote).replay,
+	"watch":  (*remote).watchRun,
+	"answer": (*remote).answer,
+	"cancel": (*remote).cancel,
+	"resume": (*remote).resume,
+}
+
+// local are the commands that need no store of runs, and so do not care for a hub.
+var local = map[string]bool{
+	"init": true, "validate": true, "graph": true, "schema": true, "doctor": true, "models": true, "trust": true,
+	"completion": true, "version": true, "serve": true, "hub": true, "demo": true, "exit-codes": true, "help": true,
+}
+
+// hubFlag adds --hub to a tree of commands, and has those that can go there go there. wf serve
+// has a --hub of its own.
+func (a *app) hubFlag(root *cobra.Command) {
+	f := root.PersistentFlags()
+	f.StringVar(&a.reach.url, "hub", "", "work on the runs of a wf hub or wf serve at this address, http://…, https://… or unix:PATH (WF_HUB)")
+	f.StringVar(&a.reach.tokenFile, "hub-token-file", "", "file with the token for it (WF_HUB_TOKEN_FILE; on this machine those of wf hub are known)")
+	f.StringVar(&a.reach.ca, "hub-ca", "", "certificate (PEM) that signed the server's, instead of those of the system")
+	for _, cmd := range root.Commands() {
+		here := cmd.RunE
+		if here == nil || local[cmd.Name()] {
+			continue
+		}
+		there := remotes[cmd.Name()]
+		cmd.RunE = func(cmd *cobra.Command, args []string) error {
+			url := a.reach.url
+			if url == "" {
+				url = os.Getenv("WF_HUB")
+			}
+			switch {
+			case url == "":
+				return here(cmd, args)
+			case there == nil:
+				return usagef("wf %s works on the store of this machine, not on %s; leave --hub out, or unset WF_HUB", cmd.Name(), url)
+			}
+			r, err := a.dial(url)
+			if err != nil {
+				return err
+			}
+			defer r.api.Close()
+			return there(r, cmd.Context(), cmd.Flags(), args)
+		}
+	}
+}
+
+// remote is a server whose runs a command works on.
+type remote struct {
+	*app
+	api *client.API
+	url string
+}
+
+// dial prepares to speak to a server; nothing is sent yet.
+func (a *app) dial(url string) (*remote, error) {
+	secure, err := a.reach.tls()
+	if err != nil {
+		return nil, err
+	}
+	token, err := a.hubToken(url)
+	if err != nil {
+		return nil, err
+	}
+	api, err := client.New(url, client.Options{Token: token, TLS: secure})
+	if err != nil {
+		return nil, err
+	}
+	return &remote{app: a, api: api, url: url}, nil
+}
+
+// hubToken is the token for a server: from the file that is named, else, for a hub on this
+// machine, from its own. A socket needs none.
+func (a *app) hubToken(url string) (string, error) {
+	path := a.reach.tokenFile
+	if path == "" {
+		path = os.Getenv("WF_HUB_TOKEN_FILE")
+	}
+	if path == "" && strings.HasPrefix(url, "unix:") {
+		return "", nil
+	}
+	if path != "" {
+		return readToken(path)
+	}
+	dir, err := hubDir()
+	if err != nil || !strings.HasPrefix(url, "http://") || !there(filepath.Join(dir, "tokens")) {
+		return "", fail(protocol.ErrUnauthorized, "give --hub-token-file FILE, or set WF_HUB_TOKEN_FILE", "%s wants a token", url)
+	}
+	return readToken(filepath.Join(dir, "tokens"))
+}
+
+// readToken reads the first token of a file that only its owner may read.
+func readToken(path string) (string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", fail(protocol.ErrUnauthorized, "name the file of the token with --hub-token-file", "token: %v", err)
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return "", fail(protocol.ErrUnauthorized, "chmod 600 "+path, "token: others can read %s", path)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return "", fail(protocol.ErrUnauthorized, "", "token: %v", err)
+	}
+	for text := range strings.Lines(string(b)) {
+		text, _, _ = strings.Cut(text, "#")
+		if words := strings.Fields(text); len(words) > 0 {
+			return words[0], nil
+		}
+	}
+	return "", fail(protocol.ErrUnauthorized, "", "token: there is none in %s", path)
+}
+
+// find resolves a reference to a run of the server, or to a step of one.
+func (r *remote) find(ctx context.Context, arg string) (run protocol.RunID, step string, err error) {
+	name, step, _ := strings.Cut(written(arg), ":")
+	if step != "" {
+		id, err := protocol.ParseStepID(step)
+		if err != nil {
+			return "", "", usagef("%s: %v", written(arg), err)
+		}
+		step = id.String()
+	}
+	if latest.MatchString(name) {
+		run, err = r.latest(ctx, name)
+		return run, step, err
+	}
+	run, err = r.named(ctx, name)
+	return run, step, err
+}
+
+// latest is the nth newest run that is nobody's sub-workflow.
+func (r *remote) latest(ctx context.Context, name string) (protocol.RunID, error) {
+	var n int
+	if _, err := fmt.Sscanf(name, "-%d", &n); err != nil || n < 1 || n > maxPage {
+		return "", usagef("%s: the latest run is -1", name)
+	}
+	l, err := r.api.Runs(ctx, client.Query{Limit: n})
+	if err != nil {
+		return "", err
+	}
+	r.tellMissing(l)
+	if len(l.Items) < n {
+		return "", fail(protocol.ErrUnknownRun, "wf ls lists the runs", "%s: %s has %s", name, r.url, plural(len(l.Items), "run"))
+	}
+	return idOf(l.Items[n-1])
+}
+
+// maxPage is the most runs that a server lists at once.
+const maxPage = 500
+
+// named is the run of an id, or of the beginning of one.
+func (r *remote) named(ctx context.Context, name string) (protocol.RunID, error) {
+	name = strings.ToUpper(name)
+	l, err := r.api.Runs(ctx, client.Query{Text: name, Limit: maxPage, All: true})
+	if err != nil {
+		return "", err
+	}
+	var found []string
+	for _, raw := range l.Items {
+		id, err := idOf(raw)
+		switch {
+		case err != nil:
+			return "", err
+		case string(id) == name:
+			return id, nil
+		case strings.HasPrefix(string(id), name):
+			found = append(found, string(id))
+		}
+	}
+	switch len(found) {
+	case 0:
+		r.tellMissing(l)
+		return "", fail(protocol.ErrUnknownRun, "wf ls lists the runs", "%s has no run %s", r.url, name)
+	case 1:
+		return protocol.RunID(found[0]), nil
+	}
+	return "", fail(protocol.ErrAmbiguous, "", "%s fits %s", name, strings.Join(found, ", "))
+}
+
+// tellMissing says which agents of a hub could not be asked.
+func (r *remote) tellMissing(l client.List) {
+	if len(l.Missing) > 0 {
+		r.progress("not asked in time: %s", strings.Join(l.Missing, ", "))
+	}
+}
+
+func idOf(raw json.RawMessage) (protocol.RunID, error) {
+	var row struct{ ID protocol.RunID }
+	err := json.Unmarshal(raw, &row)
+	return row.ID, err
+}

@@ -1,0 +1,269 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"wf/engine"
+	"wf/hub/client"
+	"wf/protocol"
+)
+
+// A remoteFollower shows a run of a server as it happens. It outlives restarts of the server, of
+// the hub and of the agent: it goes on behind the last event that it has shown.
+type remoteFollower struct {
+	*remote
+	run    protocol.RunID
+	blocks *remoteBlocks
+	rep    reporter
+	step   string // only this one, "" is all
+	// until reports whether the run is over for whoever follows it; nil is when it is complete.
+	until func(context.Context) (bool, error)
+}
+
+// errOver ends following a run.
+var errOver = errors.New("the run is over")
+
+func (f *remoteFollower) follow(ctx context.Context, from protocol.Seq) error {
+	head := http.Header{}
+	f.api.Authorize(head)
+	r := client.Replay{URL: f.api.Base() + "/v1/replay", HTTP: f.api.HTTP(), Header: head, Codec: protocol.CBORFrames,
+		Run: f.run, Cursor: client.Cursor{Seq: from}, Live: f.until != nil}
+	if f.until == nil {
+		r.Patience = -1
+	}
+	parked := false
+	err := r.Follow(ctx, client.Consumer{
+		Event: func(e client.Event) error {
+			if err := f.show(ctx, e.Entry); err != nil {
+				return err
+			}
+			switch e.Type {
+			case protocol.EvDone, protocol.EvCancelled, protocol.EvWaiting, protocol.EvSuspended:
+				parked = true
+			case protocol.EvStepStarted, protocol.EvResumed, protocol.EvAnswered:
+				parked = false
+			}
+			if e.Live && parked {
+				return f.asked(ctx)
+			}
+			return nil
+		},
+		Delta: func(d protocol.LiveDelta, _ int64) { f.delta(d) },
+		Complete: func(client.Cursor) error {
+			if f.until == nil {
+				return nil
+			}
+			return f.asked(ctx)
+		},
+		Lost: func(err error, again time.Duration) {
+			f.progress("the connection is gone (%s); again in %s", oneLine(err.Error(), 200), span(again))
+		},
+	})
+	if errors.Is(err, errOver) {
+		return nil
+	}
+	return err
+}
+
+// asked ends following where the run is over.
+func (f *remoteFollower) asked(ctx context.Context) error {
+	over, err := f.until(ctx)
+	switch {
+	case errors.Is(err, client.ErrUnreachable), errors.Is(err, protocol.ErrAgentAway), errors.Is(err, protocol.ErrShuttingDown):
+		return nil // the connection is as good as gone, and is asked again when it is back
+	case err == nil && over:
+		return errOver
+	}
+	return err
+}
+
+func (f *remoteFollower) show(ctx context.Context, e protocol.Entry) error {
+	if f.step != "" && e.StepName() != f.step {
+		return nil
+	}
+	n, err := engine.ReadNotice(func(l protocol.Link) ([]byte, error) { return f.blocks.Block(ctx, l) }, f.run, e)
+	if err != nil {
+		return fmt.Errorf("run %s, event %d: %w", f.run, e.Seq, err)
+	}
+	f.rep.notice(n)
+	return nil
+}
+
+// delta shows live output; in JSON it is a frame of the replay protocol.
+func (f *remoteFollower) delta(d protocol.LiveDelta) {
+	if f.step != "" && d.Step != f.step {
+		return
+	}
+	j, ok := f.rep.(*jsonLines)
+	if !ok {
+		f.rep.notice(engine.Notice{Run: f.run, Step: d.Step, Data: d.Delta})
+		return
+	}
+	frame := protocol.Frame{Type: protocol.FrameDelta, AfterSeq: d.After, Step: d.Step, N: d.N, Kind: d.Delta.Kind, Text: d.Delta.Text}
+	if b, err := frame.Encode(protocol.JSONFrames); err == nil {
+		if err := line(j.a.out, json.RawMessage(b)); err != nil {
+			f.progress("error: live output was not shown: %v", err)
+		}
+	}
+}
+
+// stopped reports whether a run waits, is suspended or has ended.
+func (r *remote) stopped(run protocol.RunID) func(context.Context) (bool, error) {
+	return func(ctx context.Context) (bool, error) {
+		v, _, err := r.view(ctx, run)
+		return err == nil && v.Status != protocol.Running, err
+	}
+}
+
+// final reports whether a run has ended for good.
+func (r *remote) final(run protocol.RunID) func(context.Context) (bool, error) {
+	return func(ctx context.Context) (bool, error) {
+		v, _, err := r.view(ctx, run)
+		return err == nil && v.Status.Final(), err
+	}
+}
+
+// backdrop is what reporters look up of a run.
+func (r *remote) backdrop(ctx context.Context, run protocol.RunID) (backdrop, *remoteBlocks, error) {
+	blocks := &remoteBlocks{api: r.api}
+	v, _, err := r.view(ctx, run)
+	if err != nil {
+		return backdrop{}, nil, err
+	}
+	edges, err := r.edges(ctx, blocks, v.Definition)
+	return backdrop{ctx: context.WithoutCancel(ctx), blocks: blocks, edges: edges, steers: map[string]bool{}}, blocks, err
+}
+
+// watch follows a run until it stops, shows the outcome and ends as it did.
+func (r *remote) watch(ctx context.Context, run protocol.RunID, from protocol.Seq, rep func(backdrop) reporter) error {
+	b, blocks, err := r.backdrop(ctx, run)
+	if err != nil {
+		return err
+	}
+	f := &remoteFollower{remote: r, run: run, blocks: blocks, rep: rep(b), until: r.stopped(run)}
+	err = f.follow(ctx, from)
+	f.rep.close()
+	if err != nil {
+		return err
+	}
+	return r.conclude(ctx, run)
+}
+
+// watchRun is wf watch.
+func (r *remote) watchRun(ctx context.Context, f *pflag.FlagSet, args []string) error {
+	from, err := f.GetInt64("from")
+	if err != nil || from < 0 {
+		return fail(protocol.ErrBadCursor, "", "--from %d: want the seq of the last event held, 0 for all", from)
+	}
+	run, _, err := r.find(ctx, latestUnless(args))
+	if err != nil {
+		return err
+	}
+	return r.watch(ctx, run, protocol.Seq(from), r.newWatchReporter)
+}
+
+// lineReporter writes one line per event to stdout, as wf log does.
+type lineReporter struct{ a *app }
+
+func (l lineReporter) notice(n engine.Notice) {
+	if n.Entry == nil {
+		return
+	}
+	text := tell(n.Data)
+	if n.Data == nil {
+		text = string(n.Entry.Type)
+	}
+	fmt.Fprintln(l.a.out, eventLine(n.Entry, text))
+}
+
+func (lineReporter) close() {}
+
+// eventReporter is how wf log and wf replay show events.
+func (r *remote) eventReporter() reporter {
+	if r.asJSON() {
+		return &jsonLines{a: r.app}
+	}
+	return lineReporter{r.app}
+}
+
+// events writes the events of a run with seq > from, and with follow those that are yet to come.
+func (r *remote) events(ctx context.Context, run protocol.RunID, step string, from protocol.Seq, follow bool) error {
+	f := &remoteFollower{remote: r, run: run, step: step, blocks: &remoteBlocks{api: r.api}, rep: r.eventReporter()}
+	if follow {
+		f.until = r.final(run)
+	}
+	return f.follow(ctx, from)
+}
+
+// log is wf log.
+func (r *remote) log(ctx context.Context, f *pflag.FlagSet, args []string) error {
+	run, step, err := r.find(ctx, latestUnless(args))
+	if err != nil {
+		return err
+	}
+	follow, only := f.Lookup("follow").Value.String() == "true", f.Lookup("events").Value.String() == "true"
+	if !follow && !only && !r.asJSON() {
+		v, _, err := r.view(ctx, run)
+		if err != nil {
+			return err
+		}
+		if err := r.showFirst(v, step); err != nil {
+			return err
+		}
+	}
+	return r.events(ctx, run, step, 0, follow)
+}
+
+// replay is wf replay.
+func (r *remote) replay(ctx context.Context, f *pflag.FlagSet, args []string) error {
+	text := f.Lookup("from").Value.String()
+	from, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || from < 0 {
+		return fail(protocol.ErrBadCursor, "", "--from %q: want the seq of the last event held, 0 for all", text)
+	}
+	follow := f.Lookup("follow").Value.String() == "true"
+	switch {
+	case f.Lookup("check").Value.String() == "true":
+		return usagef("--check builds everything again from a store; run it where that is")
+	case follow && r.format == "json":
+		return usagef("--follow streams; it needs -o jsonl")
+	}
+	run, _, err := r.find(ctx, latestUnless(args))
+	if err != nil {
+		return err
+	}
+	if r.format != "json" {
+		return r.events(ctx, run, "", protocol.Seq(from), follow)
+	}
+	all := &collector{items: []eventJSON{}}
+	fl := &remoteFollower{remote: r, run: run, blocks: &remoteBlocks{api: r.api}, rep: all}
+	if err := errors.Join(fl.follow(ctx, protocol.Seq(from)), all.err); err != nil {
+		return err
+	}
+	return r.answerJSON(map[string]any{"schema": "wf.replay/v1", "run": run, "items": all.items})
+}
+
+// collector keeps the events that it is shown.
+type collector struct {
+	items []eventJSON
+	err   error
+}
+
+func (c *collector) notice(n engine.Notice) {
+	if n.Entry == nil {
+		return
+	}
+	j, err := newEventJSON(n.Entry, n.Data)
+	c.err = errors.Join(c.err, err)
+	c.items = append(c.items, j)
+}
+
+func (c *collector) close() {}

@@ -1,0 +1,213 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/pflag"
+
+	"wf/cas"
+	"wf/engine"
+	"wf/hub/client"
+	"wf/protocol"
+)
+
+// view reads a run, with the answer as it came.
+func (r *remote) view(ctx context.Context, run protocol.RunID) (*engine.View, []byte, error) {
+	raw, err := r.api.Run(ctx, run)
+	if err != nil {
+		return nil, nil, err
+	}
+	v := &engine.View{}
+	if err := json.Unmarshal(raw, v); err != nil {
+		return nil, nil, fmt.Errorf("run %s: %w", run, err)
+	}
+	return v, raw, nil
+}
+
+// pass writes JSON of the server as the answer, formed as wf forms its own.
+func (r *remote) pass(raw []byte) error {
+	var b bytes.Buffer
+	var err error
+	if r.format == "json" {
+		err = json.Indent(&b, bytes.TrimSpace(raw), "", "  ")
+	} else {
+		err = json.Compact(&b, raw)
+	}
+	if err != nil {
+		return err
+	}
+	r.reported = true
+	b.WriteByte('\n')
+	_, err = r.out.Write(b.Bytes())
+	return err
+}
+
+// conclude shows a run as wf run does when it ends, and ends as it did.
+func (r *remote) conclude(ctx context.Context, run protocol.RunID) error {
+	v, raw, err := r.view(ctx, run)
+	if err != nil {
+		return err
+	}
+	if err := r.outcome(v, raw); err != nil {
+		return err
+	}
+	return outcome(v)
+}
+
+func (r *remote) outcome(v *engine.View, raw []byte) error {
+	if r.asJSON() {
+		return r.pass(raw)
+	}
+	return r.showOutcome(v)
+}
+
+// ls is wf ls; at a hub each run has its agent.
+func (r *remote) ls(ctx context.Context, f *pflag.FlagSet, _ []string) error {
+	limit, q, err := lsQuery(f)
+	if err != nil {
+		return err
+	}
+	var rows []runRow
+	var raws []json.RawMessage
+	for {
+		q.Limit = maxPage
+		if limit > 0 {
+			q.Limit = min(maxPage, limit-len(rows))
+		}
+		l, err := r.api.Runs(ctx, q)
+		if err != nil {
+			return err
+		}
+		if q.Before == "" {
+			r.tellMissing(l)
+		}
+		for _, raw := range l.Items {
+			var row runRow
+			if err := json.Unmarshal(raw, &row); err != nil {
+				return fmt.Errorf("list of %s: %w", r.url, err)
+			}
+			rows, raws = append(rows, row), append(raws, raw)
+		}
+		if q.Before = l.Next; l.Next == "" || limit > 0 && len(rows) >= limit {
+			break
+		}
+	}
+	switch r.format {
+	case "json":
+		return r.answerJSON(map[string]any{"schema": "wf.runs/v1", "items": nonNil(raws)})
+	case "jsonl":
+		for _, raw := range raws {
+			if err := line(r.out, raw); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return r.lsRows(rows)
+}
+
+func (r *remote) answerJSON(v any) error { return r.app.answer(v) }
+
+// lsQuery reads the flags of wf ls.
+func lsQuery(f *pflag.FlagSet) (limit int, q client.Query, err error) {
+	get := func(name string) string {
+		if flag := f.Lookup(name); flag != nil {
+			return flag.Value.String()
+		}
+		return ""
+	}
+	q = client.Query{Status: get("status"), Tag: get("tag"), Workflow: get("workflow"), All: get("all") == "true"}
+	limit, err = f.GetInt("limit")
+	return limit, q, err
+}
+
+// show is wf show.
+func (r *remote) show(ctx context.Context, _ *pflag.FlagSet, args []string) error {
+	arg := latestUnless(args)
+	if l, err := protocol.ParseLink(written(arg)); err == nil {
+		data, err := (&remoteBlocks{api: r.api}).Block(ctx, l)
+		if err != nil {
+			return err
+		}
+		return r.writeBlock(l, data)
+	}
+	run, step, err := r.find(ctx, arg)
+	if err != nil {
+		return err
+	}
+	v, raw, err := r.view(ctx, run)
+	switch {
+	case err != nil:
+		return err
+	case step == "" && r.asJSON():
+		return r.pass(raw)
+	case step == "":
+		return r.showRun(v)
+	}
+	s, err := stepOf(v, step)
+	if err != nil {
+		return err
+	}
+	if r.asJSON() {
+		return r.answerJSON(stepJSON{"wf.step/v1", v.ID, s})
+	}
+	return r.showStep(s)
+}
+
+// stepJSON is wf.step/v1.
+type stepJSON struct {
+	Schema string         `json:"schema"`
+	Run    protocol.RunID `json:"run"`
+	*engine.StepView
+}
+
+// remoteBlocks reads blocks of a server, and keeps those that were read. Each is hashed.
+type remoteBlocks struct {
+	api  *client.API
+	held map[protocol.Link][]byte
+}
+
+// Block reads a block; one that does not hash to its name is an error wrapping
+// protocol.ErrCorrupt.
+func (b *remoteBlocks) Block(ctx context.Context, l protocol.Link) ([]byte, error) {
+	if data, ok := b.held[l]; ok {
+		return data, nil
+	}
+	data, err := b.api.Block(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	sum, err := l.CID().Prefix().Sum(data)
+	if err != nil || !sum.Equals(l.CID()) {
+		return nil, fmt.Errorf("the server sent %s for block %s: %w", sum, l, protocol.ErrCorrupt)
+	}
+	if b.held == nil {
+		b.held = map[protocol.Link][]byte{}
+	}
+	if len(data) <= 1<<20 && len(b.held) < 1000 {
+		b.held[l] = data
+	}
+	return data, nil
+}
+
+var _ protocol.Blocks = (*remoteBlocks)(nil)
+
+// edges are those of the workflow of a run, read from its definition.
+func (r *remote) edges(ctx context.Context, blocks protocol.Blocks, definition string) ([]protocol.Edge, error) {
+	l, err := protocol.ParseLink(definition)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := blocks.Block(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	var w protocol.Workflow
+	if err := cas.Decode(raw, &w); err != nil {
+		return nil, fmt.Errorf("definition %s: %w", l, err)
+	}
+	return w.Edges, nil
+}

@@ -1,0 +1,191 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"wf/cas"
+	"wf/engine"
+	"wf/hub/client"
+	"wf/hub/relay"
+	"wf/protocol"
+)
+
+// reachFlags say how another server is reached: a hub, or a daemon.
+type reachFlags struct {
+	url       string
+	tokenFile string
+	ca        string // certificates to trust instead of the system's
+}
+
+// joinFlags add --hub and what belongs to it to wf serve.
+func (f *reachFlags) join(flags *pflag.FlagSet) {
+	flags.StringVar(&f.url, "hub", "", "connect to this hub, so that others can follow and start runs here")
+	flags.StringVar(&f.tokenFile, "hub-token-file", "", "file with the token for agents of the hub")
+	flags.StringVar(&f.ca, "hub-ca", "", "certificate (PEM) that signed the hub's, instead of those of the system")
+}
+
+// tls is the TLS of the connection, nil for the system's.
+func (f reachFlags) tls() (*tls.Config, error) {
+	if f.ca == "" {
+		return nil, nil
+	}
+	b, err := os.ReadFile(f.ca)
+	if err != nil {
+		return nil, usagef("--hub-ca: %v", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(b) {
+		return nil, usagef("--hub-ca %s holds no certificate", f.ca)
+	}
+	return &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS13}, nil
+}
+
+// joinHub connects the daemon to a hub, for ever, until stop is called. stop is never nil.
+func (a *app) joinHub(d *daemon, f reachFlags) (stop func(), err error) {
+	stop = func() {}
+	secure, err := f.tls()
+	if err != nil {
+		return stop, err
+	}
+	if _, _, err := client.Reach(f.url, secure); err != nil {
+		return stop, err
+	}
+	id, err := agentID(d.store.Dir(), d.name)
+	if err != nil {
+		return stop, err
+	}
+	agent := &relay.Agent{Hub: f.url, TLS: secure, ID: id, Name: d.name, Version: version(), Handler: d.handler(), Log: d.log,
+		Store: &hubStore{s: d.store, shelf: d.backend.shelf},
+		Moved: func(run protocol.RunID, to string) {
+			err := d.backend.Cancel(d.keeper.ctx, run, "the agent "+to+" has this run: the lease of the job had ended here")
+			if err != nil && !errors.Is(err, protocol.ErrFinal) {
+				d.log.Error("a run of another agent was not stopped", "run", run, "error", err)
+			}
+		}}
+	if f.tokenFile != "" {
+		agent.Token = func() (string, error) { return readToken(f.tokenFile) }
+		if _, err := agent.Token(); err != nil {
+			return stop, err
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var done sync.WaitGroup
+	done.Go(func() {
+		if err := agent.Serve(ctx); err != nil {
+			d.log.Error("the hub is given up", "hub", f.url, "error", err)
+		}
+	})
+	return func() { cancel(); done.Wait() }, nil
+}
+
+// agentID is the name of this store among the agents of a hub: made once, and kept with it.
+func agentID(store, name string) (string, error) {
+	path := filepath.Join(store, serveDir, "agent-id")
+	b, err := os.ReadFile(path)
+	if id := strings.TrimSpace(string(b)); err == nil && id != "" {
+		return id, nil
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("agent id: %w", err)
+	}
+	var chance [4]byte
+	_, _ = rand.Read(chance[:]) // never fails (crypto/rand)
+	id := oneLine(name, 60) + "-" + hex.EncodeToString(chance[:])
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return "", fmt.Errorf("agent id: %w", err)
+	}
+	if err := os.WriteFile(path, []byte(id+"\n"), 0o600); err != nil {
+		return "", fmt.Errorf("agent id: %w", err)
+	}
+	return id, nil
+}
+
+// hubStore is what a hub is told of the store.
+type hubStore struct {
+	s     *cas.Store
+	shelf shelf
+
+	mu       sync.Mutex
+	requests map[protocol.RunID]string // request ids of runs, which never change
+	caps     []string
+	looked   time.Time
+}
+
+// lookForWorkflows is how often the directories of workflows are read for the hub.
+const lookForWorkflows = 5 * time.Second
+
+// Caps are the names and files of the workflows that can be started.
+func (h *hubStore) Caps(context.Context) ([]string, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if time.Since(h.looked) < lookForWorkflows {
+		return h.caps, nil
+	}
+	all, err := h.shelf.list()
+	if err != nil {
+		return nil, err
+	}
+	h.caps, h.looked = nil, time.Now()
+	for _, f := range all {
+		if f.problem == "" {
+			h.caps = append(h.caps, f.name, f.path)
+		}
+	}
+	return h.caps, nil
+}
+
+// Runs are all runs with their heads.
+func (h *hubStore) Runs(ctx context.Context) ([]relay.Run, error) {
+	heads, err := h.s.Heads(ctx, protocol.RunHead(""))
+	if err != nil {
+		return nil, err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.requests == nil {
+		h.requests = map[protocol.RunID]string{}
+	}
+	out := make([]relay.Run, 0, len(heads))
+	for _, head := range heads {
+		run := runOf(head)
+		request, known := h.requests[run]
+		if !known {
+			started, err := startedBy(ctx, h.s, run)
+			if err != nil {
+				return nil, err
+			}
+			// A fork begins with the event of the run that it was forked from, request and all.
+			if started.RequestID != "" && engine.RequestRun(started.RequestID) == run {
+				request = started.RequestID
+			}
+			h.requests[run] = request
+		}
+		out = append(out, relay.Run{ID: run, HeadSeq: head.Seq, HeadCID: head.Link.String(), RequestID: request})
+	}
+	return out, nil
+}
+
+// AwaitChange returns with every commit, and every few seconds for what lies in files.
+func (h *hubStore) AwaitChange(ctx context.Context, since uint64) (uint64, error) {
+	wait, stop := context.WithTimeout(ctx, lookForWorkflows)
+	defer stop()
+	now, err := h.s.AwaitChange(wait, since)
+	if err != nil && ctx.Err() == nil && wait.Err() != nil {
+		return since, nil
+	}
+	return now, err
+}
