@@ -275,6 +275,7 @@ func lookupSecret(lookup func(string) (string, bool), name string) (string, bool
 func (v *visit) place(lookup func(string) (string, bool)) (tool.Workspace, error) {
 	at := tool.Workspace{
 		Dir: filepath.Join(v.turn.Workspace, v.turn.Role.Dir), Root: v.turn.Workspace, Clean: v.clean,
+		Redact:  func() *roles.Redactor { return roles.NewRedactor(v.hidden) },
 		Sandbox: v.turn.Role.Sandbox, Network: v.turn.Role.Network == protocol.NetworkAllow,
 	}
 	for _, name := range slices.Sorted(maps.Keys(v.turn.Env)) {

@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 	"unicode/utf8"
+
+	"wf/roles"
 )
 
 // ends keeps the beginning and the end of a stream in bounded memory.
@@ -82,32 +84,60 @@ func lastRunes(s string, n int) string {
 	return s[at:]
 }
 
-// watched shows output to live watchers too, whole lines at a time so that no secret is torn.
-func watched(at Workspace, kind string, to io.Writer) io.Writer {
-	if at.Watch == nil {
-		return to
-	}
-	return &watcher{at: at, kind: kind, to: to}
-}
-
+// watcher shows output to live watchers too, secrets hidden: it holds back what may yet become
+// one, such as the lines of a private key, and shows whole lines where there are any.
 type watcher struct {
 	at   Workspace
 	kind string
 	to   io.Writer
-	line []byte
+	hide *roles.Redactor
+	line []byte // hidden already, not shown yet
 }
 
-// lineMax is the longest line that is shown live.
+func newWatcher(at Workspace, kind string, to io.Writer) *watcher {
+	w := &watcher{at: at, kind: kind, to: to, hide: new(roles.Redactor)}
+	if at.Redact != nil {
+		w.hide = at.Redact()
+	}
+	return w
+}
+
+// lineMax is the longest line that is shown in one piece.
 const lineMax = 8 << 10
 
 func (w *watcher) Write(p []byte) (int, error) {
-	w.line = append(w.line, p...)
-	if i := bytes.LastIndexByte(w.line, '\n'); i >= 0 {
-		w.at.Watch(w.kind, w.at.clean(plain(w.line[:i+1])))
-		w.line = append(w.line[:0], w.line[i+1:]...)
-	}
-	if len(w.line) > lineMax {
-		w.line = w.line[:0]
+	if w.at.Watch != nil {
+		w.line = w.hide.Write(w.line, p)
+		end := bytes.LastIndexByte(w.line, '\n') + 1
+		if end == 0 && len(w.line) > lineMax {
+			end = whole(w.line)
+		}
+		w.show(end)
 	}
 	return w.to.Write(p)
+}
+
+// end shows what was held back; the stream has ended.
+func (w *watcher) end() {
+	if w.at.Watch != nil {
+		w.line = w.hide.Flush(w.line)
+		w.show(len(w.line))
+	}
+}
+
+func (w *watcher) show(n int) {
+	if n > 0 {
+		w.at.Watch(w.kind, plain(w.line[:n]))
+		w.line = append(w.line[:0], w.line[n:]...)
+	}
+}
+
+// whole is the length of b without the beginning of a rune at its end.
+func whole(b []byte) int {
+	for i := len(b) - 1; i >= max(0, len(b)-utf8.UTFMax); i-- {
+		if utf8.RuneStart(b[i]) && !utf8.FullRune(b[i:]) {
+			return i
+		}
+	}
+	return len(b)
 }

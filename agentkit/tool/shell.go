@@ -59,7 +59,10 @@ func command(ctx context.Context, at Workspace, line string, timeout time.Durati
 	if at.Sandbox == sandbox.Off {
 		run = unconfined
 	}
-	code, err := run(limited, at, line, watched(at, "stdout", stdout), watched(at, "stderr", stderr))
+	shownOut, shownErr := newWatcher(at, "stdout", stdout), newWatcher(at, "stderr", stderr)
+	code, err := run(limited, at, line, shownOut, shownErr)
+	shownOut.end()
+	shownErr.end()
 	if ctx.Err() != nil {
 		return Result{}, ctx.Err()
 	}

@@ -25,6 +25,7 @@ import (
 	"strings"
 
 	"wf/protocol"
+	"wf/roles"
 )
 
 // Policy says whether a call of a tool needs a person's word.
@@ -60,7 +61,11 @@ type Workspace struct {
 	Network bool                // lets commands use the network
 	Environ []string            // NAME=value pairs given to commands on top of the allow-list
 	Clean   func(string) string // hides secrets; nil hides nothing
-	Watch   func(kind, text string)
+
+	// Watch is shown output as it comes, kind stdout or stderr; nil watches nothing. Redact
+	// hides secrets in it, a new one for each stream; nil hides what has the shape of a key.
+	Watch  func(kind, text string)
+	Redact func() *roles.Redactor
 }
 
 func (w Workspace) clean(s string) string {

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"wf/agentkit/tool"
+	"wf/roles"
 )
 
 func call(t *testing.T, at tool.Workspace, name string, args any) tool.Result {
@@ -185,7 +186,8 @@ func TestB07ShellOutputIsCappedInBoundedMemory(t *testing.T) {
 }
 
 func TestShellHidesSecretsBeforeItCuts(t *testing.T) {
-	at := tool.Workspace{Dir: t.TempDir(), Clean: func(s string) string { return strings.ReplaceAll(s, "hunter2hunter2", "[secret:PW]") }}
+	hide := func() *roles.Redactor { return roles.NewRedactor(map[string]string{"PW": "hunter2hunter2"}) }
+	at := tool.Workspace{Dir: t.TempDir(), Clean: hide().String, Redact: hide}
 	var shown strings.Builder
 	at.Watch = func(_, text string) { shown.WriteString(text) }
 	r := call(t, at, "shell", args{"command": "head -c 13330 /dev/zero | tr '\\0' x; echo hunter2hunter2; head -c 13330 /dev/zero | tr '\\0' x; echo hunter2hunter2"})
@@ -235,5 +237,37 @@ func TestShellEndsAsAGroup(t *testing.T) {
 		if said, err := io.ReadAll(f); err != nil || string(said) != "up\n" {
 			t.Errorf("%s: it said %q (%v)", name, said, err)
 		}
+	}
+}
+
+// What is shown while a command runs holds no secret, wherever its output is cut: a value
+// between two writes, a key in one long line, the body of a private key over many lines.
+func TestShellShowsNoSecretOfSeveralPieces(t *testing.T) {
+	hide := func() *roles.Redactor { return roles.NewRedactor(map[string]string{"PW": "hunter2hunter2"}) }
+	body := strings.Repeat("MIIEowIBAAKCAQEAx7Kq3vZ0YtQm5sJ8nB4cD2fG6hL9pR1uW3eT0iO5aS7dF2gH\n", 12)
+	for name, c := range map[string]struct{ command, secret, shown string }{
+		"a value in two writes":         {"printf hunter2; sleep 0.05; echo hunter2 and more", "hunter2", "[secret:PW] and more"},
+		"a value without a newline":     {"printf 'password: hunter2hunter2'", "hunter2", "password: [secret:PW]"},
+		"a key in a long line":          {"head -c 20000 /dev/zero | tr '\\0' .; printf ' ghp_'; sleep 0.05; echo 16C7e42F292c6912E7710c838347Ae178B4a", "16C7e42F292c", "[redacted:"},
+		"a private key, line by line":   {"echo '-----BEGIN RSA PRIVATE KEY-----'; while read -r l; do echo $l; sleep 0.001; done <key; echo '-----END RSA PRIVATE KEY-----'; echo after", "MIIEowIBAAKC", "after"},
+		"a private key that never ends": {"echo '-----BEGIN RSA PRIVATE KEY-----'; cat key", "MIIEowIBAAKC", "[redacted:"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			at := tool.Workspace{Dir: t.TempDir(), Clean: hide().String, Redact: hide}
+			if err := os.WriteFile(filepath.Join(at.Dir, "key"), []byte(body), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			var shown strings.Builder
+			at.Watch = func(_, text string) { shown.WriteString(text) }
+			r := call(t, at, "shell", args{"command": c.command})
+			if r.IsError || !strings.HasPrefix(r.Content, "exit code: 0") {
+				t.Fatal(r.Content)
+			}
+			for where, text := range map[string]string{"shown": shown.String(), "recorded": r.Content} {
+				if strings.Contains(text, c.secret) || !strings.Contains(text, c.shown) {
+					t.Errorf("%s: %q", where, text[max(0, len(text)-300):])
+				}
+			}
+		})
 	}
 }
