@@ -87,6 +87,7 @@ func (d *daemon) start() {
 // recorded.
 func (d *daemon) close() error {
 	d.keeper.close()
+	d.backend.a.pages.wait()
 	return d.replay.Close()
 }
 

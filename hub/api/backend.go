@@ -35,7 +35,7 @@ type Reader interface {
 	Diff(ctx context.Context, run protocol.RunID, step string) (any, error)
 	// Verify proves a run by hash: wf.verify/v1. Findings are no error.
 	Verify(ctx context.Context, run protocol.RunID) (any, error)
-	// Cost sums what model calls used by role, step, model or kind: wf.cost/v1.
+	// Cost sums what model calls used by role, step, task, model or kind: wf.cost/v1.
 	Cost(ctx context.Context, run protocol.RunID, by string) (any, error)
 }
 

@@ -182,7 +182,7 @@ func (s *Server) verify(w http.ResponseWriter, r *http.Request) error {
 }
 
 // groups are what costs can be summed by.
-var groups = []string{"role", "step", "model", "kind"}
+var groups = []string{"role", "step", "task", "model", "kind"}
 
 func (s *Server) cost(w http.ResponseWriter, r *http.Request) error {
 	p, err := query(r, "by")
