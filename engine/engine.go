@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base32"
+	"errors"
 	"fmt"
 	"math/big"
 	"time"
@@ -152,7 +153,13 @@ func (e *Engine) Begin(ctx context.Context, l Launch) (run protocol.RunID, fresh
 	if err != nil {
 		return "", false, err
 	}
+	if head, _ := j.Head(); head.Defined() {
+		return run, false, nil // someone began it meanwhile
+	}
 	entries, err := j.Append(ctx, e.now(), []cas.Draft{{Data: d}}, blocks)
+	if errors.Is(err, protocol.ErrHeadMoved) {
+		return run, false, nil // the same
+	}
 	if err != nil {
 		return "", false, fmt.Errorf("start run %s: %w", run, err)
 	}
