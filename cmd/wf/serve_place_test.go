@@ -1,0 +1,196 @@
+package main
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"wf/cas"
+	"wf/engine"
+	"wf/hub/schedule"
+	"wf/protocol"
+)
+
+// Where a daemon listens: the socket of one that lives is refused, by the name of its process;
+// that of one that was killed is taken over; a port in use is named.
+func TestWhereADaemonCanListen(t *testing.T) {
+	dir := talkDir(t)
+	s := startServe(t, dir, "--listen", "unix", "--listen", "127.0.0.1:0")
+	port := strings.TrimPrefix(s.said.Listen[1].URL, "http://")
+	for name, args := range map[string][]string{
+		"process " + strconv.Itoa(s.said.PID): {"serve"},
+		port:                                  {"serve", "--listen", port},
+	} {
+		out, err := wfIn(dir, args...).CombinedOutput()
+		if status := exitOf(t, err); status != 5 || !strings.Contains(string(out), name) {
+			t.Errorf("wf %v: exit %d\n%s", args, status, out)
+		}
+	}
+	if status := s.call("GET", "/healthz", nil, nil); status != http.StatusOK {
+		t.Errorf("the daemon that lives was disturbed: %d", status)
+	}
+	s.kill()
+	s = startServe(t, dir, "--listen", "unix")
+	if status := s.call("GET", "/v1/info", nil, nil); status != http.StatusOK {
+		t.Errorf("in the place of a killed daemon: %d", status)
+	}
+	if status := s.stop(); status != 143 {
+		t.Errorf("exit %d", status)
+	}
+	out, err := wfIn(dir, "serve", "--login").CombinedOutput()
+	if status := exitOf(t, err); status != 2 || !strings.Contains(string(out), "no wf serve answers") {
+		t.Errorf("--login without a daemon: exit %d\n%s", status, out)
+	}
+}
+
+// Over TCP a browser logs in with the code of the address, and a program with the token.
+func TestTheTokenAndTheCodeOfADaemon(t *testing.T) {
+	s := serveTalk(t, "--listen", "127.0.0.1:0")
+	url, open := s.said.Listen[1].URL, s.said.Listen[1].Open
+	ask := func(method, path, body string, headers ...string) *http.Response {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), method, url+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, h := range headers {
+			name, value, _ := strings.Cut(h, ": ")
+			r.Header.Set(name, value)
+		}
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(io.Discard, answer.Body); err != nil {
+			t.Fatal(err)
+		}
+		if err := answer.Body.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return answer
+	}
+	if status := ask("GET", "/v1/runs", "").StatusCode; status != 401 {
+		t.Errorf("without a token: %d", status)
+	}
+	token, err := os.ReadFile(s.said.TokenFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.HasPrefix(s.said.TokenFile, filepath.Join(s.dir, ".wf")+"/") {
+		t.Errorf("the token lies in the store: %s", s.said.TokenFile)
+	}
+	if status := ask("GET", "/v1/runs", "", "Authorization: Bearer "+strings.TrimSpace(string(token))).StatusCode; status != 200 {
+		t.Errorf("with the token: %d", status)
+	}
+	page := ask("GET", "/", "")
+	if page.StatusCode != 200 || !strings.HasPrefix(page.Header.Get("Content-Type"), "text/html") || !strings.Contains(page.Header.Get("Content-Security-Policy"), "default-src 'self'") {
+		t.Errorf("the page: %d %v", page.StatusCode, page.Header)
+	}
+	_, code, ok := strings.Cut(open, "/#code=")
+	if !ok {
+		t.Fatalf("no code in %s", open)
+	}
+	login := ask("POST", "/v1/login", `{"code":"`+code+`"}`, "Origin: "+url, "Content-Type: application/json")
+	if login.StatusCode != 200 || len(login.Cookies()) != 1 {
+		t.Fatalf("login: %d", login.StatusCode)
+	}
+	cookie := "Cookie: " + login.Cookies()[0].Name + "=" + login.Cookies()[0].Value
+	if status := ask("GET", "/v1/runs", "", cookie, "Sec-Fetch-Site: same-origin").StatusCode; status != 200 {
+		t.Errorf("with the session: %d", status)
+	}
+	out, err := wfIn(s.dir, "serve", "--login").CombinedOutput()
+	if err != nil || !strings.HasPrefix(string(out), url+"/#code=") {
+		t.Errorf("--login: %v\n%s", err, out)
+	}
+}
+
+// Two daemons of one store: both show the same, a request id starts one run, a run is driven by
+// one of them, and an answer through the other reaches it.
+func TestTwoDaemonsOnOneStore(t *testing.T) {
+	a := serveTalk(t)
+	b := startServe(t, a.dir, "--listen", "unix:"+filepath.Join(a.dir, "b", "b.sock"), "--workflows", a.dir)
+	var ids [8]protocol.RunID
+	var both sync.WaitGroup
+	for i, s := range []*served{a, b, a, b, a, b, a, b} {
+		both.Go(func() {
+			var x struct{ ID protocol.RunID }
+			s.call("POST", "/v1/runs", map[string]any{"workflow": "talk", "request_id": "both"}, &x)
+			ids[i] = x.ID
+		})
+	}
+	both.Wait()
+	for _, id := range ids {
+		if id != ids[0] || id == "" {
+			t.Fatalf("runs %v", ids)
+		}
+	}
+	a.awaitStatus(ids[0], protocol.Waiting)
+	for i, s := range []*served{b, a} {
+		v := s.awaitStatus(ids[0], protocol.Waiting)
+		if status := s.call("POST", "/v1/runs/"+string(ids[0])+"/answer", map[string]any{"step": v.Waiting[0].Step, "choice": "more"}, nil); status != http.StatusOK {
+			t.Errorf("answer %d: %d", i, status)
+		}
+		s.await(ids[0], "one visit further", func(v *engine.View) bool { return v.Status == protocol.Waiting && len(v.Steps) == 4+2*i })
+	}
+	if x, y := strings.Join(a.events(ids[0]), "\n"), strings.Join(b.events(ids[0]), "\n"); x != y {
+		t.Errorf("they show two histories:\n%s\n\n%s", x, y)
+	}
+	for _, st := range a.view(ids[0]).Steps {
+		if len(st.Attempts) != 1 {
+			t.Errorf("%s was tried %d times", st.ID, len(st.Attempts))
+		}
+	}
+}
+
+// A firing is started once, however often it is fired, and by however many daemons.
+func TestAScheduledFiringStartsOneRun(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "tick.yaml", "wf: 1\nname: tick\non: {schedule: {cron: \"@daily\", timezone: Europe/Berlin}}\ndefaults: {timeout: 1m}\nroles: {a: {run: \"true\"}}\n")
+	write(t, dir, "other.yaml", "kind: something else\n")
+	write(t, dir, "broken.yaml", "wf: 1\nroles: {}\n")
+	t.Setenv("XDG_STATE_HOME", dir)
+	ctx := context.Background()
+	s, err := cas.Open(ctx, filepath.Join(dir, ".wf"), cas.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	due := time.Date(2026, 1, 5, 23, 0, 0, 0, time.UTC)
+	for range 2 {
+		a := newApp(os.Stdin, os.Stdout, os.Stderr)
+		a.quiet = true
+		d, err := a.newDaemon(s, serveFlags{workflows: []string{dir}, dir: dir}, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		list, err := d.backend.Workflows(ctx)
+		if err != nil || len(list) != 2 || list[0].Problem == "" || list[1].Name != "tick" || *list[1].Schedule != "@daily" {
+			t.Fatalf("%+v %v", list, err)
+		}
+		d.keeper.start()
+		jobs, err := d.backend.scheduled(ctx)
+		if err != nil || len(jobs) != 1 || jobs[0].Schedule != (protocol.Schedule{Cron: "@daily", Timezone: "Europe/Berlin"}) {
+			t.Fatalf("%+v %v", jobs, err)
+		}
+		for range 2 {
+			if err := d.backend.fire(ctx, schedule.Firing{Job: jobs[0], Due: due, RequestID: "schedule/tick/x"}); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := d.close(); err != nil {
+			t.Error(err)
+		}
+	}
+	heads, err := s.Heads(ctx, protocol.RunHead(""))
+	if err != nil || len(heads) != 1 {
+		t.Errorf("%d runs, %v", len(heads), err)
+	}
+}
