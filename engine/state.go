@@ -238,6 +238,9 @@ func (s *State) Result() protocol.Link { return s.result }
 // Program is the definition in force.
 func (s *State) Program() *lang.Program { return s.prog }
 
+// Inputs are the inputs in force: a canonical JSON object.
+func (s *State) Inputs() protocol.JSON { return s.begun.raw }
+
 // WaitingVisit is a visit that waits, for people.
 type WaitingVisit struct {
 	Step     protocol.StepID

@@ -71,7 +71,7 @@ func (s *State) turn(run protocol.RunID, id protocol.StepID, role *protocol.Role
 	own, w := *role, s.prog.Workflow
 	own.Context = s.context(role)
 	return protocol.Turn{Run: run, Workflow: w.Name, Step: id, Role: own, Context: s.Info.Context, Inputs: s.begun.raw, Secrets: w.Secrets, MCP: w.MCP,
-		Workspace: s.Info.Workspace, File: s.Info.File, Models: s.models(role)}
+		Workspace: s.Info.Workspace, File: s.Info.File, Models: s.Models(role)}
 }
 
 // context is how a role sees its own past: for agents the run's override, else its own word.
@@ -82,8 +82,8 @@ func (s *State) context(role *protocol.Role) protocol.ContextMode {
 	return role.Context
 }
 
-// models are the run's override, else the role's own.
-func (s *State) models(role *protocol.Role) []string {
+// Models are what a role's agent tries in order: the run's override, else the role's own.
+func (s *State) Models(role *protocol.Role) []string {
 	if m := s.Info.Models[role.Name]; len(m) > 0 {
 		return m
 	}

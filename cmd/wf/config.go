@@ -10,6 +10,7 @@ import (
 
 	"github.com/tmc/langchaingo/llms"
 
+	"wf/agentkit"
 	"wf/agentkit/config"
 	"wf/agentkit/price"
 	"wf/agentkit/tape"
@@ -84,6 +85,18 @@ func (a *app) window(name string) int {
 		return 0
 	}
 	return c.Window(name)
+}
+
+// watermark is where the conversation of a role is compacted, in tokens, by the model it begins
+// with.
+func (a *app) watermark(role *protocol.Role, model string) int64 {
+	if c := role.Compaction; c != nil && c.Watermark > 0 {
+		return c.Watermark
+	}
+	if n := a.window(model); n > 0 {
+		return int64(n) * 3 / 4
+	}
+	return agentkit.DefaultWatermark
 }
 
 // defaultModels are those of the config or the environment, for agents of sub-workflows: those

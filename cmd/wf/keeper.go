@@ -26,6 +26,8 @@ type keeper struct {
 	log  *slog.Logger
 	note func(protocol.RunID) // after each drive
 
+	alone bool // drives what it is given, and looks for nothing else
+
 	ctx  context.Context
 	stop context.CancelCauseFunc
 	work sync.WaitGroup
@@ -50,7 +52,9 @@ type kept struct {
 func (k *keeper) start() {
 	k.ctx, k.stop = context.WithCancelCause(context.Background())
 	k.runs = map[protocol.RunID]*kept{}
-	k.work.Go(k.adopt)
+	if !k.alone {
+		k.work.Go(k.adopt)
+	}
 	k.work.Go(k.follow)
 }
 

@@ -39,12 +39,17 @@ func (a *app) readDefinition(path string) (definition, error) {
 	if d.source, err = readBounded(read, path); err != nil {
 		return d, cannotRead(name, err)
 	}
+	a.loadDefinition(&d, name)
+	return d, nil
+}
+
+// loadDefinition makes the program of a source.
+func (a *app) loadDefinition(d *definition, name string) {
 	d.program, d.diags = lang.Load(d.source, lang.Options{
 		File: filepath.ToSlash(name),
 		MCP:  a.serverNames(),
 		Read: func(sub string) ([]byte, error) { return readBounded(os.ReadFile, filepath.FromSlash(sub)) },
 	})
-	return d, nil
 }
 
 // readBounded does not read what is no workflow: a directory, a device, a huge file.

@@ -203,7 +203,7 @@ func (f *follower) take(w *wire, frame *protocol.Frame) error {
 			f.at = Cursor{frame.LastSeq, frame.LastCID}
 		}
 		f.tail = false
-		if frame.LastSeq != f.at.Seq || frame.LastCID != f.at.CID {
+		if !f.stands(frame) {
 			return f.lost(w, fmt.Errorf("complete at event %d, the cursor is at %d", frame.LastSeq, f.at.Seq))
 		}
 		f.progress = true
@@ -214,7 +214,7 @@ func (f *follower) take(w *wire, frame *protocol.Frame) error {
 			}
 		}
 	case protocol.FrameHeartbeat:
-		if frame.LastSeq != f.at.Seq || frame.LastCID != f.at.CID {
+		if !f.stands(frame) {
 			return f.lost(w, fmt.Errorf("a heartbeat at event %d, the cursor is at %d", frame.LastSeq, f.at.Seq))
 		}
 	case protocol.FrameDelta:
@@ -225,6 +225,15 @@ func (f *follower) take(w *wire, frame *protocol.Frame) error {
 		return f.told(frame)
 	}
 	return nil
+}
+
+// stands reports whether a frame names the cursor as the newest event. A cursor that began
+// without a CID takes it over.
+func (f *follower) stands(frame *protocol.Frame) bool {
+	if frame.LastSeq == f.at.Seq && !f.at.CID.Defined() {
+		f.at.CID = frame.LastCID
+	}
+	return frame.LastSeq == f.at.Seq && frame.LastCID == f.at.CID
 }
 
 // told is a replay_error.

@@ -212,7 +212,8 @@ func (a *App) send() tea.Cmd {
 	if c, ok := commandOf(line); ok {
 		return a.command(c)
 	}
-	if w, ok := a.waiting(); ok && len(w.Choices) > 0 {
+	w, asked := a.waiting()
+	if asked && len(w.Choices) > 0 {
 		value, known := choiceOf(w, line)
 		if !known {
 			a.said = "pick one by its number or name"
@@ -224,7 +225,7 @@ func (a *App) send() tea.Cmd {
 	if !strings.HasPrefix(line, "//") {
 		text = line
 	}
-	return a.do(Command{}, func(ctx context.Context) (Outcome, error) { return Outcome{}, a.session.Say(ctx, text) })
+	return a.do(Command{}, func(ctx context.Context) (Outcome, error) { return Outcome{}, a.session.Say(ctx, w.Step, text) })
 }
 
 func (a *App) command(c command) tea.Cmd {
@@ -242,7 +243,7 @@ func (a *App) command(c command) tea.Cmd {
 		return tea.Quit
 	}
 	switch action := Action(c.name); action {
-	case Compact, Reset, Dump, Fork, Cost, ListTasks, Memories, Model:
+	case Compact, Resume, Reset, Dump, Fork, Cost, ListTasks, Memories, Model:
 		return a.perform(action, c.arg)
 	}
 	a.said = fmt.Sprintf("/%s is no command; /help lists them", clean(c.name))

@@ -19,7 +19,7 @@ const (
 
 // talk is one turn of a person and an agent with a tool.
 func talk(r *room) {
-	r.happen("", protocol.EvRunStarted, obj{"title": "talk"})
+	r.happen("", protocol.EvRunStarted, obj{"title": "talk", "source": obj{"/": "bafkreiabc"}})
 	r.happen("you#1", protocol.EvStepStarted, obj{"role": "you"})
 	r.happen("you#1", protocol.EvWaiting, obj{"kind": "question", "question": ""})
 	r.happen("you#1", protocol.EvAnswered, obj{"source": "chat", "text": "What is in this directory?"})

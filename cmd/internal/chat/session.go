@@ -17,8 +17,8 @@ type Session interface {
 	Page(ctx context.Context, before protocol.Seq, n int) ([]protocol.WireEvent, error)
 	// Tip is the newest seq of the run.
 	Tip(ctx context.Context) (protocol.Seq, error)
-	// Say answers the question that the run waits for, or queues the words for the next agent.
-	Say(ctx context.Context, text string) error
+	// Say answers the question of a step; without one it queues the words for the next agent.
+	Say(ctx context.Context, step, text string) error
 	// Choose answers a question that offers choices, or one about a tool call.
 	Choose(ctx context.Context, step, value string) error
 	// Command carries out one of the actions below; what it returns is shown. Reset and Fork may go over to another run: then Info and
@@ -52,6 +52,7 @@ const (
 	Reset     Action = "reset"
 	Fork      Action = "fork"
 	Interrupt Action = "interrupt"
+	Resume    Action = "resume"
 	Dump      Action = "dump"
 	Memories  Action = "memory"
 	ListTasks Action = "task"

@@ -71,7 +71,7 @@ func (r *room) Page(_ context.Context, before protocol.Seq, n int) ([]protocol.W
 	return slices.Clone(r.events[max(0, end-n):end]), nil
 }
 
-func (r *room) Say(_ context.Context, text string) error {
+func (r *room) Say(_ context.Context, _, text string) error {
 	r.said <- text
 	return nil
 }

@@ -53,15 +53,15 @@ func (t *Transcript) task(e protocol.WireEvent, step string, d data) {
 	x := t.Tasks.named(step)
 	switch e.Type {
 	case protocol.EvTaskStarted:
-		x.Goal = clean(d.Goal)
+		x.Goal = clean(string(d.Goal))
 	case protocol.EvTaskStateUpdated:
-		x.State = clean(d.State)
+		x.State = clean(string(d.State))
 	case protocol.EvTaskWaiting:
 		x.Status = protocol.TaskWaiting
 	case protocol.EvTaskCompleted:
 		x.Status = protocol.TaskCompleted
 		t.closeReply(step)
-		if text := clean(d.Final); text != "" && !t.said(step, text) {
+		if text := clean(string(d.Final)); text != "" && !t.said(step, text) {
 			t.add(&Item{Kind: Reply, Seq: e.Seq, Step: step, Text: text})
 		}
 	}

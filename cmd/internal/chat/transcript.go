@@ -95,22 +95,22 @@ func (t *Transcript) note(e protocol.WireEvent, failed bool, format string, args
 
 // data are the fields of all events that are shown; JSON of other types leaves them alone.
 type data struct {
-	Title    string            `json:"title"`
+	Title    word              `json:"title"`
 	Role     string            `json:"role"`
-	Content  string            `json:"content"`
+	Content  word              `json:"content"`
 	Call     string            `json:"call"`
 	Name     string            `json:"name"`
-	Args     string            `json:"args"`
+	Args     word              `json:"args"`
 	IsError  bool              `json:"is_error"`
 	Kind     string            `json:"kind"`
-	Question string            `json:"question"`
+	Question word              `json:"question"`
 	Choices  []protocol.Choice `json:"choices"`
-	By       string            `json:"by"`
-	Source   string            `json:"source"`
+	By       word              `json:"by"`
+	Source   word              `json:"source"`
 	Choice   string            `json:"choice"`
-	Text     string            `json:"text"`
+	Text     word              `json:"text"`
 	Reason   string            `json:"reason"`
-	Detail   string            `json:"detail"`
+	Detail   word              `json:"detail"`
 	Limit    string            `json:"limit"`
 	Value    int64             `json:"value"`
 	Max      int64             `json:"max"`
@@ -126,12 +126,33 @@ type data struct {
 	TTFE     int64             `json:"ttfe_ms"`
 	TotalMS  int64             `json:"total_ms"`
 	RetryAt  int64             `json:"retry_at"`
-	Goal     string            `json:"goal"`
-	State    string            `json:"state"`
-	Final    string            `json:"final_response"`
+	Goal     word              `json:"goal"`
+	State    word              `json:"state"`
+	Final    word              `json:"final_response"`
 	Decision string            `json:"decision"`
 	Tool     string            `json:"tool"`
 	Error    json.RawMessage   `json:"error"`
+}
+
+// word is a text of an event. A link in its place is shown as what it is: a text too long for
+// a frame, or, for a source file, nothing to read.
+type word string
+
+// UnmarshalJSON reads a text, or a link to one.
+func (w *word) UnmarshalJSON(b []byte) error {
+	var s string
+	if json.Unmarshal(b, &s) == nil {
+		*w = word(s)
+		return nil
+	}
+	var link struct {
+		CID  string `json:"/"`
+		Size int64  `json:"size"`
+	}
+	if json.Unmarshal(b, &link) == nil && link.Size > 0 {
+		*w = word(fmt.Sprintf("[%d bytes; wf cas get %s]", link.Size, link.CID))
+	}
+	return nil
 }
 
 func (t *Transcript) fold(e protocol.WireEvent) {
@@ -156,11 +177,11 @@ func (t *Transcript) fold(e protocol.WireEvent) {
 		t.turn(step)
 	case protocol.EvThinking:
 		it := t.reply(step, e.Seq)
-		it.Thinking = clean(d.Content)
+		it.Thinking = clean(string(d.Content))
 		it.changed()
 	case protocol.EvText:
 		it := t.reply(step, e.Seq)
-		it.Text, it.Open = clean(strings.TrimSpace(withoutFields(d.Content))), false
+		it.Text, it.Open = clean(strings.TrimSpace(withoutFields(string(d.Content)))), false
 		it.changed()
 		delete(t.open, step)
 	case protocol.EvToolCall:
@@ -168,10 +189,10 @@ func (t *Transcript) fold(e protocol.WireEvent) {
 		if protocol.IsTaskControl(d.Name) {
 			return
 		}
-		t.calls[step+"\x00"+d.Call] = t.add(&Item{Kind: Tool, Seq: e.Seq, Step: step, Name: clean(d.Name), Args: arguments(d.Args), Call: d.Call, Open: true})
+		t.calls[step+"\x00"+d.Call] = t.add(&Item{Kind: Tool, Seq: e.Seq, Step: step, Name: clean(d.Name), Args: arguments(string(d.Args)), Call: d.Call, Open: true})
 	case protocol.EvToolResult:
 		if it := t.calls[step+"\x00"+d.Call]; it != nil {
-			it.Text, it.Open, it.Failed = clean(strings.TrimRight(d.Content, "\n")), false, d.IsError
+			it.Text, it.Open, it.Failed = clean(strings.TrimRight(string(d.Content), "\n")), false, d.IsError
 			it.changed()
 		}
 	case protocol.EvUsage:
@@ -205,9 +226,9 @@ func (t *Transcript) happened(e protocol.WireEvent, step string, d data) {
 		t.note(e, false, "%s", d.Title)
 	case protocol.EvWaiting:
 		t.Status = string(protocol.Waiting)
-		t.Waiting = append(t.Waiting, Waiting{step, protocol.WaitKind(d.Kind), clean(d.Question), d.Choices})
+		t.Waiting = append(t.Waiting, Waiting{step, protocol.WaitKind(d.Kind), clean(string(d.Question)), d.Choices})
 		if d.Question != "" {
-			t.add(&Item{Kind: Question, Seq: e.Seq, Step: step, Text: clean(d.Question)})
+			t.add(&Item{Kind: Question, Seq: e.Seq, Step: step, Text: clean(string(d.Question))})
 		}
 	case protocol.EvAnswered, protocol.EvTimerFired:
 		t.Waiting = slices.DeleteFunc(t.Waiting, func(w Waiting) bool { return w.Step == step })
@@ -216,11 +237,11 @@ func (t *Transcript) happened(e protocol.WireEvent, step string, d data) {
 				x.Status = protocol.TaskActive
 			}
 		}
-		if text := firstOf(d.Text, d.Choice); text != "" {
-			t.add(&Item{Kind: You, Seq: e.Seq, Step: step, Text: clean(text), Source: foreign(d.Source)})
+		if text := firstOf(string(d.Text), d.Choice); text != "" {
+			t.add(&Item{Kind: You, Seq: e.Seq, Step: step, Text: clean(text), Source: foreign(string(d.Source))})
 		}
 	case protocol.EvMessage:
-		t.add(&Item{Kind: You, Seq: e.Seq, Text: clean(d.Text), Source: foreign(d.Source)})
+		t.add(&Item{Kind: You, Seq: e.Seq, Text: clean(string(d.Text)), Source: foreign(string(d.Source))})
 	case protocol.EvApproval:
 		t.note(e, d.Decision == "deny", "%s: %s", d.Tool, d.Decision)
 	case protocol.EvAttemptFailed:

@@ -1,0 +1,214 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/spf13/cobra"
+
+	"wf/cas"
+	"wf/cmd/internal/chat"
+	"wf/engine"
+	"wf/hub/client"
+	"wf/hub/guard"
+	"wf/protocol"
+)
+
+// chatFlags are how a chat begins.
+type chatFlags struct {
+	run  runFlags
+	last bool
+}
+
+// chatType marks the runs that are chats.
+const chatType = "chat"
+
+func newChat(a *app) *cobra.Command {
+	var f chatFlags
+	cmd := &cobra.Command{
+		Use:   "chat [FILE | FILE:ROLE | RUN]",
+		Short: "Talk with an agent in the terminal",
+		Long: `Talk with an agent in the terminal. A chat is a run of a workflow in which a person and an agent take turns:
+it resumes after a crash, forks at every answer, and is replayed and proved like any other.
+
+Without an argument it is the workflow that comes with wf. FILE is one of your own; FILE:ROLE talks with one
+agent of it; RUN goes on with a run, be it a chat or not. /help lists the commands.`,
+		Example: `  wf chat
+  wf chat --model anthropic/claude-sonnet-4-5
+
+  # the newest chat goes on
+  wf chat --continue
+
+  # one agent of a workflow, each message a task of its own
+  wf chat review.yaml:critic --context task`,
+		Args:              takes(0, 1),
+		ValidArgsFunction: a.completeRuns,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			arg := ""
+			if len(args) > 0 {
+				arg = args[0]
+			}
+			return a.chat(cmd.Context(), arg, f)
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVarP(&f.last, "continue", "c", false, "go on with the newest chat")
+	flags.StringArrayVarP(&f.run.inputs, "input", "i", nil, "an input of the workflow: name=value, or name=@file")
+	flags.StringArrayVar(&f.run.models, "model", nil, "model for every role, or role=model; several are tried in order")
+	flags.StringVar(&f.run.dir, "dir", "", "workspace in which commands and tools work (default: here)")
+	flags.StringVar(&f.run.context, "context", "", "how the agent sees its past: conversation, task or fresh")
+	flags.StringArrayVar(&f.run.tags, "tag", nil, "a tag, kept with the run")
+	a.trustFlag(flags)
+	return cmd
+}
+
+// chat opens the screen of a new or an old chat.
+func (a *app) chat(ctx context.Context, arg string, f chatFlags) error {
+	if !a.interactive() || !a.out.tty {
+		return usagef("wf chat needs a terminal; wf run and wf answer do the same without one")
+	}
+	s, err := a.openStore(ctx)
+	if err != nil {
+		return err
+	}
+	return errors.Join(a.chatOn(ctx, s, arg, f), s.Close())
+}
+
+// chatOn drives the chat in this process: a daemon that listens to nobody but its own screen.
+//
+//	screen ─► client ─► pipe ─► api ─► keeper ─► engine ─► store
+//	   ▲                         └──► replay ◄── broadcast ◄─┘
+func (a *app) chatOn(ctx context.Context, s *cas.Store, arg string, f chatFlags) error {
+	d, err := a.newDaemon(s, serveFlags{dir: f.run.dir}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	d.keeper.alone = true
+	d.start()
+	run, err := a.chatRun(ctx, d, arg, f)
+	if err != nil {
+		return errors.Join(err, d.close())
+	}
+	pipe := newPipeListener()
+	server := guard.Server(guard.As(guard.Identity{Name: whoami(), Scopes: guard.AllScopes}, d.handler()), d.log)
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(pipe) }()
+	api, err := client.New("", client.Options{HTTP: pipe.client()})
+	if err == nil {
+		err = a.chatScreen(ctx, api, &chatSession{a: a, api: api, run: run, local: d})
+	}
+	err = errors.Join(err, d.close(), server.Close())
+	<-served
+	return err
+}
+
+// chatRun finds or begins the run of a chat, and has it driven.
+func (a *app) chatRun(ctx context.Context, d *daemon, arg string, f chatFlags) (protocol.RunID, error) {
+	def, isRun, err := a.chatDefinition(arg, f.last)
+	if err != nil {
+		return "", err
+	}
+	if isRun {
+		run, err := a.chatToContinue(ctx, d, arg, f.last)
+		if err == nil {
+			d.keeper.keep(run, engine.DriveOptions{By: whoami()})
+		}
+		return run, err
+	}
+	mode, err := protocol.ParseContext(f.run.context)
+	if err != nil {
+		return "", usagef("--context %s: want conversation, task or fresh", f.run.context)
+	}
+	inputs, err := a.given(def.program, f.run)
+	if err != nil {
+		return "", err
+	}
+	models, err := modelFlags(def.program, f.run.models)
+	if err != nil {
+		return "", err
+	}
+	run, _, err := d.backend.launch(ctx, def, inputs, engine.Launch{Type: chatType, Tags: f.run.tags, CreatedBy: whoami(), Models: models, Context: mode})
+	return run, err
+}
+
+// chatToContinue is the run that an argument names, or the newest chat.
+func (a *app) chatToContinue(ctx context.Context, d *daemon, arg string, last bool) (protocol.RunID, error) {
+	if !last {
+		return a.resolveRun(ctx, d.store, arg)
+	}
+	heads, err := newestRuns(ctx, d.store)
+	if err != nil {
+		return "", err
+	}
+	for _, h := range heads {
+		st, err := d.backend.e.State(ctx, runOf(h))
+		if err != nil {
+			return "", err
+		}
+		if st.Info.Type == chatType && !st.Status().Final() {
+			return runOf(h), nil
+		}
+	}
+	return "", fail(protocol.ErrUnknownRun, "wf chat begins one", "there is no chat to go on with")
+}
+
+// chatScreen shows a session until the person leaves.
+func (a *app) chatScreen(ctx context.Context, api *client.API, s *chatSession) error {
+	defer api.Close()
+	if err := s.learn(ctx); err != nil {
+		return err
+	}
+	history := a.readHistory()
+	quiet := a.quiet
+	a.quiet = true // a word on stderr would tear the screen
+	defer func() { a.quiet = quiet }()
+	screen := chat.New(ctx, s, history)
+	_, err := tea.NewProgram(screen, tea.WithContext(ctx), tea.WithoutSignalHandler()).Run()
+	if errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	a.writeHistory(screen.History(), len(history))
+	a.quiet = quiet
+	if err = errors.Join(err, screen.Err()); err == nil {
+		a.progress("run %s stays as it is; wf chat %s goes on", screen.Run(), screen.Run())
+	}
+	return err
+}
+
+// chatTimeout bounds what a chat asks of its own daemon or another one.
+const chatTimeout = 30 * time.Second
+
+// tableOf shows a command's table as text.
+func tableOf(rows [][]string) string {
+	var out string
+	widths := map[int]int{}
+	for _, r := range rows {
+		for i, c := range r {
+			widths[i] = max(widths[i], len([]rune(c)))
+		}
+	}
+	for _, r := range rows {
+		for i, c := range r {
+			if i == 0 {
+				out += fmt.Sprintf("%-*s", widths[i], c)
+			} else {
+				out += fmt.Sprintf("  %*s", widths[i], c)
+			}
+		}
+		out += "\n"
+	}
+	return out
+}
+
+// chatHistory is the file of what a person wrote in chats.
+func chatHistory() string {
+	if state := cas.StateDir(os.Getenv); state != "" {
+		return state + "/chat_history"
+	}
+	return ""
+}

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"wf/protocol"
+	"wf/workflows"
+)
+
+// chatDefinition is the workflow of a chat. isRun says that the argument names no file: it is
+// a run to go on with.
+func (a *app) chatDefinition(arg string, last bool) (def found, isRun bool, err error) {
+	if last {
+		if arg != "" {
+			return def, false, usagef("--continue goes on with the newest chat, %s names another one", arg)
+		}
+		return def, true, nil
+	}
+	if arg == "" {
+		src, err := workflows.Files.ReadFile("chat.yaml")
+		if err != nil {
+			return def, false, err
+		}
+		d := definition{path: "chat.yaml", source: src}
+		a.loadDefinition(&d, d.path)
+		def, err = a.chatProgram(d)
+		return def, false, err
+	}
+	path, role := arg, ""
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		if p, r, ok := strings.Cut(arg, ":"); ok && isFile(p) {
+			path, role = p, r
+		} else if strings.ContainsRune(arg, filepath.Separator) || filepath.Ext(arg) != "" {
+			return def, false, fail(protocol.ErrNotFound, "", "there is no file %s", arg)
+		} else {
+			return def, true, nil
+		}
+	}
+	d, err := a.readDefinition(path)
+	if err != nil {
+		return def, false, err
+	}
+	if role != "" {
+		if d.source, err = conversationWith(d.source, role, path); err != nil {
+			return def, false, err
+		}
+		a.loadDefinition(&d, path)
+	}
+	def, err = a.chatProgram(d)
+	return def, false, err
+}
+
+func isFile(path string) bool {
+	fi, err := os.Stat(path)
+	return err == nil && fi.Mode().IsRegular()
+}
+
+func (a *app) chatProgram(d definition) (found, error) {
+	p, err := a.valid(d)
+	if err != nil {
+		return found{}, err
+	}
+	abs, err := filepath.Abs(d.path)
+	if err != nil {
+		return found{}, err
+	}
+	return found{path: abs, name: p.Workflow.Name, source: d.source, program: p}, nil
+}
+
+// kept are the parts of a workflow that a conversation with one of its roles keeps.
+var chatKeeps = []string{"inputs", "secrets", "mcp", "defaults"}
+
+// conversationWith makes the workflow in which a person and one role of another workflow take
+// turns.
+func conversationWith(source []byte, role, path string) ([]byte, error) {
+	var doc struct {
+		Rest  map[string]yaml.Node `yaml:",inline"`
+		Roles map[string]yaml.Node `yaml:"roles"`
+	}
+	if err := yaml.Unmarshal(source, &doc); err != nil {
+		return nil, fail(protocol.ErrInvalid, "wf validate "+path, "%s: %v", path, err)
+	}
+	r, ok := doc.Roles[role]
+	var act map[string]any
+	if ok {
+		if err := r.Decode(&act); err != nil || act["prompt"] == nil {
+			ok = false
+		}
+	}
+	if !ok {
+		return nil, usagef("%s has no agent %q; its roles are %s", path, role, strings.Join(sortedKeys(doc.Roles), ", "))
+	}
+	const turns = 1_000_000
+	person := "you"
+	if role == person {
+		person = "person"
+	}
+	out := map[string]any{
+		"wf": 1, "name": "chat-" + role, "description": "A person and " + role + " of " + filepath.Base(path) + " in turn",
+		"limits": map[string]int{"steps": turns},
+		"roles":  map[string]any{person: map[string]string{"ask": ""}, role: r},
+		"edges": []map[string]any{
+			{"from": "START", "to": person},
+			{"from": person, "to": "END", "when": "output.text == " + strconv.Quote("/end")},
+			{"from": person, "to": role, "prompt": "${{ output.text }}"},
+			{"from": role, "to": person, "limit": turns},
+		},
+	}
+	for _, key := range chatKeeps {
+		if n, ok := doc.Rest[key]; ok {
+			out[key] = n
+		}
+	}
+	return yaml.Marshal(out)
+}
+
+// historyMax is how many lines of earlier chats are kept.
+const historyMax = 500
+
+// readHistory is what the person wrote in earlier chats; where it cannot be read there is none.
+func (a *app) readHistory() []string {
+	path := chatHistory()
+	if path == "" {
+		return nil
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			a.progress("warning: %v", err)
+		}
+		return nil
+	}
+	var out []string
+	for line := range strings.Lines(string(b)) {
+		if s, err := strconv.Unquote(strings.TrimSpace(line)); err == nil {
+			out = append(out, s)
+		}
+	}
+	return out[max(0, len(out)-historyMax):]
+}
+
+// writeHistory keeps what was written, if anything new was.
+func (a *app) writeHistory(lines []string, before int) {
+	path := chatHistory()
+	if path == "" || len(lines) == before {
+		return
+	}
+	var b strings.Builder
+	for _, l := range slices.Clone(lines)[max(0, len(lines)-historyMax):] {
+		b.WriteString(strconv.Quote(l) + "\n")
+	}
+	err := os.MkdirAll(filepath.Dir(path), 0o700)
+	if err == nil {
+		err = os.WriteFile(path, []byte(b.String()), 0o600)
+	}
+	if err != nil {
+		a.progress("warning: what you wrote was not kept for the next chat: %v", err)
+	}
+}

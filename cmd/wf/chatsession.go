@@ -1,0 +1,281 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"wf/cmd/internal/chat"
+	"wf/hub/client"
+	"wf/protocol"
+)
+
+// chatSession is a run behind the API of a daemon: the one in this process, or another.
+type chatSession struct {
+	a     *app
+	api   *client.API
+	local *daemon // nil where the daemon is elsewhere
+
+	mu   sync.Mutex
+	run  protocol.RunID
+	info chat.Info
+}
+
+// chatView is what a chat needs of wf.run/v1.
+type chatView struct {
+	Workflow string             `json:"workflow"`
+	Status   protocol.RunStatus `json:"status"`
+	Info     struct {
+		Title string `json:"title"`
+		File  string `json:"file"`
+	} `json:"info"`
+	Steps []struct {
+		ID     string          `json:"id"`
+		Action protocol.Action `json:"action"`
+		CID    *string         `json:"cid"`
+	} `json:"steps"`
+}
+
+// learn finds out what the status line shows.
+func (s *chatSession) learn(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.info = chat.Info{Run: s.run, Title: string(s.run)}
+	if s.local == nil {
+		v, err := s.view(ctx)
+		if err != nil {
+			return err
+		}
+		s.info.Title = v.Info.Title
+		return nil
+	}
+	st, err := s.local.backend.e.State(ctx, s.run)
+	if err != nil {
+		return err
+	}
+	s.info.Title = st.Info.Title
+	for _, r := range st.Program().Workflow.Roles {
+		if r.Action != protocol.ActPrompt {
+			continue
+		}
+		models := st.Models(&r)
+		if len(models) == 0 {
+			continue
+		}
+		s.info.Model, s.info.Window = models[0], s.a.watermark(&r, models[0])
+		break
+	}
+	return nil
+}
+
+// Info is what is known from the start.
+func (s *chatSession) Info() chat.Info {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.info
+}
+
+func (s *chatSession) current() protocol.RunID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.run
+}
+
+// replay asks for events of the run.
+func (s *chatSession) replay(from protocol.Seq) client.Replay {
+	head := http.Header{}
+	s.api.Authorize(head)
+	return client.Replay{URL: s.api.Base() + "/v1/replay", HTTP: s.api.HTTP(), Header: head, Run: s.current(), Cursor: client.Cursor{Seq: from}}
+}
+
+// Follow hands on what follows from.
+func (s *chatSession) Follow(ctx context.Context, from protocol.Seq, on func(chat.Update)) error {
+	r := s.replay(from)
+	r.Live = true
+	return r.Follow(ctx, client.Consumer{
+		Event: func(e client.Event) error {
+			w := wireEvent(e)
+			on(chat.Update{Event: &w})
+			return nil
+		},
+		Delta: func(d protocol.LiveDelta, _ int64) {
+			on(chat.Update{Delta: &protocol.Frame{Type: protocol.FrameDelta, AfterSeq: d.After, Step: d.Step, N: d.N, Kind: d.Delta.Kind, Text: d.Delta.Text}})
+		},
+		Reset: func(c client.Cursor) error {
+			on(chat.Update{Reset: &c.Seq})
+			return nil
+		},
+		Complete: func(client.Cursor) error {
+			on(chat.Update{Live: true})
+			return nil
+		},
+		Lost: func(err error, again time.Duration) {
+			on(chat.Update{Status: fmt.Sprintf("%v; again in %s", err, again.Round(100*time.Millisecond))})
+		},
+	})
+}
+
+func wireEvent(e client.Event) protocol.WireEvent {
+	return protocol.WireEvent{Seq: e.Seq, CID: e.CID, Prev: e.Prev, TS: e.TS, Type: e.Type, Step: e.Step, Data: e.JSON}
+}
+
+// errEnough ends a replay that has given what was wanted.
+var errEnough = errors.New("enough")
+
+// Page reads the n events before a seq.
+func (s *chatSession) Page(ctx context.Context, before protocol.Seq, n int) ([]protocol.WireEvent, error) {
+	ctx, cancel := context.WithTimeout(ctx, chatTimeout)
+	defer cancel()
+	from := max(0, before-1-protocol.Seq(n))
+	if before-1 <= from {
+		return nil, nil
+	}
+	var out []protocol.WireEvent
+	r := s.replay(from)
+	r.Patience = -1
+	err := r.Follow(ctx, client.Consumer{Event: func(e client.Event) error {
+		out = append(out, wireEvent(e))
+		if e.Seq == before-1 {
+			return errEnough
+		}
+		return nil
+	}})
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	return out, err
+}
+
+// Tip is the newest seq.
+func (s *chatSession) Tip(ctx context.Context) (tip protocol.Seq, err error) {
+	ctx, cancel := context.WithTimeout(ctx, chatTimeout)
+	defer cancel()
+	r := s.replay(0)
+	r.Tail, r.Patience = true, -1
+	err = r.Follow(ctx, client.Consumer{Complete: func(c client.Cursor) error {
+		tip = c.Seq
+		return nil
+	}})
+	return tip, err
+}
+
+// Say answers a step, or queues the words for the next agent.
+func (s *chatSession) Say(ctx context.Context, step, text string) error {
+	if step != "" {
+		return s.act(ctx, "answer", map[string]string{"step": step, "text": text})
+	}
+	return s.act(ctx, "messages", map[string]string{"source": whoami(), "text": text})
+}
+
+// Choose answers a step with one of its choices.
+func (s *chatSession) Choose(ctx context.Context, step, value string) error {
+	return s.act(ctx, "answer", map[string]string{"step": step, "choice": value})
+}
+
+func (s *chatSession) act(ctx context.Context, verb string, body any) error {
+	ctx, cancel := context.WithTimeout(ctx, chatTimeout)
+	defer cancel()
+	_, _, err := s.api.Act(ctx, s.current(), verb, body)
+	return err
+}
+
+func (s *chatSession) view(ctx context.Context) (v chatView, err error) {
+	raw, err := s.api.Run(ctx, s.run)
+	if err == nil {
+		err = json.Unmarshal(raw, &v)
+	}
+	return v, err
+}
+
+// Command carries out what a person asked for by a slash.
+func (s *chatSession) Command(ctx context.Context, c chat.Command) (chat.Outcome, error) {
+	ctx, cancel := context.WithTimeout(ctx, chatTimeout)
+	defer cancel()
+	switch c.Action {
+	case chat.Interrupt:
+		return chat.Outcome{Text: "interrupted; /resume goes on"}, s.act(ctx, "suspend", struct{}{})
+	case chat.Resume:
+		return chat.Outcome{Text: "going on"}, s.act(ctx, "resume", struct{}{})
+	case chat.Compact:
+		return chat.Outcome{Text: "the next answer begins with a summary of the conversation"}, s.act(ctx, "compact", struct{}{})
+	case chat.Fork:
+		return s.fork(ctx, c.Arg, "")
+	case chat.Model:
+		if c.Arg == "" {
+			return chat.Outcome{Text: "the model is " + orWord(s.Info().Model, "that of the roles") + "; /model NAME takes another one from here on"}, nil
+		}
+		return s.fork(ctx, "", c.Arg)
+	case chat.Cost:
+		return s.cost(ctx, "step")
+	case chat.ListTasks:
+		return s.cost(ctx, "task")
+	case chat.Reset:
+		return s.reset(ctx)
+	case chat.Memories, chat.Dump:
+		return s.memories(ctx, c)
+	}
+	return chat.Outcome{}, usagef("%s is nothing that can be done here", c.Action)
+}
+
+// fork goes over to a run that shares this one up to a step, or to its newest answer.
+func (s *chatSession) fork(ctx context.Context, step, model string) (chat.Outcome, error) {
+	if step == "" {
+		v, err := s.view(ctx)
+		if err != nil {
+			return chat.Outcome{}, err
+		}
+		for _, x := range v.Steps {
+			if x.CID != nil {
+				step = x.ID
+			}
+		}
+		if step == "" {
+			return chat.Outcome{}, fail(protocol.ErrUsage, "", "nothing was concluded yet that a fork could share")
+		}
+	}
+	body := map[string]any{"step": step, "after": true}
+	if model != "" {
+		body["models"] = map[string]string{"": model}
+	}
+	run, _, err := s.api.Act(ctx, s.current(), "fork", body)
+	if err != nil {
+		return chat.Outcome{}, err
+	}
+	return s.goTo(ctx, run)
+}
+
+func (s *chatSession) goTo(ctx context.Context, run protocol.RunID) (chat.Outcome, error) {
+	s.mu.Lock()
+	s.run = run
+	s.mu.Unlock()
+	return chat.Outcome{Moved: true}, s.learn(ctx)
+}
+
+// cost is wf cost as text.
+func (s *chatSession) cost(ctx context.Context, by string) (chat.Outcome, error) {
+	var c costJSON
+	raw, err := s.api.Cost(ctx, s.current(), by)
+	if err == nil {
+		err = json.Unmarshal(raw, &c)
+	}
+	if err != nil {
+		return chat.Outcome{}, err
+	}
+	rows := [][]string{{"By " + by, "calls", "in", "cached", "out", "cost"}}
+	c.Total.Name = "total"
+	for _, r := range append(c.Items, c.Total) {
+		usd := "?"
+		if r.CostUSD != nil {
+			usd = "$" + r.CostUSD.String()
+		}
+		rows = append(rows, []string{strings.TrimSpace(r.Name + " " + oneLine(r.Goal, 40)), strconv.Itoa(r.Calls),
+			strconv.FormatInt(r.Input, 10), strconv.FormatInt(r.Cached, 10), strconv.FormatInt(r.Output, 10), usd})
+	}
+	return chat.Outcome{Dialog: true, Title: "Tokens and cost", Text: tableOf(rows)}, nil
+}
