@@ -55,6 +55,7 @@ export class Axis {
 // most half as much room as the work.
 const gapShare = 0.05;
 const gapsShare = 0.5;
+const noticed = 1000; // a shorter gap is not worth a mark
 
 /**
  * The axis from one time to another. What lies in a busy stretch keeps its length; idle time
@@ -68,7 +69,7 @@ export function compress(from: number, to: number, busy: readonly Stretch[]): Ax
 
   const raw: {s: Stretch; length: number; gap: boolean}[] = [];
   const put = (a: number, b: number, idle: boolean) => {
-    if (b > a) raw.push({s: {from: a, to: b}, length: idle ? Math.min(b - a, longest) : b - a, gap: idle && b - a > longest});
+    if (b > a) raw.push({s: {from: a, to: b}, length: idle ? Math.min(b - a, longest) : b - a, gap: idle && b - a > Math.max(longest, noticed)});
   };
   let at = from;
   for (const s of merged) {

@@ -9,7 +9,7 @@ export const info = signal<Info | null>(null);
 /** Why we are not let in, "" while we are. */
 export const locked = signal<string | null>(null);
 export const link = signal<Link>("connecting");
-/** Whether the newest HTTP request reached the server. */
+/** Whether the server answered when it was asked who it is. */
 export const reached = signal(true);
 export const help = signal(false);
 

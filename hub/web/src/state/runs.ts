@@ -2,7 +2,7 @@
 
 import {effect, signal} from "@preact/signals";
 import {api, ApiError, type Agent, type Job, type RunRow, type WorkflowRow} from "../net/api.ts";
-import {fault, info, link, locked, reached, replay} from "./app.ts";
+import {fault, info, link, locked, replay} from "./app.ts";
 
 export interface Filter {
   status: string;
@@ -45,11 +45,10 @@ export async function refresh(): Promise<void> {
     }
     more.value = next !== undefined;
     runs.value = got;
-    reached.value = true;
   } catch (e) {
     if (!signal.aborted) {
-      reached.value = !(e instanceof ApiError && e.status === 0);
-      if (reached.value && !(e instanceof ApiError && e.status === 401)) fault(e);
+      // What does not answer, or knows us no longer, shows at the top of the page.
+      if (!(e instanceof ApiError && (e.status === 0 || e.status === 401))) fault(e);
     }
   } finally {
     asking = null;
@@ -129,9 +128,8 @@ export function followHub(): () => void {
       const [a, q] = await Promise.all([api.agents(), api.queue()]);
       agents.value = a.items ?? [];
       queue.value = q.items ?? [];
-      reached.value = true;
     } catch (e) {
-      reached.value = !(e instanceof ApiError && e.status === 0);
+      if (!(e instanceof ApiError && (e.status === 0 || e.status === 401))) fault(e);
     }
   };
   const stop = effect(() => {

@@ -83,9 +83,9 @@ function ThemeIcon() {
 /** How the connection stands; said aloud when it changes, not while it counts down. */
 function Connection() {
   const l = link.value;
-  const open = l === "open" && reached.value;
+  const open = l === "open";
   const wait = l === "lost" ? Math.max(0, Math.ceil((replay.nextTry - now.value) / 1000)) : 0;
-  const word = open ? "live" : l === "open" ? "server slow" : "reconnecting";
+  const word = open ? "live" : "reconnecting";
   return (
     <span class={`link ${open ? "open" : "lost"}`}>
       <span class="dot" aria-hidden="true" />

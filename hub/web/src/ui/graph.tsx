@@ -82,7 +82,7 @@ function clean(text: string, pick: (role: string) => void): SVGSVGElement | null
     node.setAttribute("role", "button");
     node.setAttribute("tabindex", "0");
     node.querySelector("title")?.remove(); // paint names the node
-    node.append(...node.querySelectorAll(".name"), ...node.querySelectorAll(".note")); // as it is read aloud
+    for (const word of [...node.querySelectorAll(".name"), ...node.querySelectorAll(".note")]) node.append(" ", word); // in the order of reading
     node.addEventListener("click", () => pick(role));
     node.addEventListener("keydown", (e) => {
       if (e.key !== "Enter" && e.key !== " ") return;

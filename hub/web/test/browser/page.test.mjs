@@ -345,7 +345,9 @@ describe("the connection", () => {
     assert.equal(await seq(page), before, "what was seen stays");
     await place.release();
     await server.up();
-    await page.locator('[data-link="open"]').waitFor();
+    await page.locator('[data-link="open"]').waitFor({timeout: 30_000}).catch(async (e) => { // the waits between tries have jitter
+      throw new Error(`${e.message}\n${await page.locator("body").innerText()}\n${server.child.said}`);
+    });
     await page.locator('[data-waiting="editor#1"]').getByRole("button", {name: "Publish it"}).click();
     await status(page, "done");
     const run = await get(page, `/v1/runs/${id}`);
