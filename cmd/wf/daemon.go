@@ -30,6 +30,7 @@ type daemon struct {
 	store   *cas.Store
 	api     *api.Server
 	keeper  *keeper
+	live    *liveSockets
 	replay  *replay.Server
 	backend *backend
 	clock   *schedule.Runner
@@ -46,21 +47,17 @@ func (a *app) newDaemon(s *cas.Store, f serveFlags, log *slog.Logger) (*daemon, 
 	if err != nil {
 		return nil, err
 	}
-	live := &replay.Broadcast{}
+	live := newLiveSockets(s)
 	k := &keeper{s: s, log: log}
-	k.note = func(run protocol.RunID) { a.note(context.Background(), s, run); live.End(run) }
+	k.note = func(run protocol.RunID) { a.note(context.Background(), s, run); live.end(run) }
 	e := a.newEngine(s, func(n engine.Notice) {
 		k.notice(n)
-		if n.Entry != nil {
-			live.Event(n.Run, &n.Entry.Event)
-		} else if d, ok := n.Data.(protocol.Delta); ok {
-			live.Delta(n.Run, n.Step, d)
-		}
+		live.notice(n)
 	})
 	k.e = e
 	b := &backend{a: a, s: s, e: e, keeper: k, shelf: shelf, dir: dir}
 	clock := &schedule.Runner{Jobs: b.scheduled, Start: b.fire, Log: log, Seen: &schedule.Seen{Path: filepath.Join(s.Dir(), serveDir, "schedule.json")}}
-	d := &daemon{name: f.name, clock: clock, store: s, keeper: k, backend: b, log: log, replay: &replay.Server{Feed: s, Deltas: live}}
+	d := &daemon{name: f.name, clock: clock, store: s, keeper: k, backend: b, log: log, live: live, replay: &replay.Server{Feed: s, Deltas: &live.said}}
 	if d.name == "" {
 		if d.name, err = os.Hostname(); err != nil {
 			d.name = "wf"
@@ -88,6 +85,7 @@ func (d *daemon) start() {
 func (d *daemon) close() error {
 	d.keeper.close()
 	d.backend.a.pages.wait()
+	d.live.close()
 	return d.replay.Close()
 }
 
