@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
+	"strings"
 	"sync"
 
 	"wf/agentkit/embed"
@@ -164,6 +166,23 @@ func (s *Store) keyOf(m *Memory) embed.Key {
 	return embed.KeyOf(s.index.table.Model(), file, m.Content.S, m.Content.Link.String())
 }
 
+// nameWeight is how often the lexical model is told the name of a file: it counts words, and the
+// name says more than most of them.
+const nameWeight = 4
+
+// embedded is the text of a memory as it is embedded: a piece of a file with the file's name.
+func embedded(model string, place *protocol.MemoryPlace, text string) string {
+	if place == nil {
+		return text
+	}
+	name := place.File
+	if model == embed.LexicalName {
+		base := path.Base(name)
+		name += strings.Repeat(" "+strings.TrimSuffix(base, path.Ext(base)), nameWeight)
+	}
+	return name + "\n\n" + text
+}
+
 // embedSome embeds a few memories and keeps their vectors.
 func (s *Store) embedSome(ctx context.Context, e embed.Embedder, slots []int32) error {
 	s.mu.Lock()
@@ -178,10 +197,7 @@ func (s *Store) embedSome(ctx context.Context, e embed.Embedder, slots []int32) 
 		if err != nil {
 			return err
 		}
-		if m.Place != nil {
-			text = m.Place.File + "\n\n" + text
-		}
-		texts[i], keys[i] = text, s.keyOf(&m)
+		texts[i], keys[i] = embedded(s.index.table.Model(), m.Place, text), s.keyOf(&m)
 	}
 	vectors, err := e.EmbedDocuments(ctx, texts)
 	if err != nil {
