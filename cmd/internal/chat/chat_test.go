@@ -116,23 +116,23 @@ func TestALineAnswersAndASecondOneIsOnItsWayUp(t *testing.T) {
 	talk(r)
 	s := show(t, r, 80, 24)
 	s.press("first line" + esc + "\r" + "second line\r") // Alt+Enter
-	if got := r.heard(t); got != "first line\nsecond line" {
+	if got := r.heard(t); got != "you#2: first line\nsecond line" {
 		t.Errorf("said %q", got)
 	}
 	s.press("//etc is a path\r")
-	if got := r.heard(t); got != "/etc is a path" {
+	if got := r.heard(t); got != "you#2: /etc is a path" {
 		t.Errorf("said %q", got)
 	}
 	s.press(up)
 	s.shows("//etc is a path")
 	s.press("\r")
-	if got := r.heard(t); got != "/etc is a path" {
+	if got := r.heard(t); got != "you#2: /etc is a path" {
 		t.Errorf("said %q again", got)
 	}
 	s.press("\x1b[200~pasted\ntwo lines\x1b[201~")
 	s.shows("two lines")
 	s.press("\r")
-	if got := r.heard(t); got != "pasted\ntwo lines" {
+	if got := r.heard(t); got != "you#2: pasted\ntwo lines" {
 		t.Errorf("pasted %q", got)
 	}
 }

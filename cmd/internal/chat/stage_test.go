@@ -71,8 +71,8 @@ func (r *room) Page(_ context.Context, before protocol.Seq, n int) ([]protocol.W
 	return slices.Clone(r.events[max(0, end-n):end]), nil
 }
 
-func (r *room) Say(_ context.Context, _, text string) error {
-	r.said <- text
+func (r *room) Say(_ context.Context, step, text string) error {
+	r.said <- step + ": " + text
 	return nil
 }
 
