@@ -54,6 +54,10 @@ type Agent struct {
 	// trusts those that MCP gives in the same words.
 	Trusted func(protocol.MCPServer) bool
 
+	// Offers keeps what servers offer, so that they are started once for all items of a fan-out;
+	// nil asks them for each.
+	Offers *mcp.Offers
+
 	// Approve is the policy of a tool, or of all under "*", where the role itself says
 	// nothing. What it does not name keeps the tool's own policy.
 	Approve map[string]tool.Policy
@@ -145,8 +149,7 @@ func (a Agent) named(ctx context.Context, turn protocol.Turn) ([]tool.Tool, erro
 		return nil, err
 	}
 	defer servers.Close()
-	var own []string
-	var theirs []tool.Tool
+	var own, served []string
 	for _, name := range turn.Role.Tools {
 		if turn.Role.Memory != nil && slices.Contains(memory.Names, name) {
 			continue // it comes with the memory
@@ -155,11 +158,11 @@ func (a Agent) named(ctx context.Context, turn protocol.Turn) ([]tool.Tool, erro
 			own = append(own, name)
 			continue
 		}
-		tools, err := servers.Tools(ctx, name)
-		if err != nil {
-			return nil, err
-		}
-		theirs = append(theirs, tools...)
+		served = append(served, name)
+	}
+	theirs, err := a.Offers.Tools(ctx, turn.Run, turn.Role.Name, servers, served)
+	if err != nil {
+		return nil, err
 	}
 	all, err := tool.Named(own, a.tools())
 	if err != nil {

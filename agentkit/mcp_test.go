@@ -6,7 +6,11 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -95,5 +99,54 @@ func TestAProgramOfTheWorkflowWantsTrust(t *testing.T) {
 	s.agent.Trusted, s.agent.MCP = nil, config(protocol.MCPServer{Name: "t", Command: []string{"/another"}})
 	if _, err := s.agent.Prepare(t.Context(), s.turn); !errors.Is(err, mcp.ErrUntrusted) {
 		t.Errorf("trusted under its name: %v", err)
+	}
+}
+
+func TestAFanOutAsksItsServersOnce(t *testing.T) {
+	s := newStage(t, "{}")
+	server := toolServer(t)
+	upstream, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var requests atomic.Int64
+	front := httputil.NewSingleHostReverseProxy(upstream)
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests.Add(1)
+		front.ServeHTTP(w, r)
+	}))
+	t.Cleanup(web.Close)
+	server.URL = web.URL
+	s.turn.Role.Tools, s.turn.MCP = []string{"mcp:t/*", "mcp:t/greet"}, []protocol.MCPServer{server}
+	s.agent.Offers = &mcp.Offers{}
+	first, err := s.agent.Prepare(t.Context(), s.turn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := requests.Load()
+	var all sync.WaitGroup
+	for i := range 8 {
+		turn := s.turn
+		turn.Item = &protocol.ItemValue{Index: i}
+		all.Go(func() {
+			again, err := s.agent.Prepare(t.Context(), turn)
+			if err != nil || again.Tools != first.Tools {
+				t.Errorf("item %d is offered %s (%v), the one before %s", i, again.Tools, err, first.Tools)
+			}
+		})
+	}
+	all.Wait()
+	if n := requests.Load(); n != asked {
+		t.Errorf("eight items more sent %d requests", n-asked)
+	}
+	for name, other := range map[string]func(*protocol.Turn){
+		"run":  func(turn *protocol.Turn) { turn.Run = "OTHER" },
+		"role": func(turn *protocol.Turn) { turn.Role.Name = "other" },
+	} {
+		turn, before := s.turn, requests.Load()
+		other(&turn)
+		if _, err := s.agent.Prepare(t.Context(), turn); err != nil || requests.Load() == before {
+			t.Errorf("another %s was offered what is kept (%v)", name, err)
+		}
 	}
 }
