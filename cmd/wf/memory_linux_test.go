@@ -1,0 +1,51 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// A visit of more than 10,000 events, and then its replay, take less than 200 MB each.
+func TestAVisitOfTenThousandEventsTakesLittleMemory(t *testing.T) {
+	const replies, calls, most = 100, 50, 200 << 20
+	dir := t.TempDir()
+	write(t, dir, "note.txt", noise("note", 400))
+	var script strings.Builder
+	script.WriteString("reader#1:\n")
+	for range replies {
+		script.WriteString("  - {tools: [" + strings.Repeat("{tool: read_file, args: {path: note.txt}}, ", calls-1) + "{tool: read_file, args: {path: note.txt}}]}\n")
+	}
+	script.WriteString("  - {text: Read.}\n")
+	write(t, dir, "replies.yaml", script.String())
+	write(t, dir, "read.yaml", fmt.Sprintf(`
+wf: 1
+name: read
+roles:
+  reader: {prompt: You read., tools: [read_file], model: script/replies.yaml, max_turns: %d, timeout: 10m, compaction: {watermark: 100000000}}
+`, replies+1))
+	wf := func(args ...string) []byte {
+		t.Helper()
+		cmd := exec.Command("wf", args...)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "HOME="+dir, "WF_STORE="+filepath.Join(dir, ".wf"), "XDG_STATE_HOME=", "XDG_DATA_HOME=")
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("wf %s: %v", strings.Join(args, " "), err)
+		}
+		peak := cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss << 10
+		t.Logf("wf %s: %d MB at most", args[0], peak>>20)
+		if peak > most {
+			t.Errorf("wf %s takes %d MB, want at most %d", args[0], peak>>20, most>>20)
+		}
+		return out
+	}
+	wf("run", "read.yaml", "-q")
+	if n := strings.Count(string(wf("replay", "-1", "-o", "jsonl")), "\n"); n < 10_000 {
+		t.Errorf("%d events", n)
+	}
+}
