@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
-	"github.com/fxamacker/cbor/v2"
 
 	"wf/protocol"
 )
@@ -60,7 +59,7 @@ func (w *wire) read() (protocol.Frame, error) {
 		return protocol.Frame{}, w.failed(err)
 	}
 	w.alarm.Reset(w.idle)
-	return protocol.ParseFrame(w.codec, b)
+	return parseFrame(w.codec, b)
 }
 
 // lost asks again for what follows the cursor: something is missing, or stands on another
@@ -147,16 +146,6 @@ func check(l protocol.Link, data []byte) error {
 	}
 	if got, err := l.CID().Prefix().Sum(data); err != nil || !got.Equals(l.CID()) {
 		return fmt.Errorf("its bytes do not hash to %s: %w", l, protocol.ErrCorrupt)
-	}
-	return nil
-}
-
-func decodeEvent(raw []byte, e *protocol.Event) error {
-	if err := cbor.Unmarshal(raw, e); err != nil {
-		return fmt.Errorf("%w: %w", protocol.ErrCorrupt, err)
-	}
-	if e.Kind != protocol.KindEvent {
-		return fmt.Errorf("a %q record where an event should be: %w", e.Kind, protocol.ErrCorrupt)
 	}
 	return nil
 }
