@@ -37,7 +37,7 @@ func plainSums(a, b []float32) [8]float32 {
 func unit(v []float32) []float32 {
 	var sum float64
 	for _, x := range v {
-		sum += float64(x) * float64(x)
+		sum += float64(float64(x) * float64(x))
 	}
 	out := make([]float32, len(v))
 	if sum == 0 {

@@ -104,7 +104,7 @@ func (f *features) vector(text string) []float32 {
 		for n < len(f.list) && f.list[n].hash == f.list[i].hash {
 			n++
 		}
-		h, w := f.list[i].hash, f.list[i].weight*math.Sqrt(float64(n-i))
+		h, w := f.list[i].hash, float64(f.list[i].weight*math.Sqrt(float64(n-i))) // rounded before it is added
 		if h>>63 == 1 {
 			w = -w
 		}
