@@ -209,12 +209,26 @@ func TestAHeadThatMovesIsAReset(t *testing.T) {
 func TestAQuietSubscriptionHasHeartbeats(t *testing.T) {
 	m := memfeed.New()
 	m.Add("run", 3, "e")
-	p := dial(t, serve(t, &replay.Server{Feed: m, Heartbeat: time.Millisecond, PingEvery: time.Millisecond}), protocol.JSONFrames)
+	p := dial(t, serve(t, &replay.Server{Feed: m, Heartbeat: time.Millisecond}), protocol.JSONFrames)
 	p.ask(`{"type":"replay_request","sessionId":"run","live":true}`)
 	p.until(protocol.FrameReplayComplete)
 	for range 3 {
 		if f := p.read(); f.Type != protocol.FrameHeartbeat || f.LastSeq != 3 || f.LastCID != m.Chain("run")[2].CID {
 			t.Errorf("%+v", f)
+		}
+	}
+}
+
+// A client that answers no ping is gone, though its connection is not.
+func TestAClientThatAnswersNoPingIsLetGo(t *testing.T) {
+	m := memfeed.New()
+	h := serve(t, &replay.Server{Feed: m, PingEvery: 5 * time.Millisecond, Sockets: 1})
+	dial(t, h, protocol.JSONFrames) // it does not read, and so never answers
+	for {
+		conn, _, err := websocket.Dial(t.Context(), h.URL+"/v1/replay", nil)
+		if err == nil {
+			conn.CloseNow()
+			return
 		}
 	}
 }
