@@ -8,6 +8,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"wf/cmd/internal/plain"
 	"wf/protocol"
 )
 
@@ -155,13 +156,13 @@ func (a *App) outcome(m outcome) tea.Cmd {
 	switch {
 	case m.epoch != a.epoch:
 	case m.err != nil:
-		a.said = oneLine(m.err.Error(), 300)
+		a.said = plain.Line(m.err.Error(), 300)
 	case m.result.Moved:
 		return a.move()
 	case m.result.Dialog:
-		a.dialog = &dialog{title: m.result.Title, text: clean(m.result.Text)}
+		a.dialog = &dialog{title: m.result.Title, text: plain.Text(m.result.Text)}
 	default:
-		a.said = oneLine(clean(m.result.Text), 300)
+		a.said = plain.Line(plain.Text(m.result.Text), 300)
 	}
 	return nil
 }
@@ -246,7 +247,7 @@ func (a *App) command(c command) tea.Cmd {
 	case Compact, Resume, Reset, Dump, Fork, Cost, ListTasks, Memories, Model:
 		return a.perform(action, c.arg)
 	}
-	a.said = fmt.Sprintf("/%s is no command; /help lists them", clean(c.name))
+	a.said = fmt.Sprintf("/%s is no command; /help lists them", plain.Text(c.name))
 	return nil
 }
 

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
+
+	"wf/cmd/internal/plain"
 )
 
 // dialog is a text in a window of its own.
@@ -30,10 +32,10 @@ func (d *dialog) key(name string, height int) (closed bool) {
 }
 
 func (d *dialog) lines(width, height int) []string {
-	all := wrap(d.text, width)
+	all := plain.Wrap(d.text, width)
 	d.rows = len(all)
 	d.top = max(0, min(d.top, d.rows-(height-2)))
-	out := []string{styleStatus.Render(ansi.Truncate(" "+clean(d.title)+" ", width, ""))}
+	out := []string{styleStatus.Render(ansi.Truncate(" "+plain.Text(d.title)+" ", width, ""))}
 	room := max(0, height-2)
 	for i := range room {
 		if d.top+i < len(all) {

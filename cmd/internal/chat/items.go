@@ -1,13 +1,6 @@
 package chat
 
-import (
-	"strings"
-	"unicode"
-
-	"github.com/charmbracelet/x/ansi"
-
-	"wf/protocol"
-)
+import "wf/protocol"
 
 // Kind says what an Item is.
 type Kind int
@@ -42,34 +35,3 @@ type Item struct {
 }
 
 func (it *Item) changed() { it.version++ }
-
-// clean makes a text fit to be shown: no escape sequences, no control characters but line
-// feeds, tabs as spaces, no invalid bytes, nothing that turns the direction of writing.
-func clean(s string) string {
-	if plain(s) {
-		return s
-	}
-	s = ansi.Strip(strings.ToValidUTF8(s, "\uFFFD"))
-	s = strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\t", "    ")
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n':
-			return r
-		case r == '\r':
-			return '\n'
-		case unicode.IsControl(r), r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069:
-			return -1
-		}
-		return r
-	}, s)
-}
-
-// plain reports whether there is nothing to clean: printable ASCII and line feeds.
-func plain(s string) bool {
-	for i := range len(s) {
-		if c := s[i]; c != '\n' && (c < ' ' || c > '~') {
-			return false
-		}
-	}
-	return true
-}

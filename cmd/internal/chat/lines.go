@@ -6,6 +6,8 @@ import (
 
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
+
+	"wf/cmd/internal/plain"
 )
 
 // The looks of what is shown. Basic colours follow the theme of the terminal.
@@ -91,7 +93,7 @@ func (it *Item) toolLines(width int) []string {
 	if text == "" {
 		return out
 	}
-	all := wrap(text, width-2)
+	all := plain.Wrap(text, width-2)
 	if it.Open && len(all) > resultLines {
 		all = append([]string{fmt.Sprintf("… %d lines before", len(all)-resultLines)}, all[len(all)-resultLines:]...)
 	} else if len(all) > resultLines {
@@ -115,7 +117,7 @@ func hang(head string, headWidth int, text string, width int, style func(...stri
 		head, headWidth = "", 0
 	}
 	var out []string
-	for i, l := range wrap(text, max(1, room-(headWidth-indent))) {
+	for i, l := range plain.Wrap(text, max(1, room-(headWidth-indent))) {
 		if i == 0 {
 			out = append(out, head+style(l))
 			continue
@@ -125,13 +127,8 @@ func hang(head string, headWidth int, text string, width int, style func(...stri
 	return out
 }
 
-// wrap breaks a text into lines of at most width cells, at words where it can.
-func wrap(text string, width int) []string {
-	return strings.Split(ansi.Wrap(text, max(1, width), " -/"), "\n")
-}
-
 // roleOf is the role of a step: coder of coder#2.
 func roleOf(step string) string {
 	role, _, _ := strings.Cut(step, "#")
-	return clean(role)
+	return plain.Text(role)
 }

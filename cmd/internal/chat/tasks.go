@@ -1,6 +1,9 @@
 package chat
 
-import "wf/protocol"
+import (
+	"wf/cmd/internal/plain"
+	"wf/protocol"
+)
 
 // Task is a task as the side bar shows it.
 type Task struct {
@@ -53,15 +56,15 @@ func (t *Transcript) task(e protocol.WireEvent, step string, d data) {
 	x := t.Tasks.named(step)
 	switch e.Type {
 	case protocol.EvTaskStarted:
-		x.Goal = clean(string(d.Goal))
+		x.Goal = plain.Text(string(d.Goal))
 	case protocol.EvTaskStateUpdated:
-		x.State = clean(string(d.State))
+		x.State = plain.Text(string(d.State))
 	case protocol.EvTaskWaiting:
 		x.Status = protocol.TaskWaiting
 	case protocol.EvTaskCompleted:
 		x.Status = protocol.TaskCompleted
 		t.closeReply(step)
-		if text := clean(string(d.Final)); text != "" && !t.said(step, text) {
+		if text := plain.Text(string(d.Final)); text != "" && !t.said(step, text) {
 			t.add(&Item{Kind: Reply, Seq: e.Seq, Step: step, Text: text})
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"wf/cmd/internal/plain"
 	"wf/protocol"
 )
 
@@ -90,7 +91,7 @@ func (t *Transcript) add(it *Item) *Item {
 }
 
 func (t *Transcript) note(e protocol.WireEvent, failed bool, format string, args ...any) {
-	t.add(&Item{Kind: Note, Seq: e.Seq, Failed: failed, Text: clean(fmt.Sprintf(format, args...))})
+	t.add(&Item{Kind: Note, Seq: e.Seq, Failed: failed, Text: plain.Text(fmt.Sprintf(format, args...))})
 }
 
 // data are the fields of all events that are shown; JSON of other types leaves them alone.
@@ -177,11 +178,11 @@ func (t *Transcript) fold(e protocol.WireEvent) {
 		t.turn(step)
 	case protocol.EvThinking:
 		it := t.reply(step, e.Seq)
-		it.Thinking = clean(string(d.Content))
+		it.Thinking = plain.Text(string(d.Content))
 		it.changed()
 	case protocol.EvText:
 		it := t.reply(step, e.Seq)
-		it.Text, it.Open = clean(strings.TrimSpace(withoutFields(string(d.Content)))), false
+		it.Text, it.Open = plain.Text(strings.TrimSpace(withoutFields(string(d.Content)))), false
 		it.changed()
 		delete(t.open, step)
 	case protocol.EvToolCall:
@@ -189,10 +190,10 @@ func (t *Transcript) fold(e protocol.WireEvent) {
 		if protocol.IsTaskControl(d.Name) {
 			return
 		}
-		t.calls[step+"\x00"+d.Call] = t.add(&Item{Kind: Tool, Seq: e.Seq, Step: step, Name: clean(d.Name), Args: arguments(string(d.Args)), Call: d.Call, Open: true})
+		t.calls[step+"\x00"+d.Call] = t.add(&Item{Kind: Tool, Seq: e.Seq, Step: step, Name: plain.Text(d.Name), Args: arguments(string(d.Args)), Call: d.Call, Open: true})
 	case protocol.EvToolResult:
 		if it := t.calls[step+"\x00"+d.Call]; it != nil {
-			it.Text, it.Open, it.Failed = clean(strings.TrimRight(string(d.Content), "\n")), false, d.IsError
+			it.Text, it.Open, it.Failed = plain.Text(strings.TrimRight(string(d.Content), "\n")), false, d.IsError
 			it.changed()
 		}
 	case protocol.EvUsage:
@@ -226,9 +227,9 @@ func (t *Transcript) happened(e protocol.WireEvent, step string, d data) {
 		t.note(e, false, "%s", d.Title)
 	case protocol.EvWaiting:
 		t.Status = string(protocol.Waiting)
-		t.Waiting = append(t.Waiting, Waiting{step, protocol.WaitKind(d.Kind), clean(string(d.Question)), d.Choices})
+		t.Waiting = append(t.Waiting, Waiting{step, protocol.WaitKind(d.Kind), plain.Text(string(d.Question)), d.Choices})
 		if d.Question != "" {
-			t.add(&Item{Kind: Question, Seq: e.Seq, Step: step, Text: clean(string(d.Question))})
+			t.add(&Item{Kind: Question, Seq: e.Seq, Step: step, Text: plain.Text(string(d.Question))})
 		}
 	case protocol.EvAnswered, protocol.EvTimerFired:
 		t.Waiting = slices.DeleteFunc(t.Waiting, func(w Waiting) bool { return w.Step == step })
@@ -238,10 +239,10 @@ func (t *Transcript) happened(e protocol.WireEvent, step string, d data) {
 			}
 		}
 		if text := firstOf(string(d.Text), d.Choice); text != "" {
-			t.add(&Item{Kind: You, Seq: e.Seq, Step: step, Text: clean(text), Source: foreign(string(d.Source))})
+			t.add(&Item{Kind: You, Seq: e.Seq, Step: step, Text: plain.Text(text), Source: foreign(string(d.Source))})
 		}
 	case protocol.EvMessage:
-		t.add(&Item{Kind: You, Seq: e.Seq, Text: clean(string(d.Text)), Source: foreign(string(d.Source))})
+		t.add(&Item{Kind: You, Seq: e.Seq, Text: plain.Text(string(d.Text)), Source: foreign(string(d.Source))})
 	case protocol.EvApproval:
 		t.note(e, d.Decision == "deny", "%s: %s", d.Tool, d.Decision)
 	case protocol.EvAttemptFailed:
@@ -301,16 +302,16 @@ func (t *Transcript) Live(f protocol.Frame) {
 	switch f.Kind {
 	case "text":
 		it := t.reply(f.Step, 0)
-		it.Text += clean(f.Text)
+		it.Text += plain.Text(f.Text)
 		it.changed()
 	case "thinking":
 		it := t.reply(f.Step, 0)
-		it.Thinking += clean(f.Text)
+		it.Thinking += plain.Text(f.Text)
 		it.changed()
 	case "stdout", "stderr":
 		for _, it := range slices.Backward(t.Items) {
 			if it.Kind == Tool && it.Open && it.Step == f.Step {
-				it.Text = tail(it.Text+clean(f.Text), liveResult)
+				it.Text = tail(it.Text+plain.Text(f.Text), liveResult)
 				it.changed()
 				return
 			}
@@ -330,7 +331,7 @@ func tail(s string, n int) string {
 
 func (t *Transcript) usage(d data) {
 	m := &t.Metrics
-	m.Model = clean(d.Model)
+	m.Model = plain.Text(d.Model)
 	if d.Kind != protocol.UsageTurn {
 		return
 	}

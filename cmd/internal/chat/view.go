@@ -7,6 +7,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
+
+	"wf/cmd/internal/plain"
 )
 
 // The side bar is shown when there are tasks and the screen is this wide.
@@ -28,7 +30,7 @@ func (a *App) View() tea.View {
 func (a *App) draw() tea.View {
 	v := tea.NewView("")
 	v.AltScreen = true
-	v.WindowTitle = "wf " + oneLine(clean(a.info.Title), 60)
+	v.WindowTitle = "wf " + plain.Line(plain.Text(a.info.Title), 60)
 	if a.width < 1 || a.height < 1 {
 		return v
 	}
@@ -90,7 +92,7 @@ func beside(lines, column []string, width int) []string {
 func (a *App) sideLines(height int) []string {
 	out := []string{lipgloss.NewStyle().Bold(true).Render(" Task")}
 	text := func(s string, style func(...string) string) {
-		for _, l := range wrap(s, sideWidth-2) {
+		for _, l := range plain.Wrap(s, sideWidth-2) {
 			out = append(out, " "+style(l))
 		}
 	}
@@ -107,7 +109,7 @@ func (a *App) sideLines(height int) []string {
 	text(fmt.Sprintf("✓ %d completed", a.t.Tasks.Done()), styleReply.Render)
 	for i := len(a.t.Tasks) - 1; i >= 0; i-- {
 		if x := a.t.Tasks[i]; x != a.t.Tasks.Current() {
-			text(taskMarks[x.Status]+" "+oneLine(firstOf(x.Goal, x.ID), sideWidth-5), styleDim.Render)
+			text(taskMarks[x.Status]+" "+plain.Line(firstOf(x.Goal, x.ID), sideWidth-5), styleDim.Render)
 		}
 	}
 	return out[:min(len(out), height)]
@@ -125,7 +127,7 @@ func (a *App) choiceLines(width int) []string {
 		if c.Primary {
 			style = styleQuestion.Render
 		}
-		out = append(out, ansi.Truncate(style(fmt.Sprintf(" %d  %s", i+1, clean(c.Label))), width, "…"))
+		out = append(out, ansi.Truncate(style(fmt.Sprintf(" %d  %s", i+1, plain.Text(c.Label))), width, "…"))
 	}
 	return out
 }
@@ -152,9 +154,9 @@ func (a *App) statusLine() string {
 func (a *App) word() string {
 	switch {
 	case a.link != "":
-		return "⚠ " + oneLine(clean(a.link), 200)
+		return "⚠ " + plain.Line(plain.Text(a.link), 200)
 	case a.said != "":
-		return clean(a.said)
+		return plain.Text(a.said)
 	case a.loading:
 		return "reading older events…"
 	case a.scroll.up > 0:

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"wf/cmd/internal/plain"
 )
 
 // arguments shows the arguments of a call as name=value, in the order written.
@@ -12,7 +14,7 @@ func arguments(raw string) string {
 	dec := json.NewDecoder(strings.NewReader(raw))
 	dec.UseNumber()
 	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
-		return clean(oneLine(raw, argumentMax))
+		return plain.Text(plain.Line(raw, argumentMax))
 	}
 	var parts []string
 	for dec.More() {
@@ -31,26 +33,13 @@ func arguments(raw string) string {
 				text = compact.String()
 			}
 		}
-		parts = append(parts, fmt.Sprintf("%v=%s", name, oneLine(text, argumentMax)))
+		parts = append(parts, fmt.Sprintf("%v=%s", name, plain.Line(text, argumentMax)))
 	}
-	return clean(strings.Join(parts, ", "))
+	return plain.Text(strings.Join(parts, ", "))
 }
 
 // argumentMax bounds one argument in the header of a tool, in runes.
 const argumentMax = 120
-
-// oneLine shows a text on one line of at most n runes.
-func oneLine(s string, n int) string {
-	s = strings.Join(strings.Fields(s), " ")
-	runes := 0
-	for i := range s {
-		if runes == n {
-			return s[:i] + "…"
-		}
-		runes++
-	}
-	return s
-}
 
 // withoutFields is the body of an answer that begins with frontmatter.
 func withoutFields(s string) string {
@@ -76,7 +65,7 @@ func foreign(source string) string {
 	case "", "cli", "terminal", "chat", "http":
 		return ""
 	}
-	return clean(source)
+	return plain.Text(source)
 }
 
 func firstOf(texts ...string) string {

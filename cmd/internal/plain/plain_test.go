@@ -1,0 +1,45 @@
+package plain
+
+import (
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
+	"pgregory.net/rapid"
+)
+
+func TestNothingLeftActsOnATerminal(t *testing.T) {
+	for in, want := range map[string]string{
+		"a\tb\r\nc\rd":                       "a    b\nc\nd",
+		"\x1b[31mred\x1b[0m \x1b]0;t\x07!":   "red !",
+		"bell\a null\x00 del\x7f c1\u009b2J": "bell null del c12J",
+		"\u202eturned\u202c \xff":            "turned \uFFFD",
+	} {
+		if got := Text(in); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		b := rapid.SliceOf(rapid.SampledFrom([]byte("a\x1b[]m;31\x07\x9b\x00\r\n\té\xff\\P"))).Draw(t, "bytes")
+		got := Text(string(b))
+		if !utf8.ValidString(got) || strings.ContainsFunc(got, func(r rune) bool { return r != '\n' && unicode.IsControl(r) }) {
+			t.Fatalf("%q: %q", b, got)
+		}
+	})
+}
+
+func TestLinesFit(t *testing.T) {
+	if got := Line(" a\n b  ccc ", 5); got != "a b c…" {
+		t.Errorf("%q", got)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		s, width := rapid.StringOf(rapid.SampledFrom([]rune("ab -/世\n"))).Draw(t, "text"), rapid.IntRange(2, 12).Draw(t, "width")
+		for _, l := range Wrap(s, width) {
+			if ansi.StringWidth(l) > width {
+				t.Fatalf("%q has more than %d cells", l, width)
+			}
+		}
+	})
+}
