@@ -56,6 +56,9 @@ type Agent struct {
 	epochs   epochs
 }
 
+// discard is a log that nobody reads.
+var discard = slog.New(slog.DiscardHandler)
+
 // How long an agent waits before it dials again, after n failures in a row: between 0 and
 // firstWait · 2ⁿ, and never more than LongestWait.
 const (
@@ -93,7 +96,7 @@ func (a *Agent) prepare() error {
 		return errors.New("relay: an agent needs a Handler and a Store")
 	}
 	if a.Log == nil {
-		a.Log = slog.New(slog.DiscardHandler)
+		a.Log = discard
 	}
 	if a.Scopes == nil {
 		a.Scopes = []guard.Scope{guard.Read, guard.Run}

@@ -78,6 +78,7 @@ func (l *link) startJob(lease queue.Lease) {
 		log.Warn("the agent went away while it started a job", "error", context.Cause(l.ctx))
 	case err != nil:
 		log.Warn("job not started", "error", err)
+		l.fails(e.ID)
 		err = lease.Retry(l.ctx, pause(e.Attempts), protocol.ErrAgentAway.Code)
 	case got.code() == queue.ErrLeaseLost.Code:
 		log.Warn("the agent says that its lease has ended")
@@ -88,11 +89,22 @@ func (l *link) startJob(lease queue.Lease) {
 	default:
 		log.Warn("job not started", "code", got.code())
 		h.payloads.refuse(e.ID, got)
+		l.fails(e.ID)
 		err = lease.Retry(l.ctx, pause(e.Attempts), got.code())
 	}
 	if err != nil && l.ctx.Err() == nil {
 		log.Warn("lease", "error", err)
 	}
+}
+
+// fails remembers a job that the agent did not start.
+func (l *link) fails(job string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.failed) >= maxRefusals {
+		clear(l.failed)
+	}
+	l.failed[job] = true
 }
 
 // pause is how long a job rests after n attempts.

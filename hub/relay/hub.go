@@ -84,7 +84,7 @@ func (h *Hub) start() {
 			h.TTL = 3 * h.Heartbeat
 		}
 		if h.Log == nil {
-			h.Log = slog.New(slog.DiscardHandler)
+			h.Log = discard
 		}
 		h.links, h.requests, h.sockets = map[string]*link{}, map[string]claimed{}, map[*socket]bool{}
 		h.settled, h.news = make(chan struct{}), make(chan struct{})

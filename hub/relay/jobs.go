@@ -148,9 +148,7 @@ func (l *link) dispatch() {
 		l.mu.Lock()
 		l.restartLease = cancel
 		l.mu.Unlock()
-		lease, err := h.Queue.Lease(ctx, queue.Worker{Agent: l.id, Fits: func(j queue.Job) bool {
-			return l.can(j.Workflow) && h.payloads.get(j.ID) != nil
-		}}, h.Lease)
+		lease, err := h.Queue.Lease(ctx, queue.Worker{Agent: l.id, Fits: l.fits}, h.Lease)
 		cancel()
 		switch {
 		case err == nil:
@@ -163,6 +161,29 @@ func (l *link) dispatch() {
 			sleep(l.ctx, time.Second)
 		}
 	}
+}
+
+// fits reports whether the agent is to have a job: it can start it, the hub has the body, and
+// if it failed to start it before, no other agent could.
+func (l *link) fits(j queue.Job) bool {
+	if !l.can(j.Workflow) || l.hub.payloads.get(j.ID) == nil {
+		return false
+	}
+	if !l.hasFailed(j.ID) {
+		return true
+	}
+	for _, other := range l.hub.all() {
+		if other != l && other.can(j.Workflow) && !other.stalled() && !other.hasFailed(j.ID) {
+			return false
+		}
+	}
+	return true
+}
+
+func (l *link) hasFailed(job string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.failed[job]
 }
 
 // restart has the worker ask for a job again, with what fits now.

@@ -40,6 +40,7 @@ type link struct {
 	caps         []string
 	runs         map[protocol.RunID]bool // those that the agent has
 	leases       map[question]time.Time  // of jobs that are offered to it: until when
+	failed       map[string]bool         // jobs that it did not start: others go first
 	restartLease context.CancelFunc
 	heard        time.Time
 }
@@ -66,7 +67,7 @@ func (h *Hub) agent(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(r.Context()))
 	defer cancel(nil)
-	l := &link{hub: h, ctx: ctx, cancel: cancel, runs: map[protocol.RunID]bool{}, leases: map[question]time.Time{}}
+	l := &link{hub: h, ctx: ctx, cancel: cancel, runs: map[protocol.RunID]bool{}, leases: map[question]time.Time{}, failed: map[string]bool{}}
 	if l.tunnel, err = newTunnel(ctx, c, true, h.Log); err != nil {
 		return err
 	}
@@ -215,6 +216,9 @@ func (h *Hub) detach(l *link) {
 	if current {
 		if err := h.Registry.Withdraw(context.WithoutCancel(l.ctx), l.id); err != nil && !errors.Is(err, queue.ErrClosed) {
 			h.Log.Error("registry", "agent", l.id, "error", err)
+		}
+		for _, other := range h.all() {
+			other.restart() // a job that was left to l may be another's now
 		}
 	}
 }

@@ -144,18 +144,6 @@ func (h *house) get(path string, into any) int {
 	return res.StatusCode
 }
 
-// post sends JSON to a path of the hub.
-func (h *house) post(path, body string, into any) int {
-	h.Helper()
-	res := must(h.api.HTTP().Post("http://"+h.addr+path, "application/json", strings.NewReader(body)))(h)
-	defer res.Body.Close()
-	b := must(io.ReadAll(res.Body))(h)
-	if err := json.Unmarshal(b, into); err != nil {
-		h.Fatalf("%s: %v: %s", path, err, b)
-	}
-	return res.StatusCode
-}
-
 // A desk is an agent with a real store and a small stand-in for the daemon: a run is its
 // first event, named after the request.
 type desk struct {

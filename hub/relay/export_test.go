@@ -1,0 +1,41 @@
+package relay
+
+import (
+	"context"
+
+	"github.com/coder/websocket"
+
+	"wf/hub/client"
+)
+
+// SpeakFirst dials in as an agent and says a line; it returns the code of the refusal, "" for a
+// link that just ends.
+func SpeakFirst(ctx context.Context, hub, first string) string {
+	base, via, err := client.Reach(hub, nil)
+	if err != nil {
+		return err.Error()
+	}
+	defer via.CloseIdleConnections()
+	c, _, err := websocket.Dial(ctx, base+AgentPath, &websocket.DialOptions{HTTPClient: via, Subprotocols: []string{Subprotocol}})
+	if err != nil {
+		return err.Error()
+	}
+	defer c.CloseNow()
+	tunnel, err := newTunnel(ctx, c, false, discard)
+	if err != nil {
+		return err.Error()
+	}
+	defer tunnel.Close()
+	control, err := tunnel.Open()
+	if err != nil {
+		return err.Error()
+	}
+	if _, err := control.Write([]byte(first + "\n")); err != nil {
+		return ""
+	}
+	m, err := newLines(control).next(dialTime)
+	if err != nil {
+		return ""
+	}
+	return m.Code
+}

@@ -1,0 +1,281 @@
+package relay_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"wf/hub/client"
+	"wf/hub/queue"
+	"wf/hub/relay"
+	"wf/protocol"
+)
+
+// An agent whose connection stands still while it is given a job gets it when the lease is
+// another's: it asks the hub, and starts nothing.
+func TestAnAgentThatLostItsLeaseDoesNotStartTheJob(t *testing.T) {
+	h := newHouse(t)
+	h.hub.Lease = 300 * time.Millisecond
+	h.hub.Starting = 100 * time.Millisecond
+	a, b := newDesk(h, "a", "fix"), newDesk(h, "b", "fix")
+	cut := newCutter(t, h.addr)
+	a.agent.Hub = "http://" + cut.addr
+	a.say("hello", "x")
+	a.arrive()
+	h.pointed("hello", func(queue.Pointer) bool { return true })
+	h.await(1)
+	thaw := cut.freeze() // what the hub sends does not arrive; what a sends does
+	done := make(chan error, 1)
+	go func() {
+		_, err := h.submit("fix", "job1")
+		done <- err
+	}()
+	for must(h.hub.Queue.Find(t.Context(), h.queued(1)[0].ID))(t).Attempts == 0 {
+		time.Sleep(time.Millisecond) // the queue tells nobody of a lease
+	}
+	b.arrive()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	thaw()
+	a.say("mark", "x")
+	h.pointed("mark", func(queue.Pointer) bool { return true })
+	if len(a.begun()) != 0 || !slices.Equal(b.begun(), []string{"job1"}) {
+		t.Errorf("started: a %v, b %v", a.begun(), b.begun())
+	}
+	if p := must(h.hub.Pointers.Get(t.Context(), "R-job1"))(t); p.Agent != "b" {
+		t.Errorf("have %+v", p)
+	}
+}
+
+// An agent started a job, died, and comes back when another one has it: its run is that one's,
+// and it is told.
+func TestAnAgentThatComesBackTooLateIsTold(t *testing.T) {
+	h := newHouse(t)
+	h.hub.Lease = 300 * time.Millisecond
+	a, b := newDesk(h, "a", "fix"), newDesk(h, "b", "fix")
+	a.onStart = func(id string) error {
+		a.cancel()
+		<-a.gone // the hub hears nothing of what it does now
+		a.say(protocol.RunID("R-"+id), "begun")
+		b.arrive()
+		return errors.New("killed")
+	}
+	a.arrive()
+	h.await(1)
+	if _, err := h.submit("fix", "job1"); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(b.begun(), []string{"job1"}) {
+		t.Fatalf("b started %v", b.begun())
+	}
+	told := make(chan string, 1)
+	a.agent.Moved = func(run protocol.RunID, to string) { told <- string(run) + " " + to }
+	a.arrive()
+	if got := <-told; got != "R-job1 b" {
+		t.Errorf("told %q", got)
+	}
+	if p := must(h.hub.Pointers.Get(t.Context(), "R-job1"))(t); p.Agent != "b" || p.Epoch == 0 {
+		t.Errorf("have %+v", p)
+	}
+}
+
+// Two stores have one run, say because one is a copy of the other. It belongs to whoever said so
+// first, as long as that one is there; a copy with fewer events never gets it.
+func TestTwoAgentsClaimOneRun(t *testing.T) {
+	h := newHouse(t)
+	a, b := newDesk(h, "a"), newDesk(h, "b")
+	a.say("run1", "one", "two", "three")
+	b.say("run1", "one", "two")
+	b.say("mark", "x")
+	b.agent.Moved = func(protocol.RunID, string) { t.Error("a copy that no job made is not to be stopped") }
+	a.arrive()
+	h.pointed("run1", func(p queue.Pointer) bool { return p.Seq == 3 })
+	b.arrive()
+	h.pointed("mark", func(p queue.Pointer) bool { return p.Agent == "b" }) // all claims of b were heard
+	owner := func() string { return must(h.hub.Pointers.Get(t.Context(), "run1"))(t).Agent }
+	if owner() != "a" {
+		t.Error("the second claim won")
+	}
+	a.leave()
+	h.await(1)
+	b.leave()
+	h.await(0)
+	b.arrive()
+	h.await(1)
+	b.say("mark", "y")
+	h.pointed("mark", func(p queue.Pointer) bool { return p.Seq == 2 })
+	if owner() != "a" {
+		t.Error("a copy with fewer events won")
+	}
+	b.say("run1", "another three", "four")
+	h.pointed("run1", func(p queue.Pointer) bool { return p.Agent == "b" && p.Seq == 4 })
+}
+
+// One id, two processes: the second is refused while the first lives, and gets in when it is
+// gone. The same process that connects anew takes its own place.
+func TestTwoProcessesAreOneAgent(t *testing.T) {
+	h := newHouse(t)
+	first, second := newDesk(h, "a").arrive(), newDesk(h, "a")
+	h.await(1)
+	first.say("run1", "x")
+	h.pointed("run1", func(queue.Pointer) bool { return true })
+	second.say("run2", "x")
+	second.arrive()
+	first.leave()
+	h.pointed("run2", func(p queue.Pointer) bool { return p.Agent == "a" }) // it tried until then
+}
+
+// A link that is cut in the middle of a frame costs nothing but the time to connect anew.
+func TestALinkThatIsCutInTheMiddleIsMadeAnew(t *testing.T) {
+	h := newHouse(t)
+	a := newDesk(h, "a")
+	cut := newCutter(t, h.addr)
+	a.agent.Hub = "http://" + cut.addr
+	// The agent comes by the cutter, under whose name the hub does not go: that is the guard's
+	// business, and none stands here.
+	a.arrive()
+	h.await(1)
+	entries := a.say("run1", strings.Repeat("x", 3000))
+	for range 50 {
+		entries = append(entries, a.say("run1", strings.Repeat("y", 3000))...)
+	}
+	h.settling = time.Minute
+	seen := 0
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	r := client.Replay{URL: "ws://" + h.addr + "/v1/replay", HTTP: h.api.HTTP(), Codec: protocol.CBORFrames, Run: "run1", Live: true}
+	err := r.Follow(ctx, client.Consumer{Event: func(e client.Event) error {
+		if e.CID != entries[seen].CID {
+			t.Errorf("event %d is %s", e.Seq, e.CID)
+		}
+		if seen++; seen == len(entries) {
+			cancel()
+		} else if seen%10 == 0 {
+			cut.now()
+		}
+		return nil
+	}})
+	if !errors.Is(err, context.Canceled) || seen != len(entries) {
+		t.Errorf("%v after %d of %d events", err, seen, len(entries))
+	}
+}
+
+// A cutter is a relay of TCP that can cut what goes through it.
+type cutter struct {
+	addr string
+	mu   sync.Mutex
+	open []net.Conn
+	cold chan struct{} // until it is closed nothing goes towards who dialled; nil is thawed
+}
+
+func newCutter(t *testing.T, to string) *cutter {
+	l := must(net.Listen("tcp", "127.0.0.1:0"))(t)
+	c := &cutter{addr: l.Addr().String()}
+	var all sync.WaitGroup
+	all.Go(func() {
+		for {
+			in, err := l.Accept()
+			if err != nil {
+				return
+			}
+			out, err := net.Dial("tcp", to)
+			if err != nil {
+				in.Close()
+				continue
+			}
+			c.mu.Lock()
+			c.open = append(c.open, in, out)
+			c.mu.Unlock()
+			all.Go(func() { pipe(in, out, c.wait) })
+			all.Go(func() { pipe(out, in, nil) })
+		}
+	})
+	t.Cleanup(func() {
+		l.Close()
+		c.now()
+		all.Wait()
+	})
+	return c
+}
+
+func pipe(to, from net.Conn, hold func()) {
+	buf := make([]byte, 777) // no size of anything
+	for {
+		n, err := from.Read(buf)
+		if hold != nil {
+			hold()
+		}
+		if err == nil {
+			_, err = to.Write(buf[:n])
+		}
+		if err != nil {
+			to.Close()
+			from.Close()
+			return
+		}
+	}
+}
+
+// freeze stops what goes towards who dialled, until thaw.
+func (c *cutter) freeze() (thaw func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	cold := make(chan struct{})
+	c.cold = cold
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.cold = nil
+		close(cold)
+	}
+}
+
+func (c *cutter) wait() {
+	c.mu.Lock()
+	cold := c.cold
+	c.mu.Unlock()
+	if cold != nil {
+		<-cold
+	}
+}
+
+func (c *cutter) now() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, conn := range c.open {
+		conn.Close()
+	}
+	c.open = nil
+}
+
+// What dials in and does not speak as an agent does is cut off, and the hub goes on.
+func TestWhoIsNoAgentIsRefused(t *testing.T) {
+	h := newHouse(t)
+	for _, test := range []struct{ name, first, want string }{
+		{"no register", `{"type":"heartbeat"}`, "bad_request"},
+		{"no JSON", `hello`, ""},
+		{"another version", `{"type":"register","wire":99,"agentId":"x"}`, "bad_request"},
+		{"no id", `{"type":"register","wire":1}`, "bad_request"},
+		{"an id that is none", `{"type":"register","wire":1,"agentId":"a\u0000b"}`, "bad_request"},
+		{"a line without end", strings.Repeat("x", 2<<20), ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if got := relay.SpeakFirst(t.Context(), "http://"+h.addr, test.first); got != test.want {
+				t.Errorf("answered %q, want %q", got, test.want)
+			}
+		})
+	}
+	newDesk(h, "a").arrive()
+	h.await(1)
+	var got list
+	if status := h.get("/v1/agents", &got); status != http.StatusOK || len(got.Items) != 1 {
+		t.Errorf("have %d, %v", status, got.Items)
+	}
+}
