@@ -40,21 +40,22 @@ type earlierTask struct {
 func (f format) taskMessages(h *protocol.History, p *past, chain conversation) ([]protocol.Message, error) {
 	t := taskParts{inject: h.Visit.Inject, goal: h.Goal, original: f.setting(h, p, chain)}
 	for _, v := range slices.Backward(chain.visits) {
-		d, ok := task.Read(v.Data)
-		if ok && len(t.earlier) < h.Summaries && d.Summary != "" {
+		if len(t.earlier) >= h.Summaries {
+			break
+		}
+		if d, ok := task.Read(v.Data); ok && d.Summary != "" {
 			t.earlier = append(t.earlier, earlierTask{d.Goal, d.Summary, v.CID})
 		}
 	}
 	slices.Reverse(t.earlier)
-	for _, v := range chain.visits {
-		d, _ := task.Read(v.Data)
-		shared, err := task.Merge(t.shared, d.Shared)
-		if err != nil {
-			return nil, fmt.Errorf("%s#%d: %w", v.Role, v.Visit, err)
-		}
-		t.shared = shared
+	records := make([]protocol.JSON, len(chain.visits))
+	for i, v := range chain.visits {
+		records[i] = v.Data
 	}
-	t.shared = task.Visible(t.shared)
+	var err error
+	if t.shared, err = task.Left(records); err != nil {
+		return nil, err
+	}
 
 	var messages []protocol.Message
 	if system := f.taskSystem(h); system != "" {

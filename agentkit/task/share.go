@@ -70,19 +70,31 @@ func Merge(earlier, later protocol.JSON) (protocol.JSON, error) {
 	return protocol.CanonicalJSON(all)
 }
 
-// Visible leaves out the names that were taken back; nil where none is left.
-func Visible(shared protocol.JSON) protocol.JSON {
-	var all map[string]json.RawMessage
-	if len(shared) == 0 || json.Unmarshal(shared, &all) != nil {
-		return nil
+// Left are the values that tasks left shared, a canonical object, or nil for none: records is the
+// data of their records, the oldest first.
+func Left(records []protocol.JSON) (protocol.JSON, error) {
+	all := map[string]json.RawMessage{}
+	for _, data := range slices.Backward(records) {
+		if !bytes.Contains(data, []byte(`"shared"`)) {
+			continue // most tasks share nothing
+		}
+		d, _ := Read(data)
+		if len(d.Shared) == 0 {
+			continue
+		}
+		var values map[string]json.RawMessage
+		if err := json.Unmarshal(d.Shared, &values); err != nil {
+			return nil, fmt.Errorf("shared values: %w", err)
+		}
+		for name, value := range values {
+			if _, later := all[name]; !later {
+				all[name] = value
+			}
+		}
 	}
-	maps.DeleteFunc(all, func(_ string, v json.RawMessage) bool { return string(v) == "null" })
+	maps.DeleteFunc(all, func(_ string, v json.RawMessage) bool { return string(v) == "null" }) // taken back
 	if len(all) == 0 {
-		return nil
+		return nil, nil
 	}
-	out, err := protocol.CanonicalJSON(all)
-	if err != nil {
-		return nil // it was canonical before
-	}
-	return out
+	return protocol.CanonicalJSON(all)
 }

@@ -264,7 +264,7 @@ func TestTheDataOfATaskIsFoundAgain(t *testing.T) {
 }
 
 func TestSharedValuesAreLaidOverEarlierOnes(t *testing.T) {
-	for _, test := range []struct{ earlier, later, merged, visible string }{
+	for _, test := range []struct{ earlier, later, merged, left string }{
 		{"", "", "", ""},
 		{"", `{"a":1}`, `{"a":1}`, `{"a":1}`},
 		{`{"a":1,"b":2}`, "", `{"a":1,"b":2}`, `{"a":1,"b":2}`},
@@ -272,8 +272,19 @@ func TestSharedValuesAreLaidOverEarlierOnes(t *testing.T) {
 		{`{"a":1}`, `{"a":null}`, `{"a":null}`, ""},
 	} {
 		merged, err := task.Merge(protocol.JSON(test.earlier), protocol.JSON(test.later))
-		if err != nil || string(merged) != test.merged || string(task.Visible(merged)) != test.visible {
-			t.Errorf("%s + %s: %s, visible %s, %v", test.earlier, test.later, merged, task.Visible(merged), err)
+		if err != nil || string(merged) != test.merged {
+			t.Errorf("%s + %s: %s, %v", test.earlier, test.later, merged, err)
+		}
+		var records []protocol.JSON
+		for _, shared := range []string{test.earlier, test.later} {
+			data, err := task.Data(protocol.TaskData{Goal: "g", Status: protocol.TaskCompleted, Shared: protocol.JSON(shared)}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			records = append(records, data, protocol.JSON(`{"text":"no task"}`))
+		}
+		if left, err := task.Left(records); err != nil || string(left) != test.left {
+			t.Errorf("%s, then %s leave %s, %v", test.earlier, test.later, left, err)
 		}
 	}
 }

@@ -7,7 +7,8 @@ import (
 	"wf/protocol"
 )
 
-// SystemText tells an agent how a task works; the role's own prompt stands before it.
+// SystemText tells an agent how a task works; the role's own prompt stands before it. Like
+// OutputText and Block it is part of format 1 of the messages, and is never edited.
 func SystemText() string { return text("system") }
 
 // OutputText tells in which form the final response must be, "" for a role without a schema.
