@@ -55,5 +55,7 @@ func Line(s string, n int) string {
 
 // Wrap breaks s into lines of at most width cells, at words where it can.
 func Wrap(s string, width int) []string {
-	return strings.Split(ansi.Wrap(s, max(1, width), " -/"), "\n")
+	width = max(1, width)
+	words := ansi.Wrap(s, width, " -/") // leaves a cell too many before some breaks
+	return strings.Split(ansi.Hardwrap(words, width, true), "\n")
 }
