@@ -115,16 +115,10 @@ func TestAClientThatNeverReadsIsCutOff(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hasty := serve(t, &replay.Server{Feed: store, WriteTimeout: 20 * time.Millisecond, Sockets: 1})
-	p := dial(t, hasty, protocol.JSONFrames)
-	p.ask(`{"type":"replay_request","sessionId":"run","fromSeq":0}`)
-	for { // its place is free once the server has let it go
-		conn, _, err := websocket.Dial(t.Context(), hasty.URL+"/v1/replay", nil)
-		if err == nil {
-			conn.CloseNow()
-			break
-		}
-	}
+	left := make(departure)
+	p := dial(t, serve(t, &replay.Server{Feed: store, Deltas: left, WriteTimeout: 20 * time.Millisecond}), protocol.JSONFrames)
+	p.ask(`{"type":"replay_request","sessionId":"run","fromSeq":0,"live":true}`)
+	<-left
 	var got []protocol.WireEvent
 	for {
 		_, b, err := p.conn.Read(t.Context())
@@ -222,15 +216,18 @@ func TestAQuietSubscriptionHasHeartbeats(t *testing.T) {
 // A client that answers no ping is gone, though its connection is not.
 func TestAClientThatAnswersNoPingIsLetGo(t *testing.T) {
 	m := memfeed.New()
-	h := serve(t, &replay.Server{Feed: m, PingEvery: 5 * time.Millisecond, Sockets: 1})
-	dial(t, h, protocol.JSONFrames) // it does not read, and so never answers
-	for {
-		conn, _, err := websocket.Dial(t.Context(), h.URL+"/v1/replay", nil)
-		if err == nil {
-			conn.CloseNow()
-			return
-		}
-	}
+	m.Add("run", 1, "e")
+	left := make(departure)
+	p := dial(t, serve(t, &replay.Server{Feed: m, Deltas: left, PingEvery: 5 * time.Millisecond}), protocol.JSONFrames)
+	p.ask(`{"type":"replay_request","sessionId":"run","live":true}`)
+	<-left // it does not read, and so never answers
+}
+
+// departure is closed when the subscription ends.
+type departure chan struct{}
+
+func (d departure) Subscribe(protocol.RunID, func(protocol.LiveDelta)) func() {
+	return func() { close(d) }
 }
 
 // What is said stands between the events where it was said, and a client that does not read
