@@ -178,10 +178,18 @@ export interface Agent {
 export interface Job {
   id: string;
   workflow: string;
-  state: "queued" | "leased" | "dead";
+  state: "queued" | "leased" | "done" | "dead";
   agent: string | null;
   attempts: number;
   since: string;
+  run?: string; // what it became
+  why?: string; // what ended its last lease
+}
+
+/** What became of a start: a run, or a job that no agent has taken yet. */
+export interface Started {
+  schema: string; // wf.started/v1 or wf.queued/v1
+  id: string; // of the run, or of the job
 }
 
 export interface StartRequest {
@@ -262,7 +270,7 @@ export const api = {
     for (const [k, v] of Object.entries(q)) if (v) p.set(k, String(v));
     return get<{items: RunRow[] | null; next?: string | null}>(`/v1/runs?${p}`, signal);
   },
-  start: (r: StartRequest) => post<{id: string; fresh: boolean}>("/v1/runs", r),
+  start: (r: StartRequest) => post<Started>("/v1/runs", r),
   run: (id: string, signal?: AbortSignal) => get<RunView>(at(id), signal),
   graph: async (id: string) => (await call("GET", at(id, "/graph"))).text(),
   messages: (id: string, s: string, signal?: AbortSignal) => get<Messages>(step(id, s, "messages"), signal),

@@ -1,8 +1,8 @@
 // The list of runs, and who else there is.
 
 import {effect, signal} from "@preact/signals";
-import {api, ApiError, type Agent, type Job, type RunRow, type WorkflowRow} from "../net/api.ts";
-import {fault, info, link, locked, replay} from "./app.ts";
+import {api, ApiError, type Agent, type Job, type RunRow, type StartRequest, type WorkflowRow} from "../net/api.ts";
+import {fault, info, link, locked, replay, tell} from "./app.ts";
 
 export interface Filter {
   status: string;
@@ -110,6 +110,35 @@ export function follow(): () => void {
     clearTimeout(soon);
     for (const stop of following.values()) stop();
   };
+}
+
+/** Starts that no agent of the hub has taken yet. The hub keeps them in memory, so we say them again until a run is there. */
+export const outbox = signal<StartRequest[]>([]);
+const sayAgain = 4000;
+
+/** Starts a run and gives its id, or "" where it was queued: then it is told when it has begun. */
+export async function startRun(r: StartRequest): Promise<string> {
+  const got = await api.start(r);
+  void refresh();
+  if (got.schema !== "wf.queued/v1") return got.id;
+  outbox.value = [...outbox.value, r];
+  tell(`queued: no agent has taken ${r.title || r.workflow} yet`);
+  const done = (note: string, bad = false) => {
+    outbox.value = outbox.value.filter((x) => x !== r);
+    tell(note, bad);
+    void refresh();
+  };
+  const again = async () => {
+    try {
+      const later = await api.start(r);
+      if (later.schema !== "wf.queued/v1") return done(`${r.title || r.workflow} has begun: run ${later.id}`);
+    } catch (e) {
+      if (!(e instanceof ApiError) || (e.status !== 0 && e.status < 500)) return done(`${r.title || r.workflow} was not started: ${e instanceof Error ? e.message : String(e)}`, true);
+    }
+    setTimeout(() => void again(), sayAgain);
+  };
+  setTimeout(() => void again(), sayAgain);
+  return "";
 }
 
 export async function readWorkflows(): Promise<void> {

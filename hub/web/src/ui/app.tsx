@@ -47,7 +47,7 @@ function Top() {
   const at = (page: string) => (r.page === page || (page === "runs" && r.page === "run") ? "page" : undefined);
   return (
     <header class="top">
-      <a class="brand" href={hrefOf("runs")} aria-label="wf, all runs"><img src="/assets/icon.svg" alt="" width={22} height={22} />wf</a>
+      <a class="brand" href={hrefOf("runs")} aria-label="wf, all runs"><img src="/assets/icon.svg" alt="" width={22} height={22} /><span>wf</span></a>
       <nav aria-label="Pages">
         <a href={hrefOf("runs")} aria-current={at("runs")}>Runs</a>
         {info.value?.kind === "hub" ? <a href={hrefOf("agents")} aria-current={at("agents")}>Agents</a> : null}

@@ -136,5 +136,6 @@ function gist(e: Entry): string {
     case "prompt": return plain(t("model"));
     case "limit_reached": return `${t("limit")} ${String(d["value"])} of ${String(d["max"])}`;
   }
+  if (e.type === "text") return headline(t("content").replace(/^\s*---\s*\n/, ""));
   return headline(["content", "question", "edgePrompt", "text", "choice", "reason", "detail", "title", "status", "note", "tier"].map(t).find((x) => x !== "") ?? "");
 }

@@ -61,7 +61,8 @@ function Queue() {
             <tbody>
               {list.map((j) => (
                 <tr key={j.id}>
-                  <td class="name"><a href={hrefOf("run", j.id)} class="mono">{j.id}</a><div class="sub"><span>{plain(j.workflow)}</span></div></td>
+                  <td class="name">{j.run ? <a href={hrefOf("run", j.run)}>{plain(j.workflow)}</a> : <strong>{plain(j.workflow)}</strong>}
+                    <div class="sub"><span class="mono">{j.id}</span>{j.run ? <span>run {j.run}</span> : null}{j.why ? <span class="worse">{plain(j.why)}</span> : null}</div></td>
                   <td class="state"><Status of={j.state} /></td>
                   <td data-label="Since"><Ago at={j.since} /></td>
                   <td class="num" data-label="Attempts">{j.attempts}</td>

@@ -4,7 +4,7 @@ import {useEffect, useRef, useState} from "preact/hooks";
 import {headline, plain, plural, dollars, share, span, tokens} from "../model/text.ts";
 import type {RunRow} from "../net/api.ts";
 import {hrefOf, info, may} from "../state/app.ts";
-import {filter, follow, more, readWorkflows, runs, setFilter, showMore, workflows} from "../state/runs.ts";
+import {filter, follow, more, outbox, readWorkflows, runs, setFilter, showMore, workflows} from "../state/runs.ts";
 import {Ago, Empty, Status} from "./bits.tsx";
 import {keyed, step} from "./keys.ts";
 import {Start} from "./start.tsx";
@@ -58,6 +58,7 @@ export function Runs() {
         {f.tag ? <button type="button" class="chip" aria-pressed="true" aria-label={`remove the filter: tag ${f.tag}`} onClick={() => setFilter({tag: ""})}>#{f.tag} ×</button> : null}
         {may("run") ? <button type="button" class="btn primary push" onClick={() => setStarting(true)}>New run</button> : null}
       </div>
+      {outbox.value.length ? <p class="panel notice">{plural(outbox.value.length, "start")} waiting for an agent: {outbox.value.map((r) => r.title || r.workflow).join(", ")}. <a href={hrefOf("queue")}>The queue</a></p> : null}
       <div class="panel">
         {list === null ? <p class="empty">Reading…</p> : list.length === 0 ? <None /> : <Table rows={list} />}
         {more.value ? <div class="foot"><button type="button" class="btn" onClick={showMore}>Show older runs</button></div> : null}

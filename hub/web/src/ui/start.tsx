@@ -3,9 +3,9 @@
 import {useMemo, useState} from "preact/hooks";
 import {fieldsOf, valuesOf} from "../model/schema.ts";
 import {plain} from "../model/text.ts";
-import {api, ApiError, type StartRequest} from "../net/api.ts";
+import {ApiError, type StartRequest} from "../net/api.ts";
 import {fault, go} from "../state/app.ts";
-import {refresh, workflows} from "../state/runs.ts";
+import {startRun, workflows} from "../state/runs.ts";
 import {Dialog} from "./bits.tsx";
 import {FormFields, Line} from "./form.tsx";
 
@@ -37,10 +37,9 @@ export function Start({onClose}: {onClose: () => void}) {
     setBusy(true);
     setRefused("");
     try {
-      const got = await api.start(r);
-      void refresh();
+      const id = await startRun(r);
       onClose();
-      go("run", got.id);
+      if (id) go("run", id);
     } catch (e) {
       setBusy(false);
       if (e instanceof ApiError) setRefused(e.message + (e.fix ? ` — ${e.fix}` : ""));

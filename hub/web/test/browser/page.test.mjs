@@ -294,8 +294,10 @@ describe("a run", () => {
     assert.ok((await get(page, `/v1/runs/${fork}`)).info.forked_from);
 
     await page.getByRole("button", {name: "Cancel…"}).click();
+    await dialog.waitFor();
     await page.keyboard.press("Escape");
-    assert.equal(await page.getByRole("dialog").count(), 0);
+    await dialog.waitFor({state: "detached"});
+    assert.equal((await get(page, `/v1/runs/${fork}`)).status, "waiting");
     await page.getByRole("button", {name: "Cancel…"}).click();
     await dialog.getByLabel("Reason").fill("enough");
     await dialog.getByRole("button", {name: "Cancel the run"}).click();
@@ -429,8 +431,10 @@ describe("for everyone", () => {
       await accessible(page, "runs");
       await shot(page, `runs-${colorScheme}`);
       await page.getByRole("button", {name: "New run"}).click();
+      await page.getByRole("dialog").waitFor();
       await accessible(page, "the form of a run");
       await page.keyboard.press("Escape");
+      await page.getByRole("dialog").waitFor({state: "detached"});
       await open(page, id);
       await page.getByRole("button", {name: "Change it"}).click();
       await page.locator('[data-waiting="editor#2"]').waitFor();
@@ -444,8 +448,10 @@ describe("for everyone", () => {
       }
       for (const deed of ["Fork…", "Cancel…", "Message…"]) {
         await page.getByRole("button", {name: deed}).click();
+        await page.getByRole("dialog").waitFor();
         await accessible(page, deed);
         await page.keyboard.press("Escape");
+        await page.getByRole("dialog").waitFor({state: "detached"});
       }
       await page.getByRole("slider").focus();
       await page.keyboard.press("Home");
@@ -475,8 +481,10 @@ describe("for everyone", () => {
     await fits(page, "runs");
     await shot(page, "runs-400");
     await page.getByRole("button", {name: "New run"}).click();
+    await page.getByRole("dialog").waitFor();
     await fits(page, "the form of a run");
     await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({state: "detached"});
     await open(page, id);
     await page.getByRole("button", {name: "Change it"}).click();
     await page.locator('[data-waiting="editor#2"]').waitFor();

@@ -14,7 +14,7 @@ const axe = await readFile(fileURLToPath(import.meta.resolve("axe-core/axe.min.j
 
 /** A directory of workflows with its own home, and the programs started in it. */
 export class Place {
-  static async make() {
+  static async make(flows = workflows) {
     const p = new Place();
     p.dir = await mkdtemp(join(tmpdir(), "wf-page-"));
     p.env = {
@@ -22,7 +22,7 @@ export class Place {
       XDG_CONFIG_HOME: join(p.dir, "config"), WF_STORE: join(p.dir, ".wf"), NO_COLOR: "1",
     };
     p.started = [];
-    for (const [name, text] of Object.entries(workflows)) await writeFile(join(p.dir, name), text);
+    for (const [name, text] of Object.entries(flows)) await writeFile(join(p.dir, name), text);
     return p;
   }
 
@@ -89,6 +89,51 @@ export class Server {
   async login() {
     const out = await this.place.wf("serve", "--login");
     return out.split(/\s+/).find((w) => w.startsWith(this.url)) ?? assert.fail(`no address in ${out}`);
+  }
+}
+
+/** wf hub with a port of its own, which it keeps over restarts. */
+export class Hub {
+  static async start(place) {
+    const h = new Hub();
+    h.place = place;
+    h.port = await freePort();
+    h.url = `http://127.0.0.1:${h.port}`;
+    await h.up();
+    return h;
+  }
+
+  async up() {
+    this.child = this.place.spawn("hub", "--listen", `127.0.0.1:${this.port}`, "--data", join(this.place.dir, "hub"), "--name", "meeting", "-o", "json");
+    await until(`wf hub answers at ${this.url}`, async () => {
+      assert.equal(this.child.exitCode, null, this.child.said);
+      return this.child.said.includes("\n") && (await fetch(this.url + "/healthz").catch(() => null))?.ok;
+    });
+    this.told = JSON.parse(this.child.said.split("\n", 1)[0]);
+  }
+
+  /** Kills it and takes its memory of queue, agents and runs. */
+  async lose() {
+    this.child.kill("SIGKILL");
+    await this.child.ended;
+    await rm(join(this.place.dir, "hub", "hub.db"));
+  }
+}
+
+/** wf serve as an agent of a hub. */
+export class Agent {
+  constructor(place, hub, name) {
+    Object.assign(this, {place, hub, name});
+    this.up();
+  }
+
+  up() {
+    this.child = this.place.spawn("serve", "--listen", "unix", "--workflows", this.place.dir, "--name", this.name, "--hub", this.hub.url, "--hub-token-file", this.hub.told.agent_token_file);
+  }
+
+  async kill() {
+    this.child.kill("SIGKILL");
+    await this.child.ended;
   }
 }
 
@@ -170,7 +215,8 @@ async function freePort() {
   return port;
 }
 
-const workflows = {
+/** The workflows of the tests, by file. */
+export const workflows = {
   "draft.yaml": `
 wf: 1
 name: draft

@@ -1,0 +1,98 @@
+import assert from "node:assert/strict";
+import {after, before, test} from "node:test";
+import {accessible, Agent, fits, Hub, openBrowser, openPage, Place, shot, workflows} from "./stage.mjs";
+
+const places = {};
+let hub, ada, browser;
+before(async () => {
+  places.hub = await Place.make({});
+  places.ada = await Place.make();
+  places.bob = await Place.make({"form.yaml": workflows["form.yaml"]});
+  hub = await Hub.start(places.hub);
+  ada = new Agent(places.ada, hub, "ada");
+  new Agent(places.bob, hub, "bob");
+  browser = await openBrowser();
+});
+after(async () => {
+  await browser?.close();
+  for (const p of Object.values(places)) await p.close();
+});
+
+const back = {timeout: 40_000}; // the waits between tries have jitter, at the agent and in the page
+const outage = /ERR_CONNECTION|WebSocket connection|ERR_EMPTY_RESPONSE|ERR_SOCKET|50[234]|40[49]/;
+
+test("K-07: agent and hub are killed in the middle of a run, and the page shows all of it once, in order", async (t) => {
+  await places.ada.hold(t);
+  const {page, check, close} = await openPage(browser, hub.url);
+  t.after(close);
+  await page.goto(hub.told.listen[0].open);
+  await page.getByRole("link", {name: "Agents"}).click();
+  await page.getByText("connected").nth(1).waitFor(back);
+  await page.getByText("ada", {exact: true}).waitFor();
+  await page.getByText("bob", {exact: true}).waitFor();
+  await accessible(page, "agents");
+  await shot(page, "agents");
+
+  await page.getByRole("navigation").getByRole("link", {name: "Runs"}).click();
+  await page.getByRole("button", {name: "New run"}).click();
+  const form = page.getByRole("dialog");
+  await form.getByLabel("Workflow").selectOption("draft");
+  await form.getByLabel("topic").fill("islands");
+  await form.getByRole("button", {name: "Start"}).click();
+  await page.locator('[data-draft="stdout"]').getByText("still about islands").waitFor();
+  const id = (await page.evaluate(() => location.hash)).match(/run\/([^?]+)/)[1];
+
+  await ada.kill();
+  ada.up();
+  await page.getByText("try 2").first().waitFor(back); // the visit that was cut off begins again
+  await hub.lose();
+  await page.locator('[data-link="lost"]').waitFor();
+  await places.ada.release(); // the run goes on without the hub
+  await hub.up();
+  await page.locator('[data-link="open"]').waitFor(back);
+  await page.locator('[data-waiting="editor#1"]').getByRole("button", {name: "Publish it"}).click(back);
+  await page.locator("h1 .s-done").waitFor(back);
+
+  const stored = (await places.ada.wf("replay", id, "-o", "jsonl")).trim().split("\n").map((l) => JSON.parse(l));
+  await page.getByRole("tab", {name: "Events"}).click();
+  const list = page.getByRole("listbox", {name: "Events"});
+  await list.focus();
+  await page.keyboard.press("Home");
+  const shown = new Map();
+  while (shown.size < stored.length) {
+    const before = shown.size;
+    for (const [n, type] of await list.getByRole("option").evaluateAll((rows) => rows.map((r) => [Number(r.dataset.event), r.querySelector(".ty").textContent]))) shown.set(n, type);
+    if (shown.size === before && before > 0) break;
+    await page.keyboard.press("PageDown");
+    await page.keyboard.press("PageDown");
+  }
+  assert.deepEqual([...shown].sort(([a], [b]) => a - b), stored.map((e) => [e.seq, e.type]));
+  assert.equal(stored.filter((e) => e.type === "done").length, 1);
+
+  await page.getByRole("navigation").getByRole("link", {name: "Runs"}).click();
+  const row = page.locator(`[data-run="${id}"]`);
+  await row.locator(".s-done").waitFor();
+  assert.match(await row.innerText(), /ada/);
+  check(outage);
+});
+
+test("the queue shows the jobs of the hub", async (t) => {
+  const {page, check, close} = await openPage(browser, hub.url, {viewport: {width: 400, height: 800}});
+  t.after(close);
+  const code = await page.request.post(hub.url + "/v1/codes", {headers: {Authorization: `Bearer ${await token()}`}});
+  await page.goto(`${hub.url}/#code=${(await code.json()).code}`);
+  await page.getByRole("link", {name: "Queue"}).click();
+  await page.getByRole("heading", {name: "Queue"}).waitFor();
+  await accessible(page, "queue");
+  await fits(page, "queue");
+  await page.getByRole("link", {name: "Agents"}).click();
+  await page.getByText("connected").first().waitFor(back);
+  await fits(page, "agents");
+  check();
+});
+
+async function token() {
+  const {readFile} = await import("node:fs/promises");
+  const lines = (await readFile(hub.told.token_file, "utf8")).split("\n");
+  return lines.find((l) => l !== "" && !l.startsWith("#") && !l.includes(" agent")).split(/\s+/)[0];
+}
