@@ -5,17 +5,11 @@ import (
 	"testing"
 
 	"wf/cmd/internal/chat"
+	"wf/cmd/internal/screentest"
 	"wf/protocol"
 )
 
 type obj = map[string]any
-
-const (
-	esc      = "\x1b"
-	pageUp   = "\x1b[5~"
-	pageDown = "\x1b[6~"
-	up       = "\x1b[A"
-)
 
 // talk is one turn of a person and an agent with a tool.
 func talk(r *room) {
@@ -40,8 +34,8 @@ func TestB12TheScreenOfAConversation(t *testing.T) {
 	r := newRoom()
 	talk(r)
 	s := show(t, r, 80, 24)
-	s.shows("Thirteen files")
-	got := s.shows("your turn")
+	s.Shows("Thirteen files")
+	got := s.Shows("your turn")
 	want := `· talk
 
 you What is in this directory?
@@ -76,62 +70,62 @@ func TestB12ThinkingUnfoldsAndFolds(t *testing.T) {
 	r := newRoom()
 	talk(r)
 	s := show(t, r, 80, 30)
-	s.shows("Thirteen")
-	s.press("/t\r")
-	s.shows("I should look.")
-	s.press("/think\r")
-	s.hides("I should look.")
+	s.Shows("Thirteen")
+	s.Press("/t\r")
+	s.Shows("I should look.")
+	s.Press("/think\r")
+	s.Hides("I should look.")
 }
 
 func TestB12CommandsReachTheSession(t *testing.T) {
 	r := newRoom()
 	talk(r)
 	s := show(t, r, 80, 24)
-	s.shows("Thirteen")
+	s.Shows("Thirteen")
 	for line, want := range map[string]string{"/cp": "/compact ", "/compact": "/compact ", "/dump out.json": "/dump out.json", "/fork wf#1": "/fork wf#1",
 		"/cost": "/cost ", "$": "/cost ", "/usage": "/cost ", "/task": "/task ", "/memory go": "/memory go", "/model x/y": "/model x/y", "/reset": "/reset "} {
 		if line == "$" {
-			s.press("$")
+			s.Press("$")
 		} else {
-			s.press(line + "\r")
+			s.Press(line + "\r")
 		}
 		if got := r.heard(t); got != want {
 			t.Errorf("%s: %q", line, got)
 		}
 	}
-	s.press("/nonsense\r")
-	s.shows("/nonsense is no command")
-	s.press("/h\r")
-	s.shows("Alt+Enter")
-	s.press("q")
-	s.shows("Thirteen")
-	s.press("/c\r")
-	s.hides("Thirteen")
-	s.press(pageUp)
-	s.shows("Thirteen")
+	s.Press("/nonsense\r")
+	s.Shows("/nonsense is no command")
+	s.Press("/h\r")
+	s.Shows("Alt+Enter")
+	s.Press("q")
+	s.Shows("Thirteen")
+	s.Press("/c\r")
+	s.Hides("Thirteen")
+	s.Press(screentest.PageUp)
+	s.Shows("Thirteen")
 }
 
 func TestALineAnswersAndASecondOneIsOnItsWayUp(t *testing.T) {
 	r := newRoom()
 	talk(r)
 	s := show(t, r, 80, 24)
-	s.press("first line" + esc + "\r" + "second line\r") // Alt+Enter
+	s.Press("first line" + screentest.Esc + "\r" + "second line\r") // Alt+Enter
 	if got := r.heard(t); got != "you#2: first line\nsecond line" {
 		t.Errorf("said %q", got)
 	}
-	s.press("//etc is a path\r")
+	s.Press("//etc is a path\r")
 	if got := r.heard(t); got != "you#2: /etc is a path" {
 		t.Errorf("said %q", got)
 	}
-	s.press(up)
-	s.shows("//etc is a path")
-	s.press("\r")
+	s.Press(screentest.Up)
+	s.Shows("//etc is a path")
+	s.Press("\r")
 	if got := r.heard(t); got != "you#2: /etc is a path" {
 		t.Errorf("said %q again", got)
 	}
-	s.press("\x1b[200~pasted\ntwo lines\x1b[201~")
-	s.shows("two lines")
-	s.press("\r")
+	s.Press("\x1b[200~pasted\ntwo lines\x1b[201~")
+	s.Shows("two lines")
+	s.Press("\r")
 	if got := r.heard(t); got != "you#2: pasted\ntwo lines" {
 		t.Errorf("pasted %q", got)
 	}
@@ -143,10 +137,10 @@ func TestChoicesAreNumbered(t *testing.T) {
 	r.happen("you#2", protocol.EvAnswered, obj{"text": "go"})
 	r.happen("gate#1", protocol.EvWaiting, obj{"kind": "choice", "question": "Publish?", "choices": []obj{{"label": "Yes, now", "value": "yes", "primary": true}, {"label": "No", "value": "no"}}})
 	s := show(t, r, 80, 24)
-	s.shows(" 2  No")
-	s.press("maybe\r")
-	s.shows("pick one by its number or name")
-	s.press("2\r")
+	s.Shows(" 2  No")
+	s.Press("maybe\r")
+	s.Shows("pick one by its number or name")
+	s.Press("2\r")
 	if got := r.heard(t); got != "gate#1=no" {
 		t.Errorf("chose %q", got)
 	}
@@ -156,23 +150,23 @@ func TestLiveOutputGivesWayToTheJournal(t *testing.T) {
 	r := newRoom()
 	talk(r)
 	s := show(t, r, 80, 40)
-	s.shows("your turn")
+	s.Shows("your turn")
 	r.happen("you#2", protocol.EvAnswered, obj{"text": "more", "source": "bluesky"})
-	s.shows("bluesky more")
+	s.Shows("bluesky more")
 	r.happen("wf#2", protocol.EvStepStarted, obj{"role": "wf"})
 	r.live("wf#2", "thinking", "hmm")
-	s.shows("thinking, 1 lines")
+	s.Shows("thinking, 1 lines")
 	r.live("wf#2", "text", "Half a sen")
-	s.shows("Half a sen")
+	s.Shows("Half a sen")
 	r.happen("wf#2", protocol.EvText, obj{"content": "Half a sentence, whole."})
-	s.shows("Half a sentence, whole.")
-	s.hides("Half a senHalf")
+	s.Shows("Half a sentence, whole.")
+	s.Hides("Half a senHalf")
 	r.happen("wf#2", protocol.EvToolCall, obj{"call": "9", "name": "shell", "args": `{"command":"make"}`})
-	s.shows("running…")
+	s.Shows("running…")
 	r.live("wf#2", "stdout", "cc -c x.c\n")
-	s.shows("cc -c x.c")
+	s.Shows("cc -c x.c")
 	r.happen("wf#2", protocol.EvToolResult, obj{"call": "9", "content": "exit 2", "is_error": true})
-	s.shows("exit 2")
+	s.Shows("exit 2")
 }
 
 func TestB09OlderPagesComeWithoutGapOrDuplicate(t *testing.T) {
@@ -183,7 +177,7 @@ func TestB09OlderPagesComeWithoutGapOrDuplicate(t *testing.T) {
 		r.happen("you#1", protocol.EvAnswered, obj{"text": "line " + strings.Repeat("0", 3-len(itoa(i))) + itoa(i) + "."})
 	}
 	s := show(t, r, 80, 24)
-	s.shows("line 699.")
+	s.Shows("line 699.")
 	seen := map[string]bool{}
 	note := func(now string) {
 		for _, l := range strings.Split(now, "\n") {
@@ -198,10 +192,10 @@ func TestB09OlderPagesComeWithoutGapOrDuplicate(t *testing.T) {
 			break
 		}
 		before := s.String()
-		s.press(pageUp)
-		note(s.until("other lines", func(now string) bool { return now != before }))
+		s.Press(screentest.PageUp)
+		note(s.Until("other lines", func(now string) bool { return now != before }))
 	}
-	s.shows("· long")
+	s.Shows("· long")
 	note(s.String())
 	if len(seen) != n {
 		t.Errorf("%d lines were seen on the way up, want %d", len(seen), n)
@@ -226,15 +220,15 @@ func TestTasksStandBesideTheConversation(t *testing.T) {
 	r.happen("wf#2", protocol.EvToolCall, obj{"call": "5", "name": "task_update_state", "args": `{"state":"secret control"}`})
 	r.happen("wf#2", protocol.EvTaskStateUpdated, obj{"id": "wf#2", "state": "half way"})
 	s := show(t, r, 100, 24)
-	now := s.shows("▶ Fix the login")
+	now := s.Shows("▶ Fix the login")
 	if !strings.Contains(now, "half way") || !strings.Contains(now, "0 completed") || strings.Contains(now, "secret control") {
 		t.Errorf("the screen is\n%s", now)
 	}
 	r.happen("wf#2", protocol.EvTaskWaiting, obj{"id": "wf#2", "question": "Which?"})
-	s.shows("⏸ Fix the login")
+	s.Shows("⏸ Fix the login")
 	r.happen("wf#2", protocol.EvTaskCompleted, obj{"id": "wf#2", "final_response": "It is fixed.", "summary": "s"})
-	s.shows("✓ 1 completed")
-	s.shows("wf It is fixed.")
+	s.Shows("✓ 1 completed")
+	s.Shows("wf It is fixed.")
 }
 
 func TestNothingThatWasSaidReachesTheTerminalAsACommand(t *testing.T) {
@@ -243,7 +237,7 @@ func TestNothingThatWasSaidReachesTheTerminalAsACommand(t *testing.T) {
 	r.happen("wf#2", protocol.EvText, obj{"content": "red \x1b[31mtext\x1b[0m, a title \x1b]0;owned\x07, a bell\x07, back\rspace, \u202eturned\u202c, \xff"})
 	r.happen("wf#2", protocol.EvToolCall, obj{"call": "7", "name": "sh\x1b[2Jell", "args": "{\"x\":\"\x1b[2J\"}"})
 	s := show(t, r, 80, 40)
-	now := s.shows("red text, a title , a bell, back")
+	now := s.Shows("red text, a title , a bell, back")
 	if !strings.Contains(now, "$ shell(") || !strings.Contains(now, "Thirteen files") {
 		t.Errorf("the screen is\n%s", now)
 	}
@@ -253,13 +247,13 @@ func TestTheSmallestScreenAndResizing(t *testing.T) {
 	r := newRoom()
 	talk(r)
 	s := show(t, r, 20, 5)
-	if now := s.shows("letter."); strings.Count(now, "\n") != 5 {
+	if now := s.Shows("letter."); strings.Count(now, "\n") != 5 {
 		t.Errorf("the screen is\n%s", now)
 	}
 	for _, size := range [][2]int{{1, 1}, {3, 2}, {200, 60}, {20, 5}} {
-		s.resize(size[0], size[1])
+		s.Resize(size[0], size[1])
 	}
-	s.shows("letter.")
+	s.Shows("letter.")
 }
 
 func TestTheScreenGoesOverToAFork(t *testing.T) {
@@ -272,41 +266,40 @@ func TestTheScreenGoesOverToAFork(t *testing.T) {
 		return chat.Outcome{Moved: true}, nil
 	}
 	s := show(t, r, 80, 24)
-	s.shows("Thirteen")
-	s.press("/fork\r")
+	s.Shows("Thirteen")
+	s.Press("/fork\r")
 	<-r.joined
-	s.hides("Thirteen")
-	s.shows("now run RUN2")
+	s.Hides("Thirteen")
+	s.Shows("now run RUN2")
 }
 
 func TestAHeadThatMovedTakesTheLinesAway(t *testing.T) {
 	r := newRoom()
 	talk(r)
 	s := show(t, r, 80, 24)
-	s.shows("Thirteen")
+	s.Shows("Thirteen")
 	common := protocol.Seq(10)
 	r.mu.Lock()
 	r.follow(chat.Update{Reset: &common})
 	r.mu.Unlock()
-	s.hides("Thirteen")
-	s.shows("the history changed after event 10")
+	s.Hides("Thirteen")
+	s.Shows("the history changed after event 10")
 	r.mu.Lock()
 	r.follow(chat.Update{Status: "connecting again"})
 	r.mu.Unlock()
-	s.shows("⚠ connecting again")
+	s.Shows("⚠ connecting again")
 }
 
 func TestCtrlCTwiceLeaves(t *testing.T) {
 	r := newRoom()
 	talk(r)
 	s := show(t, r, 80, 24)
-	s.press("half a line\x03")
-	s.shows("Write, or /help")
-	s.press("\x03")
-	s.shows("Ctrl+C again leaves")
-	s.press("\x03")
-	if err := <-s.ended; err != nil || s.app.Err() != nil {
+	s.Press("half a line\x03")
+	s.Shows("Write, or /help")
+	s.Press("\x03")
+	s.Shows("Ctrl+C again leaves")
+	s.Press("\x03")
+	if err := s.Ended(); err != nil || s.app.Err() != nil {
 		t.Error(err, s.app.Err())
 	}
-	s.ended <- nil
 }

@@ -3,22 +3,15 @@ package chat_test
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"io"
-	"os"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	tea "charm.land/bubbletea/v2"
-	"github.com/charmbracelet/colorprofile"
-	"github.com/creack/pty"
-	"github.com/hinshun/vt10x"
 	"go.uber.org/goleak"
 
 	"wf/cmd/internal/chat"
+	"wf/cmd/internal/screentest"
 	"wf/protocol"
 )
 
@@ -115,123 +108,23 @@ func (r *room) live(step, kind, text string) {
 
 // screen is a terminal with the chat on it.
 type screen struct {
-	t     *testing.T
-	term  vt10x.Terminal
-	drawn chan struct{}
-	pty   *os.File
-	prog  *tea.Program
-	app   *chat.App
-	ended chan error
-}
-
-// emulate draws what comes out of the terminal until it closes.
-func (s *screen) emulate() {
-	b := make([]byte, 32<<10)
-	for {
-		n, err := s.pty.Read(b)
-		if err != nil {
-			return
-		}
-		if _, err := s.term.Write(b[:n]); err != nil {
-			return
-		}
-		select {
-		case s.drawn <- struct{}{}:
-		default:
-		}
-	}
+	*screentest.Screen
+	app *chat.App
 }
 
 func show(t *testing.T, r *room, width, height int) *screen {
 	t.Helper()
-	ours, theirs, err := pty.Open()
-	if err != nil {
-		t.Skip("no terminal to be had: ", err)
-	}
-	s := &screen{t: t, term: vt10x.New(vt10x.WithSize(width, height)), drawn: make(chan struct{}, 1), ended: make(chan error, 1), pty: ours}
-	s.resize(width, height)
 	ctx, cancel := context.WithCancel(context.Background())
-	s.app = chat.New(ctx, r, nil)
-	s.prog = tea.NewProgram(s.app, tea.WithInput(theirs), tea.WithOutput(theirs), tea.WithColorProfile(colorprofile.ANSI),
-		tea.WithEnvironment([]string{"TERM=xterm-256color"}), tea.WithoutSignalHandler())
-	read := make(chan struct{})
-	go func() {
-		defer close(read)
-		s.emulate()
-	}()
-	go func() {
-		_, err := s.prog.Run()
-		cancel()
-		s.ended <- err
-	}()
-	t.Cleanup(func() {
-		s.prog.Quit()
-		if err := <-s.ended; err != nil {
-			t.Error(err)
-		}
-		theirs.Close()
-		ours.Close()
-		<-read
-	})
+	t.Cleanup(cancel)
+	app := chat.New(ctx, r, nil)
+	s := &screen{screentest.Show(t, app, width, height), app}
+	t.Cleanup(cancel) // first of all
 	select {
 	case <-r.joined:
 	case <-time.After(20 * time.Second):
 		t.Fatalf("nobody follows the session; the screen is\n%s", s)
 	}
 	return s
-}
-
-// String is the screen without the blanks at the ends of its lines.
-func (s *screen) String() string {
-	s.term.Lock()
-	defer s.term.Unlock()
-	cols, rows := s.term.Size()
-	var b strings.Builder
-	for y := range rows {
-		var line strings.Builder
-		for x := range cols {
-			c := s.term.Cell(x, y).Char
-			if c == 0 {
-				c = ' '
-			}
-			line.WriteRune(c)
-		}
-		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
-	}
-	return b.String()
-}
-
-// until waits for the screen to be as wanted.
-func (s *screen) until(what string, good func(screen string) bool) string {
-	s.t.Helper()
-	deadline := time.After(20 * time.Second)
-	for {
-		if now := s.String(); good(now) {
-			return now
-		}
-		select {
-		case <-s.drawn:
-		case <-deadline:
-			s.t.Fatalf("the screen never shows %s:\n%s", what, s)
-		}
-	}
-}
-
-func (s *screen) shows(text string) string {
-	s.t.Helper()
-	return s.until(fmt.Sprintf("%q", text), func(now string) bool { return strings.Contains(now, text) })
-}
-
-func (s *screen) hides(text string) string {
-	s.t.Helper()
-	return s.until(fmt.Sprintf("no more %q", text), func(now string) bool { return !strings.Contains(now, text) })
-}
-
-func (s *screen) press(keys string) {
-	s.t.Helper()
-	if _, err := io.WriteString(s.pty, keys); err != nil {
-		s.t.Fatal(err)
-	}
 }
 
 func (r *room) heard(t *testing.T) string {
@@ -242,16 +135,5 @@ func (r *room) heard(t *testing.T) string {
 	case <-time.After(20 * time.Second):
 		t.Fatal("nothing was said")
 		return ""
-	}
-}
-
-func (s *screen) resize(width, height int) {
-	s.t.Helper()
-	s.term.Resize(width, height)
-	if err := pty.Setsize(s.pty, &pty.Winsize{Rows: uint16(height), Cols: uint16(width)}); err != nil {
-		s.t.Fatal(err)
-	}
-	if s.prog != nil {
-		s.prog.Send(tea.WindowSizeMsg{Width: width, Height: height})
 	}
 }
