@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -77,7 +78,14 @@ func (h *house) open() {
 	h.store = must(embedded.Open(filepath.Join(h.dir, "hub.db"), embedded.Options{}))(h)
 	h.hub = &relay.Hub{Queue: h.store.Queue, Registry: h.store.Registry, Pointers: h.store.Pointers, Name: "hub", Version: "1", Log: logger(h),
 		Heartbeat: 200 * time.Millisecond, TTL: 3 * time.Second, Lease: 2 * time.Second, Asking: time.Second, Holding: time.Minute, Settling: h.settling}
-	l := must(net.Listen("tcp", h.addr))(h)
+	l, err := net.Listen("tcp", h.addr)
+	for deadline := time.Now().Add(10 * time.Second); errors.Is(err, syscall.EADDRINUSE) && time.Now().Before(deadline); {
+		time.Sleep(10 * time.Millisecond) // a client on its way out has the port
+		l, err = net.Listen("tcp", h.addr)
+	}
+	if err != nil {
+		h.Fatal(err)
+	}
 	h.addr = l.Addr().String()
 	h.server = guard.Server(h.wrap(h.hub.Handler()), nil)
 	served := h.server
