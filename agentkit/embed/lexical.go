@@ -75,7 +75,6 @@ const (
 // features are the hashed words of one text, reused.
 type features struct {
 	list  []feature
-	runes []rune
 	bytes []byte
 	at    []int
 }

@@ -11,6 +11,7 @@ import (
 
 	"wf/agentkit/embed"
 	"wf/agentkit/memory"
+	"wf/agentkit/memory/memorytest"
 	"wf/agentkit/model"
 	"wf/protocol"
 )
@@ -83,7 +84,7 @@ func TestATextIsEmbeddedOnceForAllStoresAndScopes(t *testing.T) {
 		t.Error("remembering asks the model")
 	}
 	recalled(t, m, memory.Query{Text: "c=1"})
-	again := &stage{ledger: &ledger{}, dir: s.dir, axes: s.axes}
+	again := &stage{ledger: &memorytest.Ledger{}, dir: s.dir, axes: s.axes}
 	other := again.open(t, "axes")
 	remember(t, other, "b=1")
 	recalled(t, other, memory.Query{Text: "d=1"})
@@ -94,10 +95,9 @@ func TestATextIsEmbeddedOnceForAllStoresAndScopes(t *testing.T) {
 
 func TestAModelThatIsDownLosesNothing(t *testing.T) {
 	s := newStage(t)
-	m := s.open(t, "axes")
 	down := &model.Error{Class: model.Unavailable, Message: "embeddings at http://127.0.0.1:1/v1: connection refused", Err: protocol.ErrModel}
 	s.axes.err = down
-	m = s.open(t, "axes")
+	m := s.open(t, "axes")
 	id := remember(t, m, "a=1", "x")
 	if _, err := m.Recall(t.Context(), memory.Query{Text: "a=1"}); !errors.Is(err, protocol.ErrModel) || !errors.Is(err, error(down)) {
 		t.Errorf("recall: %v", err)
@@ -149,7 +149,7 @@ func TestAnotherModelIsToldUntilTheMemoryIsReindexed(t *testing.T) {
 	if name, err := s.open(t, "").Model(t.Context()); err != nil || name != "axes/two" {
 		t.Errorf("the memory has %s, %v", name, err)
 	}
-	if d := cmp.Diff([]string{"remembered", "indexed"}, s.ledger.types()); d != "" {
+	if d := cmp.Diff([]string{"remembered", "indexed"}, s.ledger.Types()); d != "" {
 		t.Error(d)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"wf/agentkit/memory"
+	"wf/agentkit/memory/memorytest"
 	"wf/protocol"
 )
 
@@ -54,7 +55,7 @@ func TestAMemoryIsWhatItsEventsSay(t *testing.T) {
 		t.Error(err)
 	}
 	want := []string{"remembered", "remembered", "edited", "tagged", "pinned", "remembered", "remembered", "removed"}
-	if d := cmp.Diff(want, s.ledger.types()); d != "" {
+	if d := cmp.Diff(want, s.ledger.Types()); d != "" {
 		t.Errorf("what was so already is written again, or something is missing: %s", d)
 	}
 	// Another process sees the same.
@@ -108,15 +109,15 @@ func TestAChangeThatIsRepeatedAfterACrashIsMadeOnce(t *testing.T) {
 	s := newStage(t)
 	m := s.open(t, "")
 	note := memory.Note{Content: "once", Origin: memory.Origin{By: "coder", Run: "r", Step: "coder#1", Key: memory.KeyOf("step", "call_1")}}
-	s.ledger.killed = true
-	if _, err := m.Remember(t.Context(), note); !errors.Is(err, errKilled) {
+	s.ledger.Killed = true
+	if _, err := m.Remember(t.Context(), note); !errors.Is(err, memorytest.ErrKilled) {
 		t.Fatal(err)
 	}
-	s.ledger.killed = false
+	s.ledger.Killed = false
 	again := s.open(t, "")
 	ids, err := again.Remember(t.Context(), note)
-	if err != nil || ids[0] != 1 || len(s.ledger.entries) != 1 {
-		t.Errorf("ids %v, %d events, %v", ids, len(s.ledger.entries), err)
+	if err != nil || ids[0] != 1 || len(s.ledger.Entries()) != 1 {
+		t.Errorf("ids %v, %d events, %v", ids, len(s.ledger.Entries()), err)
 	}
 	pin := true
 	o := memory.Origin{Key: memory.KeyOf("step", "call_2")}

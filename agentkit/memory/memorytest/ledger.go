@@ -1,0 +1,137 @@
+// Package memorytest holds a journal of a memory for tests: in memory, shared by as many stores
+// as a test opens, and killed on demand.
+package memorytest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"reflect"
+	"slices"
+	"sync"
+
+	"github.com/fxamacker/cbor/v2"
+	"github.com/ipfs/go-cid"
+	"github.com/multiformats/go-multihash"
+
+	"wf/agentkit/memory"
+	"wf/protocol"
+)
+
+// ErrKilled is what an append returns that was made, but whose caller died.
+var ErrKilled = errors.New("killed after the commit")
+
+// Ledger is a memory.Journal. The zero value is empty; events are a second apart.
+type Ledger struct {
+	// Killed has appends made and reported as failed. Set it while nobody appends.
+	Killed bool
+
+	mu      sync.Mutex
+	entries []protocol.Entry
+	texts   map[protocol.Link]string
+	late    int
+}
+
+var _ memory.Journal = (*Ledger)(nil)
+
+// After yields the events with seq > from.
+func (l *Ledger) After(_ context.Context, from protocol.Seq) iter.Seq2[protocol.Entry, error] {
+	return func(yield func(protocol.Entry, error) bool) {
+		all := l.Entries()
+		for _, e := range all[min(int(from), len(all)):] {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Append adds events, unless there are newer ones than the caller has read.
+func (l *Ledger) Append(_ context.Context, seq protocol.Seq, head protocol.Link, changes []memory.Change) ([]protocol.Entry, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if int(seq) != len(l.entries) || seq > 0 && l.entries[seq-1].CID != head {
+		l.late++
+		return nil, fmt.Errorf("append: %w", protocol.ErrHeadMoved)
+	}
+	for _, c := range changes {
+		e := protocol.Entry{Event: protocol.Event{Kind: protocol.KindEvent, V: protocol.RecordVersion, Prev: head,
+			Seq: protocol.Seq(len(l.entries) + 1), TS: int64(len(l.entries)+1) * 1e6, Type: c.Data.EventType()}}
+		if c.Step != "" {
+			e.Step = &c.Step
+		}
+		data, err := cbor.Marshal(l.spilled(c.Data))
+		if err != nil {
+			return nil, err
+		}
+		e.Data = data
+		head = link(fmt.Sprint(e.Seq, string(data)))
+		e.CID = head
+		l.entries = append(l.entries, e)
+	}
+	if l.Killed {
+		return nil, ErrKilled
+	}
+	return slices.Clone(l.entries[seq:]), nil
+}
+
+// spilled moves long texts out, as a store does.
+func (l *Ledger) spilled(d protocol.Data) any {
+	v := reflect.New(reflect.TypeOf(d))
+	v.Elem().Set(reflect.ValueOf(d))
+	if texts, ok := v.Interface().(protocol.Texts); ok {
+		for _, t := range texts.Texts() {
+			if len(t.S) > protocol.InlineMax {
+				t.Link = link(t.S)
+				if l.texts == nil {
+					l.texts = map[protocol.Link]string{}
+				}
+				l.texts[t.Link] = t.S
+			}
+		}
+	}
+	return v.Interface()
+}
+
+// Text reads a long text.
+func (l *Ledger) Text(_ context.Context, at protocol.Link) (string, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	text, ok := l.texts[at]
+	if !ok {
+		return "", fmt.Errorf("text %s: %w", at, protocol.ErrNotFound)
+	}
+	return text, nil
+}
+
+// Entries are the events so far.
+func (l *Ledger) Entries() []protocol.Entry {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.entries)
+}
+
+// Types are their types.
+func (l *Ledger) Types() []string {
+	var out []string
+	for _, e := range l.Entries() {
+		out = append(out, string(e.Type))
+	}
+	return out
+}
+
+// Late counts the appends that were refused because there were newer events.
+func (l *Ledger) Late() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.late
+}
+
+func link(s string) protocol.Link {
+	sum, err := multihash.Sum([]byte(s), multihash.SHA2_256, -1)
+	if err != nil {
+		panic(err) // the hash is built in
+	}
+	return protocol.NewLink(cid.NewCidV1(cid.Raw, sum))
+}
