@@ -86,6 +86,14 @@ func must[T any](v T, err error) T {
 
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
+// recycle gives a buffer back, unless it has grown large.
+func recycle(b *bytes.Buffer) {
+	if b.Cap() <= 1<<16 {
+		b.Reset()
+		buffers.Put(b)
+	}
+}
+
 // Encode makes the block of a record: strict DAG-CBOR, and, for one of our kinds, within the
 // record profile (see Profile). Links must be protocol.Link values; a bare cid.Cid is refused,
 // since it would be written as a byte string. Errors wrap protocol.ErrInvalidBlock.
@@ -94,12 +102,7 @@ func Encode(record any) (Block, error) {
 		return Block{}, fmt.Errorf("encode %T: %w", record, err)
 	}
 	buf := buffers.Get().(*bytes.Buffer)
-	defer func() {
-		if buf.Cap() <= 1<<16 {
-			buf.Reset()
-			buffers.Put(buf)
-		}
-	}()
+	defer recycle(buf)
 	if err := encMode.MarshalToBuffer(record, buf); err != nil {
 		return Block{}, fmt.Errorf("encode %T: %w: %w", record, protocol.ErrInvalidBlock, err)
 	}

@@ -192,7 +192,11 @@ func unpack(stored []byte) ([]unpacked, error) {
 	if len(segs) == 0 && err == nil {
 		err = fmt.Errorf("empty pack: %w", protocol.ErrCorrupt)
 	}
-	var out []unpacked
+	count := 0
+	for _, s := range segs {
+		count += s.count
+	}
+	out := make([]unpacked, 0, count)
 	for _, s := range segs {
 		u, damage := s.open()
 		err = errors.Join(err, damage)
@@ -265,9 +269,11 @@ func (s segment) plain() ([]byte, error) {
 	case packPlain:
 		return bytes.Clone(s.body), nil
 	case packZstd1:
-		frame := make([]byte, 0, len(s.body)+len(zstdMagic))
-		frame = append(append(frame, zstdMagic...), s.body...)
-		body, err := zdecoder().DecodeAll(frame, nil)
+		frame := buffers.Get().(*bytes.Buffer)
+		defer recycle(frame)
+		frame.WriteString(zstdMagic)
+		frame.Write(s.body)
+		body, err := zdecoder().DecodeAll(frame.Bytes(), nil)
 		if err != nil {
 			return nil, fmt.Errorf("segment of %d bytes: %w: %w", len(s.body), protocol.ErrCorrupt, err)
 		}

@@ -1,6 +1,7 @@
 package cas
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"math"
@@ -69,6 +70,9 @@ type stepFacts struct {
 	role      string
 }
 
+// linksAtOnce bounds what room is made for the links of a block before they are read.
+const linksAtOnce = 64
+
 // examine reads one block whose bytes have the right hash.
 func examine(codec byte, data []byte) *node {
 	n := &node{size: len(data)}
@@ -78,6 +82,9 @@ func examine(codec byte, data []byte) *node {
 	s := scanners.Get().(*scanner)
 	defer scanners.Put(s)
 	*s = scanner{b: data, max: MaxDepth, keys: s.keys[:0]}
+	if links := bytes.Count(data, linkHead); links > 0 {
+		n.links = make([]ref, 0, min(links, linksAtOnce))
+	}
 	s.onRaw = func(c []byte, at int) {
 		if !plain(c) {
 			n.foreign++
