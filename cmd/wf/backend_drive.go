@@ -148,7 +148,7 @@ func (b *backend) Resume(ctx context.Context, run protocol.RunID, r api.Resume) 
 	if st.Status().Final() {
 		return fail(protocol.ErrFinal, "", "run %s is %s", run, st.Status())
 	}
-	return b.keeper.resume(ctx, run, o)
+	return b.keeper.resume(ctx, run, st.Status(), o)
 }
 
 // limitOf reads a limit as it stands in JSON: 60, 1.5 or "30m".

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"os"
 
 	"github.com/spf13/cobra"
 
 	"wf/agentkit/sandbox"
+	"wf/hub/api"
 	"wf/protocol"
 )
 
@@ -17,8 +19,8 @@ func newDoctor(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "doctor",
 		Short: "Look at what wf needs here: store, config, models, sandbox",
-		Long: `Look at the store, the configs, the keys of the models and the sandbox of agents' commands, and tell what
-is missing and how to put it right. It ends with 1 where something does not work.`,
+		Long: `Look at the store, the configs, the keys of the models, the sandbox of agents' commands and the daemon, and tell
+what is missing and how to put it right. It ends with 1 where something does not work.`,
 		Example: `  wf doctor
   wf doctor -o json`,
 		Args: takes(0, 0),
@@ -44,7 +46,7 @@ type doctorJSON struct {
 func (a *app) doctor(ctx context.Context) error {
 	out := doctorJSON{Schema: "wf.doctor/v1", OK: true, Items: []checkup{a.checkStore(ctx)}}
 	out.Items = append(out.Items, a.checkModels()...)
-	out.Items = append(out.Items, checkSandbox())
+	out.Items = append(out.Items, checkSandbox(), a.checkDaemon(ctx))
 	for _, c := range out.Items {
 		out.OK = out.OK && c.State != "bad"
 	}
@@ -124,6 +126,24 @@ func checkSandbox() checkup {
 		c.State, c.Fix = "note", "agents' commands ask a person first; a newer kernel (Landlock) confines them"
 	case len(tier.Reasons) > 0:
 		c.State = "note"
+	}
+	return c
+}
+
+// checkDaemon asks the daemon of the store, if there is one.
+func (a *app) checkDaemon(ctx context.Context) checkup {
+	c := checkup{Name: "daemon", State: "ok", Text: "none; wf serve starts one"}
+	dir, _, err := a.storeDir()
+	if err != nil {
+		return c // told with the store
+	}
+	var info api.Info
+	switch err := callDaemon(ctx, socketPath(dir), http.MethodGet, "/v1/info", &info); {
+	case errors.Is(err, errNoDaemon):
+	case err != nil:
+		return c.bad(err)
+	default:
+		c.Text = fmt.Sprintf("%s (version %s) listens on %s", info.Name, info.Version, socketPath(dir))
 	}
 	return c
 }

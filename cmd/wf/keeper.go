@@ -39,7 +39,8 @@ type keeper struct {
 // kept is a run that the keeper cares for.
 type kept struct {
 	driving bool
-	again   *engine.DriveOptions // drive once more when this drive ends
+	again   *engine.DriveOptions // drive once more when this drive ends, if the run waits then
+	resume  *engine.DriveOptions // drive once more when this drive ends, also if it is suspended
 	moved   chan struct{}        // closed at the first event of a drive; nil when nobody asks
 	halt    context.CancelFunc   // of this drive
 	over    chan struct{}        // closed when this drive has ended
@@ -60,7 +61,9 @@ func (k *keeper) start() {
 
 // close suspends what is driven, and returns when all of that is recorded.
 func (k *keeper) close() {
+	k.mu.Lock() // so that nothing begins while the end is waited for
 	k.stop(errServeStopped)
+	k.mu.Unlock()
 	k.work.Wait()
 }
 
@@ -102,13 +105,21 @@ func (k *keeper) begin(run protocol.RunID, o engine.DriveOptions) *kept {
 	return r
 }
 
-// resume is keep, and returns when the run has moved: nil when an event of it was recorded, or
-// when there was nothing to do; else why it cannot be driven.
-func (k *keeper) resume(ctx context.Context, run protocol.RunID, o engine.DriveOptions) error {
+// resume is keep for a run of a status, and returns when the run has moved: nil when an event of
+// it was recorded, or when there was nothing to do; else why it cannot be driven.
+func (k *keeper) resume(ctx context.Context, run protocol.RunID, status protocol.RunStatus, o engine.DriveOptions) error {
 	k.mu.Lock()
 	if r := k.runs[run]; r != nil && r.driving {
+		if status != protocol.Suspended {
+			k.mu.Unlock()
+			return fail(protocol.ErrRunLive, "it goes on already", "this process drives run %s", run)
+		}
+		// Its drive is about to end: the suspension is on disk.
+		moved := make(chan struct{})
+		r.signal()
+		r.resume, r.moved = &o, moved
 		k.mu.Unlock()
-		return fail(protocol.ErrRunLive, "it goes on already", "this process drives run %s", run)
+		return waitFor(ctx, moved)
 	}
 	// The lock tells whether another process drives it; its holder is told apart from a failure.
 	unlock, err := k.s.LockRun(run)
@@ -123,6 +134,10 @@ func (k *keeper) resume(ctx context.Context, run protocol.RunID, o engine.DriveO
 	r := k.begin(run, o)
 	r.moved = moved
 	k.mu.Unlock()
+	return waitFor(ctx, moved)
+}
+
+func waitFor(ctx context.Context, moved <-chan struct{}) error {
 	select {
 	case <-moved:
 		return nil
@@ -201,6 +216,11 @@ func (k *keeper) drive(ctx context.Context, run protocol.RunID, r *kept, o engin
 func (k *keeper) settle(run protocol.RunID, r *kept, st *engine.State, failed error) (next engine.DriveOptions, more bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if r.resume != nil && k.ctx.Err() == nil && (errors.Is(failed, context.Canceled) || failed == nil && !st.Status().Final()) {
+		delete(k.runs, run) // a suspension ends the context of its drive
+		k.begin(run, *r.resume).moved = r.moved
+		return next, false
+	}
 	r.signal()
 	again := r.again
 	r.again = nil

@@ -37,6 +37,9 @@ func TestWhereADaemonCanListen(t *testing.T) {
 	if status := s.call("GET", "/healthz", nil, nil); status != http.StatusOK {
 		t.Errorf("the daemon that lives was disturbed: %d", status)
 	}
+	if out, err := wfIn(dir, "doctor").CombinedOutput(); err != nil || !strings.Contains(string(out), "listens on "+strings.TrimPrefix(s.said.Listen[0].URL, "unix:")) {
+		t.Errorf("doctor: %v\n%s", err, out)
+	}
 	s.kill()
 	s = startServe(t, dir, "--listen", "unix")
 	if status := s.call("GET", "/v1/info", nil, nil); status != http.StatusOK {

@@ -398,6 +398,16 @@ func TestK08KilledAndStartedAgain(t *testing.T) {
 	if status := s.call("POST", "/v1/runs/"+string(held)+"/suspend", nil, nil); status != http.StatusOK {
 		t.Fatalf("suspend: %d", status)
 	}
+	if status := s.call("POST", "/v1/runs/"+string(held)+"/resume", nil, nil); status != http.StatusOK {
+		t.Fatalf("resume right after: %d", status)
+	}
+	s.awaitStatus(held, protocol.Running)
+	if status := s.call("POST", "/v1/runs/"+string(held)+"/resume", nil, nil); status != http.StatusConflict {
+		t.Fatalf("resume of what runs: %d", status)
+	}
+	if status := s.call("POST", "/v1/runs/"+string(held)+"/suspend", nil, nil); status != http.StatusOK {
+		t.Fatalf("suspend again: %d", status)
+	}
 	s.awaitStatus(held, protocol.Suspended)
 	runs := s.started(map[string]any{"workflow": "block", "request_id": "once"})
 	s.await(runs, "begun", func(v *engine.View) bool { return len(v.Steps) == 1 })

@@ -1,0 +1,273 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"wf/engine"
+	"wf/protocol"
+)
+
+// A contract holds the answers of a daemon against the description that it serves, and notes
+// which of the described fields it has seen.
+type contract struct {
+	t        *testing.T
+	s        *served
+	doc      map[string]any
+	compiler *jsonschema.Compiler
+	seen     map[string]bool // Schema.property
+}
+
+func newContract(s *served) *contract {
+	s.t.Helper()
+	c := &contract{t: s.t, s: s, compiler: jsonschema.NewCompiler(), seen: map[string]bool{}}
+	body := c.get("/v1/openapi.json", nil)
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	c.doc = doc.(map[string]any)
+	c.compiler.AssertFormat()
+	if err := c.compiler.AddResource("wf:///openapi.json", doc); err != nil {
+		s.t.Fatal(err)
+	}
+	return c
+}
+
+func (c *contract) get(path string, status *int) []byte {
+	c.t.Helper()
+	return c.send("GET", path, nil, status)
+}
+
+func (c *contract) send(method, path string, body any, status *int) []byte {
+	c.t.Helper()
+	var in io.Reader
+	if body != nil {
+		b, err := json.Marshal(body)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		in = bytes.NewReader(b)
+	}
+	r, err := http.NewRequestWithContext(c.t.Context(), method, "http://wf"+path, in)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if body != nil {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	answer, err := c.s.client.Do(r)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	got, err := io.ReadAll(answer.Body)
+	if err := errors.Join(err, answer.Body.Close()); err != nil {
+		c.t.Fatal(err)
+	}
+	if status != nil {
+		*status = answer.StatusCode
+	}
+	return got
+}
+
+// holds sends a request and holds the answer against a schema of the description.
+func (c *contract) holds(method, path string, body any, status int, schema string) {
+	c.t.Helper()
+	var got int
+	b := c.send(method, path, body, &got)
+	if got != status {
+		c.t.Errorf("%s %s: %d %s, want %d", method, path, got, b, status)
+		return
+	}
+	compiled, err := c.compiler.Compile("wf:///openapi.json#/components/schemas/" + schema)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
+	if err != nil {
+		c.t.Errorf("%s %s: %v in %s", method, path, err, b)
+		return
+	}
+	if err := compiled.Validate(v); err != nil {
+		c.t.Errorf("%s %s is no %s: %v\n%s", method, path, schema, err, b)
+	}
+	c.walk(method+" "+path, c.schema(schema), schema, v)
+}
+
+func (c *contract) schema(name string) map[string]any {
+	all := c.doc["components"].(map[string]any)["schemas"].(map[string]any)
+	s, ok := all[name].(map[string]any)
+	if !ok {
+		c.t.Fatalf("no schema %s", name)
+	}
+	return s
+}
+
+// walk notes the fields of a value, and names those that are not described.
+func (c *contract) walk(where string, s map[string]any, name string, v any) {
+	if ref, ok := s["$ref"].(string); ok {
+		name = ref[strings.LastIndexByte(ref, '/')+1:]
+		s = c.schema(name)
+	}
+	if choices, ok := s["oneOf"].([]any); ok {
+		if v != nil {
+			c.walk(where, choices[0].(map[string]any), name, v)
+		}
+		return
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		properties, ok := s["properties"].(map[string]any)
+		if !ok {
+			return // any object
+		}
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			p, ok := properties[key].(map[string]any)
+			if !ok {
+				c.t.Errorf("%s: %s.%s is not described", where, name, key)
+				continue
+			}
+			c.seen[name+"."+key] = true
+			c.walk(where, p, name+"."+key, v[key])
+		}
+	case []any:
+		items, _ := s["items"].(map[string]any)
+		for _, x := range v {
+			c.walk(where, items, name, x)
+		}
+	}
+}
+
+// rich is a workflow in which much of what a run can show happens.
+const rich = `wf: 1
+name: rich
+description: Much happens.
+inputs: {n: {type: integer, default: 2, description: How many., enum: [1, 2, 3]}}
+on: {schedule: {cron: "0 9 * * mon", timezone: Europe/Berlin}}
+limits: {steps: 30}
+defaults: {model: script/replies.yaml, timeout: 1m}
+roles:
+  writer: {prompt: You write., retry: {attempts: 2, delay: 1ms}}
+  each: {run: 'echo "$ITEM"', env: {ITEM: "${{ item }}"}}
+  flaky: {run: "exit 3", continue_on_error: true}
+  form: {ask: "Who are you?", form: {type: object, properties: {name: {type: string}}, required: [name]}}
+  gate: {ask: "Go on?", choices: [{label: Once more, value: more, primary: true}, {label: Enough, value: stop}]}
+edges:
+  - {from: START, to: writer, prompt: Begin.}
+  - {from: writer, to: each, for_each: "[1, 2]"}
+  - {from: each, to: flaky}
+  - {from: flaky, to: form}
+  - {from: form, to: gate}
+  - {from: gate, to: writer, when: output.choice == "more", limit: 1, on_limit: END, prompt: Again.}
+  - {from: gate, to: END}
+outputs: {who: "${{ steps.form?.output.name ?? '' }}"}
+`
+
+const richReplies = `writer#1: [{error: {status: 503}}, {text: first, usage: {input: 100, cached: 10, output: 10}}]
+writer#2: [{text: "second\nline", usage: {input: 120, cached: 100, output: 10}}]
+`
+
+// What a daemon answers is what it describes: every answer fits its schema, no field is left
+// undescribed, and none is described that no answer has.
+func TestEveryAnswerIsAsItIsDescribed(t *testing.T) {
+	dir := talkDir(t)
+	write(t, dir, "replies.yaml", richReplies)
+	write(t, dir, "rich.yaml", rich)
+	write(t, dir, "slow.yaml", "wf: 1\nname: slow\ndefaults: {timeout: 1m}\nlimits: {steps: 1}\nroles: {a: {run: \"true\"}, nap: {wait: 1h}}\n")
+	write(t, dir, "broken.yaml", "wf: 1\nname: broken\ndefaults: {timeout: 1m}\nroles: {a: {run: exit 3}}\n")
+	write(t, dir, "lost.yaml", "wf: 1\nname: lost\ndefaults: {timeout: 1m}\nroles: {a: {prompt: Hi., model: script/none.yaml}}\n")
+	s := startServe(t, dir, "--listen", "unix", "--listen", "127.0.0.1:0", "--workflows", dir)
+	c := newContract(s)
+	c.holds("GET", "/healthz", nil, 200, "Health")
+	c.holds("GET", "/v1/info", nil, 200, "Info")
+	c.holds("POST", "/v1/codes", nil, 201, "Code")
+	c.holds("GET", "/v1/workflows", nil, 200, "Workflows")
+	c.holds("POST", "/v1/runs", map[string]any{"workflow": "rich", "request_id": "r", "tags": []string{"x"}, "inputs": map[string]any{"n": 3}}, 201, "Started")
+	c.holds("POST", "/v1/runs", map[string]any{"workflow": "rich", "request_id": "r"}, 200, "Started")
+	run := s.view(protocol.RunID(s.only())).ID
+	at := "/v1/runs/" + string(run)
+	waits := func(step string) {
+		t.Helper()
+		s.await(run, "at "+step, func(v *engine.View) bool { return len(v.Waiting) == 1 && v.Waiting[0].Step == step })
+	}
+	waits("form#1")
+	c.holds("GET", at, nil, 200, "Run")
+	c.holds("GET", "/v1/runs?q=ri&tag=x", nil, 200, "Runs")
+	c.holds("POST", at+"/answer", map[string]any{"fields": map[string]any{"name": "Ada"}}, 200, "Accepted")
+	waits("gate#1")
+	c.holds("GET", at, nil, 200, "Run")
+	c.holds("POST", at+"/messages", map[string]any{"source": "mail", "text": "hi"}, 200, "Accepted")
+	c.holds("POST", at+"/answer", map[string]any{"choice": "more"}, 200, "Accepted")
+	waits("form#2")
+	c.holds("GET", at+"/steps/"+url.PathEscape("writer#2")+"/messages", nil, 200, "Messages")
+	c.holds("GET", at+"/steps/"+url.PathEscape("writer#2")+"/diff", nil, 200, "Diff")
+	c.holds("GET", at+"/steps/"+url.PathEscape("writer#1")+"/diff", nil, 200, "Diff")
+	c.holds("GET", at+"/verify", nil, 200, "Verify")
+	for _, by := range []string{"role", "step", "model", "kind"} {
+		c.holds("GET", at+"/cost?by="+by, nil, 200, "Cost")
+	}
+	c.holds("POST", at+"/suspend", nil, 200, "Accepted")
+	c.holds("GET", at, nil, 200, "Run")
+	c.holds("POST", at+"/fork", map[string]any{"step": "each#1[0]", "note": "x"}, 201, "Accepted")
+	c.holds("POST", at+"/cancel", map[string]any{"reason": "enough"}, 200, "Accepted")
+	c.holds("GET", at, nil, 200, "Run")
+	c.holds("POST", at+"/cancel", nil, 409, "Error")
+	c.holds("GET", "/v1/runs/NONE", nil, 404, "Error")
+	c.holds("POST", "/v1/runs", map[string]any{"workflow": "none"}, 404, "Error")
+	c.holds("POST", "/v1/runs", map[string]any{"workflow": "rich", "inputs": map[string]any{"n": 9}}, 422, "Error")
+
+	for _, name := range []string{"broken", "lost"} {
+		run := s.started(map[string]any{"workflow": name})
+		s.awaitStatus(run, protocol.Suspended)
+		c.holds("GET", "/v1/runs/"+string(run), nil, 200, "Run")
+	}
+	slow := s.started(map[string]any{"workflow": "slow"})
+	s.awaitStatus(slow, protocol.Suspended)
+	c.holds("GET", "/v1/runs/"+string(slow), nil, 200, "Run")
+	c.holds("POST", "/v1/runs/"+string(slow)+"/resume", map[string]any{"limits": map[string]any{"steps": 9, "duration": "3h"}}, 200, "Accepted")
+	s.awaitStatus(slow, protocol.Waiting)
+	c.holds("GET", "/v1/runs?limit=1", nil, 200, "Runs")
+	c.holds("GET", "/v1/runs", nil, 200, "Runs")
+
+	svg := string(c.get(at+"/graph", nil))
+	if !strings.HasPrefix(svg, "<svg") || !strings.Contains(svg, "taken") || !strings.Contains(svg, "2×") {
+		t.Errorf("no picture of the path: %.300s", svg)
+	}
+	var status int
+	if b := c.get("/v1/blocks/"+s.view(run).Head, &status); status != 200 || len(b) == 0 {
+		t.Errorf("a block: %d", status)
+	}
+
+	// Described, and served elsewhere or in states that are not made here.
+	elsewhere := map[string]bool{
+		"Run.leftovers": true, "StepView.compactions": true, "RunRow.agent": true, "RunInfo.parent.run": true, "RunInfo.parent.step": true,
+		"StepView.workspace.git_head": true, "StepView.workspace.dirty": true, "CostRow.goal": true,
+	}
+	for _, schema := range []string{"Health", "Info", "Code", "Workflows", "Workflow", "Started", "Accepted", "Runs", "RunRow", "Run", "RunInfo", "StepView", "Waiting", "Choice", "Usage", "Timing", "Failure", "Messages", "Diff", "Verify", "Cost", "CostRow", "Error"} {
+		for _, p := range slices.Sorted(maps.Keys(c.schema(schema)["properties"].(map[string]any))) {
+			if name := schema + "." + p; !c.seen[name] && !elsewhere[name] {
+				t.Errorf("%s is described, and no answer has it", name)
+			}
+		}
+	}
+}
+
+// only is the one run of the daemon.
+func (s *served) only() string {
+	s.t.Helper()
+	var list struct{ Items []runRow }
+	if s.call("GET", "/v1/runs", nil, &list); len(list.Items) != 1 {
+		s.t.Fatalf("%d runs", len(list.Items))
+	}
+	return string(list.Items[0].ID)
+}
