@@ -102,39 +102,3 @@ func (a *app) logEvents(ctx context.Context, s *cas.Store, at ref, from protocol
 		return err
 	})
 }
-
-// each calls f for every event with seq > from. With follow it waits for more until the run
-// is over, or nobody goes on with it and it is no longer running.
-func (a *app) each(ctx context.Context, s *cas.Store, run protocol.RunID, from protocol.Seq, follow bool, f func(*protocol.Entry, protocol.Data) error) error {
-	over := false
-	eng := a.newEngine(s, nil)
-	for {
-		seen, err := s.Changes(ctx)
-		if err != nil {
-			return err
-		}
-		for e, err := range s.After(ctx, run, from) {
-			if err != nil {
-				return err
-			}
-			n, err := eng.Notice(ctx, run, e)
-			if err != nil {
-				return fmt.Errorf("run %s, event %d: %w", run, e.Seq, err)
-			}
-			if err := f(&e, n.Data); err != nil {
-				return err
-			}
-			from = e.Seq
-			switch e.Type {
-			case protocol.EvDone, protocol.EvCancelled:
-				over = true
-			}
-		}
-		if !follow || over {
-			return nil
-		}
-		if _, err := s.AwaitChange(ctx, seen); err != nil {
-			return err
-		}
-	}
-}
