@@ -6,7 +6,7 @@
 // from their prefix cache.
 //
 //	records ─BuildMessages─► P_k ─► model ─► text │ tool calls ─► tools ─► model … ─► Conclusion
-//	                                  └──────── every reply and result an event, durable ───┘
+//	                                  └──────────── every reply and result an event ────────┘
 //
 // # Words
 //
@@ -16,9 +16,11 @@
 //
 // # A crash
 //
-// Whatever the model said and the tools gave is in the journal before the next thing happens.
-// Perform rebuilds the conversation from Turn.Transcript and goes on after the last durable
-// event; no completed tool call is repeated.
+// A tool that acts runs when all before it is on disk, and nothing follows before its result is.
+// The rest is written while the next request is under way: what a crash takes of it is asked
+// for, or read, once more, by the same requests. Perform rebuilds the conversation from
+// Turn.Transcript and goes on after the last durable event; no tool call that acted is
+// repeated.
 //
 // # Compaction
 //

@@ -20,7 +20,8 @@
 // # Driving
 //
 // Drive holds the run's lock, performs decisions concurrently and appends what happens. What
-// belongs together is one commit: the end of a visit and the start of the next.
+// belongs together is one commit: the end of a visit and the start of the next. The state runs
+// ahead of the disk by what is being written (pipe.go); what others can see does not.
 //
 // # Not here
 //

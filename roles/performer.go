@@ -6,7 +6,7 @@
 //	Prepare? ─► step_started durable ─► Perform ─► emit … emit ─► Conclusion │ error
 //
 // A Performer acts on its Turn alone. What it did is on disk before it goes on: emit returns
-// when the events are durable. After a crash it is called again with the same Turn and the
+// when the events are durable (but see Soon). After a crash it is called again with the same Turn and the
 // events it emitted before in Turn.Transcript.
 //
 // # Not here
