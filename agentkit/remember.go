@@ -37,6 +37,11 @@ func (a Agent) memoryTools(turn protocol.Turn, emit roles.Emit) []tool.Tool {
 	return a.desk(turn, emit).Tools()
 }
 
+// has reports whether one of the Agent's own tools has a name.
+func (a Agent) has(name string) bool {
+	return slices.ContainsFunc(a.Tools, func(t tool.Tool) bool { return t.Name == name })
+}
+
 func (a Agent) desk(turn protocol.Turn, emit roles.Emit) memory.Desk {
 	return memory.Desk{
 		Open:   func(ctx context.Context) (*memory.Store, error) { return a.memoryOf(ctx, turn) },
