@@ -66,6 +66,10 @@ func (s *spokenScreen) notice(n engine.Notice) {
 		}
 		s.line(n.Step, sign, s.tell(d))
 	default:
+		if _, failed := d.(protocol.AttemptFailed); failed { // the next attempt says it anew
+			s.said(n.Step, "text").Reset()
+			s.said(n.Step, "thinking").Reset()
+		}
 		if text := s.tell(n.Data); text != "" {
 			s.line(n.Step, s.paint.cyan("●"), text)
 		}
