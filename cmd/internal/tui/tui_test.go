@@ -1,0 +1,193 @@
+package tui_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"wf/cmd/internal/screentest"
+	"wf/cmd/internal/tui"
+	"wf/protocol"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// shelf is a source of two runs.
+type shelf struct {
+	mu       sync.Mutex
+	views    []tui.View
+	moved    map[protocol.RunID]func()
+	answered chan string
+}
+
+func newShelf() *shelf {
+	return &shelf{moved: map[protocol.RunID]func(){}, answered: make(chan string, 4), views: []tui.View{
+		{Run: tui.Run{ID: "AAAA", Workflow: "fix-bug", Title: "repair the parser", Status: protocol.Done, Steps: 3}, Steps: []tui.Step{
+			{ID: "test#1", Status: "ok", CID: "bafyreiabcdefghijkl"}, {ID: "coder#1", Status: "ok", CID: "bafyreimnopqrstuv", Prompt: "The tests fail"},
+			{ID: "coder#2", Status: "ok", CID: "bafyreiwxyz234567", Resumes: true}}},
+		{Run: tui.Run{ID: "BBBB", Workflow: "gate", Title: "publish", Status: protocol.Waiting, Steps: 1},
+			Steps:   []tui.Step{{ID: "editor#1", Status: "waiting"}},
+			Waiting: []tui.Question{{Step: "editor#1", Text: "Publish this?", Choices: []protocol.Choice{{Label: "Yes", Value: "yes"}, {Label: "No", Value: "no"}}}}},
+	}}
+}
+
+func (s *shelf) Runs(context.Context) ([]tui.Run, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []tui.Run
+	for _, v := range s.views {
+		out = append(out, v.Run)
+	}
+	return out, nil
+}
+
+func (s *shelf) Run(_ context.Context, id protocol.RunID) (tui.View, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, v := range s.views {
+		if v.ID == id {
+			return v, nil
+		}
+	}
+	return tui.View{}, protocol.ErrUnknownRun
+}
+
+func (s *shelf) Page(_ context.Context, id protocol.RunID, step string, p tui.Page) (string, error) {
+	if p == tui.Diff {
+		return "@@ -1 +1 @@\n-old\n+new\x1b[2J", nil
+	}
+	var b strings.Builder
+	for i := range 50 {
+		fmt.Fprintf(&b, "%s of %s %s, line %d\n", p, id, step, i)
+	}
+	return b.String(), nil
+}
+
+func (s *shelf) Follow(ctx context.Context, id protocol.RunID, moved func()) error {
+	s.mu.Lock()
+	s.moved[id] = moved
+	s.mu.Unlock()
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func (s *shelf) Answer(_ context.Context, _ protocol.RunID, step, text string) error {
+	s.answered <- step + "=" + text
+	return nil
+}
+
+func show(t *testing.T, s *shelf, width, height int) *screentest.Screen {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
+	screen := screentest.Show(t, tui.New(ctx, s), width, height)
+	t.Cleanup(cancel)
+	return screen
+}
+
+func TestRunsStepsAndPages(t *testing.T) {
+	s := show(t, newShelf(), 100, 16)
+	got := s.Shows("Output of AAAA coder#2, line 0")
+	want := `1 Runs (2)                              │3 coder#2  Output Messages Events Diff Cost Verify
+ ✓ AAAA       repair the parser         │Output of AAAA coder#2, line 0
+ ⏸ BBBB       publish                   │Output of AAAA coder#2, line 1
+                                        │Output of AAAA coder#2, line 2
+                                        │Output of AAAA coder#2, line 3
+                                        │Output of AAAA coder#2, line 4
+                                        │Output of AAAA coder#2, line 5
+2 Steps of AAAA: done                   │Output of AAAA coder#2, line 6
+ ✓ test#1 abcdefgh                      │Output of AAAA coder#2, line 7
+ ✓ coder#1 mnopqrst  The tests fail     │Output of AAAA coder#2, line 8
+ ✓ coder#2 ↩ wxyz2345                   │Output of AAAA coder#2, line 9
+                                        │Output of AAAA coder#2, line 10
+                                        │Output of AAAA coder#2, line 11
+                                        │Output of AAAA coder#2, line 12
+                                        │Output of AAAA coder#2, line 13
+? keys  q leave
+`
+	if got != want {
+		t.Errorf("the screen is\n%s", got)
+	}
+	s.Press("2k")
+	s.Shows("Output of AAAA coder#1")
+	s.Press("m")
+	s.Shows("Messages of AAAA coder#1")
+	s.Press("d")
+	if now := s.Shows("+new"); !strings.Contains(now, "Runs (2)") {
+		t.Errorf("a page cleared the screen:\n%s", now)
+	}
+	s.Press("[")
+	s.Shows("Events of AAAA coder#1, line 0")
+	s.Press("3" + strings.Repeat("j", 5))
+	s.Shows("Events of AAAA coder#1, line 18")
+	s.Press("1j")
+	s.Shows("Events of BBBB editor#1")
+	s.Press("?")
+	s.Shows("the page before")
+	s.Press("x")
+	s.Hides("the page before")
+	s.Press("q")
+	if err := s.Ended(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAQuestionIsAnswered(t *testing.T) {
+	source := newShelf()
+	s := show(t, source, 100, 24)
+	s.Shows("Output of AAAA")
+	s.Press("j")
+	s.Shows("Publish this?")
+	s.Press("a2\r")
+	if got := <-source.answered; got != "editor#1=no" {
+		t.Errorf("answered %q", got)
+	}
+	s.Press("afree words\r")
+	if got := <-source.answered; got != "editor#1=free words" {
+		t.Errorf("answered %q", got)
+	}
+}
+
+func TestTheFilterKeepsWhatFits(t *testing.T) {
+	s := show(t, newShelf(), 100, 24)
+	s.Shows("Output of AAAA")
+	s.Press("/publ")
+	s.Shows("(1 of 2)")
+	s.Shows("Output of BBBB")
+	s.Press("\r")
+	s.Hides("▏")
+	s.Press(screentest.Esc)
+	s.Shows("Runs (2)")
+}
+
+func TestAMovingRunIsFollowed(t *testing.T) {
+	source := newShelf()
+	s := show(t, source, 100, 24)
+	s.Shows("Output of AAAA coder#2")
+	source.mu.Lock()
+	v := &source.views[0]
+	v.Status, v.Steps = protocol.Running, append(v.Steps[:len(v.Steps):len(v.Steps)], tui.Step{ID: "review#1", Status: "running"})
+	moved := source.moved["AAAA"]
+	source.mu.Unlock()
+	moved()
+	s.Shows("▶ review#1")
+	s.Shows("Output of AAAA review#1")
+}
+
+func TestNarrowScreensShowOnePane(t *testing.T) {
+	s := show(t, newShelf(), 40, 10)
+	s.Shows("AAAA")
+	s.Press("3")
+	s.Shows("Output of AAAA coder#2")
+	s.Press("2")
+	s.Shows("test#1")
+	s.Resize(20, 5)
+	s.Shows("2 Steps")
+	s.Resize(1, 1)
+	s.Resize(100, 24)
+	s.Shows("Output of AAAA")
+}
