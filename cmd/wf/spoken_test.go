@@ -40,7 +40,7 @@ func TestASpokenScreenSaysEverythingOnce(t *testing.T) {
 			"→ a#1  shell {\"command\":\"ls\"}\n" + strings.Repeat("  [line]\n", 10) + "  … 2 more lines\n"},
 		{"control characters", []engine.Notice{delta("a#1", "stdout", "a\x1b[2Jb\n")},
 			"a#1\na\ufffd[2Jb\n"},
-		{"a step", []engine.Notice{delta("a#1", "text", "half"), event("a#1", protocol.AttemptFailed{Attempt: 1, Error: protocol.ErrorInfo{Code: "cut", Message: "off"}}), delta("a#1", "text", "whole"), event("a#1", said("whole"))},
+		{"a step", []engine.Notice{delta("a#1", "text", "half"), event("a#1", protocol.AttemptFailed{Attempt: 1, Error: protocol.ErrorInfo{Phase: "cut", Message: "off"}}), delta("a#1", "text", "whole"), event("a#1", said("whole"))},
 			"a#1\nhalf\n● a#1  attempt 1 failed: cut: off\nwhole\n"},
 	} {
 		var b strings.Builder
