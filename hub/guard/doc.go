@@ -21,5 +21,7 @@
 //
 // # Not promised
 //
-// Protection from programs of the same user: they can read the token file.
+// Protection from programs of the same user: they can read the token file. Cookies know no
+// ports: a browser that has a session hands its cookie to other servers on the same host name
+// too, so open none there that you do not trust, or give the server a name of its own (--host).
 package guard

@@ -61,6 +61,8 @@ func (g *Guard) Wrap(next http.Handler) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		headers(w.Header())
+		// That of the answer before on this connection; not everything that is served has one.
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
 		if err := g.screen(r, &cross); err != nil {
 			g.refuse(w, r, err)
 			return

@@ -14,7 +14,7 @@ import (
 // How long a browser may take to exchange a code, and how long its session then lasts.
 const (
 	CodeLife    = 10 * time.Minute
-	SessionLife = 30 * 24 * time.Hour
+	SessionLife = 7 * 24 * time.Hour
 )
 
 // maxCodes bounds the codes that are open at once; the oldest gives way.

@@ -15,6 +15,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"time"
 
 	"wf/protocol"
 )
@@ -124,6 +125,9 @@ func JSON(w http.ResponseWriter, status int, v any) {
 	Bytes(w, status, "application/json", b.Bytes())
 }
 
+// WriteTime is how long a client may take to read a whole answer.
+const WriteTime = 30 * time.Second
+
 // Bytes answers with a whole body of a media type.
 func Bytes(w http.ResponseWriter, status int, media string, body []byte) {
 	h := w.Header()
@@ -132,6 +136,9 @@ func Bytes(w http.ResponseWriter, status int, media string, body []byte) {
 	if h.Get("Cache-Control") == "" {
 		h.Set("Cache-Control", "no-store")
 	}
+	// A client that does not read must not hold the answer for ever. Where deadlines cannot be set
+	// (a recorder, a stream of a hub) the other end has its own.
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(WriteTime))
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // a client that has gone needs no answer
 }
