@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wf/hub/api"
 	"wf/hub/guard"
 	"wf/hub/queue/embedded"
 	"wf/hub/relay"
@@ -110,10 +111,7 @@ func (a *app) openHub(ctx context.Context, f hubFlags, store *embedded.Store, lo
 	}
 	h := &relay.Hub{Queue: store.Queue, Registry: store.Registry, Pointers: store.Pointers,
 		Name: f.name, Version: version(), Page: web.Handler(), Log: log,
-		NewCode: func() (string, time.Time, error) {
-			code, err := keys.NewCode()
-			return code, time.Now().Add(guard.CodeLife), err
-		}}
+		NewCode: codeFor(keys, doors)}
 	handler := h.Handler()
 	failed := make(chan error, len(doors))
 	for _, door := range doors {
@@ -131,6 +129,20 @@ func (a *app) openHub(ctx context.Context, f hubFlags, store *embedded.Store, lo
 		err = errors.Join(err, door.close())
 	}
 	return err
+}
+
+// codeFor makes one-time codes for browsers that open one of the doors.
+func codeFor(keys *guard.Keys, doors []*door) func() (api.Code, error) {
+	return func() (api.Code, error) {
+		code, err := keys.NewCode()
+		out := api.Code{Schema: "wf.code/v1", Code: code, Expires: time.Now().Add(guard.CodeLife).UTC().Format(time.RFC3339), URLs: []string{}}
+		for _, d := range doors {
+			if d.guard.Keys != nil {
+				out.URLs = append(out.URLs, withCode(d.url, code))
+			}
+		}
+		return out, err
+	}
 }
 
 // hubDoors listens everywhere it is told to, or nowhere.

@@ -39,3 +39,12 @@ func SpeakFirst(ctx context.Context, hub, first string) string {
 	}
 	return m.Code
 }
+
+// Routes are the paths of the hub with the scopes that they want.
+func Routes() map[string]string {
+	out := map[string]string{}
+	for _, r := range routes {
+		out[r.path] = string(r.scope)
+	}
+	return out
+}

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"wf/hub/api"
 	"wf/hub/queue"
 	"wf/protocol"
 )
@@ -21,7 +22,7 @@ type Hub struct {
 	Version string
 	Page    http.Handler // everything that is not the API; nil is nothing
 	// NewCode makes a one-time code for a browser; nil where nothing listens for one.
-	NewCode func() (code string, expires time.Time, err error)
+	NewCode func() (api.Code, error)
 	Log     *slog.Logger // nil is nobody
 
 	Heartbeat time.Duration // of agents; default 5 s

@@ -2,8 +2,8 @@ package relay
 
 import (
 	"net/http"
-	"time"
 
+	"wf/hub/api"
 	"wf/hub/guard"
 	"wf/hub/queue"
 	"wf/hub/reply"
@@ -21,6 +21,7 @@ type route struct {
 // has.
 var routes = []route{
 	{"GET /healthz", "", (*Hub).health},
+	{"GET /v1/openapi.json", "", (*Hub).openapi},
 	{"GET /v1/info", guard.Read, (*Hub).info},
 	{"POST /v1/codes", guard.Admin, (*Hub).code},
 	{"GET " + AgentPath, guard.Agent, (*Hub).agent},
@@ -93,7 +94,7 @@ func (h *Hub) health(w http.ResponseWriter, _ *http.Request) error {
 
 func (h *Hub) info(w http.ResponseWriter, r *http.Request) error {
 	id, _ := guard.Of(r.Context())
-	reply.JSON(w, http.StatusOK, map[string]any{"schema": "wf.info/v1", "kind": "hub", "name": h.Name, "version": h.Version, "scopes": id.Scopes})
+	reply.JSON(w, http.StatusOK, api.Info{Schema: "wf.info/v1", Kind: "hub", Name: h.Name, Version: h.Version, Scopes: id.Scopes})
 	return nil
 }
 
@@ -101,11 +102,11 @@ func (h *Hub) code(w http.ResponseWriter, r *http.Request) error {
 	if h.NewCode == nil {
 		return notFound(r)
 	}
-	code, expires, err := h.NewCode()
+	code, err := h.NewCode()
 	if err != nil {
 		return err
 	}
-	reply.JSON(w, http.StatusCreated, map[string]any{"schema": "wf.code/v1", "code": code, "expires": expires.UTC().Format(time.RFC3339)})
+	reply.JSON(w, http.StatusCreated, code)
 	return nil
 }
 

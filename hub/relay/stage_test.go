@@ -221,7 +221,7 @@ func (d *desk) handler() http.Handler {
 	mux.HandleFunc("GET /v1/workflows", func(w http.ResponseWriter, r *http.Request) {
 		items := []map[string]any{}
 		for _, c := range d.agent.Store.(*shelf).caps {
-			items = append(items, map[string]any{"name": c})
+			items = append(items, map[string]any{"name": c, "description": "", "file": "/" + c, "inputs": map[string]any{}, "schedule": nil, "problem": ""})
 		}
 		reply.JSON(w, 200, map[string]any{"schema": "wf.workflows/v1", "items": items})
 	})
