@@ -14,6 +14,7 @@ import (
 	"wf/agentkit/embed"
 	"wf/agentkit/mcp"
 	"wf/agentkit/memory"
+	"wf/hub/client"
 	"wf/protocol"
 )
 
@@ -52,7 +53,7 @@ var exits = []struct {
 	}},
 	{5, "store unreadable, busy or disk full", []string{
 		protocol.ErrStore.Code, protocol.ErrBusy.Code, protocol.ErrDiskFull.Code, protocol.ErrReadOnly.Code,
-		protocol.ErrNewerStore.Code, protocol.ErrRunLive.Code, protocol.ErrInUse.Code,
+		protocol.ErrNewerStore.Code, protocol.ErrRunLive.Code, client.ErrUnreachable.Code, protocol.ErrInUse.Code,
 	}},
 	{6, "a limit or budget was hit (suspended)", []string{errRunLimit.Code}},
 	{7, "verification failed (corrupt, incomplete, rolled back)", []string{protocol.ErrVerify.Code, protocol.ErrCorrupt.Code}},
