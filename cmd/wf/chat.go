@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"os"
 	"time"
 
@@ -69,8 +70,8 @@ agent of it; RUN goes on with a run, be it a chat or not. /help lists the comman
 
 // chat opens the screen of a new or an old chat.
 func (a *app) chat(ctx context.Context, arg string, f chatFlags) error {
-	if !a.interactive() || !a.out.tty {
-		return usagef("wf chat needs a terminal; wf run and wf answer do the same without one")
+	if err := a.wantsTerminal("chat", "wf run and wf answer"); err != nil {
+		return err
 	}
 	s, err := a.openStore(ctx)
 	if err != nil {
@@ -79,31 +80,43 @@ func (a *app) chat(ctx context.Context, arg string, f chatFlags) error {
 	return errors.Join(a.chatOn(ctx, s, arg, f), s.Close())
 }
 
-// chatOn drives the chat in this process: a daemon that listens to nobody but its own screen.
+// chatOn drives the chat in this process.
+func (a *app) chatOn(ctx context.Context, s *cas.Store, arg string, f chatFlags) error {
+	return a.withOwnDaemon(s, f.run.dir, func(d *daemon, api *client.API) error {
+		run, err := a.chatRun(ctx, d, arg, f)
+		if err != nil {
+			return err
+		}
+		return a.chatScreen(ctx, &chatSession{a: a, api: api, run: run, local: d})
+	})
+}
+
+// withOwnDaemon runs a daemon that listens to nobody but the screen of this process, and drives
+// nothing but what that asks for.
 //
 //	screen ─► client ─► pipe ─► api ─► keeper ─► engine ─► store
 //	   ▲                         └──► replay ◄── broadcast ◄─┘
-func (a *app) chatOn(ctx context.Context, s *cas.Store, arg string, f chatFlags) error {
-	d, err := a.newDaemon(s, serveFlags{dir: f.run.dir}, slog.New(slog.DiscardHandler))
+func (a *app) withOwnDaemon(s *cas.Store, dir string, f func(*daemon, *client.API) error) error {
+	d, err := a.newDaemon(s, serveFlags{dir: dir}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	pipe := newPipeListener()
+	api, err := client.New("", client.Options{HTTP: pipe.client()})
 	if err != nil {
 		return err
 	}
 	d.keeper.alone = true
 	d.start()
-	run, err := a.chatRun(ctx, d, arg, f)
-	if err != nil {
-		return errors.Join(err, d.close())
-	}
-	pipe := newPipeListener()
 	server := guard.Server(guard.As(guard.Identity{Name: whoami(), Scopes: guard.AllScopes}, d.handler()), d.log)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(pipe) }()
-	api, err := client.New("", client.Options{HTTP: pipe.client()})
-	if err == nil {
-		err = a.chatScreen(ctx, api, &chatSession{a: a, api: api, run: run, local: d})
-	}
+	err = f(d, api)
+	api.Close()
 	err = errors.Join(err, d.close(), server.Close())
-	<-served
+	if end := <-served; !errors.Is(end, http.ErrServerClosed) {
+		err = errors.Join(err, end)
+	}
 	return err
 }
 
@@ -158,8 +171,7 @@ func (a *app) chatToContinue(ctx context.Context, d *daemon, arg string, last bo
 }
 
 // chatScreen shows a session until the person leaves.
-func (a *app) chatScreen(ctx context.Context, api *client.API, s *chatSession) error {
-	defer api.Close()
+func (a *app) chatScreen(ctx context.Context, s *chatSession) error {
 	if err := s.learn(ctx); err != nil {
 		return err
 	}
@@ -168,14 +180,20 @@ func (a *app) chatScreen(ctx context.Context, api *client.API, s *chatSession) e
 	a.quiet = true // a word on stderr would tear the screen
 	defer func() { a.quiet = quiet }()
 	screen := chat.New(ctx, s, history)
-	_, err := tea.NewProgram(screen, tea.WithContext(ctx), tea.WithoutSignalHandler()).Run()
-	if errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil {
-		err = ctx.Err()
-	}
+	err := onScreen(ctx, screen)
 	a.writeHistory(screen.History(), len(history))
 	a.quiet = quiet
 	if err = errors.Join(err, screen.Err()); err == nil {
 		a.progress("run %s stays as it is; wf chat %s goes on", screen.Run(), screen.Run())
+	}
+	return err
+}
+
+// onScreen runs a model on the terminal until the person leaves or ctx ends.
+func onScreen(ctx context.Context, m tea.Model) error {
+	_, err := tea.NewProgram(m, tea.WithContext(ctx), tea.WithoutSignalHandler()).Run()
+	if errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil {
+		return ctx.Err()
 	}
 	return err
 }

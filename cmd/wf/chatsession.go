@@ -89,9 +89,16 @@ func (s *chatSession) current() protocol.RunID {
 
 // replay asks for events of the run.
 func (s *chatSession) replay(from protocol.Seq) client.Replay {
+	r := replayOf(s.api, s.current())
+	r.Cursor.Seq = from
+	return r
+}
+
+// replayOf asks a server for the events of a run.
+func replayOf(api *client.API, run protocol.RunID) client.Replay {
 	head := http.Header{}
-	s.api.Authorize(head)
-	return client.Replay{URL: s.api.Base() + "/v1/replay", HTTP: s.api.HTTP(), Header: head, Run: s.current(), Cursor: client.Cursor{Seq: from}}
+	api.Authorize(head)
+	return client.Replay{URL: api.Base() + "/v1/replay", HTTP: api.HTTP(), Header: head, Run: run}
 }
 
 // Follow hands on what follows from.
@@ -153,10 +160,15 @@ func (s *chatSession) Page(ctx context.Context, before protocol.Seq, n int) ([]p
 }
 
 // Tip is the newest seq.
-func (s *chatSession) Tip(ctx context.Context) (tip protocol.Seq, err error) {
+func (s *chatSession) Tip(ctx context.Context) (protocol.Seq, error) {
+	return tipOf(ctx, s.api, s.current())
+}
+
+// tipOf asks for the newest seq of a run.
+func tipOf(ctx context.Context, api *client.API, run protocol.RunID) (tip protocol.Seq, err error) {
 	ctx, cancel := context.WithTimeout(ctx, chatTimeout)
 	defer cancel()
-	r := s.replay(0)
+	r := replayOf(api, run)
 	r.Tail, r.Patience = true, -1
 	err = r.Follow(ctx, client.Consumer{Complete: func(c client.Cursor) error {
 		tip = c.Seq
@@ -259,13 +271,22 @@ func (s *chatSession) goTo(ctx context.Context, run protocol.RunID) (chat.Outcom
 
 // cost is wf cost as text.
 func (s *chatSession) cost(ctx context.Context, by string) (chat.Outcome, error) {
+	text, err := costTable(ctx, s.api, s.current(), by)
+	if err != nil {
+		return chat.Outcome{}, err
+	}
+	return chat.Outcome{Dialog: true, Title: "Tokens and cost", Text: text}, nil
+}
+
+// costTable is wf cost as text.
+func costTable(ctx context.Context, api *client.API, run protocol.RunID, by string) (string, error) {
 	var c costJSON
-	raw, err := s.api.Cost(ctx, s.current(), by)
+	raw, err := api.Cost(ctx, run, by)
 	if err == nil {
 		err = json.Unmarshal(raw, &c)
 	}
 	if err != nil {
-		return chat.Outcome{}, err
+		return "", err
 	}
 	rows := [][]string{{"By " + by, "calls", "in", "cached", "out", "cost"}}
 	c.Total.Name = "total"
@@ -277,5 +298,5 @@ func (s *chatSession) cost(ctx context.Context, by string) (chat.Outcome, error)
 		rows = append(rows, []string{strings.TrimSpace(r.Name + " " + oneLine(r.Goal, 40)), strconv.Itoa(r.Calls),
 			strconv.FormatInt(r.Input, 10), strconv.FormatInt(r.Cached, 10), strconv.FormatInt(r.Output, 10), usd})
 	}
-	return chat.Outcome{Dialog: true, Title: "Tokens and cost", Text: tableOf(rows)}, nil
+	return tableOf(rows), nil
 }

@@ -157,6 +157,7 @@ var commands = []struct {
 	{"look", newDiff},
 	{"look", newMessages},
 	{"look", newExplain},
+	{"look", newTUI},
 	{"look", newCost},
 	{"look", newCache},
 	{"look", newTask},

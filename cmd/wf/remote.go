@@ -26,6 +26,8 @@ var remotes = map[string]func(*remote, context.Context, *pflag.FlagSet, []string
 	"answer": (*remote).answer,
 	"cancel": (*remote).cancel,
 	"resume": (*remote).resume,
+	"chat":   (*remote).chat,
+	"tui":    (*remote).tui,
 }
 
 // local are the commands that need no store of runs, and so do not care for a hub.

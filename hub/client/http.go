@@ -180,6 +180,12 @@ func (a *API) Run(ctx context.Context, run protocol.RunID) (raw []byte, err erro
 	return raw, a.read(ctx, runPath(run), &raw)
 }
 
+// About reads what GET /v1/runs/{id}/… answers: steps/coder#2/messages or verify, for example,
+// one part of the path each.
+func (a *API) About(ctx context.Context, run protocol.RunID, parts ...string) (raw []byte, err error) {
+	return raw, a.read(ctx, runPath(run, parts...), &raw)
+}
+
 // Cost sums what the model calls of a run used: wf.cost/v1.
 func (a *API) Cost(ctx context.Context, run protocol.RunID, by string) (raw []byte, err error) {
 	return raw, a.read(ctx, runPath(run, "cost")+"?by="+url.QueryEscape(by), &raw)
@@ -237,6 +243,7 @@ type Start struct {
 	TargetUser  string                     `json:"target_user,omitempty"`
 	RequestID   string                     `json:"request_id,omitempty"` // "" makes a new one
 	Models      map[string][]string        `json:"models,omitempty"`
+	Context     string                     `json:"context,omitempty"` // conversation, task or fresh; "" is as the roles say
 }
 
 // NewRequestID makes an id for a Start.
