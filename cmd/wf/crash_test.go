@@ -31,7 +31,7 @@ roles:
   worker:
     prompt: You work.
     model: openai/test
-    tools: [{shell: auto}]
+    tools: [{shell: auto}, read_file]
     sandbox: off
     timeout: 1m
   test: {run: 'echo ran >>"tests"', timeout: 1m}
@@ -81,7 +81,11 @@ func (s *toolServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			panic(err)
 		}
-		answer = modeltest.Calls(modeltest.Call{ID: "call_" + n, Name: "shell", Args: string(args)})
+		call := modeltest.Call{ID: "call_" + n, Name: "shell", Args: string(args)}
+		if reads(call.ID) {
+			call.Name, call.Args = "read_file", `{"path":"crash.yaml"}`
+		}
+		answer = modeltest.Calls(call)
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	for _, e := range answer.OpenAI() {
@@ -89,6 +93,10 @@ func (s *toolServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	fmt.Fprint(w, `data: {"choices":[],"usage":{"prompt_tokens":10,"completion_tokens":5}}`+"\n\ndata: [DONE]\n\n")
 }
+
+// reads reports whether a call is one that only reads: nobody waits until it is written, so a
+// kill may take it and all that came of it. The others act.
+func reads(call string) bool { return strings.HasSuffix(call, ".3") || strings.HasSuffix(call, ".6") }
 
 // note compares a request with the first one of its place. One that was told of an unknown
 // outcome rightly differs.
@@ -249,7 +257,7 @@ func inspect(t *testing.T, store *cas.Store, dir string, seen []protocol.Entry, 
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !d.IsError {
+			if !d.IsError && !reads(d.Call) {
 				results[strings.TrimPrefix(d.Call, "call_")] = true
 			}
 		}
