@@ -251,8 +251,16 @@ func (k *keeper) await(run protocol.RunID, r *kept, st *engine.State) {
 		}
 	}
 	if r.due > 0 && k.ctx.Err() == nil {
-		r.timer = time.AfterFunc(time.Until(time.UnixMicro(r.due)), func() { k.keep(run, engine.DriveOptions{By: "wf serve"}) })
+		r.timer = time.AfterFunc(time.UnixMicro(r.due).Sub(k.now()), func() { k.keep(run, engine.DriveOptions{By: "wf serve"}) })
 	}
+}
+
+// now is the time by the clock of the engine.
+func (k *keeper) now() time.Time {
+	if k.e.Now != nil {
+		return k.e.Now()
+	}
+	return time.Now()
 }
 
 // adopt goes on with the runs that a daemon, or whoever drove them, left behind: those that

@@ -13,8 +13,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/coder/websocket"
+
 	"wf/cas"
 	"wf/engine"
+	"wf/hub/api"
 	"wf/hub/schedule"
 	"wf/protocol"
 )
@@ -195,5 +198,118 @@ func TestAScheduledFiringStartsOneRun(t *testing.T) {
 	heads, err := s.Heads(ctx, protocol.RunHead(""))
 	if err != nil || len(heads) != 1 {
 		t.Errorf("%d runs, %v", len(heads), err)
+	}
+}
+
+// A timer that runs out while no daemon runs is seen by the next one.
+func TestARunWhoseTimerRanOutMeanwhileGoesOn(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "nap.yaml", "wf: 1\nname: nap\ndefaults: {timeout: 1m}\nroles: {nap: {wait: 2h}}\n")
+	t.Setenv("XDG_STATE_HOME", dir)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	s, err := cas.Open(ctx, filepath.Join(dir, ".wf"), cas.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	serveUntil := func(later time.Duration, status protocol.RunStatus, begin func(*daemon) protocol.RunID) protocol.RunID {
+		t.Helper()
+		a := newApp(os.Stdin, os.Stdout, os.Stderr)
+		a.quiet = true
+		d, err := a.newDaemon(s, serveFlags{workflows: []string{dir}, dir: dir}, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.backend.e.Now = func() time.Time { return time.Now().Add(later) }
+		d.start()
+		run := begin(d)
+		for {
+			since, err := s.Changes(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, _, err := s.Tip(ctx, run); err != nil {
+				t.Fatal(err)
+			}
+			st, err := d.backend.e.State(ctx, run)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if st.Status() == status {
+				break
+			}
+			if _, err := s.AwaitChange(ctx, since); err != nil {
+				t.Fatalf("%s, not %s: %v", st.Status(), status, err)
+			}
+		}
+		if err := d.close(); err != nil {
+			t.Error(err)
+		}
+		return run
+	}
+	run := serveUntil(0, protocol.Waiting, func(d *daemon) protocol.RunID {
+		id, _, err := d.backend.Start(ctx, api.Start{Workflow: "nap"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return id
+	})
+	serveUntil(time.Hour, protocol.Waiting, func(*daemon) protocol.RunID { return run })
+	serveUntil(3*time.Hour, protocol.Done, func(*daemon) protocol.RunID { return run })
+}
+
+// The socket of the replay protocol stands behind the guard like everything else.
+func TestTheReplaySocketIsGuarded(t *testing.T) {
+	s := serveTalk(t, "--listen", "127.0.0.1:0")
+	run := s.started(map[string]any{"workflow": "talk"})
+	s.awaitStatus(run, protocol.Waiting)
+	token, err := os.ReadFile(s.said.TokenFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	url, secret := s.said.Listen[1].URL, strings.TrimSpace(string(token))
+	dial := func(header http.Header, protocols ...string) (*websocket.Conn, int) {
+		t.Helper()
+		c, answer, err := websocket.Dial(t.Context(), url+"/v1/replay", &websocket.DialOptions{HTTPHeader: header, Subprotocols: protocols})
+		if err == nil {
+			return c, answer.StatusCode
+		}
+		if answer == nil {
+			t.Fatal(err)
+		}
+		return nil, answer.StatusCode
+	}
+	for name, test := range map[string]struct {
+		header    http.Header
+		protocols []string
+		status    int
+	}{
+		"no token":                   {nil, []string{"wf.replay.v1"}, 401},
+		"a wrong token":              {http.Header{"Authorization": {"Bearer x"}}, nil, 401},
+		"a token, a foreign Origin":  {http.Header{"Authorization": {"Bearer " + secret}, "Origin": {"https://evil.example"}}, nil, 403},
+		"a token as a subprotocol":   {nil, []string{"wf.replay.v1", "wf.token." + secret}, 101},
+		"a token and our own Origin": {http.Header{"Authorization": {"Bearer " + secret}, "Origin": {url}}, []string{"wf.replay.v1"}, 101},
+	} {
+		c, status := dial(test.header, test.protocols...)
+		if status != test.status {
+			t.Errorf("%s: %d, want %d", name, status, test.status)
+		}
+		if c == nil {
+			continue
+		}
+		if c.Subprotocol() != "wf.replay.v1" {
+			t.Errorf("%s: the subprotocol is %q", name, c.Subprotocol())
+		}
+		if err := c.Write(t.Context(), websocket.MessageText, []byte(`{"type":"replay_request","sessionId":"`+string(run)+`","fromSeq":0}`)); err != nil {
+			t.Fatal(err)
+		}
+		_, first, err := c.Read(t.Context())
+		if err != nil || !strings.Contains(string(first), `"run_started"`) {
+			t.Errorf("%s: %v %s", name, err, first)
+		}
+		if err := c.CloseNow(); err != nil {
+			t.Error(err)
+		}
 	}
 }
