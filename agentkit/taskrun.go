@@ -60,7 +60,10 @@ func (v *visit) openTask(ctx context.Context) error {
 		return ctx.Err()
 	}
 	if started.Goal = goal; why != nil {
-		started.Goal = task.GoalFromMessage(original)
+		started.Goal = task.GoalFromMessage(v.turn.History.Visit.EdgePrompt)
+		if started.Goal == "" {
+			started.Goal = task.GoalFromMessage(original)
+		}
 		started.Error = protocol.NewText(head(v.clean(valid(why.Error())), 500))
 	}
 	if started.Goal == "" {

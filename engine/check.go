@@ -45,7 +45,7 @@ type Prompter func(protocol.Turn) (bytes []byte, digest protocol.Link, err error
 // and compares with what the journal says.
 func (e *Engine) Check(ctx context.Context, run protocol.RunID, render Prompter) (*CheckReport, error) {
 	c := checker{e: e, run: run, read: e.reader(ctx), render: render, r: &CheckReport{Findings: []Finding{}},
-		started: map[string]protocol.StepStarted{}, first: map[string]protocol.Seq{}, goals: map[string]string{}, prompts: map[protocol.Link][]byte{}}
+		started: map[string]protocol.StepStarted{}, first: map[string]protocol.Seq{}, goals: map[string]string{}, tasks: map[protocol.Link]bool{}, prompts: map[protocol.Link][]byte{}}
 	s := newState(c.read)
 	for x, err := range e.Store.After(ctx, run, 0) {
 		if err != nil {
@@ -72,6 +72,7 @@ type checker struct {
 	started map[string]protocol.StepStarted
 	first   map[string]protocol.Seq  // of the first step_started
 	goals   map[string]string        // of tasks, by step
+	tasks   map[protocol.Link]bool   // whether a record is of a task
 	prompts map[protocol.Link][]byte // P_k by the record of visit k
 }
 
@@ -105,6 +106,7 @@ func (c *checker) event(ctx context.Context, s *State, x protocol.Entry) error {
 		}
 		if p := c.prompts[stepLink(x.StepName())]; p != nil {
 			c.prompts[d.Record] = p
+			c.tasks[d.Record] = c.goals[x.StepName()] != ""
 		}
 	}
 	return nil
@@ -158,11 +160,12 @@ func (c *checker) prompt(ctx context.Context, s *State, x protocol.Entry) error 
 		return err
 	}
 	c.prompts[stepLink(x.StepName())] = prompt
-	before, ok := c.prompts[c.started[x.StepName()].Resumes]
-	if !ok {
+	resumes, isTask := c.started[x.StepName()].Resumes, c.goals[x.StepName()] != ""
+	before, ok := c.prompts[resumes]
+	if !ok || isTask != c.tasks[resumes] { // a fork can make tasks of a conversation
 		return nil
 	}
-	if c.goals[x.StepName()] != "" {
+	if isTask {
 		before = lasting(before)
 	}
 	c.r.Prefixes.Checked++

@@ -136,6 +136,7 @@ type visitPrompt struct {
 	before string // step
 	prefix agentkit.Prefix
 	part   string
+	isTask bool
 	fresh  bool // an attempt began: its first request is P_k again
 	stale  bool // a compaction moved the visit to another P_k
 	less   bool // a compaction made the next request shorter
@@ -188,7 +189,7 @@ func (r *cacheReader) prompt(ctx context.Context, step string, at protocol.Seq) 
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", step, err)
 	}
-	p := &visitPrompt{bytes: agentkit.PromptBytes(h.Tools, messages)}
+	p := &visitPrompt{bytes: agentkit.PromptBytes(h.Tools, messages), isTask: task.Offered(h.Tools)}
 	if old != nil {
 		p.less, p.fresh = old.less, old.fresh
 	}
@@ -207,8 +208,11 @@ func (r *cacheReader) prompt(ctx context.Context, step string, at protocol.Seq) 
 				return nil, err
 			}
 			earlier := before.bytes
-			if task.Offered(h.Tools) { // each has a context of its own
+			if p.isTask { // each has a context of its own
 				earlier = agentkit.Lasting(earlier)
+			}
+			if p.isTask != before.isTask {
+				continue // in a fork that made tasks of a conversation, or the other way
 			}
 			p.before, p.prefix = other.ID, agentkit.ComparePrompts(earlier, p.bytes)
 			if p.part == "" {
