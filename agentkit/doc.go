@@ -29,6 +29,13 @@
 // live prefix and journaled in one commit with what it replaces; the journal alone says that
 // it happened, so a visit that goes on reads what it read before.
 //
+// # Tasks
+//
+// A visit with the context task does not go on with a conversation: it reads summaries of
+// earlier tasks, its own message and its own run. Its recorded tool list holds the tools by
+// which it steers itself, and alone tells that it is a task. Goal and state stand at the end of
+// the newest message and stay there, so requests only grow here too.
+//
 // # Not here
 //
 // Records are written by the engine; this package cannot reach the store. Of a compaction it
