@@ -75,7 +75,11 @@ func (e Endpoint) String() string {
 // wrapping protocol.ErrInUse. log is told of peers that are turned away; it may be nil.
 func (e Endpoint) Listen(ctx context.Context, secure *tls.Config, keys *Keys, log *slog.Logger) (net.Listener, error) {
 	if e.Socket != "" {
-		return listenUnix(ctx, e.Socket, log)
+		l, err := listenUnix(ctx, e.Socket, log)
+		if err != nil {
+			return nil, err
+		}
+		return limit(l, MaxConns), nil
 	}
 	switch {
 	case keys == nil:
@@ -92,6 +96,7 @@ func (e Endpoint) Listen(ctx context.Context, secure *tls.Config, keys *Keys, lo
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", e, err)
 	}
+	l = limit(l, MaxConns)
 	if secure != nil {
 		l = tls.NewListener(l, secure)
 	}

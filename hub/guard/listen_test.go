@@ -296,6 +296,55 @@ func TestOversizedRequestsAreRefused(t *testing.T) {
 	}
 }
 
+// Whoever opens more connections than a listener takes waits until one is closed; to close the
+// listener does not wait for that.
+func TestConnectionsAreCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := pipes{make(chan net.Conn, 3)}
+		for range 3 {
+			_, theirs := net.Pipe()
+			inner.conns <- theirs
+		}
+		l := limit(inner, 2)
+		var open []net.Conn
+		for range 2 {
+			c, err := l.Accept()
+			if err != nil {
+				t.Fatal(err)
+			}
+			open = append(open, c)
+		}
+		third := make(chan net.Conn, 1)
+		go func() {
+			c, err := l.Accept()
+			if err != nil {
+				t.Error(err)
+			}
+			third <- c
+		}()
+		synctest.Wait()
+		if len(third) > 0 {
+			t.Error("a third connection was taken beside two")
+		}
+		if err := errors.Join(open[0].Close(), open[0].Close()); err != nil { // once is one place
+			t.Error(err)
+		}
+		<-third
+		fourth := make(chan error, 1)
+		go func() {
+			_, err := l.Accept()
+			fourth <- err
+		}()
+		synctest.Wait()
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := <-fourth; !errors.Is(err, net.ErrClosed) {
+			t.Errorf("accepting from a closed listener: %v", err)
+		}
+	})
+}
+
 func dial(t *testing.T, path string) error {
 	t.Helper()
 	c, err := (&net.Dialer{}).DialContext(context.Background(), "unix", path)

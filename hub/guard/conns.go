@@ -1,0 +1,55 @@
+package guard
+
+import (
+	"net"
+	"sync"
+)
+
+// MaxConns is how many connections a listener has open at once. Beyond that the next ones wait:
+// whoever opens many must not take the files that the store needs.
+const MaxConns = 512
+
+// limited takes connections while there are fewer than MaxConns.
+type limited struct {
+	net.Listener
+	free chan struct{} // holds one for each open connection
+	done chan struct{} // closed with the listener
+	once sync.Once
+}
+
+func limit(l net.Listener, most int) net.Listener {
+	return &limited{Listener: l, free: make(chan struct{}, most), done: make(chan struct{})}
+}
+
+// Accept waits for a free place, then for a connection.
+func (l *limited) Accept() (net.Conn, error) {
+	select {
+	case l.free <- struct{}{}:
+	case <-l.done:
+		return nil, net.ErrClosed
+	}
+	c, err := l.Listener.Accept()
+	if err != nil {
+		<-l.free
+		return nil, err
+	}
+	return &counted{Conn: c, leave: sync.OnceFunc(func() { <-l.free })}, nil
+}
+
+// Close ends the listener; connections stay.
+func (l *limited) Close() error {
+	l.once.Do(func() { close(l.done) })
+	return l.Listener.Close()
+}
+
+// counted gives its place back when it is closed.
+type counted struct {
+	net.Conn
+	leave func()
+}
+
+// Close closes the connection.
+func (c *counted) Close() error {
+	defer c.leave()
+	return c.Conn.Close()
+}
