@@ -14,10 +14,9 @@ type relay struct {
 	to   string
 	cuts func() int64 // bytes that the next connection lets through to the client
 
-	mu    sync.Mutex
-	conns int
-	open  map[net.Conn]bool
-	idle  sync.WaitGroup
+	mu   sync.Mutex
+	open map[net.Conn]bool
+	idle sync.WaitGroup
 }
 
 func newRelay(t testing.TB, to string, cuts func() int64) *relay {
@@ -48,7 +47,6 @@ func (r *relay) accept() {
 			continue
 		}
 		r.mu.Lock()
-		r.conns++
 		r.open[in], r.open[out] = true, true
 		limit := r.cuts()
 		r.mu.Unlock()
@@ -71,10 +69,4 @@ func (r *relay) cutAll() {
 	for c := range r.open {
 		c.Close()
 	}
-}
-
-func (r *relay) connections() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.conns
 }

@@ -157,7 +157,7 @@ func (f *follower) connect(ctx context.Context) error {
 		if err == nil {
 			err = f.take(w, &frame)
 		}
-		if f.over && f.r.Live == false && err == nil {
+		if f.over && !f.r.Live && err == nil {
 			conn.Close(websocket.StatusNormalClosure, "")
 		}
 		if f.over || err != nil {

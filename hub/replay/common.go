@@ -14,8 +14,7 @@ import (
 // client to go back to it, and puts the cursor there. Where that is the cursor itself, only what
 // was read behind it has moved, and the client need not know.
 func (c *cursor) reset(ctx context.Context) error {
-	clear(c.batch)
-	c.batch = c.batch[:0]
+	c.shelf.clear(c.run)
 	_, head, err := c.feed.Tip(ctx, c.run)
 	if err != nil {
 		return err
@@ -79,7 +78,7 @@ func (c *cursor) window(ctx context.Context, low, high protocol.Seq) ([]protocol
 		case errors.Is(err, protocol.ErrFutureCursor), errors.Is(err, protocol.ErrHeadMoved):
 			return out, nil // it moved again; the next pass sees it
 		case err != nil:
-			return nil, fmt.Errorf("find what the histories share: %w", c.broken(err))
+			return nil, fmt.Errorf("find what the histories share: %w", c.broken(err, low+1))
 		}
 		out = append(out, e.CID)
 		if e.Seq >= high {

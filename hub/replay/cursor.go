@@ -53,7 +53,9 @@ type cursor struct {
 	ring      *ring // nil without live output
 	completed bool
 
-	batch []protocol.Entry
+	batch []protocol.Entry // its own buffer
+	shelf *shelf
+	crowd *crowd
 }
 
 // Follow reads a run for a sink as a replay_request asks, until it is complete, or with Live
@@ -61,7 +63,10 @@ type cursor struct {
 // protocol.ReplayError knows.
 func (s *Server) Follow(ctx context.Context, r protocol.Request, sink Sink) error {
 	s.init()
-	c := &cursor{feed: s.Feed, run: r.SessionID, sink: sink}
+	c := &cursor{feed: s.Feed, run: r.SessionID, sink: sink, shelf: &s.shelf}
+	var leave func()
+	c.crowd, leave = s.shelf.join(c.run)
+	defer leave()
 	var moved <-chan struct{}
 	failed := func() error { return nil }
 	var ready <-chan struct{}
@@ -149,7 +154,7 @@ func (c *cursor) place(ctx context.Context, r protocol.Request) error {
 	case c.from < head:
 		for e, err := range c.feed.After(ctx, c.run, c.from-1) {
 			if err != nil {
-				return c.broken(err)
+				return c.broken(err, c.from)
 			}
 			c.last = e.CID
 			break
@@ -185,7 +190,7 @@ func (c *cursor) drain(ctx context.Context) error {
 			case head <= c.from:
 				err = errMoved
 			case c.from == from && from < known: // it was there before the pass
-				return c.broken(fmt.Errorf("the head of run %s is at %d, yet nothing follows event %d: %w", c.run, known, from, protocol.ErrCorrupt))
+				return c.broken(fmt.Errorf("the head of run %s is at %d, yet nothing follows event %d: %w", c.run, known, from, protocol.ErrCorrupt), from+1)
 			}
 			known = head
 		}
@@ -198,62 +203,95 @@ func (c *cursor) drain(ctx context.Context) error {
 	}
 }
 
-// pass reads what follows the cursor, a batch at a time. No transaction is open while a batch is
-// written: see protocol.Source.
+// pass reads what follows the cursor, a batch at a time, together with others where there are
+// any. No transaction is open while a batch is written: see protocol.Source.
 func (c *cursor) pass(ctx context.Context) error {
-	size := 0
-	for e, err := range c.feed.After(ctx, c.run, c.from) {
-		last, due := c.last, c.from+protocol.Seq(len(c.batch))+1
-		if n := len(c.batch); n > 0 {
-			last = c.batch[n-1].CID
-		}
-		switch {
-		case errors.Is(err, protocol.ErrHeadMoved), errors.Is(err, protocol.ErrFutureCursor):
-			err = errMoved
-		case err != nil:
-			err = failure{error: c.broken(err), seq: due}
-		case e.Seq != due:
-			err = failure{error: fmt.Errorf("run %s has event %d where %d is due: %w", c.run, e.Seq, due, protocol.ErrGap), seq: due}
-		case e.Prev != last:
-			err = errMoved
+	for alone := false; !alone; {
+		var err error
+		if c.shelf.crowded(c.run) {
+			var batch []protocol.Entry
+			if batch, err = c.together(ctx); err == nil && len(batch) == 0 {
+				return nil
+			}
+			err = errors.Join(err, c.write(ctx, batch))
+		} else {
+			alone, err = c.alone(ctx)
 		}
 		if err != nil {
-			return errors.Join(c.write(ctx), err)
-		}
-		c.batch = append(c.batch, e)
-		if size += len(e.Raw); len(c.batch) >= batchEvents || size >= batchBytes {
-			size = 0
-			if err := c.write(ctx); err != nil {
-				return err
-			}
+			return err
 		}
 	}
-	return c.write(ctx)
+	return nil
+}
+
+// alone reads to the head; false where another cursor came meanwhile.
+func (c *cursor) alone(ctx context.Context) (done bool, err error) {
+	defer func() {
+		clear(c.batch)
+		c.batch = c.batch[:0]
+	}()
+	size := 0
+	for e, err := range c.feed.After(ctx, c.run, c.from) {
+		if err := c.follows(c.batch, e, err); err != nil {
+			return false, errors.Join(c.write(ctx, c.batch), err)
+		}
+		c.batch = append(c.batch, e)
+		if size += len(e.Raw); len(c.batch) < batchEvents && size < batchBytes {
+			continue
+		}
+		if err := c.write(ctx, c.batch); err != nil {
+			return false, err
+		}
+		size = 0
+		clear(c.batch)
+		c.batch = c.batch[:0]
+		if c.shelf.crowded(c.run) {
+			return false, nil
+		}
+	}
+	return true, c.write(ctx, c.batch)
+}
+
+// follows checks that e, read with err, is the successor of a batch behind the cursor.
+func (c *cursor) follows(batch []protocol.Entry, e protocol.Entry, err error) error {
+	last, due := c.last, c.from+protocol.Seq(len(batch))+1
+	if n := len(batch); n > 0 {
+		last = batch[n-1].CID
+	}
+	switch {
+	case errors.Is(err, protocol.ErrHeadMoved), errors.Is(err, protocol.ErrFutureCursor):
+		return errMoved
+	case err != nil:
+		return c.broken(err, due)
+	case e.Seq != due:
+		return c.broken(fmt.Errorf("run %s has event %d where %d is due: %w", c.run, e.Seq, due, protocol.ErrCorrupt), due)
+	case e.Prev != last:
+		return errMoved
+	}
+	return nil
 }
 
 // write hands on what was read, in pieces where something was said between two events.
-func (c *cursor) write(ctx context.Context) error {
-	for rest := c.batch; len(rest) > 0; {
+func (c *cursor) write(ctx context.Context, batch []protocol.Entry) error {
+	for len(batch) > 0 {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		if _, err := c.deltas(ctx); err != nil {
 			return err
 		}
-		n := len(rest)
+		n := len(batch)
 		if c.ring != nil {
 			if n = int(min(protocol.Seq(n), c.ring.first()-c.from)); n < 1 {
 				continue // something more was said meanwhile
 			}
 		}
-		if err := c.sink.Events(ctx, rest[:n], c.completed); err != nil {
+		if err := c.sink.Events(ctx, batch[:n], c.completed); err != nil {
 			return err
 		}
-		c.from, c.last = rest[n-1].Seq, rest[n-1].CID
-		rest = rest[n:]
+		c.from, c.last = batch[n-1].Seq, batch[n-1].CID
+		batch = batch[n:]
 	}
-	clear(c.batch)
-	c.batch = c.batch[:0]
 	return nil
 }
 
@@ -275,10 +313,11 @@ func (c *cursor) deltas(ctx context.Context) (ahead bool, err error) {
 	return ahead, nil
 }
 
-// broken is an error of reading the journal: gap where it is damaged or lacks a block.
-func (c *cursor) broken(err error) error {
+// broken is an error of reading the journal: gap where it is damaged or lacks a block, with the
+// first event that could not be read.
+func (c *cursor) broken(err error, due protocol.Seq) error {
 	if errors.Is(err, protocol.ErrCorrupt) || errors.Is(err, protocol.ErrNotFound) {
-		return failure{error: fmt.Errorf("%w: %w", protocol.ErrGap, err), seq: c.from + 1}
+		return failure{error: fmt.Errorf("%w: %w", protocol.ErrGap, err), seq: due}
 	}
 	return err
 }

@@ -95,14 +95,6 @@ func (n *news) leave(l *listener) {
 	}
 }
 
-// shared reports whether several cursors read a run.
-func (n *news) shared(run protocol.RunID) bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	t := n.topics[run]
-	return t != nil && len(t.subs) > 1
-}
-
 func (n *news) wait(ctx context.Context, seen uint64) {
 	for {
 		now, err := n.feed.AwaitChange(ctx, seen)

@@ -23,7 +23,7 @@ type packer struct {
 
 // pack hands the frames of a batch to send, one after the other; send must not keep them.
 func (p *packer) pack(ctx context.Context, batch []protocol.Entry, live bool, send func([]byte) error) error {
-	shared := p.codec == protocol.JSONFrames && p.s.news.shared(p.run)
+	shared := p.codec == protocol.JSONFrames && p.s.shelf.crowded(p.run)
 	if p.batch && len(batch) > 1 {
 		return p.many(ctx, batch, live, shared, send)
 	}

@@ -24,6 +24,7 @@ type Server struct {
 	once  sync.Once
 	news  news
 	cache cache
+	shelf shelf
 	ctx   context.Context
 	stop  context.CancelCauseFunc
 
