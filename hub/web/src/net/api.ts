@@ -255,6 +255,7 @@ const step = (run: string, id: string, what: string): string => at(run, `/steps/
 export interface RunQuery {
   status?: string;
   workflow?: string;
+  agent?: string;
   tag?: string;
   q?: string;
   limit?: number;

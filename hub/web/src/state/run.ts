@@ -7,7 +7,7 @@ import {Journal} from "../model/journal.ts";
 import {Drafts} from "../model/live.ts";
 import {compress, type Axis, type Stretch} from "../model/timeline.ts";
 import type {Entry} from "../model/wire.ts";
-import {api, ApiError, skew, type RunView} from "../net/api.ts";
+import {api, ApiError, skew, type RunView, type StepView} from "../net/api.ts";
 import {fault, link, now, replay} from "./app.ts";
 
 // Events that change what GET /v1/runs/{id} tells beyond the fold.
@@ -15,6 +15,9 @@ const telling = new Set([
   "run_started", "step_completed", "step_started", "waiting", "answered", "attempt_failed", "suspended", "resumed", "limit_changed",
   "cancelled", "done", "forked", "compacted", "usage",
 ]);
+
+// How often history is drawn while it is read, in milliseconds.
+const drawHistory = 500;
 
 export class Run {
   readonly journal = new Journal();
@@ -34,6 +37,7 @@ export class Run {
   private stopping: (() => void)[] = [];
   private fresh: Entry[] = [];
   private frame = 0;
+  private drawn = 0; // when the state was drawn last
   private draftFrame = 0;
   private soon: ReturnType<typeof setTimeout> | undefined;
   private reading: AbortController | null = null;
@@ -53,6 +57,13 @@ export class Run {
     if (at === null || at >= this.journal.seq) return head;
     if (this.past?.of !== head || this.past.at !== at) this.past = {of: head, at, state: fold(this.journal.entries, at)};
     return this.past.state;
+  }
+
+  private readonly steps = computed(() => new Map((this.view.value?.steps ?? []).map((s) => [s.id, s])));
+
+  /** What the server tells of a step. */
+  told(step: string): StepView | undefined {
+    return this.steps.value.get(step);
   }
 
   /** Where the timeline ends: at the newest event, or now while something goes on. */
@@ -135,15 +146,18 @@ export class Run {
 
   private take(entries: readonly Entry[]): void {
     for (const e of entries) this.fresh.push(e);
-    this.problem.value = null;
-    this.frame ||= requestAnimationFrame(() => this.flush());
-    // A page in the background gets no frames; its state must not fall behind by much.
-    if (document.hidden || this.fresh.length > 4096) this.flush();
+    if (this.problem.value) this.problem.value = null;
+    // Live events show with the next frame; history is not drawn again for each of its batches.
+    // A page in the background gets no frames.
+    if (document.hidden) this.flush();
+    else if (this.complete.value) this.frame ||= requestAnimationFrame(() => this.flush());
+    else if (performance.now() - this.drawn > drawHistory) this.flush();
   }
 
   private flush(): void {
     cancelAnimationFrame(this.frame);
     this.frame = 0;
+    this.drawn = performance.now();
     if (this.fresh.length === 0) return;
     let tells = false;
     for (const e of this.fresh) {

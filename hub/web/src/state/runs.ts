@@ -9,9 +9,10 @@ export interface Filter {
   q: string;
   tag: string;
   workflow: string;
+  agent: string; // at a hub
 }
 
-export const filter = signal<Filter>({status: "", q: "", tag: "", workflow: ""});
+export const filter = signal<Filter>({status: "", q: "", tag: "", workflow: "", agent: ""});
 export const runs = signal<RunRow[] | null>(null);
 export const more = signal(false); // whether there are older ones
 export const workflows = signal<WorkflowRow[] | null>(null);

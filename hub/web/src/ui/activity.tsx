@@ -28,7 +28,7 @@ export function Activity({run, step: s}: {run: Run; step: Step}) {
   const hidden = Math.max(0, turns.length - before);
   run.draftVersion.value;
   const drafts = past ? [] : run.drafts.of(s.id);
-  const view = s.record ? run.view.value?.steps.find((v) => v.id === s.id) : undefined;
+  const view = s.record ? run.told(s.id) : undefined;
   const quiet = turns.length === 0 && drafts.length === 0;
   return (
     <>
@@ -149,11 +149,15 @@ function pretty(json: unknown): string {
   }
 }
 
+// The arguments of a call in a line, what tells most first.
+const telling = ["command", "path", "query", "pattern"];
+
 function argsLine(json: unknown): string {
   if (typeof json !== "string") return "";
   try {
     const v = JSON.parse(json) as Record<string, unknown>;
-    return headline(Object.values(v).map((x) => (typeof x === "string" ? x : JSON.stringify(x))).join(" "), 80);
+    const keys = [...telling.filter((k) => k in v), ...Object.keys(v).filter((k) => !telling.includes(k))];
+    return headline(keys.map((k) => (typeof v[k] === "string" ? v[k] : JSON.stringify(v[k]))).join(" "), 80);
   } catch {
     return headline(json, 80);
   }

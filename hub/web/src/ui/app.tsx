@@ -134,7 +134,7 @@ function Notes() {
 const keys: [string, [string, string][]][] = [
   ["Everywhere", [["?", "these keys"], ["g", "all runs"], ["t", "theme: system, light, dark"], ["Esc", "close"]]],
   ["Runs", [["/", "search"], ["n", "start a run"], ["j k", "next, previous run"], ["Enter", "open it"]]],
-  ["A run", [["j k", "next, previous step"], ["1 … 9", "tabs"], ["← →", "one event back, on (in the scrubber also PageUp, PageDown, Home, End)"],
+  ["A run", [["j k", "next, previous step"], ["1 … 8", "tabs"], ["← →", "one event back, on (in the scrubber also PageUp, PageDown, Home, End)"],
     ["Space", "replay, pause"], ["l", "back to live"], ["a", "to the question that waits"]]],
 ];
 

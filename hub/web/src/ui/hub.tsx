@@ -30,7 +30,8 @@ function Agents() {
               {list.map((a) => (
                 <tr key={a.id}>
                   <td class="name"><strong>{plain(a.name || a.id)}</strong>
-                    <div class="sub"><span class="mono">{a.id}</span>{(a.caps ?? []).length ? <span class="tags">{a.caps!.map((c) => <span class="tag">{plain(c)}</span>)}</span> : null}</div>
+                    <div class="sub"><span class="mono">{a.id}</span></div>
+                    <div class="tags">{named(a.caps ?? []).map((c) => <span class="tag">{plain(c)}</span>)}</div>
                   </td>
                   <td class="state"><span class={a.connected ? "good" : "dim"}>{a.connected ? "connected" : "away"}</span></td>
                   <td data-label="Seen"><Ago at={a.last_seen} /></td>
@@ -45,6 +46,12 @@ function Agents() {
       </div>
     </>
   );
+}
+
+// What an agent can start goes by its name and by its file; the names say enough.
+function named(caps: string[]): string[] {
+  const names = caps.filter((c) => !c.includes("/"));
+  return names.length ? names : caps;
 }
 
 function Queue() {

@@ -9,7 +9,7 @@ import {useLoad} from "./load.ts";
 import {StepHead} from "./step.tsx";
 
 export function Messages({run, step: s}: {run: Run; step: Step}) {
-  const view = run.view.value?.steps.find((v) => v.id === s.id);
+  const view = run.told(s.id);
   const agent = view?.action === "prompt";
   const got = useLoad(async (signal) => (agent ? api.messages(run.id, s.id, signal) : null), [run.id, s.id, s.attempt, agent]);
   if (view && !agent) return <><StepHead run={run} step={s} /><Empty title="No model was asked">{s.id} is a role of the kind “{view?.action}”.</Empty></>;

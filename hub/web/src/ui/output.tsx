@@ -10,7 +10,7 @@ import {useLoad} from "./load.ts";
 import {StepHead} from "./step.tsx";
 
 export function Output({run, step: s}: {run: Run; step: Step}) {
-  const view = run.view.value?.steps.find((v) => v.id === s.id);
+  const view = run.told(s.id);
   const ended = s.record !== null;
   const text = ended ? (view?.text ?? "") : shown(s.said);
   const output = ended ? view?.output : null;

@@ -4,7 +4,7 @@ import {useEffect, useRef, useState} from "preact/hooks";
 import {headline, plain, plural, dollars, share, span, tokens} from "../model/text.ts";
 import type {RunRow} from "../net/api.ts";
 import {hrefOf, info, may} from "../state/app.ts";
-import {filter, follow, more, outbox, readWorkflows, runs, setFilter, showMore, workflows} from "../state/runs.ts";
+import {agents, filter, follow, followHub, more, outbox, readWorkflows, runs, setFilter, showMore, workflows} from "../state/runs.ts";
 import {Ago, Empty, Status} from "./bits.tsx";
 import {keyed, step} from "./keys.ts";
 import {Start} from "./start.tsx";
@@ -18,6 +18,7 @@ export function Runs() {
     document.title = "Runs · wf";
     void readWorkflows();
     const stop = follow();
+    const stopHub = followHub();
     const unkey = keyed({
       "/": () => search.current?.focus(),
       n: () => may("run") && setStarting(true),
@@ -26,6 +27,7 @@ export function Runs() {
     });
     return () => {
       stop();
+      stopHub();
       unkey();
     };
   }, []);
@@ -55,6 +57,12 @@ export function Runs() {
             {names.map((n) => <option value={n}>{n}</option>)}
           </select>
         ) : null}
+        {info.value?.kind === "hub" && (agents.value ?? []).length > 1 ? (
+          <select class="field pick" aria-label="Agent" value={f.agent} onInput={(e) => setFilter({agent: e.currentTarget.value})}>
+            <option value="">every agent</option>
+            {agents.value!.map((a) => <option value={a.id}>{plain(a.name || a.id)}</option>)}
+          </select>
+        ) : null}
         {f.tag ? <button type="button" class="chip" aria-pressed="true" aria-label={`remove the filter: tag ${f.tag}`} onClick={() => setFilter({tag: ""})}>#{f.tag} ×</button> : null}
         {may("run") ? <button type="button" class="btn primary push" onClick={() => setStarting(true)}>New run</button> : null}
       </div>
@@ -71,10 +79,10 @@ export function Runs() {
 
 function None() {
   const f = filter.value;
-  if (f.status || f.q || f.tag || f.workflow) {
+  if (f.status || f.q || f.tag || f.workflow || f.agent) {
     return (
       <Empty title="No run fits">
-        <button type="button" class="btn" onClick={() => setFilter({status: "", q: "", tag: "", workflow: ""})}>Show all runs</button>
+        <button type="button" class="btn" onClick={() => setFilter({status: "", q: "", tag: "", workflow: "", agent: ""})}>Show all runs</button>
       </Empty>
     );
   }
@@ -98,7 +106,8 @@ function Table({rows}: {rows: RunRow[]}) {
 }
 
 function Row({r, hub}: {r: RunRow; hub: boolean}) {
-  const w = r.waiting?.[0];
+  const over = r.status === "done" || r.status === "failed" || r.status === "cancelled";
+  const w = over ? undefined : r.waiting?.[0];
   const ask = w ? (w.question ? `asks: “${headline(w.question, 90)}”` : `waits for a ${w.kind}`) : "";
   const tags = r.tags ?? [];
   return (
@@ -121,7 +130,7 @@ function Row({r, hub}: {r: RunRow; hub: boolean}) {
       <td class="num" data-label="Tokens">{r.usage.calls ? tokens((r.usage.input ?? 0) + (r.usage.output ?? 0)) : "–"}</td>
       <td class="num" data-label="Cached">{share(r.usage.cached, r.usage.input)}</td>
       <td class="num" data-label="Cost">{r.usage.calls ? dollars(r.cost_usd) : "–"}</td>
-      {hub ? <td data-label="Agent">{r.agent ?? "–"}</td> : null}
+      {hub ? <td data-label="Agent">{agents.value?.find((a) => a.id === r.agent)?.name || r.agent || "–"}</td> : null}
     </tr>
   );
 }

@@ -1,28 +1,41 @@
 // The visits of a run, in the order of their start.
 
-import {useEffect, useRef} from "preact/hooks";
+import {useEffect, useRef, useState} from "preact/hooks";
 import type {Step} from "../model/fold.ts";
 import {headline, shown, span} from "../model/text.ts";
 import type {Run} from "../state/run.ts";
 import {Status} from "./bits.tsx";
 
+// Longer lists are drawn as far as they are in sight.
+const crowd = 200;
+const rowHeight = 48;
+const spare = 12;
+
 export function Steps({run, chosen, choose}: {run: Run; chosen: string; choose: (id: string) => void}) {
   const state = run.state;
   const list = [...state.steps.values()];
+  const many = list.length > crowd;
   const box = useRef<HTMLOListElement>(null);
+  const [top, setTop] = useState(0);
+  const at = list.findIndex((s) => s.id === chosen);
   useEffect(() => {
-    const ol = box.current;
-    const li = ol?.querySelector<HTMLElement>("[aria-current=true]");
-    if (!ol || !li) return;
+    const ol = box.current!;
+    const li = ol.querySelector<HTMLElement>("[aria-current=true]")?.parentElement;
+    const from = many ? at * rowHeight : (li?.offsetTop ?? 0);
+    const to = from + (many ? rowHeight : (li?.offsetHeight ?? 0));
     // Only the list scrolls, not the page.
-    if (li.offsetTop < ol.scrollTop) ol.scrollTop = li.offsetTop - 4;
-    else if (li.offsetTop + li.offsetHeight > ol.scrollTop + ol.clientHeight) ol.scrollTop = li.offsetTop + li.offsetHeight - ol.clientHeight + 4;
+    if (at < 0 || (from >= ol.scrollTop && to <= ol.scrollTop + ol.clientHeight)) return;
+    ol.scrollTop = from < ol.scrollTop ? from - 4 : to - ol.clientHeight + 4;
   }, [chosen, list.length]);
+  const from = many ? Math.max(0, Math.floor(top / rowHeight) - spare) : 0;
+  const to = many ? from + Math.ceil(innerHeight / rowHeight) + 2 * spare : list.length;
   return (
-    <section class="panel steps" aria-label="Steps">
+    <section class={`panel steps${many ? " many" : ""}`} aria-label="Steps">
       <header><h2>Steps</h2><span class="dim">{list.length}</span></header>
-      <ol ref={box} style={{position: "relative"}}>
-        {list.map((s) => <Item key={s.id} run={run} step={s} chosen={s.id === chosen} choose={choose} now={state.at} />)}
+      <ol ref={box} onScroll={(e) => many && setTop(e.currentTarget.scrollTop)}>
+        {from > 0 ? <li role="presentation" style={{height: `${from * rowHeight}px`}} /> : null}
+        {list.slice(from, to).map((s) => <Item key={s.id} run={run} step={s} chosen={s.id === chosen} choose={choose} now={state.at} />)}
+        {to < list.length ? <li role="presentation" style={{height: `${(list.length - to) * rowHeight}px`}} /> : null}
         {list.length === 0 ? <li class="empty">Nothing has begun yet.</li> : null}
       </ol>
     </section>
@@ -30,7 +43,7 @@ export function Steps({run, chosen, choose}: {run: Run; chosen: string; choose: 
 }
 
 function Item({run, step: s, chosen, choose, now}: {run: Run; step: Step; chosen: boolean; choose: (id: string) => void; now: number}) {
-  const view = run.view.value?.steps.find((v) => v.id === s.id);
+  const view = run.told(s.id);
   const open = s.spans.at(-1);
   const took = s.ms || (open ? (open.to ?? now) - s.spans[0]!.from : 0);
   const said = s.record ? summary(view?.output, view?.text ?? shown(s.said)) : s.failures.length ? s.failures.at(-1)!.message : shown(s.said);
