@@ -83,6 +83,9 @@ func (a *app) dial(url string) (*remote, error) {
 	if err != nil {
 		return nil, err
 	}
+	if _, _, err := client.Reach(url, secure); err != nil {
+		return nil, err // no token is looked for, for what is no address
+	}
 	token, err := a.hubToken(url)
 	if err != nil {
 		return nil, err
