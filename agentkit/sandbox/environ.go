@@ -23,17 +23,30 @@ var Allowed = []string{
 // own are the directories that the commands of one workspace have for themselves.
 type own struct{ tmp, home, goCache, modules string }
 
+// privateRoot is where those of all workspaces lie.
+func privateRoot() (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("no place for the private directories of commands: %w", err)
+	}
+	return filepath.Join(cache, "wf", "sandbox"), nil
+}
+
+func privateDir(workspace string) (string, error) {
+	root, err := privateRoot()
+	sum := sha256.Sum256([]byte(workspace))
+	return filepath.Join(root, hex.EncodeToString(sum[:8])), err
+}
+
 // private makes them. Only they can be written from inside, never the directory that holds
 // them, so that none can be swapped for a link.
 func (p Policy) private(workspace string) (own, error) {
 	dir := p.Private
 	if dir == "" {
-		cache, err := os.UserCacheDir()
-		if err != nil {
-			return own{}, fmt.Errorf("no place for the private directories of commands: %w", err)
+		var err error
+		if dir, err = privateDir(workspace); err != nil {
+			return own{}, err
 		}
-		sum := sha256.Sum256([]byte(workspace))
-		dir = filepath.Join(cache, "wf", "sandbox", hex.EncodeToString(sum[:8]))
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return own{}, err

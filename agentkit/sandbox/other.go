@@ -5,6 +5,7 @@ package sandbox
 import (
 	"context"
 	"io"
+	"time"
 )
 
 // Probe finds no tier: only Linux has what is needed.
@@ -23,3 +24,9 @@ func (launch) run(context.Context, uintptr, io.Writer, io.Writer) (int, error) {
 }
 
 func launcher() {}
+
+// hold has nothing to keep: no command runs here.
+func (p Policy) hold() (release func(), err error) { return func() {}, nil }
+
+// Sweep finds nothing: no command runs here.
+func Sweep(time.Time, bool) (all, old int, bytes int64, err error) { return 0, 0, 0, nil }

@@ -22,6 +22,11 @@ func Run(ctx context.Context, p Policy, args []string, stdout, stderr io.Writer)
 	if !at.tier.Holds {
 		return 0, at.tier.refusal()
 	}
+	release, err := p.hold()
+	if err != nil {
+		return 0, fmt.Errorf("confine %s: %w", args[0], err)
+	}
+	defer release()
 	l, err := p.launch(at, args)
 	if err != nil {
 		return 0, fmt.Errorf("confine %s: %w", args[0], err)
