@@ -1,0 +1,151 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// pane is a terminal of tmux with a program in it.
+type pane struct {
+	t      *testing.T
+	socket string
+	env    []string
+}
+
+// inTmux runs a command line in a terminal of its own, of 80 columns and 24 rows.
+func inTmux(t *testing.T, dir, line string) *pane {
+	t.Helper()
+	if _, err := exec.LookPath("tmux"); err != nil {
+		t.Skip("tmux is not installed")
+	}
+	p := &pane{t: t, socket: filepath.Join(t.TempDir(), "tmux")}
+	p.env = append(os.Environ(), "HOME="+dir, "WF_STORE="+filepath.Join(dir, ".wf"), "XDG_STATE_HOME="+filepath.Join(dir, "state"), "USER=ada", "TERM=xterm-256color", "LANG=C.UTF-8", "TMUX=")
+	p.tmux("-f", "/dev/null", "new-session", "-d", "-x", "80", "-y", "24", "-c", dir, line)
+	t.Cleanup(func() { p.tmux("kill-server") })
+	return p
+}
+
+func (p *pane) tmux(args ...string) string {
+	p.t.Helper()
+	cmd := exec.Command("tmux", append([]string{"-S", p.socket, "-u"}, args...)...)
+	cmd.Env = p.env
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		p.t.Fatalf("tmux %s: %v\n%s", args, err, out)
+	}
+	return string(out)
+}
+
+func (p *pane) press(keys ...string) {
+	p.t.Helper()
+	p.tmux(append([]string{"send-keys"}, keys...)...)
+}
+
+func (p *pane) screen() string { return p.tmux("capture-pane", "-p") }
+
+// shows waits until all the texts are on the screen.
+func (p *pane) shows(texts ...string) string {
+	p.t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(30 * time.Second)
+	for {
+		now, missing := p.screen(), ""
+		for _, text := range texts {
+			if !strings.Contains(now, text) {
+				missing = text
+			}
+		}
+		if missing == "" {
+			return now
+		}
+		select {
+		case <-tick.C:
+		case <-deadline:
+			p.t.Fatalf("the terminal never shows %q:\n%s", missing, now)
+		}
+	}
+}
+
+const chatReplies = `
+wf#1:
+  - {tool: list_files, args: {path: .}}
+  - {text: "There is one note.", usage: {input: 1000, output: 40}}
+wf#2:
+  - {text: "It says: buy milk.", usage: {input: 1200, output: 30}}
+`
+
+// A chat in a real terminal: it is talked with, killed, gone on with, forked, and is a run as
+// any other afterwards.
+func TestB12AChatInARealTerminal(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"replies.yaml": chatReplies, "note.txt": "buy milk\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := inTmux(t, dir, "wf chat --model script/"+filepath.Join(dir, "replies.yaml")+"; echo left with $?; wf chat --continue; echo left with $?; cat")
+	p.shows("your turn")
+	p.press("What is here?", "Enter")
+	p.shows("you What is here?", "$ list_files(path=.)", "There is one note.", "(turns: 1)", "your turn")
+	p.tmux("resize-window", "-x", "40", "-y", "12")
+	p.shows("There is one note.")
+	p.tmux("resize-window", "-x", "100", "-y", "30")
+	p.press("C-c", "C-c")
+	// It stopped, and goes on by itself with --continue: what was said is there again.
+	p.shows("There is one note.", "your turn")
+	p.press("What does it say?", "Enter")
+	p.shows("you What does it say?", "It says: buy milk.", "(turns: 2)", "your turn")
+	p.press("/cost", "Enter")
+	p.shows("By step", "wf#1", "wf#2", "total")
+	p.press("q")
+	p.shows("your turn")
+	p.press("/fork wf#1", "Enter")
+	now := p.shows("now run ", "There is one note.")
+	if strings.Contains(now, "buy milk.") {
+		t.Errorf("the fork shares what came later:\n%s", now)
+	}
+	p.press("C-c", "C-c")
+	p.shows("left with 0")
+
+	wf := func(args ...string) string {
+		t.Helper()
+		cmd := exec.Command("wf", args...)
+		cmd.Env, cmd.Dir = p.env, dir
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("wf %s: %v\n%s", args, err, out)
+		}
+		return string(out)
+	}
+	wf("verify", "--all")
+	wf("replay", "-1", "--check")
+	wf("replay", "-2", "--check")
+	if out := wf("messages", "-2:wf#2", "-o", "json"); !strings.Contains(out, "There is one note.") || !strings.Contains(out, "What does it say?") {
+		t.Errorf("the second answer did not continue the conversation:\n%s", out)
+	}
+}
+
+// The runs of a store in a real terminal.
+func TestRunsInARealTerminal(t *testing.T) {
+	dir := t.TempDir()
+	flow := "wf: 1\nname: gate\nroles:\n  a: {run: echo hello}\n  ask: {ask: \"Go on?\", choices: [yes, no]}\nedges:\n  - {from: START, to: a}\n  - {from: a, to: ask}\n  - {from: ask, to: END}\n"
+	if err := os.WriteFile(filepath.Join(dir, "gate.yaml"), []byte(flow), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := inTmux(t, dir, fmt.Sprintf("wf run %s -q --no-input; wf tui; echo left with $?; cat", filepath.Join(dir, "gate.yaml")))
+	p.shows("1 Runs (1)", "gate", "ask#1", "Go on?")
+	p.press("2", "k")
+	p.shows("3 a#1", "hello")
+	p.press("v")
+	p.shows("every byte was read again")
+	p.press("a", "1", "Enter")
+	p.shows("done")
+	p.press("q")
+	p.shows("left with 0")
+}
