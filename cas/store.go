@@ -70,7 +70,15 @@ type lookup struct {
 	meta  *bolt.Bucket
 	late  []byte // entries that index lacks; nil when they are lost
 	held  map[[packKeySize]byte]*openPack
+
+	// near is the segment of the block found last, and its place there: the event before an
+	// event lies right before it, or a few blocks, and needs no look into the index.
+	near []unpacked
+	last int
 }
+
+// nearby is how many blocks before the last one are looked at.
+const nearby = 4
 
 type openPack struct {
 	segments []segment
@@ -96,6 +104,12 @@ func (lk *lookup) block(l protocol.Link) ([]byte, error) {
 	digest, err := digestOf(l)
 	if err != nil {
 		return nil, err
+	}
+	for n := lk.last - 1; n >= 0 && n >= lk.last-nearby; n-- {
+		if u := &lk.near[n]; string(u.digest[:]) == digest {
+			lk.last = n
+			return u.data, nil
+		}
 	}
 	at := lk.places(digest)
 	var damage error
@@ -157,6 +171,7 @@ func (lk *lookup) at(p place) (unpacked, error) {
 			}
 			o.blocks[i] = u
 		}
+		lk.near, lk.last = o.blocks[i], n
 		return o.blocks[i][n], nil
 	}
 	return unpacked{}, fmt.Errorf("its pack does not hold %d blocks: %w", p.index+1, protocol.ErrCorrupt)
