@@ -66,11 +66,8 @@ func (s *Store) Remember(ctx context.Context, notes ...Note) ([]protocol.Seq, er
 				ids[i] = id
 				continue
 			}
-			if st.Model == "" && len(out) == 0 {
-				var err error
-				if d.Model, err = s.modelName(st); err != nil {
-					return nil, err
-				}
+			if len(out) == 0 {
+				d.Model = s.firstModel(st)
 			}
 			out = append(out, Change{notes[i].Origin.Step, d})
 			ids[i] = st.Seq + protocol.Seq(len(out))
@@ -78,6 +75,22 @@ func (s *Store) Remember(ctx context.Context, notes ...Note) ([]protocol.Seq, er
 		return out, nil
 	})
 	return ids, err
+}
+
+// firstModel is the embedding model that a memory without one gets with what is remembered
+// first. One that cannot be opened now is not written down: it may be a mistake.
+func (s *Store) firstModel(st *State) string {
+	if st.Model != "" {
+		return ""
+	}
+	name, err := s.modelName(st)
+	if err == nil {
+		_, err = s.embedder(name)
+	}
+	if err != nil {
+		return "" // recall tells what is wrong with it
+	}
+	return name
 }
 
 // Edit is a change of one memory; what is nil stays.
@@ -209,12 +222,7 @@ func (s *Store) SetAnchor(ctx context.Context, text string, o Origin) error {
 			return []Change{{o.Step, protocol.Removed{ID: old.ID, MemoryOrigin: o.data()}}}, nil
 		}
 		d := protocol.Remembered{Content: protocol.NewText(text), Pinned: true, Special: protocol.SpecialAnchor, MemoryOrigin: o.data()}
-		if st.Model == "" {
-			var err error
-			if d.Model, err = s.modelName(st); err != nil {
-				return nil, err
-			}
-		}
+		d.Model = s.firstModel(st)
 		return []Change{{o.Step, d}}, nil
 	})
 	return err

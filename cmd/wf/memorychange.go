@@ -273,11 +273,13 @@ func (a *app) memoryLoad(ctx context.Context, s *memory.Store, d dumpJSON) error
 		known[keyOf(text, m.Tags)] = true
 	}
 	var notes []memory.Note
+	added := 0
 	for _, m := range d.Items {
 		if m.Special == protocol.SpecialAnchor && !anchored {
 			if err := s.SetAnchor(ctx, m.Content, byUser()); err != nil {
 				return err
 			}
+			added++
 			continue
 		}
 		if key := keyOf(m.Content, m.Tags); !known[key] && m.Special == "" {
@@ -290,9 +292,10 @@ func (a *app) memoryLoad(ctx context.Context, s *memory.Store, d dumpJSON) error
 			return err
 		}
 	}
+	added += len(notes)
 	if a.asJSON() {
-		return a.answer(map[string]any{"schema": "wf.memory_load/v1", "scope": s.Scope(), "added": len(notes), "known": len(d.Items) - len(notes)})
+		return a.answer(map[string]any{"schema": "wf.memory_load/v1", "scope": s.Scope(), "added": added, "known": len(d.Items) - added})
 	}
-	_, err = fmt.Fprintf(a.out, "remembered %s in %s, %d were known\n", many(len(notes), "memory", "memories"), visible(s.Scope()), len(d.Items)-len(notes))
+	_, err = fmt.Fprintf(a.out, "remembered %s in %s, %d were known\n", many(added, "memory", "memories"), visible(s.Scope()), len(d.Items)-added)
 	return err
 }

@@ -131,6 +131,11 @@ func (a *app) withMemory(ctx context.Context, f memoryFlags, make bool, do func(
 	if err != nil {
 		return err
 	}
+	if f.model != "" {
+		if _, err := a.openEmbedder(f.model); err != nil {
+			return errors.Join(err, s.Close())
+		}
+	}
 	m, err := a.openMemory(ctx, s, f.name(), f.model)
 	if err != nil {
 		return errors.Join(err, s.Close())

@@ -88,6 +88,8 @@ func tell(d protocol.Data) string {
 		return "" // the waiting event beside it tells the same
 	case protocol.TaskDone:
 		return "task completed: " + oneLine(d.FinalResponse.S, 160)
+	case protocol.MemoryChanged:
+		return "memory " + d.Scope + " changed"
 	case protocol.Forked:
 		return "forked from event " + d.Base.Short()
 	case protocol.CancelledBy:
