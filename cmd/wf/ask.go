@@ -20,7 +20,9 @@ func (a *app) askAtTerminal(ctx context.Context, e *engine.Engine, run protocol.
 		return false, err
 	}
 	for _, w := range v.Waiting {
-		if w.Kind != protocol.WaitQuestion && w.Kind != protocol.WaitChoice && w.Kind != protocol.WaitApproval {
+		switch w.Kind {
+		case protocol.WaitQuestion, protocol.WaitChoice, protocol.WaitApproval, protocol.WaitTask:
+		default:
 			continue
 		}
 		p := paint{a.err.color}
