@@ -42,18 +42,18 @@ var exits = []struct {
 	}},
 	{2, "wrong usage", []string{
 		protocol.ErrUsage.Code, protocol.ErrInputs.Code, protocol.ErrUnknownRun.Code, protocol.ErrAmbiguous.Code,
-		protocol.ErrFutureCursor.Code, protocol.ErrBadCursor.Code, protocol.ErrNotWaiting.Code, protocol.ErrFinal.Code,
+		protocol.ErrFutureCursor.Code, protocol.ErrBadCursor.Code, protocol.ErrNotWaiting.Code, protocol.ErrFinal.Code, protocol.ErrMisdirected.Code,
 		protocol.ErrInsecure.Code, errNoDaemon.Code, memory.ErrNote.Code,
 	}},
 	{3, "invalid workflow, config or version, nothing ran", []string{
 		protocol.ErrInvalid.Code, protocol.ErrSemantics.Code, config.ErrConfig.Code,
 	}},
 	{4, "model or credentials unavailable", []string{
-		protocol.ErrModel.Code, mcp.ErrUntrusted.Code, memory.ErrModel.Code, embed.ErrDimension.Code, embed.ErrTable.Code,
+		protocol.ErrModel.Code, protocol.ErrUnauthorized.Code, protocol.ErrForbidden.Code, mcp.ErrUntrusted.Code, memory.ErrModel.Code, embed.ErrDimension.Code, embed.ErrTable.Code,
 	}},
 	{5, "store unreadable, busy or disk full", []string{
 		protocol.ErrStore.Code, protocol.ErrBusy.Code, protocol.ErrDiskFull.Code, protocol.ErrReadOnly.Code,
-		protocol.ErrNewerStore.Code, protocol.ErrRunLive.Code, client.ErrUnreachable.Code, protocol.ErrInUse.Code,
+		protocol.ErrNewerStore.Code, protocol.ErrRunLive.Code, client.ErrUnreachable.Code, protocol.ErrAgentAway.Code, protocol.ErrInUse.Code,
 	}},
 	{6, "a limit or budget was hit (suspended)", []string{errRunLimit.Code}},
 	{7, "verification failed (corrupt, incomplete, rolled back)", []string{protocol.ErrVerify.Code, protocol.ErrCorrupt.Code}},
