@@ -15,6 +15,7 @@ import (
 
 	"wf/agentkit/mcp"
 	"wf/agentkit/memory"
+	"wf/agentkit/sandbox"
 	"wf/agentkit/task"
 	"wf/agentkit/tool"
 	"wf/protocol"
@@ -69,6 +70,10 @@ type Agent struct {
 
 	// Secret looks up the value of a declared secret; nil is os.LookupEnv.
 	Secret func(name string) (string, bool)
+
+	// Confine gives what commands may read beside the system and the workspace, absolute, and
+	// their limits, where a config says so. An error suspends the run. nil gives neither.
+	Confine func() (read []string, limits sandbox.Limits, err error)
 
 	// Window is how many tokens a model can read, by its name; 0 is not known. nil knows none.
 	Window func(name string) int
@@ -151,7 +156,10 @@ func (a Agent) named(ctx context.Context, turn protocol.Turn) ([]tool.Tool, erro
 	defer servers.Close()
 	var own, served []string
 	for _, name := range turn.Role.Tools {
-		if turn.Role.Memory != nil && slices.Contains(memory.Names, name) {
+		if slices.Contains(memory.Names, name) && !a.has(name) {
+			if turn.Role.Memory == nil {
+				return nil, fmt.Errorf("the tool %s needs a memory: give the role memory: true", name)
+			}
 			continue // it comes with the memory
 		}
 		if _, _, ok := mcp.Split(name); !ok {
@@ -280,6 +288,12 @@ func (v *visit) place(lookup func(string) (string, bool)) (tool.Workspace, error
 		Dir: filepath.Join(v.turn.Workspace, v.turn.Role.Dir), Root: v.turn.Workspace, Clean: v.clean,
 		Redact:  func() *roles.Redactor { return roles.NewRedactor(v.hidden) },
 		Sandbox: v.turn.Role.Sandbox, Network: v.turn.Role.Network == protocol.NetworkAllow,
+	}
+	if v.agent.Confine != nil {
+		var err error
+		if at.Read, at.Limits, err = v.agent.Confine(); err != nil {
+			return at, err
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(v.turn.Env)) {
 		value, missing := protocol.ExpandSecrets(v.turn.Env[name], func(secret string) (string, bool) {

@@ -10,7 +10,8 @@
 //
 // A project comes from anywhere. Until its config is trusted (wf trust), it can name models
 // and prices, and servers that want no key; it can neither send a key of the user to a server
-// of its own choice, nor replace a provider the user has, nor start programs. Trust is in the
+// of its own choice, nor replace a provider the user has, nor start programs, nor open the
+// sandbox of agents any further. Trust is in the
 // bytes of the file: a change takes it back. A .wf directory of another user is refused.
 //
 // # Not here
@@ -41,6 +42,7 @@ type Config struct {
 	Providers map[string]Provider        `json:"providers"`
 	Prices    map[string]price.Price     `json:"prices"` // by whole name of a model, or prefix*
 	MCP       map[string]json.RawMessage `json:"mcp"`    // servers that offer tools, by name
+	Sandbox   Sandbox                    `json:"sandbox"`
 }
 
 // Models is a list that may be written as one name.
@@ -97,6 +99,9 @@ func Parse(name, text string) (Config, error) {
 	if err := dec.Decode(&c); err != nil {
 		return c, bad(err)
 	}
+	if err := c.Sandbox.check(); err != nil {
+		return c, bad(fmt.Errorf("sandbox: %w", err))
+	}
 	for _, name := range slices.Sorted(maps.Keys(c.Providers)) {
 		if err := c.Providers[name].check(name); err != nil {
 			return c, bad(fmt.Errorf("providers: %s: %w", name, err))
@@ -147,5 +152,6 @@ func (c Config) over(under Config) Config {
 		maps.Copy(out.Prices, from.Prices)
 		maps.Copy(out.MCP, from.MCP)
 	}
+	out.Sandbox = c.Sandbox.over(under.Sandbox)
 	return out
 }

@@ -74,7 +74,7 @@ func Load(p Places) (*Loaded, error) {
 	project = project.from(f)
 	if !f.Trusted {
 		l.block(project, user)
-		project.MCP = nil
+		project.MCP, project.Sandbox = nil, Sandbox{}
 	}
 	l.Config = project.over(user)
 	return l, nil

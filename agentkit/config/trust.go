@@ -98,5 +98,11 @@ func (l *Loaded) Powers() ([]string, error) {
 	for _, name := range sorted(c.MCP) {
 		powers = append(powers, fmt.Sprintf("start the program, or call the server, of mcp:%s: %s", name, strings.TrimSpace(string(c.MCP[name]))))
 	}
+	if len(c.Sandbox.Read) > 0 {
+		powers = append(powers, "let the commands of agents read "+strings.Join(c.Sandbox.Read, ", "))
+	}
+	if c.Sandbox.Limits != (SandboxLimits{}) {
+		powers = append(powers, "set the limits of agents' commands")
+	}
 	return powers, nil
 }

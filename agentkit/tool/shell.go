@@ -93,7 +93,7 @@ func (w Workspace) policy() sandbox.Policy {
 	if root == "" {
 		root = w.Dir
 	}
-	return sandbox.Policy{Workspace: root, Dir: w.Dir, Network: w.Network, Environ: w.Environ}
+	return sandbox.Policy{Workspace: root, Dir: w.Dir, Network: w.Network, Environ: w.Environ, Read: w.Read, Limits: w.Limits}
 }
 
 // walls is how programs tell that they met one. It may be a wall of somebody else's, too.

@@ -24,6 +24,7 @@ import (
 	"slices"
 	"strings"
 
+	"wf/agentkit/sandbox"
 	"wf/protocol"
 	"wf/roles"
 )
@@ -60,6 +61,8 @@ type Workspace struct {
 	Sandbox string              // sandbox.Off runs commands unconfined
 	Network bool                // lets commands use the network
 	Environ []string            // NAME=value pairs given to commands on top of the allow-list
+	Read    []string            // what commands may read beside the system and the workspace, absolute
+	Limits  sandbox.Limits      // of commands in the sandbox
 	Clean   func(string) string // hides secrets; nil hides nothing
 
 	// Watch is shown output as it comes, kind stdout or stderr; nil watches nothing. Redact

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/term"
 
 	"wf/agentkit/config"
+	"wf/agentkit/mcp"
 	"wf/protocol"
 )
 
@@ -34,6 +35,7 @@ type app struct {
 	}
 
 	opened openModels
+	offers mcp.Offers
 
 	memories openMemories
 	pages    taskPages

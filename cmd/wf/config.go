@@ -13,6 +13,7 @@ import (
 	"wf/agentkit"
 	"wf/agentkit/config"
 	"wf/agentkit/price"
+	"wf/agentkit/sandbox"
 	"wf/agentkit/tape"
 	"wf/engine/lang"
 	"wf/protocol"
@@ -42,6 +43,17 @@ func (a *app) loadConfig() (*config.Loaded, error) {
 		return nil, err
 	}
 	return config.Load(p)
+}
+
+// confine is what commands of agents may do beyond what the sandbox lets them.
+func (a *app) confine() (read []string, limits sandbox.Limits, err error) {
+	c, err := a.config()
+	if err != nil {
+		return nil, limits, err
+	}
+	l := c.Sandbox.Limits
+	read, err = c.Sandbox.Readable()
+	return read, sandbox.Limits{FileSize: l.FileSize, OpenFiles: l.OpenFiles, Processes: l.Processes}, err
 }
 
 // openModels keeps the models that agents opened, so that their connections and places are kept.

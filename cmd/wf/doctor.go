@@ -7,25 +7,35 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"wf/agentkit/config"
 	"wf/agentkit/sandbox"
 	"wf/hub/api"
 	"wf/protocol"
 )
 
 func newDoctor(a *app) *cobra.Command {
-	return &cobra.Command{
+	var clean bool
+	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Look at what wf needs here: store, config, models, sandbox",
 		Long: `Look at the store, the configs, the keys of the models, the sandbox of agents' commands and the daemon, and tell
-what is missing and how to put it right. It ends with 1 where something does not work.`,
+what is missing and how to put it right. It ends with 1 where something does not work.
+
+The commands of agents have caches and temporary files of their own, by workspace; --clean removes those that
+none has used for 30 days.`,
 		Example: `  wf doctor
-  wf doctor -o json`,
+  wf doctor -o json
+  wf doctor --clean`,
 		Args: takes(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd.Context(), clean) },
 	}
+	cmd.Flags().BoolVar(&clean, "clean", false, "remove the private directories of agents' commands that are unused for 30 days")
+	return cmd
 }
 
 // checkup is one thing that was looked at.
@@ -43,10 +53,10 @@ type doctorJSON struct {
 	Items  []checkup `json:"items"`
 }
 
-func (a *app) doctor(ctx context.Context) error {
+func (a *app) doctor(ctx context.Context, clean bool) error {
 	out := doctorJSON{Schema: "wf.doctor/v1", OK: true, Items: []checkup{a.checkStore(ctx)}}
 	out.Items = append(out.Items, a.checkModels()...)
-	out.Items = append(out.Items, checkSandbox(), a.checkDaemon(ctx))
+	out.Items = append(out.Items, a.checkSandbox(), checkPrivate(time.Now(), clean), a.checkDaemon(ctx))
 	for _, c := range out.Items {
 		out.OK = out.OK && c.State != "bad"
 	}
@@ -118,10 +128,16 @@ func (a *app) checkModels() []checkup {
 }
 
 // checkSandbox tells which walls hold around the commands of agents.
-func checkSandbox() checkup {
+func (a *app) checkSandbox() checkup {
 	tier := sandbox.Probe()
 	c := checkup{Name: "sandbox", State: "ok", Text: tier.String()}
+	read, _, err := a.confine()
+	if len(read) > 0 {
+		c.Text += "; the config lets commands read " + strings.Join(read, ", ")
+	}
 	switch {
+	case errors.Is(err, config.ErrConfig) && a.loaded.config != nil:
+		return c.bad(err)
 	case !tier.Holds:
 		c.State, c.Fix = "note", "agents' commands ask a person first; a newer kernel (Landlock) confines them"
 	case len(tier.Reasons) > 0:
@@ -144,6 +160,29 @@ func (a *app) checkDaemon(ctx context.Context) checkup {
 		return c.bad(err)
 	default:
 		c.Text = fmt.Sprintf("%s (version %s) listens on %s", info.Name, info.Version, socketPath(dir))
+	}
+	return c
+}
+
+// privateLife is how long a private directory is kept after its last use.
+const privateLife = 30 * 24 * time.Hour
+
+// checkPrivate looks at the private directories of agents' commands.
+func checkPrivate(now time.Time, clean bool) checkup {
+	c := checkup{Name: "caches", State: "ok"}
+	all, old, size, err := sandbox.Sweep(now.Add(-privateLife), clean)
+	if err != nil {
+		c.Fix = "remove what is named by hand"
+		c.State, c.Text = "note", err.Error()
+		return c
+	}
+	c.Text = fmt.Sprintf("agents' commands have used %s", plural(all, "workspace"))
+	switch {
+	case clean && old > 0:
+		c.Text += fmt.Sprintf("; removed what %d left, unused for 30 days: %.1f MB", old, float64(size)/1e6)
+	case old > 0:
+		c.Text += fmt.Sprintf("; %d unused for 30 days: %.1f MB", old, float64(size)/1e6)
+		c.Fix = "wf doctor --clean"
 	}
 	return c
 }

@@ -1,0 +1,77 @@
+package config
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Sandbox says what the commands of agents may do beyond what the sandbox lets them.
+//
+//	sandbox:
+//	  read: [~/models, /srv/data]
+//	  limits: {file_size: 1073741824, open_files: 4096, processes: 512}
+type Sandbox struct {
+	Read   []string      `json:"read"` // files and directories that may be read too: absolute, or below ~/
+	Limits SandboxLimits `json:"limits"`
+}
+
+// SandboxLimits bound one command; 0 is what the sandbox has by itself.
+type SandboxLimits struct {
+	FileSize  uint64 `json:"file_size"`  // bytes of one file
+	OpenFiles uint64 `json:"open_files"` // of one process
+	Processes uint64 `json:"processes"`  // threads included
+}
+
+func (s Sandbox) check() error {
+	for _, path := range s.Read {
+		if !filepath.IsAbs(path) && !strings.HasPrefix(path, "~/") {
+			return fmt.Errorf("read: %q is neither absolute nor below ~/", path)
+		}
+	}
+	return nil
+}
+
+// over puts what one config says over another: paths are added, limits replaced.
+func (s Sandbox) over(under Sandbox) Sandbox {
+	out := Sandbox{Read: slices.Concat(under.Read, s.Read), Limits: under.Limits}
+	for _, l := range []struct{ to, from *uint64 }{
+		{&out.Limits.FileSize, &s.Limits.FileSize},
+		{&out.Limits.OpenFiles, &s.Limits.OpenFiles},
+		{&out.Limits.Processes, &s.Limits.Processes},
+	} {
+		if *l.from != 0 {
+			*l.to = *l.from
+		}
+	}
+	return out
+}
+
+// Readable are the paths of Read, absolute. One that holds the home directory, and all keys in
+// it, is an error wrapping ErrConfig.
+func (s Sandbox) Readable() ([]string, error) {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		home = ""
+	}
+	var out []string
+	for _, path := range s.Read {
+		if below, ok := strings.CutPrefix(path, "~/"); ok {
+			if home == "" {
+				return nil, fmt.Errorf("sandbox: read: %s: there is no home directory: %w", path, ErrConfig)
+			}
+			path = filepath.Join(home, below)
+		}
+		path = filepath.Clean(path)
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			path = real
+		}
+		if home != "" && (path == "/" || path == home || strings.HasPrefix(home, path+"/")) {
+			return nil, fmt.Errorf("sandbox: read: %s holds your home directory with all its keys; name what is needed in it: %w", path, ErrConfig)
+		}
+		out = append(out, path)
+	}
+	return out, nil
+}
