@@ -50,7 +50,7 @@ func taskServer(t *testing.T, hold func(n int) func()) *modeltest.Server {
 
 // W-20 for tasks: killed while the model thinks, in the middle of a task, on either wire. The
 // task goes on, asks, is answered by another process, and completes; no call is made twice, and
-// every request begins with all of the one before.
+// every request begins with all of the one before, or was sent before the kill already.
 func TestW20R04R05ATaskKilledOnEitherWireGoesOn(t *testing.T) {
 	for _, wire := range []struct {
 		name, model string
@@ -129,12 +129,13 @@ func TestW20R04R05ATaskKilledOnEitherWireGoesOn(t *testing.T) {
 				return // marks of the cache move
 			}
 			var before []byte
+			sent := map[string]bool{}
 			for i, r := range requests[1:] {
 				now := r.Messages()
-				if !bytes.HasPrefix(now, before) {
+				if !bytes.HasPrefix(now, before) && !sent[string(now)] {
 					t.Errorf("request %d does not begin with all of the one before", i+2)
 				}
-				before = now
+				before, sent[string(now)] = now, true
 			}
 			var last struct {
 				Messages []struct{ Content string }
