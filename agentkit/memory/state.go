@@ -213,7 +213,9 @@ func (s *State) slots(tags []string, mode Mode) []int32 {
 		}
 		out = append(out, s.tagged[foldTag(t)]...)
 	}
-	slices.Sort(out)
+	if !slices.IsSorted(out) { // one tag, never changed: they are
+		slices.Sort(out)
+	}
 	out = slices.Compact(out)
 	return slices.DeleteFunc(out, func(i int32) bool { return s.list[i].gone || !s.list[i].has(tags, mode) })
 }

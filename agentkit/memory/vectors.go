@@ -19,8 +19,9 @@ type index struct {
 	table *embed.Table
 	keys  []embed.Key // by slot
 	of    []protocol.Text
-	rows  []int32 // by slot; −1 where there is none
-	gen   int     // of rows
+	rows  []int32      // by slot; −1 where there is none
+	gen   int          // of rows
+	seq   protocol.Seq // of the newest event that keys follow from
 }
 
 func (x *index) close() error {
@@ -30,7 +31,7 @@ func (x *index) close() error {
 		return nil
 	}
 	t := x.table
-	x.table, x.keys, x.of, x.rows = nil, nil, nil, nil
+	x.table, x.keys, x.of, x.rows, x.seq = nil, nil, nil, nil, 0
 	return t.Close()
 }
 
@@ -46,7 +47,7 @@ func (x *index) open(dir, model string) error {
 	if x.table != nil {
 		err = x.table.Close()
 	}
-	x.table, x.keys, x.of, x.rows, x.gen = t, nil, nil, nil, -1
+	x.table, x.keys, x.of, x.rows, x.gen, x.seq = t, nil, nil, nil, -1, 0
 	return err
 }
 
@@ -143,6 +144,10 @@ func (s *Store) follow() {
 	x := &s.index
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if x.seq == s.state.Seq {
+		return
+	}
+	x.seq = s.state.Seq
 	for i := range s.state.list {
 		m := &s.state.list[i].Memory
 		if i < len(x.keys) && x.of[i] == m.Content {

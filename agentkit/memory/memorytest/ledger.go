@@ -38,7 +38,9 @@ var _ memory.Journal = (*Ledger)(nil)
 // After yields the events with seq > from.
 func (l *Ledger) After(_ context.Context, from protocol.Seq) iter.Seq2[protocol.Entry, error] {
 	return func(yield func(protocol.Entry, error) bool) {
-		all := l.Entries()
+		l.mu.Lock()
+		all := l.entries // only ever appended to
+		l.mu.Unlock()
 		for _, e := range all[min(int(from), len(all)):] {
 			if !yield(e, nil) {
 				return
