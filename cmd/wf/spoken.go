@@ -55,7 +55,7 @@ func (s *spokenScreen) notice(n engine.Notice) {
 		}
 	case protocol.ToolResult:
 		if s.tell(d) != "" {
-			s.result(d)
+			s.result(n.Step, d)
 		}
 	case protocol.Usage, protocol.PromptSent:
 		// the stream tells as much
@@ -137,9 +137,17 @@ func (s *spokenScreen) rest(step, kind, whole string) {
 	s.endRow()
 }
 
-func (s *spokenScreen) result(d protocol.ToolResult) {
+// result shows what a tool answered, unless it was heard while the tool ran.
+func (s *spokenScreen) result(step string, d protocol.ToolResult) {
 	s.endRow()
+	out, errs := s.said(step, "stdout"), s.said(step, "stderr")
+	heard := strings.TrimSpace(out.String()) + strings.TrimSpace(errs.String())
+	out.Reset()
+	errs.Reset()
 	lines := strings.Split(strings.TrimRight(visible(d.Content.S), "\n"), "\n")
+	if heard != "" && strings.HasSuffix(strings.Join(lines, "\n"), "\n"+visible(heard)) {
+		return
+	}
 	more := len(lines) - resultLines
 	for _, l := range lines[:min(len(lines), resultLines)] {
 		if d.IsError {
