@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
 	"time"
@@ -19,13 +20,16 @@ import (
 	"wf/hub/guard"
 	"wf/hub/queue/embedded"
 	"wf/hub/relay"
+	"wf/hub/reply"
 	"wf/hub/web"
+	"wf/protocol"
 )
 
 // hubFlags are how a hub listens and where its data lies.
 type hubFlags struct {
 	serveFlags
-	data string
+	data     string
+	clientCA string
 }
 
 // defaultHub is where a hub listens if nothing else is said.
@@ -57,6 +61,7 @@ A token is wanted always, beyond this machine TLS as well. Agents have a token o
 	flags.StringVar(&f.tokenFile, "token-file", "", "file with the tokens, mode 0600; made if it is not there")
 	flags.StringVar(&f.cert, "tls-cert", "", "certificate, for TLS")
 	flags.StringVar(&f.key, "tls-key", "", "its key")
+	flags.StringVar(&f.clientCA, "client-ca", "", "certificate (PEM) that must have signed that of every agent; their token is wanted all the same")
 	flags.StringArrayVar(&f.hosts, "host", nil, "a further name that the hub goes by")
 	flags.StringArrayVar(&f.origins, "origin", nil, "a further origin that may send requests, such as https://wf.example.org")
 	return cmd
@@ -113,6 +118,9 @@ func (a *app) openHub(ctx context.Context, f hubFlags, store *embedded.Store, lo
 		Name: f.name, Version: version(), Page: web.Handler(), Log: log,
 		NewCode: codeFor(keys, doors)}
 	handler := h.Handler()
+	if f.clientCA != "" {
+		handler = certified(handler)
+	}
 	failed := make(chan error, len(doors))
 	for _, door := range doors {
 		go func() { failed <- door.serve(handler, log) }()
@@ -129,6 +137,17 @@ func (a *app) openHub(ctx context.Context, f hubFlags, store *embedded.Store, lo
 		err = errors.Join(err, door.close())
 	}
 	return err
+}
+
+// certified lets agents in that have a certificate which was verified.
+func certified(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == relay.AgentPath && (r.TLS == nil || len(r.TLS.VerifiedChains) == 0) {
+			reply.Error(w, fail(protocol.ErrForbidden, "give the agent --hub-cert and --hub-key", "this hub wants a certificate of its agents"))
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // codeFor makes one-time codes for browsers that open one of the doors.
@@ -162,6 +181,15 @@ func hubDoors(ctx context.Context, f hubFlags, keys *guard.Keys, log *slog.Logge
 		if secure, err = guard.LoadTLS(f.cert, f.key); err != nil {
 			return nil, err
 		}
+	}
+	if f.clientCA != "" {
+		if secure == nil {
+			return nil, usagef("--client-ca needs TLS: give --tls-cert and --tls-key too")
+		}
+		if secure.ClientCAs, err = certificates("--client-ca", f.clientCA); err != nil {
+			return nil, err
+		}
+		secure.ClientAuth = tls.VerifyClientCertIfGiven // browsers have none
 	}
 	for _, text := range f.listen {
 		e, err := guard.ParseEndpoint(text, filepath.Join(f.data, "wf.sock"))

@@ -29,6 +29,7 @@ type reachFlags struct {
 	url       string
 	tokenFile string
 	ca        string // certificates to trust instead of the system's
+	cert, key string // that of this agent, for a hub that wants one
 }
 
 // joinFlags add --hub and what belongs to it to wf serve.
@@ -36,22 +37,44 @@ func (f *reachFlags) join(flags *pflag.FlagSet) {
 	flags.StringVar(&f.url, "hub", "", "connect to this hub, so that others can follow and start runs here")
 	flags.StringVar(&f.tokenFile, "hub-token-file", "", "file with the token for agents of the hub")
 	flags.StringVar(&f.ca, "hub-ca", "", "certificate (PEM) that signed the hub's, instead of those of the system")
+	flags.StringVar(&f.cert, "hub-cert", "", "certificate of this agent, for a hub with --client-ca")
+	flags.StringVar(&f.key, "hub-key", "", "its key")
 }
 
 // tls is the TLS of the connection, nil for the system's.
 func (f reachFlags) tls() (*tls.Config, error) {
-	if f.ca == "" {
+	if f.ca == "" && f.cert == "" && f.key == "" {
 		return nil, nil
 	}
-	b, err := os.ReadFile(f.ca)
+	c := &tls.Config{MinVersion: tls.VersionTLS13}
+	if f.ca != "" {
+		pool, err := certificates("--hub-ca", f.ca)
+		if err != nil {
+			return nil, err
+		}
+		c.RootCAs = pool
+	}
+	if f.cert != "" || f.key != "" {
+		own, err := tls.LoadX509KeyPair(f.cert, f.key)
+		if err != nil {
+			return nil, usagef("--hub-cert %s with --hub-key %s: %v", f.cert, f.key, err)
+		}
+		c.Certificates = []tls.Certificate{own}
+	}
+	return c, nil
+}
+
+// certificates reads those of a file (PEM), which a flag names.
+func certificates(flag, path string) (*x509.CertPool, error) {
+	b, err := os.ReadFile(path)
 	if err != nil {
-		return nil, usagef("--hub-ca: %v", err)
+		return nil, usagef("%s: %v", flag, err)
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(b) {
-		return nil, usagef("--hub-ca %s holds no certificate", f.ca)
+		return nil, usagef("%s %s holds no certificate", flag, path)
 	}
-	return &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS13}, nil
+	return pool, nil
 }
 
 // joinHub connects the daemon to a hub, for ever, until stop is called. stop is never nil.
