@@ -64,9 +64,13 @@ export async function login(code: string): Promise<void> {
   }
 }
 
+function codeIn(hash: string): string | undefined {
+  return /[#&]code=([^&]+)/.exec(hash)?.[1];
+}
+
 /** Starts: a code in the address is used and taken out of it. */
 export async function begin(): Promise<void> {
-  const code = /[#&]code=([^&]+)/.exec(location.hash)?.[1];
+  const code = codeIn(location.hash);
   if (code) {
     history.replaceState(null, "", location.pathname + location.search + "#/");
     route.value = parse();
@@ -99,7 +103,8 @@ function parse(): Route {
 
 export const route = signal<Route>(parse());
 addEventListener("hashchange", () => {
-  route.value = parse();
+  if (codeIn(location.hash)) void begin(); // an address with a code, opened where the page was
+  else route.value = parse();
 });
 
 export function hrefOf(page: Route["page"], run = "", query: Record<string, string> = {}): string {

@@ -70,7 +70,7 @@ export function Ask({run, question: q, told, choose}: {run: string; question: Qu
           ) : (
             <>
               {fields.length ? null : <Line label={q.kind === "signal" ? `What to say with the signal ${plain(asked)}` : "Answer"} value={text} set={setText} lines={3} />}
-              <div class="choices"><button class="btn primary" disabled={busy || (fields.length === 0 && q.kind !== "signal" && text.trim() === "")}>Answer</button></div>
+              <div class="choices"><button class="btn primary" aria-disabled={busy} disabled={fields.length === 0 && q.kind !== "signal" && text.trim() === ""}>Answer</button></div>
             </>
           )}
         </form>

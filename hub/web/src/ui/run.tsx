@@ -1,6 +1,6 @@
 // One run.
 
-import {useEffect, useMemo, useRef, useState} from "preact/hooks";
+import {useEffect, useLayoutEffect, useMemo, useRef, useState} from "preact/hooks";
 import {dollars, headline, plain, share, span, tokens} from "../model/text.ts";
 import type {Choice} from "../model/wire.ts";
 import {hrefOf, may, refine, route} from "../state/app.ts";
@@ -58,6 +58,14 @@ export function RunPage({id}: {id: string}) {
     tabs.forEach((t, i) => (keys[String(i + 1)] = () => refine({tab: t.id})));
     return keyed(keys);
   });
+
+  // Answered by keyboard, a question takes the focus away with it: reading goes on at the top.
+  const open = run.head.waiting.size;
+  const opened = useRef(open);
+  useLayoutEffect(() => {
+    if (open < opened.current && document.activeElement === document.body) document.getElementById("main")?.focus({preventScroll: true});
+    opened.current = open;
+  }, [open]);
 
   const problem = run.problem.value;
   const view = run.view.value;
@@ -121,6 +129,7 @@ function Head({run, title, act}: {run: Run; title: string; act: (d: Deed) => voi
           {view?.info.parent ? <a href={hrefOf("run", view.info.parent.run, {step: view.info.parent.step})}>part of {view.info.parent.run}</a> : null}
         </div>
         <h1>{title} <Status of={status} /></h1>
+        <p class="sr" role="status">{`the run is ${status}`}</p>
         <div class="figures">
           <span>started <Ago at={started} /> ago</span>
           <span><b>{span(view?.seq === head.seq ? view.active_ms : head.at - head.began)}</b> active</span>
@@ -149,7 +158,7 @@ export function Choices({of, pick, disabled}: {of: readonly Choice[]; pick: (c: 
   return (
     <div class="choices">
       {sorted.map((c) => (
-        <button type="button" class={c.primary ? "btn primary" : "btn"} data-choice={c.value} disabled={disabled} onClick={() => pick(c)}>{plain(c.label || c.value)}</button>
+        <button type="button" class={c.primary ? "btn primary" : "btn"} data-choice={c.value} aria-disabled={disabled} onClick={() => disabled || pick(c)}>{plain(c.label || c.value)}</button>
       ))}
     </div>
   );

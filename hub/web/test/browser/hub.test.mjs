@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import {after, before, test} from "node:test";
-import {accessible, Agent, fits, Hub, openBrowser, openPage, Place, shot, workflows} from "./stage.mjs";
+import {accessible, Agent, fits, Hub, journal, openBrowser, openPage, Place, shot, workflows} from "./stage.mjs";
 
 const places = {};
 let hub, ada, browser;
@@ -54,19 +54,7 @@ test("K-07: agent and hub are killed in the middle of a run, and the page shows 
   await page.locator("h1 .s-done").waitFor(back);
 
   const stored = (await places.ada.wf("replay", id, "-o", "jsonl")).trim().split("\n").map((l) => JSON.parse(l));
-  await page.getByRole("tab", {name: "Events"}).click();
-  const list = page.getByRole("listbox", {name: "Events"});
-  await list.focus();
-  await page.keyboard.press("Home");
-  const shown = new Map();
-  while (shown.size < stored.length) {
-    const before = shown.size;
-    for (const [n, type] of await list.getByRole("option").evaluateAll((rows) => rows.map((r) => [Number(r.dataset.event), r.querySelector(".ty").textContent]))) shown.set(n, type);
-    if (shown.size === before && before > 0) break;
-    await page.keyboard.press("PageDown");
-    await page.keyboard.press("PageDown");
-  }
-  assert.deepEqual([...shown].sort(([a], [b]) => a - b), stored.map((e) => [e.seq, e.type]));
+  assert.deepEqual(await journal(page, stored.length), stored.map((e) => [e.seq, e.type]));
   assert.equal(stored.filter((e) => e.type === "done").length, 1);
 
   await page.getByRole("navigation").getByRole("link", {name: "Runs"}).click();

@@ -203,6 +203,27 @@ export async function fits(page, what) {
   assert.ok(content <= window, `${what}: ${content} px in a window of ${window}`);
 }
 
+/** The list of events. */
+export async function events(page) {
+  await page.getByRole("tab", {name: "Events"}).click();
+  return page.getByRole("listbox", {name: "Events"});
+}
+
+/** All events of the list by seq, read by paging through what is drawn of it. */
+export async function journal(page, length) {
+  const list = await events(page);
+  await list.focus();
+  await page.keyboard.press("Home");
+  const seen = new Map();
+  for (let pages = 0; seen.size < length && pages <= length; pages++) {
+    for (const [n, type] of await list.getByRole("option").evaluateAll((rows) => rows.map((r) => [Number(r.dataset.event), r.querySelector(".ty").textContent]))) {
+      seen.set(n, type);
+    }
+    await page.keyboard.press("PageDown");
+  }
+  return [...seen].sort(([a], [b]) => a - b);
+}
+
 export async function shot(page, name) {
   if (process.env.SHOTS) await page.screenshot({path: join(process.env.SHOTS, name + ".png"), fullPage: true});
 }

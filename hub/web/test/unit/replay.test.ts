@@ -81,7 +81,8 @@ function watching(watcher: Watcher = {}): {stage: Stage; held: Journal; seen: nu
 test("it asks from the start, then from its cursor after each disconnect, and shows each event once", () => {
   const all = many(30);
   const {stage, seen} = watching();
-  assert.deepEqual(stage.socket.asked[0], {type: "replay_request", id: "1", sessionId: "R", fromSeq: 0, live: true, batch: true});
+  const first: unknown = stage.socket.asked[0];
+  assert.deepEqual(first, {type: "replay_request", id: "1", sessionId: "R", fromSeq: 0, live: true, batch: true});
   stage.socket.say(...all.slice(0, 10).map((e) => frameOf(e, "replay_event")));
   stage.socket.onclose();
   assert.equal(stage.replay.link, "lost");

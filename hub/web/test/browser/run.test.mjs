@@ -1,0 +1,223 @@
+import assert from "node:assert/strict";
+import {describe, test} from "node:test";
+import {begin, get, on, open, seq, status, visit} from "./bench.mjs";
+import {events, until} from "./stage.mjs";
+
+describe("a run", () => {
+  test("it is started from a form, followed live, answered by a button, and proved", async (t) => {
+    await on.place.hold(t);
+    const {page, check} = await visit(t);
+    await page.getByRole("button", {name: "New run"}).click();
+    const form = page.getByRole("dialog", {name: "Start a run"});
+    await form.getByLabel("Workflow").selectOption("draft");
+    await form.getByRole("button", {name: "Start"}).click();
+    await form.getByText("is needed").waitFor();
+    await form.getByLabel("topic").fill("lanterns");
+    await form.getByLabel("tone").selectOption("warm");
+    await form.getByText("Title, tags and more").click();
+    await form.getByLabel("Title").fill("Lantern note");
+    await form.getByLabel("Tags").fill("light, night");
+    await form.getByRole("button", {name: "Start"}).click();
+    await page.getByRole("heading", {name: /Lantern note/}).waitFor();
+
+    await page.locator('[data-draft="stdout"]').getByText("still about lanterns").waitFor();
+    await page.locator('.bar-span.running').waitFor();
+    assert.match(await on.place.wf("ls"), /running/); // others use the store meanwhile
+    await on.place.release();
+    await page.locator('[data-waiting="editor#1"]').waitFor();
+    assert.equal(await page.locator("[data-draft]").count(), 0, "what the journal has is no draft any more");
+    await status(page, "waiting");
+    await page.locator('[data-waiting="editor#1"]').getByRole("button", {name: "Publish it"}).click();
+    await status(page, "done");
+    assert.equal(await page.locator("[data-waiting]").count(), 0);
+
+    const id = decodeURIComponent((await page.evaluate(() => location.hash)).match(/run\/([^?]+)/)[1]);
+    const run = await get(page, `/v1/runs/${id}`);
+    assert.deepEqual(run.info.tags, ["light", "night"]);
+    assert.deepEqual(run.info.inputs, {tone: "warm", topic: "lanterns", words: 120});
+    await page.getByRole("tab", {name: "Verify"}).click();
+    await page.getByRole("button", {name: "Verify"}).click();
+    await page.locator("[data-verified]").waitFor();
+    check();
+  });
+
+  test("K-12: choices are buttons, the primary one first; details and timing are shown", async (t) => {
+    const {page, check} = await visit(t);
+    const id = await begin(page, "draft", {topic: "clocks"}, {
+      title: "Clocks", description: "About clocks", type: "general", scope: "bench", tags: ["time"], created_by: "ann", target_user: "ben", request_id: "clocks-1",
+    });
+    assert.equal(await begin(page, "draft", {topic: "clocks"}, {request_id: "clocks-1"}), id, "the same request starts nothing twice");
+    await open(page, id);
+    const asks = page.locator('[data-waiting="editor#1"]');
+    await asks.waitFor();
+    assert.deepEqual(await asks.locator("[data-choice]").allInnerTexts(), ["Publish it", "Change it", "Drop it"]);
+    assert.ok(await asks.locator("[data-choice]").first().evaluate((b) => b.classList.contains("primary")));
+    await asks.getByText("Add a remark").click();
+    await asks.getByLabel("Remark").fill("kinder, please");
+    await asks.getByRole("button", {name: "Change it"}).click();
+    await page.locator('[data-waiting="editor#2"]').getByRole("button", {name: "Publish it"}).click();
+    await status(page, "done");
+    const run = await get(page, `/v1/runs/${id}`);
+    const {timing: t12} = run;
+    assert.ok(Math.abs(t12.ttfe_ms + t12.thinking_ms + t12.tools_ms - t12.total_ms) <= 1, JSON.stringify(t12));
+    await page.getByRole("tab", {name: "Job"}).click();
+    const pane = page.getByRole("tabpanel");
+    assert.match(await pane.locator("[data-timing]").innerText(), /^⏱ \d+\.\d s · \d+ tools · TTFE \d+% · Thinking \d+% · Tools \d+%$/);
+    for (const shown of ["About clocks", "general", "bench", "time", "ann", "ben", "clocks-1"]) await pane.getByText(shown, {exact: true}).first().waitFor();
+    check();
+  });
+
+  test("the messages of a step show what its earlier visit was sent, and the diff what changed", async (t) => {
+    const {page, check} = await visit(t);
+    const id = await begin(page, "draft", {topic: "tea"});
+    await open(page, id);
+    await page.getByRole("button", {name: "Change it"}).click();
+    await page.locator('[data-waiting="editor#2"]').waitFor();
+    await page.locator('[data-step="writer#2"]').click();
+    await page.getByRole("tab", {name: "Messages"}).click();
+    const told = await get(page, `/v1/runs/${id}/steps/writer%232/messages`);
+    assert.ok(told.shared_prefix >= 2);
+    await page.locator(`[data-shared="${told.shared_prefix}"]`).waitFor();
+    assert.equal(await page.locator(".shared .msg").count(), told.shared_prefix);
+    assert.equal(await page.locator(".msg").count(), told.messages.length);
+    await page.getByRole("tab", {name: "Diff"}).click();
+    await page.locator(".diff .add").getByText("It is kind.").waitFor();
+    await page.getByRole("tab", {name: "Cost"}).click();
+    await page.locator(".plain").getByText("writer").waitFor();
+    await page.getByRole("tab", {name: "Output"}).click();
+    await page.getByText("A small and kind thing.").first().waitFor();
+    check();
+  });
+
+  test("a form is filled in, and its values are checked", async (t) => {
+    const {page, check} = await visit(t);
+    await open(page, await begin(page, "form"));
+    const asks = page.locator("[data-waiting]");
+    await asks.getByRole("button", {name: "Answer"}).click();
+    await asks.getByText("is needed").waitFor();
+    await asks.getByLabel("name").fill("Ada");
+    await asks.getByLabel("age").fill("36");
+    await asks.getByRole("button", {name: "Answer"}).click();
+    await status(page, "done");
+    await page.getByRole("tab", {name: "Job"}).click();
+    await page.getByRole("tabpanel").getByText("Ada").first().waitFor();
+    check();
+  });
+
+  test("the scrubber shows the run as it was", async (t) => {
+    const {page, check} = await visit(t);
+    const id = await begin(page, "draft", {topic: "tea"});
+    await open(page, id);
+    await page.getByRole("button", {name: "Change it"}).click();
+    await page.locator('[data-waiting="editor#2"]').waitFor();
+    const last = await seq(page);
+    const steps = page.locator("[data-step]");
+    assert.equal(await steps.count(), 5);
+    const slider = page.getByRole("slider");
+    await slider.focus();
+    await page.keyboard.press("Home");
+    await page.locator('[data-seq="1"]').waitFor();
+    assert.equal(await steps.count(), 0);
+    await page.keyboard.press("ArrowRight");
+    await page.locator('[data-seq="2"]').waitFor();
+    assert.equal(await steps.count(), 1);
+    await page.locator('[data-role="facts"].running').waitFor();
+    assert.equal(await page.locator(".wfg .badge").count(), 0);
+    await page.keyboard.press("PageDown");
+    await page.locator('[data-seq="1"]').waitFor();
+    const box = await slider.boundingBox();
+    await page.mouse.click(box.x + box.width * 0.5, box.y + box.height / 2);
+    const middle = await seq(page);
+    assert.ok(middle > 1 && middle < last, String(middle));
+    assert.match(await slider.getAttribute("aria-valuetext"), new RegExp(`^event ${middle} of ${last}: `));
+    await until("the address has the place", () => page.evaluate((m) => location.hash.includes(`seq=${m}`), middle));
+    await page.reload();
+    await page.locator(`[data-seq="${middle}"]`).waitFor();
+    await slider.focus();
+    await page.keyboard.press("End");
+    await page.locator(`[data-seq="${last}"]`).waitFor();
+    assert.deepEqual(await page.locator('[data-role="writer"] + .badge').allTextContents(), ["2×"]);
+    await page.getByRole("button", {name: "replay"}).click();
+    await page.getByRole("button", {name: "pause"}).waitFor();
+    await until("the replay reaches the end", async () => (await seq(page)) === last && (await page.getByRole("button", {name: "replay"}).count()) === 1);
+    check();
+  });
+
+  test("the graph's nodes choose steps, and events replay to their place", async (t) => {
+    const {page, check} = await visit(t);
+    await open(page, await begin(page, "draft", {topic: "tea"}));
+    await page.locator("[data-waiting]").waitFor();
+    await page.getByRole("button", {name: /^writer .*, ok/}).click();
+    await page.locator('[data-step="writer#1"][aria-current="true"]').waitFor();
+    const list = await events(page);
+    await page.getByRole("group", {name: "Types of events"}).getByRole("button", {name: /^tool_call/}).click();
+    assert.equal(await list.getByRole("option").count(), 1);
+    await list.getByRole("option").click();
+    await page.getByText('"name": "list_files"').waitFor();
+    const at = Number(await list.getByRole("option").getAttribute("data-event"));
+    await page.getByRole("button", {name: "Replay to here"}).click();
+    await page.locator(`[data-seq="${at}"]`).waitFor();
+    await page.getByRole("button", {name: "Back to live"}).click();
+    check();
+  });
+
+  test("a fork, a message and a cancellation are asked for once more", async (t) => {
+    const {page, check} = await visit(t);
+    const id = await begin(page, "draft", {topic: "tea"});
+    await open(page, id);
+    await page.locator("[data-waiting]").waitFor();
+    await page.getByRole("button", {name: "Message…"}).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("Message").fill("mind the budget");
+    await dialog.getByRole("button", {name: "Send"}).click();
+    await page.getByText("sent; the next agent reads it").waitFor();
+    const list = await events(page);
+    await list.getByText("mind the budget").waitFor();
+
+    await page.getByRole("button", {name: "Fork…"}).click();
+    await dialog.getByLabel("Step").selectOption("writer#1");
+    await dialog.getByLabel("Note").fill("another try");
+    await dialog.getByRole("button", {name: "Fork"}).click();
+    await page.waitForFunction((old) => !location.hash.includes(old), id);
+    await page.locator("[data-waiting]").waitFor();
+    const fork = (await page.evaluate(() => location.hash)).match(/run\/([^?]+)/)[1];
+    assert.ok((await get(page, `/v1/runs/${fork}`)).info.forked_from);
+
+    await page.getByRole("button", {name: "Cancel…"}).click();
+    await dialog.waitFor();
+    await page.keyboard.press("Escape");
+    await dialog.waitFor({state: "detached"});
+    assert.equal((await get(page, `/v1/runs/${fork}`)).status, "waiting");
+    await page.getByRole("button", {name: "Cancel…"}).click();
+    await dialog.getByLabel("Reason").fill("enough");
+    await dialog.getByRole("button", {name: "Cancel the run"}).click();
+    await status(page, "cancelled");
+    await page.getByText("enough").first().waitFor();
+    assert.equal((await get(page, `/v1/runs/${id}`)).status, "waiting", "the original is as it was");
+    check();
+  });
+
+  test("what is said is text, whatever it looks like", async (t) => {
+    const {page, check} = await visit(t);
+    const id = await begin(page, "hostile", {}, {title: "<i>title</i>"});
+    await open(page, id);
+    await page.locator("[data-waiting]").waitFor();
+    const asked = await page.locator("[data-waiting] pre").innerText();
+    assert.equal(asked.trim(), '<img src=x onerror="document.title=1"><script>alert(1)</script> red  [link](javascript:alert(1))');
+    await page.getByRole("button", {name: "<b>bold</b> move"}).waitFor();
+    for (const tab of ["Activity", "Output", "Messages", "Diff", "Events", "Job"]) {
+      await page.getByRole("tab", {name: tab}).click();
+      assert.equal(await page.locator("main img, main script, main b b, a[href^=javascript]").count(), 0, tab);
+    }
+    await page.locator('[data-step="says#1"]').click();
+    assert.match(await page.title(), /<i>title<\/i>/);
+    check();
+  });
+
+  test("a run that nobody knows is said so", async (t) => {
+    const {page, check} = await visit(t);
+    await page.evaluate(() => (location.hash = "#/run/NOBODY"));
+    await page.getByText("There is no run NOBODY").waitFor();
+    check(/404/);
+  });
+});
