@@ -78,6 +78,8 @@ wf#1:
   - {text: "There is one note.", usage: {input: 1000, output: 40}}
 wf#2:
   - {text: "It says: buy milk.", usage: {input: 1200, output: 30}}
+wf#3:
+  - {text: "Slowly said.", delay: 2s}
 `
 
 // A chat in a real terminal: it is talked with, killed, gone on with, forked, and is a run as
@@ -102,11 +104,17 @@ func TestB12AChatInARealTerminal(t *testing.T) {
 	p.press("What does it say?", "Enter")
 	p.shows("you What does it say?", "It says: buy milk.", "(turns: 2)", "your turn")
 	p.press("/cost", "Enter")
-	p.shows("By step", "wf#1", "wf#2", "total")
+	p.shows("By Task", "By Role", "wf", "total")
 	p.press("q")
 	p.shows("your turn")
+	p.press("Slowly, please", "Enter")
+	p.shows("you Slowly, please", "running")
+	p.press("Escape")
+	p.shows("suspended (interrupt)")
+	p.press("/resume", "Enter")
+	p.shows("Slowly said.", "your turn")
 	p.press("/fork wf#1", "Enter")
-	now := p.shows("now run ", "There is one note.")
+	now := p.shows("forked here", "There is one note.")
 	if strings.Contains(now, "buy milk.") {
 		t.Errorf("the fork shares what came later:\n%s", now)
 	}

@@ -224,7 +224,7 @@ func (s *chatSession) Command(ctx context.Context, c chat.Command) (chat.Outcome
 		}
 		return s.fork(ctx, "", c.Arg)
 	case chat.Cost:
-		return s.cost(ctx, "step")
+		return s.cost(ctx, "task", "role", "model")
 	case chat.ListTasks:
 		return s.cost(ctx, "task")
 	case chat.Reset:
@@ -269,13 +269,17 @@ func (s *chatSession) goTo(ctx context.Context, run protocol.RunID) (chat.Outcom
 	return chat.Outcome{Moved: true}, s.learn(ctx)
 }
 
-// cost is wf cost as text.
-func (s *chatSession) cost(ctx context.Context, by string) (chat.Outcome, error) {
-	text, err := costTable(ctx, s.api, s.current(), by)
-	if err != nil {
-		return chat.Outcome{}, err
+// cost is wf cost as text, by one thing after the other.
+func (s *chatSession) cost(ctx context.Context, by ...string) (chat.Outcome, error) {
+	var tables []string
+	for _, group := range by {
+		text, err := costTable(ctx, s.api, s.current(), group)
+		if err != nil {
+			return chat.Outcome{}, err
+		}
+		tables = append(tables, text)
 	}
-	return chat.Outcome{Dialog: true, Title: "Tokens and cost", Text: text}, nil
+	return chat.Outcome{Dialog: true, Title: "Tokens and cost", Text: strings.Join(tables, "\n")}, nil
 }
 
 // costTable is wf cost as text.
@@ -288,7 +292,7 @@ func costTable(ctx context.Context, api *client.API, run protocol.RunID, by stri
 	if err != nil {
 		return "", err
 	}
-	rows := [][]string{{"By " + by, "calls", "in", "cached", "out", "cost"}}
+	rows := [][]string{{"By " + strings.ToUpper(by[:1]) + by[1:], "calls", "in", "cached", "out", "cost"}}
 	c.Total.Name = "total"
 	for _, r := range append(c.Items, c.Total) {
 		usd := "?"

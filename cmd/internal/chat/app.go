@@ -115,6 +115,7 @@ func (a *App) updates(m updates) tea.Cmd {
 		switch {
 		case u.Event != nil:
 			a.t.Apply(*u.Event)
+			a.said = "" // what was said of a command is old news
 		case u.Delta != nil:
 			a.t.Live(*u.Delta)
 		case u.Reset != nil:
