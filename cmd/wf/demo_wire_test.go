@@ -131,13 +131,7 @@ func TestTheDemoRunsUnchangedOnBothWires(t *testing.T) {
 	scripted.wf(0, "run", workflows.DemoWorkflow, "-q")
 	var want engine.View
 	scripted.read(&want, "show", "-1")
-	for _, wire := range []struct {
-		name, model string
-		env         func(*modeltest.Server) string
-	}{
-		{"OpenAI", "openai/test", func(s *modeltest.Server) string { return "OPENAI_BASE_URL=" + s.URL }},
-		{"Anthropic", "anthropic/test", func(s *modeltest.Server) string { return "ANTHROPIC_BASE_URL=" + s.Root }},
-	} {
+	for _, wire := range wires {
 		t.Run(wire.name, func(t *testing.T) {
 			answers := demoAnswers(t)
 			s := modeltest.Start(t, answers...)

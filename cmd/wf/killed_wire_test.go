@@ -29,13 +29,7 @@ edges:
 // call and while a tool runs. After wf resume no call that has a result was made again, the one
 // whose outcome is unknown was not repeated, and the provider refused no request.
 func TestW20KilledInAVisitOfSevenCallsOnEitherWire(t *testing.T) {
-	for _, wire := range []struct {
-		name, model string
-		env         func(*modeltest.Server) string
-	}{
-		{"OpenAI", "openai/test", func(s *modeltest.Server) string { return "OPENAI_BASE_URL=" + s.URL }},
-		{"Anthropic", "anthropic/test", func(s *modeltest.Server) string { return "ANTHROPIC_BASE_URL=" + s.Root }},
-	} {
+	for _, wire := range wires {
 		for _, moment := range []struct {
 			name     string
 			thinking bool // killed while the model is asked for call 4, else while call 4 runs
