@@ -27,7 +27,8 @@ type Pointers interface {
 	// error wrapping protocol.ErrUnknownRun.
 	Get(ctx context.Context, run protocol.RunID) (Pointer, error)
 	// Swap writes p if the pointer still has p.Revision, and returns it with the new one; else
-	// the error wraps ErrSwapped.
+	// the error wraps ErrSwapped. A pointer that got another agent or epoch is durable then; a
+	// new one without an epoch, and how far a run is, soon: its agent says it again.
 	Swap(ctx context.Context, p Pointer) (Pointer, error)
 	// Watch yields the pointer as soon as there is one, and every newer one; those that come
 	// faster than they are taken are left out, but not the last.

@@ -3,6 +3,7 @@ package relay_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"slices"
@@ -277,5 +278,29 @@ func TestWhoIsNoAgentIsRefused(t *testing.T) {
 	var got list
 	if status := h.get("/v1/agents", &got); status != http.StatusOK || len(got.Items) != 1 {
 		t.Errorf("have %d, %v", status, got.Items)
+	}
+}
+
+// ledger is a store of many runs.
+type ledger struct {
+	*shelf
+	runs []relay.Run
+}
+
+func (l *ledger) Runs(context.Context) ([]relay.Run, error) { return l.runs, nil }
+
+// An agent with very many runs is registered before its heartbeat is missed.
+func TestAnAgentWithManyRunsRegisters(t *testing.T) {
+	h := newHouse(t)
+	d := newDesk(h, "a")
+	all := &ledger{shelf: &shelf{d.store, nil}}
+	for i := range 20_000 {
+		all.runs = append(all.runs, relay.Run{ID: protocol.RunID(fmt.Sprint("run", i)), HeadSeq: 1, HeadCID: "c", RequestID: fmt.Sprint("request", i)})
+	}
+	d.agent.Store = all
+	d.arrive()
+	h.pointed("run19999", func(p queue.Pointer) bool { return p.Agent == "a" })
+	if e := must(h.hub.Queue.List(t.Context()))(t); len(e) > 0 {
+		t.Errorf("the queue has %v", e)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"sync"
+	"time"
 
 	"go.etcd.io/bbolt"
 
@@ -13,8 +14,8 @@ import (
 	"wf/protocol"
 )
 
-// Pointers is a queue.Pointers. Which agent has a run is in the file when Swap returns; how
-// far the run is goes there with the next such swap.
+// Pointers is a queue.Pointers. What a lease decided, and a run that changed hands, is in the
+// file when Swap returns; what agents say of their own runs within flushAfter, together.
 type Pointers struct {
 	db *bbolt.DB
 
@@ -22,8 +23,13 @@ type Pointers struct {
 	byRun  map[protocol.RunID]queue.Pointer
 	behind map[protocol.RunID]bool // newer in memory than in the file
 	news   map[protocol.RunID]chan struct{}
+	timer  *time.Timer // of the next flush; nil where nothing is behind
 	closed bool
 }
+
+// flushAfter is for how long the file may be behind. What is lost by a crash meanwhile agents
+// say again.
+const flushAfter = time.Second
 
 func newPointers(db *bbolt.DB) *Pointers {
 	return &Pointers{db: db, byRun: map[protocol.RunID]queue.Pointer{}, behind: map[protocol.RunID]bool{},
@@ -67,8 +73,8 @@ func (p *Pointers) Swap(ctx context.Context, x queue.Pointer) (queue.Pointer, er
 		return old, fmt.Errorf("run %s: revision %d, have %d: %w", x.Run, old.Revision, x.Revision, queue.ErrSwapped)
 	}
 	x.Revision++
-	if old.Revision > 0 && old.Agent == x.Agent && old.Epoch == x.Epoch {
-		p.behind[x.Run] = true
+	if old.Epoch == x.Epoch && (old.Agent == x.Agent || old.Revision == 0) {
+		p.fallBehind(x.Run)
 	} else if err := p.write(x); err != nil {
 		return old, fmt.Errorf("pointer of run %s: %w", x.Run, err)
 	}
@@ -78,6 +84,24 @@ func (p *Pointers) Swap(ctx context.Context, x queue.Pointer) (queue.Pointer, er
 		delete(p.news, x.Run)
 	}
 	return x, nil
+}
+
+// fallBehind leaves a pointer to the next flush.
+func (p *Pointers) fallBehind(run protocol.RunID) {
+	p.behind[run] = true
+	if p.timer == nil && p.db != nil {
+		p.timer = time.AfterFunc(flushAfter, p.flush)
+	}
+}
+
+// flush writes what is behind. Where that fails the next flush tries again, and Close says so.
+func (p *Pointers) flush() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.timer = nil
+	if !p.closed && p.write() != nil {
+		p.timer = time.AfterFunc(flushAfter, p.flush)
+	}
 }
 
 // write puts the pointers that are behind into the file, and those of also.
@@ -151,6 +175,9 @@ func (p *Pointers) close() error {
 		close(c)
 	}
 	clear(p.news)
+	if p.timer != nil {
+		p.timer.Stop()
+	}
 	if len(p.behind) == 0 {
 		return nil
 	}

@@ -7,8 +7,8 @@
 //
 // Everything is small and stands in memory; the file is there for the next start. What a
 // method returned is in the file before. Two things are not written at once, because the next
-// start finds them anyway: that a lease lapsed follows from its time, and how far a run is
-// follows from what its agent says.
+// start finds them anyway: that a lease lapsed follows from its time, and which runs an agent
+// has and how far they are follows from what it says.
 //
 // # Buckets
 //
