@@ -1,0 +1,273 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"wf/hub/guard"
+	"wf/hub/reply"
+	"wf/protocol"
+)
+
+// shop is a backend with one run that remembers what it was asked.
+type shop struct {
+	asked []string
+	err   error
+	seq   protocol.Seq
+}
+
+func (s *shop) note(format string, args ...any) error {
+	s.asked = append(s.asked, fmt.Sprintf(format, args...))
+	return s.err
+}
+
+func (s *shop) Workflows(context.Context) ([]Workflow, error) {
+	return []Workflow{{Name: "hello", Inputs: json.RawMessage(`{"type":"object"}`)}}, s.note("workflows")
+}
+func (s *shop) Runs(_ context.Context, q Query) ([]any, protocol.RunID, error) {
+	return []any{map[string]string{"id": "R"}}, "R", s.note("runs %+v", q)
+}
+func (s *shop) Run(_ context.Context, r protocol.RunID) (any, error) {
+	return map[string]string{"id": string(r)}, s.note("run %s", r)
+}
+func (s *shop) Graph(_ context.Context, r protocol.RunID) ([]byte, error) {
+	return []byte("<svg/>"), s.note("graph %s", r)
+}
+func (s *shop) Messages(_ context.Context, r protocol.RunID, step string) (any, error) {
+	return map[string]string{}, s.note("messages %s %s", r, step)
+}
+func (s *shop) Diff(_ context.Context, r protocol.RunID, step string) (any, error) {
+	return map[string]string{}, s.note("diff %s %s", r, step)
+}
+func (s *shop) Verify(_ context.Context, r protocol.RunID) (any, error) {
+	return map[string]string{}, s.note("verify %s", r)
+}
+func (s *shop) Cost(_ context.Context, r protocol.RunID, by string) (any, error) {
+	return map[string]string{}, s.note("cost %s %s", r, by)
+}
+func (s *shop) Start(_ context.Context, x Start) (protocol.RunID, bool, error) {
+	return "R", x.RequestID != "old", s.note("start %s %v %v", x.Workflow, x.Tags, x.Models)
+}
+func (s *shop) Answer(_ context.Context, r protocol.RunID, a Answer) (string, error) {
+	return "gate#1", s.note("answer %s %s%s", r, a.Choice, a.Text)
+}
+func (s *shop) Cancel(_ context.Context, r protocol.RunID, reason string) error {
+	return s.note("cancel %s %s", r, reason)
+}
+func (s *shop) Suspend(_ context.Context, r protocol.RunID) error { return s.note("suspend %s", r) }
+func (s *shop) Compact(_ context.Context, r protocol.RunID) error { return s.note("compact %s", r) }
+func (s *shop) Resume(_ context.Context, r protocol.RunID, x Resume) error {
+	return s.note("resume %s %d", r, len(x.Limits))
+}
+func (s *shop) Fork(_ context.Context, r protocol.RunID, f Fork) (protocol.RunID, error) {
+	return "F", s.note("fork %s %s", r, f.Step)
+}
+func (s *shop) Message(_ context.Context, r protocol.RunID, m Message) error {
+	return s.note("message %s %s", m.Source, m.Text)
+}
+
+// The feed of a shop: a run R, whose head moves with seq.
+func (s *shop) After(context.Context, protocol.RunID, protocol.Seq) iter.Seq2[protocol.Entry, error] {
+	return func(func(protocol.Entry, error) bool) {}
+}
+func (s *shop) Block(_ context.Context, l protocol.Link) ([]byte, error) {
+	if l != blockCID {
+		return nil, protocol.ErrNotFound
+	}
+	return []byte("<script>"), nil
+}
+func (s *shop) Tip(_ context.Context, r protocol.RunID) (protocol.Link, protocol.Seq, error) {
+	if r != "R" {
+		return protocol.Link{}, 0, fmt.Errorf("run %q: %w", r, protocol.ErrUnknownRun)
+	}
+	return blockCID, s.seq, nil
+}
+func (s *shop) Changes(context.Context) (uint64, error) { return uint64(s.seq), nil }
+func (s *shop) AwaitChange(context.Context, uint64) (uint64, error) {
+	return 0, errors.New("nobody waits")
+}
+
+var blockCID, _ = protocol.ParseLink("bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy")
+
+// ask makes a request of someone with scopes.
+func ask(s *shop, scopes []guard.Scope, method, target, body string, headers ...string) *httptest.ResponseRecorder {
+	server := &Server{Backend: s, Feed: s, Name: "here", Version: "v"}
+	r := httptest.NewRequest(method, target, strings.NewReader(body))
+	if body == "" {
+		r = httptest.NewRequest(method, target, nil)
+	} else {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ": ")
+		r.Header.Set(name, value)
+	}
+	if scopes != nil {
+		r = r.WithContext(guard.With(r.Context(), guard.Identity{Name: "x", Scopes: scopes}))
+	}
+	w := httptest.NewRecorder()
+	server.Handler().ServeHTTP(w, r)
+	return w
+}
+
+func TestRequestsReachTheBackendAndNothingElseDoes(t *testing.T) {
+	all := guard.AllScopes
+	for _, test := range []struct {
+		name, method, target, body string
+		status                     int
+		want                       string // asked, or the code of the error
+	}{
+		{"workflows", "GET", "/v1/workflows", "", 200, "workflows"},
+		{"runs", "GET", "/v1/runs?status=waiting&workflow=w&tag=t&q=x&limit=3&before=R&all=true", "", 200, "runs {Status:waiting Workflow:w Tag:t Text:x Limit:3 Before:R All:true}"},
+		{"runs by default", "GET", "/v1/runs", "", 200, "runs {Status: Workflow: Tag: Text: Limit:50 Before: All:false}"},
+		{"an unknown parameter", "GET", "/v1/runs?stauts=done", "", 400, "bad_request"},
+		{"a parameter twice", "GET", "/v1/runs?q=a&q=b", "", 400, "bad_request"},
+		{"an unknown status", "GET", "/v1/runs?status=dead", "", 400, "bad_request"},
+		{"too many", "GET", "/v1/runs?limit=501", "", 400, "bad_request"},
+		{"none", "GET", "/v1/runs?limit=0", "", 400, "bad_request"},
+		{"no number", "GET", "/v1/runs?limit=x", "", 400, "bad_request"},
+		{"no yes or no", "GET", "/v1/runs?all=1", "", 400, "bad_request"},
+		{"a run", "GET", "/v1/runs/R", "", 200, "run R"},
+		{"an unknown run", "GET", "/v1/runs/X", "", 404, "unknown_session"},
+		{"its graph", "GET", "/v1/runs/R/graph", "", 200, "graph R"},
+		{"messages of a step", "GET", "/v1/runs/R/steps/coder%232/messages", "", 200, "messages R coder#2"},
+		{"messages of an item", "GET", "/v1/runs/R/steps/coder%231%5B0%5D/messages", "", 200, "messages R coder#1[0]"},
+		{"messages of no step", "GET", "/v1/runs/R/steps/coder/messages", "", 400, "bad_request"},
+		{"a diff", "GET", "/v1/runs/R/steps/coder%232/diff", "", 200, "diff R coder#2"},
+		{"verify", "GET", "/v1/runs/R/verify", "", 200, "verify R"},
+		{"cost", "GET", "/v1/runs/R/cost", "", 200, "cost R role"},
+		{"cost by model", "GET", "/v1/runs/R/cost?by=model", "", 200, "cost R model"},
+		{"cost by something else", "GET", "/v1/runs/R/cost?by=x", "", 400, "bad_request"},
+		{"start", "POST", "/v1/runs", `{"workflow":"hello","tags":["a"],"models":{"":"m","r":["x","y"]}}`, 201, "start hello [a] map[:[m] r:[x y]]"},
+		{"start again", "POST", "/v1/runs", `{"workflow":"hello","request_id":"old"}`, 200, "start hello [] map[]"},
+		{"start what?", "POST", "/v1/runs", `{}`, 400, "bad_request"},
+		{"start with an unknown field", "POST", "/v1/runs", `{"workflow":"hello","worklfow":"x"}`, 400, "bad_request"},
+		{"start with two objects", "POST", "/v1/runs", `{"workflow":"hello"}{}`, 400, "bad_request"},
+		{"start with no JSON", "POST", "/v1/runs", `hello`, 400, "bad_request"},
+		{"start with nothing", "POST", "/v1/runs", ``, 400, "bad_request"},
+		{"start with a list", "POST", "/v1/runs", `[]`, 400, "bad_request"},
+		{"start with inputs that are none", "POST", "/v1/runs", `{"workflow":"hello","inputs":[1]}`, 400, "bad_request"},
+		{"start with a long request id", "POST", "/v1/runs", `{"workflow":"hello","request_id":"` + strings.Repeat("x", 201) + `"}`, 400, "bad_request"},
+		{"start with an empty tag", "POST", "/v1/runs", `{"workflow":"hello","tags":[""]}`, 400, "bad_request"},
+		{"start with no models", "POST", "/v1/runs", `{"workflow":"hello","models":{"r":[]}}`, 400, "bad_request"},
+		{"start in an unknown context", "POST", "/v1/runs", `{"workflow":"hello","context":"x"}`, 400, "bad_request"},
+		{"answer", "POST", "/v1/runs/R/answer", `{"choice":"y"}`, 200, "answer R y"},
+		{"answer a step and a signal", "POST", "/v1/runs/R/answer", `{"step":"a#1","signal":"s"}`, 400, "bad_request"},
+		{"cancel", "POST", "/v1/runs/R/cancel", ``, 200, "cancel R "},
+		{"cancel and say why", "POST", "/v1/runs/R/cancel", `{"reason":"x"}`, 200, "cancel R x"},
+		{"suspend", "POST", "/v1/runs/R/suspend", ``, 200, "suspend R"},
+		{"compact", "POST", "/v1/runs/R/compact", ``, 200, "compact R"},
+		{"resume", "POST", "/v1/runs/R/resume", `{"limits":{"steps":9}}`, 200, "resume R 1"},
+		{"fork", "POST", "/v1/runs/R/fork", `{"step":"coder#2"}`, 201, "fork R coder#2"},
+		{"fork at no step", "POST", "/v1/runs/R/fork", `{"step":"coder"}`, 400, "bad_request"},
+		{"a message", "POST", "/v1/runs/R/messages", `{"source":"mail","text":"hi"}`, 200, "message mail hi"},
+		{"a message of nobody", "POST", "/v1/runs/R/messages", `{"text":"hi"}`, 400, "bad_request"},
+		{"a block", "GET", "/v1/blocks/" + blockCID.String(), "", 200, ""},
+		{"an unknown block", "GET", "/v1/blocks/bafkreifzjut3te7nhyekklss27nh3k72ysco7y32koao5eei66wof36n5e", "", 404, "not_found"},
+		{"no CID", "GET", "/v1/blocks/x", "", 400, "bad_request"},
+		{"nothing", "GET", "/v1/nothing", "", 404, "not_found"},
+		{"another version", "GET", "/v2/runs", "", 404, "not_found"},
+		{"another method", "DELETE", "/v1/runs/R", "", 405, "bad_request"},
+		{"a method for reading", "POST", "/v1/workflows", "{}", 405, "bad_request"},
+		{"the sign of life", "GET", "/healthz", "", 200, ""},
+		{"the description", "GET", "/v1/openapi.json", "", 200, ""},
+	} {
+		s := &shop{}
+		w := ask(s, all, test.method, test.target, test.body)
+		got := strings.Join(s.asked, "; ")
+		if w.Code >= 400 {
+			var f reply.Failure
+			if err := json.Unmarshal(w.Body.Bytes(), &f); err != nil || f.Message == "" || f.Fix == "" {
+				t.Errorf("%s: %v in %s", test.name, err, w.Body)
+			}
+			if got != "" {
+				t.Errorf("%s: refused, and yet asked for %s", test.name, got)
+			}
+			got = f.Code
+		}
+		if w.Code != test.status || got != test.want {
+			t.Errorf("%s: %d %q, want %d %q\n%s", test.name, w.Code, got, test.status, test.want, w.Body)
+		}
+	}
+}
+
+func TestEveryRouteWantsItsScope(t *testing.T) {
+	for _, r := range routes {
+		target := strings.NewReplacer("{id}", "R", "{step}", "a%231", "{cid}", blockCID.String()).Replace(r.path)
+		if r.scope == "" {
+			if w := ask(&shop{}, nil, r.method, target, ""); w.Code != 200 {
+				t.Errorf("%s %s is open, and answers %d", r.method, r.path, w.Code)
+			}
+			continue
+		}
+		if w := ask(&shop{}, nil, r.method, target, ""); w.Code != 401 {
+			t.Errorf("%s %s of nobody: %d", r.method, r.path, w.Code)
+		}
+		for _, other := range guard.AllScopes {
+			s := &shop{}
+			w := ask(s, []guard.Scope{other}, r.method, target, "")
+			if refused := w.Code == 403; refused != (other != r.scope) || refused && len(s.asked) > 0 {
+				t.Errorf("%s %s with %s alone: %d, asked %v", r.method, r.path, other, w.Code, s.asked)
+			}
+		}
+		if req := httptest.NewRequest(r.method, target, nil); Public(req) {
+			t.Errorf("%s %s is let in without credentials", r.method, r.path)
+		}
+	}
+	for target, open := range map[string]bool{"/": true, "/assets/app.js": true, "/healthz": true, "/v1/openapi.json": true, "/v1": false, "/v1/x": false} {
+		if Public(httptest.NewRequest(http.MethodGet, target, nil)) != open || Public(httptest.NewRequest(http.MethodPost, target, nil)) {
+			t.Errorf("%s: open is not %v", target, open)
+		}
+	}
+}
+
+func TestWhatHasNotMovedIsNotSentAgain(t *testing.T) {
+	s := &shop{seq: 7}
+	for _, target := range []string{"/v1/runs", "/v1/runs/R", "/v1/runs/R/graph", "/v1/blocks/" + blockCID.String()} {
+		tag := ask(s, guard.AllScopes, "GET", target, "").Header().Get("ETag")
+		if w := ask(s, guard.AllScopes, "GET", target, "", "If-None-Match: "+tag); w.Code != 304 || w.Body.Len() > 0 {
+			t.Errorf("%s: %d", target, w.Code)
+		}
+		if w := ask(s, guard.AllScopes, "GET", target, "", `If-None-Match: "old"`); w.Code != 200 {
+			t.Errorf("%s: %d", target, w.Code)
+		}
+	}
+	tag := ask(s, guard.AllScopes, "GET", "/v1/runs", "").Header().Get("ETag")
+	s.seq++
+	if w := ask(s, guard.AllScopes, "GET", "/v1/runs", "", "If-None-Match: "+tag); w.Code != 200 {
+		t.Errorf("something moved: %d", w.Code)
+	}
+}
+
+func TestErrorsHaveTheirStatus(t *testing.T) {
+	for _, test := range []struct {
+		err    error
+		status int
+		code   string
+	}{
+		{protocol.ErrUnknownRun, 404, "unknown_session"}, {protocol.ErrFinal, 409, "run_final"}, {protocol.ErrRunLive, 409, "run_live"},
+		{protocol.ErrInputs, 422, "invalid_inputs"}, {protocol.ErrBusy, 503, "store_busy"}, {protocol.ErrDiskFull, 507, "disk_full"},
+		{protocol.ErrCorrupt, 500, "corrupt"}, {errors.New("x"), 500, "internal"}, {context.Canceled, 503, "internal"},
+	} {
+		w := ask(&shop{err: fmt.Errorf("run R: %w", test.err)}, guard.AllScopes, "GET", "/v1/runs/R", "")
+		var f reply.Failure
+		if err := json.Unmarshal(w.Body.Bytes(), &f); err != nil || w.Code != test.status || f.Code != test.code {
+			t.Errorf("%v: %d %s", test.err, w.Code, w.Body)
+		}
+	}
+}
+
+// A block is never a page: whatever its bytes are, a browser runs nothing of it.
+func TestABlockIsNoPage(t *testing.T) {
+	h := ask(&shop{}, guard.AllScopes, "GET", "/v1/blocks/"+blockCID.String(), "").Header()
+	if h.Get("Content-Type") != mediaRaw || !strings.Contains(h.Get("Content-Security-Policy"), "sandbox") || !strings.Contains(h.Get("Cache-Control"), "immutable") {
+		t.Errorf("%v", h)
+	}
+}
