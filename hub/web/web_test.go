@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"encoding/json"
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
@@ -140,5 +141,29 @@ func TestTheSourcesInterpretNoText(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Where packages come from is a matter of whoever installs them; what they are is pinned.
+func TestTheLockPinsPackagesAndNamesNoRegistry(t *testing.T) {
+	text, err := fs.ReadFile(sources, "package-lock.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Contains(text, []byte(`"resolved"`)) {
+		t.Error("package-lock.json names where packages were downloaded: .npmrc leaves that out")
+	}
+	var lock struct {
+		Packages map[string]struct {
+			Version, Integrity string
+		}
+	}
+	if err := json.Unmarshal(text, &lock); err != nil {
+		t.Fatal(err)
+	}
+	for name, p := range lock.Packages {
+		if name != "" && (p.Version == "" || p.Integrity == "") {
+			t.Errorf("%s has no version or no hash", name)
+		}
 	}
 }
