@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wf/hub/api"
+	"wf/hub/client"
 	"wf/hub/guard"
 	"wf/hub/queue/embedded"
 	"wf/hub/relay"
@@ -49,10 +51,18 @@ A token is wanted always, beyond this machine TLS as well. Agents have a token o
 		Example: `  wf hub
   wf serve --hub http://127.0.0.1:8766 --hub-token-file ~/.local/state/wf/hub/agent.token
 
+  # another address for a browser, from the hub that runs
+  wf hub --login
+
   # for other machines
   wf hub --listen 0.0.0.0:443 --host hub.example.org --tls-cert hub.pem --tls-key hub.key`,
 		Args: takes(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.serveHub(cmd.Context(), f) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.login {
+				return a.hubLogin(cmd.Context(), f)
+			}
+			return a.serveHub(cmd.Context(), f)
+		},
 	}
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.listen, "listen", []string{defaultHub}, "where: PORT, HOST:PORT or unix:PATH; may be given several times")
@@ -64,17 +74,68 @@ A token is wanted always, beyond this machine TLS as well. Agents have a token o
 	flags.StringVar(&f.clientCA, "client-ca", "", "certificate (PEM) that must have signed that of every agent; their token is wanted all the same")
 	flags.StringArrayVar(&f.hosts, "host", nil, "a further name that the hub goes by")
 	flags.StringArrayVar(&f.origins, "origin", nil, "a further origin that may send requests, such as https://wf.example.org")
+	flags.BoolVar(&f.login, "login", false, "print a new address for a browser, from the hub that runs at --listen, and end")
 	return cmd
+}
+
+// place fills in where the data lies.
+func (f *hubFlags) place() (err error) {
+	if f.data == "" {
+		f.data, err = hubDir()
+	}
+	if f.tokenFile == "" {
+		f.tokenFile = filepath.Join(f.data, "tokens")
+	}
+	return err
+}
+
+// hubLogin has the hub that listens at the first address make a code, and prints what to open.
+func (a *app) hubLogin(ctx context.Context, f hubFlags) error {
+	if err := f.place(); err != nil {
+		return err
+	}
+	e, err := guard.ParseEndpoint(f.listen[0], filepath.Join(f.data, "wf.sock"))
+	if err != nil {
+		return err
+	}
+	url := "http://" + e.TCP
+	switch {
+	case e.Socket != "":
+		url = "unix:" + e.Socket
+	case f.cert != "" || len(f.hosts) > 0:
+		url = "https://" + e.TCP
+		if _, port, err := net.SplitHostPort(e.TCP); err == nil && len(f.hosts) > 0 {
+			url = "https://" + net.JoinHostPort(f.hosts[0], port)
+		}
+	}
+	token, err := readToken(f.tokenFile)
+	if err != nil {
+		return err
+	}
+	api, err := client.New(url, client.Options{Token: token})
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	urls, err := api.NewCode(ctx)
+	if err != nil {
+		return err
+	}
+	if a.asJSON() {
+		return a.answer(map[string]any{"schema": "wf.login/v1", "open": urls})
+	}
+	for _, u := range urls {
+		if _, err := fmt.Fprintln(a.out, u); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // serveHub runs a hub until ctx ends.
 func (a *app) serveHub(ctx context.Context, f hubFlags) error {
-	if f.data == "" {
-		dir, err := hubDir()
-		if err != nil {
-			return err
-		}
-		f.data = dir
+	if err := f.place(); err != nil {
+		return err
 	}
 	if f.name == "" {
 		if host, err := os.Hostname(); err == nil {
@@ -99,9 +160,6 @@ func hubDir() (string, error) {
 }
 
 func (a *app) openHub(ctx context.Context, f hubFlags, store *embedded.Store, log *slog.Logger) error {
-	if f.tokenFile == "" {
-		f.tokenFile = filepath.Join(f.data, "tokens")
-	}
 	keys, err := guard.OpenKeys(f.tokenFile, nil)
 	if err != nil {
 		return err

@@ -195,6 +195,10 @@ func TestK07K08AgentAndHubAreKilledAndTheRunFinishes(t *testing.T) {
 			t.Errorf("wf %s\nat home:\n%s\nthrough the hub:\n%s", strings.Join(args, " "), local, remote)
 		}
 	}
+	login, err := wfIn(dirs["hub"], "hub", "--login", "--listen", address, "--data", data).CombinedOutput()
+	if err != nil || !strings.HasPrefix(string(login), said.Listen[0].URL+"/#code=") {
+		t.Errorf("wf hub --login: %v: %s", err, login)
+	}
 	if out := wf("ls", "-o", "json"); !strings.Contains(out, `"agent": "ada-`) {
 		t.Errorf("wf ls tells of no agent:\n%s", out)
 	}

@@ -206,6 +206,14 @@ func (a *API) Queue(ctx context.Context) (raw []byte, err error) {
 	return raw, a.read(ctx, "/v1/queue", &raw)
 }
 
+// NewCode has the server make a one-time code for a browser: wf.code/v1, with the addresses to
+// open. It needs the scope admin.
+func (a *API) NewCode(ctx context.Context) (urls []string, err error) {
+	var code struct{ URLs []string }
+	_, err = a.call(ctx, http.MethodPost, "/v1/codes", nil, struct{}{}, &code)
+	return code.URLs, err
+}
+
 func runPath(run protocol.RunID, more ...string) string {
 	p := "/v1/runs/" + url.PathEscape(string(run))
 	for _, m := range more {
