@@ -247,3 +247,23 @@ func BenchmarkStalled(b *testing.B) {
 	b.ReportMetric(float64(b.N*200)/beside.Seconds(), "commits/s")
 	b.ReportMetric(float64(alone)/float64(beside), "alone")
 }
+
+// BenchmarkStore reads the journal of BenchmarkReplay and sends nothing: the bound of what one
+// client can be sent.
+func BenchmarkStore(b *testing.B) {
+	store := openStore(b)
+	fill(b, store, "run", benchEvents)
+	for b.Loop() {
+		n := 0
+		for _, err := range store.After(context.Background(), "run", 0) {
+			if err != nil {
+				b.Fatal(err)
+			}
+			n++
+		}
+		if n != benchEvents {
+			b.Fatal(n)
+		}
+	}
+	b.ReportMetric(float64(b.N*benchEvents)/b.Elapsed().Seconds(), "events/s")
+}

@@ -18,6 +18,9 @@
 // A slow client costs its cursor: TCP holds it back, nobody waits for it, and past the write
 // deadline it is cut off and loses nothing.
 //
+// Cursors of one run share what they read: a batch, and the JSON of an event, is made once for a
+// crowd. One goroutine waits for changes of the store for all of them, while there are any.
+//
 // # Live output
 //
 // Deltas are what models and commands say before it is recorded. They go through a ring per

@@ -60,6 +60,7 @@ func (s *shelf) join(run protocol.RunID) (c *crowd, leave func()) {
 		defer s.mu.Unlock()
 		if c.n--; c.n == 0 {
 			delete(s.runs, run)
+			s.drop(run)
 		}
 	}
 }
@@ -108,10 +109,15 @@ func (s *shelf) remove(e *list.Element) {
 	delete(s.by, x.at)
 }
 
-// clear drops what was read of a run.
+// clear forgets what was read of a run.
 func (s *shelf) clear(run protocol.RunID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.drop(run)
+}
+
+// drop is clear; the caller holds mu.
+func (s *shelf) drop(run protocol.RunID) {
 	for at, e := range s.by {
 		if at.run == run {
 			s.remove(e)
