@@ -1,11 +1,10 @@
 package memory_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"testing"
-
-	"context"
 
 	"wf/agentkit/embed"
 	"wf/agentkit/memory"
