@@ -25,6 +25,7 @@ func TestThePublishedFormatHasEveryFieldOfEveryRecord(t *testing.T) {
 		"Event": protocol.Event{}, "RunStarted": protocol.RunStarted{}, "ParentRun": protocol.ParentRun{},
 		"StepStarted": protocol.StepStarted{}, "PromptSent": protocol.PromptSent{}, "Usage": protocol.Usage{},
 		"StepCompleted": protocol.StepCompleted{}, "GitState": protocol.GitState{}, "Forked": protocol.Forked{},
+		"Schedule": protocol.Schedule{}, "TaskSpec": protocol.TaskSpec{}, "MemorySpec": protocol.MemorySpec{}, "ChildCall": protocol.ChildCall{},
 	}
 	schema := regexp.MustCompile(`(?s)type (\w+) struct \{[^\n]*\n(.*?)\n\}`)
 	line := regexp.MustCompile(`(?m)^  (\w+) (optional )?`)
