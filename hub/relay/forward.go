@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httputil"
 
@@ -45,7 +46,7 @@ func (l *link) newProxy() *httputil.ReverseProxy {
 				reply.Error(w, fmt.Errorf("agent %s: %w: %w", l.id, protocol.ErrAgentAway, err))
 			}
 		},
-		ErrorLog: nil,
+		ErrorLog: slog.NewLogLogger(l.hub.Log.Handler(), slog.LevelDebug),
 	}
 }
 

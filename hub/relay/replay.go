@@ -134,6 +134,9 @@ func (k *socket) handle(r protocol.Request, raw []byte) error {
 		k.mu.Lock()
 		s, ok := k.subs[r.ID]
 		delete(k.subs, r.ID)
+		if ok {
+			s.up.over[r.ID] = true
+		}
 		k.mu.Unlock()
 		if ok {
 			return s.up.pass(raw)
@@ -167,6 +170,10 @@ func (k *socket) subscribe(r protocol.Request, raw []byte) error {
 	full := !replaced && len(k.subs) >= protocol.MaxSubscriptions
 	if !full {
 		k.subs[r.ID] = subscription{up, r.SessionID, r.Live}
+		delete(up.over, r.ID)
+		if replaced && old.up != up {
+			old.up.over[r.ID] = true
+		}
 	}
 	k.mu.Unlock()
 	if full {

@@ -139,13 +139,13 @@ func TestOneSocketReachesTheRunsOfAllAgents(t *testing.T) {
 			w.expect(map[string][]string{"y": {"event 4"}})
 
 			// An agent goes: whoever hangs on it is told, the others do not notice.
-			w.ask("x", "run-a", 4, true)
-			w.expect(map[string][]string{"x": {"complete 4"}})
+			w.ask("v", "run-a", 4, true)
+			w.expect(map[string][]string{"v": {"complete 4"}})
 			h.pointed("run-b", func(p queue.Pointer) bool { return p.Agent == "b" })
 			b.leave()
 			w.expect(map[string][]string{"y": {"error agent_unavailable"}})
 			a.say("run-a", "five")
-			w.expect(map[string][]string{"x": {"event 5"}})
+			w.expect(map[string][]string{"v": {"event 5"}})
 			w.ask("y", "run-b", 4, true)
 			w.expect(map[string][]string{"y": {"error agent_unavailable"}})
 			b.arrive()

@@ -16,6 +16,9 @@ type upstream struct {
 	socket *socket
 	link   *link
 	frames chan []byte // of the client
+	// over are ids that the client cancelled or took elsewhere: what the agent still sends
+	// for them is dropped. Guarded by socket.mu.
+	over   map[string]bool
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 }
@@ -25,7 +28,7 @@ const maxWaiting = 4 * protocol.MaxSubscriptions
 
 func newUpstream(k *socket, l *link) *upstream {
 	ctx, cancel := context.WithCancelCause(k.ctx)
-	return &upstream{socket: k, link: l, frames: make(chan []byte, maxWaiting), ctx: ctx, cancel: cancel}
+	return &upstream{socket: k, link: l, frames: make(chan []byte, maxWaiting), over: map[string]bool{}, ctx: ctx, cancel: cancel}
 }
 
 // pass sends a frame to the agent, as soon as it takes it.
@@ -131,11 +134,14 @@ const typeWithin = protocol.MaxFrameID + 48
 // concerns keeps account of the subscriptions that end, and reports whether the client is to
 // see the frame: what an agent says of the whole socket is not about the client's.
 func (u *upstream) concerns(b []byte) bool {
+	k := u.socket
+	k.mu.Lock()
+	dropping := len(u.over) > 0
+	k.mu.Unlock()
 	start := b[:min(len(b), typeWithin)]
-	if !bytes.Contains(start, endings[0]) && !bytes.Contains(start, endings[1]) {
+	if !dropping && !bytes.Contains(start, endings[0]) && !bytes.Contains(start, endings[1]) {
 		return true
 	}
-	k := u.socket
 	f, err := protocol.ParseFrame(k.codec, b)
 	if err != nil {
 		return true // the client may know it
@@ -145,6 +151,8 @@ func (u *upstream) concerns(b []byte) bool {
 	s, ok := k.subs[f.ID]
 	ours := ok && s.up == u
 	switch {
+	case u.over[f.ID]:
+		return false
 	case f.Type == protocol.FrameReplayError && f.ID == "" && !ours:
 		return false
 	case ours && (f.Type == protocol.FrameReplayError || f.Type == protocol.FrameReplayComplete && !s.live):
