@@ -44,9 +44,8 @@ func (a *answer) code() string {
 const maxStarted = 16 << 20
 
 // startJob has the agent start a job, under the lease: extended while the agent works on it,
-// and given back by what came of it. Where the link ends in between nobody knows whether the
-// agent has started the run: the lease is left to lapse, which gives the agent time to come
-// back and say so.
+// and given back by what came of it. Where no answer comes nobody knows whether the agent has
+// started the run: the lease is left to lapse, which gives the agent time to say so.
 func (l *link) startJob(lease queue.Lease) {
 	h, e := l.hub, lease.Entry()
 	q := question{e.ID, e.Epoch}
@@ -59,14 +58,14 @@ func (l *link) startJob(lease queue.Lease) {
 	p := h.payloads.get(e.ID)
 	var got *answer
 	var err error
-	if p == nil {
-		err = fmt.Errorf("its body is gone: %w", protocol.ErrAgentAway)
-	} else {
+	if p != nil {
 		got, err = l.post(ctx, q, p)
 	}
 	stop()
 	log := h.Log.With("job", e.ID, "workflow", e.Workflow, "agent", l.id, "attempt", e.Attempts)
 	switch {
+	case p == nil: // dropped since the agent was chosen for it
+		err = lease.Retry(l.ctx, 0, "body_gone")
 	case err == nil && got.status/100 == 2:
 		err = l.started(lease, got)
 		if err == nil {
@@ -77,9 +76,9 @@ func (l *link) startJob(lease queue.Lease) {
 	case l.ctx.Err() != nil:
 		log.Warn("the agent went away while it started a job", "error", context.Cause(l.ctx))
 	case err != nil:
-		log.Warn("job not started", "error", err)
+		log.Warn("no answer to the start of a job", "error", err)
 		l.fails(e.ID)
-		err = lease.Retry(l.ctx, pause(e.Attempts), protocol.ErrAgentAway.Code)
+		err = nil
 	case got.code() == queue.ErrLeaseLost.Code:
 		log.Warn("the agent says that its lease has ended")
 	case got.status/100 == 4 && got.status != http.StatusTooManyRequests && got.status != http.StatusUnauthorized && got.status != http.StatusForbidden:
