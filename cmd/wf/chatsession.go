@@ -213,7 +213,15 @@ func (s *chatSession) Command(ctx context.Context, c chat.Command) (chat.Outcome
 	case chat.Interrupt:
 		return chat.Outcome{Text: "interrupted; /resume goes on"}, s.act(ctx, "suspend", struct{}{})
 	case chat.Resume:
-		return chat.Outcome{Text: "going on"}, s.act(ctx, "resume", struct{}{})
+		body := map[string]any{}
+		if c.Arg != "" {
+			name, value, ok := strings.Cut(c.Arg, "=")
+			if !ok {
+				return chat.Outcome{}, usagef("/resume %s: want a limit, as in /resume cost_usd=50", c.Arg)
+			}
+			body["limits"] = map[string]string{name: value}
+		}
+		return chat.Outcome{Text: "going on"}, s.act(ctx, "resume", body)
 	case chat.Compact:
 		return chat.Outcome{Text: "the next answer begins with a summary of the conversation"}, s.act(ctx, "compact", struct{}{})
 	case chat.Fork:

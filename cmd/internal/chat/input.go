@@ -100,7 +100,7 @@ const helpText = `/clear    /c        clear the screen; nothing is lost, PageUp 
 /reset              begin a new run; memories of this one get tombstones
 /dump [path]        write the memories to a file
 /think    /t        show or fold the reasoning of the last answer
-/resume             go on after an interruption, an error or a limit
+/resume [cost_usd=9]  go on after an interruption, an error, or past a limit
 /fork [step]        go on in a fork of this run
 /cost     $ /usage  tokens and cost, by task too
 /task     /tasks    the tasks of this run
