@@ -62,11 +62,10 @@ func TestAnAgentThatComesBackTooLateIsTold(t *testing.T) {
 	h.hub.Lease = 300 * time.Millisecond
 	a, b := newDesk(h, "a", "fix"), newDesk(h, "b", "fix")
 	a.onStart = func(id string) error {
-		a.cancel()
-		<-a.gone // the hub hears nothing of what it does now
+		a.die() // the hub hears nothing of what it does now
 		a.say(protocol.RunID("R-"+id), "begun")
 		b.arrive()
-		return errors.New("killed")
+		return errors.New("nobody hears this")
 	}
 	a.arrive()
 	h.await(1)

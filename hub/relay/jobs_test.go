@@ -77,8 +77,8 @@ func TestK10AJobWhoseAgentDiesBeforeTheAckIsDeliveredOnceMore(t *testing.T) {
 	h := newHouse(t)
 	a, b := newDesk(h, "a", "fix"), newDesk(h, "b", "fix")
 	a.onStart = func(string) error {
-		a.cancel()
-		return errors.New("killed")
+		a.die()
+		return errors.New("nobody hears this")
 	}
 	a.arrive()
 	h.await(1)
@@ -106,8 +106,8 @@ func TestK10AJobThatWasStartedUnheardIsNotStartedAgain(t *testing.T) {
 	a, b := newDesk(h, "a", "fix"), newDesk(h, "b", "fix")
 	a.onStart = func(id string) error {
 		a.say(protocol.RunID("R-"+id), "begun")
-		a.cancel()
-		return errors.New("killed")
+		a.die()
+		return errors.New("nobody hears this")
 	}
 	a.arrive()
 	h.await(1)
@@ -134,8 +134,8 @@ func TestAJobThatKillsItsAgentFiveTimesIsDead(t *testing.T) {
 	a := newDesk(h, "a", "fix")
 	a.onStart = func(id string) error {
 		if id == "poison" {
-			a.cancel()
-			return errors.New("killed")
+			a.die()
+			return errors.New("nobody hears this")
 		}
 		return nil
 	}

@@ -154,8 +154,18 @@ func (l *link) can(workflow string) bool {
 	return ok
 }
 
+// refuse tells the agent why, and waits a moment for it to hang up: what is closed too early
+// takes the reason with it.
 func (l *link) refuse(err error) error {
-	return l.lines.send(message{Type: msgRefused, Code: protocol.CodeOf(err), Message: err.Error()})
+	if err := l.lines.send(message{Type: msgRefused, Code: protocol.CodeOf(err), Message: err.Error()}); err != nil {
+		return err
+	}
+	for deadline := time.Now().Add(time.Second); time.Now().Before(deadline); {
+		if _, err := l.lines.next(time.Until(deadline)); err != nil {
+			break
+		}
+	}
+	return nil
 }
 
 // attach makes l the link of its agent. An older link of the same process gives way, and one

@@ -212,6 +212,13 @@ func (d *desk) leave() {
 	}
 }
 
+// die cuts the agent off in the middle of a request: its answer is heard by nobody.
+func (d *desk) die() {
+	gone := d.gone
+	d.cancel()
+	<-gone
+}
+
 func (d *desk) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /v1/replay", d.live.WebSocket())
