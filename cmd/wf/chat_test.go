@@ -18,13 +18,14 @@ type pane struct {
 }
 
 // inTmux runs a command line in a terminal of its own, of 80 columns and 24 rows.
-func inTmux(t *testing.T, dir, line string) *pane {
+func inTmux(t *testing.T, dir, line string, env ...string) *pane {
 	t.Helper()
 	if _, err := exec.LookPath("tmux"); err != nil {
 		t.Skip("tmux is not installed")
 	}
 	p := &pane{t: t, socket: filepath.Join(t.TempDir(), "tmux")}
 	p.env = append(os.Environ(), "HOME="+dir, "WF_STORE="+filepath.Join(dir, ".wf"), "XDG_STATE_HOME="+filepath.Join(dir, "state"), "USER=ada", "TERM=xterm-256color", "LANG=C.UTF-8", "TMUX=")
+	p.env = append(p.env, env...)
 	p.tmux("-f", "/dev/null", "new-session", "-d", "-x", "80", "-y", "24", "-c", dir, line)
 	t.Cleanup(func() { p.tmux("kill-server") })
 	return p
@@ -44,6 +45,15 @@ func (p *pane) tmux(args ...string) string {
 func (p *pane) press(keys ...string) {
 	p.t.Helper()
 	p.tmux(append([]string{"send-keys"}, keys...)...)
+}
+
+// leave ends a chat, and waits until it is gone.
+func (p *pane) leave() {
+	p.t.Helper()
+	p.press("C-c")
+	p.shows("Ctrl+C again leaves")
+	p.press("C-c")
+	p.shows("stays as it is; wf chat")
 }
 
 func (p *pane) screen() string { return p.tmux("capture-pane", "-p") }
@@ -91,14 +101,15 @@ func TestB12AChatInARealTerminal(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p := inTmux(t, dir, "wf chat --model script/"+filepath.Join(dir, "replies.yaml")+"; echo left with $?; wf chat --continue; echo left with $?; cat")
+	p := inTmux(t, dir, "wf chat --model script/"+filepath.Join(dir, "replies.yaml")+"; echo left with $?; read next; wf chat --continue; echo left with $?; cat")
 	p.shows("your turn")
 	p.press("What is here?", "Enter")
 	p.shows("you What is here?", "$ list_files(path=.)", "There is one note.", "(turns: 1)", "your turn")
 	p.tmux("resize-window", "-x", "40", "-y", "12")
 	p.shows("There is one note.")
 	p.tmux("resize-window", "-x", "100", "-y", "30")
-	p.press("C-c", "C-c")
+	p.leave()
+	p.press("Enter")
 	// It stopped, and goes on by itself with --continue: what was said is there again.
 	p.shows("There is one note.", "your turn")
 	p.press("What does it say?", "Enter")
@@ -118,7 +129,7 @@ func TestB12AChatInARealTerminal(t *testing.T) {
 	if strings.Contains(now, "buy milk.") {
 		t.Errorf("the fork shares what came later:\n%s", now)
 	}
-	p.press("C-c", "C-c")
+	p.leave()
 	p.shows("left with 0")
 
 	wf := func(args ...string) string {

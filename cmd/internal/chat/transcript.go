@@ -257,6 +257,8 @@ func (t *Transcript) happened(e protocol.WireEvent, step string, d data) {
 		t.Status = string(protocol.Running)
 	case protocol.EvLimitReached:
 		t.note(e, true, "limit %s reached: %d of %d", d.Limit, d.Value, d.Max)
+	case protocol.EvCompactionAsked:
+		t.note(e, false, "the next answer begins with a summary of the conversation")
 	case protocol.EvCompacted:
 		t.note(e, false, "compacted: %d → %d tokens", d.Before, d.After)
 		t.Metrics.Context = d.After
