@@ -44,6 +44,7 @@ type subscription struct {
 // Times of a socket.
 const (
 	writeTime = 10 * time.Second // for one frame to the client; then it is too slow
+	lastWrite = time.Second      // for the one under way when the socket ends
 	pingEvery = 20 * time.Second // of the client; two that are not answered end the socket
 )
 
@@ -232,8 +233,11 @@ func (k *socket) answer(f *protocol.Frame) {
 
 // write sends a frame to the client; false when the socket ended by it.
 func (k *socket) write(b []byte) bool {
-	ctx, done := context.WithTimeout(k.ctx, writeTime)
+	ctx, done := context.WithTimeout(context.Background(), writeTime)
 	defer done()
+	// A write that is cut off takes the connection with it, and with it the word why the socket
+	// ends: so the one under way has a moment more.
+	defer context.AfterFunc(k.ctx, func() { time.AfterFunc(lastWrite, done) })()
 	err := k.conn.Write(ctx, k.kind(), b)
 	switch {
 	case err == nil:

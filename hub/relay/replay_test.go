@@ -135,6 +135,8 @@ func TestOneSocketReachesTheRunsOfAllAgents(t *testing.T) {
 			b.say("run-b", "three")
 			w.expect(map[string][]string{"x": {"event 3"}, "y": {"event 3"}})
 			w.send(protocol.Request{Type: protocol.FrameCancel, ID: "x"})
+			w.send(protocol.Request{Type: protocol.FramePing, N: 1}) // answered behind the cancel
+			w.expect(map[string][]string{"": {"pong"}})
 			b.say("run-b", "four")
 			w.expect(map[string][]string{"y": {"event 4"}})
 
