@@ -205,6 +205,33 @@ func TestB09OlderPagesComeWithoutGapOrDuplicate(t *testing.T) {
 	}
 }
 
+func TestB09TwoScreensOfOneSessionPageOnTheirOwn(t *testing.T) {
+	r := newRoom()
+	r.happen("", protocol.EvRunStarted, obj{"title": "long"})
+	for i := range 400 {
+		r.happen("you#1", protocol.EvAnswered, obj{"text": "line " + itoa(i) + "."})
+	}
+	r.happen("wf#1", protocol.EvPrompt, obj{"model": "m"})
+	r.happen("wf#1", protocol.EvUsage, obj{"model": "m", "input": 16000, "output": 0})
+	one, two := show(t, r, 80, 24), show(t, r, 100, 30)
+	for _, s := range []*screen{one, two} { // the newest lines and the metrics, as soon as it is there
+		s.Shows("line 399.")
+		s.Shows("ctx 50% (16000 tok left)")
+	}
+	for range 20 {
+		before := one.String()
+		one.Press(screentest.PageUp)
+		one.Until("other lines", func(now string) bool { return now != before })
+	}
+	two.Shows("line 399.")
+	one.Hides("line 399.")
+	r.happen("wf#1", protocol.EvStepStarted, obj{"role": "wf"})
+	r.live("wf#1", "text", "said to both")
+	two.Shows("said to both")
+	one.Press(screentest.End)
+	one.Shows("said to both")
+}
+
 func itoa(i int) string {
 	s := ""
 	for ; i > 0 || s == ""; i /= 10 {
@@ -280,12 +307,12 @@ func TestAHeadThatMovedTakesTheLinesAway(t *testing.T) {
 	s.Shows("Thirteen")
 	common := protocol.Seq(10)
 	r.mu.Lock()
-	r.follow(chat.Update{Reset: &common})
+	r.tell(chat.Update{Reset: &common})
 	r.mu.Unlock()
 	s.Hides("Thirteen")
 	s.Shows("the history changed after event 10")
 	r.mu.Lock()
-	r.follow(chat.Update{Status: "connecting again"})
+	r.tell(chat.Update{Status: "connecting again"})
 	r.mu.Unlock()
 	s.Shows("⚠ connecting again")
 }

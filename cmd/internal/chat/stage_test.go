@@ -21,7 +21,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type room struct {
 	mu      sync.Mutex
 	events  []protocol.WireEvent
-	follow  func(chat.Update) // of the connection, once there is one
+	follow  []func(chat.Update) // of each connection
 	joined  chan struct{}
 	info    chat.Info
 	said    chan string
@@ -42,7 +42,7 @@ func (r *room) Follow(ctx context.Context, from protocol.Seq, on func(chat.Updat
 			on(chat.Update{Event: &r.events[i]})
 		}
 	}
-	r.follow = on
+	r.follow = append(r.follow, on)
 	r.mu.Unlock()
 	on(chat.Update{Live: true})
 	r.joined <- struct{}{}
@@ -95,15 +95,20 @@ func (r *room) happen(step string, typ protocol.EventType, data map[string]any) 
 		e.Step = &step
 	}
 	r.events = append(r.events, e)
-	if r.follow != nil {
-		r.follow(chat.Update{Event: &e})
+	r.tell(chat.Update{Event: &e})
+}
+
+// tell tells all who follow; mu is held.
+func (r *room) tell(u chat.Update) {
+	for _, on := range r.follow {
+		on(u)
 	}
 }
 
 func (r *room) live(step, kind, text string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.follow(chat.Update{Delta: &protocol.Frame{Type: protocol.FrameDelta, Step: step, Kind: kind, Text: text}})
+	r.tell(chat.Update{Delta: &protocol.Frame{Type: protocol.FrameDelta, Step: step, Kind: kind, Text: text}})
 }
 
 // screen is a terminal with the chat on it.

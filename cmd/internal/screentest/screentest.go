@@ -24,6 +24,7 @@ const (
 	PageDown = "\x1b[6~"
 	Up       = "\x1b[A"
 	Down     = "\x1b[B"
+	End      = "\x1b[F"
 	Tab      = "\t"
 	CtrlC    = "\x03"
 )
