@@ -168,3 +168,34 @@ func TestRunsInARealTerminal(t *testing.T) {
 	p.press("q")
 	p.shows("left with 0")
 }
+
+// The same screens over a daemon that another process is.
+func TestAChatWithADaemonElsewhere(t *testing.T) {
+	dir := t.TempDir()
+	flow := "wf: 1\nname: talk\nlimits: {cost_usd: 1}\ndefaults: {timeout: 1m}\nroles:\n  you: {ask: \"\"}\n  wf: {prompt: You answer., model: script/replies.yaml, tools: [list_files]}\n" +
+		"edges:\n  - {from: START, to: you}\n  - {from: you, to: END, when: output.text == \"/end\"}\n  - {from: you, to: wf, prompt: \"${{ output.text }}\"}\n  - {from: wf, to: you, limit: 100}\n"
+	for name, text := range map[string]string{"replies.yaml": chatReplies, "talk.yaml": flow} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	socket := filepath.Join(t.TempDir(), "s")
+	p := inTmux(t, dir, fmt.Sprintf("wf serve --listen unix:%s --workflows %s & until [ -S %s ]; do sleep 0.05; done; "+
+		"wf chat --hub unix:%[1]s talk; read next; wf tui --hub unix:%[1]s; echo left with $?; kill %%1; wait; cat", socket, dir, socket))
+	p.shows("your turn")
+	p.press("What is here?", "Enter")
+	p.shows("you What is here?", "There is one note.", "(turns: 1)", "your turn")
+	p.press("/cost", "Enter")
+	p.shows("By Task", "total")
+	p.press("q")
+	p.shows("your turn")
+	p.leave()
+	p.press("Enter")
+	p.shows("1 Runs (1)", "wf#1", "you#2")
+	p.press("2", "k")
+	p.shows("3 wf#1", "There is one note.")
+	p.press("m")
+	p.shows("── user")
+	p.press("q")
+	p.shows("left with 0")
+}
