@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -29,7 +30,8 @@ type app struct {
 	format  string     // of -o: human, json, jsonl and what a command adds
 	reach   reachFlags // --hub
 
-	loaded struct { // the configs, read once
+	loaded struct { // the configs, read once, also where a daemon serves several at a time
+		once   sync.Once
 		config *config.Loaded
 		err    error
 	}

@@ -21,9 +21,7 @@ import (
 
 // config reads the user's config and the nearest project's, once.
 func (a *app) config() (*config.Loaded, error) {
-	if a.loaded.config == nil && a.loaded.err == nil {
-		a.loaded.config, a.loaded.err = a.loadConfig()
-	}
+	a.loaded.once.Do(func() { a.loaded.config, a.loaded.err = a.loadConfig() })
 	return a.loaded.config, a.loaded.err
 }
 

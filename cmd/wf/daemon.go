@@ -70,9 +70,12 @@ func (a *app) newDaemon(s *cas.Store, f serveFlags, log *slog.Logger) (*daemon, 
 // handler is the API without a guard: whoever serves it says who asks (guard.As, guard.With).
 func (d *daemon) handler() http.Handler { return d.api.Handler() }
 
-// start begins to drive runs, and to start those that are due.
+// start begins to drive runs, and to start those that are due, unless it serves a screen alone.
 func (d *daemon) start() {
 	d.keeper.start()
+	if d.keeper.alone {
+		return
+	}
 	d.keeper.work.Go(func() {
 		if err := d.clock.Run(d.keeper.ctx); d.keeper.ctx.Err() == nil {
 			d.log.Error("schedules are no longer served", "why", err)
