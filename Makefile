@@ -1,8 +1,8 @@
-# make check is what CI runs; it needs Go and nothing else.
+# make check is what CI runs: Go, and for the web page Node and a browser. The rest needs Go alone.
 
 FUZZTIME ?= 5s
 
-.PHONY: check test race lint fuzz bench build demo update clean
+.PHONY: check test race lint fuzz bench page build demo update clean
 
 check: ## everything that CI checks
 	.ci/run
@@ -23,7 +23,10 @@ fuzz: ## every fuzz target for $(FUZZTIME)
 	.ci/fuzz $(FUZZTIME)
 
 bench: ## the figures of the README
-	go test -run '^$$' -bench . ./engine ./cas ./agentkit
+	go test -run '^$$' -bench . ./engine ./cas ./agentkit ./agentkit/memory ./hub/replay ./hub/relay ./cmd/internal/chat
+
+page: ## the web page, from its sources
+	cd hub/web && npm ci --ignore-scripts --no-fund --no-audit && npm run build
 
 build: ## bin/wf
 	go build -trimpath -ldflags '-s -w' -o bin/wf ./cmd/wf
