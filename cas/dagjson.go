@@ -124,7 +124,9 @@ type transcoder struct{ in *json.Decoder }
 
 func (t *transcoder) value(out []byte, depth int) ([]byte, error) {
 	at := int(t.in.InputOffset())
-	if depth > MaxDepth {
+	// Two more than the block may have: bytes and links are objects in JSON. The scan of the
+	// block keeps its own bound.
+	if depth > MaxDepth+2 {
 		return nil, &ScanError{at, RuleDepth}
 	}
 	token, err := t.in.Token()
