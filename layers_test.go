@@ -1,3 +1,4 @@
+// Package wf_test holds the tests of the tree as a whole: its layers, and what its papers claim.
 package wf_test
 
 import (

@@ -301,7 +301,7 @@ func (c *canonical) escape() (rune, error) {
 	return pair, nil
 }
 
-// hex reads \uXXXX at a position.
+// hex reads an escape, \u and four hexadecimal digits, at a position.
 func (c *canonical) hex(at int) (rune, bool) {
 	if at+6 > len(c.in) || c.in[at] != '\\' || c.in[at+1] != 'u' {
 		return 0, false

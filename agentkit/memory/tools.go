@@ -151,25 +151,6 @@ func clean(at tool.Workspace, s string) string {
 	return s
 }
 
-// decode reads the arguments of a call; an unknown or missing one is told to the model.
-func decode(args json.RawMessage, into any, required ...string) error {
-	var given map[string]json.RawMessage
-	if err := json.Unmarshal(args, &given); err != nil {
-		return fmt.Errorf("the arguments are not a JSON object: %w", err)
-	}
-	for _, name := range required {
-		if _, ok := given[name]; !ok {
-			return fmt.Errorf("the argument %q is missing", name)
-		}
-	}
-	dec := json.NewDecoder(strings.NewReader(string(args)))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(into); err != nil {
-		return fmt.Errorf("the arguments do not fit: %s", strings.TrimPrefix(err.Error(), "json: "))
-	}
-	return nil
-}
-
 func modeOf(s string) (Mode, error) {
 	switch m := Mode(s); m {
 	case "", Any:
@@ -193,7 +174,7 @@ func (d Desk) remember(ctx context.Context, s *Store, at tool.Workspace, raw jso
 		Important bool     `json:"important"`
 		Tags      []string `json:"tags"`
 	}
-	if err := decode(raw, &args, "content"); err != nil {
+	if err := tool.Decode(raw, &args, "content"); err != nil {
 		return "", err
 	}
 	for i := range args.Tags {
@@ -217,7 +198,7 @@ func recall(ctx context.Context, s *Store, _ tool.Workspace, raw json.RawMessage
 		Mode  string   `json:"tag_mode"`
 		Limit int      `json:"limit"`
 	}
-	if err := decode(raw, &args); err != nil {
+	if err := tool.Decode(raw, &args); err != nil {
 		return "", err
 	}
 	mode, err := modeOf(args.Mode)
@@ -240,7 +221,7 @@ func contextFor(ctx context.Context, s *Store, _ tool.Workspace, raw json.RawMes
 		Mode  string   `json:"tag_mode"`
 		Limit int      `json:"limit"`
 	}
-	if err := decode(raw, &args, "tags"); err != nil {
+	if err := tool.Decode(raw, &args, "tags"); err != nil {
 		return "", err
 	}
 	mode, err := modeOf(args.Mode)
@@ -264,7 +245,7 @@ func (d Desk) edit(ctx context.Context, s *Store, at tool.Workspace, raw json.Ra
 		Pinned  *bool         `json:"pinned"`
 		Special *string       `json:"special"`
 	}
-	if err := decode(raw, &args); err != nil {
+	if err := tool.Decode(raw, &args); err != nil {
 		return "", err
 	}
 	o := d.origin(ctx)
@@ -296,7 +277,7 @@ func (d Desk) edit(ctx context.Context, s *Store, at tool.Workspace, raw json.Ra
 }
 
 func list(ctx context.Context, s *Store, _ tool.Workspace, raw json.RawMessage) (string, error) {
-	if err := decode(raw, &struct{}{}); err != nil {
+	if err := tool.Decode(raw, &struct{}{}); err != nil {
 		return "", err
 	}
 	l, err := s.List(ctx, RecentListed)

@@ -75,7 +75,7 @@ func readFile() Tool {
 				Start int    `json:"start_line"`
 				End   int    `json:"end_line"`
 			}
-			if err := decode(raw, &args, "path"); err != nil {
+			if err := Decode(raw, &args, "path"); err != nil {
 				return failed("%v", err), nil
 			}
 			return inRoot(at, args.Path, func(root *os.Root, name string) Result {
@@ -179,7 +179,7 @@ func writeFile() Tool {
 				Path    string `json:"path"`
 				Content string `json:"content"`
 			}
-			if err := decode(raw, &args, "path", "content"); err != nil {
+			if err := Decode(raw, &args, "path", "content"); err != nil {
 				return failed("%v", err), nil
 			}
 			return inRoot(at, args.Path, func(root *os.Root, name string) Result {
@@ -237,7 +237,7 @@ func editFile() Tool {
 				Old  string `json:"old"`
 				New  string `json:"new"`
 			}
-			if err := decode(raw, &args, "path", "old", "new"); err != nil {
+			if err := Decode(raw, &args, "path", "old", "new"); err != nil {
 				return failed("%v", err), nil
 			}
 			return inRoot(at, args.Path, func(root *os.Root, name string) Result {
@@ -287,7 +287,7 @@ func listFiles() Tool {
 			var args struct {
 				Path string `json:"path"`
 			}
-			if err := decode(raw, &args, "path"); err != nil {
+			if err := Decode(raw, &args, "path"); err != nil {
 				return failed("%v", err), nil
 			}
 			return inRoot(at, args.Path, func(root *os.Root, name string) Result {

@@ -42,7 +42,7 @@ func search() Tool {
 				Glob    string `json:"glob"`
 				Max     int    `json:"max"`
 			}
-			if err := decode(raw, &args, "pattern"); err != nil {
+			if err := Decode(raw, &args, "pattern"); err != nil {
 				return failed("%v", err), nil
 			}
 			s, problem := newSearcher(args.Pattern, args.Glob)

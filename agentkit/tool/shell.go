@@ -35,7 +35,7 @@ func shell() Tool {
 				Command string `json:"command"`
 				Timeout int64  `json:"timeout"`
 			}
-			if err := decode(raw, &args, "command"); err != nil {
+			if err := Decode(raw, &args, "command"); err != nil {
 				return failed("%v", err), nil
 			}
 			timeout := DefaultTimeout

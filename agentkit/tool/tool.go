@@ -137,8 +137,8 @@ func List(tools []Tool) (string, error) {
 	return string(b), err
 }
 
-// decode reads the arguments of a call; an unknown or missing one is told to the model.
-func decode(args json.RawMessage, into any, required ...string) error {
+// Decode reads the arguments of a call; an unknown or missing one is told to the model.
+func Decode(args json.RawMessage, into any, required ...string) error {
 	var given map[string]json.RawMessage
 	if err := json.Unmarshal(args, &given); err != nil {
 		return fmt.Errorf("the arguments are not a JSON object: %w", err)

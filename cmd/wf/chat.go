@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"os"
@@ -200,28 +199,6 @@ func onScreen(ctx context.Context, m tea.Model) error {
 
 // chatTimeout bounds what a chat asks of its own daemon or another one.
 const chatTimeout = 30 * time.Second
-
-// tableOf shows a command's table as text.
-func tableOf(rows [][]string) string {
-	var out string
-	widths := map[int]int{}
-	for _, r := range rows {
-		for i, c := range r {
-			widths[i] = max(widths[i], len([]rune(c)))
-		}
-	}
-	for _, r := range rows {
-		for i, c := range r {
-			if i == 0 {
-				out += fmt.Sprintf("%-*s", widths[i], c)
-			} else {
-				out += fmt.Sprintf("  %*s", widths[i], c)
-			}
-		}
-		out += "\n"
-	}
-	return out
-}
 
 // chatHistory is the file of what a person wrote in chats.
 func chatHistory() string {

@@ -75,7 +75,7 @@ func (a *app) chatProgram(d definition) (found, error) {
 	return found{path: abs, name: p.Workflow.Name, source: d.source, program: p}, nil
 }
 
-// kept are the parts of a workflow that a conversation with one of its roles keeps.
+// chatKeeps are the parts of a workflow that a conversation with one of its roles keeps.
 var chatKeeps = []string{"inputs", "secrets", "mcp", "defaults"}
 
 // conversationWith makes the workflow in which a person and one role of another workflow take

@@ -310,5 +310,9 @@ func costTable(ctx context.Context, api *client.API, run protocol.RunID, by stri
 		rows = append(rows, []string{strings.TrimSpace(r.Name + " " + oneLine(r.Goal, 40)), strconv.Itoa(r.Calls),
 			strconv.FormatInt(r.Input, 10), strconv.FormatInt(r.Cached, 10), strconv.FormatInt(r.Output, 10), usd})
 	}
-	return tableOf(rows), nil
+	var b strings.Builder
+	if err := table(&b, rows); err != nil {
+		return "", err
+	}
+	return b.String(), nil
 }

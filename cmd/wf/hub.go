@@ -231,14 +231,9 @@ func hubDoors(ctx context.Context, f hubFlags, keys *guard.Keys, log *slog.Logge
 			}
 		}
 	}()
-	var secure *tls.Config
-	if f.cert != "" || f.key != "" {
-		if f.cert == "" || f.key == "" {
-			return nil, usagef("--tls-cert and --tls-key belong together")
-		}
-		if secure, err = guard.LoadTLS(f.cert, f.key); err != nil {
-			return nil, err
-		}
+	secure, err := tlsOf(f.cert, f.key)
+	if err != nil {
+		return nil, err
 	}
 	if f.clientCA != "" {
 		if secure == nil {

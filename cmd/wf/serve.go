@@ -162,14 +162,9 @@ func (a *app) openDoors(ctx context.Context, s *cas.Store, f serveFlags, log *sl
 			}
 		}
 	}()
-	var secure *tls.Config
-	if f.cert != "" || f.key != "" {
-		if f.cert == "" || f.key == "" {
-			return nil, nil, usagef("--tls-cert and --tls-key belong together")
-		}
-		if secure, err = guard.LoadTLS(f.cert, f.key); err != nil {
-			return nil, nil, err
-		}
+	secure, err := tlsOf(f.cert, f.key)
+	if err != nil {
+		return nil, nil, err
 	}
 	for _, text := range f.listen {
 		e, err := guard.ParseEndpoint(text, socketPath(s.Dir()))
@@ -188,6 +183,17 @@ func (a *app) openDoors(ctx context.Context, s *cas.Store, f serveFlags, log *sl
 		doors = append(doors, newDoor(l, e, f, secure != nil, keys, log))
 	}
 	return doors, keys, nil
+}
+
+// tlsOf loads a certificate with its key; nil is none.
+func tlsOf(cert, key string) (*tls.Config, error) {
+	if cert == "" && key == "" {
+		return nil, nil
+	}
+	if cert == "" || key == "" {
+		return nil, usagef("--tls-cert and --tls-key belong together")
+	}
+	return guard.LoadTLS(cert, key)
 }
 
 func newDoor(l net.Listener, e guard.Endpoint, f serveFlags, secure bool, keys *guard.Keys, log *slog.Logger) *door {

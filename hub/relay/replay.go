@@ -12,6 +12,7 @@ import (
 	"github.com/coder/websocket"
 
 	"wf/hub/guard"
+	"wf/hub/internal/socketend"
 	"wf/protocol"
 )
 
@@ -104,7 +105,7 @@ func (k *socket) read() error {
 		if len(b) > protocol.MaxRequest {
 			return fmt.Errorf("a frame of more than %d bytes: %w", protocol.MaxRequest, protocol.ErrTooLarge)
 		}
-		if typ != k.kind() {
+		if typ != socketend.Kind(k.codec) {
 			k.answer(protocol.ReplayError("", fmt.Errorf("a %s message, this socket speaks %s: %w", typ, k.codec.Subprotocol(), protocol.ErrBadRequest)))
 			continue
 		}
@@ -116,14 +117,6 @@ func (k *socket) read() error {
 			k.answer(protocol.ReplayError(req.ID, err))
 		}
 	}
-}
-
-// kind is the type of the messages of the negotiated codec.
-func (k *socket) kind() websocket.MessageType {
-	if k.codec == protocol.CBORFrames {
-		return websocket.MessageBinary
-	}
-	return websocket.MessageText
 }
 
 // handle sends a frame of the client on its way.
@@ -238,7 +231,7 @@ func (k *socket) write(b []byte) bool {
 	// A write that is cut off takes the connection with it, and with it the word why the socket
 	// ends: so the one under way has a moment more.
 	defer context.AfterFunc(k.ctx, func() { time.AfterFunc(lastWrite, done) })()
-	err := k.conn.Write(ctx, k.kind(), b)
+	err := k.conn.Write(ctx, socketend.Kind(k.codec), b)
 	switch {
 	case err == nil:
 		return true
@@ -252,44 +245,16 @@ func (k *socket) write(b []byte) bool {
 
 // ping finds out whether the client is still there.
 func (k *socket) ping() {
-	tick := time.NewTicker(pingEvery)
-	defer tick.Stop()
-	for missed := 0; ; {
-		select {
-		case <-k.ctx.Done():
-			return
-		case <-tick.C:
-		}
-		ctx, done := context.WithTimeout(k.ctx, pingEvery)
-		err := k.conn.Ping(ctx)
-		done()
-		if err == nil {
-			missed = 0
-		} else if missed++; missed == 2 {
-			k.fail(errClosed)
-		}
+	if socketend.Gone(k.ctx, k.conn, pingEvery) {
+		k.fail(errClosed)
 	}
 }
 
 // bye ends the socket, with a frame and a status that say why, if the client still listens.
 func (k *socket) bye(why error) {
-	status := websocket.StatusInternalError
-	switch {
-	case errors.Is(why, errClosed), errors.Is(why, protocol.ErrTooSlow):
+	if errors.Is(why, errClosed) || errors.Is(why, protocol.ErrTooSlow) {
 		k.conn.CloseNow() // a write that was cut off ends the connection
 		return
-	case errors.Is(why, protocol.ErrShuttingDown):
-		status = websocket.StatusGoingAway
-	case errors.Is(why, protocol.ErrTooLarge):
-		status = websocket.StatusMessageTooBig
 	}
-	f := protocol.ReplayError("", why)
-	ctx, done := context.WithTimeout(context.Background(), time.Second)
-	defer done()
-	b, err := f.Encode(k.codec)
-	if err != nil || k.conn.Write(ctx, k.kind(), b) != nil {
-		k.conn.CloseNow()
-		return
-	}
-	k.conn.Close(status, f.Code)
+	socketend.Bye(k.conn, k.codec, why)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"wf/hub/internal/socketend"
 	"wf/protocol"
 )
 
@@ -105,7 +106,7 @@ func (u *upstream) send(conn *websocket.Conn) error {
 		case <-u.ctx.Done():
 			return u.ctx.Err()
 		case b := <-u.frames:
-			if err := conn.Write(u.ctx, u.socket.kind(), b); err != nil {
+			if err := conn.Write(u.ctx, socketend.Kind(u.socket.codec), b); err != nil {
 				return err
 			}
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"wf/hub/internal/socketend"
 	"wf/protocol"
 )
 
@@ -209,54 +210,18 @@ func (k *socket) write(frames func(send func([]byte) error) error) error {
 // ping finds out whether the client is still there: two pings in a row without an answer end
 // the socket. Browsers answer by themselves.
 func (k *socket) ping() {
-	every := orDefault(k.s.PingEvery, 20*time.Second)
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	for missed := 0; ; {
-		select {
-		case <-tick.C:
-		case <-k.ctx.Done():
-			return
-		}
-		ctx, done := context.WithTimeout(k.ctx, every)
-		err := k.conn.Ping(ctx)
-		done()
-		if err == nil {
-			missed = 0
-		} else if missed++; missed == 2 {
-			k.fail(errClosed)
-		}
+	if socketend.Gone(k.ctx, k.conn, orDefault(k.s.PingEvery, 20*time.Second)) {
+		k.fail(errClosed)
 	}
 }
 
 // bye ends the socket, with a frame and a status that say why.
 func (k *socket) bye(why error) {
-	status := websocket.StatusInternalError
-	switch {
-	case errors.Is(why, errClosed):
+	if errors.Is(why, errClosed) {
 		k.conn.CloseNow()
 		return
-	case errors.Is(why, protocol.ErrShuttingDown):
-		status = websocket.StatusGoingAway
-	case errors.Is(why, protocol.ErrTooLarge):
-		status = websocket.StatusMessageTooBig
-	case errors.Is(why, protocol.ErrTooSlow):
-		status = websocket.StatusTryAgainLater
 	}
-	f := protocol.ReplayError("", why)
-	if b, err := f.Encode(k.codec); err == nil {
-		ctx, done := context.WithTimeout(context.Background(), time.Second)
-		defer done()
-		typ := websocket.MessageText
-		if k.codec == protocol.CBORFrames {
-			typ = websocket.MessageBinary
-		}
-		if k.conn.Write(ctx, typ, b) != nil {
-			k.conn.CloseNow()
-			return
-		}
-	}
-	k.conn.Close(status, f.Code)
+	socketend.Bye(k.conn, k.codec, why)
 }
 
 // socketSink writes what a cursor reads to its socket.

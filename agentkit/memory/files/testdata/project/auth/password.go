@@ -1,3 +1,4 @@
+// Package auth checks passwords.
 package auth
 
 import (

@@ -1,3 +1,4 @@
+// Package billing writes invoices.
 package billing
 
 // Invoice is what a customer owes.

@@ -1,3 +1,4 @@
+// Package http guards the way in and out.
 package http
 
 import (

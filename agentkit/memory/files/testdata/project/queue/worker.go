@@ -1,3 +1,4 @@
+// Package queue runs work later.
 package queue
 
 import "time"

@@ -1,0 +1,67 @@
+// Package socketend holds what every WebSocket of the replay protocol does at its ends: to find out
+// that the client is gone, and to say why it is closed.
+package socketend
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"wf/protocol"
+)
+
+// Gone pings a client until two pings in a row had no answer, and reports true, or until ctx
+// ends. Browsers answer by themselves.
+func Gone(ctx context.Context, conn *websocket.Conn, every time.Duration) bool {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for missed := 0; missed < 2; {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-tick.C:
+		}
+		ping, done := context.WithTimeout(ctx, every)
+		err := conn.Ping(ping)
+		done()
+		if missed++; err == nil {
+			missed = 0
+		}
+	}
+	return true
+}
+
+// Bye closes a connection with a frame and a status that say why, if the client still listens.
+func Bye(conn *websocket.Conn, codec protocol.Codec, why error) {
+	status := websocket.StatusInternalError
+	switch {
+	case errors.Is(why, protocol.ErrShuttingDown):
+		status = websocket.StatusGoingAway
+	case errors.Is(why, protocol.ErrTooLarge):
+		status = websocket.StatusMessageTooBig
+	case errors.Is(why, protocol.ErrTooSlow):
+		status = websocket.StatusTryAgainLater
+	}
+	f := protocol.ReplayError("", why)
+	b, err := f.Encode(codec)
+	if err == nil {
+		ctx, done := context.WithTimeout(context.Background(), time.Second)
+		defer done()
+		err = conn.Write(ctx, Kind(codec), b)
+	}
+	if err != nil {
+		conn.CloseNow()
+		return
+	}
+	conn.Close(status, f.Code)
+}
+
+// Kind is the type of the messages of a codec.
+func Kind(c protocol.Codec) websocket.MessageType {
+	if c == protocol.CBORFrames {
+		return websocket.MessageBinary
+	}
+	return websocket.MessageText
+}
