@@ -314,13 +314,11 @@ func (d *driver) note(ctx context.Context, r report) error {
 	return d.add(facts, blocks, nil)
 }
 
-// heard turns what a worker emitted into drafts; deltas go to the watchers at once.
+// heard turns what a worker emitted into drafts; live output goes to the watcher.
 func (d *driver) heard(r report) (facts []cas.Draft, blocks []cas.Block, err error) {
 	for _, x := range r.data {
 		if delta, ok := x.(protocol.Delta); ok {
-			if d.e.Watch != nil {
-				d.e.Watch(Notice{Run: d.run, Step: r.step, Data: delta})
-			}
+			d.say(Notice{Run: d.run, Step: r.step, Data: delta})
 			continue
 		}
 		if draft, ok := x.(protocol.CompactionDraft); ok {

@@ -47,6 +47,7 @@ type batch struct {
 	factBlocks []cas.Block
 	poked      []string     // what was decided on besides the facts
 	replies    []chan error // to be told when it is on disk
+	said       []Notice     // live output that came after it, for the watcher
 
 	drafts []cas.Draft // the facts, and what follows from them
 	blocks []cas.Block
@@ -186,6 +187,9 @@ func (d *driver) land(ctx context.Context, l landing) error {
 			d.stored(l.entries[:n], b.drafts)
 		}
 		l.entries = l.entries[n:]
+		for _, x := range b.said {
+			d.e.Watch(x)
+		}
 		for _, c := range b.replies {
 			c <- nil
 		}
@@ -249,6 +253,7 @@ func (d *driver) rebase(ctx context.Context) error {
 			}
 		}
 		again.factBlocks = append(again.factBlocks, b.factBlocks...)
+		again.said = append(again.said, b.said...)
 	}
 	d.ready = slices.DeleteFunc(d.ready, func(r report) bool { return vain[r.step] })
 	if d.done {
@@ -266,12 +271,29 @@ func (d *driver) rebase(ctx context.Context) error {
 		d.pipe.open.replies = again.replies
 		return err
 	}
+	for _, x := range again.said {
+		d.say(x)
+	}
 	for _, c := range again.replies {
 		if err := d.add(nil, nil, c); err != nil {
 			return err
 		}
 	}
 	return d.push(ctx)
+}
+
+// say tells the watcher of live output, behind the events before it: those that are not on disk
+// yet are told first.
+func (d *driver) say(x Notice) {
+	if d.e.Watch == nil {
+		return
+	}
+	if all := d.pipe.all(); len(all) > 0 {
+		last := all[len(all)-1]
+		last.said = append(last.said, x)
+		return
+	}
+	d.e.Watch(x)
 }
 
 // snapshotEvery is the number of events after which the folded state is stored again.
