@@ -24,8 +24,8 @@ const exportBuffer = 1 << 20
 // newest event on, each before what it names. Definition, inputs and source are among them.
 //
 // The store is not held while w is written to. An unknown run is an error wrapping
-// ErrUnknownRun; a missing or damaged block one wrapping ErrNotFound or ErrCorrupt that names
-// it, and what was written until then is no archive of the run.
+// ErrUnknownRun; a missing or damaged block one wrapping ErrCorrupt that names it, and what was
+// written until then is no archive of the run.
 func Export(ctx context.Context, w io.Writer, from *Store, run protocol.RunID) (Stats, error) {
 	head, err := from.Head(ctx, protocol.RunHead(run))
 	if err == nil && !head.Link.Defined() {
@@ -77,7 +77,7 @@ func export(ctx context.Context, w io.Writer, d *storeEvidence, root protocol.Li
 		done[n] = true
 		data, err := d.fetch(ctx, n)
 		if err != nil {
-			return Stats{}, fmt.Errorf("block %s: %w", n, err)
+			return Stats{}, fmt.Errorf("block %s: %w", n, lost(err))
 		}
 		if err := out.block(n.link(), data); err != nil {
 			return Stats{}, err

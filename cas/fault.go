@@ -42,6 +42,14 @@ func classify(err error) error {
 	return fmt.Errorf("%w: %w", protocol.ErrStore, err)
 }
 
+// lost makes damage of a block that is not there though another one names it.
+func lost(err error) error {
+	if errors.Is(err, protocol.ErrNotFound) {
+		return fmt.Errorf("%w: %w", protocol.ErrCorrupt, err)
+	}
+	return err
+}
+
 // panicked is damage that showed as a panic or a memory fault.
 type panicked struct{ value any }
 

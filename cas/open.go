@@ -85,15 +85,24 @@ func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 	return s, nil
 }
 
+// errNoStore, and wrongPlace for what else may be there, say that a store is looked for in the
+// wrong place.
+var (
+	errNoStore = wrongPlace("there is no store")
+	errNotDir  = wrongPlace("it is a file, a store is a directory")
+)
+
+func wrongPlace(format string, args ...any) error {
+	return &protocol.Error{Code: protocol.ErrStore.Code, Message: fmt.Sprintf(format, args...), Hint: "name the right one with --store; wf run makes one"}
+}
+
 func (s *Store) open(ctx context.Context) error {
 	there, err := s.inspect()
 	if err != nil {
 		return err
 	}
 	if !there && (s.opts.MustExist || s.opts.ReadOnly) {
-		e := *protocol.ErrStore
-		e.Message, e.Hint = "there is no store", "name the right one with --store; wf run makes one"
-		return &e
+		return errNoStore
 	}
 	if !there {
 		if err := s.create(); err != nil {
@@ -122,15 +131,15 @@ func (s *Store) inspect() (there bool, err error) {
 	case err != nil:
 		return false, classify(err)
 	case !fi.IsDir():
-		return false, fmt.Errorf("it is a file, a store is a directory: %w", protocol.ErrStore)
+		return false, errNotDir
 	}
 	if uid, other := ownedByAnother(fi); other && !s.opts.AnyOwner {
-		return false, fmt.Errorf("the directory belongs to user %d, not to you: %w", uid, protocol.ErrStore)
+		return false, wrongPlace("the directory belongs to user %d, not to you", uid)
 	}
 	if kind, err := onNetwork(dir); err != nil {
 		return false, classify(err)
 	} else if kind != "" {
-		return false, fmt.Errorf("it is on a network file system (%s), whose locks do not hold between machines: %w", kind, protocol.ErrStore)
+		return false, wrongPlace("it is on a network file system (%s), whose locks do not hold between machines", kind)
 	}
 	db, err := os.Stat(filepath.Join(dir, fileDB))
 	switch {
@@ -144,6 +153,25 @@ func (s *Store) inspect() (there bool, err error) {
 	return false, vacant(dir)
 }
 
+// present is nil where there is a store.db to look at, whatever its state.
+func present(dir string) error {
+	fi, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return errNoStore
+	case err == nil && !fi.IsDir():
+		return errNotDir
+	case err == nil:
+		_, err = os.Stat(filepath.Join(dir, fileDB))
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = vacant(dir); err == nil {
+			err = errNoStore
+		}
+	}
+	return classify(err)
+}
+
 // vacant refuses a directory that holds something else, or that lost its store.db.
 func vacant(dir string) error {
 	names, err := os.ReadDir(dir)
@@ -152,7 +180,7 @@ func vacant(dir string) error {
 	}
 	for _, e := range names {
 		if !slices.Contains(ours, e.Name()) && !strings.HasPrefix(e.Name(), fileDB+".") {
-			return fmt.Errorf("the directory holds something else (%s) and no store: %w", e.Name(), protocol.ErrStore)
+			return wrongPlace("the directory holds something else (%s) and no store", e.Name())
 		}
 	}
 	if n, err := readCounter(filepath.Join(dir, fileLock)); err == nil && n > 0 {

@@ -129,7 +129,7 @@ func (lk *lookup) window(out []protocol.Entry, from, end protocol.Seq, link prot
 		e := &out[n+int(seq-from)-1]
 		raw, err := lk.block(link)
 		if err != nil {
-			return out, fmt.Errorf("event %d: %w", seq, err)
+			return out, fmt.Errorf("event %d: %w", seq, lost(err))
 		}
 		if err := decodeEvent(raw, &e.Event); err != nil {
 			return out, fmt.Errorf("event %d (%s): %w", seq, link, err)
@@ -182,7 +182,7 @@ func (s *Store) recheck(ctx context.Context, w *walk) error {
 				}
 				raw, err := lk.block(link)
 				if err != nil {
-					return fmt.Errorf("event %d: %w", seq, err)
+					return fmt.Errorf("event %d: %w", seq, lost(err))
 				}
 				var e protocol.Event
 				if err := decodeEvent(raw, &e); err != nil {

@@ -18,7 +18,8 @@ type VerifyOptions struct {
 	// All reads every block of the store, also those that no head reaches. Without Run it is
 	// implied.
 	All bool
-	// Head is the newest event of Run as it was noted elsewhere; the run must still hold it.
+	// Head is a newest event as it was noted elsewhere. Run must still hold it; without Run,
+	// one of the runs that are checked.
 	Head protocol.Link
 	// LastSeen are the heads as they were seen before, kept outside the store. A run that
 	// no longer holds its last seen event was rolled back.
@@ -90,6 +91,9 @@ func Verify(ctx context.Context, s *Store, o VerifyOptions) (Report, error) {
 
 // VerifyDir is Verify for a store that may not open any more. It changes nothing.
 func VerifyDir(ctx context.Context, dir string, o VerifyOptions) (Report, error) {
+	if err := present(dir); err != nil {
+		return Report{}, fmt.Errorf("verify %s: %w", dir, err)
+	}
 	d, err := openEvidence(ctx, dir)
 	if err != nil {
 		return Report{}, fmt.Errorf("verify %s: %w", dir, err)
@@ -134,6 +138,9 @@ type verifier struct {
 	marks  map[string]map[protocol.Seq][32]byte // what index/events says
 
 	unindexed map[blockName]bool
+
+	alone   bool // one head is checked, and no other
+	settled bool // o.Head was found, or its absence reported
 }
 
 func newVerifier(o VerifyOptions, from evidence) *verifier {
@@ -167,20 +174,21 @@ func (v *verifier) doubt(format string, args ...any) {
 func (v *verifier) judge(ctx context.Context, heads []Head, moves map[string][]ReflogLine) (Report, error) {
 	slices.SortFunc(heads, func(a, b Head) int { return strings.Compare(a.Name, b.Name) })
 	only := protocol.RunHead(v.o.Run)
-	checked := 0
-	for _, h := range heads {
-		if v.o.Run != "" && h.Name != only {
-			continue
-		}
-		checked++
+	chosen := slices.DeleteFunc(slices.Clone(heads), func(h Head) bool { return v.o.Run != "" && h.Name != only })
+	v.alone = len(chosen) == 1
+	for _, h := range chosen {
 		if err := v.run(ctx, h, moves[h.Name], moves != nil); err != nil {
 			return Report{}, err
 		}
-		v.report.Heads = append(v.report.Heads, h)
 	}
+	v.report.Heads = chosen
 	v.absent(heads, moves)
-	if v.o.Run != "" && checked == 0 && len(v.report.Findings) == 0 {
+	if v.o.Run != "" && len(chosen) == 0 && len(v.report.Findings) == 0 {
 		return Report{}, fmt.Errorf("run %s: %w", v.o.Run, protocol.ErrUnknownRun)
+	}
+	if v.o.Head.Defined() && !v.settled {
+		v.find(Finding{Kind: "head_missing", Where: "the given head", Expected: v.o.Head.String(),
+			Actual: fmt.Sprintf("not in the chain of any of %d heads", len(chosen)), Fix: restoreFix})
 	}
 	if moves != nil && v.o.LastSeen.Empty() {
 		v.doubt("no last seen heads: a store put back to an older copy of itself looks the same")
@@ -189,7 +197,7 @@ func (v *verifier) judge(ctx context.Context, heads []Head, moves map[string][]R
 		v.doubt("%d further findings are left out", v.more)
 	}
 	r := v.report
-	r.Checked.Heads, r.Checked.Blocks, r.Checked.Bytes = checked, v.g.count.blocks, v.g.count.bytes
+	r.Checked.Heads, r.Checked.Blocks, r.Checked.Bytes = len(chosen), v.g.count.blocks, v.g.count.bytes
 	r.OK = len(r.Findings) == 0
 	return r, nil
 }

@@ -35,6 +35,7 @@ type chainEvent struct {
 // run checks one head: its chain, what the chain reaches, its records, and its moves.
 func (v *verifier) run(ctx context.Context, h Head, moves []ReflogLine, haveReflog bool) error {
 	if n, ok := nameOf(h.Link); ok && h.Seq == 0 { // no journal
+		v.settled = v.settled || h.Link == v.o.Head
 		return v.visit(ctx, h.Name, 0, n, nil)
 	}
 	chain, whole, err := v.chain(ctx, h, moves)

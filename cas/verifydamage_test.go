@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -77,6 +78,43 @@ func TestW19ADeletedBlockIsNamed(t *testing.T) {
 	r := change(t, s, func(packs *bolt.Bucket) error { return packs.Delete([]byte(keys[3])) })
 	wantKinds(t, r, "corrupt")
 	wantWhere(t, r, "one/12/data.content")
+	if _, err := Export(t.Context(), io.Discard, s, "one"); protocol.CodeOf(err) != protocol.ErrCorrupt.Code {
+		t.Errorf("export: %v", err)
+	}
+}
+
+// A block that a run names and that is not even in the index is damage too, whoever meets it.
+func TestARunThatLacksABlockIsCorrupt(t *testing.T) {
+	s := longSample(t)
+	head, err := s.Head(t.Context(), "run/one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var event protocol.Link
+	for e, err := range s.After(t.Context(), "one", head.Seq-3) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		event = e.CID
+		break
+	}
+	err = s.update(t.Context(), func(tx *bolt.Tx) error {
+		return sub(tx, indexBlocks).Delete([]byte(event.CID().KeyString()[4:12]))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Block(t.Context(), event); protocol.CodeOf(err) != protocol.ErrNotFound.Code {
+		t.Fatalf("the block alone: %v", err)
+	}
+	if _, err := Export(t.Context(), io.Discard, s, "one"); protocol.CodeOf(err) != protocol.ErrCorrupt.Code {
+		t.Errorf("export: %v", err)
+	}
+	for _, err = range s.After(t.Context(), "one", 0) {
+	}
+	if protocol.CodeOf(err) != protocol.ErrCorrupt.Code {
+		t.Errorf("its events: %v", err)
+	}
 }
 
 func TestW19AStoreThatWillNotOpenIsVerified(t *testing.T) {

@@ -75,8 +75,9 @@ func (v *verifier) pinned(ctx context.Context, h Head, chain []chainEvent, at ma
 		}
 		v.find(f)
 	}
-	if v.o.Head.Defined() && v.o.Run != "" && h.Name == protocol.RunHead(v.o.Run) {
+	if n, _ := nameOf(v.o.Head); v.o.Head.Defined() && (v.alone || at[n] > 0) {
 		check(Seen{Head: v.o.Head}, "given head")
+		v.settled = true
 	}
 	seen, ok := v.o.LastSeen.Heads[h.Name]
 	switch {

@@ -154,7 +154,8 @@ func (d *storeEvidence) survey(ctx context.Context, g *graph, all bool) error {
 func (d *storeEvidence) otherBuckets(ctx context.Context) error {
 	if t, ok := d.pages.sub(bucketMeta); ok {
 		if it, ok := t.find(keyVersion); !ok || it.bucket || len(it.value) != 1 || it.value[0] == 0 || it.value[0] > layoutVersion {
-			d.report(Finding{Kind: "layout", Where: fileDB + " meta/version", Expected: fmt.Sprintf("1 to %d", layoutVersion), Actual: fmt.Sprintf("[% x]", it.value), Fix: restoreFix})
+			d.report(Finding{Kind: "layout", Where: fileDB + " meta/version", Expected: fmt.Sprintf("a layout that this wf knows, up to %d", layoutVersion), Actual: fmt.Sprintf("[% x]", it.value),
+				Fix: "verify with the wf that wrote the store; if none wrote this, " + restoreFix})
 		}
 	}
 	for _, b := range [][]byte{indexBases, indexDerived} {
