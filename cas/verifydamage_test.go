@@ -90,14 +90,7 @@ func TestARunThatLacksABlockIsCorrupt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var event protocol.Link
-	for e, err := range s.After(t.Context(), "one", head.Seq-3) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		event = e.CID
-		break
-	}
+	event := head.Link
 	err = s.update(t.Context(), func(tx *bolt.Tx) error {
 		return sub(tx, indexBlocks).Delete([]byte(event.CID().KeyString()[4:12]))
 	})
