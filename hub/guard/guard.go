@@ -34,8 +34,9 @@ type Guard struct {
 	// Log is told of every refusal; nil is nobody.
 	Log *slog.Logger
 
-	failed failures
-	now    func() time.Time
+	failed  failures
+	now     func() time.Time
+	recheck time.Duration // see lasting; 0 is recheckEvery
 }
 
 // LoginPath is where a browser exchanges its code for a session: POST {"code":"…"}.
@@ -48,10 +49,15 @@ const TokenProtocol = "wf.token."
 // bodyTime is how long a client may take to send a body.
 const bodyTime = 30 * time.Second
 
+// recheckEvery is how often the credentials of an open stream are looked at again.
+const recheckEvery = 2 * time.Second
+
 const defaultBody = 1 << 20
 
 // Wrap puts the guard before a handler. Requests that are let in carry an Identity (Of); those
-// that are Public may carry none.
+// that are Public may carry none. The context of a request ends with its credentials, with
+// protocol.ErrUnauthorized as its cause: a stream must not outlive a token that was taken away.
+// A whole answer has reply.WriteTime to be read; streams set deadlines of their own.
 func (g *Guard) Wrap(next http.Handler) http.Handler {
 	var cross http.CrossOriginProtection
 	for _, o := range g.Origins {
@@ -61,8 +67,8 @@ func (g *Guard) Wrap(next http.Handler) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		headers(w.Header())
-		// That of the answer before on this connection; not everything that is served has one.
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
+		// Where deadlines cannot be set (a recorder) the other end has its own.
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(reply.WriteTime))
 		if err := g.screen(r, &cross); err != nil {
 			g.refuse(w, r, err)
 			return
@@ -72,13 +78,15 @@ func (g *Guard) Wrap(next http.Handler) http.Handler {
 			g.login(w, r)
 			return
 		}
-		id, known, err := g.identify(r)
+		who, err := g.identify(r)
 		switch {
 		case err != nil:
 			g.refuse(w, r, err)
 			return
-		case known:
-			r = r.WithContext(With(r.Context(), id))
+		case who != nil:
+			ctx, done := g.lasting(With(r.Context(), who.Identity), who)
+			defer done()
+			r = r.WithContext(ctx)
 		case g.Public == nil || !g.Public(r):
 			g.refuse(w, r, protocol.ErrUnauthorized)
 			return
@@ -102,17 +110,23 @@ func (g *Guard) screen(r *http.Request, cross *http.CrossOriginProtection) error
 	if !slices.Contains(g.Hosts, strings.ToLower(r.Host)) {
 		return fmt.Errorf("the Host %q is none of %s: %w", r.Host, strings.Join(g.Hosts, ", "), protocol.ErrMisdirected)
 	}
+	const open = "open the page at an address that the server prints, or allow the origin with --origin"
 	if origins := r.Header.Values("Origin"); len(origins) > 0 && (len(origins) > 1 || !g.ours(r, origins[0])) {
-		return fmt.Errorf("requests of the origin %q are not taken: %w", strings.Join(origins, ", "), protocol.ErrForbidden)
+		return forbidden(open, "requests of the origin %q are not taken", strings.Join(origins, ", "))
 	}
 	if site := r.Header.Get("Sec-Fetch-Site"); (site == "cross-site" || site == "same-site") &&
 		r.Header.Get("Sec-Fetch-Mode") != "navigate" && !g.trusts(r.Header.Get("Origin")) {
-		return fmt.Errorf("another site asks (Sec-Fetch-Site: %s): %w", site, protocol.ErrForbidden)
+		return forbidden(open, "another site asks (Sec-Fetch-Site: %s)", site)
 	}
 	if err := cross.Check(r); err != nil {
-		return fmt.Errorf("%v: %w", err, protocol.ErrForbidden)
+		return forbidden(open, "%v", err)
 	}
 	return g.inQuery(r.URL)
+}
+
+// forbidden is a refusal with its own remedy.
+func forbidden(fix, format string, args ...any) error {
+	return &protocol.Error{Code: protocol.ErrForbidden.Code, Message: fmt.Sprintf(format, args...), Hint: fix}
 }
 
 // ours reports whether an Origin is that of the server itself, or one that is allowed.
@@ -171,33 +185,6 @@ func (g *Guard) limitBody(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, limit)
 	// Where deadlines cannot be set (a recorder, a stream of a hub) the other end has its own.
 	_ = http.NewResponseController(w).SetReadDeadline(g.time().Add(bodyTime))
-}
-
-// identify finds who asks. known is false for a request without credentials.
-func (g *Guard) identify(r *http.Request) (id Identity, known bool, err error) {
-	if g.Keys == nil {
-		return g.Peer, true, nil
-	}
-	if _, err := g.Keys.current(); err != nil {
-		g.log().Error("the tokens cannot be read: nobody is let in", "error", err)
-	}
-	if token, ok := bearer(r); ok {
-		if id, ok := g.Keys.byToken(token); ok {
-			return id, true, nil
-		}
-		return Identity{}, false, fmt.Errorf("the token is not valid: %w", protocol.ErrUnauthorized)
-	}
-	id, ok, tried := g.Keys.bySession(r.Cookies())
-	switch {
-	case !ok && tried:
-		return Identity{}, false, fmt.Errorf("the session has ended: %w", protocol.ErrUnauthorized)
-	case !ok:
-		return Identity{}, false, nil
-	case r.Header.Get("Origin") == "" && (!safe(r.Method) || upgrades(r)):
-		// Browsers name the origin of both; whoever does not is none.
-		return Identity{}, false, fmt.Errorf("a session without an Origin may only read; use a token: %w", protocol.ErrForbidden)
-	}
-	return id, true, nil
 }
 
 // bearer is the token of a request, from the header or the subprotocols of a WebSocket. The

@@ -1,7 +1,9 @@
 package guard
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -13,6 +15,7 @@ import (
 	"time"
 
 	"wf/hub/reply"
+	"wf/protocol"
 )
 
 const here = "127.0.0.1:8765"
@@ -198,6 +201,42 @@ func TestARotatedTokenOpensNothing(t *testing.T) {
 	}
 	if w := s.ask("GET", "/v1/runs", "", "Authorization: Bearer "+fresh); w.Code != 401 || !strings.Contains(s.log.String(), "the tokens cannot be read") {
 		t.Errorf("without the file: status %d, log %s", w.Code, s.log)
+	}
+}
+
+// What is open when a token is taken away, or may do less, ends, for a token as for its session.
+func TestAnOpenStreamEndsWithItsCredentials(t *testing.T) {
+	for _, after := range []struct{ name, file string }{
+		{"taken out", newSecret() + "\n"}, {"may only read", "TOKEN read\n" + newSecret() + "\n"},
+	} {
+		t.Run(after.name, func(t *testing.T) {
+			s := newStage(t)
+			begun, causes := make(chan bool), make(chan error)
+			g := &Guard{Hosts: []string{here}, Keys: s.keys, recheck: time.Millisecond, now: func() time.Time { return s.now }}
+			s.handler = g.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				begun <- true
+				<-r.Context().Done()
+				causes <- context.Cause(r.Context())
+			}))
+			cookie := s.keys.list[0].session(s.now.Add(SessionLife))
+			for _, header := range []string{"Authorization: Bearer " + s.token, "Cookie: " + cookie.Name + "=" + cookie.Value} {
+				go s.ask("GET", "/v1/stream", "", header)
+				<-begun
+			}
+			select {
+			case err := <-causes:
+				t.Fatalf("ended at once: %v", err)
+			default:
+			}
+			if err := os.WriteFile(s.keys.Path(), []byte(strings.ReplaceAll(after.file, "TOKEN", s.token)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			for range 2 {
+				if err := <-causes; !errors.Is(err, protocol.ErrUnauthorized) {
+					t.Errorf("ended with %v", err)
+				}
+			}
+		})
 	}
 }
 

@@ -189,7 +189,7 @@ func (k *Keys) byToken(token string) (Identity, bool) {
 
 func (k *key) identity() Identity { return Identity{Name: "key " + k.id, Scopes: k.scopes} }
 
-// Token is the first token with all scopes: what programs of the owner use.
+// Token is the first token with all scopes, else the first: what programs of the owner use.
 func (k *Keys) Token() (string, error) {
 	owner, err := k.owner()
 	return string(owner.secret), err
@@ -201,7 +201,7 @@ func (k *Keys) owner() (key, error) {
 		return key{}, err
 	}
 	for _, x := range list {
-		if len(x.scopes) == len(AllScopes) {
+		if x.identity().allowsAll() {
 			return x, nil
 		}
 	}

@@ -32,6 +32,16 @@ type Identity struct {
 // Allows reports whether the identity has a scope.
 func (i Identity) Allows(s Scope) bool { return slices.Contains(i.Scopes, s) }
 
+// allowsAll reports whether the identity is an owner's.
+func (i Identity) allowsAll() bool {
+	for _, s := range AllScopes {
+		if !i.Allows(s) {
+			return false
+		}
+	}
+	return true
+}
+
 type identityKey struct{}
 
 // With gives a context of a request that was let in as id.

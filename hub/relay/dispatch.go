@@ -14,6 +14,7 @@ import (
 
 	"wf/hub/guard"
 	"wf/hub/queue"
+	"wf/hub/reply"
 	"wf/protocol"
 )
 
@@ -25,10 +26,7 @@ type answer struct {
 }
 
 func (a *answer) write(w http.ResponseWriter) {
-	w.Header().Set("Content-Type", a.media)
-	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(a.status)
-	_, _ = w.Write(a.body) // a client that has gone needs no answer
+	reply.Bytes(w, a.status, a.media, a.body)
 }
 
 // code is that of the error in an answer.

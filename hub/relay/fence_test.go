@@ -22,8 +22,8 @@ import (
 // another's: it asks the hub, and starts nothing.
 func TestAnAgentThatLostItsLeaseDoesNotStartTheJob(t *testing.T) {
 	h := newHouse(t)
-	h.hub.Lease = 300 * time.Millisecond
-	h.hub.Starting = 100 * time.Millisecond
+	h.hub.Lease = 2 * time.Second
+	h.hub.Starting = time.Second
 	a, b := newDesk(h, "a", "fix"), newDesk(h, "b", "fix")
 	cut := newCutter(t, h.addr)
 	a.agent.Hub = "http://" + cut.addr
@@ -59,7 +59,7 @@ func TestAnAgentThatLostItsLeaseDoesNotStartTheJob(t *testing.T) {
 // and it is told.
 func TestAnAgentThatComesBackTooLateIsTold(t *testing.T) {
 	h := newHouse(t)
-	h.hub.Lease = 300 * time.Millisecond
+	h.hub.Lease = 2 * time.Second // longer than b takes to start
 	a, b := newDesk(h, "a", "fix"), newDesk(h, "b", "fix")
 	a.onStart = func(id string) error {
 		a.die() // the hub hears nothing of what it does now

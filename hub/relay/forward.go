@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httputil"
+	"time"
 
 	"wf/hub/guard"
 	"wf/hub/reply"
@@ -55,8 +56,26 @@ func (l *link) forward(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancel(context.WithValue(r.Context(), outerHeaders{}, w.Header()))
 	defer cancel()
 	defer context.AfterFunc(l.ctx, cancel)()
-	l.proxy.ServeHTTP(w, r.WithContext(ctx))
+	l.proxy.ServeHTTP(&patient{w, http.NewResponseController(w), l.hub.Patience}, r.WithContext(ctx))
 }
+
+// patient writes an answer that comes in pieces: the client has a while for each of them, so that
+// one that does not read holds nothing for ever.
+type patient struct {
+	http.ResponseWriter
+	deadlines *http.ResponseController
+	patience  time.Duration
+}
+
+// Write writes a piece.
+func (p *patient) Write(b []byte) (int, error) {
+	// Where deadlines cannot be set (a recorder) the client reads.
+	_ = p.deadlines.SetWriteDeadline(time.Now().Add(p.patience))
+	return p.ResponseWriter.Write(b)
+}
+
+// Unwrap is for http.ResponseController: the proxy flushes.
+func (p *patient) Unwrap() http.ResponseWriter { return p.ResponseWriter }
 
 // ofRun serves what belongs to a run, from the agent that has it.
 func (h *Hub) ofRun(w http.ResponseWriter, r *http.Request) error {

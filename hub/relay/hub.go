@@ -31,6 +31,7 @@ type Hub struct {
 	Starting  time.Duration // an agent may take to start a job; default 2 min
 	Asking    time.Duration // an agent may take to answer for a list; default 2 s
 	Holding   time.Duration // a submission is answered after, if the job has not begun; default 20 s
+	Patience  time.Duration // a client may take for one piece of an answer or a stream; default 10 s
 	// Settling is how long after its start the hub waits for agents before it says of anything
 	// that it does not exist; default twice LongestWait.
 	Settling time.Duration
@@ -75,7 +76,8 @@ func (h *Hub) start() {
 			value time.Duration
 		}{
 			{&h.Heartbeat, 5 * time.Second}, {&h.Lease, 30 * time.Second}, {&h.Starting, 2 * time.Minute},
-			{&h.Asking, 2 * time.Second}, {&h.Holding, 20 * time.Second}, {&h.Settling, 2 * LongestWait},
+			{&h.Asking, 2 * time.Second}, {&h.Holding, 20 * time.Second}, {&h.Patience, 10 * time.Second},
+			{&h.Settling, 2 * LongestWait},
 		} {
 			if *d.field == 0 {
 				*d.field = d.value

@@ -75,6 +75,7 @@ func TestK10JobsAreStartedInTheirOrderAndOnce(t *testing.T) {
 // more, to whoever is there then.
 func TestK10AJobWhoseAgentDiesBeforeTheAckIsDeliveredOnceMore(t *testing.T) {
 	h := newHouse(t)
+	h.hub.Lease = 2 * time.Second // longer than b takes to start
 	a, b := newDesk(h, "a", "fix"), newDesk(h, "b", "fix")
 	a.onStart = func(string) error {
 		a.die()

@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/yamux"
 
 	"wf/hub/guard"
+	"wf/hub/internal/socketend"
 	"wf/hub/queue"
 	"wf/protocol"
 )
@@ -53,6 +54,9 @@ func (h *Hub) agent(w http.ResponseWriter, r *http.Request) error {
 	if err := guard.Need(r.Context(), guard.Agent); err != nil {
 		return err
 	}
+	if !socketend.Wanted(w, r, Subprotocol) {
+		return nil
+	}
 	if !h.begin() {
 		return protocol.ErrShuttingDown
 	}
@@ -72,6 +76,8 @@ func (h *Hub) agent(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer l.tunnel.Close()
+	// A token that is taken away takes the link with it.
+	defer context.AfterFunc(r.Context(), func() { l.close(context.Cause(r.Context())) })()
 	if err := l.welcome(); err != nil {
 		h.Log.Warn("agent refused", "remote", r.RemoteAddr, "agent", l.id, "error", err)
 		return nil

@@ -44,7 +44,6 @@ type subscription struct {
 
 // Times of a socket.
 const (
-	writeTime = 10 * time.Second // for one frame to the client; then it is too slow
 	lastWrite = time.Second      // for the one under way when the socket ends
 	pingEvery = 20 * time.Second // of the client; two that are not answered end the socket
 )
@@ -54,6 +53,9 @@ var errClosed = errors.New("the client closed the connection")
 
 // replay serves GET /v1/replay.
 func (h *Hub) replay(w http.ResponseWriter, r *http.Request) error {
+	if !socketend.Wanted(w, r, protocol.FramesJSON, protocol.FramesCBOR) {
+		return nil
+	}
 	if !h.begin() {
 		return protocol.ErrShuttingDown
 	}
@@ -69,6 +71,7 @@ func (h *Hub) replay(w http.ResponseWriter, r *http.Request) error {
 	}
 	conn.SetReadLimit(-1) // read keeps the limit, and says so in a frame
 	ctx, fail := context.WithCancelCause(context.WithoutCancel(r.Context()))
+	defer context.AfterFunc(r.Context(), func() { fail(context.Cause(r.Context())) })()
 	k := &socket{hub: h, by: id, conn: conn, codec: protocol.CodecOf(conn.Subprotocol()), ctx: ctx, fail: fail,
 		ups: map[*link]*upstream{}, subs: map[string]subscription{}}
 	if !h.enter(k) {
@@ -226,7 +229,7 @@ func (k *socket) answer(f *protocol.Frame) {
 
 // write sends a frame to the client; false when the socket ended by it.
 func (k *socket) write(b []byte) bool {
-	ctx, done := context.WithTimeout(context.Background(), writeTime)
+	ctx, done := context.WithTimeout(context.Background(), k.hub.Patience)
 	defer done()
 	// A write that is cut off takes the connection with it, and with it the word why the socket
 	// ends: so the one under way has a moment more.

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -212,6 +214,29 @@ func TestStreamsOverHTTPAreForwarded(t *testing.T) {
 	if _, err := io.ReadAll(res.Body); err == nil && !strings.HasSuffix(text.String(), "\n") {
 		t.Errorf("the stream ended in the middle: %q", text.String())
 	}
+}
+
+// A client that asks for much and does not read it is let go.
+func TestAClientThatNeverReadsHoldsNothingUp(t *testing.T) {
+	h := newHouse(t)
+	h.hub.Patience = 50 * time.Millisecond
+	a := newDesk(h, "a").arrive()
+	texts := make([]string, 300)
+	for i := range texts { // more than the buffers on the way take
+		texts[i] = fmt.Sprint(i, strings.Repeat(" and so on", 9000))
+	}
+	a.say("run1", texts...)
+	h.pointed("run1", func(p queue.Pointer) bool { return p.Seq == 300 })
+	over := make(chan bool)
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer close(over)
+		h.server.Handler.ServeHTTP(w, r)
+	}))
+	defer front.Close()
+	c := must(net.Dial("tcp", front.Listener.Addr().String()))(t)
+	defer c.Close()
+	must(fmt.Fprintf(c, "GET /v1/sessions/run1/events HTTP/1.1\r\nHost: hub\r\n\r\n"))(t)
+	<-over
 }
 
 // The hub is killed and comes back with an empty disk, while two agents write and two clients

@@ -77,7 +77,7 @@ func (h *house) open() {
 	h.Helper()
 	h.store = must(embedded.Open(filepath.Join(h.dir, "hub.db"), embedded.Options{}))(h)
 	h.hub = &relay.Hub{Queue: h.store.Queue, Registry: h.store.Registry, Pointers: h.store.Pointers, Name: "hub", Version: "1", Log: logger(h),
-		Heartbeat: 200 * time.Millisecond, TTL: 3 * time.Second, Lease: 2 * time.Second, Asking: time.Second, Holding: time.Minute, Settling: h.settling}
+		TTL: time.Minute, Asking: time.Minute, Holding: time.Minute, Settling: h.settling} // nothing of it passes by itself
 	l, err := net.Listen("tcp", h.addr)
 	for deadline := time.Now().Add(10 * time.Second); errors.Is(err, syscall.EADDRINUSE) && time.Now().Before(deadline); {
 		time.Sleep(10 * time.Millisecond) // a client on its way out has the port

@@ -6,7 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -276,6 +279,50 @@ func TestASocketHoldsManySubscriptionsUpToTheLimit(t *testing.T) {
 	dial(t, h, protocol.JSONFrames)
 	if _, resp, err := websocket.Dial(context.Background(), h.URL+"/v1/replay", nil); err == nil || resp.StatusCode != 503 {
 		t.Errorf("a third socket: %v", err)
+	}
+}
+
+// Whoever let a client in may end what it opened, and the client is told why.
+func TestAStreamEndsWithTheCredentialsOfItsRequest(t *testing.T) {
+	m := memfeed.New()
+	m.Add("run", 3, "e")
+	s := &replay.Server{Feed: m}
+	inner := serve(t, s).Config.Handler
+	in, out := context.WithCancelCause(context.Background())
+	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, end := context.WithCancelCause(r.Context())
+		defer context.AfterFunc(in, func() { end(context.Cause(in)) })()
+		inner.ServeHTTP(w, r.WithContext(ctx))
+	}))
+	defer h.Close()
+	p := dial(t, h, protocol.JSONFrames)
+	p.ask(`{"type":"replay_request","sessionId":"run","fromSeq":0,"live":true}`)
+	p.until(protocol.FrameReplayComplete)
+	res, err := http.Get(h.URL + "/v1/sessions/run/events")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	out(fmt.Errorf("the token was taken away: %w", protocol.ErrUnauthorized))
+	if f := p.read(); f.Code != "unauthorized" {
+		t.Errorf("%+v", f)
+	}
+	if _, _, err := p.conn.Read(t.Context()); websocket.CloseStatus(err) != websocket.StatusPolicyViolation {
+		t.Errorf("closed by %v", err)
+	}
+	if b, err := io.ReadAll(res.Body); err != nil || !strings.Contains(string(b), `"code":"unauthorized"`) {
+		t.Errorf("%v after %s", err, b)
+	}
+}
+
+func TestWhatIsNoWebSocketIsToldToBeOne(t *testing.T) {
+	res, err := http.Get(serve(t, &replay.Server{Feed: memfeed.New()}).URL + "/v1/replay")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if b, err := io.ReadAll(res.Body); err != nil || res.StatusCode != http.StatusUpgradeRequired || !strings.Contains(string(b), `"schema":"wf.error/v1"`) {
+		t.Errorf("%d %v: %s", res.StatusCode, err, b)
 	}
 }
 

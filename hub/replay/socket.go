@@ -40,6 +40,9 @@ var errCancelled = errors.New("cancelled by the client")
 // serveSocket accepts a WebSocket. The library compares Origin with Host, which DNS rebinding
 // makes equal: that check proves nothing, and is left to hub/guard, which knows the exact names.
 func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request) {
+	if !socketend.Wanted(w, r, protocol.FramesJSON, protocol.FramesCBOR) {
+		return
+	}
 	leave, err := s.enter()
 	if err != nil {
 		refuse(w, err)
@@ -56,6 +59,8 @@ func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request) {
 	}
 	conn.SetReadLimit(-1) // read keeps the limit, and says so in a frame
 	ctx, fail := context.WithCancelCause(s.ctx)
+	// Whoever let the client in may end that: the context of the request says so.
+	defer context.AfterFunc(r.Context(), func() { fail(context.Cause(r.Context())) })()
 	k := &socket{s: s, conn: conn, codec: protocol.CodecOf(conn.Subprotocol()), ctx: ctx, fail: fail, subs: map[string]*subscription{}}
 	k.gone.Go(k.ping)
 	ended := make(chan struct{})

@@ -40,8 +40,11 @@ func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request) {
 	defer context.AfterFunc(s.ctx, func() { stop(protocol.ErrShuttingDown) })()
 	out := &stream{s: s, w: w, rc: http.NewResponseController(w), sse: !lines, packer: packer{s: s, run: req.SessionID}}
 	err = s.Follow(ctx, req, out)
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		err = context.Cause(ctx) // a read that was cut off knows no reason
+	}
 	switch {
-	case err == nil, r.Context().Err() != nil, errors.Is(err, errClosed):
+	case err == nil, r.Context().Err() != nil && !errors.Is(err, protocol.ErrUnauthorized), errors.Is(err, errClosed):
 	case !out.begun:
 		refuse(w, err)
 	default: // nothing can be done if the client does not take that either

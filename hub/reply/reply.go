@@ -14,7 +14,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"reflect"
 	"strconv"
+	"strings"
 	"time"
 
 	"wf/protocol"
@@ -94,14 +97,32 @@ func Badf(format string, args ...any) error {
 // protocol.ErrBadRequest.
 func BodyError(err error) error {
 	var big *http.MaxBytesError
+	var kind *json.UnmarshalTypeError
+	var syntax *json.SyntaxError
 	switch {
 	case errors.As(err, &big):
 		return &protocol.Error{Code: protocol.ErrTooLarge.Code, Message: fmt.Sprintf("the body has more than %d bytes", big.Limit),
 			Hint: "send less: large texts belong in files of the workspace"}
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return Badf("the body breaks off in the middle of its JSON")
 	case errors.Is(err, io.EOF):
 		return Badf("the body is empty, a JSON object is wanted")
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return Badf("the body did not come in time")
+	case errors.As(err, &syntax):
+		return Badf("the body is no JSON at byte %d: %v", syntax.Offset, syntax)
+	case errors.As(err, &kind) && kind.Field != "":
+		return Badf("%s: a JSON %s is given, %s is wanted", kind.Field, kind.Value, wanted[kind.Type.Kind()])
+	case errors.As(err, &kind):
+		return Badf("the body holds a JSON %s where %s is wanted", kind.Value, wanted[kind.Type.Kind()])
 	}
-	return Badf("body: %v", err)
+	return Badf("body: %s", strings.TrimPrefix(err.Error(), "json: "))
+}
+
+// wanted are the kinds of fields in the words of JSON.
+var wanted = map[reflect.Kind]string{
+	reflect.Struct: "an object", reflect.Map: "an object", reflect.Slice: "an array", reflect.String: "a string",
+	reflect.Bool: "true or false", reflect.Int: "a whole number", reflect.Int64: "a whole number", reflect.Float64: "a number",
 }
 
 // Error answers with an error.

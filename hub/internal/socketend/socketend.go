@@ -1,16 +1,31 @@
-// Package socketend holds what every WebSocket of the replay protocol does at its ends: to find out
-// that the client is gone, and to say why it is closed.
+// Package socketend holds what every WebSocket of the replay protocol does at its ends: to want one,
+// to find out that the client is gone, and to say why it is closed.
 package socketend
 
 import (
 	"context"
 	"errors"
+	"net/http"
+	"strings"
 	"time"
 
 	"github.com/coder/websocket"
 
+	"wf/hub/reply"
 	"wf/protocol"
 )
+
+// Wanted reports whether a request asks for a WebSocket; one that does not is told that it must.
+func Wanted(w http.ResponseWriter, r *http.Request, protocols ...string) bool {
+	if strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
+		return true
+	}
+	w.Header().Set("Connection", "Upgrade")
+	w.Header().Set("Upgrade", "websocket")
+	reply.JSON(w, http.StatusUpgradeRequired, reply.FailureOf(reply.Badf("%s is a WebSocket of the subprotocol %s; send Upgrade: websocket",
+		r.URL.Path, strings.Join(protocols, " or "))))
+	return false
+}
 
 // Gone pings a client until two pings in a row had no answer, and reports true, or until ctx
 // ends. Browsers answer by themselves.
@@ -43,6 +58,8 @@ func Bye(conn *websocket.Conn, codec protocol.Codec, why error) {
 		status = websocket.StatusMessageTooBig
 	case errors.Is(why, protocol.ErrTooSlow):
 		status = websocket.StatusTryAgainLater
+	case errors.Is(why, protocol.ErrUnauthorized):
+		status = websocket.StatusPolicyViolation
 	}
 	f := protocol.ReplayError("", why)
 	b, err := f.Encode(codec)

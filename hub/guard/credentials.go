@@ -1,0 +1,78 @@
+package guard
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"wf/protocol"
+)
+
+// credentials are what a request showed, and whom they are of.
+type credentials struct {
+	Identity
+	again func() (Identity, bool) // looks at them anew; nil for those that cannot end
+}
+
+// identify finds who asks; nil for a request without credentials.
+func (g *Guard) identify(r *http.Request) (*credentials, error) {
+	if g.Keys == nil {
+		return &credentials{Identity: g.Peer}, nil
+	}
+	if _, err := g.Keys.current(); err != nil {
+		g.log().Error("the tokens cannot be read: nobody is let in", "error", err)
+	}
+	if token, ok := bearer(r); ok {
+		id, ok := g.Keys.byToken(token)
+		if !ok {
+			return nil, fmt.Errorf("the token is not valid: %w", protocol.ErrUnauthorized)
+		}
+		return &credentials{id, func() (Identity, bool) { return g.Keys.byToken(token) }}, nil
+	}
+	cookies := r.Cookies()
+	id, ok, tried := g.Keys.bySession(cookies)
+	switch {
+	case !ok && tried:
+		return nil, fmt.Errorf("the session has ended: %w", protocol.ErrUnauthorized)
+	case !ok:
+		return nil, nil
+	case r.Header.Get("Origin") == "" && (!safe(r.Method) || upgrades(r)):
+		// Browsers name the origin of both; whoever does not is none.
+		return nil, forbidden("use a token", "a session without an Origin may only read")
+	}
+	return &credentials{id, func() (Identity, bool) {
+		id, ok, _ := g.Keys.bySession(cookies)
+		return id, ok
+	}}, nil
+}
+
+// lasting gives a context that ends when the credentials do, or allow something else than they
+// did: a token was taken out of the file, a session is over. Call done when the request is.
+func (g *Guard) lasting(ctx context.Context, c *credentials) (_ context.Context, done func()) {
+	if c.again == nil {
+		return ctx, func() {}
+	}
+	every := g.recheck
+	if every == 0 {
+		every = recheckEvery
+	}
+	ctx, end := context.WithCancelCause(ctx)
+	var look func()
+	look = func() {
+		if ctx.Err() != nil {
+			return
+		}
+		if id, ok := c.again(); !ok || !slices.Equal(id.Scopes, c.Scopes) {
+			end(fmt.Errorf("the token or session is good no longer: %w", protocol.ErrUnauthorized))
+			return
+		}
+		time.AfterFunc(every, look)
+	}
+	first := time.AfterFunc(every, look)
+	return ctx, func() {
+		first.Stop()
+		end(nil)
+	}
+}
