@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -198,6 +199,14 @@ func (r *remote) named(ctx context.Context, name string) (protocol.RunID, error)
 	}
 	switch len(found) {
 	case 0:
+		// The server may know it, and not have asked its agent: it says what is wrong then.
+		_, err := r.api.Run(ctx, protocol.RunID(name))
+		switch {
+		case err == nil:
+			return protocol.RunID(name), nil
+		case !errors.Is(err, protocol.ErrUnknownRun):
+			return "", err
+		}
 		r.tellMissing(l)
 		return "", fail(protocol.ErrUnknownRun, "wf ls lists the runs", "%s has no run %s", r.url, name)
 	case 1:
@@ -206,10 +215,10 @@ func (r *remote) named(ctx context.Context, name string) (protocol.RunID, error)
 	return "", fail(protocol.ErrAmbiguous, "", "%s fits %s", name, strings.Join(found, ", "))
 }
 
-// tellMissing says which agents of a hub could not be asked.
+// tellMissing says whose runs are not in the list of a hub.
 func (r *remote) tellMissing(l client.List) {
 	if len(l.Missing) > 0 {
-		r.progress("not asked in time: %s", strings.Join(l.Missing, ", "))
+		r.progress("the runs of %s are not listed: no answer from there", strings.Join(l.Missing, ", "))
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"wf/hub/reply"
@@ -143,6 +145,9 @@ func (s *Start) check() error {
 		if err := short(f.name, f.text, maxName); err != nil {
 			return err
 		}
+	}
+	if strings.ContainsFunc(s.RequestID, unicode.IsControl) {
+		return reply.Badf("request_id has characters that cannot be printed")
 	}
 	if len(s.Tags) > maxTags {
 		return reply.Badf("tags: %d of them, at most %d", len(s.Tags), maxTags)

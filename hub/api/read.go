@@ -66,20 +66,28 @@ func (s *Server) workflows(w http.ResponseWriter, r *http.Request) error {
 // statuses a list of runs can be asked for.
 var statuses = []protocol.RunStatus{protocol.Running, protocol.Waiting, protocol.Suspended, protocol.Done, protocol.Failed, protocol.Cancelled}
 
-func (s *Server) runs(w http.ResponseWriter, r *http.Request) error {
-	p, err := query(r, "status", "workflow", "tag", "q", "limit", "before", "all")
+// ParseQuery reads what GET /v1/runs is asked for; an error wraps protocol.ErrBadRequest. more are
+// parameters that the caller knows besides.
+func ParseQuery(r *http.Request, more ...string) (Query, error) {
+	p, err := query(r, append([]string{"status", "workflow", "tag", "q", "limit", "before", "all"}, more...)...)
 	if err != nil {
-		return err
+		return Query{}, err
 	}
 	q := Query{Status: protocol.RunStatus(p.text("status")), Workflow: p.text("workflow"), Tag: p.text("tag"), Text: p.text("q"),
 		Before: protocol.RunID(p.text("before"))}
 	if q.Status != "" && !slices.Contains(statuses, q.Status) {
-		return reply.Badf("status=%q: want one of %v", q.Status, statuses)
+		return q, reply.Badf("status=%q: want one of %v", q.Status, statuses)
 	}
 	if q.Limit, err = p.number("limit", 1, MaxLimit, DefaultLimit); err != nil {
-		return err
+		return q, err
 	}
-	if q.All, err = p.yes("all"); err != nil {
+	q.All, err = p.yes("all")
+	return q, err
+}
+
+func (s *Server) runs(w http.ResponseWriter, r *http.Request) error {
+	q, err := ParseQuery(r)
+	if err != nil {
 		return err
 	}
 	moved, err := s.Feed.Changes(r.Context())

@@ -155,6 +155,7 @@ func TestRequestsReachTheBackendAndNothingElseDoes(t *testing.T) {
 		{"start with a list", "POST", "/v1/runs", `[]`, 400, "bad_request"},
 		{"start with inputs that are none", "POST", "/v1/runs", `{"workflow":"hello","inputs":[1]}`, 400, "bad_request"},
 		{"start with a long request id", "POST", "/v1/runs", `{"workflow":"hello","request_id":"` + strings.Repeat("x", 201) + `"}`, 400, "bad_request"},
+		{"start with an odd request id", "POST", "/v1/runs", `{"workflow":"hello","request_id":"a\u0000b"}`, 400, "bad_request"},
 		{"start with an empty tag", "POST", "/v1/runs", `{"workflow":"hello","tags":[""]}`, 400, "bad_request"},
 		{"start with no models", "POST", "/v1/runs", `{"workflow":"hello","models":{"r":[]}}`, 400, "bad_request"},
 		{"start in an unknown context", "POST", "/v1/runs", `{"workflow":"hello","context":"x"}`, 400, "bad_request"},

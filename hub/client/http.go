@@ -156,7 +156,8 @@ func (q Query) encode() string {
 type List struct {
 	Items []json.RawMessage `json:"items"`
 	Next  string            `json:"next"` // Query.Before of the next page, "" at the end
-	// Missing are the agents that a hub could not ask in time.
+	// Missing are the agents of a hub whose runs are not listed: they did not answer in time, or
+	// are away.
 	Missing []string `json:"missing"`
 }
 

@@ -13,8 +13,11 @@ import (
 // claim takes what an agent says of its runs.
 func (h *Hub) claim(l *link, runs []Run) error {
 	for _, r := range runs {
-		if r.ID == "" || !plain(string(r.ID), 128) || !plain(r.HeadCID, 200) || !plain(r.RequestID, 256) {
+		if r.ID == "" || !plain(string(r.ID), 128) || !plain(r.HeadCID, 200) {
 			return fmt.Errorf("agent %s claims a run with a name that is none: %w", l.id, protocol.ErrBadRequest)
+		}
+		if (queue.Job{ID: r.RequestID, Workflow: "any"}).Check() != nil {
+			r.RequestID = "" // given at the agent, and no id of a job
 		}
 		owner, err := h.point(l, r, 0)
 		if err != nil {

@@ -303,3 +303,19 @@ func TestAnAgentWithManyRunsRegisters(t *testing.T) {
 		t.Errorf("the queue has %v", e)
 	}
 }
+
+// A run that was started at the agent under a request id that no queue takes is listed like any
+// other, and is no reason to refuse the agent.
+func TestARequestIDThatIsNoJobsIsLeftOut(t *testing.T) {
+	h := newHouse(t)
+	d := newDesk(h, "a")
+	d.agent.Store = &ledger{shelf: &shelf{d.store, nil}, runs: []relay.Run{
+		{ID: "long", HeadSeq: 1, HeadCID: "c", RequestID: strings.Repeat("x", 500)},
+		{ID: "odd", HeadSeq: 1, HeadCID: "c", RequestID: "a\tb"},
+		{ID: "plain", HeadSeq: 1, HeadCID: "c", RequestID: "request"},
+	}}
+	d.arrive()
+	for _, run := range []protocol.RunID{"long", "odd", "plain"} {
+		h.pointed(run, func(p queue.Pointer) bool { return p.Agent == "a" })
+	}
+}

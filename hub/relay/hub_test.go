@@ -99,9 +99,26 @@ func TestTheRunsOfAllAgentsAreOneList(t *testing.T) {
 	if d := cmp.Diff([]string{"[a]", "[a b]"}, flows.column("agents")); d != "" {
 		t.Error(d)
 	}
-	var bad list
-	if status := h.get("/v1/runs?before=xyz", &bad); status != 400 || bad.Code != "bad_request" {
-		t.Errorf("a cursor of nowhere: %d %s", status, bad.Code)
+	for what, query := range map[string]string{"a cursor of nowhere": "before=xyz", "no status": "status=odd", "no parameter": "statsu=done", "no number": "limit=0"} {
+		var bad list
+		if status := h.get("/v1/runs?"+query, &bad); status != 400 || bad.Code != "bad_request" {
+			t.Errorf("%s: %d %s", what, status, bad.Code)
+		}
+	}
+	for agents, err := range h.hub.Registry.Watch(t.Context()) { // all of them were heard
+		if err != nil {
+			t.Fatal(err)
+		}
+		if agents[0].ID == "a" && agents[0].Runs == 3 {
+			break
+		}
+	}
+	a.leave()
+	h.await(1)
+	var rest list
+	h.get("/v1/runs", &rest)
+	if d := cmp.Diff([]string{"a"}, rest.Missing); d != "" || len(rest.Items) != 4 {
+		t.Errorf("an agent that is away: %d runs; %s", len(rest.Items), d)
 	}
 }
 

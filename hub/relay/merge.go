@@ -8,10 +8,10 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
+	"wf/hub/api"
 	"wf/hub/reply"
 )
 
@@ -61,6 +61,18 @@ func (h *Hub) gather(ctx context.Context, path func(*link) string) (pages []page
 	return pages, missing
 }
 
+// away adds the agents that are not connected and had runs when they were: those are not listed.
+func (h *Hub) away(ctx context.Context, missing []string, only string) ([]string, error) {
+	agents, err := h.Registry.List(ctx)
+	for _, a := range agents {
+		if !a.Live && a.Runs > 0 && (only == "" || only == a.ID) && h.link(a.ID) == nil && !slices.Contains(missing, a.ID) {
+			missing = append(missing, a.ID)
+		}
+	}
+	slices.Sort(missing)
+	return missing, err
+}
+
 // row is a run of a list, with the agent that has it.
 type row struct {
 	agent   string
@@ -90,17 +102,15 @@ func newRow(l *link, raw json.RawMessage) (row, bool) {
 // runs serves GET /v1/runs: the runs of all agents, the one that moved last first. A page of
 // the hub goes on where the pages of the agents stopped: before holds a place for each.
 func (h *Hub) runs(w http.ResponseWriter, r *http.Request) error {
-	query := r.URL.Query()
-	places, err := parsePlaces(query.Get("before"))
+	asks, err := api.ParseQuery(r, "agent")
 	if err != nil {
 		return err
 	}
-	limit := 50
-	if text := query.Get("limit"); text != "" {
-		if limit, err = strconv.Atoi(text); err != nil || limit < 1 || limit > 500 {
-			return reply.Badf("limit=%q: want a number from 1 to 500", text)
-		}
+	places, err := parsePlaces(string(asks.Before))
+	if err != nil {
+		return err
 	}
+	limit, query := asks.Limit, r.URL.Query()
 	only := query.Get("agent")
 	query.Del("agent")
 	pages, missing := h.gather(r.Context(), func(l *link) string {
@@ -140,6 +150,9 @@ func (h *Hub) runs(w http.ResponseWriter, r *http.Request) error {
 		case only == "" || p.link.id == only:
 			next[p.link.id] = "" // nothing behind what was shown
 		}
+	}
+	if missing, err = h.away(r.Context(), missing, only); err != nil {
+		return err
 	}
 	out := map[string]any{"schema": "wf.runs/v1", "items": items, "next": nil, "missing": missing}
 	if more {

@@ -53,11 +53,28 @@ func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request) {
 }
 
 // streamRequest reads the cursor. Last-Event-ID comes from an EventSource that connects again
-// with the URL it began with, and so is newer than fromSeq. lastCid is proof as in a frame.
+// with the URL it began with, and so is newer than fromSeq. lastCid is proof as in a frame. A
+// parameter that is none of these is refused: fromseq would otherwise be the whole history.
 func streamRequest(r *http.Request, live bool) (protocol.Request, error) {
-	query := r.URL.Query()
-	req := protocol.Request{Type: protocol.FrameReplayRequest, SessionID: protocol.RunID(r.PathValue("id")), Live: live || query.Get("live") == "true"}
-	text, name := query.Get("fromSeq"), "fromSeq"
+	req := protocol.Request{Type: protocol.FrameReplayRequest, SessionID: protocol.RunID(r.PathValue("id")), Live: live}
+	given := map[string]string{}
+	for name, values := range r.URL.Query() {
+		switch {
+		case name != "fromSeq" && name != "lastCid" && name != "live":
+			return req, fmt.Errorf("there is no parameter %.40q; there are fromSeq, lastCid, live: %w", name, protocol.ErrBadRequest)
+		case len(values) > 1:
+			return req, fmt.Errorf("the parameter %q is given %d times: %w", name, len(values), protocol.ErrBadRequest)
+		}
+		given[name] = values[0]
+	}
+	switch given["live"] {
+	case "true":
+		req.Live = true
+	case "", "false":
+	default:
+		return req, fmt.Errorf("live=%.40q: want true or false: %w", given["live"], protocol.ErrBadRequest)
+	}
+	text, name := given["fromSeq"], "fromSeq"
 	again := r.Header.Get("Last-Event-ID")
 	if again != "" {
 		text, name = again, "Last-Event-ID"
@@ -71,7 +88,7 @@ func streamRequest(r *http.Request, live bool) (protocol.Request, error) {
 		from = protocol.Seq(n)
 	}
 	req.FromSeq = &from
-	if proof := query.Get("lastCid"); proof != "" && again == "" {
+	if proof := given["lastCid"]; proof != "" && again == "" {
 		l, err := protocol.ParseLink(proof)
 		if err != nil {
 			return req, fmt.Errorf("lastCid: %w: %w", err, protocol.ErrBadRequest)

@@ -137,6 +137,9 @@ func TestAStreamThatCannotBeginHasItsStatus(t *testing.T) {
 		{"/v1/sessions/run/events?fromSeq=11", "", 409, "future_cursor"},
 		{"/v1/sessions/run/events", "99", 409, "future_cursor"},
 		{"/v1/sessions/run/events?fromSeq=1&lastCid=x", "", 400, "bad_request"},
+		{"/v1/sessions/run/events?fromseq=9", "", 400, "bad_request"},
+		{"/v1/sessions/run/events?fromSeq=9&fromSeq=1", "", 400, "bad_request"},
+		{"/v1/sessions/run/events?live=yes", "", 400, "bad_request"},
 	} {
 		for _, accept := range []string{"text/event-stream", "application/x-ndjson"} {
 			resp := get(t, h.URL+c.path, "Accept", accept, "Last-Event-ID", c.again)
