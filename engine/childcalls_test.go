@@ -138,7 +138,11 @@ func checkFamily(t *testing.T, b *bench, id protocol.RunID, output int64) {
 	}
 	for _, step := range v.Steps {
 		if step.Action == protocol.ActWorkflow {
-			checkFamily(t, b, childOf(t, b, id, step.ID), *step.Usage.Output)
+			child := childOf(t, b, id, step.ID)
+			if step.Child != child {
+				t.Errorf("%s is told to be run %q, and is %s", step.ID, step.Child, child)
+			}
+			checkFamily(t, b, child, *step.Usage.Output)
 		}
 	}
 }

@@ -77,6 +77,7 @@ type StepView struct {
 	Usage      UsageView           `json:"usage"`
 	MS         int64               `json:"ms"`
 	Workspace  *protocol.GitState  `json:"workspace"`
+	Child      protocol.RunID      `json:"child,omitempty"` // the run of a sub-workflow
 	// Compactions are in order; each took the place of what was read before it.
 	Compactions []CompactionView `json:"compactions,omitempty"`
 	record      protocol.Link
@@ -158,7 +159,34 @@ func (e *Engine) View(ctx context.Context, run protocol.RunID) (*View, error) {
 			return nil, fmt.Errorf("run %s: %w", run, err)
 		}
 	}
+	if err := b.children(ctx, s); err != nil {
+		return nil, fmt.Errorf("run %s: %w", run, err)
+	}
 	return b.finish(s)
+}
+
+// children names the runs of sub-workflows. Visits that a fork shares with another run have
+// theirs there.
+func (b *viewer) children(ctx context.Context, s *State) error {
+	for _, a := range s.acts {
+		if role, ok := s.prog.Workflow.RoleNamed(a.role); !ok || role.Action != protocol.ActWorkflow {
+			continue
+		}
+		for _, x := range a.visits {
+			if x == nil || b.steps[x.id.String()] == nil {
+				continue
+			}
+			child := childRun(stepKey(b.v.ID, s.Start, a, x.item))
+			h, err := b.e.Store.Head(ctx, protocol.RunHead(child))
+			if err != nil {
+				return err
+			}
+			if h.Link.Defined() {
+				b.steps[x.id.String()].Child = child
+			}
+		}
+	}
+	return nil
 }
 
 func one(x protocol.Entry) func(func(protocol.Entry, error) bool) {

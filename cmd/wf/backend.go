@@ -75,14 +75,17 @@ func (b *backend) Graph(ctx context.Context, run protocol.RunID) ([]byte, error)
 		return nil, err
 	}
 	var out bytes.Buffer
-	err = layout.Of(st.Program().Workflow).SVG(&out, pathTaken(v))
+	err = layout.Of(st.Program().Workflow).SVG(&out, pathTaken(v, st.Arrivals()))
 	return out.Bytes(), err
 }
 
 // pathTaken is what a run did, on the picture of its workflow. Where a role was entered
 // several times its newest visit gives the status.
-func pathTaken(v *engine.View) layout.Overlay {
-	o := layout.Overlay{Visits: map[string]int{}, Taken: map[int]int{}, Status: map[string]string{}}
+func pathTaken(v *engine.View, ends []engine.Arrival) layout.Overlay {
+	o := layout.Overlay{Visits: map[string]int{}, Taken: map[layout.Way]int{}, Status: map[string]string{}}
+	for _, e := range ends {
+		o.Taken[layout.Way{Edge: e.Edge, To: e.At, Limit: e.Via == protocol.ViaLimit}]++
+	}
 	batches := map[string]bool{} // a fan-out is entered once
 	for _, s := range v.Steps {
 		status := s.Status
@@ -101,9 +104,7 @@ func pathTaken(v *engine.View) layout.Overlay {
 		}
 		batches[name] = true
 		o.Visits[s.Role]++
-		if s.Edge >= 0 && s.Via != protocol.ViaLimit {
-			o.Taken[s.Edge]++
-		}
+		o.Taken[layout.Way{Edge: s.Edge, To: s.Role, Limit: s.Via == protocol.ViaLimit}]++
 	}
 	return o
 }

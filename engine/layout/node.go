@@ -1,5 +1,7 @@
 package layout
 
+import "slices"
+
 // words for a person who hears the picture.
 var kindWords = map[Kind]string{
 	Agent: "agent", Command: "command", Person: "person", Timer: "timer", SubWorkflow: "sub-workflow", Values: "values",
@@ -27,8 +29,12 @@ func (p *pen) node(n *Node) {
 	}
 	visits := p.o.Visits[n.Name]
 	role := icons[n.Kind] != ""
-	if role && visits == 0 && status == "" && !p.o.empty() {
+	switch {
+	case p.o.empty():
+	case role && visits == 0 && status == "", ends[n.Kind] && !p.reached(n):
 		class += " idle"
+	case ends[n.Kind]:
+		class += " reached"
 	}
 	p.f(`<g class="%s"`, class)
 	if role {
@@ -58,6 +64,14 @@ func (p *pen) node(n *Node) {
 	if visits > 0 && role {
 		p.badge(Point{n.X + n.W - 6, n.Y}, visits, "visits")
 	}
+}
+
+// ends are the nodes at which a token stays.
+var ends = map[Kind]bool{End: true, Fail: true, Suspend: true}
+
+// reached tells whether a token of the run came to an end of the graph.
+func (p *pen) reached(n *Node) bool {
+	return slices.ContainsFunc(p.g.Arcs, func(a Arc) bool { return p.g.Nodes[a.To].Name == n.Name && p.times(&a) > 0 })
 }
 
 // role draws the box of a role: its outline tells the kind, so does its icon.

@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -70,17 +72,18 @@ func (p *pen) arc(a *Arc) {
 	if a.Back {
 		class += " back"
 	}
-	times := 0
-	if a.Kind != Limit {
-		times = p.o.Taken[a.Edge]
-	}
+	times := p.times(a)
 	switch {
 	case times > 0:
 		class += " taken"
 	case !p.o.empty():
 		class += " idle"
 	}
-	p.f(`<g class="%s" data-edge="%d"><title>%s`, class, a.Edge, escape(p.g.called(a.From)+" → "+p.g.called(a.To)))
+	p.f(`<g class="%s" data-edge="%d" data-to="%s"`, class, a.Edge, escape(p.g.Nodes[a.To].Name))
+	if p.g.Nodes[a.To].Kind == Join {
+		p.f(` data-join="%s"`, strings.Join(p.joined(a.To), " "))
+	}
+	p.f(`><title>%s`, escape(p.g.called(a.From)+" → "+p.g.called(a.To)))
 	if a.Label != "" {
 		p.f(" (%s)", escape(a.Label))
 	}
@@ -93,6 +96,36 @@ func (p *pen) arc(a *Arc) {
 		p.f(`<path class="head" d="%s"/>`, head(a))
 	}
 	p.f("</g>\n")
+}
+
+// times is how often a run took an arc. Into a join it is what went on behind it.
+func (p *pen) times(a *Arc) int {
+	to := &p.g.Nodes[a.To]
+	if to.Kind != Join {
+		return p.o.Taken[Way{Edge: a.Edge, To: to.Name, Limit: a.Kind == Limit}]
+	}
+	most := map[int]int{} // edge → times: one firing goes to all of its targets
+	for i := range p.g.Arcs {
+		if b := &p.g.Arcs[i]; b.From == a.To {
+			most[b.Edge] = max(most[b.Edge], p.times(b))
+		}
+	}
+	sum := 0
+	for _, n := range most {
+		sum += n
+	}
+	return sum
+}
+
+// joined are the edges that leave a join.
+func (p *pen) joined(bar int) []string {
+	var out []string
+	for i := range p.g.Arcs {
+		if n := strconv.Itoa(p.g.Arcs[i].Edge); p.g.Arcs[i].From == bar && !slices.Contains(out, n) {
+			out = append(out, n)
+		}
+	}
+	return out
 }
 
 // curve draws an arc upright through its points; it ends within the arrowhead if there is one.
@@ -141,10 +174,7 @@ func head(a *Arc) string {
 }
 
 func (p *pen) label(a *Arc) {
-	times := 0
-	if a.Kind != Limit {
-		times = p.o.Taken[a.Edge]
-	}
+	times := p.times(a)
 	box := a.LabelBox
 	if box.W > 0 {
 		class := "label " + string(a.Kind)

@@ -1,0 +1,81 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"wf/engine"
+	"wf/protocol"
+)
+
+const arrivalsYAML = `
+wf: 1
+name: arrivals
+inputs: {n: {type: integer}}
+limits: {steps: 30}
+roles:
+  fork: {set: {n: "${{ inputs.n }}"}, route: all}
+  left: {set: {n: "${{ output.n }}"}}
+  right: {set: {n: "${{ output.n }}"}}
+  sum: {set: {n: "${{ inputs.n }}"}}
+edges:
+  - {from: START, to: fork}
+  - {from: fork, to: [left, right]}
+  - {from: [left, right], to: FAIL, when: inputs.n == 2}
+  - {from: [left, right], to: sum}
+  - {from: sum, to: END, when: output.n == 1}
+  - {from: sum, to: left, limit: 1, on_limit: END}
+`
+
+func TestTheLastEdgesOfARunAreItsArrivals(t *testing.T) {
+	for name, c := range map[string]struct {
+		n    int
+		want []engine.Arrival
+	}{
+		"the end":           {1, []engine.Arrival{{Edge: 4, At: protocol.NodeEnd, Via: protocol.ViaEdge}}},
+		"failure by a join": {2, []engine.Arrival{{Edge: 2, At: protocol.NodeFail, Via: protocol.ViaEdge}}},
+	} {
+		b := newBench(t)
+		id, v := b.run(arrivalsYAML, map[string]any{"n": c.n})
+		s, err := b.e.State(context.Background(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(c.want, s.Arrivals()); diff != "" {
+			t.Errorf("%s (%s %s): -want +got\n%s", name, v.Status, v.Reason, diff)
+		}
+	}
+}
+
+func TestABoundThatIsExhaustedIsAnArrivalToo(t *testing.T) {
+	const yaml = `
+wf: 1
+name: loop
+limits: {steps: 30}
+roles:
+  ping: {set: {n: 1}}
+  pong: {set: {n: 1}}
+edges:
+  - {from: START, to: ping}
+  - {from: ping, to: END, when: output.n == 7}
+  - {from: ping, to: pong}
+  - {from: pong, to: ping, limit: 2%s}
+`
+	for onLimit, want := range map[string]engine.Arrival{
+		", on_limit: END": {Edge: 3, At: protocol.NodeEnd, Via: protocol.ViaLimit},
+		"":                {Edge: 3, At: protocol.NodeSuspend, Via: protocol.ViaLimit},
+	} {
+		b := newBench(t)
+		id, v := b.run(fmt.Sprintf(yaml, onLimit), nil)
+		s, err := b.e.State(context.Background(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]engine.Arrival{want}, s.Arrivals()); diff != "" {
+			t.Errorf("%q (%s %s): -want +got\n%s", onLimit, v.Status, v.Reason, diff)
+		}
+	}
+}
