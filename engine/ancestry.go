@@ -34,7 +34,7 @@ func (s *State) ancestry(sources []*act) (ancestry, error) {
 	fired := map[int]bool{}
 	for _, a := range region {
 		up.entries[a.role]++
-		if a.via != protocol.ViaLimit && !fired[a.take] {
+		if a.via != protocol.ViaLimit && a.edge != noEdge && !fired[a.take] {
 			fired[a.take] = true
 			up.edges[a.edge]++
 		}

@@ -86,7 +86,10 @@ func (c *checker) event(ctx context.Context, s *State, x protocol.Entry) error {
 		if d.EdgePrompt.S, err = textOf(c.read, d.EdgePrompt); err != nil {
 			return err
 		}
-		if _, again := c.started[x.StepName()]; again {
+		if before, again := c.started[x.StepName()]; again {
+			if before.Start != d.Start { // it goes on under the definition of a fork
+				c.started[x.StepName()] = d
+			}
 			return nil
 		}
 		c.started[x.StepName()], c.first[x.StepName()] = d, x.Seq

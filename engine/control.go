@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"wf/cas"
-	"wf/engine/lang"
 	"wf/protocol"
 	"wf/roles"
 )
@@ -154,91 +153,4 @@ func (e *Engine) insist(ctx context.Context, run protocol.RunID, decide func(*St
 		}
 		return err
 	}
-}
-
-// ForkOptions say where a fork begins.
-type ForkOptions struct {
-	At     protocol.Seq  // the newest event the fork shares
-	With   *lang.Program // another definition, or nil
-	Source []byte        // its YAML
-	File   string
-	Dir    string              // another workspace, or ""
-	Models map[string][]string // other models of roles, "" is every role; nil leaves them
-	Note   string
-	By     string
-}
-
-// Fork makes a new run that shares another's journal up to an event, and goes on from there.
-// It copies nothing and leaves the original as it is.
-func (e *Engine) Fork(ctx context.Context, run protocol.RunID, o ForkOptions) (protocol.RunID, error) {
-	at, err := e.entry(ctx, run, o.At)
-	if err != nil {
-		return "", err
-	}
-	id, err := newRunID()
-	if err != nil {
-		return "", err
-	}
-	d := protocol.Forked{Base: at.CID, Note: o.Note, By: o.By, Workspace: o.Dir, Models: o.Models}
-	var blocks []cas.Block
-	if o.With != nil {
-		if blocks, err = e.newStart(ctx, run, at, o, &d); err != nil {
-			return "", err
-		}
-	}
-	j, err := e.Store.Journal(ctx, run)
-	if err != nil {
-		return "", err
-	}
-	if _, err := j.Fork(ctx, max(e.now(), at.TS), id, at, cas.Draft{Data: d}, blocks); err != nil {
-		return "", fmt.Errorf("fork run %s at event %d: %w", run, o.At, err)
-	}
-	// What does not fit the new definition is found before anything runs.
-	if _, err := e.State(ctx, id); err != nil {
-		return "", err
-	}
-	return id, nil
-}
-
-// newStart makes the Start under which a fork goes on with another definition.
-func (e *Engine) newStart(ctx context.Context, run protocol.RunID, at protocol.Entry, o ForkOptions, d *protocol.Forked) ([]cas.Block, error) {
-	s, err := Fold(&e.lib, upTo(e.Store.After(ctx, run, 0), at.Seq), e.reader(ctx))
-	if err != nil {
-		return nil, err
-	}
-	inputs, err := o.With.Inputs(s.begun.inputs)
-	if err != nil {
-		return nil, fmt.Errorf("the inputs of run %s under the new definition: %w", run, err)
-	}
-	var continues []protocol.Link
-	for _, a := range s.acts {
-		if a.n != startNode && a.offer != nil && !a.offer.closed {
-			continues = append(continues, a.records()...)
-		}
-	}
-	blocks, err := o.With.AllBlocks()
-	if err != nil {
-		return nil, err
-	}
-	def, err := o.With.Block()
-	if err != nil {
-		return nil, err
-	}
-	in := cas.Raw(inputs)
-	start, err := cas.Encode(protocol.Start{Kind: protocol.KindStart, V: protocol.RecordVersion, Workflow: def.Link, Inputs: in.Link,
-		Format: protocol.Format, Semantics: protocol.Semantics, Continues: continues})
-	if err != nil {
-		return nil, err
-	}
-	source, parts := cas.Payload(o.Source)
-	d.Start, d.Source, d.File = start.Link, source, o.File
-	return append(append(blocks, parts...), def, in, start), nil
-}
-
-// entry reads one event.
-func (e *Engine) entry(ctx context.Context, run protocol.RunID, seq protocol.Seq) (protocol.Entry, error) {
-	for x, err := range e.Store.After(ctx, run, seq-1) {
-		return x, err
-	}
-	return protocol.Entry{}, fmt.Errorf("run %s has no event %d: %w", run, seq, protocol.ErrFutureCursor)
 }

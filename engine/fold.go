@@ -142,55 +142,12 @@ func (s *State) begin(lib *Library, d protocol.RunStarted, ts int64) error {
 	if s.Limits.Steps == 0 {
 		s.Limits.Steps = protocol.DefaultSteps
 	}
-	first := &act{n: startNode, role: protocol.NodeStart, edge: -1, links: []protocol.Link{d.Start}, of: -1,
+	first := &act{n: startNode, role: protocol.NodeStart, edge: noEdge, links: []protocol.Link{d.Start}, of: -1,
 		edges: make([]int, len(o.prog.Workflow.Edges)), entries: map[string]int{},
 		latest: map[string]ref{}, convs: map[string]*conversations{}}
 	first.offer = first.token(false)
 	s.acts = []*act{first}
 	s.nextN = startNode + 1
-	return nil
-}
-
-// forked clears what stopped the original, and under another definition offers the open
-// tokens anew: edges are counted from zero there, roles by their names.
-func (s *State) forked(lib *Library, d protocol.Forked) error {
-	s.stop, s.result = nil, protocol.Link{}
-	s.Info.Forked = d.Base
-	if d.Models != nil {
-		s.Info.Models = d.Models
-	}
-	if d.Workspace != "" {
-		s.Info.Workspace = d.Workspace
-	}
-	if !d.Start.Defined() {
-		return nil
-	}
-	o, err := lib.open(d.Start, s.read)
-	if err != nil {
-		return err
-	}
-	if d.File != "" {
-		s.Info.File = d.File
-	}
-	s.Info.Source = d.Source
-	s.Start, s.prog, s.begun = d.Start, o.prog, o
-	for _, a := range s.acts {
-		a.edges = make([]int, len(o.prog.Workflow.Edges))
-		if a.n == startNode {
-			a.links = []protocol.Link{d.Start}
-		}
-		if a.offer != nil && !a.offer.closed {
-			a.offer = a.token(a.offer.failed)
-		}
-		if _, ok := o.prog.Workflow.RoleNamed(a.role); !ok && a.open() && a.n != startNode {
-			return fmt.Errorf("role %q has an open visit and is missing in the new definition: %w", a.role, protocol.ErrInvalid)
-		}
-		for _, v := range a.visits {
-			if v != nil && (v.mode == runs || v.mode == retries || v.mode == parked) {
-				v.mode = ready
-			}
-		}
-	}
 	return nil
 }
 

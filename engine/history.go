@@ -49,16 +49,24 @@ func (lib *Library) history(read Reader, past *pastCache, d protocol.StepStarted
 	return h, err
 }
 
-// moved takes in that a compaction gave a visit another conversation to go on with.
+// moved takes in what changes the messages of a visit under way: a compaction gives it another
+// conversation to go on with, a fork another definition.
 func moved(d *protocol.StepStarted, e *protocol.Event) error {
-	if e.Type != protocol.EvCompacted {
-		return nil
+	switch e.Type {
+	case protocol.EvStepStarted:
+		again, err := cas.DecodeData[protocol.StepStarted](e)
+		if err == nil && again.Start != d.Start {
+			*d = again
+		}
+		return err
+	case protocol.EvCompacted:
+		c, err := cas.DecodeData[protocol.Compacted](e)
+		if err == nil && c.Scope == protocol.ScopeConversation {
+			d.Resumes = c.Record
+		}
+		return err
 	}
-	c, err := cas.DecodeData[protocol.Compacted](e)
-	if err == nil && c.Scope == protocol.ScopeConversation {
-		d.Resumes = c.Record
-	}
-	return err
+	return nil
 }
 
 // goalOf is the goal that an event gives to a task, "" for any other event.

@@ -87,13 +87,16 @@ type stop struct {
 // startNode is the number of the activation that stands for START.
 const startNode = 0
 
+// noEdge is the edge of an activation that came by none of the definition in force.
+const noEdge = -1
+
 // act is an activation.
 type act struct {
 	n       int
 	take    int // activations of one firing (to: [a, b]) share it
 	role    string
 	num     int // coder#num
-	edge    int // −1 for START
+	edge    int // noEdge for START, and for what ended under the definition before a fork
 	via     protocol.Via
 	parents []int                     // activations, in declared order
 	links   []protocol.Link           // StepRecords of the parents, or Start

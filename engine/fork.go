@@ -1,0 +1,217 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"wf/cas"
+	"wf/engine/lang"
+	"wf/protocol"
+)
+
+// ForkOptions say where a fork begins.
+type ForkOptions struct {
+	At     protocol.Seq  // the newest event the fork shares
+	With   *lang.Program // another definition, or nil
+	Source []byte        // its YAML
+	File   string
+	Dir    string              // another workspace, or ""
+	Models map[string][]string // other models of roles, "" is every role; nil leaves them
+	Note   string
+	By     string
+}
+
+// Fork makes a new run that shares another's journal up to an event, and goes on from there.
+// It copies nothing and leaves the original as it is. A definition that does not fit what has
+// happened is an error wrapping protocol.ErrInvalid or protocol.ErrInputs, and nothing is written.
+func (e *Engine) Fork(ctx context.Context, run protocol.RunID, o ForkOptions) (protocol.RunID, error) {
+	at, err := e.entry(ctx, run, o.At)
+	if err != nil {
+		return "", err
+	}
+	s, err := Fold(&e.lib, upTo(e.Store.After(ctx, run, 0), at.Seq), e.reader(ctx))
+	if err != nil {
+		return "", fmt.Errorf("run %s: %w", run, err)
+	}
+	d := protocol.Forked{Base: at.CID, Note: o.Note, By: o.By, Workspace: o.Dir, Models: o.Models}
+	var blocks []cas.Block
+	if o.With != nil {
+		if blocks, err = s.newStart(o, &d); err != nil {
+			return "", fmt.Errorf("fork run %s: %w", run, err)
+		}
+	}
+	s.read = over(blocks, s.read)
+	if err := s.forked(&e.lib, d); err != nil {
+		return "", fmt.Errorf("fork run %s at event %d: %w", run, o.At, err)
+	}
+	id, err := newRunID()
+	if err != nil {
+		return "", err
+	}
+	j, err := e.Store.Journal(ctx, run)
+	if err != nil {
+		return "", err
+	}
+	if _, err := j.Fork(ctx, max(e.now(), at.TS), id, at, cas.Draft{Data: d}, blocks); err != nil {
+		return "", fmt.Errorf("fork run %s at event %d: %w", run, o.At, err)
+	}
+	return id, nil
+}
+
+// newStart makes the Start under which a fork of s goes on with another definition.
+func (s *State) newStart(o ForkOptions, d *protocol.Forked) ([]cas.Block, error) {
+	inputs, err := o.With.Inputs(s.begun.inputs)
+	if err != nil {
+		return nil, fmt.Errorf("its inputs under the new definition: %w", err)
+	}
+	var continues []protocol.Link
+	for _, a := range s.acts {
+		if a.n != startNode && a.offer != nil && !a.offer.closed {
+			continues = append(continues, a.records()...)
+		}
+	}
+	blocks, err := o.With.AllBlocks()
+	if err != nil {
+		return nil, err
+	}
+	def, err := o.With.Block()
+	if err != nil {
+		return nil, err
+	}
+	in := cas.Raw(inputs)
+	start, err := cas.Encode(protocol.Start{Kind: protocol.KindStart, V: protocol.RecordVersion, Workflow: def.Link, Inputs: in.Link,
+		Format: protocol.Format, Semantics: protocol.Semantics, Continues: continues})
+	if err != nil {
+		return nil, err
+	}
+	source, parts := cas.Payload(o.Source)
+	d.Start, d.Source, d.File = start.Link, source, o.File
+	return slices.Concat(blocks, parts, []cas.Block{in, start}), nil
+}
+
+// over reads blocks that are not written yet, and all others by read.
+func over(blocks []cas.Block, read Reader) Reader {
+	return func(l protocol.Link) ([]byte, error) {
+		for _, b := range blocks {
+			if b.Link == l {
+				return b.Data, nil
+			}
+		}
+		return read(l)
+	}
+}
+
+// entry reads one event.
+func (e *Engine) entry(ctx context.Context, run protocol.RunID, seq protocol.Seq) (protocol.Entry, error) {
+	for x, err := range e.Store.After(ctx, run, seq-1) {
+		return x, err
+	}
+	return protocol.Entry{}, fmt.Errorf("run %s has no event %d: %w", run, seq, protocol.ErrFutureCursor)
+}
+
+// forked clears what stopped the original. Under another definition the open tokens are offered
+// anew: edges are counted from zero there, roles by their names. A visit that is under way goes
+// on, and belongs to the edge that leads there now.
+func (s *State) forked(lib *Library, d protocol.Forked) error {
+	s.stop, s.result = nil, protocol.Link{}
+	s.Info.Forked = d.Base
+	if d.Models != nil {
+		s.Info.Models = d.Models
+	}
+	if d.Workspace != "" {
+		s.Info.Workspace = d.Workspace
+	}
+	if !d.Start.Defined() {
+		return nil
+	}
+	o, err := lib.open(d.Start, s.read)
+	if err != nil {
+		return err
+	}
+	if d.File != "" {
+		s.Info.File = d.File
+	}
+	s.Info.Source = d.Source
+	before := s.prog.Workflow
+	s.Start, s.prog, s.begun = d.Start, o.prog, o
+	for _, a := range s.acts {
+		a.edges = make([]int, len(o.prog.Workflow.Edges))
+		if a.n == startNode {
+			a.links = []protocol.Link{d.Start}
+		}
+		if a.offer != nil && !a.offer.closed {
+			a.offer = a.token(a.offer.failed)
+		}
+	}
+	for _, a := range s.acts {
+		if !a.open() {
+			a.edge = noEdge
+		} else if err := s.transplant(a, before); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// transplant has an activation that is under way go on under the definition in force, as if it
+// had come by the edge there that is like its own.
+func (s *State) transplant(a *act, before *protocol.Workflow) error {
+	edge := noEdge
+	var was *protocol.Edge
+	if a.edge >= 0 && a.edge < len(before.Edges) {
+		was = &before.Edges[a.edge]
+		edge = s.edgeLike(was, a)
+	}
+	if edge == noEdge {
+		return fmt.Errorf("%s is under way, and no edge of the new definition leads to %s as the old one did: %w", a.name(), a.role,
+			&protocol.Error{Code: protocol.ErrInvalid.Code, Message: protocol.ErrInvalid.Message, Hint: "keep the role and that edge, or fork at a step before " + a.name()})
+	}
+	a.edge, a.items = edge, nil
+	if a.via != protocol.ViaLimit {
+		a.edges[edge]++
+	}
+	if slices.Contains(a.parents, startNode) {
+		a.links = []protocol.Link{s.Start}
+	}
+	for _, v := range a.visits {
+		if v != nil && (v.mode == runs || v.mode == retries || v.mode == parked) {
+			v.mode = ready
+		}
+	}
+	var sources []*act // whose tokens other targets of the old edge still wait for
+	for _, n := range a.parents {
+		if p := s.act(n); p != nil && p.offer != nil && !p.offer.closed {
+			sources = append(sources, p)
+		}
+	}
+	if len(sources) == 0 {
+		return nil
+	}
+	return s.settle(firing{edge: edge, sources: sources}, a.role)
+}
+
+// edgeLike finds the edge of the definition in force that leads to a as was did: the one that
+// says the same, else the first with the same ends.
+func (s *State) edgeLike(was *protocol.Edge, a *act) int {
+	found := noEdge
+	for i := range s.prog.Workflow.Edges {
+		e := &s.prog.Workflow.Edges[i]
+		leads := slices.Contains(e.To, a.role)
+		if a.via == protocol.ViaLimit {
+			leads = e.OnLimit == a.role
+		} else if e.ForEach != was.ForEach {
+			continue // a fan-out goes on over the same items
+		}
+		if !leads || !slices.Equal(e.From, was.From) || e.OnFailure != was.OnFailure {
+			continue
+		}
+		if e.When == was.When {
+			return i
+		}
+		if found == noEdge {
+			found = i
+		}
+	}
+	return found
+}
