@@ -207,6 +207,13 @@ func (a *API) Queue(ctx context.Context) (raw []byte, err error) {
 	return raw, a.read(ctx, "/v1/queue", &raw)
 }
 
+// CancelJob takes a job out of the queue of a hub: wf.queued/v1. One that an agent has begun is an
+// error with the code job_begun, an unknown one has unknown_job.
+func (a *API) CancelJob(ctx context.Context, id string) (raw []byte, err error) {
+	_, err = a.call(ctx, http.MethodPost, "/v1/queue/"+url.PathEscape(id)+"/cancel", nil, nil, &raw)
+	return raw, err
+}
+
 // NewCode has the server make a one-time code for a browser: wf.code/v1, with the addresses to
 // open. It needs the scope admin.
 func (a *API) NewCode(ctx context.Context) (urls []string, err error) {
@@ -253,6 +260,8 @@ type Start struct {
 	RequestID   string                     `json:"request_id,omitempty"` // "" makes a new one
 	Models      map[string][]string        `json:"models,omitempty"`
 	Context     string                     `json:"context,omitempty"` // conversation, task or fresh; "" is as the roles say
+
+	Fresh bool `json:"-"` // RequestID was made just now, and never sent
 }
 
 // NewRequestID makes an id for a Start.
@@ -276,10 +285,10 @@ type Waiting struct {
 // or did not answer: the id makes sure that one run comes of it. tell, if it is not nil, is
 // told of every such wait. fresh is false where the id had started a run before.
 func (a *API) Submit(ctx context.Context, s Start, tell func(Waiting)) (run protocol.RunID, fresh bool, err error) {
-	fresh = s.RequestID == ""
-	if fresh {
-		s.RequestID = NewRequestID()
+	if s.RequestID == "" {
+		s.RequestID, s.Fresh = NewRequestID(), true
 	}
+	fresh = s.Fresh
 	for n := 0; ; n++ {
 		head := http.Header{}
 		if fresh && n == 0 {

@@ -19,8 +19,11 @@
 //	              ┌──────── Retry, lapsed: attempts < 5 ───────┐
 //	              ▼                                            │
 //	Submit ──► queued ──────────── Lease: attempts + 1 ──► leased ──Done──► done
-//	                                                           │
-//	                                                           └─ Dead, Retry, lapsed: attempts = 5 ─► dead
+//	              │                                            │
+//	              │                                            └─ Dead, Retry, lapsed: attempts = 5 ─► dead
+//	              └─ Cancel ─► dead
+//
+// From every state Settle makes a job done, when its run is found.
 //
 // # Not promised
 //

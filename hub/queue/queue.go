@@ -17,6 +17,7 @@ var (
 	ErrUnknownJob = &protocol.Error{Code: "unknown_job", Message: "no such job", Hint: "submit it again with the same id: that is safe"}
 	ErrBadJob     = &protocol.Error{Code: "bad_job", Message: "not a job", Hint: "an id has 1 to 128 printable characters, a workflow has a name"}
 	ErrLeaseLost  = &protocol.Error{Code: "lease_lost", Message: "the lease has ended", Hint: "start nothing: the job may be another agent's"}
+	ErrBegun      = &protocol.Error{Code: "job_begun", Message: "the job is no longer in the queue", Hint: "cancel the run that it becomes"}
 	ErrSwapped    = &protocol.Error{Code: "pointer_swapped", Message: "the pointer is not what it was", Hint: "read it again"}
 	ErrClosed     = &protocol.Error{Code: "queue_closed", Message: "the queue is closed", Hint: "the hub ends; submit again when it is back"}
 )
@@ -50,7 +51,7 @@ func printable(s string) bool {
 // State is where a job stands.
 type State string
 
-// The states of a job; the picture is in the package's comment.
+// The states of a job; the picture is in the comment of the package.
 const (
 	Queued State = "queued"
 	Leased State = "leased"
@@ -58,21 +59,8 @@ const (
 	Dead   State = "dead"
 )
 
-// moves is the picture as a table.
-var moves = map[State][]State{
-	Queued: {Leased},
-	Leased: {Queued, Done, Dead},
-}
-
-// May reports whether a job in state s can be in state to next.
-func (s State) May(to State) bool {
-	for _, m := range moves[s] {
-		if m == to {
-			return true
-		}
-	}
-	return false
-}
+// WhyCancelled is why a job is dead that was taken out of the queue.
+const WhyCancelled = "cancelled"
 
 // An Entry is a job with its state.
 type Entry struct {
@@ -106,6 +94,10 @@ type Queue interface {
 	// Settle ends a job without a lease: it is found out that run is what became of it. A
 	// lease of it is lost, unless it is agent's. An unknown job is taken as submitted and done.
 	Settle(ctx context.Context, j Job, agent string, run protocol.RunID) error
+	// Cancel takes a queued job out: it is dead, and Why is WhyCancelled. A dead job is left as it
+	// is; one that is leased or done is an error wrapping ErrBegun, and an unknown one one wrapping
+	// ErrUnknownJob.
+	Cancel(ctx context.Context, id string) (Entry, error)
 	// Find is an error wrapping ErrUnknownJob for a job that was never submitted, or that was
 	// done so long ago that it is forgotten.
 	Find(ctx context.Context, id string) (Entry, error)

@@ -48,3 +48,6 @@ func Routes() map[string]string {
 	}
 	return out
 }
+
+// Settled is closed when the hub no longer waits for agents to come back.
+func Settled(h *Hub) <-chan struct{} { return h.settled }

@@ -174,7 +174,7 @@ func TestARequestGoesToTheAgentThatHasTheRun(t *testing.T) {
 	if status := h.get("/v1/runs/unknown", &got); status != 503 && status != 404 {
 		t.Errorf("an unknown run: %d", status)
 	}
-	<-h.settled()
+	<-relay.Settled(h.hub)
 	if status := h.get("/v1/runs/unknown", &got); status != 404 || got.Code != protocol.ErrUnknownRun.Code {
 		t.Errorf("an unknown run: %d %s", status, got.Code)
 	}
@@ -197,9 +197,6 @@ func TestARequestGoesToTheAgentThatHasTheRun(t *testing.T) {
 		t.Errorf("a block of an agent that is away: %v", err)
 	}
 }
-
-// settled is closed when the hub no longer waits for agents to come back.
-func (h *house) settled() <-chan time.Time { return time.After(h.hub.Settling) }
 
 // What a client may do is decided at the hub, and an agent may allow less.
 func TestScopesHoldThroughTheHub(t *testing.T) {

@@ -49,10 +49,7 @@ func (h *Hub) submit(w http.ResponseWriter, r *http.Request) error {
 		if e, err = h.Queue.Find(r.Context(), job.ID); err != nil {
 			return err
 		}
-		reply.JSON(w, http.StatusAccepted, struct {
-			Schema string `json:"schema"`
-			queue.Entry
-		}{"wf.queued/v1", e})
+		reply.JSON(w, http.StatusAccepted, queuedEntry{"wf.queued/v1", e})
 		return nil
 	}
 	if err != nil {
@@ -128,6 +125,9 @@ func (h *Hub) concluded(w http.ResponseWriter, e queue.Entry, fresh bool) error 
 		if a := h.payloads.refusal(e.ID); a != nil {
 			a.write(w)
 			return nil
+		}
+		if e.Why == queue.WhyCancelled {
+			return &protocol.Error{Code: ErrJobDead.Code, Message: fmt.Sprintf("job %s was cancelled before an agent began it", e.ID), Hint: "submit it with another request id"}
 		}
 		return fmt.Errorf("job %s, after %d attempts: %s: %w", e.ID, e.Attempts, e.Why, ErrJobDead)
 	}

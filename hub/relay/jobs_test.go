@@ -2,6 +2,7 @@ package relay_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,6 +15,7 @@ import (
 
 	"wf/hub/client"
 	"wf/hub/queue"
+	"wf/hub/relay"
 	"wf/protocol"
 )
 
@@ -187,6 +189,38 @@ func TestARefusedJobTellsWhy(t *testing.T) {
 	}
 	if e := must(h.hub.Queue.Find(t.Context(), "job1"))(t); e.State != queue.Dead || e.Why != protocol.ErrInputs.Code {
 		t.Errorf("have %+v", e)
+	}
+}
+
+// A job that waits is taken out of the queue: whoever submitted it is told, its body is gone, and
+// an agent that could start it gets the next one.
+func TestAQueuedJobIsCancelled(t *testing.T) {
+	h := newHouse(t)
+	told := make(chan error, 1)
+	go func() {
+		_, err := h.submit("fix", "job/1")
+		told <- err
+	}()
+	h.queued(1)
+	var e queue.Entry
+	if err := json.Unmarshal(must(h.api.CancelJob(t.Context(), "job/1"))(t), &e); err != nil || e.State != queue.Dead || e.Why != queue.WhyCancelled {
+		t.Errorf("have %+v, %v", e, err)
+	}
+	if err := <-told; !errors.Is(err, relay.ErrJobDead) || !strings.Contains(err.Error(), "was cancelled") {
+		t.Errorf("told %v", err)
+	}
+	a := newDesk(h, "a", "fix").arrive()
+	if run, err := h.submit("fix", "job2"); err != nil || run != "R-job2" {
+		t.Errorf("the job behind it: %s, %v", run, err)
+	}
+	if d := cmp.Diff([]string{"job2"}, a.begun()); d != "" {
+		t.Error(d)
+	}
+	if _, err := h.api.CancelJob(t.Context(), "job2"); !errors.Is(err, queue.ErrBegun) || !strings.Contains(err.Error(), "R-job2") {
+		t.Errorf("a job that is a run: %v", err)
+	}
+	if _, err := h.api.CancelJob(t.Context(), "nobody"); !errors.Is(err, queue.ErrUnknownJob) {
+		t.Errorf("an unknown job: %v", err)
 	}
 }
 

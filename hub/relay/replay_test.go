@@ -18,6 +18,7 @@ import (
 
 	"wf/hub/client"
 	"wf/hub/queue"
+	"wf/hub/relay"
 	"wf/protocol"
 )
 
@@ -119,7 +120,7 @@ func TestOneSocketReachesTheRunsOfAllAgents(t *testing.T) {
 			w.send(protocol.Request{Type: protocol.FramePing, ID: "p", N: 7})
 			w.expect(map[string][]string{"p": {"pong"}})
 			w.ask("z", "nowhere", 0, false)
-			<-h.settled()
+			<-relay.Settled(h.hub)
 			w.tells() // away or unknown, as the hub has settled or not
 			w.ask("z", "nowhere", 0, false)
 			w.expect(map[string][]string{"z": {"error unknown_session"}})

@@ -27,6 +27,7 @@ var routes = []route{
 	{"GET " + AgentPath, guard.Agent, (*Hub).agent},
 	{"GET /v1/agents", guard.Read, (*Hub).agents},
 	{"GET /v1/queue", guard.Read, (*Hub).jobs},
+	{"POST /v1/queue/{id}/cancel", guard.Run, (*Hub).cancelJob},
 	{"GET /v1/workflows", guard.Read, (*Hub).workflows},
 	{"GET /v1/runs", guard.Read, (*Hub).runs},
 	{"POST /v1/runs", guard.Run, (*Hub).submit},
@@ -72,8 +73,10 @@ func (h *Hub) Handler() http.Handler {
 // not know, have their statuses here.
 func fail(w http.ResponseWriter, err error) {
 	switch protocol.CodeOf(err) {
-	case ErrJobDead.Code, ErrAgentTaken.Code:
+	case ErrJobDead.Code, ErrAgentTaken.Code, queue.ErrBegun.Code:
 		reply.JSON(w, http.StatusConflict, reply.FailureOf(err))
+	case queue.ErrUnknownJob.Code:
+		reply.JSON(w, http.StatusNotFound, reply.FailureOf(err))
 	case queue.ErrClosed.Code:
 		reply.Error(w, protocol.ErrShuttingDown)
 	case queue.ErrBadJob.Code:
@@ -134,4 +137,22 @@ func (h *Hub) jobs(w http.ResponseWriter, r *http.Request) error {
 	}
 	reply.JSON(w, http.StatusOK, map[string]any{"schema": "wf.queue/v1", "items": items})
 	return nil
+}
+
+// cancelJob serves POST /v1/queue/{id}/cancel: a job that no agent has begun is given up.
+func (h *Hub) cancelJob(w http.ResponseWriter, r *http.Request) error {
+	e, err := h.Queue.Cancel(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	h.payloads.drop(e.ID)
+	h.Log.Info("job cancelled", "job", e.ID, "workflow", e.Workflow)
+	reply.JSON(w, http.StatusOK, queuedEntry{"wf.queued/v1", e})
+	return nil
+}
+
+// queuedEntry is wf.queued/v1: a job that is no run yet.
+type queuedEntry struct {
+	Schema string `json:"schema"`
+	queue.Entry
 }

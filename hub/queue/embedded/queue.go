@@ -161,6 +161,32 @@ func (q *Queue) Settle(ctx context.Context, want queue.Job, agent string, run pr
 	return nil
 }
 
+// Cancel takes a queued job out.
+func (q *Queue) Cancel(ctx context.Context, id string) (queue.Entry, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if err := q.ready(ctx); err != nil {
+		return queue.Entry{}, err
+	}
+	j, known := q.byID[id]
+	switch {
+	case !known:
+		return queue.Entry{}, fmt.Errorf("job %s: %w", id, queue.ErrUnknownJob)
+	case j.State == queue.Dead:
+		return j.Entry, nil
+	case j.State == queue.Leased:
+		return j.Entry, fmt.Errorf("job %s: the agent %s begins it: %w", id, j.Agent, queue.ErrBegun)
+	case j.State == queue.Done:
+		return j.Entry, fmt.Errorf("job %s: it is run %s of the agent %s: %w", id, j.Run, j.Agent, queue.ErrBegun)
+	}
+	next := *j
+	next.State, next.Since, next.Why = queue.Dead, q.now(), queue.WhyCancelled
+	if err := q.replace(j, &next); err != nil {
+		return j.Entry, fmt.Errorf("cancel job %s: %w", id, err)
+	}
+	return next.Entry, nil
+}
+
 // Find looks a job up.
 func (q *Queue) Find(ctx context.Context, id string) (queue.Entry, error) {
 	q.mu.Lock()

@@ -165,6 +165,42 @@ var queueCases = map[string]func(*world){
 		}
 		w.empty()
 	},
+	"Cancel takes a job out that nobody has begun": func(w *world) {
+		w.submit("a", "b", "c")
+		got := make(chan queue.Entry, 1)
+		go func() {
+			e, err := w.Queue.Await(w.Context(), "b")
+			if err != nil {
+				w.Error(err)
+			}
+			got <- e
+		}()
+		for range 2 {
+			e, err := w.Queue.Cancel(w.Context(), "b")
+			w.ok(err)
+			if e.ID != "b" || e.State != queue.Dead || e.Why != queue.WhyCancelled || e.Attempts != 0 {
+				w.Errorf("have %+v", e)
+			}
+		}
+		if e := <-got; e.State != queue.Dead {
+			w.Errorf("awaited %+v", e)
+		}
+		l := w.leaseOf("x", "a")
+		_, err := w.Queue.Cancel(w.Context(), "a")
+		w.wants(err, queue.ErrBegun)
+		w.ok(l.Done(w.Context(), "RUN1"))
+		_, err = w.Queue.Cancel(w.Context(), "a")
+		w.wants(err, queue.ErrBegun)
+		_, err = w.Queue.Cancel(w.Context(), "nobody")
+		w.wants(err, queue.ErrUnknownJob)
+		w.leaseOf("x", "c")
+		w.empty()
+		// Somebody had begun it all the same.
+		w.ok(w.Queue.Settle(w.Context(), queue.Job{ID: "b", Workflow: "w"}, "x", "RUN2"))
+		if e := w.find("b"); e.State != queue.Done || e.Run != "RUN2" {
+			w.Errorf("have %+v", e)
+		}
+	},
 	"Settle ends a job that was started unheard": func(w *world) {
 		w.submit("a", "b")
 		l := w.leaseOf("y", "a")
