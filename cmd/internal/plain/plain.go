@@ -1,4 +1,14 @@
-// Package plain makes texts of models, tools and people fit to be shown in a terminal.
+// Package plain makes texts of models, tools and people fit to be shown in a terminal, and
+// measures them as terminals do.
+//
+// # Promise
+//
+// Nothing of a Text acts on a terminal, and all terminals agree on how many cells it fills: an
+// emoji that is joined of several is shown as these, since some count the parts and some do not.
+//
+// # Not here
+//
+// Right-to-left text is left in the order it is read in; turning it is up to the terminal.
 package plain
 
 import (
@@ -10,24 +20,53 @@ import (
 
 // Text is s without what a terminal would act on: no escape sequences, no control characters
 // but line feeds, tabs as spaces, no invalid bytes, nothing that turns the direction of
-// writing.
+// writing, and no pile of marks on one letter.
 func Text(s string) string {
 	if harmless(s) {
 		return s
 	}
 	s = ansi.Strip(strings.ToValidUTF8(s, "\uFFFD"))
 	s = strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\t", "    ")
+	last, marks := rune(0), 0
 	return strings.Map(func(r rune) rune {
+		marks++
 		switch {
-		case r == '\n':
-			return r
-		case r == '\r':
-			return '\n'
-		case unicode.IsControl(r), r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069:
+		case r == '\r', r == '\u2028', r == '\u2029':
+			r = '\n'
+		case r != '\n' && unicode.IsControl(r), Turns(r), joins(last, r):
 			return -1
+		case unicode.In(r, unicode.Mn, unicode.Me) && marks > marksMax:
+			return -1
+		}
+		if !unicode.In(r, unicode.Mn, unicode.Me) {
+			last, marks = r, 0
 		}
 		return r
 	}, s)
+}
+
+// marksMax is how many marks a letter may carry. Scripts need three at most.
+const marksMax = 4
+
+// Turns reports whether r changes the direction of writing without being seen.
+func Turns(r rune) bool {
+	switch {
+	case r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069, r == 0x200e, r == 0x200f, r == 0x061c, r == 0xfeff:
+		return true
+	}
+	return false
+}
+
+// joins reports whether r makes one sign of an emoji and its neighbours: a joiner, a choice of
+// its looks, the colour of a skin. Joiners between letters stay.
+func joins(last, r rune) bool {
+	switch {
+	case r == 0xfe0f:
+		return true
+	case r == 0x200d, r >= 0x1f3fb && r <= 0x1f3ff:
+		return unicode.Is(unicode.So, last)
+	}
+	return false
 }
 
 // harmless reports whether s is printable ASCII and line feeds.
@@ -53,9 +92,51 @@ func Line(s string, n int) string {
 	return s
 }
 
-// Wrap breaks s into lines of at most width cells, at words where it can.
+// Width is how many cells s fills on one line. s may hold colours, as in all functions below.
+func Width(s string) int { return ansi.StringWidthWc(s) }
+
+// Cut is s on at most width cells; where something is missing it ends with end.
+func Cut(s string, width int, end string) string { return ansi.TruncateWc(s, width, end) }
+
+// Wrap breaks s into lines of at most width cells, at words where it can. A colour that goes on
+// beyond the end of a line ends there and begins again on the next.
 func Wrap(s string, width int) []string {
 	width = max(1, width)
-	words := ansi.Wrap(s, width, " -/") // leaves a cell too many before some breaks
-	return strings.Split(ansi.Hardwrap(words, width, true), "\n")
+	words := ansi.WrapWc(s, width, " -/") // leaves a cell too many before some breaks
+	lines := strings.Split(ansi.HardwrapWc(words, width, true), "\n")
+	if strings.IndexByte(s, '\x1b') < 0 {
+		return lines
+	}
+	open := ""
+	for i, l := range lines {
+		lines[i] = open + l
+		if open = lasting(open, l); open != "" {
+			lines[i] += ansi.ResetStyle
+		}
+	}
+	return lines
 }
+
+// lasting are the colours that are on at the end of a line that began with some.
+func lasting(open, line string) string {
+	for {
+		i := strings.Index(line, "\x1b[")
+		if i < 0 {
+			return open
+		}
+		line = line[i:]
+		end := strings.IndexByte(line, 'm')
+		if end < 0 {
+			return open
+		}
+		if code := line[:end+1]; code == ansi.ResetStyle || code == "\x1b[0m" {
+			open = ""
+		} else {
+			open += code
+		}
+		line = line[end+1:]
+	}
+}
+
+// Pad is s with blanks behind it, so that it fills width cells.
+func Pad(s string, width int) string { return s + strings.Repeat(" ", max(0, width-Width(s))) }

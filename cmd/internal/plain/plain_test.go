@@ -1,21 +1,25 @@
 package plain
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/charmbracelet/x/ansi"
 	"pgregory.net/rapid"
 )
 
 func TestNothingLeftActsOnATerminal(t *testing.T) {
 	for in, want := range map[string]string{
-		"a\tb\r\nc\rd":                       "a    b\nc\nd",
-		"\x1b[31mred\x1b[0m \x1b]0;t\x07!":   "red !",
-		"bell\a null\x00 del\x7f c1\u009b2J": "bell null del c12J",
-		"\u202eturned\u202c \xff":            "turned \uFFFD",
+		"a\tb\r\nc\rd":                                   "a    b\nc\nd",
+		"\x1b[31mred\x1b[0m \x1b]0;t\x07!":               "red !",
+		"bell\a null\x00 del\x7f c1\u009b2J":             "bell null del c12J",
+		"\u202eturned\u202c \u200fmarked\u061c \xff":     "turned marked \uFFFD",
+		"one\u2028two":                                   "one\ntwo",
+		"👩\u200d👩\u200d👧 👍🏽 ❤\ufe0f":                     "👩👩👧 👍 ❤",
+		"می\u200cخواهم क्\u200dष":                        "می\u200cخواهم क्\u200dष",
+		"e\u0301 Z" + strings.Repeat("\u0337", 90) + "o": "e\u0301 Z" + strings.Repeat("\u0337", 4) + "o",
 	} {
 		if got := Text(in); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)
@@ -31,15 +35,26 @@ func TestNothingLeftActsOnATerminal(t *testing.T) {
 }
 
 func TestLinesFit(t *testing.T) {
+	if got := Pad(Cut("世界世界", 5, "…"), 6); got != "世界… " {
+		t.Errorf("%q", got)
+	}
 	if got := Line(" a\n b  ccc ", 5); got != "a b c…" {
 		t.Errorf("%q", got)
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		s, width := rapid.StringOf(rapid.SampledFrom([]rune("ab -/世\n"))).Draw(t, "text"), rapid.IntRange(2, 12).Draw(t, "width")
+		s, width := rapid.StringOf(rapid.SampledFrom([]rune("ab -/世👍é\n"))).Draw(t, "text"), rapid.IntRange(2, 12).Draw(t, "width")
 		for _, l := range Wrap(s, width) {
-			if ansi.StringWidth(l) > width {
+			if Width(l) > width {
 				t.Fatalf("%q has more than %d cells", l, width)
 			}
 		}
 	})
+}
+
+func TestAColourGoesOnBehindABreak(t *testing.T) {
+	got := Wrap("a \x1b[1mbold one\x1b[m b", 6)
+	want := []string{"a \x1b[1mbold\x1b[m", "\x1b[1mone\x1b[m b"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
 }

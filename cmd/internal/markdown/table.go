@@ -1,0 +1,89 @@
+package markdown
+
+import (
+	"regexp"
+	"strings"
+
+	"wf/cmd/internal/plain"
+)
+
+// divider is the line under the head of a table.
+var divider = regexp.MustCompile(`^ *\|?(?: *:?-+:? *\|)+(?: *:?-+:?)? *\|? *$`)
+
+// table shows the table that the lines begin with, and tells how many of them it is: 0 where
+// there is none, or where it does not fit.
+func (p *printer) table(lines []string) (n int) {
+	if p.fence != "" || len(lines) < 2 || !strings.Contains(lines[0], "|") || !divider.MatchString(lines[1]) {
+		return 0
+	}
+	var rows [][]string
+	var widths []int
+	for _, l := range lines {
+		if !strings.Contains(l, "|") {
+			break
+		}
+		n++
+		if n == 2 {
+			continue
+		}
+		row := cells(l)
+		for i, c := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], plain.Width(c))
+		}
+		rows = append(rows, row)
+	}
+	total := -1
+	for _, w := range widths {
+		total += w + 3
+	}
+	if total > p.width+2 {
+		return 0
+	}
+	for i, row := range rows {
+		var b strings.Builder
+		for k, w := range widths {
+			cell := ""
+			if k < len(row) {
+				cell = row[k]
+			}
+			if k > 0 {
+				b.WriteString(dim.Render(" │ "))
+			}
+			if k < len(widths)-1 {
+				cell = plain.Pad(cell, w)
+			}
+			if i == 0 {
+				cell = strong.Render(cell)
+			}
+			b.WriteString(cell)
+		}
+		p.out = append(p.out, b.String())
+		if i == 0 {
+			p.out = append(p.out, dim.Render(underline(widths)))
+		}
+	}
+	return n
+}
+
+// underline is the line under the head of columns.
+func underline(widths []int) string {
+	parts := make([]string, len(widths))
+	for i, w := range widths {
+		parts[i] = strings.Repeat("─", w)
+	}
+	return strings.Join(parts, "─┼─")
+}
+
+// cells are the cells of a row, with their marks shown.
+func cells(l string) []string {
+	l = strings.TrimSpace(l)
+	l = strings.TrimSuffix(strings.TrimPrefix(l, "|"), "|")
+	var out []string
+	for _, c := range strings.Split(strings.ReplaceAll(l, `\|`, "\x00"), "|") {
+		out = append(out, inline(strings.TrimSpace(strings.ReplaceAll(c, "\x00", "|"))))
+	}
+	return out
+}
