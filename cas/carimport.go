@@ -23,6 +23,9 @@ type Imported struct {
 	Runs   []protocol.RunID // one for each root that is an event
 }
 
+// errForeign is for blocks that only other systems name.
+var errForeign = &protocol.Error{Code: protocol.ErrInvalidBlock.Code, Message: "only CIDv1 of dag-cbor or raw with sha2-256 is kept here", Hint: "import an archive that wf export wrote"}
+
 // importBatch is how many bytes of blocks go into one commit.
 const importBatch = 1 << 20
 
@@ -76,7 +79,7 @@ func importFrom(ctx context.Context, r io.Reader, into *Store, o ImportOptions) 
 		}
 		n, ok := nameOf(b.Link)
 		if !ok {
-			return Imported{}, &CARError{at, fmt.Errorf("block %s: only CIDv1 of dag-cbor or raw with sha2-256 is kept here: %w", b.Link, protocol.ErrInvalidBlock)}
+			return Imported{}, &CARError{at, fmt.Errorf("block %s: %w", b.Link, errForeign)}
 		}
 		if nd := v.g.add(n, b.Data); nd.fault != nil {
 			return Imported{}, &CARError{at, fmt.Errorf("block %s: %s: %w", b.Link, nd.fault.Actual, protocol.ErrInvalidBlock)}

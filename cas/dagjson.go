@@ -70,7 +70,9 @@ func fromJSON(data []byte) ([]byte, error) {
 }
 
 func jsonError(at int, rule string) error {
-	return fmt.Errorf("byte %d: %s: %w", at, rule, protocol.ErrInvalidBlock)
+	e := *protocol.ErrInvalidBlock
+	e.Message = fmt.Sprintf("byte %d: %s", at, rule)
+	return &e
 }
 
 func invalidUTF8(b []byte) int {

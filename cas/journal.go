@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"unicode"
 
 	"github.com/fxamacker/cbor/v2"
 
@@ -153,9 +154,15 @@ func encodeData(e *protocol.Event, d protocol.Data) ([]Block, error) {
 	return spilled, nil
 }
 
-// checkRunID keeps ids apart from paths and from the keys of the store.
+// notInID tells what no run id holds: the signs of paths and of references, blanks, and what
+// does not print.
+func notInID(r rune) bool {
+	return strings.ContainsRune("/\\:", r) || unicode.IsSpace(r) || !unicode.IsPrint(r)
+}
+
+// checkRunID keeps ids apart from paths, options, references to steps, and the keys of the store.
 func checkRunID(id protocol.RunID) error {
-	if id == "" || len(id) > 200 || strings.ContainsAny(string(id), "/\\\x00") || strings.HasPrefix(string(id), ".") {
+	if s := string(id); s == "" || len(s) > 200 || strings.ContainsFunc(s, notInID) || s[0] == '.' || s[0] == '-' {
 		return fmt.Errorf("%q is no run id: %w", id, protocol.ErrUnknownRun)
 	}
 	return nil

@@ -208,13 +208,16 @@ func (v *verifier) absent(heads []Head, moves map[string][]ReflogLine) {
 	for _, h := range heads {
 		have[h.Name] = true
 	}
-	gone := map[string]Seen{}
+	gone, fix := map[string]Seen{}, map[string]string{}
 	for name, lines := range moves {
 		if n := len(lines); n > 0 && lines[n-1].New.Defined() {
-			gone[name] = Seen{Head: lines[n-1].New, Seq: lines[n-1].Seq}
+			gone[name], fix[name] = Seen{Head: lines[n-1].New, Seq: lines[n-1].Seq}, restoreFix
 		}
 	}
 	for name, s := range v.o.LastSeen.Heads {
+		if _, ok := fix[name]; !ok {
+			fix[name] = seenFix
+		}
 		if s.Seq > gone[name].Seq {
 			gone[name] = s
 		}
@@ -228,8 +231,11 @@ func (v *verifier) absent(heads []Head, moves map[string][]ReflogLine) {
 	sort.Strings(names)
 	for _, name := range names {
 		v.find(Finding{Kind: "head_missing", Where: where(name, gone[name].Seq, ""), Expected: gone[name].Head.String(),
-			Actual: "no head", Fix: restoreFix})
+			Actual: "no head", Fix: fix[name]})
 	}
 }
 
-const restoreFix = "put back a copy of the store that holds it, or wf import an export of the run"
+const (
+	restoreFix = "put back a copy of the store that holds it, or wf import an export of the run"
+	seenFix    = restoreFix + "; where the store was put back or made anew on purpose, wf verify --forget"
+)

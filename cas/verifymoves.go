@@ -56,7 +56,7 @@ func eventAt(chain []chainEvent, seq protocol.Seq) string {
 
 // pinned holds a chain against what was noted outside of the store.
 func (v *verifier) pinned(ctx context.Context, h Head, chain []chainEvent, at map[blockName]protocol.Seq, whole bool) {
-	check := func(want Seen, what string) {
+	check := func(want Seen, what, fix string) {
 		n, ok := nameOf(want.Head)
 		if ok && at[n] > 0 || want.Head == h.Link {
 			return
@@ -69,20 +69,20 @@ func (v *verifier) pinned(ctx context.Context, h Head, chain []chainEvent, at ma
 			want.Seq = nd.event.seq
 		}
 		f := Finding{Kind: "rewritten", Where: where(h.Name, want.Seq, "head"), Expected: "the " + what + " " + want.Head.String(),
-			Actual: eventAt(chain, want.Seq), Fix: restoreFix}
+			Actual: eventAt(chain, want.Seq), Fix: fix}
 		if h.Seq < want.Seq || want.Seq == 0 {
 			f.Kind, f.Actual = "rolled_back", h.Link.String()
 		}
 		v.find(f)
 	}
 	if n, _ := nameOf(v.o.Head); v.o.Head.Defined() && (v.alone || at[n] > 0) {
-		check(Seen{Head: v.o.Head}, "given head")
+		check(Seen{Head: v.o.Head}, "given head", restoreFix)
 		v.settled = true
 	}
 	seen, ok := v.o.LastSeen.Heads[h.Name]
 	switch {
 	case ok:
-		check(seen, "last seen head")
+		check(seen, "last seen head", seenFix)
 	case !v.o.LastSeen.Empty() && strings.HasPrefix(h.Name, "run/"):
 		v.doubt("%s: this run was not seen before", where(h.Name, 0, ""))
 	}

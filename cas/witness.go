@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"wf/protocol"
 )
@@ -30,6 +31,18 @@ type Seen struct {
 
 // Empty reports whether nothing was seen.
 func (w Witness) Empty() bool { return len(w.Heads) == 0 }
+
+// Names are the heads that were seen: that of run, with "" all.
+func (w Witness) Names(run protocol.RunID) []string {
+	var out []string
+	for name := range w.Heads {
+		if run == "" || name == protocol.RunHead(run) {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
 
 // StateDir is where witnesses are kept: $XDG_STATE_HOME/wf, else ~/.local/state/wf. It is ""
 // where neither is known.

@@ -323,7 +323,7 @@ func oneDriver(t *testing.T, open func() *cas.Store) {
 	if err := must(s.LockRun("r1"))(t)(); err != nil {
 		t.Error(err)
 	}
-	for _, bad := range []protocol.RunID{"", "../x", "a/b", ".hidden"} {
+	for _, bad := range []protocol.RunID{"", "../x", "a/b", ".hidden", "-x", "a:b", "a b", "a\x1b[2J"} {
 		if _, err := s.LockRun(bad); err == nil {
 			t.Errorf("run id %q was taken", bad)
 		}
