@@ -1,80 +1,271 @@
 package cas
 
 import (
+	"maps"
 	"os"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/fxamacker/cbor/v2"
 
 	"wf/protocol"
 )
 
-// TestThePublishedFormatHasEveryFieldOfEveryRecord holds docs/format.md against the types.
-func TestThePublishedFormatHasEveryFieldOfEveryRecord(t *testing.T) {
+// pageField is a field as docs/format.md describes it.
+type pageField struct {
+	typ                string // of IPLD schema, such as String, [&Any] or {String:Input}
+	optional, nullable bool
+}
+
+// fields are those of a record, or of the data of an event.
+type fields map[string]pageField
+
+// publishedFormat is docs/format.md, read.
+type publishedFormat struct {
+	types  map[string]fields
+	events map[string]fields // by event type
+}
+
+var (
+	schemaType  = regexp.MustCompile(`(?s)type (\w+) struct \{[^\n]*\n(.*?)\n\}`)
+	schemaField = regexp.MustCompile(`(?m)^  (\w+) (optional )?(nullable )?(\S+)`)
+	eventRow    = regexp.MustCompile("(?m)^\\| ((?:`\\w+` ?)+)\\| `([^`]+)`( and origin)?")
+	rowField    = regexp.MustCompile(`(\w+)(?:: (optional )?(nullable )?([^,]+))?(?:, |$)`)
+)
+
+func readFormat(t *testing.T) publishedFormat {
+	t.Helper()
 	page, err := os.ReadFile("../docs/format.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	types := map[string]any{
-		"Chunks": protocol.Chunks{}, "Start": protocol.Start{}, "StepRecord": protocol.StepRecord{}, "Item": protocol.Item{},
-		"Compaction": protocol.Compaction{}, "Result": protocol.Result{}, "Workflow": protocol.Workflow{}, "Input": protocol.Input{},
-		"Limits": protocol.Limits{}, "Role": protocol.Role{}, "Edge": protocol.Edge{}, "NamedTemplate": protocol.NamedTemplate{},
-		"MCPServer": protocol.MCPServer{}, "MCPValue": protocol.MCPValue{},
-		"Choice": protocol.Choice{}, "Wait": protocol.Wait{}, "Retry": protocol.Retry{}, "CompactionSpec": protocol.CompactionSpec{},
-		"Event": protocol.Event{}, "RunStarted": protocol.RunStarted{}, "ParentRun": protocol.ParentRun{},
-		"StepStarted": protocol.StepStarted{}, "PromptSent": protocol.PromptSent{}, "Usage": protocol.Usage{},
-		"StepCompleted": protocol.StepCompleted{}, "GitState": protocol.GitState{}, "Forked": protocol.Forked{},
-		"Schedule": protocol.Schedule{}, "TaskSpec": protocol.TaskSpec{}, "MemorySpec": protocol.MemorySpec{}, "ChildCall": protocol.ChildCall{},
+	f := publishedFormat{types: map[string]fields{}, events: map[string]fields{}}
+	for _, m := range schemaType.FindAllStringSubmatch(string(page), -1) {
+		f.types[m[1]] = fields{}
+		for _, l := range schemaField.FindAllStringSubmatch(m[2], -1) {
+			f.types[m[1]][l[1]] = pageField{l[4], l[2] != "", l[3] != ""}
+		}
 	}
-	schema := regexp.MustCompile(`(?s)type (\w+) struct \{[^\n]*\n(.*?)\n\}`)
-	line := regexp.MustCompile(`(?m)^  (\w+) (optional )?`)
-	found := map[string]bool{}
-	for _, m := range schema.FindAllStringSubmatch(string(page), -1) {
-		name := m[1]
-		v, ok := types[name]
+	origin := regexp.MustCompile("Origin is `([^`]+)`").FindStringSubmatch(string(page))
+	if origin == nil {
+		t.Fatal("the page does not say what the origin of a memory is")
+	}
+	for _, m := range eventRow.FindAllStringSubmatch(string(page), -1) {
+		data, ok := f.types[m[2]]
 		if !ok {
-			t.Errorf("the page has a type %s that the test does not know", name)
+			data = rowFields(strings.Trim(m[2], "{}"))
+		}
+		if m[3] != "" {
+			maps.Copy(data, rowFields(origin[1]))
+		}
+		for _, typ := range strings.Fields(m[1]) {
+			f.events[strings.Trim(typ, "`")] = data
+		}
+	}
+	return f
+}
+
+// rowFields reads "by, source: String, text: optional Text": a name without a type has that of
+// the next one.
+func rowFields(row string) fields {
+	out := fields{}
+	var typeless []string
+	for _, m := range rowField.FindAllStringSubmatch(row, -1) {
+		if typeless = append(typeless, m[1]); m[4] == "" {
 			continue
 		}
-		found[name] = true
-		documented := map[string]bool{} // → optional
-		for _, f := range line.FindAllStringSubmatch(m[2], -1) {
-			documented[f[1]] = f[2] != ""
+		for _, name := range typeless {
+			out[name] = pageField{m[4], m[2] != "", m[3] != ""}
 		}
-		for f := range fieldsOf(reflect.TypeOf(v)) {
-			tag, rest, _ := strings.Cut(f.Tag.Get("cbor"), ",")
-			optional, ok := documented[tag]
-			if !ok {
-				t.Errorf("%s.%s is not on the page", name, tag)
-			}
-			if optional != strings.Contains(rest, "omit") {
-				t.Errorf("%s.%s: the page says optional %v, the type says %q", name, tag, optional, rest)
-			}
-			delete(documented, tag)
-		}
-		for extra := range documented {
-			t.Errorf("%s.%s is on the page and not in the type", name, extra)
+		typeless = nil
+	}
+	return out
+}
+
+// written is every record and every data of an event. The page has these and no others.
+var written = map[string]any{
+	"Chunks": protocol.Chunks{}, "Start": protocol.Start{}, "StepRecord": protocol.StepRecord{}, "Item": protocol.Item{},
+	"Compaction": protocol.Compaction{}, "Result": protocol.Result{}, "Workflow": protocol.Workflow{}, "Input": protocol.Input{},
+	"Limits": protocol.Limits{}, "Role": protocol.Role{}, "Edge": protocol.Edge{}, "NamedTemplate": protocol.NamedTemplate{},
+	"MCPServer": protocol.MCPServer{}, "MCPValue": protocol.MCPValue{}, "Schedule": protocol.Schedule{},
+	"Choice": protocol.Choice{}, "Wait": protocol.Wait{}, "Retry": protocol.Retry{}, "CompactionSpec": protocol.CompactionSpec{},
+	"TaskSpec": protocol.TaskSpec{}, "MemorySpec": protocol.MemorySpec{}, "Event": protocol.Event{},
+	"RunStarted": protocol.RunStarted{}, "ParentRun": protocol.ParentRun{}, "StepStarted": protocol.StepStarted{},
+	"PromptSent": protocol.PromptSent{}, "Usage": protocol.Usage{}, "ChildCall": protocol.ChildCall{}, "ErrorInfo": protocol.ErrorInfo{},
+	"StepCompleted": protocol.StepCompleted{}, "GitState": protocol.GitState{}, "Forked": protocol.Forked{}, "Place": protocol.MemoryPlace{},
+}
+
+var writtenEvents = []protocol.Data{
+	protocol.RunStarted{}, protocol.StepStarted{}, protocol.PromptSent{}, protocol.Thinking{}, protocol.TextSaid{}, protocol.ToolCall{},
+	protocol.ToolResult{}, protocol.Usage{}, protocol.AttemptFailed{}, protocol.StepCompleted{}, protocol.WaitingFor{}, protocol.Answered{},
+	protocol.MessageIn{}, protocol.TimerFired{}, protocol.Approval{}, protocol.SandboxTier{}, protocol.SuspendedBy{}, protocol.ResumedBy{},
+	protocol.LimitReached{}, protocol.LimitChanged{}, protocol.ModelFallback{}, protocol.Compacted{}, protocol.CompactionAsked{},
+	protocol.TaskStarted{}, protocol.TaskStateUpdated{}, protocol.TaskWaitingOn{}, protocol.TaskDone{}, protocol.MemoryChanged{},
+	protocol.Forked{}, protocol.CancelledBy{}, protocol.Finished{},
+	protocol.Remembered{}, protocol.Edited{}, protocol.Pinned{}, protocol.Unpinned{}, protocol.Tagged{}, protocol.Removed{}, protocol.Indexed{},
+}
+
+// Whatever is written, with all fields set and with none, has the fields of docs/format.md, all
+// that are not optional, and values of their types.
+func TestThePublishedFormatIsWhatIsWritten(t *testing.T) {
+	page := readFormat(t)
+	for name, v := range written {
+		page.holds(t, name, page.types[name], v)
+	}
+	for name := range page.types {
+		if _, ok := written[name]; !ok {
+			t.Errorf("the page has a type %s that the test does not know", name)
 		}
 	}
-	for name := range types {
-		if !found[name] {
-			t.Errorf("the page lacks %s", name)
-		}
+	known := map[string]bool{string(protocol.EvRedacted): true} // reserved
+	for _, d := range writtenEvents {
+		typ := string(d.EventType())
+		known[typ] = true
+		page.holds(t, typ, page.events[typ], d)
+		delete(page.events, typ)
+	}
+	for typ := range page.events {
+		t.Errorf("the page has an event %s that the test does not know", typ)
 	}
 	for typ := range eventTypes {
-		if !strings.Contains(string(page), "`"+typ+"`") {
-			t.Errorf("the page lacks the event %s", typ)
+		if !known[typ] {
+			t.Errorf("the test does not know the event %s", typ)
 		}
 	}
 }
 
-func fieldsOf(t reflect.Type) func(func(reflect.StructField) bool) {
-	return func(yield func(reflect.StructField) bool) {
-		for i := range t.NumField() {
-			if !yield(t.Field(i)) {
-				return
+// holds encodes v, empty and full, and holds what was written against its description.
+func (p publishedFormat) holds(t *testing.T, name string, want fields, v any) {
+	if want == nil {
+		t.Errorf("the page lacks %s", name)
+		return
+	}
+	full := reflect.New(reflect.TypeOf(v)).Elem()
+	fill(full)
+	for how, v := range map[string]any{"empty": v, "full": full.Interface()} {
+		raw, err := encMode.Marshal(v)
+		if err != nil {
+			t.Fatalf("%s, %s: %v", name, how, err)
+		}
+		var have map[string]any
+		if err := decMode.Unmarshal(raw, &have); err != nil {
+			t.Fatalf("%s, %s: %v", name, how, err)
+		}
+		for _, fault := range p.record(have, want, how == "empty") {
+			t.Errorf("%s, %s: %s", name, how, fault)
+		}
+		if how == "full" && len(have) < len(want) {
+			t.Errorf("%s: the page has fields that are not written: %d, not %d", name, len(want), len(have))
+		}
+	}
+}
+
+// fill sets everything below v; a Text is text.
+func fill(v reflect.Value) {
+	switch v.Interface().(type) {
+	case protocol.Link:
+		v.Set(reflect.ValueOf(Raw([]byte("linked")).Link))
+		return
+	case protocol.Text:
+		v.Set(reflect.ValueOf(protocol.NewText("said")))
+		return
+	case cbor.RawMessage:
+		v.SetBytes([]byte{0xa0})
+		return
+	case protocol.JSON:
+		v.SetBytes([]byte(`{}`))
+		return
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			fill(v.Field(i))
+		}
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem())
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		fill(v.Index(0))
+	case reflect.Map:
+		value := reflect.New(v.Type().Elem()).Elem()
+		fill(value)
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(reflect.ValueOf("name").Convert(v.Type().Key()), value)
+	case reflect.String:
+		v.SetString("said")
+	case reflect.Bool:
+		v.SetBool(true)
+	default:
+		v.SetInt(7)
+	}
+}
+
+// record lists where a map that was written departs from the page. In an empty one every link,
+// and the data of an event, is null.
+func (p publishedFormat) record(have map[string]any, want fields, empty bool) (faults []string) {
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		f := want[name]
+		v, there := have[name]
+		switch {
+		case !there && !f.optional:
+			faults = append(faults, name+" is not written")
+		case !there, v == nil && (f.nullable || f.typ == "Text" || empty && (f.typ[0] == '&' || f.typ == "{String:Any}" || f.typ[0] == '[')):
+		case empty && f.optional:
+			faults = append(faults, name+" is written though it is empty")
+		default:
+			for _, fault := range p.value(v, f.typ, empty) {
+				faults = append(faults, name+fault)
 			}
 		}
 	}
+	for name := range have {
+		if _, ok := want[name]; !ok {
+			faults = append(faults, name+" is not on the page")
+		}
+	}
+	return faults
+}
+
+// value lists where a value departs from its type.
+func (p publishedFormat) value(v any, typ string, empty bool) (faults []string) {
+	ok := false
+	switch {
+	case typ == "Any":
+		ok = true
+	case typ == "String" || typ == "Text":
+		_, ok = v.(string)
+	case typ == "Bool":
+		_, ok = v.(bool)
+	case typ == "Int":
+		ok = reflect.ValueOf(v).CanInt() || reflect.ValueOf(v).CanUint()
+	case typ[0] == '&':
+		tag, is := v.(cbor.Tag)
+		ok = is && tag.Number == 42
+	case typ[0] == '[':
+		list, is := v.([]any)
+		for _, e := range list {
+			faults = append(faults, p.value(e, strings.Trim(typ, "[]"), empty)...)
+		}
+		ok = is
+	case strings.HasPrefix(typ, "{String:"):
+		m, is := v.(map[string]any)
+		for _, e := range m {
+			faults = append(faults, p.value(e, strings.TrimSuffix(strings.TrimPrefix(typ, "{String:"), "}"), empty)...)
+		}
+		ok = is
+	case p.types[typ] != nil:
+		m, is := v.(map[string]any)
+		for _, fault := range p.record(m, p.types[typ], empty) {
+			faults = append(faults, "."+fault)
+		}
+		ok = is
+	}
+	if !ok {
+		return append(faults, ": written as "+reflect.TypeOf(v).String()+", the page says "+typ)
+	}
+	return faults
 }

@@ -280,7 +280,7 @@ func (v *verifier) path(ctx context.Context, way *hop) string {
 // records checks that what a run's journal says was concluded belongs to the run.
 func (v *verifier) records(ctx context.Context, h Head, chain []chainEvent, whole bool) error {
 	k := known{v: v, at: map[blockName]bool{}}
-	ended := false
+	ended, cancelled := false, false
 	for i, c := range chain {
 		e := c.node.event
 		bad := func(kind, field, want, have string) {
@@ -294,7 +294,7 @@ func (v *verifier) records(ctx context.Context, h Head, chain []chainEvent, whol
 		}
 		switch e.typ {
 		case protocol.EvRunStarted, protocol.EvForked:
-			ended = false
+			ended, cancelled = false, false
 			if err := k.begin(ctx, e.start); err != nil {
 				return err
 			}
@@ -315,6 +315,8 @@ func (v *verifier) records(ctx context.Context, h Head, chain []chainEvent, whol
 					return err
 				}
 			}
+		case protocol.EvCancelled:
+			cancelled = true
 		case protocol.EvDone:
 			ended = true
 			if st := k.facts(ctx, e.result.to); e.result.defined() && st != nil {
@@ -329,7 +331,7 @@ func (v *verifier) records(ctx context.Context, h Head, chain []chainEvent, whol
 			}
 		}
 	}
-	if !ended && len(chain) > 0 && chain[len(chain)-1].node.event.typ != protocol.EvCancelled {
+	if !ended && !cancelled && len(chain) > 0 {
 		v.doubt("%s: it has not ended, so only reflog and last seen heads tell whether events were cut off after %d", where(h.Name, 0, ""), h.Seq)
 	}
 	return nil
