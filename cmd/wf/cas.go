@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/ipfs/go-cid"
 	"github.com/spf13/cobra"
@@ -40,7 +41,7 @@ written as DAG-CBOR; raw takes any bytes. Bad input tells the byte and the rule,
 		Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.casPut(cmd.Context(), codec) },
 	}
-	cmd.Flags().StringVar(&codec, "codec", "dag-cbor", "dag-cbor, dag-json or raw")
+	cmd.Flags().StringVar(&codec, "codec", "dag-cbor", "what the bytes are: dag-cbor, dag-json or raw")
 	return cmd
 }
 
@@ -136,6 +137,7 @@ func (a *app) writeBlock(l protocol.Link, data []byte) error {
 func newCasImport(a *app) *cobra.Command {
 	c := newImport(a)
 	c.Short = "Read an archive; the same as wf import"
+	c.Example = strings.ReplaceAll(c.Example, " import ", " cas import ")
 	return c
 }
 
@@ -147,7 +149,7 @@ func newImport(a *app) *cobra.Command {
 		Long: `Read a CAR archive into the store. Every block must match its CID; a run comes in only once the whole of
 it was verified. - reads from stdin.`,
 		Example: `  wf import run.car
-  wf import - < run.car`,
+  wf export -1 | wf --store /tmp/copy import -`,
 		Args: takes(1, 1, "a CAR file"),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.importCAR(cmd.Context(), args[0], name) },
 	}
@@ -163,6 +165,9 @@ func (a *app) importCAR(ctx context.Context, path, name string) error {
 			return usagef("%v", err)
 		}
 		defer f.Close()
+		if info, err := f.Stat(); err == nil && info.IsDir() {
+			return usagef("%s is a directory; name an archive in it", path)
+		}
 		in = f
 	}
 	s, err := a.openStore(ctx)
@@ -174,7 +179,7 @@ func (a *app) importCAR(ctx context.Context, path, name string) error {
 		a.note(ctx, s, got.Runs...)
 	}
 	if err := errors.Join(err, s.Close()); err != nil {
-		return err
+		return importHint(err, path)
 	}
 	if a.asJSON() {
 		return a.answer(importJSON{"wf.import/v1", nonNil(got.Runs), linkStrings(got.Roots), got.Blocks, got.Bytes})
@@ -189,6 +194,19 @@ func (a *app) importCAR(ctx context.Context, path, name string) error {
 	}
 	a.progress("imported %d blocks, %d bytes", got.Blocks, got.Bytes)
 	return nil
+}
+
+// importHint has a fault of the archive name what tells more: the hint of its code is for a
+// store.
+func importHint(err error, path string) error {
+	if !errors.As(err, new(*cas.CARError)) && !errors.Is(err, protocol.ErrVerify) {
+		return err
+	}
+	hint := "export the run again"
+	if path != "-" {
+		hint = "wf verify " + path + " names every fault; export the run again"
+	}
+	return &protocol.Error{Code: protocol.CodeOf(err), Message: err.Error(), Hint: hint}
 }
 
 type importJSON struct {

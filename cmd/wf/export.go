@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -22,9 +24,8 @@ func newExport(a *app) *cobra.Command {
 the run. Any IPLD tool can read it, wf verify FILE.car checks it, wf import reads it elsewhere.`,
 		Example: `  wf export -1 -o run.car
   wf export 7K3Q > run.car`,
-		Args:              takes(1, 1, "a run"),
-		ValidArgsFunction: a.completeRuns,
-		Annotations:       map[string]string{formatsKey: ""},
+		Args:        takes(1, 1, "a run"),
+		Annotations: map[string]string{formatsKey: ""},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			return a.withRun(ctx, args[0], func(s *cas.Store, run protocol.RunID) error { return a.export(ctx, s, run, out) })
@@ -42,18 +43,49 @@ func (a *app) export(ctx context.Context, s *cas.Store, run protocol.RunID, path
 		_, err := cas.Export(ctx, a.out, s, run)
 		return err
 	}
-	// A file that is there keeps its old content until the new one is complete.
-	f, err := os.CreateTemp(filepath.Dir(path), ".wf-export-*")
+	var stats cas.Stats
+	err := writeWhole(path, func(w io.Writer) (err error) {
+		stats, err = cas.Export(ctx, w, s, run)
+		return err
+	})
 	if err != nil {
-		return fmt.Errorf("export: %w", err)
+		return err
 	}
-	stats, err := cas.Export(ctx, f, s, run)
-	if err == nil {
+	a.progress("wrote %s: %d blocks, %d bytes, root %s", path, stats.Blocks, stats.Bytes, stats.Root)
+	return nil
+}
+
+// writeWhole has write fill the file at path. One that is there keeps its old content until the
+// new one is complete; what is no file, a pipe or a device, is written to as it is.
+func writeWhole(path string, write func(io.Writer) error) error {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	mode := fs.FileMode(0o644)
+	switch info, err := os.Stat(path); {
+	case err == nil && info.IsDir():
+		return usagef("%s is a directory; name a file in it", path)
+	case err == nil && !info.Mode().IsRegular():
+		f, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		return errors.Join(write(f), f.Close())
+	case err == nil:
+		mode = info.Mode().Perm()
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".wf-export-*")
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return usagef("there is no directory %s", filepath.Dir(path))
+	case err != nil:
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	if err = write(f); err == nil {
 		err = f.Sync()
 	}
-	err = errors.Join(err, f.Close())
-	if err == nil {
-		err = os.Chmod(f.Name(), 0o644)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Chmod(f.Name(), mode)
 	}
 	if err == nil {
 		err = os.Rename(f.Name(), path)
@@ -61,6 +93,5 @@ func (a *app) export(ctx context.Context, s *cas.Store, run protocol.RunID, path
 	if err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
-	a.progress("wrote %s: %d blocks, %d bytes, root %s", path, stats.Blocks, stats.Bytes, stats.Root)
 	return nil
 }

@@ -14,19 +14,26 @@ import (
 )
 
 func newVerify(a *app) *cobra.Command {
-	var all bool
+	var all, forget bool
 	var head string
 	cmd := &cobra.Command{
 		Use:   "verify [RUN | FILE.car]",
 		Short: "Prove a run, a store or an archive by hash",
 		Long: `Read everything again and hold it against its hash and its place: bytes, strict form, links, the chain of
 each run, its records, its head against the reflog and against the heads that were seen before, which
-are kept outside of the store. It works on a store that no longer opens. Exit 7 when there is a finding.`,
+are kept outside of the store. It works on a store that no longer opens. Exit 7 when there is a finding.
+
+A store that was put back to an older copy, or made anew in the same place, is found by the heads that were
+seen. Where that was done on purpose, --forget has the heads that are there now be the last seen ones.`,
 		Example: `  wf verify -1
   wf verify --all
+
+  # after a backup was put back on purpose
+  wf verify --forget
+
+  # against the head that someone else noted
   wf verify run.car --head bafyreigh2akiscaildc…`,
-		Args:              takes(0, 1),
-		ValidArgsFunction: a.completeRuns,
+		Args: takes(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o := cas.VerifyOptions{All: all}
 			if head != "" {
@@ -36,14 +43,20 @@ are kept outside of the store. It works on a store that no longer opens. Exit 7 
 				}
 				o.Head = l
 			}
-			if len(args) == 1 && strings.HasSuffix(args[0], ".car") {
+			switch archive := len(args) == 1 && strings.HasSuffix(args[0], ".car"); {
+			case all && len(args) == 1:
+				return usagef("either %s or --all", written(args[0]))
+			case archive && forget:
+				return usagef("--forget is for a store; nothing was noted of %s", args[0])
+			case archive:
 				return a.verifyCAR(cmd.Context(), args[0], o)
 			}
-			return a.verifyStore(cmd.Context(), args, o)
+			return a.verifyStore(cmd.Context(), args, o, forget)
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "every run and every block of the store")
-	cmd.Flags().StringVar(&head, "head", "", "CID of the newest event, as it was noted elsewhere")
+	cmd.Flags().BoolVar(&forget, "forget", false, "take the heads as they are, whatever was seen before")
+	cmd.Flags().StringVar(&head, "head", "", "the CID of the newest event, as it was noted elsewhere")
 	return cmd
 }
 
@@ -60,18 +73,20 @@ func (a *app) verifyCAR(ctx context.Context, path string, o cas.VerifyOptions) e
 	return a.report(r, path)
 }
 
-func (a *app) verifyStore(ctx context.Context, args []string, o cas.VerifyOptions) error {
+// verifyStore verifies a store, or one run of it, and notes the heads that it found sound.
+func (a *app) verifyStore(ctx context.Context, args []string, o cas.VerifyOptions, forget bool) error {
 	dir, _, err := a.storeDir()
 	if err != nil {
 		return err
 	}
 	what := "the store " + dir
-	if len(args) == 1 && !o.All {
-		run, err := a.runToVerify(ctx, args[0])
-		if err != nil {
+	if len(args) == 1 {
+		if o.Run, err = a.runToVerify(ctx, args[0]); err != nil {
 			return err
 		}
-		o.Run, what = run, "run "+string(run)
+		if o.Run != "" {
+			what = "run " + string(o.Run)
+		}
 	}
 	state := cas.StateDir(os.Getenv)
 	if state != "" {
@@ -79,37 +94,46 @@ func (a *app) verifyStore(ctx context.Context, args []string, o cas.VerifyOption
 			return err
 		}
 	}
+	var forgotten []string
+	if forget {
+		forgotten, o.LastSeen = o.LastSeen.Names(o.Run), cas.Witness{}
+	}
 	r, err := cas.VerifyDir(ctx, dir, o)
 	if err != nil {
 		return err
 	}
 	if r.OK && state != "" {
-		if err := cas.See(ctx, state, dir, r.Heads); err != nil {
+		err := cas.Forget(ctx, state, dir, forgotten)
+		if err = errors.Join(err, cas.See(ctx, state, dir, r.Heads)); err != nil {
 			a.progress("warning: the heads were not noted outside of the store: %v", err)
 		}
 	}
 	return a.report(r, what)
 }
 
-// runToVerify finds a run; in a store that no longer opens only a whole id can be meant.
+// runToVerify finds a run; where it is gone, or the store no longer opens, only a whole id can
+// be meant.
 func (a *app) runToVerify(ctx context.Context, arg string) (protocol.RunID, error) {
 	var run protocol.RunID
 	err := a.withStore(ctx, func(s *cas.Store) (err error) {
 		run, err = a.resolveRun(ctx, s, arg)
 		return err
 	})
+	id, newest := protocol.RunID(written(arg)), latest.MatchString(written(arg))
 	switch {
 	case err == nil:
 		return run, nil
+	case errors.Is(err, protocol.ErrUnknownRun) && !newest:
+		return id, nil // a head that was removed is found by reflog and last seen heads
 	case errors.Is(err, protocol.ErrUnknownRun), errors.Is(err, protocol.ErrAmbiguous), errors.Is(err, protocol.ErrUsage),
-		errors.Is(err, protocol.ErrBusy):
+		errors.Is(err, protocol.ErrBusy), errors.Is(err, protocol.ErrNotFound) && !newest:
 		return "", err
 	}
 	a.progress("the store cannot be read in the usual way (%s); reading its file directly", messageOf(err))
-	if latest.MatchString(written(arg)) {
+	if newest {
 		return "", nil // which one was the latest cannot be told: all are verified
 	}
-	return protocol.RunID(written(arg)), nil
+	return id, nil
 }
 
 // report writes what a verification found.
