@@ -25,6 +25,7 @@ type App struct {
 	t       Transcript
 	hidden  int    // items before are cleared from the screen
 	loading bool   // an older page is on its way
+	owed    int    // lines to scroll up once it is there
 	link    string // what is wrong with the connection, "" is nothing
 	said    string // the newest word of a command
 	ready   bool   // the first page is there
@@ -68,8 +69,7 @@ func (a *App) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case updates:
 		return a, a.updates(m)
 	case earlier:
-		a.earlier(m)
-		return a, nil
+		return a, a.earlier(m)
 	case ended:
 		if m.epoch == a.epoch && m.err != nil && !errors.Is(m.err, context.Canceled) {
 			a.link = m.err.Error()
@@ -132,8 +132,9 @@ func (a *App) updates(m updates) tea.Cmd {
 	return a.feed.next(a.ctx, a.epoch)
 }
 
-func (a *App) earlier(m earlier) {
-	a.loading = false
+func (a *App) earlier(m earlier) tea.Cmd {
+	owed := a.owed
+	a.loading, a.owed = false, 0
 	switch {
 	case m.epoch != a.epoch:
 	case m.err != nil:
@@ -141,7 +142,11 @@ func (a *App) earlier(m earlier) {
 	default:
 		a.t.Prepend(m.events)
 		a.scroll.older(a.t.Items[a.hidden:])
+		if owed > 0 {
+			return a.back(owed)
+		}
 	}
+	return nil
 }
 
 // outcome is how a command of the person went.

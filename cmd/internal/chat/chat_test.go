@@ -1,6 +1,7 @@
 package chat_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -179,22 +180,22 @@ func TestB09OlderPagesComeWithoutGapOrDuplicate(t *testing.T) {
 	s := show(t, r, 80, 24)
 	s.Shows("line 699.")
 	seen := map[string]bool{}
-	note := func(now string) {
-		for _, l := range strings.Split(now, "\n") {
+	note := func(now string) (first string) {
+		for _, l := range slices.Backward(strings.Split(now, "\n")) {
 			if text, ok := strings.CutPrefix(l, "you "); ok {
-				seen[text] = true
+				seen[text], first = true, text
 			}
 		}
+		return first
 	}
-	note(s.String())
-	for range 400 {
-		if now := s.String(); strings.Contains(now, "· long") {
-			break
-		}
-		before := s.String()
+	for first := note(s.String()); first > "line 000."; {
 		s.Press(screentest.PageUp)
-		note(s.Until("other lines", func(now string) bool { return now != before }))
+		first = note(s.Until("older lines", func(now string) bool {
+			at := strings.Index(now, "you line ")
+			return at >= 0 && now[at+len("you "):] < first && !strings.Contains(now, "reading older")
+		}))
 	}
+	s.Press(screentest.PageUp)
 	s.Shows("· long")
 	note(s.String())
 	if len(seen) != n {

@@ -40,16 +40,16 @@ func (a *App) key(m tea.KeyPressMsg) tea.Cmd {
 	case "pgup", "ctrl+u":
 		return a.back(a.scroll.height - 1)
 	case "pgdown":
-		a.scroll.move(1 - a.scroll.height)
+		a.down(a.scroll.height - 1)
 		return nil
 	case "shift+up":
 		return a.back(1)
 	case "shift+down":
-		a.scroll.move(-1)
+		a.down(1)
 		return nil
 	case "end":
 		if empty {
-			a.scroll.up = 0
+			a.down(a.scroll.up)
 			return nil
 		}
 	case "up":
@@ -80,18 +80,29 @@ func (a *App) leave(empty bool) tea.Cmd {
 	return nil
 }
 
-// back scrolls up, and reads an older page where the oldest line is reached.
+// down scrolls down.
+func (a *App) down(n int) {
+	a.owed = 0
+	a.scroll.move(-n)
+}
+
+// back scrolls up, and reads an older page where the oldest line is reached. What is left of
+// the way is gone when the page is there.
 func (a *App) back(n int) tea.Cmd {
-	if !a.scroll.move(max(1, n)) {
+	left := a.scroll.move(max(1, n))
+	switch {
+	case !a.scroll.atTop():
 		return nil
-	}
-	if a.hidden > 0 {
+	case a.hidden > 0:
 		a.hidden = 0
 		a.scroll.older(a.t.Items)
-		a.scroll.move(n)
+		a.scroll.move(left)
+		return nil
+	case a.t.First <= 1:
 		return nil
 	}
-	if a.loading || a.t.First <= 1 {
+	a.owed += left
+	if a.loading {
 		return nil
 	}
 	a.loading = true

@@ -62,12 +62,18 @@ func (s *scroll) window(items []*Item) []string {
 	return out
 }
 
-// move goes up by n lines, down for a negative n. atTop reports that there is nothing above.
-func (s *scroll) move(n int) (atTop bool) {
-	most := max(0, s.total-s.height)
-	s.up = max(0, min(s.up+n, most))
-	return s.up == most
+// move goes up by n lines, down for a negative n, and returns how many of them there are not.
+func (s *scroll) move(n int) (left int) {
+	to := s.up + n
+	s.up = max(0, min(to, s.most()))
+	return to - s.up
 }
+
+// most is how far up the window goes.
+func (s *scroll) most() int { return max(0, s.total-s.height) }
+
+// atTop reports that there is nothing above the window.
+func (s *scroll) atTop() bool { return s.up == s.most() }
 
 // older is called when items were put in front: the window stays where it is, counted from
 // the bottom.
