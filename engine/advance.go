@@ -210,7 +210,7 @@ func (d *driver) cutOff(b *batch, step string) error {
 		return b.draft(d, step, onceQuestion)
 	}
 	cut := protocol.AttemptFailed{Attempt: v.attempt, RetryAt: d.e.now(),
-		Error: protocol.ErrorInfo{Code: "cut_off", Phase: "run", Message: "wf ended while the command ran; it is run again"}}
+		Error: protocol.ErrorInfo{Code: "cut_off", Phase: "run", Message: "wf ended while the command ran"}}
 	if err := b.draft(d, step, cut); err != nil {
 		return err
 	}

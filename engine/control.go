@@ -34,15 +34,17 @@ func (e *Engine) Answer(ctx context.Context, run protocol.RunID, r Reply) (step 
 			return nil, nil, fmt.Errorf("run %s: %w", run, err)
 		}
 		hide := roles.NewRedactor(roles.Secrets(os.Environ(), s.prog.Workflow.Secrets))
-		a := protocol.Answered{By: r.By, Source: r.Source, Choice: r.Choice,
-			Text: protocol.NewText(hide.String(r.Text)), Fields: protocol.NewText(hide.String(string(r.Fields)))}
-		if a.Choice, err = chosen(w, r); err != nil {
+		if r, err = chosen(w, r); err != nil {
 			return nil, nil, err
 		}
-		if role, ok := s.prog.Workflow.RoleNamed(w.Step.Role); ok && role.Action == protocol.ActAsk {
-			asked := *role
-			asked.Choices = w.Choices
-			if _, err := roles.AnswerOf(asked, a); err != nil {
+		a := protocol.Answered{By: r.By, Source: r.Source, Choice: r.Choice,
+			Text: protocol.NewText(hide.String(r.Text)), Fields: protocol.NewText(hide.String(string(r.Fields)))}
+		if w.Kind == protocol.WaitQuestion || w.Kind == protocol.WaitChoice {
+			form, err := textOf(s.read, w.Form)
+			if err != nil {
+				return nil, nil, err
+			}
+			if _, err := roles.AnswerOf(protocol.Role{Choices: w.Choices, Form: form}, a); err != nil {
 				return nil, nil, fmt.Errorf("answer to %s: %w: %w", w.Step, err, protocol.ErrUsage)
 			}
 		}
@@ -75,35 +77,40 @@ func (s *State) waitingFor(r Reply) (WaitingVisit, error) {
 		return fits[0], nil
 	case len(all) == 0:
 		return WaitingVisit{}, protocol.ErrNotWaiting
+	case len(fits) == 0 && r.Signal != "":
+		return WaitingVisit{}, fmt.Errorf("no step waits for the signal %s; %s waits: %w", r.Signal, strings.Join(all, ", "), protocol.ErrNotWaiting)
 	case len(fits) == 0:
-		return WaitingVisit{}, fmt.Errorf("%s does not wait, but %s: %w", r.Step+r.Signal, strings.Join(all, ", "), protocol.ErrNotWaiting)
+		return WaitingVisit{}, fmt.Errorf("%s does not wait, but %s: %w", r.Step, strings.Join(all, ", "), protocol.ErrNotWaiting)
 	}
 	return WaitingVisit{}, fmt.Errorf("several visits wait, name one of %s: %w", strings.Join(all, ", "), protocol.ErrUsage)
 }
 
-// chosen is the value of the choice; a text that is the value or label of one picks it.
-func chosen(w WaitingVisit, r Reply) (string, error) {
+// chosen has a reply name the choice by its value. A text that names one, where none is named
+// otherwise, is that choice and no text.
+func chosen(w WaitingVisit, r Reply) (Reply, error) {
 	if len(w.Choices) == 0 {
 		if r.Choice != "" {
-			return "", fmt.Errorf("%s offers no choices: %w", w.Step, protocol.ErrUsage)
+			return r, fmt.Errorf("%s offers no choices: %w", w.Step, protocol.ErrUsage)
 		}
-		return "", nil
-	}
-	want := r.Choice
-	if want == "" {
-		want = r.Text
+		return r, nil
 	}
 	var values []string
 	for _, c := range w.Choices {
-		if c.Value == want || c.Label == want {
-			return c.Value, nil
-		}
 		values = append(values, c.Value)
 	}
-	if r.Choice == "" && r.Text == "" {
-		return "", fmt.Errorf("%s wants a choice of %s: %w", w.Step, strings.Join(values, ", "), protocol.ErrUsage)
+	want := r.Choice
+	if want == "" {
+		want, r.Text = r.Text, ""
 	}
-	return "", fmt.Errorf("%s does not offer %q, but %s: %w", w.Step, want, strings.Join(values, ", "), protocol.ErrUsage)
+	c, ok := roles.ChoiceNamed(w.Choices, want)
+	switch {
+	case ok:
+		r.Choice = c.Value
+		return r, nil
+	case want == "":
+		return r, fmt.Errorf("%s wants a choice of %s: %w", w.Step, strings.Join(values, ", "), protocol.ErrUsage)
+	}
+	return r, fmt.Errorf("%s does not offer %q, but %s: %w", w.Step, want, strings.Join(values, ", "), protocol.ErrUsage)
 }
 
 // Cancel ends a run for good. A process that drives it stops what it started. The runs of its

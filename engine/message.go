@@ -53,10 +53,7 @@ func (s *State) freeQuestion() (step string, ok bool) {
 		return "", false
 	}
 	w := waiting[0]
-	if len(w.Choices) > 0 || w.Kind != protocol.WaitQuestion && w.Kind != protocol.WaitTask {
-		return "", false
-	}
-	if role, known := s.prog.Workflow.RoleNamed(w.Step.Role); known && role.Form != "" {
+	if len(w.Choices) > 0 || w.Form != (protocol.Text{}) || w.Kind != protocol.WaitQuestion && w.Kind != protocol.WaitTask {
 		return "", false
 	}
 	return w.Step.String(), true

@@ -312,29 +312,6 @@ func TestW16AQuestionWaitsAndTheAnswerGoesOn(t *testing.T) {
 	}
 }
 
-func TestASubWorkflowHandsItsQuestionUpAndTheAnswerDown(t *testing.T) {
-	b := newBench(t)
-	if err := os.WriteFile(filepath.Join(b.dir, "child.yaml"), []byte(strings.Replace(gateYAML, "name: gate", "name: child\ninputs: {x: {type: integer, required: true}}", 1)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	id, v := b.run(`
-wf: 1
-name: parent
-roles:
-  sub: {workflow: child.yaml, with: {x: 7}}
-outputs: {said: "${{ steps.sub.output.said }}"}
-`, nil)
-	if v.Status != protocol.Waiting || v.Waiting[0].Step != "sub#1" || v.Waiting[0].Question != "Deploy 1?" {
-		t.Fatalf("%s (%s) %+v", v.Status, v.Reason, v.Waiting)
-	}
-	if _, err := b.e.Answer(context.Background(), id, engine.Reply{Choice: "yes", Text: "fine"}); err != nil {
-		t.Fatal(err)
-	}
-	if v = b.drive(id); v.Status != done || string(v.Outputs) != `{"said":"yes: fine"}` {
-		t.Fatalf("%s (%s) %s %v", v.Status, v.Reason, v.Outputs, steps(v))
-	}
-}
-
 func TestACancelledRunIsOverAndItsCommandGone(t *testing.T) {
 	b := newBench(t)
 	ctx := context.Background()

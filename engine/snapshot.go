@@ -9,7 +9,7 @@ import (
 )
 
 // snapshotVersion changes whenever the meaning of a snapshot does; another one is ignored.
-const snapshotVersion = 2
+const snapshotVersion = 3
 
 // The stored form of a State: what Fold would compute, without the caches. It is derived,
 // kept under the head it belongs to, and may be lost at any time.
@@ -67,6 +67,7 @@ type (
 		Due      int64               `cbor:"due"`
 		Question protocol.Text       `cbor:"question"`
 		Choices  []protocol.Choice   `cbor:"choices"`
+		Form     protocol.Text       `cbor:"form"`
 		First    protocol.Seq        `cbor:"first"`
 		Record   protocol.Link       `cbor:"record"`
 		Status   protocol.StepStatus `cbor:"status"`
@@ -139,7 +140,7 @@ func snapVisitOf(v *visit) *snapVisit {
 	}
 	return &snapVisit{Index: v.id.Index, Number: v.number, Item: v.item, Resumes: v.resumes, Tools: v.tools, Inject: v.inject,
 		Prompt: v.prompt, Attempt: v.attempt, Mode: int(v.mode), Waiting: v.waiting, Due: v.due, Question: v.question,
-		Choices: v.choices, First: v.first, Record: v.record, Status: v.status, LastErr: v.lastErr, LastCode: v.lastCode, Anew: v.anew, Again: v.again,
+		Choices: v.choices, Form: v.form, First: v.first, Record: v.record, Status: v.status, LastErr: v.lastErr, LastCode: v.lastCode, Anew: v.anew, Again: v.again,
 		Size: v.size, Moved: v.compacted, Compact: v.compact}
 }
 
@@ -226,7 +227,7 @@ func (v *snapVisit) visit(a snapAct) *visit {
 	}
 	return &visit{id: protocol.StepID{Role: a.Role, N: a.Num, Index: v.Index}, number: v.Number, item: v.Item,
 		resumes: v.Resumes, tools: v.Tools, inject: v.Inject, prompt: v.Prompt, attempt: v.Attempt, mode: mode(v.Mode),
-		waiting: v.Waiting, due: v.Due, question: v.Question, choices: v.Choices, first: v.First, record: v.Record,
+		waiting: v.Waiting, due: v.Due, question: v.Question, choices: v.Choices, form: v.Form, first: v.First, record: v.Record,
 		status: v.Status, lastErr: v.LastErr, lastCode: v.LastCode, anew: v.Anew, again: v.Again,
 		size: v.Size, compacted: v.Moved, compact: v.Compact}
 }

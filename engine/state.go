@@ -126,6 +126,7 @@ type visit struct {
 	due      int64             // of a wait or a retry, unix µs; 0 is never
 	question protocol.Text
 	choices  []protocol.Choice
+	form     protocol.Text
 	first    protocol.Seq // of the first step_started
 	record   protocol.Link
 	status   protocol.StepStatus
@@ -213,8 +214,12 @@ func (s *State) Status() protocol.RunStatus {
 
 // Reason says in words why a run is suspended, cancelled or failed; "" otherwise.
 func (s *State) Reason() string {
-	if s.stop == nil {
+	switch {
+	case s.stop == nil:
 		return ""
+	case s.stop.status == protocol.Failed:
+		f, t, _ := s.toFail(s.firings())
+		return s.failedBy(f, t)
 	}
 	return s.stop.detail
 }
@@ -250,16 +255,24 @@ type WaitingVisit struct {
 	Kind     protocol.WaitKind
 	Question protocol.Text
 	Choices  []protocol.Choice
-	Due      int64 // unix µs, 0 is never
+	Form     protocol.Text // canonical JSON Schema of the fields to fill in, "" is none
+	Due      int64         // unix µs, 0 is never
 }
 
-// Waiting lists what the run waits for, in order of dispatch.
+func (v *visit) waitingFor() WaitingVisit {
+	return WaitingVisit{v.id, v.waiting, v.question, v.choices, v.form, v.due}
+}
+
+// Waiting lists what the run waits for, in order of dispatch; nothing once it has ended.
 func (s *State) Waiting() []WaitingVisit {
+	if s.Status().Final() {
+		return nil
+	}
 	var out []WaitingVisit
 	for _, a := range s.acts {
 		for _, v := range a.visits {
 			if v != nil && v.mode == waits {
-				out = append(out, WaitingVisit{v.id, v.waiting, v.question, v.choices, v.due})
+				out = append(out, v.waitingFor())
 			}
 		}
 	}

@@ -98,7 +98,11 @@ func (p subflow) waits(ctx context.Context, child protocol.RunID, s *State, emit
 	if err != nil {
 		return err
 	}
-	err = emit(ctx, protocol.WaitingFor{Kind: w.Kind, Question: protocol.NewText(question), Choices: w.Choices, Due: w.Due})
+	form, err := textOf(p.e.reader(ctx), w.Form)
+	if err != nil {
+		return err
+	}
+	err = emit(ctx, protocol.WaitingFor{Kind: w.Kind, Question: protocol.NewText(question), Choices: w.Choices, Form: protocol.NewText(form), Due: w.Due})
 	if err != nil {
 		return err
 	}
@@ -139,16 +143,21 @@ func (p subflow) handDown(ctx context.Context, child protocol.RunID, turn protoc
 	if err != nil {
 		return err
 	}
-	waiting := s.Waiting()
-	if len(waiting) == 0 {
-		return nil // it was answered there
+	for _, w := range s.Waiting() {
+		question, err := textOf(p.e.reader(ctx), w.Question)
+		if err != nil {
+			return err
+		}
+		if w.Kind != last.Waiting.Kind || question != last.Waiting.Question.S {
+			continue
+		}
+		_, err = p.e.Answer(ctx, child, Reply{Step: w.Step.String(), Choice: last.Answer.Choice, Text: last.Answer.Text.S,
+			Fields: protocol.JSON(last.Answer.Fields.S), By: last.Answer.By, Source: source})
+		if !errors.Is(err, protocol.ErrNotWaiting) {
+			return err
+		}
 	}
-	_, err = p.e.Answer(ctx, child, Reply{Step: waiting[0].Step.String(), Choice: last.Answer.Choice, Text: last.Answer.Text.S,
-		Fields: protocol.JSON(last.Answer.Fields.S), By: last.Answer.By, Source: source})
-	if errors.Is(err, protocol.ErrNotWaiting) {
-		return nil
-	}
-	return err
+	return nil // it was answered there, and the child asks anew what it asks now
 }
 
 // movedChildren are the waiting visits whose sub-workflow went on while nobody drove this run.

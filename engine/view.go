@@ -299,7 +299,7 @@ func (b *viewer) finish(s *State) (*View, error) {
 	for _, a := range s.acts {
 		for _, x := range a.visits {
 			if x != nil && x.mode != ended {
-				b.open(x)
+				b.open(x, s.stop != nil)
 			}
 		}
 	}
@@ -316,9 +316,11 @@ func (b *viewer) finish(s *State) (*View, error) {
 		if x.Question, err = textOf(b.read, w.Question); err != nil {
 			return nil, err
 		}
-		if role, ok := o.prog.Workflow.RoleNamed(w.Step.Role); ok && role.Form != "" {
-			x.Form = protocol.JSON(role.Form)
+		form, err := textOf(b.read, w.Form)
+		if err != nil {
+			return nil, err
 		}
+		x.Form = protocol.JSON(form)
 		if w.Due > 0 {
 			at := stamp(w.Due)
 			x.Due = &at
@@ -349,13 +351,16 @@ func (b *viewer) info(s *State) error {
 	return err
 }
 
-// open says where a visit stands that has not ended.
-func (b *viewer) open(x *visit) {
+// open says where a visit stands that has not ended. In a run that has stopped nothing runs.
+func (b *viewer) open(x *visit, stopped bool) {
 	st := b.steps[x.id.String()]
 	if st == nil {
 		return
 	}
 	st.Status = map[mode]string{runs: "running", ready: "running", waits: "waiting", retries: "retrying", parked: "parked"}[x.mode]
+	if stopped && (x.mode != waits || b.v.Status.Final()) {
+		st.Status = "parked"
+	}
 	if st.record.Defined() { // a failed visit that is tried again
 		st.record = protocol.Link{}
 	}

@@ -143,12 +143,21 @@ func (d *driver) carryOut(ctx context.Context, x assignment, emit roles.Emit) (e
 
 func actsOnFiles(a protocol.Action) bool { return a == protocol.ActRun || a == protocol.ActPrompt }
 
-// countedAsFailed reports whether a person answered onceQuestion so.
+// countedAsFailed reports whether a person answered onceQuestion so. A resume after that runs
+// the command again.
 func countedAsFailed(t protocol.Turn) bool {
 	if t.Role.Action != protocol.ActRun || !t.Role.Once || len(t.Answers) == 0 {
 		return false
 	}
-	return t.Answers[len(t.Answers)-1].Answer.Choice == onceFail
+	for _, x := range slices.Backward(t.Transcript) {
+		switch x.Type {
+		case protocol.EvAnswered:
+			return t.Answers[len(t.Answers)-1].Answer.Choice == onceFail
+		case protocol.EvAttemptFailed:
+			return false
+		}
+	}
+	return false
 }
 
 // conclude turns the outcome of a visit into events and blocks.
@@ -170,8 +179,8 @@ func (d *driver) conclude(ctx context.Context, w *worker, end *outcome) ([]cas.D
 		failure = &protocol.Failure{Class: "timeout", ErrorInfo: protocol.ErrorInfo{Code: "timeout", Phase: string(d.action(a)),
 			Message: "timed out after " + (time.Duration(d.roleOf(a).Timeout) * time.Microsecond).String()}}
 	case errors.As(end.err, &failure) && !failure.Suspend:
-	case ctx.Err() != nil || errors.Is(end.err, context.Canceled):
-		return nil, nil, nil // interrupted: tried again later
+	case ctx.Err() != nil || errors.Is(end.err, context.Canceled) || errors.Is(end.err, errStopped):
+		return nil, nil, nil // interrupted, or the run stopped: tried again when it goes on
 	default:
 		return d.parkVisit(w.step, end.err.Error(), protocol.CodeOf(end.err)), nil, nil
 	}

@@ -49,12 +49,12 @@ func (Ask) Perform(ctx context.Context, turn protocol.Turn, emit Emit) (protocol
 func AnswerOf(role protocol.Role, answer protocol.Answered) (protocol.Conclusion, error) {
 	choice, text := answer.Choice, answer.Text.S
 	if choice == "" {
-		if c, ok := choiceNamed(role.Choices, text); ok {
+		if c, ok := ChoiceNamed(role.Choices, text); ok {
 			choice, text = c.Value, ""
 		}
 	}
 	if len(role.Choices) > 0 {
-		c, ok := choiceNamed(role.Choices, choice)
+		c, ok := ChoiceNamed(role.Choices, choice)
 		if choice == "" {
 			return protocol.Conclusion{}, fmt.Errorf("it chooses none of %s", choiceValues(role.Choices))
 		}
@@ -98,8 +98,8 @@ func formFields(form, fields string) (map[string]any, error) {
 	return data, nil
 }
 
-// choiceNamed finds a choice by its value, else by its label whatever its case.
-func choiceNamed(choices []protocol.Choice, name string) (protocol.Choice, bool) {
+// ChoiceNamed finds a choice by its value, else by its label whatever its case.
+func ChoiceNamed(choices []protocol.Choice, name string) (protocol.Choice, bool) {
 	for _, c := range choices {
 		if c.Value == name {
 			return c, true

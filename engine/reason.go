@@ -1,0 +1,111 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"wf/protocol"
+)
+
+// What a run says of why it stopped, in words.
+
+// failedBy says what led a run to FAIL.
+func (s *State) failedBy(f firing, t target) string {
+	if t.via == protocol.ViaLimit {
+		return s.boundName(f) + ", which leads to FAIL"
+	}
+	var names []string
+	for _, a := range f.sources {
+		names = append(names, a.name())
+	}
+	return strings.Join(names, " and ") + " led to FAIL"
+}
+
+// failure says why the visits of a failed.
+func (s *State) failure(a *act) string {
+	for _, v := range a.visits {
+		if v.status == protocol.StepFailed && v.lastErr != "" {
+			return fmt.Sprintf("%s: %s", v.id, v.lastErr)
+		}
+	}
+	return fmt.Sprintf("%s#%d failed", a.role, a.num)
+}
+
+// stalled names what keeps a run from going on: tokens no edge takes, joins and what they lack.
+func (s *State) stalled(fs []firing) string {
+	var out []string
+	for _, a := range s.acts {
+		if a.offer != nil && !a.offer.closed && s.routed(a).dead {
+			out = append(out, fmt.Sprintf("no edge takes the output of %s", a.name()))
+		}
+	}
+	for _, f := range fs {
+		if f.dead {
+			out = append(out, fmt.Sprintf("no condition of the join [%s] holds", strings.Join(s.prog.Workflow.Edges[f.part].From, ", ")))
+		}
+	}
+	out = append(out, s.lacking()...)
+	if len(out) == 0 {
+		return "nothing reached END"
+	}
+	return strings.Join(out, "; ")
+}
+
+// lacking names the joins that wait, and for whom.
+func (s *State) lacking() []string {
+	have := map[int][]string{}
+	for _, a := range s.acts {
+		if a.offer == nil || a.offer.closed {
+			continue
+		}
+		for _, p := range s.routed(a).parts {
+			if p.join && !a.offer.taken[p.edge][wholePart] {
+				have[p.edge] = append(have[p.edge], a.role)
+			}
+		}
+	}
+	var out []string
+	for i, e := range s.prog.Workflow.Edges {
+		if len(have[i]) == 0 {
+			continue
+		}
+		var lacks []string
+		for _, role := range e.From {
+			if !slices.Contains(have[i], role) {
+				lacks = append(lacks, role)
+			}
+		}
+		if len(lacks) > 0 {
+			out = append(out, fmt.Sprintf("the join [%s] → %s has %s and lacks %s", strings.Join(e.From, ", "),
+				strings.Join(e.To, ", "), strings.Join(have[i], ", "), strings.Join(lacks, ", ")))
+		}
+	}
+	return out
+}
+
+func (a *act) name() string {
+	if a.n == startNode {
+		return protocol.NodeStart
+	}
+	return fmt.Sprintf("%s#%d", a.role, a.num)
+}
+
+func (s *State) edgeName(i int) string {
+	e := &s.prog.Workflow.Edges[i]
+	return fmt.Sprintf("edge %d (%s → %s)", i, strings.Join(e.From, ", "), strings.Join(e.To, ", "))
+}
+
+// boundName says which bound a diverted firing met.
+func (s *State) boundName(f firing) string {
+	e := &s.prog.Workflow.Edges[f.edge]
+	if e.Limit > 0 {
+		return fmt.Sprintf("%s reached its limit of %d", s.edgeName(f.edge), e.Limit)
+	}
+	for _, to := range e.To {
+		if r, ok := s.prog.Workflow.RoleNamed(to); ok && r.MaxVisits > 0 {
+			return fmt.Sprintf("%s reached max_visits of %s, %d", s.edgeName(f.edge), to, r.MaxVisits)
+		}
+	}
+	return s.edgeName(f.edge) + " reached a bound"
+}
