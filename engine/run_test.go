@@ -69,7 +69,7 @@ func (b *bench) run(yaml string, inputs map[string]any) (protocol.RunID, *engine
 
 func (b *bench) drive(id protocol.RunID) *engine.View {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	if _, err := b.e.Drive(ctx, id, engine.DriveOptions{By: "test"}); err != nil {
 		b.t.Fatal(err)
