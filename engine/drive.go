@@ -27,8 +27,9 @@ func (e *Engine) Drive(ctx context.Context, run protocol.RunID, o DriveOptions) 
 		return nil, err
 	}
 	defer unlock()
-	d := &driver{e: e, run: run, work: map[string]*worker{}, in: make(chan report), pipe: pipe{landed: make(chan landing, 1)},
+	d := &driver{e: e, run: run, work: map[string]*worker{}, in: make(chan report), pipe: newPipe(),
 		fresh: map[protocol.Link][]byte{}, stored: o.stored}
+	defer func() { d.pipe.close() }()
 	if err := d.load(ctx); err != nil {
 		return nil, err
 	}

@@ -12,17 +12,22 @@ import (
 
 // pipe is what a run has to write and is not on disk yet, in order.
 //
-//	facts ─fold─► open ─decide, encode─► staged ─► in flight (one transaction) ─► on disk
+//	facts ─fold─► open ─decide, encode─► flight: sent to the writer, one transaction each ─► on disk
 //
-// The state takes facts in at once and so runs ahead of the disk, and a batch is made ready
-// while the one before it is synced. What can be seen from outside does not run ahead: a visit
-// that acts is performed, and an emit is answered, when the batch it belongs to is on disk.
+// The state takes facts in at once and so runs ahead of the disk: a batch is made ready while
+// the one before it is synced, and waits at the writer when that is done. What can be seen
+// from outside does not run ahead: a visit that acts is performed, and an emit is answered,
+// when the batch it belongs to is on disk.
 type pipe struct {
-	open   *batch   // gathers facts; nil if there are none
-	staged []*batch // decided and encoded
-	flight []*batch // being written
+	open   *batch             // gathers facts; nil if there are none
+	flight []*batch           // sent: the first is being written, the others wait for it
+	vain   []*batch           // sent, and not written
+	write  chan<- *cas.Staged // to the writer; nil before the first batch, and after one that failed
 	landed chan landing
 }
+
+// ahead is how many batches are in flight at most.
+const ahead = 2
 
 // landing is how a commit ended.
 type landing struct {
@@ -30,11 +35,15 @@ type landing struct {
 	err     error
 }
 
-func (p *pipe) empty() bool { return p.open == nil && len(p.staged) == 0 && len(p.flight) == 0 }
+func newPipe() pipe { return pipe{landed: make(chan landing, ahead)} }
+
+func (p *pipe) empty() bool { return p.open == nil && len(p.flight) == 0 }
+
+func (p *pipe) full() bool { return len(p.flight) == ahead }
 
 // all are the batches of the pipe, oldest first.
 func (p *pipe) all() []*batch {
-	all := append(p.flight[:len(p.flight):len(p.flight)], p.staged...)
+	all := slices.Concat(p.vain, p.flight)
 	if p.open != nil {
 		all = append(all, p.open)
 	}
@@ -47,12 +56,18 @@ type batch struct {
 	factBlocks []cas.Block
 	poked      []string     // what was decided on besides the facts
 	replies    []chan error // to be told when it is on disk
-	said       []Notice     // live output that came after it, for the watcher
+	said       []said       // live output that came between the drafts, for the watcher
 
 	drafts []cas.Draft // the facts, and what follows from them
 	blocks []cas.Block
 	begin  []string // steps to be performed
 	staged *cas.Staged
+}
+
+// said is live output behind the first drafts of a batch.
+type said struct {
+	after int
+	Notice
 }
 
 // add takes facts into the state and gathers them. reply, if not nil, is told when they, and
@@ -82,22 +97,24 @@ func (d *driver) add(facts []cas.Draft, blocks []cas.Block, reply chan error) er
 }
 
 // push makes a batch of what is open, together with the starts of the visits that follow from
-// it, and sends it off if nothing is in flight. One batch at a time is staged behind.
+// it, and sends it off, unless enough is in flight. Visits that only take values over are
+// performed at once.
 func (d *driver) push(ctx context.Context) error {
-	if len(d.pipe.flight) > 0 && len(d.pipe.staged) > 0 {
+	if d.pipe.full() {
 		return nil
 	}
-	if err := d.stage(ctx); err != nil {
+	b, err := d.stage(ctx)
+	if b == nil || err != nil {
 		return err
 	}
-	if len(d.pipe.flight) == 0 {
-		d.launch(ctx)
-	}
+	d.pipe.send(ctx, d.j, b)
+	d.performAll(b, true)
 	return nil
 }
 
-// stage decides what follows from the state, and encodes.
-func (d *driver) stage(ctx context.Context) error {
+// stage decides what follows from the state, and encodes. It returns nil if there is nothing
+// to write.
+func (d *driver) stage(ctx context.Context) (*batch, error) {
 	if d.pipe.open == nil {
 		d.pipe.open = &batch{}
 	}
@@ -105,29 +122,28 @@ func (d *driver) stage(ctx context.Context) error {
 	if !d.over && !d.done {
 		b.poked = d.poke
 		if err := d.decide(ctx, b); err != nil {
-			return err
+			return nil, err
 		}
 		if err := d.conclusion(b); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if len(b.drafts) == 0 {
 		d.pipe.open = nil
-		return nil
+		return nil, nil
 	}
 	derived, err := d.snapshot(len(b.drafts))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if b.staged, err = d.j.Stage(d.s.TS, b.drafts, b.blocks, derived...); err != nil {
-		return err
+		return nil, err
 	}
 	d.pipe.open = nil
-	d.pipe.staged = append(d.pipe.staged, b)
 	for _, step := range b.begin {
 		d.work[step] = d.newWorker(ctx, step)
 	}
-	return nil
+	return b, nil
 }
 
 // conclusion ends the run in the commit of the visit that was its last.
@@ -148,71 +164,79 @@ func (d *driver) conclusion(b *batch) error {
 	return b.draft(d, last.Step, last.Data)
 }
 
-// launch has what is staged written. Visits that only take values over are performed meanwhile.
-func (d *driver) launch(ctx context.Context) {
-	p := &d.pipe
-	if len(p.staged) == 0 {
-		return
+// send hands a batch to the writer, which is there from the first one on.
+func (p *pipe) send(ctx context.Context, j *cas.Journal, b *batch) {
+	if p.write == nil {
+		write := make(chan *cas.Staged, ahead)
+		p.write = write
+		go writer(context.WithoutCancel(ctx), j, write, p.landed)
 	}
-	p.flight, p.staged = p.staged, nil
-	staged := make([]*cas.Staged, len(p.flight))
-	for i, b := range p.flight {
-		staged[i] = b.staged
+	p.flight = append(p.flight, b)
+	p.write <- b.staged
+}
+
+// writer commits batches in their order. Behind one that failed it writes nothing more: what
+// was made ready behind it is void.
+func writer(ctx context.Context, j *cas.Journal, batches <-chan *cas.Staged, landed chan<- landing) {
+	var l landing
+	for st := range batches {
+		if l.err == nil {
+			l.entries, l.err = j.Commit(ctx, st)
+		}
+		landed <- l
 	}
-	j, quiet, landed := d.j, context.WithoutCancel(ctx), p.landed
-	go func() {
-		entries, err := j.Commit(quiet, staged...)
-		landed <- landing{entries, err}
-	}()
-	d.performAll(p.flight, true)
+}
+
+// close ends the writer, once it has come to the end of what was sent. What did not land is
+// then in vain.
+func (p *pipe) close() {
+	for range p.flight {
+		<-p.landed
+	}
+	p.vain, p.flight = append(p.vain, p.flight...), nil
+	if p.write != nil {
+		close(p.write)
+		p.write = nil
+	}
 }
 
 // land is called when a commit is over: it tells everyone, sends off what comes next, and
 // performs the visits whose starts are now on disk.
 func (d *driver) land(ctx context.Context, l landing) error {
 	p := &d.pipe
-	flight := p.flight
-	p.flight = nil
+	b := p.flight[0]
+	p.flight = p.flight[1:]
 	if l.err != nil {
-		p.staged = append(flight, p.staged...) // none of it was written
+		p.vain = append(p.vain, b)
+		p.close()
 		if errors.Is(l.err, protocol.ErrHeadMoved) {
 			return d.rebase(ctx)
 		}
 		return l.err
 	}
-	for _, b := range flight {
-		n := len(b.drafts)
-		d.e.tell(d.run, l.entries[:n], b.drafts)
-		if d.stored != nil {
-			d.stored(l.entries[:n], b.drafts)
-		}
-		l.entries = l.entries[n:]
-		for _, x := range b.said {
-			d.e.Watch(x)
-		}
-		for _, c := range b.replies {
-			c <- nil
-		}
+	d.tell(b, l.entries)
+	if d.stored != nil {
+		d.stored(l.entries, b.drafts)
+	}
+	for _, c := range b.replies {
+		c <- nil
 	}
 	d.forget()
 	if p.open != nil {
-		if err := d.stage(ctx); err != nil {
+		if err := d.push(ctx); err != nil {
 			return err
 		}
 	}
-	d.launch(ctx)
-	d.performAll(flight, false)
+	d.performAll(b, false)
 	return nil
 }
 
-// performAll performs the visits that begin with these batches: those that only take values
-// over, or the others.
-func (d *driver) performAll(batches []*batch, inPlace bool) {
-	for _, b := range batches {
-		for _, step := range b.begin {
-			if w := d.work[step]; w != nil && w.inPlace == inPlace {
-				d.perform(w)
-			}
+// performAll performs the visits that begin with a batch: those that only take values over,
+// or the others.
+func (d *driver) performAll(b *batch, inPlace bool) {
+	for _, step := range b.begin {
+		if w := d.work[step]; w != nil && w.inPlace == inPlace {
+			d.perform(w)
 		}
 	}
 }
@@ -234,7 +258,7 @@ func (d *driver) flush(ctx context.Context) error {
 
 // rebase is for when another process wrote to the journal first: it folds the journal anew
 // and adds the facts again. What was decided in vain is decided anew. A run that has ended
-// meanwhile takes no more facts.
+// meanwhile takes no more facts. Live output among them is dropped: the events to come hold it.
 func (d *driver) rebase(ctx context.Context) error {
 	again, vain := &batch{}, map[string]bool{}
 	for _, b := range d.pipe.all() {
@@ -253,13 +277,13 @@ func (d *driver) rebase(ctx context.Context) error {
 			}
 		}
 		again.factBlocks = append(again.factBlocks, b.factBlocks...)
-		again.said = append(again.said, b.said...)
 	}
 	d.ready = slices.DeleteFunc(d.ready, func(r report) bool { return vain[r.step] })
 	if d.done {
 		d.done, d.last = false, false
 	}
-	d.pipe = pipe{open: again, landed: d.pipe.landed} // until they are added: abandon tells them
+	d.pipe = newPipe()
+	d.pipe.open = again // until they are added: abandon tells them
 	if err := d.load(ctx); err != nil {
 		return err
 	}
@@ -270,9 +294,6 @@ func (d *driver) rebase(ctx context.Context) error {
 	if err := d.add(again.facts, again.factBlocks, nil); err != nil {
 		d.pipe.open.replies = again.replies
 		return err
-	}
-	for _, x := range again.said {
-		d.say(x)
 	}
 	for _, c := range again.replies {
 		if err := d.add(nil, nil, c); err != nil {
@@ -290,10 +311,21 @@ func (d *driver) say(x Notice) {
 	}
 	if all := d.pipe.all(); len(all) > 0 {
 		last := all[len(all)-1]
-		last.said = append(last.said, x)
+		last.said = append(last.said, said{len(last.drafts), x})
 		return
 	}
 	d.e.Watch(x)
+}
+
+// tell tells the watcher of a batch that is on disk.
+func (d *driver) tell(b *batch, entries []protocol.Entry) {
+	told := 0
+	for _, x := range b.said {
+		d.e.tell(d.run, entries[told:x.after], b.drafts[told:x.after])
+		told = x.after
+		d.e.Watch(x.Notice)
+	}
+	d.e.tell(d.run, entries[told:], b.drafts[told:])
 }
 
 // snapshotEvery is the number of events after which the folded state is stored again.

@@ -63,9 +63,7 @@ func (d *driver) interrupt(ctx context.Context) error {
 // abandon is for when the journal cannot be written: the visits are stopped, what is not
 // stored did not happen.
 func (d *driver) abandon(cause error) {
-	if len(d.pipe.flight) > 0 {
-		<-d.pipe.landed
-	}
+	d.pipe.close()
 	for _, b := range d.pipe.all() {
 		for _, c := range b.replies {
 			c <- cause
