@@ -290,7 +290,7 @@ func (s *Store) putPack(lk *lookup, p packed) error {
 	if len(fresh) == 0 {
 		return nil
 	}
-	if p.stored == nil {
+	if p.stored == nil || !s.blobThere(p.stored) {
 		var err error
 		if p.stored, err = s.stored(fresh); err != nil {
 			return err

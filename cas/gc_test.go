@@ -77,6 +77,42 @@ func TestGCRemovesWhatNothingReachesAndKeepsTheRest(t *testing.T) {
 	}
 }
 
+// A blob file that no pack names yet is taken by a collection right before the commit that
+// counts on it: the commit writes it again.
+func TestABlobThatACollectionTookIsWrittenAgain(t *testing.T) {
+	var before func()
+	s, err := Open(t.Context(), t.TempDir(), Options{Before: func(op Op) error {
+		if op == OpApply && before != nil {
+			before()
+		}
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	large := Raw([]byte(randomText(300 << 10)))
+	taken := 0
+	before = func() {
+		files, err := (&collector{s: s, clock: s.now() + time.Minute.Microseconds()}).oldFiles(t.Context())
+		for _, path := range files {
+			err = errors.Join(err, os.Remove(path))
+			taken++
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	commitBlocks(t, s, large)
+	if before = nil; taken != 1 {
+		t.Errorf("%d files were taken, want 1", taken)
+	}
+	wantHas(t, s, true, large.Link)
+	if r := collect(t, s, GCOptions{}); r.Removed != 1 || r.Blobs != 1 {
+		t.Errorf("gc: %+v", r)
+	}
+}
+
 func TestGCTakesTheDeadOutOfAPackOfLiveBlocks(t *testing.T) {
 	s := openSample(t)
 	live, dead := Raw([]byte("live")), Raw([]byte("dead"))

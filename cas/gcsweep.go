@@ -3,13 +3,14 @@ package cas
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -168,10 +169,38 @@ func dropPlace(index *bolt.Bucket, key, at []byte) error {
 }
 
 // sweepBlobs removes the files that no pack names. A file is written before the commit that
-// names it: so it must also be older than the grace period.
+// names it: so it must also be older than the grace period. The store is held meanwhile, and
+// whoever commits makes sure that the file is there (putPack): so none is named after it is gone.
 func (c *collector) sweepBlobs(ctx context.Context, r *GCReport) error {
+	files, err := c.oldFiles(ctx)
+	if err != nil {
+		return err
+	}
+	for some := range slices.Chunk(files, gcKeys) {
+		err := c.s.update(ctx, func(tx *bolt.Tx) error {
+			lk := c.s.newLookup(tx)
+			for _, path := range some {
+				if c.named(lk, filepath.Base(path)) {
+					continue
+				}
+				if err := removeIfThere(path); err != nil {
+					return classify(err)
+				}
+				r.Blobs++
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// oldFiles are the blob files, and what is left of some that were cut off, beyond the grace period.
+func (c *collector) oldFiles(ctx context.Context) (files []string, err error) {
 	root := filepath.Join(c.s.Dir(), dirBlobs)
-	return filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+	err = filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return nil
@@ -189,45 +218,37 @@ func (c *collector) sweepBlobs(ctx context.Context, r *GCReport) error {
 		if err != nil {
 			return classify(err)
 		}
-		if age := time.Duration(c.clock-fi.ModTime().UnixMicro()) * time.Microsecond; age < c.o.Grace {
-			return nil
-		}
+		age, atLeast := time.Duration(c.clock-fi.ModTime().UnixMicro())*time.Microsecond, c.o.Grace
 		sum, err := hex.DecodeString(e.Name())
 		switch {
-		case strings.HasPrefix(e.Name(), "new-") && c.clock-fi.ModTime().UnixMicro() < time.Hour.Microseconds():
-			return nil // someone is writing it
 		case strings.HasPrefix(e.Name(), "new-"):
-		case err != nil || len(sum) != 32:
+			atLeast = max(atLeast, time.Hour) // someone may be writing it
+		case err != nil || len(sum) != sha256.Size:
 			return nil // not ours
-		default:
-			named, err := c.named(ctx, [32]byte(sum))
-			if err != nil || named {
-				return err
-			}
 		}
-		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return classify(err)
+		if age >= atLeast {
+			files = append(files, path)
 		}
-		r.Blobs++
 		return nil
 	})
+	return files, err
 }
 
-// named reports whether a pack names the blob now.
-func (c *collector) named(ctx context.Context, sum [32]byte) (bool, error) {
-	if c.blobs[sum] {
-		return true, nil
+// named reports whether a pack names a blob file now.
+func (c *collector) named(lk *lookup, file string) bool {
+	sum, err := hex.DecodeString(file)
+	if err != nil {
+		return false
 	}
-	found := false
-	err := c.s.view(ctx, func(tx *bolt.Tx) error {
-		lk := c.s.newLookup(tx)
-		for _, p := range lk.places(string(sum[:])) {
-			v := lk.packs.Get(p.pack[:])
-			found = found || len(v) == 33 && v[0] == packBlob && bytes.Equal(v[1:], sum[:])
+	if c.blobs[[32]byte(sum)] {
+		return true
+	}
+	for _, p := range lk.places(string(sum[:8])) {
+		if v := lk.packs.Get(p.pack[:]); len(v) == 1+sha256.Size && v[0] == packBlob && bytes.Equal(v[1:], sum) {
+			return true
 		}
-		return nil
-	})
-	return found, err
+	}
+	return false
 }
 
 // reindex throws the index away and makes it anew.

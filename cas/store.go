@@ -212,6 +212,16 @@ func (s *Store) blobPath(digest []byte) string {
 	return filepath.Join(s.gate.dir, dirBlobs, name[:2], name)
 }
 
+// blobThere reports whether a stored pack has the blob file that it may name: a collection may
+// have removed one that was found there before.
+func (s *Store) blobThere(stored []byte) bool {
+	if stored[0] != packBlob {
+		return true
+	}
+	_, err := os.Lstat(s.blobPath(stored[1:]))
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
 // writeBlob puts a stored pack beside store.db. It is durable when writeBlob returns: temp,
 // fsync, rename, fsync of the directory; only then may a commit refer to it.
 func (s *Store) writeBlob(digest, stored []byte) (err error) {
