@@ -61,8 +61,7 @@ func (v *visit) act(ctx context.Context) error {
 		return v.answer(ctx, call, tool.Result{IsError: true, Content: "error: this call was not run: its arguments held a key, " +
 			"which is never stored, and were lost when the process ended. Call again without it: read it from where it lies."})
 	case cutOff && !t.ReadOnly && !t.Repeatable:
-		return v.answer(ctx, call, tool.Result{IsError: true, Content: "error: the outcome of this call is unknown: " +
-			"it was interrupted after it was started, and is not repeated. Look at the workspace to see what it did."})
+		return v.answer(ctx, call, unknownOutcome)
 	}
 
 	if err := v.tier(ctx, t); err != nil {
@@ -82,14 +81,37 @@ func (v *visit) act(ctx context.Context) error {
 		// Live output is for watchers; who does not get it can read the result.
 		_ = v.emit(ctx, protocol.Delta{Kind: kind, Text: text})
 	}
-	r, err := t.Run(memory.WithCall(ctx, call.ID), at, args)
-	if err == nil {
-		err = ctx.Err()
+	if err := ctx.Err(); err != nil {
+		return err // it is not started any more
 	}
-	if err != nil {
+	r, err := t.Run(memory.WithCall(ctx, call.ID), at, args)
+	switch {
+	case ctx.Err() != nil:
+		return v.stop(ctx, t, call, r, err)
+	case err != nil:
 		return fmt.Errorf("tool %s: %w", t.Name, err)
 	}
 	return v.answer(written, call, r)
+}
+
+// unknownOutcome is what the model reads of a call that was started and did not end.
+var unknownOutcome = tool.Result{IsError: true, Content: "error: the outcome of this call is unknown: " +
+	"it was interrupted after it was started, and is not repeated. Look at the workspace to see what it did."}
+
+// stop journals, although the visit is to end, what came of a call that was started: whoever
+// goes on after a suspension takes a call without a result for one that never was. A call that
+// was cut off in the middle and can be repeated is.
+func (v *visit) stop(ctx context.Context, t tool.Tool, call protocol.CallMessage, r tool.Result, err error) error {
+	if err != nil && (t.ReadOnly || t.Repeatable) {
+		return ctx.Err()
+	}
+	if err != nil {
+		r = unknownOutcome
+	}
+	if err := v.answer(context.WithoutCancel(ctx), call, r); err != nil {
+		return err
+	}
+	return ctx.Err()
 }
 
 // answer journals a result, then shows it to the model.

@@ -58,17 +58,26 @@ func (j *journal) emit(ctx context.Context, data ...protocol.Data) error {
 // transcript is what the commits read back as: texts of any length inline.
 func (j *journal) transcript(t testing.TB) []protocol.Entry {
 	t.Helper()
+	step := "coder#1"
 	var out []protocol.Entry
 	for _, commit := range j.commits {
 		for _, d := range commit {
 			if draft, ok := d.(protocol.CompactionDraft); ok {
 				d = draft.Compacted
 			}
-			out = append(out, protocol.Entry{Event: protocol.Event{Seq: protocol.Seq(len(out) + 1), Type: d.EventType(), Data: encode(t, d)}})
+			e := protocol.Event{Seq: protocol.Seq(len(out) + 1), Type: d.EventType(), Step: &step}
+			if run, ok := d.(ofRun); ok {
+				d, e.Step = run.Data, nil
+			}
+			e.Data = encode(t, d)
+			out = append(out, protocol.Entry{Event: e})
 		}
 	}
 	return out
 }
+
+// ofRun is data of an event that belongs to the run.
+type ofRun struct{ protocol.Data }
 
 func encode(t testing.TB, d protocol.Data) cbor.RawMessage {
 	t.Helper()

@@ -62,6 +62,8 @@ type attempt struct {
 	last        bool                   // the model was told that its turns are over
 	pending     []protocol.CallMessage // calls without a result, in order
 	old         bool                   // the first pending call may have been started by a process that died
+	paused      bool                   // the run was suspended, and not gone on with since
+	torn        bool                   // a process died while the first pending call stood
 	asked       map[string]bool        // calls for which a person was asked
 	decided     map[string]string      // call → allow or deny, as journaled
 
@@ -264,13 +266,14 @@ func (v *visit) replay(transcript []protocol.Entry) error {
 				v.lastChance()
 				v.measure(d)
 				v.take(reply)
-				v.old = true
+				v.old, v.torn = true, false
 			}
 			reply, said = protocol.Message{}, false
 		case protocol.EvToolResult:
 			var d protocol.ToolResult
 			if err = cbor.Unmarshal(e.Data, &d); err == nil {
 				v.result(d.Call, d.Content.S, d.IsError)
+				v.old, v.torn = true, false
 			}
 		case protocol.EvWaiting:
 			var d protocol.WaitingFor
@@ -308,7 +311,9 @@ func (v *visit) replay(transcript []protocol.Entry) error {
 				err = v.taskDone(d)
 			}
 		case protocol.EvSuspended:
-			v.unsuspend()
+			v.suspended(e.Step == nil)
+		case protocol.EvResumed:
+			v.resumed()
 		case protocol.EvModelFallback:
 			var d protocol.ModelFallback
 			err = cbor.Unmarshal(e.Data, &d)
@@ -319,6 +324,25 @@ func (v *visit) replay(transcript []protocol.Entry) error {
 		}
 	}
 	return nil
+}
+
+// suspended takes over that the visit, or the whole run, was suspended: by a process that was
+// well, and that had ended or recorded what it had started. So the first pending call was never
+// started, unless an earlier process died with it.
+func (v *visit) suspended(run bool) {
+	v.paused, v.old = true, v.torn
+	if !run {
+		v.unsuspend()
+	}
+}
+
+// resumed takes over that another process goes on. Where nobody had suspended the run, the one
+// before it died.
+func (v *visit) resumed() {
+	if !v.paused {
+		v.old, v.torn = true, true
+	}
+	v.paused = false
 }
 
 // fellBack moves on to the model of that name.

@@ -288,9 +288,17 @@ func (d *driver) next() (r report, ok bool) {
 	}
 }
 
-// note takes one report into the state, and into what is to be written.
+// note takes one report into the state, and into what is to be written. A run that was cancelled
+// takes no more of what its visits say while they are stopped.
 func (d *driver) note(ctx context.Context, r report) error {
+	over := d.s.stop != nil && d.s.stop.status.Final()
 	if r.end == nil {
+		if over {
+			if r.reply != nil {
+				r.reply <- errStopped
+			}
+			return nil
+		}
 		facts, blocks, err := d.heard(r)
 		switch {
 		case err != nil:
@@ -305,7 +313,7 @@ func (d *driver) note(ctx context.Context, r report) error {
 	w := d.work[r.step]
 	delete(d.work, r.step)
 	w.stop(nil)
-	if d.over && r.end.err != nil {
+	if over || d.over && r.end.err != nil {
 		return nil // it was stopped: done again on resume
 	}
 	facts, blocks, err := d.conclude(ctx, w, r.end)

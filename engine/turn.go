@@ -157,12 +157,14 @@ func (d *driver) fill(ctx context.Context, t *protocol.Turn, begun protocol.Step
 	return err
 }
 
-// transcript collects the events of a visit, long texts in place, and pairs its answers.
+// transcript collects the events of a visit, and of its run those that tell how a process ended,
+// long texts in place, and pairs its answers.
 func transcript(read Reader, t *protocol.Turn, events iter.Seq2[protocol.Entry, error]) error {
 	step := t.Step.String()
 	var asked protocol.WaitingFor
 	for e, err := range events {
-		if err == nil && e.StepName() != step {
+		ended := e.Step == nil && (e.Type == protocol.EvSuspended || e.Type == protocol.EvResumed)
+		if err == nil && e.StepName() != step && !ended {
 			continue
 		}
 		if err == nil {

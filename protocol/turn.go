@@ -31,8 +31,11 @@ type Turn struct {
 	Workspace string // absolute; commands run in Workspace joined with Role.Dir
 	File      string // path of the definition; relative script files are found beside it
 
-	History    History // the conversation and its ancestors; loaded for agents and commands
-	Transcript []Entry // events of this visit so far, texts resolved: what a crash resumes from
+	History History // the conversation and its ancestors; loaded for agents and commands
+	// Transcript is the events of this visit so far, texts resolved: what a crash resumes from.
+	// Between them stand the suspended and resumed events of the run: where a process went on
+	// with a run that nobody had suspended, the one before it died.
+	Transcript []Entry
 	Answers    []AnswerTo
 
 	// LastUsage is how many tokens the model counted in the first request of the visit that
