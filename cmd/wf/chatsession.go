@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -32,8 +31,9 @@ type chatView struct {
 	Workflow string             `json:"workflow"`
 	Status   protocol.RunStatus `json:"status"`
 	Info     struct {
-		Title string `json:"title"`
-		File  string `json:"file"`
+		Title     string `json:"title"`
+		File      string `json:"file"`
+		Workspace string `json:"workspace"`
 	} `json:"info"`
 	Steps []struct {
 		ID     string          `json:"id"`
@@ -46,20 +46,20 @@ type chatView struct {
 func (s *chatSession) learn(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.info = chat.Info{Run: s.run, Title: string(s.run)}
+	s.info = chat.Info{Run: s.run, Title: string(s.run), Me: whoami()}
 	if s.local == nil {
 		v, err := s.view(ctx)
 		if err != nil {
 			return err
 		}
-		s.info.Title = v.Info.Title
+		s.info.Title, s.info.Dir = v.Info.Title, v.Info.Workspace
 		return nil
 	}
 	st, err := s.local.backend.e.State(ctx, s.run)
 	if err != nil {
 		return err
 	}
-	s.info.Title = st.Info.Title
+	s.info.Title, s.info.Dir = st.Info.Title, st.Info.Workspace
 	for _, r := range st.Program().Workflow.Roles {
 		if r.Action != protocol.ActPrompt {
 			continue
@@ -233,8 +233,6 @@ func (s *chatSession) Command(ctx context.Context, c chat.Command) (chat.Outcome
 		return s.fork(ctx, "", c.Arg)
 	case chat.Cost:
 		return s.cost(ctx, "task", "role", "model")
-	case chat.ListTasks:
-		return s.cost(ctx, "task")
 	case chat.Reset:
 		return s.reset(ctx)
 	case chat.Memories, chat.Dump:
@@ -275,44 +273,4 @@ func (s *chatSession) goTo(ctx context.Context, run protocol.RunID) (chat.Outcom
 	s.run = run
 	s.mu.Unlock()
 	return chat.Outcome{Moved: true}, s.learn(ctx)
-}
-
-// cost is wf cost as text, by one thing after the other.
-func (s *chatSession) cost(ctx context.Context, by ...string) (chat.Outcome, error) {
-	var tables []string
-	for _, group := range by {
-		text, err := costTable(ctx, s.api, s.current(), group)
-		if err != nil {
-			return chat.Outcome{}, err
-		}
-		tables = append(tables, text)
-	}
-	return chat.Outcome{Dialog: true, Title: "Tokens and cost", Text: strings.Join(tables, "\n")}, nil
-}
-
-// costTable is wf cost as text.
-func costTable(ctx context.Context, api *client.API, run protocol.RunID, by string) (string, error) {
-	var c costJSON
-	raw, err := api.Cost(ctx, run, by)
-	if err == nil {
-		err = json.Unmarshal(raw, &c)
-	}
-	if err != nil {
-		return "", err
-	}
-	rows := [][]string{{"By " + strings.ToUpper(by[:1]) + by[1:], "calls", "in", "cached", "out", "cost"}}
-	c.Total.Name = "total"
-	for _, r := range append(c.Items, c.Total) {
-		usd := "?"
-		if r.CostUSD != nil {
-			usd = "$" + r.CostUSD.String()
-		}
-		rows = append(rows, []string{strings.TrimSpace(r.Name + " " + oneLine(r.Goal, 40)), strconv.Itoa(r.Calls),
-			strconv.FormatInt(r.Input, 10), strconv.FormatInt(r.Cached, 10), strconv.FormatInt(r.Output, 10), usd})
-	}
-	var b strings.Builder
-	if err := table(&b, rows); err != nil {
-		return "", err
-	}
-	return b.String(), nil
 }

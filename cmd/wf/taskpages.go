@@ -103,16 +103,24 @@ func (r *taskReader) read(ctx context.Context, e *engine.Engine, s protocol.Sour
 		if err != nil {
 			return err
 		}
-		r.seq = x.Seq
-		if !ofTasks[x.Type] || x.Type != protocol.EvTaskStarted && r.fold.Of(x.StepName()) == nil {
-			continue
+		if err := r.take(x, func() (engine.Notice, error) { return e.Notice(ctx, run, x) }); err != nil {
+			return err
 		}
-		n, err := e.Notice(ctx, run, x)
-		if err != nil {
-			return fmt.Errorf("event %d: %w", x.Seq, err)
-		}
-		r.fold.Add(x.StepName(), x.TS, n.Data)
 	}
+	return nil
+}
+
+// take takes the next event in; notice decodes it, which is asked only for what tells of tasks.
+func (r *taskReader) take(x protocol.Entry, notice func() (engine.Notice, error)) error {
+	r.seq = x.Seq
+	if !ofTasks[x.Type] || x.Type != protocol.EvTaskStarted && r.fold.Of(x.StepName()) == nil {
+		return nil
+	}
+	n, err := notice()
+	if err != nil {
+		return fmt.Errorf("event %d: %w", x.Seq, err)
+	}
+	r.fold.Add(x.StepName(), x.TS, n.Data)
 	return nil
 }
 

@@ -150,7 +150,7 @@ func (s tuiSource) Page(ctx context.Context, id protocol.RunID, step string, p t
 	case tui.Diff:
 		return s.diff(ctx, id, step)
 	case tui.Cost:
-		return costTable(ctx, s.api, id, "step")
+		return costText(ctx, s.api, id, "step")
 	default:
 		return s.verified(ctx, id)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -19,34 +18,39 @@ type App struct {
 	session Session
 	info    Info
 	feed    *feed
-	epoch   int // grows when the session goes over to another run
+	epoch   int             // grows when the session goes over to another run
+	conn    context.Context // of following the run
 	stop    context.CancelFunc
 
 	t       Transcript
-	hidden  int    // items before are cleared from the screen
-	loading bool   // an older page is on its way
-	owed    int    // lines to scroll up once it is there
-	link    string // what is wrong with the connection, "" is nothing
-	said    string // the newest word of a command
-	ready   bool   // the first page is there
-	leaving bool   // Ctrl+C was pressed once
-	busy    int    // commands under way
+	past    []TaskPage // tasks that began on older pages
+	hidden  int        // items before are cleared from the screen
+	loading bool       // an older page is on its way
+	owed    int        // lines to scroll up once it is there
+	link    string     // what is wrong with the connection, "" is nothing
+	said    string     // the newest word of a command
+	ready   bool       // the first page is there
+	leaving bool       // Ctrl+C was pressed once
+	busy    int        // commands under way
 
 	width, height int
 	resized       uint8 // how often, for View
+	spin          spin
 	scroll        scroll
 	prompt        prompt
-	dialog        *dialog
+	pick          int   // of the choices of an open question, 0 is none, 1 the first
+	panel         panel // over all else, nil is none
 	failed        error // why it ended, if it ended badly
 }
 
 // New makes the screen of a session; history is what the person wrote in earlier ones.
 func New(ctx context.Context, s Session, history []string) *App {
-	return &App{ctx: ctx, session: s, info: s.Info(), feed: newFeed(), width: 80, height: 24, prompt: newPrompt(history)}
+	info := s.Info()
+	return &App{ctx: ctx, session: s, info: info, feed: newFeed(), width: 80, height: 24, prompt: newPrompt(history), t: Transcript{Me: info.Me}}
 }
 
 // History is what the person wrote, for the next session.
-func (a *App) History() []string { return a.prompt.history }
+func (a *App) History() []string { return a.prompt.kept() }
 
 // Err is why the screen ended, nil where the person left it.
 func (a *App) Err() error { return a.failed }
@@ -59,33 +63,45 @@ func (a *App) Init() tea.Cmd { return open(a.ctx, a.session, a.epoch) }
 
 // Update takes what came in.
 func (a *App) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	cmd := a.update(msg)
+	return a, tea.Batch(cmd, a.spin.next(a.t.Status == string(protocol.Running)))
+}
+
+func (a *App) update(msg tea.Msg) tea.Cmd {
 	switch m := msg.(type) {
 	case tea.WindowSizeMsg:
 		a.width, a.height = m.Width, m.Height
 		a.resized++
-		return a, nil
 	case opened:
-		return a, a.opened(m)
+		return a.opened(m)
 	case updates:
-		return a, a.updates(m)
+		return a.updates(m)
 	case earlier:
-		return a, a.earlier(m)
+		return a.earlier(m)
+	case gotTasks:
+		a.gotTasks(m)
 	case ended:
 		if m.epoch == a.epoch && m.err != nil && !errors.Is(m.err, context.Canceled) {
 			a.link = m.err.Error()
 		}
-		return a, nil
 	case outcome:
-		return a, a.outcome(m)
+		return a.outcome(m)
+	case tick:
+		a.spin.turn()
 	case tea.KeyPressMsg:
-		return a, a.key(m)
+		return a.key(m)
+	case tea.PasteMsg:
+		if a.panel == nil {
+			a.prompt.paste(m.Content)
+		}
+	default:
+		if a.panel == nil {
+			var cmd tea.Cmd
+			a.prompt.area, cmd = a.prompt.area.Update(msg)
+			return cmd
+		}
 	}
-	if a.dialog != nil {
-		return a, nil
-	}
-	var cmd tea.Cmd
-	a.prompt.area, cmd = a.prompt.area.Update(msg)
-	return a, cmd
+	return nil
 }
 
 func (a *App) opened(m opened) tea.Cmd {
@@ -100,11 +116,18 @@ func (a *App) opened(m opened) tea.Cmd {
 	for _, e := range m.events {
 		a.t.Apply(e)
 	}
+	if n := len(m.events); n > 0 {
+		a.spin.from(m.events[n-1].TS)
+	}
 	ctx, stop := context.WithCancel(a.ctx)
-	a.stop = stop
+	a.conn, a.stop = ctx, stop
 	epoch, feed, session := a.epoch, a.feed, a.session
 	follow := func() tea.Msg { return ended{epoch, session.Follow(ctx, m.tip, feed.put)} }
-	return tea.Batch(follow, feed.next(a.ctx, epoch))
+	cmds := []tea.Cmd{follow, feed.next(ctx, epoch)}
+	if len(a.t.Tasks) > 0 && a.t.First > 1 {
+		cmds = append(cmds, a.readTasks(false, ""))
+	}
+	return tea.Batch(cmds...)
 }
 
 func (a *App) updates(m updates) tea.Cmd {
@@ -114,7 +137,11 @@ func (a *App) updates(m updates) tea.Cmd {
 	for _, u := range m.list {
 		switch {
 		case u.Event != nil:
-			a.t.Apply(*u.Event)
+			was := a.t.Status
+			if a.t.Apply(*u.Event); was != a.t.Status {
+				a.spin.from(0)
+				a.pick = 0
+			}
 			a.said = "" // what was said of a command is old news
 		case u.Delta != nil:
 			a.t.Live(*u.Delta)
@@ -129,7 +156,7 @@ func (a *App) updates(m updates) tea.Cmd {
 			a.link = u.Status
 		}
 	}
-	return a.feed.next(a.ctx, a.epoch)
+	return a.feed.next(a.conn, a.epoch)
 }
 
 func (a *App) earlier(m earlier) tea.Cmd {
@@ -140,7 +167,11 @@ func (a *App) earlier(m earlier) tea.Cmd {
 	case m.err != nil:
 		a.said = "older events: " + m.err.Error()
 	default:
+		n := len(a.t.Items)
 		a.t.Prepend(m.events)
+		if a.hidden > 0 { // cleared meanwhile
+			a.hidden += len(a.t.Items) - n
+		}
 		a.scroll.older(a.t.Items[a.hidden:])
 		if owed > 0 {
 			return a.back(owed)
@@ -151,10 +182,10 @@ func (a *App) earlier(m earlier) tea.Cmd {
 
 // outcome is how a command of the person went.
 type outcome struct {
-	epoch   int
-	command Command
-	result  Outcome
-	err     error
+	epoch  int
+	line   string // that was sent, for when it came to nothing
+	result Outcome
+	err    error
 }
 
 func (a *App) outcome(m outcome) tea.Cmd {
@@ -162,11 +193,12 @@ func (a *App) outcome(m outcome) tea.Cmd {
 	switch {
 	case m.epoch != a.epoch:
 	case m.err != nil:
-		a.said = plain.Line(m.err.Error(), 300)
+		a.said = plain.Line(plain.Text(m.err.Error()), 300)
+		a.prompt.giveBack(m.line)
 	case m.result.Moved:
 		return a.move()
 	case m.result.Dialog:
-		a.dialog = &dialog{title: m.result.Title, text: plain.Text(m.result.Text)}
+		a.panel = newDialog(m.result.Title, m.result.Text, m.result.Wide)
 	default:
 		a.said = plain.Line(plain.Text(m.result.Text), 300)
 	}
@@ -179,91 +211,9 @@ func (a *App) move() tea.Cmd {
 		a.stop()
 	}
 	a.epoch++
-	a.info, a.t, a.hidden, a.ready, a.feed = a.session.Info(), Transcript{}, 0, false, newFeed()
-	a.scroll = scroll{}
+	a.info = a.session.Info()
+	a.t, a.past, a.hidden, a.ready, a.feed = Transcript{Me: a.info.Me}, nil, 0, false, newFeed()
+	a.scroll, a.pick, a.link = scroll{}, 0, ""
 	a.said = "now run " + string(a.info.Run)
 	return open(a.ctx, a.session, a.epoch)
-}
-
-// do carries out something of the session's aside.
-func (a *App) do(c Command, f func(ctx context.Context) (Outcome, error)) tea.Cmd {
-	epoch, ctx := a.epoch, a.ctx
-	a.busy++
-	a.said = ""
-	return func() tea.Msg {
-		out, err := f(ctx)
-		return outcome{epoch, c, out, err}
-	}
-}
-
-func (a *App) perform(action Action, arg string) tea.Cmd {
-	c := Command{action, arg}
-	return a.do(c, func(ctx context.Context) (Outcome, error) { return a.session.Command(ctx, c) })
-}
-
-// waiting is the question that the next line answers.
-func (a *App) waiting() (Waiting, bool) {
-	if len(a.t.Waiting) == 0 {
-		return Waiting{}, false
-	}
-	return a.t.Waiting[0], true
-}
-
-// send takes the line that was written.
-func (a *App) send() tea.Cmd {
-	line := a.prompt.take()
-	a.scroll.up = 0
-	if line == "" {
-		return nil
-	}
-	if c, ok := commandOf(line); ok {
-		return a.command(c)
-	}
-	w, asked := a.waiting()
-	if asked && len(w.Choices) > 0 {
-		value, known := choiceOf(w, line)
-		if !known {
-			a.said = "pick one by its number or name"
-			return nil
-		}
-		return a.do(Command{}, func(ctx context.Context) (Outcome, error) { return Outcome{}, a.session.Choose(ctx, w.Step, value) })
-	}
-	text := strings.TrimPrefix(line, "/")
-	if !strings.HasPrefix(line, "//") {
-		text = line
-	}
-	return a.do(Command{}, func(ctx context.Context) (Outcome, error) { return Outcome{}, a.session.Say(ctx, w.Step, text) })
-}
-
-func (a *App) command(c command) tea.Cmd {
-	switch c.name {
-	case "clear":
-		a.hidden = len(a.t.Items)
-		return nil
-	case "think":
-		a.think()
-		return nil
-	case "help":
-		a.dialog = &dialog{title: "Help", text: helpText}
-		return nil
-	case "quit":
-		return tea.Quit
-	}
-	switch action := Action(c.name); action {
-	case Compact, Resume, Reset, Dump, Fork, Cost, ListTasks, Memories, Model:
-		return a.perform(action, c.arg)
-	}
-	a.said = fmt.Sprintf("/%s is no command; /help lists them", plain.Text(c.name))
-	return nil
-}
-
-// think shows or folds the reasoning of the last answer that has one.
-func (a *App) think() {
-	for i := len(a.t.Items) - 1; i >= a.hidden; i-- {
-		if it := a.t.Items[i]; it.Kind == Reply && it.Thinking != "" {
-			it.Unfolded = !it.Unfolded
-			return
-		}
-	}
-	a.said = "no reasoning to show"
 }

@@ -6,51 +6,95 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
+	"wf/cmd/internal/frame"
 	"wf/cmd/internal/plain"
 )
+
+// A panel takes the whole screen and all keys until it is closed.
+type panel interface {
+	// key reports whether the panel is closed by a key.
+	key(name string) (closed bool)
+	draw(width, height int) []string
+}
 
 // dialog is a text in a window of its own.
 type dialog struct {
 	title string
-	text  string
-	top   int
-	rows  int // of the text at the width it was drawn last
+	text  func(width int) []string
+	wide  bool // the text is not wrapped, and can be moved sideways
+
+	top, left int
+	rows      int // of the text when it was drawn last
+	room      int // for it
 }
 
-// key reports whether the dialog is closed by a key.
-func (d *dialog) key(name string, height int) (closed bool) {
-	by := map[string]int{"up": -1, "k": -1, "down": 1, "j": 1, "pgup": 3 - height, "pgdown": height - 3, "home": -d.rows, "end": d.rows}
-	if n, ok := by[name]; ok {
-		d.top = max(0, min(d.top+n, d.rows-(height-2)))
-		return false
+// newDialog shows a text: wrapped, or as it is.
+func newDialog(title, text string, wide bool) *dialog {
+	text = strings.TrimRight(plain.Text(text), "\n")
+	d := &dialog{title: title, wide: wide}
+	d.text = func(width int) []string {
+		if wide {
+			return strings.Split(text, "\n")
+		}
+		return plain.Wrap(text, width)
 	}
+	return d
+}
+
+// sideways is how far a wide text moves at a time.
+const sideways = 8
+
+func (d *dialog) key(name string) (closed bool) {
 	switch name {
 	case "esc", "enter", "q", "ctrl+c", "$":
 		return true
+	case "up", "k", "shift+up":
+		d.top--
+	case "down", "j", "shift+down":
+		d.top++
+	case "pgup", "b", "ctrl+u":
+		d.top -= max(1, d.room-1)
+	case "pgdown", "space", "ctrl+d":
+		d.top += max(1, d.room-1)
+	case "home", "g":
+		d.top, d.left = 0, 0
+	case "end", "G":
+		d.top = d.rows
+	case "left", "h":
+		d.left = max(0, d.left-sideways)
+	case "right", "l":
+		d.left += sideways
 	}
 	return false
 }
 
-func (d *dialog) lines(width, height int) []string {
-	all := plain.Wrap(d.text, width)
-	d.rows = len(all)
-	d.top = max(0, min(d.top, d.rows-(height-2)))
-	out := []string{styleStatus.Render(ansi.Truncate(" "+plain.Text(d.title)+" ", width, ""))}
-	room := max(0, height-2)
-	for i := range room {
-		if d.top+i < len(all) {
-			out = append(out, ansi.Truncate(all[d.top+i], width, ""))
-		} else {
-			out = append(out, "")
+func (d *dialog) draw(width, height int) []string {
+	w, h := frame.Inside(width, height)
+	all := d.text(w)
+	longest := 0
+	if d.wide {
+		for _, l := range all {
+			longest = max(longest, plain.Width(l))
 		}
 	}
-	foot := "Esc closes"
-	if d.rows > room {
-		foot = fmt.Sprintf("Esc closes, ↑↓ scroll, %d of %d lines", min(d.top+room, d.rows), d.rows)
+	d.rows, d.room = len(all), h
+	d.top = max(0, min(d.top, d.rows-h))
+	d.left = max(0, min(d.left, longest-w))
+	lines := all[d.top:min(len(all), d.top+h)]
+	if d.left > 0 {
+		moved := make([]string, len(lines))
+		for i, l := range lines {
+			moved[i] = ansi.TruncateLeftWc(l, d.left, "")
+		}
+		lines = moved
 	}
-	out = append(out, styleDim.Render(ansi.Truncate(foot, width, "")))
-	return out[:min(len(out), max(height, 1))]
+	hint := "Esc closes"
+	if longest > w {
+		hint = "←→ sideways · " + hint
+	}
+	if d.rows > h {
+		hint = fmt.Sprintf("%d–%d of %d · ↑↓ scroll · ", d.top+1, d.top+len(lines), d.rows) + hint
+	}
+	f := frame.Frame{Title: styleQuestion.Render(plain.Line(plain.Text(d.title), 200)), Hint: styleDim.Render(hint), Style: styleDim}
+	return f.Draw(lines, width, height)
 }
-
-// String is for tests and for screens that cannot be drawn on.
-func (d *dialog) String() string { return d.title + "\n" + strings.TrimSpace(d.text) }

@@ -1,32 +1,46 @@
 package chat
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"charm.land/bubbles/v2/textarea"
+	"charm.land/lipgloss/v2"
+
+	"wf/cmd/internal/plain"
 )
 
 // prompt is the box in which a person writes, with what was written before.
 type prompt struct {
 	area    textarea.Model
 	history []string
-	at      int    // in history; len(history) is the draft
-	draft   string // what was being written before history was looked through
+	at      int               // in history; len(history) is the draft
+	draft   string            // what was being written before history was looked through
+	pasted  map[string]string // long texts, by the words that stand for them in the box
 }
 
 func newPrompt(history []string) prompt {
 	a := textarea.New()
 	a.ShowLineNumbers = false
-	a.Prompt = "> "
+	a.SetPromptFunc(2, func(at textarea.PromptInfo) string {
+		if at.LineNumber == 0 {
+			return "> "
+		}
+		return "  "
+	})
 	a.Placeholder = "Write, or /help"
 	a.CharLimit = 0
 	a.SetVirtualCursor(false)
 	a.SetHeight(1)
 	a.KeyMap.InsertNewline.SetKeys("alt+enter", "shift+enter", "ctrl+j")
+	looks := textarea.Styles{Focused: textarea.StyleState{Placeholder: styleDim, Prompt: styleYou}}
+	looks.Blurred = looks.Focused
+	looks.Cursor.Color = lipgloss.NoColor{}
+	a.SetStyles(looks)
 	a.Focus()
-	return prompt{area: a, history: slices.Clone(history), at: len(history)}
+	return prompt{area: a, history: slices.Clone(history), at: len(history), pasted: map[string]string{}}
 }
 
 // inputMax bounds the height of the box.
@@ -36,21 +50,72 @@ const inputMax = 8
 func (p *prompt) resize(width, height int) {
 	p.area.SetWidth(max(4, width))
 	rows := 0
-	for _, line := range strings.Split(p.area.Value(), "\n") {
-		rows += 1 + len([]rune(line))/max(1, width-4)
+	for line := range strings.Lines(p.area.Value() + "\n") {
+		rows += 1 + plain.Width(strings.TrimSuffix(line, "\n"))/max(1, width-3)
+		if rows > inputMax {
+			break
+		}
 	}
 	p.area.SetHeight(max(1, min(rows, inputMax, height/3)))
 }
 
-// take empties the box and remembers what was in it.
-func (p *prompt) take() string {
-	s := strings.TrimSpace(p.area.Value())
-	if s != "" && (len(p.history) == 0 || p.history[len(p.history)-1] != s) {
-		p.history = append(p.history, s)
+// pasteMax and pasteRows are how much of a pasted text stands in the box; of a longer one there
+// are words that stand for it.
+const (
+	pasteMax  = 2000
+	pasteRows = 12
+)
+
+// paste puts a text in the box.
+func (p *prompt) paste(s string) {
+	s = strings.ToValidUTF8(strings.NewReplacer("\r\n", "\n", "\r", "\n", "\x00", "").Replace(s), "\uFFFD")
+	rows := strings.Count(s, "\n") + 1
+	if len(s) <= pasteMax && rows <= pasteRows {
+		p.area.InsertString(s)
+		return
+	}
+	words := fmt.Sprintf("[pasted %d: %d lines, %d bytes]", len(p.pasted)+1, rows, len(s))
+	p.pasted[words] = s
+	p.area.InsertString(words)
+}
+
+// take empties the box and remembers what was in it. text is that with what was pasted.
+func (p *prompt) take() (line, text string) {
+	line = strings.TrimSpace(p.area.Value())
+	p.remember(line)
+	p.area.Reset()
+	text = line
+	for words, s := range p.pasted {
+		text = strings.ReplaceAll(text, words, s)
+	}
+	return line, text
+}
+
+func (p *prompt) remember(line string) {
+	if line != "" && (len(p.history) == 0 || p.history[len(p.history)-1] != line) {
+		p.history = append(p.history, line)
 	}
 	p.at, p.draft = len(p.history), ""
-	p.area.Reset()
-	return s
+}
+
+// giveBack puts a line that came to nothing back in the box, if that is still empty.
+func (p *prompt) giveBack(line string) {
+	if line != "" && p.area.Length() == 0 {
+		p.area.SetValue(line)
+		p.area.MoveToEnd()
+	}
+}
+
+// kept is the history for the next session: without words that stand for what will be gone.
+func (p *prompt) kept() []string {
+	return slices.DeleteFunc(slices.Clone(p.history), func(line string) bool {
+		for words := range p.pasted {
+			if strings.Contains(line, words) {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 // look goes through what was written before: −1 is older. It reports whether it did.
@@ -72,45 +137,13 @@ func (p *prompt) look(by int) bool {
 	return true
 }
 
-// command is a line that begins with a slash.
-type command struct{ name, arg string }
+// atTop and atBottom report whether the cursor is in the first or last row of the box.
+func (p *prompt) atTop() bool { return p.area.Line() == 0 && p.area.LineInfo().RowOffset == 0 }
 
-// aliases of the commands.
-var aliases = map[string]string{"c": "clear", "cp": "compact", "t": "think", "h": "help", "?": "help", "q": "quit", "exit": "quit", "usage": "cost", "$": "cost", "tasks": "task"}
-
-// commandOf reads a line. A line with two slashes is text that begins with one.
-func commandOf(line string) (command, bool) {
-	if line == "$" {
-		return command{name: "cost"}, true
-	}
-	rest, ok := strings.CutPrefix(line, "/")
-	if !ok || strings.HasPrefix(rest, "/") || strings.Contains(line, "\n") {
-		return command{}, false
-	}
-	name, arg, _ := strings.Cut(rest, " ")
-	if full, ok := aliases[name]; ok {
-		name = full
-	}
-	return command{name, strings.TrimSpace(arg)}, true
+func (p *prompt) atBottom() bool {
+	at := p.area.LineInfo()
+	return p.area.Line() == p.area.LineCount()-1 && at.RowOffset >= at.Height-1
 }
-
-// helpText lists the commands and keys.
-const helpText = `/clear    /c        clear the screen; nothing is lost, PageUp brings it back
-/compact  /cp       summarise the conversation now
-/reset              begin a new run; memories of this one get tombstones
-/dump [path]        write the memories to a file
-/think    /t        show or fold the reasoning of the last answer
-/resume [cost_usd=9]  go on after an interruption, an error, or past a limit
-/fork [step]        go on in a fork of this run
-/cost     $ /usage  tokens and cost, by task too
-/task     /tasks    the tasks of this run
-/memory [words]     what is remembered
-/model [name]       the model, or another one from here on
-/help     /h        this
-/quit     /q        leave; the run stays as it is
-
-Enter sends, Alt+Enter or Ctrl+J begins a new line, Up and Down go through what you wrote.
-PageUp and PageDown scroll, End follows again. Esc interrupts the agent. Ctrl+C twice leaves.`
 
 // choiceOf finds the choice that a line names: by its number, value or label.
 func choiceOf(w Waiting, line string) (value string, ok bool) {

@@ -1,6 +1,11 @@
 package chat
 
-import "wf/protocol"
+import (
+	"strings"
+
+	"wf/cmd/internal/plain"
+	"wf/protocol"
+)
 
 // Kind says what an Item is.
 type Kind int
@@ -32,6 +37,24 @@ type Item struct {
 
 	Unfolded bool // Reply: the thinking is shown
 	version  int  // grows with every change, for the cache of lines
+
+	liveText, liveThinking strings.Builder // as it came; made harmless when it is drawn
 }
 
 func (it *Item) changed() { it.version++ }
+
+// settle makes what came live fit to be shown.
+func (it *Item) settle() {
+	if it.liveText.Len() > 0 {
+		it.Text = plain.Text(it.liveText.String())
+	}
+	if it.liveThinking.Len() > 0 {
+		it.Thinking = plain.Text(it.liveThinking.String())
+	}
+}
+
+// whole takes the place of what came live.
+func (it *Item) whole(text string) {
+	it.liveText.Reset()
+	it.Text = text
+}

@@ -12,9 +12,9 @@ func (a *App) key(m tea.KeyPressMsg) tea.Cmd {
 	if name != "ctrl+c" {
 		a.leaving = false
 	}
-	if a.dialog != nil {
-		if a.dialog.key(name, a.height) {
-			a.dialog = nil
+	if a.panel != nil {
+		if a.panel.key(name) {
+			a.panel = nil
 		}
 		return nil
 	}
@@ -37,8 +37,18 @@ func (a *App) key(m tea.KeyPressMsg) tea.Cmd {
 		if empty {
 			return a.perform(Cost, "")
 		}
-	case "pgup", "ctrl+u":
+	case "tab":
+		if _, first := begunWith(a.prompt.area.Value()); first != "" {
+			a.prompt.area.SetValue("/" + first + " ")
+			a.prompt.area.MoveToEnd()
+		}
+		return nil
+	case "pgup":
 		return a.back(a.scroll.height - 1)
+	case "ctrl+u":
+		if empty {
+			return a.back(a.scroll.height / 2)
+		}
 	case "pgdown":
 		a.down(a.scroll.height - 1)
 		return nil
@@ -52,18 +62,27 @@ func (a *App) key(m tea.KeyPressMsg) tea.Cmd {
 			a.down(a.scroll.up)
 			return nil
 		}
-	case "up":
-		if a.prompt.area.Line() == 0 && a.prompt.look(-1) {
-			return nil
-		}
-	case "down":
-		if a.prompt.area.Line() == a.prompt.area.LineCount()-1 && a.prompt.look(1) {
+	case "up", "down":
+		if a.vertical(map[string]int{"up": -1, "down": 1}[name], empty) {
 			return nil
 		}
 	}
 	var cmd tea.Cmd
 	a.prompt.area, cmd = a.prompt.area.Update(m)
 	return cmd
+}
+
+// vertical goes through the choices of an open question, or through what was written before. It
+// reports whether it did; else the key is the box's.
+func (a *App) vertical(by int, empty bool) bool {
+	if n := a.choices(); n > 0 && empty {
+		a.pick = (a.pick + by + n + 1) % (n + 1)
+		return true
+	}
+	if by < 0 && !a.prompt.atTop() || by > 0 && !a.prompt.atBottom() {
+		return false
+	}
+	return a.prompt.look(by)
 }
 
 // leave clears the box, or leaves when pressed twice.

@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"charm.land/lipgloss/v2"
-	"github.com/charmbracelet/x/ansi"
 
+	"wf/cmd/internal/markdown"
 	"wf/cmd/internal/plain"
 )
 
@@ -18,7 +18,8 @@ var (
 	styleFailed   = lipgloss.NewStyle().Foreground(lipgloss.Color("1"))
 	styleDim      = lipgloss.NewStyle().Faint(true)
 	styleQuestion = lipgloss.NewStyle().Bold(true)
-	styleStatus   = lipgloss.NewStyle().Reverse(true)
+	styleWaits    = lipgloss.NewStyle().Foreground(lipgloss.Color("2"))
+	styleChosen   = lipgloss.NewStyle().Reverse(true)
 )
 
 // resultLines is how many lines of a tool's result are shown.
@@ -33,7 +34,7 @@ func (it *Item) lines(width int) []string {
 		if it.Source != "" {
 			who = it.Source + " "
 		}
-		return append([]string{""}, hang(styleYou.Render(who), ansi.StringWidth(who), it.Text, width, plainStyle)...)
+		return append([]string{""}, hang(styleYou.Render(who), plain.Width(who), it.Text, width, plainStyle)...)
 	case Reply:
 		return it.replyLines(width)
 	case Tool:
@@ -52,36 +53,50 @@ func (it *Item) lines(width int) []string {
 func plainStyle(s ...string) string { return strings.Join(s, "") }
 
 func (it *Item) replyLines(width int) []string {
+	it.settle()
 	out := []string{""}
 	who := roleOf(it.Step) + " "
 	head := styleReply.Render(who)
 	if it.Thinking != "" {
-		n := strings.Count(strings.TrimSpace(it.Thinking), "\n") + 1
-		label := fmt.Sprintf("▸ thinking, %d lines (/t)", n)
+		thoughts := strings.TrimSpace(it.Thinking)
+		label := fmt.Sprintf("▸ thinking, %s (/t)", plural(strings.Count(thoughts, "\n")+1, "line"))
 		if it.Unfolded {
 			label = "▾ thinking"
 		}
 		if it.Open && it.Text == "" {
 			label += " …"
 		}
-		out = append(out, hang(head, ansi.StringWidth(who), label, width, styleDim.Render)...)
+		out = append(out, hang(head, plain.Width(who), label, width, styleDim.Render)...)
 		if it.Unfolded {
-			out = append(out, hang("  ", 2, strings.TrimSpace(it.Thinking), width, styleDim.Render)...)
+			out = append(out, hang("  ", 2, thoughts, width, styleDim.Render)...)
 		}
 		if it.Text == "" {
 			return out
 		}
-		return append(out, hang(strings.Repeat(" ", min(ansi.StringWidth(who), width/4)), min(ansi.StringWidth(who), width/4), it.Text, width, plainStyle)...)
+		head = strings.Repeat(" ", plain.Width(who))
 	}
 	text := it.Text
 	if text == "" && it.Open {
 		text = "…"
 	}
-	return append(out, hang(head, ansi.StringWidth(who), text, width, plainStyle)...)
+	indent := plain.Width(who)
+	if indent > width/4 { // the name has a line of its own
+		if it.Thinking == "" {
+			out = append(out, plain.Cut(head, width, "…"))
+		}
+		indent, head = 2, "  "
+	}
+	for i, l := range markdown.Lines(text, width-indent) {
+		if i > 0 {
+			head = strings.Repeat(" ", indent)
+		}
+		out = append(out, head+l)
+	}
+	return out
 }
 
 func (it *Item) toolLines(width int) []string {
-	out := hang(styleTool.Render("$ "), 2, it.Name+"("+it.Args+")", width, styleTool.Render)
+	out := append([]string{""}, hang(styleTool.Render("$ "), 2, it.Name+"("+it.Args+")", width, styleTool.Render)...)
 	style := styleDim
 	if it.Failed {
 		style = styleFailed
@@ -131,4 +146,11 @@ func hang(head string, headWidth int, text string, width int, style func(...stri
 func roleOf(step string) string {
 	role, _, _ := strings.Cut(step, "#")
 	return plain.Text(role)
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -21,8 +21,10 @@ type Session interface {
 	Say(ctx context.Context, step, text string) error
 	// Choose answers a question that offers choices, or one about a tool call.
 	Choose(ctx context.Context, step, value string) error
-	// Command carries out one of the actions below; what it returns is shown. Reset and Fork may go over to another run: then Info and
-	// Follow are asked again.
+	// Tasks are all tasks of the run, oldest first; none is no error.
+	Tasks(ctx context.Context) ([]TaskPage, error)
+	// Command carries out one of the actions below; what it returns is shown. Reset and Fork may
+	// go over to another run: then Info and Follow are asked again.
 	Command(ctx context.Context, c Command) (Outcome, error)
 }
 
@@ -31,7 +33,9 @@ type Info struct {
 	Run    protocol.RunID
 	Title  string
 	Model  string
-	Window int64 // tokens at which the conversation is compacted, 0 is not known
+	Window int64  // tokens at which the conversation is compacted, 0 is not known
+	Dir    string // in which its tools work, "" is not known
+	Me     string // by which name the person at this screen is recorded
 }
 
 // Update is something that came. Exactly one field is set.
@@ -55,7 +59,6 @@ const (
 	Resume    Action = "resume"
 	Dump      Action = "dump"
 	Memories  Action = "memory"
-	ListTasks Action = "task"
 	Cost      Action = "cost"
 	Model     Action = "model"
 )
@@ -68,8 +71,9 @@ type Command struct {
 
 // Outcome is what a command has to show.
 type Outcome struct {
-	Text   string // Markdown-free lines
+	Text   string // lines without Markdown
 	Dialog bool   // shown in a window of its own, with Title
 	Title  string
+	Wide   bool // the lines are columns: they are not wrapped, and can be moved sideways
 	Moved  bool // the session is another run from here on
 }

@@ -27,6 +27,8 @@ type room struct {
 	said    chan string
 	command func(chat.Command) (chat.Outcome, error)
 	pages   int
+	tasks   []chat.TaskPage
+	deaf    error // of Say
 }
 
 func newRoom() *room {
@@ -64,9 +66,19 @@ func (r *room) Page(_ context.Context, before protocol.Seq, n int) ([]protocol.W
 	return slices.Clone(r.events[max(0, end-n):end]), nil
 }
 
+func (r *room) Tasks(context.Context) ([]chat.TaskPage, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.tasks, nil
+}
+
 func (r *room) Say(_ context.Context, step, text string) error {
-	r.said <- step + ": " + text
-	return nil
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.deaf == nil {
+		r.said <- step + ": " + text
+	}
+	return r.deaf
 }
 
 func (r *room) Choose(_ context.Context, step, value string) error {

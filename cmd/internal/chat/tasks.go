@@ -1,6 +1,10 @@
 package chat
 
 import (
+	"slices"
+
+	tea "charm.land/bubbletea/v2"
+
 	"wf/cmd/internal/plain"
 	"wf/protocol"
 )
@@ -78,4 +82,72 @@ func (t *Transcript) said(step, text string) bool {
 		}
 	}
 	return false
+}
+
+// gotTasks are all tasks of the run; show says that they were asked for.
+type gotTasks struct {
+	epoch int
+	tasks []TaskPage
+	show  bool
+	named string
+	err   error
+}
+
+// readTasks reads all tasks of the run, to show them, or to know those of older pages.
+func (a *App) readTasks(show bool, named string) tea.Cmd {
+	epoch, ctx, session := a.epoch, a.ctx, a.session
+	if show {
+		a.said = ""
+	}
+	return func() tea.Msg {
+		tasks, err := session.Tasks(ctx)
+		return gotTasks{epoch, tasks, show, named, err}
+	}
+}
+
+func (a *App) gotTasks(m gotTasks) {
+	switch {
+	case m.epoch != a.epoch:
+		return
+	case m.err != nil:
+		a.said = "tasks: " + plain.Line(plain.Text(m.err.Error()), 300)
+		return
+	}
+	a.past = m.tasks
+	switch {
+	case !m.show:
+	case len(m.tasks) == 0:
+		a.said = "this run has no tasks; wf chat --context task makes each message one"
+	default:
+		b, err := newBrowser(m.tasks, m.named)
+		if err != nil {
+			a.said = plain.Line(plain.Text(err.Error()), 300)
+			return
+		}
+		a.panel = b
+	}
+}
+
+// tasks are all tasks that are known: those of the pages that were read, behind those that
+// began before them.
+func (a *App) tasks() TaskList {
+	if len(a.past) == 0 {
+		return a.t.Tasks
+	}
+	var all TaskList
+	read := slices.Clone(a.t.Tasks)
+	for i := range a.past {
+		x := &a.past[i].Task
+		at := slices.IndexFunc(read, func(y *Task) bool { return y.ID == x.ID })
+		if at < 0 {
+			all = append(all, x)
+			continue
+		}
+		if read[at].Goal == "" {
+			y := *read[at]
+			y.Goal, y.State = x.Goal, firstOf(y.State, x.State)
+			read[at] = &y
+		}
+	}
+	return append(all, read...)
 }

@@ -17,6 +17,7 @@ type Transcript struct {
 	Metrics Metrics
 	Tasks   TaskList
 	Status  string // of the run: running, waiting, …
+	Me      string // whose words are those of the person at this screen; kept
 
 	First, Last protocol.Seq // of the events that were read, 0 is none
 	events      []protocol.WireEvent
@@ -76,7 +77,7 @@ func (t *Transcript) again(events []protocol.WireEvent) {
 			unfolded[it.Seq] = true
 		}
 	}
-	*t = Transcript{}
+	*t = Transcript{Me: t.Me}
 	for _, e := range events {
 		t.Apply(e)
 	}
@@ -178,11 +179,13 @@ func (t *Transcript) fold(e protocol.WireEvent) {
 		t.turn(step)
 	case protocol.EvThinking:
 		it := t.reply(step, e.Seq)
+		it.liveThinking.Reset()
 		it.Thinking = plain.Text(string(d.Content))
 		it.changed()
 	case protocol.EvText:
 		it := t.reply(step, e.Seq)
-		it.Text, it.Open = plain.Text(strings.TrimSpace(withoutFields(string(d.Content)))), false
+		it.whole(strings.Trim(plain.Text(withoutFields(string(d.Content))), "\n"))
+		it.Open = false
 		it.changed()
 		delete(t.open, step)
 	case protocol.EvToolCall:
@@ -239,10 +242,10 @@ func (t *Transcript) happened(e protocol.WireEvent, step string, d data) {
 			}
 		}
 		if text := firstOf(string(d.Text), d.Choice); text != "" {
-			t.add(&Item{Kind: You, Seq: e.Seq, Step: step, Text: plain.Text(text), Source: foreign(string(d.Source))})
+			t.add(&Item{Kind: You, Seq: e.Seq, Step: step, Text: plain.Text(text), Source: t.foreign(string(d.Source))})
 		}
 	case protocol.EvMessage:
-		t.add(&Item{Kind: You, Seq: e.Seq, Text: plain.Text(string(d.Text)), Source: foreign(string(d.Source))})
+		t.add(&Item{Kind: You, Seq: e.Seq, Text: plain.Text(string(d.Text)), Source: t.foreign(string(d.Source))})
 	case protocol.EvApproval:
 		t.note(e, d.Decision == "deny", "%s: %s", d.Tool, d.Decision)
 	case protocol.EvAttemptFailed:
@@ -304,11 +307,11 @@ func (t *Transcript) Live(f protocol.Frame) {
 	switch f.Kind {
 	case "text":
 		it := t.reply(f.Step, 0)
-		it.Text += plain.Text(f.Text)
+		it.liveText.WriteString(f.Text)
 		it.changed()
 	case "thinking":
 		it := t.reply(f.Step, 0)
-		it.Thinking += plain.Text(f.Text)
+		it.liveThinking.WriteString(f.Text)
 		it.changed()
 	case "stdout", "stderr":
 		for _, it := range slices.Backward(t.Items) {

@@ -5,16 +5,16 @@ import (
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
-	"charm.land/lipgloss/v2"
-	"github.com/charmbracelet/x/ansi"
 
 	"wf/cmd/internal/plain"
 )
 
-// The side bar is shown when there are tasks and the screen is this wide.
+// The side bar is shown when there are tasks and the screen is this wide; on a narrower one the
+// task stands in the line above the box. A screen that is lower than ruleFrom has no such line.
 const (
 	sideFrom  = 90
 	sideWidth = 30
+	ruleFrom  = 9
 )
 
 // View draws the screen: the conversation, the choices of an open question, the box to write
@@ -34,36 +34,51 @@ func (a *App) draw() tea.View {
 	if a.width < 1 || a.height < 1 {
 		return v
 	}
-	if a.dialog != nil {
-		v.Content = strings.Join(a.dialog.lines(a.width, a.height), "\n")
+	if a.panel != nil {
+		v.Content = strings.Join(a.panel.draw(a.width, a.height), "\n")
 		return v
 	}
 	width := a.width
-	side := len(a.t.Tasks) > 0 && width >= sideFrom
+	tasks := a.tasks()
+	side := len(tasks) > 0 && width >= sideFrom
 	if side {
 		width -= sideWidth + 1
 	}
 	a.prompt.resize(width, a.height)
 	box := strings.Split(a.prompt.area.View(), "\n")
-	choices := a.choiceLines(width)
+	above := a.choiceLines(width)
+	if list, _ := begunWith(a.prompt.area.Value()); len(list) > 0 {
+		above = list
+		for i := range above {
+			above[i] = styleDim.Render(above[i])
+		}
+	}
+	a.scroll.width = width
+	above = append(above, a.news()...)
 	status := 1
 	if a.height < 3 {
-		choices, status = nil, 0
+		above, status = nil, 0
+	}
+	if a.height >= ruleFrom {
+		box = append([]string{a.rule(width, tasks, side)}, box...)
 	}
 	rest := a.height - len(box) - status
-	choices = choices[:max(0, min(len(choices), rest-1))]
-	a.scroll.width, a.scroll.height = width, max(0, rest-len(choices))
+	above = above[:max(0, min(len(above), rest-1))]
+	a.scroll.height = max(0, rest-len(above))
 	lines := a.scroll.window(a.t.Items[a.hidden:])
-	if !a.ready && len(lines) > 0 {
-		lines[0] = styleDim.Render("reading…")
+	if a.blank() {
+		copy(lines[min(len(lines), a.scroll.total):], a.welcome(width))
 	}
-	top := len(lines) + len(choices)
-	lines = append(append(lines, choices...), box...)
+	top := len(lines) + len(above)
+	if a.height >= ruleFrom {
+		top++
+	}
+	lines = append(append(lines, above...), box...)
 	for i := range lines {
-		lines[i] = ansi.Truncate(lines[i], width, "")
+		lines[i] = plain.Cut(lines[i], width, "")
 	}
 	if side {
-		lines = beside(lines, a.sideLines(len(lines)), width)
+		lines = beside(lines, sideLines(tasks, len(lines)), width)
 	}
 	if status > 0 {
 		lines = append(lines, a.statusLine())
@@ -80,7 +95,7 @@ func (a *App) draw() tea.View {
 func beside(lines, column []string, width int) []string {
 	out := make([]string, len(lines))
 	for i, l := range lines {
-		out[i] = l + strings.Repeat(" ", max(0, width-ansi.StringWidth(l))) + styleDim.Render("│")
+		out[i] = plain.Pad(l, width) + styleDim.Render("│")
 		if i < len(column) {
 			out[i] += column[i]
 		}
@@ -88,31 +103,46 @@ func beside(lines, column []string, width int) []string {
 	return out
 }
 
-// sideLines are the tasks: the current one, its state, how many are completed.
-func (a *App) sideLines(height int) []string {
-	out := []string{lipgloss.NewStyle().Bold(true).Render(" Task")}
-	text := func(s string, style func(...string) string) {
-		for _, l := range plain.Wrap(s, sideWidth-2) {
-			out = append(out, " "+style(l))
+// blank reports whether nothing was said yet.
+func (a *App) blank() bool {
+	for _, it := range a.t.Items[a.hidden:] {
+		if it.Kind != Note {
+			return false
 		}
 	}
-	if c := a.t.Tasks.Current(); c != nil {
-		text(taskMarks[c.Status]+" "+firstOf(c.Goal, c.ID), styleQuestion.Render)
+	return a.hidden == 0 && a.t.First <= 1
+}
+
+// welcome stands where the conversation will be.
+func (a *App) welcome(width int) []string {
+	if !a.ready {
+		return []string{styleDim.Render("reading…")}
+	}
+	out := []string{""}
+	for _, row := range [][2]string{{"model", a.info.Model}, {"in", a.info.Dir}, {"run", string(a.info.Run)}} {
+		if row[1] != "" {
+			out = append(out, plain.Cut("  "+styleDim.Render(plain.Pad(row[0], 7))+plain.Text(row[1]), width, "…"))
+		}
+	}
+	return append(out, "", plain.Cut("  "+styleDim.Render("Say what you want. /help lists commands and keys, $ shows what it costs."), width, "…"))
+}
+
+// rule is the line above the box; it holds the task where there is no side bar.
+func (a *App) rule(width int, tasks TaskList, side bool) string {
+	if len(tasks) == 0 || side {
+		return styleDim.Render(strings.Repeat("─", width))
+	}
+	done := fmt.Sprintf(" ✓ %d completed ─", tasks.Done())
+	now := ""
+	if c := tasks.Current(); c != nil {
+		now = " " + taskMarks[c.Status] + " " + firstOf(c.Goal, c.ID)
 		if c.State != "" {
-			out = append(out, "")
-			text(c.State, styleDim.Render)
+			now += styleDim.Render(": " + plain.Line(c.State, 200))
 		}
-	} else {
-		text("none", styleDim.Render)
+		now = plain.Cut(now, max(0, width-plain.Width(done)-4), "…") + " "
 	}
-	out = append(out, "")
-	text(fmt.Sprintf("✓ %d completed", a.t.Tasks.Done()), styleReply.Render)
-	for i := len(a.t.Tasks) - 1; i >= 0; i-- {
-		if x := a.t.Tasks[i]; x != a.t.Tasks.Current() {
-			text(taskMarks[x.Status]+" "+plain.Line(firstOf(x.Goal, x.ID), sideWidth-5), styleDim.Render)
-		}
-	}
-	return out[:min(len(out), height)]
+	gap := max(0, width-1-plain.Width(now)-plain.Width(done))
+	return styleDim.Render("─") + now + styleDim.Render(strings.Repeat("─", gap)) + styleWaits.Render(done)
 }
 
 // choiceLines are the answers to the open question, numbered.
@@ -121,49 +151,16 @@ func (a *App) choiceLines(width int) []string {
 	if !ok || len(w.Choices) == 0 {
 		return nil
 	}
-	out := []string{styleDim.Render("type a number and Enter:")}
+	out := []string{styleDim.Render("  ↑↓ or a number, then Enter:")}
 	for i, c := range w.Choices {
-		style := plainStyle
-		if c.Primary {
-			style = styleQuestion.Render
+		text := fmt.Sprintf("  %d  %s", i+1, plain.Line(plain.Text(c.Label), 200))
+		switch {
+		case a.pick == i+1:
+			text = styleChosen.Render(plain.Cut(">"+text[1:], width, "…"))
+		case c.Primary:
+			text = styleQuestion.Render(text)
 		}
-		out = append(out, ansi.Truncate(style(fmt.Sprintf(" %d  %s", i+1, plain.Text(c.Label))), width, "…"))
+		out = append(out, plain.Cut(text, width, "…"))
 	}
 	return out
-}
-
-// statusLine is {tps} ctx {pct}% ({remaining} tok left) (turns: N) {status}.
-func (a *App) statusLine() string {
-	m := a.t.Metrics
-	var parts []string
-	if m.TPS > 0 {
-		parts = append(parts, fmt.Sprintf("%.1f t/s", m.TPS))
-	}
-	if w := a.info.Window; w > 0 {
-		parts = append(parts, fmt.Sprintf("ctx %d%% (%d tok left)", m.Context*100/w, max(0, w-m.Context)))
-	} else if m.Context > 0 {
-		parts = append(parts, fmt.Sprintf("ctx %d tok", m.Context))
-	}
-	parts = append(parts, fmt.Sprintf("(turns: %d)", m.Turns), a.word())
-	line := " " + strings.Join(parts, " ")
-	line = ansi.Truncate(line, a.width, "…")
-	return styleStatus.Render(line + strings.Repeat(" ", max(0, a.width-ansi.StringWidth(line))))
-}
-
-// word is what there is to say at the end of the status line.
-func (a *App) word() string {
-	switch {
-	case a.link != "":
-		return "⚠ " + plain.Line(plain.Text(a.link), 200)
-	case a.said != "":
-		return plain.Text(a.said)
-	case a.loading:
-		return "reading older events…"
-	case a.scroll.up > 0:
-		return fmt.Sprintf("%s ↓ %d lines below (End)", a.t.Status, a.scroll.up)
-	}
-	if w, ok := a.waiting(); ok && w.Step != "" {
-		return "your turn"
-	}
-	return firstOf(a.t.Status, "idle")
 }

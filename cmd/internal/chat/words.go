@@ -60,9 +60,9 @@ func withoutFields(s string) string {
 }
 
 // foreign is the source of words that did not come from a person's own screen.
-func foreign(source string) string {
+func (t *Transcript) foreign(source string) string {
 	switch source {
-	case "", "cli", "terminal", "chat", "http":
+	case "", "cli", "terminal", "chat", "http", t.Me:
 		return ""
 	}
 	return plain.Text(source)

@@ -1,0 +1,109 @@
+package chat
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"wf/cmd/internal/plain"
+)
+
+// do carries out something of the session's aside. line is what was written for it.
+func (a *App) do(line string, f func(ctx context.Context) (Outcome, error)) tea.Cmd {
+	epoch, ctx := a.epoch, a.ctx
+	a.busy++
+	a.said = ""
+	return func() tea.Msg {
+		out, err := f(ctx)
+		return outcome{epoch, line, out, err}
+	}
+}
+
+func (a *App) perform(action Action, arg string) tea.Cmd {
+	return a.do("", func(ctx context.Context) (Outcome, error) { return a.session.Command(ctx, Command{action, arg}) })
+}
+
+// waiting is the question that the next line answers.
+func (a *App) waiting() (Waiting, bool) {
+	if len(a.t.Waiting) == 0 {
+		return Waiting{}, false
+	}
+	return a.t.Waiting[0], true
+}
+
+// choices are the answers that are offered.
+func (a *App) choices() int {
+	w, _ := a.waiting()
+	return len(w.Choices)
+}
+
+// send takes the line that was written, or the choice that was picked.
+func (a *App) send() tea.Cmd {
+	line, text := a.prompt.take()
+	a.scroll.up = 0
+	w, asked := a.waiting()
+	if line == "" {
+		if asked && a.pick > 0 && a.pick <= len(w.Choices) {
+			return a.choose(w, w.Choices[a.pick-1].Value, "")
+		}
+		return nil
+	}
+	if c, ok := commandOf(line); ok {
+		return a.command(c)
+	}
+	if asked && len(w.Choices) > 0 {
+		value, known := choiceOf(w, line)
+		if !known {
+			a.said = "pick one by its number or name"
+			return nil
+		}
+		return a.choose(w, value, line)
+	}
+	if strings.HasPrefix(text, "//") {
+		text = text[1:]
+	}
+	return a.do(line, func(ctx context.Context) (Outcome, error) { return Outcome{}, a.session.Say(ctx, w.Step, text) })
+}
+
+func (a *App) choose(w Waiting, value, line string) tea.Cmd {
+	a.pick = 0
+	return a.do(line, func(ctx context.Context) (Outcome, error) { return Outcome{}, a.session.Choose(ctx, w.Step, value) })
+}
+
+func (a *App) command(c command) tea.Cmd {
+	switch c.name {
+	case "clear":
+		a.hidden = len(a.t.Items)
+		return nil
+	case "think":
+		a.think()
+		return nil
+	case "help":
+		a.panel = newDialog("Help", helpText(), false)
+		return nil
+	case "quit":
+		return tea.Quit
+	case "task":
+		return a.readTasks(true, c.arg)
+	}
+	switch action := Action(c.name); action {
+	case Compact, Resume, Reset, Dump, Fork, Cost, Memories, Model:
+		return a.perform(action, c.arg)
+	}
+	a.said = fmt.Sprintf("/%s is no command; /help lists them, // begins a text with a slash", plain.Line(plain.Text(c.name), 40))
+	return nil
+}
+
+// think shows or folds the reasoning of the last answer that has one.
+func (a *App) think() {
+	for i := len(a.t.Items) - 1; i >= a.hidden; i-- {
+		if it := a.t.Items[i]; it.Kind == Reply && it.Thinking != "" {
+			it.Unfolded = !it.Unfolded
+			it.changed()
+			return
+		}
+	}
+	a.said = "no reasoning to show"
+}

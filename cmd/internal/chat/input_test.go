@@ -1,0 +1,130 @@
+package chat_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"wf/cmd/internal/chat"
+	"wf/cmd/internal/screentest"
+	"wf/protocol"
+)
+
+const (
+	pasteBegins = "\x1b[200~"
+	pasteEnds   = "\x1b[201~"
+)
+
+// A long text is one line of the box, and is said whole.
+func TestAMegabyteIsPasted(t *testing.T) {
+	r := newRoom()
+	talk(r)
+	s := show(t, r, 80, 24)
+	s.Shows("your turn")
+	var b strings.Builder
+	for i := range 23_000 {
+		fmt.Fprintf(&b, "line %06d of a text that is pasted as a whole\n", i)
+	}
+	text := strings.TrimSuffix(b.String(), "\n")
+	s.Press("look: " + pasteBegins + strings.ReplaceAll(text, "\n", "\r") + pasteEnds + " <- this")
+	s.Shows(fmt.Sprintf("> look: [pasted 1: 23000 lines, %d bytes] <- this", len(text)))
+	s.Press("\r")
+	if got := r.heard(t); got != "you#2: look: "+text+" <- this" {
+		t.Errorf("said %d bytes, want %d", len(got), len(text))
+	}
+	s.Press(screentest.Up)
+	s.Shows("[pasted 1: 23000 lines")
+	s.Press("\r")
+	if got := r.heard(t); !strings.HasSuffix(got, text+" <- this") {
+		t.Error("the line from the history lost what was pasted")
+	}
+	if kept := s.app.History(); len(kept) != 0 {
+		t.Errorf("the history keeps words that stand for nothing: %q", kept)
+	}
+}
+
+func TestALineThatCouldNotBeSaidComesBack(t *testing.T) {
+	r := newRoom()
+	talk(r)
+	s := show(t, r, 80, 24)
+	s.Shows("your turn")
+	r.mu.Lock()
+	r.deaf = errors.New("the daemon is gone")
+	r.mu.Unlock()
+	s.Press("a line of some worth\r")
+	s.Shows("the daemon is gone")
+	s.Shows("> a line of some worth")
+}
+
+func TestAChoiceIsPickedByArrows(t *testing.T) {
+	r := newRoom()
+	talk(r)
+	r.happen("you#2", protocol.EvAnswered, obj{"text": "go"})
+	r.happen("gate#1", protocol.EvWaiting, obj{"kind": "choice", "question": "Publish?", "choices": []obj{{"label": "Yes, now", "value": "yes", "primary": true}, {"label": "No", "value": "no"}}})
+	s := show(t, r, 80, 24)
+	s.Shows(" 2  No")
+	s.Press("\r" + screentest.Down) // nothing is picked yet
+	s.Shows("> 1  Yes, now")
+	s.Press(screentest.Down)
+	s.Shows("> 2  No")
+	s.Press("\r")
+	if got := r.heard(t); got != "gate#1=no" {
+		t.Errorf("chose %q", got)
+	}
+}
+
+func TestCommandsAreCompleted(t *testing.T) {
+	r := newRoom()
+	talk(r)
+	s := show(t, r, 80, 24)
+	s.Shows("your turn")
+	s.Press("/co")
+	s.Shows("/compact               summarise the conversation now")
+	s.Shows("/cost                  tokens and cost")
+	s.Press("s\t")
+	s.Hides("/compact")
+	s.Press("\r")
+	if got := r.heard(t); got != "/cost " {
+		t.Errorf("did %q", got)
+	}
+}
+
+func TestABlankSessionSaysHowToBegin(t *testing.T) {
+	r := newRoom()
+	r.info.Model, r.info.Dir = "local/tiny", "/home/ada/project"
+	r.happen("", protocol.EvRunStarted, obj{"title": "talk"})
+	r.happen("you#1", protocol.EvWaiting, obj{"kind": "question", "question": ""})
+	s := show(t, r, 80, 24)
+	now := s.Shows("Say what you want.")
+	if !strings.Contains(now, "  model  local/tiny") || !strings.Contains(now, "  in     /home/ada/project") {
+		t.Errorf("the screen is\n%s", now)
+	}
+	r.happen("you#1", protocol.EvAnswered, obj{"text": "hello"})
+	s.Hides("Say what you want.")
+}
+
+// What is said in pieces may be cut anywhere.
+func TestLiveTextIsHarmlessWhereverItIsCut(t *testing.T) {
+	r := newRoom()
+	talk(r)
+	s := show(t, r, 80, 40)
+	s.Shows("your turn")
+	r.happen("wf#2", protocol.EvStepStarted, obj{"role": "wf"})
+	for _, piece := range []string{"one \x1b", "[31", "mtwo\x1b]0;ow", "ned\x07 th", "ree **fo", "ur** 👩\u200d", "👩 five"} {
+		r.live("wf#2", "text", piece)
+	}
+	s.Shows("wf one two three four 👩👩 five")
+}
+
+// What came of one answer live does not show up again in the next.
+func TestADeltaThatIsLateIsOfTheNextAnswer(t *testing.T) {
+	var tr chat.Transcript
+	tr.Apply(protocol.WireEvent{Seq: 1, Step: new("wf#1"), Type: protocol.EvPrompt, Data: protocol.JSON(`{}`)})
+	tr.Live(protocol.Frame{Type: protocol.FrameDelta, AfterSeq: 1, Step: "wf#1", Kind: "text", Text: "half"})
+	tr.Apply(protocol.WireEvent{Seq: 2, Step: new("wf#1"), Type: protocol.EvText, Data: protocol.JSON(`{"content":"half and half"}`)})
+	tr.Apply(protocol.WireEvent{Seq: 3, Step: new("wf#1"), Type: protocol.EvStepCompleted, Data: protocol.JSON(`{}`)})
+	if len(tr.Items) != 1 || tr.Items[0].Text != "half and half" {
+		t.Errorf("%d items, the first is %+v", len(tr.Items), tr.Items[0])
+	}
+}

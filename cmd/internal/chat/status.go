@@ -1,0 +1,86 @@
+package chat
+
+import (
+	"fmt"
+	"strings"
+
+	"charm.land/lipgloss/v2"
+
+	"wf/cmd/internal/plain"
+	"wf/protocol"
+)
+
+// statusLine is {tps} ctx {pct}% ({remaining} tok left) (turns: N) {status}, and at its right
+// end, where there is room, the model.
+func (a *App) statusLine() string {
+	m := a.t.Metrics
+	var parts []string
+	if m.TPS > 0 {
+		parts = append(parts, fmt.Sprintf("%.1f t/s", m.TPS))
+	}
+	if w := a.info.Window; w > 0 {
+		parts = append(parts, fmt.Sprintf("ctx %d%% (%d tok left)", m.Context*100/w, max(0, w-m.Context)))
+	} else if m.Context > 0 {
+		parts = append(parts, fmt.Sprintf("ctx %d tok", m.Context))
+	}
+	parts = append(parts, fmt.Sprintf("(turns: %d)", m.Turns))
+	line := plain.Cut(" "+styleDim.Render(strings.Join(parts, " "))+" "+a.word(len(a.news()) == 0), a.width, "…")
+	model := plain.Line(plain.Text(firstOf(m.Model, a.info.Model)), 40)
+	if gap := a.width - plain.Width(line) - plain.Width(model) - 1; model != "" && gap >= 2 {
+		line += strings.Repeat(" ", gap) + styleDim.Render(model)
+	}
+	return line
+}
+
+// newsMax is how many lines there are for what a command or the connection has to say; a few
+// words stand in the status line.
+const (
+	newsMax  = 3
+	fewWords = 32
+)
+
+// news is what a command or the connection has to say, where it is more than a few words.
+func (a *App) news() []string {
+	text, style := a.latest()
+	if plain.Width(text) <= fewWords || a.height < ruleFrom {
+		return nil
+	}
+	out := plain.Wrap(text, max(1, a.scroll.width-2))
+	for i := range out {
+		out[i] = "  " + style.Render(out[i])
+	}
+	return out[:min(len(out), newsMax)]
+}
+
+// latest is the newest word of the connection, or of a command.
+func (a *App) latest() (string, lipgloss.Style) {
+	if a.link != "" {
+		return "⚠ " + plain.Line(plain.Text(a.link), 300), styleFailed
+	}
+	return plain.Text(a.said), styleTool
+}
+
+// word is what there is to say at the end of the status line; few says that the news are among
+// it.
+func (a *App) word(few bool) string {
+	running := a.t.Status == string(protocol.Running)
+	text, style := a.latest()
+	switch {
+	case few && text != "":
+		return style.Render(text)
+	case a.loading:
+		return styleTool.Render("reading older events…")
+	case a.scroll.up > 0:
+		return styleTool.Render(fmt.Sprintf("%s ↓ %d lines below (End)", a.t.Status, a.scroll.up))
+	case running:
+		return styleTool.Render(a.spin.String()) + styleDim.Render(" · Esc interrupts")
+	}
+	if w, ok := a.waiting(); ok && w.Step != "" {
+		return styleWaits.Render("your turn")
+	}
+	status := firstOf(a.t.Status, "idle")
+	if a.t.Status == string(protocol.Suspended) {
+		return styleFailed.Render(status) + styleDim.Render(" · /resume goes on")
+	}
+	return status
+}

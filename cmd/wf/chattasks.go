@@ -1,0 +1,49 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"wf/agentkit/task"
+	"wf/cmd/internal/chat"
+	"wf/engine"
+	"wf/hub/client"
+	"wf/protocol"
+)
+
+// Tasks are all tasks of the run, with their pages, wherever it is.
+func (s *chatSession) Tasks(ctx context.Context) ([]chat.TaskPage, error) {
+	ctx, cancel := context.WithTimeout(ctx, chatTimeout)
+	defer cancel()
+	prices, err := s.a.prices()
+	if err != nil {
+		return nil, err
+	}
+	tasks, err := tasksOver(ctx, s.api, s.current())
+	if err != nil {
+		return nil, err
+	}
+	var out []chat.TaskPage
+	for _, t := range tasks {
+		cost, _ := taskCost(t, prices)
+		out = append(out, chat.TaskPage{Task: chat.Task{ID: t.ID, Goal: t.Goal, State: t.State, Status: t.Status},
+			Cost: task.Dollars(cost), Tokens: t.Tokens().Short(), Markdown: t.Markdown(cost)})
+	}
+	return out, nil
+}
+
+// tasksOver reads all tasks of a run over the API of a daemon.
+func tasksOver(ctx context.Context, api *client.API, run protocol.RunID) ([]*task.Task, error) {
+	blocks := &remoteBlocks{api: api}
+	read := func(l protocol.Link) ([]byte, error) { return blocks.Block(ctx, l) }
+	r := replayOf(api, run)
+	r.Codec, r.Patience = protocol.CBORFrames, -1
+	var tasks taskReader
+	err := r.Follow(ctx, client.Consumer{Event: func(e client.Event) error {
+		return tasks.take(e.Entry, func() (engine.Notice, error) { return engine.ReadNotice(read, run, e.Entry) })
+	}})
+	if err != nil {
+		return nil, fmt.Errorf("tasks of run %s: %w", run, err)
+	}
+	return tasks.fold.Tasks, nil
+}
