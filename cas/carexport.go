@@ -34,7 +34,7 @@ func Export(ctx context.Context, w io.Writer, from *Store, run protocol.RunID) (
 	if err != nil {
 		return Stats{}, fmt.Errorf("export run %s: %w", run, err)
 	}
-	d, err := openEvidence(ctx, from.Dir())
+	d, err := openEvidence(ctx, from.Dir(), from.opts.wait())
 	if err != nil {
 		return Stats{}, fmt.Errorf("export run %s: %w", run, err)
 	}

@@ -161,7 +161,7 @@ func (p deadPack) young(key string, index int) bool { return !p.old.holds(key, i
 
 // mark reads the whole store and finds what is reached.
 func (c *collector) mark(ctx context.Context, r *GCReport) error {
-	d, err := openEvidence(ctx, c.s.Dir())
+	d, err := openEvidence(ctx, c.s.Dir(), c.s.opts.wait())
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ import (
 func compact(ctx context.Context, s *Store) (bool, error) {
 	resume := s.gate.pause()
 	defer resume()
-	turn, lock, err := queueFor(ctx, s.Dir(), true)
+	turn, lock, err := queueFor(ctx, s.Dir(), true, s.opts.wait())
 	if err != nil {
 		return false, err
 	}

@@ -3,6 +3,7 @@ package cas
 import (
 	"context"
 	"testing"
+	"time"
 
 	bolt "go.etcd.io/bbolt"
 )
@@ -11,6 +12,9 @@ import (
 func HoldForTest(s *Store, f func() error) error {
 	return s.update(context.Background(), func(*bolt.Tx) error { return f() })
 }
+
+// WaitForTest changes how long a store is waited for, between two calls.
+func WaitForTest(s *Store, wait time.Duration) { s.opts.Wait = wait }
 
 // shareEntry makes the index say that a and b begin alike, as if by chance.
 func shareEntry(t *testing.T, s *Store, a, b Block) error {

@@ -67,7 +67,7 @@ func made(t *testing.T) string {
 // edit changes the database behind the back of the store.
 func edit(t *testing.T, dir string, f func(*bolt.Tx) error) {
 	t.Helper()
-	db, err := bolt.Open(filepath.Join(dir, "store.db"), 0o600, &bolt.Options{Timeout: time.Second})
+	db, err := bolt.Open(filepath.Join(dir, "store.db"), 0o600, &bolt.Options{Timeout: patience})
 	if err != nil {
 		t.Fatal(err)
 	}

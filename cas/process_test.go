@@ -49,7 +49,7 @@ func flock(t *testing.T, f *os.File) {
 // N is −1 for ever. "hold DIR" prints held and keeps the store until stdin closes.
 func child(args []string) error {
 	ctx := context.Background()
-	var o cas.Options
+	o := cas.Options{Wait: patience}
 	if n, err := strconv.Atoi(os.Getenv(killEnv)); err == nil {
 		o.Before = killAfter(n)
 	}
@@ -277,10 +277,7 @@ func holder(t *testing.T, dir string) (cmd *exec.Cmd, let func()) {
 
 func TestAStoppedHolderIsNamed(t *testing.T) {
 	dir := made(t)
-	s, err := cas.Open(t.Context(), dir, cas.Options{Wait: 100 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := openStore(t, dir)
 	defer s.Close()
 	cmd, let := holder(t, dir)
 	if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
@@ -293,10 +290,9 @@ func TestAStoppedHolderIsNamed(t *testing.T) {
 		}
 		stopped = strings.Contains(string(b), ") T ")
 	}
-	_, err = s.Head(t.Context(), "run/r1")
-	if err == nil {
-		err = s.Commit(t.Context(), cas.Batch{Blocks: []cas.Block{cas.Raw([]byte("x"))}})
-	}
+	cas.WaitForTest(s, 100*time.Millisecond)
+	err := s.Commit(t.Context(), cas.Batch{Blocks: []cas.Block{cas.Raw([]byte("x"))}})
+	cas.WaitForTest(s, patience)
 	want := fmt.Sprintf("held by process %d (stopped)", cmd.Process.Pid)
 	if !errors.Is(err, protocol.ErrBusy) || !strings.Contains(err.Error(), want) || !strings.Contains(protocol.HintOf(err), "kill -CONT") {
 		t.Errorf("want busy, %q; have %v (%s)", want, err, protocol.HintOf(err))

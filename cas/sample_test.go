@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"wf/protocol"
 )
@@ -11,7 +12,7 @@ import (
 // openSample opens a store in a directory of its own.
 func openSample(t testing.TB) *Store {
 	t.Helper()
-	s, err := Open(t.Context(), t.TempDir(), Options{})
+	s, err := Open(t.Context(), t.TempDir(), Options{Wait: 5 * time.Minute}) // however slow the machine
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package cas_test
 
 import (
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -9,9 +10,12 @@ import (
 	"wf/cas/castest"
 )
 
+// patience is how long the tests wait for a store that others hold, however slow the machine.
+const patience = 5 * time.Minute
+
 func openStore(t *testing.T, dir string) *cas.Store {
 	t.Helper()
-	s, err := cas.Open(t.Context(), dir, cas.Options{})
+	s, err := cas.Open(t.Context(), dir, cas.Options{Wait: patience})
 	if err != nil {
 		t.Fatal(err)
 	}

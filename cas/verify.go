@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"time"
 
 	"wf/protocol"
 )
@@ -86,15 +87,19 @@ const findingsMax = 1000
 // use the store meanwhile. The error tells that it could not be read at all; faults are in
 // the report.
 func Verify(ctx context.Context, s *Store, o VerifyOptions) (Report, error) {
-	return VerifyDir(ctx, s.Dir(), o)
+	return verifyDir(ctx, s.Dir(), s.opts.wait(), o)
 }
 
 // VerifyDir is Verify for a store that may not open any more. It changes nothing.
 func VerifyDir(ctx context.Context, dir string, o VerifyOptions) (Report, error) {
+	return verifyDir(ctx, dir, defaultWait, o)
+}
+
+func verifyDir(ctx context.Context, dir string, patience time.Duration, o VerifyOptions) (Report, error) {
 	if err := present(dir); err != nil {
 		return Report{}, fmt.Errorf("verify %s: %w", dir, err)
 	}
-	d, err := openEvidence(ctx, dir)
+	d, err := openEvidence(ctx, dir, patience)
 	if err != nil {
 		return Report{}, fmt.Errorf("verify %s: %w", dir, err)
 	}

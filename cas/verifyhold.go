@@ -14,14 +14,14 @@ const batchTime = 5 * time.Millisecond
 
 // hold queues for the store like anyone else.
 func (d *storeEvidence) hold(ctx context.Context) (err error) {
-	d.turn, d.lock, err = queueFor(ctx, d.dir, false)
+	d.turn, d.lock, err = queueFor(ctx, d.dir, false, d.patience)
 	d.since = time.Now()
 	return err
 }
 
 // queueFor goes through the turnstile of a store without opening it. turn is open, not held;
 // both files are nil in a directory without locks: nobody writes there.
-func queueFor(ctx context.Context, dir string, exclusive bool) (turn, lock *os.File, err error) {
+func queueFor(ctx context.Context, dir string, exclusive bool, patience time.Duration) (turn, lock *os.File, err error) {
 	type got struct {
 		turn, lock *os.File
 		err        error
@@ -36,7 +36,7 @@ func queueFor(ctx context.Context, dir string, exclusive bool) (turn, lock *os.F
 			closeAll(g.turn, g.lock)
 		}
 	}()
-	wait := time.NewTimer(defaultWait)
+	wait := time.NewTimer(patience)
 	defer wait.Stop()
 	select {
 	case g := <-arrived:
@@ -46,7 +46,7 @@ func queueFor(ctx context.Context, dir string, exclusive bool) (turn, lock *os.F
 		return nil, nil, context.Cause(ctx)
 	case <-wait.C:
 		close(left)
-		return nil, nil, (&gate{dir: dir}).busy(defaultWait)
+		return nil, nil, (&gate{dir: dir}).busy(patience)
 	}
 }
 

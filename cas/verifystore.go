@@ -22,6 +22,9 @@ import (
 type storeEvidence struct {
 	dir    string
 	report func(Finding)
+
+	patience time.Duration // how long to wait for the store
+
 	onPack func(key, stored []byte, us []unpacked) // hears of every pack of a survey
 
 	lock  *os.File // store.lock, shared; nil in a directory without locks
@@ -48,19 +51,12 @@ type storeEvidence struct {
 	loose     map[[32]byte]loose               // blocks the index does not tell of
 }
 
-// loose is where a block lies that can only be found by having seen it.
-type loose struct {
-	at     int64 // of the stored pack, in the file
-	length int
-	index  int
-}
-
-func openEvidence(ctx context.Context, dir string) (*storeEvidence, error) {
+func openEvidence(ctx context.Context, dir string, patience time.Duration) (*storeEvidence, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", protocol.ErrStore, err)
 	}
-	d := &storeEvidence{dir: abs, report: func(Finding) {}, reflog: map[string][]ReflogLine{}, marks: map[string]map[protocol.Seq][32]byte{}, unindexed: map[blockName]bool{}, loose: map[[32]byte]loose{}}
+	d := &storeEvidence{dir: abs, patience: patience, report: func(Finding) {}, reflog: map[string][]ReflogLine{}, marks: map[string]map[protocol.Seq][32]byte{}, unindexed: map[blockName]bool{}, loose: map[[32]byte]loose{}}
 	if err := d.hold(ctx); err != nil {
 		return nil, err
 	}
@@ -401,44 +397,6 @@ func (d *storeEvidence) pack(key [packKeySize]byte) ([]unpacked, error) {
 	}
 	d.held[key] = us
 	return us, nil
-}
-
-// sweep gathers blocks and heads from every page that looks like one of theirs.
-func (d *storeEvidence) sweep(ctx context.Context) error {
-	d.swept = true
-	have := map[string]Head{}
-	for _, h := range d.heads {
-		have[h.Name] = h
-	}
-	n := 0
-	err := d.pages.sweep(func(it pageItem) error {
-		if n++; n%64 == 0 && ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if len(it.key) == packKeySize {
-			us, _ := d.ingest(it) // what is not a pack is something else
-			for i := range us {
-				if us[i].codec != 0 {
-					if _, known := d.loose[us[i].digest]; !known {
-						d.loose[us[i].digest] = loose{it.at, len(it.value), i}
-					}
-				}
-			}
-			return nil
-		}
-		if name := string(it.key); (strings.HasPrefix(name, "run/") || strings.HasPrefix(name, "memory/")) && !strings.Contains(name, "\x00") {
-			// A page that is free may hold an older head of the same name: the newest wins.
-			if h, err := parseHead(name, it.value); err == nil && h.Seq > have[name].Seq {
-				have[name] = h
-			}
-		}
-		return nil
-	})
-	d.heads = d.heads[:0]
-	for _, h := range have {
-		d.heads = append(d.heads, h)
-	}
-	return err
 }
 
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
