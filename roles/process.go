@@ -97,7 +97,7 @@ func (p process) end(waited <-chan error) error {
 	// The shell is gone; what it started has the rest of the grace.
 	look := time.NewTicker(groupPoll)
 	defer look.Stop()
-	for syscall.Kill(group, 0) == nil {
+	for groupLives(-group) {
 		select {
 		case <-look.C:
 		case <-kill.C:
