@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -93,6 +94,10 @@ func (a *app) answerRun(ctx context.Context, arg string, reply engine.Reply, rec
 		}
 		reply.Step = at.step
 		e := a.newEngine(s, nil)
+		before, err := e.View(ctx, at.run)
+		if err != nil {
+			return err
+		}
 		step, err := e.Answer(ctx, at.run, reply)
 		if err != nil {
 			return err
@@ -100,14 +105,12 @@ func (a *app) answerRun(ctx context.Context, arg string, reply engine.Reply, rec
 		a.note(ctx, s, at.run)
 		a.progress("answered %s of run %s", step, at.run)
 		if !record {
-			unlock, err := s.LockRun(at.run)
-			if err == nil {
-				if err := unlock(); err != nil {
-					return err
-				}
-				return a.drive(ctx, s, at.run, engine.DriveOptions{By: whoami()})
+			err := a.drive(ctx, s, at.run, engine.DriveOptions{By: whoami()})
+			if !errors.Is(err, protocol.ErrRunLive) {
+				return err
 			}
 			a.progress("another process drives the run and goes on with it")
+			return a.watch(ctx, s, at.run, before.Seq, a.newReporter)
 		}
 		v, err := e.View(ctx, at.run)
 		if err != nil {

@@ -12,12 +12,11 @@ import (
 	"wf/protocol"
 )
 
-// askAtTerminal asks the person at the terminal what a run waits for, and records the answer.
+// askAtTerminal asks the person at the terminal what a run waits for, and has the answer recorded.
 // It reports false where the run waits for something else, or the person leaves it open.
-func (a *app) askAtTerminal(ctx context.Context, e *engine.Engine, run protocol.RunID) (bool, error) {
-	v, err := e.View(ctx, run)
-	if err != nil || v.Status != protocol.Waiting {
-		return false, err
+func (a *app) askAtTerminal(ctx context.Context, v *engine.View, record func(context.Context, engine.Reply) error) (bool, error) {
+	if v.Status != protocol.Waiting {
+		return false, nil
 	}
 	for _, w := range v.Waiting {
 		switch w.Kind {
@@ -35,10 +34,14 @@ func (a *app) askAtTerminal(ctx context.Context, e *engine.Engine, run protocol.
 			return false, err
 		}
 		reply.Step, reply.By, reply.Source = w.Step, whoami(), "terminal"
-		_, err = e.Answer(ctx, run, *reply)
-		if errors.Is(err, protocol.ErrUsage) {
+		err = record(ctx, *reply)
+		switch {
+		case errors.Is(err, protocol.ErrUsage): // asked again
 			fmt.Fprintln(a.err, messageOf(err))
-			return true, nil // asked again
+			return true, nil
+		case errors.Is(err, protocol.ErrNotWaiting):
+			a.progress("%s was answered elsewhere meanwhile", w.Step)
+			return true, nil
 		}
 		return err == nil, err
 	}

@@ -48,6 +48,7 @@ func (a *app) driveAndAsk(ctx context.Context, s *cas.Store, run protocol.RunID,
 	b := backdrop{ctx: context.WithoutCancel(ctx), blocks: s, edges: st.Program().Workflow.Edges, steers: map[string]bool{}}
 	live := newLiveSockets(s)
 	defer live.close()
+	asked, seen := false, protocol.Seq(0)
 	for {
 		rep := a.newReporter(b)
 		shown := only(run, rep.notice)
@@ -55,13 +56,26 @@ func (a *app) driveAndAsk(ctx context.Context, s *cas.Store, run protocol.RunID,
 		_, failed = e.Drive(ctx, run, o)
 		live.end(run)
 		rep.close()
+		if asked && errors.Is(failed, protocol.ErrRunLive) {
+			a.progress("another process goes on with the run")
+			failed = a.attend(ctx, s, run, seen, a.newReporter)
+		}
 		switch {
 		case errors.Is(failed, protocol.ErrRunLive), errors.Is(failed, protocol.ErrUnknownRun):
 			return nil, failed
 		case failed != nil || !a.interactive() || a.asJSON():
 			return failed, nil
 		}
-		asked, err := a.askAtTerminal(ctx, a.newEngine(s, nil), run)
+		e = a.newEngine(s, nil)
+		v, err := e.View(ctx, run)
+		if err != nil {
+			return nil, err
+		}
+		seen = v.Seq
+		asked, err = a.askAtTerminal(ctx, v, func(ctx context.Context, r engine.Reply) error {
+			_, err := e.Answer(ctx, run, r)
+			return err
+		})
 		if err != nil || !asked {
 			return nil, err
 		}

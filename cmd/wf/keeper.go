@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"strings"
 	"sync"
 	"time"
 
@@ -32,8 +31,9 @@ type keeper struct {
 	stop context.CancelCauseFunc
 	work sync.WaitGroup
 
-	mu   sync.Mutex
-	runs map[protocol.RunID]*kept
+	mu        sync.Mutex
+	runs      map[protocol.RunID]*kept
+	strangers map[protocol.RunID]stranger // that may be left to the keeper; see keeper_adopt.go
 }
 
 // kept is a run that the keeper cares for.
@@ -52,10 +52,7 @@ type kept struct {
 // start begins to keep; open runs of the store are looked for in the background.
 func (k *keeper) start() {
 	k.ctx, k.stop = context.WithCancelCause(context.Background())
-	k.runs = map[protocol.RunID]*kept{}
-	if !k.alone {
-		k.work.Go(k.adopt)
-	}
+	k.runs, k.strangers = map[protocol.RunID]*kept{}, map[protocol.RunID]stranger{}
 	k.work.Go(k.follow)
 }
 
@@ -226,6 +223,9 @@ func (k *keeper) settle(run protocol.RunID, r *kept, st *engine.State, failed er
 	r.again = nil
 	if failed != nil || st.Status() != protocol.Waiting || k.ctx.Err() != nil {
 		delete(k.runs, run)
+		if errors.Is(failed, protocol.ErrRunLive) { // another process may leave it waiting
+			k.strangers[run] = stranger{since: time.Now()}
+		}
 		return next, false
 	}
 	head, seq, err := k.s.Tip(k.ctx, run)
@@ -261,116 +261,4 @@ func (k *keeper) now() time.Time {
 		return k.e.Now()
 	}
 	return time.Now()
-}
-
-// adopt goes on with the runs that a daemon, or whoever drove them, left behind: those that
-// were cut off, those that wait, and those that stopping a daemon suspended. What a person
-// suspended, an error or a limit, stays as it is.
-func (k *keeper) adopt() {
-	heads, err := newestRuns(k.ctx, k.s)
-	if err != nil {
-		k.log.Error("open runs were not looked for", "why", describe(err))
-		return
-	}
-	for _, h := range heads {
-		if k.ctx.Err() != nil {
-			return
-		}
-		run := runOf(h)
-		st, err := k.e.State(k.ctx, run)
-		if err != nil {
-			k.log.Error("the run cannot be read; wf verify tells more", "run", run, "why", err)
-			continue
-		}
-		if st.Info.Parent != nil {
-			continue // driven with its parent
-		}
-		switch s := st.Status(); {
-		case s == protocol.Running, s == protocol.Suspended && st.Code() == errServeStopped.Code:
-			k.log.Info("going on", "run", run)
-			k.keep(run, engine.DriveOptions{By: "wf serve"})
-		case s == protocol.Waiting:
-			k.mu.Lock()
-			if k.runs[run] == nil {
-				r := &kept{head: h.Link}
-				k.runs[run] = r
-				k.await(run, r, st)
-			}
-			k.mu.Unlock()
-		}
-	}
-}
-
-// calm is how long the keeper lets commits gather before it looks at the runs that wait.
-const calm = 50 * time.Millisecond
-
-// follow looks for answers of other processes to the runs that wait.
-func (k *keeper) follow() {
-	since, err := k.s.Changes(k.ctx)
-	for err == nil {
-		if since, err = k.s.AwaitChange(k.ctx, since); err != nil {
-			break
-		}
-		select {
-		case <-time.After(calm):
-		case <-k.ctx.Done():
-			return
-		}
-		err = k.lookAtWaiting()
-	}
-	if k.ctx.Err() == nil {
-		k.log.Error("answers of other processes are no longer seen", "why", describe(err))
-	}
-}
-
-func (k *keeper) lookAtWaiting() error {
-	k.mu.Lock()
-	waiting := map[protocol.RunID]protocol.Link{}
-	for run, r := range k.runs {
-		if !r.driving {
-			waiting[run] = r.head
-		}
-	}
-	k.mu.Unlock()
-	if len(waiting) == 0 {
-		return nil
-	}
-	heads, err := k.s.Heads(k.ctx, protocol.RunHead(""))
-	if err != nil {
-		return err
-	}
-	for _, h := range heads {
-		run := protocol.RunID(strings.TrimPrefix(h.Name, protocol.RunHead("")))
-		before, ours := waiting[run]
-		if !ours || before == h.Link {
-			continue
-		}
-		if err := k.look(run, h.Link); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// look drives a run that waited if it no longer does.
-func (k *keeper) look(run protocol.RunID, head protocol.Link) error {
-	st, err := k.e.State(k.ctx, run)
-	if err != nil {
-		return err
-	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	r := k.runs[run]
-	if r == nil || r.driving {
-		return nil
-	}
-	r.head = head
-	switch st.Status() {
-	case protocol.Running:
-		k.begin(run, engine.DriveOptions{By: "wf serve"})
-	case protocol.Waiting:
-	default:
-		delete(k.runs, run)
-	}
-	return nil
 }

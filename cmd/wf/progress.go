@@ -43,6 +43,15 @@ type backdrop struct {
 	blocks protocol.Blocks
 	edges  []protocol.Edge
 	steers map[string]bool // calls by which agents steer their tasks: task events tell the same
+	guest  bool            // another process drives the run: whoever leaves does not stop it
+}
+
+// leaving says what Ctrl-C does.
+func (b backdrop) leaving() string {
+	if b.guest {
+		return "Ctrl-C leaves, the run goes on"
+	}
+	return "Ctrl-C suspends safely"
 }
 
 // tell is tell, with how a command ended.

@@ -139,22 +139,18 @@ func (r *remote) backdrop(ctx context.Context, run protocol.RunID) (backdrop, *r
 		return backdrop{}, nil, err
 	}
 	edges, err := r.edges(ctx, blocks, v.Definition)
-	return backdrop{ctx: context.WithoutCancel(ctx), blocks: blocks, edges: edges, steers: map[string]bool{}}, blocks, err
+	return backdrop{ctx: context.WithoutCancel(ctx), blocks: blocks, edges: edges, steers: map[string]bool{}, guest: true}, blocks, err
 }
 
-// watch follows a run until it stops, shows the outcome and ends as it did.
-func (r *remote) watch(ctx context.Context, run protocol.RunID, from protocol.Seq, rep func(backdrop) reporter) error {
+// followUntilStopped shows a run until it waits, is suspended or has ended.
+func (r *remote) followUntilStopped(ctx context.Context, run protocol.RunID, from protocol.Seq, rep func(backdrop) reporter) error {
 	b, blocks, err := r.backdrop(ctx, run)
 	if err != nil {
 		return err
 	}
 	f := &remoteFollower{remote: r, run: run, blocks: blocks, rep: rep(b), until: r.stopped(run)}
-	err = f.follow(ctx, from)
-	f.rep.close()
-	if err != nil {
-		return err
-	}
-	return r.conclude(ctx, run)
+	defer f.rep.close()
+	return f.follow(ctx, from)
 }
 
 // watchRun is wf watch.
@@ -167,7 +163,10 @@ func (r *remote) watchRun(ctx context.Context, f *pflag.FlagSet, args []string) 
 	if err != nil {
 		return err
 	}
-	return r.watch(ctx, run, protocol.Seq(from), r.newWatchReporter)
+	if err := r.followUntilStopped(ctx, run, protocol.Seq(from), r.newWatchReporter); err != nil {
+		return err
+	}
+	return r.conclude(ctx, run)
 }
 
 // lineReporter writes one line per event to stdout, as wf log does.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/pflag"
@@ -11,6 +12,7 @@ import (
 	"wf/cas"
 	"wf/engine"
 	"wf/hub/client"
+	"wf/hub/queue"
 	"wf/protocol"
 )
 
@@ -106,7 +108,31 @@ func (r *remote) ls(ctx context.Context, f *pflag.FlagSet, _ []string) error {
 		}
 		return nil
 	}
-	return r.lsRows(rows)
+	if err := r.lsRows(rows, lsFlags{limit: limit, status: q.Status, tag: q.Tag, workflow: q.Workflow}); err != nil {
+		return err
+	}
+	return r.tellQueue(ctx)
+}
+
+// tellQueue says which runs no agent has begun yet; only a hub has such.
+func (r *remote) tellQueue(ctx context.Context) error {
+	raw, err := r.api.Queue(ctx)
+	if errors.Is(err, protocol.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var list struct{ Items []queue.Entry }
+	if err := json.Unmarshal(raw, &list); err != nil {
+		return fmt.Errorf("queue of %s: %w", r.url, err)
+	}
+	for _, e := range list.Items {
+		if e.State != queue.Dead {
+			r.progress("%s waits for an agent: wf cancel %s withdraws it", e.Workflow, e.ID)
+		}
+	}
+	return nil
 }
 
 func (r *remote) answerJSON(v any) error { return r.app.answer(v) }

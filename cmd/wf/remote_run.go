@@ -7,44 +7,52 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/spf13/pflag"
 
 	"wf/engine/lang"
 	"wf/hub/client"
+	"wf/hub/queue"
 	"wf/protocol"
 )
 
 // run is wf run: the workflow is one of the server's, by name or by its file there; a file of
-// this machine stands for the workflow of its name.
+// this machine stands for the workflow of its name. Who leaves before the run has begun withdraws
+// it; one that has begun goes on.
 func (r *remote) run(ctx context.Context, f *pflag.FlagSet, args []string) error {
 	for _, name := range []string{"dir", "record", "help-inputs", "trust-mcp"} {
 		if f.Changed(name) {
 			return usagef("--%s is for runs on this machine, not for those on %s", name, r.url)
 		}
 	}
+	detach, err := f.GetBool("detach")
+	if err != nil {
+		return err
+	}
 	start, err := r.start(ctx, f, args[0])
 	if err != nil {
 		return err
 	}
-	last := ""
-	run, fresh, err := r.api.Submit(ctx, start, func(w client.Waiting) {
-		text := waitingFor(w)
-		if text != last {
-			r.progress("%s", text)
-		}
-		last = text
-	})
+	if start.RequestID == "" {
+		start.RequestID, start.Fresh = client.NewRequestID(), true
+	}
+	wait := &waitTeller{tell: func(text string) { r.progress("%s", text) }}
+	early := time.AfterFunc(waitTime, func() { wait.say(waitingFor(client.Waiting{})) })
+	run, fresh, err := r.api.Submit(ctx, start, func(w client.Waiting) { wait.say(waitingFor(w)) })
+	early.Stop()
+	if err != nil && ctx.Err() != nil {
+		r.withdraw(ctx, start.RequestID)
+		return context.Cause(ctx)
+	}
 	if err != nil {
 		return err
 	}
-	detach, err := f.GetBool("detach")
-	switch {
-	case err != nil:
-		return err
-	case !fresh:
+	if !fresh {
 		r.progress("request %s was started before, as run %s", start.RequestID, run)
-		return r.conclude(ctx, run)
+	}
+	switch {
 	case detach && r.asJSON():
 		_, raw, err := r.view(ctx, run)
 		if err != nil {
@@ -57,10 +65,45 @@ func (r *remote) run(ctx context.Context, f *pflag.FlagSet, args []string) error
 		return err
 	}
 	p := paint{r.err.color}
-	if !r.asJSON() {
+	if fresh && !r.asJSON() {
 		r.progress("%s %s  run %s  at %s  (Ctrl-C leaves, the run goes on)", p.cyan("●"), p.bold(start.Workflow), run, r.url)
 	}
-	return r.watch(ctx, run, 0, r.newReporter)
+	return r.attend(ctx, run, 0)
+}
+
+// waitTime is after how long someone is told that a run has not begun; a hub says so later.
+const waitTime = 2 * time.Second
+
+// waitTeller says why a run has not begun, each reason once until there is another.
+type waitTeller struct {
+	tell func(string)
+	mu   sync.Mutex
+	last string
+}
+
+func (w *waitTeller) say(text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if text != w.last {
+		w.tell(text)
+	}
+	w.last = text
+}
+
+// withdrawTime is how long the hub may take to take a job back from who leaves.
+const withdrawTime = 3 * time.Second
+
+// withdraw takes a request back that no agent has begun, and says what became of it.
+func (r *remote) withdraw(ctx context.Context, request string) {
+	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), withdrawTime)
+	defer done()
+	switch _, err := r.api.CancelJob(ctx, request); {
+	case err == nil:
+		r.progress("request %s was withdrawn, nothing has begun", request)
+	case errors.Is(err, queue.ErrUnknownJob): // it never got there
+	default:
+		r.progress("request %s may have begun; wf ls lists the runs: %s", request, oneLine(err.Error(), 200))
+	}
 }
 
 // waitingFor says why a run has not begun.
@@ -71,7 +114,7 @@ func waitingFor(w client.Waiting) string {
 	case w.State == "leased":
 		return "the agent " + w.Agent + " begins the run"
 	}
-	return "the run waits for an agent that has the workflow"
+	return "the run waits for an agent that has the workflow (Ctrl-C withdraws it)"
 }
 
 // start reads the command line into a request.
@@ -81,10 +124,14 @@ func (r *remote) start(ctx context.Context, f *pflag.FlagSet, path string) (clie
 		return client.Start{}, err
 	}
 	s := client.Start{Workflow: name, CreatedBy: whoami()}
-	for flag, into := range map[string]*string{"title": &s.Title, "type": &s.Type, "scope": &s.Scope, "target-user": &s.TargetUser, "request-id": &s.RequestID} {
+	for flag, into := range map[string]*string{"title": &s.Title, "type": &s.Type, "scope": &s.Scope, "target-user": &s.TargetUser,
+		"request-id": &s.RequestID, "context": &s.Context} {
 		if *into, err = f.GetString(flag); err != nil {
 			return s, err
 		}
+	}
+	if _, err := protocol.ParseContext(s.Context); err != nil {
+		return s, usagef("--context %s: want conversation, task or fresh", s.Context)
 	}
 	if s.Tags, err = f.GetStringArray("tag"); err != nil {
 		return s, err
@@ -207,124 +254,4 @@ func (r *remote) inputTypes(ctx context.Context, name string) (map[string]string
 		}
 	}
 	return types, err
-}
-
-// answer is wf answer.
-func (r *remote) answer(ctx context.Context, f *pflag.FlagSet, args []string) error {
-	var flags answerFlags
-	var err error
-	if flags.choice, err = f.GetString("choice"); err != nil {
-		return err
-	}
-	if flags.fields, err = f.GetStringArray("field"); err != nil {
-		return err
-	}
-	if flags.signal, err = f.GetString("signal"); err != nil {
-		return err
-	}
-	record, err := f.GetBool("record")
-	if err != nil {
-		return err
-	}
-	reply, err := r.reply(args[1:], flags)
-	if err != nil {
-		return err
-	}
-	run, step, err := r.find(ctx, args[0])
-	if err != nil {
-		return err
-	}
-	before, _, err := r.view(ctx, run)
-	if err != nil {
-		return err
-	}
-	body := map[string]any{"step": step, "signal": reply.Signal, "text": reply.Text, "choice": reply.Choice}
-	if len(reply.Fields) > 0 {
-		body["fields"] = json.RawMessage(reply.Fields)
-	}
-	_, answered, err := r.api.Act(ctx, run, "answer", body)
-	if err != nil {
-		return err
-	}
-	r.progress("answered %s of run %s", answered, run)
-	if record {
-		v, raw, err := r.view(ctx, run)
-		if err != nil {
-			return err
-		}
-		return r.outcome(v, raw)
-	}
-	return r.watch(ctx, run, before.Seq, r.newReporter)
-}
-
-// cancel is wf cancel.
-func (r *remote) cancel(ctx context.Context, f *pflag.FlagSet, args []string) error {
-	reason, err := f.GetString("reason")
-	if err != nil {
-		return err
-	}
-	run, _, err := r.find(ctx, args[0])
-	if err != nil {
-		return err
-	}
-	if _, _, err := r.api.Act(ctx, run, "cancel", map[string]any{"reason": reason}); err != nil {
-		return err
-	}
-	v, raw, err := r.view(ctx, run)
-	if err != nil {
-		return err
-	}
-	return r.outcome(v, raw)
-}
-
-// resume is wf resume.
-func (r *remote) resume(ctx context.Context, f *pflag.FlagSet, args []string) error {
-	if f.Changed("record") || f.Changed("trust-mcp") {
-		return usagef("--record and --trust-mcp are for runs on this machine")
-	}
-	limits := map[string]any{}
-	given, err := f.GetStringArray("limit")
-	if err != nil {
-		return err
-	}
-	for _, text := range given {
-		if _, err := limitFlag(text); err != nil {
-			return err
-		}
-		name, value, _ := strings.Cut(text, "=")
-		limits[name] = limitValue(name, value)
-	}
-	for _, name := range []string{"steps", "tokens", "cost-usd", "duration"} {
-		if f.Changed(name) {
-			key := strings.ReplaceAll(name, "-", "_")
-			limits[key] = limitValue(key, f.Lookup(name).Value.String())
-		}
-	}
-	run, _, err := r.find(ctx, latestUnless(args))
-	if err != nil {
-		return err
-	}
-	before, raw, err := r.view(ctx, run)
-	if err != nil {
-		return err
-	}
-	if before.Status.Final() {
-		return errors.Join(r.outcome(before, raw), outcome(before))
-	}
-	body := map[string]any{}
-	if len(limits) > 0 {
-		body["limits"] = limits
-	}
-	if _, _, err := r.api.Act(ctx, run, "resume", body); err != nil && !errors.Is(err, protocol.ErrRunLive) {
-		return err
-	}
-	return r.watch(ctx, run, before.Seq, r.newReporter)
-}
-
-// limitValue is a limit as the API takes it: numbers but for durations.
-func limitValue(name, text string) any {
-	if name == "duration" {
-		return text
-	}
-	return json.RawMessage(text)
 }

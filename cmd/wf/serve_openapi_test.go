@@ -223,6 +223,7 @@ func TestEveryAnswerIsAsItIsDescribed(t *testing.T) {
 	c.holds("GET", at, nil, 200, "Run")
 	c.holds("POST", at+"/cancel", nil, 409, "Error")
 	c.holds("GET", "/v1/runs/NONE", nil, 404, "Error")
+	c.holds("GET", "/v1/sessions/"+string(run)+"/events?fromSeq=99999", nil, 409, "Error")
 	c.holds("POST", "/v1/runs", map[string]any{"workflow": "none"}, 404, "Error")
 	c.holds("POST", "/v1/runs", map[string]any{"workflow": "rich", "inputs": map[string]any{"n": 9}}, 422, "Error")
 

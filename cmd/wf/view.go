@@ -26,7 +26,8 @@ func outcome(v *engine.View) error {
 	case protocol.Suspended:
 		return suspended(v)
 	}
-	return fail(errRunSuspended, "wf resume "+string(v.ID), "run %s is not over and nobody drives it", v.ID)
+	id := string(v.ID)
+	return fail(errRunSuspended, "wf watch "+id+" follows it; wf resume "+id+" goes on with it where nobody does", "run %s is not over", id)
 }
 
 // suspended tells a limit, a missing model and other errors apart: they have exit statuses of

@@ -35,7 +35,7 @@ run ends or parks, with the exit status of the run. Ctrl-C leaves; the run goes 
 			}
 			ctx := cmd.Context()
 			return a.withRun(ctx, latestUnless(args), func(s *cas.Store, run protocol.RunID) error {
-				return a.watch(ctx, s, run, protocol.Seq(from))
+				return a.watch(ctx, s, run, protocol.Seq(from), a.newWatchReporter)
 			})
 		},
 	}
@@ -44,20 +44,11 @@ run ends or parks, with the exit status of the run. Ctrl-C leaves; the run goes 
 }
 
 // watch shows a run until it is over or nobody goes on with it, and ends as it did.
-func (a *app) watch(ctx context.Context, s *cas.Store, run protocol.RunID, from protocol.Seq) error {
-	e := a.newEngine(s, nil)
-	st, err := e.State(ctx, run)
-	if err != nil {
+func (a *app) watch(ctx context.Context, s *cas.Store, run protocol.RunID, from protocol.Seq, rep func(backdrop) reporter) error {
+	if err := a.attend(ctx, s, run, from, rep); err != nil {
 		return err
 	}
-	b := backdrop{ctx: context.WithoutCancel(ctx), blocks: s, edges: st.Program().Workflow.Edges, steers: map[string]bool{}}
-	w := &watcher{a: a, s: s, e: e, run: run, at: client.Cursor{Seq: from}, rep: a.newWatchReporter(b)}
-	err = w.watch(ctx)
-	w.rep.close()
-	if err != nil {
-		return err
-	}
-	v, err := e.View(ctx, run)
+	v, err := a.newEngine(s, nil).View(ctx, run)
 	if err != nil {
 		return err
 	}
@@ -65,6 +56,19 @@ func (a *app) watch(ctx context.Context, s *cas.Store, run protocol.RunID, from 
 		return err
 	}
 	return outcome(v)
+}
+
+// attend shows what happens in a run until it is over or nobody goes on with it.
+func (a *app) attend(ctx context.Context, s *cas.Store, run protocol.RunID, from protocol.Seq, rep func(backdrop) reporter) error {
+	e := a.newEngine(s, nil)
+	st, err := e.State(ctx, run)
+	if err != nil {
+		return err
+	}
+	b := backdrop{ctx: context.WithoutCancel(ctx), blocks: s, edges: st.Program().Workflow.Edges, steers: map[string]bool{}, guest: true}
+	w := &watcher{a: a, s: s, e: e, run: run, at: client.Cursor{Seq: from}, rep: rep(b)}
+	defer w.rep.close()
+	return w.watch(ctx)
 }
 
 // newWatchReporter picks how a stream is shown; it is the answer, and goes to stdout.

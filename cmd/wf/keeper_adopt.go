@@ -1,0 +1,265 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"wf/cas"
+	"wf/engine"
+	"wf/protocol"
+)
+
+// A keeper looks at the runs of its store at its start, and whenever something was committed:
+//
+//	of its own, waiting ─► answered ─► drive
+//	of another process  ─► quiet for a second, and not driven ─► waits: keep │ answered: drive
+//
+// What another process is about to do is left to it, so that no one who has just begun or
+// answered a run finds it taken.
+
+// stranger is a run that the keeper does not care for.
+type stranger struct {
+	head  protocol.Link // as it was last seen
+	since time.Time     // when; the zero time is a head that was looked at
+}
+
+const (
+	calm    = 50 * time.Millisecond // commits gather for so long before they are looked at
+	settled = time.Second           // how long a stranger is quiet before it is looked at
+)
+
+// follow looks for runs to go on with until the keeper ends. A store that cannot be read now is
+// read later.
+func (k *keeper) follow() {
+	since, err := k.s.Changes(k.ctx)
+	if err == nil && !k.alone {
+		err = k.adopt()
+	}
+	for {
+		if k.ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			k.log.Error("what other processes do is not seen", "why", describe(err), "again in", settled)
+			k.pause(settled)
+		}
+		var now uint64
+		if now, err = k.awaitChange(since); err != nil {
+			continue
+		}
+		if now != since {
+			k.pause(calm)
+		}
+		if err = k.lookAround(now != since); err == nil {
+			since = now
+		}
+	}
+}
+
+// pause lets time pass, unless the keeper ends.
+func (k *keeper) pause(d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-k.ctx.Done():
+	}
+}
+
+// awaitChange waits for a commit, or until strangers may have settled.
+func (k *keeper) awaitChange(since uint64) (uint64, error) {
+	wait, stop := context.WithTimeout(k.ctx, settled)
+	defer stop()
+	now, err := k.s.AwaitChange(wait, since)
+	if err != nil && k.ctx.Err() == nil && wait.Err() != nil {
+		return since, nil
+	}
+	return now, err
+}
+
+// adopt goes on with the runs that a daemon, or whoever drove them, left behind: those that
+// were cut off, those that wait, and those that stopping a daemon suspended. What a person
+// suspended, an error or a limit, stays as it is.
+func (k *keeper) adopt() error {
+	heads, err := newestRuns(k.ctx, k.s)
+	if err != nil {
+		return err
+	}
+	for _, h := range heads {
+		run := runOf(h)
+		st, err := k.e.State(k.ctx, run)
+		if k.ctx.Err() != nil {
+			return k.ctx.Err()
+		}
+		k.leave(run, stranger{head: h.Link})
+		if err != nil {
+			k.log.Error("the run cannot be read; wf verify tells more", "run", run, "why", err)
+			continue
+		}
+		if st.Info.Parent != nil {
+			continue // driven with its parent
+		}
+		switch s := st.Status(); {
+		case s == protocol.Running, s == protocol.Suspended && st.Code() == errServeStopped.Code:
+			k.log.Info("going on", "run", run)
+			k.keep(run, engine.DriveOptions{By: "wf serve"})
+		case s == protocol.Waiting:
+			k.hold(run, h.Link, st)
+		}
+	}
+	return nil
+}
+
+// leave notes a run that the keeper does not care for.
+func (k *keeper) leave(run protocol.RunID, s stranger) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.strangers[run] = s
+}
+
+// hold keeps a run that waits.
+func (k *keeper) hold(run protocol.RunID, head protocol.Link, st *engine.State) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.runs[run] == nil {
+		r := &kept{head: head}
+		k.runs[run] = r
+		k.await(run, r, st)
+	}
+}
+
+// lookAround looks at the runs whose heads moved, and at strangers that are quiet now. One that
+// cannot be read is in nobody's way.
+func (k *keeper) lookAround(moved bool) error {
+	if !moved && !k.unsettled() {
+		return nil
+	}
+	heads, err := k.s.Heads(k.ctx, protocol.RunHead(""))
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	for _, h := range heads {
+		run := runOf(h)
+		var err error
+		switch k.sort(run, h.Link, now) {
+		case ours:
+			err = k.look(run, h.Link)
+		case settledStranger:
+			err = k.consider(run, h)
+		}
+		if k.ctx.Err() != nil {
+			return k.ctx.Err()
+		}
+		if err != nil {
+			k.log.Error("the run cannot be read; wf verify tells more", "run", run, "why", err)
+			k.leave(run, stranger{head: h.Link})
+		}
+	}
+	return nil
+}
+
+func (k *keeper) unsettled() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, s := range k.strangers {
+		if !s.since.IsZero() {
+			return true
+		}
+	}
+	return false
+}
+
+// What is to be done with a run whose head was read.
+type sorting int
+
+const (
+	nothing sorting = iota
+	ours
+	settledStranger
+)
+
+// sort says what is to be done with a run.
+func (k *keeper) sort(run protocol.RunID, head protocol.Link, now time.Time) sorting {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if r := k.runs[run]; r != nil {
+		if r.driving || r.head == head {
+			return nothing
+		}
+		return ours
+	}
+	s, known := k.strangers[run]
+	switch {
+	case k.alone, known && s.head == head && s.since.IsZero():
+		return nothing
+	case !known || s.head != head:
+		k.strangers[run] = stranger{head, now}
+		return nothing
+	case now.Sub(s.since) < settled:
+		return nothing
+	}
+	return settledStranger
+}
+
+// consider goes on with a run that another process left waiting, or answered.
+func (k *keeper) consider(run protocol.RunID, h cas.Head) error {
+	unlock, err := k.s.LockRun(run)
+	if errors.Is(err, protocol.ErrRunLive) {
+		k.leave(run, stranger{h.Link, time.Now()}) // to be looked at when it is let go
+		return nil
+	}
+	if err == nil {
+		err = unlock()
+	}
+	if err != nil {
+		return err
+	}
+	st, err := k.e.State(k.ctx, run)
+	if err != nil {
+		return err
+	}
+	k.leave(run, stranger{head: h.Link})
+	switch {
+	case st.Info.Parent != nil: // driven with its parent
+	case st.Status() == protocol.Waiting:
+		k.hold(run, h.Link, st)
+	case st.Status() == protocol.Running:
+		for e, err := range k.s.After(k.ctx, run, h.Seq-1) {
+			if err != nil {
+				return err
+			}
+			if e.Seq == h.Seq && e.Type == protocol.EvAnswered {
+				k.keep(run, engine.DriveOptions{By: "wf serve"})
+			}
+		}
+	}
+	return nil
+}
+
+// look drives a run that waited if it no longer does.
+func (k *keeper) look(run protocol.RunID, head protocol.Link) error {
+	st, err := k.e.State(k.ctx, run)
+	if err != nil {
+		return err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	r := k.runs[run]
+	if r == nil || r.driving {
+		return nil
+	}
+	r.head = head
+	if r.timer != nil {
+		r.timer.Stop()
+		r.timer = nil
+	}
+	switch st.Status() {
+	case protocol.Running:
+		k.begin(run, engine.DriveOptions{By: "wf serve"})
+	case protocol.Waiting:
+		k.await(run, r, st) // for something else, maybe
+	default:
+		delete(k.runs, run)
+	}
+	return nil
+}
