@@ -113,7 +113,11 @@ func (a Agent) Prepare(ctx context.Context, turn protocol.Turn) (roles.Preparati
 	}
 	remembered, err := a.remembered(ctx, turn)
 	if err != nil {
-		return roles.Preparation{}, fmt.Errorf("memory of role %s: %w", turn.Role.Name, err)
+		err = fmt.Errorf("memory of role %s: %w", turn.Role.Name, err)
+		if hint := protocol.HintOf(err); hint != "" {
+			err = fmt.Errorf("%w. Fixes: %s", err, hint)
+		}
+		return roles.Preparation{}, err
 	}
 	inject = joinParts(inject, remembered)
 	return roles.Preparation{Tools: list, Inject: roles.NewRedactor(a.secrets(turn)).String(inject)}, nil

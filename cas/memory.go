@@ -66,7 +66,7 @@ func (m *Memory) Append(ctx context.Context, now int64, prev EventRef, drafts []
 	}
 	move := Move{Name: protocol.MemoryHead(m.scope), Old: prev.CID, TS: now}
 	entries := make([]protocol.Entry, len(drafts))
-	var blocks []Block
+	var texts, events []Block
 	for i, d := range drafts {
 		e := protocol.Event{Kind: protocol.KindEvent, V: protocol.RecordVersion, Prev: prev.CID, Seq: prev.Seq + 1, TS: now}
 		if step := d.Step; step != "" {
@@ -80,13 +80,14 @@ func (m *Memory) Append(ctx context.Context, now int64, prev EventRef, drafts []
 		if err != nil {
 			return nil, fmt.Errorf("event %d of memory %s, %s: %w", e.Seq, m.scope, e.Type, err)
 		}
-		blocks = append(append(blocks, spilled...), b)
+		texts, events = append(texts, spilled...), append(events, b)
 		prev = EventRef{e.Seq, b.Link}
 		entries[i] = protocol.Entry{Event: e, CID: b.Link, Raw: b.Data}
 		move.Events = append(move.Events, prev)
 	}
 	move.New = prev.CID
-	if err := m.s.Commit(ctx, Batch{Blocks: blocks, Moves: []Move{move}}); err != nil {
+	// Events side by side: who reads the journal of many texts unpacks fewer, and larger, segments.
+	if err := m.s.Commit(ctx, Batch{Blocks: append(texts, events...), Moves: []Move{move}}); err != nil {
 		return nil, fmt.Errorf("journal of memory %s: %w", m.scope, err)
 	}
 	return entries, nil

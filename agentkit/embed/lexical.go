@@ -5,8 +5,11 @@ import (
 	"context"
 	_ "embed"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"unicode"
 	"unicode/utf8"
 )
@@ -35,14 +38,18 @@ type Lexical struct{}
 // EmbedDocuments gives the vectors of texts. It cannot fail, but for ctx.
 func (Lexical) EmbedDocuments(ctx context.Context, texts []string) ([][]float32, error) {
 	out := make([][]float32, len(texts))
-	var f features
-	for i, text := range texts {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		out[i] = f.vector(text)
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(texts)) {
+		wg.Go(func() {
+			var f features
+			for i := next.Add(1) - 1; i < int64(len(texts)) && ctx.Err() == nil; i = next.Add(1) - 1 {
+				out[i] = f.vector(texts[i])
+			}
+		})
 	}
-	return out, nil
+	wg.Wait()
+	return out, ctx.Err()
 }
 
 // EmbedQuery gives the vector of a text.

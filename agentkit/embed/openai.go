@@ -279,9 +279,12 @@ func vector(raw json.RawMessage) ([]float32, error) {
 	return v, nil
 }
 
-// broken is an answer that cannot be used. Asking again rarely helps.
+// ErrAnswer is an answer of an embedding server that cannot be used.
+var ErrAnswer = &protocol.Error{Code: "embedding_answer", Message: "the answer cannot be used", Hint: "see whether the address is that of an embedding server, and the model one that embeds"}
+
+// broken is such an answer. Asking again rarely helps.
 func (o *OpenAI) broken(format string, args ...any) error {
-	return &model.Error{Class: model.Invalid,
+	return &model.Error{Class: model.Invalid, Err: ErrAnswer,
 		Message: fmt.Sprintf("embedding model %s at %s: ", o.name, o.c.BaseURL) + fmt.Sprintf(format, args...)}
 }
 

@@ -1,6 +1,7 @@
 package embed
 
 import (
+	"bufio"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -327,8 +328,8 @@ func appendRows(out []byte, dim int, keys []Key, vectors [][]float32, known map[
 	return out, nil
 }
 
-// Remake writes the table anew, with those of its sound rows that keep wants. Where it wants
-// none, vectors may have another length afterwards.
+// Remake keeps those of the sound rows that keep wants, in a table that is written anew unless
+// these are all. Where it wants none, vectors may have another length afterwards.
 func (t *Table) Remake(keep func(Key) bool) (kept int, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -343,30 +344,47 @@ func (t *Table) Remake(keep func(Key) bool) (kept int, err error) {
 	if err := t.refresh(); err != nil && !errors.Is(err, ErrTable) {
 		return 0, err
 	}
-	var out []byte
-	if t.dim > 0 {
-		out = header(t.model, t.dim)
-	}
+	var rows []int
 	for i := range t.rows {
-		if b := t.row(i); keep(Key(b[:sha256.Size])) && t.sound(i) {
-			out = append(out, b...)
-			kept++
+		if keep(Key(t.row(i)[:sha256.Size])) && t.sound(i) {
+			rows = append(rows, i)
 		}
 	}
-	if kept == 0 {
+	switch {
+	case len(rows) == 0:
 		err = os.Remove(t.path)
 		if errors.Is(err, fs.ErrNotExist) {
 			err = nil
 		}
 		return 0, errors.Join(err, t.drop())
+	case len(rows) == t.rows:
+		return len(rows), nil
 	}
 	temp := t.path + ".new"
-	err = os.WriteFile(temp, out, 0o600)
-	if err == nil {
+	if err = t.copyRows(temp, rows); err == nil {
 		err = os.Rename(temp, t.path)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("index of vectors: %w", errors.Join(err, os.Remove(temp)))
 	}
-	return kept, t.refresh()
+	return len(rows), t.refresh()
+}
+
+// copyRows writes a table of some rows of this one.
+func (t *Table) copyRows(path string, rows []int) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriterSize(f, 1<<20)
+	_, err = w.Write(header(t.model, t.dim))
+	for _, i := range rows {
+		if err == nil {
+			_, err = w.Write(t.row(i))
+		}
+	}
+	if err == nil {
+		err = w.Flush()
+	}
+	return errors.Join(err, f.Close())
 }

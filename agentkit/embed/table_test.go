@@ -154,6 +154,22 @@ func TestDamageIsToldAndDroppedWhenTheTableIsMadeAnew(t *testing.T) {
 	}
 }
 
+func TestASoundTableIsNotWrittenAgain(t *testing.T) {
+	x := openTable(t, t.TempDir())
+	add(t, x, "east", 1, 0)
+	before, err := os.Stat(x.Path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	gen := x.Generation()
+	if kept, err := x.Remake(func(Key) bool { return true }); err != nil || kept != 1 || x.Generation() != gen {
+		t.Errorf("kept %d, generation %d of %d, %v", kept, x.Generation(), gen, err)
+	}
+	if after, err := os.Stat(x.Path()); err != nil || !os.SameFile(before, after) {
+		t.Error("another file", err)
+	}
+}
+
 func TestWhatIsNoTableIsRefused(t *testing.T) {
 	for name, text := range map[string]string{"something else": string(make([]byte, 100)), "another model": string(header("other", 2)), "too long": string(header("test/two", dimMax+1))} {
 		dir := t.TempDir()

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"wf/protocol"
+	"wf/roles"
 )
 
 // Origin says who makes a change, for the journal. Key is the same when a change is made again
@@ -31,19 +32,44 @@ type Note struct {
 	Origin  Origin
 }
 
-// ErrNote is a change that cannot be made as it is asked for.
-var ErrNote = &protocol.Error{Code: "memory_refused", Message: "the memory cannot be kept so", Hint: "wf memory ls lists what there is"}
+// ErrNote is a change or a question that a memory refuses as it is put.
+var ErrNote = &protocol.Error{Code: "memory_refused", Message: "the memory refuses this"}
 
-// content makes a text fit to be kept: valid UTF-8, neither empty nor longer than MemoryMax.
+// refused is an ErrNote that says why; hint, for people, may be "".
+func refused(hint, format string, args ...any) error {
+	return &protocol.Error{Code: ErrNote.Code, Message: fmt.Sprintf(format, args...), Hint: hint}
+}
+
+// NoMemory is the ErrNote of an id that a scope has not.
+func NoMemory(scope string, id protocol.Seq) error {
+	return refused("wf memory ls --scope "+scope+" lists what there is", "memory %s has no memory %d", scope, id)
+}
+
+// Kept is a text as a memory keeps it: valid UTF-8, no space around it, and what has the shape
+// of a key replaced by [redacted:KIND].
+func Kept(s string) string {
+	return new(roles.Redactor).String(strings.TrimSpace(strings.ToValidUTF8(s, "\ufffd")))
+}
+
+// content makes a text fit to be kept, neither empty nor longer than MemoryMax.
 func content(s string) (string, error) {
-	s = strings.TrimSpace(strings.ToValidUTF8(s, "\ufffd"))
+	s = Kept(s)
 	switch {
 	case s == "":
-		return "", fmt.Errorf("the content is empty: %w", ErrNote)
+		return "", refused("", "the content is empty")
 	case len(s) > protocol.MemoryMax:
-		return "", fmt.Errorf("the content has %d bytes, a memory holds at most %d: keep it in a file and remember where: %w", len(s), protocol.MemoryMax, ErrNote)
+		return "", refused("keep it in a file, and remember where it lies", "a text of %d bytes is too long: a memory holds at most %d", len(s), protocol.MemoryMax)
 	}
 	return s, nil
+}
+
+// Kept is n as a memory keeps it, or an ErrNote where it cannot.
+func (n Note) Kept() (Note, error) {
+	var err error
+	if n.Content, err = content(n.Content); err == nil {
+		n.Tags, err = keptTags(n.Tags)
+	}
+	return n, err
 }
 
 // Remember keeps notes, all or none of them, and gives their ids. A note whose key is known
@@ -53,11 +79,11 @@ func (s *Store) Remember(ctx context.Context, notes ...Note) ([]protocol.Seq, er
 	ids := make([]protocol.Seq, len(notes))
 	all := make([]protocol.Remembered, len(notes))
 	for i, n := range notes {
-		text, err := content(n.Content)
+		n, err := n.Kept()
 		if err != nil {
 			return nil, err
 		}
-		all[i] = protocol.Remembered{Content: protocol.NewText(text), Tags: cleanTags(n.Tags), Pinned: n.Pinned, Place: n.Place, MemoryOrigin: n.Origin.data()}
+		all[i] = protocol.Remembered{Content: protocol.NewText(n.Content), Tags: n.Tags, Pinned: n.Pinned, Place: n.Place, MemoryOrigin: n.Origin.data()}
 	}
 	_, err := s.change(ctx, func(st *State) ([]Change, error) {
 		var out []Change
@@ -105,24 +131,21 @@ type Edit struct {
 // Edit changes a memory; one that is not there is an error wrapping ErrNote. What is so
 // already is not written again.
 func (s *Store) Edit(ctx context.Context, id protocol.Seq, e Edit, o Origin) (Memory, error) {
-	var text string
-	if e.Content != nil {
-		var err error
-		if text, err = content(*e.Content); err != nil {
-			return Memory{}, err
-		}
+	e, err := e.kept()
+	if err != nil {
+		return Memory{}, err
 	}
 	var now Memory
-	_, err := s.change(ctx, func(st *State) ([]Change, error) {
+	_, err = s.change(ctx, func(st *State) ([]Change, error) {
 		if _, known := st.keys[o.Key]; known {
 			now, _ = st.Get(id)
 			return nil, nil
 		}
 		var there bool
 		if now, there = st.Get(id); !there {
-			return nil, fmt.Errorf("memory %s has no memory %d: %w", s.c.Scope, id, ErrNote)
+			return nil, NoMemory(s.c.Scope, id)
 		}
-		return s.edits(now, e, text, o), nil
+		return edits(now, e, o)
 	})
 	if err != nil {
 		return Memory{}, err
@@ -145,32 +168,53 @@ type Target struct {
 // key in o does not count.
 func (s *Store) EditAll(ctx context.Context, targets []Target, o Origin) error {
 	o.Key = ""
-	texts := make([]string, len(targets))
+	wanted := make([]Edit, len(targets))
 	for i, t := range targets {
-		if t.Content == nil {
-			continue
-		}
 		var err error
-		if texts[i], err = content(*t.Content); err != nil {
+		if wanted[i], err = t.kept(); err != nil {
 			return err
 		}
 	}
 	_, err := s.change(ctx, func(st *State) ([]Change, error) {
 		var out []Change
 		for i, t := range targets {
-			if m, there := st.Get(t.ID); there {
-				out = append(out, s.edits(m, t.Edit, texts[i], o)...)
+			m, there := st.Get(t.ID)
+			if !there {
+				continue
 			}
+			some, err := edits(m, wanted[i], o)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, some...)
 		}
 		return out, nil
 	})
 	return err
 }
 
+// kept is e with its texts as a memory keeps them.
+func (e Edit) kept() (Edit, error) {
+	if e.Content != nil {
+		text, err := content(*e.Content)
+		if err != nil {
+			return e, err
+		}
+		e.Content = &text
+	}
+	if e.Tags != nil {
+		tags, err := keptTags(*e.Tags)
+		if err != nil {
+			return e, err
+		}
+		e.Tags = &tags
+	}
+	return e, nil
+}
+
 // edits are the events that lead from m to what is wanted. Only the first of them carries the
 // key: they are committed together.
-func (s *Store) edits(m Memory, e Edit, text string, o Origin) []Change {
-	var out []Change
+func edits(m Memory, e Edit, o Origin) (out []Change, err error) {
 	origin := o.data()
 	add := func(d protocol.Data) {
 		out = append(out, Change{o.Step, d})
@@ -178,19 +222,23 @@ func (s *Store) edits(m Memory, e Edit, text string, o Origin) []Change {
 	}
 	if e.Remove {
 		add(protocol.Removed{ID: m.ID, MemoryOrigin: origin})
-		return out
+		return out, nil
 	}
-	edited := protocol.Edited{ID: m.ID, Content: protocol.NewText(text), MemoryOrigin: origin}
+	if m.Special != "" && (e.Tags != nil && len(*e.Tags) > 0 || e.Pinned != nil && !*e.Pinned) {
+		return nil, refused(fmt.Sprintf("wf memory rm %d removes it", m.ID), "memory %d is the anchor: it has no tags and is always pinned", m.ID)
+	}
+	edited := protocol.Edited{ID: m.ID, MemoryOrigin: origin}
+	if e.Content != nil && sumOf(*e.Content) != m.Sum() {
+		edited.Content = protocol.NewText(*e.Content)
+	}
 	if e.Place != nil && (m.Place == nil || *m.Place != *e.Place) {
 		edited.Place = e.Place
 	}
-	if text != "" && text != m.Content.S || edited.Place != nil {
+	if !edited.Content.Empty() || edited.Place != nil {
 		add(edited)
 	}
-	if e.Tags != nil {
-		if tags := cleanTags(*e.Tags); !slices.Equal(tags, m.Tags) {
-			add(protocol.Tagged{ID: m.ID, Tags: tags, MemoryOrigin: origin})
-		}
+	if e.Tags != nil && !slices.Equal(*e.Tags, m.Tags) {
+		add(protocol.Tagged{ID: m.ID, Tags: *e.Tags, MemoryOrigin: origin})
 	}
 	switch {
 	case e.Pinned == nil || *e.Pinned == m.Pinned:
@@ -199,7 +247,7 @@ func (s *Store) edits(m Memory, e Edit, text string, o Origin) []Change {
 	default:
 		add(protocol.Unpinned{ID: m.ID, MemoryOrigin: origin})
 	}
-	return out
+	return out, nil
 }
 
 // SetAnchor replaces the special memory that stands in front of all others; an empty text
@@ -216,7 +264,7 @@ func (s *Store) SetAnchor(ctx context.Context, text string, o Origin) error {
 		old, there := st.Anchor()
 		_, known := st.keys[o.Key]
 		switch {
-		case known || there && old.Content.S == text || !there && text == "":
+		case known || there && old.Sum() == sumOf(text) || !there && text == "":
 			return nil, nil
 		case text == "":
 			return []Change{{o.Step, protocol.Removed{ID: old.ID, MemoryOrigin: o.data()}}}, nil

@@ -30,8 +30,10 @@
 package memory
 
 import (
+	"crypto/sha256"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"wf/protocol"
 )
@@ -50,6 +52,20 @@ type Memory struct {
 	Run     protocol.RunID
 	Step    string
 }
+
+// Sum is the sha256 of the content, which need not be read for it: a long text is a raw block,
+// named by the same hash.
+func (m Memory) Sum() [sha256.Size]byte {
+	if !m.Content.Link.Defined() {
+		return sumOf(m.Content.S)
+	}
+	var sum [sha256.Size]byte
+	hash := m.Content.Link.CID().Hash()
+	copy(sum[:], hash[max(0, len(hash)-len(sum)):])
+	return sum
+}
+
+func sumOf(text string) [sha256.Size]byte { return sha256.Sum256([]byte(text)) }
 
 // Hit is a memory that was found.
 type Hit struct {
@@ -77,23 +93,34 @@ const (
 	TagsMax        = 32
 )
 
-// cleanTags gives tags without spaces around them and each once. What is no UTF-8 is replaced;
-// too long ones are cut, too many left out.
-func cleanTags(tags []string) []string {
+// tidy gives tags without spaces around them and each once. What is no UTF-8 is replaced.
+func tidy(tags []string) []string {
 	var out []string
 	seen := map[string]bool{}
 	for _, t := range tags {
 		t = strings.Join(strings.Fields(strings.ToValidUTF8(t, "\ufffd")), " ")
-		if r := []rune(t); len(r) > TagMax {
-			t = string(r[:TagMax])
-		}
-		if t == "" || seen[foldTag(t)] || len(out) == TagsMax {
+		if t == "" || seen[foldTag(t)] {
 			continue
 		}
 		seen[foldTag(t)] = true
 		out = append(out, t)
 	}
 	return out
+}
+
+// keptTags are tags as a memory keeps them. Too many or too long ones are an ErrNote.
+func keptTags(tags []string) ([]string, error) {
+	out := tidy(tags)
+	if len(out) > TagsMax {
+		return nil, refused("", "%d tags are too many: a memory has at most %d", len(out), TagsMax)
+	}
+	for i, t := range out {
+		if n := utf8.RuneCountInString(t); n > TagMax {
+			return nil, refused("", "the tag %q of %d characters is too long: a tag has at most %d", cut(t, 40), n, TagMax)
+		}
+		out[i] = Kept(t)
+	}
+	return out, nil
 }
 
 // foldTag is a tag as it is compared: Deploy and deploy are the same.

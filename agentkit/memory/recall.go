@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"wf/protocol"
 )
@@ -23,9 +22,9 @@ type Query struct {
 // Recall finds the memories nearest to what is asked for, the nearest first and of equally near
 // ones the newest. Each candidate is measured. By tags alone the newest come first.
 func (s *Store) Recall(ctx context.Context, q Query) ([]Hit, error) {
-	q.Tags = cleanTags(q.Tags)
+	q.Tags = tidy(q.Tags)
 	q.Limit = min(q.Limit, MaxHits)
-	text := strings.TrimSpace(strings.ToValidUTF8(q.Text, "\ufffd"))
+	text := Kept(q.Text)
 	if text == "" {
 		return s.byTags(ctx, q)
 	}
@@ -47,14 +46,14 @@ func (s *Store) Recall(ctx context.Context, q Query) ([]Hit, error) {
 	}
 	m, err := s.measure(ctx, name, text, candidates)
 	if err != nil {
-		return nil, fmt.Errorf("recall from memory %s: %w", s.c.Scope, err)
+		return nil, fmt.Errorf("recall from memory %s: %w", s.c.Scope, s.advised(err))
 	}
 	return s.nearest(m, candidates, q)
 }
 
 func (s *Store) byTags(ctx context.Context, q Query) ([]Hit, error) {
 	if len(q.Tags) == 0 {
-		return nil, fmt.Errorf("a question needs a text or tags: %w", ErrNote)
+		return nil, refused("", "a question needs a text or tags")
 	}
 	if q.Limit <= 0 {
 		q.Limit = DefaultContext
@@ -93,7 +92,7 @@ func (s *Store) nearest(m measured, candidates []int32, q Query) ([]Hit, error) 
 	defer s.mu.Unlock()
 	for _, i := range order {
 		if err := m.check(int(i)); err != nil {
-			return nil, fmt.Errorf("recall from memory %s: %w", s.c.Scope, err)
+			return nil, fmt.Errorf("recall from memory %s: %w", s.c.Scope, s.advised(err))
 		}
 		slot := &s.state.list[candidates[i]]
 		if slot.gone {

@@ -233,7 +233,7 @@ func (m *slot) has(tags []string, mode Mode) bool {
 
 // ContextFor finds memories by tags alone, the newest first, at most limit of them.
 func (s *State) ContextFor(tags []string, mode Mode, limit int) []Memory {
-	slots := s.slots(tags, mode)
+	slots := s.slots(tidy(tags), mode)
 	var out []Memory
 	for i := len(slots) - 1; i >= 0 && len(out) < limit; i-- {
 		out = append(out, s.list[slots[i]].Memory)

@@ -2,6 +2,7 @@ package memory_test
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -169,5 +170,75 @@ func TestBadContentsAreToldOrPutRight(t *testing.T) {
 	}
 	if got := recalled(t, m, memory.Query{Tags: []string{`say "x", y`}}); len(got) != 1 {
 		t.Errorf("by a tag with quotes and a comma: %v", got)
+	}
+}
+
+func TestTagsThatDoNotFitAreToldAndNotCut(t *testing.T) {
+	s := newStage(t)
+	m := s.open(t, "")
+	id := remember(t, m, "kept", strings.Repeat("é", memory.TagMax))
+	var many []string
+	for i := range memory.TagsMax + 1 {
+		many = append(many, fmt.Sprint("tag ", i))
+	}
+	for _, test := range []struct {
+		tags []string
+		want string
+	}{
+		{[]string{strings.Repeat("é", memory.TagMax+1)}, "of 101 characters is too long"},
+		{many, "33 tags are too many"},
+	} {
+		if _, err := m.Remember(t.Context(), memory.Note{Content: "x", Tags: test.tags}); !errors.Is(err, memory.ErrNote) || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("remembered: %v", err)
+		}
+		if _, err := m.Edit(t.Context(), id, memory.Edit{Tags: &test.tags}, memory.Origin{}); !errors.Is(err, memory.ErrNote) || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("changed: %v", err)
+		}
+	}
+	// As a question they only find nothing.
+	if got := recalled(t, m, memory.Query{Tags: []string{strings.Repeat("é", memory.TagMax+1)}}); len(got) != 0 {
+		t.Errorf("found %v", got)
+	}
+	if got := recalled(t, m, memory.Query{Tags: append(many, strings.Repeat("é", memory.TagMax))}); !cmp.Equal(got, []protocol.Seq{id}) {
+		t.Errorf("by one of many: %v", got)
+	}
+}
+
+func TestKeysAreHiddenBeforeTheyAreKept(t *testing.T) {
+	const key = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
+	s := newStage(t)
+	m := s.open(t, "")
+	id := remember(t, m, "The token is "+key+".", key)
+	if err := m.SetAnchor(t.Context(), key, memory.Origin{}); err != nil {
+		t.Fatal(err)
+	}
+	text := "now " + key
+	if _, err := m.Edit(t.Context(), id, memory.Edit{Content: &text}, memory.Origin{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range s.ledger.Entries() {
+		if strings.Contains(string(e.Data), key) || !strings.Contains(string(e.Data), "[redacted:") {
+			t.Errorf("event %d holds %q", e.Seq, e.Data)
+		}
+	}
+}
+
+func TestTheAnchorStaysPinnedAndWithoutTags(t *testing.T) {
+	s := newStage(t)
+	m := s.open(t, "")
+	if err := m.SetAnchor(t.Context(), "I stand in front.", memory.Origin{}); err != nil {
+		t.Fatal(err)
+	}
+	no, yes, none := false, true, []string{}
+	for _, e := range []memory.Edit{{Pinned: &no}, {Tags: &[]string{"x"}}} {
+		if _, err := m.Edit(t.Context(), 1, e, memory.Origin{}); !errors.Is(err, memory.ErrNote) {
+			t.Errorf("%+v: %v", e, err)
+		}
+	}
+	if _, err := m.Edit(t.Context(), 1, memory.Edit{Pinned: &yes, Tags: &none}, memory.Origin{}); err != nil || len(s.ledger.Entries()) != 1 {
+		t.Errorf("what is so already: %v, %v", s.ledger.Types(), err)
+	}
+	if _, err := m.Edit(t.Context(), 1, memory.Edit{Remove: true}, memory.Origin{}); err != nil {
+		t.Error(err)
 	}
 }

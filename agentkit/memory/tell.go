@@ -3,8 +3,12 @@ package memory
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
+
+	"wf/protocol"
 )
 
 // Bounds of what a prompt or a tool result holds, in runes.
@@ -23,12 +27,22 @@ func head(m Memory, distance *float64) string {
 		s += " [pinned]"
 	}
 	if m.Place != nil {
-		s += fmt.Sprintf(" [%s:%d-%d]", m.Place.File, m.Place.Line, m.Place.End)
+		s += " [" + PlaceText(*m.Place) + "]"
 	}
 	if distance != nil {
 		s += fmt.Sprintf(" [distance:%.3f]", *distance)
 	}
 	return s
+}
+
+// PlaceText is where a memory comes from: cas/gate.go:20-43. A name that would be misread is
+// written as a JSON string.
+func PlaceText(p protocol.MemoryPlace) string {
+	file := p.File
+	if strings.ContainsFunc(file, func(r rune) bool { return !unicode.IsPrint(r) || r == '[' || r == ']' }) {
+		file = strconv.Quote(file)
+	}
+	return fmt.Sprintf("%s:%d-%d", file, p.Line, p.End)
 }
 
 // cut is a text with at most n runes, and how many more there are.

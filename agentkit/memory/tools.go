@@ -6,6 +6,7 @@ import (
 	"embed"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -97,7 +98,7 @@ func (d Desk) call(ctx context.Context, run func(*Store) (string, error)) (tool.
 		return tool.Result{}, e.error
 	}
 	content := "error: " + err.Error()
-	if hint := protocol.HintOf(err); hint != "" {
+	if hint := protocol.HintOf(err); hint != "" && !errors.Is(err, ErrNote) {
 		content += " (" + hint + ")"
 	}
 	return tool.Result{Content: content, IsError: true}, nil
@@ -191,7 +192,7 @@ func (d Desk) remember(ctx context.Context, s *Store, at tool.Workspace, raw jso
 	return said, d.changed(ctx, s)
 }
 
-func recall(ctx context.Context, s *Store, _ tool.Workspace, raw json.RawMessage) (string, error) {
+func recall(ctx context.Context, s *Store, at tool.Workspace, raw json.RawMessage) (string, error) {
 	var args struct {
 		Query string   `json:"query"`
 		Tags  []string `json:"tags"`
@@ -208,7 +209,7 @@ func recall(ctx context.Context, s *Store, _ tool.Workspace, raw json.RawMessage
 	if err != nil {
 		return "", err
 	}
-	hits, err := s.Recall(ctx, Query{Text: args.Query, Tags: args.Tags, Mode: mode, Limit: args.Limit})
+	hits, err := s.Recall(ctx, Query{Text: clean(at, args.Query), Tags: args.Tags, Mode: mode, Limit: args.Limit})
 	if err != nil {
 		return "", err
 	}

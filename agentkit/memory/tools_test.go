@@ -80,8 +80,8 @@ func TestMalformedArgumentsGetAResult(t *testing.T) {
 	for _, c := range [][3]string{
 		{"remember", `{}`, `"content" is missing`},
 		{"remember", `{"content":""}`, "empty"},
-		{"remember", `{"content":7}`, "do not fit"},
-		{"remember", `{"content":"x","tags":"a,b"}`, "do not fit"},
+		{"remember", `{"content":7}`, "do not fit: content holds a number, want a string"},
+		{"remember", `{"content":"x","tags":"a,b"}`, "do not fit: tags holds a string, want an array"},
 		{"remember", `{"content":"x","pinned":true}`, `unknown field "pinned"`},
 		{"recall", `{}`, "needs a text or tags"},
 		{"recall", `{"query":"x","tag_mode":"xor"}`, "want or, and"},
@@ -93,7 +93,7 @@ func TestMalformedArgumentsGetAResult(t *testing.T) {
 		{"edit_memory", `{"id":99,"pinned":true}`, "no memory 99"},
 		{"edit_memory", `{"id":1,"special":"x"}`, "one at a time"},
 		{"edit_memory", `{"special":"x","pinned":false}`, "always pinned"},
-		{"edit_memory", `{"id":"one","pinned":true}`, "do not fit"},
+		{"edit_memory", `{"id":"one","pinned":true}`, "do not fit: id holds a string, want an integer"},
 		{"list_memories", `{"all":true}`, "unknown field"},
 	} {
 		r := call(t, d, "id", c[0], c[1])

@@ -226,15 +226,42 @@ func (s *Store) Reindex(ctx context.Context, model string, o Origin, progress fu
 	s.index.mu.Lock()
 	defer s.index.mu.Unlock()
 	if err := s.remake(ctx, name, e); err != nil {
-		return 0, fmt.Errorf("index memory %s: %w", s.c.Scope, err)
+		return 0, fmt.Errorf("index memory %s: %w", s.c.Scope, s.advised(err))
 	}
 	s.mu.Lock()
 	slots := s.state.slots(nil, Any)
 	s.mu.Unlock()
 	if made, err = s.embedMissing(ctx, e, slots, progress); err != nil {
-		return made, fmt.Errorf("index memory %s: %w", s.c.Scope, err)
+		return made, fmt.Errorf("index memory %s: %w", s.c.Scope, s.advised(err))
 	}
 	return made, nil
+}
+
+// advice is an error with what to do about it.
+type advice struct{ what, do error }
+
+func (a advice) Error() string   { return a.what.Error() }
+func (a advice) Unwrap() []error { return []error{a.do, a.what} }
+
+// advised tells what to do about vectors that cannot be had.
+func (s *Store) advised(err error) error {
+	var e *protocol.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	again := "wf memory reindex --scope " + s.c.Scope
+	do := *e
+	switch {
+	case errors.Is(err, embed.ErrDimension):
+		do.Hint = again + " makes all vectors anew"
+	case errors.Is(err, embed.ErrTable):
+		do.Hint = again + " makes what is damaged anew"
+	case errors.Is(err, protocol.ErrModel), errors.Is(err, embed.ErrAnswer):
+		do.Hint = "start the server and try again, or " + again + " --model " + embed.LexicalName + ", which needs none"
+	default:
+		return err
+	}
+	return advice{err, &do}
 }
 
 // choose makes a model that of the scope, if it can be opened.

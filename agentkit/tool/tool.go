@@ -20,7 +20,9 @@ import (
 	"context"
 	"embed"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -150,8 +152,27 @@ func Decode(args json.RawMessage, into any, required ...string) error {
 	}
 	dec := json.NewDecoder(strings.NewReader(string(args)))
 	dec.DisallowUnknownFields()
-	if err := dec.Decode(into); err != nil {
+	err := dec.Decode(into)
+	if misfit := (*json.UnmarshalTypeError)(nil); errors.As(err, &misfit) {
+		return fmt.Errorf("the arguments do not fit: %s holds a %s, want %s", strings.TrimPrefix(misfit.Field, "."), misfit.Value, wanted(misfit.Type.Kind()))
+	}
+	if err != nil {
 		return fmt.Errorf("the arguments do not fit: %s", strings.TrimPrefix(err.Error(), "json: "))
 	}
 	return nil
+}
+
+// wanted names what a field of a kind is read from, as models know it.
+func wanted(k reflect.Kind) string {
+	switch k {
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "a boolean"
+	case reflect.Slice, reflect.Array:
+		return "an array"
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	}
+	return "an integer"
 }

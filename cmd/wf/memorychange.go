@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"os"
 	"slices"
@@ -95,7 +96,7 @@ func (a *app) memoryEdits(ctx context.Context, m memoryFlags, ids []protocol.Seq
 			if _, there, err := s.Get(ctx, id); err != nil {
 				return err
 			} else if !there {
-				return fmt.Errorf("memory %s has no memory %d: %w", s.Scope(), id, memory.ErrNote)
+				return memory.NoMemory(s.Scope(), id)
 			}
 		}
 		targets := make([]memory.Target, len(ids))
@@ -169,7 +170,7 @@ func newMemoryTag(a *app, m *memoryFlags) *cobra.Command {
 
 func newMemoryDump(a *app, m *memoryFlags) *cobra.Command {
 	return &cobra.Command{
-		Use:   "dump [FILE]",
+		Use:   "dump [FILE.json]",
 		Short: "Write all of a memory as JSON, to a file or stdout",
 		Example: `  wf memory dump memories.json
   wf memory dump --scope team-notes | jq '.items[].content'`,
@@ -227,7 +228,7 @@ func many(n int, one, more string) string {
 
 func newMemoryLoad(a *app, m *memoryFlags) *cobra.Command {
 	return &cobra.Command{
-		Use:   "load FILE",
+		Use:   "load FILE.json",
 		Short: "Remember what a dump holds and the memory does not",
 		Long:  "Remember what a dump holds and the memory does not. Memories get new ids; those that are there already, with the same\ntext and tags, are passed over. - reads stdin.",
 		Example: `  wf memory load memories.json
@@ -248,43 +249,47 @@ func newMemoryLoad(a *app, m *memoryFlags) *cobra.Command {
 	}
 }
 
+// loadKey is the same for what a load takes for the same memory: text, tags, and the place.
+func loadKey(sum [sha256.Size]byte, tags []string, place *protocol.MemoryPlace) string {
+	if place == nil {
+		place = &protocol.MemoryPlace{}
+	}
+	return memory.KeyOf(append([]string{string(sum[:]), place.File, fmt.Sprint(place.Line, place.End)}, tags...)...)
+}
+
 // loadTogether is how many memories of a dump are remembered in one commit.
 const loadTogether = 500
 
 func (a *app) memoryLoad(ctx context.Context, s *memory.Store, d dumpJSON) error {
 	known := map[string]bool{}
-	keyOf := func(text string, tags []string) string {
-		return memory.KeyOf(append([]string{strings.TrimSpace(text)}, tags...)...)
-	}
-	var all []memory.Memory
 	anchored := false
 	err := s.View(ctx, func(st *memory.State) {
-		all = slices.Collect(st.Newest())
+		for m := range st.Newest() {
+			known[loadKey(m.Sum(), m.Tags, m.Place)] = true
+		}
 		_, anchored = st.Anchor()
 	})
 	if err != nil {
 		return err
 	}
-	for _, m := range all {
-		text, err := s.Text(ctx, m)
-		if err != nil {
-			return err
-		}
-		known[keyOf(text, m.Tags)] = true
-	}
 	var notes []memory.Note
 	added := 0
-	for _, m := range d.Items {
-		if m.Special == protocol.SpecialAnchor && !anchored {
-			if err := s.SetAnchor(ctx, m.Content, byUser()); err != nil {
+	for i, m := range d.Items {
+		n, err := memory.Note{Content: m.Content, Tags: m.Tags, Pinned: m.Pinned, Place: m.Place, Origin: byUser()}.Kept()
+		if err != nil {
+			return fmt.Errorf("item %d of the dump, id %d: %w", i+1, m.ID, err)
+		}
+		key := loadKey(sha256.Sum256([]byte(n.Content)), n.Tags, n.Place)
+		switch {
+		case m.Special == protocol.SpecialAnchor && !anchored:
+			if err := s.SetAnchor(ctx, n.Content, byUser()); err != nil {
 				return err
 			}
+			anchored = true
 			added++
-			continue
-		}
-		if key := keyOf(m.Content, m.Tags); !known[key] && m.Special == "" {
+		case m.Special == "" && !known[key]:
 			known[key] = true
-			notes = append(notes, memory.Note{Content: m.Content, Tags: m.Tags, Pinned: m.Pinned, Place: m.Place, Origin: byUser()})
+			notes = append(notes, n)
 		}
 	}
 	for some := range slices.Chunk(notes, loadTogether) {

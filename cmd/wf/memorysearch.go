@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -31,7 +33,7 @@ func newMemorySearch(a *app, m *memoryFlags) *cobra.Command {
 for an unrelated one, and comparable to others of the same embedding model alone. By tags alone the newest come first.`,
 		Example: `  wf memory search "where does the deploy key live?"
   wf memory search "key" --tag deploy --tag prod --all-tags
-  wf memory search --scope code "how is a store locked" -o json | jq -r '.items[] | "\(.place.file):\(.place.line)"'`,
+  wf memory search --scope code "how is a store locked" -o json | jq '.items[].place'`,
 		Args: takes(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.memorySearch(cmd.Context(), *m, strings.Join(args, ""), f)
@@ -143,13 +145,27 @@ func (a *app) memoryReindex(ctx context.Context, model string, stores ...*memory
 	return nil
 }
 
-// embedding tells how far the embedding of a memory has come, a few times.
+// tellEvery is how often long work on a memory tells how far it has come.
+const tellEvery = 2 * time.Second
+
+// embedding tells how far the embedding of a memory has come.
 func (a *app) embedding(scope string) func(done, of int) {
-	told := 0
+	told := time.Now()
 	return func(done, of int) {
-		if done-told >= 2_000 && done < of {
-			told = done
+		if done < of && time.Since(told) >= tellEvery {
+			told = time.Now()
 			a.progress("%s: embedded %d of %d", scope, done, of)
+		}
+	}
+}
+
+// reading tells how far the reading of a tree has come.
+func (a *app) reading(scope string) func(files, pieces int) {
+	told := time.Now()
+	return func(files, pieces int) {
+		if time.Since(told) >= tellEvery {
+			told = time.Now()
+			a.progress("%s: read %d files, %d pieces", scope, files, pieces)
 		}
 	}
 }
@@ -181,11 +197,11 @@ func (a *app) memoryIndex(ctx context.Context, m memoryFlags, dir string) error 
 	if err != nil {
 		return err
 	}
-	if !there(root) {
+	if at, err := os.Stat(root); err != nil || !at.IsDir() {
 		return usagef("%s is no directory", dir)
 	}
 	return a.withMemory(ctx, m, true, func(_ *cas.Store, s *memory.Store) error {
-		r, err := files.Index(ctx, s, root, whoami())
+		r, err := files.Index(ctx, s, root, whoami(), a.reading(s.Scope()))
 		if err != nil {
 			return err
 		}

@@ -53,7 +53,7 @@ func open(t testing.TB, l *memorytest.Ledger) *memory.Store {
 
 func index(t testing.TB, m *memory.Store, dir string) files.Report {
 	t.Helper()
-	r, err := files.Index(t.Context(), m, dir, "ada")
+	r, err := files.Index(t.Context(), m, dir, "ada", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,6 +145,37 @@ func TestIndexingAgainTakesInWhatChanged(t *testing.T) {
 	}
 	if _, there, err := m.Get(t.Context(), note[0]); !there || err != nil {
 		t.Error("indexing removed what is of no file", err)
+	}
+}
+
+// What is in a tree may hold keys, long lines and names that no one would choose.
+func TestAHostileTreeIsIndexedOnce(t *testing.T) {
+	const key = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
+	dir := tree(t, map[string]string{
+		".env": "TOKEN=" + key + "\n", "one\nline].txt": "a name of two lines", "long.txt": strings.Repeat("x", 700_000),
+		"twice/a.txt": "the same text", "twice/b.txt": "the same text", "esc.txt": "\x1b[2Jcleared",
+	})
+	l := &memorytest.Ledger{}
+	m := open(t, l)
+	var told []int
+	r, err := files.Index(t.Context(), m, dir, "ada", func(files, pieces int) { told = append(told, files, pieces) })
+	if err != nil || r.Files != 6 || r.Added != 6 || !cmp.Equal(told[len(told)-2:], []int{6, 6}) {
+		t.Fatalf("%+v, told %v, %v", r, told, err)
+	}
+	for _, e := range l.Entries() {
+		if strings.Contains(string(e.Data), key) {
+			t.Errorf("event %d holds the key", e.Seq)
+		}
+	}
+	if r := index(t, m, dir); r.Added+r.Moved+r.Removed != 0 {
+		t.Errorf("again: %+v", r)
+	}
+	hits, err := m.Recall(t.Context(), memory.Query{Text: "a name of two lines", Limit: 1})
+	if err != nil || len(hits) != 1 {
+		t.Fatal(hits, err)
+	}
+	if place := memory.PlaceText(*hits[0].Place); place != `"one\nline].txt":1-1` {
+		t.Errorf("its place is %s", place)
 	}
 }
 

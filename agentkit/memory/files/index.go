@@ -2,7 +2,7 @@ package files
 
 import (
 	"context"
-	"fmt"
+	"crypto/sha256"
 	"path"
 	"slices"
 	"strings"
@@ -24,9 +24,10 @@ type Report struct {
 // together is how many pieces are remembered in one commit.
 const together = 200
 
-// Index remembers the files below dir in a memory. Pieces of files that are there no longer are
-// removed, and no other memories.
-func Index(ctx context.Context, s *memory.Store, dir string, by string) (Report, error) {
+// Index remembers the files below dir in a memory, as by. Pieces of files that are there no
+// longer are removed, and no other memories. It tells progress, if it is not nil, how many
+// files and pieces were read, file by file.
+func Index(ctx context.Context, s *memory.Store, dir, by string, progress func(files, pieces int)) (Report, error) {
 	r := Report{Skipped: []Skipped{}}
 	known, err := knownPieces(ctx, s)
 	if err != nil {
@@ -51,14 +52,18 @@ func Index(ctx context.Context, s *memory.Store, dir string, by string) (Report,
 		for _, p := range Pieces(f) {
 			r.Pieces++
 			place := protocol.MemoryPlace{File: f.Name, Line: p.Line, End: p.End}
-			if m, ok := known.take(f.Name, p.Text); ok {
+			text := memory.Kept(p.Text)
+			if m, ok := known.take(f.Name, text); ok {
 				if *m.Place != place {
 					changed = append(changed, memory.Target{ID: m.ID, Edit: memory.Edit{Place: &place}})
 					r.Moved++
 				}
 				continue
 			}
-			fresh = append(fresh, memory.Note{Content: p.Text, Tags: tagsOf(f.Name), Place: &place, Origin: origin})
+			fresh = append(fresh, memory.Note{Content: text, Tags: tagsOf(f.Name), Place: &place, Origin: origin})
+		}
+		if progress != nil {
+			progress(r.Files, r.Pieces)
 		}
 		if len(fresh) >= together {
 			return flush()
@@ -92,41 +97,42 @@ func tagsOf(name string) []string {
 	return tags
 }
 
-// pieces are the memories that come from files, by file and text, in the order of their lines.
-type pieces map[[2]string][]memory.Memory
+// pieces are the memories that come from files, in the order of their lines. Their texts are
+// not read: those of a large tree would fill the memory of the machine.
+type pieces map[piece][]memory.Memory
+
+// piece is a file and the sum of a text in it.
+type piece struct {
+	file string
+	text [sha256.Size]byte
+}
 
 func knownPieces(ctx context.Context, s *memory.Store) (pieces, error) {
-	var all []memory.Memory
+	known := pieces{}
 	err := s.View(ctx, func(st *memory.State) {
 		for m := range st.Newest() {
 			if m.Place != nil {
-				all = append(all, m)
+				k := piece{m.Place.File, m.Sum()}
+				known[k] = append(known[k], m)
 			}
 		}
 	})
-	if err != nil {
-		return nil, err
+	for _, list := range known {
+		slices.Reverse(list)
 	}
-	known := pieces{}
-	for i := len(all) - 1; i >= 0; i-- {
-		text, err := s.Text(ctx, all[i])
-		if err != nil {
-			return nil, fmt.Errorf("what is known of %s: %w", all[i].Place.File, err)
-		}
-		k := [2]string{all[i].Place.File, text}
-		known[k] = append(known[k], all[i])
-	}
-	return known, nil
+	return known, err
 }
 
 // take finds the piece with a text, and takes it out.
 func (k pieces) take(file, text string) (memory.Memory, bool) {
-	key := [2]string{file, strings.TrimSpace(text)}
+	key := piece{file, sha256.Sum256([]byte(text))}
 	list := k[key]
 	if len(list) == 0 {
 		return memory.Memory{}, false
 	}
-	k[key] = list[1:]
+	if k[key] = list[1:]; len(list) == 1 {
+		delete(k, key)
+	}
 	return list[0], true
 }
 
