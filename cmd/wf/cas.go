@@ -8,7 +8,6 @@ import (
 	"os"
 	"strings"
 
-	"github.com/ipfs/go-cid"
 	"github.com/spf13/cobra"
 
 	"wf/cas"
@@ -62,7 +61,7 @@ func (a *app) casPut(ctx context.Context, codec string) error {
 		return err
 	}
 	if a.asJSON() {
-		return a.answer(map[string]any{"schema": "wf.block/v1", "cid": block.Link.String(), "size": len(block.Data)})
+		return a.answer(newBlockJSON(block.Link, block.Data))
 	}
 	_, err = fmt.Fprintln(a.out, block.Link)
 	return err
@@ -113,25 +112,6 @@ func (a *app) withBlock(ctx context.Context, arg string, f func(protocol.Link, [
 		}
 		return f(at.block, data)
 	})
-}
-
-// writeBlock shows a record as DAG-JSON, a payload as it is; control characters only where
-// nobody looks.
-func (a *app) writeBlock(l protocol.Link, data []byte) error {
-	if l.CID().Type() == cid.DagCBOR {
-		j, err := cas.ToJSON(data)
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(a.out, "%s\n", j)
-		return err
-	}
-	if a.out.tty {
-		_, err := fmt.Fprintln(a.out, visible(string(data)))
-		return err
-	}
-	_, err := a.out.Write(data)
-	return err
 }
 
 func newCasImport(a *app) *cobra.Command {
