@@ -378,7 +378,12 @@ func (g *gate) pause() (resume func()) {
 func (g *gate) busy(waited time.Duration) error {
 	who := "another process"
 	hint := "wait for it, or end it"
-	if pid, ok := readPID(filepath.Join(g.dir, fileLock)); ok {
+	lock := filepath.Join(g.dir, fileLock)
+	pid, ok := flockedBy(lock) // of several readers the note has only who came last
+	if !ok {
+		pid, ok = readPID(lock)
+	}
+	if ok {
 		who = "process " + strconv.Itoa(pid)
 		if stoppedProcess(pid) {
 			who += " (stopped)"

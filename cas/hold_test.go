@@ -13,6 +13,11 @@ func HoldForTest(s *Store, f func() error) error {
 	return s.update(context.Background(), func(*bolt.Tx) error { return f() })
 }
 
+// ReadForTest keeps the store for reading while f runs.
+func ReadForTest(s *Store, f func() error) error {
+	return s.view(context.Background(), func(*bolt.Tx) error { return f() })
+}
+
 // WaitForTest changes how long a store is waited for, between two calls.
 func WaitForTest(s *Store, wait time.Duration) { s.opts.Wait = wait }
 

@@ -3,6 +3,7 @@ package cas
 import (
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -32,6 +33,31 @@ func onNetwork(dir string) (string, error) {
 		return "", err
 	}
 	return networkFS[uint32(st.Type)], nil
+}
+
+// flockedBy finds a process that has a file locked, by what the kernel tells (proc(5),
+// /proc/locks). false where it does not tell, as of processes outside of a container.
+func flockedBy(path string) (pid int, ok bool) {
+	var st unix.Stat_t
+	if unix.Stat(path, &st) != nil {
+		return 0, false
+	}
+	locks, err := os.ReadFile("/proc/locks")
+	if err != nil {
+		return 0, false
+	}
+	file := fmt.Sprintf("%02x:%02x:%d", unix.Major(st.Dev), unix.Minor(st.Dev), st.Ino)
+	for line := range strings.Lines(string(locks)) {
+		// 1: FLOCK  ADVISORY  READ  4711 08:02:1310 0 EOF
+		f := strings.Fields(line)
+		if len(f) < 6 || f[1] != "FLOCK" || f[5] != file {
+			continue
+		}
+		if pid, err := strconv.Atoi(f[4]); err == nil && pid > 0 && pid != os.Getpid() {
+			return pid, true
+		}
+	}
+	return 0, false
 }
 
 // stoppedProcess reports whether a process exists but was stopped (SIGSTOP, a debugger).

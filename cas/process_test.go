@@ -46,7 +46,8 @@ func flock(t *testing.T, f *os.File) {
 }
 
 // child is another process: "append DIR RUN N" appends and prints each seq once it is durable;
-// N is −1 for ever. "hold DIR" prints held and keeps the store until stdin closes.
+// N is −1 for ever. "hold DIR" prints held and keeps the store until stdin closes, "read DIR"
+// keeps it for reading.
 func child(args []string) error {
 	ctx := context.Background()
 	o := cas.Options{Wait: patience}
@@ -66,8 +67,12 @@ func child(args []string) error {
 		if err := appendEvents(ctx, s, protocol.RunID(args[2]), n); err != nil {
 			return err
 		}
-	case "hold":
-		err = cas.HoldForTest(s, func() error {
+	case "hold", "read":
+		hold := cas.HoldForTest
+		if args[0] == "read" {
+			hold = cas.ReadForTest
+		}
+		err = hold(s, func() error {
 			fmt.Println("held")
 			_, err := io.Copy(io.Discard, os.Stdin)
 			return err
@@ -108,7 +113,7 @@ func appendEvents(ctx context.Context, s *cas.Store, run protocol.RunID, n int) 
 func start(t *testing.T, args ...string) (cmd *exec.Cmd, in io.WriteCloser, out *bufio.Scanner) {
 	t.Helper()
 	cmd = exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), childEnv+"="+strings.Join(args, " "))
+	cmd.Env = append(os.Environ(), childEnv+"="+strings.Join(args, " "), "GORACE=atexit_sleep_ms=0") // else each waits for a second
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -261,9 +266,9 @@ func TestKillInCommitsLosesNothingAcknowledged(t *testing.T) {
 }
 
 // holder is another process that has the store open, and the way to let it go.
-func holder(t *testing.T, dir string) (cmd *exec.Cmd, let func()) {
+func holder(t *testing.T, how, dir string) (cmd *exec.Cmd, let func()) {
 	t.Helper()
-	cmd, in, out := start(t, "hold", dir)
+	cmd, in, out := start(t, how, dir)
 	if !out.Scan() || out.Text() != "held" {
 		t.Fatal("the holder said ", out.Text())
 	}
@@ -279,7 +284,7 @@ func TestAStoppedHolderIsNamed(t *testing.T) {
 	dir := made(t)
 	s := openStore(t, dir)
 	defer s.Close()
-	cmd, let := holder(t, dir)
+	cmd, let := holder(t, "hold", dir)
 	if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
@@ -306,11 +311,31 @@ func TestAStoppedHolderIsNamed(t *testing.T) {
 	}
 }
 
+// Of several readers the one that stays is named, not the one that came last.
+func TestAReaderThatStaysIsNamed(t *testing.T) {
+	if _, err := os.Stat("/proc/locks"); err != nil {
+		t.Skip("needs /proc/locks: ", err)
+	}
+	dir := made(t)
+	s := openStore(t, dir)
+	defer s.Close()
+	cmd, let := holder(t, "read", dir)
+	if h, err := s.Head(t.Context(), "run/r1"); err != nil || h.Seq != 200 {
+		t.Errorf("readers share the store: %+v, %v", h, err)
+	}
+	cas.WaitForTest(s, 100*time.Millisecond)
+	err := s.Commit(t.Context(), cas.Batch{Blocks: []cas.Block{cas.Raw([]byte("x"))}})
+	if want := fmt.Sprintf("held by process %d;", cmd.Process.Pid); !errors.Is(err, protocol.ErrBusy) || !strings.Contains(err.Error(), want) {
+		t.Errorf("want busy, %q; have %v", want, err)
+	}
+	let()
+}
+
 func TestAWriterWaitsForALongReader(t *testing.T) {
 	dir := made(t)
 	s := openStore(t, dir)
 	defer s.Close()
-	_, let := holder(t, dir)
+	_, let := holder(t, "hold", dir)
 	done := make(chan error)
 	go func() {
 		done <- s.Commit(context.Background(), cas.Batch{Blocks: []cas.Block{cas.Raw([]byte("late"))}})
