@@ -26,8 +26,12 @@ func (s *chatSession) Tasks(ctx context.Context) ([]chat.TaskPage, error) {
 	var out []chat.TaskPage
 	for _, t := range tasks {
 		cost, _ := taskCost(t, prices)
+		tokens := "?"
+		if used := t.Tokens(); used.Told {
+			tokens = task.Count(used.In()) + " in / " + task.Count(used.Output) + " out"
+		}
 		out = append(out, chat.TaskPage{Task: chat.Task{ID: t.ID, Goal: t.Goal, State: t.State, Status: t.Status},
-			Cost: task.Dollars(cost), Tokens: t.Tokens().Short(), Markdown: t.Markdown(cost)})
+			Cost: task.Dollars(cost), Tokens: tokens, Markdown: t.Markdown(cost)})
 	}
 	return out, nil
 }

@@ -81,7 +81,7 @@ func (a *App) command(c command) tea.Cmd {
 		a.think()
 		return nil
 	case "help":
-		a.panel = newDialog("Help", helpText(), false)
+		a.panel = &dialog{title: "Help", text: helpLines}
 		return nil
 	case "quit":
 		return tea.Quit

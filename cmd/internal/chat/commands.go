@@ -3,9 +3,11 @@ package chat
 import (
 	"fmt"
 	"strings"
+
+	"wf/cmd/internal/plain"
 )
 
-// a line that begins with a slash.
+// command is a line that begins with a slash.
 type command struct{ name, arg string }
 
 // commands are all there are, in the order of the help.
@@ -15,18 +17,18 @@ var commands = []struct {
 	arg   string
 	what  string
 }{
-	{"clear", []string{"c"}, "", "clear the screen; nothing is lost, PageUp brings it back"},
+	{"clear", []string{"c"}, "", "clear the screen; PageUp brings it back"},
 	{"compact", []string{"cp"}, "", "summarise the conversation now"},
-	{"reset", nil, "", "begin a new run; memories of this one get tombstones"},
+	{"reset", nil, "", "begin a new run; this one's memories get tombstones"},
 	{"dump", nil, "[path]", "write the memories to a file"},
 	{"think", []string{"t"}, "", "show or fold the reasoning of the last answer"},
-	{"resume", nil, "[cost_usd=9]", "go on after an interruption, an error, past a limit"},
+	{"resume", nil, "[cost_usd=9]", "go on after an interruption, an error, a limit"},
 	{"fork", nil, "[step]", "go on in a fork of this run"},
 	{"cost", []string{"usage", "$"}, "", "tokens and cost; $ in an empty line does the same"},
 	{"task", []string{"tasks"}, "[step]", "browse the tasks of this run"},
 	{"memory", nil, "[words]", "what is remembered"},
 	{"model", nil, "[name]", "the model, or another one from here on"},
-	{"help", []string{"h", "?"}, "", "this"},
+	{"help", []string{"h"}, "", "this"},
 	{"quit", []string{"q", "exit"}, "", "leave; the run stays as it is"},
 }
 
@@ -40,6 +42,9 @@ func commandOf(line string) (command, bool) {
 		return command{}, false
 	}
 	name, arg, _ := strings.Cut(rest, " ")
+	if name == "?" {
+		name = "help"
+	}
 	for _, c := range commands {
 		for _, a := range c.alias {
 			if a == name {
@@ -69,25 +74,41 @@ func begunWith(line string) (list []string, first string) {
 	return list, first
 }
 
-// keysText is the second half of the help.
-const keysText = `Enter          send
-Alt+Enter      begin a new line; Shift+Enter and Ctrl+J too
-Up, Down       go through what you wrote; Tab completes a command
-PageUp, PageDn scroll; Shift+Up and Shift+Down by lines, End follows again
-Esc            interrupt the agent
-Ctrl+C         empty the line; twice leaves
+// keys of the screen, with what they do.
+var keys = [][2]string{
+	{"Enter", "send"},
+	{"Alt+Enter, Ctrl+J", "begin a new line; Shift+Enter too"},
+	{"Up, Down", "go through what you wrote"},
+	{"Tab", "complete a command"},
+	{"PageUp, PageDown", "scroll; Shift+Up and Shift+Down by lines"},
+	{"End", "follow again"},
+	{"Esc", "interrupt the agent"},
+	{"Ctrl+C", "empty the line; twice leaves"},
+	{"//", "begins a text with a slash"},
+}
 
-Two slashes begin a text with a slash. What you say while the agent works waits for its next turn.`
+// helpWidth is the column of names in the help.
+const helpWidth = 21
 
-// helpText lists the commands and keys.
-func helpText() string {
-	var b strings.Builder
-	for _, c := range commands {
-		var alias []string
-		for _, a := range c.alias {
-			alias = append(alias, "/"+a)
+// helpLines lists the commands and keys.
+func helpLines(width int) []string {
+	row := func(name, what string) []string {
+		if width < 2*helpWidth {
+			return append(plain.Wrap(styleTool.Render(name), width), hang("  ", 2, what, width, plainStyle)...)
 		}
-		fmt.Fprintf(&b, "%-22s %-11s %s\n", strings.TrimSpace("/"+c.name+" "+c.arg), strings.Join(alias, " "), c.what)
+		return hang(styleTool.Render(plain.Pad(name, helpWidth)), helpWidth, what, width, plainStyle)
 	}
-	return strings.ReplaceAll(b.String(), "/$", "$") + "\n" + keysText
+	var out []string
+	for _, c := range commands {
+		name := "/" + c.name
+		for _, a := range c.alias {
+			name += " " + strings.Replace("/"+a, "/$", "$", 1)
+		}
+		out = append(out, row(strings.TrimSpace(name+" "+c.arg), c.what)...)
+	}
+	out = append(out, "")
+	for _, k := range keys {
+		out = append(out, row(k[0], k[1])...)
+	}
+	return append(append(out, ""), plain.Wrap("What you say while the agent works waits for its next turn.", width)...)
 }

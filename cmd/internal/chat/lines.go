@@ -40,7 +40,11 @@ func (it *Item) lines(width int) []string {
 	case Tool:
 		return it.toolLines(width)
 	case Question:
-		return append([]string{""}, hang(styleQuestion.Render("? "), 2, it.Text, width, styleQuestion.Render)...)
+		out := []string{""}
+		for i, l := range markdown.Lines(it.Text, max(1, width-2)) {
+			out = append(out, plain.Cut(map[bool]string{true: styleQuestion.Render("? "), false: "  "}[i == 0]+l, width, ""))
+		}
+		return out
 	default:
 		style := styleDim
 		if it.Failed {

@@ -2,6 +2,7 @@ package chat
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"charm.land/lipgloss/v2"
@@ -11,20 +12,33 @@ import (
 )
 
 // statusLine is {tps} ctx {pct}% ({remaining} tok left) (turns: N) {status}, and at its right
-// end, where there is room, the model.
+// end, where there is room, the model. On a narrow screen the status stays, and what stands
+// before it goes.
 func (a *App) statusLine() string {
 	m := a.t.Metrics
-	var parts []string
-	if m.TPS > 0 {
-		parts = append(parts, fmt.Sprintf("%.1f t/s", m.TPS))
-	}
+	word := a.word(len(a.news()) == 0)
+	context, left := "", ""
 	if w := a.info.Window; w > 0 {
-		parts = append(parts, fmt.Sprintf("ctx %d%% (%d tok left)", m.Context*100/w, max(0, w-m.Context)))
+		context, left = fmt.Sprintf("ctx %d%%", m.Context*100/w), fmt.Sprintf("(%d tok left)", max(0, w-m.Context))
 	} else if m.Context > 0 {
-		parts = append(parts, fmt.Sprintf("ctx %d tok", m.Context))
+		context = fmt.Sprintf("ctx %d tok", m.Context)
 	}
-	parts = append(parts, fmt.Sprintf("(turns: %d)", m.Turns))
-	line := plain.Cut(" "+styleDim.Render(strings.Join(parts, " "))+" "+a.word(len(a.news()) == 0), a.width, "…")
+	tps, turns := "", fmt.Sprintf("(turns: %d)", m.Turns)
+	if m.TPS > 0 {
+		tps = fmt.Sprintf("%.1f t/s", m.TPS)
+	}
+	line := ""
+	for _, parts := range [][]string{{tps, context, left, turns}, {context, left, turns}, {context, turns}, {context}, {}} {
+		parts = slices.DeleteFunc(parts, func(s string) bool { return s == "" })
+		line = " " + word
+		if len(parts) > 0 {
+			line = " " + styleDim.Render(strings.Join(parts, " ")) + " " + word
+		}
+		if plain.Width(line) <= a.width {
+			break
+		}
+	}
+	line = plain.Cut(line, a.width, "…")
 	model := plain.Line(plain.Text(firstOf(m.Model, a.info.Model)), 40)
 	if gap := a.width - plain.Width(line) - plain.Width(model) - 1; model != "" && gap >= 2 {
 		line += strings.Repeat(" ", gap) + styleDim.Render(model)
