@@ -6,12 +6,10 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"time"
 
 	"wf/cas"
 	"wf/engine"
 	"wf/hub/api"
-	"wf/hub/guard"
 	"wf/hub/replay"
 	"wf/hub/schedule"
 	"wf/hub/web"
@@ -90,18 +88,4 @@ func (d *daemon) close() error {
 	d.backend.a.pages.wait()
 	d.live.close()
 	return d.replay.Close()
-}
-
-// codes has the daemon make one-time codes for browsers that open one of its doors.
-func (d *daemon) codes(keys *guard.Keys, doors []*door) {
-	d.api.NewCode = func() (api.Code, error) {
-		code, err := keys.NewCode()
-		out := api.Code{Schema: "wf.code/v1", Code: code, Expires: time.Now().Add(guard.CodeLife).UTC().Format(time.RFC3339), URLs: []string{}}
-		for _, x := range doors {
-			if x.guard.Keys != nil {
-				out.URLs = append(out.URLs, withCode(x.url, code))
-			}
-		}
-		return out, err
-	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/http"
 	"os"
 	"strings"
 	"time"
@@ -14,7 +13,7 @@ import (
 
 	"wf/agentkit/config"
 	"wf/agentkit/sandbox"
-	"wf/hub/api"
+	"wf/hub/client"
 	"wf/protocol"
 )
 
@@ -149,17 +148,19 @@ func (a *app) checkSandbox() checkup {
 // checkDaemon asks the daemon of the store, if there is one.
 func (a *app) checkDaemon(ctx context.Context) checkup {
 	c := checkup{Name: "daemon", State: "ok", Text: "none; wf serve starts one"}
-	dir, _, err := a.storeDir()
+	server, socket, err := a.ownDaemon()
 	if err != nil {
 		return c // told with the store
 	}
-	var info api.Info
-	switch err := callDaemon(ctx, socketPath(dir), http.MethodGet, "/v1/info", &info); {
-	case errors.Is(err, errNoDaemon):
+	defer server.Close()
+	ctx, cancel := context.WithTimeout(ctx, askDaemon)
+	defer cancel()
+	switch info, err := server.Info(ctx); {
+	case errors.Is(err, client.ErrUnreachable):
 	case err != nil:
 		return c.bad(err)
 	default:
-		c.Text = fmt.Sprintf("%s (version %s) listens on %s", info.Name, info.Version, socketPath(dir))
+		c.Text = fmt.Sprintf("%s (version %s) listens on %s", info.Name, info.Version, socket)
 	}
 	return c
 }

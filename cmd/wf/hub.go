@@ -13,11 +13,9 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"wf/hub/api"
 	"wf/hub/client"
 	"wf/hub/guard"
 	"wf/hub/queue/embedded"
@@ -112,24 +110,18 @@ func (a *app) hubLogin(ctx context.Context, f hubFlags) error {
 	if err != nil {
 		return err
 	}
-	api, err := client.New(url, client.Options{Token: token})
-	if err != nil {
-		return err
-	}
-	defer api.Close()
-	urls, err := api.NewCode(ctx)
-	if err != nil {
-		return err
-	}
-	if a.asJSON() {
-		return a.answer(map[string]any{"schema": "wf.login/v1", "open": urls})
-	}
-	for _, u := range urls {
-		if _, err := fmt.Fprintln(a.out, u); err != nil {
+	o := client.Options{Token: token}
+	if f.cert != "" { // it may be signed by nobody that the system knows
+		o.TLS = &tls.Config{MinVersion: tls.VersionTLS13}
+		if o.TLS.RootCAs, err = certificates("--tls-cert", f.cert); err != nil {
 			return err
 		}
 	}
-	return nil
+	server, err := client.New(url, o)
+	if err != nil {
+		return err
+	}
+	return a.newCode(ctx, server)
 }
 
 // serveHub runs a hub until ctx ends.
@@ -206,20 +198,6 @@ func certified(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
-}
-
-// codeFor makes one-time codes for browsers that open one of the doors.
-func codeFor(keys *guard.Keys, doors []*door) func() (api.Code, error) {
-	return func() (api.Code, error) {
-		code, err := keys.NewCode()
-		out := api.Code{Schema: "wf.code/v1", Code: code, Expires: time.Now().Add(guard.CodeLife).UTC().Format(time.RFC3339), URLs: []string{}}
-		for _, d := range doors {
-			if d.guard.Keys != nil {
-				out.URLs = append(out.URLs, withCode(d.url, code))
-			}
-		}
-		return out, err
-	}
 }
 
 // hubDoors listens everywhere it is told to, or nowhere.
@@ -303,16 +281,9 @@ type hubJSON struct {
 func (a *app) announceHub(f hubFlags, doors []*door, keys *guard.Keys, agentToken string) error {
 	out := hubJSON{Schema: "wf.hub/v1", PID: os.Getpid(), Name: f.name, Version: version(), Data: f.data,
 		TokenFile: keys.Path(), AgentToken: agentToken}
-	for _, door := range doors {
-		l := listenJSON{URL: door.url}
-		if door.guard.Keys != nil {
-			code, err := keys.NewCode()
-			if err != nil {
-				return err
-			}
-			l.Open = withCode(door.url, code)
-		}
-		out.Listen = append(out.Listen, l)
+	var err error
+	if out.Listen, err = listening(keys, doors); err != nil {
+		return err
 	}
 	if a.asJSON() {
 		a.reported = true
@@ -330,6 +301,6 @@ func (a *app) announceHub(f hubFlags, doors []*door, keys *guard.Keys, agentToke
 		}
 		fmt.Fprintf(a.out, "  %s  %s\n", p.dim("agent"), command)
 	}
-	_, err := fmt.Fprintf(a.out, "  %s  %s\n", p.dim("token"), out.TokenFile)
+	_, err = fmt.Fprintf(a.out, "  %s  %s\n", p.dim("token"), out.TokenFile)
 	return err
 }

@@ -62,7 +62,7 @@ machine too; beyond it TLS as well. For browsers it prints an address with a cod
 		Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.login {
-				return a.login(cmd.Context(), f)
+				return a.login(cmd.Context())
 			}
 			return a.serve(cmd.Context(), f)
 		},
@@ -103,7 +103,7 @@ func (a *app) serveStore(ctx context.Context, s *cas.Store, f serveFlags) error 
 		return err
 	}
 	if keys != nil {
-		d.codes(keys, doors)
+		d.api.NewCode = codeFor(keys, doors)
 	}
 	d.start()
 	handler := d.handler()

@@ -20,28 +20,16 @@ type servingJSON struct {
 	Workflows []string     `json:"workflows"`  // directories
 }
 
-type listenJSON struct {
-	URL  string `json:"url"`  // unix:PATH, http:// or https://
-	Open string `json:"open"` // with a one-time code, for a browser; "" for a socket
-}
-
 // announce says where the daemon listens.
 func (a *app) announce(d *daemon, doors []*door, keys *guard.Keys) error {
 	out := servingJSON{Schema: "wf.serving/v1", PID: os.Getpid(), Name: d.name, Version: version(), Store: d.store.Dir(),
-		Listen: []listenJSON{}, Workflows: d.backend.shelf.dirs}
+		Workflows: d.backend.shelf.dirs}
 	if out.Workflows == nil {
 		out.Workflows = []string{}
 	}
-	for _, door := range doors {
-		l := listenJSON{URL: door.url}
-		if door.guard.Keys != nil {
-			code, err := keys.NewCode()
-			if err != nil {
-				return err
-			}
-			l.Open = withCode(door.url, code)
-		}
-		out.Listen = append(out.Listen, l)
+	var err error
+	if out.Listen, err = listening(keys, doors); err != nil {
+		return err
 	}
 	if keys != nil {
 		out.TokenFile = keys.Path()
@@ -64,9 +52,6 @@ func (a *app) announce(d *daemon, doors []*door, keys *guard.Keys) error {
 	} else {
 		fmt.Fprintf(a.out, "  %s   wf serve --listen %s opens a page for browsers\n", p.dim("more"), guard.DefaultTCP)
 	}
-	_, err := fmt.Fprintf(a.out, "  %s\n", p.dim("Ctrl-C suspends what runs; the next start goes on"))
+	_, err = fmt.Fprintf(a.out, "  %s\n", p.dim("Ctrl-C suspends what runs; the next start goes on"))
 	return err
 }
-
-// withCode is an address that logs a browser in: what follows # is never sent or logged.
-func withCode(url, code string) string { return url + "/#code=" + code }

@@ -214,12 +214,17 @@ func (a *API) CancelJob(ctx context.Context, id string) (raw []byte, err error) 
 	return raw, err
 }
 
-// NewCode has the server make a one-time code for a browser: wf.code/v1, with the addresses to
-// open. It needs the scope admin.
-func (a *API) NewCode(ctx context.Context) (urls []string, err error) {
-	var code struct{ URLs []string }
-	_, err = a.call(ctx, http.MethodPost, "/v1/codes", nil, struct{}{}, &code)
-	return code.URLs, err
+// Code is a one-time code for a browser: wf.code/v1.
+type Code struct {
+	Code    string   `json:"code"`
+	Expires string   `json:"expires"` // RFC 3339
+	URLs    []string `json:"urls"`    // to open, with the code
+}
+
+// NewCode has the server make a code. It needs the scope admin.
+func (a *API) NewCode(ctx context.Context) (c Code, err error) {
+	_, err = a.call(ctx, http.MethodPost, "/v1/codes", nil, struct{}{}, &c)
+	return c, err
 }
 
 func runPath(run protocol.RunID, more ...string) string {

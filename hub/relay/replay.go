@@ -42,11 +42,8 @@ type subscription struct {
 	live bool
 }
 
-// Times of a socket.
-const (
-	lastWrite = time.Second      // for the one under way when the socket ends
-	pingEvery = 20 * time.Second // of the client; two that are not answered end the socket
-)
+// pingEvery is how often a client is pinged; two that are not answered end the socket.
+const pingEvery = 20 * time.Second
 
 // errClosed is a client that went away.
 var errClosed = errors.New("the client closed the connection")
@@ -233,7 +230,7 @@ func (k *socket) write(b []byte) bool {
 	defer done()
 	// A write that is cut off takes the connection with it, and with it the word why the socket
 	// ends: so the one under way has a moment more.
-	defer context.AfterFunc(k.ctx, func() { time.AfterFunc(lastWrite, done) })()
+	defer context.AfterFunc(k.ctx, func() { time.AfterFunc(socketend.LastWrite, done) })()
 	err := k.conn.Write(ctx, socketend.Kind(k.codec), b)
 	switch {
 	case err == nil:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -99,22 +100,29 @@ func stalled(t testing.TB, addr net.Addr) {
 	}
 }
 
-// A client that does not read until the deadline is cut off; one that comes back with its last
-// seq has lost nothing.
-func TestAClientThatNeverReadsIsCutOff(t *testing.T) {
+// stuffed is a store with a run that is longer than the buffers between both ends.
+func stuffed(t *testing.T) (*cas.Store, []protocol.Entry) {
+	t.Helper()
 	store := openStore(t)
 	j, err := store.Journal(t.Context(), "run")
 	if err != nil {
 		t.Fatal(err)
 	}
 	drafts := make([]cas.Draft, 400)
-	for i := range drafts { // more than the buffers between both ends take
+	for i := range drafts {
 		drafts[i] = cas.Draft{Step: "a#1", Data: protocol.TextSaid{Content: protocol.NewText(fmt.Sprint(i, strings.Repeat(" and so on", 6000)))}}
 	}
-	want, err := j.Append(t.Context(), 1, drafts, nil)
+	all, err := j.Append(t.Context(), 1, drafts, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return store, all
+}
+
+// A client that does not read until the deadline is cut off; one that comes back with its last
+// seq has lost nothing.
+func TestAClientThatNeverReadsIsCutOff(t *testing.T) {
+	store, want := stuffed(t)
 	left := make(departure)
 	p := dial(t, serve(t, &replay.Server{Feed: store, Deltas: left, WriteTimeout: 20 * time.Millisecond}), protocol.JSONFrames)
 	p.ask(`{"type":"replay_request","sessionId":"run","fromSeq":0,"live":true}`)
@@ -142,6 +150,24 @@ func TestAClientThatNeverReadsIsCutOff(t *testing.T) {
 	q.send(request)
 	rest, _ := q.until(protocol.FrameReplayComplete)
 	sameEvents(t, want, append(got, rest...))
+}
+
+// A server that stops does not wait for those who do not read.
+func TestAServerThatStopsLeavesAStalledClient(t *testing.T) {
+	store, _ := stuffed(t)
+	s := &replay.Server{Feed: store, WriteTimeout: time.Hour}
+	h := serve(t, s)
+	p := dial(t, h, protocol.JSONFrames)
+	p.ask(`{"type":"replay_request","sessionId":"run","fromSeq":0,"live":true}`)
+	p.read()
+	res, err := http.Get(h.URL + "/v1/sessions/run/events")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestAHeadThatMovesIsAReset(t *testing.T) {

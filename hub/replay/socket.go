@@ -92,7 +92,7 @@ func (k *socket) read() error {
 		if len(b) > protocol.MaxRequest {
 			return fmt.Errorf("a frame of more than %d bytes: %w", protocol.MaxRequest, protocol.ErrTooLarge)
 		}
-		if (typ == websocket.MessageBinary) != (k.codec == protocol.CBORFrames) {
+		if typ != socketend.Kind(k.codec) {
 			k.send(protocol.ReplayError("", fmt.Errorf("a %s message, this socket speaks %s: %w", typ, k.codec.Subprotocol(), protocol.ErrBadRequest)))
 			continue
 		}
@@ -192,14 +192,13 @@ func (k *socket) write(frames func(send func([]byte) error) error) error {
 	limit := orDefault(k.s.WriteTimeout, 10*time.Second)
 	ctx, done := context.WithTimeout(context.Background(), limit+limit/5)
 	defer done()
-	typ := websocket.MessageText
-	if k.codec == protocol.CBORFrames {
-		typ = websocket.MessageBinary
-	}
+	// A write that is cut off takes the connection with it, and with it the word why the socket
+	// ends: so the one under way has a moment more, and no client holds up a server that stops.
+	defer context.AfterFunc(k.ctx, func() { time.AfterFunc(socketend.LastWrite, done) })()
 	begun := time.Now()
 	var broken error
 	err := frames(func(b []byte) error {
-		broken = k.conn.Write(ctx, typ, b)
+		broken = k.conn.Write(ctx, socketend.Kind(k.codec), b)
 		return broken
 	})
 	switch {

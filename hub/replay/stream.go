@@ -8,8 +8,10 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
+	"wf/hub/internal/socketend"
 	"wf/protocol"
 )
 
@@ -39,6 +41,7 @@ func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request) {
 	defer stop(nil)
 	defer context.AfterFunc(s.ctx, func() { stop(protocol.ErrShuttingDown) })()
 	out := &stream{s: s, w: w, rc: http.NewResponseController(w), sse: !lines, packer: packer{s: s, run: req.SessionID}}
+	defer context.AfterFunc(ctx, out.hurry)()
 	err = s.Follow(ctx, req, out)
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		err = context.Cause(ctx) // a read that was cut off knows no reason
@@ -138,6 +141,8 @@ type stream struct {
 	sse   bool
 	begun bool
 	out   []byte
+
+	hurried atomic.Bool // the stream is over, but for a last word
 }
 
 // begin sends the header, once it is known that there is something to say.
@@ -177,6 +182,9 @@ func (t *stream) flush() error {
 	if err := t.rc.SetWriteDeadline(begun.Add(limit + limit/5)); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return errClosed
 	}
+	if t.hurried.Load() {
+		t.hurry()
+	}
 	_, err := t.w.Write(t.out)
 	t.out = t.out[:0]
 	if err == nil {
@@ -189,6 +197,13 @@ func (t *stream) flush() error {
 		return protocol.ErrTooSlow
 	}
 	return nil
+}
+
+// hurry has what is written from now on, and what is under way, end soon: the stream is over.
+func (t *stream) hurry() {
+	t.hurried.Store(true)
+	// Where deadlines cannot be set the other end has its own.
+	_ = t.rc.SetWriteDeadline(time.Now().Add(socketend.LastWrite))
 }
 
 func (t *stream) Events(ctx context.Context, batch []protocol.Entry, live bool) error {

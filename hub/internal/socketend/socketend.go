@@ -15,6 +15,9 @@ import (
 	"wf/protocol"
 )
 
+// LastWrite is how long a write that is under way has when the socket ends.
+const LastWrite = time.Second
+
 // Wanted reports whether a request asks for a WebSocket; one that does not is told that it must.
 func Wanted(w http.ResponseWriter, r *http.Request, protocols ...string) bool {
 	if strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {

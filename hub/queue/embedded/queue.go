@@ -53,6 +53,9 @@ func (q *Queue) load(tx *bbolt.Tx) error {
 			return fmt.Errorf("job %x: %w", k, err)
 		}
 		q.number = max(q.number, j.Number)
+		if latest := q.now().Add(j.TTL); j.Until.After(latest) {
+			j.Until = latest // the clock was put back meanwhile
+		}
 		q.byID[j.ID] = j
 		if ended(j.State) {
 			q.over = append(q.over, j)

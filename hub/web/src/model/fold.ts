@@ -53,6 +53,11 @@ export interface Step {
   said: Text; // its newest text
 }
 
+/** The key of a way out of an edge: to one of its targets, or to where its bound diverts it. */
+export function way(edge: number, to: string, limit: boolean): string {
+  return `${edge} ${limit ? "limit" : "edge"} ${to}`;
+}
+
 export class State {
   seq = 0;
   cid = "";
@@ -62,13 +67,14 @@ export class State {
   status: RunStatus = "running";
   reason = "";
   steps = new Map<string, Step>(); // in order of their start
-  taken = new Map<number, number>(); // edge → times
+  taken = new Map<string, number>(); // way → times
   waiting = new Map<string, Question>(); // by step
   usage: Usage = {calls: 0, input: 0, cached: 0, output: 0};
   toolCalls = 0;
   limits = new Map<string, number>(); // the limits that were reached, with their maximum
   private over = false;
   private suspended = false;
+  private entered = new Map<string, Set<string>>(); // role → its visits; the items of a fan-out are one
 
   /** Whether nothing can happen to the run any more. */
   get final(): boolean {
@@ -82,10 +88,21 @@ export class State {
     return found;
   }
 
+  /** How often a role was entered; a fan-out is entered once. */
   visits(role: string): number {
-    let n = 0;
-    for (const s of this.steps.values()) if (s.role === role) n++;
-    return n;
+    return this.entered.get(role)?.size ?? 0;
+  }
+
+  /** Notes that a step has begun, and the way that led to it. */
+  enter(s: Step): void {
+    this.steps.set(s.id, s);
+    const visits = this.entered.get(s.role) ?? new Set();
+    this.entered.set(s.role, visits);
+    const visit = s.id.replace(/\[\d+\]$/, "");
+    if (visits.has(visit)) return;
+    visits.add(visit);
+    const key = way(s.edge, s.role, s.via === "limit");
+    this.taken.set(key, (this.taken.get(key) ?? 0) + 1);
   }
 
   /** Takes the next event in. Unknown types and missing fields are passed over. */
@@ -179,8 +196,7 @@ const folds: Record<string, (r: State, e: Entry, s: Step | undefined) => void> =
         status: "running", record: null, attempt: 1, failures: [], first: e.seq, last: e.seq, lastAt: e.at,
         spans: [], ms: 0, toolCalls: 0, usage: {calls: 0, input: 0, cached: 0, output: 0}, said: "",
       };
-      r.steps.set(e.step, s);
-      if (s.via !== "limit" && s.edge >= 0 && !s.item) r.taken.set(s.edge, (r.taken.get(s.edge) ?? 0) + 1);
+      r.enter(s);
     }
     close(s, s.lastAt); // a process that was killed left it open: it ended with its newest event
     s.status = "running";
@@ -242,7 +258,7 @@ const folds: Record<string, (r: State, e: Entry, s: Step | undefined) => void> =
   approval: unpark,
 
   suspended(r, e) {
-    r.suspend([textOf(e.data["reason"]), textOf(e.data["detail"])].filter(Boolean).join(": "));
+    r.suspend(textOf(e.data["detail"]) || textOf(e.data["reason"]));
   },
 
   resumed(r) {

@@ -107,6 +107,33 @@ export function merge(stretches: readonly Stretch[], from: number, to: number): 
   return out;
 }
 
+/** A mark on the axis: so long after its begin. */
+export interface Tick {
+  place: number;
+  after: number; // milliseconds
+}
+
+const nice = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 15e3, 3e4, 6e4, 12e4, 3e5, 6e5, 9e5, 18e5, 36e5, 72e5, 108e5, 216e5, 432e5, 864e5];
+
+/**
+ * Marks at round times, about so many on the whole axis. Within a gap there are none: time does
+ * not run evenly there.
+ */
+export function ticks(axis: Axis, about: number): Tick[] {
+  const begin = axis.pieces[0]?.from ?? 0;
+  const out: Tick[] = [];
+  for (const p of axis.pieces) {
+    if (p.gap || p.end <= p.begin) continue;
+    const fit = ((p.to - p.from) / (p.end - p.begin)) / about;
+    const by = nice.find((n) => n >= fit) ?? 864e5;
+    for (let after = Math.ceil((p.from - begin) / by) * by; begin + after < p.to; after += by) {
+      const place = axis.place(begin + after);
+      if (place - (out.at(-1)?.place ?? -1) > 0.6 / about) out.push({place, after});
+    }
+  }
+  return out;
+}
+
 /** Gives each stretch the first row in which nothing overlaps it. The order of rows is that of from. */
 export function rows(stretches: readonly Stretch[]): number[] {
   const order = stretches.map((_, i) => i).sort((a, b) => stretches[a]!.from - stretches[b]!.from || a - b);

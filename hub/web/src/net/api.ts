@@ -76,6 +76,7 @@ export interface StepView {
   usage: Usage;
   ms: number;
   workspace: {git_head: string; dirty: boolean} | null;
+  child?: string; // the run of a sub-workflow
 }
 
 export interface RunView {
@@ -234,7 +235,7 @@ async function call(method: string, path: string, body?: unknown, signal?: Abort
     r = await fetch(path, init);
   } catch (e) {
     if (signal?.aborted) throw e;
-    throw new ApiError(0, "unreachable", "the server does not answer", "it may be restarting; the page tries again");
+    throw new ApiError(0, "unreachable", "the server does not answer", method === "GET" ? "it may be restarting; the page tries again" : "try again when the page is live again");
   }
   const date = Date.parse(r.headers.get("Date") ?? "");
   if (Number.isFinite(date)) skew = Math.abs(date - Date.now()) < 3000 ? 0 : date - Date.now();
@@ -280,6 +281,7 @@ export const api = {
   cost: (id: string, by: string, signal?: AbortSignal) => get<Cost>(at(id, `/cost?by=${by}`), signal),
   answer: (id: string, a: AnswerRequest) => post<unknown>(at(id, "/answer"), a),
   cancel: (id: string, reason: string) => post<unknown>(at(id, "/cancel"), reason ? {reason} : {}),
+  suspend: (id: string) => post<unknown>(at(id, "/suspend")),
   resume: (id: string, limits: Record<string, unknown>) => post<unknown>(at(id, "/resume"), Object.keys(limits).length ? {limits} : {}),
   fork: (id: string, s: string, after: boolean, note: string) => post<{id: string}>(at(id, "/fork"), {step: s, after, ...(note ? {note} : {})}),
   message: (id: string, text: string) => post<unknown>(at(id, "/messages"), {source: "page", text}),

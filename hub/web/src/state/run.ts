@@ -73,6 +73,11 @@ export class Run {
     return s.final || s.status === "suspended" ? s.at : Math.max(s.at, now.value + skew);
   });
 
+  /** The time that is looked at: that of an event, or now. */
+  get at(): number {
+    return this.cursor.value === null ? this.end.value : this.state.at;
+  }
+
   readonly axis = computed<Axis>(() => {
     this.version.value;
     const s = this.live;

@@ -2,7 +2,7 @@
 
 import {effect, signal} from "@preact/signals";
 import {api, ApiError, type Agent, type Job, type RunRow, type StartRequest, type WorkflowRow} from "../net/api.ts";
-import {fault, info, link, locked, replay, tell} from "./app.ts";
+import {fault, hrefOf, info, link, locked, refine, replay, route, tell} from "./app.ts";
 
 export interface Filter {
   status: string;
@@ -12,7 +12,18 @@ export interface Filter {
   agent: string; // at a hub
 }
 
-export const filter = signal<Filter>({status: "", q: "", tag: "", workflow: "", agent: ""});
+const everything: Filter = {status: "", q: "", tag: "", workflow: "", agent: ""};
+
+/** The filter is part of the address: it survives a reload, and can be handed on. */
+export const filter = signal<Filter>(everything);
+/** The address of the list as it was seen last. */
+export const back = signal(hrefOf("runs"));
+effect(() => {
+  const {page, query} = route.value;
+  if (page !== "runs") return;
+  filter.value = {...everything, ...query};
+  back.value = hrefOf("runs", "", query);
+});
 export const runs = signal<RunRow[] | null>(null);
 export const more = signal(false); // whether there are older ones
 export const workflows = signal<WorkflowRow[] | null>(null);
@@ -27,6 +38,9 @@ let wanted = page;
 let asking: AbortController | null = null;
 let again = false;
 
+// A server that does not answer, or knows us no longer, shows at the top of the page already.
+const absent = (e: unknown): boolean => e instanceof ApiError && (e.status === 0 || e.status === 401);
+
 /** Reads the list once more; calls while one is under way become one. */
 export async function refresh(): Promise<void> {
   if (asking) {
@@ -36,21 +50,18 @@ export async function refresh(): Promise<void> {
   asking = new AbortController();
   const signal = asking.signal;
   try {
-    const f = filter.value;
+    const {status, q, tag, workflow, agent} = filter.peek();
     const got: RunRow[] = [];
     let next: string | undefined = "";
     while (got.length < wanted && next !== undefined) {
-      const part = await api.runs({...f, limit: Math.min(most, wanted - got.length), before: next}, signal);
+      const part = await api.runs({status, q, tag, workflow, agent, limit: Math.min(most, wanted - got.length), before: next}, signal);
       got.push(...(part.items ?? []));
       next = part.next || undefined;
     }
     more.value = next !== undefined;
     runs.value = got;
   } catch (e) {
-    if (!signal.aborted) {
-      // What does not answer, or knows us no longer, shows at the top of the page.
-      if (!(e instanceof ApiError && (e.status === 0 || e.status === 401))) fault(e);
-    }
+    if (!signal.aborted && !absent(e)) fault(e);
   } finally {
     asking = null;
     if (again) {
@@ -66,11 +77,11 @@ export function showMore(): void {
 }
 
 export function setFilter(f: Partial<Filter>): void {
-  filter.value = {...filter.value, ...f};
-  wanted = page;
-  asking?.abort();
-  again = true;
-  if (!asking) void refresh();
+  refine({...f});
+}
+
+export function showAll(): void {
+  setFilter(everything);
 }
 
 /** Keeps the list fresh until the returned function is called. */
@@ -98,15 +109,24 @@ export function follow(): () => void {
     }
   });
   const stopLink = effect(() => {
-    if (link.value === "open") dirty();
+    if (link.value !== "open") return;
+    dirty();
+    void readWorkflows();
   });
-  void refresh();
+  const stopFilter = effect(() => {
+    filter.value;
+    wanted = page;
+    asking?.abort();
+    again = asking !== null;
+    if (!asking) void refresh();
+  });
   const timer = setInterval(() => {
     if (!document.hidden && locked.value === null) void refresh();
   }, pollEvery);
   return () => {
     stopFollowing();
     stopLink();
+    stopFilter();
     clearInterval(timer);
     clearTimeout(soon);
     for (const stop of following.values()) stop();
@@ -146,7 +166,7 @@ export async function readWorkflows(): Promise<void> {
   try {
     workflows.value = (await api.workflows()).items ?? [];
   } catch (e) {
-    fault(e);
+    if (!absent(e)) fault(e);
   }
 }
 
@@ -159,7 +179,7 @@ export function followHub(): () => void {
       agents.value = a.items ?? [];
       queue.value = q.items ?? [];
     } catch (e) {
-      if (!(e instanceof ApiError && (e.status === 0 || e.status === 401))) fault(e);
+      if (!absent(e)) fault(e);
     }
   };
   const stop = effect(() => {

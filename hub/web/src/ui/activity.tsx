@@ -1,13 +1,14 @@
 // What a step does, as it happens: what is said, which tools are called, what they answer.
 
-import {useState} from "preact/hooks";
+import type {ComponentChildren} from "preact";
+import {useLayoutEffect, useRef, useState} from "preact/hooks";
 import type {Step} from "../model/fold.ts";
 import {clock, day, headline, plain, shown, span, tokens, value} from "../model/text.ts";
 import {textOf, type Entry, type Text} from "../model/wire.ts";
 import {api} from "../net/api.ts";
-import {fault} from "../state/app.ts";
+import {fault, hrefOf} from "../state/app.ts";
 import type {Run} from "../state/run.ts";
-import {Scroll, TextBox} from "./bits.tsx";
+import {Scroll, TextBox, Values} from "./bits.tsx";
 import {StepHead} from "./step.tsx";
 
 interface Turn {
@@ -19,7 +20,7 @@ const shownTypes = new Set([
   "thinking", "text", "tool_call", "tool_result", "attempt_failed", "waiting", "answered", "approval", "message", "model_fallback", "compacted",
   "timer_fired", "limit_reached", "task_started", "task_state_updated", "task_waiting", "task_completed", "memory_changed", "sandbox", "step_started",
 ]);
-const pageSize = 200;
+const pageSize = 100;
 
 export function Activity({run, step: s}: {run: Run; step: Step}) {
   const [before, setBefore] = useState(pageSize);
@@ -28,13 +29,36 @@ export function Activity({run, step: s}: {run: Run; step: Step}) {
   const hidden = Math.max(0, turns.length - before);
   run.draftVersion.value;
   const drafts = past ? [] : run.drafts.of(s.id);
-  const view = s.record ? run.told(s.id) : undefined;
+  const told = run.told(s.id);
+  const view = s.record ? told : undefined;
   const quiet = turns.length === 0 && drafts.length === 0;
+  // What agents and people say is in their events; the output of others is only in their record.
+  const output = view && (quiet || (view.action !== "prompt" && view.action !== "ask")) ? view : undefined;
+  const fields = output && !output.text && output.output !== null && Object.keys(output.output).length > 0 ? output.output : null;
+
+  // At its end it stays at its end, also when more comes; what stands before stays in its place.
+  const box = useRef<HTMLDivElement>(null);
+  const stick = useRef(true);
+  const below = useRef(0); // how far the end was away
+  useLayoutEffect(() => {
+    const b = box.current!;
+    if (stick.current) b.scrollTop = b.scrollHeight;
+  });
+  useLayoutEffect(() => {
+    if (!stick.current) box.current!.scrollTop = box.current!.scrollHeight - below.current;
+  }, [before]);
   return (
     <>
       <StepHead run={run} step={s} prompt />
-      <div class="talk">
-        {hidden ? <button type="button" class="btn" onClick={() => setBefore(before + pageSize)}>Show {Math.min(hidden, pageSize)} earlier ones</button> : null}
+      <div
+        class="talk" ref={box} tabIndex={0} role="region" aria-label={`what ${s.id} did`}
+        onScroll={(e) => {
+          const b = e.currentTarget;
+          below.current = b.scrollHeight - b.scrollTop;
+          stick.current = below.current <= b.clientHeight + 4;
+        }}
+      >
+        {hidden ? <button type="button" class="btn" onClick={() => setBefore(before + pageSize)}>Show {Math.min(hidden, pageSize)} earlier of {hidden}</button> : null}
         {turns.slice(hidden).map((t) => <TurnOf key={t.e.seq} t={t} />)}
         {drafts.map((d, i) => (
           <div class="turn said" key={`draft${i}`} data-draft={d.kind}>
@@ -42,8 +66,10 @@ export function Activity({run, step: s}: {run: Run; step: Step}) {
             <div class={`box ${d === drafts.at(-1) ? "draft" : ""}`}><div class="cap"><b>{d.kind === "text" ? "says" : d.kind}</b></div><pre>{plain(d.text)}</pre></div>
           </div>
         ))}
-        {quiet && view?.text ? <TextBox caption={<b>output</b>} text={view.text} class={s.status === "failed" ? "bad" : ""} /> : null}
+        {output?.text ? <TextBox caption={<b>output</b>} text={output.text} /> : null}
+        {fields ? <Values of={fields} /> : null}
         {view?.error ? <TextBox caption={<><b>{view.error.code}</b><span>{view.error.phase}</span></>} text={view.error.message} class="bad" /> : null}
+        {told?.child ? <p><a href={hrefOf("run", told.child)}>Its own run: {told.child}</a></p> : null}
         {quiet && !view ? <p class="dim">{s.status === "running" ? "At work…" : s.status === "waiting" ? "It waits for an answer." : "It said nothing."}</p> : null}
       </div>
     </>
@@ -80,20 +106,19 @@ function TurnOf({t: {e, answer}}: {t: Turn}) {
     case "text":
       return <div class="turn said">{when}<div class="box"><div class="cap"><b>says</b></div><Long text={d["content"] as Text} /></div></div>;
     case "thinking":
-      return <div class="turn">{when}<details class="box"><summary><b>thinks</b> {headline(textOf(d["content"]), 100)}</summary><Long text={d["content"] as Text} /></details></div>;
+      return <div class="turn">{when}<Fold summary={<><b>thinks</b> {headline(textOf(d["content"]), 100)}</>}><Long text={d["content"] as Text} /></Fold></div>;
     case "tool_call":
       return (
         <div class="turn">
           {when}
-          <details class={`box${answer?.data["is_error"] ? " bad" : ""}`}>
-            <summary><b>{textOf(d["name"])}</b> <code>{argsLine(d["args"])}</code>{answer ? ` → ${headline(textOf(answer.data["content"]), 60)}` : " …"}</summary>
+          <Fold bad={!!answer?.data["is_error"]} summary={<><b>{textOf(d["name"])}</b> <code>{argsLine(d["args"])}</code>{answer ? ` → ${headline(textOf(answer.data["content"]), 60)}` : " …"}</>}>
             <Long text={pretty(d["args"])} />
             {answer ? <><div class="cap"><b>{answer.data["is_error"] ? "error" : "result"}</b><span>{span(answer.at - e.at)}</span></div><Long text={answer.data["content"] as Text} /></> : null}
-          </details>
+          </Fold>
         </div>
       );
     case "tool_result":
-      return <div class="turn">{when}<details class="box"><summary><b>result</b> {headline(textOf(d["content"]), 80)}</summary><Long text={d["content"] as Text} /></details></div>;
+      return <div class="turn">{when}<Fold summary={<><b>result</b> {headline(textOf(d["content"]), 80)}</>}><Long text={d["content"] as Text} /></Fold></div>;
     case "attempt_failed": {
       const err = (d["error"] ?? {}) as Record<string, unknown>;
       return note(`try ${String(d["attempt"])} failed: ${textOf(err["message"]) || textOf(err["code"])}`, true);
@@ -125,6 +150,17 @@ function TurnOf({t: {e, answer}}: {t: Turn}) {
     default:
       return note(`${e.type.replaceAll("_", " ")} ${headline(value(d), 160)}`);
   }
+}
+
+// A box that opens; what is in it is drawn when it does.
+function Fold({summary, bad, children}: {summary: ComponentChildren; bad?: boolean; children: ComponentChildren}) {
+  const [open, setOpen] = useState(false);
+  return (
+    <details class={bad ? "box bad" : "box"} onToggle={(e) => setOpen(e.currentTarget.open)}>
+      <summary>{summary}</summary>
+      {open ? children : null}
+    </details>
+  );
 }
 
 // A text, or the button that fetches one that was too long for a frame.

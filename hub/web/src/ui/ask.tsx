@@ -48,7 +48,7 @@ export function Ask({run, question: q, told, choose}: {run: string; question: Qu
     <section class="panel ask-panel" aria-label={`${q.step} ${asks[q.kind] ?? "waits"}`} data-waiting={q.step}>
       <div class="who">
         <Status of="waiting" bare />
-        <button type="button" class="btn quiet" style={{padding: "0 4px", minHeight: 0}} onClick={() => choose(q.step)}><strong>{q.step}</strong></button>
+        <button type="button" class="btn quiet tight" title="Show this step" onClick={() => choose(q.step)}><strong>{q.step}</strong></button>
         <span>{asks[q.kind] ?? "waits"}</span>
         {q.due ? <span class="dim">until {day(q.due)}</span> : null}
       </div>

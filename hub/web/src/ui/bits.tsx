@@ -1,7 +1,7 @@
 // Small pieces that all pages use.
 
 import type {ComponentChildren} from "preact";
-import {useEffect, useId, useRef} from "preact/hooks";
+import {useEffect, useId, useLayoutEffect, useRef} from "preact/hooks";
 import {ago, day, plain, shortCID, value} from "../model/text.ts";
 import {now, tell} from "../state/app.ts";
 
@@ -13,13 +13,18 @@ const marks: Record<string, string> = {
   failed: "M1.500 1.500l6 6M7.500 1.500l-6 6",
   dead: "M1.500 1.500l6 6M7.500 1.500l-6 6",
   waiting: "M2.800 1.500v6M6.200 1.500v6",
-  suspended: "M2.800 1.500v6M6.200 1.500v6",
+  suspended: "M4.500 1v4M4.500 7.800v.1",
   parked: "M4.500 1v4M4.500 7.800v.1",
   cancelled: "M1.500 4.500h6",
   skipped: "M1.500 4.500h6",
   queued: "M4.500 4.500v.1",
   leased: "M1 4.500h5M4.500 2l3 2.500l-3 2.500",
 };
+
+/** The id of a step; where room is short its role is cut, and not which visit it is. */
+export function StepName({id, role}: {id: string; role: string}) {
+  return <span class="stepname" title={id}><span>{role}</span>{id.slice(role.length)}</span>;
+}
 
 /** A status as a shape and a word. */
 export function Status({of, bare}: {of: string; bare?: boolean}) {
@@ -43,7 +48,7 @@ export function Ago({at}: {at: string}) {
 export function CID({of, label = "CID"}: {of: string | null | undefined; label?: string}) {
   if (!of) return <span class="dim">–</span>;
   return (
-    <button type="button" class="btn quiet mono" title={`${of} — copy`} aria-label={`${shortCID(of)}, copy the ${label}`} onClick={() => void copy(of)}>
+    <button type="button" class="btn quiet mono tight" title={`${of} — copy`} aria-label={`${shortCID(of)}, copy the ${label}`} onClick={() => void copy(of)}>
       {shortCID(of)}
     </button>
   );
@@ -189,6 +194,11 @@ export interface Tab {
 /** Tabs after the ARIA pattern: arrows move, the chosen one alone is in the tab order. */
 export function Tabs({tabs, chosen, choose, label, panel}: {tabs: Tab[]; chosen: string; choose: (id: string) => void; label: string; panel: string}) {
   const ref = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    const bar = ref.current!;
+    const tab = bar.querySelector<HTMLElement>("[aria-selected=true]");
+    if (tab) bar.scrollLeft = Math.min(Math.max(bar.scrollLeft, tab.offsetLeft + tab.offsetWidth - bar.clientWidth + 28), tab.offsetLeft - 28);
+  }, [chosen]);
   const move = (e: KeyboardEvent) => {
     const i = tabs.findIndex((t) => t.id === chosen);
     const to = {ArrowRight: i + 1, ArrowLeft: i - 1, Home: 0, End: tabs.length - 1}[e.key];

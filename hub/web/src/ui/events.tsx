@@ -112,7 +112,7 @@ export function Events({run}: {run: Run}) {
         <div class="box">
           <div class="cap">
             <b>event {entry.seq}</b><span>{entry.type}</span><CID of={entry.cid} label="event" />
-            <span style={{marginLeft: "auto"}}>
+            <span class="end">
               <button type="button" class="btn quiet" onClick={() => run.look(entry.seq)}>Replay to here</button>
               <button type="button" class="btn quiet" onClick={() => void copy(JSON.stringify(entry.data))}>Copy</button>
             </span>

@@ -1,21 +1,22 @@
 // The engine's picture of the workflow, with what the run has done at the seq that is looked at.
 
 import {useEffect, useRef, useState} from "preact/hooks";
-import type {State} from "../model/fold.ts";
+import {way, type State} from "../model/fold.ts";
 import {api} from "../net/api.ts";
 import type {Run} from "../state/run.ts";
 
 const ns = "http://www.w3.org/2000/svg";
 const elements = new Set(["svg", "g", "path", "rect", "circle", "text", "title", "desc"]);
 const attributes = new Set([
-  "class", "d", "x", "y", "width", "height", "rx", "ry", "r", "cx", "cy", "transform", "viewBox", "data-role", "data-edge", "aria-label",
+  "class", "d", "x", "y", "width", "height", "rx", "ry", "r", "cx", "cy", "transform", "viewBox", "data-role", "data-edge", "data-to", "data-join", "aria-label",
 ]);
 
 export function Graph({run, chosen, choose}: {run: Run; chosen: string; choose: (id: string) => void}) {
-  const [svg, setSvg] = useState<SVGSVGElement | null>(null);
+  const [drawn, setDrawn] = useState<Drawn | null>(null);
   const [failed, setFailed] = useState(false);
   const box = useRef<HTMLDivElement>(null);
   const definition = run.view.value?.definition ?? "";
+  const over = run.head.final; // then the server knows the way to the end
   const pick = useRef((_: string) => {});
   const state = run.state;
   pick.current = (role) => {
@@ -31,33 +32,46 @@ export function Graph({run, chosen, choose}: {run: Run; chosen: string; choose: 
     let mine = true;
     api.graph(run.id).then((text) => {
       if (!mine) return;
-      const drawn = clean(text, (role) => pick.current(role));
-      setSvg(drawn);
-      setFailed(!drawn);
+      const got = clean(text, (role) => pick.current(role));
+      setDrawn(got);
+      setFailed(!got);
     }, () => mine && setFailed(true));
     return () => {
       mine = false;
     };
-  }, [definition, run.id]);
+  }, [definition, run.id, over]);
   useEffect(() => {
-    if (svg) box.current!.replaceChildren(svg);
-  }, [svg]);
+    if (drawn) box.current!.replaceChildren(drawn.svg);
+  }, [drawn]);
   const seq = state.seq;
+  const role = state.steps.get(chosen)?.role ?? "";
   useEffect(() => {
-    if (svg) paint(svg, state, state.steps.get(chosen)?.role ?? "");
-  }, [svg, state, seq, chosen]);
+    if (drawn) paint(drawn, state, role);
+  }, [drawn, state, seq, role]);
+  useEffect(() => {
+    const node = drawn?.svg.querySelector(`[data-role="${CSS.escape(role)}"]`);
+    if (node) reveal(box.current!, node);
+  }, [drawn, role]);
 
   return (
     <section class="panel graph" aria-label="Graph">
       <header><h2>Graph</h2></header>
       <div class="paper-box" ref={box} tabIndex={0} role="group" aria-label="graph of the workflow" />
-      {failed ? <p class="empty">The graph cannot be drawn.</p> : svg ? null : <p class="empty">Reading…</p>}
+      {failed ? <p class="empty">The graph cannot be drawn.</p> : drawn ? null : <p class="empty">Reading…</p>}
     </section>
   );
 }
 
+/** A picture, and the arcs by which the whole run came to its ends: no step tells of these. */
+interface Drawn {
+  svg: SVGSVGElement;
+  last: ReadonlySet<Element>;
+}
+
+const ends = new Set(["END", "FAIL", "SUSPEND"]);
+
 /** The picture rebuilt from what it may hold: shapes, words and classes. No script, style, link or address gets in. */
-function clean(text: string, pick: (role: string) => void): SVGSVGElement | null {
+function clean(text: string, pick: (role: string) => void): Drawn | null {
   // The picture's own style is for files; a parser would report it to the policy of the page.
   const bare = text.replace(/<style>[^<]*<\/style>/, "");
   const root = new DOMParser().parseFromString(bare, "image/svg+xml").documentElement;
@@ -74,6 +88,8 @@ function clean(text: string, pick: (role: string) => void): SVGSVGElement | null
   };
   const svg = copy(root) as SVGSVGElement;
   svg.setAttribute("role", "group");
+  svg.style.minWidth = `${Math.round(0.7 * (Number(svg.getAttribute("width")) || 0))}px`; // smaller it cannot be read
+  const last = new Set([...svg.querySelectorAll(".arc.taken")].filter((a) => ends.has(a.getAttribute("data-to") ?? "")));
   svg.querySelector(":scope > title")?.remove(); // it would cover the titles of the nodes
   // What the server painted is taken off: paint does it for any seq.
   for (const e of svg.querySelectorAll(".badge, .ring")) e.remove();
@@ -90,14 +106,23 @@ function clean(text: string, pick: (role: string) => void): SVGSVGElement | null
       pick(role);
     });
   }
-  return svg;
+  return {svg, last};
+}
+
+/** Scrolls the box, and only the box, to a node. */
+function reveal(box: HTMLElement, node: Element): void {
+  const outer = box.getBoundingClientRect();
+  const inner = node.getBoundingClientRect();
+  const beyond = (from: number, to: number, low: number, high: number) => (from < low ? from - low - 16 : to > high ? to - high + 16 : 0);
+  box.scrollTop += beyond(inner.top, inner.bottom, outer.top, outer.bottom);
+  box.scrollLeft += beyond(inner.left, inner.right, outer.left, outer.right);
 }
 
 const shownStatus: Record<string, string> = {
   running: "running", retrying: "running", waiting: "waiting", parked: "waiting", ok: "ok", skipped: "ok", failed: "failed",
 };
 
-function paint(svg: SVGSVGElement, state: State, chosen: string): void {
+function paint({svg, last}: Drawn, state: State, chosen: string): void {
   for (const e of svg.querySelectorAll(".badge, .ring")) e.remove();
   for (const node of svg.querySelectorAll<SVGGElement>("[data-role]")) {
     const role = node.getAttribute("data-role")!;
@@ -114,10 +139,23 @@ function paint(svg: SVGSVGElement, state: State, chosen: string): void {
     node.insertBefore(shape("rect", {class: "ring", x: b.x - 4, y: b.y - 4, width: b.width + 8, height: b.height + 8, rx: Number(outline.getAttribute("rx") ?? 8) + 4}), outline);
     if (visits > 1) node.after(badge(b.x + b.width - 6, b.y, visits));
   }
+  const final = state.final ? [...last] : [];
+  const went = new Set([...state.taken.keys()].map((k) => k.split(" ", 1)[0]!).concat(final.map((a) => a.getAttribute("data-edge")!)));
+  const arrived = new Set<string>();
   for (const arc of svg.querySelectorAll<SVGGElement>(".arc[data-edge]")) {
-    const times = arc.classList.contains("limit") ? 0 : (state.taken.get(Number(arc.getAttribute("data-edge"))) ?? 0);
-    arc.classList.toggle("taken", times > 0);
-    arc.classList.toggle("idle", times === 0 && state.steps.size > 0);
+    const to = arc.getAttribute("data-to") ?? "";
+    const join = arc.getAttribute("data-join"); // into a join: the edges behind it
+    const taken = join !== null ? join.split(" ").some((e) => went.has(e))
+      : ends.has(to) ? final.includes(arc)
+        : state.taken.has(way(Number(arc.getAttribute("data-edge")), to, arc.classList.contains("limit")));
+    if (taken) arrived.add(to);
+    arc.classList.toggle("taken", taken);
+    arc.classList.toggle("idle", !taken && state.steps.size > 0);
+  }
+  for (const end of svg.querySelectorAll(".node.end, .node.fail, .node.suspend")) {
+    const there = arrived.has(end.querySelector(".end")?.textContent ?? "");
+    end.classList.toggle("reached", there);
+    end.classList.toggle("idle", !there && state.steps.size > 0);
   }
 }
 

@@ -1,9 +1,9 @@
 // The job: what the run was started with, and where its time went.
 
-import {day, plain, timingLine, value} from "../model/text.ts";
+import {day, plain, span, timingLine, value} from "../model/text.ts";
 import {hrefOf} from "../state/app.ts";
 import type {Run} from "../state/run.ts";
-import {CID, Fields, Scroll, Values} from "./bits.tsx";
+import {CID, Fields, Scroll, Status, Values} from "./bits.tsx";
 
 export function Job({run}: {run: Run}) {
   const v = run.view.value;
@@ -19,8 +19,11 @@ export function Job({run}: {run: Run}) {
           <h2>Timing</h2>
           <p class="timing" data-timing>{timingLine(t)}</p>
           <div class="stack" aria-hidden="true">
-            <i class="a" style={{width: `${t.ttfe_pct}%`}} title="until the first event" /><i class="b" style={{width: `${t.thinking_pct}%`}} title="thinking" /><i class="c" style={{width: `${t.tools_pct}%`}} title="tools" />
+            <i class="a" style={{width: `${t.ttfe_pct}%`}} /><i class="b" style={{width: `${t.thinking_pct}%`}} /><i class="c" style={{width: `${t.tools_pct}%`}} />
           </div>
+          <ul class="legend">
+            <li><i class="a" />until the first event <b>{span(t.ttfe_ms)}</b></li><li><i class="b" />thinking <b>{span(t.thinking_ms)}</b></li><li><i class="c" />tools <b>{span(t.tools_ms)}</b></li>
+          </ul>
         </section>
       ) : null}
       <section>
@@ -29,7 +32,7 @@ export function Job({run}: {run: Run}) {
           ["Title", plain(i.title)],
           ["Description", plain(i.description)],
           ["Type", plain(i.type)],
-          ["Status", v.status],
+          ["Status", <Status of={v.status} />],
           ["Scope", plain(i.scope)],
           ["Tags", (i.tags ?? []).length ? <span class="chips">{i.tags!.map((x) => <span class="tag">{plain(x)}</span>)}</span> : ""],
           ["Created", day(Date.parse(v.started))],

@@ -21,7 +21,7 @@ export function Output({run, step: s}: {run: Run; step: Step}) {
       {ended ? null : <p class="dim">It has not ended{run.cursor.value === null ? "" : " here"}; this is what it said last.</p>}
       {some ? <section><h2>Fields</h2><Values of={output} /></section> : null}
       {text ? (
-        <TextBox caption={<><b>text</b><button type="button" class="btn quiet" style={{minHeight: 0, padding: "0 4px", marginLeft: "auto"}} onClick={() => void copy(text)}>copy</button></>} text={text} />
+        <TextBox caption={<><b>text</b><button type="button" class="btn quiet tight end" onClick={() => void copy(text)}>copy</button></>} text={text} />
       ) : ended && !some ? <Empty title="It put nothing out" /> : null}
       {ended && view?.error ? <TextBox caption={<><b>{view.error.code}</b><span>{view.error.phase}</span></>} text={view.error.message} class="bad" /> : null}
       {ended && view ? (

@@ -3,8 +3,10 @@
 import {useEffect, useLayoutEffect, useMemo, useRef, useState} from "preact/hooks";
 import {dollars, headline, plain, share, span, tokens} from "../model/text.ts";
 import type {Choice} from "../model/wire.ts";
-import {hrefOf, may, refine, route} from "../state/app.ts";
+import {api} from "../net/api.ts";
+import {fault, hrefOf, may, refine, route, tell} from "../state/app.ts";
 import {Run} from "../state/run.ts";
+import {back} from "../state/runs.ts";
 import {Ask} from "./ask.tsx";
 import {Ago, copy, Empty, Status} from "./bits.tsx";
 import {CancelDialog, ForkDialog, MessageDialog, ResumeDialog} from "./deeds.tsx";
@@ -19,29 +21,38 @@ type Deed = "" | "cancel" | "resume" | "fork" | "message";
 export function RunPage({id}: {id: string}) {
   const run = useMemo(() => new Run(id), [id]);
   const [deed, setDeed] = useState<Deed>("");
-  const asked = useRef<HTMLDivElement>(null);
+  const questions = useRef<HTMLDivElement>(null);
   useEffect(() => {
     run.start();
     return () => run.stop();
   }, [run]);
 
-  // The chosen step and the seq are part of the address.
+  // The chosen step and the seq are part of the address. What was not written by this page was
+  // asked for: a link was followed.
   const query = route.value.query;
+  const complete = run.complete.value;
+  const wanted = query["seq"] ?? "";
+  const wrote = useRef("");
   useEffect(() => {
-    const seq = Number(query["seq"]);
-    if (seq > 0 && run.complete.value) run.look(seq);
-  }, [run.complete.value]);
+    if (!complete || wanted === wrote.current) return;
+    wrote.current = wanted;
+    run.playing.value = false;
+    run.look(Number(wanted) > 0 ? Number(wanted) : null);
+  }, [complete, wanted]);
   const cursor = run.cursor.value;
   useEffect(() => {
-    if (!run.complete.value || run.playing.value) return;
-    const t = setTimeout(() => refine({seq: cursor === null ? "" : String(cursor)}), 200);
+    if (!complete || run.playing.value) return;
+    const t = setTimeout(() => {
+      wrote.current = cursor === null ? "" : String(cursor);
+      refine({seq: wrote.current});
+    }, 200);
     return () => clearTimeout(t);
   }, [cursor, run.playing.value]);
 
   const state = run.state;
   const ids = [...state.steps.keys()];
-  const wanted = query["step"] ?? "";
-  const chosen = state.steps.has(wanted) ? wanted : wanted ? "" : latest(run);
+  const asked = query["step"] ?? "";
+  const chosen = asked === "" ? latest(run) : state.steps.has(asked) ? asked : "";
   const choose = (step: string) => refine({step});
 
   useEffect(() => {
@@ -53,7 +64,7 @@ export function RunPage({id}: {id: string}) {
     const seek = (n: number) => () => run.look((run.cursor.value ?? run.journal.seq) + n);
     const keys: Record<string, () => void> = {
       j: by(1), k: by(-1), ArrowLeft: seek(-1), ArrowRight: seek(1), " ": () => run.play(), l: () => run.look(null),
-      a: () => asked.current?.querySelector<HTMLElement>("button, input, textarea")?.focus(),
+      a: () => questions.current?.querySelector<HTMLElement>("button, input, textarea")?.focus(),
     };
     tabs.forEach((t, i) => (keys[String(i + 1)] = () => refine({tab: t.id})));
     return keyed(keys);
@@ -78,20 +89,28 @@ export function RunPage({id}: {id: string}) {
   if (problem && head.seq === 0) {
     return <Empty title={problem.code === "unknown_session" ? `There is no run ${id}` : "The run cannot be shown"}>{plain(problem.message)} <a href={hrefOf("runs")}>All runs</a></Empty>;
   }
-  if (head.seq === 0) return <p class="empty">Reading the run…</p>;
+  if (head.seq === 0) return <p class="empty" role="status">Reading the run…</p>;
   return (
     <>
       <Head run={run} title={title} act={setDeed} />
       {problem ? <p class="panel notice bad" role="alert"><strong>{problem.code}</strong>: {plain(problem.message)}</p> : null}
-      <div ref={asked}>
+      <div ref={questions}>
         {[...head.waiting.values()].map((q) => (
           <Ask key={`${q.step}@${q.since}`} run={id} question={q} told={view?.waiting?.find((w) => w.step === q.step)} choose={choose} />
         ))}
       </div>
+      {complete || problem ? null : (
+        <p class="panel notice reading" role="status">
+          Reading the history{view ? `: event ${head.seq} of ${view.seq}` : "…"}
+          <progress aria-hidden="true" max={view?.seq} value={view ? head.seq : undefined} />
+        </p>
+      )}
       <Timeline run={run} chosen={chosen} choose={choose} />
       <div class="cols">
-        <Graph run={run} chosen={chosen} choose={choose} />
-        <Steps run={run} chosen={chosen} choose={choose} />
+        <div class="side">
+          <Graph run={run} chosen={chosen} choose={choose} />
+          <Steps run={run} chosen={chosen} choose={choose} />
+        </div>
         <Detail run={run} step={chosen} />
       </div>
       {deed === "cancel" ? <CancelDialog run={id} onClose={() => setDeed("")} /> : null}
@@ -115,16 +134,20 @@ function latest(run: Run): string {
 function Head({run, title, act}: {run: Run; title: string; act: (d: Deed) => void}) {
   const view = run.view.value;
   const head = run.head;
-  const status = view && view.seq === head.seq ? view.status : head.status;
-  const reason = head.reason || (view?.seq === head.seq ? view.reason : "");
+  // While the history is still being read, its state is one of the past.
+  const now = view && (view.seq === head.seq || !run.complete.value) ? view : null;
+  const status = now?.status ?? head.status;
+  const reason = now?.reason || head.reason;
   const u = head.usage;
+  const active = (now?.active_ms ?? head.at - head.began) + (status === "running" ? run.end.value - head.at : 0);
   const started = new Date(head.began).toISOString();
   return (
     <div class="head">
       <div class="what">
         <div class="crumbs">
-          <a href={hrefOf("runs")}>Runs</a><span aria-hidden="true">/</span><span>{plain(view?.workflow ?? "")}</span>
-          <button type="button" class="mono btn quiet" style={{minHeight: 0, padding: "0 4px", fontSize: "13px"}} onClick={() => void copy(run.id)} aria-label={`copy the id ${run.id}`} title="copy">{run.id}</button>
+          <a href={back.value}>Runs</a><span aria-hidden="true">/</span>
+          {view ? <><a href={hrefOf("runs", "", {workflow: view.workflow})} title="all runs of this workflow">{plain(view.workflow)}</a><span aria-hidden="true">/</span></> : null}
+          <button type="button" class="mono btn quiet tight" onClick={() => void copy(run.id)} aria-label={`copy the id ${run.id}`} title="Copy the id">{run.id}</button>
           {view?.agent ? <span>on {view.agent}</span> : null}
           {view?.info.parent ? <a href={hrefOf("run", view.info.parent.run, {step: view.info.parent.step})}>part of {view.info.parent.run}</a> : null}
         </div>
@@ -132,10 +155,10 @@ function Head({run, title, act}: {run: Run; title: string; act: (d: Deed) => voi
         <p class="sr" role="status">{`the run is ${status}`}</p>
         <div class="figures">
           <span>started <Ago at={started} /> ago</span>
-          <span><b>{span(view?.seq === head.seq ? view.active_ms : head.at - head.began)}</b> active</span>
-          <span><b>{head.steps.size}</b> steps</span>
+          <span><b>{span(active)}</b> active</span>
+          <span><b>{head.steps.size}</b> {head.steps.size === 1 ? "step" : "steps"}</span>
           {u.calls ? <span><b>{tokens(u.input + u.output)}</b> tokens</span> : null}
-          {u.calls ? <span><b>{share(u.cached, u.input)}</b> cached</span> : null}
+          {u.calls ? <span title="tokens of the prompts that came from the provider's cache"><b>{share(u.cached, u.input)}</b> cached</span> : null}
           {u.calls && view ? <span><b>{dollars(view.cost_usd)}</b></span> : null}
         </div>
         {reason ? <p class={status === "failed" ? "reason bad" : "reason"}>{headline(reason, 400)}</p> : null}
@@ -143,6 +166,7 @@ function Head({run, title, act}: {run: Run; title: string; act: (d: Deed) => voi
       {may("run") ? (
         <div class="acts" role="group" aria-label="What to do with the run">
           {status === "suspended" ? <button type="button" class="btn primary" onClick={() => act("resume")}>Resume…</button> : null}
+          {status === "running" ? <button type="button" class="btn" title="Stop what runs; the run can be resumed" onClick={() => api.suspend(run.id).then(() => tell("suspended"), fault)}>Suspend</button> : null}
           {head.final ? null : <button type="button" class="btn" onClick={() => act("message")}>Message…</button>}
           <button type="button" class="btn" onClick={() => act("fork")} disabled={head.steps.size === 0}>Fork…</button>
           {head.final ? null : <button type="button" class="btn danger" onClick={() => act("cancel")}>Cancel…</button>}

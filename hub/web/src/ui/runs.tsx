@@ -4,7 +4,7 @@ import {useEffect, useRef, useState} from "preact/hooks";
 import {headline, plain, plural, dollars, share, span, tokens} from "../model/text.ts";
 import type {RunRow} from "../net/api.ts";
 import {hrefOf, info, may} from "../state/app.ts";
-import {agents, filter, follow, followHub, more, outbox, readWorkflows, runs, setFilter, showMore, workflows} from "../state/runs.ts";
+import {agents, filter, follow, followHub, more, outbox, runs, setFilter, showAll, showMore, workflows} from "../state/runs.ts";
 import {Ago, Empty, Status} from "./bits.tsx";
 import {keyed, step} from "./keys.ts";
 import {Start} from "./start.tsx";
@@ -16,7 +16,6 @@ export function Runs() {
   const search = useRef<HTMLInputElement>(null);
   useEffect(() => {
     document.title = "Runs · wf";
-    void readWorkflows();
     const stop = follow();
     const stopHub = followHub();
     const unkey = keyed({
@@ -82,7 +81,7 @@ function None() {
   if (f.status || f.q || f.tag || f.workflow || f.agent) {
     return (
       <Empty title="No run fits">
-        <button type="button" class="btn" onClick={() => setFilter({status: "", q: "", tag: "", workflow: "", agent: ""})}>Show all runs</button>
+        <button type="button" class="btn" onClick={() => showAll()}>Show all runs</button>
       </Empty>
     );
   }
@@ -110,6 +109,7 @@ function Row({r, hub}: {r: RunRow; hub: boolean}) {
   const w = over ? undefined : r.waiting?.[0];
   const ask = w ? (w.question ? `asks: “${headline(w.question, 90)}”` : `waits for a ${w.kind}`) : "";
   const tags = r.tags ?? [];
+  const none = r.usage.calls ? "" : " none"; // no model was asked
   return (
     <tr data-run={r.id}>
       <td class="name">
@@ -127,9 +127,9 @@ function Row({r, hub}: {r: RunRow; hub: boolean}) {
       <td data-label="Updated"><Ago at={r.updated} /></td>
       <td class="nowrap" data-label="Active">{span(r.active_ms)}</td>
       <td class="num" data-label="Steps">{r.steps}</td>
-      <td class="num" data-label="Tokens">{r.usage.calls ? tokens((r.usage.input ?? 0) + (r.usage.output ?? 0)) : "–"}</td>
-      <td class="num" data-label="Cached">{share(r.usage.cached, r.usage.input)}</td>
-      <td class="num" data-label="Cost">{r.usage.calls ? dollars(r.cost_usd) : "–"}</td>
+      <td class={`num${none}`} data-label="Tokens">{r.usage.calls ? tokens((r.usage.input ?? 0) + (r.usage.output ?? 0)) : "–"}</td>
+      <td class={`num${none}`} data-label="Cached">{share(r.usage.cached, r.usage.input)}</td>
+      <td class={`num${none}`} data-label="Cost">{r.usage.calls ? dollars(r.cost_usd) : "–"}</td>
       {hub ? <td data-label="Agent">{agents.value?.find((a) => a.id === r.agent)?.name || r.agent || "–"}</td> : null}
     </tr>
   );

@@ -11,8 +11,8 @@ import {FormFields, Line} from "./form.tsx";
 
 export function Start({onClose}: {onClose: () => void}) {
   const all = workflows.value;
-  const [name, setName] = useState(all?.[0]?.name ?? "");
-  const chosen = all?.find((w) => w.name === name) ?? all?.[0];
+  const [name, setName] = useState("");
+  const chosen = all?.find((w) => w.name === name) ?? all?.find((w) => !w.problem) ?? all?.[0];
   const fields = useMemo(() => fieldsOf(chosen?.inputs), [chosen]);
   const [typed, setTyped] = useState<Record<string, string>>({});
   const [faults, setFaults] = useState<Record<string, string>>({});
@@ -63,7 +63,7 @@ export function Start({onClose}: {onClose: () => void}) {
               setTyped({});
               setFaults({});
             }}>
-              {all.map((w) => <option value={w.name}>{w.name}</option>)}
+              {all.map((w) => <option value={w.name}>{plain(w.name)}{w.problem ? " (cannot be started)" : ""}</option>)}
             </select>
             {chosen?.description ? <small>{plain(chosen.description)}</small> : null}
             {chosen?.schedule ? <small>It also starts by itself: {chosen.schedule}</small> : null}

@@ -8,7 +8,7 @@ import {CID, Status, TextBox} from "./bits.tsx";
 export function StepHead({run, step: s, prompt}: {run: Run; step: Step; prompt?: boolean}) {
   const u = s.usage;
   const open = s.spans.at(-1);
-  const took = s.ms || (open ? (open.to ?? run.state.at) - s.spans[0]!.from : 0);
+  const took = s.ms || (open ? (open.to ?? run.at) - s.spans[0]!.from : 0);
   const handed = prompt ? shown(s.prompt) : "";
   return (
     <>

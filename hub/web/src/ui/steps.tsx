@@ -4,7 +4,7 @@ import {useEffect, useRef, useState} from "preact/hooks";
 import type {Step} from "../model/fold.ts";
 import {headline, shown, span} from "../model/text.ts";
 import type {Run} from "../state/run.ts";
-import {Status} from "./bits.tsx";
+import {Status, StepName} from "./bits.tsx";
 
 // Longer lists are drawn as far as they are in sight.
 const crowd = 200;
@@ -26,7 +26,7 @@ export function Steps({run, chosen, choose}: {run: Run; chosen: string; choose: 
     // Only the list scrolls, not the page.
     if (at < 0 || (from >= ol.scrollTop && to <= ol.scrollTop + ol.clientHeight)) return;
     ol.scrollTop = from < ol.scrollTop ? from - 4 : to - ol.clientHeight + 4;
-  }, [chosen, list.length]);
+  }, [chosen, list.length, run.view.value === null]);
   const from = many ? Math.max(0, Math.floor(top / rowHeight) - spare) : 0;
   const to = many ? from + Math.ceil(innerHeight / rowHeight) + 2 * spare : list.length;
   return (
@@ -34,7 +34,7 @@ export function Steps({run, chosen, choose}: {run: Run; chosen: string; choose: 
       <header><h2>Steps</h2><span class="dim">{list.length}</span></header>
       <ol ref={box} onScroll={(e) => many && setTop(e.currentTarget.scrollTop)}>
         {from > 0 ? <li role="presentation" style={{height: `${from * rowHeight}px`}} /> : null}
-        {list.slice(from, to).map((s) => <Item key={s.id} run={run} step={s} chosen={s.id === chosen} choose={choose} now={state.at} />)}
+        {list.slice(from, to).map((s) => <Item key={s.id} run={run} step={s} chosen={s.id === chosen} choose={choose} now={run.at} />)}
         {to < list.length ? <li role="presentation" style={{height: `${(list.length - to) * rowHeight}px`}} /> : null}
         {list.length === 0 ? <li class="empty">Nothing has begun yet.</li> : null}
       </ol>
@@ -51,7 +51,7 @@ function Item({run, step: s, chosen, choose, now}: {run: Run; step: Step; chosen
     <li>
       <button type="button" aria-current={chosen} onClick={() => choose(s.id)} data-step={s.id}>
         <Status of={s.status} bare />
-        <span class="id">{s.id}{s.resumes ? <span class="dim" title="goes on with the conversation of its earlier visit" aria-label="resumes"> ↻</span> : null}</span>
+        <span class="id"><StepName id={s.id} role={s.role} />{s.resumes ? <span class="dim" title="goes on with the conversation of its earlier visit" aria-label="resumes"> ↻</span> : null}</span>
         <span class="took">{s.attempt > 1 ? `try ${s.attempt} · ` : ""}{s.status === "waiting" ? "waits" : span(took)}</span>
         {said ? <span class="said">{headline(said, 140)}</span> : null}
       </button>

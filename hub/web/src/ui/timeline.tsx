@@ -3,7 +3,7 @@
 import {useMemo, useRef} from "preact/hooks";
 import type {State, Step} from "../model/fold.ts";
 import {clock, plural, span} from "../model/text.ts";
-import {rows, type Axis} from "../model/timeline.ts";
+import {rows, ticks, type Axis} from "../model/timeline.ts";
 import {seqAt, type Run} from "../state/run.ts";
 
 const pct = (n: number): string => `${(100 * n).toFixed(3)}%`;
@@ -26,15 +26,18 @@ export function Timeline({run, chosen, choose}: {run: Run; chosen: string; choos
           <div class="play" style={{left: pct(axis.place(at))}} />
         </div>
       </div>
+      <div class="ruler" aria-hidden="true">
+        {ticks(axis, 10).filter((t) => t.place < 0.97).map((t) => <span key={t.after} style={{left: pct(t.place)}}>{t.after === 0 ? "0" : span(t.after).replace(".0 ", " ")}</span>)}
+      </div>
       <div class="scrub">
         <div class="ctl">
-          <button type="button" class="btn quiet icon" aria-label={run.playing.value ? "pause" : "replay"} title="Replay (Space)" onClick={() => run.play()}>
+          <button type="button" class="btn quiet icon" aria-label={run.playing.value ? "pause" : "replay"} title={run.playing.value ? "Pause (Space)" : "Replay (Space)"} onClick={() => run.play()}>
             <svg viewBox="0 0 16 16" width={14} height={14} aria-hidden="true" fill="currentColor">
               <path d={run.playing.value ? "M4 2.500h3v11H4zM9.500 2.500h3v11h-3z" : "M4 2.200v11.600l9.500-5.800z"} />
             </svg>
           </button>
-          <button type="button" class="btn quiet icon" aria-label="one event back" disabled={seq <= 1} onClick={() => run.look(seq - 1)}>‹</button>
-          <button type="button" class="btn quiet icon" aria-label="one event on" disabled={cursor === null} onClick={() => run.look(seq + 1)}>›</button>
+          <button type="button" class="btn quiet icon" aria-label="one event back" title="One event back (←)" disabled={seq <= 1} onClick={() => run.look(seq - 1)}>‹</button>
+          <button type="button" class="btn quiet icon" aria-label="one event on" title="One event on (→)" disabled={cursor === null} onClick={() => run.look(seq + 1)}>›</button>
         </div>
         <Slider run={run} axis={axis} seq={seq} at={at} text={entry ? `event ${seq} of ${head.seq}: ${entry.type} ${entry.step}` : ""} />
       </div>
@@ -94,7 +97,7 @@ function Lanes({head, end, axis, at, past, chosen, choose}: {head: State; end: n
         const step = height + (deep > 5 ? 1 : 3);
         return (
           <div class="lane" key={role}>
-            <div class="who">{role}</div>
+            <div class="who" title={role}>{role}</div>
             <div class="track" style={{height: `${deep * step + 6}px`}}>
               {marks.map((m, i) => {
                 const begin = axis.place(m.from);
@@ -108,7 +111,7 @@ function Lanes({head, end, axis, at, past, chosen, choose}: {head: State; end: n
                     title={`${m.step.id}${m.wait ? " waits" : ""}, ${span(m.to - m.from)}`}
                     onClick={() => choose(m.step.id)}
                   >
-                    {height > 12 && !m.wait ? m.step.id.slice(role.length) : ""}
+                    {height > 12 && !m.wait ? <span>{m.step.id.slice(role.length)}</span> : null}
                   </div>
                 );
               })}

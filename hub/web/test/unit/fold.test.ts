@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import {test} from "node:test";
-import {fold, State} from "../../src/model/fold.ts";
+import {fold, State, way} from "../../src/model/fold.ts";
 import {journal, start, type Said} from "./journal.ts";
 
 const loop: Said[] = [
@@ -81,7 +81,7 @@ test("a visit that a kill cut off ends with its newest event, not with its next 
   const spans = s.steps.get("a#1")!.spans;
   assert.equal(spans.length, 2);
   assert.equal(spans[0]!.to! - spans[0]!.from, 100);
-  assert.equal(s.taken.get(0), 1, "a second try is not a second visit");
+  assert.equal(s.taken.get(way(0, "a", false)), 1, "a second try is not a second visit");
 });
 
 test("a suspended run parks what ran, and goes on after a resume", () => {
@@ -90,7 +90,7 @@ test("a suspended run parks what ran, and goes on after a resume", () => {
   ];
   const j = journal(said);
   assert.equal(fold(j, 3).status, "suspended");
-  assert.equal(fold(j, 3).reason, "limit: tokens");
+  assert.equal(fold(j, 3).reason, "tokens", "what the server calls the reason");
   assert.equal(fold(j, 3).steps.get("a#1")?.status, "parked");
   assert.equal(fold(j, 4).status, "running");
   assert.equal(fold(j).steps.get("a#1")?.status, "running");
@@ -102,14 +102,17 @@ test("a limit is reached until it is raised", () => {
   assert.deepEqual([...fold(j).limits], []);
 });
 
-test("an edge is taken once by a whole fan-out, and not by the way to its limit", () => {
+test("a fan-out is one visit by one edge, and the way to a limit is another way", () => {
   const s = fold(journal([
     ["run_started"],
     ["step_started", "a#1[0]", start("a", {edge: 3, item: {index: 0, value: null}})],
     ["step_started", "a#1[1]", start("a", {edge: 3, item: {index: 1, value: null}})],
     ["step_started", "b#1", start("b", {edge: 3, via: "limit"})],
   ]));
-  assert.equal(s.taken.get(3), 1);
+  assert.deepEqual([...s.taken], [[way(3, "a", false), 1], [way(3, "b", true), 1]]);
+  assert.equal(s.visits("a"), 1);
+  assert.equal(s.visits("b"), 1);
+  assert.equal(s.steps.size, 3);
 });
 
 test("unknown types, unknown steps and missing fields change nothing else", () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import {test} from "node:test";
-import {compress, merge, rows} from "../../src/model/timeline.ts";
+import {compress, merge, rows, ticks} from "../../src/model/timeline.ts";
 
 test("stretches that overlap or touch become one", () => {
   assert.deepEqual(merge([{from: 5, to: 9}, {from: 0, to: 3}, {from: 3, to: 4}, {from: 7, to: 12}, {from: 2, to: 2}], 1, 11), [{from: 1, to: 4}, {from: 5, to: 11}]);
@@ -44,4 +44,16 @@ test("an axis without work, or of no length, is no fault", () => {
 
 test("what overlaps stands in different rows, and rows are used again", () => {
   assert.deepEqual(rows([{from: 0, to: 5}, {from: 1, to: 3}, {from: 3, to: 6}, {from: 5, to: 9}]), [0, 1, 1, 0]);
+});
+
+test("ticks stand at round times, apart from each other, and not in gaps", () => {
+  assert.deepEqual(ticks(compress(1000, 11_000, [{from: 1000, to: 11_000}]), 5).map((t) => [t.after, t.place]), [[0, 0], [2000, 0.2], [4000, 0.4], [6000, 0.6], [8000, 0.8]]);
+  const hour = 3_600_000;
+  const axis = compress(0, 3 * hour, [{from: 0, to: 9000}, {from: 3 * hour - 7000, to: 3 * hour}]);
+  const marks = ticks(axis, 8);
+  const [gap] = axis.gaps;
+  assert.ok(marks.every((t) => t.place <= gap!.begin || t.place >= gap!.end));
+  assert.ok(marks.some((t) => t.after > 2 * hour) && marks.some((t) => t.after === 5000));
+  for (let i = 1; i < marks.length; i++) assert.ok(marks[i]!.place - marks[i - 1]!.place > 0.05, JSON.stringify(marks));
+  assert.deepEqual(ticks(compress(7, 7, []), 8), []);
 });
