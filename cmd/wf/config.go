@@ -164,6 +164,7 @@ func (a *app) resolveModels(ctx context.Context, p *lang.Program, flags map[stri
 		return nil, nil, err
 	}
 	var all []config.Resolution
+	var without noModels
 	for _, role := range p.Workflow.Roles {
 		if role.Action != protocol.ActPrompt {
 			continue
@@ -174,7 +175,8 @@ func (a *app) resolveModels(ctx context.Context, p *lang.Program, flags map[stri
 		}
 		r, err := c.Resolve(role.Name, flag, role.Model, os.LookupEnv)
 		if err != nil {
-			return nil, nil, suggest(ctx, err)
+			without.add(role.Name, err)
+			continue
 		}
 		if r.Source == config.ByConfig || r.Source == config.ByEnvironment {
 			if flags == nil {
@@ -184,7 +186,44 @@ func (a *app) resolveModels(ctx context.Context, p *lang.Program, flags map[stri
 		}
 		all = append(all, r)
 	}
+	without.children(c, p, flags[""])
+	if without.err != nil {
+		return nil, nil, suggest(ctx, without.err)
+	}
 	return flags, all, nil
+}
+
+// noModels gathers the agents for which no model resolves (WF201), those of sub-workflows too.
+type noModels struct {
+	roles []string
+	err   error
+}
+
+func (n *noModels) add(role string, err error) {
+	n.roles = append(n.roles, role)
+	if len(n.roles) > 1 {
+		n.err = fail(protocol.ErrModel, protocol.HintOf(err), "WF201: the roles %s name no model", strings.Join(n.roles, ", "))
+	} else {
+		n.err = fail(protocol.ErrModel, protocol.HintOf(err), "WF201: the role %s names no model", role)
+	}
+}
+
+func (n *noModels) children(c *config.Loaded, p *lang.Program, flag []string) {
+	for _, role := range p.Workflow.Roles {
+		child := p.Children[role.Workflow]
+		if child == nil {
+			continue
+		}
+		for _, r := range child.Workflow.Roles {
+			if r.Action != protocol.ActPrompt {
+				continue
+			}
+			if _, err := c.Resolve(r.Name, flag, r.Model, os.LookupEnv); err != nil {
+				n.add(role.Name+"/"+r.Name, err)
+			}
+		}
+		n.children(c, child, flag)
+	}
 }
 
 // patience is how long a probe of this machine takes at most.

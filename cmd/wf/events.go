@@ -17,7 +17,7 @@ type eventJSON struct {
 	Step *string            `json:"step"`
 	CID  protocol.Link      `json:"-"`
 	Prev protocol.Link      `json:"-"`
-	Data json.RawMessage    `json:"data"`
+	Data json.RawMessage    `json:"-"`
 }
 
 // MarshalJSON writes CIDs as plain strings, prev null for the first event.
@@ -25,9 +25,10 @@ func (e eventJSON) MarshalJSON() ([]byte, error) {
 	type plain eventJSON
 	return json.Marshal(struct {
 		plain
-		CID  string  `json:"cid"`
-		Prev *string `json:"prev"`
-	}{plain(e), e.CID.String(), linkString(e.Prev)})
+		CID  string          `json:"cid"`
+		Prev *string         `json:"prev"`
+		Data json.RawMessage `json:"data"`
+	}{plain(e), e.CID.String(), linkString(e.Prev), e.Data})
 }
 
 // linkString is a CID as JSON has it: null for none.

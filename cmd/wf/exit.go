@@ -58,6 +58,7 @@ var exits = []struct {
 	{6, "a limit or budget was hit (suspended)", []string{errRunLimit.Code}},
 	{7, "verification failed (corrupt, incomplete, rolled back)", []string{protocol.ErrVerify.Code, protocol.ErrCorrupt.Code}},
 	{8, "waiting for a person, timer or signal", []string{protocol.ErrWaiting.Code}},
+	{129, "the terminal was closed (the run is suspended safely)", nil},
 	{130, "interrupted by Ctrl-C (the run is suspended safely)", nil},
 	{143, "terminated (the run is suspended safely)", nil},
 }

@@ -25,6 +25,7 @@ import (
 	"charm.land/fang/v2"
 	"charm.land/lipgloss/v2"
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"wf/agentkit/sandbox"
 	"wf/protocol"
@@ -73,14 +74,18 @@ func usage(err error) error {
 // A signalled error says which signal ended the command.
 type signalled struct{ sig syscall.Signal }
 
-func (s signalled) Error() string { return "interrupted by " + s.sig.String() }
+func (s signalled) Error() string { return "interrupted by " + unix.SignalName(s.sig) }
 
-// withSignals gives a context that ends with the first SIGINT or SIGTERM, its cause a
-// signalled error. The second one ends the process at once, as if nobody had listened.
+// withSignals gives a context that ends with the first SIGINT, SIGTERM or SIGHUP, its cause a
+// signalled error. The second one ends the process at once, as if nobody had listened. What
+// nohup has set aside stays so.
 func withSignals(parent context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	go func() {
 		select {
 		case s := <-signals:

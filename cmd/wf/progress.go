@@ -30,11 +30,14 @@ func (a *app) newReporter(b backdrop) reporter {
 		return silence{}
 	case a.err.tty:
 		return newLive(a.err, b)
-	case os.Getenv("GITHUB_ACTIONS") == "true":
+	case inActions():
 		return &groups{w: a.err, backdrop: b, lines: map[string][]string{}}
 	}
 	return &plainLines{w: a.err, backdrop: b}
 }
+
+// inActions reports whether wf runs in GitHub Actions.
+func inActions() bool { return os.Getenv("GITHUB_ACTIONS") == "true" }
 
 // A backdrop is what a reporter looks up beside the events: the edges of the workflow, and the
 // records of the steps.

@@ -15,9 +15,6 @@ import (
 )
 
 func newResume(a *app) *cobra.Command {
-	var steps, tokens int64
-	var cost float64
-	var duration time.Duration
 	var limits []string
 	var record string
 	cmd := &cobra.Command{
@@ -33,18 +30,9 @@ limit. What is recorded already is not done again. Without RUN it is the latest.
 		ValidArgsFunction: a.completeRuns,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o := engine.DriveOptions{By: whoami()}
-			for _, l := range []struct {
-				flag, limit string
-				max         int64
-			}{
-				{"steps", "steps", steps}, {"tokens", "tokens", tokens},
-				{"cost-usd", "cost_usd", int64(cost * 1e6)}, {"duration", "duration", duration.Microseconds()},
-			} {
-				if cmd.Flags().Changed(l.flag) {
-					if l.max <= 0 {
-						return usagef("--%s must be more than 0", l.flag)
-					}
-					o.Limits = append(o.Limits, protocol.LimitChanged{Limit: l.limit, Max: l.max, By: whoami()})
+			for _, name := range []string{"steps", "tokens", "cost-usd", "duration"} {
+				if f := cmd.Flags().Lookup(name); f.Changed {
+					limits = append(limits, strings.ReplaceAll(name, "-", "_")+"="+f.Value.String())
 				}
 			}
 			for _, given := range limits {
@@ -81,10 +69,10 @@ limit. What is recorded already is not done again. Without RUN it is the latest.
 	flags.StringVar(&record, "record", "", "append every model call to a file, which tape/FILE answers from")
 	flags.StringArrayVar(&limits, "limit", nil, "a new limit: steps=60, tokens=500000, cost_usd=3 or duration=30m")
 	a.trustFlag(flags)
-	flags.Int64Var(&steps, "steps", 0, "new limit of steps")
-	flags.Int64Var(&tokens, "tokens", 0, "new limit of tokens")
-	flags.Float64Var(&cost, "cost-usd", 0, "new limit of cost in dollars")
-	flags.DurationVar(&duration, "duration", 0, "new limit of active time, such as 30m")
+	flags.Int64("steps", 0, "short for --limit steps=")
+	flags.Int64("tokens", 0, "short for --limit tokens=")
+	flags.Float64("cost-usd", 0, "short for --limit cost_usd=")
+	flags.Duration("duration", 0, "short for --limit duration=")
 	return cmd
 }
 

@@ -207,7 +207,7 @@ func (a *app) given(p *lang.Program, f runFlags) (map[string]any, error) {
 		}
 		var fields map[string]json.RawMessage
 		if err := json.Unmarshal(b, &fields); err != nil {
-			return nil, fail(protocol.ErrInputs, "inputs are one JSON object", "-I %s: %v", f.inputsFile, err)
+			return nil, fail(protocol.ErrInputs, `inputs are one JSON object, such as {"topic": "bbolt pages"}`, "-I %s: %s", f.inputsFile, noObject(err))
 		}
 		for name, value := range fields {
 			given[name] = value
@@ -232,6 +232,15 @@ func (a *app) given(p *lang.Program, f runFlags) (map[string]any, error) {
 		given[name] = value
 	}
 	return given, nil
+}
+
+// noObject says why bytes are no JSON object.
+func noObject(err error) string {
+	var typ *json.UnmarshalTypeError
+	if errors.As(err, &typ) {
+		return "a JSON " + typ.Value + " is no object"
+	}
+	return err.Error()
 }
 
 // readArgument reads a file named on the command line; - is stdin.

@@ -90,6 +90,11 @@ func (a *app) valid(d definition) (*lang.Program, error) {
 		return d.program, nil
 	}
 	lang.Render(a.err, d.source, d.diags, a.err.color)
+	if inActions() {
+		for _, diag := range d.diags {
+			fmt.Fprintln(a.err, annotation(diag))
+		}
+	}
 	return nil, fail(protocol.ErrInvalid, "correct what is named above; wf validate checks again", "%s is not a valid workflow; nothing ran", d.path)
 }
 

@@ -78,7 +78,7 @@ func next(v *engine.View) string {
 		return nextAnswer(v)
 	case protocol.Suspended:
 		if v.Suspended == protocol.ByLimit {
-			return "wf resume " + id + " with a higher limit: --steps, --duration, --cost-usd or --tokens"
+			return nextLimit(v)
 		}
 		return "wf log " + id + " · wf resume " + id
 	case protocol.Failed, protocol.Cancelled:
@@ -88,6 +88,18 @@ func next(v *engine.View) string {
 		return "wf log " + id
 	}
 	return "wf log " + id + " -f · wf resume " + id
+}
+
+// nextLimit goes on beyond a limit: that of a run is raised, that of an edge or a role is
+// passed once by whoever resumes.
+func nextLimit(v *engine.View) string {
+	resume := "wf resume " + string(v.ID)
+	for _, limit := range []string{"steps", "duration", "cost_usd", "tokens"} {
+		if strings.HasPrefix(v.Reason, "limits."+limit+" ") {
+			return resume + " --limit " + limit + "=… with a higher limit"
+		}
+	}
+	return resume + " passes the bound once"
 }
 
 func nextAnswer(v *engine.View) string {
