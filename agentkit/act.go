@@ -152,6 +152,10 @@ func (v *visit) find(call protocol.CallMessage) (t tool.Tool, args json.RawMessa
 	if text == "" {
 		text = "{}" // what providers stream for a call without arguments
 	}
+	if v.cut && len(v.pending) == 1 && (text == "{}" || !json.Valid([]byte(text))) {
+		return t, nil, "the reply was cut off before the arguments ended: it has as many tokens as one may have. " +
+			"Call again with less, such as a long text in parts"
+	}
 	if !json.Valid([]byte(text)) {
 		var any json.RawMessage
 		return t, nil, fmt.Sprintf("the arguments are not valid JSON: %v", json.Unmarshal([]byte(text), &any))

@@ -264,7 +264,7 @@ func (a Agent) begin(turn protocol.Turn, emit roles.Emit) (*visit, error) {
 		return nil, err
 	}
 	v.reset()
-	v.used, v.raw, v.lost = map[string]bool{}, map[string]string{}, map[string]bool{}
+	v.used, v.raw, v.lost, v.blocks = map[string]bool{}, map[string]string{}, map[string]bool{}, map[string]string{}
 	return v, nil
 }
 

@@ -119,6 +119,9 @@ func (v *visit) callAside(ctx context.Context, a aside) (text string, usage *pro
 	}
 	used := model.UsageOf(r)
 	used.Model, used.TotalMS, used.Kind = a.model, watch.total(), a.kind
+	if used.Stop, err = model.StopOf(a.model, r); err != nil {
+		return "", &used, err
+	}
 	var said strings.Builder
 	for _, c := range r.Choices {
 		said.WriteString(c.Content)

@@ -151,6 +151,12 @@ func (v *visit) call(ctx context.Context, name string, m llms.Model) (protocol.M
 	usage := model.UsageOf(r)
 	usage.Model, usage.TotalMS = name, watch.total()
 	watch.times(&usage)
+	if usage.Stop, err = model.StopOf(name, r); err != nil { // paid for all the same
+		if err := v.emit(ctx, usage); err != nil {
+			return protocol.Message{}, err
+		}
+		return protocol.Message{}, err
+	}
 	reply, events := v.reply(r)
 	if err := v.emit(roles.Soon(ctx), append(events, usage)...); err != nil {
 		return protocol.Message{}, err
@@ -169,11 +175,11 @@ func (v *visit) describe(messages []protocol.Message) model.Request {
 		r.Item = &v.turn.Item.Index
 	}
 	for i := range messages {
-		if messages[i].Opaque != "" {
+		if block := v.blockOf(&messages[i]); block != "" {
 			if r.Opaque == nil {
 				r.Opaque = map[int]string{}
 			}
-			r.Opaque[i] = messages[i].Opaque
+			r.Opaque[i] = block
 		}
 		if messages[i].IsError {
 			if r.Failed == nil {
@@ -183,6 +189,14 @@ func (v *visit) describe(messages []protocol.Message) model.Request {
 		}
 	}
 	return r
+}
+
+// blockOf is the provider's own block of a message, as it came.
+func (v *visit) blockOf(m *protocol.Message) string {
+	if m.Opaque == "" && len(m.ToolCalls) > 0 {
+		return v.blocks[m.ToolCalls[0].ID]
+	}
+	return m.Opaque
 }
 
 // reply joins the choices (some of langchaingo's models give one for each block) to one
@@ -215,6 +229,12 @@ func (v *visit) reply(r *llms.ContentResponse) (protocol.Message, []protocol.Dat
 		}
 	}
 	reply.Content = v.clean(valid(reply.Content))
+	if block := reply.Opaque; v.clean(block) != block {
+		// It may be signed and so cannot be changed: it goes back to its provider, and nowhere else.
+		if reply.Opaque = ""; len(reply.ToolCalls) > 0 {
+			v.blocks[reply.ToolCalls[0].ID] = block
+		}
+	}
 
 	var events []protocol.Data
 	if text := v.clean(valid(thinking.String())); text != "" || reply.Opaque != "" {

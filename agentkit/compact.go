@@ -53,6 +53,7 @@ func (v *visit) watermark() (tokens int64, firm bool) {
 
 // measure takes in what the model counted, before its reply is added.
 func (v *visit) measure(u protocol.Usage) {
+	v.cut = u.Stop == protocol.StopLength
 	if u.Input == nil {
 		return
 	}

@@ -11,7 +11,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/tmc/langchaingo/llms"
 
+	"wf/agentkit/anthropic"
+	"wf/agentkit/modeltest"
 	"wf/protocol"
 )
 
@@ -170,5 +173,83 @@ func TestUnknownProvidersSayWhatToDo(t *testing.T) {
 		if !strings.Contains(err.Error(), fix) {
 			t.Errorf("%v does not name %s", err, fix)
 		}
+	}
+}
+
+// answering is a stage whose model is a server that answers so.
+func answering(t *testing.T, answers ...modeltest.Answer) (*stage, *modeltest.Server) {
+	s, server := newStage(t, "{}", "list_files"), modeltest.Start(t, answers...)
+	s.agent.Models = func(name, _ string) (llms.Model, error) {
+		return anthropic.New(name, "x", anthropic.Config{BaseURL: server.Root})
+	}
+	s.turn.Models = []string{"anthropic/x"}
+	return s, server
+}
+
+func said(text, finish string) modeltest.Answer {
+	return modeltest.Answer{Usage: true, Say: []modeltest.Piece{{Text: text}, {Finish: finish}}}
+}
+
+// Half an answer is none, where the role says what an answer is.
+func TestAnAnswerThatWasCutOffIsAskedForAgain(t *testing.T) {
+	s, server := answering(t, said("---\nstatus: done\n---\nHalf an ans", "length"), said("---\nstatus: done\n---\nAll.", "stop"))
+	j := &journal{}
+	c, err := s.perform(t, j)
+	if err != nil || !strings.HasSuffix(*c.Text, "All.") {
+		t.Fatalf("concluded %v, %v", c.Text, err)
+	}
+	if body := string(server.Requests()[1].Body); !strings.Contains(body, "was cut off") {
+		t.Errorf("the correction is %s", body)
+	}
+	if u := find[protocol.Usage](j); u[0].Stop != protocol.StopLength || u[1].Stop != "" {
+		t.Errorf("the journal tells %q and %q", u[0].Stop, u[1].Stop)
+	}
+
+	s, _ = answering(t, said("Half an ans", "length"))
+	s.turn.History.Schema = ""
+	if c, err := s.perform(t, &journal{}); err != nil || *c.Text != "Half an ans" {
+		t.Errorf("a role without output: %v, %v", c.Text, err)
+	}
+}
+
+// A call whose arguments did not come to their end is not run, even where what came of them could be.
+func TestACallThatWasCutOffIsNotRun(t *testing.T) {
+	for name, args := range map[string]string{"in the middle": `{"path":`, "before they began": ""} {
+		t.Run(name, func(t *testing.T) {
+			cut := modeltest.Answer{Usage: true, Say: []modeltest.Piece{{Call: &modeltest.CallPiece{ID: "a", Name: "list_files", Args: args}}, {Finish: "length"}}}
+			s, _ := answering(t, cut, said("---\nstatus: done\n---\n", "stop"))
+			for _, stop := range []int{0, 2} { // at once, and by a process that resumes it
+				j := &journal{stop: stop}
+				_, err := s.perform(t, j)
+				if stop > 0 && errors.Is(err, errKilled) {
+					j.stop = 0
+					_, err = s.perform(t, j)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				if r := find[protocol.ToolResult](j); len(r) != 1 || !r[0].IsError || !strings.Contains(r[0].Content.S, "cut off") {
+					t.Errorf("the call gave %v", r)
+				}
+				s, _ = answering(t, cut, said("---\nstatus: done\n---\n", "stop"))
+			}
+		})
+	}
+}
+
+// What a provider keeps back is paid for, and no answer.
+func TestARefusalFailsTheVisit(t *testing.T) {
+	s, server := answering(t, said("I was about to", "refusal"))
+	j := &journal{}
+	_, err := s.perform(t, j)
+	var f *protocol.Failure
+	if !errors.As(err, &f) || f.Class != "invalid" || f.Suspend || !strings.Contains(f.Message, "refuses to answer") {
+		t.Fatalf("got %v", err)
+	}
+	if len(server.Requests()) != 1 || len(find[protocol.TextSaid](j)) != 0 {
+		t.Error("it was asked again, or what it said was taken over")
+	}
+	if u := find[protocol.Usage](j); len(u) != 1 || u[0].Input == nil || u[0].Stop != protocol.StopRefused {
+		t.Errorf("the journal tells %+v", u)
 	}
 }

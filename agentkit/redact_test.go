@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"wf/agentkit/modeltest"
 	"wf/agentkit/tool"
 	"wf/protocol"
 )
@@ -127,5 +128,44 @@ func TestAHiddenKeyIsNotOverwritten(t *testing.T) {
 		if r := find[protocol.ToolResult](j)[i]; !strings.Contains(r.Content.S, want) {
 			t.Errorf("result %d is %q", i, r.Content.S)
 		}
+	}
+}
+
+// A signed thought in which a key stands goes back to its provider as it came, and nowhere else.
+func TestAThoughtWithAKeyIsNotStored(t *testing.T) {
+	thought := []modeltest.Piece{{Thinking: "is it " + token + "?"}, {Signature: "sig"}}
+	call := func(id string) modeltest.Answer {
+		return modeltest.Calls(modeltest.Call{ID: id, Name: "list_files", Args: `{"path":"."}`})
+	}
+	answers := []modeltest.Answer{call("a").After(thought...), call("b").After(modeltest.Piece{Thinking: "no key"}, modeltest.Piece{Signature: "gis"}), said("---\nstatus: done\n---\n", "stop")}
+	s, server := answering(t, answers...)
+	j := &journal{}
+	if _, err := s.perform(t, j); err != nil {
+		t.Fatal(err)
+	}
+	b, err := json.Marshal(j.commits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(b), token[:20]) || !strings.Contains(string(b), "[redacted:github_token]") {
+		t.Errorf("the journal holds %s", b)
+	}
+	if body := string(server.Requests()[2].Body); !strings.Contains(body, token+`?","signature":"sig"`) || !strings.Contains(body, `"no key","signature":"gis"`) {
+		t.Errorf("the third request is %s", body)
+	}
+
+	// Whoever resumes the visit does without it.
+	s, server = answering(t, answers...)
+	j = &journal{stop: 4}
+	if _, err := s.perform(t, j); !errors.Is(err, errKilled) {
+		t.Fatalf("got %v", err)
+	}
+	j.stop = 0
+	if _, err := s.perform(t, j); err != nil {
+		t.Fatal(err)
+	}
+	requests := server.Requests()
+	if body := string(requests[len(requests)-1].Body); strings.Contains(body, "sig\"") || !strings.Contains(body, `"no key"`) {
+		t.Errorf("the last request is %s", body)
 	}
 }

@@ -136,8 +136,10 @@ func (v *visit) ponder(ctx context.Context, messages []protocol.Message, offer [
 	usage = model.UsageOf(r)
 	usage.Model, usage.TotalMS, usage.Kind = name, watch.total(), protocol.UsageReflection
 	v.thoughts++
-	reply, _ = v.reply(r)
-	return reply, nil, v.emit(ctx, usage)
+	if usage.Stop, why = model.StopOf(name, r); why == nil {
+		reply, _ = v.reply(r)
+	}
+	return reply, why, v.emit(ctx, usage)
 }
 
 // ponderCall runs a tool of a reflection. The same call does nothing twice, in this process or

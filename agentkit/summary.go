@@ -106,8 +106,12 @@ func (v *visit) write(ctx context.Context, s *summary, name string, messages []p
 	}
 	usage := model.UsageOf(r)
 	usage.Model, usage.TotalMS, usage.Kind = name, watch.total(), protocol.UsageCompaction
+	usage.Stop, err = model.StopOf(name, r)
 	s.usage = &usage
 	v.summaries++
+	if err != nil {
+		return err
+	}
 	return s.said(v, name, r)
 }
 

@@ -45,9 +45,10 @@ type visit struct {
 	tierKnown bool            // the sandbox event is written
 
 	// Arguments in which something was hidden run as the model wrote them, and only in the
-	// process that read them: they are never stored.
-	raw  map[string]string // call → such arguments
-	lost map[string]bool   // calls whose arguments were so lost
+	// process that read them: they are never stored. Nor are a provider's own blocks.
+	raw    map[string]string // call → such arguments
+	lost   map[string]bool   // calls whose arguments were so lost
+	blocks map[string]string // first call of a reply → such a block
 
 	attempt
 }
@@ -60,6 +61,7 @@ type attempt struct {
 	turns       int                    // replies so far
 	corrections int                    // answers refused so far
 	last        bool                   // the model was told that its turns are over
+	cut         bool                   // the newest reply was cut off at its most tokens
 	pending     []protocol.CallMessage // calls without a result, in order
 	old         bool                   // the first pending call may have been started by a process that died
 	paused      bool                   // the run was suspended, and not gone on with since
@@ -192,6 +194,9 @@ var correctionText string
 func (v *visit) judge(reply protocol.Message) {
 	text := strings.TrimRight(strings.ReplaceAll(reply.Content, "\r\n", "\n"), "\n")
 	data, violations := v.check(text)
+	if v.cut && v.turn.History.Schema != "" {
+		violations = append(violations, frontmatter.Violation{Reason: "the answer was cut off: it has as many tokens as one may have, so give a shorter one"})
+	}
 	if len(violations) == 0 {
 		v.done = &protocol.Conclusion{Text: &text, Data: data}
 		return

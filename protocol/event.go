@@ -182,6 +182,8 @@ type Usage struct {
 	TTFE         int64  `cbor:"ttfe_ms" json:"ttfe_ms"` // to the first event
 	ThinkingMS   int64  `cbor:"thinking_ms" json:"thinking_ms"`
 	TotalMS      int64  `cbor:"total_ms" json:"total_ms"`
+	// Stop is why the reply is not whole: StopLength or StopRefused; "" where it is.
+	Stop string `cbor:"stop,omitempty" json:"stop,omitempty"`
 	// Kind is what the call was for: UsageTurn, UsageCompaction, …
 	Kind string `cbor:"kind,omitempty" json:"kind,omitempty"`
 	// Child is where the call stands that a sub-workflow made: its run counts in its parent's
@@ -194,6 +196,12 @@ type ChildCall struct {
 	Run RunID `cbor:"run" json:"run"`
 	Seq Seq   `cbor:"seq" json:"seq"` // of its usage event
 }
+
+// Why a reply is not whole.
+const (
+	StopLength  = "length"  // cut off: it has as many tokens as it may
+	StopRefused = "refused" // kept back, by the model or a filter of its provider; it is no turn
+)
 
 // What a model call was for.
 const (

@@ -1,6 +1,8 @@
 package model
 
 import (
+	"fmt"
+
 	"github.com/tmc/langchaingo/llms"
 
 	"wf/protocol"
@@ -46,6 +48,34 @@ func UsageOf(r *llms.ContentResponse) protocol.Usage {
 		u.ThinkingMS = *n
 	}
 	return u
+}
+
+// stops are why a reply is not whole, by the words of the wires and of langchaingo's models.
+var stops = map[string]string{
+	"length": protocol.StopLength, "max_tokens": protocol.StopLength, "model_context_window_exceeded": protocol.StopLength,
+	"MAX_TOKENS": protocol.StopLength, "FinishReasonMaxTokens": protocol.StopLength,
+	"content_filter": protocol.StopRefused, "refusal": protocol.StopRefused,
+	"SAFETY": protocol.StopRefused, "FinishReasonSafety": protocol.StopRefused,
+	"error": stopBroken, "abort": stopBroken, "insufficient_system_resource": stopBroken,
+}
+
+const stopBroken = "broken" // the server gave up
+
+// StopOf says why a reply is not whole: protocol.StopLength, or "" where it is. A reply that is
+// none is an error: one that was kept back of class invalid, one that the server gave up of
+// class server_error.
+func StopOf(name string, r *llms.ContentResponse) (string, error) {
+	for _, c := range r.Choices {
+		switch stop := stops[c.StopReason]; stop {
+		case protocol.StopRefused:
+			return stop, &Error{Class: Invalid, Message: fmt.Sprintf("model %s: it refuses to answer (%s)", name, c.StopReason)}
+		case stopBroken:
+			return "", &Error{Class: ServerError, Message: fmt.Sprintf("model %s: the server gave the reply up (%s)", name, c.StopReason)}
+		case protocol.StopLength:
+			return stop, nil
+		}
+	}
+	return "", nil
 }
 
 // OpaqueOf is the provider's own block of the answer, "" for none.

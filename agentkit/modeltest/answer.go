@@ -26,7 +26,7 @@ type Piece struct {
 	Signature string // of the thinking before it; only Anthropic's wire has it
 	Redacted  string // a block of redacted thinking; only Anthropic's wire has it
 	Call      *CallPiece
-	Finish    string // stop, tool_calls or length
+	Finish    string // stop, tool_calls, length or refusal
 }
 
 // CallPiece is a piece of the tool call of that index. The first one has ID and Name.

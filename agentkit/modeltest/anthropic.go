@@ -61,7 +61,7 @@ func anthropicStream(a Answer, input, cached, written int) string {
 			}
 			change(next-1, "text_delta", map[string]any{"text": p.Text})
 		case p.Finish != "":
-			stop = map[string]string{"stop": "end_turn", "tool_calls": "tool_use", "length": "max_tokens"}[p.Finish]
+			stop = map[string]string{"stop": "end_turn", "tool_calls": "tool_use", "length": "max_tokens", "refusal": "refusal"}[p.Finish]
 		}
 	}
 	for _, e := range a.Events {

@@ -12,10 +12,15 @@ import (
 	"wf/agentkit/internal/wire"
 	"wf/agentkit/model"
 	"wf/protocol"
+	"wf/roles"
 )
 
 // version of the file format.
 const version = 1
+
+// clean replaces what has the shape of a key. All else that a request holds was cleaned by the
+// agent; a provider's own block goes back to it as it came.
+var clean = roles.NewRedactor(nil).String
 
 // line is one recorded call.
 type line struct {
@@ -85,7 +90,7 @@ func requestLines(messages []llms.MessageContent, opts *llms.CallOptions, r mode
 	lines := []json.RawMessage{first}
 	for i, mc := range messages {
 		for _, m := range flatten(mc) {
-			m.Opaque, m.IsError = r.Opaque[i], r.Failed[i]
+			m.Opaque, m.IsError = clean(r.Opaque[i]), r.Failed[i]
 			b, err := wire.Encode(m)
 			if err != nil {
 				return nil, fmt.Errorf("message %d: %w", i, err)

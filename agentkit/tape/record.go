@@ -13,14 +13,12 @@ import (
 	"wf/agentkit/internal/wire"
 	"wf/agentkit/model"
 	"wf/protocol"
-	"wf/roles"
 )
 
 // Recorder writes calls and their answers to a file. Its methods are safe for concurrent use.
 type Recorder struct {
-	mu    sync.Mutex
-	file  *os.File
-	clean func(string) string
+	mu   sync.Mutex
+	file *os.File
 }
 
 // Record opens a file for recording, appending to what it holds.
@@ -29,7 +27,7 @@ func Record(path string) (*Recorder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("record: %w", err)
 	}
-	return &Recorder{file: f, clean: roles.NewRedactor(nil).String}, nil
+	return &Recorder{file: f}, nil
 }
 
 // Close ends the recording.
@@ -73,9 +71,9 @@ func (m *recorded) GenerateContent(ctx context.Context, messages []llms.MessageC
 	l := line{V: version, Key: keyOf(lines), Model: m.name, Role: request.Role, Visit: request.Visit, Item: request.Item, Call: request.Call, Request: lines}
 	if failed != nil {
 		e := model.AsError(m.name, failed)
-		l.Failure = &failure{e.Class, e.Status, e.RetryAfter.Milliseconds(), m.to.clean(e.Error())}
+		l.Failure = &failure{e.Class, e.Status, e.RetryAfter.Milliseconds(), clean(e.Error())}
 	} else {
-		l.Reply = m.to.replyOf(res)
+		l.Reply = replyOf(res)
 	}
 	if err := m.to.write(l); err != nil {
 		return nil, err
@@ -102,7 +100,7 @@ var counted = []string{
 }
 
 // replyOf joins the choices of a response, as the agent does.
-func (r *Recorder) replyOf(res *llms.ContentResponse) *reply {
+func replyOf(res *llms.ContentResponse) *reply {
 	out := &reply{Counts: map[string]int64{}}
 	if res == nil {
 		return out
@@ -112,18 +110,18 @@ func (r *Recorder) replyOf(res *llms.ContentResponse) *reply {
 		text.WriteString(c.Content)
 		thinking.WriteString(c.ReasoningContent)
 		if block := model.OpaqueOf(c); block != "" {
-			out.Opaque = block
+			out.Opaque = clean(block)
 		}
 		if c.StopReason != "" {
 			out.Stop = c.StopReason
 		}
 		for _, call := range c.ToolCalls {
 			if call.FunctionCall != nil {
-				out.Calls = append(out.Calls, protocol.CallMessage{ID: call.ID, Name: call.FunctionCall.Name, Arguments: r.clean(call.FunctionCall.Arguments)})
+				out.Calls = append(out.Calls, protocol.CallMessage{ID: call.ID, Name: call.FunctionCall.Name, Arguments: clean(call.FunctionCall.Arguments)})
 			}
 		}
 	}
-	out.Text, out.Thinking = r.clean(text.String()), r.clean(thinking.String())
+	out.Text, out.Thinking = clean(text.String()), clean(thinking.String())
 	u := model.UsageOf(res)
 	for i, n := range []*int64{u.Input, u.Cached, u.CacheWrite5m, u.CacheWrite1h, u.Output, u.Reasoning} {
 		if n != nil {

@@ -153,3 +153,47 @@ func TestARecordingThatWasCutOffIsGoodUpToItsLastLine(t *testing.T) {
 		t.Error("a missing file was opened")
 	}
 }
+
+// The block of a provider is replayed to the agent without the key that stood in it, and the
+// request that gives it back is found again.
+func TestABlockWithAKeyIsRecordedWithoutIt(t *testing.T) {
+	token := "ghp_" + strings.Repeat("aZ3kQ9xB7mT1", 3)
+	file := filepath.Join(t.TempDir(), "calls.jsonl")
+	s := modeltest.Start(t, modeltest.Calls(modeltest.Call{ID: "a", Name: "f", Args: "{}"}).After(modeltest.Piece{Thinking: token}, modeltest.Piece{Signature: "s"}), modeltest.Text("done"))
+	live, err := anthropic.New("anthropic/x", "x", anthropic.Config{BaseURL: s.Root})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := tape.Record(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(m llms.Model) {
+		t.Helper()
+		conversation := []llms.MessageContent{llms.TextParts(llms.ChatMessageTypeHuman, "go")}
+		res, err := m.GenerateContent(t.Context(), conversation)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := res.Choices[0]
+		conversation = append(conversation,
+			llms.MessageContent{Role: llms.ChatMessageTypeAI, Parts: []llms.ContentPart{c.ToolCalls[0]}},
+			llms.MessageContent{Role: llms.ChatMessageTypeTool, Parts: []llms.ContentPart{llms.ToolCallResponse{ToolCallID: "a", Name: "f", Content: "r"}}})
+		ctx := model.WithRequest(t.Context(), model.Request{Opaque: map[int]string{1: model.OpaqueOf(c)}})
+		if res, err = m.GenerateContent(ctx, conversation); err != nil || res.Choices[0].Content != "done" {
+			t.Fatalf("got %v, %v", res, err)
+		}
+	}
+	run(r.Wrap("anthropic/x", live))
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile(file); err != nil || strings.Contains(string(b), token[:20]) {
+		t.Errorf("the recording is %s, %v", b, err)
+	}
+	m, err := tape.Open("tape/calls.jsonl", file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(m)
+}

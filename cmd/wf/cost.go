@@ -149,7 +149,7 @@ func costName(by, step string, attempt int, u protocol.Usage) string {
 		return u.Model
 	case "kind":
 		switch {
-		case u.Input == nil && u.Output == nil:
+		case u.Input == nil && u.Output == nil, u.Stop == protocol.StopRefused:
 			return "failed"
 		case u.Kind != protocol.UsageTurn:
 			return u.Kind

@@ -115,6 +115,12 @@ func tokens(d protocol.Usage) string {
 	if d.Output != nil {
 		text += fmt.Sprintf("  out %d", *d.Output)
 	}
+	switch d.Stop {
+	case protocol.StopLength:
+		text += "  cut off"
+	case protocol.StopRefused:
+		text += "  refused"
+	}
 	if d.Child != nil {
 		text += "  in run " + string(d.Child.Run)
 	}
