@@ -126,7 +126,8 @@ func importHeads(ctx context.Context, v *verifier, into *Store, in *Imported, ru
 			continue
 		}
 		if old.Link.Defined() {
-			return fmt.Errorf("run %s is there already, with another head (%s): %w", id, old.Link, protocol.ErrHeadMoved)
+			return &protocol.Error{Code: protocol.ErrHeadMoved.Code, Hint: "name the imported run with --run",
+				Message: fmt.Sprintf("run %s is there already, with another head (%s)", id, old.Link)}
 		}
 		m := Move{Name: h.Name, New: h.Link, Note: "import"}
 		for _, c := range chain {
