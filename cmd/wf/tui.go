@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wf/cmd/internal/tui"
+	"wf/engine"
 	"wf/hub/client"
 	"wf/protocol"
 )
@@ -229,13 +230,20 @@ func (s tuiSource) events(ctx context.Context, id protocol.RunID, step string) (
 	if err != nil {
 		return "", err
 	}
+	blocks := &remoteBlocks{api: s.api}
+	read := func(l protocol.Link) ([]byte, error) { return blocks.Block(ctx, l) }
 	r := replayOf(s.api, id)
-	r.Cursor.Seq, r.Patience = max(0, tip-tuiEvents), -1
+	r.Codec, r.Cursor.Seq, r.Patience = protocol.CBORFrames, max(0, tip-tuiEvents), -1
 	var b strings.Builder
 	err = r.Follow(ctx, client.Consumer{Event: func(e client.Event) error {
-		if step == "" || e.StepName() == step || e.StepName() == "" {
-			fmt.Fprintf(&b, "%6d  %s  %-16s %s\n", e.Seq, e.Time().Format("15:04:05.000"), e.Type, oneLine(string(e.JSON), 400))
+		if step != "" && e.StepName() != step && e.StepName() != "" {
+			return nil
 		}
+		n, err := engine.ReadNotice(read, id, e.Entry)
+		if err != nil {
+			return fmt.Errorf("event %d: %w", e.Seq, err)
+		}
+		fmt.Fprintf(&b, "%5d  %s  %-18s %s\n", e.Seq, e.Time().Format("15:04:05.000"), e.Type, tell(n.Data))
 		return nil
 	}})
 	return b.String(), err

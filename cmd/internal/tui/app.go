@@ -3,6 +3,8 @@ package tui
 import (
 	"context"
 	"errors"
+	"strings"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -26,6 +28,8 @@ type App struct {
 	source Source
 
 	runs   []Run
+	read   bool      // the runs were, once
+	now    time.Time // when they were
 	filter string
 	view   View
 	text   string // of the page
@@ -34,6 +38,8 @@ type App struct {
 	run, step list
 	page      Page
 	top       int // line of the page that is shown first
+	left      int // cells of it that are left of the screen
+	room      int // lines for it when it was drawn last
 	focus     pane
 	typing    typing // what is written at the bottom
 	line      []rune
@@ -44,6 +50,8 @@ type App struct {
 	moved  chan struct{}
 	width  int
 	height int
+
+	resized uint8 // how often, for View
 }
 
 // typing says what the line at the bottom is for.
@@ -64,6 +72,7 @@ func New(ctx context.Context, s Source) *App {
 type (
 	gotRuns struct {
 		runs []Run
+		now  time.Time
 		err  error
 	}
 	gotView struct {
@@ -80,14 +89,31 @@ type (
 	}
 	didMove struct{ epoch int }
 	did     struct{ err error }
+	later   struct{} // it is time to look for new runs
 )
 
+// lookEvery is how often the list of runs is read, for those that others begin.
+const lookEvery = 3 * time.Second
+
 // Init reads the runs.
-func (a *App) Init() tea.Cmd { return a.readRuns }
+func (a *App) Init() tea.Cmd { return tea.Batch(a.readRuns, a.wait()) }
+
+func (a *App) wait() tea.Cmd {
+	return func() tea.Msg {
+		timer := time.NewTimer(lookEvery)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			return later{}
+		case <-a.ctx.Done():
+			return nil
+		}
+	}
+}
 
 func (a *App) readRuns() tea.Msg {
 	runs, err := a.source.Runs(a.ctx)
-	return gotRuns{runs, err}
+	return gotRuns{runs, time.Now(), err}
 }
 
 func (a *App) readView() tea.Cmd {
@@ -156,6 +182,13 @@ func (a *App) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch m := msg.(type) {
 	case tea.WindowSizeMsg:
 		a.width, a.height = m.Width, m.Height
+		a.resized++
+	case tea.PasteMsg:
+		if a.typing != nothing {
+			return a, a.typed("", strings.Join(strings.Fields(plain.Text(m.Content)), " "))
+		}
+	case later:
+		return a, tea.Sequence(a.readRuns, a.wait())
 	case tea.KeyPressMsg:
 		return a, a.key(m)
 	case gotRuns:
@@ -171,7 +204,8 @@ func (a *App) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		}
 	case didMove:
 		if m.epoch == a.epoch {
-			return a, tea.Batch(a.readRuns, a.readView(), a.next(a.ctx, a.epoch, a.moved))
+			// One look at a time, however fast the run goes on.
+			return a, tea.Sequence(a.readView(), a.readRuns, a.next(a.ctx, a.epoch, a.moved))
 		}
 	case did:
 		a.say(m.err)
@@ -187,11 +221,11 @@ func (a *App) say(err error) {
 }
 
 func (a *App) gotRuns(m gotRuns) tea.Cmd {
-	a.say(m.err)
 	if m.err != nil {
+		a.say(m.err)
 		return nil
 	}
-	a.runs = m.runs
+	a.runs, a.now, a.read = m.runs, m.now, true
 	before := a.run.id
 	a.run.keep(ids(a.shownRuns(), func(r Run) string { return string(r.ID) }))
 	if a.run.id == before {
@@ -202,7 +236,7 @@ func (a *App) gotRuns(m gotRuns) tea.Cmd {
 
 // chose is called when another run is.
 func (a *App) chose() tea.Cmd {
-	a.view, a.step, a.text, a.top = View{}, list{}, "", 0
+	a.view, a.step, a.text, a.top, a.left = View{}, list{}, "", 0, 0
 	return tea.Batch(a.follow(), a.readView())
 }
 
@@ -210,8 +244,8 @@ func (a *App) gotView(m gotView) tea.Cmd {
 	if m.id != protocol.RunID(a.run.id) {
 		return nil
 	}
-	a.say(m.err)
 	if m.err != nil {
+		a.say(m.err)
 		return nil
 	}
 	atEnd := a.step.id == "" || len(a.view.Steps) > 0 && a.step.id == a.view.Steps[len(a.view.Steps)-1].ID

@@ -1,10 +1,11 @@
 // Package tui shows the runs of a store side by side with what is in them, for the keyboard.
 //
-//	┌ runs ───────┐┌ Output  Messages  Events  Diff  Cost ┐
-//	│ 7K3Q  done  ││                                      │
-//	├ steps ──────┤│  of the step that is chosen          │
-//	│ coder#2  ok ││                                      │
-//	└─────────────┘└──────────────────────────────────────┘
+//	╭─ 1 Runs ────╮╭─ 3 coder#2  Output Messages … ╮
+//	│ ✓ 7K3Q      ││                                │
+//	╰─────────────╯│                                │
+//	╭─ 2 Steps ───╮│  of the step that is chosen    │
+//	│ ✓ coder#2 ↩ ││                                │
+//	╰─────────────╯╰────────────────────────────────╯
 //
 // # Promise
 //

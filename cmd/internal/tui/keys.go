@@ -7,18 +7,38 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"wf/cmd/internal/plain"
 	"wf/protocol"
 )
 
-const helpText = `1 2 3, Tab     go to runs, steps, the page
-j k, ↑ ↓       choose; on the page, scroll
-PgUp PgDn      ten at once
-[ ]            the page before, the next one
-o m e d c v    Output, Messages, Events, Diff, Cost, Verify
-/              show only runs that hold a word; Esc shows all
-a              answer what the run waits for
-r              read again
-? q            this, leave`
+// keys of the screen, with what they do.
+var keys = [][2]string{
+	{"1 2 3, Tab", "go to runs, steps, the page; ← → too"},
+	{"j k, ↑ ↓", "choose; on the page, scroll"},
+	{"Enter", "from a run to its steps, to their page"},
+	{"PgUp PgDn", "a screenful; g G to the ends"},
+	{"[ ]", "the page before, the next one"},
+	{"o m e d c v", "Output, Messages, Events, Diff, Cost, Verify"},
+	{"H L", "move events, diff and cost sideways"},
+	{"/", "show only runs that hold a word; Esc shows all"},
+	{"a", "answer what the run waits for"},
+	{"r", "read again; what moves is followed anyway"},
+	{"q", "leave"},
+}
+
+func helpLines(width int) []string {
+	var out []string
+	for _, k := range keys {
+		for i, l := range plain.Wrap(k[1], max(1, width-14)) {
+			name := ""
+			if i == 0 {
+				name = k[0]
+			}
+			out = append(out, heading.Render(plain.Pad(name, 14))+l)
+		}
+	}
+	return out
+}
 
 // key takes a key press.
 func (a *App) key(m tea.KeyPressMsg) tea.Cmd {
@@ -33,6 +53,7 @@ func (a *App) key(m tea.KeyPressMsg) tea.Cmd {
 		a.help = false
 		return nil
 	}
+	a.said = ""
 	switch name {
 	case "q":
 		return tea.Quit
@@ -51,9 +72,13 @@ func (a *App) key(m tea.KeyPressMsg) tea.Cmd {
 	case "k", "up":
 		return a.move(-1)
 	case "pgdown", "ctrl+d":
-		return a.move(10)
+		return a.move(a.screenful())
 	case "pgup", "ctrl+u":
-		return a.move(-10)
+		return a.move(-a.screenful())
+	case "L", "shift+right":
+		a.left += sideways
+	case "H", "shift+left":
+		a.left = max(0, a.left-sideways)
 	case "g", "home":
 		return a.move(-1 << 30)
 	case "G", "end":
@@ -72,17 +97,33 @@ func (a *App) key(m tea.KeyPressMsg) tea.Cmd {
 		a.filter = ""
 		return a.refilter()
 	case "a":
-		if len(a.view.Waiting) == 0 {
+		q, ok := a.question()
+		if !ok {
 			a.said = "the run waits for nobody"
 			return nil
 		}
 		a.typing, a.line = answering, nil
+		if q.Step != a.step.id { // what is answered is shown
+			a.step.id, a.top, a.left, a.text = q.Step, 0, 0, ""
+			return a.readPage()
+		}
 	}
 	return nil
 }
 
+// sideways is how far a page in columns moves at a time.
+const sideways = 8
+
+// screenful is how far PgDn goes.
+func (a *App) screenful() int {
+	if a.focus == mainPane {
+		return max(1, a.room-1)
+	}
+	return max(1, a.height/2-3)
+}
+
 func (a *App) show(p Page) tea.Cmd {
-	a.page, a.top, a.text = p, 0, ""
+	a.page, a.top, a.left, a.text = p, 0, 0, ""
 	return a.readPage()
 }
 
@@ -144,12 +185,26 @@ func (a *App) refilter() tea.Cmd {
 	return a.chose()
 }
 
+// question is the one that the chosen step asks, or the first that is open.
+func (a *App) question() (Question, bool) {
+	for _, q := range a.view.Waiting {
+		if q.Step == a.step.id {
+			return q, true
+		}
+	}
+	if len(a.view.Waiting) == 0 {
+		return Question{}, false
+	}
+	return a.view.Waiting[0], true
+}
+
 // answer gives a text, or the choice of that number, to what the run waits for.
 func (a *App) answer(text string) tea.Cmd {
-	if text == "" || len(a.view.Waiting) == 0 {
+	q, ok := a.question()
+	if text == "" || !ok {
 		return nil
 	}
-	q, id, ctx := a.view.Waiting[0], protocol.RunID(a.run.id), a.ctx
+	id, ctx := protocol.RunID(a.run.id), a.ctx
 	if n, err := strconv.Atoi(text); err == nil && n >= 1 && n <= len(q.Choices) {
 		text = q.Choices[n-1].Value
 	}

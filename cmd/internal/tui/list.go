@@ -39,6 +39,7 @@ func (l *list) move(by int) bool {
 // window is which of the ids are visible in so many rows.
 func (l *list) window(rows int) (from, to int) {
 	at := slices.Index(l.all, l.id)
+	rows = max(0, rows)
 	l.top = max(0, min(l.top, at, len(l.all)-rows))
 	if at >= l.top+rows {
 		l.top = at - rows + 1

@@ -71,3 +71,6 @@ const (
 func (p Page) String() string {
 	return [...]string{"Output", "Messages", "Events", "Diff", "Cost", "Verify"}[p]
 }
+
+// columns reports whether the lines of a page are columns, which are not wrapped.
+func (p Page) columns() bool { return p == Events || p == Diff || p == Cost }

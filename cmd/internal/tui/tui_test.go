@@ -92,22 +92,22 @@ func show(t *testing.T, s *shelf, width, height int) *screentest.Screen {
 func TestRunsStepsAndPages(t *testing.T) {
 	s := show(t, newShelf(), 100, 16)
 	got := s.Shows("Output of AAAA coder#2, line 0")
-	want := `1 Runs (2)                              │3 coder#2  Output Messages Events Diff Cost Verify
- ✓ AAAA       repair the parser         │Output of AAAA coder#2, line 0
- ⏸ BBBB       publish                   │Output of AAAA coder#2, line 1
-                                        │Output of AAAA coder#2, line 2
-                                        │Output of AAAA coder#2, line 3
-                                        │Output of AAAA coder#2, line 4
-                                        │Output of AAAA coder#2, line 5
-2 Steps of AAAA: done                   │Output of AAAA coder#2, line 6
- ✓ test#1 abcdefgh                      │Output of AAAA coder#2, line 7
- ✓ coder#1 mnopqrst  The tests fail     │Output of AAAA coder#2, line 8
- ✓ coder#2 ↩ wxyz2345                   │Output of AAAA coder#2, line 9
-                                        │Output of AAAA coder#2, line 10
-                                        │Output of AAAA coder#2, line 11
-                                        │Output of AAAA coder#2, line 12
-                                        │Output of AAAA coder#2, line 13
-? keys  q leave
+	want := `╭─ 1 Runs (2) ─────────────────────────╮╭─ 3 coder#2  Output Messages Events Diff Cost Verify ─────╮
+│ ✓ AAAA       repair the parser       ││ Output of AAAA coder#2, line 0                           │
+│ ⏸ BBBB       publish                 ││ Output of AAAA coder#2, line 1                           │
+│                                      ││ Output of AAAA coder#2, line 2                           │
+│                                      ││ Output of AAAA coder#2, line 3                           │
+│                                      ││ Output of AAAA coder#2, line 4                           │
+╰───────────────────────────── 1 of 2 ─╯│ Output of AAAA coder#2, line 5                           │
+╭─ 2 Steps of fix-bug · done ──────────╮│ Output of AAAA coder#2, line 6                           │
+│ ✓ test#1    abcdefgh                 ││ Output of AAAA coder#2, line 7                           │
+│ ✓ coder#1   mnopqrst  The tests fail ││ Output of AAAA coder#2, line 8                           │
+│ ✓ coder#2 ↩ wxyz2345                 ││ Output of AAAA coder#2, line 9                           │
+│                                      ││ Output of AAAA coder#2, line 10                          │
+│                                      ││ Output of AAAA coder#2, line 11                          │
+│                                      ││ Output of AAAA coder#2, line 12                          │
+╰───────────────────────────── 3 of 3 ─╯╰───────────────────────────────────────────── 1–13 of 50 ─╯
+ ↑↓ choose  Enter open  / filter  Tab next pane  ? keys  q leave
 `
 	if got != want {
 		t.Errorf("the screen is\n%s", got)
@@ -123,7 +123,7 @@ func TestRunsStepsAndPages(t *testing.T) {
 	s.Press("[")
 	s.Shows("Events of AAAA coder#1, line 0")
 	s.Press("3" + strings.Repeat("j", 5))
-	s.Shows("Events of AAAA coder#1, line 18")
+	s.Shows("Events of AAAA coder#1, line 17")
 	s.Press("1j")
 	s.Shows("Events of BBBB editor#1")
 	s.Press("?")
@@ -146,8 +146,8 @@ func TestAQuestionIsAnswered(t *testing.T) {
 	if got := <-source.answered; got != "editor#1=no" {
 		t.Errorf("answered %q", got)
 	}
-	s.Press("afree words\r")
-	if got := <-source.answered; got != "editor#1=free words" {
+	s.Press("afree \x1b[200~pasted\nwords\x1b[201~\r")
+	if got := <-source.answered; got != "editor#1=free pasted words" {
 		t.Errorf("answered %q", got)
 	}
 }
@@ -186,7 +186,7 @@ func TestNarrowScreensShowOnePane(t *testing.T) {
 	s.Press("2")
 	s.Shows("test#1")
 	s.Resize(20, 5)
-	s.Shows("2 Steps")
+	s.Shows("Steps of")
 	s.Resize(1, 1)
 	s.Resize(100, 24)
 	s.Shows("Output of AAAA")

@@ -3,13 +3,14 @@ package tui
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
 
+	"wf/cmd/internal/frame"
 	"wf/cmd/internal/plain"
-	"wf/protocol"
 )
 
 var (
@@ -39,119 +40,155 @@ func mark(status string) string {
 	return busy.Render(m)
 }
 
+// narrow is the width below which one pane is shown at a time.
+const narrow = 60
+
 // View draws the screen.
 func (a *App) View() tea.View {
+	v := a.draw()
+	// The renderer leaves out a frame that equals the one before, also after a terminal went
+	// through other sizes and lost its lines. So they are made to differ where nothing is seen.
+	v.Content += fmt.Sprintf("\x1b[38;5;%dm\x1b[m", a.resized)
+	return v
+}
+
+func (a *App) draw() tea.View {
 	v := tea.NewView("")
 	v.AltScreen, v.WindowTitle = true, "wf"
 	if a.width < 1 || a.height < 1 {
 		return v
 	}
+	rows := a.height - 1
 	var lines []string
-	rows := max(0, a.height-1)
 	switch {
 	case a.help:
-		lines = append([]string{bold.Render("Keys"), ""}, strings.Split(helpText, "\n")...)
-	case a.width < 60: // one pane at a time
-		lines = [...]func(int, int) []string{a.runLines, a.stepLines, a.pageLines}[a.focus](a.width, rows)
+		w, _ := frame.Inside(a.width, rows)
+		lines = frame.Frame{Title: bold.Render("Keys"), Hint: dim.Render("any key closes"), Style: heading}.Draw(helpLines(w), a.width, rows)
+	case a.width < narrow:
+		lines = [...]func(int, int) []string{a.runPane, a.stepPane, a.pagePane}[a.focus](a.width, rows)
 	default:
-		left := min(44, a.width*2/5)
+		left := min(46, a.width*2/5)
 		upper := rows / 2
-		side := append(fill(a.runLines(left, upper), left, upper), a.stepLines(left, rows-upper)...)
-		page := a.pageLines(a.width-left-1, rows)
-		for i, l := range fill(side, left, rows) {
-			if i < len(page) {
-				l += dim.Render("│") + page[i]
-			}
-			lines = append(lines, l)
+		side := append(a.runPane(left, upper), a.stepPane(left, rows-upper)...)
+		page := a.pagePane(a.width-left, rows)
+		for i := range rows {
+			lines = append(lines, side[i]+page[i])
 		}
 	}
-	lines = fill(lines, 0, rows)
-	lines = append(lines, a.bottom())
-	for i := range lines {
-		lines[i] = ansi.Truncate(lines[i], a.width, "")
-	}
+	lines = append(lines, plain.Cut(a.bottom(), a.width, "…"))
 	v.Content = strings.Join(lines[max(0, len(lines)-a.height):], "\n")
 	return v
 }
 
-// fill makes exactly n lines, of exactly width cells where width is not 0.
-func fill(lines []string, width, n int) []string {
-	out := make([]string, n)
-	copy(out, lines)
-	for i := range out {
-		if width > 0 {
-			out[i] = ansi.Truncate(out[i], width, "")
-			out[i] += strings.Repeat(" ", width-ansi.StringWidth(out[i]))
+// pane draws a frame; that of the pane the keys go to is bright.
+func (a *App) pane(p pane, title, hint string, lines []string, width, rows int) []string {
+	f := frame.Frame{Title: fmt.Sprintf("%d %s", p+1, title), Hint: dim.Render(hint), Style: dim}
+	if a.focus == p {
+		f.Style = heading.UnsetBold()
+		f.Title = heading.Render(f.Title)
+	}
+	if hint == "" {
+		f.Hint = ""
+	}
+	return f.Draw(lines, width, rows)
+}
+
+// place is where a list stands: 3 of 20.
+func place(l *list) string {
+	for i, id := range l.all {
+		if id == l.id {
+			return fmt.Sprintf("%d of %d", i+1, len(l.all))
 		}
 	}
-	return out
+	return ""
 }
 
-func (a *App) title(p pane, text string) string {
-	text = fmt.Sprintf("%d %s", p+1, text)
-	if a.focus == p {
-		return heading.Render(text)
-	}
-	return dim.Render(text)
-}
-
-func (a *App) runLines(width, rows int) []string {
+func (a *App) runPane(width, rows int) []string {
 	runs := a.shownRuns()
-	head := fmt.Sprintf("Runs (%d)", len(runs))
+	title := fmt.Sprintf("Runs (%d)", len(runs))
 	if a.filter != "" {
-		head = fmt.Sprintf("Runs with %q (%d of %d)", a.filter, len(runs), len(a.runs))
+		title = fmt.Sprintf("Runs with %q (%d of %d)", a.filter, len(runs), len(a.runs))
 	}
-	out := []string{a.title(runsPane, head)}
-	from, to := a.run.window(rows - 1)
+	w, h := frame.Inside(width, rows)
+	from, to := a.run.window(h)
+	var out []string
 	for _, r := range runs[min(from, len(runs)):min(to, len(runs))] {
 		name := plain.Line(plain.Text(r.Title), 60)
 		if name == "" {
 			name = r.Workflow
 		}
-		out = append(out, a.row(runsPane, string(r.ID) == a.run.id, fmt.Sprintf("%s %-10s %s", mark(string(r.Status)), r.ID, name), width))
+		text := fmt.Sprintf("%s %-10s %s", mark(string(r.Status)), r.ID, name)
+		if age := age(r.Updated, a.now); age != "" {
+			text = plain.Pad(plain.Cut(text, w-len(age)-1, "…"), w-len(age)) + dim.Render(age)
+		}
+		out = append(out, a.row(runsPane, string(r.ID) == a.run.id, text, w))
 	}
-	if len(runs) == 0 {
-		out = append(out, dim.Render("  none; wf demo makes one"))
+	switch {
+	case len(runs) == 0 && a.filter != "":
+		out = append(out, dim.Render("none; Esc shows all"))
+	case len(runs) == 0 && a.read:
+		out = append(out, dim.Render("none yet; wf demo makes one"))
 	}
-	return out
+	return a.pane(runsPane, title, place(&a.run), out, width, rows)
+}
+
+// age is how long ago something was, in its greatest unit.
+func age(updated string, now time.Time) string {
+	at, err := time.Parse(time.RFC3339Nano, updated)
+	if err != nil || now.IsZero() {
+		return ""
+	}
+	switch d := now.Sub(at); {
+	case d < 5*time.Second:
+		return "now"
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh", int(d.Hours()))
+	default:
+		return fmt.Sprintf("%dd", int(d.Hours()/24))
+	}
 }
 
 // row shows the chosen one of a list; brightly where the keys go.
 func (a *App) row(p pane, is bool, text string, width int) string {
-	text = ansi.Truncate(" "+text, width, "…")
+	text = plain.Cut(text, width, "…")
 	if !is {
 		return text
 	}
-	text = ansi.Strip(text)
-	text += strings.Repeat(" ", max(0, width-ansi.StringWidth(text)))
+	text = plain.Pad(ansi.Strip(text), width)
 	if a.focus == p {
 		return chosen.Render(text)
 	}
 	return bold.Render(text)
 }
 
-func (a *App) stepLines(width, rows int) []string {
-	head := "Steps"
+func (a *App) stepPane(width, rows int) []string {
+	title := "Steps"
 	if a.view.ID != "" {
-		head = fmt.Sprintf("Steps of %s: %s", a.view.ID, a.view.Status)
+		title = fmt.Sprintf("Steps of %s · %s", a.view.Workflow, a.view.Status)
 	}
-	out := []string{a.title(stepsPane, head)}
-	from, to := a.step.window(rows - 1)
-	steps := a.view.Steps
+	w, h := frame.Inside(width, rows)
+	from, to := a.step.window(h)
+	steps, idWidth := a.view.Steps, 0
+	for _, s := range steps {
+		idWidth = max(idWidth, plain.Width(s.ID))
+	}
+	var out []string
 	for _, s := range steps[min(from, len(steps)):min(to, len(steps))] {
-		text := fmt.Sprintf("%s %s", mark(s.Status), s.ID)
+		again := " "
 		if s.Resumes {
-			text += " ↩"
+			again = "↩"
 		}
-		if s.CID != "" {
-			text += " " + dim.Render(shortCID(s.CID))
-		}
+		text := fmt.Sprintf("%s %s %s %s", mark(s.Status), plain.Pad(s.ID, min(idWidth, w/2)), again, dim.Render(plain.Pad(shortCID(s.CID), 8)))
 		if s.Prompt != "" {
 			text += "  " + dim.Render(plain.Line(plain.Text(s.Prompt), 60))
 		}
-		out = append(out, a.row(stepsPane, s.ID == a.step.id, text, width))
+		out = append(out, a.row(stepsPane, s.ID == a.step.id, text, w))
 	}
-	return out
+	return a.pane(stepsPane, title, place(&a.step), out, width, rows)
 }
 
 // shortCID is the 8 characters behind the part that all CIDs share.
@@ -162,7 +199,7 @@ func shortCID(cid string) string {
 	return cid[7:15]
 }
 
-func (a *App) pageLines(width, rows int) []string {
+func (a *App) pagePane(width, rows int) []string {
 	var tabs []string
 	for p := range pages {
 		name := p.String()
@@ -173,52 +210,110 @@ func (a *App) pageLines(width, rows int) []string {
 		}
 		tabs = append(tabs, name)
 	}
-	out := []string{a.title(mainPane, a.step.id) + "  " + strings.Join(tabs, " ")}
-	if len(a.view.Waiting) > 0 {
-		q := a.view.Waiting[0]
-		for _, l := range plain.Wrap("⏸ "+q.Step+": "+plain.Text(q.Text), width) {
-			out = append(out, busy.Render(l))
-		}
-		for i, c := range q.Choices {
-			out = append(out, fmt.Sprintf("  %d  %s", i+1, plain.Text(c.Label)))
-		}
-		out = append(out, dim.Render("  a answers"), "")
+	w, h := frame.Inside(width, rows)
+	out := a.standing(w)
+	room := max(1, h-len(out))
+	all := a.pageLines(w)
+	a.room, a.top = room, max(0, min(a.top, len(all)-room))
+	out = append(out, all[a.top:min(len(all), a.top+room)]...)
+	hint := ""
+	if len(all) > room {
+		hint = fmt.Sprintf("%d–%d of %d", a.top+1, min(len(all), a.top+room), len(all))
 	}
-	all := plain.Wrap(a.text, width)
-	room := max(1, rows-len(out))
-	a.top = max(0, min(a.top, len(all)-room))
-	for _, l := range all[a.top:min(len(all), a.top+room)] {
-		out = append(out, colored(l, a.page))
-	}
-	return out
+	return a.pane(mainPane, strings.TrimSpace(a.step.id+"  "+strings.Join(tabs, " ")), hint, out, width, rows)
 }
 
-// colored marks the lines of a diff.
-func colored(l string, p Page) string {
-	if p != Diff {
-		return l
+// standing says above the page what the run waits for, or why it does not go on.
+func (a *App) standing(width int) []string {
+	var out []string
+	if a.view.Reason != "" {
+		for _, l := range plain.Wrap("! "+plain.Line(plain.Text(a.view.Reason), 300), width) {
+			out = append(out, bad.Render(l))
+		}
+		out = append(out, "")
 	}
+	q, ok := a.question()
+	if !ok || q.Step != a.step.id {
+		return out
+	}
+	text := plain.Text(q.Text)
+	if strings.TrimSpace(text) == "" {
+		text = "it is your turn to say something"
+	}
+	for _, l := range plain.Wrap("⏸ "+text, width) {
+		out = append(out, busy.Render(l))
+	}
+	for i, c := range q.Choices {
+		out = append(out, fmt.Sprintf("  %d  %s", i+1, plain.Line(plain.Text(c.Label), 200)))
+	}
+	return append(out, dim.Render("  a answers"), "")
+}
+
+// pageLines are the lines of the page: those of words are wrapped, those in columns can be moved
+// sideways.
+func (a *App) pageLines(width int) []string {
+	if a.text == "" {
+		return nil
+	}
+	text := strings.TrimRight(a.text, "\n")
+	var all []string
+	if a.page.columns() {
+		all = strings.Split(text, "\n")
+		if a.left > 0 {
+			for i, l := range all {
+				all[i] = ansi.TruncateLeftWc(l, a.left, "")
+			}
+		}
+	} else {
+		all = plain.Wrap(text, width)
+	}
+	for i, l := range all {
+		all[i] = colored(plain.Cut(l, width, "…"), a.page)
+	}
+	return all
+}
+
+// colored marks the lines of a diff, and the headings of parts.
+func colored(l string, p Page) string {
 	switch {
-	case strings.HasPrefix(l, "+"):
-		return good.Render(l)
-	case strings.HasPrefix(l, "-"):
-		return bad.Render(l)
-	case strings.HasPrefix(l, "@@"):
+	case strings.HasPrefix(l, "── "), p == Diff && strings.HasPrefix(l, "@@"):
 		return heading.Render(l)
+	case p == Diff && strings.HasPrefix(l, "+"), p == Verify && strings.HasPrefix(l, "✓"):
+		return good.Render(l)
+	case p == Diff && strings.HasPrefix(l, "-"), p == Verify && strings.HasPrefix(l, "✗"):
+		return bad.Render(l)
 	}
 	return l
 }
 
+// bottom is the line of keys, or what is being written.
 func (a *App) bottom() string {
 	switch {
 	case a.typing == filtering:
-		return bold.Render("/") + string(a.line) + "▏"
+		return heading.Render(" filter: ") + plain.Line(string(a.line), 500) + "▏" + dim.Render("  Enter keeps, Esc shows all")
 	case a.typing == answering:
-		return bold.Render("answer: ") + plain.Text(string(a.line)) + "▏"
+		return heading.Render(" answer: ") + plain.Line(string(a.line), 500) + "▏" + dim.Render("  Enter sends, Esc leaves")
 	case a.said != "":
-		return bad.Render(a.said)
-	case a.view.Status == protocol.Suspended && a.view.Reason != "":
-		return busy.Render(plain.Line(plain.Text(a.view.Reason), 300))
+		return " " + bad.Render(a.said)
 	}
-	return dim.Render("? keys  q leave")
+	var out strings.Builder
+	for _, k := range a.hints() {
+		out.WriteString(" " + heading.Render(k[0]) + " " + dim.Render(k[1]) + " ")
+	}
+	return out.String()
+}
+
+// hints are the keys that matter where the focus is.
+func (a *App) hints() [][2]string {
+	out := [][2]string{{"↑↓", "choose"}, {"Enter", "open"}, {"/", "filter"}}
+	switch a.focus {
+	case stepsPane:
+		out = [][2]string{{"↑↓", "choose"}, {"Enter", "open"}, {"[ ]", "pages"}}
+	case mainPane:
+		out = [][2]string{{"↑↓", "scroll"}, {"[ ]", "pages"}, {"H L", "sideways"}}
+	}
+	if len(a.view.Waiting) > 0 {
+		out = append(out, [2]string{"a", "answer"})
+	}
+	return append(out, [2]string{"Tab", "next pane"}, [2]string{"?", "keys"}, [2]string{"q", "leave"})
 }
