@@ -10,9 +10,18 @@ import (
 	"wf/engine"
 	"wf/engine/lang"
 	"wf/hub/api"
+	"wf/hub/guard"
 	"wf/hub/schedule"
 	"wf/protocol"
 )
+
+// asker is who makes a request, as it is recorded: whom the guard let in, else the user.
+func asker(ctx context.Context) string {
+	if id, ok := guard.Of(ctx); ok && id.Name != "" {
+		return id.Name
+	}
+	return whoami()
+}
 
 // Start begins a run of a served workflow.
 func (b *backend) Start(ctx context.Context, s api.Start) (protocol.RunID, bool, error) {
@@ -25,7 +34,7 @@ func (b *backend) Start(ctx context.Context, s api.Start) (protocol.RunID, bool,
 		return "", false, err
 	}
 	l := engine.Launch{Title: s.Title, Description: s.Description, Type: s.Type, Scope: s.Scope, Tags: s.Tags,
-		CreatedBy: orWord(s.CreatedBy, whoami()), TargetUser: s.TargetUser, RequestID: s.RequestID,
+		CreatedBy: orWord(s.CreatedBy, asker(ctx)), TargetUser: s.TargetUser, RequestID: s.RequestID,
 		Models: models, Context: protocol.ContextMode(s.Context)}
 	return b.launch(ctx, f, given(s.Inputs), l)
 }
@@ -46,7 +55,7 @@ func (b *backend) launch(ctx context.Context, f found, inputs map[string]any, l 
 	if run, fresh, err = b.e.Begin(ctx, l); err != nil || !fresh {
 		return run, fresh, err
 	}
-	b.keeper.keep(run, engine.DriveOptions{By: whoami()})
+	b.keeper.keep(run, engine.DriveOptions{By: asker(ctx)})
 	return run, true, nil
 }
 
@@ -89,7 +98,7 @@ func modelsFor(p *lang.Program, given map[string]api.ModelList) (map[string][]st
 
 // Answer records an answer; the run goes on here, unless another process drives it.
 func (b *backend) Answer(ctx context.Context, run protocol.RunID, x api.Answer) (string, error) {
-	r := engine.Reply{Step: x.Step, Signal: x.Signal, Choice: x.Choice, Text: x.Text, By: whoami(), Source: "http"}
+	r := engine.Reply{Step: x.Step, Signal: x.Signal, Choice: x.Choice, Text: x.Text, By: asker(ctx), Source: "http"}
 	if len(x.Fields) > 0 && string(x.Fields) != "null" {
 		fields, err := protocol.CanonicalizeJSON(x.Fields)
 		if err != nil {
@@ -101,13 +110,13 @@ func (b *backend) Answer(ctx context.Context, run protocol.RunID, x api.Answer) 
 	if err != nil {
 		return "", err
 	}
-	b.keeper.keep(run, engine.DriveOptions{By: whoami()})
+	b.keeper.keep(run, engine.DriveOptions{By: asker(ctx)})
 	return step, nil
 }
 
 // Cancel ends a run; whoever drives it stops.
 func (b *backend) Cancel(ctx context.Context, run protocol.RunID, reason string) error {
-	if err := b.e.Cancel(ctx, run, whoami(), reason); err != nil {
+	if err := b.e.Cancel(ctx, run, asker(ctx), reason); err != nil {
 		return err
 	}
 	b.a.note(ctx, b.s, run)
@@ -128,17 +137,18 @@ func (b *backend) Suspend(ctx context.Context, run protocol.RunID) error {
 
 // Compact asks for a compaction.
 func (b *backend) Compact(ctx context.Context, run protocol.RunID) error {
-	return b.e.Compact(ctx, run, whoami())
+	return b.e.Compact(ctx, run, asker(ctx))
 }
 
 // Resume goes on with a run, and returns when that is recorded, or when nothing can move.
 func (b *backend) Resume(ctx context.Context, run protocol.RunID, r api.Resume) error {
-	o := engine.DriveOptions{By: whoami()}
+	o := engine.DriveOptions{By: asker(ctx)}
 	for _, name := range sortedKeys(r.Limits) {
 		l, err := limitOf(name, r.Limits[name])
 		if err != nil {
 			return err
 		}
+		l.By = asker(ctx)
 		o.Limits = append(o.Limits, l)
 	}
 	st, err := b.e.State(ctx, run)
@@ -172,7 +182,7 @@ func (b *backend) Fork(ctx context.Context, run protocol.RunID, f api.Fork) (pro
 	if err != nil {
 		return "", err
 	}
-	o := engine.ForkOptions{At: at, Note: f.Note, By: whoami()}
+	o := engine.ForkOptions{At: at, Note: f.Note, By: asker(ctx)}
 	if len(f.Models) > 0 {
 		st, err := b.e.State(ctx, run)
 		if err != nil {
@@ -189,7 +199,7 @@ func (b *backend) Fork(ctx context.Context, run protocol.RunID, f api.Fork) (pro
 	if err != nil {
 		return "", err
 	}
-	b.keeper.keep(id, engine.DriveOptions{By: whoami()})
+	b.keeper.keep(id, engine.DriveOptions{By: asker(ctx)})
 	return id, nil
 }
 
@@ -203,7 +213,7 @@ func (b *backend) Message(ctx context.Context, run protocol.RunID, m api.Message
 		return err
 	}
 	if st.Status() == protocol.Running {
-		b.keeper.keep(run, engine.DriveOptions{By: whoami()})
+		b.keeper.keep(run, engine.DriveOptions{By: asker(ctx)})
 	}
 	return nil
 }

@@ -156,6 +156,7 @@ func (a *app) openHub(ctx context.Context, f hubFlags, store *embedded.Store, lo
 	if err != nil {
 		return err
 	}
+	keys.Owner = whoami()
 	agentToken, err := agentTokenFile(f.data, f.tokenFile)
 	if err != nil {
 		return err

@@ -175,6 +175,7 @@ func (a *app) openDoors(ctx context.Context, s *cas.Store, f serveFlags, log *sl
 			if keys, err = guard.OpenKeys(a.tokenFile(s, f), nil); err != nil {
 				return doors, nil, err
 			}
+			keys.Owner = whoami()
 		}
 		l, err := e.Listen(ctx, secure, keys, log)
 		if err != nil {
@@ -202,7 +203,7 @@ func newDoor(l net.Listener, e guard.Endpoint, f serveFlags, secure bool, keys *
 	d := &door{listener: l, guard: g}
 	switch {
 	case e.Socket != "":
-		g.Peer = guard.Identity{Name: "uid " + strconv.Itoa(os.Geteuid()), Scopes: guard.AllScopes}
+		g.Peer = guard.Identity{Name: whoami(), Scopes: guard.AllScopes}
 		d.url = "unix:" + e.Socket
 	case secure:
 		g.Keys, d.url = keys, "https://"+shownHost(hosts, l, f.hosts)

@@ -116,6 +116,26 @@ func TestTheTokenAndTheCodeOfADaemon(t *testing.T) {
 	if err != nil || !strings.HasPrefix(string(out), url+"/#code=") {
 		t.Errorf("--login: %v\n%s", err, out)
 	}
+	// Who did what is recorded: the owner, or whom a token was given to.
+	const dashboard = "ZGFzaGJvYXJkLWRhc2hib2FyZC1kYXNoYm9hcmQtZGE"
+	if err := os.WriteFile(s.said.TokenFile, append(token, dashboard+" read run  # dashboard\n"...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for bearer, who := range map[string]string{strings.TrimSpace(string(token)): "ada", dashboard: "dashboard"} {
+		request := "by-" + who
+		ask("POST", "/v1/runs", `{"workflow":"talk","request_id":"`+request+`"}`, "Authorization: Bearer "+bearer, "Content-Type: application/json")
+		run := s.awaitStatus(engine.RequestRun(request), protocol.Waiting)
+		if run.Info.CreatedBy != who {
+			t.Errorf("%s is recorded as %q", who, run.Info.CreatedBy)
+		}
+		if status := ask("POST", "/v1/runs/"+string(run.ID)+"/answer", `{"choice":"stop"}`, "Authorization: Bearer "+bearer, "Content-Type: application/json").StatusCode; status != 200 {
+			t.Errorf("answer: %d", status)
+		}
+		s.awaitStatus(run.ID, protocol.Done)
+		if events := strings.Join(s.events(run.ID), "\n"); !strings.Contains(events, `"type":"answered","step":"gate#1","data":{"by":"`+who+`"`) {
+			t.Errorf("no answer by %s:\n%s", who, events)
+		}
+	}
 }
 
 // Two daemons of one store: both show the same, a request id starts one run, a run is driven by

@@ -17,6 +17,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"wf/protocol"
 )
@@ -26,15 +28,19 @@ const tokenBytes = 32
 
 // Keys are the tokens of a file, with the codes and sessions made from them.
 //
-// Each line is a token and its scopes; a token alone has all of them, what follows # is a
-// comment. The file is read again when it changes: a token that was taken out of it, and the
+// Each line is a token and its scopes; a token alone has all of them. What follows # is the name
+// under which the runs record who used the token; without one it is Owner for a token of all
+// scopes, else the id of the key. The file is read again when it changes: a token that was taken out of it, and the
 // sessions made from it, are good no longer.
 //
-//	mJ0…Wk                 # mine
-//	2lq…9A  read           # for the dashboard
+//	mJ0…Wk
+//	2lq…9A  read           # dashboard
 type Keys struct {
 	path string
 	now  func() time.Time
+
+	// Owner is who has the tokens without a name; "" is nobody in particular. It is set before use.
+	Owner string
 
 	mu    sync.Mutex
 	stamp fs.FileInfo // of the file as it was read
@@ -43,7 +49,8 @@ type Keys struct {
 }
 
 type key struct {
-	id     string // names the key; tells nothing of the token
+	id     string // tells keys apart; tells nothing of the token
+	name   string // of who has it, or ""
 	secret []byte // the token as it is sent
 	scopes []Scope
 }
@@ -126,7 +133,7 @@ func parseKeys(b []byte) ([]key, error) {
 	var list []key
 	lines := bufio.NewScanner(bytes.NewReader(b))
 	for n := 1; lines.Scan(); n++ {
-		line, _, _ := strings.Cut(lines.Text(), "#")
+		line, name, _ := strings.Cut(lines.Text(), "#")
 		words := strings.Fields(line)
 		if len(words) == 0 {
 			continue
@@ -134,7 +141,7 @@ func parseKeys(b []byte) ([]key, error) {
 		if raw, err := base64.RawURLEncoding.DecodeString(words[0]); err != nil || len(raw) < tokenBytes {
 			return nil, fmt.Errorf("line %d: a token is %d random bytes as base64url: %w", n, tokenBytes, protocol.ErrUsage)
 		}
-		key := key{id: keyID(words[0]), secret: []byte(words[0]), scopes: AllScopes}
+		key := key{id: keyID(words[0]), name: nameOf(name), secret: []byte(words[0]), scopes: AllScopes}
 		if len(words) > 1 {
 			key.scopes = nil
 		}
@@ -153,6 +160,18 @@ func parseKeys(b []byte) ([]key, error) {
 		return nil, fmt.Errorf("no token in it: %w", protocol.ErrUsage)
 	}
 	return list, nil
+}
+
+// longestName of who has a token, in bytes.
+const longestName = 100
+
+// nameOf is the name in a comment; "" where that is none.
+func nameOf(comment string) string {
+	name := strings.TrimSpace(comment)
+	if len(name) > longestName || !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return ""
+	}
+	return name
 }
 
 // keyID names a key without telling of it.
@@ -184,10 +203,20 @@ func (k *Keys) byToken(token string) (Identity, bool) {
 	if found == nil {
 		return Identity{}, false
 	}
-	return found.identity(), true
+	return k.identity(found), true
 }
 
-func (k *key) identity() Identity { return Identity{Name: "key " + k.id, Scopes: k.scopes} }
+func (k *Keys) identity(x *key) Identity {
+	id := Identity{Name: x.name, Scopes: x.scopes}
+	switch {
+	case id.Name != "":
+	case k.Owner != "" && id.allowsAll():
+		id.Name = k.Owner
+	default:
+		id.Name = "key " + x.id
+	}
+	return id
+}
 
 // Token is the first token with all scopes, else the first: what programs of the owner use.
 func (k *Keys) Token() (string, error) {
@@ -201,7 +230,7 @@ func (k *Keys) owner() (key, error) {
 		return key{}, err
 	}
 	for _, x := range list {
-		if x.identity().allowsAll() {
+		if (Identity{Scopes: x.scopes}).allowsAll() {
 			return x, nil
 		}
 	}

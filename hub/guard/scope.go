@@ -25,7 +25,7 @@ var AllScopes = []Scope{Read, Run, Admin}
 
 // Identity is who makes a request.
 type Identity struct {
-	Name   string // for logs and as created_by: "uid 1000", "key 3f2a…"; never a secret
+	Name   string // who it is, as runs record it: a user, what a token is called, "key 3f2a…"; never a secret
 	Scopes []Scope
 }
 

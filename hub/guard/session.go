@@ -74,7 +74,7 @@ func (k *Keys) redeem(text string) (*http.Cookie, Identity, bool) {
 	}
 	for i := range list {
 		if list[i].id == c.key {
-			return list[i].session(k.now().Add(SessionLife)), list[i].identity(), true
+			return list[i].session(k.now().Add(SessionLife)), k.identity(&list[i]), true
 		}
 	}
 	return nil, Identity{}, false
@@ -116,7 +116,7 @@ func (k *Keys) bySession(cookies []*http.Cookie) (id Identity, ok, tried bool) {
 			until, proof, _ := strings.Cut(c.Value, ".")
 			genuine := subtle.ConstantTimeCompare([]byte(proof), []byte(list[i].proof(until))) == 1
 			if ends, err := strconv.ParseInt(until, 10, 64); genuine && err == nil && k.now().Unix() < ends {
-				return list[i].identity(), true, true
+				return k.identity(&list[i]), true, true
 			}
 		}
 	}
