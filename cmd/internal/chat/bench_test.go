@@ -3,6 +3,7 @@ package chat_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	tea "charm.land/bubbletea/v2"
@@ -67,6 +68,23 @@ func BenchmarkKeyToFrameWhileStreaming(b *testing.B) {
 		if n%40 == 0 {
 			a.Update(tea.KeyPressMsg{Code: 'c', Mod: tea.ModCtrl})
 		}
+		_ = a.View()
+	}
+}
+
+// A frame while an answer of 100 KB goes on: what was said of it before is not drawn anew.
+func BenchmarkFrameOfALongAnswer(b *testing.B) {
+	a := chat.New(context.Background(), hall(10), nil)
+	a.Update(tea.WindowSizeMsg{Width: 120, Height: 40})
+	settle(a, a.Init())
+	say := func(text string) {
+		a.Take(chat.Update{Delta: &protocol.Frame{Type: protocol.FrameDelta, Step: "wf#201", Kind: "text", Text: text}})
+	}
+	say(strings.Repeat("Words and **bold** ones go on, with `code` and é in between.\n\n- an item\n", 1400))
+	_ = a.View()
+	b.ReportAllocs()
+	for b.Loop() {
+		say("token ")
 		_ = a.View()
 	}
 }

@@ -3,6 +3,7 @@ package chat
 import (
 	"strings"
 
+	"wf/cmd/internal/markdown"
 	"wf/cmd/internal/plain"
 	"wf/protocol"
 )
@@ -38,23 +39,41 @@ type Item struct {
 	Unfolded bool // Reply: the thinking is shown
 	version  int  // grows with every change, for the cache of lines
 
-	liveText, liveThinking strings.Builder // as it came; made harmless when it is drawn
+	liveText, liveThinking live
+	shown                  markdown.Growing
+}
+
+// live is what came of a text so far, as it came, and fit to be shown.
+type live struct {
+	raw   strings.Builder
+	clean strings.Builder // of the lines that are complete
+	upTo  int             // how much of raw is in clean
+}
+
+// text makes what came fit to be shown. Only what came since the last line is looked at.
+func (l *live) text() string {
+	raw := l.raw.String()
+	if end := strings.LastIndexByte(raw, '\n') + 1; end > l.upTo {
+		l.clean.WriteString(plain.Text(raw[l.upTo:end]))
+		l.upTo = end
+	}
+	return l.clean.String() + plain.Text(raw[l.upTo:])
 }
 
 func (it *Item) changed() { it.version++ }
 
 // settle makes what came live fit to be shown.
 func (it *Item) settle() {
-	if it.liveText.Len() > 0 {
-		it.Text = plain.Text(it.liveText.String())
+	if it.liveText.raw.Len() > 0 {
+		it.Text = it.liveText.text()
 	}
-	if it.liveThinking.Len() > 0 {
-		it.Thinking = plain.Text(it.liveThinking.String())
+	if it.liveThinking.raw.Len() > 0 {
+		it.Thinking = it.liveThinking.text()
 	}
 }
 
 // whole takes the place of what came live.
 func (it *Item) whole(text string) {
-	it.liveText.Reset()
+	it.liveText = live{}
 	it.Text = text
 }

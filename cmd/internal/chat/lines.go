@@ -90,7 +90,7 @@ func (it *Item) replyLines(width int) []string {
 		}
 		indent, head = 2, "  "
 	}
-	for i, l := range markdown.Lines(text, width-indent) {
+	for i, l := range it.shown.Lines(text, width-indent) {
 		if i > 0 {
 			head = strings.Repeat(" ", indent)
 		}

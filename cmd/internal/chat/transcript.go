@@ -179,7 +179,7 @@ func (t *Transcript) fold(e protocol.WireEvent) {
 		t.turn(step)
 	case protocol.EvThinking:
 		it := t.reply(step, e.Seq)
-		it.liveThinking.Reset()
+		it.liveThinking = live{}
 		it.Thinking = plain.Text(string(d.Content))
 		it.changed()
 	case protocol.EvText:
@@ -307,11 +307,11 @@ func (t *Transcript) Live(f protocol.Frame) {
 	switch f.Kind {
 	case "text":
 		it := t.reply(f.Step, 0)
-		it.liveText.WriteString(f.Text)
+		it.liveText.raw.WriteString(f.Text)
 		it.changed()
 	case "thinking":
 		it := t.reply(f.Step, 0)
-		it.liveThinking.WriteString(f.Text)
+		it.liveThinking.raw.WriteString(f.Text)
 		it.changed()
 	case "stdout", "stderr":
 		for _, it := range slices.Backward(t.Items) {

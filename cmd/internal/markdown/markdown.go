@@ -39,16 +39,8 @@ var (
 
 // Lines shows a text, which plain.Text made harmless, on lines of at most width cells.
 func Lines(text string, width int) []string {
-	width = max(1, width)
-	p := printer{width: width}
-	all := strings.Split(text, "\n")
-	for i := 0; i < len(all); i++ {
-		if n := p.table(all[i:]); n > 0 {
-			i += n - 1
-			continue
-		}
-		p.line(all[i])
-	}
+	p := printer{width: max(1, width)}
+	p.lines(strings.Split(text, "\n"))
 	return p.out
 }
 
@@ -57,6 +49,16 @@ type printer struct {
 	width int
 	out   []string
 	fence string // that opened the code which is being shown, "" is none
+}
+
+func (p *printer) lines(all []string) {
+	for i := 0; i < len(all); i++ {
+		if n := p.table(all[i:]); n > 0 {
+			i += n - 1
+			continue
+		}
+		p.line(all[i])
+	}
 }
 
 func (p *printer) line(s string) {

@@ -1,6 +1,7 @@
 package markdown
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -46,6 +47,25 @@ func TestEveryLineFitsAndNothingIsLost(t *testing.T) {
 		for _, r := range "ab世👍" {
 			if want, got := strings.Count(text, string(r)), strings.Count(shown.String(), string(r)); got < want && !strings.ContainsAny(text, "`~") {
 				t.Fatalf("%q is shown as %q: %d of %d %c", text, shown.String(), got, want, r)
+			}
+		}
+	})
+}
+
+// A text that grows is shown as it is when it is there at once.
+func TestATextGrows(t *testing.T) {
+	part := rapid.SampledFrom([]string{"word ", "\n", "\n\n", "| a | b |\n", "|---|---|\n", "```\n", "- item", "**bo", "ld**", "世", "a|b"})
+	rapid.Check(t, func(t *rapid.T) {
+		var g Growing
+		text, width := "", 20
+		for i, s := range rapid.SliceOfN(part, 1, 30).Draw(t, "parts") {
+			text += s
+			if i == 20 {
+				width = 9
+			}
+			got, want := g.Lines(text, width), Lines(text, width)
+			if !slices.Equal(got, want) {
+				t.Fatalf("%q grew to\n%q\nwant\n%q", text, got, want)
 			}
 		}
 	})
