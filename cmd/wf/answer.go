@@ -24,7 +24,7 @@ type answerFlags struct {
 func newAnswer(a *app) *cobra.Command {
 	var f answerFlags
 	cmd := &cobra.Command{
-		Use:   "answer RUN[:STEP] [TEXT]",
+		Use:   "answer RUN|RUN:STEP [TEXT]",
 		Short: "Answer what a run asks, and go on with it",
 		Long: `Answer a question, approve a tool call, or give a signal to a run that waits for it; then the run goes
 on. The answer is on disk before anything happens. TEXT - reads the answer from stdin.`,
@@ -34,8 +34,7 @@ on. The answer is on disk before anything happens. TEXT - reads the answer from 
   # a form, a signal, and only to record the answer
   wf answer -1 --field name=Ada --field age=36
   wf answer -1 --signal deployed --record`,
-		Args:              takes(1, 2, "a run, such as -1 or 7K3Q:gate#1"),
-		ValidArgsFunction: a.completeRuns,
+		Args: takes(1, 2, "a run, such as -1 or 7K3Q:gate#1"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			reply, err := a.reply(args[1:], f)
 			if err != nil {

@@ -81,7 +81,7 @@ func (a *app) globalFlags(f *pflag.FlagSet) {
 	f.StringVar(&a.store, "store", "", "store directory (WF_STORE; else the nearest .wf upwards, else the user's)")
 	f.BoolVarP(&a.quiet, "quiet", "q", false, "no progress on stderr")
 	f.BoolVarP(&a.verbose, "verbose", "v", false, "more detail")
-	f.StringVar(&a.color, "color", "auto", "auto, always or never (NO_COLOR and CLICOLOR_FORCE are honoured)")
+	f.StringVar(&a.color, "color", "auto", "when to use colours: auto, always or never (NO_COLOR and CLICOLOR_FORCE are honoured)")
 	f.BoolVar(&a.noInput, "no-input", false, "never ask, fail instead")
 	f.StringVarP(&a.format, "output", "o", "human", "form of the answer: human, json or jsonl")
 }

@@ -27,8 +27,7 @@ not has a label: cold, short, ttl, model, tools, system, history, compaction, at
 
   # in CI: fail when a prompt no longer begins with the one before
   wf cache -1 --min-prefix 1.0`,
-		Args:              takes(0, 1),
-		ValidArgsFunction: a.completeRuns,
+		Args: takes(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if least < 0 || least > 1 {
 				return usagef("--min-prefix %v: want a share, from 0 to 1.0", least)

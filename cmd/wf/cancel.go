@@ -16,8 +16,7 @@ func newCancel(a *app) *cobra.Command {
 What is recorded stays; wf fork goes on from any step.`,
 		Example: `  wf cancel -1
   wf cancel 7K3Q --reason "wrong branch"`,
-		Args:              takes(1, 1, "a run"),
-		ValidArgsFunction: a.completeRuns,
+		Args: takes(1, 1, "a run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			return a.withRun(ctx, args[0], func(s *cas.Store, run protocol.RunID) error {

@@ -20,7 +20,7 @@ func newCas(a *app) *cobra.Command {
 		Short: "Put, get and look at single blocks",
 		Example: `  echo '{"hello":"world"}' | wf cas put --codec dag-json
   wf cas get bafyrei… | xxd`,
-		Args: takes(0, 0),
+		Args: known,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newCasPut(a), newCasGet(a), newCasShow(a), newCasImport(a))

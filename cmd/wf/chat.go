@@ -46,8 +46,7 @@ agent of it; RUN goes on with a run, be it a chat or not. /help lists the comman
 
   # one agent of a workflow, each message a task of its own
   wf chat review.yaml:critic --context task`,
-		Args:              takes(0, 1),
-		ValidArgsFunction: a.completeRuns,
+		Args: takes(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			arg := ""
 			if len(args) > 0 {

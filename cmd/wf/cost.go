@@ -25,8 +25,7 @@ attempts that failed too. A model without a price in the table has a cost that i
 		Example: `  wf cost -1
   wf cost 7K3Q --by model
   wf cost -1 --by step -o json | jq .total.cost_usd`,
-		Args:              takes(0, 1),
-		ValidArgsFunction: a.completeRuns,
+		Args: takes(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !slices.Contains(costGroups, by) {
 				return usagef("--by %q: want %s", by, strings.Join(costGroups, ", "))
@@ -37,7 +36,7 @@ attempts that failed too. A model without a price in the table has a cost that i
 			})
 		},
 	}
-	cmd.Flags().StringVar(&by, "by", "role", strings.Join(costGroups, ", "))
+	cmd.Flags().StringVar(&by, "by", "role", "what to add up for: "+strings.Join(costGroups, ", "))
 	return cmd
 }
 

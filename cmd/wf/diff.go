@@ -24,8 +24,7 @@ func newDiff(a *app) *cobra.Command {
 that differs comes with what differs in it. Exit 1 when something does.`,
 		Example: `  wf diff -2 -1
   wf diff 7K3Q 7K3R -v`,
-		Args:              takes(2, 2, "a run", "a second run"),
-		ValidArgsFunction: a.completeRuns,
+		Args: takes(2, 2, "a run", "a second run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			return a.withStore(ctx, func(s *cas.Store) error { return a.diff(ctx, s, args[0], args[1]) })

@@ -18,8 +18,7 @@ func newExplain(a *app) *cobra.Command {
 		Short: "Tell why a step was entered: every condition with its value",
 		Example: `  wf explain -1:coder#2
   wf explain 7K3Q:gate#1 -o json`,
-		Args:              takes(1, 1, "a step, such as -1:coder#2"),
-		ValidArgsFunction: a.completeRuns,
+		Args: takes(1, 1, "a step, such as -1:coder#2"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			return a.withStore(ctx, func(s *cas.Store) error { return a.explain(ctx, s, args[0]) })
@@ -95,7 +94,15 @@ func (a *app) explain(ctx context.Context, s *cas.Store, arg string) error {
 	if err != nil {
 		return err
 	}
-	why, err := a.newEngine(s, nil).Explain(ctx, at.run, at.step)
+	e := a.newEngine(s, nil)
+	v, err := e.View(ctx, at.run)
+	if err != nil {
+		return err
+	}
+	if _, err := stepOf(v, at.step); err != nil {
+		return err
+	}
+	why, err := e.Explain(ctx, at.run, at.step)
 	if err != nil {
 		return err
 	}

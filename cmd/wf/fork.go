@@ -35,8 +35,7 @@ func newFork(a *app) *cobra.Command {
 		Example: `  wf fork -1:coder#2 --run
   wf fork 7K3Q:coder#2 --with new.yaml
   wf fork 7K3Q:test#1 --after --worktree`,
-		Args:              takes(1, 1, "a step, such as -1:coder#2"),
-		ValidArgsFunction: a.completeRuns,
+		Args: takes(1, 1, "a step, such as -1:coder#2"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			return a.withStore(ctx, func(s *cas.Store) error { return a.fork(ctx, s, args[0], f) })
@@ -166,7 +165,7 @@ func (a *app) forkPlace(ctx context.Context, v *engine.View, left *protocol.GitS
 	case !f.worktree:
 		return "", nil
 	case left == nil:
-		return "", usagef("--worktree: the run has no step that tells of a git commit")
+		return "", fail(protocol.ErrUsage, "--dir names another workspace", "--worktree: no step of the run tells of a git commit; it did not run in a git repository")
 	}
 	dir := filepath.Join(filepath.Dir(v.Info.Workspace), filepath.Base(v.Info.Workspace)+"-"+left.Head[:min(len(left.Head), 8)])
 	out, err := exec.CommandContext(ctx, "git", "-C", v.Info.Workspace, "worktree", "add", "--detach", dir, left.Head).CombinedOutput()

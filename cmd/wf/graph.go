@@ -43,6 +43,6 @@ func newGraph(a *app) *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().StringVarP(&form, "form", "f", "ascii", "ascii, svg or mermaid")
+	cmd.Flags().StringVarP(&form, "form", "f", "ascii", "form of the picture: ascii, svg or mermaid")
 	return cmd
 }

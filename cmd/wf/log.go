@@ -21,8 +21,7 @@ that waits, since that is what one looks for. -f goes on while the run does.`,
 		Example: `  wf log -1
   wf log 7K3Q:test#2
   wf log -1 -f`,
-		Args:              takes(0, 1),
-		ValidArgsFunction: a.completeRuns,
+		Args: takes(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			return a.withStore(ctx, func(s *cas.Store) error {

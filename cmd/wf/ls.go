@@ -14,6 +14,12 @@ import (
 	"wf/protocol"
 )
 
+// runStatuses are the states a run can be in.
+var runStatuses = []string{
+	string(protocol.Running), string(protocol.Waiting), string(protocol.Suspended),
+	string(protocol.Done), string(protocol.Failed), string(protocol.Cancelled),
+}
+
 type lsFlags struct {
 	limit    int
 	status   string
@@ -36,24 +42,27 @@ func newLs(a *app) *cobra.Command {
 		Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
+			if f.status != "" && !slices.Contains(runStatuses, f.status) {
+				return usagef("--status %q: want %s", f.status, strings.Join(runStatuses, ", "))
+			}
 			if missing, err := a.noStoreYet(); err != nil || missing {
 				if err != nil {
 					return err
 				}
-				return a.lsRows(nil)
+				return a.lsRows(nil, f)
 			}
 			return a.withStore(ctx, func(s *cas.Store) error {
 				rows, err := a.rows(ctx, s, f)
 				if err != nil {
 					return err
 				}
-				return a.lsRows(rows)
+				return a.lsRows(rows, f)
 			})
 		},
 	}
 	flags := cmd.Flags()
 	flags.IntVarP(&f.limit, "limit", "n", 50, "at most this many, 0 is all")
-	flags.StringVar(&f.status, "status", "", "only these: running, waiting, suspended, done, failed, cancelled")
+	flags.StringVar(&f.status, "status", "", "only these: "+strings.Join(runStatuses, ", "))
 	flags.StringVar(&f.tag, "tag", "", "only runs with this tag")
 	flags.StringVar(&f.workflow, "workflow", "", "only runs of this workflow")
 	flags.BoolVar(&f.all, "all", false, "the runs of sub-workflows too")
@@ -124,6 +133,11 @@ func (a *app) rows(ctx context.Context, s *cas.Store, f lsFlags) ([]runRow, erro
 	return out, nil
 }
 
+// picks reports whether only some of the runs are wanted.
+func (f lsFlags) picks() bool {
+	return f.status != "" || f.tag != "" || f.workflow != "" || f.text != "" || f.before != ""
+}
+
 func (f lsFlags) fits(st *engine.State) bool {
 	tagged := f.tag == ""
 	for _, t := range st.Info.Tags {
@@ -176,7 +190,7 @@ func orNone(c []protocol.Choice) []protocol.Choice {
 	return c
 }
 
-func (a *app) lsRows(rows []runRow) error {
+func (a *app) lsRows(rows []runRow, f lsFlags) error {
 	switch a.format {
 	case "json":
 		return a.answer(map[string]any{"schema": "wf.runs/v1", "items": nonNil(rows)})
@@ -188,7 +202,11 @@ func (a *app) lsRows(rows []runRow) error {
 		}
 		return nil
 	}
-	if len(rows) == 0 {
+	switch {
+	case len(rows) == 0 && f.picks():
+		a.progress("no run is like that; wf ls without flags lists all")
+		return nil
+	case len(rows) == 0:
 		a.progress("no runs; wf run FILE starts one")
 		return nil
 	}
@@ -256,23 +274,4 @@ func age(at string) string {
 		return fmt.Sprintf("%dh", int(d.Hours()))
 	}
 	return fmt.Sprintf("%dd", int(d.Hours()/24))
-}
-
-// completeRuns offers the ids of the runs to the shell.
-func (a *app) completeRuns(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var out []string
-	err := a.withStore(cmd.Context(), func(s *cas.Store) error {
-		rows, err := a.rows(cmd.Context(), s, lsFlags{limit: 20})
-		for _, r := range rows {
-			out = append(out, string(r.ID)+"\t"+r.Workflow+", "+string(r.Status))
-		}
-		return err
-	})
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	return out, cobra.ShellCompDirectiveNoFileComp
 }

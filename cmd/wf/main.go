@@ -17,14 +17,17 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"charm.land/fang/v2"
 	"charm.land/lipgloss/v2"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/sys/unix"
 
 	"wf/agentkit/sandbox"
@@ -117,7 +120,7 @@ resumed after any crash, re-entered, replayed, forked, compared and proved by ha
   wf init && wf run workflow.yaml`,
 		PersistentPreRunE: a.start,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return a.home(cmd.Context()) },
-		Args:              cobra.NoArgs,
+		Args:              known,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
 	a.globalFlags(root.PersistentFlags())
@@ -136,7 +139,38 @@ resumed after any crash, re-entered, replayed, forked, compared and proved by ha
 	}
 	root.AddCommand(exitCodesTopic())
 	a.hubFlag(root)
+	for _, cmd := range root.Commands() {
+		ownFlagsFirst(cmd)
+	}
+	a.offer(root)
 	return root
+}
+
+// ownFlagsFirst has the help of a command leave out the flags that all commands have but -o,
+// among which its own would be hard to find.
+func ownFlagsFirst(cmd *cobra.Command) {
+	if !cmd.Runnable() && !cmd.HasSubCommands() {
+		return // a topic
+	}
+	cmd.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		root := cmd.Root()
+		root.PersistentFlags().VisitAll(func(f *pflag.Flag) { f.Hidden = f.Name != "output" })
+		root.HelpFunc()(cmd, args)
+		fmt.Fprintln(cmd.OutOrStdout(), "  Every command has --store, --hub, -q, -v and more: wf --help")
+	})
+}
+
+// known refuses what is no command, and names those that it may have meant.
+func known(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	hint := cmd.CommandPath() + " --help lists the commands"
+	cmd.SuggestionsMinimumDistance = 2
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		hint = "did you mean " + cmd.CommandPath() + " " + strings.Join(near, " or ") + "?"
+	}
+	return fail(protocol.ErrUsage, hint, "unknown command %q for %q", args[0], cmd.CommandPath())
 }
 
 // commands lists every command with its place in the help.

@@ -27,7 +27,7 @@ found, its history stays.`,
 		Example: `  wf memory add "The deploy key lives in the vault." --tag deploy --pin
   wf memory search "where is the key?"
   wf memory ls --scope role/fix-bug/coder`,
-		Args: takes(0, 0),
+		Args: known,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	flags := cmd.PersistentFlags()

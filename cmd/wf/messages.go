@@ -30,8 +30,7 @@ func newMessages(a *app) *cobra.Command {
 at any time. Its digest is that of the prompt event.`,
 		Example: `  wf messages -1:coder#2
   wf messages 7K3Q:coder#2 -o json | jq -r .digest`,
-		Args:              takes(1, 1, "a step, such as -1:coder#2"),
-		ValidArgsFunction: a.completeRuns,
+		Args: takes(1, 1, "a step, such as -1:coder#2"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			return a.withStore(ctx, func(s *cas.Store) error { return a.messages(ctx, s, args[0]) })

@@ -32,6 +32,7 @@ this machine, and those of the configs that want no key; what it finds is only s
 // modelsJSON is wf.models/v1.
 type modelsJSON struct {
 	Schema    string           `json:"schema"`
+	Workflow  string           `json:"workflow,omitempty"`
 	Providers []providerJSON   `json:"providers"`
 	Default   []string         `json:"default"`
 	Roles     []resolutionJSON `json:"roles"`
@@ -80,6 +81,7 @@ func (a *app) models(ctx context.Context, args []string, probe bool) error {
 		if err != nil {
 			return err
 		}
+		out.Workflow = p.Workflow.Name
 		for _, r := range all {
 			out.Roles = append(out.Roles, resolutionJSON(r))
 		}
@@ -156,6 +158,9 @@ func (a *app) modelTable(m modelsJSON, probed bool) error {
 	}
 	for _, r := range m.Roles {
 		fmt.Fprintf(a.out, "%s\n", visible(config.Resolution(r).String()))
+	}
+	if m.Workflow != "" && len(m.Roles) == 0 {
+		fmt.Fprintf(a.out, "%s has no agents\n", visible(m.Workflow))
 	}
 	fmt.Fprintf(a.out, "prices of %s\n", m.Prices)
 	for _, f := range m.Found {

@@ -108,7 +108,7 @@ func (r *remote) ls(ctx context.Context, f *pflag.FlagSet, _ []string) error {
 		}
 		return nil
 	}
-	if err := r.lsRows(rows); err != nil {
+	if err := r.lsRows(rows, lsFlags{limit: limit, status: q.Status, tag: q.Tag, workflow: q.Workflow}); err != nil {
 		return err
 	}
 	return r.tellQueue(ctx)

@@ -21,8 +21,7 @@ and builds every prompt again from the records, and exits 1 where something diff
 		Example: `  wf replay -1 -o jsonl | grep '"type":"tool_call"'
   wf replay 7K3Q --from 120 --follow -o jsonl
   wf replay -1 --check`,
-		Args:              takes(0, 1),
-		ValidArgsFunction: a.completeRuns,
+		Args: takes(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			seq, err := strconv.ParseInt(from, 10, 64)
 			if err != nil || seq < 0 {

@@ -26,8 +26,7 @@ limit. What is recorded already is not done again. Without RUN it is the latest.
 
   # after a limit was reached
   wf resume 7K3Q --limit steps=60 --limit cost_usd=3`,
-		Args:              takes(0, 1),
-		ValidArgsFunction: a.completeRuns,
+		Args: takes(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o := engine.DriveOptions{By: whoami()}
 			for _, name := range []string{"steps", "tokens", "cost-usd", "duration"} {

@@ -344,6 +344,7 @@ func (a *app) detach(ctx context.Context, s *cas.Store, run protocol.RunID) erro
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("detach run %s: %w", run, err)
 	}
+	pid := cmd.Process.Pid // Release forgets it
 	if err := cmd.Process.Release(); err != nil {
 		return fmt.Errorf("detach run %s: %w", run, err)
 	}
@@ -354,7 +355,7 @@ func (a *app) detach(ctx context.Context, s *cas.Store, run protocol.RunID) erro
 		}
 		return a.answer(v)
 	}
-	a.progress("run %s goes on in the background, as process %d; wf log %s -f follows it", run, cmd.Process.Pid, run)
+	a.progress("run %s goes on in the background, as process %d; wf log %s -f follows it", run, pid, run)
 	_, err = fmt.Fprintln(a.out, run)
 	return err
 }

@@ -20,8 +20,7 @@ func newShow(a *app) *cobra.Command {
 		Example: `  wf show -1
   wf show 7K3Q:coder#2
   wf show -1 -o json | jq '.steps[].edge_prompt'`,
-		Args:              takes(0, 1),
-		ValidArgsFunction: a.completeRuns,
+		Args: takes(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			return a.withStore(ctx, func(s *cas.Store) error { return a.show(ctx, s, latestUnless(args)) })

@@ -22,7 +22,7 @@ its own, and as it completes a page in Markdown beside the store.`,
 		Example: `  wf task ls -1
   wf task show -1:coder#2
   wf task export -1 --out pages`,
-		Args: cobra.NoArgs,
+		Args: known,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(a.taskLs(), a.taskShow(), a.taskCostCommand(), a.taskExport())
@@ -35,8 +35,7 @@ func (a *app) taskLs() *cobra.Command {
 		Short: "List the tasks of a run",
 		Example: `  wf task ls
   wf task ls 7K3Q -o json | jq '.items[].goal'`,
-		Args:              takes(0, 1),
-		ValidArgsFunction: a.completeRuns,
+		Args: takes(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			return a.withRun(ctx, latestUnless(args), func(s *cas.Store, run protocol.RunID) error { return a.listTasks(ctx, s, run) })
@@ -50,8 +49,7 @@ func (a *app) taskShow() *cobra.Command {
 		Short: "Show a task as a page, the newest one of a run where none is named",
 		Example: `  wf task show
   wf task show -1:coder#2`,
-		Args:              takes(0, 1),
-		ValidArgsFunction: a.completeRuns,
+		Args: takes(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			return a.withStore(ctx, func(s *cas.Store) error { return a.showTask(ctx, s, latestUnless(args)) })
@@ -61,11 +59,10 @@ func (a *app) taskShow() *cobra.Command {
 
 func (a *app) taskCostCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:               "cost [RUN]",
-		Short:             "Tell what the tasks of a run used and cost; as wf cost --by task",
-		Example:           `  wf task cost -1`,
-		Args:              takes(0, 1),
-		ValidArgsFunction: a.completeRuns,
+		Use:     "cost [RUN]",
+		Short:   "Tell what the tasks of a run used and cost; as wf cost --by task",
+		Example: `  wf task cost -1`,
+		Args:    takes(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			return a.withRun(ctx, latestUnless(args), func(s *cas.Store, run protocol.RunID) error { return a.cost(ctx, s, run, "task") })
@@ -82,8 +79,7 @@ func (a *app) taskExport() *cobra.Command {
 are written as they complete. A task that is named is written also while it is open.`,
 		Example: `  wf task export -1
   wf task export -1:coder#2 --out pages`,
-		Args:              takes(0, 1),
-		ValidArgsFunction: a.completeRuns,
+		Args: takes(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			return a.withStore(ctx, func(s *cas.Store) error { return a.exportTasks(ctx, s, latestUnless(args), out) })

@@ -27,8 +27,7 @@ func newWatch(a *app) *cobra.Command {
 run ends or parks, with the exit status of the run. Ctrl-C leaves; the run goes on.`,
 		Example: `  wf run workflow.yaml --detach && wf watch -1
   wf watch 7K3Q -o jsonl | jq 'select(.type == "tool_call")'`,
-		Args:              takes(0, 1),
-		ValidArgsFunction: a.completeRuns,
+		Args: takes(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if from < 0 {
 				return fail(protocol.ErrBadCursor, "", "--from %d: want the seq of the last event held, 0 for all", from)
