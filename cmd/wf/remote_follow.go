@@ -26,6 +26,29 @@ type remoteFollower struct {
 	step   string // only this one, "" is all
 	// until reports whether the run is over for whoever follows it; nil is when it is complete.
 	until func(context.Context) (bool, error)
+
+	gone string // why the connection is gone, as it was told; "" while there is one
+}
+
+// lost tells why the connection is gone, each reason once.
+func (f *remoteFollower) lost(err error) {
+	why := err.Error()
+	var said *protocol.Error
+	if errors.As(err, &said) { // what wraps it says which run, and after which event
+		why = said.Message
+	}
+	if why = oneLine(why, 200); why != f.gone {
+		f.progress("not connected: %s; it is tried again, Ctrl-C leaves", why)
+	}
+	f.gone = why
+}
+
+// back tells that there is a connection again.
+func (f *remoteFollower) back() {
+	if f.gone != "" {
+		f.progress("connected again")
+	}
+	f.gone = ""
 }
 
 // errOver ends following a run.
@@ -42,6 +65,7 @@ func (f *remoteFollower) follow(ctx context.Context, from protocol.Seq) error {
 	parked := false
 	err := r.Follow(ctx, client.Consumer{
 		Event: func(e client.Event) error {
+			f.back()
 			if err := f.show(ctx, e.Entry); err != nil {
 				return err
 			}
@@ -58,14 +82,13 @@ func (f *remoteFollower) follow(ctx context.Context, from protocol.Seq) error {
 		},
 		Delta: func(d protocol.LiveDelta, _ int64) { f.delta(d) },
 		Complete: func(client.Cursor) error {
+			f.back()
 			if f.until == nil {
 				return nil
 			}
 			return f.asked(ctx)
 		},
-		Lost: func(err error, again time.Duration) {
-			f.progress("the connection is gone (%s); again in %s", oneLine(err.Error(), 200), span(again))
-		},
+		Lost: func(err error, _ time.Duration) { f.lost(err) },
 	})
 	if errors.Is(err, errOver) {
 		return nil
