@@ -8,9 +8,14 @@ import (
 	"github.com/expr-lang/expr/types"
 )
 
+// spelled are words of other languages, as expressions spell them.
+var spelled = map[string]string{"null": "nil", "None": "nil", "undefined": "nil", "True": "true", "False": "false"}
+
 // unknown reports a name that nothing has.
 func (x *exprCheck) unknown(root link) {
 	switch {
+	case spelled[root.name] != "" && !hasInput(x.w.Inputs, root.name):
+		x.fail("WF020", root.at, fmt.Sprintf("unknown name %s", root.name), fmt.Sprintf("did you mean %q?", spelled[root.name]), &Fix{spelled[root.name]})
 	case slices.Contains(disabled, root.name):
 		x.fail("WF024", root.at, fmt.Sprintf("%s is switched off: its result would differ from run to run", root.name), "pass the value in as an input", nil)
 	case root.name == "$env":
