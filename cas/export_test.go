@@ -200,6 +200,9 @@ func TestVerifyCARNamesTheFault(t *testing.T) {
 }
 
 func TestVerifyOfAVeryDeepArchiveDoesNotOverflow(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long under the race detector, and nothing in it runs at once")
+	}
 	var out bytes.Buffer
 	last := must(Encode(map[string]any{"end": true}))
 	blocks := []Block{last}

@@ -133,6 +133,9 @@ func TestW19EveryFlippedByteOfAStoreIsFoundOrHarmless(t *testing.T) {
 		if filepath.Base(file) != fileDB {
 			step = 150001
 		}
+		if testing.Short() {
+			step *= 5
+		}
 		for at := 0; at < len(data); at += step {
 			flipByte(t, file, data, at)
 			r := verifyClosed(t, dir, VerifyOptions{})

@@ -19,30 +19,15 @@ import (
 
 func TestMain(m *testing.M) {
 	sandbox.Main()
+	endAtOnce()
 	testscript.Main(m, map[string]func(){"wf": main})
 }
 
 // TestScripts runs every command as its users do.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
-		Dir: "testdata/script",
-		Setup: func(env *testscript.Env) error {
-			home := filepath.Join(env.WorkDir, "home")
-			env.Setenv("HOME", home)
-			env.Setenv("USER", "ada")
-			for _, name := range []string{"XDG_DATA_HOME", "XDG_STATE_HOME", "WF_STORE", "NO_COLOR", "CLICOLOR_FORCE", "GITHUB_ACTIONS"} {
-				env.Setenv(name, "")
-			}
-			cache, err := os.UserCacheDir()
-			if err != nil {
-				return err
-			}
-			env.Setenv("GOCACHE", filepath.Join(cache, "go-build"))
-			if set := os.Getenv("GOCACHE"); set != "" {
-				env.Setenv("GOCACHE", set)
-			}
-			return os.MkdirAll(home, 0o755)
-		},
+		Dir:   "testdata/script",
+		Setup: atHome,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": runExits,
 			"field": runField,
@@ -52,6 +37,36 @@ func TestScripts(t *testing.T) {
 			"stop":  runStop,
 		},
 	})
+}
+
+// endAtOnce has the programs that tests start end when they are done: under the race detector
+// each would wait for a second.
+func endAtOnce() {
+	if os.Getenv("GORACE") == "" {
+		if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil {
+			panic(err)
+		}
+	}
+}
+
+// atHome gives a script a user of its own, with the caches of this one.
+func atHome(env *testscript.Env) error {
+	home := filepath.Join(env.WorkDir, "home")
+	cache := os.Getenv("GOCACHE")
+	if cache == "" {
+		dir, err := os.UserCacheDir()
+		if err != nil {
+			return err
+		}
+		cache = filepath.Join(dir, "go-build")
+	}
+	for name, value := range map[string]string{
+		"HOME": home, "USER": "ada", "GOCACHE": cache, "GOPROXY": "off", "GOWORK": "off", "GORACE": os.Getenv("GORACE"),
+		"XDG_DATA_HOME": "", "XDG_STATE_HOME": "", "WF_STORE": "", "NO_COLOR": "", "CLICOLOR_FORCE": "", "GITHUB_ACTIONS": "",
+	} {
+		env.Setenv(name, value)
+	}
+	return os.MkdirAll(home, 0o755)
 }
 
 // runExits runs a command and checks its exit status:  exits 2 wf run

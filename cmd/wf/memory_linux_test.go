@@ -12,6 +12,9 @@ import (
 
 // A visit of more than 10,000 events, and then its replay, take less than 200 MB each.
 func TestAVisitOfTenThousandEventsTakesLittleMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("ten thousand events; the memory of the race detector is no measure")
+	}
 	const replies, calls, most = 100, 50, 200 << 20
 	dir := t.TempDir()
 	write(t, dir, "note.txt", noise("note", 400))

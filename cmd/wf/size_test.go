@@ -25,6 +25,9 @@ func noise(seed string, n int) string {
 // a run of 500 turns takes at most 1.3 times its unique content, each distinct block
 // counted once, although the request of the last turn holds all the turns before it.
 func TestX03FiveHundredTurnsTakeLittleMoreThanTheirContent(t *testing.T) {
+	if testing.Short() {
+		t.Skip("five hundred turns, one after the other")
+	}
 	const turns, size = 500, 2000
 	dir := t.TempDir()
 	var replies strings.Builder

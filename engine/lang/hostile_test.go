@@ -80,6 +80,9 @@ func manyRoles(n int) string {
 }
 
 func TestAFileOfFiveThousandRolesIsRead(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long under the race detector, and nothing in it runs at once")
+	}
 	var b strings.Builder
 	b.WriteString("wf: 1\nname: big\ninputs: {n: integer}\ndefaults: {timeout: 1m}\nroles:\n")
 	for i := range 5000 {
