@@ -55,6 +55,20 @@ type screen struct {
 	width int // columns; 0 is unknown
 }
 
+// size is how many columns and rows a terminal has now.
+func (s *screen) size() (width, height int) {
+	width, height = s.width, 24
+	if f, ok := s.Writer.(*os.File); ok {
+		if w, h, err := term.GetSize(int(f.Fd())); err == nil {
+			width, height = w, h
+		}
+	}
+	if width <= 0 {
+		width = 80
+	}
+	return width, height
+}
+
 func newApp(in io.Reader, out, err *os.File) *app {
 	a := &app{in: in, out: newScreen(out), err: newScreen(err), color: "auto", format: "human"}
 	a.out.color, a.err.color = a.colored(a.out), a.colored(a.err) // until the flags are read
@@ -93,7 +107,7 @@ func (a *app) start(cmd *cobra.Command, _ []string) error {
 	}
 	a.out.color, a.err.color = a.colored(a.out), a.colored(a.err)
 	if formats := formatsOf(cmd); formats != nil && !slices.Contains(formats, a.format) {
-		return usagef("-o %q: wf %s writes %s", a.format, cmd.Name(), strings.Join(formats, ", "))
+		return usagef("-o %q: %s writes %s", a.format, cmd.CommandPath(), strings.Join(formats, ", "))
 	}
 	a.started = true
 	return nil

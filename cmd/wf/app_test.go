@@ -175,6 +175,25 @@ func (r records) add(t *testing.T, record any) protocol.Link {
 	return b.Link
 }
 
+// Lines that scrolled out of the terminal could not be wiped.
+func TestLiveScreenIsNoHigherThanTheTerminal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var b bytes.Buffer
+		l := newLive(&screen{Writer: &b, tty: true, width: 60}, backdrop{ctx: t.Context()}) // 24 rows
+		for i := range 100 {
+			l.notice(engine.Notice{Step: fmt.Sprintf("part#1[%d]", i), Data: protocol.StepStarted{Role: "part", Visit: 1, Attempt: 1}})
+		}
+		time.Sleep(250 * time.Millisecond)
+		synctest.Wait()
+		frames := strings.Split(b.String(), "\x1b[J")
+		last := frames[len(frames)-1]
+		if n := strings.Count(last, "\n"); n > 22 || !strings.Contains(last, "81 more are open") {
+			t.Errorf("%d lines:\n%s", n, last)
+		}
+		l.close()
+	})
+}
+
 func TestLiveScreenKeepsOpenStepsAtTheBottom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := records{}

@@ -8,8 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/charmbracelet/x/ansi"
-
+	"wf/cmd/internal/plain"
 	"wf/engine"
 	"wf/protocol"
 )
@@ -225,19 +224,20 @@ func (l *live) wipe(b *strings.Builder) {
 func (l *live) draw(above string) {
 	var b strings.Builder
 	l.wipe(&b)
-	width := l.w.width
-	if width <= 0 {
-		width = 80
-	}
+	width, height := l.w.size()
 	fit := func(s string) {
-		b.WriteString(ansi.Truncate(s, width-1, "…"))
+		b.WriteString(plain.Cut(s, width-1, "…"))
 		b.WriteByte('\n')
 	}
 	if above != "" {
 		fit(above)
 	}
 	sign := l.paint.cyan(string(spinner[l.frame%len(spinner)]))
-	for _, s := range l.open {
+	shown := l.open
+	if most := max(1, height-4); len(shown) > most { // what scrolled away could not be wiped
+		shown = shown[:most-1]
+	}
+	for _, s := range shown {
 		text := span(time.Since(s.begun)) + s.used()
 		if last := oneLine(lastLine(s.tail), 100); last != "" {
 			text += "  " + l.paint.dim(last)
@@ -245,8 +245,12 @@ func (l *live) draw(above string) {
 		fit(l.row(sign, s.id, text))
 		l.drawn++
 	}
+	if more := len(l.open) - len(shown); more > 0 {
+		fit(l.row(sign, "…", fmt.Sprintf("%d more are open", more)))
+		l.drawn++
+	}
 	if len(l.open) > 0 {
-		fit(l.paint.dim(fmt.Sprintf("─ %s · %s · %s", plural(l.over, "step"), span(time.Since(l.begun)), l.leaving())))
+		fit(l.paint.dim(fmt.Sprintf("─ %s · %s · Ctrl-C suspends safely", plural(l.over, "step"), span(time.Since(l.begun)))))
 		l.drawn++
 	}
 	io.WriteString(l.w, b.String())

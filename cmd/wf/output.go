@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 
+	"wf/cmd/internal/plain"
 	"wf/protocol"
 )
 
@@ -73,12 +74,16 @@ func messageOf(err error) string {
 	return strings.TrimRight(visible(err.Error()), "\n")
 }
 
-// visible replaces control characters other than newline and tab: a stored text must not
-// move the cursor or change the colours of whoever looks at it.
+// visible replaces control characters other than newline and tab, and leaves out what turns the
+// direction of writing: a stored text must not move the cursor, change the colours, or turn
+// what stands beside it.
 func visible(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < 0x20 && r != '\n' && r != '\t' || r == 0x7f || r >= 0x80 && r < 0xa0 {
 			return '\ufffd'
+		}
+		if plain.Turns(r) {
+			return -1
 		}
 		return r
 	}, s)
