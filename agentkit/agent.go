@@ -78,9 +78,10 @@ type Agent struct {
 	// Window is how many tokens a model can read, by its name; 0 is not known. nil knows none.
 	Window func(name string) int
 
-	// Reflect is called before a conversation is compacted, with what the model has read of
-	// it; what it emits is journaled in the visit. The text it returns follows the summary. An
-	// error suspends the run. nil has a role with a memory reflect by its tools, and no other.
+	// Reflect is called before a conversation or the work of a visit is compacted, with what the
+	// model has read of it; what it emits is journaled in the visit. The text it returns follows
+	// the summary of a conversation; where work is compacted, P_k stays as it is. An error
+	// suspends the run. nil has a role with a memory reflect by its tools, and no other.
 	Reflect func(ctx context.Context, turn protocol.Turn, messages []protocol.Message, emit roles.Emit) (inject string, err error)
 
 	Tries   int           // per model call; 0 is DefaultTries

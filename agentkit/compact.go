@@ -264,15 +264,25 @@ func (v *visit) compactWork(ctx context.Context, most int64) (bool, error) {
 			break
 		}
 	}
-	s, err := v.summarise(ctx, v.request(), workAsked(len(replies)-drop), most, func(runes int) string {
+	live := v.request()
+	_, unthought, err := v.reflect(ctx, live) // P_k stays, with what stands in it
+	if err != nil {
+		return false, fmt.Errorf("reflection before the compaction of %s: %w", v.turn.Step, err)
+	}
+	s, err := v.summarise(ctx, live, workAsked(len(replies)-drop), most, func(runes int) string {
 		return extractWork(v.tail[:replies[drop]], runes)
 	})
 	if err != nil {
 		return false, err
 	}
+	s.why = joinParts(s.why, unthought)
+	kept, err := v.keepSummary(ctx, Digest(v.list, live), s.text)
+	if err != nil {
+		return false, err
+	}
 	before, tail := v.newest, v.tail
 	v.replace(drop, s.text)
-	err = v.emit(ctx, append(s.events(), protocol.Compacted{
+	err = v.emit(ctx, append(append(s.events(), kept...), protocol.Compacted{
 		Scope: protocol.ScopeVisit, Digest: Digest(v.list, v.request()).String(),
 		TokensBefore: before, TokensAfter: int64(size * float64(sizeOf(v.list, v.request()))),
 		Replies: drop, Summary: protocol.NewText(s.text), Model: s.model, Error: protocol.NewText(s.why),

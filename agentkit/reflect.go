@@ -24,8 +24,8 @@ const (
 //go:embed reflect.md
 var reflectText string
 
-// reflect lets the model put its memory in order before older parts of a conversation give way
-// to a summary. It has a context of its own and the memory tools alone. inject is what every
+// reflect lets the model put its memory in order before older parts of a conversation, or of the
+// work of a visit, give way to a summary. It has a context of its own and the memory tools alone. inject is what every
 // new context begins with; unthought says why there was no reflection, where a model failed:
 // a compaction does not fail for that.
 func (v *visit) reflect(ctx context.Context, live []protocol.Message) (inject, unthought string, err error) {

@@ -131,9 +131,9 @@ func aboutVisit(turn protocol.Turn) string {
 // SummaryTag is the tag of the summaries that compactions leave in a memory.
 const SummaryTag = "compaction_summary"
 
-// keepSummary remembers the summary of a conversation up to covers, once however often the
-// compaction is tried, and gives what is journaled of that.
-func (v *visit) keepSummary(ctx context.Context, covers protocol.Link, text string) ([]protocol.Data, error) {
+// keepSummary remembers the summary of what a link names, once however often the compaction is
+// tried, and gives what is journaled of that.
+func (v *visit) keepSummary(ctx context.Context, of protocol.Link, text string) ([]protocol.Data, error) {
 	if v.turn.Role.Memory == nil {
 		return nil, nil
 	}
@@ -142,7 +142,7 @@ func (v *visit) keepSummary(ctx context.Context, covers protocol.Link, text stri
 		return nil, err
 	}
 	_, err = s.Remember(ctx, memory.Note{Content: text, Tags: []string{SummaryTag}, Origin: memory.Origin{
-		By: v.turn.Role.Name, Run: v.turn.Run, Step: v.turn.Step.String(), Key: memory.KeyOf(v.turn.Key, "compaction", covers.String())}})
+		By: v.turn.Role.Name, Run: v.turn.Run, Step: v.turn.Step.String(), Key: memory.KeyOf(v.turn.Key, "compaction", of.String())}})
 	if err != nil {
 		return nil, fmt.Errorf("remember the summary of %s: %w", v.turn.Role.Name, err)
 	}
