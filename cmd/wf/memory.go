@@ -98,7 +98,7 @@ func (a *app) listMemories(schema string, scope string, items []memoryJSON, more
 			notes = append(notes, "pinned")
 		}
 		if m.Place != nil {
-			notes = append(notes, fmt.Sprintf("%s:%d-%d", visible(m.Place.File), m.Place.Line, m.Place.End))
+			notes = append(notes, visible(memory.PlaceText(*m.Place)))
 		}
 		far := ""
 		if m.Distance != nil {
@@ -281,9 +281,13 @@ func (a *app) contentArgument(arg string) (string, error) {
 	if arg != "-" {
 		return arg, nil
 	}
-	b, err := io.ReadAll(io.LimitReader(a.in, protocol.MemoryMax+1<<10))
-	if err != nil {
+	const most = protocol.MemoryMax + 1<<10 // with some space around it
+	b, err := io.ReadAll(io.LimitReader(a.in, most))
+	switch {
+	case err != nil:
 		return "", fmt.Errorf("stdin: %w", err)
+	case len(b) == most:
+		return "", fail(memory.ErrNote, "keep it in a file, and remember where it lies", "stdin holds more than %d bytes, the most that a memory holds", protocol.MemoryMax)
 	}
 	return string(b), nil
 }
