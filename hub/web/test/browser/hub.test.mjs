@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import {after, before, test} from "node:test";
-import {accessible, Agent, fits, Hub, journal, openBrowser, openPage, Place, shot, workflows} from "./stage.mjs";
+import {accessible, Agent, fits, Hub, journal, openBrowser, openPage, Place, workflows} from "./stage.mjs";
 
 const places = {};
 let hub, ada, browser;
@@ -31,7 +31,6 @@ test("K-07: agent and hub are killed in the middle of a run, and the page shows 
   await page.getByText("ada", {exact: true}).waitFor();
   await page.getByText("bob", {exact: true}).waitFor();
   await accessible(page, "agents");
-  await shot(page, "agents");
 
   await page.getByRole("navigation").getByRole("link", {name: "Runs"}).click();
   await page.getByRole("button", {name: "New run"}).click();

@@ -54,6 +54,15 @@ describe("the list", () => {
     await page.getByLabel("Search in runs").fill("needle");
     await row(two).waitFor({state: "detached"});
     assert.equal(await page.locator("[data-run]").count(), 1);
+    await page.reload();
+    await row(one).waitFor();
+    assert.equal(await page.getByLabel("Search in runs").inputValue(), "needle", "a reload keeps the filter");
+    assert.equal(await row(two).count(), 0);
+    await row(one).locator(".state").click({force: true}); // the whole row leads to the run
+    await page.getByRole("heading", {name: /Needle in hay/}).waitFor();
+    await page.getByRole("main").getByRole("link", {name: "Runs"}).click();
+    await row(one).waitFor();
+    assert.equal(await page.getByLabel("Search in runs").inputValue(), "needle", "so does the way back");
     await page.getByLabel("Search in runs").fill("");
     await row(two).waitFor();
     await page.getByRole("group", {name: "Status"}).getByRole("button", {name: "cancelled"}).click();

@@ -30,6 +30,9 @@ describe("a run", () => {
     await page.locator('[data-waiting="editor#1"]').getByRole("button", {name: "Publish it"}).click();
     await status(page, "done");
     assert.equal(await page.locator("[data-waiting]").count(), 0);
+    await page.locator(".wfg .node.end.reached").waitFor(); // the path goes to the end
+    assert.equal(await page.locator('.wfg .arc.taken[data-to="END"]').count(), 1);
+    assert.equal(await page.locator(".wfg .node.fail.idle").count(), 1);
 
     const id = decodeURIComponent((await page.evaluate(() => location.hash)).match(/run\/([^?]+)/)[1]);
     const run = await get(page, `/v1/runs/${id}`);
@@ -133,13 +136,49 @@ describe("a run", () => {
     await until("the address has the place", () => page.evaluate((m) => location.hash.includes(`seq=${m}`), middle));
     await page.reload();
     await page.locator(`[data-seq="${middle}"]`).waitFor();
+    await page.evaluate(() => (location.hash = location.hash.replace(/seq=\d+/, "seq=2"))); // a link to another place
+    await page.locator('[data-seq="2"]').waitFor();
     await slider.focus();
     await page.keyboard.press("End");
     await page.locator(`[data-seq="${last}"]`).waitFor();
     assert.deepEqual(await page.locator('[data-role="writer"] + .badge').allTextContents(), ["2×"]);
+    await page.mouse.click(box.x + box.width * 0.5, box.y + box.height / 2);
+    await page.locator(`[data-seq="${middle}"]`).waitFor();
     await page.getByRole("button", {name: "replay"}).click();
     await page.getByRole("button", {name: "pause"}).waitFor();
     await until("the replay reaches the end", async () => (await seq(page)) === last && (await page.getByRole("button", {name: "replay"}).count()) === 1);
+    check();
+  });
+
+  test("a command that failed shows what it put out, the run is resumed, suspended and cancelled", async (t) => {
+    const {page, check} = await visit(t);
+    await open(page, await begin(page, "broken"));
+    await status(page, "suspended");
+    const pane = page.getByRole("tabpanel");
+    await pane.getByText("undefined: frobnicate").waitFor();
+    await pane.getByText("exit status 2").first().waitFor();
+    await on.place.write("mended", "");
+    await page.getByRole("button", {name: "Resume…"}).click();
+    await page.getByRole("dialog").getByRole("button", {name: "Resume"}).click();
+    await pane.getByText("at it").first().waitFor();
+    await status(page, "running");
+    await page.getByRole("button", {name: "Suspend"}).click();
+    await status(page, "suspended");
+    await page.getByRole("button", {name: "Cancel…"}).click();
+    await page.getByRole("dialog").getByRole("button", {name: "Cancel the run"}).click();
+    await status(page, "cancelled");
+    check();
+  });
+
+  test("the step of a sub-workflow leads to its run, and back", async (t) => {
+    const {page, check} = await visit(t);
+    const id = await begin(page, "outer");
+    await open(page, id);
+    await status(page, "done");
+    await page.getByRole("tabpanel").getByRole("link", {name: /^Its own run/}).click();
+    await page.getByRole("heading", {name: /^inner/}).waitFor();
+    await page.getByRole("link", {name: `part of ${id}`}).click();
+    await page.getByRole("heading", {name: /^outer/}).waitFor();
     check();
   });
 

@@ -22,7 +22,7 @@ export class Place {
       XDG_CONFIG_HOME: join(p.dir, "config"), WF_STORE: join(p.dir, ".wf"), NO_COLOR: "1",
     };
     p.started = [];
-    for (const [name, text] of Object.entries(flows)) await writeFile(join(p.dir, name), text);
+    for (const [name, text] of Object.entries(flows)) await p.write(name, text);
     return p;
   }
 
@@ -44,7 +44,11 @@ export class Place {
   /** Makes the first step of draft.yaml wait in its middle, until release or the end of the test. */
   async hold(t) {
     t.after(() => this.release());
-    await writeFile(join(this.dir, "hold"), "");
+    await this.write("hold", "");
+  }
+
+  async write(name, text) {
+    await writeFile(join(this.dir, name), text);
   }
 
   async release() {
@@ -154,7 +158,7 @@ export async function openBrowser() {
  */
 export async function openPage(browser, own, options = {}) {
   const context = await browser.newContext({viewport: {width: 1360, height: 900}, ...options});
-  context.setDefaultTimeout(10_000);
+  context.setDefaultTimeout(30_000);
   const page = await context.newPage();
   const bad = [];
   page.on("console", (m) => {
@@ -178,7 +182,7 @@ export async function openPage(browser, own, options = {}) {
 }
 
 /** Waits for a condition that no event of the browser tells of. */
-export async function until(what, f, ms = 20_000) {
+export async function until(what, f, ms = 60_000) {
   const end = Date.now() + ms;
   for (;;) {
     if (await f()) return;
@@ -187,14 +191,19 @@ export async function until(what, f, ms = 20_000) {
   }
 }
 
-/** Asserts that axe finds nothing on the page as it is. */
+/** Asserts that axe finds nothing on the page as it is; in the dark theme other colours are all that differs. */
 export async function accessible(page, what) {
-  await page.evaluate(axe);
-  const faults = await page.evaluate(async () => {
-    const r = await globalThis.axe.run(document, {resultTypes: ["violations"]});
+  if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(axe);
+  const faults = (rules) => page.evaluate(async (only) => {
+    const r = await globalThis.axe.run(document, {resultTypes: ["violations"], ...(only ? {runOnly: only} : {})});
     return r.violations.map((v) => `${v.id}: ${v.help}: ${v.nodes.slice(0, 4).map((n) => `${n.target.join(" ")} ${n.any.map((a) => a.message).join("; ")}`).join(" | ")}`);
-  });
-  assert.deepEqual(faults, [], what);
+  }, rules);
+  await page.emulateMedia({colorScheme: "light"});
+  assert.deepEqual(await faults(), [], what);
+  await shot(page, `${what}-light`);
+  await page.emulateMedia({colorScheme: "dark"});
+  assert.deepEqual(await faults(["color-contrast"]), [], `${what}, dark`);
+  await shot(page, `${what}-dark`);
 }
 
 /** Asserts that nothing is wider than the window. */
@@ -225,7 +234,7 @@ export async function journal(page, length) {
 }
 
 export async function shot(page, name) {
-  if (process.env.SHOTS) await page.screenshot({path: join(process.env.SHOTS, name + ".png"), fullPage: true});
+  if (process.env.SHOTS) await page.screenshot({path: join(process.env.SHOTS, name.replaceAll(" ", "-") + ".png"), fullPage: true});
 }
 
 async function freePort() {
@@ -304,6 +313,29 @@ edges:
   - {from: START, to: says}
   - {from: says, to: gate}
   - {from: gate, to: END}
+`,
+  "broken.yaml": `
+wf: 1
+name: broken
+roles:
+  build:
+    run: |
+      [ -e mended ] || { echo "main.go:12:5: undefined: frobnicate"; exit 2; }
+      while true; do echo "at it"; sleep 0.1; done
+edges:
+  - {from: START, to: build}
+  - {from: build, to: END}
+`,
+  "inner.yaml": `
+wf: 1
+name: inner
+roles: {say: {set: {word: "inside"}}}
+outputs: {word: "\${{ steps.say.output.word }}"}
+`,
+  "outer.yaml": `
+wf: 1
+name: outer
+roles: {part: {workflow: inner.yaml}}
 `,
   "form.yaml": `
 wf: 1
