@@ -111,7 +111,7 @@ func TestAgentsWithCertificates(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer api.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	var names []string
 	for ctx.Err() == nil && (len(names) == 0 || !strings.Contains(bare.err.String(), "wants a certificate of its agents") ||

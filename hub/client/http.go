@@ -89,7 +89,7 @@ func (a *API) call(ctx context.Context, method, path string, head http.Header, i
 		if ctx.Err() != nil {
 			return 0, ctx.Err()
 		}
-		return 0, fmt.Errorf("%w: %w", ErrUnreachable, err)
+		return 0, unreachable(err)
 	}
 	defer answer.Body.Close()
 	if err := failureOf(answer); err != nil {

@@ -64,11 +64,20 @@ func loopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
+// unreachable is an error of a connection that was not made, without the layers that tried.
+func unreachable(err error) error {
+	var layers *url.Error
+	if errors.As(err, &layers) {
+		err = layers.Err
+	}
+	return fmt.Errorf("%w: %w", ErrUnreachable, err)
+}
+
 // Refusal is the error that a server answered with, found in what its answer holds; err is what
 // the connection says, and is used where there was no answer.
 func Refusal(answer *http.Response, err error) error {
 	if answer == nil {
-		return fmt.Errorf("%w: %w", ErrUnreachable, err)
+		return unreachable(err)
 	}
 	if failure := failureOf(answer); failure != nil {
 		return failure

@@ -178,7 +178,7 @@ func (f *follower) request(w *wire) error {
 // refused is the error of a handshake that failed.
 func (f *follower) refused(resp *http.Response, err error) error {
 	if resp == nil {
-		return fmt.Errorf("%w: %w", ErrUnreachable, err)
+		return unreachable(err)
 	}
 	switch resp.StatusCode {
 	case http.StatusUnauthorized:

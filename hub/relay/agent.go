@@ -82,10 +82,18 @@ func (a *Agent) Serve(ctx context.Context) error {
 		}
 		wait := mrand.N(min(firstWait<<min(failures, 10), LongestWait))
 		failures++
-		a.Log.Warn("no connection to the hub", "hub", a.Hub, "error", err, "again in", wait.Round(time.Millisecond))
+		a.Log.Warn("no connection to the hub", "hub", a.Hub, "error", err, "fix", fixOf(err), "again in", wait.Round(time.Millisecond))
 		sleep(ctx, wait)
 	}
 	return nil
+}
+
+// fixOf is what helps an agent that is not connected.
+func fixOf(err error) string {
+	if errors.Is(err, protocol.ErrUnauthorized) || errors.Is(err, protocol.ErrForbidden) {
+		return "wf hub prints where the token of its agents lies; name that file with --hub-token-file"
+	}
+	return protocol.HintOf(err)
 }
 
 func (a *Agent) prepare() error {
