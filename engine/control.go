@@ -45,7 +45,7 @@ func (e *Engine) Answer(ctx context.Context, run protocol.RunID, r Reply) (step 
 				return nil, nil, err
 			}
 			if _, err := roles.AnswerOf(protocol.Role{Choices: w.Choices, Form: form}, a); err != nil {
-				return nil, nil, fmt.Errorf("answer to %s: %w: %w", w.Step, err, protocol.ErrUsage)
+				return nil, nil, refusal(protocol.ErrUsage, "answer to %s: %v", w.Step, err)
 			}
 		}
 		step = w.Step.String()
@@ -57,7 +57,7 @@ func (e *Engine) Answer(ctx context.Context, run protocol.RunID, r Reply) (step 
 // waitingFor finds the visit that a reply is meant for.
 func (s *State) waitingFor(r Reply) (WaitingVisit, error) {
 	if s.Status().Final() {
-		return WaitingVisit{}, fmt.Errorf("it is %s: %w", s.Status(), protocol.ErrFinal)
+		return WaitingVisit{}, refusal(protocol.ErrFinal, "it is %s", s.Status())
 	}
 	var fits []WaitingVisit
 	var all []string
@@ -78,11 +78,11 @@ func (s *State) waitingFor(r Reply) (WaitingVisit, error) {
 	case len(all) == 0:
 		return WaitingVisit{}, protocol.ErrNotWaiting
 	case len(fits) == 0 && r.Signal != "":
-		return WaitingVisit{}, fmt.Errorf("no step waits for the signal %s; %s waits: %w", r.Signal, strings.Join(all, ", "), protocol.ErrNotWaiting)
+		return WaitingVisit{}, refusal(protocol.ErrNotWaiting, "no step waits for the signal %s; what waits is %s", r.Signal, strings.Join(all, ", "))
 	case len(fits) == 0:
-		return WaitingVisit{}, fmt.Errorf("%s does not wait, but %s: %w", r.Step, strings.Join(all, ", "), protocol.ErrNotWaiting)
+		return WaitingVisit{}, refusal(protocol.ErrNotWaiting, "%s does not wait; what waits is %s", r.Step, strings.Join(all, ", "))
 	}
-	return WaitingVisit{}, fmt.Errorf("several visits wait, name one of %s: %w", strings.Join(all, ", "), protocol.ErrUsage)
+	return WaitingVisit{}, refusal(protocol.ErrUsage, "several visits wait, name one of %s", strings.Join(all, ", "))
 }
 
 // chosen has a reply name the choice by its value. A text that names one, where none is named
@@ -90,7 +90,7 @@ func (s *State) waitingFor(r Reply) (WaitingVisit, error) {
 func chosen(w WaitingVisit, r Reply) (Reply, error) {
 	if len(w.Choices) == 0 {
 		if r.Choice != "" {
-			return r, fmt.Errorf("%s offers no choices: %w", w.Step, protocol.ErrUsage)
+			return r, refusal(protocol.ErrUsage, "%s offers no choices", w.Step)
 		}
 		return r, nil
 	}
@@ -108,9 +108,18 @@ func chosen(w WaitingVisit, r Reply) (Reply, error) {
 		r.Choice = c.Value
 		return r, nil
 	case want == "":
-		return r, fmt.Errorf("%s wants a choice of %s: %w", w.Step, strings.Join(values, ", "), protocol.ErrUsage)
+		return r, refusal(protocol.ErrUsage, "%s wants a choice of %s", w.Step, strings.Join(values, ", "))
 	}
-	return r, fmt.Errorf("%s does not offer %q, but %s: %w", w.Step, want, strings.Join(values, ", "), protocol.ErrUsage)
+	return r, refusal(protocol.ErrUsage, "%s does not offer %q, but %s", w.Step, want, strings.Join(values, ", "))
+}
+
+// refusal is why an answer is not taken, with the code of a sentinel.
+func refusal(sentinel *protocol.Error, format string, args ...any) error {
+	e := &protocol.Error{Code: sentinel.Code, Message: fmt.Sprintf(format, args...), Hint: sentinel.Hint}
+	if sentinel == protocol.ErrUsage {
+		e.Hint = protocol.ErrNotWaiting.Hint
+	}
+	return e
 }
 
 // Cancel ends a run for good. A process that drives it stops what it started. The runs of its
