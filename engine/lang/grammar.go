@@ -196,10 +196,10 @@ var workflowShape = object([]key{
 	{"secrets", &shape{kind: aList, elem: matching(wordName, "the name of an environment variable"), doc: "Environment values that roles may get by env; never stored or shown."}, false},
 	{"mcp", &shape{kind: aMap, elem: serverShape, pattern: serverName, like: "letters, digits, _ and -, at most 32", doc: "Servers that offer tools to agents, as mcp:NAME/TOOL."}, false},
 	{"limits", object([]key{
-		{"steps", doc(posInt, "Default 1000."), false},
+		{"steps", doc(posInt, "Visits of the run; default 1000. A sub-workflow is a run with limits of its own."), false},
 		{"duration", &shape{kind: aDuration, doc: "Active time."}, false},
-		{"cost_usd", &shape{kind: aMoney, doc: "Dollars."}, false},
-		{"tokens", doc(posInt, "Of all model calls."), false},
+		{"cost_usd", &shape{kind: aMoney, doc: "Dollars, those of sub-workflows included."}, false},
+		{"tokens", doc(posInt, "Of all model calls, those of sub-workflows included."), false},
 	}, "Bounds of a run; a breach suspends it."), false},
 	{"defaults", defaultsShape, false},
 	{"roles", &shape{kind: aMap, elem: roleShape, nonEmpty: true, max: maxEntries, pattern: roleName, like: "letters, digits, _ and -", doc: "Who acts."}, true},
