@@ -17,12 +17,11 @@ func TestCtrlZLetsTheStoreGo(t *testing.T) {
 	}
 	defer s.Close()
 	stopped, cont := make(chan struct{}), make(chan struct{})
-	done := s.handleStop(func() error {
+	s.handleStop(func() error {
 		close(stopped)
 		<-cont
 		return nil
 	})
-	defer done()
 	if err := syscall.Kill(os.Getpid(), syscall.SIGTSTP); err != nil {
 		t.Fatal(err)
 	}

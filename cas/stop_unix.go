@@ -10,13 +10,16 @@ import (
 )
 
 // HandleStop makes Ctrl-Z (SIGTSTP) let the store go before the process stops, so that a
-// stopped process never keeps others out; what comes meanwhile waits until it is continued.
-// It works until done is called. A program with several stores handles each.
-func (s *Store) HandleStop() (done func()) {
-	return s.handleStop(func() error { return syscall.Kill(os.Getpid(), syscall.SIGSTOP) })
+// stopped process never keeps others out; what comes meanwhile waits until it is continued. It
+// works until Close. A program with several stores handles each.
+func (s *Store) HandleStop() {
+	if signal.Ignored(syscall.SIGTSTP) {
+		return // who started the process does not want it to stop
+	}
+	s.handleStop(func() error { return syscall.Kill(os.Getpid(), syscall.SIGSTOP) })
 }
 
-func (s *Store) handleStop(stop func() error) (done func()) {
+func (s *Store) handleStop(stop func() error) {
 	signals := make(chan os.Signal, 1)
 	quit := make(chan struct{})
 	signal.Notify(signals, syscall.SIGTSTP)
@@ -33,7 +36,9 @@ func (s *Store) handleStop(stop func() error) (done func()) {
 			}
 		}
 	})
-	return sync.OnceFunc(func() {
+	s.closing.Lock()
+	defer s.closing.Unlock()
+	s.atClose = append(s.atClose, func() {
 		signal.Stop(signals)
 		close(quit)
 		wg.Wait()

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -24,6 +25,9 @@ type Store struct {
 	queue queue
 	moved movedSignal
 
+	closing sync.Mutex
+	atClose []func() // what HandleStop began
+
 	// ghost stands in for a lost index/blocks where the store may not be written.
 	ghost map[string][]byte
 }
@@ -36,6 +40,13 @@ var _ protocol.Source = (*Store)(nil)
 func (s *Store) Close() error {
 	s.queue.finish()
 	s.gate.shut()
+	s.closing.Lock()
+	ends := s.atClose
+	s.atClose = nil
+	s.closing.Unlock()
+	for _, end := range ends {
+		end()
+	}
 	return nil
 }
 

@@ -90,6 +90,7 @@ func (a *app) open(ctx context.Context, o cas.Options) (*cas.Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.HandleStop() // Ctrl-Z keeps nobody out
 	if a.verbose {
 		a.progress("store %s (from %s)", s.Dir(), where)
 	}
