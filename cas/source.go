@@ -132,7 +132,7 @@ func (lk *lookup) window(out []protocol.Entry, from, end protocol.Seq, link prot
 			return out, fmt.Errorf("event %d: %w", seq, lost(err))
 		}
 		if err := decodeEvent(raw, &e.Event); err != nil {
-			return out, fmt.Errorf("event %d (%s): %w", seq, link, err)
+			return out, fmt.Errorf("event %d (%s) is none: %w: %w", seq, link, protocol.ErrCorrupt, err)
 		}
 		if e.Seq != seq || e.Prev.Defined() != (seq > 1) {
 			return out, fmt.Errorf("event %s has seq %d and prev %s where seq %d is due: %w", link, e.Seq, orNone(e.Prev), seq, protocol.ErrCorrupt)
@@ -186,7 +186,7 @@ func (s *Store) recheck(ctx context.Context, w *walk) error {
 				}
 				var e protocol.Event
 				if err := decodeEvent(raw, &e); err != nil {
-					return fmt.Errorf("event %d (%s): %w", seq, link, err)
+					return fmt.Errorf("event %d (%s) is none: %w: %w", seq, link, protocol.ErrCorrupt, err)
 				}
 				if e.Seq != seq {
 					return fmt.Errorf("event %s has seq %d where %d is due: %w", link, e.Seq, seq, protocol.ErrCorrupt)

@@ -42,10 +42,13 @@ func (b *backend) Workflows(context.Context) ([]api.Workflow, error) {
 
 // Runs is wf ls, with one more run than asked for to see whether there are others.
 func (b *backend) Runs(ctx context.Context, q api.Query) ([]any, protocol.RunID, error) {
-	rows, err := b.a.rows(ctx, b.s, lsFlags{limit: q.Limit + 1, status: string(q.Status), tag: q.Tag, workflow: q.Workflow,
+	rows, unread, err := b.a.rows(ctx, b.s, lsFlags{limit: q.Limit + 1, status: string(q.Status), tag: q.Tag, workflow: q.Workflow,
 		all: q.All, text: strings.ToLower(q.Text), before: q.Before})
 	if err != nil {
 		return nil, "", err
+	}
+	for _, err := range unread {
+		b.a.progress("warning: %s", messageOf(err))
 	}
 	var next protocol.RunID
 	if len(rows) > q.Limit {

@@ -153,7 +153,7 @@ func offeredFiles(ending string) ([]string, cobra.ShellCompDirective) {
 func (a *app) offeredRuns(ctx context.Context, behind string) []string {
 	var out []string
 	err := a.withStore(ctx, func(s *cas.Store) error {
-		rows, err := a.rows(ctx, s, lsFlags{limit: 20})
+		rows, _, err := a.rows(ctx, s, lsFlags{limit: 20})
 		for _, r := range rows {
 			out = append(out, string(r.ID)+behind+"\t"+r.Workflow+", "+string(r.Status))
 		}

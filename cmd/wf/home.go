@@ -25,9 +25,12 @@ func (a *app) home(ctx context.Context) error {
 }
 
 func (a *app) lastRuns(ctx context.Context, s *cas.Store) error {
-	rows, err := a.rows(ctx, s, lsFlags{limit: 8})
+	rows, unread, err := a.rows(ctx, s, lsFlags{limit: 8})
 	if err != nil {
 		return err
+	}
+	for _, err := range unread {
+		a.progress("warning: %s", messageOf(err))
 	}
 	if a.asJSON() {
 		return a.answer(map[string]any{"schema": "wf.runs/v1", "items": rows})

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -52,11 +53,14 @@ func newLs(a *app) *cobra.Command {
 				return a.lsRows(nil, f)
 			}
 			return a.withStore(ctx, func(s *cas.Store) error {
-				rows, err := a.rows(ctx, s, f)
+				rows, unread, err := a.rows(ctx, s, f)
 				if err != nil {
 					return err
 				}
-				return a.lsRows(rows, f)
+				if len(unread) == 0 || len(rows) > 0 || a.asJSON() {
+					err = a.lsRows(rows, f)
+				}
+				return errors.Join(err, errors.Join(unread...))
 			})
 		},
 	}
@@ -98,18 +102,19 @@ type rowUsage struct {
 	Output int64 `json:"output"`
 }
 
-// rows lists the runs that fit, newest first.
-func (a *app) rows(ctx context.Context, s *cas.Store, f lsFlags) ([]runRow, error) {
+// rows lists the runs that fit, newest first. A run that cannot be read, since it is damaged or of
+// a newer wf, hides no other: it is among unread.
+func (a *app) rows(ctx context.Context, s *cas.Store, f lsFlags) (out []runRow, unread []error, err error) {
 	heads, err := newestRuns(ctx, s)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	e := a.newEngine(s, nil)
-	out := []runRow{}
+	out = []runRow{}
 	if f.before != "" {
 		i := slices.IndexFunc(heads, func(h cas.Head) bool { return runOf(h) == f.before })
 		if i < 0 {
-			return nil, fail(protocol.ErrUnknownRun, "", "no run %q in %s", f.before, s.Dir())
+			return nil, nil, fail(protocol.ErrUnknownRun, "", "no run %q in %s", f.before, s.Dir())
 		}
 		heads = heads[i+1:]
 	}
@@ -118,8 +123,12 @@ func (a *app) rows(ctx context.Context, s *cas.Store, f lsFlags) ([]runRow, erro
 			break
 		}
 		st, err := e.State(ctx, runOf(h))
-		if err != nil {
-			return nil, err
+		switch {
+		case ctx.Err() != nil, errors.Is(err, protocol.ErrBusy), errors.Is(err, protocol.ErrStore):
+			return nil, nil, err
+		case err != nil:
+			unread = append(unread, err)
+			continue
 		}
 		if f.fits(st) && f.found(runOf(h), st) {
 			row := rowOf(h, st)
@@ -130,7 +139,7 @@ func (a *app) rows(ctx context.Context, s *cas.Store, f lsFlags) ([]runRow, erro
 			out = append(out, row)
 		}
 	}
-	return out, nil
+	return out, unread, nil
 }
 
 // picks reports whether only some of the runs are wanted.
