@@ -22,7 +22,7 @@ lint: ## gofmt, go vet, staticcheck and the arrows between layers
 fuzz: ## every fuzz target for $(FUZZTIME)
 	.ci/fuzz $(FUZZTIME)
 
-bench: ## the figures of the README
+bench: ## speed and memory, each beside a bare variant of the same run
 	go test -run '^$$' -bench . ./engine ./cas ./agentkit ./agentkit/memory ./hub/replay ./hub/relay ./cmd/internal/chat
 
 page: ## the web page, from its sources

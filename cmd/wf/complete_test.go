@@ -1,6 +1,12 @@
 package main
 
 import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -57,6 +63,33 @@ func TestShellWords(t *testing.T) {
 	}
 }
 
+// invocations are the arguments of every wf on a line of a shell.
+func invocations(line string) (out [][]string) {
+	words := shellWords(line)
+	for i, w := range words {
+		if w != "wf" {
+			continue
+		}
+		args := words[i+1:]
+		if end := slices.IndexFunc(args, func(a string) bool { return len(a) == 1 && strings.Contains("|&;<>", a) }); end >= 0 {
+			args = args[:end]
+		}
+		out = append(out, args)
+	}
+	return out
+}
+
+// understood finds the command that arguments name, and parses them.
+func understood(args []string) (*cobra.Command, error) {
+	root := newRoot(newApp(nil, nil, nil)) // each has flags of its own
+	args = latestRefs(root, args)
+	cmd, rest, err := root.Find(args)
+	if err != nil {
+		return nil, err
+	}
+	return cmd, errors.Join(cmd.ParseFlags(rest), cmd.ValidateArgs(cmd.Flags().Args()))
+}
+
 func TestEveryCommandHasExamplesThatAreCommandLines(t *testing.T) {
 	each(newRoot(newApp(nil, nil, nil)), func(documented *cobra.Command) {
 		name := documented.CommandPath()
@@ -68,27 +101,8 @@ func TestEveryCommandHasExamplesThatAreCommandLines(t *testing.T) {
 			if strings.HasPrefix(strings.TrimSpace(line), "#") {
 				continue
 			}
-			words := shellWords(line)
-			for i, w := range words {
-				if w != "wf" {
-					continue
-				}
-				args := words[i+1:]
-				for k, a := range args {
-					if strings.ContainsAny(a, "|&;<>") && len(a) == 1 {
-						args = args[:k]
-						break
-					}
-				}
-				root := newRoot(newApp(nil, nil, nil)) // parsing sets flags
-				args = latestRefs(root, args)
-				cmd, rest, err := root.Find(args)
-				if err == nil {
-					err = cmd.ParseFlags(rest)
-				}
-				if err == nil {
-					err = cmd.ValidateArgs(cmd.Flags().Args())
-				}
+			for _, args := range invocations(line) {
+				cmd, err := understood(args)
 				if err != nil {
 					t.Errorf("%s: the example %q: %v", name, strings.TrimSpace(line), err)
 					continue
@@ -100,6 +114,58 @@ func TestEveryCommandHasExamplesThatAreCommandLines(t *testing.T) {
 			t.Errorf("%s: no example shows it", name)
 		}
 	})
+}
+
+// Whole command lines in the papers stand in blocks, indented or fenced; the comment behind one
+// begins after two spaces.
+var (
+	shownLine = regexp.MustCompile(`(?m)^(?:    |\$ )?(wf [a-z].*?)(?:  .*)?$`)
+	inText    = regexp.MustCompile("`(wf [a-z-][^`]*)`")
+)
+
+func TestThePapersShowCommandsThatThereAre(t *testing.T) {
+	papers, err := filepath.Glob("../../*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	docs, err := filepath.Glob("../../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for _, paper := range append(papers, docs...) {
+		text, err := os.ReadFile(paper)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range shownLine.FindAllStringSubmatch(string(text), -1) {
+			for _, args := range invocations(m[1]) {
+				if seen++; args == nil {
+					continue
+				}
+				if _, err := understood(args); err != nil {
+					t.Errorf("%s: %s: %v", paper, m[1], err)
+				}
+			}
+		}
+		for _, m := range inText.FindAllStringSubmatch(string(text), -1) {
+			for _, args := range invocations(m[1]) { // a piece of a line: the arguments are missing
+				seen++
+				cmd, _, err := newRoot(newApp(nil, nil, nil)).Find(args)
+				for _, a := range args {
+					if name, _, _ := strings.Cut(strings.TrimPrefix(a, "--"), "="); err == nil && strings.HasPrefix(a, "--") && name != "help" && cmd.Flag(name) == nil {
+						err = fmt.Errorf("no flag --%s", name)
+					}
+				}
+				if err != nil {
+					t.Errorf("%s: %s: %v", paper, m[1], err)
+				}
+			}
+		}
+	}
+	if seen < 60 {
+		t.Errorf("%d commands were found in the papers, want 60 or more", seen)
+	}
 }
 
 func TestTheUsageLineSaysWhatCompletes(t *testing.T) {
