@@ -107,7 +107,7 @@ func TestOneSocketReachesTheRunsOfAllAgents(t *testing.T) {
 			h := newHouse(t)
 			a, b := newDesk(h, "a").arrive(), newDesk(h, "b").arrive()
 			first := a.say("run-a", "one", "two")
-			b.say("run-b", "one")
+			foreign := b.say("run-b", "one")
 			h.await(2)
 			w := h.dial(codec)
 			w.ask("x", "run-a", 0, true)
@@ -130,6 +130,12 @@ func TestOneSocketReachesTheRunsOfAllAgents(t *testing.T) {
 			w.expect(map[string][]string{"k": {fmt.Sprintf("block %d of %d", len(first[0].Raw), len(first[0].Raw))}})
 			w.raw([]byte{0xff})
 			w.expect(map[string][]string{"": {"error bad_request"}})
+			one := h.dial(codec) // asks its one agent, which has not got it
+			one.ask("q", "run-a", 3, true)
+			one.expect(map[string][]string{"q": {"complete 3"}})
+			one.send(protocol.Request{Type: protocol.FrameBlockRequest, CID: foreign[0].CID})
+			one.expect(map[string][]string{"": {"error not_found"}})
+			_ = one.conn.CloseNow() // the hub would wait for it at the end
 
 			// One id changes hands, and is cancelled.
 			w.ask("x", "run-b", 1, true)

@@ -132,6 +132,12 @@ var endings = [][]byte{[]byte(protocol.FrameReplayComplete), []byte(protocol.Fra
 // typeWithin is how many bytes of a frame hold its type.
 const typeWithin = protocol.MaxFrameID + 48
 
+// endsSocket are the codes by which an agent ends its whole socket. Other errors without an id
+// are answers to requests without one.
+var endsSocket = map[string]bool{
+	protocol.ErrShuttingDown.Code: true, protocol.ErrTooSlow.Code: true, protocol.ErrTooLarge.Code: true, protocol.ErrInternal.Code: true,
+}
+
 // concerns keeps account of the subscriptions that end, and reports whether the client is to
 // see the frame: what an agent says of the whole socket is not about the client's.
 func (u *upstream) concerns(b []byte) bool {
@@ -154,7 +160,7 @@ func (u *upstream) concerns(b []byte) bool {
 	switch {
 	case u.over[f.ID]:
 		return false
-	case f.Type == protocol.FrameReplayError && f.ID == "" && !ours:
+	case f.Type == protocol.FrameReplayError && f.ID == "" && !ours && endsSocket[f.Code]:
 		return false
 	case ours && (f.Type == protocol.FrameReplayError || f.Type == protocol.FrameReplayComplete && !s.live):
 		delete(k.subs, f.ID)
