@@ -190,6 +190,11 @@ func (s *chatSession) Choose(ctx context.Context, step, value string) error {
 	return s.act(ctx, "answer", map[string]string{"step": step, "choice": value})
 }
 
+// Fill answers a step with the fields it asks for.
+func (s *chatSession) Fill(ctx context.Context, step string, fields map[string]any) error {
+	return s.act(ctx, "answer", map[string]any{"step": step, "fields": fields})
+}
+
 func (s *chatSession) act(ctx context.Context, verb string, body any) error {
 	ctx, cancel := context.WithTimeout(ctx, chatTimeout)
 	defer cancel()

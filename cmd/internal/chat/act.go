@@ -64,6 +64,15 @@ func (a *App) send() tea.Cmd {
 	if strings.HasPrefix(text, "//") {
 		text = text[1:]
 	}
+	if len(w.Fields) > 0 {
+		fields, err := fill(w.Fields, text)
+		if err != nil {
+			a.said = err.Error()
+			a.prompt.giveBack(line)
+			return nil
+		}
+		return a.do(line, func(ctx context.Context) (Outcome, error) { return Outcome{}, a.session.Fill(ctx, w.Step, fields) })
+	}
 	return a.do(line, func(ctx context.Context) (Outcome, error) { return Outcome{}, a.session.Say(ctx, w.Step, text) })
 }
 

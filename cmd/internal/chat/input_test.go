@@ -74,6 +74,27 @@ func TestAChoiceIsPickedByArrows(t *testing.T) {
 	}
 }
 
+func TestAFormIsFilledIn(t *testing.T) {
+	r := newRoom()
+	talk(r)
+	r.happen("you#2", protocol.EvAnswered, obj{"text": "go"})
+	r.happen("form#1", protocol.EvWaiting, obj{"kind": "question", "question": "Who?", "form": `{"type":"object","required":["name"],"properties":{"age":{"type":"integer"},"name":{"type":"string"},"size":{"enum":["s","m"]}}}`})
+	s := show(t, r, 80, 24)
+	s.Shows("name  [age=integer]  [size=s|m]")
+	for line, want := range map[string]string{
+		"Ada":                                    `{"name":"Ada"}`,
+		"name=7" + screentest.Esc + "\rage = 36": `{"age":36,"name":"7"}`,
+		"age=old" + screentest.Esc + "\rsize=m":  `{"age":"old","size":"m"}`,
+	} {
+		s.Press(line + "\r")
+		if got := r.heard(t); got != "form#1 "+want {
+			t.Errorf("%q: %s, want %s", line, got, want)
+		}
+	}
+	s.Press("name=Ada" + screentest.Esc + "\rheight=3\r")
+	s.Shows("is none of the fields")
+}
+
 func TestCommandsAreCompleted(t *testing.T) {
 	r := newRoom()
 	talk(r)

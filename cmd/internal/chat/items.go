@@ -34,6 +34,7 @@ type Item struct {
 	Name   string // Tool
 	Args   string // Tool: name=value, …
 	Call   string // Tool
+	Asked  bool   // Tool: a person is asked whether it may
 	Failed bool   // Tool, Note: it went wrong
 
 	Unfolded bool // Reply: the thinking is shown

@@ -108,6 +108,9 @@ func (it *Item) toolLines(width int) []string {
 	text := it.Text
 	if text == "" && it.Open {
 		text = "running…"
+		if it.Asked {
+			text = "waits for your word"
+		}
 	}
 	if text == "" {
 		return out

@@ -81,6 +81,12 @@ func (r *room) Say(_ context.Context, step, text string) error {
 	return r.deaf
 }
 
+func (r *room) Fill(_ context.Context, step string, fields map[string]any) error {
+	b, err := json.Marshal(fields)
+	r.said <- step + " " + string(b)
+	return err
+}
+
 func (r *room) Choose(_ context.Context, step, value string) error {
 	r.said <- step + "=" + value
 	return nil

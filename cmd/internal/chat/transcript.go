@@ -32,6 +32,7 @@ type Waiting struct {
 	Kind     protocol.WaitKind
 	Question string
 	Choices  []protocol.Choice
+	Fields   []Field
 }
 
 // Metrics are for the status line.
@@ -107,6 +108,7 @@ type data struct {
 	Kind     string            `json:"kind"`
 	Question word              `json:"question"`
 	Choices  []protocol.Choice `json:"choices"`
+	Form     word              `json:"form"`
 	By       word              `json:"by"`
 	Source   word              `json:"source"`
 	Choice   string            `json:"choice"`
@@ -230,7 +232,11 @@ func (t *Transcript) happened(e protocol.WireEvent, step string, d data) {
 		t.note(e, false, "%s", d.Title)
 	case protocol.EvWaiting:
 		t.Status = string(protocol.Waiting)
-		t.Waiting = append(t.Waiting, Waiting{step, protocol.WaitKind(d.Kind), plain.Text(string(d.Question)), d.Choices})
+		t.Waiting = append(t.Waiting, Waiting{step, protocol.WaitKind(d.Kind), plain.Text(string(d.Question)), d.Choices, fieldsOf(string(d.Form))})
+		if it := t.calls[step+"\x00"+d.Call]; it != nil && it.Open {
+			it.Asked = true
+			it.changed()
+		}
 		if d.Question != "" {
 			t.add(&Item{Kind: Question, Seq: e.Seq, Step: step, Text: plain.Text(string(d.Question))})
 		}
@@ -247,6 +253,10 @@ func (t *Transcript) happened(e protocol.WireEvent, step string, d data) {
 	case protocol.EvMessage:
 		t.add(&Item{Kind: You, Seq: e.Seq, Text: plain.Text(string(d.Text)), Source: t.foreign(string(d.Source))})
 	case protocol.EvApproval:
+		if it := t.calls[step+"\x00"+d.Call]; it != nil {
+			it.Asked = false
+			it.changed()
+		}
 		t.note(e, d.Decision == "deny", "%s: %s", d.Tool, d.Decision)
 	case protocol.EvAttemptFailed:
 		var why protocol.ErrorInfo

@@ -145,9 +145,16 @@ func (a *App) rule(width int, tasks TaskList, side bool) string {
 	return styleDim.Render("─") + now + styleDim.Render(strings.Repeat("─", gap)) + styleWaits.Render(done)
 }
 
-// choiceLines are the answers to the open question, numbered.
+// choiceLines are the answers to the open question, numbered, or the fields it asks for.
 func (a *App) choiceLines(width int) []string {
 	w, ok := a.waiting()
+	if ok && len(w.Choices) == 0 && len(w.Fields) > 0 {
+		text := "fill in name=value, each on a line:"
+		for _, f := range w.Fields {
+			text += "  " + f.String()
+		}
+		return hang("  ", 2, text, width, styleDim.Render)
+	}
 	if !ok || len(w.Choices) == 0 {
 		return nil
 	}
