@@ -69,6 +69,7 @@ type event struct {
 }
 
 type message struct {
+	Type    string            `json:"type"`
 	Content []json.RawMessage `json:"content"`
 	Stop    string            `json:"stop_reason"`
 	Usage   *usage            `json:"usage"`
@@ -108,6 +109,9 @@ func (s *stream) whole(ctx context.Context, body io.Reader) error {
 	var m message
 	if err := json.Unmarshal(text, &m); err != nil {
 		return fmt.Errorf("the response is not JSON: %w: %.200s", err, text)
+	}
+	if m.Type == "error" {
+		return s.failed(text)
 	}
 	s.ttfe = time.Since(s.start)
 	s.stop = m.Stop

@@ -64,8 +64,11 @@ func Load(p Places) (*Loaded, error) {
 		return nil, err
 	}
 	f, project, err := read(filepath.Join(p.Project, FileName))
-	if f == nil || err != nil {
-		return l, err
+	if err != nil {
+		return nil, err
+	}
+	if f == nil {
+		return l, nil
 	}
 	if f.Trusted, err = p.trusted(f); err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package model
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -21,7 +22,7 @@ const (
 	RateLimit   Class = "rate_limit"   // 429
 	ServerError Class = "server_error" // 5xx, a cut stream, an error event
 	Timeout     Class = "timeout"      // 408, 504, a deadline of the transport
-	Unavailable Class = "unavailable"  // 401, 403, unknown model, no such host, nobody listens
+	Unavailable Class = "unavailable"  // 401, 403, unknown model, no such host, nobody listens, a wrong certificate
 	Invalid     Class = "invalid"      // any other refusal of the request
 )
 
@@ -76,9 +77,10 @@ func classOf(err error) Class {
 	var dns *net.DNSError
 	var op *net.OpError
 	var lc *llms.Error
+	var certificate *tls.CertificateVerificationError
 	var timeout interface{ Timeout() bool }
 	switch {
-	case errors.As(err, &dns) && !dns.IsTemporary, errors.As(err, &op) && op.Op == "dial":
+	case errors.As(err, &dns) && !dns.IsTemporary, errors.As(err, &op) && op.Op == "dial", errors.As(err, &certificate):
 		return Unavailable
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
 		return Timeout

@@ -2,6 +2,7 @@ package model_test
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -18,7 +19,7 @@ func TestErrorsOfForeignModelsAreClassified(t *testing.T) {
 		model.RateLimit:   {own, fmt.Errorf("wrapped: %w", own), errors.New("API returned unexpected status code: 429: slow"), &llms.Error{Code: llms.ErrCodeRateLimit}},
 		model.ServerError: {errors.New("unexpected EOF"), errors.New("status code: 503"), &llms.Error{Code: llms.ErrCodeProviderUnavailable}},
 		model.Timeout:     {context.DeadlineExceeded, &llms.Error{Code: llms.ErrCodeTimeout}, &net.DNSError{IsTimeout: true, IsTemporary: true}},
-		model.Unavailable: {&net.OpError{Op: "dial", Err: errors.New("connection refused")}, &net.DNSError{Err: "no such host"}, &llms.Error{Code: llms.ErrCodeAuthentication}},
+		model.Unavailable: {&net.OpError{Op: "dial", Err: errors.New("connection refused")}, &net.DNSError{Err: "no such host"}, &tls.CertificateVerificationError{Err: errors.New("unknown authority")}, &llms.Error{Code: llms.ErrCodeAuthentication}},
 		model.Invalid:     {&llms.Error{Code: llms.ErrCodeTokenLimit}, errors.New("status code: 400")},
 	} {
 		for _, err := range errs {

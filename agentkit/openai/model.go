@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"os"
 	"regexp"
@@ -40,6 +41,7 @@ type Model struct {
 	client   openai.Client
 	official bool
 	marks    bool
+	keyed    bool // it is told prompt_cache_key
 	llama    bool
 	slots    *slotCache // nil for none
 	idle     time.Duration
@@ -77,6 +79,7 @@ func New(name, id string, c Config) (*Model, error) {
 		m.slots = newSlots(base, c.Key, c.Slots)
 	}
 	m.official = u.Hostname() == "api.openai.com"
+	m.keyed = m.official || m.marks || loopback(u.Hostname())
 	options := []option.RequestOption{
 		option.WithBaseURL(base), option.WithMaxRetries(0), option.WithHTTPClient(wire.Client),
 	}
@@ -86,6 +89,13 @@ func New(name, id string, c Config) (*Model, error) {
 	// Not NewClient: it adds keys and headers from the environment, whatever the server.
 	m.client = openai.Client{Options: options}
 	return m, nil
+}
+
+// loopback reports whether a host is this machine: its engines pass over what they do not know,
+// and a proxy hands it on. Elsewhere there are servers that refuse it.
+func loopback(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && addr.IsLoopback()
 }
 
 // Call is the older form of GenerateContent.
@@ -176,7 +186,7 @@ func (m *Model) body(conversation []llms.MessageContent, opts *llms.CallOptions,
 	if m.llama {
 		own.AddTo(&o)
 	}
-	if m.official && r.CacheKey != "" {
+	if m.keyed && r.CacheKey != "" {
 		o.Add("prompt_cache_key", r.CacheKey)
 	}
 	o.Add("stream", true)

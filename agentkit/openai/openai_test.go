@@ -62,7 +62,7 @@ func TestTheRequestIsTheSameBytesEveryTime(t *testing.T) {
 		`{"id":"b","type":"function","function":{"name":"g","arguments":""}}],"reasoning_content":"<hm>"},` +
 		`{"role":"tool","content":"1","tool_call_id":"a"},{"role":"tool","content":"2","tool_call_id":"b"}],` +
 		`"tools":[{"type":"function","function":{"name":"f","description":"d","parameters":{"type":"object"}}}],` +
-		`"max_tokens":9,"seed":7,"temperature":0.0,"stream":true,"stream_options":{"include_usage":true}}`
+		`"max_tokens":9,"seed":7,"temperature":0.0,"prompt_cache_key":"key","stream":true,"stream_options":{"include_usage":true}}`
 	r := s.Requests()
 	if d := cmp.Diff(want, string(r[0].Body)); d != "" {
 		t.Error(d)

@@ -98,14 +98,19 @@ func (t Table) With(over map[string]Price) Table {
 // version is what may follow the name of a model without making it another one.
 var version = regexp.MustCompile(`^([-@:](20[0-9]{2}.*|[0-9]{4,8}|latest|v[0-9].*))?$`)
 
-// Of is the price of a model: of the longest entry that fits its name.
+// Of is the price of a model: of the longest entry that fits its name, and of two of one length
+// the one without a *.
 func (t Table) Of(model string) (p Price, ok bool) {
 	best := -1
 	for name, candidate := range t.Prices {
 		prefix, open := strings.CutSuffix(name, "*")
 		rest, fits := strings.CutPrefix(model, prefix)
-		if fits && (open || version.MatchString(rest)) && len(prefix) > best {
-			p, ok, best = candidate, true, len(prefix)
+		fit := 2 * len(prefix)
+		if !open {
+			fit++
+		}
+		if fits && (open || version.MatchString(rest)) && fit > best {
+			p, ok, best = candidate, true, fit
 		}
 	}
 	return p, ok

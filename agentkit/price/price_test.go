@@ -19,7 +19,7 @@ func TestTheTableOfTheBinaryIsRead(t *testing.T) {
 }
 
 func TestAModelIsFoundByNameAndVersion(t *testing.T) {
-	table := price.Standard().With(map[string]price.Price{"local/*": {Input: 1, Output: 2}, "local/big": {Input: 3}})
+	table := price.Standard().With(map[string]price.Price{"local/*": {Input: 1, Output: 2}, "local/big": {Input: 3}, "local/big*": {Input: 4}})
 	for model, want := range map[string]int64{
 		"anthropic/claude-sonnet-4-5":          3000000,
 		"anthropic/claude-sonnet-4-5-20250929": 3000000,
@@ -31,6 +31,7 @@ func TestAModelIsFoundByNameAndVersion(t *testing.T) {
 		"script/replies.yaml":                  0,
 		"local/any":                            1,
 		"local/big":                            3,
+		"local/bigger":                         4,
 	} {
 		if p, ok := table.Of(model); !ok || p.Input != want {
 			t.Errorf("%s costs %d, %v", model, p.Input, ok)

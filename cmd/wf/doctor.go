@@ -78,7 +78,7 @@ func (a *app) checkStore(ctx context.Context) checkup {
 	if err != nil {
 		return c.bad(err)
 	}
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+	if info, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) || err == nil && info.IsDir() && !holdsStore(dir) {
 		c.Text = fmt.Sprintf("%s (%s): none yet, the first run makes it", dir, where)
 		return c
 	}

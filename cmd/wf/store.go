@@ -103,7 +103,13 @@ func (a *app) noStoreYet() (bool, error) {
 	if err != nil || where == "--store" || where == "WF_STORE" {
 		return false, err
 	}
-	return !there(dir), nil
+	return !holdsStore(dir), nil
+}
+
+// holdsStore reports whether there is a store in a directory, whole or not: the .wf of a project
+// may hold its config alone.
+func holdsStore(dir string) bool {
+	return there(filepath.Join(dir, "store.db")) || there(filepath.Join(dir, "store.lock"))
 }
 
 // withStore runs f with a store that must exist, and closes it.

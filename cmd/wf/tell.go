@@ -47,7 +47,7 @@ func tell(d protocol.Data) string {
 	case protocol.StepCompleted:
 		return fmt.Sprintf("completed %s in %s  %s", orWord(string(d.Status), "ok"), span(time.Duration(d.MS)*time.Millisecond), d.Record.Short())
 	case protocol.WaitingFor:
-		text := "waits for a " + string(d.Kind)
+		text := "waits for " + article(string(d.Kind))
 		if d.Kind == protocol.WaitTask {
 			text = "asks the user"
 		}
@@ -98,6 +98,14 @@ func tell(d protocol.Data) string {
 		return string(d.Status) + "  result " + d.Result.Short()
 	}
 	return ""
+}
+
+// article puts a or an in front of a word.
+func article(word string) string {
+	if word != "" && strings.ContainsRune("aeiou", rune(word[0])) {
+		return "an " + word
+	}
+	return "a " + word
 }
 
 // tokens is what one model call used.

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strconv"
 	"strings"
@@ -39,17 +40,37 @@ func ErrorText(body []byte) string {
 	return strings.ToValidUTF8(text, "�")
 }
 
-// RetryAfter reads Retry-After (seconds or a date) and retry-after-ms.
+// RetryAfter reads Retry-After (seconds or a date) and retry-after-ms; 0 is none. A date counts
+// from the server's own Date, or else from now: the clock of this machine may be wrong.
 func RetryAfter(h http.Header, now time.Time) time.Duration {
-	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms > 0 {
-		return time.Duration(ms * float64(time.Millisecond))
+	if ms, ok := span(h.Get("Retry-After-Ms"), time.Millisecond); ok {
+		return ms
 	}
 	v := h.Get("Retry-After")
-	if s, err := strconv.ParseFloat(v, 64); err == nil && s > 0 {
-		return time.Duration(s * float64(time.Second))
+	if s, ok := span(v, time.Second); ok {
+		return s
 	}
-	if at, err := http.ParseTime(v); err == nil {
-		return max(at.Sub(now), 0)
+	at, err := http.ParseTime(v)
+	if err != nil {
+		return 0
 	}
-	return 0
+	if sent, err := http.ParseTime(h.Get("Date")); err == nil {
+		now = sent
+	}
+	return max(at.Sub(now), 0)
+}
+
+// forever is a wait that nobody waits for.
+const forever = 100 * 365 * 24 * time.Hour
+
+// span reads a number of units, at most forever.
+func span(v string, unit time.Duration) (time.Duration, bool) {
+	n, err := strconv.ParseFloat(v, 64)
+	if errors.Is(err, strconv.ErrRange) {
+		err = nil // infinite, or next to nothing
+	}
+	if err != nil || !(n > 0) { // NaN is neither
+		return 0, false
+	}
+	return time.Duration(min(n*float64(unit), float64(forever))), true
 }
