@@ -54,7 +54,7 @@ func (e *Engine) Fork(ctx context.Context, run protocol.RunID, o ForkOptions) (p
 		return "", err
 	}
 	if _, err := j.Fork(ctx, max(e.now(), at.TS), id, at, cas.Draft{Data: d}, blocks); err != nil {
-		return "", fmt.Errorf("fork run %s at event %d: %w", run, o.At, err)
+		return "", err
 	}
 	return id, nil
 }
