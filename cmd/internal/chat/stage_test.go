@@ -15,7 +15,7 @@ import (
 	"wf/protocol"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, screentest.LeftBehind) }
 
 // room is a session that the test plays the other side of.
 type room struct {

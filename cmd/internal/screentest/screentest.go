@@ -14,6 +14,7 @@ import (
 	"github.com/charmbracelet/colorprofile"
 	"github.com/creack/pty"
 	"github.com/hinshun/vt10x"
+	"go.uber.org/goleak"
 )
 
 // Keys as a terminal sends them.
@@ -28,6 +29,10 @@ const (
 	Tab      = "\t"
 	CtrlC    = "\x03"
 )
+
+// LeftBehind is for goleak: bubbletea leaves the reader of keys that nobody took when a program
+// ended, for as long as the process is there.
+var LeftBehind = goleak.IgnoreAnyFunction("github.com/charmbracelet/ultraviolet.(*TerminalReader).sendEvents")
 
 // patience is how long a screen may take to be as wanted. It is no measure: a test that meets
 // it has failed.

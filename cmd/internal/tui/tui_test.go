@@ -14,7 +14,7 @@ import (
 	"wf/protocol"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, screentest.LeftBehind) }
 
 // shelf is a source of two runs.
 type shelf struct {
