@@ -68,12 +68,20 @@ export function Runs() {
       {outbox.value.length ? <p class="panel notice">{plural(outbox.value.length, "start")} waiting for an agent: {outbox.value.map((r) => r.title || r.workflow).join(", ")}. <a href={hrefOf("queue")}>The queue</a></p> : null}
       <div class="panel">
         {list === null ? <p class="empty">Reading…</p> : list.length === 0 ? <None /> : <Table rows={list} />}
+        <Away />
         {more.value ? <div class="foot"><button type="button" class="btn" onClick={showMore}>Show older runs</button></div> : null}
       </div>
       <p class="sr" role="status">{list ? plural(list.length, "run") + " listed" : ""}</p>
       {starting ? <Start onClose={() => setStarting(false)} /> : null}
     </>
   );
+}
+
+// At a hub: whose runs are not in the list, since their agent is not there.
+function Away() {
+  const away = (agents.value ?? []).filter((a) => !a.connected && a.runs > 0);
+  if (info.value?.kind !== "hub" || away.length === 0) return null;
+  return <p class="foot dim" data-away>Not listed, since their agent is away: {away.map((a) => `${plural(a.runs, "run")} of ${plain(a.name || a.id)}`).join(", ")}. <a href={hrefOf("agents")}>Agents</a></p>;
 }
 
 function None() {
@@ -84,6 +92,9 @@ function None() {
         <button type="button" class="btn" onClick={() => showAll()}>Show all runs</button>
       </Empty>
     );
+  }
+  if (info.value?.kind === "hub" && !agents.value?.some((a) => a.connected)) {
+    return <Empty title="No agent is connected">Runs are kept by agents. <code>wf serve --hub URL</code> connects one.</Empty>;
   }
   return <Empty title="No runs yet">Start one here, or with <code>wf run FILE</code> in a terminal.</Empty>;
 }

@@ -1,16 +1,23 @@
 // A run from a workflow: its inputs, and what is kept about the job.
 
-import {useMemo, useState} from "preact/hooks";
+import {useEffect, useMemo, useRef, useState} from "preact/hooks";
 import {fieldsOf, valuesOf} from "../model/schema.ts";
 import {plain} from "../model/text.ts";
 import {ApiError, type StartRequest} from "../net/api.ts";
-import {fault, go} from "../state/app.ts";
-import {startRun, workflows} from "../state/runs.ts";
+import {fault, go, info} from "../state/app.ts";
+import {readWorkflows, startRun, workflows} from "../state/runs.ts";
 import {Dialog} from "./bits.tsx";
 import {FormFields, Line} from "./form.tsx";
 
 export function Start({onClose}: {onClose: () => void}) {
   const all = workflows.value;
+  const here = useRef(true); // until the dialog is closed
+  useEffect(() => {
+    void readWorkflows(); // what there is may have changed since the list was read
+    return () => {
+      here.current = false;
+    };
+  }, []);
   const [name, setName] = useState("");
   const chosen = all?.find((w) => w.name === name) ?? all?.find((w) => !w.problem) ?? all?.[0];
   const fields = useMemo(() => fieldsOf(chosen?.inputs), [chosen]);
@@ -38,11 +45,12 @@ export function Start({onClose}: {onClose: () => void}) {
     setRefused("");
     try {
       const id = await startRun(r);
+      if (!here.current) return;
       onClose();
       if (id) go("run", id);
     } catch (e) {
       setBusy(false);
-      if (e instanceof ApiError) setRefused(e.message + (e.fix ? ` — ${e.fix}` : ""));
+      if (here.current && e instanceof ApiError) setRefused(e.message + (e.fix ? ` — ${e.fix}` : ""));
       else fault(e);
     }
   };
@@ -50,10 +58,12 @@ export function Start({onClose}: {onClose: () => void}) {
   return (
     <Dialog
       title="Start a run" onClose={onClose} onSubmit={() => void submit()}
-      actions={<><button type="button" class="btn" onClick={onClose}>Cancel</button><button class="btn primary" disabled={!chosen || !!chosen.problem || busy}>Start</button></>}
+      actions={<><button type="button" class="btn" onClick={onClose}>Cancel</button><button class="btn primary" disabled={!chosen || !!chosen.problem || busy}>{busy ? "Starting…" : "Start"}</button></>}
     >
       {all === null ? <p>Reading the workflows…</p> : all.length === 0 ? (
-        <p>The server knows no workflow. It looks in the directory it was started in; <code>wf init</code> writes a first one.</p>
+        info.value?.kind === "hub"
+          ? <p>No agent that is connected has a workflow. <code>wf serve --hub URL</code> connects one.</p>
+          : <p>The server knows no workflow. It looks in the directory it was started in; <code>wf init</code> writes a first one.</p>
       ) : (
         <>
           <div class="lab">
