@@ -18,7 +18,7 @@ import (
 // It is closed with the app's other memories.
 func (s *chatSession) chatMemory(ctx context.Context) (m *memory.Store, ok bool, err error) {
 	if s.local == nil {
-		return nil, false, fail(protocol.ErrUsage, "wf memory, where the agent is", "the memories are with the agent")
+		return nil, false, fail(protocol.ErrUsage, "wf memory, where the agent is", "the memories are with the agent: wf memory shows them there")
 	}
 	st, err := s.local.backend.e.State(ctx, s.current())
 	if err != nil {
@@ -90,7 +90,7 @@ func (s *chatSession) memories(ctx context.Context, c chat.Command) (chat.Outcom
 // reset begins the workflow anew; what this run remembered gets tombstones.
 func (s *chatSession) reset(ctx context.Context) (chat.Outcome, error) {
 	if s.local == nil {
-		return chat.Outcome{}, fail(protocol.ErrUsage, "wf chat begins a new one there", "a chat with a daemon elsewhere is not reset from here")
+		return chat.Outcome{}, fail(protocol.ErrUsage, "wf chat begins a new one there", "a chat with a daemon elsewhere is not reset from here: /quit, and wf chat begins a new one")
 	}
 	old := s.current()
 	st, err := s.local.backend.e.State(ctx, old)

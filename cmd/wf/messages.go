@@ -65,7 +65,7 @@ func promptsOf(ctx context.Context, e *engine.Engine, at ref) (now, before *sent
 		return nil, nil, "", err
 	}
 	if step.Action != protocol.ActPrompt && step.Action != protocol.ActRun {
-		return nil, nil, "", usagef("%s is no agent: nothing was sent for a %s role", at.step, step.Action)
+		return nil, nil, "", usagef("%s is no agent: nothing is sent to a model (%s)", at.step, step.Action)
 	}
 	if now, err = promptOf(ctx, e, at.run, at.step); err != nil {
 		return nil, nil, "", fmt.Errorf("%s: %w", at, err)
