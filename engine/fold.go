@@ -167,6 +167,9 @@ func (s *State) stepStarted(step string, seq protocol.Seq, d protocol.StepStarte
 	if a.batch() && d.Item == nil {
 		i = 0 // the one record of an empty fan-out
 	}
+	if i >= max(1, a.of) {
+		return fmt.Errorf("%s of a fan-out of %d: %w", id, a.of, protocol.ErrCorrupt)
+	}
 	for len(a.visits) <= i {
 		a.visits = append(a.visits, nil)
 	}
