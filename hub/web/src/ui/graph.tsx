@@ -97,7 +97,6 @@ function clean(text: string, pick: (role: string) => void): Drawn | null {
     const role = node.getAttribute("data-role")!;
     node.setAttribute("role", "button");
     node.setAttribute("tabindex", "0");
-    node.querySelector("title")?.remove(); // paint names the node
     for (const word of [...node.querySelectorAll(".name"), ...node.querySelectorAll(".note")]) node.append(" ", word); // in the order of reading
     node.addEventListener("click", () => pick(role));
     node.addEventListener("keydown", (e) => {
@@ -132,7 +131,10 @@ function paint({svg, last}: Drawn, state: State, chosen: string): void {
     node.classList.add(status || "idle");
     node.setAttribute("aria-pressed", String(role === chosen));
     const words = [...node.querySelectorAll("text")].map((t) => t.textContent).join(" ");
-    node.setAttribute("aria-label", `${words || role}${status ? `, ${status}, visited ${visits}×` : ", not visited"}`);
+    const name = `${words || role}${status ? `, ${status}, visited ${visits}×` : ", not visited"}`;
+    node.setAttribute("aria-label", name);
+    const title = node.querySelector("title");
+    if (title) title.textContent = name;
     const outline = node.querySelector<SVGGraphicsElement>(".box");
     if (!visits || !outline) continue;
     const b = outline.getBBox();

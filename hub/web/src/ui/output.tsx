@@ -50,7 +50,7 @@ export function Diff({run, step: s}: {run: Run; step: Step}) {
           From {d.previous} to {s.id}: {d.equal ? "the same." : <><span class="good">+{d.added}</span> <span class="worse">−{d.removed}</span> <span class="dim">lines</span></>}
         </p>
       )}
-      {(d.changed ?? []).length ? <ul class="changes">{d.changed!.map((c) => <li>{plain(c)}</li>)}</ul> : null}
+      {(d.changed ?? []).length ? <ul class="changes" aria-label="what differs">{d.changed!.map((c) => <li class="tag">{plain(c)}</li>)}</ul> : null}
       {lines.length === 0 ? null : (
         <>
           <div class="diff" tabIndex={0} role="region" aria-label={`what changed in ${s.id}`}>
