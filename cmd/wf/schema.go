@@ -62,7 +62,7 @@ func schemaPart(schema []byte, path string) (any, error) {
 			next = definitionOf(root, name)
 		}
 		if next == nil {
-			return nil, fail(protocol.ErrUsage, "wf schema shows the whole", "the schema has no %q in %q", name, path)
+			return nil, fail(protocol.ErrUsage, "wf schema shows the whole", "the schema has no %s at %q", name, path)
 		}
 		at = next
 	}
