@@ -24,7 +24,7 @@ func inTmux(t *testing.T, dir, line string, env ...string) *pane {
 		t.Skip("tmux is not installed")
 	}
 	p := &pane{t: t, socket: filepath.Join(t.TempDir(), "tmux")}
-	p.env = append(os.Environ(), "HOME="+dir, "WF_STORE="+filepath.Join(dir, ".wf"), "XDG_STATE_HOME="+filepath.Join(dir, "state"), "USER=ada", "TERM=xterm-256color", "LANG=C.UTF-8", "TMUX=")
+	p.env = append(os.Environ(), "HOME="+dir, "WF_STORE="+filepath.Join(dir, ".wf"), "XDG_STATE_HOME="+filepath.Join(dir, "state"), "USER=ada", "TERM=xterm-256color", "LANG=C.UTF-8", "TMUX=", "SHELL=/bin/sh")
 	p.env = append(p.env, env...)
 	p.tmux("-f", "/dev/null", "new-session", "-d", "-x", "80", "-y", "24", "-c", dir, line)
 	t.Cleanup(func() { p.tmux("kill-server") })
