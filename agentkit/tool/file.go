@@ -217,7 +217,15 @@ func replace(root *os.Root, name, content string) error {
 	if err := root.WriteFile(temp, []byte(content), mode); err != nil {
 		return err
 	}
-	if err := root.Rename(temp, name); err != nil {
+	place := func() error {
+		if info != nil {
+			if err := root.Chmod(temp, mode); err != nil { // what the umask took
+				return err
+			}
+		}
+		return root.Rename(temp, name)
+	}
+	if err := place(); err != nil {
 		return errors.Join(err, root.Remove(temp))
 	}
 	return nil
