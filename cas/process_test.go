@@ -24,12 +24,12 @@ import (
 	"wf/protocol"
 )
 
-// childEnv makes the test binary one of the processes below instead.
+// childEnv makes the test binary one of the processes below instead; its arguments are lines.
 const childEnv = "CASTEST_CHILD"
 
 func TestMain(m *testing.M) {
 	if args := os.Getenv(childEnv); args != "" {
-		if err := child(strings.Split(args, " ")); err != nil {
+		if err := child(strings.Split(args, "\n")); err != nil {
 			fmt.Println("error", err)
 			os.Exit(1)
 		}
@@ -113,7 +113,7 @@ func appendEvents(ctx context.Context, s *cas.Store, run protocol.RunID, n int) 
 func start(t *testing.T, args ...string) (cmd *exec.Cmd, in io.WriteCloser, out *bufio.Scanner) {
 	t.Helper()
 	cmd = exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), childEnv+"="+strings.Join(args, " "), "GORACE=atexit_sleep_ms=0") // else each waits for a second
+	cmd.Env = append(os.Environ(), childEnv+"="+strings.Join(args, "\n"), "GORACE=atexit_sleep_ms=0") // else each waits for a second
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
