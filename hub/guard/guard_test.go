@@ -283,7 +283,7 @@ func TestTokenFilesThatOthersReadAreRefused(t *testing.T) {
 		{"an unknown scope", newSecret() + " root", 0o600, `no scope "root"`},
 	} {
 		path := filepath.Join(t.TempDir(), "token")
-		if err := os.WriteFile(path, []byte(test.text), test.mode); err != nil {
+		if err := errors.Join(os.WriteFile(path, []byte(test.text), 0o600), os.Chmod(path, test.mode)); err != nil { // whatever the umask
 			t.Fatal(err)
 		}
 		_, err := OpenKeys(path, nil)
