@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -147,21 +146,40 @@ func (a *app) readHistory() []string {
 	return out[max(0, len(out)-historyMax):]
 }
 
-// writeHistory keeps what was written, if anything new was.
+// writeHistory adds what was written since to what is kept; chats that ended meanwhile added
+// theirs.
 func (a *app) writeHistory(lines []string, before int) {
 	path := chatHistory()
-	if path == "" || len(lines) == before {
+	if path == "" || len(lines) <= before {
 		return
 	}
 	var b strings.Builder
-	for _, l := range slices.Clone(lines)[max(0, len(lines)-historyMax):] {
+	all := append(a.readHistory(), lines[before:]...)
+	for _, l := range all[max(0, len(all)-historyMax):] {
 		b.WriteString(strconv.Quote(l) + "\n")
 	}
-	err := os.MkdirAll(filepath.Dir(path), 0o700)
-	if err == nil {
-		err = os.WriteFile(path, []byte(b.String()), 0o600)
-	}
-	if err != nil {
+	if err := replaceFile(path, b.String()); err != nil {
 		a.progress("warning: what you wrote was not kept for the next chat: %v", err)
 	}
+}
+
+// replaceFile writes a file of the person's own; whoever reads it sees the old content or the
+// new one.
+func replaceFile(path, text string) error {
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, ".new-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
 }
