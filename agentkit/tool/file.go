@@ -51,8 +51,14 @@ func inRoot(at Workspace, name string, do func(root *os.Root, name string) Resul
 	return do(root, name), nil
 }
 
+// escapes is how os.Root tells, by no error that it exports, of a link that leads out of it.
+const escapes = "path escapes from parent"
+
 // why is an error without the path of the machine.
 func why(name string, err error) Result {
+	if strings.HasSuffix(err.Error(), escapes) {
+		return failed("%s leads outside of the workspace", name)
+	}
 	var p *fs.PathError
 	if errors.As(err, &p) {
 		err = p.Err
@@ -150,8 +156,11 @@ func readLines(root *os.Root, name string, start, end int, at Workspace) Result 
 	}
 	s := at.clean(strings.ToValidUTF8(out.String(), "�"))
 	if cut := runeCut(s, ReadMax); cut < len(s) || left > 0 {
-		next := start + strings.Count(s[:cut], "\n")
-		s = fmt.Sprintf("%s\n…[%d more bytes; go on with start_line %d]", s[:cut], left+int64(len(s)-cut), next)
+		next, how := start+strings.Count(s[:cut], "\n"), "go on with start_line %d"
+		if next == start {
+			how = "line %d is longer than one call gives, search shows parts of it"
+		}
+		s = fmt.Sprintf("%s\n…[%d more bytes; "+how+"]", s[:cut], left+int64(len(s)-cut), next)
 	}
 	return Result{Content: s}
 }

@@ -112,7 +112,7 @@ func TestB07NoPathLeavesTheWorkspace(t *testing.T) {
 			"read_file": {"path": path}, "write_file": {"path": path, "content": "x"},
 			"edit_file": {"path": path, "old": "top", "new": "x"}, "list_files": {"path": path},
 		} {
-			if r := call(t, at, name, a); !r.IsError || strings.Contains(r.Content, "top secret") {
+			if r := call(t, at, name, a); !r.IsError || strings.Contains(r.Content, "top secret") || !strings.Contains(r.Content, "outside of the workspace") {
 				t.Errorf("%s %s gives %q", name, path, r.Content)
 			}
 		}
@@ -141,6 +141,8 @@ func TestB07ReadingIsCapped(t *testing.T) {
 	}
 	if r := call(t, at, "read_file", args{"path": "wide"}); !utf8.ValidString(r.Content) || strings.Count(r.Content, "世") != tool.ReadMax/3 {
 		t.Error("a rune was split")
+	} else if !strings.HasSuffix(r.Content, "…[70002 more bytes; line 1 is longer than one call gives, search shows parts of it]") {
+		t.Errorf("it ends in %q", r.Content[len(r.Content)-100:])
 	}
 	if r := call(t, at, "read_file", args{"path": "binary"}); !r.IsError {
 		t.Errorf("got %q", r.Content)

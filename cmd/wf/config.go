@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -130,7 +131,7 @@ func (a *app) record(path string) (stop func() error, err error) {
 	}
 	r, err := tape.Record(path)
 	if err != nil {
-		return nil, err
+		return nil, usagef("--record %s: %v", path, errors.Unwrap(err))
 	}
 	a.opened.mu.Lock()
 	defer a.opened.mu.Unlock()

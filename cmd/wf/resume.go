@@ -94,11 +94,14 @@ func limitFlag(given string) (protocol.LimitChanged, error) {
 	default:
 		return l, usagef("--limit %q: want steps=, tokens=, cost_usd= or duration=", given)
 	}
-	if err != nil || l.Max <= 0 {
-		return l, usagef("--limit %q: want more than 0, such as steps=60, cost_usd=3 or duration=30m", given)
+	if err != nil || l.Max <= 0 || l.Max > mostOfALimit {
+		return l, usagef("--limit %q: want more than 0 and no more than can be counted, such as steps=60, cost_usd=3 or duration=30m", given)
 	}
 	return l, nil
 }
+
+// mostOfALimit is the largest integer of a record.
+const mostOfALimit = 1<<53 - 1
 
 // latestUnless is the run named on the command line, else the latest.
 func latestUnless(args []string) string {
