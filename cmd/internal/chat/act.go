@@ -13,7 +13,6 @@ import (
 // do carries out something of the session's aside. line is what was written for it.
 func (a *App) do(line string, f func(ctx context.Context) (Outcome, error)) tea.Cmd {
 	epoch, ctx := a.epoch, a.ctx
-	a.busy++
 	a.said = ""
 	return func() tea.Msg {
 		out, err := f(ctx)

@@ -31,7 +31,6 @@ type App struct {
 	said    string     // the newest word of a command
 	ready   bool       // the first page is there
 	leaving bool       // Ctrl+C was pressed once
-	busy    int        // commands under way
 
 	width, height int
 	resized       uint8 // how often, for View
@@ -189,7 +188,6 @@ type outcome struct {
 }
 
 func (a *App) outcome(m outcome) tea.Cmd {
-	a.busy--
 	switch {
 	case m.epoch != a.epoch:
 	case m.err != nil:

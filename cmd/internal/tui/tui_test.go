@@ -183,6 +183,7 @@ func TestNarrowScreensShowOnePane(t *testing.T) {
 	s.Shows("AAAA")
 	s.Press("3")
 	s.Shows("Output of AAAA coder#2")
+	s.Shows("3 coder#2  Output 1 of 6")
 	s.Press("2")
 	s.Shows("test#1")
 	s.Resize(20, 5)

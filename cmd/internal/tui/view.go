@@ -199,8 +199,9 @@ func shortCID(cid string) string {
 	return cid[7:15]
 }
 
-func (a *App) pagePane(width, rows int) []string {
-	var tabs []string
+// tabs are the names of the pages; where there is no room, that of the one that is shown.
+func (a *App) tabs(width int) string {
+	var all []string
 	for p := range pages {
 		name := p.String()
 		if p == a.page {
@@ -208,7 +209,18 @@ func (a *App) pagePane(width, rows int) []string {
 		} else {
 			name = dim.Render(name)
 		}
-		tabs = append(tabs, name)
+		all = append(all, name)
+	}
+	if line := strings.Join(all, " "); plain.Width(line) <= width {
+		return line
+	}
+	return all[a.page] + dim.Render(fmt.Sprintf(" %d of %d", a.page+1, pages))
+}
+
+func (a *App) pagePane(width, rows int) []string {
+	step := a.step.id
+	if step != "" {
+		step += "  "
 	}
 	w, h := frame.Inside(width, rows)
 	out := a.standing(w)
@@ -220,7 +232,7 @@ func (a *App) pagePane(width, rows int) []string {
 	if len(all) > room {
 		hint = fmt.Sprintf("%d–%d of %d", a.top+1, min(len(all), a.top+room), len(all))
 	}
-	return a.pane(mainPane, strings.TrimSpace(a.step.id+"  "+strings.Join(tabs, " ")), hint, out, width, rows)
+	return a.pane(mainPane, step+a.tabs(width-plain.Width(step)-8), hint, out, width, rows)
 }
 
 // standing says above the page what the run waits for, or why it does not go on.
