@@ -68,6 +68,7 @@ func TestExitStatus(t *testing.T) {
 		{"a sentinel with another message", fail(protocol.ErrWaiting, "", "waits"), 8},
 		{"an error that the answer has told", silent{protocol.ErrVerify}, 7},
 		{"Ctrl-C", signalled{2}, 130},
+		{"SIGHUP", interrupted{fail(errRunSuspended, "", "x"), signalled{1}}, 129},
 		{"SIGTERM", interrupted{fail(errRunSuspended, "", "x"), signalled{15}}, 143},
 		{"a cancelled context", fmt.Errorf("x: %w", context.Canceled), 130},
 	} {
