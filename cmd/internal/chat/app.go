@@ -139,7 +139,9 @@ func (a *App) updates(m updates) tea.Cmd {
 			was := a.t.Status
 			if a.t.Apply(*u.Event); was != a.t.Status {
 				a.spin.from(0)
-				a.pick = 0
+			}
+			if u.Event.Type == protocol.EvWaiting || u.Event.Type == protocol.EvAnswered {
+				a.pick = 0 // it was of another question
 			}
 			a.said = "" // what was said of a command is old news
 		case u.Delta != nil:

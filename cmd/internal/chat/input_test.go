@@ -72,6 +72,14 @@ func TestAChoiceIsPickedByArrows(t *testing.T) {
 	if got := r.heard(t); got != "gate#1=no" {
 		t.Errorf("chose %q", got)
 	}
+	s.Hides("> 2  No")
+	s.Press(screentest.Up)
+	s.Shows("> 2  No")
+	r.happen("gate#1", protocol.EvAnswered, obj{"choice": "no"}) // by somebody else
+	r.happen("gate#2", protocol.EvWaiting, obj{"kind": "choice", "question": "Tag it?", "choices": []obj{{"label": "Tag", "value": "t"}, {"label": "Leave", "value": "l"}}})
+	if now := s.Shows("2  Leave"); strings.Contains(now, "> 2") {
+		t.Errorf("what was picked of one question is picked of the next:\n%s", now)
+	}
 }
 
 func TestAFormIsFilledIn(t *testing.T) {
