@@ -250,7 +250,7 @@ func (l *live) draw(above string) {
 		l.drawn++
 	}
 	if len(l.open) > 0 {
-		fit(l.paint.dim(fmt.Sprintf("─ %s · %s · Ctrl-C suspends safely", plural(l.over, "step"), span(time.Since(l.begun)))))
+		fit(l.paint.dim(fmt.Sprintf("─ %s · %s · %s", plural(l.over, "step"), span(time.Since(l.begun)), l.leaving())))
 		l.drawn++
 	}
 	io.WriteString(l.w, b.String())
