@@ -280,7 +280,7 @@ func vector(raw json.RawMessage) ([]float32, error) {
 }
 
 // ErrAnswer is an answer of an embedding server that cannot be used.
-var ErrAnswer = &protocol.Error{Code: "embedding_answer", Message: "the answer cannot be used", Hint: "see whether the address is that of an embedding server, and the model one that embeds"}
+var ErrAnswer = &protocol.Error{Code: "embedding_answer", Message: "the answer cannot be used", Hint: "see whether that is an embedding server"}
 
 // broken is such an answer. Asking again rarely helps.
 func (o *OpenAI) broken(format string, args ...any) error {

@@ -101,6 +101,8 @@ func TestAModelThatIsDownLosesNothing(t *testing.T) {
 	id := remember(t, m, "a=1", "x")
 	if _, err := m.Recall(t.Context(), memory.Query{Text: "a=1"}); !errors.Is(err, protocol.ErrModel) || !errors.Is(err, error(down)) {
 		t.Errorf("recall: %v", err)
+	} else if hint := protocol.HintOf(err); !strings.Contains(hint, "wf memory reindex --scope "+m.Scope()+" --model "+embed.LexicalName) {
+		t.Errorf("it says to do %q", hint)
 	}
 	if got := recalled(t, m, memory.Query{Tags: []string{"x"}}); !cmp.Equal(got, []protocol.Seq{id}) {
 		t.Errorf("by tag: %v", got)

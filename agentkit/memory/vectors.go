@@ -250,14 +250,17 @@ func (s *Store) advised(err error) error {
 		return err
 	}
 	again := "wf memory reindex --scope " + s.c.Scope
+	lexical := again + " --model " + embed.LexicalName + ", which needs none"
 	do := *e
 	switch {
 	case errors.Is(err, embed.ErrDimension):
 		do.Hint = again + " makes all vectors anew"
 	case errors.Is(err, embed.ErrTable):
 		do.Hint = again + " makes what is damaged anew"
-	case errors.Is(err, protocol.ErrModel), errors.Is(err, embed.ErrAnswer):
-		do.Hint = "start the server and try again, or " + again + " --model " + embed.LexicalName + ", which needs none"
+	case errors.Is(err, embed.ErrAnswer):
+		do.Hint = "see whether that is an embedding server, or " + lexical
+	case errors.Is(err, protocol.ErrModel):
+		do.Hint = "start the server and try again, or " + lexical
 	default:
 		return err
 	}
