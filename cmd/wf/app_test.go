@@ -195,6 +195,20 @@ func TestLiveScreenIsNoHigherThanTheTerminal(t *testing.T) {
 	})
 }
 
+func TestWhoWatchesIsToldThatTheRunGoesOnWithoutThem(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var b bytes.Buffer
+		l := newLive(&screen{Writer: &b, tty: true, width: 60}, backdrop{ctx: t.Context(), blocks: records{}, guest: true})
+		l.notice(engine.Notice{Step: "test#1", Data: protocol.StepStarted{Role: "test", Visit: 1, Attempt: 1}})
+		time.Sleep(250 * time.Millisecond)
+		synctest.Wait()
+		if !strings.Contains(b.String(), "· Ctrl-C leaves, the run goes on\n") {
+			t.Errorf("have %q", b.String())
+		}
+		l.close()
+	})
+}
+
 func TestLiveScreenKeepsOpenStepsAtTheBottom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := records{}
