@@ -73,6 +73,7 @@ export async function begin(): Promise<void> {
   const code = codeIn(location.hash);
   if (code) {
     history.replaceState(null, "", location.pathname + location.search + "#/");
+    read = location.hash;
     route.value = parse();
     await login(decodeURIComponent(code));
     if (locked.value === null) return;
@@ -102,7 +103,9 @@ function parse(): Route {
 }
 
 export const route = signal<Route>(parse());
+let read = location.hash; // the address that route tells
 addEventListener("hashchange", () => {
+  read = location.hash;
   if (codeIn(location.hash)) void begin(); // an address with a code, opened where the page was
   else route.value = parse();
 });
@@ -113,11 +116,13 @@ export function hrefOf(page: Route["page"], run = "", query: Record<string, stri
   return "#" + path + (search ? "?" + search : "");
 }
 
-/** Changes the query in place: no entry in the history. */
+/** Changes the query in place: no entry in the history. A link that is being followed comes first. */
 export function refine(query: Record<string, string>): void {
+  if (location.hash !== read) return;
   const r = route.value;
   const next = {...r, query: {...r.query, ...query}};
   history.replaceState(null, "", hrefOf(next.page, next.run, next.query));
+  read = location.hash;
   route.value = next;
 }
 
