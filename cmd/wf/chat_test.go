@@ -101,7 +101,7 @@ func TestB12AChatInARealTerminal(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p := inTmux(t, dir, "wf chat --model script/"+filepath.Join(dir, "replies.yaml")+"; echo left with $?; read next; wf chat --continue; echo left with $?; cat")
+	p := inTmux(t, dir, "wf chat --model 'script/"+filepath.Join(dir, "replies.yaml")+"'; echo left with $?; read next; wf chat --continue; echo left with $?; cat")
 	p.shows("your turn")
 	p.press("What is here?", "Enter")
 	p.shows("you What is here?", "$ list_files(path=.)", "There is one note.", "(turns: 1)", "your turn")
@@ -157,7 +157,7 @@ func TestRunsInARealTerminal(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "gate.yaml"), []byte(flow), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := inTmux(t, dir, fmt.Sprintf("wf run %s -q --no-input; wf tui; echo left with $?; cat", filepath.Join(dir, "gate.yaml")))
+	p := inTmux(t, dir, "wf run gate.yaml -q --no-input; wf tui; echo left with $?; cat")
 	p.shows("1 Runs (1)", "gate", "ask#1", "Go on?")
 	p.press("2", "k")
 	p.shows("3 a#1", "hello")
@@ -180,8 +180,8 @@ func TestAChatWithADaemonElsewhere(t *testing.T) {
 		}
 	}
 	socket := filepath.Join(t.TempDir(), "s")
-	p := inTmux(t, dir, fmt.Sprintf("wf serve --listen unix:%s --workflows %s & until [ -S %s ]; do sleep 0.05; done; "+
-		"wf chat --hub unix:%[1]s talk; read next; wf tui --hub unix:%[1]s; echo left with $?; kill %%1; wait; cat", socket, dir, socket))
+	p := inTmux(t, dir, fmt.Sprintf("wf serve --listen 'unix:%s' --workflows '%s' & until [ -S '%s' ]; do sleep 0.05; done; "+
+		"wf chat --hub 'unix:%[1]s' talk; read next; wf tui --hub 'unix:%[1]s'; echo left with $?; kill %%1; wait; cat", socket, dir, socket))
 	p.shows("your turn")
 	p.press("What is here?", "Enter")
 	p.shows("you What is here?", "There is one note.", "(turns: 1)", "your turn")
