@@ -62,7 +62,11 @@ func (a *App) Init() tea.Cmd { return open(a.ctx, a.session, a.epoch) }
 
 // Update takes what came in.
 func (a *App) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	panel, epoch, ready := a.panel, a.epoch, a.ready
 	cmd := a.update(msg)
+	if panel != a.panel || epoch != a.epoch || ready != a.ready { // all of the screen is another one: nothing of it is worth scrolling
+		cmd = tea.Batch(cmd, tea.ClearScreen)
+	}
 	return a, tea.Batch(cmd, a.spin.next(a.t.Status == string(protocol.Running)))
 }
 
