@@ -56,10 +56,12 @@ type holding struct {
 	counted  bool
 }
 
-// attempt is one way through the locks. done is closed with err set, or g.hold filled.
+// attempt is one way through the locks. done is closed with err set, or g.hold filled, or
+// neither when it was given up for a pause.
 type attempt struct {
 	writable bool
 	done     chan struct{}
+	over     chan struct{} // closed when it has ended, and left what it held
 	err      error
 
 	mu   sync.Mutex
@@ -101,7 +103,7 @@ func (g *gate) enter(ctx context.Context, write bool) (*holding, error) {
 			wait = g.paused
 		default:
 			if g.opening == nil {
-				g.opening = &attempt{writable: g.writers > 0, done: make(chan struct{})}
+				g.opening = &attempt{writable: g.writers > 0, done: make(chan struct{}), over: make(chan struct{})}
 				go g.pass(g.opening)
 			}
 			a = g.opening
@@ -204,6 +206,7 @@ func (g *gate) queued() bool {
 
 // pass goes through the locks and opens the database.
 func (g *gate) pass(a *attempt) {
+	defer close(a.over)
 	wait := g.opts.wait()
 	timer := time.AfterFunc(wait, func() { g.finish(a, nil, g.busy(wait)) })
 	defer timer.Stop()
@@ -296,7 +299,7 @@ func (g *gate) finish(a *attempt, h *holding, err error) {
 	a.leave()
 	a.err = err
 	g.opening = nil
-	if err == nil {
+	if h != nil && err == nil {
 		g.hold = h
 		g.rest() // whoever waited may have left
 	}
@@ -353,16 +356,28 @@ func (g *gate) shut() {
 	}
 }
 
+// givenUp is how long pause waits for an attempt that it gave up. One that has the lock, or is
+// next to have it, ends in a moment; one behind a process that keeps the store has nothing that
+// others want.
+const givenUp = time.Second
+
 // pause closes the database and keeps it closed until resume is called.
 func (g *gate) pause() (resume func()) {
 	g.mu.Lock()
 	paused := make(chan struct{})
 	g.paused = paused
-	h := g.hold
+	a, h := g.opening, g.hold
 	if h != nil {
 		g.part(h)
 	}
 	g.mu.Unlock()
+	if a != nil {
+		g.finish(a, nil, nil)
+		select {
+		case <-a.over:
+		case <-time.After(givenUp):
+		}
+	}
 	if h != nil {
 		<-h.gone
 	}

@@ -3,6 +3,7 @@ package cas
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"syscall"
 	"testing"
 
@@ -40,6 +41,57 @@ func TestCtrlZLetsTheStoreGo(t *testing.T) {
 	go func() { committed <- s.Commit(t.Context(), Batch{Blocks: []Block{Raw([]byte("x"))}}) }()
 	close(cont)
 	if err := <-committed; err != nil {
+		t.Error(err)
+	}
+}
+
+// Who is on the way in when the process stops does not get there while it is stopped.
+func TestCtrlZWhileTheStoreIsOpened(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	s, err := Open(t.Context(), dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	s.gate.pause()() // closed
+	lock, err := openLock(filepath.Join(dir, fileLock), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	if free, err := tryLock(lock); !free || err != nil {
+		t.Fatal("the store is held", err)
+	}
+	read := make(chan error, 1)
+	go func() {
+		_, err := s.Heads(t.Context(), "")
+		read <- err
+	}()
+	opening := func() *attempt {
+		s.gate.mu.Lock()
+		defer s.gate.mu.Unlock()
+		return s.gate.opening
+	}
+	for opening() == nil {
+		runtime.Gosched()
+	}
+	a := opening()
+	paused := make(chan func())
+	go func() { paused <- s.gate.pause() }()
+	for !a.abandoned() {
+		runtime.Gosched()
+	}
+	unlock(lock)
+	resume := <-paused
+	if <-a.over; opening() != nil || s.gate.hold != nil {
+		t.Error("the store was opened in a pause")
+	}
+	if free, err := tryLock(lock); !free || err != nil {
+		t.Error("a stopped process keeps the store", err)
+	}
+	unlock(lock)
+	resume()
+	if err := <-read; err != nil {
 		t.Error(err)
 	}
 }
