@@ -3,15 +3,19 @@
 package screentest
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
+	"github.com/charmbracelet/x/ansi"
 	"github.com/creack/pty"
 	"github.com/hinshun/vt10x"
 	"go.uber.org/goleak"
@@ -38,11 +42,14 @@ var LeftBehind = goleak.IgnoreAnyFunction("github.com/charmbracelet/ultraviolet.
 // it has failed.
 const patience = 20 * time.Second
 
-// Screen is a terminal with a program on it.
+// Screen is a terminal with a program on it. It shows whole frames only: it tells the program
+// that it knows synchronized output (mode 2026), and the program says where a frame ends.
 type Screen struct {
 	t     testing.TB
 	term  vt10x.Terminal
-	drawn chan struct{}
+	drawn chan struct{} // a frame has come
+	mu    sync.Mutex
+	frame string
 	pty   *os.File
 	prog  *tea.Program
 	ended chan error
@@ -58,7 +65,7 @@ func Show(t testing.TB, model tea.Model, width, height int) *Screen {
 	}
 	s := &Screen{t: t, term: vt10x.New(vt10x.WithSize(width, height)), drawn: make(chan struct{}, 1), ended: make(chan error, 1), pty: ours}
 	s.Resize(width, height)
-	s.prog = tea.NewProgram(model, tea.WithInput(theirs), tea.WithOutput(theirs), tea.WithColorProfile(colorprofile.ANSI),
+	s.prog = tea.NewProgram(synchronized{model}, tea.WithInput(theirs), tea.WithOutput(theirs), tea.WithColorProfile(colorprofile.ANSI),
 		tea.WithEnvironment([]string{"TERM=xterm-256color"}), tea.WithoutSignalHandler())
 	read := make(chan struct{})
 	go func() {
@@ -85,20 +92,68 @@ func Show(t testing.TB, model tea.Model, width, height int) *Screen {
 
 // emulate draws what comes out of the program until the terminal closes.
 func (s *Screen) emulate() {
+	var out []byte
 	b := make([]byte, 32<<10)
 	for {
 		n, err := s.pty.Read(b)
 		if err != nil {
 			return
 		}
-		if _, err := s.term.Write(b[:n]); err != nil {
+		if out, err = s.draw(append(out, b[:n]...)); err != nil {
 			return
 		}
-		select {
-		case s.drawn <- struct{}{}:
-		default:
-		}
 	}
+}
+
+// Synchronized output, as terminals and programs tell each other of it.
+const (
+	syncMode  = "\x1b[?2026"
+	syncAsked = "$p"
+	syncKnown = syncMode + ";2$y"
+	syncBegin = "h"
+	syncEnd   = "l"
+)
+
+// draw takes what came, and gives back the beginning of what has not come whole.
+func (s *Screen) draw(out []byte) (rest []byte, err error) {
+	for {
+		i := bytes.Index(out, []byte(syncMode))
+		if i < 0 {
+			for i = max(0, len(out)-len(syncMode)); i > 0 && !utf8.RuneStart(out[i]); i-- { // no half character
+			}
+			_, err := s.term.Write(out[:i])
+			return out[i:], err
+		}
+		said := out[i+len(syncMode):]
+		if len(said) < len(syncAsked) && !bytes.HasPrefix(said, []byte(syncBegin)) && !bytes.HasPrefix(said, []byte(syncEnd)) {
+			return out, nil
+		}
+		if _, err := s.term.Write(out[:i]); err != nil {
+			return nil, err
+		}
+		switch {
+		case bytes.HasPrefix(said, []byte(syncEnd)):
+			s.show()
+		case bytes.HasPrefix(said, []byte(syncAsked)):
+			if _, err := io.WriteString(s.pty, syncKnown); err != nil {
+				return nil, err
+			}
+			out = said[len(syncAsked):]
+			continue
+		}
+		out = said[len(syncEnd):]
+	}
+}
+
+// synchronized has a whole frame drawn as soon as a program knows that it may end frames.
+type synchronized struct{ tea.Model }
+
+func (m synchronized) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	next, cmd := m.Model.Update(msg)
+	if x, ok := msg.(tea.ModeReportMsg); ok && x.Mode == ansi.ModeSynchronizedOutput {
+		cmd = tea.Batch(cmd, tea.ClearScreen)
+	}
+	return synchronized{next}, cmd
 }
 
 // Ended waits for the program to end by itself.
@@ -107,8 +162,26 @@ func (s *Screen) Ended() error {
 	return <-s.ended
 }
 
-// String is the screen without the blanks at the ends of its lines.
+// String is the newest frame without the blanks at the ends of its lines.
 func (s *Screen) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.frame
+}
+
+// show takes the frame that is on the terminal.
+func (s *Screen) show() {
+	frame := s.lines()
+	s.mu.Lock()
+	s.frame = frame
+	s.mu.Unlock()
+	select {
+	case s.drawn <- struct{}{}:
+	default:
+	}
+}
+
+func (s *Screen) lines() string {
 	s.term.Lock()
 	defer s.term.Unlock()
 	cols, rows := s.term.Size()
