@@ -39,7 +39,7 @@ func costText(ctx context.Context, api *client.API, run protocol.RunID, by strin
 	}
 	rows := [][]string{{"By " + strings.ToUpper(by[:1]) + by[1:], "calls", "input", "cached", "written", "output", "cost", ""}}
 	add := func(name string, r *costRow) {
-		row := []string{plain.Cut(plain.Text(name), nameMax, "…")}
+		row := []string{plain.Text(name)}
 		for _, n := range []int64{int64(r.Calls), r.Input, r.Cached, r.CacheWrite5m + r.CacheWrite1h, r.Output} {
 			row = append(row, strconv.FormatInt(n, 10))
 		}
@@ -51,9 +51,6 @@ func costText(ctx context.Context, api *client.API, run protocol.RunID, by strin
 	add("total", c.Total)
 	return numbers(rows), nil
 }
-
-// nameMax is how many cells a name takes: that of a model may be a long path.
-const nameMax = 32
 
 // usdText is what a row of wf.cost/v1 costs, for people.
 func usdText(r *costRow) string {

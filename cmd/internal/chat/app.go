@@ -7,6 +7,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"wf/cmd/internal/frame"
 	"wf/cmd/internal/plain"
 	"wf/protocol"
 )
@@ -33,7 +34,6 @@ type App struct {
 	leaving bool       // Ctrl+C was pressed once
 
 	width, height int
-	resized       uint8 // how often, for View
 	spin          spin
 	scroll        scroll
 	prompt        prompt
@@ -62,11 +62,7 @@ func (a *App) Init() tea.Cmd { return open(a.ctx, a.session, a.epoch) }
 
 // Update takes what came in.
 func (a *App) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
-	panel, epoch, ready := a.panel, a.epoch, a.ready
 	cmd := a.update(msg)
-	if panel != a.panel || epoch != a.epoch || ready != a.ready { // all of the screen is another one: nothing of it is worth scrolling
-		cmd = tea.Batch(cmd, tea.ClearScreen)
-	}
 	return a, tea.Batch(cmd, a.spin.next(a.t.Status == string(protocol.Running)))
 }
 
@@ -74,7 +70,7 @@ func (a *App) update(msg tea.Msg) tea.Cmd {
 	switch m := msg.(type) {
 	case tea.WindowSizeMsg:
 		a.width, a.height = m.Width, m.Height
-		a.resized++
+		return frame.Resized()
 	case opened:
 		return a.opened(m)
 	case updates:

@@ -20,14 +20,6 @@ const (
 // View draws the screen: the conversation, the choices of an open question, the box to write
 // in, the status line.
 func (a *App) View() tea.View {
-	v := a.draw()
-	// The renderer leaves out a frame that equals the one before, also after a terminal went
-	// through other sizes and lost its lines. So they are made to differ where nothing is seen.
-	v.Content += fmt.Sprintf("\x1b[38;5;%dm\x1b[m", a.resized)
-	return v
-}
-
-func (a *App) draw() tea.View {
 	v := tea.NewView("")
 	v.AltScreen = true
 	v.WindowTitle = "wf " + plain.Line(plain.Text(a.info.Title), 60)

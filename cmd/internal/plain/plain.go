@@ -96,14 +96,48 @@ func Line(s string, n int) string {
 func Width(s string) int { return ansi.StringWidthWc(s) }
 
 // Cut is s on at most width cells; where something is missing it ends with end.
-func Cut(s string, width int, end string) string { return ansi.TruncateWc(s, width, end) }
+func Cut(s string, width int, end string) string {
+	if Width(s) <= width {
+		return s
+	}
+	if cut := ansi.TruncateWc(s, width, end); Width(cut) <= width {
+		return cut
+	}
+	if room := width - Width(end); room >= 0 {
+		head, _ := split(ansi.Strip(s), room)
+		return head + end
+	}
+	return ""
+}
+
+// split cuts plain text letter by letter. Where ansi takes several wide letters for one sign of
+// a cell or two, as it does behind some Arabic signs and with parts of Korean syllables, its cuts
+// are too long for Width.
+func split(s string, width int) (head, rest string) {
+	for i, r := range s {
+		if width -= Width(string(r)); width < 0 {
+			return s[:i], s[i:]
+		}
+	}
+	return s, ""
+}
 
 // Wrap breaks s into lines of at most width cells, at words where it can. A colour that goes on
 // beyond the end of a line ends there and begins again on the next.
 func Wrap(s string, width int) []string {
 	width = max(1, width)
 	words := ansi.WrapWc(s, width, " -/") // leaves a cell too many before some breaks
-	lines := strings.Split(ansi.HardwrapWc(words, width, true), "\n")
+	var lines []string
+	for l := range strings.SplitSeq(ansi.HardwrapWc(words, width, true), "\n") {
+		for Width(l) > width {
+			head, rest := split(ansi.Strip(l), width)
+			if head == "" {
+				break // one letter that is wider than a line
+			}
+			lines, l = append(lines, head), rest
+		}
+		lines = append(lines, l)
+	}
 	if strings.IndexByte(s, '\x1b') < 0 {
 		return lines
 	}

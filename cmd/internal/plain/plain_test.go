@@ -58,3 +58,19 @@ func TestAColourGoesOnBehindABreak(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+func TestWhatIsCutAndWrappedFits(t *testing.T) {
+	letters := rapid.SampledFrom([]rune{'a', 'b', ' ', '\u0600', '\u0301', '世', '\u200d', '👩', '\ufe0f', '\U0001F1E6', '\u1100', '\u1161', '\u0e33', '\U000110bd'})
+	rapid.Check(t, func(t *rapid.T) {
+		s := Text(string(rapid.SliceOf(letters).Draw(t, "s")))
+		width := rapid.IntRange(0, 6).Draw(t, "width")
+		if cut := Cut(s, width, "…"); Width(cut) > width {
+			t.Fatalf("%q was cut to %q: %d cells, want %d", s, cut, Width(cut), width)
+		}
+		for _, l := range Wrap(s, width+2) {
+			if Width(l) > width+2 {
+				t.Fatalf("%q was wrapped to %q: %d cells, want %d", s, l, Width(l), width+2)
+			}
+		}
+	})
+}

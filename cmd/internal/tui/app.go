@@ -8,6 +8,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"wf/cmd/internal/frame"
 	"wf/cmd/internal/plain"
 	"wf/protocol"
 )
@@ -50,8 +51,6 @@ type App struct {
 	moved  chan struct{}
 	width  int
 	height int
-
-	resized uint8 // how often, for View
 }
 
 // typing says what the line at the bottom is for.
@@ -182,7 +181,7 @@ func (a *App) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch m := msg.(type) {
 	case tea.WindowSizeMsg:
 		a.width, a.height = m.Width, m.Height
-		a.resized++
+		return a, frame.Resized()
 	case tea.PasteMsg:
 		if a.typing != nothing {
 			return a, a.typed("", strings.Join(strings.Fields(plain.Text(m.Content)), " "))

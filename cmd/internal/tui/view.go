@@ -45,14 +45,6 @@ const narrow = 60
 
 // View draws the screen.
 func (a *App) View() tea.View {
-	v := a.draw()
-	// The renderer leaves out a frame that equals the one before, also after a terminal went
-	// through other sizes and lost its lines. So they are made to differ where nothing is seen.
-	v.Content += fmt.Sprintf("\x1b[38;5;%dm\x1b[m", a.resized)
-	return v
-}
-
-func (a *App) draw() tea.View {
 	v := tea.NewView("")
 	v.AltScreen, v.WindowTitle = true, "wf"
 	if a.width < 1 || a.height < 1 {
