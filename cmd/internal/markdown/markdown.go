@@ -104,7 +104,7 @@ func (p *printer) line(s string) {
 // that the text has all of it.
 func (p *printer) hang(head, further, text string, style lipgloss.Style) {
 	room := p.width - plain.Width(head)
-	if room < p.width/2 || room < 1 {
+	if room < p.width/2 || room < 2 { // a letter may be two cells wide
 		head, further, room = "", "", p.width
 	}
 	for i, l := range plain.Wrap(text, room) {
