@@ -7,6 +7,7 @@ import (
 	"os/signal"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // HandleStop makes Ctrl-Z (SIGTSTP) let the store go before the process stops, so that a
@@ -16,7 +17,26 @@ func (s *Store) HandleStop() {
 	if signal.Ignored(syscall.SIGTSTP) {
 		return // who started the process does not want it to stop
 	}
-	s.handleStop(func() error { return syscall.Kill(os.Getpid(), syscall.SIGSTOP) })
+	s.handleStop(stopProcess)
+}
+
+// stopped bounds the wait for a process that was told to stop, and may be held by a debugger.
+const stopped = time.Second
+
+// stopProcess stops this process and returns when it goes on, or was not stopped. Kill alone
+// may return before: another thread may be the one that takes the signal.
+func stopProcess() error {
+	goesOn := make(chan os.Signal, 1)
+	signal.Notify(goesOn, syscall.SIGCONT)
+	defer signal.Stop(goesOn)
+	if err := syscall.Kill(os.Getpid(), syscall.SIGSTOP); err != nil {
+		return err
+	}
+	select {
+	case <-goesOn:
+	case <-time.After(stopped):
+	}
+	return nil
 }
 
 func (s *Store) handleStop(stop func() error) {
@@ -29,7 +49,7 @@ func (s *Store) handleStop(stop func() error) {
 			select {
 			case <-signals:
 				resume := s.gate.pause()
-				_ = stop() // returns when the process is continued; a refusal means it never stopped
+				_ = stop() // a refusal means it never stopped
 				resume()
 			case <-quit:
 				return
