@@ -62,41 +62,21 @@ func (j *Journal) Stage(now int64, drafts []Draft, blocks []Block, derived ...De
 	return st, nil
 }
 
-// Commit writes what was staged, in the order of staging and with nothing left out, in one
-// transaction. It returns the events once they are on disk.
+// Commit writes what was staged in one transaction, in the order of staging and with nothing
+// left out. It returns the events once they are on disk.
 //
 // An error is one of Append, and then nothing of it is stored. All that is staged is void with
 // it: the journal goes on from its head.
-func (j *Journal) Commit(ctx context.Context, staged ...*Staged) ([]protocol.Entry, error) {
-	var all Staged
-	for _, st := range staged {
-		all.join(st)
-	}
-	err := j.s.commit(ctx, all.batch, all.packs)
+func (j *Journal) Commit(ctx context.Context, st *Staged) ([]protocol.Entry, error) {
+	err := j.s.commit(ctx, st.batch, st.packs)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if err != nil {
 		j.tip = j.head
 		return nil, fmt.Errorf("journal of run %s: %w", j.run, err)
 	}
-	if n := len(all.entries); n > 0 {
-		j.head = EventRef{all.entries[n-1].Seq, all.entries[n-1].CID}
+	if n := len(st.entries); n > 0 {
+		j.head = EventRef{st.entries[n-1].Seq, st.entries[n-1].CID}
 	}
-	return all.entries, nil
-}
-
-// join adds what was staged behind st. Two moves of the head become one.
-func (st *Staged) join(next *Staged) {
-	st.entries = append(st.entries, next.entries...)
-	st.packs = append(st.packs, next.packs...)
-	st.batch.Blocks = append(st.batch.Blocks, next.batch.Blocks...)
-	st.batch.Derived = append(st.batch.Derived, next.batch.Derived...)
-	if len(st.batch.Moves) == 0 || len(next.batch.Moves) == 0 {
-		st.batch.Moves = append(st.batch.Moves, next.batch.Moves...)
-		return
-	}
-	first, last := st.batch.Moves[0], next.batch.Moves[0]
-	first.New, first.TS = last.New, last.TS
-	first.Events = append(first.Events[:len(first.Events):len(first.Events)], last.Events...)
-	st.batch.Moves = []Move{first}
+	return st.entries, nil
 }
