@@ -50,6 +50,14 @@ func (p *pipe) all() []*batch {
 	return all
 }
 
+// last is the newest batch that is not on disk yet, or nil.
+func (p *pipe) last() *batch {
+	if n := len(p.flight); p.open == nil && n > 0 {
+		return p.flight[n-1]
+	}
+	return p.open
+}
+
 // batch is a part of a commit in the making.
 type batch struct {
 	facts      []cas.Draft // what happened; it stays true when another process writes first
@@ -75,8 +83,7 @@ type said struct {
 func (d *driver) add(facts []cas.Draft, blocks []cas.Block, reply chan error) error {
 	b := d.pipe.open
 	if len(facts) == 0 {
-		if all := d.pipe.all(); reply != nil && len(all) > 0 {
-			last := all[len(all)-1]
+		if last := d.pipe.last(); reply != nil && last != nil {
 			last.replies = append(last.replies, reply)
 		} else if reply != nil {
 			reply <- nil
@@ -309,8 +316,7 @@ func (d *driver) say(x Notice) {
 	if d.e.Watch == nil {
 		return
 	}
-	if all := d.pipe.all(); len(all) > 0 {
-		last := all[len(all)-1]
+	if last := d.pipe.last(); last != nil {
 		last.said = append(last.said, said{len(last.drafts), x})
 		return
 	}

@@ -54,9 +54,6 @@ func Split(name string) (server, tool string, ok bool) {
 	return server, tool, ok && server != "" && tool != ""
 }
 
-// IsWireName reports whether a model's name of a tool is that of a tool of a server.
-func IsWireName(name string) bool { return strings.HasPrefix(name, "mcp__") }
-
 // wireName is what a model calls a tool: letters, digits, _ and - alone, at most nameMax of them.
 // A name that had to be changed ends in a part of its hash, so that no two become one.
 func wireName(server, tool string) string {
