@@ -2,6 +2,7 @@ package cas
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -205,17 +206,17 @@ func (s *Store) drain() {
 	}
 }
 
-// writeGroup is one transaction for several batches. It leaves h.
+// writeGroup is one transaction for several batches. It leaves h. Where derived values cannot
+// be written the batches are, in a transaction without them.
 func (s *Store) writeGroup(h *holding, group []*request) {
-	err := s.write(h, func(tx *bolt.Tx) error {
-		lk := s.newLookup(tx)
-		for _, r := range group {
-			if err := s.apply(tx, lk, r); err != nil {
-				return classify(err)
-			}
+	err := s.writeOnce(h, group, true)
+	var lost *derivedLost
+	if errors.As(err, &lost) {
+		s.warn(err)
+		if h, err = s.gate.enter(context.Background(), true); err == nil {
+			err = s.writeOnce(h, group, false)
 		}
-		return classify(fold(tx, lateMax))
-	})
+	}
 	for _, r := range group {
 		if r.err != nil {
 			r.done <- r.err
@@ -226,7 +227,29 @@ func (s *Store) writeGroup(h *holding, group []*request) {
 	s.moved.signal()
 }
 
-// apply writes one batch. An error of the batch alone goes to r.err.
+// writeOnce is one try of a transaction, with what is derived or without. It leaves h.
+func (s *Store) writeOnce(h *holding, group []*request, derived bool) error {
+	return s.write(h, func(tx *bolt.Tx) error {
+		lk := s.newLookup(tx)
+		for _, r := range group {
+			r.err = nil
+			if err := s.apply(tx, lk, r); err != nil {
+				return classify(err)
+			}
+		}
+		if err := classify(fold(tx, lateMax)); err != nil || !derived {
+			return err
+		}
+		for _, r := range group {
+			if err := s.putDerived(tx, r); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// apply writes one batch but for what is derived. An error of the batch alone goes to r.err.
 func (s *Store) apply(tx *bolt.Tx, lk *lookup, r *request) error {
 	heads := make([]Head, len(r.moves))
 	for i, m := range r.moves {
@@ -255,11 +278,6 @@ func (s *Store) apply(tx *bolt.Tx, lk *lookup, r *request) error {
 			m.TS = s.now()
 		}
 		if err := moveHead(tx, heads[i], m); err != nil {
-			return err
-		}
-	}
-	for _, d := range r.derived {
-		if err := putDerived(tx, d); err != nil {
 			return err
 		}
 	}

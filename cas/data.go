@@ -63,21 +63,4 @@ func textsOf(d protocol.Data) (texts []*protocol.Text, whole func() protocol.Dat
 	}
 }
 
-// spill moves the long texts of d into blocks.
-func spill(d protocol.Data) (protocol.Data, []Block) {
-	texts, whole := textsOf(d)
-	var out []Block
-	for _, t := range texts {
-		if len(t.S) > protocol.InlineMax && !t.Link.Defined() {
-			root, blocks := Payload([]byte(t.S))
-			t.Link = root
-			out = append(out, blocks...)
-		}
-	}
-	if out == nil {
-		return d, nil
-	}
-	return whole(), out
-}
-
 func valueOf(d protocol.Data) reflect.Value { return reflect.ValueOf(d) }

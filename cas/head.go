@@ -3,7 +3,6 @@ package cas
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
 
@@ -102,49 +101,6 @@ func moveHead(tx *bolt.Tx, old Head, m Move) error {
 	}
 	base := binary.BigEndian.AppendUint64(nil, uint64(m.Events[0].Seq-1))
 	return sub(tx, indexBases).Put([]byte(m.Name), append(base, protocol.RunHead(m.Base)...))
-}
-
-// Derived is a value that can be computed again from the head it belongs to. Losing it is
-// harmless; one that is damaged is as good as lost.
-type Derived struct {
-	Key  string
-	Head protocol.Link
-	Data []byte
-}
-
-// Derived reads a derived value; false when there is none, or only a damaged one. Whether it
-// is out of date the caller sees from its Head.
-func (s *Store) Derived(ctx context.Context, key string) (d Derived, ok bool, err error) {
-	err = s.view(ctx, func(tx *bolt.Tx) error {
-		b := sub(tx, indexDerived)
-		if b == nil {
-			return nil
-		}
-		v := b.Get([]byte(key))
-		if len(v) < 16 {
-			return nil
-		}
-		if sum := sha256.Sum256(v[16:]); !bytes.Equal(sum[:16], v[:16]) {
-			return nil
-		}
-		r := reader{b: v[16:]}
-		d = Derived{Key: key, Head: r.link(), Data: bytes.Clone(r.b)}
-		ok = !r.bad
-		return nil
-	})
-	return d, ok, err
-}
-
-// putDerived writes a derived value; one without data is removed.
-func putDerived(tx *bolt.Tx, d Derived) error {
-	b := sub(tx, indexDerived)
-	if d.Data == nil {
-		return b.Delete([]byte(d.Key))
-	}
-	v := append(appendLink(make([]byte, 16, 16+48+len(d.Data)), d.Head), d.Data...)
-	sum := sha256.Sum256(v[16:])
-	copy(v, sum[:16])
-	return b.Put([]byte(d.Key), v)
 }
 
 // parseBase reads a value of index/bases.

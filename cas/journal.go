@@ -9,16 +9,8 @@ import (
 	"sync"
 	"unicode"
 
-	"github.com/fxamacker/cbor/v2"
-
 	"wf/protocol"
 )
-
-// Draft is an event before it has a place: what happened, and in which step ("" for the run).
-type Draft struct {
-	Step string
-	Data protocol.Data
-}
 
 // Journal appends to the events of one run. Several may be open on a run; the one that comes
 // late is told so by ErrHeadMoved. It is safe for concurrent use; but who stages events must
@@ -134,24 +126,6 @@ func (j *Journal) Fork(ctx context.Context, now int64, newRun protocol.RunID, at
 		return nil, fmt.Errorf("fork run %s at event %d: %w", j.run, at.Seq, err)
 	}
 	return f, nil
-}
-
-// encodeData fills in type and data of an event; long texts become blocks.
-func encodeData(e *protocol.Event, d protocol.Data) ([]Block, error) {
-	if d == nil || d.EventType() == protocol.EvDelta {
-		return nil, fmt.Errorf("%T is never stored: %w", d, protocol.ErrInvalidBlock)
-	}
-	e.Type = d.EventType()
-	d, spilled := spill(d)
-	if err := refuseBareCID(valueOf(d)); err != nil {
-		return nil, fmt.Errorf("%s: %w", e.Type, err)
-	}
-	b, err := encMode.Marshal(d)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w: %w", e.Type, protocol.ErrInvalidBlock, err)
-	}
-	e.Data = cbor.RawMessage(b)
-	return spilled, nil
 }
 
 // notInID tells what no run id holds: the signs of paths and of references, blanks, and what

@@ -68,21 +68,13 @@ func (m *Memory) Append(ctx context.Context, now int64, prev EventRef, drafts []
 	entries := make([]protocol.Entry, len(drafts))
 	var texts, events []Block
 	for i, d := range drafts {
-		e := protocol.Event{Kind: protocol.KindEvent, V: protocol.RecordVersion, Prev: prev.CID, Seq: prev.Seq + 1, TS: now}
-		if step := d.Step; step != "" {
-			e.Step = &step
-		}
-		spilled, err := encodeData(&e, d.Data)
+		e, blocks, err := d.event(prev, now)
 		if err != nil {
-			return nil, fmt.Errorf("event %d of memory %s: %w", e.Seq, m.scope, err)
+			return nil, fmt.Errorf("event %d of memory %s: %w", prev.Seq+1, m.scope, err)
 		}
-		b, err := Encode(e)
-		if err != nil {
-			return nil, fmt.Errorf("event %d of memory %s, %s: %w", e.Seq, m.scope, e.Type, err)
-		}
-		texts, events = append(texts, spilled...), append(events, b)
-		prev = EventRef{e.Seq, b.Link}
-		entries[i] = protocol.Entry{Event: e, CID: b.Link, Raw: b.Data}
+		texts, events = append(texts, blocks...), append(events, Block{e.CID, e.Raw})
+		prev = EventRef{e.Seq, e.CID}
+		entries[i] = e
 		move.Events = append(move.Events, prev)
 	}
 	move.New = prev.CID

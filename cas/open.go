@@ -29,6 +29,9 @@ type Options struct {
 	// Before, when set, is called before each operation on disk. Its error takes the place
 	// of the operation; tests make operations fail by it, or end the process there.
 	Before func(Op) error
+	// Warn is told what went wrong without harm to what is stored: a derived value that could
+	// not be written. It must not block; nil is allowed.
+	Warn func(error)
 	// Now is the clock, unix µs, for moves that carry no time; default the system's.
 	Now func() int64
 }
@@ -49,6 +52,7 @@ const (
 	OpBlob   Op = "blob"   // a blob file is written
 	OpRename Op = "rename" // the blob file gets its name
 	OpApply  Op = "apply"  // a batch is written into the transaction
+	OpDerive Op = "derive" // and a derived value
 	OpCommit Op = "commit" // the transaction is written and synced
 	OpCount  Op = "count"  // the commit, done, is counted
 )
@@ -58,6 +62,12 @@ func (o *Options) before(op Op) error {
 		return nil
 	}
 	return o.Before(op)
+}
+
+func (s *Store) warn(err error) {
+	if s.opts.Warn != nil {
+		s.opts.Warn(err)
+	}
 }
 
 // ours are the names that may stand in a directory before a store is made in it.

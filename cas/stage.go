@@ -25,22 +25,13 @@ func (j *Journal) Stage(now int64, drafts []Draft, blocks []Block, derived ...De
 	st.batch.Blocks = append(make([]Block, 0, len(blocks)+len(drafts)+1), blocks...)
 	move := Move{Name: protocol.RunHead(j.run), Old: at.CID, TS: now}
 	for i, d := range drafts {
-		e := protocol.Event{Kind: protocol.KindEvent, V: protocol.RecordVersion, Prev: at.CID, Seq: at.Seq + 1, TS: now}
-		if d.Step != "" {
-			step := d.Step
-			e.Step = &step
-		}
-		spilled, err := encodeData(&e, d.Data)
+		e, texts, err := d.event(at, now)
 		if err != nil {
-			return nil, fmt.Errorf("event %d of run %s: %w", e.Seq, j.run, err)
+			return nil, fmt.Errorf("event %d of run %s: %w", at.Seq+1, j.run, err)
 		}
-		b, err := Encode(e)
-		if err != nil {
-			return nil, fmt.Errorf("event %d of run %s, %s: %w", e.Seq, j.run, e.Type, err)
-		}
-		st.batch.Blocks = append(append(st.batch.Blocks, spilled...), b)
-		st.entries[i] = protocol.Entry{Event: e, CID: b.Link, Raw: b.Data}
-		at = EventRef{e.Seq, b.Link}
+		st.batch.Blocks = append(append(st.batch.Blocks, texts...), Block{e.CID, e.Raw})
+		st.entries[i] = e
+		at = EventRef{e.Seq, e.CID}
 		move.Events = append(move.Events, at)
 	}
 	if len(drafts) > 0 {

@@ -26,23 +26,6 @@ func (d *driver) append(ctx context.Context, facts []cas.Draft, blocks []cas.Blo
 	return d.flush(ctx)
 }
 
-// applyAll moves the state ahead of the commit; when that fails the state is loaded anew.
-func (d *driver) applyAll(drafts []cas.Draft, now int64) error {
-	for _, x := range drafts {
-		if err := d.applyOne(x, now); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (d *driver) applyOne(x cas.Draft, now int64) error {
-	if err := d.s.apply(&d.e.lib, x.Step, d.s.Seq+1, now, x.Data.EventType(), x.Data); err != nil {
-		return fmt.Errorf("%s of %s: %w", x.Data.EventType(), x.Step, err)
-	}
-	return nil
-}
-
 // decide adds the starts that follow from the state. An empty fan-out concludes at once, and
 // what follows from that is part of the same commit.
 func (d *driver) decide(ctx context.Context, b *batch) error {
@@ -144,9 +127,23 @@ func (b *batch) add(d *driver, blocks ...cas.Block) {
 }
 
 func (b *batch) draft(d *driver, step string, data protocol.Data) error {
-	x := cas.Draft{Step: step, Data: data}
+	return b.put(d, cas.Draft{Step: step, Data: data}, max(d.e.now(), d.s.TS))
+}
+
+// put adds an event, and moves the state by what a fold of the journal will read: the state of
+// a run that is driven is the one of a run that is opened again.
+func (b *batch) put(d *driver, x cas.Draft, now int64) error {
+	x, err := x.Ready()
+	if err != nil {
+		return err
+	}
+	d.remember(x.Blocks())
 	b.drafts = append(b.drafts, x)
-	return d.applyOne(x, max(d.e.now(), d.s.TS))
+	stored := x.Stored()
+	if err := d.s.apply(&d.e.lib, x.Step, d.s.Seq+1, now, stored.EventType(), stored); err != nil {
+		return fmt.Errorf("%s of %s: %w", stored.EventType(), x.Step, err)
+	}
+	return nil
 }
 
 // reopen adds further attempts: of visits that were answered or resumed, whose retry is due,

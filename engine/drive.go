@@ -337,7 +337,11 @@ func (d *driver) heard(r report) (facts []cas.Draft, blocks []cas.Block, err err
 			}
 			x, blocks = event, append(blocks, more...)
 		}
-		facts = append(facts, cas.Draft{Step: r.step, Data: x})
+		fact, err := cas.Draft{Step: r.step, Data: x}.Ready()
+		if err != nil {
+			return nil, nil, err
+		}
+		facts = append(facts, fact)
 	}
 	return facts, blocks, nil
 }

@@ -32,6 +32,10 @@ type Engine struct {
 	// thing does: it must not block. nil is allowed.
 	Watch func(Notice)
 
+	// Warn is told what went wrong without harm to any run: something derived that could not be
+	// kept. It must not block; nil is allowed.
+	Warn func(error)
+
 	// Price is what the tokens of calls to one model cost, in pico-dollars (10⁻¹² $), or nil
 	// where that is not known. nil is that nothing is known; limits.cost_usd is then never
 	// reached.
@@ -92,6 +96,12 @@ type Launch struct {
 
 	run    protocol.RunID // set for sub-workflows
 	parent *protocol.ParentRun
+}
+
+func (e *Engine) warn(err error) {
+	if e.Warn != nil {
+		e.Warn(err)
+	}
 }
 
 func (e *Engine) now() int64 {
@@ -176,12 +186,11 @@ func (e *Engine) tell(run protocol.RunID, entries []protocol.Entry, drafts []cas
 	}
 }
 
-// State folds a run, from its snapshot where that is still good.
+// State folds a run, from its snapshot where that is still good. A snapshot that cannot be read
+// is as good as none.
 func (e *Engine) State(ctx context.Context, run protocol.RunID) (*State, error) {
 	read := e.reader(ctx)
-	if d, ok, err := e.Store.Derived(ctx, snapshotKey(run)); err != nil {
-		return nil, err
-	} else if ok {
+	if d, ok, err := e.Store.Derived(ctx, snapshotKey(run)); err == nil && ok {
 		if s, err := restore(&e.lib, d.Data, read); err == nil && e.onBranch(ctx, run, d.Head, s.Seq) {
 			if err := s.FoldMore(&e.lib, e.Store.After(ctx, run, s.Seq)); err == nil {
 				return s, nil

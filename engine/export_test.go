@@ -2,9 +2,12 @@ package engine
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
+	"wf/cas"
 	"wf/protocol"
 )
 
@@ -61,6 +64,32 @@ func SnapshotAgrees(entries []protocol.Entry, cut int, read Reader) error {
 	}
 	if !bytes.Equal(a, b) {
 		return fmt.Errorf("the snapshots at the end differ")
+	}
+	return nil
+}
+
+// DrivenAgrees compares the snapshot that the driver left at the end of a journal with what a
+// fold of the journal gives.
+func DrivenAgrees(ctx context.Context, e *Engine, run protocol.RunID, entries []protocol.Entry) error {
+	d, ok, err := e.Store.Derived(ctx, snapshotKey(run))
+	if err != nil || !ok || d.Head != entries[len(entries)-1].CID {
+		return err // another process wrote last
+	}
+	folded, err := Fold(&Library{}, each(entries), e.reader(ctx))
+	if err != nil {
+		return err
+	}
+	want, err := folded.Snapshot()
+	if err != nil {
+		return err
+	}
+	var a, b snapshot
+	if err := errors.Join(cas.Decode(want, &a), cas.Decode(d.Data, &b)); err != nil {
+		return err
+	}
+	a.Totals.Active, b.Totals.Active = 0, 0 // the driver counts from when it knew, a fold from what was written
+	if x, y := asJSON(a), asJSON(b); x != y {
+		return fmt.Errorf("the driver left the state\n%s\nand its journal gives\n%s", y, x)
 	}
 	return nil
 }

@@ -116,10 +116,10 @@ func (s *State) move(lib *Library, step string, seq protocol.Seq, ts int64, typ 
 			if err != nil {
 				return err
 			}
-			v.mode, v.lastErr, v.lastCode = parked, d.Detail.S, d.Code
+			v.mode, v.lastErr, v.lastCode = parked, s.words(d.Detail), d.Code
 			return nil
 		}
-		s.stop = &stop{status: protocol.Suspended, reason: d.Reason, detail: d.Detail.S, code: d.Code}
+		s.stop = &stop{status: protocol.Suspended, reason: d.Reason, detail: s.words(d.Detail), code: d.Code}
 	case protocol.CancelledBy:
 		s.stop = &stop{status: protocol.Cancelled, detail: d.Reason}
 	case protocol.LimitChanged:

@@ -98,9 +98,13 @@ func (d *driver) add(facts []cas.Draft, blocks []cas.Block, reply chan error) er
 	if reply != nil {
 		b.replies = append(b.replies, reply)
 	}
-	b.drafts = append(b.drafts, facts...)
 	b.add(d, blocks...)
-	return d.applyAll(facts, d.e.now())
+	for now := d.e.now(); len(facts) > 0; facts = facts[1:] {
+		if err := b.put(d, facts[0], now); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // push makes a batch of what is open, together with the starts of the visits that follow from
@@ -139,11 +143,8 @@ func (d *driver) stage(ctx context.Context) (*batch, error) {
 		d.pipe.open = nil
 		return nil, nil
 	}
-	derived, err := d.snapshot(len(b.drafts))
-	if err != nil {
-		return nil, err
-	}
-	if b.staged, err = d.j.Stage(d.s.TS, b.drafts, b.blocks, derived...); err != nil {
+	var err error
+	if b.staged, err = d.j.Stage(d.s.TS, b.drafts, b.blocks, d.snapshot(len(b.drafts))...); err != nil {
 		return nil, err
 	}
 	d.pipe.open = nil
@@ -338,16 +339,18 @@ func (d *driver) tell(b *batch, entries []protocol.Entry) {
 const snapshotEvery = 256
 
 // snapshot is the folded state, to be stored with n more events, now and then and at the end.
-func (d *driver) snapshot(n int) ([]cas.Derived, error) {
+// It is derived: where it cannot be made the run goes on without, and a resume folds more.
+func (d *driver) snapshot(n int) []cas.Derived {
 	if d.sinceSnapshot += n; d.sinceSnapshot < snapshotEvery && !d.last {
-		return nil, nil
-	}
-	data, err := d.s.Snapshot()
-	if err != nil {
-		return nil, fmt.Errorf("snapshot: %w", err)
+		return nil
 	}
 	d.sinceSnapshot = 0
-	return []cas.Derived{{Key: snapshotKey(d.run), Data: data}}, nil
+	data, err := d.s.Snapshot()
+	if err != nil {
+		d.e.warn(fmt.Errorf("run %s, event %d: its state cannot be stored, a resume reads the journal from further back: %w", d.run, d.s.Seq, err))
+		return nil
+	}
+	return []cas.Derived{{Key: snapshotKey(d.run), Data: data}}
 }
 
 // maxFresh bounds, in bytes, the blocks kept in memory after their commit to be read again at

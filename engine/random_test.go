@@ -46,7 +46,7 @@ func flow(t *rapid.T) string {
 		switch rapid.SampledFrom([]string{"one", "split", "fan", "loop", "loop", "risky"}).Draw(t, "block") {
 		case "one":
 			r := role("")
-			fmt.Fprintf(&edges, "  - {from: %s, to: %s, prompt: \"to %s\"}\n", from, r, r)
+			fmt.Fprintf(&edges, "  - {from: %s, to: %s, prompt: \"to %s ${{ inputs.long }}\"}\n", from, r, r)
 			spine = append(spine, r)
 		case "risky":
 			r, rescue, next := role(""), role(""), role("")
@@ -80,8 +80,8 @@ func flow(t *rapid.T) string {
 				from = r
 			}
 			w, after := role(""), role("")
-			fmt.Fprintf(&edges, "  - {from: %s, to: %s, for_each: output.items, max_parallel: %d, prompt: \"item ${{ item }} of ${{ index }}\"}\n", from, w,
-				rapid.IntRange(1, 3).Draw(t, "parallel"))
+			fmt.Fprintf(&edges, "  - {from: %s, to: %s, for_each: output.items, max_parallel: %d, prompt: \"item ${{ item }} of ${{ index }}, ${{ edge.visit }} after ${{ steps.%s?.visit }} ${{ inputs.long }}\"}\n", from, w,
+				rapid.IntRange(1, 3).Draw(t, "parallel"), from)
 			fmt.Fprintf(&edges, "  - {from: %s, to: %s}\n", w, after)
 			spine = append(spine, after)
 		case "loop":
@@ -90,7 +90,7 @@ func flow(t *rapid.T) string {
 			if len(spine) > 0 {
 				back := rapid.SampledFrom(spine).Draw(t, "back")
 				next := role("")
-				fmt.Fprintf(&edges, "  - {from: %s, to: %s, when: output.again, limit: %d, on_limit: %s, prompt: \"again ${{ edge.visit }}\"}\n", r, back,
+				fmt.Fprintf(&edges, "  - {from: %s, to: %s, when: output.again, limit: %d, on_limit: %s, prompt: \"again ${{ edge.visit }} ${{ inputs.long }}\"}\n", r, back,
 					rapid.IntRange(1, 3).Draw(t, "limit"), next)
 				fmt.Fprintf(&edges, "  - {from: %s, to: %s}\n", r, next)
 				r = next
@@ -99,8 +99,11 @@ func flow(t *rapid.T) string {
 		}
 	}
 	fmt.Fprintf(&edges, "  - {from: %s, to: END}\n", spine[len(spine)-1])
-	return "wf: 1\nname: random\nlimits: {steps: 150}\nroles:\n" + roles.String() + "edges:\n" + edges.String() + "outputs: {last: \"${{ steps." + spine[len(spine)-1] + ".output.n }}\"}\n"
+	return "wf: 1\nname: random\nlimits: {steps: 150}\ninputs: {long: {type: string, default: \"\"}}\nroles:\n" + roles.String() + "edges:\n" + edges.String() + "outputs: {last: \"${{ steps." + spine[len(spine)-1] + ".output.n }}\"}\n"
 }
+
+// promptSizes are around what an event holds in place and what a prompt may be long.
+var promptSizes = []int{0, 0, 0, protocol.InlineMax - 30, protocol.InlineMax, protocol.InlineMax + 1, protocol.EdgePromptMax - 40, protocol.EdgePromptMax + 1, 3 * protocol.EdgePromptMax}
 
 // oracle performs a visit as a pure function of what the visit is, in an arbitrary time. It
 // says something without waiting, and then waits, as before an effect.
@@ -230,9 +233,10 @@ func TestW18CompletionOrderNeverChangesARecord(t *testing.T) {
 			rt.Skip("lint refuses it")
 		}
 		inPlace := rapid.IntRange(0, 2).Draw(rt, "in place") == 0
+		long := strings.Repeat("x", rapid.SampledFrom(promptSizes).Draw(rt, "bytes of a prompt"))
 		var want []string
 		for try := range 4 {
-			v := driveRandom(t, rt, p, yaml, []string{"", "interrupt", "crash", "crash"}[try], inPlace)
+			v := driveRandom(t, rt, p, yaml, []string{"", "interrupt", "crash", "crash"}[try], inPlace, long)
 			ran[v.Status]++
 			got := conclusions(v)
 			if v.Status == protocol.Failed || strings.Contains(v.Reason, "limits.steps") {
@@ -257,8 +261,9 @@ func TestW18CompletionOrderNeverChangesARecord(t *testing.T) {
 	}
 }
 
-func driveRandom(t *testing.T, rt *rapid.T, p *lang.Program, yaml string, trouble string, inPlace bool) *engine.View {
+func driveRandom(t *testing.T, rt *rapid.T, p *lang.Program, yaml string, trouble string, inPlace bool, long string) *engine.View {
 	b := newBench(t)
+	b.e.Warn = func(err error) { rt.Errorf("%v\n%s", err, yaml) }
 	durable := &events{seen: map[string]int{}}
 	var performer roles.Performer = oracle{durable, &hasty}
 	if inPlace {
@@ -266,7 +271,7 @@ func driveRandom(t *testing.T, rt *rapid.T, p *lang.Program, yaml string, troubl
 	}
 	b.e.Performers[protocol.ActSet] = performer
 	ctx := context.Background()
-	in, err := p.Inputs(nil)
+	in, err := p.Inputs(map[string]any{"long": long})
 	if err != nil {
 		rt.Fatal(err)
 	}
@@ -320,6 +325,9 @@ func driveRandom(t *testing.T, rt *rapid.T, p *lang.Program, yaml string, troubl
 	cut := rapid.IntRange(1, len(entries)).Draw(rt, "snapshot at")
 	read := func(l protocol.Link) ([]byte, error) { return b.e.Store.Block(ctx, l) }
 	if err := engine.SnapshotAgrees(entries, cut, read); err != nil {
+		rt.Fatalf("%v\n%s", err, yaml)
+	}
+	if err := engine.DrivenAgrees(ctx, b.e, id, entries); err != nil {
 		rt.Fatalf("%v\n%s", err, yaml)
 	}
 	return b.view(id)

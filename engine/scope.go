@@ -159,6 +159,15 @@ func textOf(read Reader, t protocol.Text) (string, error) {
 	return string(b), err
 }
 
+// words is a text that only people read: where its block cannot be had, a word of that.
+func (s *State) words(t protocol.Text) string {
+	text, err := textOf(s.read, t)
+	if err != nil {
+		return fmt.Sprintf("(its text cannot be read: %v)", err)
+	}
+	return text
+}
+
 // object decodes a canonical JSON object; integers stay integers.
 func object(raw []byte) (map[string]any, error) {
 	v, err := lang.DecodeJSON(raw)

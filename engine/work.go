@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"wf/cas"
@@ -184,6 +185,7 @@ func (d *driver) conclude(ctx context.Context, w *worker, end *outcome) ([]cas.D
 	default:
 		return d.parkVisit(w.step, end.err.Error(), protocol.CodeOf(end.err)), nil, nil
 	}
+	failure.Message = strings.ToValidUTF8(failure.Message, "\uFFFD") // it becomes JSON and CBOR
 	failed := protocol.AttemptFailed{Attempt: v.attempt, Error: failure.ErrorInfo}
 	if at, ok := retryAt(d.roleOf(a).Retry, failure.Class, v.attempt, d.e.now()); ok {
 		failed.RetryAt = at

@@ -86,6 +86,7 @@ func (a *app) open(ctx context.Context, o cas.Options) (*cas.Store, error) {
 	if o.MustExist && !writable(dir) {
 		o.ReadOnly = true
 	}
+	o.Warn = a.warn
 	s, err := cas.Open(ctx, dir, o)
 	if err != nil {
 		return nil, err

@@ -22,6 +22,7 @@ func (a *app) newEngine(s *cas.Store, watch func(engine.Notice)) *engine.Engine 
 		Version: version(),
 		Watch:   a.keepTasks(s, watch),
 		Price:   a.price,
+		Warn:    a.warn,
 		Performers: map[protocol.Action]roles.Performer{
 			protocol.ActPrompt: agent,
 			protocol.ActRun:    &roles.Run{Messages: agentkit.BuildMessages},
@@ -33,6 +34,9 @@ func (a *app) newEngine(s *cas.Store, watch func(engine.Notice)) *engine.Engine 
 	e.Performers[protocol.ActWorkflow] = agentkit.Template{Agent: agent, Child: e.SubWorkflow()}
 	return e
 }
+
+// warn tells the user of what went wrong without harm.
+func (a *app) warn(err error) { a.progress("warning: %s", messageOf(err)) }
 
 // whoami is who starts, answers and cancels: the name of the user.
 func whoami() string {

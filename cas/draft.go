@@ -1,0 +1,112 @@
+package cas
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"wf/protocol"
+)
+
+// Draft is an event before it has a place: what happened, and in which step ("" for the run).
+//
+//	Draft ─Ready─► Draft with its stored form ─Stage─► Event ─Commit─► journal
+type Draft struct {
+	Step string
+	Data protocol.Data // as it was said, texts of any length in place
+
+	made *made // by Ready
+}
+
+// made is what a draft becomes.
+type made struct {
+	stored  protocol.Data
+	encoded cbor.RawMessage
+	blocks  []Block
+}
+
+// Ready makes the stored form of a draft, once: what cannot be stored is found where it was said,
+// not when a commit is due. An error wraps protocol.ErrInvalidBlock.
+func (d Draft) Ready() (Draft, error) {
+	if d.made != nil {
+		return d, nil
+	}
+	if d.Data == nil || d.Data.EventType() == protocol.EvDelta {
+		return d, fmt.Errorf("%T is never stored: %w", d.Data, protocol.ErrInvalidBlock)
+	}
+	stored, blocks := spill(d.Data)
+	if err := refuseBareCID(valueOf(stored)); err != nil {
+		return d, fmt.Errorf("%s: %w", stored.EventType(), err)
+	}
+	b, err := encMode.Marshal(stored)
+	if err == nil {
+		err = Scan(b, MaxDepth-1, nil) // the event around it is one level
+	}
+	if err != nil {
+		return d, fmt.Errorf("%s: %w: %w", stored.EventType(), protocol.ErrInvalidBlock, err)
+	}
+	d.made = &made{stored, b, blocks}
+	return d, nil
+}
+
+// Stored is the data as a reader of the journal decodes it: a text over protocol.InlineMax is a
+// link. It is nil before Ready.
+func (d Draft) Stored() protocol.Data {
+	if d.made == nil {
+		return nil
+	}
+	return d.made.stored
+}
+
+// Blocks are the payloads that the stored form links to; Stage commits them with the event.
+func (d Draft) Blocks() []Block {
+	if d.made == nil {
+		return nil
+	}
+	return d.made.blocks
+}
+
+// event makes the event behind prev, and the payloads that come with it; now is unix µs.
+func (d Draft) event(prev EventRef, now int64) (protocol.Entry, []Block, error) {
+	d, err := d.Ready()
+	if err != nil {
+		return protocol.Entry{}, nil, err
+	}
+	e := protocol.Event{Kind: protocol.KindEvent, V: protocol.RecordVersion, Prev: prev.CID, Seq: prev.Seq + 1, TS: now,
+		Type: d.made.stored.EventType(), Data: d.made.encoded}
+	if d.Step != "" {
+		e.Step = &d.Step
+	}
+	b, err := Encode(e)
+	if err != nil {
+		return protocol.Entry{}, nil, fmt.Errorf("%s: %w", e.Type, err)
+	}
+	return protocol.Entry{Event: e, CID: b.Link, Raw: b.Data}, d.made.blocks, nil
+}
+
+// spill gives d with each text either in place, with protocol.InlineMax bytes at most, or as a
+// link to a payload. Bytes of a text that are no UTF-8 become U+FFFD, as CBOR has no others. d
+// itself is not changed.
+func spill(d protocol.Data) (stored protocol.Data, blocks []Block) {
+	texts, whole := textsOf(d)
+	changed := false
+	for _, t := range texts {
+		if !utf8.ValidString(t.S) {
+			t.S, changed = strings.ToValidUTF8(t.S, "\uFFFD"), true
+		}
+		if len(t.S) > protocol.InlineMax && !t.Link.Defined() {
+			root, parts := Payload([]byte(t.S))
+			t.Link = root
+			blocks = append(blocks, parts...)
+		}
+		if t.Link.Defined() && t.S != "" {
+			t.S, changed = "", true
+		}
+	}
+	if !changed {
+		return d, nil
+	}
+	return whole(), blocks
+}
