@@ -60,6 +60,14 @@ func (d Draft) Stored() protocol.Data {
 	return d.made.stored
 }
 
+// Size is the length of the stored form in bytes, payloads left out; 0 before Ready.
+func (d Draft) Size() int {
+	if d.made == nil {
+		return 0
+	}
+	return len(d.made.encoded)
+}
+
 // Blocks are the payloads that the stored form links to; Stage commits them with the event.
 func (d Draft) Blocks() []Block {
 	if d.made == nil {

@@ -31,7 +31,7 @@ func (d *driver) append(ctx context.Context, facts []cas.Draft, blocks []cas.Blo
 func (d *driver) decide(ctx context.Context, b *batch) error {
 	for again := true; again; {
 		again = false
-		plan, err := d.s.Next()
+		plan, err := d.s.plan(max(1, d.parallel()-len(d.work)-len(b.begin)))
 		if err != nil {
 			return err
 		}

@@ -11,7 +11,7 @@ import (
 type ancestry struct {
 	edges   []int          // firings of each edge among the ancestors
 	entries map[string]int // activations of each role among the ancestors
-	latest  map[string]ref
+	latest  map[string]*ref
 	convs   map[string]*conversations
 }
 
@@ -39,7 +39,7 @@ func (s *State) ancestry(sources []*act) (ancestry, error) {
 			up.edges[a.edge]++
 		}
 	}
-	up.latest, up.convs = map[string]ref{}, map[string]*conversations{}
+	up.latest, up.convs = map[string]*ref{}, map[string]*conversations{}
 	for _, p := range sources {
 		for role, r := range p.offer.latest {
 			if have, ok := up.latest[role]; !ok || s.isAncestor(have.n, r.n) {
@@ -51,31 +51,6 @@ func (s *State) ancestry(sources []*act) (ancestry, error) {
 		}
 	}
 	return up, nil
-}
-
-// merge keeps, of each conversation, the nearer end; of two incomparable ones the first.
-func (s *State) merge(a, b *conversations) *conversations {
-	if a == nil || a == b {
-		return b
-	}
-	out := &conversations{plain: s.nearer(a.plain, b.plain), items: map[protocol.Link]*convo{}}
-	for value, c := range a.items {
-		out.items[value] = c
-	}
-	for value, c := range b.items {
-		out.items[value] = s.nearer(out.items[value], c)
-	}
-	return out
-}
-
-func (s *State) nearer(a, b *convo) *convo {
-	switch {
-	case a == nil:
-		return b
-	case b == nil || !s.isAncestor(a.n, b.n):
-		return a
-	}
-	return b
 }
 
 // isAncestor reports whether activation a is an ancestor of activation b. What has left the
@@ -150,12 +125,7 @@ func (s *State) tidy() {
 
 // prune keeps the live activations and what lies between them and their dominator.
 func (s *State) prune() {
-	var tips []*act
-	for _, a := range s.acts {
-		if a.live() {
-			tips = append(tips, a)
-		}
-	}
+	tips := slices.Concat(s.agenda.open, s.agenda.tokens)
 	if len(tips) == 0 {
 		return
 	}
@@ -165,5 +135,14 @@ func (s *State) prune() {
 	}
 	keep = append(keep, base)
 	slices.SortFunc(keep, func(a, b *act) int { return a.n - b.n })
+	kept := make(map[int]bool, len(keep))
+	for _, a := range keep {
+		kept[a.n] = true
+	}
+	for _, a := range s.acts {
+		if name := (stepName{a.role, a.num}); !kept[a.n] && s.agenda.steps[name] == a {
+			delete(s.agenda.steps, name)
+		}
+	}
 	s.acts = keep
 }

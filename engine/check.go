@@ -120,14 +120,14 @@ func stepLink(step string) protocol.Link { return cas.Raw([]byte(step)).Link }
 
 // decision compares a step_started with what the rules ask for at that point.
 func (c *checker) decision(s *State, x protocol.Entry, d protocol.StepStarted) error {
-	plan, err := s.plan(true)
+	asked, err := s.asked(d)
 	if err != nil {
 		return err
 	}
 	c.r.Decisions.Checked++
 	want := describe(d.Role, d.Parents, d.Item, d.Edge, d.Via, d.EdgePrompt.S, d.Resumes, d.Visit)
 	var near string
-	for _, p := range plan.Start {
+	for _, p := range asked {
 		got := describe(p.Role, p.Parents, p.Item, p.Edge, p.Via, p.EdgePrompt, p.Resumes, p.Visit)
 		if got == want {
 			c.r.Decisions.Equal++
@@ -142,6 +142,58 @@ func (c *checker) decision(s *State, x protocol.Entry, d protocol.StepStarted) e
 	}
 	c.r.Findings = append(c.r.Findings, Finding{"decision", fmt.Sprintf("seq %d %s", x.Seq, x.StepName()), want, near})
 	return nil
+}
+
+// asked are the visits that the rules ask for at a point where d began: those of its role, of a
+// fan-out the one of its item.
+func (s *State) asked(d protocol.StepStarted) (out []Decision, err error) {
+	add := func(fan *fanOut) error {
+		i := 0
+		if d.Item != nil {
+			i = d.Item.Index
+		}
+		if len(fan.values) == 0 {
+			out = append(out, fan.base)
+			return nil
+		}
+		if i >= len(fan.values) {
+			return nil
+		}
+		x, err := s.item(fan, i)
+		out = append(out, x)
+		return err
+	}
+	if a := s.sameFiring(d); a != nil && a.of > 0 {
+		fan, err := s.fanOf(a)
+		if err != nil {
+			return nil, err
+		}
+		return out, add(fan)
+	}
+	fs := s.firings()
+	if _, _, failed := s.toFail(fs); failed || s.stop != nil {
+		return nil, nil
+	}
+	for _, f := range fs {
+		for _, t := range f.targets {
+			if f.err != nil || t.done || t.node != d.Role {
+				continue
+			}
+			if s.prog.Workflow.Edges[f.edge].ForEach == "" || t.via == protocol.ViaLimit {
+				x, err := s.decision(f, t, 0)
+				if err == nil {
+					out = append(out, x)
+				}
+				continue
+			}
+			if fan, err := s.fanOut(f.edge, f.up, links(f.sources), t, 0); err == nil {
+				if err := add(fan); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	return out, nil
 }
 
 func describe(role string, parents []protocol.Link, item *protocol.Item, edge int, via protocol.Via, prompt string, resumes protocol.Link, visit int) string {

@@ -41,34 +41,6 @@ func (s *State) compacted(step string, d protocol.Compacted) error {
 	return nil
 }
 
-// end is where the conversation of a visit stands after it; nil where the visit leaves it as
-// it was. One that failed is no turn, but what it compacted stays so.
-func (v *visit) end(n int) *convo {
-	switch {
-	case v.status == protocol.StepOK:
-		return &convo{n: n, record: v.record, visit: v.number, size: max(0, v.size)}
-	case v.compacted:
-		return &convo{n: n, record: v.resumes, visit: v.number - 1}
-	}
-	return nil
-}
-
-// sizeBefore is what the first request of the visit before v held, 0 where that is not known.
-func (a *act) sizeBefore(v *visit) int64 {
-	c := a.convs[a.role]
-	if c == nil || !v.resumes.Defined() {
-		return 0
-	}
-	last := c.plain
-	if v.item != nil {
-		last = c.items[v.item.Value]
-	}
-	if last == nil {
-		return 0
-	}
-	return last.size
-}
-
 // compaction makes the record of a compaction that a performer asks for, and the event that
 // links it.
 func (d *driver) compaction(step string, x protocol.CompactionDraft) (protocol.Compacted, []cas.Block, error) {

@@ -63,13 +63,14 @@ type driver struct {
 	past  pastCache
 	fresh map[protocol.Link][]byte // blocks the state may read before they are committed
 
-	freshBytes    int
-	sinceSnapshot int
-	poke          []string // waiting visits to perform again: their sub-workflow moved
-	breach        *breach  // a limit of the run that was reached
-	unready       error    // a visit that cannot begin: what it needs is not there
-	stored        func([]protocol.Entry, []cas.Draft)
-	changes       uint64 // commit counter of the store when the journal was last looked at
+	freshBytes   int
+	since        since    // the last snapshot
+	snapshotSize int      // of the last one, in bytes
+	poke         []string // waiting visits to perform again: their sub-workflow moved
+	breach       *breach  // a limit of the run that was reached
+	unready      error    // a visit that cannot begin: what it needs is not there
+	stored       func([]protocol.Entry, []cas.Draft)
+	changes      uint64 // commit counter of the store when the journal was last looked at
 }
 
 // report is what a worker has to say: something that happened, or how the visit ended.

@@ -147,7 +147,7 @@ func (e *Engine) Begin(ctx context.Context, l Launch) (run protocol.RunID, fresh
 	inputs := cas.Raw(l.Inputs)
 	source, sourceBlocks := cas.Payload(l.Source)
 	start, err := cas.Encode(protocol.Start{Kind: protocol.KindStart, V: protocol.RecordVersion, Workflow: def.Link,
-		Inputs: inputs.Link, Format: protocol.Format, Semantics: protocol.Semantics})
+		Inputs: inputs.Link, Format: protocol.Format, Semantics: semanticsOf(l.Program.Workflow)})
 	if err != nil {
 		return "", false, err
 	}

@@ -64,7 +64,7 @@ func (e *Engine) Explain(ctx context.Context, run protocol.RunID, step string) (
 		t := Tried{Explanation: lang.Explanation{Edge: i, When: edge.When}, From: edge.From, To: edge.To, Taken: i == d.Edge}
 		switch {
 		case slices.Equal(edge.From, taken.From) && edge.OnFailure == taken.OnFailure:
-			sc, err := s.scope(i, up)
+			sc, err := s.scope(i, up, lang.Everything)
 			if err != nil {
 				return nil, err
 			}

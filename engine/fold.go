@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"wf/engine/lang"
 	"wf/protocol"
 )
 
@@ -44,7 +45,9 @@ func (s *State) FoldMore(lib *Library, events iter.Seq2[protocol.Entry, error]) 
 }
 
 func newState(read Reader) *State {
-	return &State{nums: map[string]int{}, nextN: startNode, read: read, vals: map[protocol.Link]*stepValue{}}
+	s := &State{nums: map[string]int{}, nextN: startNode, read: read, vals: map[protocol.Link]*stepValue{}, lists: map[*ref]*lang.Step{}}
+	s.reindex()
+	return s
 }
 
 // apply moves the state by one event.
@@ -59,7 +62,7 @@ func (s *State) apply(lib *Library, step string, seq protocol.Seq, ts int64, typ
 		return err
 	}
 	s.Seq, s.TS = seq, max(ts, s.TS)
-	s.active = s.stop == nil && s.anyRuns()
+	s.active = s.stop == nil && len(s.agenda.visits[runs]) > 0
 	return nil
 }
 
@@ -73,7 +76,7 @@ func (s *State) move(lib *Library, step string, seq protocol.Seq, ts int64, typ 
 			return err
 		}
 		if v.mode == waits {
-			v.mode, v.due = ready, 0
+			s.to(v, ready, 0)
 		}
 		return nil
 	}
@@ -90,10 +93,11 @@ func (s *State) move(lib *Library, step string, seq protocol.Seq, ts int64, typ 
 			return err
 		}
 		s.Totals.Attempts++
-		v.lastErr, v.lastCode, v.due, v.anew = d.Error.Message, "", d.RetryAt, true
-		v.mode = parked
+		v.lastErr, v.lastCode, v.anew = d.Error.Message, "", true
 		if d.RetryAt > 0 {
-			v.mode = retries
+			s.to(v, retries, d.RetryAt)
+		} else {
+			s.to(v, parked, 0)
 		}
 	case protocol.CompactionAsked:
 		s.compact = true
@@ -104,7 +108,8 @@ func (s *State) move(lib *Library, step string, seq protocol.Seq, ts int64, typ 
 		if err != nil {
 			return err
 		}
-		v.mode, v.waiting, v.due, v.question, v.choices, v.form = waits, d.Kind, d.Due, d.Question, d.Choices, d.Form
+		v.waiting, v.question, v.choices, v.form = d.Kind, d.Question, d.Choices, d.Form
+		s.to(v, waits, d.Due)
 	case protocol.Usage:
 		s.Totals.add(d)
 		s.measured(step, d)
@@ -116,7 +121,8 @@ func (s *State) move(lib *Library, step string, seq protocol.Seq, ts int64, typ 
 			if err != nil {
 				return err
 			}
-			v.mode, v.lastErr, v.lastCode = parked, s.words(d.Detail), d.Code
+			v.lastErr, v.lastCode = s.words(d.Detail), d.Code
+			s.to(v, parked, 0)
 			return nil
 		}
 		s.stop = &stop{status: protocol.Suspended, reason: d.Reason, detail: s.words(d.Detail), code: d.Code}
@@ -144,9 +150,11 @@ func (s *State) begin(lib *Library, d protocol.RunStarted, ts int64) error {
 	}
 	first := &act{n: startNode, role: protocol.NodeStart, edge: noEdge, links: []protocol.Link{d.Start}, of: -1,
 		edges: make([]int, len(o.prog.Workflow.Edges)), entries: map[string]int{},
-		latest: map[string]ref{}, convs: map[string]*conversations{}}
-	first.offer = first.token(false)
-	s.acts = []*act{first}
+		latest: map[string]*ref{}, convs: map[string]*conversations{}}
+	first.offer = first.token(false, s.equalItems())
+	s.acts = nil
+	s.reindex()
+	s.enter(first)
 	s.nextN = startNode + 1
 	return nil
 }
@@ -167,7 +175,7 @@ func (s *State) stepStarted(step string, seq protocol.Seq, d protocol.StepStarte
 	if a.batch() && d.Item == nil {
 		i = 0 // the one record of an empty fan-out
 	}
-	if i >= max(1, a.of) {
+	if i >= a.size() {
 		return fmt.Errorf("%s of a fan-out of %d: %w", id, a.of, protocol.ErrCorrupt)
 	}
 	for len(a.visits) <= i {
@@ -175,11 +183,13 @@ func (s *State) stepStarted(step string, seq protocol.Seq, d protocol.StepStarte
 	}
 	v := a.visits[i]
 	if v == nil {
-		v = &visit{id: id, number: d.Visit, item: d.Item, resumes: d.Resumes, prompt: d.EdgePrompt, first: seq}
+		v = &visit{id: id, of: a, number: d.Visit, item: d.Item, resumes: d.Resumes, prompt: d.EdgePrompt, first: seq}
 		a.visits[i] = v
+		s.dispatched(v)
 		s.Totals.Steps++
 	} else {
 		v.again = true
+		s.to(v, runs, 0)
 	}
 	if d.Attempt > v.attempt {
 		v.size = 0
@@ -192,19 +202,23 @@ func (s *State) stepStarted(step string, seq protocol.Seq, d protocol.StepStarte
 	if d.Compact {
 		s.compact, v.compact = false, true
 	}
-	v.mode, v.attempt, v.due, v.anew = runs, d.Attempt, 0, false
+	v.attempt, v.anew = d.Attempt, false
 	return nil
 }
 
 // sameFiring finds the activation that d is a further item or attempt of.
 func (s *State) sameFiring(d protocol.StepStarted) *act {
-	for i := len(s.acts) - 1; i >= 0; i-- {
-		a := s.acts[i]
-		if a.role == d.Role && a.edge == d.Edge && a.via == d.Via && a.offer == nil && slices.Equal(a.links, d.Parents) {
+	for _, a := range slices.Backward(s.agenda.open) {
+		if a.role == d.Role && a.edge == d.Edge && a.via == d.Via && sameLinks(a.links, d.Parents) {
 			return a
 		}
 	}
 	return nil
+}
+
+// sameLinks is slices.Equal, quick for what is the same in memory.
+func sameLinks(a, b []protocol.Link) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || slices.Equal(a, b))
 }
 
 // activate opens the activation that d begins and takes the tokens it consumes.
@@ -227,6 +241,7 @@ func (s *State) activate(id protocol.StepID, d protocol.StepStarted) (*act, erro
 	if e.ForEach != "" && d.Via != protocol.ViaLimit {
 		a.of = d.Of
 	}
+	a.left = a.size()
 	for _, p := range sources {
 		a.parents = append(a.parents, p.n)
 	}
@@ -240,7 +255,7 @@ func (s *State) activate(id protocol.StepID, d protocol.StepStarted) (*act, erro
 	if err := s.settle(f, d.Role); err != nil {
 		return nil, fmt.Errorf("%s: %w", id, err)
 	}
-	s.acts = append(s.acts, a)
+	s.enter(a)
 	s.nextN++
 	s.nums[a.role] = max(s.nums[a.role], id.N)
 	return a, nil
@@ -250,7 +265,7 @@ func (s *State) activate(id protocol.StepID, d protocol.StepStarted) (*act, erro
 func (s *State) twin(a *act) *act {
 	for i := len(s.acts) - 1; i >= 0; i-- {
 		b := s.acts[i]
-		if b.edge == a.edge && slices.Equal(b.parents, a.parents) && slices.Equal(b.links, a.links) {
+		if b.edge == a.edge && slices.Equal(b.parents, a.parents) && sameLinks(b.links, a.links) {
 			return b
 		}
 		if len(a.parents) > 0 && b.n <= a.parents[0] {
@@ -266,10 +281,10 @@ func (s *State) sources(e *protocol.Edge, links []protocol.Link) ([]*act, error)
 	rest := links
 	for _, role := range e.From {
 		var found *act
-		for i := len(s.acts) - 1; i >= 0 && found == nil; i-- {
-			a := s.acts[i]
-			if a.role == role && a.offer != nil && !a.offer.closed && hasPrefix(rest, a.records()) {
+		for _, a := range slices.Backward(s.agenda.tokens) {
+			if a.role == role && hasPrefix(rest, a.records()) {
 				found = a
+				break
 			}
 		}
 		if found == nil {
@@ -285,7 +300,7 @@ func (s *State) sources(e *protocol.Edge, links []protocol.Link) ([]*act, error)
 }
 
 func hasPrefix(l, prefix []protocol.Link) bool {
-	return len(prefix) <= len(l) && slices.Equal(l[:len(prefix)], prefix)
+	return len(prefix) <= len(l) && sameLinks(l[:len(prefix)], prefix)
 }
 
 func (s *State) stepCompleted(step string, d protocol.StepCompleted) error {
@@ -293,7 +308,7 @@ func (s *State) stepCompleted(step string, d protocol.StepCompleted) error {
 	if err != nil {
 		return err
 	}
-	v.mode, v.record, v.status = ended, d.Record, d.Status
+	v.record, v.status = d.Record, d.Status
 	if v.status == "" {
 		var r protocol.StepRecord
 		if err := decode(s.read, d.Record, &r); err != nil {
@@ -301,79 +316,50 @@ func (s *State) stepCompleted(step string, d protocol.StepCompleted) error {
 		}
 		v.status = r.Status
 	}
-	if len(a.visits) >= a.of && !a.open() {
+	s.to(v, ended, 0)
+	if !a.open() {
 		s.complete(a)
 	}
 	return nil
 }
 
 // resume lets everything that was parked try again. A token that a bound has parked passes
-// it once: a person said so. In a run that was not suspended for that, as after a crash, no
-// bound is lifted.
+// that bound once: a person said so. In a run that was cut off or interrupted no bound is lifted.
 func (s *State) resume() error {
-	byLimit := s.stop != nil && s.stop.reason == protocol.ByLimit
+	stopped := s.stop
 	s.stop = nil
-	if byLimit {
+	if stopped != nil && (stopped.reason == protocol.ByLimit || stopped.reason == protocol.ByError) {
 		for _, f := range s.firings() {
-			for _, t := range f.targets {
-				if t.node == protocol.NodeSuspend && !t.done {
-					for _, a := range f.sources {
-						a.offer.granted = true
-					}
+			if f.parked() {
+				for _, a := range f.sources {
+					a.offer.grant(f.part)
 				}
 			}
 		}
 	}
-	for _, a := range s.acts {
-		for _, v := range a.visits {
-			if v != nil && v.mode == parked {
-				v.mode = ready
-			}
-		}
-		if a.offer == nil || a.offer.closed || !a.offer.failed || len(a.offer.taken) > 0 {
+	for _, v := range slices.Clone(s.agenda.visits[parked]) {
+		s.to(v, ready, 0)
+	}
+	for _, a := range slices.Clone(s.agenda.tokens) {
+		if !a.offer.failed || len(a.offer.taken) > 0 {
 			continue
 		}
 		a.offer.route = nil
-		if s.routed(a).dead {
-			a.offer = nil
-			for _, v := range a.visits {
-				if v.status == protocol.StepFailed {
-					v.mode = ready
-				}
+		if !s.routed(a).dead {
+			continue
+		}
+		s.offers(a, nil)
+		for _, v := range a.visits {
+			if v.status == protocol.StepFailed {
+				s.to(v, ready, 0)
 			}
 		}
 	}
 	return nil
 }
 
-func (s *State) visitNamed(step string) (*visit, *act, error) {
-	id, err := protocol.ParseStepID(step)
-	if err != nil {
-		return nil, nil, err
-	}
-	for i := len(s.acts) - 1; i >= 0; i-- {
-		a := s.acts[i]
-		if a.role != id.Role || a.num != id.N {
-			continue
-		}
-		for _, v := range a.visits {
-			if v != nil && v.id == id {
-				return v, a, nil
-			}
-		}
-	}
-	return nil, nil, fmt.Errorf("no open step %s: %w", step, protocol.ErrNotFound)
-}
-
-func (s *State) anyRuns() bool {
-	for i := len(s.acts) - 1; i >= 0; i-- {
-		for _, v := range s.acts[i].visits {
-			if v != nil && v.mode == runs {
-				return true
-			}
-		}
-	}
-	return false
+func noOpenStep(step string) error {
+	return fmt.Errorf("no open step %s: %w", step, protocol.ErrNotFound)
 }
 
 // add counts one model call.

@@ -66,8 +66,8 @@ func (s *State) newStart(o ForkOptions, d *protocol.Forked) ([]cas.Block, error)
 		return nil, fmt.Errorf("its inputs under the new definition: %w", err)
 	}
 	var continues []protocol.Link
-	for _, a := range s.acts {
-		if a.n != startNode && a.offer != nil && !a.offer.closed {
+	for _, a := range s.agenda.tokens {
+		if a.n != startNode {
 			continues = append(continues, a.records()...)
 		}
 	}
@@ -81,7 +81,7 @@ func (s *State) newStart(o ForkOptions, d *protocol.Forked) ([]cas.Block, error)
 	}
 	in := cas.Raw(inputs)
 	start, err := cas.Encode(protocol.Start{Kind: protocol.KindStart, V: protocol.RecordVersion, Workflow: def.Link, Inputs: in.Link,
-		Format: protocol.Format, Semantics: protocol.Semantics, Continues: continues})
+		Format: protocol.Format, Semantics: semanticsOf(o.With.Workflow), Continues: continues})
 	if err != nil {
 		return nil, err
 	}
@@ -140,9 +140,9 @@ func (s *State) forked(lib *Library, d protocol.Forked) error {
 		if a.n == startNode {
 			a.links = []protocol.Link{d.Start}
 		}
-		if a.offer != nil && !a.offer.closed {
-			a.offer = a.token(a.offer.failed)
-		}
+	}
+	for _, a := range slices.Clone(s.agenda.tokens) {
+		s.offers(a, a.token(a.offer.failed, s.equalItems()))
 	}
 	for _, a := range s.acts {
 		if !a.open() {
@@ -167,7 +167,7 @@ func (s *State) transplant(a *act, before *protocol.Workflow) error {
 		return fmt.Errorf("%s is under way, and no edge of the new definition leads to %s as the old one did: %w", a.name(), a.role,
 			&protocol.Error{Code: protocol.ErrInvalid.Code, Message: protocol.ErrInvalid.Message, Hint: "keep the role and that edge, or fork at a step before " + a.name()})
 	}
-	a.edge, a.items = edge, nil
+	a.edge, a.fan = edge, nil
 	if a.via != protocol.ViaLimit {
 		a.edges[edge]++
 	}
@@ -176,7 +176,7 @@ func (s *State) transplant(a *act, before *protocol.Workflow) error {
 	}
 	for _, v := range a.visits {
 		if v != nil && (v.mode == runs || v.mode == retries || v.mode == parked) {
-			v.mode = ready
+			s.to(v, ready, v.due)
 		}
 	}
 	var sources []*act // whose tokens other targets of the old edge still wait for

@@ -3,11 +3,10 @@ package engine
 import (
 	"cmp"
 	"fmt"
-	"maps"
+	"math"
 	"slices"
 	"strings"
 
-	"wf/cas"
 	"wf/engine/lang"
 	"wf/protocol"
 )
@@ -55,57 +54,67 @@ type Verdict struct {
 }
 
 // Next decides what a run does now. It does not alter the State but for caches.
-func (s *State) Next() (Plan, error) { return s.plan(false) }
+func (s *State) Next() (Plan, error) { return s.plan(math.MaxInt) }
 
-// plan is Next; unbounded leaves max_parallel out of account: which items of a fan-out come
-// first is no decision.
-func (s *State) plan(unbounded bool) (Plan, error) {
+// plan is Next with at most so many visits to begin, to perform again and timers: what it costs
+// does not grow with the visits that wait for their turn.
+func (s *State) plan(most int) (Plan, error) {
 	var p Plan
 	if s.stop != nil {
 		p.End = &Verdict{Status: s.stop.status, Reason: s.stop.reason, Detail: s.stop.detail}
 		return p, nil
 	}
-	parkedWhy := s.openVisits(&p)
 	fs := s.firings()
+	p.Timers = s.timers(most)
 	if f, t, ok := s.toFail(fs); ok {
-		p.Start, p.Again, p.Running = nil, nil, nil
 		p.End = &Verdict{Status: protocol.Failed, Detail: s.failedBy(f, t), Parents: links(f.sources)}
 		return p, nil
 	}
-	if err := s.openBatches(&p, unbounded); err != nil {
+	s.openVisits(&p, most)
+	if err := s.openBatches(&p, most); err != nil {
 		return p, err
 	}
-	var ends []firing
-	limits, why := []string{}, parkedWhy
+	stuck, err := s.dispatchAll(&p, fs, most)
+	if err != nil || len(p.Start)+len(p.Again)+len(p.Running) > 0 {
+		return p, err
+	}
+	p.End, err = s.verdict(fs, stuck)
+	return p, err
+}
+
+// stuck is what the firings of a plan could not dispatch.
+type stuck struct {
+	ends   []firing // that reached END
+	limits []string // bounds that keep a target back
+	why    []string // what went wrong
+}
+
+// dispatchAll makes the decisions for the targets of firings.
+func (s *State) dispatchAll(p *Plan, fs []firing, most int) (x stuck, err error) {
 	nums := map[string]int{}
 	for _, f := range fs {
 		if f.err != nil {
-			why = append(why, fmt.Sprintf("%s: %v", s.edgeName(f.edge), f.err))
+			x.why = append(x.why, fmt.Sprintf("%s: %v", s.edgeName(f.edge), f.err))
 			continue
 		}
 		for _, t := range f.targets {
 			switch {
 			case t.done:
 			case t.node == protocol.NodeEnd:
-				ends = append(ends, f)
+				x.ends = append(x.ends, f)
 			case t.node == protocol.NodeSuspend:
-				limits = append(limits, s.boundName(f))
-			default:
-				ds, err := s.dispatch(f, t, nums, unbounded)
+				x.limits = append(x.limits, s.boundName(f))
+			case len(p.Start) < most:
+				ds, err := s.dispatch(f, t, nums, most-len(p.Start))
 				if err != nil {
-					why = append(why, fmt.Sprintf("%s: %v", s.edgeName(f.edge), err))
+					x.why = append(x.why, fmt.Sprintf("%s: %v", s.edgeName(f.edge), err))
 					continue
 				}
 				p.Start = append(p.Start, ds...)
 			}
 		}
 	}
-	if len(p.Start)+len(p.Again)+len(p.Running) > 0 {
-		return p, nil
-	}
-	v, err := s.verdict(fs, ends, limits, why)
-	p.End = v
-	return p, err
+	return x, nil
 }
 
 // toFail finds the first token that leads to FAIL.
@@ -120,93 +129,96 @@ func (s *State) toFail(fs []firing) (f firing, t target, ok bool) {
 	return firing{}, target{}, false
 }
 
-// openVisits sorts the visits that have not ended, and says what parks the others.
-func (s *State) openVisits(p *Plan) (parkedWhy []string) {
-	for _, a := range s.acts {
-		for _, v := range a.visits {
-			if v == nil {
-				continue
+// openVisits adds the visits that run, and those to be performed again.
+func (s *State) openVisits(p *Plan, most int) {
+	for _, v := range s.agenda.visits[runs] {
+		p.Running = append(p.Running, v.id)
+	}
+	for _, m := range []mode{ready, retries} {
+		for _, v := range s.agenda.visits[m] {
+			if len(p.Again) == most {
+				return
 			}
-			switch v.mode {
-			case runs:
-				p.Running = append(p.Running, v.id)
-			case ready, retries:
-				p.Again = append(p.Again, Again{v.id, v.due})
-			case parked:
-				parkedWhy = append(parkedWhy, fmt.Sprintf("%s: %s", v.id, v.lastErr))
-			case waits:
-				if v.due > 0 {
-					p.Timers = append(p.Timers, v.waitingFor())
-				}
-			}
+			p.Again = append(p.Again, Again{v.id, v.due})
 		}
-		if a.offer == nil || a.offer.closed {
-			continue
+	}
+}
+
+// timers are the first waits with a due time.
+func (s *State) timers(most int) []WaitingVisit {
+	var out []WaitingVisit
+	for _, v := range s.agenda.timers {
+		if len(out) == most {
+			break
 		}
+		out = append(out, v.waitingFor())
+	}
+	return out
+}
+
+// parkedWhy says what parks visits, and tokens that no edge takes.
+func (s *State) parkedWhy() []string {
+	var why []string
+	for _, v := range s.agenda.visits[parked] {
+		why = append(why, fmt.Sprintf("%s: %s", v.id, v.lastErr))
+	}
+	for _, a := range s.agenda.tokens {
 		r := s.routed(a)
 		switch {
 		case r.err != nil:
-			parkedWhy = append(parkedWhy, fmt.Sprintf("%s#%d: %v", a.role, a.num, r.err))
+			why = append(why, fmt.Sprintf("%s#%d: %v", a.role, a.num, r.err))
 		case r.dead && a.offer.failed:
-			parkedWhy = append(parkedWhy, s.failure(a))
+			why = append(why, s.failure(a))
 		}
 	}
-	return parkedWhy
+	return why
 }
 
 // parkedCode is the code of the first visit that was parked with one.
 func (s *State) parkedCode() string {
-	for _, a := range s.acts {
-		for _, v := range a.visits {
-			if v != nil && v.mode == parked && v.lastCode != "" {
-				return v.lastCode
-			}
+	for _, v := range s.agenda.visits[parked] {
+		if v.lastCode != "" {
+			return v.lastCode
 		}
 	}
 	return ""
 }
 
 // openBatches adds the items of begun fan-outs that were not dispatched yet.
-func (s *State) openBatches(p *Plan, unbounded bool) error {
-	for _, a := range s.acts {
-		if a.of < 1 || a.offer != nil {
+func (s *State) openBatches(p *Plan, most int) error {
+	for _, a := range s.agenda.open {
+		if a.of < 1 || a.begun == a.of {
 			continue
 		}
-		missing := false
-		for i := 0; i < a.of && !missing; i++ {
-			missing = i >= len(a.visits) || a.visits[i] == nil
+		fan, err := s.fanOf(a)
+		if err != nil {
+			return err
 		}
-		if !missing {
-			continue
+		for a.next < len(a.visits) && a.visits[a.next] != nil {
+			a.next++
 		}
-		if a.items == nil {
-			var err error
-			if a.items, err = s.items(a.edge, a.inherited(), a.links, target{node: a.role, via: a.via}, a.num); err != nil {
-				return err
-			}
+		room := most - len(p.Start)
+		if n := s.prog.Workflow.Edges[a.edge].MaxParallel; n > 0 {
+			room = min(room, n-(a.begun-(a.of-a.left)))
 		}
-		running := 0
-		for _, v := range a.visits {
-			if v != nil && v.mode != ended {
-				running++
-			}
-		}
-		for _, d := range a.items {
-			if i := d.Item.Index; i < len(a.visits) && a.visits[i] != nil {
+		for i := a.next; i < a.of && room > 0; i++ {
+			if i < len(a.visits) && a.visits[i] != nil {
 				continue
 			}
-			if most := s.prog.Workflow.Edges[a.edge].MaxParallel; most > 0 && running >= most && !unbounded {
-				break
+			d, err := s.item(fan, i)
+			if err != nil {
+				return err
 			}
-			running++
 			p.Start = append(p.Start, d)
+			room--
 		}
 	}
 	return nil
 }
 
-// dispatch makes the decisions for one target of a firing; nums counts those of this plan.
-func (s *State) dispatch(f firing, t target, nums map[string]int, unbounded bool) ([]Decision, error) {
+// dispatch makes the decisions for one target of a firing, at most so many; nums counts the
+// targets of this plan.
+func (s *State) dispatch(f firing, t target, nums map[string]int, most int) ([]Decision, error) {
 	nums[t.node]++
 	num := s.nums[t.node] + nums[t.node]
 	e := &s.prog.Workflow.Edges[f.edge]
@@ -214,18 +226,32 @@ func (s *State) dispatch(f firing, t target, nums map[string]int, unbounded bool
 		d, err := s.decision(f, t, num)
 		return []Decision{d}, err
 	}
-	ds, err := s.items(f.edge, f.up, links(f.sources), t, num)
-	if e.MaxParallel > 0 && len(ds) > e.MaxParallel && !unbounded {
-		ds = ds[:e.MaxParallel]
+	fan, err := s.fanOut(f.edge, f.up, links(f.sources), t, num)
+	if err != nil {
+		return nil, err
 	}
-	return ds, err
+	if len(fan.values) == 0 {
+		return []Decision{fan.base}, nil
+	}
+	if e.MaxParallel > 0 {
+		most = min(most, e.MaxParallel)
+	}
+	var out []Decision
+	for i := range min(most, len(fan.values)) {
+		d, err := s.item(fan, i)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, d)
+	}
+	return out, nil
 }
 
 // decision is a plain visit.
 func (s *State) decision(f firing, t target, num int) (Decision, error) {
 	d := Decision{Step: protocol.StepID{Role: t.node, N: num, Index: -1}, Role: t.node, Parents: links(f.sources),
 		Of: -1, Edge: f.edge, Via: t.via, Visit: 1}
-	if c := s.resumable(f.up, t.node, nil); c != nil {
+	if c := s.resumable(f.up, t.node, nil, 0); c != nil {
 		d.Resumes, d.Visit = c.record, c.visit+1
 	}
 	sc, err := s.promptScope(f.edge, f.up)
@@ -236,84 +262,26 @@ func (s *State) decision(f firing, t target, num int) (Decision, error) {
 	return d, err
 }
 
-// items are the visits of a fan-out, or the one decision of an empty one.
-func (s *State) items(edge int, up ancestry, parents []protocol.Link, t target, num int) ([]Decision, error) {
-	sc, err := s.scope(edge, up)
-	if err != nil {
-		return nil, err
-	}
-	values, err := s.prog.ForEach(edge, sc)
-	if err != nil {
-		return nil, err
-	}
-	base := Decision{Role: t.node, Parents: parents, Of: len(values), Edge: edge, Via: t.via, Visit: 1}
-	if len(values) == 0 {
-		base.Step, base.Empty = protocol.StepID{Role: t.node, N: num, Index: -1}, true
-		return []Decision{base}, nil
-	}
-	var out []Decision
-	for i, v := range values {
-		raw, err := canonical(v)
-		if err != nil {
-			return nil, fmt.Errorf("item %d: %w", i, err)
-		}
-		d := base
-		d.Step = protocol.StepID{Role: t.node, N: num, Index: i}
-		d.ItemValue = raw
-		d.Item = &protocol.Item{Index: i, Value: cas.Raw(raw).Link}
-		if c := s.resumable(up, t.node, d.Item); c != nil {
-			d.Resumes, d.Visit = c.record, c.visit+1
-		}
-		sc.Item, sc.Index = v, i
-		if d.EdgePrompt, err = s.prog.EdgePrompt(edge, sc); err != nil {
-			return nil, err
-		}
-		out = append(out, d)
-	}
-	return out, nil
-}
-
-// resumable is the conversation that a new visit continues.
-func (s *State) resumable(up ancestry, role string, item *protocol.Item) *convo {
-	r, ok := s.prog.Workflow.RoleNamed(role)
-	c := up.convs[role]
-	if !ok || c == nil || s.context(r) == protocol.ContextFresh {
-		return nil
-	}
-	if item == nil {
-		return c.plain
-	}
-	return c.items[item.Value]
-}
-
 // promptScope is the scope of an edge prompt, empty where the prompt does not look at it.
 func (s *State) promptScope(edge int, up ancestry) (lang.Scope, error) {
 	if !strings.Contains(s.prog.Workflow.Edges[edge].Prompt, "${{") {
 		return lang.Scope{}, nil
 	}
-	return s.scope(edge, up)
-}
-
-// inherited is what a got from its parents, itself not counted.
-func (a *act) inherited() ancestry {
-	up := ancestry{slices.Clone(a.edges), maps.Clone(a.entries), a.latest, a.convs}
-	up.entries[a.role]--
-	if a.via != protocol.ViaLimit {
-		up.edges[a.edge]--
-	}
-	return up
+	return s.scope(edge, up, s.prog.PromptUses(edge))
 }
 
 // verdict ends a run in which nothing can move.
-func (s *State) verdict(fs, ends []firing, limits, why []string) (*Verdict, error) {
+func (s *State) verdict(fs []firing, x stuck) (*Verdict, error) {
 	if s.Status() == protocol.Waiting {
 		return &Verdict{Status: protocol.Waiting}, nil
 	}
-	if len(why) > 0 {
+	ends := x.ends
+	if why := append(s.parkedWhy(), x.why...); len(why) > 0 {
+		why = append(why, x.limits...)
 		return &Verdict{Status: protocol.Suspended, Reason: protocol.ByError, Detail: strings.Join(why, "; "), Code: s.parkedCode()}, nil
 	}
-	if len(limits) > 0 {
-		return &Verdict{Status: protocol.Suspended, Reason: protocol.ByLimit, Detail: strings.Join(limits, "; ")}, nil
+	if len(x.limits) > 0 {
+		return &Verdict{Status: protocol.Suspended, Reason: protocol.ByLimit, Detail: strings.Join(x.limits, "; ")}, nil
 	}
 	if len(ends) == 0 {
 		return &Verdict{Status: protocol.Suspended, Reason: protocol.ByStall, Detail: s.stalled(fs)}, nil
@@ -333,7 +301,7 @@ func (s *State) verdict(fs, ends []firing, limits, why []string) (*Verdict, erro
 	up, err := s.ancestry(sources)
 	if err == nil {
 		var sc lang.Scope
-		if sc, err = s.scopeOf(up, []string{sources[0].role}); err == nil {
+		if sc, err = s.scopeOf(up, []string{sources[0].role}, s.prog.OutputsUses()); err == nil {
 			v.Outputs, err = s.prog.Outputs(sc)
 		}
 	}

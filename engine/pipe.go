@@ -144,7 +144,7 @@ func (d *driver) stage(ctx context.Context) (*batch, error) {
 		return nil, nil
 	}
 	var err error
-	if b.staged, err = d.j.Stage(d.s.TS, b.drafts, b.blocks, d.snapshot(len(b.drafts))...); err != nil {
+	if b.staged, err = d.j.Stage(d.s.TS, b.drafts, b.blocks, d.snapshot(b.drafts)...); err != nil {
 		return nil, err
 	}
 	d.pipe.open = nil
@@ -335,21 +335,32 @@ func (d *driver) tell(b *batch, entries []protocol.Entry) {
 	d.e.tell(d.run, entries[told:], b.drafts[told:])
 }
 
-// snapshotEvery is the number of events after which the folded state is stored again.
+// snapshotEvery is the number of events after which the folded state is stored again, at the
+// earliest.
 const snapshotEvery = 256
 
-// snapshot is the folded state, to be stored with n more events, now and then and at the end.
-// It is derived: where it cannot be made the run goes on without, and a resume folds more.
-func (d *driver) snapshot(n int) []cas.Derived {
-	if d.sinceSnapshot += n; d.sinceSnapshot < snapshotEvery && !d.last {
+// since counts what was journaled behind the last snapshot.
+type since struct{ events, bytes int }
+
+// snapshot is the folded state, to be stored with more events, now and then and at the end: when
+// as many bytes were journaled as the last one had. So what snapshots cost in all grows with the
+// journal, and what a resume folds behind one with its size. It is derived: where it cannot be
+// made the run goes on without, and a resume folds more.
+func (d *driver) snapshot(drafts []cas.Draft) []cas.Derived {
+	d.since.events += len(drafts)
+	for _, x := range drafts {
+		d.since.bytes += x.Size()
+	}
+	if (d.since.events < snapshotEvery || d.since.bytes < d.snapshotSize) && !d.last {
 		return nil
 	}
-	d.sinceSnapshot = 0
+	d.since = since{}
 	data, err := d.s.Snapshot()
 	if err != nil {
 		d.e.warn(fmt.Errorf("run %s, event %d: its state cannot be stored, a resume reads the journal from further back: %w", d.run, d.s.Seq, err))
 		return nil
 	}
+	d.snapshotSize = len(data)
 	return []cas.Derived{{Key: snapshotKey(d.run), Data: data}}
 }
 

@@ -35,8 +35,8 @@ func (s *State) failure(a *act) string {
 // stalled names what keeps a run from going on: tokens no edge takes, joins and what they lack.
 func (s *State) stalled(fs []firing) string {
 	var out []string
-	for _, a := range s.acts {
-		if a.offer != nil && !a.offer.closed && s.routed(a).dead {
+	for _, a := range s.agenda.tokens {
+		if s.routed(a).dead {
 			out = append(out, fmt.Sprintf("no edge takes the output of %s", a.name()))
 		}
 	}
@@ -55,10 +55,7 @@ func (s *State) stalled(fs []firing) string {
 // lacking names the joins that wait, and for whom.
 func (s *State) lacking() []string {
 	have := map[int][]string{}
-	for _, a := range s.acts {
-		if a.offer == nil || a.offer.closed {
-			continue
-		}
+	for _, a := range s.agenda.tokens {
 		for _, p := range s.routed(a).parts {
 			if p.join && !a.offer.taken[p.edge][wholePart] {
 				have[p.edge] = append(have[p.edge], a.role)

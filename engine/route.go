@@ -115,7 +115,7 @@ func (s *State) holds(edge int, sources []*act) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	sc, err := s.scope(edge, up)
+	sc, err := s.scope(edge, up, s.prog.WhenUses(edge))
 	if err != nil {
 		return false, err
 	}
@@ -127,10 +127,7 @@ func (s *State) holds(edge int, sources []*act) (bool, error) {
 func (s *State) firings() []firing {
 	var out []firing
 	waiting := map[int]map[string]*act{} // join → role → token
-	for _, a := range s.acts {
-		if a.offer == nil || a.offer.closed {
-			continue
-		}
+	for _, a := range s.agenda.tokens {
 		r := s.routed(a)
 		if r.err != nil || r.dead {
 			continue
@@ -183,8 +180,25 @@ func (s *State) fireJoin(first int, sources []*act) firing {
 	return firing{edge: first, part: first, sources: sources, dead: true}
 }
 
-// fire applies the bounds to an edge that takes a token.
+// parked reports whether a bound keeps a target of a firing back, until a person resumes.
+func (f *firing) parked() bool {
+	return slices.ContainsFunc(f.targets, func(t target) bool { return t.node == protocol.NodeSuspend && !t.done })
+}
+
+// fire applies the bounds to an edge that takes a token. A grant lifts those of its own edge, and
+// only where they would suspend: a token that a bound led elsewhere goes on there.
 func (s *State) fire(edge, key int, sources []*act) firing {
+	granted := slices.ContainsFunc(sources, func(a *act) bool { return a.offer.granted[key] })
+	return s.fireBound(edge, key, sources, func(diverted string) bool { return granted && diverted == protocol.NodeSuspend })
+}
+
+// fireFreely is fire without any bound, as the first releases had it after a resume.
+func (s *State) fireFreely(edge, key int, sources []*act) firing {
+	return s.fireBound(edge, key, sources, func(string) bool { return true })
+}
+
+// fireBound is fire; lifted says whether a bound that leads to a node holds no more.
+func (s *State) fireBound(edge, key int, sources []*act, lifted func(diverted string) bool) firing {
 	f := firing{edge: edge, part: key, sources: sources}
 	e := &s.prog.Workflow.Edges[edge]
 	up, err := s.ancestry(sources)
@@ -193,28 +207,25 @@ func (s *State) fire(edge, key int, sources []*act) firing {
 		return f
 	}
 	f.up = up
-	granted := false
-	for _, a := range sources {
-		granted = granted || a.offer.granted
-	}
 	via := protocol.ViaEdge
 	if sources[0].n == startNode {
 		via = protocol.ViaStart
 	}
 	full := func(role string) bool {
 		r, ok := s.prog.Workflow.RoleNamed(role)
-		return ok && r.MaxVisits > 0 && up.entries[role] >= r.MaxVisits && !granted
+		return ok && r.MaxVisits > 0 && up.entries[role] >= r.MaxVisits
 	}
 	diverted := target{node: e.OnLimit, via: protocol.ViaLimit}
 	if diverted.node == "" || full(diverted.node) {
 		diverted.node = protocol.NodeSuspend
 	}
-	if e.Limit > 0 && up.edges[edge] >= e.Limit && !granted {
+	free := lifted(diverted.node)
+	if e.Limit > 0 && up.edges[edge] >= e.Limit && !free {
 		f.targets = []target{diverted}
 	} else {
 		for _, node := range e.To {
 			t := target{node: node, via: via}
-			if full(node) {
+			if full(node) && !free {
 				t = diverted
 			}
 			if !hasTarget(f.targets, t) {
@@ -237,7 +248,7 @@ func (s *State) settle(want firing, role string) error {
 	e := &s.prog.Workflow.Edges[want.edge]
 	src := want.sources[0]
 	if r, ok := s.prog.Workflow.RoleNamed(src.role); len(e.From) == 1 && len(e.To) == 1 && (!ok || !r.RouteAll) {
-		src.offer.closed = true // the common case: nothing to evaluate
+		s.spend(src) // the common case: nothing to evaluate
 		return nil
 	}
 	key := want.edge
@@ -245,19 +256,19 @@ func (s *State) settle(want firing, role string) error {
 		key = s.joinOf(want.edge)
 	}
 	f := s.fire(want.edge, key, want.sources)
+	if f.err == nil && !f.leadsTo(role) && slices.ContainsFunc(want.sources, func(a *act) bool { return len(a.offer.granted) > 0 }) {
+		f = s.fireFreely(want.edge, key, want.sources)
+	}
 	if f.err != nil {
 		return f.err
 	}
 	left := 0
-	found := false
 	for _, t := range f.targets {
-		if t.node == role && !t.done {
-			found = true
-		} else if !t.done {
+		if t.node != role && !t.done {
 			left++
 		}
 	}
-	if !found {
+	if !f.leadsTo(role) {
 		return fmt.Errorf("edge %d does not lead to %s: %w", want.edge, role, protocol.ErrCorrupt)
 	}
 	for _, a := range want.sources {
@@ -273,17 +284,21 @@ func (s *State) settle(want firing, role string) error {
 			continue
 		}
 		o.taken[key][wholePart] = true
-		o.closed = true
-		for _, p := range s.routed(a).parts {
-			o.closed = o.closed && o.taken[p.edge][wholePart]
+		if !slices.ContainsFunc(s.routed(a).parts, func(p part) bool { return !o.taken[p.edge][wholePart] }) {
+			s.spend(a)
 		}
 	}
 	return nil
 }
 
-// scope is what the expressions of an edge see.
-func (s *State) scope(edge int, up ancestry) (lang.Scope, error) {
-	sc, err := s.scopeOf(up, s.prog.Workflow.Edges[edge].From)
+// leadsTo reports whether a target of a firing that was not dispatched yet is role.
+func (f *firing) leadsTo(role string) bool {
+	return slices.ContainsFunc(f.targets, func(t target) bool { return t.node == role && !t.done })
+}
+
+// scope is what expressions of an edge see.
+func (s *State) scope(edge int, up ancestry, uses lang.Uses) (lang.Scope, error) {
+	sc, err := s.scopeOf(up, s.prog.Workflow.Edges[edge].From, uses)
 	sc.EdgeVisit = up.edges[edge] + 1
 	return sc, err
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/ipfs/go-cid"
 
@@ -17,14 +18,21 @@ type stepValue struct {
 	lang.Step
 }
 
-// maxValues bounds the cache of step values.
-const maxValues = 512
+// maxValues and maxLists bound the caches of step values and of the outputs of fan-outs.
+const (
+	maxValues = 512
+	maxLists  = 8
+)
 
-// scopeOf gathers what expressions see at a token that came from the roles named by from.
-func (s *State) scopeOf(up ancestry, from []string) (lang.Scope, error) {
+// scopeOf gathers what expressions see at a token that came from the roles named by from, as far
+// as they look at it.
+func (s *State) scopeOf(up ancestry, from []string, uses lang.Uses) (lang.Scope, error) {
 	sc := lang.Scope{Inputs: s.begun.inputs, Steps: map[string]*lang.Step{}}
 	var err error
 	for role, r := range up.latest {
+		if !uses.Role(role, slices.Contains(from, role)) {
+			continue
+		}
 		if sc.Steps[role], err = s.stepOf(r); err != nil {
 			return sc, err
 		}
@@ -46,7 +54,10 @@ func (s *State) scopeOf(up ancestry, from []string) (lang.Scope, error) {
 
 // stepOf is the value of an activation: of a fan-out the list of its outputs, in item order,
 // null for an item that failed.
-func (s *State) stepOf(r ref) (*lang.Step, error) {
+func (s *State) stepOf(r *ref) (*lang.Step, error) {
+	if st := s.lists[r]; st != nil {
+		return st, nil
+	}
 	if !r.batch {
 		v, err := s.valueOf(r.records[0])
 		if err != nil {
@@ -74,6 +85,10 @@ func (s *State) stepOf(r ref) (*lang.Step, error) {
 		st.Visit = max(st.Visit, v.Visit)
 	}
 	st.Output = list
+	if len(s.lists) >= maxLists {
+		clear(s.lists)
+	}
+	s.lists[r] = st
 	return st, nil
 }
 

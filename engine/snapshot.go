@@ -9,7 +9,7 @@ import (
 )
 
 // snapshotVersion changes whenever the meaning of a snapshot does; another one is ignored.
-const snapshotVersion = 3
+const snapshotVersion = 4
 
 // The stored form of a State: what Fold would compute, without the caches. It is derived,
 // kept under the head it belongs to, and may be lost at any time.
@@ -33,6 +33,8 @@ type (
 		Code      string          `cbor:"code"`
 		Result    protocol.Link   `cbor:"result"`
 		Histories []snapHistory   `cbor:"histories"`
+		Refs      []snapRef       `cbor:"refs"`  // activations that histories name
+		Convs     []snapConvs     `cbor:"convs"` // and conversations
 
 		Inbox   []protocol.MessageIn `cbor:"inbox,omitempty"`
 		Compact bool                 `cbor:"compact,omitempty"`
@@ -82,7 +84,9 @@ type (
 	snapOffer struct {
 		Failed  bool        `cbor:"failed"`
 		Closed  bool        `cbor:"closed"`
-		Granted bool        `cbor:"granted"`
+		Granted []int       `cbor:"granted"`
+		Ref     int         `cbor:"ref"`   // of the activation, in Refs; −1 for START
+		Convs   int         `cbor:"convs"` // in Convs
 		Taken   []snapTaken `cbor:"taken"`
 	}
 	snapTaken struct {
@@ -90,8 +94,8 @@ type (
 		Targets []string `cbor:"targets"`
 	}
 	snapHistory struct {
-		Latest map[string]snapRef   `cbor:"latest"`
-		Convs  map[string]snapConvs `cbor:"convs"`
+		Latest map[string]int `cbor:"latest"` // in Refs
+		Convs  map[string]int `cbor:"convs"`  // in Convs
 	}
 	snapRef struct {
 		N       int             `cbor:"n"`
@@ -99,8 +103,8 @@ type (
 		Batch   bool            `cbor:"batch"`
 	}
 	snapConvs struct {
-		Plain *snapConvo           `cbor:"plain"`
-		Items map[string]snapConvo `cbor:"items"`
+		Plain *snapConvo              `cbor:"plain"`
+		Items map[string][]*snapConvo `cbor:"items"`
 	}
 	snapConvo struct {
 		N      int           `cbor:"n"`
@@ -113,6 +117,7 @@ type (
 // Snapshot is the stored form of s, the live region only.
 func (s *State) Snapshot() ([]byte, error) {
 	s.prune()
+	past := snapPast{refs: map[*ref]int{}, convs: map[*conversations]int{}}
 	out := snapshot{V: snapshotVersion, Info: s.Info, Start: s.Start, Seq: s.Seq, TS: s.TS, Totals: s.Totals,
 		Limits: s.Limits, Nums: s.nums, NextN: s.nextN, Active: s.active, Result: s.result, Inbox: s.inbox, Compact: s.compact}
 	if s.stop != nil {
@@ -121,15 +126,17 @@ func (s *State) Snapshot() ([]byte, error) {
 	for _, a := range s.acts {
 		x := snapAct{N: a.n, Take: a.take, Role: a.role, Num: a.num, Edge: a.edge, Via: a.via, Parents: a.parents,
 			Links: a.links, Of: a.of, Edges: a.edges, Entries: a.entries, History: len(out.Histories)}
-		out.Histories = append(out.Histories, snapHistoryOf(a))
+		out.Histories = append(out.Histories, past.of(a))
 		for _, v := range a.visits {
 			x.Visits = append(x.Visits, snapVisitOf(v))
 		}
 		if a.offer != nil {
 			x.Offer = snapOfferOf(a.offer)
+			x.Offer.Ref, x.Offer.Convs = past.offer(a)
 		}
 		out.Acts = append(out.Acts, x)
 	}
+	out.Refs, out.Convs = past.allRefs, past.allConvs
 	b, err := cas.Encode(out)
 	return b.Data, err
 }
@@ -145,7 +152,11 @@ func snapVisitOf(v *visit) *snapVisit {
 }
 
 func snapOfferOf(o *offer) *snapOffer {
-	x := &snapOffer{Failed: o.failed, Closed: o.closed, Granted: o.granted}
+	x := &snapOffer{Failed: o.failed, Closed: o.closed}
+	for part := range o.granted {
+		x.Granted = append(x.Granted, part)
+	}
+	slices.Sort(x.Granted)
 	for part, targets := range o.taken {
 		t := snapTaken{Part: part}
 		for name := range targets {
@@ -156,24 +167,6 @@ func snapOfferOf(o *offer) *snapOffer {
 	}
 	slices.SortFunc(x.Taken, func(a, b snapTaken) int { return a.Part - b.Part })
 	return x
-}
-
-func snapHistoryOf(a *act) snapHistory {
-	h := snapHistory{map[string]snapRef{}, map[string]snapConvs{}}
-	for role, r := range a.latest {
-		h.Latest[role] = snapRef{r.n, r.records, r.batch}
-	}
-	for role, c := range a.convs {
-		x := snapConvs{Items: map[string]snapConvo{}}
-		if c.plain != nil {
-			x.Plain = &snapConvo{c.plain.n, c.plain.record, c.plain.visit, c.plain.size}
-		}
-		for value, i := range c.items {
-			x.Items[value.String()] = snapConvo{i.n, i.record, i.visit, i.size}
-		}
-		h.Convs[role] = x
-	}
-	return h
 }
 
 // restore reads a snapshot. An error means only that the journal has to be folded instead.
@@ -198,6 +191,10 @@ func restore(lib *Library, data []byte, read Reader) (*State, error) {
 	if in.Stopped {
 		s.stop = &stop{protocol.RunStatus(in.Status), protocol.SuspendReason(in.Reason), in.Detail, in.Code}
 	}
+	past, err := pastOf(&in)
+	if err != nil {
+		return nil, err
+	}
 	for _, x := range in.Acts {
 		a := &act{n: x.N, take: x.Take, role: x.Role, num: x.Num, edge: x.Edge, via: x.Via, parents: x.Parents,
 			links: x.Links, of: x.Of, edges: x.Edges, entries: x.Entries}
@@ -207,34 +204,42 @@ func restore(lib *Library, data []byte, read Reader) (*State, error) {
 		if x.History < 0 || x.History >= len(in.Histories) {
 			return nil, fmt.Errorf("snapshot: activation %d has no history", x.N)
 		}
-		if err := in.Histories[x.History].into(a); err != nil {
+		if err := past.into(a, in.Histories[x.History]); err != nil {
 			return nil, err
 		}
 		for _, v := range x.Visits {
-			a.visits = append(a.visits, v.visit(x))
+			a.visits = append(a.visits, v.visit(a))
 		}
 		if x.Offer != nil {
-			a.offer = x.Offer.offer(a)
+			if a.offer, err = x.Offer.offer(a, past); err != nil {
+				return nil, err
+			}
 		}
 		s.acts = append(s.acts, a)
 	}
+	s.reindex()
 	return s, nil
 }
 
-func (v *snapVisit) visit(a snapAct) *visit {
+func (v *snapVisit) visit(a *act) *visit {
 	if v == nil {
 		return nil
 	}
-	return &visit{id: protocol.StepID{Role: a.Role, N: a.Num, Index: v.Index}, number: v.Number, item: v.Item,
+	return &visit{id: protocol.StepID{Role: a.role, N: a.num, Index: v.Index}, of: a, number: v.Number, item: v.Item,
 		resumes: v.Resumes, tools: v.Tools, inject: v.Inject, prompt: v.Prompt, attempt: v.Attempt, mode: mode(v.Mode),
 		waiting: v.Waiting, due: v.Due, question: v.Question, choices: v.Choices, form: v.Form, first: v.First, record: v.Record,
 		status: v.Status, lastErr: v.LastErr, lastCode: v.LastCode, anew: v.Anew, again: v.Again,
 		size: v.Size, compacted: v.Moved, compact: v.Compact}
 }
 
-func (x *snapOffer) offer(a *act) *offer {
-	o := a.token(x.Failed)
-	o.closed, o.granted = x.Closed, x.Granted
+func (x *snapOffer) offer(a *act, past restoredPast) (*offer, error) {
+	o := &offer{failed: x.Failed, closed: x.Closed}
+	if err := past.token(a, o, x); err != nil {
+		return nil, err
+	}
+	for _, part := range x.Granted {
+		o.grant(part)
+	}
 	for _, t := range x.Taken {
 		if o.taken == nil {
 			o.taken = map[int]map[string]bool{}
@@ -244,27 +249,5 @@ func (x *snapOffer) offer(a *act) *offer {
 			o.taken[t.Part][name] = true
 		}
 	}
-	return o
-}
-
-func (h snapHistory) into(a *act) error {
-	a.latest, a.convs = map[string]ref{}, map[string]*conversations{}
-	for role, r := range h.Latest {
-		a.latest[role] = ref{r.N, r.Records, r.Batch}
-	}
-	for role, c := range h.Convs {
-		x := &conversations{items: map[protocol.Link]*convo{}}
-		if c.Plain != nil {
-			x.plain = &convo{c.Plain.N, c.Plain.Record, c.Plain.Visit, c.Plain.Size}
-		}
-		for value, i := range c.Items {
-			l, err := protocol.ParseLink(value)
-			if err != nil {
-				return err
-			}
-			x.items[l] = &convo{i.N, i.Record, i.Visit, i.Size}
-		}
-		a.convs[role] = x
-	}
-	return nil
+	return o, nil
 }

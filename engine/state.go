@@ -19,6 +19,7 @@ type State struct {
 	Limits protocol.Limits // as raised
 
 	acts    []*act               // live region, ascending n
+	agenda  agenda               // what of it has not ended
 	nums    map[string]int       // dispatches per role
 	nextN   int                  // number of the next activation
 	tidyAt  int                  // prune when acts grow to this
@@ -32,6 +33,7 @@ type State struct {
 	begun *opened // the Start in force
 	read  Reader
 	vals  map[protocol.Link]*stepValue // values of records, a cache
+	lists map[*ref]*lang.Step          // outputs of fan-outs, a cache
 }
 
 // Reader fetches an immutable block.
@@ -84,129 +86,16 @@ type stop struct {
 	code   string // of the Error behind it, or ""
 }
 
-// startNode is the number of the activation that stands for START.
-const startNode = 0
-
-// noEdge is the edge of an activation that came by none of the definition in force.
-const noEdge = -1
-
-// act is an activation.
-type act struct {
-	n       int
-	take    int // activations of one firing (to: [a, b]) share it
-	role    string
-	num     int // coder#num
-	edge    int // noEdge for START, and for what ended under the definition before a fork
-	via     protocol.Via
-	parents []int                     // activations, in declared order
-	links   []protocol.Link           // StepRecords of the parents, or Start
-	of      int                       // number of items in a fan-out, −1 outside of one
-	visits  []*visit                  // by item index; nil while an item was not dispatched
-	edges   []int                     // firings of each edge among self and ancestors
-	entries map[string]int            // activations of each role among self and ancestors
-	latest  map[string]ref            // nearest ancestor of each role
-	convs   map[string]*conversations // of the ancestors
-
-	offer *offer     // once complete
-	items []Decision // of an open fan-out, evaluated once; never stored
-}
-
-// visit is one entry of a role.
-type visit struct {
-	id       protocol.StepID
-	number   int // StepRecord.Visit
-	item     *protocol.Item
-	resumes  protocol.Link
-	tools    protocol.Link
-	inject   protocol.Link
-	prompt   protocol.Text
-	attempt  int
-	mode     mode
-	waiting  protocol.WaitKind // while waits
-	due      int64             // of a wait or a retry, unix µs; 0 is never
-	question protocol.Text
-	choices  []protocol.Choice
-	form     protocol.Text
-	first    protocol.Seq // of the first step_started
-	record   protocol.Link
-	status   protocol.StepStatus
-	lastErr  string
-	lastCode string // of the Error that parked it
-	again    bool   // it was started before: there is a transcript
-	anew     bool   // the next step_started is a further attempt
-
-	size      int64 // tokens of its first request, 0 while that is not known, or unsized
-	compacted bool  // resumes is a Compaction that it made itself
-	compact   bool  // a person asked that it begin with one
-}
-
-// mode is where a visit stands.
-//
-//	runs ──► waits ──► ready ──► runs        answered, timer fired
-//	  │ └──► retries ──────────► runs        retry_at
-//	  └────► parked ───────────► ready       wf resume
-//	  └────► ended
-type mode int
-
-const (
-	runs    mode = iota // started; after a crash: cut off
-	waits               // for an answer, a signal or a timer
-	ready               // answered or resumed, to be performed again
-	retries             // a further attempt is due
-	parked              // failed for want of something, until a resume
-	ended               // step_completed
-)
-
-// ref names a completed activation that may have left the live region.
-type ref struct {
-	n       int
-	records []protocol.Link // by item; one outside of a fan-out
-	batch   bool
-}
-
-// conversations are the newest ok visits of a role: the plain one, and per item value.
-type conversations struct {
-	plain *convo
-	items map[protocol.Link]*convo
-}
-
-type convo struct {
-	n      int           // activation
-	record protocol.Link // StepRecord, or the Compaction of a visit that failed
-	visit  int
-	size   int64 // tokens of the first request of that visit, 0 is not known
-}
-
-// offer is the token of a completed activation until all its firings are dispatched.
-type offer struct {
-	failed  bool
-	taken   map[int]map[string]bool // edge → targets dispatched already
-	closed  bool                    // nothing is left of it
-	granted bool                    // a person resumed it past a bound
-	route   *route                  // computed once, never stored
-	latest  map[string]ref          // what the token hands on: the activation included
-	convs   map[string]*conversations
-}
-
 // Status is where the run stands, as far as the journal knows: a run whose process was
 // killed is still running.
 func (s *State) Status() protocol.RunStatus {
 	if s.stop != nil {
 		return s.stop.status
 	}
-	waiting := false
-	for _, a := range s.acts {
-		for _, v := range a.visits {
-			switch {
-			case v == nil || v.mode == ended || v.mode == parked:
-			case v.mode == waits:
-				waiting = true
-			default:
-				return protocol.Running
-			}
-		}
+	if s.agenda.moving() {
+		return protocol.Running
 	}
-	if waiting {
+	if len(s.agenda.visits[waits]) > 0 {
 		return protocol.Waiting
 	}
 	return protocol.Running
@@ -269,43 +158,8 @@ func (s *State) Waiting() []WaitingVisit {
 		return nil
 	}
 	var out []WaitingVisit
-	for _, a := range s.acts {
-		for _, v := range a.visits {
-			if v != nil && v.mode == waits {
-				out = append(out, v.waitingFor())
-			}
-		}
+	for _, v := range s.agenda.visits[waits] {
+		out = append(out, v.waitingFor())
 	}
 	return out
-}
-
-// open reports whether a visit of a has not ended.
-func (a *act) open() bool {
-	if len(a.visits) < a.of {
-		return true
-	}
-	for _, v := range a.visits {
-		if v == nil || v.mode != ended {
-			return true
-		}
-	}
-	return false
-}
-
-// batch reports whether a is a fan-out.
-func (a *act) batch() bool { return a.of >= 0 }
-
-// live reports whether the rules may still look at a on its own account.
-func (a *act) live() bool { return a.open() || a.offer != nil && !a.offer.closed }
-
-func (s *State) act(n int) *act {
-	for i := len(s.acts) - 1; i >= 0; i-- {
-		if s.acts[i].n == n {
-			return s.acts[i]
-		}
-		if s.acts[i].n < n {
-			return nil
-		}
-	}
-	return nil
 }

@@ -163,25 +163,19 @@ func (p subflow) handDown(ctx context.Context, child protocol.RunID, turn protoc
 // movedChildren are the waiting visits whose sub-workflow went on while nobody drove this run.
 func (d *driver) movedChildren(ctx context.Context) ([]string, error) {
 	var out []string
-	for _, a := range d.s.acts {
-		role, ok := d.s.prog.Workflow.RoleNamed(a.role)
-		if !ok || role.Action != protocol.ActWorkflow {
+	for _, v := range d.s.agenda.visits[waits] {
+		if !d.s.isSubflow(v.of.role) {
 			continue
 		}
-		for _, v := range a.visits {
-			if v == nil || v.mode != waits {
-				continue
-			}
-			child, err := d.e.State(ctx, childRun(stepKey(d.run, d.s.Start, a, v.item)))
-			switch {
-			case errors.Is(err, protocol.ErrUnknownRun): // a fork begins a child of its own
-			case err != nil:
-				return nil, err
-			case child.Status() == protocol.Waiting:
-				continue
-			}
-			out = append(out, v.id.String())
+		child, err := d.e.State(ctx, childRun(stepKey(d.run, d.s.Start, v.of, v.item)))
+		switch {
+		case errors.Is(err, protocol.ErrUnknownRun): // a fork begins a child of its own
+		case err != nil:
+			return nil, err
+		case child.Status() == protocol.Waiting:
+			continue
 		}
+		out = append(out, v.id.String())
 	}
 	return out, nil
 }
@@ -189,9 +183,8 @@ func (d *driver) movedChildren(ctx context.Context) ([]string, error) {
 // children are the runs of the open sub-workflow visits.
 func (s *State) children(run protocol.RunID) []protocol.RunID {
 	var out []protocol.RunID
-	for _, a := range s.acts {
-		role, ok := s.prog.Workflow.RoleNamed(a.role)
-		if !ok || role.Action != protocol.ActWorkflow {
+	for _, a := range s.agenda.open {
+		if !s.isSubflow(a.role) {
 			continue
 		}
 		for _, v := range a.visits {
@@ -201,4 +194,9 @@ func (s *State) children(run protocol.RunID) []protocol.RunID {
 		}
 	}
 	return out
+}
+
+func (s *State) isSubflow(name string) bool {
+	role, ok := s.prog.Workflow.RoleNamed(name)
+	return ok && role.Action == protocol.ActWorkflow
 }

@@ -8,8 +8,11 @@ import (
 
 // records are the StepRecords of a completed activation, in item order; the Start for START.
 func (a *act) records() []protocol.Link {
-	if a.n == startNode {
+	switch {
+	case a.n == startNode:
 		return a.links
+	case a.offer != nil && a.offer.records != nil:
+		return a.offer.records
 	}
 	out := make([]protocol.Link, 0, len(a.visits))
 	for _, v := range a.visits {
@@ -24,42 +27,20 @@ func (s *State) complete(a *act) {
 	for _, v := range a.visits {
 		failed = failed || v.status == protocol.StepFailed
 	}
-	a.offer = a.token(failed)
+	s.offers(a, a.token(failed, s.equalItems()))
 	s.tidy()
 }
 
-// token is what a hands on.
-func (a *act) token(failed bool) *offer {
+// token is what a hands on; equal is the rule for equal items.
+func (a *act) token(failed bool, equal equalItems) *offer {
 	o := &offer{failed: failed, latest: a.latest, convs: a.convs}
 	if a.n == startNode {
 		return o
 	}
+	o.records = a.records()
 	o.latest = maps.Clone(a.latest)
-	o.latest[a.role] = ref{n: a.n, records: a.records(), batch: a.batch()}
+	o.latest[a.role] = &ref{n: a.n, records: o.records, batch: a.batch()}
 	o.convs = maps.Clone(a.convs)
-	o.convs[a.role] = a.convs[a.role].with(a)
+	o.convs[a.role] = a.convs[a.role].with(a, equal)
 	return o
-}
-
-// with adds where the visits of a leave their conversations.
-func (c *conversations) with(a *act) *conversations {
-	out := &conversations{}
-	if c != nil {
-		out.plain, out.items = c.plain, maps.Clone(c.items)
-	}
-	for _, v := range a.visits {
-		next := v.end(a.n)
-		if next == nil {
-			continue
-		}
-		if v.item == nil {
-			out.plain = next
-			continue
-		}
-		if out.items == nil {
-			out.items = map[protocol.Link]*convo{}
-		}
-		out.items[v.item.Value] = next
-	}
-	return out
 }

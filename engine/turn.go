@@ -52,7 +52,7 @@ func (d *driver) assign(step string) (x assignment, err error) {
 		}
 		x.turn.Item = &protocol.ItemValue{Index: v.item.Index, Value: raw}
 	}
-	x.turn.LastUsage, x.turn.Compact = a.sizeBefore(v), v.compact
+	x.turn.LastUsage, x.turn.Compact = a.sizeBefore(v, d.s.equalItems()), v.compact
 	if v.again {
 		x.since = v.first
 	}
@@ -95,7 +95,7 @@ func (s *State) Models(role *protocol.Role) []string {
 
 // render evaluates the templates of the role for this visit.
 func (d *driver) render(turn *protocol.Turn, a *act, role *protocol.Role) error {
-	sc, err := d.s.scope(a.edge, a.inherited())
+	sc, err := d.s.scope(a.edge, a.inherited(), d.s.prog.RoleUses(role.Name))
 	if err != nil {
 		return err
 	}

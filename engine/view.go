@@ -296,11 +296,9 @@ func (b *viewer) finish(s *State) (*View, error) {
 	if v.Status == protocol.Done {
 		v.Leftovers = s.lacking()
 	}
-	for _, a := range s.acts {
-		for _, x := range a.visits {
-			if x != nil && x.mode != ended {
-				b.open(x, s.stop != nil)
-			}
+	for _, visits := range s.agenda.visits {
+		for _, x := range visits {
+			b.open(x, s.stop != nil)
 		}
 	}
 	for _, st := range v.Steps {

@@ -20,7 +20,7 @@ const RecordVersion = 1
 const Format = 1
 
 // Semantics is the newest version of the firing rules and expressions.
-const Semantics = 1
+const Semantics = 2
 
 // ChunkSize is the size in bytes above which a payload is stored as Chunks, and of each
 // chunk but the last.

@@ -65,22 +65,22 @@ func (s StepID) String() string {
 
 // ParseStepID reads coder#2 and coder#1[0].
 func ParseStepID(s string) (StepID, error) {
-	bad := fmt.Errorf("%q is no step id (want role#n or role#n[i])", s)
+	bad := func() error { return fmt.Errorf("%q is no step id (want role#n or role#n[i])", s) }
 	role, rest, ok := strings.Cut(s, "#")
 	if !ok || role == "" {
-		return StepID{}, bad
+		return StepID{}, bad()
 	}
 	id := StepID{Role: role, Index: -1}
 	if num, idx, ok := strings.Cut(rest, "["); ok {
 		i, err := strconv.Atoi(strings.TrimSuffix(idx, "]"))
 		if err != nil || i < 0 || !strings.HasSuffix(idx, "]") {
-			return StepID{}, bad
+			return StepID{}, bad()
 		}
 		rest, id.Index = num, i
 	}
 	n, err := strconv.Atoi(rest)
 	if err != nil || n < 1 {
-		return StepID{}, bad
+		return StepID{}, bad()
 	}
 	id.N = n
 	return id, nil

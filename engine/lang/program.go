@@ -28,6 +28,8 @@ type edgeCode struct {
 	when    *code
 	prompt  *template
 	forEach *code
+
+	whenUses, promptUses, forEachUses Uses
 }
 
 type roleCode struct {
@@ -37,6 +39,7 @@ type roleCode struct {
 	choices            *code        // ask: what gives the choices, or nil
 	waitFor, waitUntil *template
 	output, form       *jsonschema.Schema
+	uses               Uses
 }
 
 type namedTemplate struct {
@@ -141,6 +144,7 @@ func compileEdge(e *protocol.Edge) (c edgeCode, err error) {
 		}
 	}
 	c.prompt, err = compileTemplate(e.Prompt, strict)
+	c.whenUses, c.forEachUses, c.promptUses = usesOfCode(c.when), usesOfCode(c.forEach), usesOfTemplates(c.prompt)
 	return c, err
 }
 
@@ -182,7 +186,23 @@ func compileRole(r *protocol.Role) (*roleCode, error) {
 	if c.form, err = compileSchema(r.Form); err != nil {
 		return nil, fmt.Errorf("form: %w", err)
 	}
+	c.uses = c.templates()
 	return c, nil
+}
+
+// templates is what the templates of the role look at.
+func (c *roleCode) templates() Uses {
+	u := usesOfTemplates(c.prompt, c.ask, c.waitFor, c.waitUntil)
+	if c.choices != nil {
+		u.add(c.choices.src)
+	}
+	for _, e := range c.env {
+		u.add(e.tmpl.sources()...)
+	}
+	for _, v := range c.values {
+		u.add(v.code.sources()...)
+	}
+	return u
 }
 
 func compileValues(list []protocol.NamedTemplate, m mode) ([]namedValue, error) {

@@ -177,14 +177,7 @@ func (c *valueCode) eval(e *env) (any, error) {
 
 // sources are the expressions in c.
 func (c *valueCode) sources() []string {
-	var out []string
-	if c.tmpl != nil {
-		for _, p := range c.tmpl.parts {
-			if p.code != nil {
-				out = append(out, p.code.src)
-			}
-		}
-	}
+	out := c.tmpl.sources()
 	for _, x := range append(slices.Clone(c.list), c.vals...) {
 		out = append(out, x.sources()...)
 	}

@@ -1,0 +1,187 @@
+package engine
+
+import (
+	"cmp"
+	"slices"
+
+	"wf/protocol"
+)
+
+// agenda is what of a run has not ended. It is kept as visits and tokens move, so that what a
+// decision costs depends on what moved, and not on the length of the run or the width of a
+// fan-out. All lists are in a fixed order; reindex makes them from the activations.
+type agenda struct {
+	steps  map[stepName]*act // activations of the live region
+	open   []*act            // those with a visit that has not ended, ascending n
+	tokens []*act            // those whose token is not used up, ascending n
+	visits [ended][]*visit   // by mode, by activation and item; of retries by due time first
+	timers []*visit          // those that wait for a time, by due time
+}
+
+// stepName is a step without its item.
+type stepName struct {
+	role string
+	num  int
+}
+
+// moving reports whether a visit runs or is to be performed.
+func (g *agenda) moving() bool {
+	return len(g.visits[runs])+len(g.visits[ready])+len(g.visits[retries]) > 0
+}
+
+// byPlace is the order of dispatch.
+func byPlace(a, b *visit) int {
+	if c := cmp.Compare(a.of.n, b.of.n); c != 0 {
+		return c
+	}
+	return cmp.Compare(a.id.Index, b.id.Index)
+}
+
+// byDue is the order of time.
+func byDue(a, b *visit) int {
+	if c := cmp.Compare(a.due, b.due); c != 0 {
+		return c
+	}
+	return byPlace(a, b)
+}
+
+func orderOf(m mode) func(a, b *visit) int {
+	if m == retries {
+		return byDue
+	}
+	return byPlace
+}
+
+func byNumber(a, b *act) int { return cmp.Compare(a.n, b.n) }
+
+// insert puts x into a sorted list, once.
+func insert[T any](list []T, x T, order func(a, b T) int) []T {
+	i, found := slices.BinarySearchFunc(list, x, order)
+	if found {
+		return list
+	}
+	return slices.Insert(list, i, x)
+}
+
+// remove takes x out of a sorted list, where it is in it.
+func remove[T any](list []T, x T, order func(a, b T) int) []T {
+	i, found := slices.BinarySearchFunc(list, x, order)
+	if !found {
+		return list
+	}
+	return slices.Delete(list, i, i+1)
+}
+
+// dispatched notes a visit that begins.
+func (s *State) dispatched(v *visit) {
+	v.of.begun++
+	v.mode, v.due = runs, 0
+	s.list(v)
+}
+
+// to moves a visit to another mode, or to another due time (unix µs, 0 is none).
+func (s *State) to(v *visit, m mode, due int64) {
+	s.unlist(v)
+	if v.mode == ended {
+		v.of.left++
+	}
+	v.mode, v.due = m, due
+	if m == ended {
+		v.of.left--
+	}
+	s.list(v)
+	s.opened(v.of)
+}
+
+func (s *State) list(v *visit) {
+	if v.mode == ended {
+		return
+	}
+	g := &s.agenda
+	g.visits[v.mode] = insert(g.visits[v.mode], v, orderOf(v.mode))
+	if v.mode == waits && v.due > 0 {
+		g.timers = insert(g.timers, v, byDue)
+	}
+}
+
+func (s *State) unlist(v *visit) {
+	if v.mode == ended {
+		return
+	}
+	g := &s.agenda
+	g.visits[v.mode] = remove(g.visits[v.mode], v, orderOf(v.mode))
+	if v.mode == waits && v.due > 0 {
+		g.timers = remove(g.timers, v, byDue)
+	}
+}
+
+// opened keeps the list of open activations.
+func (s *State) opened(a *act) {
+	if a.open() {
+		s.agenda.open = insert(s.agenda.open, a, byNumber)
+	} else {
+		s.agenda.open = remove(s.agenda.open, a, byNumber)
+	}
+}
+
+// offers gives an activation a token, or takes it away (nil).
+func (s *State) offers(a *act, o *offer) {
+	a.offer = o
+	if o != nil && !o.closed {
+		s.agenda.tokens = insert(s.agenda.tokens, a, byNumber)
+	} else {
+		s.agenda.tokens = remove(s.agenda.tokens, a, byNumber)
+	}
+}
+
+// spend closes a token of which nothing is left.
+func (s *State) spend(a *act) {
+	a.offer.closed = true
+	s.agenda.tokens = remove(s.agenda.tokens, a, byNumber)
+}
+
+// enter adds an activation to the live region; it is the newest.
+func (s *State) enter(a *act) {
+	s.acts = append(s.acts, a)
+	s.agenda.steps[stepName{a.role, a.num}] = a
+	s.opened(a)
+	s.offers(a, a.offer)
+}
+
+// reindex makes the agenda anew, and the counts of the activations.
+func (s *State) reindex() {
+	s.agenda = agenda{steps: make(map[stepName]*act, len(s.acts))}
+	for _, a := range s.acts {
+		a.begun, a.left = 0, a.size()
+		if a.n == startNode {
+			a.left = 0
+		}
+		for _, v := range a.visits {
+			if v == nil {
+				continue
+			}
+			a.begun++
+			if v.mode == ended {
+				a.left--
+			}
+			s.list(v)
+		}
+		s.agenda.steps[stepName{a.role, a.num}] = a
+		s.opened(a)
+		s.offers(a, a.offer)
+	}
+}
+
+// visitNamed finds a visit of the live region.
+func (s *State) visitNamed(step string) (*visit, *act, error) {
+	id, err := protocol.ParseStepID(step)
+	if err != nil {
+		return nil, nil, err
+	}
+	if a := s.agenda.steps[stepName{id.Role, id.N}]; a != nil {
+		if v := a.named(id); v != nil {
+			return v, a, nil
+		}
+	}
+	return nil, nil, noOpenStep(step)
+}

@@ -1,0 +1,100 @@
+package engine
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"wf/cas"
+	"wf/engine/lang"
+	"wf/protocol"
+)
+
+// fanOut is a for_each whose list was evaluated. The visits of it are made one by one, when they
+// are dispatched: a list of 10,000 items with long prompts is never in memory at once.
+type fanOut struct {
+	base   Decision // what all its visits share; of an empty one the only decision
+	up     ancestry
+	values []any
+	scope  lang.Scope // of the edge prompt, but for item and index
+	ranks  []int      // of the items among equal ones, where they go on with conversations
+}
+
+// fanOf is the fan-out of an activation that has begun.
+func (s *State) fanOf(a *act) (*fanOut, error) {
+	if a.fan == nil {
+		fan, err := s.fanOut(a.edge, a.inherited(), a.links, target{node: a.role, via: a.via}, a.num)
+		if err != nil {
+			return nil, err
+		}
+		if len(fan.values) != a.of {
+			return nil, fmt.Errorf("%s has %d items and was begun with %d: %w", a.name(), len(fan.values), a.of, protocol.ErrCorrupt)
+		}
+		a.fan = fan
+	}
+	return a.fan, nil
+}
+
+func (s *State) fanOut(edge int, up ancestry, parents []protocol.Link, t target, num int) (*fanOut, error) {
+	sc, err := s.scope(edge, up, s.prog.ForEachUses(edge))
+	if err != nil {
+		return nil, err
+	}
+	fan := &fanOut{up: up}
+	if fan.values, err = s.prog.ForEach(edge, sc); err != nil {
+		return nil, err
+	}
+	fan.base = Decision{Role: t.node, Parents: parents, Of: len(fan.values), Edge: edge, Via: t.via, Visit: 1,
+		Step: protocol.StepID{Role: t.node, N: num, Index: -1}, Empty: len(fan.values) == 0}
+	if c := up.convs[t.node]; c != nil && len(c.items) > 0 {
+		if err := fan.rank(s.equalItems()); err != nil {
+			return nil, err
+		}
+	}
+	fan.scope, err = s.promptScope(edge, up)
+	return fan, err
+}
+
+// rank counts for each item the equal ones before it.
+func (fan *fanOut) rank(rule equalItems) error {
+	seen := ranks{}
+	for i, v := range fan.values {
+		raw, err := canonical(v)
+		if err != nil {
+			return fmt.Errorf("item %d: %w", i, err)
+		}
+		fan.ranks = append(fan.ranks, seen.next(cas.Raw(raw).Link, rule))
+	}
+	return nil
+}
+
+// item is the visit of one item.
+func (s *State) item(fan *fanOut, i int) (Decision, error) {
+	d := fan.base
+	raw, err := canonical(fan.values[i])
+	if err != nil {
+		return d, fmt.Errorf("item %d: %w", i, err)
+	}
+	d.Step.Index = i
+	d.ItemValue = raw
+	d.Item = &protocol.Item{Index: i, Value: cas.Raw(raw).Link}
+	if fan.ranks != nil {
+		if c := s.resumable(fan.up, d.Role, d.Item, fan.ranks[i]); c != nil {
+			d.Resumes, d.Visit = c.record, c.visit+1
+		}
+	}
+	sc := fan.scope
+	sc.Item, sc.Index = fan.values[i], i
+	d.EdgePrompt, err = s.prog.EdgePrompt(d.Edge, sc)
+	return d, err
+}
+
+// inherited is what a got from its parents, itself not counted.
+func (a *act) inherited() ancestry {
+	up := ancestry{slices.Clone(a.edges), maps.Clone(a.entries), a.latest, a.convs}
+	up.entries[a.role]--
+	if a.via != protocol.ViaLimit {
+		up.edges[a.edge]--
+	}
+	return up
+}
