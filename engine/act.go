@@ -119,9 +119,6 @@ func (a *act) size() int { return max(1, a.of) }
 // open reports whether a visit of a has not ended, or was not dispatched yet.
 func (a *act) open() bool { return a.left > 0 }
 
-// live reports whether the rules may still look at a on its own account.
-func (a *act) live() bool { return a.open() || a.offer != nil && !a.offer.closed }
-
 // named is the visit of a with that item index; nil where it was not dispatched.
 func (a *act) named(id protocol.StepID) *visit {
 	i := max(0, id.Index)
