@@ -3,6 +3,7 @@ package anthropic_test
 import (
 	"encoding/json"
 	"errors"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -78,6 +79,28 @@ func TestTheBytesOfARequest(t *testing.T) {
 	r := s.Requests()[0]
 	if r.Path != "/v1/messages" || r.Header.Get("X-Api-Key") != "k" || r.Header.Get("Anthropic-Version") != "2023-06-01" || r.Header.Get("Anthropic-Beta") != "b-1,b-2" {
 		t.Errorf("asked %s with %v", r.Path, r.Header)
+	}
+}
+
+// The file was recorded from the official client library: providers find a cached prefix by its
+// bytes.
+func TestAWholeRequestIsByteForByteTheRecordedOne(t *testing.T) {
+	want, err := os.ReadFile("testdata/request.http")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := modeltest.Start(t, modeltest.Text("hi"))
+	conversation := append(hello[:2:2],
+		llms.MessageContent{Role: llms.ChatMessageTypeAI, Parts: []llms.ContentPart{llms.TextContent{Text: "I <look> & see: 世界\u2028."}, call("a", `{"n": 12345678901234567890}`)}},
+		result("a"),
+		llms.MessageContent{Role: llms.ChatMessageTypeHuman, Parts: []llms.ContentPart{llms.TextContent{Text: "And this?"}, llms.BinaryContent{MIMEType: "image/png", Data: []byte{1, 2, 255}}}})
+	ask(t, s, anthropic.Config{}, model.Request{
+		Params: protocol.JSON(`{"betas":["b-1","b-2"],"temperature":"0.50","tool_choice":"f"}`), Prompt: 2,
+		Opaque: map[int]string{2: `{"anthropic":[{"type":"thinking","thinking":"<hm>","signature":"s="},"text","call"]}`},
+	}, conversation, llms.WithTools([]llms.Tool{{Type: "function", Function: &llms.FunctionDefinition{Name: "f", Description: "d <1>",
+		Parameters: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}}}`)}}}))
+	if d := cmp.Diff(string(want), s.Requests()[0].Text()); d != "" {
+		t.Error(d)
 	}
 }
 

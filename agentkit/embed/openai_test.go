@@ -8,13 +8,17 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"wf/agentkit/embed"
 	"wf/agentkit/model"
+	"wf/agentkit/modeltest"
 	"wf/protocol"
 )
 
@@ -73,6 +77,52 @@ func TestVectorsAreTakenByTheirIndexFromSeveralRequests(t *testing.T) {
 	}
 	if calls.Load() != 3 || most != 64 {
 		t.Errorf("%d requests of up to %d texts", calls.Load(), most)
+	}
+}
+
+// The file was recorded from the official client library.
+func TestAWholeRequestIsByteForByteTheRecordedOne(t *testing.T) {
+	want, err := os.ReadFile("testdata/request.http")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := modeltest.Start(t, modeltest.Answer{Body: `{"data":[{"embedding":[1]},{"embedding":[2]}]}`})
+	o, err := embed.NewOpenAI("openai/nomic", "nomic", embed.Config{BaseURL: s.URL, Key: "k"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := o.EmbedDocuments(t.Context(), []string{"a <b> & c", "世界\u2028"}); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), s.Requests()[0].Text()); d != "" {
+		t.Error(d)
+	}
+}
+
+// Base URLs are joined as the official client library joins them.
+func TestABaseURLMayEndInASlashOrAQuery(t *testing.T) {
+	for given, want := range map[string]string{
+		"":              "/embeddings",
+		"/":             "/embeddings",
+		"/v1":           "/v1/embeddings",
+		"/v1/":          "/v1/embeddings",
+		"/a/v1?b=c#d":   "/a/v1/embeddings",
+		"/to/http://h/": "/to/http://h/embeddings",
+	} {
+		asked := ""
+		h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			asked = r.RequestURI
+			fmt.Fprint(w, `{"data":[{"embedding":[1]}]}`)
+		}))
+		o, err := embed.NewOpenAI("openai/nomic", "nomic", embed.Config{BaseURL: h.URL + given})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = o.EmbedQuery(t.Context(), "a")
+		h.Close()
+		if err != nil || asked != want {
+			t.Errorf("%q asks %q, want %q (%v)", given, asked, want, err)
+		}
 	}
 }
 

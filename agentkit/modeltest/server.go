@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +18,19 @@ type Request struct {
 	Path   string
 	Header http.Header
 	Body   []byte
+}
+
+// Text is the request as it was sent: the path, the headers sorted by name, an empty line, the
+// body. The headers that name a client library are left out.
+func (r Request) Text() string {
+	var b strings.Builder
+	b.WriteString("POST " + r.Path + "\n")
+	for _, name := range slices.Sorted(maps.Keys(r.Header)) {
+		if name != "User-Agent" && !strings.HasPrefix(name, "X-Stainless-") {
+			b.WriteString(name + ": " + strings.Join(r.Header[name], ", ") + "\n")
+		}
+	}
+	return b.String() + "\n" + string(r.Body) + "\n"
 }
 
 // Messages is the part of an OpenAI request that a prefix cache sees: tools, then messages.

@@ -3,6 +3,7 @@ package openai_test
 import (
 	"encoding/json"
 	"errors"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -76,6 +77,39 @@ func TestTheRequestIsTheSameBytesEveryTime(t *testing.T) {
 	}
 	if r[0].Path != "/v1/chat/completions" || r[0].Header.Get("Authorization") != "Bearer k" {
 		t.Errorf("asked %s with %v", r[0].Path, r[0].Header)
+	}
+}
+
+// The file was recorded from the official client library: providers find a cached prefix by its
+// bytes.
+func TestAWholeRequestIsByteForByteTheRecordedOne(t *testing.T) {
+	want, err := os.ReadFile("testdata/request.http")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := modeltest.Start(t, modeltest.Text("hi"))
+	m, err := openai.New("openai/test", "gpt-5", openai.Config{BaseURL: s.URL, Key: "k", Marks: true, Llama: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	conversation := append(hello[:2:2],
+		llms.MessageContent{Role: llms.ChatMessageTypeAI, Parts: []llms.ContentPart{
+			llms.TextContent{Text: "I <look> & see: 世界\u2028."},
+			llms.ToolCall{ID: "a", FunctionCall: &llms.FunctionCall{Name: "f", Arguments: `{"n": 12345678901234567890}`}}}},
+		llms.MessageContent{Role: llms.ChatMessageTypeTool, Parts: []llms.ContentPart{llms.ToolCallResponse{ToolCallID: "a", Content: "1 < 2"}}},
+		llms.MessageContent{Role: llms.ChatMessageTypeHuman, Parts: []llms.ContentPart{
+			llms.TextContent{Text: "And this?"}, llms.ImageURLContent{URL: "https://x.example/?a=1&b=2", Detail: "low"}, llms.BinaryContent{MIMEType: "image/png", Data: []byte{1, 2, 255}}}})
+	ctx := model.WithRequest(t.Context(), model.Request{
+		Params: protocol.JSON(`{"id_slot":1,"max_tokens":9,"seed":7,"speculative":{"n_max":16},"temperature":"0.50","tool_choice":"f"}`), Prompt: 2,
+		Opaque: map[int]string{2: `{"reasoning_content":"<hm>"}`}, CacheKey: "key",
+	})
+	tools := llms.WithTools([]llms.Tool{{Type: "function", Function: &llms.FunctionDefinition{Name: "f", Description: "d <1>",
+		Parameters: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}}}`)}}})
+	if _, err := m.GenerateContent(ctx, conversation, tools); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), s.Requests()[0].Text()); d != "" {
+		t.Error(d)
 	}
 }
 
