@@ -1,9 +1,9 @@
 // Package anthropic is a model behind Anthropic's messages API, or a server that speaks it.
 //
-// It implements llms.Model over the official client, and takes care of what gets lost on the
-// way elsewhere: parallel calls and all their results in one message, arguments as the raw
-// JSON of the model, signed and redacted thinking, cache marks, the status and Retry-After of
-// a refusal, errors inside a stream.
+// It implements llms.Model over net/http, and takes care of what gets lost on the way elsewhere:
+// parallel calls and all their results in one message, arguments as the raw JSON of the model,
+// signed and redacted thinking, cache marks, the status and Retry-After of a refusal, errors
+// inside a stream.
 //
 // # Thinking
 //

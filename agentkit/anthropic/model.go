@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/anthropics/anthropic-sdk-go"
-	"github.com/anthropics/anthropic-sdk-go/option"
 	"github.com/tmc/langchaingo/llms"
 
 	"wf/agentkit/internal/wire"
@@ -39,7 +37,7 @@ type Config struct {
 // Model implements llms.Model.
 type Model struct {
 	name, id  string
-	client    anthropic.Client
+	url, key  string
 	ttl       string
 	maxTokens int
 	idle      time.Duration
@@ -69,7 +67,7 @@ func New(name, id string, c Config) (*Model, error) {
 	unusable := func(format string, args ...any) (*Model, error) {
 		return nil, &model.Error{Class: model.Unavailable, Message: "model " + name + ": " + fmt.Sprintf(format, args...), Err: protocol.ErrModel}
 	}
-	u, err := url.Parse(base)
+	u, err := url.Parse(strings.TrimSuffix(strings.TrimRight(base, "/"), "/v1"))
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return unusable("%q is no base URL (want https://HOST; look at ANTHROPIC_BASE_URL)", base)
 	}
@@ -78,20 +76,10 @@ func New(name, id string, c Config) (*Model, error) {
 	default:
 		return unusable("%q is no lifetime of a cache mark (want 5m or 1h)", c.TTL)
 	}
-	m := &Model{name: name, id: id, ttl: c.TTL, maxTokens: c.MaxTokens, idle: c.Idle}
+	m := &Model{name: name, id: id, url: wire.Below(u, "v1/messages"), key: c.Key, ttl: c.TTL, maxTokens: c.MaxTokens, idle: c.Idle}
 	if m.maxTokens <= 0 {
 		m.maxTokens = DefaultMaxTokens
 	}
-	options := []option.RequestOption{
-		option.WithBaseURL(strings.TrimSuffix(strings.TrimRight(base, "/"), "/v1")),
-		option.WithMaxRetries(0), option.WithHTTPClient(wire.Client),
-		option.WithHeader("anthropic-version", version),
-	}
-	if c.Key != "" {
-		options = append(options, option.WithAPIKey(c.Key))
-	}
-	// Not NewClient: it looks for keys in the environment and in files of other programs.
-	m.client = anthropic.Client{Options: options}
 	return m, nil
 }
 
@@ -114,23 +102,14 @@ func (m *Model) GenerateContent(ctx context.Context, messages []llms.MessageCont
 	}
 	s := &stream{name: m.name, ttl: sent.ttl, opts: &opts, start: time.Now()}
 	err = wire.Exchange(ctx, m.name, m.idle,
-		func(ctx context.Context) (*http.Response, error) { return m.post(ctx, body, sent.betas) },
+		func(ctx context.Context) (*http.Response, error) {
+			return wire.Post(ctx, m.url, body, map[string]string{
+				"X-Api-Key": m.key, "Anthropic-Version": version, "Anthropic-Beta": strings.Join(sent.betas, ","), "Accept": "text/event-stream",
+			})
+		},
 		func(h http.Header, r io.Reader) error { return s.read(ctx, h, r) })
 	if err != nil {
 		return nil, err
 	}
 	return s.response()
-}
-
-// post sends the request.
-func (m *Model) post(ctx context.Context, body []byte, betas []string) (res *http.Response, err error) {
-	options := []option.RequestOption{
-		option.WithHeader("Idempotency-Key", wire.Key(body)),
-		option.WithHeader("Accept", "text/event-stream"),
-	}
-	if len(betas) > 0 {
-		options = append(options, option.WithHeader("anthropic-beta", strings.Join(betas, ",")))
-	}
-	err = m.client.Post(ctx, "v1/messages", body, &res, options...)
-	return res, err
 }

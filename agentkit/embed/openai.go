@@ -18,9 +18,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
-
 	"wf/agentkit/internal/wire"
 	"wf/agentkit/model"
 	"wf/protocol"
@@ -50,7 +47,7 @@ const (
 type OpenAI struct {
 	name, id string
 	c        Config
-	client   openai.Client
+	url      string
 }
 
 func openByEnvironment(name string) (Embedder, error) {
@@ -85,14 +82,7 @@ func NewOpenAI(name, id string, c Config) (*OpenAI, error) {
 	if c.Idle <= 0 {
 		c.Idle = 2 * time.Minute
 	}
-	options := []option.RequestOption{
-		option.WithBaseURL(c.BaseURL), option.WithMaxRetries(0), option.WithHTTPClient(wire.Client),
-	}
-	if c.Key != "" {
-		options = append(options, option.WithAPIKey(c.Key))
-	}
-	// Not NewClient: it adds keys and headers from the environment, whatever the server.
-	return &OpenAI{name: name, id: id, c: c, client: openai.Client{Options: options}}, nil
+	return &OpenAI{name: name, id: id, c: c, url: wire.Below(u, "embeddings")}, nil
 }
 
 // EmbedQuery gives the vector of a text.
@@ -193,9 +183,8 @@ func (o *OpenAI) request(ctx context.Context, batch []string) (vectors [][]float
 		return nil, fmt.Errorf("embedding model %s: %w", o.name, err)
 	}
 	err = wire.Exchange(ctx, o.name, o.c.Idle,
-		func(ctx context.Context) (res *http.Response, err error) {
-			err = o.client.Post(ctx, "embeddings", raw, &res, option.WithHeader("Idempotency-Key", wire.Key(raw)))
-			return res, err
+		func(ctx context.Context) (*http.Response, error) {
+			return wire.Post(ctx, o.url, raw, map[string]string{"Authorization": wire.Bearer(o.c.Key)})
 		},
 		func(_ http.Header, r io.Reader) error {
 			vectors, err = o.read(r, len(batch))

@@ -99,7 +99,6 @@ func TestAWholeRequestIsByteForByteTheRecordedOne(t *testing.T) {
 	}
 }
 
-// Base URLs are joined as the official client library joins them.
 func TestABaseURLMayEndInASlashOrAQuery(t *testing.T) {
 	for given, want := range map[string]string{
 		"":              "/embeddings",
@@ -108,6 +107,8 @@ func TestABaseURLMayEndInASlashOrAQuery(t *testing.T) {
 		"/v1/":          "/v1/embeddings",
 		"/a/v1?b=c#d":   "/a/v1/embeddings",
 		"/to/http://h/": "/to/http://h/embeddings",
+		"/to/http://h":  "/to/http://h/embeddings",
+		"/a%2Fb/v1":     "/a%2Fb/v1/embeddings",
 	} {
 		asked := ""
 		h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

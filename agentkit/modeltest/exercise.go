@@ -44,6 +44,7 @@ func Exercise(t *testing.T, w Wire) {
 		"a cancelled call is never a success":      cancelled,
 		"silence is a timeout":                     silence,
 		"a key follows no redirect":                redirect,
+		"a refusal is read to a bound":             endlessRefusal,
 	} {
 		t.Run(name, func(t *testing.T) { check(t, w) })
 	}

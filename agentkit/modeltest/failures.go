@@ -83,6 +83,18 @@ func silence(t *testing.T, w Wire) {
 	}
 }
 
+// A server that goes on with a refusal for ever is not read for ever.
+func endlessRefusal(t *testing.T, w Wire) {
+	m, err := w.Open(Start(t, Answer{Status: 503, Body: strings.Repeat("busy ", 64<<10), Stall: true}), time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = m.GenerateContent(t.Context(), hello())
+	if e := (*model.Error)(nil); !errors.As(err, &e) || e.Status != 503 || e.Class != model.ServerError || !strings.Contains(e.Error(), "busy") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func redirect(t *testing.T, w Wire) {
 	elsewhere := Start(t)
 	s := Start(t, Answer{Status: 307, Header: map[string]string{"Location": elsewhere.URL}})

@@ -21,14 +21,12 @@ type Request struct {
 }
 
 // Text is the request as it was sent: the path, the headers sorted by name, an empty line, the
-// body. The headers that name a client library are left out.
+// body.
 func (r Request) Text() string {
 	var b strings.Builder
 	b.WriteString("POST " + r.Path + "\n")
 	for _, name := range slices.Sorted(maps.Keys(r.Header)) {
-		if name != "User-Agent" && !strings.HasPrefix(name, "X-Stainless-") {
-			b.WriteString(name + ": " + strings.Join(r.Header[name], ", ") + "\n")
-		}
+		b.WriteString(name + ": " + strings.Join(r.Header[name], ", ") + "\n")
 	}
 	return b.String() + "\n" + string(r.Body) + "\n"
 }
@@ -187,6 +185,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if a.Status != 0 && a.Status != http.StatusOK {
 		w.WriteHeader(a.Status)
 		io.WriteString(w, a.Body)
+		if a.Stall {
+			stall(w, r)
+		}
 		return
 	}
 	if w.Header().Get("Content-Type") == "" {
@@ -197,14 +198,19 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	} else {
 		io.WriteString(w, stream(a))
 	}
-	flush, _ := w.(http.Flusher)
-	flush.Flush()
 	switch {
 	case a.Stall:
-		<-r.Context().Done()
+		stall(w, r)
 	case a.Cut:
+		_ = http.NewResponseController(w).Flush()
 		panic(http.ErrAbortHandler)
 	case !a.End && a.Body == "" && a.Failure == nil:
 		io.WriteString(w, end)
 	}
+}
+
+// stall sends what there is, and nothing more until the client leaves.
+func stall(w http.ResponseWriter, r *http.Request) {
+	_ = http.NewResponseController(w).Flush()
+	<-r.Context().Done()
 }

@@ -1,9 +1,9 @@
 // Package openai is a model behind any server that speaks OpenAI's chat completions:
 // api.openai.com, llama-server, vLLM, Ollama, DeepSeek, Gemini's endpoint.
 //
-// It implements llms.Model over the official client, and takes care of what gets lost on the
-// way elsewhere: tool calls that arrive interleaved, arguments as the raw JSON of the model,
-// cached tokens, the status and Retry-After of a refusal, errors inside a stream.
+// It implements llms.Model over net/http, and takes care of what gets lost on the way elsewhere:
+// tool calls that arrive interleaved, arguments as the raw JSON of the model, cached tokens, the
+// status and Retry-After of a refusal, errors inside a stream.
 //
 // # A stream that does not end is an error
 //

@@ -13,8 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
 	"github.com/tmc/langchaingo/llms"
 
 	"wf/agentkit/internal/wire"
@@ -38,7 +36,7 @@ type Config struct {
 // Model implements llms.Model.
 type Model struct {
 	name, id string
-	client   openai.Client
+	url, key string
 	official bool
 	marks    bool
 	keyed    bool // it is told prompt_cache_key
@@ -73,21 +71,13 @@ func New(name, id string, c Config) (*Model, error) {
 		return nil, &model.Error{Class: model.Unavailable,
 			Message: fmt.Sprintf("model %s: %q is no base URL (want https://HOST/v1; look at OPENAI_BASE_URL)", name, base), Err: protocol.ErrModel}
 	}
-	m := &Model{name: name, id: id, idle: c.Idle}
+	m := &Model{name: name, id: id, url: wire.Below(u, "chat/completions"), key: c.Key, idle: c.Idle}
 	m.llama, m.marks = c.Llama, c.Marks
 	if c.Llama && c.Slots > 0 {
 		m.slots = newSlots(base, c.Key, c.Slots)
 	}
 	m.official = u.Hostname() == "api.openai.com"
 	m.keyed = m.official || m.marks || loopback(u.Hostname())
-	options := []option.RequestOption{
-		option.WithBaseURL(base), option.WithMaxRetries(0), option.WithHTTPClient(wire.Client),
-	}
-	if c.Key != "" {
-		options = append(options, option.WithAPIKey(c.Key))
-	}
-	// Not NewClient: it adds keys and headers from the environment, whatever the server.
-	m.client = openai.Client{Options: options}
 	return m, nil
 }
 
@@ -125,21 +115,14 @@ func (m *Model) GenerateContent(ctx context.Context, messages []llms.MessageCont
 		}
 	}
 	err = wire.Exchange(ctx, m.name, m.idle,
-		func(ctx context.Context) (*http.Response, error) { return m.post(ctx, body) },
+		func(ctx context.Context) (*http.Response, error) {
+			return wire.Post(ctx, m.url, body, map[string]string{"Authorization": wire.Bearer(m.key), "Accept": "text/event-stream"})
+		},
 		func(h http.Header, r io.Reader) error { return s.read(ctx, h, r) })
 	if err != nil {
 		return nil, err
 	}
 	return s.response(), nil
-}
-
-// post sends the request.
-func (m *Model) post(ctx context.Context, body []byte) (res *http.Response, err error) {
-	err = m.client.Post(ctx, "chat/completions", body, &res,
-		option.WithHeader("Idempotency-Key", wire.Key(body)),
-		option.WithHeader("Accept", "text/event-stream"),
-	)
-	return res, err
 }
 
 // body is the request, in a fixed order: the same call gives the same bytes. prefixes are what

@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -146,16 +145,8 @@ func (s *slotCache) act(ctx context.Context, id int, action, digest string) (sta
 	if err != nil {
 		return 0, err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, fmt.Sprintf("%s/slots/%d?action=%s", s.root, id, action), bytes.NewReader(body))
-	if err != nil {
-		return 0, err
-	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Idempotency-Key", action+"-"+digest)
-	if s.key != "" {
-		req.Header.Set("Authorization", "Bearer "+s.key)
-	}
-	res, err := wire.Client.Do(req)
+	res, err := wire.Post(ctx, fmt.Sprintf("%s/slots/%d?action=%s", s.root, id, action), body,
+		map[string]string{"Authorization": wire.Bearer(s.key), "Idempotency-Key": action + "-" + digest})
 	if err != nil {
 		return 0, err
 	}

@@ -1,7 +1,7 @@
 // Package wire is what the adapters share: requests whose bytes are fixed, streams of
 // server-sent events, and refusals told apart.
 //
-//	Object ─bytes─► Exchange ─post─► refusal → *model.Error
+//	Object ─bytes─► Exchange ─Post─► refusal → *model.Error
 //	                         └─read─► Events ─► adapter
 //
 // Nothing here knows a provider.

@@ -44,7 +44,7 @@ var errSilent = errors.New("the server is silent")
 // Exchange makes one request and reads its answer. It ends both after idle without a word
 // from the server. The error is ctx's as it is, or a *model.Error.
 //
-// post gives a response of any status; what the client says besides one is not looked at.
+// post gives a response of any status, or an error.
 func Exchange(ctx context.Context, name string, idle time.Duration,
 	post func(context.Context) (*http.Response, error), read func(http.Header, io.Reader) error,
 ) error {
@@ -57,12 +57,11 @@ func Exchange(ctx context.Context, name string, idle time.Duration,
 	defer silence.Stop()
 
 	res, err := post(calling)
-	if res != nil {
+	if err == nil {
 		defer res.Body.Close()
-		switch {
-		case res.StatusCode >= 300:
+		if res.StatusCode >= 300 {
 			err = refusal(name, res)
-		case err == nil:
+		} else {
 			err = read(res.Header, &counted{r: res.Body, left: MaxResponse, alive: func() { silence.Reset(idle) }})
 		}
 	}

@@ -1,0 +1,51 @@
+package wire
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// UserAgent is all that a server learns of the program that calls it.
+const UserAgent = "wf"
+
+// Below is the URL of path below base. The query of base is left out.
+func Below(base *url.URL, path string) string {
+	dir := *base
+	if !strings.HasSuffix(dir.Path, "/") {
+		dir.Path += "/"
+		if dir.RawPath != "" {
+			dir.RawPath += "/"
+		}
+	}
+	return dir.ResolveReference(&url.URL{Path: path}).String()
+}
+
+// Post sends JSON to a URL. A header of the caller replaces the one that each request has; one
+// without a value is not sent. The response has any status, and its body is unread.
+func Post(ctx context.Context, to string, body []byte, header map[string]string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("User-Agent", UserAgent)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json")
+	req.Header.Set("Idempotency-Key", Key(body))
+	for name, value := range header {
+		if value != "" {
+			req.Header.Set(name, value)
+		}
+	}
+	return Client.Do(req)
+}
+
+// Bearer is the header Authorization for a key, "" for none.
+func Bearer(key string) string {
+	if key == "" {
+		return ""
+	}
+	return "Bearer " + key
+}
