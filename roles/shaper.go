@@ -168,7 +168,7 @@ func (s *shape) run(in []byte, ended bool) finding {
 		body = body[:len(body)-1] // the end of a sentence
 	}
 	switch next := begin + n; {
-	case len(body) < s.min, same(body), s.mixed && !isMixed(body), s.form != nil && !s.form.Match(body):
+	case len(body) < s.min, same(body), s.mixed && !isMixed(body), s.form != nil && !s.form().Match(body):
 		return none
 	case next < len(in) && n < open && (under[in[next]] || s.set[in[next]]):
 		return none

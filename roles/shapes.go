@@ -3,6 +3,7 @@ package roles
 import (
 	"regexp"
 	"slices"
+	"sync"
 )
 
 // A shape is the form of a well-known kind of key: a prefix, with which a word begins, then a
@@ -15,9 +16,9 @@ import (
 type shape struct {
 	prefix, kind string
 	set          *set
-	min, max     int            // characters of the run
-	form         *regexp.Regexp // of the run, or nil
-	mixed        bool           // has letters and at least two digits
+	min, max     int                   // characters of the run
+	form         func() *regexp.Regexp // of the run, or nil
+	mixed        bool                  // has letters and at least two digits
 
 	name bool   // the prefix is a name, shown; separators may follow it
 	find finder // for what is no plain run
@@ -135,11 +136,16 @@ func named(kind string, run *set, min, max int, prefixes ...string) []shape {
 
 // formed takes the form of the run.
 func formed(kind string, run *set, min, max int, form string, prefixes ...string) []shape {
-	return each(prefixes, shape{kind: kind, set: run, min: min, max: max, form: regexp.MustCompile(`^(?:` + form + `)$`)})
+	return each(prefixes, shape{kind: kind, set: run, min: min, max: max, form: lazily(form)})
 }
 
 func namedForm(kind string, run *set, min, max int, form string, prefixes ...string) []shape {
-	return each(prefixes, shape{kind: kind, set: run, min: min, max: max, form: regexp.MustCompile(`^(?:` + form + `)$`), name: true})
+	return each(prefixes, shape{kind: kind, set: run, min: min, max: max, form: lazily(form), name: true})
+}
+
+// lazily compiles a form when it is first needed: few processes meet one of each.
+func lazily(form string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:` + form + `)$`) })
 }
 
 func found(kind string, find finder, prefixes ...string) []shape {

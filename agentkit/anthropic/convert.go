@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/tmc/langchaingo/llms"
@@ -229,11 +228,12 @@ func input(args string) json.RawMessage {
 	return b
 }
 
-var goodID = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+const idLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
 
-// callID is an id as this API takes it; those of other providers may hold anything.
+// callID is an id as this API takes it, ^[a-zA-Z0-9_-]{1,64}$; those of other providers may hold
+// anything.
 func callID(id string) string {
-	if goodID.MatchString(id) {
+	if id != "" && len(id) <= 64 && strings.Trim(id, idLetters) == "" {
 		return id
 	}
 	sum := sha256.Sum256([]byte(id))

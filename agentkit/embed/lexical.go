@@ -62,13 +62,13 @@ func (Lexical) EmbedQuery(_ context.Context, text string) ([]float32, error) {
 var commonText string
 
 // common are words that say little about what a text is about.
-var common = func() map[string]bool {
+var common = sync.OnceValue(func() map[string]bool {
 	m := map[string]bool{}
 	for _, w := range strings.Fields(commonText) {
 		m[w] = true
 	}
 	return m
-}()
+})
 
 // Weights, and the bounds of what is hashed, in runes.
 const (
@@ -128,7 +128,7 @@ func (f *features) vector(text string) []float32 {
 func (f *features) add(word string) {
 	n := utf8.RuneCountInString(word)
 	weight := 0.5 + float64(min(n, 10))/10
-	if common[word] {
+	if common()[word] {
 		weight = commonWeight
 	}
 	f.list = append(f.list, feature{hash('w', []byte(word)), weight})

@@ -15,6 +15,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -121,14 +122,16 @@ func (o *OpenAI) EmbedDocuments(ctx context.Context, texts []string) ([][]float3
 }
 
 // tooLong is how servers say that a text is longer than the model reads, whatever the status.
-var tooLong = regexp.MustCompile(`(?i)too (large|long)|context (length|size|window)|maximum context|batch size|exceeds? .*(token|length|limit)`)
+var tooLong = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)too (large|long)|context (length|size|window)|maximum context|batch size|exceeds? .*(token|length|limit)`)
+})
 
 // fitting makes a request. Where a text is too long for the model, the texts go one by one,
 // and the long one is cut in halves until it fits.
 func (o *OpenAI) fitting(ctx context.Context, batch []string) ([][]float32, error) {
 	vectors, err := o.patient(ctx, batch)
 	var failed *model.Error
-	if err == nil || !errors.As(err, &failed) || failed.Status == 0 || !tooLong.MatchString(failed.Message) {
+	if err == nil || !errors.As(err, &failed) || failed.Status == 0 || !tooLong().MatchString(failed.Message) {
 		return vectors, err
 	}
 	if len(batch) == 1 {
@@ -150,7 +153,7 @@ func (o *OpenAI) patient(ctx context.Context, batch []string) ([][]float32, erro
 	for try := 1; ; try++ {
 		vectors, err := o.request(ctx, batch)
 		var failed *model.Error
-		if err == nil || !errors.As(err, &failed) || try >= o.c.Tries || !failed.Class.Temporary() || tooLong.MatchString(failed.Message) {
+		if err == nil || !errors.As(err, &failed) || try >= o.c.Tries || !failed.Class.Temporary() || tooLong().MatchString(failed.Message) {
 			return vectors, err
 		}
 		wait := o.c.Backoff << (try - 1)

@@ -3,24 +3,29 @@ package markdown
 import (
 	"regexp"
 	"strings"
+	"sync"
 
 	"charm.land/lipgloss/v2"
 )
 
 // spans are the marks inside of a line, the first that matches is taken. What is between them
 // holds no marks of its own.
-var spans = []struct {
+var spans = sync.OnceValue(func() []pattern {
+	return []pattern{
+		{regexp.MustCompile("^``(.+?)``"), &code},
+		{regexp.MustCompile("^`([^`]+)`"), &code},
+		{regexp.MustCompile(`^\*\*(\S|\S.*?\S)\*\*`), &strong},
+		{regexp.MustCompile(`^__(\S|\S.*?\S)__\b`), &strong},
+		{regexp.MustCompile(`^~~(\S|\S.*?\S)~~`), &struck},
+		{regexp.MustCompile(`^\*([^\s*]|[^\s*][^*]*[^\s*])\*`), &slanted},
+		{regexp.MustCompile(`^_([^\s_]|[^\s_][^_]*[^\s_])_\b`), &slanted},
+		{regexp.MustCompile(`^!?\[([^\]]+)\]\(([^()\s]+)\)`), nil},
+	}
+})
+
+type pattern struct {
 	re    *regexp.Regexp
 	style *lipgloss.Style // nil is a link
-}{
-	{regexp.MustCompile("^``(.+?)``"), &code},
-	{regexp.MustCompile("^`([^`]+)`"), &code},
-	{regexp.MustCompile(`^\*\*(\S|\S.*?\S)\*\*`), &strong},
-	{regexp.MustCompile(`^__(\S|\S.*?\S)__\b`), &strong},
-	{regexp.MustCompile(`^~~(\S|\S.*?\S)~~`), &struck},
-	{regexp.MustCompile(`^\*([^\s*]|[^\s*][^*]*[^\s*])\*`), &slanted},
-	{regexp.MustCompile(`^_([^\s_]|[^\s_][^_]*[^\s_])_\b`), &slanted},
-	{regexp.MustCompile(`^!?\[([^\]]+)\]\(([^()\s]+)\)`), nil},
 }
 
 // inline gives the marks of a line their looks.
@@ -69,7 +74,7 @@ func marked(s string, show func(*lipgloss.Style, string) string) string {
 
 // span shows the marked text that s begins with; n is how much of s that is, 0 is none.
 func span(s string, show func(*lipgloss.Style, string) string) (text string, n int) {
-	for _, x := range spans {
+	for _, x := range spans() {
 		m := x.re.FindStringSubmatch(s)
 		switch {
 		case m == nil:
