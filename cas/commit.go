@@ -231,6 +231,7 @@ func (s *Store) writeGroup(h *holding, group []*request) {
 func (s *Store) writeOnce(h *holding, group []*request, derived bool) error {
 	return s.write(h, func(tx *bolt.Tx) error {
 		lk := s.newLookup(tx)
+		lk.alone = len(group) == 1
 		for _, r := range group {
 			r.err = nil
 			if err := s.apply(tx, lk, r); err != nil {
@@ -333,10 +334,16 @@ func (s *Store) putPack(lk *lookup, p packed) error {
 }
 
 // room finds the pack for n more blocks: the newest, whose segments are then put before those
-// of stored, or a new one. first is the place of the first of the blocks.
+// of stored, or a new one. first is the place of the first of the blocks. Where only one batch is
+// written there is time to make more room in it.
 func (lk *lookup) room(n int, stored *[]byte) (key []byte, first int, err error) {
 	last := packKey(lk.packs.Sequence())
-	if v := lk.packs.Get(last); len(v) > 0 && v[0] != packBlob && (*stored)[0] != packBlob && len(v)+len(*stored) <= packRoom {
+	v := lk.packs.Get(last)
+	inline := len(v) > 0 && v[0] != packBlob && (*stored)[0] != packBlob
+	if inline && lk.alone && len(v) <= packRoom && len(v)+len(*stored) > packRoom {
+		v = tightened(v)
+	}
+	if inline && len(v)+len(*stored) <= packRoom {
 		if segs, err := segments(v); err == nil {
 			end := segs[len(segs)-1]
 			if first = end.first + end.count; first+n <= packBlocks {

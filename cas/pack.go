@@ -26,7 +26,8 @@ import (
 //
 // A segment holds records, or it holds payloads, so that who reads a journal need not unpack
 // payloads. A commit adds segments to the newest pack while there is room: entries of bbolt
-// cost 21 bytes, and pages of few entries stay half empty.
+// cost 21 bytes, and pages of few entries stay half empty. Where there is none left the segments
+// may be made one, which holds both, if that is shorter.
 //
 // The body is, for each block: uvarint(length·2 + 1 for dag-cbor, + 0 for raw); for dag-cbor
 // the number of references and for each the distance from the end of the one before and the
@@ -80,6 +81,23 @@ func pack(blocks []Block) []byte {
 		blocks = blocks[n:]
 	}
 	return out
+}
+
+// tightened makes one segment of those of a stored pack, its blocks in their places: what the
+// blocks of several commits have in common is then stored once. A damaged pack stays as it is.
+func tightened(stored []byte) []byte {
+	us, err := unpack(stored)
+	if err != nil {
+		return stored
+	}
+	blocks := make([]Block, len(us))
+	for i, u := range us {
+		blocks[i] = Block{linkOf(u.codec, u.digest[:]), u.data}
+	}
+	if out := appendSegment(nil, blocks); len(out) < len(stored) {
+		return out
+	}
+	return stored
 }
 
 func appendSegment(out []byte, blocks []Block) []byte {

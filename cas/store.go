@@ -81,6 +81,7 @@ type lookup struct {
 	meta  *bolt.Bucket
 	late  []byte // entries that index lacks; nil when they are lost
 	held  map[[packKeySize]byte]*openPack
+	alone bool // of a commit: one batch is all of it
 
 	// near is the segment of the block found last, and its place there: the event before an
 	// event lies right before it, or a few blocks, and needs no look into the index.

@@ -103,9 +103,10 @@ func BenchmarkSteps(b *testing.B) {
 			w := newBench(b)
 			id := begin(b, w, pingPong(steps, 16))
 			before := rawCommits(b, 900)
-			start := time.Now()
+			start, busy := time.Now(), cpu(b)
 			drive(b, w, id, protocol.Done)
 			rate := steps / time.Since(start).Seconds()
+			b.ReportMetric((cpu(b)-busy)/steps*1e6, "cpu-µs/step")
 			raw := (before + rawCommits(b, 900)) / 2
 			b.ReportMetric(rate, "steps/s")
 			b.ReportMetric(raw, "raw-commits/s")
@@ -126,6 +127,7 @@ func BenchmarkSteps(b *testing.B) {
 			for range runs {
 				ids = append(ids, begin(b, w, pingPong(steps, 16)))
 			}
+			busy := cpu(b)
 			start = time.Now()
 			var wg sync.WaitGroup
 			for _, id := range ids {
@@ -133,6 +135,7 @@ func BenchmarkSteps(b *testing.B) {
 			}
 			wg.Wait()
 			rate := runs * steps / time.Since(start).Seconds()
+			b.ReportMetric((cpu(b)-busy)/runs/steps*1e6, "cpu-µs/step")
 			b.ReportMetric(rate, "steps/s")
 			b.ReportMetric(rate/sequential, "x-sequential")
 		}
