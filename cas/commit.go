@@ -209,13 +209,20 @@ func (s *Store) drain() {
 // writeGroup is one transaction for several batches. It leaves h. Where derived values cannot
 // be written the batches are, in a transaction without them.
 func (s *Store) writeGroup(h *holding, group []*request) {
+	ctx, renewals := context.Background(), s.renewals.Load()
 	err := s.writeOnce(h, group, true)
+	again := func(derived bool) {
+		if h, err = s.gate.enter(ctx, true); err == nil {
+			err = s.writeOnce(h, group, derived)
+		}
+	}
 	var lost *derivedLost
 	if errors.As(err, &lost) {
 		s.warn(err)
-		if h, err = s.gate.enter(context.Background(), true); err == nil {
-			err = s.writeOnce(h, group, false)
-		}
+		again(false)
+	}
+	if s.healed(ctx, err, renewals) {
+		again(true)
 	}
 	for _, r := range group {
 		if r.err != nil {

@@ -73,6 +73,15 @@ func guard(f func() error) (err error) {
 // view runs f in a read transaction and then looks whether others wait. f must be short and
 // copy out what it keeps.
 func (s *Store) view(ctx context.Context, f func(*bolt.Tx) error) error {
+	renewals := s.renewals.Load()
+	err := s.viewOnce(ctx, f)
+	if s.healed(ctx, err, renewals) {
+		err = s.viewOnce(ctx, f)
+	}
+	return err
+}
+
+func (s *Store) viewOnce(ctx context.Context, f func(*bolt.Tx) error) error {
 	h, err := s.gate.enter(ctx, false)
 	if err != nil {
 		return err
@@ -87,16 +96,24 @@ func (s *Store) update(ctx context.Context, f func(*bolt.Tx) error) error {
 	if s.opts.ReadOnly {
 		return fmt.Errorf("%s was opened for reading: %w", s.gate.dir, protocol.ErrReadOnly)
 	}
-	h, err := s.gate.enter(ctx, true)
-	if err != nil {
-		return err
-	}
-	return s.write(h, func(tx *bolt.Tx) error {
-		if err := fold(tx, 0); err != nil {
-			return classify(err)
+	renewals := s.renewals.Load()
+	once := func() error {
+		h, err := s.gate.enter(ctx, true)
+		if err != nil {
+			return err
 		}
-		return f(tx)
-	})
+		return s.write(h, func(tx *bolt.Tx) error {
+			if err := fold(tx, 0); err != nil {
+				return classify(err)
+			}
+			return f(tx)
+		})
+	}
+	err := once()
+	if s.healed(ctx, err, renewals) {
+		err = once()
+	}
+	return err
 }
 
 // write runs f in a write transaction, leaves h, and counts the commit.
@@ -104,7 +121,8 @@ func (s *Store) write(h *holding, f func(*bolt.Tx) error) error {
 	var refused *refusal
 	err := guard(func() error {
 		return h.db.Update(func(tx *bolt.Tx) error {
-			if err := f(tx); err != nil {
+			// Guarded within the transaction: it is rolled back as any other.
+			if err := guard(func() error { return f(tx) }); err != nil {
 				refused = &refusal{err}
 				return refused
 			}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -72,9 +73,92 @@ func writeCompact(s *Store, from, to string) error {
 			return err
 		}
 		dst.AllocSize = 64 << 10
-		err = bolt.Compact(dst, src, 1<<20)
+		err = src.View(func(tx *bolt.Tx) error { return copyBuckets(dst, tx) })
 		return errors.Join(err, dst.Sync(), dst.Close())
 	})
+}
+
+// copyBuckets writes the buckets of the layout to another database, and no others.
+func copyBuckets(dst *bolt.DB, from *bolt.Tx) error {
+	c := copier{db: dst}
+	for _, name := range layoutBuckets {
+		if err := c.bucket([][]byte{name}, from.Bucket(name)); err != nil {
+			return errors.Join(err, c.end())
+		}
+	}
+	return c.end()
+}
+
+// copier writes in transactions of about copyMax bytes, in the order of the keys.
+type copier struct {
+	db   *bolt.DB
+	tx   *bolt.Tx
+	into *bolt.Bucket // in tx; nil after a commit
+	size int
+}
+
+const copyMax = 1 << 20
+
+func (c *copier) bucket(path [][]byte, from *bolt.Bucket) error {
+	if from == nil {
+		return nil
+	}
+	c.into = nil
+	if err := c.open(path); err != nil {
+		return err
+	}
+	if err := c.into.SetSequence(from.Sequence()); err != nil {
+		return err
+	}
+	return from.ForEach(func(k, v []byte) error {
+		if v == nil {
+			err := c.bucket(append(slices.Clone(path), k), from.Bucket(k))
+			c.into = nil
+			return err
+		}
+		if c.size += len(k) + len(v); c.size > copyMax {
+			if err := c.end(); err != nil {
+				return err
+			}
+			c.size = len(k) + len(v)
+		}
+		if err := c.open(path); err != nil {
+			return err
+		}
+		return c.into.Put(k, v)
+	})
+}
+
+// open finds the bucket that is written to, and makes it.
+func (c *copier) open(path [][]byte) (err error) {
+	if c.into != nil {
+		return nil
+	}
+	if c.tx == nil {
+		if c.tx, err = c.db.Begin(true); err != nil {
+			return err
+		}
+	}
+	c.into, err = c.tx.CreateBucketIfNotExists(path[0])
+	for _, name := range path[1:] {
+		if err != nil {
+			return err
+		}
+		c.into, err = c.into.CreateBucketIfNotExists(name)
+	}
+	if err == nil {
+		c.into.FillPercent = 1 // keys come in their order
+	}
+	return err
+}
+
+func (c *copier) end() error {
+	if c.tx == nil {
+		return nil
+	}
+	tx := c.tx
+	c.tx, c.into, c.size = nil, nil, 0
+	return tx.Commit()
 }
 
 // compareBlocks reads every block of two files and finds them the same.

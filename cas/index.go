@@ -25,7 +25,7 @@ func sub(tx *bolt.Tx, name []byte) *bolt.Bucket {
 // admit checks a freshly opened database: the layout is one we know, and the index is there
 // or made again.
 func (s *Store) admit(db *bolt.DB) error {
-	missing := false
+	missing, remake := false, s.rebuild
 	err := guard(func() error {
 		return db.View(func(tx *bolt.Tx) error {
 			meta := tx.Bucket(bucketMeta)
@@ -51,6 +51,10 @@ func (s *Store) admit(db *bolt.DB) error {
 			return nil
 		})
 	})
+	var damaged *panicked
+	if errors.As(err, &damaged) && !s.opts.ReadOnly && !indexSound(db) {
+		err, missing, remake = nil, true, s.renew
+	}
 	switch {
 	case err != nil:
 		return err
@@ -59,9 +63,12 @@ func (s *Store) admit(db *bolt.DB) error {
 	case db.IsReadOnly():
 		return errNoIndex
 	}
-	err = guard(func() error { return db.Update(s.rebuild) })
+	err = guard(func() error { return db.Update(remake) })
 	if err != nil {
 		return fmt.Errorf("rebuild the index of %s: %w", db.Path(), classify(err))
+	}
+	if damaged != nil {
+		s.indexRenewed(damaged)
 	}
 	return nil
 }

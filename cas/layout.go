@@ -27,6 +27,7 @@ import (
 //	index/events   name ‖ 00 ‖ seq (8, BE)   digest of that event, at every checkpoint-th seq
 //	index/bases    name                      seq (8, BE) ‖ name of the head whose events up to seq this one shares
 //	index/derived  key                       sha256[:16] of the rest ‖ CID length and bytes ‖ data
+//	lost/n/index   –                         an index that was damaged (heal.go); left out of a compaction
 //
 // index holds nothing that the others do not tell: deleted, it is rebuilt; so is "late".
 var (
@@ -39,6 +40,7 @@ var (
 	indexEvents   = []byte("events")
 	indexBases    = []byte("bases")
 	indexDerived  = []byte("derived")
+	bucketLost    = []byte("lost")
 	keyVersion    = []byte("version")
 	keyLate       = []byte("late")
 	layoutBuckets = [][]byte{bucketMeta, bucketBlocks, bucketRefs, bucketReflog, bucketIndex}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -24,6 +25,11 @@ type Store struct {
 	gate  gate
 	queue queue
 	moved movedSignal
+
+	healing  sync.Mutex   // held while the index is looked at and made anew
+	renewals atomic.Int64 // how often that was done
+
+	lookedOver atomic.Bool // the index was looked at for a block that was not found
 
 	closing sync.Mutex
 	atClose []func() // what HandleStop began
