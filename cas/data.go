@@ -29,7 +29,7 @@ func ResolveTexts[T protocol.Data](ctx context.Context, from protocol.Blocks, d 
 		if !t.Link.Defined() || t.S != "" {
 			continue
 		}
-		b, err := ReadPayload(ctx, from, t.Link)
+		b, err := protocol.ReadPayload(ctx, from, t.Link)
 		if err != nil {
 			return d, fmt.Errorf("text of %s: %w", d.EventType(), err)
 		}

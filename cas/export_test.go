@@ -106,6 +106,50 @@ func TestImportBringsARunToAnotherStore(t *testing.T) {
 	}
 }
 
+// The longest block that a store takes passes an archive; a longer one is refused before anything
+// is written.
+func TestWhateverIsStoredCanBeExported(t *testing.T) {
+	s := openSample(t)
+	longest, longer := Raw(make([]byte, BlockMax)), Raw(make([]byte, BlockMax+1))
+	if err := s.Commit(t.Context(), Batch{Blocks: []Block{longer}}); !errors.Is(err, protocol.ErrInvalidBlock) {
+		t.Errorf("a block of %d bytes: %v", len(longer.Data), err)
+	}
+	j, err := s.Journal(t.Context(), "one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := j.Append(t.Context(), 1, []Draft{{Data: protocol.RunStarted{Start: longest.Link, Source: longest.Link}}}, []Block{longest}); err != nil {
+		t.Fatal(err)
+	}
+	data, _ := exported(t, s, "one")
+	into := openSample(t)
+	if _, err := Import(t.Context(), bytes.NewReader(data), into, ImportOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := into.Block(t.Context(), longest.Link); err != nil || len(got) != BlockMax {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+}
+
+func TestVerifyFindsChunksThatDoNotAddUp(t *testing.T) {
+	s := openSample(t)
+	part := Raw([]byte("abc"))
+	lie := must(Encode(protocol.Chunks{Kind: protocol.KindChunks, V: 1, Size: 4, Parts: []protocol.Link{part.Link}}))
+	j, err := s.Journal(t.Context(), "one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := j.Append(t.Context(), 1, []Draft{{Data: protocol.RunStarted{Start: part.Link, Source: lie.Link}}}, []Block{part, lie}); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Verify(t.Context(), s, VerifyOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantKinds(t, r, "record")
+	wantWhere(t, r, "one/1/data.source")
+}
+
 func TestImportOfADamagedArchiveMakesNoHead(t *testing.T) {
 	s := openSample(t)
 	sampleRun(t, s, "one", 2)

@@ -49,6 +49,7 @@ type node struct {
 	fault   *Finding
 	event   *eventFacts
 	step    *stepFacts
+	chunked int64 // of a payload in chunks: how many bytes it says that they hold
 	reached bool
 }
 
@@ -115,6 +116,10 @@ func examine(codec byte, data []byte) *node {
 		n.event = s.eventFacts()
 	case protocol.KindStep, protocol.KindStart, protocol.KindResult, protocol.KindCompaction:
 		n.step = s.stepFacts()
+	case protocol.KindChunks:
+		if k, ok := s.top("size"); ok {
+			n.chunked = s.intAt(k.value)
+		}
 	}
 	return n
 }

@@ -116,7 +116,10 @@ func (c *checker) event(ctx context.Context, s *State, x protocol.Entry) error {
 }
 
 // stepLink keys a prompt until its record is known.
-func stepLink(step string) protocol.Link { return cas.Raw([]byte(step)).Link }
+func stepLink(step string) protocol.Link {
+	l, _ := cas.Payload([]byte(step))
+	return l
+}
 
 // decision compares a step_started with what the rules ask for at that point.
 func (c *checker) decision(s *State, x protocol.Entry, d protocol.StepStarted) error {

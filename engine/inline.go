@@ -30,7 +30,7 @@ func inline(read Reader, e *protocol.Event) error {
 		if err := l.UnmarshalCBOR(raw); err != nil {
 			return fmt.Errorf("event %d, %s: %w", e.Seq, key, err)
 		}
-		text, err := payload(read, l)
+		text, err := protocol.PayloadBytes(read, l)
 		if err != nil {
 			return fmt.Errorf("event %d, %s: %w", e.Seq, key, err)
 		}

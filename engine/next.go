@@ -260,7 +260,8 @@ func (s *State) items(edge int, up ancestry, parents []protocol.Link, t target, 
 		d := base
 		d.Step = protocol.StepID{Role: t.node, N: num, Index: i}
 		d.ItemValue = raw
-		d.Item = &protocol.Item{Index: i, Value: cas.Raw(raw).Link}
+		value, _ := cas.Payload(raw)
+		d.Item = &protocol.Item{Index: i, Value: value}
 		if c := s.resumable(up, t.node, d.Item); c != nil {
 			d.Resumes, d.Visit = c.record, c.visit+1
 		}

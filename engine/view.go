@@ -333,7 +333,7 @@ func (b *viewer) finish(s *State) (*View, error) {
 			return nil, err
 		}
 		if r.Outputs.Defined() {
-			if v.Outputs, err = payload(b.read, r.Outputs); err != nil {
+			if v.Outputs, err = protocol.PayloadBytes(b.read, r.Outputs); err != nil {
 				return nil, err
 			}
 		}
