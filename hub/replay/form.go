@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"strconv"
-	"strings"
 
 	"wf/hub/internal/dagcbor"
 	"wf/protocol"
@@ -15,31 +13,6 @@ import (
 // maxEvent is how long the JSON of an event may be, so that a frame around it stays within
 // protocol.MaxFrame.
 const maxEvent = protocol.MaxFrame - 1024
-
-// textKeys lists the keys of each event type whose links are long texts: the fields that its
-// data calls Texts.
-var textKeys = func() map[string]map[string]bool {
-	m := map[string]map[string]bool{}
-	for _, d := range []protocol.Data{
-		protocol.RunStarted{}, protocol.StepStarted{}, protocol.PromptSent{}, protocol.Thinking{}, protocol.TextSaid{},
-		protocol.ToolCall{}, protocol.ToolResult{}, protocol.WaitingFor{}, protocol.Answered{}, protocol.MessageIn{},
-		protocol.SuspendedBy{}, protocol.Compacted{},
-	} {
-		m[string(d.EventType())] = textFields(reflect.TypeOf(d))
-	}
-	return m
-}()
-
-func textFields(t reflect.Type) map[string]bool {
-	keys := map[string]bool{}
-	for i := range t.NumField() {
-		if f := t.Field(i); f.Type == reflect.TypeFor[protocol.Text]() {
-			name, _, _ := strings.Cut(f.Tag.Get("cbor"), ",")
-			keys[name] = true
-		}
-	}
-	return keys
-}
 
 // A former makes the JSON of events out of their stored bytes.
 type former struct {
@@ -87,9 +60,9 @@ func (f former) appendEvent(ctx context.Context, dst []byte, e *protocol.Entry) 
 // bytes as links.
 func (f former) appendData(ctx context.Context, dst []byte, e *protocol.Entry, limit int) ([]byte, error) {
 	w := dagcbor.Walk{B: e.Data}
-	keys := textKeys[string(e.Type)]
+	spec := e.Type.Spec()
 	major, _, n := w.Head()
-	if w.Bad || major != dagcbor.Map || len(keys) == 0 {
+	if w.Bad || major != dagcbor.Map || spec == nil {
 		w = dagcbor.Walk{B: e.Data}
 		dst = w.AppendJSON(dst)
 		return dst, wellFormed(&w, e)
@@ -101,7 +74,7 @@ func (f former) appendData(ctx context.Context, dst []byte, e *protocol.Entry, l
 		}
 		key := w.String(dagcbor.Text)
 		dst = append(dagcbor.AppendString(dst, key), ':')
-		if len(w.B) > 0 && w.B[0] == 0xd8 && keys[string(key)] {
+		if len(w.B) > 0 && w.B[0] == 0xd8 && spec.TextKey(key) {
 			l := w.Link()
 			if w.Bad {
 				break
