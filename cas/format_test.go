@@ -86,7 +86,7 @@ func rowFields(row string) fields {
 
 // written is every record and every data of an event. The page has these and no others.
 var written = map[string]any{
-	"Chunks": protocol.Chunks{}, "Start": protocol.Start{}, "StepRecord": protocol.StepRecord{}, "Item": protocol.Item{},
+	"Chunks": protocol.Chunks{}, "Archive": protocol.Archive{}, "ArchivedRun": protocol.ArchivedRun{}, "Start": protocol.Start{}, "StepRecord": protocol.StepRecord{}, "Item": protocol.Item{},
 	"Compaction": protocol.Compaction{}, "Result": protocol.Result{}, "Workflow": protocol.Workflow{}, "Input": protocol.Input{},
 	"Limits": protocol.Limits{}, "Role": protocol.Role{}, "Edge": protocol.Edge{}, "NamedTemplate": protocol.NamedTemplate{},
 	"MCPServer": protocol.MCPServer{}, "MCPValue": protocol.MCPValue{}, "Schedule": protocol.Schedule{},

@@ -14,9 +14,10 @@ import (
 // CheckReport is what deciding and rendering a run again gave.
 type CheckReport struct {
 	Events    int       `json:"events"`
-	Decisions Tally     `json:"decisions"` // edges decided again
-	Prompts   Tally     `json:"prompts"`   // digests of P_k rebuilt
-	Prefixes  Tally     `json:"prefixes"`  // P_k byte prefix of P_{k+1}
+	Children  int       `json:"children,omitempty"` // runs of sub-workflows that the sums hold too
+	Decisions Tally     `json:"decisions"`          // edges decided again
+	Prompts   Tally     `json:"prompts"`            // digests of P_k rebuilt
+	Prefixes  Tally     `json:"prefixes"`           // P_k byte prefix of P_{k+1}
 	Findings  []Finding `json:"findings"`
 }
 
