@@ -2,6 +2,7 @@
 package wf_test
 
 import (
+	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -192,6 +193,58 @@ func TestAnAgentCannotReachTheStore(t *testing.T) {
 		if pkg == "cas" || strings.HasPrefix(pkg, "cas/") || pkg == "engine" || strings.HasPrefix(pkg, "engine/") {
 			t.Errorf("agentkit reaches %s by way of %s", pkg, by)
 		}
+	}
+}
+
+// readsChunks lists what reads or writes payloads on its own, outside of protocol and cas: it
+// would miss one of the two forms that a payload has.
+func readsChunks(root fs.FS, files []file) ([]string, error) {
+	var out []string
+	for _, f := range files {
+		if f.test() || layerOf(f.name) == "protocol" || layerOf(f.name) == "cas" {
+			continue
+		}
+		src, err := fs.ReadFile(root, f.name)
+		if err != nil {
+			return nil, err
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), f.name, src, parser.SkipObjectResolution)
+		if err != nil {
+			return nil, err
+		}
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			sel, ok := n.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			if pkg, ok := sel.X.(*ast.Ident); ok && slices.Contains([]string{"protocol.Chunks", "protocol.KindChunks", "protocol.ChunkSize", "cas.Raw"}, pkg.Name+"."+sel.Sel.Name) {
+				out = append(out, f.name+" uses "+sel.Sel.Name+": protocol.ReadPayload reads payloads, cas.Payload writes them")
+			}
+			return true
+		})
+	}
+	return out, nil
+}
+
+func TestPayloadsHaveOneReaderAndOneWriter(t *testing.T) {
+	root := os.DirFS(".")
+	files, err := sources(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := readsChunks(root, files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range found {
+		t.Error(f)
+	}
+	second := fstest.MapFS{"engine/a.go": {Data: []byte("package engine\nvar c protocol.Chunks\nvar b = cas.Raw(nil)")}}
+	if files, err = sources(second); err != nil {
+		t.Fatal(err)
+	}
+	if found, err = readsChunks(second, files); err != nil || len(found) != 2 {
+		t.Errorf("a second reader is not found: %v, %v", found, err)
 	}
 }
 

@@ -84,12 +84,10 @@ func encode(t testing.TB, d protocol.Data) cbor.RawMessage {
 	v := reflect.New(reflect.TypeOf(d))
 	v.Elem().Set(reflect.ValueOf(d))
 	long := map[string]string{}
-	if texts, ok := v.Interface().(protocol.Texts); ok {
-		for i, text := range texts.Texts() {
-			if len(text.S) > protocol.InlineMax {
-				mark := fmt.Sprintf("\x00%d", i)
-				long[mark], text.S = text.S, mark
-			}
+	for i, text := range protocol.Texts(v.Interface()) {
+		if len(text.S) > protocol.InlineMax {
+			mark := fmt.Sprintf("\x00%d", i)
+			long[mark], text.S = text.S, mark
 		}
 	}
 	b, err := cbor.Marshal(v.Interface())

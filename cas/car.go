@@ -22,6 +22,11 @@ import (
 // carSectionMax bounds one section: a length beyond it is damage, or an attack.
 const carSectionMax = 32 << 20
 
+// BlockMax is the length in bytes of the longest block that a store takes: with its CID it fills
+// a section of an archive, so that whatever is stored can be exported and imported. Payloads are
+// never that long (see Payload); a record would have to hold some million links.
+const BlockMax = carSectionMax - 36
+
 // carV2Pragma opens a version 2 file; it is a version 1 header without roots.
 const carV2Pragma = "\x0a\xa1\x67version\x02"
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 
 	"wf/protocol"
 )
@@ -12,6 +13,7 @@ import (
 // Stats says what an export wrote.
 type Stats struct {
 	Root   protocol.Link // the head of the run
+	Runs   int           // those of sub-workflows included
 	Blocks int64
 	Bytes  int64 // of the archive
 }
@@ -19,37 +21,58 @@ type Stats struct {
 // exportBuffer is how much is gathered before the store is let go and w is written to.
 const exportBuffer = 1 << 20
 
-// Export writes a run as a CARv1 archive that stands alone: the head is the root, and every
-// block it leads to follows once, depth first, so that a reader meets the journal from its
-// newest event on, each before what it names. Definition, inputs and source are among them.
+// Export writes a run as a CARv1 archive that stands alone, with the runs of its sub-workflows,
+// children. The first root is the head of the run, then come those of the children, and last a
+// protocol.Archive that names them. Every block that a root leads to follows once, depth first, so
+// that a reader meets each journal from its newest event on, each before what it names. Definition,
+// inputs and source are among them.
 //
 // The store is not held while w is written to. An unknown run is an error wrapping
 // ErrUnknownRun; a missing or damaged block one wrapping ErrCorrupt that names it, and what was
 // written until then is no archive of the run.
-func Export(ctx context.Context, w io.Writer, from *Store, run protocol.RunID) (Stats, error) {
-	head, err := from.Head(ctx, protocol.RunHead(run))
-	if err == nil && !head.Link.Defined() {
-		err = protocol.ErrUnknownRun
-	}
-	if err != nil {
-		return Stats{}, fmt.Errorf("export run %s: %w", run, err)
+func Export(ctx context.Context, w io.Writer, from *Store, run protocol.RunID, children ...protocol.RunID) (Stats, error) {
+	record := protocol.Archive{Kind: protocol.KindArchive, V: protocol.RecordVersion}
+	for _, id := range append([]protocol.RunID{run}, children...) {
+		head, err := from.Head(ctx, protocol.RunHead(id))
+		if err == nil && !head.Link.Defined() {
+			err = protocol.ErrUnknownRun
+		}
+		if err != nil {
+			return Stats{}, fmt.Errorf("export run %s: %w", id, err)
+		}
+		record.Runs = append(record.Runs, protocol.ArchivedRun{Run: id, Head: head.Link, Seq: head.Seq})
 	}
 	d, err := openEvidence(ctx, from.Dir(), from.opts.wait())
 	if err != nil {
 		return Stats{}, fmt.Errorf("export run %s: %w", run, err)
 	}
 	defer d.close()
-	st, err := export(ctx, w, d, head.Link)
+	st, err := export(ctx, w, d, record)
 	if err != nil {
 		return Stats{}, fmt.Errorf("export run %s: %w", run, err)
 	}
 	return st, nil
 }
 
-func export(ctx context.Context, w io.Writer, d *storeEvidence, root protocol.Link) (Stats, error) {
+func export(ctx context.Context, w io.Writer, d *storeEvidence, record protocol.Archive) (Stats, error) {
 	d.g = &graph{nodes: map[blockName]*node{}, from: d}
+	names, err := Encode(record)
+	if err != nil {
+		return Stats{}, err
+	}
+	var roots []protocol.Link
+	var todo []blockName
+	for _, r := range record.Runs {
+		n, ok := nameOf(r.Head)
+		if !ok {
+			return Stats{}, fmt.Errorf("head %s is no block of this store: %w", r.Head, protocol.ErrCorrupt)
+		}
+		roots, todo = append(roots, r.Head), append(todo, n)
+	}
+	slices.Reverse(todo)
+	roots = append(roots, names.Link)
 	var pending bytes.Buffer
-	out, err := newCARWriter(&pending, []protocol.Link{root})
+	out, err := newCARWriter(&pending, roots)
 	if err != nil {
 		return Stats{}, err
 	}
@@ -63,12 +86,8 @@ func export(ctx context.Context, w io.Writer, d *storeEvidence, root protocol.Li
 		}
 		return nil
 	}
-	st := Stats{Root: root}
-	first, ok := nameOf(root)
-	if !ok {
-		return Stats{}, fmt.Errorf("head %s is no block of this store: %w", root, protocol.ErrCorrupt)
-	}
-	for todo, done := []blockName{first}, map[blockName]bool{}; len(todo) > 0; {
+	st := Stats{Root: roots[0], Runs: len(record.Runs), Blocks: 1}
+	for done := map[blockName]bool{}; len(todo) > 0; {
 		n := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
 		if done[n] {
@@ -92,6 +111,9 @@ func export(ctx context.Context, w io.Writer, d *storeEvidence, root protocol.Li
 				return Stats{}, err
 			}
 		}
+	}
+	if err := out.block(names.Link, names.Data); err != nil {
+		return Stats{}, err
 	}
 	if err := flush(); err != nil {
 		return Stats{}, err

@@ -10,8 +10,9 @@ import (
 
 // ImportOptions say under which name an archive comes in; the zero value is right.
 type ImportOptions struct {
-	// Run is the name of the imported run; default is one made from its root. It needs an
-	// archive with one root.
+	// Run is another name for the imported run; default is its own, or, where the archive has no
+	// record of names, one made from its head. It needs such a record, or an archive with one
+	// root.
 	Run protocol.RunID
 }
 
@@ -20,7 +21,12 @@ type Imported struct {
 	Roots  []protocol.Link
 	Blocks int64
 	Bytes  int64
-	Runs   []protocol.RunID // one for each root that is an event
+	Runs   []protocol.RunID // that were exported: one, or, in an archive without names, one for each root that is an event
+	// Children are the runs of sub-workflows that came with it.
+	Children []protocol.RunID
+	// Forwarded are those that were there and went on to their new head, Held those that were
+	// there already with all that came in.
+	Forwarded, Held []protocol.RunID
 }
 
 // errForeign is for blocks that only other systems name.
@@ -31,8 +37,10 @@ const importBatch = 1 << 20
 
 // Import reads a CAR archive, version 1 or 2, into a store. Every block must match its CID,
 // and be one this store can hold. A root that is an event becomes the head of a run, once
-// the whole run has been verified; another run is never overwritten. When an error is
-// returned no head was made; blocks that came in before it are garbage for gc.
+// the whole run has been verified. A run that is there already goes on where the archive holds its
+// further history, and stays where it is the further one itself; a run of another history is never
+// overwritten. When an error is returned no head was made or moved; blocks that came in before it
+// are garbage for gc.
 //
 // Damage wraps ErrCorrupt, an incomplete or faulty run ErrVerify, a name that is taken
 // ErrHeadMoved, a block of another kind ErrInvalidBlock.
@@ -102,7 +110,8 @@ func importFrom(ctx context.Context, r io.Reader, into *Store, o ImportOptions) 
 // importHeads verifies what the roots lead to and makes heads of the events.
 func importHeads(ctx context.Context, v *verifier, into *Store, in *Imported, run protocol.RunID) error {
 	var moves []Move
-	for _, h := range v.rootHeads(in.Roots, run) {
+	heads, recorded := v.rootHeads(in.Roots, run)
+	for _, h := range heads {
 		if h.Seq == 0 {
 			continue
 		}
@@ -121,17 +130,33 @@ func importHeads(ctx context.Context, v *verifier, into *Store, in *Imported, ru
 		if err != nil {
 			return err
 		}
-		in.Runs = append(in.Runs, id)
-		if old.Link == h.Link {
+		if recorded && h.Link != in.Roots[0] {
+			in.Children = append(in.Children, id)
+		} else {
+			in.Runs = append(in.Runs, id)
+		}
+		held, err := holds(ctx, into, id, old, h)
+		if err != nil {
+			return err
+		}
+		if held {
+			in.Held = append(in.Held, id)
 			continue
 		}
-		if old.Link.Defined() {
-			return &protocol.Error{Code: protocol.ErrHeadMoved.Code, Hint: "name the imported run with --run",
-				Message: fmt.Sprintf("run %s is there already, with another head (%s)", id, old.Link)}
-		}
-		m := Move{Name: h.Name, New: h.Link, Note: "import"}
+		m := Move{Name: h.Name, Old: old.Link, New: h.Link, Note: "import"}
+		forward := !old.Link.Defined()
 		for _, c := range chain {
-			m.Events = append(m.Events, EventRef{c.seq, c.name.link()})
+			forward = forward || c.seq == old.Seq && c.name.link() == old.Link
+			if c.seq > old.Seq {
+				m.Events = append(m.Events, EventRef{c.seq, c.name.link()})
+			}
+		}
+		if !forward {
+			return &protocol.Error{Code: protocol.ErrHeadMoved.Code, Hint: "--run NAME imports it beside that one, under another name",
+				Message: fmt.Sprintf("there is another run %s already, with the head %s", id, old.Link)}
+		}
+		if old.Link.Defined() {
+			in.Forwarded = append(in.Forwarded, id)
 		}
 		moves = append(moves, m)
 	}
@@ -139,6 +164,17 @@ func importHeads(ctx context.Context, v *verifier, into *Store, in *Imported, ru
 		return nil
 	}
 	return into.Commit(ctx, Batch{Moves: moves})
+}
+
+// holds reports whether a run that is there holds an event in its history.
+func holds(ctx context.Context, into *Store, id protocol.RunID, have, want Head) (bool, error) {
+	if !have.Link.Defined() || have.Seq < want.Seq {
+		return false, nil
+	}
+	for x, err := range into.After(ctx, id, want.Seq-1) {
+		return err == nil && x.CID == want.Link, err
+	}
+	return false, nil
 }
 
 // stored is the evidence of a store in use.

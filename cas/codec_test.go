@@ -164,13 +164,13 @@ func TestPayloadsOfEveryLengthReadBack(t *testing.T) {
 		if blocks[len(blocks)-1].Link != root {
 			t.Errorf("%d bytes: the root is not the last block", n)
 		}
-		got, err := ReadPayload(t.Context(), have, root)
+		got, err := protocol.ReadPayload(t.Context(), have, root)
 		if err != nil || string(got) != string(data) {
 			t.Errorf("%d bytes: read %d, %v", n, len(got), err)
 		}
 		if len(blocks) > 1 {
 			delete(have, blocks[0].Link)
-			if _, err := ReadPayload(t.Context(), have, root); !errors.Is(err, protocol.ErrNotFound) {
+			if _, err := protocol.ReadPayload(t.Context(), have, root); !errors.Is(err, protocol.ErrNotFound) {
 				t.Errorf("without its first chunk: %v", err)
 			}
 		}
@@ -185,7 +185,7 @@ func TestChunksThatLieAboutTheirSizeAreCorrupt(t *testing.T) {
 			t.Fatal(err)
 		}
 		have := blockMap{top.Link: top.Data, part.Link: part.Data}
-		if _, err := ReadPayload(t.Context(), have, top.Link); !errors.Is(err, protocol.ErrCorrupt) {
+		if _, err := protocol.ReadPayload(t.Context(), have, top.Link); !errors.Is(err, protocol.ErrCorrupt) {
 			t.Errorf("size %d: %v", size, err)
 		}
 	}

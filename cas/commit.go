@@ -406,6 +406,9 @@ func (s *Store) prepare(blocks []Block) ([]packed, error) {
 		if err := Check(b.Link, b.Data); err != nil {
 			return nil, fmt.Errorf("commit: %w", err)
 		}
+		if len(b.Data) > BlockMax {
+			return nil, fmt.Errorf("commit: block %s has %d bytes, a block has at most %d: %w", b.Link, len(b.Data), BlockMax, protocol.ErrInvalidBlock)
+		}
 		switch {
 		case s.queue.recent.has(b.Link):
 			out = append(out, packed{blocks: []Block{b}})

@@ -21,6 +21,23 @@ func DecodeData[T protocol.Data](e *protocol.Event) (T, error) {
 	return d, nil
 }
 
+// AnyData reads the data of an event of whatever type; nil for a type that this binary does not
+// know. Long texts are still links.
+func AnyData(e *protocol.Event) (protocol.Data, error) {
+	spec := e.Type.Spec()
+	if spec == nil {
+		return nil, nil
+	}
+	into, data := spec.New()
+	if into == nil {
+		return nil, nil
+	}
+	if err := Decode(e.Data, into); err != nil {
+		return nil, fmt.Errorf("event %d, %s: %w", e.Seq, e.Type, err)
+	}
+	return data(), nil
+}
+
 // ResolveTexts gives d with the texts that were moved to blocks fetched into Text.S; Link
 // stays, so that the data can be written again as it was. d itself is not changed.
 func ResolveTexts[T protocol.Data](ctx context.Context, from protocol.Blocks, d T) (T, error) {
@@ -29,7 +46,7 @@ func ResolveTexts[T protocol.Data](ctx context.Context, from protocol.Blocks, d 
 		if !t.Link.Defined() || t.S != "" {
 			continue
 		}
-		b, err := ReadPayload(ctx, from, t.Link)
+		b, err := protocol.ReadPayload(ctx, from, t.Link)
 		if err != nil {
 			return d, fmt.Errorf("text of %s: %w", d.EventType(), err)
 		}
@@ -41,7 +58,7 @@ func ResolveTexts[T protocol.Data](ctx context.Context, from protocol.Blocks, d 
 	return whole().(T), nil
 }
 
-// textsOf copies d to where its texts can be reached: Texts has a pointer receiver, while data
+// textsOf copies d to where its texts can be reached: they are changed in place, while data
 // travels by value. whole gives the copy in the form d came in; it is nil without texts.
 func textsOf(d protocol.Data) (texts []*protocol.Text, whole func() protocol.Data) {
 	v := valueOf(d)
@@ -51,11 +68,10 @@ func textsOf(d protocol.Data) (texts []*protocol.Text, whole func() protocol.Dat
 	}
 	p := reflect.New(v.Type())
 	p.Elem().Set(v)
-	t, ok := p.Interface().(protocol.Texts)
-	if !ok {
+	if texts = protocol.Texts(p.Interface()); texts == nil {
 		return nil, nil
 	}
-	return t.Texts(), func() protocol.Data {
+	return texts, func() protocol.Data {
 		if pointed {
 			return p.Interface().(protocol.Data)
 		}

@@ -10,24 +10,6 @@ import (
 	"wf/protocol"
 )
 
-// eventTypes spares an allocation for each event that is read.
-var eventTypes = func() map[string]protocol.EventType {
-	m := map[string]protocol.EventType{}
-	for _, t := range []protocol.EventType{
-		protocol.EvRunStarted, protocol.EvStepStarted, protocol.EvPrompt, protocol.EvThinking, protocol.EvText,
-		protocol.EvToolCall, protocol.EvToolResult, protocol.EvUsage, protocol.EvAttemptFailed, protocol.EvStepCompleted,
-		protocol.EvWaiting, protocol.EvAnswered, protocol.EvMessage, protocol.EvTimerFired, protocol.EvApproval,
-		protocol.EvSandbox, protocol.EvSuspended, protocol.EvResumed, protocol.EvLimitReached, protocol.EvLimitChanged,
-		protocol.EvCompacted, protocol.EvCompactionAsked, protocol.EvModelFallback, protocol.EvTaskStarted, protocol.EvTaskStateUpdated,
-		protocol.EvTaskWaiting, protocol.EvTaskCompleted, protocol.EvMemoryChanged, protocol.EvRedacted,
-		protocol.EvForked, protocol.EvCancelled, protocol.EvDone,
-		protocol.EvRemembered, protocol.EvEdited, protocol.EvPinned, protocol.EvUnpinned, protocol.EvTagged, protocol.EvRemoved, protocol.EvIndexed,
-	} {
-		m[string(t)] = t
-	}
-	return m
-}()
-
 // decodeEvent reads an event. Data shares raw. The form that this version writes is read by
 // hand, ten times as fast as by reflection, since a run is resumed and replayed by it; any
 // other form (unknown keys of a later version) goes the general way.
@@ -81,7 +63,9 @@ func decodeOwnEvent(raw []byte, e *protocol.Event) bool {
 	if !ok {
 		return false
 	}
-	if e.Type, ok = eventTypes[string(s)]; !ok {
+	if known := protocol.EventNamed(s); known != nil {
+		e.Type = known.Type // no allocation
+	} else {
 		e.Type = protocol.EventType(s)
 	}
 	return true

@@ -29,14 +29,15 @@ func TestExportWritesTheHeadFirstAndEveryBlockOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(roots) != 1 || roots[0] != head || blocks[0].Link != head || st.Root != head {
+	record := must(Encode(protocol.Archive{Kind: protocol.KindArchive, V: 1, Runs: []protocol.ArchivedRun{{Run: "one", Head: head, Seq: 14}}}))
+	if len(roots) != 2 || roots[0] != head || roots[1] != record.Link || blocks[0].Link != head || st.Root != head || st.Runs != 1 {
 		t.Errorf("roots %v, first %s, stats %+v; the head is %s", roots, blocks[0].Link, st, head)
 	}
 	if st.Blocks != int64(len(blocks)) || st.Bytes != int64(len(data)) {
 		t.Errorf("stats %+v for %d blocks in %d bytes", st, len(blocks), len(data))
 	}
 	seen := map[protocol.Link]bool{}
-	named := map[protocol.Link]bool{head: true}
+	named := map[protocol.Link]bool{head: true, record.Link: true}
 	last := protocol.Seq(1 << 40)
 	for _, b := range blocks {
 		if seen[b.Link] || !named[b.Link] {
@@ -79,7 +80,7 @@ func TestImportBringsARunToAnotherStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(in.Runs) != 1 || in.Blocks != st.Blocks || in.Roots[0] != head {
+	if len(in.Runs) != 1 || in.Runs[0] != "one" || in.Blocks != st.Blocks || in.Roots[0] != head {
 		t.Fatalf("imported %+v", in)
 	}
 	if h, err := into.Head(t.Context(), protocol.RunHead(in.Runs[0])); err != nil || h.Link != head || h.Seq != seq {
@@ -103,6 +104,199 @@ func TestImportBringsARunToAnotherStore(t *testing.T) {
 	sampleRun(t, into, "taken", 1)
 	if _, err := Import(t.Context(), bytes.NewReader(data), into, ImportOptions{Run: "taken"}); !errors.Is(err, protocol.ErrHeadMoved) {
 		t.Errorf("over another run: %v", err)
+	}
+}
+
+// The longest block that a store takes passes an archive; a longer one is refused before anything
+// is written.
+func TestWhateverIsStoredCanBeExported(t *testing.T) {
+	s := openSample(t)
+	longest, longer := Raw(make([]byte, BlockMax)), Raw(make([]byte, BlockMax+1))
+	if err := s.Commit(t.Context(), Batch{Blocks: []Block{longer}}); !errors.Is(err, protocol.ErrInvalidBlock) {
+		t.Errorf("a block of %d bytes: %v", len(longer.Data), err)
+	}
+	j, err := s.Journal(t.Context(), "one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := j.Append(t.Context(), 1, []Draft{{Data: protocol.RunStarted{Start: longest.Link, Source: longest.Link}}}, []Block{longest}); err != nil {
+		t.Fatal(err)
+	}
+	data, _ := exported(t, s, "one")
+	into := openSample(t)
+	if _, err := Import(t.Context(), bytes.NewReader(data), into, ImportOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := into.Block(t.Context(), longest.Link); err != nil || len(got) != BlockMax {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+}
+
+func TestVerifyFindsChunksThatDoNotAddUp(t *testing.T) {
+	s := openSample(t)
+	part := Raw([]byte("abc"))
+	lie := must(Encode(protocol.Chunks{Kind: protocol.KindChunks, V: 1, Size: 4, Parts: []protocol.Link{part.Link}}))
+	j, err := s.Journal(t.Context(), "one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := j.Append(t.Context(), 1, []Draft{{Data: protocol.RunStarted{Start: part.Link, Source: lie.Link}}}, []Block{part, lie}); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Verify(t.Context(), s, VerifyOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantKinds(t, r, "record")
+	wantWhere(t, r, "one/1/data.source")
+}
+
+// A run that is there already goes on, or stays as it is, but never changes its history.
+func TestImportOfARunThatIsThere(t *testing.T) {
+	long, short := openSample(t), openSample(t)
+	sampleRun(t, long, "one", 3)
+	var archives [][]byte
+	for _, seq := range []protocol.Seq{4, 7, 11} { // the same run, exported while it went on
+		var at EventRef
+		for x, err := range long.After(t.Context(), "one", seq-1) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			at = EventRef{x.Seq, x.CID}
+			break
+		}
+		part := openSample(t)
+		data, _ := exported(t, long, "one")
+		if _, err := Import(t.Context(), bytes.NewReader(data), part, ImportOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		setHead(t, part, Head{Name: "run/one", Link: at.CID, Seq: at.Seq, TS: 1})
+		data, _ = exported(t, part, "one")
+		archives = append(archives, data)
+	}
+	in := func(data []byte) (Imported, Head) {
+		t.Helper()
+		got, err := Import(t.Context(), bytes.NewReader(data), short, ImportOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, err := short.Head(t.Context(), "run/one")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got, h
+	}
+	if got, h := in(archives[0]); h.Seq != 4 || len(got.Held)+len(got.Forwarded) > 0 {
+		t.Errorf("new: %+v at %d", got, h.Seq)
+	}
+	if got, h := in(archives[1]); h.Seq != 7 || len(got.Forwarded) != 1 || len(got.Held) > 0 {
+		t.Errorf("further: %+v at %d", got, h.Seq)
+	}
+	for i, data := range archives[:2] {
+		if got, h := in(data); h.Seq != 7 || len(got.Held) != 1 || len(got.Forwarded) > 0 {
+			t.Errorf("archive %d again: %+v at %d", i, got, h.Seq)
+		}
+	}
+	if got, h := in(archives[2]); h.Seq != 11 || len(got.Forwarded) != 1 {
+		t.Errorf("further: %+v at %d", got, h.Seq)
+	}
+	other := openSample(t)
+	sampleRunOf(t, other, "one", 3, func(int) string { return "something else" })
+	data, _ := exported(t, other, "one")
+	_, err := Import(t.Context(), bytes.NewReader(data), short, ImportOptions{})
+	if !errors.Is(err, protocol.ErrHeadMoved) || !strings.Contains(err.Error(), "another run one") {
+		t.Errorf("another history: %v", err)
+	}
+	if got, err := Import(t.Context(), bytes.NewReader(data), short, ImportOptions{Run: "beside"}); err != nil || got.Runs[0] != "beside" {
+		t.Errorf("under another name: %+v, %v", got, err)
+	}
+	r, err := Verify(t.Context(), short, VerifyOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantKinds(t, r)
+}
+
+// An archive with the runs of sub-workflows brings all of them, under their own ids.
+func TestAnArchiveHoldsChildren(t *testing.T) {
+	s := openSample(t)
+	for _, id := range []protocol.RunID{"parent", "child", "other"} {
+		sampleRun(t, s, id, 2)
+	}
+	var out bytes.Buffer
+	st, err := Export(t.Context(), &out, s, "parent", "child")
+	if err != nil || st.Runs != 2 {
+		t.Fatalf("%+v, %v", st, err)
+	}
+	r, err := VerifyCAR(t.Context(), bytes.NewReader(out.Bytes()), VerifyOptions{})
+	if err != nil || r.Checked.Events != 16 {
+		t.Errorf("%d events, %v", r.Checked.Events, err)
+	}
+	wantKinds(t, r)
+	into := openSample(t)
+	in, err := Import(t.Context(), bytes.NewReader(out.Bytes()), into, ImportOptions{})
+	if err != nil || len(in.Runs) != 1 || in.Runs[0] != "parent" || len(in.Children) != 1 || in.Children[0] != "child" {
+		t.Errorf("%+v, %v", in, err)
+	}
+	if _, err := Export(t.Context(), io.Discard, s, "parent", "nobody"); !errors.Is(err, protocol.ErrUnknownRun) {
+		t.Errorf("a child that is not there: %v", err)
+	}
+}
+
+// An archive without a record of names, as it was written before there was one, comes in under a
+// name made from its head; a record that lies is refused.
+func TestTheRecordOfAnArchiveIsChecked(t *testing.T) {
+	s := openSample(t)
+	j := sampleRun(t, s, "one", 2)
+	head, seq := j.Head()
+	data, _ := exported(t, s, "one")
+	_, blocks, err := readCAR(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks = blocks[:len(blocks)-1] // without the record
+	archive := func(names ...protocol.ArchivedRun) []byte {
+		roots, all := []protocol.Link{head}, blocks
+		if names != nil {
+			b := must(Encode(protocol.Archive{Kind: protocol.KindArchive, V: 1, Runs: names}))
+			roots, all = append(roots, b.Link), append(all[:len(all):len(all)], b)
+		}
+		var out bytes.Buffer
+		w := must(newCARWriter(&out, roots))
+		for _, b := range all {
+			if err := w.block(b.Link, b.Data); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.flush(); err != nil {
+			t.Fatal(err)
+		}
+		return out.Bytes()
+	}
+	in, err := Import(t.Context(), bytes.NewReader(archive()), openSample(t), ImportOptions{})
+	if err != nil || len(in.Runs) != 1 || in.Runs[0] != derivedID(head) {
+		t.Errorf("without a record: %+v, %v", in, err)
+	}
+	one := protocol.ArchivedRun{Run: "one", Head: head, Seq: seq}
+	for what, lie := range map[string][]protocol.ArchivedRun{
+		"root 1/runs[0].run":  {{Run: "../one", Head: head, Seq: seq}},
+		"root 1/runs[0].head": {{Run: "one", Head: blocks[1].Link, Seq: seq}},
+		"root 1/runs[0].seq":  {{Run: "one", Head: head, Seq: seq + 1}},
+		"root 1/runs[1].run":  {one, one},
+	} {
+		r, err := VerifyCAR(t.Context(), bytes.NewReader(archive(lie...)), VerifyOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantKinds(t, r, "archive")
+		wantWhere(t, r, what)
+		into := openSample(t)
+		if _, err := Import(t.Context(), bytes.NewReader(archive(lie...)), into, ImportOptions{}); !errors.Is(err, protocol.ErrVerify) {
+			t.Errorf("%s: %v", what, err)
+		}
+		if heads, err := into.Heads(t.Context(), ""); err != nil || len(heads) > 0 {
+			t.Errorf("%s: heads %v, %v", what, heads, err)
+		}
 	}
 }
 

@@ -27,12 +27,13 @@ type fields map[string]pageField
 type publishedFormat struct {
 	types  map[string]fields
 	events map[string]fields // by event type
+	docs   map[string]string // by event type
 }
 
 var (
 	schemaType  = regexp.MustCompile(`(?s)type (\w+) struct \{[^\n]*\n(.*?)\n\}`)
 	schemaField = regexp.MustCompile(`(?m)^  (\w+) (optional )?(nullable )?(\S+)`)
-	eventRow    = regexp.MustCompile("(?m)^\\| ((?:`\\w+` ?)+)\\| `([^`]+)`( and origin)?")
+	eventRow    = regexp.MustCompile("(?m)^\\| `(\\w+)` \\| `([^`]+)`( and origin)?.* \\| (.*) \\|$")
 	rowField    = regexp.MustCompile(`(\w+)(?:: (optional )?(nullable )?([^,]+))?(?:, |$)`)
 )
 
@@ -42,7 +43,7 @@ func readFormat(t *testing.T) publishedFormat {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := publishedFormat{types: map[string]fields{}, events: map[string]fields{}}
+	f := publishedFormat{types: map[string]fields{}, events: map[string]fields{}, docs: map[string]string{}}
 	for _, m := range schemaType.FindAllStringSubmatch(string(page), -1) {
 		f.types[m[1]] = fields{}
 		for _, l := range schemaField.FindAllStringSubmatch(m[2], -1) {
@@ -61,9 +62,7 @@ func readFormat(t *testing.T) publishedFormat {
 		if m[3] != "" {
 			maps.Copy(data, rowFields(origin[1]))
 		}
-		for _, typ := range strings.Fields(m[1]) {
-			f.events[strings.Trim(typ, "`")] = data
-		}
+		f.events[m[1]], f.docs[m[1]] = data, m[4]
 	}
 	return f
 }
@@ -87,7 +86,7 @@ func rowFields(row string) fields {
 
 // written is every record and every data of an event. The page has these and no others.
 var written = map[string]any{
-	"Chunks": protocol.Chunks{}, "Start": protocol.Start{}, "StepRecord": protocol.StepRecord{}, "Item": protocol.Item{},
+	"Chunks": protocol.Chunks{}, "Archive": protocol.Archive{}, "ArchivedRun": protocol.ArchivedRun{}, "Start": protocol.Start{}, "StepRecord": protocol.StepRecord{}, "Item": protocol.Item{},
 	"Compaction": protocol.Compaction{}, "Result": protocol.Result{}, "Workflow": protocol.Workflow{}, "Input": protocol.Input{},
 	"Limits": protocol.Limits{}, "Role": protocol.Role{}, "Edge": protocol.Edge{}, "NamedTemplate": protocol.NamedTemplate{},
 	"MCPServer": protocol.MCPServer{}, "MCPValue": protocol.MCPValue{}, "Schedule": protocol.Schedule{},
@@ -96,16 +95,6 @@ var written = map[string]any{
 	"RunStarted": protocol.RunStarted{}, "ParentRun": protocol.ParentRun{}, "StepStarted": protocol.StepStarted{},
 	"PromptSent": protocol.PromptSent{}, "Usage": protocol.Usage{}, "ChildCall": protocol.ChildCall{}, "ErrorInfo": protocol.ErrorInfo{},
 	"StepCompleted": protocol.StepCompleted{}, "GitState": protocol.GitState{}, "Forked": protocol.Forked{}, "Place": protocol.MemoryPlace{},
-}
-
-var writtenEvents = []protocol.Data{
-	protocol.RunStarted{}, protocol.StepStarted{}, protocol.PromptSent{}, protocol.Thinking{}, protocol.TextSaid{}, protocol.ToolCall{},
-	protocol.ToolResult{}, protocol.Usage{}, protocol.AttemptFailed{}, protocol.StepCompleted{}, protocol.WaitingFor{}, protocol.Answered{},
-	protocol.MessageIn{}, protocol.TimerFired{}, protocol.Approval{}, protocol.SandboxTier{}, protocol.SuspendedBy{}, protocol.ResumedBy{},
-	protocol.LimitReached{}, protocol.LimitChanged{}, protocol.ModelFallback{}, protocol.Compacted{}, protocol.CompactionAsked{},
-	protocol.TaskStarted{}, protocol.TaskStateUpdated{}, protocol.TaskWaitingOn{}, protocol.TaskDone{}, protocol.MemoryChanged{},
-	protocol.Forked{}, protocol.CancelledBy{}, protocol.Finished{},
-	protocol.Remembered{}, protocol.Edited{}, protocol.Pinned{}, protocol.Unpinned{}, protocol.Tagged{}, protocol.Removed{}, protocol.Indexed{},
 }
 
 // Whatever is written, with all fields set and with none, has the fields of docs/format.md, all
@@ -120,20 +109,20 @@ func TestThePublishedFormatIsWhatIsWritten(t *testing.T) {
 			t.Errorf("the page has a type %s that the test does not know", name)
 		}
 	}
-	known := map[string]bool{string(protocol.EvRedacted): true} // reserved
-	for _, d := range writtenEvents {
-		typ := string(d.EventType())
-		known[typ] = true
-		page.holds(t, typ, page.events[typ], d)
+	for _, e := range protocol.Events() {
+		_, data := e.New()
+		if data == nil {
+			continue // reserved
+		}
+		typ := string(e.Type)
+		page.holds(t, typ, page.events[typ], data())
 		delete(page.events, typ)
+		if page.docs[typ] != e.Doc {
+			t.Errorf("%s: the page says %q, the program %q", typ, page.docs[typ], e.Doc)
+		}
 	}
 	for typ := range page.events {
-		t.Errorf("the page has an event %s that the test does not know", typ)
-	}
-	for typ := range eventTypes {
-		if !known[typ] {
-			t.Errorf("the test does not know the event %s", typ)
-		}
+		t.Errorf("the page has an event %s that the program does not know", typ)
 	}
 }
 

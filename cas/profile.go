@@ -108,6 +108,9 @@ var records = map[string]map[string]field{
 		"prev": need(isLink | isNull), "seq": need(isInt), "ts": need(isInt), "type": need(isText),
 		"step": may(isText | isNull), "data": need(isDict | isNull),
 	},
+	protocol.KindArchive: {
+		"runs": need(isList),
+	},
 	protocol.KindChunks: {
 		"size": need(isInt), "parts": need(isList),
 	},

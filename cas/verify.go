@@ -127,7 +127,7 @@ func VerifyCAR(ctx context.Context, r io.Reader, o VerifyOptions) (Report, error
 	if err != nil {
 		return Report{}, fmt.Errorf("verify archive: %w", err)
 	}
-	heads := v.rootHeads(roots, o.Run)
+	heads, _ := v.rootHeads(roots, o.Run)
 	v.doubt("an archive has no reflog: that its head is the newest event of the run is not shown")
 	return v.judge(ctx, heads, nil)
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
 
 	"github.com/ipfs/go-cid"
 
@@ -80,9 +82,10 @@ func (a *archive) read(ctx context.Context, r io.Reader, v *verifier) ([]protoco
 }
 
 // rootHeads makes heads of the roots: an event is the newest of a run, anything else a block
-// to walk from.
-func (v *verifier) rootHeads(roots []protocol.Link, run protocol.RunID) []Head {
-	var heads []Head
+// to walk from. The runs have the names that an archive record gives them; where there is none
+// they are named after their heads. run is another name for the first one.
+func (v *verifier) rootHeads(roots []protocol.Link, run protocol.RunID) (heads []Head, recorded bool) {
+	names, recorded := v.archived(roots)
 	for i, l := range roots {
 		h := Head{Name: fmt.Sprintf("root %d", i), Link: l}
 		n, ok := nameOf(l)
@@ -90,19 +93,60 @@ func (v *verifier) rootHeads(roots []protocol.Link, run protocol.RunID) []Head {
 			v.doubt("root %s is a block of another system and was not followed", l)
 			continue
 		}
-		if nd := v.g.nodes[n]; nd != nil && nd.event != nil {
+		nd := v.g.nodes[n]
+		if nd != nil && nd.archive != nil {
+			continue // all it leads to is a root too
+		}
+		if nd != nil && nd.event != nil {
 			h.Seq = nd.event.seq
 		}
-		if h.Seq > 0 || len(roots) == 1 {
-			id := run
-			if id == "" || len(roots) > 1 {
+		if h.Seq > 0 || len(roots) == 1 || names[n] != "" {
+			id := names[n]
+			if i == 0 && run != "" && (recorded || len(roots) == 1) {
+				id = run
+			}
+			if id == "" {
 				id = derivedID(l)
 			}
 			h.Name = protocol.RunHead(id)
 		}
 		heads = append(heads, h)
 	}
-	return heads
+	return heads, recorded
+}
+
+// archived are the names of the runs by their heads, where a root is a record of them.
+func (v *verifier) archived(roots []protocol.Link) (names map[blockName]protocol.RunID, recorded bool) {
+	names = map[blockName]protocol.RunID{}
+	seen := map[protocol.RunID]bool{}
+	for i, l := range roots {
+		n, _ := nameOf(l)
+		nd := v.g.nodes[n]
+		if nd == nil || nd.archive == nil {
+			continue
+		}
+		recorded = true
+		for j, r := range nd.archive.Runs {
+			bad := func(field, want, have string) {
+				v.find(Finding{Kind: "archive", Where: fmt.Sprintf("root %d/runs[%d].%s", i, j, field), Expected: want, Actual: have, Fix: "export the run again"})
+			}
+			head, ok := nameOf(r.Head)
+			at := v.g.nodes[head]
+			switch err := checkRunID(r.Run); {
+			case err != nil:
+				bad("run", "the id of a run", strconv.Quote(string(r.Run)))
+			case !ok || !slices.Contains(roots, r.Head):
+				bad("head", "a root of the archive", r.Head.String())
+			case seen[r.Run] || names[head] != "":
+				bad("run", "each run once", string(r.Run))
+			case at != nil && at.event != nil && at.event.seq != r.Seq:
+				bad("seq", strconv.FormatInt(int64(at.event.seq), 10), strconv.FormatInt(int64(r.Seq), 10))
+			default:
+				names[head], seen[r.Run] = r.Run, true
+			}
+		}
+	}
+	return names, recorded
 }
 
 // derivedID names a run that came without a name, after its newest event.

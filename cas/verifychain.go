@@ -243,6 +243,12 @@ func (v *verifier) visit(ctx context.Context, head string, seq protocol.Seq, fir
 			v.find(f)
 			continue
 		}
+		if nd.kind == protocol.KindChunks {
+			if size, ok := v.sizeOf(ctx, nd); ok && size != nd.chunked {
+				v.find(Finding{Kind: "record", Where: where(head, seq, v.path(ctx, at.way)), Expected: fmt.Sprintf("chunks of %d bytes in all", nd.chunked),
+					Actual: fmt.Sprintf("%d bytes", size), Fix: restoreFix})
+			}
+		}
 		if nd.foreign > 0 {
 			v.doubt("%s: %d links to blocks of other systems are not followed", where(head, seq, v.path(ctx, at.way)), nd.foreign)
 		}
@@ -251,6 +257,19 @@ func (v *verifier) visit(ctx context.Context, head string, seq protocol.Seq, fir
 		}
 	}
 	return nil
+}
+
+// sizeOf sums the chunks of a payload; false where one cannot be read, which is a finding of its
+// own.
+func (v *verifier) sizeOf(ctx context.Context, chunks *node) (size int64, ok bool) {
+	for _, r := range chunks.links {
+		part, err := v.g.get(ctx, r.to)
+		if err != nil {
+			return 0, false
+		}
+		size += int64(part.size)
+	}
+	return size, true
 }
 
 // path words a way: data.record.output. Of a long one the ends are given.

@@ -49,6 +49,8 @@ type node struct {
 	fault   *Finding
 	event   *eventFacts
 	step    *stepFacts
+	archive *protocol.Archive
+	chunked int64 // of a payload in chunks: how many bytes it says that they hold
 	reached bool
 }
 
@@ -115,6 +117,15 @@ func examine(codec byte, data []byte) *node {
 		n.event = s.eventFacts()
 	case protocol.KindStep, protocol.KindStart, protocol.KindResult, protocol.KindCompaction:
 		n.step = s.stepFacts()
+	case protocol.KindArchive:
+		n.archive = &protocol.Archive{}
+		if err := Decode(data, n.archive); err != nil {
+			n.fault = &Finding{Kind: "not_a_record", Expected: "an archive record", Actual: err.Error()}
+		}
+	case protocol.KindChunks:
+		if k, ok := s.top("size"); ok {
+			n.chunked = s.intAt(k.value)
+		}
 	}
 	return n
 }

@@ -75,7 +75,7 @@ func (d *driver) begin(ctx context.Context, b *batch, x Decision) error {
 	started := protocol.StepStarted{Start: d.s.Start, Parents: x.Parents, Role: x.Role, Visit: x.Visit, Item: x.Item,
 		Edge: x.Edge, Via: x.Via, EdgePrompt: protocol.NewText(x.EdgePrompt), Resumes: x.Resumes, Attempt: 1, Of: max(0, x.Of)}
 	if x.Item != nil {
-		b.add(d, cas.Raw(x.ItemValue))
+		b.payload(d, string(x.ItemValue))
 	}
 	prep, err := d.prepare(ctx, x)
 	if err != nil {
@@ -83,18 +83,14 @@ func (d *driver) begin(ctx context.Context, b *batch, x Decision) error {
 		return nil
 	}
 	if prep.Tools != "" {
-		tools := cas.Raw([]byte(prep.Tools))
-		started.Tools = tools.Link
-		b.add(d, tools)
+		started.Tools = b.payload(d, prep.Tools)
 	}
 	if prep.Inject, started.Messages, err = d.messages(x, prep.Inject); err != nil {
 		return err
 	}
 	started.Compact = d.s.compact && d.s.isAgent(x.Role) && x.Resumes.Defined()
 	if prep.Inject != "" {
-		inject := cas.Raw([]byte(prep.Inject))
-		started.Inject = inject.Link
-		b.add(d, inject)
+		started.Inject = b.payload(d, prep.Inject)
 	}
 	if err := b.draft(d, x.Step.String(), started); err != nil {
 		return err
@@ -107,23 +103,29 @@ func (d *driver) begin(ctx context.Context, b *batch, x Decision) error {
 	if err != nil {
 		return err
 	}
-	empty := cas.Raw([]byte("[]"))
 	rec, err := d.record(a, v, protocol.StepSkipped)
 	if err != nil {
 		return err
 	}
-	rec.Output = empty.Link
+	rec.Output = b.payload(d, "[]")
 	block, err := cas.Encode(rec)
 	if err != nil {
 		return err
 	}
-	b.add(d, empty, block)
+	b.add(d, block)
 	return b.draft(d, x.Step.String(), protocol.StepCompleted{Record: block.Link, Status: protocol.StepSkipped})
 }
 
 func (b *batch) add(d *driver, blocks ...cas.Block) {
 	d.remember(blocks)
 	b.blocks = append(b.blocks, blocks...)
+}
+
+// payload adds a text that a record links.
+func (b *batch) payload(d *driver, text string) protocol.Link {
+	root, blocks := cas.Payload([]byte(text))
+	b.add(d, blocks...)
+	return root
 }
 
 func (b *batch) draft(d *driver, step string, data protocol.Data) error {

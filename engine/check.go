@@ -14,9 +14,10 @@ import (
 // CheckReport is what deciding and rendering a run again gave.
 type CheckReport struct {
 	Events    int       `json:"events"`
-	Decisions Tally     `json:"decisions"` // edges decided again
-	Prompts   Tally     `json:"prompts"`   // digests of P_k rebuilt
-	Prefixes  Tally     `json:"prefixes"`  // P_k byte prefix of P_{k+1}
+	Children  int       `json:"children,omitempty"` // runs of sub-workflows that the sums hold too
+	Decisions Tally     `json:"decisions"`          // edges decided again
+	Prompts   Tally     `json:"prompts"`            // digests of P_k rebuilt
+	Prefixes  Tally     `json:"prefixes"`           // P_k byte prefix of P_{k+1}
 	Findings  []Finding `json:"findings"`
 }
 
@@ -116,7 +117,10 @@ func (c *checker) event(ctx context.Context, s *State, x protocol.Entry) error {
 }
 
 // stepLink keys a prompt until its record is known.
-func stepLink(step string) protocol.Link { return cas.Raw([]byte(step)).Link }
+func stepLink(step string) protocol.Link {
+	l, _ := cas.Payload([]byte(step))
+	return l
+}
 
 // decision compares a step_started with what the rules ask for at that point.
 func (c *checker) decision(s *State, x protocol.Entry, d protocol.StepStarted) error {

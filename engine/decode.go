@@ -7,53 +7,6 @@ import (
 	"wf/protocol"
 )
 
-// decoders read the data of each event type that this binary knows.
-var decoders = map[protocol.EventType]func(*protocol.Event) (protocol.Data, error){
-	protocol.EvRunStarted:      as[protocol.RunStarted],
-	protocol.EvStepStarted:     as[protocol.StepStarted],
-	protocol.EvPrompt:          as[protocol.PromptSent],
-	protocol.EvThinking:        as[protocol.Thinking],
-	protocol.EvText:            as[protocol.TextSaid],
-	protocol.EvToolCall:        as[protocol.ToolCall],
-	protocol.EvToolResult:      as[protocol.ToolResult],
-	protocol.EvUsage:           as[protocol.Usage],
-	protocol.EvAttemptFailed:   as[protocol.AttemptFailed],
-	protocol.EvStepCompleted:   as[protocol.StepCompleted],
-	protocol.EvWaiting:         as[protocol.WaitingFor],
-	protocol.EvAnswered:        as[protocol.Answered],
-	protocol.EvMessage:         as[protocol.MessageIn],
-	protocol.EvTimerFired:      as[protocol.TimerFired],
-	protocol.EvApproval:        as[protocol.Approval],
-	protocol.EvSandbox:         as[protocol.SandboxTier],
-	protocol.EvSuspended:       as[protocol.SuspendedBy],
-	protocol.EvResumed:         as[protocol.ResumedBy],
-	protocol.EvLimitReached:    as[protocol.LimitReached],
-	protocol.EvLimitChanged:    as[protocol.LimitChanged],
-	protocol.EvModelFallback:   as[protocol.ModelFallback],
-	protocol.EvCompacted:       as[protocol.Compacted],
-	protocol.EvTaskStarted:     as[protocol.TaskStarted],
-	protocol.EvForked:          as[protocol.Forked],
-	protocol.EvCompactionAsked: as[protocol.CompactionAsked],
-
-	protocol.EvTaskStateUpdated: as[protocol.TaskStateUpdated],
-	protocol.EvTaskWaiting:      as[protocol.TaskWaitingOn],
-	protocol.EvTaskCompleted:    as[protocol.TaskDone],
-	protocol.EvMemoryChanged:    as[protocol.MemoryChanged],
-
-	protocol.EvCancelled: as[protocol.CancelledBy],
-	protocol.EvDone:      as[protocol.Finished],
-}
-
-func as[T protocol.Data](e *protocol.Event) (protocol.Data, error) { return cas.DecodeData[T](e) }
-
-// Decode reads the data of an event; nil for a type that this binary does not know.
-func Decode(e *protocol.Event) (protocol.Data, error) {
-	if d := decoders[e.Type]; d != nil {
-		return d(e)
-	}
-	return nil, nil
-}
-
 // moves are the event types that move a State; the others are not decoded when folding.
 var moves = map[protocol.EventType]bool{protocol.EvRunStarted: true, protocol.EvStepStarted: true, protocol.EvStepCompleted: true,
 	protocol.EvAttemptFailed: true, protocol.EvWaiting: true, protocol.EvMessage: true, protocol.EvUsage: true, protocol.EvSuspended: true,
@@ -63,7 +16,7 @@ func decodeFolded(e *protocol.Event) (protocol.Data, error) {
 	if !moves[e.Type] {
 		return nil, nil
 	}
-	return Decode(e)
+	return cas.AnyData(e)
 }
 
 // Notice makes what Watch is told of a stored event, long texts in place.
@@ -77,7 +30,7 @@ func ReadNotice(read Reader, run protocol.RunID, x protocol.Entry) (Notice, erro
 	if err := inline(read, &whole); err != nil {
 		return Notice{}, err
 	}
-	d, err := Decode(&whole)
+	d, err := cas.AnyData(&whole)
 	return Notice{Run: run, Entry: &x, Data: d, Step: x.StepName()}, err
 }
 

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"slices"
 	"time"
 
 	"wf/cas"
@@ -144,14 +145,14 @@ func (e *Engine) Begin(ctx context.Context, l Launch) (run protocol.RunID, fresh
 	if err != nil {
 		return "", false, err
 	}
-	inputs := cas.Raw(l.Inputs)
+	inputs, inputParts := cas.Payload(l.Inputs)
 	source, sourceBlocks := cas.Payload(l.Source)
 	start, err := cas.Encode(protocol.Start{Kind: protocol.KindStart, V: protocol.RecordVersion, Workflow: def.Link,
-		Inputs: inputs.Link, Format: protocol.Format, Semantics: semanticsOf(l.Program.Workflow)})
+		Inputs: inputs, Format: protocol.Format, Semantics: semanticsOf(l.Program.Workflow)})
 	if err != nil {
 		return "", false, err
 	}
-	blocks = append(append(blocks, sourceBlocks...), inputs, start)
+	blocks = append(slices.Concat(blocks, sourceBlocks, inputParts), start)
 	title := l.Title
 	if title == "" {
 		title = l.Program.Workflow.Name

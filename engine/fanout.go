@@ -63,7 +63,8 @@ func (fan *fanOut) rank(rule equalItems) error {
 		if err != nil {
 			return fmt.Errorf("item %d: %w", i, err)
 		}
-		fan.ranks = append(fan.ranks, seen.next(cas.Raw(raw).Link, rule))
+		value, _ := cas.Payload(raw)
+		fan.ranks = append(fan.ranks, seen.next(value, rule))
 	}
 	return nil
 }
@@ -77,7 +78,8 @@ func (s *State) item(fan *fanOut, i int) (Decision, error) {
 	}
 	d.Step.Index = i
 	d.ItemValue = raw
-	d.Item = &protocol.Item{Index: i, Value: cas.Raw(raw).Link}
+	value, _ := cas.Payload(raw)
+	d.Item = &protocol.Item{Index: i, Value: value}
 	if fan.ranks != nil {
 		if c := s.resumable(fan.up, d.Role, d.Item, fan.ranks[i]); c != nil {
 			d.Resumes, d.Visit = c.record, c.visit+1

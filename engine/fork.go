@@ -79,15 +79,15 @@ func (s *State) newStart(o ForkOptions, d *protocol.Forked) ([]cas.Block, error)
 	if err != nil {
 		return nil, err
 	}
-	in := cas.Raw(inputs)
-	start, err := cas.Encode(protocol.Start{Kind: protocol.KindStart, V: protocol.RecordVersion, Workflow: def.Link, Inputs: in.Link,
+	in, inputParts := cas.Payload(inputs)
+	start, err := cas.Encode(protocol.Start{Kind: protocol.KindStart, V: protocol.RecordVersion, Workflow: def.Link, Inputs: in,
 		Format: protocol.Format, Semantics: semanticsOf(o.With.Workflow), Continues: continues})
 	if err != nil {
 		return nil, err
 	}
 	source, parts := cas.Payload(o.Source)
 	d.Start, d.Source, d.File = start.Link, source, o.File
-	return slices.Concat(blocks, parts, []cas.Block{in, start}), nil
+	return slices.Concat(blocks, parts, inputParts, []cas.Block{start}), nil
 }
 
 // over reads blocks that are not written yet, and all others by read.

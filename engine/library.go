@@ -73,7 +73,7 @@ func (lib *Library) open(l protocol.Link, read Reader) (*opened, error) {
 	}
 	o = &opened{start: st, prog: p, raw: protocol.JSON("{}")}
 	if st.Inputs.Defined() {
-		if o.raw, err = read(st.Inputs); err != nil {
+		if o.raw, err = protocol.PayloadBytes(read, st.Inputs); err != nil {
 			return nil, fmt.Errorf("inputs of start %s: %w", l.Short(), err)
 		}
 	}

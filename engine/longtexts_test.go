@@ -111,7 +111,7 @@ edges:
 // A run that waits is opened again from its snapshot: the question, its form, the prompts and the
 // reason of a suspension are what they were, however long.
 func TestWhatWaitsIsReadAgainWhole(t *testing.T) {
-	for _, n := range longSizes[:len(longSizes)-1] {
+	for _, n := range longSizes {
 		b := newBench(t)
 		b.noWarning()
 		long := strings.Repeat("q", n)

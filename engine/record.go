@@ -51,8 +51,8 @@ func (d *driver) completed(a *act, v *visit, w *worker, end *outcome, failed *pr
 		if err != nil {
 			return nil, nil, err
 		}
-		b := cas.Raw(raw)
-		rec.Error, blocks = b.Link, append(blocks, b)
+		root, parts := cas.Payload(raw)
+		rec.Error, blocks = root, append(blocks, parts...)
 	}
 	block, err := cas.Encode(rec)
 	if err != nil {

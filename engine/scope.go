@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/ipfs/go-cid"
-
-	"wf/cas"
 	"wf/engine/lang"
 	"wf/protocol"
 	"wf/roles/frontmatter"
@@ -103,7 +100,7 @@ func (s *State) valueOf(l protocol.Link) (*stepValue, error) {
 	}
 	out := map[string]any{}
 	if r.Data.Defined() {
-		raw, err := s.read(r.Data)
+		raw, err := protocol.PayloadBytes(s.read, r.Data)
 		if err != nil {
 			return nil, err
 		}
@@ -116,7 +113,7 @@ func (s *State) valueOf(l protocol.Link) (*stepValue, error) {
 		v.ExitCode = &n
 	}
 	if r.Output.Defined() {
-		b, err := payload(s.read, r.Output)
+		b, err := protocol.PayloadBytes(s.read, r.Output)
 		if err != nil {
 			return nil, err
 		}
@@ -144,33 +141,12 @@ func hasText(a protocol.Action) bool {
 	return false
 }
 
-// payload joins chunks.
-func payload(read Reader, l protocol.Link) ([]byte, error) {
-	b, err := read(l)
-	if err != nil || l.CID().Type() != cid.DagCBOR {
-		return b, err
-	}
-	var c protocol.Chunks
-	if err := cas.Decode(b, &c); err != nil {
-		return nil, err
-	}
-	out := make([]byte, 0, c.Size)
-	for _, p := range c.Parts {
-		b, err := read(p)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, b...)
-	}
-	return out, nil
-}
-
 // textOf is a text of an event, fetched where it was moved to a block.
 func textOf(read Reader, t protocol.Text) (string, error) {
 	if t.S != "" || !t.Link.Defined() {
 		return t.S, nil
 	}
-	b, err := payload(read, t.Link)
+	b, err := protocol.PayloadBytes(read, t.Link)
 	return string(b), err
 }
 

@@ -82,7 +82,7 @@ func (p subflow) outputs(read Reader, result protocol.Link) (protocol.Conclusion
 	}
 	data := protocol.JSON("{}")
 	if r.Outputs.Defined() {
-		b, err := payload(read, r.Outputs)
+		b, err := protocol.PayloadBytes(read, r.Outputs)
 		if err != nil {
 			return protocol.Conclusion{}, err
 		}

@@ -46,7 +46,7 @@ func (d *driver) assign(step string) (x assignment, err error) {
 		return x, err
 	}
 	if v.item != nil {
-		raw, err := d.s.read(v.item.Value)
+		raw, err := protocol.PayloadBytes(d.s.read, v.item.Value)
 		if err != nil {
 			return x, err
 		}
@@ -273,7 +273,7 @@ func loadPast(lib *Library, read Reader, l protocol.Link) (*protocol.Past, error
 			return ""
 		}
 		var t []byte
-		t, err = payload(read, l)
+		t, err = protocol.PayloadBytes(read, l)
 		return string(t)
 	}
 	switch kind.Kind {

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"wf/cas"
 	"wf/protocol"
@@ -136,7 +137,7 @@ func (u *UsageView) add(x protocol.Usage) {
 func (e *Engine) View(ctx context.Context, run protocol.RunID) (*View, error) {
 	read := e.reader(ctx)
 	s := newState(read)
-	b := viewer{e: e, read: read, steps: map[string]*StepView{}, watch: stopwatch{map[string]*lap{}}}
+	b := viewer{e: e, read: read, steps: map[string]*StepView{}, named: map[string][]protocol.RunID{}, watch: stopwatch{map[string]*lap{}}}
 	action := func(name string) protocol.Action {
 		role, ok := s.prog.Workflow.RoleNamed(name)
 		if !ok {
@@ -153,40 +154,46 @@ func (e *Engine) View(ctx context.Context, run protocol.RunID) (*View, error) {
 			err = b.event(x)
 		}
 		if err == nil {
+			err = b.child(ctx, x)
+		}
+		if err == nil {
 			err = b.watch.event(x, action)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("run %s: %w", run, err)
 		}
 	}
-	if err := b.children(ctx, s); err != nil {
+	if err := b.children(ctx); err != nil {
 		return nil, fmt.Errorf("run %s: %w", run, err)
 	}
 	return b.finish(s)
 }
 
-// children names the runs of sub-workflows. Visits that a fork shares with another run have
-// theirs there.
-func (b *viewer) children(ctx context.Context, s *State) error {
-	for _, a := range s.acts {
-		if role, ok := s.prog.Workflow.RoleNamed(a.role); !ok || role.Action != protocol.ActWorkflow {
-			continue
-		}
-		for _, x := range a.visits {
-			if x == nil || b.steps[x.id.String()] == nil {
-				continue
-			}
-			child := childRun(stepKey(b.v.ID, s.Start, a, x.item))
+// children names the runs of sub-workflows that are in the store.
+func (b *viewer) children(ctx context.Context) error {
+	for step, named := range b.named {
+		for _, child := range named {
 			h, err := b.e.Store.Head(ctx, protocol.RunHead(child))
 			if err != nil {
 				return err
 			}
 			if h.Link.Defined() {
-				b.steps[x.id.String()].Child = child
+				b.steps[step].Child = child
+				break
 			}
 		}
 	}
 	return nil
+}
+
+// child notes the run of a sub-workflow that an event leads to.
+func (b *viewer) child(ctx context.Context, x protocol.Entry) error {
+	step := x.StepName()
+	child, err := b.e.childNamed(ctx, b.v.ID, x)
+	if err == nil && child != "" && b.steps[step] != nil && !slices.Contains(b.named[step], child) {
+		b.named[step] = append(b.named[step], child)
+	}
+	return err
 }
 
 func one(x protocol.Entry) func(func(protocol.Entry, error) bool) {
@@ -198,6 +205,7 @@ type viewer struct {
 	read  Reader
 	v     *View
 	steps map[string]*StepView
+	named map[string][]protocol.RunID // of sub-workflows, by step; its own one first
 	watch stopwatch
 }
 
@@ -331,7 +339,7 @@ func (b *viewer) finish(s *State) (*View, error) {
 			return nil, err
 		}
 		if r.Outputs.Defined() {
-			if v.Outputs, err = payload(b.read, r.Outputs); err != nil {
+			if v.Outputs, err = protocol.PayloadBytes(b.read, r.Outputs); err != nil {
 				return nil, err
 			}
 		}

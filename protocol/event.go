@@ -39,7 +39,8 @@ type Entry struct {
 // EventType names what happened.
 type EventType string
 
-// The event types. Readers ignore the ones they do not know.
+// The event types; Events tells what there is to know of each. Readers ignore the ones they do
+// not know.
 const (
 	EvRunStarted       EventType = "run_started"
 	EvStepStarted      EventType = "step_started"
@@ -77,10 +78,6 @@ const (
 
 // Data is the data of one event type: a struct whose EventType method has a value receiver.
 type Data interface{ EventType() EventType }
-
-// Texts is implemented by data with Text fields; the writer moves the long ones to blocks.
-// The method has a pointer receiver.
-type Texts interface{ Texts() []*Text }
 
 // RunStarted opens a journal. It holds no run id: forks share it.
 type RunStarted struct {

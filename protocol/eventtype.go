@@ -28,19 +28,5 @@ func (CompactionAsked) EventType() EventType { return EvCompactionAsked }
 func (CancelledBy) EventType() EventType     { return EvCancelled }
 func (Finished) EventType() EventType        { return EvDone }
 
-// Texts lists the strings that may be long.
-func (d *RunStarted) Texts() []*Text  { return []*Text{&d.Description} }
-func (d *StepStarted) Texts() []*Text { return []*Text{&d.EdgePrompt} }
-func (d *PromptSent) Texts() []*Text  { return []*Text{&d.Params} }
-func (d *Thinking) Texts() []*Text    { return []*Text{&d.Content, &d.Block} }
-func (d *TextSaid) Texts() []*Text    { return []*Text{&d.Content} }
-func (d *ToolCall) Texts() []*Text    { return []*Text{&d.Args} }
-func (d *ToolResult) Texts() []*Text  { return []*Text{&d.Content} }
-func (d *WaitingFor) Texts() []*Text  { return []*Text{&d.Question, &d.Form} }
-func (d *Answered) Texts() []*Text    { return []*Text{&d.Text, &d.Fields} }
-func (d *MessageIn) Texts() []*Text   { return []*Text{&d.Text} }
-func (d *SuspendedBy) Texts() []*Text { return []*Text{&d.Detail} }
-func (d *Compacted) Texts() []*Text   { return []*Text{&d.Summary, &d.Error} }
-
 // EventType names the type that a CompactionDraft is stored as.
 func (CompactionDraft) EventType() EventType { return EvCompacted }

@@ -107,10 +107,6 @@ func (Removed) EventType() EventType       { return EvRemoved }
 func (Indexed) EventType() EventType       { return EvIndexed }
 func (MemoryChanged) EventType() EventType { return EvMemoryChanged }
 
-// Texts lists the strings that may be long.
-func (d *Remembered) Texts() []*Text { return []*Text{&d.Content} }
-func (d *Edited) Texts() []*Text     { return []*Text{&d.Content} }
-
 // MemorySpec gives an agent a memory. The zero value is the memory of the role, recalled from
 // at the start of each visit.
 type MemorySpec struct {

@@ -11,6 +11,7 @@ const (
 	KindResult     = "result"
 	KindEvent      = "event"
 	KindChunks     = "chunks"
+	KindArchive    = "archive"
 )
 
 // RecordVersion is the "v" of every record written by this binary.
@@ -121,6 +122,21 @@ type Chunks struct {
 	V     int    `cbor:"v" json:"v"`
 	Size  int64  `cbor:"size" json:"size"` // bytes in all
 	Parts []Link `cbor:"parts" json:"parts"`
+}
+
+// Archive names the runs of an archive: run ids are in no journal. It is the last root, and the
+// head of each run is one before it.
+type Archive struct {
+	Kind string        `cbor:"kind" json:"kind"`
+	V    int           `cbor:"v" json:"v"`
+	Runs []ArchivedRun `cbor:"runs" json:"runs"` // first the one that was exported, then those of its sub-workflows
+}
+
+// ArchivedRun is a run in an Archive.
+type ArchivedRun struct {
+	Run  RunID `cbor:"run" json:"run"`
+	Head Link  `cbor:"head" json:"head"`
+	Seq  Seq   `cbor:"seq" json:"seq"` // of the head
 }
 
 // ErrorInfo says why a visit failed, in a record. It holds nothing volatile: no duration,

@@ -93,12 +93,6 @@ func (TaskStateUpdated) EventType() EventType { return EvTaskStateUpdated }
 func (TaskWaitingOn) EventType() EventType    { return EvTaskWaiting }
 func (TaskDone) EventType() EventType         { return EvTaskCompleted }
 
-// Texts lists the strings that may be long.
-func (d *TaskStarted) Texts() []*Text      { return []*Text{&d.Original, &d.Error} }
-func (d *TaskStateUpdated) Texts() []*Text { return []*Text{&d.State, &d.Shared} }
-func (d *TaskWaitingOn) Texts() []*Text    { return []*Text{&d.Question} }
-func (d *TaskDone) Texts() []*Text         { return []*Text{&d.FinalResponse, &d.Summary, &d.Shared, &d.Error} }
-
 // TaskData is what the record of a task holds as data. A role that declares an output has its
 // own fields there, and this below the key "task".
 type TaskData struct {

@@ -127,13 +127,14 @@ func newImport(a *app) *cobra.Command {
 		Use:   "import FILE.car",
 		Short: "Read a run from a CAR archive",
 		Long: `Read a CAR archive into the store. Every block must match its CID; a run comes in only once the whole of
-it was verified. - reads from stdin.`,
+it was verified, under its own id, and with the runs of its sub-workflows. A run that is there already goes on
+where the archive holds more of it; it is never overwritten. - reads from stdin.`,
 		Example: `  wf import run.car
   wf export -1 | wf --store /tmp/copy import -`,
 		Args: takes(1, 1, "a CAR file"),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.importCAR(cmd.Context(), args[0], name) },
 	}
-	cmd.Flags().StringVar(&name, "run", "", "id of the imported run (default: made from its head)")
+	cmd.Flags().StringVar(&name, "run", "", "another id for the imported run (default: its own)")
 	return cmd
 }
 
@@ -162,10 +163,19 @@ func (a *app) importCAR(ctx context.Context, path, name string) error {
 		return importHint(err, path)
 	}
 	if a.asJSON() {
-		return a.answer(importJSON{"wf.import/v1", nonNil(got.Runs), linkStrings(got.Roots), got.Blocks, got.Bytes})
+		return a.answer(importJSON{"wf.import/v1", nonNil(got.Runs), linkStrings(got.Roots), got.Blocks, got.Bytes, got.Children, got.Forwarded, got.Held})
 	}
 	for _, run := range got.Runs {
 		fmt.Fprintln(a.out, run)
+	}
+	if n := len(got.Children); n > 0 {
+		a.progress("with it came %s of sub-workflows", plural(n, "run"))
+	}
+	for _, run := range got.Forwarded {
+		a.progress("run %s was there, and went on to the head of the archive", run)
+	}
+	for _, run := range got.Held {
+		a.progress("run %s was there already", run)
 	}
 	if len(got.Runs) == 0 {
 		for _, root := range got.Roots {
@@ -195,6 +205,10 @@ type importJSON struct {
 	Roots  []string         `json:"roots"`
 	Blocks int64            `json:"blocks"`
 	Bytes  int64            `json:"bytes"`
+
+	Children  []protocol.RunID `json:"children,omitempty"`  // runs of sub-workflows
+	Forwarded []protocol.RunID `json:"forwarded,omitempty"` // of both: were there, and went on
+	Held      []protocol.RunID `json:"held,omitempty"`      // of both: were there with all that came in
 }
 
 func nonNil[T any](s []T) []T {

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"wf/agentkit/memory"
-	"wf/cas"
 	"wf/cmd/internal/chat"
 	"wf/engine"
 	"wf/protocol"
@@ -101,7 +100,7 @@ func (s *chatSession) reset(ctx context.Context) (chat.Outcome, error) {
 	if err != nil {
 		return chat.Outcome{}, err
 	}
-	source, err := cas.ReadPayload(ctx, s.local.store, st.Info.Source)
+	source, err := protocol.ReadPayload(ctx, s.local.store, st.Info.Source)
 	if err != nil {
 		return chat.Outcome{}, err
 	}

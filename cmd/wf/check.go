@@ -12,7 +12,7 @@ import (
 
 // checkReplay decides every edge and builds every prompt of a run again.
 func (a *app) checkReplay(ctx context.Context, s *cas.Store, run protocol.RunID) error {
-	r, err := a.newEngine(s, nil).Check(ctx, run, prompt)
+	r, err := a.newEngine(s, nil).CheckAll(ctx, run, prompt)
 	if err != nil {
 		return err
 	}
@@ -55,8 +55,12 @@ func (a *app) checkLines(r *engine.CheckReport) error {
 	for _, f := range r.Findings {
 		fmt.Fprintf(a.out, "%s %s: %s\n    expected %s\n    actual   %s\n", p.red("✗"), visible(f.Where), f.Kind, visible(f.Expected), visible(f.Actual))
 	}
+	events := plural(r.Events, "event")
+	if r.Children > 0 {
+		events += " of " + plural(r.Children+1, "run")
+	}
 	_, err := fmt.Fprintf(a.out, "%s %s  %s prompts rebuilt %d/%d byte-identical  %s prefixes %d/%d  %s edges decided again %d/%d equal\n",
-		p.green("✓"), plural(r.Events, "event"),
+		p.green("✓"), events,
 		mark(r.Prompts), r.Prompts.Equal, r.Prompts.Checked,
 		mark(r.Prefixes), r.Prefixes.Equal, r.Prefixes.Checked,
 		mark(r.Decisions), r.Decisions.Equal, r.Decisions.Checked)

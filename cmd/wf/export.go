@@ -20,8 +20,9 @@ func newExport(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export RUN",
 		Short: "Write a run as one CAR archive",
-		Long: `Write a run, with its definition, inputs and every payload, as a CARv1 archive whose root is the head of
-the run. Any IPLD tool can read it, wf verify FILE.car checks it, wf import reads it elsewhere.`,
+		Long: `Write a run, with its definition, inputs and every payload, and with the runs of its sub-workflows, as a
+CARv1 archive whose first root is the head of the run. Any IPLD tool can read it, wf verify FILE.car checks
+it, wf import reads it elsewhere.`,
 		Example: `  wf export -1 -o run.car
   wf export 7K3Q > run.car`,
 		Args:        takes(1, 1, "a run"),
@@ -36,22 +37,30 @@ the run. Any IPLD tool can read it, wf verify FILE.car checks it, wf import read
 }
 
 func (a *app) export(ctx context.Context, s *cas.Store, run protocol.RunID, path string) error {
+	children, err := a.newEngine(s, nil).Descendants(ctx, run)
+	if err != nil {
+		return err
+	}
 	if path == "-" {
 		if a.out.tty {
 			return usagef("an archive is no text; name a file with -o run.car")
 		}
-		_, err := cas.Export(ctx, a.out, s, run)
+		_, err := cas.Export(ctx, a.out, s, run, children...)
 		return err
 	}
 	var stats cas.Stats
-	err := writeWhole(path, func(w io.Writer) (err error) {
-		stats, err = cas.Export(ctx, w, s, run)
+	err = writeWhole(path, func(w io.Writer) (err error) {
+		stats, err = cas.Export(ctx, w, s, run, children...)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	a.progress("wrote %s: %d blocks, %d bytes, root %s", path, stats.Blocks, stats.Bytes, stats.Root)
+	with := ""
+	if stats.Runs > 1 {
+		with = " with " + plural(stats.Runs-1, "run") + " of sub-workflows"
+	}
+	a.progress("wrote %s%s: %d blocks, %d bytes, root %s", path, with, stats.Blocks, stats.Bytes, stats.Root)
 	return nil
 }
 

@@ -37,7 +37,7 @@ func (j memoryJournal) Append(ctx context.Context, seq protocol.Seq, head protoc
 }
 
 func (j memoryJournal) Text(ctx context.Context, l protocol.Link) (string, error) {
-	b, err := cas.ReadPayload(ctx, j.s, l)
+	b, err := protocol.ReadPayload(ctx, j.s, l)
 	return string(b), err
 }
 

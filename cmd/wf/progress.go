@@ -87,7 +87,7 @@ func (b backdrop) exit(d protocol.StepCompleted) string {
 	if err != nil || cas.Decode(raw, &record) != nil || !record.Data.Defined() {
 		return ""
 	}
-	data, err := cas.ReadPayload(b.ctx, b.blocks, record.Data)
+	data, err := protocol.ReadPayload(b.ctx, b.blocks, record.Data)
 	var fields struct {
 		ExitCode *int `json:"exit_code"`
 	}

@@ -76,6 +76,9 @@ func (a *app) showRun(v *engine.View) error {
 		row("forked from", shortOf(v.Info.ForkedFrom))
 	}
 	row("workspace", v.Info.Workspace)
+	if parent := v.Info.Parent; parent != nil {
+		row("parent", string(parent.Run)+":"+parent.Step)
+	}
 	row("tags", strings.Join(v.Info.Tags, ", "))
 	row("inputs", string(v.Info.Inputs))
 	if err := table(a.out, rows); err != nil {
@@ -142,6 +145,9 @@ func (a *app) showStep(s *engine.StepView) error {
 	}
 	if s.Resumes != nil {
 		fmt.Fprintf(a.out, "  %s %s\n", p.dim("resumes"), shortOf(s.Resumes))
+	}
+	if s.Child != "" {
+		fmt.Fprintf(a.out, "  %s %s\n", p.dim("sub-workflow"), "run "+s.Child)
 	}
 	for _, c := range s.Compactions {
 		a.showCompaction(c)

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"fmt"
 	"hash/fnv"
 	"net/http"
@@ -222,22 +223,33 @@ const (
 const codecCBOR = 0x71
 
 func (s *Server) block(w http.ResponseWriter, r *http.Request) error {
-	if _, err := query(r); err != nil {
+	p, err := query(r, "payload")
+	if err != nil {
+		return err
+	}
+	payload, err := p.yes("payload")
+	if err != nil {
 		return err
 	}
 	l, err := protocol.ParseLink(r.PathValue("cid"))
 	if err != nil {
 		return reply.Badf("%v", err)
 	}
-	b, err := s.Feed.Block(r.Context(), l)
+	read, tag := s.Feed.Block, l.String()
+	if payload {
+		read, tag = func(ctx context.Context, l protocol.Link) ([]byte, error) {
+			return protocol.ReadPayload(ctx, s.Feed, l)
+		}, tag+".payload"
+	}
+	b, err := read(r.Context(), l)
 	if err != nil {
 		return err
 	}
-	if unchanged(w, r, l.String()) {
+	if unchanged(w, r, tag) {
 		return nil
 	}
 	media := mediaRaw
-	if l.CID().Prefix().Codec == codecCBOR {
+	if l.CID().Prefix().Codec == codecCBOR && !payload {
 		media = mediaCBOR
 	}
 	// A block never changes; it is shown to nobody else, and never as a page of its own.

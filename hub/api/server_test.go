@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"wf/cas"
 	"wf/hub/guard"
 	"wf/hub/reply"
 	"wf/protocol"
@@ -21,6 +22,8 @@ type shop struct {
 	asked []string
 	err   error
 	seq   protocol.Seq
+
+	blocks map[protocol.Link][]byte // beside blockCID
 }
 
 func (s *shop) note(format string, args ...any) error {
@@ -78,6 +81,9 @@ func (s *shop) After(context.Context, protocol.RunID, protocol.Seq) iter.Seq2[pr
 	return func(func(protocol.Entry, error) bool) {}
 }
 func (s *shop) Block(_ context.Context, l protocol.Link) ([]byte, error) {
+	if b, ok := s.blocks[l]; ok {
+		return b, nil
+	}
 	if l != blockCID {
 		return nil, protocol.ErrNotFound
 	}
@@ -270,5 +276,23 @@ func TestABlockIsNoPage(t *testing.T) {
 	h := ask(&shop{}, guard.AllScopes, "GET", "/v1/blocks/"+blockCID.String(), "").Header()
 	if h.Get("Content-Type") != mediaRaw || !strings.Contains(h.Get("Content-Security-Policy"), "sandbox") || !strings.Contains(h.Get("Cache-Control"), "immutable") {
 		t.Errorf("%v", h)
+	}
+}
+
+// A long text lies in chunks: its block is their list, its payload the text.
+func TestAPayloadInChunksIsGivenAsAWhole(t *testing.T) {
+	text := strings.Repeat("long ", protocol.ChunkSize/4)
+	root, blocks := cas.Payload([]byte(text))
+	s := &shop{blocks: map[protocol.Link][]byte{}}
+	for _, b := range blocks {
+		s.blocks[b.Link] = b.Data
+	}
+	list := ask(s, guard.AllScopes, "GET", "/v1/blocks/"+root.String(), "")
+	whole := ask(s, guard.AllScopes, "GET", "/v1/blocks/"+root.String()+"?payload=true", "")
+	if list.Body.String() == text || list.Header().Get("Content-Type") != mediaCBOR {
+		t.Errorf("the block is %d bytes of %s", list.Body.Len(), list.Header().Get("Content-Type"))
+	}
+	if whole.Body.String() != text || whole.Header().Get("Content-Type") != mediaRaw || whole.Header().Get("ETag") == list.Header().Get("ETag") {
+		t.Errorf("the payload is %d bytes of %s, ETag %s", whole.Body.Len(), whole.Header().Get("Content-Type"), whole.Header().Get("ETag"))
 	}
 }

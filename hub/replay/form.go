@@ -4,11 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"strconv"
-	"strings"
-
-	"github.com/fxamacker/cbor/v2"
 
 	"wf/hub/internal/dagcbor"
 	"wf/protocol"
@@ -17,34 +13,6 @@ import (
 // maxEvent is how long the JSON of an event may be, so that a frame around it stays within
 // protocol.MaxFrame.
 const maxEvent = protocol.MaxFrame - 1024
-
-// rawCodec is the codec of payload bytes in a CID.
-const rawCodec = 0x55
-
-// textKeys lists the keys of each event type whose links are long texts: the fields that its
-// data calls Texts.
-var textKeys = func() map[string]map[string]bool {
-	m := map[string]map[string]bool{}
-	for _, d := range []protocol.Data{
-		protocol.RunStarted{}, protocol.StepStarted{}, protocol.PromptSent{}, protocol.Thinking{}, protocol.TextSaid{},
-		protocol.ToolCall{}, protocol.ToolResult{}, protocol.WaitingFor{}, protocol.Answered{}, protocol.MessageIn{},
-		protocol.SuspendedBy{}, protocol.Compacted{},
-	} {
-		m[string(d.EventType())] = textFields(reflect.TypeOf(d))
-	}
-	return m
-}()
-
-func textFields(t reflect.Type) map[string]bool {
-	keys := map[string]bool{}
-	for i := range t.NumField() {
-		if f := t.Field(i); f.Type == reflect.TypeFor[protocol.Text]() {
-			name, _, _ := strings.Cut(f.Tag.Get("cbor"), ",")
-			keys[name] = true
-		}
-	}
-	return keys
-}
 
 // A former makes the JSON of events out of their stored bytes.
 type former struct {
@@ -92,9 +60,9 @@ func (f former) appendEvent(ctx context.Context, dst []byte, e *protocol.Entry) 
 // bytes as links.
 func (f former) appendData(ctx context.Context, dst []byte, e *protocol.Entry, limit int) ([]byte, error) {
 	w := dagcbor.Walk{B: e.Data}
-	keys := textKeys[string(e.Type)]
+	spec := e.Type.Spec()
 	major, _, n := w.Head()
-	if w.Bad || major != dagcbor.Map || len(keys) == 0 {
+	if w.Bad || major != dagcbor.Map || spec == nil {
 		w = dagcbor.Walk{B: e.Data}
 		dst = w.AppendJSON(dst)
 		return dst, wellFormed(&w, e)
@@ -106,7 +74,7 @@ func (f former) appendData(ctx context.Context, dst []byte, e *protocol.Entry, l
 		}
 		key := w.String(dagcbor.Text)
 		dst = append(dagcbor.AppendString(dst, key), ':')
-		if len(w.B) > 0 && w.B[0] == 0xd8 && keys[string(key)] {
+		if len(w.B) > 0 && w.B[0] == 0xd8 && spec.TextKey(key) {
 			l := w.Link()
 			if w.Bad {
 				break
@@ -132,39 +100,22 @@ func wellFormed(w *dagcbor.Walk, e *protocol.Entry) error {
 // appendText appends a long text: its bytes as a string, or the link with the size where it is
 // above limit. A text that is gone (redacted, or collected) stays a plain link.
 func (f former) appendText(ctx context.Context, dst []byte, l protocol.Link, limit int) ([]byte, error) {
-	data, err := f.blocks.Block(ctx, l)
-	if errors.Is(err, protocol.ErrNotFound) {
-		return dagcbor.AppendLink(dst, l), nil
+	read := func(l protocol.Link) ([]byte, error) { return f.blocks.Block(ctx, l) }
+	text, err := protocol.OpenPayload(read, l)
+	if err == nil && text.Size > int64(limit) {
+		return appendSized(dst, l, text.Size), nil
 	}
-	if err != nil {
+	var data []byte
+	if err == nil {
+		data, err = text.Bytes(read)
+	}
+	switch {
+	case errors.Is(err, protocol.ErrNotFound):
+		return dagcbor.AppendLink(dst, l), nil
+	case err != nil:
 		return dst, err
 	}
-	size := int64(len(data))
-	if l.CID().Type() != rawCodec {
-		var c protocol.Chunks
-		if err := cbor.Unmarshal(data, &c); err != nil || c.Kind != protocol.KindChunks {
-			return dst, fmt.Errorf("payload %s is neither bytes nor chunks: %w", l, protocol.ErrCorrupt)
-		}
-		if size = c.Size; size <= int64(limit) {
-			return f.appendChunks(ctx, dst, l, c)
-		}
-	}
-	if size > int64(limit) {
-		return appendSized(dst, l, size), nil
-	}
 	return dagcbor.AppendString(dst, data), nil
-}
-
-func (f former) appendChunks(ctx context.Context, dst []byte, l protocol.Link, c protocol.Chunks) ([]byte, error) {
-	var whole []byte
-	for _, part := range c.Parts {
-		b, err := f.blocks.Block(ctx, part)
-		if err != nil {
-			return dst, fmt.Errorf("payload %s: %w", l, err)
-		}
-		whole = append(whole, b...)
-	}
-	return dagcbor.AppendString(dst, whole), nil
 }
 
 // appendSized appends a link to what is too long for a frame.

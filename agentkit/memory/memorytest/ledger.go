@@ -82,15 +82,13 @@ func (l *Ledger) Append(_ context.Context, seq protocol.Seq, head protocol.Link,
 func (l *Ledger) spilled(d protocol.Data) any {
 	v := reflect.New(reflect.TypeOf(d))
 	v.Elem().Set(reflect.ValueOf(d))
-	if texts, ok := v.Interface().(protocol.Texts); ok {
-		for _, t := range texts.Texts() {
-			if len(t.S) > protocol.InlineMax {
-				t.Link = link(t.S)
-				if l.texts == nil {
-					l.texts = map[protocol.Link]string{}
-				}
-				l.texts[t.Link] = t.S
+	for _, t := range protocol.Texts(v.Interface()) {
+		if len(t.S) > protocol.InlineMax {
+			t.Link = link(t.S)
+			if l.texts == nil {
+				l.texts = map[protocol.Link]string{}
 			}
+			l.texts[t.Link] = t.S
 		}
 	}
 	return v.Interface()

@@ -38,8 +38,8 @@ func walk(in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if len(car.Roots) != 1 {
-		return fmt.Errorf("%d roots, want 1", len(car.Roots))
+	if len(car.Roots) == 0 {
+		return errors.New("no roots")
 	}
 	blocks := map[cid.Cid][]byte{}
 	for {
@@ -52,7 +52,7 @@ func walk(in io.Reader, out io.Writer) error {
 		}
 		blocks[b.Cid()] = b.RawData()
 	}
-	if err := complete(car.Roots[0], blocks); err != nil {
+	if err := complete(car.Roots, blocks); err != nil {
 		return err
 	}
 	want := int64(-1)
@@ -97,10 +97,10 @@ func walk(in io.Reader, out io.Writer) error {
 	}
 }
 
-// complete follows every link from root on, and finds as many blocks as there are.
-func complete(root cid.Cid, blocks map[cid.Cid][]byte) error {
+// complete follows every link from the roots on, and finds as many blocks as there are.
+func complete(roots []cid.Cid, blocks map[cid.Cid][]byte) error {
 	done := map[cid.Cid]bool{}
-	for todo := []cid.Cid{root}; len(todo) > 0; {
+	for todo := append([]cid.Cid(nil), roots...); len(todo) > 0; {
 		c := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
 		if done[c] {
@@ -127,7 +127,7 @@ func complete(root cid.Cid, blocks map[cid.Cid][]byte) error {
 		}
 	}
 	if len(done) != len(blocks) {
-		return fmt.Errorf("the archive has %d blocks, the root leads to %d", len(blocks), len(done))
+		return fmt.Errorf("the archive has %d blocks, the roots lead to %d", len(blocks), len(done))
 	}
 	return nil
 }

@@ -285,7 +285,7 @@ export const api = {
   resume: (id: string, limits: Record<string, unknown>) => post<unknown>(at(id, "/resume"), Object.keys(limits).length ? {limits} : {}),
   fork: (id: string, s: string, after: boolean, note: string) => post<{id: string}>(at(id, "/fork"), {step: s, after, ...(note ? {note} : {})}),
   message: (id: string, text: string) => post<unknown>(at(id, "/messages"), {source: "page", text}),
-  block: async (cid: string) => (await call("GET", `/v1/blocks/${encodeURIComponent(cid)}`)).text(),
+  payload: async (cid: string) => (await call("GET", `/v1/blocks/${encodeURIComponent(cid)}?payload=true`)).text(),
   agents: () => get<{items: Agent[] | null}>("/v1/agents"),
   queue: () => get<{items: Job[] | null}>("/v1/queue"),
 };

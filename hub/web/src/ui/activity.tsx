@@ -169,7 +169,7 @@ function Long({text}: {text: Text}) {
   if (text === null || text === undefined || typeof text === "string") return <Scroll text={text ?? ""} />;
   if (got !== null) return <Scroll text={got} />;
   const cid = text["/"];
-  return <p class="empty"><button type="button" class="btn" onClick={() => api.block(cid).then(setGot, fault)}>Read the whole text</button></p>;
+  return <p class="empty"><button type="button" class="btn" onClick={() => api.payload(cid).then(setGot, fault)}>Read the whole text</button></p>;
 }
 
 function pretty(json: unknown): string {

@@ -1,0 +1,126 @@
+package protocol
+
+import (
+	"reflect"
+	"strings"
+)
+
+// An EventSpec is what there is to know of an event type. All that treats events by their types
+// alike (reading and writing them, putting long texts in place, the table in docs/format.md)
+// follows from the list of them: a new type is added there, and nowhere else.
+type EventSpec struct {
+	Type   EventType
+	Doc    string // what happened, on one line
+	Memory bool   // of the journal of a memory, not of a run
+
+	data  reflect.Type    // nil for a type that is reserved
+	texts map[string]bool // CBOR keys of the fields that are Texts
+}
+
+// events are all types that are stored, in the order in which they are described.
+var events = []EventSpec{
+	event[RunStarted]("the run begins"),
+	event[StepStarted]("a visit is about to act: the intent, durable before it"),
+	event[PromptSent]("before the first model request of a visit"),
+	event[Thinking]("what a model reasoned"),
+	event[TextSaid]("what a model said in one turn"),
+	event[ToolCall]("a model calls a tool: durable before the tool runs"),
+	event[ToolResult]("what a tool answered"),
+	event[Usage]("what one model call used"),
+	event[AttemptFailed]("one try of a visit did not work"),
+	event[StepCompleted]("a visit ended, well or for good"),
+	event[WaitingFor]("a visit waits, for an answer or until a time"),
+	event[Answered]("somebody answered a visit that waits"),
+	event[MessageIn]("a message came from outside"),
+	event[TimerFired]("the time came that a visit waited for"),
+	event[Approval]("a tool call was allowed or denied"),
+	event[SandboxTier]("what confines the commands of a visit"),
+	event[SuspendedBy]("the run stops until it is resumed"),
+	event[ResumedBy]("the run goes on"),
+	event[LimitReached]("a limit of the run was reached"),
+	event[LimitChanged]("a limit of the run was changed"),
+	event[ModelFallback]("another model answered"),
+	event[Compacted]("a summary took the place of older messages"),
+	event[CompactionAsked]("the next visit of an agent begins with a compaction"),
+	event[TaskStarted]("a task begins"),
+	event[TaskStateUpdated]("an agent noted how its task stands"),
+	event[TaskWaitingOn]("a task asks a person"),
+	event[TaskDone]("a task ended"),
+	event[MemoryChanged]("a memory was changed"),
+	event[Forked]("what follows belongs to a fork"),
+	event[CancelledBy]("the run was cancelled"),
+	event[Finished]("the run ended"),
+	{Type: EvRedacted, Doc: "reserved: a reader keeps and ignores it"},
+
+	ofMemory(event[Remembered]("something is remembered")),
+	ofMemory(event[Edited]("a memory was changed")),
+	ofMemory(event[Pinned]("a memory was pinned")),
+	ofMemory(event[Unpinned]("a memory is pinned no more")),
+	ofMemory(event[Tagged]("the tags of a memory were replaced")),
+	ofMemory(event[Removed]("a memory was removed: a tombstone")),
+	ofMemory(event[Indexed]("the memories are indexed by another model")),
+}
+
+var eventSpecs = func() map[string]*EventSpec {
+	m := make(map[string]*EventSpec, len(events))
+	for i := range events {
+		m[string(events[i].Type)] = &events[i]
+	}
+	return m
+}()
+
+func event[T Data](doc string) EventSpec {
+	var zero T
+	t := reflect.TypeFor[T]()
+	s := EventSpec{Type: zero.EventType(), Doc: doc, data: t, texts: map[string]bool{}}
+	for i := range t.NumField() {
+		if f := t.Field(i); f.Type == textType {
+			name, _, _ := strings.Cut(f.Tag.Get("cbor"), ",")
+			s.texts[name] = true
+		}
+	}
+	return s
+}
+
+func ofMemory(s EventSpec) EventSpec {
+	s.Memory = true
+	return s
+}
+
+var textType = reflect.TypeFor[Text]()
+
+// Events lists the types of stored events.
+func Events() []EventSpec { return append([]EventSpec(nil), events...) }
+
+// EventNamed finds an event type by its name; nil for one that this binary does not know.
+func EventNamed(name []byte) *EventSpec { return eventSpecs[string(name)] }
+
+// Spec is what there is to know of the type of an event; nil for a type that this binary does not
+// know.
+func (t EventType) Spec() *EventSpec { return eventSpecs[string(t)] }
+
+// New makes data of the type, all zero, and returns a pointer to it. read fills it in, and data
+// gives it as it travels, by value. Both are nil for a type that is reserved.
+func (s *EventSpec) New() (read any, data func() Data) {
+	if s.data == nil {
+		return nil, nil
+	}
+	p := reflect.New(s.data)
+	return p.Interface(), func() Data { return p.Elem().Interface().(Data) }
+}
+
+// TextKey reports whether key is one of the data under which a Text stands: a string, or a link
+// to a long one.
+func (s *EventSpec) TextKey(key []byte) bool { return s != nil && s.texts[string(key)] }
+
+// Texts are the fields of data that may be long: the writer moves the long ones to blocks. data
+// is a pointer to a struct.
+func Texts(data any) []*Text {
+	var out []*Text
+	for v, i := reflect.ValueOf(data).Elem(), 0; i < v.NumField(); i++ {
+		if f := v.Field(i); f.Type() == textType {
+			out = append(out, f.Addr().Interface().(*Text))
+		}
+	}
+	return out
+}
