@@ -102,7 +102,14 @@ var elsewhere = map[string]string{
 	"continue-on-error": "use continue_on_error", "max-visits": "use max_visits", "version": "use wf: 1", "params_env": "use env",
 }
 
+// retired are keys that an earlier grammar had, without an effect, and why they are to go.
+var retired = map[string]string{"cache": "remove it: every visit is performed, no result is taken from an earlier one"}
+
 func (l *loader) unknownKey(key *yaml.Node, s *shape, path string) {
+	if hint, ok := retired[key.Value]; ok && (s == roleShape || s == defaultsShape) {
+		l.report(key, Diagnostic{Code: "WF001", Message: fmt.Sprintf("key %q in %s has no effect yet", key.Value, path), Hint: hint})
+		return
+	}
 	d := Diagnostic{Code: "WF001", Message: fmt.Sprintf("unknown key %q in %s", key.Value, path)}
 	if near := nearest(key.Value, s.names()); near != "" {
 		d.Hint, d.Fix = fmt.Sprintf("did you mean %q?", near), &Fix{near}

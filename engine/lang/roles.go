@@ -15,30 +15,62 @@ import (
 // actions in the order of the language; a role has exactly one.
 var actions = []protocol.Action{protocol.ActPrompt, protocol.ActRun, protocol.ActAsk, protocol.ActWorkflow, protocol.ActWait, protocol.ActSet}
 
-// needs are the keys that mean something beside one action alone.
-var needs = func() map[string]protocol.Action {
-	m := map[string]protocol.Action{"choices": protocol.ActAsk, "form": protocol.ActAsk, "with": protocol.ActWorkflow, "once": protocol.ActRun}
+// works are the actions of roles, since what a key says has an effect there; a key that is not
+// here has one beside every action.
+var works = func() map[string][]protocol.Action {
+	acts := []protocol.Action{protocol.ActPrompt, protocol.ActRun}
+	m := map[string][]protocol.Action{
+		"choices": {protocol.ActAsk}, "form": {protocol.ActAsk}, "with": {protocol.ActWorkflow}, "once": {protocol.ActRun},
+		"env": acts, "dir": acts, "output": acts,
+		"timeout": append(acts, protocol.ActWorkflow), "retry": append(acts, protocol.ActWorkflow),
+	}
 	for _, k := range agentKeys {
-		m[k.name] = protocol.ActPrompt
+		m[k.name] = acts[:1]
 	}
 	return m
 }()
+
+// effective reports whether a key has an effect beside an action.
+func effective(key string, a protocol.Action) bool {
+	only, ok := works[key]
+	return !ok || slices.Contains(only, a)
+}
+
+// instead says what to write in place of a key that has no effect beside an action.
+func instead(key string, a protocol.Action) string {
+	switch {
+	case key == "timeout" && a == protocol.ActAsk:
+		return "remove it: a question waits until it is answered, and costs nothing meanwhile"
+	case key == "timeout" && a == protocol.ActWait:
+		return "remove it: how long it waits is said by  wait: {for: 10m}"
+	case key == "retry" && (a == protocol.ActAsk || a == protocol.ActWait || a == protocol.ActSet):
+		return fmt.Sprintf("remove it: %s fails only by an expression, which fails every time", a)
+	case key == "output" && a == protocol.ActAsk:
+		return "use form: it describes the fields that a person fills in"
+	case key == "output" && a == protocol.ActWorkflow:
+		return "remove it: the file of the sub-workflow declares its outputs"
+	case (key == "env" || key == "dir") && a == protocol.ActWorkflow:
+		return "set it on the roles of the sub-workflow; values reach them by with"
+	}
+	var names []string
+	for _, only := range works[key] {
+		names = append(names, string(only))
+	}
+	last := len(names) - 1
+	if last > 0 {
+		names = []string{strings.Join(names[:last], ", "), names[last]}
+	}
+	return "remove it; it belongs to roles with " + strings.Join(names, " or ")
+}
 
 // tasked are agent keys that workflow roles have too: each visit is then a task that the
 // sub-workflow carries out.
 var tasked = map[string]bool{"context": true, "task": true}
 
-// inherits reports whether defaults.<key> reaches roles of an action. What bounds work does
-// not bound the wait for a person or a timer.
+// inherits reports whether defaults.<key> reaches roles of an action. What bounds the work of a
+// role does not bound a sub-workflow, whose roles have bounds of their own.
 func inherits(key string, a protocol.Action) bool {
-	if only, ok := needs[key]; ok {
-		return only == a
-	}
-	switch key {
-	case "timeout", "retry", "env", "dir", "cache":
-		return a == protocol.ActPrompt || a == protocol.ActRun
-	}
-	return true
+	return effective(key, a) && (a != protocol.ActWorkflow || key != "timeout" && key != "retry")
 }
 
 func (l *loader) decodeRoles(n, defaults *yaml.Node) {
@@ -111,9 +143,6 @@ func (l *loader) decodeRole(r *protocol.Role, key, n, defaults *yaml.Node) {
 	r.RouteAll = l.str(get("route")) == "all"
 	r.ContinueOnError = l.yes(get("continue_on_error"))
 	r.Once = l.yes(get("once"))
-	if c := get("cache"); l.good(c) && (c.Type != yaml.Bool || l.yes(c)) {
-		r.Cache = strings.ToLower(l.str(c))
-	}
 }
 
 // memory is nil for a role without one. What is said of it by default is not written down.
@@ -168,8 +197,8 @@ func (l *loader) action(name string, key, n *yaml.Node) protocol.Action {
 			}
 			continue
 		}
-		if only, ok := needs[p.Key.Value]; ok && only != have[0] {
-			l.wrongAt(p.Key, "WF002", fmt.Sprintf("roles.%s: %s means nothing beside %s", name, p.Key.Value, have[0]), fmt.Sprintf("remove it; it belongs to roles with %s", only))
+		if !effective(p.Key.Value, have[0]) {
+			l.wrongAt(p.Key, "WF002", fmt.Sprintf("roles.%s: %s means nothing beside %s", name, p.Key.Value, have[0]), instead(p.Key.Value, have[0]))
 		}
 	}
 	return have[0]
