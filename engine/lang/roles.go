@@ -123,8 +123,7 @@ func (l *loader) decodeRole(r *protocol.Role, key, n, defaults *yaml.Node) {
 		r.Env = l.env(defaults.Get("env"), r.Env)
 	}
 	r.Dir = strings.TrimSpace(l.str(get("dir")))
-	l.tools(r, get("tools"))
-	r.Model = l.words(get("model"))
+	r.Model = l.models(get("model"))
 	r.Params = l.params(get("params"))
 	r.MaxTurns = l.integer(get("max_turns"))
 	if c := protocol.ContextMode(l.str(get("context"))); c != protocol.ContextConversation {
@@ -133,9 +132,10 @@ func (l *loader) decodeRole(r *protocol.Role, key, n, defaults *yaml.Node) {
 	r.Task = l.taskSpec(get("task"), get("task_summaries"))
 	r.Dynamic = l.words(get("dynamic"))
 	if c := get("compaction"); l.good(c) && c.Kind == yaml.Mapping {
-		r.Compaction = &protocol.CompactionSpec{Watermark: int64(l.integer(c.Get("watermark"))), Keep: l.integer(c.Get("keep")), Model: l.str(c.Get("model"))}
+		r.Compaction = &protocol.CompactionSpec{Watermark: int64(l.integer(c.Get("watermark"))), Keep: l.integer(c.Get("keep")), Model: l.model(c.Get("model"))}
 	}
 	r.Memory = l.memory(r.Name, get("memory"))
+	l.tools(r, get("tools"))
 	r.Sandbox, r.Network = l.str(get("sandbox")), l.str(get("network"))
 	r.Timeout = l.duration(get("timeout"))
 	r.Retry = l.retry(get("retry"))
@@ -276,7 +276,7 @@ func (l *loader) choices(role string, n *yaml.Node) []protocol.Choice {
 func (l *loader) taskSpec(n, summaries *yaml.Node) *protocol.TaskSpec {
 	var spec protocol.TaskSpec
 	if l.good(n) && n.Kind == yaml.Mapping {
-		spec = protocol.TaskSpec{Words: l.integer(n.Get("words")), Model: l.str(n.Get("model"))}
+		spec = protocol.TaskSpec{Words: l.integer(n.Get("words")), Model: l.model(n.Get("model"))}
 		if s := protocol.TaskSummary(l.str(n.Get("summary"))); s != protocol.SummaryByAgent {
 			spec.Summary = s
 		}
@@ -314,33 +314,6 @@ func (l *loader) env(n *yaml.Node, base []protocol.NamedTemplate) []protocol.Nam
 	}
 	slices.SortFunc(out, func(a, b protocol.NamedTemplate) int { return cmp.Compare(a.Name, b.Name) })
 	return out
-}
-
-func (l *loader) tools(r *protocol.Role, n *yaml.Node) {
-	add := func(at *yaml.Node, name string) bool {
-		if slices.Contains(r.Tools, name) {
-			l.report(at, Diagnostic{Code: "WF018", Message: fmt.Sprintf("tool %s is named twice in roles.%s", name, r.Name), Hint: "remove one"})
-			return false
-		}
-		l.serverOf(at, name)
-		r.Tools = append(r.Tools, name)
-		return true
-	}
-	if !l.good(n) {
-		return
-	}
-	for _, it := range n.Items {
-		if it.Kind == yaml.Scalar && l.good(it) {
-			add(it, it.Value)
-		}
-		for _, p := range l.pairs(it) {
-			if add(p.Key, p.Key.Value) {
-				r.Approvals = append(r.Approvals, protocol.NamedTemplate{Name: p.Key.Value, Value: p.Value.Value})
-			}
-		}
-	}
-	slices.Sort(r.Tools)
-	slices.SortFunc(r.Approvals, func(a, b protocol.NamedTemplate) int { return cmp.Compare(a.Name, b.Name) })
 }
 
 // params is the canonical JSON of model parameters. Decimals become strings: no float enters
