@@ -185,6 +185,9 @@ func (d *driver) conclude(ctx context.Context, w *worker, end *outcome) ([]cas.D
 		return d.parkVisit(w.step, end.err.Error(), protocol.CodeOf(end.err)), nil, nil
 	}
 	failed := protocol.AttemptFailed{Attempt: v.attempt, Error: failure.ErrorInfo}
+	if failure.Detail != "" {
+		failed.Error.Message += ": " + failure.Detail
+	}
 	if at, ok := retryAt(d.roleOf(a).Retry, failure.Class, v.attempt, d.e.now()); ok {
 		failed.RetryAt = at
 		return []cas.Draft{{Step: w.step, Data: failed}}, nil, nil

@@ -112,7 +112,7 @@ var commonKeys = []key{
 	{"retry", retryShape, false},
 	{"max_visits", doc(posInt, "Entries of the role along one branch."), false},
 	{"route", enum("Whether the first edge that holds is taken, or all of them.", "first", "all"), false},
-	{"continue_on_error", doc(yesNo, "A failure is data: a command's exit code, null for an item."), false},
+	{"continue_on_error", doc(yesNo, "A failure is data: a command's exit code, null for an item. A sub-workflow fails also when an error, its own limits or a stall suspend it; its run stays to be looked at."), false},
 	{"once", doc(yesNo, "A command that was cut off is not run again; a person is asked."), false},
 	{"env", envShape, false},
 	{"dir", doc(str, "Working directory, relative to the workspace."), false},
