@@ -171,7 +171,7 @@ func (d *driver) conclude(ctx context.Context, w *worker, end *outcome) ([]cas.D
 	case end.err == nil:
 		return d.completed(a, v, w, end, nil)
 	case errors.Is(end.err, protocol.ErrWaiting):
-		if v.mode != waits {
+		if v.mode != waits && v.mode != ready { // ready: what it waits for came before this report
 			return d.parkVisit(w.step, fmt.Sprintf("the performer waits but said not for what: %v", end.err), ""), nil, nil
 		}
 		return nil, nil, nil
