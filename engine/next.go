@@ -304,6 +304,9 @@ func (a *act) inherited() ancestry {
 	return up
 }
 
+// outputsFailed begins the reason where the outputs of the workflow have no value.
+const outputsFailed = "outputs: "
+
 // verdict ends a run in which nothing can move.
 func (s *State) verdict(fs, ends []firing, limits, why []string) (*Verdict, error) {
 	if s.Status() == protocol.Waiting {
@@ -338,7 +341,7 @@ func (s *State) verdict(fs, ends []firing, limits, why []string) (*Verdict, erro
 		}
 	}
 	if err != nil {
-		return &Verdict{Status: protocol.Suspended, Reason: protocol.ByError, Detail: fmt.Sprintf("outputs: %v", err)}, nil
+		return &Verdict{Status: protocol.Suspended, Reason: protocol.ByError, Detail: fmt.Sprintf("%s%v", outputsFailed, err)}, nil
 	}
 	return v, nil
 }

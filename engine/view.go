@@ -34,6 +34,7 @@ type View struct {
 	Timing     Timing                 `json:"timing"`
 	Scripted   int                    `json:"scripted_calls"`
 	Waiting    []WaitingView          `json:"waiting,omitempty"`
+	Mend       *Mend                  `json:"mend,omitempty"`      // of a suspended run whose definition is wrong
 	Leftovers  []string               `json:"leftovers,omitempty"` // joins of a finished run that still wait, and for whom
 	Info       InfoView               `json:"info"`
 }
@@ -159,10 +160,17 @@ func (e *Engine) View(ctx context.Context, run protocol.RunID) (*View, error) {
 			return nil, fmt.Errorf("run %s: %w", run, err)
 		}
 	}
-	if err := b.children(ctx, s); err != nil {
+	err := b.children(ctx, s)
+	if err != nil {
 		return nil, fmt.Errorf("run %s: %w", run, err)
 	}
-	return b.finish(s)
+	if err := b.finish(s); err != nil {
+		return nil, err
+	}
+	if b.v.Mend, err = b.mend(ctx, s, b.last); err != nil {
+		return nil, fmt.Errorf("run %s: %w", run, err)
+	}
+	return b.v, nil
 }
 
 // children names the runs of sub-workflows. Visits that a fork shares with another run have
@@ -198,6 +206,7 @@ type viewer struct {
 	read  Reader
 	v     *View
 	steps map[string]*StepView
+	last  string // step that was completed last
 	watch stopwatch
 }
 
@@ -244,6 +253,7 @@ func (b *viewer) event(x protocol.Entry) error {
 		if err != nil {
 			return err
 		}
+		b.last = st.ID
 		st.record, st.MS, st.Workspace = d.Record, st.MS+d.MS, d.Workspace
 	}
 	return nil
@@ -276,11 +286,11 @@ func (b *viewer) started(x protocol.Entry, st *StepView) error {
 }
 
 // finish adds what the state and the records tell.
-func (b *viewer) finish(s *State) (*View, error) {
+func (b *viewer) finish(s *State) error {
 	v := b.v
 	o, err := b.e.lib.open(s.Start, b.read)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	v.Workflow, v.Definition = o.prog.Workflow.Name, o.start.Workflow.String()
 	v.Status, v.Reason, v.Suspended, v.Code, v.Result = s.Status(), s.Reason(), s.SuspendedBy(), s.Code(), text(s.Result())
@@ -291,7 +301,7 @@ func (b *viewer) finish(s *State) (*View, error) {
 		v.CostUSD = &dollars
 	}
 	if err := b.info(s); err != nil {
-		return nil, err
+		return err
 	}
 	if v.Status == protocol.Done {
 		v.Leftovers = s.lacking()
@@ -308,17 +318,17 @@ func (b *viewer) finish(s *State) (*View, error) {
 			st.Action = role.Action
 		}
 		if err := b.record(st); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	for _, w := range s.Waiting() {
 		x := WaitingView{Step: w.Step.String(), Kind: w.Kind, Choices: w.Choices}
 		if x.Question, err = textOf(b.read, w.Question); err != nil {
-			return nil, err
+			return err
 		}
 		form, err := textOf(b.read, w.Form)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		x.Form = protocol.JSON(form)
 		if w.Due > 0 {
@@ -330,15 +340,15 @@ func (b *viewer) finish(s *State) (*View, error) {
 	if s.Result().Defined() {
 		var r protocol.Result
 		if err := decode(b.read, s.Result(), &r); err != nil {
-			return nil, err
+			return err
 		}
 		if r.Outputs.Defined() {
 			if v.Outputs, err = payload(b.read, r.Outputs); err != nil {
-				return nil, err
+				return err
 			}
 		}
 	}
-	return v, nil
+	return nil
 }
 
 func (b *viewer) info(s *State) error {

@@ -37,6 +37,9 @@ type outcome struct {
 // errTimeout is the cause with which an attempt is cancelled at its timeout.
 var errTimeout = errors.New("the attempt took longer than its timeout")
 
+// phaseExpression is the phase of a failure by an expression of the definition.
+const phaseExpression = "expression"
+
 // performer finds who carries out an action.
 func (e *Engine) performer(a protocol.Action) (roles.Performer, error) {
 	if p := e.Performers[a]; p != nil {
@@ -76,7 +79,7 @@ func (d *driver) perform(w *worker) {
 		d.ready = append(d.ready, report{step: step, end: &outcome{err: w.ctx.Err()}})
 		return
 	case err != nil:
-		err = &protocol.Failure{ErrorInfo: protocol.ErrorInfo{Code: "expression", Phase: "expression", Message: err.Error()}, Err: err}
+		err = &protocol.Failure{ErrorInfo: protocol.ErrorInfo{Code: "expression", Phase: phaseExpression, Message: err.Error()}, Err: err}
 		d.ready = append(d.ready, report{step: step, end: &outcome{err: err}})
 		return
 	case w.inPlace:
