@@ -70,7 +70,7 @@ func (p subflow) Perform(ctx context.Context, turn protocol.Turn, emit roles.Emi
 	case protocol.Waiting:
 		return protocol.Conclusion{}, p.waits(ctx, child, s, emit)
 	case protocol.Failed, protocol.Cancelled:
-		return protocol.Conclusion{}, unfinished(prog, string(s.Status()), "")
+		return protocol.Conclusion{}, unfinished(prog, string(s.Status()), s.Reason())
 	}
 	if turn.Role.ContinueOnError && stuck(s) {
 		detail := fmt.Sprintf("%s; its run %s stays as it is: wf show %s", s.Reason(), child, child)

@@ -81,7 +81,11 @@ type StepView struct {
 	Child      protocol.RunID      `json:"child,omitempty"` // the run of a sub-workflow
 	// Compactions are in order; each took the place of what was read before it.
 	Compactions []CompactionView `json:"compactions,omitempty"`
-	record      protocol.Link
+	// Tools and Inject are blocks: the tools that were offered, what was put at the tail of the
+	// first request. null without.
+	Tools  protocol.Link `json:"-"`
+	Inject protocol.Link `json:"-"`
+	record protocol.Link
 }
 
 // AttemptView is one try of a visit.
@@ -279,6 +283,7 @@ func (b *viewer) started(x protocol.Entry, st *StepView) error {
 		b.steps[st.ID] = st
 		b.v.Steps = append(b.v.Steps, st)
 	}
+	st.Tools, st.Inject = d.Tools, d.Inject
 	if n := len(st.Attempts); n == 0 || st.Attempts[n-1].Attempt != d.Attempt {
 		st.Attempts = append(st.Attempts, AttemptView{Attempt: d.Attempt, Started: stamp(x.TS)})
 	}
