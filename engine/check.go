@@ -46,7 +46,7 @@ type Prompter func(protocol.Turn) (bytes []byte, digest protocol.Link, err error
 // and compares with what the journal says.
 func (e *Engine) Check(ctx context.Context, run protocol.RunID, render Prompter) (*CheckReport, error) {
 	c := checker{e: e, run: run, read: e.reader(ctx), render: render, r: &CheckReport{Findings: []Finding{}},
-		started: map[string]protocol.StepStarted{}, first: map[string]protocol.Seq{}, goals: map[string]string{}, tasks: map[protocol.Link]bool{}, prompts: map[protocol.Link][]byte{}}
+		started: map[string]protocol.StepStarted{}, first: map[string]protocol.Seq{}, goals: map[string]string{}, tasks: map[protocol.Link]bool{}, prompts: map[protocol.Link][]byte{}, starts: map[protocol.Link]protocol.Link{}}
 	s := newState(c.read)
 	for x, err := range e.Store.After(ctx, run, 0) {
 		if err != nil {
@@ -71,10 +71,11 @@ type checker struct {
 	r       *CheckReport
 	past    pastCache
 	started map[string]protocol.StepStarted
-	first   map[string]protocol.Seq  // of the first step_started
-	goals   map[string]string        // of tasks, by step
-	tasks   map[protocol.Link]bool   // whether a record is of a task
-	prompts map[protocol.Link][]byte // P_k by the record of visit k
+	first   map[string]protocol.Seq         // of the first step_started
+	goals   map[string]string               // of tasks, by step
+	tasks   map[protocol.Link]bool          // whether a record is of a task
+	prompts map[protocol.Link][]byte        // P_k by the record of visit k
+	starts  map[protocol.Link]protocol.Link // the Start under which that visit was made
 }
 
 func (c *checker) event(ctx context.Context, s *State, x protocol.Entry) error {
@@ -109,7 +110,7 @@ func (c *checker) event(ctx context.Context, s *State, x protocol.Entry) error {
 			return err
 		}
 		if p := c.prompts[stepLink(x.StepName())]; p != nil {
-			c.prompts[d.Record] = p
+			c.prompts[d.Record], c.starts[d.Record] = p, c.started[x.StepName()].Start
 			c.tasks[d.Record] = c.goals[x.StepName()] != ""
 		}
 	}
@@ -224,6 +225,15 @@ func (c *checker) prompt(ctx context.Context, s *State, x protocol.Entry) error 
 	if !ok || isTask != c.tasks[resumes] { // a fork can make tasks of a conversation
 		return nil
 	}
+	now, was := c.started[x.StepName()].Start, c.starts[resumes]
+	if now != was {
+		if isTask { // it begins with nothing but what the definition says
+			return nil
+		}
+		if prompt, before, ok, err = c.acrossAFork(prompt, before, now, was); !ok || err != nil {
+			return err
+		}
+	}
 	if isTask {
 		before = lasting(before)
 	}
@@ -238,6 +248,20 @@ func (c *checker) prompt(ctx context.Context, s *State, x protocol.Entry) error 
 	}
 	c.r.Findings = append(c.r.Findings, Finding{"prefix", place(x), fmt.Sprintf("%d bytes shared", len(before)), fmt.Sprintf("differs at byte %d", n)})
 	return nil
+}
+
+// acrossAFork leaves away what another definition may say otherwise: the tools and the system
+// message. ok is false where nothing is left to compare, since the inputs are others.
+func (c *checker) acrossAFork(prompt, before []byte, now, was protocol.Link) (p, b []byte, ok bool, err error) {
+	o, err := c.e.lib.open(now, c.read)
+	if err != nil {
+		return nil, nil, false, err
+	}
+	old, err := c.e.lib.open(was, c.read)
+	if err != nil || !bytes.Equal(o.raw, old.raw) {
+		return nil, nil, false, err
+	}
+	return prompt[len(lasting(prompt)):], before[len(lasting(before)):], true, nil
 }
 
 // lasting is what all tasks of a role begin with: the tools and the system message, each a line.

@@ -2,11 +2,13 @@ package engine_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
 	"wf/engine"
 	"wf/protocol"
+	"wf/roles"
 )
 
 // A clock that jumps back and ahead leaves a journal whose times never fall, spans that are not
@@ -70,5 +72,38 @@ func TestAClockThatJumpsAheadReachesTheDurationAtMost(t *testing.T) {
 	}
 	if v = b.view(id); v.Status != done {
 		t.Errorf("%s (%s)", v.Status, v.Reason)
+	}
+}
+
+// emitting is a performer made of a function that emits.
+type emitting func(context.Context, protocol.Turn, roles.Emit) (protocol.Conclusion, error)
+
+func (f emitting) Perform(ctx context.Context, turn protocol.Turn, emit roles.Emit) (protocol.Conclusion, error) {
+	return f(ctx, turn, emit)
+}
+
+// A timer may fire between the event that says what a visit waits for and the return of its
+// performer: the visit goes on.
+func TestATimerThatFiresBeforeItsVisitReturnsIsTaken(t *testing.T) {
+	b := newBench(t)
+	fired := make(chan struct{})
+	b.e.Watch = func(n engine.Notice) {
+		if n.Entry != nil && n.Entry.Type == protocol.EvTimerFired {
+			close(fired)
+		}
+	}
+	b.e.Performers[protocol.ActWait] = emitting(func(ctx context.Context, turn protocol.Turn, emit roles.Emit) (protocol.Conclusion, error) {
+		if len(turn.Answers) > 0 {
+			return protocol.Conclusion{Data: protocol.JSON(`{"fired":true}`)}, nil
+		}
+		if err := emit(ctx, protocol.WaitingFor{Kind: protocol.WaitTimer, Due: 1}); err != nil {
+			return protocol.Conclusion{}, err
+		}
+		<-fired
+		return protocol.Conclusion{}, fmt.Errorf("%s: %w", turn.Step, protocol.ErrWaiting)
+	})
+	_, v := b.run("wf: 1\nname: moment\nroles: {a: {wait: 1ms}}\n", nil)
+	if v.Status != done {
+		t.Errorf("%s (%s): %v", v.Status, v.Reason, steps(v))
 	}
 }

@@ -26,7 +26,8 @@ type Tried struct {
 	lang.Explanation
 	From, To []string
 	Taken    bool
-	Join     bool // the token waits here for others, whatever the conditions say
+	Join     bool   // the token waits here for others, whatever the conditions say
+	Diverted string // where it went instead, because a bound was reached: the on_limit; else ""
 }
 
 // Bound is a limit along this branch, with what was counted before this visit.
@@ -73,6 +74,9 @@ func (e *Engine) Explain(ctx context.Context, run protocol.RunID, step string) (
 			t.Join = true
 		default:
 			continue
+		}
+		if t.Taken && d.Via == protocol.ViaLimit {
+			t.Diverted = d.Role
 		}
 		w.Tried = append(w.Tried, t)
 		if t.Taken && !s.routesAll(from) {

@@ -111,3 +111,8 @@ func each(entries []protocol.Entry) func(func(protocol.Entry, error) bool) {
 		}
 	}
 }
+
+// RetryAt says when a further attempt is due.
+func RetryAt(r *protocol.Retry, class string, attempt int, now int64) (due int64, ok bool) {
+	return retryAt(r, class, attempt, now)
+}

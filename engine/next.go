@@ -74,23 +74,23 @@ func (s *State) plan(most int) (Plan, error) {
 	if err := s.openBatches(&p, most); err != nil {
 		return p, err
 	}
-	stuck, err := s.dispatchAll(&p, fs, most)
+	left, err := s.dispatchAll(&p, fs, most)
 	if err != nil || len(p.Start)+len(p.Again)+len(p.Running) > 0 {
 		return p, err
 	}
-	p.End, err = s.verdict(fs, stuck)
+	p.End, err = s.verdict(fs, left)
 	return p, err
 }
 
-// stuck is what the firings of a plan could not dispatch.
-type stuck struct {
+// leftover is what the firings of a plan could not dispatch.
+type leftover struct {
 	ends   []firing // that reached END
 	limits []string // bounds that keep a target back
 	why    []string // what went wrong
 }
 
 // dispatchAll makes the decisions for the targets of firings.
-func (s *State) dispatchAll(p *Plan, fs []firing, most int) (x stuck, err error) {
+func (s *State) dispatchAll(p *Plan, fs []firing, most int) (x leftover, err error) {
 	nums := map[string]int{}
 	for _, f := range fs {
 		if f.err != nil {
@@ -270,8 +270,11 @@ func (s *State) promptScope(edge int, up ancestry) (lang.Scope, error) {
 	return s.scope(edge, up, s.prog.PromptUses(edge))
 }
 
+// outputsFailed begins the reason where the outputs of the workflow have no value.
+const outputsFailed = "outputs: "
+
 // verdict ends a run in which nothing can move.
-func (s *State) verdict(fs []firing, x stuck) (*Verdict, error) {
+func (s *State) verdict(fs []firing, x leftover) (*Verdict, error) {
 	if s.Status() == protocol.Waiting {
 		return &Verdict{Status: protocol.Waiting}, nil
 	}
@@ -306,7 +309,7 @@ func (s *State) verdict(fs []firing, x stuck) (*Verdict, error) {
 		}
 	}
 	if err != nil {
-		return &Verdict{Status: protocol.Suspended, Reason: protocol.ByError, Detail: fmt.Sprintf("outputs: %v", err)}, nil
+		return &Verdict{Status: protocol.Suspended, Reason: protocol.ByError, Detail: fmt.Sprintf("%s%v", outputsFailed, err)}, nil
 	}
 	return v, nil
 }

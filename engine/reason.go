@@ -10,16 +10,40 @@ import (
 
 // What a run says of why it stopped, in words.
 
-// failedBy says what led a run to FAIL.
+// failedBy says what led a run to FAIL, with what the edge says on the way.
 func (s *State) failedBy(f firing, t target) string {
+	said := s.lastWords(f)
 	if t.via == protocol.ViaLimit {
-		return s.boundName(f) + ", which leads to FAIL"
+		return s.boundName(f) + ", which leads to FAIL" + said
 	}
 	var names []string
 	for _, a := range f.sources {
 		names = append(names, a.name())
 	}
-	return strings.Join(names, " and ") + " led to FAIL"
+	return strings.Join(names, " and ") + " led to FAIL" + said
+}
+
+// lastWordsMax bounds in runes what a reason quotes of a prompt.
+const lastWordsMax = 500
+
+// lastWords is the prompt of an edge that no role hears, as the end of a sentence.
+func (s *State) lastWords(f firing) string {
+	sc, err := s.promptScope(f.edge, f.up)
+	var prompt string
+	if err == nil {
+		prompt, err = s.prog.EdgePrompt(f.edge, sc)
+	}
+	if err != nil {
+		return fmt.Sprintf(" (its prompt has no value: %v)", err)
+	}
+	words := []rune(strings.Join(strings.Fields(prompt), " "))
+	switch {
+	case len(words) == 0:
+		return ""
+	case len(words) > lastWordsMax:
+		words = append(words[:lastWordsMax-1], '…')
+	}
+	return ": " + string(words)
 }
 
 // failure says why the visits of a failed.

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"wf/cas"
+	"wf/engine/lang"
 	"wf/protocol"
 	"wf/roles"
 )
@@ -68,11 +70,33 @@ func (p subflow) Perform(ctx context.Context, turn protocol.Turn, emit roles.Emi
 	case protocol.Waiting:
 		return protocol.Conclusion{}, p.waits(ctx, child, s, emit)
 	case protocol.Failed, protocol.Cancelled:
-		return protocol.Conclusion{}, &protocol.Failure{ErrorInfo: protocol.ErrorInfo{Code: "workflow_" + string(s.Status()), Phase: "workflow",
-			Message: fmt.Sprintf("sub-workflow %s %s", prog.Workflow.Name, s.Status())}}
+		return protocol.Conclusion{}, unfinished(prog, string(s.Status()), s.Reason())
+	}
+	if turn.Role.ContinueOnError && stuck(s) {
+		detail := fmt.Sprintf("%s; its run %s stays as it is: wf show %s", s.Reason(), child, child)
+		return protocol.Conclusion{}, unfinished(prog, "suspended by "+string(s.SuspendedBy()), detail)
 	}
 	why := &protocol.Error{Code: s.Code(), Message: fmt.Sprintf("its run %s is %s: %s", child, s.Status(), s.Reason())}
 	return protocol.Conclusion{}, why
+}
+
+// stuck reports whether a child can go on only if a person puts something right: an error, a limit
+// of its own, tokens that no edge takes. With continue_on_error that is a failure of the visit. A
+// question is none, nor is the end of the process.
+func stuck(s *State) bool {
+	switch s.SuspendedBy() {
+	case protocol.ByError, protocol.ByLimit, protocol.ByStall:
+		return s.Status() == protocol.Suspended
+	}
+	return false
+}
+
+// unfinished is the failure of a visit whose child came to another end than done. The record says
+// which; why, with the names of runs and what was measured, is said in the journal.
+func unfinished(prog *lang.Program, end, detail string) *protocol.Failure {
+	code, _, _ := strings.Cut(end, " ")
+	return &protocol.Failure{Detail: detail, ErrorInfo: protocol.ErrorInfo{Code: "workflow_" + code, Phase: "workflow",
+		Message: fmt.Sprintf("sub-workflow %s %s", prog.Workflow.Name, end)}}
 }
 
 func (p subflow) outputs(read Reader, result protocol.Link) (protocol.Conclusion, error) {

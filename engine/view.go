@@ -35,6 +35,7 @@ type View struct {
 	Timing     Timing                 `json:"timing"`
 	Scripted   int                    `json:"scripted_calls"`
 	Waiting    []WaitingView          `json:"waiting,omitempty"`
+	Mend       *Mend                  `json:"mend,omitempty"`      // of a suspended run whose definition is wrong
 	Leftovers  []string               `json:"leftovers,omitempty"` // joins of a finished run that still wait, and for whom
 	Info       InfoView               `json:"info"`
 }
@@ -81,7 +82,11 @@ type StepView struct {
 	Child      protocol.RunID      `json:"child,omitempty"` // the run of a sub-workflow
 	// Compactions are in order; each took the place of what was read before it.
 	Compactions []CompactionView `json:"compactions,omitempty"`
-	record      protocol.Link
+	// Tools and Inject are blocks: the tools that were offered, what was put at the tail of the
+	// first request. null without.
+	Tools  protocol.Link `json:"-"`
+	Inject protocol.Link `json:"-"`
+	record protocol.Link
 }
 
 // AttemptView is one try of a visit.
@@ -163,10 +168,17 @@ func (e *Engine) View(ctx context.Context, run protocol.RunID) (*View, error) {
 			return nil, fmt.Errorf("run %s: %w", run, err)
 		}
 	}
-	if err := b.children(ctx); err != nil {
+	err := b.children(ctx)
+	if err != nil {
 		return nil, fmt.Errorf("run %s: %w", run, err)
 	}
-	return b.finish(s)
+	if err := b.finish(s); err != nil {
+		return nil, err
+	}
+	if b.v.Mend, err = b.mend(ctx, s, b.last); err != nil {
+		return nil, fmt.Errorf("run %s: %w", run, err)
+	}
+	return b.v, nil
 }
 
 // children names the runs of sub-workflows that are in the store.
@@ -206,6 +218,7 @@ type viewer struct {
 	v     *View
 	steps map[string]*StepView
 	named map[string][]protocol.RunID // of sub-workflows, by step; its own one first
+	last  string                      // step that was completed last
 	watch stopwatch
 }
 
@@ -252,6 +265,7 @@ func (b *viewer) event(x protocol.Entry) error {
 		if err != nil {
 			return err
 		}
+		b.last = st.ID
 		st.record, st.MS, st.Workspace = d.Record, st.MS+d.MS, d.Workspace
 	}
 	return nil
@@ -277,6 +291,7 @@ func (b *viewer) started(x protocol.Entry, st *StepView) error {
 		b.steps[st.ID] = st
 		b.v.Steps = append(b.v.Steps, st)
 	}
+	st.Tools, st.Inject = d.Tools, d.Inject
 	if n := len(st.Attempts); n == 0 || st.Attempts[n-1].Attempt != d.Attempt {
 		st.Attempts = append(st.Attempts, AttemptView{Attempt: d.Attempt, Started: stamp(x.TS)})
 	}
@@ -284,11 +299,11 @@ func (b *viewer) started(x protocol.Entry, st *StepView) error {
 }
 
 // finish adds what the state and the records tell.
-func (b *viewer) finish(s *State) (*View, error) {
+func (b *viewer) finish(s *State) error {
 	v := b.v
 	o, err := b.e.lib.open(s.Start, b.read)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	v.Workflow, v.Definition = o.prog.Workflow.Name, o.start.Workflow.String()
 	v.Status, v.Reason, v.Suspended, v.Code, v.Result = s.Status(), s.Reason(), s.SuspendedBy(), s.Code(), text(s.Result())
@@ -299,7 +314,7 @@ func (b *viewer) finish(s *State) (*View, error) {
 		v.CostUSD = &dollars
 	}
 	if err := b.info(s); err != nil {
-		return nil, err
+		return err
 	}
 	if v.Status == protocol.Done {
 		v.Leftovers = s.lacking()
@@ -314,17 +329,17 @@ func (b *viewer) finish(s *State) (*View, error) {
 			st.Action = role.Action
 		}
 		if err := b.record(st); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	for _, w := range s.Waiting() {
 		x := WaitingView{Step: w.Step.String(), Kind: w.Kind, Choices: w.Choices}
 		if x.Question, err = textOf(b.read, w.Question); err != nil {
-			return nil, err
+			return err
 		}
 		form, err := textOf(b.read, w.Form)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		x.Form = protocol.JSON(form)
 		if w.Due > 0 {
@@ -336,15 +351,15 @@ func (b *viewer) finish(s *State) (*View, error) {
 	if s.Result().Defined() {
 		var r protocol.Result
 		if err := decode(b.read, s.Result(), &r); err != nil {
-			return nil, err
+			return err
 		}
 		if r.Outputs.Defined() {
 			if v.Outputs, err = protocol.PayloadBytes(b.read, r.Outputs); err != nil {
-				return nil, err
+				return err
 			}
 		}
 	}
-	return v, nil
+	return nil
 }
 
 func (b *viewer) info(s *State) error {

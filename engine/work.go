@@ -38,6 +38,9 @@ type outcome struct {
 // errTimeout is the cause with which an attempt is cancelled at its timeout.
 var errTimeout = errors.New("the attempt took longer than its timeout")
 
+// phaseExpression is the phase of a failure by an expression of the definition.
+const phaseExpression = "expression"
+
 // performer finds who carries out an action.
 func (e *Engine) performer(a protocol.Action) (roles.Performer, error) {
 	if p := e.Performers[a]; p != nil {
@@ -77,7 +80,7 @@ func (d *driver) perform(w *worker) {
 		d.ready = append(d.ready, report{step: step, end: &outcome{err: w.ctx.Err()}})
 		return
 	case err != nil:
-		err = &protocol.Failure{ErrorInfo: protocol.ErrorInfo{Code: "expression", Phase: "expression", Message: err.Error()}, Err: err}
+		err = &protocol.Failure{ErrorInfo: protocol.ErrorInfo{Code: "expression", Phase: phaseExpression, Message: err.Error()}, Err: err}
 		d.ready = append(d.ready, report{step: step, end: &outcome{err: err}})
 		return
 	case w.inPlace:
@@ -172,7 +175,7 @@ func (d *driver) conclude(ctx context.Context, w *worker, end *outcome) ([]cas.D
 	case end.err == nil:
 		return d.completed(a, v, w, end, nil)
 	case errors.Is(end.err, protocol.ErrWaiting):
-		if v.mode != waits {
+		if v.mode != waits && v.mode != ready { // ready: what it waits for came before this report
 			return d.parkVisit(w.step, fmt.Sprintf("the performer waits but said not for what: %v", end.err), ""), nil, nil
 		}
 		return nil, nil, nil
@@ -187,6 +190,9 @@ func (d *driver) conclude(ctx context.Context, w *worker, end *outcome) ([]cas.D
 	}
 	failure.Message = strings.ToValidUTF8(failure.Message, "\uFFFD") // it becomes JSON and CBOR
 	failed := protocol.AttemptFailed{Attempt: v.attempt, Error: failure.ErrorInfo}
+	if failure.Detail != "" {
+		failed.Error.Message += ": " + failure.Detail
+	}
 	if at, ok := retryAt(d.roleOf(a).Retry, failure.Class, v.attempt, d.e.now()); ok {
 		failed.RetryAt = at
 		return []cas.Draft{{Step: w.step, Data: failed}}, nil, nil

@@ -118,7 +118,7 @@ type Role struct {
 	RouteAll        bool            `cbor:"route_all,omitempty" json:"route_all,omitempty"`
 	ContinueOnError bool            `cbor:"continue_on_error,omitempty" json:"continue_on_error,omitempty"`
 	Once            bool            `cbor:"once,omitempty" json:"once,omitempty"`
-	Cache           string          `cbor:"cache,omitempty" json:"cache,omitempty"`
+	Cache           string          `cbor:"cache,omitempty" json:"cache,omitempty"` // in definitions of an earlier grammar; without an effect
 }
 
 // What a role can say of the sandbox in which an agent's commands run.

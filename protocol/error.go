@@ -77,6 +77,9 @@ type Failure struct {
 	// Suspend parks the run instead of failing the visit: credentials, an unreachable model.
 	Suspend bool
 	Err     error // what it wraps, or nil
+	// Detail is added to the message in the journal alone: what is not the same on every machine,
+	// such as the id of a run.
+	Detail string
 }
 
 func (f *Failure) Error() string { return f.ErrorInfo.Error() }

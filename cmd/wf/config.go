@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -42,6 +44,15 @@ func (a *app) loadConfig() (*config.Loaded, error) {
 		return nil, err
 	}
 	return config.Load(p)
+}
+
+// providerNames are the first parts of the names of models; none where a config cannot be read.
+func (a *app) providerNames() []string {
+	c, err := a.config()
+	if err != nil {
+		return nil
+	}
+	return slices.Collect(maps.Keys(c.Registry()))
 }
 
 // confine is what commands of agents may do beyond what the sandbox lets them.

@@ -164,9 +164,30 @@ func changedStep(l, r *engine.StepView) stepDiff {
 			add(true, "%s", strings.Join(differing("", lo, ro, nil), ", "))
 		}
 	}
-	add(len(d.Changed) == 0 && l.CID != nil && r.CID != nil, "what came before it")
+	add(l.Tools != r.Tools, "tools")
+	add(l.Inject != r.Inject, "injected text")
+	add(failed(l) != failed(r), "error")
+	before := !slices.Equal(l.Parents, r.Parents) || word(l.Resumes) != word(r.Resumes)
+	both := l.CID != nil && r.CID != nil
+	add(len(d.Changed) == 0 && both && before, "what came before it")
+	add(len(d.Changed) == 0 && both, "the definition or the inputs that it ran under")
 	add(l.CID == nil || r.CID == nil, "%s → %s", l.Status, r.Status)
 	return d
+}
+
+// failed is the error of a step, or "".
+func failed(s *engine.StepView) string {
+	if s.Error == nil {
+		return ""
+	}
+	return s.Error.Message
+}
+
+func word(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
 }
 
 func counts(unified string) (plus, minus int) {

@@ -40,15 +40,17 @@ type explainJSON struct {
 }
 
 type triedJSON struct {
-	Edge  int        `json:"edge"`
-	From  []string   `json:"from"`
-	To    []string   `json:"to"`
-	When  string     `json:"when"`
-	Holds bool       `json:"holds"`
-	Taken bool       `json:"taken"`
-	Join  bool       `json:"join"`
-	Error string     `json:"error,omitempty"`
-	Terms []termJSON `json:"terms"`
+	Edge  int      `json:"edge"`
+	From  []string `json:"from"`
+	To    []string `json:"to"`
+	When  string   `json:"when"`
+	Holds bool     `json:"holds"`
+	Taken bool     `json:"taken"`
+	Join  bool     `json:"join"`
+	// OnLimit is where the token went instead, because a bound was reached.
+	OnLimit string     `json:"on_limit,omitempty"`
+	Error   string     `json:"error,omitempty"`
+	Terms   []termJSON `json:"terms"`
 }
 
 type termJSON struct {
@@ -70,7 +72,7 @@ func newExplainJSON(run protocol.RunID, w *engine.Why) explainJSON {
 		Parents: linkStrings(w.Parents), Tried: []triedJSON{}, Bounds: []boundJSON{},
 	}
 	for _, t := range w.Tried {
-		tried := triedJSON{Edge: t.Edge, From: t.From, To: t.To, When: t.When, Holds: t.Holds, Taken: t.Taken, Join: t.Join, Terms: []termJSON{}}
+		tried := triedJSON{Edge: t.Edge, From: t.From, To: t.To, When: t.When, Holds: t.Holds, Taken: t.Taken, Join: t.Join, OnLimit: t.Diverted, Terms: []termJSON{}}
 		if t.Err != nil {
 			tried.Error = t.Err.Error()
 		}
@@ -132,6 +134,8 @@ func (a *app) explainEdge(t triedJSON) {
 	p := paint{a.out.color}
 	sign, verdict := p.dim("·"), "does not hold"
 	switch {
+	case t.OnLimit != "":
+		sign, verdict = p.yellow("↷"), "its bound was reached, and on_limit leads to "+t.OnLimit
 	case t.Taken:
 		sign, verdict = p.green("✓"), "taken"
 	case t.Join:

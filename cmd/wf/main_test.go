@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -35,6 +36,8 @@ func TestScripts(t *testing.T) {
 			"flip":  runFlip,
 			"await": runAwait,
 			"stop":  runStop,
+
+			"follow": runFollow,
 		},
 	})
 }
@@ -165,4 +168,19 @@ func runStop(ts *testscript.TestScript, _ bool, args []string) {
 	pid, err := strconv.Atoi(strings.TrimSpace(ts.ReadFile(args[1])))
 	ts.Check(err)
 	ts.Check(syscall.Kill(pid, signals[args[0]]))
+}
+
+// runFollow corrects a file as the newest error advises, and runs the command that it names:
+// follow FILE CORRECTED.
+func runFollow(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: follow FILE CORRECTED")
+	}
+	advised := regexp.MustCompile(`correct \S+, then wf (.*)`).FindStringSubmatch(ts.ReadFile("stderr"))
+	if advised == nil {
+		ts.Fatalf("nothing is advised")
+	}
+	text := ts.ReadFile(args[1])
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text), 0o600))
+	ts.Check(ts.Exec("wf", strings.Fields(advised[1])...))
 }

@@ -121,6 +121,9 @@ func (a *app) run(ctx context.Context, path string, f runFlags) error {
 		CreatedBy: whoami(), TargetUser: f.target, RequestID: f.request,
 		Workspace: workspace, File: file, Models: models, Context: mode,
 	}
+	for _, name := range p.Unset(inputs) {
+		a.progress("input %s was not given: it is null, and nothing in a text (wf run %s --help-inputs)", name, path)
+	}
 	a.tellModels(p.Workflow, resolved)
 	if f.record != "" && f.detach {
 		return errors.Join(usagef("--record needs the run to stay here: leave --detach out"), s.Close())

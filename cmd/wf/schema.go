@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -29,7 +31,7 @@ part of it, for example roles.retry or edges.`,
 			if len(args) == 1 {
 				part, err := schemaPart(schema, args[0])
 				if err != nil {
-					return err
+					return cmp.Or(notAFile(args[0]), err)
 				}
 				return a.answerIndented(part)
 			}
@@ -37,6 +39,16 @@ part of it, for example roles.retry or edges.`,
 			return err
 		},
 	}
+}
+
+// notAFile refuses what was meant as a workflow.
+func notAFile(path string) error {
+	_, err := os.Stat(path)
+	if err != nil && !strings.ContainsAny(path, `/\`) && !strings.HasSuffix(path, ".yaml") && !strings.HasSuffix(path, ".yml") {
+		return nil
+	}
+	return fail(protocol.ErrUsage, fmt.Sprintf("wf validate %s checks a workflow; wf schema role shows what may stand in a role", path),
+		"%s is a file, and wf schema takes a part of the language, such as edges", path)
 }
 
 // answerIndented writes a JSON value for people and programs alike.

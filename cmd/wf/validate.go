@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wf/agentkit/memory"
+	"wf/agentkit/tool"
 	"wf/engine/lang"
 	"wf/protocol"
 )
@@ -45,10 +47,16 @@ func (a *app) readDefinition(path string) (definition, error) {
 
 // loadDefinition makes the program of a source.
 func (a *app) loadDefinition(d *definition, name string) {
+	var tools []string
+	for _, t := range tool.All() {
+		tools = append(tools, t.Name)
+	}
 	d.program, d.diags = lang.Load(d.source, lang.Options{
-		File: filepath.ToSlash(name),
-		MCP:  a.serverNames(),
-		Read: func(sub string) ([]byte, error) { return readBounded(os.ReadFile, filepath.FromSlash(sub)) },
+		File:  filepath.ToSlash(name),
+		MCP:   a.serverNames(),
+		Tools: tools, MemoryTools: memory.Names,
+		Providers: a.providerNames(),
+		Read:      func(sub string) ([]byte, error) { return readBounded(os.ReadFile, filepath.FromSlash(sub)) },
 	})
 }
 

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -34,6 +36,9 @@ func outcome(v *engine.View) error {
 // their own.
 func suspended(v *engine.View) error {
 	resume := "wf resume " + string(v.ID)
+	if v.Mend != nil {
+		return fail(errRunSuspended, "a run keeps its definition: "+nextMend(v), "run %s is suspended%s", v.ID, because(v.Reason))
+	}
 	if v.Suspended == protocol.ByLimit {
 		return fail(errRunLimit, next(v), "run %s is suspended%s", v.ID, because(v.Reason))
 	}
@@ -80,6 +85,9 @@ func next(v *engine.View) string {
 		if v.Suspended == protocol.ByLimit {
 			return nextLimit(v)
 		}
+		if v.Mend != nil {
+			return nextMend(v)
+		}
 		return "wf log " + id + " · wf resume " + id
 	case protocol.Failed, protocol.Cancelled:
 		if n := len(v.Steps); n > 0 {
@@ -88,6 +96,39 @@ func next(v *engine.View) string {
 		return "wf log " + id
 	}
 	return "wf log " + id + " -f · wf resume " + id
+}
+
+// nextMend goes on under the definition as it is once it was edited.
+func nextMend(v *engine.View) string {
+	file := v.Info.File
+	if cwd, err := os.Getwd(); err == nil {
+		if rel, err := filepath.Rel(cwd, file); err == nil && filepath.IsLocal(rel) {
+			file = rel
+		}
+	}
+	if file == "" {
+		file = "fixed.yaml"
+	}
+	file = shellWord(file)
+	if v.Mend.Step == "" {
+		return fmt.Sprintf("correct %s, then wf run %s", file, file)
+	}
+	after := ""
+	if v.Mend.After {
+		after = " --after"
+	}
+	return fmt.Sprintf("correct %s, then wf fork %s%s --with %s --run", file, shellWord(string(v.ID)+":"+v.Mend.Step), after, file)
+}
+
+// shellWord writes a word so that a shell reads it as it is.
+func shellWord(s string) string {
+	plain := func(c rune) bool {
+		return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.ContainsRune("_-./:#@%+,=", c)
+	}
+	if s != "" && s[0] != '#' && strings.IndexFunc(s, func(c rune) bool { return !plain(c) }) < 0 {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 // nextLimit goes on beyond a limit: that of a run is raised, that of an edge or a role is

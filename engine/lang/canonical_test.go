@@ -69,8 +69,8 @@ roles:
     sandbox: off
     network: allow
     params: {temperature: 0.7}
-  cmd: {run: 'echo "$X"', env: {X: "${{ inputs.n }}", K: "${{ secrets.A_KEY }}"}, dir: sub, once: true, retry: 1, cache: true}
-  who: {ask: "Which, ${{ inputs.mode }}?", choices: [yes, {label: No, value: no, primary: true}], form: {type: object, properties: {why: {type: string}}}, timeout: 10m}
+  cmd: {run: 'echo "$X"', env: {X: "${{ inputs.n }}", K: "${{ secrets.A_KEY }}"}, dir: sub, once: true, retry: 1}
+  who: {ask: "Which, ${{ inputs.mode }}?", choices: [yes, {label: No, value: no, primary: true}], form: {type: object, properties: {why: {type: string}}}}
   nap: {wait: 10s}
   day: {wait: {until: "2026-01-31T09:00:00Z"}}
   sig: {wait: {signal: go}}
@@ -231,8 +231,8 @@ func TestSugarAndItsLongFormAreOneDefinition(t *testing.T) {
 		{"block and flow text", "roles:\n  a:\n    run: |\n      ls\n", "roles: {a: {run: ls}}"},
 		{"braces in when", "roles: {a: {set: {x: 1}}}\nedges: [{from: a, to: END, when: output.x == 1}, {from: a, to: FAIL}]",
 			"roles: {a: {set: {x: 1}}}\nedges: [{from: a, to: END, when: '${{ output.x == 1 }}'}, {from: a, to: FAIL}]"},
-		{"anchors", "roles: {a: {set: {x: 1}, timeout: 1m}, b: {set: {x: 1}, timeout: 1m}}",
-			"x-base: &base {set: {x: 1}, timeout: 3m}\nroles: {a: &a {<<: *base, timeout: 1m}, b: *a}"},
+		{"anchors", "roles: {a: {run: ls, timeout: 1m}, b: {run: ls, timeout: 1m}}",
+			"x-base: &base {run: ls, timeout: 3m}\nroles: {a: &a {<<: *base, timeout: 1m}, b: *a}"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			short, long := load(t, "wf: 1\nname: t\n"+c.short), load(t, "wf: 1\nname: t\n"+c.long)
@@ -276,7 +276,7 @@ func TestTheCanonicalDefinitionHoldsWhatIsMeant(t *testing.T) {
 		{"retry", *agent.Retry, protocol.Retry{Attempts: 3, Delay: 1_000_000, Factor: "1.5", MaxDelay: 60_000_000, On: []string{"exit_75", "timeout"}}},
 		{"retry: 1 is none", cmd.Retry, (*protocol.Retry)(nil)},
 		{"env", cmd.Env, []protocol.NamedTemplate{{Name: "K", Value: "${{ secrets.A_KEY }}"}, {Name: "X", Value: "${{ inputs.n }}"}, {Name: "Y", Value: "2"}}},
-		{"timeout of a question is its own", who.Timeout, int64(600_000_000)},
+		{"no timeout of a question by default", who.Timeout, int64(0)},
 		{"no timeout of a timer by default", nap.Timeout, int64(0)},
 		{"choices", who.Choices, []protocol.Choice{{Label: "yes", Value: "yes"}, {Label: "No", Value: "no", Primary: true}}},
 		{"mentions", w.Edges[1].Mentions, []string{"inputs.mode", "inputs.n", "output", "steps.agent"}},

@@ -94,19 +94,59 @@ func hasKey(n *yaml.Node, name string) bool {
 	return slices.ContainsFunc(n.Pairs, func(p yaml.Pair) bool { return p.Key.Value == name })
 }
 
-// elsewhere are keys that people bring along from other tools.
+// elsewhere are keys that people bring along from other tools, with the key that stands for each.
 var elsewhere = map[string]string{
-	"else": "an edge without when at the end of the role's list is the default", "if": "use when", "condition": "use when",
-	"system": "use prompt", "command": "use run", "script": "use run", "steps": "use roles", "nodes": "use roles", "needs": "use edges",
-	"timeout_seconds": "use timeout: 90s", "schema": "use output", "retries": "use retry", "loop": "use for_each", "foreach": "use for_each",
-	"continue-on-error": "use continue_on_error", "max-visits": "use max_visits", "version": "use wf: 1", "params_env": "use env",
+	"if": "when", "condition": "when", "system": "prompt", "command": "run", "script": "run", "steps": "roles", "nodes": "roles",
+	"jobs": "roles", "needs": "edges", "depends": "edges", "depends_on": "edges", "timeout_seconds": "timeout", "schema": "output",
+	"retries": "retry", "loop": "for_each", "foreach": "for_each", "version": "wf", "params_env": "env",
 }
 
+// advice is what to write in place of a key that s does not have.
+func advice(name string, s *shape) string {
+	if name == "else" {
+		return "an edge without when at the end of the role's list is the default"
+	}
+	use, ok := elsewhere[name]
+	if !ok {
+		use = strings.ReplaceAll(name, "-", "_")
+	}
+	for _, at := range []struct {
+		s     *shape
+		where string
+	}{{s, ""}, {edgeShape, ", a key of the edge that leads there"}, {roleShape, ", a key of a role"}, {workflowShape, ", a key at the top of the file"}} {
+		if k, has := at.s.key(use); has && (ok || at.s == s && use != name) {
+			if at.s != s && at.s == edgeShape {
+				return fmt.Sprintf("use %s%s: {from: …, to: …, %s: …}", use, at.where, use)
+			}
+			return "use " + use + example(k) + at.where
+		}
+	}
+	return ""
+}
+
+// example is a value of a key whose form is not that of the key it stands for.
+func example(k *key) string {
+	switch {
+	case k.shape.only != 0:
+		return ": " + strconv.Itoa(k.shape.only)
+	case k.shape.kind == aDuration:
+		return ": 90s"
+	}
+	return ""
+}
+
+// retired are keys that an earlier grammar had, without an effect, and why they are to go.
+var retired = map[string]string{"cache": "remove it: every visit is performed, no result is taken from an earlier one"}
+
 func (l *loader) unknownKey(key *yaml.Node, s *shape, path string) {
+	if hint, ok := retired[key.Value]; ok && (s == roleShape || s == defaultsShape) {
+		l.report(key, Diagnostic{Code: "WF001", Message: fmt.Sprintf("key %q in %s has no effect yet", key.Value, path), Hint: hint})
+		return
+	}
 	d := Diagnostic{Code: "WF001", Message: fmt.Sprintf("unknown key %q in %s", key.Value, path)}
 	if near := nearest(key.Value, s.names()); near != "" {
 		d.Hint, d.Fix = fmt.Sprintf("did you mean %q?", near), &Fix{near}
-	} else if hint, ok := elsewhere[key.Value]; ok {
+	} else if hint := advice(key.Value, s); hint != "" {
 		d.Hint = hint
 	} else {
 		d.Hint = "known here: " + strings.Join(s.names(), ", ")

@@ -127,7 +127,7 @@ func (l *loader) edge(n *yaml.Node, i int) protocol.Edge {
 	e.When, e.ForEach = unwrap(e.When), unwrap(e.ForEach)
 	e.Mentions = mentions(e.Prompt)
 	if e.OnFailure && len(e.From) > 1 {
-		l.wrongAt(n.Get("on"), "WF002", fmt.Sprintf("edges[%d]: on: failure has one source; this edge has %d", i, len(e.From)), "write one edge per role")
+		l.wrong(n.Get("on"), fmt.Sprintf("edges[%d]: on: failure has one source; this edge has %d", i, len(e.From)), "write one edge per role")
 	}
 	if e.MaxParallel > 0 && e.ForEach == "" {
 		l.wrongAt(n.Get("max_parallel"), "WF002", fmt.Sprintf("edges[%d]: max_parallel needs for_each", i), "add for_each: a list")

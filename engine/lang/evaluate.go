@@ -104,7 +104,7 @@ func (p *Program) Templates(role *protocol.Role, s Scope) (Rendered, error) {
 		return Rendered{}, fmt.Errorf("role %s: %s: %w", role.Name, key, err)
 	}
 	var err error
-	if out.System, err = c.prompt.text(&env{Inputs: e.Inputs}); err != nil {
+	if out.System, err = c.prompt.text(&env{Inputs: e.Inputs, Budget: e.Budget}); err != nil {
 		return fail("prompt", err)
 	}
 	if out.Question, err = c.ask.text(e); err != nil {

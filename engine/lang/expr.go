@@ -18,7 +18,7 @@ var disabled = []string{"now", "date", "timezone", "keys", "values", "toPairs"}
 // maxNodes bounds the size of an expression.
 const maxNodes = 1000
 
-// memoryBudget bounds what an evaluation may allocate, in expr's units.
+// memoryBudget bounds the elements that an evaluation may make, as expr counts them.
 const memoryBudget = 1_000_000
 
 // mode is how an expression is evaluated.
@@ -40,6 +40,7 @@ type env struct {
 	Index   any     `expr:"index"`
 	Edge    edgeEnv `expr:"edge"`
 	Secrets any     `expr:"secrets"`
+	Budget  *budget `expr:"the budget"`
 }
 
 type edgeEnv struct {
@@ -54,7 +55,7 @@ type code struct {
 
 // evalOptions are the options of every compilation; made once, they hold no state.
 func evalOptions(m mode) []expr.Option {
-	opts := []expr.Option{expr.Env(env{}), expr.MaxNodes(maxNodes)}
+	opts := append([]expr.Option{expr.Env(env{}), expr.MaxNodes(maxNodes)}, chargedOptions...)
 	for _, name := range disabled {
 		opts = append(opts, expr.DisableBuiltin(name))
 	}
@@ -79,7 +80,7 @@ func (c *code) eval(e *env) (any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.src, plain(err))
 	}
-	if v, err = jsonValue(v); err != nil {
+	if v, err = e.Budget.json(v); err != nil {
 		return nil, fmt.Errorf("%s: %w", c.src, err)
 	}
 	return v, nil

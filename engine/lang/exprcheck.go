@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/ast"
@@ -103,6 +104,7 @@ func (x *exprCheck) run() *typ {
 		x.compileError(err)
 		return nil
 	}
+	x.unset(v.order)
 	if t := x.chainType(tree.Node); t != nil {
 		return t
 	}
@@ -123,8 +125,41 @@ func (x *exprCheck) compileError(err error) {
 	if strings.Contains(fe.Message, "unexpected token Operator(\"=\")") {
 		hint = "write == to compare"
 	}
+	if strings.HasPrefix(fe.Message, "unexpected token") && inClosure(x.src, fe.Location.From) {
+		hint = "here { } holds what is done with each item; an object wants parentheses: map(list, ({\"name\": .x}))"
+	}
 	msg := strings.NewReplacer("<nil>", "null", "unexpected token EOF", "the expression ends too early").Replace(fe.Message)
 	x.fail(code, fe.Location, msg, hint, nil)
+}
+
+// inClosure reports whether rune at of an expression is directly inside of a { that is an argument
+// of a call, where expr reads a closure and never an object.
+func inClosure(src string, at int) bool {
+	var open []rune // brackets, a { that follows a comma in a call as }
+	var quote, last rune
+	for i, c := range []rune(src) {
+		if i >= at {
+			break
+		}
+		switch {
+		case quote != 0:
+			if c == quote && last != '\\' {
+				quote = 0
+			}
+		case strings.ContainsRune("\"'`", c):
+			quote = c
+		case c == '{' && last == ',' && len(open) > 0 && open[len(open)-1] == '(':
+			open = append(open, '}')
+		case strings.ContainsRune("([{", c):
+			open = append(open, c)
+		case strings.ContainsRune(")]}", c) && len(open) > 0:
+			open = open[:len(open)-1]
+		}
+		if !unicode.IsSpace(c) {
+			last = c
+		}
+	}
+	return len(open) > 0 && open[len(open)-1] == '}'
 }
 
 // collector gathers nodes children first and notes which are part of a longer chain.

@@ -81,8 +81,7 @@ var (
 		{"distance", &shape{kind: aDecimal, doc: "How far they may be, from 0 to 2; default 0.3, and 0.6 for the lexical model."}, false},
 		{"embed", doc(str, "Embedding model: provider/name; default lexical/ngrams-1, which needs no server."), false},
 	}, ""))
-	cacheShape = either("Reuse of results.", yesNo, str)
-	taskShape  = object([]key{
+	taskShape = object([]key{
 		{"summaries", &shape{kind: anInt, max: 100, doc: "Summaries of earlier tasks that a task begins with; default 3."}, false},
 		{"summary", enum("Who writes the summary of a task: the agent as it completes it (default), a further model call, or nobody.",
 			string(protocol.SummaryByAgent), string(protocol.SummaryByModel), string(protocol.SummaryNone)), false},
@@ -107,17 +106,16 @@ var agentKeys = []key{
 	{"network", enum("allow lets the agent's commands use the network of this machine.", protocol.NetworkAllow), false},
 }
 
-// commonKeys apply to every role.
+// commonKeys apply to more than one action; works says to which.
 var commonKeys = []key{
 	{"timeout", &shape{kind: aDuration, doc: "Of one attempt. A timeout is a failure of class timeout."}, false},
 	{"retry", retryShape, false},
 	{"max_visits", doc(posInt, "Entries of the role along one branch."), false},
 	{"route", enum("Whether the first edge that holds is taken, or all of them.", "first", "all"), false},
-	{"continue_on_error", doc(yesNo, "A failure is data: a command's exit code, null for an item."), false},
+	{"continue_on_error", doc(yesNo, "A failure is data: a command's exit code, null for an item. A sub-workflow fails also when an error, its own limits or a stall suspend it; its run stays to be looked at."), false},
 	{"once", doc(yesNo, "A command that was cut off is not run again; a person is asked."), false},
 	{"env", envShape, false},
 	{"dir", doc(str, "Working directory, relative to the workspace."), false},
-	{"cache", cacheShape, false},
 }
 
 var defaultsShape = object(append(append([]key{}, agentKeys...), commonKeys...), "Modifiers for every role they apply to; a role's own win.")

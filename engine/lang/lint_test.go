@@ -37,7 +37,7 @@ func TestW14EveryCodeHasABadFileAndAGoodTwin(t *testing.T) {
 				parts[f.Name] = f.Data
 			}
 			load := func(name string) []lang.Diagnostic {
-				p, ds := lang.Load(parts[name], lang.Options{File: name, Read: reader(parts)})
+				p, ds := lang.Load(parts[name], offering(lang.Options{File: name, Read: reader(parts)}))
 				if (p == nil) != lang.HasErrors(ds) {
 					t.Errorf("%s: Program is nil: %v, errors: %v", name, p == nil, lang.HasErrors(ds))
 				}
@@ -81,4 +81,12 @@ func reader(parts map[string][]byte) func(string) ([]byte, error) {
 		}
 		return nil, fmt.Errorf("%s: %w", path, os.ErrNotExist)
 	}
+}
+
+// offering adds the tools and providers that a program has.
+func offering(o lang.Options) lang.Options {
+	o.Tools = []string{"edit_file", "list_files", "read_file", "search", "shell", "write_file"}
+	o.MemoryTools = []string{"recall", "remember"}
+	o.Providers = []string{"anthropic", "openai", "script", "tape"}
+	return o
 }

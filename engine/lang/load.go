@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"wf/engine/yaml"
@@ -20,6 +21,11 @@ type Options struct {
 	Read func(path string) ([]byte, error)
 	// MCP are the servers that the configuration names, besides those of the file.
 	MCP []string
+	// Tools are the tools that agents have besides those of servers, and MemoryTools those that
+	// come with a memory. No Tools: the names of tools are not checked.
+	Tools, MemoryTools []string
+	// Providers are the first parts of the names of models. None: any will do.
+	Providers []string
 	// YAML bounds the document; 0 values are its defaults.
 	YAML yaml.Limits
 	// MaxNesting bounds sub-workflows within sub-workflows; default 32.
@@ -47,6 +53,9 @@ type loader struct {
 	ds    []Diagnostic
 	bad   map[*yaml.Node]bool // reported; not to be looked into
 
+	warned map[*yaml.Node]bool // of its model
+	maybe  []string            // inputs that are read though they may be missing
+
 	root      *yaml.Node
 	w         *protocol.Workflow
 	roleNodes map[string]*yaml.Node // role → its mapping
@@ -58,7 +67,7 @@ type loader struct {
 }
 
 func load(src []byte, o Options, fam *family) (*Program, []Diagnostic) {
-	l := &loader{o: o, fam: fam, lines: yaml.Lines(src), bad: map[*yaml.Node]bool{}, roleNodes: map[string]*yaml.Node{},
+	l := &loader{o: o, fam: fam, lines: yaml.Lines(src), bad: map[*yaml.Node]bool{}, warned: map[*yaml.Node]bool{}, roleNodes: map[string]*yaml.Node{},
 		roleKeys: map[string]*yaml.Node{}, children: map[protocol.Link]*Program{}, files: map[string]protocol.Link{}}
 	root, errs := yaml.Parse(src, o.YAML)
 	for _, e := range errs {
@@ -89,7 +98,7 @@ func load(src []byte, o Options, fam *family) (*Program, []Diagnostic) {
 		l.report(root, Diagnostic{Code: "WF020", Message: err.Error()})
 		return nil, l.ds
 	}
-	p.Children = l.children
+	p.Children, p.maybe = l.children, slices.Sorted(slices.Values(l.maybe))
 	return p, l.ds
 }
 

@@ -22,6 +22,7 @@ type Program struct {
 	inputs  map[string]*inputCode
 	outputs []namedValue
 	secrets map[string]any // name → reference
+	maybe   []string       // inputs that are read though they may be missing
 }
 
 type edgeCode struct {

@@ -3,6 +3,7 @@ package lang_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -110,7 +111,44 @@ edges:
 			t.Errorf("incomplete: %+v", d)
 		}
 	}
-	want := []string{"WF002", "WF042", "WF001", "WF004", "WF041", "WF040", "WF010", "WF020", "WF022", "WF024", "WF023"}
+	want := []string{"WF002", "WF042", "WF001", "WF004", "WF011", "WF041", "WF040", "WF010", "WF020", "WF022", "WF024", "WF023"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s\n%s", diff, rendered(src, false))
+	}
+}
+
+// TestW14TheGraphIsCheckedBesideNamesAndExpressions has what is wrong with the graph beside what
+// used to hide it: names, expressions and keys.
+func TestW14TheGraphIsCheckedBesideNamesAndExpressions(t *testing.T) {
+	src := `wf: 1
+name: review
+limits: {cost_usd: 1, duration: 1h}
+roles:
+  plan: {run: ls, continue_on_error: true}
+  left: {run: ls}
+  right: {run: ls}
+  merge: {run: ls, max_visit: 3}
+  review: {ask: "Good, ${{ inputs.nobody }}?", choices: [yes, no]}
+  orphan: {run: ls}
+  again: {run: ls}
+edges:
+  - {from: START, to: plan}
+  - {from: plan, to: left, when: output.exit_code == 0, limit: none}
+  - {from: plan, to: right}
+  - {from: [left, right], to: merge}
+  - {from: merge, to: reviwe}
+  - {from: review, to: again, when: output.choise == "yes"}
+  - {from: review, to: END}
+  - {from: again, to: again, when: output.exit_code == 0}
+  - {from: again, to: END}
+  - {from: orphan, to: merge, when: output.text =}
+`
+	_, ds := lang.Load([]byte(src), lang.Options{File: "review.yaml"})
+	var got []string
+	for _, d := range ds {
+		got = append(got, fmt.Sprintf("%s %d", d.Code, d.Range.Start.Line))
+	}
+	want := []string{"WF001 8", "WF020 9", "WF011 10", "WF002 14", "WF017 16", "WF010 17", "WF022 18", "WF013 20", "WF020 22"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("%s\n%s", diff, rendered(src, false))
 	}

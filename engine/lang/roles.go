@@ -15,30 +15,62 @@ import (
 // actions in the order of the language; a role has exactly one.
 var actions = []protocol.Action{protocol.ActPrompt, protocol.ActRun, protocol.ActAsk, protocol.ActWorkflow, protocol.ActWait, protocol.ActSet}
 
-// needs are the keys that mean something beside one action alone.
-var needs = func() map[string]protocol.Action {
-	m := map[string]protocol.Action{"choices": protocol.ActAsk, "form": protocol.ActAsk, "with": protocol.ActWorkflow, "once": protocol.ActRun}
+// works are the actions of roles, since what a key says has an effect there; a key that is not
+// here has one beside every action.
+var works = func() map[string][]protocol.Action {
+	acts := []protocol.Action{protocol.ActPrompt, protocol.ActRun}
+	m := map[string][]protocol.Action{
+		"choices": {protocol.ActAsk}, "form": {protocol.ActAsk}, "with": {protocol.ActWorkflow}, "once": {protocol.ActRun},
+		"env": acts, "dir": acts, "output": acts,
+		"timeout": append(acts, protocol.ActWorkflow), "retry": append(acts, protocol.ActWorkflow),
+	}
 	for _, k := range agentKeys {
-		m[k.name] = protocol.ActPrompt
+		m[k.name] = acts[:1]
 	}
 	return m
 }()
+
+// effective reports whether a key has an effect beside an action.
+func effective(key string, a protocol.Action) bool {
+	only, ok := works[key]
+	return !ok || slices.Contains(only, a)
+}
+
+// instead says what to write in place of a key that has no effect beside an action.
+func instead(key string, a protocol.Action) string {
+	switch {
+	case key == "timeout" && a == protocol.ActAsk:
+		return "remove it: a question waits until it is answered, and costs nothing meanwhile"
+	case key == "timeout" && a == protocol.ActWait:
+		return "remove it: how long it waits is said by  wait: {for: 10m}"
+	case key == "retry" && (a == protocol.ActAsk || a == protocol.ActWait || a == protocol.ActSet):
+		return fmt.Sprintf("remove it: %s fails only by an expression, which fails every time", a)
+	case key == "output" && a == protocol.ActAsk:
+		return "use form: it describes the fields that a person fills in"
+	case key == "output" && a == protocol.ActWorkflow:
+		return "remove it: the file of the sub-workflow declares its outputs"
+	case (key == "env" || key == "dir") && a == protocol.ActWorkflow:
+		return "set it on the roles of the sub-workflow; values reach them by with"
+	}
+	var names []string
+	for _, only := range works[key] {
+		names = append(names, string(only))
+	}
+	last := len(names) - 1
+	if last > 0 {
+		names = []string{strings.Join(names[:last], ", "), names[last]}
+	}
+	return "remove it; it belongs to roles with " + strings.Join(names, " or ")
+}
 
 // tasked are agent keys that workflow roles have too: each visit is then a task that the
 // sub-workflow carries out.
 var tasked = map[string]bool{"context": true, "task": true}
 
-// inherits reports whether defaults.<key> reaches roles of an action. What bounds work does
-// not bound the wait for a person or a timer.
+// inherits reports whether defaults.<key> reaches roles of an action. What bounds the work of a
+// role does not bound a sub-workflow, whose roles have bounds of their own.
 func inherits(key string, a protocol.Action) bool {
-	if only, ok := needs[key]; ok {
-		return only == a
-	}
-	switch key {
-	case "timeout", "retry", "env", "dir", "cache":
-		return a == protocol.ActPrompt || a == protocol.ActRun
-	}
-	return true
+	return effective(key, a) && (a != protocol.ActWorkflow || key != "timeout" && key != "retry")
 }
 
 func (l *loader) decodeRoles(n, defaults *yaml.Node) {
@@ -91,8 +123,7 @@ func (l *loader) decodeRole(r *protocol.Role, key, n, defaults *yaml.Node) {
 		r.Env = l.env(defaults.Get("env"), r.Env)
 	}
 	r.Dir = strings.TrimSpace(l.str(get("dir")))
-	l.tools(r, get("tools"))
-	r.Model = l.words(get("model"))
+	r.Model = l.models(get("model"))
 	r.Params = l.params(get("params"))
 	r.MaxTurns = l.integer(get("max_turns"))
 	if c := protocol.ContextMode(l.str(get("context"))); c != protocol.ContextConversation {
@@ -101,9 +132,10 @@ func (l *loader) decodeRole(r *protocol.Role, key, n, defaults *yaml.Node) {
 	r.Task = l.taskSpec(get("task"), get("task_summaries"))
 	r.Dynamic = l.words(get("dynamic"))
 	if c := get("compaction"); l.good(c) && c.Kind == yaml.Mapping {
-		r.Compaction = &protocol.CompactionSpec{Watermark: int64(l.integer(c.Get("watermark"))), Keep: l.integer(c.Get("keep")), Model: l.str(c.Get("model"))}
+		r.Compaction = &protocol.CompactionSpec{Watermark: int64(l.integer(c.Get("watermark"))), Keep: l.integer(c.Get("keep")), Model: l.model(c.Get("model"))}
 	}
 	r.Memory = l.memory(r.Name, get("memory"))
+	l.tools(r, get("tools"))
 	r.Sandbox, r.Network = l.str(get("sandbox")), l.str(get("network"))
 	r.Timeout = l.duration(get("timeout"))
 	r.Retry = l.retry(get("retry"))
@@ -111,9 +143,6 @@ func (l *loader) decodeRole(r *protocol.Role, key, n, defaults *yaml.Node) {
 	r.RouteAll = l.str(get("route")) == "all"
 	r.ContinueOnError = l.yes(get("continue_on_error"))
 	r.Once = l.yes(get("once"))
-	if c := get("cache"); l.good(c) && (c.Type != yaml.Bool || l.yes(c)) {
-		r.Cache = strings.ToLower(l.str(c))
-	}
 }
 
 // memory is nil for a role without one. What is said of it by default is not written down.
@@ -168,8 +197,8 @@ func (l *loader) action(name string, key, n *yaml.Node) protocol.Action {
 			}
 			continue
 		}
-		if only, ok := needs[p.Key.Value]; ok && only != have[0] {
-			l.wrongAt(p.Key, "WF002", fmt.Sprintf("roles.%s: %s means nothing beside %s", name, p.Key.Value, have[0]), fmt.Sprintf("remove it; it belongs to roles with %s", only))
+		if !effective(p.Key.Value, have[0]) {
+			l.wrongAt(p.Key, "WF002", fmt.Sprintf("roles.%s: %s means nothing beside %s", name, p.Key.Value, have[0]), instead(p.Key.Value, have[0]))
 		}
 	}
 	return have[0]
@@ -247,7 +276,7 @@ func (l *loader) choices(role string, n *yaml.Node) []protocol.Choice {
 func (l *loader) taskSpec(n, summaries *yaml.Node) *protocol.TaskSpec {
 	var spec protocol.TaskSpec
 	if l.good(n) && n.Kind == yaml.Mapping {
-		spec = protocol.TaskSpec{Words: l.integer(n.Get("words")), Model: l.str(n.Get("model"))}
+		spec = protocol.TaskSpec{Words: l.integer(n.Get("words")), Model: l.model(n.Get("model"))}
 		if s := protocol.TaskSummary(l.str(n.Get("summary"))); s != protocol.SummaryByAgent {
 			spec.Summary = s
 		}
@@ -285,33 +314,6 @@ func (l *loader) env(n *yaml.Node, base []protocol.NamedTemplate) []protocol.Nam
 	}
 	slices.SortFunc(out, func(a, b protocol.NamedTemplate) int { return cmp.Compare(a.Name, b.Name) })
 	return out
-}
-
-func (l *loader) tools(r *protocol.Role, n *yaml.Node) {
-	add := func(at *yaml.Node, name string) bool {
-		if slices.Contains(r.Tools, name) {
-			l.report(at, Diagnostic{Code: "WF018", Message: fmt.Sprintf("tool %s is named twice in roles.%s", name, r.Name), Hint: "remove one"})
-			return false
-		}
-		l.serverOf(at, name)
-		r.Tools = append(r.Tools, name)
-		return true
-	}
-	if !l.good(n) {
-		return
-	}
-	for _, it := range n.Items {
-		if it.Kind == yaml.Scalar && l.good(it) {
-			add(it, it.Value)
-		}
-		for _, p := range l.pairs(it) {
-			if add(p.Key, p.Key.Value) {
-				r.Approvals = append(r.Approvals, protocol.NamedTemplate{Name: p.Key.Value, Value: p.Value.Value})
-			}
-		}
-	}
-	slices.Sort(r.Tools)
-	slices.SortFunc(r.Approvals, func(a, b protocol.NamedTemplate) int { return cmp.Compare(a.Name, b.Name) })
 }
 
 // params is the canonical JSON of model parameters. Decimals become strings: no float enters

@@ -43,7 +43,7 @@ func (p *Program) env(s *Scope) *env {
 		steps[role] = m
 	}
 	e := &env{Inputs: orEmpty(s.Inputs), Output: s.Output, Outputs: orEmpty(s.Outputs), Steps: steps,
-		Item: s.Item, Index: s.Index, Edge: edgeEnv{s.EdgeVisit}}
+		Item: s.Item, Index: s.Index, Edge: edgeEnv{s.EdgeVisit}, Budget: newBudget()}
 	return e
 }
 

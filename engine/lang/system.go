@@ -9,7 +9,7 @@ func (p *Program) System(role string, inputs map[string]any) (string, error) {
 	if c == nil {
 		return "", fmt.Errorf("the workflow has no role %q", role)
 	}
-	text, err := c.prompt.text(&env{Inputs: orEmpty(inputs)})
+	text, err := c.prompt.text(&env{Inputs: orEmpty(inputs), Budget: newBudget()})
 	if err != nil {
 		return "", fmt.Errorf("role %s: prompt: %w", role, err)
 	}

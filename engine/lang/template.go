@@ -154,6 +154,9 @@ func (t *template) text(e *env) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("%s: %w", p.code.src, err)
 		}
+		if err := e.Budget.take(len(s), 1); err != nil {
+			return "", fmt.Errorf("%s: %w", p.code.src, err)
+		}
 		b.WriteString(s)
 	}
 	return b.String(), nil

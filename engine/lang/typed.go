@@ -11,20 +11,14 @@ import (
 	"wf/protocol"
 )
 
-// graph has lint look at the graph. Where parts of edges were refused it is not the graph
-// that its author meant: only names are looked at.
+// graph has lint look at the graph. Of what was refused lint is told that it is not known, so
+// that it says nothing which follows from that.
 func (l *loader) graph() {
-	if len(l.w.Roles) == 0 {
+	if n := l.root.Get("edges"); len(l.w.Roles) == 0 || n != nil && (n.Kind != yaml.Sequence || l.bad[n]) {
 		return
 	}
-	w, broken := l.w, l.edgesBroken()
-	if broken {
-		w = wholeEdges(w)
-	}
-	for _, f := range lint.Check(w, l.enums) {
-		if broken && f.Code != "WF010" {
-			continue
-		}
+	w, others := l.readable()
+	for _, f := range lint.Check(w, l.enums, others...) {
 		if f.Code == "WF021" && strings.HasPrefix(f.Path, "roles.") && strings.HasSuffix(f.Path, ".prompt") {
 			continue // any step there is WF042
 		}
@@ -52,19 +46,74 @@ func (l *loader) byLine(s string) string {
 	})
 }
 
-// wholeEdges is w with something at both ends of every edge.
-func wholeEdges(w *protocol.Workflow) *protocol.Workflow {
-	c := *w
-	c.Edges = slices.Clone(w.Edges)
-	for i := range c.Edges {
-		if len(c.Edges[i].From) == 0 {
-			c.Edges[i].From = []string{protocol.NodeStart}
+// readable is the definition without what was refused, and what it may have meant besides.
+func (l *loader) readable() (*protocol.Workflow, []*protocol.Workflow) {
+	w := *l.w
+	w.Edges = slices.Clone(w.Edges)
+	for i := range w.Edges {
+		if n := l.edgeNodes[i]; n != nil {
+			l.readableEdge(&w.Edges[i], n, i)
+			continue
 		}
-		if len(c.Edges[i].To) == 0 {
-			c.Edges[i].To = []string{protocol.NodeEnd}
+		// wf added the edge: what has a reserved name at the inner end of it is a role.
+		if e := &w.Edges[i]; i > 0 && isReserved(e.From[0]) {
+			e.From = []string{lint.Unknown}
+		} else if isReserved(e.To[0]) && i < len(w.Edges)-1 {
+			e.To = []string{lint.Unknown}
 		}
 	}
-	return &c
+	w.Roles = slices.DeleteFunc(slices.Clone(w.Roles), func(r protocol.Role) bool { return isReserved(r.Name) })
+	other := w
+	other.Roles = slices.Clone(w.Roles)
+	differ := false
+	for i := range w.Roles {
+		n := l.roleNodes[w.Roles[i].Name]
+		refused := func(key string) bool { return l.refused(n, key) || l.refused(l.root.Get("defaults"), key) }
+		if refused("max_visits") {
+			w.Roles[i].MaxVisits, other.Roles[i].MaxVisits = 1, 1
+		}
+		if refused("route") {
+			other.Roles[i].RouteAll, differ = true, true
+		}
+		if refused("continue_on_error") {
+			other.Roles[i].ContinueOnError, differ = true, true
+		}
+	}
+	if differ {
+		return &w, []*protocol.Workflow{&other}
+	}
+	return &w, nil
+}
+
+func (l *loader) readableEdge(e *protocol.Edge, n *yaml.Node, i int) {
+	ends := func(names []string, key string) []string {
+		if len(names) == 0 || l.refused(n, key) {
+			return append(slices.Clone(names), lint.Unknown)
+		}
+		return names
+	}
+	e.From, e.To = ends(e.From, "from"), ends(e.To, "to")
+	if l.refused(n, "on_limit") {
+		e.OnLimit = lint.Unknown
+	}
+	if l.refused(n, "limit") {
+		e.Limit = 1
+	}
+	if l.refused(n, "for_each") {
+		e.ForEach = lint.Unknown
+	}
+	if l.refused(n, "on") && len(e.From) > 1 {
+		e.From = []string{lint.Unknown}
+	}
+	if l.refused(n, "when") || l.refused(n, "on") {
+		e.When = fmt.Sprintf("%s %d", lint.Unknown, i) // a condition of its own, of which nothing is known
+	}
+}
+
+// refused reports whether what stands at a key, or part of it, was reported.
+func (l *loader) refused(n *yaml.Node, key string) bool {
+	v := n.Get(key)
+	return v != nil && (l.bad[v] || slices.ContainsFunc(items(v), func(it *yaml.Node) bool { return l.bad[it] }))
 }
 
 // suggestRole turns a hint at another role into a fix that tells where the role stands.
@@ -78,24 +127,6 @@ func (l *loader) suggestRole(d *Diagnostic) {
 		d.Hint = fmt.Sprintf("did you mean %q? (defined at line %d)", name, k.Pos.Line)
 	}
 	d.Fix = &Fix{name}
-}
-
-func (l *loader) edgesBroken() bool {
-	if n := l.root.Get("edges"); n != nil && (n.Kind != yaml.Sequence || l.bad[n]) {
-		return true
-	}
-	for i := range l.w.Edges {
-		e := &l.w.Edges[i]
-		if len(e.From) == 0 || len(e.To) == 0 {
-			return true
-		}
-		for _, key := range []string{"from", "to", "limit", "on_limit", "when", "on", "for_each"} {
-			if v := l.edgeNodes[i].Get(key); v != nil && (l.bad[v] || slices.ContainsFunc(items(v), func(n *yaml.Node) bool { return l.bad[n] })) {
-				return true
-			}
-		}
-	}
-	return slices.ContainsFunc(l.w.Roles, func(r protocol.Role) bool { return isReserved(r.Name) })
 }
 
 // enums are the closed fields of a role's output, for lint: enum values and booleans, as

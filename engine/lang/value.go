@@ -10,9 +10,10 @@ import (
 	"wf/protocol"
 )
 
-// jsonValue brings what an expression yields to JSON values: nil, bool, int, float64, string,
-// []any, map[string]any. What JSON cannot hold is an error.
-func jsonValue(v any) (any, error) {
+// json brings what an expression yields to JSON values: nil, bool, int, float64, string, []any,
+// map[string]any. What JSON cannot hold is an error. A value that holds the same part many times
+// over is charged for each.
+func (b *budget) json(v any) (any, error) {
 	switch v := v.(type) {
 	case nil, bool, string, int:
 		return v, nil
@@ -23,51 +24,34 @@ func jsonValue(v any) (any, error) {
 		return v, nil
 	case time.Duration, time.Time:
 		return nil, fmt.Errorf("the result is a %T; only JSON values leave an expression", v)
-	case []any:
-		return jsonList(v)
 	case map[string]any:
-		return jsonObject(v)
-	}
-	return jsonReflect(reflect.ValueOf(v))
-}
-
-func jsonList(list []any) (any, error) {
-	for _, e := range list {
-		got, err := jsonValue(e)
-		if err != nil {
-			return nil, err
+		out := make(map[string]any, len(v))
+		for k, e := range v {
+			got, err := b.part(e)
+			if err != nil {
+				return nil, err
+			}
+			out[k] = got
 		}
-		if !sameScalar(got, e) {
-			return jsonReflect(reflect.ValueOf(list))
-		}
+		return out, nil
 	}
-	return list, nil
+	return b.jsonReflect(reflect.ValueOf(v))
 }
 
-func jsonObject(m map[string]any) (any, error) {
-	out := make(map[string]any, len(m))
-	for k, e := range m {
-		got, err := jsonValue(e)
-		if err != nil {
-			return nil, err
-		}
-		out[k] = got
+// part is json of an element.
+func (b *budget) part(v any) (any, error) {
+	size := elementSize
+	if s, ok := v.(string); ok {
+		size += len(s)
 	}
-	return out, nil
+	if err := b.take(1, size); err != nil {
+		return nil, err
+	}
+	return b.json(v)
 }
 
-// sameScalar reports whether a value passed jsonValue unchanged; collections count as
-// changed, since their inside may be.
-func sameScalar(a, b any) bool {
-	switch a.(type) {
-	case nil, bool, string, int, float64:
-		return reflect.TypeOf(a) == reflect.TypeOf(b)
-	}
-	return false
-}
-
-// jsonReflect handles the other Go types that functions of expr return.
-func jsonReflect(r reflect.Value) (any, error) {
+// jsonReflect handles lists, and the other Go types that functions of expr return.
+func (b *budget) jsonReflect(r reflect.Value) (any, error) {
 	switch r.Kind() {
 	case reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		return int(r.Int()), nil
@@ -77,11 +61,11 @@ func jsonReflect(r reflect.Value) (any, error) {
 		}
 		return int(r.Uint()), nil
 	case reflect.Float32:
-		return jsonValue(r.Float())
+		return b.json(r.Float())
 	case reflect.Slice, reflect.Array:
 		out := make([]any, r.Len())
 		for i := range out {
-			v, err := jsonValue(r.Index(i).Interface())
+			v, err := b.part(r.Index(i).Interface())
 			if err != nil {
 				return nil, err
 			}
@@ -97,7 +81,7 @@ func jsonReflect(r reflect.Value) (any, error) {
 			if k.Kind() != reflect.String {
 				return nil, fmt.Errorf("an object has text as keys, not %s", k.Kind())
 			}
-			v, err := jsonValue(r.MapIndex(k).Interface())
+			v, err := b.part(r.MapIndex(k).Interface())
 			if err != nil {
 				return nil, err
 			}

@@ -2,7 +2,6 @@ package lang
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"wf/engine/lint"
@@ -10,7 +9,7 @@ import (
 	"wf/protocol"
 )
 
-// warnings reports what works and may still surprise (WF500–WF502, WF505).
+// warnings reports what works and may still surprise (WF500–WF502).
 func (l *loader) warnings() {
 	var first, agent string
 	timed := l.root.Get("limits").Get("duration") != nil || l.root.Get("defaults").Get("timeout") != nil
@@ -27,7 +26,6 @@ func (l *loader) warnings() {
 		}
 		timed = timed || l.roleNodes[name].Get("timeout") != nil
 		l.routedByText(r)
-		l.cachedAlias(r)
 	}
 	if first != "" && !timed {
 		l.warn(l.roleKeys[first], "WF501", "no timeout anywhere: a role that hangs never ends", "add  defaults: {timeout: 10m}")
@@ -59,28 +57,5 @@ func (l *loader) routedByText(r *protocol.Role) {
 				return
 			}
 		}
-	}
-}
-
-var dated = regexp.MustCompile(`[0-9]{4}-?[0-9]{2}-?[0-9]{2}`)
-
-// cachedAlias warns of results kept under a model name that may come to mean another model
-// (WF505).
-func (l *loader) cachedAlias(r *protocol.Role) {
-	if r.Cache == "" {
-		return
-	}
-	for _, m := range r.Model {
-		provider, _, _ := strings.Cut(m, "/")
-		alias := strings.HasSuffix(m, "latest") || (provider == "openai" || provider == "anthropic") && !dated.MatchString(m)
-		if !alias {
-			continue
-		}
-		at := l.roleNodes[r.Name].Get("cache")
-		if at == nil {
-			at = l.roleKeys[r.Name]
-		}
-		l.warn(at, "WF505", fmt.Sprintf("model %s may change under its name while its results are cached", m), "name a dated model")
-		return
 	}
 }

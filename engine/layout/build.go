@@ -210,7 +210,6 @@ func labelOf(e *protocol.Edge) string {
 	}
 	if when := plain(e.When); when != "" {
 		when = strings.ReplaceAll(when, "output.", "")
-		when = strings.NewReplacer(" == ", " = ", " != ", " ≠ ", " >= ", " ≥ ", " <= ", " ≤ ").Replace(when)
 		parts = append(parts, shorten(when, labelMax-8))
 	}
 	if e.Limit > 0 {

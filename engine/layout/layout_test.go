@@ -64,6 +64,24 @@ var fixBug = &protocol.Workflow{
 	},
 }
 
+// bounce has a way back whose label used to stand behind an arrow that it does not belong to, and a
+// loop between others.
+var bounce = &protocol.Workflow{
+	Name: "bounce",
+	Roles: []protocol.Role{
+		role("left", protocol.ActRun, func(r *protocol.Role) { r.Run = "ls" }),
+		role("plan", protocol.ActRun, func(r *protocol.Role) { r.Run = "ls" }),
+	},
+	Edges: []protocol.Edge{
+		edge("START", "plan"),
+		edge("plan", "left", when("output.exit_code == 0")),
+		edge("left", "left", when("output.n < 2"), limit(2, "")),
+		edge("left", "plan", when("output.exit_code >= 1"), limit(2, "")),
+		edge("plan", "END", when("output.exit_code != 0")),
+		edge("left", "END"),
+	},
+}
+
 var review = &protocol.Workflow{
 	Name: "review",
 	Roles: []protocol.Role{
@@ -164,6 +182,7 @@ var pictures = []struct {
 	{"fix-bug", fixBug, layout.Overlay{}},
 	{"fix-bug-run", fixBug, half()},
 	{"review", review, layout.Overlay{}},
+	{"bounce", bounce, layout.Overlay{}},
 	{"release", everyKind, layout.Overlay{}},
 	{"delivery", delivery, layout.Overlay{}},
 	{"hostile", hostile, layout.Overlay{}},

@@ -55,36 +55,54 @@ func (g *Graph) row(width int) ([]string, bool) {
 	}
 	slices.SortStableFunc(lanes, func(a, b *lane) int { return cmp.Compare(a.span(), b.span()) })
 
-	var first strings.Builder
+	// A label stands in its own lane; where it has no room the row is stretched.
+	gaps := make([]int, len(order))
+	for range len(lanes) + 1 {
+		first := g.spread(order, inline, lanes, gaps)
+		below, cramped := drawLanes(lanes)
+		if cramped != nil {
+			gaps[min(cramped.from, cramped.to)] += cells(cramped.arc.Label) + labelRoom
+			continue
+		}
+		lines := append([]string{first}, below...)
+		if slices.ContainsFunc(lines, func(line string) bool { return cells(line) > width }) {
+			return nil, false
+		}
+		return lines, true
+	}
+	return nil, false
+}
+
+// labelRoom is what stands around a label in its lane.
+const labelRoom = 4
+
+// spread writes the names of a row and the arrows between neighbours, with gaps columns more
+// behind each, and places the ends of the lanes.
+func (g *Graph) spread(order []int, inline []*Arc, lanes []*lane, gaps []int) string {
+	var row strings.Builder
 	for i, n := range order {
-		first.WriteString(" ")
+		row.WriteString(" ")
 		ends := attached(lanes, i)
 		name := g.called(n)
 		room := max(cells(name), 2*len(ends)-1)
-		start := cells(first.String())
+		start := cells(row.String())
 		for k, end := range ends {
 			*end = start + (room-2*len(ends)+1)/2 + 2*k
 		}
-		first.WriteString(pad(strings.Repeat(" ", (room-cells(name))/2)+name, room))
+		row.WriteString(pad(strings.Repeat(" ", (room-cells(name))/2)+name, room))
 		if i+1 == len(order) {
 			break
 		}
 		switch a := inline[i]; {
 		case a == nil:
-			first.WriteString("    ")
+			row.WriteString("    " + strings.Repeat(" ", gaps[i]))
 		case a.Label != "":
-			first.WriteString(" ── " + a.Label + " ─▶")
+			row.WriteString(" ── " + a.Label + " ─" + strings.Repeat("─", gaps[i]) + "▶")
 		default:
-			first.WriteString(" ──▶")
+			row.WriteString(" ──" + strings.Repeat("─", gaps[i]) + "▶")
 		}
 	}
-	lines := append([]string{first.String()}, drawLanes(lanes)...)
-	for _, line := range lines {
-		if cells(line) > width {
-			return nil, false
-		}
-	}
-	return lines, true
+	return row.String()
 }
 
 // startOnly is the only arc from START if it says nothing, else −1.
@@ -124,10 +142,11 @@ func attached(lanes []*lane, at int) []*int {
 	return slices.Concat(left, loops, right)
 }
 
-// drawLanes draws every lane in a line of its own below those that are shorter.
-func drawLanes(lanes []*lane) []string {
+// drawLanes draws every lane in a line of its own below those that are shorter. A lane whose label
+// has no room is given back.
+func drawLanes(lanes []*lane) (lines []string, cramped *lane) {
 	if len(lanes) == 0 {
-		return nil
+		return nil, nil
 	}
 	wide := 0
 	for _, l := range lanes {
@@ -143,7 +162,6 @@ func drawLanes(lanes []*lane) []string {
 		}
 		grid[0][l.in] = '▲'
 	}
-	lines := make([]string, 0, len(grid))
 	lines = append(lines, string(grid[0]))
 	for i, l := range lanes {
 		row := grid[i+1]
@@ -160,28 +178,40 @@ func drawLanes(lanes []*lane) []string {
 			}
 		}
 		row[low], row[high] = '└', '┘'
-		lines = append(lines, inscribe(row, low, high, along, l.arc.Label))
+		line, ok := inscribe(row, low, high, along, l.arc.Label)
+		if !ok {
+			return nil, l
+		}
+		lines = append(lines, line)
 	}
-	return lines
+	return lines, nil
 }
 
-// inscribe writes a label into the lane if there is room between what crosses it, else to
-// the right of everything.
-func inscribe(row []rune, low, high int, along rune, label string) string {
-	need := cells(label) + 4
+// inscribe writes a label into the lane if there is room between what crosses it, else behind
+// its end if nothing but space is there.
+func inscribe(row []rune, low, high int, along rune, label string) (line string, ok bool) {
+	if label == "" {
+		return string(row), true
+	}
+	need := cells(label) + labelRoom
 	free := 0
-	for x := low + 1; x < high && label != ""; x++ {
+	for x := low + 1; x < high; x++ {
 		if row[x] != along {
 			free = 0
 			continue
 		}
 		if free++; free == need {
 			from := x - need + 2
-			return string(row[:from]) + " " + label + " " + string(row[x:])
+			return string(row[:from]) + " " + label + " " + string(row[x:]), true
 		}
 	}
-	if label == "" {
-		return string(row)
+	behind := row[high+1:]
+	end := slices.IndexFunc(behind, func(c rune) bool { return c != ' ' })
+	switch {
+	case end < 0:
+		return string(row[:high+1]) + "  " + label, true
+	case end >= cells(label)+labelRoom:
+		return string(row[:high+1]) + " " + label + string(behind[cells(label)+1:]), true
 	}
-	return string(row) + "  " + label
+	return "", false
 }

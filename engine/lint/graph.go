@@ -16,6 +16,8 @@ type graph struct {
 	onFail [][]offer      // by node: what a visit that failed for good can do
 	groups []group        // joins, in order of their first edge
 	arcs   []arc
+
+	strangers map[string]string // roles of which nothing is known
 }
 
 // offer is one edge of a single source, or one join group.

@@ -21,8 +21,7 @@
 //
 // # Not here
 //
-// Syntax, types of expressions, schemas: the parser reports those. After a finding about
-// names the graph is not what its author meant, so nothing is said that depends on it.
+// Syntax, types of expressions, schemas: the parser reports those.
 package lint
 
 import (
@@ -50,27 +49,35 @@ type Enums = func(role string) map[string][]string
 
 // Check reports everything wrong with the graph of w, in edge order, then by code. A nil
 // enums knows of no enum; choices of an ask role and exit codes are known without it.
-func Check(w *protocol.Workflow, enums Enums) []Finding {
+//
+// Where names are unknown the rest is looked at all the same, and what is found is told if it
+// is so whatever they were meant to be. Others are further definitions that the file may have
+// meant, with the same edges: a finding that one of them does not have is not told.
+func Check(w *protocol.Workflow, enums Enums, others ...*protocol.Workflow) []Finding {
 	c := &check{w: w, enums: enums}
 	c.names()
-	broken := len(c.found) > 0
-	c.g = graphOf(w)
-	c.duplicates()
-	c.neverTaken()
-	if !broken {
-		c.reach()
-		c.cycles()
-		c.exhaustive()
-		c.references()
-		c.joins()
-		c.visitBounds()
-		c.overlaps()
-		c.workspaces()
+	found := c.graph()
+	for _, other := range others {
+		found = common(found, (&check{w: other, enums: enums}).graph())
 	}
+	c.found = append(c.found, found...)
 	slices.SortStableFunc(c.found, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.Code, b.Code), cmp.Compare(a.Path, b.Path))
 	})
 	return c.found
+}
+
+// graph finds what is wrong beside the names.
+func (c *check) graph() []Finding {
+	r := c.strange()
+	found := c.in(r)
+	if len(r.strangers) == 0 {
+		return found
+	}
+	sure := func(f Finding) bool { return f.Code == "WF013" } // no way of it leads through a stranger
+	cycles := slices.DeleteFunc(slices.Clone(found), func(f Finding) bool { return !sure(f) })
+	rest := slices.DeleteFunc(found, sure)
+	return append(cycles, common(rest, c.in(c.meant()))...)
 }
 
 // check is one pass over one workflow.

@@ -1,6 +1,7 @@
 package lint_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -78,9 +79,9 @@ var cases = []struct {
 	good *protocol.Workflow
 }{
 	{
-		"an unknown role is reported alone",
+		"an unknown role hides no cycle, and what it makes of the rest is not told",
 		&protocol.Workflow{Roles: []protocol.Role{{Name: "reviewer"}}, Edges: []protocol.Edge{edge("START -> reviwer"), edge("reviewer -> reviewer", onLimit("gat"))}},
-		[]string{"WF010 edges[0].to[0]", "WF010 edges[1].on_limit"},
+		[]string{"WF010 edges[0].to[0]", "WF010 edges[1].on_limit", "WF013 edges[1]"},
 		flow(edge("START -> reviewer"), edge("reviewer -> END")),
 	},
 	{
@@ -366,5 +367,53 @@ func TestW14Lint(t *testing.T) {
 				t.Errorf("the good twin has %s at %s: %s", f.Code, f.Path, f.Message)
 			}
 		})
+	}
+}
+
+// A name that is one letter off is an error of its own: in a graph that is sound without it,
+// nothing is told that follows from it.
+func TestATypoHasNoFollowingErrors(t *testing.T) {
+	tried := 0
+	for _, c := range cases {
+		for i := range c.good.Edges {
+			for _, end := range []string{"from", "to"} {
+				w := *c.good
+				w.Edges = slices.Clone(w.Edges)
+				e := &w.Edges[i]
+				e.From, e.To = slices.Clone(e.From), slices.Clone(e.To)
+				at := &e.From[0]
+				if end == "to" {
+					at = &e.To[0]
+				}
+				if len(*at) < 3 {
+					continue // nothing is near so short a name
+				}
+				*at += "x"
+				tried++
+				for _, f := range lint.Check(&w, status) {
+					if f.Code != "WF010" {
+						t.Errorf("%s, %s of edges[%d] is %s: %s at %s: %s", c.name, end, i, *at, f.Code, f.Path, f.Message)
+					}
+				}
+			}
+		}
+	}
+	if tried < 100 {
+		t.Errorf("only %d names", tried)
+	}
+}
+
+// What is wrong whatever the unknown names were meant to be is told beside them, in one pass.
+func TestUnknownNamesHideNothing(t *testing.T) {
+	w := flow(edge("START -> a"), edge("a -> b", when("output.x")), edge("a -> c"), edge("b c -> d"), edge("d -> d", when("output.y")),
+		edge("d -> deploy"), edge("lost -> d"), edge("a -> nowhere", when("output.z")))
+	w.Roles = slices.DeleteFunc(w.Roles, func(r protocol.Role) bool { return r.Name == "deploy" || r.Name == "nowhere" })
+	got := []string{}
+	for _, f := range lint.Check(w, nil) {
+		got = append(got, f.Code+" "+f.Path)
+	}
+	want := []string{"WF017 edges[3].from[1]", "WF013 edges[4]", "WF010 edges[5].to[0]", "WF011 roles.lost", "WF010 edges[7].to[0]", "WF014 edges[7]"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("findings (-want +got):\n%s", diff)
 	}
 }

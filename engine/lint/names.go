@@ -19,24 +19,40 @@ func edgePath(i int, part string) string {
 
 func partAt(key string, i int) string { return key + "[" + strconv.Itoa(i) + "]" }
 
+// The ends of an edge beside roles.
+var (
+	fromEnds  = []string{protocol.NodeStart}
+	toEnds    = []string{protocol.NodeEnd, protocol.NodeFail}
+	limitEnds = []string{protocol.NodeEnd, protocol.NodeFail, protocol.NodeSuspend}
+)
+
+// known are the names that an end of an edge can have.
+func (c *check) known(reserved []string) []string {
+	known := slices.Clone(reserved)
+	for i := range c.w.Roles {
+		known = append(known, c.w.Roles[i].Name)
+	}
+	return known
+}
+
 // names reports every end of an edge that is no node (WF010).
 func (c *check) names() {
 	for i := range c.w.Edges {
 		e := &c.w.Edges[i]
 		for k, name := range e.From {
-			c.name(i, partAt("from", k), name, protocol.NodeStart)
+			c.name(i, partAt("from", k), name, fromEnds)
 		}
 		for k, name := range e.To {
-			c.name(i, partAt("to", k), name, protocol.NodeEnd, protocol.NodeFail)
+			c.name(i, partAt("to", k), name, toEnds)
 		}
 		if e.OnLimit != "" {
-			c.name(i, "on_limit", e.OnLimit, protocol.NodeEnd, protocol.NodeFail, protocol.NodeSuspend)
+			c.name(i, "on_limit", e.OnLimit, limitEnds)
 		}
 	}
 }
 
-func (c *check) name(edge int, part, name string, reserved ...string) {
-	if _, ok := c.w.RoleNamed(name); ok || slices.Contains(reserved, name) {
+func (c *check) name(edge int, part, name string, reserved []string) {
+	if _, ok := c.w.RoleNamed(name); ok || name == Unknown || slices.Contains(reserved, name) {
 		return
 	}
 	switch name {
@@ -50,12 +66,8 @@ func (c *check) name(edge int, part, name string, reserved ...string) {
 		c.edge(edge, "WF010", edgePath(edge, part), "SUSPEND can only stand in on_limit", "name a role; an ask role waits for a person")
 		return
 	}
-	known := slices.Clone(reserved)
-	for i := range c.w.Roles {
-		known = append(known, c.w.Roles[i].Name)
-	}
 	hint := "declare it under roles"
-	if near := nearest(name, known); near != "" {
+	if near := nearest(name, c.known(reserved)); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
 	c.edge(edge, "WF010", edgePath(edge, part), fmt.Sprintf("unknown role %q", name), hint)

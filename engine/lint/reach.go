@@ -91,12 +91,14 @@ func (c *check) reach() {
 func ends(name string) bool { return name == protocol.NodeEnd || name == protocol.NodeFail }
 
 func (g *graph) along(lead string, others []int) string {
-	if len(others) == 0 {
-		return ""
-	}
-	names := make([]string, 0, len(others))
+	var names []string
 	for _, n := range others {
-		names = append(names, g.nodes[n])
+		if _, strange := g.strangers[g.nodes[n]]; !strange {
+			names = append(names, g.nodes[n])
+		}
+	}
+	if len(names) == 0 {
+		return ""
 	}
 	return ", " + lead + strings.Join(names, ", ")
 }

@@ -1,0 +1,224 @@
+package lang
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+
+	"github.com/expr-lang/expr"
+	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/builtin"
+	"github.com/expr-lang/expr/vm/runtime"
+)
+
+// expr counts the elements that an evaluation makes, once they are made, and of text only what
+// repeat gives. Here every operation that makes something larger than what it was given is
+// charged before it does, in bytes, for all expressions that one visit or one edge evaluates.
+
+// buildMax is how much they may build.
+const buildMax = 128 << 20
+
+// elementSize is what an element of a list costs.
+const elementSize = 16
+
+var errBudget = errors.New("it builds more than 128 MiB: make less of it, or do it in a command")
+
+// budget is what is left of buildMax. It belongs to one goroutine.
+type budget struct{ left int }
+
+func newBudget() *budget { return &budget{buildMax} }
+
+// take charges n times size bytes.
+func (b *budget) take(n, size int) error {
+	if n > 0 && size > 0 && n > b.left/size {
+		return errBudget
+	}
+	b.left -= max(n, 0) * max(size, 0)
+	return nil
+}
+
+// written charges what a value is when it is written out, however often it holds the same part.
+func (b *budget) written(v any) error {
+	switch v := v.(type) {
+	case nil, bool, int, float64:
+		return b.take(1, elementSize)
+	case string:
+		return b.take(len(v)+elementSize, 1)
+	case []any:
+		for _, e := range v {
+			if err := b.written(e); err != nil {
+				return err
+			}
+		}
+		return b.take(1, elementSize)
+	case map[string]any:
+		for k, e := range v {
+			if err := errors.Join(b.take(len(k)+elementSize, 1), b.written(e)); err != nil {
+				return err
+			}
+		}
+		return b.take(1, elementSize)
+	}
+	return b.writtenReflect(reflect.ValueOf(v))
+}
+
+// writtenReflect is written for the other Go types that functions of expr return.
+func (b *budget) writtenReflect(r reflect.Value) error {
+	switch r.Kind() {
+	case reflect.Slice, reflect.Array:
+		for i := range r.Len() {
+			if err := b.written(r.Index(i).Interface()); err != nil {
+				return err
+			}
+		}
+	case reflect.Map:
+		for it := r.MapRange(); it.Next(); {
+			if err := errors.Join(b.written(it.Key().Interface()), b.written(it.Value().Interface())); err != nil {
+				return err
+			}
+		}
+	}
+	return b.take(1, elementSize)
+}
+
+// elements charges the elements of lists.
+func (b *budget) elements(lists []any) error {
+	for _, l := range lists {
+		if r := reflect.ValueOf(l); r.Kind() == reflect.Slice || r.Kind() == reflect.Array {
+			if err := b.take(r.Len(), 2*elementSize); err != nil { // a list that grows is copied
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// texts charges factor times the length of every text.
+func (b *budget) texts(args []any, factor int) error {
+	for _, a := range args {
+		if s, ok := a.(string); ok {
+			if err := b.take(len(s), factor); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// charged are the functions of expr that are charged, and how.
+var charged = map[string]func(b *budget, args []any) error{
+	"repeat": func(b *budget, args []any) error {
+		s, ok := args[0].(string)
+		if !ok || len(s) == 0 {
+			return nil
+		}
+		return b.take(runtime.ToInt(args[1]), len(s))
+	},
+	"join": func(b *budget, args []any) error {
+		glue := 0
+		if len(args) > 1 {
+			s, _ := args[1].(string)
+			glue = len(s)
+		}
+		r := reflect.ValueOf(args[0])
+		if r.Kind() != reflect.Slice && r.Kind() != reflect.Array {
+			return nil
+		}
+		for i := range r.Len() {
+			s, _ := r.Index(i).Interface().(string)
+			if err := b.take(len(s)+glue+elementSize, 1); err != nil {
+				return err
+			}
+		}
+		return nil
+	},
+	"replace": func(b *budget, args []any) error {
+		s, _ := args[0].(string)
+		old, _ := args[1].(string)
+		with, _ := args[2].(string)
+		return errors.Join(b.take(len(s), 1), b.take(strings.Count(s, old), len(with)))
+	},
+	"split":      func(b *budget, args []any) error { return b.texts(args[:1], elementSize) },
+	"splitAfter": func(b *budget, args []any) error { return b.texts(args[:1], elementSize) },
+	"upper":      func(b *budget, args []any) error { return b.texts(args, 3) },
+	"lower":      func(b *budget, args []any) error { return b.texts(args, 3) },
+	"toBase64":   func(b *budget, args []any) error { return b.texts(args, 2) },
+	"fromBase64": func(b *budget, args []any) error { return b.texts(args, 2) },
+	"fromJSON":   func(b *budget, args []any) error { return b.texts(args, elementSize/2) },
+	"toJSON":     func(b *budget, args []any) error { return b.written(args[0]) },
+	"string":     func(b *budget, args []any) error { return b.written(args[0]) },
+	"flatten":    func(b *budget, args []any) error { return b.written(args[0]) },
+	"concat":     (*budget).elements,
+	"sort":       (*budget).elements,
+	"reverse":    (*budget).elements,
+	"uniq":       (*budget).elements,
+	"fromPairs":  func(b *budget, args []any) error { return b.written(args[0]) },
+}
+
+// Names that no expression can write, since they hold a space.
+const (
+	budgetName   = "the budget"
+	addName      = "to add"
+	elementsName = "the elements"
+	callPrefix   = "to call "
+)
+
+// bounded has the operations of an expression charged.
+type bounded struct{}
+
+// Visit is called by expr for each node, children first.
+func (bounded) Visit(node *ast.Node) {
+	call := func(name string, args ...ast.Node) *ast.CallNode {
+		return &ast.CallNode{Callee: &ast.IdentifierNode{Value: name}, Arguments: append([]ast.Node{&ast.IdentifierNode{Value: budgetName}}, args...)}
+	}
+	switch n := (*node).(type) {
+	case *ast.BinaryNode:
+		if n.Operator == "+" {
+			ast.Patch(node, call(addName, n.Left, n.Right))
+		}
+	case *ast.BuiltinNode:
+		if n.Name == "groupBy" && len(n.Arguments) > 0 {
+			n.Arguments[0] = call(elementsName, n.Arguments[0])
+		} else if charged[n.Name] != nil {
+			ast.Patch(node, call(callPrefix+n.Name, n.Arguments...))
+		}
+	}
+}
+
+// chargedOptions are the functions that bounded calls; made once, they hold no state.
+var chargedOptions = func() []expr.Option {
+	opts := []expr.Option{
+		expr.Patch(bounded{}),
+		expr.Function(addName, add),
+		expr.Function(elementsName, func(args ...any) (any, error) { return args[1], args[0].(*budget).elements(args[1:]) }),
+	}
+	for name, charge := range charged {
+		f := builtin.Builtins[builtin.Index[name]]
+		opts = append(opts, expr.Function(callPrefix+name, func(args ...any) (any, error) {
+			if err := charge(args[0].(*budget), args[1:]); err != nil {
+				return nil, err
+			}
+			switch {
+			case f.Fast != nil:
+				return f.Fast(args[1]), nil
+			case f.Safe != nil:
+				v, _, err := f.Safe(args[1:]...)
+				return v, err
+			}
+			return f.Func(args[1:]...)
+		}))
+	}
+	return opts
+}()
+
+// add is +.
+func add(args ...any) (any, error) {
+	a, isText := args[1].(string)
+	if b, ok := args[2].(string); ok && isText {
+		if err := args[0].(*budget).take(len(a)+len(b), 1); err != nil {
+			return nil, err
+		}
+		return a + b, nil
+	}
+	return runtime.Add(args[1], args[2]), nil
+}

@@ -1,0 +1,84 @@
+package engine
+
+import (
+	"context"
+	"strings"
+
+	"wf/protocol"
+)
+
+// Mend is where a run goes on under an edited definition. A run pins its definition, so what is
+// wrong there is as wrong after a resume: an expression, or a graph in which a token is stuck.
+type Mend struct {
+	Step  string `json:"step"`            // the step to fork at; "" is the beginning: the run is started anew
+	After bool   `json:"after,omitempty"` // keep the step and go on behind it
+}
+
+// mend finds it for a run that was suspended, nil where the definition is not the cause. last is
+// the step that was completed last.
+func (b *viewer) mend(ctx context.Context, s *State, last string) (*Mend, error) {
+	if s.Status() != protocol.Suspended {
+		return nil, nil
+	}
+	behind := &Mend{Step: last, After: last != ""}
+	switch s.SuspendedBy() {
+	case protocol.ByStall:
+		return behind, nil
+	case protocol.ByError:
+	default:
+		return nil, nil
+	}
+	for _, a := range s.acts {
+		for _, v := range a.visits {
+			if v == nil {
+				continue
+			}
+			if own, err := b.ownMistake(ctx, s, a, v); own || err != nil {
+				return &Mend{Step: v.id.String()}, err
+			}
+		}
+	}
+	if strings.HasPrefix(s.Reason(), outputsFailed) || s.edgeFails() {
+		return behind, nil
+	}
+	return nil, nil
+}
+
+// ownMistake reports whether a visit failed by an expression of its role, or the run of its
+// sub-workflow by one of that.
+func (b *viewer) ownMistake(ctx context.Context, s *State, a *act, v *visit) (bool, error) {
+	if v.mode == ended {
+		st := b.steps[v.id.String()]
+		stuck := a.offer != nil && !a.offer.closed && s.routed(a).dead
+		return stuck && v.status == protocol.StepFailed && st != nil && st.Error != nil && st.Error.Phase == phaseExpression, nil
+	}
+	child := b.steps[v.id.String()]
+	if v.mode != parked || child == nil || child.Child == "" {
+		return false, nil
+	}
+	inner, err := b.e.View(ctx, child.Child)
+	return err == nil && inner.Mend != nil, err
+}
+
+// edgeFails reports whether an expression of an edge has no value for a token that waits there.
+func (s *State) edgeFails() bool {
+	for _, a := range s.agenda.tokens {
+		if s.routed(a).err != nil {
+			return true
+		}
+	}
+	for _, f := range s.firings() {
+		if f.err != nil {
+			return true
+		}
+		for _, t := range f.targets {
+			if t.done || t.node == protocol.NodeEnd || t.node == protocol.NodeSuspend || t.node == protocol.NodeFail {
+				continue
+			}
+			if _, err := s.dispatch(f, t, map[string]int{}, 1); err != nil {
+				return true
+			}
+		}
+	}
+	return false
+}
