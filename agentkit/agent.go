@@ -300,18 +300,20 @@ func (v *visit) place(lookup func(string) (string, bool)) (tool.Workspace, error
 			return at, err
 		}
 	}
+	var unset []string
 	for _, name := range slices.Sorted(maps.Keys(v.turn.Env)) {
 		value, missing := protocol.ExpandSecrets(v.turn.Env[name], func(secret string) (string, bool) {
 			return lookupSecret(lookup, secret)
 		})
-		if len(missing) > 0 {
-			return at, &protocol.Failure{
-				ErrorInfo: protocol.ErrorInfo{Code: "secret_missing", Phase: "env",
-					Message: fmt.Sprintf("the secret %s is not set: export it, then wf resume", strings.Join(missing, ", "))},
-				Suspend: true, Err: protocol.ErrModel,
-			}
-		}
+		unset = append(unset, missing...)
 		at.Environ = append(at.Environ, name+"="+value)
+	}
+	if slices.Sort(unset); len(unset) > 0 {
+		return at, &protocol.Failure{
+			ErrorInfo: protocol.ErrorInfo{Code: "secret_missing", Phase: "env",
+				Message: fmt.Sprintf("the secret %s is not set: export it, then wf resume", strings.Join(slices.Compact(unset), ", "))},
+			Suspend: true, Err: protocol.ErrModel,
+		}
 	}
 	return at, nil
 }

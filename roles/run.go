@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -106,18 +107,20 @@ func (r *Run) Perform(ctx context.Context, turn protocol.Turn, emit Emit) (proto
 // environment is what the command sees, but for the place of the turn.
 func (r *Run) environment(environ []string, secrets map[string]string, turn protocol.Turn) (map[string]string, error) {
 	env := inherit(environ, turn.Secrets, r.ModelKeys)
+	var unset []string
 	for name, value := range turn.Env {
 		expanded, missing := protocol.ExpandSecrets(value, func(name string) (string, bool) {
 			v, ok := secrets[name]
 			return v, ok
 		})
-		if len(missing) > 0 {
-			f := failure("secret_missing", "", "secret %s is not set in the environment; export it, then wf resume",
-				strings.Join(missing, ", "))
-			f.Phase, f.Suspend, f.Err = "env", true, protocol.ErrModel
-			return nil, f
-		}
+		unset = append(unset, missing...)
 		env[name] = strings.ReplaceAll(expanded, "\x00", "")
+	}
+	if slices.Sort(unset); len(unset) > 0 {
+		f := failure("secret_missing", "", "secret %s is not set in the environment; export it, then wf resume",
+			strings.Join(slices.Compact(unset), ", "))
+		f.Phase, f.Suspend, f.Err = "env", true, protocol.ErrModel
+		return nil, f
 	}
 	maps.Copy(env, map[string]string{
 		"WF_RUN_ID":   string(turn.Run),

@@ -55,7 +55,10 @@ func (m *Models) UnmarshalJSON(b []byte) error {
 		*m = Models{one}
 		return nil
 	}
-	return json.Unmarshal(b, (*[]string)(m))
+	if json.Unmarshal(b, (*[]string)(m)) != nil {
+		return errors.New("model wants the name of a model, or a list of them")
+	}
+	return nil
 }
 
 // Provider is a server of models, NAME/any-model.
@@ -97,7 +100,12 @@ func Parse(name, text string) (Config, error) {
 	dec := json.NewDecoder(strings.NewReader(string(raw)))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&c); err != nil {
-		return c, bad(err)
+		return c, bad(mistake(text, raw, err))
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Prices)) {
+		if err := c.Prices[name].Check(); err != nil {
+			return c, bad(at(text, []string{"prices", name}, fmt.Errorf("prices.%s: %w", name, err)))
+		}
 	}
 	if err := c.Sandbox.check(); err != nil {
 		return c, bad(fmt.Errorf("sandbox: %w", err))
@@ -137,6 +145,11 @@ func (p Provider) check(name string) error {
 	}
 	if p.Slots < 0 || p.Slots > 0 && p.Engine != EngineLlama {
 		return errors.New("slots are those of engine: llama-server")
+	}
+	if p.Price != nil {
+		if err := p.Price.Check(); err != nil {
+			return fmt.Errorf("prices: %w", err)
+		}
 	}
 	return nil
 }

@@ -197,6 +197,16 @@ func TestBrokenConfigsSayWhatIsWrong(t *testing.T) {
 		"providers: {x: {wire: anthropic, cache_ttl: 2h}}":             "cache_ttl",
 		"nonsense: 1":  "nonsense",
 		"model: {a: 1": "line 2",
+		"model: 5":     "model wants the name of a model, or a list of them",
+
+		"prices:\n  openai/x: {input: abc, output: 3}":        "line 2: prices.openai/x.input wants a whole number of micro-dollars per million tokens, got string",
+		"prices:\n  openai/x:\n    output: [3]":               "line 3: prices.openai/x.output wants a whole number of micro-dollars per million tokens, got array",
+		"prices:\n  openai/x:\n    input: 1.25":               "line 3: prices.openai/x.input wants a whole number of micro-dollars per million tokens ($1.25 is 1250000), got 1.25",
+		"prices:\n  a/x: {}\n  openai/x:\n    input: -1":      "line 4: prices.openai/x: -1 is no price in micro-dollars per million tokens",
+		"prices: {a/x: 3}":                                    "line 1: prices.a/x wants a mapping, got number",
+		"providers: {x: {wire: openai, context: big}}":        "line 1: providers.x.context wants a whole number, got string",
+		"providers: {x: {wire: openai, prices: {input: -1}}}": "providers: x: prices: -1 is no price",
+		"sandbox:\n  read:\n    - a\n    - {b: 1}":            "line 4: sandbox.read.1 wants a text, got object",
 	} {
 		_, err := config.Load(places(t, text, ""))
 		if !errors.Is(err, config.ErrConfig) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), config.FileName) {

@@ -19,7 +19,9 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 
 	"wf/protocol"
@@ -73,11 +75,19 @@ func Parse(text string) (Table, error) {
 }
 
 func (t Table) check() error {
-	for name, p := range t.Prices {
-		for _, n := range []*int64{&p.Input, p.Cached, p.Write5m, p.Write1h, &p.Output} {
-			if n != nil && (*n < 0 || *n > 1_000_000_000_000) {
-				return fmt.Errorf("prices: %s: %d is no price in micro-dollars per million tokens", name, *n)
-			}
+	for _, name := range slices.Sorted(maps.Keys(t.Prices)) {
+		if err := t.Prices[name].Check(); err != nil {
+			return fmt.Errorf("prices: %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// Check refuses what is no price.
+func (p Price) Check() error {
+	for _, n := range []*int64{&p.Input, p.Cached, p.Write5m, p.Write1h, &p.Output} {
+		if n != nil && (*n < 0 || *n > 1_000_000_000_000) {
+			return fmt.Errorf("%d is no price in micro-dollars per million tokens", *n)
 		}
 	}
 	return nil

@@ -48,6 +48,9 @@ func (b *backend) launch(ctx context.Context, f found, inputs map[string]any, l 
 	if l.Models, _, err = b.a.resolveModels(ctx, p, l.Models); err != nil {
 		return "", false, err
 	}
+	if err = b.a.secretsSet(p); err != nil {
+		return "", false, err
+	}
 	l.Program, l.Source, l.File, l.Workspace = p, f.source, f.path, b.dir
 	if l.Description == "" {
 		l.Description = p.Workflow.Description

@@ -168,6 +168,23 @@ func (a *app) price(u protocol.Usage) *int64 {
 	return t.Cost(u)
 }
 
+// secretsSet refuses a run for which secrets are not set, before it has done anything.
+func (a *app) secretsSet(p *lang.Program) error {
+	var missing []string
+	for _, name := range p.Needs() {
+		if _, ok := os.LookupEnv(name); !ok {
+			missing = append(missing, name)
+		}
+	}
+	switch len(missing) {
+	case 0:
+		return nil
+	case 1:
+		return fail(protocol.ErrModel, "export it, then run again", "the secret %s is not set in the environment; nothing ran", missing[0])
+	}
+	return fail(protocol.ErrModel, "export them, then run again", "the secrets %s are not set in the environment; nothing ran", strings.Join(missing, ", "))
+}
+
 // resolve finds the models of every agent of a workflow. Those that neither the flags nor the
 // workflow name are added to the flags, so that the run keeps them.
 func (a *app) resolveModels(ctx context.Context, p *lang.Program, flags map[string][]string) (map[string][]string, []config.Resolution, error) {

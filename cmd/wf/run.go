@@ -107,6 +107,9 @@ func (a *app) run(ctx context.Context, path string, f runFlags) error {
 	if err != nil {
 		return err
 	}
+	if err := a.secretsSet(p); err != nil {
+		return err
+	}
 	workspace, file, err := places(path, f.dir)
 	if err != nil {
 		return err

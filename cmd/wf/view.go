@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -151,7 +152,8 @@ func nextAnswer(v *engine.View) string {
 		case w.Kind == protocol.WaitSignal:
 			return fmt.Sprintf("wf answer %s --signal %s", v.ID, w.Question)
 		case len(w.Choices) > 0:
-			return fmt.Sprintf("wf answer %s:%s --choice %s", v.ID, w.Step, w.Choices[0].Value)
+			pick := max(0, slices.IndexFunc(w.Choices, func(c protocol.Choice) bool { return c.Primary }))
+			return fmt.Sprintf("wf answer %s:%s --choice %s", v.ID, w.Step, shellWord(w.Choices[pick].Value))
 		}
 		return fmt.Sprintf(`wf answer %s:%s "…"`, v.ID, w.Step)
 	}

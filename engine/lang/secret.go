@@ -1,8 +1,62 @@
 package lang
 
-import "regexp"
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
 
 var secretExpr = regexp.MustCompile(`^secrets\.([A-Za-z_][A-Za-z0-9_]*)$`)
 
 // isSecretExpr reports whether an expression is exactly secrets.NAME.
 func isSecretExpr(src string) bool { return secretExpr.MatchString(src) }
+
+// Needs are the secrets that roles, and the servers whose tools agents name, are handed, those of
+// sub-workflows included; sorted. A run for which one of them is not set would stop at that role.
+func (p *Program) Needs() []string {
+	found := map[string]bool{}
+	p.needs(found)
+	return sortedKeys(found)
+}
+
+func (p *Program) needs(found map[string]bool) {
+	for _, c := range p.roles {
+		for _, e := range c.env {
+			if e.tmpl == nil {
+				continue
+			}
+			for _, part := range e.tmpl.parts {
+				if part.code == nil {
+					continue
+				}
+				if m := secretExpr.FindStringSubmatch(strings.TrimSpace(part.code.src)); m != nil {
+					found[m[1]] = true
+				}
+			}
+		}
+	}
+	for i := range p.Workflow.MCP {
+		s := &p.Workflow.MCP[i]
+		if !p.serves(s.Name) {
+			continue
+		}
+		for _, v := range append(slices.Clone(s.Env), s.Headers...) {
+			if v.Secret != "" {
+				found[v.Secret] = true
+			}
+		}
+	}
+	for _, child := range p.Children {
+		child.needs(found)
+	}
+}
+
+// serves reports whether an agent names a tool of a server.
+func (p *Program) serves(server string) bool {
+	for i := range p.Workflow.Roles {
+		if slices.ContainsFunc(p.Workflow.Roles[i].Tools, func(t string) bool { return strings.HasPrefix(t, "mcp:"+server+"/") }) {
+			return true
+		}
+	}
+	return false
+}

@@ -145,3 +145,39 @@ func (w *writer) text(s string) {
 	b, _ := json.Marshal(strings.ToValidUTF8(s, "�")) // a string always has a JSON form
 	w.out.Write(b)
 }
+
+// Line is where a value stands in a YAML text: the line, from 1, of what the path leads to, by
+// names of fields and places in lists; 0 where that is not known.
+func Line(text string, path ...string) int {
+	var doc yaml.Node
+	if len(text) > MaxFields || unmarshal([]byte(text), &doc) != nil || len(doc.Content) == 0 {
+		return 0
+	}
+	at := doc.Content[0]
+	for _, step := range path {
+		if at = child(at, step); at == nil {
+			return 0
+		}
+	}
+	return at.Line
+}
+
+// child is the value of a field, or the element of a list.
+func child(n *yaml.Node, step string) *yaml.Node {
+	for n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	switch n.Kind {
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if n.Content[i].Value == step {
+				return n.Content[i+1]
+			}
+		}
+	case yaml.SequenceNode:
+		if i, err := strconv.Atoi(step); err == nil && i < len(n.Content) {
+			return n.Content[i]
+		}
+	}
+	return nil
+}
