@@ -157,12 +157,12 @@ func TestImportOfARunThatIsThere(t *testing.T) {
 	sampleRun(t, long, "one", 3)
 	var archives [][]byte
 	for _, seq := range []protocol.Seq{4, 7, 11} { // the same run, exported while it went on
-		var at EventRef
+		var at protocol.Entry
 		for x, err := range long.After(t.Context(), "one", seq-1) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			at = EventRef{x.Seq, x.CID}
+			at = x
 			break
 		}
 		part := openSample(t)
@@ -170,7 +170,7 @@ func TestImportOfARunThatIsThere(t *testing.T) {
 		if _, err := Import(t.Context(), bytes.NewReader(data), part, ImportOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		setHead(t, part, Head{Name: "run/one", Link: at.CID, Seq: at.Seq, TS: 1})
+		setHead(t, part, Head{Name: "run/one", Link: at.CID, Seq: at.Seq, TS: at.TS})
 		data, _ = exported(t, part, "one")
 		archives = append(archives, data)
 	}
