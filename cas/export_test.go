@@ -347,12 +347,12 @@ func TestImportOfADamagedArchiveMakesNoHead(t *testing.T) {
 func TestImportRefusesBlocksOfOtherSystems(t *testing.T) {
 	var out bytes.Buffer
 	w := must(newCARWriter(&out, nil))
-	foreign := must(protocol.ParseLink("QmbFMke1KXqnYyBBWxB74N4c5SBnJMVAiMNRcGu6x1AwQH")) // the empty directory
+	foreign := must(protocol.ParseLink("QmPRmYXoB2SaqFXkCeoX7ebPZG2ZuFoHCB9zHjaxCPFL3u")) // a dag-pb node without links
 	if err := errors.Join(w.block(foreign, []byte{0x0a, 0x00}), w.flush()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Import(t.Context(), &out, openSample(t), ImportOptions{}); err == nil {
-		t.Error("a dag-pb block was taken in")
+	if _, err := Import(t.Context(), &out, openSample(t), ImportOptions{}); !errors.Is(err, errForeign) || errors.Is(err, protocol.ErrCorrupt) || protocol.CodeOf(err) != protocol.ErrInvalidBlock.Code {
+		t.Errorf("a dag-pb block, which is none of ours and not damaged: %v", err)
 	}
 }
 
