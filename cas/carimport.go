@@ -29,8 +29,9 @@ type Imported struct {
 	Forwarded, Held []protocol.RunID
 }
 
-// errForeign is for blocks that only other systems name.
-var errForeign = &protocol.Error{Code: protocol.ErrInvalidBlock.Code, Message: "only CIDv1 of dag-cbor or raw with sha2-256 is kept here", Hint: "import an archive that wf export wrote"}
+// errForeign is for blocks that only other systems name. The archive may be sound.
+var errForeign = &protocol.Error{Code: protocol.ErrInvalidBlock.Code, Message: "a store keeps CIDv1 of dag-cbor or raw with sha2-256 alone",
+	Hint: "the archive may be sound, but it is not one of wf: read it with a tool of the IPLD project"}
 
 // importBatch is how many bytes of blocks go into one commit.
 const importBatch = 1 << 20
@@ -87,7 +88,7 @@ func importFrom(ctx context.Context, r io.Reader, into *Store, o ImportOptions) 
 		}
 		n, ok := nameOf(b.Link)
 		if !ok {
-			return Imported{}, &CARError{at, fmt.Errorf("block %s: %w", b.Link, errForeign)}
+			return Imported{}, fmt.Errorf("CAR, byte %d: block %s is of another codec or hash function: %w", at, b.Link, errForeign)
 		}
 		if nd := v.g.add(n, b.Data); nd.fault != nil {
 			return Imported{}, &CARError{at, fmt.Errorf("block %s: %s: %w", b.Link, nd.fault.Actual, protocol.ErrInvalidBlock)}

@@ -261,7 +261,7 @@ func (s *Store) writeOnce(h *holding, group []*request, derived bool) error {
 func (s *Store) apply(tx *bolt.Tx, lk *lookup, r *request) error {
 	heads := make([]Head, len(r.moves))
 	for i, m := range r.moves {
-		h, err := readHead(tx, m.Name)
+		h, err := s.readHead(tx, m.Name)
 		if err != nil {
 			r.err = err
 			return nil

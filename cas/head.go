@@ -22,7 +22,7 @@ type Head struct {
 // Head reads a head; one that does not exist is the zero Head and no error.
 func (s *Store) Head(ctx context.Context, name string) (h Head, err error) {
 	err = s.view(ctx, func(tx *bolt.Tx) (err error) {
-		h, err = readHead(tx, name)
+		h, err = s.readHead(tx, name)
 		return err
 	})
 	if !h.Link.Defined() {
@@ -48,6 +48,9 @@ func (s *Store) Heads(ctx context.Context, prefix string) ([]Head, error) {
 		c := tx.Bucket(bucketRefs).Cursor()
 		for k, v := c.Seek([]byte(prefix)); k != nil && bytes.HasPrefix(k, []byte(prefix)); k, v = c.Next() {
 			h, err := parseHead(string(k), v)
+			if err == nil {
+				err = s.checkHead(tx, h)
+			}
 			if err != nil {
 				return err
 			}
@@ -58,12 +61,38 @@ func (s *Store) Heads(ctx context.Context, prefix string) ([]Head, error) {
 	return out, err
 }
 
-func readHead(tx *bolt.Tx, name string) (Head, error) {
+// readHead reads a head, and checks it.
+func (s *Store) readHead(tx *bolt.Tx, name string) (Head, error) {
 	v := tx.Bucket(bucketRefs).Get([]byte(name))
 	if v == nil {
 		return Head{Name: name}, nil
 	}
-	return parseHead(name, v)
+	h, err := parseHead(name, v)
+	if err != nil {
+		return h, err
+	}
+	return h, s.checkHead(tx, h)
+}
+
+// checkHead finds a head that was damaged on disk. The value has no checksum, but the last line of
+// the reflog says the same. Where the two differ, or the reflog is lost, the event decides.
+func (s *Store) checkHead(tx *bolt.Tx, h Head) error {
+	last, ok := lastMove(tx, h.Name)
+	if ok && last.New == h.Link && last.Seq == h.Seq && last.TS == h.TS || h.Seq == 0 {
+		return nil
+	}
+	data, err := s.newLookup(tx).block(h.Link)
+	var e protocol.Event
+	if err == nil {
+		err = decodeEvent(data, &e)
+	}
+	if err == nil && (e.Seq != h.Seq || ok && e.TS != h.TS) {
+		err = fmt.Errorf("it names event %d of %d µs, its value says %d and %d µs: %w", e.Seq, e.TS, h.Seq, h.TS, protocol.ErrCorrupt)
+	}
+	if err != nil {
+		return fmt.Errorf("head %s: %w", h.Name, lost(err))
+	}
+	return nil
 }
 
 func parseHead(name string, v []byte) (Head, error) {

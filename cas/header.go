@@ -15,6 +15,10 @@ const (
 	boltMetaSize   = 64
 )
 
+// metaOffsets is where the two meta pages may be: the first at the beginning, the second one page
+// behind it. The size of a page stands in both, and either may be damaged.
+var metaOffsets = []int64{0, 1 << 10, 1 << 11, 1 << 12, 1 << 13, 1 << 14, 1 << 15, 1 << 16}
+
 // checkHeader looks at a bbolt file before bbolt does: it would write a new database over an
 // empty file, and read beyond the end of one cut short. size is the length of the file.
 func checkHeader(f io.ReaderAt, size int64) error {
@@ -23,7 +27,7 @@ func checkHeader(f io.ReaderAt, size int64) error {
 	}
 	var newest, need uint64
 	valid, magic := false, false
-	for _, at := range metaOffsets(f) {
+	for _, at := range metaOffsets {
 		var b [boltPageHeader + boltMetaSize]byte
 		if _, err := f.ReadAt(b[:], at); err != nil {
 			continue
@@ -35,7 +39,7 @@ func checkHeader(f io.ReaderAt, size int64) error {
 		magic = true
 		h := fnv.New64a()
 		_, _ = h.Write(m[:56]) // a hash takes everything
-		if h.Sum64() != binary.NativeEndian.Uint64(m[56:]) {
+		if h.Sum64() != binary.NativeEndian.Uint64(m[56:]) || at > 0 && int64(binary.NativeEndian.Uint32(m[8:])) != at {
 			continue
 		}
 		if tx := binary.NativeEndian.Uint64(m[48:]); !valid || tx > newest {
@@ -52,17 +56,4 @@ func checkHeader(f io.ReaderAt, size int64) error {
 		return fmt.Errorf("the file was cut short: %d of %d bytes are left: %w", size, need, protocol.ErrStore)
 	}
 	return nil
-}
-
-// metaOffsets is where the two meta pages are: the second one page behind the first, with the
-// page size written in the first.
-func metaOffsets(f io.ReaderAt) []int64 {
-	var b [boltPageHeader + boltMetaSize]byte
-	at := []int64{0}
-	if _, err := f.ReadAt(b[:], 0); err == nil {
-		if size := binary.NativeEndian.Uint32(b[boltPageHeader+8:]); size >= 1024 && size <= 1<<16 {
-			return append(at, int64(size))
-		}
-	}
-	return append(at, 4096, 16384, 65536)
 }

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"slices"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -28,14 +30,74 @@ const (
 	lineNote
 )
 
-// Reflog lists the moves of a head, oldest first. It is empty for an unknown head.
+// Reflog lists the moves of a head, oldest first. It is empty for an unknown head. Lines have no
+// checksum; one that names no event of its seq, one that does not follow the one before, and a last
+// one that is not the head are an error wrapping protocol.ErrCorrupt. A flip in a Note is not seen.
 func (s *Store) Reflog(ctx context.Context, name string) ([]ReflogLine, error) {
 	var out []ReflogLine
 	err := s.view(ctx, func(tx *bolt.Tx) (err error) {
-		out, err = readReflog(tx, name)
-		return err
+		if out, err = readReflog(tx, name); err != nil || len(out) == 0 {
+			return err
+		}
+		h, err := s.readHead(tx, name)
+		if err != nil {
+			return err
+		}
+		bad := func(i int, what string) error {
+			return fmt.Errorf("reflog of %s: line %d %s: %w", name, i+1, what, protocol.ErrCorrupt)
+		}
+		if last := out[len(out)-1]; last.New != h.Link || last.Seq != h.Seq || last.TS != h.TS {
+			return bad(len(out)-1, "is not the head")
+		}
+		lk := s.newLookup(tx)
+		for i, l := range out {
+			if i > 0 && l.Old != out[i-1].New {
+				return bad(i, "does not follow the one before")
+			}
+			var e protocol.Event
+			switch data, err := lk.block(l.New); {
+			case errors.Is(err, protocol.ErrNotFound) && slices.ContainsFunc(out[i+1:], func(later ReflogLine) bool { return later.Seq <= l.Seq }):
+				// Of a history that was given up, and collected.
+			case errors.Is(err, protocol.ErrNotFound):
+				return bad(i, "names an event that is not there")
+			case err != nil:
+				return err
+			case h.Seq > 0 && (decodeEvent(data, &e) != nil || e.Seq != l.Seq):
+				return bad(i, "names another event")
+			}
+		}
+		return nil
 	})
 	return out, err
+}
+
+// lastMove is the last line of the reflog of a head; false where there is none that reads.
+func lastMove(tx *bolt.Tx, name string) (last ReflogLine, ok bool) {
+	b := tx.Bucket(bucketReflog)
+	if b == nil {
+		return last, false
+	}
+	_, v := lastChunk(b, append([]byte(name), 0))
+	for r := (reader{b: v}); len(r.b) > 0; {
+		if last = r.line(last); r.bad {
+			return last, false
+		}
+		ok = true
+	}
+	return last, ok
+}
+
+// lastChunk is the newest chunk of the head whose name and a zero byte are prefix; nil for none.
+func lastChunk(b *bolt.Bucket, prefix []byte) (key, chunk []byte) {
+	c := b.Cursor()
+	back := c.Prev // from the first key behind the chunks of this head
+	if k, _ := c.Seek(append(append([]byte(nil), prefix...), 0xff, 0xff, 0xff, 0xff)); k == nil {
+		back = c.Last
+	}
+	if k, v := back(); bytes.HasPrefix(k, prefix) && len(k) == len(prefix)+4 {
+		return k, v
+	}
+	return nil, nil
 }
 
 func readReflog(tx *bolt.Tx, name string) ([]ReflogLine, error) {
@@ -90,15 +152,10 @@ func appendReflog(tx *bolt.Tx, old, now Head, note string) error {
 	b := tx.Bucket(bucketReflog)
 	b.FillPercent = 0.9
 	prefix := append([]byte(old.Name), 0)
-	c := b.Cursor()
-	back := c.Prev // from the first key behind the chunks of this head
-	if k, _ := c.Seek(append(append([]byte(nil), prefix...), 0xff, 0xff, 0xff, 0xff)); k == nil {
-		back = c.Last
-	}
-	k, v := back()
+	k, v := lastChunk(b, prefix)
 	key := append(append([]byte(nil), prefix...), 0, 0, 0, 0)
 	var chunk []byte
-	if bytes.HasPrefix(k, prefix) && len(k) == len(key) {
+	if k != nil {
 		copy(key, k)
 		if len(v) < reflogChunk {
 			chunk = append(make([]byte, 0, len(v)+64+len(note)), v...)

@@ -47,12 +47,8 @@ func openPages(in io.ReaderAt, size int64) (*pageFile, error) {
 	p := &pageFile{in: in, size: size, page: 4096, fault: func(string) {}}
 	var best uint64
 	found := false
-	sizes := []int64{0}
-	for s := int64(1 << 10); s <= 1<<16; s <<= 1 {
-		sizes = append(sizes, s)
-	}
 	sound := map[int]bool{}
-	for _, at := range sizes {
+	for _, at := range metaOffsets {
 		m, ok := readMeta(in, at)
 		if !ok || at > 0 && m.pageSize != at {
 			continue

@@ -76,7 +76,7 @@ var errNoCheckpoint = errors.New("a checkpoint of the index is gone")
 func (w *walk) read(ctx context.Context) ([]protocol.Entry, error) {
 	var out []protocol.Entry
 	err := w.s.view(ctx, func(tx *bolt.Tx) error {
-		head, err := readHead(tx, w.name)
+		head, err := w.s.readHead(tx, w.name)
 		switch {
 		case err != nil:
 			return err
@@ -204,7 +204,7 @@ func (s *Store) recheck(ctx context.Context, w *walk) error {
 		return nil
 	}
 	return s.update(ctx, func(tx *bolt.Tx) error {
-		now, err := readHead(tx, w.name)
+		now, err := s.readHead(tx, w.name)
 		if err != nil || now.Seq < head.Seq {
 			return err
 		}

@@ -1,19 +1,23 @@
 package cas
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"math"
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/ipfs/go-cid"
 )
 
-// ToJSON shows a DAG-CBOR block as DAG-JSON, for people: links are {"/":"bafy…"}, bytes are
-// {"/":{"bytes":"…"}}, keys stand in the order of the block. Bytes that are not strict
-// DAG-CBOR are a *ScanError.
+// ToJSON shows a DAG-CBOR block as DAG-JSON, in the one form that its specification gives a value:
+// links are {"/":"bafy…"}, bytes are {"/":{"bytes":"…"}}, keys are sorted by their bytes, floats
+// written as ECMAScript does and with a point or an exponent
+// (https://ipld.io/specs/codecs/dag-json/spec/). Bytes that are not strict DAG-CBOR are a
+// *ScanError.
 func ToJSON(data []byte) ([]byte, error) {
 	if err := Scan(data, 0, nil); err != nil {
 		return nil, err
@@ -45,16 +49,7 @@ func (s *scanner) json(out []byte) []byte {
 		}
 		return append(out, ']')
 	case 5:
-		out = append(out, '{')
-		for i := range n {
-			if i > 0 {
-				out = append(out, ',')
-			}
-			_, _, k, _ := s.head()
-			out = append(s.jsonText(out, k), ':')
-			out = s.json(out)
-		}
-		return append(out, '}')
+		return s.jsonMap(out, n)
 	case 6:
 		_, _, n, _ := s.head()
 		_, c, _ := cid.CidFromBytes(s.take(n)[1:])
@@ -68,11 +63,34 @@ func (s *scanner) json(out []byte) []byte {
 	case 22:
 		return append(out, "null"...)
 	}
-	f := strconv.FormatFloat(math.Float64frombits(n), 'g', -1, 64)
-	if !strings.ContainsAny(f, ".e") {
-		f += ".0" // else it would read as an integer
+	f, err := json.Marshal(math.Float64frombits(n))
+	if err != nil {
+		panic("cas: a float does not encode: " + err.Error()) // it is finite
+	}
+	if !bytes.ContainsAny(f, ".e") {
+		f = append(f, ".0"...) // else it would read as an integer
 	}
 	return append(out, f...)
+}
+
+// jsonMap appends a map of n entries. A block has them by length and then by bytes.
+func (s *scanner) jsonMap(out []byte, n uint64) []byte {
+	type entry struct{ key, text []byte }
+	entries := make([]entry, n)
+	for i := range entries {
+		_, _, k, _ := s.head()
+		entries[i].key = s.b[s.pos : s.pos+int(k)]
+		entries[i].text = s.json(append(s.jsonText(nil, k), ':'))
+	}
+	slices.SortFunc(entries, func(a, b entry) int { return bytes.Compare(a.key, b.key) })
+	out = append(out, '{')
+	for i, e := range entries {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, e.text...)
+	}
+	return append(out, '}')
 }
 
 func (s *scanner) take(n uint64) []byte {

@@ -67,6 +67,9 @@ func TestCodecFixturesKeepTheirCIDs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if !bytes.Equal(shown, bytes.TrimSpace(twin)) {
+				t.Errorf("ToJSON gives %s, want %s", head(shown), head(twin))
+			}
 			if again, err := Put("dag-json", shown); err != nil || again.Link != b.Link {
 				t.Errorf("ToJSON does not read back: %s, %v", again.Link, err)
 			}

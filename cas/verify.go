@@ -2,6 +2,7 @@ package cas
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -116,7 +117,28 @@ func verifyDir(ctx context.Context, dir string, patience time.Duration, o Verify
 	if d.swept {
 		v.doubt("the page tree of %s is damaged: blocks and heads were gathered page by page, and newer ones may be lost", fileDB)
 	}
-	return v.judge(ctx, d.heads, d.reflog)
+	r, err := v.judge(ctx, d.heads, d.reflog)
+	if err != nil || !r.OK {
+		return r, err
+	}
+	d.close()
+	return r, v.opens(ctx, dir, patience, &r)
+}
+
+// opens has a store that is sound by its parts open, as all who use it do: what that refuses is a
+// fault too.
+func (v *verifier) opens(ctx context.Context, dir string, patience time.Duration, r *Report) error {
+	s, err := Open(ctx, dir, Options{MustExist: true, ReadOnly: true, AnyOwner: true, Wait: patience})
+	if err == nil {
+		_, err = s.Heads(ctx, "")
+		err = errors.Join(err, s.Close())
+	}
+	if err != nil && ctx.Err() == nil && (errors.Is(err, protocol.ErrStore) || errors.Is(err, protocol.ErrCorrupt)) {
+		r.OK = false
+		r.Findings = append(r.Findings, Finding{Kind: "unopenable", Where: fileDB, Expected: "a store that opens", Actual: oneLine(err), Fix: restoreFix})
+		return nil
+	}
+	return err
 }
 
 // VerifyCAR verifies an archive alone. Its roots are the heads; o.Run names the only one.
