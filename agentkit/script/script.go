@@ -135,7 +135,7 @@ func parsed(text []byte) (map[string][]Reply, error) {
 
 // Parse reads a script: replies by visit.
 func Parse(text string) (map[string][]Reply, error) {
-	data, err := frontmatter.Fields(text)
+	data, err := frontmatter.File(text)
 	if err != nil {
 		return nil, errors.New(strings.TrimPrefix(err.Error(), "the fields, "))
 	}

@@ -31,8 +31,9 @@ import (
 
 // Bounds of the fields.
 const (
-	MaxFields = 1 << 20 // bytes between the fences
-	MaxNodes  = 100_000 // values, aliases written out
+	MaxFields = 1 << 20  // bytes between the fences
+	MaxFile   = 64 << 20 // bytes of a file that a user wrote
+	MaxNodes  = 100_000  // values, aliases written out
 )
 
 // A Violation is one way in which a text breaks the contract.
@@ -103,9 +104,14 @@ func clip(s string) string {
 }
 
 // Fields reads a YAML mapping as canonical JSON. No text at all is an empty object.
-func Fields(text string) (protocol.JSON, error) {
-	if len(text) > MaxFields {
-		return nil, fmt.Errorf("the fields take %d bytes; at most %d are read", len(text), MaxFields)
+func Fields(text string) (protocol.JSON, error) { return fieldsWithin(text, MaxFields) }
+
+// File is Fields for the text of a file, of up to MaxFile bytes.
+func File(text string) (protocol.JSON, error) { return fieldsWithin(text, MaxFile) }
+
+func fieldsWithin(text string, most int) (protocol.JSON, error) {
+	if len(text) > most {
+		return nil, fmt.Errorf("the fields take %d bytes; at most %d are read", len(text), most)
 	}
 	var doc yaml.Node
 	if err := unmarshal([]byte(text), &doc); err != nil {
