@@ -383,7 +383,7 @@ func (k *known) begin(ctx context.Context, start ref) error {
 	if st == nil {
 		return nil
 	}
-	todo := st.continues
+	todo := slices.Clone(st.continues) // the node keeps its own, for other runs with this Start
 	for len(todo) > 0 {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
