@@ -1,0 +1,88 @@
+package replay_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"wf/hub/internal/memfeed"
+	"wf/hub/replay"
+	"wf/protocol"
+)
+
+// pipes is a listener of connections that hold nothing back: a write ends when it was read.
+type pipes struct {
+	conns chan net.Conn
+	done  chan struct{}
+}
+
+func (p pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.conns:
+		return c, nil
+	case <-p.done:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p pipes) Close() error   { close(p.done); return nil }
+func (p pipes) Addr() net.Addr { return &net.TCPAddr{} }
+
+func (p pipes) dial(context.Context, string, string) (net.Conn, error) {
+	here, there := net.Pipe()
+	p.conns <- there
+	return here, nil
+}
+
+// F-73: a client that reads, but takes longer for a batch than it may, is told too_slow, in a frame
+// and by the status of the close.
+func TestAClientThatReadsTooSlowlyIsToldSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := memfeed.New()
+		m.Add("run", 1, "e")
+		s := &replay.Server{Feed: m, WriteTimeout: 10 * time.Second, PingEvery: time.Hour, Heartbeat: time.Hour}
+		l := pipes{make(chan net.Conn), make(chan struct{})}
+		h := &http.Server{Handler: s.WebSocket()}
+		served := make(chan error, 1)
+		go func() { served <- h.Serve(l) }()
+
+		wire := &http.Transport{DialContext: l.dial}
+		conn, _, err := websocket.Dial(t.Context(), "http://pipe/", &websocket.DialOptions{
+			HTTPClient: &http.Client{Transport: wire}, Subprotocols: []string{protocol.JSONFrames.Subprotocol()}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn.SetReadLimit(protocol.MaxFrame)
+		p := &peer{t, conn, protocol.JSONFrames}
+		p.ask(`{"type":"replay_request","id":"x","sessionId":"run","fromSeq":0,"live":true}`)
+		time.Sleep(11 * time.Second) // by the clock of the bubble: over the limit, within what is left for a last word
+		if f := p.read(); len(events(f)) != 1 {
+			t.Errorf("first comes %+v", f)
+		}
+		for f := p.read(); ; f = p.read() {
+			if f.Type == protocol.FrameReplayError {
+				if f.Code != protocol.ErrTooSlow.Code {
+					t.Errorf("the socket ends with %q", f.Code)
+				}
+				break
+			}
+		}
+		if _, _, err := conn.Read(t.Context()); websocket.CloseStatus(err) != websocket.StatusTryAgainLater {
+			t.Errorf("closed by %v", err)
+		}
+		conn.CloseNow()
+		if err := errors.Join(s.Close(), h.Close()); err != nil {
+			t.Error(err)
+		}
+		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+			t.Error(err)
+		}
+		wire.CloseIdleConnections()
+	})
+}
