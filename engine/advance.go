@@ -41,11 +41,9 @@ func (d *driver) decide(ctx context.Context, b *batch) error {
 			return nil
 		}
 		for _, x := range plan.Start {
-			if len(d.work)+len(b.begin) >= d.parallel() {
-				break
-			}
-			if d.s.Totals.Steps >= d.s.Limits.Steps {
-				d.breach = d.breached(true)
+			// Behind the last step that may begin there is a decision again, when something that
+			// was begun ends: that one finds the breach.
+			if len(d.work)+len(b.begin) >= d.parallel() || d.s.Totals.Steps >= d.s.Limits.Steps {
 				break
 			}
 			if err := d.begin(ctx, b, x); err != nil {
