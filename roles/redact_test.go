@@ -1,7 +1,10 @@
 package roles
 
 import (
+	"encoding/base64"
+	"encoding/hex"
 	"fmt"
+	"net/url"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -32,6 +35,54 @@ func TestRedactorHidesValues(t *testing.T) {
 				t.Errorf("have %q, want %q", got, test.want)
 			}
 		})
+	}
+}
+
+// A secret is hidden in whatever it was written into, wherever it lies there.
+func TestASecretIsHiddenInOtherForms(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		value := rapid.StringOfN(rapid.RuneFrom([]rune("aZ09 /+?&=%\"\\~üé€")), encodedMin, 40, -1).Filter(func(s string) bool { return strings.TrimSpace(s) == s && len(s) >= encodedMin }).Draw(t, "value")
+		before, after := rapid.StringN(0, 9, -1).Draw(t, "before"), rapid.StringN(0, 9, -1).Draw(t, "after")
+		around := before + value + after
+		var in string
+		switch rapid.IntRange(0, 6).Draw(t, "form") {
+		case 0:
+			in = base64.StdEncoding.EncodeToString([]byte(around))
+		case 1:
+			in = base64.URLEncoding.EncodeToString([]byte(around))
+		case 2:
+			in = hex.EncodeToString([]byte(around))
+		case 3:
+			in = strings.ToUpper(hex.EncodeToString([]byte(around)))
+		case 4:
+			in = url.QueryEscape(around)
+		case 5:
+			in = url.PathEscape(around)
+		case 6:
+			in = inJSON(around)
+		}
+		r := NewRedactor(map[string]string{"S": value})
+		whole := r.String(in)
+		if !strings.Contains(whole, "[secret:S]") {
+			t.Fatalf("%q in %q is shown as %q", value, in, whole)
+		}
+		for _, form := range forms(value) {
+			if strings.Contains(whole, form) {
+				t.Fatalf("%q is left in %q", form, whole)
+			}
+		}
+		cut := rapid.IntRange(0, len(in)).Draw(t, "cut")
+		once := NewRedactor(map[string]string{"S": value})
+		if got := string(once.Flush(once.Write(once.Write(nil, []byte(in[:cut])), []byte(in[cut:])))); got != whole {
+			t.Fatalf("%q cut at %d gives %q, whole %q", in, cut, got, whole)
+		}
+	})
+}
+
+func TestAShortSecretIsLookedForAsItIs(t *testing.T) {
+	r := NewRedactor(map[string]string{"S": "abc"})
+	if got := r.String("YWJj 616263 abc"); got != "YWJj 616263 [secret:S]" {
+		t.Errorf("gives %q", got)
 	}
 }
 
