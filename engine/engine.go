@@ -42,6 +42,11 @@ type Engine struct {
 	// reached.
 	Price func(protocol.Usage) *int64
 
+	// Admit is asked before anything is written: when a run begins, is forked, and each time
+	// that it is driven. Its error is given back, and nothing happens. Sub-workflows are not
+	// asked for on their own. nil admits all.
+	Admit func(Candidate) error
+
 	lib Library
 }
 
@@ -135,6 +140,11 @@ func (e *Engine) Begin(ctx context.Context, l Launch) (run protocol.RunID, fresh
 		}
 		if head.Link.Defined() {
 			return run, false, nil
+		}
+	}
+	if l.parent == nil {
+		if err := e.admit(Candidate{Program: l.Program, File: l.File, Models: l.Models, Limits: l.Program.Workflow.Limits, New: true}); err != nil {
+			return "", false, err
 		}
 	}
 	blocks, err := l.Program.AllBlocks()

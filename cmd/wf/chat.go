@@ -126,10 +126,18 @@ func (a *app) chatRun(ctx context.Context, d *daemon, arg string, f chatFlags) (
 	}
 	if isRun {
 		run, err := a.chatToContinue(ctx, d, arg, f.last)
-		if err == nil {
-			d.keeper.keep(run, engine.DriveOptions{By: whoami()})
+		if err != nil {
+			return "", err
 		}
-		return run, err
+		st, err := d.backend.e.State(ctx, run)
+		if err == nil {
+			err = d.backend.e.MayDrive(run, st, nil)
+		}
+		if err != nil {
+			return "", err
+		}
+		d.keeper.keep(run, engine.DriveOptions{By: whoami()})
+		return run, nil
 	}
 	mode, err := protocol.ParseContext(f.run.context)
 	if err != nil {

@@ -46,7 +46,7 @@ var exits = []struct {
 		protocol.ErrInsecure.Code, errNoDaemon.Code, memory.ErrNote.Code,
 	}},
 	{3, "invalid workflow, config or version, nothing ran", []string{
-		protocol.ErrInvalid.Code, protocol.ErrSemantics.Code, config.ErrConfig.Code,
+		protocol.ErrInvalid.Code, protocol.ErrSemantics.Code, protocol.ErrPrice.Code, config.ErrConfig.Code,
 	}},
 	{4, "model or credentials unavailable", []string{
 		protocol.ErrModel.Code, protocol.ErrUnauthorized.Code, protocol.ErrForbidden.Code, mcp.ErrUntrusted.Code, memory.ErrModel.Code, embed.ErrDimension.Code, embed.ErrTable.Code, embed.ErrAnswer.Code,

@@ -34,12 +34,9 @@ limit. What is recorded already is not done again. Without RUN it is the latest.
 					limits = append(limits, strings.ReplaceAll(name, "-", "_")+"="+f.Value.String())
 				}
 			}
-			for _, given := range limits {
-				l, err := limitFlag(given)
-				if err != nil {
-					return err
-				}
-				o.Limits = append(o.Limits, l)
+			var err error
+			if o.Limits, err = limitFlags(limits); err != nil {
+				return err
 			}
 			stop, err := a.record(record)
 			if err != nil {
@@ -73,6 +70,18 @@ limit. What is recorded already is not done again. Without RUN it is the latest.
 	flags.Float64("cost-usd", 0, "short for --limit cost_usd=")
 	flags.Duration("duration", 0, "short for --limit duration=")
 	return cmd
+}
+
+// limitFlags reads all of --limit.
+func limitFlags(given []string) (all []protocol.LimitChanged, err error) {
+	for _, g := range given {
+		l, err := limitFlag(g)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, l)
+	}
+	return all, nil
 }
 
 // limitFlag reads --limit name=value.

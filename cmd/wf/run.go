@@ -127,7 +127,7 @@ func (a *app) run(ctx context.Context, path string, f runFlags) error {
 	for _, name := range p.Unset(inputs) {
 		a.progress("input %s was not given: it is null, and nothing in a text (wf run %s --help-inputs)", name, path)
 	}
-	a.tellModels(p.Workflow, resolved)
+	a.tellModels(resolved)
 	if f.record != "" && f.detach {
 		return errors.Join(usagef("--record needs the run to stay here: leave --detach out"), s.Close())
 	}
