@@ -1,25 +1,39 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"wf/agentkit/config"
+	"wf/agentkit/model"
+	"wf/agentkit/script"
+	"wf/agentkit/tape"
 	"wf/engine"
 	"wf/engine/lang"
 	"wf/protocol"
 )
 
 // admit refuses a run that cannot be what it promises, before anything is written: one whose
-// limit of cost cannot hold.
+// limit of cost cannot hold and, before its first step, one with agents that no model can be
+// reached for.
 func (a *app) admit(c engine.Candidate) error {
 	loaded, err := a.config()
 	if err != nil {
 		return err
 	}
-	return a.unbounded(loaded, c)
+	price := a.unbounded(loaded, c)
+	if !c.New {
+		return price
+	}
+	keys := unreachable(loaded, c)
+	if keys != nil && price != nil {
+		return fail(protocol.ErrModel, protocol.HintOf(price), "%v\n%v", keys, price)
+	}
+	return errors.Join(keys, price)
 }
 
 // agents calls f for every agent of a run and of its sub-workflows, with a name that tells it
@@ -50,6 +64,56 @@ func agentsOf(loaded *config.Loaded, p *lang.Program, path string, modelsOf func
 			}, f)
 		}
 	}
+}
+
+// unreachable names all agents none of whose models can be opened, such as for want of a key.
+// What a script or a tape answers needs none.
+func unreachable(loaded *config.Loaded, c engine.Candidate) error {
+	open := loaded.Registry().Open
+	whys := map[string]string{} // by model
+	var order []string
+	roles := map[string][]string{} // by why
+	agents(loaded, c, func(_ *protocol.Workflow, role string, models []string) {
+		first := ""
+		for _, m := range models {
+			why, tried := whys[m]
+			if !tried && !scripted(m) {
+				if _, err := open(m, filepath.Dir(c.File)); err != nil {
+					why = err.Error()
+					if e := (*model.Error)(nil); errors.As(err, &e) {
+						why = e.Message
+					}
+				}
+				whys[m] = why
+			}
+			if why == "" {
+				return
+			}
+			if first == "" {
+				first = why
+			}
+		}
+		if first == "" {
+			return // it names no model: told before
+		}
+		if roles[first] == nil {
+			order = append(order, first)
+		}
+		roles[first] = append(roles[first], role)
+	})
+	if len(order) == 0 {
+		return nil
+	}
+	for i, why := range order {
+		order[i] = fmt.Sprintf("%s: %s", strings.Join(roles[why], ", "), why)
+	}
+	return fail(protocol.ErrModel, "nothing has run; wf models tells which providers there are, and which keys are set",
+		"no model can be used by\n  %s", strings.Join(order, "\n  "))
+}
+
+// scripted reports whether a model answers from a file: it needs no key, and costs nothing.
+func scripted(model string) bool {
+	return strings.HasPrefix(model, script.Prefix) || strings.HasPrefix(model, tape.Prefix)
 }
 
 // unbounded names the models without a price, where a limit of cost would not count them and no

@@ -185,3 +185,36 @@ func TestALimitOfCostThatCannotHoldIsRefusedByADaemon(t *testing.T) {
 		t.Error("something else was begun")
 	}
 }
+
+// All agents without a key are named at once, before the first step, those of sub-workflows too.
+func TestAMissingKeyIsFoundBeforeTheFirstStep(t *testing.T) {
+	m := newMystery(t)
+	m.write(".wf/config.yaml", m.config+"  far: {wire: openai, base_url: \"http://127.0.0.1:1\", key_env: FAR_AWAY_KEY}\n")
+	m.write("child.yaml", "wf: 1\nname: child\nroles: {inner: {prompt: Say it., model: far/one}}\n")
+	m.write("keys.yaml", `wf: 1
+name: keys
+roles:
+  first: {run: "echo >began", timeout: 1m}
+  second: {prompt: Say it., model: far/two}
+  third: {prompt: Say it., model: nowhere/three}
+  fourth: {prompt: Say it., model: [far/two, mystery/new]}
+  fifth: {prompt: Say it., model: script/said.yaml}
+  sub: {workflow: child.yaml}
+`)
+	m.must("trust", "--yes")
+	status, out := m.wf("run", "keys.yaml")
+	if status != 4 || m.runs() != 0 || isFile(filepath.Join(m.dir, "began")) {
+		t.Fatalf("exit %d, %d runs: %s", status, m.runs(), out)
+	}
+	for _, want := range []string{"second: model far/two: ", "FAR_AWAY_KEY", "third: no provider for the model \"nowhere/three\"", "sub/inner: model far/one: "} {
+		if !strings.Contains(out, want) {
+			t.Errorf("nothing of %q in %s", want, out)
+		}
+	}
+	_, out, _ = strings.Cut(out, "error:")
+	for _, no := range []string{"fourth", "fifth"} {
+		if strings.Contains(out, no+":") {
+			t.Errorf("%s has a model that can be used: %s", no, out)
+		}
+	}
+}
