@@ -88,6 +88,7 @@ func (a *app) init(cmd *cobra.Command, dir string) error {
 	for _, path := range out.Kept {
 		fmt.Fprintf(a.out, "%s kept  %s\n", p.dim("="), path)
 	}
+	a.tellEarlier(cmd.Context(), dir, out.Store)
 	next := "wf run workflow.yaml"
 	if dir != "." {
 		next = "cd " + dir + " && " + next

@@ -44,6 +44,9 @@ limit. What is recorded already is not done again. Without RUN it is the latest.
 			}
 			ctx := cmd.Context()
 			err = a.withRun(ctx, latestUnless(args), func(s *cas.Store, run protocol.RunID) error {
+				if len(args) == 0 {
+					a.progress("the latest run here is %s, in the store %s", run, s.Dir())
+				}
 				st, err := a.newEngine(s, nil).State(ctx, run)
 				if err != nil {
 					return err
