@@ -120,6 +120,9 @@ func (a *app) showOutcome(v *engine.View) error {
 	if err := a.showFields("", v.Outputs); err != nil {
 		return err
 	}
+	if err := a.showAnswer(v); err != nil {
+		return err
+	}
 	for _, w := range v.Waiting {
 		a.showQuestion(w)
 	}
@@ -149,6 +152,32 @@ func (a *app) showTail(v *engine.View) {
 		}
 		return
 	}
+}
+
+// showAnswer shows what the last agent of a finished run said, where no outputs are declared.
+func (a *app) showAnswer(v *engine.View) error {
+	if v.Status != protocol.Done || !noOutputs(v.Outputs) {
+		return nil
+	}
+	for _, s := range slices.Backward(v.Steps) {
+		switch {
+		case s.Action != protocol.ActPrompt || s.Status != string(protocol.StepOK):
+			continue
+		case !noOutputs(s.Output):
+			return a.showFields("", s.Output)
+		case s.Text != "":
+			_, err := fmt.Fprintf(a.out, "\n%s\n\n", strings.TrimRight(visible(s.Text), "\n"))
+			return err
+		}
+		return nil
+	}
+	return nil
+}
+
+// noOutputs reports whether an object has no fields.
+func noOutputs(object protocol.JSON) bool {
+	fields, err := fieldsOf(object)
+	return err == nil && len(fields) == 0
 }
 
 // showFields writes the fields of an object, one per line, texts of several lines indented.
