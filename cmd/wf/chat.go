@@ -151,6 +151,9 @@ func (a *app) chatRun(ctx context.Context, d *daemon, arg string, f chatFlags) (
 	if err != nil {
 		return "", err
 	}
+	if _, _, err := a.resolveModels(ctx, def.program, models); errors.Is(err, protocol.ErrModel) {
+		return "", hintedAs(err, "there is no model to talk with: none was named, and no key is set")
+	}
 	run, _, err := d.backend.launch(ctx, def, inputs, engine.Launch{Type: chatType, Tags: f.run.tags, CreatedBy: whoami(), Models: models, Context: mode})
 	return run, err
 }

@@ -95,7 +95,7 @@ func printExits(w io.Writer) error {
 		}
 	}
 	fmt.Fprintln(w)
-	_, err := fmt.Fprintln(w, `With -o json an error is an object too: {"schema":"wf.error/v1","code","message","hint","exit"}.`)
+	_, err := fmt.Fprintln(w, `With -o json an error is an object too: {"schema":"wf.error/v1","code","message","fix","exit"}.`)
 	return err
 }
 

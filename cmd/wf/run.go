@@ -315,6 +315,11 @@ func hinted(err error, hint string) error {
 	return &copied
 }
 
+// hintedAs keeps the code and the hint of an error and says it in other words.
+func hintedAs(err error, message string) error {
+	return &protocol.Error{Code: protocol.CodeOf(err), Message: message, Hint: protocol.HintOf(err)}
+}
+
 func (a *app) showInputs(p *lang.Program) error {
 	inputs := p.Workflow.Inputs
 	if a.asJSON() {
