@@ -256,6 +256,9 @@ func (s shelf) find(name string) (found, error) {
 // when it starts again.
 var errServeStopped = &protocol.Error{Code: "serve_stopped", Message: "wf serve was stopped", Hint: "it goes on with the run when it starts again; wf resume does so now"}
 
+// errScreenLeft is errServeStopped where no daemon was: the screen of a chat or of wf tui drove the run.
+var errScreenLeft = &protocol.Error{Code: errServeStopped.Code, Message: "its screen was left", Hint: "wf chat RUN or wf resume goes on"}
+
 // describe is why a drive ended, for the log.
 func describe(err error) string {
 	if hint := protocol.HintOf(err); hint != "" {

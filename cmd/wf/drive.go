@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"wf/cas"
 	"wf/engine"
@@ -107,12 +108,8 @@ func (a *app) showOutcome(v *engine.View) error {
 		return a.answer(v)
 	}
 	p := paint{a.out.color}
-	spent, err := since(v.Started, v.Updated)
-	if err != nil {
-		return err
-	}
 	fmt.Fprintf(a.out, "%s %s  run %s  %s  %s  head %s\n", p.status(v.Status), v.Status, v.ID,
-		plural(len(v.Steps), "step"), span(spent), shortCID(v.Head))
+		plural(len(v.Steps), "step"), span(time.Duration(v.ActiveMS)*time.Millisecond), shortCID(v.Head))
 	if v.Reason != "" {
 		fmt.Fprintf(a.out, "  %s\n", indentLines(v.Reason, "  "))
 	}
@@ -126,7 +123,7 @@ func (a *app) showOutcome(v *engine.View) error {
 	for _, w := range v.Waiting {
 		a.showQuestion(w)
 	}
-	_, err = fmt.Fprintf(a.out, "  %s   %s\n", p.dim("next"), next(v))
+	_, err := fmt.Fprintf(a.out, "  %s   %s\n", p.dim("next"), next(v))
 	return err
 }
 
