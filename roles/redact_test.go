@@ -114,13 +114,14 @@ func TestCleanerDoesNotDependOnChunks(t *testing.T) {
 
 func TestCleanerNormalises(t *testing.T) {
 	for in, want := range map[string]string{
-		"a\r\nb":       "a\nb",
-		"10%\r20%":     "10%\r20%",
-		"end\r":        "end\r",
-		"a\x00b":       "ab",
-		"\xff\xfe":     "\ufffd\ufffd",
-		"a\xe2\x82":    "a\ufffd\ufffd",
-		"\ufffd is ok": "\ufffd is ok",
+		"a\r\nb":                      "a\nb",
+		"10%\r20%":                    "10%\r20%",
+		"end\r":                       "end\r",
+		"a\x00b":                      "ab",
+		"ghp_\x00" + alphanumeric(36): "[redacted:github_token]",
+		"\xff\xfe":                    "\ufffd\ufffd",
+		"a\xe2\x82":                   "a\ufffd\ufffd",
+		"\ufffd is ok":                "\ufffd is ok",
 	} {
 		c := cleaner{redact: NewRedactor(nil)}
 		if got := c.text([]byte(in), true); got != want {
