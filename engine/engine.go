@@ -42,6 +42,11 @@ type Engine struct {
 	// reached.
 	Price func(protocol.Usage) *int64
 
+	// Admit is asked before anything is written: when a run begins, is forked, and each time
+	// that it is driven. Its error is given back, and nothing happens. Sub-workflows are not
+	// asked for on their own. nil admits all.
+	Admit func(Candidate) error
+
 	lib Library
 }
 
@@ -90,6 +95,7 @@ type Launch struct {
 	CreatedBy, TargetUser, RequestID string
 
 	Workspace string              // absolute
+	Place     string              // directory in which it was started, absolute; "" is Workspace
 	File      string              // path of the YAML, absolute
 	Models    map[string][]string // override of the models by role, "" is every role
 	// Context overrides how the agents see their past; "" is as their roles say.
@@ -137,6 +143,11 @@ func (e *Engine) Begin(ctx context.Context, l Launch) (run protocol.RunID, fresh
 			return run, false, nil
 		}
 	}
+	if l.parent == nil {
+		if err := e.admit(Candidate{Program: l.Program, File: l.File, Models: l.Models, Limits: l.Program.Workflow.Limits, New: true}); err != nil {
+			return "", false, err
+		}
+	}
 	blocks, err := l.Program.AllBlocks()
 	if err != nil {
 		return "", false, err
@@ -160,6 +171,9 @@ func (e *Engine) Begin(ctx context.Context, l Launch) (run protocol.RunID, fresh
 	d := protocol.RunStarted{Start: start.Link, Source: source, Title: title, Description: protocol.NewText(l.Description),
 		Type: l.Type, Scope: l.Scope, Tags: l.Tags, CreatedBy: l.CreatedBy, TargetUser: l.TargetUser, RequestID: l.RequestID,
 		Parent: l.parent, Workspace: l.Workspace, Version: e.Version, Models: l.Models, File: l.File, Context: l.Context}
+	if l.Place != l.Workspace {
+		d.Place = l.Place
+	}
 	j, err := e.Store.Journal(ctx, run)
 	if err != nil {
 		return "", false, err

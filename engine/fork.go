@@ -16,15 +16,17 @@ type ForkOptions struct {
 	With   *lang.Program // another definition, or nil
 	Source []byte        // its YAML
 	File   string
-	Dir    string              // another workspace, or ""
-	Models map[string][]string // other models of roles, "" is every role; nil leaves them
+	Dir    string                  // another workspace, or ""
+	Models map[string][]string     // other models of roles, "" is every role; nil leaves them
+	Limits []protocol.LimitChanged // raised in the fork
 	Note   string
 	By     string
 }
 
 // Fork makes a new run that shares another's journal up to an event, and goes on from there.
 // It copies nothing and leaves the original as it is. A definition that does not fit what has
-// happened is an error wrapping protocol.ErrInvalid or protocol.ErrInputs, and nothing is written.
+// happened is an error wrapping protocol.ErrInvalid or protocol.ErrInputs, and nothing is written;
+// as with what Admit refuses.
 func (e *Engine) Fork(ctx context.Context, run protocol.RunID, o ForkOptions) (protocol.RunID, error) {
 	at, err := e.entry(ctx, run, o.At)
 	if err != nil {
@@ -45,6 +47,14 @@ func (e *Engine) Fork(ctx context.Context, run protocol.RunID, o ForkOptions) (p
 	if err := s.forked(&e.lib, d); err != nil {
 		return "", fmt.Errorf("fork run %s at event %d: %w", run, o.At, err)
 	}
+	var raised []cas.Draft
+	for _, l := range o.Limits {
+		raise(&s.Limits, l)
+		raised = append(raised, cas.Draft{Data: l})
+	}
+	if err := e.admit(Candidate{Program: s.prog, File: s.Info.File, Models: s.Info.Models, Limits: s.Limits, Fork: true, Run: run}); err != nil {
+		return "", err
+	}
 	id, err := newRunID()
 	if err != nil {
 		return "", err
@@ -53,8 +63,15 @@ func (e *Engine) Fork(ctx context.Context, run protocol.RunID, o ForkOptions) (p
 	if err != nil {
 		return "", err
 	}
-	if _, err := j.Fork(ctx, max(e.now(), at.TS), id, at, cas.Draft{Data: d}, blocks); err != nil {
+	now := max(e.now(), at.TS)
+	fork, err := j.Fork(ctx, now, id, at, cas.Draft{Data: d}, blocks)
+	if err != nil {
 		return "", err
+	}
+	if len(raised) > 0 {
+		if _, err := fork.Append(ctx, now, raised, nil); err != nil {
+			return "", fmt.Errorf("raise the limits of run %s, a fork of run %s: %w", id, run, err)
+		}
 	}
 	return id, nil
 }

@@ -84,10 +84,14 @@ func (s *State) context(role *protocol.Role) protocol.ContextMode {
 
 // Models are what a role's agent tries in order: the run's override, else the role's own.
 func (s *State) Models(role *protocol.Role) []string {
-	if m := s.Info.Models[role.Name]; len(m) > 0 {
+	return modelsOf(s.Info.Models, role)
+}
+
+func modelsOf(override map[string][]string, role *protocol.Role) []string {
+	if m := override[role.Name]; len(m) > 0 {
 		return m
 	}
-	if m := s.Info.Models[""]; len(m) > 0 {
+	if m := override[""]; len(m) > 0 {
 		return m
 	}
 	return role.Model

@@ -41,6 +41,7 @@ var (
 	ErrInputs     = &Error{"invalid_inputs", "the inputs do not fit the workflow", "wf run FILE --help-inputs"}
 	ErrSemantics  = &Error{"unknown_semantics", "the run needs rules this binary lacks", "install a newer wf"}
 	ErrModel      = &Error{"model_unavailable", "no model answers", "name one with --model, in the workflow or in .wf/config.yaml"}
+	ErrPrice      = &Error{"unknown_price", "limits.cost_usd cannot hold: a price is unknown", "set the price under prices: in .wf/config.yaml, or bound the run by limits.tokens"}
 	ErrWaiting    = &Error{"waiting", "the visit waits for an answer", "wf answer"}
 	ErrNotWaiting = &Error{"not_waiting", "nothing there waits for an answer", "wf show tells what the run waits for"}
 	ErrFinal      = &Error{"run_final", "the run has ended", "wf fork goes on from any of its steps"}

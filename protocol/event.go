@@ -102,6 +102,16 @@ type RunStarted struct {
 	File string `cbor:"file,omitempty" json:"file,omitempty"`
 	// Context overrides how the agents of this run see their past; "" is as their roles say.
 	Context ContextMode `cbor:"context,omitempty" json:"context,omitempty"`
+	// Place is the directory in which the run was started, where that is not Workspace.
+	Place string `cbor:"place,omitempty" json:"place,omitempty"`
+}
+
+// StartedIn is the directory in which the run was started.
+func (r RunStarted) StartedIn() string {
+	if r.Place != "" {
+		return r.Place
+	}
+	return r.Workspace
 }
 
 // ParentRun is the step whose sub-workflow a run is.

@@ -1,6 +1,7 @@
 package roles
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -23,6 +24,9 @@ type cleaner struct {
 func (c *cleaner) text(p []byte, ended bool) string {
 	c.buf = append(c.buf[:0], c.held...)
 	c.held = c.held[:0]
+	if bytes.IndexByte(p, 0) >= 0 { // a secret must not lie on both sides of one
+		p = bytes.ReplaceAll(p, []byte{0}, nil)
+	}
 	c.buf = c.redact.Write(c.buf, p)
 	if ended {
 		c.buf = c.redact.Flush(c.buf)
@@ -37,7 +41,6 @@ func (c *cleaner) text(p []byte, ended bool) string {
 		}
 		r, n := utf8.DecodeRune(b)
 		switch {
-		case r == 0:
 		case r == '\r' && len(b) > 1 && b[1] == '\n':
 		case r == utf8.RuneError && n == 1:
 			out.WriteRune(utf8.RuneError)

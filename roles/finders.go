@@ -101,7 +101,7 @@ func basicAuth(in []byte, at, n int, ended bool) finding {
 		return finding{}
 	}
 	begin += len(scheme)
-	run, ok := runOf(in[begin:], base64, open, ended)
+	run, ok := runOf(in[begin:], base64Set, open, ended)
 	switch {
 	case !ok:
 		return finding{verdict: undecided}
@@ -120,16 +120,66 @@ func bearerToken(in []byte, at, n int, ended bool) finding {
 		return finding{verdict: undecided}
 	}
 	token := bytes.TrimRight(in[at+n:at+n+run], ".")
-	changes, last := 0, false
-	for i, c := range token {
-		digit := c >= '0' && c <= '9'
-		if i > 0 && digit != last {
-			changes++
-		}
-		last = digit
-	}
-	if len(token) < 20 || changes < 4 {
+	if len(token) < 20 || changes(token) < 4 {
 		return finding{}
 	}
 	return finding{verdict: isKey, from: n, to: n + len(token)}
+}
+
+var azureSet = setOf(lowerCase + upperCase + digits + "_~.-")
+
+// azureSecret is a secret of an application of Microsoft Entra: three characters and a digit,
+// which are shown, and then Q~.
+func azureSecret(in []byte, at, n int, ended bool) finding {
+	if at < 4 || in[at-1] < '0' || in[at-1] > '9' || !azureSet[in[at-2]] || !azureSet[in[at-3]] || !azureSet[in[at-4]] {
+		return finding{}
+	}
+	if at > 4 && azureSet[in[at-5]] && !boundary(in, at-4) {
+		return finding{}
+	}
+	run, ok := runOf(in[at+n:], azureSet, 36, ended)
+	if !ok {
+		return finding{verdict: undecided}
+	}
+	body := bytes.TrimRight(in[at+n:at+n+run], ".")
+	if len(body) < 31 || len(body) > 34 {
+		return finding{}
+	}
+	return finding{verdict: isKey, to: n + len(body)}
+}
+
+// curlPassword is the password in curl -u user:password.
+func curlPassword(in []byte, at, n int, ended bool) finding {
+	line := in[max(0, at-contextMax):at]
+	for i := bytes.LastIndexByte(line, '\n'); i >= 0; i = bytes.LastIndexByte(line[:i], '\n') {
+		if i == 0 || line[i-1] != '\\' {
+			line = line[i:]
+			break
+		}
+	}
+	if !bytes.Contains(line, []byte("curl ")) {
+		return finding{}
+	}
+	gap, ok := runOf(in[at+n:], between, separatorsMax, ended)
+	if !ok {
+		return finding{verdict: undecided}
+	}
+	begin := at + n + gap
+	user, ok := runOf(in[begin:], userSet, userMax, ended)
+	if !ok {
+		return finding{verdict: undecided}
+	}
+	colon := begin + user
+	if gap == 0 && n > len("-u") || colon == len(in) || in[colon] != ':' {
+		return finding{}
+	}
+	length, ok := runOf(in[colon+1:], unquotedSet, passwordMax, ended)
+	if !ok {
+		return finding{verdict: undecided}
+	}
+	password := bytes.TrimRight(in[colon+1:colon+1+length], ".") // the end of a sentence
+	if isPlaceholder(password, in[begin:colon]) {
+		return finding{}
+	}
+	return finding{verdict: isKey, from: colon + 1 - at, to: colon + 1 + len(password) - at}
 }

@@ -13,6 +13,7 @@ const (
 	pemMax   = 64 << 10 // bytes of a key
 	pemLine  = 40       // characters from which a run of Base64 is a line of a key
 	pemMin   = 16       // characters of Base64 in a key
+	markMax  = 10       // bytes that tell what a line begins with, lineMark and pemEnd among them
 )
 
 var (
@@ -56,7 +57,10 @@ func pemBody(in []byte, i int, ended bool) (to int, ok bool) {
 	size := 0 // characters of Base64
 	for {
 		i = skipGap(in, i)
-		run, ok := runOf(in[i:], base64, len(in), ended)
+		if !ended && len(in)-i < markMax {
+			return 0, false
+		}
+		run, ok := runOf(in[i:], base64Set, len(in), ended)
 		if !ok {
 			return 0, false
 		}
@@ -81,11 +85,10 @@ func pemBody(in []byte, i int, ended bool) (to int, ok bool) {
 		// A short line is the last one.
 		i = skipGap(in, line)
 		rest := in[i:]
-		if len(rest) < len(pemEnd) {
-			if !ended && strings.HasPrefix(pemEnd, string(rest)) {
-				return 0, false
-			}
-		} else if string(rest[:len(pemEnd)]) == pemEnd {
+		if !ended && len(rest) < markMax {
+			return 0, false
+		}
+		if bytes.HasPrefix(rest, []byte(pemEnd)) {
 			label, ok := runOf(rest[len(pemEnd):], labelSet, labelMax, ended)
 			if !ok {
 				return 0, false
@@ -122,13 +125,54 @@ func header(in []byte) bool {
 	return false
 }
 
-// skipGap is where the next line begins: behind blanks, quotes and written-out line ends.
-func skipGap(in []byte, i int) int {
-	for i < len(in) && pemGap[in[i]] {
-		if in[i] == '\\' && i+1 < len(in) && strings.IndexByte("nrt", in[i+1]) >= 0 {
+// skipGap is where the next line begins: behind blanks, quotes and written-out line ends, and
+// behind what was put before each line by cat -n, grep -n, a quotation, a comment or a diff.
+func skipGap(in []byte, i int) int { return skip(in, i, false) }
+
+// Unmarked is a line without what was put before it, as by cat -n, a quotation or a diff.
+func Unmarked(line []byte) []byte { return line[skip(line, 0, true):] }
+
+// skip takes fresh for that a line has begun of which nothing was seen yet.
+func skip(in []byte, i int, fresh bool) int {
+	for i < len(in) {
+		switch c := in[i]; {
+		case c == '\\' && i+1 < len(in) && strings.IndexByte("nrt", in[i+1]) >= 0:
+			fresh = fresh || in[i+1] == 'n'
+			i += 2
+		case pemGap[c]:
+			fresh = fresh || c == '\n'
 			i++
+		case fresh && strings.IndexByte(">|#*", c) >= 0:
+			i++
+		case fresh:
+			n := lineMark(in[i:])
+			if n == 0 {
+				return i
+			}
+			i += n
+		default:
+			return i
 		}
-		i++
 	}
 	return i
+}
+
+// lineMark is the length of what may stand before a line besides signs: its number, // of a
+// comment, or the minus of a diff.
+func lineMark(in []byte) int {
+	n := 0
+	for n < len(in) && n < 8 && in[n] >= '0' && in[n] <= '9' {
+		n++
+	}
+	switch {
+	case n > 0 && n+1 < len(in) && strings.IndexByte("\t :|-", in[n]) >= 0 && in[n+1] != '\n' && in[n+1] != '\r':
+		return n + 1
+	case n > 0:
+		return 0
+	case bytes.HasPrefix(in, []byte("// ")):
+		return 3
+	case bytes.HasPrefix(in, []byte("------")), len(in) > 1 && in[0] == '-' && base64Set[in[1]]:
+		return 1
+	}
+	return 0
 }

@@ -2,7 +2,6 @@ package roles
 
 import (
 	"bytes"
-	"encoding/json"
 	"slices"
 	"strings"
 )
@@ -11,7 +10,8 @@ import (
 // as a private key, is hidden on its own.
 const lineMin = 8
 
-// A Redactor hides the values of secrets: each is replaced by [secret:NAME]. What has the
+// A Redactor hides the values of secrets: each is replaced by [secret:NAME], also where it is
+// written in JSON, in an address, in hexadecimal or, within whatever text, in Base64. What has the
 // shape of a well-known kind of key, whoever it belongs to, is replaced by [redacted:KIND]. It
 // works on a stream; what is cut in two by the border of a chunk is found all the same.
 //
@@ -38,9 +38,8 @@ func NewRedactor(secrets map[string]string) *Redactor {
 	for name, value := range secrets {
 		mark := []byte("[secret:" + name + "]")
 		trimmed := strings.TrimRight(value, "\r\n")
-		r.add(trimmed, mark)
-		if written := inJSON(trimmed); written != trimmed {
-			r.add(written, mark)
+		for _, form := range forms(trimmed) {
+			r.add(form, mark)
 		}
 		if lines := strings.Split(trimmed, "\n"); len(lines) > 1 {
 			for _, line := range lines {
@@ -60,17 +59,6 @@ func NewRedactor(secrets map[string]string) *Redactor {
 		return bytes.Compare(a.mark, b.mark)
 	})
 	return r
-}
-
-// inJSON is how a value is written within a string of JSON, as in the arguments of a tool.
-func inJSON(value string) string {
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(value); err != nil {
-		return value
-	}
-	return strings.TrimSuffix(strings.TrimPrefix(b.String(), `"`), "\"\n")
 }
 
 func (r *Redactor) add(value string, mark []byte) {

@@ -1,7 +1,10 @@
 package roles
 
 import (
+	"encoding/base64"
+	"encoding/hex"
 	"fmt"
+	"net/url"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -35,6 +38,54 @@ func TestRedactorHidesValues(t *testing.T) {
 	}
 }
 
+// A secret is hidden in whatever it was written into, wherever it lies there.
+func TestASecretIsHiddenInOtherForms(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		value := rapid.StringOfN(rapid.RuneFrom([]rune("aZ09 /+?&=%\"\\~üé€")), encodedMin, 40, -1).Filter(func(s string) bool { return strings.TrimSpace(s) == s && len(s) >= encodedMin }).Draw(t, "value")
+		before, after := rapid.StringN(0, 9, -1).Draw(t, "before"), rapid.StringN(0, 9, -1).Draw(t, "after")
+		around := before + value + after
+		var in string
+		switch rapid.IntRange(0, 6).Draw(t, "form") {
+		case 0:
+			in = base64.StdEncoding.EncodeToString([]byte(around))
+		case 1:
+			in = base64.URLEncoding.EncodeToString([]byte(around))
+		case 2:
+			in = hex.EncodeToString([]byte(around))
+		case 3:
+			in = strings.ToUpper(hex.EncodeToString([]byte(around)))
+		case 4:
+			in = url.QueryEscape(around)
+		case 5:
+			in = url.PathEscape(around)
+		case 6:
+			in = inJSON(around)
+		}
+		r := NewRedactor(map[string]string{"S": value})
+		whole := r.String(in)
+		if !strings.Contains(whole, "[secret:S]") {
+			t.Fatalf("%q in %q is shown as %q", value, in, whole)
+		}
+		for _, form := range forms(value) {
+			if strings.Contains(whole, form) {
+				t.Fatalf("%q is left in %q", form, whole)
+			}
+		}
+		cut := rapid.IntRange(0, len(in)).Draw(t, "cut")
+		once := NewRedactor(map[string]string{"S": value})
+		if got := string(once.Flush(once.Write(once.Write(nil, []byte(in[:cut])), []byte(in[cut:])))); got != whole {
+			t.Fatalf("%q cut at %d gives %q, whole %q", in, cut, got, whole)
+		}
+	})
+}
+
+func TestAShortSecretIsLookedForAsItIs(t *testing.T) {
+	r := NewRedactor(map[string]string{"S": "abc"})
+	if got := r.String("YWJj 616263 abc"); got != "YWJj 616263 [secret:S]" {
+		t.Errorf("gives %q", got)
+	}
+}
+
 // However a stream is cut, the text is that of the whole.
 func TestCleanerDoesNotDependOnChunks(t *testing.T) {
 	alphabet := []string{"a", "ghp_", "gh", strings.Repeat("p_0", 13), "b", "s3cr3t", "s3c", "r3t", "\r", "\n", "\r\n", "\x00", "ü", "€", "😀", "\xff", "\xe2\x82", "\ufffd"}
@@ -63,13 +114,14 @@ func TestCleanerDoesNotDependOnChunks(t *testing.T) {
 
 func TestCleanerNormalises(t *testing.T) {
 	for in, want := range map[string]string{
-		"a\r\nb":       "a\nb",
-		"10%\r20%":     "10%\r20%",
-		"end\r":        "end\r",
-		"a\x00b":       "ab",
-		"\xff\xfe":     "\ufffd\ufffd",
-		"a\xe2\x82":    "a\ufffd\ufffd",
-		"\ufffd is ok": "\ufffd is ok",
+		"a\r\nb":                      "a\nb",
+		"10%\r20%":                    "10%\r20%",
+		"end\r":                       "end\r",
+		"a\x00b":                      "ab",
+		"ghp_\x00" + alphanumeric(36): "[redacted:github_token]",
+		"\xff\xfe":                    "\ufffd\ufffd",
+		"a\xe2\x82":                   "a\ufffd\ufffd",
+		"\ufffd is ok":                "\ufffd is ok",
 	} {
 		c := cleaner{redact: NewRedactor(nil)}
 		if got := c.text([]byte(in), true); got != want {

@@ -15,8 +15,8 @@ type shaper struct {
 	after bool // the last of what was given out was a key
 }
 
-// contextMax is how far before a key one has to look.
-const contextMax = 16
+// contextMax is how many bytes before a key may decide whether it is one, as with curl … -u.
+const contextMax = 256
 
 // write appends to dst what is known of the stream after p; ended says that nothing follows.
 func (h *shaper) write(dst, p []byte, ended bool) []byte {
@@ -76,24 +76,29 @@ type finder func(in []byte, at, n int, ended bool) finding
 
 // The prefixes by their first two bytes: starts tells which row of seconds belongs to the
 // first, 0 for none; seconds which list of lists belongs to the second.
-var starts, seconds, lists = func() (starts [256]uint8, seconds [][256]uint8, lists [][]*shape) {
-	seconds, lists = make([][256]uint8, 1), make([][]*shape, 1)
+var (
+	starts  [256]uint8
+	seconds [][256]uint16
+	lists   [][]*shape
+)
+
+func init() { // finders read the lists, and the lists hold finders
+	seconds, lists = make([][256]uint16, 1), make([][]*shape, 1)
 	for i := range shapes {
 		s := &shapes[i]
 		row := &starts[s.prefix[0]]
 		if *row == 0 {
 			*row = uint8(len(seconds))
-			seconds = append(seconds, [256]uint8{})
+			seconds = append(seconds, [256]uint16{})
 		}
 		list := &seconds[*row][s.prefix[1]]
 		if *list == 0 {
-			*list = uint8(len(lists))
+			*list = uint16(len(lists))
 			lists = append(lists, nil)
 		}
 		lists[*list] = append(lists[*list], s)
 	}
-	return starts, seconds, lists
-}()
+}
 
 // candidate is the next place, from at on, where a prefix may begin; len(in) is none.
 func candidate(in []byte, at int) int {
@@ -217,7 +222,7 @@ func boundary(in []byte, at int) bool {
 	if at == 0 || !under[in[at-1]] {
 		return true
 	}
-	before := in[max(0, at-contextMax):at]
+	before := in[max(0, at-16):at]
 	n := len(before)
 	c := before[n-1]
 	switch {

@@ -20,7 +20,7 @@ type shape struct {
 	form         func() *regexp.Regexp // of the run, or nil
 	mixed        bool                  // has letters and at least two digits
 
-	name bool   // the prefix is a name, shown; separators may follow it
+	name bool   // the prefix may stand within a word; where there is no finder it is a name, shown, and separators may follow it
 	find finder // for what is no plain run
 }
 
@@ -30,9 +30,25 @@ const open = 8 << 10
 // Every kind of key. Of two prefixes where one begins with the other, the longer stands first.
 var shapes = slices.Concat(
 	plain("anthropic_key", word, 20, open, "sk-ant-"),
+	formed("langfuse_key", dashed, 36, 36, uuid, "sk-lf-", "pk-lf-"),
 	plain("openai_key", word, 20, open, "sk-proj-", "sk-svcacct-", "sk-admin-"),
 	mixed("openrouter_key", alnum, 40, open, "sk-or-v1-"),
 	mixed("api_key", alnum, 32, open, "sk-"),
+	mixed("elevenlabs_key", hexSet, 48, 48, "sk_"),
+	formed("mapbox_token", dotted, 60, 255, `[\w-]{40,}\.[\w-]{22}`, "sk.eyJ"),
+	mixed("nvidia_key", word, 60, 80, "nvapi-"),
+	mixed("tavily_key", word, 24, 80, "tvly-"),
+	formed("pinecone_key", under, 50, 90, `[A-Za-z0-9]{4,8}_[A-Za-z0-9]{40,}`, "pcsk_"),
+	formed("langsmith_key", under, 40, 60, `(?:pt|sk)_[0-9a-f]{32}_[0-9a-f]{10}`, "lsv2_"),
+	mixed("cerebras_key", alnum, 48, 48, "csk-"),
+	mixed("together_key", word, 40, 48, "tgp_v1_"),
+	mixed("fireworks_key", alnum, 22, 24, "fw_"),
+	mixed("voyage_key", word, 43, 43, "pa-"),
+	mixed("jina_key", word, 60, 64, "jina_"),
+	plain("firecrawl_key", hexSet, 32, 32, "fc-"),
+	plain("e2b_key", hexSet, 40, 40, "e2b_"),
+	plain("apify_token", alnum, 36, 36, "apify_api_"),
+	mixed("wandb_key", under, 60, 120, "wandb_v1_"),
 	plain("groq_key", alnum, 48, 60, "gsk_"),
 	plain("xai_key", alnum, 60, 100, "xai-"),
 	plain("replicate_token", alnum, 37, 40, "r8_"),
@@ -40,39 +56,78 @@ var shapes = slices.Concat(
 	plain("huggingface_token", alnum, 34, 40, "hf_"),
 	plain("github_token", alnum, 36, 255, "ghp_", "gho_", "ghs_", "ghu_", "ghr_"),
 	plain("github_token", under, 60, 255, "github_pat_"),
-	plain("gitlab_token", word, 20, 255, "glpat-", "gldt-", "glrt-", "glptt-", "gloas-", "glcbt-"),
+	plain("gitlab_token", dotted, 20, 320, "glpat-", "gldt-", "glrtr-", "glrt-", "glptt-", "gloas-", "glcbt-", "glft-", "glimt-", "glagent-", "glsoat-", "glffct-", "glwt-"),
+	plain("gitlab_token", word, 20, 20, "GR1348941"),
 	plain("aws_key_id", upper, 16, 16, "AKIA", "ASIA"),
-	named("aws_secret_key", base64, 40, 40, "aws_secret_access_key", "AWS_SECRET_ACCESS_KEY", "SecretAccessKey", "secretAccessKey", "aws_secret_key"),
-	named("azure_storage_key", base64, 86, 88, "AccountKey"),
-	named("azure_key", base64, 43, 44, "SharedAccessKey"),
+	named("aws_secret_key", base64Set, 40, 40, "aws_secret_access_key", "AWS_SECRET_ACCESS_KEY", "SecretAccessKey", "secretAccessKey", "aws_secret_key"),
+	mixed("bedrock_key", base64Set, 100, 280, "ABSK"),
+	mixed("bedrock_key", base64Set, 60, open, "bedrock-api-key-"),
+	foundWithin("azure_client_secret", azureSecret, "Q~"),
+	named("azure_storage_key", base64Set, 86, 88, "AccountKey"),
+	named("azure_key", base64Set, 43, 44, "SharedAccessKey"),
 	plain("google_key", word, 35, 35, "AIza"),
 	plain("google_secret", word, 28, 28, "GOCSPX-"),
 	plain("google_token", word, 40, open, "ya29."),
 	mixed("slack_token", dashed, 20, 255, "xoxb-", "xoxp-", "xoxa-", "xoxr-", "xoxs-", "xoxe-", "xoxe.xoxp-", "xapp-"),
 	formed("slack_webhook", pathSet, 30, 120, `[BT][A-Z0-9]{7,}/B[A-Z0-9]{7,}/[A-Za-z0-9]{16,}`, "hooks.slack.com/services/"),
-	plain("stripe_key", alnum, 16, 255, "sk_live_", "rk_live_", "sk_test_", "rk_test_", "whsec_"),
+	plain("stripe_key", alnum, 16, 255, "sk_live_", "rk_live_", "sk_test_", "rk_test_"),
+	plain("webhook_secret", base64Set, 24, 128, "whsec_"),
 	plain("npm_token", alnum, 36, 36, "npm_"),
 	plain("pypi_token", word, 50, open, "pypi-AgEI"),
-	plain("rubygems_key", hex, 48, 48, "rubygems_"),
+	plain("rubygems_key", hexSet, 48, 48, "rubygems_"),
 	formed("sendgrid_key", dotted, 60, 80, `[\w-]{16,32}\.[\w-]{32,64}`, "SG."),
-	plain("mailgun_key", hex, 32, 32, "key-"),
-	plain("twilio_key", hex, 32, 32, "SK"),
-	plain("digitalocean_token", hex, 64, 64, "dop_v1_", "doo_v1_", "dor_v1_"),
+	plain("mailgun_key", hexSet, 32, 32, "key-"),
+	plain("twilio_key", hexSet, 32, 32, "SK"),
+	plain("digitalocean_token", hexSet, 64, 64, "dop_v1_", "doo_v1_", "dor_v1_"),
+	mixed("cloudflare_token", word, 40, 64, "cfat_", "cfut_", "cfk_"),
+	formed("cloudflare_token", dashed, 171, 171, `[0-9a-f]{24}-[0-9a-f]{146}`, "v1.0-"),
+	formed("doppler_token", dotted, 40, 110, `(?:[a-z0-9_-]{1,64}\.)?[A-Za-z0-9]{40,44}`, "dp.pt.", "dp.st.", "dp.ct.", "dp.sa.", "dp.scim.", "dp.audit."),
+	mixed("fly_token", base64Set, 60, open, "fm1a_", "fm1r_", "fm2_"),
+	mixed("fly_token", word, 43, 43, "fo1_"),
+	plain("pulumi_token", hexSet, 40, 40, "pul-"),
+	formed("sentry_token", base64Any, 60, open, `eyJ[\w+/=-]{57,}`, "sntrys_"),
+	plain("sentry_token", hexSet, 64, 64, "sntryu_"),
+	mixed("square_token", word, 60, 60, "EAAA"),
+	plain("square_token", word, 22, 22, "sq0atp-"),
+	plain("square_token", word, 43, 43, "sq0csp-"),
+	plain("tailscale_key", word, 20, 100, "tskey-auth-", "tskey-api-", "tskey-client-", "tskey-scim-", "tskey-webhook-"),
+	mixed("planetscale_token", dotted, 32, 64, "pscale_tkn_", "pscale_pw_", "pscale_oauth_"),
+	mixed("neon_key", alnum, 60, 70, "napi_"),
+	mixed("netlify_token", alnum, 36, 40, "nfp_"),
+	mixed("vercel_token", alnum, 40, 80, "vcp_", "vck_", "vca_", "vci_", "vcr_"),
+	mixed("render_key", alnum, 28, 40, "rnd_"),
+	formed("resend_key", under, 33, 33, `[A-Za-z0-9]{8}_[A-Za-z0-9]{24}`, "re_"),
+	formed("brevo_key", dashed, 81, 81, `[0-9a-f]{64}-[A-Za-z0-9]{16}`, "xkeysib-"),
+	formed("hubspot_token", dashed, 36, 36, uuid, "pat-na1-", "pat-na2-", "pat-eu1-", "pat-ap1-"),
+	formed("airtable_token", dotted, 79, 80, `[A-Za-z0-9]{14}\.[0-9a-f]{64}`, "pat"),
+	plain("sonar_token", hexSet, 40, 40, "squ_", "sqp_", "sqa_"),
+	formed("sourcegraph_token", under, 40, 60, `(?:(?:[0-9a-f]{16}|local)_)?[0-9a-f]{40}`, "sgp_"),
+	formed("circleci_token", under, 60, 80, `[A-Za-z0-9]+_[0-9a-f]{40}`, "CCIPAT_", "CCIPRJ_"),
+	plain("buildkite_token", hexSet, 40, 40, "bkua_"),
+	formed("dynatrace_token", dotted, 89, 90, `[A-Z2-7]{24}\.[A-Z2-7]{64}`, "dt0c01.", "dt0s16."),
+	mixed("onepassword_token", base64Any, 100, open, "ops_eyJ"),
+	mixed("contentful_token", word, 43, 43, "CFPAT-"),
+	mixed("crates_token", alnum, 32, 32, "cio"),
+	mixed("posthog_key", alnum, 40, 60, "phx_"),
+	mixed("prefect_key", alnum, 36, 36, "pnu_", "pnb_"),
+	mixed("jfrog_token", alnum, 69, 69, "AKCp"),
+	formed("clickup_token", under, 36, 50, `[0-9]{4,12}_[A-Z0-9]{32}`, "pk_"),
+	plain("kubernetes_token", word, 60, open, "k8s-aws-v1."),
 	plain("vault_token", word, 24, open, "hvs.", "hvb.", "hvr."),
 	plain("terraform_token", dotted, 60, 120, "atlasv1."),
 	plain("heroku_key", word, 36, 80, "HRKU-"),
-	namedForm("heroku_key", dashed, 36, 36, `[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}`, "HEROKU_API_KEY"),
-	plain("databricks_token", hex, 32, 32, "dapi"),
+	namedForm("heroku_key", dashed, 36, 36, uuid, "HEROKU_API_KEY"),
+	plain("databricks_token", hexSet, 32, 32, "dapi"),
 	formed("postman_key", dashed, 59, 59, `[0-9a-f]{24}-[0-9a-f]{34}`, "PMAK-"),
 	plain("linear_key", alnum, 32, 64, "lin_api_", "lin_oauth_"),
-	plain("shopify_token", hex, 32, 32, "shpat_", "shpca_", "shppa_", "shpss_"),
+	plain("shopify_token", hexSet, 32, 32, "shpat_", "shpca_", "shppa_", "shpss_"),
 	plain("docker_token", word, 24, 64, "dckr_pat_", "dckr_oat_"),
 	plain("grafana_token", under, 32, open, "glsa_", "glc_"),
 	plain("newrelic_key", upper, 27, 27, "NRAK-"),
 	plain("atlassian_token", dotted, 60, 255, "ATATT3"),
 	plain("notion_token", alnum, 40, 64, "ntn_"),
 	plain("figma_token", word, 36, 60, "figd_"),
-	plain("supabase_key", hex, 40, 40, "sbp_"),
+	plain("supabase_key", hexSet, 40, 40, "sbp_"),
 	plain("age_key", upper, 58, 58, "AGE-SECRET-KEY-1"),
 	formed("jwt", dotted, 30, open, `[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{10,}`, "eyJ"),
 	formed("discord_token", dotted, 55, 90, `[\w-]{20,26}\.[\w-]{6}\.[\w-]{27,45}`, discord()...),
@@ -81,7 +136,21 @@ var shapes = slices.Concat(
 	found("basic_auth", basicAuth, "Authorization", "authorization", "AUTHORIZATION"),
 	found("bearer_token", bearerToken, "Bearer ", "bearer "),
 	found("private_key", privateKey, pemBegin),
+	found("private_key", encodedKey, encodedBegin...),
+	named("kubernetes_key", base64Set, 40, pemMax, "client-key-data"),
+	found("kubernetes_token", kubernetesToken, "token"),
+	foundWithin("docker_auth", dockerAuth, "auth"),
+	found("password", curlPassword, "-u", "--user"),
+	foundWithin("secret", assignedSecret, "client_secret", "clientSecret", "ClientSecret", "CLIENT_SECRET", "client-secret", "_SECRET",
+		"SECRET_KEY_BASE", "SECRET_KEY", "secret_key", "secretKey", "SecretKey",
+		"API_KEY", "api_key", "apiKey", "ApiKey", "APIKEY", "apikey", "api-key", "Api-Key", "API-Key",
+		"_TOKEN", "access_token", "accessToken", "AccessToken", "refresh_token", "refreshToken", "RefreshToken",
+		"auth_token", "authToken", "AuthToken", "api_token", "apiToken", "bot_token", "botToken"),
+	foundWithin("password", assignedPassword, "PASSWORD", "PASSWD", "PASSPHRASE", "_PWD", "password", "Password", "passwd", "passphrase"),
 )
+
+// uuid is the form of a UUID.
+const uuid = `[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}`
 
 // A set is a set of bytes.
 type set [256]bool
@@ -101,16 +170,17 @@ const (
 )
 
 var (
-	alnum   = setOf(lowerCase + upperCase + digits)
-	under   = setOf(lowerCase + upperCase + digits + "_")
-	dashed  = setOf(lowerCase + upperCase + digits + "-")
-	word    = setOf(lowerCase + upperCase + digits + "_-")
-	dotted  = setOf(lowerCase + upperCase + digits + "_-.")
-	base64  = setOf(lowerCase + upperCase + digits + "+/=")
-	pathSet = setOf(lowerCase + upperCase + digits + "/")
-	upper   = setOf(upperCase + digits)
-	hex     = setOf("abcdef" + digits)
-	between = setOf(" \t\"'\\:=>") // of a name and its value
+	alnum     = setOf(lowerCase + upperCase + digits)
+	under     = setOf(lowerCase + upperCase + digits + "_")
+	dashed    = setOf(lowerCase + upperCase + digits + "-")
+	word      = setOf(lowerCase + upperCase + digits + "_-")
+	dotted    = setOf(lowerCase + upperCase + digits + "_-.")
+	base64Set = setOf(lowerCase + upperCase + digits + "+/=")
+	base64Any = setOf(lowerCase + upperCase + digits + "+/=_-") // both alphabets
+	pathSet   = setOf(lowerCase + upperCase + digits + "/")
+	upper     = setOf(upperCase + digits)
+	hexSet    = setOf("abcdef" + digits)
+	between   = setOf(" \t\"'\\:=>") // of a name and its value
 )
 
 func each(prefixes []string, s shape) []shape {
@@ -150,6 +220,11 @@ func lazily(form string) func() *regexp.Regexp {
 
 func found(kind string, find finder, prefixes ...string) []shape {
 	return each(prefixes, shape{kind: kind, find: find})
+}
+
+// foundWithin takes prefixes that may stand within a word, as at the end of a longer name.
+func foundWithin(kind string, find finder, prefixes ...string) []shape {
+	return each(prefixes, shape{kind: kind, find: find, name: true})
 }
 
 // discord are the beginnings of a decimal number in Base64, as which such a token begins.

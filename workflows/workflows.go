@@ -8,7 +8,8 @@
 //	release.yaml       a sub-workflow: checks.yaml
 //	tasks/errands.yaml an agent that works on one task at a time
 //
-// Where there is an agent, its model is a script: they need no key.
+// Where there is an agent, its model is a script: they need no key. wf init writes those of
+// Examples.
 package workflows
 
 import (

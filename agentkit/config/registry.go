@@ -61,7 +61,12 @@ func (l *Loaded) open(name, id, provider string, p Provider) (llms.Model, error)
 }
 
 // Table is the prices of the binary with those of the config over them.
-func (l *Loaded) Table() price.Table {
+func (l *Loaded) Table() price.Table { return price.Standard().With(l.over()) }
+
+// Priced is how many prices come from the configs.
+func (l *Loaded) Priced() int { return len(l.over()) }
+
+func (l *Loaded) over() map[string]price.Price {
 	over := map[string]price.Price{}
 	for name, p := range l.Providers {
 		if p.Price != nil {
@@ -69,7 +74,7 @@ func (l *Loaded) Table() price.Table {
 		}
 	}
 	maps.Copy(over, l.Prices)
-	return price.Standard().With(over)
+	return over
 }
 
 // Window is how many tokens the context of a model holds, 0 where the config does not say.

@@ -43,7 +43,8 @@ type Price struct {
 // Table is prices by model. A key is a whole name, provider included, which also stands for
 // dated versions of the model, or a prefix that ends with *.
 type Table struct {
-	Date   string           `json:"date"` // of the prices, 2006-01-02
+	Date   string           `json:"date"`   // of the prices, 2006-01-02
+	Source string           `json:"source"` // where they were read
 	Prices map[string]Price `json:"prices"`
 }
 
@@ -95,7 +96,7 @@ func (p Price) Check() error {
 
 // With is the table with the prices of another put over it.
 func (t Table) With(over map[string]Price) Table {
-	out := Table{Date: t.Date, Prices: make(map[string]Price, len(t.Prices)+len(over))}
+	out := Table{Date: t.Date, Source: t.Source, Prices: make(map[string]Price, len(t.Prices)+len(over))}
 	for name, p := range t.Prices {
 		out.Prices[name] = p
 	}

@@ -120,6 +120,7 @@ func readLines(root *os.Root, name string, start, end int, at Workspace) Result 
 	var out bytes.Buffer
 	lines := bufio.NewReaderSize(f, 64<<10)
 	line, left := 1, int64(0)
+	ended := 0 // 1 where the newest line has not begun: what was read last ended one
 	var key keyLines
 	above := false // a private key that began before start has not ended
 	for end == 0 || line <= end {
@@ -138,8 +139,11 @@ func readLines(root *os.Root, name string, start, end int, at Workspace) Result 
 			out.Write(part[:keep])
 			left += int64(len(part) - keep)
 		}
-		if len(part) > 0 && part[len(part)-1] == '\n' {
-			line++
+		if len(part) > 0 {
+			ended = 0
+			if part[len(part)-1] == '\n' {
+				line, ended = line+1, 1
+			}
 		}
 		if err == io.EOF {
 			break
@@ -151,8 +155,8 @@ func readLines(root *os.Root, name string, start, end int, at Workspace) Result 
 	if bytes.IndexByte(out.Bytes(), 0) >= 0 {
 		return failed("%s is binary", name)
 	}
-	if start > line {
-		return failed("%s has %d lines", name, line)
+	if start > 1 && start > line-ended {
+		return failed("%s has %d lines", name, line-ended)
 	}
 	s := at.clean(strings.ToValidUTF8(out.String(), "�"))
 	if cut := runeCut(s, ReadMax); cut < len(s) || left > 0 {

@@ -45,10 +45,10 @@ func (k *keyLines) hold(line []byte) bool {
 }
 
 // isKeyLine reports whether a line can stand within a key: Base64, perhaps as a string of a
-// program, or a header.
+// program or in a quotation, or a header.
 func isKeyLine(line []byte) bool {
 	line = bytes.TrimRight(bytes.TrimSpace(line), `"'`+"`"+` ,+\nr`)
-	line = bytes.TrimLeft(line, `"'`)
+	line = roles.Unmarked(line)
 	for _, header := range keyHeaders {
 		if bytes.HasPrefix(line, header) {
 			return true

@@ -107,7 +107,7 @@ const lineMax = 8 << 10
 
 func (w *watcher) Write(p []byte) (int, error) {
 	if w.at.Watch != nil {
-		w.line = w.hide.Write(w.line, p)
+		w.line = w.hide.Write(w.line, bytes.ReplaceAll(p, []byte{0}, nil)) // plain leaves them out, and a secret must not lie around one
 		end := bytes.LastIndexByte(w.line, '\n') + 1
 		if end == 0 && len(w.line) > lineMax {
 			end = whole(w.line)

@@ -133,6 +133,14 @@ func TestSearchHidesSecrets(t *testing.T) {
 	if r = call(t, at, "read_file", args{"path": "key.pem", "start_line": 4}); r.Content != "[redacted:private_key]\nMIIEvQIBafter\n" {
 		t.Errorf("the end of a key reads as %q", r.Content)
 	}
+	quoted := "> MIIEvQIBfirst\n> " + strings.ReplaceAll(strings.TrimSpace(key), "\n", "\n> ") + "\n> after\n"
+	write(t, dir, "mail.txt", quoted)
+	if r = call(t, at, "read_file", args{"path": "mail.txt", "start_line": 4}); r.Content != "[redacted:private_key]\n> after\n" {
+		t.Errorf("the end of a quoted key reads as %q", r.Content)
+	}
+	if r = call(t, at, "search", args{"pattern": "MIIEvQIB|after", "path": "mail.txt"}); r.Content != "mail.txt:1: > MIIEvQIBfirst\nmail.txt:10: > after\n" {
+		t.Errorf("a quoted key gives %q", r.Content)
+	}
 	write(t, dir, "key.go", "const begin = \"-----BEGIN PRIVATE KEY-----\"\n\nfunc f() {}\n")
 	if r = call(t, at, "read_file", args{"path": "key.go", "start_line": 2}); r.Content != "\nfunc f() {}\n" {
 		t.Errorf("a program that knows keys reads as %q", r.Content)

@@ -71,7 +71,8 @@ func TestFilesAreReadAndWritten(t *testing.T) {
 		{"read_file", args{"path": "a.txt"}, "one\ntwo\nthree\n", false},
 		{"read_file", args{"path": "./x/../a.txt", "start_line": 2, "end_line": 2}, "two\n", false},
 		{"read_file", args{"path": filepath.Join(dir, "a.txt"), "start_line": 3}, "three\n", false},
-		{"read_file", args{"path": "a.txt", "start_line": 9}, "error: a.txt has 4 lines", true},
+		{"read_file", args{"path": "a.txt", "start_line": 9}, "error: a.txt has 3 lines", true},
+		{"read_file", args{"path": "a.txt", "start_line": 4}, "error: a.txt has 3 lines", true},
 		{"read_file", args{"path": "none"}, "error: none: no such file or directory", true},
 		{"read_file", args{"path": "."}, "error: .: no regular file", true},
 		{"read_file", args{}, `error: the argument "path" is missing`, true},
@@ -249,6 +250,7 @@ func TestShellShowsNoSecretOfSeveralPieces(t *testing.T) {
 	body := strings.Repeat("MIIEowIBAAKCAQEAx7Kq3vZ0YtQm5sJ8nB4cD2fG6hL9pR1uW3eT0iO5aS7dF2gH\n", 12)
 	for name, c := range map[string]struct{ command, secret, shown string }{
 		"a value in two writes":         {"printf hunter2; sleep 0.05; echo hunter2 and more", "hunter2", "[secret:PW] and more"},
+		"a value around a NUL":          {"printf 'hunter2\\000hunter2 and more'", "hunter2", "[secret:PW] and more"},
 		"a value without a newline":     {"printf 'password: hunter2hunter2'", "hunter2", "password: [secret:PW]"},
 		"a key in a long line":          {"head -c 20000 /dev/zero | tr '\\0' .; printf ' ghp_'; sleep 0.05; echo 16C7e42F292c6912E7710c838347Ae178B4a", "16C7e42F292c", "[redacted:"},
 		"a private key, line by line":   {"echo '-----BEGIN RSA PRIVATE KEY-----'; while read -r l; do echo $l; sleep 0.001; done <key; echo '-----END RSA PRIVATE KEY-----'; echo after", "MIIEowIBAAKC", "after"},

@@ -1,12 +1,16 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"wf/protocol"
 )
 
 // latest is a reference such as -1 or -2:coder#1, which a flag parser takes for flags.
@@ -68,7 +72,12 @@ func takes(least, most int, names ...string) cobra.PositionalArgs {
 		case len(args) < least:
 			return usagef("wf %s needs %s", commandName(cmd), names[len(args)])
 		case most >= 0 && len(args) > most:
-			return usagef("wf %s: unexpected argument %q", commandName(cmd), written(args[most]))
+			extra := written(args[most])
+			if strings.Contains(extra, "=") && cmd.Flags().Lookup("input") != nil {
+				return fail(protocol.ErrUsage, fmt.Sprintf("inputs are given with -i: wf %s %s -i %s", commandName(cmd), strings.Join(args[:most], " "), shellWord(extra)),
+					"wf %s: unexpected argument %q", commandName(cmd), extra)
+			}
+			return usagef("wf %s: unexpected argument %q", commandName(cmd), extra)
 		}
 		return nil
 	}
@@ -89,4 +98,49 @@ func plural(n int, what string) string {
 		return "1 " + what
 	}
 	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// badFlag is an error of the flag parser; of a flag that is not there it names the nearest one.
+func badFlag(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) || len(unknown.GetSpecifiedName()) < 2 {
+		return usage(err)
+	}
+	name := unknown.GetSpecifiedName()
+	best, least := "", 1+len(name)/3
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if d := edits(name, f.Name); !f.Hidden && (d < least || best == "" && d == least) {
+			best, least = f.Name, d
+		}
+	})
+	if best == "" {
+		return fail(protocol.ErrUsage, cmd.CommandPath()+" --help lists the flags", "%v", err)
+	}
+	return fail(protocol.ErrUsage, "did you mean --"+best+"?", "%v", err)
+}
+
+// edits is how many letters must be put in, left out, replaced or swapped with the next to make
+// b of a.
+func edits(a, b string) int {
+	rows := make([][]int, len(a)+1)
+	for i := range rows {
+		rows[i] = make([]int, len(b)+1)
+		rows[i][0] = i
+	}
+	for j := range rows[0] {
+		rows[0][j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			rows[i][j] = slices.Min([]int{rows[i-1][j] + 1, rows[i][j-1] + 1, rows[i-1][j-1] + cost})
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
+			}
+		}
+	}
+	return rows[len(a)][len(b)]
 }

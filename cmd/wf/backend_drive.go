@@ -161,6 +161,9 @@ func (b *backend) Resume(ctx context.Context, run protocol.RunID, r api.Resume) 
 	if st.Status().Final() {
 		return fail(protocol.ErrFinal, "", "run %s is %s", run, st.Status())
 	}
+	if err := b.e.MayDrive(run, st, o.Limits); err != nil {
+		return err
+	}
 	return b.keeper.resume(ctx, run, st.Status(), o)
 }
 
@@ -252,6 +255,9 @@ func (s shelf) find(name string) (found, error) {
 // errServeStopped is the cause with which a daemon that ends suspends its runs; it goes on with them
 // when it starts again.
 var errServeStopped = &protocol.Error{Code: "serve_stopped", Message: "wf serve was stopped", Hint: "it goes on with the run when it starts again; wf resume does so now"}
+
+// errScreenLeft is errServeStopped where no daemon was: the screen of a chat or of wf tui drove the run.
+var errScreenLeft = &protocol.Error{Code: errServeStopped.Code, Message: "its screen was left", Hint: "wf chat RUN or wf resume goes on"}
 
 // describe is why a drive ended, for the log.
 func describe(err error) string {

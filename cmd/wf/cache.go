@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -333,10 +334,18 @@ func (a *app) showCache(c cacheJSON) error {
 	if err := table(a.out, rows); err != nil {
 		return err
 	}
+	if len(c.Items) == 0 {
+		_, err := fmt.Fprintln(a.out, "no model calls: there is nothing to compare")
+		return err
+	}
 	hit := "not told"
 	if c.Hit != nil {
 		hit = fmt.Sprintf("%.1f %%", *c.Hit*100)
 	}
-	_, err := fmt.Fprintf(a.out, "shared prefix ≥ %.4f   read from the cache: %s\n", c.MinPrefix, hit)
+	least := fmt.Sprintf("shared prefix ≥ %.4f", c.MinPrefix)
+	if !slices.ContainsFunc(c.Items, func(i *callCache) bool { return i.Before != "" }) {
+		least = "no call goes on from another: no prefix to compare"
+	}
+	_, err := fmt.Fprintf(a.out, "%s   read from the cache: %s\n", least, hit)
 	return err
 }

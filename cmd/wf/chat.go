@@ -126,10 +126,18 @@ func (a *app) chatRun(ctx context.Context, d *daemon, arg string, f chatFlags) (
 	}
 	if isRun {
 		run, err := a.chatToContinue(ctx, d, arg, f.last)
-		if err == nil {
-			d.keeper.keep(run, engine.DriveOptions{By: whoami()})
+		if err != nil {
+			return "", err
 		}
-		return run, err
+		st, err := d.backend.e.State(ctx, run)
+		if err == nil {
+			err = d.backend.e.MayDrive(run, st, nil)
+		}
+		if err != nil {
+			return "", err
+		}
+		d.keeper.keep(run, engine.DriveOptions{By: whoami()})
+		return run, nil
 	}
 	mode, err := protocol.ParseContext(f.run.context)
 	if err != nil {
@@ -142,6 +150,9 @@ func (a *app) chatRun(ctx context.Context, d *daemon, arg string, f chatFlags) (
 	models, err := modelFlags(def.program, f.run.models)
 	if err != nil {
 		return "", err
+	}
+	if _, _, err := a.resolveModels(ctx, def.program, models); errors.Is(err, protocol.ErrModel) {
+		return "", hintedAs(err, "there is no model to talk with: none was named, and no key is set")
 	}
 	run, _, err := d.backend.launch(ctx, def, inputs, engine.Launch{Type: chatType, Tags: f.run.tags, CreatedBy: whoami(), Models: models, Context: mode})
 	return run, err

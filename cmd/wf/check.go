@@ -59,10 +59,15 @@ func (a *app) checkLines(r *engine.CheckReport) error {
 	if r.Children > 0 {
 		events += " of " + plural(r.Children+1, "run")
 	}
-	_, err := fmt.Fprintf(a.out, "%s %s  %s prompts rebuilt %d/%d byte-identical  %s prefixes %d/%d  %s edges decided again %d/%d equal\n",
-		p.green("✓"), events,
-		mark(r.Prompts), r.Prompts.Equal, r.Prompts.Checked,
-		mark(r.Prefixes), r.Prefixes.Equal, r.Prefixes.Checked,
-		mark(r.Decisions), r.Decisions.Equal, r.Decisions.Checked)
+	part := func(t engine.Tally, none, format string) string {
+		if t.Checked == 0 {
+			return p.dim("– " + none)
+		}
+		return fmt.Sprintf("%s "+format, mark(t), t.Equal, t.Checked)
+	}
+	_, err := fmt.Fprintf(a.out, "%s %s  %s  %s  %s\n", p.green("✓"), events,
+		part(r.Prompts, "no prompts to rebuild", "prompts rebuilt %d/%d byte-identical"),
+		part(r.Prefixes, "no prefixes to compare", "prefixes %d/%d"),
+		part(r.Decisions, "no edges to decide", "edges decided again %d/%d equal"))
 	return err
 }

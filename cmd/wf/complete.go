@@ -10,6 +10,7 @@ import (
 
 	"wf/cas"
 	"wf/protocol"
+	"wf/workflows"
 )
 
 // The usage line of a command says what its arguments are, and so what Tab offers for them:
@@ -129,7 +130,13 @@ func (a *app) offerFlag(name string) cobra.CompletionFunc {
 			return a.offeredRoles(args[0], "", "="), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 		case name == "scope" && cmd.HasParent() && cmd.Parent().Name() == "memory":
 			return a.offeredScopes(cmd.Context()), cobra.ShellCompDirectiveNoFileComp
-		case name == "limit" && cmd.Name() != "resume":
+		case name == "example":
+			var out []string
+			for _, e := range workflows.Examples {
+				out = append(out, e.Name+"\t"+e.About)
+			}
+			return out, cobra.ShellCompDirectiveNoFileComp
+		case name == "limit" && cmd.Name() != "resume" && cmd.Name() != "fork":
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		return flagValues[name], cobra.ShellCompDirectiveNoFileComp

@@ -270,7 +270,7 @@ func suggest(ctx context.Context, err error) error {
 }
 
 // tellModels prints how the models were found, one line for roles that agree.
-func (a *app) tellModels(w *protocol.Workflow, all []config.Resolution) {
+func (a *app) tellModels(all []config.Resolution) {
 	if a.asJSON() {
 		return
 	}
@@ -284,27 +284,7 @@ func (a *app) tellModels(w *protocol.Workflow, all []config.Resolution) {
 		roles[key] = append(roles[key], r.Role)
 	}
 	p := paint{a.err.color}
-	if w.Limits.Cost > 0 {
-		a.warnUnpriced(all)
-	}
 	for _, key := range order {
 		a.progress("  %s %s: %s", p.dim("model"), strings.Join(roles[key], ", "), key)
-	}
-}
-
-// warnUnpriced names the models that a limit of cost cannot hold.
-func (a *app) warnUnpriced(all []config.Resolution) {
-	table, err := a.prices()
-	if err != nil {
-		return // told when the config was read
-	}
-	told := map[string]bool{}
-	for _, r := range all {
-		for _, m := range r.Models {
-			if _, known := table.Of(m); !known && !told[m] {
-				told[m] = true
-				a.progress("  %s the price of %s is unknown: limits.cost_usd does not count it; set it under prices: in .wf/config.yaml", paint{a.err.color}.yellow("warning"), m)
-			}
-		}
 	}
 }

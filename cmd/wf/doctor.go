@@ -123,7 +123,25 @@ func (a *app) checkModels() []checkup {
 		}
 		out = append(out, m)
 	}
-	return out
+	return append(out, checkPrices(loaded, time.Now()))
+}
+
+// pricesLife is how long prices are taken for those of today.
+const pricesLife = 180 * 24 * time.Hour
+
+// checkPrices tells of what day the prices are, and where they come from.
+func checkPrices(loaded *config.Loaded, now time.Time) checkup {
+	table := loaded.Table()
+	c := checkup{Name: "prices", State: "ok", Text: fmt.Sprintf("of %s, from %s", table.Date, table.Source)}
+	if n := loaded.Priced(); n > 0 {
+		c.Text += fmt.Sprintf("; %s of the configs before them", plural(n, "price"))
+	}
+	if day, err := time.Parse(time.DateOnly, table.Date); err == nil && now.Sub(day) > pricesLife {
+		c.State = "note"
+		c.Text += fmt.Sprintf(": %d days old, newer models are not among them", int(now.Sub(day).Hours()/24))
+		c.Fix = "set the prices of the models that you use under prices: in .wf/config.yaml, or install a newer wf"
+	}
+	return c
 }
 
 // checkSandbox tells which walls hold around the commands of agents.

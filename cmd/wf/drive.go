@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"wf/cas"
 	"wf/engine"
@@ -107,12 +108,8 @@ func (a *app) showOutcome(v *engine.View) error {
 		return a.answer(v)
 	}
 	p := paint{a.out.color}
-	spent, err := since(v.Started, v.Updated)
-	if err != nil {
-		return err
-	}
 	fmt.Fprintf(a.out, "%s %s  run %s  %s  %s  head %s\n", p.status(v.Status), v.Status, v.ID,
-		plural(len(v.Steps), "step"), span(spent), shortCID(v.Head))
+		plural(len(v.Steps), "step"), span(time.Duration(v.ActiveMS)*time.Millisecond), shortCID(v.Head))
 	if v.Reason != "" {
 		fmt.Fprintf(a.out, "  %s\n", indentLines(v.Reason, "  "))
 	}
@@ -120,10 +117,13 @@ func (a *app) showOutcome(v *engine.View) error {
 	if err := a.showFields("", v.Outputs); err != nil {
 		return err
 	}
+	if err := a.showAnswer(v); err != nil {
+		return err
+	}
 	for _, w := range v.Waiting {
 		a.showQuestion(w)
 	}
-	_, err = fmt.Fprintf(a.out, "  %s   %s\n", p.dim("next"), next(v))
+	_, err := fmt.Fprintf(a.out, "  %s   %s\n", p.dim("next"), next(v))
 	return err
 }
 
@@ -149,6 +149,32 @@ func (a *app) showTail(v *engine.View) {
 		}
 		return
 	}
+}
+
+// showAnswer shows what the last agent of a finished run said, where no outputs are declared.
+func (a *app) showAnswer(v *engine.View) error {
+	if v.Status != protocol.Done || !noOutputs(v.Outputs) {
+		return nil
+	}
+	for _, s := range slices.Backward(v.Steps) {
+		switch {
+		case s.Action != protocol.ActPrompt || s.Status != string(protocol.StepOK):
+			continue
+		case !noOutputs(s.Output):
+			return a.showFields("", s.Output)
+		case s.Text != "":
+			_, err := fmt.Fprintf(a.out, "\n%s\n\n", strings.TrimRight(visible(s.Text), "\n"))
+			return err
+		}
+		return nil
+	}
+	return nil
+}
+
+// noOutputs reports whether an object has no fields.
+func noOutputs(object protocol.JSON) bool {
+	fields, err := fieldsOf(object)
+	return err == nil && len(fields) == 0
 }
 
 // showFields writes the fields of an object, one per line, texts of several lines indented.

@@ -46,7 +46,7 @@ var exits = []struct {
 		protocol.ErrInsecure.Code, errNoDaemon.Code, memory.ErrNote.Code,
 	}},
 	{3, "invalid workflow, config or version, nothing ran", []string{
-		protocol.ErrInvalid.Code, protocol.ErrSemantics.Code, config.ErrConfig.Code,
+		protocol.ErrInvalid.Code, protocol.ErrSemantics.Code, protocol.ErrPrice.Code, config.ErrConfig.Code,
 	}},
 	{4, "model or credentials unavailable", []string{
 		protocol.ErrModel.Code, protocol.ErrUnauthorized.Code, protocol.ErrForbidden.Code, mcp.ErrUntrusted.Code, memory.ErrModel.Code, embed.ErrDimension.Code, embed.ErrTable.Code, embed.ErrAnswer.Code,
@@ -95,7 +95,7 @@ func printExits(w io.Writer) error {
 		}
 	}
 	fmt.Fprintln(w)
-	_, err := fmt.Fprintln(w, `With -o json an error is an object too: {"schema":"wf.error/v1","code","message","hint","exit"}.`)
+	_, err := fmt.Fprintln(w, `With -o json an error is an object too: {"schema":"wf.error/v1","code","message","fix","exit"}.`)
 	return err
 }
 

@@ -22,6 +22,7 @@ type forkFlags struct {
 	note     string
 	worktree bool
 	run      bool
+	limits   []string
 }
 
 func newFork(a *app) *cobra.Command {
@@ -47,6 +48,7 @@ func newFork(a *app) *cobra.Command {
 	flags.StringVar(&f.dir, "dir", "", "another workspace")
 	flags.BoolVar(&f.worktree, "worktree", false, "a git worktree at the commit the step found, as the workspace")
 	flags.StringVar(&f.note, "note", "", "why, kept with the run")
+	flags.StringArrayVar(&f.limits, "limit", nil, "a new limit: steps=60, tokens=500000, cost_usd=3 or duration=30m")
 	flags.BoolVar(&f.run, "run", false, "go on with it at once")
 	return cmd
 }
@@ -62,6 +64,9 @@ func (a *app) fork(ctx context.Context, s *cas.Store, arg string, f forkFlags) e
 		return err
 	}
 	o := engine.ForkOptions{Note: f.note, By: whoami()}
+	if o.Limits, err = limitFlags(f.limits); err != nil {
+		return err
+	}
 	if o.At, err = forkPoint(ctx, s, at, f.after); err != nil {
 		return err
 	}

@@ -7,11 +7,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"wf/cas"
 	"wf/engine/lang"
+	"wf/protocol"
+	"wf/workflows"
 )
 
 // firstWorkflow is what wf init writes: it runs without a key.
@@ -23,22 +26,73 @@ var firstWorkflow []byte
 const projectIgnore = "*\n!.gitignore\n!config.yaml\n!schema.json\n"
 
 func newInit(a *app) *cobra.Command {
-	return &cobra.Command{
+	var example string
+	var list bool
+	cmd := &cobra.Command{
 		Use:   "init [DIR]",
-		Short: "Write a first workflow, and the schema for your editor",
+		Short: "Write a first workflow or an example, and the schema for your editor",
 		Long: `Make a project: a store in .wf, the JSON Schema of the language for editors, and a first workflow
-that runs without a key. What is there already is left alone.`,
+that runs without a key. --example writes one of the examples in its place, --list names them. What is
+there already is left alone.`,
 		Example: `  wf init
-  wf run workflow.yaml`,
+  wf run workflow.yaml
+
+  wf init --list
+  wf init --example gate && wf run gate.yaml -i topic="the new release"`,
 		Args: takes(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if list {
+				return a.listExamples()
+			}
+			files := []workflows.File{{Name: "workflow.yaml", Content: firstWorkflow}}
+			if example != "" {
+				var err error
+				if files, err = exampleFiles(example); err != nil {
+					return err
+				}
+			}
 			dir := "."
 			if len(args) == 1 {
 				dir = args[0]
 			}
-			return a.init(cmd, dir)
+			return a.init(cmd, dir, files)
 		},
 	}
+	cmd.Flags().StringVar(&example, "example", "", "write this example, see --list")
+	cmd.Flags().BoolVar(&list, "list", false, "list the examples, write nothing")
+	return cmd
+}
+
+// exampleFiles are the files of an example.
+func exampleFiles(name string) ([]workflows.File, error) {
+	var names []string
+	for _, e := range workflows.Examples {
+		if e.Name == name {
+			return e.Load("./" + projectDir + "/schema.json")
+		}
+		names = append(names, e.Name)
+	}
+	return nil, fail(protocol.ErrUsage, "wf init --list tells what each shows", "--example %s: there are %s", name, strings.Join(names, ", "))
+}
+
+func (a *app) listExamples() error {
+	if a.asJSON() {
+		items := []map[string]string{}
+		for _, e := range workflows.Examples {
+			items = append(items, map[string]string{"name": e.Name, "about": e.About})
+		}
+		return a.answer(map[string]any{"schema": "wf.examples/v1", "items": items})
+	}
+	p := paint{a.out.color}
+	var rows [][]string
+	for _, e := range workflows.Examples {
+		rows = append(rows, []string{p.bold(e.Name), e.About})
+	}
+	if err := table(a.out, rows); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(a.out, "\n  write  wf init --example NAME\n  watch  wf demo\n")
+	return err
 }
 
 type initJSON struct {
@@ -48,7 +102,7 @@ type initJSON struct {
 	Kept    []string `json:"kept"`
 }
 
-func (a *app) init(cmd *cobra.Command, dir string) error {
+func (a *app) init(cmd *cobra.Command, dir string, files []workflows.File) error {
 	project := filepath.Join(dir, projectDir)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("init: %w", err)
@@ -61,19 +115,17 @@ func (a *app) init(cmd *cobra.Command, dir string) error {
 	if err := store.Close(); err != nil {
 		return err
 	}
-	for _, f := range []struct {
-		path    string
-		content []byte
-	}{
-		{filepath.Join(project, ".gitignore"), []byte(projectIgnore)},
-		{filepath.Join(project, "schema.json"), lang.JSONSchema()},
-		{filepath.Join(dir, "workflow.yaml"), firstWorkflow},
-	} {
-		switch err := writeNew(f.path, f.content); {
+	workflow := files[0].Name
+	for _, f := range append([]workflows.File{
+		{Name: projectDir + "/.gitignore", Content: []byte(projectIgnore)},
+		{Name: projectDir + "/schema.json", Content: lang.JSONSchema()},
+	}, files...) {
+		path := filepath.Join(dir, filepath.FromSlash(f.Name))
+		switch err := writeNew(path, f.Content); {
 		case err == nil:
-			out.Written = append(out.Written, f.path)
+			out.Written = append(out.Written, path)
 		case errors.Is(err, fs.ErrExist):
-			out.Kept = append(out.Kept, f.path)
+			out.Kept = append(out.Kept, path)
 		default:
 			return fmt.Errorf("init: %w", err)
 		}
@@ -88,7 +140,8 @@ func (a *app) init(cmd *cobra.Command, dir string) error {
 	for _, path := range out.Kept {
 		fmt.Fprintf(a.out, "%s kept  %s\n", p.dim("="), path)
 	}
-	next := "wf run workflow.yaml"
+	a.tellEarlier(cmd.Context(), dir, out.Store)
+	next := "wf run " + workflow
 	if dir != "." {
 		next = "cd " + dir + " && " + next
 	}

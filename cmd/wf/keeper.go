@@ -59,7 +59,11 @@ func (k *keeper) start() {
 // close suspends what is driven, and returns when all of that is recorded.
 func (k *keeper) close() {
 	k.mu.Lock() // so that nothing begins while the end is waited for
-	k.stop(errServeStopped)
+	if k.alone {
+		k.stop(errScreenLeft)
+	} else {
+		k.stop(errServeStopped)
+	}
 	k.mu.Unlock()
 	k.work.Wait()
 }

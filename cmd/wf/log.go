@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -16,7 +17,7 @@ func newLog(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "log [RUN[:STEP]]",
 		Short: "Show what happened, and what the step that matters said",
-		Long: `Show what happened in a run, one line per event. First comes the output of the step that failed or
+		Long: `Show what happened in a run, one line per event, and the last lines of what commands wrote. First comes the output of the step that failed or
 that waits, since that is what one looks for. -f goes on while the run does.`,
 		Example: `  wf log -1
   wf log 7K3Q:test#2
@@ -37,7 +38,7 @@ that waits, since that is what one looks for. -f goes on while the run does.`,
 						return err
 					}
 				}
-				return a.logEvents(ctx, s, at, 0, follow)
+				return a.logEvents(ctx, s, at, 0, follow, !steps && at.step == "")
 			})
 		},
 	}
@@ -80,8 +81,9 @@ func (a *app) showFirst(v *engine.View, step string) error {
 }
 
 // logEvents writes the events with seq > from, and with follow those that are yet to come,
-// until the run is over.
-func (a *app) logEvents(ctx context.Context, s *cas.Store, at ref, from protocol.Seq, follow bool) error {
+// until the run is over; with wrote also what commands wrote.
+func (a *app) logEvents(ctx context.Context, s *cas.Store, at ref, from protocol.Seq, follow, wrote bool) error {
+	b := backdrop{ctx: ctx, blocks: s}
 	return a.each(ctx, s, at.run, from, follow, func(e *protocol.Entry, d protocol.Data) error {
 		if at.step != "" && e.StepName() != at.step {
 			return nil
@@ -97,7 +99,11 @@ func (a *app) logEvents(ctx context.Context, s *cas.Store, at ref, from protocol
 		if d == nil {
 			text = string(e.Type)
 		}
-		_, err := fmt.Fprintln(a.out, eventLine(e, text))
+		lines := []string{eventLine(e, text)}
+		if wrote {
+			lines = append(lines, b.wrote(at.run, e.StepName(), d)...)
+		}
+		_, err := fmt.Fprintln(a.out, strings.Join(lines, "\n"))
 		return err
 	})
 }

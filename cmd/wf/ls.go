@@ -50,7 +50,7 @@ func newLs(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.lsRows(nil, f)
+				return a.lsHere(ctx, nil, f)
 			}
 			return a.withStore(ctx, func(s *cas.Store) error {
 				rows, unread, err := a.rows(ctx, s, f)
@@ -58,7 +58,7 @@ func newLs(a *app) *cobra.Command {
 					return err
 				}
 				if len(unread) == 0 || len(rows) > 0 || a.asJSON() {
-					err = a.lsRows(rows, f)
+					err = a.lsHere(ctx, rows, f)
 				}
 				return errors.Join(err, errors.Join(unread...))
 			})
@@ -220,6 +220,20 @@ func (a *app) lsRows(rows []runRow, f lsFlags) error {
 		return nil
 	}
 	return a.runTable(rows)
+}
+
+// lsHere is lsRows of the store in use, which people are told, and where other runs are.
+func (a *app) lsHere(ctx context.Context, rows []runRow, f lsFlags) error {
+	err := a.lsRows(rows, f)
+	dir, where, dirErr := a.storeDir()
+	if err = errors.Join(err, dirErr); err != nil || a.asJSON() {
+		return err
+	}
+	if len(rows) == 0 && where == projectDir {
+		a.tellEarlier(ctx, ".", dir)
+	}
+	a.progress("store %s (%s)", dir, where)
+	return nil
 }
 
 func (a *app) runTable(rows []runRow) error {

@@ -124,7 +124,7 @@ resumed after any crash, re-entered, replayed, forked, compared and proved by ha
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
 	a.globalFlags(root.PersistentFlags())
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
+	root.SetFlagErrorFunc(badFlag)
 	root.AddGroup(
 		&cobra.Group{ID: "run", Title: "Run"},
 		&cobra.Group{ID: "look", Title: "Look"},

@@ -43,9 +43,23 @@ func (a *app) messages(ctx context.Context, s *cas.Store, arg string) error {
 	if err != nil {
 		return err
 	}
-	now, before, name, err := promptsOf(ctx, a.newEngine(s, nil), at)
+	e := a.newEngine(s, nil)
+	now, before, name, err := promptsOf(ctx, e, at)
 	if err != nil {
 		return err
+	}
+	if !a.asJSON() {
+		st, err := e.State(ctx, at.run)
+		if err != nil {
+			return err
+		}
+		id, err := protocol.ParseStepID(at.step)
+		if err != nil {
+			return err
+		}
+		if role, ok := st.Program().Workflow.RoleNamed(id.Role); ok && role.Action == protocol.ActRun {
+			return a.commandLines(ctx, e, at, role)
+		}
 	}
 	if a.asJSON() {
 		return a.answer(now.json())
@@ -104,6 +118,29 @@ func (p *sentPrompt) json() messagesJSON {
 		tools = json.RawMessage("[]")
 	}
 	return messagesJSON{"wf.messages/v1", agentkit.Digest(p.tools, p.messages).String(), p.messages, tools}
+}
+
+// commandLines shows what a command was given: no model was asked, and so nothing was sent.
+func (a *app) commandLines(ctx context.Context, e *engine.Engine, at ref, role *protocol.Role) error {
+	h, err := e.History(ctx, at.run, at.step)
+	if err != nil {
+		return err
+	}
+	p := paint{a.out.color}
+	fmt.Fprintf(a.out, "%s is a command: no model was asked. It was given\n", p.bold(at.step))
+	rows := [][]string{{"  " + p.dim("run"), indentLines(visible(role.Run), "    ")}}
+	row := func(name, value string) {
+		if value != "" {
+			rows = append(rows, []string{"  " + p.dim(name), indentLines(visible(value), "    ")})
+		}
+	}
+	row("dir", role.Dir)
+	for _, v := range role.Env {
+		row("env", v.Name+"="+v.Value)
+	}
+	row("edge prompt", h.Visit.EdgePrompt)
+	row("stdin", "its turn, wf.turn/v1: the inputs, what happened before, and the messages that an agent in its place would be sent; -o json shows those")
+	return table(a.out, rows)
 }
 
 // messageLines shows the messages, and where what the previous visit was sent ends.

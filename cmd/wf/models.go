@@ -162,7 +162,7 @@ func (a *app) modelTable(m modelsJSON, probed bool) error {
 	if m.Workflow != "" && len(m.Roles) == 0 {
 		fmt.Fprintf(a.out, "%s has no agents\n", visible(m.Workflow))
 	}
-	fmt.Fprintf(a.out, "prices of %s\n", m.Prices)
+	fmt.Fprintf(a.out, "prices of %s; wf doctor tells where they come from\n", m.Prices)
 	for _, f := range m.Found {
 		fmt.Fprintf(a.out, "found %s: %s\n", f.BaseURL, visible(strings.Join(f.Models, ", ")))
 	}

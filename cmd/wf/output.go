@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"wf/cmd/internal/plain"
+	"wf/hub/reply"
 	"wf/protocol"
 )
 
@@ -49,19 +50,18 @@ func (a *app) finish(err error) int {
 		if code == "" {
 			code = "error"
 		}
-		if err := a.answer(errorJSON{"wf.error/v1", code, message, hint, status}); err != nil {
+		if err := a.answer(errorJSON{reply.Failure{Schema: reply.ErrorSchema, Code: code, Message: message, Fix: hint}, hint, status}); err != nil {
 			fmt.Fprintln(a.err, "error: "+err.Error())
 		}
 	}
 	return status
 }
 
+// errorJSON is wf.error/v1 as servers write it too, with the exit status.
 type errorJSON struct {
-	Schema  string `json:"schema"`
-	Code    string `json:"code"`
-	Message string `json:"message"`
-	Hint    string `json:"hint"`
-	Exit    int    `json:"exit"`
+	reply.Failure
+	Hint string `json:"hint"` // Fix, by its older name
+	Exit int    `json:"exit"`
 }
 
 // silent is an error that the answer has told already; only its exit status is left.

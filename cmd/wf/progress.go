@@ -33,7 +33,7 @@ func (a *app) newReporter(b backdrop) reporter {
 	case inActions():
 		return &groups{w: a.err, backdrop: b, lines: map[string][]string{}}
 	}
-	return &plainLines{w: a.err, backdrop: b}
+	return &plainLines{w: a.err, backdrop: b, verbose: a.verbose}
 }
 
 // inActions reports whether wf runs in GitHub Actions.
@@ -79,22 +79,65 @@ func (b backdrop) tell(d protocol.Data) string {
 	return tell(d)
 }
 
-// exit is "exit 1" for the step of a command, "" for others. A record that cannot be read is
-// no reason to stop the run: wf verify tells of it.
+// exit is "exit 1" for the step of a command, "" for others.
 func (b backdrop) exit(d protocol.StepCompleted) string {
+	code, _ := b.command(d)
+	if code == nil {
+		return ""
+	}
+	return fmt.Sprintf("exit %d", *code)
+}
+
+// command is how the step of a command ended and what it wrote; a nil code is no command. A
+// record that cannot be read is no reason to stop the run: wf verify tells of it.
+func (b backdrop) command(d protocol.StepCompleted) (code *int, wrote func() string) {
 	var record protocol.StepRecord
 	raw, err := b.blocks.Block(b.ctx, d.Record)
 	if err != nil || cas.Decode(raw, &record) != nil || !record.Data.Defined() {
-		return ""
+		return nil, nil
 	}
 	data, err := protocol.ReadPayload(b.ctx, b.blocks, record.Data)
 	var fields struct {
 		ExitCode *int `json:"exit_code"`
 	}
 	if err != nil || json.Unmarshal(data, &fields) != nil || fields.ExitCode == nil {
-		return ""
+		return nil, nil
 	}
-	return fmt.Sprintf("exit %d", *fields.ExitCode)
+	return fields.ExitCode, func() string {
+		text, err := protocol.ReadPayload(b.ctx, b.blocks, record.Output)
+		if err != nil || !record.Output.Defined() {
+			return ""
+		}
+		return string(text)
+	}
+}
+
+// wroteLines is how much of what a command wrote stands below its step, its end.
+const wroteLines = 20
+
+// wrote are the lines that a command wrote, the last ones; the first one then says how many are
+// left out, and what shows them.
+func (b backdrop) wrote(run protocol.RunID, step string, data protocol.Data) []string {
+	d, ok := data.(protocol.StepCompleted)
+	if !ok {
+		return nil
+	}
+	code, text := b.command(d)
+	if code == nil {
+		return nil
+	}
+	said := strings.TrimRight(visible(text()), "\n")
+	if said == "" {
+		return nil
+	}
+	lines := strings.Split(said, "\n")
+	if left := len(lines) - wroteLines; left > 0 {
+		lines = append([]string{fmt.Sprintf("… %s before: wf log %s:%s", plural(left, "line"), run, step)}, lines[left:]...)
+	}
+	for i, l := range lines {
+		lines[i] = "    " + l
+	}
+	return lines
 }
 
 // way is the edge by which a step was entered: "test → coder".
@@ -133,11 +176,12 @@ func (j *jsonLines) notice(n engine.Notice) {
 
 func (j *jsonLines) close() {}
 
-// plainLines writes one line per event, with its time.
+// plainLines writes one line per event, with its time, and with verbose what commands wrote.
 type plainLines struct {
 	backdrop
-	mu sync.Mutex
-	w  *screen
+	mu      sync.Mutex
+	w       *screen
+	verbose bool
 }
 
 func (p *plainLines) notice(n engine.Notice) {
@@ -145,6 +189,11 @@ func (p *plainLines) notice(n engine.Notice) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		fmt.Fprintln(p.w, eventLine(n.Entry, text))
+		if p.verbose {
+			for _, l := range p.wrote(n.Run, n.Step, n.Data) {
+				fmt.Fprintln(p.w, l)
+			}
+		}
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -16,7 +18,7 @@ import (
 // A ref names a run, a step of a run, or a block:
 //
 //	7K3Q8F2M1A    a run; any unique beginning of it will do
-//	-1            the run that moved last, -2 the one before
+//	-1            the run that moved last, -2 the one before; in the user's own store of this directory
 //	-1:coder#2    a step
 //	bafyrei…      a block; 6 characters after bafyrei or bafkrei will do, as screens show 8
 type ref struct {
@@ -57,7 +59,7 @@ func (a *app) resolve(ctx context.Context, s *cas.Store, arg string) (ref, error
 		step = id.String()
 	}
 	if latest.MatchString(name) {
-		run, err := latestRun(ctx, s, name)
+		run, err := a.latestRun(ctx, s, name)
 		return ref{run: run, step: step}, err
 	}
 	runs, err := runsLike(ctx, s, name)
@@ -153,17 +155,23 @@ func runOf(h cas.Head) protocol.RunID {
 	return protocol.RunID(strings.TrimPrefix(h.Name, protocol.RunHead("")))
 }
 
-// latestRun finds -1, -2 …; the runs of sub-workflows do not count.
-func latestRun(ctx context.Context, s *cas.Store, name string) (protocol.RunID, error) {
+// latestRun finds -1, -2 …; the runs of sub-workflows do not count. The user's own store has the
+// runs of all projects: there only those count that were started in this one.
+func (a *app) latestRun(ctx context.Context, s *cas.Store, name string) (protocol.RunID, error) {
 	n, err := strconv.Atoi(strings.TrimPrefix(name, "-"))
 	if err != nil || n < 1 {
 		return "", usagef("%s: the latest run is -1", name)
+	}
+	here, err := a.hereOnly()
+	if err != nil {
+		return "", err
 	}
 	heads, err := newestRuns(ctx, s)
 	if err != nil {
 		return "", err
 	}
 	found := 0
+	var elsewhere []string
 	for _, h := range heads {
 		started, err := startedBy(ctx, s, runOf(h))
 		if err != nil {
@@ -172,11 +180,59 @@ func latestRun(ctx context.Context, s *cas.Store, name string) (protocol.RunID, 
 		if started.Parent != nil {
 			continue
 		}
+		if here != "" && projectOf(started.StartedIn()) != here {
+			elsewhere = append(elsewhere, fmt.Sprintf("%s in %s", runOf(h), started.StartedIn()))
+			continue
+		}
 		if found++; found == n {
+			if len(elsewhere) > 0 {
+				a.progress("%s is run %s of %s; newer runs of the store %s belong to other directories: %s", name, runOf(h), here, s.Dir(), first(elsewhere, 3))
+			}
 			return runOf(h), nil
 		}
 	}
-	return "", fail(protocol.ErrUnknownRun, "wf ls lists the runs", "%s: the store has %s", name, plural(found, "run"))
+	if len(elsewhere) > 0 {
+		return "", fail(protocol.ErrUnknownRun, "name a run by its id; wf ls lists those of all directories",
+			"%s: %s of %s in the store %s; newest of other directories: %s", name, plural(found, "run"), here, s.Dir(), first(elsewhere, 3))
+	}
+	return "", fail(protocol.ErrUnknownRun, "wf ls lists the runs", "%s: the store has %s (%s)", name, plural(found, "run"), s.Dir())
+}
+
+// first joins the first n of a list.
+func first(list []string, n int) string {
+	if len(list) > n {
+		list = append(slices.Clone(list[:n]), "…")
+	}
+	return strings.Join(list, ", ")
+}
+
+// hereOnly is the project whose runs -1 means: that of the current directory in the user's own
+// store, "" where the store belongs to one project or was named.
+func (a *app) hereOnly() (string, error) {
+	_, where, err := a.storeDir()
+	if err != nil || where != usersStore {
+		return "", err
+	}
+	cwd, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("find the directory: %w", err)
+	}
+	return projectOf(cwd), nil
+}
+
+// projectOf is the git work tree in which a directory lies, else the directory.
+func projectOf(dir string) string {
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	for up := dir; ; up = filepath.Dir(up) {
+		if there(filepath.Join(up, ".git")) {
+			return up
+		}
+		if up == filepath.Dir(up) {
+			return dir
+		}
+	}
 }
 
 // startedBy reads the first event of a run.

@@ -192,8 +192,12 @@ func (r *remote) watchRun(ctx context.Context, f *pflag.FlagSet, args []string) 
 	return r.conclude(ctx, run)
 }
 
-// lineReporter writes one line per event to stdout, as wf log does.
-type lineReporter struct{ a *app }
+// lineReporter writes one line per event to stdout, as wf log does, and with blocks what commands
+// wrote.
+type lineReporter struct {
+	a      *app
+	blocks *backdrop // nil for events alone
+}
 
 func (l lineReporter) notice(n engine.Notice) {
 	if n.Entry == nil {
@@ -204,21 +208,32 @@ func (l lineReporter) notice(n engine.Notice) {
 		text = string(n.Entry.Type)
 	}
 	fmt.Fprintln(l.a.out, eventLine(n.Entry, text))
+	if l.blocks != nil {
+		for _, written := range l.blocks.wrote(n.Run, n.Step, n.Data) {
+			fmt.Fprintln(l.a.out, written)
+		}
+	}
 }
 
 func (lineReporter) close() {}
 
 // eventReporter is how wf log and wf replay show events.
-func (r *remote) eventReporter() reporter {
+func (r *remote) eventReporter(blocks *backdrop) reporter {
 	if r.asJSON() {
 		return &jsonLines{a: r.app}
 	}
-	return lineReporter{r.app}
+	return lineReporter{r.app, blocks}
 }
 
-// events writes the events of a run with seq > from, and with follow those that are yet to come.
-func (r *remote) events(ctx context.Context, run protocol.RunID, step string, from protocol.Seq, follow bool) error {
-	f := &remoteFollower{remote: r, run: run, step: step, blocks: &remoteBlocks{api: r.api}, rep: r.eventReporter()}
+// events writes the events of a run with seq > from, and with follow those that are yet to come;
+// with wrote also what commands wrote.
+func (r *remote) events(ctx context.Context, run protocol.RunID, step string, from protocol.Seq, follow, wrote bool) error {
+	blocks := &remoteBlocks{api: r.api}
+	var b *backdrop
+	if wrote {
+		b = &backdrop{ctx: ctx, blocks: blocks}
+	}
+	f := &remoteFollower{remote: r, run: run, step: step, blocks: blocks, rep: r.eventReporter(b)}
 	if follow {
 		f.until = r.final(run)
 	}
@@ -241,7 +256,7 @@ func (r *remote) log(ctx context.Context, f *pflag.FlagSet, args []string) error
 			return err
 		}
 	}
-	return r.events(ctx, run, step, 0, follow)
+	return r.events(ctx, run, step, 0, follow, !only && step == "")
 }
 
 // replay is wf replay.
@@ -263,7 +278,7 @@ func (r *remote) replay(ctx context.Context, f *pflag.FlagSet, args []string) er
 		return err
 	}
 	if r.format != "json" {
-		return r.events(ctx, run, "", protocol.Seq(from), follow)
+		return r.events(ctx, run, "", protocol.Seq(from), follow, false)
 	}
 	all := &collector{items: []eventJSON{}}
 	fl := &remoteFollower{remote: r, run: run, blocks: &remoteBlocks{api: r.api}, rep: all}

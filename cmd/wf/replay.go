@@ -45,7 +45,7 @@ and builds every prompt again from the records, and exits 1 where something diff
 
 func (a *app) replay(ctx context.Context, s *cas.Store, run protocol.RunID, from protocol.Seq, follow bool) error {
 	if a.format != "json" {
-		return a.logEvents(ctx, s, ref{run: run}, from, follow)
+		return a.logEvents(ctx, s, ref{run: run}, from, follow, false)
 	}
 	if follow {
 		return usagef("--follow streams; it needs -o jsonl")

@@ -34,12 +34,9 @@ limit. What is recorded already is not done again. Without RUN it is the latest.
 					limits = append(limits, strings.ReplaceAll(name, "-", "_")+"="+f.Value.String())
 				}
 			}
-			for _, given := range limits {
-				l, err := limitFlag(given)
-				if err != nil {
-					return err
-				}
-				o.Limits = append(o.Limits, l)
+			var err error
+			if o.Limits, err = limitFlags(limits); err != nil {
+				return err
 			}
 			stop, err := a.record(record)
 			if err != nil {
@@ -47,6 +44,9 @@ limit. What is recorded already is not done again. Without RUN it is the latest.
 			}
 			ctx := cmd.Context()
 			err = a.withRun(ctx, latestUnless(args), func(s *cas.Store, run protocol.RunID) error {
+				if len(args) == 0 {
+					a.progress("the latest run here is %s, in the store %s", run, s.Dir())
+				}
 				st, err := a.newEngine(s, nil).State(ctx, run)
 				if err != nil {
 					return err
@@ -73,6 +73,18 @@ limit. What is recorded already is not done again. Without RUN it is the latest.
 	flags.Float64("cost-usd", 0, "short for --limit cost_usd=")
 	flags.Duration("duration", 0, "short for --limit duration=")
 	return cmd
+}
+
+// limitFlags reads all of --limit.
+func limitFlags(given []string) (all []protocol.LimitChanged, err error) {
+	for _, g := range given {
+		l, err := limitFlag(g)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, l)
+	}
+	return all, nil
 }
 
 // limitFlag reads --limit name=value.

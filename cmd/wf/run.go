@@ -114,6 +114,10 @@ func (a *app) run(ctx context.Context, path string, f runFlags) error {
 	if err != nil {
 		return err
 	}
+	here, err := os.Getwd()
+	if err != nil {
+		return fmt.Errorf("find the directory: %w", err)
+	}
 	s, err := a.openStore(ctx)
 	if err != nil {
 		return err
@@ -122,12 +126,12 @@ func (a *app) run(ctx context.Context, path string, f runFlags) error {
 		Program: p, Source: d.source, Inputs: inputs,
 		Title: f.title, Description: p.Workflow.Description, Type: f.kind, Scope: f.scope, Tags: f.tags,
 		CreatedBy: whoami(), TargetUser: f.target, RequestID: f.request,
-		Workspace: workspace, File: file, Models: models, Context: mode,
+		Workspace: workspace, Place: here, File: file, Models: models, Context: mode,
 	}
 	for _, name := range p.Unset(inputs) {
 		a.progress("input %s was not given: it is null, and nothing in a text (wf run %s --help-inputs)", name, path)
 	}
-	a.tellModels(p.Workflow, resolved)
+	a.tellModels(resolved)
 	if f.record != "" && f.detach {
 		return errors.Join(usagef("--record needs the run to stay here: leave --detach out"), s.Close())
 	}
@@ -309,6 +313,11 @@ func hinted(err error, hint string) error {
 	copied := *e
 	copied.Message, copied.Hint = err.Error(), hint
 	return &copied
+}
+
+// hintedAs keeps the code and the hint of an error and says it in other words.
+func hintedAs(err error, message string) error {
+	return &protocol.Error{Code: protocol.CodeOf(err), Message: message, Hint: protocol.HintOf(err)}
 }
 
 func (a *app) showInputs(p *lang.Program) error {

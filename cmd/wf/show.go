@@ -75,6 +75,7 @@ func (a *app) showRun(v *engine.View) error {
 	if v.Info.ForkedFrom != nil {
 		row("forked from", shortOf(v.Info.ForkedFrom))
 	}
+	row("time", span(time.Duration(v.ActiveMS)*time.Millisecond))
 	row("workspace", v.Info.Workspace)
 	if parent := v.Info.Parent; parent != nil {
 		row("parent", string(parent.Run)+":"+parent.Step)

@@ -12,6 +12,9 @@ import (
 	"wf/protocol"
 )
 
+// usersStore is what storeDir says of the store that all directories without one share.
+const usersStore = "the user's data directory"
+
 // storeDir is where the store is: --store, WF_STORE, the nearest .wf upwards, else the
 // user's own. where says which of them it was.
 func (a *app) storeDir() (dir, where string, err error) {
@@ -30,7 +33,7 @@ func (a *app) storeDir() (dir, where string, err error) {
 		return dir, ".wf", err
 	}
 	dir, err = userDir("XDG_DATA_HOME", ".local/share")
-	return dir, "the user's data directory", err
+	return dir, usersStore, err
 }
 
 // projectDir is the name of the directory that holds the store, config and schema of a project.
@@ -98,10 +101,11 @@ func (a *app) open(ctx context.Context, o cas.Options) (*cas.Store, error) {
 	return s, nil
 }
 
-// noStoreYet reports whether nobody named a store and there is none where wf would make it.
+// noStoreYet reports whether there is no store where wf would make it. A --store that is not even a
+// directory is a mistake, which the open tells.
 func (a *app) noStoreYet() (bool, error) {
 	dir, where, err := a.storeDir()
-	if err != nil || where == "--store" || where == "WF_STORE" {
+	if err != nil || where == "--store" && !there(dir) {
 		return false, err
 	}
 	return !holdsStore(dir), nil
@@ -120,4 +124,33 @@ func (a *app) withStore(ctx context.Context, f func(*cas.Store) error) error {
 		return err
 	}
 	return errors.Join(f(s), s.Close())
+}
+
+// tellEarlier says where the runs of the project in dir are that were made before it had the
+// store of its own that is in use: in that of the user. One that cannot be read is not told of.
+func (a *app) tellEarlier(ctx context.Context, dir, used string) {
+	abs, err := filepath.Abs(dir)
+	users, userErr := userDir("XDG_DATA_HOME", ".local/share")
+	if errors.Join(err, userErr) != nil || used == users || !holdsStore(users) {
+		return
+	}
+	s, err := cas.Open(ctx, users, cas.Options{MustExist: true, ReadOnly: true})
+	if err != nil {
+		return
+	}
+	n, err := startedIn(ctx, s, projectOf(abs))
+	if err = errors.Join(err, s.Close()); err == nil && n > 0 {
+		a.progress("%s of this project from before it had a store of its own: wf ls --store %s", plural(n, "run"), users)
+	}
+}
+
+// startedIn counts the runs of a project in a store.
+func startedIn(ctx context.Context, s *cas.Store, project string) (n int, err error) {
+	heads, err := newestRuns(ctx, s)
+	for _, h := range heads {
+		if started, err := startedBy(ctx, s, runOf(h)); err == nil && started.Parent == nil && projectOf(started.StartedIn()) == project {
+			n++
+		}
+	}
+	return n, err
 }

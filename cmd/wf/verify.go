@@ -70,7 +70,36 @@ func (a *app) verifyCAR(ctx context.Context, path string, o cas.VerifyOptions) e
 	if err != nil {
 		return err
 	}
+	r.Findings = faults(r.Findings)
 	return a.report(r, path)
+}
+
+// anotherArchive is what helps with an archive that is damaged: nothing can be put into it.
+const anotherArchive = "export the run again, with wf export RUN -o FILE where it is whole, or fetch the archive again"
+
+// faults are the findings of an archive, one for each damaged block: what links to such a block
+// finds it damaged or missing too, and tells where in the run it lies.
+func faults(all []cas.Finding) []cas.Finding {
+	var out []cas.Finding
+	byCID := map[string]int{} // what a block should be, and what it is, to its place in out
+	for _, f := range all {
+		if f.Kind == "corrupt" || f.Kind == "missing" {
+			f.Fix = anotherArchive
+		}
+		if strings.HasPrefix(f.Where, "byte ") {
+			byCID[f.Expected], byCID[f.Actual] = len(out), len(out)
+			out = append(out, f)
+			continue
+		}
+		i, known := byCID[f.Expected]
+		switch {
+		case !known:
+			out = append(out, f)
+		case !strings.Contains(out[i].Where, "("):
+			out[i].Where += " (" + f.Where + ")"
+		}
+	}
+	return out
 }
 
 // verifyStore verifies a store, or one run of it, and notes the heads that it found sound.
@@ -167,9 +196,9 @@ func listed(r cas.Report) cas.Report {
 func (a *app) reportLines(r cas.Report, what string) {
 	p := paint{a.out.color}
 	for _, f := range r.Findings {
-		fmt.Fprintf(a.out, "%s %s: %s\n    expected %s\n    actual   %s\n", p.red("✗"), f.Where, f.Kind, visible(f.Expected), visible(f.Actual))
+		fmt.Fprintf(a.out, "%s %s: %s\n    expected %s\n    actual   %s\n", p.red("✗"), visible(f.Where), f.Kind, visible(f.Expected), visible(f.Actual))
 		if f.Fix != "" {
-			fmt.Fprintf(a.out, "    %s      %s\n", p.bold("fix"), f.Fix)
+			fmt.Fprintf(a.out, "    %s      %s\n", p.bold("fix"), visible(f.Fix))
 		}
 	}
 	c := r.Checked
@@ -180,6 +209,6 @@ func (a *app) reportLines(r cas.Report, what string) {
 		fmt.Fprintf(a.out, "%s %s: %s\n", p.red("✗"), what, plural(len(r.Findings), "finding"))
 	}
 	for _, n := range r.NotProven {
-		fmt.Fprintf(a.out, "  %s %s\n", p.dim("not proven:"), n)
+		fmt.Fprintf(a.out, "  %s %s\n", p.dim("not proven:"), visible(n))
 	}
 }

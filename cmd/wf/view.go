@@ -2,13 +2,11 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"wf/agentkit/mcp"
 	"wf/engine"
@@ -231,13 +229,6 @@ func count(n *int64) string {
 		return "–"
 	}
 	return fmt.Sprint(*n)
-}
-
-// since is the time between two times of a view.
-func since(from, to string) (time.Duration, error) {
-	a, errA := time.Parse(time.RFC3339, from)
-	b, errB := time.Parse(time.RFC3339, to)
-	return b.Sub(a), errors.Join(errA, errB)
 }
 
 func shortOf(cid *string) string {

@@ -23,6 +23,7 @@ func (a *app) newEngine(s *cas.Store, watch func(engine.Notice)) *engine.Engine 
 		Watch:   a.keepTasks(s, watch),
 		Price:   a.price,
 		Warn:    a.warn,
+		Admit:   a.admit,
 		Performers: map[protocol.Action]roles.Performer{
 			protocol.ActPrompt: agent,
 			protocol.ActRun:    &roles.Run{Messages: agentkit.BuildMessages},

@@ -57,6 +57,7 @@ var statuses = map[string]int{
 	protocol.ErrMisdirected.Code: http.StatusMisdirectedRequest,
 	protocol.ErrInvalid.Code:     http.StatusUnprocessableEntity,
 	protocol.ErrInputs.Code:      http.StatusUnprocessableEntity,
+	protocol.ErrPrice.Code:       http.StatusUnprocessableEntity,
 	protocol.ErrRateLimited.Code: http.StatusTooManyRequests,
 
 	protocol.ErrSemantics.Code: http.StatusNotImplemented,

@@ -1,0 +1,178 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"wf/agentkit/config"
+	"wf/agentkit/model"
+	"wf/agentkit/script"
+	"wf/agentkit/tape"
+	"wf/engine"
+	"wf/engine/lang"
+	"wf/protocol"
+)
+
+// admit refuses a run that cannot be what it promises, before anything is written: one whose
+// limit of cost cannot hold and, before its first step, one with agents that no model can be
+// reached for.
+func (a *app) admit(c engine.Candidate) error {
+	loaded, err := a.config()
+	if err != nil {
+		return err
+	}
+	price := a.unbounded(loaded, c)
+	if !c.New {
+		return price
+	}
+	keys := unreachable(loaded, c)
+	if keys != nil && price != nil {
+		return fail(protocol.ErrModel, protocol.HintOf(price), "%v\n%v", keys, price)
+	}
+	return errors.Join(keys, price)
+}
+
+// agents calls f for every agent of a run and of its sub-workflows, with a name that tells it
+// apart and the models that it tries.
+func agents(loaded *config.Loaded, c engine.Candidate, f func(w *protocol.Workflow, role string, models []string)) {
+	agentsOf(loaded, c.Program, "", c.ModelsOf, f)
+}
+
+func agentsOf(loaded *config.Loaded, p *lang.Program, path string, modelsOf func(*protocol.Role) []string, f func(*protocol.Workflow, string, []string)) {
+	for i := range p.Workflow.Roles {
+		role := &p.Workflow.Roles[i]
+		if role.Action == protocol.ActPrompt {
+			models := modelsOf(role)
+			if len(models) == 0 { // as an agent of a sub-workflow finds its own
+				if r, err := loaded.Resolve(role.Name, nil, nil, os.LookupEnv); err == nil {
+					models = r.Models
+				}
+			}
+			f(p.Workflow, path+role.Name, models)
+		}
+		if child := p.Children[role.Workflow]; child != nil {
+			override := modelsOf(role)
+			agentsOf(loaded, child, path+role.Name+"/", func(r *protocol.Role) []string {
+				if len(override) > 0 {
+					return override
+				}
+				return r.Model
+			}, f)
+		}
+	}
+}
+
+// unreachable names all agents none of whose models can be opened, such as for want of a key.
+// What a script or a tape answers needs none.
+func unreachable(loaded *config.Loaded, c engine.Candidate) error {
+	open := loaded.Registry().Open
+	whys := map[string]string{} // by model
+	var order []string
+	roles := map[string][]string{} // by why
+	agents(loaded, c, func(_ *protocol.Workflow, role string, models []string) {
+		first := ""
+		for _, m := range models {
+			why, tried := whys[m]
+			if !tried && !scripted(m) {
+				if _, err := open(m, filepath.Dir(c.File)); err != nil {
+					why = err.Error()
+					if e := (*model.Error)(nil); errors.As(err, &e) {
+						why = e.Message
+					}
+				}
+				whys[m] = why
+			}
+			if why == "" {
+				return
+			}
+			if first == "" {
+				first = why
+			}
+		}
+		if first == "" {
+			return // it names no model: told before
+		}
+		if roles[first] == nil {
+			order = append(order, first)
+		}
+		roles[first] = append(roles[first], role)
+	})
+	if len(order) == 0 {
+		return nil
+	}
+	for i, why := range order {
+		order[i] = fmt.Sprintf("%s: %s", strings.Join(roles[why], ", "), why)
+	}
+	return fail(protocol.ErrModel, "nothing has run; wf models tells which providers there are, and which keys are set",
+		"no model can be used by\n  %s", strings.Join(order, "\n  "))
+}
+
+// scripted reports whether a model answers from a file: it needs no key, and costs nothing.
+func scripted(model string) bool {
+	return strings.HasPrefix(model, script.Prefix) || strings.HasPrefix(model, tape.Prefix)
+}
+
+// unbounded names the models without a price, where a limit of cost would not count them and no
+// limit of tokens holds in its place.
+func (a *app) unbounded(loaded *config.Loaded, c engine.Candidate) error {
+	table := loaded.Table()
+	var unknown, uncounted []string
+	where := ""
+	agents(loaded, c, func(w *protocol.Workflow, _ string, models []string) {
+		limits := c.Limits
+		if w != c.Program.Workflow && limits.Cost == 0 {
+			limits = w.Limits // of a sub-workflow
+		}
+		if limits.Cost == 0 {
+			return
+		}
+		for _, m := range models {
+			_, known := table.Of(m)
+			switch {
+			case known:
+			case limits.Tokens > 0:
+				uncounted = append(uncounted, m)
+			case !slices.Contains(unknown, m):
+				unknown = append(unknown, m)
+				if w != c.Program.Workflow && c.Limits.Cost == 0 {
+					where = " of the sub-workflow " + w.Name
+				}
+			}
+		}
+	})
+	if len(uncounted) > 0 && c.New {
+		slices.Sort(uncounted)
+		a.progress("  %s limits.cost_usd does not count %s, whose price is unknown; limits.tokens holds", paint{a.err.color}.yellow("warning"),
+			strings.Join(slices.Compact(uncounted), ", "))
+	}
+	if len(unknown) == 0 {
+		return nil
+	}
+	slices.Sort(unknown)
+	return fail(protocol.ErrPrice, priceWays(unknown, c, where),
+		"limits.cost_usd%s cannot hold: the price of %s is unknown (prices of %s)", where, strings.Join(unknown, ", "), table.Date)
+}
+
+// priceWays are the two ways out of a limit of cost that cannot hold.
+func priceWays(unknown []string, c engine.Candidate, where string) string {
+	var b strings.Builder
+	b.WriteString("set the price in .wf/config.yaml, in millionths of a dollar per million tokens, with your own numbers\n" +
+		"    (1000000 is $1; 0 where it costs nothing, as on a server of yours):\n\n      prices:\n")
+	for _, m := range unknown {
+		fmt.Fprintf(&b, "        %q: {input: 1000000, output: 5000000}\n", m)
+	}
+	b.WriteString("\n    or bound tokens in place of money: ")
+	switch {
+	case where != "" || c.New:
+		b.WriteString("limits: {tokens: 500000} in the workflow" + where)
+	case c.Fork:
+		b.WriteString("wf fork … --limit tokens=500000")
+	default:
+		fmt.Fprintf(&b, "wf resume %s --limit tokens=500000", c.Run)
+	}
+	return b.String()
+}

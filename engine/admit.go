@@ -1,0 +1,43 @@
+package engine
+
+import (
+	"wf/engine/lang"
+	"wf/protocol"
+)
+
+// Candidate is a run that is about to begin, to be forked, or to be driven.
+type Candidate struct {
+	Program *lang.Program
+	File    string              // path of the YAML, absolute
+	Models  map[string][]string // override of the models by role, "" is every role
+	Limits  protocol.Limits     // as they will hold, raised ones included
+	New     bool                // nothing of it was performed yet
+	Fork    bool                // of Run
+	Run     protocol.RunID      // "" for a new one
+}
+
+// ModelsOf are what an agent tries in order: the override, else the role's own.
+func (c Candidate) ModelsOf(role *protocol.Role) []string {
+	return modelsOf(c.Models, role)
+}
+
+// admit asks Admit, if there is one.
+func (e *Engine) admit(c Candidate) error {
+	if e.Admit == nil {
+		return nil
+	}
+	return e.Admit(c)
+}
+
+// MayDrive reports whether a run may be driven under limits that are raised first: nil, or the
+// error with which Drive would refuse it before it writes anything.
+func (e *Engine) MayDrive(run protocol.RunID, s *State, raised []protocol.LimitChanged) error {
+	if s.Info.Parent != nil && !s.Info.Forked.Defined() || s.Status().Final() {
+		return nil // Admit was asked for the run that has the sub-workflow
+	}
+	limits := s.Limits
+	for _, l := range raised {
+		raise(&limits, l)
+	}
+	return e.admit(Candidate{Program: s.prog, File: s.Info.File, Models: s.Info.Models, Limits: limits, Run: run})
+}

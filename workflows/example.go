@@ -1,0 +1,46 @@
+package workflows
+
+import (
+	"fmt"
+	"path"
+	"strings"
+)
+
+// An Example is a workflow to begin with, and the files that it needs.
+type Example struct {
+	Name  string   // of the workflow, as its file is called
+	About string   // what it shows, in one line
+	files []string // in Files; the first is the workflow
+}
+
+// Examples are all but that of the demo, which wants a module to repair.
+var Examples = []Example{
+	{"gate", "a person decides, however late", []string{"gate.yaml"}},
+	{"offers", "a command offers choices, a person picks one, and the pick starts the next visit", []string{"offers.yaml"}},
+	{"quality", "a loop of format, vet and test over a Go module, without a model", []string{"quality.yaml"}},
+	{"fan-out", "one visit per item, side by side, and a join", []string{"fan-out.yaml"}},
+	{"release", "a sub-workflow, and a person who decides", []string{"release.yaml", "checks.yaml"}},
+	{"errands", "an agent that works on one task at a time, its model a script", []string{"tasks/errands.yaml", "tasks/replies.yaml"}},
+	{"chat", "what wf chat runs: a person and an agent in turn", []string{"chat.yaml"}},
+}
+
+// File is a file of an example: where it goes, relative to a project, and what is in it.
+type File struct {
+	Name    string
+	Content []byte
+}
+
+// Load reads the files of an example as they go into one directory; schema is the path of the
+// JSON Schema from there.
+func (e Example) Load(schema string) ([]File, error) {
+	paths := strings.NewReplacer("../schema.json", schema, "./schema.json", schema, "workflows/tasks/", "", "workflows/", "")
+	var out []File
+	for _, name := range e.files {
+		content, err := Files.ReadFile(name)
+		if err != nil {
+			return nil, fmt.Errorf("example %s: %w", e.Name, err)
+		}
+		out = append(out, File{path.Base(name), []byte(paths.Replace(string(content)))})
+	}
+	return out, nil
+}
