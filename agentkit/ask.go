@@ -48,6 +48,9 @@ func (v *visit) ask(ctx context.Context) (protocol.Message, error) {
 		if !errors.As(err, &failed) {
 			return protocol.Message{}, err // the journal, not the model
 		}
+		if failed.Overflow != nil {
+			return protocol.Message{}, errOverflow
+		}
 		if failed.Class.Temporary() && try < tries {
 			wait, ok := v.backoff(try, failed.RetryAfter)
 			if ok {
@@ -142,9 +145,17 @@ func (v *visit) call(ctx context.Context, name string, m llms.Model) (protocol.M
 	}
 	v.calls++
 	if err != nil {
-		failed := model.AsError(name, err)
-		if err := v.emit(ctx, protocol.Usage{Model: name, TotalMS: watch.total()}); err != nil {
+		failed, usage := model.AsError(name, err), protocol.Usage{Model: name}
+		if failed.Overflow != nil {
+			usage = v.refusedFor(name, failed.Overflow)
+		}
+		usage.TotalMS = watch.total()
+		if err := v.emit(ctx, usage); err != nil {
 			return protocol.Message{}, err
+		}
+		if failed.Overflow != nil {
+			v.refused(usage)
+			v.refusal = head(v.clean(valid(failed.Error())), 500)
 		}
 		return protocol.Message{}, failed
 	}

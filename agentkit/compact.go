@@ -40,15 +40,18 @@ type fill struct {
 // watermark is where compaction sets in. It is firm where someone knew the model: a guess of
 // ours fails nobody.
 func (v *visit) watermark() (tokens int64, firm bool) {
+	tokens, firm = DefaultWatermark, false
 	if c := v.turn.Role.Compaction; c != nil && c.Watermark > 0 {
-		return c.Watermark, true
-	}
-	if v.agent.Window != nil && v.model < len(v.models) {
+		tokens, firm = c.Watermark, true
+	} else if v.agent.Window != nil && v.model < len(v.models) {
 		if n := v.agent.Window(v.models[v.model]); n > 0 {
-			return int64(n) * 3 / 4, true
+			tokens, firm = int64(n)*3/4, true
 		}
 	}
-	return DefaultWatermark, false
+	if n := v.window(); n > 0 && v.roomIn(n) < tokens {
+		tokens, firm = v.roomIn(n), true
+	}
+	return tokens, firm
 }
 
 // measure takes in what the model counted, before its reply is added.
@@ -57,7 +60,7 @@ func (v *visit) measure(u protocol.Usage) {
 	if u.Input == nil {
 		return
 	}
-	v.newest, v.bytes = *u.Input, sizeOf(v.list, v.request())
+	v.newest, v.bytes, v.again = *u.Input, sizeOf(v.list, v.request()), false
 	if len(v.tail) == 0 {
 		v.opening = v.newest
 	}
@@ -93,13 +96,13 @@ func (v *visit) compacted(d protocol.Compacted) {
 // resume goes on from a compacted conversation.
 func (v *visit) resume() {
 	v.moved, v.prompted = true, false
-	v.opening, v.newest, v.triedPast = 0, 0, true
+	v.opening, v.newest, v.triedPast, v.over = 0, 0, true, nil
 }
 
 // compact is called before each model call. All calls of the tools have their results then.
 func (v *visit) compact(ctx context.Context) error {
 	most, firm := v.watermark()
-	if len(v.tail) == 0 {
+	if len(v.tail) == 0 && v.over == nil {
 		switch tokens := v.turn.LastUsage; {
 		case v.moved || v.opening > 0:
 			return nil
@@ -112,8 +115,11 @@ func (v *visit) compact(ctx context.Context) error {
 		}
 		return nil
 	}
-	if v.newest <= most {
+	if v.newest <= most && v.over == nil {
 		return nil
+	}
+	if v.over != nil && v.over.Held <= lowOf(most) {
+		return v.tooLong(*v.over) // it is the answer that has no room
 	}
 	work := func() (bool, error) { return v.compactWork(ctx, most) }
 	past := func() (bool, error) { return v.compactPast(ctx, v.newest, most) }
@@ -126,16 +132,15 @@ func (v *visit) compact(ctx context.Context) error {
 			return err
 		}
 	}
-	if !firm {
+	switch {
+	case v.over != nil:
+		return v.tooLong(*v.over)
+	case !firm:
 		return nil
 	}
-	return &protocol.Failure{
-		ErrorInfo: protocol.ErrorInfo{Code: "context_full", Phase: "compaction", Message: fmt.Sprintf(
-			"the request holds %d tokens, the watermark is %d, and nothing more of it can be summarised. "+
-				"Raise compaction.watermark of the role %s, take a model with a larger window, or give it less at once",
-			v.newest, most, v.turn.Role.Name)},
-		Class: "context_full",
-	}
+	return contextFull(fmt.Sprintf("the request holds %d tokens, the watermark is %d, and nothing more of it can be summarised. "+
+		"Raise compaction.watermark of the role %s, take a model with a larger window, or give it less at once",
+		v.newest, most, v.turn.Role.Name))
 }
 
 // lowOf is what a compaction aims at.
@@ -170,7 +175,10 @@ func (v *visit) compactPast(ctx context.Context, tokens, most int64) (bool, erro
 	}
 	counted := v.prompt[:max(0, len(v.prompt)-2)] // the first request of the visit before
 	live := v.prompt[:len(v.prompt)-1]            // with the answer to it
-	if len(v.tail) > 0 {
+	switch {
+	case v.over != nil:
+		counted = v.request() // and live is what fitted once, as far as it goes
+	case len(v.tail) > 0:
 		counted, live = v.request(), v.request()
 	}
 	size := float64(tokens) / float64(max(1, sizeOf(v.list, counted)))
@@ -185,11 +193,19 @@ func (v *visit) compactPast(ctx context.Context, tokens, most int64) (bool, erro
 		return false, fmt.Errorf("reflection before the compaction of %s: %w", v.turn.Role.Name, err)
 	}
 	from := len(v.prompt) - 1 - 2*len(chain.visits)
-	s, err := v.summarise(ctx, live, pastAsked(keep, len(v.tail) > 0), most, func(runes int) string {
+	unread := 0 // newest visits that have no room in the request for the summary
+	if len(live) < len(v.prompt) {
+		unread = v.unread(live, len(chain.visits), most)
+		live = live[:len(live)-2*unread]
+	}
+	s, err := v.summarise(ctx, live, pastAsked(max(0, keep-unread), len(live) > len(v.prompt)), most, func(runes int) string {
 		return extractPast(v.prompt[from:from+2*len(covered)], runes)
 	})
 	if err != nil {
 		return false, err
+	}
+	if s.model != "" && unread > keep {
+		s.text = joinParts(s.text, extractPast(v.prompt[len(live):from+2*len(covered)], int(summaryTokens(most))*runesPerToken))
 	}
 	s.text = pastHeading + "\n\n" + s.text
 	s.why = joinParts(s.why, unthought)
@@ -265,6 +281,9 @@ func (v *visit) compactWork(ctx context.Context, most int64) (bool, error) {
 		}
 	}
 	live := v.request()
+	if v.over != nil {
+		live = live[:len(v.prompt)+replies[len(replies)-1]] // what was answered before
+	}
 	_, unthought, err := v.reflect(ctx, live) // P_k stays, with what stands in it
 	if err != nil {
 		return false, fmt.Errorf("reflection before the compaction of %s: %w", v.turn.Step, err)
@@ -280,7 +299,7 @@ func (v *visit) compactWork(ctx context.Context, most int64) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	before, tail := v.newest, v.tail
+	before, tail, over := v.newest, v.tail, v.over
 	v.replace(drop, s.text)
 	err = v.emit(ctx, append(append(s.events(), kept...), protocol.Compacted{
 		Scope: protocol.ScopeVisit, Digest: Digest(v.list, v.request()).String(),
@@ -288,7 +307,7 @@ func (v *visit) compactWork(ctx context.Context, most int64) (bool, error) {
 		Replies: drop, Summary: protocol.NewText(s.text), Model: s.model, Error: protocol.NewText(s.why),
 	})...)
 	if err != nil {
-		v.tail = tail
+		v.tail, v.over = tail, over
 	}
 	return err == nil, err
 }
@@ -305,7 +324,7 @@ func (v *visit) replace(n int, summary string) {
 	v.tail = append([]protocol.Message{
 		{Role: protocol.RoleAssistant, Content: summary}, {Role: protocol.RoleUser, Content: goOn},
 	}, v.tail[from:]...)
-	v.newest, v.triedWork = 0, true
+	v.newest, v.triedWork, v.over = 0, true, nil
 }
 
 // repliesIn tells where the replies of the model begin. What follows one, up to the next, is

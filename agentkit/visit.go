@@ -4,7 +4,9 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/fxamacker/cbor/v2"
@@ -73,10 +75,16 @@ type attempt struct {
 	failure *protocol.Failure
 
 	fill
+	learnt
 }
 
 func (v *visit) reset() {
-	v.attempt = attempt{asked: map[string]bool{}, decided: map[string]string{}}
+	windows := v.windows
+	if windows == nil {
+		windows = map[string]int64{}
+		maps.Copy(windows, v.turn.Windows)
+	}
+	v.attempt = attempt{asked: map[string]bool{}, decided: map[string]string{}, learnt: learnt{windows: windows}}
 	if v.task != nil {
 		v.task.stops = 0
 	}
@@ -100,6 +108,9 @@ func (v *visit) run(ctx context.Context) (protocol.Conclusion, error) {
 			}
 			v.lastChance()
 			reply, err := v.ask(ctx)
+			if errors.Is(err, errOverflow) {
+				continue // compact knows
+			}
 			if err != nil {
 				return protocol.Conclusion{}, err
 			}
@@ -265,6 +276,10 @@ func (v *visit) replay(transcript []protocol.Entry) error {
 			var d protocol.Usage
 			if err = cbor.Unmarshal(e.Data, &d); err != nil || !v.counted(d.Kind) {
 				break
+			}
+			if d.Stop == protocol.StopOverflow {
+				v.lastChance()
+				v.refused(d)
 			}
 			if said {
 				reply.Role = protocol.RoleAssistant

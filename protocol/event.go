@@ -189,8 +189,12 @@ type Usage struct {
 	TTFE         int64  `cbor:"ttfe_ms" json:"ttfe_ms"` // to the first event
 	ThinkingMS   int64  `cbor:"thinking_ms" json:"thinking_ms"`
 	TotalMS      int64  `cbor:"total_ms" json:"total_ms"`
-	// Stop is why the reply is not whole: StopLength or StopRefused; "" where it is.
+	// Stop is why the reply is not whole: StopLength, StopRefused or StopOverflow; "" where it is.
 	Stop string `cbor:"stop,omitempty" json:"stop,omitempty"`
+	// Window and Held, in tokens, are told with StopOverflow: what the model reads at most, as far
+	// as it became known, and what the request held. Nothing of it was used.
+	Window int64 `cbor:"window,omitempty" json:"window,omitempty"`
+	Held   int64 `cbor:"held,omitempty" json:"held,omitempty"`
 	// Kind is what the call was for: UsageTurn, UsageCompaction, …
 	Kind string `cbor:"kind,omitempty" json:"kind,omitempty"`
 	// Child is where the call stands that a sub-workflow made: its run counts in its parent's
@@ -208,6 +212,9 @@ type ChildCall struct {
 const (
 	StopLength  = "length"  // cut off: it has as many tokens as it may
 	StopRefused = "refused" // kept back, by the model or a filter of its provider; it is no turn
+
+	// StopOverflow is no reply at all: the request holds more than the model reads.
+	StopOverflow = "overflow"
 )
 
 // What a model call was for.

@@ -228,5 +228,8 @@ func (s *stream) failed(data []byte) error {
 			e.Status, e.Class = status, model.ClassOfStatus(status)
 		}
 	}
+	if e.Overflow = model.OverflowOf(e.Status, data); e.Overflow != nil {
+		e.Class = model.Invalid
+	}
 	return e
 }

@@ -283,5 +283,8 @@ func (s *stream) failed(data []byte) error {
 			e.Status, e.Class = n, model.ClassOfStatus(n)
 		}
 	}
+	if e.Overflow = model.OverflowOf(e.Status, data); e.Overflow != nil {
+		e.Class = model.Invalid
+	}
 	return e
 }

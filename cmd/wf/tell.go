@@ -128,6 +128,8 @@ func tokens(d protocol.Usage) string {
 		text += "  cut off"
 	case protocol.StopRefused:
 		text += "  refused"
+	case protocol.StopOverflow:
+		text += fmt.Sprintf("  refused: it holds %d tokens, the model reads %d", d.Held, d.Window)
 	}
 	if d.Child != nil {
 		text += "  in run " + string(d.Child.Run)

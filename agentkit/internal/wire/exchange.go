@@ -88,7 +88,8 @@ func refusal(name string, res *http.Response) *model.Error {
 	text, err := io.ReadAll(io.LimitReader(res.Body, MaxRefusal))
 	return &model.Error{
 		Class: model.ClassOfStatus(res.StatusCode), Status: res.StatusCode, RetryAfter: RetryAfter(res.Header, time.Now()), Err: err,
-		Message: fmt.Sprintf("model %s: status %d: %s", name, res.StatusCode, ErrorText(text)),
+		Message:  fmt.Sprintf("model %s: status %d: %s", name, res.StatusCode, ErrorText(text)),
+		Overflow: model.OverflowOf(res.StatusCode, text),
 	}
 }
 
