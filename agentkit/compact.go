@@ -33,6 +33,7 @@ type fill struct {
 	opening   int64 // tokens of P_k, by the first call on it; 0 is not known
 	newest    int64 // tokens of the newest request; 0 is not known
 	bytes     int   // its size
+	least     int64 // tokens below which no compaction gets, where a further one is futile; else 0
 	triedPast bool  // the conversation was compacted, and no count since was below the watermark
 	triedWork bool  // so was the work of the visit
 }
@@ -107,8 +108,10 @@ func (v *visit) compact(ctx context.Context) error {
 		case v.moved || v.opening > 0:
 			return nil
 		case tokens > most:
-			_, err := v.compactPast(ctx, tokens, most)
-			return err
+			if _, err := v.compactPast(ctx, tokens, most); err != nil {
+				return err
+			}
+			return v.tooNarrow(tokens)
 		case v.turn.Compact:
 			_, err := v.compactPast(ctx, tokens, max(tokens, askedWatermark))
 			return err
@@ -145,6 +148,36 @@ func (v *visit) compact(ctx context.Context) error {
 
 // lowOf is what a compaction aims at.
 func lowOf(watermark int64) int64 { return watermark / 4 }
+
+// futile reports whether a conversation of n visits, which was compacted before, would be due
+// again at once: what stays in any case fills all but an eighth of the watermark together with a
+// summary. The first compaction of a conversation is always tried.
+func (v *visit) futile(n int, tokens, most int64, size float64) bool {
+	if v.over != nil || tokens <= most { // refused by the server, or asked for by a person
+		return false
+	}
+	last := len(v.prompt) - 1
+	stays := sizeOf(v.list, v.prompt[:last-2*n]) + sizeOf("", v.prompt[last:]) + sizeOf("", v.tail)
+	least := int64(size*float64(stays)) + summaryTokens(most)
+	if least <= most-most/8 {
+		return false
+	}
+	v.least = least
+	return true
+}
+
+// tooNarrow fails a visit for the watermark that its role names, where what the role is always
+// sent is past it: no further compaction is made, and none could help. Past the window that a
+// config names only what the server refuses fails.
+func (v *visit) tooNarrow(tokens int64) error {
+	c := v.turn.Role.Compaction
+	if v.least == 0 || c == nil || c.Watermark == 0 {
+		return nil
+	}
+	return contextFull(fmt.Sprintf("the newest request held %d tokens, the watermark is %d, and a compaction cannot help: "+
+		"what the role %s is sent in any case (its prompt, inputs, tools and newest message) holds about %d with a summary. "+
+		"Raise compaction.watermark of the role, or shorten what it is sent", tokens, c.Watermark, v.turn.Role.Name, v.least))
+}
 
 // summaryTokens is the share of it that a summary may take.
 func summaryTokens(watermark int64) int64 { return min(2_000, lowOf(watermark)/4) }
@@ -184,6 +217,9 @@ func (v *visit) compactPast(ctx context.Context, tokens, most int64) (bool, erro
 	size := float64(tokens) / float64(max(1, sizeOf(v.list, counted)))
 	if v.bytes > 0 {
 		size = float64(tokens) / float64(v.bytes)
+	}
+	if chain.summary != "" && v.futile(len(chain.visits), tokens, most, size) {
+		return false, nil
 	}
 	keep := v.keep(len(chain.visits), size, most)
 	covered := chain.visits[:len(chain.visits)-keep]
@@ -272,9 +308,8 @@ func (v *visit) compactWork(ctx context.Context, most int64) (bool, error) {
 		return false, nil
 	}
 	size := float64(v.newest) / float64(max(1, v.bytes))
-	left := float64(lowOf(most)-summaryTokens(most)) - size*float64(sizeOf(v.list, v.prompt))
 	drop := len(replies) - 1
-	left -= size * float64(sizeOf("", v.tail[replies[drop]:]))
+	left := float64(lowOf(most)-summaryTokens(most)) - size*float64(sizeOf(v.list, v.prompt)+sizeOf("", v.tail[replies[drop]:]))
 	for ; drop > 1; drop-- {
 		if left -= size * float64(sizeOf("", v.tail[replies[drop-1]:replies[drop]])); left < 0 {
 			break
