@@ -135,7 +135,12 @@ func (v *visit) call(ctx context.Context, name string, m llms.Model) (protocol.M
 	options = append(options, llms.WithStreamingFunc(watch.text), llms.WithStreamingReasoningFunc(watch.thinking))
 	r, err := m.GenerateContent(model.WithRequest(ctx, request), contents(messages), options...)
 	if ctx.Err() != nil {
-		return protocol.Message{}, ctx.Err() // some models give a part and no error
+		var usage protocol.Usage
+		if err == nil {
+			usage = model.UsageOf(r) // some models give a part and no error
+		}
+		usage.Model, usage.TotalMS = name, watch.total()
+		return protocol.Message{}, v.gaveUp(ctx, usage)
 	}
 	if werr := watch.end(ctx); werr != nil {
 		return protocol.Message{}, werr
@@ -174,6 +179,16 @@ func (v *visit) call(ctx context.Context, name string, m llms.Model) (protocol.M
 	}
 	v.measure(usage)
 	return reply, nil
+}
+
+// gaveUp journals a call that was sent and that its context ended: it may have to be paid for. What
+// it used is not known. The error is that of the context.
+func (v *visit) gaveUp(ctx context.Context, u protocol.Usage) error {
+	u.Stop = protocol.StopGivenUp
+	if err := v.emit(context.WithoutCancel(ctx), u); err != nil {
+		return err
+	}
+	return ctx.Err()
 }
 
 // describe is what a model is told of a request beside its messages.

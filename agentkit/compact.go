@@ -70,9 +70,13 @@ func (v *visit) measure(u protocol.Usage) {
 	}
 }
 
-// counted counts a model call in the journal and reports whether it was a turn.
-func (v *visit) counted(kind string) bool {
-	switch kind {
+// counted counts a model call in the journal and reports whether it was a turn. One that was given
+// up is made again under the same number.
+func (v *visit) counted(u protocol.Usage) bool {
+	if u.Stop == protocol.StopGivenUp {
+		return false
+	}
+	switch u.Kind {
 	case protocol.UsageTurn:
 		v.calls++
 		return true

@@ -98,6 +98,9 @@ func (v *visit) write(ctx context.Context, s *summary, name string, messages []p
 	}
 	watch := newWatch(v.emit, v.hidden) // of its times alone: a summary is not shown as it grows
 	r, err := m.GenerateContent(model.WithRequest(ctx, request), contents(messages), options...)
+	if ctx.Err() != nil {
+		return v.gaveUp(ctx, protocol.Usage{Model: name, TotalMS: watch.total(), Kind: protocol.UsageCompaction})
+	}
 	if err == nil && (r == nil || len(r.Choices) == 0) {
 		err = &model.Error{Class: model.ServerError, Message: fmt.Sprintf("model %s: the response holds no choice", name)}
 	}

@@ -82,6 +82,9 @@ type StepView struct {
 	Child      protocol.RunID      `json:"child,omitempty"` // the run of a sub-workflow
 	// Compactions are in order; each took the place of what was read before it.
 	Compactions []CompactionView `json:"compactions,omitempty"`
+	// Corrections are why answers did not fit the declared output, one for each that the model was
+	// told of.
+	Corrections []string `json:"corrections,omitempty"`
 	// Tools and Inject are blocks: the tools that were offered, what was put at the tail of the
 	// first request. null without.
 	Tools  protocol.Link `json:"-"`
@@ -239,6 +242,16 @@ func (b *viewer) event(x protocol.Entry) error {
 		st.ToolCalls++
 	case protocol.EvCompacted:
 		return b.compacted(x, st)
+	case protocol.EvCorrection:
+		d, err := cas.DecodeData[protocol.Correction](&x.Event)
+		if err != nil {
+			return err
+		}
+		reasons, err := textOf(b.read, d.Reasons)
+		if err != nil {
+			return err
+		}
+		st.Corrections = append(st.Corrections, reasons)
 	case protocol.EvUsage:
 		u, err := cas.DecodeData[protocol.Usage](&x.Event)
 		if err != nil {

@@ -65,6 +65,7 @@ const (
 	EvCompacted        EventType = "compacted"
 	EvCompactionAsked  EventType = "compaction_asked"
 	EvModelFallback    EventType = "model_fallback"
+	EvCorrection       EventType = "correction"
 	EvTaskStarted      EventType = "task_started"
 	EvTaskStateUpdated EventType = "task_state_updated"
 	EvTaskWaiting      EventType = "task_waiting"
@@ -189,7 +190,8 @@ type Usage struct {
 	TTFE         int64  `cbor:"ttfe_ms" json:"ttfe_ms"` // to the first event
 	ThinkingMS   int64  `cbor:"thinking_ms" json:"thinking_ms"`
 	TotalMS      int64  `cbor:"total_ms" json:"total_ms"`
-	// Stop is why the reply is not whole: StopLength, StopRefused or StopOverflow; "" where it is.
+	// Stop is why the reply is not whole: StopLength, StopRefused, StopOverflow or StopGivenUp;
+	// "" where it is.
 	Stop string `cbor:"stop,omitempty" json:"stop,omitempty"`
 	// Window and Held, in tokens, are told with StopOverflow: what the model reads at most, as far
 	// as it became known, and what the request held. Nothing of it was used.
@@ -215,6 +217,9 @@ const (
 
 	// StopOverflow is no reply at all: the request holds more than the model reads.
 	StopOverflow = "overflow"
+	// StopGivenUp is a call that was ended before its reply was whole, by a timeout or because the
+	// run stopped. It is no turn, and whoever goes on makes the same call again.
+	StopGivenUp = "given_up"
 )
 
 // What a model call was for.
@@ -337,6 +342,13 @@ type ModelFallback struct {
 	From   string `cbor:"from" json:"from"`
 	To     string `cbor:"to" json:"to"`
 	Reason string `cbor:"reason" json:"reason"`
+}
+
+// Correction says that an answer did not fit the declared output, and that the model was told so.
+// It follows the answer.
+type Correction struct {
+	Number  int  `cbor:"number" json:"number"`   // from 1, over the attempt
+	Reasons Text `cbor:"reasons" json:"reasons"` // one per line
 }
 
 // CompactScope is what a summary took the place of.

@@ -153,6 +153,9 @@ func (a *app) showStep(s *engine.StepView) error {
 	for _, c := range s.Compactions {
 		a.showCompaction(c)
 	}
+	for i, reasons := range s.Corrections {
+		fmt.Fprintf(a.out, "  %s %s\n", p.yellow(fmt.Sprintf("correction %d:", i+1)), indentLines(visible(reasons), "    "))
+	}
 	for _, t := range s.Attempts {
 		if t.Error != nil {
 			fmt.Fprintf(a.out, "  %s %s\n", p.yellow(fmt.Sprintf("attempt %d failed:", t.Attempt)), visible(why(t.Error)))
