@@ -94,8 +94,13 @@ func (s *stream) read(ctx context.Context, h http.Header, body io.Reader) error 
 		}
 		return e.Type == "message_stop", s.event(ctx, &e)
 	})
-	if errors.Is(err, wire.ErrCut) {
-		return fmt.Errorf("%w: it ended without message_stop", err)
+	switch {
+	case errors.Is(err, wire.ErrCut) && s.stop != "":
+		return nil // it is complete but for message_stop
+	case errors.Is(err, wire.ErrCut):
+		return fmt.Errorf("%w: it ended without stop_reason and message_stop", err)
+	case err == nil && s.stop == "":
+		return fmt.Errorf("%w: it ended without stop_reason", wire.ErrCut)
 	}
 	return err
 }
