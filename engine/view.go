@@ -85,6 +85,8 @@ type StepView struct {
 	// Corrections are why answers did not fit the declared output, one for each that the model was
 	// told of.
 	Corrections []string `json:"corrections,omitempty"`
+	// CutOff is set where the newest reply has as many tokens as it may have, and so no end.
+	CutOff bool `json:"cut_off,omitempty"`
 	// Tools and Inject are blocks: the tools that were offered, what was put at the tail of the
 	// first request. null without.
 	Tools  protocol.Link `json:"-"`
@@ -260,6 +262,9 @@ func (b *viewer) event(x protocol.Entry) error {
 		v.Usage.add(u)
 		if st != nil {
 			st.Usage.add(u)
+			if u.Kind == protocol.UsageTurn && u.Child == nil {
+				st.CutOff = u.Stop == protocol.StopLength
+			}
 			st.Attempts[len(st.Attempts)-1].Usage.add(u)
 		}
 	case protocol.EvAttemptFailed:
