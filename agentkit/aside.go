@@ -107,6 +107,9 @@ func (v *visit) callAside(ctx context.Context, a aside) (text string, usage *pro
 	}
 	watch := newWatch(v.emit, v.hidden) // of its times alone
 	r, err := m.GenerateContent(model.WithRequest(ctx, a.request), contents(a.messages), options...)
+	if ctx.Err() != nil {
+		return "", nil, v.gaveUp(ctx, protocol.Usage{Model: a.model, TotalMS: watch.total(), Kind: a.kind})
+	}
 	if err == nil && (r == nil || len(r.Choices) == 0) {
 		err = &model.Error{Class: model.ServerError, Message: fmt.Sprintf("model %s: the response holds no choice", a.model)}
 	}

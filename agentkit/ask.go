@@ -48,6 +48,9 @@ func (v *visit) ask(ctx context.Context) (protocol.Message, error) {
 		if !errors.As(err, &failed) {
 			return protocol.Message{}, err // the journal, not the model
 		}
+		if failed.Overflow != nil {
+			return protocol.Message{}, errOverflow
+		}
 		if failed.Class.Temporary() && try < tries {
 			wait, ok := v.backoff(try, failed.RetryAfter)
 			if ok {
@@ -58,7 +61,7 @@ func (v *visit) ask(ctx context.Context) (protocol.Message, error) {
 			}
 		}
 		if failed.Class == model.Invalid || v.model+1 >= len(v.models) {
-			return protocol.Message{}, failure(name, failed)
+			return protocol.Message{}, v.failed(name, failed, try)
 		}
 		if err := v.fallBack(ctx, name, failed); err != nil {
 			return protocol.Message{}, err
@@ -86,7 +89,7 @@ func (v *visit) open(ctx context.Context) (string, llms.Model, error) {
 			e = &model.Error{Class: model.Unavailable, Message: err.Error(), Err: err}
 		}
 		if first == nil {
-			first = failure(name, e)
+			first = v.failed(name, e, 1)
 		}
 		if v.model+1 >= len(v.models) {
 			return "", nil, first
@@ -132,7 +135,12 @@ func (v *visit) call(ctx context.Context, name string, m llms.Model) (protocol.M
 	options = append(options, llms.WithStreamingFunc(watch.text), llms.WithStreamingReasoningFunc(watch.thinking))
 	r, err := m.GenerateContent(model.WithRequest(ctx, request), contents(messages), options...)
 	if ctx.Err() != nil {
-		return protocol.Message{}, ctx.Err() // some models give a part and no error
+		var usage protocol.Usage
+		if err == nil {
+			usage = model.UsageOf(r) // some models give a part and no error
+		}
+		usage.Model, usage.TotalMS = name, watch.total()
+		return protocol.Message{}, v.gaveUp(ctx, usage)
 	}
 	if werr := watch.end(ctx); werr != nil {
 		return protocol.Message{}, werr
@@ -142,9 +150,17 @@ func (v *visit) call(ctx context.Context, name string, m llms.Model) (protocol.M
 	}
 	v.calls++
 	if err != nil {
-		failed := model.AsError(name, err)
-		if err := v.emit(ctx, protocol.Usage{Model: name, TotalMS: watch.total()}); err != nil {
+		failed, usage := model.AsError(name, err), protocol.Usage{Model: name}
+		if failed.Overflow != nil {
+			usage = v.refusedFor(name, failed.Overflow)
+		}
+		usage.TotalMS = watch.total()
+		if err := v.emit(ctx, usage); err != nil {
 			return protocol.Message{}, err
+		}
+		if failed.Overflow != nil {
+			v.refused(usage)
+			v.refusal = head(v.clean(valid(failed.Error())), 500)
 		}
 		return protocol.Message{}, failed
 	}
@@ -163,6 +179,16 @@ func (v *visit) call(ctx context.Context, name string, m llms.Model) (protocol.M
 	}
 	v.measure(usage)
 	return reply, nil
+}
+
+// gaveUp journals a call that was sent and that its context ended: it may have to be paid for. What
+// it used is not known. The error is that of the context.
+func (v *visit) gaveUp(ctx context.Context, u protocol.Usage) error {
+	u.Stop = protocol.StopGivenUp
+	if err := v.emit(context.WithoutCancel(ctx), u); err != nil {
+		return err
+	}
+	return ctx.Err()
 }
 
 // describe is what a model is told of a request beside its messages.
@@ -251,8 +277,24 @@ func (v *visit) reply(r *llms.ContentResponse) (protocol.Message, []protocol.Dat
 
 func valid(s string) string { return strings.ToValidUTF8(s, "�") }
 
-// failure is how a failed call ends the attempt. What goes into a record says nothing of the
-// host or the moment; a suspended run leaves no record, so there the whole story is told.
+// failed is how a call ends the attempt after so many tries: which model, the status, the
+// provider's own words, and what to do. What goes into a record says nothing of this machine.
+func (v *visit) failed(name string, e *model.Error, tries int) *protocol.Failure {
+	f := failure(name, e)
+	if e.Class.Temporary() {
+		if tries > 1 {
+			f.Message += fmt.Sprintf(", in each of %d tries", tries)
+		}
+		if e.RetryAfter > 0 {
+			f.Message += fmt.Sprintf("; the provider asks to wait %v", e.RetryAfter.Round(time.Second))
+		}
+		f.Message += ". Fixes: try again later; or give the role a retry:, or a further model"
+	}
+	f.Message = v.clean(valid(f.Message))
+	return f
+}
+
+// failure is how a failed call ends the attempt. A suspended run leaves no record.
 func failure(name string, e *model.Error) *protocol.Failure {
 	if e.Class == model.Unavailable {
 		return &protocol.Failure{
@@ -266,18 +308,18 @@ func failure(name string, e *model.Error) *protocol.Failure {
 		model.Timeout:     "the model %s did not answer in time",
 		model.Invalid:     "the model %s refuses the request",
 	}[e.Class]
-	message = fmt.Sprintf(message, name)
-	switch {
-	case e.Class == model.Invalid:
-		message += ": " + e.Error() // what it refuses is the only help there is
-	case e.Status != 0:
-		message += fmt.Sprintf(" (status %d)", e.Status)
+	said := strings.TrimPrefix(e.Error(), "model "+name+": ")
+	if r := []rune(said); len(r) > saidMax {
+		said = string(r[:saidMax]) + "…"
 	}
 	return &protocol.Failure{
-		ErrorInfo: protocol.ErrorInfo{Code: string(e.Class), Phase: "model", Message: message},
+		ErrorInfo: protocol.ErrorInfo{Code: string(e.Class), Phase: "model", Message: fmt.Sprintf(message, name) + ": " + said},
 		Class:     string(e.Class), Err: e,
 	}
 }
+
+// saidMax bounds, in runes, what a failure tells of a provider's words.
+const saidMax = 800
 
 // backoff is how long to wait before the next try; ok is false where the server asks for more
 // than MaxWait.

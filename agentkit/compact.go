@@ -33,6 +33,7 @@ type fill struct {
 	opening   int64 // tokens of P_k, by the first call on it; 0 is not known
 	newest    int64 // tokens of the newest request; 0 is not known
 	bytes     int   // its size
+	least     int64 // tokens below which no compaction gets, where a further one is futile; else 0
 	triedPast bool  // the conversation was compacted, and no count since was below the watermark
 	triedWork bool  // so was the work of the visit
 }
@@ -40,15 +41,18 @@ type fill struct {
 // watermark is where compaction sets in. It is firm where someone knew the model: a guess of
 // ours fails nobody.
 func (v *visit) watermark() (tokens int64, firm bool) {
+	tokens, firm = DefaultWatermark, false
 	if c := v.turn.Role.Compaction; c != nil && c.Watermark > 0 {
-		return c.Watermark, true
-	}
-	if v.agent.Window != nil && v.model < len(v.models) {
+		tokens, firm = c.Watermark, true
+	} else if v.agent.Window != nil && v.model < len(v.models) {
 		if n := v.agent.Window(v.models[v.model]); n > 0 {
-			return int64(n) * 3 / 4, true
+			tokens, firm = int64(n)*3/4, true
 		}
 	}
-	return DefaultWatermark, false
+	if n := v.window(); n > 0 && v.roomIn(n) < tokens {
+		tokens, firm = v.roomIn(n), true
+	}
+	return tokens, firm
 }
 
 // measure takes in what the model counted, before its reply is added.
@@ -57,7 +61,7 @@ func (v *visit) measure(u protocol.Usage) {
 	if u.Input == nil {
 		return
 	}
-	v.newest, v.bytes = *u.Input, sizeOf(v.list, v.request())
+	v.newest, v.bytes, v.again = *u.Input, sizeOf(v.list, v.request()), false
 	if len(v.tail) == 0 {
 		v.opening = v.newest
 	}
@@ -66,9 +70,13 @@ func (v *visit) measure(u protocol.Usage) {
 	}
 }
 
-// counted counts a model call in the journal and reports whether it was a turn.
-func (v *visit) counted(kind string) bool {
-	switch kind {
+// counted counts a model call in the journal and reports whether it was a turn. One that was given
+// up is made again under the same number.
+func (v *visit) counted(u protocol.Usage) bool {
+	if u.Stop == protocol.StopGivenUp {
+		return false
+	}
+	switch u.Kind {
 	case protocol.UsageTurn:
 		v.calls++
 		return true
@@ -93,27 +101,32 @@ func (v *visit) compacted(d protocol.Compacted) {
 // resume goes on from a compacted conversation.
 func (v *visit) resume() {
 	v.moved, v.prompted = true, false
-	v.opening, v.newest, v.triedPast = 0, 0, true
+	v.opening, v.newest, v.triedPast, v.over = 0, 0, true, nil
 }
 
 // compact is called before each model call. All calls of the tools have their results then.
 func (v *visit) compact(ctx context.Context) error {
 	most, firm := v.watermark()
-	if len(v.tail) == 0 {
+	if len(v.tail) == 0 && v.over == nil {
 		switch tokens := v.turn.LastUsage; {
 		case v.moved || v.opening > 0:
 			return nil
 		case tokens > most:
-			_, err := v.compactPast(ctx, tokens, most)
-			return err
+			if _, err := v.compactPast(ctx, tokens, most); err != nil {
+				return err
+			}
+			return v.tooNarrow(tokens)
 		case v.turn.Compact:
 			_, err := v.compactPast(ctx, tokens, max(tokens, askedWatermark))
 			return err
 		}
 		return nil
 	}
-	if v.newest <= most {
+	if v.newest <= most && v.over == nil {
 		return nil
+	}
+	if v.over != nil && v.over.Held <= lowOf(most) {
+		return v.tooLong(*v.over) // it is the answer that has no room
 	}
 	work := func() (bool, error) { return v.compactWork(ctx, most) }
 	past := func() (bool, error) { return v.compactPast(ctx, v.newest, most) }
@@ -126,20 +139,49 @@ func (v *visit) compact(ctx context.Context) error {
 			return err
 		}
 	}
-	if !firm {
+	switch {
+	case v.over != nil:
+		return v.tooLong(*v.over)
+	case !firm:
 		return nil
 	}
-	return &protocol.Failure{
-		ErrorInfo: protocol.ErrorInfo{Code: "context_full", Phase: "compaction", Message: fmt.Sprintf(
-			"the request holds %d tokens, the watermark is %d, and nothing more of it can be summarised. "+
-				"Raise compaction.watermark of the role %s, take a model with a larger window, or give it less at once",
-			v.newest, most, v.turn.Role.Name)},
-		Class: "context_full",
-	}
+	return contextFull(fmt.Sprintf("the request holds %d tokens, the watermark is %d, and nothing more of it can be summarised. "+
+		"Raise compaction.watermark of the role %s, take a model with a larger window, or give it less at once",
+		v.newest, most, v.turn.Role.Name))
 }
 
 // lowOf is what a compaction aims at.
 func lowOf(watermark int64) int64 { return watermark / 4 }
+
+// futile reports whether a conversation of n visits, which was compacted before, would be due
+// again at once: what stays in any case fills all but an eighth of the watermark together with a
+// summary. The first compaction of a conversation is always tried.
+func (v *visit) futile(n int, tokens, most int64, size float64) bool {
+	if v.over != nil || tokens <= most { // refused by the server, or asked for by a person
+		return false
+	}
+	last := len(v.prompt) - 1
+	stays := sizeOf(v.list, v.prompt[:last-2*n]) + sizeOf("", v.prompt[last:]) + sizeOf("", v.tail)
+	least := int64(size*float64(stays)) + summaryTokens(most)
+	if least <= most-most/8 {
+		return false
+	}
+	v.least = least
+	return true
+}
+
+// tooNarrow fails a visit for the watermark that its role names, where what the role is always
+// sent is past it: no further compaction is made, and none could help. Past the window that a
+// config names only what the server refuses fails.
+func (v *visit) tooNarrow(tokens int64) error {
+	c := v.turn.Role.Compaction
+	if v.least == 0 || c == nil || c.Watermark == 0 {
+		return nil
+	}
+	return contextFull(fmt.Sprintf("the newest request held %d tokens, the watermark is %d, and a compaction cannot help: "+
+		"what the role %s is sent in any case (its prompt, inputs, tools and newest message) holds about %d with a summary. "+
+		"Raise compaction.watermark of the role, or shorten what it is sent", tokens, c.Watermark, v.turn.Role.Name, v.least))
+}
 
 // summaryTokens is the share of it that a summary may take.
 func summaryTokens(watermark int64) int64 { return min(2_000, lowOf(watermark)/4) }
@@ -170,12 +212,18 @@ func (v *visit) compactPast(ctx context.Context, tokens, most int64) (bool, erro
 	}
 	counted := v.prompt[:max(0, len(v.prompt)-2)] // the first request of the visit before
 	live := v.prompt[:len(v.prompt)-1]            // with the answer to it
-	if len(v.tail) > 0 {
+	switch {
+	case v.over != nil:
+		counted = v.request() // and live is what fitted once, as far as it goes
+	case len(v.tail) > 0:
 		counted, live = v.request(), v.request()
 	}
 	size := float64(tokens) / float64(max(1, sizeOf(v.list, counted)))
 	if v.bytes > 0 {
 		size = float64(tokens) / float64(v.bytes)
+	}
+	if chain.summary != "" && v.futile(len(chain.visits), tokens, most, size) {
+		return false, nil
 	}
 	keep := v.keep(len(chain.visits), size, most)
 	covered := chain.visits[:len(chain.visits)-keep]
@@ -185,11 +233,19 @@ func (v *visit) compactPast(ctx context.Context, tokens, most int64) (bool, erro
 		return false, fmt.Errorf("reflection before the compaction of %s: %w", v.turn.Role.Name, err)
 	}
 	from := len(v.prompt) - 1 - 2*len(chain.visits)
-	s, err := v.summarise(ctx, live, pastAsked(keep, len(v.tail) > 0), most, func(runes int) string {
+	unread := 0 // newest visits that have no room in the request for the summary
+	if len(live) < len(v.prompt) {
+		unread = v.unread(live, len(chain.visits), most)
+		live = live[:len(live)-2*unread]
+	}
+	s, err := v.summarise(ctx, live, pastAsked(max(0, keep-unread), len(live) > len(v.prompt)), most, func(runes int) string {
 		return extractPast(v.prompt[from:from+2*len(covered)], runes)
 	})
 	if err != nil {
 		return false, err
+	}
+	if s.model != "" && unread > keep {
+		s.text = joinParts(s.text, extractPast(v.prompt[len(live):from+2*len(covered)], int(summaryTokens(most))*runesPerToken))
 	}
 	s.text = pastHeading + "\n\n" + s.text
 	s.why = joinParts(s.why, unthought)
@@ -256,15 +312,17 @@ func (v *visit) compactWork(ctx context.Context, most int64) (bool, error) {
 		return false, nil
 	}
 	size := float64(v.newest) / float64(max(1, v.bytes))
-	left := float64(lowOf(most)-summaryTokens(most)) - size*float64(sizeOf(v.list, v.prompt))
 	drop := len(replies) - 1
-	left -= size * float64(sizeOf("", v.tail[replies[drop]:]))
+	left := float64(lowOf(most)-summaryTokens(most)) - size*float64(sizeOf(v.list, v.prompt)+sizeOf("", v.tail[replies[drop]:]))
 	for ; drop > 1; drop-- {
 		if left -= size * float64(sizeOf("", v.tail[replies[drop-1]:replies[drop]])); left < 0 {
 			break
 		}
 	}
 	live := v.request()
+	if v.over != nil {
+		live = live[:len(v.prompt)+replies[len(replies)-1]] // what was answered before
+	}
 	_, unthought, err := v.reflect(ctx, live) // P_k stays, with what stands in it
 	if err != nil {
 		return false, fmt.Errorf("reflection before the compaction of %s: %w", v.turn.Step, err)
@@ -280,7 +338,7 @@ func (v *visit) compactWork(ctx context.Context, most int64) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	before, tail := v.newest, v.tail
+	before, tail, over := v.newest, v.tail, v.over
 	v.replace(drop, s.text)
 	err = v.emit(ctx, append(append(s.events(), kept...), protocol.Compacted{
 		Scope: protocol.ScopeVisit, Digest: Digest(v.list, v.request()).String(),
@@ -288,7 +346,7 @@ func (v *visit) compactWork(ctx context.Context, most int64) (bool, error) {
 		Replies: drop, Summary: protocol.NewText(s.text), Model: s.model, Error: protocol.NewText(s.why),
 	})...)
 	if err != nil {
-		v.tail = tail
+		v.tail, v.over = tail, over
 	}
 	return err == nil, err
 }
@@ -305,7 +363,7 @@ func (v *visit) replace(n int, summary string) {
 	v.tail = append([]protocol.Message{
 		{Role: protocol.RoleAssistant, Content: summary}, {Role: protocol.RoleUser, Content: goOn},
 	}, v.tail[from:]...)
-	v.newest, v.triedWork = 0, true
+	v.newest, v.triedWork, v.over = 0, true, nil
 }
 
 // repliesIn tells where the replies of the model begin. What follows one, up to the next, is

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/tmc/langchaingo/llms"
@@ -99,10 +100,10 @@ func TestFailuresThatLastEndTheAttempt(t *testing.T) {
 		suspend bool
 		message string
 	}{
-		"server errors":   {strings.Repeat("{error: {status: 503}},", 9), "server_error", false, "the model script/replies.yaml failed to answer (status 503)"},
-		"rate limit":      {strings.Repeat("{error: {status: 429}},", 9), "rate_limit", false, "the model script/replies.yaml refuses: too many requests (status 429)"},
-		"a far Retry":     {"{error: {status: 429, retry_after: 1h}}", "rate_limit", false, "the model script/replies.yaml refuses: too many requests (status 429)"},
-		"a bad request":   {"{error: {status: 400}}", "invalid", false, "the model script/replies.yaml refuses the request: model script/replies.yaml: status 400: scripted error"},
+		"server errors":   {strings.Repeat("{error: {status: 503}},", 9), "server_error", false, "the model script/replies.yaml failed to answer: status 503: scripted error, in each of 4 tries. Fixes: try again later; or give the role a retry:, or a further model"},
+		"rate limit":      {strings.Repeat("{error: {status: 429}},", 9), "rate_limit", false, "the model script/replies.yaml refuses: too many requests: status 429: scripted error, in each of 4 tries. Fixes: try again later; or give the role a retry:, or a further model"},
+		"a far Retry":     {"{error: {status: 429, retry_after: 1h}}", "rate_limit", false, "the model script/replies.yaml refuses: too many requests: status 429: scripted error; the provider asks to wait 1h0m0s. Fixes: try again later; or give the role a retry:, or a further model"},
+		"a bad request":   {"{error: {status: 400}}", "invalid", false, "the model script/replies.yaml refuses the request: status 400: scripted error"},
 		"a bad key":       {"{error: {status: 401, message: no key}}", "unavailable", true, "model script/replies.yaml: status 401: no key"},
 		"unmatched calls": {"", "unavailable", true, "model script/replies.yaml has no reply for coder#1, call 1: the script holds none at all"},
 	} {
@@ -125,6 +126,27 @@ func TestFailuresThatLastEndTheAttempt(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A provider's own words reach the person: bounded, valid, with declared secrets hidden.
+func TestF16AFailureTellsWhatTheProviderSaid(t *testing.T) {
+	s, _ := answering(t, modeltest.Answer{Status: 503, Header: map[string]string{"Retry-After": "3600"},
+		Body: `{"error":{"message":"busy, key hunter2hunter2 ` + "\xff" + strings.Repeat("x", 5000) + `"}}`})
+	s.turn.Secrets = []string{"PW"}
+	s.agent.Secret = func(string) (string, bool) { return "hunter2hunter2", true }
+	_, err := s.perform(t, &journal{})
+	var f *protocol.Failure
+	if !errors.As(err, &f) || f.Class != "server_error" {
+		t.Fatalf("got %v", err)
+	}
+	for _, want := range []string{"anthropic/x", "status 503", "busy, key [secret:PW]", "asks to wait 1h0m0s", "a further model"} {
+		if !strings.Contains(f.Message, want) {
+			t.Errorf("%q is missing in: %s", want, f.Message)
+		}
+	}
+	if strings.Contains(f.Message, "hunter2") || !utf8.ValidString(f.Message) || utf8.RuneCountInString(f.Message) > 1200 {
+		t.Errorf("got %q", f.Message)
 	}
 }
 

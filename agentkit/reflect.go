@@ -119,7 +119,7 @@ func (v *visit) ponder(ctx context.Context, messages []protocol.Message, offer [
 	watch := newWatch(v.emit, v.hidden) // of its times alone: a reflection is not shown as it grows
 	r, err := m.GenerateContent(model.WithRequest(ctx, request), contents(messages), options...)
 	if ctx.Err() != nil {
-		return reply, nil, ctx.Err()
+		return reply, nil, v.gaveUp(ctx, protocol.Usage{Model: name, TotalMS: watch.total(), Kind: protocol.UsageReflection})
 	}
 	if err == nil && (r == nil || len(r.Choices) == 0) {
 		err = &model.Error{Class: model.ServerError, Message: fmt.Sprintf("model %s: the response holds no choice", name)}

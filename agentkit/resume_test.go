@@ -72,7 +72,7 @@ func TestToolsRunInOrderAndMistakesAreToldToTheModel(t *testing.T) {
 	want := []string{
 		"prompt", "text+tool_call+tool_call+tool_call+usage", "tool_result", "tool_result", "tool_result",
 		"tool_call+tool_call+tool_call+usage", "tool_result", "tool_result", "tool_result",
-		"thinking+tool_call+usage", "tool_result", "text+usage", "text+usage", "text+usage",
+		"thinking+tool_call+usage", "tool_result", "text+usage", "correction", "text+usage", "correction", "text+usage",
 	}
 	if d := cmp.Diff(want, j.types()); d != "" {
 		t.Error(d)
@@ -169,7 +169,7 @@ func TestARetryBeginsAnewFromTheFirstRequest(t *testing.T) {
 	if s.sent[3] != s.sent[0] {
 		t.Errorf("attempt 2 began with %s", s.sent[3])
 	}
-	if d := cmp.Diff([]string{"prompt", "text+usage", "text+usage", "text+usage", "attempt_failed", "prompt", "text+usage"}, j.types()); d != "" {
+	if d := cmp.Diff([]string{"prompt", "text+usage", "correction", "text+usage", "correction", "text+usage", "attempt_failed", "prompt", "text+usage"}, j.types()); d != "" {
 		t.Error(d)
 	}
 }

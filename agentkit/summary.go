@@ -73,6 +73,11 @@ func (v *visit) summarise(ctx context.Context, live []protocol.Message, what str
 
 // write makes the call for a summary of about so many runes at most.
 func (v *visit) write(ctx context.Context, s *summary, name string, messages []protocol.Message, most int) error {
+	if window := v.windows[name]; window > 0 {
+		if held := int64(v.density() * float64(sizeOf(v.list, messages))); held > window {
+			return fmt.Errorf("the model %s reads at most %d tokens: what is to be summarised holds about %d", name, window, held)
+		}
+	}
 	m, err := v.agent.open(name, filepath.Dir(v.turn.File))
 	if err != nil {
 		return err
@@ -93,6 +98,9 @@ func (v *visit) write(ctx context.Context, s *summary, name string, messages []p
 	}
 	watch := newWatch(v.emit, v.hidden) // of its times alone: a summary is not shown as it grows
 	r, err := m.GenerateContent(model.WithRequest(ctx, request), contents(messages), options...)
+	if ctx.Err() != nil {
+		return v.gaveUp(ctx, protocol.Usage{Model: name, TotalMS: watch.total(), Kind: protocol.UsageCompaction})
+	}
 	if err == nil && (r == nil || len(r.Choices) == 0) {
 		err = &model.Error{Class: model.ServerError, Message: fmt.Sprintf("model %s: the response holds no choice", name)}
 	}

@@ -4,7 +4,9 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/fxamacker/cbor/v2"
@@ -60,6 +62,7 @@ type attempt struct {
 	model       int                    // index in models
 	turns       int                    // replies so far
 	corrections int                    // answers refused so far
+	corrected   *protocol.Correction   // the newest of them, until it is journaled
 	last        bool                   // the model was told that its turns are over
 	cut         bool                   // the newest reply was cut off at its most tokens
 	pending     []protocol.CallMessage // calls without a result, in order
@@ -73,10 +76,16 @@ type attempt struct {
 	failure *protocol.Failure
 
 	fill
+	learnt
 }
 
 func (v *visit) reset() {
-	v.attempt = attempt{asked: map[string]bool{}, decided: map[string]string{}}
+	windows := v.windows
+	if windows == nil {
+		windows = map[string]int64{}
+		maps.Copy(windows, v.turn.Windows)
+	}
+	v.attempt = attempt{asked: map[string]bool{}, decided: map[string]string{}, learnt: learnt{windows: windows}}
 	if v.task != nil {
 		v.task.stops = 0
 	}
@@ -95,11 +104,17 @@ func (v *visit) run(ctx context.Context) (protocol.Conclusion, error) {
 				return protocol.Conclusion{}, err
 			}
 		default:
+			if err := v.tellCorrection(ctx); err != nil {
+				return protocol.Conclusion{}, err
+			}
 			if err := v.compact(ctx); err != nil {
 				return protocol.Conclusion{}, err
 			}
 			v.lastChance()
 			reply, err := v.ask(ctx)
+			if errors.Is(err, errOverflow) {
+				continue // compact knows
+			}
 			if err != nil {
 				return protocol.Conclusion{}, err
 			}
@@ -218,8 +233,21 @@ func (v *visit) judge(reply protocol.Message) {
 	if strings.TrimSpace(reply.Content) == "" {
 		reply.Content = "(no text)" // providers refuse empty messages
 	}
+	v.corrected = &protocol.Correction{Number: v.corrections, Reasons: protocol.NewText(strings.Join(reasons, "\n"))}
 	correction := strings.Replace(strings.TrimSpace(correctionText), "{{reasons}}", "- "+strings.Join(reasons, "\n- "), 1)
 	v.tail = append(v.tail, reply, protocol.Message{Role: protocol.RoleUser, Content: correction})
+}
+
+// tellCorrection journals that an answer was refused, once.
+func (v *visit) tellCorrection(ctx context.Context) error {
+	if v.corrected == nil {
+		return nil
+	}
+	err := v.emit(roles.Soon(ctx), *v.corrected)
+	if err == nil {
+		v.corrected = nil
+	}
+	return err
 }
 
 func (v *visit) check(text string) (protocol.JSON, []frontmatter.Violation) {
@@ -263,8 +291,13 @@ func (v *visit) replay(transcript []protocol.Entry) error {
 			v.lost[d.Call] = roles.HasMark(d.Args.S)
 		case protocol.EvUsage:
 			var d protocol.Usage
-			if err = cbor.Unmarshal(e.Data, &d); err != nil || !v.counted(d.Kind) {
+			if err = cbor.Unmarshal(e.Data, &d); err != nil || !v.counted(d) {
 				break
+			}
+			v.corrected = nil // of an answer before: journaled, or by a version that did not
+			if d.Stop == protocol.StopOverflow {
+				v.lastChance()
+				v.refused(d)
 			}
 			if said {
 				reply.Role = protocol.RoleAssistant
@@ -290,6 +323,8 @@ func (v *visit) replay(transcript []protocol.Entry) error {
 			v.decided[d.Call] = d.Decision
 		case protocol.EvSandbox:
 			v.tierKnown = true
+		case protocol.EvCorrection:
+			v.corrected = nil
 		case protocol.EvCompacted:
 			var d protocol.Compacted
 			if err = cbor.Unmarshal(e.Data, &d); err == nil {

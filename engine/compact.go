@@ -22,6 +22,16 @@ func (s *State) measured(step string, d protocol.Usage) {
 	}
 }
 
+// learnt notes what a model reads at most, from its refusal of a longer request.
+func (s *State) learnt(d protocol.Usage) {
+	if known := s.windows[d.Model]; d.Window > 0 && (known == 0 || d.Window < known) {
+		if s.windows == nil {
+			s.windows = map[string]int64{}
+		}
+		s.windows[d.Model] = d.Window
+	}
+}
+
 // compacted makes a visit, and what follows it, resume a Compaction.
 func (s *State) compacted(step string, d protocol.Compacted) error {
 	if d.Scope != protocol.ScopeConversation {

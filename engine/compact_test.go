@@ -414,3 +414,48 @@ type performerFunc func(context.Context, protocol.Turn, roles.Emit) (protocol.Co
 func (f performerFunc) Perform(ctx context.Context, turn protocol.Turn, emit roles.Emit) (protocol.Conclusion, error) {
 	return f(ctx, turn, emit)
 }
+
+// told notes what a performer is told of windows, and has one visit learn another.
+type told struct {
+	mu      sync.Mutex
+	windows map[string]int64 // of the model m, by step
+}
+
+func (a *told) Perform(ctx context.Context, turn protocol.Turn, emit roles.Emit) (protocol.Conclusion, error) {
+	a.mu.Lock()
+	if a.windows == nil {
+		a.windows = map[string]int64{}
+	}
+	a.windows[turn.Step.String()] = turn.Windows["m"]
+	a.mu.Unlock()
+	text := "answer"
+	u := protocol.Usage{Model: "m"}
+	if learnt := map[int]int64{2: 9000, 4: 7000, 5: 8000}[turn.Visit]; learnt > 0 {
+		u.Stop, u.Window, u.Held = protocol.StopOverflow, learnt, learnt+1
+	}
+	if err := emit(ctx, u); err != nil {
+		return protocol.Conclusion{}, err
+	}
+	return protocol.Conclusion{Text: &text}, emit(ctx, protocol.TextSaid{Content: protocol.NewText(text)}, protocol.Usage{Model: "m"})
+}
+
+func TestF04ALearntWindowReachesLaterVisitsAndSnapshots(t *testing.T) {
+	b := newBench(t)
+	a := &told{}
+	b.e.Performers[protocol.ActPrompt] = a
+	id, v := b.run(pingYAML(6), nil)
+	if v.Status != protocol.Done {
+		t.Fatalf("%s: %s", v.Status, v.Reason)
+	}
+	want := map[string]int64{"coder#1": 0, "coder#2": 0, "coder#3": 9000, "coder#4": 9000, "coder#5": 7000, "coder#6": 7000}
+	if d := cmp.Diff(want, a.windows); d != "" {
+		t.Error(d)
+	}
+	entries := b.entries(id)
+	read := func(l protocol.Link) ([]byte, error) { return b.e.Store.Block(t.Context(), l) }
+	for cut := 1; cut <= len(entries); cut++ {
+		if err := engine.SnapshotAgrees(entries, cut, read); err != nil {
+			t.Fatalf("snapshot after event %d: %v", cut, err)
+		}
+	}
+}

@@ -113,6 +113,7 @@ func (s *State) move(lib *Library, step string, seq protocol.Seq, ts int64, typ 
 	case protocol.Usage:
 		s.Totals.add(d)
 		s.measured(step, d)
+		s.learnt(d)
 	case protocol.Compacted:
 		return s.compacted(step, d)
 	case protocol.SuspendedBy:

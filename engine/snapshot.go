@@ -38,6 +38,7 @@ type (
 
 		Inbox   []protocol.MessageIn `cbor:"inbox,omitempty"`
 		Compact bool                 `cbor:"compact,omitempty"`
+		Windows map[string]int64     `cbor:"windows,omitempty"`
 	}
 	snapAct struct {
 		N       int             `cbor:"n"`
@@ -119,7 +120,7 @@ func (s *State) Snapshot() ([]byte, error) {
 	s.prune()
 	past := snapPast{refs: map[*ref]int{}, convs: map[*conversations]int{}}
 	out := snapshot{V: snapshotVersion, Info: s.Info, Start: s.Start, Seq: s.Seq, TS: s.TS, Totals: s.Totals,
-		Limits: s.Limits, Nums: s.nums, NextN: s.nextN, Active: s.active, Result: s.result, Inbox: s.inbox, Compact: s.compact}
+		Limits: s.Limits, Nums: s.nums, NextN: s.nextN, Active: s.active, Result: s.result, Inbox: s.inbox, Compact: s.compact, Windows: s.windows}
 	if s.stop != nil {
 		out.Stopped, out.Status, out.Reason, out.Detail, out.Code = true, string(s.stop.status), string(s.stop.reason), s.stop.detail, s.stop.code
 	}
@@ -184,7 +185,7 @@ func restore(lib *Library, data []byte, read Reader) (*State, error) {
 	}
 	s := newState(read)
 	s.Info, s.Start, s.Seq, s.TS, s.Totals, s.Limits = in.Info, in.Start, in.Seq, in.TS, in.Totals, in.Limits
-	s.nextN, s.active, s.result, s.prog, s.begun, s.inbox, s.compact = in.NextN, in.Active, in.Result, o.prog, o, in.Inbox, in.Compact
+	s.nextN, s.active, s.result, s.prog, s.begun, s.inbox, s.compact, s.windows = in.NextN, in.Active, in.Result, o.prog, o, in.Inbox, in.Compact, in.Windows
 	for role, n := range in.Nums {
 		s.nums[role] = n
 	}

@@ -26,6 +26,7 @@ type State struct {
 	stop    *stop                // suspended, cancelled or done
 	inbox   []protocol.MessageIn // that no agent has read yet
 	compact bool                 // a person asked for a compaction
+	windows map[string]int64     // tokens that models read at most, as far as refusals told
 	result  protocol.Link
 	active  bool // something ran at the last event: the time since counts
 

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"maps"
 	"sync"
 
 	"wf/cas"
@@ -53,6 +54,7 @@ func (d *driver) assign(step string) (x assignment, err error) {
 		x.turn.Item = &protocol.ItemValue{Index: v.item.Index, Value: raw}
 	}
 	x.turn.LastUsage, x.turn.Compact = a.sizeBefore(v, d.s.equalItems()), v.compact
+	x.turn.Windows = maps.Clone(d.s.windows)
 	if v.again {
 		x.since = v.first
 	}

@@ -82,6 +82,11 @@ type StepView struct {
 	Child      protocol.RunID      `json:"child,omitempty"` // the run of a sub-workflow
 	// Compactions are in order; each took the place of what was read before it.
 	Compactions []CompactionView `json:"compactions,omitempty"`
+	// Corrections are why answers did not fit the declared output, one for each that the model was
+	// told of.
+	Corrections []string `json:"corrections,omitempty"`
+	// CutOff is set where the newest reply has as many tokens as it may have, and so no end.
+	CutOff bool `json:"cut_off,omitempty"`
 	// Tools and Inject are blocks: the tools that were offered, what was put at the tail of the
 	// first request. null without.
 	Tools  protocol.Link `json:"-"`
@@ -239,6 +244,16 @@ func (b *viewer) event(x protocol.Entry) error {
 		st.ToolCalls++
 	case protocol.EvCompacted:
 		return b.compacted(x, st)
+	case protocol.EvCorrection:
+		d, err := cas.DecodeData[protocol.Correction](&x.Event)
+		if err != nil {
+			return err
+		}
+		reasons, err := textOf(b.read, d.Reasons)
+		if err != nil {
+			return err
+		}
+		st.Corrections = append(st.Corrections, reasons)
 	case protocol.EvUsage:
 		u, err := cas.DecodeData[protocol.Usage](&x.Event)
 		if err != nil {
@@ -247,6 +262,9 @@ func (b *viewer) event(x protocol.Entry) error {
 		v.Usage.add(u)
 		if st != nil {
 			st.Usage.add(u)
+			if u.Kind == protocol.UsageTurn && u.Child == nil {
+				st.CutOff = u.Stop == protocol.StopLength
+			}
 			st.Attempts[len(st.Attempts)-1].Usage.add(u)
 		}
 	case protocol.EvAttemptFailed:

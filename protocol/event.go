@@ -65,6 +65,7 @@ const (
 	EvCompacted        EventType = "compacted"
 	EvCompactionAsked  EventType = "compaction_asked"
 	EvModelFallback    EventType = "model_fallback"
+	EvCorrection       EventType = "correction"
 	EvTaskStarted      EventType = "task_started"
 	EvTaskStateUpdated EventType = "task_state_updated"
 	EvTaskWaiting      EventType = "task_waiting"
@@ -189,8 +190,13 @@ type Usage struct {
 	TTFE         int64  `cbor:"ttfe_ms" json:"ttfe_ms"` // to the first event
 	ThinkingMS   int64  `cbor:"thinking_ms" json:"thinking_ms"`
 	TotalMS      int64  `cbor:"total_ms" json:"total_ms"`
-	// Stop is why the reply is not whole: StopLength or StopRefused; "" where it is.
+	// Stop is why the reply is not whole: StopLength, StopRefused, StopOverflow or StopGivenUp;
+	// "" where it is.
 	Stop string `cbor:"stop,omitempty" json:"stop,omitempty"`
+	// Window and Held, in tokens, are told with StopOverflow: what the model reads at most, as far
+	// as it became known, and what the request held. Nothing of it was used.
+	Window int64 `cbor:"window,omitempty" json:"window,omitempty"`
+	Held   int64 `cbor:"held,omitempty" json:"held,omitempty"`
 	// Kind is what the call was for: UsageTurn, UsageCompaction, …
 	Kind string `cbor:"kind,omitempty" json:"kind,omitempty"`
 	// Child is where the call stands that a sub-workflow made: its run counts in its parent's
@@ -208,6 +214,12 @@ type ChildCall struct {
 const (
 	StopLength  = "length"  // cut off: it has as many tokens as it may
 	StopRefused = "refused" // kept back, by the model or a filter of its provider; it is no turn
+
+	// StopOverflow is no reply at all: the request holds more than the model reads.
+	StopOverflow = "overflow"
+	// StopGivenUp is a call that was ended before its reply was whole, by a timeout or because the
+	// run stopped. It is no turn, and whoever goes on makes the same call again.
+	StopGivenUp = "given_up"
 )
 
 // What a model call was for.
@@ -330,6 +342,13 @@ type ModelFallback struct {
 	From   string `cbor:"from" json:"from"`
 	To     string `cbor:"to" json:"to"`
 	Reason string `cbor:"reason" json:"reason"`
+}
+
+// Correction says that an answer did not fit the declared output, and that the model was told so.
+// It follows the answer.
+type Correction struct {
+	Number  int  `cbor:"number" json:"number"`   // from 1, over the attempt
+	Reasons Text `cbor:"reasons" json:"reasons"` // one per line
 }
 
 // CompactScope is what a summary took the place of.

@@ -40,6 +40,7 @@ var events = []EventSpec{
 	event[LimitReached]("a limit of the run was reached"),
 	event[LimitChanged]("a limit of the run was changed"),
 	event[ModelFallback]("another model answered"),
+	event[Correction]("an answer did not fit the declared output, and the model was told why"),
 	event[Compacted]("a summary took the place of older messages"),
 	event[CompactionAsked]("the next visit of an agent begins with a compaction"),
 	event[TaskStarted]("a task begins"),

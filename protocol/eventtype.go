@@ -22,6 +22,7 @@ func (ResumedBy) EventType() EventType       { return EvResumed }
 func (LimitReached) EventType() EventType    { return EvLimitReached }
 func (LimitChanged) EventType() EventType    { return EvLimitChanged }
 func (ModelFallback) EventType() EventType   { return EvModelFallback }
+func (Correction) EventType() EventType      { return EvCorrection }
 func (Compacted) EventType() EventType       { return EvCompacted }
 func (Forked) EventType() EventType          { return EvForked }
 func (CompactionAsked) EventType() EventType { return EvCompactionAsked }

@@ -44,6 +44,9 @@ type Turn struct {
 	LastUsage int64
 	// Compact is set where a person asked that the visit begin with a compaction.
 	Compact bool
+	// Windows are how many tokens models read at most, by name, as far as refusals told the run
+	// before the visit was performed.
+	Windows map[string]int64
 }
 
 // ItemValue is a fan-out item with its value.

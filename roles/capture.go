@@ -1,7 +1,6 @@
 package roles
 
 import (
-	"bytes"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -11,45 +10,51 @@ import (
 // it, with a marker between them that tells how much is missing.
 const OutputMax = 16 << 20
 
-// A cleaner turns the bytes of a command into text: secrets and what has the shape of a key
-// are hidden, CRLF becomes LF, invalid UTF-8 becomes U+FFFD and NUL bytes are left out. Chunks
-// may be cut anywhere.
-type cleaner struct {
+// A Cleaner turns the bytes of a program into text: CRLF becomes LF, invalid UTF-8 becomes
+// U+FFFD, NUL bytes are left out, and in what is then left, secrets and what has the shape of a
+// key are hidden. Chunks may be cut anywhere.
+//
+// The order matters: what is removed after the search could join the two halves of a secret.
+type Cleaner struct {
 	redact *Redactor
 	held   []byte // an incomplete rune or a CR, until the next chunk
-	buf    []byte
+	plain  []byte
+	out    []byte
 }
 
-// text is what is known of the stream after p; ended says that nothing follows.
-func (c *cleaner) text(p []byte, ended bool) string {
-	c.buf = append(c.buf[:0], c.held...)
-	c.held = c.held[:0]
-	if bytes.IndexByte(p, 0) >= 0 { // a secret must not lie on both sides of one
-		p = bytes.ReplaceAll(p, []byte{0}, nil)
-	}
-	c.buf = c.redact.Write(c.buf, p)
-	if ended {
-		c.buf = c.redact.Flush(c.buf)
-	}
+// NewCleaner hides what redact hides, and takes it over.
+func NewCleaner(redact *Redactor) *Cleaner { return &Cleaner{redact: redact} }
 
-	var out strings.Builder
-	out.Grow(len(c.buf))
-	for b := c.buf; len(b) > 0; {
-		if b[0] == '\r' && len(b) == 1 && !ended || !ended && !utf8.FullRune(b) {
-			c.held = append(c.held, b...)
+// Text is what is known of the stream after p; ended says that nothing follows.
+func (c *Cleaner) Text(p []byte, ended bool) string {
+	c.held = append(c.held, p...)
+	var rest []byte
+	c.plain, rest = normalise(c.plain[:0], c.held, ended)
+	c.held = c.held[:copy(c.held, rest)]
+	c.out = c.redact.Write(c.out[:0], c.plain)
+	if ended {
+		c.out = c.redact.Flush(c.out)
+	}
+	return string(c.out)
+}
+
+// normalise appends to dst the text of in. Unless the stream has ended it gives back an
+// incomplete rune, or a CR, at the end.
+func normalise(dst, in []byte, ended bool) (out, rest []byte) {
+	for len(in) > 0 {
+		if !ended && (in[0] == '\r' && len(in) == 1 || !utf8.FullRune(in)) {
 			break
 		}
-		r, n := utf8.DecodeRune(b)
+		r, n := utf8.DecodeRune(in)
 		switch {
-		case r == '\r' && len(b) > 1 && b[1] == '\n':
-		case r == utf8.RuneError && n == 1:
-			out.WriteRune(utf8.RuneError)
+		case r == 0:
+		case r == '\r' && len(in) > 1 && in[1] == '\n':
 		default:
-			out.Write(b[:n])
+			dst = utf8.AppendRune(dst, r)
 		}
-		b = b[n:]
+		in = in[n:]
 	}
-	return out.String()
+	return dst, in
 }
 
 // A keeper holds the text of a command in bounded memory: the first and the last max/2 bytes.

@@ -13,10 +13,13 @@ import (
 // and addresses too. What is shorter is too easily something else.
 const encodedMin = 8
 
-// forms are the ways in which a value may be written: as it is, in JSON, in an address, in
+// forms are the ways in which a value may be written: as it is or with other line ends, in JSON, in an address, in
 // hexadecimal, and in Base64 of it and of any text that it stands in.
 func forms(value string) []string {
-	all := []string{value, inJSON(value)}
+	plain, _ := normalise(nil, []byte(value), true)
+	lf := string(plain)
+	crlf := strings.ReplaceAll(lf, "\n", "\r\n")
+	all := []string{value, inJSON(value), lf, inJSON(lf), crlf, inJSON(crlf), strings.ToValidUTF8(value, "\uFFFD")}
 	if len(value) >= encodedMin {
 		in16 := fmt.Sprintf("%x", value)
 		all = append(all, url.QueryEscape(value), url.PathEscape(value), in16, strings.ToUpper(in16))

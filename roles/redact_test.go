@@ -92,17 +92,17 @@ func TestCleanerDoesNotDependOnChunks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := strings.Join(rapid.SliceOf(rapid.SampledFrom(alphabet)).Draw(t, "in"), "")
 		secrets := map[string]string{"S": "s3cr3t", "E": "€"}
-		whole := cleaner{redact: NewRedactor(secrets)}
-		want := whole.text([]byte(in), true)
+		whole := NewCleaner(NewRedactor(secrets))
+		want := whole.Text([]byte(in), true)
 
-		cut := cleaner{redact: NewRedactor(secrets)}
+		cut := NewCleaner(NewRedactor(secrets))
 		var got strings.Builder
 		for rest := []byte(in); len(rest) > 0; {
 			n := rapid.IntRange(1, len(rest)).Draw(t, "n")
-			got.WriteString(cut.text(rest[:n], false))
+			got.WriteString(cut.Text(rest[:n], false))
 			rest = rest[n:]
 		}
-		got.WriteString(cut.text(nil, true))
+		got.WriteString(cut.Text(nil, true))
 		if got.String() != want {
 			t.Fatalf("in chunks %q, whole %q", got.String(), want)
 		}
@@ -110,6 +110,39 @@ func TestCleanerDoesNotDependOnChunks(t *testing.T) {
 			t.Fatalf("not clean: %q", want)
 		}
 	})
+}
+
+// What a cleaner leaves out or replaces cannot carry a secret past it.
+func TestCleanerHidesWhatItJoins(t *testing.T) {
+	long := strings.Repeat("k", 20) + "\n" + strings.Repeat("l", 20)
+	for _, test := range []struct{ name, secret, in, want string }{
+		{"a NUL within a secret", "s3cr3t", "a s3c\x00r3t b", "a [secret:S] b"},
+		{"NULs all over it", "s3cr3t", "s\x003\x00c\x00r\x003\x00t\x00", "[secret:S]"},
+		{"a NUL within a shape", "", "ghp_" + strings.Repeat("p0", 9) + "\x00" + strings.Repeat("p0", 9), "[redacted:github_token]"},
+		{"CRLF where the secret has LF", long, strings.ReplaceAll(long, "\n", "\r\n"), "[secret:S]"},
+		{"LF where the secret has CRLF", strings.ReplaceAll(long, "\n", "\r\n"), long, "[secret:S]"},
+		{"short lines with CRLF", "ab\ncd", "ab\r\ncd", "[secret:S]"},
+		{"a secret that is not UTF-8", "ab\xffcd", "ab\xffcd", "[secret:S]"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			secrets := map[string]string{"S": test.secret}
+			if got := NewCleaner(NewRedactor(secrets)).Text([]byte(test.in), true); got != test.want {
+				t.Errorf("have %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// Texts that are kept with their CRLF, and read with LF later, hide a secret all the same.
+func TestRedactorFindsSecretsWhateverTheirLineEnds(t *testing.T) {
+	for _, secret := range []string{"ab\ncd\n", "ab\r\ncd\r\n"} {
+		r := NewRedactor(map[string]string{"S": secret})
+		for _, in := range []string{"ab\ncd", "ab\r\ncd", `ab\ncd`, `ab\r\ncd`} {
+			if got := r.String(in); got != "[secret:S]" {
+				t.Errorf("%q in %q: have %q", secret, in, got)
+			}
+		}
+	}
 }
 
 func TestCleanerNormalises(t *testing.T) {
@@ -123,8 +156,8 @@ func TestCleanerNormalises(t *testing.T) {
 		"a\xe2\x82":                   "a\ufffd\ufffd",
 		"\ufffd is ok":                "\ufffd is ok",
 	} {
-		c := cleaner{redact: NewRedactor(nil)}
-		if got := c.text([]byte(in), true); got != want {
+		c := NewCleaner(NewRedactor(nil))
+		if got := c.Text([]byte(in), true); got != want {
 			t.Errorf("%q: have %q, want %q", in, got, want)
 		}
 	}

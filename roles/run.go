@@ -193,13 +193,11 @@ func (r *Run) newOutput(ctx context.Context, turn protocol.Turn, emit Emit, secr
 		return emit(ctx, protocol.Delta{Kind: kind, Text: text})
 	}
 	o := &output{all: &keeper{max: limit}}
-	o.stdout = &stream{kind: "stdout", send: send, keep: []*keeper{o.all}}
-	o.stdout.clean.redact = NewRedactor(secrets)
+	o.stdout = &stream{kind: "stdout", clean: NewCleaner(NewRedactor(secrets)), send: send, keep: []*keeper{o.all}}
 	if turn.Role.Output != "" {
 		o.answer = &keeper{max: limit}
 		o.stdout.keep = append(o.stdout.keep, o.answer)
-		o.stderr = &stream{kind: "stderr", send: send, keep: []*keeper{o.all}}
-		o.stderr.clean.redact = NewRedactor(secrets)
+		o.stderr = &stream{kind: "stderr", clean: NewCleaner(NewRedactor(secrets)), send: send, keep: []*keeper{o.all}}
 	}
 	return o
 }
@@ -208,7 +206,7 @@ func (r *Run) newOutput(ctx context.Context, turn protocol.Turn, emit Emit, secr
 func (o *output) flush() error {
 	for _, s := range []*stream{o.stdout, o.stderr} {
 		if s != nil {
-			if err := s.take(s.clean.text(nil, true)); err != nil {
+			if err := s.take(s.clean.Text(nil, true)); err != nil {
 				return err
 			}
 		}
@@ -254,7 +252,7 @@ func (o *output) conclude(role protocol.Role, code int) (protocol.Conclusion, er
 // A stream cleans one of the two outputs, shows it and keeps it.
 type stream struct {
 	kind  string
-	clean cleaner
+	clean *Cleaner
 	send  func(kind, text string) error
 	keep  []*keeper
 }
@@ -262,7 +260,7 @@ type stream struct {
 var _ io.Writer = (*stream)(nil)
 
 func (s *stream) Write(p []byte) (int, error) {
-	return len(p), s.take(s.clean.text(p, false))
+	return len(p), s.take(s.clean.Text(p, false))
 }
 
 func (s *stream) take(text string) error {

@@ -31,7 +31,7 @@ type Config struct {
 	Key       string        // "" sends none
 	TTL       string        // of cache marks: 5m or 1h; "" is 5m
 	MaxTokens int           // 0 is DefaultMaxTokens
-	Idle      time.Duration // silence that ends a call; 0 is 10 minutes
+	Idle      time.Duration // silence that ends a call; 0 is 10 minutes before the answer, 5 within it
 }
 
 // Model implements llms.Model.

@@ -94,8 +94,13 @@ func (s *stream) read(ctx context.Context, h http.Header, body io.Reader) error 
 		}
 		return e.Type == "message_stop", s.event(ctx, &e)
 	})
-	if errors.Is(err, wire.ErrCut) {
-		return fmt.Errorf("%w: it ended without message_stop", err)
+	switch {
+	case errors.Is(err, wire.ErrCut) && s.stop != "":
+		return nil // it is complete but for message_stop
+	case errors.Is(err, wire.ErrCut):
+		return fmt.Errorf("%w: it ended without stop_reason and message_stop", err)
+	case err == nil && s.stop == "":
+		return fmt.Errorf("%w: it ended without stop_reason", wire.ErrCut)
 	}
 	return err
 }
@@ -227,6 +232,9 @@ func (s *stream) failed(data []byte) error {
 		if status, ok := statuses[shape.Error.Type]; ok {
 			e.Status, e.Class = status, model.ClassOfStatus(status)
 		}
+	}
+	if e.Overflow = model.OverflowOf(e.Status, data); e.Overflow != nil {
+		e.Class = model.Invalid
 	}
 	return e
 }

@@ -27,6 +27,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"wf/agentkit/price"
 	"wf/protocol"
@@ -70,11 +71,29 @@ type Provider struct {
 	Engine  string       `json:"engine"`            // llama-server, or "" for no extras
 	TTL     string       `json:"cache_ttl"`         // of cache marks on the wire anthropic: 5m (default) or 1h
 	Marks   bool         `json:"cache_breakpoints"` // the wire openai takes explicit cache marks
+	Idle    Span         `json:"idle_timeout"`      // silence that ends a call, as 90s or 5m; 0 is 10 minutes before an answer, 5 within it
 	Slots   int          `json:"slots"`             // of a llama-server with --slot-save-path: save and restore that many
 	Price   *price.Price `json:"prices"`            // of all its models
 
 	From    string `json:"-"` // path of the file
 	Trusted bool   `json:"-"` // by the user, or the user's own
+}
+
+// Span is a time that is written as 90s or 5m.
+type Span time.Duration
+
+// UnmarshalJSON reads a time of more than nothing.
+func (s *Span) UnmarshalJSON(b []byte) error {
+	var text string
+	if err := json.Unmarshal(b, &text); err != nil {
+		return fmt.Errorf("a time is written as 90s or 5m, not %s", b)
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		return fmt.Errorf("%q is no time (want one like 90s or 5m)", text)
+	}
+	*s = Span(d)
+	return nil
 }
 
 // The wires and engines there are.

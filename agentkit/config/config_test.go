@@ -84,6 +84,19 @@ func TestProvidersOfBothWiresAreReached(t *testing.T) {
 	}
 }
 
+// A server that says a word and then nothing is given up after the provider's idle_timeout.
+func TestF16SilenceEndsACallAfterTheProvidersTime(t *testing.T) {
+	quiet := modeltest.Answer{Say: []modeltest.Piece{{Text: "hm"}}, Stall: true}
+	s := modeltest.Start(t, quiet, quiet)
+	c := load(t, places(t, "providers:\n  local: {wire: openai, base_url: "+s.URL+", idle_timeout: 30ms}\n  other: {wire: anthropic, base_url: "+s.Root+", idle_timeout: 30ms}\n", ""))
+	for _, name := range []string{"local/x", "other/x"} {
+		err := say(t, c, name)
+		if e := (*model.Error)(nil); !errors.As(err, &e) || e.Class != model.Timeout || !strings.Contains(err.Error(), "nothing was heard for 30ms") {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
 func TestAProjectGetsNoKeyBeforeItIsTrusted(t *testing.T) {
 	s := modeltest.Start(t, modeltest.Text("hi"))
 	t.Setenv("MY_KEY", "sesame")
@@ -195,6 +208,9 @@ func TestBrokenConfigsSayWhatIsWrong(t *testing.T) {
 		"providers: {a/b: {wire: openai}}":                             "slash",
 		"providers: {tape: {wire: openai}}":                            "taken",
 		"providers: {x: {wire: anthropic, cache_ttl: 2h}}":             "cache_ttl",
+		"providers: {x: {wire: openai, idle_timeout: soon}}":           "want one like 90s",
+		"providers: {x: {wire: openai, idle_timeout: 0s}}":             "want one like 90s",
+		"providers: {x: {wire: openai, idle_timeout: 5}}":              "90s or 5m",
 		"nonsense: 1":  "nonsense",
 		"model: {a: 1": "line 2",
 		"model: 5":     "model wants the name of a model, or a list of them",

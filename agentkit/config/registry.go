@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tmc/langchaingo/llms"
 
@@ -47,13 +48,13 @@ func (l *Loaded) open(name, id, provider string, p Provider) (llms.Model, error)
 		}
 	}
 	if p.Wire == WireAnthropic {
-		m, err := anthropic.New(name, id, anthropic.Config{BaseURL: p.BaseURL, Key: key, TTL: p.TTL})
+		m, err := anthropic.New(name, id, anthropic.Config{BaseURL: p.BaseURL, Key: key, TTL: p.TTL, Idle: time.Duration(p.Idle)})
 		if err != nil {
 			return nil, err
 		}
 		return m, nil
 	}
-	m, err := openai.New(name, id, openai.Config{BaseURL: p.BaseURL, Key: key, Llama: p.Engine == EngineLlama, Marks: p.Marks, Slots: p.Slots})
+	m, err := openai.New(name, id, openai.Config{BaseURL: p.BaseURL, Key: key, Llama: p.Engine == EngineLlama, Marks: p.Marks, Slots: p.Slots, Idle: time.Duration(p.Idle)})
 	if err != nil {
 		return nil, err
 	}

@@ -36,6 +36,7 @@ type Error struct {
 	RetryAfter time.Duration // what the server asked for, 0 for nothing
 	Message    string        // what, in which model; never a key
 	Err        error         // the cause, or nil
+	Overflow   *Overflow     // the request holds more than the model reads; nil is any other reason
 }
 
 func (e *Error) Error() string {
@@ -70,7 +71,14 @@ func AsError(name string, err error) *Error {
 	if e := (*Error)(nil); errors.As(err, &e) {
 		return e
 	}
-	return &Error{Class: classOf(err), Message: fmt.Sprintf("model %s: %v", name, err), Err: err}
+	e := &Error{Class: classOf(err), Message: fmt.Sprintf("model %s: %v", name, err), Err: err}
+	if lc := (*llms.Error)(nil); e.Class == Invalid {
+		e.Overflow = OverflowOf(0, []byte(err.Error()))
+		if e.Overflow == nil && errors.As(err, &lc) && lc.Code == llms.ErrCodeTokenLimit {
+			e.Overflow = &Overflow{}
+		}
+	}
+	return e
 }
 
 func classOf(err error) Class {

@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/tmc/langchaingo/llms"
 
@@ -68,7 +69,11 @@ func StopOf(name string, r *llms.ContentResponse) (string, error) {
 	for _, c := range r.Choices {
 		switch stop := stops[c.StopReason]; stop {
 		case protocol.StopRefused:
-			return stop, &Error{Class: Invalid, Message: fmt.Sprintf("model %s: it refuses to answer (%s)", name, c.StopReason)}
+			why := ""
+			if said := []rune(strings.TrimSpace(c.Content)); len(said) > 0 {
+				why = ": " + string(said[:min(len(said), 500)])
+			}
+			return stop, &Error{Class: Invalid, Message: fmt.Sprintf("model %s: it refuses to answer (%s)%s", name, c.StopReason, why)}
 		case stopBroken:
 			return "", &Error{Class: ServerError, Message: fmt.Sprintf("model %s: the server gave the reply up (%s)", name, c.StopReason)}
 		case protocol.StopLength:

@@ -37,6 +37,10 @@ func failures(t *testing.T, w Wire) {
 		"a limit in stream":      {Answer{Say: half, Failure: in(429, "later")}, model.RateLimit, 429, 0, "later"},
 		"overloaded in stream":   {Answer{Say: half, Failure: in(529, "Overloaded")}, model.ServerError, 529, 0, "Overloaded"},
 		"an error for an answer": {Answer{Header: map[string]string{"Content-Type": "application/json"}, Body: `{"type":"error","error":{"type":"overloaded_error","message":"later"}}`}, model.ServerError, -1, 0, "later"},
+		"no money, with 429":     {Answer{Status: 429, Header: map[string]string{"Retry-After": "1"}, Body: `{"error":{"message":"You exceeded your current quota","type":"insufficient_quota","code":"insufficient_quota"}}`}, model.Unavailable, 429, time.Second, "You exceeded your current quota"},
+		"no money, with 400":     {Answer{Status: 400, Body: `{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low"}}`}, model.Unavailable, 400, 0, "credit balance"},
+		"a web page":             {Answer{Header: map[string]string{"Content-Type": "text/html; charset=utf-8"}, Body: "<html><title>Sign in</title></html>"}, model.Unavailable, 200, 0, "Sign in"},
+		"too much":               {Answer{Status: 400, Body: `{"error":{"code":"context_length_exceeded","message":"maximum context length is 8 tokens"}}`}, model.Invalid, 400, 0, "maximum context length"},
 		"not JSON":               {Answer{Events: []string{"{"}}, model.ServerError, 0, 0, "not JSON"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -57,8 +57,13 @@ func compact(v any) string {
 // openaiStream is the whole stream but its terminator.
 func openaiStream(a Answer, input, cached int) string {
 	var b strings.Builder
+	whole := !a.Cut && !a.Stall && !a.End && a.Failure == nil
 	for _, e := range a.OpenAI() {
 		fmt.Fprintf(&b, "data: %s\n\n", e)
+		whole = whole && !strings.Contains(e, `"finish_reason":"`)
+	}
+	if whole {
+		fmt.Fprintf(&b, "data: %s\n\n", Finish("stop"))
 	}
 	if a.Usage {
 		fmt.Fprintf(&b, `data: {"choices":[],"usage":{"prompt_tokens":%d,"completion_tokens":%d,"prompt_tokens_details":{"cached_tokens":%d}}}`+"\n\n",

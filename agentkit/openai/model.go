@@ -27,7 +27,7 @@ const Prefix = "openai/"
 type Config struct {
 	BaseURL string        // with /v1; "" is https://api.openai.com/v1
 	Key     string        // "" sends none: local servers want none
-	Idle    time.Duration // silence that ends a call; 0 is 10 minutes
+	Idle    time.Duration // silence that ends a call; 0 is 10 minutes before the answer, 5 within it
 	Marks   bool          // the server takes explicit cache marks; api.openai.com decides by the model
 	Llama   bool          // the server is a llama-server: id_slot and speculative options reach it
 	Slots   int           // of a llama-server with --slot-save-path: how many to save and restore, 0 for none

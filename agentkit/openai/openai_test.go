@@ -163,6 +163,45 @@ func TestFailuresOfOtherServers(t *testing.T) {
 	}
 }
 
+// What ends a stream is finish_reason: [DONE] behind it may be missing, and is nothing without it.
+func TestF16AStreamIsCompleteWithItsFinishReason(t *testing.T) {
+	const text, finish = `data: {"choices":[{"index":0,"delta":{"content":"All of it."}}]}` + "\n\n", `data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}` + "\n\n"
+	const used = `data: {"choices":[],"usage":{"prompt_tokens":100,"completion_tokens":5}}` + "\n\n"
+	for name, c := range map[string]struct{ body, want string }{
+		"without [DONE]":               {text + finish + used, ""},
+		"without usage and [DONE]":     {text + finish, ""},
+		"[DONE] without finish_reason": {text + used + "data: [DONE]\n\n", "without finish_reason"},
+		"nothing but [DONE]":           {"data: [DONE]\n\n", "without finish_reason"},
+		"neither":                      {text + used, "without finish_reason and [DONE]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, err := open(t, modeltest.Start(t, modeltest.Answer{Body: c.body})).GenerateContent(t.Context(), hello)
+			if c.want == "" {
+				if err != nil || r.Choices[0].Content != "All of it." || r.Choices[0].StopReason != "stop" {
+					t.Errorf("got %+v, %v", r, err)
+				}
+				return
+			}
+			if e := (*model.Error)(nil); !errors.As(err, &e) || e.Class != model.ServerError || !strings.Contains(e.Error(), c.want) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+// What is said under refusal is no answer, whatever finish_reason says.
+func TestF16ARefusalIsNoAnswer(t *testing.T) {
+	a := modeltest.Answer{Events: []string{`{"choices":[{"index":0,"delta":{"refusal":"I cannot "}}]}`, `{"choices":[{"index":0,"delta":{"refusal":"help with that."}}]}`, modeltest.Finish("stop")}}
+	r, err := open(t, modeltest.Start(t, a)).GenerateContent(t.Context(), hello)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop, err := model.StopOf("openai/test", r)
+	if e := (*model.Error)(nil); stop != protocol.StopRefused || !errors.As(err, &e) || e.Class != model.Invalid || !strings.Contains(e.Error(), "I cannot help with that.") {
+		t.Errorf("got %q, %v", stop, err)
+	}
+}
+
 func TestReasoningUnderTwoNamesIsOneThought(t *testing.T) {
 	a := modeltest.Answer{Events: []string{`{"choices":[{"delta":{"reasoning_content":"let me ","reasoning":"let me "}}]}`, `{"choices":[{"delta":{"reasoning_content":"see"}}]}`}}
 	r, err := open(t, modeltest.Start(t, a)).GenerateContent(t.Context(), hello)

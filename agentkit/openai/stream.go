@@ -29,6 +29,7 @@ type stream struct {
 	calls           []*call
 	at              map[int]*call // newest call of an index
 	finish          string
+	refused         bool // what it said is why it does not answer
 	usage           *usage
 	timings         *timings
 	ttfe            time.Duration
@@ -104,8 +105,13 @@ func (s *stream) read(ctx context.Context, h http.Header, body io.Reader) error 
 		}
 		return false, s.event(ctx, data)
 	})
-	if errors.Is(err, wire.ErrCut) {
-		return fmt.Errorf("%w: it ended without [DONE]", err)
+	switch {
+	case errors.Is(err, wire.ErrCut) && s.finish != "":
+		return nil // it is complete but for [DONE]
+	case errors.Is(err, wire.ErrCut):
+		return fmt.Errorf("%w: it ended without finish_reason and [DONE]", err)
+	case err == nil && s.finish == "":
+		return fmt.Errorf("%w: it ended without finish_reason", wire.ErrCut)
 	}
 	return err
 }
@@ -167,6 +173,7 @@ func (s *stream) delta(ctx context.Context, d *delta) error {
 			}
 		}
 	}
+	s.refused = s.refused || d.Refusal != ""
 	if text := d.Content + d.Refusal; text != "" {
 		s.text.WriteString(text)
 		if s.opts.StreamingFunc != nil {
@@ -214,6 +221,9 @@ func (s *stream) response() *llms.ContentResponse {
 	choice := &llms.ContentChoice{
 		Content: s.text.String(), StopReason: s.finish, ReasoningContent: s.reasoning.String(),
 		GenerationInfo: map[string]any{model.KeyTTFE: s.ttfe.Milliseconds()},
+	}
+	if s.refused {
+		choice.StopReason = "refusal"
 	}
 	for _, c := range s.calls {
 		choice.ToolCalls = append(choice.ToolCalls, llms.ToolCall{
@@ -282,6 +292,9 @@ func (s *stream) failed(data []byte) error {
 		if n, err := strconv.Atoi(strings.Trim(string(shape.Error.Code), `"`)); err == nil && n >= 400 && n < 600 {
 			e.Status, e.Class = n, model.ClassOfStatus(n)
 		}
+	}
+	if e.Overflow = model.OverflowOf(e.Status, data); e.Overflow != nil {
+		e.Class = model.Invalid
 	}
 	return e
 }

@@ -230,7 +230,7 @@ func replace(root *os.Root, name, content string) error {
 	if err := root.WriteFile(temp, []byte(content), mode); err != nil {
 		return err
 	}
-	place := func() error {
+	put := func() error {
 		if info != nil {
 			if err := root.Chmod(temp, mode); err != nil { // what the umask took
 				return err
@@ -238,7 +238,7 @@ func replace(root *os.Root, name, content string) error {
 		}
 		return root.Rename(temp, name)
 	}
-	if err := place(); err != nil {
+	if err := put(); err != nil {
 		return errors.Join(err, root.Remove(temp))
 	}
 	return nil
@@ -281,17 +281,20 @@ func edit(root *os.Root, name, old, new string) Result {
 	if err != nil {
 		return why(name, err)
 	}
-	switch n := strings.Count(string(b), old); {
-	case old == "":
+	if old == "" {
 		return failed("old is empty; write_file creates files")
+	}
+	text := string(b)
+	from, to, n := place(text, old)
+	switch {
 	case n == 0 && roles.HasMark(old):
 		return failed("%s does not hold the text of old: [redacted:…] and [secret:…] stand for other text that you cannot see; take the lines around it", name)
 	case n == 0:
-		return failed("%s does not hold the text of old; read the file again", name)
+		return failed("%s does not hold the text of old; %s", name, nearest(text, old))
 	case n > 1:
 		return failed("%s holds the text of old %d times; take more lines around it", name, n)
 	}
-	if err := replace(root, name, strings.Replace(string(b), old, new, 1)); err != nil {
+	if err := replace(root, name, text[:from]+withLineEnds(text, from, to, new)+text[to:]); err != nil {
 		return why(name, err)
 	}
 	return Result{Content: "edited " + name}

@@ -84,22 +84,22 @@ func lastRunes(s string, n int) string {
 	return s[at:]
 }
 
-// watcher shows output to live watchers too, secrets hidden: it holds back what may yet become
-// one, such as the lines of a private key, and shows whole lines where there are any.
+// watcher shows output to live watchers too, as text and secrets hidden: it holds back what may
+// yet become one, such as the lines of a private key, and shows whole lines where there are any.
 type watcher struct {
-	at   Workspace
-	kind string
-	to   io.Writer
-	hide *roles.Redactor
-	line []byte // hidden already, not shown yet
+	at    Workspace
+	kind  string
+	to    io.Writer
+	clean *roles.Cleaner
+	line  string // clean already, not shown yet
 }
 
 func newWatcher(at Workspace, kind string, to io.Writer) *watcher {
-	w := &watcher{at: at, kind: kind, to: to, hide: new(roles.Redactor)}
+	hide := new(roles.Redactor)
 	if at.Redact != nil {
-		w.hide = at.Redact()
+		hide = at.Redact()
 	}
-	return w
+	return &watcher{at: at, kind: kind, to: to, clean: roles.NewCleaner(hide)}
 }
 
 // lineMax is the longest line that is shown in one piece.
@@ -107,10 +107,10 @@ const lineMax = 8 << 10
 
 func (w *watcher) Write(p []byte) (int, error) {
 	if w.at.Watch != nil {
-		w.line = w.hide.Write(w.line, bytes.ReplaceAll(p, []byte{0}, nil)) // plain leaves them out, and a secret must not lie around one
-		end := bytes.LastIndexByte(w.line, '\n') + 1
+		w.line += w.clean.Text(p, false)
+		end := strings.LastIndexByte(w.line, '\n') + 1
 		if end == 0 && len(w.line) > lineMax {
-			end = whole(w.line)
+			end = len(w.line)
 		}
 		w.show(end)
 	}
@@ -120,24 +120,14 @@ func (w *watcher) Write(p []byte) (int, error) {
 // end shows what was held back; the stream has ended.
 func (w *watcher) end() {
 	if w.at.Watch != nil {
-		w.line = w.hide.Flush(w.line)
+		w.line += w.clean.Text(nil, true)
 		w.show(len(w.line))
 	}
 }
 
 func (w *watcher) show(n int) {
 	if n > 0 {
-		w.at.Watch(w.kind, plain(w.line[:n]))
-		w.line = append(w.line[:0], w.line[n:]...)
+		w.at.Watch(w.kind, w.line[:n])
+		w.line = w.line[n:]
 	}
-}
-
-// whole is the length of b without the beginning of a rune at its end.
-func whole(b []byte) int {
-	for i := len(b) - 1; i >= max(0, len(b)-utf8.UTFMax); i-- {
-		if utf8.RuneStart(b[i]) && !utf8.FullRune(b[i:]) {
-			return i
-		}
-	}
-	return len(b)
 }

@@ -67,9 +67,14 @@ type callCache struct {
 type cacheJSON struct {
 	Schema    string         `json:"schema"`
 	Run       protocol.RunID `json:"run"`
-	MinPrefix float64        `json:"min_prefix"` // the least ratio of all calls
-	Hit       *float64       `json:"hit"`        // cached of input over all calls; null where nothing was told
-	Items     []*callCache   `json:"items"`
+	MinPrefix float64        `json:"min_prefix"` // the least ratio of all calls but those after a compaction
+	// Compactions are the prompts that a compaction broke on purpose, MinCompacted the least ratio
+	// of these; left out where there is none.
+	Compactions  int      `json:"compactions,omitempty"`
+	MinCompacted *float64 `json:"min_compacted,omitempty"`
+
+	Hit   *float64     `json:"hit"` // cached of input over all calls; null where nothing was told
+	Items []*callCache `json:"items"`
 }
 
 func (a *app) cache(ctx context.Context, s *cas.Store, run protocol.RunID, least float64) error {
@@ -81,6 +86,7 @@ func (a *app) cache(ctx context.Context, s *cas.Store, run protocol.RunID, least
 	r := newCacheReader(e, v)
 	out := cacheJSON{Schema: "wf.cache/v1", Run: run, MinPrefix: 1, Items: []*callCache{}}
 	var input, cached int64
+	var broken []*callCache
 	for x, err := range s.After(ctx, run, 0) {
 		if err != nil {
 			return err
@@ -93,11 +99,20 @@ func (a *app) cache(ctx context.Context, s *cas.Store, run protocol.RunID, least
 			continue
 		}
 		out.Items = append(out.Items, c)
-		if c.Part != compactionPart {
+		switch {
+		case c.Part != compactionPart:
 			out.MinPrefix = min(out.MinPrefix, c.Ratio)
+		case c.Differs != nil && (len(broken) == 0 || c.Step != broken[len(broken)-1].Step || c.Bytes != broken[len(broken)-1].Bytes):
+			broken = append(broken, c) // the calls after it have the same prompt
 		}
 		if c.Input != nil && c.Cached != nil {
 			input, cached = input+*c.Input, cached+*c.Cached
+		}
+	}
+	for _, c := range broken {
+		out.Compactions++
+		if out.MinCompacted == nil || c.Ratio < *out.MinCompacted {
+			out.MinCompacted = &c.Ratio
 		}
 	}
 	if input > 0 {
@@ -345,6 +360,9 @@ func (a *app) showCache(c cacheJSON) error {
 	least := fmt.Sprintf("shared prefix ≥ %.4f", c.MinPrefix)
 	if !slices.ContainsFunc(c.Items, func(i *callCache) bool { return i.Before != "" }) {
 		least = "no call goes on from another: no prefix to compare"
+	}
+	if n := c.Compactions; n > 0 {
+		least += fmt.Sprintf(", but ≥ %.4f after %s", *c.MinCompacted, plural(n, "compaction"))
 	}
 	_, err := fmt.Fprintf(a.out, "%s   read from the cache: %s\n", least, hit)
 	return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -35,12 +36,12 @@ edges:
 
 // compactingReplies compact the conversation before visit 3 and inside of visit 4, and there
 // the work of the visit too.
-const compactingReplies = `coder#1: [{text: Try 1., usage: {input: 400}}]
+var compactingReplies = `coder#1: [{text: Try 1., usage: {input: 400}}]
 coder#2: [{text: Try 2., usage: {input: 1001}}]
 coder#3:
   - {summary: One try.}
   - {tool: write_file, args: {path: a, content: a}, usage: {input: 400}}
-  - {text: Try 3., usage: {input: 600}}
+  - {text: Try 3` + strings.Repeat(" and again", 500) + `., usage: {input: 600}}
 coder#4:
   - {tools: [{tool: list_files, args: {path: .}}, {tool: write_file, args: {path: b, content: b}}], usage: {input: 800}}
   - {tool: list_files, args: {path: .}, usage: {input: 1100}}

@@ -113,6 +113,11 @@ func (a *app) showOutcome(v *engine.View) error {
 	if v.Reason != "" {
 		fmt.Fprintf(a.out, "  %s\n", indentLines(v.Reason, "  "))
 	}
+	for _, s := range v.Steps {
+		if s.CutOff {
+			fmt.Fprintf(a.out, "  %s\n", p.yellow(s.ID+" "+cutOff))
+		}
+	}
 	a.showTail(v)
 	if err := a.showFields("", v.Outputs); err != nil {
 		return err
@@ -126,6 +131,9 @@ func (a *app) showOutcome(v *engine.View) error {
 	_, err := fmt.Fprintf(a.out, "  %s   %s\n", p.dim("next"), next(v))
 	return err
 }
+
+// cutOff warns of an answer without an end: a role without output takes it as it is.
+const cutOff = "was cut off: its answer has as many tokens as it may have. Raise max_tokens in the params of the role"
 
 // tailLines is how much of what a failed step said is shown below the run.
 const tailLines = 10

@@ -80,5 +80,5 @@ var textual = map[protocol.EventType]bool{
 	protocol.EvRunStarted: true, protocol.EvStepStarted: true, protocol.EvPrompt: true, protocol.EvThinking: true,
 	protocol.EvText: true, protocol.EvToolCall: true, protocol.EvToolResult: true, protocol.EvWaiting: true,
 	protocol.EvTaskStarted: true, protocol.EvTaskStateUpdated: true, protocol.EvTaskWaiting: true, protocol.EvTaskCompleted: true,
-	protocol.EvAnswered: true, protocol.EvMessage: true, protocol.EvSuspended: true, protocol.EvCompacted: true,
+	protocol.EvAnswered: true, protocol.EvMessage: true, protocol.EvSuspended: true, protocol.EvCompacted: true, protocol.EvCorrection: true,
 }

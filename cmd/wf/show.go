@@ -109,6 +109,9 @@ func (a *app) stepTable(steps []*engine.StepView) error {
 		if n := failures(s); n > 0 && s.Status != string(protocol.StepFailed) {
 			note = fmt.Sprintf("(after %s) %s", plural(n, "failed attempt"), note)
 		}
+		if s.CutOff {
+			note = "(cut off) " + note
+		}
 		if len(s.Compactions) > 0 {
 			note = "(compacted) " + note
 		}
@@ -153,10 +156,16 @@ func (a *app) showStep(s *engine.StepView) error {
 	for _, c := range s.Compactions {
 		a.showCompaction(c)
 	}
+	for i, reasons := range s.Corrections {
+		fmt.Fprintf(a.out, "  %s %s\n", p.yellow(fmt.Sprintf("correction %d:", i+1)), indentLines(visible(reasons), "    "))
+	}
 	for _, t := range s.Attempts {
 		if t.Error != nil {
 			fmt.Fprintf(a.out, "  %s %s\n", p.yellow(fmt.Sprintf("attempt %d failed:", t.Attempt)), visible(why(t.Error)))
 		}
+	}
+	if s.CutOff {
+		fmt.Fprintf(a.out, "  %s\n", p.yellow(cutOff))
 	}
 	if s.Error != nil {
 		fmt.Fprintf(a.out, "  %s %s\n", p.red("error:"), visible(why(s.Error)))

@@ -78,6 +78,8 @@ func tell(d protocol.Data) string {
 		return fmt.Sprintf("limit %s is now %s", d.Limit, amount(d.Limit, d.Max))
 	case protocol.ModelFallback:
 		return fmt.Sprintf("model %s instead of %s: %s", d.To, d.From, oneLine(d.Reason, 100))
+	case protocol.Correction:
+		return fmt.Sprintf("answer %d does not fit: %s", d.Number, oneLine(d.Reasons.S, 200))
 	case protocol.Compacted:
 		return fmt.Sprintf("compacted the %s: %d → about %d tokens", d.Scope, d.TokensBefore, d.TokensAfter) + because(oneLine(d.Error.S, 160))
 	case protocol.TaskStarted:
@@ -128,6 +130,10 @@ func tokens(d protocol.Usage) string {
 		text += "  cut off"
 	case protocol.StopRefused:
 		text += "  refused"
+	case protocol.StopGivenUp:
+		text += "  given up before it answered"
+	case protocol.StopOverflow:
+		text += fmt.Sprintf("  refused: it holds %d tokens, the model reads %d", d.Held, d.Window)
 	}
 	if d.Child != nil {
 		text += "  in run " + string(d.Child.Run)

@@ -8,13 +8,18 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"wf/agentkit/model"
 )
 
-// DefaultIdle is how long a server may be silent. Reading a long prompt takes its time.
-const DefaultIdle = 10 * time.Minute
+// How long a server may be silent: before its answer begins, since reading a long prompt takes its
+// time, and within it.
+const (
+	DefaultIdle  = 10 * time.Minute
+	DefaultPause = 5 * time.Minute
+)
 
 // MaxResponse bounds what one response may hold, in bytes.
 const MaxResponse = 64 << 20
@@ -42,14 +47,16 @@ func transport() http.RoundTripper {
 var errSilent = errors.New("the server is silent")
 
 // Exchange makes one request and reads its answer. It ends both after idle without a word
-// from the server. The error is ctx's as it is, or a *model.Error.
+// from the server; 0 is DefaultIdle, and DefaultPause once the answer began. The error is ctx's as
+// it is, or a *model.Error.
 //
 // post gives a response of any status, or an error.
 func Exchange(ctx context.Context, name string, idle time.Duration,
 	post func(context.Context) (*http.Response, error), read func(http.Header, io.Reader) error,
 ) error {
+	pause := idle
 	if idle <= 0 {
-		idle = DefaultIdle
+		idle, pause = DefaultIdle, DefaultPause
 	}
 	calling, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -59,10 +66,13 @@ func Exchange(ctx context.Context, name string, idle time.Duration,
 	res, err := post(calling)
 	if err == nil {
 		defer res.Body.Close()
-		if res.StatusCode >= 300 {
+		switch kind, _, _ := strings.Cut(res.Header.Get("Content-Type"), ";"); {
+		case res.StatusCode >= 300:
 			err = refusal(name, res)
-		} else {
-			err = read(res.Header, &counted{r: res.Body, left: MaxResponse, alive: func() { silence.Reset(idle) }})
+		case strings.TrimSpace(strings.ToLower(kind)) == "text/html":
+			err = page(name, res)
+		default:
+			err = read(res.Header, &counted{r: res.Body, left: MaxResponse, alive: func() { idle = pause; silence.Reset(idle) }})
 		}
 	}
 	switch {
@@ -87,8 +97,19 @@ func Key(body []byte) string {
 func refusal(name string, res *http.Response) *model.Error {
 	text, err := io.ReadAll(io.LimitReader(res.Body, MaxRefusal))
 	return &model.Error{
-		Class: model.ClassOfStatus(res.StatusCode), Status: res.StatusCode, RetryAfter: RetryAfter(res.Header, time.Now()), Err: err,
-		Message: fmt.Sprintf("model %s: status %d: %s", name, res.StatusCode, ErrorText(text)),
+		Class: classOf(res.StatusCode, text), Status: res.StatusCode, RetryAfter: RetryAfter(res.Header, time.Now()), Err: err,
+		Message:  fmt.Sprintf("model %s: status %d: %s", name, res.StatusCode, ErrorText(text)),
+		Overflow: model.OverflowOf(res.StatusCode, text),
+	}
+}
+
+// page is an answer that is a web page: something else than a server of models stands there.
+func page(name string, res *http.Response) *model.Error {
+	text, err := io.ReadAll(io.LimitReader(res.Body, MaxRefusal))
+	return &model.Error{
+		Class: model.Unavailable, Status: res.StatusCode, Err: err,
+		Message: fmt.Sprintf("model %s: status %d with a web page in the place of an answer: %s. Fix: look at the base URL of "+
+			"the provider, and for a proxy that wants a login", name, res.StatusCode, ErrorText(text)),
 	}
 }
 
