@@ -32,7 +32,11 @@ func (a *app) drive(ctx context.Context, s *cas.Store, run protocol.RunID, o eng
 	var sig signalled
 	switch {
 	case failed != nil && errors.As(context.Cause(ctx), &sig):
-		return interrupted{fail(errRunSuspended, "wf resume "+string(run), "%s; run %s is suspended, nothing is lost", sig, run), sig}
+		hint, state := "wf resume "+string(run), "is suspended"
+		if v.Status == protocol.Waiting {
+			hint, state = next(v), "waits"
+		}
+		return interrupted{fail(errRunSuspended, hint, "%s; run %s %s, nothing is lost", sig, run, state), sig}
 	case failed != nil:
 		return failed
 	}
@@ -77,7 +81,10 @@ func (a *app) driveAndAsk(ctx context.Context, s *cas.Store, run protocol.RunID,
 			_, err := e.Answer(ctx, run, r)
 			return err
 		})
-		if err != nil || !asked {
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return err, nil
+		case err != nil || !asked:
 			return nil, err
 		}
 		o = engine.DriveOptions{By: whoami()}
