@@ -259,7 +259,7 @@ type WaitingFor struct {
 	Kind     WaitKind `cbor:"kind" json:"kind"`
 	Question Text     `cbor:"question" json:"question"`
 	Choices  []Choice `cbor:"choices" json:"choices"`
-	Form     Text     `cbor:"form" json:"form"`                     // canonical JSON Schema
+	Form     Text     `cbor:"form" json:"form"`                     // canonical JSON Schema, with FormOrder
 	Due      int64    `cbor:"due" json:"due"`                       // unix µs, 0 is never
 	Call     string   `cbor:"call,omitempty" json:"call,omitempty"` // tool call under approval, or by which a task waits
 }

@@ -128,7 +128,9 @@ func (a *app) showOutcome(v *engine.View) error {
 		return err
 	}
 	for _, w := range v.Waiting {
-		a.showQuestion(w)
+		if err := a.showQuestion(w); err != nil {
+			return err
+		}
 	}
 	_, err := fmt.Fprintf(a.out, "  %s   %s\n", p.dim("next"), next(v))
 	return err
@@ -197,7 +199,7 @@ func (a *app) showFields(indent string, object protocol.JSON) error {
 	return nil
 }
 
-func (a *app) showQuestion(w engine.WaitingView) {
+func (a *app) showQuestion(w engine.WaitingView) error {
 	p := paint{a.out.color}
 	switch w.Kind {
 	case protocol.WaitTimer:
@@ -218,6 +220,7 @@ func (a *app) showQuestion(w engine.WaitingView) {
 		}
 		fmt.Fprintf(a.out, "  %s %s  %s\n", mark, p.bold(c.Value), c.Label)
 	}
+	return a.showForm(string(w.Form))
 }
 
 // status is the sign in front of a run.

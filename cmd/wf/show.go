@@ -89,7 +89,9 @@ func (a *app) showRun(v *engine.View) error {
 		return err
 	}
 	for _, w := range v.Waiting {
-		a.showQuestion(w)
+		if err := a.showQuestion(w); err != nil {
+			return err
+		}
 	}
 	if v.Result != nil {
 		fmt.Fprintln(a.out, "  "+p.dim("outputs"))

@@ -32,7 +32,7 @@ type Waiting struct {
 	Kind     protocol.WaitKind
 	Question string
 	Choices  []protocol.Choice
-	Fields   []Field
+	Fields   []protocol.FormField
 }
 
 // Metrics are for the status line.
@@ -232,7 +232,7 @@ func (t *Transcript) happened(e protocol.WireEvent, step string, d data) {
 		t.note(e, false, "%s", d.Title)
 	case protocol.EvWaiting:
 		t.Status = string(protocol.Waiting)
-		t.Waiting = append(t.Waiting, Waiting{step, protocol.WaitKind(d.Kind), plain.Text(string(d.Question)), d.Choices, fieldsOf(string(d.Form))})
+		t.Waiting = append(t.Waiting, Waiting{step, protocol.WaitKind(d.Kind), plain.Text(string(d.Question)), d.Choices, protocol.FormFields(string(d.Form))})
 		if it := t.calls[step+"\x00"+d.Call]; it != nil && it.Open {
 			it.Asked = true
 			it.changed()
