@@ -271,6 +271,8 @@ type Answered struct {
 	Choice string `cbor:"choice" json:"choice"`
 	Text   Text   `cbor:"text" json:"text"`
 	Fields Text   `cbor:"fields" json:"fields"` // canonical JSON object
+	// Messages is how many of the messages that waited, the oldest first, are Text.
+	Messages int `cbor:"messages,omitempty" json:"messages,omitempty"`
 }
 
 // MessageIn is a message that came from outside while the run was on.
