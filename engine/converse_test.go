@@ -123,3 +123,27 @@ func TestAMessageDoesNotAnswerAQuestionThatComesLater(t *testing.T) {
 		t.Errorf("%s after %d steps", v.Status, len(v.Steps))
 	}
 }
+
+// What an agent was sent stays a prefix of what it is sent in a fork, so the fork of a run in an
+// older format keeps it, unless nothing was sent yet.
+func TestAForkKeepsTheFormatOfWhatWasSent(t *testing.T) {
+	b, _, id := talking(t)
+	s, err := b.e.State(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := engine.FormatOfFork(s, 1); got != 1 {
+		t.Errorf("a fork in the middle has format %d, want that of its origin", got)
+	}
+	p := b.load(talkYAML)
+	fresh, _, err := b.e.Begin(t.Context(), engine.Launch{Program: p, Inputs: protocol.JSON("{}"), Workspace: b.dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, err = b.e.State(t.Context(), fresh); err != nil {
+		t.Fatal(err)
+	}
+	if got := engine.FormatOfFork(s, 1); got != protocol.Format {
+		t.Errorf("a fork at the very beginning has format %d, want the newest, %d", got, protocol.Format)
+	}
+}
