@@ -232,4 +232,4 @@ const (
 // onceQuestion is asked when a command marked once was cut off.
 var onceQuestion = protocol.WaitingFor{Kind: protocol.WaitChoice,
 	Question: protocol.NewText("wf ended while this command ran, and it is marked once: it may have acted. Run it again?"),
-	Choices:  []protocol.Choice{{Label: "Run it again", Value: onceAgain}, {Label: "Count it as failed", Value: onceFail, Primary: true}}}
+	Choices:  []protocol.Choice{{Label: "Count it as failed", Value: onceFail, Primary: true}, {Label: "Run it again", Value: onceAgain}}}

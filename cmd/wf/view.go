@@ -197,7 +197,7 @@ func said(s *engine.StepView) string {
 	case s.Error != nil:
 		return why(s.Error)
 	case s.Text != "":
-		return lastLine(s.Text)
+		return gist(s.Text)
 	case string(s.Output) == "{}":
 		return ""
 	}
