@@ -100,9 +100,7 @@ func (d *driver) interject(b *batch, step string, v *visit, started protocol.Ste
 		return err
 	}
 	if started.Messages > 0 {
-		block := cas.Raw([]byte(inject))
-		started.Inject = block.Link
-		b.add(d, block)
+		started.Inject = b.payload(d, inject)
 	}
 	return b.draft(d, step, started)
 }
