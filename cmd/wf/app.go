@@ -45,6 +45,7 @@ type app struct {
 	pages    taskPages
 	mcp      []string // --trust-mcp
 
+	every    bool // wf show --all
 	started  bool // the command line was understood
 	reported bool // the answer on stdout is complete, an error in JSON would be a second one
 }
