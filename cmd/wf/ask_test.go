@@ -26,7 +26,7 @@ func TestCtrlCAtAQuestionSuspendsTheRunAndLeavesTheTerminalAsItWas(t *testing.T)
 	if all := p.all(); strings.Contains(all, "\x1b") {
 		t.Errorf("the terminal was asked something, or coloured: %q", all)
 	}
-	if d := cmp.Diff(p.asked, p.settings()); d != "" {
+	if d := cmp.Diff(p.found, p.left); d != "" {
 		t.Errorf("the terminal has other settings than before:\n%s", d)
 	}
 }

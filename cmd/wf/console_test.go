@@ -23,7 +23,9 @@ type console struct {
 	pty   *os.File
 	tty   *os.File
 	cmd   *exec.Cmd
-	asked *unix.Termios // its settings before the program began
+	found *unix.Termios // its settings before the program began
+	left  *unix.Termios // and after it ended
+	read  chan struct{} // closed when all was read
 
 	mu   sync.Mutex
 	out  bytes.Buffer
@@ -42,18 +44,14 @@ func atTerminal(t *testing.T, dir string, line ...string) *console {
 		t.Fatal(err)
 	}
 	p := &console{t: t, pty: ours, tty: theirs, more: make(chan struct{}, 1)}
-	p.asked = p.settings()
+	p.found, p.read = p.settings(), make(chan struct{})
 	p.cmd = exec.Command(line[0], line[1:]...)
 	p.cmd.Dir = dir
 	p.cmd.Env = append(os.Environ(), "HOME="+dir, "WF_STORE="+filepath.Join(dir, ".wf"), "XDG_STATE_HOME="+filepath.Join(dir, "state"),
 		"USER=ada", "TERM=xterm-256color", "NO_COLOR=1")
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = theirs, theirs, theirs
 	p.cmd.SysProcAttr = &unix.SysProcAttr{Setsid: true, Setctty: true}
-	read := make(chan struct{})
-	go func() {
-		defer close(read)
-		p.read()
-	}()
+	go p.listen()
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -63,13 +61,14 @@ func atTerminal(t *testing.T, dir string, line ...string) *console {
 			p.cmd.Wait()
 		}
 		theirs.Close()
+		<-p.read
 		ours.Close()
-		<-read
 	})
 	return p
 }
 
-func (p *console) read() {
+func (p *console) listen() {
+	defer close(p.read)
 	b := make([]byte, 4096)
 	for {
 		n, err := p.pty.Read(b)
@@ -124,7 +123,7 @@ func (p *console) press(keys string) {
 	}
 }
 
-// ends waits for the program to end, and gives its exit status.
+// ends waits for the program to end and for all that it showed, and gives its exit status.
 func (p *console) ends() int {
 	p.t.Helper()
 	err := p.cmd.Wait()
@@ -132,6 +131,9 @@ func (p *console) ends() int {
 	if err != nil && !errors.As(err, &exit) {
 		p.t.Fatal(err)
 	}
+	p.left = p.settings()
+	p.tty.Close() // the last one who has it open: reading ends behind what was written
+	<-p.read
 	return p.cmd.ProcessState.ExitCode()
 }
 
