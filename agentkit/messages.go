@@ -42,6 +42,7 @@ type format struct {
 
 var formats = map[int]format{
 	1: {system: systemV1, user: userV1, taskSystem: taskSystemV1, original: originalV1, taskUser: taskUserV1, silent: "(no text)"},
+	2: {system: systemV1, user: userV2, taskSystem: taskSystemV1, original: originalV2, taskUser: taskUserV1, silent: "(no text)"},
 }
 
 // userParts is what a user message is made of.

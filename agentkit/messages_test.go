@@ -138,7 +138,8 @@ func TestW09NothingOfTheMachineIsInTheFirstMessage(t *testing.T) {
 
 func TestW10ANewerFormatLeavesOlderBytesAlone(t *testing.T) {
 	h := protocol.History(reentry())
-	newer := map[int]format{2: {
+	next := protocol.Format + 1
+	newer := map[int]format{next: {
 		system: func(*protocol.History) string { return "quite another system" },
 		user:   func(*userParts) string { return "quite another user" },
 		silent: "…",
@@ -157,9 +158,9 @@ func TestW10ANewerFormatLeavesOlderBytesAlone(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	h.Format = 2
+	h.Format = next
 	if got, err := build(newer, h); err != nil || got[0].Content != "quite another system" {
-		t.Errorf("format 2 gives %v, %v", got, err)
+		t.Errorf("format %d gives %v, %v", next, got, err)
 	}
 	if _, err := BuildMessages(h); protocol.CodeOf(err) != protocol.ErrSemantics.Code {
 		t.Errorf("an unknown format gives %v", err)
@@ -241,6 +242,25 @@ func TestADirectParentThatIsMentionedIsAHeader(t *testing.T) {
 		if got := h.build(t)[3].Content; !strings.HasSuffix(got, "since\n\n### reviewer#1 · ok") {
 			t.Errorf("%s: %q", mention, got)
 		}
+	}
+}
+
+func TestFormat2LeavesHeadersOutThatHaveNothingBelow(t *testing.T) {
+	h := reentry()
+	h.Format, h.Visit.Mentions = 2, []string{"output.text"}
+	if got := h.build(t)[3].Content; got != "The reviewer is not happy." {
+		t.Errorf("U2 is %q", got)
+	}
+	quiet, failed, said := step("quiet#1", "", "START"), step("failed#1", "", "quiet#1"), step("said#1", "Look.", "failed#1")
+	failed.Status = protocol.StepFailed
+	h.Past, h.Visit = []protocol.Past{quiet, failed, said}, step("developer#1", "", "said#1")
+	h.Inputs = nil
+	if got, want := h.build(t)[1].Content, "## What happened so far\n\n### failed#1 · failed\n\n### said#1 · ok\nLook."; got != want {
+		t.Errorf("U1 is %q, want %q", got, want)
+	}
+	h.Past, h.Visit = h.Past[:1], step("developer#1", "", "quiet#1")
+	if got := h.build(t)[1].Content; got != "(continue)" {
+		t.Errorf("a first message with nothing to tell is %q", got)
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 
 // pingPong is n visits of a coder, each after a test that failed.
 func pingPong(n int) historyOf {
-	h := historyOf{Format: 1, Role: "coder", System: "You fix tests.", Inputs: protocol.JSON(`{"package":"./calc"}`)}
+	h := historyOf{Format: protocol.Format, Role: "coder", System: "You fix tests.", Inputs: protocol.JSON(`{"package":"./calc"}`)}
 	parent := "START"
 	for k := 1; k <= n; k++ {
 		test := step(fmt.Sprintf("test#%d", k), fmt.Sprintf("--- FAIL: Test%d <&> %s", k, strings.Repeat("é", 40)), parent)

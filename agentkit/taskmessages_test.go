@@ -51,20 +51,26 @@ func taskHistory(t testing.TB, n int) protocol.History {
 	return h
 }
 
-// The first requests of two tasks, as format 1 renders them for ever.
+// The first requests of two tasks, as each format renders them for ever.
 func TestTasksMatchTheirGoldenFile(t *testing.T) {
+	for version := range formats {
+		tasksMatch(t, version)
+	}
+}
+
+func tasksMatch(t *testing.T, version int) {
 	var got []byte
 	for _, n := range []int{1, 5} {
 		h := taskHistory(t, n)
-		h.Format = 1
+		h.Format = version
 		messages, err := BuildMessages(h)
 		if err != nil {
 			t.Fatal(err)
 		}
 		got = append(got, PromptBytes(h.Tools, messages)...)
 	}
-	name := filepath.Join("testdata", "format", "1-task.jsonl")
-	if *update {
+	name := filepath.Join("testdata", "format", fmt.Sprintf("%d-task.jsonl", version))
+	if *update && version == protocol.Format {
 		if err := os.WriteFile(name, got, 0o666); err != nil {
 			t.Fatal(err)
 		}
@@ -74,7 +80,7 @@ func TestTasksMatchTheirGoldenFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Errorf("format 1 no longer renders %s: a format is never changed, add another\n%s", name, cmp.Diff(string(want), string(got)))
+		t.Errorf("format %d no longer renders %s: a format is never changed, add another\n%s", version, name, cmp.Diff(string(want), string(got)))
 	}
 }
 

@@ -273,6 +273,11 @@ func (v *visit) replay(transcript []protocol.Entry) error {
 		case protocol.EvAttemptFailed:
 			v.reset()
 			reply, said = protocol.Message{}, false
+		case protocol.EvStepStarted:
+			var d protocol.StepStarted
+			if err = cbor.Unmarshal(e.Data, &d); d.Messages > 0 {
+				v.prompted = false // P_k holds what was said while the visit was interrupted
+			}
 		case protocol.EvPrompt:
 			v.prompted = true
 		case protocol.EvThinking:

@@ -31,6 +31,9 @@ func (d *driver) append(ctx context.Context, facts []cas.Draft, blocks []cas.Blo
 func (d *driver) decide(ctx context.Context, b *batch) error {
 	for again := true; again; {
 		again = false
+		if err := d.converse(b); err != nil {
+			return err
+		}
 		plan, err := d.s.plan(max(1, d.parallel()-len(d.work)-len(b.begin)))
 		if err != nil {
 			return err
@@ -83,8 +86,10 @@ func (d *driver) begin(ctx context.Context, b *batch, x Decision) error {
 	if prep.Tools != "" {
 		started.Tools = b.payload(d, prep.Tools)
 	}
-	if prep.Inject, started.Messages, err = d.messages(x, prep.Inject); err != nil {
-		return err
+	if !x.Empty {
+		if prep.Inject, started.Messages, err = d.messages(x.Role, prep.Inject); err != nil {
+			return err
+		}
 	}
 	started.Compact = d.s.compact && d.s.isAgent(x.Role) && x.Resumes.Defined()
 	if prep.Inject != "" {
@@ -200,7 +205,11 @@ func (d *driver) cutOff(b *batch, step string) error {
 		return err
 	}
 	role, ok := d.s.prog.Workflow.RoleNamed(a.role)
-	if !ok || role.Action != protocol.ActRun {
+	switch {
+	case ok && role.Action == protocol.ActPrompt && len(d.s.inbox) > 0:
+		b.begin = append(b.begin, step)
+		return d.interject(b, step, v, d.startedAs(a, v))
+	case !ok || role.Action != protocol.ActRun:
 		return d.attempt(b, step)
 	}
 	if role.Once {
@@ -223,4 +232,4 @@ const (
 // onceQuestion is asked when a command marked once was cut off.
 var onceQuestion = protocol.WaitingFor{Kind: protocol.WaitChoice,
 	Question: protocol.NewText("wf ended while this command ran, and it is marked once: it may have acted. Run it again?"),
-	Choices:  []protocol.Choice{{Label: "Run it again", Value: onceAgain}, {Label: "Count it as failed", Value: onceFail, Primary: true}}}
+	Choices:  []protocol.Choice{{Label: "Count it as failed", Value: onceFail, Primary: true}, {Label: "Run it again", Value: onceAgain}}}

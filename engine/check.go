@@ -89,9 +89,8 @@ func (c *checker) event(ctx context.Context, s *State, x protocol.Entry) error {
 			return err
 		}
 		if before, again := c.started[x.StepName()]; again {
-			if before.Start != d.Start { // it goes on under the definition of a fork
-				c.started[x.StepName()] = d
-			}
+			goOn(&before, d)
+			c.started[x.StepName()] = before
 			return nil
 		}
 		c.started[x.StepName()], c.first[x.StepName()] = d, x.Seq

@@ -362,6 +362,9 @@ func (d *driver) settle(ctx context.Context, p Plan) (again bool, err error) {
 	if p.End == nil || d.unready != nil {
 		return true, nil // a retry is due later, or ctx has ended
 	}
+	if _, ok := d.addressed(); ok && ctx.Err() == nil {
+		return true, d.push(ctx)
+	}
 	if p.End.Status == protocol.Waiting && d.stays(p) {
 		return true, nil
 	}

@@ -116,3 +116,11 @@ func each(entries []protocol.Entry) func(func(protocol.Entry, error) bool) {
 func RetryAt(r *protocol.Retry, class string, attempt int, now int64) (due int64, ok bool) {
 	return retryAt(r, class, attempt, now)
 }
+
+// FormatOfFork is the format of messages that a fork of s with another definition pins, if s
+// itself has the format origin.
+func FormatOfFork(s *State, origin int) int {
+	begun, forked := *s.begun, *s
+	begun.start.Format, forked.begun = origin, &begun
+	return forked.formatOfFork()
+}

@@ -78,6 +78,9 @@ func (s *State) move(lib *Library, step string, seq protocol.Seq, ts int64, typ 
 		if v.mode == waits {
 			s.to(v, ready, 0)
 		}
+		if a, ok := d.(protocol.Answered); ok {
+			return s.taken(step, a.Messages)
+		}
 		return nil
 	}
 	switch d := d.(type) {
@@ -160,6 +163,15 @@ func (s *State) begin(lib *Library, d protocol.RunStarted, ts int64) error {
 	return nil
 }
 
+// taken takes the oldest n messages out of the inbox.
+func (s *State) taken(step string, n int) error {
+	if n < 0 || n > len(s.inbox) {
+		return fmt.Errorf("%s reads %d messages, %d waited: %w", step, n, len(s.inbox), protocol.ErrCorrupt)
+	}
+	s.inbox = s.inbox[n:]
+	return nil
+}
+
 // stepStarted begins a visit, or another attempt of one.
 func (s *State) stepStarted(step string, seq protocol.Seq, d protocol.StepStarted) error {
 	id, err := protocol.ParseStepID(step)
@@ -196,10 +208,9 @@ func (s *State) stepStarted(step string, seq protocol.Seq, d protocol.StepStarte
 		v.size = 0
 	}
 	v.tools, v.inject = d.Tools, d.Inject
-	if d.Messages > len(s.inbox) {
-		return fmt.Errorf("%s reads %d messages, %d waited: %w", step, d.Messages, len(s.inbox), protocol.ErrCorrupt)
+	if err := s.taken(step, d.Messages); err != nil {
+		return err
 	}
-	s.inbox = s.inbox[d.Messages:]
 	if d.Compact {
 		s.compact, v.compact = false, true
 	}

@@ -76,6 +76,15 @@ func (e *Engine) Fork(ctx context.Context, run protocol.RunID, o ForkOptions) (p
 	return id, nil
 }
 
+// formatOfFork is how the messages of a fork are rendered: as before where a visit has begun,
+// whose conversation goes on byte for byte, else in the newest way.
+func (s *State) formatOfFork() int {
+	if slices.ContainsFunc(s.acts, func(a *act) bool { return a.n != startNode }) {
+		return s.begun.start.Format
+	}
+	return protocol.Format
+}
+
 // newStart makes the Start under which a fork of s goes on with another definition.
 func (s *State) newStart(o ForkOptions, d *protocol.Forked) ([]cas.Block, error) {
 	inputs, err := o.With.Inputs(s.begun.inputs)
@@ -98,7 +107,7 @@ func (s *State) newStart(o ForkOptions, d *protocol.Forked) ([]cas.Block, error)
 	}
 	in, inputParts := cas.Payload(inputs)
 	start, err := cas.Encode(protocol.Start{Kind: protocol.KindStart, V: protocol.RecordVersion, Workflow: def.Link, Inputs: in,
-		Format: protocol.Format, Semantics: semanticsOf(o.With.Workflow), Continues: continues})
+		Format: s.formatOfFork(), Semantics: semanticsOf(o.With.Workflow), Continues: continues})
 	if err != nil {
 		return nil, err
 	}

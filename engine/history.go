@@ -55,8 +55,8 @@ func moved(d *protocol.StepStarted, e *protocol.Event) error {
 	switch e.Type {
 	case protocol.EvStepStarted:
 		again, err := cas.DecodeData[protocol.StepStarted](e)
-		if err == nil && again.Start != d.Start {
-			*d = again
+		if err == nil {
+			goOn(d, again)
 		}
 		return err
 	case protocol.EvCompacted:
@@ -67,6 +67,17 @@ func moved(d *protocol.StepStarted, e *protocol.Event) error {
 		return err
 	}
 	return nil
+}
+
+// goOn takes over what a further step_started of a visit changes: all under the definition of a
+// fork, else the messages that came while it was interrupted.
+func goOn(d *protocol.StepStarted, again protocol.StepStarted) {
+	switch {
+	case again.Start != d.Start:
+		*d = again
+	case again.Messages > 0:
+		d.Inject = again.Inject
+	}
 }
 
 // goalOf is the goal that an event gives to a task, "" for any other event.

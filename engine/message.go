@@ -19,8 +19,9 @@ const (
 )
 
 // Message hands a run a message from outside: another program, a chat, a sensor. Where the
-// run waits for a free answer it is that answer. Else it is queued, and the next agent that
-// enters a visit reads it, with its source, at the tail of its prompt. Secrets are hidden in
+// run waits for a free answer it is that answer. Else it is queued: the next agent that enters
+// a visit, or goes on with one that was interrupted, reads it, with its source, at the tail of
+// its prompt; or it is the answer to the next question without words. Secrets are hidden in
 // it before it is stored. A run that has ended is an error wrapping protocol.ErrFinal, an
 // empty text or a source that is no short printable name one wrapping protocol.ErrUsage.
 func (e *Engine) Message(ctx context.Context, run protocol.RunID, source, text string) error {
@@ -62,24 +63,71 @@ func (s *State) freeQuestion() (step string, ok bool) {
 // attributed is a message as an agent reads it.
 func attributed(source, text string) string { return "[message from " + source + "]\n" + text }
 
-// messages puts what waits in the inbox behind the injected text of an agent's new visit; n
-// is how many it took.
-func (d *driver) messages(x Decision, inject string) (all string, n int, err error) {
-	if !d.s.isAgent(x.Role) || x.Empty {
+// messages puts what waits in the inbox behind the injected text of an agent's visit; n is how
+// many it took.
+func (d *driver) messages(role, inject string) (all string, n int, err error) {
+	if !d.s.isAgent(role) || len(d.s.inbox) == 0 {
 		return inject, 0, nil
 	}
-	parts := make([]string, 0, 1+len(d.s.inbox))
-	if inject != "" {
-		parts = append(parts, inject)
+	said, err := d.s.unread()
+	if err == nil && inject != "" {
+		said = inject + "\n\n" + said
 	}
-	for _, m := range d.s.inbox {
-		text, err := textOf(d.s.read, m.Text)
+	return said, len(d.s.inbox), err
+}
+
+// unread is what waits in the inbox, with its sources.
+func (s *State) unread() (string, error) {
+	var parts []string
+	for _, m := range s.inbox {
+		text, err := textOf(s.read, m.Text)
 		if err != nil {
-			return "", 0, fmt.Errorf("a message from %s: %w", m.Source, err)
+			return "", fmt.Errorf("a message from %s: %w", m.Source, err)
 		}
 		parts = append(parts, attributed(m.Source, text))
 	}
-	return strings.Join(parts, "\n\n"), len(d.s.inbox), nil
+	return strings.Join(parts, "\n\n"), nil
+}
+
+// interject adds another start of an agent's visit that was interrupted, with the messages that
+// came meanwhile. Its prompt is another one from there on.
+func (d *driver) interject(b *batch, step string, v *visit, started protocol.StepStarted) error {
+	inject, err := textOf(d.s.read, protocol.Text{Link: v.inject})
+	if err != nil {
+		return err
+	}
+	if inject, started.Messages, err = d.messages(started.Role, inject); err != nil {
+		return err
+	}
+	if started.Messages > 0 {
+		started.Inject = b.payload(d, inject)
+	}
+	return b.draft(d, step, started)
+}
+
+// addressed is the visit that asks a question without words while messages wait: it is the turn
+// of those who talk with the run, and they have said something already.
+func (d *driver) addressed() (step string, ok bool) {
+	step, ok = d.s.freeQuestion()
+	if !ok || len(d.s.inbox) == 0 || d.s.stop != nil || d.work[step] != nil {
+		return "", false
+	}
+	w := d.s.Waiting()[0]
+	return step, w.Kind == protocol.WaitQuestion && w.Question == protocol.Text{}
+}
+
+// converse answers such a question with the messages.
+func (d *driver) converse(b *batch) error {
+	step, ok := d.addressed()
+	if !ok {
+		return nil
+	}
+	said, err := d.s.unread()
+	if err != nil {
+		return err
+	}
+	by := d.s.inbox[len(d.s.inbox)-1].Source
+	return b.draft(d, step, protocol.Answered{By: by, Source: by, Text: protocol.NewText(said), Messages: len(d.s.inbox)})
 }
 
 func (s *State) isAgent(name string) bool {

@@ -53,6 +53,13 @@ func (d *driver) assign(step string) (x assignment, err error) {
 		}
 		x.turn.Item = &protocol.ItemValue{Index: v.item.Index, Value: raw}
 	}
+	if role.Form != "" && d.s.Info.Source.Defined() {
+		source, err := textOf(d.s.read, protocol.Text{Link: d.s.Info.Source})
+		if err != nil {
+			return x, fmt.Errorf("source of the workflow: %w", err)
+		}
+		x.turn.Fields = lang.FormOrder([]byte(source), role.Name)
+	}
 	x.turn.LastUsage, x.turn.Compact = a.sizeBefore(v, d.s.equalItems()), v.compact
 	x.turn.Windows = maps.Clone(d.s.windows)
 	if v.again {

@@ -271,7 +271,7 @@ type WaitingFor struct {
 	Kind     WaitKind `cbor:"kind" json:"kind"`
 	Question Text     `cbor:"question" json:"question"`
 	Choices  []Choice `cbor:"choices" json:"choices"`
-	Form     Text     `cbor:"form" json:"form"`                     // canonical JSON Schema
+	Form     Text     `cbor:"form" json:"form"`                     // canonical JSON Schema, with FormOrder
 	Due      int64    `cbor:"due" json:"due"`                       // unix µs, 0 is never
 	Call     string   `cbor:"call,omitempty" json:"call,omitempty"` // tool call under approval, or by which a task waits
 }
@@ -283,6 +283,8 @@ type Answered struct {
 	Choice string `cbor:"choice" json:"choice"`
 	Text   Text   `cbor:"text" json:"text"`
 	Fields Text   `cbor:"fields" json:"fields"` // canonical JSON object
+	// Messages is how many of the messages that waited, the oldest first, are Text.
+	Messages int `cbor:"messages,omitempty" json:"messages,omitempty"`
 }
 
 // MessageIn is a message that came from outside while the run was on.

@@ -18,7 +18,7 @@ const (
 const RecordVersion = 1
 
 // Format is the newest version of the message renderer; a Start pins the one in force.
-const Format = 1
+const Format = 2
 
 // Semantics is the newest version of the firing rules and expressions.
 const Semantics = 2

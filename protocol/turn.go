@@ -20,6 +20,7 @@ type Turn struct {
 
 	Question string            // ActAsk, rendered
 	Choices  []Choice          // ActAsk with Role.ChoicesOf: what that gave
+	Fields   []string          // ActAsk with Role.Form: its fields as they were written, nil where that is not known
 	Env      map[string]string // ActRun and tools, rendered
 	Values   JSON              // ActSet and ActWorkflow (with): canonical object
 	Wait     Wait              // ActWait, rendered

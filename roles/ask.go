@@ -35,7 +35,7 @@ func (Ask) Perform(ctx context.Context, turn protocol.Turn, emit Emit) (protocol
 		Kind:     protocol.WaitQuestion,
 		Question: protocol.NewText(question),
 		Choices:  role.Choices,
-		Form:     protocol.NewText(turn.Role.Form),
+		Form:     protocol.NewText(protocol.OrderedForm(turn.Role.Form, turn.Fields)),
 	}
 	if len(role.Choices) > 0 {
 		waiting.Kind = protocol.WaitChoice

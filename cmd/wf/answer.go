@@ -2,9 +2,9 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -31,7 +31,7 @@ on. The answer is on disk before anything happens. TEXT - reads the answer from 
 		Example: `  wf answer -1 "use Postgres"
   wf answer 7K3Q:gate#1 --choice retry "look at Split first"
 
-  # a form, a signal, and only to record the answer
+  # a form (wf show lists its fields), a signal, and only to record the answer
   wf answer -1 --field name=Ada --field age=36
   wf answer -1 --signal deployed --record`,
 		Args: takes(1, 2, "a run, such as -1 or 7K3Q:gate#1"),
@@ -40,12 +40,12 @@ on. The answer is on disk before anything happens. TEXT - reads the answer from 
 			if err != nil {
 				return err
 			}
-			return a.answerRun(cmd.Context(), args[0], reply, f.record)
+			return a.answerRun(cmd.Context(), args[0], reply, f)
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.choice, "choice", "", "value or label of the choice")
-	flags.StringArrayVar(&f.fields, "field", nil, "a field of the form: name=value; a value that is JSON is taken as such")
+	flags.StringArrayVar(&f.fields, "field", nil, "a field of the form: name=value, read as the type of the field; wf show RUN lists the fields")
 	flags.StringVar(&f.signal, "signal", "", "give this signal instead of answering a step")
 	a.trustFlag(flags)
 	flags.BoolVar(&f.record, "record", false, "only record the answer, do not go on")
@@ -64,25 +64,37 @@ func (a *app) reply(args []string, f answerFlags) (engine.Reply, error) {
 			r.Text = strings.TrimRight(string(b), "\n")
 		}
 	}
+	return r, nil
+}
+
+// read takes the flags --field as the form of the step wants them. What a form does not have
+// goes along, to be refused in its own words.
+func (f answerFlags) read(v *engine.View, step string) (protocol.JSON, error) {
 	if len(f.fields) == 0 {
-		return r, nil
+		return nil, nil
+	}
+	var form []protocol.FormField
+	for _, w := range v.Waiting {
+		if w.Step == step || step == "" && len(v.Waiting) == 1 {
+			form = protocol.FormFields(string(w.Form))
+		}
 	}
 	fields := map[string]any{}
 	for _, arg := range f.fields {
 		name, value, ok := strings.Cut(arg, "=")
 		if !ok || name == "" {
-			return r, usagef("--field %q: want name=value", arg)
+			return nil, usagef("--field %q: want name=value", arg)
 		}
-		if fields[name] = any(value); json.Valid([]byte(value)) {
-			fields[name] = json.RawMessage(value)
+		field := protocol.FormField{Name: name}
+		if i := slices.IndexFunc(form, func(f protocol.FormField) bool { return f.Name == name }); i >= 0 {
+			field = form[i]
 		}
+		fields[name] = field.Read(value)
 	}
-	b, err := protocol.CanonicalJSON(fields)
-	r.Fields = b
-	return r, err
+	return protocol.CanonicalJSON(fields)
 }
 
-func (a *app) answerRun(ctx context.Context, arg string, reply engine.Reply, record bool) error {
+func (a *app) answerRun(ctx context.Context, arg string, reply engine.Reply, f answerFlags) error {
 	return a.withStore(ctx, func(s *cas.Store) error {
 		at, err := a.resolve(ctx, s, arg)
 		if err != nil {
@@ -97,13 +109,16 @@ func (a *app) answerRun(ctx context.Context, arg string, reply engine.Reply, rec
 		if err != nil {
 			return err
 		}
+		if reply.Fields, err = f.read(before, reply.Step); err != nil {
+			return err
+		}
 		step, err := e.Answer(ctx, at.run, reply)
 		if err != nil {
 			return err
 		}
 		a.note(ctx, s, at.run)
 		a.progress("answered %s of run %s", step, at.run)
-		if !record {
+		if !f.record {
 			err := a.drive(ctx, s, at.run, engine.DriveOptions{By: whoami()})
 			if !errors.Is(err, protocol.ErrRunLive) {
 				return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"os"
@@ -20,6 +21,7 @@ import (
 // An app is one invocation of wf: its streams, and the flags that every command has.
 type app struct {
 	in       io.Reader
+	lines    *bufio.Reader // in, once questions are read from it
 	out, err *screen
 
 	store   string // --store
@@ -43,6 +45,7 @@ type app struct {
 	pages    taskPages
 	mcp      []string // --trust-mcp
 
+	every    bool // wf show --all
 	started  bool // the command line was understood
 	reported bool // the answer on stdout is complete, an error in JSON would be a second one
 }

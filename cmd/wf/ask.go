@@ -48,37 +48,64 @@ func (a *app) askAtTerminal(ctx context.Context, v *engine.View, record func(con
 	return false, nil
 }
 
-// readReply reads one line; nil at the end of input or when it is empty. A number picks a
-// choice; with a text behind it, the text goes along.
+// readReply reads what a question asks for: a line, unless there is nothing but a form, and
+// then each field of the form. It is nil where the person leaves the question open, by an
+// empty line or the end of input. A number picks a choice; with a text behind it, the text goes
+// along.
 func (a *app) readReply(ctx context.Context, w engine.WaitingView) (*engine.Reply, error) {
+	var reply engine.Reply
+	if len(w.Form) == 0 || len(w.Choices) > 0 {
+		text, err := a.readLine(ctx)
+		if text == "" && (err == nil || errors.Is(err, io.EOF)) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		reply.Text = text
+		number, rest, _ := strings.Cut(text, " ")
+		for i, c := range w.Choices {
+			if number == fmt.Sprint(i+1) || strings.EqualFold(number, c.Value) {
+				reply = engine.Reply{Choice: c.Value, Text: strings.TrimSpace(rest)}
+				break
+			}
+		}
+	}
+	if len(w.Form) == 0 {
+		return &reply, nil
+	}
+	fields, err := a.readForm(ctx, string(w.Form))
+	if errors.Is(err, io.EOF) {
+		return nil, nil
+	}
+	reply.Fields = fields
+	return &reply, err
+}
+
+// readLine shows a prompt and reads a line. io.EOF is the end of input; a last line without its
+// end is a line.
+func (a *app) readLine(ctx context.Context) (string, error) {
 	fmt.Fprint(a.err, "> ")
+	if a.lines == nil {
+		a.lines = bufio.NewReader(a.in)
+	}
 	type input struct {
 		text string
 		err  error
 	}
 	got := make(chan input, 1)
 	go func() {
-		text, err := bufio.NewReader(a.in).ReadString('\n')
+		text, err := a.lines.ReadString('\n')
 		got <- input{text, err}
 	}()
-	var in input
 	select {
-	case in = <-got:
-	case <-ctx.Done(): // the reader is left behind; the process ends soon
-		return nil, context.Cause(ctx)
-	}
-	text := strings.TrimSpace(in.text)
-	switch {
-	case text == "" && (in.err == nil || errors.Is(in.err, io.EOF)):
-		return nil, nil
-	case in.err != nil && !errors.Is(in.err, io.EOF):
-		return nil, in.err
-	}
-	number, rest, _ := strings.Cut(text, " ")
-	for i, c := range w.Choices {
-		if number == fmt.Sprint(i+1) || strings.EqualFold(number, c.Value) {
-			return &engine.Reply{Choice: c.Value, Text: strings.TrimSpace(rest)}, nil
+	case in := <-got:
+		text := strings.TrimSpace(in.text)
+		if text != "" && errors.Is(in.err, io.EOF) {
+			return text, nil
 		}
+		return text, in.err
+	case <-ctx.Done(): // the reader is left behind; the process ends soon
+		return "", context.Cause(ctx)
 	}
-	return &engine.Reply{Text: text}, nil
 }

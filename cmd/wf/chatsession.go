@@ -4,11 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"strings"
 	"sync"
-	"time"
 
 	"wf/cmd/internal/chat"
 	"wf/hub/client"
@@ -99,33 +97,6 @@ func replayOf(api *client.API, run protocol.RunID) client.Replay {
 	head := http.Header{}
 	api.Authorize(head)
 	return client.Replay{URL: api.Base() + "/v1/replay", HTTP: api.HTTP(), Header: head, Run: run}
-}
-
-// Follow hands on what follows from.
-func (s *chatSession) Follow(ctx context.Context, from protocol.Seq, on func(chat.Update)) error {
-	r := s.replay(from)
-	r.Live = true
-	return r.Follow(ctx, client.Consumer{
-		Event: func(e client.Event) error {
-			w := wireEvent(e)
-			on(chat.Update{Event: &w})
-			return nil
-		},
-		Delta: func(d protocol.LiveDelta, _ int64) {
-			on(chat.Update{Delta: &protocol.Frame{Type: protocol.FrameDelta, AfterSeq: d.After, Step: d.Step, N: d.N, Kind: d.Delta.Kind, Text: d.Delta.Text}})
-		},
-		Reset: func(c client.Cursor) error {
-			on(chat.Update{Reset: &c.Seq})
-			return nil
-		},
-		Complete: func(client.Cursor) error {
-			on(chat.Update{Live: true})
-			return nil
-		},
-		Lost: func(err error, again time.Duration) {
-			on(chat.Update{Status: fmt.Sprintf("%v; again in %s", err, again.Round(100*time.Millisecond))})
-		},
-	})
 }
 
 func wireEvent(e client.Event) protocol.WireEvent {

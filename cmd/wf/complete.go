@@ -114,7 +114,7 @@ func (a *app) offerArgument(cmd *cobra.Command, args []string, begun string) ([]
 
 // offerFlag offers the values of a flag.
 func (a *app) offerFlag(name string) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 		ending, file := flagFiles[name]
 		switch {
 		case name == "output":
@@ -126,6 +126,8 @@ func (a *app) offerFlag(name string) cobra.CompletionFunc {
 			return offeredFiles(ending)
 		case name == "input" && len(args) > 0:
 			return a.offeredInputs(args[0]), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+		case name == "field" && len(args) > 0:
+			return a.offeredFields(cmd.Context(), args[0], begun), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 		case name == "model" && len(args) > 0:
 			return a.offeredRoles(args[0], "", "="), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 		case name == "scope" && cmd.HasParent() && cmd.Parent().Name() == "memory":
@@ -185,6 +187,48 @@ func (a *app) offeredSteps(ctx context.Context, name string) []string {
 			out = append(out, name+":"+step.ID+"\t"+string(step.Status))
 		}
 		return err
+	})
+	if err != nil {
+		return nil
+	}
+	return out
+}
+
+// offeredFields are the fields of the form that a run waits for, and behind the name of one
+// that has few values those.
+func (a *app) offeredFields(ctx context.Context, arg, begun string) []string {
+	var out []string
+	name, _, named := strings.Cut(begun, "=")
+	err := a.withStore(ctx, func(s *cas.Store) error {
+		at, err := a.resolve(ctx, s, arg)
+		if err != nil {
+			return err
+		}
+		v, err := a.newEngine(s, nil).View(ctx, at.run)
+		if err != nil {
+			return err
+		}
+		for _, w := range v.Waiting {
+			if at.step != "" && at.step != w.Step {
+				continue
+			}
+			for _, f := range protocol.FormFields(string(w.Form)) {
+				if !named {
+					out = append(out, f.Name+"=\t"+oneLine(orWord(f.Description, aboutField(f)), 80))
+					continue
+				}
+				values := f.Enum
+				if f.Type == "boolean" {
+					values = []protocol.JSON{protocol.JSON("true"), protocol.JSON("false")}
+				}
+				for _, v := range values {
+					if f.Name == name {
+						out = append(out, f.Name+"="+protocol.JSONText(v))
+					}
+				}
+			}
+		}
+		return nil
 	})
 	if err != nil {
 		return nil

@@ -32,7 +32,11 @@ func (a *app) drive(ctx context.Context, s *cas.Store, run protocol.RunID, o eng
 	var sig signalled
 	switch {
 	case failed != nil && errors.As(context.Cause(ctx), &sig):
-		return interrupted{fail(errRunSuspended, "wf resume "+string(run), "%s; run %s is suspended, nothing is lost", sig, run), sig}
+		hint, state := "wf resume "+string(run), "is suspended"
+		if v.Status == protocol.Waiting {
+			hint, state = next(v), "waits"
+		}
+		return interrupted{fail(errRunSuspended, hint, "%s; run %s %s, nothing is lost", sig, run, state), sig}
 	case failed != nil:
 		return failed
 	}
@@ -77,7 +81,10 @@ func (a *app) driveAndAsk(ctx context.Context, s *cas.Store, run protocol.RunID,
 			_, err := e.Answer(ctx, run, r)
 			return err
 		})
-		if err != nil || !asked {
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return err, nil
+		case err != nil || !asked:
 			return nil, err
 		}
 		o = engine.DriveOptions{By: whoami()}
@@ -126,7 +133,9 @@ func (a *app) showOutcome(v *engine.View) error {
 		return err
 	}
 	for _, w := range v.Waiting {
-		a.showQuestion(w)
+		if err := a.showQuestion(w); err != nil {
+			return err
+		}
 	}
 	_, err := fmt.Fprintf(a.out, "  %s   %s\n", p.dim("next"), next(v))
 	return err
@@ -198,7 +207,7 @@ func (a *app) showFields(indent string, object protocol.JSON) error {
 	return nil
 }
 
-func (a *app) showQuestion(w engine.WaitingView) {
+func (a *app) showQuestion(w engine.WaitingView) error {
 	p := paint{a.out.color}
 	switch w.Kind {
 	case protocol.WaitTimer:
@@ -219,6 +228,7 @@ func (a *app) showQuestion(w engine.WaitingView) {
 		}
 		fmt.Fprintf(a.out, "  %s %s  %s\n", mark, p.bold(c.Value), c.Label)
 	}
+	return a.showForm(string(w.Form))
 }
 
 // status is the sign in front of a run.

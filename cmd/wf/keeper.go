@@ -147,6 +147,24 @@ func waitFor(ctx context.Context, moved <-chan struct{}) error {
 	}
 }
 
+// driven reports whether a process, be it this one, drives a run. This one begins no drive
+// meanwhile.
+func (k *keeper) driven(run protocol.RunID) (bool, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if r := k.runs[run]; r != nil && r.driving {
+		return true, nil
+	}
+	unlock, err := k.s.LockRun(run)
+	if errors.Is(err, protocol.ErrRunLive) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return false, unlock()
+}
+
 // notice is told of every event of the engine.
 func (k *keeper) notice(n engine.Notice) {
 	if n.Entry == nil {

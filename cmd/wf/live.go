@@ -102,6 +102,10 @@ func (l *live) notice(n engine.Notice) {
 		if s != nil {
 			s.hear(d.Text)
 		}
+	case protocol.TextSaid:
+		if s != nil {
+			s.tail = gist(d.Content.S)
+		}
 	case protocol.Usage:
 		if s != nil {
 			s.add(d)

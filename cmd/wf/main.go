@@ -18,7 +18,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"strings"
@@ -47,12 +46,7 @@ func Main(args []string) int {
 
 	ctx, stop := withSignals(context.Background())
 	defer stop()
-	err := fang.Execute(ctx, root,
-		fang.WithVersion(version()),
-		fang.WithoutManpage(), fang.WithoutCompletions(),
-		fang.WithColorSchemeFunc(plainScheme),
-		fang.WithErrorHandler(func(io.Writer, fang.Styles, error) {}), // done below, with the hint and the code
-	)
+	err := execute(ctx, root)
 	if err != nil && !a.started {
 		err = usage(err)
 	}
@@ -62,6 +56,23 @@ func Main(args []string) int {
 		err = silent{sig} // who pressed Ctrl-C knows; a run that was suspended by it says so
 	}
 	return a.finish(err)
+}
+
+// execute runs the command that was asked for, with the help pages of fang. fang is not shown
+// the error: it asks the terminal for its colours before it hands an error on, in raw mode and
+// on the stdin that a question may still be read from, and waits for an answer.
+func execute(ctx context.Context, root *cobra.Command) error {
+	root.SilenceUsage, root.SilenceErrors, root.Version = true, true, version()
+	var failed error
+	pages := &cobra.Command{Use: root.Use, Run: func(pages *cobra.Command, _ []string) {
+		root.SetHelpFunc(pages.HelpFunc())
+		failed = root.ExecuteContext(ctx)
+	}}
+	pages.SetArgs([]string{})
+	if err := fang.Execute(ctx, pages, fang.WithoutManpage(), fang.WithoutCompletions(), fang.WithColorSchemeFunc(plainScheme)); err != nil {
+		return err
+	}
+	return failed
 }
 
 // usage marks an error of the command line, which cobra reports without a code.

@@ -81,6 +81,9 @@ func (r *remote) answer(ctx context.Context, f *pflag.FlagSet, args []string) er
 		return err
 	}
 	reply.Step = step
+	if reply.Fields, err = flags.read(before, step); err != nil {
+		return err
+	}
 	_, answered, err := r.api.Act(ctx, run, "answer", answerBody(reply))
 	if err != nil {
 		return err

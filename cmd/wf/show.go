@@ -14,7 +14,7 @@ import (
 )
 
 func newShow(a *app) *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "show [RUN[:STEP] | CID]",
 		Short: "Show a run, a step or a block",
 		Example: `  wf show -1
@@ -26,6 +26,8 @@ func newShow(a *app) *cobra.Command {
 			return a.withStore(ctx, func(s *cas.Store) error { return a.show(ctx, s, latestUnless(args)) })
 		},
 	}
+	cmd.Flags().BoolVar(&a.every, "all", false, "every item of a fan-out on a line of its own")
+	return cmd
 }
 
 func (a *app) show(ctx context.Context, s *cas.Store, arg string) error {
@@ -89,7 +91,9 @@ func (a *app) showRun(v *engine.View) error {
 		return err
 	}
 	for _, w := range v.Waiting {
-		a.showQuestion(w)
+		if err := a.showQuestion(w); err != nil {
+			return err
+		}
 	}
 	if v.Result != nil {
 		fmt.Fprintln(a.out, "  "+p.dim("outputs"))
@@ -99,27 +103,6 @@ func (a *app) showRun(v *engine.View) error {
 	}
 	_, err := fmt.Fprintf(a.out, "  %s %s  seq %d\n  %s %s\n", p.dim("head"), v.Head, v.Seq, p.dim("next"), next(v))
 	return err
-}
-
-func (a *app) stepTable(steps []*engine.StepView) error {
-	p := paint{a.out.color}
-	var rows [][]string
-	for _, s := range steps {
-		note := oneLine(said(s), 60)
-		if n := failures(s); n > 0 && s.Status != string(protocol.StepFailed) {
-			note = fmt.Sprintf("(after %s) %s", plural(n, "failed attempt"), note)
-		}
-		if s.CutOff {
-			note = "(cut off) " + note
-		}
-		if len(s.Compactions) > 0 {
-			note = "(compacted) " + note
-		}
-		rows = append(rows, []string{
-			"  " + p.step(s.Status), s.ID, span(time.Duration(s.MS) * time.Millisecond), result(s), p.dim(shortOf(s.CID)), note,
-		})
-	}
-	return table(a.out, rows)
 }
 
 func (p paint) step(status string) string {

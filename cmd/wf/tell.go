@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"wf/protocol"
+	"wf/roles/frontmatter"
 )
 
 // tell says in one line what happened, without time and step; "" for what only repeats
@@ -28,7 +29,7 @@ func tell(d protocol.Data) string {
 	case protocol.Thinking:
 		return "thought " + oneLine(d.Content.S, 100)
 	case protocol.TextSaid:
-		return "said " + oneLine(d.Content.S, 100)
+		return "said " + oneLine(withoutFences(d.Content.S), 100)
 	case protocol.ToolCall:
 		return "calls " + d.Name + " " + oneLine(d.Args.S, 100)
 	case protocol.ToolResult:
@@ -100,6 +101,26 @@ func tell(d protocol.Data) string {
 		return string(d.Status) + "  result " + d.Result.Short()
 	}
 	return ""
+}
+
+// withoutFences is an answer with the fields in front of it on one line, without their fences.
+func withoutFences(text string) string {
+	fields, body := fieldsAndBody(text)
+	return strings.TrimLeft(fields+"\n"+body, "\n")
+}
+
+// gist is the most telling line of an answer: the last one, or the fields where they are all.
+func gist(text string) string {
+	fields, body := fieldsAndBody(text)
+	return orWord(lastLine(body), fields)
+}
+
+func fieldsAndBody(text string) (fields, body string) {
+	fields, body, err := frontmatter.Split(text)
+	if err != nil {
+		return "", text
+	}
+	return strings.Join(strings.FieldsFunc(fields, func(r rune) bool { return r == '\n' }), ", "), body
 }
 
 // article puts a or an in front of a word.

@@ -122,7 +122,7 @@ func nextMend(v *engine.View) string {
 // shellWord writes a word so that a shell reads it as it is.
 func shellWord(s string) string {
 	plain := func(c rune) bool {
-		return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.ContainsRune("_-./:#@%+,=", c)
+		return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.ContainsRune("_-./:#@%+,=…", c)
 	}
 	if s != "" && s[0] != '#' && strings.IndexFunc(s, func(c rune) bool { return !plain(c) }) < 0 {
 		return s
@@ -144,6 +144,8 @@ func nextLimit(v *engine.View) string {
 
 func nextAnswer(v *engine.View) string {
 	for _, w := range v.Waiting {
+		answer := fmt.Sprintf("wf answer %s:%s", v.ID, w.Step)
+		fields := fieldFlags(string(w.Form))
 		switch {
 		case w.Kind == protocol.WaitTimer:
 			continue
@@ -151,9 +153,11 @@ func nextAnswer(v *engine.View) string {
 			return fmt.Sprintf("wf answer %s --signal %s", v.ID, w.Question)
 		case len(w.Choices) > 0:
 			pick := max(0, slices.IndexFunc(w.Choices, func(c protocol.Choice) bool { return c.Primary }))
-			return fmt.Sprintf("wf answer %s:%s --choice %s", v.ID, w.Step, shellWord(w.Choices[pick].Value))
+			answer += " --choice " + shellWord(w.Choices[pick].Value)
+		case fields == "":
+			answer += ` "…"`
 		}
-		return fmt.Sprintf(`wf answer %s:%s "…"`, v.ID, w.Step)
+		return strings.TrimSpace(answer + " " + fields)
 	}
 	return "wf resume " + string(v.ID)
 }
@@ -193,7 +197,7 @@ func said(s *engine.StepView) string {
 	case s.Error != nil:
 		return why(s.Error)
 	case s.Text != "":
-		return lastLine(s.Text)
+		return gist(s.Text)
 	case string(s.Output) == "{}":
 		return ""
 	}

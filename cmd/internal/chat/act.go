@@ -2,12 +2,14 @@ package chat
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
 
 	"wf/cmd/internal/plain"
+	"wf/protocol"
 )
 
 // do carries out something of the session's aside. line is what was written for it.
@@ -72,7 +74,17 @@ func (a *App) send() tea.Cmd {
 		}
 		return a.do(line, func(ctx context.Context) (Outcome, error) { return Outcome{}, a.session.Fill(ctx, w.Step, fields) })
 	}
-	return a.do(line, func(ctx context.Context) (Outcome, error) { return Outcome{}, a.session.Say(ctx, w.Step, text) })
+	on := w.Step == "" && a.t.Interrupted && a.t.Status == string(protocol.Suspended)
+	return a.do(line, func(ctx context.Context) (Outcome, error) {
+		err := a.session.Say(ctx, w.Step, text)
+		if err == nil && on { // the agent that was interrupted hears it
+			_, err = a.session.Command(ctx, Command{Action: Resume})
+			if errors.Is(err, protocol.ErrRunLive) { // another screen was faster
+				err = nil
+			}
+		}
+		return Outcome{}, err
+	})
 }
 
 func (a *App) choose(w Waiting, value, line string) tea.Cmd {

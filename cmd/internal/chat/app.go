@@ -29,6 +29,7 @@ type App struct {
 	loading bool       // an older page is on its way
 	owed    int        // lines to scroll up once it is there
 	link    string     // what is wrong with the connection, "" is nothing
+	left    bool       // no process drives the run
 	said    string     // the newest word of a command
 	ready   bool       // the first page is there
 	leaving bool       // Ctrl+C was pressed once
@@ -63,8 +64,11 @@ func (a *App) Init() tea.Cmd { return open(a.ctx, a.session, a.epoch) }
 // Update takes what came in.
 func (a *App) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	cmd := a.update(msg)
-	return a, tea.Batch(cmd, a.spin.next(a.t.Status == string(protocol.Running)))
+	return a, tea.Batch(cmd, a.spin.next(a.running()))
 }
+
+// running reports whether the run goes on by itself.
+func (a *App) running() bool { return a.t.Status == string(protocol.Running) && !a.left }
 
 func (a *App) update(msg tea.Msg) tea.Cmd {
 	switch m := msg.(type) {
@@ -143,7 +147,7 @@ func (a *App) updates(m updates) tea.Cmd {
 			if u.Event.Type == protocol.EvWaiting || u.Event.Type == protocol.EvAnswered {
 				a.pick = 0 // it was of another question
 			}
-			a.said = "" // what was said of a command is old news
+			a.said, a.left = "", false // what was said of a command is old news
 		case u.Delta != nil:
 			a.t.Live(*u.Delta)
 		case u.Reset != nil:
@@ -153,6 +157,8 @@ func (a *App) updates(m updates) tea.Cmd {
 			a.said = fmt.Sprintf("the history changed after event %d", *u.Reset)
 		case u.Live:
 			a.link = ""
+		case u.Driven != nil:
+			a.left = !*u.Driven
 		default:
 			a.link = u.Status
 		}
@@ -213,7 +219,7 @@ func (a *App) move() tea.Cmd {
 	a.epoch++
 	a.info = a.session.Info()
 	a.t, a.past, a.hidden, a.ready, a.feed = Transcript{Me: a.info.Me}, nil, 0, false, newFeed()
-	a.scroll, a.pick, a.link = scroll{}, 0, ""
+	a.scroll, a.pick, a.link, a.left = scroll{}, 0, "", false
 	a.said = "now run " + string(a.info.Run)
 	return open(a.ctx, a.session, a.epoch)
 }

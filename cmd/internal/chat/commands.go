@@ -110,5 +110,5 @@ func helpLines(width int) []string {
 	for _, k := range keys {
 		out = append(out, row(k[0], k[1])...)
 	}
-	return append(append(out, ""), plain.Wrap("What you say while the agent works waits for its next turn.", width)...)
+	return append(append(out, ""), plain.Wrap("What you say while the agent works is its next turn. After Esc, it goes on with what you say.", width)...)
 }

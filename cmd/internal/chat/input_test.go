@@ -157,3 +157,44 @@ func TestADeltaThatIsLateIsOfTheNextAnswer(t *testing.T) {
 		t.Errorf("%d items, the first is %+v", len(tr.Items), tr.Items[0])
 	}
 }
+
+func TestWhatIsSaidAfterAnInterruptionMakesTheRunGoOn(t *testing.T) {
+	r := newRoom()
+	talk(r)
+	r.happen("you#2", protocol.EvAnswered, obj{"text": "go"})
+	r.happen("wf#2", protocol.EvStepStarted, obj{"role": "wf"})
+	s := show(t, r, 80, 24)
+	s.Shows("Esc interrupts")
+	for _, suspended := range []struct {
+		reason protocol.SuspendReason
+		heard  []string
+	}{{protocol.ByInterrupt, []string{": wait", "/resume "}}, {protocol.ByLimit, []string{": wait"}}} {
+		r.happen("", protocol.EvSuspended, obj{"reason": suspended.reason, "detail": "context canceled"})
+		s.Shows("/resume goes on")
+		s.Press("wait\r")
+		for _, want := range suspended.heard {
+			if got := r.heard(t); got != want {
+				t.Errorf("after %s: %q, want %q", suspended.reason, got, want)
+			}
+		}
+		r.happen("", protocol.EvResumed, obj{})
+		s.Shows("Esc interrupts")
+	}
+}
+
+func TestARunThatNoProcessDrivesIsNotShownAsRunning(t *testing.T) {
+	r := newRoom()
+	talk(r)
+	r.happen("you#2", protocol.EvAnswered, obj{"text": "go"})
+	s := show(t, r, 80, 24)
+	r.happen("wf#2", protocol.EvStepStarted, obj{"role": "wf"})
+	s.Shows("Esc interrupts")
+	r.driven(false)
+	s.Shows("driven by no process · /resume goes on")
+	s.Press("hello?\r")
+	if got := r.heard(t); got != ": hello?" {
+		t.Errorf("heard %q", got)
+	}
+	r.driven(true)
+	s.Shows("Esc interrupts")
+}

@@ -2,8 +2,6 @@ package chat
 
 import (
 	tea "charm.land/bubbletea/v2"
-
-	"wf/protocol"
 )
 
 // key takes a key press.
@@ -27,7 +25,7 @@ func (a *App) key(m tea.KeyPressMsg) tea.Cmd {
 			return tea.Quit
 		}
 	case "esc":
-		if a.t.Status == string(protocol.Running) {
+		if a.running() {
 			return a.perform(Interrupt, "")
 		}
 		return nil
@@ -95,7 +93,6 @@ func (a *App) leave(empty bool) tea.Cmd {
 		return tea.Quit
 	}
 	a.leaving = true
-	a.said = "Ctrl+C again leaves; the run stays as it is"
 	return nil
 }
 

@@ -17,7 +17,8 @@ type Session interface {
 	Page(ctx context.Context, before protocol.Seq, n int) ([]protocol.WireEvent, error)
 	// Tip is the newest seq of the run.
 	Tip(ctx context.Context) (protocol.Seq, error)
-	// Say answers the question of a step; without one it queues the words for the next agent.
+	// Say answers the question of a step; without one it queues the words for the next agent. A run
+	// that no process drives goes on with them.
 	Say(ctx context.Context, step, text string) error
 	// Choose answers a question that offers choices, or one about a tool call.
 	Choose(ctx context.Context, step, value string) error
@@ -47,6 +48,7 @@ type Update struct {
 	Reset  *protocol.Seq   // what follows this seq is void
 	Status string          // of the connection; "" after it is whole again
 	Live   bool            // all there was has been sent; from here on it is new
+	Driven *bool           // whether a process drives the run
 }
 
 // Action names what a Command does.

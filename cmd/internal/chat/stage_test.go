@@ -160,3 +160,10 @@ func (r *room) heard(t *testing.T) string {
 		return ""
 	}
 }
+
+// driven tells whether a process drives the run.
+func (r *room) driven(is bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.tell(chat.Update{Driven: &is})
+}

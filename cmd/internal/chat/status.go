@@ -68,6 +68,9 @@ func (a *App) news() []string {
 
 // latest is the newest word of the connection, or of a command.
 func (a *App) latest() (string, lipgloss.Style) {
+	if a.leaving {
+		return "Ctrl+C again leaves; the run stays as it is", styleTool
+	}
 	if a.link != "" {
 		return "⚠ " + plain.Line(plain.Text(a.link), 300), styleFailed
 	}
@@ -77,7 +80,6 @@ func (a *App) latest() (string, lipgloss.Style) {
 // word is what there is to say at the end of the status line; few says that the news are among
 // it.
 func (a *App) word(few bool) string {
-	running := a.t.Status == string(protocol.Running)
 	text, style := a.latest()
 	switch {
 	case few && text != "":
@@ -86,11 +88,14 @@ func (a *App) word(few bool) string {
 		return styleTool.Render("reading older events…")
 	case a.scroll.up > 0:
 		return styleTool.Render(fmt.Sprintf("%s ↓ %d lines below (End)", a.t.Status, a.scroll.up))
-	case running:
+	case a.running():
 		return styleTool.Render(a.spin.String()) + styleDim.Render(" · Esc interrupts")
 	}
 	if w, ok := a.waiting(); ok && w.Step != "" {
 		return styleWaits.Render("your turn")
+	}
+	if a.t.Status == string(protocol.Running) {
+		return styleFailed.Render("driven by no process") + styleDim.Render(" · /resume goes on")
 	}
 	status := firstOf(a.t.Status, "idle")
 	if a.t.Status == string(protocol.Suspended) {

@@ -12,12 +12,14 @@ import (
 
 // Transcript folds events into what is shown. The zero Transcript is empty.
 type Transcript struct {
-	Items   []*Item
-	Waiting []Waiting // what the run waits for, in the order asked
-	Metrics Metrics
-	Tasks   TaskList
-	Status  string // of the run: running, waiting, …
-	Me      string // whose words are those of the person at this screen; kept
+	Items       []*Item
+	Waiting     []Waiting // what the run waits for, in the order asked
+	Metrics     Metrics
+	Tasks       TaskList
+	Status      string // of the run: running, waiting, …
+	Interrupted bool   // suspended by a person or by the end of a process, not by a limit or an error
+
+	Me string // whose words are those of the person at this screen; kept
 
 	First, Last protocol.Seq // of the events that were read, 0 is none
 	events      []protocol.WireEvent
@@ -32,7 +34,7 @@ type Waiting struct {
 	Kind     protocol.WaitKind
 	Question string
 	Choices  []protocol.Choice
-	Fields   []Field
+	Fields   []protocol.FormField
 }
 
 // Metrics are for the status line.
@@ -135,6 +137,7 @@ type data struct {
 	Final    word              `json:"final_response"`
 	Decision string            `json:"decision"`
 	Tool     string            `json:"tool"`
+	Messages int               `json:"messages"`
 	Error    json.RawMessage   `json:"error"`
 }
 
@@ -232,7 +235,7 @@ func (t *Transcript) happened(e protocol.WireEvent, step string, d data) {
 		t.note(e, false, "%s", d.Title)
 	case protocol.EvWaiting:
 		t.Status = string(protocol.Waiting)
-		t.Waiting = append(t.Waiting, Waiting{step, protocol.WaitKind(d.Kind), plain.Text(string(d.Question)), d.Choices, fieldsOf(string(d.Form))})
+		t.Waiting = append(t.Waiting, Waiting{step, protocol.WaitKind(d.Kind), plain.Text(string(d.Question)), d.Choices, protocol.FormFields(string(d.Form))})
 		if it := t.calls[step+"\x00"+d.Call]; it != nil && it.Open {
 			it.Asked = true
 			it.changed()
@@ -247,7 +250,7 @@ func (t *Transcript) happened(e protocol.WireEvent, step string, d data) {
 				x.Status = protocol.TaskActive
 			}
 		}
-		if text := firstOf(string(d.Text), d.Choice); text != "" {
+		if text := firstOf(string(d.Text), d.Choice); text != "" && d.Messages == 0 { // messages were shown when they came
 			t.add(&Item{Kind: You, Seq: e.Seq, Step: step, Text: plain.Text(text), Source: t.foreign(string(d.Source))})
 		}
 	case protocol.EvMessage:
@@ -264,7 +267,7 @@ func (t *Transcript) happened(e protocol.WireEvent, step string, d data) {
 		t.closeReply(step)
 		t.note(e, true, "%s failed: %s", step, why.Message)
 	case protocol.EvSuspended:
-		t.Status = string(protocol.Suspended)
+		t.Status, t.Interrupted = string(protocol.Suspended), d.Reason == string(protocol.ByInterrupt)
 		t.note(e, d.Reason != string(protocol.ByInterrupt), "suspended (%s): %s", d.Reason, d.Detail)
 	case protocol.EvResumed:
 		t.Status = string(protocol.Running)

@@ -143,7 +143,7 @@ func (a *App) choiceLines(width int) []string {
 	if ok && len(w.Choices) == 0 && len(w.Fields) > 0 {
 		text := "fill in name=value, each on a line:"
 		for _, f := range w.Fields {
-			text += "  " + f.String()
+			text += "  " + fieldHint(f)
 		}
 		return hang("  ", 2, text, width, styleDim.Render)
 	}

@@ -12,12 +12,17 @@ export interface Field {
 
 type Schema = Record<string, unknown>;
 
-/** The fields of an object schema, required ones first, else in its order. */
+/** The fields of an object schema as x-order lists them; others follow as required does, then in the order of the schema. */
 export function fieldsOf(schema: unknown): Field[] {
   const s = object(schema);
-  const required = new Set(Array.isArray(s["required"]) ? s["required"].map(String) : []);
-  const fields = Object.entries(object(s["properties"])).map(([name, p]) => fieldOf(name, object(p), required.has(name)));
-  return [...fields.filter((f) => f.required), ...fields.filter((f) => !f.required)];
+  const required = names(s["required"]);
+  const properties = object(s["properties"]);
+  const order = new Set([...names(s["x-order"]), ...required, ...Object.keys(properties)]);
+  return [...order].filter((name) => Object.hasOwn(properties, name)).map((name) => fieldOf(name, object(properties[name]), required.includes(name)));
+}
+
+function names(v: unknown): string[] {
+  return Array.isArray(v) ? v.map(String) : [];
 }
 
 function fieldOf(name: string, p: Schema, required: boolean): Field {

@@ -44,6 +44,14 @@ test("a form has a field for each property, and its values have their types", ()
   assert.deepEqual(fieldsOf(null), []);
 });
 
+test("the fields of a form are in the order in which they were written", () => {
+  const properties = {age: {}, city: {}, name: {}, zip: {}}; // canonical JSON: by name
+  const order = (schema: object) => fieldsOf({type: "object", properties, ...schema}).map((f) => f.name);
+  assert.deepEqual(order({"x-order": ["zip", "name", "city", "age"], required: ["age"]}), ["zip", "name", "city", "age"]);
+  assert.deepEqual(order({"x-order": ["who", "name"]}), ["name", "age", "city", "zip"]);
+  assert.deepEqual(order({required: ["name", "city"]}), ["name", "city", "age", "zip"]);
+});
+
 test("a unified diff has its lines numbered on both sides", () => {
   const d = diffLines("--- a\n+++ b\n@@ -1,3 +1,3 @@\n same\n-old\n+new\n+more\n--- looks like a header\n\\ No newline at end of file\n");
   assert.deepEqual(d.map((l) => [l.kind, l.old, l.now, l.text]), [
