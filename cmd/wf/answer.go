@@ -93,7 +93,7 @@ func (a *app) answerRun(ctx context.Context, arg string, reply engine.Reply, rec
 		}
 		reply.Step = at.step
 		e := a.newEngine(s, nil)
-		before, err := e.View(ctx, at.run)
+		_, before, err := s.Tip(ctx, at.run)
 		if err != nil {
 			return err
 		}
@@ -109,9 +109,9 @@ func (a *app) answerRun(ctx context.Context, arg string, reply engine.Reply, rec
 				return err
 			}
 			a.progress("another process drives the run and goes on with it")
-			return a.watch(ctx, s, at.run, before.Seq, a.newReporter)
+			return a.watch(ctx, s, at.run, before, a.newReporter)
 		}
-		v, err := e.View(ctx, at.run)
+		v, err := a.shown(ctx, e, at.run)
 		if err != nil {
 			return err
 		}

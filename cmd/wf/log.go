@@ -49,7 +49,11 @@ that waits, since that is what one looks for. -f goes on while the run does.`,
 
 // logFirst shows the output of the step that failed, waits, or was asked for.
 func (a *app) logFirst(ctx context.Context, s *cas.Store, at ref) error {
-	v, err := a.newEngine(s, nil).View(ctx, at.run)
+	e := a.newEngine(s, nil)
+	v, err := a.shown(ctx, e, at.run)
+	if err == nil && at.step != "" && v.Earlier > 0 {
+		v, err = e.View(ctx, at.run)
+	}
 	if err != nil {
 		return err
 	}

@@ -141,16 +141,16 @@ func (f *remoteFollower) delta(d protocol.LiveDelta) {
 // stopped reports whether a run waits, is suspended or has ended.
 func (r *remote) stopped(run protocol.RunID) func(context.Context) (bool, error) {
 	return func(ctx context.Context) (bool, error) {
-		v, _, err := r.view(ctx, run)
-		return err == nil && v.Status != protocol.Running, err
+		status, err := r.status(ctx, run)
+		return err == nil && status != protocol.Running, err
 	}
 }
 
 // final reports whether a run has ended for good.
 func (r *remote) final(run protocol.RunID) func(context.Context) (bool, error) {
 	return func(ctx context.Context) (bool, error) {
-		v, _, err := r.view(ctx, run)
-		return err == nil && v.Status.Final(), err
+		status, err := r.status(ctx, run)
+		return err == nil && status.Final(), err
 	}
 }
 
@@ -248,7 +248,11 @@ func (r *remote) log(ctx context.Context, f *pflag.FlagSet, args []string) error
 	}
 	follow, only := f.Lookup("follow").Value.String() == "true", f.Lookup("events").Value.String() == "true"
 	if !follow && !only && !r.asJSON() {
-		v, _, err := r.view(ctx, run)
+		w := engine.Window{Limit: lastSteps}
+		if step != "" {
+			w = engine.Window{}
+		}
+		v, _, err := r.window(ctx, run, w)
 		if err != nil {
 			return err
 		}
