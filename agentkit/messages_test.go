@@ -146,11 +146,11 @@ func TestW10ANewerFormatLeavesOlderBytesAlone(t *testing.T) {
 	for v, f := range formats {
 		newer[v] = f
 	}
-	want, err := build(formats, h)
+	want, err := build(formats, h, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := build(newer, h)
+	got, err := build(newer, h, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func TestW10ANewerFormatLeavesOlderBytesAlone(t *testing.T) {
 		t.Error(d)
 	}
 	h.Format = 2
-	if got, err := build(newer, h); err != nil || got[0].Content != "quite another system" {
+	if got, err := build(newer, h, nil); err != nil || got[0].Content != "quite another system" {
 		t.Errorf("format 2 gives %v, %v", got, err)
 	}
 	if _, err := BuildMessages(h); protocol.CodeOf(err) != protocol.ErrSemantics.Code {
