@@ -14,6 +14,11 @@ import (
 // first ("[]" for none), then one message per line with its fields in fixed order and nothing
 // escaped for HTML. Cache marks are no part of it.
 func PromptBytes(tools string, messages []protocol.Message) []byte {
+	return promptBytes(tools, messages, nil)
+}
+
+// promptBytes keeps in lines, unless it is nil, how messages are written.
+func promptBytes(tools string, messages []protocol.Message, lines map[spoken][]byte) []byte {
 	if tools == "" {
 		tools = "[]"
 	}
@@ -23,8 +28,19 @@ func PromptBytes(tools string, messages []protocol.Message) []byte {
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
 	for i := range messages {
+		m := &messages[i]
+		key := spoken{m.Role, m.Content}
+		plain := lines != nil && len(m.ToolCalls) == 0 && m.ToolCallID == "" && !m.IsError && m.Opaque == ""
+		if line, ok := lines[key]; plain && ok {
+			buf.Write(line)
+			continue
+		}
+		begin := buf.Len()
 		// A Message holds strings and bools alone, which encoding/json never refuses.
-		_ = enc.Encode(&messages[i])
+		_ = enc.Encode(m)
+		if plain {
+			lines[key] = bytes.Clone(buf.Bytes()[begin:])
+		}
 	}
 	return buf.Bytes()
 }
@@ -63,6 +79,9 @@ func (p Prefix) Ratio() float64 {
 // ComparePrompts tells how much of the earlier prompt the later one begins with.
 func ComparePrompts(earlier, later []byte) Prefix {
 	n, short := 0, min(len(earlier), len(later))
+	if bytes.Equal(earlier[:short], later[:short]) {
+		n = short
+	}
 	for n < short && earlier[n] == later[n] {
 		n++
 	}

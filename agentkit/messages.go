@@ -24,7 +24,38 @@ import (
 // summaries of the newest h.Summaries tasks and what all of them shared; its goal, h.Goal, is
 // not in the records before it ends.
 func BuildMessages(h protocol.History) ([]protocol.Message, error) {
-	return build(formats, h)
+	return build(formats, h, nil)
+}
+
+// A Builder builds the prompts of many visits of a run, and renders what they share once. The
+// zero Builder is ready; it is for one goroutine.
+type Builder struct {
+	told  map[toldBy]string
+	lines map[spoken][]byte
+}
+
+// spoken is a message without tool calls.
+type spoken struct{ role, content string }
+
+// toldBy is what the user message of an earlier visit follows from: the records name all that came
+// before them.
+type toldBy struct {
+	format        int
+	visit, covers protocol.Link
+	inputs        string // on the first visit of a conversation
+	summary       string // on the first visit behind a compaction
+}
+
+// Prompt is the PromptBytes of BuildMessages.
+func (b *Builder) Prompt(h protocol.History) ([]byte, error) {
+	if b.told == nil {
+		b.told, b.lines = map[toldBy]string{}, map[spoken][]byte{}
+	}
+	messages, err := build(formats, h, b.told)
+	if err != nil {
+		return nil, err
+	}
+	return promptBytes(h.Tools, messages, b.lines), nil
 }
 
 // A format renders the parts of a prompt. Formats are never changed, only added: a run keeps
@@ -54,7 +85,7 @@ type userParts struct {
 	past    *past
 }
 
-func build(formats map[int]format, h protocol.History) ([]protocol.Message, error) {
+func build(formats map[int]format, h protocol.History, told map[toldBy]string) ([]protocol.Message, error) {
 	version := max(h.Format, 1)
 	f, ok := formats[version]
 	if !ok {
@@ -83,13 +114,25 @@ func build(formats map[int]format, h protocol.History) ([]protocol.Message, erro
 		if i == 0 && chain.covers == nil {
 			u.inputs = h.Inputs
 		}
-		messages = append(messages, protocol.Message{Role: protocol.RoleUser, Content: f.user(&u)})
 		if v == &h.Visit {
+			messages = append(messages, protocol.Message{Role: protocol.RoleUser, Content: f.user(&u)})
 			break
 		}
+		key := toldBy{format: version, visit: v.CID, inputs: string(u.inputs), summary: summary}
+		if chain.covers != nil {
+			key.covers = chain.covers.CID
+		}
+		text, ok := told[key]
+		if !ok {
+			text = f.user(&u)
+			if told != nil {
+				told[key] = text
+			}
+		}
+		messages = append(messages, protocol.Message{Role: protocol.RoleUser, Content: text})
 		p.see(v)
 		summary = ""
-		text := v.Text
+		text = v.Text
 		if strings.TrimSpace(text) == "" {
 			text = f.silent
 		}

@@ -16,8 +16,12 @@ import (
 // counterSize is the length of the commit counter at the start of store.lock.
 const counterSize = 8
 
-// pollEvery is how often AwaitChange looks for commits of other processes.
-const pollEvery = 10 * time.Millisecond
+// How often AwaitChange looks for commits of other processes: less and less often where none
+// comes, at intervals of a twentieth of the time since the last.
+const (
+	pollEvery = 10 * time.Millisecond
+	pollQuiet = 100 * time.Millisecond
+)
 
 // Changes is the commit counter: it grows with every commit of any process. Reading it takes
 // no lock and does not open the database.
@@ -35,7 +39,7 @@ func (s *Store) Changes(ctx context.Context) (uint64, error) {
 // AwaitChange returns the commit counter as soon as it is not since. A follower reads the
 // counter first, then the store, then waits: so it misses nothing.
 func (s *Store) AwaitChange(ctx context.Context, since uint64) (uint64, error) {
-	tick := time.NewTicker(pollEvery)
+	tick := time.NewTimer(pollEvery)
 	defer tick.Stop()
 	for {
 		moved := s.moved.next()
@@ -43,6 +47,7 @@ func (s *Store) AwaitChange(ctx context.Context, since uint64) (uint64, error) {
 		if err != nil || n != since {
 			return n, err
 		}
+		tick.Reset(min(max(pollEvery, s.moved.quiet(n)/20), pollQuiet))
 		select {
 		case <-moved:
 		case <-tick.C:
@@ -94,8 +99,20 @@ func (h *holding) bump() error {
 
 // movedSignal wakes followers in this process at once.
 type movedSignal struct {
-	mu sync.Mutex
-	ch chan struct{}
+	mu    sync.Mutex
+	ch    chan struct{}
+	count uint64    // the commit counter as it was last seen
+	since time.Time // when it was seen first
+}
+
+// quiet is how long the commit counter is known to be n.
+func (m *movedSignal) quiet(n uint64) time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if n != m.count || m.since.IsZero() {
+		m.count, m.since = n, time.Now()
+	}
+	return time.Since(m.since)
 }
 
 func (m *movedSignal) next() <-chan struct{} {

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"wf/protocol"
 )
@@ -119,13 +120,65 @@ func Forget(ctx context.Context, stateDir, dir string, names []string) error {
 	})
 }
 
-func changeWitness(ctx context.Context, stateDir, dir string, change func(*Witness) bool) (err error) {
-	store, err := filepath.Abs(dir)
+// witnessQueue takes the changes of one file together: of many goroutines one waits for the lock of
+// the file, and so one thread, and writes what the others want too.
+type witnessQueue struct {
+	turn sync.Mutex
+
+	mu   sync.Mutex
+	wait []*witnessChange
+}
+
+type witnessChange struct {
+	apply func(*Witness) bool
+	done  bool // err is set
+	err   error
+}
+
+// witnessQueues are those of this process, by path.
+var witnessQueues sync.Map
+
+// changeWitness changes the file, together with others that want to.
+func changeWitness(ctx context.Context, stateDir, dir string, change func(*Witness) bool) error {
+	path, err := filepath.Abs(dir)
 	if err != nil {
 		return fmt.Errorf("last seen heads of %s: %w", dir, err)
 	}
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
+	}
+	found, _ := witnessQueues.LoadOrStore(witnessFile(stateDir, path), &witnessQueue{})
+	q := found.(*witnessQueue)
+	mine := &witnessChange{apply: change}
+	q.mu.Lock()
+	q.wait = append(q.wait, mine)
+	q.mu.Unlock()
+	q.turn.Lock()
+	defer q.turn.Unlock()
+	if mine.done {
+		return mine.err
+	}
+	q.mu.Lock()
+	all := q.wait
+	q.wait = nil
+	q.mu.Unlock()
+	err = rewriteWitness(stateDir, dir, func(w *Witness) bool {
+		changed := false
+		for _, c := range all {
+			changed = c.apply(w) || changed
+		}
+		return changed
+	})
+	for _, c := range all {
+		c.done, c.err = true, err
+	}
+	return err
+}
+
+func rewriteWitness(stateDir, dir string, change func(*Witness) bool) (err error) {
+	store, err := filepath.Abs(dir)
+	if err != nil {
+		return fmt.Errorf("last seen heads of %s: %w", dir, err)
 	}
 	path := witnessFile(stateDir, store)
 	defer func() {

@@ -140,7 +140,11 @@ func (s *State) prune() {
 		kept[a.n] = true
 	}
 	for _, a := range s.acts {
-		if name := (stepName{a.role, a.num}); !kept[a.n] && s.agenda.steps[name] == a {
+		if kept[a.n] {
+			continue
+		}
+		a.laps(s.timed.add)
+		if name := (stepName{a.role, a.num}); s.agenda.steps[name] == a {
 			delete(s.agenda.steps, name)
 		}
 	}

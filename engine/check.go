@@ -342,3 +342,7 @@ func upTo(events iter.Seq2[protocol.Entry, error], last protocol.Seq) iter.Seq2[
 		}
 	}
 }
+
+func one(x protocol.Entry) func(func(protocol.Entry, error) bool) {
+	return func(yield func(protocol.Entry, error) bool) { yield(x, nil) }
+}

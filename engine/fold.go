@@ -58,8 +58,14 @@ func (s *State) apply(lib *Library, step string, seq protocol.Seq, ts int64, typ
 	if s.active && typ != protocol.EvResumed && ts > s.TS {
 		s.Totals.Active += ts - s.TS
 	}
+	if typ != protocol.EvStepStarted {
+		s.clock(step, ts, typ, d)
+	}
 	if err := s.move(lib, step, seq, ts, typ, d); err != nil {
 		return err
+	}
+	if typ == protocol.EvStepStarted {
+		s.clock(step, ts, typ, d)
 	}
 	s.Seq, s.TS = seq, max(ts, s.TS)
 	s.active = s.stop == nil && len(s.agenda.visits[runs]) > 0
@@ -377,6 +383,7 @@ func noOpenStep(step string) error {
 // add counts one model call.
 func (t *Totals) add(u protocol.Usage) {
 	t.Calls++
+	t.Told.add(u)
 	for _, f := range []struct {
 		sum *int64
 		n   *int64

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"fmt"
-	"math"
 
 	"wf/cas"
 	"wf/protocol"
@@ -89,32 +88,76 @@ func goalOf(e *protocol.Event) (string, error) {
 	return d.Goal, err
 }
 
-// History is what the messages of a step are built from, for wf messages and for checks.
-func (e *Engine) History(ctx context.Context, run protocol.RunID, step string) (protocol.History, error) {
-	return e.HistoryAt(ctx, run, step, math.MaxInt64)
+// Histories gives what the messages of the steps of a run are built from, as a journal goes by: a
+// record is read once for all of them. It is for one goroutine.
+type Histories struct {
+	lib  *Library
+	read Reader
+	past pastCache
+	open map[string]*begunStep
 }
 
-// HistoryAt is the History of a step as it stood after an event: before a compaction in the
-// middle of the visit, the one without it.
-func (e *Engine) HistoryAt(ctx context.Context, run protocol.RunID, step string, at protocol.Seq) (protocol.History, error) {
-	from, started, err := e.started(ctx, run, step)
-	if err != nil {
-		return protocol.History{}, err
+// begunStep is a step as far as the journal was read.
+type begunStep struct {
+	started protocol.StepStarted
+	goal    string
+}
+
+// Histories begins before the first event of a run.
+func (e *Engine) Histories(ctx context.Context) *Histories {
+	return &Histories{lib: &e.lib, read: e.reader(ctx), open: map[string]*begunStep{}}
+}
+
+// Take goes on with the next event.
+func (h *Histories) Take(x *protocol.Entry) error {
+	step := x.StepName()
+	s := h.open[step]
+	if s == nil {
+		if x.Type != protocol.EvStepStarted {
+			return nil
+		}
+		d, err := cas.DecodeData[protocol.StepStarted](&x.Event)
+		if err == nil {
+			h.open[step] = &begunStep{started: d}
+		}
+		return err
 	}
-	goal := ""
-	for x, err := range upTo(e.Store.After(ctx, run, from), at) {
+	err := moved(&s.started, &x.Event)
+	if err == nil && s.goal == "" {
+		s.goal, err = goalOf(&x.Event)
+	}
+	return err
+}
+
+// Of is the history of a step as it stands after the last event taken: before a compaction in the
+// middle of the visit, the one without it. A step that has not begun is an error wrapping
+// ErrNotFound.
+func (h *Histories) Of(step string) (protocol.History, error) {
+	s := h.open[step]
+	if s == nil {
+		return protocol.History{}, fmt.Errorf("there is no step %s: %w", step, protocol.ErrNotFound)
+	}
+	out, err := h.lib.history(h.read, &h.past, s.started)
+	out.Goal = s.goal
+	return out, err
+}
+
+// History is what the messages of a step are built from, for wf messages and for checks.
+func (e *Engine) History(ctx context.Context, run protocol.RunID, step string) (protocol.History, error) {
+	h := e.Histories(ctx)
+	for x, err := range e.Store.After(ctx, run, 0) {
 		if err == nil && x.StepName() == step {
-			if err = moved(&started, &x.Event); err == nil && goal == "" {
-				goal, err = goalOf(&x.Event)
-			}
+			err = h.Take(&x)
 		}
 		if err != nil {
 			return protocol.History{}, err
 		}
 	}
-	h, err := e.lib.history(e.reader(ctx), &pastCache{}, started)
-	h.Goal = goal
-	return h, err
+	out, err := h.Of(step)
+	if err != nil {
+		return out, fmt.Errorf("run %s: %w", run, err)
+	}
+	return out, nil
 }
 
 // started finds the first step_started of a step.
@@ -124,11 +167,8 @@ func (e *Engine) started(ctx context.Context, run protocol.RunID, step string) (
 			return 0, protocol.StepStarted{}, err
 		}
 		if x.Type == protocol.EvStepStarted && x.StepName() == step {
-			d, err := decodeFolded(&x.Event)
-			if err != nil {
-				return 0, protocol.StepStarted{}, err
-			}
-			return x.Seq, d.(protocol.StepStarted), nil
+			d, err := cas.DecodeData[protocol.StepStarted](&x.Event)
+			return x.Seq, d, err
 		}
 	}
 	return 0, protocol.StepStarted{}, fmt.Errorf("run %s has no step %s: %w", run, step, protocol.ErrNotFound)

@@ -9,7 +9,7 @@ import (
 )
 
 // snapshotVersion changes whenever the meaning of a snapshot does; another one is ignored.
-const snapshotVersion = 4
+const snapshotVersion = 6
 
 // The stored form of a State: what Fold would compute, without the caches. It is derived,
 // kept under the head it belongs to, and may be lost at any time.
@@ -21,6 +21,7 @@ type (
 		Seq       protocol.Seq    `cbor:"seq"`
 		TS        int64           `cbor:"ts"`
 		Totals    Totals          `cbor:"totals"`
+		Timed     timed           `cbor:"timed"`
 		Limits    protocol.Limits `cbor:"limits"`
 		Acts      []snapAct       `cbor:"acts"`
 		Nums      map[string]int  `cbor:"nums"`
@@ -81,6 +82,7 @@ type (
 		Size     int64               `cbor:"size"`
 		Moved    bool                `cbor:"compacted"`
 		Compact  bool                `cbor:"compact,omitempty"`
+		Lap      *lap                `cbor:"lap,omitempty"`
 	}
 	snapOffer struct {
 		Failed  bool        `cbor:"failed"`
@@ -119,7 +121,7 @@ type (
 func (s *State) Snapshot() ([]byte, error) {
 	s.prune()
 	past := snapPast{refs: map[*ref]int{}, convs: map[*conversations]int{}}
-	out := snapshot{V: snapshotVersion, Info: s.Info, Start: s.Start, Seq: s.Seq, TS: s.TS, Totals: s.Totals,
+	out := snapshot{V: snapshotVersion, Info: s.Info, Start: s.Start, Seq: s.Seq, TS: s.TS, Totals: s.Totals, Timed: s.timed,
 		Limits: s.Limits, Nums: s.nums, NextN: s.nextN, Active: s.active, Result: s.result, Inbox: s.inbox, Compact: s.compact, Windows: s.windows}
 	if s.stop != nil {
 		out.Stopped, out.Status, out.Reason, out.Detail, out.Code = true, string(s.stop.status), string(s.stop.reason), s.stop.detail, s.stop.code
@@ -149,7 +151,7 @@ func snapVisitOf(v *visit) *snapVisit {
 	return &snapVisit{Index: v.id.Index, Number: v.number, Item: v.item, Resumes: v.resumes, Tools: v.tools, Inject: v.inject,
 		Prompt: v.prompt, Attempt: v.attempt, Mode: int(v.mode), Waiting: v.waiting, Due: v.due, Question: v.question,
 		Choices: v.choices, Form: v.form, First: v.first, Record: v.record, Status: v.status, LastErr: v.lastErr, LastCode: v.lastCode, Anew: v.anew, Again: v.again,
-		Size: v.size, Moved: v.compacted, Compact: v.compact}
+		Size: v.size, Moved: v.compacted, Compact: v.compact, Lap: v.lap}
 }
 
 func snapOfferOf(o *offer) *snapOffer {
@@ -184,7 +186,7 @@ func restore(lib *Library, data []byte, read Reader) (*State, error) {
 		return nil, err
 	}
 	s := newState(read)
-	s.Info, s.Start, s.Seq, s.TS, s.Totals, s.Limits = in.Info, in.Start, in.Seq, in.TS, in.Totals, in.Limits
+	s.Info, s.Start, s.Seq, s.TS, s.Totals, s.timed, s.Limits = in.Info, in.Start, in.Seq, in.TS, in.Totals, in.Timed, in.Limits
 	s.nextN, s.active, s.result, s.prog, s.begun, s.inbox, s.compact, s.windows = in.NextN, in.Active, in.Result, o.prog, o, in.Inbox, in.Compact, in.Windows
 	for role, n := range in.Nums {
 		s.nums[role] = n
@@ -230,7 +232,7 @@ func (v *snapVisit) visit(a *act) *visit {
 		resumes: v.Resumes, tools: v.Tools, inject: v.Inject, prompt: v.Prompt, attempt: v.Attempt, mode: mode(v.Mode),
 		waiting: v.Waiting, due: v.Due, question: v.Question, choices: v.Choices, form: v.Form, first: v.First, record: v.Record,
 		status: v.Status, lastErr: v.LastErr, lastCode: v.LastCode, anew: v.Anew, again: v.Again,
-		size: v.Size, compacted: v.Moved, compact: v.Compact}
+		size: v.Size, compacted: v.Moved, compact: v.Compact, lap: v.Lap}
 }
 
 func (x *snapOffer) offer(a *act, past restoredPast) (*offer, error) {

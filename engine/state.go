@@ -28,7 +28,8 @@ type State struct {
 	compact bool                 // a person asked for a compaction
 	windows map[string]int64     // tokens that models read at most, as far as refusals told
 	result  protocol.Link
-	active  bool // something ran at the last event: the time since counts
+	active  bool  // something ran at the last event: the time since counts
+	timed   timed // of visits that left the live region
 
 	prog  *lang.Program
 	begun *opened // the Start in force
@@ -57,6 +58,9 @@ type Totals struct {
 	Calls    int   // model calls
 	Attempts int   // failed attempts
 	Scripted int   // model calls answered by a script or a tape
+
+	// Told sums what providers told, apart from what they did not.
+	Told UsageView
 
 	// Models are the tokens by model, which is what a price needs. Every call counts, also
 	// those of attempts that failed.

@@ -1,9 +1,6 @@
 package engine
 
-import (
-	"wf/cas"
-	"wf/protocol"
-)
+import "wf/protocol"
 
 // Timing says what the time of visits of agents and commands went into, waiting for people
 // and timers left out. TTFEMS, ThinkingMS and ToolsMS add up to TotalMS, and the percentages
@@ -19,126 +16,138 @@ type Timing struct {
 	ToolsPct    int64 `json:"tools_pct"`
 }
 
-// stopwatch measures visits by the times of their events, in µs.
-type stopwatch struct{ visits map[string]*lap }
-
+// lap measures a visit of an agent or a command by the times of its events, in µs.
 type lap struct {
-	action  protocol.Action
-	from    int64 // of the stretch that is open, 0 is none
-	last    int64 // newest event
-	total   int64
-	ttfe    int64
-	told    bool // the first answer of a model came
-	calls   int
-	running int   // tools that run
-	since   int64 // when the first of them began
-	tools   int64
+	From    int64 `cbor:"from"` // of the stretch that is open, 0 is none
+	Last    int64 `cbor:"last"` // newest event
+	Total   int64 `cbor:"total"`
+	TTFE    int64 `cbor:"ttfe"`
+	Told    bool  `cbor:"told"` // the first answer of a model came
+	Calls   int   `cbor:"calls"`
+	Running int   `cbor:"running"` // tools that run
+	Since   int64 `cbor:"since"`   // when the first of them began
+	Tools   int64 `cbor:"tools"`
 }
 
-func (w *stopwatch) event(x protocol.Entry, action func(role string) protocol.Action) error {
-	step := x.StepName()
+// timed sums up laps, in µs.
+type timed struct {
+	Total int64 `cbor:"total"`
+	TTFE  int64 `cbor:"ttfe"`
+	Tools int64 `cbor:"tools"`
+	Calls int   `cbor:"calls"`
+}
+
+// clock takes the time of an event. That of a step_started is taken after the state has moved by
+// it, that of any other before.
+func (s *State) clock(step string, ts int64, typ protocol.EventType, d protocol.Data) {
 	if step == "" {
-		return w.whole(x)
+		s.clockRun(ts, typ)
+		return
 	}
-	l := w.visits[step]
-	if l == nil {
-		if x.Type != protocol.EvStepStarted {
-			return nil
-		}
-		id, err := protocol.ParseStepID(step)
-		if err != nil {
-			return err
-		}
-		l = &lap{action: action(id.Role)}
-		w.visits[step] = l
+	v, a, err := s.visitNamed(step)
+	if err != nil || v.mode == ended {
+		return
 	}
-	l.last = x.TS
-	switch x.Type {
+	if v.lap == nil {
+		role, ok := s.prog.Workflow.RoleNamed(a.role)
+		if !ok || !actsOnFiles(role.Action) {
+			return
+		}
+		v.lap = &lap{}
+	}
+	l := v.lap
+	l.Last = ts
+	switch typ {
 	case protocol.EvStepStarted:
-		l.end(x.TS)
-		l.from = x.TS
-		if l.action == protocol.ActRun {
-			l.begin(x.TS)
-			l.calls++
+		l.end(ts)
+		l.From = ts
+		if role, ok := s.prog.Workflow.RoleNamed(a.role); ok && role.Action == protocol.ActRun {
+			l.begin(ts)
+			l.Calls++
 		}
 	case protocol.EvUsage:
-		u, err := cas.DecodeData[protocol.Usage](&x.Event)
-		if err != nil {
-			return err
-		}
-		if !l.told && u.Kind == protocol.UsageTurn {
-			l.told, l.ttfe = true, u.TTFE*1000
+		if u, ok := d.(protocol.Usage); ok && !l.Told && u.Kind == protocol.UsageTurn {
+			l.Told, l.TTFE = true, u.TTFE*1000
 		}
 	case protocol.EvToolCall:
-		l.begin(x.TS)
-		l.calls++
+		l.begin(ts)
+		l.Calls++
 	case protocol.EvToolResult:
-		l.finish(x.TS)
+		l.finish(ts)
 	case protocol.EvStepCompleted, protocol.EvWaiting, protocol.EvAttemptFailed, protocol.EvSuspended:
-		l.end(x.TS)
+		l.end(ts)
 	}
-	return nil
 }
 
-// whole ends every stretch where the run itself stops.
-func (w *stopwatch) whole(x protocol.Entry) error {
-	switch x.Type {
+// clockRun ends every stretch where the run itself stops.
+func (s *State) clockRun(ts int64, typ protocol.EventType) {
+	switch typ {
 	case protocol.EvSuspended, protocol.EvCancelled, protocol.EvDone, protocol.EvForked:
-		for _, l := range w.visits {
-			l.end(x.TS)
-		}
+		s.laps(func(l *lap) { l.end(ts) })
 	case protocol.EvResumed: // the time between counts for nobody
-		for _, l := range w.visits {
-			l.end(l.last)
+		s.laps(func(l *lap) { l.end(l.Last) })
+	}
+}
+
+// laps are those of the live region.
+func (s *State) laps(f func(*lap)) {
+	for _, a := range s.acts {
+		a.laps(f)
+	}
+}
+
+func (a *act) laps(f func(*lap)) {
+	for _, v := range a.visits {
+		if v != nil && v.lap != nil {
+			f(v.lap)
 		}
 	}
-	return nil
 }
 
 func (l *lap) begin(ts int64) {
-	if l.running == 0 {
-		l.since = ts
+	if l.Running == 0 {
+		l.Since = ts
 	}
-	l.running++
+	l.Running++
 }
 
 func (l *lap) finish(ts int64) {
-	if l.running == 0 {
+	if l.Running == 0 {
 		return
 	}
-	if l.running--; l.running == 0 {
-		l.tools += max(0, ts-l.since)
+	if l.Running--; l.Running == 0 {
+		l.Tools += max(0, ts-l.Since)
 	}
 }
 
 func (l *lap) end(ts int64) {
-	if l.from == 0 {
+	if l.From == 0 {
 		return
 	}
-	if l.running > 0 {
-		l.running = 1
+	if l.Running > 0 {
+		l.Running = 1
 		l.finish(ts)
 	}
-	l.total += max(0, ts-l.from)
-	l.from = 0
+	l.Total += max(0, ts-l.From)
+	l.From = 0
 }
 
-// timing sums up; what is still open counts up to its newest event.
-func (w *stopwatch) timing() Timing {
-	var total, ttfe, tools int64
-	var t Timing
-	for _, l := range w.visits {
-		if !actsOnFiles(l.action) {
-			continue
-		}
-		open := *l
-		open.end(open.last)
-		tools += min(open.tools, open.total)
-		ttfe += min(open.ttfe, open.total-min(open.tools, open.total))
-		total += open.total
-		t.ToolCalls += open.calls
-	}
-	t.TotalMS, t.TTFEMS, t.ToolsMS = total/1000, ttfe/1000, tools/1000
+// add counts a lap; what is still open counts up to its newest event.
+func (t *timed) add(l *lap) {
+	open := *l
+	open.end(open.Last)
+	tools := min(open.Tools, open.Total)
+	t.Tools += tools
+	t.TTFE += min(open.TTFE, open.Total-tools)
+	t.Total += open.Total
+	t.Calls += open.Calls
+}
+
+// Timing sums up the visits of agents and commands.
+func (s *State) Timing() Timing {
+	sum := s.timed
+	s.laps(sum.add)
+	t := Timing{TotalMS: sum.Total / 1000, TTFEMS: sum.TTFE / 1000, ToolsMS: sum.Tools / 1000, ToolCalls: sum.Calls}
 	t.ThinkingMS = t.TotalMS - t.TTFEMS - t.ToolsMS
 	if t.TotalMS > 0 {
 		t.TTFEPct = (t.TTFEMS*100 + t.TotalMS/2) / t.TotalMS

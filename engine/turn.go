@@ -222,8 +222,11 @@ type pastCache struct {
 
 // ancestors loads every ancestor record of a visit, newest first.
 func (c *pastCache) ancestors(lib *Library, read Reader, of protocol.Past) ([]protocol.Past, error) {
-	var out []protocol.Past
-	seen := map[protocol.Link]bool{}
+	c.mu.Lock()
+	known := len(c.seen) // most of them are ancestors
+	c.mu.Unlock()
+	out := make([]protocol.Past, 0, known)
+	seen := make(map[protocol.Link]bool, known)
 	todo := append([]protocol.Link{of.Resumes}, of.Parents...)
 	for len(todo) > 0 {
 		l := todo[len(todo)-1]

@@ -1,13 +1,6 @@
 package engine
 
-import (
-	"context"
-	"fmt"
-	"slices"
-
-	"wf/cas"
-	"wf/protocol"
-)
+import "wf/protocol"
 
 // RunSchema names the JSON form of a View.
 const RunSchema = "wf.run/v1"
@@ -25,7 +18,9 @@ type View struct {
 	Head       string                 `json:"head"`
 	Seq        protocol.Seq           `json:"seq"`
 	Result     *string                `json:"result"`
-	Steps      []*StepView            `json:"steps"`
+	Steps      []*StepView            `json:"steps"`                 // in the order in which they began; see Window
+	Total      int                    `json:"steps_total,omitempty"` // where Steps is not all of them
+	Earlier    protocol.Seq           `json:"earlier,omitempty"`     // Window.Before of the steps before these; 0 is that there are none
 	Outputs    protocol.JSON          `json:"outputs"`
 	Usage      UsageView              `json:"usage"`
 	CostUSD    *float64               `json:"cost_usd"` // null: unknown
@@ -39,6 +34,9 @@ type View struct {
 	Leftovers  []string               `json:"leftovers,omitempty"` // joins of a finished run that still wait, and for whom
 	Info       InfoView               `json:"info"`
 }
+
+// Count is the number of steps of the run, those that are not in v.Steps included.
+func (v *View) Count() int { return max(v.Total, len(v.Steps)) }
 
 // InfoView is what a run was started with.
 type InfoView struct {
@@ -141,287 +139,6 @@ func (u *UsageView) add(x protocol.Usage) {
 	sum(&u.CacheWrite1h, x.CacheWrite1h)
 	sum(&u.Output, x.Output)
 	sum(&u.Reasoning, x.Reasoning)
-}
-
-// View reads a whole run.
-func (e *Engine) View(ctx context.Context, run protocol.RunID) (*View, error) {
-	read := e.reader(ctx)
-	s := newState(read)
-	b := viewer{e: e, read: read, steps: map[string]*StepView{}, named: map[string][]protocol.RunID{}, watch: stopwatch{map[string]*lap{}}}
-	action := func(name string) protocol.Action {
-		role, ok := s.prog.Workflow.RoleNamed(name)
-		if !ok {
-			return ""
-		}
-		return role.Action
-	}
-	b.v = &View{Schema: RunSchema, ID: run, Steps: []*StepView{}, Outputs: protocol.JSON("{}")}
-	for x, err := range e.Store.After(ctx, run, 0) {
-		if err == nil {
-			err = s.FoldMore(&e.lib, one(x))
-		}
-		if err == nil {
-			err = b.event(x)
-		}
-		if err == nil {
-			err = b.child(ctx, x)
-		}
-		if err == nil {
-			err = b.watch.event(x, action)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("run %s: %w", run, err)
-		}
-	}
-	err := b.children(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("run %s: %w", run, err)
-	}
-	if err := b.finish(s); err != nil {
-		return nil, err
-	}
-	if b.v.Mend, err = b.mend(ctx, s, b.last); err != nil {
-		return nil, fmt.Errorf("run %s: %w", run, err)
-	}
-	return b.v, nil
-}
-
-// children names the runs of sub-workflows that are in the store.
-func (b *viewer) children(ctx context.Context) error {
-	for step, named := range b.named {
-		for _, child := range named {
-			h, err := b.e.Store.Head(ctx, protocol.RunHead(child))
-			if err != nil {
-				return err
-			}
-			if h.Link.Defined() {
-				b.steps[step].Child = child
-				break
-			}
-		}
-	}
-	return nil
-}
-
-// child notes the run of a sub-workflow that an event leads to.
-func (b *viewer) child(ctx context.Context, x protocol.Entry) error {
-	step := x.StepName()
-	child, err := b.e.childNamed(ctx, b.v.ID, x)
-	if err == nil && child != "" && b.steps[step] != nil && !slices.Contains(b.named[step], child) {
-		b.named[step] = append(b.named[step], child)
-	}
-	return err
-}
-
-func one(x protocol.Entry) func(func(protocol.Entry, error) bool) {
-	return func(yield func(protocol.Entry, error) bool) { yield(x, nil) }
-}
-
-type viewer struct {
-	e     *Engine
-	read  Reader
-	v     *View
-	steps map[string]*StepView
-	named map[string][]protocol.RunID // of sub-workflows, by step; its own one first
-	last  string                      // step that was completed last
-	watch stopwatch
-}
-
-func (b *viewer) event(x protocol.Entry) error {
-	v := b.v
-	v.Head, v.Seq, v.Updated = x.CID.String(), x.Seq, stamp(x.TS)
-	if x.Seq == 1 {
-		v.Started = stamp(x.TS)
-	}
-	st := b.steps[x.StepName()]
-	if x.Type != protocol.EvStepStarted && x.Type != protocol.EvUsage && st == nil {
-		return nil
-	}
-	switch x.Type {
-	case protocol.EvStepStarted:
-		return b.started(x, st)
-	case protocol.EvToolCall:
-		st.ToolCalls++
-	case protocol.EvCompacted:
-		return b.compacted(x, st)
-	case protocol.EvCorrection:
-		d, err := cas.DecodeData[protocol.Correction](&x.Event)
-		if err != nil {
-			return err
-		}
-		reasons, err := textOf(b.read, d.Reasons)
-		if err != nil {
-			return err
-		}
-		st.Corrections = append(st.Corrections, reasons)
-	case protocol.EvUsage:
-		u, err := cas.DecodeData[protocol.Usage](&x.Event)
-		if err != nil {
-			return err
-		}
-		v.Usage.add(u)
-		if st != nil {
-			st.Usage.add(u)
-			if u.Kind == protocol.UsageTurn && u.Child == nil {
-				st.CutOff = u.Stop == protocol.StopLength
-			}
-			st.Attempts[len(st.Attempts)-1].Usage.add(u)
-		}
-	case protocol.EvAttemptFailed:
-		f, err := cas.DecodeData[protocol.AttemptFailed](&x.Event)
-		if err != nil {
-			return err
-		}
-		a := &st.Attempts[len(st.Attempts)-1]
-		a.Error = &f.Error
-		if f.RetryAt > 0 {
-			at := stamp(f.RetryAt)
-			a.RetryAt = &at
-		}
-	case protocol.EvStepCompleted:
-		d, err := cas.DecodeData[protocol.StepCompleted](&x.Event)
-		if err != nil {
-			return err
-		}
-		b.last = st.ID
-		st.record, st.MS, st.Workspace = d.Record, st.MS+d.MS, d.Workspace
-	}
-	return nil
-}
-
-func (b *viewer) started(x protocol.Entry, st *StepView) error {
-	d, err := cas.DecodeData[protocol.StepStarted](&x.Event)
-	if err != nil {
-		return err
-	}
-	if st == nil {
-		st = &StepView{ID: x.StepName(), Role: d.Role, Visit: d.Visit, Status: "running", Edge: d.Edge, Via: d.Via,
-			Parents: []string{}, Output: protocol.JSON("{}"), Resumes: text(d.Resumes)}
-		for _, p := range d.Parents {
-			st.Parents = append(st.Parents, p.String())
-		}
-		if d.Item != nil {
-			st.Item = &d.Item.Index
-		}
-		if st.EdgePrompt, err = textOf(b.read, d.EdgePrompt); err != nil {
-			return err
-		}
-		b.steps[st.ID] = st
-		b.v.Steps = append(b.v.Steps, st)
-	}
-	st.Tools, st.Inject = d.Tools, d.Inject
-	if n := len(st.Attempts); n == 0 || st.Attempts[n-1].Attempt != d.Attempt {
-		st.Attempts = append(st.Attempts, AttemptView{Attempt: d.Attempt, Started: stamp(x.TS)})
-	}
-	return nil
-}
-
-// finish adds what the state and the records tell.
-func (b *viewer) finish(s *State) error {
-	v := b.v
-	o, err := b.e.lib.open(s.Start, b.read)
-	if err != nil {
-		return err
-	}
-	v.Workflow, v.Definition = o.prog.Workflow.Name, o.start.Workflow.String()
-	v.Status, v.Reason, v.Suspended, v.Code, v.Result = s.Status(), s.Reason(), s.SuspendedBy(), s.Code(), text(s.Result())
-	v.Timing = b.watch.timing()
-	v.ActiveMS, v.Scripted = s.Totals.Active/1000, s.Totals.Scripted
-	if cost, _ := b.e.Cost(s.Totals); cost != nil {
-		dollars := float64(*cost) / 1e12
-		v.CostUSD = &dollars
-	}
-	if err := b.info(s); err != nil {
-		return err
-	}
-	if v.Status == protocol.Done {
-		v.Leftovers = s.lacking()
-	}
-	for _, visits := range s.agenda.visits {
-		for _, x := range visits {
-			b.open(x, s.stop != nil)
-		}
-	}
-	for _, st := range v.Steps {
-		if role, ok := o.prog.Workflow.RoleNamed(st.Role); ok {
-			st.Action = role.Action
-		}
-		if err := b.record(st); err != nil {
-			return err
-		}
-	}
-	for _, w := range s.Waiting() {
-		x := WaitingView{Step: w.Step.String(), Kind: w.Kind, Choices: w.Choices}
-		if x.Question, err = textOf(b.read, w.Question); err != nil {
-			return err
-		}
-		form, err := textOf(b.read, w.Form)
-		if err != nil {
-			return err
-		}
-		x.Form = protocol.JSON(form)
-		if w.Due > 0 {
-			at := stamp(w.Due)
-			x.Due = &at
-		}
-		v.Waiting = append(v.Waiting, x)
-	}
-	if s.Result().Defined() {
-		var r protocol.Result
-		if err := decode(b.read, s.Result(), &r); err != nil {
-			return err
-		}
-		if r.Outputs.Defined() {
-			if v.Outputs, err = protocol.PayloadBytes(b.read, r.Outputs); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func (b *viewer) info(s *State) error {
-	i := s.Info
-	b.v.Info = InfoView{Title: i.Title, Type: i.Type, Scope: i.Scope, Tags: i.Tags, CreatedBy: i.CreatedBy,
-		TargetUser: i.TargetUser, RequestID: i.RequestID, Workspace: i.Workspace, File: i.File, Parent: i.Parent, ForkedFrom: text(i.Forked)}
-	b.v.Info.Inputs = s.begun.raw
-	var err error
-	b.v.Info.Description, err = textOf(b.read, i.Description)
-	return err
-}
-
-// open says where a visit stands that has not ended. In a run that has stopped nothing runs.
-func (b *viewer) open(x *visit, stopped bool) {
-	st := b.steps[x.id.String()]
-	if st == nil {
-		return
-	}
-	st.Status = map[mode]string{runs: "running", ready: "running", waits: "waiting", retries: "retrying", parked: "parked"}[x.mode]
-	if stopped && (x.mode != waits || b.v.Status.Final()) {
-		st.Status = "parked"
-	}
-	if st.record.Defined() { // a failed visit that is tried again
-		st.record = protocol.Link{}
-	}
-	if x.mode == parked && x.lastErr != "" {
-		st.Error = &protocol.ErrorInfo{Code: "suspended", Phase: string(st.Action), Message: x.lastErr}
-	}
-}
-
-func (b *viewer) record(st *StepView) error {
-	if !st.record.Defined() {
-		return nil
-	}
-	st.CID = text(st.record)
-	p, err := loadPast(&b.e.lib, b.read, st.record)
-	if err != nil {
-		return err
-	}
-	st.Status, st.Text, st.Error = string(p.Status), p.Text, p.Error
-	if p.Data != nil {
-		st.Output = p.Data
-	}
-	return nil
 }
 
 func text(l protocol.Link) *string {

@@ -78,7 +78,7 @@ const (
 
 // Request is a frame from a client.
 //
-//	replay_request  ID, SessionID, FromSeq, LastCID, Live, Batch
+//	replay_request  ID, SessionID, FromSeq, LastCID, ToSeq, Limit, Live, Batch
 //	cancel          ID
 //	ping            N
 //	block_request   ID, CID
@@ -95,6 +95,11 @@ type Request struct {
 	// LastCID is the event that the client holds at FromSeq. Where the server has another one,
 	// it answers with a reset instead of a silent jump. The zero Link proves nothing.
 	LastCID Link
+	// ToSeq is the last event that is wanted, Limit the number of events behind FromSeq; 0 is no
+	// bound. With one of them replay_complete says where the window ended and where the head is.
+	// A window goes together with FromSeq, and not with Live.
+	ToSeq Seq
+	Limit int
 	// Live stays subscribed behind replay_complete.
 	Live bool
 	// Batch allows replay_batch frames, which pack several events.
@@ -108,7 +113,7 @@ type Request struct {
 //
 //	replay_event, event  Event
 //	replay_batch         Events, Live
-//	replay_complete      LastSeq, LastCID
+//	replay_complete      LastSeq, LastCID, and HeadSeq of a window
 //	heartbeat            LastSeq, LastCID
 //	delta                AfterSeq, Step, N, Kind, Text, Dropped
 //	reset                Reason, CommonSeq, CommonCID, HeadSeq

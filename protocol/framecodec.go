@@ -16,6 +16,8 @@ type wireFrame struct {
 	ID        string       `json:"id,omitempty" cbor:"id,omitempty"`
 	SessionID RunID        `json:"sessionId,omitempty" cbor:"sessionId,omitempty"`
 	FromSeq   *number      `json:"fromSeq,omitempty" cbor:"fromSeq,omitempty"`
+	ToSeq     *number      `json:"toSeq,omitempty" cbor:"toSeq,omitempty"`
+	Limit     *number      `json:"limit,omitempty" cbor:"limit,omitempty"`
 	Live      bool         `json:"live,omitempty" cbor:"live,omitempty"`
 	Batch     bool         `json:"batch,omitempty" cbor:"batch,omitempty"`
 	Seq       *Seq         `json:"seq,omitempty" cbor:"seq,omitempty"`

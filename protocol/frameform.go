@@ -9,6 +9,12 @@ func (r Request) Encode(c Codec) ([]byte, error) {
 	if r.FromSeq != nil {
 		w.FromSeq = &number{n: *r.FromSeq}
 	}
+	if r.ToSeq > 0 {
+		w.ToSeq = &number{n: r.ToSeq}
+	}
+	if r.Limit > 0 {
+		w.Limit = &number{n: Seq(r.Limit)}
+	}
 	if r.Type == FramePing {
 		w.N = &r.N
 	}
@@ -16,7 +22,8 @@ func (r Request) Encode(c Codec) ([]byte, error) {
 }
 
 // ParseRequest reads a frame from a client. What is no frame is an error wrapping
-// ErrBadRequest; a fromSeq that is no number from 0 to 2^53−1 one wrapping ErrBadCursor. The
+// ErrBadRequest; a fromSeq that is no number from 0 to 2^53−1, or a window that cannot be, one
+// wrapping ErrBadCursor. The
 // id of the result is set as far as it could be read, so that the error can be answered.
 // A type that is not known is no error.
 func ParseRequest(c Codec, b []byte) (Request, error) {
@@ -47,7 +54,63 @@ func ParseRequest(c Codec, b []byte) (Request, error) {
 		from := w.FromSeq.n
 		r.FromSeq = &from
 	}
+	if r.Type == FrameReplayRequest {
+		return r, r.window(w.ToSeq, w.Limit)
+	}
 	return r, nil
+}
+
+// window takes the bounds of a replay_request.
+func (r *Request) window(to, limit *number) error {
+	for _, b := range []struct {
+		name string
+		n    *number
+	}{{"toSeq", to}, {"limit", limit}} {
+		if b.n != nil && (b.n.bad != "" || b.n.n < 1) {
+			return fmt.Errorf("%s %s: want a number from 1: %w", b.name, orText(b.n.bad, "0"), ErrBadCursor)
+		}
+	}
+	if to != nil {
+		r.ToSeq = to.n
+	}
+	if limit != nil {
+		r.Limit = int(limit.n)
+	}
+	return r.CheckWindow()
+}
+
+// CheckWindow refuses a window without a beginning, that ends before it, or that is to stay: an
+// error wrapping ErrBadCursor or ErrBadRequest.
+func (r *Request) CheckWindow() error {
+	switch {
+	case r.ToSeq == 0 && r.Limit == 0:
+		return nil
+	case r.FromSeq == nil:
+		return fmt.Errorf("toSeq and limit need fromSeq: %w", ErrBadCursor)
+	case r.ToSeq > 0 && r.ToSeq < *r.FromSeq:
+		return fmt.Errorf("toSeq %d lies before fromSeq %d: %w", r.ToSeq, *r.FromSeq, ErrBadCursor)
+	case r.Live:
+		return fmt.Errorf("a window has an end, and live has none: leave out toSeq and limit, or live: %w", ErrBadRequest)
+	}
+	return nil
+}
+
+// End is the last event of the window, 0 where there is no bound.
+func (r *Request) End() Seq {
+	end := r.ToSeq
+	if r.Limit > 0 && r.FromSeq != nil {
+		if last := *r.FromSeq + Seq(r.Limit); end == 0 || last < end {
+			end = last
+		}
+	}
+	return end
+}
+
+func orText(s, instead string) string {
+	if s == "" {
+		return instead
+	}
+	return s
 }
 
 // Encode writes a frame to a client. Whether it is longer than MaxFrame the caller sees.
@@ -64,7 +127,7 @@ func (f *Frame) Encode(c Codec) ([]byte, error) {
 			w.Events[i] = f.Events[i].form(c)
 		}
 	case FrameReplayComplete, FrameHeartbeat:
-		w.LastSeq, w.LastCID = &f.LastSeq, &plainLink{f.LastCID}
+		w.LastSeq, w.LastCID, w.HeadSeq = &f.LastSeq, &plainLink{f.LastCID}, seqOrNil(f.HeadSeq)
 	case FrameDelta:
 		w.AfterSeq, w.Step, w.N, w.Kind, w.Text, w.Dropped = &f.AfterSeq, &f.Step, &f.N, f.Kind, &f.Text, f.Dropped
 	case FrameReset:

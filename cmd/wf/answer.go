@@ -105,7 +105,7 @@ func (a *app) answerRun(ctx context.Context, arg string, reply engine.Reply, f a
 		}
 		reply.Step = at.step
 		e := a.newEngine(s, nil)
-		before, err := e.View(ctx, at.run)
+		before, err := a.shown(ctx, e, at.run)
 		if err != nil {
 			return err
 		}
@@ -126,7 +126,7 @@ func (a *app) answerRun(ctx context.Context, arg string, reply engine.Reply, f a
 			a.progress("another process drives the run and goes on with it")
 			return a.watch(ctx, s, at.run, before.Seq, a.newReporter)
 		}
-		v, err := e.View(ctx, at.run)
+		v, err := a.shown(ctx, e, at.run)
 		if err != nil {
 			return err
 		}

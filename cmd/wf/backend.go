@@ -63,8 +63,8 @@ func (b *backend) Runs(ctx context.Context, q api.Query) ([]any, protocol.RunID,
 }
 
 // Run is wf show.
-func (b *backend) Run(ctx context.Context, run protocol.RunID) (any, error) {
-	return b.e.View(ctx, run)
+func (b *backend) Run(ctx context.Context, run protocol.RunID, w api.Window) (any, error) {
+	return b.e.ViewWindow(ctx, run, engine.Window(w))
 }
 
 // Graph draws the workflow of a run with the path it took.

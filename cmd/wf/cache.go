@@ -79,11 +79,7 @@ type cacheJSON struct {
 
 func (a *app) cache(ctx context.Context, s *cas.Store, run protocol.RunID, least float64) error {
 	e := a.newEngine(s, nil)
-	v, err := e.View(ctx, run)
-	if err != nil {
-		return err
-	}
-	r := newCacheReader(e, v)
+	r := newCacheReader(e.Histories(ctx))
 	out := cacheJSON{Schema: "wf.cache/v1", Run: run, MinPrefix: 1, Items: []*callCache{}}
 	var input, cached int64
 	var broken []*callCache
@@ -91,7 +87,7 @@ func (a *app) cache(ctx context.Context, s *cas.Store, run protocol.RunID, least
 		if err != nil {
 			return err
 		}
-		c, err := r.event(ctx, &x)
+		c, err := r.event(&x)
 		if err != nil {
 			return err
 		}
@@ -134,20 +130,22 @@ const compactionPart = "compaction"
 
 // cacheReader follows the model calls of a run.
 type cacheReader struct {
-	e       *engine.Engine
-	view    *engine.View
+	past    *engine.Histories
+	byCID   map[protocol.Link]string // steps, by their records
+	builder agentkit.Builder
 	prompts map[string]*visitPrompt // by step
 	newest  map[string]*callCache   // newest call of a step
 	calls   map[string]int          // by step
 }
 
-func newCacheReader(e *engine.Engine, v *engine.View) *cacheReader {
-	return &cacheReader{e: e, view: v, prompts: map[string]*visitPrompt{}, newest: map[string]*callCache{}, calls: map[string]int{}}
+func newCacheReader(past *engine.Histories) *cacheReader {
+	return &cacheReader{past: past, byCID: map[protocol.Link]string{}, prompts: map[string]*visitPrompt{}, newest: map[string]*callCache{}, calls: map[string]int{}}
 }
 
 // visitPrompt is P_k of a visit beside P_{k-1}.
 type visitPrompt struct {
-	bytes  []byte
+	bytes  []byte // nil once the next one was compared with it
+	size   int
 	before string // step
 	prefix agentkit.Prefix
 	part   string
@@ -158,9 +156,18 @@ type visitPrompt struct {
 }
 
 // event gives the call that a usage event tells of, else nil.
-func (r *cacheReader) event(ctx context.Context, x *protocol.Entry) (*callCache, error) {
+func (r *cacheReader) event(x *protocol.Entry) (*callCache, error) {
 	step := x.StepName()
+	if err := r.past.Take(x); err != nil {
+		return nil, err
+	}
 	switch x.Type {
+	case protocol.EvStepCompleted:
+		d, err := cas.DecodeData[protocol.StepCompleted](&x.Event)
+		if err != nil {
+			return nil, err
+		}
+		r.byCID[d.Record] = step
 	case protocol.EvAttemptFailed:
 		if p := r.prompts[step]; p != nil {
 			p.fresh = true
@@ -181,7 +188,7 @@ func (r *cacheReader) event(ctx context.Context, x *protocol.Entry) (*callCache,
 		if u.Kind == protocol.UsageGoal || u.Kind == protocol.UsageReflection {
 			return r.aside(step, u), nil
 		}
-		p, err := r.prompt(ctx, step, x.Seq)
+		p, err := r.prompt(step)
 		if err != nil {
 			return nil, err
 		}
@@ -190,52 +197,63 @@ func (r *cacheReader) event(ctx context.Context, x *protocol.Entry) (*callCache,
 	return nil, nil
 }
 
-// prompt builds P_k of a visit as it was at an event, and finds the one it goes on from.
-func (r *cacheReader) prompt(ctx context.Context, step string, at protocol.Seq) (*visitPrompt, error) {
+// prompt builds P_k of a visit as it is now, and compares it with the one it goes on from.
+func (r *cacheReader) prompt(step string) (*visitPrompt, error) {
 	old := r.prompts[step]
 	if old != nil && !old.stale {
 		return old, nil
 	}
-	h, err := r.e.HistoryAt(ctx, r.view.ID, step, at)
+	p, h, err := r.build(step)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", step, err)
+		return nil, err
 	}
-	messages, err := agentkit.BuildMessages(h)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", step, err)
-	}
-	p := &visitPrompt{bytes: agentkit.PromptBytes(h.Tools, messages), isTask: task.Offered(h.Tools)}
 	if old != nil {
 		p.less, p.fresh = old.less, old.fresh
 	}
 	r.prompts[step] = p
 
 	resumes := h.Visit.Resumes
-	for _, past := range h.Past {
-		if past.CID == resumes && past.Compaction != nil {
+	for i := range h.Past {
+		if past := &h.Past[i]; past.CID == resumes && past.Compaction != nil {
 			resumes, p.part = past.Compaction.Prior, compactionPart
 		}
 	}
-	for _, other := range r.view.Steps {
-		if resumes.Defined() && other.CID != nil && *other.CID == resumes.String() {
-			before, err := r.prompt(ctx, other.ID, at)
-			if err != nil {
-				return nil, err
-			}
-			earlier := before.bytes
-			if p.isTask { // each has a context of its own
-				earlier = agentkit.Lasting(earlier)
-			}
-			if p.isTask != before.isTask {
-				continue // in a fork that made tasks of a conversation, or the other way
-			}
-			p.before, p.prefix = other.ID, agentkit.ComparePrompts(earlier, p.bytes)
-			if p.part == "" {
-				p.part = p.prefix.Part
-			}
+	other, known := r.byCID[resumes]
+	if !known {
+		return p, nil
+	}
+	before := r.prompts[other]
+	if before == nil || before.stale || before.bytes == nil {
+		if before, _, err = r.build(other); err != nil {
+			return nil, err
 		}
 	}
+	if p.isTask != before.isTask {
+		return p, nil // in a fork that made tasks of a conversation, or the other way
+	}
+	earlier := before.bytes
+	if p.isTask { // each has a context of its own
+		earlier = agentkit.Lasting(earlier)
+	}
+	p.before, p.prefix = other, agentkit.ComparePrompts(earlier, p.bytes)
+	if p.part == "" {
+		p.part = p.prefix.Part
+	}
+	before.bytes = nil // hardly ever wanted again
 	return p, nil
+}
+
+// build renders P_k of a visit.
+func (r *cacheReader) build(step string) (*visitPrompt, protocol.History, error) {
+	h, err := r.past.Of(step)
+	if err != nil {
+		return nil, h, fmt.Errorf("%s: %w", step, err)
+	}
+	b, err := r.builder.Prompt(h)
+	if err != nil {
+		return nil, h, fmt.Errorf("%s: %w", step, err)
+	}
+	return &visitPrompt{bytes: b, size: len(b), isTask: task.Offered(h.Tools)}, h, nil
 }
 
 // call fills in one call. Within an attempt requests only grow, so the prefix of all of them
@@ -243,7 +261,7 @@ func (r *cacheReader) prompt(ctx context.Context, step string, at protocol.Seq) 
 func (r *cacheReader) call(step string, p *visitPrompt, u protocol.Usage, at int64) *callCache {
 	r.calls[step]++
 	c := &callCache{
-		Step: step, Call: r.calls[step], Kind: u.Kind, Model: u.Model, Bytes: len(p.bytes), Before: p.before, Of: p.prefix.Of, Shared: p.prefix.Shared,
+		Step: step, Call: r.calls[step], Kind: u.Kind, Model: u.Model, Bytes: p.size, Before: p.before, Of: p.prefix.Of, Shared: p.prefix.Shared,
 		Ratio: p.prefix.Ratio(), Part: p.part, Input: u.Input, Cached: u.Cached, Written: tokensWritten(u), at: at,
 	}
 	if !p.prefix.Whole() {
@@ -304,7 +322,7 @@ func (r *cacheReader) miss(c, before *callCache, p *visitPrompt) string {
 	// between visits, whose size in tokens is estimated by its bytes.
 	could := *before.Input
 	if before.Step != c.Step {
-		could = int64(float64(*c.Input) * float64(p.prefix.Shared) / float64(max(1, len(p.bytes))))
+		could = int64(float64(*c.Input) * float64(p.prefix.Shared) / float64(max(1, p.size)))
 	}
 	if *c.Cached >= could*9/10-cacheStep {
 		return ""

@@ -22,7 +22,7 @@ import (
 func TestMissesHaveALabel(t *testing.T) {
 	n := func(v int64) *int64 { return &v }
 	const minute = int64(time.Minute / time.Microsecond)
-	whole := visitPrompt{bytes: make([]byte, 10_000), before: "a#1", prefix: agentkit.Prefix{Shared: 8_000, Of: 8_000}}
+	whole := visitPrompt{size: 10_000, before: "a#1", prefix: agentkit.Prefix{Shared: 8_000, Of: 8_000}}
 	broken := whole
 	broken.prefix, broken.part = agentkit.Prefix{Shared: 10, Of: 8_000, Part: "system"}, "system"
 	again := whole
@@ -46,7 +46,7 @@ func TestMissesHaveALabel(t *testing.T) {
 		"within a visit":          {&first, whole, protocol.Usage{Model: "m", Input: n(2_500), Cached: n(0)}, minute, "a#1", "provider"},
 		"an attempt began anew":   {&first, again, protocol.Usage{Model: "m", Input: n(2_500), Cached: n(0)}, minute, "a#1", "attempt"},
 	} {
-		r := newCacheReader(nil, nil)
+		r := newCacheReader(nil)
 		if c.before != nil {
 			r.newest["a#1"] = c.before
 		}
@@ -55,7 +55,7 @@ func TestMissesHaveALabel(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got.Miss, c.want)
 		}
 	}
-	r := newCacheReader(nil, nil)
+	r := newCacheReader(nil)
 	r.newest["a#1"] = &first
 	got := r.call("a#2", &broken, protocol.Usage{Model: "m", Input: n(2_500), Cached: n(2)}, minute)
 	if got.Differs == nil || *got.Differs != 10 || got.Part != "system" || got.Ratio >= 1 {
@@ -81,11 +81,7 @@ func TestEachCallIsComparedByThePromptThatItHad(t *testing.T) {
 	if _, err := e.Drive(t.Context(), id, engine.DriveOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	v, err := e.View(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := newCacheReader(e, v)
+	r := newCacheReader(e.Histories(t.Context()))
 	sent := map[string]string{} // digest of P_k, as recorded
 	var parts []string
 	for x, err := range s.After(t.Context(), id, 0) {
@@ -99,7 +95,7 @@ func TestEachCallIsComparedByThePromptThatItHad(t *testing.T) {
 			}
 			sent[x.StepName()] = d.Digest
 		}
-		c, err := r.event(t.Context(), &x)
+		c, err := r.event(&x)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -25,7 +25,7 @@ What is recorded stays; wf fork goes on from any step.`,
 					return err
 				}
 				a.note(ctx, s, run)
-				v, err := e.View(ctx, run)
+				v, err := a.shown(ctx, e, run)
 				if err != nil {
 					return err
 				}

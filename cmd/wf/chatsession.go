@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"strings"
 	"sync"
@@ -103,9 +102,6 @@ func wireEvent(e client.Event) protocol.WireEvent {
 	return protocol.WireEvent{Seq: e.Seq, CID: e.CID, Prev: e.Prev, TS: e.TS, Type: e.Type, Step: e.Step, Data: e.JSON}
 }
 
-// errEnough ends a replay that has given what was wanted.
-var errEnough = errors.New("enough")
-
 // Page reads the n events before a seq.
 func (s *chatSession) Page(ctx context.Context, before protocol.Seq, n int) ([]protocol.WireEvent, error) {
 	ctx, cancel := context.WithTimeout(ctx, chatTimeout)
@@ -116,17 +112,11 @@ func (s *chatSession) Page(ctx context.Context, before protocol.Seq, n int) ([]p
 	}
 	var out []protocol.WireEvent
 	r := s.replay(from)
-	r.Patience = -1
+	r.Patience, r.To = -1, before-1
 	err := r.Follow(ctx, client.Consumer{Event: func(e client.Event) error {
 		out = append(out, wireEvent(e))
-		if e.Seq == before-1 {
-			return errEnough
-		}
 		return nil
 	}})
-	if errors.Is(err, errEnough) {
-		err = nil
-	}
 	return out, err
 }
 

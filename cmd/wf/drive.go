@@ -22,7 +22,7 @@ func (a *app) drive(ctx context.Context, s *cas.Store, run protocol.RunID, o eng
 		return err
 	}
 	a.note(ctx, s, run)
-	v, err := a.newEngine(s, nil).View(context.WithoutCancel(ctx), run) // an interrupted run is shown too
+	v, err := a.shown(context.WithoutCancel(ctx), a.newEngine(s, nil), run) // an interrupted run is shown too
 	if err != nil {
 		return errors.Join(failed, err)
 	}
@@ -72,7 +72,7 @@ func (a *app) driveAndAsk(ctx context.Context, s *cas.Store, run protocol.RunID,
 			return failed, nil
 		}
 		e = a.newEngine(s, nil)
-		v, err := e.View(ctx, run)
+		v, err := e.ViewWindow(ctx, run, engine.Window{Limit: lastSteps})
 		if err != nil {
 			return nil, err
 		}
@@ -116,7 +116,7 @@ func (a *app) showOutcome(v *engine.View) error {
 	}
 	p := paint{a.out.color}
 	fmt.Fprintf(a.out, "%s %s  run %s  %s  %s  head %s\n", p.status(v.Status), v.Status, v.ID,
-		plural(len(v.Steps), "step"), span(time.Duration(v.ActiveMS)*time.Millisecond), shortCID(v.Head))
+		plural(v.Count(), "step"), span(time.Duration(v.ActiveMS)*time.Millisecond), shortCID(v.Head))
 	if v.Reason != "" {
 		fmt.Fprintf(a.out, "  %s\n", indentLines(v.Reason, "  "))
 	}

@@ -14,11 +14,11 @@ import (
 // each calls f for every event with seq > from. With follow it waits for more until the run is
 // over. Where a head is put back under the reader, it goes on from the last event that both
 // histories share.
-func (a *app) each(ctx context.Context, s *cas.Store, run protocol.RunID, from protocol.Seq, follow bool, f func(*protocol.Entry, protocol.Data) error) error {
+func (a *app) each(ctx context.Context, s *cas.Store, r protocol.Request, f func(*protocol.Entry, protocol.Data) error) error {
 	local := replay.Server{Feed: s}
 	defer local.Close() // nothing is open any more
-	sink := &eachSink{a: a, e: a.newEngine(s, nil), run: run, f: f}
-	err := local.Follow(ctx, protocol.Request{SessionID: run, FromSeq: &from, Live: follow}, sink)
+	sink := &eachSink{a: a, e: a.newEngine(s, nil), run: r.SessionID, f: f}
+	err := local.Follow(ctx, r, sink)
 	if errors.Is(err, errWatched) {
 		return nil
 	}

@@ -188,7 +188,7 @@ func TestK07K08AgentAndHubAreKilledAndTheRunFinishes(t *testing.T) {
 	}
 	for _, args := range [][]string{
 		{"show", "-1"}, {"show", "-1", "-o", "json"}, {"show", "-1:second#1"}, {"show", "-1:second#1", "-o", "json"},
-		{"log", "-1"}, {"log", "-1:first#1"}, {"replay", "-1", "-o", "jsonl"}, {"replay", "-1", "-o", "json"}, {"replay", "-1", "--from", "3"},
+		{"log", "-1"}, {"log", "-1:first#1"}, {"replay", "-1", "-o", "jsonl"}, {"replay", "-1", "-o", "json"}, {"replay", "-1", "--from", "3"}, {"replay", "-1", "--from", "3", "--to", "9", "--limit", "4", "-o", "jsonl"},
 		{"watch", "-1"}, {"show", string(got[0].CID.String())},
 	} {
 		if remote, local := wf(args...), home(args...); remote != local || local == "" {

@@ -78,6 +78,7 @@ func (k *keeper) keep(run protocol.RunID, o engine.DriveOptions) {
 
 // begin is keep; the caller holds mu.
 func (k *keeper) begin(run protocol.RunID, o engine.DriveOptions) *kept {
+	delete(k.strangers, run)
 	r := k.runs[run]
 	if r == nil {
 		r = &kept{}

@@ -121,6 +121,7 @@ func (k *keeper) hold(run protocol.RunID, head protocol.Link, st *engine.State) 
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.runs[run] == nil {
+		delete(k.strangers, run)
 		r := &kept{head: head}
 		k.runs[run] = r
 		k.await(run, r, st)

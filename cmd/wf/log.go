@@ -38,7 +38,7 @@ that waits, since that is what one looks for. -f goes on while the run does.`,
 						return err
 					}
 				}
-				return a.logEvents(ctx, s, at, 0, follow, !steps && at.step == "")
+				return a.logEvents(ctx, s, at, eventWindow{}, follow, !steps && at.step == "")
 			})
 		},
 	}
@@ -49,7 +49,11 @@ that waits, since that is what one looks for. -f goes on while the run does.`,
 
 // logFirst shows the output of the step that failed, waits, or was asked for.
 func (a *app) logFirst(ctx context.Context, s *cas.Store, at ref) error {
-	v, err := a.newEngine(s, nil).View(ctx, at.run)
+	e := a.newEngine(s, nil)
+	v, err := a.shown(ctx, e, at.run)
+	if err == nil && at.step != "" && v.Earlier > 0 {
+		v, err = e.View(ctx, at.run)
+	}
 	if err != nil {
 		return err
 	}
@@ -80,11 +84,11 @@ func (a *app) showFirst(v *engine.View, step string) error {
 	return err
 }
 
-// logEvents writes the events with seq > from, and with follow those that are yet to come,
+// logEvents writes the events of a window, and with follow those that are yet to come,
 // until the run is over; with wrote also what commands wrote.
-func (a *app) logEvents(ctx context.Context, s *cas.Store, at ref, from protocol.Seq, follow, wrote bool) error {
+func (a *app) logEvents(ctx context.Context, s *cas.Store, at ref, w eventWindow, follow, wrote bool) error {
 	b := backdrop{ctx: ctx, blocks: s}
-	return a.each(ctx, s, at.run, from, follow, func(e *protocol.Entry, d protocol.Data) error {
+	return a.each(ctx, s, w.request(at.run, follow), func(e *protocol.Entry, d protocol.Data) error {
 		if at.step != "" && e.StepName() != at.step {
 			return nil
 		}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -23,7 +22,8 @@ type remoteFollower struct {
 	run    protocol.RunID
 	blocks *remoteBlocks
 	rep    reporter
-	step   string // only this one, "" is all
+	step   string       // only this one, "" is all
+	to     protocol.Seq // the last event that is wanted; 0 is all
 	// until reports whether the run is over for whoever follows it; nil is when it is complete.
 	until func(context.Context) (bool, error)
 
@@ -58,7 +58,7 @@ func (f *remoteFollower) follow(ctx context.Context, from protocol.Seq) error {
 	head := http.Header{}
 	f.api.Authorize(head)
 	r := client.Replay{URL: f.api.Base() + "/v1/replay", HTTP: f.api.HTTP(), Header: head, Codec: protocol.CBORFrames,
-		Run: f.run, Cursor: client.Cursor{Seq: from}, Live: f.until != nil}
+		Run: f.run, Cursor: client.Cursor{Seq: from}, To: f.to, Live: f.until != nil}
 	if f.until == nil {
 		r.Patience = -1
 	}
@@ -141,16 +141,16 @@ func (f *remoteFollower) delta(d protocol.LiveDelta) {
 // stopped reports whether a run waits, is suspended or has ended.
 func (r *remote) stopped(run protocol.RunID) func(context.Context) (bool, error) {
 	return func(ctx context.Context) (bool, error) {
-		v, _, err := r.view(ctx, run)
-		return err == nil && v.Status != protocol.Running, err
+		status, err := r.status(ctx, run)
+		return err == nil && status != protocol.Running, err
 	}
 }
 
 // final reports whether a run has ended for good.
 func (r *remote) final(run protocol.RunID) func(context.Context) (bool, error) {
 	return func(ctx context.Context) (bool, error) {
-		v, _, err := r.view(ctx, run)
-		return err == nil && v.Status.Final(), err
+		status, err := r.status(ctx, run)
+		return err == nil && status.Final(), err
 	}
 }
 
@@ -225,19 +225,19 @@ func (r *remote) eventReporter(blocks *backdrop) reporter {
 	return lineReporter{r.app, blocks}
 }
 
-// events writes the events of a run with seq > from, and with follow those that are yet to come;
+// events writes the events of a window of a run, and with follow those that are yet to come;
 // with wrote also what commands wrote.
-func (r *remote) events(ctx context.Context, run protocol.RunID, step string, from protocol.Seq, follow, wrote bool) error {
+func (r *remote) events(ctx context.Context, run protocol.RunID, step string, w eventWindow, follow, wrote bool) error {
 	blocks := &remoteBlocks{api: r.api}
 	var b *backdrop
 	if wrote {
 		b = &backdrop{ctx: ctx, blocks: blocks}
 	}
-	f := &remoteFollower{remote: r, run: run, step: step, blocks: blocks, rep: r.eventReporter(b)}
+	f := &remoteFollower{remote: r, run: run, step: step, to: w.end(), blocks: blocks, rep: r.eventReporter(b)}
 	if follow {
 		f.until = r.final(run)
 	}
-	return f.follow(ctx, from)
+	return f.follow(ctx, w.from)
 }
 
 // log is wf log.
@@ -248,7 +248,11 @@ func (r *remote) log(ctx context.Context, f *pflag.FlagSet, args []string) error
 	}
 	follow, only := f.Lookup("follow").Value.String() == "true", f.Lookup("events").Value.String() == "true"
 	if !follow && !only && !r.asJSON() {
-		v, _, err := r.view(ctx, run)
+		w := engine.Window{Limit: lastSteps}
+		if step != "" {
+			w = engine.Window{}
+		}
+		v, _, err := r.window(ctx, run, w)
 		if err != nil {
 			return err
 		}
@@ -256,17 +260,19 @@ func (r *remote) log(ctx context.Context, f *pflag.FlagSet, args []string) error
 			return err
 		}
 	}
-	return r.events(ctx, run, step, 0, follow, !only && step == "")
+	return r.events(ctx, run, step, eventWindow{}, follow, !only && step == "")
 }
 
 // replay is wf replay.
 func (r *remote) replay(ctx context.Context, f *pflag.FlagSet, args []string) error {
-	text := f.Lookup("from").Value.String()
-	from, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || from < 0 {
-		return fail(protocol.ErrBadCursor, "", "--from %q: want the seq of the last event held, 0 for all", text)
+	w, err := eventWindowOf(f)
+	if err != nil {
+		return err
 	}
 	follow := f.Lookup("follow").Value.String() == "true"
+	if err := w.check(follow, false); err != nil {
+		return err
+	}
 	switch {
 	case f.Lookup("check").Value.String() == "true":
 		return usagef("--check builds everything again from a store; run it where that is")
@@ -278,11 +284,11 @@ func (r *remote) replay(ctx context.Context, f *pflag.FlagSet, args []string) er
 		return err
 	}
 	if r.format != "json" {
-		return r.events(ctx, run, "", protocol.Seq(from), follow, false)
+		return r.events(ctx, run, "", w, follow, false)
 	}
 	all := &collector{items: []eventJSON{}}
-	fl := &remoteFollower{remote: r, run: run, blocks: &remoteBlocks{api: r.api}, rep: all}
-	if err := errors.Join(fl.follow(ctx, protocol.Seq(from)), all.err); err != nil {
+	fl := &remoteFollower{remote: r, run: run, to: w.end(), blocks: &remoteBlocks{api: r.api}, rep: all}
+	if err := errors.Join(fl.follow(ctx, w.from), all.err); err != nil {
 		return err
 	}
 	return r.answerJSON(map[string]any{"schema": "wf.replay/v1", "run": run, "items": all.items})

@@ -6,27 +6,93 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/spf13/pflag"
 
 	"wf/cas"
 	"wf/engine"
+	"wf/hub/api"
 	"wf/hub/client"
 	"wf/hub/queue"
 	"wf/protocol"
 )
 
-// view reads a run, with the answer as it came.
+// view reads a run to show it, with the answer as it came: all of it as JSON, its last steps to a
+// person.
 func (r *remote) view(ctx context.Context, run protocol.RunID) (*engine.View, []byte, error) {
-	raw, err := r.api.Run(ctx, run)
+	if r.asJSON() {
+		return r.window(ctx, run, engine.Window{})
+	}
+	return r.window(ctx, run, engine.Window{Limit: lastSteps})
+}
+
+// status reads where a run stands.
+func (r *remote) status(ctx context.Context, run protocol.RunID) (protocol.RunStatus, error) {
+	v, _, err := r.window(ctx, run, engine.Window{Limit: 1})
 	if err != nil {
-		return nil, nil, err
+		return "", err
+	}
+	return v.Status, nil
+}
+
+// window reads a run with some of its steps, in as many answers as that takes.
+func (r *remote) window(ctx context.Context, run protocol.RunID, w engine.Window) (*engine.View, []byte, error) {
+	var raw []byte
+	var steps []json.RawMessage
+	for pages := 0; ; pages++ {
+		limit := 0
+		if w.Limit > 0 {
+			limit = min(w.Limit-len(steps), api.MaxSteps)
+		}
+		part, err := r.api.RunWindow(ctx, run, limit, w.Before)
+		if err != nil {
+			return nil, nil, err
+		}
+		var page struct {
+			Steps   []json.RawMessage `json:"steps"`
+			Earlier protocol.Seq      `json:"earlier"`
+		}
+		if err := json.Unmarshal(part, &page); err != nil {
+			return nil, nil, fmt.Errorf("run %s: %w", run, err)
+		}
+		if pages == 0 {
+			raw = part
+		}
+		steps = append(page.Steps, steps...)
+		if w.Before = page.Earlier; page.Earlier == 0 || w.Limit > 0 && len(steps) >= w.Limit {
+			if pages > 0 {
+				if raw, err = joined(raw, steps, page.Earlier); err != nil {
+					return nil, nil, fmt.Errorf("run %s: %w", run, err)
+				}
+			}
+			break
+		}
 	}
 	v := &engine.View{}
 	if err := json.Unmarshal(raw, v); err != nil {
 		return nil, nil, fmt.Errorf("run %s: %w", run, err)
 	}
 	return v, raw, nil
+}
+
+// joined is a run with the steps of several answers.
+func joined(raw []byte, steps []json.RawMessage, earlier protocol.Seq) ([]byte, error) {
+	var fields map[string]json.RawMessage
+	err := json.Unmarshal(raw, &fields)
+	if err != nil {
+		return nil, err
+	}
+	if fields["steps"], err = json.Marshal(steps); err != nil {
+		return nil, err
+	}
+	delete(fields, "earlier")
+	if earlier > 0 {
+		fields["earlier"] = json.RawMessage(strconv.FormatInt(int64(earlier), 10))
+	} else {
+		delete(fields, "steps_total")
+	}
+	return json.Marshal(fields)
 }
 
 // pass writes JSON of the server as the answer, formed as wf forms its own.
@@ -151,7 +217,19 @@ func lsQuery(f *pflag.FlagSet) (limit int, q client.Query, err error) {
 }
 
 // show is wf show.
-func (r *remote) show(ctx context.Context, _ *pflag.FlagSet, args []string) error {
+func (r *remote) show(ctx context.Context, f *pflag.FlagSet, args []string) error {
+	limit, err := f.GetInt("limit")
+	if err != nil {
+		return err
+	}
+	before, err := f.GetInt64("before")
+	if err != nil {
+		return err
+	}
+	w, err := r.checkWindow(engine.Window{Limit: limit, Before: protocol.Seq(before)})
+	if err != nil {
+		return err
+	}
 	arg := latestUnless(args)
 	if l, err := protocol.ParseLink(written(arg)); err == nil {
 		data, err := (&remoteBlocks{api: r.api}).Block(ctx, l)
@@ -164,7 +242,10 @@ func (r *remote) show(ctx context.Context, _ *pflag.FlagSet, args []string) erro
 	if err != nil {
 		return err
 	}
-	v, raw, err := r.view(ctx, run)
+	if step != "" {
+		w = engine.Window{}
+	}
+	v, raw, err := r.window(ctx, run, w)
 	switch {
 	case err != nil:
 		return err

@@ -2,16 +2,16 @@ package main
 
 import (
 	"context"
-	"strconv"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"wf/cas"
 	"wf/protocol"
 )
 
 func newReplay(a *app) *cobra.Command {
-	var from string
+	var w eventWindow
 	var follow, check bool
 	cmd := &cobra.Command{
 		Use:   "replay [RUN]",
@@ -20,38 +20,93 @@ func newReplay(a *app) *cobra.Command {
 and builds every prompt again from the records, and exits 1 where something differs.`,
 		Example: `  wf replay -1 -o jsonl | grep '"type":"tool_call"'
   wf replay 7K3Q --from 120 --follow -o jsonl
+  wf replay 7K3Q --from 9000 --limit 100
   wf replay -1 --check`,
 		Args: takes(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			seq, err := strconv.ParseInt(from, 10, 64)
-			if err != nil || seq < 0 {
-				return fail(protocol.ErrBadCursor, "", "--from %q: want the seq of the last event held, 0 for all", from)
+			if err := w.check(follow, check); err != nil {
+				return err
 			}
 			ctx := cmd.Context()
 			return a.withRun(ctx, latestUnless(args), func(s *cas.Store, run protocol.RunID) error {
 				if check {
 					return a.checkReplay(ctx, s, run)
 				}
-				return a.replay(ctx, s, run, protocol.Seq(seq), follow)
+				return a.replay(ctx, s, run, w, follow)
 			})
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&from, "from", "0", "only the events after this seq")
+	w.flags(flags)
 	flags.BoolVarP(&follow, "follow", "f", false, "go on while the run does")
 	flags.BoolVar(&check, "check", false, "decide and build everything again, and compare")
 	return cmd
 }
 
-func (a *app) replay(ctx context.Context, s *cas.Store, run protocol.RunID, from protocol.Seq, follow bool) error {
+// eventWindow chooses events of a run: those after from, up to to, at most limit; 0 is no bound.
+type eventWindow struct {
+	from, to protocol.Seq
+	limit    int
+}
+
+func (w *eventWindow) flags(f *pflag.FlagSet) {
+	f.Int64Var((*int64)(&w.from), "from", 0, "only the events after this seq")
+	f.Int64Var((*int64)(&w.to), "to", 0, "only the events up to this seq")
+	f.IntVar(&w.limit, "limit", 0, "at most so many events")
+}
+
+// check refuses a window that cannot be.
+func (w *eventWindow) check(follow, check bool) error {
+	bounded := w.to != 0 || w.limit != 0
+	switch {
+	case w.from < 0:
+		return fail(protocol.ErrBadCursor, "", "--from %d: want the seq of the last event held, 0 for all", w.from)
+	case w.to < 0 || w.to > 0 && w.to < w.from:
+		return fail(protocol.ErrBadCursor, "", "--to %d: want the seq of the last event to show, from %d on", w.to, max(1, w.from))
+	case w.limit < 0:
+		return usagef("--limit %d: want a number of events", w.limit)
+	case bounded && follow:
+		return usagef("--follow goes on while the run does; leave out --to and --limit")
+	case check && (bounded || w.from > 0):
+		return usagef("--check builds everything of a run again; leave out --from, --to and --limit")
+	}
+	return nil
+}
+
+func (w *eventWindow) request(run protocol.RunID, follow bool) protocol.Request {
+	return protocol.Request{SessionID: run, FromSeq: &w.from, ToSeq: w.to, Limit: w.limit, Live: follow}
+}
+
+// end is the last event of the window, 0 where there is no bound.
+func (w *eventWindow) end() protocol.Seq {
+	r := w.request("", false)
+	return r.End()
+}
+
+// eventWindowOf reads the flags of a window.
+func eventWindowOf(f *pflag.FlagSet) (w eventWindow, err error) {
+	from, err := f.GetInt64("from")
+	if err != nil {
+		return w, err
+	}
+	to, err := f.GetInt64("to")
+	if err != nil {
+		return w, err
+	}
+	w.limit, err = f.GetInt("limit")
+	w.from, w.to = protocol.Seq(from), protocol.Seq(to)
+	return w, err
+}
+
+func (a *app) replay(ctx context.Context, s *cas.Store, run protocol.RunID, w eventWindow, follow bool) error {
 	if a.format != "json" {
-		return a.logEvents(ctx, s, ref{run: run}, from, follow, false)
+		return a.logEvents(ctx, s, ref{run: run}, w, follow, false)
 	}
 	if follow {
 		return usagef("--follow streams; it needs -o jsonl")
 	}
 	events := []eventJSON{}
-	err := a.each(ctx, s, run, from, false, func(e *protocol.Entry, d protocol.Data) error {
+	err := a.each(ctx, s, w.request(run, false), func(e *protocol.Entry, d protocol.Data) error {
 		j, err := newEventJSON(e, d)
 		events = append(events, j)
 		return err

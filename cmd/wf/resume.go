@@ -52,7 +52,7 @@ limit. What is recorded already is not done again. Without RUN it is the latest.
 					return err
 				}
 				if st.Status().Final() {
-					v, err := a.newEngine(s, nil).View(ctx, run)
+					v, err := a.shown(ctx, a.newEngine(s, nil), run)
 					if err != nil {
 						return err
 					}

@@ -150,7 +150,7 @@ func (a *app) launch(ctx context.Context, s *cas.Store, l engine.Launch, detach 
 		return err
 	}
 	if !fresh {
-		v, err := a.newEngine(s, nil).View(ctx, run)
+		v, err := a.shown(ctx, a.newEngine(s, nil), run)
 		if err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"wf/cas"
 	"wf/engine"
@@ -14,23 +15,50 @@ import (
 )
 
 func newShow(a *app) *cobra.Command {
+	var w engine.Window
 	cmd := &cobra.Command{
 		Use:   "show [RUN[:STEP] | CID]",
 		Short: "Show a run, a step or a block",
+		Long: `Show a run with its last 200 steps; -o json has all of them. --limit and --before page through the steps
+of a long run: where there are earlier ones, the output ends with the command that shows them.`,
 		Example: `  wf show -1
   wf show 7K3Q:coder#2
   wf show -1 -o json | jq '.steps[].edge_prompt'`,
 		Args: takes(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			return a.withStore(ctx, func(s *cas.Store) error { return a.show(ctx, s, latestUnless(args)) })
+			return a.withStore(ctx, func(s *cas.Store) error { return a.show(ctx, s, latestUnless(args), w) })
 		},
 	}
 	cmd.Flags().BoolVar(&a.every, "all", false, "every item of a fan-out on a line of its own")
+	windowFlags(cmd.Flags(), &w)
 	return cmd
 }
 
-func (a *app) show(ctx context.Context, s *cas.Store, arg string) error {
+// windowFlags choose steps of a run.
+func windowFlags(f *pflag.FlagSet, w *engine.Window) {
+	f.IntVar(&w.Limit, "limit", 0, "at most so many steps, the newest (default 200, all with -o json)")
+	f.Int64Var((*int64)(&w.Before), "before", 0, "only the steps that began before this event")
+}
+
+// checkWindow fills in what a person is shown.
+func (a *app) checkWindow(w engine.Window) (engine.Window, error) {
+	switch {
+	case w.Limit < 0:
+		return w, usagef("--limit %d: want a number of steps", w.Limit)
+	case w.Before < 0:
+		return w, fail(protocol.ErrBadCursor, "", "--before %d: want the seq of an event", w.Before)
+	case w.Limit == 0 && !a.asJSON():
+		w.Limit = lastSteps
+	}
+	return w, nil
+}
+
+func (a *app) show(ctx context.Context, s *cas.Store, arg string, w engine.Window) error {
+	w, err := a.checkWindow(w)
+	if err != nil {
+		return err
+	}
 	at, err := a.resolve(ctx, s, arg)
 	if err != nil {
 		return err
@@ -38,7 +66,10 @@ func (a *app) show(ctx context.Context, s *cas.Store, arg string) error {
 	if at.block.Defined() {
 		return a.showBlock(ctx, s, at.block)
 	}
-	v, err := a.newEngine(s, nil).View(ctx, at.run)
+	if at.step != "" {
+		w = engine.Window{}
+	}
+	v, err := a.newEngine(s, nil).ViewWindow(ctx, at.run, w)
 	if err != nil {
 		return err
 	}
@@ -86,6 +117,9 @@ func (a *app) showRun(v *engine.View) error {
 	row("inputs", string(v.Info.Inputs))
 	if err := table(a.out, rows); err != nil {
 		return err
+	}
+	if v.Earlier > 0 {
+		fmt.Fprintln(a.out, "  "+p.dim(fmt.Sprintf("%d of %d steps; wf show %s --before %d shows earlier ones", len(v.Steps), v.Total, v.ID, v.Earlier)))
 	}
 	if err := a.stepTable(v.Steps); err != nil {
 		return err

@@ -83,6 +83,7 @@ type tuiView struct {
 	ID     protocol.RunID `json:"id"`
 	Reason string         `json:"reason"`
 	Steps  []tuiStep      `json:"steps"`
+	Total  int            `json:"steps_total"`
 
 	Waiting []struct {
 		Step     string            `json:"step"`
@@ -123,7 +124,7 @@ func (s tuiSource) Run(ctx context.Context, id protocol.RunID) (tui.View, error)
 	if err != nil {
 		return tui.View{}, err
 	}
-	out := tui.View{Run: tui.Run{ID: id, Workflow: v.Workflow, Title: v.Info.Title, Status: v.Status, Steps: len(v.Steps)}, Reason: v.Reason}
+	out := tui.View{Run: tui.Run{ID: id, Workflow: v.Workflow, Title: v.Info.Title, Status: v.Status, Steps: max(v.Total, len(v.Steps))}, Reason: v.Reason}
 	for _, x := range v.Steps {
 		step := tui.Step{ID: x.ID, Status: x.Status, Resumes: x.Resumes != nil, Prompt: x.Prompt}
 		if x.CID != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -12,6 +13,17 @@ import (
 	"wf/engine"
 	"wf/protocol"
 )
+
+// lastSteps is how many steps of a run a person is shown.
+const lastSteps = 200
+
+// shown reads a run to show it: all of it as JSON, its last steps to a person.
+func (a *app) shown(ctx context.Context, e *engine.Engine, run protocol.RunID) (*engine.View, error) {
+	if a.asJSON() {
+		return e.View(ctx, run)
+	}
+	return e.ViewWindow(ctx, run, engine.Window{Limit: lastSteps})
+}
 
 // outcome is what the state of a run is to the caller of wf: nil when it is done.
 func outcome(v *engine.View) error {

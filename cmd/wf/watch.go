@@ -47,7 +47,7 @@ func (a *app) watch(ctx context.Context, s *cas.Store, run protocol.RunID, from 
 	if err := a.attend(ctx, s, run, from, rep); err != nil {
 		return err
 	}
-	v, err := a.newEngine(s, nil).View(ctx, run)
+	v, err := a.shown(ctx, a.newEngine(s, nil), run)
 	if err != nil {
 		return err
 	}

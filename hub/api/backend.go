@@ -27,8 +27,8 @@ type Reader interface {
 	// Runs lists runs, the one that moved last first: wf.runs/v1. next is what Query.Before
 	// goes on with, "" at the end.
 	Runs(ctx context.Context, q Query) (items []any, next protocol.RunID, err error)
-	// Run is a whole run: wf.run/v1.
-	Run(ctx context.Context, run protocol.RunID) (any, error)
+	// Run is a run with some of its steps: wf.run/v1.
+	Run(ctx context.Context, run protocol.RunID, w Window) (any, error)
 	// Graph is the picture of a run as SVG: its workflow with the path taken.
 	Graph(ctx context.Context, run protocol.RunID) ([]byte, error)
 	// Messages is what a visit was sent first: wf.messages/v1.
@@ -91,6 +91,15 @@ const (
 	DefaultLimit = 50
 	MaxLimit     = 500
 )
+
+// Window chooses steps of a run.
+type Window struct {
+	Limit  int          // at most so many, the newest; 1…MaxSteps
+	Before protocol.Seq // only those that began before this event; 0 is all
+}
+
+// MaxSteps is how many steps one answer has at most, and where no limit is given.
+const MaxSteps = 1000
 
 // Start is what a run is started with.
 type Start struct {

@@ -116,10 +116,23 @@ func (s *Server) runs(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) run(w http.ResponseWriter, r *http.Request) error {
-	if done, err := s.held(w, r); done || err != nil {
+	p, err := query(r, "limit", "before")
+	if err != nil {
 		return err
 	}
-	v, err := s.Backend.Run(r.Context(), runOf(r))
+	var win Window
+	if win.Limit, err = p.number("limit", 1, MaxSteps, MaxSteps); err != nil {
+		return err
+	}
+	before, err := p.number("before", 1, protocol.MaxSafeInt, 0)
+	if err != nil {
+		return err
+	}
+	win.Before = protocol.Seq(before)
+	if done, err := s.held(w, r, "limit", "before"); done || err != nil {
+		return err
+	}
+	v, err := s.Backend.Run(r.Context(), runOf(r), win)
 	if err != nil {
 		return err
 	}

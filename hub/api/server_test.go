@@ -37,8 +37,8 @@ func (s *shop) Workflows(context.Context) ([]Workflow, error) {
 func (s *shop) Runs(_ context.Context, q Query) ([]any, protocol.RunID, error) {
 	return []any{map[string]string{"id": "R"}}, "R", s.note("runs %+v", q)
 }
-func (s *shop) Run(_ context.Context, r protocol.RunID) (any, error) {
-	return map[string]string{"id": string(r)}, s.note("run %s", r)
+func (s *shop) Run(_ context.Context, r protocol.RunID, w Window) (any, error) {
+	return map[string]string{"id": string(r)}, s.note("run %s %+v", r, w)
 }
 func (s *shop) Graph(_ context.Context, r protocol.RunID) ([]byte, error) {
 	return []byte("<svg/>"), s.note("graph %s", r)
@@ -140,7 +140,10 @@ func TestRequestsReachTheBackendAndNothingElseDoes(t *testing.T) {
 		{"none", "GET", "/v1/runs?limit=0", "", 400, "bad_request"},
 		{"no number", "GET", "/v1/runs?limit=x", "", 400, "bad_request"},
 		{"no yes or no", "GET", "/v1/runs?all=1", "", 400, "bad_request"},
-		{"a run", "GET", "/v1/runs/R", "", 200, "run R"},
+		{"a run", "GET", "/v1/runs/R", "", 200, "run R {Limit:1000 Before:0}"},
+		{"a page of its steps", "GET", "/v1/runs/R?limit=20&before=77", "", 200, "run R {Limit:20 Before:77}"},
+		{"too many steps", "GET", "/v1/runs/R?limit=1001", "", 400, "bad_request"},
+		{"steps before nothing", "GET", "/v1/runs/R?before=0", "", 400, "bad_request"},
 		{"an unknown run", "GET", "/v1/runs/X", "", 404, "unknown_session"},
 		{"its graph", "GET", "/v1/runs/R/graph", "", 200, "graph R"},
 		{"messages of a step", "GET", "/v1/runs/R/steps/coder%232/messages", "", 200, "messages R coder#2"},

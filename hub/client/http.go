@@ -176,9 +176,27 @@ func (a *API) Workflows(ctx context.Context) ([]json.RawMessage, error) {
 	return l.Items, a.read(ctx, "/v1/workflows", &l)
 }
 
-// Run is a whole run: wf.run/v1.
+// Run is a run with its newest steps, as many as the server gives at once: wf.run/v1.
 func (a *API) Run(ctx context.Context, run protocol.RunID) (raw []byte, err error) {
-	return raw, a.read(ctx, runPath(run), &raw)
+	return a.RunWindow(ctx, run, 0, 0)
+}
+
+// RunWindow is a run with at most limit steps, the newest of those that began before an event:
+// wf.run/v1. 0 is the server's own limit, and all steps. Where there are earlier steps the answer
+// has "earlier": what before is for them.
+func (a *API) RunWindow(ctx context.Context, run protocol.RunID, limit int, before protocol.Seq) (raw []byte, err error) {
+	v := url.Values{}
+	if limit > 0 {
+		v.Set("limit", strconv.Itoa(limit))
+	}
+	if before > 0 {
+		v.Set("before", strconv.FormatInt(int64(before), 10))
+	}
+	path := runPath(run)
+	if len(v) > 0 {
+		path += "?" + v.Encode()
+	}
+	return raw, a.read(ctx, path, &raw)
 }
 
 // About reads what GET /v1/runs/{id}/… answers: steps/coder#2/messages or verify, for example,

@@ -52,8 +52,9 @@ type Replay struct {
 
 	Run    protocol.RunID
 	Cursor Cursor
-	Tail   bool // begin at the head of now instead of at Cursor
-	Live   bool // go on behind the head
+	To     protocol.Seq // the last event that is wanted; 0 is all. Not with Tail or Live
+	Tail   bool         // begin at the head of now instead of at Cursor
+	Live   bool         // go on behind the head
 
 	// Patience is how long connections are tried in vain before Follow gives up; 0 is for ever,
 	// negative is the first failure.
@@ -170,7 +171,7 @@ func (f *follower) connect(ctx context.Context) error {
 func (f *follower) request(w *wire) error {
 	req := protocol.Request{Type: protocol.FrameReplayRequest, SessionID: f.r.Run, Live: f.r.Live, Batch: true, LastCID: f.at.CID}
 	if !f.tail {
-		req.FromSeq = &f.at.Seq
+		req.FromSeq, req.ToSeq = &f.at.Seq, f.r.To
 	}
 	return w.send(req)
 }
@@ -206,13 +207,7 @@ func (f *follower) take(w *wire, frame *protocol.Frame) error {
 		if !f.stands(frame) {
 			return f.lost(w, fmt.Errorf("complete at event %d, the cursor is at %d", frame.LastSeq, f.at.Seq))
 		}
-		f.progress = true
-		f.over = !f.r.Live
-		if f.c.Complete != nil {
-			if err := f.c.Complete(f.at); err != nil {
-				return f.end(err)
-			}
-		}
+		return f.complete()
 	case protocol.FrameHeartbeat:
 		if !f.stands(frame) {
 			return f.lost(w, fmt.Errorf("a heartbeat at event %d, the cursor is at %d", frame.LastSeq, f.at.Seq))
@@ -223,6 +218,18 @@ func (f *follower) take(w *wire, frame *protocol.Frame) error {
 		return f.reset(frame)
 	case protocol.FrameReplayError:
 		return f.told(frame)
+	}
+	return nil
+}
+
+// complete is the end of what is stored, or of what is wanted.
+func (f *follower) complete() error {
+	f.progress = true
+	f.over = !f.r.Live
+	if f.c.Complete != nil {
+		if err := f.c.Complete(f.at); err != nil {
+			return f.end(err)
+		}
 	}
 	return nil
 }

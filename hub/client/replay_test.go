@@ -293,6 +293,24 @@ func TestErrorsThatNoOtherConnectionMendsAreReturned(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 }
 
+// A window ends where it was asked to, or at the head.
+func TestAWindowEndsWhereItIsWanted(t *testing.T) {
+	f := memfeed.New()
+	f.Add("run", 30, "e")
+	h := serve(t, &replay.Server{Feed: f})
+	for _, to := range []protocol.Seq{1, 17, 30, 99} {
+		r := client.Replay{URL: h.URL + "/v1/replay", Run: "run", To: to}
+		events, complete := 0, protocol.Seq(0)
+		err := r.Follow(t.Context(), client.Consumer{
+			Event:    func(client.Event) error { events++; return nil },
+			Complete: func(c client.Cursor) error { complete = c.Seq; return nil },
+		})
+		if want := min(30, to); err != nil || events != int(want) || complete != want {
+			t.Errorf("up to %d: %d events, complete at %d, %v", to, events, complete, err)
+		}
+	}
+}
+
 func TestTailBeginsAtTheHead(t *testing.T) {
 	f := memfeed.New()
 	f.Add("run", 30, "e")

@@ -79,6 +79,8 @@ func (f *follower) events(w *wire, all []protocol.WireEvent, live bool) error {
 		switch {
 		case e.Seq == f.at.Seq && e.CID == f.at.CID, e.Seq < f.at.Seq:
 			continue // held already
+		case f.r.To > 0 && e.Seq > f.r.To: // of a server that knows no windows
+			return f.complete()
 		case e.Seq != f.at.Seq+1:
 			return f.lost(w, fmt.Errorf("event %d came where %d was due", e.Seq, f.at.Seq+1))
 		}

@@ -49,6 +49,7 @@ type cursor struct {
 	run       protocol.RunID
 	from      protocol.Seq
 	last      protocol.Link // null at 0
+	end       protocol.Seq  // of the window, 0 where there is no bound
 	sink      Sink
 	ring      *ring // nil without live output
 	completed bool
@@ -63,7 +64,10 @@ type cursor struct {
 // protocol.ReplayError knows.
 func (s *Server) Follow(ctx context.Context, r protocol.Request, sink Sink) error {
 	s.init()
-	c := &cursor{feed: s.Feed, run: r.SessionID, sink: sink, shelf: &s.shelf}
+	if err := r.CheckWindow(); err != nil {
+		return err
+	}
+	c := &cursor{feed: s.Feed, run: r.SessionID, end: r.End(), sink: sink, shelf: &s.shelf}
 	var leave func()
 	c.crowd, leave = s.shelf.join(c.run)
 	defer leave()
@@ -94,7 +98,7 @@ func (s *Server) Follow(ctx context.Context, r protocol.Request, sink Sink) erro
 		}
 		if !c.completed {
 			c.completed = true
-			if err := c.tell(ctx, protocol.FrameReplayComplete); err != nil || !r.Live {
+			if err := c.complete(ctx); err != nil || !r.Live {
 				return err
 			}
 		}
@@ -126,6 +130,21 @@ func (s *Server) Follow(ctx context.Context, r protocol.Request, sink Sink) erro
 		}
 	}
 }
+
+// complete says that the cursor is where it was to come to; of a window also where the head is.
+func (c *cursor) complete(ctx context.Context) error {
+	if c.end == 0 {
+		return c.tell(ctx, protocol.FrameReplayComplete)
+	}
+	_, head, err := c.feed.Tip(ctx, c.run)
+	if err != nil {
+		return err
+	}
+	return c.sink.Frame(ctx, &protocol.Frame{Type: protocol.FrameReplayComplete, LastSeq: c.from, LastCID: c.last, HeadSeq: head})
+}
+
+// atEnd reports whether the window was read.
+func (c *cursor) atEnd() bool { return c.end > 0 && c.from >= c.end }
 
 func (c *cursor) tell(ctx context.Context, kind protocol.FrameType) error {
 	return c.sink.Frame(ctx, &protocol.Frame{Type: kind, LastSeq: c.from, LastCID: c.last})
@@ -173,9 +192,9 @@ func (c *cursor) place(ctx context.Context, r protocol.Request) error {
 // errMoved says that the head stands on another history than the cursor.
 var errMoved = errors.New("the head stands on another history")
 
-// drain reads to the head, and with a reset wherever that is now.
+// drain reads to the end of the window or to the head, and with a reset wherever that is now.
 func (c *cursor) drain(ctx context.Context) error {
-	for known := protocol.Seq(0); ; {
+	for known := protocol.Seq(0); !c.atEnd(); {
 		from := c.from
 		err := c.pass(ctx)
 		if err == nil {
@@ -201,12 +220,13 @@ func (c *cursor) drain(ctx context.Context) error {
 			return err
 		}
 	}
+	return nil
 }
 
 // pass reads what follows the cursor, a batch at a time, together with others where there are
 // any. No transaction is open while a batch is written: see protocol.Source.
 func (c *cursor) pass(ctx context.Context) error {
-	for alone := false; !alone; {
+	for alone := false; !alone && !c.atEnd(); {
 		var err error
 		if c.shelf.crowded(c.run) {
 			var batch []protocol.Entry
@@ -234,6 +254,9 @@ func (c *cursor) alone(ctx context.Context) (done bool, err error) {
 	for e, err := range c.feed.After(ctx, c.run, c.from) {
 		if err := c.follows(c.batch, e, err); err != nil {
 			return false, errors.Join(c.write(ctx, c.batch), err)
+		}
+		if c.end > 0 && e.Seq > c.end {
+			break
 		}
 		c.batch = append(c.batch, e)
 		if size += len(e.Raw); len(c.batch) < batchEvents && size < batchBytes {
@@ -273,6 +296,9 @@ func (c *cursor) follows(batch []protocol.Entry, e protocol.Entry, err error) er
 
 // write hands on what was read, in pieces where something was said between two events.
 func (c *cursor) write(ctx context.Context, batch []protocol.Entry) error {
+	if over := c.from + protocol.Seq(len(batch)) - c.end; c.end > 0 && over > 0 { // read for others too
+		batch = batch[:max(0, protocol.Seq(len(batch))-over)]
+	}
 	for len(batch) > 0 {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -20,7 +21,8 @@ import (
 //
 // As server-sent events the id is the seq, deltas and the like have none, and the stream goes on
 // until the client leaves: EventSource connects again by itself, with Last-Event-ID. As NDJSON,
-// one frame on a line, it ends with replay_complete, unless ?live=true.
+// one frame on a line, it ends with replay_complete, unless ?live=true. A window, with toSeq or
+// limit, ends with replay_complete in both.
 //
 // What cannot begin is answered by a status and a wf.error/v1 object: 400 for a bad cursor, 404
 // for an unknown run, 409 for a cursor beyond the head.
@@ -63,8 +65,8 @@ func streamRequest(r *http.Request, live bool) (protocol.Request, error) {
 	given := map[string]string{}
 	for name, values := range r.URL.Query() {
 		switch {
-		case name != "fromSeq" && name != "lastCid" && name != "live":
-			return req, fmt.Errorf("there is no parameter %.40q; there are fromSeq, lastCid, live: %w", name, protocol.ErrBadRequest)
+		case !slices.Contains(streamParameters, name):
+			return req, fmt.Errorf("there is no parameter %.40q; there are %s: %w", name, strings.Join(streamParameters, ", "), protocol.ErrBadRequest)
 		case len(values) > 1:
 			return req, fmt.Errorf("the parameter %q is given %d times: %w", name, len(values), protocol.ErrBadRequest)
 		}
@@ -76,6 +78,20 @@ func streamRequest(r *http.Request, live bool) (protocol.Request, error) {
 	case "", "false":
 	default:
 		return req, fmt.Errorf("live=%.40q: want true or false: %w", given["live"], protocol.ErrBadRequest)
+	}
+	for name, into := range map[string]func(int64){
+		"toSeq": func(n int64) { req.ToSeq = protocol.Seq(n) }, "limit": func(n int64) { req.Limit = int(n) },
+	} {
+		text, ok := given[name]
+		if !ok {
+			continue
+		}
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || n < 1 || n > protocol.MaxSafeInt {
+			return req, fmt.Errorf("%s %.40q: want a number from 1: %w", name, text, protocol.ErrBadCursor)
+		}
+		into(n)
+		req.Live = given["live"] == "true"
 	}
 	text, name := given["fromSeq"], "fromSeq"
 	again := r.Header.Get("Last-Event-ID")
@@ -98,8 +114,11 @@ func streamRequest(r *http.Request, live bool) (protocol.Request, error) {
 		}
 		req.LastCID = l
 	}
-	return req, nil
+	return req, req.CheckWindow()
 }
+
+// streamParameters are those of GET /v1/sessions/{id}/events.
+var streamParameters = []string{"fromSeq", "toSeq", "limit", "lastCid", "live"}
 
 // refuse answers a request that cannot be served.
 func refuse(w http.ResponseWriter, err error) {

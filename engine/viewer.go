@@ -1,0 +1,375 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"wf/cas"
+	"wf/protocol"
+)
+
+// A Window chooses steps of a run. The zero Window is all of them.
+type Window struct {
+	Limit  int          // at most so many, the newest; 0 is all
+	Before protocol.Seq // only steps that began before this event; 0 is all
+}
+
+// View reads a whole run.
+func (e *Engine) View(ctx context.Context, run protocol.RunID) (*View, error) {
+	return e.ViewWindow(ctx, run, Window{})
+}
+
+// ViewWindow reads a run with some of its steps. What it costs depends on the events since these
+// steps began and on their number, and not on the length of the run.
+func (e *Engine) ViewWindow(ctx context.Context, run protocol.RunID, w Window) (*View, error) {
+	s, err := e.State(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	v, err := e.viewWindow(ctx, run, s, w)
+	if err != nil {
+		return nil, fmt.Errorf("run %s: %w", run, err)
+	}
+	return v, nil
+}
+
+func (e *Engine) viewWindow(ctx context.Context, run protocol.RunID, s *State, w Window) (*View, error) {
+	p, err := e.page(ctx, run, s, w)
+	if err != nil {
+		return nil, err
+	}
+	b := viewer{e: e, read: e.reader(ctx), s: s, only: p.steps, steps: map[string]*StepView{}, unsettled: map[string]string{}, named: map[string][]protocol.RunID{},
+		v: &View{Schema: RunSchema, ID: run, Steps: []*StepView{}, Outputs: protocol.JSON("{}")}}
+	if err := b.newest(ctx); err != nil {
+		return nil, err
+	}
+	for x, err := range upTo(e.Store.After(ctx, run, p.first-1), s.Seq) {
+		if err == nil {
+			err = b.event(x)
+		}
+		if err == nil {
+			err = b.child(ctx, x)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if b.settled() {
+			break
+		}
+	}
+	if n := len(b.v.Steps); n < s.Totals.Steps {
+		b.v.Total, b.v.Earlier = s.Totals.Steps, p.earlier
+	}
+	if err := b.finish(ctx); err != nil {
+		return nil, err
+	}
+	return b.v, b.mends(ctx)
+}
+
+// mends says how a suspended run is put right. That may follow from any of its steps, so that a
+// window does not do.
+func (b *viewer) mends(ctx context.Context) error {
+	if b.s.Status() != protocol.Suspended {
+		return nil
+	}
+	var err error
+	if b.only == nil {
+		b.v.Mend, err = b.mend(ctx, b.s, b.last)
+		return err
+	}
+	whole, err := b.e.View(ctx, b.v.ID)
+	if err == nil {
+		b.v.Mend = whole.Mend
+	}
+	return err
+}
+
+// viewer makes a View.
+type viewer struct {
+	e    *Engine
+	read Reader
+	s    *State
+	v    *View
+
+	only  map[string]bool // the steps wanted; nil is all
+	steps map[string]*StepView
+	// unsettled are the wanted steps that later events may change, with the record of one that
+	// has failed: it may be tried again until another step goes on from it.
+	unsettled map[string]string
+	begun     int                         // of those wanted
+	named     map[string][]protocol.RunID // of sub-workflows, by step; its own one first
+	last      string                      // step that was completed last
+}
+
+// settled reports whether no later event can change the steps that are wanted.
+func (b *viewer) settled() bool {
+	return b.only != nil && b.begun == len(b.only) && len(b.unsettled) == 0
+}
+
+// newest reads the event that the state stands at.
+func (b *viewer) newest(ctx context.Context) error {
+	for x, err := range b.e.Store.After(ctx, b.v.ID, b.s.Seq-1) {
+		if err != nil {
+			return err
+		}
+		b.v.Head, b.v.Seq, b.v.Updated = x.CID.String(), x.Seq, stamp(x.TS)
+		break
+	}
+	b.v.Started = stamp(b.s.Info.Started)
+	return nil
+}
+
+func (b *viewer) event(x protocol.Entry) error {
+	step := x.StepName()
+	if x.Type == protocol.EvStepStarted {
+		return b.started(x)
+	}
+	st := b.steps[step]
+	if st == nil {
+		return nil
+	}
+	switch x.Type {
+	case protocol.EvToolCall:
+		st.ToolCalls++
+	case protocol.EvCompacted:
+		return b.compacted(x, st)
+	case protocol.EvCorrection:
+		d, err := cas.DecodeData[protocol.Correction](&x.Event)
+		if err != nil {
+			return err
+		}
+		reasons, err := textOf(b.read, d.Reasons)
+		if err != nil {
+			return err
+		}
+		st.Corrections = append(st.Corrections, reasons)
+	case protocol.EvUsage:
+		u, err := cas.DecodeData[protocol.Usage](&x.Event)
+		if err != nil {
+			return err
+		}
+		st.Usage.add(u)
+		if u.Kind == protocol.UsageTurn && u.Child == nil {
+			st.CutOff = u.Stop == protocol.StopLength
+		}
+		st.Attempts[len(st.Attempts)-1].Usage.add(u)
+	case protocol.EvAttemptFailed:
+		f, err := cas.DecodeData[protocol.AttemptFailed](&x.Event)
+		if err != nil {
+			return err
+		}
+		a := &st.Attempts[len(st.Attempts)-1]
+		a.Error = &f.Error
+		if f.RetryAt > 0 {
+			at := stamp(f.RetryAt)
+			a.RetryAt = &at
+		}
+	case protocol.EvStepCompleted:
+		d, err := cas.DecodeData[protocol.StepCompleted](&x.Event)
+		if err != nil {
+			return err
+		}
+		b.last = step
+		st.record, st.MS, st.Workspace = d.Record, st.MS+d.MS, d.Workspace
+		if d.Status == protocol.StepOK || d.Status == protocol.StepSkipped {
+			delete(b.unsettled, step)
+		} else {
+			b.unsettled[step] = d.Record.String()
+		}
+	}
+	return nil
+}
+
+func (b *viewer) started(x protocol.Entry) error {
+	d, err := cas.DecodeData[protocol.StepStarted](&x.Event)
+	if err != nil {
+		return err
+	}
+	if b.only != nil {
+		b.goesOn(d.Parents)
+	}
+	step := x.StepName()
+	if b.only != nil && !b.only[step] {
+		return nil
+	}
+	st := b.steps[step]
+	if st == nil {
+		st = &StepView{ID: step, Role: d.Role, Visit: d.Visit, Status: "running", Edge: d.Edge, Via: d.Via,
+			Parents: []string{}, Output: protocol.JSON("{}"), Resumes: text(d.Resumes)}
+		for _, p := range d.Parents {
+			st.Parents = append(st.Parents, p.String())
+		}
+		if d.Item != nil {
+			st.Item = &d.Item.Index
+		}
+		if st.EdgePrompt, err = textOf(b.read, d.EdgePrompt); err != nil {
+			return err
+		}
+		b.steps[st.ID] = st
+		b.v.Steps = append(b.v.Steps, st)
+		b.begun++
+	}
+	b.unsettled[step] = ""
+	st.Tools, st.Inject = d.Tools, d.Inject
+	if n := len(st.Attempts); n == 0 || st.Attempts[n-1].Attempt != d.Attempt {
+		st.Attempts = append(st.Attempts, AttemptView{Attempt: d.Attempt, Started: stamp(x.TS)})
+	}
+	return nil
+}
+
+// goesOn settles failed steps that another one goes on from.
+func (b *viewer) goesOn(parents []protocol.Link) {
+	for step, record := range b.unsettled {
+		for _, p := range parents {
+			if record != "" && p.String() == record {
+				delete(b.unsettled, step)
+			}
+		}
+	}
+}
+
+// child notes the run of a sub-workflow that an event leads to.
+func (b *viewer) child(ctx context.Context, x protocol.Entry) error {
+	step := x.StepName()
+	if b.steps[step] == nil {
+		return nil
+	}
+	child, err := b.e.childNamed(ctx, b.v.ID, x)
+	if err == nil && child != "" && !slices.Contains(b.named[step], child) {
+		b.named[step] = append(b.named[step], child)
+	}
+	return err
+}
+
+// children names the runs of sub-workflows that are in the store.
+func (b *viewer) children(ctx context.Context) error {
+	for step, named := range b.named {
+		for _, child := range named {
+			h, err := b.e.Store.Head(ctx, protocol.RunHead(child))
+			if err != nil {
+				return err
+			}
+			if h.Link.Defined() {
+				b.steps[step].Child = child
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// finish adds what the state and the records tell.
+func (b *viewer) finish(ctx context.Context) error {
+	v, s := b.v, b.s
+	o, err := b.e.lib.open(s.Start, b.read)
+	if err != nil {
+		return err
+	}
+	v.Workflow, v.Definition = o.prog.Workflow.Name, o.start.Workflow.String()
+	v.Status, v.Reason, v.Suspended, v.Code, v.Result = s.Status(), s.Reason(), s.SuspendedBy(), s.Code(), text(s.Result())
+	v.Usage, v.Timing = s.Totals.Told, s.Timing()
+	v.ActiveMS, v.Scripted = s.Totals.Active/1000, s.Totals.Scripted
+	if cost, _ := b.e.Cost(s.Totals); cost != nil {
+		dollars := float64(*cost) / 1e12
+		v.CostUSD = &dollars
+	}
+	if err := b.info(); err != nil {
+		return err
+	}
+	if v.Status == protocol.Done {
+		v.Leftovers = s.lacking()
+	}
+	for _, visits := range s.agenda.visits {
+		for _, x := range visits {
+			b.open(x, s.stop != nil)
+		}
+	}
+	for _, st := range v.Steps {
+		if role, ok := o.prog.Workflow.RoleNamed(st.Role); ok {
+			st.Action = role.Action
+		}
+		if err := b.record(st); err != nil {
+			return err
+		}
+	}
+	if err := b.children(ctx); err != nil {
+		return err
+	}
+	if err := b.waiting(); err != nil || !s.Result().Defined() {
+		return err
+	}
+	var r protocol.Result
+	if err := decode(b.read, s.Result(), &r); err != nil {
+		return err
+	}
+	if r.Outputs.Defined() {
+		v.Outputs, err = protocol.PayloadBytes(b.read, r.Outputs)
+	}
+	return err
+}
+
+func (b *viewer) waiting() error {
+	for _, w := range b.s.Waiting() {
+		x := WaitingView{Step: w.Step.String(), Kind: w.Kind, Choices: w.Choices}
+		var err error
+		if x.Question, err = textOf(b.read, w.Question); err != nil {
+			return err
+		}
+		form, err := textOf(b.read, w.Form)
+		if err != nil {
+			return err
+		}
+		x.Form = protocol.JSON(form)
+		if w.Due > 0 {
+			at := stamp(w.Due)
+			x.Due = &at
+		}
+		b.v.Waiting = append(b.v.Waiting, x)
+	}
+	return nil
+}
+
+func (b *viewer) info() error {
+	i := b.s.Info
+	b.v.Info = InfoView{Title: i.Title, Type: i.Type, Scope: i.Scope, Tags: i.Tags, CreatedBy: i.CreatedBy,
+		TargetUser: i.TargetUser, RequestID: i.RequestID, Workspace: i.Workspace, File: i.File, Parent: i.Parent, ForkedFrom: text(i.Forked)}
+	b.v.Info.Inputs = b.s.begun.raw
+	var err error
+	b.v.Info.Description, err = textOf(b.read, i.Description)
+	return err
+}
+
+// open says where a visit stands that has not ended. In a run that has stopped nothing runs.
+func (b *viewer) open(x *visit, stopped bool) {
+	st := b.steps[x.id.String()]
+	if st == nil {
+		return
+	}
+	st.Status = map[mode]string{runs: "running", ready: "running", waits: "waiting", retries: "retrying", parked: "parked"}[x.mode]
+	if stopped && (x.mode != waits || b.v.Status.Final()) {
+		st.Status = "parked"
+	}
+	if st.record.Defined() { // a failed visit that is tried again
+		st.record = protocol.Link{}
+	}
+	if x.mode == parked && x.lastErr != "" {
+		st.Error = &protocol.ErrorInfo{Code: "suspended", Phase: string(st.Action), Message: x.lastErr}
+	}
+}
+
+func (b *viewer) record(st *StepView) error {
+	if !st.record.Defined() {
+		return nil
+	}
+	st.CID = text(st.record)
+	p, err := loadPast(&b.e.lib, b.read, st.record)
+	if err != nil {
+		return err
+	}
+	st.Status, st.Text, st.Error = string(p.Status), p.Text, p.Error
+	if p.Data != nil {
+		st.Output = p.Data
+	}
+	return nil
+}

@@ -1,0 +1,129 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"wf/cas"
+	"wf/protocol"
+)
+
+// page is some steps of a run, which began one after another.
+type page struct {
+	first   protocol.Seq    // the step_started of the first one
+	steps   map[string]bool // by id; nil is every step since first
+	earlier protocol.Seq    // Window.Before of the steps before these; 0 where there are none
+}
+
+// backStep is how many events a page is looked for in at once, from the end of a journal.
+const backStep = 512
+
+// page finds the steps of a window. It reads the journal backwards, until it is sure of the first
+// step_started of each.
+func (e *Engine) page(ctx context.Context, run protocol.RunID, s *State, w Window) (page, error) {
+	end := s.Seq
+	if w.Before > 0 {
+		end = min(end, w.Before-1)
+	}
+	if w.Limit <= 0 && end == s.Seq {
+		return page{first: 1}, nil
+	}
+	f := finder{s: s, from: end, began: map[string]*beginning{}, ended: map[protocol.Link]bool{}}
+	for {
+		if found, ok := f.newest(w.Limit); ok {
+			return pageOf(found, w.Limit), nil
+		}
+		if err := f.read(ctx, e, run); err != nil {
+			return page{}, err
+		}
+	}
+}
+
+// pageOf makes a page of the beginnings found, the newest first: one more than wanted tells that
+// there are others.
+func pageOf(found []*beginning, limit int) page {
+	p := page{first: 1, steps: map[string]bool{}}
+	if limit > 0 && len(found) > limit {
+		found = found[:limit]
+		p.earlier = found[limit-1].seq
+	}
+	for _, x := range found {
+		p.steps[x.step], p.first = true, x.seq
+	}
+	return p
+}
+
+// finder looks for the beginnings of steps, from the end of a journal towards its start.
+type finder struct {
+	s     *State
+	from  protocol.Seq // what follows was read
+	began map[string]*beginning
+	ended map[protocol.Link]bool // records of steps
+}
+
+// beginning is the oldest step_started of a step that was met. It is the first one of all where
+// sure: a visit that waits, fails or is cut off is started again later.
+type beginning struct {
+	step    string
+	seq     protocol.Seq
+	parents []protocol.Link
+	sure    bool
+}
+
+// read takes in the events before those that were read.
+func (f *finder) read(ctx context.Context, e *Engine, run protocol.RunID) error {
+	upper := f.from
+	f.from = max(0, upper-backStep)
+	var part []protocol.Entry
+	for x, err := range upTo(e.Store.After(ctx, run, f.from), upper) {
+		if err != nil {
+			return err
+		}
+		if x.Type == protocol.EvStepStarted || x.Type == protocol.EvStepCompleted {
+			part = append(part, x)
+		}
+	}
+	for _, x := range slices.Backward(part) {
+		if x.Type == protocol.EvStepCompleted {
+			d, err := cas.DecodeData[protocol.StepCompleted](&x.Event)
+			if err != nil {
+				return err
+			}
+			f.ended[d.Record] = true
+			continue
+		}
+		d, err := cas.DecodeData[protocol.StepStarted](&x.Event)
+		if err != nil {
+			return err
+		}
+		b := &beginning{step: x.StepName(), seq: x.Seq, parents: d.Parents}
+		if v, _, err := f.s.visitNamed(b.step); err == nil { // the state knows it
+			b.seq, b.sure = v.first, true
+		}
+		f.began[b.step] = b
+	}
+	return nil
+}
+
+// newest gives the last limit+1 beginnings, the newest first; all of them where limit is 0. ok
+// says that these are the ones: each is the first of its step, and lies within what was read.
+func (f *finder) newest(limit int) (found []*beginning, ok bool) {
+	all := f.from == 0
+	for _, b := range f.began {
+		b.sure = b.sure || all || f.parentEnded(b)
+		found = append(found, b)
+	}
+	slices.SortFunc(found, func(a, b *beginning) int { return cmp.Compare(b.seq, a.seq) })
+	if all || limit <= 0 || len(found) <= limit {
+		return found, all
+	}
+	found = found[:limit+1]
+	return found, !slices.ContainsFunc(found, func(b *beginning) bool { return !b.sure || b.seq <= f.from })
+}
+
+// parentEnded reports whether a parent of the step ended within what was read. The first
+// step_started of the step comes after that.
+func (f *finder) parentEnded(b *beginning) bool {
+	return slices.ContainsFunc(b.parents, func(p protocol.Link) bool { return f.ended[p] })
+}

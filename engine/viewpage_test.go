@@ -1,0 +1,198 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"wf/engine"
+	"wf/engine/lang"
+	"wf/protocol"
+)
+
+// pages reads a run page by page from its end, and gives all steps in their order.
+func pages(t rapid.TB, e *engine.Engine, run protocol.RunID, limit int) []*engine.StepView {
+	t.Helper()
+	var out []*engine.StepView
+	for before := protocol.Seq(0); ; {
+		v, err := e.ViewWindow(context.Background(), run, engine.Window{Limit: limit, Before: before})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(v.Steps) > limit || len(v.Steps) == 0 && v.Earlier > 0 {
+			t.Fatalf("a page of %d steps, at most %d, earlier %d", len(v.Steps), limit, v.Earlier)
+		}
+		out = append(append([]*engine.StepView{}, v.Steps...), out...)
+		if v.Earlier == 0 {
+			return out
+		}
+		before = v.Earlier
+	}
+}
+
+var sameStep = cmp.Options{cmpopts.IgnoreUnexported(engine.StepView{}), cmp.Comparer(func(a, b protocol.Link) bool { return a == b })}
+
+// Whatever a run did, its pages are together what the whole view shows: after a failed visit was
+// tried again, a question answered, a fan-out cut off.
+func TestPagesOfStepsAreTheWholeView(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		p, _ := lang.Load([]byte(flow(rt)), lang.Options{File: "random.yaml"})
+		if p == nil {
+			rt.Skip("lint refuses it")
+		}
+		b := newBench(t)
+		ctx := context.Background()
+		id, _, err := b.e.Begin(ctx, engine.Launch{Program: p, Inputs: protocol.JSON("{}")})
+		if err != nil {
+			rt.Fatal(err)
+		}
+		v := b.drive(id)
+		for range rapid.IntRange(0, 2).Draw(rt, "resumes") {
+			if v.Status != protocol.Suspended {
+				break
+			}
+			if _, err := b.e.Drive(ctx, id, engine.DriveOptions{By: "test"}); err != nil && !errors.Is(err, protocol.ErrFinal) {
+				rt.Fatal(err)
+			}
+			v = b.view(id)
+		}
+		limit := rapid.IntRange(1, 5).Draw(rt, "limit")
+		if diff := cmp.Diff(v.Steps, pages(rt, b.e, id, limit), sameStep); diff != "" {
+			rt.Errorf("pages of %d (-whole +pages):\n%s", limit, diff)
+		}
+	})
+}
+
+// A visit that waited is started a second time, thousands of events after the first: it belongs to
+// the page where it began.
+func TestAVisitIsOnThePageWhereItBegan(t *testing.T) {
+	b := newBench(t)
+	id, _ := b.run(`
+wf: 1
+name: long-wait
+limits: {steps: 4000}
+roles:
+  first: {set: {n: 0}}
+  gate: {ask: "go on?"}
+  tick: {set: {n: "${{ (steps.tick?.output.n ?? 0) + 1 }}"}}
+  last: {set: {n: 0}}
+edges:
+  - {from: START, to: first}
+  - {from: first, to: [gate, tick]}
+  - {from: tick, to: tick, when: output.n < 1500, limit: 2000}
+  - {from: [tick, gate], to: last, when: steps.tick.output.n >= 1500}
+  - {from: last, to: END}
+`, nil)
+	ctx := context.Background()
+	if _, err := b.e.Answer(ctx, id, engine.Reply{Step: "gate#1", Text: "yes", By: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	v := b.drive(id)
+	if v.Status != protocol.Done || len(v.Steps) < 1500 {
+		t.Fatalf("%s (%s) after %d steps", v.Status, v.Reason, len(v.Steps))
+	}
+	if diff := cmp.Diff(v.Steps, pages(t, b.e, id, 100), sameStep); diff != "" {
+		t.Errorf("pages (-whole +pages):\n%s", diff)
+	}
+	page, err := b.e.ViewWindow(ctx, id, engine.Window{Limit: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, got := *v, *page
+	if got.Total != len(v.Steps) || got.Earlier == 0 {
+		t.Errorf("a page of 10 says %d steps, earlier %d; there are %d", got.Total, got.Earlier, len(v.Steps))
+	}
+	want.Steps, got.Steps, got.Total, got.Earlier = nil, nil, 0, 0
+	if diff := cmp.Diff(want, got, sameStep); diff != "" {
+		t.Errorf("what is no step differs (-whole +page):\n%s", diff)
+	}
+}
+
+// The sums of a run lie in its snapshot, and are those that its journal gives.
+func TestUsageAndTimesAreThoseOfTheJournal(t *testing.T) {
+	b := newBench(t)
+	id, v := b.run(`
+wf: 1
+name: times
+limits: {steps: 400}
+roles:
+  work: {run: "true"}
+  next: {set: {n: "${{ (steps.next?.output.n ?? 0) + 1 }}"}}
+edges:
+  - {from: START, to: work}
+  - {from: work, to: next}
+  - {from: next, to: END, when: output.n >= 80}
+  - {from: next, to: work, limit: 100}
+`, nil)
+	if v.Timing.ToolCalls != 80 {
+		t.Errorf("%d commands ran, want 80", v.Timing.ToolCalls)
+	}
+	read := func(l protocol.Link) ([]byte, error) { return b.e.Store.Block(context.Background(), l) }
+	folded, err := engine.Fold(&engine.Library{}, b.e.Store.After(context.Background(), id, 0), read)
+	if err != nil {
+		t.Fatal(err)
+	}
+	near := func(a, b int64) bool { return a-b <= 50 && b-a <= 50 } // the driver counts from when it knew
+	if f := folded.Timing(); f.ToolCalls != v.Timing.ToolCalls || !near(f.TotalMS, v.Timing.TotalMS) || !near(f.ToolsMS, v.Timing.ToolsMS) {
+		t.Errorf("the snapshot says %+v, the journal %+v", v.Timing, f)
+	}
+}
+
+// A sub-workflow names its run in the view however long ago it was: also when the parent went on
+// for thousands of steps.
+func TestASubWorkflowNamesItsRunInALongRun(t *testing.T) {
+	b := newBench(t)
+	b.e.Performers[protocol.ActWorkflow] = b.e.SubWorkflow()
+	child := "wf: 1\nname: child\nroles:\n  a: {set: {n: 1}}\nedges:\n  - {from: START, to: a}\n  - {from: a, to: END}\n"
+	if err := os.WriteFile(filepath.Join(b.dir, "child.yaml"), []byte(child), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, v := b.run(`
+wf: 1
+name: parent
+limits: {steps: 500}
+roles:
+  sub: {workflow: child.yaml}
+  tick: {set: {n: "${{ (steps.tick?.output.n ?? 0) + 1 }}"}}
+edges:
+  - {from: START, to: sub}
+  - {from: sub, to: tick}
+  - {from: tick, to: END, when: output.n >= 300}
+  - {from: tick, to: tick, limit: 400}
+`, nil)
+	if v.Status != protocol.Done || len(v.Steps) != 301 {
+		t.Fatalf("%s (%s) after %d steps", v.Status, v.Reason, len(v.Steps))
+	}
+	if v.Steps[0].Child == "" {
+		t.Fatal("sub#1 names no run")
+	}
+	if child := b.view(v.Steps[0].Child); child.Workflow != "child" {
+		t.Errorf("sub#1 names a run of %s", child.Workflow)
+	}
+}
+
+// One page of a run costs the same however long the run is.
+func BenchmarkViewPage(b *testing.B) {
+	for _, n := range []int{1_000, 50_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			w := newBench(b)
+			id := begin(b, w, pingPong(n, 20))
+			drive(b, w, id, protocol.Done)
+			b.ResetTimer()
+			for b.Loop() {
+				e := &engine.Engine{Store: w.e.Store}
+				v, err := e.ViewWindow(context.Background(), id, engine.Window{Limit: 200})
+				if err != nil || len(v.Steps) != 200 {
+					b.Fatal(err, len(v.Steps))
+				}
+			}
+		})
+	}
+}
