@@ -57,7 +57,7 @@ func (g *golden) add(t *testing.T) {
 	if err := errors.Join(err, zip.Close()); err != nil {
 		t.Fatal(err)
 	}
-	write(t, dir, "run.car.gz", string(z.Bytes()))
+	write(t, dir, "run.car.gz", z.String())
 	b, err := json.MarshalIndent(x, "", "  ")
 	if err != nil {
 		t.Fatal(err)

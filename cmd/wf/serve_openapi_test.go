@@ -237,6 +237,7 @@ func TestEveryAnswerIsAsItIsDescribed(t *testing.T) {
 	c.holds("GET", "/v1/runs/"+string(slow), nil, 200, "Run")
 	c.holds("POST", "/v1/runs/"+string(slow)+"/resume", map[string]any{"limits": map[string]any{"steps": 9, "duration": "3h"}}, 200, "Accepted")
 	s.awaitStatus(slow, protocol.Waiting)
+	c.holds("GET", at+"?limit=1", nil, 200, "Run") // a page of its steps
 	c.holds("GET", "/v1/runs?limit=1", nil, 200, "Runs")
 	c.holds("GET", "/v1/runs", nil, 200, "Runs")
 

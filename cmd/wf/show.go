@@ -30,14 +30,14 @@ of a long run: where there are earlier ones, the output ends with the command th
 			return a.withStore(ctx, func(s *cas.Store) error { return a.show(ctx, s, latestUnless(args), w) })
 		},
 	}
-	cmd.Flags().BoolVar(&a.every, "all", false, "every item of a fan-out on a line of its own")
+	cmd.Flags().BoolVar(&a.every, "all", false, "every step, items of a fan-out on lines of their own")
 	windowFlags(cmd.Flags(), &w)
 	return cmd
 }
 
 // windowFlags choose steps of a run.
 func windowFlags(f *pflag.FlagSet, w *engine.Window) {
-	f.IntVar(&w.Limit, "limit", 0, "at most so many steps, the newest (default 200, all with -o json)")
+	f.IntVar(&w.Limit, "limit", 0, "at most so many steps, the newest (default 200; all with --all and -o json)")
 	f.Int64Var((*int64)(&w.Before), "before", 0, "only the steps that began before this event")
 }
 
@@ -48,7 +48,7 @@ func (a *app) checkWindow(w engine.Window) (engine.Window, error) {
 		return w, usagef("--limit %d: want a number of steps", w.Limit)
 	case w.Before < 0:
 		return w, fail(protocol.ErrBadCursor, "", "--before %d: want the seq of an event", w.Before)
-	case w.Limit == 0 && !a.asJSON():
+	case w.Limit == 0 && !a.asJSON() && !a.every:
 		w.Limit = lastSteps
 	}
 	return w, nil
