@@ -14,9 +14,10 @@ type relay struct {
 	to   string
 	cuts func() int64 // bytes that the next connection lets through to the client
 
-	mu   sync.Mutex
-	open map[net.Conn]bool
-	idle sync.WaitGroup
+	mu      sync.Mutex
+	open    map[net.Conn]bool
+	stopped bool
+	idle    sync.WaitGroup
 }
 
 func newRelay(t testing.TB, to string, cuts func() int64) *relay {
@@ -27,12 +28,18 @@ func newRelay(t testing.TB, to string, cuts func() int64) *relay {
 	}
 	r := &relay{l: l, to: to, cuts: cuts, open: map[net.Conn]bool{}}
 	r.idle.Go(r.accept)
-	t.Cleanup(func() {
-		l.Close()
-		r.cutAll()
-		r.idle.Wait()
-	})
+	t.Cleanup(r.stop)
 	return r
+}
+
+// stop ends the relay, with a connection that it is just about to pass on too.
+func (r *relay) stop() {
+	r.l.Close()
+	r.mu.Lock()
+	r.stopped = true
+	r.mu.Unlock()
+	r.cutAll()
+	r.idle.Wait()
 }
 
 func (r *relay) accept() {
@@ -49,6 +56,10 @@ func (r *relay) accept() {
 		r.mu.Lock()
 		r.open[in], r.open[out] = true, true
 		limit := r.cuts()
+		if r.stopped {
+			in.Close()
+			out.Close()
+		}
 		r.mu.Unlock()
 		end := sync.OnceFunc(func() {
 			in.Close()

@@ -205,9 +205,7 @@ func TestWhatAClientHoldsIsTheJournal(t *testing.T) {
 		}
 		stop()
 		clients.Wait()
-		cut.l.Close()
-		cut.cutAll()
-		cut.idle.Wait()
+		cut.stop()
 	})
 }
 
