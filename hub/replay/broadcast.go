@@ -20,7 +20,7 @@ type Broadcast struct {
 // channel is one run: where it stands, and who listens.
 type channel struct {
 	after protocol.Seq
-	said  map[string]int64 // deltas of each open step
+	said  map[string]int64   // deltas of each open step
 	open  map[string][]piece // what each step said since its newest event
 	subs  map[*func(protocol.LiveDelta)]bool
 	drove bool // an event or a delta came, and not yet the end of the run

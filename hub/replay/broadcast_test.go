@@ -15,7 +15,9 @@ func heard(b *Broadcast) (out []string) {
 func TestWhoeverComesLateHearsWhatIsBeingSaid(t *testing.T) {
 	var b Broadcast
 	say := func(step, kind, text string) { b.Delta("R", step, protocol.Delta{Kind: kind, Text: text}) }
-	event := func(step string, seq protocol.Seq) { b.Event("R", &protocol.Event{Step: &step, Seq: seq, Type: protocol.EvText}) }
+	event := func(step string, seq protocol.Seq) {
+		b.Event("R", &protocol.Event{Step: &step, Seq: seq, Type: protocol.EvText})
+	}
 	event("b#1", 1)
 	say("b#1", "thinking", "hm")
 	say("b#1", "text", "half a ")
