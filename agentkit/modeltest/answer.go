@@ -35,11 +35,13 @@ type CallPiece struct {
 	ID, Name, Args string
 }
 
-// Text answers with a text, in pieces of a few bytes, and with usage.
+// Text answers with a text, in pieces of a few bytes, of a long one in some thousand pieces, and
+// with usage.
 func Text(text string) Answer {
 	a := Answer{Usage: true}
+	most := max(7, len(text)/4096)
 	for len(text) > 0 {
-		n := min(len(text), 7)
+		n := min(len(text), most)
 		for n < len(text) && text[n]&0xc0 == 0x80 {
 			n++
 		}

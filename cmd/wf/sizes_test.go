@@ -66,7 +66,8 @@ func around(rng *rand.Rand, thresholds []int, most int) int {
 func drawSizes(rng *rand.Rand) sizes {
 	l := textLengths()
 	return sizes{
-		answer: around(rng, l, 1<<30), agent: around(rng, l, 1<<30),
+		// An agent that says nothing is asked again, and an empty answer is none.
+		answer: max(1, around(rng, l, 1<<30)), agent: max(1, around(rng, l, 1<<30)),
 		output: around(rng, l, 1<<30), input: around(rng, l, 1<<30), item: around(rng, l, 4<<10), env: around(rng, l, envValueMax),
 		items: around(rng, itemCounts(), 1<<30),
 	}
@@ -192,7 +193,7 @@ func (r *sizeRun) whole(killed ...int) shownRun {
 	} else {
 		r.wf(8, "store", args...)
 	}
-	answer := r.command("store", "answer", "-1", "-")
+	answer := r.command("store", "answer", "-1", "-", "--record")
 	in, err := os.Open(filepath.Join(r.dir, "answer.txt"))
 	if err != nil {
 		r.t.Fatal(err)
