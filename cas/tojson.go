@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/ipfs/go-cid"
+
+	"wf/protocol"
 )
 
 // ToJSON shows a DAG-CBOR block as DAG-JSON, in the one form that its specification gives a value:
@@ -63,14 +65,7 @@ func (s *scanner) json(out []byte) []byte {
 	case 22:
 		return append(out, "null"...)
 	}
-	f, err := json.Marshal(math.Float64frombits(n))
-	if err != nil {
-		panic("cas: a float does not encode: " + err.Error()) // it is finite
-	}
-	if !bytes.ContainsAny(f, ".e") {
-		f = append(f, ".0"...) // else it would read as an integer
-	}
-	return append(out, f...)
+	return protocol.AppendJSONFloat(out, math.Float64frombits(n))
 }
 
 // jsonMap appends a map of n entries. A block has them by length and then by bytes.

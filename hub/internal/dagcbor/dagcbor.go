@@ -220,22 +220,10 @@ func (w *Walk) json(dst []byte, depth int) []byte {
 	case 22:
 		return append(dst, "null"...)
 	case 27:
-		return appendFloat(dst, math.Float64frombits(n))
+		return protocol.AppendJSONFloat(dst, math.Float64frombits(n))
 	}
 	w.fail()
 	return dst
-}
-
-// appendFloat keeps a float one that reads as such.
-func appendFloat(dst []byte, f float64) []byte {
-	from := len(dst)
-	dst = strconv.AppendFloat(dst, f, 'g', -1, 64)
-	for _, c := range dst[from:] {
-		if c == '.' || c == 'e' {
-			return dst
-		}
-	}
-	return append(dst, ".0"...)
 }
 
 // AppendLink appends {"/":"cid"}.
