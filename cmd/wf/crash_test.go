@@ -119,6 +119,7 @@ func TestW20KilledAtFortyPoints(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts some 80 processes")
 	}
+	t.Parallel()
 	server := &toolServer{seen: map[string][]byte{}}
 	h := httptest.NewServer(server)
 	defer h.Close()

@@ -127,6 +127,7 @@ func demoAnswers(t *testing.T) []modeltest.Answer {
 // The demo's workflow, as it is, repairs the module with models of either wire just as it does
 // with its script: the same steps conclude the same.
 func TestTheDemoRunsUnchangedOnBothWires(t *testing.T) {
+	t.Parallel()
 	scripted := demoPlace(t)
 	scripted.wf(0, "run", workflows.DemoWorkflow, "-q")
 	var want engine.View

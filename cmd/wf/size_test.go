@@ -28,6 +28,7 @@ func TestX03FiveHundredTurnsTakeLittleMoreThanTheirContent(t *testing.T) {
 	if testing.Short() {
 		t.Skip("five hundred turns, one after the other")
 	}
+	t.Parallel()
 	const turns, size = 500, 2000
 	dir := t.TempDir()
 	var replies strings.Builder

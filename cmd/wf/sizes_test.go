@@ -383,6 +383,7 @@ func TestEverySizeGoesTheWholeWay(t *testing.T) {
 		all = append(all, drawSizes(rng))
 	}
 	for _, z := range all {
+		kills := []int{2 + rng.IntN(6), 3 + rng.IntN(8)} // drawn here: the subtests run side by side
 		t.Run(fmt.Sprintf("%+v", z), func(t *testing.T) {
 			t.Parallel()
 			quiet := newSizeRun(t, z)
@@ -390,7 +391,7 @@ func TestEverySizeGoesTheWholeWay(t *testing.T) {
 			quiet.holds(s)
 			quiet.everyWay(s)
 			killed := newSizeRun(t, z)
-			again := killed.whole(2+rng.IntN(6), 3+rng.IntN(8))
+			again := killed.whole(kills...)
 			killed.holds(again)
 			killed.wf(0, "store", "verify", "--all")
 			if a, b := s.records(), again.records(); !slices.Equal(a, b) {
