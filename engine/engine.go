@@ -47,7 +47,8 @@ type Engine struct {
 	// asked for on their own. nil admits all.
 	Admit func(Candidate) error
 
-	lib Library
+	lib   Library
+	pasts pasts
 }
 
 // Cost is what all model calls of a run cost so far, in pico-dollars. It is nil where a price
@@ -207,6 +208,7 @@ func (e *Engine) State(ctx context.Context, run protocol.RunID) (*State, error) 
 	read := e.reader(ctx)
 	if d, ok, err := e.Store.Derived(ctx, snapshotKey(run)); err == nil && ok {
 		if s, err := restore(&e.lib, d.Data, read); err == nil && e.onBranch(ctx, run, d.Head, s.Seq) {
+			s.stored = storedState{s.Seq, len(d.Data)}
 			if err := s.FoldMore(&e.lib, e.Store.After(ctx, run, s.Seq)); err == nil {
 				return s, nil
 			}

@@ -44,7 +44,7 @@ func (lib *Library) history(read Reader, past *pastCache, d protocol.StepStarted
 			return h, err
 		}
 	}
-	h.Past, err = past.ancestors(lib, read, h.Visit)
+	h.Records, err = past.ancestors(lib, read, h.Visit)
 	return h, err
 }
 
