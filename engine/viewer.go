@@ -39,7 +39,38 @@ func (e *Engine) viewWindow(ctx context.Context, run protocol.RunID, s *State, w
 	if err != nil {
 		return nil, err
 	}
-	b := viewer{e: e, read: e.reader(ctx), s: s, only: p.steps, steps: map[string]*StepView{}, unsettled: map[string]string{}, named: map[string][]protocol.RunID{},
+	b, err := e.viewPage(ctx, run, s, p)
+	if err != nil {
+		return nil, err
+	}
+	if n := len(b.v.Steps); n < s.Totals.Steps {
+		b.v.Total, b.v.Earlier = s.Totals.Steps, p.earlier
+	}
+	return b.v, b.mends(ctx)
+}
+
+// ViewStep reads a run with one of its steps alone, where it has it, and without Mend. What it costs
+// depends on the events since that step began.
+func (e *Engine) ViewStep(ctx context.Context, run protocol.RunID, step string) (*View, error) {
+	s, err := e.State(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	p, err := e.pageWith(ctx, run, s, step)
+	if err != nil {
+		return nil, fmt.Errorf("run %s: %w", run, err)
+	}
+	b, err := e.viewPage(ctx, run, s, p)
+	if err != nil {
+		return nil, fmt.Errorf("run %s: %w", run, err)
+	}
+	b.v.Total = s.Totals.Steps
+	return b.v, nil
+}
+
+// viewPage reads a run with the steps of a page.
+func (e *Engine) viewPage(ctx context.Context, run protocol.RunID, s *State, p page) (*viewer, error) {
+	b := &viewer{e: e, read: e.reader(ctx), s: s, only: p.steps, steps: map[string]*StepView{}, unsettled: map[string]string{}, named: map[string][]protocol.RunID{},
 		v: &View{Schema: RunSchema, ID: run, Steps: []*StepView{}, Outputs: protocol.JSON("{}")}}
 	if err := b.newest(ctx); err != nil {
 		return nil, err
@@ -58,31 +89,7 @@ func (e *Engine) viewWindow(ctx context.Context, run protocol.RunID, s *State, w
 			break
 		}
 	}
-	if n := len(b.v.Steps); n < s.Totals.Steps {
-		b.v.Total, b.v.Earlier = s.Totals.Steps, p.earlier
-	}
-	if err := b.finish(ctx); err != nil {
-		return nil, err
-	}
-	return b.v, b.mends(ctx)
-}
-
-// mends says how a suspended run is put right. That may follow from any of its steps, so that a
-// window does not do.
-func (b *viewer) mends(ctx context.Context) error {
-	if b.s.Status() != protocol.Suspended {
-		return nil
-	}
-	var err error
-	if b.only == nil {
-		b.v.Mend, err = b.mend(ctx, b.s, b.last)
-		return err
-	}
-	whole, err := b.e.View(ctx, b.v.ID)
-	if err == nil {
-		b.v.Mend = whole.Mend
-	}
-	return err
+	return b, b.finish(ctx)
 }
 
 // viewer makes a View.
