@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"wf/cas"
 	"wf/engine"
 	"wf/protocol"
 	"wf/roles"
@@ -67,5 +70,45 @@ func TestTheRecordsOfAChatAreKeptBetweenItsAnswersWithinABound(t *testing.T) {
 	b, id = chatted(t, 6, strings.Repeat("x", 8<<20))
 	if n, kept := engine.RecordsAtRest(b.e)[id]; kept {
 		t.Errorf("%d records with texts of 8 MiB are kept", n)
+	}
+}
+
+// A run of many events without a snapshot, as one that was imported, is folded once.
+func TestALookAtALongRunKeepsItsState(t *testing.T) {
+	b := newBench(t)
+	b.noWarning()
+	id, whole := b.run(`
+wf: 1
+name: ticks
+limits: {steps: 4000}
+roles:
+  tick: {set: {n: "${{ (steps.tick?.output.n ?? 0) + 1 }}"}}
+edges:
+  - {from: START, to: tick}
+  - {from: tick, to: END, when: output.n >= 600}
+  - {from: tick, to: tick, limit: 2000}
+`, nil)
+	ctx := context.Background()
+	if err := engine.ForgetState(ctx, b.e, id); err != nil {
+		t.Fatal(err)
+	}
+	if first, err := engine.Folded(ctx, b.e, id); err != nil || first != 0 {
+		t.Errorf("behind what the first look kept there are %d events, %v", first, err)
+	}
+	b.agrees(id)
+	if diff := cmp.Diff(whole.Steps, b.view(id).Steps, sameStep); diff != "" {
+		t.Errorf("from the kept state (-before +after):\n%s", diff)
+	}
+	if err := engine.ForgetState(ctx, b.e, id); err != nil {
+		t.Fatal(err)
+	}
+	s, err := cas.Open(ctx, b.e.Store.Dir(), cas.Options{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	reader := &engine.Engine{Store: s, Warn: func(err error) { t.Errorf("a reader is warned: %v", err) }}
+	if n, err := engine.Folded(ctx, reader, id); err != nil || n < 1200 {
+		t.Errorf("a reader folds %d events, %v", n, err)
 	}
 }

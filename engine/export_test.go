@@ -152,3 +152,8 @@ func RecordsAtRest(e *Engine) map[protocol.RunID]int {
 	}
 	return out
 }
+
+// ForgetState drops the snapshot of a run.
+func ForgetState(ctx context.Context, e *Engine, run protocol.RunID) error {
+	return e.Store.Commit(ctx, cas.Batch{Derived: []cas.Derived{{Key: snapshotKey(run)}}})
+}
