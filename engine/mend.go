@@ -33,8 +33,8 @@ func (b *viewer) mends(ctx context.Context) error {
 			}
 		}
 	}
-	live, err := b.e.viewPage(ctx, b.v.ID, b.s, p)
-	if err != nil {
+	live := b.e.viewer(ctx, b.v.ID, b.s, p)
+	if err := live.all(ctx); err != nil {
 		return err
 	}
 	last, err := b.e.lastCompleted(ctx, b.v.ID, b.s.Seq)

@@ -39,8 +39,8 @@ func (e *Engine) viewWindow(ctx context.Context, run protocol.RunID, s *State, w
 	if err != nil {
 		return nil, err
 	}
-	b, err := e.viewPage(ctx, run, s, p)
-	if err != nil {
+	b := e.viewer(ctx, run, s, p)
+	if err := b.all(ctx); err != nil {
 		return nil, err
 	}
 	if n := len(b.v.Steps); n < s.Totals.Steps {
@@ -60,22 +60,41 @@ func (e *Engine) ViewStep(ctx context.Context, run protocol.RunID, step string) 
 	if err != nil {
 		return nil, fmt.Errorf("run %s: %w", run, err)
 	}
-	b, err := e.viewPage(ctx, run, s, p)
-	if err != nil {
+	b := e.viewer(ctx, run, s, p)
+	if err := b.all(ctx); err != nil {
 		return nil, fmt.Errorf("run %s: %w", run, err)
 	}
 	b.v.Total = s.Totals.Steps
 	return b.v, nil
 }
 
-// viewPage reads a run with the steps of a page.
-func (e *Engine) viewPage(ctx context.Context, run protocol.RunID, s *State, p page) (*viewer, error) {
-	b := &viewer{e: e, read: e.reader(ctx), s: s, only: p.steps, steps: map[string]*StepView{}, unsettled: map[string]string{}, named: map[string][]protocol.RunID{},
-		v: &View{Schema: RunSchema, ID: run, Steps: []*StepView{}, Outputs: protocol.JSON("{}")}}
-	if err := b.newest(ctx); err != nil {
+// Outline reads a whole run without the records of its steps: edge prompts, texts, outputs and
+// errors are left out, and Mend is.
+func (e *Engine) Outline(ctx context.Context, run protocol.RunID) (*View, error) {
+	s, err := e.State(ctx, run)
+	if err != nil {
 		return nil, err
 	}
-	for x, err := range upTo(e.Store.After(ctx, run, p.first-1), s.Seq) {
+	b := e.viewer(ctx, run, s, page{first: 1})
+	b.brief = true
+	if err := b.all(ctx); err != nil {
+		return nil, fmt.Errorf("run %s: %w", run, err)
+	}
+	return b.v, nil
+}
+
+// viewer is for the steps of a page.
+func (e *Engine) viewer(ctx context.Context, run protocol.RunID, s *State, p page) *viewer {
+	return &viewer{e: e, read: e.reader(ctx), s: s, first: p.first, only: p.steps, steps: map[string]*StepView{}, unsettled: map[string]string{}, named: map[string][]protocol.RunID{},
+		v: &View{Schema: RunSchema, ID: run, Steps: []*StepView{}, Outputs: protocol.JSON("{}")}}
+}
+
+// all reads what is to be shown.
+func (b *viewer) all(ctx context.Context) error {
+	if err := b.newest(ctx); err != nil {
+		return err
+	}
+	for x, err := range upTo(b.e.Store.After(ctx, b.v.ID, b.first-1), b.s.Seq) {
 		if err == nil {
 			err = b.event(x)
 		}
@@ -83,13 +102,13 @@ func (e *Engine) viewPage(ctx context.Context, run protocol.RunID, s *State, p p
 			err = b.child(ctx, x)
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if b.settled() {
 			break
 		}
 	}
-	return b, b.finish(ctx)
+	return b.finish(ctx)
 }
 
 // viewer makes a View.
@@ -99,6 +118,8 @@ type viewer struct {
 	s    *State
 	v    *View
 
+	first protocol.Seq    // read from here on
+	brief bool            // without what records and texts hold
 	only  map[string]bool // the steps wanted; nil is all
 	steps map[string]*StepView
 	// unsettled are the wanted steps that later events may change, with the record of one that
@@ -178,7 +199,7 @@ func (b *viewer) event(x protocol.Entry) error {
 			return err
 		}
 		b.last = step
-		st.record, st.MS, st.Workspace = d.Record, st.MS+d.MS, d.Workspace
+		st.record, st.concluded, st.MS, st.Workspace = d.Record, d.Status, st.MS+d.MS, d.Workspace
 		if d.Status == protocol.StepOK || d.Status == protocol.StepSkipped {
 			delete(b.unsettled, step)
 		} else {
@@ -210,8 +231,10 @@ func (b *viewer) started(x protocol.Entry) error {
 		if d.Item != nil {
 			st.Item = &d.Item.Index
 		}
-		if st.EdgePrompt, err = textOf(b.read, d.EdgePrompt); err != nil {
-			return err
+		if !b.brief {
+			if st.EdgePrompt, err = textOf(b.read, d.EdgePrompt); err != nil {
+				return err
+			}
 		}
 		b.steps[st.ID] = st
 		b.v.Steps = append(b.v.Steps, st)
@@ -370,6 +393,10 @@ func (b *viewer) record(st *StepView) error {
 		return nil
 	}
 	st.CID = text(st.record)
+	if b.brief && st.concluded != "" { // else its record was written by an old wf: it says so alone
+		st.Status = string(st.concluded)
+		return nil
+	}
 	p, err := loadPast(&b.e.lib, b.read, st.record)
 	if err != nil {
 		return err

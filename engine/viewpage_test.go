@@ -74,6 +74,14 @@ func TestPagesOfStepsAreTheWholeView(t *testing.T) {
 		if diff := cmp.Diff(v.Mend, last.Mend); diff != "" {
 			rt.Errorf("a page of %d is put right otherwise (-whole +page):\n%s", limit, diff)
 		}
+		outline, err := b.e.Outline(ctx, id)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		without := cmp.Options{sameStep, cmpopts.IgnoreFields(engine.StepView{}, "EdgePrompt", "Text", "Output", "Error")}
+		if diff := cmp.Diff(v.Steps, outline.Steps, without); diff != "" {
+			rt.Errorf("the outline (-whole +outline):\n%s", diff)
+		}
 		for _, want := range v.Steps {
 			one, err := b.e.ViewStep(ctx, id, want.ID)
 			if err != nil {
