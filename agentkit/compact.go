@@ -206,7 +206,7 @@ func (v *visit) compactPast(ctx context.Context, tokens, most int64) (bool, erro
 		return false, nil // it reads summaries of earlier visits anyway
 	}
 	h := &v.turn.History
-	chain, err := newPast(h.Past).conversation(&h.Visit)
+	chain, err := conversationOf(h.Ancestors(), &h.Visit)
 	if err != nil || v.triedPast || len(chain.visits) == 0 {
 		return false, err
 	}

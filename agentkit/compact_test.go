@@ -287,7 +287,7 @@ func compactAt(t *rapid.T, list []protocol.Past) []protocol.Past {
 		if !p.Resumes.Defined() || rapid.IntRange(0, 2).Draw(t, "compact") > 0 {
 			continue
 		}
-		chain, err := newPast(out).conversation(p)
+		chain, err := conversationOf((*protocol.Records)(nil).With(out...), p)
 		if err != nil {
 			t.Fatal(err)
 		}

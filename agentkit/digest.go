@@ -14,35 +14,24 @@ import (
 // first ("[]" for none), then one message per line with its fields in fixed order and nothing
 // escaped for HTML. Cache marks are no part of it.
 func PromptBytes(tools string, messages []protocol.Message) []byte {
-	return promptBytes(tools, messages, nil)
-}
-
-// promptBytes keeps in lines, unless it is nil, how messages are written.
-func promptBytes(tools string, messages []protocol.Message, lines map[spoken][]byte) []byte {
 	if tools == "" {
 		tools = "[]"
 	}
 	var buf bytes.Buffer
 	buf.WriteString(tools)
 	buf.WriteByte('\n')
-	enc := json.NewEncoder(&buf)
+	encodeLines(&buf, messages)
+	return buf.Bytes()
+}
+
+// encodeLines writes messages, each on a line.
+func encodeLines(buf *bytes.Buffer, messages []protocol.Message) {
+	enc := json.NewEncoder(buf)
 	enc.SetEscapeHTML(false)
 	for i := range messages {
-		m := &messages[i]
-		key := spoken{m.Role, m.Content}
-		plain := lines != nil && len(m.ToolCalls) == 0 && m.ToolCallID == "" && !m.IsError && m.Opaque == ""
-		if line, ok := lines[key]; plain && ok {
-			buf.Write(line)
-			continue
-		}
-		begin := buf.Len()
 		// A Message holds strings and bools alone, which encoding/json never refuses.
-		_ = enc.Encode(m)
-		if plain {
-			lines[key] = bytes.Clone(buf.Bytes()[begin:])
-		}
+		_ = enc.Encode(&messages[i])
 	}
-	return buf.Bytes()
 }
 
 // Digest names a prompt: the CID (raw, sha2-256) of its PromptBytes.

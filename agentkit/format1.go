@@ -61,7 +61,7 @@ func sinceV1(u *userParts) string {
 	}
 	direct := make(map[*protocol.Past]bool, len(u.visit.Parents))
 	for _, l := range u.visit.Parents {
-		if p, ok := u.past.get(l); ok {
+		if p, _, ok := u.past.Get(l); ok {
 			direct[p] = true
 		}
 	}

@@ -2,9 +2,9 @@ package agentkit
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
-	"wf/agentkit/task"
 	"wf/protocol"
 )
 
@@ -17,45 +17,14 @@ import (
 // It is a pure function: no clock, environment, working directory or map order reaches it, and
 // neither do records that are no ancestors of the visit. The renderer is chosen by h.Format
 // (0, as in records without one, is 1); an unknown one is an error wrapping
-// protocol.ErrSemantics, a conversation that links to a record missing from h.Past one
+// protocol.ErrSemantics, a conversation that links to a record missing from h one
 // wrapping protocol.ErrNotFound.
 //
 // A visit whose recorded tools are those of a task reads, instead of earlier visits, the
 // summaries of the newest h.Summaries tasks and what all of them shared; its goal, h.Goal, is
 // not in the records before it ends.
 func BuildMessages(h protocol.History) ([]protocol.Message, error) {
-	return build(formats, h, nil)
-}
-
-// A Builder builds the prompts of many visits of a run, and renders what they share once. The
-// zero Builder is ready; it is for one goroutine.
-type Builder struct {
-	told  map[toldBy]string
-	lines map[spoken][]byte
-}
-
-// spoken is a message without tool calls.
-type spoken struct{ role, content string }
-
-// toldBy is what the user message of an earlier visit follows from: the records name all that came
-// before them.
-type toldBy struct {
-	format        int
-	visit, covers protocol.Link
-	inputs        string // on the first visit of a conversation
-	summary       string // on the first visit behind a compaction
-}
-
-// Prompt is the PromptBytes of BuildMessages.
-func (b *Builder) Prompt(h protocol.History) ([]byte, error) {
-	if b.told == nil {
-		b.told, b.lines = map[toldBy]string{}, map[spoken][]byte{}
-	}
-	messages, err := build(formats, h, b.told)
-	if err != nil {
-		return nil, err
-	}
-	return promptBytes(h.Tools, messages, b.lines), nil
+	return build(formats, h)
 }
 
 // A format renders the parts of a prompt. Formats are never changed, only added: a run keeps
@@ -82,99 +51,41 @@ type userParts struct {
 	summary string           // of the compaction in front of it
 	inputs  protocol.JSON    // on the first visit of a conversation
 	since   []*protocol.Past // what happened since the visit before, oldest first
-	past    *past
+	past    *protocol.Records
 }
 
-func build(formats map[int]format, h protocol.History, told map[toldBy]string) ([]protocol.Message, error) {
+func build(formats map[int]format, h protocol.History) ([]protocol.Message, error) {
 	version := max(h.Format, 1)
 	f, ok := formats[version]
 	if !ok {
 		return nil, fmt.Errorf("messages of format %d (this wf knows up to %d): %w", version, len(formats), protocol.ErrSemantics)
 	}
-	p := newPast(h.Past)
-	chain, err := p.conversation(&h.Visit)
+	t, err := f.telling(&h)
 	if err != nil {
-		return nil, fmt.Errorf("messages of %s#%d: %w", h.Visit.Role, h.Visit.Visit, err)
+		return nil, err
 	}
-	if task.Offered(h.Tools) {
-		return f.taskMessages(&h, p, chain)
+	if t.task {
+		return f.taskMessages(&h, t)
 	}
+	u := t.parts(&h.Visit)
+	last := protocol.Message{Role: protocol.RoleUser, Content: f.user(&u)}
 
-	messages := make([]protocol.Message, 0, 2*len(chain.visits)+2)
+	n := 1
 	if system := f.system(&h); system != "" {
-		messages = append(messages, protocol.Message{Role: protocol.RoleSystem, Content: system})
+		n = 2
 	}
-	if chain.covers != nil {
-		p.ancestors(chain.covers)
-		p.see(chain.covers)
+	messages := make([]protocol.Message, n+2*t.visits())
+	if n == 2 {
+		messages[0] = protocol.Message{Role: protocol.RoleSystem, Content: f.system(&h)}
 	}
-	summary := chain.summary
-	for i, v := range append(chain.visits, &h.Visit) {
-		u := userParts{visit: v, summary: summary, since: p.ancestors(v), past: p}
-		if i == 0 && chain.covers == nil {
-			u.inputs = h.Inputs
-		}
-		if v == &h.Visit {
-			messages = append(messages, protocol.Message{Role: protocol.RoleUser, Content: f.user(&u)})
-			break
-		}
-		key := toldBy{format: version, visit: v.CID, inputs: string(u.inputs), summary: summary}
-		if chain.covers != nil {
-			key.covers = chain.covers.CID
-		}
-		text, ok := told[key]
-		if !ok {
-			text = f.user(&u)
-			if told != nil {
-				told[key] = text
-			}
-		}
-		messages = append(messages, protocol.Message{Role: protocol.RoleUser, Content: text})
-		p.see(v)
-		summary = ""
-		text = v.Text
-		if strings.TrimSpace(text) == "" {
-			text = f.silent
-		}
-		messages = append(messages, protocol.Message{Role: protocol.RoleAssistant, Content: text})
+	at := len(messages) - 1
+	messages[at] = last
+	for x := t.last; x != nil; x = x.before {
+		at -= 2
+		messages[at] = protocol.Message{Role: protocol.RoleUser, Content: x.user}
+		messages[at+1] = protocol.Message{Role: protocol.RoleAssistant, Content: x.answer}
 	}
 	return messages, nil
-}
-
-// past is the ancestors of a visit, by CID, with a mark for those already told.
-type past struct {
-	byCID map[protocol.Link]int
-	list  []protocol.Past
-	seen  []bool
-	stack []frame // reused by ancestors
-}
-
-type frame struct {
-	node *protocol.Past
-	at   int // index in list, −1 for the visit itself
-	next int // parent to look at
-}
-
-func newPast(list []protocol.Past) *past {
-	p := &past{byCID: make(map[protocol.Link]int, len(list)), list: list, seen: make([]bool, len(list))}
-	for i := range list {
-		p.byCID[list[i].CID] = i
-	}
-	return p
-}
-
-func (p *past) get(l protocol.Link) (*protocol.Past, bool) {
-	i, ok := p.byCID[l]
-	if !ok {
-		return nil, false
-	}
-	return &p.list[i], true
-}
-
-func (p *past) see(v *protocol.Past) {
-	if i, ok := p.byCID[v.CID]; ok {
-		p.seen[i] = true
-	}
 }
 
 // conversation is the visits a prompt renders before its own, oldest first.
@@ -184,21 +95,18 @@ type conversation struct {
 	covers  *protocol.Past // the last visit it summarises
 }
 
-// conversation walks resumes. The newest compaction ends it at what it covers; older ones lie
+// conversationOf walks resumes. The newest compaction ends it at what it covers; older ones lie
 // within its summary or, where it covers less than they did, are passed through.
-func (p *past) conversation(visit *protocol.Past) (conversation, error) {
+func conversationOf(past *protocol.Records, visit *protocol.Past) (conversation, error) {
 	var c conversation
 	at := visit.Resumes
 	for n := 0; at.Defined(); n++ {
 		if c.covers != nil && at == c.covers.CID {
 			break
 		}
-		v, ok := p.get(at)
-		if !ok {
-			return c, fmt.Errorf("resumed record %s: %w", at, protocol.ErrNotFound)
-		}
-		if n > len(p.list) {
-			return c, fmt.Errorf("resumed record %s leads to itself: %w", at, protocol.ErrCorrupt)
+		v, err := resumed(past, at, n)
+		if err != nil {
+			return c, err
 		}
 		switch {
 		case v.Compaction == nil:
@@ -207,7 +115,7 @@ func (p *past) conversation(visit *protocol.Past) (conversation, error) {
 			}
 			at = v.Resumes
 		case c.covers == nil:
-			covers, ok := p.get(v.Compaction.Covers)
+			covers, _, ok := past.Get(v.Compaction.Covers)
 			if !ok {
 				return c, fmt.Errorf("record %s, covered by compaction %s: %w", v.Compaction.Covers, at, protocol.ErrNotFound)
 			}
@@ -217,35 +125,20 @@ func (p *past) conversation(visit *protocol.Past) (conversation, error) {
 			at = v.Compaction.Prior
 		}
 	}
-	for i, j := 0, len(c.visits)-1; i < j; i, j = i+1, j-1 {
-		c.visits[i], c.visits[j] = c.visits[j], c.visits[i]
-	}
+	slices.Reverse(c.visits)
 	return c, nil
 }
 
-// ancestors are the steps above v that were not seen before, in depth-first post-order over
-// parents, and marks them seen: over a whole conversation every step is visited once. A parent
-// that is no step is where the run started.
-func (p *past) ancestors(v *protocol.Past) []*protocol.Past {
-	var out []*protocol.Past
-	p.stack = append(p.stack[:0], frame{node: v, at: -1})
-	for len(p.stack) > 0 {
-		top := &p.stack[len(p.stack)-1]
-		if top.next < len(top.node.Parents) {
-			parent := top.node.Parents[top.next]
-			top.next++
-			if i, ok := p.byCID[parent]; ok && !p.seen[i] {
-				p.seen[i] = true
-				p.stack = append(p.stack, frame{node: &p.list[i], at: i})
-			}
-			continue
-		}
-		if top.at >= 0 && top.node.Compaction == nil {
-			out = append(out, top.node)
-		}
-		p.stack = p.stack[:len(p.stack)-1]
+// resumed finds the n-th record on the way back through a conversation.
+func resumed(past *protocol.Records, at protocol.Link, n int) (*protocol.Past, error) {
+	v, _, ok := past.Get(at)
+	switch {
+	case !ok:
+		return nil, fmt.Errorf("resumed record %s: %w", at, protocol.ErrNotFound)
+	case n > past.Len():
+		return nil, fmt.Errorf("resumed record %s leads to itself: %w", at, protocol.ErrCorrupt)
 	}
-	return out
+	return v, nil
 }
 
 // joinParts puts an empty line between the parts that are not empty.

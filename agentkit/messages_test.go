@@ -147,11 +147,11 @@ func TestW10ANewerFormatLeavesOlderBytesAlone(t *testing.T) {
 	for v, f := range formats {
 		newer[v] = f
 	}
-	want, err := build(formats, h, nil)
+	want, err := build(formats, h)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := build(newer, h, nil)
+	got, err := build(newer, h)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func TestW10ANewerFormatLeavesOlderBytesAlone(t *testing.T) {
 		t.Error(d)
 	}
 	h.Format = next
-	if got, err := build(newer, h, nil); err != nil || got[0].Content != "quite another system" {
+	if got, err := build(newer, h); err != nil || got[0].Content != "quite another system" {
 		t.Errorf("format %d gives %v, %v", next, got, err)
 	}
 	if _, err := BuildMessages(h); protocol.CodeOf(err) != protocol.ErrSemantics.Code {

@@ -37,47 +37,31 @@ type earlierTask struct {
 }
 
 // taskMessages is P_k of a task.
-func (f format) taskMessages(h *protocol.History, p *past, chain conversation) ([]protocol.Message, error) {
-	t := taskParts{inject: h.Visit.Inject, goal: h.Goal, original: f.setting(h, p, chain)}
-	for _, v := range slices.Backward(chain.visits) {
-		if len(t.earlier) >= h.Summaries {
-			break
-		}
-		if d, ok := task.Read(v.Data); ok && d.Summary != "" {
-			t.earlier = append(t.earlier, earlierTask{d.Goal, d.Summary, v.CID})
+func (f format) taskMessages(h *protocol.History, t *telling) ([]protocol.Message, error) {
+	p := taskParts{inject: h.Visit.Inject, goal: h.Goal, original: f.setting(h, t)}
+	for x := t.last; x != nil && len(p.earlier) < h.Summaries; x = x.before {
+		if d, ok := task.Read(x.visit.Data); ok && d.Summary != "" {
+			p.earlier = append(p.earlier, earlierTask{d.Goal, d.Summary, x.visit.CID})
 		}
 	}
-	slices.Reverse(t.earlier)
-	records := make([]protocol.JSON, len(chain.visits))
-	for i, v := range chain.visits {
-		records[i] = v.Data
-	}
-	var err error
-	if t.shared, err = task.Left(records); err != nil {
-		return nil, err
+	slices.Reverse(p.earlier)
+	if t.last != nil {
+		var err error
+		if p.shared, err = task.Shared(t.last.shared.All()); err != nil {
+			return nil, err
+		}
 	}
 
 	var messages []protocol.Message
 	if system := f.taskSystem(h); system != "" {
 		messages = append(messages, protocol.Message{Role: protocol.RoleSystem, Content: system})
 	}
-	return append(messages, protocol.Message{Role: protocol.RoleUser, Content: f.taskUser(&t)}), nil
+	return append(messages, protocol.Message{Role: protocol.RoleUser, Content: f.taskUser(&p)}), nil
 }
 
 // setting is the message that sets a task. Earlier tasks count as told.
-func (f format) setting(h *protocol.History, p *past, chain conversation) string {
-	if chain.covers != nil {
-		p.ancestors(chain.covers)
-		p.see(chain.covers)
-	}
-	for _, v := range chain.visits {
-		p.ancestors(v)
-		p.see(v)
-	}
-	u := userParts{visit: &h.Visit, since: p.ancestors(&h.Visit), past: p}
-	if len(chain.visits) == 0 && chain.covers == nil {
-		u.inputs = h.Inputs
-	}
+func (f format) setting(h *protocol.History, t *telling) string {
+	u := t.parts(&h.Visit)
 	return f.original(&u)
 }
 
@@ -87,12 +71,11 @@ func taskOriginal(h protocol.History) (string, error) {
 	if !ok {
 		return "", fmt.Errorf("messages of format %d: %w", h.Format, protocol.ErrSemantics)
 	}
-	p := newPast(h.Past)
-	chain, err := p.conversation(&h.Visit)
+	t, err := f.telling(&h)
 	if err != nil {
-		return "", fmt.Errorf("messages of %s#%d: %w", h.Visit.Role, h.Visit.Visit, err)
+		return "", err
 	}
-	return f.setting(&h, p, chain), nil
+	return f.setting(&h, t), nil
 }
 
 func taskSystemV1(h *protocol.History) string {

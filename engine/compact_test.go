@@ -39,15 +39,12 @@ edges:
 
 // talk renders a conversation for tests: a line for each summary, prompt and answer.
 func talk(h protocol.History) []byte {
-	byCID := map[protocol.Link]protocol.Past{}
-	for _, p := range h.Past {
-		byCID[p.CID] = p
-	}
+	past := h.Ancestors()
 	lines := []string{"U " + h.Visit.EdgePrompt + "\n"}
 	var covers protocol.Link
 	summary := ""
 	for at := h.Visit.Resumes; at.Defined() && at != covers; {
-		p := byCID[at]
+		p, _, _ := past.Get(at)
 		switch {
 		case p.Compaction == nil:
 			lines = append(lines, "U "+p.EdgePrompt+"\nA "+p.Text+"\n")
@@ -142,16 +139,18 @@ func (a *talker) Perform(ctx context.Context, turn protocol.Turn, emit roles.Emi
 	return protocol.Conclusion{Text: &text}, nil
 }
 
+func recordOf(past *protocol.Records, l protocol.Link) *protocol.Past {
+	p, _, _ := past.Get(l)
+	return p
+}
+
 // draft covers all visits but the newest ones, and moves h to the summary.
 func (a *talker) draft(h *protocol.History) (protocol.CompactionDraft, bool) {
-	byCID := map[protocol.Link]protocol.Past{}
-	for _, p := range h.Past {
-		byCID[p.CID] = p
-	}
+	past := h.Ancestors()
 	var chain []protocol.Link
 	var covers protocol.Link
 	for at := h.Visit.Resumes; at.Defined() && at != covers; {
-		p := byCID[at]
+		p, _, _ := past.Get(at)
 		if p.Compaction != nil {
 			covers, at = p.Compaction.Covers, p.Compaction.Prior
 			continue
@@ -161,7 +160,7 @@ func (a *talker) draft(h *protocol.History) (protocol.CompactionDraft, bool) {
 	if len(chain) <= a.keep {
 		return protocol.CompactionDraft{}, false
 	}
-	d := protocol.CompactionDraft{Covers: chain[a.keep], Summary: fmt.Sprintf("up to %s", byCID[chain[a.keep]].Text), Inject: "!",
+	d := protocol.CompactionDraft{Covers: chain[a.keep], Summary: fmt.Sprintf("up to %s", recordOf(past, chain[a.keep]).Text), Inject: "!",
 		Compacted: protocol.Compacted{Scope: protocol.ScopeConversation, TokensBefore: 10, TokensAfter: 2}}
 	c := protocol.Past{CID: cas.Raw([]byte("draft")).Link, Compaction: &protocol.PastCompaction{Prior: h.Visit.Resumes, Covers: d.Covers, Summary: d.Summary}, Inject: "!"}
 	h.Past = append(h.Past[:len(h.Past):len(h.Past)], c)

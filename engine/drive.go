@@ -28,7 +28,8 @@ func (e *Engine) Drive(ctx context.Context, run protocol.RunID, o DriveOptions) 
 	}
 	defer unlock()
 	d := &driver{e: e, run: run, work: map[string]*worker{}, in: make(chan report), pipe: newPipe(),
-		fresh: map[protocol.Link][]byte{}, stored: o.stored}
+		fresh: map[protocol.Link][]byte{}, stored: o.stored, past: e.pasts.take(run)}
+	defer e.pasts.rest(run, d.past)
 	defer func() { d.pipe.close() }()
 	if err := d.load(ctx); err != nil {
 		return nil, err
@@ -63,7 +64,7 @@ type driver struct {
 	last  bool         // nor comes anything more
 	done  bool         // the run has ended, by what is in the pipe
 	plan  Plan         // of the last decision
-	past  pastCache
+	past  *pastCache
 	fresh map[protocol.Link][]byte // blocks the state may read before they are committed
 
 	freshBytes   int
@@ -97,7 +98,12 @@ func (d *driver) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.FoldMore(&d.e.lib, d.e.Store.After(ctx, d.run, s.Seq))
+	if err := s.FoldMore(&d.e.lib, d.e.Store.After(ctx, d.run, s.Seq)); err != nil {
+		return err
+	}
+	behind := int(s.Seq - s.stored.seq) // drives may be short and many
+	d.since, d.snapshotSize = since{behind, behind * eventSize}, s.stored.bytes
+	return nil
 }
 
 func (d *driver) read(ctx context.Context) Reader {

@@ -7,6 +7,7 @@ import (
 	"encoding/base32"
 	"errors"
 	"fmt"
+	"iter"
 	"math/big"
 	"slices"
 	"time"
@@ -47,7 +48,8 @@ type Engine struct {
 	// asked for on their own. nil admits all.
 	Admit func(Candidate) error
 
-	lib Library
+	lib   Library
+	pasts pasts
 }
 
 // Cost is what all model calls of a run cost so far, in pico-dollars. It is nil where a price
@@ -202,21 +204,58 @@ func (e *Engine) tell(run protocol.RunID, entries []protocol.Entry, drafts []cas
 }
 
 // State folds a run, from its snapshot where that is still good. A snapshot that cannot be read
-// is as good as none.
+// is as good as none. Where much had to be folded another one is kept for the next time.
 func (e *Engine) State(ctx context.Context, run protocol.RunID) (*State, error) {
 	read := e.reader(ctx)
+	var head protocol.Link
+	after := func(seq protocol.Seq) iter.Seq2[protocol.Entry, error] {
+		return func(yield func(protocol.Entry, error) bool) {
+			for x, err := range e.Store.After(ctx, run, seq) {
+				head = x.CID
+				if !yield(x, err) {
+					return
+				}
+			}
+		}
+	}
 	if d, ok, err := e.Store.Derived(ctx, snapshotKey(run)); err == nil && ok {
 		if s, err := restore(&e.lib, d.Data, read); err == nil && e.onBranch(ctx, run, d.Head, s.Seq) {
-			if err := s.FoldMore(&e.lib, e.Store.After(ctx, run, s.Seq)); err == nil {
+			s.stored = storedState{s.Seq, len(d.Data)}
+			if err := s.FoldMore(&e.lib, after(s.Seq)); err == nil {
+				e.keep(ctx, run, s, head)
 				return s, nil
 			}
 		}
 	}
-	s, err := Fold(&e.lib, e.Store.After(ctx, run, 0), read)
+	s, err := Fold(&e.lib, after(0), read)
 	if err != nil {
 		return nil, fmt.Errorf("run %s: %w", run, err)
 	}
+	e.keep(ctx, run, s, head)
 	return s, nil
+}
+
+// keepEvery is how many events a look at a run folds at least to keep what they give: those of
+// a run that was imported, or driven by a wf with other snapshots.
+const keepEvery = 4 * snapshotEvery
+
+// keep stores the state at head as a snapshot, if much was folded. It is derived: a store that
+// cannot be written loses nothing.
+func (e *Engine) keep(ctx context.Context, run protocol.RunID, s *State, head protocol.Link) {
+	behind := int(s.Seq - s.stored.seq)
+	if behind < keepEvery || behind*eventSize < s.stored.bytes {
+		return
+	}
+	data, err := s.Snapshot()
+	if err == nil {
+		err = e.Store.Commit(ctx, cas.Batch{Derived: []cas.Derived{{Key: snapshotKey(run), Head: head, Data: data}}})
+	}
+	switch {
+	case err == nil:
+		s.stored = storedState{s.Seq, len(data)}
+	case !errors.Is(err, protocol.ErrReadOnly) && ctx.Err() == nil:
+		e.warn(fmt.Errorf("run %s: its state cannot be stored, the next look folds its journal again: %w", run, err))
+	}
 }
 
 // onBranch reports whether head, the newest event of a snapshot, is still event seq of run.

@@ -134,3 +134,26 @@ func FormatOfFork(s *State, origin int) int {
 	begun.start.Format, forked.begun = origin, &begun
 	return forked.formatOfFork()
 }
+
+// Folded is how many events of a run are folded to learn its state: those behind its snapshot.
+func Folded(ctx context.Context, e *Engine, run protocol.RunID) (int, error) {
+	s, err := e.State(ctx, run)
+	if err != nil {
+		return 0, err
+	}
+	return int(s.Seq - s.stored.seq), nil
+}
+
+// RecordsAtRest are the numbers of records that are kept of runs which are not driven.
+func RecordsAtRest(e *Engine) map[protocol.RunID]int {
+	out := map[protocol.RunID]int{}
+	for _, x := range e.pasts.list {
+		out[x.run] = x.past.records.Len()
+	}
+	return out
+}
+
+// ForgetState drops the snapshot of a run.
+func ForgetState(ctx context.Context, e *Engine, run protocol.RunID) error {
+	return e.Store.Commit(ctx, cas.Batch{Derived: []cas.Derived{{Key: snapshotKey(run)}}})
+}

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"wf/cas"
 	"wf/protocol"
@@ -44,7 +45,7 @@ func (lib *Library) history(read Reader, past *pastCache, d protocol.StepStarted
 			return h, err
 		}
 	}
-	h.Past, err = past.ancestors(lib, read, h.Visit)
+	h.Records, err = past.ancestors(lib, read, h.Visit)
 	return h, err
 }
 
@@ -144,18 +145,30 @@ func (h *Histories) Of(step string) (protocol.History, error) {
 
 // History is what the messages of a step are built from, for wf messages and for checks.
 func (e *Engine) History(ctx context.Context, run protocol.RunID, step string) (protocol.History, error) {
+	all, err := e.HistoriesOf(ctx, run, step)
+	if err != nil {
+		return protocol.History{}, err
+	}
+	return all[0], nil
+}
+
+// HistoriesOf is History for some steps; the journal, and each record, is read once for all.
+func (e *Engine) HistoriesOf(ctx context.Context, run protocol.RunID, steps ...string) ([]protocol.History, error) {
 	h := e.Histories(ctx)
 	for x, err := range e.Store.After(ctx, run, 0) {
-		if err == nil && x.StepName() == step {
+		if err == nil && slices.Contains(steps, x.StepName()) {
 			err = h.Take(&x)
 		}
 		if err != nil {
-			return protocol.History{}, err
+			return nil, err
 		}
 	}
-	out, err := h.Of(step)
-	if err != nil {
-		return out, fmt.Errorf("run %s: %w", run, err)
+	out := make([]protocol.History, len(steps))
+	for i, step := range steps {
+		var err error
+		if out[i], err = h.Of(step); err != nil {
+			return nil, fmt.Errorf("run %s: %w", run, err)
+		}
 	}
 	return out, nil
 }

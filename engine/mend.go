@@ -14,6 +14,54 @@ type Mend struct {
 	After bool   `json:"after,omitempty"` // keep the step and go on behind it
 }
 
+// mends says how a suspended run is put right. That follows from the steps of the live region and
+// from the one that was completed last, which a window need not hold.
+func (b *viewer) mends(ctx context.Context) error {
+	if b.s.Status() != protocol.Suspended {
+		return nil
+	}
+	var err error
+	if b.only == nil {
+		b.v.Mend, err = b.mend(ctx, b.s, b.last)
+		return err
+	}
+	p := page{first: b.s.Seq, steps: map[string]bool{}}
+	for _, a := range b.s.acts {
+		for _, v := range a.visits {
+			if v != nil {
+				p.steps[v.id.String()], p.first = true, min(p.first, v.first)
+			}
+		}
+	}
+	live := b.e.viewer(ctx, b.v.ID, b.s, p)
+	if err := live.all(ctx); err != nil {
+		return err
+	}
+	last, err := b.e.lastCompleted(ctx, b.v.ID, b.s.Seq)
+	if err != nil {
+		return err
+	}
+	b.v.Mend, err = live.mend(ctx, b.s, last)
+	return err
+}
+
+// lastCompleted is the step that was completed last, up to an event; "" for none.
+func (e *Engine) lastCompleted(ctx context.Context, run protocol.RunID, upper protocol.Seq) (last string, err error) {
+	for last == "" && upper > 0 {
+		lower := max(0, upper-backStep)
+		for x, err := range upTo(e.Store.After(ctx, run, lower), upper) {
+			if err != nil {
+				return "", err
+			}
+			if x.Type == protocol.EvStepCompleted {
+				last = x.StepName()
+			}
+		}
+		upper = lower
+	}
+	return last, nil
+}
+
 // mend finds it for a run that was suspended, nil where the definition is not the cause. last is
 // the step that was completed last.
 func (b *viewer) mend(ctx context.Context, s *State, last string) (*Mend, error) {

@@ -342,6 +342,9 @@ const snapshotEvery = 256
 // since counts what was journaled behind the last snapshot.
 type since struct{ events, bytes int }
 
+// eventSize is about how many bytes an event has, for those of earlier drives.
+const eventSize = 200
+
 // snapshot is the folded state, to be stored with more events, now and then and at the end: when
 // as many bytes were journaled as the last one had. So what snapshots cost in all grows with the
 // journal, and what a resume folds behind one with its size. It is derived: where it cannot be

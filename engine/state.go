@@ -31,11 +31,19 @@ type State struct {
 	active  bool  // something ran at the last event: the time since counts
 	timed   timed // of visits that left the live region
 
+	stored storedState // the snapshot that it was made of
+
 	prog  *lang.Program
 	begun *opened // the Start in force
 	read  Reader
 	vals  map[protocol.Link]*stepValue // values of records, a cache
 	lists map[*ref]*lang.Step          // outputs of fan-outs, a cache
+}
+
+// storedState is a snapshot in the store; seq is 0 where there is none.
+type storedState struct {
+	seq   protocol.Seq
+	bytes int
 }
 
 // Reader fetches an immutable block.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"iter"
 	"maps"
-	"sync"
 
 	"wf/cas"
 	"wf/engine/lang"
@@ -166,7 +165,7 @@ func (d *driver) fill(ctx context.Context, t *protocol.Turn, begun protocol.Step
 		return nil
 	}
 	var err error
-	t.History, err = d.e.lib.history(d.e.reader(ctx), &d.past, begun)
+	t.History, err = d.e.lib.history(d.e.reader(ctx), d.past, begun)
 	return err
 }
 
@@ -212,122 +211,4 @@ func stepKey(run protocol.RunID, start protocol.Link, a *act, item *protocol.Ite
 	}
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
-}
-
-// pastCache keeps StepRecords with their payloads; safe for concurrent use.
-type pastCache struct {
-	mu   sync.Mutex
-	seen map[protocol.Link]*protocol.Past
-}
-
-// ancestors loads every ancestor record of a visit, newest first.
-func (c *pastCache) ancestors(lib *Library, read Reader, of protocol.Past) ([]protocol.Past, error) {
-	c.mu.Lock()
-	known := len(c.seen) // most of them are ancestors
-	c.mu.Unlock()
-	out := make([]protocol.Past, 0, known)
-	seen := make(map[protocol.Link]bool, known)
-	todo := append([]protocol.Link{of.Resumes}, of.Parents...)
-	for len(todo) > 0 {
-		l := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		if seen[l] || !l.Defined() {
-			continue
-		}
-		seen[l] = true
-		p, err := c.load(lib, read, l)
-		if err != nil {
-			return nil, err
-		}
-		if p == nil { // the Start
-			continue
-		}
-		out = append(out, *p)
-		todo = append(todo, p.Parents...)
-		todo = append(todo, p.Resumes)
-		if p.Compaction != nil {
-			todo = append(todo, p.Compaction.Prior, p.Compaction.Covers)
-		}
-	}
-	return out, nil
-}
-
-func (c *pastCache) load(lib *Library, read Reader, l protocol.Link) (*protocol.Past, error) {
-	c.mu.Lock()
-	p, ok := c.seen[l]
-	c.mu.Unlock()
-	if ok {
-		return p, nil
-	}
-	p, err := loadPast(lib, read, l)
-	if err != nil {
-		return nil, fmt.Errorf("record %s: %w", l.Short(), err)
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.seen == nil {
-		c.seen = map[protocol.Link]*protocol.Past{}
-	}
-	c.seen[l] = p
-	return p, nil
-}
-
-// loadPast reads a StepRecord or Compaction with its payloads; nil for a Start.
-func loadPast(lib *Library, read Reader, l protocol.Link) (*protocol.Past, error) {
-	b, err := read(l)
-	if err != nil {
-		return nil, err
-	}
-	var kind struct {
-		Kind string `cbor:"kind"`
-	}
-	if err := cas.Decode(b, &kind); err != nil {
-		return nil, err
-	}
-	text := func(l protocol.Link) string {
-		if err != nil || !l.Defined() {
-			return ""
-		}
-		var t []byte
-		t, err = protocol.PayloadBytes(read, l)
-		return string(t)
-	}
-	switch kind.Kind {
-	case protocol.KindStart:
-		return nil, nil
-	case protocol.KindCompaction:
-		var c protocol.Compaction
-		if err := cas.Decode(b, &c); err != nil {
-			return nil, err
-		}
-		p := &protocol.Past{CID: l, Role: c.Role, Compaction: &protocol.PastCompaction{Prior: c.Prior, Covers: c.Covers, Summary: text(c.Summary)}, Inject: text(c.Inject)}
-		return p, err
-	case protocol.KindStep:
-	default:
-		return nil, fmt.Errorf("a %q block among the ancestors: %w", kind.Kind, protocol.ErrCorrupt)
-	}
-	var r protocol.StepRecord
-	if err := cas.Decode(b, &r); err != nil {
-		return nil, err
-	}
-	o, oerr := lib.open(r.Start, read)
-	if oerr != nil {
-		return nil, oerr
-	}
-	p := &protocol.Past{CID: l, Role: r.Role, Visit: r.Visit, Parents: r.Parents, Resumes: r.Resumes, EdgePrompt: r.EdgePrompt,
-		Inject: text(r.Inject), Status: r.Status, Text: text(r.Output)}
-	if data := text(r.Data); data != "" {
-		p.Data = protocol.JSON(data)
-	}
-	if r.Edge >= 0 && r.Edge < len(o.prog.Workflow.Edges) {
-		p.Mentions = o.prog.Workflow.Edges[r.Edge].Mentions
-	}
-	if r.Item != nil {
-		p.Item = &r.Item.Index
-	}
-	if info := text(r.Error); info != "" && err == nil {
-		p.Error = &protocol.ErrorInfo{}
-		err = json.Unmarshal([]byte(info), p.Error)
-	}
-	return p, err
 }

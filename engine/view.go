@@ -89,7 +89,9 @@ type StepView struct {
 	// first request. null without.
 	Tools  protocol.Link `json:"-"`
 	Inject protocol.Link `json:"-"`
-	record protocol.Link
+
+	record    protocol.Link
+	concluded protocol.StepStatus // as the event says that names the record; "" in old journals
 }
 
 // AttemptView is one try of a visit.

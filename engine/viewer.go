@@ -39,12 +39,62 @@ func (e *Engine) viewWindow(ctx context.Context, run protocol.RunID, s *State, w
 	if err != nil {
 		return nil, err
 	}
-	b := viewer{e: e, read: e.reader(ctx), s: s, only: p.steps, steps: map[string]*StepView{}, unsettled: map[string]string{}, named: map[string][]protocol.RunID{},
-		v: &View{Schema: RunSchema, ID: run, Steps: []*StepView{}, Outputs: protocol.JSON("{}")}}
-	if err := b.newest(ctx); err != nil {
+	b := e.viewer(ctx, run, s, p)
+	if err := b.all(ctx); err != nil {
 		return nil, err
 	}
-	for x, err := range upTo(e.Store.After(ctx, run, p.first-1), s.Seq) {
+	if n := len(b.v.Steps); n < s.Totals.Steps {
+		b.v.Total, b.v.Earlier = s.Totals.Steps, p.earlier
+	}
+	return b.v, b.mends(ctx)
+}
+
+// ViewStep reads a run with one of its steps alone, where it has it, and without Mend. What it costs
+// depends on the events since that step began.
+func (e *Engine) ViewStep(ctx context.Context, run protocol.RunID, step string) (*View, error) {
+	s, err := e.State(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	p, err := e.pageWith(ctx, run, s, step)
+	if err != nil {
+		return nil, fmt.Errorf("run %s: %w", run, err)
+	}
+	b := e.viewer(ctx, run, s, p)
+	if err := b.all(ctx); err != nil {
+		return nil, fmt.Errorf("run %s: %w", run, err)
+	}
+	b.v.Total = s.Totals.Steps
+	return b.v, nil
+}
+
+// Outline reads a whole run without the records of its steps: edge prompts, texts, outputs and
+// errors are left out, and Mend is.
+func (e *Engine) Outline(ctx context.Context, run protocol.RunID) (*View, error) {
+	s, err := e.State(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	b := e.viewer(ctx, run, s, page{first: 1})
+	b.brief = true
+	if err := b.all(ctx); err != nil {
+		return nil, fmt.Errorf("run %s: %w", run, err)
+	}
+	return b.v, nil
+}
+
+// viewer is for the steps of a page.
+func (e *Engine) viewer(ctx context.Context, run protocol.RunID, s *State, p page) *viewer {
+	return &viewer{e: e, read: e.reader(ctx), s: s, first: p.first, only: p.steps, steps: map[string]*StepView{}, unsettled: map[string]string{}, named: map[string][]protocol.RunID{},
+		v: &View{Schema: RunSchema, ID: run, Steps: []*StepView{}, Outputs: protocol.JSON("{}")}}
+}
+
+// all reads what is to be shown.
+func (b *viewer) all(ctx context.Context) error {
+	if err := b.newest(ctx); err != nil {
+		return err
+	}
+	for x, err := range upTo(b.e.Store.After(ctx, b.v.ID, b.first-1), b.s.Seq) {
 		if err == nil {
 			err = b.event(x)
 		}
@@ -52,37 +102,13 @@ func (e *Engine) viewWindow(ctx context.Context, run protocol.RunID, s *State, w
 			err = b.child(ctx, x)
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if b.settled() {
 			break
 		}
 	}
-	if n := len(b.v.Steps); n < s.Totals.Steps {
-		b.v.Total, b.v.Earlier = s.Totals.Steps, p.earlier
-	}
-	if err := b.finish(ctx); err != nil {
-		return nil, err
-	}
-	return b.v, b.mends(ctx)
-}
-
-// mends says how a suspended run is put right. That may follow from any of its steps, so that a
-// window does not do.
-func (b *viewer) mends(ctx context.Context) error {
-	if b.s.Status() != protocol.Suspended {
-		return nil
-	}
-	var err error
-	if b.only == nil {
-		b.v.Mend, err = b.mend(ctx, b.s, b.last)
-		return err
-	}
-	whole, err := b.e.View(ctx, b.v.ID)
-	if err == nil {
-		b.v.Mend = whole.Mend
-	}
-	return err
+	return b.finish(ctx)
 }
 
 // viewer makes a View.
@@ -92,6 +118,8 @@ type viewer struct {
 	s    *State
 	v    *View
 
+	first protocol.Seq    // read from here on
+	brief bool            // without what records and texts hold
 	only  map[string]bool // the steps wanted; nil is all
 	steps map[string]*StepView
 	// unsettled are the wanted steps that later events may change, with the record of one that
@@ -171,7 +199,7 @@ func (b *viewer) event(x protocol.Entry) error {
 			return err
 		}
 		b.last = step
-		st.record, st.MS, st.Workspace = d.Record, st.MS+d.MS, d.Workspace
+		st.record, st.concluded, st.MS, st.Workspace = d.Record, d.Status, st.MS+d.MS, d.Workspace
 		if d.Status == protocol.StepOK || d.Status == protocol.StepSkipped {
 			delete(b.unsettled, step)
 		} else {
@@ -203,8 +231,10 @@ func (b *viewer) started(x protocol.Entry) error {
 		if d.Item != nil {
 			st.Item = &d.Item.Index
 		}
-		if st.EdgePrompt, err = textOf(b.read, d.EdgePrompt); err != nil {
-			return err
+		if !b.brief {
+			if st.EdgePrompt, err = textOf(b.read, d.EdgePrompt); err != nil {
+				return err
+			}
 		}
 		b.steps[st.ID] = st
 		b.v.Steps = append(b.v.Steps, st)
@@ -363,6 +393,10 @@ func (b *viewer) record(st *StepView) error {
 		return nil
 	}
 	st.CID = text(st.record)
+	if b.brief && st.concluded != "" { // else its record was written by an old wf: it says so alone
+		st.Status = string(st.concluded)
+		return nil
+	}
 	p, err := loadPast(&b.e.lib, b.read, st.record)
 	if err != nil {
 		return err

@@ -40,6 +40,28 @@ func (e *Engine) page(ctx context.Context, run protocol.RunID, s *State, w Windo
 	}
 }
 
+// pageWith finds one step; a page without it where there is none.
+func (e *Engine) pageWith(ctx context.Context, run protocol.RunID, s *State, step string) (page, error) {
+	p := page{first: s.Seq, steps: map[string]bool{step: true}}
+	if v, _, err := s.visitNamed(step); err == nil {
+		p.first = v.first
+		return p, nil
+	}
+	f := finder{s: s, from: s.Seq, began: map[string]*beginning{}, ended: map[protocol.Link]bool{}}
+	for f.from > 0 {
+		if err := f.read(ctx, e, run); err != nil {
+			return page{}, err
+		}
+		b := f.began[step]
+		if b != nil && (f.from == 0 || f.parentEnded(b)) {
+			p.first = b.seq
+			return p, nil
+		}
+	}
+	delete(p.steps, step)
+	return p, nil
+}
+
 // pageOf makes a page of the beginnings found, the newest first: one more than wanted tells that
 // there are others.
 func pageOf(found []*beginning, limit int) page {

@@ -67,6 +67,33 @@ func TestPagesOfStepsAreTheWholeView(t *testing.T) {
 		if diff := cmp.Diff(v.Steps, pages(rt, b.e, id, limit), sameStep); diff != "" {
 			rt.Errorf("pages of %d (-whole +pages):\n%s", limit, diff)
 		}
+		last, err := b.e.ViewWindow(ctx, id, engine.Window{Limit: limit})
+		if err != nil {
+			rt.Fatal(err)
+		}
+		if diff := cmp.Diff(v.Mend, last.Mend); diff != "" {
+			rt.Errorf("a page of %d is put right otherwise (-whole +page):\n%s", limit, diff)
+		}
+		outline, err := b.e.Outline(ctx, id)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		without := cmp.Options{sameStep, cmpopts.IgnoreFields(engine.StepView{}, "EdgePrompt", "Text", "Output", "Error")}
+		if diff := cmp.Diff(v.Steps, outline.Steps, without); diff != "" {
+			rt.Errorf("the outline (-whole +outline):\n%s", diff)
+		}
+		for _, want := range v.Steps {
+			one, err := b.e.ViewStep(ctx, id, want.ID)
+			if err != nil {
+				rt.Fatal(err)
+			}
+			if diff := cmp.Diff([]*engine.StepView{want}, one.Steps, sameStep); diff != "" {
+				rt.Errorf("%s alone (-whole +alone):\n%s", want.ID, diff)
+			}
+		}
+		if none, err := b.e.ViewStep(ctx, id, "nobody#7"); err != nil || len(none.Steps) != 0 {
+			rt.Errorf("a step that is not there: %v, %v", none.Steps, err)
+		}
 	})
 }
 
@@ -100,6 +127,15 @@ edges:
 	}
 	if diff := cmp.Diff(v.Steps, pages(t, b.e, id, 100), sameStep); diff != "" {
 		t.Errorf("pages (-whole +pages):\n%s", diff)
+	}
+	for _, want := range []*engine.StepView{v.Steps[0], v.Steps[1], v.Steps[700], v.Steps[len(v.Steps)-1]} {
+		one, err := b.e.ViewStep(ctx, id, want.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]*engine.StepView{want}, one.Steps, sameStep); diff != "" {
+			t.Errorf("%s alone (-whole +alone):\n%s", want.ID, diff)
+		}
 	}
 	page, err := b.e.ViewWindow(ctx, id, engine.Window{Limit: 10})
 	if err != nil {

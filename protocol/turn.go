@@ -76,9 +76,16 @@ type History struct {
 	// many summaries of earlier tasks it begins with.
 	Goal      string
 	Summaries int
-	Visit     Past   // the visit to build for; its outcome is not read
-	Past      []Past // every ancestor StepRecord (and Compaction) of Visit, in any order
+	Visit     Past // the visit to build for; its outcome is not read
+
+	// Every ancestor StepRecord (and Compaction) of Visit is in Records, which other visits of
+	// the run share and which may hold more, or in Past, in any order.
+	Records *Records
+	Past    []Past
 }
+
+// Ancestors are the records that may have come before the visit.
+func (h *History) Ancestors() *Records { return h.Records.With(h.Past...) }
 
 // Past is a StepRecord with its payloads.
 type Past struct {

@@ -85,27 +85,22 @@ func orNull(j protocol.JSON) protocol.JSON {
 // ancestors lists the steps before the visit depth first, parents in declared order, each
 // after its own parents: the order is a function of the records alone.
 func ancestors(h protocol.History) []protocol.Past {
-	byCID := make(map[protocol.Link]protocol.Past, len(h.Past))
-	for _, p := range h.Past {
-		if p.Compaction == nil {
-			byCID[p.CID] = p
-		}
-	}
+	past := h.Ancestors()
 	type frame struct {
 		past protocol.Past
 		next int // parent to go to
 	}
 	var out []protocol.Past
-	seen := make(map[protocol.Link]bool, len(byCID))
+	seen := make(map[protocol.Link]bool, past.Len())
 	stack := []frame{{past: h.Visit}}
 	for len(stack) > 0 {
 		top := &stack[len(stack)-1]
 		if top.next < len(top.past.Parents) {
 			l := top.past.Parents[top.next]
 			top.next++
-			if p, ok := byCID[l]; ok && !seen[l] {
+			if p, _, ok := past.Get(l); ok && p.Compaction == nil && !seen[l] {
 				seen[l] = true
-				stack = append(stack, frame{past: p})
+				stack = append(stack, frame{past: *p})
 			}
 			continue
 		}

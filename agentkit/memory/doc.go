@@ -41,7 +41,7 @@ import (
 // Memory is one of a scope, as it stands.
 type Memory struct {
 	ID      protocol.Seq
-	Content protocol.Text // long ones as a link; see Store.Text
+	Content protocol.Text // long ones as a link, and of a snapshot only these; see Store.Text
 	Tags    []string
 	Pinned  bool
 	Special string                // protocol.SpecialAnchor, or ""
@@ -51,12 +51,18 @@ type Memory struct {
 	By      string
 	Run     protocol.RunID
 	Step    string
+
+	event protocol.Seq // that tells the content
+	lent  *lent        // of a snapshot: what stands for Content
 }
 
 // Sum is the sha256 of the content, which need not be read for it: a long text is a raw block,
 // named by the same hash.
 func (m Memory) Sum() [sha256.Size]byte {
-	if !m.Content.Link.Defined() {
+	switch {
+	case m.lent != nil:
+		return m.lent.sum
+	case !m.Content.Link.Defined():
 		return sumOf(m.Content.S)
 	}
 	var sum [sha256.Size]byte

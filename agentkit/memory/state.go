@@ -22,6 +22,10 @@ type State struct {
 	tagged map[string][]int32      // folded tag → slots that had it, ascending or not, maybe twice
 	keys   map[string]protocol.Seq // of changes → their event
 	anchor protocol.Seq            // 0 is none
+
+	kept   protocol.Seq // the newest event of the snapshot there is, 0 for none
+	lender string       // the model of the snapshot that it came from, "" for none
+	moved  bool         // a memory of it moved to another file
 }
 
 // slot is a memory, or what a removed one left.
@@ -61,11 +65,12 @@ func (s *State) Apply(e *protocol.Entry) error {
 	case protocol.EvEdited:
 		err = apply(s, e, func(e *protocol.Entry, d protocol.Edited) {
 			s.change(e, d.ID, d.MemoryOrigin, func(m *slot) {
-				if !d.Content.Empty() {
-					m.Content = d.Content
-				}
 				if d.Place != nil {
+					s.moved = s.moved || m.lent != nil && d.Content.Empty() && (m.Place == nil || m.Place.File != d.Place.File)
 					m.Place = d.Place
+				}
+				if !d.Content.Empty() {
+					m.Content, m.event, m.lent = d.Content, e.Seq, nil
 				}
 			})
 		})
@@ -115,7 +120,7 @@ func (s *State) remembered(e *protocol.Entry, d protocol.Remembered) {
 	}
 	s.at[e.Seq] = len(s.list)
 	s.list = append(s.list, slot{Memory: Memory{ID: e.Seq, Content: d.Content, Pinned: d.Pinned, Special: d.Special, Place: d.Place,
-		At: e.TS, Changed: e.TS, By: d.By, Run: d.Run, Step: e.StepName()}})
+		At: e.TS, Changed: e.TS, By: d.By, Run: d.Run, Step: e.StepName(), event: e.Seq}})
 	s.tag(&s.list[len(s.list)-1], d.Tags)
 	s.live++
 }

@@ -55,8 +55,9 @@ type Config struct {
 type Store struct {
 	c Config
 
-	mu    sync.Mutex
-	state *State
+	mu        sync.Mutex
+	state     *State
+	lentTexts int // that were read one by one
 
 	index index
 }
@@ -66,14 +67,24 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	s := &Store{c: c, state: newState()}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s, s.refresh(ctx)
+	s.lend(ctx)
+	if err := s.refresh(ctx); err != nil {
+		return s, err
+	}
+	s.keep(ctx)
+	return s, nil
 }
 
 // Scope is the name of the memory.
 func (s *Store) Scope() string { return s.c.Scope }
 
 // Close ends the use of the store; what was remembered is on disk already.
-func (s *Store) Close() error { return s.index.close() }
+func (s *Store) Close() error {
+	s.mu.Lock()
+	s.keep(context.Background())
+	s.mu.Unlock()
+	return s.index.close()
+}
 
 // refresh takes in what was appended since.
 func (s *Store) refresh(ctx context.Context) error {
@@ -105,7 +116,10 @@ func (s *Store) View(ctx context.Context, f func(*State)) error {
 
 // Text is the content of a memory.
 func (s *Store) Text(ctx context.Context, m Memory) (string, error) {
-	if m.Content.S != "" || !m.Content.Link.Defined() {
+	switch {
+	case m.lent != nil:
+		return s.lentText(ctx, m)
+	case !m.Content.Link.Defined():
 		return m.Content.S, nil
 	}
 	text, err := s.c.Journal.Text(ctx, m.Content.Link)

@@ -111,7 +111,9 @@ const embedTogether = 256
 // not nil, how many of how many are done.
 func (s *Store) embedMissing(ctx context.Context, e embed.Embedder, slots []int32, progress func(done, of int)) (made int, err error) {
 	x := &s.index
-	s.follow()
+	if err := s.follow(ctx); err != nil {
+		return 0, err
+	}
 	if err := x.table.Refresh(); err != nil {
 		return 0, err
 	}
@@ -140,12 +142,17 @@ func (s *Store) embedMissing(ctx context.Context, e embed.Embedder, slots []int3
 }
 
 // follow keeps the keys up to what the memories say.
-func (s *Store) follow() {
+func (s *Store) follow(ctx context.Context) error {
 	x := &s.index
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if x.seq == s.state.Seq {
-		return
+		return nil
+	}
+	if !s.state.keyed(x.table.Model()) {
+		if err := s.whole(ctx); err != nil {
+			return err
+		}
 	}
 	x.seq = s.state.Seq
 	for i := range s.state.list {
@@ -153,22 +160,14 @@ func (s *Store) follow() {
 		if i < len(x.keys) && x.of[i] == m.Content {
 			continue
 		}
-		k := s.keyOf(m)
+		k := keyOf(x.table.Model(), m)
 		if i == len(x.keys) {
 			x.keys, x.of, x.rows = append(x.keys, k), append(x.of, m.Content), append(x.rows, -1)
 		} else {
 			x.keys[i], x.of[i], x.rows[i] = k, m.Content, -1
 		}
 	}
-}
-
-// keyOf names the vector of a memory: by its text and, for a piece of a file, the file.
-func (s *Store) keyOf(m *Memory) embed.Key {
-	file := ""
-	if m.Place != nil {
-		file = m.Place.File
-	}
-	return embed.KeyOf(s.index.table.Model(), file, m.Content.S, m.Content.Link.String())
+	return nil
 }
 
 // nameWeight is how often the lexical model is told the name of a file: it counts words, and the
@@ -202,7 +201,7 @@ func (s *Store) embedSome(ctx context.Context, e embed.Embedder, slots []int32) 
 		if err != nil {
 			return err
 		}
-		texts[i], keys[i] = embedded(s.index.table.Model(), m.Place, text), s.keyOf(&m)
+		texts[i], keys[i] = embedded(s.index.table.Model(), m.Place, text), keyOf(s.index.table.Model(), &m)
 	}
 	vectors, err := e.EmbedDocuments(ctx, texts)
 	if err != nil {

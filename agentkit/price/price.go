@@ -23,6 +23,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"wf/protocol"
 	"wf/roles/frontmatter"
@@ -51,14 +52,14 @@ type Table struct {
 //go:embed prices.yaml
 var embedded string
 
-// Standard is the table that wf comes with.
-func Standard() Table {
+// Standard is the table that wf comes with. It is shared: nobody alters it.
+var Standard = sync.OnceValue(func() Table {
 	t, err := Parse(embedded)
 	if err != nil {
 		panic(fmt.Sprintf("prices.yaml: %v", err)) // part of the binary, read in a test
 	}
 	return t
-}
+})
 
 // Parse reads a table from YAML.
 func Parse(text string) (Table, error) {

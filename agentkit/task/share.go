@@ -70,28 +70,24 @@ func Merge(earlier, later protocol.JSON) (protocol.JSON, error) {
 	return protocol.CanonicalJSON(all)
 }
 
-// Left are the values that tasks left shared, a canonical object, or nil for none: records is the
-// data of their records, the oldest first.
-func Left(records []protocol.JSON) (protocol.JSON, error) {
-	all := map[string]json.RawMessage{}
-	for _, data := range slices.Backward(records) {
-		if !bytes.Contains(data, []byte(`"shared"`)) {
-			continue // most tasks share nothing
-		}
-		d, _ := Read(data)
-		if len(d.Shared) == 0 {
-			continue
-		}
-		var values map[string]json.RawMessage
-		if err := json.Unmarshal(d.Shared, &values); err != nil {
-			return nil, fmt.Errorf("shared values: %w", err)
-		}
-		for name, value := range values {
-			if _, later := all[name]; !later {
-				all[name] = value
-			}
-		}
+// Left are the values that a task left shared, from the data of its record; null takes one back.
+func Left(data protocol.JSON) (values map[string]json.RawMessage, err error) {
+	if !bytes.Contains(data, []byte(`"shared"`)) {
+		return nil, nil // most tasks share nothing
 	}
+	d, _ := Read(data)
+	if len(d.Shared) == 0 {
+		return nil, nil
+	}
+	if err := json.Unmarshal(d.Shared, &values); err != nil {
+		return nil, fmt.Errorf("shared values: %w", err)
+	}
+	return values, nil
+}
+
+// Shared are the values that all tasks left, later ones over earlier ones: a canonical object, or
+// nil for none. It alters all.
+func Shared(all map[string]json.RawMessage) (protocol.JSON, error) {
 	maps.DeleteFunc(all, func(_ string, v json.RawMessage) bool { return string(v) == "null" }) // taken back
 	if len(all) == 0 {
 		return nil, nil

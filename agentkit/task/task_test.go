@@ -1,6 +1,7 @@
 package task_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -275,15 +276,21 @@ func TestSharedValuesAreLaidOverEarlierOnes(t *testing.T) {
 		if err != nil || string(merged) != test.merged {
 			t.Errorf("%s + %s: %s, %v", test.earlier, test.later, merged, err)
 		}
-		var records []protocol.JSON
+		var all *protocol.Layers[string, json.RawMessage]
 		for _, shared := range []string{test.earlier, test.later} {
 			data, err := task.Data(protocol.TaskData{Goal: "g", Status: protocol.TaskCompleted, Shared: protocol.JSON(shared)}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			records = append(records, data, protocol.JSON(`{"text":"no task"}`))
+			for _, record := range []protocol.JSON{data, protocol.JSON(`{"text":"no task"}`)} {
+				left, err := task.Left(record)
+				if err != nil {
+					t.Fatal(err)
+				}
+				all = all.With(left)
+			}
 		}
-		if left, err := task.Left(records); err != nil || string(left) != test.left {
+		if left, err := task.Shared(all.All()); err != nil || string(left) != test.left {
 			t.Errorf("%s, then %s leave %s, %v", test.earlier, test.later, left, err)
 		}
 	}

@@ -73,7 +73,7 @@ func (b *backend) Graph(ctx context.Context, run protocol.RunID) ([]byte, error)
 	if err != nil {
 		return nil, err
 	}
-	v, err := b.e.View(ctx, run)
+	v, err := b.e.Outline(ctx, run)
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +151,7 @@ type visitDiff struct {
 
 // Diff compares a visit with the one of the same role, and the same item, before it.
 func (b *backend) Diff(ctx context.Context, run protocol.RunID, step string) (any, error) {
-	v, err := b.e.View(ctx, run)
+	v, err := b.e.Outline(ctx, run)
 	if err != nil {
 		return nil, err
 	}
@@ -159,8 +159,20 @@ func (b *backend) Diff(ctx context.Context, run protocol.RunID, step string) (an
 	if err != nil {
 		return nil, err
 	}
-	out := visitDiff{Schema: "wf.diff/v1", Run: run, Step: step, Changed: []string{}}
 	before := previous(v, now)
+	for _, s := range []**engine.StepView{&now, &before} {
+		if *s == nil {
+			continue
+		}
+		one, err := b.e.ViewStep(ctx, run, (*s).ID)
+		if err != nil {
+			return nil, err
+		}
+		if *s, err = stepOf(one, (*s).ID); err != nil {
+			return nil, err
+		}
+	}
+	out := visitDiff{Schema: "wf.diff/v1", Run: run, Step: step, Changed: []string{}}
 	if before == nil {
 		if now.Text != "" {
 			out.Unified = udiff.Unified("/dev/null", now.ID, "", now.Text+"\n")

@@ -213,10 +213,8 @@ func (r *cacheReader) prompt(step string) (*visitPrompt, error) {
 	r.prompts[step] = p
 
 	resumes := h.Visit.Resumes
-	for i := range h.Past {
-		if past := &h.Past[i]; past.CID == resumes && past.Compaction != nil {
-			resumes, p.part = past.Compaction.Prior, compactionPart
-		}
+	if past, _, ok := h.Records.Get(resumes); ok && past.Compaction != nil {
+		resumes, p.part = past.Compaction.Prior, compactionPart
 	}
 	other, known := r.byCID[resumes]
 	if !known {

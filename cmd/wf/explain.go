@@ -97,7 +97,7 @@ func (a *app) explain(ctx context.Context, s *cas.Store, arg string) error {
 		return err
 	}
 	e := a.newEngine(s, nil)
-	v, err := e.View(ctx, at.run)
+	v, err := e.ViewStep(ctx, at.run, at.step)
 	if err != nil {
 		return err
 	}

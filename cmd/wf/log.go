@@ -50,10 +50,11 @@ that waits, since that is what one looks for. -f goes on while the run does.`,
 // logFirst shows the output of the step that failed, waits, or was asked for.
 func (a *app) logFirst(ctx context.Context, s *cas.Store, at ref) error {
 	e := a.newEngine(s, nil)
-	v, err := a.shown(ctx, e, at.run)
-	if err == nil && at.step != "" && v.Earlier > 0 {
-		v, err = e.View(ctx, at.run)
+	read := func() (*engine.View, error) { return a.shown(ctx, e, at.run) }
+	if at.step != "" {
+		read = func() (*engine.View, error) { return e.ViewStep(ctx, at.run, at.step) }
 	}
+	v, err := read()
 	if err != nil {
 		return err
 	}

@@ -20,8 +20,24 @@ import (
 
 // memoryJournal is the journal of a memory in a store, as memory.Store wants it.
 type memoryJournal struct {
-	s *cas.Store
-	m *cas.Memory
+	s     *cas.Store
+	m     *cas.Memory
+	scope string
+	warn  func(error)
+}
+
+// Snapshot reads what KeepSnapshot wrote.
+func (j memoryJournal) Snapshot(ctx context.Context) ([]byte, protocol.Link, bool) {
+	d, ok, err := j.s.Derived(ctx, protocol.MemoryHead(j.scope))
+	return d.Data, d.Head, ok && err == nil // where the store cannot be read, the journal says so
+}
+
+// KeepSnapshot keeps what a memory adds up to. Without it the journal is read.
+func (j memoryJournal) KeepSnapshot(ctx context.Context, data []byte, head protocol.Link) {
+	err := j.s.Commit(ctx, cas.Batch{Derived: []cas.Derived{{Key: protocol.MemoryHead(j.scope), Head: head, Data: data}}})
+	if err != nil && !errors.Is(err, protocol.ErrReadOnly) {
+		j.warn(fmt.Errorf("the state of memory %s was not kept, the next command reads all of it: %w", j.scope, err))
+	}
 }
 
 func (j memoryJournal) After(ctx context.Context, from protocol.Seq) iter.Seq2[protocol.Entry, error] {
@@ -50,7 +66,7 @@ func (a *app) openMemory(ctx context.Context, s *cas.Store, scope, model string)
 	if err != nil {
 		return nil, err
 	}
-	return memory.Open(ctx, memory.Config{Scope: scope, Journal: memoryJournal{s, m}, Vectors: vectorsDir(s), Embed: a.openEmbedder, Model: model})
+	return memory.Open(ctx, memory.Config{Scope: scope, Journal: memoryJournal{s, m, scope, a.warn}, Vectors: vectorsDir(s), Embed: a.openEmbedder, Model: model})
 }
 
 // openEmbedder opens an embedding model by the config.

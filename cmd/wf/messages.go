@@ -70,7 +70,7 @@ func (a *app) messages(ctx context.Context, s *cas.Store, arg string) error {
 // promptsOf builds what a visit was sent, and what the visit that it resumes was sent before;
 // that is nil, and its name "", where there is none.
 func promptsOf(ctx context.Context, e *engine.Engine, at ref) (now, before *sentPrompt, name string, err error) {
-	v, err := e.View(ctx, at.run)
+	v, err := e.Outline(ctx, at.run)
 	if err != nil {
 		return nil, nil, "", err
 	}
@@ -81,18 +81,27 @@ func promptsOf(ctx context.Context, e *engine.Engine, at ref) (now, before *sent
 	if step.Action != protocol.ActPrompt && step.Action != protocol.ActRun {
 		return nil, nil, "", usagef("%s is no agent: nothing is sent to a model (%s)", at.step, step.Action)
 	}
-	if now, err = promptOf(ctx, e, at.run, at.step); err != nil {
-		return nil, nil, "", fmt.Errorf("%s: %w", at, err)
-	}
+	wanted := []string{at.step}
 	for _, other := range v.Steps {
 		if step.Resumes != nil && other.CID != nil && *other.CID == *step.Resumes {
-			if before, err = promptOf(ctx, e, at.run, other.ID); err != nil {
-				return nil, nil, "", fmt.Errorf("%s: %w", other.ID, err)
-			}
 			name = other.ID
+			wanted = append(wanted, name)
 		}
 	}
-	return now, before, name, nil
+	histories, err := e.HistoriesOf(ctx, at.run, wanted...)
+	if err != nil {
+		return nil, nil, "", fmt.Errorf("%s: %w", at, err)
+	}
+	prompts := make([]*sentPrompt, len(histories))
+	for i, h := range histories {
+		if prompts[i], err = promptOf(h); err != nil {
+			return nil, nil, "", fmt.Errorf("%s: %w", wanted[i], err)
+		}
+	}
+	if name == "" {
+		return prompts[0], nil, "", nil
+	}
+	return prompts[0], prompts[len(prompts)-1], name, nil
 }
 
 // sentPrompt is P_k of a visit.
@@ -101,11 +110,7 @@ type sentPrompt struct {
 	tools    string // canonical JSON list, "" is none
 }
 
-func promptOf(ctx context.Context, e *engine.Engine, run protocol.RunID, step string) (*sentPrompt, error) {
-	h, err := e.History(ctx, run, step)
-	if err != nil {
-		return nil, err
-	}
+func promptOf(h protocol.History) (*sentPrompt, error) {
 	messages, err := agentkit.BuildMessages(h)
 	return &sentPrompt{messages, h.Tools}, err
 }

@@ -66,18 +66,20 @@ func (a *app) show(ctx context.Context, s *cas.Store, arg string, w engine.Windo
 	if at.block.Defined() {
 		return a.showBlock(ctx, s, at.block)
 	}
-	if at.step != "" {
-		w = engine.Window{}
-	}
-	v, err := a.newEngine(s, nil).ViewWindow(ctx, at.run, w)
-	if err != nil {
-		return err
-	}
+	e := a.newEngine(s, nil)
 	if at.step == "" {
+		v, err := e.ViewWindow(ctx, at.run, w)
+		if err != nil {
+			return err
+		}
 		if a.asJSON() {
 			return a.answer(v)
 		}
 		return a.showRun(v)
+	}
+	v, err := e.ViewStep(ctx, at.run, at.step)
+	if err != nil {
+		return err
 	}
 	step, err := stepOf(v, at.step)
 	if err != nil {

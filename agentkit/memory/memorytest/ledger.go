@@ -27,13 +27,40 @@ type Ledger struct {
 	// Killed has appends made and reported as failed. Set it while nobody appends.
 	Killed bool
 
-	mu      sync.Mutex
-	entries []protocol.Entry
-	texts   map[protocol.Link]string
-	late    int
+	mu       sync.Mutex
+	snapshot []byte
+	at       protocol.Link // that snapshot belongs to
+	asked    int
+	entries  []protocol.Entry
+	texts    map[protocol.Link]string
+	late     int
 }
 
-var _ memory.Journal = (*Ledger)(nil)
+var (
+	_ memory.Journal   = (*Ledger)(nil)
+	_ memory.Snapshots = (*Ledger)(nil)
+)
+
+// Snapshot gives what was kept last.
+func (l *Ledger) Snapshot(context.Context) ([]byte, protocol.Link, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.snapshot, l.at, l.snapshot != nil
+}
+
+// KeepSnapshot keeps a snapshot; nil forgets it.
+func (l *Ledger) KeepSnapshot(_ context.Context, data []byte, head protocol.Link) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.snapshot, l.at = data, head
+}
+
+// Read is how many events were read.
+func (l *Ledger) Read() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.asked
+}
 
 // After yields the events with seq > from.
 func (l *Ledger) After(_ context.Context, from protocol.Seq) iter.Seq2[protocol.Entry, error] {
@@ -42,6 +69,9 @@ func (l *Ledger) After(_ context.Context, from protocol.Seq) iter.Seq2[protocol.
 		all := l.entries // only ever appended to
 		l.mu.Unlock()
 		for _, e := range all[min(int(from), len(all)):] {
+			l.mu.Lock()
+			l.asked++
+			l.mu.Unlock()
 			if !yield(e, nil) {
 				return
 			}

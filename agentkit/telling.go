@@ -1,0 +1,259 @@
+package agentkit
+
+import (
+	"bytes"
+	"container/heap"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"wf/agentkit/task"
+	"wf/protocol"
+)
+
+// telling is a conversation in front of a visit. What its prompts begin with is kept beside the
+// records it follows from, so that the prompt of the next visit begins where the one before ended:
+//
+//	telling of visit k+1 = telling of visit k ‖ U_k ‖ A_k
+type telling struct {
+	format  format
+	past    *protocol.Records
+	inputs  protocol.JSON
+	task    bool
+	last    *told          // the visit told last, nil for none
+	covers  *protocol.Past // what the compaction in front covers, nil for none
+	summary string         // of that compaction, where it is not told yet
+}
+
+// told is a visit in its place in a conversation.
+type told struct {
+	before *told
+	n      int // visits up to this one
+	visit  *protocol.Past
+	user   string // what the moderator said, and what the visit answered: of a conversation
+	answer string
+
+	shared *protocol.Layers[string, json.RawMessage] // what tasks left shared
+}
+
+// toldKey is under what the telling behind a visit is kept: the records name all that came
+// before it.
+type toldKey struct {
+	visit  protocol.Link
+	format int
+	task   bool
+}
+
+// telling goes through the conversation of a visit: of a task, through the tasks before it.
+func (f format) telling(h *protocol.History) (*telling, error) {
+	t, err := f.tellingOf(h)
+	if err != nil {
+		return nil, fmt.Errorf("messages of %s#%d: %w", h.Visit.Role, h.Visit.Visit, err)
+	}
+	return t, nil
+}
+
+func (f format) tellingOf(h *protocol.History) (*telling, error) {
+	past := h.Ancestors()
+	t := &telling{format: f, past: past, inputs: h.Inputs, task: task.Offered(h.Tools)}
+	key := toldKey{format: max(h.Format, 1), task: t.task}
+	var visits []*protocol.Past // the newest first
+	for at := h.Visit.Resumes; at.Defined(); {
+		key.visit = at
+		if kept, ok := past.Kept(key); ok && bytes.Equal(kept.(*telling).inputs, h.Inputs) {
+			*t = *kept.(*telling)
+			t.past = past
+			break
+		}
+		v, err := resumed(past, at, len(visits))
+		if err != nil {
+			return nil, err
+		}
+		if v.Compaction != nil {
+			if err := t.compacted(at); err != nil {
+				return nil, err
+			}
+			break
+		}
+		visits = append(visits, v)
+		at = v.Resumes
+	}
+	for _, v := range slices.Backward(visits) {
+		if err := t.tell(v); err != nil {
+			return nil, err
+		}
+		key.visit = v.CID
+		kept := *t
+		kept.past = nil
+		past.Keep(key, &kept)
+	}
+	return t, nil
+}
+
+// compacted begins with what a compaction left.
+func (t *telling) compacted(at protocol.Link) error {
+	c, err := conversationOf(t.past, &protocol.Past{Resumes: at})
+	if err != nil {
+		return err
+	}
+	t.covers, t.summary = c.covers, c.summary
+	for _, v := range c.visits {
+		if err := t.tell(v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tell goes on by a visit. One that failed is no turn.
+func (t *telling) tell(v *protocol.Past) error {
+	if v.Status != protocol.StepOK {
+		return nil
+	}
+	x := &told{before: t.last, n: t.visits() + 1, visit: v}
+	if t.task {
+		if t.last != nil {
+			x.shared = t.last.shared
+		}
+		left, err := task.Left(v.Data)
+		if err != nil {
+			return err
+		}
+		x.shared = x.shared.With(left)
+	} else {
+		u := t.parts(v)
+		x.user, x.answer = t.format.user(&u), v.Text
+		if strings.TrimSpace(x.answer) == "" {
+			x.answer = t.format.silent
+		}
+	}
+	t.last, t.summary = x, ""
+	return nil
+}
+
+// visits is how many were told.
+func (t *telling) visits() int {
+	if t.last == nil {
+		return 0
+	}
+	return t.last.n
+}
+
+// parts is what the next user message is made of.
+func (t *telling) parts(v *protocol.Past) userParts {
+	u := userParts{visit: v, summary: t.summary, since: t.since(v), past: t.past}
+	if t.last == nil && t.covers == nil {
+		u.inputs = t.inputs
+	}
+	return u
+}
+
+// since are the steps above a visit that were not told before, nor lie above one that was, in
+// depth-first post-order over parents: what happened since the visit before. A parent that is no
+// step is where the run started. No more of the past is looked at than lies between.
+func (t *telling) since(v *protocol.Past) []*protocol.Past {
+	f := frontier{past: t.past, at: map[protocol.Link]*reached{}}
+	for _, l := range v.Parents {
+		f.reach(l, false)
+	}
+	last := t.last
+	known := t.covers // told before all visits
+	if last != nil {
+		known = last.visit
+	}
+	if known != nil {
+		f.reach(known.CID, true)
+	}
+	for f.fresh > 0 {
+		x := heap.Pop(&f).(*reached)
+		if !x.known {
+			f.fresh--
+		}
+		for _, l := range x.past.Parents {
+			f.reach(l, x.known)
+		}
+		if last != nil && x.past.CID == last.visit.CID { // the visit told before it
+			if last = last.before; last != nil {
+				f.reach(last.visit.CID, true)
+			} else if t.covers != nil {
+				f.reach(t.covers.CID, true)
+			}
+		}
+	}
+	return f.order(v)
+}
+
+// reached is a step above a visit.
+type reached struct {
+	past  *protocol.Past
+	rank  int
+	known bool // it was told, or lies above a step that was
+	seen  bool
+}
+
+// frontier goes up from steps, those of the highest rank first: when it comes to a step, it has
+// been to all that go on from it.
+type frontier struct {
+	past  *protocol.Records
+	at    map[protocol.Link]*reached
+	list  []*reached
+	fresh int // in list, and not known
+}
+
+func (f *frontier) Len() int           { return len(f.list) }
+func (f *frontier) Less(i, j int) bool { return f.list[i].rank > f.list[j].rank }
+func (f *frontier) Swap(i, j int)      { f.list[i], f.list[j] = f.list[j], f.list[i] }
+func (f *frontier) Push(x any)         { f.list = append(f.list, x.(*reached)) }
+func (f *frontier) Pop() any {
+	last := len(f.list) - 1
+	x := f.list[last]
+	f.list = f.list[:last]
+	return x
+}
+
+func (f *frontier) reach(l protocol.Link, known bool) {
+	if x := f.at[l]; x != nil {
+		if known && !x.known {
+			x.known = true
+			f.fresh--
+		}
+		return
+	}
+	p, rank, ok := f.past.Get(l)
+	if !ok {
+		return
+	}
+	x := &reached{past: p, rank: rank, known: known}
+	f.at[l] = x
+	if !known {
+		f.fresh++
+	}
+	heap.Push(f, x)
+}
+
+// order lists what is not known above v.
+func (f *frontier) order(v *protocol.Past) (out []*protocol.Past) {
+	type frame struct {
+		past *protocol.Past
+		next int // parent to look at
+	}
+	stack := []frame{{past: v}}
+	for len(stack) > 0 {
+		top := &stack[len(stack)-1]
+		if top.next < len(top.past.Parents) {
+			x := f.at[top.past.Parents[top.next]]
+			top.next++
+			if x != nil && !x.known && !x.seen {
+				x.seen = true
+				stack = append(stack, frame{past: x.past})
+			}
+			continue
+		}
+		if len(stack) > 1 && top.past.Compaction == nil {
+			out = append(out, top.past)
+		}
+		stack = stack[:len(stack)-1]
+	}
+	return out
+}
