@@ -16,6 +16,7 @@ import (
 type Draft struct {
 	Step string
 	Data protocol.Data // as it was said, texts of any length in place
+	At   int64         // when it happened, unix µs; 0 is when it is staged
 
 	made *made // by Ready
 }
@@ -81,6 +82,9 @@ func (d Draft) event(prev EventRef, now int64) (protocol.Entry, []Block, error) 
 	d, err := d.Ready()
 	if err != nil {
 		return protocol.Entry{}, nil, err
+	}
+	if d.At != 0 {
+		now = d.At
 	}
 	e := protocol.Event{Kind: protocol.KindEvent, V: protocol.RecordVersion, Prev: prev.CID, Seq: prev.Seq + 1, TS: now,
 		Type: d.made.stored.EventType(), Data: d.made.encoded}

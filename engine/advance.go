@@ -142,10 +142,11 @@ func (b *batch) put(d *driver, x cas.Draft, now int64) error {
 	if err != nil {
 		return err
 	}
+	x.At = max(now, d.s.TS) // after another process wrote first, not the time of the first try
 	d.remember(x.Blocks())
 	b.drafts = append(b.drafts, x)
 	stored := x.Stored()
-	if err := d.s.apply(&d.e.lib, x.Step, d.s.Seq+1, now, stored.EventType(), stored); err != nil {
+	if err := d.s.apply(&d.e.lib, x.Step, d.s.Seq+1, x.At, stored.EventType(), stored); err != nil {
 		return fmt.Errorf("%s of %s: %w", stored.EventType(), x.Step, err)
 	}
 	return nil
