@@ -64,6 +64,7 @@ func (e *Engine) viewWindow(ctx context.Context, run protocol.RunID, s *State, w
 	if err := b.finish(ctx); err != nil {
 		return nil, err
 	}
+	b.v.Driving = e.Driving(ctx, run, s)
 	return b.v, b.mends(ctx)
 }
 

@@ -77,6 +77,7 @@ func (a *app) showFirst(v *engine.View, step string) error {
 	if found == nil {
 		return nil
 	}
+	atRest(v)
 	if err := a.showStep(found); err != nil {
 		return err
 	}

@@ -90,12 +90,15 @@ func (a *app) show(ctx context.Context, s *cas.Store, arg string, w engine.Windo
 			*engine.StepView
 		}{"wf.step/v1", v.ID, step})
 	}
+	atRest(v)
 	return a.showStep(step)
 }
 
 func (a *app) showRun(v *engine.View) error {
 	p := paint{a.out.color}
-	fmt.Fprintf(a.out, "%s %s  run %s  %s  def %s\n", p.status(v.Status), p.bold(visible(v.Info.Title)), v.ID, v.Status, shortCID(v.Definition))
+	atRest(v)
+	stands := standingOf(v)
+	fmt.Fprintf(a.out, "%s %s  run %s  %s  def %s\n", stands.sign(p), p.bold(visible(v.Info.Title)), v.ID, stands.word(), shortCID(v.Definition))
 	rows := [][]string{}
 	row := func(name, value string) {
 		if value != "" {
@@ -104,6 +107,7 @@ func (a *app) showRun(v *engine.View) error {
 	}
 	row("description", oneLine(v.Info.Description, 100))
 	row("reason", v.Reason)
+	row("state", stands.why())
 	row("started", v.Started+" by "+orWord(v.Info.CreatedBy, "someone"))
 	if v.Info.ForkedFrom != nil {
 		row("forked from", shortOf(v.Info.ForkedFrom))
@@ -149,7 +153,7 @@ func (p paint) step(status string) string {
 		return p.dim("–")
 	case "waiting":
 		return p.yellow("⏸")
-	case "parked", "retrying":
+	case "parked", "retrying", string(engine.Interrupted):
 		return p.yellow("!")
 	}
 	return p.cyan("●")

@@ -39,8 +39,10 @@ func outcome(v *engine.View) error {
 	case protocol.Suspended:
 		return suspended(v)
 	}
-	id := string(v.ID)
-	return fail(errRunSuspended, "wf watch "+id+" follows it; wf resume "+id+" goes on with it where nobody does", "run %s is not over", id)
+	if stands := standingOf(v); stands.idle != "" {
+		return fail(errRunSuspended, resumes(v.ID, v.Info.Parent, v.Info.ForkedFrom != nil)+" goes on with it", "run %s is not over: %s", v.ID, stands.why())
+	}
+	return fail(errRunSuspended, "wf watch "+string(v.ID)+" follows it", "run %s is not over", v.ID)
 }
 
 // suspended tells a limit, a missing model and other errors apart: they have exit statuses of
@@ -106,7 +108,10 @@ func next(v *engine.View) string {
 		}
 		return "wf log " + id
 	}
-	return "wf log " + id + " -f · wf resume " + id
+	if v.Idle != "" {
+		return resumes(v.ID, v.Info.Parent, v.Info.ForkedFrom != nil) + " · wf log " + id
+	}
+	return "wf watch " + id + " · wf log " + id + " -f"
 }
 
 // nextMend goes on under the definition as it is once it was edited.

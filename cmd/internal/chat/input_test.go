@@ -190,7 +190,7 @@ func TestARunThatNoProcessDrivesIsNotShownAsRunning(t *testing.T) {
 	r.happen("wf#2", protocol.EvStepStarted, obj{"role": "wf"})
 	s.Shows("Esc interrupts")
 	r.driven(false)
-	s.Shows("driven by no process · /resume goes on")
+	s.Shows("interrupted · /resume goes on")
 	s.Press("hello?\r")
 	if got := r.heard(t); got != ": hello?" {
 		t.Errorf("heard %q", got)
