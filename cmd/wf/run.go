@@ -72,6 +72,7 @@ the next begins: Ctrl-C, a crash or kill -9 lose nothing, and wf resume goes on.
 	flags.StringVar(&f.record, "record", "", "append every model call to a file, which tape/FILE answers from")
 	flags.StringVar(&f.context, "context", "", "how every agent sees its past in this run: conversation, task or fresh")
 	a.trustFlag(flags)
+	a.everyFlag(flags)
 	flags.BoolVar(&f.helpInputs, "help-inputs", false, "show the inputs of the workflow")
 	return cmd
 }

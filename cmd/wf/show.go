@@ -35,6 +35,11 @@ of a long run: where there are earlier ones, the output ends with the command th
 	return cmd
 }
 
+// everyFlag is --all of commands that show events.
+func (a *app) everyFlag(f *pflag.FlagSet) {
+	f.BoolVar(&a.every, "all", false, "every event of the items of long fan-outs too")
+}
+
 // windowFlags choose steps of a run.
 func windowFlags(f *pflag.FlagSet, w *engine.Window) {
 	f.IntVar(&w.Limit, "limit", 0, "at most so many steps, the newest (default 200; all with --all and -o json)")

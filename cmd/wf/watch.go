@@ -38,6 +38,7 @@ run ends or parks, with the exit status of the run. Ctrl-C leaves; the run goes 
 			})
 		},
 	}
+	a.everyFlag(cmd.Flags())
 	cmd.Flags().Int64Var(&from, "from", 0, "only the events after this seq")
 	return cmd
 }
@@ -80,7 +81,7 @@ func (a *app) newWatchReporter(b backdrop) reporter {
 	case a.out.tty:
 		return &spokenScreen{backdrop: b, w: a.out, paint: paint{a.out.color}}
 	}
-	return &plainLines{w: a.out, backdrop: b}
+	return &plainLines{w: a.out, backdrop: b, fold: a.newFolder()}
 }
 
 // watcher follows a run: by the socket of the process that drives it while there is one, else
