@@ -387,3 +387,25 @@ func TestAWriterWaitsForALongReader(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A follower that has waited for long hears of a commit of another process, and so does each of
+// several, whoever comes first.
+func TestFollowersHearOfCommitsOfAnotherProcess(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	s := openStore(t, dir)
+	defer s.Close()
+	for round := range 20 {
+		since := must(s.Changes(t.Context()))(t)
+		var followers sync.WaitGroup
+		for range 3 {
+			followers.Go(func() {
+				if n, err := s.AwaitChange(t.Context(), since); err != nil || n == since {
+					t.Errorf("round %d: %d after %d, %v", round, n, since, err)
+				}
+			})
+		}
+		cmd, _, out := start(t, "append", dir, "r1", "1")
+		finish(t, cmd, out)
+		followers.Wait()
+	}
+}
