@@ -138,7 +138,7 @@ func (a *app) showRun(v *engine.View) error {
 			return err
 		}
 	}
-	if v.Result != nil {
+	if v.Result != nil && !noOutputs(v.Outputs) {
 		fmt.Fprintln(a.out, "  "+p.dim("outputs"))
 		if err := a.showFields("  ", v.Outputs); err != nil {
 			return err

@@ -215,10 +215,18 @@ func said(s *engine.StepView) string {
 		return why(s.Error)
 	case s.Text != "":
 		return gist(s.Text)
-	case string(s.Output) == "{}":
-		return ""
 	}
-	return string(s.Output)
+	fields, err := fieldsOf(s.Output)
+	if err != nil {
+		return string(s.Output)
+	}
+	var parts []string
+	for _, f := range fields {
+		if text := f.text(); text != "" && (f.name != "exit_code" || s.Action != protocol.ActRun) { // which result tells
+			parts = append(parts, f.name+": "+text)
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // why says why a step failed; the reason of a parked one holds its phase already.
