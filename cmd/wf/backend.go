@@ -8,6 +8,7 @@ import (
 	"os"
 	"reflect"
 	"strings"
+	"sync"
 
 	"github.com/aymanbagabas/go-udiff"
 
@@ -26,6 +27,10 @@ type backend struct {
 	keeper *keeper
 	shelf  shelf
 	dir    string // workspace of the runs it starts
+
+	// moving is held for reading from before a commit by which a run goes on until the keeper has
+	// the run. Suspend waits for that: else it would find a run that moves, and no drive to stop.
+	moving sync.RWMutex
 }
 
 var _ api.Backend = (*backend)(nil)

@@ -178,6 +178,20 @@ func TestAMovingRunIsFollowed(t *testing.T) {
 	s.Shows("Output of AAAA review#1")
 }
 
+// The death of the process that drives a run is no event: the list tells of it, and the steps are
+// read anew.
+func TestARunThatWasInterruptedIsShownAsSuch(t *testing.T) {
+	source := newShelf()
+	source.views[0].Status = "running"
+	s := show(t, source, 100, 24)
+	s.Shows("Steps of fix-bug · running")
+	source.mu.Lock()
+	source.views[0].Status = "interrupted"
+	source.mu.Unlock()
+	s.Shows("Steps of fix-bug · interrupted")
+	s.Shows("! AAAA")
+}
+
 func TestNarrowScreensShowOnePane(t *testing.T) {
 	s := show(t, newShelf(), 40, 10)
 	s.Shows("AAAA")
