@@ -3,8 +3,6 @@ package cas
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"unicode"
@@ -140,40 +138,4 @@ func checkRunID(id protocol.RunID) error {
 		return fmt.Errorf("%q is no run id: %w", id, protocol.ErrUnknownRun)
 	}
 	return nil
-}
-
-// LockRun makes this process the only driver of a run until unlock is called or the process
-// ends, however it ends. A run that is driven already is an error wrapping
-// protocol.ErrRunLive that names the process.
-func (s *Store) LockRun(id protocol.RunID) (unlockRun func() error, err error) {
-	if err := checkRunID(id); err != nil {
-		return nil, err
-	}
-	dir := filepath.Join(s.gate.dir, dirRuns)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("lock run %s: %w", id, classify(err))
-	}
-	path := filepath.Join(dir, string(id)+".lock")
-	f, err := openLock(path, false)
-	if err != nil {
-		return nil, fmt.Errorf("lock run %s: %w", id, classify(err))
-	}
-	ok, err := tryLock(f)
-	if err == nil && ok {
-		err = writePID(f)
-	}
-	switch {
-	case err != nil:
-		_ = f.Close()
-		return nil, fmt.Errorf("lock run %s: %w", id, classify(err))
-	case !ok:
-		_ = f.Close()
-		e := *protocol.ErrRunLive
-		e.Message = fmt.Sprintf("run %s is driven by another process", id)
-		if pid, known := readPID(path); known {
-			e.Message = fmt.Sprintf("run %s is driven by process %d", id, pid)
-		}
-		return nil, &e
-	}
-	return sync.OnceValue(f.Close), nil
 }

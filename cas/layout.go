@@ -13,7 +13,7 @@ import (
 //	store.lock    flock SH to read, EX to write; commit counter (8 bytes, LE), then the holder's pid
 //	turn          flock EX while queueing for store.lock
 //	blobs/xx/…    stored packs over 64 KiB, named by the digest of their block
-//	runs/ID.lock  flock EX while a process drives run ID
+//	runs/ID.lock  flock EX while a process drives run ID, and its pid; see drivelock.go
 //
 // The buckets of store.db:
 //

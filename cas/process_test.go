@@ -47,7 +47,8 @@ func flock(t *testing.T, f *os.File) {
 
 // child is another process: "append DIR RUN N" appends and prints each seq once it is durable;
 // N is −1 for ever. "hold DIR" prints held and keeps the store until stdin closes, "read DIR"
-// keeps it for reading.
+// keeps it for reading. "drive DIR RUN" says driven and drives a run until stdin closes, "redrive
+// DIR RUN N" begins to drive it and stops N times.
 func child(args []string) error {
 	ctx := context.Background()
 	o := cas.Options{Wait: patience}
@@ -66,6 +67,32 @@ func child(args []string) error {
 		}
 		if err := appendEvents(ctx, s, protocol.RunID(args[2]), n); err != nil {
 			return err
+		}
+	case "drive":
+		unlock, err := s.LockRun(protocol.RunID(args[2]))
+		if err != nil {
+			return err
+		}
+		fmt.Println("driven")
+		if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
+			return err
+		}
+		if err := unlock(); err != nil {
+			return err
+		}
+	case "redrive":
+		n, err := strconv.Atoi(args[3])
+		if err != nil {
+			return err
+		}
+		for range n {
+			unlock, err := s.LockRun(protocol.RunID(args[2]))
+			if err != nil {
+				return err
+			}
+			if err := unlock(); err != nil {
+				return err
+			}
 		}
 	case "hold", "read":
 		hold := cas.HoldForTest
@@ -358,5 +385,27 @@ func TestAWriterWaitsForALongReader(t *testing.T) {
 	let()
 	if err := <-done; err != nil {
 		t.Error(err)
+	}
+}
+
+// A follower that has waited for long hears of a commit of another process, and so does each of
+// several, whoever comes first.
+func TestFollowersHearOfCommitsOfAnotherProcess(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	s := openStore(t, dir)
+	defer s.Close()
+	for round := range 20 {
+		since := must(s.Changes(t.Context()))(t)
+		var followers sync.WaitGroup
+		for range 3 {
+			followers.Go(func() {
+				if n, err := s.AwaitChange(t.Context(), since); err != nil || n == since {
+					t.Errorf("round %d: %d after %d, %v", round, n, since, err)
+				}
+			})
+		}
+		cmd, _, out := start(t, "append", dir, "r1", "1")
+		finish(t, cmd, out)
+		followers.Wait()
 	}
 }

@@ -32,7 +32,10 @@ type Store struct {
 	lookedOver atomic.Bool // the index was looked at for a block that was not found
 
 	closing sync.Mutex
-	atClose []func() // what HandleStop began
+	closed  bool
+	atClose []func() // what HandleStop and hearCommits began
+	heard   bool     // commits of other processes are told of
+	deaf    bool     // and cannot be
 
 	// ghost stands in for a lost index/blocks where the store may not be written.
 	ghost map[string][]byte
@@ -48,7 +51,7 @@ func (s *Store) Close() error {
 	s.gate.shut()
 	s.closing.Lock()
 	ends := s.atClose
-	s.atClose = nil
+	s.atClose, s.closed, s.heard = nil, true, false
 	s.closing.Unlock()
 	for _, end := range ends {
 		end()

@@ -16,11 +16,13 @@ import (
 // counterSize is the length of the commit counter at the start of store.lock.
 const counterSize = 8
 
-// How often AwaitChange looks for commits of other processes: less and less often where none
-// comes, at intervals of a twentieth of the time since the last.
+// How often AwaitChange looks for commits of other processes where the system does not tell of
+// them: less and less often where none comes, at intervals of a twentieth of the time since the
+// last. Where it tells, a look now and then is for a lock file that was replaced.
 const (
 	pollEvery = 10 * time.Millisecond
 	pollQuiet = 100 * time.Millisecond
+	pollTold  = 2 * time.Second
 )
 
 // Changes is the commit counter: it grows with every commit of any process. Reading it takes
@@ -42,12 +44,17 @@ func (s *Store) AwaitChange(ctx context.Context, since uint64) (uint64, error) {
 	tick := time.NewTimer(pollEvery)
 	defer tick.Stop()
 	for {
+		told := s.hearCommits()
 		moved := s.moved.next()
 		n, err := s.Changes(ctx)
 		if err != nil || n != since {
 			return n, err
 		}
-		tick.Reset(min(max(pollEvery, s.moved.quiet(n)/20), pollQuiet))
+		wait := pollTold
+		if quiet := s.moved.quiet(n); !told {
+			wait = min(max(pollEvery, quiet/20), pollQuiet)
+		}
+		tick.Reset(wait)
 		select {
 		case <-moved:
 		case <-tick.C:
@@ -55,6 +62,32 @@ func (s *Store) AwaitChange(ctx context.Context, since uint64) (uint64, error) {
 			return n, context.Cause(ctx)
 		}
 	}
+}
+
+// hearCommits has the system tell of commits of other processes, once; it reports whether it does.
+func (s *Store) hearCommits() bool {
+	s.closing.Lock()
+	defer s.closing.Unlock()
+	if s.heard || s.deaf || s.closed {
+		return s.heard
+	}
+	path := filepath.Join(s.gate.dir, fileLock)
+	var last uint64 // of which followers were told
+	stop, err := watchFile(path, func() {
+		// The holder of the lock notes its pid in the same file: that is no commit.
+		if n, err := readCounter(path); err != nil || n != last {
+			last = n
+			s.moved.signal()
+		}
+	})
+	switch {
+	case err == nil:
+		s.heard = true
+		s.atClose = append(s.atClose, stop)
+	case !errors.Is(err, fs.ErrNotExist): // else the store is still to be made
+		s.deaf = true
+	}
+	return s.heard
 }
 
 func readCounter(path string) (uint64, error) {

@@ -86,8 +86,10 @@ type report struct {
 	end   *outcome
 }
 
-// load folds the journal and opens it for appending.
+// load folds the journal and opens it for appending. It does so also when ctx has ended: the
+// interruption is to be recorded, however early it comes.
 func (d *driver) load(ctx context.Context) error {
+	ctx = context.WithoutCancel(ctx)
 	s, err := d.e.State(ctx, d.run)
 	if err != nil {
 		return err
@@ -155,7 +157,7 @@ func (d *driver) opening(ctx context.Context, o DriveOptions) (facts []cas.Draft
 	for _, l := range o.Limits {
 		facts = append(facts, cas.Draft{Data: l})
 	}
-	if d.poke, err = d.movedChildren(ctx); err != nil {
+	if d.poke, err = d.movedChildren(context.WithoutCancel(ctx)); err != nil {
 		return nil, err
 	}
 	if d.s.Seq > 1 && (d.s.Status() != protocol.Waiting || len(d.poke) > 0) {
@@ -241,8 +243,9 @@ func (d *driver) fired(p Plan) []cas.Draft {
 	return facts
 }
 
-// catchup folds what other processes appended.
+// catchup folds what other processes appended, as load does.
 func (d *driver) catchup(ctx context.Context) error {
+	ctx = context.WithoutCancel(ctx)
 	entries, err := d.j.Catchup(ctx)
 	if err != nil || len(entries) == 0 {
 		return err

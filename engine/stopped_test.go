@@ -55,6 +55,25 @@ func speaks(n engine.Notice) bool {
 	return ok
 }
 
+// An interruption is recorded, however early it comes: what was said to be suspended is not found
+// as a run that no process drives.
+func TestADriveThatIsInterruptedAtOnceIsRecorded(t *testing.T) {
+	b := newBench(t)
+	id, _, err := b.e.Begin(t.Context(), engine.Launch{Program: b.load("wf: 1\nname: slow\nroles: {a: {" + slowCommand + "}}\n"), Inputs: protocol.JSON("{}"), Workspace: b.dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	st, err := b.e.Drive(ctx, id, engine.DriveOptions{})
+	if !errors.Is(err, context.Canceled) || st == nil || st.Status() != protocol.Suspended {
+		t.Fatalf("the drive ended with %v", err)
+	}
+	if got := b.types(id); got != "run_started, suspended" {
+		t.Errorf("events: %s", got)
+	}
+}
+
 const slowCommand = "run: 'echo x; sleep 60', timeout: 5m"
 
 func TestACommandThatWasStoppedWithItsRunSaysNothingMore(t *testing.T) {

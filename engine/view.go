@@ -12,6 +12,7 @@ type View struct {
 	Workflow   string                 `json:"workflow"`
 	Definition string                 `json:"definition"`
 	Status     protocol.RunStatus     `json:"status"`
+	Driving                           // of a running one
 	Reason     string                 `json:"reason"`
 	Suspended  protocol.SuspendReason `json:"suspended_by,omitempty"`
 	Code       string                 `json:"code,omitempty"` // of the Error behind a suspension

@@ -108,7 +108,11 @@ func (b *viewer) all(ctx context.Context) error {
 			break
 		}
 	}
-	return b.finish(ctx)
+	if err := b.finish(ctx); err != nil {
+		return err
+	}
+	b.v.Driving = b.e.Driving(ctx, b.v.ID, b.s)
+	return nil
 }
 
 // viewer makes a View.

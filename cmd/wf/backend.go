@@ -8,6 +8,7 @@ import (
 	"os"
 	"reflect"
 	"strings"
+	"sync"
 
 	"github.com/aymanbagabas/go-udiff"
 
@@ -26,6 +27,10 @@ type backend struct {
 	keeper *keeper
 	shelf  shelf
 	dir    string // workspace of the runs it starts
+
+	// moving is held for reading from before a commit by which a run goes on until the keeper has
+	// the run. Suspend waits for that: else it would find a run that moves, and no drive to stop.
+	moving sync.RWMutex
 }
 
 var _ api.Backend = (*backend)(nil)
@@ -57,6 +62,7 @@ func (b *backend) Runs(ctx context.Context, q api.Query) ([]any, protocol.RunID,
 	}
 	items := make([]any, len(rows))
 	for i := range rows {
+		b.drives(rows[i].ID, rows[i].Status, &rows[i].Driving)
 		items[i] = rows[i]
 	}
 	return items, next, nil
@@ -64,7 +70,19 @@ func (b *backend) Runs(ctx context.Context, q api.Query) ([]any, protocol.RunID,
 
 // Run is wf show.
 func (b *backend) Run(ctx context.Context, run protocol.RunID, w api.Window) (any, error) {
-	return b.e.ViewWindow(ctx, run, engine.Window(w))
+	v, err := b.e.ViewWindow(ctx, run, engine.Window(w))
+	if err == nil {
+		b.drives(run, v.Status, &v.Driving)
+	}
+	return v, err
+}
+
+// drives corrects what the lock of a run tells: the daemon is about to drive what it was given.
+func (b *backend) drives(run protocol.RunID, status protocol.RunStatus, d *engine.Driving) {
+	if status == protocol.Running && b.keeper.drives(run) {
+		driven := true
+		*d = engine.Driving{Driven: &driven}
+	}
 }
 
 // Graph draws the workflow of a run with the path it took.

@@ -55,6 +55,8 @@ func (b *backend) launch(ctx context.Context, f found, inputs map[string]any, l 
 	if l.Description == "" {
 		l.Description = p.Workflow.Description
 	}
+	b.moving.RLock()
+	defer b.moving.RUnlock()
 	if run, fresh, err = b.e.Begin(ctx, l); err != nil || !fresh {
 		return run, fresh, err
 	}
@@ -109,6 +111,8 @@ func (b *backend) Answer(ctx context.Context, run protocol.RunID, x api.Answer) 
 		}
 		r.Fields = fields
 	}
+	b.moving.RLock()
+	defer b.moving.RUnlock()
 	step, err := b.e.Answer(ctx, run, r)
 	if err != nil {
 		return "", err
@@ -128,6 +132,7 @@ func (b *backend) Cancel(ctx context.Context, run protocol.RunID, reason string)
 
 // Suspend stops what a run does here.
 func (b *backend) Suspend(ctx context.Context, run protocol.RunID) error {
+	b.awaitMoves()
 	st, err := b.e.State(ctx, run)
 	switch {
 	case err != nil:
@@ -136,6 +141,12 @@ func (b *backend) Suspend(ctx context.Context, run protocol.RunID) error {
 		return fail(protocol.ErrFinal, "", "run %s is %s", run, st.Status())
 	}
 	return b.keeper.suspend(ctx, run)
+}
+
+// awaitMoves returns when the keeper has what requests have made to go on until now.
+func (b *backend) awaitMoves() {
+	b.moving.Lock()
+	defer b.moving.Unlock()
 }
 
 // Compact asks for a compaction.
@@ -201,6 +212,8 @@ func (b *backend) Fork(ctx context.Context, run protocol.RunID, f api.Fork) (pro
 			return "", err
 		}
 	}
+	b.moving.RLock()
+	defer b.moving.RUnlock()
 	id, err := b.e.Fork(ctx, run, o)
 	if err != nil {
 		return "", err
@@ -211,6 +224,8 @@ func (b *backend) Fork(ctx context.Context, run protocol.RunID, f api.Fork) (pro
 
 // Message queues a text for a run. One that answers a question makes the run go on.
 func (b *backend) Message(ctx context.Context, run protocol.RunID, m api.Message) error {
+	b.moving.RLock()
+	defer b.moving.RUnlock()
 	if err := b.e.Message(ctx, run, m.Source, m.Text); err != nil {
 		return err
 	}

@@ -75,7 +75,7 @@ func TestTheScreensOfOneChat(t *testing.T) {
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	two.shows("driven by no process")
+	two.shows("interrupted · /resume goes on")
 	two.press("go on, please", "Enter")
 	two.shows("The sun is hot.", "your turn")
 	two.leave()

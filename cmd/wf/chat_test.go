@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"wf/agentkit/modeltest"
 )
 
 // pane is a terminal of tmux with a program in it.
@@ -88,20 +90,34 @@ wf#1:
   - {text: "There is one note.", usage: {input: 1000, output: 40}}
 wf#2:
   - {text: "It says: buy milk.", usage: {input: 1200, output: 30}}
-wf#3:
-  - {text: "Slowly said.", delay: 2s}
 `
 
 // A chat in a real terminal: it is talked with, killed, gone on with, forked, and is a run as
 // any other afterwards.
 func TestB12AChatInARealTerminal(t *testing.T) {
 	dir := t.TempDir()
-	for name, text := range map[string]string{"replies.yaml": chatReplies, "note.txt": "buy milk\n"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
+	write(t, dir, "note.txt", "buy milk\n")
+	working := make(chan struct{})
+	slow := modeltest.Text("Slowly said.")
+	slow.Before = func() {
+		select {
+		case <-working:
+		case <-t.Context().Done():
 		}
 	}
-	p := inTmux(t, dir, "wf chat --model 'script/"+filepath.Join(dir, "replies.yaml")+"'; echo left with $?; read next; wf chat --continue; echo left with $?; cat")
+	s := modeltest.Serve(t, func(r modeltest.Request) modeltest.Answer {
+		switch body := string(r.Body); {
+		case strings.Contains(body, "Slowly, please"):
+			return slow
+		case strings.Contains(body, "What does it say?"):
+			return modeltest.Text("It says: buy milk.")
+		case r.Results() > 0:
+			return modeltest.Text("There is one note.")
+		}
+		return modeltest.Calls(modeltest.Call{ID: "c1", Name: "list_files", Args: `{"path":"."}`})
+	})
+	p := inTmux(t, dir, "wf chat --model openai/test; echo left with $?; read next; wf chat --continue; echo left with $?; cat",
+		"OPENAI_BASE_URL="+s.URL, "OPENAI_API_KEY=k")
 	p.shows("your turn")
 	p.press("What is here?", "Enter")
 	p.shows("you What is here?", "$ list_files(path=.)", "There is one note.", "(turns: 1)", "your turn")
@@ -122,6 +138,7 @@ func TestB12AChatInARealTerminal(t *testing.T) {
 	p.shows("you Slowly, please", "running")
 	p.press("Escape")
 	p.shows("suspended (interrupt)")
+	close(working)
 	p.press("/resume", "Enter")
 	p.shows("Slowly said.", "your turn")
 	p.press("/fork wf#1", "Enter")

@@ -151,9 +151,13 @@ func (s *chatSession) Choose(ctx context.Context, step, value string) error {
 	return s.act(ctx, "answer", map[string]string{"step": step, "choice": value})
 }
 
-// Fill answers a step with the fields it asks for.
-func (s *chatSession) Fill(ctx context.Context, step string, fields map[string]any) error {
-	return s.act(ctx, "answer", map[string]any{"step": step, "fields": fields})
+// Fill answers a step with the fields it asks for, and one of its choices where it offers some.
+func (s *chatSession) Fill(ctx context.Context, step, choice string, fields map[string]any) error {
+	answer := map[string]any{"step": step, "fields": fields}
+	if choice != "" {
+		answer["choice"] = choice
+	}
+	return s.act(ctx, "answer", answer)
 }
 
 func (s *chatSession) act(ctx context.Context, verb string, body any) error {

@@ -115,7 +115,8 @@ func (a *app) showOutcome(v *engine.View) error {
 		return a.answer(v)
 	}
 	p := paint{a.out.color}
-	fmt.Fprintf(a.out, "%s %s  run %s  %s  %s  head %s\n", p.status(v.Status), v.Status, v.ID,
+	stands := standingOf(v)
+	fmt.Fprintf(a.out, "%s %s  run %s  %s  %s  head %s\n", stands.sign(p), stands.word(), v.ID,
 		plural(v.Count(), "step"), span(time.Duration(v.ActiveMS)*time.Millisecond), shortCID(v.Head))
 	if v.Reason != "" {
 		fmt.Fprintf(a.out, "  %s\n", indentLines(v.Reason, "  "))

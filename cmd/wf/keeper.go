@@ -123,12 +123,7 @@ func (k *keeper) resume(ctx context.Context, run protocol.RunID, status protocol
 		k.mu.Unlock()
 		return waitFor(ctx, moved)
 	}
-	// The lock tells whether another process drives it; its holder is told apart from a failure.
-	unlock, err := k.s.LockRun(run)
-	if err == nil {
-		err = unlock()
-	}
-	if err != nil {
+	if err := k.s.Undriven(run); err != nil {
 		k.mu.Unlock()
 		return err
 	}
@@ -148,22 +143,20 @@ func waitFor(ctx context.Context, moved <-chan struct{}) error {
 	}
 }
 
-// driven reports whether a process, be it this one, drives a run. This one begins no drive
-// meanwhile.
+// driven reports whether a process, be it this one, drives a run.
 func (k *keeper) driven(run protocol.RunID) (bool, error) {
+	if k.drives(run) {
+		return true, nil
+	}
+	return k.s.Driven(run)
+}
+
+// drives reports whether this process drives a run, or is about to.
+func (k *keeper) drives(run protocol.RunID) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if r := k.runs[run]; r != nil && r.driving {
-		return true, nil
-	}
-	unlock, err := k.s.LockRun(run)
-	if errors.Is(err, protocol.ErrRunLive) {
-		return true, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	return false, unlock()
+	r := k.runs[run]
+	return r != nil && r.driving
 }
 
 // notice is told of every event of the engine.
@@ -185,11 +178,7 @@ func (k *keeper) suspend(ctx context.Context, run protocol.RunID) error {
 	r := k.runs[run]
 	if r == nil || !r.driving {
 		k.mu.Unlock()
-		unlock, err := k.s.LockRun(run)
-		if err != nil {
-			return err
-		}
-		return unlock()
+		return k.s.Undriven(run)
 	}
 	r.again = nil
 	halt, over := r.halt, r.over

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"wf/cas"
@@ -204,13 +203,10 @@ func (k *keeper) sort(run protocol.RunID, head protocol.Link, now time.Time) sor
 
 // consider goes on with a run that another process left waiting, or answered.
 func (k *keeper) consider(run protocol.RunID, h cas.Head) error {
-	unlock, err := k.s.LockRun(run)
-	if errors.Is(err, protocol.ErrRunLive) {
+	driven, err := k.s.Driven(run)
+	if driven {
 		k.leave(run, stranger{h.Link, time.Now()}) // to be looked at when it is let go
 		return nil
-	}
-	if err == nil {
-		err = unlock()
 	}
 	if err != nil {
 		return err

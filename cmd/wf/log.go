@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -17,8 +16,9 @@ func newLog(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "log [RUN[:STEP]]",
 		Short: "Show what happened, and what the step that matters said",
-		Long: `Show what happened in a run, one line per event, and the last lines of what commands wrote. First comes the output of the step that failed or
-that waits, since that is what one looks for. -f goes on while the run does.`,
+		Long: `Show what happened in a run, one line per event, and the last lines of what commands wrote. Items of a
+long fan-out are counted, and only those that failed or ask have lines; --all shows each. First comes the
+output of the step that failed or that waits, since that is what one looks for. -f goes on while the run does.`,
 		Example: `  wf log -1
   wf log 7K3Q:test#2
   wf log -1 -f`,
@@ -38,11 +38,16 @@ that waits, since that is what one looks for. -f goes on while the run does.`,
 						return err
 					}
 				}
-				return a.logEvents(ctx, s, at, eventWindow{}, follow, !steps && at.step == "")
+				fold := a.newFolder()
+				if at.step != "" {
+					fold = nil
+				}
+				return a.logEvents(ctx, s, at, eventWindow{}, follow, !steps && at.step == "", fold)
 			})
 		},
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on while the run does")
+	a.everyFlag(cmd.Flags())
 	cmd.Flags().BoolVar(&steps, "events", false, "only the events, without the output in front")
 	return cmd
 }
@@ -78,6 +83,7 @@ func (a *app) showFirst(v *engine.View, step string) error {
 	if found == nil {
 		return nil
 	}
+	atRest(v)
 	if err := a.showStep(found); err != nil {
 		return err
 	}
@@ -86,8 +92,8 @@ func (a *app) showFirst(v *engine.View, step string) error {
 }
 
 // logEvents writes the events of a window, and with follow those that are yet to come,
-// until the run is over; with wrote also what commands wrote.
-func (a *app) logEvents(ctx context.Context, s *cas.Store, at ref, w eventWindow, follow, wrote bool) error {
+// until the run is over; with wrote also what commands wrote. fold may be nil.
+func (a *app) logEvents(ctx context.Context, s *cas.Store, at ref, w eventWindow, follow, wrote bool, fold *folder) error {
 	b := backdrop{ctx: ctx, blocks: s}
 	return a.each(ctx, s, w.request(at.run, follow), func(e *protocol.Entry, d protocol.Data) error {
 		if at.step != "" && e.StepName() != at.step {
@@ -100,15 +106,28 @@ func (a *app) logEvents(ctx context.Context, s *cas.Store, at ref, w eventWindow
 			}
 			return line(a.out, j)
 		}
+		for _, l := range b.logged(at.run, e, d, wrote, fold) {
+			if _, err := fmt.Fprintln(a.out, l); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// logged are the lines of an event in wf log, with wrote also what a command wrote; none for an item
+// that is folded.
+func (b backdrop) logged(run protocol.RunID, e *protocol.Entry, d protocol.Data, wrote bool, fold *folder) []string {
+	own, lines, behind := fold.take(e, d, b.exit)
+	if own {
 		text := tell(d)
 		if d == nil {
 			text = string(e.Type)
 		}
-		lines := []string{eventLine(e, text)}
+		lines = append(lines, eventLine(e, text))
 		if wrote {
-			lines = append(lines, b.wrote(at.run, e.StepName(), d)...)
+			lines = append(lines, b.wrote(run, e.StepName(), d)...)
 		}
-		_, err := fmt.Fprintln(a.out, strings.Join(lines, "\n"))
-		return err
-	})
+	}
+	return append(lines, behind...)
 }

@@ -75,10 +75,11 @@ func newLs(a *app) *cobra.Command {
 
 // runRow is a run in wf ls.
 type runRow struct {
-	ID        protocol.RunID       `json:"id"`
-	Workflow  string               `json:"workflow"`
-	Title     string               `json:"title"`
-	Status    protocol.RunStatus   `json:"status"`
+	ID       protocol.RunID     `json:"id"`
+	Workflow string             `json:"workflow"`
+	Title    string             `json:"title"`
+	Status   protocol.RunStatus `json:"status"`
+	engine.Driving
 	Reason    string               `json:"reason,omitempty"`
 	Steps     int                  `json:"steps"`
 	Started   string               `json:"started"`
@@ -132,6 +133,7 @@ func (a *app) rows(ctx context.Context, s *cas.Store, f lsFlags) (out []runRow, 
 		}
 		if f.fits(st) && f.found(runOf(h), st) {
 			row := rowOf(h, st)
+			row.Driving = e.Driving(ctx, row.ID, st)
 			if cost, _ := e.Cost(st.Totals); cost != nil {
 				usd := float64(*cost) / 1e12
 				row.CostUSD = &usd
@@ -244,15 +246,23 @@ func (a *app) runTable(rows []runRow) error {
 	}
 	for _, r := range rows {
 		lines = append(lines, []string{
-			p.bold(string(r.ID)), visible(r.Workflow), p.status(r.Status) + " " + string(r.Status), fmt.Sprint(r.Steps),
+			p.bold(string(r.ID)), visible(r.Workflow), r.standing().sign(p) + " " + r.standing().word(), fmt.Sprint(r.Steps),
 			age(r.Updated), span(time.Duration(r.ActiveMS) * time.Millisecond), r.Usage.short(), shortCID(r.Head), r.note(),
 		})
 	}
 	return table(a.out, lines)
 }
 
-// note is what a run waits for or why it stopped.
+func (r runRow) standing() standing { return standing{r.Status, r.Idle} }
+
+// note is what a run waits for, why it stopped, or what goes on with it.
 func (r runRow) note() string {
+	switch {
+	case r.Idle != "" && r.Parent != nil:
+		return "a part of " + *r.Parent
+	case r.Idle != "":
+		return "wf resume " + string(r.ID) + " goes on"
+	}
 	if len(r.Waiting) == 0 {
 		return oneLine(r.Reason, 60)
 	}

@@ -33,7 +33,7 @@ func (a *app) newReporter(b backdrop) reporter {
 	case inActions():
 		return &groups{w: a.err, backdrop: b, lines: map[string][]string{}}
 	}
-	return &plainLines{w: a.err, backdrop: b, verbose: a.verbose}
+	return &plainLines{w: a.err, backdrop: b, verbose: a.verbose, fold: a.newFolder()}
 }
 
 // inActions reports whether wf runs in GitHub Actions.
@@ -182,26 +182,36 @@ type plainLines struct {
 	mu      sync.Mutex
 	w       *screen
 	verbose bool
+	fold    *folder
 }
 
 func (p *plainLines) notice(n engine.Notice) {
-	if text := p.tell(n.Data); n.Entry != nil && text != "" {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		fmt.Fprintln(p.w, eventLine(n.Entry, text))
-		if p.verbose {
-			for _, l := range p.wrote(n.Run, n.Step, n.Data) {
-				fmt.Fprintln(p.w, l)
+	if n.Entry == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	own, lines, behind := p.fold.take(n.Entry, n.Data, p.exit)
+	if own {
+		if text := p.tell(n.Data); text != "" {
+			lines = append(lines, eventLine(n.Entry, text))
+			if p.verbose {
+				lines = append(lines, p.wrote(n.Run, n.Step, n.Data)...)
 			}
 		}
+	}
+	for _, l := range append(lines, behind...) {
+		fmt.Fprintln(p.w, l)
 	}
 }
 
 func (p *plainLines) close() {}
 
 // eventLine is an event on a line of its own: time in UTC, step, what happened.
-func eventLine(e *protocol.Entry, text string) string {
-	step := e.StepName()
+func eventLine(e *protocol.Entry, text string) string { return stamped(e, e.StepName(), text) }
+
+// stamped is a line of the time of an event.
+func stamped(e *protocol.Entry, step, text string) string {
 	if step != "" {
 		step += "  "
 	}

@@ -192,48 +192,35 @@ func (r *remote) watchRun(ctx context.Context, f *pflag.FlagSet, args []string) 
 	return r.conclude(ctx, run)
 }
 
-// lineReporter writes one line per event to stdout, as wf log does, and with blocks what commands
+// lineReporter writes one line per event to stdout, as wf log does, and with written what commands
 // wrote.
 type lineReporter struct {
-	a      *app
-	blocks *backdrop // nil for events alone
+	backdrop
+	a       *app
+	written bool
+	fold    *folder
 }
 
 func (l lineReporter) notice(n engine.Notice) {
 	if n.Entry == nil {
 		return
 	}
-	text := tell(n.Data)
-	if n.Data == nil {
-		text = string(n.Entry.Type)
-	}
-	fmt.Fprintln(l.a.out, eventLine(n.Entry, text))
-	if l.blocks != nil {
-		for _, written := range l.blocks.wrote(n.Run, n.Step, n.Data) {
-			fmt.Fprintln(l.a.out, written)
-		}
+	for _, x := range l.logged(n.Run, n.Entry, n.Data, l.written, l.fold) {
+		fmt.Fprintln(l.a.out, x)
 	}
 }
 
 func (lineReporter) close() {}
 
-// eventReporter is how wf log and wf replay show events.
-func (r *remote) eventReporter(blocks *backdrop) reporter {
-	if r.asJSON() {
-		return &jsonLines{a: r.app}
-	}
-	return lineReporter{r.app, blocks}
-}
-
 // events writes the events of a window of a run, and with follow those that are yet to come;
-// with wrote also what commands wrote.
-func (r *remote) events(ctx context.Context, run protocol.RunID, step string, w eventWindow, follow, wrote bool) error {
+// with wrote also what commands wrote. fold may be nil.
+func (r *remote) events(ctx context.Context, run protocol.RunID, step string, w eventWindow, follow, wrote bool, fold *folder) error {
 	blocks := &remoteBlocks{api: r.api}
-	var b *backdrop
-	if wrote {
-		b = &backdrop{ctx: ctx, blocks: blocks}
+	var rep reporter = lineReporter{backdrop{ctx: ctx, blocks: blocks}, r.app, wrote, fold}
+	if r.asJSON() {
+		rep = &jsonLines{a: r.app}
 	}
-	f := &remoteFollower{remote: r, run: run, step: step, to: w.end(), blocks: blocks, rep: r.eventReporter(b)}
+	f := &remoteFollower{remote: r, run: run, step: step, to: w.end(), blocks: blocks, rep: rep}
 	if follow {
 		f.until = r.final(run)
 	}
@@ -260,7 +247,11 @@ func (r *remote) log(ctx context.Context, f *pflag.FlagSet, args []string) error
 			return err
 		}
 	}
-	return r.events(ctx, run, step, eventWindow{}, follow, !only && step == "")
+	fold := r.newFolder()
+	if step != "" {
+		fold = nil
+	}
+	return r.events(ctx, run, step, eventWindow{}, follow, !only && step == "", fold)
 }
 
 // replay is wf replay.
@@ -284,7 +275,7 @@ func (r *remote) replay(ctx context.Context, f *pflag.FlagSet, args []string) er
 		return err
 	}
 	if r.format != "json" {
-		return r.events(ctx, run, "", w, follow, false)
+		return r.events(ctx, run, "", w, follow, false, nil)
 	}
 	all := &collector{items: []eventJSON{}}
 	fl := &remoteFollower{remote: r, run: run, to: w.end(), blocks: &remoteBlocks{api: r.api}, rep: all}

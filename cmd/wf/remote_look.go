@@ -261,6 +261,7 @@ func (r *remote) show(ctx context.Context, f *pflag.FlagSet, args []string) erro
 	if r.asJSON() {
 		return r.answerJSON(stepJSON{"wf.step/v1", v.ID, s})
 	}
+	atRest(v)
 	return r.showStep(s)
 }
 

@@ -100,7 +100,7 @@ func eventWindowOf(f *pflag.FlagSet) (w eventWindow, err error) {
 
 func (a *app) replay(ctx context.Context, s *cas.Store, run protocol.RunID, w eventWindow, follow bool) error {
 	if a.format != "json" {
-		return a.logEvents(ctx, s, ref{run: run}, w, follow, false)
+		return a.logEvents(ctx, s, ref{run: run}, w, follow, false, nil)
 	}
 	if follow {
 		return usagef("--follow streams; it needs -o jsonl")

@@ -68,6 +68,7 @@ limit. What is recorded already is not done again. Without RUN it is the latest.
 	flags.StringVar(&record, "record", "", "append every model call to a file, which tape/FILE answers from")
 	flags.StringArrayVar(&limits, "limit", nil, "a new limit: steps=60, tokens=500000, cost_usd=3 or duration=30m")
 	a.trustFlag(flags)
+	a.everyFlag(flags)
 	flags.Int64("steps", 0, "short for --limit steps=")
 	flags.Int64("tokens", 0, "short for --limit tokens=")
 	flags.Float64("cost-usd", 0, "short for --limit cost_usd=")

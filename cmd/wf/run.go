@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -71,6 +72,7 @@ the next begins: Ctrl-C, a crash or kill -9 lose nothing, and wf resume goes on.
 	flags.StringVar(&f.record, "record", "", "append every model call to a file, which tape/FILE answers from")
 	flags.StringVar(&f.context, "context", "", "how every agent sees its past in this run: conversation, task or fresh")
 	a.trustFlag(flags)
+	a.everyFlag(flags)
 	flags.BoolVar(&f.helpInputs, "help-inputs", false, "show the inputs of the workflow")
 	return cmd
 }
@@ -344,6 +346,28 @@ func (a *app) showInputs(p *lang.Program) error {
 	return table(a.out, rows)
 }
 
+// begun waits until a process drives a new run, has driven it, or has ended before it could: so the
+// next command does not find the run as one that has not started.
+func begun(ctx context.Context, s *cas.Store, run protocol.RunID, ended <-chan struct{}) error {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if driven, err := s.Driven(run); err != nil || driven {
+			return err
+		}
+		if _, seq, err := s.Tip(ctx, run); err != nil || seq > 1 {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ended:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
 // detach leaves the run to a process of its own.
 func (a *app) detach(ctx context.Context, s *cas.Store, run protocol.RunID) error {
 	self, err := os.Executable()
@@ -359,9 +383,14 @@ func (a *app) detach(ctx context.Context, s *cas.Store, run protocol.RunID) erro
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("detach run %s: %w", run, err)
 	}
-	pid := cmd.Process.Pid // Release forgets it
-	if err := cmd.Process.Release(); err != nil {
-		return fmt.Errorf("detach run %s: %w", run, err)
+	pid := cmd.Process.Pid
+	ended := make(chan struct{})
+	go func() {
+		_ = cmd.Wait() // how it ended is in the run
+		close(ended)
+	}()
+	if err := begun(ctx, s, run, ended); err != nil {
+		return err
 	}
 	if a.asJSON() {
 		v, err := a.newEngine(s, nil).View(ctx, run)

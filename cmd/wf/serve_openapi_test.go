@@ -237,6 +237,16 @@ func TestEveryAnswerIsAsItIsDescribed(t *testing.T) {
 	c.holds("GET", "/v1/runs/"+string(slow), nil, 200, "Run")
 	c.holds("POST", "/v1/runs/"+string(slow)+"/resume", map[string]any{"limits": map[string]any{"steps": 9, "duration": "3h"}}, 200, "Accepted")
 	s.awaitStatus(slow, protocol.Waiting)
+	busy := s.started(map[string]any{"workflow": "block"})
+	c.holds("GET", "/v1/runs/"+string(busy), nil, 200, "Run")
+	fork, err := wfIn(dir, "fork", string(run)+":writer#1").Output() // that no process drives
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.holds("GET", "/v1/runs/"+strings.TrimSpace(string(fork)), nil, 200, "Run")
+	c.holds("GET", "/v1/runs", nil, 200, "Runs")
+	write(t, dir, "go", "")
+	s.awaitStatus(busy, protocol.Done)
 	c.holds("GET", at+"?limit=1", nil, 200, "Run") // a page of its steps
 	c.holds("GET", "/v1/runs?limit=1", nil, 200, "Runs")
 	c.holds("GET", "/v1/runs", nil, 200, "Runs")

@@ -35,6 +35,11 @@ of a long run: where there are earlier ones, the output ends with the command th
 	return cmd
 }
 
+// everyFlag is --all of commands that show events.
+func (a *app) everyFlag(f *pflag.FlagSet) {
+	f.BoolVar(&a.every, "all", false, "every event of the items of long fan-outs too")
+}
+
 // windowFlags choose steps of a run.
 func windowFlags(f *pflag.FlagSet, w *engine.Window) {
 	f.IntVar(&w.Limit, "limit", 0, "at most so many steps, the newest (default 200; all with --all and -o json)")
@@ -92,12 +97,15 @@ func (a *app) show(ctx context.Context, s *cas.Store, arg string, w engine.Windo
 			*engine.StepView
 		}{"wf.step/v1", v.ID, step})
 	}
+	atRest(v)
 	return a.showStep(step)
 }
 
 func (a *app) showRun(v *engine.View) error {
 	p := paint{a.out.color}
-	fmt.Fprintf(a.out, "%s %s  run %s  %s  def %s\n", p.status(v.Status), p.bold(visible(v.Info.Title)), v.ID, v.Status, shortCID(v.Definition))
+	atRest(v)
+	stands := standingOf(v)
+	fmt.Fprintf(a.out, "%s %s  run %s  %s  def %s\n", stands.sign(p), p.bold(visible(v.Info.Title)), v.ID, stands.word(), shortCID(v.Definition))
 	rows := [][]string{}
 	row := func(name, value string) {
 		if value != "" {
@@ -106,6 +114,7 @@ func (a *app) showRun(v *engine.View) error {
 	}
 	row("description", oneLine(v.Info.Description, 100))
 	row("reason", v.Reason)
+	row("state", stands.why())
 	row("started", v.Started+" by "+orWord(v.Info.CreatedBy, "someone"))
 	if v.Info.ForkedFrom != nil {
 		row("forked from", shortOf(v.Info.ForkedFrom))
@@ -131,7 +140,7 @@ func (a *app) showRun(v *engine.View) error {
 			return err
 		}
 	}
-	if v.Result != nil {
+	if v.Result != nil && !noOutputs(v.Outputs) {
 		fmt.Fprintln(a.out, "  "+p.dim("outputs"))
 		if err := a.showFields("  ", v.Outputs); err != nil {
 			return err
@@ -151,7 +160,7 @@ func (p paint) step(status string) string {
 		return p.dim("–")
 	case "waiting":
 		return p.yellow("⏸")
-	case "parked", "retrying":
+	case "parked", "retrying", string(engine.Interrupted):
 		return p.yellow("!")
 	}
 	return p.cyan("●")

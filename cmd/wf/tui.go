@@ -72,7 +72,7 @@ func (s tuiSource) Runs(ctx context.Context) ([]tui.Run, error) {
 		if err := json.Unmarshal(raw, &r); err != nil {
 			return nil, fmt.Errorf("a run of the list: %w", err)
 		}
-		out[i] = tui.Run{ID: r.ID, Workflow: r.Workflow, Title: r.Title, Status: r.Status, Steps: r.Steps, Updated: r.Updated}
+		out[i] = tui.Run{ID: r.ID, Workflow: r.Workflow, Title: r.Title, Status: r.standing().word(), Steps: r.Steps, Updated: r.Updated}
 	}
 	return out, nil
 }
@@ -82,8 +82,9 @@ type tuiView struct {
 	chatView
 	ID     protocol.RunID `json:"id"`
 	Reason string         `json:"reason"`
-	Steps  []tuiStep      `json:"steps"`
-	Total  int            `json:"steps_total"`
+	engine.Driving
+	Steps []tuiStep `json:"steps"`
+	Total int       `json:"steps_total"`
 
 	Waiting []struct {
 		Step     string            `json:"step"`
@@ -124,7 +125,7 @@ func (s tuiSource) Run(ctx context.Context, id protocol.RunID) (tui.View, error)
 	if err != nil {
 		return tui.View{}, err
 	}
-	out := tui.View{Run: tui.Run{ID: id, Workflow: v.Workflow, Title: v.Info.Title, Status: v.Status, Steps: max(v.Total, len(v.Steps))}, Reason: v.Reason}
+	out := tui.View{Run: tui.Run{ID: id, Workflow: v.Workflow, Title: v.Info.Title, Status: standing{v.Status, v.Idle}.word(), Steps: max(v.Total, len(v.Steps))}, Reason: v.Reason}
 	for _, x := range v.Steps {
 		step := tui.Step{ID: x.ID, Status: x.Status, Resumes: x.Resumes != nil, Prompt: x.Prompt}
 		if x.CID != nil {

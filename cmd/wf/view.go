@@ -39,8 +39,10 @@ func outcome(v *engine.View) error {
 	case protocol.Suspended:
 		return suspended(v)
 	}
-	id := string(v.ID)
-	return fail(errRunSuspended, "wf watch "+id+" follows it; wf resume "+id+" goes on with it where nobody does", "run %s is not over", id)
+	if stands := standingOf(v); stands.idle != "" {
+		return fail(errRunSuspended, resumes(v.ID, v.Info.Parent, v.Info.ForkedFrom != nil)+" goes on with it", "run %s is not over: %s", v.ID, stands.why())
+	}
+	return fail(errRunSuspended, "wf watch "+string(v.ID)+" follows it", "run %s is not over", v.ID)
 }
 
 // suspended tells a limit, a missing model and other errors apart: they have exit statuses of
@@ -106,7 +108,10 @@ func next(v *engine.View) string {
 		}
 		return "wf log " + id
 	}
-	return "wf log " + id + " -f · wf resume " + id
+	if v.Idle != "" {
+		return resumes(v.ID, v.Info.Parent, v.Info.ForkedFrom != nil) + " · wf log " + id
+	}
+	return "wf watch " + id + " · wf log " + id + " -f"
 }
 
 // nextMend goes on under the definition as it is once it was edited.
@@ -210,10 +215,18 @@ func said(s *engine.StepView) string {
 		return why(s.Error)
 	case s.Text != "":
 		return gist(s.Text)
-	case string(s.Output) == "{}":
-		return ""
 	}
-	return string(s.Output)
+	fields, err := fieldsOf(s.Output)
+	if err != nil {
+		return string(s.Output)
+	}
+	var parts []string
+	for _, f := range fields {
+		if text := f.text(); text != "" && (f.name != "exit_code" || s.Action != protocol.ActRun) { // which result tells
+			parts = append(parts, f.name+": "+text)
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // why says why a step failed; the reason of a parked one holds its phase already.

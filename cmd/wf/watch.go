@@ -38,6 +38,7 @@ run ends or parks, with the exit status of the run. Ctrl-C leaves; the run goes 
 			})
 		},
 	}
+	a.everyFlag(cmd.Flags())
 	cmd.Flags().Int64Var(&from, "from", 0, "only the events after this seq")
 	return cmd
 }
@@ -80,7 +81,7 @@ func (a *app) newWatchReporter(b backdrop) reporter {
 	case a.out.tty:
 		return &spokenScreen{backdrop: b, w: a.out, paint: paint{a.out.color}}
 	}
-	return &plainLines{w: a.out, backdrop: b}
+	return &plainLines{w: a.out, backdrop: b, fold: a.newFolder()}
 }
 
 // watcher follows a run: by the socket of the process that drives it while there is one, else
@@ -239,11 +240,7 @@ func (w *watcher) delta(d protocol.LiveDelta) {
 // was cut off stays: its process was killed, and it may be gone on with. quiet is that nothing
 // happened for a while: then the user is told.
 func (w *watcher) parked(ctx context.Context, quiet bool) error {
-	unlock, err := w.s.LockRun(w.run)
-	if err != nil {
-		return nil // someone drives it
-	}
-	if err := unlock(); err != nil {
+	if driven, err := w.s.Driven(w.run); err != nil || driven {
 		return err
 	}
 	st, err := w.e.State(ctx, w.run)
@@ -254,8 +251,10 @@ func (w *watcher) parked(ctx context.Context, quiet bool) error {
 	case status.Final(), status == protocol.Waiting, status == protocol.Suspended:
 		return errWatched
 	case quiet && !w.told:
-		w.told = true
-		w.a.progress("nobody drives run %s; wf resume %s goes on with it", w.run, w.run)
+		if stands := (standing{status, w.e.Driving(ctx, w.run, st).Idle}); stands.idle != "" {
+			w.told = true
+			w.a.progress("%s: %s; %s goes on with it", stands.word(), stands.why(), resumes(w.run, st.Info.Parent, st.Info.Forked.Defined()))
+		}
 	}
 	return nil
 }

@@ -46,13 +46,29 @@ func (a *App) send() tea.Cmd {
 	a.scroll.up = 0
 	w, asked := a.waiting()
 	if line == "" {
-		if asked && a.pick > 0 && a.pick <= len(w.Choices) {
-			return a.choose(w, w.Choices[a.pick-1].Value, "")
+		if value := a.picked(w); value != "" && len(w.Fields) > 0 {
+			return a.fillIn(w, value, "", "")
+		} else if value != "" {
+			return a.choose(w, value, "")
 		}
 		return nil
 	}
 	if c, ok := commandOf(line); ok {
 		return a.command(c)
+	}
+	if asked && len(w.Choices) > 0 && len(w.Fields) > 0 {
+		value := a.picked(w)
+		if value == "" {
+			first, rest, _ := strings.Cut(text, "\n")
+			var known bool
+			if value, known = choiceOf(w, strings.TrimSpace(first)); !known {
+				a.said = "pick one too: its number or name on the first line, or ↑↓ in the empty box"
+				a.prompt.giveBack(line)
+				return nil
+			}
+			text = rest
+		}
+		return a.fillIn(w, value, text, line)
 	}
 	if asked && len(w.Choices) > 0 {
 		value, known := choiceOf(w, line)
@@ -66,13 +82,7 @@ func (a *App) send() tea.Cmd {
 		text = text[1:]
 	}
 	if len(w.Fields) > 0 {
-		fields, err := fill(w.Fields, text)
-		if err != nil {
-			a.said = err.Error()
-			a.prompt.giveBack(line)
-			return nil
-		}
-		return a.do(line, func(ctx context.Context) (Outcome, error) { return Outcome{}, a.session.Fill(ctx, w.Step, fields) })
+		return a.fillIn(w, "", text, line)
 	}
 	on := w.Step == "" && a.t.Interrupted && a.t.Status == string(protocol.Suspended)
 	return a.do(line, func(ctx context.Context) (Outcome, error) {
@@ -84,6 +94,34 @@ func (a *App) send() tea.Cmd {
 			}
 		}
 		return Outcome{}, err
+	})
+}
+
+// picked is the value of the choice that the arrows are at, "" for none.
+func (a *App) picked(w Waiting) string {
+	if a.pick < 1 || a.pick > len(w.Choices) {
+		return ""
+	}
+	return w.Choices[a.pick-1].Value
+}
+
+// fillIn answers a question that asks for fields, and with choice one that offers choices too. text
+// are the fields, line is what was written.
+func (a *App) fillIn(w Waiting, choice, text, line string) tea.Cmd {
+	fields, err := map[string]any{}, error(nil)
+	if strings.TrimSpace(text) != "" {
+		fields, err = fill(w.Fields, text)
+	}
+	if err == nil {
+		err = complete(w.Fields, fields)
+	}
+	if err != nil {
+		a.said = err.Error()
+		a.prompt.giveBack(line)
+		return nil
+	}
+	return a.do(line, func(ctx context.Context) (Outcome, error) {
+		return Outcome{}, a.session.Fill(ctx, w.Step, choice, fields)
 	})
 }
 

@@ -53,6 +53,22 @@ func fill(fields []protocol.FormField, text string) (map[string]any, error) {
 	return out, nil
 }
 
+// complete puts in the defaults of fields that were left out, and names the first one that has to
+// be filled in and was not.
+func complete(fields []protocol.FormField, filled map[string]any) error {
+	for _, f := range fields {
+		_, there := filled[f.Name]
+		switch {
+		case there:
+		case len(f.Default) > 0:
+			filled[f.Name] = f.Default
+		case f.Required:
+			return fmt.Errorf("%s is required too: write name=value, each on a line", plain.Line(plain.Text(f.Name), 40))
+		}
+	}
+	return nil
+}
+
 // only is the field whose name may be left out.
 func only(fields []protocol.FormField) *protocol.FormField {
 	if len(fields) == 1 {

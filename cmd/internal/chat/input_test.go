@@ -92,7 +92,7 @@ func TestAFormIsFilledIn(t *testing.T) {
 	for line, want := range map[string]string{
 		"Ada":                                    `{"name":"Ada"}`,
 		"name=7" + screentest.Esc + "\rage = 36": `{"age":36,"name":"7"}`,
-		"age=old" + screentest.Esc + "\rsize=m":  `{"age":"old","size":"m"}`,
+		"name=Al" + screentest.Esc + "\rsize=m":  `{"name":"Al","size":"m"}`,
 	} {
 		s.Press(line + "\r")
 		if got := r.heard(t); got != "form#1 "+want {
@@ -101,6 +101,31 @@ func TestAFormIsFilledIn(t *testing.T) {
 	}
 	s.Press("name=Ada" + screentest.Esc + "\rheight=3\r")
 	s.Shows("is none of the fields")
+}
+
+func TestAFormWithChoicesTakesBoth(t *testing.T) {
+	r := newRoom()
+	talk(r)
+	r.happen("you#2", protocol.EvAnswered, obj{"text": "go"})
+	r.happen("gate#1", protocol.EvWaiting, obj{"kind": "choice", "question": "Publish?", "choices": []obj{{"label": "Yes, now", "value": "yes"}, {"label": "No", "value": "no"}},
+		"form": `{"type":"object","required":["name"],"properties":{"name":{"type":"string"},"age":{"type":"integer"},"size":{"enum":["s","m"],"default":"m"}}}`})
+	s := show(t, r, 80, 24)
+	s.Shows("name  [age=integer]")
+	s.Shows(" 2  No")
+	for _, c := range []struct{ keys, want string }{
+		{screentest.Down + screentest.Down + "Ada\r", `gate#1=no {"name":"Ada","size":"m"}`},
+		{screentest.Up + screentest.Up + "1" + screentest.Esc + "\rname=Ada" + screentest.Esc + "\rage=36\r", `gate#1=yes {"age":36,"name":"Ada","size":"m"}`},
+	} {
+		s.Press(c.keys)
+		if got := r.heard(t); got != c.want {
+			t.Errorf("%q: %s, want %s", c.keys, got, c.want)
+		}
+	}
+	s.Press("name=Ada\r")
+	s.Shows("pick one too")
+	s.Shows("> name=Ada")
+	s.Press("\x03" + screentest.Down + "\r")
+	s.Shows("name is required too")
 }
 
 func TestCommandsAreCompleted(t *testing.T) {
@@ -190,7 +215,7 @@ func TestARunThatNoProcessDrivesIsNotShownAsRunning(t *testing.T) {
 	r.happen("wf#2", protocol.EvStepStarted, obj{"role": "wf"})
 	s.Shows("Esc interrupts")
 	r.driven(false)
-	s.Shows("driven by no process · /resume goes on")
+	s.Shows("interrupted · /resume goes on")
 	s.Press("hello?\r")
 	if got := r.heard(t); got != ": hello?" {
 		t.Errorf("heard %q", got)

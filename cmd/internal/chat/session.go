@@ -22,8 +22,8 @@ type Session interface {
 	Say(ctx context.Context, step, text string) error
 	// Choose answers a question that offers choices, or one about a tool call.
 	Choose(ctx context.Context, step, value string) error
-	// Fill answers a question that asks for fields.
-	Fill(ctx context.Context, step string, fields map[string]any) error
+	// Fill answers a question that asks for fields; choice is "" where it offers none.
+	Fill(ctx context.Context, step, choice string, fields map[string]any) error
 	// Tasks are all tasks of the run, oldest first; none is no error.
 	Tasks(ctx context.Context) ([]TaskPage, error)
 	// Command carries out one of the actions below; what it returns is shown. Reset and Fork may

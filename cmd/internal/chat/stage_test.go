@@ -81,8 +81,11 @@ func (r *room) Say(_ context.Context, step, text string) error {
 	return r.deaf
 }
 
-func (r *room) Fill(_ context.Context, step string, fields map[string]any) error {
+func (r *room) Fill(_ context.Context, step, choice string, fields map[string]any) error {
 	b, err := json.Marshal(fields)
+	if choice != "" {
+		step += "=" + choice
+	}
 	r.said <- step + " " + string(b)
 	return err
 }

@@ -95,7 +95,7 @@ func (a *App) word(few bool) string {
 		return styleWaits.Render("your turn")
 	}
 	if a.t.Status == string(protocol.Running) {
-		return styleFailed.Render("driven by no process") + styleDim.Render(" · /resume goes on")
+		return styleFailed.Render("interrupted") + styleDim.Render(" · /resume goes on")
 	}
 	status := firstOf(a.t.Status, "idle")
 	if a.t.Status == string(protocol.Suspended) {

@@ -137,20 +137,23 @@ func (a *App) rule(width int, tasks TaskList, side bool) string {
 	return styleDim.Render("─") + now + styleDim.Render(strings.Repeat("─", gap)) + styleWaits.Render(done)
 }
 
-// choiceLines are the answers to the open question, numbered, or the fields it asks for.
+// choiceLines are the fields that the open question asks for, and its answers, numbered.
 func (a *App) choiceLines(width int) []string {
-	w, ok := a.waiting()
-	if ok && len(w.Choices) == 0 && len(w.Fields) > 0 {
+	w, _ := a.waiting()
+	var out []string
+	how := "  ↑↓ or a number, then Enter:"
+	if len(w.Fields) > 0 {
 		text := "fill in name=value, each on a line:"
 		for _, f := range w.Fields {
 			text += "  " + fieldHint(f)
 		}
-		return hang("  ", 2, text, width, styleDim.Render)
+		out = hang("  ", 2, text, width, styleDim.Render)
+		how = "  pick one: ↑↓ first, or a number on the first line; then the fields, Enter:"
 	}
-	if !ok || len(w.Choices) == 0 {
-		return nil
+	if len(w.Choices) == 0 {
+		return out
 	}
-	out := []string{styleDim.Render("  ↑↓ or a number, then Enter:")}
+	out = append(out, styleDim.Render(plain.Cut(how, width, "…")))
 	for i, c := range w.Choices {
 		text := fmt.Sprintf("  %d  %s", i+1, plain.Line(plain.Text(c.Label), 200))
 		switch {

@@ -227,10 +227,23 @@ func (a *App) gotRuns(m gotRuns) tea.Cmd {
 	a.runs, a.now, a.read = m.runs, m.now, true
 	before := a.run.id
 	a.run.keep(ids(a.shownRuns(), func(r Run) string { return string(r.ID) }))
-	if a.run.id == before {
-		return nil
+	switch {
+	case a.run.id != before:
+		return a.chose()
+	case a.view.ID != "" && a.stands() != a.view.Status:
+		return a.readView() // its process was killed: that is no event
 	}
-	return a.chose()
+	return nil
+}
+
+// stands is the status of the run that is chosen, by the list.
+func (a *App) stands() string {
+	for _, r := range a.runs {
+		if r.ID == a.view.ID {
+			return r.Status
+		}
+	}
+	return a.view.Status
 }
 
 // chose is called when another run is.

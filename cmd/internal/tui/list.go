@@ -54,7 +54,7 @@ func (a *App) shownRuns() []Run {
 	}
 	var out []Run
 	for _, r := range a.runs {
-		if strings.Contains(strings.ToLower(plain.Text(string(r.ID)+" "+r.Workflow+" "+r.Title+" "+string(r.Status))), strings.ToLower(a.filter)) {
+		if strings.Contains(strings.ToLower(plain.Text(string(r.ID)+" "+r.Workflow+" "+r.Title+" "+r.Status)), strings.ToLower(a.filter)) {
 			out = append(out, r)
 		}
 	}

@@ -25,7 +25,7 @@ type Run struct {
 	ID       protocol.RunID
 	Workflow string
 	Title    string
-	Status   protocol.RunStatus
+	Status   string // protocol.RunStatus, or why no process drives it: interrupted, not started, answered
 	Steps    int
 	Updated  string // RFC 3339
 }

@@ -26,10 +26,10 @@ type shelf struct {
 
 func newShelf() *shelf {
 	return &shelf{moved: map[protocol.RunID]func(){}, answered: make(chan string, 4), views: []tui.View{
-		{Run: tui.Run{ID: "AAAA", Workflow: "fix-bug", Title: "repair the parser", Status: protocol.Done, Steps: 3}, Steps: []tui.Step{
+		{Run: tui.Run{ID: "AAAA", Workflow: "fix-bug", Title: "repair the parser", Status: "done", Steps: 3}, Steps: []tui.Step{
 			{ID: "test#1", Status: "ok", CID: "bafyreiabcdefghijkl"}, {ID: "coder#1", Status: "ok", CID: "bafyreimnopqrstuv", Prompt: "The tests fail"},
 			{ID: "coder#2", Status: "ok", CID: "bafyreiwxyz234567", Resumes: true}}},
-		{Run: tui.Run{ID: "BBBB", Workflow: "gate", Title: "publish", Status: protocol.Waiting, Steps: 1},
+		{Run: tui.Run{ID: "BBBB", Workflow: "gate", Title: "publish", Status: "waiting", Steps: 1},
 			Steps:   []tui.Step{{ID: "editor#1", Status: "waiting"}},
 			Waiting: []tui.Question{{Step: "editor#1", Text: "Publish this?", Choices: []protocol.Choice{{Label: "Yes", Value: "yes"}, {Label: "No", Value: "no"}}}}},
 	}}
@@ -170,12 +170,26 @@ func TestAMovingRunIsFollowed(t *testing.T) {
 	s.Shows("Output of AAAA coder#2")
 	source.mu.Lock()
 	v := &source.views[0]
-	v.Status, v.Steps = protocol.Running, append(v.Steps[:len(v.Steps):len(v.Steps)], tui.Step{ID: "review#1", Status: "running"})
+	v.Status, v.Steps = "running", append(v.Steps[:len(v.Steps):len(v.Steps)], tui.Step{ID: "review#1", Status: "running"})
 	moved := source.moved["AAAA"]
 	source.mu.Unlock()
 	moved()
 	s.Shows("▶ review#1")
 	s.Shows("Output of AAAA review#1")
+}
+
+// The death of the process that drives a run is no event: the list tells of it, and the steps are
+// read anew.
+func TestARunThatWasInterruptedIsShownAsSuch(t *testing.T) {
+	source := newShelf()
+	source.views[0].Status = "running"
+	s := show(t, source, 100, 24)
+	s.Shows("Steps of fix-bug · running")
+	source.mu.Lock()
+	source.views[0].Status = "interrupted"
+	source.mu.Unlock()
+	s.Shows("Steps of fix-bug · interrupted")
+	s.Shows("! AAAA")
 }
 
 func TestNarrowScreensShowOnePane(t *testing.T) {

@@ -25,7 +25,7 @@ var (
 
 // marks are the signs of where a run or a step stands.
 var marks = map[string]string{"ok": "✓", "done": "✓", "failed": "✗", "cancelled": "✗", "running": "▶", "waiting": "⏸", "suspended": "⏸",
-	"parked": "⏸", "retrying": "↻", "skipped": "–"}
+	"interrupted": "!", "not started": "○", "answered": "○", "parked": "⏸", "retrying": "↻", "skipped": "–"}
 
 func mark(status string) string {
 	m := marks[status]
@@ -109,7 +109,7 @@ func (a *App) runPane(width, rows int) []string {
 		if name == "" {
 			name = r.Workflow
 		}
-		text := fmt.Sprintf("%s %-10s %s", mark(string(r.Status)), r.ID, name)
+		text := fmt.Sprintf("%s %-10s %s", mark(r.Status), r.ID, name)
 		if age := age(r.Updated, a.now); age != "" {
 			text = plain.Pad(plain.Cut(text, w-len(age)-1, "…"), w-len(age)) + dim.Render(age)
 		}

@@ -1,0 +1,93 @@
+package cas
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"wf/protocol"
+)
+
+// LockRun makes this process the only driver of a run until unlock is called or the process
+// ends, however it ends. A run that is driven already is an error wrapping
+// protocol.ErrRunLive that names the process. Nothing but another driver hinders it: Driven
+// takes no lock.
+func (s *Store) LockRun(id protocol.RunID) (unlockRun func() error, err error) {
+	if err := checkRunID(id); err != nil {
+		return nil, err
+	}
+	path := s.driveLock(id)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, fmt.Errorf("lock run %s: %w", id, classify(err))
+	}
+	f, err := openLock(path, false)
+	if err != nil {
+		return nil, fmt.Errorf("lock run %s: %w", id, classify(err))
+	}
+	ok, err := tryLock(f)
+	if err == nil && ok {
+		err = errors.Join(writePID(f), showLock(f))
+	}
+	switch {
+	case err != nil:
+		_ = f.Close()
+		return nil, fmt.Errorf("lock run %s: %w", id, classify(err))
+	case !ok:
+		_ = f.Close()
+		return nil, s.runLive(id)
+	}
+	return sync.OnceValue(func() error {
+		// A child that is being started may have a copy of the descriptor, and with it the locks.
+		err := hideLock(f)
+		unlock(f)
+		return errors.Join(err, f.Close())
+	}), nil
+}
+
+// Driven reports whether a process drives a run, be it this one. It asks the kernel about the
+// lock of LockRun and takes none, so that it is in nobody's way; nor does it open the database.
+// A run that no process ever drove is not driven.
+func (s *Store) Driven(id protocol.RunID) (bool, error) {
+	if err := checkRunID(id); err != nil {
+		return false, err
+	}
+	f, err := openLock(s.driveLock(id), true)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("see whether run %s is driven: %w", id, classify(err))
+	}
+	held, err := lockShown(f)
+	_ = f.Close() // it was only read
+	if err != nil {
+		return false, fmt.Errorf("see whether run %s is driven: %w", id, classify(err))
+	}
+	return held, nil
+}
+
+// Undriven is nil where no process drives a run, and where one does the error of LockRun.
+func (s *Store) Undriven(id protocol.RunID) error {
+	driven, err := s.Driven(id)
+	if err == nil && driven {
+		err = s.runLive(id)
+	}
+	return err
+}
+
+func (s *Store) driveLock(id protocol.RunID) string {
+	return filepath.Join(s.gate.dir, dirRuns, string(id)+".lock")
+}
+
+// runLive says that a run is driven, and names the process.
+func (s *Store) runLive(id protocol.RunID) error {
+	e := *protocol.ErrRunLive
+	e.Message = fmt.Sprintf("run %s is driven by another process", id)
+	if pid, known := readPID(s.driveLock(id)); known {
+		e.Message = fmt.Sprintf("run %s is driven by process %d", id, pid)
+	}
+	return &e
+}

@@ -1,0 +1,72 @@
+package cas_test
+
+import (
+	"path/filepath"
+	"sync"
+	"testing"
+)
+
+// A run is driven until its process is gone, however it went.
+func TestAKilledProcessDrivesNothing(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	s := openStore(t, dir)
+	defer s.Close()
+	is := func(want bool, when string) {
+		t.Helper()
+		if got, err := s.Driven("r1"); err != nil || got != want {
+			t.Errorf("%s the run is driven: %t, %v", when, got, err)
+		}
+	}
+	is(false, "before")
+	cmd, _, out := start(t, "drive", dir, "r1")
+	if !out.Scan() || out.Text() != "driven" {
+		t.Fatalf("the process did not begin: %s", out.Text())
+	}
+	is(true, "meanwhile")
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // it was killed
+	is(false, "after kill -9")
+	unlock, err := s.LockRun("r1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	is(true, "driven here")
+	if err := unlock(); err != nil {
+		t.Fatal(err)
+	}
+	is(false, "let go")
+}
+
+// To ask takes no lock: a driver that comes at any moment finds the run free.
+func TestAskingForTheDriverHindersNone(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	s := openStore(t, dir)
+	defer s.Close()
+	cmd, _, out := start(t, "redrive", dir, "r1", "3000")
+	over := make(chan struct{})
+	var asking sync.WaitGroup
+	for range 2 {
+		asking.Go(func() {
+			for n := 0; ; n++ {
+				if _, err := s.Driven("r1"); err != nil {
+					t.Error(err)
+					return
+				}
+				select {
+				case <-over:
+					if n >= 10_000 {
+						return
+					}
+				default:
+				}
+			}
+		})
+	}
+	if lines := finish(t, cmd, out); len(lines) > 0 {
+		t.Errorf("the driver said %q", lines)
+	}
+	close(over)
+	asking.Wait()
+}
