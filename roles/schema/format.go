@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"wf/protocol/lazy"
 )
 
 // formats tell why a text is not of a format, "" where it is. Formats that are not here are
@@ -38,20 +40,16 @@ var formats = sync.OnceValue(func() map[string]func(string) string {
 
 // What formats look like that an expression says in full.
 var (
-	clockForm       = lazy(`^(\d\d):(\d\d):(\d\d)(\.\d+)?(?:[zZ]|([-+])(\d\d):(\d\d))$`)
-	duration        = lazy(`^P(\d+W|(\d+Y)?(\d+M)?(\d+D)?(T(\d+H)?(\d+M)?(\d+S)?)?)$`)
-	uuid            = lazy(`^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$`)
-	label           = lazy(`^[0-9A-Za-z]([-0-9A-Za-z]{0,61}[0-9A-Za-z])?$`)
-	mailbox         = lazy("^(\"[^\"\\\\]*\"|[-0-9A-Za-z!#$%&'*+/=?^_`{|}~]+(\\.[-0-9A-Za-z!#$%&'*+/=?^_`{|}~]+)*)$")
-	jsonPointer     = lazy(`^(/([^~/]|~[01])*)*$`)
-	relativePointer = lazy(`^(0|[1-9]\d*)(#|(/([^~/]|~[01])*)*)$`)
-	semver          = lazy(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)` +
+	clockForm       = lazy.Regexp(`^(\d\d):(\d\d):(\d\d)(\.\d+)?(?:[zZ]|([-+])(\d\d):(\d\d))$`)
+	duration        = lazy.Regexp(`^P(\d+W|(\d+Y)?(\d+M)?(\d+D)?(T(\d+H)?(\d+M)?(\d+S)?)?)$`)
+	uuid            = lazy.Regexp(`^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$`)
+	label           = lazy.Regexp(`^[0-9A-Za-z]([-0-9A-Za-z]{0,61}[0-9A-Za-z])?$`)
+	mailbox         = lazy.Regexp("^(\"[^\"\\\\]*\"|[-0-9A-Za-z!#$%&'*+/=?^_`{|}~]+(\\.[-0-9A-Za-z!#$%&'*+/=?^_`{|}~]+)*)$")
+	jsonPointer     = lazy.Regexp(`^(/([^~/]|~[01])*)*$`)
+	relativePointer = lazy.Regexp(`^(0|[1-9]\d*)(#|(/([^~/]|~[01])*)*)$`)
+	semver          = lazy.Regexp(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)` +
 		`(-(0|[1-9]\d*|\d*[-A-Za-z][-0-9A-Za-z]*)(\.(0|[1-9]\d*|\d*[-A-Za-z][-0-9A-Za-z]*))*)?(\+[-0-9A-Za-z]+(\.[-0-9A-Za-z]+)*)?$`)
 )
-
-func lazy(expr string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
-}
 
 // like is a format that an expression says; the example tells what was expected.
 func like(example string, form func() *regexp.Regexp) func(string) string {
