@@ -22,9 +22,7 @@ type compiler struct {
 
 // compile makes the node of the whole document, and of all that it refers to.
 func (c *compiler) compile() (*node, error) {
-	base := &resource{base: parsed(home), draft: newest, anchors: map[string]string{}, dynamic: map[string]bool{}}
-	c.resources = map[string]*resource{home: base}
-	if err := c.collect(c.doc, "", base); err != nil {
+	if err := c.collect(c.doc, "", c.begin(newest)); err != nil {
 		return nil, err
 	}
 	if len(c.broken) > 0 {
@@ -32,6 +30,13 @@ func (c *compiler) compile() (*node, error) {
 		return nil, &Invalid{c.broken}
 	}
 	return c.node("")
+}
+
+// begin gives the resource that the whole document is, of a draft unless it says another.
+func (c *compiler) begin(draft int) *resource {
+	base := &resource{base: parsed(home), draft: draft, anchors: map[string]string{}, dynamic: map[string]bool{}}
+	c.resources = map[string]*resource{home: base}
+	return base
 }
 
 // node is that of the schema at a pointer: made once, so that references may lead in circles.
@@ -191,6 +196,14 @@ func (o *object) build() error {
 func (o *object) reference(key string) {
 	ref, ok := o.get(key).(string)
 	if !ok {
+		return
+	}
+	if draft := published(ref); draft != 0 {
+		o.then(func(v *visit) {
+			for _, broken := range rules(v.value, draft) {
+				v.found = append(v.found, Violation{v.at.String() + broken.Pointer, broken.Reason})
+			}
+		})
 		return
 	}
 	ptr, fragment, err := o.c.resolve(ref, o.n.in)

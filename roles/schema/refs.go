@@ -137,6 +137,18 @@ func outside(address string) error {
 	return fmt.Errorf("failing loading %q: a schema may refer to its own parts alone, not to %s", address, address)
 }
 
+// published is the draft whose meta-schema a reference names, 0 for any other reference.
+func published(ref string) int { return drafts[strings.TrimSuffix(ref, "#")] }
+
+// rules gives how a value breaks the rules for schemas of a draft, which is what a reference to its
+// meta-schema asks for.
+func rules(v any, draft int) []Violation {
+	c := compiler{doc: v, formats: true, nodes: map[string]*node{}}
+	// What else is wrong with it, such as a reference that leads nowhere, no meta-schema tells.
+	_ = c.collect(v, "", c.begin(draft))
+	return c.broken
+}
+
 // resolve gives the pointer that a reference from within a resource leads to, and its fragment.
 func (c *compiler) resolve(ref string, from *resource) (ptr, fragment string, err error) {
 	u, err := url.Parse(ref)

@@ -13,7 +13,8 @@
 //
 // # Not here
 //
-// A schema stands alone: references to other documents and meta-schemas of one's own are refused.
+// A schema stands alone: references to other documents, but for the meta-schemas of the drafts, and
+// meta-schemas of one's own are refused.
 // Patterns are those of package regexp. What contentEncoding and contentMediaType say is not checked.
 //
 // No work is done when a program starts: it is started anew for each command of an agent.
