@@ -160,7 +160,7 @@ func (o *object) objects() {
 		m, ok := v.(map[string]any)
 		return len(m), ok
 	})
-	if required := strings_(o.get("required")); len(required) > 0 {
+	if required := stringsOf(o.get("required")); len(required) > 0 {
 		o.onObject(func(v *visit, m map[string]any) {
 			switch missing := lacks(m, required); len(missing) {
 			case 0:
@@ -174,7 +174,7 @@ func (o *object) objects() {
 	for _, key := range []string{"dependentRequired", "dependencies"} {
 		lists, _ := o.get(key).(map[string]any)
 		for name, list := range lists {
-			if names := strings_(list); names != nil {
+			if names := stringsOf(list); names != nil {
 				o.onObject(func(v *visit, m map[string]any) {
 					if _, has := m[name]; has {
 						if missing := lacks(m, names); missing != nil {

@@ -37,16 +37,16 @@ const (
 
 // Shapes that several keywords share.
 const (
-	any_    = `true`
-	text    = `{"type":"string"}`
-	flag    = `{"type":"boolean"}`
-	number  = `{"type":"number"}`
-	count   = `{"type":"integer","minimum":0}`
-	object_ = `{"type":"object"}`
-	array   = `{"type":"array"}`
-	schemas = `{"type":"array","minItems":1}`
-	names   = `{"type":"array","items":{"type":"string"},"uniqueItems":true}`
-	types   = `{"enum":["array","boolean","integer","null","number","object","string"]}`
+	anything = `true`
+	text     = `{"type":"string"}`
+	flag     = `{"type":"boolean"}`
+	number   = `{"type":"number"}`
+	count    = `{"type":"integer","minimum":0}`
+	anObject = `{"type":"object"}`
+	array    = `{"type":"array"}`
+	schemas  = `{"type":"array","minItems":1}`
+	names    = `{"type":"array","items":{"type":"string"},"uniqueItems":true}`
+	types    = `{"enum":["array","boolean","integer","null","number","object","string"]}`
 )
 
 // keywords are those that have a meaning. Others are ignored.
@@ -62,23 +62,23 @@ var keywords = sync.OnceValue(func() map[string]keyword {
 		"$dynamicRef":      {since: 2020, shape: text},
 		"$dynamicAnchor":   {since: 2020, shape: text},
 		"$comment":         {since: 7, shape: text},
-		"$defs":            {since: 2019, shape: object_, holds: named},
-		"definitions":      {shape: object_, holds: named},
+		"$defs":            {since: 2019, shape: anObject, holds: named},
+		"definitions":      {shape: anObject, holds: named},
 
 		"title":            {shape: text},
 		"description":      {shape: text},
-		"default":          {shape: any_},
+		"default":          {shape: anything},
 		"examples":         {since: 6, shape: array},
 		"readOnly":         {since: 7, shape: flag},
 		"writeOnly":        {since: 7, shape: flag},
 		"deprecated":       {since: 2019, shape: flag},
 		"contentEncoding":  {since: 7, shape: text},
 		"contentMediaType": {since: 7, shape: text},
-		"contentSchema":    {since: 2019, shape: any_, holds: one},
+		"contentSchema":    {since: 2019, shape: anything, holds: one},
 
 		"type":              {shape: `{"anyOf":[` + types + `,{"type":"array","items":` + types + `,"minItems":1,"uniqueItems":true}]}`},
 		"enum":              {shape: array},
-		"const":             {since: 6, shape: any_},
+		"const":             {since: 6, shape: anything},
 		"format":            {shape: text},
 		"multipleOf":        {shape: `{"type":"number","exclusiveMinimum":0}`},
 		"minimum":           {shape: number},
@@ -101,22 +101,22 @@ var keywords = sync.OnceValue(func() map[string]keyword {
 		"allOf":                 {shape: schemas, holds: list},
 		"anyOf":                 {shape: schemas, holds: list},
 		"oneOf":                 {shape: schemas, holds: list},
-		"not":                   {shape: any_, holds: one},
-		"if":                    {since: 7, shape: any_, holds: one},
-		"then":                  {since: 7, shape: any_, holds: one},
-		"else":                  {since: 7, shape: any_, holds: one},
-		"items":                 {shape: any_, holds: oneOrList},
+		"not":                   {shape: anything, holds: one},
+		"if":                    {since: 7, shape: anything, holds: one},
+		"then":                  {since: 7, shape: anything, holds: one},
+		"else":                  {since: 7, shape: anything, holds: one},
+		"items":                 {shape: anything, holds: oneOrList},
 		"prefixItems":           {since: 2020, shape: schemas, holds: list},
-		"additionalItems":       {until: 2019, shape: any_, holds: one},
-		"contains":              {since: 6, shape: any_, holds: one},
-		"properties":            {shape: object_, holds: named},
+		"additionalItems":       {until: 2019, shape: anything, holds: one},
+		"contains":              {since: 6, shape: anything, holds: one},
+		"properties":            {shape: anObject, holds: named},
 		"patternProperties":     {shape: `{"type":"object","propertyNames":{"format":"regex"}}`, holds: named},
-		"additionalProperties":  {shape: any_, holds: one},
-		"propertyNames":         {since: 6, shape: any_, holds: one},
-		"dependentSchemas":      {since: 2019, shape: object_, holds: named},
-		"dependencies":          {shape: object_, holds: namedOrNames},
-		"unevaluatedItems":      {since: 2019, shape: any_, holds: one},
-		"unevaluatedProperties": {since: 2019, shape: any_, holds: one},
+		"additionalProperties":  {shape: anything, holds: one},
+		"propertyNames":         {since: 6, shape: anything, holds: one},
+		"dependentSchemas":      {since: 2019, shape: anObject, holds: named},
+		"dependencies":          {shape: anObject, holds: namedOrNames},
+		"unevaluatedItems":      {since: 2019, shape: anything, holds: one},
+		"unevaluatedProperties": {since: 2019, shape: anything, holds: one},
 	}
 })
 

@@ -82,8 +82,8 @@ func lacks(m map[string]any, names []string) []string {
 	return missing
 }
 
-// strings_ is an array of strings, nil for anything else.
-func strings_(v any) []string {
+// stringsOf is an array of strings, nil for anything else.
+func stringsOf(v any) []string {
 	list, ok := v.([]any)
 	if !ok {
 		return nil
