@@ -28,7 +28,7 @@ func BuildMessages(h protocol.History) ([]protocol.Message, error) {
 }
 
 // A format renders the parts of a prompt. Formats are never changed, only added: a run keeps
-// the one it was started with. The golden files in testdata/format pin each of them.
+// the one it was started with. The files in testdata/messages pin each of them.
 type format struct {
 	system func(h *protocol.History) string
 	user   func(u *userParts) string

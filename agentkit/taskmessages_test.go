@@ -3,12 +3,8 @@ package agentkit
 import (
 	"bytes"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"wf/agentkit/task"
 	"wf/agentkit/tool"
@@ -69,19 +65,7 @@ func tasksMatch(t *testing.T, version int) {
 		}
 		got = append(got, PromptBytes(h.Tools, messages)...)
 	}
-	name := filepath.Join("testdata", "format", fmt.Sprintf("%d-task.jsonl", version))
-	if *update && version == protocol.Format {
-		if err := os.WriteFile(name, got, 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("format %d no longer renders %s: a format is never changed, add another\n%s", version, name, cmp.Diff(string(want), string(got)))
-	}
+	pinned(t, version, "-task", got)
 }
 
 func TestR03TheThousandthTaskBeginsAsSmallAsTheFourth(t *testing.T) {

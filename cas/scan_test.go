@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/hex"
 	"errors"
+	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -13,69 +15,56 @@ import (
 // aLink is the tag, head and multibase byte of a link, and the CID of no bytes at all.
 const aLink = "d82a582500" + "01551220" + "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
-func TestScanNamesTheFirstFault(t *testing.T) {
-	cases := []struct {
-		name, hex string
-		rule      Rule
-		offset    int
-	}{
-		{"nothing", "", RuleCutShort, 0},
-		{"an argument cut short", "19 01", RuleCutShort, 0},
-		{"a list that ends in a number", "82 19 01", RuleCutShort, 1},
-		{"a map that ends before its value", "a1 61 61", RuleCutShort, 3},
-		{"reserved additional information", "1c", RuleReserved, 0},
-		{"an indefinite list", "9f 01 ff", RuleIndefinite, 0},
-		{"a break alone", "ff", RuleIndefinite, 0},
-		{"23 in two bytes", "18 17", RuleNotShortest, 0},
-		{"255 in three bytes", "19 00ff", RuleNotShortest, 0},
-		{"65535 in five bytes", "1a 0000ffff", RuleNotShortest, 0},
-		{"2^32-1 in nine bytes", "1b 00000000ffffffff", RuleNotShortest, 0},
-		{"a length in two bytes", "78 01 61", RuleNotShortest, 0},
-		{"tag 42 in three bytes", "d9 002a 41 00", RuleNotShortest, 0},
-		{"text longer than the block", "63 61 61", RuleStringLength, 0},
-		{"bytes longer than the block", "5b ffffffffffffffff 00", RuleStringLength, 0},
-		{"text that is not UTF-8", "61 ff", RuleUTF8, 0},
-		{"a list of 2^32 items", "9b 0000000100000000 00", RuleCount, 0},
-		{"a map with more pairs than half the bytes", "a2 61 61 01", RuleCount, 0},
-		{"an integer key", "a1 01 02", RuleKeyType, 1},
-		{"a key twice", "a2 61 61 01 61 61 02", RuleKeyTwice, 4},
-		{"keys out of order", "a2 61 62 01 61 61 02", RuleKeyOrder, 4},
-		{"a longer key first", "a2 62 61 61 01 61 62 02", RuleKeyOrder, 5},
-		{"too deep", strings.Repeat("81", 65) + "01", RuleDepth, 64},
-		{"tag 0", "c0 60", RuleTag, 0},
-		{"tag 42 on text", "d82a 61 61", RuleTagContent, 2},
-		{"tag 42 on no bytes", "d82a 40", RuleTagContent, 2},
-		{"a link without 00", "d82a 42 01 02", RuleMultibase, 3},
-		{"a link that is no CID", "d82a 43 00 01 02", RuleCID, 2},
-		{"a link cut short", aLink[:20], RuleStringLength, 2},
-		{"bytes after the CID", strings.Replace(aLink, "5825", "5826", 1) + "00", RuleAfterCID, 2},
-		{"a half float", "f9 3c00", RuleShortFloat, 0},
-		{"a single float", "fa 3f800000", RuleShortFloat, 0},
-		{"NaN", "fb 7ff8000000000000", RuleNotFinite, 0},
-		{"infinity", "fb 7ff0000000000000", RuleNotFinite, 0},
-		{"minus zero", "fb 8000000000000000", RuleNegativeZero, 0},
-		{"undefined", "f7", RuleSimple, 0},
-		{"simple value 32", "f8 20", RuleSimple, 0},
-		{"simple value 0", "e0", RuleSimple, 0},
-		{"two values", "01 02", RuleTrailing, 1},
+// vector is a block of testdata/vectors/dag-cbor.tsv.
+type vector struct {
+	name, fault string // the text of the rule that is broken first, none where none is
+	at          int    // the byte where it is
+	data        []byte
+}
+
+func dagCBORVectors(t testing.TB) []vector {
+	t.Helper()
+	file, err := os.ReadFile("../testdata/vectors/dag-cbor.tsv")
+	if err != nil {
+		t.Fatal(err)
 	}
-	seen := map[Rule]bool{}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			err := Scan(unhex(t, c.hex), 0, nil)
-			var got *ScanError
-			if !errors.As(err, &got) || got.Rule != c.rule || got.Offset != c.offset {
-				t.Fatalf("Scan(%s) = %v; want byte %d: %s", c.hex, err, c.offset, c.rule)
+	var out []vector
+	for line := range strings.Lines(string(file)) {
+		column := strings.Split(strings.TrimSpace(line), "\t")
+		if column[0] == "name" {
+			continue
+		}
+		v := vector{name: column[0], fault: column[1], data: unhex(t, strings.Trim(column[3], "-"))}
+		if v.fault != "none" {
+			if v.at, err = strconv.Atoi(column[2]); err != nil {
+				t.Fatal(err)
 			}
-			if !errors.Is(err, protocol.ErrInvalidBlock) {
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+func TestScanNamesTheFirstFault(t *testing.T) {
+	seen := map[string]bool{}
+	for _, v := range dagCBORVectors(t) {
+		seen[v.fault] = true
+		t.Run(v.name, func(t *testing.T) {
+			err := Scan(v.data, 0, nil)
+			var got *ScanError
+			switch {
+			case v.fault == "none" && err != nil:
+				t.Errorf("Scan(%x) = %v", v.data, err)
+			case v.fault != "none" && (!errors.As(err, &got) || got.Rule.String() != v.fault || got.Offset != v.at):
+				t.Errorf("Scan(%x) = %v; want byte %d: %s", v.data, err, v.at, v.fault)
+			case v.fault != "none" && !errors.Is(err, protocol.ErrInvalidBlock):
 				t.Errorf("%v does not wrap invalid_block", err)
 			}
 		})
-		seen[c.rule] = true
 	}
 	for r := RuleCutShort; r <= RuleTrailing; r++ {
-		if !seen[r] {
-			t.Errorf("no case for: %s", r)
+		if !seen[r.String()] {
+			t.Errorf("no vector for: %s", r)
 		}
 	}
 }
@@ -157,8 +146,8 @@ func unhex(t testing.TB, s string) []byte {
 }
 
 func FuzzScan(f *testing.F) {
-	for _, s := range []string{"", "01", "a1616101", "82f4f6", aLink, "fb3ff8000000000000", "9f01ff", "d82a4100"} {
-		f.Add(unhex(f, s))
+	for _, v := range dagCBORVectors(f) {
+		f.Add(v.data)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		err := Scan(b, 0, nil)

@@ -2,8 +2,9 @@ package roles
 
 import (
 	"bytes"
-	"regexp"
 	"strings"
+
+	"wf/protocol/lazy"
 )
 
 // Values that a name is given: DB_PASSWORD=…, "client_secret": "…", api_key: ….
@@ -74,7 +75,7 @@ func ofItsOwn(in []byte, at int, ended bool) verdict {
 		return isNone
 	}
 	rest := in[at:]
-	for _, s := range lists[seconds[starts[in[at]]][in[at+1]]] {
+	for _, s := range byPrefix().at(in, at) {
 		if s.name || s.find != nil {
 			continue
 		}
@@ -98,7 +99,7 @@ func assignedSecret(in []byte, at, n int, ended bool) finding {
 	if known != isKey {
 		return finding{verdict: known}
 	}
-	if body := in[v.begin:v.end]; len(body) < 16 || changes(body) < 4 || !v.quoted && expression.Match(body) {
+	if body := in[v.begin:v.end]; len(body) < 16 || changes(body) < 4 || !v.quoted && expression().Match(body) {
 		return finding{}
 	}
 	return v.hidden(at)
@@ -115,14 +116,14 @@ func assignedPassword(in []byte, at, n int, ended bool) finding {
 	mixes := changes(body)
 	switch {
 	case variable && len(body) >= 6:
-	case len(body) < 8, mixes < 2, mixes == 2 && !manyClasses(body), !v.quoted && expression.Match(body):
+	case len(body) < 8, mixes < 2, mixes == 2 && !manyClasses(body), !v.quoted && expression().Match(body):
 		return finding{}
 	}
 	return v.hidden(at)
 }
 
 // expression is a name of a program with its fields.
-var expression = regexp.MustCompile(`^[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+$`)
+var expression = lazy.Regexp(`^[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+$`)
 
 // changes is how often a digit follows what is none, or the other way round.
 func changes(b []byte) int {
@@ -172,7 +173,7 @@ func kubernetesToken(in []byte, at, n int, ended bool) finding {
 	if known != isKey {
 		return finding{verdict: known}
 	}
-	if body := in[v.begin:v.end]; len(body) < 20 || changes(body) < 4 || !v.quoted && expression.Match(body) {
+	if body := in[v.begin:v.end]; len(body) < 20 || changes(body) < 4 || !v.quoted && expression().Match(body) {
 		return finding{}
 	}
 	return v.hidden(at)

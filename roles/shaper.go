@@ -3,6 +3,7 @@ package roles
 import (
 	"slices"
 	"strings"
+	"sync"
 )
 
 // A shaper hides what has the shape of a key, in a stream that may be cut anywhere: what it
@@ -74,40 +75,58 @@ type finding struct {
 // A finder judges the place at; the prefix of its shape stands there, n bytes long.
 type finder func(in []byte, at, n int, ended bool) finding
 
-// The prefixes by their first two bytes: starts tells which row of seconds belongs to the
-// first, 0 for none; seconds which list of lists belongs to the second.
-var (
+// prefixes are those of all shapes by their first two bytes: starts tells which row of seconds
+// belongs to the first, 0 for none; seconds which list of lists belongs to the second.
+type prefixes struct {
 	starts  [256]uint8
 	seconds [][256]uint16
 	lists   [][]*shape
+}
+
+var (
+	table   prefixes
+	tabling sync.Once // no initialiser: finders read the lists, and the lists hold finders
 )
 
-func init() { // finders read the lists, and the lists hold finders
-	seconds, lists = make([][256]uint16, 1), make([][]*shape, 1)
-	for i := range shapes {
-		s := &shapes[i]
-		row := &starts[s.prefix[0]]
+// byPrefix is the table, made when it is first asked for.
+func byPrefix() *prefixes {
+	tabling.Do(table.fill)
+	return &table
+}
+
+func (p *prefixes) fill() {
+	p.seconds, p.lists = make([][256]uint16, 1), make([][]*shape, 1)
+	all := shapes()
+	for i := range all {
+		s := &all[i]
+		row := &p.starts[s.prefix[0]]
 		if *row == 0 {
-			*row = uint8(len(seconds))
-			seconds = append(seconds, [256]uint16{})
+			*row = uint8(len(p.seconds))
+			p.seconds = append(p.seconds, [256]uint16{})
 		}
-		list := &seconds[*row][s.prefix[1]]
+		list := &p.seconds[*row][s.prefix[1]]
 		if *list == 0 {
-			*list = uint16(len(lists))
-			lists = append(lists, nil)
+			*list = uint16(len(p.lists))
+			p.lists = append(p.lists, nil)
 		}
-		lists[*list] = append(lists[*list], s)
+		p.lists[*list] = append(p.lists[*list], s)
 	}
+}
+
+// at are the shapes whose prefixes may begin at a place that is not the last.
+func (p *prefixes) at(in []byte, at int) []*shape {
+	return p.lists[p.seconds[p.starts[in[at]]][in[at+1]]]
 }
 
 // candidate is the next place, from at on, where a prefix may begin; len(in) is none.
 func candidate(in []byte, at int) int {
+	p := byPrefix()
 	for ; at < len(in); at++ {
-		row := starts[in[at]]
+		row := p.starts[in[at]]
 		if row == 0 {
 			continue
 		}
-		if at+1 == len(in) || seconds[row][in[at+1]] != 0 {
+		if at+1 == len(in) || p.seconds[row][in[at+1]] != 0 {
 			return at
 		}
 	}
@@ -124,7 +143,7 @@ func findAt(in []byte, at int, after, ended bool) finding {
 	}
 	begins := after || !under[in[at]] || boundary(in, at)
 	rest := in[at:]
-	for _, s := range lists[seconds[starts[in[at]]][in[at+1]]] {
+	for _, s := range byPrefix().at(in, at) {
 		if !begins && !s.name {
 			continue
 		}

@@ -27,10 +27,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
-	"regexp"
 	"strings"
 
 	"wf/protocol"
+	"wf/protocol/lazy"
 )
 
 // Prefix begins the name of a tool of a server in a workflow: mcp:NAME/TOOL, or mcp:NAME/* for
@@ -112,14 +112,14 @@ func Parse(name string, raw []byte) (protocol.MCPServer, error) {
 	return s, check(s)
 }
 
-var serverName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,31}$`)
+var serverName = lazy.Regexp(`^[A-Za-z_][A-Za-z0-9_-]{0,31}$`)
 
 func check(s protocol.MCPServer) error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("mcp: %s: "+format, append([]any{s.Name}, args...)...)
 	}
 	switch {
-	case !serverName.MatchString(s.Name):
+	case !serverName().MatchString(s.Name):
 		return bad("a name has letters, digits, _ and -, at most 32 of them")
 	case (len(s.Command) > 0) == (s.URL != ""):
 		return bad("give it a command or a url")

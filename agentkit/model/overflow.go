@@ -5,6 +5,9 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
+
+	"wf/protocol/lazy"
 )
 
 // Overflow is the refusal of a request that holds more than the model reads. Both are tokens, 0
@@ -35,11 +38,11 @@ func OverflowOf(status int, body []byte) *Overflow {
 	text := string(body)
 	switch {
 	case overflowCodes[code], overflowCodes[inner.Type], status == 413:
-	case status != 400 && status != 422 && status != 0 || !overflowWords.MatchString(text):
+	case status != 400 && status != 422 && status != 0 || !overflowWords().MatchString(text):
 		return nil
 	}
 	o := &Overflow{Window: max(0, inner.Window), Held: max(0, inner.Held)}
-	for _, form := range overflowNumbers {
+	for _, form := range overflowNumbers() {
 		found := form.FindStringSubmatch(text)
 		if found == nil {
 			continue
@@ -59,12 +62,12 @@ var overflowCodes = map[string]bool{
 	"context_length_exceeded": true, "exceed_context_size_error": true, "request_too_large": true,
 }
 
-var overflowWords = regexp.MustCompile(`(?i)maximum context length|context (size|length|window|limit)|(prompt|input) is too long|` +
+var overflowWords = lazy.Regexp(`(?i)maximum context length|context (size|length|window|limit)|(prompt|input) is too long|` +
 	`maximum number of (input )?tokens|reduce the length of the (messages|prompt|input)|too large for model with`)
 
 // overflowNumbers are the sentences that tell numbers, the most exact ones first: what the
 // messages hold comes before what was requested together with the answer.
-var overflowNumbers = func() (forms []*regexp.Regexp) {
+var overflowNumbers = sync.OnceValue(func() (forms []*regexp.Regexp) {
 	const n = `[\d,]+`
 	window, held := `(?P<window>`+n+`)`, `(?P<held>`+n+`)`
 	for _, form := range []string{
@@ -84,4 +87,4 @@ var overflowNumbers = func() (forms []*regexp.Regexp) {
 		forms = append(forms, regexp.MustCompile(`(?is)`+form))
 	}
 	return forms
-}()
+})

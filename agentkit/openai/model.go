@@ -9,7 +9,6 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
-	"regexp"
 	"strings"
 	"time"
 
@@ -18,6 +17,7 @@ import (
 	"wf/agentkit/internal/wire"
 	"wf/agentkit/model"
 	"wf/protocol"
+	"wf/protocol/lazy"
 )
 
 // Prefix is how the name of a model of this package begins: openai/MODEL.
@@ -179,10 +179,10 @@ func (m *Model) body(conversation []llms.MessageContent, opts *llms.CallOptions,
 }
 
 // marking are the models of OpenAI that read a prefix only up to a mark.
-var marking = regexp.MustCompile(`^gpt-(5\.([6-9]|[1-9][0-9])|[6-9]|[1-9][0-9])`)
+var marking = lazy.Regexp(`^gpt-(5\.([6-9]|[1-9][0-9])|[6-9]|[1-9][0-9])`)
 
 // marked reports whether the server takes explicit cache marks.
-func (m *Model) marked() bool { return m.marks || m.official && marking.MatchString(m.id) }
+func (m *Model) marked() bool { return m.marks || m.official && marking().MatchString(m.id) }
 
 // mark ends a reusable prefix at the system message and at every U_i: the marks of earlier
 // visits stay where they were.

@@ -20,12 +20,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
 	"wf/protocol"
+	"wf/protocol/lazy"
 	"wf/roles/frontmatter"
 )
 
@@ -108,7 +108,7 @@ func (t Table) With(over map[string]Price) Table {
 }
 
 // version is what may follow the name of a model without making it another one.
-var version = regexp.MustCompile(`^([-@:](20[0-9]{2}.*|[0-9]{4,8}|latest|v[0-9].*))?$`)
+var version = lazy.Regexp(`^([-@:](20[0-9]{2}.*|[0-9]{4,8}|latest|v[0-9].*))?$`)
 
 // Of is the price of a model: of the longest entry that fits its name, and of two of one length
 // the one without a *.
@@ -121,7 +121,7 @@ func (t Table) Of(model string) (p Price, ok bool) {
 		if !open {
 			fit++
 		}
-		if fits && (open || version.MatchString(rest)) && fit > best {
+		if fits && (open || version().MatchString(rest)) && fit > best {
 			p, ok, best = candidate, true, fit
 		}
 	}

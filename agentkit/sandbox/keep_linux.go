@@ -6,15 +6,16 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"wf/protocol/lazy"
 )
 
 // privateName is how the private directory of a workspace is called. Beside it lies its lock,
 // held while a command runs; when it was last taken is when the directory was last used.
-var privateName = regexp.MustCompile(`^[0-9a-f]{16}$`)
+var privateName = lazy.Regexp(`^[0-9a-f]{16}$`)
 
 // hold keeps the private directory of a policy from being swept until release is called.
 func (p Policy) hold() (release func(), err error) {
@@ -61,7 +62,7 @@ func Sweep(before time.Time, remove bool) (all, old int, bytes int64, err error)
 	}
 	var errs []error
 	for _, e := range entries {
-		if !e.IsDir() || !privateName.MatchString(e.Name()) {
+		if !e.IsDir() || !privateName().MatchString(e.Name()) {
 			continue
 		}
 		all++

@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"io"
 	"os"
-	"regexp"
 	"strings"
 
+	"wf/protocol/lazy"
 	"wf/roles"
 )
 
@@ -62,7 +62,7 @@ func isKeyLine(line []byte) bool {
 	return true
 }
 
-var mark = regexp.MustCompile(`\[(?:secret|redacted):[A-Za-z0-9_]+\]`)
+var mark = lazy.Regexp(`\[(?:secret|redacted):[A-Za-z0-9_]+\]`)
 
 // overHidden refuses text with marks that stand, in the file it would be written to, for a
 // secret: the secret would be lost.
@@ -81,7 +81,7 @@ func overHidden(root *os.Root, at Workspace, name, text string) Result {
 	}
 	plain := string(b)
 	shown := at.clean(plain)
-	for _, m := range mark.FindAllString(text, -1) {
+	for _, m := range mark().FindAllString(text, -1) {
 		if strings.Count(shown, m) > strings.Count(plain, m) {
 			return failed("%s stands for a secret in %s, which would be lost; change the lines around it with edit_file", m, name)
 		}

@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 	"time"
 
 	"wf/agentkit/sandbox"
 	"wf/protocol"
+	"wf/protocol/lazy"
 )
 
 // Bounds of a command.
@@ -97,10 +97,10 @@ func (w Workspace) policy() sandbox.Policy {
 }
 
 // walls is how programs tell that they met one. It may be a wall of somebody else's, too.
-var walls = regexp.MustCompile(`(?i)permission denied|operation not permitted|read-only file system|\bE(ACCES|PERM|ROFS|NETUNREACH|AI_AGAIN|NOTFOUND)\b|` +
+var walls = lazy.Regexp(`(?i)permission denied|operation not permitted|read-only file system|\bE(ACCES|PERM|ROFS|NETUNREACH|AI_AGAIN|NOTFOUND)\b|` +
 	`network is unreachable|connection refused|could not resolve|name resolution|name or service not known|no such host`)
 
-func metWall(output string) bool { return walls.MatchString(output) }
+func metWall(output string) bool { return walls().MatchString(output) }
 
 func section(at Workspace, name string, e *ends) string {
 	s := strings.TrimRight(e.text(at.clean), "\n")

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -11,10 +10,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"wf/protocol"
+	"wf/protocol/lazy"
 )
 
 // latest is a reference such as -1 or -2:coder#1, which a flag parser takes for flags.
-var latest = regexp.MustCompile(`^-\d+(:|$)`)
+var latest = lazy.Regexp(`^-\d+(:|$)`)
 
 // latestMark stands in front of a rewritten -1 on its way through the flag parser.
 const latestMark = "@"
@@ -29,7 +29,7 @@ func latestRefs(root *cobra.Command, args []string) []string {
 		if arg == "--" {
 			break
 		}
-		if latest.MatchString(arg) && (i == 0 || !takesValue[args[i-1]]) {
+		if latest().MatchString(arg) && (i == 0 || !takesValue[args[i-1]]) {
 			out[i] = latestMark + arg
 		}
 	}
@@ -59,7 +59,7 @@ func valueFlags(root *cobra.Command, args []string) map[string]bool {
 
 // written is an argument as it was given.
 func written(arg string) string {
-	if rest, ok := strings.CutPrefix(arg, latestMark); ok && latest.MatchString(rest) {
+	if rest, ok := strings.CutPrefix(arg, latestMark); ok && latest().MatchString(rest) {
 		return rest
 	}
 	return arg

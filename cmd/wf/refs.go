@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"wf/cas"
 	"wf/protocol"
+	"wf/protocol/lazy"
 )
 
 // A ref names a run, a step of a run, or a block:
@@ -38,7 +38,7 @@ func (r ref) String() string {
 }
 
 // cidPart is what may stand for a CID: base32, at least 6 characters of it.
-var cidPart = regexp.MustCompile(`^[a-z2-7]{6,}$`)
+var cidPart = lazy.Regexp(`^[a-z2-7]{6,}$`)
 
 // cidPrefixes is how all CIDs of records and payloads begin.
 var cidPrefixes = []string{"bafyrei", "bafkrei"}
@@ -58,7 +58,7 @@ func (a *app) resolve(ctx context.Context, s *cas.Store, arg string) (ref, error
 		}
 		step = id.String()
 	}
-	if latest.MatchString(name) {
+	if latest().MatchString(name) {
 		run, err := a.latestRun(ctx, s, name)
 		return ref{run: run, step: step}, err
 	}
@@ -67,7 +67,7 @@ func (a *app) resolve(ctx context.Context, s *cas.Store, arg string) (ref, error
 		return ref{}, err
 	}
 	var blocks []protocol.Link
-	if part := cutCIDPrefix(name); !isStep && cidPart.MatchString(part) {
+	if part := cutCIDPrefix(name); !isStep && cidPart().MatchString(part) {
 		if blocks, err = s.Find(ctx, part); err != nil {
 			return ref{}, err
 		}

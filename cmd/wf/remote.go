@@ -150,7 +150,7 @@ func (r *remote) find(ctx context.Context, arg string) (run protocol.RunID, step
 		}
 		step = id.String()
 	}
-	if latest.MatchString(name) {
+	if latest().MatchString(name) {
 		run, err = r.latest(ctx, name)
 		return run, step, err
 	}

@@ -9,13 +9,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"wf/engine/lang"
 	"wf/hub/api"
 	"wf/protocol"
+	"wf/protocol/lazy"
 )
 
 // A shelf is the directories whose workflows can be started through the API.
@@ -34,7 +34,7 @@ type found struct {
 }
 
 // isWorkflow tells a workflow from other YAML: a key wf at the left edge.
-var isWorkflow = regexp.MustCompile(`(?m)^["']?wf["']?\s*:`)
+var isWorkflow = lazy.Regexp(`(?m)^["']?wf["']?\s*:`)
 
 // newShelf serves the directories named, else those of the project: where its .wf lies, the
 // workflows beside it and those in it.
@@ -97,7 +97,7 @@ func (s shelf) read(path string) (found, bool) {
 		f.problem = err.Error()
 		return f, true
 	}
-	if !isWorkflow.Match(d.source) {
+	if !isWorkflow().Match(d.source) {
 		return f, false
 	}
 	f.source, f.program = d.source, d.program

@@ -148,7 +148,7 @@ func (a *app) runToVerify(ctx context.Context, arg string) (protocol.RunID, erro
 		run, err = a.resolveRun(ctx, s, arg)
 		return err
 	})
-	id, newest := protocol.RunID(written(arg)), latest.MatchString(written(arg))
+	id, newest := protocol.RunID(written(arg)), latest().MatchString(written(arg))
 	switch {
 	case err == nil:
 		return run, nil

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"reflect"
 	"strings"
+	"sync"
 
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/ast"
@@ -186,7 +187,7 @@ func (bounded) Visit(node *ast.Node) {
 }
 
 // chargedOptions are the functions that bounded calls; made once, they hold no state.
-var chargedOptions = func() []expr.Option {
+var chargedOptions = sync.OnceValue(func() []expr.Option {
 	opts := []expr.Option{
 		expr.Patch(bounded{}),
 		expr.Function(addName, add),
@@ -209,7 +210,7 @@ var chargedOptions = func() []expr.Option {
 		}))
 	}
 	return opts
-}()
+})
 
 // add is +.
 func add(args ...any) (any, error) {

@@ -165,7 +165,7 @@ func (l *loader) checkMap(n *yaml.Node, s *shape, path string) {
 		return
 	}
 	for _, p := range n.Pairs {
-		if s.pattern != nil && !s.pattern.MatchString(p.Key.Value) {
+		if s.pattern != nil && !s.pattern().MatchString(p.Key.Value) {
 			l.wrongAt(p.Key, "WF002", fmt.Sprintf("%q is no name for %s", p.Key.Value, path), "names have "+s.like)
 		}
 		l.check(p.Value, s.elem, join(path, p.Key.Value))
@@ -268,7 +268,7 @@ func (l *loader) checkString(n *yaml.Node, s *shape, path string) {
 			d.Hint, d.Fix = fmt.Sprintf("did you mean %q?", near), &Fix{near}
 		}
 		l.report(n, d)
-	} else if s.pattern != nil && !s.pattern.MatchString(n.Value) {
+	} else if s.pattern != nil && !s.pattern().MatchString(n.Value) {
 		l.wrong(n, fmt.Sprintf("%s wants %s, got %q", path, s.like, n.Value), "")
 	} else if s.free {
 		return

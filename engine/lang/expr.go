@@ -55,7 +55,7 @@ type code struct {
 
 // evalOptions are the options of every compilation; made once, they hold no state.
 func evalOptions(m mode) []expr.Option {
-	opts := append([]expr.Option{expr.Env(env{}), expr.MaxNodes(maxNodes)}, chargedOptions...)
+	opts := append([]expr.Option{expr.Env(env{}), expr.MaxNodes(maxNodes)}, chargedOptions()...)
 	for _, name := range disabled {
 		opts = append(opts, expr.DisableBuiltin(name))
 	}

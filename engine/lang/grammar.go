@@ -4,19 +4,20 @@ import (
 	"regexp"
 
 	"wf/protocol"
+	"wf/protocol/lazy"
 )
 
 // The grammar: every key of the language, its shape and what it is for. Docs are shown by
 // editors. Modifiers of a role and defaults share their entries.
 
 var (
-	roleName   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
-	wordName   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	toolName   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.:/-]*(/\*)?$`)
-	serverName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,31}$`)
-	memoryName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,63}$`)
-	headerName = regexp.MustCompile(`^[A-Za-z0-9-]+$`)
-	retryClass = regexp.MustCompile(`^(any|timeout|rate_limit|server_error|invalid_output|exit_code|exit_[0-9]{1,3})$`)
+	roleName   = lazy.Regexp(`^[A-Za-z_][A-Za-z0-9_-]*$`)
+	wordName   = lazy.Regexp(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	toolName   = lazy.Regexp(`^[A-Za-z_][A-Za-z0-9_.:/-]*(/\*)?$`)
+	serverName = lazy.Regexp(`^[A-Za-z_][A-Za-z0-9_-]{0,31}$`)
+	memoryName = lazy.Regexp(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,63}$`)
+	headerName = lazy.Regexp(`^[A-Za-z0-9-]+$`)
+	retryClass = lazy.Regexp(`^(any|timeout|rate_limit|server_error|invalid_output|exit_code|exit_[0-9]{1,3})$`)
 )
 
 // maxEntries bounds the roles and the edges of one workflow.
@@ -51,7 +52,7 @@ func object(keys []key, d string) *shape { return &shape{kind: anObject, keys: k
 
 func either(d string, alts ...*shape) *shape { return &shape{kind: oneOf, alts: alts, doc: d} }
 
-func matching(re *regexp.Regexp, like string) *shape {
+func matching(re func() *regexp.Regexp, like string) *shape {
 	return &shape{kind: aString, pattern: re, like: like}
 }
 

@@ -6,102 +6,20 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
-	"strings"
-
-	"github.com/santhosh-tekuri/jsonschema/v6"
-	"golang.org/x/text/language"
-	"golang.org/x/text/message"
 
 	"wf/protocol"
+	"wf/roles/schema"
 )
 
 // Violation is one way in which a value breaks a schema.
-type Violation struct {
-	Pointer string `json:"pointer"` // JSON pointer into the value; "" is the whole
-	Reason  string `json:"reason"`
-}
-
-func (v Violation) String() string {
-	if v.Pointer == "" {
-		return v.Reason
-	}
-	return v.Pointer + ": " + v.Reason
-}
-
-// noFetch refuses references to other documents: a definition stands alone.
-type noFetch struct{}
-
-// Load is called by the schema compiler for every $ref to another document.
-func (noFetch) Load(url string) (any, error) {
-	return nil, fmt.Errorf("a schema may refer to its own parts alone, not to %s", url)
-}
+type Violation = schema.Violation
 
 // compileSchema compiles canonical JSON; "" is no schema. Formats are asserted.
-func compileSchema(s string) (*jsonschema.Schema, error) {
+func compileSchema(s string) (*schema.Schema, error) {
 	if s == "" {
 		return nil, nil
 	}
-	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(s))
-	if err != nil {
-		return nil, err
-	}
-	c := jsonschema.NewCompiler()
-	c.UseLoader(noFetch{})
-	c.AssertFormat()
-	const self = "wf:///schema.json"
-	if err := c.AddResource(self, doc); err != nil {
-		return nil, err
-	}
-	return c.Compile(self)
-}
-
-// violations lists every leaf of a validation error, in order of place.
-func violations(err error) []Violation {
-	var ve *jsonschema.ValidationError
-	if !errors.As(err, &ve) {
-		return []Violation{{Reason: err.Error()}}
-	}
-	p := message.NewPrinter(language.English)
-	var out []Violation
-	var walk func(*jsonschema.ValidationError)
-	walk = func(e *jsonschema.ValidationError) {
-		if len(e.Causes) == 0 {
-			v := Violation{pointer(e.InstanceLocation), e.ErrorKind.LocalizedString(p)}
-			if !slices.Contains(out, v) {
-				out = append(out, v)
-			}
-			return
-		}
-		for _, c := range e.Causes {
-			walk(c)
-		}
-	}
-	walk(ve)
-	slices.SortFunc(out, func(a, b Violation) int {
-		return strings.Compare(a.Pointer+"\x00"+a.Reason, b.Pointer+"\x00"+b.Reason)
-	})
-	return out
-}
-
-func pointer(loc []string) string {
-	var b strings.Builder
-	for _, s := range loc {
-		b.WriteString("/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(s))
-	}
-	return b.String()
-}
-
-// validate checks JSON bytes against a schema; nil means that they fit.
-func validate(s *jsonschema.Schema, data []byte) []Violation {
-	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
-	if err != nil {
-		return []Violation{{Reason: "not JSON: " + err.Error()}}
-	}
-	if err := s.Validate(v); err != nil {
-		return violations(err)
-	}
-	return nil
+	return schema.Compile(s, true)
 }
 
 // ValidateOutput checks the declared fields of a role's output: every violation at once, in
@@ -125,11 +43,11 @@ func (p *Program) ValidateForm(role string, data json.RawMessage) []Violation {
 
 // validateStored also refuses what canonical JSON cannot hold: other readers would see
 // another value.
-func validateStored(s *jsonschema.Schema, data []byte) []Violation {
+func validateStored(s *schema.Schema, data []byte) []Violation {
 	if _, err := protocol.CanonicalizeJSON(data); err != nil {
 		return []Violation{{Reason: err.Error()}}
 	}
-	return validate(s, data)
+	return s.Validate(data)
 }
 
 // decodeJSON reads one value with integers as int.

@@ -64,11 +64,11 @@ func (l *loader) serverValues(n *yaml.Node, bare bool) []protocol.MCPValue {
 			continue
 		case bare:
 			v.Value, v.Secret = "", p.Value.Value
-		case !wordName.MatchString(v.Name):
+		case !wordName().MatchString(v.Name):
 			l.wrongAt(p.Key, "WF002", fmt.Sprintf("%q is no name for a variable", v.Name), "letters, digits and _")
 			continue
 		case hasExpr(v.Value):
-			m := secretExpr.FindStringSubmatch(unwrap(v.Value))
+			m := secretExpr().FindStringSubmatch(unwrap(v.Value))
 			if m == nil {
 				l.report(p.Value, Diagnostic{Code: "WF020", Message: "a server is started before the run knows anything: only a secret can stand here, alone", Hint: "write ${{ secrets.NAME }}"})
 				continue

@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
-
 	"wf/protocol"
+	"wf/roles/schema"
 )
 
 // Program is a definition with its expressions compiled. It is immutable and safe for
@@ -39,7 +38,7 @@ type roleCode struct {
 	values             []namedValue // set or with
 	choices            *code        // ask: what gives the choices, or nil
 	waitFor, waitUntil *template
-	output, form       *jsonschema.Schema
+	output, form       *schema.Schema
 	uses               Uses
 }
 

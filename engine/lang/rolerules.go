@@ -7,10 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
-
 	"wf/engine/yaml"
 	"wf/protocol"
+	"wf/roles/schema"
 )
 
 func isTime(s string) bool {
@@ -66,14 +65,12 @@ func undeclared(n *yaml.Node) *yaml.Node {
 
 // schemaPlace finds the node that a schema error is about, or n.
 func schemaPlace(n *yaml.Node, err error) *yaml.Node {
-	ve := invalid(err)
-	if ve == nil {
+	var invalid *schema.Invalid
+	if !errors.As(err, &invalid) {
 		return n
 	}
-	for len(ve.Causes) > 0 {
-		ve = ve.Causes[0]
-	}
-	for _, step := range ve.InstanceLocation {
+	for step := range strings.SplitSeq(strings.TrimPrefix(worst(invalid).Pointer, "/"), "/") {
+		step = strings.NewReplacer("~1", "/", "~0", "~").Replace(step)
 		next := n.Get(step)
 		if n.Kind == yaml.Sequence {
 			for i, it := range n.Items {
@@ -90,26 +87,18 @@ func schemaPlace(n *yaml.Node, err error) *yaml.Node {
 	return n
 }
 
-// invalid is how a schema breaks the rules for schemas, nil for other errors.
-func invalid(err error) *jsonschema.ValidationError {
-	var se *jsonschema.SchemaValidationError
-	if errors.As(err, &se) {
-		err = se.Err
-	}
-	var ve *jsonschema.ValidationError
-	errors.As(err, &ve)
-	return ve
+// worst is the one violation that says most: what would have been valid.
+func worst(e *schema.Invalid) Violation {
+	i := slices.IndexFunc(e.Violations, func(v Violation) bool { return strings.Contains(v.Reason, "must be") })
+	return e.Violations[max(i, 0)]
 }
 
-// schemaReason is the one reason that says most: what would have been valid.
 func schemaReason(err error) string {
-	if ve := invalid(err); ve != nil {
-		all := violations(ve)
-		i := slices.IndexFunc(all, func(v Violation) bool { return strings.Contains(v.Reason, "must be") })
-		return all[max(i, 0)].String()
+	var invalid *schema.Invalid
+	if errors.As(err, &invalid) {
+		return worst(invalid).String()
 	}
-	msg := err.Error()
-	return strings.ReplaceAll(strings.TrimPrefix(msg, "jsonschema "), "wf:///schema.json", "")
+	return err.Error()
 }
 
 // roleRules checks what the grammar cannot say: commands take their values from env, quoted

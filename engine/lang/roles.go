@@ -305,7 +305,7 @@ func (l *loader) env(n *yaml.Node, base []protocol.NamedTemplate) []protocol.Nam
 		if p.Value.Kind != yaml.Scalar || slices.ContainsFunc(base, func(b protocol.NamedTemplate) bool { return b.Name == p.Key.Value }) {
 			continue
 		}
-		if !wordName.MatchString(p.Key.Value) {
+		if !wordName().MatchString(p.Key.Value) {
 			l.wrongAt(p.Key, "WF002", fmt.Sprintf("%q is no name for a variable", p.Key.Value), "letters, digits and _")
 			l.bad[p.Key] = true
 			continue

@@ -54,7 +54,7 @@ func (s *shape) schema() map[string]any {
 			m["minLength"] = 1
 		}
 		if s.pattern != nil {
-			m["pattern"] = s.pattern.String()
+			m["pattern"] = s.pattern().String()
 		}
 	case aText:
 		m["type"] = []string{"string", "number", "boolean"}
@@ -71,7 +71,7 @@ func (s *shape) schema() map[string]any {
 			m["maximum"] = s.max
 		}
 	case aDecimal, aMoney:
-		m["anyOf"] = []any{map[string]any{"type": "number", "exclusiveMinimum": 0}, map[string]any{"type": "string", "pattern": decimal.String()}}
+		m["anyOf"] = []any{map[string]any{"type": "number", "exclusiveMinimum": 0}, map[string]any{"type": "string", "pattern": decimal().String()}}
 	case aBool:
 		m["type"] = "boolean"
 	case aDuration:
@@ -87,7 +87,7 @@ func (s *shape) schema() map[string]any {
 			m["minProperties"] = 1
 		}
 		if s.pattern != nil {
-			m["propertyNames"] = map[string]any{"pattern": s.pattern.String()}
+			m["propertyNames"] = map[string]any{"pattern": s.pattern().String()}
 		}
 	case anObject:
 		s.objectSchema(m)

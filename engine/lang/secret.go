@@ -1,15 +1,16 @@
 package lang
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"wf/protocol/lazy"
 )
 
-var secretExpr = regexp.MustCompile(`^secrets\.([A-Za-z_][A-Za-z0-9_]*)$`)
+var secretExpr = lazy.Regexp(`^secrets\.([A-Za-z_][A-Za-z0-9_]*)$`)
 
 // isSecretExpr reports whether an expression is exactly secrets.NAME.
-func isSecretExpr(src string) bool { return secretExpr.MatchString(src) }
+func isSecretExpr(src string) bool { return secretExpr().MatchString(src) }
 
 // Needs are the secrets that roles, and the servers whose tools agents name, are handed, those of
 // sub-workflows included; sorted. A run for which one of them is not set would stop at that role.
@@ -29,7 +30,7 @@ func (p *Program) needs(found map[string]bool) {
 				if part.code == nil {
 					continue
 				}
-				if m := secretExpr.FindStringSubmatch(strings.TrimSpace(part.code.src)); m != nil {
+				if m := secretExpr().FindStringSubmatch(strings.TrimSpace(part.code.src)); m != nil {
 					found[m[1]] = true
 				}
 			}

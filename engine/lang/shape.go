@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"wf/protocol/lazy"
 )
 
 // shape is one entry of the grammar: what a value of the language looks like. The parser
@@ -16,7 +18,7 @@ type shape struct {
 	min      int      // of an integer
 	max      int      // of an integer, or of entries; 0 is none
 	only     int      // of an integer, if not 0
-	pattern  *regexp.Regexp
+	pattern  func() *regexp.Regexp
 	like     string // what pattern means, for messages
 	keys     []key  // of an object
 	elem     *shape // of a list or a map
@@ -112,11 +114,11 @@ func parseDuration(s string) (int64, bool) {
 	return d.Microseconds(), true
 }
 
-var decimal = regexp.MustCompile(`^\+?([0-9]*)(?:\.([0-9]*))?$`)
+var decimal = lazy.Regexp(`^\+?([0-9]*)(?:\.([0-9]*))?$`)
 
 // parseMoney reads dollars as micro-dollars, digit by digit: no float comes near.
 func parseMoney(s string) (int64, bool) {
-	m := decimal.FindStringSubmatch(s)
+	m := decimal().FindStringSubmatch(s)
 	if m == nil || m[1]+m[2] == "" || len(m[2]) > 6 || len(m[1]) > 9 {
 		return 0, false
 	}
@@ -129,7 +131,7 @@ func parseMoney(s string) (int64, bool) {
 
 // parseDecimal brings a positive decimal to its shortest form: 2.0 is 2, .50 is 0.5.
 func parseDecimal(s string) (string, bool) {
-	m := decimal.FindStringSubmatch(s)
+	m := decimal().FindStringSubmatch(s)
 	if m == nil || m[1]+m[2] == "" || len(s) > 18 {
 		return "", false
 	}

@@ -2,13 +2,13 @@ package lang
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"wf/engine/lint"
 	"wf/engine/yaml"
 	"wf/protocol"
+	"wf/protocol/lazy"
 )
 
 // graph has lint look at the graph. Of what was refused lint is told that it is not known, so
@@ -33,11 +33,11 @@ func (l *loader) graph() {
 	}
 }
 
-var edgeRef = regexp.MustCompile(`edges\[([0-9]+)\]`)
+var edgeRef = lazy.Regexp(`edges\[([0-9]+)\]`)
 
 // byLine replaces the numbers of edges, which count those that wf added, by their lines.
 func (l *loader) byLine(s string) string {
-	return edgeRef.ReplaceAllStringFunc(s, func(ref string) string {
+	return edgeRef().ReplaceAllStringFunc(s, func(ref string) string {
 		i, ok := index(ref, "edges")
 		if !ok || i >= len(l.edgeNodes) || l.edgeNodes[i] == nil {
 			return "the edge that begins the workflow"

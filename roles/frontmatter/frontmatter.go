@@ -27,6 +27,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"wf/protocol"
+	"wf/roles/schema"
 )
 
 // Bounds of the fields.
@@ -36,19 +37,8 @@ const (
 	MaxNodes  = 100_000  // values, aliases written out
 )
 
-// A Violation is one way in which a text breaks the contract.
-type Violation struct {
-	Pointer string // JSON pointer into the fields, "" for the whole
-	Reason  string
-}
-
-// String is the pointer, where there is one, and the reason.
-func (v Violation) String() string {
-	if v.Pointer == "" {
-		return v.Reason
-	}
-	return v.Pointer + ": " + v.Reason
-}
+// A Violation is one way in which a text breaks the contract; its pointer leads into the fields.
+type Violation = schema.Violation
 
 // Parse splits a text into its fields, as canonical JSON, and its body, and checks the fields
 // against a JSON Schema. All violations are told at once; then data is nil, and body still

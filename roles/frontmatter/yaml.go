@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
 
 	"wf/protocol"
+	"wf/protocol/lazy"
 )
 
 // A writer turns YAML nodes into JSON, by the core schema of YAML 1.2 (section 10.3).
@@ -84,10 +84,10 @@ func (w *writer) mapping(n *yaml.Node, depth int) error {
 }
 
 var (
-	decimal = regexp.MustCompile(`^[-+]?[0-9]+$`)
-	radix   = regexp.MustCompile(`^(0o[0-7]+|0x[0-9a-fA-F]+)$`)
-	float   = regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
-	special = regexp.MustCompile(`^([-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$`)
+	decimal = lazy.Regexp(`^[-+]?[0-9]+$`)
+	radix   = lazy.Regexp(`^(0o[0-7]+|0x[0-9a-fA-F]+)$`)
+	float   = lazy.Regexp(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
+	special = lazy.Regexp(`^([-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$`)
 )
 
 // plainStyles are the styles in which a scalar is quoted or a block, and so text.
@@ -114,17 +114,17 @@ func (w *writer) scalar(n *yaml.Node) error {
 		w.out.WriteString("true")
 	case v == "false", v == "False", v == "FALSE":
 		w.out.WriteString("false")
-	case decimal.MatchString(v):
+	case decimal().MatchString(v):
 		return w.integer(n, strings.TrimPrefix(v, "+"), 10)
-	case radix.MatchString(v):
+	case radix().MatchString(v):
 		return w.integer(n, v, 0)
-	case float.MatchString(v):
+	case float().MatchString(v):
 		f, err := strconv.ParseFloat(v, 64)
 		if err != nil || f > protocol.MaxSafeInt || f < -protocol.MaxSafeInt {
 			return w.fail(n, "the number %s lies beyond ±(2^53−1); write it in quotes", clip(v))
 		}
 		w.out.WriteString(strconv.FormatFloat(f, 'g', -1, 64))
-	case special.MatchString(v):
+	case special().MatchString(v):
 		return w.fail(n, "%s is no number of JSON", v)
 	default:
 		w.text(v)

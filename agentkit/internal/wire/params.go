@@ -5,26 +5,26 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/tmc/langchaingo/llms"
 
 	"wf/agentkit/model"
+	"wf/protocol/lazy"
 )
 
 // Params are members of a request by name, ready to be written.
 type Params map[string]any
 
 // decimal is how the definition writes a number that is no integer.
-var decimal = regexp.MustCompile(`^-?[0-9]+\.[0-9]+$`)
+var decimal = lazy.Regexp(`^-?[0-9]+\.[0-9]+$`)
 
 // measures are numbers on every wire. Definitions of an earlier version hold a whole one, such
 // as a temperature of 1.0, as the text "1".
 var measures = []string{"temperature", "top_p", "top_k", "min_p", "frequency_penalty", "presence_penalty", "repeat_penalty"}
 
-var whole = regexp.MustCompile(`^-?[0-9]+$`)
+var whole = lazy.Regexp(`^-?[0-9]+$`)
 
 // ParamsOf are the params of the role, decimals as numbers, or, outside of the agent loop,
 // those that langchaingo has options for under the names they have on every wire. The names of
@@ -42,7 +42,7 @@ func ParamsOf(opts *llms.CallOptions, r model.Request, owned ...string) (Params,
 			}
 		}
 		for name, raw := range given {
-			if text := strings.Trim(string(raw), `"`); slices.Contains(measures, name) && whole.MatchString(text) {
+			if text := strings.Trim(string(raw), `"`); slices.Contains(measures, name) && whole().MatchString(text) {
 				raw = json.RawMessage(text)
 			}
 			value, err := numbers(raw)
@@ -73,7 +73,7 @@ func numbers(raw json.RawMessage) (any, error) {
 func walk(v any) any {
 	switch v := v.(type) {
 	case string:
-		if decimal.MatchString(v) {
+		if decimal().MatchString(v) {
 			return json.Number(v)
 		}
 	case []any:

@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"wf/agentkit/model"
+	"wf/protocol/lazy"
 )
 
 // ErrorText finds the message in an error body, whatever its shape.
@@ -46,13 +46,13 @@ func ErrorText(body []byte) string {
 // classOf tells what a refusal means. An account without money is none that may answer a little
 // later, whatever the status: OpenAI says it with 429, Anthropic with 400.
 func classOf(status int, body []byte) model.Class {
-	if spent.Match(body) {
+	if spent().Match(body) {
 		return model.Unavailable
 	}
 	return model.ClassOfStatus(status)
 }
 
-var spent = regexp.MustCompile(`"(insufficient_quota|billing_hard_limit_reached|billing_not_active|billing_error)"|(?i)credit balance is too low`)
+var spent = lazy.Regexp(`"(insufficient_quota|billing_hard_limit_reached|billing_not_active|billing_error)"|(?i)credit balance is too low`)
 
 // RetryAfter reads Retry-After (seconds or a date) and retry-after-ms; 0 is none. A date counts
 // from the server's own Date, or else from now: the clock of this machine may be wrong.

@@ -12,12 +12,12 @@
 package markdown
 
 import (
-	"regexp"
 	"strings"
 
 	"charm.land/lipgloss/v2"
 
 	"wf/cmd/internal/plain"
+	"wf/protocol/lazy"
 )
 
 var (
@@ -30,11 +30,11 @@ var (
 )
 
 var (
-	headings = regexp.MustCompile(`^ {0,3}#{1,6} +(.*?)(?: +#+)? *$`)
-	items    = regexp.MustCompile(`^( *)([-*+]|\d{1,9}[.)]) +(.*)$`)
-	fences   = regexp.MustCompile("^ *(`{3,}|~{3,})([^`]*)$")
-	rules    = regexp.MustCompile(`^ {0,3}(?:(?:\* *){3,}|(?:- *){3,}|(?:_ *){3,})$`)
-	quotes   = regexp.MustCompile(`^ {0,3}((?:> ?)+)(.*)$`)
+	headings = lazy.Regexp(`^ {0,3}#{1,6} +(.*?)(?: +#+)? *$`)
+	items    = lazy.Regexp(`^( *)([-*+]|\d{1,9}[.)]) +(.*)$`)
+	fences   = lazy.Regexp("^ *(`{3,}|~{3,})([^`]*)$")
+	rules    = lazy.Regexp(`^ {0,3}(?:(?:\* *){3,}|(?:- *){3,}|(?:_ *){3,})$`)
+	quotes   = lazy.Regexp(`^ {0,3}((?:> ?)+)(.*)$`)
 )
 
 // Lines shows a text, which plain.Text made harmless, on lines of at most width cells.
@@ -70,24 +70,24 @@ func (p *printer) line(s string) {
 		p.hang("  ", "  ", s, code)
 		return
 	}
-	if m := fences.FindStringSubmatch(s); m != nil {
+	if m := fences().FindStringSubmatch(s); m != nil {
 		p.fence = m[1]
 		return
 	}
-	if m := headings.FindStringSubmatch(s); m != nil {
+	if m := headings().FindStringSubmatch(s); m != nil {
 		p.hang("", "", plainly(m[1]), heading)
 		return
 	}
-	if rules.MatchString(s) {
+	if rules().MatchString(s) {
 		p.out = append(p.out, dim.Render(strings.Repeat("─", min(p.width, 40))))
 		return
 	}
-	if m := quotes.FindStringSubmatch(s); m != nil {
+	if m := quotes().FindStringSubmatch(s); m != nil {
 		bar := strings.Repeat("▎ ", strings.Count(m[1], ">"))
 		p.hang(dim.Render(bar), dim.Render(bar), plainly(m[2]), slanted)
 		return
 	}
-	if m := items.FindStringSubmatch(s); m != nil {
+	if m := items().FindStringSubmatch(s); m != nil {
 		mark := m[2]
 		if len(mark) == 1 {
 			mark = "•"

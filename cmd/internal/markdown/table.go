@@ -1,19 +1,19 @@
 package markdown
 
 import (
-	"regexp"
 	"strings"
 
 	"wf/cmd/internal/plain"
+	"wf/protocol/lazy"
 )
 
 // divider is the line under the head of a table.
-var divider = regexp.MustCompile(`^ *\|?(?: *:?-+:? *\|)+(?: *:?-+:?)? *\|? *$`)
+var divider = lazy.Regexp(`^ *\|?(?: *:?-+:? *\|)+(?: *:?-+:?)? *\|? *$`)
 
 // table shows the table that the lines begin with, and tells how many of them it is: 0 where
 // there is none, or where it does not fit.
 func (p *printer) table(lines []string) (n int) {
-	if p.fence != "" || len(lines) < 2 || !strings.Contains(lines[0], "|") || !divider.MatchString(lines[1]) {
+	if p.fence != "" || len(lines) < 2 || !strings.Contains(lines[0], "|") || !divider().MatchString(lines[1]) {
 		return 0
 	}
 	var rows [][]string

@@ -1,0 +1,127 @@
+package schema
+
+import "strings"
+
+// node is a schema as checks. The checks of first stop at the first violation; those of last
+// look at what the others have seen.
+type node struct {
+	in                *resource
+	never             bool // the schema false
+	first, rest, last []func(*visit)
+}
+
+// visit is a node looking at a value.
+type visit struct {
+	frame
+	value any
+	found []Violation
+	seen  *seen
+}
+
+// frame is a node on the way to the one that looks now.
+type frame struct {
+	node *node
+	at   *place
+	up   *frame
+}
+
+// place is a step in the value; nil is the whole.
+type place struct {
+	in   *place
+	step string
+}
+
+func (p *place) String() string {
+	if p == nil {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString(p.in.String())
+	b.WriteString("/")
+	b.WriteString(escape(p.step))
+	return b.String()
+}
+
+// seen is what of an object or array some schema had something to say about.
+type seen struct {
+	names map[string]bool
+	items map[int]bool
+}
+
+func (s *seen) name(name string) {
+	if s.names == nil {
+		s.names = map[string]bool{}
+	}
+	s.names[name] = true
+}
+
+func (s *seen) item(i int) {
+	if s.items == nil {
+		s.items = map[int]bool{}
+	}
+	s.items[i] = true
+}
+
+func (s *seen) all(items int) {
+	for i := range items {
+		s.item(i)
+	}
+}
+
+// eval gives what is wrong with a value, and what was seen of it.
+func (n *node) eval(value any, at *place, up *frame) ([]Violation, *seen) {
+	v := visit{frame: frame{n, at, up}, value: value, seen: &seen{}}
+	if n.never {
+		v.fail("false schema")
+		return v.found, v.seen
+	}
+	for f := up; f != nil && f.at == at; f = f.up {
+		if f.node == n {
+			v.fail("the schema refers to itself without end")
+			return v.found, v.seen
+		}
+	}
+	for _, check := range n.first {
+		if check(&v); v.found != nil {
+			return v.found, v.seen
+		}
+	}
+	for _, check := range n.rest {
+		check(&v)
+	}
+	for _, check := range n.last {
+		check(&v)
+	}
+	return v.found, v.seen
+}
+
+func (v *visit) fail(format string, args ...any) {
+	v.found = append(v.found, Violation{v.at.String(), english().Sprintf(format, args...)})
+}
+
+// child looks at a member or an item.
+func (v *visit) child(n *node, value any, at *place) {
+	found, _ := n.eval(value, at, &v.frame)
+	v.found = append(v.found, found...)
+}
+
+// self looks at the same value with another node.
+func (v *visit) self(n *node) {
+	found, _ := v.try(n)
+	v.found = append(v.found, found...)
+}
+
+// try looks at the same value with another node, whose violations need not be those of this one.
+func (v *visit) try(n *node) (found []Violation, fits bool) {
+	found, saw := n.eval(v.value, v.at, &v.frame)
+	if len(found) > 0 {
+		return found, false
+	}
+	for name := range saw.names {
+		v.seen.name(name)
+	}
+	for i := range saw.items {
+		v.seen.item(i)
+	}
+	return nil, true
+}

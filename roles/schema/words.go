@@ -1,0 +1,155 @@
+package schema
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/big"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+)
+
+// english is the printer of reasons: never the machine's locale.
+var english = sync.OnceValue(func() *message.Printer { return message.NewPrinter(language.English) })
+
+func typeOf(v any) string {
+	switch v.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "boolean"
+	case json.Number:
+		return "number"
+	case string:
+		return "string"
+	case []any:
+		return "array"
+	}
+	return "object"
+}
+
+func wrongType(got any, want ...string) string {
+	return fmt.Sprintf("got %s, want %s", typeOf(got), strings.Join(want, " or "))
+}
+
+// mustBe is what a value must be of some, of a keyword.
+func mustBe(key string, want ...any) string {
+	shown := make([]string, len(want))
+	for i, w := range want {
+		switch w := w.(type) {
+		case []any, map[string]any:
+			return "'" + key + "' failed"
+		case string:
+			shown[i] = quote(w)
+		case nil:
+			shown[i] = "null"
+		default:
+			shown[i] = fmt.Sprint(w)
+		}
+	}
+	if len(shown) == 1 {
+		return "value must be " + shown[0]
+	}
+	return "value must be one of " + strings.Join(shown, ", ")
+}
+
+func quote(s string) string {
+	q := fmt.Sprintf("%q", s)
+	return "'" + strings.NewReplacer(`\"`, `"`, `'`, `\'`).Replace(q[1:len(q)-1]) + "'"
+}
+
+func quoted(names []string) []string {
+	out := make([]string, len(names))
+	for i, name := range names {
+		out[i] = quote(name)
+	}
+	return out
+}
+
+// lacks gives the names that an object has not, quoted.
+func lacks(m map[string]any, names []string) []string {
+	var missing []string
+	for _, name := range names {
+		if _, has := m[name]; !has {
+			missing = append(missing, quote(name))
+		}
+	}
+	return missing
+}
+
+// stringsOf is an array of strings, nil for anything else.
+func stringsOf(v any) []string {
+	list, ok := v.([]any)
+	if !ok {
+		return nil
+	}
+	out := make([]string, 0, len(list))
+	for _, item := range list {
+		if s, ok := item.(string); ok {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// rational is the exact value of a number of JSON.
+func rational(n json.Number) *big.Rat {
+	r, ok := new(big.Rat).SetString(n.String())
+	if !ok {
+		return new(big.Rat) // an exponent that no memory holds
+	}
+	return r
+}
+
+func float(r *big.Rat) float64 {
+	f, _ := r.Float64()
+	return f
+}
+
+// identity is a text that equal values share: 1 and 1.0 are equal, as are objects whose members
+// stand in another order.
+func identity(v any) string {
+	var b strings.Builder
+	identify(&b, v)
+	return b.String()
+}
+
+func identify(b *strings.Builder, v any) {
+	switch v := v.(type) {
+	case json.Number:
+		b.WriteString(rational(v).RatString())
+	case string:
+		fmt.Fprintf(b, "%q", v)
+	case []any:
+		b.WriteByte('[')
+		for _, item := range v {
+			identify(b, item)
+			b.WriteByte(',')
+		}
+		b.WriteByte(']')
+	case map[string]any:
+		b.WriteByte('{')
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			fmt.Fprintf(b, "%q:", name)
+			identify(b, v[name])
+			b.WriteByte(',')
+		}
+		b.WriteByte('}')
+	default:
+		fmt.Fprint(b, v)
+	}
+}
+
+// parsed is an address of ours.
+func parsed(address string) *url.URL {
+	u, err := url.Parse(address)
+	if err != nil {
+		panic(err)
+	}
+	return u
+}
