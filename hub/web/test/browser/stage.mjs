@@ -337,6 +337,23 @@ wf: 1
 name: outer
 roles: {part: {workflow: inner.yaml}}
 `,
+  // Some 4 events a round.
+  "long.yaml": `
+wf: 1
+name: long
+inputs: {rounds: {type: integer, default: 750}}
+limits: {steps: 5000}
+roles:
+  odd: {set: {n: "\${{ (steps.odd?.output.n ?? 0) + 1 }}"}}
+  even: {set: {n: "\${{ steps.odd.output.n }}"}}
+  gate: {ask: "Was that enough?", choices: [{label: It was, value: enough, primary: true}]}
+edges:
+  - {from: START, to: odd}
+  - {from: odd, to: even}
+  - {from: even, to: odd, when: output.n < inputs.rounds, limit: 2000}
+  - {from: even, to: gate}
+  - {from: gate, to: END}
+`,
   "form.yaml": `
 wf: 1
 name: form
