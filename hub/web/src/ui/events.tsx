@@ -153,5 +153,5 @@ function gist(e: Entry): string {
     case "limit_reached": return `${t("limit")} ${String(d["value"])} of ${String(d["max"])}`;
   }
   if (e.type === "text") return headline(t("content").replace(/^\s*---\s*\n/, ""));
-  return headline(["content", "question", "edgePrompt", "text", "choice", "reason", "detail", "title", "status", "note", "tier"].map(t).find((x) => x !== "") ?? "");
+  return headline(["content", "reasons", "question", "edgePrompt", "text", "choice", "reason", "detail", "title", "status", "note", "tier"].map(t).find((x) => x !== "") ?? "");
 }

@@ -4,6 +4,7 @@ import {useEffect, useLayoutEffect, useMemo, useRef, useState} from "preact/hook
 import {dollars, headline, plain, share, span, tokens} from "../model/text.ts";
 import type {Choice} from "../model/wire.ts";
 import {api} from "../net/api.ts";
+import {followAddress} from "../state/address.ts";
 import {fault, hrefOf, may, refine, route, tell} from "../state/app.ts";
 import {Run} from "../state/run.ts";
 import {back} from "../state/runs.ts";
@@ -24,31 +25,15 @@ export function RunPage({id}: {id: string}) {
   const questions = useRef<HTMLDivElement>(null);
   useEffect(() => {
     run.start();
-    return () => run.stop();
+    const leave = followAddress(run);
+    return () => {
+      leave();
+      run.stop();
+    };
   }, [run]);
 
-  // The chosen step and the seq are part of the address. What was not written by this page was
-  // asked for: a link was followed.
   const query = route.value.query;
   const ready = run.ready.value;
-  const wanted = query["seq"] ?? "";
-  const wrote = useRef("");
-  useEffect(() => {
-    if (!ready || wanted === wrote.current) return;
-    wrote.current = wanted;
-    run.playing.value = false;
-    run.look(Number(wanted) > 0 ? Number(wanted) : null);
-  }, [ready, wanted]);
-  const cursor = run.cursor.value;
-  useEffect(() => {
-    if (!ready || run.playing.value) return;
-    const t = setTimeout(() => {
-      wrote.current = cursor === null ? "" : String(cursor);
-      refine({seq: wrote.current});
-    }, 200);
-    return () => clearTimeout(t);
-  }, [cursor, run.playing.value]);
-
   const state = run.state;
   const ids = [...state.steps.keys()];
   const asked = query["step"] ?? "";

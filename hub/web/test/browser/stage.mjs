@@ -337,6 +337,32 @@ wf: 1
 name: outer
 roles: {part: {workflow: inner.yaml}}
 `,
+  "asked.yaml": `
+wf: 1
+name: asked
+roles:
+  who: {ask: "Who?", form: {type: object, properties: {zip: {type: string}, name: {type: string}, age: {type: integer}}}}
+`,
+  "asking.yaml": `
+wf: 1
+name: asking
+roles: {part: {workflow: asked.yaml}}
+`,
+  // A model that forgets what it was to put out.
+  "hasty.yaml": `
+wf: 1
+name: hasty
+roles:
+  judge:
+    model: script/hasty-replies.yaml
+    prompt: Judge.
+    output: {type: object, required: [verdict], properties: {verdict: {enum: [good, bad]}}}
+`,
+  "hasty-replies.yaml": `
+judge#1:
+  - {text: "All is well."}
+  - {text: "---\\nverdict: good\\n---\\nAll is well.\\n"}
+`,
   // Some 4 events a round.
   "long.yaml": `
 wf: 1
