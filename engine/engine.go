@@ -103,8 +103,22 @@ type Launch struct {
 	// Context overrides how the agents see their past; "" is as their roles say.
 	Context protocol.ContextMode
 
-	run    protocol.RunID // set for sub-workflows
-	parent *protocol.ParentRun
+	// Set for sub-workflows.
+	run     protocol.RunID
+	parent  *protocol.ParentRun
+	sources map[string]protocol.Link // of its own definition and of others, by definition
+}
+
+// sourcesOf stores the YAML texts of the sub-workflows of a program: their canonical definitions
+// do not say in which order things were written.
+func sourcesOf(p *lang.Program) (map[string]protocol.Link, []cas.Block) {
+	var blocks []cas.Block
+	out := map[string]protocol.Link{}
+	for def, text := range p.Sources() {
+		link, parts := cas.Payload(text)
+		out[def.String()], blocks = link, append(blocks, parts...)
+	}
+	return out, blocks
 }
 
 func (e *Engine) warn(err error) {
@@ -160,6 +174,14 @@ func (e *Engine) Begin(ctx context.Context, l Launch) (run protocol.RunID, fresh
 	}
 	inputs, inputParts := cas.Payload(l.Inputs)
 	source, sourceBlocks := cas.Payload(l.Source)
+	sources := l.sources
+	if l.parent == nil {
+		var parts []cas.Block
+		sources, parts = sourcesOf(l.Program)
+		sourceBlocks = append(sourceBlocks, parts...)
+	} else if own, ok := sources[def.Link.String()]; ok {
+		source, sourceBlocks = own, nil
+	}
 	start, err := cas.Encode(protocol.Start{Kind: protocol.KindStart, V: protocol.RecordVersion, Workflow: def.Link,
 		Inputs: inputs, Format: protocol.Format, Semantics: semanticsOf(l.Program.Workflow)})
 	if err != nil {
@@ -170,7 +192,7 @@ func (e *Engine) Begin(ctx context.Context, l Launch) (run protocol.RunID, fresh
 	if title == "" {
 		title = l.Program.Workflow.Name
 	}
-	d := protocol.RunStarted{Start: start.Link, Source: source, Title: title, Description: protocol.NewText(l.Description),
+	d := protocol.RunStarted{Start: start.Link, Source: source, Sources: sources, Title: title, Description: protocol.NewText(l.Description),
 		Type: l.Type, Scope: l.Scope, Tags: l.Tags, CreatedBy: l.CreatedBy, TargetUser: l.TargetUser, RequestID: l.RequestID,
 		Parent: l.parent, Workspace: l.Workspace, Version: e.Version, Models: l.Models, File: l.File, Context: l.Context}
 	if l.Place != l.Workspace {

@@ -45,7 +45,7 @@ func (s *State) FoldMore(lib *Library, events iter.Seq2[protocol.Entry, error]) 
 }
 
 func newState(read Reader) *State {
-	s := &State{nums: map[string]int{}, nextN: startNode, read: read, vals: map[protocol.Link]*stepValue{}, lists: map[*ref]*lang.Step{}}
+	s := &State{nums: map[string]int{}, nextN: startNode, read: read, vals: map[protocol.Link]*stepValue{}, lists: map[*ref]*lang.Step{}, path: newPath()}
 	s.reindex()
 	return s
 }
@@ -276,6 +276,7 @@ func (s *State) activate(id protocol.StepID, d protocol.StepStarted) (*act, erro
 	s.enter(a)
 	s.nextN++
 	s.nums[a.role] = max(s.nums[a.role], id.N)
+	s.path.entered(a)
 	return a, nil
 }
 
@@ -335,6 +336,9 @@ func (s *State) stepCompleted(step string, d protocol.StepCompleted) error {
 		v.status = r.Status
 	}
 	s.to(v, ended, 0)
+	if a.num == s.nums[a.role] {
+		s.path.fates[a.role] = v.status
+	}
 	if !a.open() {
 		s.complete(a)
 	}

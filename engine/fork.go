@@ -112,8 +112,9 @@ func (s *State) newStart(o ForkOptions, d *protocol.Forked) ([]cas.Block, error)
 		return nil, err
 	}
 	source, parts := cas.Payload(o.Source)
-	d.Start, d.Source, d.File = start.Link, source, o.File
-	return slices.Concat(blocks, parts, inputParts, []cas.Block{start}), nil
+	sources, more := sourcesOf(o.With)
+	d.Start, d.Source, d.Sources, d.File = start.Link, source, sources, o.File
+	return slices.Concat(blocks, parts, more, inputParts, []cas.Block{start}), nil
 }
 
 // over reads blocks that are not written yet, and all others by read.
@@ -158,7 +159,7 @@ func (s *State) forked(lib *Library, d protocol.Forked) error {
 	if d.File != "" {
 		s.Info.File = d.File
 	}
-	s.Info.Source = d.Source
+	s.Info.Source, s.Info.Sources = d.Source, d.Sources
 	before := s.prog.Workflow
 	s.Start, s.prog, s.begun = d.Start, o.prog, o
 	for _, a := range s.acts {

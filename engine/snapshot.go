@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"wf/cas"
@@ -9,33 +10,35 @@ import (
 )
 
 // snapshotVersion changes whenever the meaning of a snapshot does; another one is ignored.
-const snapshotVersion = 6
+const snapshotVersion = 7
 
 // The stored form of a State: what Fold would compute, without the caches. It is derived,
 // kept under the head it belongs to, and may be lost at any time.
 type (
 	snapshot struct {
-		V         int             `cbor:"v"`
-		Info      Info            `cbor:"info"`
-		Start     protocol.Link   `cbor:"start"`
-		Seq       protocol.Seq    `cbor:"seq"`
-		TS        int64           `cbor:"ts"`
-		Totals    Totals          `cbor:"totals"`
-		Timed     timed           `cbor:"timed"`
-		Limits    protocol.Limits `cbor:"limits"`
-		Acts      []snapAct       `cbor:"acts"`
-		Nums      map[string]int  `cbor:"nums"`
-		NextN     int             `cbor:"next"`
-		Active    bool            `cbor:"active"`
-		Stopped   bool            `cbor:"stopped"`
-		Status    string          `cbor:"status"`
-		Reason    string          `cbor:"reason"`
-		Detail    string          `cbor:"detail"`
-		Code      string          `cbor:"code"`
-		Result    protocol.Link   `cbor:"result"`
-		Histories []snapHistory   `cbor:"histories"`
-		Refs      []snapRef       `cbor:"refs"`  // activations that histories name
-		Convs     []snapConvs     `cbor:"convs"` // and conversations
+		V         int                            `cbor:"v"`
+		Info      Info                           `cbor:"info"`
+		Start     protocol.Link                  `cbor:"start"`
+		Seq       protocol.Seq                   `cbor:"seq"`
+		TS        int64                          `cbor:"ts"`
+		Totals    Totals                         `cbor:"totals"`
+		Timed     timed                          `cbor:"timed"`
+		Limits    protocol.Limits                `cbor:"limits"`
+		Acts      []snapAct                      `cbor:"acts"`
+		Nums      map[string]int                 `cbor:"nums"`
+		Ways      []WayView                      `cbor:"ways"`
+		Fates     map[string]protocol.StepStatus `cbor:"fates"`
+		NextN     int                            `cbor:"next"`
+		Active    bool                           `cbor:"active"`
+		Stopped   bool                           `cbor:"stopped"`
+		Status    string                         `cbor:"status"`
+		Reason    string                         `cbor:"reason"`
+		Detail    string                         `cbor:"detail"`
+		Code      string                         `cbor:"code"`
+		Result    protocol.Link                  `cbor:"result"`
+		Histories []snapHistory                  `cbor:"histories"`
+		Refs      []snapRef                      `cbor:"refs"`  // activations that histories name
+		Convs     []snapConvs                    `cbor:"convs"` // and conversations
 
 		Inbox   []protocol.MessageIn `cbor:"inbox,omitempty"`
 		Compact bool                 `cbor:"compact,omitempty"`
@@ -122,7 +125,7 @@ func (s *State) Snapshot() ([]byte, error) {
 	s.prune()
 	past := snapPast{refs: map[*ref]int{}, convs: map[*conversations]int{}}
 	out := snapshot{V: snapshotVersion, Info: s.Info, Start: s.Start, Seq: s.Seq, TS: s.TS, Totals: s.Totals, Timed: s.timed,
-		Limits: s.Limits, Nums: s.nums, NextN: s.nextN, Active: s.active, Result: s.result, Inbox: s.inbox, Compact: s.compact, Windows: s.windows}
+		Limits: s.Limits, Nums: s.nums, Ways: s.Ways(), Fates: s.path.fates, NextN: s.nextN, Active: s.active, Result: s.result, Inbox: s.inbox, Compact: s.compact, Windows: s.windows}
 	if s.stop != nil {
 		out.Stopped, out.Status, out.Reason, out.Detail, out.Code = true, string(s.stop.status), string(s.stop.reason), s.stop.detail, s.stop.code
 	}
@@ -191,6 +194,10 @@ func restore(lib *Library, data []byte, read Reader) (*State, error) {
 	for role, n := range in.Nums {
 		s.nums[role] = n
 	}
+	for _, w := range in.Ways {
+		s.path.ways[w.Way] = w.Times
+	}
+	maps.Copy(s.path.fates, in.Fates)
 	if in.Stopped {
 		s.stop = &stop{protocol.RunStatus(in.Status), protocol.SuspendReason(in.Reason), in.Detail, in.Code}
 	}

@@ -28,6 +28,7 @@ type State struct {
 	compact bool                 // a person asked for a compaction
 	windows map[string]int64     // tokens that models read at most, as far as refusals told
 	result  protocol.Link
+	path    path
 	active  bool  // something ran at the last event: the time since counts
 	timed   timed // of visits that left the live region
 

@@ -45,7 +45,7 @@ func (p subflow) Perform(ctx context.Context, turn protocol.Turn, emit roles.Emi
 		models = map[string][]string{"": turn.Models}
 	}
 	_, _, err = p.e.Begin(ctx, Launch{Program: prog, Inputs: inputs, Workspace: turn.Workspace, File: turn.File, Models: models, Context: turn.Context,
-		run: child, parent: &protocol.ParentRun{Run: turn.Run, Step: turn.Step.String()}})
+		sources: turn.Sources, run: child, parent: &protocol.ParentRun{Run: turn.Run, Step: turn.Step.String()}})
 	if err != nil {
 		return protocol.Conclusion{}, err
 	}

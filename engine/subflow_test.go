@@ -3,10 +3,13 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"wf/engine"
 	"wf/protocol"
@@ -80,6 +83,48 @@ func TestASubWorkflowHandsItsFormUp(t *testing.T) {
 	}
 	if v := b.drive(id); v.Status != done || string(v.Outputs) != `{"all":{"age":36,"name":"Ada"}}` {
 		t.Errorf("%s (%s) %s", v.Status, v.Reason, v.Outputs)
+	}
+}
+
+// The fields of a form keep the order in which the file of the sub-workflow has them, however deep
+// it lies, and also in a fork under another definition.
+func TestTheFormOfASubWorkflowIsInTheOrderOfItsFile(t *testing.T) {
+	b := newBench(t)
+	ctx := context.Background()
+	const form = "wf: 1\nname: inner\nroles:\n  who: {ask: \"Who?\", form: {type: object, properties: {%s: {type: string}, %s: {type: string}}}}\n"
+	write := func(file, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(b.dir, file), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	order := func(id protocol.RunID) []string {
+		t.Helper()
+		v := b.drive(id)
+		if v.Status != protocol.Waiting {
+			t.Fatalf("%s (%s)", v.Status, v.Reason)
+		}
+		var names []string
+		for _, f := range protocol.FormFields(string(v.Waiting[0].Form)) {
+			names = append(names, f.Name)
+		}
+		return names
+	}
+	write("inner.yaml", fmt.Sprintf(form, "zip", "name"))
+	write("middle.yaml", "wf: 1\nname: middle\nroles: {inner: {workflow: inner.yaml}}\n")
+	const outer = "wf: 1\nname: outer\nroles: {middle: {workflow: middle.yaml}}\n"
+	id, _ := b.run(outer, nil)
+	if diff := cmp.Diff([]string{"zip", "name"}, order(id)); diff != "" {
+		t.Errorf("fields of a grandchild (-written +asked):\n%s", diff)
+	}
+
+	write("inner.yaml", fmt.Sprintf(form, "town", "age"))
+	fork, err := b.e.Fork(ctx, id, engine.ForkOptions{At: b.seqOf(id, "middle#1", protocol.EvStepStarted) - 1, With: b.load(outer), Source: []byte(outer)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"town", "age"}, order(fork)); diff != "" {
+		t.Errorf("fields in a fork with another definition (-written +asked):\n%s", diff)
 	}
 }
 

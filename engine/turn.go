@@ -78,8 +78,12 @@ func (d *driver) startedAs(a *act, v *visit) protocol.StepStarted {
 func (s *State) turn(run protocol.RunID, id protocol.StepID, role *protocol.Role) protocol.Turn {
 	own, w := *role, s.prog.Workflow
 	own.Context = s.context(role)
-	return protocol.Turn{Run: run, Workflow: w.Name, Step: id, Role: own, Context: s.Info.Context, Inputs: s.begun.raw, Secrets: w.Secrets, MCP: w.MCP,
+	t := protocol.Turn{Run: run, Workflow: w.Name, Step: id, Role: own, Context: s.Info.Context, Inputs: s.begun.raw, Secrets: w.Secrets, MCP: w.MCP,
 		Workspace: s.Info.Workspace, File: s.Info.File, Models: s.Models(role)}
+	if role.Action == protocol.ActWorkflow {
+		t.Sources = s.Info.Sources
+	}
+	return t
 }
 
 // context is how a role sees its own past: for agents the run's override, else its own word.

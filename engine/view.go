@@ -22,6 +22,8 @@ type View struct {
 	Steps      []*StepView            `json:"steps"`                 // in the order in which they began; see Window
 	Total      int                    `json:"steps_total,omitempty"` // where Steps is not all of them
 	Earlier    protocol.Seq           `json:"earlier,omitempty"`     // Window.Before of the steps before these; 0 is that there are none
+	Roles      []RoleView             `json:"roles,omitempty"`       // that were entered, where Steps is not all
+	Ways       []WayView              `json:"ways,omitempty"`        // that were taken, where Steps is not all
 	Outputs    protocol.JSON          `json:"outputs"`
 	Usage      UsageView              `json:"usage"`
 	CostUSD    *float64               `json:"cost_usd"` // null: unknown
@@ -64,7 +66,9 @@ type StepView struct {
 	Visit      int                 `json:"visit"`
 	Item       *int                `json:"item,omitempty"`
 	CID        *string             `json:"cid"`
-	Status     string              `json:"status"` // ok, failed, skipped; running, waiting, parked, retrying
+	Status     string              `json:"status"`          // ok, failed, skipped; running, waiting, parked, retrying
+	Began      protocol.Seq        `json:"began,omitempty"` // its first event
+	Ended      protocol.Seq        `json:"ended,omitempty"` // its last event; 0 while it goes on
 	Parents    []string            `json:"parents"`
 	Resumes    *string             `json:"resumes"`
 	Edge       int                 `json:"edge"`

@@ -13,6 +13,7 @@ import (
 type Window struct {
 	Limit  int          // at most so many, the newest; 0 is all
 	Before protocol.Seq // only steps that began before this event; 0 is all
+	At     protocol.Seq // the run as it was after this event; 0 is now, as is one that has not come yet
 }
 
 // View reads a whole run.
@@ -21,9 +22,10 @@ func (e *Engine) View(ctx context.Context, run protocol.RunID) (*View, error) {
 }
 
 // ViewWindow reads a run with some of its steps. What it costs depends on the events since these
-// steps began and on their number, and not on the length of the run.
+// steps began and on their number, and not on the length of the run; a run as it was is folded from
+// its beginning.
 func (e *Engine) ViewWindow(ctx context.Context, run protocol.RunID, w Window) (*View, error) {
-	s, err := e.State(ctx, run)
+	s, err := e.stateAt(ctx, run, w.At)
 	if err != nil {
 		return nil, err
 	}
@@ -32,6 +34,18 @@ func (e *Engine) ViewWindow(ctx context.Context, run protocol.RunID, w Window) (
 		return nil, fmt.Errorf("run %s: %w", run, err)
 	}
 	return v, nil
+}
+
+// stateAt is the state after an event, that of now where at is 0.
+func (e *Engine) stateAt(ctx context.Context, run protocol.RunID, at protocol.Seq) (*State, error) {
+	if at == 0 {
+		return e.State(ctx, run)
+	}
+	s, err := Fold(&e.lib, upTo(e.Store.After(ctx, run, 0), at), e.reader(ctx))
+	if err != nil {
+		return nil, fmt.Errorf("run %s: %w", run, err)
+	}
+	return s, nil
 }
 
 func (e *Engine) viewWindow(ctx context.Context, run protocol.RunID, s *State, w Window) (*View, error) {
@@ -45,6 +59,10 @@ func (e *Engine) viewWindow(ctx context.Context, run protocol.RunID, s *State, w
 	}
 	if n := len(b.v.Steps); n < s.Totals.Steps {
 		b.v.Total, b.v.Earlier = s.Totals.Steps, p.earlier
+		b.v.Roles, b.v.Ways = s.Roles(), s.Ways()
+	}
+	if w.At > 0 { // what was cannot be mended
+		return b.v, nil
 	}
 	return b.v, b.mends(ctx)
 }
@@ -203,7 +221,7 @@ func (b *viewer) event(x protocol.Entry) error {
 			return err
 		}
 		b.last = step
-		st.record, st.concluded, st.MS, st.Workspace = d.Record, d.Status, st.MS+d.MS, d.Workspace
+		st.record, st.concluded, st.MS, st.Workspace, st.Ended = d.Record, d.Status, st.MS+d.MS, d.Workspace, x.Seq
 		if d.Status == protocol.StepOK || d.Status == protocol.StepSkipped {
 			delete(b.unsettled, step)
 		} else {
@@ -228,7 +246,7 @@ func (b *viewer) started(x protocol.Entry) error {
 	st := b.steps[step]
 	if st == nil {
 		st = &StepView{ID: step, Role: d.Role, Visit: d.Visit, Status: "running", Edge: d.Edge, Via: d.Via,
-			Parents: []string{}, Output: protocol.JSON("{}"), Resumes: text(d.Resumes)}
+			Parents: []string{}, Output: protocol.JSON("{}"), Resumes: text(d.Resumes), Began: x.Seq}
 		for _, p := range d.Parents {
 			st.Parents = append(st.Parents, p.String())
 		}
@@ -245,6 +263,7 @@ func (b *viewer) started(x protocol.Entry) error {
 		b.begun++
 	}
 	b.unsettled[step] = ""
+	st.Ended = 0
 	st.Tools, st.Inject = d.Tools, d.Inject
 	if n := len(st.Attempts); n == 0 || st.Attempts[n-1].Attempt != d.Attempt {
 		st.Attempts = append(st.Attempts, AttemptView{Attempt: d.Attempt, Started: stamp(x.TS)})
@@ -316,7 +335,7 @@ func (b *viewer) finish(ctx context.Context) error {
 	}
 	for _, visits := range s.agenda.visits {
 		for _, x := range visits {
-			b.open(x, s.stop != nil)
+			b.open(x)
 		}
 	}
 	for _, st := range v.Steps {
@@ -374,16 +393,13 @@ func (b *viewer) info() error {
 	return err
 }
 
-// open says where a visit stands that has not ended. In a run that has stopped nothing runs.
-func (b *viewer) open(x *visit, stopped bool) {
+// open says where a visit stands that has not ended.
+func (b *viewer) open(x *visit) {
 	st := b.steps[x.id.String()]
 	if st == nil {
 		return
 	}
-	st.Status = map[mode]string{runs: "running", ready: "running", waits: "waiting", retries: "retrying", parked: "parked"}[x.mode]
-	if stopped && (x.mode != waits || b.v.Status.Final()) {
-		st.Status = "parked"
-	}
+	st.Status = b.s.shown(x)
 	if st.record.Defined() { // a failed visit that is tried again
 		st.record = protocol.Link{}
 	}

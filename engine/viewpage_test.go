@@ -1,11 +1,15 @@
 package engine_test
 
 import (
+	order "cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -94,7 +98,54 @@ func TestPagesOfStepsAreTheWholeView(t *testing.T) {
 		if none, err := b.e.ViewStep(ctx, id, "nobody#7"); err != nil || len(none.Steps) != 0 {
 			rt.Errorf("a step that is not there: %v, %v", none.Steps, err)
 		}
+		if len(v.Steps) > limit {
+			roles, ways := pathOf(v.Steps)
+			if diff := cmp.Diff(roles, last.Roles); diff != "" {
+				rt.Errorf("roles (-steps +page):\n%s", diff)
+			}
+			if diff := cmp.Diff(ways, last.Ways); diff != "" {
+				rt.Errorf("ways (-steps +page):\n%s", diff)
+			}
+		}
+		at := protocol.Seq(rapid.Int64Range(1, int64(v.Seq)).Draw(rt, "at"))
+		was, err := b.e.ViewWindow(ctx, id, engine.Window{At: at})
+		if err != nil {
+			rt.Fatal(err)
+		}
+		if was.Seq != at {
+			rt.Errorf("the run as it was after event %d ends with event %d", at, was.Seq)
+		}
+		for i, st := range v.Steps {
+			if began := st.Began <= at; began != (i < len(was.Steps)) {
+				rt.Fatalf("%s began with event %d; after event %d there were %d steps", st.ID, st.Began, at, len(was.Steps))
+			} else if began && st.Ended > 0 && st.Ended <= at && !cmp.Equal(st, was.Steps[i], sameStep) {
+				rt.Errorf("%s as it was after event %d:\n%s", st.ID, at, cmp.Diff(st, was.Steps[i], sameStep))
+			}
+		}
 	})
+}
+
+// pathOf is the path that all steps of a run tell.
+func pathOf(steps []*engine.StepView) (roles []engine.RoleView, ways []engine.WayView) {
+	visits, status, taken, met := map[string]int{}, map[string]string{}, map[engine.Way]int{}, map[string]bool{}
+	for _, st := range steps {
+		visit, _, _ := strings.Cut(st.ID, "[")
+		if status[st.Role] = st.Status; !met[visit] {
+			met[visit] = true
+			visits[st.Role]++
+			taken[engine.Way{Edge: st.Edge, To: st.Role, Limit: st.Via == protocol.ViaLimit}]++
+		}
+	}
+	for _, role := range slices.Sorted(maps.Keys(visits)) {
+		roles = append(roles, engine.RoleView{Role: role, Visits: visits[role], Status: status[role]})
+	}
+	for w, n := range taken {
+		ways = append(ways, engine.WayView{Way: w, Times: n})
+	}
+	slices.SortFunc(ways, func(a, b engine.WayView) int {
+		return order.Or(order.Compare(a.Edge, b.Edge), order.Compare(a.To, b.To), order.Compare(fmt.Sprint(a.Limit), fmt.Sprint(b.Limit)))
+	})
+	return roles, ways
 }
 
 // A visit that waited is started a second time, thousands of events after the first: it belongs to
@@ -146,6 +197,7 @@ edges:
 		t.Errorf("a page of 10 says %d steps, earlier %d; there are %d", got.Total, got.Earlier, len(v.Steps))
 	}
 	want.Steps, got.Steps, got.Total, got.Earlier = nil, nil, 0, 0
+	got.Roles, got.Ways = nil, nil
 	if diff := cmp.Diff(want, got, sameStep); diff != "" {
 		t.Errorf("what is no step differs (-whole +page):\n%s", diff)
 	}

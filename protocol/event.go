@@ -105,6 +105,8 @@ type RunStarted struct {
 	Context ContextMode `cbor:"context,omitempty" json:"context,omitempty"`
 	// Place is the directory in which the run was started, where that is not Workspace.
 	Place string `cbor:"place,omitempty" json:"place,omitempty"`
+	// Sources are the YAML texts of the sub-workflows, and of theirs, by the CIDs of their definitions.
+	Sources map[string]Link `cbor:"sources,omitempty" json:"sources,omitempty"`
 }
 
 // StartedIn is the directory in which the run was started.
@@ -406,6 +408,8 @@ type Forked struct {
 	// Source is the YAML of the other definition, File its path.
 	Source Link   `cbor:"source,omitempty,omitzero" json:"source,omitzero"`
 	File   string `cbor:"file,omitempty" json:"file,omitempty"`
+	// Sources are those of its sub-workflows, as in RunStarted.
+	Sources map[string]Link `cbor:"sources,omitempty" json:"sources,omitempty"`
 	// Workspace is where the fork works, when it is not where the original did.
 	Workspace string `cbor:"workspace,omitempty" json:"workspace,omitempty"`
 	// Models overrides the models of roles from here on, as in RunStarted; nil leaves them.

@@ -29,8 +29,9 @@ type Turn struct {
 	Context  ContextMode       // the run's override, "" for none: it holds in sub-workflows too
 	MCP      []MCPServer       // declared by the workflow
 
-	Workspace string // absolute; commands run in Workspace joined with Role.Dir
-	File      string // path of the definition; relative script files are found beside it
+	Workspace string          // absolute; commands run in Workspace joined with Role.Dir
+	File      string          // path of the definition; relative script files are found beside it
+	Sources   map[string]Link // ActWorkflow: the YAML texts of sub-workflows, by the CIDs of their definitions
 
 	History History // the conversation and its ancestors; loaded for agents and commands
 	// Transcript is the events of this visit so far, texts resolved: what a crash resumes from.

@@ -91,41 +91,31 @@ func (b *backend) Graph(ctx context.Context, run protocol.RunID) ([]byte, error)
 	if err != nil {
 		return nil, err
 	}
-	v, err := b.e.Outline(ctx, run)
-	if err != nil {
-		return nil, err
-	}
 	var out bytes.Buffer
-	err = layout.Of(st.Program().Workflow).SVG(&out, pathTaken(v, st.Arrivals()))
+	err = layout.Of(st.Program().Workflow).SVG(&out, pathTaken(st))
 	return out.Bytes(), err
 }
 
 // pathTaken is what a run did, on the picture of its workflow. Where a role was entered
 // several times its newest visit gives the status.
-func pathTaken(v *engine.View, ends []engine.Arrival) layout.Overlay {
+func pathTaken(st *engine.State) layout.Overlay {
 	o := layout.Overlay{Visits: map[string]int{}, Taken: map[layout.Way]int{}, Status: map[string]string{}}
-	for _, e := range ends {
+	for _, e := range st.Arrivals() {
 		o.Taken[layout.Way{Edge: e.Edge, To: e.At, Limit: e.Via == protocol.ViaLimit}]++
 	}
-	batches := map[string]bool{} // a fan-out is entered once
-	for _, s := range v.Steps {
-		status := s.Status
-		switch status {
+	for _, w := range st.Ways() {
+		o.Taken[layout.Way(w.Way)] = w.Times
+	}
+	for _, r := range st.Roles() {
+		switch r.Status {
 		case "skipped":
-			status = "ok"
+			r.Status = "ok"
 		case "retrying":
-			status = "running"
+			r.Status = "running"
 		case "parked":
-			status = "failed"
+			r.Status = "failed"
 		}
-		o.Status[s.Role] = status
-		name, _, _ := strings.Cut(s.ID, "[")
-		if batches[name] {
-			continue
-		}
-		batches[name] = true
-		o.Visits[s.Role]++
-		o.Taken[layout.Way{Edge: s.Edge, To: s.Role, Limit: s.Via == protocol.ViaLimit}]++
+		o.Status[r.Role], o.Visits[r.Role] = r.Status, r.Visits
 	}
 	return o
 }

@@ -90,7 +90,9 @@ func joined(raw []byte, steps []json.RawMessage, earlier protocol.Seq) ([]byte, 
 	if earlier > 0 {
 		fields["earlier"] = json.RawMessage(strconv.FormatInt(int64(earlier), 10))
 	} else {
-		delete(fields, "steps_total")
+		for _, name := range []string{"steps_total", "roles", "ways"} {
+			delete(fields, name)
+		}
 	}
 	return json.Marshal(fields)
 }

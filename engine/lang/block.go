@@ -2,6 +2,7 @@ package lang
 
 import (
 	"fmt"
+	"maps"
 
 	"wf/cas"
 	"wf/protocol"
@@ -34,6 +35,19 @@ func (p *Program) AllBlocks() ([]cas.Block, error) {
 		return nil, err
 	}
 	return out, nil
+}
+
+// Sources are the YAML texts of the sub-workflows, and of theirs, by Role.Workflow. Those are left
+// out of which only the canonical form is known.
+func (p *Program) Sources() map[protocol.Link][]byte {
+	out := map[protocol.Link][]byte{}
+	for l, sub := range p.Children {
+		if sub.source != nil {
+			out[l] = sub.source
+		}
+		maps.Copy(out, sub.Sources())
+	}
+	return out
 }
 
 func encode(w *protocol.Workflow) (cas.Block, error) {

@@ -98,7 +98,7 @@ func load(src []byte, o Options, fam *family) (*Program, []Diagnostic) {
 		l.report(root, Diagnostic{Code: "WF020", Message: err.Error()})
 		return nil, l.ds
 	}
-	p.Children, p.maybe = l.children, slices.Sorted(slices.Values(l.maybe))
+	p.source, p.Children, p.maybe = src, l.children, slices.Sorted(slices.Values(l.maybe))
 	return p, l.ds
 }
 

@@ -16,6 +16,7 @@ type Program struct {
 	// Children are the programs of the sub-workflows, by the Role.Workflow that names them.
 	Children map[protocol.Link]*Program
 
+	source  []byte // the YAML that it was read from; nil where only its canonical form is known
 	edges   []edgeCode
 	roles   map[string]*roleCode
 	inputs  map[string]*inputCode

@@ -96,6 +96,7 @@ const (
 type Window struct {
 	Limit  int          // at most so many, the newest; 1…MaxSteps
 	Before protocol.Seq // only those that began before this event; 0 is all
+	At     protocol.Seq // the run as it was after this event; 0 is now
 }
 
 // MaxSteps is how many steps one answer has at most, and where no limit is given.

@@ -116,7 +116,7 @@ func (s *Server) runs(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) run(w http.ResponseWriter, r *http.Request) error {
-	p, err := query(r, "limit", "before")
+	p, err := query(r, "limit", "before", "at")
 	if err != nil {
 		return err
 	}
@@ -128,8 +128,12 @@ func (s *Server) run(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	win.Before = protocol.Seq(before)
-	if done, err := s.held(w, r, "limit", "before"); done || err != nil {
+	at, err := p.number("at", 1, protocol.MaxSafeInt, 0)
+	if err != nil {
+		return err
+	}
+	win.Before, win.At = protocol.Seq(before), protocol.Seq(at)
+	if done, err := s.held(w, r, "limit", "before", "at"); done || err != nil {
 		return err
 	}
 	v, err := s.Backend.Run(r.Context(), runOf(r), win)

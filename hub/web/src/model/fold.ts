@@ -53,13 +53,20 @@ export interface Step {
   said: Text; // its newest text
 }
 
+/** How long a step took, or goes on already; NaN where that is not known. */
+export function took(s: Step, now: number): number {
+  const last = s.spans.at(-1);
+  return s.ms || (last ? (last.to ?? now) - s.spans[0]!.from : s.record !== null ? 0 : NaN);
+}
+
 /** The key of a way out of an edge: to one of its targets, or to where its bound diverts it. */
 export function way(edge: number, to: string, limit: boolean): string {
   return `${edge} ${limit ? "limit" : "edge"} ${to}`;
 }
 
 export class State {
-  seq = 0;
+  constructor(public seq = 0) {} // the newest event taken in, or the one before the first that will be
+
   cid = "";
   at = 0; // of the newest event
   began = 0;
@@ -70,39 +77,73 @@ export class State {
   taken = new Map<string, number>(); // way → times
   waiting = new Map<string, Question>(); // by step
   usage: Usage = {calls: 0, input: 0, cached: 0, output: 0};
-  toolCalls = 0;
   limits = new Map<string, number>(); // the limits that were reached, with their maximum
+  count = 0; // of all steps; this.steps may lack early ones
+  earlier = 0; // the event before which those began, 0 where none are lacking
+  private busy = new Set<string>(); // steps that run or will be tried again
   private over = false;
   private suspended = false;
-  private entered = new Map<string, Set<string>>(); // role → its visits; the items of a fan-out are one
+  private entered = new Map<string, {visits: number; status: StepStatus}>(); // role → its visits, a fan-out is one; the status is that before this.steps
 
   /** Whether nothing can happen to the run any more. */
   get final(): boolean {
     return this.over;
   }
 
-  /** The newest visit of a role. */
-  newest(role: string): Step | undefined {
-    let found: Step | undefined;
-    for (const s of this.steps.values()) if (s.role === role) found = s;
+  /** The status of the newest visit of a role that was entered. */
+  newest(role: string): StepStatus | undefined {
+    let found = this.entered.get(role)?.status;
+    for (const s of this.steps.values()) if (s.role === role) found = s.status;
     return found;
   }
 
   /** How often a role was entered; a fan-out is entered once. */
   visits(role: string): number {
-    return this.entered.get(role)?.size ?? 0;
+    return this.entered.get(role)?.visits ?? 0;
+  }
+
+  private put(s: Step): void {
+    this.steps.set(s.id, s);
+    this.move(s, s.status);
   }
 
   /** Notes that a step has begun, and the way that led to it. */
   enter(s: Step): void {
-    this.steps.set(s.id, s);
-    const visits = this.entered.get(s.role) ?? new Set();
-    this.entered.set(s.role, visits);
-    const visit = s.id.replace(/\[\d+\]$/, "");
-    if (visits.has(visit)) return;
-    visits.add(visit);
+    this.put(s);
+    const n = visitOf(s.id);
+    const known = this.entered.get(s.role)?.visits ?? 0;
+    if (n < known && this.earlier > 0) return; // one that began earlier goes on
+    this.count++;
+    if (n <= known) return;
+    this.entered.set(s.role, {visits: n, status: s.status});
     const key = way(s.edge, s.role, s.via === "limit");
     this.taken.set(key, (this.taken.get(key) ?? 0) + 1);
+  }
+
+  /** Begins where the server says that a run stands: with some of its steps, and sums over all of them. */
+  begin(at: {seq: number; cid: string; at: number; began: number; title: string; status: RunStatus; reason: string; earlier: number}): void {
+    Object.assign(this, at);
+    this.over = at.status === "done" || at.status === "failed" || at.status === "cancelled";
+    this.suspended = at.status === "suspended";
+  }
+
+  /** Notes what the whole run did with a role. */
+  enteredSoFar(role: string, visits: number, status: StepStatus): void {
+    this.entered.set(role, {visits, status});
+  }
+
+  /** Takes over what a fold of a part of the journal up to here knows more exactly. */
+  adopt(part: State): void {
+    for (const [id, s] of part.steps) if (this.steps.get(id)?.first === s.first) this.put(s);
+    for (const [limit, max] of part.limits) this.limits.set(limit, max);
+  }
+
+  /** Puts steps that began earlier before those that are held. */
+  prepend(steps: readonly Step[], earlier: number): void {
+    const later = [...this.steps.values()];
+    this.steps.clear();
+    for (const s of [...steps, ...later]) this.put(s);
+    this.earlier = earlier;
   }
 
   /** Takes the next event in. Unknown types and missing fields are passed over. */
@@ -120,16 +161,21 @@ export class State {
 
   private settle(): void {
     if (this.over) return;
-    let busy = false;
-    for (const s of this.steps.values()) busy ||= s.status === "running" || s.status === "retrying";
-    this.status = this.suspended ? "suspended" : this.waiting.size > 0 && !busy ? "waiting" : "running";
+    this.status = this.suspended ? "suspended" : this.waiting.size > 0 && this.busy.size === 0 ? "waiting" : "running";
+  }
+
+  /** Moves a step to another status. */
+  move(s: Step, status: StepStatus): void {
+    s.status = status;
+    if (status === "running" || status === "retrying") this.busy.add(s.id);
+    else this.busy.delete(s.id);
   }
 
   suspend(reason: string): void {
     this.suspended = true;
     this.reason = reason;
     for (const s of this.steps.values()) {
-      if (s.status === "running" || s.status === "retrying") s.status = "parked";
+      if (this.busy.has(s.id)) this.move(s, "parked");
       if (s.status === "parked") close(s, this.at);
     }
   }
@@ -152,15 +198,22 @@ export class State {
     this.waiting.clear();
     for (const s of this.steps.values()) {
       close(s, this.at);
-      if (s.status === "running" || s.status === "retrying" || s.status === "waiting") s.status = "parked";
+      if (this.busy.has(s.id) || s.status === "waiting") this.move(s, "parked");
     }
   }
 }
 
-/** The state after the events up to seq, all of them by default. */
-export function fold(entries: readonly Entry[], seq = entries.length): State {
-  const s = new State();
-  for (let i = 0; i < seq && i < entries.length; i++) s.apply(entries[i]!);
+// The number of a visit: 2 of coder#2 and of coder#2[7].
+function visitOf(step: string): number {
+  return Number(/#(\d+)/.exec(step)?.[1] ?? 1);
+}
+
+/**
+ * The state after the events up to seq, all of them by default: from the beginning of the run, or
+ * from a state that was reached, which is moved. What is not held is passed over.
+ */
+export function fold(entries: readonly (Entry | undefined)[], seq = entries.length, s = new State()): State {
+  for (let i = s.seq; i < seq && i < entries.length; i++) if (entries[i]) s.apply(entries[i]!);
   return s;
 }
 
@@ -178,7 +231,7 @@ const num = (v: unknown): number => (typeof v === "number" ? v : 0);
 const millis = (us: unknown): number => num(us) / 1000;
 
 // Most events are these, and none of them changes where the run stands.
-const quiet = new Set(["prompt", "thinking", "text", "tool_call", "tool_result", "usage", "sandbox", "message"]);
+const quiet = new Set(["prompt", "correction", "thinking", "text", "tool_call", "tool_result", "usage", "sandbox", "message"]);
 
 // What each type of event does. An event of a step that is not known changes nothing.
 const folds: Record<string, (r: State, e: Entry, s: Step | undefined) => void> = {
@@ -199,7 +252,7 @@ const folds: Record<string, (r: State, e: Entry, s: Step | undefined) => void> =
       r.enter(s);
     }
     close(s, s.lastAt); // a process that was killed left it open: it ended with its newest event
-    s.status = "running";
+    r.move(s, "running");
     s.record = null;
     s.attempt = Math.max(1, num(d["attempt"]));
     r.goOn();
@@ -210,8 +263,7 @@ const folds: Record<string, (r: State, e: Entry, s: Step | undefined) => void> =
     if (s) s.said = e.data["content"] as Text;
   },
 
-  tool_call(r, _e, s) {
-    r.toolCalls++;
+  tool_call(_r, _e, s) {
     if (s) s.toolCalls++;
   },
 
@@ -224,21 +276,21 @@ const folds: Record<string, (r: State, e: Entry, s: Step | undefined) => void> =
     }
   },
 
-  attempt_failed(_r, e, s) {
+  attempt_failed(r, e, s) {
     if (!s) return;
     const err = (e.data["error"] ?? {}) as Record<string, unknown>;
     s.failures.push({attempt: num(e.data["attempt"]), code: textOf(err["code"]), message: textOf(err["message"])});
-    s.status = num(e.data["retry_at"]) > 0 ? "retrying" : "parked";
+    r.move(s, num(e.data["retry_at"]) > 0 ? "retrying" : "parked");
     close(s, e.at);
   },
 
   step_completed(r, e, s) {
+    r.waiting.delete(e.step);
     if (!s) return;
     const status = textOf(e.data["status"]);
-    s.status = status === "failed" || status === "skipped" ? status : "ok";
+    r.move(s, status === "failed" || status === "skipped" ? status : "ok");
     s.record = cidOf(e.data["record"]);
     s.ms += num(e.data["ms"]);
-    r.waiting.delete(s.id);
     close(s, e.at);
   },
 
@@ -249,7 +301,7 @@ const folds: Record<string, (r: State, e: Entry, s: Step | undefined) => void> =
       step: s.id, kind: textOf(d["kind"]), question: d["question"] as Text, choices: (d["choices"] as Choice[] | null) ?? [],
       form: d["form"] as Text, due: millis(d["due"]), since: e.at,
     });
-    s.status = "waiting";
+    r.move(s, "waiting");
     open(s, e.at, "wait");
   },
 
@@ -288,7 +340,7 @@ const folds: Record<string, (r: State, e: Entry, s: Step | undefined) => void> =
 };
 
 function unpark(r: State, e: Entry, s: Step | undefined): void {
-  if (!s || !r.waiting.delete(s.id)) return;
-  s.status = "running";
+  if (!r.waiting.delete(e.step) || !s) return;
+  r.move(s, "running");
   open(s, e.at, "work");
 }

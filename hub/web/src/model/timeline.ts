@@ -7,11 +7,18 @@ export interface Stretch {
   to: number;
 }
 
+/** A stretch whose events are not held. */
+export interface Hole extends Stretch {
+  first: number; // seq
+  last: number;
+}
+
 /** A piece of the axis: time [from, to) lies on [begin, end) of 0…1. */
 export interface Piece extends Stretch {
   begin: number;
   end: number;
   gap: boolean; // idle, and drawn shorter than it was
+  hole: Hole | null;
 }
 
 export class Axis {
@@ -36,14 +43,18 @@ export class Axis {
 
   /** The time of a place: the inverse of place. */
   time(place: number): number {
-    for (const p of this.pieces) {
-      if (place <= p.end) {
-        const width = p.end - p.begin;
-        const part = width > 0 ? Math.max(0, place - p.begin) / width : 0;
-        return p.from + part * (p.to - p.from);
-      }
-    }
-    return this.pieces.at(-1)?.to ?? 0;
+    const p = this.pieces.find((x) => place <= x.end);
+    return p ? p.from + part(p, place) * (p.to - p.from) : (this.pieces.at(-1)?.to ?? 0);
+  }
+
+  /** Where events are not held, the seq of about a place; else 0. */
+  missing(place: number): number {
+    const p = this.pieces.find((x) => place <= x.end);
+    return p?.hole ? p.hole.first + Math.floor(part(p, place) * (p.hole.last - p.hole.first + 0.999)) : 0;
+  }
+
+  get holes(): Piece[] {
+    return this.pieces.filter((p) => p.hole);
   }
 
   get gaps(): Piece[] {
@@ -51,45 +62,65 @@ export class Axis {
   }
 }
 
+// How far a place is in a piece, 0…1.
+function part(p: Piece, place: number): number {
+  const width = p.end - p.begin;
+  return width > 0 ? Math.min(1, Math.max(0, place - p.begin) / width) : 0;
+}
+
 // A gap is drawn at most as long as this share of all busy time, and all gaps together take at
 // most half as much room as the work.
 const gapShare = 0.05;
 const gapsShare = 0.5;
+const holesShare = 0.25; // of the whole
 const noticed = 1000; // a shorter gap is not worth a mark
 
 /**
  * The axis from one time to another. What lies in a busy stretch keeps its length; idle time
- * between them is shortened where it is longer than a small share of the work.
+ * between them is shortened where it is longer than a small share of the work. How much was done
+ * where events are not held is not known: these holes share a part of the axis, each as its events.
  */
-export function compress(from: number, to: number, busy: readonly Stretch[]): Axis {
-  const merged = merge(busy, from, to);
+export function compress(from: number, to: number, busy: readonly Stretch[], holes: readonly Hole[] = []): Axis {
+  const merged = merge(busy.flatMap((s) => outside(s, holes)), from, to);
   let work = 0;
   for (const s of merged) work += s.to - s.from;
   const longest = Math.max(1, work * Math.min(gapShare, gapsShare / (merged.length + 1)));
 
-  const raw: {s: Stretch; length: number; gap: boolean}[] = [];
+  const raw: {s: Stretch; length: number; gap: boolean; hole: Hole | null}[] = [];
   const put = (a: number, b: number, idle: boolean) => {
-    if (b > a) raw.push({s: {from: a, to: b}, length: idle ? Math.min(b - a, longest) : b - a, gap: idle && b - a > Math.max(longest, noticed)});
+    if (b > a) raw.push({s: {from: a, to: b}, length: idle ? Math.min(b - a, longest) : b - a, gap: idle && b - a > Math.max(longest, noticed), hole: null});
   };
   let at = from;
-  for (const s of merged) {
+  for (const s of [...merged, ...holes].sort((a, b) => a.from - b.from)) {
     put(at, s.from, true);
-    put(s.from, s.to, false);
-    at = s.to;
+    at = Math.max(at, s.to);
+    if ("first" in s) raw.push({s, length: 0, gap: false, hole: s as Hole});
+    else put(s.from, s.to, false);
   }
   put(at, to, true);
 
   let total = 0;
   for (const r of raw) total += r.length;
+  const missing = holes.reduce((n, h) => n + h.last - h.first + 1, 0);
+  const room = Math.max(1, total) * (holesShare / (1 - holesShare));
+  for (const r of raw) if (r.hole) r.length = (room * (r.hole.last - r.hole.first + 1)) / missing;
+  if (missing > 0) total += room;
   let begin = 0;
   return new Axis(
     raw.map((r, i) => {
       const end = i === raw.length - 1 ? 1 : begin + r.length / total;
-      const piece = {from: r.s.from, to: r.s.to, begin, end, gap: r.gap};
+      const piece = {from: r.s.from, to: r.s.to, begin, end, gap: r.gap, hole: r.hole};
       begin = end;
       return piece;
     }),
   );
+}
+
+// What of a stretch lies outside of all holes.
+function outside(s: Stretch, holes: readonly Hole[]): Stretch[] {
+  let out = [s];
+  for (const h of holes) out = out.flatMap((x) => [{from: x.from, to: Math.min(x.to, h.from)}, {from: Math.max(x.from, h.to), to: x.to}]).filter((x) => x.to > x.from);
+  return out;
 }
 
 /** The union of stretches within [from, to], in order. */
@@ -123,7 +154,7 @@ export function ticks(axis: Axis, about: number): Tick[] {
   const begin = axis.pieces[0]?.from ?? 0;
   const out: Tick[] = [];
   for (const p of axis.pieces) {
-    if (p.gap || p.end <= p.begin) continue;
+    if (p.gap || p.hole || p.end <= p.begin) continue;
     const fit = ((p.to - p.from) / (p.end - p.begin)) / about;
     const by = nice.find((n) => n >= fit) ?? 864e5;
     for (let after = Math.ceil((p.from - begin) / by) * by; begin + after < p.to; after += by) {

@@ -1,6 +1,6 @@
 // The HTTP interface, as the page uses it.
 
-import type {Choice} from "../model/wire.ts";
+import {entryOf, type Choice} from "../model/wire.ts";
 import type {RunStatus, StepStatus} from "../model/fold.ts";
 import type {Timing} from "../model/text.ts";
 
@@ -63,6 +63,11 @@ export interface StepView {
   role: string;
   action: string;
   visit: number;
+  item?: number;
+  edge: number;
+  via: string;
+  began: number; // seq of its first event
+  ended?: number; // of its last one
   cid: string | null;
   status: StepStatus;
   parents: string[];
@@ -71,7 +76,7 @@ export interface StepView {
   output: Record<string, unknown> | unknown[] | null;
   text: string;
   error: {code: string; phase: string; message: string} | null;
-  attempts: {attempt: number; started: string; error: {message: string} | null}[];
+  attempts: {attempt: number; started: string; error: {code: string; message: string} | null}[];
   tool_calls: number;
   usage: Usage;
   ms: number;
@@ -90,6 +95,11 @@ export interface RunView {
   seq: number;
   result: string | null;
   steps: StepView[];
+  // Where steps is not all of them:
+  steps_total?: number;
+  earlier?: number; // the event before which the others began
+  roles?: {role: string; visits: number; status: StepStatus}[];
+  ways?: {edge: number; to: string; limit?: boolean; times: number}[];
   outputs: Record<string, unknown>;
   usage: Usage;
   cost_usd: number | null;
@@ -223,9 +233,10 @@ export function onUnauthorized(f: () => void): void {
   whenUnauthorized = f;
 }
 
-async function call(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<Response> {
+async function call(method: string, path: string, body?: unknown, signal?: AbortSignal, accept = ""): Promise<Response> {
   const init: RequestInit = {method, credentials: "same-origin", cache: "no-cache"};
   if (signal) init.signal = signal;
+  if (accept) init.headers = {Accept: accept};
   if (body !== undefined) {
     init.body = JSON.stringify(body);
     init.headers = {"Content-Type": "application/json"};
@@ -263,17 +274,33 @@ export interface RunQuery {
   before?: string;
 }
 
+/** Which steps of a run, and at which of its events. */
+export interface StepQuery {
+  limit?: number;
+  before?: number;
+  at?: number;
+}
+
+function search(q: object): string {
+  const p = new URLSearchParams();
+  for (const [k, v] of Object.entries(q)) if (v) p.set(k, String(v));
+  return p.size ? `?${p}` : "";
+}
+
 export const api = {
   info: () => get<Info>("/v1/info"),
   login: (code: string) => post<unknown>("/v1/login", {code}),
   workflows: () => get<{items: WorkflowRow[] | null}>("/v1/workflows"),
-  runs: (q: RunQuery, signal?: AbortSignal) => {
-    const p = new URLSearchParams();
-    for (const [k, v] of Object.entries(q)) if (v) p.set(k, String(v));
-    return get<{items: RunRow[] | null; next?: string | null}>(`/v1/runs?${p}`, signal);
-  },
+  runs: (q: RunQuery, signal?: AbortSignal) => get<{items: RunRow[] | null; next?: string | null}>(`/v1/runs${search(q)}`, signal),
   start: (r: StartRequest) => post<Started>("/v1/runs", r),
-  run: (id: string, signal?: AbortSignal) => get<RunView>(at(id), signal),
+  run: (id: string, q: StepQuery = {}, signal?: AbortSignal) => get<RunView>(at(id, search(q)), signal),
+  events: async (id: string, from: number, to: number, signal?: AbortSignal) => {
+    const lines = await (await call("GET", `/v1/sessions/${encodeURIComponent(id)}/events?fromSeq=${from}&toSeq=${to}`, undefined, signal, "application/x-ndjson")).text();
+    const frames = lines.split("\n").filter((l) => l !== "").map((l) => JSON.parse(l) as Record<string, unknown>);
+    const refused = frames.find((f) => f["type"] === "replay_error");
+    if (refused) throw new ApiError(503, String(refused["code"]), String(refused["message"]));
+    return frames.map(entryOf).filter((e) => e !== null);
+  },
   graph: async (id: string) => (await call("GET", at(id, "/graph"))).text(),
   messages: (id: string, s: string, signal?: AbortSignal) => get<Messages>(step(id, s, "messages"), signal),
   diff: (id: string, s: string, signal?: AbortSignal) => get<VisitDiff>(step(id, s, "diff"), signal),

@@ -2,13 +2,14 @@
 // tells beyond that.
 
 import {batch, computed, effect, signal} from "@preact/signals";
-import {fold, State} from "../model/fold.ts";
-import {Journal} from "../model/journal.ts";
+import {fold, State, type Step} from "../model/fold.ts";
+import {before, Journal, windowSpan} from "../model/journal.ts";
 import {Drafts} from "../model/live.ts";
-import {compress, type Axis, type Stretch} from "../model/timeline.ts";
+import {compress, type Axis, type Hole, type Stretch} from "../model/timeline.ts";
 import type {Entry} from "../model/wire.ts";
 import {api, ApiError, skew, type RunView, type StepView} from "../net/api.ts";
 import {fault, link, now, replay} from "./app.ts";
+import {agree, stateOf, stepOf} from "./told.ts";
 
 // Events that change what GET /v1/runs/{id} tells beyond the fold.
 const telling = new Set([
@@ -16,33 +17,41 @@ const telling = new Set([
   "cancelled", "done", "forked", "compacted", "usage",
 ]);
 
-// How often history is drawn while it is read, in milliseconds.
-const drawHistory = 500;
+const stepsBefore = 200; // of the run as it was, that are read at once
+const again = 2000; // until a run that could not be read is asked for again
 
 export class Run {
-  readonly journal = new Journal();
+  /** What is held of the journal: its newest events, and what was asked for. */
+  journal = new Journal();
   readonly drafts = new Drafts();
   /** Grows with every change of the journal. */
   readonly version = signal(0);
   /** Grows with every change of the drafts. */
   readonly draftVersion = signal(0);
+  /** Whether the run was read: before that, nothing is known of it. */
+  readonly ready = signal(false);
   /** The seq that is looked at; null is the newest, whatever comes. */
   readonly cursor = signal<number | null>(null);
+  /** The seq that will be looked at as soon as what it needs was read. */
+  readonly seeking = signal<number | null>(null);
   readonly view = signal<RunView | null>(null);
-  readonly complete = signal(false);
   readonly problem = signal<{code: string; message: string} | null>(null);
   readonly playing = signal(false);
 
   private live = new State();
   private stopping: (() => void)[] = [];
+  private unfollow: (() => void) | null = null;
   private fresh: Entry[] = [];
   private frame = 0;
-  private drawn = 0; // when the state was drawn last
   private draftFrame = 0;
   private soon: ReturnType<typeof setTimeout> | undefined;
   private reading: AbortController | null = null;
 
-  private past: {of: State; at: number; state: State} | null = null;
+  private windows = new Map<string, Promise<void>>(); // that are being read
+  private bases = new Map<number, RunView[]>(); // the run as it was before a window; pages of its steps, the newest first
+  private older = signal<readonly StepView[]>([]); // that the view has no room for
+  private early: Step[] = []; // that the parts of the journal tell of, and the live state does not have
+  private past: {of: State; version: number; at: number; state: State} | null = null;
 
   /** The newest state. It is one object that grows; reading it subscribes to that. */
   get head(): State {
@@ -55,11 +64,21 @@ export class Run {
     const head = this.head;
     const at = this.cursor.value;
     if (at === null || at >= this.journal.seq) return head;
-    if (this.past?.of !== head || this.past.at !== at) this.past = {of: head, at, state: fold(this.journal.entries, at)};
+    const version = this.version.value;
+    if (this.past?.of !== head || this.past.at !== at || this.past.version !== version) this.past = {of: head, version, at, state: this.stateAt(at)};
     return this.past.state;
   }
 
-  private readonly steps = computed(() => new Map((this.view.value?.steps ?? []).map((s) => [s.id, s])));
+  private stateAt(seq: number): State {
+    const entries = this.journal.entries;
+    if (this.journal.start(seq) === 1) return fold(entries, seq);
+    const [base, ...earlier] = this.bases.get(before(seq))!;
+    const s = stateOf(base!);
+    for (const page of earlier) s.prepend(page.steps.map((x) => stepOf(x, base!.seq)), page.earlier ?? 0);
+    return fold(entries, seq, s);
+  }
+
+  private readonly steps = computed(() => new Map([...this.older.value, ...(this.view.value?.steps ?? [])].map((s) => [s.id, s])));
 
   /** What the server tells of a step. */
   told(step: string): StepView | undefined {
@@ -78,40 +97,32 @@ export class Run {
     return this.cursor.value === null ? this.end.value : this.state.at;
   }
 
-  readonly axis = computed<Axis>(() => {
+  /** Steps with the times at which they are known to have been at work. */
+  get lanes(): Step[] {
     this.version.value;
+    return [...this.early, ...this.live.steps.values()];
+  }
+
+  readonly axis = computed<Axis>(() => {
     const s = this.live;
     const end = this.end.value;
     const busy: Stretch[] = [];
-    for (const step of s.steps.values()) {
+    for (const step of this.lanes) {
       for (const x of step.spans) if (x.kind === "work") busy.push({from: x.from, to: x.to ?? end});
     }
-    return compress(s.began, Math.max(end, s.began + 1), busy);
+    const holes: Hole[] = [];
+    let at = 0;
+    for (const [first, last] of this.journal.parts()) {
+      if (first > at + 1) holes.push({from: this.journal.at(at)?.at ?? s.began, to: this.journal.at(first)!.at, first: at + 1, last: first - 1});
+      at = last;
+    }
+    return compress(s.began, Math.max(end, s.began + 1), busy, holes);
   });
 
   constructor(readonly id: string) {}
 
   start(): void {
     this.stopping.push(
-      replay.watch(this.id, this.journal, {
-        events: (entries) => this.take(entries),
-        delta: (d) => {
-          this.drafts.add(d);
-          this.draftFrame ||= requestAnimationFrame(() => {
-            this.draftFrame = 0;
-            this.draftVersion.value++;
-          });
-        },
-        reset: () => this.rebuild(),
-        complete: () => {
-          this.flush();
-          this.complete.value = true;
-          this.problem.value = null;
-        },
-        error: (code, message, final) => {
-          if (final || code === "agent_unavailable") this.problem.value = {code, message};
-        },
-      }),
       effect(() => {
         if (link.value === "open") this.readSoon(0);
       }),
@@ -120,15 +131,22 @@ export class Run {
 
   stop(): void {
     for (const s of this.stopping) s();
+    this.unfollow?.();
     cancelAnimationFrame(this.frame);
     cancelAnimationFrame(this.draftFrame);
     clearTimeout(this.soon);
     this.reading?.abort();
   }
 
-  /** Moves to a seq; beyond the newest is the newest, and follows it. */
+  /** Moves to a seq, once what it needs was read; beyond the newest is the newest, and follows it. */
   look(seq: number | null): void {
-    this.cursor.value = seq === null || seq >= this.journal.seq ? null : Math.max(1, seq);
+    const reading = this.seeking.value !== null;
+    if (seq === null || seq >= this.journal.seq) seq = null;
+    else seq = Math.max(1, seq);
+    const known = seq === null || this.knows(seq);
+    this.seeking.value = known ? null : seq;
+    if (known) this.cursor.value = seq;
+    else if (!reading) void this.seek();
   }
 
   /** The events up to the seq that is looked at. */
@@ -137,32 +155,189 @@ export class Run {
     return this.cursor.value ?? this.journal.seq;
   }
 
+  /** Reads events that are not held. */
+  async load(seq: number): Promise<void> {
+    const from = before(seq);
+    const to = Math.min(from + windowSpan, this.journal.seq);
+    if (this.journal.missing(from + 1, to) === 0) return;
+    await this.once(`events ${from}`, async (journal) => {
+      const part = await api.events(this.id, from, to);
+      if (journal !== this.journal) return;
+      if (part.at(-1)?.seq !== to || !journal.fill(part)) this.restart(); // it is another history by now
+      else this.learn();
+    });
+  }
+
+  /** Reads the steps before the earliest of those that are looked at. */
+  async showEarlier(): Promise<void> {
+    const {earlier} = this.state;
+    if (earlier === 0) return;
+    const base = this.state === this.live ? undefined : this.bases.get(before(this.cursor.value!))!;
+    await this.once(`steps ${base?.[0]!.seq} ${earlier}`, async (journal) => {
+      const page = await api.run(this.id, {before: earlier, ...(base ? {at: base[0]!.seq} : {})});
+      if (journal !== this.journal) return;
+      if (base) base.push(page);
+      else {
+        this.older.value = [...page.steps, ...this.older.value];
+        this.live.prepend(page.steps.map((x) => stepOf(x, page.seq)), page.earlier ?? 0);
+      }
+      this.learn();
+    });
+  }
+
+  /** Has the server tell of a step that it has not told of yet. */
+  async ask(s: Step): Promise<void> {
+    if (this.told(s.id) || !this.view.value) return;
+    await this.once(`step ${s.id}`, async () => {
+      const {steps} = await api.run(this.id, {before: s.first + 1, limit: 1});
+      this.older.value = [...steps.filter((x) => x.id === s.id), ...this.older.value];
+    });
+  }
+
+  // Takes over when steps were at work, as far as events tell that are held. A step that is at work
+  // where a part ends may have ended at any time.
+  private learn(): void {
+    const {entries} = this.journal;
+    this.early = [];
+    if (this.journal.start(this.journal.seq) === 1) {
+      const asked = this.live.waiting;
+      this.live = fold(entries, this.live.seq);
+      for (const [step, q] of asked) this.live.waiting.set(step, q); // the same to those who are answering
+    } else {
+      for (const [first, last] of this.journal.parts()) {
+        const part = fold(entries, Math.min(last, this.live.seq), new State(first - 1));
+        if (last < this.journal.seq) for (const s of part.steps.values()) if (s.spans.at(-1)?.to === null) part.steps.delete(s.id);
+        this.live.adopt(part);
+        for (const s of part.steps.values()) if (!this.live.steps.has(s.id)) this.early.push(s);
+      }
+    }
+    this.version.value++;
+  }
+
+  // Reads something, unless that is under way. What fails is said.
+  private once(what: string, read: (journal: Journal) => Promise<void>): Promise<void> {
+    const under = this.windows.get(what) ?? read(this.journal).catch(fault).finally(() => this.windows.delete(what));
+    this.windows.set(what, under);
+    return under;
+  }
+
+  // Whether the state at seq can be folded.
+  private knows(seq: number): boolean {
+    const start = this.journal.start(seq);
+    return start === 1 || (start <= before(seq) + 1 && this.bases.has(before(seq)));
+  }
+
+  // One place after another, so that a hand on the slider asks for few of them.
+  private async seek(): Promise<void> {
+    for (let seq = this.seeking.value; seq !== null; seq = this.seeking.value) {
+      const from = before(seq);
+      await Promise.all([this.load(seq), from === 0 || this.bases.has(from) ? null : this.once(`base ${from}`, async (journal) => {
+        const base = await api.run(this.id, {at: from, limit: stepsBefore});
+        if (journal === this.journal) this.bases.set(from, [base]);
+      })]);
+      if (this.seeking.value !== seq) continue;
+      this.seeking.value = null;
+      if (this.knows(seq)) this.cursor.value = seq;
+    }
+  }
+
   async read(): Promise<void> {
     this.reading?.abort();
     const mine = (this.reading = new AbortController());
     try {
-      this.view.value = await api.run(this.id, mine.signal);
+      const v = await api.run(this.id, {}, mine.signal);
+      batch(() => {
+        this.view.value = v;
+        if (!this.unfollow) this.follow(v);
+        else if (v.steps_total && v.seq === this.live.seq) {
+          agree(this.live, v);
+          this.version.value++;
+        }
+      });
     } catch (e) {
       if (mine.signal.aborted || (e instanceof ApiError && (e.status === 0 || e.status === 401))) return;
       if (e instanceof ApiError && (e.status === 404 || e.status === 503)) this.problem.value = {code: e.code, message: e.message};
       else fault(e);
+      if (!this.unfollow && !(e instanceof ApiError && e.status === 404)) this.readSoon(again);
     }
+  }
+
+  // Follows the journal from its newest events on. What is known of the run changes when all that
+  // the server told of is here.
+  private follow(v: RunView): void {
+    const from = Math.max(0, before(v.seq) - windowSpan);
+    const journal = new Journal(from);
+    let complete = false;
+    const open = () => {
+      if (!complete || journal.seq < v.seq || journal === this.journal) return;
+      const live = from === 0 ? new State() : stateOf(v);
+      if (from > 0) live.adopt(fold(journal.entries, v.seq));
+      this.begin(journal, fold(journal.entries, journal.seq, live));
+    };
+    this.unfollow = replay.watch(this.id, journal, {
+      events: (entries) => {
+        if (journal === this.journal) this.take(entries);
+        else open();
+      },
+      delta: (d) => {
+        this.drafts.add(d);
+        this.draftFrame ||= requestAnimationFrame(() => {
+          this.draftFrame = 0;
+          this.draftVersion.value++;
+        });
+      },
+      reset: () => this.restart(),
+      complete: () => {
+        complete = true;
+        open();
+        this.flush();
+        this.problem.value = null;
+      },
+      error: (code, message, final) => {
+        if (final || code === "agent_unavailable") this.problem.value = {code, message};
+      },
+    });
+  }
+
+  private begin(journal: Journal, live: State): void {
+    const at = this.cursor.value;
+    this.journal = journal;
+    this.live = live;
+    this.fresh = [];
+    this.early = [];
+    this.bases.clear();
+    this.windows.clear();
+    for (const e of journal.entries) if (e) this.drafts.settle(e);
+    batch(() => {
+      this.older.value = [];
+      this.seeking.value = null;
+      this.cursor.value = null;
+      this.ready.value = true;
+      this.version.value++;
+      this.draftVersion.value++;
+      if (at !== null) this.look(at);
+    });
+  }
+
+  // The history is another one than was thought: reads it anew, and shows what there is meanwhile.
+  private restart(): void {
+    this.unfollow?.();
+    this.unfollow = null;
+    this.drafts.clear();
+    this.readSoon(0);
   }
 
   private take(entries: readonly Entry[]): void {
     for (const e of entries) this.fresh.push(e);
     if (this.problem.value) this.problem.value = null;
-    // Live events show with the next frame; history is not drawn again for each of its batches.
     // A page in the background gets no frames.
     if (document.hidden) this.flush();
-    else if (this.complete.value) this.frame ||= requestAnimationFrame(() => this.flush());
-    else if (performance.now() - this.drawn > drawHistory) this.flush();
+    else this.frame ||= requestAnimationFrame(() => this.flush());
   }
 
   private flush(): void {
     cancelAnimationFrame(this.frame);
     this.frame = 0;
-    this.drawn = performance.now();
     if (this.fresh.length === 0) return;
     let tells = false;
     for (const e of this.fresh) {
@@ -175,19 +350,7 @@ export class Run {
       this.version.value++;
       this.draftVersion.value++;
     });
-    if (tells && this.complete.value) this.readSoon(120);
-  }
-
-  private rebuild(): void {
-    this.fresh = [];
-    this.live = fold(this.journal.entries);
-    this.drafts.clear();
-    batch(() => {
-      if (this.cursor.value !== null && this.cursor.value > this.journal.seq) this.cursor.value = null;
-      this.version.value++;
-      this.draftVersion.value++;
-    });
-    this.readSoon(0);
+    if (tells) this.readSoon(120);
   }
 
   private readSoon(ms: number): void {
@@ -195,42 +358,58 @@ export class Run {
     this.soon = setTimeout(() => void this.read(), ms);
   }
 
-  // Replays from where we are to the end, in about as many seconds as there is to see.
+  /** The seq of the newest event at a time, among those that are held. */
+  seqAt(at: number): number {
+    const parts = this.journal.parts();
+    const [first, last] = parts.findLast(([from]) => this.journal.at(from)!.at <= at) ?? parts[0]!;
+    return newestAt(this.journal.entries, at, first, last);
+  }
+
+  // Replays from where we are to the end, in about as many seconds as there is to see; where the
+  // beginning was not read, the part that was.
   play(): void {
     if (this.playing.value) {
       this.playing.value = false;
       return;
     }
     const axis = this.axis.value;
-    const entries = this.journal.entries;
-    if (entries.length < 2) return;
-    if (this.cursor.value === null) this.cursor.value = 1;
+    const {entries} = this.journal;
+    const [first, last] = this.journal.parts().find(([, to]) => to >= (this.cursor.value ?? this.journal.seq)) ?? [1, 0];
+    if (last - first < 1) return;
     this.playing.value = true;
-    const whole = Math.min(30_000, Math.max(6_000, entries.length * 120));
-    const begin = performance.now() - axis.place(entries[this.cursor.value - 1]!.at) * whole;
+    const tail = last === this.journal.seq;
+    const whole = Math.min(30_000, Math.max(6_000, (last - first) * 120));
+    let begin: number | null = null;
+    if (this.cursor.value === null) this.look(first);
     const tick = (t: number) => {
       if (!this.playing.value) return;
-      const place = (t - begin) / whole;
-      if (place >= 1 || this.cursor.value === null) {
-        this.playing.value = false;
-        this.look(null);
+      const at = this.cursor.value;
+      if (this.seeking.value !== null) { // what was before the first event is being read
+        requestAnimationFrame(tick);
         return;
       }
-      this.cursor.value = Math.max(this.cursor.value, seqAt(entries, axis.time(place)));
+      begin ??= at === null ? t : t - axis.place(entries[at - 1]!.at) * whole;
+      const place = (t - begin) / whole;
+      if (place >= 1 || at === null || at >= last) {
+        this.playing.value = false;
+        if (at !== null && tail) this.look(null);
+        return;
+      }
+      this.look(Math.max(at, newestAt(entries, axis.time(place), first, last)));
       requestAnimationFrame(tick);
     };
     requestAnimationFrame(tick);
   }
 }
 
-/** The seq of the newest event at a time, at least 1. */
-export function seqAt(entries: readonly Entry[], at: number): number {
-  let low = 0;
-  let high = entries.length - 1;
+/** The seq of the newest event at a time, among those from first to last, which are held. */
+function newestAt(entries: readonly (Entry | undefined)[], at: number, first: number, last: number): number {
+  let low = first;
+  let high = last;
   while (low < high) {
     const mid = (low + high + 1) >> 1;
-    if (entries[mid]!.at <= at) low = mid;
+    if (entries[mid - 1]!.at <= at) low = mid;
     else high = mid - 1;
   }
-  return low + 1;
+  return low;
 }

@@ -1,7 +1,7 @@
 // What a step does, as it happens: what is said, which tools are called, what they answer.
 
 import type {ComponentChildren} from "preact";
-import {useLayoutEffect, useRef, useState} from "preact/hooks";
+import {useEffect, useLayoutEffect, useRef, useState} from "preact/hooks";
 import type {Step} from "../model/fold.ts";
 import {clock, day, headline, plain, shown, span, tokens, value} from "../model/text.ts";
 import {textOf, type Entry, type Text} from "../model/wire.ts";
@@ -17,7 +17,7 @@ interface Turn {
 }
 
 const shownTypes = new Set([
-  "thinking", "text", "tool_call", "tool_result", "attempt_failed", "waiting", "answered", "approval", "message", "model_fallback", "compacted",
+  "thinking", "text", "tool_call", "tool_result", "attempt_failed", "waiting", "answered", "approval", "message", "model_fallback", "correction", "compacted",
   "timer_fired", "limit_reached", "task_started", "task_state_updated", "task_waiting", "task_completed", "memory_changed", "sandbox", "step_started",
 ]);
 const pageSize = 100;
@@ -25,7 +25,12 @@ const pageSize = 100;
 export function Activity({run, step: s}: {run: Run; step: Step}) {
   const [before, setBefore] = useState(pageSize);
   const past = run.cursor.value !== null;
+  const missing = run.journal.missing(s.first, Math.min(s.last, run.upTo()));
   const turns = turnsOf(run, s);
+  // The newest of what it did is read at once, the rest when it is asked for.
+  useEffect(() => {
+    if (missing > 0 && turns.length === 0) void run.load(missing);
+  }, [missing]);
   const hidden = Math.max(0, turns.length - before);
   run.draftVersion.value;
   const drafts = past ? [] : run.drafts.of(s.id);
@@ -58,6 +63,7 @@ export function Activity({run, step: s}: {run: Run; step: Step}) {
           stick.current = below.current <= b.clientHeight + 4;
         }}
       >
+        {missing > 0 && hidden === 0 ? <button type="button" class="btn" onClick={() => void run.load(missing)}>Show what it did before</button> : null}
         {hidden ? <button type="button" class="btn" onClick={() => setBefore(before + pageSize)}>Show {Math.min(hidden, pageSize)} earlier of {hidden}</button> : null}
         {turns.slice(hidden).map((t) => <TurnOf key={t.e.seq} t={t} />)}
         {drafts.map((d, i) => (
@@ -70,7 +76,8 @@ export function Activity({run, step: s}: {run: Run; step: Step}) {
         {fields ? <Values of={fields} /> : null}
         {view?.error ? <TextBox caption={<><b>{view.error.code}</b><span>{view.error.phase}</span></>} text={view.error.message} class="bad" /> : null}
         {told?.child ? <p><a href={hrefOf("run", told.child)}>Its own run: {told.child}</a></p> : null}
-        {quiet && !view ? <p class="dim">{s.status === "running" ? "At work…" : s.status === "waiting" ? "It waits for an answer." : "It said nothing."}</p> : null}
+        {quiet && missing > 0 && !output ? <p class="dim">Reading…</p> : null}
+        {quiet && !view && missing === 0 ? <p class="dim">{s.status === "running" ? "At work…" : s.status === "waiting" ? "It waits for an answer." : "It said nothing."}</p> : null}
       </div>
     </>
   );
@@ -139,6 +146,8 @@ function TurnOf({t: {e, answer}}: {t: Turn}) {
       );
     case "message":
       return <div class="turn">{when}<div class="box"><div class="cap"><b>message</b><span>from {textOf(d["source"])}</span></div><Long text={d["text"] as Text} /></div></div>;
+    case "correction":
+      return <div class="turn">{when}<Fold bad summary={<><b>does not fit the declared output</b> {headline(textOf(d["reasons"]), 80)}</>}><Long text={d["reasons"] as Text} /></Fold></div>;
     case "approval":
       return note(`${textOf(d["tool"])}: ${textOf(d["decision"])} by ${textOf(d["by"])}`);
     case "model_fallback":

@@ -1,5 +1,6 @@
 // What there is to know about the chosen step, and about the run.
 
+import {useEffect} from "preact/hooks";
 import {refine, route} from "../state/app.ts";
 import type {Run} from "../state/run.ts";
 import {Activity} from "./activity.tsx";
@@ -36,13 +37,21 @@ export function Detail({run, step}: {run: Run; step: string}) {
 }
 
 function Pane({run, step, tab}: {run: Run; step: string; tab: string}) {
+  const state = run.state;
+  const s = state.steps.get(step);
+  const untold = s && !run.told(step);
+  useEffect(() => {
+    if (s && untold) void run.ask(s);
+  }, [step, untold]);
   switch (tab) {
     case "events": return <Events run={run} />;
     case "cost": return <Cost run={run} />;
     case "job": return <Job run={run} />;
     case "verify": return <Verify run={run} />;
   }
-  const s = run.state.steps.get(step);
+  if (!s && state.earlier > 0) {
+    return <Empty title={`${step || "The step"} is not among the steps that were read`}><button type="button" class="btn" onClick={() => void run.showEarlier()}>Show earlier steps</button></Empty>;
+  }
   if (!s) return <Empty title={step ? `${step} has not begun here` : "Nothing has begun yet"}>{step ? "Move on in the timeline." : ""}</Empty>;
   switch (tab) {
     case "output": return <Output key={step} run={run} step={s} />;

@@ -13,58 +13,69 @@ export function Events({run}: {run: Run}) {
   const [types, setTypes] = useState<ReadonlySet<string>>(new Set());
   const [q, setQ] = useState("");
   const [picked, setPicked] = useState(0);
-  const [top, setTop] = useState(0);
+  const [top, setTop] = useState(run.upTo() * rowHeight); // it begins at the end
   const [height, setHeight] = useState(420);
   const box = useRef<HTMLDivElement>(null);
   const upTo = run.upTo();
+  const version = run.version.value;
   const counts = useMemo(() => {
     const m = new Map<string, number>();
-    for (let i = 0; i < upTo; i++) {
-      const t = run.journal.entries[i]!.type;
-      m.set(t, (m.get(t) ?? 0) + 1);
-    }
+    for (const e of run.journal.entries.slice(0, upTo)) if (e) m.set(e.type, (m.get(e.type) ?? 0) + 1);
     return m;
-  }, [upTo, run.journal.cid]);
-  const list = useMemo(() => {
+  }, [upTo, version]);
+  const all = types.size === 0 && q.trim() === "";
+  // The seqs that are listed: all of them, or what is sought in the events that were read.
+  const found = useMemo(() => {
     const needle = q.trim().toLowerCase();
-    const all = run.journal.entries.slice(0, upTo);
-    if (types.size === 0 && needle === "") return all;
-    return all.filter((e) => (types.size === 0 || types.has(e.type)) && (needle === "" || `${e.type} ${e.step} ${JSON.stringify(e.data)}`.toLowerCase().includes(needle)));
-  }, [upTo, run.journal.cid, types, q]);
+    if (all) return [];
+    const fits = (e: Entry) => (types.size === 0 || types.has(e.type)) && (needle === "" || `${e.type} ${e.step} ${JSON.stringify(e.data)}`.toLowerCase().includes(needle));
+    return run.journal.entries.slice(0, upTo).flatMap((e) => (e && fits(e) ? [e.seq] : []));
+  }, [upTo, version, types, q]);
+  const length = all ? upTo : found.length;
+  const seqOf = (i: number) => (all ? i + 1 : found[i]!);
+  const read = [...counts.values()].reduce((sum, n) => sum + n, 0);
 
   // At the end it stays at the end; a place in the middle stays too.
   const stick = useRef(true);
   useEffect(() => {
     const b = box.current!;
     if (stick.current) b.scrollTop = b.scrollHeight;
-  }, [list.length]);
+  }, [length]);
   useEffect(() => {
     const o = new ResizeObserver(() => setHeight(box.current?.clientHeight ?? 420));
     o.observe(box.current!);
     return () => o.disconnect();
   }, []);
 
-  const from = Math.max(0, Math.floor(top / rowHeight) - spare);
-  const to = Math.min(list.length, Math.ceil((top + height) / rowHeight) + spare);
-  const index = list.findIndex((e) => e.seq === picked);
+  const sight = Math.ceil(height / rowHeight);
+  const from = Math.max(0, Math.min(Math.floor(top / rowHeight), length - sight) - spare);
+  const to = Math.min(length, from + sight + 2 * spare);
+  const index = all ? (picked <= upTo ? picked - 1 : -1) : found.indexOf(picked);
+  const rows = Array.from({length: Math.max(0, to - from)}, (_, i) => ({seq: seqOf(from + i), e: run.journal.at(seqOf(from + i))}));
+  // What is in sight is read.
+  const missing = rows.findLast((r) => !r.e)?.seq ?? 0;
+  useEffect(() => {
+    if (missing > 0) void run.load(missing);
+  }, [missing]);
+  const before = all ? 0 : run.journal.missing(1, upTo);
   const toggle = (t: string) => {
     const next = new Set(types);
     if (!next.delete(t)) next.add(t);
     setTypes(next);
   };
   const pick = (i: number) => {
-    const e = list[Math.min(list.length - 1, Math.max(0, i))];
-    if (!e) return;
-    setPicked(e.seq);
-    const y = list.indexOf(e) * rowHeight;
+    if (length === 0) return;
+    const at = Math.min(length - 1, Math.max(0, i));
+    setPicked(seqOf(at));
+    const y = at * rowHeight;
     const b = box.current!;
     if (y < b.scrollTop) b.scrollTop = y;
     else if (y + rowHeight > b.scrollTop + b.clientHeight) b.scrollTop = y + rowHeight - b.clientHeight;
   };
   const key = (e: KeyboardEvent) => {
     const page = Math.max(1, Math.floor(height / rowHeight) - 1);
-    const at = index < 0 ? (e.key === "ArrowUp" || e.key === "End" ? list.length : -1) : index;
-    const next = {ArrowDown: at + 1, ArrowUp: at - 1, PageDown: at + page, PageUp: at - page, Home: 0, End: list.length - 1}[e.key];
+    const at = index < 0 ? (e.key === "ArrowUp" || e.key === "End" ? length : -1) : index;
+    const next = {ArrowDown: at + 1, ArrowUp: at - 1, PageDown: at + page, PageUp: at - page, Home: 0, End: length - 1}[e.key];
     if (next !== undefined) {
       e.preventDefault();
       pick(next);
@@ -77,7 +88,8 @@ export function Events({run}: {run: Run}) {
     <>
       <div class="evbar">
         <input class="field" type="search" aria-label="Search in events" placeholder="Search in events …" value={q} onInput={(e) => setQ(e.currentTarget.value)} />
-        <span class="dim" role="status">{list.length === upTo ? plural(upTo, "event") : `${list.length} of ${plural(upTo, "event")}`}</span>
+        <span class="dim" role="status">{all ? plural(upTo, "event") : `${length} of ${plural(read, "event")}${read < upTo ? ` that were read; there are ${upTo}` : ""}`}</span>
+        {before > 0 ? <button type="button" class="btn quiet" onClick={() => void run.load(before)}>Read earlier ones</button> : null}
         {types.size ? <button type="button" class="btn quiet" onClick={() => setTypes(new Set())}>all types</button> : null}
       </div>
       <div class="chips" role="group" aria-label="Types of events">
@@ -93,17 +105,21 @@ export function Events({run}: {run: Run}) {
           setTop(b.scrollTop);
         }}
       >
-        <div class="inner" role="presentation" style={{height: `${list.length * rowHeight}px`}}>
-          {list.slice(from, to).map((e, i) => (
+        <div class="inner" role="presentation" style={{height: `${length * rowHeight}px`}}>
+          {rows.map(({seq, e}, i) => (
             <div
-              key={e.seq} id={`ev${e.seq}`} class="ev" role="option" aria-selected={e.seq === picked} aria-setsize={list.length} aria-posinset={from + i + 1}
-              style={{top: `${(from + i) * rowHeight}px`}} onClick={() => setPicked(e.seq)} data-event={e.seq}
+              key={seq} id={`ev${seq}`} class="ev" role="option" aria-selected={seq === picked} aria-setsize={length} aria-posinset={from + i + 1}
+              style={{top: `${(from + i) * rowHeight}px`}} onClick={() => setPicked(seq)} data-event={seq}
             >
-              <span class="seq">{e.seq}</span>
-              <span class="ts">{clock(e.at)}</span>
-              <span class={`ty ty-${e.type}`}>{e.type}</span>
-              <span class="st">{e.step}</span>
-              <span class="dim">{gist(e)}</span>
+              <span class="seq">{seq}</span>
+              {e ? (
+                <>
+                  <span class="ts">{clock(e.at)}</span>
+                  <span class={`ty ty-${e.type}`}>{e.type}</span>
+                  <span class="st">{e.step}</span>
+                  <span class="dim">{gist(e)}</span>
+                </>
+              ) : <span class="dim">reading…</span>}
             </div>
           ))}
         </div>
@@ -137,5 +153,5 @@ function gist(e: Entry): string {
     case "limit_reached": return `${t("limit")} ${String(d["value"])} of ${String(d["max"])}`;
   }
   if (e.type === "text") return headline(t("content").replace(/^\s*---\s*\n/, ""));
-  return headline(["content", "question", "edgePrompt", "text", "choice", "reason", "detail", "title", "status", "note", "tier"].map(t).find((x) => x !== "") ?? "");
+  return headline(["content", "reasons", "question", "edgePrompt", "text", "choice", "reason", "detail", "title", "status", "note", "tier"].map(t).find((x) => x !== "") ?? "");
 }

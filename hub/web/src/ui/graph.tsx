@@ -126,7 +126,7 @@ function paint({svg, last}: Drawn, state: State, chosen: string): void {
   for (const node of svg.querySelectorAll<SVGGElement>("[data-role]")) {
     const role = node.getAttribute("data-role")!;
     const visits = state.visits(role);
-    const status = visits ? (shownStatus[state.newest(role)!.status] ?? "") : "";
+    const status = visits ? (shownStatus[state.newest(role)!] ?? "") : "";
     node.classList.remove("running", "ok", "failed", "waiting", "idle");
     node.classList.add(status || "idle");
     node.setAttribute("aria-pressed", String(role === chosen));

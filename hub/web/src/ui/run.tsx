@@ -4,6 +4,7 @@ import {useEffect, useLayoutEffect, useMemo, useRef, useState} from "preact/hook
 import {dollars, headline, plain, share, span, tokens} from "../model/text.ts";
 import type {Choice} from "../model/wire.ts";
 import {api} from "../net/api.ts";
+import {followAddress} from "../state/address.ts";
 import {fault, hrefOf, may, refine, route, tell} from "../state/app.ts";
 import {Run} from "../state/run.ts";
 import {back} from "../state/runs.ts";
@@ -24,35 +25,19 @@ export function RunPage({id}: {id: string}) {
   const questions = useRef<HTMLDivElement>(null);
   useEffect(() => {
     run.start();
-    return () => run.stop();
+    const leave = followAddress(run);
+    return () => {
+      leave();
+      run.stop();
+    };
   }, [run]);
 
-  // The chosen step and the seq are part of the address. What was not written by this page was
-  // asked for: a link was followed.
   const query = route.value.query;
-  const complete = run.complete.value;
-  const wanted = query["seq"] ?? "";
-  const wrote = useRef("");
-  useEffect(() => {
-    if (!complete || wanted === wrote.current) return;
-    wrote.current = wanted;
-    run.playing.value = false;
-    run.look(Number(wanted) > 0 ? Number(wanted) : null);
-  }, [complete, wanted]);
-  const cursor = run.cursor.value;
-  useEffect(() => {
-    if (!complete || run.playing.value) return;
-    const t = setTimeout(() => {
-      wrote.current = cursor === null ? "" : String(cursor);
-      refine({seq: wrote.current});
-    }, 200);
-    return () => clearTimeout(t);
-  }, [cursor, run.playing.value]);
-
+  const ready = run.ready.value;
   const state = run.state;
   const ids = [...state.steps.keys()];
   const asked = query["step"] ?? "";
-  const chosen = asked === "" ? latest(run) : state.steps.has(asked) ? asked : "";
+  const chosen = asked === "" ? latest(run) : state.steps.has(asked) || state.earlier > 0 ? asked : "";
   const choose = (step: string) => refine({step});
 
   useEffect(() => {
@@ -86,10 +71,10 @@ export function RunPage({id}: {id: string}) {
     document.title = `${head.status === "waiting" ? "⏸ " : ""}${title} · wf`;
   }, [title, head.status]);
 
-  if (problem && head.seq === 0) {
+  if (problem && !ready) {
     return <Empty title={problem.code === "unknown_session" ? `There is no run ${id}` : "The run cannot be shown"}>{plain(problem.message)} <a href={hrefOf("runs")}>All runs</a></Empty>;
   }
-  if (head.seq === 0) return <p class="empty" role="status">Reading the run…</p>;
+  if (!ready) return <p class="empty" role="status">Reading the run…</p>;
   return (
     <>
       <Head run={run} title={title} act={setDeed} />
@@ -99,12 +84,6 @@ export function RunPage({id}: {id: string}) {
           <Ask key={`${q.step}@${q.since}`} run={id} question={q} told={view?.waiting?.find((w) => w.step === q.step)} choose={choose} />
         ))}
       </div>
-      {complete || problem ? null : (
-        <p class="panel notice reading" role="status">
-          Reading the history{view ? `: event ${head.seq} of ${view.seq}` : "…"}
-          <progress aria-hidden="true" max={view?.seq} value={view ? head.seq : undefined} />
-        </p>
-      )}
       <Timeline run={run} chosen={chosen} choose={choose} />
       <div class="cols">
         <div class="side">
@@ -134,12 +113,11 @@ function latest(run: Run): string {
 function Head({run, title, act}: {run: Run; title: string; act: (d: Deed) => void}) {
   const view = run.view.value;
   const head = run.head;
-  // While the history is still being read, its state is one of the past.
-  const now = view && (view.seq === head.seq || !run.complete.value) ? view : null;
+  const now = view?.seq === head.seq ? view : null;
   const status = now?.status ?? head.status;
   const reason = now?.reason || head.reason;
   const u = head.usage;
-  const active = (now?.active_ms ?? head.at - head.began) + (status === "running" ? run.end.value - head.at : 0);
+  const active = view ? view.active_ms + (status === "running" ? Math.max(0, run.end.value - Date.parse(view.updated)) : 0) : NaN;
   const started = new Date(head.began).toISOString();
   return (
     <div class="head">
@@ -156,7 +134,7 @@ function Head({run, title, act}: {run: Run; title: string; act: (d: Deed) => voi
         <div class="figures">
           <span>started <Ago at={started} /> ago</span>
           <span><b>{span(active)}</b> active</span>
-          <span><b>{head.steps.size}</b> {head.steps.size === 1 ? "step" : "steps"}</span>
+          <span><b>{head.count}</b> {head.count === 1 ? "step" : "steps"}</span>
           {u.calls ? <span><b>{tokens(u.input + u.output)}</b> tokens</span> : null}
           {u.calls ? <span title="tokens of the prompts that came from the provider's cache"><b>{share(u.cached, u.input)}</b> cached</span> : null}
           {u.calls && view ? <span><b>{dollars(view.cost_usd)}</b></span> : null}
@@ -168,7 +146,7 @@ function Head({run, title, act}: {run: Run; title: string; act: (d: Deed) => voi
           {status === "suspended" ? <button type="button" class="btn primary" onClick={() => act("resume")}>Resume…</button> : null}
           {status === "running" ? <button type="button" class="btn" title="Stop what runs; the run can be resumed" onClick={() => api.suspend(run.id).then(() => tell("suspended"), fault)}>Suspend</button> : null}
           {head.final ? null : <button type="button" class="btn" onClick={() => act("message")}>Message…</button>}
-          <button type="button" class="btn" onClick={() => act("fork")} disabled={head.steps.size === 0}>Fork…</button>
+          <button type="button" class="btn" onClick={() => act("fork")} disabled={head.count === 0}>Fork…</button>
           {head.final ? null : <button type="button" class="btn danger" onClick={() => act("cancel")}>Cancel…</button>}
         </div>
       ) : null}

@@ -1,21 +1,19 @@
 // The head of a step, the same on all of its tabs.
 
-import type {Step} from "../model/fold.ts";
+import {took, type Step} from "../model/fold.ts";
 import {plural, share, shown, span, tokens} from "../model/text.ts";
 import type {Run} from "../state/run.ts";
 import {CID, Status, TextBox} from "./bits.tsx";
 
 export function StepHead({run, step: s, prompt}: {run: Run; step: Step; prompt?: boolean}) {
   const u = s.usage;
-  const open = s.spans.at(-1);
-  const took = s.ms || (open ? (open.to ?? run.at) - s.spans[0]!.from : 0);
   const handed = prompt ? shown(s.prompt) : "";
   return (
     <>
       <div class="stephead">
         <h3>{s.id}</h3>
         <Status of={s.status} />
-        <span class="dim">{span(took)}</span>
+        <span class="dim">{span(took(s, run.at))}</span>
         {s.attempt > 1 ? <span class="dim">try {s.attempt}</span> : null}
         {s.toolCalls ? <span class="dim">{plural(s.toolCalls, "tool call")}</span> : null}
         {u.calls ? <span class="dim">{tokens(u.input)} in · {share(u.cached, u.input)} cached · {tokens(u.output)} out</span> : null}

@@ -1,7 +1,7 @@
 // The visits of a run, in the order of their start.
 
-import {useEffect, useRef, useState} from "preact/hooks";
-import type {Step} from "../model/fold.ts";
+import {useEffect, useLayoutEffect, useRef, useState} from "preact/hooks";
+import {took, type Step} from "../model/fold.ts";
 import {headline, shown, span} from "../model/text.ts";
 import type {Run} from "../state/run.ts";
 import {Status, StepName} from "./bits.tsx";
@@ -18,7 +18,16 @@ export function Steps({run, chosen, choose}: {run: Run; chosen: string; choose: 
   const box = useRef<HTMLOListElement>(null);
   const [top, setTop] = useState(0);
   const at = list.findIndex((s) => s.id === chosen);
+  // Steps that come in front leave what is in sight in its place.
+  const front = useRef({id: list[0]?.id, height: 0});
+  const grown = front.current.id !== list[0]?.id;
+  useLayoutEffect(() => {
+    const ol = box.current!;
+    if (grown && front.current.id !== undefined && list.some((s) => s.id === front.current.id)) ol.scrollTop += ol.scrollHeight - front.current.height;
+    front.current = {id: list[0]?.id, height: ol.scrollHeight};
+  });
   useEffect(() => {
+    if (grown) return;
     const ol = box.current!;
     const li = ol.querySelector<HTMLElement>("[aria-current=true]")?.parentElement;
     const from = many ? at * rowHeight : (li?.offsetTop ?? 0);
@@ -31,7 +40,9 @@ export function Steps({run, chosen, choose}: {run: Run; chosen: string; choose: 
   const to = many ? from + Math.ceil(innerHeight / rowHeight) + 2 * spare : list.length;
   return (
     <section class={`panel steps${many ? " many" : ""}`} aria-label="Steps">
-      <header><h2>Steps</h2><span class="dim">{list.length}</span></header>
+      <header><h2>Steps</h2><span class="dim">{list.length < state.count ? `${list.length} of ${state.count}` : list.length}</span>
+        {state.earlier > 0 ? <button type="button" class="btn quiet tight end" onClick={() => void run.showEarlier()}>Show earlier</button> : null}
+      </header>
       <ol ref={box} onScroll={(e) => many && setTop(e.currentTarget.scrollTop)}>
         {from > 0 ? <li role="presentation" style={{height: `${from * rowHeight}px`}} /> : null}
         {list.slice(from, to).map((s) => <Item key={s.id} run={run} step={s} chosen={s.id === chosen} choose={choose} now={run.at} />)}
@@ -44,15 +55,13 @@ export function Steps({run, chosen, choose}: {run: Run; chosen: string; choose: 
 
 function Item({run, step: s, chosen, choose, now}: {run: Run; step: Step; chosen: boolean; choose: (id: string) => void; now: number}) {
   const view = run.told(s.id);
-  const open = s.spans.at(-1);
-  const took = s.ms || (open ? (open.to ?? now) - s.spans[0]!.from : 0);
   const said = s.record ? summary(view?.output, view?.text ?? shown(s.said)) : s.failures.length ? s.failures.at(-1)!.message : shown(s.said);
   return (
     <li>
       <button type="button" aria-current={chosen} onClick={() => choose(s.id)} data-step={s.id}>
         <Status of={s.status} bare />
         <span class="id"><StepName id={s.id} role={s.role} />{s.resumes ? <span class="dim" title="goes on with the conversation of its earlier visit" aria-label="resumes"> ↻</span> : null}</span>
-        <span class="took">{s.attempt > 1 ? `try ${s.attempt} · ` : ""}{s.status === "waiting" ? "waits" : span(took)}</span>
+        <span class="took">{s.attempt > 1 ? `try ${s.attempt} · ` : ""}{s.status === "waiting" ? "waits" : span(took(s, now))}</span>
         {said ? <span class="said">{headline(said, 140)}</span> : null}
       </button>
     </li>

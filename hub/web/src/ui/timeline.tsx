@@ -1,10 +1,10 @@
 // Who was at work when, and a scrubber over the journal.
 
 import {useMemo, useRef} from "preact/hooks";
-import type {State, Step} from "../model/fold.ts";
+import type {Step} from "../model/fold.ts";
 import {clock, plural, span} from "../model/text.ts";
 import {rows, ticks, type Axis} from "../model/timeline.ts";
-import {seqAt, type Run} from "../state/run.ts";
+import type {Run} from "../state/run.ts";
 
 const pct = (n: number): string => `${(100 * n).toFixed(3)}%`;
 
@@ -20,9 +20,10 @@ export function Timeline({run, chosen, choose}: {run: Run; chosen: string; choos
   return (
     <section class="panel time" aria-label="Timeline">
       <div class="lanes" aria-hidden="true">
-        <Lanes head={head} end={end} axis={axis} at={at} past={cursor !== null} chosen={chosen} choose={choose} />
+        <Lanes run={run} end={end} axis={axis} at={at} past={cursor !== null} chosen={chosen} choose={choose} />
         <div class="over">
           {axis.gaps.map((g) => <div class="gap" style={{left: pct(g.begin), width: pct(g.end - g.begin)}} />)}
+          {axis.holes.map((h) => <div class="hole" style={{left: pct(h.begin), width: pct(h.end - h.begin)}} />)}
           <div class="play" style={{left: pct(axis.place(at))}} />
         </div>
       </div>
@@ -45,6 +46,8 @@ export function Timeline({run, chosen, choose}: {run: Run; chosen: string; choos
         <span data-seq={seq} class={cursor === null ? undefined : "past"}>event {seq} of {head.seq}</span>
         {entry ? <span>{entry.type}{entry.step ? ` · ${entry.step}` : ""}</span> : null}
         {entry ? <span>{clock(entry.at)} · {span(entry.at - head.began)} in</span> : null}
+        {run.seeking.value === null ? null : <span role="status" class="seeking">reading event {run.seeking.value}…</span>}
+        {axis.holes.length ? <span>{plural(axis.holes.reduce((n, {hole}) => n + hole!.last - hole!.first + 1, 0), "event")} not read yet</span> : null}
         {axis.gaps.length ? <span>{plural(axis.gaps.length, "idle gap")}, {span(idle)}, shortened</span> : null}
         {cursor === null ? null : <button type="button" class="btn live" onClick={() => run.look(null)}>Back to {head.final ? "the end" : "live"}</button>}
       </footer>
@@ -76,10 +79,11 @@ interface Mark {
   open: boolean;
 }
 
-function Lanes({head, end, axis, at, past, chosen, choose}: {head: State; end: number; axis: Axis; at: number; past: boolean; chosen: string; choose: (id: string) => void}) {
+function Lanes({run, end, axis, at, past, chosen, choose}: {run: Run; end: number; axis: Axis; at: number; past: boolean; chosen: string; choose: (id: string) => void}) {
+  const steps = run.lanes;
   const lanes = useMemo(() => {
     const byRole = new Map<string, Mark[]>();
-    for (const step of head.steps.values()) {
+    for (const step of steps) {
       const list = byRole.get(step.role) ?? [];
       byRole.set(step.role, list);
       for (const s of step.spans) list.push({step, from: s.from, to: s.to ?? end, wait: s.kind === "wait", open: s.to === null});
@@ -88,7 +92,7 @@ function Lanes({head, end, axis, at, past, chosen, choose}: {head: State; end: n
       const marks = all.length > crowd ? thin(all, axis, chosen) : all;
       return {role, marks, row: rows(marks)};
     });
-  }, [head, head.seq, end, head.steps.size > crowd ? chosen : ""]);
+  }, [axis, end, steps.length > crowd ? chosen : ""]);
   return (
     <>
       {lanes.map(({role, marks, row}) => {
@@ -133,7 +137,7 @@ function Slider({run, axis, seq, at, text}: {run: Run; axis: Axis; seq: number; 
     const box = ref.current!.getBoundingClientRect();
     const place = Math.min(1, Math.max(0, (x - box.left) / box.width));
     run.playing.value = false;
-    run.look(place >= 0.999 ? null : seqAt(run.journal.entries, axis.time(place)));
+    run.look(place >= 0.999 ? null : axis.missing(place) || run.seqAt(axis.time(place)));
   };
   const key = (e: KeyboardEvent) => {
     const to = {
@@ -158,6 +162,7 @@ function Slider({run, axis, seq, at, text}: {run: Run; axis: Axis; seq: number; 
       }}
     >
       <svg viewBox={`0 0 ${bins} 26`} preserveAspectRatio="none" aria-hidden="true"><path class="pulse" d={shape} /></svg>
+      {axis.holes.map((h) => <div class="hole" aria-hidden="true" title={`events ${h.hole!.first} to ${h.hole!.last} are read where you look at them`} style={{left: pct(h.begin), width: pct(h.end - h.begin)}} />)}
       {axis.gaps.map((g) => <div class="gap" aria-hidden="true" style={{left: pct(g.begin), width: pct(g.end - g.begin)}}><span>{span(g.to - g.from)}</span></div>)}
       <div class="knob" aria-hidden="true" style={{left: pct(axis.place(at))}} />
     </div>
@@ -168,6 +173,7 @@ function Slider({run, axis, seq, at, text}: {run: Run; axis: Axis; seq: number; 
 function density(run: Run, axis: Axis): string {
   const counts = new Array<number>(bins).fill(0);
   for (const e of run.journal.entries) {
+    if (!e) continue;
     const i = Math.min(bins - 1, Math.floor(axis.place(e.at) * bins));
     counts[i] = counts[i]! + 1;
   }

@@ -337,6 +337,49 @@ wf: 1
 name: outer
 roles: {part: {workflow: inner.yaml}}
 `,
+  "asked.yaml": `
+wf: 1
+name: asked
+roles:
+  who: {ask: "Who?", form: {type: object, properties: {zip: {type: string}, name: {type: string}, age: {type: integer}}}}
+`,
+  "asking.yaml": `
+wf: 1
+name: asking
+roles: {part: {workflow: asked.yaml}}
+`,
+  // A model that forgets what it was to put out.
+  "hasty.yaml": `
+wf: 1
+name: hasty
+roles:
+  judge:
+    model: script/hasty-replies.yaml
+    prompt: Judge.
+    output: {type: object, required: [verdict], properties: {verdict: {enum: [good, bad]}}}
+`,
+  "hasty-replies.yaml": `
+judge#1:
+  - {text: "All is well."}
+  - {text: "---\\nverdict: good\\n---\\nAll is well.\\n"}
+`,
+  // Some 4 events a round.
+  "long.yaml": `
+wf: 1
+name: long
+inputs: {rounds: {type: integer, default: 750}}
+limits: {steps: 5000}
+roles:
+  odd: {set: {n: "\${{ (steps.odd?.output.n ?? 0) + 1 }}"}}
+  even: {set: {n: "\${{ steps.odd.output.n }}"}}
+  gate: {ask: "Was that enough?", choices: [{label: It was, value: enough, primary: true}]}
+edges:
+  - {from: START, to: odd}
+  - {from: odd, to: even}
+  - {from: even, to: odd, when: output.n < inputs.rounds, limit: 2000}
+  - {from: even, to: gate}
+  - {from: gate, to: END}
+`,
   "form.yaml": `
 wf: 1
 name: form

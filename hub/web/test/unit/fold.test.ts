@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import {test} from "node:test";
 import {fold, State, way} from "../../src/model/fold.ts";
+import type {RunView} from "../../src/net/api.ts";
+import {agree, stateOf} from "../../src/state/told.ts";
 import {journal, start, type Said} from "./journal.ts";
 
 const loop: Said[] = [
@@ -45,9 +47,9 @@ test("a run is what its events say, at each seq", () => {
   assert.ok(end.final);
   assert.equal(end.steps.get("coder#2")?.resumes, "r2");
   assert.equal(end.visits("coder"), 2);
-  assert.equal(end.newest("coder")?.id, "coder#2");
+  assert.equal(end.newest("coder"), "failed");
   assert.deepEqual(end.usage, {calls: 2, input: 2100, cached: 800, output: 70});
-  assert.equal(end.toolCalls, 1);
+  assert.equal(end.steps.get("coder#1")?.toolCalls, 1);
 });
 
 test("the fold of a prefix goes on to the fold of the whole, wherever it is cut", () => {
@@ -130,4 +132,76 @@ test("a fork of a finished run goes on", () => {
   assert.equal(fold(j, 4).status, "done");
   assert.equal(fold(j).status, "running");
   assert.equal(fold(j).final, false);
+});
+
+// What the server would tell of a run at a seq, with no more than so many of its steps.
+function tell(s: State, room: number): RunView {
+  const all = [...s.steps.values()];
+  const steps = all.slice(Math.max(0, all.length - room));
+  const lacking = all.length > steps.length;
+  const usage = (u: typeof s.usage) => ({...u});
+  return {
+    id: "R", workflow: "w", definition: "d", head: s.cid, seq: s.seq, status: s.status, reason: s.reason, result: null, outputs: {}, cost_usd: null, active_ms: 0, scripted_calls: 0,
+    started: new Date(s.began).toISOString(), updated: new Date(s.at).toISOString(), usage: usage(s.usage),
+    info: {title: s.title, description: "", type: "", scope: "", tags: null, created_by: "", target_user: "", request_id: "", workspace: "", file: "", parent: null, forked_from: null, inputs: {}},
+    waiting: [...s.waiting.values()].map((q) => ({step: q.step, kind: q.kind, question: String(q.question), choices: q.choices, due: null})),
+    steps: steps.map((x) => ({
+      id: x.id, role: x.role, action: "prompt", visit: x.visit, edge: x.edge, via: x.via, began: x.first, ...(x.record ? {ended: x.last} : {}), cid: x.record, status: x.status, parents: [],
+      resumes: x.resumes, edge_prompt: "", output: null, text: "", error: null, tool_calls: x.toolCalls, usage: usage(x.usage), ms: x.ms, workspace: null,
+      attempts: Array.from({length: x.attempt}, (_, i) => ({attempt: i + 1, started: new Date(s.began).toISOString(), error: x.failures[i] ?? null})),
+    })),
+    ...(lacking ? {
+      steps_total: all.length, earlier: steps[0]?.first ?? s.seq + 1,
+      roles: [...new Set(all.map((x) => x.role))].map((role) => ({role, visits: s.visits(role), status: s.newest(role)!})),
+      ways: [...s.taken].map(([key, times]) => {
+        const [edge, kind, to] = key.split(" ");
+        return {edge: Number(edge), to: to!, limit: kind === "limit", times};
+      }),
+    } : {}),
+  };
+}
+
+const sums = (s: State) => ({
+  status: s.status, final: s.final, count: s.count, usage: s.usage, taken: new Map([...s.taken].sort()), waiting: [...s.waiting.keys()], title: s.title, began: s.began, seq: s.seq,
+  roles: ["test", "coder", "gate"].map((r) => [r, s.visits(r), s.newest(r)]),
+});
+
+test("what the server tells of a run goes on to what the whole journal tells, wherever it is cut and however few steps it has", () => {
+  const j = journal(loop);
+  for (let cut = 1; cut <= j.length; cut++) {
+    for (const room of [0, 1, 2, 10]) {
+      if ([...fold(j, cut).steps.values()].slice(0, -room || undefined).some((x) => !x.record)) continue; // of such a step the server is asked again
+      const s = stateOf(tell(fold(j, cut), room));
+      for (let seq = cut; seq <= j.length; seq++) {
+        if (seq > cut) s.apply(j[seq - 1]!);
+        assert.deepEqual(sums(s), sums(fold(j, seq)), `cut at ${cut}, ${room} steps, at ${seq}`);
+      }
+    }
+  }
+});
+
+test("a late part of the journal tells exactly what its steps did, and leaves the sums as they are", () => {
+  const j = journal(loop);
+  const s = stateOf(tell(fold(j, 18), 2));
+  assert.deepEqual([...s.steps.keys()], ["gate#1", "coder#2"]);
+  assert.deepEqual([s.count, s.earlier], [4, 12]);
+  assert.deepEqual(s.steps.get("gate#1")?.spans, [], "when it was at work is not known");
+  s.adopt(fold(j, 18, new State(11)));
+  assert.deepEqual(s.steps.get("gate#1"), fold(j, 18).steps.get("gate#1"));
+  assert.deepEqual(sums(s), sums(fold(j, 18)));
+  s.adopt(fold(j, 18, new State(17)));
+  assert.equal(s.steps.get("coder#2")?.first, 16, "a part that has only its second try knows less");
+  s.prepend([...fold(j, 10).steps.values()], 0);
+  assert.deepEqual([[...s.steps.keys()], s.count], [["test#1", "coder#1", "gate#1", "coder#2"], 4]);
+});
+
+test("the server's word holds where events tell little of steps that are lacking", () => {
+  const j = journal(loop);
+  const s = stateOf(tell(fold(j, 12), 0));
+  s.apply(j[12]!);
+  assert.deepEqual([...s.waiting.keys()], []);
+  agree(s, tell(fold(j, 13), 0));
+  assert.deepEqual([...s.waiting.keys()], ["gate#1"]);
+  s.apply(j[13]!);
+  assert.deepEqual([...s.waiting.keys()], [], "an answer is one, whoever asked");
 });

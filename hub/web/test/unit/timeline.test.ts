@@ -57,3 +57,23 @@ test("ticks stand at round times, apart from each other, and not in gaps", () =>
   for (let i = 1; i < marks.length; i++) assert.ok(marks[i]!.place - marks[i - 1]!.place > 0.05, JSON.stringify(marks));
   assert.deepEqual(ticks(compress(7, 7, []), 8), []);
 });
+
+test("what is not held has a part of the axis, each as its events, and a place in it has a seq", () => {
+  const axis = compress(0, 10_000, [{from: 0, to: 10_000}], [{from: 1000, to: 3000, first: 11, last: 40}, {from: 5000, to: 9000, first: 61, last: 70}]);
+  const [one, two] = axis.holes;
+  assert.equal(axis.holes.length, 2);
+  assert.ok(Math.abs(one!.end - one!.begin + two!.end - two!.begin - 0.25) < 1e-9);
+  assert.ok(Math.abs((one!.end - one!.begin) / (two!.end - two!.begin) - 3) < 1e-9);
+  const within = (p: typeof one, part: number) => axis.missing(p!.begin + part * (p!.end - p!.begin));
+  assert.deepEqual([within(one, 0.001), within(one, 0.5), within(one, 1), within(two, 0.001), within(two, 1)], [11, 25, 40, 61, 70]);
+  assert.deepEqual([0, 0.9999].map((p) => axis.missing(p)), [0, 0]);
+  let last = -1;
+  for (let t = 0; t <= 10_000; t += 97) {
+    const p = axis.place(t);
+    assert.ok(p > last && Math.abs(axis.time(p) - t) < 1e-3);
+    last = p;
+  }
+  assert.ok(ticks(axis, 20).every((t) => axis.missing(t.place + 1e-9) === 0));
+  const all = compress(0, 1000, [], [{from: 0, to: 1000, first: 1, last: 9}]);
+  assert.deepEqual([all.missing(0), all.missing(1)], [1, 9]);
+});
