@@ -200,7 +200,9 @@ func TestFormatsMatchTheirGoldenFiles(t *testing.T) {
 // renders them as the one before does.
 func pinned(t *testing.T, version int, kind string, got []byte) {
 	t.Helper()
-	name := func(version int) string { return filepath.Join("..", "testdata", "messages", fmt.Sprintf("%d%s.jsonl", version, kind)) }
+	name := func(version int) string {
+		return filepath.Join("..", "testdata", "messages", fmt.Sprintf("%d%s.jsonl", version, kind))
+	}
 	of := version
 	for of > 1 {
 		if _, err := os.Stat(name(of)); err == nil {
