@@ -13,6 +13,10 @@ type Driving struct {
 	Idle   Idle  `json:"idle,omitempty"`   // why no process drives it; "" unless Driven is false
 }
 
+// Settled reports whether it stays as it is until the next event of the run: a process can be killed
+// between two events.
+func (d Driving) Settled() bool { return d.Driven == nil }
+
 // Idle is why no process drives a run that could go on.
 type Idle string
 

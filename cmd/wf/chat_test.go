@@ -2,10 +2,12 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -28,8 +30,25 @@ func inTmux(t *testing.T, dir, line string, env ...string) *pane {
 	p := &pane{t: t, socket: filepath.Join(t.TempDir(), "tmux")}
 	p.env = append(os.Environ(), "HOME="+dir, "WF_STORE="+filepath.Join(dir, ".wf"), "XDG_STATE_HOME="+filepath.Join(dir, "state"), "USER=ada", "TERM=xterm-256color", "LANG=C.UTF-8", "TMUX=", "SHELL=/bin/sh")
 	p.env = append(p.env, env...)
-	p.tmux("-f", "/dev/null", "new-session", "-d", "-x", "80", "-y", "24", "-c", dir, line)
-	t.Cleanup(func() { p.tmux("kill-server") })
+	lives := filepath.Join(filepath.Dir(p.socket), "lives") // a pipe that all processes of the terminal hold
+	if err := syscall.Mkfifo(lives, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	gone, err := os.OpenFile(lives, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.tmux("-f", "/dev/null", "new-session", "-d", "-x", "80", "-y", "24", "-c", dir, fmt.Sprintf("exec 9>'%s'; %s", lives, line))
+	t.Cleanup(func() {
+		p.tmux("kill-server")
+		defer gone.Close()
+		if err := gone.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+			t.Error(err)
+		}
+		if _, err := io.Copy(io.Discard, gone); err != nil {
+			t.Errorf("processes of the terminal are still there: %v", err)
+		}
+	})
 	return p
 }
 

@@ -107,6 +107,9 @@ func (s *Server) runs(w http.ResponseWriter, r *http.Request) error {
 	if items == nil {
 		items = []any{}
 	}
+	if slices.ContainsFunc(items, unsettled) {
+		w.Header().Del("ETag")
+	}
 	out := map[string]any{"schema": "wf.runs/v1", "items": items, "next": nil}
 	if next != "" {
 		out["next"] = next
@@ -139,6 +142,9 @@ func (s *Server) run(w http.ResponseWriter, r *http.Request) error {
 	v, err := s.Backend.Run(r.Context(), runOf(r), win)
 	if err != nil {
 		return err
+	}
+	if unsettled(v) {
+		w.Header().Del("ETag")
 	}
 	reply.JSON(w, http.StatusOK, v)
 	return nil

@@ -24,6 +24,7 @@ type shop struct {
 	seq   protocol.Seq
 
 	blocks map[protocol.Link][]byte // beside blockCID
+	moving bool                     // whether R may change without an event
 }
 
 func (s *shop) note(format string, args ...any) error {
@@ -35,11 +36,20 @@ func (s *shop) Workflows(context.Context) ([]Workflow, error) {
 	return []Workflow{{Name: "hello", Inputs: json.RawMessage(`{"type":"object"}`)}}, s.note("workflows")
 }
 func (s *shop) Runs(_ context.Context, q Query) ([]any, protocol.RunID, error) {
-	return []any{map[string]string{"id": "R"}}, "R", s.note("runs %+v", q)
+	return []any{shown{"R", s.moving}}, "R", s.note("runs %+v", q)
 }
 func (s *shop) Run(_ context.Context, r protocol.RunID, w Window) (any, error) {
-	return map[string]string{"id": string(r)}, s.note("run %s %+v", r, w)
+	return shown{r, s.moving}, s.note("run %s %+v", r, w)
 }
+
+// shown is a run as the backend tells it.
+type shown struct {
+	ID     protocol.RunID `json:"id"`
+	moving bool
+}
+
+func (x shown) Settled() bool { return !x.moving }
+
 func (s *shop) Graph(_ context.Context, r protocol.RunID) ([]byte, error) {
 	return []byte("<svg/>"), s.note("graph %s", r)
 }
@@ -255,6 +265,19 @@ func TestWhatHasNotMovedIsNotSentAgain(t *testing.T) {
 	s.seq++
 	if w := ask(s, guard.AllScopes, "GET", "/v1/runs", "", "If-None-Match: "+tag); w.Code != 200 {
 		t.Errorf("something moved: %d", w.Code)
+	}
+}
+
+// That its process was killed is no event of a run: a client that held its ETag would be told for
+// ever that a process drives it.
+func TestARunThatMayLoseItsProcessIsReadAnew(t *testing.T) {
+	for _, target := range []string{"/v1/runs", "/v1/runs/R"} {
+		if tag := ask(&shop{moving: true}, guard.AllScopes, "GET", target, "").Header().Get("ETag"); tag != "" {
+			t.Errorf("%s has the ETag %s", target, tag)
+		}
+		if tag := ask(&shop{}, guard.AllScopes, "GET", target, "").Header().Get("ETag"); tag == "" {
+			t.Errorf("%s has no ETag", target)
+		}
 	}
 }
 

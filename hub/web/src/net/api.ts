@@ -39,11 +39,15 @@ export interface Usage {
   output: number | null;
 }
 
+/** Why no process drives a run whose status is running. */
+export type Idle = "interrupted" | "not_started" | "answered";
+
 export interface RunRow {
   id: string;
   workflow: string;
   title: string;
   status: RunStatus;
+  idle?: Idle;
   reason?: string;
   steps: number;
   started: string;
@@ -89,6 +93,7 @@ export interface RunView {
   workflow: string;
   definition: string;
   status: RunStatus;
+  idle?: Idle;
   reason: string;
   suspended_by?: string;
   head: string;

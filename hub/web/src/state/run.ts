@@ -7,7 +7,7 @@ import {before, Journal, windowSpan} from "../model/journal.ts";
 import {Drafts} from "../model/live.ts";
 import {compress, type Axis, type Hole, type Stretch} from "../model/timeline.ts";
 import type {Entry} from "../model/wire.ts";
-import {api, ApiError, skew, type RunView, type StepView} from "../net/api.ts";
+import {api, ApiError, skew, type Idle, type RunView, type StepView} from "../net/api.ts";
 import {fault, link, now, replay} from "./app.ts";
 import {agree, stateOf, stepOf} from "./told.ts";
 
@@ -19,6 +19,7 @@ const telling = new Set([
 
 const stepsBefore = 200; // of the run as it was, that are read at once
 const again = 2000; // until a run that could not be read is asked for again
+const lookEvery = 5000; // whether a process drives a run, which no event tells
 
 export class Run {
   /** What is held of the journal: its newest events, and what was asked for. */
@@ -35,6 +36,8 @@ export class Run {
   /** The seq that will be looked at as soon as what it needs was read. */
   readonly seeking = signal<number | null>(null);
   readonly view = signal<RunView | null>(null);
+  /** Why no process drives the run, although it could go on; "" where one does, or may. */
+  readonly idle = signal<Idle | "">("");
   readonly problem = signal<{code: string; message: string} | null>(null);
   readonly playing = signal(false);
 
@@ -89,8 +92,13 @@ export class Run {
   readonly end = computed<number>(() => {
     this.version.value;
     const s = this.live;
-    return s.final || s.status === "suspended" ? s.at : Math.max(s.at, now.value + skew);
+    return s.final || s.status === "suspended" || this.idle.value ? s.at : Math.max(s.at, now.value + skew);
   });
+
+  /** The status of a step, which was cut off where no process drives the run. */
+  statusOf(s: Step): string {
+    return s.status === "running" && this.cursor.value === null && this.idle.value ? "interrupted" : s.status;
+  }
 
   /** The time that is looked at: that of an event, or now. */
   get at(): number {
@@ -127,6 +135,8 @@ export class Run {
         if (link.value === "open") this.readSoon(0);
       }),
     );
+    const looking = setInterval(() => void this.lookForDriver(), lookEvery);
+    this.stopping.push(() => clearInterval(looking));
   }
 
   stop(): void {
@@ -248,6 +258,7 @@ export class Run {
       const v = await api.run(this.id, {}, mine.signal);
       batch(() => {
         this.view.value = v;
+        this.drives(v);
         if (!this.unfollow) this.follow(v);
         else if (v.steps_total && v.seq === this.live.seq) {
           agree(this.live, v);
@@ -260,6 +271,22 @@ export class Run {
       else fault(e);
       if (!this.unfollow && !(e instanceof ApiError && e.status === 404)) this.readSoon(again);
     }
+  }
+
+  // A process that was killed writes nothing: a run without events is asked for anew.
+  private async lookForDriver(): Promise<void> {
+    if (!this.ready.value || this.live.status !== "running" || document.hidden || link.value !== "open") return;
+    const seq = this.live.seq;
+    try {
+      const v = await api.run(this.id, {limit: 1});
+      if (this.live.seq === seq) this.drives(v);
+    } catch (e) {
+      if (!(e instanceof ApiError)) fault(e); // else what is followed tells of the connection
+    }
+  }
+
+  private drives(v: RunView): void {
+    if (v.seq >= this.live.seq) this.idle.value = v.idle ?? "";
   }
 
   // Follows the journal from its newest events on. What is known of the run changes when all that
@@ -340,6 +367,7 @@ export class Run {
     this.frame = 0;
     if (this.fresh.length === 0) return;
     let tells = false;
+    this.idle.value = ""; // until it is read again: a process wrote
     for (const e of this.fresh) {
       this.live.apply(e);
       this.drafts.settle(e);

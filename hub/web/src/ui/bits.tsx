@@ -14,6 +14,7 @@ const marks: Record<string, string> = {
   dead: "M1.500 1.500l6 6M7.500 1.500l-6 6",
   waiting: "M2.800 1.500v6M6.200 1.500v6",
   suspended: "M4.500 1v4M4.500 7.800v.1",
+  interrupted: "M4.500 1v4M4.500 7.800v.1",
   parked: "M4.500 1v4M4.500 7.800v.1",
   cancelled: "M1.500 4.500h6",
   skipped: "M1.500 4.500h6",
@@ -26,6 +27,9 @@ export function StepName({id, role}: {id: string; role: string}) {
   return <span class="stepname" title={id}><span>{role}</span>{id.slice(role.length)}</span>;
 }
 
+/** A status in words. */
+export const statusWord = (of: string): string => of.replace("_", " ");
+
 /** A status as a shape and a word. */
 export function Status({of, bare}: {of: string; bare?: boolean}) {
   return (
@@ -33,7 +37,7 @@ export function Status({of, bare}: {of: string; bare?: boolean}) {
       <span class="mark" aria-hidden="true">
         <svg viewBox="0 0 9 9"><path d={marks[of] ?? marks["queued"]!} /></svg>
       </span>
-      <span class={bare ? "sr" : undefined}>{of}</span>
+      <span class={bare ? "sr" : undefined}>{statusWord(of)}</span>
     </span>
   );
 }

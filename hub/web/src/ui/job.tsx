@@ -32,7 +32,7 @@ export function Job({run}: {run: Run}) {
           ["Title", plain(i.title)],
           ["Description", plain(i.description)],
           ["Type", plain(i.type)],
-          ["Status", <Status of={v.status} />],
+          ["Status", <Status of={v.idle ?? v.status} />],
           ["Scope", plain(i.scope)],
           ["Tags", (i.tags ?? []).length ? <span class="chips">{i.tags!.map((x) => <span class="tag">{plain(x)}</span>)}</span> : ""],
           ["Created", day(Date.parse(v.started))],

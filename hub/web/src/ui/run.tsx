@@ -9,7 +9,7 @@ import {fault, hrefOf, may, refine, route, tell} from "../state/app.ts";
 import {Run} from "../state/run.ts";
 import {back} from "../state/runs.ts";
 import {Ask} from "./ask.tsx";
-import {Ago, copy, Empty, Status} from "./bits.tsx";
+import {Ago, copy, Empty, Status, statusWord} from "./bits.tsx";
 import {CancelDialog, ForkDialog, MessageDialog, ResumeDialog} from "./deeds.tsx";
 import {Detail, tabs} from "./detail.tsx";
 import {Graph} from "./graph.tsx";
@@ -114,7 +114,7 @@ function Head({run, title, act}: {run: Run; title: string; act: (d: Deed) => voi
   const view = run.view.value;
   const head = run.head;
   const now = view?.seq === head.seq ? view : null;
-  const status = now?.status ?? head.status;
+  const status = run.idle.value || (now?.status ?? head.status);
   const reason = now?.reason || head.reason;
   const u = head.usage;
   const active = view ? view.active_ms + (status === "running" ? Math.max(0, run.end.value - Date.parse(view.updated)) : 0) : NaN;
@@ -130,7 +130,7 @@ function Head({run, title, act}: {run: Run; title: string; act: (d: Deed) => voi
           {view?.info.parent ? <a href={hrefOf("run", view.info.parent.run, {step: view.info.parent.step})}>part of {view.info.parent.run}</a> : null}
         </div>
         <h1>{title} <Status of={status} /></h1>
-        <p class="sr" role="status">{`the run is ${status}`}</p>
+        <p class="sr" role="status">{`the run is ${statusWord(status)}`}</p>
         <div class="figures">
           <span>started <Ago at={started} /> ago</span>
           <span><b>{span(active)}</b> active</span>
@@ -143,7 +143,7 @@ function Head({run, title, act}: {run: Run; title: string; act: (d: Deed) => voi
       </div>
       {may("run") ? (
         <div class="acts" role="group" aria-label="What to do with the run">
-          {status === "suspended" ? <button type="button" class="btn primary" onClick={() => act("resume")}>Resume…</button> : null}
+          {status === "suspended" || run.idle.value ? <button type="button" class="btn primary" onClick={() => act("resume")}>Resume…</button> : null}
           {status === "running" ? <button type="button" class="btn" title="Stop what runs; the run can be resumed" onClick={() => api.suspend(run.id).then(() => tell("suspended"), fault)}>Suspend</button> : null}
           {head.final ? null : <button type="button" class="btn" onClick={() => act("message")}>Message…</button>}
           <button type="button" class="btn" onClick={() => act("fork")} disabled={head.count === 0}>Fork…</button>

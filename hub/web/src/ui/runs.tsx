@@ -134,7 +134,7 @@ function Row({r, hub}: {r: RunRow; hub: boolean}) {
         </div>
         {ask ? <div class="ask">{ask}</div> : r.reason ? <div class={r.status === "failed" ? "worse" : "ask"}>{headline(r.reason, 120)}</div> : null}
       </td>
-      <td class="state"><Status of={r.status} /></td>
+      <td class="state"><Status of={r.idle ?? r.status} /></td>
       <td data-label="Updated"><Ago at={r.updated} /></td>
       <td class="nowrap" data-label="Active">{span(r.active_ms)}</td>
       <td class="num" data-label="Steps">{r.steps}</td>

@@ -12,7 +12,7 @@ export function StepHead({run, step: s, prompt}: {run: Run; step: Step; prompt?:
     <>
       <div class="stephead">
         <h3>{s.id}</h3>
-        <Status of={s.status} />
+        <Status of={run.statusOf(s)} />
         <span class="dim">{span(took(s, run.at))}</span>
         {s.attempt > 1 ? <span class="dim">try {s.attempt}</span> : null}
         {s.toolCalls ? <span class="dim">{plural(s.toolCalls, "tool call")}</span> : null}

@@ -59,7 +59,7 @@ function Item({run, step: s, chosen, choose, now}: {run: Run; step: Step; chosen
   return (
     <li>
       <button type="button" aria-current={chosen} onClick={() => choose(s.id)} data-step={s.id}>
-        <Status of={s.status} bare />
+        <Status of={run.statusOf(s)} bare />
         <span class="id"><StepName id={s.id} role={s.role} />{s.resumes ? <span class="dim" title="goes on with the conversation of its earlier visit" aria-label="resumes"> ↻</span> : null}</span>
         <span class="took">{s.attempt > 1 ? `try ${s.attempt} · ` : ""}{s.status === "waiting" ? "waits" : span(took(s, now))}</span>
         {said ? <span class="said">{headline(said, 140)}</span> : null}

@@ -179,6 +179,29 @@ describe("a run", () => {
     check();
   });
 
+  test("a run whose process was killed is called interrupted, and resumed", async (t) => {
+    await on.place.hold(t);
+    const {page, check} = await visit(t);
+    const driver = on.place.spawn("run", "draft.yaml", "-i", "topic=killed", "--title", "Killed", "-q");
+    await page.getByRole("link", {name: "Killed"}).click();
+    await page.locator('[data-step="facts#1"] .s-running').waitFor();
+    await status(page, "running");
+    driver.kill("SIGKILL");
+    await driver.ended;
+    await status(page, "interrupted");
+    assert.equal(await page.getByRole("button", {name: "Suspend"}).count(), 0);
+    await page.locator("[data-step] .s-interrupted").waitFor();
+    await page.getByRole("link", {name: "Runs", exact: true}).first().click();
+    await page.locator("tr", {hasText: "Killed"}).locator(".s-interrupted").waitFor();
+    await page.getByRole("link", {name: "Killed"}).click();
+    await status(page, "interrupted");
+    await on.place.release();
+    await page.getByRole("button", {name: "Resume…"}).click();
+    await page.getByRole("dialog").getByRole("button", {name: "Resume"}).click();
+    await status(page, "waiting");
+    check();
+  });
+
   test("a command that failed shows what it put out, the run is resumed, suspended and cancelled", async (t) => {
     const {page, check} = await visit(t);
     await open(page, await begin(page, "broken"));
