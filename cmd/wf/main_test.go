@@ -159,7 +159,7 @@ func runFlip(ts *testscript.TestScript, _ bool, args []string) {
 
 // runAwait waits until a file exists that a command in the background writes.
 func runAwait(ts *testscript.TestScript, _ bool, args []string) {
-	ts.Check(ts.Exec("sh", "-c", fmt.Sprintf("until [ -e %q ]; do :; done", ts.MkAbs(args[0]))))
+	ts.Check(ts.Exec("sh", "-c", fmt.Sprintf("until [ -e %q ]; do sleep 0.01; done", ts.MkAbs(args[0]))))
 }
 
 // runStop sends a signal to the process whose id stands in a file:  stop INT pid
