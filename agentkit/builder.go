@@ -26,7 +26,7 @@ type written struct {
 	bytes    []byte
 }
 
-// Prompt is the PromptBytes of BuildMessages. Prompts of one conversation share memory: nobody
+// Prompt is the PromptBytes of BuildMessages. Prompts of one conversation share memory: no caller
 // alters them.
 func (b *Builder) Prompt(h protocol.History) ([]byte, error) {
 	messages, err := BuildMessages(h)

@@ -48,7 +48,7 @@ func (s *Store) LockRun(id protocol.RunID) (unlockRun func() error, err error) {
 }
 
 // Driven reports whether a process drives a run, be it this one. It asks the kernel about the
-// lock of LockRun and takes none, so that it is in nobody's way; nor does it open the database.
+// lock of LockRun and takes none, so that it hinders no driver; nor does it open the database.
 // A run that no process ever drove is not driven.
 func (s *Store) Driven(id protocol.RunID) (bool, error) {
 	if err := checkRunID(id); err != nil {

@@ -389,7 +389,7 @@ func TestAWriterWaitsForALongReader(t *testing.T) {
 }
 
 // A follower that has waited for long hears of a commit of another process, and so does each of
-// several, whoever comes first.
+// several, in whatever order they come.
 func TestFollowersHearOfCommitsOfAnotherProcess(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	s := openStore(t, dir)

@@ -39,7 +39,7 @@ func TestManyHeadsAreNotedTogether(t *testing.T) {
 	}
 }
 
-// What cannot be written is told to everyone that wanted it.
+// What cannot be written is an error for every caller that wanted it.
 func TestAFailureToNoteIsToldToAll(t *testing.T) {
 	state := t.TempDir() + "/file"
 	if err := os.WriteFile(state, nil, 0o600); err != nil {

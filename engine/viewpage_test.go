@@ -95,7 +95,7 @@ func TestPagesOfStepsAreTheWholeView(t *testing.T) {
 				rt.Errorf("%s alone (-whole +alone):\n%s", want.ID, diff)
 			}
 		}
-		if none, err := b.e.ViewStep(ctx, id, "nobody#7"); err != nil || len(none.Steps) != 0 {
+		if none, err := b.e.ViewStep(ctx, id, "unknown#7"); err != nil || len(none.Steps) != 0 {
 			rt.Errorf("a step that is not there: %v, %v", none.Steps, err)
 		}
 		if len(v.Steps) > limit {

@@ -220,7 +220,7 @@ const (
 	// StopOverflow is no reply at all: the request holds more than the model reads.
 	StopOverflow = "overflow"
 	// StopGivenUp is a call that was ended before its reply was whole, by a timeout or because the
-	// run stopped. It is no turn, and whoever goes on makes the same call again.
+	// run stopped. It is no turn, and the process that goes on makes the same call again.
 	StopGivenUp = "given_up"
 )
 

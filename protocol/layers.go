@@ -9,7 +9,7 @@ type Layers[K comparable, V any] struct {
 	below *Layers[K, V]
 }
 
-// With lays values over those of the same keys. It takes over more, which nobody alters then.
+// With lays values over those of the same keys. It takes over more, which must not be altered then.
 func (l *Layers[K, V]) With(more map[K]V) *Layers[K, V] {
 	if len(more) == 0 {
 		return l

@@ -52,7 +52,7 @@ type Table struct {
 //go:embed prices.yaml
 var embedded string
 
-// Standard is the table that wf comes with. It is shared: nobody alters it.
+// Standard is the table that wf comes with. It is shared and must not be altered.
 var Standard = sync.OnceValue(func() Table {
 	t, err := Parse(embedded)
 	if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -31,6 +32,29 @@ func newPlace(t *testing.T, env ...string) place {
 	dir := t.TempDir()
 	return place{t, dir, append([]string{"HOME=" + t.TempDir(), "XDG_STATE_HOME=", "XDG_DATA_HOME=", "XDG_CONFIG_HOME=",
 		"XDG_CACHE_HOME=", "WF_STORE=" + filepath.Join(dir, ".wf"), "ANTHROPIC_API_KEY=k", "OPENAI_API_KEY=k"}, env...)}
+}
+
+// killed starts wf and kills it -9 once there is something to receive, with which it is gone.
+func (p place) killed(at <-chan struct{}, args ...string) {
+	p.t.Helper()
+	cmd := exec.Command("wf", args...)
+	cmd.Dir, cmd.Env = p.dir, append(os.Environ(), p.env...)
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	if err := cmd.Start(); err != nil {
+		p.t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	select {
+	case <-at:
+	case err := <-ended:
+		p.t.Fatalf("the run ended before it was killed: %v\n%s", err, &said)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		p.t.Fatal(err)
+	}
+	<-ended
 }
 
 // wf runs a command, checks its exit status, and gives its stdout.

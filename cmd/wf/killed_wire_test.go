@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -65,27 +63,11 @@ func TestW20KilledInAVisitOfSevenCallsOnEitherWire(t *testing.T) {
 				})
 				p := newPlace(t, wire.env(s))
 				write(t, p.dir, "seven.yaml", sevenCalls)
-				run := exec.Command("wf", "run", "seven.yaml", "--model", wire.model, "-q")
-				run.Dir, run.Env = p.dir, append(os.Environ(), p.env...)
-				var told bytes.Buffer
-				run.Stderr = &told
-				if err := run.Start(); err != nil {
-					t.Fatal(err)
-				}
-				ended := make(chan error, 1)
-				go func() { ended <- run.Wait() }()
+				at := asked
 				if !moment.thinking {
-					asked = linesIn(t, filepath.Join(p.dir, "log"), 4)
+					at = linesIn(t, filepath.Join(p.dir, "log"), 4)
 				}
-				select {
-				case <-asked:
-				case err := <-ended:
-					t.Fatalf("the run ended before it was killed: %v\n%s", err, &told)
-				}
-				if err := run.Process.Kill(); err != nil {
-					t.Fatal(err)
-				}
-				<-ended
+				p.killed(at, "run", "seven.yaml", "--model", wire.model, "-q")
 				close(killed)
 				write(t, p.dir, "go", "")
 

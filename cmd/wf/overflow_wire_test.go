@@ -1,10 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
-	"os"
-	"os/exec"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -61,24 +58,7 @@ func TestF04AConversationGoesOnPastTheWindow(t *testing.T) {
 				p := newPlace(t, wire.env(s))
 				write(t, p.dir, "narrow.yaml", narrowYAML)
 				if kill {
-					run := exec.Command("wf", "run", "narrow.yaml", "--model", wire.model, "-q")
-					run.Dir, run.Env = p.dir, append(os.Environ(), p.env...)
-					var told bytes.Buffer
-					run.Stderr = &told
-					if err := run.Start(); err != nil {
-						t.Fatal(err)
-					}
-					ended := make(chan error, 1)
-					go func() { ended <- run.Wait() }()
-					select {
-					case <-asked:
-					case err := <-ended:
-						t.Fatalf("the run ended before it was killed: %v\n%s", err, &told)
-					}
-					if err := run.Process.Kill(); err != nil {
-						t.Fatal(err)
-					}
-					<-ended
+					p.killed(asked, "run", "narrow.yaml", "--model", wire.model, "-q")
 					close(killed)
 					p.wf(0, "resume", "-1", "-q")
 				} else {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -77,24 +76,7 @@ func TestW20R04R05ATaskKilledOnEitherWireGoesOn(t *testing.T) {
 			})
 			p := newPlace(t, wire.env(s))
 			write(t, p.dir, "plan.yaml", taskYAML)
-			run := exec.Command("wf", "run", "plan.yaml", "--model", wire.model, "-q")
-			run.Dir, run.Env = p.dir, append(os.Environ(), p.env...)
-			var told bytes.Buffer
-			run.Stderr = &told
-			if err := run.Start(); err != nil {
-				t.Fatal(err)
-			}
-			ended := make(chan error, 1)
-			go func() { ended <- run.Wait() }()
-			select {
-			case <-asked:
-			case err := <-ended:
-				t.Fatalf("the run ended before it was killed: %v\n%s", err, &told)
-			}
-			if err := run.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
-			<-ended
+			p.killed(asked, "run", "plan.yaml", "--model", wire.model, "-q")
 			close(killed)
 
 			p.wf(8, "resume", "-1", "-q")

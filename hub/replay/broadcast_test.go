@@ -12,7 +12,7 @@ func heard(b *Broadcast) (out []string) {
 	return out
 }
 
-func TestWhoeverComesLateHearsWhatIsBeingSaid(t *testing.T) {
+func TestALateClientHearsWhatIsBeingSaid(t *testing.T) {
 	var b Broadcast
 	say := func(step, kind, text string) { b.Delta("R", step, protocol.Delta{Kind: kind, Text: text}) }
 	event := func(step string, seq protocol.Seq) {

@@ -203,5 +203,5 @@ test("the server's word holds where events tell little of steps that are lacking
   agree(s, tell(fold(j, 13), 0));
   assert.deepEqual([...s.waiting.keys()], ["gate#1"]);
   s.apply(j[13]!);
-  assert.deepEqual([...s.waiting.keys()], [], "an answer is one, whoever asked");
+  assert.deepEqual([...s.waiting.keys()], [], "an answer is one, whatever step asked");
 });
