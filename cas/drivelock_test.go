@@ -1,8 +1,10 @@
 package cas_test
 
 import (
+	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"testing"
 )
 
@@ -69,4 +71,38 @@ func TestAskingForTheDriverHindersNone(t *testing.T) {
 	}
 	close(over)
 	asking.Wait()
+}
+
+// What lies where the lock of a run belongs may have been put there by an agent: to ask for the
+// driver does not wait at a pipe, and to drive writes through no link.
+func TestALockThatIsNoFileHindersNone(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	s := openStore(t, dir)
+	defer s.Close()
+	unlock, err := s.LockRun("r1") // makes the directory of the locks
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unlock(); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(filepath.Join(dir, "runs", "r2.lock"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if driven, err := s.Driven("r2"); driven {
+		t.Errorf("a pipe is a driver: %v", err)
+	}
+	target := filepath.Join(t.TempDir(), "precious")
+	if err := os.WriteFile(target, []byte("precious"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(target, filepath.Join(dir, "runs", "r3.lock")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.LockRun("r3"); err == nil {
+		t.Error("a link was taken for a lock")
+	}
+	if b, err := os.ReadFile(target); err != nil || string(b) != "precious" {
+		t.Errorf("the target of a link is %q now: %v", b, err)
+	}
 }

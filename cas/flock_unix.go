@@ -11,12 +11,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openLock opens a lock file; flock works on a read-only descriptor too.
+// openLock opens a lock file; flock works on a read-only descriptor too. A store may lie in a
+// workspace: a link in place of the file is refused, since its target would be written to, and a
+// pipe does not block.
 func openLock(path string, readOnly bool) (*os.File, error) {
+	const safe = unix.O_NOFOLLOW | unix.O_NONBLOCK
 	if readOnly {
-		return os.Open(path)
+		return os.OpenFile(path, os.O_RDONLY|safe, 0)
 	}
-	return os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	return os.OpenFile(path, os.O_RDWR|os.O_CREATE|safe, 0o600)
 }
 
 // lockWait blocks until f is locked. The lock belongs to the descriptor: closing it, or the
