@@ -29,7 +29,8 @@ type gate struct {
 	opts    *Options
 	check   func(*bolt.DB) error // run on every fresh database, before anyone sees it
 	mu      sync.Mutex
-	probe   *os.File // turn, to see whether someone queues; nil in a directory without locks
+	bare    bool     // a directory without lock files, which is only read
+	probe   *os.File // turn, to see whether someone queues; nil where that is, and once shut
 	hold    *holding // the open database, or nil
 	opening *attempt // under way, or nil
 	writers int      // callers of enter that want to write
@@ -246,7 +247,7 @@ func (g *gate) admit(a *attempt) (*holding, error) {
 // queue takes turn, then store.lock. It returns nil, nil when the attempt was given up.
 func (g *gate) queue(a *attempt) (*holding, error) {
 	h := &holding{writable: a.writable, gone: make(chan struct{})}
-	if g.probe == nil {
+	if g.bare {
 		return h, nil
 	}
 	turn, err := openLock(filepath.Join(g.dir, fileTurn), g.opts.ReadOnly)
