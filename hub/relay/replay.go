@@ -32,7 +32,7 @@ type socket struct {
 	mu   sync.Mutex
 	ups  map[*link]*upstream
 	subs map[string]subscription // by the id of the client's request
-	gone sync.WaitGroup
+	gone socketend.Writers
 }
 
 // subscription is where a replay_request went.
@@ -86,7 +86,6 @@ func (h *Hub) replay(w http.ResponseWriter, r *http.Request) error {
 	}()
 	fail(k.read())
 	<-ended
-	k.gone.Wait() // what the last frames began
 	return nil
 }
 

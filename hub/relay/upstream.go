@@ -89,11 +89,11 @@ func (u *upstream) carry() error {
 	defer conn.CloseNow()
 	conn.SetReadLimit(protocol.MaxFrame + 64<<10)
 	sent := make(chan error, 1)
-	k.gone.Go(func() {
+	go func() {
 		err := u.send(conn)
 		u.cancel(err)
 		sent <- err
-	})
+	}()
 	err = u.receive(conn)
 	u.cancel(err)
 	<-sent

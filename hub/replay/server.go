@@ -16,7 +16,7 @@ type Server struct {
 	Deltas protocol.Deltas // nil is no live output
 
 	Heartbeat     time.Duration // of a quiet subscription; default 15 s
-	WriteTimeout  time.Duration // for one batch; default 10 s. Then the client is too_slow
+	WriteTimeout  time.Duration // for one frame; default 10 s. Then the client is too_slow
 	PingEvery     time.Duration // default 20 s; two that are not answered end the socket
 	Sockets       int           // open at once, streams over HTTP included; default protocol.MaxSockets
 	Subscriptions int           // of one socket; default protocol.MaxSubscriptions

@@ -25,7 +25,7 @@ type socket struct {
 
 	mu   sync.Mutex
 	subs map[string]*subscription
-	gone sync.WaitGroup // everything that writes
+	gone socketend.Writers
 }
 
 // subscription is one replay_request that is under way.
@@ -135,7 +135,8 @@ func (k *socket) subscribe(r protocol.Request) {
 		k.send(protocol.ReplayError(r.ID, fmt.Errorf("%d subscriptions are open on this socket: %w", open, protocol.ErrRateLimited)))
 		return
 	}
-	k.gone.Go(func() {
+	follow := func() {
+		defer close(sub.done)
 		err := k.s.Follow(ctx, r, &socketSink{k: k, packer: packer{s: k.s, run: r.SessionID, codec: k.codec, id: r.ID, batch: r.Batch}})
 		if err != nil && ctx.Err() == nil {
 			k.send(errorFrame(r.ID, err))
@@ -146,8 +147,11 @@ func (k *socket) subscribe(r protocol.Request) {
 			delete(k.subs, r.ID)
 		}
 		k.mu.Unlock()
-		close(sub.done)
-	})
+	}
+	if !k.gone.Go(follow) {
+		stop(nil)
+		close(sub.done) // the socket is ending
+	}
 }
 
 // cancel ends a subscription, if there is one of that id, and waits until its last frame is out.
@@ -186,29 +190,32 @@ func (k *socket) send(f *protocol.Frame) bool {
 	return err == nil
 }
 
-// write sends frames within the write deadline. There is some time behind it, so that a client
-// that still reads is told that it is too slow; one that does not is cut off.
+// write sends frames, each within the write deadline: what the server takes to read and to encode
+// is not the client's slowness. There is some time behind the deadline, so that a client that still
+// reads is told that it is too slow; one that does not is cut off.
 func (k *socket) write(frames func(send func([]byte) error) error) error {
 	limit := orDefault(k.s.WriteTimeout, 10*time.Second)
-	ctx, done := context.WithTimeout(context.Background(), limit+limit/5)
+	ctx, done := context.WithCancel(context.Background())
 	defer done()
+	cutOff := time.AfterFunc(time.Hour, done)
+	cutOff.Stop()
 	// A write that is cut off takes the connection with it, and with it the word why the socket
 	// ends: so the one under way has a moment more, and no client holds up a server that stops.
 	defer context.AfterFunc(k.ctx, func() { time.AfterFunc(socketend.LastWrite, done) })()
-	begun := time.Now()
-	var broken error
-	err := frames(func(b []byte) error {
-		broken = k.conn.Write(ctx, socketend.Kind(k.codec), b)
-		return broken
+	return frames(func(b []byte) error {
+		begun := time.Now()
+		cutOff.Reset(limit + limit/5)
+		err := k.conn.Write(ctx, socketend.Kind(k.codec), b)
+		cutOff.Stop()
+		switch {
+		case err != nil && ctx.Err() == nil:
+			k.fail(errClosed)
+		case err != nil || time.Since(begun) > limit:
+			err = protocol.ErrTooSlow
+			k.fail(err)
+		}
+		return err
 	})
-	switch {
-	case broken != nil && ctx.Err() == nil:
-		k.fail(errClosed)
-	case broken != nil || time.Since(begun) > limit:
-		err = protocol.ErrTooSlow
-		k.fail(err)
-	}
-	return err
 }
 
 // ping finds out whether the client is still there: two pings in a row without an answer end

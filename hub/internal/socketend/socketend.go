@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/coder/websocket"
@@ -17,6 +18,34 @@ import (
 
 // LastWrite is how long a write that is under way has when the socket ends.
 const LastWrite = time.Second
+
+// Writers are the goroutines that write to a socket. The zero value is ready for use.
+//
+// The reader of a socket begins some of them with what it reads, while the socket may be ending
+// already: so the group closes, where a sync.WaitGroup alone may be awaited and missed.
+type Writers struct {
+	mu     sync.Mutex
+	closed bool
+	all    sync.WaitGroup
+}
+
+// Go calls f in a goroutine of its own; false when Wait was called before: f is then not called.
+func (w *Writers) Go(f func()) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.closed {
+		w.all.Go(f)
+	}
+	return !w.closed
+}
+
+// Wait lets nothing new begin, and returns when all that began has ended.
+func (w *Writers) Wait() {
+	w.mu.Lock()
+	w.closed = true
+	w.mu.Unlock()
+	w.all.Wait()
+}
 
 // Wanted reports whether a request asks for a WebSocket; one that does not is told that it must.
 func Wanted(w http.ResponseWriter, r *http.Request, protocols ...string) bool {
