@@ -174,7 +174,7 @@ func (a *app) openHub(ctx context.Context, f hubFlags, store *embedded.Store, lo
 	}
 	failed := make(chan error, len(doors))
 	for _, door := range doors {
-		go func() { failed <- door.serve(handler, log) }()
+		go func() { failed <- door.serve(handler) }()
 	}
 	if err = a.announceHub(f, doors, keys, agentToken); err == nil {
 		select {

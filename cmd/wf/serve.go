@@ -109,7 +109,7 @@ func (a *app) serveStore(ctx context.Context, s *cas.Store, f serveFlags) error 
 	handler := d.handler()
 	failed := make(chan error, len(doors))
 	for _, door := range doors {
-		go func() { failed <- door.serve(handler, log) }()
+		go func() { failed <- door.serve(handler) }()
 	}
 	leave := func() {}
 	if f.hub.url != "" {
@@ -200,7 +200,7 @@ func tlsOf(cert, key string) (*tls.Config, error) {
 func newDoor(l net.Listener, e guard.Endpoint, f serveFlags, secure bool, keys *guard.Keys, log *slog.Logger) *door {
 	hosts := guard.HostsOf(l, f.hosts)
 	g := &guard.Guard{Hosts: hosts, Origins: f.origins, Public: api.Public, Log: log}
-	d := &door{listener: l, guard: g}
+	d := &door{listener: l, guard: g, server: guard.Server(nil, log)}
 	switch {
 	case e.Socket != "":
 		g.Peer = guard.Identity{Name: whoami(), Scopes: guard.AllScopes}
@@ -224,9 +224,9 @@ func shownHost(hosts []string, l net.Listener, named []string) string {
 	return hosts[0]
 }
 
-// serve answers until close.
-func (d *door) serve(h http.Handler, log *slog.Logger) error {
-	d.server = guard.Server(d.guard.Wrap(h), log)
+// serve answers until close, also one that came before.
+func (d *door) serve(h http.Handler) error {
+	d.server.Handler = d.guard.Wrap(h)
 	if err := d.server.Serve(d.listener); !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
 		return fmt.Errorf("serve %s: %w", d.url, err)
 	}
@@ -240,14 +240,13 @@ const farewell = 2 * time.Second
 func (d *door) close() error {
 	var err error
 	d.once.Do(func() {
-		if d.server == nil {
-			err = d.listener.Close()
-			return
-		}
 		ctx, cancel := context.WithTimeout(context.Background(), farewell)
 		defer cancel()
 		if err = d.server.Shutdown(ctx); errors.Is(err, context.DeadlineExceeded) {
 			err = d.server.Close()
+		}
+		if shut := d.listener.Close(); !errors.Is(shut, net.ErrClosed) {
+			err = errors.Join(err, shut) // the server did not have it yet
 		}
 	})
 	return err

@@ -1,0 +1,36 @@
+package main
+
+import (
+	"net"
+	"path/filepath"
+	"testing"
+
+	"wf/hub/guard"
+)
+
+// A daemon that is stopped while it starts closes doors that are about to open.
+func TestADoorIsClosedWhileItOpens(t *testing.T) {
+	for range 50 {
+		e := guard.Endpoint{Socket: filepath.Join(t.TempDir(), "wf.sock")}
+		l, err := e.Listen(t.Context(), nil, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := newDoor(l, e, serveFlags{}, false, nil, nil)
+		opens, served := make(chan struct{}), make(chan error, 1)
+		go func() {
+			close(opens)
+			served <- d.serve(nil)
+		}()
+		<-opens
+		if err := d.close(); err != nil {
+			t.Error(err)
+		}
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+		if c, err := net.Dial("unix", e.Socket); err == nil {
+			t.Errorf("%s is still open: %v", e.Socket, c.Close())
+		}
+	}
+}
