@@ -75,7 +75,7 @@ func (c *cursor) window(ctx context.Context, low, high protocol.Seq) ([]protocol
 	}
 	for e, err := range c.feed.After(ctx, c.run, low) {
 		switch {
-		case errors.Is(err, protocol.ErrFutureCursor), errors.Is(err, protocol.ErrHeadMoved):
+		case putBack(err):
 			return out, nil // it moved again; the next pass sees it
 		case err != nil:
 			return nil, fmt.Errorf("find what the histories share: %w", c.broken(err, low+1))

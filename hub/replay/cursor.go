@@ -150,47 +150,65 @@ func (c *cursor) tell(ctx context.Context, kind protocol.FrameType) error {
 	return c.sink.Frame(ctx, &protocol.Frame{Type: kind, LastSeq: c.from, LastCID: c.last})
 }
 
-// place finds the event that the client holds, and whether it is the same here.
-func (c *cursor) place(ctx context.Context, r protocol.Request) error {
-	tip, head, err := c.feed.Tip(ctx, c.run)
-	switch {
-	case err != nil:
-		return err
-	case r.FromSeq == nil:
-		c.from, c.last = head, tip
-		return nil
-	case *r.FromSeq < 0:
-		return fmt.Errorf("fromSeq %d: %w", *r.FromSeq, protocol.ErrBadCursor)
-	case *r.FromSeq == 0:
-		return nil
-	case *r.FromSeq > head && !r.LastCID.Defined():
-		return failure{error: fmt.Errorf("fromSeq %d, the head of run %s is at %d: %w", *r.FromSeq, c.run, head, protocol.ErrFutureCursor), head: head}
-	}
-	c.from = *r.FromSeq
-	switch {
-	case c.from == head:
-		c.last = tip
-	case c.from < head:
-		for e, err := range c.feed.After(ctx, c.run, c.from-1) {
-			if err != nil {
-				return c.broken(err, c.from)
-			}
-			c.last = e.CID
-			break
-		}
-		if !c.last.Defined() {
-			return fmt.Errorf("event %d of run %s: %w", c.from, c.run, protocol.ErrHeadMoved)
-		}
-	}
-	if r.LastCID.Defined() && c.last != r.LastCID {
-		c.last = r.LastCID
-		return c.reset(ctx)
-	}
-	return nil
-}
-
 // errMoved says that the head stands on another history than the cursor.
 var errMoved = errors.New("the head stands on another history")
+
+// putBack reports whether a read failed because the head was put back meanwhile.
+func putBack(err error) bool {
+	return errors.Is(err, protocol.ErrHeadMoved) || errors.Is(err, protocol.ErrFutureCursor)
+}
+
+// place finds the event that the client holds, and whether it is the same here. The head may be put
+// back while it is looked for: it is then looked for again.
+func (c *cursor) place(ctx context.Context, r protocol.Request) error {
+	for {
+		tip, head, err := c.feed.Tip(ctx, c.run)
+		switch {
+		case err != nil:
+			return err
+		case r.FromSeq == nil:
+			c.from, c.last = head, tip
+			return nil
+		case *r.FromSeq < 0:
+			return fmt.Errorf("fromSeq %d: %w", *r.FromSeq, protocol.ErrBadCursor)
+		case *r.FromSeq == 0:
+			return nil
+		case *r.FromSeq > head && !r.LastCID.Defined():
+			return failure{error: fmt.Errorf("fromSeq %d, the head of run %s is at %d: %w", *r.FromSeq, c.run, head, protocol.ErrFutureCursor), head: head}
+		}
+		c.from = *r.FromSeq
+		switch {
+		case c.from == head:
+			c.last = tip
+		case c.from < head:
+			c.last, err = c.event(ctx, c.from)
+		}
+		switch {
+		case errors.Is(err, errMoved):
+			continue
+		case err != nil:
+			return err
+		case r.LastCID.Defined() && c.last != r.LastCID:
+			c.last = r.LastCID
+			return c.reset(ctx)
+		}
+		return nil
+	}
+}
+
+// event is the name of one event; errMoved where the head is before it now.
+func (c *cursor) event(ctx context.Context, seq protocol.Seq) (protocol.Link, error) {
+	for e, err := range c.feed.After(ctx, c.run, seq-1) {
+		switch {
+		case putBack(err):
+			return protocol.Link{}, errMoved
+		case err != nil:
+			return protocol.Link{}, c.broken(err, seq)
+		}
+		return e.CID, nil
+	}
+	return protocol.Link{}, errMoved
+}
 
 // drain reads to the end of the window or to the head, and with a reset wherever that is now.
 func (c *cursor) drain(ctx context.Context) error {
@@ -282,7 +300,7 @@ func (c *cursor) follows(batch []protocol.Entry, e protocol.Entry, err error) er
 		last = batch[n-1].CID
 	}
 	switch {
-	case errors.Is(err, protocol.ErrHeadMoved), errors.Is(err, protocol.ErrFutureCursor):
+	case putBack(err):
 		return errMoved
 	case err != nil:
 		return c.broken(err, due)

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/coder/websocket"
@@ -363,6 +364,36 @@ func (b broken) After(ctx context.Context, run protocol.RunID, from protocol.Seq
 			if !yield(e, err) {
 				return
 			}
+		}
+	}
+}
+
+// receding puts the head back to seq right after it was asked for, once.
+type receding struct {
+	*memfeed.Feed
+	seq  int
+	once *sync.Once
+}
+
+func (r receding) Tip(ctx context.Context, run protocol.RunID) (protocol.Link, protocol.Seq, error) {
+	tip, seq, err := r.Feed.Tip(ctx, run)
+	r.once.Do(func() { r.Restore(run, r.seq) })
+	return tip, seq, err
+}
+
+// A head that is put back while a client finds its place is a reset, and no cursor of the future.
+func TestAHeadPutBackWhileAClientComes(t *testing.T) {
+	m := memfeed.New()
+	m.Add("run", 30, "e")
+	chain := m.Chain("run")
+	for seq, want := range map[int]protocol.FrameType{10: protocol.FrameReset, 19: protocol.FrameReset, 20: protocol.FrameReplayComplete} {
+		m.Restore("run", 10)
+		m.Add("run", 20, "e")
+		p := dial(t, serve(t, &replay.Server{Feed: receding{m, seq, new(sync.Once)}}), protocol.JSONFrames)
+		p.ask(fmt.Sprintf(`{"type":"replay_request","sessionId":"run","fromSeq":20,"lastCid":"%s"}`, chain[19].CID))
+		f := p.read()
+		if f.Type != want || f.Type == protocol.FrameReset && (int(f.CommonSeq) != seq || f.CommonCID != chain[seq-1].CID) {
+			t.Errorf("put back to %d: %+v", seq, f)
 		}
 	}
 }
