@@ -239,14 +239,18 @@ func (s *Store) writeOnce(h *holding, group []*request, derived bool) error {
 	return s.write(h, func(tx *bolt.Tx) error {
 		lk := s.newLookup(tx)
 		lk.alone = len(group) == 1
+		before := len(lk.late)
+		if before > lateMax {
+			lk.faint = sketchOf(lk.late)
+		}
 		for _, r := range group {
 			r.err = nil
 			if err := s.apply(tx, lk, r); err != nil {
 				return classify(err)
 			}
 		}
-		if err := classify(fold(tx, lateMax)); err != nil || !derived {
-			return err
+		if err := lk.keepLate(before, lateRoom(before, len(lk.late))); err != nil || !derived {
+			return classify(err)
 		}
 		for _, r := range group {
 			if err := s.putDerived(tx, r); err != nil {
@@ -306,7 +310,7 @@ func (s *Store) now() int64 {
 	return time.Now().UnixMicro()
 }
 
-// putPack stores the blocks of p that are not there yet.
+// putPack stores the blocks of p that are not there yet; keepLate is to follow.
 func (s *Store) putPack(lk *lookup, p packed) error {
 	fresh := p.blocks
 	if slices.ContainsFunc(p.blocks, lk.present) {
@@ -336,8 +340,11 @@ func (s *Store) putPack(lk *lookup, p packed) error {
 			return err
 		}
 		lk.late = noteLate(lk.late, digest, key, first+i)
+		if lk.faint != nil {
+			lk.faint.add(lk.late[len(lk.late)-lateSize:])
+		}
 	}
-	return lk.meta.Put(keyLate, lk.late)
+	return nil
 }
 
 // room finds the pack for n more blocks: the newest, whose segments are then put before those
