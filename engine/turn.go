@@ -24,38 +24,37 @@ type assignment struct {
 }
 
 // assign makes the turn of a visit, but for what is read from the store.
-func (d *driver) assign(step string) (x assignment, err error) {
+func (d *driver) assign(step string) (*assignment, error) {
 	v, a, err := d.s.visitNamed(step)
 	if err != nil {
-		return x, err
+		return nil, err
 	}
 	role, ok := d.s.prog.Workflow.RoleNamed(a.role)
 	if !ok {
-		return x, fmt.Errorf("the definition has no role %q", a.role)
+		return nil, fmt.Errorf("the definition has no role %q", a.role)
 	}
-	x.turn = d.s.turn(d.run, v.id, role)
-	x.begun = d.startedAs(a, v)
+	x := &assignment{turn: d.s.turn(d.run, v.id, role), begun: d.startedAs(a, v)}
 	x.turn.Visit, x.turn.Attempt = v.number, v.attempt
 	if x.by, err = d.e.performer(role.Action); err != nil {
-		return x, err
+		return nil, err
 	}
 	if !inPlace(x.by) {
 		x.turn.Key = stepKey(d.run, d.s.Start, a, v.item)
 	}
 	if x.turn.EdgePrompt, err = textOf(d.s.read, v.prompt); err != nil {
-		return x, err
+		return nil, err
 	}
 	if v.item != nil {
 		raw, err := protocol.PayloadBytes(d.s.read, v.item.Value)
 		if err != nil {
-			return x, err
+			return nil, err
 		}
 		x.turn.Item = &protocol.ItemValue{Index: v.item.Index, Value: raw}
 	}
 	if role.Form != "" && d.s.Info.Source.Defined() {
 		source, err := textOf(d.s.read, protocol.Text{Link: d.s.Info.Source})
 		if err != nil {
-			return x, fmt.Errorf("source of the workflow: %w", err)
+			return nil, fmt.Errorf("source of the workflow: %w", err)
 		}
 		x.turn.Fields = lang.FormOrder([]byte(source), role.Name)
 	}

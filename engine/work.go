@@ -116,19 +116,19 @@ func send(ctx context.Context, to chan<- report, step string, data []protocol.Da
 }
 
 // carryOut runs in the worker's goroutine.
-func (d *driver) carryOut(ctx context.Context, x assignment, emit roles.Emit) (end *outcome) {
+func (d *driver) carryOut(ctx context.Context, x *assignment, emit roles.Emit) (end *outcome) {
 	end = &outcome{}
-	turn := x.turn
+	turn := &x.turn
 	defer func() {
 		if r := recover(); r != nil {
 			end.err = fmt.Errorf("performing %s: panic: %v", turn.Step, r)
 		}
 	}()
-	if err := d.fill(ctx, &turn, x.begun, x.since); err != nil {
+	if err := d.fill(ctx, turn, x.begun, x.since); err != nil {
 		end.err = err
 		return end
 	}
-	if countedAsFailed(turn) {
+	if countedAsFailed(*turn) {
 		end.err = &protocol.Failure{ErrorInfo: protocol.ErrorInfo{Code: "cut_off", Phase: "run", Message: "wf ended while the command ran, and a person counted it as failed"}}
 		return end
 	}
@@ -137,7 +137,7 @@ func (d *driver) carryOut(ctx context.Context, x assignment, emit roles.Emit) (e
 		ctx, cancel = context.WithTimeoutCause(ctx, time.Duration(turn.Role.Timeout)*time.Microsecond, errTimeout)
 		defer cancel()
 	}
-	end.conclusion, end.err = x.by.Perform(ctx, turn, emit)
+	end.conclusion, end.err = x.by.Perform(ctx, *turn, emit)
 	end.timedOut = end.err != nil && errors.Is(context.Cause(ctx), errTimeout)
 	if end.err == nil && actsOnFiles(turn.Role.Action) {
 		end.git = gitState(ctx, turn.Workspace)
