@@ -63,7 +63,8 @@ type request struct {
 	done    chan error
 }
 
-// packed is a pack with its stored form, or nil for one that is probably there already.
+// packed is a pack with its stored form; nil for one that is probably there already, and for one
+// of small blocks that the committer packs with those of other batches.
 type packed struct {
 	blocks []Block
 	stored []byte
@@ -171,6 +172,12 @@ func (q *queue) take(limit int) []*request {
 	return out
 }
 
+func (q *queue) isCrowded() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.crowded
+}
+
 func (q *queue) ended() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -249,6 +256,9 @@ func (s *Store) writeOnce(h *holding, group []*request, derived bool) error {
 				return classify(err)
 			}
 		}
+		if err := s.putGathered(lk); err != nil {
+			return classify(err)
+		}
 		if err := lk.keepLate(before, lateRoom(before, len(lk.late))); err != nil || !derived {
 			return classify(err)
 		}
@@ -281,6 +291,10 @@ func (s *Store) apply(tx *bolt.Tx, lk *lookup, r *request) error {
 	}
 	lk.packs.FillPercent = 1 // keys only ever grow
 	for _, p := range r.packs {
+		if p.stored == nil && !lk.alone && len(p.blocks[0].Data) <= smallBlock {
+			lk.gather(p.blocks)
+			continue
+		}
 		if err := s.putPack(lk, p); err != nil {
 			return err
 		}
@@ -326,15 +340,20 @@ func (s *Store) putPack(lk *lookup, p packed) error {
 			return err
 		}
 	}
-	key, first, err := lk.room(len(fresh), &p.stored)
+	return s.put(lk, packed{fresh, p.stored})
+}
+
+// put stores a pack of blocks that are not there yet.
+func (s *Store) put(lk *lookup, p packed) error {
+	key, first, err := lk.room(len(p.blocks), &p.stored)
 	if err != nil {
 		return err
 	}
 	if err := lk.packs.Put(key, p.stored); err != nil {
 		return err
 	}
-	lk.late = slices.Grow(lk.late, len(fresh)*lateSize)
-	for i, b := range fresh {
+	lk.late = slices.Grow(lk.late, len(p.blocks)*lateSize)
+	for i, b := range p.blocks {
 		digest, err := digestOf(b.Link)
 		if err != nil {
 			return err
@@ -392,13 +411,14 @@ func (s *Store) prepare(blocks []Block) ([]packed, error) {
 	}
 	var out []packed
 	var shared []Block
-	size := 0
+	size, together := 0, s.queue.isCrowded()
 	flush := func() {
 		if len(shared) > 0 {
-			// Payloads first: a segment holds only one sort.
-			slices.SortStableFunc(shared, func(a, b Block) int { return int(b.Link.CID().Type()&1) - int(a.Link.CID().Type()&1) })
-			out = append(out, packed{blocks: shared, stored: pack(shared)})
-			shared, size = nil, 0
+			p := packed{blocks: shared}
+			if !together {
+				p.stored = packSorted(shared)
+			}
+			out, shared, size = append(out, p), nil, 0
 		}
 	}
 	seen := make(map[protocol.Link]bool, len(blocks))
@@ -438,9 +458,10 @@ func (s *Store) prepare(blocks []Block) ([]packed, error) {
 	return out, nil
 }
 
-// stored is the stored form of a pack; a large one goes to a blob file first.
+// stored is the stored form of a pack, of which the blocks are put in order; a large one goes to a
+// blob file first.
 func (s *Store) stored(blocks []Block) ([]byte, error) {
-	p := pack(blocks)
+	p := packSorted(blocks)
 	if len(p) <= inlineMax || len(blocks) > 1 {
 		return p, nil
 	}
