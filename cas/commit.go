@@ -421,12 +421,7 @@ func (s *Store) prepare(blocks []Block) ([]packed, error) {
 			out, shared, size = append(out, p), nil, 0
 		}
 	}
-	seen := make(map[protocol.Link]bool, len(blocks))
-	for _, b := range blocks {
-		if seen[b.Link] {
-			continue
-		}
-		seen[b.Link] = true
+	for b := range distinct(blocks) {
 		if _, err := digestOf(b.Link); err != nil {
 			return nil, fmt.Errorf("commit: %w", err)
 		}
@@ -494,8 +489,10 @@ func (r *recent) has(l protocol.Link) bool {
 func (r *recent) add(blocks []Block) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.set == nil || len(r.set)+len(blocks) > recentMax {
+	if r.set == nil {
 		r.set = make(map[protocol.Link]struct{})
+	} else if len(r.set)+len(blocks) > recentMax {
+		clear(r.set)
 	}
 	for i := range blocks {
 		r.set[blocks[i].Link] = struct{}{}
