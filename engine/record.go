@@ -54,7 +54,7 @@ func (d *driver) completed(a *act, v *visit, w *worker, end *outcome, failed *pr
 		root, parts := cas.Payload(raw)
 		rec.Error, blocks = root, append(blocks, parts...)
 	}
-	block, err := cas.Encode(rec)
+	block, err := cas.Encode(&rec)
 	if err != nil {
 		return nil, nil, fmt.Errorf("record of %s: %w", v.id, err)
 	}

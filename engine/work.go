@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,8 +22,9 @@ import (
 type worker struct {
 	step    string
 	ctx     context.Context
-	stop    context.CancelCauseFunc
+	cancel  context.CancelCauseFunc // nil in place: nothing waits for it
 	inPlace bool
+	stopped bool
 	busy    bool  // it is performed
 	started int64 // unix µs, since when
 }
@@ -61,23 +63,40 @@ func inPlace(p roles.Performer) bool {
 
 // newWorker is for a visit that begins.
 func (d *driver) newWorker(ctx context.Context, step string) *worker {
-	w := &worker{step: step}
-	w.ctx, w.stop = context.WithCancelCause(ctx)
+	w := &worker{step: step, ctx: ctx}
 	if _, a, err := d.s.visitNamed(step); err == nil {
 		p, err := d.e.performer(d.action(a))
 		w.inPlace = err == nil && inPlace(p)
 	}
+	if !w.inPlace {
+		w.ctx, w.cancel = context.WithCancelCause(ctx)
+	}
 	return w
 }
+
+// stop ends the performing of a visit, or keeps it from being performed.
+func (w *worker) stop(cause error) {
+	w.stopped = true
+	if w.cancel != nil {
+		w.cancel(cause)
+	}
+}
+
+// ended reports whether it was stopped, or the drive is.
+func (w *worker) ended() bool { return w.stopped || w.ctx.Err() != nil }
 
 // perform carries out a visit: in place, or in a goroutine of its own.
 func (d *driver) perform(w *worker) {
 	step := w.step
 	w.busy, w.started = true, d.e.now()
-	x, err := d.assign(step)
+	x := &d.own
+	if !w.inPlace {
+		x = new(assignment)
+	}
+	err := d.assign(x, step)
 	switch {
-	case w.ctx.Err() != nil: // stopped before it was performed
-		d.ready = append(d.ready, report{step: step, end: &outcome{err: w.ctx.Err()}})
+	case w.ended(): // stopped before it was performed
+		d.ready = append(d.ready, report{step: step, end: &outcome{err: cmp.Or(w.ctx.Err(), context.Canceled)}})
 		return
 	case err != nil:
 		err = &protocol.Failure{ErrorInfo: protocol.ErrorInfo{Code: "expression", Phase: phaseExpression, Message: err.Error()}, Err: err}

@@ -56,9 +56,12 @@ func (p *Program) env(s *Scope) *env {
 	return e
 }
 
+// noValues stands for a map that is not there; expressions change none.
+var noValues = map[string]any{}
+
 func orEmpty(m map[string]any) map[string]any {
 	if m == nil {
-		return map[string]any{}
+		return noValues
 	}
 	return m
 }
