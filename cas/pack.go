@@ -25,9 +25,10 @@ import (
 //	packZstd1  a zstd frame without its magic, made with dictionary 1
 //
 // A segment holds records, or it holds payloads, so that who reads a journal need not unpack
-// payloads. A commit adds segments to the newest pack while there is room: entries of bbolt
-// cost 21 bytes, and pages of few entries stay half empty. Where there is none left the segments
-// may be made one, which holds both, if that is shorter.
+// payloads; batches that are written in one transaction may share segments (gather.go). A commit adds
+// segments to the newest pack while there is room: entries of bbolt cost 21 bytes, and pages of few
+// entries stay half empty. Where there is none left the segments may be made one, which holds both,
+// if that is shorter.
 //
 // The body is, for each block: uvarint(length·2 + 1 for dag-cbor, + 0 for raw); for dag-cbor
 // the number of references and for each the distance from the end of the one before and the
