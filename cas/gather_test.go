@@ -78,7 +78,7 @@ func TestBatchesOfOneTransactionSharePacks(t *testing.T) {
 	together(t, s, batches...)
 	wantHas(t, s, true, links...)
 	packs, segs := packsOf(t, s)
-	if segs > n/10 {
+	if segs > n/5 {
 		t.Errorf("%d batches make %d packs of %d segments; want several batches in each", n, packs, segs)
 	}
 	noted := func(when string) {
