@@ -113,6 +113,16 @@ func Encode(record any) (Block, error) {
 	return Block{linkTo(cid.DagCBOR, data), data}, nil
 }
 
+// Marshal writes a value that is no block, since nothing links to it: DAG-CBOR as Encode writes it,
+// neither scanned nor named. Decode reads it. Errors wrap protocol.ErrInvalidBlock.
+func Marshal(v any) ([]byte, error) {
+	b, err := encMode.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("encode %T: %w: %w", v, protocol.ErrInvalidBlock, err)
+	}
+	return b, nil
+}
+
 // Decode reads the bytes of a stored block into a record. Unknown keys are ignored, missing
 // ones stay zero. It does not scan again: stored blocks were scanned when they were written.
 // Errors wrap protocol.ErrInvalidBlock.

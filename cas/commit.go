@@ -63,7 +63,8 @@ type request struct {
 	done    chan error
 }
 
-// packed is a pack with its stored form, or nil for one that is probably there already.
+// packed is a pack with its stored form; nil for one that is probably there already, and for one
+// of small blocks that the committer packs with those of other batches.
 type packed struct {
 	blocks []Block
 	stored []byte
@@ -171,6 +172,12 @@ func (q *queue) take(limit int) []*request {
 	return out
 }
 
+func (q *queue) isCrowded() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.crowded
+}
+
 func (q *queue) ended() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -239,14 +246,21 @@ func (s *Store) writeOnce(h *holding, group []*request, derived bool) error {
 	return s.write(h, func(tx *bolt.Tx) error {
 		lk := s.newLookup(tx)
 		lk.alone = len(group) == 1
+		before := len(lk.late)
+		if before > lateMax {
+			lk.faint = sketchOf(lk.late)
+		}
 		for _, r := range group {
 			r.err = nil
 			if err := s.apply(tx, lk, r); err != nil {
 				return classify(err)
 			}
 		}
-		if err := classify(fold(tx, lateMax)); err != nil || !derived {
-			return err
+		if err := s.putGathered(lk); err != nil {
+			return classify(err)
+		}
+		if err := lk.keepLate(before, lateRoom(before, len(lk.late))); err != nil || !derived {
+			return classify(err)
 		}
 		for _, r := range group {
 			if err := s.putDerived(tx, r); err != nil {
@@ -277,6 +291,10 @@ func (s *Store) apply(tx *bolt.Tx, lk *lookup, r *request) error {
 	}
 	lk.packs.FillPercent = 1 // keys only ever grow
 	for _, p := range r.packs {
+		if p.stored == nil && !lk.alone && len(p.blocks[0].Data) <= smallBlock {
+			lk.gather(p.blocks)
+			continue
+		}
 		if err := s.putPack(lk, p); err != nil {
 			return err
 		}
@@ -306,7 +324,7 @@ func (s *Store) now() int64 {
 	return time.Now().UnixMicro()
 }
 
-// putPack stores the blocks of p that are not there yet.
+// putPack stores the blocks of p that are not there yet; keepLate is to follow.
 func (s *Store) putPack(lk *lookup, p packed) error {
 	fresh := p.blocks
 	if slices.ContainsFunc(p.blocks, lk.present) {
@@ -322,22 +340,30 @@ func (s *Store) putPack(lk *lookup, p packed) error {
 			return err
 		}
 	}
-	key, first, err := lk.room(len(fresh), &p.stored)
+	return s.put(lk, packed{fresh, p.stored})
+}
+
+// put stores a pack of blocks that are not there yet.
+func (s *Store) put(lk *lookup, p packed) error {
+	key, first, err := lk.room(len(p.blocks), &p.stored)
 	if err != nil {
 		return err
 	}
 	if err := lk.packs.Put(key, p.stored); err != nil {
 		return err
 	}
-	lk.late = slices.Grow(lk.late, len(fresh)*lateSize)
-	for i, b := range fresh {
+	lk.late = slices.Grow(lk.late, len(p.blocks)*lateSize)
+	for i, b := range p.blocks {
 		digest, err := digestOf(b.Link)
 		if err != nil {
 			return err
 		}
 		lk.late = noteLate(lk.late, digest, key, first+i)
+		if lk.faint != nil {
+			lk.faint.add(lk.late[len(lk.late)-lateSize:])
+		}
 	}
-	return lk.meta.Put(keyLate, lk.late)
+	return nil
 }
 
 // room finds the pack for n more blocks: the newest, whose segments are then put before those
@@ -376,100 +402,4 @@ func (lk *lookup) present(b Block) bool {
 		}
 	}
 	return false
-}
-
-// prepare checks blocks and packs them, in the goroutine of the caller.
-func (s *Store) prepare(blocks []Block) ([]packed, error) {
-	if s.opts.ReadOnly {
-		return nil, fmt.Errorf("%s was opened for reading: %w", s.gate.dir, protocol.ErrReadOnly)
-	}
-	var out []packed
-	var shared []Block
-	size := 0
-	flush := func() {
-		if len(shared) > 0 {
-			// Payloads first: a segment holds only one sort.
-			slices.SortStableFunc(shared, func(a, b Block) int { return int(b.Link.CID().Type()&1) - int(a.Link.CID().Type()&1) })
-			out = append(out, packed{blocks: shared, stored: pack(shared)})
-			shared, size = nil, 0
-		}
-	}
-	seen := make(map[protocol.Link]bool, len(blocks))
-	for _, b := range blocks {
-		if seen[b.Link] {
-			continue
-		}
-		seen[b.Link] = true
-		if _, err := digestOf(b.Link); err != nil {
-			return nil, fmt.Errorf("commit: %w", err)
-		}
-		if err := Check(b.Link, b.Data); err != nil {
-			return nil, fmt.Errorf("commit: %w", err)
-		}
-		if len(b.Data) > BlockMax {
-			return nil, fmt.Errorf("commit: block %s has %d bytes, a block has at most %d: %w", b.Link, len(b.Data), BlockMax, protocol.ErrInvalidBlock)
-		}
-		switch {
-		case s.queue.recent.has(b.Link):
-			out = append(out, packed{blocks: []Block{b}})
-		case len(b.Data) > smallBlock:
-			one := []Block{b}
-			stored, err := s.stored(one)
-			if err != nil {
-				return nil, fmt.Errorf("commit: block %s: %w", b.Link, classify(err))
-			}
-			out = append(out, packed{one, stored})
-		default:
-			if size += len(b.Data); size > packMax || len(shared) == packBlocks {
-				flush()
-				size = len(b.Data)
-			}
-			shared = append(shared, b)
-		}
-	}
-	flush()
-	return out, nil
-}
-
-// stored is the stored form of a pack; a large one goes to a blob file first.
-func (s *Store) stored(blocks []Block) ([]byte, error) {
-	p := pack(blocks)
-	if len(p) <= inlineMax || len(blocks) > 1 {
-		return p, nil
-	}
-	digest, err := digestOf(blocks[0].Link)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.writeBlob([]byte(digest), p); err != nil {
-		return nil, err
-	}
-	return append([]byte{packBlob}, digest...), nil
-}
-
-// recent remembers blocks that were committed lately: they are probably there, so packing
-// them again is probably wasted. The committer makes sure.
-type recent struct {
-	mu  sync.Mutex
-	set map[protocol.Link]struct{}
-}
-
-const recentMax = 4096
-
-func (r *recent) has(l protocol.Link) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	_, ok := r.set[l]
-	return ok
-}
-
-func (r *recent) add(blocks []Block) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.set == nil || len(r.set)+len(blocks) > recentMax {
-		r.set = make(map[protocol.Link]struct{})
-	}
-	for i := range blocks {
-		r.set[blocks[i].Link] = struct{}{}
-	}
 }

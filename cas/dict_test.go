@@ -116,10 +116,10 @@ func dictBodies(run, steps int) [][]byte {
 	var out [][]byte
 	for _, p := range dictRun(run, steps) {
 		if p[0].Link.CID().Type() == 0x55 {
-			out = append(out, packBody(p[:1]))
+			out = append(out, packBody(nil, toPack(p[:1])))
 			p = p[1:]
 		}
-		out = append(out, packBody(p))
+		out = append(out, packBody(nil, toPack(p)))
 	}
 	return out
 }

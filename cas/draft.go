@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/fxamacker/cbor/v2"
+	"github.com/ipfs/go-cid"
 
 	"wf/protocol"
 )
@@ -43,7 +44,7 @@ func (d Draft) Ready() (Draft, error) {
 	}
 	b, err := encMode.Marshal(stored)
 	if err == nil {
-		err = Scan(b, MaxDepth-1, nil) // the event around it is one level
+		err = checkData(b)
 	}
 	if err != nil {
 		return d, fmt.Errorf("%s: %w: %w", stored.EventType(), protocol.ErrInvalidBlock, err)
@@ -91,11 +92,11 @@ func (d Draft) event(prev EventRef, now int64) (protocol.Entry, []Block, error) 
 	if d.Step != "" {
 		e.Step = &d.Step
 	}
-	b, err := Encode(e)
+	b, err := encodeEvent(&e)
 	if err != nil {
 		return protocol.Entry{}, nil, fmt.Errorf("%s: %w", e.Type, err)
 	}
-	return protocol.Entry{Event: e, CID: b.Link, Raw: b.Data}, d.made.blocks, nil
+	return protocol.Entry{Event: e, CID: linkTo(cid.DagCBOR, b), Raw: b}, d.made.blocks, nil
 }
 
 // spill gives d with each text either in place, with protocol.InlineMax bytes at most, or as a

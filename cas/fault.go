@@ -103,7 +103,8 @@ func (s *Store) update(ctx context.Context, f func(*bolt.Tx) error) error {
 			return err
 		}
 		return s.write(h, func(tx *bolt.Tx) error {
-			if err := fold(tx, 0); err != nil {
+			lk := s.newLookup(tx)
+			if err := lk.keepLate(len(lk.late), 0); err != nil {
 				return classify(err)
 			}
 			return f(tx)

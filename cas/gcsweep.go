@@ -150,7 +150,12 @@ func (c *collector) removePack(tx *bolt.Tx, key string, p deadPack, r *GCReport)
 	if len(keep) == 0 {
 		return nil
 	}
-	return c.s.putPack(c.s.newLookup(tx), packed{blocks: keep})
+	lk = c.s.newLookup(tx)
+	before := len(lk.late)
+	if err := c.s.putPack(lk, packed{blocks: keep}); err != nil {
+		return err
+	}
+	return lk.keepLate(before, len(lk.late))
 }
 
 // dropPlace takes one place of a block out of the index.

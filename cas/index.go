@@ -113,7 +113,8 @@ func (s *Store) rebuild(tx *bolt.Tx) error {
 		return err
 	}
 	blocks := index.Bucket(indexBlocks)
-	return s.locate(tx, func(key, at []byte) error { return addPlace(blocks, key, at) })
+	c := blocks.Cursor()
+	return s.locate(tx, func(key, at []byte) error { return addPlace(blocks, c, key, at) })
 }
 
 // indexed reports whether the index of blocks is there, and not empty beside blocks.
@@ -142,13 +143,21 @@ func (s *Store) locate(tx *bolt.Tx, f func(key, at []byte) error) error {
 	})
 }
 
-// addPlace notes one more place of a block, unless it is noted.
-func addPlace(index *bolt.Bucket, key, at []byte) error {
-	have := index.Get(key)
+// addPlace notes one more place of a block, unless it is noted. c is a cursor of the index.
+func addPlace(index *bolt.Bucket, c *bolt.Cursor, key, at []byte) error {
+	have := valueAt(c, key)
 	for v := have; len(v) >= placeSize; v = v[placeSize:] {
 		if bytes.Equal(v[:placeSize], at) {
 			return nil
 		}
 	}
 	return index.Put(key, slices.Concat(have, at))
+}
+
+// valueAt is Bucket.Get by a cursor, which is used again and so makes no garbage.
+func valueAt(c *bolt.Cursor, key []byte) []byte {
+	if k, v := c.Seek(key); bytes.Equal(k, key) {
+		return v
+	}
+	return nil
 }

@@ -62,6 +62,32 @@ func TestBlocksAreFoundBeforeAndAfterTheyAreIndexed(t *testing.T) {
 	}
 }
 
+func TestALargeCommitLeavesMoreToBeIndexedAndSmallOnesBringItDown(t *testing.T) {
+	s := openSample(t)
+	var blocks []Block
+	for i := range 2000 {
+		blocks = append(blocks, Raw(fmt.Append(nil, "one of many ", i)))
+	}
+	commitBlocks(t, s, blocks...)
+	before, keys := lateOf(t, s)
+	if before*lateSize <= lateMax || keys != 0 {
+		t.Errorf("%d entries are late and %d indexed behind a commit of %d blocks", before, keys, len(blocks))
+	}
+	links := manyBlocks(t, s, 30)
+	for _, b := range blocks {
+		links = append(links, b.Link)
+	}
+	late, keys := lateOf(t, s)
+	if late*lateSize > lateMax || late+keys != len(links) {
+		t.Errorf("%d of %d entries are late behind 30 small commits, %d indexed", late, len(links), keys)
+	}
+	wantHas(t, s, true, links...)
+	wantHas(t, s, false, Raw([]byte("none of them")).Link)
+	if v := verifyClosed(t, s.Dir(), VerifyOptions{}); !v.OK {
+		t.Errorf("verify: %v", v.Findings)
+	}
+}
+
 func TestGCIndexesWhatIsLateAndRemovesIt(t *testing.T) {
 	s := openSample(t)
 	links := manyBlocks(t, s, 50)

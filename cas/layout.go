@@ -84,7 +84,7 @@ const placeSize = packKeySize + 1
 
 // places reads a value of index/blocks.
 func places(v []byte) []place {
-	out := make([]place, 0, 1)
+	var out []place
 	for ; len(v) >= placeSize; v = v[placeSize:] {
 		p := place{index: v[packKeySize]}
 		copy(p.pack[:], v)

@@ -25,9 +25,10 @@ import (
 //	packZstd1  a zstd frame without its magic, made with dictionary 1
 //
 // A segment holds records, or it holds payloads, so that who reads a journal need not unpack
-// payloads. A commit adds segments to the newest pack while there is room: entries of bbolt
-// cost 21 bytes, and pages of few entries stay half empty. Where there is none left the segments
-// may be made one, which holds both, if that is shorter.
+// payloads; batches that are written in one transaction may share segments (gather.go). A commit adds
+// segments to the newest pack while there is room: entries of bbolt cost 21 bytes, and pages of few
+// entries stay half empty. Where there is none left the segments may be made one, which holds both,
+// if that is shorter.
 //
 // The body is, for each block: uvarint(length·2 + 1 for dag-cbor, + 0 for raw); for dag-cbor
 // the number of references and for each the distance from the end of the one before and the
@@ -71,14 +72,13 @@ var (
 // pack makes the stored form of blocks, in their order, compressed when that helps.
 func pack(blocks []Block) []byte {
 	var out []byte
-	for len(blocks) > 0 {
-		codec := blocks[0].Link.CID().Type()
+	for us := toPack(blocks); len(us) > 0; {
 		n := 1
-		for n < len(blocks) && blocks[n].Link.CID().Type() == codec {
+		for n < len(us) && us[n].codec == us[0].codec {
 			n++
 		}
-		out = appendSegment(out, blocks[:n])
-		blocks = blocks[n:]
+		out = appendSegment(out, us[:n])
+		us = us[n:]
 	}
 	return out
 }
@@ -90,27 +90,38 @@ func tightened(stored []byte) []byte {
 	if err != nil {
 		return stored
 	}
-	blocks := make([]Block, len(us))
-	for i, u := range us {
-		blocks[i] = Block{linkOf(u.codec, u.digest[:]), u.data}
-	}
-	if out := appendSegment(nil, blocks); len(out) < len(stored) {
+	if out := appendSegment(nil, us); len(out) < len(stored) {
 		return out
 	}
 	return stored
 }
 
-func appendSegment(out []byte, blocks []Block) []byte {
-	body := packBody(blocks)
-	held, seg := byte(packPlain), body
-	if len(body) >= compressMin {
-		if z := zencoder().EncodeAll(body, make([]byte, 0, len(body)+64)); len(z)-len(zstdMagic) < len(body) {
-			held, seg = packZstd1, z[len(zstdMagic):]
+func appendSegment(out []byte, blocks []unpacked) []byte {
+	buf := packBuffers.Get().(*packBuffer)
+	defer buf.recycle()
+	buf.body = packBody(buf.body[:0], blocks)
+	held, seg := byte(packPlain), buf.body
+	if len(buf.body) >= compressMin {
+		buf.frame = zencoder().EncodeAll(buf.body, buf.frame[:0])
+		if z := buf.frame[len(zstdMagic):]; len(z) < len(buf.body) {
+			held, seg = packZstd1, z
 		}
 	}
 	out = slices.Grow(out, len(seg)+8)
 	out = binary.AppendUvarint(out, uint64(len(seg)+2))
 	return append(append(out, byte(len(blocks)), held), seg...)
+}
+
+// packBuffer is what a segment is made in.
+type packBuffer struct{ body, frame []byte }
+
+var packBuffers = sync.Pool{New: func() any { return new(packBuffer) }}
+
+// recycle gives a buffer back, unless it has grown large.
+func (b *packBuffer) recycle() {
+	if cap(b.body)+cap(b.frame) <= 1<<17 {
+		packBuffers.Put(b)
+	}
 }
 
 // segment is a part of a stored pack.
@@ -135,19 +146,28 @@ func segments(stored []byte) ([]segment, error) {
 	return out, nil
 }
 
-func packBody(blocks []Block) []byte {
-	size := 0
-	for i := range blocks {
-		size += len(blocks[i].Data) + 16
-	}
-	body := make([]byte, 0, size)
+// toPack are blocks of this store's form, as unpack will find them.
+func toPack(blocks []Block) []unpacked {
+	us := make([]unpacked, len(blocks))
 	for i, b := range blocks {
-		if b.Link.CID().Type() != cid.DagCBOR {
-			body = append(binary.AppendUvarint(body, uint64(len(b.Data))<<1), b.Data...)
+		key := b.Link.CID().KeyString()
+		us[i] = unpacked{codec: key[1], data: b.Data}
+		copy(us[i].digest[:], key[4:])
+	}
+	return us
+}
+
+// packBody adds the body of a segment.
+func packBody(body []byte, blocks []unpacked) []byte {
+	for i := range blocks {
+		b := &blocks[i]
+		if b.codec != cid.DagCBOR {
+			body = append(binary.AppendUvarint(body, uint64(len(b.data))<<1), b.data...)
 			continue
 		}
-		body = binary.AppendUvarint(body, uint64(len(b.Data))<<1|1)
-		refs := references(b.Data, blocks[:i])
+		body = binary.AppendUvarint(body, uint64(len(b.data))<<1|1)
+		var few [8]reference
+		refs := references(few[:0], b.data, blocks[:i])
 		body = binary.AppendUvarint(body, uint64(len(refs)))
 		end := 0
 		for _, r := range refs {
@@ -157,10 +177,10 @@ func packBody(blocks []Block) []byte {
 		}
 		end = 0
 		for _, r := range refs {
-			body = append(body, b.Data[end:r.at]...)
+			body = append(body, b.data[end:r.at]...)
 			end = r.at + sha256.Size
 		}
-		body = append(body, b.Data[end:]...)
+		body = append(body, b.data[end:]...)
 	}
 	return body
 }
@@ -171,12 +191,11 @@ type reference struct{ at, block int }
 // the codec byte: tag 42, 37 bytes, identity base, CIDv1.
 var linkHead = []byte{0xd8, 0x2a, 0x58, 0x25, 0x00, 0x01}
 
-// references finds the links in data to earlier blocks of the pack.
-func references(data []byte, earlier []Block) []reference {
+// references adds the links in data to earlier blocks of the pack.
+func references(refs []reference, data []byte, earlier []unpacked) []reference {
 	if len(earlier) == 0 {
-		return nil
+		return refs
 	}
-	var refs []reference
 	for at := 0; ; {
 		i := bytes.Index(data[at:], linkHead)
 		digest := at + i + len(linkHead) + 3
@@ -184,8 +203,9 @@ func references(data []byte, earlier []Block) []reference {
 			return refs
 		}
 		at += i + len(linkHead)
+		want := [sha256.Size]byte(data[digest:])
 		for n := range earlier {
-			if earlier[n].Link.CID().KeyString()[4:] == string(data[digest:digest+sha256.Size]) {
+			if earlier[n].digest == want {
 				refs = append(refs, reference{digest, n})
 				at = digest + sha256.Size
 				break

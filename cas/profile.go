@@ -130,6 +130,21 @@ func profile(data []byte) error {
 	return s.profile()
 }
 
+// checkData is what profile asks of the data of an event, which lies one level deep in it.
+func checkData(data []byte) error {
+	s := scanner{b: data, max: MaxDepth - 1}
+	if err := s.run(); err != nil {
+		return err
+	}
+	if s.strict.rule != "" {
+		return &ProfileError{protocol.KindEvent, s.strict.offset, "its data: " + s.strict.rule}
+	}
+	if formOf(data[0])&(isDict|isNull) == 0 {
+		return &ProfileError{protocol.KindEvent, 0, "data must be " + formText[isDict|isNull]}
+	}
+	return nil
+}
+
 // profile judges what a finished scan has seen.
 func (s *scanner) profile() error {
 	kind := s.kind()

@@ -3,6 +3,7 @@ package cas
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -71,30 +72,35 @@ func (s *Store) Reflog(ctx context.Context, name string) ([]ReflogLine, error) {
 	return out, err
 }
 
-// lastMove is the last line of the reflog of a head; false where there is none that reads.
+// lastMove is the last line of the reflog of a head, without Old; false where there is none that
+// reads.
 func lastMove(tx *bolt.Tx, name string) (last ReflogLine, ok bool) {
 	b := tx.Bucket(bucketReflog)
 	if b == nil {
 		return last, false
 	}
-	_, v := lastChunk(b, append([]byte(name), 0))
+	_, v := lastChunk(b, name)
+	var x rawLine
 	for r := (reader{b: v}); len(r.b) > 0; {
-		if last = r.line(last); r.bad {
+		if x = r.rawLine(x); r.bad {
 			return last, false
 		}
 		ok = true
 	}
-	return last, ok
+	x.old = nil
+	last, err := x.line()
+	return last, ok && err == nil
 }
 
-// lastChunk is the newest chunk of the head whose name and a zero byte are prefix; nil for none.
-func lastChunk(b *bolt.Bucket, prefix []byte) (key, chunk []byte) {
+// lastChunk is the newest chunk of a head; nil for none.
+func lastChunk(b *bolt.Bucket, name string) (key, chunk []byte) {
+	behind := append(append(make([]byte, 0, len(name)+5), name...), 0, 0xff, 0xff, 0xff, 0xff)
 	c := b.Cursor()
 	back := c.Prev // from the first key behind the chunks of this head
-	if k, _ := c.Seek(append(append([]byte(nil), prefix...), 0xff, 0xff, 0xff, 0xff)); k == nil {
+	if k, _ := c.Seek(behind); k == nil {
 		back = c.Last
 	}
-	if k, v := back(); bytes.HasPrefix(k, prefix) && len(k) == len(prefix)+4 {
+	if k, v := back(); len(k) == len(behind) && bytes.HasPrefix(k, behind[:len(name)+1]) {
 		return k, v
 	}
 	return nil, nil
@@ -122,26 +128,66 @@ func readReflog(tx *bolt.Tx, name string) ([]ReflogLine, error) {
 	return out, nil
 }
 
-func (r *reader) line(last ReflogLine) ReflogLine {
+// rawLine is a line whose links were not made: of those that are only passed over nobody asks.
+type rawLine struct {
+	old, new []byte // CIDs; nil is null
+	short    bool   // new is a digest alone
+	oldShort bool
+	seq      protocol.Seq
+	ts       int64
+	note     []byte
+}
+
+func (r *reader) rawLine(last rawLine) rawLine {
 	flags := r.take(1)
 	if r.bad {
 		return last
 	}
-	line := ReflogLine{Old: last.New}
+	x := rawLine{old: last.new, oldShort: last.short, ts: last.ts}
 	if flags[0]&lineFull != 0 {
-		line.Old, last.TS = r.link(), 0
+		x.old, x.oldShort, x.ts = r.take(r.uint()), false, 0
 	}
-	if flags[0]&lineShort != 0 {
-		if digest := r.take(32); digest != nil {
-			line.New = linkOf(0x71, digest)
-		}
+	if x.short = flags[0]&lineShort != 0; x.short {
+		x.new = r.take(sha256.Size)
 	} else {
-		line.New = r.link()
+		x.new = r.take(r.uint())
 	}
-	line.Seq = protocol.Seq(r.uint())
-	line.TS = last.TS + r.int()
+	x.seq = protocol.Seq(r.uint())
+	x.ts += r.int()
 	if flags[0]&lineNote != 0 {
-		line.Note = string(r.take(r.uint()))
+		x.note = r.take(r.uint())
+	}
+	return x
+}
+
+func (x rawLine) line() (ReflogLine, error) {
+	old, err := lineLink(x.old, x.oldShort)
+	if err != nil {
+		return ReflogLine{}, err
+	}
+	link, err := lineLink(x.new, x.short)
+	return ReflogLine{Old: old, New: link, Seq: x.seq, TS: x.ts, Note: string(x.note)}, err
+}
+
+func lineLink(b []byte, short bool) (protocol.Link, error) {
+	switch {
+	case len(b) == 0:
+		return protocol.Link{}, nil
+	case short:
+		return linkOf(0x71, b), nil
+	}
+	return protocol.CastLink(b)
+}
+
+// line reads the line behind last.
+func (r *reader) line(last ReflogLine) ReflogLine {
+	x := r.rawLine(rawLine{old: nil, new: last.New.Bytes(), ts: last.TS})
+	line, err := x.line()
+	if err != nil {
+		r.bad = true
+	}
+	if r.bad {
+		return last
 	}
 	return line
 }
@@ -151,17 +197,16 @@ func (r *reader) line(last ReflogLine) ReflogLine {
 func appendReflog(tx *bolt.Tx, old, now Head, note string) error {
 	b := tx.Bucket(bucketReflog)
 	b.FillPercent = 0.9
-	prefix := append([]byte(old.Name), 0)
-	k, v := lastChunk(b, prefix)
-	key := append(append([]byte(nil), prefix...), 0, 0, 0, 0)
+	k, v := lastChunk(b, old.Name)
+	key := append(append(make([]byte, 0, len(old.Name)+5), old.Name...), 0, 0, 0, 0, 0)
 	var chunk []byte
 	if k != nil {
 		copy(key, k)
 		if len(v) < reflogChunk {
 			chunk = append(make([]byte, 0, len(v)+64+len(note)), v...)
 		} else {
-			n := binary.BigEndian.Uint32(key[len(prefix):])
-			binary.BigEndian.PutUint32(key[len(prefix):], n+1)
+			number := key[len(key)-4:]
+			binary.BigEndian.PutUint32(number, binary.BigEndian.Uint32(number)+1)
 		}
 	}
 	return b.Put(key, appendLine(chunk, old, now, note))

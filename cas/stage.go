@@ -23,7 +23,7 @@ func (j *Journal) Stage(now int64, drafts []Draft, blocks []Block, derived ...De
 	j.mu.Unlock()
 	st := &Staged{entries: make([]protocol.Entry, len(drafts)), batch: Batch{Derived: derived}}
 	st.batch.Blocks = append(make([]Block, 0, len(blocks)+len(drafts)+1), blocks...)
-	move := Move{Name: protocol.RunHead(j.run), Old: at.CID, TS: now}
+	move := Move{Name: protocol.RunHead(j.run), Old: at.CID, TS: now, Events: make([]EventRef, 0, len(drafts))}
 	for i, d := range drafts {
 		e, texts, err := d.event(at, now)
 		if err != nil {

@@ -88,9 +88,14 @@ type lookup struct {
 	packs *bolt.Bucket
 	index *bolt.Bucket
 	meta  *bolt.Bucket
-	late  []byte // entries that index lacks; nil when they are lost
+	seek  *bolt.Cursor // of index
+	key   [8]byte      // what it seeks
+	late  []byte       // entries that index lacks; nil when they are lost
+	faint *sketch      // of late, where it is long and much is looked for
 	held  map[[packKeySize]byte]*openPack
 	alone bool // of a commit: one batch is all of it
+
+	gathered gathered // of a commit of several
 
 	// near is the segment of the block found last, and its place there: the event before an
 	// event lies right before it, or a few blocks, and needs no look into the index.
@@ -110,6 +115,9 @@ func (s *Store) newLookup(tx *bolt.Tx) *lookup {
 	lk := &lookup{s: s, packs: tx.Bucket(bucketBlocks), index: sub(tx, indexBlocks), meta: tx.Bucket(bucketMeta)}
 	if lk.meta != nil {
 		lk.late = lk.meta.Get(keyLate)
+	}
+	if lk.index != nil {
+		lk.seek = lk.index.Cursor()
 	}
 	return lk
 }
@@ -159,7 +167,12 @@ func (lk *lookup) places(digest string) []place {
 	if !lk.indexed() {
 		return places(lk.s.ghost[digest[:8]])
 	}
-	return latePlaces(places(lk.index.Get([]byte(digest[:8]))), lk.late, digest[:8])
+	copy(lk.key[:], digest)
+	out := places(valueAt(lk.seek, lk.key[:]))
+	if lk.faint != nil && !lk.faint.has(lk.key[:]) {
+		return out
+	}
+	return latePlaces(out, lk.late, digest[:8])
 }
 
 // at unpacks the block at a place.

@@ -65,6 +65,8 @@ type driver struct {
 	done  bool         // the run has ended, by what is in the pipe
 	plan  Plan         // of the last decision
 	past  *pastCache
+	own   assignment // of the visit that is performed in place
+	timer *time.Timer
 	fresh map[protocol.Link][]byte // blocks the state may read before they are committed
 
 	freshBytes   int
@@ -177,14 +179,18 @@ func (d *driver) wait(ctx context.Context, p Plan) error {
 		r, _ := d.next()
 		return d.take(ctx, r)
 	}
-	timer := time.NewTimer(d.untilNext(p))
-	defer timer.Stop()
+	if next := d.untilNext(p); d.timer == nil {
+		d.timer = time.NewTimer(next)
+	} else {
+		d.timer.Reset(next)
+	}
+	defer d.timer.Stop()
 	select {
 	case r := <-d.in:
 		return d.take(ctx, r)
 	case l := <-d.pipe.landed:
 		return d.land(ctx, l)
-	case <-timer.C:
+	case <-d.timer.C:
 		return d.wake(ctx, p)
 	case <-ctx.Done():
 		return d.interrupt(ctx)

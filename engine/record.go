@@ -54,10 +54,11 @@ func (d *driver) completed(a *act, v *visit, w *worker, end *outcome, failed *pr
 		root, parts := cas.Payload(raw)
 		rec.Error, blocks = root, append(blocks, parts...)
 	}
-	block, err := cas.Encode(rec)
+	block, err := cas.Encode(&rec)
 	if err != nil {
 		return nil, nil, fmt.Errorf("record of %s: %w", v.id, err)
 	}
+	d.s.keepRecord(block.Link, &rec)
 	done := protocol.StepCompleted{Record: block.Link, Result: end.conclusion.Result, MS: max(0, d.e.now()-w.started) / 1000,
 		Workspace: end.git, Status: status}
 	return []cas.Draft{{Step: w.step, Data: done}}, append(blocks, block), nil

@@ -15,10 +15,11 @@ type stepValue struct {
 	lang.Step
 }
 
-// maxValues and maxLists bound the caches of step values and of the outputs of fan-outs.
+// Bounds of the caches of step values, of the outputs of fan-outs, and of records.
 const (
 	maxValues = 512
 	maxLists  = 8
+	maxMade   = 64
 )
 
 // scopeOf gathers what expressions see at a token that came from the roles named by from, as far
@@ -94,9 +95,12 @@ func (s *State) valueOf(l protocol.Link) (*stepValue, error) {
 	if v := s.vals[l]; v != nil {
 		return v, nil
 	}
-	var r protocol.StepRecord
-	if err := decode(s.read, l, &r); err != nil {
-		return nil, fmt.Errorf("step record %s: %w", l.Short(), err)
+	r := s.made[l]
+	if r == nil {
+		r = new(protocol.StepRecord)
+		if err := decode(s.read, l, r); err != nil {
+			return nil, fmt.Errorf("step record %s: %w", l.Short(), err)
+		}
 	}
 	out := map[string]any{}
 	if r.Data.Defined() {
@@ -130,6 +134,14 @@ func (s *State) valueOf(l protocol.Link) (*stepValue, error) {
 	}
 	s.vals[l] = v
 	return v, nil
+}
+
+// keepRecord keeps a record that was just made: valueOf need not decode it.
+func (s *State) keepRecord(l protocol.Link, r *protocol.StepRecord) {
+	if s.made == nil || len(s.made) >= maxMade {
+		s.made = make(map[protocol.Link]*protocol.StepRecord, maxMade)
+	}
+	s.made[l] = r
 }
 
 // hasText reports whether the output of an action has a text beside its fields.

@@ -143,8 +143,7 @@ func (s *State) Snapshot() ([]byte, error) {
 		out.Acts = append(out.Acts, x)
 	}
 	out.Refs, out.Convs = past.allRefs, past.allConvs
-	b, err := cas.Encode(out)
-	return b.Data, err
+	return cas.Marshal(out)
 }
 
 func snapVisitOf(v *visit) *snapVisit {

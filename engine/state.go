@@ -37,8 +37,9 @@ type State struct {
 	prog  *lang.Program
 	begun *opened // the Start in force
 	read  Reader
-	vals  map[protocol.Link]*stepValue // values of records, a cache
-	lists map[*ref]*lang.Step          // outputs of fan-outs, a cache
+	vals  map[protocol.Link]*stepValue           // values of records, a cache
+	lists map[*ref]*lang.Step                    // outputs of fan-outs, a cache
+	made  map[protocol.Link]*protocol.StepRecord // records of visits that ended just now, a cache
 }
 
 // storedState is a snapshot in the store; seq is 0 where there is none.

@@ -23,39 +23,38 @@ type assignment struct {
 	by    roles.Performer
 }
 
-// assign makes the turn of a visit, but for what is read from the store.
-func (d *driver) assign(step string) (x assignment, err error) {
+// assign makes x the turn of a visit, but for what is read from the store.
+func (d *driver) assign(x *assignment, step string) error {
 	v, a, err := d.s.visitNamed(step)
 	if err != nil {
-		return x, err
+		return err
 	}
 	role, ok := d.s.prog.Workflow.RoleNamed(a.role)
 	if !ok {
-		return x, fmt.Errorf("the definition has no role %q", a.role)
+		return fmt.Errorf("the definition has no role %q", a.role)
 	}
-	x.turn = d.s.turn(d.run, v.id, role)
-	x.begun = d.startedAs(a, v)
+	*x = assignment{turn: d.s.turn(d.run, v.id, role), begun: d.startedAs(a, v)}
 	x.turn.Visit, x.turn.Attempt = v.number, v.attempt
 	if x.by, err = d.e.performer(role.Action); err != nil {
-		return x, err
+		return err
 	}
 	if !inPlace(x.by) {
 		x.turn.Key = stepKey(d.run, d.s.Start, a, v.item)
 	}
 	if x.turn.EdgePrompt, err = textOf(d.s.read, v.prompt); err != nil {
-		return x, err
+		return err
 	}
 	if v.item != nil {
 		raw, err := protocol.PayloadBytes(d.s.read, v.item.Value)
 		if err != nil {
-			return x, err
+			return err
 		}
 		x.turn.Item = &protocol.ItemValue{Index: v.item.Index, Value: raw}
 	}
 	if role.Form != "" && d.s.Info.Source.Defined() {
 		source, err := textOf(d.s.read, protocol.Text{Link: d.s.Info.Source})
 		if err != nil {
-			return x, fmt.Errorf("source of the workflow: %w", err)
+			return fmt.Errorf("source of the workflow: %w", err)
 		}
 		x.turn.Fields = lang.FormOrder([]byte(source), role.Name)
 	}
@@ -64,7 +63,7 @@ func (d *driver) assign(step string) (x assignment, err error) {
 	if v.again {
 		x.since = v.first
 	}
-	return x, d.render(&x.turn, a, role)
+	return d.render(&x.turn, a, role)
 }
 
 // startedAs are the fields that every step_started of a visit repeats.

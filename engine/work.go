@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,8 +22,9 @@ import (
 type worker struct {
 	step    string
 	ctx     context.Context
-	stop    context.CancelCauseFunc
+	cancel  context.CancelCauseFunc // nil in place: nothing waits for it
 	inPlace bool
+	stopped bool
 	busy    bool  // it is performed
 	started int64 // unix µs, since when
 }
@@ -61,23 +63,40 @@ func inPlace(p roles.Performer) bool {
 
 // newWorker is for a visit that begins.
 func (d *driver) newWorker(ctx context.Context, step string) *worker {
-	w := &worker{step: step}
-	w.ctx, w.stop = context.WithCancelCause(ctx)
+	w := &worker{step: step, ctx: ctx}
 	if _, a, err := d.s.visitNamed(step); err == nil {
 		p, err := d.e.performer(d.action(a))
 		w.inPlace = err == nil && inPlace(p)
 	}
+	if !w.inPlace {
+		w.ctx, w.cancel = context.WithCancelCause(ctx)
+	}
 	return w
 }
+
+// stop ends the performing of a visit, or keeps it from being performed.
+func (w *worker) stop(cause error) {
+	w.stopped = true
+	if w.cancel != nil {
+		w.cancel(cause)
+	}
+}
+
+// ended reports whether it was stopped, or the drive is.
+func (w *worker) ended() bool { return w.stopped || w.ctx.Err() != nil }
 
 // perform carries out a visit: in place, or in a goroutine of its own.
 func (d *driver) perform(w *worker) {
 	step := w.step
 	w.busy, w.started = true, d.e.now()
-	x, err := d.assign(step)
+	x := &d.own
+	if !w.inPlace {
+		x = new(assignment)
+	}
+	err := d.assign(x, step)
 	switch {
-	case w.ctx.Err() != nil: // stopped before it was performed
-		d.ready = append(d.ready, report{step: step, end: &outcome{err: w.ctx.Err()}})
+	case w.ended(): // stopped before it was performed
+		d.ready = append(d.ready, report{step: step, end: &outcome{err: cmp.Or(w.ctx.Err(), context.Canceled)}})
 		return
 	case err != nil:
 		err = &protocol.Failure{ErrorInfo: protocol.ErrorInfo{Code: "expression", Phase: phaseExpression, Message: err.Error()}, Err: err}
@@ -116,19 +135,19 @@ func send(ctx context.Context, to chan<- report, step string, data []protocol.Da
 }
 
 // carryOut runs in the worker's goroutine.
-func (d *driver) carryOut(ctx context.Context, x assignment, emit roles.Emit) (end *outcome) {
+func (d *driver) carryOut(ctx context.Context, x *assignment, emit roles.Emit) (end *outcome) {
 	end = &outcome{}
-	turn := x.turn
+	turn := &x.turn
 	defer func() {
 		if r := recover(); r != nil {
 			end.err = fmt.Errorf("performing %s: panic: %v", turn.Step, r)
 		}
 	}()
-	if err := d.fill(ctx, &turn, x.begun, x.since); err != nil {
+	if err := d.fill(ctx, turn, x.begun, x.since); err != nil {
 		end.err = err
 		return end
 	}
-	if countedAsFailed(turn) {
+	if countedAsFailed(*turn) {
 		end.err = &protocol.Failure{ErrorInfo: protocol.ErrorInfo{Code: "cut_off", Phase: "run", Message: "wf ended while the command ran, and a person counted it as failed"}}
 		return end
 	}
@@ -137,7 +156,7 @@ func (d *driver) carryOut(ctx context.Context, x assignment, emit roles.Emit) (e
 		ctx, cancel = context.WithTimeoutCause(ctx, time.Duration(turn.Role.Timeout)*time.Microsecond, errTimeout)
 		defer cancel()
 	}
-	end.conclusion, end.err = x.by.Perform(ctx, turn, emit)
+	end.conclusion, end.err = x.by.Perform(ctx, *turn, emit)
 	end.timedOut = end.err != nil && errors.Is(context.Cause(ctx), errTimeout)
 	if end.err == nil && actsOnFiles(turn.Role.Action) {
 		end.git = gitState(ctx, turn.Workspace)

@@ -52,6 +52,13 @@ func validateStored(s *schema.Schema, data []byte) []Violation {
 
 // decodeJSON reads one value with integers as int.
 func decodeJSON(b []byte) (any, error) {
+	if v, ok := plainJSON(b); ok {
+		return v, nil
+	}
+	return generalJSON(b)
+}
+
+func generalJSON(b []byte) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.UseNumber()
 	var v any

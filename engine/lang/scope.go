@@ -28,6 +28,19 @@ type Step struct {
 	Status   string // ok, failed or skipped
 	ExitCode *int   // of commands, else nil
 	Visit    int
+
+	seen map[string]any // value, made once: many expressions look at a step
+}
+
+// value is the step as expressions see it; its fields do not change any more.
+func (st *Step) value() map[string]any {
+	if st.seen == nil {
+		st.seen = map[string]any{"output": st.Output, "text": st.Text, "status": st.Status, "visit": st.Visit, "exit_code": nil}
+		if st.ExitCode != nil {
+			st.seen["exit_code"] = *st.ExitCode
+		}
+	}
+	return st.seen
 }
 
 func (p *Program) env(s *Scope) *env {
@@ -36,20 +49,19 @@ func (p *Program) env(s *Scope) *env {
 		if st == nil {
 			continue
 		}
-		m := map[string]any{"output": st.Output, "text": st.Text, "status": st.Status, "visit": st.Visit, "exit_code": nil}
-		if st.ExitCode != nil {
-			m["exit_code"] = *st.ExitCode
-		}
-		steps[role] = m
+		steps[role] = st.value()
 	}
 	e := &env{Inputs: orEmpty(s.Inputs), Output: s.Output, Outputs: orEmpty(s.Outputs), Steps: steps,
 		Item: s.Item, Index: s.Index, Edge: edgeEnv{s.EdgeVisit}, Budget: newBudget()}
 	return e
 }
 
+// noValues stands for a map that is not there; expressions change none.
+var noValues = map[string]any{}
+
 func orEmpty(m map[string]any) map[string]any {
 	if m == nil {
-		return map[string]any{}
+		return noValues
 	}
 	return m
 }
