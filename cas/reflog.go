@@ -128,7 +128,7 @@ func readReflog(tx *bolt.Tx, name string) ([]ReflogLine, error) {
 	return out, nil
 }
 
-// rawLine is a line whose links were not made: of those that are only passed over nobody asks.
+// rawLine is a line whose links were not made: lines that are only passed over do not need them.
 type rawLine struct {
 	old, new []byte // CIDs; nil is null
 	short    bool   // new is a digest alone
