@@ -16,11 +16,15 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"wf/agentkit/sandbox"
+	"wf/cas/castest/inmemory"
 )
 
 func TestMain(m *testing.M) {
 	sandbox.Main()
 	endAtOnce()
+	if filepath.Base(os.Args[0]) != "wf" { // else it is the program that tests start
+		inmemory.TempDirs()
+	}
 	testscript.Main(m, map[string]func(){"wf": main})
 }
 
