@@ -388,6 +388,7 @@ func TestEverySizeGoesTheWholeWay(t *testing.T) {
 	} else if testing.Short() {
 		t.Skip("starts some 100 processes")
 	}
+	t.Parallel()
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
