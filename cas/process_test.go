@@ -21,6 +21,7 @@ import (
 
 	"wf/cas"
 	"wf/cas/castest"
+	"wf/cas/castest/inmemory"
 	"wf/protocol"
 )
 
@@ -35,6 +36,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	inmemory.TempDirs()
 	goleak.VerifyTestMain(m)
 }
 

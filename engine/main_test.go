@@ -4,6 +4,8 @@ import (
 	"flag"
 	"os"
 	"testing"
+
+	"wf/cas/castest/inmemory"
 )
 
 // TestMain draws fewer examples than rapid would: each is four runs on a disk. More come by
@@ -15,5 +17,6 @@ func TestMain(m *testing.M) {
 		}
 	}
 	flag.Parse()
+	inmemory.TempDirs()
 	os.Exit(m.Run())
 }

@@ -15,12 +15,18 @@ import (
 
 	"wf/agentkit"
 	"wf/cas"
+	"wf/cas/castest/inmemory"
 	"wf/engine"
 	"wf/engine/lang"
 	"wf/protocol"
 	"wf/roles"
 	"wf/workflows"
 )
+
+func TestMain(m *testing.M) {
+	inmemory.TempDirs()
+	os.Exit(m.Run())
+}
 
 // newEngine is an engine over a new store, with every performer.
 func newEngine(t *testing.T) *engine.Engine {

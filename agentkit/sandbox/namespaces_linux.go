@@ -14,9 +14,10 @@ import (
 // shm is where POSIX shared memory lies.
 const shm = "/dev/shm"
 
-// hidden are directories in which services of the machine listen: session buses and container
-// engines. A command sees empty ones, with what it may use put back.
-var hidden = []string{"/run", "/var/run"}
+// hidden are directories in which services of the machine listen, session buses and container
+// engines, and the memory that its processes share. A command sees empty ones, with what it may
+// use put back.
+var hidden = []string{"/run", "/var/run", shm}
 
 // tmp becomes a command's own, unless it works in there; then it stays what it is, closed.
 const tmp = "/tmp"
@@ -43,7 +44,11 @@ func (l *launch) namespaces() error {
 		if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
 			continue
 		}
-		if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755,size=16m"); err != nil {
+		options := "mode=0755,size=16m"
+		if dir == shm {
+			options = "mode=1777"
+		}
+		if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, options); err != nil {
 			return fmt.Errorf("hide %s: %w", dir, err)
 		}
 	}
@@ -51,9 +56,6 @@ func (l *launch) namespaces() error {
 		if err := m.attach(); err != nil {
 			return err
 		}
-	}
-	if err := unix.Mount("tmpfs", shm, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=1777"); err != nil && !errors.Is(err, unix.ENOENT) {
-		return fmt.Errorf("mount %s: %w", shm, err)
 	}
 	// A container that hides parts of its /proc may not mount another. The old one still
 	// shows no more than the names of processes: Landlock forbids to look into them.

@@ -204,7 +204,21 @@ func followUntil(t *testing.T, dir string, until protocol.Seq, ended chan error)
 		}
 	}
 	var seen []protocol.Entry
+	over, end := context.WithCancel(ctx)
+	defer end()
+	go func() {
+		select {
+		case exit := <-ended:
+			ended <- exit // for the caller
+			end()
+		case <-over.Done():
+		}
+	}()
 	for {
+		changes, err := store.Changes(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
 		heads, err := store.Heads(ctx, protocol.RunHead(""))
 		if err != nil {
 			t.Fatal(err)
@@ -221,11 +235,10 @@ func followUntil(t *testing.T, dir string, until protocol.Seq, ended chan error)
 		if until > 0 && protocol.Seq(len(seen)) >= until {
 			return store, seen
 		}
-		select {
-		case err := <-ended:
-			ended <- err
+		if _, err := store.AwaitChange(over, changes); over.Err() != nil && ctx.Err() == nil {
 			return store, seen
-		case <-time.After(time.Millisecond):
+		} else if err != nil {
+			t.Fatal(err)
 		}
 	}
 }

@@ -16,18 +16,43 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"wf/agentkit/sandbox"
+	"wf/cas/castest/inmemory"
 )
 
 func TestMain(m *testing.M) {
 	sandbox.Main()
 	endAtOnce()
+	if filepath.Base(os.Args[0]) != "wf" { // else it is the program that tests start
+		inmemory.TempDirs()
+	}
 	testscript.Main(m, map[string]func(){"wf": main})
 }
 
 // TestScripts runs every command as its users do.
 func TestScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{
-		Dir:   "testdata/script",
+	testscript.Run(t, scripts("testdata/script"))
+}
+
+// TestSandboxScripts lie in /tmp, whose files beside a workspace a command finds closed. In shared
+// memory it would not find them.
+func TestSandboxScripts(t *testing.T) {
+	root, err := os.MkdirTemp("/tmp", "wf-script-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(root); err != nil {
+			t.Error(err)
+		}
+	})
+	p := scripts("testdata/sandbox")
+	p.WorkdirRoot = root
+	testscript.Run(t, p)
+}
+
+func scripts(dir string) testscript.Params {
+	return testscript.Params{
+		Dir:   dir,
 		Setup: atHome,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": runExits,
@@ -39,7 +64,7 @@ func TestScripts(t *testing.T) {
 
 			"follow": runFollow,
 		},
-	})
+	}
 }
 
 // endAtOnce has the programs that tests start end when they are done: under the race detector

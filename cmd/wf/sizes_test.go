@@ -78,11 +78,15 @@ func text(name string, n int) string {
 	seed := [32]byte{}
 	copy(seed[:], name)
 	rng := rand.New(rand.NewChaCha8(seed))
-	var b strings.Builder
-	for b.Len() < n {
-		fmt.Fprintf(&b, "%s%x ", name, rng.Uint64())
+	b := make([]byte, 0, n+len(name)+20)
+	for len(b) < n {
+		b = append(b, name...)
+		b = append(strconv.AppendUint(b, rng.Uint64(), 16), ' ')
 	}
-	return strings.TrimRight(b.String()[:n], " ") + strings.Repeat("x", n-len(strings.TrimRight(b.String()[:n], " ")))
+	for i := n - 1; i >= 0 && b[i] == ' '; i-- {
+		b[i] = 'x'
+	}
+	return string(b[:n])
 }
 
 // sizesYAML passes a text of every kind through every kind of role.
@@ -187,10 +191,7 @@ func (r *sizeRun) whole(killed ...int) shownRun {
 		r.killedAfter(n, args...)
 		args = []string{"resume", "-1", "--no-input", "-q"}
 	}
-	if len(killed) > 0 && r.show("store").Status == string(protocol.Waiting) {
-		args = []string{"show", "-1", "-o", "json"} // it was killed at its very end
-		r.wf(0, "store", args...)
-	} else {
+	if len(killed) == 0 || r.status() != protocol.Waiting { // else it was killed at its very end
 		r.wf(8, "store", args...)
 	}
 	answer := r.command("store", "answer", "-1", "-", "--record")
@@ -207,10 +208,22 @@ func (r *sizeRun) whole(killed ...int) shownRun {
 	if len(killed) > 0 {
 		r.killedAfter(killed[len(killed)-1]+r.z.items, args...)
 	}
-	if r.show("store").Status != string(protocol.Done) {
+	if r.status() != protocol.Done {
 		r.wf(0, "store", args...)
 	}
 	return r.show("store")
+}
+
+// status is how the run is, without the texts that show has.
+func (r *sizeRun) status() protocol.RunStatus {
+	r.t.Helper()
+	var listed struct {
+		Items []struct{ Status protocol.RunStatus }
+	}
+	if err := json.Unmarshal(r.wf(0, "store", "ls", "-o", "json"), &listed); err != nil || len(listed.Items) != 1 {
+		r.t.Fatalf("wf ls has %d runs (%v)", len(listed.Items), err)
+	}
+	return listed.Items[0].Status
 }
 
 // killedAfter starts a command and kills it -9 once its run has so many events.
@@ -375,6 +388,7 @@ func TestEverySizeGoesTheWholeWay(t *testing.T) {
 	} else if testing.Short() {
 		t.Skip("starts some 100 processes")
 	}
+	t.Parallel()
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))

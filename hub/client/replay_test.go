@@ -107,10 +107,12 @@ func (s *state) await(ctx context.Context, f *memfeed.Feed, run protocol.RunID) 
 // A connection that is cut in the middle of frames, again and again: the client has every event
 // once, in order.
 func TestARelayThatCutsFramesLosesNothing(t *testing.T) {
+	t.Parallel()
 	f := memfeed.New()
 	f.Add("run", 2000, "e")
 	for _, codec := range codecs {
 		t.Run(codec.Subprotocol(), func(t *testing.T) {
+			t.Parallel()
 			h := serve(t, &replay.Server{Feed: f})
 			random := rand.New(rand.NewPCG(1, 2))
 			n := 0
@@ -141,6 +143,7 @@ func TestARelayThatCutsFramesLosesNothing(t *testing.T) {
 // Random appends, restores, kills of the server, cuts and slow readers: what a client holds is
 // the journal, whenever both rest.
 func TestWhatAClientHoldsIsTheJournal(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		f := memfeed.New()
 		f.Add("run", 1, "start")

@@ -21,6 +21,7 @@ import (
 // An agent whose connection stands still while it is given a job gets it when the lease is
 // another's: it asks the hub, and starts nothing.
 func TestAnAgentThatLostItsLeaseDoesNotStartTheJob(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	h.hub.Lease = 2 * time.Second
 	h.hub.Starting = time.Second
@@ -58,6 +59,7 @@ func TestAnAgentThatLostItsLeaseDoesNotStartTheJob(t *testing.T) {
 // An agent started a job, died, and comes back when another one has it: its run is that one's,
 // and it is told.
 func TestAnAgentThatComesBackTooLateIsTold(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	h.hub.Lease = 2 * time.Second // longer than b takes to start
 	a, b := newDesk(h, "a", "fix"), newDesk(h, "b", "fix")

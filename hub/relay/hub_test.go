@@ -124,6 +124,7 @@ func TestTheRunsOfAllAgentsAreOneList(t *testing.T) {
 
 // An agent that takes requests and does not answer is named, and the others are listed.
 func TestAStalledAgentDoesNotHoldUpTheList(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	h.hub.Asking = 2 * time.Second // the other one has to answer in it
 	a, b := newDesk(h, "a"), newDesk(h, "b")

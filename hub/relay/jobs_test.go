@@ -76,6 +76,7 @@ func TestK10JobsAreStartedInTheirOrderAndOnce(t *testing.T) {
 // An agent that dies when it is given a job, before it starts the run: the job is delivered once
 // more, to whoever is there then.
 func TestK10AJobWhoseAgentDiesBeforeTheAckIsDeliveredOnceMore(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	h.hub.Lease = 2 * time.Second // longer than b takes to start
 	a, b := newDesk(h, "a", "fix"), newDesk(h, "b", "fix")
@@ -132,6 +133,7 @@ func TestK10AJobThatWasStartedUnheardIsNotStartedAgain(t *testing.T) {
 }
 
 func TestAJobThatKillsItsAgentFiveTimesIsDead(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	h.hub.Lease = 300 * time.Millisecond
 	a := newDesk(h, "a", "fix")

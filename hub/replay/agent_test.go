@@ -1,6 +1,7 @@
 package replay_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -40,6 +41,7 @@ func agent(dir string) {
 		if err != nil {
 			return err
 		}
+		fmt.Println("it listens")
 		server := replay.Server{Feed: s}
 		go http.Serve(l, server.WebSocket())
 		for n := 0; ; n++ {
@@ -61,6 +63,7 @@ var errReset = errors.New("history was taken back")
 // K-04: an agent is killed again and again while it writes; one client follows all its lives.
 // Whatever the client saw is in the store, and at the end it holds the journal.
 func TestK04WhatAnyClientSawIsInTheStore(t *testing.T) {
+	t.Parallel()
 	kills := 200
 	if testing.Short() {
 		kills = 20
@@ -104,8 +107,15 @@ func TestK04WhatAnyClientSawIsInTheStore(t *testing.T) {
 		cmd := exec.Command(self)
 		cmd.Env = append(os.Environ(), "WF_TEST_AGENT="+dir)
 		cmd.Stderr = os.Stderr
+		said, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
+		}
+		if _, err := bufio.NewReader(said).ReadString('\n'); err != nil {
+			t.Fatalf("life %d: the agent does not listen: %v", life, err)
 		}
 		lived, killed := context.WithCancel(ctx)
 		ended := make(chan error, 1)

@@ -122,6 +122,7 @@ func stuffed(t *testing.T) (*cas.Store, []protocol.Entry) {
 // A client that does not read until the deadline is cut off; one that comes back with its last
 // seq has lost nothing.
 func TestAClientThatNeverReadsIsCutOff(t *testing.T) {
+	t.Parallel()
 	store, want := stuffed(t)
 	left := make(departure)
 	p := dial(t, serve(t, &replay.Server{Feed: store, Deltas: left, WriteTimeout: 20 * time.Millisecond}), protocol.JSONFrames)
@@ -154,6 +155,7 @@ func TestAClientThatNeverReadsIsCutOff(t *testing.T) {
 
 // A server that stops does not wait for those who do not read.
 func TestAServerThatStopsLeavesAStalledClient(t *testing.T) {
+	t.Parallel()
 	store, _ := stuffed(t)
 	s := &replay.Server{Feed: store, WriteTimeout: time.Hour}
 	h := serve(t, s)

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"wf/cas"
+	"wf/cas/castest/inmemory"
 	"wf/hub/replay"
 	"wf/protocol"
 )
@@ -22,6 +23,7 @@ func TestMain(m *testing.M) {
 		agent(dir)
 		return
 	}
+	inmemory.TempDirs()
 	goleak.VerifyTestMain(m)
 }
 

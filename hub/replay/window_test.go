@@ -16,6 +16,7 @@ import (
 // A window is exactly the events it names, on every wire and in any company, and says where it
 // ended and where the head is.
 func TestAWindowIsTheEventsItNames(t *testing.T) {
+	t.Parallel()
 	const n = 600
 	store := openStore(t)
 	want := fill(t, store, "run", n)
