@@ -3,9 +3,11 @@ package cas_test
 import (
 	"os"
 	"path/filepath"
-	"sync"
+	"strings"
 	"syscall"
 	"testing"
+
+	"wf/cas/castest"
 )
 
 // A run is driven until its process is gone, however it went.
@@ -47,30 +49,11 @@ func TestAskingForTheDriverHindersNone(t *testing.T) {
 	s := openStore(t, dir)
 	defer s.Close()
 	cmd, _, out := start(t, "redrive", dir, "r1", "3000")
-	over := make(chan struct{})
-	var asking sync.WaitGroup
-	for range 2 {
-		asking.Go(func() {
-			for n := 0; ; n++ {
-				if _, err := s.Driven("r1"); err != nil {
-					t.Error(err)
-					return
-				}
-				select {
-				case <-over:
-					if n >= 10_000 {
-						return
-					}
-				default:
-				}
-			}
-		})
-	}
+	stop := castest.AskForDriver(t, s, "r1")
 	if lines := finish(t, cmd, out); len(lines) > 0 {
 		t.Errorf("the driver said %q", lines)
 	}
-	close(over)
-	asking.Wait()
+	stop()
 }
 
 // What lies where the lock of a run belongs may have been put there by an agent: to ask for the
@@ -89,8 +72,11 @@ func TestALockThatIsNoFileHindersNone(t *testing.T) {
 	if err := syscall.Mkfifo(filepath.Join(dir, "runs", "r2.lock"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if driven, err := s.Driven("r2"); driven {
-		t.Errorf("a pipe is a driver: %v", err)
+	if driven, err := s.Driven("r2"); driven || err == nil || !strings.Contains(err.Error(), "no regular file") {
+		t.Errorf("a pipe is a driver: %t, %v", driven, err)
+	}
+	if _, err := s.LockRun("r2"); err == nil {
+		t.Error("a pipe was taken for a lock")
 	}
 	target := filepath.Join(t.TempDir(), "precious")
 	if err := os.WriteFile(target, []byte("precious"), 0o600); err != nil {
@@ -101,6 +87,16 @@ func TestALockThatIsNoFileHindersNone(t *testing.T) {
 	}
 	if _, err := s.LockRun("r3"); err == nil {
 		t.Error("a link was taken for a lock")
+	}
+	counter := filepath.Join(dir, "store.lock")
+	if err := os.Remove(counter); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(counter, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Changes(t.Context()); err == nil {
+		t.Error("commits are counted in a pipe")
 	}
 	if b, err := os.ReadFile(target); err != nil || string(b) != "precious" {
 		t.Errorf("the target of a link is %q now: %v", b, err)

@@ -4,6 +4,7 @@ package cas
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"syscall"
@@ -12,14 +13,25 @@ import (
 )
 
 // openLock opens a lock file; flock works on a read-only descriptor too. A store may lie in a
-// workspace: a link in place of the file is refused, since its target would be written to, and a
-// pipe does not block.
+// workspace, where an agent can write: a link in place of the file is refused, since its target
+// would be written to, and so is a pipe, which does not block, or a device.
 func openLock(path string, readOnly bool) (*os.File, error) {
-	const safe = unix.O_NOFOLLOW | unix.O_NONBLOCK
+	flags := os.O_RDWR | os.O_CREATE
 	if readOnly {
-		return os.OpenFile(path, os.O_RDONLY|safe, 0)
+		flags = os.O_RDONLY
 	}
-	return os.OpenFile(path, os.O_RDWR|os.O_CREATE|safe, 0o600)
+	f, err := os.OpenFile(path, flags|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is no regular file; remove it", path)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }
 
 // lockWait blocks until f is locked. The lock belongs to the descriptor: closing it, or the

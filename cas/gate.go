@@ -29,8 +29,7 @@ type gate struct {
 	opts    *Options
 	check   func(*bolt.DB) error // run on every fresh database, before anyone sees it
 	mu      sync.Mutex
-	bare    bool     // a directory without lock files, which is only read
-	probe   *os.File // turn, to see whether someone queues; nil where that is, and once shut
+	probe   *os.File // turn, to see whether another process queues; nil in a directory without locks
 	hold    *holding // the open database, or nil
 	opening *attempt // under way, or nil
 	writers int      // callers of enter that want to write
@@ -247,7 +246,7 @@ func (g *gate) admit(a *attempt) (*holding, error) {
 // queue takes turn, then store.lock. It returns nil, nil when the attempt was given up.
 func (g *gate) queue(a *attempt) (*holding, error) {
 	h := &holding{writable: a.writable, gone: make(chan struct{})}
-	if g.bare {
+	if g.probe == nil {
 		return h, nil
 	}
 	turn, err := openLock(filepath.Join(g.dir, fileTurn), g.opts.ReadOnly)
@@ -352,8 +351,7 @@ func (g *gate) shut() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.probe != nil {
-		_ = g.probe.Close()
-		g.probe = nil
+		_ = g.probe.Close() // it stays set: an attempt that was given up may look at it
 	}
 }
 
@@ -416,18 +414,26 @@ func (g *gate) fail(what string, err error) error {
 	return fmt.Errorf("%s %s: %w", what, g.dir, classify(err))
 }
 
-// writePID leaves a note for those who wait; it stands after the commit counter.
+// pidSize is the length of the note of a process in a lock file, behind the commit counter.
+const pidSize = 21
+
+// writePID notes in a lock file which process has it, for those that wait.
 func writePID(lock *os.File) error {
-	_, err := lock.WriteAt(fmt.Appendf(nil, "%-20d\n", os.Getpid()), counterSize)
+	_, err := lock.WriteAt(fmt.Appendf(nil, "%-*d\n", pidSize-1, os.Getpid()), counterSize)
 	return err
 }
 
 func readPID(path string) (int, bool) {
-	b, err := os.ReadFile(path)
-	if err != nil || len(b) <= counterSize {
+	lock, err := openLock(path, true)
+	if err != nil {
 		return 0, false
 	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(b[counterSize:])))
+	defer lock.Close()
+	var note [pidSize]byte
+	if _, err := lock.ReadAt(note[:], counterSize); err != nil {
+		return 0, false
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(note[:])))
 	return pid, err == nil
 }
 

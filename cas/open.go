@@ -124,7 +124,7 @@ func (s *Store) open(ctx context.Context) error {
 	case err == nil:
 		s.gate.probe = probe
 	case s.opts.ReadOnly && errors.Is(err, fs.ErrNotExist):
-		s.gate.bare = true // a copy that cannot be written: no other process writes it either
+		// A copy without lock files that cannot be written: no other process writes it either.
 	default:
 		return classify(err)
 	}

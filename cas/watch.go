@@ -91,7 +91,7 @@ func (s *Store) hearCommits() bool {
 }
 
 func readCounter(path string) (uint64, error) {
-	f, err := os.Open(path)
+	f, err := openLock(path, true)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}

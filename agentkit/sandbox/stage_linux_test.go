@@ -104,6 +104,21 @@ func newStage(t testing.TB, run runner, namespaces bool) stage {
 	return s
 }
 
+// workBelow moves the workspace into a new directory below parent, beside a secret, and gives that
+// directory.
+func (s *stage) workBelow(parent string) (dir string) {
+	s.t.Helper()
+	dir, err := os.MkdirTemp(parent, "wf-sandbox-")
+	if err != nil {
+		s.t.Skip(err)
+	}
+	s.t.Cleanup(func() { os.RemoveAll(dir) })
+	s.policy.Workspace = filepath.Join(dir, "work")
+	s.write(filepath.Join(dir, "work/file"), "x")
+	s.write(filepath.Join(dir, "secret"), "the secret")
+	return dir
+}
+
 func (s stage) write(path, content string) {
 	s.t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

@@ -265,14 +265,7 @@ func TestTheOwnLoopbackWorks(t *testing.T) {
 // A workspace in shared memory is the one that commands write to, and nothing else there is seen.
 func TestAWorkspaceInSharedMemory(t *testing.T) {
 	onEach(t, func(t *testing.T, s stage) {
-		dir, err := os.MkdirTemp("/dev/shm", "wf-sandbox-")
-		if err != nil {
-			t.Skip(err)
-		}
-		defer os.RemoveAll(dir)
-		s.policy.Workspace = filepath.Join(dir, "work")
-		s.write(filepath.Join(dir, "work/file"), "x")
-		s.write(filepath.Join(dir, "secret"), "the secret")
+		dir := s.workBelow("/dev/shm")
 		s.works("cat file && echo y > file && ! cat ../secret && (echo z > ../beside || true)")
 		if got, err := os.ReadFile(filepath.Join(dir, "work/file")); err != nil || string(got) != "y\n" {
 			t.Errorf("the file of the workspace holds %q (%v)", got, err)
@@ -286,14 +279,7 @@ func TestAWorkspaceInSharedMemory(t *testing.T) {
 // A workspace in /tmp is as closed as any other: the /tmp around it is that of the machine.
 func TestB07AWorkspaceInTmp(t *testing.T) {
 	onEach(t, func(t *testing.T, s stage) {
-		dir, err := os.MkdirTemp("/tmp", "wf-sandbox-")
-		if err != nil {
-			t.Skip(err)
-		}
-		defer os.RemoveAll(dir)
-		s.policy.Workspace = filepath.Join(dir, "work")
-		s.write(filepath.Join(dir, "work/file"), "x")
-		s.write(filepath.Join(dir, "secret"), "the secret")
+		dir := s.workBelow("/tmp")
 		path := filepath.Join(dir, "socket")
 		listener, err := net.Listen("unix", path)
 		if err != nil {

@@ -5,11 +5,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 
 	"wf/cas"
+	"wf/cas/castest"
 	"wf/engine"
 	"wf/protocol"
 )
@@ -245,28 +245,9 @@ func TestF10LooksHinderNoDriver(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	over := make(chan struct{})
-	var looking sync.WaitGroup
-	for range 2 {
-		looking.Go(func() {
-			for n := 0; ; n++ {
-				if _, err := s.Driven(run); err != nil {
-					t.Error(err)
-					return
-				}
-				select {
-				case <-over:
-					if n >= 10_000 {
-						return
-					}
-				default:
-				}
-			}
-		})
-	}
+	stop := castest.AskForDriver(t, s, run)
 	for range 10 {
 		p.wf(1, "resume", string(run), "-q") // run_live has a status of its own
 	}
-	close(over)
-	looking.Wait()
+	stop()
 }
