@@ -34,7 +34,7 @@ type Store struct {
 	closing sync.Mutex
 	closed  bool
 	atClose []func() // what HandleStop and hearCommits began
-	heard   bool     // commits of other processes are told of
+	heard   bool     // the system reports commits of other processes
 	deaf    bool     // and cannot be
 
 	// ghost stands in for a lost index/blocks where the store may not be written.

@@ -150,8 +150,8 @@ func (c *cursor) tell(ctx context.Context, kind protocol.FrameType) error {
 	return c.sink.Frame(ctx, &protocol.Frame{Type: kind, LastSeq: c.from, LastCID: c.last})
 }
 
-// errMoved says that the head stands on another history than the cursor.
-var errMoved = errors.New("the head stands on another history")
+// errMoved is a head whose history does not contain the event of the cursor.
+var errMoved = errors.New("the head of the run was moved to another history")
 
 // putBack reports whether a read failed because the head was put back meanwhile.
 func putBack(err error) bool {

@@ -192,7 +192,7 @@ func (k *socket) send(f *protocol.Frame) bool {
 
 // write sends frames, each within the write deadline: what the server takes to read and to encode
 // is not the client's slowness. There is some time behind the deadline, so that a client that still
-// reads is told that it is too slow; one that does not is cut off.
+// reads gets the error too_slow; one that does not is cut off.
 func (k *socket) write(frames func(send func([]byte) error) error) error {
 	limit := orDefault(k.s.WriteTimeout, 10*time.Second)
 	ctx, done := context.WithCancel(context.Background())
