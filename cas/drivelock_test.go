@@ -72,7 +72,7 @@ func TestALockThatIsNoFileHindersNone(t *testing.T) {
 	if err := syscall.Mkfifo(filepath.Join(dir, "runs", "r2.lock"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if driven, err := s.Driven("r2"); driven || err == nil || !strings.Contains(err.Error(), "no regular file") {
+	if driven, err := s.Driven("r2"); driven || err == nil || !strings.Contains(err.Error(), "not a regular file") {
 		t.Errorf("a pipe is a driver: %t, %v", driven, err)
 	}
 	if _, err := s.LockRun("r2"); err == nil {
@@ -85,8 +85,8 @@ func TestALockThatIsNoFileHindersNone(t *testing.T) {
 	if err := os.Symlink(target, filepath.Join(dir, "runs", "r3.lock")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.LockRun("r3"); err == nil {
-		t.Error("a link was taken for a lock")
+	if _, err := s.LockRun("r3"); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+		t.Errorf("a link was taken for a lock: %v", err)
 	}
 	counter := filepath.Join(dir, "store.lock")
 	if err := os.Remove(counter); err != nil {

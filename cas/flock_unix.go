@@ -4,12 +4,13 @@ package cas
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"wf/protocol"
 )
 
 // openLock opens a lock file; flock works on a read-only descriptor too. A store may lie in a
@@ -22,16 +23,24 @@ func openLock(path string, readOnly bool) (*os.File, error) {
 	}
 	f, err := os.OpenFile(path, flags|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
 	if err != nil {
+		if info, look := os.Lstat(path); look == nil && !info.Mode().IsRegular() {
+			return nil, noLock(path)
+		}
 		return nil, err
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is no regular file; remove it", path)
+		err = noLock(path)
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
+}
+
+// noLock refuses what lies in place of a lock file.
+func noLock(path string) error {
+	return &protocol.Error{Code: protocol.ErrStore.Code, Message: path + " is not a regular file, as a lock of wf must be", Hint: "remove it; wf makes a new one"}
 }
 
 // lockWait blocks until f is locked. The lock belongs to the descriptor: closing it, or the

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -268,7 +269,11 @@ func (g *gate) queue(a *attempt) (*holding, error) {
 	if a.abandoned() {
 		return nil, nil
 	}
-	if h.lock, err = openLock(filepath.Join(g.dir, fileLock), g.opts.ReadOnly); err != nil {
+	h.lock, err = openLock(filepath.Join(g.dir, fileLock), g.opts.ReadOnly)
+	if g.opts.ReadOnly && errors.Is(err, fs.ErrNotExist) {
+		return h, nil // it was removed: a reader makes no files, and bbolt's own lock keeps writers out
+	}
+	if err != nil {
 		return nil, g.fail("open", err)
 	}
 	if err := lockWait(h.lock, a.writable); err != nil {

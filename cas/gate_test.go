@@ -2,6 +2,8 @@ package cas
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -31,5 +33,29 @@ func TestAStoreIsClosedWhileAReaderComesIn(t *testing.T) {
 		if err := <-read; err != nil && !errors.Is(err, errClosed) {
 			t.Fatal(err)
 		}
+	}
+}
+
+// A store whose store.lock was removed is read all the same, and a writer makes the file anew.
+func TestAStoreWithoutItsLockFileIsRead(t *testing.T) {
+	s := openSample(t)
+	commitBlocks(t, s, Raw([]byte("a block")))
+	s.gate.pause()() // closes the database
+	if err := os.Remove(filepath.Join(s.Dir(), fileLock)); err != nil {
+		t.Fatal(err)
+	}
+	reader, err := Open(t.Context(), s.Dir(), Options{ReadOnly: true, Wait: 5 * time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := reader.Heads(t.Context(), protocol.RunHead("")); err != nil {
+		t.Error(err)
+	}
+	if err := reader.Close(); err != nil {
+		t.Error(err)
+	}
+	commitBlocks(t, s, Raw([]byte("another")))
+	if _, err := os.Stat(filepath.Join(s.Dir(), fileLock)); err != nil {
+		t.Error(err)
 	}
 }
