@@ -1,6 +1,7 @@
 package cas
 
 import (
+	"bytes"
 	"fmt"
 	"testing"
 
@@ -103,5 +104,29 @@ func TestABatchOfManyStepsIsASegmentOfPayloadsAndOneOfRecords(t *testing.T) {
 	commitBlocks(t, s, blocks...)
 	if packs, segs := packsOf(t, s); packs != 1 || segs != 2 {
 		t.Errorf("%d packs of %d segments", packs, segs)
+	}
+}
+
+// Around the length at which a segment is full, and at the most that a small block may have, each
+// block of a transaction of several batches is found, and once.
+func TestSegmentsOfSeveralBatchesAtEveryLength(t *testing.T) {
+	for _, length := range []int{1, gatherMax / 2, gatherMax - 1, gatherMax, gatherMax + 1, smallBlock - 1, smallBlock, smallBlock + 1} {
+		s := openSample(t)
+		var batches [][]Block
+		var links []protocol.Link
+		for i := range byte(9) {
+			b := Raw(bytes.Repeat([]byte{'a' + i}, length))
+			short := Raw([]byte{'0' + i})
+			batches = append(batches, []Block{b, short}, []Block{short})
+			links = append(links, b.Link, short.Link)
+		}
+		together(t, s, batches...)
+		wantHas(t, s, true, links...)
+		if late, keys := lateOf(t, s); late+keys != len(links) {
+			t.Errorf("%d bytes: %d places are noted of %d blocks", length, late+keys, len(links))
+		}
+		if v := verifyClosed(t, s.Dir(), VerifyOptions{}); !v.OK {
+			t.Errorf("%d bytes: verify: %v", length, v.Findings)
+		}
 	}
 }

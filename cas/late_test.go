@@ -88,6 +88,30 @@ func TestALargeCommitLeavesMoreToBeIndexedAndSmallOnesBringItDown(t *testing.T) 
 	}
 }
 
+// Commits that add as many blocks as leave all of them, about that many, and far more: each block is
+// found, and no commit leaves more than the most.
+func TestCommitsAroundWhatMayBeLate(t *testing.T) {
+	for _, n := range []int{lateMax/lateSize - 1, lateMax / lateSize, lateMax/lateSize + 1, lateCrowd/lateSize - 1, lateCrowd / lateSize, lateCrowd/lateSize + 1, 3 * lateCrowd / lateSize} {
+		s := openSample(t)
+		var blocks []Block
+		var links []protocol.Link
+		for i := range n {
+			blocks = append(blocks, Raw(fmt.Append(nil, "one of ", n, ": ", i)))
+			links = append(links, blocks[i].Link)
+		}
+		for part := range slices.Chunk(blocks, max(1, n/2)) {
+			commitBlocks(t, s, part...)
+			if late, _ := lateOf(t, s); late*lateSize > lateCrowd {
+				t.Errorf("%d blocks: %d are late, at most %d may be", n, late, lateCrowd/lateSize)
+			}
+		}
+		if late, keys := lateOf(t, s); late+keys != n {
+			t.Errorf("%d blocks: %d are late, %d indexed", n, late, keys)
+		}
+		wantHas(t, s, true, links...)
+	}
+}
+
 func TestGCIndexesWhatIsLateAndRemovesIt(t *testing.T) {
 	s := openSample(t)
 	links := manyBlocks(t, s, 50)
