@@ -18,7 +18,9 @@ import (
 //	item#1[1000 items]  completed: 20 exit 1, 980 ok
 //
 // Of the items only those have lines of their own that failed, ask something or are tried again, oddMax
-// of each fan-out at most. The zero value folds; a nil folder folds nothing.
+// of each fan-out at most: which ones, the order decides in which they come. The first that is left out
+// has a line which says so, since a fan-out whose items ask does not end by itself.
+// The zero value folds; a nil folder folds nothing.
 type folder struct {
 	fans map[string]*foldedFan
 }
@@ -38,7 +40,7 @@ func (a *app) newFolder() *folder {
 }
 
 // take reports whether an event has a line of its own, and gives the lines about its fan-out that
-// stand before and behind it. exit is "exit 1" for the end of a command, "" for others.
+// come before and after it. exit is "exit 1" for the end of a command, "" for others.
 func (f *folder) take(e *protocol.Entry, d protocol.Data, exit func(protocol.StepCompleted) string) (own bool, before, behind []string) {
 	if f == nil {
 		return true, nil, nil
@@ -77,7 +79,9 @@ func (f *folder) take(e *protocol.Entry, d protocol.Data, exit func(protocol.Ste
 		behind = fan.count(e, name)
 	}
 	if odd {
-		fan.odd++
+		if fan.odd++; fan.odd == oddMax+1 {
+			before = append(before, fan.line(e, name, "… more items failed, ask or are tried again: --all shows them"))
+		}
 	}
 	return odd && fan.odd <= oddMax, before, behind
 }
