@@ -75,8 +75,17 @@ func (l *launch) landlock() error {
 	}
 	rules := ruleset{int(fd), attr.fs}
 	defer unix.Close(rules.fd)
-	for _, path := range l.Read {
+	readable := l.Read
+	if l.Namespaces {
+		readable = []string{"/"} // the root of the launch has nothing else
+	}
+	for _, path := range readable {
 		if err := rules.allow(path, rightsRead); err != nil {
+			return err
+		}
+	}
+	for _, o := range l.Overlays {
+		if err := rules.allow(o.At, rightsWrite); err != nil {
 			return err
 		}
 	}
@@ -91,8 +100,10 @@ func (l *launch) landlock() error {
 		}
 	}
 	if l.Namespaces {
-		if err := rules.allow(shm, rightsWrite); err != nil {
-			return err
+		for _, path := range []string{shm, tmp} {
+			if err := rules.allow(path, rightsWrite); err != nil {
+				return err
+			}
 		}
 	}
 	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(rules.fd), 0, 0); errno != 0 {

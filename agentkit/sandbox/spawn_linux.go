@@ -29,6 +29,7 @@ func (f found) flags(p Policy) uintptr {
 const (
 	fdOrders = 3 // a launch; afterwards its end says that wf wants the command to end, or is gone
 	fdReport = 4 // what went wrong, closed without a word when the command has started
+	// After these may come the layers of the launch, which the launcher holds until it ends.
 )
 
 // run starts the launcher, tells it what to do, and waits for its end.
@@ -53,6 +54,9 @@ func (l launch) run(ctx context.Context, flags uintptr, stdout, stderr io.Writer
 		Stdout: stdout, Stderr: stderr, ExtraFiles: []*os.File{orders, failures},
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true, Cloneflags: flags},
 		WaitDelay:   Grace, // for what a killed launcher without namespaces leaves behind
+	}
+	if l.layers != nil {
+		cmd.ExtraFiles = append(cmd.ExtraFiles, l.layers)
 	}
 	if flags&unix.CLONE_NEWUSER != 0 {
 		cmd.SysProcAttr.UidMappings, cmd.SysProcAttr.GidMappings, err = identity()

@@ -2,6 +2,7 @@ package sandbox_test
 
 import (
 	"fmt"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -48,9 +49,18 @@ func BenchmarkRun(b *testing.B) {
 		b.Skip("no sandbox here: ", tier)
 	}
 	s := newStage(b, sandbox.Run, true)
-	for b.Loop() {
-		if _, err := s.run(b.Context(), s.policy, []string{"true"}, nil, nil); err != nil {
-			b.Fatal(err)
+	b.Run("bare", func(b *testing.B) {
+		for b.Loop() {
+			if err := exec.Command("true").Run(); err != nil {
+				b.Fatal(err)
+			}
 		}
-	}
+	})
+	b.Run("confined", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := s.run(b.Context(), s.policy, []string{"true"}, nil, nil); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 }
