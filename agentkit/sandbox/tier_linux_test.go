@@ -3,6 +3,8 @@ package sandbox_test
 import (
 	"fmt"
 	"os/exec"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -61,6 +63,52 @@ func BenchmarkRun(b *testing.B) {
 			if _, err := s.run(b.Context(), s.policy, []string{"true"}, nil, nil); err != nil {
 				b.Fatal(err)
 			}
+		}
+	})
+}
+
+// BenchmarkGoTest runs the tests of a package that serves HTTP: bare with a warm cache, confined as the
+// first command of a workspace, and as a later one.
+func BenchmarkGoTest(b *testing.B) {
+	if tier := sandbox.Probe(); !tier.Namespaces {
+		b.Skip("no namespaces here: ", tier)
+	}
+	if _, err := exec.LookPath("go"); err != nil {
+		b.Skip("no go here")
+	}
+	s := newStage(b, sandbox.Run, true)
+	s.write(filepath.Join(s.work, "go.mod"), "module example.com/it\n\ngo 1.24\n")
+	s.write(filepath.Join(s.work, "it_test.go"), strings.ReplaceAll(strings.ReplaceAll(served, "\n\t\"example.com/dep\"\n", ""), "dep.Word()", `"served"`))
+	const line = "go test -count=1 ./..."
+	bare := func() {
+		cmd := exec.Command("sh", "-c", line)
+		cmd.Dir = s.work
+		if out, err := cmd.CombinedOutput(); err != nil {
+			b.Fatalf("%v: %s", err, out)
+		}
+	}
+	bare() // the user's cache is warm
+	b.Run("bare", func(b *testing.B) {
+		for b.Loop() {
+			bare()
+		}
+	})
+	n := 0
+	fresh := func() {
+		n++
+		s.policy.Private = filepath.Join(s.outside, "private", strconv.Itoa(n))
+	}
+	b.Run("first", func(b *testing.B) {
+		for b.Loop() {
+			fresh()
+			s.works(line)
+		}
+	})
+	b.Run("second", func(b *testing.B) {
+		fresh()
+		s.works(line)
+		for b.Loop() {
+			s.works(line)
 		}
 	})
 }
