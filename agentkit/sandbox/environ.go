@@ -85,6 +85,7 @@ func (o own) environ(h host, p Policy, over []overlay) []string {
 		"npm_config_cache": h.npmCache(), "npm_config_logs_dir": filepath.Join(o.home, "npm-logs"), "npm_config_update_notifier": "false",
 		"XDG_CACHE_HOME": "", "PIP_CACHE_DIR": "",
 	}
+	maps.Copy(set, h.gitIdentity(p.Workspace))
 	for name, path := range map[string]string{"GOCACHE": h.goCache(), "PIP_CACHE_DIR": h.pipCache()} {
 		if slices.ContainsFunc(over, func(o overlay) bool { return o.At == path }) {
 			set[name] = path

@@ -111,7 +111,7 @@ func (h host) pipCache() string {
 	return resolved(h.below("XDG_CACHE_HOME", ".cache", "pip"))
 }
 
-// below is a directory in one that the environment names, or that has a name in the home directory.
+// below is a path in a directory that the environment names, or that has a name in the home directory.
 func (h host) below(name, home, dir string) string {
 	if v := h.value(name, home); v != "" {
 		return filepath.Join(v, dir)
