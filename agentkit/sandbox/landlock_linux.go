@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -114,7 +115,33 @@ func (l *launch) landlock() error {
 
 // pin opens a path in which all links were resolved: one that is there now was put in its way.
 func pin(path string) (int, error) {
-	return unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
+	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
+	if !errors.Is(err, unix.ENOSYS) {
+		return fd, err
+	}
+	// Inside of a sandbox there is no openat2: one name after the other.
+	if fd, err = unix.Open("/", unix.O_PATH|unix.O_CLOEXEC, 0); err != nil {
+		return -1, err
+	}
+	for name := range strings.SplitSeq(strings.Trim(path, "/"), "/") {
+		if name == "" {
+			continue
+		}
+		var stat unix.Stat_t
+		next, err := unix.Openat(fd, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		unix.Close(fd)
+		if err == nil {
+			err = unix.Fstat(next, &stat)
+		}
+		if err == nil && stat.Mode&unix.S_IFMT == unix.S_IFLNK {
+			err = unix.ELOOP
+		}
+		if err != nil {
+			return -1, err
+		}
+		fd = next
+	}
+	return fd, nil
 }
 
 type ruleset struct {

@@ -61,8 +61,9 @@ func (l launch) run(ctx context.Context, flags uintptr, stdout, stderr io.Writer
 	if flags&unix.CLONE_NEWUSER != 0 {
 		cmd.SysProcAttr.UidMappings, cmd.SysProcAttr.GidMappings, err = identity()
 		if os.Geteuid() != 0 {
-			// Others than root lose what they may do in their new namespace when they exec.
-			cmd.SysProcAttr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP}
+			// Others than root lose what they may do in their new namespace when they exec. A layer has
+			// a directory with mode 0, of the user's own.
+			cmd.SysProcAttr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_DAC_OVERRIDE}
 		}
 	}
 	if err == nil {
