@@ -101,8 +101,11 @@ func (l *launch) landlock() error {
 		}
 	}
 	if l.Namespaces {
-		for _, path := range []string{shm, tmp} {
-			if err := rules.allow(path, rightsWrite); err != nil {
+		if err := rules.allow(shm, rightsWrite); err != nil {
+			return err
+		}
+		if l.ownTmp() {
+			if err := rules.allow(tmp, rightsWrite); err != nil {
 				return err
 			}
 		}

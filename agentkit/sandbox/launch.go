@@ -1,6 +1,9 @@
 package sandbox
 
-import "os"
+import (
+	"os"
+	"time"
+)
 
 // A launch is a Policy in the words of the launcher, sent to it over a pipe. Paths are
 // absolute, and their links are resolved.
@@ -23,9 +26,11 @@ type launch struct {
 	NetNS      bool // its network namespace too
 	Network    bool
 	Limits     Limits
+	Grace      time.Duration
 
 	Probe bool // put up the walls and end
 
+	stdin  *os.File
 	layers *os.File // held as long as the Overlays are mounted; nil without any
 }
 

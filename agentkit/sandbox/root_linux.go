@@ -108,11 +108,8 @@ func (l *launch) plan() []planned {
 			add(planned{path: path, from: path, closed: true})
 		}
 	}
-	inTmp := func(path string) bool { return within(path, tmp) }
-	if l.Tmp != "" && !slices.ContainsFunc(l.Write, inTmp) && !slices.ContainsFunc(l.Read, inTmp) {
+	if l.ownTmp() {
 		add(planned{path: tmp, from: l.Tmp})
-	} else {
-		add(planned{path: tmp})
 	}
 	for _, path := range l.Write {
 		add(planned{path: path, from: path})
@@ -136,6 +133,13 @@ func (l *launch) plan() []planned {
 		}
 	}
 	return out
+}
+
+// ownTmp reports whether the command has a /tmp of its own: not where it works in there, since what it
+// wrote beside its workspace would be lost.
+func (l *launch) ownTmp() bool {
+	inTmp := func(path string) bool { return within(path, tmp) }
+	return l.Tmp != "" && !slices.ContainsFunc(l.Write, inTmp) && !slices.ContainsFunc(l.Read, inTmp)
 }
 
 // covers reports whether p is in the root already, as p would be, where q is.

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,10 +13,11 @@ import (
 )
 
 // Run runs a command under a policy until everything that it started has ended, and gives its
-// exit status as a shell tells it: 128+n after signal n. The command has no input and no
-// terminal. stdout and stderr are each written by one goroutine of its own.
+// exit status as a shell tells it: 128+n after signal n. The command has no
+// terminal. stdout and stderr are each written by one goroutine of its own, or, where they are the same,
+// by one for both.
 //
-// When ctx is done the command gets SIGTERM, and SIGKILL after Grace; Run then returns ctx's
+// When ctx is done the command gets SIGTERM, and SIGKILL after its grace; Run then returns ctx's
 // error. An error that wraps ErrUnavailable means that the machine cannot confine commands;
 // any other that this one could not be started. Neither has run anything.
 func Run(ctx context.Context, p Policy, args []string, stdout, stderr io.Writer) (int, error) {
@@ -91,7 +93,7 @@ func (p Policy) launch(at found, args []string) (launch, error) {
 		Write:   []string{workspace, dir, own.tmp, own.home, own.goCache},
 		Protect: protected(workspace),
 		Sockets: sockets(),
-		Limits:  p.Limits.filled(),
+		Limits:  p.Limits.filled(), Grace: cmp.Or(p.Grace, DefaultGrace), stdin: p.Stdin,
 	}
 	if p.Network {
 		l.Write = append(l.Write, own.modules)

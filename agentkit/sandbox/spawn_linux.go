@@ -53,7 +53,10 @@ func (l launch) run(ctx context.Context, flags uintptr, stdout, stderr io.Writer
 		Path: "/proc/self/exe", Args: []string{marker}, Env: []string{"GOMAXPROCS=2"}, Dir: "/",
 		Stdout: stdout, Stderr: stderr, ExtraFiles: []*os.File{orders, failures},
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true, Cloneflags: flags},
-		WaitDelay:   Grace, // for what a killed launcher without namespaces leaves behind
+		WaitDelay:   DefaultGrace, // for what a killed launcher without namespaces leaves behind
+	}
+	if l.stdin != nil { // not a nil file in an interface
+		cmd.Stdin = l.stdin
 	}
 	if l.layers != nil {
 		cmd.ExtraFiles = append(cmd.ExtraFiles, l.layers)
@@ -82,7 +85,7 @@ func (l launch) run(ctx context.Context, flags uintptr, stdout, stderr io.Writer
 	case err = <-ended:
 	case <-ctx.Done():
 		lifeline.Close()
-		late := time.NewTimer(2 * Grace)
+		late := time.NewTimer(l.Grace + DefaultGrace)
 		defer late.Stop()
 		select {
 		case err = <-ended:

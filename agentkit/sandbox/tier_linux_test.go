@@ -36,8 +36,8 @@ func TestATierSaysWhyItIsNoHigher(t *testing.T) {
 
 func TestTheLineUnderADenialNamesThePolicy(t *testing.T) {
 	for want, p := range map[string]sandbox.Policy{
-		"[sandbox landlock-7+seccomp+netns: writes only in the workspace, no network but its own loopback]": {},
-		"[sandbox landlock-7+seccomp+netns: writes only in the workspace, network allowed]":                 {Network: true},
+		"[sandbox landlock-7+seccomp+netns: writes only in the workspace, sees only it and the system, no network but its own loopback]": {},
+		"[sandbox landlock-7+seccomp+netns: writes only in the workspace, sees only it and the system, network allowed]":                 {Network: true},
 	} {
 		tier := sandbox.Tier{Name: "landlock-7+seccomp+netns", Namespaces: true}
 		if got := tier.Describe(p); got != want {
