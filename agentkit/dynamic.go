@@ -1,17 +1,16 @@
 package agentkit
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"wf/protocol"
+	"wf/roles/workspace"
 )
 
 // dynamicMax is how many bytes one piece of dynamic text may have.
@@ -29,8 +28,8 @@ func dynamic(ctx context.Context, turn protocol.Turn) (string, error) {
 		case "cwd":
 			parts = append(parts, "Working directory: "+dir)
 		case "git":
-			if status := git(ctx, dir, "status", "--short", "--branch"); status != "" {
-				parts = append(parts, "Git status:\n"+status)
+			if at := git(ctx, turn); at != "" {
+				parts = append(parts, "Git: "+at)
 			}
 		default:
 			text, err := workspaceFile(turn.Workspace, what)
@@ -45,15 +44,23 @@ func dynamic(ctx context.Context, turn protocol.Turn) (string, error) {
 	return joinParts(parts...), ctx.Err()
 }
 
-// git is the output of a git command, "" where there is no repository or no git.
-func git(ctx context.Context, dir string, args ...string) string {
-	cmd := exec.CommandContext(ctx, "git", args...)
-	cmd.Dir = dir
-	out, err := cmd.Output()
+// git says on which branch and commit the directory of the role is, "" where that is not known.
+func git(ctx context.Context, turn protocol.Turn) string {
+	root, err := workspace.Open(turn.Workspace, turn.Role.Dir)
 	if err != nil {
 		return ""
 	}
-	return cutBytes(string(bytes.TrimSpace(out)))
+	defer root.Close()
+	head := workspace.ReadHead(ctx, root)
+	switch {
+	case head == nil:
+		return ""
+	case head.Commit == "":
+		return "branch " + head.Branch + ", no commits yet"
+	case head.Branch == "":
+		return "commit " + head.Commit + ", on no branch"
+	}
+	return "branch " + head.Branch + ", commit " + head.Commit
 }
 
 // workspaceFile reads a file of the workspace; a missing one is "".

@@ -30,9 +30,23 @@ func TestDynamicTextIsReadOnlyWhereTheRoleAsks(t *testing.T) {
 	if err := exec.Command("git", "-C", dir, "init", "-q", "-b", "main").Run(); err != nil {
 		t.Skipf("no git: %v", err)
 	}
+	evil := filepath.Join(t.TempDir(), "evil")
+	if err := exec.Command("git", "-C", dir, "config", "core.fsmonitor", "touch "+evil+"; false").Run(); err != nil {
+		t.Fatal(err)
+	}
 	s.turn.Role.Dynamic = []string{"date", "git"}
 	p, err := s.agent.Prepare(t.Context(), s.turn)
-	if err != nil || !strings.HasPrefix(p.Inject, "Date: ") || !strings.HasSuffix(p.Inject, "Git status:\n## No commits yet on main\n?? AGENTS.md") {
+	if err != nil || !strings.HasPrefix(p.Inject, "Date: ") || !strings.HasSuffix(p.Inject, "\n\nGit: branch main, no commits yet") {
+		t.Errorf("got %q (%v)", p.Inject, err)
+	}
+	if _, err := os.Lstat(evil); err == nil {
+		t.Error("wf ran a program that the workspace names")
+	}
+	commit := strings.Repeat("5e", 20)
+	if err := os.WriteFile(filepath.Join(dir, ".git/refs/heads/main"), []byte(commit+"\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if p, err := s.agent.Prepare(t.Context(), s.turn); err != nil || !strings.HasSuffix(p.Inject, "\n\nGit: branch main, commit "+commit) {
 		t.Errorf("got %q (%v)", p.Inject, err)
 	}
 

@@ -163,29 +163,6 @@ func protected(workspace string) []string {
 	return out
 }
 
-// worktree is the repository of a workspace that is a worktree of another directory's. The
-// command could write any path into .git, so the repository must say the same.
-func worktree(workspace string) []string {
-	dotGit := filepath.Join(workspace, ".git")
-	info, err := os.Lstat(dotGit)
-	if err != nil || !info.Mode().IsRegular() {
-		return nil
-	}
-	line, err := os.ReadFile(dotGit)
-	if err != nil {
-		return nil
-	}
-	own, ok := strings.CutPrefix(strings.TrimSpace(string(line)), "gitdir: ")
-	if !ok || !filepath.IsAbs(own) || filepath.Base(filepath.Dir(own)) != "worktrees" {
-		return nil
-	}
-	back, err := os.ReadFile(filepath.Join(own, "gitdir"))
-	if err != nil || strings.TrimSpace(string(back)) != dotGit {
-		return nil
-	}
-	return []string{filepath.Dir(filepath.Dir(own))}
-}
-
 // sockets lists the sockets with a path on which somebody listens now. Landlock before
 // version 9 does not know about them.
 func sockets() []string {
