@@ -6,8 +6,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -147,8 +149,7 @@ func open(dir int) (repository, error) {
 	return r, nil
 }
 
-// check asks for what makes a directory a repository in the eyes of git. One with a reftable
-// is refused: what its HEAD says is only there for old programs.
+// check asks for what makes a directory a repository in the eyes of git.
 func (r repository) check() error {
 	for _, name := range []string{"objects", "refs"} {
 		fd, err := walk(r.common, name, unix.O_DIRECTORY)
@@ -157,21 +158,18 @@ func (r repository) check() error {
 		}
 		unix.Close(fd)
 	}
-	if _, err := small(r.git, "HEAD"); err != nil {
-		return err
-	}
-	fd, err := walk(r.common, "reftable", 0)
-	if err == nil {
-		unix.Close(fd)
-		return errOdd
-	}
-	if !errors.Is(err, unix.ENOENT) {
-		return errOdd
-	}
-	return nil
+	_, err := small(r.git, "HEAD")
+	return err
 }
 
 func (r repository) head(ctx context.Context) (*Head, error) {
+	// What the HEAD of a repository with a reftable says is there for old programs alone.
+	if fd, err := walk(r.common, "reftable", 0); !errors.Is(err, unix.ENOENT) {
+		if err == nil {
+			unix.Close(fd)
+		}
+		return nil, errOdd
+	}
 	line, err := small(r.git, "HEAD")
 	if err != nil {
 		return nil, err
@@ -196,6 +194,29 @@ func (r repository) head(ctx context.Context) (*Head, error) {
 		return &Head{commit, branch}, err
 	}
 	return nil, err
+}
+
+// gitDirs are the directories of the repository to which a directory belongs, also where they
+// have other names than .git.
+func gitDirs(dir *os.Root) []fs.FileInfo {
+	f, err := dir.Open(".")
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	r, err := discover(int(f.Fd()))
+	if err != nil {
+		return nil
+	}
+	var out []fs.FileInfo
+	for _, fd := range slices.Compact([]int{r.git, r.common}) {
+		d := os.NewFile(uintptr(fd), ".git")
+		if info, err := d.Stat(); err == nil {
+			out = append(out, info)
+		}
+		d.Close()
+	}
+	return out
 }
 
 // packed finds a ref in packed-refs, which is read as a stream, whatever its size; "" where it

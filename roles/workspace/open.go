@@ -20,5 +20,8 @@ func Open(root, dir string) (*os.Root, error) {
 // Outside reports whether an error of os.Root says that a path or a link leads out of it. The
 // links of os.Root are relative: an absolute one counts as leading out.
 func Outside(err error) bool {
-	return err != nil && strings.HasSuffix(err.Error(), "path escapes from parent")
+	return err != nil && strings.HasSuffix(err.Error(), escapes)
 }
+
+// escapes is how os.Root tells, by no error that it exports, of a link that leads out of it.
+const escapes = "path escapes from parent"
