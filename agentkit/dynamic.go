@@ -2,7 +2,10 @@ package agentkit
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,6 +18,9 @@ import (
 
 // dynamicMax is how many bytes one piece of dynamic text may have.
 const dynamicMax = 16 << 10
+
+// dynamicReadMax is how many bytes of a file are read; only a count of more is shown.
+const dynamicReadMax = 16 << 20
 
 // dynamic is the text that a role asks for with dynamic: [date, cwd, git, FILE]. It is read
 // once, before the visit starts, and recorded; it never enters a prompt in another way.
@@ -63,18 +69,26 @@ func git(ctx context.Context, turn protocol.Turn) string {
 	return "branch " + head.Branch + ", commit " + head.Commit
 }
 
-// workspaceFile reads a file of the workspace; a missing one is "".
-func workspaceFile(workspace, name string) (string, error) {
-	root, err := os.OpenRoot(workspace)
-	if err != nil {
-		return "", err
+// workspaceFile reads the beginning of a file of the workspace; a missing one is "".
+func workspaceFile(root, name string) (string, error) {
+	if !filepath.IsLocal(name) {
+		return "", errors.New("it lies outside of the workspace")
 	}
-	defer root.Close()
-	b, err := root.ReadFile(name)
-	if os.IsNotExist(err) {
+	p, err := workspace.Find(root, "", name, workspace.Read)
+	if err == nil {
+		defer p.Close()
+		var f *os.File
+		if f, err = p.Open(); err == nil {
+			defer f.Close()
+			var b []byte
+			b, err = io.ReadAll(io.LimitReader(f, dynamicReadMax))
+			return cutBytes(strings.TrimSpace(string(b))), err
+		}
+	}
+	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
-	return cutBytes(strings.TrimSpace(string(b))), err
+	return "", err
 }
 
 func cutBytes(s string) string {

@@ -1,10 +1,12 @@
 package agentkit
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"wf/protocol"
@@ -22,6 +24,20 @@ func TestDynamicTextIsReadOnlyWhereTheRoleAsks(t *testing.T) {
 	s.turn.Role.Dynamic = []string{"cwd", "AGENTS.md", "none.md", "git"}
 	if p, err := s.agent.Prepare(t.Context(), s.turn); err != nil || p.Inject != "Working directory: "+dir+"\n\nAGENTS.md:\nBe careful." {
 		t.Errorf("got %q (%v)", p.Inject, err)
+	}
+	for link, to := range map[string]string{"out": filepath.Join(filepath.Dir(dir), "replies.yaml"), "token": ".wf/token"} {
+		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(os.Mkdir(filepath.Join(dir, ".wf"), 0o777), os.WriteFile(filepath.Join(dir, ".wf/token"), []byte("secret"), 0o666), syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"out", "token", "pipe"} {
+		s.turn.Role.Dynamic = []string{name}
+		if p, err := s.agent.Prepare(t.Context(), s.turn); err == nil {
+			t.Errorf("%s is read as %q", name, p.Inject)
+		}
 	}
 	s.turn.Role.Dynamic = []string{"../replies.yaml"}
 	if _, err := s.agent.Prepare(t.Context(), s.turn); err == nil {

@@ -63,12 +63,15 @@ func (p Policy) launch(at found, args []string) (launch, error) {
 		if dir, err = filepath.EvalSymlinks(p.Dir); err != nil {
 			return launch{}, err
 		}
+		if !within(dir, work) {
+			return launch{}, fmt.Errorf("the directory %s leads outside of the workspace %s", p.Dir, work)
+		}
 	}
 	if home, err := os.UserHomeDir(); err == nil {
 		if real, err := filepath.EvalSymlinks(home); err == nil {
 			home = real
 		}
-		if (within(home, work) || within(home, dir)) && holdsSecrets(home) {
+		if within(home, work) && holdsSecrets(home) {
 			return launch{}, errHome
 		}
 	}
@@ -81,7 +84,7 @@ func (p Policy) launch(at found, args []string) (launch, error) {
 		Args: args, Dir: dir, Tmp: own.tmp,
 		Env: own.environ(host, p),
 		ABI: at.tier.ABI, Namespaces: at.tier.Namespaces, NetNS: at.tier.Namespaces && !p.Network, Network: p.Network,
-		Write:   []string{work, dir, own.tmp, own.home, own.goCache},
+		Write:   []string{work, own.tmp, own.home, own.goCache},
 		Protect: protected(work),
 		Sockets: sockets(),
 		Limits:  p.Limits.filled(),

@@ -96,6 +96,32 @@ func TestHooksAndSettingsAreProtected(t *testing.T) {
 	})
 }
 
+// A command starts in its workspace. Its directory may be a link that another command has made.
+func TestNoDirectoryLeadsOutOfTheWorkspace(t *testing.T) {
+	onEach(t, func(t *testing.T, s stage) {
+		s.write(filepath.Join(s.work, "real/file"), "x")
+		for link, to := range map[string]string{"out": s.outside, "within": "real"} {
+			if err := os.Symlink(to, filepath.Join(s.work, link)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.policy.Dir = filepath.Join(s.work, "within")
+		if got := s.works("pwd -P && echo y > file"); got != filepath.Join(s.work, "real") {
+			t.Errorf("it works in %s", got)
+		}
+		for _, dir := range []string{filepath.Join(s.work, "out"), s.outside, filepath.Join(s.work, "..")} {
+			s.policy.Dir = dir
+			code, err := s.run(t.Context(), s.policy, []string{"sh", "-c", "echo x > evil"}, nil, nil)
+			if err == nil || !strings.Contains(err.Error(), "leads outside of the workspace") {
+				t.Errorf("in %s: exit %d, %v", dir, code, err)
+			}
+			if s.exists(filepath.Join(dir, "evil")) {
+				t.Errorf("the command wrote in %s", dir)
+			}
+		}
+	})
+}
+
 func TestB07Sockets(t *testing.T) {
 	const no = "operation not permitted"
 	loopback := map[string]string{"tcp": "ok", "tcp named": "ok", "tcp6": "ok", "netlink route": "ok", "unix": "ok", "unix datagram": "ok", "unix pair": "ok"}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"wf/agentkit/sandbox"
 	"wf/agentkit/tool"
 )
 
@@ -100,6 +101,19 @@ func TestTheDirectoryOfARoleIsNoWayIntoGit(t *testing.T) {
 	}
 	if _, err := os.Lstat(filepath.Join(outside, "new")); err == nil {
 		t.Error("a file was written outside of the workspace")
+	}
+	for _, how := range []string{"", sandbox.Off} {
+		at.Sandbox = how
+		if r := call(t, at, "shell", args{"command": "cat secret"}); !r.IsError || strings.Contains(r.Content, "top secret") {
+			t.Errorf("shell, sandbox %q, gives %q", how, r.Content)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(root, "in"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	at.Dir = filepath.Join(root, "in")
+	if r := call(t, at, "shell", args{"command": "pwd"}); r.Content != "exit code: 0\nstdout:\n"+at.Dir {
+		t.Errorf("shell gives %q", r.Content)
 	}
 }
 
