@@ -147,22 +147,6 @@ func (h host) granted(dir string) string {
 	return real
 }
 
-// protected are the parts of a workspace that others read as orders: hooks and settings of
-// git, and what wf keeps. Where there are namespaces they are read-only.
-func protected(workspace string) []string {
-	var out []string
-	for _, name := range []string{".git/hooks", ".git/config", ".wf"} {
-		path := filepath.Join(workspace, name)
-		if info, err := os.Lstat(filepath.Dir(path)); err != nil || !info.IsDir() {
-			continue
-		}
-		if info, err := os.Lstat(path); err == nil && (info.IsDir() || info.Mode().IsRegular()) {
-			out = append(out, path)
-		}
-	}
-	return out
-}
-
 // sockets lists the sockets with a path on which somebody listens now. Landlock before
 // version 9 does not know about them.
 func sockets() []string {

@@ -85,7 +85,7 @@ func (p Policy) launch(at found, args []string) (launch, error) {
 		Env: own.environ(host, p),
 		ABI: at.tier.ABI, Namespaces: at.tier.Namespaces, NetNS: at.tier.Namespaces && !p.Network, Network: p.Network,
 		Write:   []string{work, own.tmp, own.home, own.goCache},
-		Protect: protected(work),
+		Protect: protected(work, dir),
 		Sockets: sockets(),
 		Limits:  p.Limits.filled(),
 	}
