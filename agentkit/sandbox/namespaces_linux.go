@@ -93,9 +93,10 @@ func (l *launch) plan() []planned {
 		covered = append([]string{tmp}, hidden...)
 	}
 	for _, path := range l.Protect {
-		// The directory around it is a mount too, so that it cannot be moved out of the way.
-		parent := filepath.Dir(path)
-		add(parent, parent, false)
+		// The directories around it are mounts too, so that none can be moved out of the way.
+		for parent := filepath.Dir(path); inside(parent, l.Write) && !slices.Contains(l.Write, parent); parent = filepath.Dir(parent) {
+			add(parent, parent, false)
+		}
 		add(path, path, true)
 	}
 	for _, path := range l.Sockets {
@@ -103,7 +104,9 @@ func (l *launch) plan() []planned {
 			add(path, os.DevNull, true)
 		}
 	}
-	slices.SortStableFunc(plan, func(a, b planned) int { return cmp.Compare(len(a.path), len(b.path)) })
+	slices.SortStableFunc(plan, func(a, b planned) int {
+		return cmp.Or(cmp.Compare(len(a.path), len(b.path)), cmp.Compare(a.path, b.path))
+	})
 	return slices.CompactFunc(plan, func(a, b planned) bool { return a.path == b.path })
 }
 
