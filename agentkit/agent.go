@@ -189,7 +189,7 @@ func (a Agent) named(ctx context.Context, turn protocol.Turn) ([]tool.Tool, erro
 // servers are those of the workflow and of the config. The config is asked only where a tool of
 // a server is named.
 func (a Agent) servers(turn protocol.Turn) (*mcp.Pool, error) {
-	p := &mcp.Pool{Servers: slices.Clone(turn.MCP), Dir: filepath.Join(turn.Workspace, turn.Role.Dir), Secret: a.Secret}
+	p := &mcp.Pool{Servers: slices.Clone(turn.MCP), Root: turn.Workspace, Dir: filepath.Join(turn.Workspace, turn.Role.Dir), Secret: a.Secret}
 	uses := func(name string) bool { return strings.HasPrefix(name, mcp.Prefix) }
 	if a.MCP == nil || !slices.ContainsFunc(turn.Role.Tools, uses) {
 		p.Trusted = a.Trusted

@@ -1,21 +1,26 @@
 package agentkit
 
 import (
-	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"wf/protocol"
+	"wf/roles/workspace"
 )
 
 // dynamicMax is how many bytes one piece of dynamic text may have.
 const dynamicMax = 16 << 10
+
+// dynamicReadMax is how many bytes of a file are read; only a count of more is shown.
+const dynamicReadMax = 16 << 20
 
 // dynamic is the text that a role asks for with dynamic: [date, cwd, git, FILE]. It is read
 // once, before the visit starts, and recorded; it never enters a prompt in another way.
@@ -29,8 +34,8 @@ func dynamic(ctx context.Context, turn protocol.Turn) (string, error) {
 		case "cwd":
 			parts = append(parts, "Working directory: "+dir)
 		case "git":
-			if status := git(ctx, dir, "status", "--short", "--branch"); status != "" {
-				parts = append(parts, "Git status:\n"+status)
+			if at := git(ctx, turn); at != "" {
+				parts = append(parts, "Git: "+at)
 			}
 		default:
 			text, err := workspaceFile(turn.Workspace, what)
@@ -45,29 +50,45 @@ func dynamic(ctx context.Context, turn protocol.Turn) (string, error) {
 	return joinParts(parts...), ctx.Err()
 }
 
-// git is the output of a git command, "" where there is no repository or no git.
-func git(ctx context.Context, dir string, args ...string) string {
-	cmd := exec.CommandContext(ctx, "git", args...)
-	cmd.Dir = dir
-	out, err := cmd.Output()
+// git says on which branch and commit the directory of the role is, "" where that is not known.
+func git(ctx context.Context, turn protocol.Turn) string {
+	root, err := workspace.Open(turn.Workspace, turn.Role.Dir)
 	if err != nil {
 		return ""
 	}
-	return cutBytes(string(bytes.TrimSpace(out)))
+	defer root.Close()
+	head := workspace.ReadHead(ctx, root)
+	switch {
+	case head == nil:
+		return ""
+	case head.Commit == "":
+		return "branch " + head.Branch + ", no commits yet"
+	case head.Branch == "":
+		return "commit " + head.Commit + ", on no branch"
+	}
+	return "branch " + head.Branch + ", commit " + head.Commit
 }
 
-// workspaceFile reads a file of the workspace; a missing one is "".
-func workspaceFile(workspace, name string) (string, error) {
-	root, err := os.OpenRoot(workspace)
-	if err != nil {
-		return "", err
+// workspaceFile reads the beginning of a file of the workspace; a missing one is "".
+func workspaceFile(root, name string) (string, error) {
+	if !filepath.IsLocal(name) {
+		return "", errors.New("it lies outside of the workspace")
 	}
-	defer root.Close()
-	b, err := root.ReadFile(name)
-	if os.IsNotExist(err) {
+	p, err := workspace.Find(root, "", name, workspace.Read)
+	if err == nil {
+		defer p.Close()
+		var f *os.File
+		if f, err = p.Open(); err == nil {
+			defer f.Close()
+			var b []byte
+			b, err = io.ReadAll(io.LimitReader(f, dynamicReadMax))
+			return cutBytes(strings.TrimSpace(string(b))), err
+		}
+	}
+	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
-	return cutBytes(strings.TrimSpace(string(b))), err
+	return "", err
 }
 
 func cutBytes(s string) string {

@@ -1,10 +1,12 @@
 package agentkit
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"wf/protocol"
@@ -23,6 +25,20 @@ func TestDynamicTextIsReadOnlyWhereTheRoleAsks(t *testing.T) {
 	if p, err := s.agent.Prepare(t.Context(), s.turn); err != nil || p.Inject != "Working directory: "+dir+"\n\nAGENTS.md:\nBe careful." {
 		t.Errorf("got %q (%v)", p.Inject, err)
 	}
+	for link, to := range map[string]string{"out": filepath.Join(filepath.Dir(dir), "replies.yaml"), "token": ".wf/token"} {
+		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(os.Mkdir(filepath.Join(dir, ".wf"), 0o777), os.WriteFile(filepath.Join(dir, ".wf/token"), []byte("secret"), 0o666), syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"out", "token", "pipe"} {
+		s.turn.Role.Dynamic = []string{name}
+		if p, err := s.agent.Prepare(t.Context(), s.turn); err == nil {
+			t.Errorf("%s is read as %q", name, p.Inject)
+		}
+	}
 	s.turn.Role.Dynamic = []string{"../replies.yaml"}
 	if _, err := s.agent.Prepare(t.Context(), s.turn); err == nil {
 		t.Error("a file outside of the workspace was read")
@@ -30,9 +46,23 @@ func TestDynamicTextIsReadOnlyWhereTheRoleAsks(t *testing.T) {
 	if err := exec.Command("git", "-C", dir, "init", "-q", "-b", "main").Run(); err != nil {
 		t.Skipf("no git: %v", err)
 	}
+	evil := filepath.Join(t.TempDir(), "evil")
+	if err := exec.Command("git", "-C", dir, "config", "core.fsmonitor", "touch "+evil+"; false").Run(); err != nil {
+		t.Fatal(err)
+	}
 	s.turn.Role.Dynamic = []string{"date", "git"}
 	p, err := s.agent.Prepare(t.Context(), s.turn)
-	if err != nil || !strings.HasPrefix(p.Inject, "Date: ") || !strings.HasSuffix(p.Inject, "Git status:\n## No commits yet on main\n?? AGENTS.md") {
+	if err != nil || !strings.HasPrefix(p.Inject, "Date: ") || !strings.HasSuffix(p.Inject, "\n\nGit: branch main, no commits yet") {
+		t.Errorf("got %q (%v)", p.Inject, err)
+	}
+	if _, err := os.Lstat(evil); err == nil {
+		t.Error("wf ran a program that the workspace names")
+	}
+	commit := strings.Repeat("5e", 20)
+	if err := os.WriteFile(filepath.Join(dir, ".git/refs/heads/main"), []byte(commit+"\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if p, err := s.agent.Prepare(t.Context(), s.turn); err != nil || !strings.HasSuffix(p.Inject, "\n\nGit: branch main, commit "+commit) {
 		t.Errorf("got %q (%v)", p.Inject, err)
 	}
 

@@ -13,7 +13,7 @@ import (
 // walk in that circle for ever, and take memory for every round. It reads the branch pages of
 // the buckets alone, about one page in a hundred. All other damage is left to those who read.
 func checkCycles(path string) error {
-	f, err := os.Open(path)
+	f, err := openData(path)
 	if err != nil {
 		return err
 	}

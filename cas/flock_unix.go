@@ -13,34 +13,39 @@ import (
 	"wf/protocol"
 )
 
-// openLock opens a lock file; flock works on a read-only descriptor too. A store may lie in a
-// workspace, where an agent can write: a link in place of the file is refused, since its target
-// would be written to, and so is a pipe, which does not block, or a device.
+// openLock opens a lock file; flock works on a read-only descriptor too.
 func openLock(path string, readOnly bool) (*os.File, error) {
 	flags := os.O_RDWR | os.O_CREATE
 	if readOnly {
 		flags = os.O_RDONLY
 	}
-	f, err := os.OpenFile(path, flags|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
-	if err != nil {
-		if info, look := os.Lstat(path); look == nil && !info.Mode().IsRegular() {
-			return nil, noLock(path)
-		}
-		return nil, err
-	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = noLock(path)
-	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
+	return openOwn(path, flags, 0o600, noLock)
 }
 
 // noLock refuses what lies in place of a lock file.
 func noLock(path string) error {
 	return &protocol.Error{Code: protocol.ErrStore.Code, Message: path + " is not a regular file, as a lock of wf must be", Hint: "remove it; wf makes a new one"}
+}
+
+// openOwn opens a file of the store. A store may lie in a workspace, where an agent can write: a
+// link in place of the file is refused, since its target would be read or written to, and so is a
+// pipe, which does not block, or a device.
+func openOwn(path string, flags int, mode fs.FileMode, refuse func(path string) error) (*os.File, error) {
+	f, err := os.OpenFile(path, flags|unix.O_NOFOLLOW|unix.O_NONBLOCK, mode)
+	if err != nil {
+		if info, look := os.Lstat(path); look == nil && !info.Mode().IsRegular() {
+			return nil, refuse(path)
+		}
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = refuse(path)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }
 
 // lockWait blocks until f is locked. The lock belongs to the descriptor: closing it, or the

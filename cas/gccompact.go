@@ -45,7 +45,7 @@ func compact(ctx context.Context, s *Store) (bool, error) {
 }
 
 func worthCompacting(path string) (bool, error) {
-	f, err := os.Open(path)
+	f, err := openData(path)
 	if err != nil {
 		return false, err
 	}
@@ -166,7 +166,7 @@ func (s *Store) compareBlocks(ctx context.Context, path, tmp string) error {
 	var have [2]map[blockName]int
 	for i, name := range []string{path, tmp} {
 		have[i] = map[blockName]int{}
-		f, err := os.Open(name)
+		f, err := openData(name)
 		if err != nil {
 			return err
 		}

@@ -151,7 +151,7 @@ func (s *Store) inspect() (there bool, err error) {
 	} else if kind != "" {
 		return false, wrongPlace("it is on a network file system (%s), whose locks do not hold between machines", kind)
 	}
-	db, err := os.Stat(filepath.Join(dir, fileDB))
+	db, err := os.Lstat(filepath.Join(dir, fileDB))
 	switch {
 	case err == nil && !db.Mode().IsRegular():
 		return false, fmt.Errorf("%s is no regular file: %w", fileDB, protocol.ErrStore)
@@ -172,7 +172,7 @@ func present(dir string) error {
 	case err == nil && !fi.IsDir():
 		return errNotDir
 	case err == nil:
-		_, err = os.Stat(filepath.Join(dir, fileDB))
+		_, err = os.Lstat(filepath.Join(dir, fileDB))
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		if err = vacant(dir); err == nil {
@@ -272,12 +272,13 @@ func boltOptions(write bool) *bolt.Options {
 		FreelistType: bolt.FreelistMapType,
 		ReadOnly:     !write,
 		NoStatistics: true,
+		OpenFile:     openBolt,
 	}
 }
 
 // openDB opens an existing database and nothing else.
 func openDB(path string, o *Options, write bool) (*bolt.DB, error) {
-	f, err := os.Open(path)
+	f, err := openData(path)
 	if err != nil {
 		if errors.Is(err, fs.ErrPermission) {
 			return nil, fmt.Errorf("%w: %w", protocol.ErrStore, err)

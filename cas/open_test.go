@@ -142,6 +142,17 @@ func TestX02AFailedOpenChangesNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, cas.Options{}, protocol.ErrStore, "no regular file"},
+		{"a link in place of the file", func(t *testing.T, dir string) {
+			elsewhere := filepath.Join(t.TempDir(), "db")
+			if err := errors.Join(os.Rename(db(dir), elsewhere), os.Symlink(elsewhere, db(dir))); err != nil {
+				t.Fatal(err)
+			}
+		}, cas.Options{}, protocol.ErrStore, "no regular file"},
+		{"a link that leads nowhere", func(t *testing.T, dir string) {
+			if err := errors.Join(os.Remove(db(dir)), os.Symlink("nowhere", db(dir))); err != nil {
+				t.Fatal(err)
+			}
+		}, cas.Options{}, protocol.ErrStore, "no regular file"},
 		{"a store.db that is gone", func(t *testing.T, dir string) {
 			if err := os.Remove(db(dir)); err != nil {
 				t.Fatal(err)

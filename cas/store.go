@@ -230,7 +230,7 @@ func (s *Store) loaded(stored []byte) ([]byte, error) {
 	if len(stored) != 1+sha256.Size || stored[0] != packBlob {
 		return stored, nil
 	}
-	b, err := os.ReadFile(s.blobPath(stored[1:]))
+	b, err := readData(s.blobPath(stored[1:]))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("blob file %x is gone: %w", stored[1:], protocol.ErrCorrupt)
 	}
@@ -260,7 +260,7 @@ func (s *Store) blobThere(stored []byte) bool {
 // fsync, rename, fsync of the directory; only then may a commit refer to it.
 func (s *Store) writeBlob(digest, stored []byte) (err error) {
 	path := s.blobPath(digest)
-	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, stored) {
+	if old, err := readData(path); err == nil && bytes.Equal(old, stored) {
 		return nil
 	}
 	dir := filepath.Dir(path)

@@ -71,7 +71,7 @@ func openEvidence(ctx context.Context, dir string, patience time.Duration) (*sto
 func (d *storeEvidence) load() error {
 	closeAll(d.file)
 	d.held = nil // the newest pack may have grown
-	f, err := os.Open(filepath.Join(d.dir, fileDB))
+	f, err := openData(filepath.Join(d.dir, fileDB))
 	if err != nil {
 		return err
 	}
@@ -323,7 +323,7 @@ func (d *storeEvidence) ingest(it pageItem) ([]unpacked, error) {
 func (d *storeEvidence) open(stored []byte) ([]unpacked, error) {
 	if len(stored) == 33 && stored[0] == packBlob {
 		file := hex.EncodeToString(stored[1:])
-		b, err := os.ReadFile(filepath.Join(d.dir, dirBlobs, file[:2], file))
+		b, err := readData(filepath.Join(d.dir, dirBlobs, file[:2], file))
 		if err != nil {
 			return nil, fmt.Errorf("blob file %s: %w: %w", file, protocol.ErrCorrupt, err)
 		}

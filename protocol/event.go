@@ -251,8 +251,10 @@ type StepCompleted struct {
 
 // GitState is what a visit left the workspace in; null outside of git.
 type GitState struct {
-	Head  string `cbor:"git_head" json:"git_head"`
-	Dirty bool   `cbor:"dirty" json:"dirty"`
+	Head string `cbor:"git_head" json:"git_head"`
+	// Dirty says that files differed from the commit. nil is unknown: only older versions asked
+	// git, which runs the programs that a repository names.
+	Dirty *bool `cbor:"dirty,omitempty" json:"dirty,omitempty"`
 }
 
 // WaitKind is what a visit waits for.

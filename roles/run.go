@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"wf/protocol"
+	"wf/roles/workspace"
 )
 
 // Run performs run roles: a command by sh -c, in the workspace, in its own process group.
@@ -70,6 +71,7 @@ func (r *Run) Perform(ctx context.Context, turn protocol.Turn, emit Emit) (proto
 	if err != nil {
 		return protocol.Conclusion{}, err
 	}
+	defer dir.Close()
 	rendered, err := newTurnJSON(turn, r.Messages)
 	if err != nil {
 		return protocol.Conclusion{}, err
@@ -80,10 +82,10 @@ func (r *Run) Perform(ctx context.Context, turn protocol.Turn, emit Emit) (proto
 	}
 	defer os.Remove(stdin.Name())
 	defer stdin.Close()
-	env["WF_TURN"], env["PWD"] = stdin.Name(), dir
+	env["WF_TURN"], env["PWD"] = stdin.Name(), filepath.Join(turn.Workspace, turn.Role.Dir)
 
 	out := r.newOutput(ctx, turn, emit, secrets)
-	c := Command{Line: turn.Role.Run, Workspace: turn.Workspace, Dir: dir, Network: turn.Role.Network == protocol.NetworkAllow,
+	c := Command{Line: turn.Role.Run, Workspace: turn.Workspace, Dir: env["PWD"], cwd: dir.Path, Network: turn.Role.Network == protocol.NetworkAllow,
 		Env: pairs(env), Stdin: stdin, Stdout: out.stdout, Grace: cmp.Or(r.Grace, DefaultGrace)}
 	if out.stderr != nil { // not a nil *stream in an interface
 		c.Stderr = out.stderr
@@ -167,23 +169,25 @@ func Secrets(environ, names []string) map[string]string {
 	return out
 }
 
-// directory is where the command works: it exists and lies in the workspace.
-func directory(turn protocol.Turn) (string, error) {
+// directory is where the command works: it exists and lies in the workspace, also when links that
+// an agent may have made are followed.
+func directory(turn protocol.Turn) (*workspace.Cwd, error) {
 	dir := turn.Role.Dir
 	if dir != "" && !filepath.IsLocal(dir) {
-		return "", failure("dir_outside", "", "dir %q lies outside of the workspace", dir)
+		return nil, failure("dir_outside", "", "dir %q lies outside of the workspace", dir)
 	}
-	path := filepath.Join(turn.Workspace, dir)
-	info, err := os.Stat(path)
+	cwd, err := workspace.Enter(turn.Workspace, dir)
 	switch {
-	case err != nil && dir == "":
-		return "", fmt.Errorf("workspace of run %s: %w", turn.Run, err)
-	case err != nil:
-		return "", failure("dir_missing", "", "dir %q: no such directory in the workspace", dir)
-	case !info.IsDir():
-		return "", failure("dir_missing", "", "dir %q is not a directory", dir)
+	case err == nil:
+		return cwd, nil
+	case dir == "":
+		return nil, fmt.Errorf("workspace of run %s: %w", turn.Run, err)
+	case workspace.Outside(err):
+		return nil, failure("dir_outside", "", "dir %q leads outside of the workspace by a link", dir)
+	case errors.Is(err, syscall.ENOTDIR):
+		return nil, failure("dir_missing", "", "dir %q is not a directory", dir)
 	}
-	return path, nil
+	return nil, failure("dir_missing", "", "dir %q: no such directory in the workspace", dir)
 }
 
 // failure makes an outcome of a run role; it goes into the record, so nothing volatile may be

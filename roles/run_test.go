@@ -248,6 +248,29 @@ func TestRunWorksInItsDirectory(t *testing.T) {
 	if _, err := perform(t, turn); !errors.As(err, &f) || f.Code != "dir_outside" {
 		t.Errorf("a directory outside: have %v", err)
 	}
+	// An agent before it may have replaced the directory by a link.
+	outside := t.TempDir()
+	for _, to := range []string{outside, "..", "../" + filepath.Base(outside)} {
+		if err := errors.Join(os.RemoveAll(dir), os.Symlink(to, dir)); err != nil {
+			t.Fatal(err)
+		}
+		turn.Role.Dir, turn.Role.Run = "sub", "echo x > evil"
+		if _, err := perform(t, turn); !errors.As(err, &f) || f.Code != "dir_outside" && f.Code != "dir_missing" {
+			t.Errorf("a link to %s: have %v", to, err)
+		}
+	}
+	for _, evil := range []string{filepath.Join(outside, "evil"), filepath.Join(filepath.Dir(turn.Workspace), "evil")} {
+		if _, err := os.Lstat(evil); err == nil {
+			t.Errorf("the command wrote %s", evil)
+		}
+	}
+	if err := errors.Join(os.Mkdir(filepath.Join(turn.Workspace, "real"), 0o755), os.Remove(dir), os.Symlink("real", dir)); err != nil {
+		t.Fatal(err)
+	}
+	turn.Role.Run = "pwd -P"
+	if c, err := perform(t, turn); err != nil || textOf(c) != filepath.Join(turn.Workspace, "real") {
+		t.Errorf("a link within the workspace: have %q, %v", textOf(c), err)
+	}
 }
 
 func TestRunBoundsFiftyMegabytes(t *testing.T) {

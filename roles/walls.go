@@ -35,6 +35,8 @@ type Command struct {
 	Stdout    io.Writer
 	Stderr    io.Writer     // nil joins it to Stdout
 	Grace     time.Duration // from SIGTERM to SIGKILL
+
+	cwd string // the open Dir, for a command that is started here
 }
 
 // Bare are the walls of a place that is confined itself, such as a container without anything of the
@@ -61,7 +63,7 @@ func (Bare) Met(Command, string) string { return "" }
 // run runs the command as the user.
 func (c Command) run(ctx context.Context) (ending, error) {
 	cmd := exec.Command("sh", "-c", c.Line)
-	cmd.Dir, cmd.Env, cmd.Stdin = c.Dir, c.Env, c.Stdin
+	cmd.Dir, cmd.Env, cmd.Stdin = c.cwd, c.Env, c.Stdin
 	return process{cmd: cmd, grace: c.Grace, stdout: c.Stdout, stderr: c.Stderr}.run(ctx)
 }
 

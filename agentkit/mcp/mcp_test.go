@@ -369,3 +369,20 @@ func TestParse(t *testing.T) {
 		t.Error("a name with a slash")
 	}
 }
+
+// The directory of a role may be a link that an agent has made.
+func TestNoServerStartsOutsideOfTheWorkspace(t *testing.T) {
+	root, outside := t.TempDir(), t.TempDir()
+	if err := os.Symlink(outside, filepath.Join(root, "sub")); err != nil {
+		t.Fatal(err)
+	}
+	p, err := startProgram([]string{"sh", "-c", "echo x > evil"}, nil, root, filepath.Join(root, "sub"))
+	if err == nil {
+		<-p.ended
+		p.stop()
+		t.Error("a server started outside of the workspace")
+	}
+	if _, err := os.Lstat(filepath.Join(outside, "evil")); err == nil {
+		t.Error("it wrote there")
+	}
+}

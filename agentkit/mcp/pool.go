@@ -30,7 +30,8 @@ const (
 // A Pool holds the sessions of one visit. The zero Pool has no servers.
 type Pool struct {
 	Servers []protocol.MCPServer
-	Dir     string // where programs run
+	Dir     string // where programs run, absolute
+	Root    string // the workspace, out of which no link in Dir leads; "" is Dir
 	// Trusted tells whether a program may be started; nil is none. Servers with a URL are not
 	// asked for.
 	Trusted func(protocol.MCPServer) bool

@@ -16,6 +16,7 @@ import (
 
 	"wf/protocol"
 	"wf/roles"
+	"wf/roles/workspace"
 )
 
 const (
@@ -109,7 +110,7 @@ func (p *Pool) transport(s protocol.MCPServer, out *session) (sdk.Transport, err
 		}
 		env = append(env, v.Name+"="+value)
 	}
-	proc, err := startProgram(s.Command, env, p.Dir)
+	proc, err := startProgram(s.Command, env, p.Root, p.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +152,15 @@ type program struct {
 
 // startProgram starts a program. A goroutine with a thread of its own waits for it: where the
 // system can, the program dies with that thread, and so with this process.
-func startProgram(command, env []string, dir string) (*program, error) {
+func startProgram(command, env []string, root, dir string) (*program, error) {
+	if root == "" {
+		root = dir
+	}
+	cwd, err := workspace.Enter(root, dir)
+	if err != nil {
+		return nil, fmt.Errorf("start %s in its directory: %w", command[0], err)
+	}
+	defer cwd.Close()
 	theirIn, in, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -164,7 +173,7 @@ func startProgram(command, env []string, dir string) (*program, error) {
 	}
 	p := &program{stdin: in, stdout: out, stderr: &lastWords{}, ended: make(chan struct{})}
 	cmd := exec.Command(command[0], command[1:]...)
-	cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = dir, env, theirIn, theirOut, p.stderr
+	cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = cwd.Path, env, theirIn, theirOut, p.stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	dieWithParent(cmd.SysProcAttr)
 	cmd.WaitDelay = grace

@@ -76,6 +76,9 @@ func start(orders io.Reader, report *os.File) (int, launch, error) {
 	} else if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return 0, l, fmt.Errorf("adopt orphans: %w", err)
 	}
+	if err := l.enter(); err != nil {
+		return 0, l, err
+	}
 	program, err := l.program()
 	if err != nil {
 		return 0, l, err
@@ -96,6 +99,20 @@ func start(orders io.Reader, report *os.File) (int, launch, error) {
 	})
 	s := <-done
 	return s.pid, l, s.err
+}
+
+// enter goes to the directory of the command, behind the mounts that its walls are made of. It lay in
+// the workspace without links, and a link that is there now is refused.
+func (l *launch) enter() error {
+	fd, err := pin(l.Dir)
+	if err != nil {
+		return fmt.Errorf("start in %s: %w", l.Dir, err)
+	}
+	defer unix.Close(fd)
+	if err := unix.Fchdir(fd); err != nil {
+		return fmt.Errorf("start in %s: %w", l.Dir, err)
+	}
+	return nil
 }
 
 // apart runs f on a thread of its own that ends with it. The first thread of a process cannot
@@ -132,7 +149,7 @@ func (l *launch) exec(program string, filter []unix.SockFilter) (int, error) {
 		return 0, nil
 	}
 	pid, err := syscall.ForkExec(program, l.Args, &syscall.ProcAttr{
-		Dir: l.Dir, Env: l.Env, Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setpgid: true},
+		Env: l.Env, Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setpgid: true},
 	})
 	if err != nil {
 		return 0, fmt.Errorf("start %s: %w", program, err)

@@ -15,8 +15,8 @@ type Policy struct {
 	// home directory of the user, unless that is an empty one as in tests and containers.
 	Workspace string
 
-	// Dir is where the command starts, absolute; "" is Workspace. Outside of Workspace it is
-	// writable too.
+	// Dir is where the command starts, absolute; "" is Workspace. It lies in Workspace, links
+	// resolved: any other is refused.
 	Dir string
 
 	// Network lets the command reach the network of this machine over TCP and UDP. Without it

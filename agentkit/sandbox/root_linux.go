@@ -115,9 +115,10 @@ func (l *launch) plan() []planned {
 		add(planned{path: path, from: path})
 	}
 	for _, path := range l.Protect {
-		// The directory around it is a mount too, so that it cannot be moved out of the way.
-		parent := filepath.Dir(path)
-		add(planned{path: parent, from: parent})
+		// The directories around it are mounts too, so that none can be moved out of the way.
+		for parent := filepath.Dir(path); inside(parent, l.Write) && !slices.Contains(l.Write, parent); parent = filepath.Dir(parent) {
+			add(planned{path: parent, from: parent})
+		}
 		add(planned{path: path, from: path, closed: true})
 	}
 	for _, path := range l.Sockets {
@@ -125,7 +126,9 @@ func (l *launch) plan() []planned {
 			add(planned{path: path, from: os.DevNull, closed: true})
 		}
 	}
-	slices.SortStableFunc(plan, func(a, b planned) int { return cmp.Compare(len(a.path), len(b.path)) })
+	slices.SortStableFunc(plan, func(a, b planned) int {
+		return cmp.Or(cmp.Compare(len(a.path), len(b.path)), cmp.Compare(a.path, b.path))
+	})
 	var out []planned
 	for _, p := range plan {
 		if !slices.ContainsFunc(out, func(q planned) bool { return q.covers(p) }) {

@@ -189,45 +189,6 @@ func (h host) granted(dir string) string {
 	return real
 }
 
-// protected are the parts of a workspace that others read as orders: hooks and settings of
-// git, and what wf keeps. Where there are namespaces they are read-only.
-func protected(workspace string) []string {
-	var out []string
-	for _, name := range []string{".git/hooks", ".git/config", ".wf"} {
-		path := filepath.Join(workspace, name)
-		if info, err := os.Lstat(filepath.Dir(path)); err != nil || !info.IsDir() {
-			continue
-		}
-		if info, err := os.Lstat(path); err == nil && (info.IsDir() || info.Mode().IsRegular()) {
-			out = append(out, path)
-		}
-	}
-	return out
-}
-
-// worktree is the repository of a workspace that is a worktree of another directory's. The
-// command could write any path into .git, so the repository must say the same.
-func worktree(workspace string) []string {
-	dotGit := filepath.Join(workspace, ".git")
-	info, err := os.Lstat(dotGit)
-	if err != nil || !info.Mode().IsRegular() {
-		return nil
-	}
-	line, err := os.ReadFile(dotGit)
-	if err != nil {
-		return nil
-	}
-	own, ok := strings.CutPrefix(strings.TrimSpace(string(line)), "gitdir: ")
-	if !ok || !filepath.IsAbs(own) || filepath.Base(filepath.Dir(own)) != "worktrees" {
-		return nil
-	}
-	back, err := os.ReadFile(filepath.Join(own, "gitdir"))
-	if err != nil || strings.TrimSpace(string(back)) != dotGit {
-		return nil
-	}
-	return []string{filepath.Dir(filepath.Dir(own))}
-}
-
 // sockets lists the sockets with a path on which somebody listens now. Landlock before
 // version 9 does not know about them.
 func sockets() []string {

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"wf/roles/workspace"
 )
 
 // Run runs a command under a policy until everything that it started has ended, and gives its
@@ -56,25 +58,28 @@ func holdsSecrets(home string) bool {
 
 // launch puts a policy into the words of the launcher: paths that exist, links resolved.
 func (p Policy) launch(at found, args []string) (launch, error) {
-	workspace, err := filepath.EvalSymlinks(p.Workspace)
+	work, err := filepath.EvalSymlinks(p.Workspace)
 	if err != nil {
 		return launch{}, err
 	}
-	dir := workspace
+	dir := work
 	if p.Dir != "" {
 		if dir, err = filepath.EvalSymlinks(p.Dir); err != nil {
 			return launch{}, err
+		}
+		if !within(dir, work) {
+			return launch{}, fmt.Errorf("the directory %s leads outside of the workspace %s", p.Dir, work)
 		}
 	}
 	if home, err := os.UserHomeDir(); err == nil {
 		if real, err := filepath.EvalSymlinks(home); err == nil {
 			home = real
 		}
-		if (within(home, workspace) || within(home, dir)) && holdsSecrets(home) {
+		if within(home, work) && holdsSecrets(home) {
 			return launch{}, errHome
 		}
 	}
-	own, err := p.private(workspace)
+	own, err := p.private(work)
 	if err != nil {
 		return launch{}, err
 	}
@@ -90,15 +95,15 @@ func (p Policy) launch(at found, args []string) (launch, error) {
 		Args: args, Dir: dir, Tmp: own.tmp, Overlays: overlays, layers: held,
 		Env: own.environ(host, p, overlays),
 		ABI: at.tier.ABI, Namespaces: at.tier.Namespaces, NetNS: at.tier.Namespaces && !p.Network, Network: p.Network,
-		Write:   []string{workspace, dir, own.tmp, own.home, own.goCache},
-		Protect: protected(workspace),
+		Write:   []string{work, own.tmp, own.home, own.goCache},
+		Protect: protected(work, dir),
 		Sockets: sockets(),
 		Limits:  p.Limits.filled(), Grace: cmp.Or(p.Grace, DefaultGrace), stdin: p.Stdin,
 	}
 	if p.Network {
 		l.Write = append(l.Write, own.modules)
 	}
-	readable := append(append(host.readable(), worktree(workspace)...), p.Read...)
+	readable := append(append(host.readable(), workspace.Linked(work)), p.Read...)
 	l.Read = existing(readable)
 	if !l.Namespaces {
 		return l, nil

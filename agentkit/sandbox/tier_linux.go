@@ -77,7 +77,7 @@ func attempt(abi int) found {
 	if abi < abiSockets {
 		lost = "so commands have no sockets at all"
 	}
-	tier.Reasons = append(tier.Reasons, lost)
+	tier.Reasons = append(tier.Reasons, lost, "and can write .git and .wf of their workspace, since Landlock cannot close a part of it")
 	return found{tier: tier}
 }
 

@@ -136,8 +136,8 @@ func TestB07NodeWorksInside(t *testing.T) {
 	})
 }
 
-// git works in a repository of the workspace as the user does: commits bear the user's name.
-func TestGitWorksInside(t *testing.T) {
+// Commits inside bear the name of the user, and nothing else of the user's config has an effect.
+func TestCommitsBearTheNameOfTheUser(t *testing.T) {
 	program(t, "git")
 	onEach(t, func(t *testing.T, s stage) {
 		s.write(filepath.Join(s.home, ".gitconfig"), "[user]\n\tname = Ann Lee\n\temail = ann@example.com\n[commit]\n\tgpgsign = true\n[core]\n\thooksPath = /evil\n")
@@ -149,10 +149,9 @@ func TestGitWorksInside(t *testing.T) {
 			}
 		}
 		s.write(filepath.Join(s.work, "file"), "text")
-		s.works("git add file && git commit -qm first && git checkout -q -b topic && echo more >> file && git commit -qam second && git branch other")
-		if got := s.works("git log --format='%an <%ae> %cn %s'"); got != "Ann Lee <ann@example.com> Ann Lee second\nAnn Lee <ann@example.com> Ann Lee first" {
+		s.works("git add file && git commit -qm first")
+		if got := s.works("git log --format='%an <%ae> %cn %s'"); got != "Ann Lee <ann@example.com> Ann Lee first" {
 			t.Errorf("the log is %s", got)
 		}
-		s.works("git stash list && git tag v1 && git merge -q other && git gc -q")
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -90,15 +91,94 @@ func TestHooksAndSettingsAreProtected(t *testing.T) {
 		if !s.namespaces {
 			t.Skip("needs a mount namespace")
 		}
-		s.write(filepath.Join(s.work, ".git/hooks/sample"), "#")
-		s.write(filepath.Join(s.work, ".git/config"), "[core]\n")
+		control := []string{"config", "config.worktree", "hooks/sample", "info/exclude", "commondir", "gitdir", "objects/info/alternates"}
+		for _, git := range []string{".git", ".git/modules/lib/a", ".git/modules/b", ".git/modules/b/modules/c", ".git/worktrees/w"} {
+			s.write(filepath.Join(s.work, git, "HEAD"), "ref: refs/heads/main\n")
+			s.write(filepath.Join(s.work, git, "index"), "")
+			for _, name := range control {
+				if git == ".git" && name == "commondir" {
+					continue // of a worktree
+				}
+				s.write(filepath.Join(s.work, git, name), "#")
+			}
+		}
 		s.write(filepath.Join(s.work, ".wf/config.yaml"), "model: x\n")
-		s.works(`echo x > .git/index && cat .wf/config.yaml`)
-		s.denied(`echo x > .git/hooks/pre-commit`)
-		s.denied(`echo x >> .git/config`)
-		s.denied(`mv .git/hooks .git/old`)
-		s.denied(`mv .git git`)
+		s.write(filepath.Join(s.work, "sub/.git"), "gitdir: ../.git/modules/b")
+		s.works(`echo x > .git/index && cat .wf/config.yaml && echo x > .git/modules/b/index && echo x > .git/objects/new && echo x > .git/HEAD.lock && mv .git/HEAD.lock .git/HEAD`)
+		for _, git := range []string{".git", ".git/modules/lib/a", ".git/modules/b", ".git/modules/b/modules/c", ".git/worktrees/w"} {
+			for _, name := range control[:4] {
+				s.denied(`echo x >> ` + git + `/` + name)
+			}
+			s.denied(`echo x > ` + git + `/objects/info/alternates`)
+			s.denied(`echo x > ` + git + `/hooks/pre-commit`)
+			s.denied(`mv ` + git + `/hooks ` + git + `/old`)
+			s.denied(`rm ` + git + `/config`)
+			s.denied(`echo x > new && mv new ` + git + `/config`)
+			s.denied(`ln ` + git + `/config hard`)
+			s.denied(`mv ` + git + ` git`)
+		}
+		s.denied(`echo x > .git/worktrees/w/commondir`)
+		s.denied(`mv .git/modules .git/m`)
+		s.denied(`mv .git/modules/lib .git/modules/l`)
+		s.denied(`mv .git/objects .git/o`)
 		s.denied(`rm -rf .wf`)
+		s.denied(`echo x > .wf/config.yaml`)
+		s.denied(`touch .wf/new`)
+
+		// The directory of the command may be a repository of its own, by a file.
+		s.policy.Dir = filepath.Join(s.work, "sub")
+		s.denied(`echo "gitdir: ../evil" > .git`)
+		s.denied(`rm .git`)
+		s.denied(`echo x > ../.git/config`)
+	})
+}
+
+// git has to work in there, but for what changes its settings.
+func TestGitWorksInTheSandbox(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip(err)
+	}
+	onEach(t, func(t *testing.T, s stage) {
+		s.policy.Environ = append(s.policy.Environ, "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b")
+		s.works(`git init -q -b main . && git commit -q --allow-empty -m one && mkdir -p .git/hooks`)
+		for _, worktreeConfig := range []bool{false, true} {
+			if worktreeConfig {
+				s.write(filepath.Join(s.work, ".git/config.worktree"), "")
+			}
+			s.works(fmt.Sprintf("N=%v\n", worktreeConfig) + `echo $N > file && git add file && git commit -q -m two && git branch b$N && git checkout -q -b c$N && echo x$N > file && git stash -q && git stash pop -q &&
+				git commit -q -a -m three && git checkout -q main && git merge -q --no-ff -m four c$N && git tag t$N && git reset -q --hard HEAD~1 && git rebase -q c$N && git gc -q && git status && git fsck`)
+			if s.namespaces {
+				s.denied(`git config core.fsmonitor evil`)
+				s.denied(`git config core.hooksPath evil`)
+				s.denied(`echo evil > .git/hooks/pre-commit`)
+			}
+		}
+	})
+}
+
+// A command starts in its workspace. Its directory may be a link that another command has made.
+func TestNoDirectoryLeadsOutOfTheWorkspace(t *testing.T) {
+	onEach(t, func(t *testing.T, s stage) {
+		s.write(filepath.Join(s.work, "real/file"), "x")
+		for link, to := range map[string]string{"out": s.outside, "within": "real"} {
+			if err := os.Symlink(to, filepath.Join(s.work, link)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.policy.Dir = filepath.Join(s.work, "within")
+		if got := s.works("pwd -P && echo y > file"); got != filepath.Join(s.work, "real") {
+			t.Errorf("it works in %s", got)
+		}
+		for _, dir := range []string{filepath.Join(s.work, "out"), s.outside, filepath.Join(s.work, "..")} {
+			s.policy.Dir = dir
+			code, err := s.run(t.Context(), s.policy, []string{"sh", "-c", "echo x > evil"}, nil, nil)
+			if err == nil || !strings.Contains(err.Error(), "leads outside of the workspace") {
+				t.Errorf("in %s: exit %d, %v", dir, code, err)
+			}
+			if s.exists(filepath.Join(dir, "evil")) {
+				t.Errorf("the command wrote in %s", dir)
+			}
+		}
 	})
 }
 

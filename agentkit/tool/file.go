@@ -9,15 +9,15 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
-	"syscall"
 	"unicode/utf8"
 
 	"wf/protocol"
 	"wf/roles"
+	"wf/roles/workspace"
 )
 
 // ReadMax is how many bytes of a file one call of read_file gives.
@@ -26,9 +26,9 @@ const ReadMax = 50_000
 // listMax is how many names one call of list_files gives.
 const listMax = 1_000
 
-// inRoot opens the workspace and hands over a path within it. An absolute path is accepted
-// where it lies below the workspace.
-func inRoot(at Workspace, name string, do func(root *os.Root, name string) Result) (Result, error) {
+// inRoot finds a path of a call in the workspace and hands it over with its name in messages. An
+// absolute path is accepted where it lies below the directory of the agent.
+func inRoot(at Workspace, name string, access workspace.Access, do func(p *workspace.Place, name string) Result) (Result, error) {
 	if filepath.IsAbs(name) {
 		rel, err := filepath.Rel(at.Dir, name)
 		if err != nil || !filepath.IsLocal(rel) {
@@ -43,20 +43,21 @@ func inRoot(at Workspace, name string, do func(root *os.Root, name string) Resul
 	if !filepath.IsLocal(name) {
 		return failed("%s lies outside of the workspace; use paths relative to it", name), nil
 	}
-	root, err := os.OpenRoot(at.Dir)
+	dir, err := at.below()
 	if err != nil {
-		return Result{}, fmt.Errorf("open the workspace: %w", err)
+		return Result{}, err
 	}
-	defer root.Close()
-	return do(root, name), nil
+	p, err := workspace.Find(at.root(), dir, name, access)
+	if err != nil {
+		return why(name, err), nil
+	}
+	defer p.Close()
+	return do(p, name), nil
 }
-
-// escapes is how os.Root tells, by no error that it exports, of a link that leads out of it.
-const escapes = "path escapes from parent"
 
 // why is an error without the path of the machine.
 func why(name string, err error) Result {
-	if strings.HasSuffix(err.Error(), escapes) {
+	if workspace.Outside(err) {
 		return failed("%s leads outside of the workspace", name)
 	}
 	var p *fs.PathError
@@ -84,34 +85,16 @@ func readFile() Tool {
 			if err := Decode(raw, &args, "path"); err != nil {
 				return failed("%v", err), nil
 			}
-			return inRoot(at, args.Path, func(root *os.Root, name string) Result {
-				return readLines(root, name, max(args.Start, 1), args.End, at)
+			return inRoot(at, args.Path, workspace.Read, func(p *workspace.Place, name string) Result {
+				return readLines(p, name, max(args.Start, 1), args.End, at)
 			})
 		},
 	}
 }
 
-var errIrregular = errors.New("no regular file")
-
-// openRegular opens a file for reading; it does not wait for the other end of a pipe.
-func openRegular(root *os.Root, name string) (*os.File, error) {
-	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = errIrregular
-	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
-}
-
 // readLines streams over the lines, so that the end of a huge file can be read too.
-func readLines(root *os.Root, name string, start, end int, at Workspace) Result {
-	f, err := openRegular(root, name)
+func readLines(p *workspace.Place, name string, start, end int, at Workspace) Result {
+	f, err := p.Open()
 	if err != nil {
 		return why(name, err)
 	}
@@ -195,53 +178,17 @@ func writeFile() Tool {
 			if err := Decode(raw, &args, "path", "content"); err != nil {
 				return failed("%v", err), nil
 			}
-			return inRoot(at, args.Path, func(root *os.Root, name string) Result {
-				if r := overHidden(root, at, name, args.Content); r.IsError {
+			return inRoot(at, args.Path, workspace.Write, func(p *workspace.Place, name string) Result {
+				if r := overHidden(p, at, name, args.Content); r.IsError {
 					return r
 				}
-				if err := replace(root, name, args.Content); err != nil {
+				if err := p.Replace(args.Content); err != nil {
 					return why(name, err)
 				}
 				return Result{Content: fmt.Sprintf("wrote %d bytes to %s", len(args.Content), name)}
 			})
 		},
 	}
-}
-
-// replace writes a file whole: readers see the old content or the new one. Its mode is kept,
-// and a symbolic link stays one.
-func replace(root *os.Root, name, content string) error {
-	if dir := path.Dir(name); dir != "." {
-		if err := root.MkdirAll(dir, 0o777); err != nil {
-			return err
-		}
-	}
-	mode := fs.FileMode(0o666)
-	info, err := root.Lstat(name)
-	switch {
-	case err == nil && !info.Mode().IsRegular():
-		return root.WriteFile(name, []byte(content), mode)
-	case err == nil:
-		mode = info.Mode().Perm()
-	case !errors.Is(err, fs.ErrNotExist):
-		return err
-	}
-	temp := path.Join(path.Dir(name), "."+path.Base(name)+".wf-tmp")
-	if err := root.WriteFile(temp, []byte(content), mode); err != nil {
-		return err
-	}
-	put := func() error {
-		if info != nil {
-			if err := root.Chmod(temp, mode); err != nil { // what the umask took
-				return err
-			}
-		}
-		return root.Rename(temp, name)
-	}
-	if err := put(); err != nil {
-		return errors.Join(err, root.Remove(temp))
-	}
-	return nil
 }
 
 func editFile() Tool {
@@ -261,18 +208,18 @@ func editFile() Tool {
 			if err := Decode(raw, &args, "path", "old", "new"); err != nil {
 				return failed("%v", err), nil
 			}
-			return inRoot(at, args.Path, func(root *os.Root, name string) Result {
-				if r := overHidden(root, at, name, args.New); r.IsError {
+			return inRoot(at, args.Path, workspace.Write, func(p *workspace.Place, name string) Result {
+				if r := overHidden(p, at, name, args.New); r.IsError {
 					return r
 				}
-				return edit(root, name, args.Old, args.New)
+				return edit(p, name, args.Old, args.New)
 			})
 		},
 	}
 }
 
-func edit(root *os.Root, name, old, new string) Result {
-	f, err := openRegular(root, name)
+func edit(p *workspace.Place, name, old, new string) Result {
+	f, err := p.Open()
 	if err != nil {
 		return why(name, err)
 	}
@@ -294,7 +241,7 @@ func edit(root *os.Root, name, old, new string) Result {
 	case n > 1:
 		return failed("%s holds the text of old %d times; take more lines around it", name, n)
 	}
-	if err := replace(root, name, text[:from]+withLineEnds(text, from, to, new)+text[to:]); err != nil {
+	if err := p.Replace(text[:from] + withLineEnds(text, from, to, new) + text[to:]); err != nil {
 		return why(name, err)
 	}
 	return Result{Content: "edited " + name}
@@ -314,11 +261,17 @@ func listFiles() Tool {
 			if err := Decode(raw, &args, "path"); err != nil {
 				return failed("%v", err), nil
 			}
-			return inRoot(at, args.Path, func(root *os.Root, name string) Result {
-				entries, err := fs.ReadDir(root.FS(), name) // sorted by name
+			return inRoot(at, args.Path, workspace.Read, func(p *workspace.Place, name string) Result {
+				d, err := p.OpenDir()
 				if err != nil {
 					return why(name, err)
 				}
+				defer d.Close()
+				entries, err := d.ReadDir(-1)
+				if err != nil {
+					return why(name, err)
+				}
+				slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 				return Result{Content: at.clean(names(entries))}
 			})
 		},

@@ -3,11 +3,11 @@ package tool
 import (
 	"bytes"
 	"io"
-	"os"
 	"strings"
 
 	"wf/protocol/lazy"
 	"wf/roles"
+	"wf/roles/workspace"
 )
 
 // keyMark stands for the rest of a private key whose beginning is not shown.
@@ -66,11 +66,11 @@ var mark = lazy.Regexp(`\[(?:secret|redacted):[A-Za-z0-9_]+\]`)
 
 // overHidden refuses text with marks that stand, in the file it would be written to, for a
 // secret: the secret would be lost.
-func overHidden(root *os.Root, at Workspace, name, text string) Result {
+func overHidden(p *workspace.Place, at Workspace, name, text string) Result {
 	if !roles.HasMark(text) {
 		return Result{}
 	}
-	f, err := openRegular(root, name)
+	f, err := p.Open()
 	if err != nil {
 		return Result{} // nothing to lose, or writing tells why
 	}

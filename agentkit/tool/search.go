@@ -12,6 +12,7 @@ import (
 
 	"wf/agentkit/internal/gitignore"
 	"wf/protocol"
+	"wf/roles/workspace"
 )
 
 // Bounds of a search.
@@ -53,9 +54,9 @@ func search() Tool {
 			if args.Max > 0 {
 				s.max = min(args.Max, MaxHits)
 			}
-			r, err := inRoot(at, args.Path, func(root *os.Root, name string) Result {
-				s.root = root
-				return s.run(name)
+			r, err := inRoot(at, args.Path, workspace.Read, func(p *workspace.Place, _ string) Result {
+				s.root = p.Top
+				return s.run(p.Path)
 			})
 			if err == nil {
 				err = ctx.Err()

@@ -4,8 +4,9 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-
 	"strings"
+
+	"wf/roles/workspace"
 )
 
 const (
@@ -26,7 +27,7 @@ const (
 
 // file searches one file in bounded memory.
 func (s *searcher) file(name string) seen {
-	f, err := openRegular(s.root, name)
+	f, err := workspace.OpenRegular(s.root, name)
 	if err != nil {
 		s.blind++
 		return isBlind
@@ -163,7 +164,7 @@ func printable(s string) string {
 
 // head is the beginning of a small file, nothing where there is none.
 func (s *searcher) head(name string) []byte {
-	f, err := openRegular(s.root, name)
+	f, err := workspace.OpenRegular(s.root, name)
 	if err != nil {
 		return nil // most directories have none
 	}

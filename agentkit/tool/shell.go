@@ -88,11 +88,7 @@ func confined(ctx context.Context, at Workspace, line string, stdout, stderr io.
 }
 
 func (w Workspace) policy() sandbox.Policy {
-	root := w.Root
-	if root == "" {
-		root = w.Dir
-	}
-	return sandbox.Policy{Workspace: root, Dir: w.Dir, Network: w.Network, Environ: w.Environ, Read: w.Read, Limits: w.Limits}
+	return sandbox.Policy{Workspace: w.root(), Dir: w.Dir, Network: w.Network, Environ: w.Environ, Read: w.Read, Limits: w.Limits}
 }
 
 func section(at Workspace, name string, e *ends) string {

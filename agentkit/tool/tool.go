@@ -7,7 +7,7 @@
 // # Confined
 //
 // Files are opened through os.Root of the workspace: no path and no symbolic link leads out of
-// it. Commands run in a sandbox, and are refused where the machine has none, unless the role
+// it, to .wf, or for writing to .git (see workspace.Find). Commands run in a sandbox, and are refused where the machine has none, unless the role
 // turns it off; then a person is asked before each of them.
 //
 // # Not promised
@@ -22,6 +22,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -59,7 +60,7 @@ type Tool struct {
 // Workspace is where tools act.
 type Workspace struct {
 	Dir     string              // absolute
-	Root    string              // what commands may write, absolute; "" is Dir
+	Root    string              // what commands may write, absolute; "" is Dir, which lies in it
 	Sandbox string              // sandbox.Off runs commands unconfined
 	Network bool                // lets commands use the network
 	Environ []string            // NAME=value pairs given to commands on top of the allow-list
@@ -71,6 +72,23 @@ type Workspace struct {
 	// hides secrets in it, a new one for each stream; nil hides what has the shape of a key.
 	Watch  func(kind, text string)
 	Redact func() *roles.Redactor
+}
+
+// root is what commands may write.
+func (w Workspace) root() string {
+	if w.Root == "" {
+		return w.Dir
+	}
+	return w.Root
+}
+
+// below is Dir as a path in the root.
+func (w Workspace) below() (string, error) {
+	dir, err := filepath.Rel(w.root(), w.Dir)
+	if err != nil || !filepath.IsLocal(dir) {
+		return "", fmt.Errorf("the directory %s lies outside of the workspace %s", w.Dir, w.root())
+	}
+	return dir, nil
 }
 
 func (w Workspace) clean(s string) string {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"wf/agentkit/sandbox"
+	"wf/roles/workspace"
 )
 
 // grace is how long a stopped command has between SIGTERM and SIGKILL, and how long its output
@@ -20,9 +21,14 @@ const grace = time.Second
 // unconfined runs a command for a role that says "sandbox: off": in its own process group,
 // with which what it started ends, and with no more of the environment than others get.
 func unconfined(ctx context.Context, at Workspace, line string, stdout, stderr io.Writer) (int, error) {
+	cwd, err := workspace.Enter(at.root(), at.Dir)
+	if err != nil {
+		return 0, err
+	}
+	defer cwd.Close()
 	cmd := exec.CommandContext(ctx, "sh", "-c", line)
-	cmd.Dir = at.Dir
-	cmd.Env = append(sandbox.Environ(), at.Environ...)
+	cmd.Dir = cwd.Path
+	cmd.Env = append(append(sandbox.Environ(), "PWD="+at.Dir), at.Environ...)
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	// The command is told to die with the thread that starts it (see dieWithParent).
@@ -35,7 +41,7 @@ func unconfined(ctx context.Context, at Workspace, line string, stdout, stderr i
 	if err := cmd.Start(); err != nil {
 		return 0, err
 	}
-	err := cmd.Wait()
+	err = cmd.Wait()
 	// What the command left behind ends with it; ESRCH says that nothing was.
 	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 	var exit *exec.ExitError

@@ -2,11 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os/exec"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -46,7 +43,7 @@ func newFork(a *app) *cobra.Command {
 	flags.StringVar(&f.with, "with", "", "another definition to go on under")
 	flags.BoolVar(&f.after, "after", false, "keep the step, go on behind it")
 	flags.StringVar(&f.dir, "dir", "", "another workspace")
-	flags.BoolVar(&f.worktree, "worktree", false, "a git worktree at the commit the step found, as the workspace")
+	flags.BoolVar(&f.worktree, "worktree", false, "a clone of the git repository, at the commit the step found, as the workspace")
 	flags.StringVar(&f.note, "note", "", "why, kept with the run")
 	flags.StringArrayVar(&f.limits, "limit", nil, "a new limit: steps=60, tokens=500000, cost_usd=3 or duration=30m")
 	flags.BoolVar(&f.run, "run", false, "go on with it at once")
@@ -172,30 +169,9 @@ func (a *app) forkPlace(ctx context.Context, v *engine.View, left *protocol.GitS
 	case left == nil:
 		return "", fail(protocol.ErrUsage, "--dir names another workspace", "--worktree: no step of the run tells of a git commit; it did not run in a git repository")
 	}
-	dir := filepath.Join(filepath.Dir(v.Info.Workspace), filepath.Base(v.Info.Workspace)+"-"+left.Head[:min(len(left.Head), 8)])
-	out, err := exec.CommandContext(ctx, "git", "-C", v.Info.Workspace, "worktree", "add", "--detach", dir, left.Head).CombinedOutput()
-	if err != nil {
-		return "", fail(protocol.ErrUsage, "make the worktree yourself and name it with --dir", "git worktree add %s: %s", dir, strings.TrimSpace(string(out)))
+	dir, err := a.forkCopy(ctx, v, left)
+	if err == nil {
+		a.progress("  %s has what was committed at %.8s, and no more", dir, left.Head)
 	}
-	if left.Dirty {
-		a.progress("warning: the step found changes that were not committed; the worktree %s has only commit %s", dir, left.Head)
-	}
-	return dir, nil
-}
-
-// warnWorkspace tells when the workspace is not as the step found it.
-func (a *app) warnWorkspace(ctx context.Context, dir string, left *protocol.GitState) {
-	if left == nil {
-		return
-	}
-	out, err := exec.CommandContext(ctx, "git", "-C", dir, "rev-parse", "HEAD").Output()
-	now := strings.TrimSpace(string(out))
-	switch {
-	case err != nil && !errors.As(err, new(*exec.ExitError)):
-		return // no git here: nothing can be compared
-	case now != left.Head:
-		a.progress("warning: %s is at commit %.8s, the step found %.8s; --worktree makes a workspace of that", dir, now, left.Head)
-	case left.Dirty:
-		a.progress("warning: the step found changes that were not committed; %s may differ", dir)
-	}
+	return dir, err
 }

@@ -261,11 +261,15 @@ func TestK07TheHubRestartsWithAnEmptyDisk(t *testing.T) {
 		d := newDesk(h, id).arrive()
 		run := protocol.RunID("run-" + id)
 		want := d.say(run, "event 1")
+		h.pointed(run, func(p queue.Pointer) bool { return p.Seq == 1 }) // the first hub settles at once
 		more := make(chan struct{})
 		writers.Go(func() {
 			for n := 2; n <= events; n++ {
 				if n%(events/(kills+1)) == 0 {
-					<-more // so that the kills lie between the events
+					select {
+					case <-more: // so that the kills lie between the events
+					case <-ctx.Done():
+					}
 				}
 				want = append(want, d.say(run, fmt.Sprint("event ", n))...)
 			}
@@ -281,12 +285,16 @@ func TestK07TheHubRestartsWithAnEmptyDisk(t *testing.T) {
 				}
 				if (e.Seq+1)%(events/(kills+1)) == 0 && e.Seq+1 <= events {
 					reached <- e.Seq
-					more <- struct{}{}
+					select {
+					case more <- struct{}{}:
+					case <-ctx.Done():
+					}
 				}
 				return nil
 			}, Reset: func(c client.Cursor) error { return fmt.Errorf("reset to %d", c.Seq) }})
 			if !errors.Is(err, context.Canceled) {
-				t.Errorf("run %s: %v", run, err)
+				t.Errorf("run %s after %d events: %v", run, len(got), err)
+				cancel()
 			}
 			writers.Wait()
 			if len(got) != len(want) {
@@ -301,8 +309,14 @@ func TestK07TheHubRestartsWithAnEmptyDisk(t *testing.T) {
 		})
 	}
 	for range kills {
-		<-reached
-		<-reached
+		for range 2 {
+			select {
+			case <-reached:
+			case <-ctx.Done():
+				readers.Wait()
+				t.FailNow() // a reader has said why
+			}
+		}
 		h.shut()
 		h.dir = t.TempDir()
 		h.open()

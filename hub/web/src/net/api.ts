@@ -84,7 +84,7 @@ export interface StepView {
   tool_calls: number;
   usage: Usage;
   ms: number;
-  workspace: {git_head: string; dirty: boolean} | null;
+  workspace: {git_head: string; dirty?: boolean} | null;
   child?: string; // the run of a sub-workflow
 }
 

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"wf/agentkit/sandbox"
+	"wf/engine"
+	"wf/protocol"
+	"wf/roles/workspace"
+)
+
+// cloneAt makes a clone, in the current directory, of the repository that is the first argument, at
+// the commit that is the second. git-upload-pack, which serves it, heeds no program
+// that a repository names.
+const cloneAt = `git clone -q --no-local --no-checkout "$1" . && git fetch -q origin "$2" && git checkout -q --detach "$2"`
+
+// forkCopy makes a workspace at the commit that a step found: a clone of the repository beside
+// the workspace. git runs in a sandbox that can write the clone alone, since agents may have written
+// what the repository tells git to run.
+func (a *app) forkCopy(ctx context.Context, v *engine.View, left *protocol.GitState) (string, error) {
+	from, err := repositoryOf(v.Info.Workspace)
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(filepath.Dir(from), filepath.Base(from)+"-"+left.Head[:min(len(left.Head), 8)])
+	byHand := fmt.Sprintf("(mkdir %[2]s && cd %[2]s && set -- %[1]s %[3]s && %[4]s), then wf fork with --dir %[2]s", quoted(from), quoted(dir), quoted(left.Head), cloneAt)
+	if tier := sandbox.Probe(); !tier.Holds {
+		return "", fail(protocol.ErrUsage, "make the workspace yourself: "+byHand,
+			"--worktree: wf starts git only in a sandbox, since agents may have written what the repository tells git to run, and there is none here: %s", tier)
+	}
+	if err := os.Mkdir(dir, 0o777); err != nil {
+		return "", fail(protocol.ErrUsage, "remove or rename it, or name it with --dir where it is what you want", "--worktree: %v", err)
+	}
+	var said bytes.Buffer
+	code, err := sandbox.Run(ctx, sandbox.Policy{Workspace: dir, Read: []string{workspace.Linked(from), filepath.Join(from, ".git")}},
+		[]string{"sh", "-c", cloneAt, "sh", from, left.Head}, io.Discard, &said)
+	if err == nil && code == 0 {
+		return inClone(dir, from, v.Info.Workspace)
+	}
+	if gone := os.RemoveAll(dir); gone != nil {
+		a.progress("warning: %v", gone)
+	}
+	if err != nil {
+		return "", fmt.Errorf("clone %s: %w", from, err)
+	}
+	return "", fail(protocol.ErrUsage, "make the workspace yourself: "+byHand, "--worktree: git cannot clone %s in the sandbox: %s", from, strings.TrimSpace(said.String()))
+}
+
+// inClone is the directory of a clone that corresponds to a workspace in the repository.
+func inClone(dir, from, in string) (string, error) {
+	in, err := filepath.EvalSymlinks(in)
+	if err != nil {
+		return "", err
+	}
+	below, err := filepath.Rel(from, in)
+	if err != nil {
+		return "", err
+	}
+	root, err := workspace.Open(dir, below)
+	if err != nil {
+		return "", fail(protocol.ErrUsage, "name a directory of "+dir+" with --dir", "--worktree: the commit has no directory %s", below)
+	}
+	return filepath.Join(dir, below), root.Close()
+}
+
+// repositoryOf is the top of the work tree in which a workspace lies.
+func repositoryOf(dir string) (string, error) {
+	top := projectOf(dir)
+	info, err := os.Lstat(filepath.Join(top, ".git"))
+	if err != nil || !info.IsDir() && !info.Mode().IsRegular() {
+		return "", fail(protocol.ErrUsage, "--dir names another workspace", "--worktree: %s is no git repository", dir)
+	}
+	return top, nil
+}
+
+// quoted is a word of a shell.
+func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+// warnWorkspace tells when the workspace is not as the step found it.
+func (a *app) warnWorkspace(ctx context.Context, dir string, left *protocol.GitState) {
+	if left == nil {
+		return
+	}
+	root, err := workspace.Open(dir, "")
+	if err != nil {
+		a.progress("warning: %v", err)
+		return
+	}
+	defer root.Close()
+	head := workspace.ReadHead(ctx, root)
+	switch {
+	case head == nil:
+		return // nothing can be compared
+	case head.Commit != left.Head:
+		a.progress("warning: %s is at commit %.8s, the step found %.8s; --worktree makes a workspace of that", dir, head.Commit, left.Head)
+	case left.Dirty != nil && *left.Dirty:
+		a.progress("warning: the step found changes that were not committed; %s may differ", dir)
+	}
+}

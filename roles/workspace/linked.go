@@ -1,0 +1,55 @@
+package workspace
+
+import (
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Linked is the repository, a .git directory elsewhere, whose worktree the directory top is; ""
+// for any other directory, and where the repository does not name this worktree: a command
+// could have written any path into .git. top is absolute, without links.
+func Linked(top string) string {
+	line, err := smallAt(filepath.Join(top, ".git"))
+	if err != nil {
+		return ""
+	}
+	own, ok := strings.CutPrefix(strings.TrimSpace(line), "gitdir: ")
+	if !ok || !filepath.IsAbs(own) || filepath.Base(filepath.Dir(own)) != "worktrees" {
+		return ""
+	}
+	back, err := smallAt(filepath.Join(own, "gitdir"))
+	if err != nil || strings.TrimSpace(back) != filepath.Join(top, ".git") {
+		return ""
+	}
+	return filepath.Dir(filepath.Dir(own))
+}
+
+// GitDirs are the directories, absolute and without links, of the repository that the file .git
+// of the directory top names; none where it names no repository.
+func GitDirs(top string) []string {
+	line, err := smallAt(filepath.Join(top, ".git"))
+	if err != nil {
+		return nil
+	}
+	git, ok := strings.CutPrefix(strings.TrimRight(line, "\r\n"), "gitdir: ")
+	if !ok {
+		return nil
+	}
+	if !filepath.IsAbs(git) {
+		git = filepath.Join(top, git)
+	}
+	out := []string{filepath.Clean(git)}
+	if line, err = smallAt(filepath.Join(git, "commondir")); err == nil {
+		common := strings.TrimRight(line, "\r\n")
+		if !filepath.IsAbs(common) {
+			common = filepath.Join(git, common)
+		}
+		out = append(out, filepath.Clean(common))
+	}
+	return out
+}
+
+// smallAt reads a small regular file at an absolute path without links.
+func smallAt(path string) (string, error) { return small(unix.AT_FDCWD, path) }
