@@ -17,7 +17,7 @@ import (
 // a workspace does there what agents have written, so nothing but the commands of roles and
 // servers that a person trusts may, and git never outside of the sandbox.
 var starters = map[string]string{
-	"roles/run.go":                       "the command of a run role",
+	"roles/walls.go":                     "the command of a run role",
 	"agentkit/sandbox/spawn_linux.go":    "the launcher: this binary, in /",
 	"agentkit/sandbox/launcher_linux.go": "a confined command",
 	"agentkit/tool/unconfined.go":        "a command of a role that says sandbox: off",

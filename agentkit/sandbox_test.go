@@ -33,7 +33,7 @@ func TestWhatConfinesCommandsIsJournaledOncePerVisit(t *testing.T) {
 		t.Error(d)
 	}
 	results := find[protocol.ToolResult](j)
-	if got := results[1].Content.S; !strings.Contains(got, "[sandbox "+tier.Name+": writes only in the workspace, no network") {
+	if got := results[1].Content.S; !strings.Contains(got, "[sandbox "+tier.Name+": writes only in the workspace,") {
 		t.Errorf("the denial reads %q", got)
 	}
 	if got := results[2].Content.S; strings.Contains(got, "sandbox") {

@@ -76,6 +76,7 @@ type driver struct {
 	breach       *breach  // a limit of the run that was reached
 	unready      error    // a visit that cannot begin: what it needs is not there
 	stored       func([]protocol.Entry, []cas.Draft)
+	agents       bool   // the run has an agent: its commands are confined
 	changes      uint64 // commit counter of the store when the journal was last looked at
 }
 
@@ -103,6 +104,9 @@ func (d *driver) load(ctx context.Context) error {
 		return err
 	}
 	if err := s.FoldMore(&d.e.lib, d.e.Store.After(ctx, d.run, s.Seq)); err != nil {
+		return err
+	}
+	if d.agents, err = d.e.agents(ctx, s); err != nil {
 		return err
 	}
 	behind := int(s.Seq - s.stored.seq) // drives may be short and many

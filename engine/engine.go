@@ -48,6 +48,10 @@ type Engine struct {
 	// asked for on their own. nil admits all.
 	Admit func(Candidate) error
 
+	// ConfineAll confines the commands of run roles in runs without an agent too, unless a role says
+	// sandbox: off.
+	ConfineAll bool
+
 	lib   Library
 	pasts pasts
 }

@@ -15,6 +15,7 @@ type Library struct {
 	mu       sync.Mutex
 	programs map[protocol.Link]*lang.Program
 	starts   map[protocol.Link]*opened
+	agents   map[protocol.RunID]bool // whether runs that call others have an agent
 }
 
 // opened is a Start with its definition and inputs. Nobody alters it.

@@ -36,7 +36,7 @@ func (b *bench) open() {
 	}
 	b.t.Cleanup(func() { s.Close() })
 	b.e = &engine.Engine{Store: s, Version: "test", Performers: map[protocol.Action]roles.Performer{
-		protocol.ActRun: &roles.Run{}, protocol.ActAsk: roles.Ask{}, protocol.ActWait: roles.Wait{}, protocol.ActSet: roles.Set{},
+		protocol.ActRun: &roles.Run{Walls: roles.Bare{Name: "a test"}}, protocol.ActAsk: roles.Ask{}, protocol.ActWait: roles.Wait{}, protocol.ActSet: roles.Set{},
 	}}
 }
 

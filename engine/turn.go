@@ -34,7 +34,7 @@ func (d *driver) assign(x *assignment, step string) error {
 		return fmt.Errorf("the definition has no role %q", a.role)
 	}
 	*x = assignment{turn: d.s.turn(d.run, v.id, role), begun: d.startedAs(a, v)}
-	x.turn.Visit, x.turn.Attempt = v.number, v.attempt
+	x.turn.Visit, x.turn.Attempt, x.turn.Confined = v.number, v.attempt, d.confines(role)
 	if x.by, err = d.e.performer(role.Action); err != nil {
 		return err
 	}

@@ -102,8 +102,8 @@ type Role struct {
 	Dir             string          `cbor:"dir,omitempty" json:"dir,omitempty"`             // relative to the workspace
 	Tools           []string        `cbor:"tools,omitempty" json:"tools,omitempty"`         // sorted
 	Approvals       []NamedTemplate `cbor:"approvals,omitempty" json:"approvals,omitempty"` // tool → auto|ask|deny, sorted
-	Sandbox         string          `cbor:"sandbox,omitempty" json:"sandbox,omitempty"`     // of an agent's commands: "" or SandboxOff
-	Network         string          `cbor:"network,omitempty" json:"network,omitempty"`     // of an agent's commands: "" or NetworkAllow
+	Sandbox         string          `cbor:"sandbox,omitempty" json:"sandbox,omitempty"`     // of a command and an agent's commands: "", SandboxOff or, of a command, SandboxOn
+	Network         string          `cbor:"network,omitempty" json:"network,omitempty"`     // of a command and an agent's commands: "" or NetworkAllow
 	Model           []string        `cbor:"model,omitempty" json:"model,omitempty"`         // tried in order
 	Params          string          `cbor:"params,omitempty" json:"params,omitempty"`       // canonical JSON object, decimals as strings
 	MaxTurns        int             `cbor:"max_turns,omitempty" json:"max_turns,omitempty"`
@@ -121,8 +121,10 @@ type Role struct {
 	Cache           string          `cbor:"cache,omitempty" json:"cache,omitempty"` // in definitions of an earlier grammar; without an effect
 }
 
-// What a role can say of the sandbox in which an agent's commands run.
+// What a role can say of the sandbox in which commands run. An agent's commands are confined unless it
+// says SandboxOff; a command of its own is confined where the run has an agent, unless it says otherwise.
 const (
+	SandboxOn    = "on"    // always
 	SandboxOff   = "off"   // none
 	NetworkAllow = "allow" // with the network of the machine
 )

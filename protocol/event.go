@@ -310,10 +310,12 @@ type Approval struct {
 	By       string `cbor:"by" json:"by"`
 }
 
-// SandboxTier is what confined the commands of a visit.
+// SandboxTier is what confined the commands of a visit. Met is set behind a command of a run role that
+// failed as at a wall: what the walls let through, and which keys open them.
 type SandboxTier struct {
 	Tier string `cbor:"tier" json:"tier"`
 	ABI  int    `cbor:"abi" json:"abi"`
+	Met  string `cbor:"met,omitempty" json:"met,omitempty"`
 }
 
 // SuspendedBy stops a run until wf resume.

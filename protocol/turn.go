@@ -24,6 +24,7 @@ type Turn struct {
 	Env      map[string]string // ActRun and tools, rendered
 	Values   JSON              // ActSet and ActWorkflow (with): canonical object
 	Wait     Wait              // ActWait, rendered
+	Confined bool              // ActRun: the command runs in the sandbox
 	Secrets  []string          // names declared by the workflow
 	Models   []string          // tried in order; the run's override applied
 	Context  ContextMode       // the run's override, "" for none: it holds in sub-workflows too

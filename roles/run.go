@@ -1,6 +1,7 @@
 package roles
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,7 +23,8 @@ import (
 // Run performs run roles: a command by sh -c, in the workspace, in its own process group.
 //
 // The command reads the turn as JSON (wf.turn/v1) on stdin and in the file named by WF_TURN.
-// It inherits the environment of wf without model keys and undeclared secrets. What it writes
+// It inherits the environment of wf without model keys and undeclared secrets; a confined one, which may
+// run what an agent wrote, has what its walls let through and what the role says under env. What it writes
 // is streamed as deltas and becomes the text of the conclusion, with secrets hidden, in valid
 // UTF-8, at most OutputMax bytes of it.
 //
@@ -42,6 +44,8 @@ type Run struct {
 	Grace time.Duration
 	// OutputMax bounds the text in bytes; 0 is OutputMax, the constant.
 	OutputMax int
+	// Walls confine the commands of turns that are Confined; nil refuses them.
+	Walls Walls
 }
 
 // Perform runs the command. An exit status other than 0 is a Failure of class exit_code (or
@@ -50,6 +54,9 @@ type Run struct {
 func (r *Run) Perform(ctx context.Context, turn protocol.Turn, emit Emit) (protocol.Conclusion, error) {
 	if ctx.Err() != nil {
 		return protocol.Conclusion{}, context.Cause(ctx)
+	}
+	if turn.Confined && r.Walls == nil {
+		return protocol.Conclusion{}, fmt.Errorf("command of %s: it is to be confined, and nothing here confines commands", turn.Step)
 	}
 	environ := r.Environ
 	if environ == nil {
@@ -77,18 +84,20 @@ func (r *Run) Perform(ctx context.Context, turn protocol.Turn, emit Emit) (proto
 	defer stdin.Close()
 	env["WF_TURN"], env["PWD"] = stdin.Name(), filepath.Join(turn.Workspace, turn.Role.Dir)
 
-	cmd := exec.Command("sh", "-c", turn.Role.Run)
-	cmd.Dir, cmd.Env, cmd.Stdin = dir.Path, pairs(env), stdin
-
 	out := r.newOutput(ctx, turn, emit, secrets)
-	p := process{cmd: cmd, grace: r.Grace, stdout: out.stdout}
-	if p.grace == 0 {
-		p.grace = DefaultGrace
-	}
+	c := Command{Line: turn.Role.Run, Workspace: turn.Workspace, Dir: env["PWD"], cwd: dir.Path, Network: turn.Role.Network == protocol.NetworkAllow,
+		Env: pairs(env), Stdin: stdin, Stdout: out.stdout, Grace: cmp.Or(r.Grace, DefaultGrace)}
 	if out.stderr != nil { // not a nil *stream in an interface
-		p.stderr = out.stderr
+		c.Stderr = out.stderr
 	}
-	end, err := p.run(ctx)
+	run := c.run
+	if turn.Confined {
+		if err := emit(Soon(ctx), r.Walls.Tier()); err != nil {
+			return protocol.Conclusion{}, err
+		}
+		run = func(ctx context.Context) (ending, error) { return c.confined(ctx, r.Walls) }
+	}
+	end, err := run(ctx)
 	if err == nil {
 		err = out.flush()
 	}
@@ -103,12 +112,24 @@ func (r *Run) Perform(ctx context.Context, turn protocol.Turn, emit Emit) (proto
 	case err != nil:
 		return protocol.Conclusion{}, fmt.Errorf("command of %s: %w", turn.Step, err)
 	}
+	if turn.Confined && end.code != 0 {
+		if met := r.Walls.Met(c, out.all.String()); met != "" {
+			tier := r.Walls.Tier()
+			tier.Met = met
+			if err := emit(ctx, tier); err != nil {
+				return protocol.Conclusion{}, err
+			}
+		}
+	}
 	return out.conclude(turn.Role, end.code)
 }
 
 // environment is what the command sees, but for the place of the turn.
 func (r *Run) environment(environ []string, secrets map[string]string, turn protocol.Turn) (map[string]string, error) {
-	env := inherit(environ, turn.Secrets, r.ModelKeys)
+	env := map[string]string{}
+	if !turn.Confined {
+		env = inherit(environ, turn.Secrets, r.ModelKeys)
+	}
 	var unset []string
 	for name, value := range turn.Env {
 		expanded, missing := protocol.ExpandSecrets(value, func(name string) (string, bool) {

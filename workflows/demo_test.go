@@ -41,7 +41,7 @@ func newEngine(t *testing.T) *engine.Engine {
 		}
 	})
 	return &engine.Engine{Store: s, Version: "test", Performers: map[protocol.Action]roles.Performer{
-		protocol.ActPrompt: agentkit.Agent{}, protocol.ActRun: &roles.Run{Messages: agentkit.BuildMessages},
+		protocol.ActPrompt: agentkit.Agent{}, protocol.ActRun: &roles.Run{Messages: agentkit.BuildMessages, Walls: roles.Bare{Name: "a test"}},
 		protocol.ActAsk: roles.Ask{}, protocol.ActWait: roles.Wait{}, protocol.ActSet: roles.Set{},
 	}}
 }

@@ -20,6 +20,7 @@
 package config
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -44,6 +45,16 @@ type Config struct {
 	Prices    map[string]price.Price     `json:"prices"` // by whole name of a model, or prefix*
 	MCP       map[string]json.RawMessage `json:"mcp"`    // servers that offer tools, by name
 	Sandbox   Sandbox                    `json:"sandbox"`
+	Defaults  Defaults                   `json:"defaults"`
+
+	// ContainerIsSandbox says that this machine is a container with nothing of the user's in it, so that
+	// commands may run as they are where they cannot be confined. Only the user can say so.
+	ContainerIsSandbox bool `json:"container_is_sandbox"`
+}
+
+// Defaults are what roles have that say nothing else.
+type Defaults struct {
+	Sandbox string `json:"sandbox"` // "on" confines the commands of run roles in every workflow
 }
 
 // Models is a list that may be written as one name.
@@ -126,6 +137,9 @@ func Parse(name, text string) (Config, error) {
 			return c, bad(at(text, []string{"prices", name}, fmt.Errorf("prices.%s: %w", name, err)))
 		}
 	}
+	if c.Defaults.Sandbox != "" && c.Defaults.Sandbox != protocol.SandboxOn {
+		return c, bad(at(text, []string{"defaults", "sandbox"}, fmt.Errorf("defaults: sandbox: %q is not known (want on; a workflow says off, role by role)", c.Defaults.Sandbox)))
+	}
 	if err := c.Sandbox.check(); err != nil {
 		return c, bad(fmt.Errorf("sandbox: %w", err))
 	}
@@ -185,5 +199,7 @@ func (c Config) over(under Config) Config {
 		maps.Copy(out.MCP, from.MCP)
 	}
 	out.Sandbox = c.Sandbox.over(under.Sandbox)
+	out.Defaults.Sandbox = cmp.Or(c.Defaults.Sandbox, under.Defaults.Sandbox)
+	out.ContainerIsSandbox = under.ContainerIsSandbox || c.ContainerIsSandbox
 	return out
 }

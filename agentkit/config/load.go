@@ -70,6 +70,10 @@ func Load(p Places) (*Loaded, error) {
 	if f == nil {
 		return l, nil
 	}
+	if project.ContainerIsSandbox {
+		return nil, fmt.Errorf("config %s: %w", f.Path, &protocol.Error{Code: ErrConfig.Code, Message: "container_is_sandbox says something of your machine, and a project cannot know that",
+			Hint: "remove it there; in your own config it holds, " + filepath.Join(p.User, FileName)})
+	}
 	if f.Trusted, err = p.trusted(f); err != nil {
 		return nil, err
 	}

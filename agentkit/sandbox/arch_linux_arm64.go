@@ -9,3 +9,6 @@ const (
 
 // closedHere are the closed calls that only this processor has.
 var closedHere = []uintptr{unix.SYS_LOOKUP_DCOOKIE}
+
+// modesHere are the calls of modeCalls that only this processor has: none.
+var modesHere []modeCall

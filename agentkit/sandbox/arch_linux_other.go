@@ -8,3 +8,5 @@ const (
 )
 
 var closedHere []uintptr
+
+var modesHere []modeCall

@@ -121,6 +121,9 @@ var socketKinds = []struct {
 	{"unix datagram", unix.AF_UNIX, unix.SOCK_DGRAM, 0},
 }
 
+// dirFD is AT_FDCWD as a variable, since a constant below 0 is no uintptr.
+var dirFD = unix.AT_FDCWD
+
 type call struct {
 	name string
 	try  func() error
@@ -141,6 +144,7 @@ func calls() []call {
 	}
 	var params [120]byte
 	iov := unix.RemoteIovec{Base: 0x1000, Len: 8}
+	name, _ := unix.BytePtrFromString("own") // it holds no NUL
 	launcher, _ := strconv.Atoi(os.Getenv("LAUNCHER_PID"))
 	host, _ := strconv.Atoi(os.Getenv("HOST_PID"))
 	return []call{
@@ -170,5 +174,15 @@ func calls() []call {
 		}},
 		{"signal wf", func() error { return unix.Kill(host, 0) }},
 		{"become another", func() error { return unix.Setresuid(12345, 12345, 12345) }},
+		{"chmod setuid", func() error { return unix.Chmod("own", 0o4755) }},
+		{"chmod setgid", func() error { return unix.Chmod("own", 0o2755) }},
+		{"fchmod setuid", func() error { return unix.Fchmod(1, 0o4755) }},
+		{"fchmodat setuid", raw(unix.SYS_FCHMODAT, uintptr(dirFD), uintptr(unsafe.Pointer(name)), 0o4755)},
+		{"fchmodat2 setuid", raw(unix.SYS_FCHMODAT2, uintptr(dirFD), uintptr(unsafe.Pointer(name)), 0o4755)},
+		{"create setuid", func() error { _, err := unix.Open("new", unix.O_CREAT|unix.O_WRONLY, 0o4755); return err }},
+		{"create without a name, setuid", func() error { _, err := unix.Open(".", unix.O_TMPFILE|unix.O_WRONLY, 0o4755); return err }},
+		{"creat setuid", func() error { _, err := unix.Creat("new", 0o4755); return err }},
+		{"mkdir setgid", func() error { return unix.Mkdir("newdir", 0o2755) }},
+		{"mknod setuid", func() error { return unix.Mknod("new", unix.S_IFREG|0o4755, 0) }},
 	}
 }

@@ -21,7 +21,10 @@ var Allowed = []string{
 }
 
 // own are the directories that the commands of one workspace have for themselves.
-type own struct{ tmp, home, goCache, modules string }
+type own struct {
+	tmp, home, goCache, modules string
+	layersDir                   string // of the layers over the user's caches, which nothing inside can write but as such
+}
 
 // privateRoot is where those of all workspaces lie.
 func privateRoot() (string, error) {
@@ -32,10 +35,15 @@ func privateRoot() (string, error) {
 	return filepath.Join(cache, "wf", "sandbox"), nil
 }
 
+// nameOf is a name for what belongs to a path.
+func nameOf(path string) string {
+	sum := sha256.Sum256([]byte(path))
+	return hex.EncodeToString(sum[:8])
+}
+
 func privateDir(workspace string) (string, error) {
 	root, err := privateRoot()
-	sum := sha256.Sum256([]byte(workspace))
-	return filepath.Join(root, hex.EncodeToString(sum[:8])), err
+	return filepath.Join(root, nameOf(workspace)), err
 }
 
 // private makes them. Only they can be written from inside, never the directory that holds
@@ -55,7 +63,7 @@ func (p Policy) private(workspace string) (own, error) {
 	if err != nil {
 		return own{}, err
 	}
-	o := own{filepath.Join(dir, "tmp"), filepath.Join(dir, "home"), filepath.Join(dir, "gocache"), filepath.Join(dir, "gomod")}
+	o := own{filepath.Join(dir, "tmp"), filepath.Join(dir, "home"), filepath.Join(dir, "gocache"), filepath.Join(dir, "gomod"), filepath.Join(dir, "layers")}
 	for _, d := range []string{o.tmp, o.home, o.goCache, o.modules} {
 		if err := os.MkdirAll(d, 0o700); err != nil {
 			return own{}, err
@@ -67,14 +75,21 @@ func (p Policy) private(workspace string) (own, error) {
 	return o, nil
 }
 
-// environ is the allow-list, with what must lead elsewhere inside of the sandbox.
-func (o own) environ(h host, p Policy) []string {
+// environ is the allow-list, with what must lead elsewhere inside of the sandbox. Caches of the user that
+// the command may write over are where they are.
+func (o own) environ(h host, p Policy, over []overlay) []string {
 	set := map[string]string{
 		"HOME": o.home, "TMPDIR": o.tmp, "GOCACHE": o.goCache,
 		"GOMODCACHE": h.moduleCache(), "GOENV": h.value("GOENV", ".config/go/env"),
 		"CARGO_HOME": h.value("CARGO_HOME", ".cargo"), "RUSTUP_HOME": h.value("RUSTUP_HOME", ".rustup"), "PYENV_ROOT": h.value("PYENV_ROOT", ".pyenv"),
 		"npm_config_cache": h.npmCache(), "npm_config_logs_dir": filepath.Join(o.home, "npm-logs"), "npm_config_update_notifier": "false",
 		"XDG_CACHE_HOME": "", "PIP_CACHE_DIR": "",
+	}
+	maps.Copy(set, h.gitIdentity(p.Workspace))
+	for name, path := range map[string]string{"GOCACHE": h.goCache(), "PIP_CACHE_DIR": h.pipCache()} {
+		if slices.ContainsFunc(over, func(o overlay) bool { return o.At == path }) {
+			set[name] = path
+		}
 	}
 	if p.Network {
 		// Downloads go to caches of the workspace; what the user has is taken from his, so

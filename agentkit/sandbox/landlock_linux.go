@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -75,8 +76,17 @@ func (l *launch) landlock() error {
 	}
 	rules := ruleset{int(fd), attr.fs}
 	defer unix.Close(rules.fd)
-	for _, path := range l.Read {
+	readable := l.Read
+	if l.Namespaces {
+		readable = []string{"/"} // the root of the launch has nothing else
+	}
+	for _, path := range readable {
 		if err := rules.allow(path, rightsRead); err != nil {
+			return err
+		}
+	}
+	for _, o := range l.Overlays {
+		if err := rules.allow(o.At, rightsWrite); err != nil {
 			return err
 		}
 	}
@@ -94,6 +104,11 @@ func (l *launch) landlock() error {
 		if err := rules.allow(shm, rightsWrite); err != nil {
 			return err
 		}
+		if l.ownTmp() {
+			if err := rules.allow(tmp, rightsWrite); err != nil {
+				return err
+			}
+		}
 	}
 	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(rules.fd), 0, 0); errno != 0 {
 		return fmt.Errorf("enforce the Landlock ruleset: %w", errno)
@@ -103,7 +118,33 @@ func (l *launch) landlock() error {
 
 // pin opens a path in which all links were resolved: one that is there now was put in its way.
 func pin(path string) (int, error) {
-	return unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
+	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
+	if !errors.Is(err, unix.ENOSYS) {
+		return fd, err
+	}
+	// Inside of a sandbox there is no openat2: one name after the other.
+	if fd, err = unix.Open("/", unix.O_PATH|unix.O_CLOEXEC, 0); err != nil {
+		return -1, err
+	}
+	for name := range strings.SplitSeq(strings.Trim(path, "/"), "/") {
+		if name == "" {
+			continue
+		}
+		var stat unix.Stat_t
+		next, err := unix.Openat(fd, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		unix.Close(fd)
+		if err == nil {
+			err = unix.Fstat(next, &stat)
+		}
+		if err == nil && stat.Mode&unix.S_IFMT == unix.S_IFLNK {
+			err = unix.ELOOP
+		}
+		if err != nil {
+			return -1, err
+		}
+		fd = next
+	}
+	return fd, nil
 }
 
 type ruleset struct {

@@ -1,5 +1,10 @@
 package sandbox
 
+import (
+	"os"
+	"time"
+)
+
 // A launch is a Policy in the words of the launcher, sent to it over a pipe. Paths are
 // absolute, and their links are resolved.
 type launch struct {
@@ -7,17 +12,36 @@ type launch struct {
 	Dir  string
 	Env  []string
 
-	Read    []string // may be read and executed
-	Write   []string // may be written too
-	Tmp     string   // the private directory for temporary files
-	Protect []string // read-only although inside of Write; only with Namespaces
-	Sockets []string // out of reach; only with Namespaces
+	Read  []string // may be read and executed
+	Write []string // may be written too
+	Tmp   string   // the private directory for temporary files
+	// Only with Namespaces:
+	Links    []symlink // in the root of the command, beside what it is given
+	Overlays []overlay // may be written, and what is written stays in the workspace's own directory
+	Protect  []string  // read-only although inside of Write
+	Sockets  []string  // out of reach although inside of Read or Write
 
 	ABI        int  // of Landlock
 	Namespaces bool // the launcher was started in its own
 	NetNS      bool // its network namespace too
 	Network    bool
 	Limits     Limits
+	Grace      time.Duration
 
 	Probe bool // put up the walls and end
+
+	stdin  *os.File
+	layers *os.File // held as long as the Overlays are mounted; nil without any
+}
+
+// A symlink is a link as the machine has it.
+type symlink struct{ Path, To string }
+
+// An overlay is a directory of the user that a command reads, and into which it writes without that
+// the user's files change: what is written lies in Upper, which the commands of one workspace share.
+type overlay struct {
+	At    string // where the command finds it
+	Lower string // the user's
+	Upper string
+	Work  string // of the kernel, empty, on the file system of Upper
 }

@@ -45,7 +45,7 @@ func launcher() {
 		// A write error is as good as the end: either way nobody waits for the command.
 		_, _ = io.Copy(io.Discard, orders)
 		l.signal(pid, unix.SIGTERM)
-		time.Sleep(Grace)
+		time.Sleep(l.Grace)
 		l.end()
 		quit(128 + int(unix.SIGKILL))
 	}()

@@ -5,6 +5,7 @@ package sandbox
 import (
 	"context"
 	"io"
+	"os"
 	"time"
 )
 
@@ -30,3 +31,6 @@ func (p Policy) hold() (release func(), err error) { return func() {}, nil }
 
 // Sweep finds nothing: no command runs here.
 func Sweep(time.Time, bool) (all, old int, bytes int64, err error) { return 0, 0, 0, nil }
+
+// layers has no mounts to make.
+func (o own) layers(host) ([]overlay, *os.File, error) { return nil, nil, nil }

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"errors"
+	"os"
 	"time"
 )
 
@@ -32,6 +33,12 @@ type Policy struct {
 	// and kept for the next command. "" is a directory of this workspace in the user's cache.
 	Private string
 
+	// Stdin is what the command reads; nil is nothing.
+	Stdin *os.File
+
+	// Grace is how long the command has between SIGTERM and SIGKILL; 0 is DefaultGrace.
+	Grace time.Duration
+
 	Limits Limits
 }
 
@@ -49,8 +56,8 @@ const (
 	DefaultProcesses = 8_192
 )
 
-// Grace is how long a command has between SIGTERM and SIGKILL.
-const Grace = time.Second
+// DefaultGrace is how long a command has between SIGTERM and SIGKILL, unless its policy says.
+const DefaultGrace = time.Second
 
 func (l Limits) filled() Limits {
 	if l.FileSize == 0 {

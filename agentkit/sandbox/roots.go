@@ -96,6 +96,48 @@ func (h host) moduleCache() string {
 	return filepath.Join(filepath.SplitList(gopath)[0], "pkg", "mod")
 }
 
+// goCache is where go keeps what it has built, links resolved; "" where that is not there.
+func (h host) goCache() string {
+	if v := h.value("GOCACHE", ""); v != "" {
+		return resolved(v)
+	}
+	return resolved(h.below("XDG_CACHE_HOME", ".cache", "go-build"))
+}
+
+func (h host) pipCache() string {
+	if v := h.value("PIP_CACHE_DIR", ""); v != "" {
+		return resolved(v)
+	}
+	return resolved(h.below("XDG_CACHE_HOME", ".cache", "pip"))
+}
+
+// below is a path in a directory that the environment names, or that has a name in the home directory.
+func (h host) below(name, home, dir string) string {
+	if v := h.value(name, home); v != "" {
+		return filepath.Join(v, dir)
+	}
+	return ""
+}
+
+func resolved(path string) string {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil || !filepath.IsAbs(real) {
+		return ""
+	}
+	return real
+}
+
+// caches are the directories of the user that commands read and write over.
+func (h host) caches() []string {
+	var out []string
+	for _, path := range []string{h.goCache(), resolved(h.npmCache()), h.pipCache()} {
+		if path != "" {
+			out = append(out, path)
+		}
+	}
+	return out
+}
+
 func (h host) npmCache() string { return h.value("npm_config_cache", ".npm") }
 
 // installed is the tree of a program: the parent of the bin directory in which it really lies.

@@ -1,22 +1,25 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"wf/roles/workspace"
 )
 
 // Run runs a command under a policy until everything that it started has ended, and gives its
-// exit status as a shell tells it: 128+n after signal n. The command has no input and no
-// terminal. stdout and stderr are each written by one goroutine of its own.
+// exit status as a shell tells it: 128+n after signal n. The command has no
+// terminal. stdout and stderr are each written by one goroutine of its own, or, where they are the same,
+// by one for both.
 //
-// When ctx is done the command gets SIGTERM, and SIGKILL after Grace; Run then returns ctx's
+// When ctx is done the command gets SIGTERM, and SIGKILL after its grace; Run then returns ctx's
 // error. An error that wraps ErrUnavailable means that the machine cannot confine commands;
 // any other that this one could not be started. Neither has run anything.
 func Run(ctx context.Context, p Policy, args []string, stdout, stderr io.Writer) (int, error) {
@@ -33,6 +36,7 @@ func Run(ctx context.Context, p Policy, args []string, stdout, stderr io.Writer)
 	if err != nil {
 		return 0, fmt.Errorf("confine %s: %w", args[0], err)
 	}
+	defer l.layers.Close() // of a nil *os.File: an error that says so, and no more
 	return l.run(ctx, at.flags(p), stdout, stderr)
 }
 
@@ -80,25 +84,41 @@ func (p Policy) launch(at found, args []string) (launch, error) {
 		return launch{}, err
 	}
 	host := hostOf(os.LookupEnv)
+	var overlays []overlay
+	var held *os.File
+	if at.tier.Namespaces && !p.Network {
+		if overlays, held, err = own.layers(host); err != nil {
+			return launch{}, err
+		}
+	}
 	l := launch{
-		Args: args, Dir: dir, Tmp: own.tmp,
-		Env: own.environ(host, p),
+		Args: args, Dir: dir, Tmp: own.tmp, Overlays: overlays, layers: held,
+		Env: own.environ(host, p, overlays),
 		ABI: at.tier.ABI, Namespaces: at.tier.Namespaces, NetNS: at.tier.Namespaces && !p.Network, Network: p.Network,
 		Write:   []string{work, own.tmp, own.home, own.goCache},
 		Protect: protected(work, dir),
 		Sockets: sockets(),
-		Limits:  p.Limits.filled(),
+		Limits:  p.Limits.filled(), Grace: cmp.Or(p.Grace, DefaultGrace), stdin: p.Stdin,
 	}
 	if p.Network {
 		l.Write = append(l.Write, own.modules)
 	}
-	l.Read = existing(append(append(host.readable(), workspace.Linked(work)), p.Read...))
+	readable := append(append(host.readable(), workspace.Linked(work)), p.Read...)
+	l.Read = existing(readable)
+	if !l.Namespaces {
+		return l, nil
+	}
+	l.Links = slices.DeleteFunc(links(append(readable, p.Workspace, p.Dir)), func(s symlink) bool { return inside(s.Path, l.Write) })
 	return l, nil
 }
 
 // within reports whether path is dir or lies in it; both are clean and absolute.
 func within(path, dir string) bool {
 	return path == dir || dir == "/" || strings.HasPrefix(path, dir+"/")
+}
+
+func inside(path string, of []string) bool {
+	return slices.ContainsFunc(of, func(dir string) bool { return within(path, dir) })
 }
 
 // existing resolves paths and leaves out those that are not there.
@@ -112,6 +132,39 @@ func existing(paths []string) []string {
 		}
 		seen[real] = true
 		out = append(out, real)
+	}
+	return out
+}
+
+// links are the symbolic links on the way to paths, which lead to the same files in a root that has
+// the resolved paths alone.
+func links(paths []string) []symlink {
+	var out []symlink
+	seen := map[string]bool{}
+	for _, path := range paths {
+		if !filepath.IsAbs(path) {
+			continue
+		}
+		at, rest := "/", strings.TrimPrefix(filepath.Clean(path), "/")
+		for hops := 0; rest != "" && hops < 40; {
+			var name string
+			name, rest, _ = strings.Cut(rest, "/")
+			next := filepath.Join(at, name)
+			to, err := os.Readlink(next)
+			if err != nil { // no link
+				at = next
+				continue
+			}
+			hops++
+			if !seen[next] {
+				seen[next] = true
+				out = append(out, symlink{next, to})
+			}
+			if !filepath.IsAbs(to) {
+				to = filepath.Join(at, to)
+			}
+			at, rest = "/", strings.TrimPrefix(filepath.Join(to, rest), "/")
+		}
 	}
 	return out
 }

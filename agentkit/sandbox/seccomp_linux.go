@@ -24,6 +24,33 @@ var closedCalls = append([]uintptr{
 	unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME, unix.SYS_SETTIMEOFDAY, unix.SYS_CLOCK_SETTIME, unix.SYS_VHANGUP, unix.SYS_NFSSERVCTL,
 }, closedHere...)
 
+// A modeCall takes the mode of a file: as which argument, and behind which flags. Flags at 0 are none,
+// since no call has them first.
+type modeCall struct {
+	call        uintptr
+	mode, flags uint32
+}
+
+// modeCalls are the calls that could set a file's user or group at execution. Such a file would be that
+// of the user for anybody on the machine.
+var modeCalls = append([]modeCall{
+	{call: unix.SYS_FCHMOD, mode: 1}, {call: unix.SYS_FCHMODAT, mode: 2}, {call: unix.SYS_FCHMODAT2, mode: 2},
+	{call: unix.SYS_MKDIRAT, mode: 2}, {call: unix.SYS_MKNODAT, mode: 2}, {call: unix.SYS_OPENAT, mode: 3, flags: 2},
+}, modesHere...)
+
+// setsMode denies setuid and setgid bits. A call that opens has a mode only where it creates.
+func (p *program) setsMode(c modeCall) {
+	p.on(uint32(c.call), func(q *program) {
+		if c.flags != 0 {
+			q.load(dataArg(c.flags))
+			q.add(opSet, unix.O_CREAT|unix.O_TMPFILE&^unix.O_DIRECTORY, 1, 0)
+			q.ret(unix.SECCOMP_RET_ALLOW)
+		}
+		q.load(dataArg(c.mode))
+		q.anyOf(unix.S_ISUID|unix.S_ISGID, denied)
+	})
+}
+
 // newNamespaces are the flags of clone(2) that make a namespace.
 const newNamespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC | unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
 
@@ -82,8 +109,12 @@ func (l *launch) filter() ([]unix.SockFilter, error) {
 	for _, call := range closedCalls {
 		p.when(uint32(call), denied)
 	}
-	// The flags of clone3 lie in memory, where no filter can look: programs fall back to clone.
+	// The arguments of these lie in memory, where no filter can look: programs fall back to clone and openat.
 	p.when(unix.SYS_CLONE3, unix.SECCOMP_RET_ERRNO|uint32(unix.ENOSYS))
+	p.when(unix.SYS_OPENAT2, unix.SECCOMP_RET_ERRNO|uint32(unix.ENOSYS))
+	for _, c := range modeCalls {
+		p.setsMode(c)
+	}
 	p.on(unix.SYS_CLONE, func(q *program) {
 		q.load(dataArg(0))
 		q.anyOf(newNamespaces, denied)

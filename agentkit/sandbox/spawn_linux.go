@@ -29,6 +29,7 @@ func (f found) flags(p Policy) uintptr {
 const (
 	fdOrders = 3 // a launch; afterwards its end says that wf wants the command to end, or is gone
 	fdReport = 4 // what went wrong, closed without a word when the command has started
+	// After these may come the layers of the launch, which the launcher holds until it ends.
 )
 
 // run starts the launcher, tells it what to do, and waits for its end.
@@ -52,13 +53,20 @@ func (l launch) run(ctx context.Context, flags uintptr, stdout, stderr io.Writer
 		Path: "/proc/self/exe", Args: []string{marker}, Env: []string{"GOMAXPROCS=2"}, Dir: "/",
 		Stdout: stdout, Stderr: stderr, ExtraFiles: []*os.File{orders, failures},
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true, Cloneflags: flags},
-		WaitDelay:   Grace, // for what a killed launcher without namespaces leaves behind
+		WaitDelay:   DefaultGrace, // for what a killed launcher without namespaces leaves behind
+	}
+	if l.stdin != nil { // not a nil file in an interface
+		cmd.Stdin = l.stdin
+	}
+	if l.layers != nil {
+		cmd.ExtraFiles = append(cmd.ExtraFiles, l.layers)
 	}
 	if flags&unix.CLONE_NEWUSER != 0 {
 		cmd.SysProcAttr.UidMappings, cmd.SysProcAttr.GidMappings, err = identity()
 		if os.Geteuid() != 0 {
-			// Others than root lose what they may do in their new namespace when they exec.
-			cmd.SysProcAttr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP}
+			// Others than root lose what they may do in their new namespace when they exec. A layer has
+			// a directory with mode 0, of the user's own.
+			cmd.SysProcAttr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_DAC_OVERRIDE}
 		}
 	}
 	if err == nil {
@@ -77,7 +85,7 @@ func (l launch) run(ctx context.Context, flags uintptr, stdout, stderr io.Writer
 	case err = <-ended:
 	case <-ctx.Done():
 		lifeline.Close()
-		late := time.NewTimer(2 * Grace)
+		late := time.NewTimer(l.Grace + DefaultGrace)
 		defer late.Stop()
 		select {
 		case err = <-ended:

@@ -3,6 +3,8 @@ package sandbox
 import (
 	"fmt"
 	"strings"
+
+	"wf/protocol/lazy"
 )
 
 // Tier is what this machine can hold, and why not more.
@@ -39,17 +41,29 @@ func (t Tier) String() string {
 
 // Describe is the policy in force, as it stands below the output of a command that met a wall.
 func (t Tier) Describe(p Policy) string {
-	network := "no network"
+	network, sees := "no network", ""
+	if t.Namespaces {
+		sees = " sees only it and the system,"
+	}
 	switch {
 	case p.Network:
 		network = "network allowed"
 	case t.Namespaces:
 		network = "no network but its own loopback"
 	}
-	return fmt.Sprintf("[sandbox %s: writes only in the workspace, %s]", t.Name, network)
+	return fmt.Sprintf("[sandbox %s: writes only in the workspace,%s %s]", t.Name, sees, network)
 }
 
 // refusal is the error of a tier that does not hold.
 func (t Tier) refusal() error {
 	return fmt.Errorf("%w: %s", ErrUnavailable, strings.Join(t.Reasons, "; "))
 }
+
+// walls is how programs tell that they met one. It may be a wall of somebody else's, too.
+var walls = lazy.Regexp(`(?i)permission denied|operation not permitted|read-only file system|\bE(ACCES|PERM|ROFS|NETUNREACH|AI_AGAIN|NOTFOUND)\b|` +
+	`network is unreachable|connection refused|could not resolve|name resolution|name or service not known|no such host|` +
+	// What the walls hide is not there: a path from the root, from the home directory or upwards.
+	`(?m:(^|[\s'"‘:=(])(/|~|\.\./)[^\n]*(no such file or directory|nonexistent)|ENOENT\b)`)
+
+// MetWall reports whether the output of a command looks as if it had met a wall.
+func MetWall(output string) bool { return walls().MatchString(output) }

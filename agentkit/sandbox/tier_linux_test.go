@@ -2,6 +2,9 @@ package sandbox_test
 
 import (
 	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -33,8 +36,8 @@ func TestATierSaysWhyItIsNoHigher(t *testing.T) {
 
 func TestTheLineUnderADenialNamesThePolicy(t *testing.T) {
 	for want, p := range map[string]sandbox.Policy{
-		"[sandbox landlock-7+seccomp+netns: writes only in the workspace, no network but its own loopback]": {},
-		"[sandbox landlock-7+seccomp+netns: writes only in the workspace, network allowed]":                 {Network: true},
+		"[sandbox landlock-7+seccomp+netns: writes only in the workspace, sees only it and the system, no network but its own loopback]": {},
+		"[sandbox landlock-7+seccomp+netns: writes only in the workspace, sees only it and the system, network allowed]":                 {Network: true},
 	} {
 		tier := sandbox.Tier{Name: "landlock-7+seccomp+netns", Namespaces: true}
 		if got := tier.Describe(p); got != want {
@@ -48,9 +51,64 @@ func BenchmarkRun(b *testing.B) {
 		b.Skip("no sandbox here: ", tier)
 	}
 	s := newStage(b, sandbox.Run, true)
-	for b.Loop() {
-		if _, err := s.run(b.Context(), s.policy, []string{"true"}, nil, nil); err != nil {
-			b.Fatal(err)
+	b.Run("bare", func(b *testing.B) {
+		for b.Loop() {
+			if err := exec.Command("true").Run(); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("confined", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := s.run(b.Context(), s.policy, []string{"true"}, nil, nil); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// BenchmarkGoTest runs the tests of a package that serves HTTP: bare with a warm cache, confined as the
+// first command of a workspace, and as a later one.
+func BenchmarkGoTest(b *testing.B) {
+	if tier := sandbox.Probe(); !tier.Namespaces {
+		b.Skip("no namespaces here: ", tier)
+	}
+	if _, err := exec.LookPath("go"); err != nil {
+		b.Skip("no go here")
+	}
+	s := newStage(b, sandbox.Run, true)
+	s.write(filepath.Join(s.work, "go.mod"), "module example.com/it\n\ngo 1.24\n")
+	s.write(filepath.Join(s.work, "it_test.go"), strings.ReplaceAll(strings.ReplaceAll(served, "\n\t\"example.com/dep\"\n", ""), "dep.Word()", `"served"`))
+	const line = "go test -count=1 ./..."
+	bare := func() {
+		cmd := exec.Command("sh", "-c", line)
+		cmd.Dir = s.work
+		if out, err := cmd.CombinedOutput(); err != nil {
+			b.Fatalf("%v: %s", err, out)
 		}
 	}
+	bare() // the user's cache is warm
+	b.Run("bare", func(b *testing.B) {
+		for b.Loop() {
+			bare()
+		}
+	})
+	n := 0
+	fresh := func() {
+		n++
+		s.policy.Private = filepath.Join(s.outside, "private", strconv.Itoa(n))
+	}
+	b.Run("first", func(b *testing.B) {
+		for b.Loop() {
+			fresh()
+			s.works(line)
+		}
+	})
+	b.Run("second", func(b *testing.B) {
+		fresh()
+		s.works(line)
+		for b.Loop() {
+			s.works(line)
+		}
+	})
 }

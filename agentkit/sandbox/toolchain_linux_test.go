@@ -135,3 +135,23 @@ func TestB07NodeWorksInside(t *testing.T) {
 		}
 	})
 }
+
+// Commits inside bear the name of the user, and nothing else of the user's config has an effect.
+func TestCommitsBearTheNameOfTheUser(t *testing.T) {
+	program(t, "git")
+	onEach(t, func(t *testing.T, s stage) {
+		s.write(filepath.Join(s.home, ".gitconfig"), "[user]\n\tname = Ann Lee\n\temail = ann@example.com\n[commit]\n\tgpgsign = true\n[core]\n\thooksPath = /evil\n")
+		for _, line := range []string{"git init -q .", "git config core.autocrlf false"} {
+			cmd := exec.Command("sh", "-c", line)
+			cmd.Dir = s.work
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+		}
+		s.write(filepath.Join(s.work, "file"), "text")
+		s.works("git add file && git commit -qm first")
+		if got := s.works("git log --format='%an <%ae> %cn %s'"); got != "Ann Lee <ann@example.com> Ann Lee first" {
+			t.Errorf("the log is %s", got)
+		}
+	})
+}

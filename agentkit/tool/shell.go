@@ -11,7 +11,6 @@ import (
 
 	"wf/agentkit/sandbox"
 	"wf/protocol"
-	"wf/protocol/lazy"
 )
 
 // Bounds of a command.
@@ -77,7 +76,7 @@ func command(ctx context.Context, at Workspace, line string, timeout time.Durati
 	}
 	out, errs := section(at, "stdout", stdout), section(at, "stderr", stderr)
 	r.Content += out + errs
-	if at.Sandbox != sandbox.Off && (metWall(errs) || (code != 0 || r.IsError) && metWall(out)) {
+	if at.Sandbox != sandbox.Off && (sandbox.MetWall(errs) || (code != 0 || r.IsError) && sandbox.MetWall(out)) {
 		r.Content += "\n" + sandbox.Probe().Describe(at.policy())
 	}
 	return r, nil
@@ -91,12 +90,6 @@ func confined(ctx context.Context, at Workspace, line string, stdout, stderr io.
 func (w Workspace) policy() sandbox.Policy {
 	return sandbox.Policy{Workspace: w.root(), Dir: w.Dir, Network: w.Network, Environ: w.Environ, Read: w.Read, Limits: w.Limits}
 }
-
-// walls is how programs tell that they met one. It may be a wall of somebody else's, too.
-var walls = lazy.Regexp(`(?i)permission denied|operation not permitted|read-only file system|\bE(ACCES|PERM|ROFS|NETUNREACH|AI_AGAIN|NOTFOUND)\b|` +
-	`network is unreachable|connection refused|could not resolve|name resolution|name or service not known|no such host`)
-
-func metWall(output string) bool { return walls().MatchString(output) }
 
 func section(at Workspace, name string, e *ends) string {
 	s := strings.TrimRight(e.text(at.clean), "\n")

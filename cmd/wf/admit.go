@@ -10,6 +10,7 @@ import (
 
 	"wf/agentkit/config"
 	"wf/agentkit/model"
+	"wf/agentkit/sandbox"
 	"wf/agentkit/script"
 	"wf/agentkit/tape"
 	"wf/engine"
@@ -23,6 +24,9 @@ import (
 func (a *app) admit(c engine.Candidate) error {
 	loaded, err := a.config()
 	if err != nil {
+		return err
+	}
+	if err := unconfinable(sandbox.Probe(), loaded, c); err != nil {
 		return err
 	}
 	price := a.unbounded(loaded, c)

@@ -206,6 +206,15 @@ func cast(w *protocol.Workflow) string {
 			parts = append(parts, plural(n, names[action]))
 		}
 	}
+	var off []string
+	for _, r := range w.Roles {
+		if r.Sandbox == protocol.SandboxOff {
+			off = append(off, r.Name)
+		}
+	}
+	if len(off) > 0 {
+		parts = append(parts, "runs as you: "+strings.Join(off, ", "))
+	}
 	return strings.Join(parts, ", ")
 }
 

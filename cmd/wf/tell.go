@@ -68,6 +68,9 @@ func tell(d protocol.Data) string {
 	case protocol.Approval:
 		return d.Decision + " " + d.Tool + " by " + orWord(d.By, "policy")
 	case protocol.SandboxTier:
+		if d.Met != "" {
+			return d.Met
+		}
 		return "sandbox " + d.Tier
 	case protocol.SuspendedBy:
 		return "suspended (" + string(d.Reason) + ")" + because(oneLine(d.Detail.S, 200))

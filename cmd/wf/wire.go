@@ -24,9 +24,12 @@ func (a *app) newEngine(s *cas.Store, watch func(engine.Notice)) *engine.Engine 
 		Price:   a.price,
 		Warn:    a.warn,
 		Admit:   a.admit,
+
+		ConfineAll: a.confinesAll(),
+
 		Performers: map[protocol.Action]roles.Performer{
 			protocol.ActPrompt: agent,
-			protocol.ActRun:    &roles.Run{Messages: agentkit.BuildMessages},
+			protocol.ActRun:    &roles.Run{Messages: agentkit.BuildMessages, Walls: walls{a}},
 			protocol.ActAsk:    roles.Ask{},
 			protocol.ActWait:   roles.Wait{},
 			protocol.ActSet:    roles.Set{},

@@ -103,8 +103,6 @@ var agentKeys = []key{
 	{"dynamic", &shape{kind: aList, elem: str, doc: "Volatile text recorded with each visit: date, cwd, git, AGENTS.md."}, false},
 	{"compaction", compactionShape, false},
 	{"memory", memoryShape, false},
-	{"sandbox", enum("off runs the agent's commands unconfined; each of them is then asked for.", protocol.SandboxOff), false},
-	{"network", enum("allow lets the agent's commands use the network of this machine.", protocol.NetworkAllow), false},
 }
 
 // commonKeys apply to more than one action; works says to which.
@@ -115,6 +113,8 @@ var commonKeys = []key{
 	{"route", enum("Whether the first edge that holds is taken, or all of them.", "first", "all"), false},
 	{"continue_on_error", doc(yesNo, "A failure is data: a command's exit code, null for an item. A sub-workflow fails also when an error, its own limits or a stall suspend it; its run stays to be looked at."), false},
 	{"once", doc(yesNo, "A command that was cut off is not run again; a person is asked."), false},
+	{"sandbox", enum("Whether commands are confined. An agent's are, and so is the command of a run role in a workflow that has an agent; on confines one in any workflow. off confines nothing: an agent's commands are then asked for, each of them.", protocol.SandboxOn, protocol.SandboxOff), false},
+	{"network", enum("allow lets confined commands use the network of this machine.", protocol.NetworkAllow), false},
 	{"env", envShape, false},
 	{"dir", doc(str, "Working directory, relative to the workspace."), false},
 }

@@ -274,3 +274,18 @@ func sortedKeys[V any](m map[string]V) []string {
 // DecodeJSON reads one JSON value as expressions see it: integers as int, other numbers as
 // float64.
 func DecodeJSON(b json.RawMessage) (any, error) { return decodeJSON(b) }
+
+// HasAgent reports whether a role of the workflow, or of a sub-workflow, is an agent.
+func (p *Program) HasAgent() bool {
+	for i := range p.Workflow.Roles {
+		if p.Workflow.Roles[i].Action == protocol.ActPrompt {
+			return true
+		}
+	}
+	for _, child := range p.Children {
+		if child.HasAgent() {
+			return true
+		}
+	}
+	return false
+}

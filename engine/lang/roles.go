@@ -21,7 +21,7 @@ var works = func() map[string][]protocol.Action {
 	acts := []protocol.Action{protocol.ActPrompt, protocol.ActRun}
 	m := map[string][]protocol.Action{
 		"choices": {protocol.ActAsk}, "form": {protocol.ActAsk}, "with": {protocol.ActWorkflow}, "once": {protocol.ActRun},
-		"env": acts, "dir": acts, "output": acts,
+		"env": acts, "dir": acts, "output": acts, "sandbox": acts, "network": acts,
 		"timeout": append(acts, protocol.ActWorkflow), "retry": append(acts, protocol.ActWorkflow),
 	}
 	for _, k := range agentKeys {
@@ -137,6 +137,9 @@ func (l *loader) decodeRole(r *protocol.Role, key, n, defaults *yaml.Node) {
 	r.Memory = l.memory(r.Name, get("memory"))
 	l.tools(r, get("tools"))
 	r.Sandbox, r.Network = l.str(get("sandbox")), l.str(get("network"))
+	if r.Action == protocol.ActPrompt && r.Sandbox == protocol.SandboxOn {
+		r.Sandbox = "" // as it is by itself
+	}
 	r.Timeout = l.duration(get("timeout"))
 	r.Retry = l.retry(get("retry"))
 	r.MaxVisits = l.integer(get("max_visits"))

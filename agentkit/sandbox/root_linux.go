@@ -1,0 +1,346 @@
+package sandbox
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// Places that a command has for itself, where nothing else is put.
+const (
+	shm = "/dev/shm" // POSIX shared memory
+	tmp = "/tmp"
+)
+
+// base is where the new root lies until it is the root; it may be any directory.
+const base = "/usr"
+
+// enterRoot gives the launcher, and so the command, a root directory in which there is what the
+// launch names and nothing else. What is not named has no name in there: neither files nor sockets
+// of the machine can be reached, whoever may open them.
+//
+// Trees are taken by descriptor before anything is mounted, and attached below the new root in the
+// order of their depth. The root itself is a read-only tmpfs that holds mount points alone.
+func (l *launch) enterRoot() error {
+	trees, err := take(l.plan())
+	if err != nil {
+		return err
+	}
+	proc, err := newProc()
+	if err != nil {
+		return err
+	}
+	root, err := tmpfs("mode", "0755", "size", "1m")
+	if err != nil {
+		return fmt.Errorf("make a root: %w", err)
+	}
+	if err := unix.MoveMount(root, "", unix.AT_FDCWD, base, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
+		return fmt.Errorf("place the root: %w", err)
+	}
+	r := newRoot{fd: root}
+	for _, t := range trees {
+		if err := r.attach(t); err != nil {
+			return fmt.Errorf("put %s into the root: %w", t.path, err)
+		}
+	}
+	if err := r.attach(tree{planned: planned{path: "/proc"}, fd: proc, dir: true}); err != nil {
+		return fmt.Errorf("put /proc into the root: %w", err)
+	}
+	for _, link := range append(l.Links, devLinks...) {
+		if err := r.link(link); err != nil {
+			return fmt.Errorf("link %s in the root: %w", link.Path, err)
+		}
+	}
+	if err := unix.MountSetattr(root, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV}); err != nil {
+		return fmt.Errorf("make the root read-only: %w", err)
+	}
+	return pivot(root)
+}
+
+// pivot makes a mount the root of this process, and lets go of the root before.
+func pivot(root int) error {
+	if err := unix.Fchdir(root); err != nil {
+		return fmt.Errorf("enter the root: %w", err)
+	}
+	if err := unix.PivotRoot(".", "."); err != nil {
+		return fmt.Errorf("enter the root: %w", err)
+	}
+	if err := unix.Unmount(".", unix.MNT_DETACH); err != nil {
+		return fmt.Errorf("leave the root before: %w", err)
+	}
+	unix.Close(root)
+	return unix.Chdir("/")
+}
+
+// A planned mount is a tree that lies at path in the new root.
+type planned struct {
+	path, from string   // from "" is an empty one in memory
+	closed     bool     // read-only
+	over       *overlay // the tree is read-only below a layer of its own
+}
+
+// devLinks are what programs expect beside the devices.
+var devLinks = []symlink{
+	{"/dev/fd", "/proc/self/fd"}, {"/dev/stdin", "/proc/self/fd/0"}, {"/dev/stdout", "/proc/self/fd/1"}, {"/dev/stderr", "/proc/self/fd/2"},
+}
+
+// plan lists what lies in the new root, parents first: what may be read, what may be written, and
+// over that the parts and sockets that stay closed. What lies in a tree that is there already, as
+// open as it should be, is not mounted again.
+func (l *launch) plan() []planned {
+	var plan []planned
+	add := func(p planned) { plan = append(plan, p) }
+	for path := range devices {
+		add(planned{path: path, from: path})
+	}
+	add(planned{path: shm})
+	for _, o := range l.Overlays {
+		add(planned{path: o.At, from: o.Lower, over: &o})
+	}
+	for _, path := range l.Read {
+		if !inside(path, l.Write) && !within(path, "/proc") {
+			add(planned{path: path, from: path, closed: true})
+		}
+	}
+	if l.ownTmp() {
+		add(planned{path: tmp, from: l.Tmp})
+	}
+	for _, path := range l.Write {
+		add(planned{path: path, from: path})
+	}
+	for _, path := range l.Protect {
+		// The directories around it are mounts too, so that none can be moved out of the way.
+		for parent := filepath.Dir(path); inside(parent, l.Write) && !slices.Contains(l.Write, parent); parent = filepath.Dir(parent) {
+			add(planned{path: parent, from: parent})
+		}
+		add(planned{path: path, from: path, closed: true})
+	}
+	for _, path := range l.Sockets {
+		if inside(path, l.Write) || inside(path, l.Read) {
+			add(planned{path: path, from: os.DevNull, closed: true})
+		}
+	}
+	slices.SortStableFunc(plan, func(a, b planned) int {
+		return cmp.Or(cmp.Compare(len(a.path), len(b.path)), cmp.Compare(a.path, b.path))
+	})
+	var out []planned
+	for _, p := range plan {
+		if !slices.ContainsFunc(out, func(q planned) bool { return q.covers(p) }) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// ownTmp reports whether the command has a /tmp of its own: not where it works in there, since what it
+// wrote beside its workspace would be lost.
+func (l *launch) ownTmp() bool {
+	inTmp := func(path string) bool { return within(path, tmp) }
+	return l.Tmp != "" && !slices.ContainsFunc(l.Write, inTmp) && !slices.ContainsFunc(l.Read, inTmp)
+}
+
+// covers reports whether p is in the root already, as p would be, where q is.
+func (q planned) covers(p planned) bool {
+	if q.path == p.path {
+		return true
+	}
+	return p.closed && q.closed && p.from == p.path && q.from == q.path && within(p.path, q.path)
+}
+
+// A tree is a mount that is not attached yet, or a copy of a file.
+type tree struct {
+	planned
+	fd     int
+	dir    bool
+	copied []byte // with fd -1
+}
+
+// copyMax is up to how many bytes a file of /etc is copied into the root, where it is read-only like a
+// mount and costs a tenth of one. Root alone writes there.
+const copyMax = 64 << 10
+
+func (p planned) copies() bool { return p.closed && p.from == p.path && within(p.path, "/etc") }
+
+// take opens the planned trees, but for those that are not there.
+func take(plan []planned) ([]tree, error) {
+	var out []tree
+	for _, p := range plan {
+		t, err := p.take()
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("take %s: %w", p.path, err)
+		}
+		out = append(out, t)
+	}
+	return out, nil
+}
+
+func (p planned) take() (tree, error) {
+	t := tree{planned: p, dir: true}
+	var err error
+	switch {
+	case p.over != nil:
+		if t.fd, err = p.over.mount(); err == nil {
+			return t, nil
+		}
+		// A file system that can be no layer: the command has a cache of its own and no more.
+		p.from, p.over = p.over.Upper, nil
+		return p.take()
+	case p.from == "":
+		t.fd, err = tmpfs("mode", "1777")
+		return t, err
+	}
+	if p.copies() {
+		if info, err := os.Lstat(p.from); err == nil && info.Mode().IsRegular() && info.Size() <= copyMax {
+			t.fd, t.dir = -1, false
+			t.copied, err = os.ReadFile(p.from)
+			return t, err
+		}
+	}
+	from, err := pin(p.from)
+	if err != nil {
+		return t, err
+	}
+	defer unix.Close(from)
+	var stat unix.Stat_t
+	if err := unix.Fstat(from, &stat); err != nil {
+		return t, err
+	}
+	t.dir = stat.Mode&unix.S_IFMT == unix.S_IFDIR
+	if t.fd, err = unix.OpenTree(from, "", unix.AT_EMPTY_PATH|unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE); err != nil {
+		return t, err
+	}
+	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID}
+	if p.closed {
+		attr.Attr_set |= unix.MOUNT_ATTR_RDONLY
+	}
+	return t, unix.MountSetattr(t.fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &attr)
+}
+
+// A newRoot is the root of a command while it is furnished; fd is of its directory.
+type newRoot struct{ fd int }
+
+// attach puts a tree at its path, where it makes a place for it. No link is followed: one on the way
+// was put there since the path was resolved.
+func (r newRoot) attach(t tree) error {
+	if t.fd < 0 {
+		return r.write(t)
+	}
+	defer unix.Close(t.fd)
+	place, err := r.open(t.path)
+	if errors.Is(err, unix.ENOENT) {
+		if err := r.place(t); err != nil {
+			return err
+		}
+		place, err = r.open(t.path)
+	}
+	if err != nil {
+		return err
+	}
+	defer unix.Close(place)
+	return unix.MoveMount(t.fd, "", place, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
+}
+
+func (r newRoot) open(path string) (int, error) {
+	return unix.Openat2(r.fd, "."+path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_BENEATH})
+}
+
+// place makes the file or directory on which a tree is put.
+func (r newRoot) place(t tree) error {
+	if err := r.directories(filepath.Dir(t.path)); err != nil {
+		return err
+	}
+	if t.dir {
+		return unix.Mkdirat(r.fd, "."+t.path, 0o755)
+	}
+	return unix.Mknodat(r.fd, "."+t.path, unix.S_IFREG|0o444, 0)
+}
+
+// write puts a copy into the root.
+func (r newRoot) write(t tree) error {
+	if err := r.directories(filepath.Dir(t.path)); err != nil {
+		return err
+	}
+	fd, err := unix.Openat(r.fd, "."+t.path, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o444)
+	if err != nil {
+		return err
+	}
+	f := os.NewFile(uintptr(fd), t.path)
+	_, err = f.Write(t.copied)
+	return errors.Join(err, f.Close())
+}
+
+// directories makes a directory and those above it.
+func (r newRoot) directories(path string) error {
+	if path == "/" {
+		return nil
+	}
+	err := unix.Mkdirat(r.fd, "."+path, 0o755)
+	if errors.Is(err, unix.ENOENT) {
+		if err := r.directories(filepath.Dir(path)); err != nil {
+			return err
+		}
+		err = unix.Mkdirat(r.fd, "."+path, 0o755)
+	}
+	if errors.Is(err, unix.EEXIST) {
+		return nil
+	}
+	return err
+}
+
+// link makes a symbolic link, unless there is something.
+func (r newRoot) link(s symlink) error {
+	if err := r.directories(filepath.Dir(s.Path)); err != nil {
+		return err
+	}
+	err := unix.Symlinkat(s.To, r.fd, "."+s.Path)
+	if errors.Is(err, unix.EEXIST) || errors.Is(err, unix.EROFS) {
+		return nil // a tree that was put there has its own
+	}
+	return err
+}
+
+// tmpfs makes an empty file system in memory.
+func tmpfs(options ...string) (int, error) { return newMount("tmpfs", options...) }
+
+// newMount makes a file system that is nowhere attached; options are names with their values, ""
+// for one that has none.
+func newMount(kind string, options ...string) (int, error) {
+	fd, err := unix.Fsopen(kind, unix.FSOPEN_CLOEXEC)
+	if err != nil {
+		return -1, fmt.Errorf("fsopen: %w", err)
+	}
+	defer unix.Close(fd)
+	for i := 0; i < len(options); i += 2 {
+		set := func() error { return unix.FsconfigSetString(fd, options[i], options[i+1]) }
+		if options[i+1] == "" {
+			set = func() error { return unix.FsconfigSetFlag(fd, options[i]) }
+		}
+		if err := set(); err != nil {
+			return -1, fmt.Errorf("%s=%s: %w", options[i], options[i+1], err)
+		}
+	}
+	if err := unix.FsconfigCreate(fd); err != nil {
+		return -1, fmt.Errorf("create: %w", err)
+	}
+	return unix.Fsmount(fd, unix.FSMOUNT_CLOEXEC, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
+}
+
+// newProc is a /proc of the processes of this namespace. A container that hides parts of its /proc
+// may not mount another: the old one shows no more than the names of processes, since Landlock forbids
+// to look into them.
+func newProc() (int, error) {
+	if fd, err := newMount("proc"); err == nil {
+		return fd, unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOEXEC})
+	}
+	t, err := planned{path: "/proc", from: "/proc", closed: true}.take()
+	return t.fd, err
+}

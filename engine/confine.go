@@ -1,0 +1,64 @@
+package engine
+
+import (
+	"context"
+	"errors"
+
+	"wf/protocol"
+)
+
+// confines reports whether the command of a role is confined. Whatever runs in a workspace in which an
+// agent may write could run what the agent wrote: so all commands of a run that has an agent are, before
+// and after it alike.
+func (d *driver) confines(role *protocol.Role) bool {
+	switch {
+	case role.Action != protocol.ActRun || role.Sandbox == protocol.SandboxOff:
+		return false
+	case role.Sandbox == protocol.SandboxOn:
+		return true
+	}
+	return d.agents || d.e.ConfineAll
+}
+
+// agents reports whether a run has an agent: in itself, in a sub-workflow or in one that calls it.
+func (e *Engine) agents(ctx context.Context, s *State) (bool, error) {
+	if s.prog.HasAgent() {
+		return true, nil
+	}
+	if s.Info.Parent == nil {
+		return false, nil
+	}
+	caller := s.Info.Parent.Run
+	if has, ok := e.lib.agentsOf(caller); ok {
+		return has, nil
+	}
+	above, err := e.State(ctx, caller)
+	if errors.Is(err, protocol.ErrUnknownRun) {
+		return true, nil // it came without its caller, which may have had one
+	}
+	if err != nil {
+		return false, err
+	}
+	has, err := e.agents(ctx, above)
+	if err == nil {
+		e.lib.noteAgents(caller, has)
+	}
+	return has, err
+}
+
+// agentsOf is what noteAgents noted of a run: its definition never changes.
+func (lib *Library) agentsOf(run protocol.RunID) (has, ok bool) {
+	lib.mu.Lock()
+	defer lib.mu.Unlock()
+	has, ok = lib.agents[run]
+	return has, ok
+}
+
+func (lib *Library) noteAgents(run protocol.RunID, has bool) {
+	lib.mu.Lock()
+	defer lib.mu.Unlock()
+	if lib.agents == nil {
+		lib.agents = map[protocol.RunID]bool{}
+	}
+	lib.agents[run] = has
+}

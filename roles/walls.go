@@ -1,0 +1,119 @@
+package roles
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"time"
+
+	"wf/protocol"
+)
+
+// Walls confine commands: what an agent could have written runs within them.
+type Walls interface {
+	// Tier is what they hold on this machine, for the journal.
+	Tier() protocol.SandboxTier
+	// Run runs a command until it and all that it started have ended, and gives its exit status, 128+n
+	// after signal n. When ctx is done it ends the command and gives ctx's error. Any other error says
+	// that nothing has run.
+	Run(ctx context.Context, c Command) (int, error)
+	// Met says, of a command that failed, what its walls let through and how they are opened, where its
+	// output looks as if it had met one; else "".
+	Met(c Command, output string) string
+}
+
+// A Command is what a run role starts.
+type Command struct {
+	Line      string   // what sh -c runs
+	Workspace string   // which a confined command may write
+	Dir       string   // where it starts
+	Network   bool     // of the machine, for a confined command
+	Env       []string // NAME=value; of a confined command on top of what the walls let through
+	Stdin     *os.File // a regular file, which the command may also open by its name
+	Stdout    io.Writer
+	Stderr    io.Writer     // nil joins it to Stdout
+	Grace     time.Duration // from SIGTERM to SIGKILL
+
+	cwd string // the open Dir, for a command that is started here
+}
+
+// Bare are the walls of a place that is confined itself, such as a container without anything of the
+// user's: commands run as they are. Name is their tier in the journal.
+type Bare struct{ Name string }
+
+// Tier names the place.
+func (b Bare) Tier() protocol.SandboxTier { return protocol.SandboxTier{Tier: b.Name} }
+
+// Run runs the command as the user, without model keys and secrets in its environment, and what it leaves
+// in the background is left alone.
+func (b Bare) Run(ctx context.Context, c Command) (int, error) {
+	c.Env = append(Inherit(os.Environ(), nil, nil), c.Env...)
+	end, err := c.run(ctx)
+	if err == nil && end.stopped {
+		err = context.Cause(ctx)
+	}
+	return end.code, err
+}
+
+// Met is nothing: there are no walls.
+func (Bare) Met(Command, string) string { return "" }
+
+// run runs the command as the user.
+func (c Command) run(ctx context.Context) (ending, error) {
+	cmd := exec.Command("sh", "-c", c.Line)
+	cmd.Dir, cmd.Env, cmd.Stdin = c.cwd, c.Env, c.Stdin
+	return process{cmd: cmd, grace: c.Grace, stdout: c.Stdout, stderr: c.Stderr}.run(ctx)
+}
+
+// confined runs the command within walls. An error of a writer ends it.
+func (c Command) confined(ctx context.Context, w Walls) (ending, error) {
+	outer := ctx
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	if c.Stderr == nil {
+		c.Stderr = c.Stdout
+	}
+	guard := &stopper{stop: stop}
+	out := stopping{guard, c.Stdout}
+	errs := out
+	if c.Stderr != c.Stdout {
+		errs = stopping{guard, c.Stderr}
+	}
+	c.Stdout, c.Stderr = out, errs
+	code, err := w.Run(ctx, c)
+	switch {
+	case err == nil:
+		return ending{code: code}, guard.err
+	case outer.Err() != nil:
+		return ending{stopped: true}, nil
+	case ctx.Err() != nil:
+		return ending{stopped: true}, context.Cause(ctx)
+	}
+	return ending{}, err
+}
+
+// A stopper ends a command with the first error of one of its writers, which are called one at a time.
+type stopper struct {
+	mu   sync.Mutex
+	stop context.CancelCauseFunc
+	err  error
+}
+
+type stopping struct {
+	*stopper
+	to io.Writer
+}
+
+func (s stopping) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return len(p), nil // the command is ending; what it still says is not kept
+	}
+	if _, s.err = s.to.Write(p); s.err != nil {
+		s.stop(s.err)
+	}
+	return len(p), nil
+}
