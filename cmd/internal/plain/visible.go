@@ -57,3 +57,43 @@ func Hidden(r rune) bool {
 func seen(s string) bool {
 	return harmless(s) || utf8.ValidString(s) && !slices.ContainsFunc([]rune(s), Hidden) && !strings.Contains(s, "\r\n")
 }
+
+// Painted is Visible for a screen that was drawn: colours stay.
+func Painted(s string) string {
+	var out []byte // nil while nothing has to change
+	from := 0
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if r == 0x1b {
+			if m := colorLength(s[i:]); m > 0 {
+				i += m
+				continue
+			}
+		}
+		if Hidden(r) || r == utf8.RuneError && n == 1 {
+			out = AppendVisible(append(out, s[from:i]...), []byte(s[i:i+n]))
+			from = i + n
+		}
+		i += n
+	}
+	if out == nil {
+		return s
+	}
+	return string(append(out, s[from:]...))
+}
+
+// colorLength is how long the colour is that s begins with, 0 for none: ESC [ numbers m.
+func colorLength(s string) int {
+	if len(s) < 3 || s[1] != '[' {
+		return 0
+	}
+	for i := 2; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == 'm':
+			return i + 1
+		case (c < '0' || c > '9') && c != ';' && c != ':':
+			return 0
+		}
+	}
+	return 0
+}
