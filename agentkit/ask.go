@@ -241,7 +241,7 @@ func (v *visit) reply(r *llms.ContentResponse) (protocol.Message, []protocol.Dat
 			if call.FunctionCall == nil {
 				continue
 			}
-			id := call.ID
+			id := v.clean(valid(call.ID))
 			for n := 1; id == "" || v.used[id]; n++ {
 				id = fmt.Sprintf("call_%d_%d", v.calls, len(reply.ToolCalls)+n)
 			}
@@ -251,7 +251,7 @@ func (v *visit) reply(r *llms.ContentResponse) (protocol.Message, []protocol.Dat
 			if args != raw {
 				v.raw[id] = raw
 			}
-			reply.ToolCalls = append(reply.ToolCalls, protocol.CallMessage{ID: id, Name: valid(call.FunctionCall.Name), Arguments: args})
+			reply.ToolCalls = append(reply.ToolCalls, protocol.CallMessage{ID: id, Name: v.clean(valid(call.FunctionCall.Name)), Arguments: args})
 		}
 	}
 	reply.Content = v.clean(valid(reply.Content))

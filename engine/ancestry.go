@@ -133,14 +133,19 @@ func (s *State) prune() {
 	if err != nil {
 		return // nothing is lost by keeping more
 	}
-	keep = append(keep, base)
-	slices.SortFunc(keep, func(a, b *act) int { return a.n - b.n })
-	kept := make(map[int]bool, len(keep))
-	for _, a := range keep {
+	kept := make(map[int]bool, len(keep)+1)
+	for _, a := range append(keep, base) {
 		kept[a.n] = true
 	}
+	s.keepOnly(kept)
+}
+
+// keepOnly drops all other activations; what they took stays in the times.
+func (s *State) keepOnly(kept map[int]bool) {
+	var keep []*act
 	for _, a := range s.acts {
 		if kept[a.n] {
+			keep = append(keep, a)
 			continue
 		}
 		a.laps(s.timed.add)

@@ -106,6 +106,8 @@ type Launch struct {
 	Models    map[string][]string // override of the models by role, "" is every role
 	// Context overrides how the agents see their past; "" is as their roles say.
 	Context protocol.ContextMode
+	// AllowSecretInputs names the inputs that may hold a secret, which then is stored, shown and sent.
+	AllowSecretInputs []string
 
 	// Set for sub-workflows.
 	run     protocol.RunID
@@ -163,7 +165,10 @@ func (e *Engine) Begin(ctx context.Context, l Launch) (run protocol.RunID, fresh
 			return run, false, nil
 		}
 	}
-	if l.parent == nil {
+	if l.parent == nil { // what a sub-workflow is given came through here, or was hidden where it was made
+		if err := openInputs(l.Program, l.Inputs, l.AllowSecretInputs); err != nil {
+			return "", false, err
+		}
 		if err := e.admit(Candidate{Program: l.Program, File: l.File, Models: l.Models, Limits: l.Program.Workflow.Limits, New: true}); err != nil {
 			return "", false, err
 		}
@@ -198,7 +203,7 @@ func (e *Engine) Begin(ctx context.Context, l Launch) (run protocol.RunID, fresh
 	}
 	d := protocol.RunStarted{Start: start.Link, Source: source, Sources: sources, Title: title, Description: protocol.NewText(l.Description),
 		Type: l.Type, Scope: l.Scope, Tags: l.Tags, CreatedBy: l.CreatedBy, TargetUser: l.TargetUser, RequestID: l.RequestID,
-		Parent: l.parent, Workspace: l.Workspace, Version: e.Version, Models: l.Models, File: l.File, Context: l.Context}
+		Parent: l.parent, Workspace: l.Workspace, Version: e.Version, Models: l.Models, File: l.File, Context: l.Context, AllowSecretInputs: l.AllowSecretInputs}
 	if l.Place != l.Workspace {
 		d.Place = l.Place
 	}

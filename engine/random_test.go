@@ -327,7 +327,7 @@ func driveRandom(t *testing.T, rt *rapid.T, p *lang.Program, yaml string, troubl
 	if err := engine.SnapshotAgrees(entries, cut, read); err != nil {
 		rt.Fatalf("%v\n%s", err, yaml)
 	}
-	if err := engine.DrivenAgrees(ctx, b.e, id, entries); err != nil {
+	if err := engine.DrivenAgrees(ctx, b.e, id); err != nil {
 		rt.Fatalf("%v\n%s", err, yaml)
 	}
 	return b.view(id)

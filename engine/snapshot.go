@@ -123,6 +123,11 @@ type (
 // Snapshot is the stored form of s, the live region only.
 func (s *State) Snapshot() ([]byte, error) {
 	s.prune()
+	return cas.Marshal(s.snapshot())
+}
+
+// snapshot is the stored form of all that s holds.
+func (s *State) snapshot() snapshot {
 	past := snapPast{refs: map[*ref]int{}, convs: map[*conversations]int{}}
 	out := snapshot{V: snapshotVersion, Info: s.Info, Start: s.Start, Seq: s.Seq, TS: s.TS, Totals: s.Totals, Timed: s.timed,
 		Limits: s.Limits, Nums: s.nums, Ways: s.Ways(), Fates: s.path.fates, NextN: s.nextN, Active: s.active, Result: s.result, Inbox: s.inbox, Compact: s.compact, Windows: s.windows}
@@ -143,7 +148,7 @@ func (s *State) Snapshot() ([]byte, error) {
 		out.Acts = append(out.Acts, x)
 	}
 	out.Refs, out.Convs = past.allRefs, past.allConvs
-	return cas.Marshal(out)
+	return out
 }
 
 func snapVisitOf(v *visit) *snapVisit {

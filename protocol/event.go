@@ -107,6 +107,8 @@ type RunStarted struct {
 	Place string `cbor:"place,omitempty" json:"place,omitempty"`
 	// Sources are the YAML texts of the sub-workflows, and of theirs, by the CIDs of their definitions.
 	Sources map[string]Link `cbor:"sources,omitempty" json:"sources,omitempty"`
+	// AllowSecretInputs are the inputs that were let in although they may hold a secret.
+	AllowSecretInputs []string `cbor:"allow_secret_inputs,omitempty" json:"allow_secret_inputs,omitempty"`
 }
 
 // StartedIn is the directory in which the run was started.

@@ -105,6 +105,24 @@ func assignedSecret(in []byte, at, n int, ended bool) finding {
 	return v.hidden(at)
 }
 
+// tokenMin is the length of a value from which assignedToken takes it for a token.
+const tokenMin = 12
+
+// assignedToken is the value of a name that only tokens have.
+func assignedToken(in []byte, at, n int, ended bool) finding {
+	v, known := assigned(in, at, n, ended)
+	if known != isKey {
+		return finding{verdict: known}
+	}
+	if v.end-v.begin < tokenMin || !v.quoted && expression().Match(in[v.begin:v.end]) {
+		return finding{}
+	}
+	return v.hidden(at)
+}
+
+// bootstrapToken is the form of a token by which a node joins a cluster.
+var bootstrapToken = lazy.Regexp(`^[a-z0-9]{6}\.[a-z0-9]{16}$`)
+
 // assignedPassword is the value of a variable of the environment, or one that is no word.
 func assignedPassword(in []byte, at, n int, ended bool) finding {
 	v, known := assigned(in, at, n, ended)
@@ -173,7 +191,11 @@ func kubernetesToken(in []byte, at, n int, ended bool) finding {
 	if known != isKey {
 		return finding{verdict: known}
 	}
-	if body := in[v.begin:v.end]; len(body) < 20 || changes(body) < 4 || !v.quoted && expression().Match(body) {
+	body := in[v.begin:v.end]
+	if bootstrapToken().Match(body) && changes(body) > 0 {
+		return v.hidden(at)
+	}
+	if len(body) < 20 || changes(body) < 4 || !v.quoted && expression().Match(body) {
 		return finding{}
 	}
 	return v.hidden(at)

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// encodedMin is the length in bytes from which a secret is looked for in Base64, hexadecimal
+// ShortSecret is the length in bytes from which a secret is looked for in Base64, hexadecimal
 // and addresses too. What is shorter is too easily something else.
-const encodedMin = 8
+const ShortSecret = 8
 
 // forms are the ways in which a value may be written: as it is or with other line ends, in JSON, in an address, in
 // hexadecimal, and in Base64 of it and of any text that it stands in.
@@ -20,7 +20,7 @@ func forms(value string) []string {
 	lf := string(plain)
 	crlf := strings.ReplaceAll(lf, "\n", "\r\n")
 	all := []string{value, inJSON(value), lf, inJSON(lf), crlf, inJSON(crlf), strings.ToValidUTF8(value, "\uFFFD")}
-	if len(value) >= encodedMin {
+	if len(value) >= ShortSecret {
 		in16 := fmt.Sprintf("%x", value)
 		all = append(all, url.QueryEscape(value), url.PathEscape(value), in16, strings.ToUpper(in16))
 		for _, alphabet := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {

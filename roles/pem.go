@@ -23,7 +23,8 @@ var (
 )
 
 // privateKey is a private key in PEM form. Its lines may be strings of a program or of JSON,
-// and its end may be missing; what mentions such a key only, has no body and is none.
+// and its end may be missing; what stands before each of its lines does not matter. What mentions such a
+// key only, has no body and is none.
 func privateKey(in []byte, at, n int, ended bool) finding {
 	label, ok := runOf(in[at+n:], labelSet, labelMax, ended)
 	if !ok {
@@ -40,7 +41,11 @@ func privateKey(in []byte, at, n int, ended bool) finding {
 	case dashes < 5:
 		return finding{}
 	}
-	to, ok := pemBody(in[:min(len(in), at+pemMax)], i+5, ended || len(in) > at+pemMax)
+	within, cut := in[:min(len(in), at+pemMax)], ended || len(in) > at+pemMax
+	to, ok := pemBody(within, i+5, cut)
+	if ok && to == 0 {
+		to, ok = pemAmid(within, i+5, cut)
+	}
 	switch {
 	case !ok:
 		return finding{verdict: undecided}
@@ -89,16 +94,12 @@ func pemBody(in []byte, i int, ended bool) (to int, ok bool) {
 			return 0, false
 		}
 		if bytes.HasPrefix(rest, []byte(pemEnd)) {
-			label, ok := runOf(rest[len(pemEnd):], labelSet, labelMax, ended)
-			if !ok {
-				return 0, false
-			}
-			dashes, ok := runOf(rest[len(pemEnd)+label:], setOfDash, 5, ended)
+			to, ok := pemEndAt(in, i, ended)
 			if !ok {
 				return 0, false
 			}
 			if size+run >= pemMin {
-				return i + len(pemEnd) + label + dashes, true
+				return to, true
 			}
 			return 0, true
 		}
@@ -107,6 +108,65 @@ func pemBody(in []byte, i int, ended bool) (to int, ok bool) {
 		}
 		return to, true
 	}
+}
+
+const (
+	amidPiece = 256 // bytes of a line that are looked at together
+	amidOther = 3   // pieces without a line of the key that may follow each other: headers, blank lines, a short last one
+)
+
+// pemAmid is pemBody where something stands before, behind or between the lines that skipGap does not
+// know: an arrow behind a number, a time, the name of a file, a colour, <br>. What lies between BEGIN and
+// END is hidden whole, if there are lines of a key in it.
+func pemAmid(in []byte, i int, ended bool) (to int, ok bool) {
+	for other := 0; i < len(in) && other < amidOther; {
+		piece := in[i:min(len(in), i+amidPiece)]
+		whole := len(in) >= i+amidPiece+len(pemEnd) || ended
+		if n := bytes.IndexByte(piece, '\n'); n >= 0 {
+			piece, whole = piece[:n+1], true
+		}
+		if n := bytes.Index(in[i:min(len(in), i+len(piece)+len(pemEnd))], []byte(pemEnd)); n >= 0 {
+			if run := longest(in[i : i+n]); to == 0 && run.end-run.begin < pemLine {
+				return 0, true
+			}
+			return pemEndAt(in, i+n, ended)
+		}
+		if !whole {
+			return 0, false
+		}
+		if run := longest(piece); run.end-run.begin >= pemLine {
+			to, other = i+run.end, 0
+		} else {
+			other++
+		}
+		i += len(piece)
+	}
+	return to, ended || i < len(in)
+}
+
+// longest is the longest run of Base64 in a text.
+func longest(b []byte) (out struct{ begin, end int }) {
+	for i := 0; i < len(b); i++ {
+		begin := i
+		for i < len(b) && base64Set[b[i]] {
+			i++
+		}
+		if i-begin > out.end-out.begin {
+			out.begin, out.end = begin, i
+		}
+	}
+	return out
+}
+
+// pemEndAt is where the last line of a key ends that begins at i.
+func pemEndAt(in []byte, i int, ended bool) (to int, ok bool) {
+	i += len(pemEnd)
+	label, ok := runOf(in[i:], labelSet, labelMax, ended)
+	if !ok {
+		return 0, false
+	}
+	dashes, ok := runOf(in[i+label:], setOfDash, 5, ended)
+	return i + label + dashes, ok
 }
 
 var headerSet = func() *set {

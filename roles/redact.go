@@ -2,8 +2,10 @@ package roles
 
 import (
 	"bytes"
+	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 )
 
 // lineMin is the length in bytes from which a single line of a secret of several lines, such
@@ -15,17 +17,28 @@ const lineMin = 8
 // shape of a well-known kind of key, whoever it belongs to, is replaced by [redacted:KIND]. It
 // works on a stream; what is cut in two by the border of a chunk is found all the same.
 //
-// The zero Redactor knows no secrets, only the shapes.
+// The keys that were given to Conceal are secrets of every Redactor, also of one that was made
+// before. The zero Redactor knows these and the shapes.
 type Redactor struct {
-	values []hidden // the longest first, so that a value that contains another one wins
-	first  set      // the bytes with which values begin
-	second set      // and those that follow
-	held   []byte   // the end of the stream, where it may be the beginning of a value
-	shaper shaper   // after the values were hidden
-	plain  []byte   // what it is given
+	own    map[string]string
+	known  atomic.Pointer[matcher] // of own and of what was concealed when it was made
+	held   []byte                  // the end of the stream, where it may be the beginning of a value
+	shaper shaper                  // after the values were hidden
+	plain  []byte                  // what it is given
 }
 
-type hidden struct{ value, mark []byte }
+// matcher finds values. It does not change.
+type matcher struct {
+	values  []hidden // the longest first, so that a value that contains another one wins
+	first   set      // the bytes with which values begin
+	second  set      // and those that follow
+	version uint64   // of what was concealed
+}
+
+type hidden struct {
+	value, mark []byte
+	name        string
+}
 
 // HasMark reports whether a text holds what a Redactor puts in the place of a secret.
 func HasMark(s string) bool {
@@ -34,22 +47,38 @@ func HasMark(s string) bool {
 
 // NewRedactor hides the given secrets, name → value. Empty values hide nothing.
 func NewRedactor(secrets map[string]string) *Redactor {
-	r := new(Redactor)
-	for name, value := range secrets {
-		mark := []byte("[secret:" + name + "]")
-		trimmed := strings.TrimRight(value, "\r\n")
-		for _, form := range forms(trimmed) {
-			r.add(form, mark)
-		}
-		if lines := strings.Split(trimmed, "\n"); len(lines) > 1 {
-			for _, line := range lines {
-				if line = strings.TrimSpace(line); len(line) >= lineMin {
-					r.add(line, mark)
-				}
-			}
-		}
+	r := &Redactor{own: maps.Clone(secrets)}
+	r.matcher()
+	return r
+}
+
+// matcher is what finds the values, with those that were concealed meanwhile.
+func (r *Redactor) matcher() *matcher {
+	version := concealed.version.Load()
+	if m := r.known.Load(); m != nil && m.version == version {
+		return m
 	}
-	slices.SortFunc(r.values, func(a, b hidden) int {
+	if len(r.own) == 0 {
+		m := concealed.matcher()
+		r.known.Store(m)
+		return m
+	}
+	m := newMatcher(r.own, concealed.keys())
+	m.version = version // keys that came meanwhile are found by the next call
+	r.known.Store(m)
+	return m
+}
+
+// newMatcher is for secrets, name → value, and keys, value → name.
+func newMatcher(secrets, keys map[string]string) *matcher {
+	m := new(matcher)
+	for name, value := range secrets {
+		m.addSecret(name, value)
+	}
+	for value, name := range keys {
+		m.addSecret(name, value)
+	}
+	slices.SortFunc(m.values, func(a, b hidden) int {
 		if n := len(b.value) - len(a.value); n != 0 {
 			return n
 		}
@@ -58,35 +87,72 @@ func NewRedactor(secrets map[string]string) *Redactor {
 		}
 		return bytes.Compare(a.mark, b.mark)
 	})
-	return r
+	return m
 }
 
-func (r *Redactor) add(value string, mark []byte) {
-	if value != "" {
-		r.values = append(r.values, hidden{[]byte(value), mark})
-		r.first[value[0]] = true
-		if len(value) > 1 {
-			r.second[value[1]] = true
-		} else {
-			for c := range r.second {
-				r.second[c] = true
+func (m *matcher) addSecret(name, value string) {
+	trimmed := strings.TrimRight(value, "\r\n")
+	for _, form := range forms(trimmed) {
+		m.add(form, name)
+	}
+	if lines := strings.Split(trimmed, "\n"); len(lines) > 1 {
+		for _, line := range lines {
+			if line = strings.TrimSpace(line); len(line) >= lineMin {
+				m.add(line, name)
 			}
 		}
 	}
 }
 
+func (m *matcher) add(value, name string) {
+	if value == "" {
+		return
+	}
+	m.values = append(m.values, hidden{[]byte(value), []byte("[secret:" + name + "]"), name})
+	m.first[value[0]] = true
+	if len(value) > 1 {
+		m.second[value[1]] = true
+		return
+	}
+	for c := range m.second {
+		m.second[c] = true
+	}
+}
+
 // String hides the secrets in a whole text.
 func (r *Redactor) String(s string) string {
-	once := Redactor{values: r.values, first: r.first, second: r.second}
+	var once Redactor
+	once.own = r.own
+	once.known.Store(r.matcher())
 	return string(once.Flush(once.Write(make([]byte, 0, len(s)), []byte(s))))
+}
+
+// Find names the first secret in a text, or else the kind of the first key that has a well-known
+// shape; both are "" where there is none.
+func (r *Redactor) Find(s string) (name, kind string) {
+	m, in := r.matcher(), []byte(s)
+	for i := range in {
+		if !m.first[in[i]] || i+1 < len(in) && !m.second[in[i+1]] {
+			continue
+		}
+		if found, _ := m.at(in[i:], true); found != nil {
+			return found.name, ""
+		}
+	}
+	for at := candidate(in, 0); at < len(in); at = candidate(in, at+1) {
+		if f := findAt(in, at, false, true); f.verdict == isKey {
+			return "", f.kind
+		}
+	}
+	return "", ""
 }
 
 // Write appends to dst what of p, and of what was held before, is known to hold no secret.
 func (r *Redactor) Write(dst, p []byte) []byte {
-	if len(r.values) > 0 {
+	if m := r.matcher(); len(m.values) > 0 || len(r.held) > 0 {
 		in := append(r.held, p...)
 		var rest []byte
-		r.plain, rest = r.scan(r.plain[:0], in, false)
+		r.plain, rest = m.scan(r.plain[:0], in, false)
 		r.held = append([]byte(nil), rest...)
 		p = r.plain
 	}
@@ -95,21 +161,21 @@ func (r *Redactor) Write(dst, p []byte) []byte {
 
 // Flush appends what was held; the stream has ended.
 func (r *Redactor) Flush(dst []byte) []byte {
-	r.plain, _ = r.scan(r.plain[:0], r.held, true)
+	r.plain, _ = r.matcher().scan(r.plain[:0], r.held, true)
 	r.held = nil
 	return r.shaper.write(dst, r.plain, true)
 }
 
 // scan appends the redacted in to dst. Unless the stream has ended it stops where a value may
 // begin that is not yet complete, and gives back the rest.
-func (r *Redactor) scan(dst, in []byte, ended bool) (out, rest []byte) {
+func (m *matcher) scan(dst, in []byte, ended bool) (out, rest []byte) {
 	from := 0
 	for i := 0; i < len(in); {
-		if !r.first[in[i]] || i+1 < len(in) && !r.second[in[i+1]] {
+		if !m.first[in[i]] || i+1 < len(in) && !m.second[in[i+1]] {
 			i++
 			continue
 		}
-		found, wait := r.at(in[i:], ended)
+		found, wait := m.at(in[i:], ended)
 		switch {
 		case wait:
 			return append(dst, in[from:i]...), in[i:]
@@ -125,9 +191,9 @@ func (r *Redactor) scan(dst, in []byte, ended bool) (out, rest []byte) {
 }
 
 // at finds the longest value that in begins with; wait says that a longer one may yet come.
-func (r *Redactor) at(in []byte, ended bool) (found *hidden, wait bool) {
-	for k := range r.values {
-		v := &r.values[k]
+func (m *matcher) at(in []byte, ended bool) (found *hidden, wait bool) {
+	for k := range m.values {
+		v := &m.values[k]
 		if bytes.HasPrefix(in, v.value) {
 			return v, false
 		}

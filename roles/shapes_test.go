@@ -30,6 +30,8 @@ func uuidLike() string {
 	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
 }
 
+func std(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
+
 // inBase64Lines encodes a text, in lines of so many characters, or in one for 0.
 func inBase64Lines(text string, width int) string {
 	s := base64.StdEncoding.EncodeToString([]byte(text))
@@ -49,9 +51,11 @@ func pemKey(kind string, lines int) string {
 func samples() map[string]string {
 	all := map[string]string{}
 	for kind, tokens := range map[string][]string{
-		"anthropic_key":     {"sk-ant-api03-" + alphanumeric(90) + "-_AA"},
-		"openai_key":        {"sk-proj-" + alphanumeric(40) + "_" + alphanumeric(20), "sk-svcacct-" + alphanumeric(50)},
-		"openrouter_key":    {"sk-or-v1-" + hexadecimal(64)},
+		"anthropic_key":  {"sk-ant-api03-" + alphanumeric(90) + "-_AA"},
+		"openai_key":     {"sk-proj-" + alphanumeric(40) + "_" + alphanumeric(20), "sk-svcacct-" + alphanumeric(50)},
+		"openrouter_key": {"sk-or-v1-" + hexadecimal(64)},
+		"encoded_key": {std("ghp_" + alphanumeric(36)), std("gho_" + alphanumeric(36) + "\n"), std("ghs_" + alphanumeric(36)), std("github_pat_" + alphanumeric(70)),
+			std("glpat-" + alphanumeric(20)), std("sk-ant-api03-" + alphanumeric(90)), std("sk-proj-" + alphanumeric(60)), std("xoxb-" + alphanumeric(40)), std("npm_" + alphanumeric(36))},
 		"api_key":           {"sk-" + alphanumeric(48), "sk-" + hexadecimal(32)},
 		"groq_key":          {"gsk_" + alphanumeric(52)},
 		"xai_key":           {"xai-" + alphanumeric(80)},

@@ -15,6 +15,7 @@ import (
 	"wf/agentkit/internal/wire"
 	"wf/agentkit/model"
 	"wf/protocol"
+	"wf/roles"
 )
 
 // Prefix is how the name of a model of this package begins: anthropic/MODEL.
@@ -47,6 +48,7 @@ type Model struct {
 // neither it is an error wrapping protocol.ErrModel that says what to do.
 func Open(name string) (*Model, error) {
 	c := Config{BaseURL: os.Getenv("ANTHROPIC_BASE_URL"), Key: os.Getenv("ANTHROPIC_API_KEY")}
+	roles.Conceal("ANTHROPIC_API_KEY", c.Key)
 	if c.BaseURL == "" && c.Key == "" {
 		return nil, &model.Error{
 			Class: model.Unavailable,
@@ -60,6 +62,7 @@ func Open(name string) (*Model, error) {
 
 // New makes a model: name is what wf calls it, id what the server does.
 func New(name, id string, c Config) (*Model, error) {
+	roles.Conceal("model key", c.Key)
 	base := c.BaseURL
 	if base == "" {
 		base = "https://api.anthropic.com"

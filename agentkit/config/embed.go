@@ -8,6 +8,7 @@ import (
 	"wf/agentkit/embed"
 	"wf/agentkit/model"
 	"wf/protocol"
+	"wf/roles"
 )
 
 // Embedder opens an embedding model: one of package embed, or that of a provider on the wire
@@ -33,6 +34,7 @@ func (l *Loaded) Embedder(name string) (embed.Embedder, error) {
 		if key = os.Getenv(p.KeyEnv); key == "" {
 			return nil, unavailable("%s names the variable %s for its key, which is not set. Fix: export %s=…", p.From, p.KeyEnv, p.KeyEnv)
 		}
+		roles.Conceal(p.KeyEnv, key)
 	}
 	return embed.NewOpenAI(name, id, embed.Config{BaseURL: p.BaseURL, Key: key})
 }

@@ -17,6 +17,7 @@ import (
 	"wf/agentkit/openai"
 	"wf/agentkit/price"
 	"wf/protocol"
+	"wf/roles"
 )
 
 func sorted[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
@@ -46,6 +47,7 @@ func (l *Loaded) open(name, id, provider string, p Provider) (llms.Model, error)
 		if key = os.Getenv(p.KeyEnv); key == "" {
 			return nil, unavailable("%s names the variable %s for its key, which is not set. Fix: export %s=…", p.From, p.KeyEnv, p.KeyEnv)
 		}
+		roles.Conceal(p.KeyEnv, key)
 	}
 	if p.Wire == WireAnthropic {
 		m, err := anthropic.New(name, id, anthropic.Config{BaseURL: p.BaseURL, Key: key, TTL: p.TTL, Idle: time.Duration(p.Idle)})

@@ -22,6 +22,7 @@ import (
 	"wf/agentkit/internal/wire"
 	"wf/agentkit/model"
 	"wf/protocol"
+	"wf/roles"
 )
 
 // Config is where an embedding model is reached, and how patiently.
@@ -53,6 +54,7 @@ type OpenAI struct {
 
 func openByEnvironment(name string) (Embedder, error) {
 	c := Config{BaseURL: os.Getenv("OPENAI_BASE_URL"), Key: os.Getenv("OPENAI_API_KEY")}
+	roles.Conceal("OPENAI_API_KEY", c.Key)
 	if c.BaseURL == "" && c.Key == "" {
 		return nil, &model.Error{Class: model.Unavailable, Err: protocol.ErrModel,
 			Message: fmt.Sprintf("the embedding model %s needs a key. Fixes: set OPENAI_API_KEY; or set OPENAI_BASE_URL to a server "+
@@ -63,6 +65,7 @@ func openByEnvironment(name string) (Embedder, error) {
 
 // NewOpenAI makes an embedder: name is what wf calls the model, id what the server does.
 func NewOpenAI(name, id string, c Config) (*OpenAI, error) {
+	roles.Conceal("model key", c.Key)
 	if c.BaseURL == "" {
 		c.BaseURL = "https://api.openai.com/v1"
 	}

@@ -18,6 +18,7 @@ import (
 	"wf/agentkit/model"
 	"wf/protocol"
 	"wf/protocol/lazy"
+	"wf/roles"
 )
 
 // Prefix is how the name of a model of this package begins: openai/MODEL.
@@ -49,6 +50,7 @@ type Model struct {
 // it is an error wrapping protocol.ErrModel that says what to do.
 func Open(name string) (*Model, error) {
 	c := Config{BaseURL: os.Getenv("OPENAI_BASE_URL"), Key: os.Getenv("OPENAI_API_KEY")}
+	roles.Conceal("OPENAI_API_KEY", c.Key)
 	if c.BaseURL == "" && c.Key == "" {
 		return nil, &model.Error{
 			Class: model.Unavailable,
@@ -62,6 +64,7 @@ func Open(name string) (*Model, error) {
 
 // New makes a model: name is what wf calls it, id what the server does.
 func New(name, id string, c Config) (*Model, error) {
+	roles.Conceal("model key", c.Key)
 	base := c.BaseURL
 	if base == "" {
 		base = "https://api.openai.com/v1"

@@ -113,11 +113,11 @@ func replyOf(res *llms.ContentResponse) *reply {
 			out.Opaque = clean(block)
 		}
 		if c.StopReason != "" {
-			out.Stop = c.StopReason
+			out.Stop = clean(c.StopReason)
 		}
 		for _, call := range c.ToolCalls {
 			if call.FunctionCall != nil {
-				out.Calls = append(out.Calls, protocol.CallMessage{ID: call.ID, Name: call.FunctionCall.Name, Arguments: clean(call.FunctionCall.Arguments)})
+				out.Calls = append(out.Calls, protocol.CallMessage{ID: clean(call.ID), Name: clean(call.FunctionCall.Name), Arguments: clean(call.FunctionCall.Arguments)})
 			}
 		}
 	}

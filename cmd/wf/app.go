@@ -50,42 +50,10 @@ type app struct {
 	reported bool // the answer on stdout is complete, an error in JSON would be a second one
 }
 
-// A screen is an output stream with what is known about it.
-type screen struct {
-	io.Writer
-	tty   bool
-	color bool
-	width int // columns; 0 is unknown
-}
-
-// size is how many columns and rows a terminal has now.
-func (s *screen) size() (width, height int) {
-	width, height = s.width, 24
-	if f, ok := s.Writer.(*os.File); ok {
-		if w, h, err := term.GetSize(int(f.Fd())); err == nil {
-			width, height = w, h
-		}
-	}
-	if width <= 0 {
-		width = 80
-	}
-	return width, height
-}
-
 func newApp(in io.Reader, out, err *os.File) *app {
 	a := &app{in: in, out: newScreen(out), err: newScreen(err), color: "auto", format: "human"}
 	a.out.color, a.err.color = a.colored(a.out), a.colored(a.err) // until the flags are read
 	return a
-}
-
-func newScreen(f *os.File) *screen {
-	s := &screen{Writer: f, tty: term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"}
-	if s.tty {
-		if w, _, err := term.GetSize(int(f.Fd())); err == nil {
-			s.width = w
-		}
-	}
-	return s
 }
 
 // interactive reports whether a person can be asked.

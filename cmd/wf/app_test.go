@@ -116,7 +116,7 @@ func TestReferencesToTheLatestRunAreNoFlags(t *testing.T) {
 }
 
 func TestTextsCannotDriveTheTerminal(t *testing.T) {
-	if got := visible("a\x1b[31mb\u009b\x07\tc\nd"); got != "a\ufffd[31mb\ufffd\ufffd\tc\nd" {
+	if got := visible("a\x1b[31mb\u009b\x07\tc\nd"); got != "a\\u001b[31mb\\u009b\\u0007\tc\nd" {
 		t.Errorf("have %q", got)
 	}
 	for _, test := range []struct {

@@ -224,6 +224,9 @@ func (b *backend) Verify(ctx context.Context, run protocol.RunID) (any, error) {
 		}
 	}
 	r, err := cas.Verify(ctx, b.s, o)
+	if err == nil && r.OK {
+		err = b.a.refold(ctx, b.s, &r, false)
+	}
 	if err != nil {
 		return nil, err
 	}

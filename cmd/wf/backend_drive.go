@@ -35,7 +35,7 @@ func (b *backend) Start(ctx context.Context, s api.Start) (protocol.RunID, bool,
 	}
 	l := engine.Launch{Title: s.Title, Description: s.Description, Type: s.Type, Scope: s.Scope, Tags: s.Tags,
 		CreatedBy: orWord(s.CreatedBy, asker(ctx)), TargetUser: s.TargetUser, RequestID: s.RequestID,
-		Models: models, Context: protocol.ContextMode(s.Context)}
+		Models: models, Context: protocol.ContextMode(s.Context), AllowSecretInputs: s.AllowSecretInputs}
 	return b.launch(ctx, f, given(s.Inputs), l)
 }
 

@@ -58,6 +58,6 @@ func (a *app) writeBlock(l protocol.Link, data []byte) error {
 		_, err := fmt.Fprintln(a.out, visible(text))
 		return err
 	}
-	_, err := a.out.Write(data)
+	_, err := a.out.Writer.Write(data)
 	return err
 }

@@ -77,7 +77,7 @@ func newCasGet(a *app) *cobra.Command {
 		Annotations: map[string]string{formatsKey: "human"},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withBlock(cmd.Context(), args[0], func(_ protocol.Link, data []byte) error {
-				_, err := a.out.Write(data)
+				_, err := a.out.Writer.Write(data)
 				return err
 			})
 		},

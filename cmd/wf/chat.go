@@ -58,6 +58,7 @@ agent of it; RUN goes on with a run, be it a chat or not. /help lists the comman
 	flags := cmd.Flags()
 	flags.BoolVarP(&f.last, "continue", "c", false, "go on with the newest chat")
 	flags.StringArrayVarP(&f.run.inputs, "input", "i", nil, "an input of the workflow: name=value, or name=@file")
+	openFlag(flags, &f.run.open)
 	flags.StringArrayVar(&f.run.models, "model", nil, "model for every role, or role=model; several are tried in order")
 	flags.StringVar(&f.run.dir, "dir", "", "workspace in which commands and tools work (default: here)")
 	flags.StringVar(&f.run.context, "context", "", "how the agent sees its past: conversation, task or fresh")
@@ -154,7 +155,7 @@ func (a *app) chatRun(ctx context.Context, d *daemon, arg string, f chatFlags) (
 	if _, _, err := a.resolveModels(ctx, def.program, models); errors.Is(err, protocol.ErrModel) {
 		return "", hintedAs(err, "there is no model to talk with: none was named, and no key is set")
 	}
-	run, _, err := d.backend.launch(ctx, def, inputs, engine.Launch{Type: chatType, Tags: f.run.tags, CreatedBy: whoami(), Models: models, Context: mode})
+	run, _, err := d.backend.launch(ctx, def, inputs, engine.Launch{Type: chatType, Tags: f.run.tags, CreatedBy: whoami(), Models: models, Context: mode, AllowSecretInputs: f.run.open})
 	return run, err
 }
 

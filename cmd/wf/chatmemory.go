@@ -106,7 +106,7 @@ func (s *chatSession) reset(ctx context.Context) (chat.Outcome, error) {
 	}
 	run, _, err := s.local.backend.e.Begin(ctx, engine.Launch{Program: st.Program(), Source: source, Inputs: st.Inputs(), Type: chatType,
 		Title: st.Info.Title, Tags: st.Info.Tags, CreatedBy: whoami(), Workspace: st.Info.Workspace, File: st.Info.File,
-		Models: st.Info.Models, Context: st.Info.Context})
+		Models: st.Info.Models, Context: st.Info.Context, AllowSecretInputs: st.Info.AllowSecretInputs})
 	if err != nil {
 		return chat.Outcome{}, err
 	}

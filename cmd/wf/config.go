@@ -20,6 +20,7 @@ import (
 	"wf/agentkit/tape"
 	"wf/engine/lang"
 	"wf/protocol"
+	"wf/roles"
 )
 
 // config reads the user's config and the nearest project's, once.
@@ -172,8 +173,13 @@ func (a *app) price(u protocol.Usage) *int64 {
 func (a *app) secretsSet(p *lang.Program) error {
 	var missing []string
 	for _, name := range p.Needs() {
-		if _, ok := os.LookupEnv(name); !ok {
+		value, ok := os.LookupEnv(name)
+		switch {
+		case !ok:
 			missing = append(missing, name)
+		case len(value) < roles.ShortSecret:
+			a.progress("warning: the secret %s has %s: it is hidden where it is written as it is, but not in Base64, hexadecimal or an address; use one of %d bytes or more",
+				name, plural(len(value), "byte"), roles.ShortSecret)
 		}
 	}
 	switch len(missing) {

@@ -45,7 +45,7 @@ func (a *app) export(ctx context.Context, s *cas.Store, run protocol.RunID, path
 		if a.out.tty {
 			return usagef("an archive is no text; name a file with -o run.car")
 		}
-		_, err := cas.Export(ctx, a.out, s, run, children...)
+		_, err := cas.Export(ctx, a.out.Writer, s, run, children...)
 		return err
 	}
 	var stats cas.Stats

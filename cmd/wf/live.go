@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -77,9 +76,8 @@ func (l *live) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.open = nil
-	var b strings.Builder
-	l.wipe(&b)
-	io.WriteString(l.w, b.String())
+	l.w.redraw(l.drawn, "")
+	l.drawn = 0
 }
 
 func (l *live) notice(n engine.Notice) {
@@ -216,18 +214,11 @@ func (l *live) row(sign, step, text string) string {
 	return fmt.Sprintf("  %s %-12s %s", sign, step, text)
 }
 
-// wipe goes back over the lines at the bottom.
-func (l *live) wipe(b *strings.Builder) {
-	if l.drawn > 0 {
-		fmt.Fprintf(b, "\x1b[%dA\r\x1b[J", l.drawn)
-	}
-	l.drawn = 0
-}
-
 // draw writes a line above the open steps, if it is not empty, and the open steps anew.
 func (l *live) draw(above string) {
 	var b strings.Builder
-	l.wipe(&b)
+	wiped := l.drawn
+	l.drawn = 0
 	width, height := l.w.size()
 	fit := func(s string) {
 		b.WriteString(plain.Cut(s, width-1, "…"))
@@ -257,5 +248,5 @@ func (l *live) draw(above string) {
 		fit(l.paint.dim(fmt.Sprintf("─ %s · %s · %s", plural(l.over, "step"), span(time.Since(l.begun)), l.leaving())))
 		l.drawn++
 	}
-	io.WriteString(l.w, b.String())
+	l.w.redraw(wiped, b.String())
 }

@@ -74,20 +74,9 @@ func messageOf(err error) string {
 	return strings.TrimRight(visible(err.Error()), "\n")
 }
 
-// visible replaces control characters other than newline and tab, and leaves out what turns the
-// direction of writing: a stored text must not move the cursor, change the colours, or turn
-// what stands beside it.
-func visible(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < 0x20 && r != '\n' && r != '\t' || r == 0x7f || r >= 0x80 && r < 0xa0 {
-			return '\ufffd'
-		}
-		if plain.Turns(r) {
-			return -1
-		}
-		return r
-	}, s)
-}
+// visible is a text that came from elsewhere: it must not move the cursor, change the colours, turn what
+// stands beside it, or hide. A screen sees to that too; here it has the width that it is shown with.
+func visible(s string) string { return plain.Visible(s) }
 
 // oneLine is the first line of a text, cut to n runes.
 func oneLine(s string, n int) string {

@@ -136,6 +136,9 @@ func (r *remote) start(ctx context.Context, f *pflag.FlagSet, path string) (clie
 	if s.Tags, err = f.GetStringArray("tag"); err != nil {
 		return s, err
 	}
+	if s.AllowSecretInputs, err = f.GetStringArray("allow-secret-input"); err != nil {
+		return s, err
+	}
 	if s.Inputs, err = r.inputs(ctx, f, name, p); err != nil {
 		return s, err
 	}

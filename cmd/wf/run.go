@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"wf/cas"
 	"wf/engine"
@@ -37,6 +38,7 @@ type runFlags struct {
 	record     string
 	context    string
 	helpInputs bool
+	open       []string // inputs that may hold a secret
 }
 
 func newRun(a *app) *cobra.Command {
@@ -60,6 +62,7 @@ the next begins: Ctrl-C, a crash or kill -9 lose nothing, and wf resume goes on.
 	flags := cmd.Flags()
 	flags.StringArrayVarP(&f.inputs, "input", "i", nil, "an input: name=value, or name=@file")
 	flags.StringVarP(&f.inputsFile, "inputs", "I", "", "inputs as a JSON object from a file, - is stdin")
+	openFlag(flags, &f.open)
 	flags.StringArrayVar(&f.models, "model", nil, "model for every role, or role=model; several are tried in order")
 	flags.StringVar(&f.dir, "dir", "", "workspace in which commands and tools work (default: here)")
 	flags.StringArrayVar(&f.tags, "tag", nil, "a tag, kept with the run")
@@ -75,6 +78,11 @@ the next begins: Ctrl-C, a crash or kill -9 lose nothing, and wf resume goes on.
 	a.everyFlag(flags)
 	flags.BoolVar(&f.helpInputs, "help-inputs", false, "show the inputs of the workflow")
 	return cmd
+}
+
+// openFlag adds --allow-secret-input.
+func openFlag(flags *pflag.FlagSet, names *[]string) {
+	flags.StringArrayVar(names, "allow-secret-input", nil, "an input that may hold a secret, which is then stored, shown and sent to models")
 }
 
 func (a *app) run(ctx context.Context, path string, f runFlags) error {
@@ -128,7 +136,7 @@ func (a *app) run(ctx context.Context, path string, f runFlags) error {
 		Program: p, Source: d.source, Inputs: inputs,
 		Title: f.title, Description: p.Workflow.Description, Type: f.kind, Scope: f.scope, Tags: f.tags,
 		CreatedBy: whoami(), TargetUser: f.target, RequestID: f.request,
-		Workspace: workspace, Place: here, File: file, Models: models, Context: mode,
+		Workspace: workspace, Place: here, File: file, Models: models, Context: mode, AllowSecretInputs: f.open,
 	}
 	for _, name := range p.Unset(inputs) {
 		a.progress("input %s was not given: it is null, and nothing in a text (wf run %s --help-inputs)", name, path)

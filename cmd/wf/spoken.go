@@ -20,7 +20,7 @@ import (
 //	✓ coder#1  completed ok in 2.1s  k3mau2xq
 type spokenScreen struct {
 	backdrop
-	w     io.Writer
+	w     *screen
 	paint paint
 
 	mu    sync.Mutex

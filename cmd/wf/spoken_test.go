@@ -42,12 +42,12 @@ func TestASpokenScreenSaysEverythingOnce(t *testing.T) {
 			event("a#1", protocol.ToolResult{Call: "1", Content: protocol.NewText("exit code: 0\nstdout:\n1\n2")})},
 			"→ a#1  shell \n1\n2\n"},
 		{"control characters", []engine.Notice{delta("a#1", "stdout", "a\x1b[2Jb\n")},
-			"a#1\na\ufffd[2Jb\n"},
+			"a#1\na\\u001b[2Jb\n"},
 		{"a step", []engine.Notice{delta("a#1", "text", "half"), event("a#1", protocol.AttemptFailed{Attempt: 1, Error: protocol.ErrorInfo{Phase: "cut", Message: "off"}}), delta("a#1", "text", "whole"), event("a#1", said("whole"))},
 			"a#1\nhalf\n● a#1  attempt 1 failed: cut: off\nwhole\n"},
 	} {
 		var b strings.Builder
-		s := &spokenScreen{backdrop: backdrop{steers: map[string]bool{}}, w: &b, paint: paint{true}}
+		s := &spokenScreen{backdrop: backdrop{steers: map[string]bool{}}, w: &screen{Writer: &b, color: true}, paint: paint{true}}
 		for _, n := range c.notices {
 			s.notice(n)
 		}

@@ -14,7 +14,8 @@ import (
 )
 
 func newVerify(a *app) *cobra.Command {
-	var all, forget bool
+	var o cas.VerifyOptions
+	var forget, mend bool
 	var head string
 	cmd := &cobra.Command{
 		Use:   "verify [RUN | FILE.car]",
@@ -22,6 +23,9 @@ func newVerify(a *app) *cobra.Command {
 		Long: `Read everything again and hold it against its hash and its place: bytes, strict form, links, the chain of
 each run, its records, its head against the reflog and against the heads that were seen before, which
 are kept outside of the store. It works on a store that no longer opens. Exit 7 when there is a finding.
+
+The state that a store keeps of a run or a memory, so as not to read the whole journal each time, is
+computed again from that journal and compared. --mend drops one that differs.
 
 A store that was put back to an older copy, or made anew in the same place, is found by the heads that were
 seen. Where that was done on purpose, --forget has the heads that are there now be the last seen ones.`,
@@ -35,7 +39,6 @@ seen. Where that was done on purpose, --forget has the heads that are there now 
   wf verify run.car --head bafyreigh2akiscaildc…`,
 		Args: takes(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o := cas.VerifyOptions{All: all}
 			if head != "" {
 				l, err := protocol.ParseLink(head)
 				if err != nil {
@@ -44,18 +47,21 @@ seen. Where that was done on purpose, --forget has the heads that are there now 
 				o.Head = l
 			}
 			switch archive := len(args) == 1 && strings.HasSuffix(args[0], ".car"); {
-			case all && len(args) == 1:
+			case o.All && len(args) == 1:
 				return usagef("either %s or --all", written(args[0]))
 			case archive && forget:
 				return usagef("--forget is for a store; nothing was noted of %s", args[0])
+			case archive && mend:
+				return usagef("--mend is for a store; an archive has no stored states")
 			case archive:
 				return a.verifyCAR(cmd.Context(), args[0], o)
 			}
-			return a.verifyStore(cmd.Context(), args, o, forget)
+			return a.verifyStore(cmd.Context(), args, o, forget, mend)
 		},
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "every run and every block of the store")
+	cmd.Flags().BoolVar(&o.All, "all", false, "every run and every block of the store")
 	cmd.Flags().BoolVar(&forget, "forget", false, "take the heads as they are, whatever was seen before")
+	cmd.Flags().BoolVar(&mend, "mend", false, "drop stored states that differ from their journals; they are made anew")
 	cmd.Flags().StringVar(&head, "head", "", "the CID of the newest event, as it was noted elsewhere")
 	return cmd
 }
@@ -103,7 +109,7 @@ func faults(all []cas.Finding) []cas.Finding {
 }
 
 // verifyStore verifies a store, or one run of it, and notes the heads that it found sound.
-func (a *app) verifyStore(ctx context.Context, args []string, o cas.VerifyOptions, forget bool) error {
+func (a *app) verifyStore(ctx context.Context, args []string, o cas.VerifyOptions, forget, mend bool) error {
 	dir, _, err := a.storeDir()
 	if err != nil {
 		return err
@@ -128,6 +134,9 @@ func (a *app) verifyStore(ctx context.Context, args []string, o cas.VerifyOption
 		forgotten, o.LastSeen = o.LastSeen.Names(o.Run), cas.Witness{}
 	}
 	r, err := cas.VerifyDir(ctx, dir, o)
+	if err == nil {
+		err = a.refoldDir(ctx, dir, &r, mend)
+	}
 	if err != nil {
 		return err
 	}

@@ -16,13 +16,14 @@ import (
 // repeat gives. Here every operation that makes something larger than what it was given is
 // charged before it does, in bytes, for all expressions that one visit or one edge evaluates.
 
-// buildMax is how much they may build.
-const buildMax = 128 << 20
+// buildMax is how much they may build. A value of that size is copied some six times on its way to a
+// record: as JSON, canonical, into chunks, and packed.
+const buildMax = 32 << 20
 
 // elementSize is what an element of a list costs.
 const elementSize = 16
 
-var errBudget = errors.New("it builds more than 128 MiB: make less of it, or do it in a command")
+var errBudget = errors.New("it builds more than 32 MiB: make less of it, or do it in a command")
 
 // budget is what is left of buildMax. It belongs to one goroutine.
 type budget struct{ left int }

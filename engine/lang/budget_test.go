@@ -69,11 +69,35 @@ func TestNoExpressionBuildsWithoutBound(t *testing.T) {
 		runtime.ReadMemStats(&after)
 		if err == nil {
 			t.Errorf("%s: %d bytes", name, len(got))
-		} else if !strings.Contains(err.Error(), "128 MiB") && !strings.Contains(err.Error(), "memory budget exceeded") {
+		} else if !strings.Contains(err.Error(), "32 MiB") && !strings.Contains(err.Error(), "memory budget exceeded") {
 			t.Errorf("%s: %.300v", name, err)
 		}
-		if took := (after.TotalAlloc - before.TotalAlloc) >> 20; took > 512 {
+		if took := (after.TotalAlloc - before.TotalAlloc) >> 20; took > 200 {
 			t.Errorf("%s took %d MiB before it was refused", name, took)
+		}
+	}
+}
+
+// F-41: nested repeats took a gigabyte. What is too large is refused before it is made, and what may just
+// be made takes a few times its size.
+func TestNestedRepeatsTakeNoGigabyte(t *testing.T) {
+	for expr, most := range map[string]uint64{
+		`repeat(repeat("x", 10000), 12000)`:                      4 << 20,
+		`repeat(repeat(repeat("x", 1000), 1000), 1000)`:          4 << 20,
+		`upper(repeat(repeat("x", 10000), 2000))`:                24 << 20,
+		`repeat("x", 900000) + repeat(repeat("x", 10000), 9000)`: 4 << 20,
+		`repeat(repeat("x", 10000), 3000)`:                       256 << 20, // may be made
+	} {
+		p := setting(t, expr)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		got, err := set(p, "")
+		runtime.ReadMemStats(&after)
+		if made := strings.HasSuffix(expr, "3000)"); made != (err == nil) {
+			t.Errorf("%s: %d bytes, %v", expr, len(got), err)
+		}
+		if took := after.TotalAlloc - before.TotalAlloc; took > most {
+			t.Errorf("%s took %d bytes, want %d at most", expr, took, most)
 		}
 	}
 }

@@ -116,6 +116,8 @@ type Start struct {
 	RequestID   string                     `json:"request_id"`
 	Models      map[string]ModelList       `json:"models"`  // by role, "" is every role
 	Context     string                     `json:"context"` // how agents see their past: conversation, task, fresh; "" is as their roles say
+
+	AllowSecretInputs []string `json:"allow_secret_inputs"` // inputs that may hold a secret, which then is stored, shown and sent
 }
 
 // ModelList is models that are tried in order; one may stand alone.

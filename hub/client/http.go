@@ -284,6 +284,8 @@ type Start struct {
 	Models      map[string][]string        `json:"models,omitempty"`
 	Context     string                     `json:"context,omitempty"` // conversation, task or fresh; "" is as the roles say
 
+	AllowSecretInputs []string `json:"allow_secret_inputs,omitempty"`
+
 	Fresh bool `json:"-"` // RequestID was made just now, and never sent
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"wf/agentkit/model"
 	"wf/protocol/lazy"
+	"wf/roles"
 )
 
 // ErrorText finds the message in an error body, whatever its shape.
@@ -33,6 +34,7 @@ func ErrorText(body []byte) string {
 			text = shape.Message
 		}
 	}
+	text = roles.HideKeys(text) // a server may echo the key that it refuses
 	const most = 500
 	if r := []rune(strings.ToValidUTF8(text, "�")); len(r) > most {
 		return string(r[:most]) + "…"

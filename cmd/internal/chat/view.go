@@ -27,7 +27,7 @@ func (a *App) View() tea.View {
 		return v
 	}
 	if a.panel != nil {
-		v.Content = strings.Join(a.panel.draw(a.width, a.height), "\n")
+		v.Content = plain.Painted(strings.Join(a.panel.draw(a.width, a.height), "\n"))
 		return v
 	}
 	width := a.width
@@ -75,7 +75,7 @@ func (a *App) View() tea.View {
 	if status > 0 {
 		lines = append(lines, a.statusLine())
 	}
-	v.Content = strings.Join(lines[:min(len(lines), a.height)], "\n")
+	v.Content = plain.Painted(strings.Join(lines[:min(len(lines), a.height)], "\n")) // whatever was forgotten before
 	if c := a.prompt.area.Cursor(); c != nil {
 		c.Y += top
 		v.Cursor = c

@@ -20,7 +20,7 @@ import (
 
 // Text is s without what a terminal would act on: no escape sequences, no control characters
 // but line feeds, tabs as spaces, no invalid bytes, nothing that turns the direction of
-// writing, and no pile of marks on one letter.
+// writing or is not seen, and no pile of marks on one letter.
 func Text(s string) string {
 	if harmless(s) {
 		return s
@@ -33,7 +33,7 @@ func Text(s string) string {
 		switch {
 		case r == '\r', r == '\u2028', r == '\u2029':
 			r = '\n'
-		case r != '\n' && unicode.IsControl(r), Turns(r), joins(last, r):
+		case Hidden(r), joins(last, r):
 			return -1
 		case unicode.In(r, unicode.Mn, unicode.Me) && marks > marksMax:
 			return -1

@@ -68,7 +68,7 @@ func (a *App) View() tea.View {
 		}
 	}
 	lines = append(lines, plain.Cut(a.bottom(), a.width, "…"))
-	v.Content = strings.Join(lines[max(0, len(lines)-a.height):], "\n")
+	v.Content = plain.Painted(strings.Join(lines[max(0, len(lines)-a.height):], "\n")) // whatever was forgotten before
 	return v
 }
 

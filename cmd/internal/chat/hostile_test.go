@@ -1,0 +1,48 @@
+package chat_test
+
+import (
+	"context"
+	"regexp"
+	"testing"
+
+	tea "charm.land/bubbletea/v2"
+
+	"wf/cmd/internal/chat"
+	"wf/cmd/internal/plain"
+	"wf/protocol"
+)
+
+// F-39: no string of any event acts on the terminal on which the conversation is shown, its title
+// included; the colours of the screen do.
+func TestNoStringOfAnEventActsOnTheChat(t *testing.T) {
+	colour := regexp.MustCompile(`\x1b\[[0-9;:]*m`)
+	fields := []string{"title", "role", "content", "call", "name", "args", "question", "form", "by", "source", "choice", "text", "reason", "detail", "limit",
+		"scope", "from", "to", "status", "model", "goal", "state", "final_response", "decision", "tool", "kind", "task", "id"}
+	for _, act := range []string{"\x1b]52;c;cHduZWQ=\x07", "\x1b]0;owned\x1b\\", "\x1b[2J", "\x1bc", "\u009b2J", "\u202egnp", "\u200b\u2063", "\U000e0041", "\r\b\x00\x7f"} {
+		for _, spec := range protocol.Events() {
+			r := newRoom()
+			r.info.Title = "title" + act
+			talk(r)
+			data := obj{"error": obj{"code": act, "message": "m" + act, "phase": act}, "choices": []obj{{"label": "l" + act, "value": act}}}
+			for _, name := range fields {
+				data[name] = "a" + act + "b"
+			}
+			r.happen("wf#2", spec.Type, data)
+			r.happen("st"+act, spec.Type, data)
+			a := chat.New(context.Background(), r, nil)
+			a.Update(tea.WindowSizeMsg{Width: 120, Height: 60})
+			settle(a, a.Init())
+			for _, kind := range []string{"text", "thinking", "stdout"} {
+				a.Take(chat.Update{Delta: &protocol.Frame{Type: protocol.FrameDelta, Step: "wf#3", Kind: kind, Text: "x" + act}})
+			}
+			v := a.View()
+			for what, text := range map[string]string{"screen": v.Content, "title": v.WindowTitle} {
+				for _, c := range colour.ReplaceAllString(text, "") {
+					if plain.Hidden(c) {
+						t.Fatalf("%s of %s with %q: %U in %q", what, spec.Type, act, c, text)
+					}
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"wf/agentkit/memory"
+	"wf/cas"
+	"wf/engine"
+	"wf/protocol"
+)
+
+// refold holds what a store keeps of its runs and memories, so as not to read their whole journals each
+// time, against these journals: a finding for each that says something else. With drop set they are
+// removed in the place of findings; the next look makes them anew.
+func (a *app) refold(ctx context.Context, s *cas.Store, r *cas.Report, drop bool) error {
+	e := &engine.Engine{Store: s}
+	for _, h := range r.Heads {
+		var found *cas.Finding
+		var err error
+		switch scope, isMemory := strings.CutPrefix(h.Name, protocol.MemoryHead("")); {
+		case isMemory:
+			found, err = a.refoldMemory(ctx, s, scope)
+		case strings.HasPrefix(h.Name, protocol.RunHead("")):
+			found, err = refoldRun(ctx, e, runOf(h))
+		}
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil: // a journal that this wf cannot fold says nothing of the state
+			r.NotProven = append(r.NotProven, fmt.Sprintf("the stored state of %s: %v", h.Name, err))
+		case found == nil:
+		case drop:
+			if err := dropState(ctx, s, e, h); err != nil {
+				return fmt.Errorf("%s: %w", found.Where, err)
+			}
+			a.progress("%s differed from its journal and was dropped; it is made anew", found.Where)
+		default:
+			r.OK = false
+			r.Findings = append(r.Findings, *found)
+		}
+	}
+	return nil
+}
+
+func refoldRun(ctx context.Context, e *engine.Engine, run protocol.RunID) (*cas.Finding, error) {
+	f, err := e.Refold(ctx, run)
+	if f == nil || err != nil {
+		return nil, err
+	}
+	return stateFinding(fmt.Sprintf("run/%s/%d/state", run, f.Seq), f.Field, f.Journal, f.Stored, string(run)), nil
+}
+
+func (a *app) refoldMemory(ctx context.Context, s *cas.Store, scope string) (*cas.Finding, error) {
+	m, err := s.Memory(scope)
+	if err != nil {
+		return nil, err
+	}
+	j := memoryJournal{s, m, scope, a.warn}
+	data, head, ok := j.Snapshot(ctx)
+	if !ok {
+		return nil, nil
+	}
+	f, err := memory.Refold(ctx, j, data, head)
+	if f == nil || err != nil {
+		return nil, err
+	}
+	return stateFinding(fmt.Sprintf("memory/%s/%d/state", scope, f.Seq), f.What, f.Journal, f.Kept, "--all"), nil
+}
+
+// stateFinding is a stored state that differs from its journal in what.
+func stateFinding(where, what, journal, stored, of string) *cas.Finding {
+	return &cas.Finding{Kind: "state", Where: where, Expected: what + " by the journal: " + journal, Actual: what + " as stored: " + stored,
+		Fix: fmt.Sprintf("wf verify %s --mend drops the stored state; it is made anew from the journal", of)}
+}
+
+func dropState(ctx context.Context, s *cas.Store, e *engine.Engine, h cas.Head) error {
+	if strings.HasPrefix(h.Name, protocol.MemoryHead("")) {
+		return s.Commit(ctx, cas.Batch{Derived: []cas.Derived{{Key: h.Name}}})
+	}
+	return e.DropState(ctx, runOf(h))
+}
+
+// refoldDir is refold of the store in a directory. Where its journals are not sound they are to be
+// mended first: nothing can be held against them.
+func (a *app) refoldDir(ctx context.Context, dir string, r *cas.Report, drop bool) error {
+	if !r.OK {
+		r.NotProven = append(r.NotProven, "that the stored states of runs and memories agree with their journals, since there are other findings")
+		return nil
+	}
+	s, err := cas.Open(ctx, dir, cas.Options{MustExist: true, ReadOnly: !drop, AnyOwner: true, Warn: a.warn})
+	if err != nil {
+		return err
+	}
+	return errors.Join(a.refold(ctx, s, r, drop), s.Close())
+}
