@@ -48,6 +48,11 @@ type Engine struct {
 	// asked for on their own. nil admits all.
 	Admit func(Candidate) error
 
+	// Pins tell the runs of this user from those that came from elsewhere, which are looked at,
+	// cancelled and forked, but neither driven nor answered: protocol.ErrForeign. nil takes all for
+	// the user's own.
+	Pins *cas.Pins
+
 	lib   Library
 	pasts pasts
 }
@@ -205,7 +210,12 @@ func (e *Engine) Begin(ctx context.Context, l Launch) (run protocol.RunID, fresh
 	if head, _ := j.Head(); head.Defined() {
 		return run, false, nil // someone began it meanwhile
 	}
-	entries, err := j.Append(ctx, e.now(), []cas.Draft{{Data: d}}, blocks)
+	st, err := j.Stage(e.now(), []cas.Draft{{Data: d}}, blocks)
+	if err != nil {
+		return "", false, fmt.Errorf("start run %s: %w", run, err)
+	}
+	e.note(ctx, run, st.Head)
+	entries, err := j.Commit(ctx, st)
 	if errors.Is(err, protocol.ErrHeadMoved) {
 		return run, false, nil // the same
 	}

@@ -130,7 +130,12 @@ func (b *viewer) all(ctx context.Context) error {
 		return err
 	}
 	b.v.Driving = b.e.Driving(ctx, b.v.ID, b.s)
-	return nil
+	h, err := b.e.Store.Head(ctx, protocol.RunHead(b.v.ID))
+	if err != nil {
+		return err
+	}
+	b.v.Foreign, err = b.e.Foreign(ctx, h, b.s)
+	return err
 }
 
 // viewer makes a View.

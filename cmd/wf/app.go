@@ -42,6 +42,7 @@ type app struct {
 	offers mcp.Offers
 
 	memories openMemories
+	pinned   sync.Map // *cas.Pins by *cas.Store
 	pages    taskPages
 	mcp      []string // --trust-mcp
 

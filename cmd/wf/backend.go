@@ -228,7 +228,7 @@ func (b *backend) Verify(ctx context.Context, run protocol.RunID) (any, error) {
 		return nil, err
 	}
 	if r.OK && state != "" {
-		if err := cas.See(ctx, state, b.s.Dir(), r.Heads); err != nil {
+		if err := cas.SeeFound(ctx, state, b.s.Dir(), r.Heads); err != nil {
 			return nil, fmt.Errorf("the heads were not noted outside of the store: %w", err)
 		}
 	}

@@ -172,6 +172,9 @@ func (b *backend) Resume(ctx context.Context, run protocol.RunID, r api.Resume) 
 	if st.Status().Final() {
 		return fail(protocol.ErrFinal, "", "run %s is %s", run, st.Status())
 	}
+	if err := b.e.Own(ctx, run); err != nil {
+		return err
+	}
 	if err := b.e.MayDrive(run, st, o.Limits); err != nil {
 		return err
 	}

@@ -56,7 +56,7 @@ func (s *safeBuffer) String() string {
 func wfIn(dir string, args ...string) *exec.Cmd {
 	cmd := exec.Command("wf", args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "HOME="+dir, "USER=ada", "WF_STORE="+filepath.Join(dir, ".wf"), "XDG_STATE_HOME=", "XDG_DATA_HOME=", "XDG_CONFIG_HOME=", "XDG_RUNTIME_DIR=")
+	cmd.Env = append(os.Environ(), "HOME="+dir, "USER=ada", "WF_STORE="+filepath.Join(dir, ".wf"), "XDG_STATE_HOME="+filepath.Join(dir, "state"), "XDG_DATA_HOME=", "XDG_CONFIG_HOME=", "XDG_RUNTIME_DIR=")
 	return cmd
 }
 

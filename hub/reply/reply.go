@@ -49,6 +49,8 @@ var statuses = map[string]int{
 	protocol.ErrFutureCursor.Code: http.StatusConflict,
 	protocol.ErrHeadMoved.Code:    http.StatusConflict,
 	protocol.ErrRunLive.Code:      http.StatusConflict,
+	protocol.ErrForeign.Code:      http.StatusConflict,
+	protocol.ErrRolledBack.Code:   http.StatusConflict,
 	protocol.ErrNotWaiting.Code:   http.StatusConflict,
 	protocol.ErrFinal.Code:        http.StatusConflict,
 	protocol.ErrWaiting.Code:      http.StatusConflict,
