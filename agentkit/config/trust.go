@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -89,8 +90,14 @@ func (l *Loaded) Powers() ([]string, error) {
 		return nil, err
 	}
 	var powers []string
+	if slices.ContainsFunc(c.Model, func(m string) bool { return !l.Local(m) }) {
+		powers = append(powers, "make "+strings.Join(c.Model, ", ")+" the default model, which agents that name none send their prompts to")
+	}
 	for _, name := range sorted(c.Providers) {
 		p := c.Providers[name]
+		if p.KeyEnv == "" && !p.loopback() {
+			powers = append(powers, fmt.Sprintf("send prompts to %s, as %s/…", orDefault(p.BaseURL, "the maker of the wire "+p.Wire), name))
+		}
 		if p.KeyEnv != "" {
 			powers = append(powers, fmt.Sprintf("send $%s to %s, as %s/…", p.KeyEnv, orDefault(p.BaseURL, "the maker of the wire "+p.Wire), name))
 		}
