@@ -10,6 +10,7 @@ import (
 	"iter"
 	"math/big"
 	"slices"
+	"sync"
 	"time"
 
 	"wf/cas"
@@ -55,6 +56,8 @@ type Engine struct {
 
 	lib   Library
 	pasts pasts
+
+	unknownOrigin sync.Once // Foreign has warned
 }
 
 // Cost is what all model calls of a run cost so far, in pico-dollars. It is nil where a price

@@ -40,22 +40,31 @@ func (d *driver) drove() {
 
 // Foreign reports whether a run came from elsewhere, or is older than what was seen of it: it goes on
 // here only once it was adopted. A sub-workflow that was never noted is as the run it belongs to.
-// What Own finds in the events since the last look is not looked for: lists have many runs.
-func (e *Engine) Foreign(ctx context.Context, h cas.Head, s *State) (bool, error) {
+// What Own finds in the events since the last look is not looked for: lists have many runs. Where it
+// cannot be told the run is foreign, and one warning says why.
+func (e *Engine) Foreign(ctx context.Context, h cas.Head, s *State) bool {
 	if e.Pins == nil {
-		return false, nil
+		return false
 	}
+	noted, err := e.noted(ctx, h, s)
+	if err != nil && ctx.Err() == nil {
+		e.unknownOrigin.Do(func() { e.warn(fmt.Errorf("it cannot be told which runs came from elsewhere: %w", err)) })
+	}
+	return !noted
+}
+
+func (e *Engine) noted(ctx context.Context, h cas.Head, s *State) (bool, error) {
 	for {
 		noted, err := e.Pins.Noted(h)
 		if err != nil || noted || s.Info.Parent == nil || s.Info.Forked.Defined() {
-			return !noted, err
+			return noted, err
 		}
 		parent := s.Info.Parent.Run
 		if h, err = e.Store.Head(ctx, protocol.RunHead(parent)); err != nil || !h.Link.Defined() {
-			return true, err
+			return false, err
 		}
 		if s, err = e.State(ctx, parent); err != nil {
-			return true, err
+			return false, err
 		}
 	}
 }

@@ -134,8 +134,8 @@ func (b *viewer) all(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.v.Foreign, err = b.e.Foreign(ctx, h, b.s)
-	return err
+	b.v.Foreign = b.e.Foreign(ctx, h, b.s)
+	return nil
 }
 
 // viewer makes a View.

@@ -135,9 +135,7 @@ func (a *app) rows(ctx context.Context, s *cas.Store, f lsFlags) (out []runRow, 
 		if f.fits(st) && f.found(runOf(h), st) {
 			row := rowOf(h, st)
 			row.Driving = e.Driving(ctx, row.ID, st)
-			if row.Foreign, err = e.Foreign(ctx, h, st); err != nil {
-				return nil, nil, err
-			}
+			row.Foreign = e.Foreign(ctx, h, st)
 			if cost, _ := e.Cost(st.Totals); cost != nil {
 				usd := float64(*cost) / 1e12
 				row.CostUSD = &usd
