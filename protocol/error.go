@@ -33,6 +33,7 @@ var (
 
 	ErrForeign    = &Error{"foreign_run", "the run came from elsewhere", "wf store adopt RUN lets it go on here, wf fork makes a run of your own from it"}
 	ErrRolledBack = &Error{"rolled_back", "the store was put back to an older copy", "put the newer copy back, or accept this one with wf store adopt"}
+	ErrUntrusted  = &Error{"untrusted", "it was not trusted", "wf trust FILE"}
 
 	ErrUnknownRun   = &Error{"unknown_session", "no such run", "wf ls lists the runs"}
 	ErrFutureCursor = &Error{"future_cursor", "the cursor lies beyond the newest event", "start from 0"}

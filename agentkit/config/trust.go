@@ -50,21 +50,8 @@ func (l *Loaded) Trust() error {
 	if err != nil {
 		return err
 	}
-	to := l.places.trustFile(path)
-	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+	if err := writeWhole(l.places.trustFile(path), []byte(trustLine(l.Project.text, path))); err != nil {
 		return fmt.Errorf("keep what is trusted: %w", err)
-	}
-	temp, err := os.CreateTemp(filepath.Dir(to), ".trust-*")
-	if err != nil {
-		return fmt.Errorf("keep what is trusted: %w", err)
-	}
-	_, err = temp.WriteString(trustLine(l.Project.text, path))
-	err = errors.Join(err, temp.Sync(), temp.Close())
-	if err == nil {
-		err = os.Rename(temp.Name(), to)
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("keep what is trusted: %w", err), os.Remove(temp.Name()))
 	}
 	return nil
 }

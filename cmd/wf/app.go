@@ -45,6 +45,7 @@ type app struct {
 	pinned   sync.Map // *cas.Pins by *cas.Store
 	pages    taskPages
 	mcp      []string // --trust-mcp
+	trusted  []string // --trust
 
 	every    bool // wf show --all
 	started  bool // the command line was understood

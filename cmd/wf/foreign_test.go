@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -13,6 +15,7 @@ import (
 	"wf/cas"
 	"wf/engine"
 	"wf/hub/api"
+	"wf/hub/schedule"
 	"wf/protocol"
 )
 
@@ -85,6 +88,53 @@ func (d *daemon) awaits(t *testing.T, ctx context.Context, run protocol.RunID, w
 			t.Fatalf("run %s is %s, not %s: %v", run, st.Status(), want, err)
 		}
 	}
+}
+
+const tick = "wf: 1\nname: tick\non: {schedule: \"@daily\"}\ndefaults: {timeout: 1m}\nroles: {a: {run: %s}}\n"
+
+// A file that was just cloned, or that an agent wrote, is listed; neither a client nor the clock
+// starts it before a person trusts it. The trust is in what it does: not in its path or its comments.
+func TestF35ADaemonStartsOnlyWhatWasTrusted(t *testing.T) {
+	dir := t.TempDir()
+	ctx := t.Context()
+	d, log := laidOut(t, ctx, dir)
+	d.keeper.start()
+	check := func(what string, waits bool) {
+		t.Helper()
+		list, err := d.backend.Workflows(ctx)
+		if err != nil || len(list) != 1 || list[0].Waits != waits || strings.Contains(list[0].Problem, "wf trust ") != waits {
+			t.Fatalf("%s: %+v, %v", what, list, err)
+		}
+		jobs, err := d.backend.scheduled(ctx)
+		if err != nil || (len(jobs) == 0) != waits {
+			t.Fatalf("%s: the clock starts %v, %v", what, jobs, err)
+		}
+		_, _, err = d.backend.Start(ctx, api.Start{Workflow: "tick"})
+		fired := d.backend.fire(ctx, schedule.Firing{Job: schedule.Job{File: list[0].File}, RequestID: what})
+		for _, err := range []error{err, fired} {
+			if errors.Is(err, protocol.ErrUntrusted) != waits || !waits && err != nil {
+				t.Fatalf("%s: %v", what, err)
+			}
+		}
+	}
+	write(t, dir, "tick.yaml", fmt.Sprintf(tick, "touch one"))
+	check("just cloned", true)
+	log.await(t, ctx, "the schedule waits for trust", "wf trust ")
+	trustAll(t, dir)
+	check("trusted", false)
+	write(t, dir, "tick.yaml", "# nothing new\n"+fmt.Sprintf(tick, "'touch one'"))
+	check("with a comment", false)
+	write(t, dir, "tick.yaml", fmt.Sprintf(tick, "touch two"))
+	check("changed", true)
+	if out, err := wfIn(dir, "trust", "tick.yaml", "--no-input").CombinedOutput(); exitOf(t, err) != 1 || !strings.Contains(string(out), "touch two") || !strings.Contains(string(out), "-") {
+		t.Errorf("the question does not show the change:\n%s", out)
+	}
+	write(t, dir, "tick.yaml", fmt.Sprintf(tick, "touch one"))
+	check("put back", false)
+	if out, err := wfIn(dir, "trust", "--revoke", "tick.yaml").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	check("revoked", true)
 }
 
 // A daemon leaves the runs of a store that was cloned alone, those that were cut off and the timers

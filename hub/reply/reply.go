@@ -42,6 +42,7 @@ var statuses = map[string]int{
 
 	protocol.ErrUnauthorized.Code: http.StatusUnauthorized,
 	protocol.ErrForbidden.Code:    http.StatusForbidden,
+	protocol.ErrUntrusted.Code:    http.StatusForbidden,
 	protocol.ErrNotFound.Code:     http.StatusNotFound,
 	protocol.ErrUnknownRun.Code:   http.StatusNotFound,
 
