@@ -14,6 +14,9 @@ type ImportOptions struct {
 	// record of names, one made from its head. It needs such a record, or an archive with one
 	// root.
 	Run protocol.RunID
+	// Before is called before heads are made and moved, with the runs that are there and go on to
+	// a new head; its error ends the import. nil is none.
+	Before func(forwarded []protocol.RunID) error
 }
 
 // Imported says what an import brought.
@@ -105,13 +108,13 @@ func importFrom(ctx context.Context, r io.Reader, into *Store, o ImportOptions) 
 	if err := flush(); err != nil {
 		return Imported{}, err
 	}
-	return in, importHeads(ctx, v, into, &in, o.Run)
+	return in, importHeads(ctx, v, into, &in, o)
 }
 
 // importHeads verifies what the roots lead to and makes heads of the events.
-func importHeads(ctx context.Context, v *verifier, into *Store, in *Imported, run protocol.RunID) error {
+func importHeads(ctx context.Context, v *verifier, into *Store, in *Imported, o ImportOptions) error {
 	var moves []Move
-	heads, recorded := v.rootHeads(in.Roots, run)
+	heads, recorded := v.rootHeads(in.Roots, o.Run)
 	for _, h := range heads {
 		if h.Seq == 0 {
 			continue
@@ -163,6 +166,11 @@ func importHeads(ctx context.Context, v *verifier, into *Store, in *Imported, ru
 	}
 	if len(moves) == 0 {
 		return nil
+	}
+	if o.Before != nil {
+		if err := o.Before(in.Forwarded); err != nil {
+			return err
+		}
 	}
 	return into.Commit(ctx, Batch{Moves: moves})
 }

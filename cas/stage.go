@@ -14,6 +14,12 @@ type Staged struct {
 	packs   []packed
 }
 
+// Head is the newest of the events.
+func (st *Staged) Head() (protocol.Link, protocol.Seq) {
+	e := st.entries[len(st.entries)-1]
+	return e.CID, e.Seq
+}
+
 // Stage is the first half of Append: it makes the events, behind those that were staged
 // before, and packs them, so that this is done while others are written. Commit is the second
 // half.

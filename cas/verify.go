@@ -162,6 +162,7 @@ type verifier struct {
 	more   int
 	seen   map[Finding]bool
 	doubts map[string]bool
+	known  map[string]Seen                      // o.LastSeen, of both kinds
 	marks  map[string]map[protocol.Seq][32]byte // what index/events says
 
 	unindexed map[blockName]bool
@@ -174,7 +175,7 @@ func newVerifier(o VerifyOptions, from evidence) *verifier {
 	return &verifier{
 		o: o, g: &graph{nodes: map[blockName]*node{}, from: from},
 		report: Report{Schema: VerifySchema, Findings: []Finding{}, NotProven: []string{}},
-		seen:   map[Finding]bool{}, doubts: map[string]bool{},
+		seen:   map[Finding]bool{}, doubts: map[string]bool{}, known: o.LastSeen.All(),
 	}
 }
 
@@ -241,7 +242,7 @@ func (v *verifier) absent(heads []Head, moves map[string][]ReflogLine) {
 			gone[name], fix[name] = Seen{Head: lines[n-1].New, Seq: lines[n-1].Seq}, restoreFix
 		}
 	}
-	for name, s := range v.o.LastSeen.Heads {
+	for name, s := range v.known {
 		if _, ok := fix[name]; !ok {
 			fix[name] = seenFix
 		}

@@ -79,7 +79,7 @@ func (v *verifier) pinned(ctx context.Context, h Head, chain []chainEvent, at ma
 		check(Seen{Head: v.o.Head}, "given head", restoreFix)
 		v.settled = true
 	}
-	seen, ok := v.o.LastSeen.Heads[h.Name]
+	seen, ok := v.known[h.Name]
 	switch {
 	case ok:
 		check(seen, "last seen head", seenFix)

@@ -25,9 +25,12 @@ type Reply struct {
 
 // Answer records a reply; Drive then goes on with it, here or where the run is driven. A run
 // that does not wait for it is an error wrapping protocol.ErrNotWaiting, a reply that does
-// not fit one wrapping protocol.ErrUsage. Secrets of the workflow and what has the shape of a
+// not fit one wrapping protocol.ErrUsage, a foreign run one wrapping protocol.ErrForeign. Secrets of the workflow and what has the shape of a
 // key are hidden in it before it is stored.
 func (e *Engine) Answer(ctx context.Context, run protocol.RunID, r Reply) (step string, err error) {
+	if err := e.Own(ctx, run); err != nil {
+		return "", err
+	}
 	err = e.insist(ctx, run, func(s *State) ([]cas.Draft, []cas.Block, error) {
 		w, err := s.waitingFor(r)
 		if err != nil {

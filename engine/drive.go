@@ -37,9 +37,13 @@ func (e *Engine) Drive(ctx context.Context, run protocol.RunID, o DriveOptions) 
 	if d.s.Status().Final() {
 		return d.s, nil
 	}
+	if err := e.Own(ctx, run); err != nil {
+		return nil, err
+	}
 	if err := e.MayDrive(run, d.s, o.Limits); err != nil {
 		return nil, err
 	}
+	defer d.drove()
 	if err = d.drive(ctx, o); err != nil {
 		d.abandon(err)
 		if err != ctx.Err() {

@@ -10,6 +10,7 @@ import (
 	"iter"
 	"math/big"
 	"slices"
+	"sync"
 	"time"
 
 	"wf/cas"
@@ -52,8 +53,15 @@ type Engine struct {
 	// sandbox: off.
 	ConfineAll bool
 
+	// Pins tell the runs of this user from those that came from elsewhere, which are looked at,
+	// cancelled and forked, but neither driven nor answered: protocol.ErrForeign. nil takes all for
+	// the user's own.
+	Pins *cas.Pins
+
 	lib   Library
 	pasts pasts
+
+	unknownOrigin sync.Once // Foreign has warned
 }
 
 // Cost is what all model calls of a run cost so far, in pico-dollars. It is nil where a price
@@ -214,7 +222,12 @@ func (e *Engine) Begin(ctx context.Context, l Launch) (run protocol.RunID, fresh
 	if head, _ := j.Head(); head.Defined() {
 		return run, false, nil // someone began it meanwhile
 	}
-	entries, err := j.Append(ctx, e.now(), []cas.Draft{{Data: d}}, blocks)
+	st, err := j.Stage(e.now(), []cas.Draft{{Data: d}}, blocks)
+	if err != nil {
+		return "", false, fmt.Errorf("start run %s: %w", run, err)
+	}
+	e.note(ctx, run, st.Head)
+	entries, err := j.Commit(ctx, st)
 	if errors.Is(err, protocol.ErrHeadMoved) {
 		return run, false, nil // the same
 	}

@@ -73,6 +73,7 @@ func (e *Engine) Fork(ctx context.Context, run protocol.RunID, o ForkOptions) (p
 			return "", fmt.Errorf("raise the limits of run %s, a fork of run %s: %w", id, run, err)
 		}
 	}
+	e.note(ctx, id, fork.Head)
 	return id, nil
 }
 

@@ -34,6 +34,9 @@ func (e *Engine) Message(ctx context.Context, run protocol.RunID, source, text s
 	if len(text) > messageMax {
 		return fmt.Errorf("message from %s to run %s: %d bytes, at most %d are taken; put it in a file of the workspace and name that: %w", source, run, len(text), messageMax, protocol.ErrUsage)
 	}
+	if err := e.Own(ctx, run); err != nil {
+		return err
+	}
 	return e.insist(ctx, run, func(s *State) ([]cas.Draft, []cas.Block, error) {
 		if s.Status().Final() {
 			return nil, nil, fmt.Errorf("run %s is %s: %w", run, s.Status(), protocol.ErrFinal)
@@ -138,6 +141,9 @@ func (s *State) isAgent(name string) bool {
 // Compact has the next visit of an agent begin with a compaction of its conversation. A run
 // that has ended is an error wrapping protocol.ErrFinal.
 func (e *Engine) Compact(ctx context.Context, run protocol.RunID, by string) error {
+	if err := e.Own(ctx, run); err != nil {
+		return err
+	}
 	return e.insist(ctx, run, func(s *State) ([]cas.Draft, []cas.Block, error) {
 		if s.Status().Final() {
 			return nil, nil, fmt.Errorf("run %s is %s: %w", run, s.Status(), protocol.ErrFinal)

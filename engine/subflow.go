@@ -44,10 +44,15 @@ func (p subflow) Perform(ctx context.Context, turn protocol.Turn, emit roles.Emi
 	if len(turn.Models) > 0 {
 		models = map[string][]string{"": turn.Models}
 	}
-	_, _, err = p.e.Begin(ctx, Launch{Program: prog, Inputs: inputs, Workspace: turn.Workspace, File: turn.File, Models: models, Context: turn.Context,
+	_, fresh, err := p.e.Begin(ctx, Launch{Program: prog, Inputs: inputs, Workspace: turn.Workspace, File: turn.File, Models: models, Context: turn.Context,
 		sources: turn.Sources, run: child, parent: &protocol.ParentRun{Run: turn.Run, Step: turn.Step.String()}})
 	if err != nil {
 		return protocol.Conclusion{}, err
+	}
+	if !fresh { // its name can be foretold: what is there must be what this user began
+		if err := p.e.Own(ctx, child); err != nil {
+			return protocol.Conclusion{}, err
+		}
 	}
 	if err := p.handDown(ctx, child, turn); err != nil {
 		return protocol.Conclusion{}, err

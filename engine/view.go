@@ -13,6 +13,7 @@ type View struct {
 	Definition string                 `json:"definition"`
 	Status     protocol.RunStatus     `json:"status"`
 	Driving                           // of a running one
+	Foreign    bool                   `json:"foreign,omitempty"` // it came from elsewhere: it goes on only once it was adopted
 	Reason     string                 `json:"reason"`
 	Suspended  protocol.SuspendReason `json:"suspended_by,omitempty"`
 	Code       string                 `json:"code,omitempty"` // of the Error behind a suspension

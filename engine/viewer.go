@@ -130,6 +130,11 @@ func (b *viewer) all(ctx context.Context) error {
 		return err
 	}
 	b.v.Driving = b.e.Driving(ctx, b.v.ID, b.s)
+	h, err := b.e.Store.Head(ctx, protocol.RunHead(b.v.ID))
+	if err != nil {
+		return err
+	}
+	b.v.Foreign = b.e.Foreign(ctx, h, b.s)
 	return nil
 }
 

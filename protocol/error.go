@@ -31,6 +31,10 @@ var (
 	ErrDiskFull     = &Error{"disk_full", "no space left for the store", "free some space, then wf resume: nothing acknowledged is lost"}
 	ErrRunLive      = &Error{"run_live", "another process drives this run", "follow it with wf log -f, or stop that process"}
 
+	ErrForeign    = &Error{"foreign_run", "the run came from elsewhere", "wf store adopt RUN lets it go on here, wf fork makes a run of your own from it"}
+	ErrRolledBack = &Error{"rolled_back", "the store was put back to an older copy", "put the newer copy back, or accept this one with wf store adopt"}
+	ErrUntrusted  = &Error{"untrusted", "it was not trusted", "wf trust FILE"}
+
 	ErrUnknownRun   = &Error{"unknown_session", "no such run", "wf ls lists the runs"}
 	ErrFutureCursor = &Error{"future_cursor", "the cursor lies beyond the newest event", "start from 0"}
 	ErrBadCursor    = &Error{"bad_cursor", "not a cursor", "a cursor is the seq of the last event held"}

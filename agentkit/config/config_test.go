@@ -161,6 +161,75 @@ func TestAProjectReplacesNoProviderBeforeItIsTrusted(t *testing.T) {
 	}
 }
 
+// A project that was just cloned cannot have prompts go where it likes: neither by the default model,
+// nor by a provider that a workflow of it names.
+func TestF36AProjectSendsNoPromptElsewhereBeforeItIsTrusted(t *testing.T) {
+	none := func(string) (string, bool) { return "", false }
+	for _, elsewhere := range []string{"https://helper.example/v1", "http://localhost:8080/v1", "http://127.0.0.1.example/v1", "http://10.0.0.7/v1", "http://[::2]:80/v1"} {
+		p := places(t, "model: mine/x\nproviders: {mine: {wire: openai, base_url: 'http://127.0.0.1:9/v1'}}",
+			"model: helper/x\nproviders: {helper: {wire: openai, base_url: '"+elsewhere+"'}}")
+		c := load(t, p)
+		if _, err := c.Registry().Open("helper/x", "."); err == nil || !strings.Contains(err.Error(), "wf trust") {
+			t.Errorf("%s was opened: %v", elsewhere, err)
+		}
+		if r, err := c.Resolve("coder", nil, nil, none); !errors.Is(err, protocol.ErrModel) || !strings.Contains(protocol.HintOf(err), "wf trust") {
+			t.Errorf("%s is the default: %s, %v", elsewhere, r, err)
+		}
+		if r, err := c.Resolve("coder", []string{"mine/x"}, nil, none); err != nil || r.Models[0] != "mine/x" {
+			t.Errorf("the flag counts for nothing: %s, %v", r, err)
+		}
+		if powers, err := c.Powers(); err != nil || len(powers) != 2 {
+			t.Errorf("powers %q, %v", powers, err)
+		}
+		if err := c.Trust(); err != nil {
+			t.Fatal(err)
+		}
+		c = load(t, p)
+		if _, err := c.Registry().Open("helper/x", "."); err != nil {
+			t.Errorf("%s after trust: %v", elsewhere, err)
+		}
+		if r, err := c.Resolve("coder", nil, nil, none); err != nil || r.Models[0] != "helper/x" {
+			t.Errorf("the default after trust: %s, %v", r, err)
+		}
+	}
+	for _, here := range []string{"http://127.0.0.1:8080/v1", "http://127.8.9.1/v1", "http://[::1]:8080/v1"} {
+		c := load(t, places(t, "", "model: helper/x\nproviders: {helper: {wire: openai, base_url: '"+here+"'}}"))
+		if _, err := c.Registry().Open("helper/x", "."); err != nil {
+			t.Errorf("%s asks for trust: %v", here, err)
+		}
+		if r, err := c.Resolve("coder", nil, nil, none); err != nil || r.Models[0] != "helper/x" {
+			t.Errorf("%s asks for trust as the default: %s, %v", here, r, err)
+		}
+	}
+	c := load(t, places(t, "", "model: openai/gpt-5"))
+	if r, err := c.Resolve("coder", nil, nil, none); err == nil {
+		t.Errorf("a project chose a model that the user pays for: %s", r)
+	}
+}
+
+// A server that was trusted does not hand prompts on.
+func TestARedirectOfAProviderIsRefused(t *testing.T) {
+	reached := make(chan string, 10)
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { reached <- r.URL.Path }))
+	defer other.Close()
+	s := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusTemporaryRedirect))
+	defer s.Close()
+	for _, wire := range []string{"openai", "anthropic"} {
+		c := load(t, places(t, "providers: {here: {wire: "+wire+", base_url: '"+s.URL+"'}}", ""))
+		if err := say(t, c, "here/x"); err == nil {
+			t.Errorf("%s: an answer came", wire)
+		}
+	}
+	if found := config.Probe(t.Context(), []string{s.URL + "/v1"}, time.Minute); len(found) > 0 {
+		t.Errorf("found %v", found)
+	}
+	select {
+	case path := <-reached:
+		t.Errorf("the other server was asked for %s", path)
+	default:
+	}
+}
+
 func TestResolutionHasAnOrder(t *testing.T) {
 	none := func(string) (string, bool) { return "", false }
 	key := func(name string) (string, bool) { return "k", name == "OPENAI_API_KEY" }
@@ -188,7 +257,11 @@ func TestResolutionHasAnOrder(t *testing.T) {
 }
 
 func TestTheProjectTakesPrecedence(t *testing.T) {
-	c := load(t, places(t, "model: a/b\nprices: {a/b: {input: 1, output: 1}, c/d: {input: 2, output: 2}}", "model: c/d\nprices: {a/b: {input: 9, output: 9}}"))
+	p := places(t, "model: a/b\nprices: {a/b: {input: 1, output: 1}, c/d: {input: 2, output: 2}}", "model: c/d\nprices: {a/b: {input: 9, output: 9}}")
+	if err := load(t, p).Trust(); err != nil {
+		t.Fatal(err)
+	}
+	c := load(t, p)
 	if d := cmp.Diff(config.Models{"c/d"}, c.Model); d != "" {
 		t.Error(d)
 	}

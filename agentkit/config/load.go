@@ -30,6 +30,7 @@ type Loaded struct {
 
 	places  Places
 	blocked map[string]string // provider → why it cannot be used
+	wanted  Models            // the default that a project names which is not trusted, where it leads off this machine
 }
 
 // File is one config that was read.
@@ -84,6 +85,9 @@ func Load(p Places) (*Loaded, error) {
 		project.MCP, project.Sandbox = nil, Sandbox{}
 	}
 	l.Config = project.over(user)
+	if !f.Trusted && slices.ContainsFunc(project.Model, func(m string) bool { return !l.Local(m) }) {
+		l.wanted, l.Model = project.Model, nil
+	}
 	return l, nil
 }
 
@@ -105,6 +109,8 @@ func (l *Loaded) block(project, user Config) {
 			l.blocked[name] = fmt.Sprintf("it would send $%s to %s", p.KeyEnv, orDefault(p.BaseURL, "the maker of the wire"))
 		case replaces || slices.Contains([]string{"openai", "anthropic"}, name):
 			l.blocked[name] = "it would take the place of your provider of that name"
+		case !p.loopback():
+			l.blocked[name] = fmt.Sprintf("it would send what agents are told to %s, which is no literal address of this machine such as http://127.0.0.1:8080/v1", orDefault(p.BaseURL, "the maker of the wire"))
 		}
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"wf/agentkit/internal/wire"
 )
 
 // Loopback are the servers on this machine that a probe asks: llama-server, Ollama, LM Studio,
@@ -54,7 +56,7 @@ func modelsOf(ctx context.Context, base string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	res, err := http.DefaultClient.Do(req)
+	res, err := wire.Client.Do(req)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"net/netip"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -16,6 +18,8 @@ import (
 	"wf/agentkit/model"
 	"wf/agentkit/openai"
 	"wf/agentkit/price"
+	"wf/agentkit/script"
+	"wf/agentkit/tape"
 	"wf/protocol"
 	"wf/roles"
 )
@@ -89,3 +93,25 @@ func (l *Loaded) Window(model string) int {
 // Blocked says why a provider cannot be used before the project's config is trusted, "" where
 // it can.
 func (l *Loaded) Blocked(provider string) string { return l.blocked[provider] }
+
+// Local reports whether what a model is told stays on this machine: it answers from a file, or is one
+// of a server that is named by its address, not by a name, and is sent no key.
+func (l *Loaded) Local(model string) bool {
+	if strings.HasPrefix(model, script.Prefix) || strings.HasPrefix(model, tape.Prefix) {
+		return true
+	}
+	name, _, _ := strings.Cut(model, "/")
+	p, ok := l.Providers[name]
+	return ok && l.blocked[name] == "" && p.KeyEnv == "" && p.loopback()
+}
+
+// loopback reports whether the server is at an address of this machine that is written as one:
+// what a name stands for, others may decide.
+func (p Provider) loopback() bool {
+	u, err := url.Parse(p.BaseURL)
+	if err != nil {
+		return false
+	}
+	ip, err := netip.ParseAddr(u.Hostname())
+	return err == nil && ip.Unmap().IsLoopback()
+}

@@ -43,7 +43,8 @@ func (r Resolution) String() string {
 
 // Resolve finds the models of a role: those of the flag, else the role's own, else the config's
 // default, else that of a key in the environment. With none it is an error wrapping
-// protocol.ErrModel with three fixes.
+// protocol.ErrModel with three fixes. A default of a project that is not trusted is one as well, where it
+// leads off this machine: no other takes its place in silence.
 func (l *Loaded) Resolve(role string, flag, own []string, lookup func(string) (string, bool)) (Resolution, error) {
 	r := Resolution{Role: role}
 	switch {
@@ -51,6 +52,11 @@ func (l *Loaded) Resolve(role string, flag, own []string, lookup func(string) (s
 		r.Models, r.Source = flag, ByFlag
 	case len(own) > 0:
 		r.Models, r.Source = own, ByRole
+	case len(l.wanted) > 0:
+		return r, fmt.Errorf("the role %s names no model: %w", role, &protocol.Error{
+			Code: protocol.ErrModel.Code, Message: fmt.Sprintf("%s makes %s the default, and is not trusted", l.Project.Path, strings.Join(l.wanted, ", ")),
+			Hint: fmt.Sprintf("%s makes %s the default, and is not trusted: look at it, then wf trust; or name a model with --model PROVIDER/MODEL", l.Project.Path, strings.Join(l.wanted, ", ")),
+		})
 	case len(l.Model) > 0:
 		r.Models, r.Source, r.Detail = l.Model, ByConfig, l.modelFrom()
 	default:

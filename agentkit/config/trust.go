@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -49,21 +50,8 @@ func (l *Loaded) Trust() error {
 	if err != nil {
 		return err
 	}
-	to := l.places.trustFile(path)
-	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+	if err := writeWhole(l.places.trustFile(path), []byte(trustLine(l.Project.text, path))); err != nil {
 		return fmt.Errorf("keep what is trusted: %w", err)
-	}
-	temp, err := os.CreateTemp(filepath.Dir(to), ".trust-*")
-	if err != nil {
-		return fmt.Errorf("keep what is trusted: %w", err)
-	}
-	_, err = temp.WriteString(trustLine(l.Project.text, path))
-	err = errors.Join(err, temp.Sync(), temp.Close())
-	if err == nil {
-		err = os.Rename(temp.Name(), to)
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("keep what is trusted: %w", err), os.Remove(temp.Name()))
 	}
 	return nil
 }
@@ -89,8 +77,14 @@ func (l *Loaded) Powers() ([]string, error) {
 		return nil, err
 	}
 	var powers []string
+	if slices.ContainsFunc(c.Model, func(m string) bool { return !l.Local(m) }) {
+		powers = append(powers, "make "+strings.Join(c.Model, ", ")+" the default model, which agents that name none send their prompts to")
+	}
 	for _, name := range sorted(c.Providers) {
 		p := c.Providers[name]
+		if p.KeyEnv == "" && !p.loopback() {
+			powers = append(powers, fmt.Sprintf("send prompts to %s, as %s/…", orDefault(p.BaseURL, "the maker of the wire "+p.Wire), name))
+		}
 		if p.KeyEnv != "" {
 			powers = append(powers, fmt.Sprintf("send $%s to %s, as %s/…", p.KeyEnv, orDefault(p.BaseURL, "the maker of the wire "+p.Wire), name))
 		}

@@ -29,6 +29,11 @@ func (a *app) admit(c engine.Candidate) error {
 	if err := unconfinable(sandbox.Probe(), loaded, c); err != nil {
 		return err
 	}
+	if c.New || c.Fork {
+		if err := a.admitPowers(c.Program, c.File); err != nil {
+			return err
+		}
+	}
 	price := a.unbounded(loaded, c)
 	if !c.New {
 		return price

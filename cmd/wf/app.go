@@ -42,8 +42,10 @@ type app struct {
 	offers mcp.Offers
 
 	memories openMemories
+	pinned   sync.Map // *cas.Pins by *cas.Store
 	pages    taskPages
 	mcp      []string // --trust-mcp
+	trusted  []string // --trust
 
 	every    bool // wf show --all
 	started  bool // the command line was understood

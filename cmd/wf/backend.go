@@ -26,7 +26,8 @@ type backend struct {
 	e      *engine.Engine
 	keeper *keeper
 	shelf  shelf
-	dir    string // workspace of the runs it starts
+	dir    string   // workspace of the runs it starts
+	told   sync.Map // CIDs of definitions whose schedules wait for trust, and were told of
 
 	// moving is held for reading from before a commit by which a run goes on until the keeper has
 	// the run. Suspend waits for that: else it would find a run that moves, and no drive to stop.
@@ -231,7 +232,7 @@ func (b *backend) Verify(ctx context.Context, run protocol.RunID) (any, error) {
 		return nil, err
 	}
 	if r.OK && state != "" {
-		if err := cas.See(ctx, state, b.s.Dir(), r.Heads); err != nil {
+		if err := cas.SeeFound(ctx, state, b.s.Dir(), r.Heads); err != nil {
 			return nil, fmt.Errorf("the heads were not noted outside of the store: %w", err)
 		}
 	}

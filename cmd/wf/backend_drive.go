@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"wf/agentkit/config"
 	"wf/engine"
 	"wf/engine/lang"
 	"wf/hub/api"
@@ -27,6 +28,9 @@ func asker(ctx context.Context) string {
 func (b *backend) Start(ctx context.Context, s api.Start) (protocol.RunID, bool, error) {
 	f, err := b.shelf.find(s.Workflow)
 	if err != nil {
+		return "", false, err
+	}
+	if err := untrusted(f.waits, config.Serve, config.Unconfined); err != nil {
 		return "", false, err
 	}
 	models, err := modelsFor(f.program, s.Models)
@@ -64,12 +68,19 @@ func (b *backend) launch(ctx context.Context, f found, inputs map[string]any, l 
 	return run, true, nil
 }
 
-// scheduled are the served workflows that the clock starts.
+// scheduled are the served workflows that the clock starts: of those that were trusted.
 func (b *backend) scheduled(context.Context) ([]schedule.Job, error) {
 	all, err := b.shelf.list()
 	var jobs []schedule.Job
 	for _, f := range all {
-		if f.program != nil && f.program.Workflow.Schedule != nil {
+		if f.program == nil || f.program.Workflow.Schedule == nil {
+			continue
+		}
+		if why := untrusted(f.waits, config.Schedule, config.Unconfined); why != nil {
+			if _, told := b.told.LoadOrStore(f.cid, true); !told {
+				b.keeper.log.Warn("the schedule waits for trust", "workflow", f.name, "file", f.path, "fix", protocol.HintOf(why))
+			}
+		} else {
 			jobs = append(jobs, schedule.Job{Workflow: f.name, File: f.path, Schedule: *f.program.Workflow.Schedule})
 		}
 	}
@@ -81,6 +92,9 @@ func (b *backend) fire(ctx context.Context, x schedule.Firing) error {
 	f, err := b.shelf.find(x.Job.File)
 	if err != nil {
 		return err
+	}
+	if err := untrusted(f.waits, config.Schedule, config.Unconfined); err != nil {
+		return err // it was changed since it was listed
 	}
 	_, _, err = b.launch(ctx, f, nil, engine.Launch{RequestID: x.RequestID, CreatedBy: "schedule"})
 	return err
@@ -171,6 +185,9 @@ func (b *backend) Resume(ctx context.Context, run protocol.RunID, r api.Resume) 
 	}
 	if st.Status().Final() {
 		return fail(protocol.ErrFinal, "", "run %s is %s", run, st.Status())
+	}
+	if err := b.e.Own(ctx, run); err != nil {
+		return err
 	}
 	if err := b.e.MayDrive(run, st, o.Limits); err != nil {
 		return err

@@ -155,9 +155,19 @@ func (a *app) importCAR(ctx context.Context, path, name string) error {
 	if err != nil {
 		return err
 	}
-	got, err := cas.Import(ctx, in, s, cas.ImportOptions{Run: protocol.RunID(name)})
-	if err == nil {
-		a.note(ctx, s, got.Runs...)
+	var held []func() error // locks of runs that go on to the head of the archive
+	got, err := cas.Import(ctx, in, s, cas.ImportOptions{Run: protocol.RunID(name), Before: func(forwarded []protocol.RunID) error {
+		for _, run := range forwarded {
+			unlock, err := s.LockRun(run)
+			if err != nil {
+				return err
+			}
+			held = append(held, unlock)
+		}
+		return a.pins(s).Disown(ctx, forwarded)
+	}})
+	for _, unlock := range held {
+		err = errors.Join(err, unlock())
 	}
 	if err := errors.Join(err, s.Close()); err != nil {
 		return importHint(err, path)

@@ -135,6 +135,9 @@ func TestW20KilledAtFortyPoints(t *testing.T) {
 				"XDG_STATE_HOME=", "XDG_DATA_HOME=", "WF_STORE="+filepath.Join(dir, ".wf"))
 			return cmd
 		}
+		if out, err := wf("trust", "crash.yaml", "--yes").CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
 		run := wf("run", "crash.yaml", "--request-id", "r")
 		var errOut bytes.Buffer
 		run.Stderr = &errOut

@@ -46,6 +46,7 @@ func newFork(a *app) *cobra.Command {
 	flags.BoolVar(&f.worktree, "worktree", false, "a clone of the git repository, at the commit the step found, as the workspace")
 	flags.StringVar(&f.note, "note", "", "why, kept with the run")
 	flags.StringArrayVar(&f.limits, "limit", nil, "a new limit: steps=60, tokens=500000, cost_usd=3 or duration=30m")
+	a.trustFlag(flags)
 	flags.BoolVar(&f.run, "run", false, "go on with it at once")
 	return cmd
 }

@@ -89,6 +89,8 @@ func TestK07K08AgentAndHubAreKilledAndTheRunFinishes(t *testing.T) {
 	}
 	write(t, dirs["ada"], "gates.yaml", gatesYAML)
 	write(t, dirs["bob"], "other.yaml", "wf: 1\nname: other\nroles: {only: {run: 'true'}}\n")
+	trustAll(t, dirs["ada"])
+	trustAll(t, dirs["bob"])
 	data := filepath.Join(dirs["hub"], "data")
 	address := "127.0.0.1:0"
 	var said hubJSON

@@ -34,6 +34,7 @@ type keeper struct {
 	mu        sync.Mutex
 	runs      map[protocol.RunID]*kept
 	strangers map[protocol.RunID]stranger // that may be left to the keeper; see keeper_adopt.go
+	foreign   map[protocol.RunID]bool     // that came from elsewhere, and wait for wf store adopt
 }
 
 // kept is a run that the keeper cares for.
@@ -52,7 +53,7 @@ type kept struct {
 // start begins to keep; open runs of the store are looked for in the background.
 func (k *keeper) start() {
 	k.ctx, k.stop = context.WithCancelCause(context.Background())
-	k.runs, k.strangers = map[protocol.RunID]*kept{}, map[protocol.RunID]stranger{}
+	k.runs, k.strangers, k.foreign = map[protocol.RunID]*kept{}, map[protocol.RunID]stranger{}, map[protocol.RunID]bool{}
 	k.work.Go(k.follow)
 }
 

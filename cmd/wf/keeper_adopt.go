@@ -15,7 +15,8 @@ import (
 //	of another process  ─► quiet for a second, and not driven ─► waits: keep │ answered: drive
 //
 // What another process is about to do is left to it, so that no one who has just begun or
-// answered a run finds it taken.
+// answered a run finds it taken. A run that came from elsewhere is left alone, and its timers with
+// it, until wf store adopt.
 
 // stranger is a run that the keeper does not care for.
 type stranger struct {
@@ -33,7 +34,7 @@ const (
 func (k *keeper) follow() {
 	since, err := k.s.Changes(k.ctx)
 	if err == nil && !k.alone {
-		err = k.adopt()
+		err = k.adopt(func(protocol.RunID) bool { return true })
 	}
 	for {
 		if k.ctx.Err() != nil {
@@ -46,6 +47,11 @@ func (k *keeper) follow() {
 		var now uint64
 		if now, err = k.awaitChange(since); err != nil {
 			continue
+		}
+		if k.adopted() {
+			if err = k.adopt(k.leftAlone); err != nil {
+				continue
+			}
 		}
 		if now != since {
 			k.pause(calm)
@@ -77,14 +83,17 @@ func (k *keeper) awaitChange(since uint64) (uint64, error) {
 
 // adopt goes on with the runs that a daemon, or whoever drove them, left behind: those that
 // were cut off, those that wait, and those that stopping a daemon suspended. What a person
-// suspended, an error or a limit, stays as it is.
-func (k *keeper) adopt() error {
+// suspended, an error or a limit, stays as it is. It looks only at runs that are wanted.
+func (k *keeper) adopt(wanted func(protocol.RunID) bool) error {
 	heads, err := newestRuns(k.ctx, k.s)
 	if err != nil {
 		return err
 	}
 	for _, h := range heads {
 		run := runOf(h)
+		if !wanted(run) {
+			continue
+		}
 		st, err := k.e.State(k.ctx, run)
 		if k.ctx.Err() != nil {
 			return k.ctx.Err()
@@ -97,15 +106,50 @@ func (k *keeper) adopt() error {
 		if st.Info.Parent != nil {
 			continue // driven with its parent
 		}
-		switch s := st.Status(); {
-		case s == protocol.Running, s == protocol.Suspended && st.Code() == errServeStopped.Code:
+		goesOn := st.Status() == protocol.Running || st.Status() == protocol.Suspended && st.Code() == errServeStopped.Code
+		switch {
+		case !goesOn && st.Status() != protocol.Waiting, !k.own(run):
+		case goesOn:
 			k.log.Info("going on", "run", run)
 			k.keep(run, engine.DriveOptions{By: "wf serve"})
-		case s == protocol.Waiting:
+		default:
 			k.hold(run, h.Link, st)
 		}
 	}
 	return nil
+}
+
+// leftAlone reports whether a run was left alone since it came from elsewhere.
+func (k *keeper) leftAlone(run protocol.RunID) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.foreign[run]
+}
+
+// own reports whether a run may go on here. One that came from elsewhere is told of once.
+func (k *keeper) own(run protocol.RunID) bool {
+	err := k.e.Own(k.ctx, run)
+	k.mu.Lock()
+	told := k.foreign[run]
+	switch {
+	case err == nil:
+		delete(k.foreign, run)
+	case k.ctx.Err() == nil:
+		k.foreign[run] = true
+	}
+	k.mu.Unlock()
+	if err != nil && !told && k.ctx.Err() == nil {
+		k.log.Warn("the run is left alone", "run", run, "why", describe(err))
+	}
+	return err == nil
+}
+
+// adopted reports whether runs that came from elsewhere may have been adopted since the last look.
+func (k *keeper) adopted() bool {
+	k.mu.Lock()
+	waits := len(k.foreign) > 0
+	k.mu.Unlock()
+	return waits && !k.alone && k.e.Pins != nil && k.e.Pins.Changed()
 }
 
 // leave notes a run that the keeper does not care for.
@@ -218,6 +262,7 @@ func (k *keeper) consider(run protocol.RunID, h cas.Head) error {
 	k.leave(run, stranger{head: h.Link})
 	switch {
 	case st.Info.Parent != nil: // driven with its parent
+	case st.Status().Final(), !k.own(run):
 	case st.Status() == protocol.Waiting:
 		k.hold(run, h.Link, st)
 	case st.Status() == protocol.Running:
@@ -239,6 +284,7 @@ func (k *keeper) look(run protocol.RunID, head protocol.Link) error {
 	if err != nil {
 		return err
 	}
+	own := st.Status().Final() || k.own(run)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	r := k.runs[run]
@@ -249,6 +295,11 @@ func (k *keeper) look(run protocol.RunID, head protocol.Link) error {
 	if r.timer != nil {
 		r.timer.Stop()
 		r.timer = nil
+	}
+	if !own {
+		delete(k.runs, run)
+		k.strangers[run] = stranger{head: head}
+		return nil
 	}
 	switch st.Status() {
 	case protocol.Running:

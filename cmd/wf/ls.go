@@ -80,6 +80,7 @@ type runRow struct {
 	Title    string             `json:"title"`
 	Status   protocol.RunStatus `json:"status"`
 	engine.Driving
+	Foreign   bool                 `json:"foreign,omitempty"` // it came from elsewhere
 	Reason    string               `json:"reason,omitempty"`
 	Steps     int                  `json:"steps"`
 	Started   string               `json:"started"`
@@ -134,6 +135,7 @@ func (a *app) rows(ctx context.Context, s *cas.Store, f lsFlags) (out []runRow, 
 		if f.fits(st) && f.found(runOf(h), st) {
 			row := rowOf(h, st)
 			row.Driving = e.Driving(ctx, row.ID, st)
+			row.Foreign = e.Foreign(ctx, h, st)
 			if cost, _ := e.Cost(st.Totals); cost != nil {
 				usd := float64(*cost) / 1e12
 				row.CostUSD = &usd
@@ -258,6 +260,10 @@ func (r runRow) standing() standing { return standing{r.Status, r.Idle} }
 // note is what a run waits for, why it stopped, or what goes on with it.
 func (r runRow) note() string {
 	switch {
+	case r.Foreign && !r.Status.Final() && r.Parent == nil:
+		return "from elsewhere: wf store adopt " + string(r.ID)
+	case r.Foreign:
+		return "from elsewhere"
 	case r.Idle != "" && r.Parent != nil:
 		return "a part of " + *r.Parent
 	case r.Idle != "":

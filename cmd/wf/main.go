@@ -220,6 +220,7 @@ var commands = []struct {
 	{"store", newImport},
 	{"store", newCas},
 	{"store", newGC},
+	{"store", newStore},
 	{"more", newDoctor},
 	{"more", newModels},
 	{"more", newTrust},

@@ -43,4 +43,5 @@ func (a *app) trustsServer(s protocol.MCPServer) bool {
 
 func (a *app) trustFlag(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&a.mcp, "trust-mcp", nil, "start the program of this server, which the workflow declares under mcp; * is all")
+	flags.StringArrayVar(&a.trusted, "trust", nil, "trust the definition of this CID, for this command alone (WF_TRUST=CID,…)")
 }

@@ -58,6 +58,9 @@ limit. What is recorded already is not done again. Without RUN it is the latest.
 					}
 					return errors.Join(a.showOutcome(v), outcome(v))
 				}
+				if err := a.newEngine(s, nil).Own(ctx, run); err != nil {
+					return err
+				}
 				a.headline(run, st.Program())
 				return a.drive(ctx, s, run, o)
 			})

@@ -120,6 +120,9 @@ func (a *app) run(ctx context.Context, path string, f runFlags) error {
 	if err := a.secretsSet(p); err != nil {
 		return err
 	}
+	if err := a.mayRun(ctx, p, d); err != nil {
+		return err
+	}
 	workspace, file, err := places(path, f.dir)
 	if err != nil {
 		return err

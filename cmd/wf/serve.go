@@ -119,6 +119,9 @@ func (a *app) serveStore(ctx context.Context, s *cas.Store, f serveFlags) error 
 		err = a.announce(d, doors, keys)
 	}
 	if err == nil {
+		err = a.tellWaiting(d.backend.shelf)
+	}
+	if err == nil {
 		select {
 		case err = <-failed:
 		case <-ctx.Done():

@@ -55,7 +55,7 @@ func TestADaemonGoesOnWithAnswersToWhatIsLeftWaitingBesideIt(t *testing.T) {
 func TestADaemonGoesOnWithTimersOfWhatIsLeftWaitingBesideIt(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "nap.yaml", "wf: 1\nname: nap\ndefaults: {timeout: 1m}\nroles: {nap: {wait: 2h}}\n")
-	t.Setenv("XDG_STATE_HOME", dir)
+	t.Setenv("XDG_STATE_HOME", filepath.Join(dir, "state")) // as wfIn
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	s, err := cas.Open(ctx, filepath.Join(dir, ".wf"), cas.Options{})

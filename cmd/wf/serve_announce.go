@@ -55,3 +55,14 @@ func (a *app) announce(d *daemon, doors []*door, keys *guard.Keys) error {
 	_, err = fmt.Fprintf(a.out, "  %s\n", p.dim("Ctrl-C suspends what runs; the next start goes on"))
 	return err
 }
+
+// tellWaiting lists the workflows that wait for trust.
+func (a *app) tellWaiting(s shelf) error {
+	all, err := s.list()
+	for _, f := range all {
+		if len(f.waits) > 0 {
+			a.progress("  %s waits for trust: wf trust %s", visible(f.name), shellWord(f.path))
+		}
+	}
+	return err
+}

@@ -258,7 +258,7 @@ func TestEveryAnswerIsAsItIsDescribed(t *testing.T) {
 	// Described, and served elsewhere or in states that are not made here.
 	elsewhere := map[string]bool{
 		"Run.leftovers": true, "Run.mend": true, "Run.mend.step": true, "Run.mend.after": true, "StepView.compactions": true, "StepView.child": true, "RunRow.agent": true, "RunInfo.parent.run": true, "RunInfo.parent.step": true,
-		"StepView.workspace.git_head": true, "StepView.workspace.dirty": true, "CostRow.goal": true,
+		"StepView.workspace.git_head": true, "StepView.workspace.dirty": true, "CostRow.goal": true, "Run.foreign": true, "RunRow.foreign": true, "Workflow.waits_for_trust": true,
 	}
 	for _, schema := range []string{"Health", "Info", "Code", "Workflows", "Workflow", "Started", "Accepted", "Runs", "RunRow", "Run", "RunInfo", "StepView", "Waiting", "Choice", "Usage", "Timing", "Failure", "Messages", "Diff", "Verify", "Cost", "CostRow", "Error"} {
 		for _, p := range slices.Sorted(maps.Keys(c.schema(schema)["properties"].(map[string]any))) {

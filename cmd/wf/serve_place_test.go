@@ -182,7 +182,8 @@ func TestAScheduledFiringStartsOneRun(t *testing.T) {
 	write(t, dir, "tick.yaml", "wf: 1\nname: tick\non: {schedule: {cron: \"@daily\", timezone: Europe/Berlin}}\ndefaults: {timeout: 1m}\nroles: {a: {run: \"true\"}}\n")
 	write(t, dir, "other.yaml", "kind: something else\n")
 	write(t, dir, "broken.yaml", "wf: 1\nroles: {}\n")
-	t.Setenv("XDG_STATE_HOME", dir)
+	t.Setenv("XDG_STATE_HOME", filepath.Join(dir, "state")) // as wfIn
+	trustAll(t, dir)
 	ctx := context.Background()
 	s, err := cas.Open(ctx, filepath.Join(dir, ".wf"), cas.Options{})
 	if err != nil {

@@ -56,7 +56,7 @@ func (s *safeBuffer) String() string {
 func wfIn(dir string, args ...string) *exec.Cmd {
 	cmd := exec.Command("wf", args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "HOME="+dir, "USER=ada", "WF_STORE="+filepath.Join(dir, ".wf"), "XDG_STATE_HOME=", "XDG_DATA_HOME=", "XDG_CONFIG_HOME=", "XDG_RUNTIME_DIR=")
+	cmd.Env = append(os.Environ(), "HOME="+dir, "USER=ada", "WF_STORE="+filepath.Join(dir, ".wf"), "XDG_STATE_HOME="+filepath.Join(dir, "state"), "XDG_DATA_HOME=", "XDG_CONFIG_HOME=", "XDG_RUNTIME_DIR=")
 	return cmd
 }
 
@@ -66,6 +66,7 @@ func startServe(t *testing.T, dir string, args ...string) *served {
 	if len(args) == 0 {
 		args = []string{"--listen", "unix"}
 	}
+	trustAll(t, dir)
 	s := &served{t: t, dir: dir, cmd: wfIn(dir, append([]string{"serve", "-o", "json"}, args...)...), err: &safeBuffer{}}
 	s.cmd.Stderr = s.err
 	out, err := s.cmd.StdoutPipe()
@@ -106,6 +107,31 @@ func startServe(t *testing.T, dir string, args ...string) *served {
 		}
 	})
 	return s
+}
+
+// trustAll has the user of a directory trust the workflows in it.
+func trustAll(t *testing.T, dir string) {
+	t.Helper()
+	out, err := wfIn(dir, "trust", "--list", "-o", "json").Output()
+	if err != nil {
+		t.Fatalf("wf trust --list: %v: %s", err, out)
+	}
+	var list struct{ Items []trustRow }
+	if err := json.Unmarshal(out, &list); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"trust", "--yes"}
+	for _, x := range list.Items {
+		if !x.Trusted {
+			args = append(args, x.File)
+		}
+	}
+	if len(args) == 2 {
+		return
+	}
+	if out, err := wfIn(dir, args...).CombinedOutput(); err != nil {
+		t.Fatalf("wf %s: %v: %s", strings.Join(args, " "), err, out)
+	}
 }
 
 // stop ends the daemon with SIGTERM and gives its exit status.

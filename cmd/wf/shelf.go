@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"wf/agentkit/config"
 	"wf/engine/lang"
 	"wf/hub/api"
 	"wf/protocol"
@@ -31,6 +32,8 @@ type found struct {
 	source  []byte
 	program *lang.Program // nil where problem is set
 	problem string
+	cid     protocol.Link  // of the definition, where program is set
+	waits   []config.Grant // powers that it waits for, until a person trusts it
 }
 
 // isWorkflow tells a workflow from other YAML: a key wf at the left edge.
@@ -103,6 +106,9 @@ func (s shelf) read(path string) (found, bool) {
 	f.source, f.program = d.source, d.program
 	if d.program != nil {
 		f.name = d.program.Workflow.Name
+		if err := f.weigh(s.a); err != nil {
+			f.program, f.problem = nil, err.Error()
+		}
 		return f, true
 	}
 	for _, diag := range d.diags {
@@ -114,6 +120,17 @@ func (s shelf) read(path string) (found, bool) {
 	return f, true
 }
 
+// weigh finds what a workflow waits for.
+func (f *found) weigh(a *app) error {
+	def, err := f.program.Block()
+	if err != nil {
+		return err
+	}
+	f.cid = def.Link
+	f.waits, err = a.wanted(f.program, f.path, f.source)
+	return err
+}
+
 // entry is a workflow as the API lists it.
 func (f found) entry() api.Workflow {
 	out := api.Workflow{Name: f.name, File: f.path, Inputs: json.RawMessage(`{"type":"object"}`), Problem: f.problem}
@@ -121,6 +138,10 @@ func (f found) entry() api.Workflow {
 		return out
 	}
 	w := f.program.Workflow
+	out.Definition = f.cid.String()
+	if err := untrusted(f.waits, config.Serve, config.Unconfined); err != nil {
+		out.Waits, out.Problem = true, "it waits for trust: "+protocol.HintOf(err)
+	}
 	out.Description, out.Inputs = w.Description, inputSchema(w.Inputs)
 	if w.Schedule != nil {
 		out.Schedule = &w.Schedule.Cron

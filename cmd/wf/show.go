@@ -115,6 +115,9 @@ func (a *app) showRun(v *engine.View) error {
 	row("description", oneLine(v.Info.Description, 100))
 	row("reason", v.Reason)
 	row("state", stands.why())
+	if v.Foreign {
+		row("origin", "from elsewhere: no process goes on with it before wf store adopt "+string(v.ID))
+	}
 	row("started", v.Started+" by "+orWord(v.Info.CreatedBy, "someone"))
 	if v.Info.ForkedFrom != nil {
 		row("forked from", shortOf(v.Info.ForkedFrom))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -130,6 +131,7 @@ func (a *app) verifyStore(ctx context.Context, args []string, o cas.VerifyOption
 		}
 	}
 	var forgotten []string
+	own := o.LastSeen.Heads
 	if forget {
 		forgotten, o.LastSeen = o.LastSeen.Names(o.Run), cas.Witness{}
 	}
@@ -141,8 +143,9 @@ func (a *app) verifyStore(ctx context.Context, args []string, o cas.VerifyOption
 		return err
 	}
 	if r.OK && state != "" {
-		err := cas.Forget(ctx, state, dir, forgotten)
-		if err = errors.Join(err, cas.See(ctx, state, dir, r.Heads)); err != nil {
+		accepted := slices.DeleteFunc(slices.Clone(r.Heads), func(h cas.Head) bool { return !forget || own[h.Name].Seq == 0 })
+		err := errors.Join(cas.Forget(ctx, state, dir, forgotten), cas.Adopt(ctx, state, dir, accepted))
+		if err = errors.Join(err, cas.SeeFound(ctx, state, dir, r.Heads)); err != nil {
 			a.progress("warning: the heads were not noted outside of the store: %v", err)
 		}
 	}

@@ -89,6 +89,9 @@ func because(reason string) string {
 // next is the most useful next command.
 func next(v *engine.View) string {
 	id := string(v.ID)
+	if v.Foreign && !v.Status.Final() {
+		return "wf store adopt " + id + " · wf log " + id
+	}
 	switch v.Status {
 	case protocol.Done:
 		return "wf show " + id + " · wf verify " + id + " · wf replay " + id + " --check"

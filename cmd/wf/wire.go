@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"os"
 	"os/user"
 	"strings"
@@ -24,6 +23,7 @@ func (a *app) newEngine(s *cas.Store, watch func(engine.Notice)) *engine.Engine 
 		Price:   a.price,
 		Warn:    a.warn,
 		Admit:   a.admit,
+		Pins:    a.pins(s),
 
 		ConfineAll: a.confinesAll(),
 
@@ -65,26 +65,16 @@ func (a *app) withRun(ctx context.Context, arg string, f func(*cas.Store, protoc
 }
 
 // note keeps the heads of runs that this command moved outside of the store, so that a store
-// put back to an older copy is found out. Where that cannot be done the run is none the worse:
+// put back to an older copy is found out. Runs that came from elsewhere stay so. Where that cannot be done the run is none the worse:
 // the user is told, and wf verify lists it as not proven.
 func (a *app) note(ctx context.Context, s *cas.Store, runs ...protocol.RunID) {
-	state := cas.StateDir(os.Getenv)
-	if state == "" {
-		return
-	}
-	ctx = context.WithoutCancel(ctx)
-	var heads []cas.Head
-	var errs []error
-	for _, run := range runs {
-		h, err := s.Head(ctx, protocol.RunHead(run))
-		if err != nil {
-			errs = append(errs, err)
-		} else if h.Link.Defined() {
-			heads = append(heads, h)
-		}
-	}
-	errs = append(errs, cas.See(ctx, state, s.Dir(), heads))
-	if err := errors.Join(errs...); err != nil {
+	if err := a.pins(s).Note(ctx, runs...); err != nil {
 		a.progress("warning: the newest heads were not noted outside of the store: %s", strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
+}
+
+// pins tell the runs of this user in a store from those that came from elsewhere.
+func (a *app) pins(s *cas.Store) *cas.Pins {
+	p, _ := a.pinned.LoadOrStore(s, cas.NewPins(s, cas.StateDir(os.Getenv)))
+	return p.(*cas.Pins)
 }

@@ -69,10 +69,12 @@ type Driver interface {
 type Workflow struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
-	File        string          `json:"file"`     // path, as it is recorded with its runs
-	Inputs      json.RawMessage `json:"inputs"`   // JSON Schema of an object
-	Schedule    *string         `json:"schedule"` // cron expression, or null
-	Problem     string          `json:"problem"`  // why it cannot be started, "" if it can
+	File        string          `json:"file"`                      // path, as it is recorded with its runs
+	Inputs      json.RawMessage `json:"inputs"`                    // JSON Schema of an object
+	Schedule    *string         `json:"schedule"`                  // cron expression, or null
+	Problem     string          `json:"problem"`                   // why it cannot be started, "" if it can
+	Definition  string          `json:"definition,omitempty"`      // CID, of a valid one
+	Waits       bool            `json:"waits_for_trust,omitempty"` // it is not started before a person trusts it
 }
 
 // Query chooses runs. The zero Query is the newest ones.

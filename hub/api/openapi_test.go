@@ -86,7 +86,7 @@ func TestEveryFieldOfARequestIsDescribed(t *testing.T) {
 	for name, body := range map[string]any{
 		"StartRequest": Start{}, "AnswerRequest": Answer{}, "CancelRequest": Cancel{}, "ResumeRequest": Resume{},
 		"ForkRequest": Fork{}, "MessageRequest": Message{}, "Started": Started{}, "Accepted": Accepted{}, "Info": Info{},
-		"Workflow": Workflow{}, "Code": Code{},
+		"Workflow": Workflow{Definition: "omitted when empty", Waits: true}, "Code": Code{},
 	} {
 		b, err := json.Marshal(body)
 		if err != nil {

@@ -42,6 +42,7 @@ var statuses = map[string]int{
 
 	protocol.ErrUnauthorized.Code: http.StatusUnauthorized,
 	protocol.ErrForbidden.Code:    http.StatusForbidden,
+	protocol.ErrUntrusted.Code:    http.StatusForbidden,
 	protocol.ErrNotFound.Code:     http.StatusNotFound,
 	protocol.ErrUnknownRun.Code:   http.StatusNotFound,
 
@@ -49,6 +50,8 @@ var statuses = map[string]int{
 	protocol.ErrFutureCursor.Code: http.StatusConflict,
 	protocol.ErrHeadMoved.Code:    http.StatusConflict,
 	protocol.ErrRunLive.Code:      http.StatusConflict,
+	protocol.ErrForeign.Code:      http.StatusConflict,
+	protocol.ErrRolledBack.Code:   http.StatusConflict,
 	protocol.ErrNotWaiting.Code:   http.StatusConflict,
 	protocol.ErrFinal.Code:        http.StatusConflict,
 	protocol.ErrWaiting.Code:      http.StatusConflict,

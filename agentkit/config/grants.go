@@ -1,0 +1,166 @@
+package config
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/aymanbagabas/go-udiff"
+
+	"wf/protocol"
+)
+
+// Power is what a person trusts something with.
+type Power string
+
+// The powers there are.
+const (
+	Serve      Power = "serve"      // a definition: a daemon starts it when a client asks
+	Schedule   Power = "schedule"   // a definition with its schedule: a daemon starts it by the clock
+	Unconfined Power = "unconfined" // a definition with sandbox: off: what agents write runs as the user
+)
+
+// Grant is one thing that was trusted with one power. It holds wherever the thing lies, and in
+// whatever branch: what counts is its CID.
+type Grant struct {
+	Power Power         `json:"power"`
+	CID   protocol.Link `json:"cid"`
+	Name  string        `json:"name"`
+	File  string        `json:"file,omitempty"` // where it lay
+	Text  string        `json:"text,omitempty"` // its source, to show what a later one changes
+}
+
+// Grants are the set of what a person trusts, a file for each. The zero Grants trust nothing.
+type Grants struct {
+	Dir   string          // in the state directory of the user; "" is nowhere
+	Given []protocol.Link // trusted for this process alone, with any power: --trust, WF_TRUST
+}
+
+// GrantsIn are the grants that are kept in a state directory, with those that were given.
+func GrantsIn(stateDir string, given []protocol.Link) Grants {
+	if stateDir == "" {
+		return Grants{Given: given}
+	}
+	return Grants{Dir: filepath.Join(stateDir, "trust"), Given: given}
+}
+
+func (g Grants) path(power Power, cid protocol.Link) string {
+	return filepath.Join(g.Dir, string(power), cid.String()+".json")
+}
+
+// Has reports whether a CID is trusted with a power.
+func (g Grants) Has(power Power, cid protocol.Link) (bool, error) {
+	if slices.Contains(g.Given, cid) {
+		return true, nil
+	}
+	if g.Dir == "" {
+		return false, nil
+	}
+	_, err := os.Stat(g.path(power, cid))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read what is trusted: %w", err)
+	}
+	return true, nil
+}
+
+// Add trusts something.
+func (g Grants) Add(x Grant) error {
+	err := errors.New("there is no state directory: set HOME or XDG_STATE_HOME")
+	if g.Dir != "" {
+		var raw []byte
+		if raw, err = json.Marshal(x); err == nil {
+			err = writeWhole(g.path(x.Power, x.CID), raw)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("keep what is trusted: %w", err)
+	}
+	return nil
+}
+
+// Remove takes trust back; what was not trusted is no error.
+func (g Grants) Remove(power Power, cid protocol.Link) error {
+	if g.Dir == "" {
+		return nil
+	}
+	if err := os.Remove(g.path(power, cid)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("take trust back: %w", err)
+	}
+	return nil
+}
+
+// List is the set, by power, name and CID. What does not read as a grant is left out: its name
+// still trusts its CID.
+func (g Grants) List() ([]Grant, error) {
+	if g.Dir == "" {
+		return nil, nil
+	}
+	files, err := filepath.Glob(filepath.Join(g.Dir, "*", "*.json"))
+	if err != nil {
+		return nil, fmt.Errorf("list what is trusted: %w", err)
+	}
+	var out []Grant
+	for _, path := range files {
+		raw, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // taken back meanwhile
+		}
+		if err != nil {
+			return nil, fmt.Errorf("list what is trusted: %w", err)
+		}
+		var x Grant
+		if json.Unmarshal(raw, &x) == nil && x.CID.Defined() {
+			out = append(out, x)
+		}
+	}
+	slices.SortFunc(out, func(a, b Grant) int {
+		return strings.Compare(string(a.Power)+"\x00"+a.Name+"\x00"+a.CID.String(), string(b.Power)+"\x00"+b.Name+"\x00"+b.CID.String())
+	})
+	return out, nil
+}
+
+// Change is how something differs from the nearest that is trusted with the same power: a unified
+// diff, "" where nothing is near.
+func (g Grants) Change(x Grant) (string, error) {
+	all, err := g.List()
+	if err != nil {
+		return "", err
+	}
+	best := ""
+	for _, old := range all {
+		if old.Power != x.Power || old.Name != x.Name || old.Text == "" {
+			continue
+		}
+		if d := udiff.Unified("trusted", "now", old.Text, x.Text); d != "" && (best == "" || len(d) < len(best)) {
+			best = d
+		}
+	}
+	return best, nil
+}
+
+// writeWhole writes a file whole or not at all.
+func writeWhole(path string, raw []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	temp, err := os.CreateTemp(filepath.Dir(path), ".trust-*")
+	if err != nil {
+		return err
+	}
+	_, err = temp.Write(raw)
+	if err = errors.Join(err, temp.Sync(), temp.Close()); err == nil {
+		err = os.Rename(temp.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(temp.Name()))
+	}
+	return nil
+}

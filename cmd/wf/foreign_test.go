@@ -1,0 +1,181 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"wf/cas"
+	"wf/engine"
+	"wf/hub/api"
+	"wf/hub/schedule"
+	"wf/protocol"
+)
+
+// laidOut is a directory with a daemon that is not started, and whose clock is hours ahead.
+func laidOut(t *testing.T, ctx context.Context, dir string) (*daemon, logLines) {
+	t.Helper()
+	t.Setenv("XDG_STATE_HOME", filepath.Join(dir, "state")) // as wfIn
+	s, err := cas.Open(ctx, filepath.Join(dir, ".wf"), cas.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := make(logLines, 1000)
+	a := newApp(os.Stdin, os.Stdout, os.Stderr)
+	a.quiet = true
+	d, err := a.newDaemon(s, serveFlags{workflows: []string{dir}, dir: dir}, slog.New(slog.NewTextHandler(log, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.backend.e.Now = func() time.Time { return time.Now().Add(3 * time.Hour) }
+	t.Cleanup(func() {
+		if err := d.close(); err != nil {
+			t.Error(err)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return d, log
+}
+
+// logLines are the lines of a log, as they come.
+type logLines chan string
+
+func (l logLines) Write(line []byte) (int, error) {
+	l <- string(line)
+	return len(line), nil
+}
+
+// await returns the next line that has all of some texts.
+func (l logLines) await(t *testing.T, ctx context.Context, texts ...string) string {
+	t.Helper()
+	for {
+		select {
+		case line := <-l:
+			if !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(line, text) }) {
+				return line
+			}
+		case <-ctx.Done():
+			t.Fatalf("no line of the log has %q", texts)
+		}
+	}
+}
+
+// awaits waits until a run of a daemon has a status.
+func (d *daemon) awaits(t *testing.T, ctx context.Context, run protocol.RunID, want protocol.RunStatus) {
+	t.Helper()
+	for {
+		since, err := d.store.Changes(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		st, err := d.backend.e.State(ctx, run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if st.Status() == want {
+			return
+		}
+		if _, err := d.store.AwaitChange(ctx, since); err != nil {
+			t.Fatalf("run %s is %s, not %s: %v", run, st.Status(), want, err)
+		}
+	}
+}
+
+const tick = "wf: 1\nname: tick\non: {schedule: \"@daily\"}\ndefaults: {timeout: 1m}\nroles: {a: {run: %s}}\n"
+
+// A file that was just cloned, or that an agent wrote, is listed; neither a client nor the clock
+// starts it before a person trusts it. The trust is in what it does: not in its path or its comments.
+func TestF35ADaemonStartsOnlyWhatWasTrusted(t *testing.T) {
+	dir := t.TempDir()
+	ctx := t.Context()
+	d, log := laidOut(t, ctx, dir)
+	d.keeper.start()
+	check := func(what string, waits bool) {
+		t.Helper()
+		list, err := d.backend.Workflows(ctx)
+		if err != nil || len(list) != 1 || list[0].Waits != waits || strings.Contains(list[0].Problem, "wf trust ") != waits {
+			t.Fatalf("%s: %+v, %v", what, list, err)
+		}
+		jobs, err := d.backend.scheduled(ctx)
+		if err != nil || (len(jobs) == 0) != waits {
+			t.Fatalf("%s: the clock starts %v, %v", what, jobs, err)
+		}
+		_, _, err = d.backend.Start(ctx, api.Start{Workflow: "tick"})
+		fired := d.backend.fire(ctx, schedule.Firing{Job: schedule.Job{File: list[0].File}, RequestID: what})
+		for _, err := range []error{err, fired} {
+			if errors.Is(err, protocol.ErrUntrusted) != waits || !waits && err != nil {
+				t.Fatalf("%s: %v", what, err)
+			}
+		}
+	}
+	write(t, dir, "tick.yaml", fmt.Sprintf(tick, "touch one"))
+	check("just cloned", true)
+	log.await(t, ctx, "the schedule waits for trust", "wf trust ")
+	trustAll(t, dir)
+	check("trusted", false)
+	write(t, dir, "tick.yaml", "# nothing new\n"+fmt.Sprintf(tick, "'touch one'"))
+	check("with a comment", false)
+	write(t, dir, "tick.yaml", fmt.Sprintf(tick, "touch two"))
+	check("changed", true)
+	if out, err := wfIn(dir, "trust", "tick.yaml", "--no-input").CombinedOutput(); exitOf(t, err) != 1 || !strings.Contains(string(out), "touch two") || !strings.Contains(string(out), "-") {
+		t.Errorf("the question does not show the change:\n%s", out)
+	}
+	write(t, dir, "tick.yaml", fmt.Sprintf(tick, "touch one"))
+	check("put back", false)
+	if out, err := wfIn(dir, "trust", "--revoke", "tick.yaml").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	check("revoked", true)
+}
+
+// A daemon leaves the runs of a store that was cloned alone, those that were cut off and the timers
+// of those that wait; and goes on with them once they were adopted, while it runs.
+func TestADaemonLeavesRunsFromElsewhereAlone(t *testing.T) {
+	theirs, mine := t.TempDir(), t.TempDir()
+	write(t, theirs, "nap.yaml", "wf: 1\nname: nap\ndefaults: {timeout: 1m}\nroles: {nap: {wait: 2h}, act: {run: touch ran}}\n")
+	leaveWaiting(t, theirs, "nap.yaml")
+	if err := os.Rename(filepath.Join(theirs, ".wf"), filepath.Join(mine, ".wf")); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	d, log := laidOut(t, ctx, mine)
+	foreign, err := (&app{store: d.store.Dir()}).latestRun(ctx, d.store, "-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.start()
+	log.await(t, ctx, "left alone", string(foreign), "wf store adopt "+string(foreign))
+
+	// A run of its own goes the whole way meanwhile: the daemon is awake, and its clock is ahead.
+	write(t, mine, "nap.yaml", "wf: 1\nname: own\nroles: {nap: {wait: 2h}}\n")
+	f, err := d.backend.shelf.find("own")
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, _, err := d.backend.launch(ctx, f, nil, engine.Launch{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.awaits(t, ctx, own, protocol.Done)
+	if st, err := d.backend.e.State(ctx, foreign); err != nil || st.Status() != protocol.Waiting {
+		t.Fatalf("the run from elsewhere is %v, %v", st.Status(), err)
+	}
+	if err := d.backend.Resume(ctx, foreign, api.Resume{}); protocol.CodeOf(err) != protocol.ErrForeign.Code {
+		t.Errorf("it was resumed over HTTP: %v", err)
+	}
+
+	if out, err := wfIn(mine, "store", "adopt", string(foreign), "--yes").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	d.awaits(t, ctx, foreign, protocol.Done)
+}

@@ -1,0 +1,70 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"wf/cas"
+	"wf/protocol"
+)
+
+// Own is nil where a run may go on here: it is this user's, by Pins. Else it is an error wrapping
+// protocol.ErrForeign or protocol.ErrRolledBack.
+func (e *Engine) Own(ctx context.Context, run protocol.RunID) error {
+	if e.Pins == nil {
+		return nil
+	}
+	return e.Pins.Own(context.WithoutCancel(ctx), run)
+}
+
+// note keeps the first event of a run that is about to be begun, or was forked just now, before
+// anything of it is performed. Where that fails this process goes on all the same; others will take
+// the run for foreign.
+func (e *Engine) note(ctx context.Context, run protocol.RunID, head func() (protocol.Link, protocol.Seq)) {
+	if e.Pins == nil {
+		return
+	}
+	link, seq := head()
+	if err := e.Pins.Begin(ctx, run, link, seq); err != nil {
+		e.warn(fmt.Errorf("another process will take run %s for one from elsewhere: %w", run, err))
+	}
+}
+
+// drove tells what this process has written.
+func (d *driver) drove() {
+	if d.e.Pins != nil {
+		head, seq := d.j.Head()
+		d.e.Pins.Drove(d.run, head, seq)
+	}
+}
+
+// Foreign reports whether a run came from elsewhere, or is older than what was seen of it: it goes on
+// here only once it was adopted. A sub-workflow that was never noted is as the run it belongs to.
+// What Own finds in the events since the last look is not looked for: lists have many runs. Where it
+// cannot be told the run is foreign, and one warning says why.
+func (e *Engine) Foreign(ctx context.Context, h cas.Head, s *State) bool {
+	if e.Pins == nil {
+		return false
+	}
+	noted, err := e.noted(ctx, h, s)
+	if err != nil && ctx.Err() == nil {
+		e.unknownOrigin.Do(func() { e.warn(fmt.Errorf("it cannot be told which runs came from elsewhere: %w", err)) })
+	}
+	return !noted
+}
+
+func (e *Engine) noted(ctx context.Context, h cas.Head, s *State) (bool, error) {
+	for {
+		noted, err := e.Pins.Noted(h)
+		if err != nil || noted || s.Info.Parent == nil || s.Info.Forked.Defined() {
+			return noted, err
+		}
+		parent := s.Info.Parent.Run
+		if h, err = e.Store.Head(ctx, protocol.RunHead(parent)); err != nil || !h.Link.Defined() {
+			return false, err
+		}
+		if s, err = e.State(ctx, parent); err != nil {
+			return false, err
+		}
+	}
+}
