@@ -120,24 +120,33 @@ func (a *app) hubToken(url string) (string, error) {
 
 // readToken reads the first token of a file that only its owner may read.
 func readToken(path string) (string, error) {
+	words, err := tokenWords(path)
+	if err != nil {
+		return "", err
+	}
+	return words[0], nil
+}
+
+// tokenWords are the words of the first line with a token: the token, then what it is good for.
+func tokenWords(path string) ([]string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return "", fail(protocol.ErrUnauthorized, "name the file of the token with --hub-token-file", "token: %v", err)
+		return nil, fail(protocol.ErrUnauthorized, "name the file of the token with --hub-token-file", "token: %v", err)
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		return "", fail(protocol.ErrUnauthorized, "chmod 600 "+path, "token: others can read %s", path)
+		return nil, fail(protocol.ErrUnauthorized, "chmod 600 "+path, "token: others can read %s", path)
 	}
 	b, err := os.ReadFile(path)
 	if err != nil {
-		return "", fail(protocol.ErrUnauthorized, "", "token: %v", err)
+		return nil, fail(protocol.ErrUnauthorized, "", "token: %v", err)
 	}
 	for text := range strings.Lines(string(b)) {
 		text, _, _ = strings.Cut(text, "#")
 		if words := strings.Fields(text); len(words) > 0 {
-			return words[0], nil
+			return words, nil
 		}
 	}
-	return "", fail(protocol.ErrUnauthorized, "", "token: there is none in %s", path)
+	return nil, fail(protocol.ErrUnauthorized, "", "token: there is none in %s", path)
 }
 
 // find resolves a reference to a run of the server, or to a step of one.

@@ -20,6 +20,7 @@ import (
 	"wf/cas"
 	"wf/engine"
 	"wf/hub/client"
+	"wf/hub/guard"
 	"wf/hub/relay"
 	"wf/protocol"
 )
@@ -87,7 +88,7 @@ func (a *app) joinHub(d *daemon, f reachFlags) (stop func(), err error) {
 	if _, _, err := client.Reach(f.url, secure); err != nil {
 		return stop, err
 	}
-	id, err := agentID(d.store.Dir(), d.name)
+	id, err := f.agentID(d.store.Dir(), d.name)
 	if err != nil {
 		return stop, err
 	}
@@ -113,6 +114,24 @@ func (a *app) joinHub(d *daemon, f reachFlags) (stop func(), err error) {
 		}
 	})
 	return func() { cancel(); done.Wait() }, nil
+}
+
+// agentID is the id of this agent: that of the token which the hub made for it, else that of the
+// store.
+func (f reachFlags) agentID(store, name string) (string, error) {
+	if f.tokenFile == "" {
+		return agentID(store, name)
+	}
+	words, err := tokenWords(f.tokenFile)
+	if err != nil {
+		return "", err
+	}
+	for _, w := range words[1:] {
+		if id, ok := strings.CutPrefix(w, string(guard.Agent)+":"); ok {
+			return id, nil
+		}
+	}
+	return agentID(store, name)
 }
 
 // agentID is the name of this store among the agents of a hub: made once, and kept with it.

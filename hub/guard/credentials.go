@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"slices"
 	"time"
 
 	"wf/protocol"
@@ -64,7 +63,7 @@ func (g *Guard) lasting(ctx context.Context, c *credentials) (_ context.Context,
 		if ctx.Err() != nil {
 			return
 		}
-		if id, ok := c.again(); !ok || !slices.Equal(id.Scopes, c.Scopes) {
+		if id, ok := c.again(); !ok || !id.same(c.Identity) {
 			end(fmt.Errorf("the token or session is good no longer: %w", protocol.ErrUnauthorized))
 			return
 		}

@@ -27,6 +27,13 @@ var AllScopes = []Scope{Read, Run, Admin}
 type Identity struct {
 	Name   string // who it is, as runs record it: a user, what a token is called, "key 3f2a…"; never a secret
 	Scopes []Scope
+	// Agent is the only agent id that the credentials may register at a hub; "" binds them to none.
+	Agent string
+}
+
+// same reports whether two identities allow the same.
+func (i Identity) same(other Identity) bool {
+	return i.Agent == other.Agent && slices.Equal(i.Scopes, other.Scopes)
 }
 
 // Allows reports whether the identity has a scope.
