@@ -25,8 +25,12 @@ type answer struct {
 	body   []byte
 }
 
+// write passes the answer on, with the headers of the hub.
 func (a *answer) write(w http.ResponseWriter) {
-	reply.Bytes(w, a.status, a.media, a.body)
+	s := newShield(w, reply.WriteTime)
+	s.Header().Set("Content-Type", a.media)
+	s.WriteHeader(a.status)
+	_, _ = s.Write(a.body) // a client that has gone needs no answer
 }
 
 // code is that of the error in an answer.
