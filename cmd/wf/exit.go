@@ -49,7 +49,7 @@ var exits = []struct {
 		protocol.ErrInvalid.Code, protocol.ErrSemantics.Code, protocol.ErrPrice.Code, config.ErrConfig.Code,
 	}},
 	{4, "model or credentials unavailable", []string{
-		protocol.ErrModel.Code, protocol.ErrUnauthorized.Code, protocol.ErrForbidden.Code, mcp.ErrUntrusted.Code, memory.ErrModel.Code, embed.ErrDimension.Code, embed.ErrTable.Code, embed.ErrAnswer.Code,
+		protocol.ErrModel.Code, protocol.ErrUnauthorized.Code, protocol.ErrForbidden.Code, client.ErrForeignServer.Code, mcp.ErrUntrusted.Code, memory.ErrModel.Code, embed.ErrDimension.Code, embed.ErrTable.Code, embed.ErrAnswer.Code,
 	}},
 	{5, "store unreadable, busy or disk full", []string{
 		protocol.ErrStore.Code, protocol.ErrBusy.Code, protocol.ErrDiskFull.Code, protocol.ErrReadOnly.Code,

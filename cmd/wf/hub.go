@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -90,17 +92,25 @@ func (f *hubFlags) place() (err error) {
 		f.data, err = hubDir()
 	}
 	if f.tokenFile == "" {
-		f.tokenFile = filepath.Join(f.data, "tokens")
+		f.tokenFile = filepath.Join(f.data, hubTokens)
 	}
 	return err
 }
 
 // hubLogin has the hub that listens at the first address make a code, and prints what to open.
 func (a *app) hubLogin(ctx context.Context, f hubFlags) error {
+	named := f.tokenFile != ""
 	if err := f.place(); err != nil {
 		return err
 	}
-	e, err := guard.ParseEndpoint(f.listen[0], filepath.Join(f.data, "wf.sock"))
+	if socket := filepath.Join(f.data, hubSocket); there(socket) && !named {
+		server, err := client.New("unix:"+socket, client.Options{})
+		if err != nil {
+			return err
+		}
+		return a.newCode(ctx, server)
+	}
+	e, err := guard.ParseEndpoint(f.listen[0], filepath.Join(f.data, hubSocket))
 	if err != nil {
 		return err
 	}
@@ -118,7 +128,7 @@ func (a *app) hubLogin(ctx context.Context, f hubFlags) error {
 	if err != nil {
 		return err
 	}
-	o := client.Options{Token: token}
+	o := client.Options{Token: token, Own: !named}
 	if f.cert != "" { // it may be signed by nobody that the system knows
 		o.TLS = &tls.Config{MinVersion: tls.VersionTLS13}
 		if o.TLS.RootCAs, err = certificates("--tls-cert", f.cert); err != nil {
@@ -231,8 +241,13 @@ func hubDoors(ctx context.Context, f hubFlags, keys *guard.Keys, log *slog.Logge
 		}
 		secure.ClientAuth = tls.VerifyClientCertIfGiven // browsers have none
 	}
-	for _, text := range f.listen {
-		e, err := guard.ParseEndpoint(text, filepath.Join(f.data, "wf.sock"))
+	socket := filepath.Join(f.data, hubSocket)
+	listen := f.listen
+	if !slices.ContainsFunc(listen, func(s string) bool { return strings.HasPrefix(s, "unix") }) && len(socket) <= longestSocket {
+		listen = append(slices.Clone(listen), "unix:"+socket) // for the other processes of the user
+	}
+	for _, text := range listen {
+		e, err := guard.ParseEndpoint(text, socket)
 		if err != nil {
 			return doors, err
 		}
@@ -246,7 +261,7 @@ func hubDoors(ctx context.Context, f hubFlags, keys *guard.Keys, log *slog.Logge
 		}
 		doors = append(doors, d)
 	}
-	return doors, nil
+	return doors, keepAddresses(f.data, doors)
 }
 
 // agentTokenFile is the file with the token that agents share. It is made when it is not there, and

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -42,7 +41,7 @@ var local = map[string]bool{
 func (a *app) hubFlag(root *cobra.Command) {
 	f := root.PersistentFlags()
 	f.StringVar(&a.reach.url, "hub", "", "work on the runs of a wf hub or wf serve at this address, http://…, https://… or unix:PATH (WF_HUB)")
-	f.StringVar(&a.reach.tokenFile, "hub-token-file", "", "file with the token for it (WF_HUB_TOKEN_FILE; on this machine those of wf hub are known)")
+	f.StringVar(&a.reach.tokenFile, "hub-token-file", "", "file with the token for it (WF_HUB_TOKEN_FILE; a wf hub of yours on this machine needs none)")
 	f.StringVar(&a.reach.ca, "hub-ca", "", "certificate (PEM) that signed the server's, instead of those of the system")
 	for _, cmd := range root.Commands() {
 		here := cmd.RunE
@@ -80,42 +79,15 @@ type remote struct {
 
 // dial prepares to speak to a server; nothing is sent yet.
 func (a *app) dial(url string) (*remote, error) {
-	secure, err := a.reach.tls()
+	way, err := a.reachHub(url)
 	if err != nil {
 		return nil, err
 	}
-	if _, _, err := client.Reach(url, secure); err != nil {
-		return nil, err // no token is looked for, for what is no address
-	}
-	token, err := a.hubToken(url)
-	if err != nil {
-		return nil, err
-	}
-	api, err := client.New(url, client.Options{Token: token, TLS: secure})
+	api, err := client.New(way.url, way.Options)
 	if err != nil {
 		return nil, err
 	}
 	return &remote{app: a, api: api, url: url}, nil
-}
-
-// hubToken is the token for a server: from the file that is named, else, for a hub on this
-// machine, from its own. A socket needs none.
-func (a *app) hubToken(url string) (string, error) {
-	path := a.reach.tokenFile
-	if path == "" {
-		path = os.Getenv("WF_HUB_TOKEN_FILE")
-	}
-	if path == "" && strings.HasPrefix(url, "unix:") {
-		return "", nil
-	}
-	if path != "" {
-		return readToken(path)
-	}
-	dir, err := hubDir()
-	if err != nil || !strings.HasPrefix(url, "http://") || !there(filepath.Join(dir, "tokens")) {
-		return "", fail(protocol.ErrUnauthorized, "give --hub-token-file FILE, or set WF_HUB_TOKEN_FILE", "%s wants a token", url)
-	}
-	return readToken(filepath.Join(dir, "tokens"))
 }
 
 // readToken reads the first token of a file that only its owner may read.

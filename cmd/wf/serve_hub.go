@@ -92,7 +92,18 @@ func (a *app) joinHub(d *daemon, f reachFlags) (stop func(), err error) {
 	if err != nil {
 		return stop, err
 	}
-	agent := &relay.Agent{Hub: f.url, TLS: secure, ID: id, Name: d.name, Version: version(), Handler: d.handler(), Log: d.log,
+	reached := f.url
+	if f.tokenFile == "" { // a hub of this user is reached without a token
+		way, err := (&app{reach: f}).reachHub(f.url)
+		if err != nil {
+			return stop, err
+		}
+		if !strings.HasPrefix(way.url, "unix:") {
+			return stop, fail(protocol.ErrUnauthorized, "name the file with the token that wf hub made for this agent: --hub-token-file FILE", "the hub %s wants a token of its agents", f.url)
+		}
+		reached = way.url
+	}
+	agent := &relay.Agent{Hub: reached, TLS: secure, ID: id, Name: d.name, Version: version(), Handler: d.handler(), Log: d.log,
 		Store: &hubStore{s: d.store, shelf: d.backend.shelf},
 		Moved: func(run protocol.RunID, to string) {
 			err := d.backend.Cancel(d.keeper.ctx, run, "the agent "+to+" has this run: the lease of the job had ended here")
