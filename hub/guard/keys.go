@@ -43,10 +43,11 @@ type Keys struct {
 	// Owner is who has the tokens without a name; "" is nobody in particular. It is set before use.
 	Owner string
 
-	mu    sync.Mutex
-	stamp fs.FileInfo // of the file as it was read
-	list  []key
-	codes map[[sha256.Size]byte]code
+	mu       sync.Mutex
+	stamp    fs.FileInfo // of the file as it was read
+	list     []key
+	codes    map[[sha256.Size]byte]code
+	sessions map[[sha256.Size]byte]session
 }
 
 type key struct {
@@ -64,7 +65,7 @@ func OpenKeys(path string, now func() time.Time) (*Keys, error) {
 	if now == nil {
 		now = time.Now
 	}
-	k := &Keys{path: path, now: now, codes: map[[sha256.Size]byte]code{}}
+	k := &Keys{path: path, now: now, codes: map[[sha256.Size]byte]code{}, sessions: map[[sha256.Size]byte]session{}}
 	if err := makeKeys(path); err != nil {
 		return nil, err
 	}
