@@ -44,6 +44,9 @@ type Config struct {
 	Prices    map[string]price.Price     `json:"prices"` // by whole name of a model, or prefix*
 	MCP       map[string]json.RawMessage `json:"mcp"`    // servers that offer tools, by name
 	Sandbox   Sandbox                    `json:"sandbox"`
+	// AllowModels are models that clients of a daemon may choose who are not its owner, by whole name or
+	// prefix*: besides those that the workflow names, and the default.
+	AllowModels []string `json:"allow_models"`
 }
 
 // Models is a list that may be written as one name.
@@ -185,5 +188,6 @@ func (c Config) over(under Config) Config {
 		maps.Copy(out.MCP, from.MCP)
 	}
 	out.Sandbox = c.Sandbox.over(under.Sandbox)
+	out.AllowModels = slices.Concat(under.AllowModels, c.AllowModels)
 	return out
 }

@@ -12,7 +12,7 @@
 //	code     what a browser is opened with, in the fragment of the address: good once
 //	session  the token that a code is exchanged for; it is bound to the key, the page and the server,
 //	         lasts for 12 hours and is sent as tokens are
-//	scope    read, run or admin: what credentials allow, decided here and never by the client
+//	scope    read, run, answer or admin: what credentials allow, decided here and never by the client
 //
 // # Promised
 //

@@ -155,8 +155,8 @@ func parseKeys(b []byte) ([]key, error) {
 				return nil, fmt.Errorf("line %d: %q names no agent; want agent:ID once, with an ID of at most 128 letters, digits, '.', '_' and '-': %w", n, w, protocol.ErrUsage)
 			case bound:
 				key.agent, w = id, string(Agent)
-			case !slices.Contains(AllScopes, Scope(w)) && Scope(w) != Agent:
-				return nil, fmt.Errorf("line %d: no scope %q; there are read, run, admin, agent and agent:ID: %w", n, w, protocol.ErrUsage)
+			case !slices.Contains([]Scope{Read, Run, Answer, Admin, Agent}, Scope(w)):
+				return nil, fmt.Errorf("line %d: no scope %q; there are read, run, answer, admin, agent and agent:ID: %w", n, w, protocol.ErrUsage)
 			}
 			key.scopes = append(key.scopes, Scope(w))
 		}

@@ -38,7 +38,7 @@ onUnauthorized(() => {
   replay.stop();
 });
 
-export const may = (scope: string): boolean => info.value?.scopes?.includes(scope) ?? false;
+export const may = (scope: string): boolean => info.value?.scopes?.some((s) => s === scope || scope === "answer" && s === "run") ?? false;
 
 /** Says hello to the server and connects. */
 export async function meet(): Promise<void> {
