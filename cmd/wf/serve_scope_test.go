@@ -82,7 +82,7 @@ func TestATokenMayDoWhatItsScopesSay(t *testing.T) {
 		{"run", "", 201},
 		{"run", "script/replies.yaml", 201}, // the workflow names it
 		{"run", "script/allowed.yaml", 201}, // the owner named it
-		{"run", "openai/gpt-5-mini", 503}, // allowed, and there is no key
+		{"run", "openai/gpt-5-mini", 503},   // allowed, and there is no key
 		{"run", "openai/dear", 403},
 		{"run", "script/evil.yaml", 403},
 		{"run", "script/" + filepath.Join(dir, "replies.yaml"), 403},
