@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"wf/protocol"
 )
 
 // A hub of this machine is reached by its socket, without a token, under the addresses at which it
@@ -42,5 +44,28 @@ func TestTheHubOfThisMachineIsReachedByItsSocket(t *testing.T) {
 	}
 	if out, err := ls(url); err != nil || !strings.Contains(out, `"items"`) {
 		t.Errorf("%s, by TCP: %v %s", url, err, out)
+	}
+}
+
+// A token that the environment names goes over TCP of this machine only to the own user; one that is
+// named for the address goes where the user says.
+func TestWhichTokensAreBound(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv("XDG_STATE_HOME", "")
+	const token = "c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LXNlY3I"
+	file := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(file, []byte(token+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const url = "http://127.0.0.1:8766"
+	if way, err := (&app{reach: reachFlags{tokenFile: file}}).reachHub(url); err != nil || way.Token != token || way.Own {
+		t.Errorf("named: %+v, %v", way, err)
+	}
+	if way, err := (&app{}).reachHub(url); protocol.CodeOf(err) != protocol.ErrUnauthorized.Code {
+		t.Errorf("none: %+v, %v", way, err)
+	}
+	t.Setenv("WF_HUB_TOKEN_FILE", file)
+	if way, err := (&app{}).reachHub(url); err != nil || way.Token != token || !way.Own {
+		t.Errorf("from the environment: %+v, %v", way, err)
 	}
 }
