@@ -67,16 +67,6 @@ func (h *Hub) ofRun(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// block serves GET /v1/blocks/{cid} from any agent that has the block.
-func (h *Hub) block(w http.ResponseWriter, r *http.Request) error {
-	l := h.whoHas(r.Context(), "/v1/blocks/"+escape(r.PathValue("cid")))
-	if l == nil {
-		return fmt.Errorf("no agent that is connected has the block %s: %w", r.PathValue("cid"), protocol.ErrNotFound)
-	}
-	l.forward(w, r)
-	return nil
-}
-
 // has reports whether the agent serves a path, without reading what is there: a client that
 // says that it holds any version is told that nothing changed.
 func (l *link) has(ctx context.Context, path string) bool {

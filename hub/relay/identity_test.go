@@ -2,6 +2,7 @@ package relay_test
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -10,9 +11,11 @@ import (
 
 	"github.com/coder/websocket"
 
+	"wf/cas"
 	"wf/hub/guard"
 	"wf/hub/queue"
 	"wf/hub/relay"
+	"wf/hub/reply"
 	"wf/protocol"
 )
 
@@ -208,4 +211,47 @@ func TestAnAgentCannotSpeakUnderTheSubscriptionOfAnother(t *testing.T) {
 	a.say("run-a", "two")
 	w.expect(map[string][]string{"x": {"event 2"}})
 	_ = w.conn.CloseNow() // the hub would wait for it at the end
+}
+
+// An agent says that it has every block, and gives other bytes for them. Clients get those of the
+// agent that has the block, also where the text of a payload is put together of several.
+func TestAnAgentCannotAnswerForTheBlocksOfAnother(t *testing.T) {
+	h := newBoundHouse(t)
+	a := newDesk(h, "a").with("a")
+	link := a.say("run-a", "the truth")[0].CID
+	long := strings.Repeat("the truth ", 400_000)
+	root, blocks := cas.Payload([]byte(long))
+	if len(blocks) < 2 {
+		t.Fatalf("%d blocks are no chunks", len(blocks))
+	}
+	a.say("run-b", long)
+	a.arrive()
+	h.await(1)
+	evil := newDesk(h, "evil").with("evil")
+	evil.agent.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("If-None-Match") == "*" {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		reply.Bytes(w, http.StatusOK, "application/vnd.ipld.raw", []byte("lies"))
+	})
+	evil.arrive()
+	h.await(2)
+	for range 5 {
+		block := must(h.api.Block(t.Context(), link))(t)
+		if want := must(a.store.Block(t.Context(), link))(t); !slices.Equal(block, want) {
+			t.Fatalf("the block is %.40q", block)
+		}
+		res := must(h.api.HTTP().Get("http://" + h.addr + "/v1/blocks/" + root.String() + "?payload=true"))(t)
+		text := string(must(io.ReadAll(res.Body))(t))
+		res.Body.Close()
+		if text != long {
+			t.Fatalf("the payload has %d bytes, and begins with %.40q", len(text), text)
+		}
+	}
+	a.leave()
+	h.await(1)
+	if _, err := h.api.Block(t.Context(), link); protocol.CodeOf(err) != protocol.ErrNotFound.Code {
+		t.Errorf("a block of an agent that is away: %v", err)
+	}
 }
