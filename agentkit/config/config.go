@@ -46,7 +46,10 @@ type Config struct {
 	Prices    map[string]price.Price     `json:"prices"` // by whole name of a model, or prefix*
 	MCP       map[string]json.RawMessage `json:"mcp"`    // servers that offer tools, by name
 	Sandbox   Sandbox                    `json:"sandbox"`
-	Defaults  Defaults                   `json:"defaults"`
+	// AllowModels are models that clients of a daemon may choose who are not its owner, by whole name or
+	// prefix*: besides those that the workflow names, and the default.
+	AllowModels []string `json:"allow_models"`
+	Defaults    Defaults `json:"defaults"`
 
 	// ContainerIsSandbox says that this machine is a container with nothing of the user's in it, so that
 	// commands may run as they are where they cannot be confined. Only the user can say so.
@@ -200,6 +203,7 @@ func (c Config) over(under Config) Config {
 		maps.Copy(out.MCP, from.MCP)
 	}
 	out.Sandbox = c.Sandbox.over(under.Sandbox)
+	out.AllowModels = slices.Concat(under.AllowModels, c.AllowModels)
 	out.Defaults.Sandbox = cmp.Or(c.Defaults.Sandbox, under.Defaults.Sandbox)
 	out.ContainerIsSandbox = under.ContainerIsSandbox || c.ContainerIsSandbox
 	return out

@@ -82,7 +82,7 @@ func Load(p Places) (*Loaded, error) {
 	project = project.from(f)
 	if !f.Trusted {
 		l.block(project, user)
-		project.MCP, project.Sandbox = nil, Sandbox{}
+		project.MCP, project.Sandbox, project.AllowModels = nil, Sandbox{}, nil
 	}
 	l.Config = project.over(user)
 	if !f.Trusted && slices.ContainsFunc(project.Model, func(m string) bool { return !l.Local(m) }) {

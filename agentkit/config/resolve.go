@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"wf/protocol"
@@ -73,6 +74,16 @@ func (l *Loaded) Resolve(role string, flag, own []string, lookup func(string) (s
 		})
 	}
 	return r, nil
+}
+
+// AllowsModel reports whether allow_models has a model: by its whole name, or, unless it is a local
+// file (script/…, tape/…), by a prefix.
+func (l *Loaded) AllowsModel(model string) bool {
+	return slices.ContainsFunc(l.AllowModels, func(allowed string) bool {
+		prefix, open := strings.CutSuffix(allowed, "*")
+		return allowed == model || open && strings.HasPrefix(model, prefix) &&
+			!strings.HasPrefix(model, "script/") && !strings.HasPrefix(model, "tape/")
+	})
 }
 
 // modelFrom is the file that names the default model: the last one read that does.

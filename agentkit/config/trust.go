@@ -92,6 +92,9 @@ func (l *Loaded) Powers() ([]string, error) {
 	for _, name := range sorted(c.MCP) {
 		powers = append(powers, fmt.Sprintf("start the program, or call the server, of mcp:%s: %s", name, strings.TrimSpace(string(c.MCP[name]))))
 	}
+	if len(c.AllowModels) > 0 {
+		powers = append(powers, "let clients of a daemon choose the models "+strings.Join(c.AllowModels, ", "))
+	}
 	if len(c.Sandbox.Read) > 0 {
 		powers = append(powers, "let the commands of agents read "+strings.Join(c.Sandbox.Read, ", "))
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -33,7 +34,7 @@ func (b *backend) Start(ctx context.Context, s api.Start) (protocol.RunID, bool,
 	if err := untrusted(f.waits, config.Serve, config.Unconfined); err != nil {
 		return "", false, err
 	}
-	models, err := modelsFor(f.program, s.Models)
+	models, err := b.modelsFor(ctx, f.program, s.Models)
 	if err != nil {
 		return "", false, err
 	}
@@ -100,8 +101,8 @@ func (b *backend) fire(ctx context.Context, x schedule.Firing) error {
 	return err
 }
 
-// modelsFor checks the roles that models are chosen for.
-func modelsFor(p *lang.Program, given map[string]api.ModelList) (map[string][]string, error) {
+// modelsFor checks the roles that models are chosen for, and that the asker may choose them.
+func (b *backend) modelsFor(ctx context.Context, p *lang.Program, given map[string]api.ModelList) (map[string][]string, error) {
 	if len(given) == 0 {
 		return nil, nil
 	}
@@ -112,7 +113,38 @@ func modelsFor(p *lang.Program, given map[string]api.ModelList) (map[string][]st
 		}
 		out[role] = list
 	}
-	return out, nil
+	return out, b.mayChoose(ctx, p, out)
+}
+
+// mayChoose is nil if the asker of a request may have a run use the models. The owner may choose any.
+// Others may choose what the run could use without them, the models of the workflow and the default
+// one, and what the config allows: a model may be a local file, or cost what its owner never meant
+// to spend. A pattern of the config never allows a file.
+func (b *backend) mayChoose(ctx context.Context, p *lang.Program, chosen map[string][]string) error {
+	if id, ok := guard.Of(ctx); !ok || id.Allows(guard.Admin) {
+		return nil
+	}
+	c, err := b.a.config()
+	if err != nil {
+		return err
+	}
+	named := map[string]bool{}
+	for _, role := range p.Workflow.Roles {
+		if r, err := c.Resolve(role.Name, nil, role.Model, os.LookupEnv); err == nil { // else there is none
+			for _, m := range r.Models {
+				named[m] = true
+			}
+		}
+	}
+	for _, list := range chosen {
+		for _, m := range list {
+			if !named[m] && !c.AllowsModel(m) {
+				return fail(protocol.ErrForbidden, "choose a model of the workflow, use a token of scope admin at wf serve itself, or have the owner add the model to allow_models: in the config of its user",
+					"the model %q is not one that this token may choose", m)
+			}
+		}
+	}
+	return nil
 }
 
 // Answer records an answer; the run goes on here, unless another process drives it.
@@ -222,7 +254,7 @@ func (b *backend) Fork(ctx context.Context, run protocol.RunID, f api.Fork) (pro
 		if err != nil {
 			return "", err
 		}
-		if o.Models, err = modelsFor(st.Program(), f.Models); err != nil {
+		if o.Models, err = b.modelsFor(ctx, st.Program(), f.Models); err != nil {
 			return "", err
 		}
 		if o.Models, _, err = b.a.resolveModels(ctx, st.Program(), o.Models); err != nil {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"path/filepath"
 	"time"
 
 	"wf/cmd/internal/chat"
@@ -29,7 +28,7 @@ func (s *chatSession) Follow(ctx context.Context, from protocol.Seq, on func(cha
 		driven := true
 		at := client.Replay{URL: "http://wf/v1/replay", Run: r.Run, Cursor: r.Cursor, Live: true, Patience: -1,
 			HTTP: &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-				c, err := dialRun(ctx, s.sockets(), r.Run)
+				c, err := dialRun(ctx, s.local.store.Dir(), r.Run)
 				if err == nil {
 					on(chat.Update{Driven: &driven})
 				}
@@ -55,8 +54,6 @@ func lasting(err error) bool {
 	return errors.Is(err, protocol.ErrCorrupt) || errors.Is(err, protocol.ErrGap) || errors.Is(err, protocol.ErrFutureCursor)
 }
 
-func (s *chatSession) sockets() string { return filepath.Join(s.local.store.Dir(), "runs") }
-
 // look ends following the store when there is a socket to follow. While there is none it tells
 // whether a process drives the run at all.
 func (s *chatSession) look(ctx context.Context, stop context.CancelCauseFunc, run protocol.RunID, on func(chat.Update)) {
@@ -66,7 +63,7 @@ func (s *chatSession) look(ctx context.Context, stop context.CancelCauseFunc, ru
 	for {
 		select {
 		case <-socket.C:
-			if c, err := dialRun(ctx, s.sockets(), run); err == nil {
+			if c, err := dialRun(ctx, s.local.store.Dir(), run); err == nil {
 				c.Close()
 				stop(errDriven)
 				return

@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/tls"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,9 +11,12 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"wf/engine"
 	"wf/hub/client"
 	"wf/hub/guard"
 	"wf/hub/queue/embedded"
@@ -30,6 +31,7 @@ type hubFlags struct {
 	serveFlags
 	data     string
 	clientCA string
+	newAgent string // an agent to make a token for
 }
 
 // defaultHub is where a hub listens if nothing else is said.
@@ -45,9 +47,13 @@ and start new ones, which go to an agent that has the workflow. The hub keeps a 
 agent has which run, and nothing of what is in the runs: those stay with their agents. It may be stopped and
 started at any time, even with an empty disk.
 
-A token is wanted always, beyond this machine TLS as well. Agents have a token of their own.`,
+A token is wanted always, beyond this machine TLS as well. Agents have a token of their own: one that all of
+them share, or one for each (--new-agent), with which no other agent can take its name or its runs.`,
 		Example: `  wf hub
   wf serve --hub http://127.0.0.1:8766 --hub-token-file ~/.local/state/wf/hub/agent.token
+
+  # a token for one agent alone, also while the hub runs
+  wf hub --new-agent desk-1
 
   # another address for a browser, from the hub that runs
   wf hub --login
@@ -56,6 +62,9 @@ A token is wanted always, beyond this machine TLS as well. Agents have a token o
   wf hub --listen 0.0.0.0:443 --host hub.example.org --tls-cert hub.pem --tls-key hub.key`,
 		Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.newAgent != "" {
+				return a.newAgent(f)
+			}
 			if f.login {
 				return a.hubLogin(cmd.Context(), f)
 			}
@@ -72,6 +81,7 @@ A token is wanted always, beyond this machine TLS as well. Agents have a token o
 	flags.StringVar(&f.clientCA, "client-ca", "", "certificate (PEM) that must have signed that of every agent; their token is wanted all the same")
 	flags.StringArrayVar(&f.hosts, "host", nil, "a further name that the hub goes by")
 	flags.StringArrayVar(&f.origins, "origin", nil, "a further origin that may send requests, such as https://wf.example.org")
+	flags.StringVar(&f.newAgent, "new-agent", "", "make a token that is good for the agent with this id alone, print its file, and end")
 	flags.BoolVar(&f.login, "login", false, "print a new address for a browser, from the hub that runs at --listen, and end")
 	return cmd
 }
@@ -82,17 +92,25 @@ func (f *hubFlags) place() (err error) {
 		f.data, err = hubDir()
 	}
 	if f.tokenFile == "" {
-		f.tokenFile = filepath.Join(f.data, "tokens")
+		f.tokenFile = filepath.Join(f.data, hubTokens)
 	}
 	return err
 }
 
 // hubLogin has the hub that listens at the first address make a code, and prints what to open.
 func (a *app) hubLogin(ctx context.Context, f hubFlags) error {
+	named := f.tokenFile != ""
 	if err := f.place(); err != nil {
 		return err
 	}
-	e, err := guard.ParseEndpoint(f.listen[0], filepath.Join(f.data, "wf.sock"))
+	if socket := filepath.Join(f.data, hubSocket); there(socket) && !named {
+		server, err := client.New("unix:"+socket, client.Options{})
+		if err != nil {
+			return err
+		}
+		return a.newCode(ctx, server)
+	}
+	e, err := guard.ParseEndpoint(f.listen[0], filepath.Join(f.data, hubSocket))
 	if err != nil {
 		return err
 	}
@@ -110,7 +128,7 @@ func (a *app) hubLogin(ctx context.Context, f hubFlags) error {
 	if err != nil {
 		return err
 	}
-	o := client.Options{Token: token}
+	o := client.Options{Token: token, Own: !named}
 	if f.cert != "" { // it may be signed by nobody that the system knows
 		o.TLS = &tls.Config{MinVersion: tls.VersionTLS13}
 		if o.TLS.RootCAs, err = certificates("--tls-cert", f.cert); err != nil {
@@ -157,7 +175,7 @@ func (a *app) openHub(ctx context.Context, f hubFlags, store *embedded.Store, lo
 		return err
 	}
 	keys.Owner = whoami()
-	agentToken, err := agentTokenFile(f.data, f.tokenFile)
+	agentToken, err := agentTokenFile(f.data, keys)
 	if err != nil {
 		return err
 	}
@@ -167,7 +185,7 @@ func (a *app) openHub(ctx context.Context, f hubFlags, store *embedded.Store, lo
 	}
 	h := &relay.Hub{Queue: store.Queue, Registry: store.Registry, Pointers: store.Pointers,
 		Name: f.name, Version: version(), Page: web.Handler(), Log: log,
-		NewCode: codeFor(keys, doors)}
+		NewCode: codeFor(keys, doors), NamesAgent: keys.NamesAgent, RequestRun: engine.RequestRun}
 	handler := h.Handler()
 	if f.clientCA != "" {
 		handler = certified(handler)
@@ -223,8 +241,13 @@ func hubDoors(ctx context.Context, f hubFlags, keys *guard.Keys, log *slog.Logge
 		}
 		secure.ClientAuth = tls.VerifyClientCertIfGiven // browsers have none
 	}
-	for _, text := range f.listen {
-		e, err := guard.ParseEndpoint(text, filepath.Join(f.data, "wf.sock"))
+	socket := filepath.Join(f.data, hubSocket)
+	listen := f.listen
+	if !slices.ContainsFunc(listen, func(s string) bool { return strings.HasPrefix(s, "unix") }) && len(socket) <= longestSocket {
+		listen = append(slices.Clone(listen), "unix:"+socket) // for the other processes of the user
+	}
+	for _, text := range listen {
+		e, err := guard.ParseEndpoint(text, socket)
 		if err != nil {
 			return doors, err
 		}
@@ -238,32 +261,49 @@ func hubDoors(ctx context.Context, f hubFlags, keys *guard.Keys, log *slog.Logge
 		}
 		doors = append(doors, d)
 	}
-	return doors, nil
+	return doors, keepAddresses(f.data, doors)
 }
 
-// agentTokenFile is the file with the token for agents. It is made when it is not there, and
+// agentTokenFile is the file with the token that agents share. It is made when it is not there, and
 // the token put among those that open the hub.
-func agentTokenFile(data, tokens string) (string, error) {
+func agentTokenFile(data string, keys *guard.Keys) (string, error) {
 	path := filepath.Join(data, "agent.token")
 	_, err := os.Stat(path)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return path, err
 	}
-	secret := make([]byte, 32)
-	_, _ = rand.Read(secret) // never fails (crypto/rand)
-	token := base64.RawURLEncoding.EncodeToString(secret)
-	list, err := os.OpenFile(tokens, os.O_WRONLY|os.O_APPEND, 0)
+	token, err := keys.AddShared()
 	if err != nil {
-		return "", fmt.Errorf("token for agents: %w", err)
-	}
-	_, err = fmt.Fprintf(list, "%s %s  # for wf serve --hub\n", token, guard.Agent)
-	if err = errors.Join(err, list.Sync(), list.Close()); err != nil {
-		return "", fmt.Errorf("token for agents: %w", err)
+		return "", err
 	}
 	if err := os.WriteFile(path, []byte(token+"\n"), 0o600); err != nil {
 		return "", fmt.Errorf("token for agents: %w", err)
 	}
 	return path, nil
+}
+
+// newAgent makes a token that is good for one agent alone, and prints the file for that agent.
+func (a *app) newAgent(f hubFlags) error {
+	if err := f.place(); err != nil {
+		return err
+	}
+	keys, err := guard.OpenKeys(f.tokenFile, nil)
+	if err != nil {
+		return err
+	}
+	line, err := keys.AddAgent(f.newAgent)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(f.data, "agents", f.newAgent+".token")
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fmt.Errorf("token for the agent %s: %w", f.newAgent, err)
+	}
+	if err := os.WriteFile(path, []byte(line+"\n"), 0o600); err != nil {
+		return fmt.Errorf("token for the agent %s: %w", f.newAgent, err)
+	}
+	_, err = fmt.Fprintln(a.out, path)
+	return err
 }
 
 // hubJSON is wf.hub/v1: the one line that a hub writes for programs, once it listens.

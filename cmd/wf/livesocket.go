@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"maps"
 	"net"
 	"net/http"
@@ -30,7 +31,6 @@ import (
 // the worse without it: whoever watches then follows the store, and sees no live output.
 type liveSockets struct {
 	store *cas.Store
-	dir   string
 	said  replay.Broadcast
 
 	mu   sync.Mutex
@@ -46,7 +46,7 @@ type liveSocket struct {
 }
 
 func newLiveSockets(s *cas.Store) *liveSockets {
-	return &liveSockets{store: s, dir: filepath.Join(s.Dir(), "runs"), open: map[protocol.RunID]*liveSocket{}}
+	return &liveSockets{store: s, open: map[protocol.RunID]*liveSocket{}}
 }
 
 // notice passes on what happens. It is called while the run's lock is held, and so a socket that
@@ -116,11 +116,15 @@ func (l *liveSockets) close() {
 // listen puts a socket of mode 0600 in place: it is made in a directory that nobody else can
 // enter, since the umask belongs to the commands that this process starts as well.
 func (l *liveSockets) listen(run protocol.RunID) (*liveSocket, error) {
-	path := filepath.Join(l.dir, string(run)+".sock")
-	if c, err := dialRun(context.Background(), l.dir, run); err == nil {
+	dir, name, err := runSocket(l.store.Dir(), run)
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, name)
+	if c, err := dialRun(context.Background(), l.store.Dir(), run); err == nil {
 		return nil, errors.Join(protocol.ErrRunLive, c.Close())
 	}
-	private, err := os.MkdirTemp(l.dir, ".sock-")
+	private, err := os.MkdirTemp(dir, ".sock-")
 	if err != nil {
 		return nil, fmt.Errorf("socket of run %s: %w", run, err)
 	}
@@ -143,13 +147,17 @@ func (l *liveSockets) listen(run protocol.RunID) (*liveSocket, error) {
 	mux.Handle("GET /v1/replay", s.replay.WebSocket())
 	mux.Handle("GET /v1/sessions/{id}/events", s.replay.Events())
 	s.http = &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 16 << 10}
-	l.gone.Go(func() { s.http.Serve(guard.OwnPeers(listener)) }) // it ends with Close, and has nobody to tell
+	l.gone.Go(func() { s.http.Serve(guard.OwnPeers(listener, slog.New(slog.DiscardHandler))) }) // it ends with Close, and has nobody to tell
 	return s, nil
 }
 
-// dialRun connects to the process that drives a run.
-func dialRun(ctx context.Context, dir string, run protocol.RunID) (c net.Conn, err error) {
-	err = withSocketPath(dir, string(run)+".sock", func(path string) (err error) {
+// dialRun connects to the process that drives a run of a store.
+func dialRun(ctx context.Context, store string, run protocol.RunID) (c net.Conn, err error) {
+	dir, name, err := runSocket(store, run)
+	if err != nil {
+		return nil, err
+	}
+	err = withSocketPath(dir, name, func(path string) (err error) {
 		var d net.Dialer
 		c, err = d.DialContext(ctx, "unix", path)
 		return err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -40,18 +41,23 @@ func liveRun(t *testing.T, dir string) (*cas.Store, engine.Notice) {
 	return s, engine.Notice{Run: "R1", Entry: &got[0], Data: d, Step: "a#1"}
 }
 
-// The socket of a run is the user's own, in a path of any length, takes the place of one that a
-// killed process left, leaves that of a living one alone, and goes with the drive.
+// The socket of a run is the user's own and lies outside of the store, under a path of any length; it
+// takes the place of one that a killed process left, leaves that of a living one alone, and goes with
+// the drive.
 func TestTheSocketOfARun(t *testing.T) {
 	short, err := os.MkdirTemp("", "live")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer os.RemoveAll(short)
-	for _, dir := range []string{short, filepath.Join(short, strings.Repeat("long/", 40))} {
+	t.Setenv("XDG_RUNTIME_DIR", short)
+	for _, dir := range []string{filepath.Join(short, "store"), filepath.Join(short, strings.Repeat("long/", 40))} {
 		s, n := liveRun(t, dir)
-		runs := filepath.Join(s.Dir(), "runs")
-		path := filepath.Join(runs, "R1.sock")
+		sockets, name, err := runSocket(s.Dir(), "R1")
+		if err != nil || sockets != filepath.Join(short, "wf") {
+			t.Fatalf("%s, %v", sockets, err)
+		}
+		path := filepath.Join(sockets, name)
 		if err := os.WriteFile(path, nil, 0o644); err != nil { // whatever was left there
 			t.Fatal(err)
 		}
@@ -61,7 +67,7 @@ func TestTheSocketOfARun(t *testing.T) {
 		if err != nil || info.Mode() != fs.ModeSocket|0o600 {
 			t.Fatalf("%v %v", info, err)
 		}
-		c, err := dialRun(t.Context(), runs, "R1")
+		c, err := dialRun(t.Context(), s.Dir(), "R1")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,11 +82,55 @@ func TestTheSocketOfARun(t *testing.T) {
 		other.close()
 		l.end("R1")
 		l.close()
-		if left, err := os.ReadDir(runs); err != nil || len(left) != 0 {
+		if left, err := os.ReadDir(sockets); err != nil || len(left) != 0 {
 			t.Errorf("left behind: %v %v", left, err)
 		}
-		if _, err := dialRun(context.Background(), runs, "R1"); err == nil {
+		if _, err := dialRun(context.Background(), s.Dir(), "R1"); err == nil {
 			t.Error("it still answers")
 		}
+	}
+}
+
+// A directory for sockets that is not the user's own, or that is a link, is not used: another user
+// could have put it there.
+func TestTheDirectoryOfSocketsIsTheUsersOwn(t *testing.T) {
+	session, store := t.TempDir(), t.TempDir()
+	t.Setenv("XDG_RUNTIME_DIR", session)
+	if err := os.Symlink(store, filepath.Join(session, "wf")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := socketPath(store); !errors.Is(err, protocol.ErrInsecure) {
+		t.Errorf("a link: %v", err)
+	}
+	if err := os.Remove(filepath.Join(session, "wf")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(session, "wf"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if os.Geteuid() == 0 {
+		if err := os.Chown(filepath.Join(session, "wf"), 54321, 54321); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := socketPath(store); !errors.Is(err, protocol.ErrInsecure) {
+			t.Errorf("of another user: %v", err)
+		}
+		if err := os.Chown(filepath.Join(session, "wf"), 0, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path, err := socketPath(store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Lstat(filepath.Dir(path)); err != nil || info.Mode() != fs.ModeDir|0o700 {
+		t.Errorf("%v, %v", info, err)
+	}
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(store, link); err != nil {
+		t.Fatal(err)
+	}
+	if other, err := socketPath(link); err != nil || other != path {
+		t.Errorf("by a link the socket is %s, %v, want %s", other, err, path)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -42,7 +41,7 @@ var local = map[string]bool{
 func (a *app) hubFlag(root *cobra.Command) {
 	f := root.PersistentFlags()
 	f.StringVar(&a.reach.url, "hub", "", "work on the runs of a wf hub or wf serve at this address, http://…, https://… or unix:PATH (WF_HUB)")
-	f.StringVar(&a.reach.tokenFile, "hub-token-file", "", "file with the token for it (WF_HUB_TOKEN_FILE; on this machine those of wf hub are known)")
+	f.StringVar(&a.reach.tokenFile, "hub-token-file", "", "file with the token for it (WF_HUB_TOKEN_FILE; a wf hub of yours on this machine needs none)")
 	f.StringVar(&a.reach.ca, "hub-ca", "", "certificate (PEM) that signed the server's, instead of those of the system")
 	for _, cmd := range root.Commands() {
 		here := cmd.RunE
@@ -80,64 +79,46 @@ type remote struct {
 
 // dial prepares to speak to a server; nothing is sent yet.
 func (a *app) dial(url string) (*remote, error) {
-	secure, err := a.reach.tls()
+	way, err := a.reachHub(url)
 	if err != nil {
 		return nil, err
 	}
-	if _, _, err := client.Reach(url, secure); err != nil {
-		return nil, err // no token is looked for, for what is no address
-	}
-	token, err := a.hubToken(url)
-	if err != nil {
-		return nil, err
-	}
-	api, err := client.New(url, client.Options{Token: token, TLS: secure})
+	api, err := client.New(way.url, way.Options)
 	if err != nil {
 		return nil, err
 	}
 	return &remote{app: a, api: api, url: url}, nil
 }
 
-// hubToken is the token for a server: from the file that is named, else, for a hub on this
-// machine, from its own. A socket needs none.
-func (a *app) hubToken(url string) (string, error) {
-	path := a.reach.tokenFile
-	if path == "" {
-		path = os.Getenv("WF_HUB_TOKEN_FILE")
-	}
-	if path == "" && strings.HasPrefix(url, "unix:") {
-		return "", nil
-	}
-	if path != "" {
-		return readToken(path)
-	}
-	dir, err := hubDir()
-	if err != nil || !strings.HasPrefix(url, "http://") || !there(filepath.Join(dir, "tokens")) {
-		return "", fail(protocol.ErrUnauthorized, "give --hub-token-file FILE, or set WF_HUB_TOKEN_FILE", "%s wants a token", url)
-	}
-	return readToken(filepath.Join(dir, "tokens"))
-}
-
 // readToken reads the first token of a file that only its owner may read.
 func readToken(path string) (string, error) {
+	words, err := tokenWords(path)
+	if err != nil {
+		return "", err
+	}
+	return words[0], nil
+}
+
+// tokenWords are the words of the first line with a token: the token, then what it is good for.
+func tokenWords(path string) ([]string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return "", fail(protocol.ErrUnauthorized, "name the file of the token with --hub-token-file", "token: %v", err)
+		return nil, fail(protocol.ErrUnauthorized, "name the file of the token with --hub-token-file", "token: %v", err)
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		return "", fail(protocol.ErrUnauthorized, "chmod 600 "+path, "token: others can read %s", path)
+		return nil, fail(protocol.ErrUnauthorized, "chmod 600 "+path, "token: others can read %s", path)
 	}
 	b, err := os.ReadFile(path)
 	if err != nil {
-		return "", fail(protocol.ErrUnauthorized, "", "token: %v", err)
+		return nil, fail(protocol.ErrUnauthorized, "", "token: %v", err)
 	}
 	for text := range strings.Lines(string(b)) {
 		text, _, _ = strings.Cut(text, "#")
 		if words := strings.Fields(text); len(words) > 0 {
-			return words[0], nil
+			return words, nil
 		}
 	}
-	return "", fail(protocol.ErrUnauthorized, "", "token: there is none in %s", path)
+	return nil, fail(protocol.ErrUnauthorized, "", "token: there is none in %s", path)
 }
 
 // find resolves a reference to a run of the server, or to a step of one.

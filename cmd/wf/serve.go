@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
 	"crypto/tls"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,7 +10,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strconv"
 	"sync"
 	"time"
 
@@ -170,7 +167,13 @@ func (a *app) openDoors(ctx context.Context, s *cas.Store, f serveFlags, log *sl
 		return nil, nil, err
 	}
 	for _, text := range f.listen {
-		e, err := guard.ParseEndpoint(text, socketPath(s.Dir()))
+		socket := ""
+		if text == "unix" {
+			if socket, err = socketPath(s.Dir()); err != nil {
+				return doors, nil, err
+			}
+		}
+		e, err := guard.ParseEndpoint(text, socket)
 		if err != nil {
 			return doors, nil, err
 		}
@@ -255,36 +258,8 @@ func (d *door) close() error {
 	return err
 }
 
-// serveDir is the directory of a store that holds the socket of its daemon.
+// serveDir is the directory of a store that holds what its daemon keeps.
 const serveDir = "serve"
-
-// longestSocket is the most bytes the path of a socket may have on any system (sun_path).
-const longestSocket = 100
-
-// socketPath is where the daemon of a store listens: within the store, or, where that path is too
-// long for a socket, in the user's directory for such things under a name made from it.
-func socketPath(store string) string {
-	if abs, err := filepath.Abs(store); err == nil {
-		store = abs
-	}
-	path := filepath.Join(store, serveDir, "wf.sock")
-	if len(path) <= longestSocket {
-		return path
-	}
-	base := os.Getenv("XDG_RUNTIME_DIR")
-	if !filepath.IsAbs(base) {
-		base = filepath.Join(os.TempDir(), "wf-"+strconv.Itoa(os.Geteuid()))
-	} else {
-		base = filepath.Join(base, "wf")
-	}
-	return filepath.Join(base, storeName(store)+".sock")
-}
-
-// storeName is a short name made from the path of a store.
-func storeName(store string) string {
-	sum := sha256.Sum256([]byte(store))
-	return hex.EncodeToString(sum[:8])
-}
 
 // tokenFile is where the tokens of a daemon lie: outside of the store, which agents can read.
 func (a *app) tokenFile(s *cas.Store, f serveFlags) string {

@@ -20,6 +20,7 @@ import (
 	"wf/cas"
 	"wf/engine"
 	"wf/hub/client"
+	"wf/hub/guard"
 	"wf/hub/relay"
 	"wf/protocol"
 )
@@ -87,11 +88,22 @@ func (a *app) joinHub(d *daemon, f reachFlags) (stop func(), err error) {
 	if _, _, err := client.Reach(f.url, secure); err != nil {
 		return stop, err
 	}
-	id, err := agentID(d.store.Dir(), d.name)
+	id, err := f.agentID(d.store.Dir(), d.name)
 	if err != nil {
 		return stop, err
 	}
-	agent := &relay.Agent{Hub: f.url, TLS: secure, ID: id, Name: d.name, Version: version(), Handler: d.handler(), Log: d.log,
+	reached := f.url
+	if f.tokenFile == "" { // a hub of this user is reached without a token
+		way, err := (&app{reach: f}).reachHub(f.url)
+		if err != nil {
+			return stop, err
+		}
+		if !strings.HasPrefix(way.url, "unix:") {
+			return stop, fail(protocol.ErrUnauthorized, "name the file with the token that wf hub made for this agent: --hub-token-file FILE", "the hub %s wants a token of its agents", f.url)
+		}
+		reached = way.url
+	}
+	agent := &relay.Agent{Hub: reached, TLS: secure, ID: id, Name: d.name, Version: version(), Handler: d.handler(), Log: d.log,
 		Store: &hubStore{s: d.store, shelf: d.backend.shelf},
 		Moved: func(run protocol.RunID, to string) {
 			err := d.backend.Cancel(d.keeper.ctx, run, "the agent "+to+" has this run: the lease of the job had ended here")
@@ -113,6 +125,24 @@ func (a *app) joinHub(d *daemon, f reachFlags) (stop func(), err error) {
 		}
 	})
 	return func() { cancel(); done.Wait() }, nil
+}
+
+// agentID is the id of this agent: that of the token which the hub made for it, else that of the
+// store.
+func (f reachFlags) agentID(store, name string) (string, error) {
+	if f.tokenFile == "" {
+		return agentID(store, name)
+	}
+	words, err := tokenWords(f.tokenFile)
+	if err != nil {
+		return "", err
+	}
+	for _, w := range words[1:] {
+		if id, ok := strings.CutPrefix(w, string(guard.Agent)+":"); ok {
+			return id, nil
+		}
+	}
+	return agentID(store, name)
 }
 
 // agentID is the name of this store among the agents of a hub: made once, and kept with it.

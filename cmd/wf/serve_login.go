@@ -18,7 +18,9 @@ func (a *app) ownDaemon() (server *client.API, socket string, err error) {
 	if err != nil {
 		return nil, "", err
 	}
-	socket = socketPath(dir)
+	if socket, err = socketPath(dir); err != nil {
+		return nil, socket, err
+	}
 	server, err = client.New("unix:"+socket, client.Options{})
 	return server, socket, err
 }

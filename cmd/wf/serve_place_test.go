@@ -1,7 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -75,12 +78,11 @@ func TestTheTokenAndTheCodeOfADaemon(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := io.Copy(io.Discard, answer.Body); err != nil {
+		said, err := io.ReadAll(answer.Body)
+		if err := errors.Join(err, answer.Body.Close()); err != nil {
 			t.Fatal(err)
 		}
-		if err := answer.Body.Close(); err != nil {
-			t.Fatal(err)
-		}
+		answer.Body = io.NopCloser(bytes.NewReader(said))
 		return answer
 	}
 	if status := ask("GET", "/v1/runs", "").StatusCode; status != 401 {
@@ -105,11 +107,11 @@ func TestTheTokenAndTheCodeOfADaemon(t *testing.T) {
 		t.Fatalf("no code in %s", open)
 	}
 	login := ask("POST", "/v1/login", `{"code":"`+code+`"}`, "Origin: "+url, "Content-Type: application/json")
-	if login.StatusCode != 200 || len(login.Cookies()) != 1 {
-		t.Fatalf("login: %d", login.StatusCode)
+	var session struct{ Token string }
+	if err := json.NewDecoder(login.Body).Decode(&session); err != nil || login.StatusCode != 200 || len(login.Cookies()) != 0 {
+		t.Fatalf("login: %d, %v, %v", login.StatusCode, err, login.Cookies())
 	}
-	cookie := "Cookie: " + login.Cookies()[0].Name + "=" + login.Cookies()[0].Value
-	if status := ask("GET", "/v1/runs", "", cookie, "Sec-Fetch-Site: same-origin").StatusCode; status != 200 {
+	if status := ask("GET", "/v1/runs", "", "Authorization: Bearer "+session.Token, "Sec-Fetch-Site: same-origin").StatusCode; status != 200 {
 		t.Errorf("with the session: %d", status)
 	}
 	out, err := wfIn(s.dir, "serve", "--login").CombinedOutput()

@@ -22,7 +22,7 @@ func newTUI(a *app) *cobra.Command {
 		Long: `Look through the runs in the terminal: the list, the chain of steps with their visits, and of each the output,
 messages, events, the difference to the visit before, cost and proof. What moves is followed; ? lists the keys.`,
 		Example: `  wf tui
-  wf tui --hub unix:.wf/serve/wf.sock`,
+  wf tui --hub http://127.0.0.1:8766`,
 		Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := a.wantsTerminal("tui", "wf ls and wf show"); err != nil {

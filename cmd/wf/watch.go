@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -128,10 +127,9 @@ func (w *watcher) watch(ctx context.Context) error {
 
 // live shows what the driving process says, until its socket is gone.
 func (w *watcher) live(ctx context.Context) error {
-	dir := filepath.Join(w.s.Dir(), "runs")
 	r := client.Replay{URL: "http://wf/v1/replay", Codec: protocol.CBORFrames, Run: w.run, Cursor: w.at, Live: true, Patience: -1,
 		HTTP: &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return dialRun(ctx, dir, w.run)
+			return dialRun(ctx, w.s.Dir(), w.run)
 		}}}}
 	var stop error
 	err := r.Follow(ctx, client.Consumer{
@@ -167,7 +165,7 @@ func (w *watcher) look(ctx context.Context, stop context.CancelCauseFunc) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for {
-		if c, err := dialRun(ctx, filepath.Join(w.s.Dir(), "runs"), w.run); err == nil {
+		if c, err := dialRun(ctx, w.s.Dir(), w.run); err == nil {
 			c.Close()
 			stop(errDriven)
 			return

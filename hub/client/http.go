@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"wf/protocol"
@@ -28,6 +29,10 @@ type API struct {
 type Options struct {
 	Token string      // "" is none
 	TLS   *tls.Config // for https; nil is the system's
+	// Own says that the token may go over TCP of this machine only to a process of the own user;
+	// elsewhere requests end with an error wrapping ErrForeignServer before anything is sent. It is
+	// for tokens that the user did not name for this address. https is proved by its certificate.
+	Own bool
 	// HTTP is what reaches the server, whatever the address: one in this process, for example.
 	HTTP *http.Client
 }
@@ -40,6 +45,9 @@ func New(address string, o Options) (*API, error) {
 	base, via, err := Reach(address, o.TLS)
 	if err != nil {
 		return nil, err
+	}
+	if o.Own && strings.HasPrefix(base, "http://") && !strings.HasPrefix(address, "unix:") {
+		via.Transport.(*http.Transport).DialContext = dialOwn
 	}
 	return &API{base: base, via: via, token: o.Token}, nil
 }

@@ -70,6 +70,9 @@ func unreachable(err error) error {
 	if errors.As(err, &layers) {
 		err = layers.Err
 	}
+	if errors.Is(err, ErrForeignServer) {
+		return err // it is there, and is not spoken to
+	}
 	return fmt.Errorf("%w: %w", ErrUnreachable, err)
 }
 

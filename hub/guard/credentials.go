@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"slices"
 	"time"
 
 	"wf/protocol"
@@ -25,27 +24,22 @@ func (g *Guard) identify(r *http.Request) (*credentials, error) {
 		g.log().Error("the tokens cannot be read: nobody is let in", "error", err)
 	}
 	if token, ok := bearer(r); ok {
-		id, ok := g.Keys.byToken(token)
-		if !ok {
-			return nil, fmt.Errorf("the token is not valid: %w", protocol.ErrUnauthorized)
+		if id, ok := g.Keys.byToken(token); ok {
+			return &credentials{id, func() (Identity, bool) { return g.Keys.byToken(token) }}, nil
 		}
-		return &credentials{id, func() (Identity, bool) { return g.Keys.byToken(token) }}, nil
+		id, at, ok := g.Keys.bySession(token)
+		if !ok {
+			return nil, fmt.Errorf("the token is not valid, or the session has ended: %w", protocol.ErrUnauthorized)
+		}
+		if err := mayUse(r, at); err != nil {
+			return nil, err
+		}
+		return &credentials{id, func() (Identity, bool) {
+			id, _, ok := g.Keys.bySession(token)
+			return id, ok
+		}}, nil
 	}
-	cookies := r.Cookies()
-	id, ok, tried := g.Keys.bySession(cookies)
-	switch {
-	case !ok && tried:
-		return nil, fmt.Errorf("the session has ended: %w", protocol.ErrUnauthorized)
-	case !ok:
-		return nil, nil
-	case r.Header.Get("Origin") == "" && (!safe(r.Method) || upgrades(r)):
-		// Browsers name the origin of both; whoever does not is none.
-		return nil, forbidden("use a token", "a session without an Origin may only read")
-	}
-	return &credentials{id, func() (Identity, bool) {
-		id, ok, _ := g.Keys.bySession(cookies)
-		return id, ok
-	}}, nil
+	return nil, nil // a cookie is none: browsers send it to every port of the machine
 }
 
 // lasting gives a context that ends when the credentials do, or allow something else than they
@@ -64,7 +58,7 @@ func (g *Guard) lasting(ctx context.Context, c *credentials) (_ context.Context,
 		if ctx.Err() != nil {
 			return
 		}
-		if id, ok := c.again(); !ok || !slices.Equal(id.Scopes, c.Scopes) {
+		if id, ok := c.again(); !ok || !id.same(c.Identity) {
 			end(fmt.Errorf("the token or session is good no longer: %w", protocol.ErrUnauthorized))
 			return
 		}

@@ -1,7 +1,7 @@
 // Package guard decides who may talk to a server of wf: how it listens, by which names it is
 // called, and which credentials open it.
 //
-//	peer uid │ Host ─► Origin ─► cross-site ─► query ─► token │ cookie ─► scopes ─► handler
+//	peer uid │ Host ─► Origin ─► cross-site ─► query ─► token │ session ─► scopes ─► handler
 //
 // A request is refused at the first thing that is wrong, before anything of it is acted on.
 // Limits of headers, time and bodies hold before credentials are looked at.
@@ -10,8 +10,9 @@
 //
 //	key      a token of 32 random bytes from a file of mode 0600, with its scopes
 //	code     what a browser is opened with, in the fragment of the address: good once
-//	session  the cookie that a code is exchanged for; it is bound to the key
-//	scope    read, run or admin: what credentials allow, decided here and never by the client
+//	session  the token that a code is exchanged for; it is bound to the key, the page and the server,
+//	         lasts for 12 hours and is sent as tokens are
+//	scope    read, run, answer or admin: what credentials allow, decided here and never by the client
 //
 // # Promised
 //
@@ -21,7 +22,6 @@
 //
 // # Not promised
 //
-// Protection from programs of the same user: they can read the token file. Cookies know no
-// ports: a browser that has a session hands its cookie to other servers on the same host name
-// too, so open none there that you do not trust, or give the server a name of its own (--host).
+// Protection from programs of the same user: they can read the token file. No cookie is
+// set or accepted: cookies know no ports, and go to every server on the same host name.
 package guard

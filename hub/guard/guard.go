@@ -166,7 +166,9 @@ func (g *Guard) inQuery(u *url.URL) error {
 			if g.Keys == nil {
 				continue
 			}
-			if _, ok := g.Keys.byToken(v); ok {
+			_, token := g.Keys.byToken(v)
+			_, _, session := g.Keys.bySession(v)
+			if token || session {
 				return bad(name)
 			}
 		}
@@ -227,6 +229,14 @@ func safe(method string) bool { return method == http.MethodGet || method == htt
 
 func upgrades(r *http.Request) bool { return strings.EqualFold(r.Header.Get("Upgrade"), "websocket") }
 
+// loginJSON is wf.login/v1: a session. Its token is sent as those of programs are.
+type loginJSON struct {
+	Schema  string  `json:"schema"`
+	Token   string  `json:"token"`
+	Expires string  `json:"expires"` // RFC 3339
+	Scopes  []Scope `json:"scopes"`
+}
+
 // login exchanges a code for a session.
 func (g *Guard) login(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {
@@ -243,14 +253,17 @@ func (g *Guard) login(w http.ResponseWriter, r *http.Request) {
 		g.refuse(w, r, reply.BodyError(err))
 		return
 	}
-	cookie, id, ok := g.Keys.redeem(body.Code)
+	at := placeOf(r)
+	if at.origin == "" {
+		g.refuse(w, r, forbidden("programs use a token", "a login without an Origin is none of a browser"))
+		return
+	}
+	token, ends, id, ok := g.Keys.redeem(body.Code, at)
 	if !ok {
 		g.refuse(w, r, fmt.Errorf("the code was used, is too old, or was never given; wf serve prints a new one when it starts, and with wf serve --login: %w", protocol.ErrUnauthorized))
 		return
 	}
-	cookie.Secure = r.TLS != nil
-	http.SetCookie(w, cookie)
-	reply.JSON(w, http.StatusOK, map[string]any{"schema": "wf.login/v1", "scopes": id.Scopes})
+	reply.JSON(w, http.StatusOK, loginJSON{"wf.login/v1", token, ends.UTC().Format(time.RFC3339), id.Scopes})
 }
 
 // refuse answers with an error and logs it. Wrong credentials count; none do not, or any web

@@ -175,7 +175,7 @@ func TestTheTokenIsTheOnlyKey(t *testing.T) {
 
 func TestARotatedTokenOpensNothing(t *testing.T) {
 	s := newStage(t)
-	cookie := s.session()
+	session := s.session()
 	bearer := "Authorization: Bearer " + s.token
 	if w := s.ask("GET", "/v1/runs", "", bearer); w.Code != 200 {
 		t.Fatal(w.Code)
@@ -191,7 +191,7 @@ func TestARotatedTokenOpensNothing(t *testing.T) {
 	for _, test := range []struct {
 		name, header string
 		status       int
-	}{{"the old token", bearer, 401}, {"its session", "Cookie: " + cookie, 401}, {"the new token", "Authorization: Bearer " + fresh, 200}} {
+	}{{"the old token", bearer, 401}, {"its session", session, 401}, {"the new token", "Authorization: Bearer " + fresh, 200}} {
 		if w := s.ask("GET", "/v1/runs", "", test.header); w.Code != test.status {
 			t.Errorf("%s: status %d, want %d", test.name, w.Code, test.status)
 		}
@@ -218,8 +218,7 @@ func TestAnOpenStreamEndsWithItsCredentials(t *testing.T) {
 				<-r.Context().Done()
 				causes <- context.Cause(r.Context())
 			}))
-			cookie := s.keys.list[0].session(s.now.Add(SessionLife))
-			for _, header := range []string{"Authorization: Bearer " + s.token, "Cookie: " + cookie.Name + "=" + cookie.Value} {
+			for _, header := range []string{"Authorization: Bearer " + s.token, s.session()} {
 				go s.ask("GET", "/v1/stream", "", header)
 				<-begun
 			}

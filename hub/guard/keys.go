@@ -35,6 +35,7 @@ const tokenBytes = 32
 //
 //	mJ0…Wk
 //	2lq…9A  read           # dashboard
+//	b7X…0c  agent:desk-1   # may register at a hub as desk-1, and as nothing else
 type Keys struct {
 	path string
 	now  func() time.Time
@@ -42,10 +43,11 @@ type Keys struct {
 	// Owner is who has the tokens without a name; "" is nobody in particular. It is set before use.
 	Owner string
 
-	mu    sync.Mutex
-	stamp fs.FileInfo // of the file as it was read
-	list  []key
-	codes map[[sha256.Size]byte]code
+	mu       sync.Mutex
+	stamp    fs.FileInfo // of the file as it was read
+	list     []key
+	codes    map[[sha256.Size]byte]code
+	sessions map[[sha256.Size]byte]session
 }
 
 type key struct {
@@ -53,6 +55,7 @@ type key struct {
 	name   string // of who has it, or ""
 	secret []byte // the token as it is sent
 	scopes []Scope
+	agent  string // id of the only agent that the key may be, or ""
 }
 
 // OpenKeys reads a file of tokens. One that does not exist is made, mode 0600, with one token
@@ -62,7 +65,7 @@ func OpenKeys(path string, now func() time.Time) (*Keys, error) {
 	if now == nil {
 		now = time.Now
 	}
-	k := &Keys{path: path, now: now, codes: map[[sha256.Size]byte]code{}}
+	k := &Keys{path: path, now: now, codes: map[[sha256.Size]byte]code{}, sessions: map[[sha256.Size]byte]session{}}
 	if err := makeKeys(path); err != nil {
 		return nil, err
 	}
@@ -146,8 +149,14 @@ func parseKeys(b []byte) ([]key, error) {
 			key.scopes = nil
 		}
 		for _, w := range words[1:] {
-			if !slices.Contains(AllScopes, Scope(w)) && Scope(w) != Agent {
-				return nil, fmt.Errorf("line %d: no scope %q; there are read, run, admin and agent: %w", n, w, protocol.ErrUsage)
+			id, bound := strings.CutPrefix(w, agentPrefix)
+			switch {
+			case bound && (!ValidAgent(id) || key.agent != ""):
+				return nil, fmt.Errorf("line %d: %q names no agent; want agent:ID once, with an ID of at most 128 letters, digits, '.', '_' and '-': %w", n, w, protocol.ErrUsage)
+			case bound:
+				key.agent, w = id, string(Agent)
+			case !slices.Contains([]Scope{Read, Run, Answer, Admin, Agent}, Scope(w)):
+				return nil, fmt.Errorf("line %d: no scope %q; there are read, run, answer, admin, agent and agent:ID: %w", n, w, protocol.ErrUsage)
 			}
 			key.scopes = append(key.scopes, Scope(w))
 		}
@@ -207,7 +216,7 @@ func (k *Keys) byToken(token string) (Identity, bool) {
 }
 
 func (k *Keys) identity(x *key) Identity {
-	id := Identity{Name: x.name, Scopes: x.scopes}
+	id := Identity{Name: x.name, Scopes: x.scopes, Agent: x.agent}
 	switch {
 	case id.Name != "":
 	case k.Owner != "" && id.allowsAll():
@@ -216,6 +225,62 @@ func (k *Keys) identity(x *key) Identity {
 		id.Name = "key " + x.id
 	}
 	return id
+}
+
+// agentPrefix begins the word that binds a token to an agent.
+const agentPrefix = string(Agent) + ":"
+
+// ValidAgent reports whether an agent id can be named in a file of tokens.
+func ValidAgent(id string) bool {
+	return id != "" && len(id) <= 128 && !strings.ContainsFunc(id, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '.' && r != '_' && r != '-'
+	})
+}
+
+// NamesAgent reports whether a token of the file is bound to an agent. While the file cannot be
+// read every agent counts as named: then no token opens anything.
+func (k *Keys) NamesAgent(id string) bool {
+	list, err := k.current()
+	return err != nil || slices.ContainsFunc(list, func(x key) bool { return x.agent == id })
+}
+
+// AddAgent puts a new token into the file that is bound to an agent, and returns the line to give
+// to that agent: TOKEN agent:ID. An id that cannot be named, or that has a token already, is an
+// error wrapping protocol.ErrUsage.
+func (k *Keys) AddAgent(id string) (line string, err error) {
+	switch {
+	case !ValidAgent(id):
+		return "", fmt.Errorf("agent id %.140q: want 1 to 128 letters, digits, '.', '_' and '-': %w", id, protocol.ErrUsage)
+	case k.NamesAgent(id):
+		return "", fmt.Errorf("%s has a token for the agent %s already; take its line out first: %w", k.path, id, protocol.ErrUsage)
+	}
+	line = newSecret() + " " + agentPrefix + id
+	return line, k.add(line)
+}
+
+// AddShared puts a new token into the file that any agent can use whose id no other token names.
+func (k *Keys) AddShared() (token string, err error) {
+	token = newSecret()
+	return token, k.add(token + " " + string(Agent) + "  # for wf serve --hub")
+}
+
+func (k *Keys) add(line string) error {
+	old, err := os.ReadFile(k.path)
+	if err != nil {
+		return fmt.Errorf("tokens: %w", err)
+	}
+	if len(old) > 0 && old[len(old)-1] != '\n' {
+		line = "\n" + line
+	}
+	f, err := os.OpenFile(k.path, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return fmt.Errorf("tokens: %w", err)
+	}
+	_, err = f.WriteString(line + "\n")
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return fmt.Errorf("tokens %s: %w", k.path, err)
+	}
+	return nil
 }
 
 // Token is the first token with all scopes, else the first: what programs of the owner use.

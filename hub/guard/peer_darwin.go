@@ -1,12 +1,20 @@
 package guard
 
-import "golang.org/x/sys/unix"
+import (
+	"fmt"
+	"os"
 
-// peerUID is who is at the other end of a unix socket.
-func peerUID(fd int) (int, error) {
+	"golang.org/x/sys/unix"
+)
+
+// admit is nil for a peer of the own user.
+func admit(fd int) error {
 	c, err := unix.GetsockoptXucred(fd, unix.SOL_LOCAL, unix.LOCAL_PEERCRED)
 	if err != nil {
-		return -1, err
+		return fmt.Errorf("its user is not known: %w", err)
 	}
-	return int(c.Uid), nil
+	if int(c.Uid) != os.Geteuid() {
+		return fmt.Errorf("it is of user %d, this is user %d", c.Uid, os.Geteuid())
+	}
+	return nil
 }

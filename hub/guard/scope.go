@@ -12,25 +12,37 @@ import (
 // Scope is something that credentials allow.
 type Scope string
 
-// The scopes. They do not include one another: the owner of a store has all of them.
+// The scopes. But for Run they do not include one another.
 const (
-	Read  Scope = "read"  // see runs, blocks and events
-	Run   Scope = "run"   // start, answer, cancel, resume and fork runs
-	Admin Scope = "admin" // change the daemon: let others in
-	Agent Scope = "agent" // connect to a hub as an agent, and nothing else; no owner has it
+	Read Scope = "read" // see runs, blocks and events
+	Run  Scope = "run"  // start listed workflows, answer, cancel, resume and fork runs; it includes Answer
+	// Answer is to answer what runs ask, and to hand them messages. What they ask includes the approval
+	// of what an agent wants to do.
+	Answer Scope = "answer"
+	Admin  Scope = "admin" // let others in; start runs under any model, local scripts included
+	Agent  Scope = "agent" // connect to a hub as an agent, and nothing else; no owner has it
 )
 
-// AllScopes are the scopes of an owner.
+// AllScopes are the scopes of an owner, who has Answer by Run.
 var AllScopes = []Scope{Read, Run, Admin}
 
 // Identity is who makes a request.
 type Identity struct {
 	Name   string // who it is, as runs record it: a user, what a token is called, "key 3f2a…"; never a secret
 	Scopes []Scope
+	// Agent is the only agent id that the credentials may register at a hub; "" binds them to none.
+	Agent string
+}
+
+// same reports whether two identities allow the same.
+func (i Identity) same(other Identity) bool {
+	return i.Agent == other.Agent && slices.Equal(i.Scopes, other.Scopes)
 }
 
 // Allows reports whether the identity has a scope.
-func (i Identity) Allows(s Scope) bool { return slices.Contains(i.Scopes, s) }
+func (i Identity) Allows(s Scope) bool {
+	return slices.Contains(i.Scopes, s) || s == Answer && slices.Contains(i.Scopes, Run)
+}
 
 // allowsAll reports whether the identity is an owner's.
 func (i Identity) allowsAll() bool {

@@ -1,12 +1,8 @@
 package guard
 
 import (
-	"crypto/hmac"
 	"crypto/sha256"
-	"crypto/subtle"
-	"encoding/base64"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -14,15 +10,14 @@ import (
 // How long a browser may take to exchange a code, and how long its session then lasts.
 const (
 	CodeLife    = 10 * time.Minute
-	SessionLife = 7 * 24 * time.Hour
+	SessionLife = 12 * time.Hour
 )
 
-// maxCodes bounds the codes that are open at once; the oldest gives way.
-const maxCodes = 64
-
-// cookiePrefix begins the name of a session's cookie. Cookies know no ports: the id of the key
-// follows, so that two servers of one machine do not take each other's place.
-const cookiePrefix = "wf_session_"
+// How many codes and sessions are open at once; the oldest gives way.
+const (
+	maxCodes    = 64
+	maxSessions = 256
+)
 
 // code is a code that was not used yet.
 type code struct {
@@ -31,7 +26,7 @@ type code struct {
 }
 
 // NewCode makes a one-time code for a browser of the owner, good for CodeLife. Codes live in
-// memory: a restart of the server forgets them, sessions it remembers.
+// memory, as sessions do: a restart of the server forgets them.
 func (k *Keys) NewCode() (string, error) {
 	owner, err := k.owner()
 	if err != nil {
@@ -57,68 +52,97 @@ func (k *Keys) NewCode() (string, error) {
 	return secret, nil
 }
 
-// redeem exchanges a code for the cookie of a session. A code is looked up by its hash: how
-// long that takes tells nothing of it.
-func (k *Keys) redeem(text string) (*http.Cookie, Identity, bool) {
+// place is where a session holds: the origin of the page that logged in, and the Host by which it
+// reached the server. They differ where a proxy stands between.
+type place struct{ origin, host string }
+
+// placeOf is where a request comes from. A browser names the origin when it sends or opens
+// something, and leaves it out when a page reads from its own server.
+func placeOf(r *http.Request) place {
+	return place{strings.ToLower(r.Header.Get("Origin")), strings.ToLower(r.Host)}
+}
+
+// session is a browser that logged in.
+type session struct {
+	key     string // id
+	at      place
+	expires time.Time
+}
+
+// redeem exchanges a code for a session: its token, and when it ends. A code is looked up by its
+// hash: how long that takes tells nothing of it. The server keeps sessions in memory: one that is
+// started again, or another with the same keys, knows none of them.
+func (k *Keys) redeem(text string, at place) (token string, ends time.Time, id Identity, ok bool) {
 	list, err := k.current()
 	if err != nil {
-		return nil, Identity{}, false
+		return "", ends, Identity{}, false
 	}
 	k.mu.Lock()
-	h := sha256.Sum256([]byte(text))
+	defer k.mu.Unlock()
+	h, now := sha256.Sum256([]byte(text)), k.now()
 	c, ok := k.codes[h]
 	delete(k.codes, h)
-	k.mu.Unlock()
-	if !ok || k.now().After(c.expires) {
-		return nil, Identity{}, false
+	if !ok || now.After(c.expires) {
+		return "", ends, Identity{}, false
 	}
 	for i := range list {
-		if list[i].id == c.key {
-			return list[i].session(k.now().Add(SessionLife)), k.identity(&list[i]), true
-		}
-	}
-	return nil, Identity{}, false
-}
-
-// session is the cookie of a session: when it ends, and a proof by the key. The server keeps
-// nothing of it, so it outlives a restart, and ends with the key.
-func (k *key) session(expires time.Time) *http.Cookie {
-	until := strconv.FormatInt(expires.Unix(), 10)
-	return &http.Cookie{
-		Name: cookiePrefix + k.id, Value: until + "." + k.proof(until), Path: "/", Expires: expires.UTC(),
-		HttpOnly: true, SameSite: http.SameSiteStrictMode,
-	}
-}
-
-func (k *key) proof(until string) string {
-	mac := hmac.New(sha256.New, k.secret)
-	mac.Write([]byte("wf session\x00" + until))
-	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
-}
-
-// bySession finds who the cookies of a request are of. tried reports whether one of them
-// claims to be a session of a key that is known.
-func (k *Keys) bySession(cookies []*http.Cookie) (id Identity, ok, tried bool) {
-	list, err := k.current()
-	if err != nil {
-		return Identity{}, false, false
-	}
-	for _, c := range cookies {
-		name, ours := strings.CutPrefix(c.Name, cookiePrefix)
-		if !ours {
+		if list[i].id != c.key {
 			continue
 		}
-		for i := range list {
-			if list[i].id != name {
-				continue
-			}
-			tried = true
-			until, proof, _ := strings.Cut(c.Value, ".")
-			genuine := subtle.ConstantTimeCompare([]byte(proof), []byte(list[i].proof(until))) == 1
-			if ends, err := strconv.ParseInt(until, 10, 64); genuine && err == nil && k.now().Unix() < ends {
-				return k.identity(&list[i]), true, true
-			}
+		token, ends = newSecret(), now.Add(SessionLife)
+		k.makeRoom(now)
+		k.sessions[sha256.Sum256([]byte(token))] = session{c.key, at, ends}
+		return token, ends, k.identity(&list[i]), true
+	}
+	return "", ends, Identity{}, false
+}
+
+// makeRoom forgets the sessions that are over, and the oldest if there are too many. The caller
+// holds mu.
+func (k *Keys) makeRoom(now time.Time) {
+	var oldest [sha256.Size]byte
+	var first time.Time
+	for h, s := range k.sessions {
+		if !now.Before(s.expires) {
+			delete(k.sessions, h)
+		} else if first.IsZero() || s.expires.Before(first) {
+			oldest, first = h, s.expires
 		}
 	}
-	return Identity{}, false, tried
+	if len(k.sessions) >= maxSessions {
+		delete(k.sessions, oldest)
+	}
+}
+
+// bySession finds who the session with a token is of, and where it holds.
+func (k *Keys) bySession(token string) (Identity, place, bool) {
+	list, err := k.current()
+	if err != nil {
+		return Identity{}, place{}, false
+	}
+	k.mu.Lock()
+	s, ok := k.sessions[sha256.Sum256([]byte(token))]
+	k.mu.Unlock()
+	if !ok || !k.now().Before(s.expires) {
+		return Identity{}, place{}, false
+	}
+	for i := range list {
+		if list[i].id == s.key {
+			return k.identity(&list[i]), s.at, true
+		}
+	}
+	return Identity{}, place{}, false
+}
+
+// mayUse is nil if a request may use a session that holds at a place: it comes from the page that
+// logged in, by the same name of the server. One that names no origin may only read.
+func mayUse(r *http.Request, at place) error {
+	from := placeOf(r)
+	switch {
+	case from.host != at.host || from.origin != "" && from.origin != at.origin:
+		return forbidden("log in at this address", "the session is of the page %s", at.origin)
+	case from.origin == "" && (!safe(r.Method) || upgrades(r)):
+		return forbidden("use a token", "a session without an Origin may only read")
+	}
+	return nil
 }

@@ -1,13 +1,18 @@
 package guard
 
 import (
-	"net/http"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 )
 
-// session logs a browser in and gives its cookie as a header says it.
+// session logs a browser in and gives the header with its session.
 func (s *stage) session() string {
 	s.t.Helper()
 	code, err := s.keys.NewCode()
@@ -18,11 +23,17 @@ func (s *stage) session() string {
 	if w.Code != 200 || strings.Contains(s.log.String()+w.Body.String(), code) {
 		s.t.Fatalf("login: %d %s", w.Code, w.Body)
 	}
-	c := w.Result().Cookies()[0]
-	if !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != "/" || !strings.HasPrefix(c.Name, cookiePrefix) || strings.Contains(c.Value, s.token) {
-		s.t.Errorf("cookie %v", c)
+	if len(w.Result().Cookies()) > 0 {
+		s.t.Errorf("a login sets %v", w.Result().Cookies())
 	}
-	return c.Name + "=" + c.Value
+	var got struct{ Token, Expires string }
+	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || got.Token == "" || got.Token == s.token {
+		s.t.Fatalf("login: %s, %v", w.Body, err)
+	}
+	if want := s.now.Add(12 * time.Hour).Format(time.RFC3339); got.Expires != want {
+		s.t.Errorf("the session ends at %s, want %s", got.Expires, want)
+	}
+	return "Authorization: Bearer " + got.Token
 }
 
 func TestACodeIsGoodOnce(t *testing.T) {
@@ -35,7 +46,12 @@ func TestACodeIsGoodOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	login := func(body string, headers ...string) int { return s.ask("POST", "/v1/login", body, headers...).Code }
+	login := func(body string, headers ...string) int {
+		if len(headers) == 0 {
+			headers = []string{"Origin: http://" + here}
+		}
+		return s.ask("POST", "/v1/login", body, headers...).Code
+	}
 	for _, test := range []struct {
 		name   string
 		status int
@@ -45,6 +61,7 @@ func TestACodeIsGoodOnce(t *testing.T) {
 		{"no code", 400, func() int { return login(``) }},
 		{"another field", 400, func() int { return login(`{"code":"x","scopes":["admin"]}`) }},
 		{"of a foreign page", 403, func() int { return login(`{"code":"`+code+`"}`, "Origin: https://evil.example") }},
+		{"of a program", 403, func() int { return s.ask("POST", "/v1/login", `{"code":"`+code+`"}`).Code }},
 		{"by GET", 405, func() int { return s.ask("GET", "/v1/login", "").Code }},
 		{"the code", 200, func() int { return login(`{"code":"` + code + `"}`) }},
 		{"the code again", 401, func() int { return login(`{"code":"` + code + `"}`) }},
@@ -67,11 +84,11 @@ func TestACodeIsGoodOnce(t *testing.T) {
 	}
 }
 
-// A page of another origin can make a browser send its requests, and with SameSite ignored its
-// cookie. None of them does anything.
-func TestTheCookieIsNoHelpToOtherPages(t *testing.T) {
+// A session holds for the page that logged in, by the same name of the server. Pages of other origins
+// do nothing with it, nor does a program that does not say where it comes from.
+func TestASessionIsBoundToItsPage(t *testing.T) {
 	s := newStage(t)
-	cookie := "Cookie: " + s.session()
+	session := s.session()
 	for _, test := range []struct {
 		name    string
 		method  string
@@ -81,54 +98,84 @@ func TestTheCookieIsNoHelpToOtherPages(t *testing.T) {
 		{"the page reads", "GET", []string{"Sec-Fetch-Site: same-origin"}, 200},
 		{"the page writes", "POST", []string{"Origin: http://" + here, "Sec-Fetch-Site: same-origin"}, 200},
 		{"the page opens a WebSocket", "GET", []string{"Origin: http://" + here, "Upgrade: websocket"}, 200},
+		{"another page of ours", "POST", []string{"Origin: https://wf.example.org"}, 403},
+		{"another page of ours reads", "GET", []string{"Origin: https://wf.example.org"}, 403},
+		{"by another name of the server", "GET", []string{"Host: localhost:8765"}, 403},
+		{"by another name, of a page there", "POST", []string{"Host: localhost:8765", "Origin: http://localhost:8765"}, 403},
 		{"CSRF by a form", "POST", []string{"Origin: https://evil.example", "Sec-Fetch-Site: cross-site", "Content-Type: text/plain"}, 403},
 		{"CSRF by a form without an Origin", "POST", []string{"Sec-Fetch-Site: cross-site"}, 403},
-		{"CSRF of an old browser that says nothing", "POST", nil, 403},
+		{"a program that says nothing", "POST", nil, 403},
 		{"a WebSocket of another page", "GET", []string{"Origin: https://evil.example", "Upgrade: websocket"}, 403},
 		{"a WebSocket of a sandboxed page", "GET", []string{"Origin: null", "Upgrade: websocket"}, 403},
 		{"a WebSocket without an Origin", "GET", []string{"Upgrade: websocket"}, 403},
 		{"a script element of another port", "GET", []string{"Sec-Fetch-Site: same-site", "Sec-Fetch-Mode: no-cors"}, 403},
 	} {
-		if w := s.ask(test.method, "/v1/runs", "{}", append(test.headers, cookie)...); w.Code != test.status {
+		if w := s.ask(test.method, "/v1/runs", "{}", append(test.headers, session)...); w.Code != test.status {
 			t.Errorf("%s: status %d %s, want %d", test.name, w.Code, w.Body, test.status)
+		}
+	}
+	_, token, _ := strings.Cut(session, "Bearer ")
+	if w := s.ask("GET", "/v1/runs", "", "Origin: http://"+here, "Upgrade: websocket", "Sec-WebSocket-Protocol: wf.replay.v1, wf.token."+token); w.Code != 200 || strings.Contains(w.Body.String(), token) {
+		t.Errorf("a WebSocket with the subprotocol: %d %s", w.Code, w.Body)
+	}
+	if w := s.ask("GET", "/v1/runs?x="+token, "", session); w.Code != 400 {
+		t.Errorf("a session in an address: %d", w.Code)
+	}
+}
+
+// Browsers send cookies to every port of a machine, and a program there can send them on with any
+// Origin. None opens anything: not the session under any name, nor one as earlier versions made it.
+func TestNoCookieIsAccepted(t *testing.T) {
+	s := newStage(t)
+	_, token, _ := strings.Cut(s.session(), "Bearer ")
+	until := strconv.FormatInt(s.now.Add(time.Hour).Unix(), 10)
+	mac := hmac.New(sha256.New, []byte(s.token))
+	mac.Write([]byte("wf session\x00" + until))
+	old := "wf_session_" + keyID(s.token) + "=" + until + "." + base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+	for _, cookie := range []string{old, "wf_session_" + keyID(s.token) + "=" + token, "session=" + token, "Authorization=Bearer " + token} {
+		for _, method := range []string{"GET", "POST"} {
+			if w := s.ask(method, "/v1/runs", "{}", "Cookie: "+cookie, "Origin: http://"+here); w.Code != 401 {
+				t.Errorf("%s with the cookie %s: status %d", method, cookie, w.Code)
+			}
 		}
 	}
 }
 
-// A session outlives the server, since it is kept by the browser alone; it ends with its time.
-func TestASessionOutlivesTheServerAndNotItsTime(t *testing.T) {
-	s := newStage(t)
-	cookie := s.session()
-	again, err := OpenKeys(s.keys.Path(), func() time.Time { return s.now })
-	if err != nil {
-		t.Fatal(err)
-	}
-	of := func(k *Keys, header string) bool {
-		c, err := http.ParseCookie(header)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, ok, _ := k.bySession(c)
-		return ok
-	}
-	if !of(again, cookie) {
-		t.Error("after a restart the session is gone")
-	}
-	name, value, _ := strings.Cut(cookie, "=")
-	until, proof, _ := strings.Cut(value, ".")
-	for what, forged := range map[string]string{
-		"a longer life": name + "=9" + until + "." + proof, "no proof": name + "=" + until + ".",
-		"another key": cookiePrefix + "00=" + value, "nothing": name + "=x",
+// A session ends with its time, with its key and with its server.
+func TestASessionEnds(t *testing.T) {
+	for name, end := range map[string]func(*stage) *Keys{
+		"its time is over": func(s *stage) *Keys {
+			s.now = s.now.Add(SessionLife)
+			return s.keys
+		},
+		"its key is taken out": func(s *stage) *Keys {
+			if err := os.WriteFile(s.keys.Path(), []byte(newSecret()+"\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			return s.keys
+		},
+		"the server starts again": func(s *stage) *Keys {
+			again, err := OpenKeys(s.keys.Path(), func() time.Time { return s.now })
+			if err != nil {
+				t.Fatal(err)
+			}
+			return again
+		},
 	} {
-		if of(again, forged) {
-			t.Errorf("a forged session is good: %s", what)
+		s := newStage(t)
+		_, token, _ := strings.Cut(s.session(), "Bearer ")
+		if _, _, ok := s.keys.bySession(token); !ok {
+			t.Errorf("%s: there was no session", name)
+		}
+		if _, _, ok := end(s).bySession(token); ok {
+			t.Errorf("%s: the session is good", name)
 		}
 	}
-	if !of(again, "wf_session_ff=1.x; "+cookie) {
-		t.Error("the session of another server is in the way")
+	s := newStage(t)
+	for range 3 * maxSessions {
+		s.session()
 	}
-	s.now = s.now.Add(SessionLife)
-	if of(again, cookie) {
-		t.Error("the session does not end")
+	if len(s.keys.sessions) > maxSessions {
+		t.Errorf("%d sessions are open", len(s.keys.sessions))
 	}
 }

@@ -23,14 +23,14 @@ import (
 var umask sync.Mutex
 
 // listenUnix listens on a socket of mode 0600 in a directory of mode 0700, and takes
-// connections of the own user only. A lock beside the socket says whether its server lives: the
+// connections of the own user only (OwnPeers). A lock beside the socket says whether its server lives: the
 // socket of a dead one is replaced, that of a live one is an error wrapping protocol.ErrInUse
 // that names the process.
 func listenUnix(ctx context.Context, path string, log *slog.Logger) (net.Listener, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	if err := privateDir(filepath.Dir(path)); err != nil {
+	if err := PrivateDir(filepath.Dir(path)); err != nil {
 		return nil, err
 	}
 	lock, err := lockSocket(path)
@@ -41,11 +41,12 @@ func listenUnix(ctx context.Context, path string, log *slog.Logger) (net.Listene
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
-	return &peers{UnixListener: l, lock: lock, log: log}, nil
+	return &peers{Listener: OwnPeers(l, log), lock: lock}, nil
 }
 
-// privateDir makes a directory that only its owner can enter.
-func privateDir(dir string) error {
+// PrivateDir makes a directory that only the own user can enter. One that is there and belongs to another
+// user, or is a link, is an error wrapping protocol.ErrInsecure.
+func PrivateDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("directory of the socket: %w", err)
 	}
@@ -128,45 +129,16 @@ func bind(ctx context.Context, path string) (*net.UnixListener, error) {
 
 // peers takes connections of the own user only.
 type peers struct {
-	*net.UnixListener
+	net.Listener
 	lock *os.File
-	log  *slog.Logger
 	once sync.Once
 	err  error
 }
 
-// Accept gives the next connection of the own user; others are closed.
-func (p *peers) Accept() (net.Conn, error) {
-	for {
-		c, err := p.AcceptUnix()
-		if err != nil {
-			return nil, err
-		}
-		uid, err := peerOf(c)
-		if err == nil && uid == os.Geteuid() {
-			return c, nil
-		}
-		p.log.Warn("peer refused", "socket", p.Addr().String(), "uid", uid, "error", err)
-		_ = c.Close() // of a stranger
-	}
-}
-
 // Close removes the socket and lets the lock go.
 func (p *peers) Close() error {
-	p.once.Do(func() { p.err = errors.Join(p.UnixListener.Close(), p.lock.Close()) })
+	p.once.Do(func() { p.err = errors.Join(p.Listener.Close(), p.lock.Close()) })
 	return p.err
-}
-
-func peerOf(c *net.UnixConn) (uid int, err error) {
-	raw, err := c.SyscallConn()
-	if err != nil {
-		return -1, err
-	}
-	uid = -1
-	if cerr := raw.Control(func(fd uintptr) { uid, err = peerUID(int(fd)) }); cerr != nil {
-		return -1, cerr
-	}
-	return uid, err
 }
 
 // ownerOf is the user a file belongs to.

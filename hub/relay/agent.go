@@ -41,7 +41,7 @@ type Agent struct {
 	Version string
 
 	Handler http.Handler  // the API, as it is served locally; requests carry an identity
-	Scopes  []guard.Scope // what the hub may do here at most; default read and run
+	Scopes  []guard.Scope // what the hub may do here at most; default read, run and answer
 	Store   Store
 	// Moved is called when a run that a job started here is another agent's now: its lease had
 	// ended. nil is for an agent that starts no jobs.
@@ -107,7 +107,7 @@ func (a *Agent) prepare() error {
 		a.Log = discard
 	}
 	if a.Scopes == nil {
-		a.Scopes = []guard.Scope{guard.Read, guard.Run}
+		a.Scopes = []guard.Scope{guard.Read, guard.Run, guard.Answer}
 	}
 	if a.Settle == 0 {
 		a.Settle = 200 * time.Millisecond

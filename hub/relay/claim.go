@@ -19,6 +19,10 @@ func (h *Hub) claim(l *link, runs []Run) error {
 		if (queue.Job{ID: r.RequestID, Workflow: "any"}).Check() != nil {
 			r.RequestID = "" // given at the agent, and no id of a job
 		}
+		if r.RequestID != "" && !h.makes(r.RequestID, r.ID) {
+			h.Log.Warn("an agent names a run that is not that of the request", "agent", l.id, "run", r.ID)
+			r.RequestID = ""
+		}
 		owner, err := h.point(l, r, 0)
 		if err != nil {
 			return err
@@ -43,10 +47,22 @@ func (h *Hub) claim(l *link, runs []Run) error {
 	return nil
 }
 
+// makes reports whether a request id makes a run.
+func (h *Hub) makes(request string, run protocol.RunID) bool {
+	return h.RequestRun == nil || h.RequestRun(request) == run
+}
+
+// mayTake reports whether an agent may have the run of another one that is away. The lease of the
+// job that makes the run allows it. Without a lease only agents whose ids no credentials are bound
+// to take runs of one another: they share a token, and a store may have come under another name.
+func (l *link) mayTake(from string, epoch uint64) bool {
+	return epoch > 0 || l.bound == "" && !l.hub.names(from)
+}
+
 // point writes the pointer of a run, unless the run is another agent's, and returns whose it
-// is. A run belongs to whoever claimed it first. It changes hands when its agent is away and
-// the claimant has at least the events that were heard of: a store under another name, or a
-// job that was given to the next agent. epoch is that of the lease, 0 without one.
+// is. A run belongs to the agent that claimed it first. It changes hands when its agent is away, the
+// claimant may take it (mayTake) and has at least the events that were heard of. epoch is that of
+// the lease of the job that makes the run, 0 without one.
 func (h *Hub) point(l *link, r Run, epoch uint64) (owner string, err error) {
 	for {
 		p, err := h.Pointers.Get(l.ctx, r.ID)
@@ -56,7 +72,7 @@ func (h *Hub) point(l *link, r Run, epoch uint64) (owner string, err error) {
 		case err != nil:
 			return "", err
 		case p.Agent == l.id:
-		case h.link(p.Agent) != nil || r.HeadSeq < p.Seq:
+		case h.link(p.Agent) != nil || r.HeadSeq < p.Seq || !l.mayTake(p.Agent, epoch):
 			return p.Agent, nil
 		}
 		next := p

@@ -25,8 +25,12 @@ type answer struct {
 	body   []byte
 }
 
+// write passes the answer on, with the headers of the hub.
 func (a *answer) write(w http.ResponseWriter) {
-	reply.Bytes(w, a.status, a.media, a.body)
+	s := newShield(w, reply.WriteTime)
+	s.Header().Set("Content-Type", a.media)
+	s.WriteHeader(a.status)
+	_, _ = s.Write(a.body) // a client that has gone needs no answer
 }
 
 // code is that of the error in an answer.
@@ -37,6 +41,9 @@ func (a *answer) code() string {
 	}
 	return f.Code
 }
+
+// errOtherRun is an agent that answers a job with a run that the job does not make.
+var errOtherRun = errors.New("the agent answered with a run that is not that of the job")
 
 // maxStarted bounds what an agent answers to a start, or of its head.
 const maxStarted = 16 << 20
@@ -71,6 +78,10 @@ func (l *link) startJob(lease queue.Lease) {
 			return
 		}
 		log.Error("job started, and not recorded", "error", err)
+		if errors.Is(err, errOtherRun) {
+			l.fails(e.ID)
+			err = lease.Retry(l.ctx, pause(e.Attempts), "other_run")
+		}
 	case l.ctx.Err() != nil:
 		log.Warn("the agent went away while it started a job", "error", context.Cause(l.ctx))
 	case err != nil:
@@ -206,6 +217,9 @@ func (l *link) started(lease queue.Lease, got *answer) error {
 	var s struct{ ID protocol.RunID }
 	if err := json.Unmarshal(got.body, &s); err != nil || s.ID == "" || !plain(string(s.ID), 128) {
 		return fmt.Errorf("the agent answered %.100q to a start: %w", got.body, protocol.ErrBadRequest)
+	}
+	if !h.makes(e.ID, s.ID) {
+		return fmt.Errorf("run %s: %w", s.ID, errOtherRun)
 	}
 	r := Run{ID: s.ID, RequestID: e.ID}
 	head, err := l.get(l.ctx, "/v1/runs/"+escape(string(s.ID)))

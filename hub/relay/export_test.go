@@ -51,3 +51,12 @@ func Routes() map[string]string {
 
 // Settled is closed when the hub no longer waits for agents to come back.
 func Settled(h *Hub) <-chan struct{} { return h.settled }
+
+// Once dials the hub once, and returns why that ended.
+func (a *Agent) Once(ctx context.Context) error {
+	if err := a.prepare(); err != nil {
+		return err
+	}
+	_, err := a.connect(ctx)
+	return err
+}

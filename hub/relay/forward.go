@@ -2,12 +2,12 @@ package relay
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httputil"
-	"time"
 
 	"wf/hub/guard"
 	"wf/hub/reply"
@@ -15,11 +15,10 @@ import (
 )
 
 // passedOff are headers of clients that are for the hub and not for its agents.
-var passedOff = []string{"Authorization", "Cookie", "Origin", "Referer", headerBy, headerScopes, headerJob, headerEpoch}
+var passedOff = []string{"Authorization", "Cookie", "Origin", "Referer", "Connection", "Upgrade", headerBy, headerScopes, headerJob, headerEpoch}
 
-type outerHeaders struct{}
-
-// newProxy passes requests on to the agent of a link, and its answers back as they come.
+// newProxy passes requests on to the agent of a link, and its answers back as they come; what is
+// taken of their headers says shield.
 func (l *link) newProxy() *httputil.ReverseProxy {
 	return &httputil.ReverseProxy{
 		Transport:     l.via,
@@ -32,18 +31,16 @@ func (l *link) newProxy() *httputil.ReverseProxy {
 			id, _ := guard.Of(p.In.Context())
 			introduce(p.Out.Header, id)
 		},
-		// What the agent says of its answer takes the place of what the hub's guard says of all.
 		ModifyResponse: func(r *http.Response) error {
-			if outer, ok := r.Request.Context().Value(outerHeaders{}).(http.Header); ok {
-				for name := range r.Header {
-					outer.Del(name)
-				}
-			}
-			r.Header.Del("Set-Cookie")
-			return nil
+			_, _, err := mediaOf(r.StatusCode, r.Header)
+			return err
 		},
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
-			if r.Context().Err() == nil {
+			switch {
+			case errors.Is(err, errForeignAnswer):
+				l.hub.Log.Warn("an answer is not passed on", "agent", l.id, "path", r.URL.Path, "why", err)
+				reply.JSON(w, http.StatusBadGateway, reply.FailureOf(fmt.Errorf("agent %s: %w", l.id, err)))
+			case r.Context().Err() == nil:
 				reply.Error(w, fmt.Errorf("agent %s: %w: %w", l.id, protocol.ErrAgentAway, err))
 			}
 		},
@@ -53,29 +50,11 @@ func (l *link) newProxy() *httputil.ReverseProxy {
 
 // forward passes a request on to the agent.
 func (l *link) forward(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithCancel(context.WithValue(r.Context(), outerHeaders{}, w.Header()))
+	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer context.AfterFunc(l.ctx, cancel)()
-	l.proxy.ServeHTTP(&patient{w, http.NewResponseController(w), l.hub.Patience}, r.WithContext(ctx))
+	l.proxy.ServeHTTP(newShield(w, l.hub.Patience), r.WithContext(ctx))
 }
-
-// patient writes an answer that comes in pieces: the client has a while for each of them, so that
-// one that does not read holds nothing for ever.
-type patient struct {
-	http.ResponseWriter
-	deadlines *http.ResponseController
-	patience  time.Duration
-}
-
-// Write writes a piece.
-func (p *patient) Write(b []byte) (int, error) {
-	// Where deadlines cannot be set (a recorder) the client reads.
-	_ = p.deadlines.SetWriteDeadline(time.Now().Add(p.patience))
-	return p.ResponseWriter.Write(b)
-}
-
-// Unwrap is for http.ResponseController: the proxy flushes.
-func (p *patient) Unwrap() http.ResponseWriter { return p.ResponseWriter }
 
 // ofRun serves what belongs to a run, from the agent that has it.
 func (h *Hub) ofRun(w http.ResponseWriter, r *http.Request) error {
@@ -83,16 +62,6 @@ func (h *Hub) ofRun(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		w.Header().Set("Retry-After", "1")
 		return err
-	}
-	l.forward(w, r)
-	return nil
-}
-
-// block serves GET /v1/blocks/{cid} from any agent that has the block.
-func (h *Hub) block(w http.ResponseWriter, r *http.Request) error {
-	l := h.whoHas(r.Context(), "/v1/blocks/"+escape(r.PathValue("cid")))
-	if l == nil {
-		return fmt.Errorf("no agent that is connected has the block %s: %w", r.PathValue("cid"), protocol.ErrNotFound)
 	}
 	l.forward(w, r)
 	return nil

@@ -21,6 +21,12 @@ type Hub struct {
 	Name    string
 	Version string
 	Page    http.Handler // everything that is not the API; nil is nothing
+	// NamesAgent reports whether credentials exist that are bound to an agent id: others cannot
+	// register it. nil is for a hub without such credentials.
+	NamesAgent func(id string) bool
+	// RequestRun is the run that a request id makes at every agent. An agent that names another
+	// run for a request is not believed.
+	RequestRun func(request string) protocol.RunID
 	// NewCode makes a one-time code for a browser; nil where nothing listens for one.
 	NewCode func() (api.Code, error)
 	Log     *slog.Logger // nil is nobody

@@ -26,6 +26,7 @@ var ErrAgentTaken = &protocol.Error{Code: "agent_taken", Message: "another proce
 // link is one connected agent, at the hub.
 type link struct {
 	hub      *Hub
+	bound    string // the only id that the credentials allow, or ""
 	id, name string
 	version  string
 	instance string
@@ -71,7 +72,8 @@ func (h *Hub) agent(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(r.Context()))
 	defer cancel(nil)
-	l := &link{hub: h, ctx: ctx, cancel: cancel, runs: map[protocol.RunID]bool{}, leases: map[question]time.Time{}, failed: map[string]bool{}}
+	who, _ := guard.Of(r.Context())
+	l := &link{hub: h, bound: who.Agent, ctx: ctx, cancel: cancel, runs: map[protocol.RunID]bool{}, leases: map[question]time.Time{}, failed: map[string]bool{}}
 	if l.tunnel, err = newTunnel(ctx, c, true, h.Log); err != nil {
 		return err
 	}
@@ -138,8 +140,30 @@ func (l *link) introduce(m message) error {
 		return fmt.Errorf("the agent id, name or version is empty, too long or unprintable: %w", protocol.ErrBadRequest)
 	}
 	l.id, l.name, l.version, l.instance = m.Agent, m.Name, m.Version, m.Instance
+	if err := l.mayBe(); err != nil {
+		return err
+	}
 	return l.learn(m.Caps)
 }
+
+// mayBe is nil if the credentials of the link are good for its agent id: those that are bound to
+// an agent for that one alone, others for every id that no credentials are bound to.
+func (l *link) mayBe() error {
+	switch {
+	case l.bound == l.id:
+		return nil
+	case l.bound != "":
+		return &protocol.Error{Code: protocol.ErrForbidden.Code, Message: fmt.Sprintf("the token is of the agent %s, and this is %s", l.bound, l.id),
+			Hint: "make a token for this agent at the hub: wf hub --new-agent ID"}
+	case l.hub.names(l.id):
+		return &protocol.Error{Code: protocol.ErrForbidden.Code, Message: fmt.Sprintf("the agent %s has a token of its own at this hub, and this is another token", l.id),
+			Hint: "give the token of that agent with --hub-token-file, or choose another id"}
+	}
+	return nil
+}
+
+// names reports whether credentials are bound to an agent.
+func (h *Hub) names(agent string) bool { return h.NamesAgent != nil && h.NamesAgent(agent) }
 
 // learn takes what the agent can start.
 func (l *link) learn(caps []string) error {
@@ -293,7 +317,7 @@ func (l *link) listen(ready func()) error {
 			err = l.confirm(question{m.Job, m.Epoch})
 		}
 		if err == nil {
-			err = l.announce()
+			err = errors.Join(l.mayBe(), l.announce()) // its id may have got a token of its own since
 		}
 		if err != nil {
 			return err

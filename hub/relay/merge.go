@@ -13,6 +13,7 @@ import (
 
 	"wf/hub/api"
 	"wf/hub/reply"
+	"wf/protocol"
 )
 
 // A page is what one agent answered for a list.
@@ -81,6 +82,13 @@ type row struct {
 	json    json.RawMessage
 }
 
+// owns reports whether a run that an agent lists may be shown as its own: not one that is known to
+// be another agent's.
+func (h *Hub) owns(ctx context.Context, x row) bool {
+	p, err := h.Pointers.Get(ctx, protocol.RunID(x.id))
+	return err != nil || p.Agent == x.agent
+}
+
 // newRow adds the agent to a run of its list.
 func newRow(l *link, raw json.RawMessage) (row, bool) {
 	var fields map[string]json.RawMessage
@@ -136,9 +144,11 @@ func (h *Hub) runs(w http.ResponseWriter, r *http.Request) error {
 	}
 	slices.SortStableFunc(rows, func(a, b row) int { return strings.Compare(b.updated, a.updated) })
 	rows = rows[:min(limit, len(rows))]
-	items, next := make([]json.RawMessage, len(rows)), maps.Clone(places)
-	for i, x := range rows {
-		items[i] = x.json
+	items, next := []json.RawMessage{}, maps.Clone(places)
+	for _, x := range rows {
+		if h.owns(r.Context(), x) { // others are passed over, and read all the same
+			items = append(items, x.json)
+		}
 		next[x.agent] = x.id
 		asked[x.agent]--
 	}

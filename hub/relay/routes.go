@@ -33,6 +33,8 @@ var routes = []route{
 	{"POST /v1/runs", guard.Run, (*Hub).submit},
 	{"GET /v1/runs/{id}", guard.Read, (*Hub).ofRun},
 	{"GET /v1/runs/{id}/{rest...}", guard.Read, (*Hub).ofRun},
+	{"POST /v1/runs/{id}/answer", guard.Answer, (*Hub).ofRun},
+	{"POST /v1/runs/{id}/messages", guard.Answer, (*Hub).ofRun},
 	{"POST /v1/runs/{id}/{rest...}", guard.Run, (*Hub).ofRun},
 	{"GET /v1/sessions/{id}/events", guard.Read, (*Hub).ofRun},
 	{"GET /v1/blocks/{cid}", guard.Read, (*Hub).block},

@@ -139,26 +139,27 @@ var endsSocket = map[string]bool{
 }
 
 // concerns keeps account of the subscriptions that end, and reports whether the client is to
-// see the frame: what an agent says of the whole socket is not about the client's.
+// see the frame: what an agent says of the whole socket is not about the client's, and what it
+// says under the id of a subscription that leads to another agent is not its to say.
 func (u *upstream) concerns(b []byte) bool {
 	k := u.socket
 	k.mu.Lock()
-	dropping := len(u.over) > 0
+	dropping, alone := len(u.over) > 0, len(k.ups) == 1
 	k.mu.Unlock()
 	start := b[:min(len(b), typeWithin)]
-	if !dropping && !bytes.Contains(start, endings[0]) && !bytes.Contains(start, endings[1]) {
+	if alone && !dropping && !bytes.Contains(start, endings[0]) && !bytes.Contains(start, endings[1]) {
 		return true
 	}
 	f, err := protocol.ParseFrame(k.codec, b)
 	if err != nil {
-		return true // the client may know it
+		return alone // the client may know it; among several agents it may pose as another's
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	s, ok := k.subs[f.ID]
 	ours := ok && s.up == u
 	switch {
-	case u.over[f.ID]:
+	case u.over[f.ID] || ok && !ours:
 		return false
 	case f.Type == protocol.FrameReplayError && f.ID == "" && !ours && endsSocket[f.Code]:
 		return false

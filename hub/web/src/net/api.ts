@@ -3,6 +3,7 @@
 import {entryOf, type Choice} from "../model/wire.ts";
 import type {RunStatus, StepStatus} from "../model/fold.ts";
 import type {Timing} from "../model/text.ts";
+import {keep, session} from "./session.ts";
 
 /** A refusal or a failure: what the server said, or that it was not reached (status 0). */
 export class ApiError extends Error {
@@ -238,13 +239,18 @@ export function onUnauthorized(f: () => void): void {
   whenUnauthorized = f;
 }
 
+const loginPath = "/v1/login";
+
 async function call(method: string, path: string, body?: unknown, signal?: AbortSignal, accept = ""): Promise<Response> {
-  const init: RequestInit = {method, credentials: "same-origin", cache: "no-cache"};
+  const headers: Record<string, string> = {};
+  const init: RequestInit = {method, credentials: "omit", cache: "no-cache", headers};
+  const token = path === loginPath ? "" : session();
+  if (token) headers["Authorization"] = `Bearer ${token}`;
   if (signal) init.signal = signal;
-  if (accept) init.headers = {Accept: accept};
+  if (accept) headers["Accept"] = accept;
   if (body !== undefined) {
     init.body = JSON.stringify(body);
-    init.headers = {"Content-Type": "application/json"};
+    headers["Content-Type"] = "application/json";
   }
   let r: Response;
   try {
@@ -257,7 +263,10 @@ async function call(method: string, path: string, body?: unknown, signal?: Abort
   if (Number.isFinite(date)) skew = Math.abs(date - Date.now()) < 3000 ? 0 : date - Date.now();
   if (r.ok) return r;
   const said = await r.json().catch(() => ({})) as Record<string, unknown>;
-  if (r.status === 401 && path !== "/v1/login") whenUnauthorized();
+  if (r.status === 401 && path !== loginPath && token === session()) { // and not before another was got
+    keep("");
+    whenUnauthorized();
+  }
   throw new ApiError(r.status, String(said["code"] ?? "http"), String(said["message"] ?? `the server answered ${r.status}`), String(said["fix"] ?? ""));
 }
 
@@ -294,7 +303,7 @@ function search(q: object): string {
 
 export const api = {
   info: () => get<Info>("/v1/info"),
-  login: (code: string) => post<unknown>("/v1/login", {code}),
+  login: async (code: string) => keep((await post<{token: string}>(loginPath, {code})).token),
   workflows: () => get<{items: WorkflowRow[] | null}>("/v1/workflows"),
   runs: (q: RunQuery, signal?: AbortSignal) => get<{items: RunRow[] | null; next?: string | null}>(`/v1/runs${search(q)}`, signal),
   start: (r: StartRequest) => post<Started>("/v1/runs", r),

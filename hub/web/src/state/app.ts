@@ -3,6 +3,7 @@
 import {effect, signal} from "@preact/signals";
 import {api, ApiError, onUnauthorized, type Info} from "../net/api.ts";
 import {protocol, Replay, type Link} from "../net/replay.ts";
+import {protocols} from "../net/session.ts";
 
 /** null while unknown. */
 export const info = signal<Info | null>(null);
@@ -14,7 +15,7 @@ export const reached = signal(true);
 export const help = signal(false);
 
 export const replay = new Replay({
-  open: () => new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/v1/replay`, [protocol]),
+  open: () => new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/v1/replay`, protocols(protocol)),
   random: Math.random,
   later: (f, ms) => {
     const t = setTimeout(f, ms);
@@ -37,7 +38,7 @@ onUnauthorized(() => {
   replay.stop();
 });
 
-export const may = (scope: string): boolean => info.value?.scopes?.includes(scope) ?? false;
+export const may = (scope: string): boolean => info.value?.scopes?.some((s) => s === scope || scope === "answer" && s === "run") ?? false;
 
 /** Says hello to the server and connects. */
 export async function meet(): Promise<void> {
@@ -54,7 +55,7 @@ export async function meet(): Promise<void> {
   }
 }
 
-/** Exchanges the one-time code for a cookie. */
+/** Exchanges the one-time code for a session. */
 export async function login(code: string): Promise<void> {
   try {
     await api.login(code.trim());
@@ -78,7 +79,7 @@ export async function begin(): Promise<void> {
     await login(decodeURIComponent(code));
     if (locked.value === null) return;
     const refused = locked.value;
-    await meet(); // the cookie of before may still be good
+    await meet(); // the session of before may still be good
     if (info.value === null) locked.value = refused;
     return;
   }

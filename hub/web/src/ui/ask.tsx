@@ -53,7 +53,7 @@ export function Ask({run, question: q, told, choose}: {run: string; question: Qu
         {q.due ? <span class="dim">until {day(q.due)}</span> : null}
       </div>
       {asked ? <Scroll text={asked} label="the question" /> : null}
-      {q.kind === "timer" || !may("run") ? null : (
+      {q.kind === "timer" || !may("answer") ? null : (
         <form noValidate onSubmit={(e) => {
           e.preventDefault();
           void send();

@@ -27,13 +27,13 @@ export async function visit(t, options = {}) {
 /** Starts a run over the interface, as another client would. */
 export async function begin(page, workflow, inputs = {}, more = {}) {
   return page.evaluate(async (body) => {
-    const r = await fetch("/v1/runs", {method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify(body)});
+    const r = await fetch("/v1/runs", {method: "POST", headers: {"Content-Type": "application/json", Authorization: `Bearer ${sessionStorage.getItem("wf-session")}`}, body: JSON.stringify(body)});
     if (!r.ok) throw new Error(await r.text());
     return (await r.json()).id;
   }, {workflow, inputs, ...more});
 }
 
-export const get = (page, path) => page.evaluate(async (p) => (await fetch(p)).json(), path);
+export const get = (page, path) => page.evaluate(async (p) => (await fetch(p, {headers: {Authorization: `Bearer ${sessionStorage.getItem("wf-session")}`}})).json(), path);
 
 /** Goes to a run. */
 export async function open(page, id) {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import {after, before, test} from "node:test";
-import {accessible, Agent, fits, Hub, journal, openBrowser, openPage, Place, workflows} from "./stage.mjs";
+import {accessible, Agent, fits, Hub, journal, openBrowser, openPage, Place, signIn, workflows} from "./stage.mjs";
 
 const places = {};
 let hub, ada, browser;
@@ -19,7 +19,7 @@ after(async () => {
 });
 
 const back = {timeout: 40_000}; // the waits between tries have jitter, at the agent and in the page
-const outage = /ERR_CONNECTION|WebSocket connection|ERR_EMPTY_RESPONSE|ERR_SOCKET|50[234]|40[49]/;
+const outage = /ERR_CONNECTION|WebSocket connection|ERR_EMPTY_RESPONSE|ERR_SOCKET|50[234]|40[149]/;
 
 test("K-07: agent and hub are killed in the middle of a run, and the page shows all of it once, in order", async (t) => {
   await places.ada.hold(t);
@@ -48,6 +48,7 @@ test("K-07: agent and hub are killed in the middle of a run, and the page shows 
   await page.locator('[data-link="lost"]').waitFor();
   await places.ada.release(); // the run goes on without the hub
   await hub.up();
+  await signIn(page, hub.told.listen[0].open); // a restart logs out
   await page.locator('[data-link="open"]').waitFor(back);
   await page.locator('[data-waiting="editor#1"]').getByRole("button", {name: "Publish it"}).click(back);
   await page.locator("h1 .s-done").waitFor(back);

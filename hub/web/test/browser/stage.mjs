@@ -398,3 +398,10 @@ edges:
 outputs: {name: "\${{ steps.who.output.name }}"}
 `,
 };
+
+/** Types the code of an address where the page asks for it, and so stays where it was. */
+export async function signIn(page, address) {
+  await page.getByRole("heading", {name: "Sign in"}).waitFor({timeout: 40_000}); // the waits between tries have jitter
+  await page.getByLabel("Code").fill(new URL(address).hash.slice("#code=".length));
+  await page.keyboard.press("Enter");
+}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"wf/hub/guard"
+	"wf/protocol"
+)
+
+// longestSocket is the most bytes the path of a socket may have on any system (sun_path).
+const longestSocket = 100
+
+// runtimeDir is the user's directory for the sockets of daemons and runs, made if it is not there. They
+// do not lie in stores: a store may be in a workspace, which the commands of agents reach. It is that of
+// the session, $XDG_RUNTIME_DIR or /run/user/UID, or one for temporary files, which must be the user's own.
+func runtimeDir() (string, error) {
+	uid := strconv.Itoa(os.Geteuid())
+	session := os.Getenv("XDG_RUNTIME_DIR")
+	if !filepath.IsAbs(session) {
+		session = filepath.Join("/run/user", uid)
+	}
+	if info, err := os.Stat(session); err == nil && info.IsDir() && writable(session) {
+		if dir := filepath.Join(session, "wf"); len(filepath.Join(dir, "0123456789abcdef.sock")) <= longestSocket {
+			return dir, guard.PrivateDir(dir)
+		}
+	}
+	dir := filepath.Join(os.TempDir(), "wf-"+uid)
+	if err := guard.PrivateDir(dir); err != nil {
+		return "", &protocol.Error{Code: protocol.CodeOf(err), Message: fmt.Sprintf("directory for sockets: %v", err),
+			Hint: "set XDG_RUNTIME_DIR to a directory that only you can enter"}
+	}
+	return dir, nil
+}
+
+// socketPath is where the daemon of a store listens.
+func socketPath(store string) (string, error) {
+	dir, err := runtimeDir()
+	return filepath.Join(dir, storeName(realPath(store))+".sock"), err
+}
+
+// runSocket is where the process that drives a run of a store lets others watch.
+func runSocket(store string, run protocol.RunID) (dir, name string, err error) {
+	dir, err = runtimeDir()
+	return dir, storeName(realPath(store)) + "." + string(run) + ".sock", err
+}
+
+// realPath is the path of a store, the same by whatever links it is reached.
+func realPath(store string) string {
+	if abs, err := filepath.Abs(store); err == nil {
+		store = abs
+	}
+	if real, err := filepath.EvalSymlinks(store); err == nil {
+		store = real
+	}
+	return store
+}
+
+// storeName is a short name made from the path of a store.
+func storeName(store string) string {
+	sum := sha256.Sum256([]byte(store))
+	return hex.EncodeToString(sum[:8])
+}

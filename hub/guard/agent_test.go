@@ -1,0 +1,46 @@
+package guard
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"wf/protocol"
+)
+
+func TestATokenOfAnAgentNamesIt(t *testing.T) {
+	s := newStage(t)
+	line, err := s.keys.AddAgent("desk-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shared, err := s.keys.AddShared()
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, scope, _ := strings.Cut(line, " ")
+	if scope != "agent:desk-1" {
+		t.Errorf("the line of the agent is %q", line)
+	}
+	if id, ok := s.keys.byToken(token); !ok || id.Agent != "desk-1" || !id.Allows(Agent) || id.Allows(Read) {
+		t.Errorf("the token of the agent is of %+v", id)
+	}
+	if id, ok := s.keys.byToken(shared); !ok || id.Agent != "" || !id.Allows(Agent) {
+		t.Errorf("the shared token is of %+v", id)
+	}
+	if !s.keys.NamesAgent("desk-1") || s.keys.NamesAgent("desk-2") {
+		t.Error("the tokens name other agents")
+	}
+	for _, id := range []string{"desk-1", "", "a b", "a#b", "../a", strings.Repeat("x", 129)} {
+		if _, err := s.keys.AddAgent(id); !errors.Is(err, protocol.ErrUsage) {
+			t.Errorf("%q: %v", id, err)
+		}
+	}
+	if err := os.WriteFile(s.keys.Path(), []byte(line+" agent:desk-2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := s.keys.byToken(token); ok || !s.keys.NamesAgent("any") {
+		t.Error("a line with two agents opens something")
+	}
+}
