@@ -22,11 +22,14 @@ import (
 func TestMain(m *testing.M) {
 	sandbox.Main()
 	endAtOnce()
-	if filepath.Base(os.Args[0]) != "wf" { // else it is the program that tests start
+	if programs[filepath.Base(os.Args[0])] == nil { // else it is the program that tests start
 		inmemory.TempDirs()
 	}
-	testscript.Main(m, map[string]func(){"wf": main})
+	testscript.Main(m, programs)
 }
+
+// programs are those that tests start by name.
+var programs = map[string]func(){"wf": main}
 
 // TestScripts runs every command as its users do.
 func TestScripts(t *testing.T) {

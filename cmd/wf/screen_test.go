@@ -193,10 +193,11 @@ outputs: {what: "${{ inputs.what }}"}
 `)
 	write(t, dir, "input.txt", strings.ToValidUTF8(strings.ReplaceAll(all, "\x00", ""), ""))
 	title := strings.ToValidUTF8(strings.ReplaceAll(all, "\x00", ""), "")
-	commands := [][]string{{"run", "hostile.yaml", "-i", "what=@input.txt", "--title", title, "--tag", title, "-v"}, {"run", "hostile.yaml", "-i", "what=@input.txt", "--title", title, "-o", "jsonl"}}
-	for _, c := range [][]string{{"ls", "--all"}, {"show", "-1"}, {"show", "-1:a#1"}, {"show", "-1:b#1"}, {"log", "-1"}, {"log", "-1:b#1"}, {"log", "-1:a#1"}, {"watch", "-1"}, {"replay", "-1"}, {"replay", "-1", "--check"},
-		{"diff", "-2", "-1"}, {"explain", "-1:b#1"}, {"cost", "-1"}, {"messages", "-1:a#1"}, {"cache", "-1"}, {"graph", "hostile.yaml"}, {"verify", "-1"}, {"validate", "hostile.yaml"}} {
-		commands = append(commands, c)
+	commands := [][]string{
+		{"run", "hostile.yaml", "-i", "what=@input.txt", "--title", title, "--tag", title, "-v"}, {"run", "hostile.yaml", "-i", "what=@input.txt", "--title", title, "-o", "jsonl"},
+		{"ls", "--all"}, {"show", "-1"}, {"show", "-1:a#1"}, {"show", "-1:b#1"}, {"log", "-1"}, {"log", "-1:b#1"}, {"log", "-1:a#1"},
+		{"watch", "-1"}, {"replay", "-1"}, {"replay", "-1", "--check"}, {"diff", "-2", "-1"}, {"explain", "-1:b#1"}, {"cost", "-1"},
+		{"messages", "-1:a#1"}, {"cache", "-1"}, {"graph", "hostile.yaml"}, {"verify", "-1"}, {"validate", "hostile.yaml"},
 	}
 	colours := map[bool]string{true: "always", false: "never"}
 	for _, args := range commands {
