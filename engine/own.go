@@ -48,7 +48,7 @@ func (e *Engine) Foreign(ctx context.Context, h cas.Head, s *State) bool {
 	}
 	noted, err := e.noted(ctx, h, s)
 	if err != nil && ctx.Err() == nil {
-		e.unknownOrigin.Do(func() { e.warn(fmt.Errorf("it cannot be told which runs came from elsewhere: %w", err)) })
+		e.unknownOrigin.Do(func() { e.warn(fmt.Errorf("it is not known which runs came from elsewhere: %w", err)) })
 	}
 	return !noted
 }

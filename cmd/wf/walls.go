@@ -52,7 +52,7 @@ func (w walls) Met(c roles.Command, output string) string {
 		return ""
 	}
 	return sandbox.Probe().Describe(policyOf(c, nil, sandbox.Limits{})) + " if it met a wall: network: allow or sandbox: off on the role opens it, " +
-		"and so does sandbox: {read: [PATH]} in a config; what it needs of the environment stands under env"
+		"and so does sandbox: {read: [PATH]} in a config; what it needs of the environment is written under env"
 }
 
 // inContainer reports whether commands run as they are since the user said that the machine is a

@@ -6,5 +6,5 @@ import "errors"
 
 // admit refuses every peer: it is not known here whose it is.
 func admit(int) error {
-	return errors.New("this system does not tell who is at the other end of a socket")
+	return errors.New("this system does not say which user is at the other end of a socket")
 }
