@@ -36,6 +36,7 @@ func TestAnAgentHasTheIDOfItsToken(t *testing.T) {
 	}
 	defer api.Close()
 	write(t, dir, "only.yaml", "wf: 1\nname: only\nroles: {only: {run: 'true'}}\n")
+	trustAll(t, dir)
 	startProcess(t, dir, "serve", "--listen", "unix", "--hub", said.Listen[0].URL, "--hub-token-file", file)
 	if _, _, err := api.Submit(t.Context(), client.Start{Workflow: "only"}, nil); err != nil { // when the agent is there
 		t.Fatal(err)

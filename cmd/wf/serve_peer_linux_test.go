@@ -6,7 +6,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"wf/agentkit/sandbox"
 )
@@ -50,6 +53,42 @@ func TestAConfinedCommandIsNotServed(t *testing.T) {
 	}
 	write(t, work, "only.yaml", "wf: 1\nname: only\nroles: {only: {run: 'true'}}\n")
 	inside := filepath.Join(work, "s", "wf.sock")
+	dial := func(socket, line string) (int, string, error) {
+		var said bytes.Buffer
+		code, err := sandbox.Run(t.Context(), sandbox.Policy{Workspace: work, Read: []string{program}, Environ: []string{"WF=" + program, "SOCKET=unix:" + socket}},
+			[]string{"sh", "-c", line + `exec "$WF" ls --hub "$SOCKET" -o json`}, &said, &said)
+		return code, said.String(), err
+	}
+	refused := func(socket string, code int, said string, err error) {
+		t.Helper()
+		switch {
+		case err != nil:
+			t.Error(err)
+		case code == 0, strings.Contains(said, `"items"`), !strings.Contains(said, "server_unreachable"):
+			t.Errorf("a confined command at %s: %d %s", socket, code, said)
+		}
+	}
+	// This command has begun when the daemon binds its sockets: in the workspace nothing masks one.
+	if err := unix.Mkfifo(filepath.Join(work, "begun"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	begun, err := os.OpenFile(filepath.Join(work, "begun"), os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer begun.Close()
+	var before sync.WaitGroup
+	t.Cleanup(before.Wait) // its context has ended by then
+	before.Go(func() {
+		code, said, err := dial(inside, "echo x > begun; until test -e bound; do sleep 0.02; done; ")
+		refused(inside, code, said, err)
+		if _, err := begun.WriteString("y"); err != nil { // where it did not begin
+			t.Error(err)
+		}
+	})
+	if _, err := begun.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
 	s := startServe(t, work, "--listen", "unix:"+inside, "--listen", "unix")
 	if err := filepath.WalkDir(filepath.Join(work, ".wf"), func(path string, d os.DirEntry, err error) error {
 		if err == nil && d.Type() == os.ModeSocket {
@@ -68,18 +107,11 @@ func TestAConfinedCommandIsNotServed(t *testing.T) {
 		if out, err := wfIn(work, ls...).CombinedOutput(); err != nil { // outside it answers
 			t.Fatalf("%s: %v %s", socket, err, out)
 		}
-		var said bytes.Buffer
-		code, err := sandbox.Run(t.Context(), sandbox.Policy{Workspace: work, Read: []string{program}}, append([]string{program}, ls...), &said, &said)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if code == 0 || strings.Contains(said.String(), `"items"`) {
-			t.Errorf("a confined command is served at %s: %d %s", socket, code, said.String())
-		}
-		if !strings.Contains(said.String(), "server_unreachable") {
-			t.Errorf("at %s: %s", socket, said.String())
-		}
+		code, said, err := dial(socket, "")
+		refused(socket, code, said, err)
 	}
+	write(t, work, "bound", "")
+	before.Wait()
 	if said := s.err.String(); !strings.Contains(said, "peer refused") || !strings.Contains(said, inside) || !strings.Contains(said, "namespace") {
 		t.Errorf("the daemon says nothing of it: %s", said)
 	}
