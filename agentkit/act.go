@@ -195,9 +195,17 @@ func (v *visit) policy(t tool.Tool) tool.Policy {
 	return tool.Auto
 }
 
+// probe finds what this machine can hold.
+var probe = sandbox.Probe
+
 // confines reports whether the commands of the visit run in a sandbox that holds.
 func (v *visit) confines() bool {
-	return v.turn.Role.Sandbox != protocol.SandboxOff && sandbox.Probe().Holds
+	return v.turn.Role.Sandbox != protocol.SandboxOff && (probe().Holds || v.inside())
+}
+
+// inside reports whether the machine is the sandbox of the visit.
+func (v *visit) inside() bool {
+	return v.agent.Inside != nil && !probe().Holds && v.agent.Inside()
 }
 
 // tier journals what confines the commands of the visit, before the first of them.
@@ -205,9 +213,12 @@ func (v *visit) tier(ctx context.Context, t tool.Tool) error {
 	if !t.Confined || v.tierKnown {
 		return nil
 	}
-	tier := sandbox.Probe()
-	if v.turn.Role.Sandbox == protocol.SandboxOff {
+	tier := probe()
+	switch {
+	case v.turn.Role.Sandbox == protocol.SandboxOff:
 		tier.Name = sandbox.Off
+	case v.inside():
+		tier.Name = sandbox.Container
 	}
 	if err := v.emit(roles.Soon(ctx), protocol.SandboxTier{Tier: tier.Name, ABI: tier.ABI}); err != nil {
 		return err

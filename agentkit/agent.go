@@ -75,6 +75,10 @@ type Agent struct {
 	// their limits, where a config says so. An error suspends the run. nil gives neither.
 	Confine func() (read []string, limits sandbox.Limits, err error)
 
+	// Inside reports that this machine is a sandbox itself: where commands cannot be confined they run
+	// as they are, and unasked. nil is that it is none.
+	Inside func() bool
+
 	// Window is how many tokens a model can read, by its name; 0 is not known. nil knows none.
 	Window func(name string) int
 
@@ -293,6 +297,9 @@ func (v *visit) place(lookup func(string) (string, bool)) (tool.Workspace, error
 		Dir: filepath.Join(v.turn.Workspace, v.turn.Role.Dir), Root: v.turn.Workspace, Clean: v.clean,
 		Redact:  func() *roles.Redactor { return roles.NewRedactor(v.hidden) },
 		Sandbox: v.turn.Role.Sandbox, Network: v.turn.Role.Network == protocol.NetworkAllow,
+	}
+	if v.inside() {
+		at.Sandbox = sandbox.Off
 	}
 	if v.agent.Confine != nil {
 		var err error

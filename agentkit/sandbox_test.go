@@ -1,6 +1,7 @@
 package agentkit
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -38,5 +39,32 @@ func TestWhatConfinesCommandsIsJournaledOncePerVisit(t *testing.T) {
 	}
 	if got := results[2].Content.S; strings.Contains(got, "sandbox") {
 		t.Errorf("what is no denial reads %q", got)
+	}
+}
+
+// Where nothing confines commands, those of an agent ask; on a machine that is a sandbox itself they run as
+// they are, and the journal says where.
+func TestOnAMachineThatIsASandboxCommandsRunAsTheyAre(t *testing.T) {
+	old := probe
+	t.Cleanup(func() { probe = old })
+	probe = func() sandbox.Tier { return sandbox.Tier{Name: sandbox.None, Reasons: []string{"a test"}} }
+	for inside, want := range map[bool]error{false: protocol.ErrWaiting, true: nil} {
+		s, j := newStage(t, `coder#1:
+  - {tool: shell, args: {command: "echo it ran"}}
+  - {text: "---\nstatus: done\n---\n"}
+`, "shell"), &journal{}
+		s.agent.Inside = func() bool { return inside }
+		if _, err := s.perform(t, j); !errors.Is(err, want) {
+			t.Fatalf("inside %v: %v", inside, err)
+		}
+		if !inside {
+			continue
+		}
+		if d := cmp.Diff([]protocol.SandboxTier{{Tier: sandbox.Container}}, find[protocol.SandboxTier](j)); d != "" {
+			t.Error(d)
+		}
+		if got := find[protocol.ToolResult](j)[0].Content.S; !strings.Contains(got, "it ran") {
+			t.Errorf("the command said %q", got)
+		}
 	}
 }

@@ -16,10 +16,12 @@ type Tier struct {
 	Reasons    []string // why there is no more than this, for people; empty where all walls stand
 }
 
-// None is the name of a tier that does not hold, Off of a sandbox that was turned off aloud.
+// None is the name of a tier that does not hold, Off of a sandbox that was turned off aloud, Container
+// of a machine that its user calls a sandbox itself.
 const (
-	None = "none"
-	Off  = "off"
+	None      = "none"
+	Off       = "off"
+	Container = "container"
 )
 
 // What a tier needs of Landlock. Version 3 was the first that can forbid truncation, version 6

@@ -47,6 +47,7 @@ type app struct {
 	mcp      []string // --trust-mcp
 	trusted  []string // --trust
 
+	ours     bool // wf itself wrote all that runs: wf demo
 	every    bool // wf show --all
 	started  bool // the command line was understood
 	reported bool // the answer on stdout is complete, an error in JSON would be a second one

@@ -6,9 +6,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"wf/agentkit/sandbox"
 	"wf/protocol"
 	"wf/workflows"
 )
@@ -54,6 +56,10 @@ func (a *app) demo(ctx context.Context, dir string) error {
 		return err
 	}
 	a.progress("a Go module whose tests fail, in %s", dir)
+	a.ours = true
+	if tier := sandbox.Probe(); !tier.Holds {
+		a.progress("  commands cannot be confined here (%s): those of the demo run as you", strings.Join(tier.Reasons, "; "))
+	}
 	err = a.run(ctx, filepath.Join(dir, filepath.FromSlash(workflows.DemoWorkflow)), runFlags{dir: dir, tags: []string{"demo"}})
 	if err != nil || a.asJSON() {
 		return err

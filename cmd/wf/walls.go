@@ -20,7 +20,7 @@ var errUnconfined = &protocol.Error{Code: "sandbox_unavailable", Message: "comma
 type walls struct{ a *app }
 
 // container are the walls of a machine that its user calls a sandbox itself.
-var container = roles.Bare{Name: "container"}
+var container = roles.Bare{Name: sandbox.Container}
 
 func (w walls) Tier() protocol.SandboxTier {
 	if w.a.inContainer() {
@@ -55,11 +55,16 @@ func (w walls) Met(c roles.Command, output string) string {
 		"and so does sandbox: {read: [PATH]} in a config; what it needs of the environment is written under env"
 }
 
-// inContainer reports whether commands run as they are since the user said that the machine is a
-// sandbox. Walls that hold are put up all the same.
-func (a *app) inContainer() bool {
+// inContainer reports whether commands run as they are, since the user said that the machine is a
+// sandbox or wf itself wrote all that runs. Walls that hold are put up all the same.
+func (a *app) inContainer() bool { return !sandbox.Probe().Holds && a.inside() }
+
+func (a *app) inside() bool {
+	if a.ours {
+		return true
+	}
 	c, err := a.config()
-	return err == nil && c.ContainerIsSandbox && !sandbox.Probe().Holds
+	return err == nil && c.ContainerIsSandbox
 }
 
 // confinesAll reports whether a config confines the commands of all workflows. One that cannot be read
@@ -71,7 +76,7 @@ func (a *app) confinesAll() bool {
 
 // unconfinable refuses a run whose commands are to be confined where nothing can confine them.
 func unconfinable(tier sandbox.Tier, loaded *config.Loaded, c engine.Candidate) error {
-	if tier.Holds || loaded.ContainerIsSandbox {
+	if tier.Holds {
 		return nil
 	}
 	names := confinedRoles(c.Program, "", c.Program.HasAgent() || loaded.Defaults.Sandbox == protocol.SandboxOn)

@@ -23,8 +23,8 @@ const (
 func TestARunThatCannotBeConfinedDoesNotBegin(t *testing.T) {
 	none := sandbox.Tier{Name: sandbox.None, Reasons: []string{"the kernel has no Landlock"}}
 	holds := sandbox.Tier{Name: "landlock-7", Holds: true}
-	all, inside := &config.Loaded{}, &config.Loaded{}
-	all.Defaults.Sandbox, inside.ContainerIsSandbox = protocol.SandboxOn, true
+	all := &config.Loaded{}
+	all.Defaults.Sandbox = protocol.SandboxOn
 	for name, c := range map[string]struct {
 		tier   sandbox.Tier
 		loaded *config.Loaded
@@ -33,7 +33,6 @@ func TestARunThatCannotBeConfinedDoesNotBegin(t *testing.T) {
 	}{
 		"beside an agent":                     {none, &config.Loaded{}, withAgent, "test"},
 		"beside an agent, with walls":         {holds, &config.Loaded{}, withAgent, ""},
-		"beside an agent, in a container":     {none, inside, withAgent, ""},
 		"commands alone":                      {none, &config.Loaded{}, withoutAgent, ""},
 		"commands alone, the config confines": {none, all, withoutAgent, "one"},
 		"sandbox: on":                         {none, &config.Loaded{}, confinedOne, "one"},
