@@ -67,10 +67,14 @@ func holdSet(set string) (*os.File, error) {
 }
 
 // within places the layer in a set. Only the layer itself can be written from inside, so that what is
-// beside it is what was made here.
+// beside it is what was made here. The working directory of the mount before is removed: the kernel leaves a
+// mark in it that the layer was not synced.
 func (o *overlay) within(set string) error {
 	dir := filepath.Join(set, nameOf(o.At))
 	o.Upper, o.Work = filepath.Join(dir, "upper"), filepath.Join(dir, "work")
+	if err := removeClosed(o.Work); err != nil {
+		return err
+	}
 	for _, d := range []string{o.Upper, o.Work} {
 		if err := os.MkdirAll(d, 0o700); err != nil {
 			return err

@@ -3,7 +3,9 @@ package sandbox
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -138,4 +140,18 @@ func Environ() []string {
 		}
 	}
 	return env
+}
+
+// removeClosed removes a directory with those in it that nobody may read, as the kernel makes them.
+func removeClosed(dir string) error {
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !e.IsDir() {
+			return err
+		}
+		return os.Chmod(path, 0o700)
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return os.RemoveAll(dir)
 }

@@ -36,8 +36,20 @@ func Run(ctx context.Context, p Policy, args []string, stdout, stderr io.Writer)
 	if err != nil {
 		return 0, fmt.Errorf("confine %s: %w", args[0], err)
 	}
-	defer l.layers.Close() // of a nil *os.File: an error that says so, and no more
+	defer l.letGo()
 	return l.run(ctx, at.flags(p), stdout, stderr)
+}
+
+// letGo gives the layers back. What the kernel made beside them is closed to others than root, and would be
+// in the way of a user who empties the cache.
+func (l *launch) letGo() {
+	if l.layers == nil {
+		return
+	}
+	for _, o := range l.Overlays {
+		_ = removeClosed(o.Work) // the next command does it again
+	}
+	l.layers.Close()
 }
 
 // errHome refuses a workspace in which the walls would protect nothing.
