@@ -23,7 +23,14 @@ export class Place {
     };
     p.started = [];
     for (const [name, text] of Object.entries(flows)) await p.write(name, text);
+    await p.trust();
     return p;
+  }
+
+  /** Trusts the workflows of the directory, as their user does before a daemon starts them. */
+  async trust() {
+    const files = JSON.parse(await this.wf("trust", "--list", "-o", "json")).items.filter((x) => !x.trusted).map((x) => x.file);
+    if (files.length) await this.wf("trust", "--yes", ...files);
   }
 
   /** Runs wf to its end and gives what it printed; some tests expect it to fail. */
