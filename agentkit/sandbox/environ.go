@@ -28,6 +28,9 @@ type own struct {
 	layersDir                   string // of the layers over the user's caches, which nothing inside can write but as such
 }
 
+// dirs are those that commands write themselves.
+func (o own) dirs() []string { return []string{o.tmp, o.home, o.goCache, o.modules} }
+
 // privateRoot is where those of all workspaces lie.
 func privateRoot() (string, error) {
 	cache, err := os.UserCacheDir()
@@ -66,7 +69,7 @@ func (p Policy) private(workspace string) (own, error) {
 		return own{}, err
 	}
 	o := own{filepath.Join(dir, "tmp"), filepath.Join(dir, "home"), filepath.Join(dir, "gocache"), filepath.Join(dir, "gomod"), filepath.Join(dir, "layers")}
-	for _, d := range []string{o.tmp, o.home, o.goCache, o.modules} {
+	for _, d := range o.dirs() {
 		if err := os.MkdirAll(d, 0o700); err != nil {
 			return own{}, err
 		}

@@ -95,7 +95,7 @@ func (p Policy) launch(at found, args []string) (launch, error) {
 	if err != nil {
 		return launch{}, err
 	}
-	host := hostOf(os.LookupEnv)
+	host := hostOf(os.LookupEnv, append(own.dirs(), work)...)
 	var overlays []overlay
 	var held *os.File
 	if at.tier.Namespaces && !p.Network {
@@ -115,8 +115,11 @@ func (p Policy) launch(at found, args []string) (launch, error) {
 	if p.Network {
 		l.Write = append(l.Write, own.modules)
 	}
-	readable := append(append(host.readable(), workspace.Linked(work)), p.Read...)
-	l.Read = existing(readable)
+	readable := append(host.readable(), p.Read...)
+	l.Read = host.existing(readable)
+	if linked := workspace.Linked(work); linked != "" && !slices.Contains(l.Read, linked) {
+		l.Read = append(l.Read, linked) // it was found without links, and none is followed to it
+	}
 	if !l.Namespaces {
 		return l, nil
 	}
@@ -131,21 +134,6 @@ func within(path, dir string) bool {
 
 func inside(path string, of []string) bool {
 	return slices.ContainsFunc(of, func(dir string) bool { return within(path, dir) })
-}
-
-// existing resolves paths and leaves out those that are not there.
-func existing(paths []string) []string {
-	var out []string
-	seen := map[string]bool{}
-	for _, path := range paths {
-		real, err := filepath.EvalSymlinks(path)
-		if err != nil || !filepath.IsAbs(real) || seen[real] {
-			continue
-		}
-		seen[real] = true
-		out = append(out, real)
-	}
-	return out
 }
 
 // links are the symbolic links on the way to paths, which lead to the same files in a root that has
