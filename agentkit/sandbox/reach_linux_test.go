@@ -65,3 +65,28 @@ func TestALinkOfTheUserIsFollowed(t *testing.T) {
 		}
 	})
 }
+
+// A command can close the directories that it has for itself, but only to itself.
+func TestACommandClosesNothingToTheNext(t *testing.T) {
+	onEach(t, func(t *testing.T, s stage) {
+		cache := filepath.Join(s.home, "npm")
+		s.write(filepath.Join(cache, "file"), "cached")
+		t.Setenv("npm_config_cache", cache)
+		line := `chmod 000 "$HOME" "$TMPDIR" "$GOCACHE"`
+		if s.namespaces {
+			line += ` "$npm_config_cache"`
+		}
+		s.works(line)
+		for _, dir := range []string{"HOME", "TMPDIR", "GOCACHE"} {
+			if got := s.works(`stat -c %a "$` + dir + `"`); got != "700" {
+				t.Errorf("%s has mode %s", dir, got)
+			}
+		}
+		s.works(`cat "$npm_config_cache/file" && mktemp && touch "$HOME/x"`)
+		if s.namespaces {
+			if got := s.works(`stat -c %a "$npm_config_cache"`); got != "700" {
+				t.Errorf("the cache has mode %s", got)
+			}
+		}
+	})
+}
