@@ -61,14 +61,15 @@ func (g Grants) Has(power Power, cid protocol.Link) (bool, error) {
 	if g.Dir == "" {
 		return false, nil
 	}
-	_, err := os.Stat(g.path(power, cid))
+	raw, err := os.ReadFile(g.path(power, cid))
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	if err != nil {
 		return false, fmt.Errorf("read what is trusted: %w", err)
 	}
-	return true, nil
+	var x Grant
+	return json.Unmarshal(raw, &x) == nil && x.Power == power && x.CID == cid, nil
 }
 
 // Add trusts something.
@@ -97,8 +98,8 @@ func (g Grants) Remove(power Power, cid protocol.Link) error {
 	return nil
 }
 
-// List is the set, by power, name and CID. What does not read as a grant is left out: its name
-// still trusts its CID.
+// List is the set, by power, name and CID. What does not read as a grant is left out, and trusts nothing:
+// an empty file is easier to have made than a whole one.
 func (g Grants) List() ([]Grant, error) {
 	if g.Dir == "" {
 		return nil, nil

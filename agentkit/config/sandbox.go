@@ -49,7 +49,8 @@ func (s Sandbox) over(under Sandbox) Sandbox {
 	return out
 }
 
-// Readable are the paths of Read, absolute. One that holds the home directory, and all keys in
+// Readable are the paths of Read, absolute, with their links: where these lead is found anew for each
+// command, which may not have made them. One that holds the home directory, and all keys in
 // it, is an error wrapping ErrConfig.
 func (s Sandbox) Readable() ([]string, error) {
 	home, err := os.UserHomeDir()
@@ -65,10 +66,11 @@ func (s Sandbox) Readable() ([]string, error) {
 			path = filepath.Join(home, below)
 		}
 		path = filepath.Clean(path)
-		if real, err := filepath.EvalSymlinks(path); err == nil {
-			path = real
+		real := path
+		if r, err := filepath.EvalSymlinks(path); err == nil {
+			real = r
 		}
-		if home != "" && (path == "/" || path == home || strings.HasPrefix(home, path+"/")) {
+		if home != "" && (real == "/" || real == home || strings.HasPrefix(home, real+"/")) {
 			return nil, fmt.Errorf("sandbox: read: %s holds your home directory with all its keys; name what is needed in it: %w", path, ErrConfig)
 		}
 		out = append(out, path)

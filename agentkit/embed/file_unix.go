@@ -7,6 +7,10 @@ import (
 	"syscall"
 )
 
+// ownFile refuses a link in place of a file of the table, and does not wait for the other end of a pipe:
+// tables lie in stores, and a store may come from elsewhere.
+const ownFile = syscall.O_NOFOLLOW | syscall.O_NONBLOCK
+
 // mapFile gives the first n bytes of a file without copying them.
 func mapFile(f *os.File, n int) ([]byte, error) {
 	return syscall.Mmap(int(f.Fd()), 0, n, syscall.PROT_READ, syscall.MAP_SHARED)
@@ -21,7 +25,7 @@ func unmap(b []byte) error {
 
 // lockFile waits for the lock of a file. It is free again when its holder ends.
 func lockFile(path string) (unlock func(), err error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|ownFile, 0o600)
 	if err != nil {
 		return nil, err
 	}

@@ -150,7 +150,7 @@ func (t *Table) Refresh() error {
 }
 
 func (t *Table) refresh() error {
-	info, err := os.Stat(t.path)
+	info, err := os.Lstat(t.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return t.drop()
@@ -160,7 +160,7 @@ func (t *Table) refresh() error {
 		return nil
 	}
 	known, same := t.rows, t.file != nil && os.SameFile(t.file, info)
-	f, err := os.Open(t.path)
+	f, err := os.OpenFile(t.path, os.O_RDONLY|ownFile, 0)
 	if err != nil {
 		return fmt.Errorf("index of vectors: %w", err)
 	}
@@ -291,7 +291,7 @@ func (t *Table) Add(keys []Key, vectors [][]float32) error {
 	if t.dim > 0 {
 		at = int64(len(t.data))
 	}
-	f, err := os.OpenFile(t.path, os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(t.path, os.O_RDWR|os.O_CREATE|ownFile, 0o600)
 	if err != nil {
 		return fmt.Errorf("index of vectors: %w", err)
 	}
@@ -372,7 +372,10 @@ func (t *Table) Remake(keep func(Key) bool) (kept int, err error) {
 
 // copyRows writes a table of some rows of this one.
 func (t *Table) copyRows(path string, rows []int) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}

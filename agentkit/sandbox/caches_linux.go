@@ -80,5 +80,5 @@ func (o *overlay) within(set string) error {
 			return err
 		}
 	}
-	return nil
+	return enterable(o.Upper)
 }

@@ -28,6 +28,18 @@ type own struct {
 	layersDir                   string // of the layers over the user's caches, which nothing inside can write but as such
 }
 
+// enterable gives a directory its mode back, which a command may have taken from those after it.
+func enterable(dir string) error {
+	info, err := os.Stat(dir)
+	if err != nil || info.Mode().Perm()&0o700 == 0o700 {
+		return err
+	}
+	return os.Chmod(dir, 0o700)
+}
+
+// dirs are those that commands write themselves.
+func (o own) dirs() []string { return []string{o.tmp, o.home, o.goCache, o.modules} }
+
 // privateRoot is where those of all workspaces lie.
 func privateRoot() (string, error) {
 	cache, err := os.UserCacheDir()
@@ -66,12 +78,15 @@ func (p Policy) private(workspace string) (own, error) {
 		return own{}, err
 	}
 	o := own{filepath.Join(dir, "tmp"), filepath.Join(dir, "home"), filepath.Join(dir, "gocache"), filepath.Join(dir, "gomod"), filepath.Join(dir, "layers")}
-	for _, d := range []string{o.tmp, o.home, o.goCache, o.modules} {
+	for _, d := range o.dirs() {
 		if err := os.MkdirAll(d, 0o700); err != nil {
 			return own{}, err
 		}
 		if real, err := filepath.EvalSymlinks(d); err != nil || real != d {
 			return own{}, fmt.Errorf("the private directory %s is a link; remove it", d)
+		}
+		if err := enterable(d); err != nil {
+			return own{}, err
 		}
 	}
 	return o, nil

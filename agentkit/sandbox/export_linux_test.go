@@ -18,5 +18,5 @@ func RunWithoutNamespaces(ctx context.Context, p Policy, args []string, stdout, 
 	if err != nil {
 		return 0, err
 	}
-	return l.run(ctx, 0, stdout, stderr)
+	return l.clean(ctx, 0, stdout, stderr)
 }

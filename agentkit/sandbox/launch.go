@@ -30,6 +30,7 @@ type launch struct {
 
 	Probe bool // put up the walls and end
 
+	absent []string // in the workspace: what is removed afterwards if the command makes it
 	stdin  *os.File
 	layers *os.File // held as long as the Overlays are mounted; nil without any
 }

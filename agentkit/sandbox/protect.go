@@ -1,6 +1,8 @@
 package sandbox
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -39,6 +41,53 @@ func protected(work, dir string) []string {
 		}
 	}
 	return kept
+}
+
+// unwanted are the parts of a repository that no command of git puts where they were not, and that have
+// git run what they say: the settings of another directory, and hooks.
+var unwanted = []string{"commondir", "hooks"}
+
+// absent are the unwanted parts that are not there now, in the repositories of the workspace and of the
+// directory of a command. A mount cannot keep them from being made: see unmake.
+func absent(work, dir string) []string {
+	var out []string
+	for at := dir; within(at, work); at = filepath.Dir(at) {
+		git := filepath.Join(at, ".git")
+		if info, err := os.Lstat(git); err == nil && info.IsDir() {
+			for _, name := range unwanted {
+				path := filepath.Join(git, name)
+				if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+					out = append(out, path)
+				}
+			}
+		}
+		if at == work {
+			break
+		}
+	}
+	return out
+}
+
+// unmake removes what a command has made of the absent, and tells which.
+func unmake(work string, absent []string) (made []string, err error) {
+	root, err := os.OpenRoot(work)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	var errs []error
+	for _, path := range absent {
+		name, err := filepath.Rel(work, path)
+		if err != nil {
+			return made, err
+		}
+		if _, err := root.Lstat(name); err != nil {
+			continue // not made, or no longer in the workspace
+		}
+		made = append(made, name)
+		errs = append(errs, root.RemoveAll(name))
+	}
+	return made, errors.Join(errs...)
 }
 
 type protection struct{ paths []string }

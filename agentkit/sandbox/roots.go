@@ -13,10 +13,14 @@ type host struct {
 	lookup func(string) (string, bool)
 	home   string // "" is none
 	path   []string
+
+	// written are the directories that commands write, links resolved. What a link there leads to is not
+	// given: a command before this one may have made it.
+	written []string
 }
 
-func hostOf(lookup func(string) (string, bool)) host {
-	h := host{lookup: lookup}
+func hostOf(lookup func(string) (string, bool), written ...string) host {
+	h := host{lookup: lookup, written: written}
 	h.home, _ = lookup("HOME")
 	if path, ok := lookup("PATH"); ok {
 		h.path = filepath.SplitList(path)
@@ -99,16 +103,16 @@ func (h host) moduleCache() string {
 // goCache is where go keeps what it has built, links resolved; "" where that is not there.
 func (h host) goCache() string {
 	if v := h.value("GOCACHE", ""); v != "" {
-		return resolved(v)
+		return h.reach(v)
 	}
-	return resolved(h.below("XDG_CACHE_HOME", ".cache", "go-build"))
+	return h.reach(h.below("XDG_CACHE_HOME", ".cache", "go-build"))
 }
 
 func (h host) pipCache() string {
 	if v := h.value("PIP_CACHE_DIR", ""); v != "" {
-		return resolved(v)
+		return h.reach(v)
 	}
-	return resolved(h.below("XDG_CACHE_HOME", ".cache", "pip"))
+	return h.reach(h.below("XDG_CACHE_HOME", ".cache", "pip"))
 }
 
 // below is a path in a directory that the environment names, or that has a name in the home directory.
@@ -119,18 +123,57 @@ func (h host) below(name, home, dir string) string {
 	return ""
 }
 
-func resolved(path string) string {
-	real, err := filepath.EvalSymlinks(path)
-	if err != nil || !filepath.IsAbs(real) {
+// reach resolves the links of an absolute path. It is "" where nothing is there, and where the way leads
+// through a directory that commands write: what lies in there is given with it, and what lies elsewhere
+// is not theirs to name.
+func (h host) reach(path string) string {
+	if !filepath.IsAbs(path) {
 		return ""
 	}
-	return real
+	at, rest := "/", path
+	for hops := 0; rest != ""; {
+		var name string
+		name, rest, _ = strings.Cut(rest, "/")
+		next := filepath.Join(at, name) // at has no links, so that .. is what the kernel takes it for
+		if inside(next, h.written) {
+			return ""
+		}
+		to, err := os.Readlink(next)
+		if err != nil { // no link
+			at = next
+			continue
+		}
+		if hops++; hops > 40 {
+			return ""
+		}
+		if filepath.IsAbs(to) {
+			at = "/"
+		}
+		rest = to + "/" + rest
+	}
+	if _, err := os.Lstat(at); err != nil {
+		return ""
+	}
+	return at
+}
+
+// existing resolves paths and leaves out those that are not there.
+func (h host) existing(paths []string) []string {
+	var out []string
+	seen := map[string]bool{}
+	for _, path := range paths {
+		if real := h.reach(path); real != "" && !seen[real] {
+			seen[real] = true
+			out = append(out, real)
+		}
+	}
+	return out
 }
 
 // caches are the directories of the user that commands read and write over.
 func (h host) caches() []string {
 	var out []string
-	for _, path := range []string{h.goCache(), resolved(h.npmCache()), h.pipCache()} {
+	for _, path := range []string{h.goCache(), h.reach(h.npmCache()), h.pipCache()} {
 		if path != "" {
 			out = append(out, path)
 		}
@@ -147,8 +190,8 @@ func (h host) installed(name string) string {
 		if _, err := os.Stat(file); err != nil {
 			continue // one look instead of one at each directory above
 		}
-		real, err := filepath.EvalSymlinks(file)
-		if err != nil || !filepath.IsAbs(real) {
+		real := h.reach(file)
+		if real == "" {
 			continue
 		}
 		if bin := filepath.Dir(real); filepath.Base(bin) == "bin" {
@@ -162,8 +205,8 @@ func (h host) installed(name string) string {
 // granted lets a directory through unless it holds what is nobody's business: the home
 // directory, or one of those in which programs and secrets lie side by side.
 func (h host) granted(dir string) string {
-	real, err := filepath.EvalSymlinks(dir)
-	if err != nil || !filepath.IsAbs(dir) {
+	real := h.reach(dir)
+	if real == "" {
 		return ""
 	}
 	for _, closed := range []string{"/home", "/root", "/etc", "/var", "/run", "/tmp", "/dev", "/sys"} {

@@ -37,7 +37,23 @@ func Run(ctx context.Context, p Policy, args []string, stdout, stderr io.Writer)
 		return 0, fmt.Errorf("confine %s: %w", args[0], err)
 	}
 	defer l.letGo()
-	return l.run(ctx, at.flags(p), stdout, stderr)
+	return l.clean(ctx, at.flags(p), stdout, stderr)
+}
+
+// clean runs a launch, and removes what it left in a repository that would have the user's own git run
+// programs of its choice.
+func (l launch) clean(ctx context.Context, flags uintptr, stdout, stderr io.Writer) (int, error) {
+	code, err := l.run(ctx, flags, stdout, stderr)
+	made, failed := unmake(l.Write[0], l.absent)
+	if failed != nil {
+		return code, errors.Join(err, fmt.Errorf("remove %s, which the command made: %w", strings.Join(made, ", "), failed))
+	}
+	if to := cmp.Or(stderr, stdout); len(made) > 0 && to != nil {
+		if _, failed := fmt.Fprintf(to, "[sandbox: removed %s, by which git would run programs outside of the sandbox]\n", strings.Join(made, ", ")); failed != nil {
+			return code, errors.Join(err, failed)
+		}
+	}
+	return code, err
 }
 
 // letGo gives the layers back. What the kernel made beside them is closed to others than root, and would be
@@ -95,7 +111,7 @@ func (p Policy) launch(at found, args []string) (launch, error) {
 	if err != nil {
 		return launch{}, err
 	}
-	host := hostOf(os.LookupEnv)
+	host := hostOf(os.LookupEnv, append(own.dirs(), work)...)
 	var overlays []overlay
 	var held *os.File
 	if at.tier.Namespaces && !p.Network {
@@ -108,15 +124,18 @@ func (p Policy) launch(at found, args []string) (launch, error) {
 		Env: own.environ(host, p, overlays),
 		ABI: at.tier.ABI, Namespaces: at.tier.Namespaces, NetNS: at.tier.Namespaces && !p.Network, Network: p.Network,
 		Write:   []string{work, own.tmp, own.home, own.goCache},
-		Protect: protected(work, dir),
+		Protect: protected(work, dir), absent: absent(work, dir),
 		Sockets: sockets(),
 		Limits:  p.Limits.filled(), Grace: cmp.Or(p.Grace, DefaultGrace), stdin: p.Stdin,
 	}
 	if p.Network {
 		l.Write = append(l.Write, own.modules)
 	}
-	readable := append(append(host.readable(), workspace.Linked(work)), p.Read...)
-	l.Read = existing(readable)
+	readable := append(host.readable(), p.Read...)
+	l.Read = host.existing(readable)
+	if linked := workspace.Linked(work); linked != "" && !slices.Contains(l.Read, linked) {
+		l.Read = append(l.Read, linked) // it was found without links, and none is followed to it
+	}
 	if !l.Namespaces {
 		return l, nil
 	}
@@ -131,21 +150,6 @@ func within(path, dir string) bool {
 
 func inside(path string, of []string) bool {
 	return slices.ContainsFunc(of, func(dir string) bool { return within(path, dir) })
-}
-
-// existing resolves paths and leaves out those that are not there.
-func existing(paths []string) []string {
-	var out []string
-	seen := map[string]bool{}
-	for _, path := range paths {
-		real, err := filepath.EvalSymlinks(path)
-		if err != nil || !filepath.IsAbs(real) || seen[real] {
-			continue
-		}
-		seen[real] = true
-		out = append(out, real)
-	}
-	return out
 }
 
 // links are the symbolic links on the way to paths, which lead to the same files in a root that has

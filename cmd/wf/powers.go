@@ -111,10 +111,41 @@ func (a *app) wanted(p *lang.Program, file string, source []byte) ([]config.Gran
 			return nil, err
 		}
 		if !has {
-			out = append(out, config.Grant{Power: power, CID: def.Link, Name: p.Workflow.Name, File: file, Text: string(source)})
+			out = append(out, config.Grant{Power: power, CID: def.Link, Name: p.Workflow.Name, File: file, Text: wholeSource(p, source)})
 		}
 	}
 	return out, nil
+}
+
+// wholeSource is the text of a definition with those of its sub-workflows, each once: a diff of it hides
+// no change of what is trusted.
+func wholeSource(p *lang.Program, source []byte) string {
+	if source == nil {
+		return ""
+	}
+	var b strings.Builder
+	b.Write(source)
+	sources := p.Sources()
+	seen := map[protocol.Link]bool{}
+	var add func(*lang.Program)
+	add = func(p *lang.Program) {
+		for i := range p.Workflow.Roles {
+			link := p.Workflow.Roles[i].Workflow
+			child := p.Children[link]
+			if child == nil || seen[link] {
+				continue
+			}
+			seen[link] = true
+			text := string(sources[link])
+			if text == "" { // only its canonical form is known
+				text = strings.Join(actsOf(child), "\n") + "\n"
+			}
+			fmt.Fprintf(&b, "\n# sub-workflow %s\n%s", child.Workflow.Name, text)
+			add(child)
+		}
+	}
+	add(p)
+	return b.String()
 }
 
 // untrusted is the error for a power that is wanted, nil where it is not among those.

@@ -148,6 +148,11 @@ func (f reachFlags) agentID(store, name string) (string, error) {
 // agentID is the name of this store among the agents of a hub: made once, and kept with it.
 func agentID(store, name string) (string, error) {
 	path := filepath.Join(store, serveDir, "agent-id")
+	// A store may come from elsewhere: a link would give the hub another file, or have one made.
+	info, err := os.Lstat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		return "", fail(protocol.ErrStore, "remove it; wf makes a new one", "agent id: %s is not a regular file", path)
+	}
 	b, err := os.ReadFile(path)
 	if id := strings.TrimSpace(string(b)); err == nil && id != "" {
 		return id, nil
