@@ -27,7 +27,7 @@ type backend struct {
 	keeper *keeper
 	shelf  shelf
 	dir    string   // workspace of the runs it starts
-	told   sync.Map // CIDs of definitions whose schedules wait for trust, and were told of
+	told   sync.Map // CIDs of definitions with schedules that wait for trust, and about which the log has a line
 
 	// moving is held for reading from before a commit by which a run goes on until the keeper has
 	// the run. Suspend waits for that: else it would find a run that moves, and no drive to stop.

@@ -19,7 +19,7 @@ import (
 //
 // Of the items only those have lines of their own that failed, ask something or are tried again, oddMax
 // of each fan-out at most: which ones, the order decides in which they come. The first that is left out
-// has a line which says so, since a fan-out whose items ask does not end by itself.
+// has a line which says so, since a fan-out with items that ask does not end by itself.
 // The zero value folds; a nil folder folds nothing.
 type folder struct {
 	fans map[string]*foldedFan

@@ -126,7 +126,7 @@ func (k *keeper) leftAlone(run protocol.RunID) bool {
 	return k.foreign[run]
 }
 
-// own reports whether a run may go on here. One that came from elsewhere is told of once.
+// own reports whether a run may go on here. The log has one line about each that came from elsewhere.
 func (k *keeper) own(run protocol.RunID) bool {
 	err := k.e.Own(k.ctx, run)
 	k.mu.Lock()

@@ -147,7 +147,7 @@ func (l *liveSockets) listen(run protocol.RunID) (*liveSocket, error) {
 	mux.Handle("GET /v1/replay", s.replay.WebSocket())
 	mux.Handle("GET /v1/sessions/{id}/events", s.replay.Events())
 	s.http = &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 16 << 10}
-	l.gone.Go(func() { s.http.Serve(guard.OwnPeers(listener, slog.New(slog.DiscardHandler))) }) // it ends with Close, and has nobody to tell
+	l.gone.Go(func() { s.http.Serve(guard.OwnPeers(listener, slog.New(slog.DiscardHandler))) }) // it ends with Close: its error says no more than that
 	return s, nil
 }
 

@@ -18,7 +18,7 @@ import (
 // What a definition can do beyond the walls around it wants a person's word, once for each CID:
 //
 //	serve, schedule   a daemon starts it, and it runs commands, reaches the network or sends prompts elsewhere
-//	unconfined        a role says "sandbox: off" in a definition with an agent, whoever starts it
+//	unconfined        a role says "sandbox: off" in a definition with an agent, under wf run and a daemon alike
 //
 // Who runs a file with wf run gives the word for the rest of it by that.
 

@@ -14,7 +14,7 @@ import (
 )
 
 // A screen is an output stream with what is known about it. What is written to it is a text: nothing of
-// it acts on a terminal, whoever it came from and however it got there, but the colours of a paint where
+// it acts on a terminal, from whatever source and in whatever way it came, but the colours of a paint where
 // the stream has colours. All else that would act is written out, as in JSON. Bytes that are no text go
 // to Writer.
 type screen struct {

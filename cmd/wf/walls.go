@@ -13,7 +13,7 @@ import (
 	"wf/roles"
 )
 
-// errUnconfined is a run whose commands are to be confined where nothing can.
+// errUnconfined is the error of a run with commands to be confined, on a machine that cannot.
 var errUnconfined = &protocol.Error{Code: "sandbox_unavailable", Message: "commands cannot be confined on this machine", Hint: "wf doctor says what is missing"}
 
 // walls confine the commands of run roles, as those of agents are.
@@ -67,14 +67,14 @@ func (a *app) inside() bool {
 	return err == nil && c.ContainerIsSandbox
 }
 
-// confinesAll reports whether a config confines the commands of all workflows. One that cannot be read
-// is told where the run is admitted.
+// confinesAll reports whether a config confines the commands of all workflows. An error of reading it
+// is reported where the run is admitted.
 func (a *app) confinesAll() bool {
 	c, err := a.config()
 	return err == nil && c.Defaults.Sandbox == protocol.SandboxOn
 }
 
-// unconfinable refuses a run whose commands are to be confined where nothing can confine them.
+// unconfinable refuses a run with commands to be confined, on a machine that cannot confine them.
 func unconfinable(tier sandbox.Tier, loaded *config.Loaded, c engine.Candidate) error {
 	if tier.Holds {
 		return nil
@@ -88,7 +88,7 @@ func unconfinable(tier sandbox.Tier, loaded *config.Loaded, c engine.Candidate) 
 		"the commands of %s are to be confined, since an agent works beside them, and this machine cannot: %s", strings.Join(names, ", "), strings.Join(tier.Reasons, "; "))
 }
 
-// confinedRoles are the run roles whose commands are confined, those of sub-workflows included.
+// confinedRoles are the run roles with confined commands, those of sub-workflows included.
 func confinedRoles(p *lang.Program, path string, all bool) []string {
 	var out []string
 	for i := range p.Workflow.Roles {
