@@ -27,7 +27,7 @@ func (a *app) admit(c engine.Candidate) error {
 		return err
 	}
 	if !a.inside() {
-		if err := unconfinable(sandbox.Probe(), loaded, c); err != nil {
+		if err := unconfinable(sandbox.Probe, loaded, c); err != nil {
 			return err
 		}
 	}

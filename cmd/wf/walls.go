@@ -75,12 +75,14 @@ func (a *app) confinesAll() bool {
 }
 
 // unconfinable refuses a run with commands to be confined, on a machine that cannot confine them.
-func unconfinable(tier sandbox.Tier, loaded *config.Loaded, c engine.Candidate) error {
-	if tier.Holds {
-		return nil
-	}
+// The machine is probed, which starts a process, only for a run that has such commands.
+func unconfinable(probe func() sandbox.Tier, loaded *config.Loaded, c engine.Candidate) error {
 	names := confinedRoles(c.Program, "", c.Program.HasAgent() || loaded.Defaults.Sandbox == protocol.SandboxOn)
 	if len(names) == 0 {
+		return nil
+	}
+	tier := probe()
+	if tier.Holds {
 		return nil
 	}
 	return fail(errUnconfined, "use a kernel with Landlock and user namespaces (wf doctor says what is missing); or say  sandbox: off  on the roles, "+
