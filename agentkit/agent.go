@@ -296,8 +296,9 @@ func (v *visit) place(lookup func(string) (string, bool)) (tool.Workspace, error
 	at := tool.Workspace{
 		Dir: filepath.Join(v.turn.Workspace, v.turn.Role.Dir), Root: v.turn.Workspace, Clean: v.clean,
 		Redact:  func() *roles.Redactor { return roles.NewRedactor(v.hidden) },
-		Sandbox: v.turn.Role.Sandbox, Network: v.turn.Role.Network == protocol.NetworkAllow,
+		Sandbox: v.turn.Role.Sandbox,
 	}
+	at.Network, at.Hosts = v.turn.Role.Reach()
 	if v.inside() {
 		at.Sandbox = sandbox.Off
 	}

@@ -30,11 +30,13 @@ type Command struct {
 	Workspace string   // which a confined command may write
 	Dir       string   // where it starts
 	Network   bool     // of the machine, for a confined command
+	Hosts     []string // endpoints that a confined command reaches without Network
 	Env       []string // NAME=value; of a confined command on top of what the walls let through
 	Stdin     *os.File // a regular file, which the command may also open by its name
 	Stdout    io.Writer
 	Stderr    io.Writer     // nil joins it to Stdout
 	Grace     time.Duration // from SIGTERM to SIGKILL
+	Hit       func(string)  // is called for each wall that Walls saw the command meet, before Run returns
 
 	cwd string // the open Dir, for a command that is started here
 }

@@ -1,11 +1,14 @@
 package sandbox_test
 
 import (
+	"crypto/sha256"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -67,6 +70,8 @@ func attack(name string) int {
 			}
 			say(network, err)
 		}
+	case "way":
+		reach()
 	case "nested":
 		fmt.Println(sandbox.Probe())
 		tier, err := sandbox.Attempt(5)
@@ -84,6 +89,28 @@ func attack(name string) int {
 		l.Close()
 	}
 	return 0
+}
+
+// reach says what a command with a list of hosts reaches: over its proxy, and beside it.
+func reach() {
+	proxy, err := url.Parse(os.Getenv("HTTPS_PROXY"))
+	if err != nil {
+		say("proxy", err)
+		return
+	}
+	for _, target := range strings.Fields(os.Getenv("TARGETS")) {
+		client := http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(proxy), TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+		resp, err := client.Get("https://" + target)
+		say(target, err)
+		if err == nil {
+			resp.Body.Close()
+			fmt.Printf("certificate: %x\n", sha256.Sum256(resp.TLS.PeerCertificates[0].Raw))
+		}
+		_, err = net.Dial("tcp", target)
+		say("direct "+target, err)
+	}
+	_, err = net.Listen("tcp", proxy.Host)
+	say("listen in its place", err)
 }
 
 func say(name string, err error) {

@@ -23,6 +23,14 @@ type Policy struct {
 	// there is a loopback of its own, or no network at all where the tier has no namespaces.
 	Network bool
 
+	// Hosts are endpoints (protocol.Endpoint) that the command reaches where Network does not let it reach
+	// all: over a proxy of Run, which its environment names. They need Tier.Namespaces.
+	Hosts []string
+
+	// Met is called by Run before it returns, for each wall that Run itself saw the command meet, with a
+	// text that names the key which opens it; nil is not called.
+	Met func(text string)
+
 	// Read are further files and directories that may be read, absolute.
 	Read []string
 
@@ -41,6 +49,9 @@ type Policy struct {
 
 	Limits Limits
 }
+
+// online reports whether the command reaches anything beyond its own loopback.
+func (p Policy) online() bool { return p.Network || len(p.Hosts) > 0 }
 
 // Limits are the rlimits of a command; 0 is the default of each field.
 type Limits struct {

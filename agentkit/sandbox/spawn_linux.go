@@ -29,6 +29,7 @@ func (f found) flags(p Policy) uintptr {
 const (
 	fdOrders = 3 // a launch; afterwards its end says that wf wants the command to end, or is gone
 	fdReport = 4 // what went wrong, closed without a word when the command has started
+	fdDoor   = 5 // of a launch with Hosts: a socket for the listener that it lends
 	// After these may come the layers of the launch, which the launcher holds until it ends.
 )
 
@@ -58,6 +59,18 @@ func (l launch) run(ctx context.Context, flags uintptr, stdout, stderr io.Writer
 	if l.stdin != nil { // not a nil file in an interface
 		cmd.Stdin = l.stdin
 	}
+	var door *os.File
+	if len(l.Hosts) > 0 {
+		ours, theirs, err := socketPair()
+		if err != nil {
+			orders.Close()
+			failures.Close()
+			return 0, err
+		}
+		defer ours.Close()
+		defer theirs.Close()
+		door, cmd.ExtraFiles = ours, append(cmd.ExtraFiles, theirs)
+	}
 	if l.layers != nil {
 		cmd.ExtraFiles = append(cmd.ExtraFiles, l.layers)
 	}
@@ -79,6 +92,14 @@ func (l launch) run(ctx context.Context, flags uintptr, stdout, stderr io.Writer
 	}
 	sent := gob.NewEncoder(lifeline).Encode(l)
 	failure, heard := io.ReadAll(report)
+	if door != nil && len(failure) == 0 && heard == nil {
+		var way *proxy
+		if way, heard = l.openWay(door); heard == nil {
+			defer way.close()
+		} else {
+			lifeline.Close()
+		}
+	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	select {

@@ -50,10 +50,20 @@ func (t Tier) Describe(p Policy) string {
 	switch {
 	case p.Network:
 		network = "network allowed"
+	case len(p.Hosts) > 0:
+		network = "network: " + several(p.Hosts) + " by the proxy in HTTPS_PROXY"
 	case t.Namespaces:
 		network = "no network but its own loopback"
 	}
 	return fmt.Sprintf("[sandbox %s: writes only in the workspace,%s %s]", t.Name, sees, network)
+}
+
+// several names the first few of many.
+func several(names []string) string {
+	if len(names) > 3 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:3], ", "), len(names)-3)
+	}
+	return strings.Join(names, ", ")
 }
 
 // refusal is the error of a tier that does not hold.

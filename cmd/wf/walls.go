@@ -42,7 +42,7 @@ func (w walls) Run(ctx context.Context, c roles.Command) (int, error) {
 }
 
 func policyOf(c roles.Command, read []string, limits sandbox.Limits) sandbox.Policy {
-	return sandbox.Policy{Workspace: c.Workspace, Dir: c.Dir, Network: c.Network, Environ: c.Env, Stdin: c.Stdin,
+	return sandbox.Policy{Workspace: c.Workspace, Dir: c.Dir, Network: c.Network, Hosts: c.Hosts, Met: c.Hit, Environ: c.Env, Stdin: c.Stdin,
 		Read: append(read, c.Stdin.Name()), Limits: limits, Grace: c.Grace}
 }
 
