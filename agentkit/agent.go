@@ -75,7 +75,7 @@ type Agent struct {
 	// their limits, where a config says so. An error suspends the run. nil gives neither.
 	Confine func() (read []string, limits sandbox.Limits, err error)
 
-	// Inside reports that this machine is a sandbox itself: where commands cannot be confined they run
+	// Inside reports that this machine is a sandbox itself: where commands cannot be confined as their role says they run
 	// as they are, and unasked. nil is that it is none.
 	Inside func() bool
 

@@ -95,7 +95,7 @@ func (r *Run) Perform(ctx context.Context, turn protocol.Turn, emit Emit) (proto
 	}
 	run := c.run
 	if turn.Confined {
-		if err := emit(Soon(ctx), r.Walls.Tier()); err != nil {
+		if err := emit(Soon(ctx), r.Walls.Tier(c)); err != nil {
 			return protocol.Conclusion{}, err
 		}
 		run = func(ctx context.Context) (ending, error) { return c.confined(ctx, r.Walls) }
@@ -122,7 +122,7 @@ func (r *Run) Perform(ctx context.Context, turn protocol.Turn, emit Emit) (proto
 			}
 		}
 		if len(hit) > 0 {
-			tier := r.Walls.Tier()
+			tier := r.Walls.Tier(c)
 			tier.Met = strings.Join(hit, "; ")
 			if err := emit(ctx, tier); err != nil {
 				return protocol.Conclusion{}, err

@@ -13,8 +13,8 @@ import (
 
 // Walls confine commands: what an agent could have written runs within them.
 type Walls interface {
-	// Tier is what they hold on this machine, for the journal.
-	Tier() protocol.SandboxTier
+	// Tier is what they hold of a command on this machine, for the journal.
+	Tier(c Command) protocol.SandboxTier
 	// Run runs a command until it and all that it started have ended, and gives its exit status, 128+n
 	// after signal n. When ctx is done it ends the command and gives ctx's error. Any other error says
 	// that nothing has run.
@@ -46,7 +46,7 @@ type Command struct {
 type Bare struct{ Name string }
 
 // Tier names the place.
-func (b Bare) Tier() protocol.SandboxTier { return protocol.SandboxTier{Tier: b.Name} }
+func (b Bare) Tier(Command) protocol.SandboxTier { return protocol.SandboxTier{Tier: b.Name} }
 
 // Run runs the command as the user, without model keys and secrets in its environment, and what it leaves
 // in the background is left alone.

@@ -12,7 +12,9 @@ import (
 // refusing are walls that see each command meet one.
 type refusing struct{ at *Command }
 
-func (refusing) Tier() protocol.SandboxTier { return protocol.SandboxTier{Tier: "a test", ABI: 1} }
+func (refusing) Tier(Command) protocol.SandboxTier {
+	return protocol.SandboxTier{Tier: "a test", ABI: 1}
+}
 
 func (r refusing) Run(_ context.Context, c Command) (int, error) {
 	*r.at = c

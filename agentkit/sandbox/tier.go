@@ -41,6 +41,19 @@ func (t Tier) String() string {
 	return t.Name + " (" + strings.Join(t.Reasons, "; ") + ")"
 }
 
+// Lacks says why commands cannot have a policy on this machine, or cannot work with it; "" where they can.
+func (t Tier) Lacks(p Policy) string {
+	switch {
+	case !t.Holds:
+		return strings.Join(t.Reasons, "; ")
+	case t.Namespaces || p.Network:
+		return ""
+	case len(p.Hosts) > 0:
+		return "a list of hosts is held by a network namespace, and there is none"
+	}
+	return "without a network namespace there is no loopback, so that a test which listens fails"
+}
+
 // Describe is the policy in force, as it stands below the output of a command that met a wall.
 func (t Tier) Describe(p Policy) string {
 	network, sees := "no network", ""

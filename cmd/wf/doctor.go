@@ -158,7 +158,7 @@ func (a *app) checkSandbox() checkup {
 	case !tier.Holds:
 		c.State, c.Fix = "note", "agents' commands ask a person first; a newer kernel (Landlock) confines them"
 	case len(tier.Reasons) > 0:
-		c.State = "note"
+		c.State, c.Fix = "note", "allow user namespaces; until then roles whose commands are confined need  network: allow,  or your config  container_is_sandbox: true  in a container"
 	}
 	return c
 }
