@@ -5,11 +5,13 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -70,6 +72,17 @@ func attack(name string) int {
 			}
 			say(network, err)
 		}
+	case "hog":
+		signal.Ignore(unix.SIGTERM)
+		fill(200 << 20)
+		unix.Pause()
+	case "map":
+		sum, err := readMapped(os.Getenv("MAPPED"))
+		if err != nil {
+			return 1
+		}
+		fmt.Println("ready", sum)
+		io.Copy(io.Discard, os.Stdin)
 	case "way":
 		reach()
 	case "nested":
@@ -89,6 +102,35 @@ func attack(name string) int {
 		l.Close()
 	}
 	return 0
+}
+
+// held is memory that is in use.
+var held [][]byte
+
+func fill(n int) {
+	b := make([]byte, n)
+	for i := 0; i < n; i += 4096 {
+		b[i] = 1
+	}
+	held = append(held, b)
+}
+
+// readMapped reads each page of a file by a mapping that stays.
+func readMapped(path string) (sum int, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return 0, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	b, err := unix.Mmap(int(f.Fd()), 0, int(info.Size()), unix.PROT_READ, unix.MAP_SHARED)
+	for i := 0; i < len(b); i += 4096 {
+		sum += int(b[i])
+	}
+	held = append(held, b)
+	return sum, err
 }
 
 // reach says what a command with a list of hosts reaches: over its proxy, and beside it.

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"time"
 )
@@ -53,11 +54,14 @@ type Policy struct {
 // online reports whether the command reaches anything beyond its own loopback.
 func (p Policy) online() bool { return p.Network || len(p.Hosts) > 0 }
 
-// Limits are the rlimits of a command; 0 is the default of each field.
+// Limits are the rlimits of a command, and what it may use in all; 0 is the default of each field. Memory
+// and Disk are sampled: a command that is over one is ended, and may have used more until then.
 type Limits struct {
 	FileSize  uint64 // bytes of one file; default 8 GiB
 	OpenFiles uint64 // of one process; default 16,384, at most the hard limit of wf
 	Processes uint64 // threads included; default 8,192. Not set without namespaces, where it would count all of the user's; root is never bound by it
+	Memory    uint64 // bytes of all processes together; default three quarters of the machine's
+	Disk      uint64 // bytes by which all that the command may write can grow together; default no limit
 }
 
 // Defaults of Limits.
@@ -70,6 +74,15 @@ const (
 // DefaultGrace is how long a command has between SIGTERM and SIGKILL, unless its policy says.
 const DefaultGrace = time.Second
 
+// Bounds says how much memory and disk a command has, and how that is held.
+func (l Limits) Bounds() string {
+	disk := "disk without a limit"
+	if l.Disk > 0 {
+		disk = fmt.Sprintf("%.1f GB of disk", float64(l.Disk)/1e9)
+	}
+	return fmt.Sprintf("a command has %.1f GB of memory and %s, by samples four times a second (best effort)", float64(l.filled().Memory)/1e9, disk)
+}
+
 func (l Limits) filled() Limits {
 	if l.FileSize == 0 {
 		l.FileSize = DefaultFileSize
@@ -79,6 +92,9 @@ func (l Limits) filled() Limits {
 	}
 	if l.Processes == 0 {
 		l.Processes = DefaultProcesses
+	}
+	if l.Memory == 0 {
+		l.Memory = machineMemory() / 4 * 3
 	}
 	return l
 }

@@ -60,8 +60,11 @@ func serveProxy(l net.Listener, hosts []string, lookup func(context.Context, str
 	return p
 }
 
-// close ends the proxy and all its connections, and waits for that.
+// close ends the proxy and all its connections, and waits for that; of no proxy it does nothing.
 func (p *proxy) close() {
+	if p == nil {
+		return
+	}
 	p.stop()
 	p.listener.Close()
 	p.all.Wait()

@@ -148,9 +148,12 @@ func checkPrices(loaded *config.Loaded, now time.Time) checkup {
 func (a *app) checkSandbox() checkup {
 	tier := sandbox.Probe()
 	c := checkup{Name: "sandbox", State: "ok", Text: tier.String()}
-	read, _, err := a.confine()
+	read, limits, err := a.confine()
 	if len(read) > 0 {
 		c.Text += "; the config lets commands read " + strings.Join(read, ", ")
+	}
+	if tier.Holds {
+		c.Text += "; " + limits.Bounds()
 	}
 	switch {
 	case errors.Is(err, config.ErrConfig) && a.loaded.config != nil:
