@@ -203,9 +203,10 @@ func (v *visit) confines() bool {
 	return v.turn.Role.Sandbox != protocol.SandboxOff && (probe().Holds || v.inside())
 }
 
-// inside reports whether the machine is the sandbox of the visit.
+// inside reports whether the machine is the sandbox of the visit: it cannot hold the policy of its commands.
 func (v *visit) inside() bool {
-	return v.agent.Inside != nil && !probe().Holds && v.agent.Inside()
+	all, hosts := v.turn.Role.Reach()
+	return v.agent.Inside != nil && probe().Lacks(sandbox.Policy{Network: all, Hosts: hosts}) != "" && v.agent.Inside()
 }
 
 // tier journals what confines the commands of the visit, before the first of them.
@@ -218,7 +219,7 @@ func (v *visit) tier(ctx context.Context, t tool.Tool) error {
 	case v.turn.Role.Sandbox == protocol.SandboxOff:
 		tier.Name = sandbox.Off
 	case v.inside():
-		tier.Name = sandbox.Container
+		tier = sandbox.Tier{Name: sandbox.Container}
 	}
 	if err := v.emit(roles.Soon(ctx), protocol.SandboxTier{Tier: tier.Name, ABI: tier.ABI}); err != nil {
 		return err

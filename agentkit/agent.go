@@ -75,7 +75,7 @@ type Agent struct {
 	// their limits, where a config says so. An error suspends the run. nil gives neither.
 	Confine func() (read []string, limits sandbox.Limits, err error)
 
-	// Inside reports that this machine is a sandbox itself: where commands cannot be confined they run
+	// Inside reports that this machine is a sandbox itself: where commands cannot be confined as their role says they run
 	// as they are, and unasked. nil is that it is none.
 	Inside func() bool
 
@@ -296,8 +296,9 @@ func (v *visit) place(lookup func(string) (string, bool)) (tool.Workspace, error
 	at := tool.Workspace{
 		Dir: filepath.Join(v.turn.Workspace, v.turn.Role.Dir), Root: v.turn.Workspace, Clean: v.clean,
 		Redact:  func() *roles.Redactor { return roles.NewRedactor(v.hidden) },
-		Sandbox: v.turn.Role.Sandbox, Network: v.turn.Role.Network == protocol.NetworkAllow,
+		Sandbox: v.turn.Role.Sandbox,
 	}
+	at.Network, at.Hosts = v.turn.Role.Reach()
 	if v.inside() {
 		at.Sandbox = sandbox.Off
 	}

@@ -54,6 +54,8 @@ func command(ctx context.Context, at Workspace, line string, timeout time.Durati
 	limited, stop := context.WithTimeout(ctx, timeout)
 	defer stop()
 	stdout, stderr := newEnds(StdoutMax), newEnds(StderrMax)
+	var met []string
+	at.met = func(text string) { met = append(met, text) }
 	run := confined
 	if at.Sandbox == sandbox.Off {
 		run = unconfined
@@ -77,7 +79,10 @@ func command(ctx context.Context, at Workspace, line string, timeout time.Durati
 	out, errs := section(at, "stdout", stdout), section(at, "stderr", stderr)
 	r.Content += out + errs
 	if at.Sandbox != sandbox.Off && (sandbox.MetWall(errs) || (code != 0 || r.IsError) && sandbox.MetWall(out)) {
-		r.Content += "\n" + sandbox.Probe().Describe(at.policy())
+		met = append(met, sandbox.Probe().Describe(at.policy()))
+	}
+	for _, text := range met {
+		r.Content += "\n" + text
 	}
 	return r, nil
 }
@@ -88,7 +93,7 @@ func confined(ctx context.Context, at Workspace, line string, stdout, stderr io.
 }
 
 func (w Workspace) policy() sandbox.Policy {
-	return sandbox.Policy{Workspace: w.root(), Dir: w.Dir, Network: w.Network, Environ: w.Environ, Read: w.Read, Limits: w.Limits}
+	return sandbox.Policy{Workspace: w.root(), Dir: w.Dir, Network: w.Network, Hosts: w.Hosts, Met: w.met, Environ: w.Environ, Read: w.Read, Limits: w.Limits}
 }
 
 func section(at Workspace, name string, e *ends) string {

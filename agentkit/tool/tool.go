@@ -63,6 +63,7 @@ type Workspace struct {
 	Root    string              // what commands may write, absolute; "" is Dir, which lies in it
 	Sandbox string              // sandbox.Off runs commands unconfined
 	Network bool                // lets commands use the network
+	Hosts   []string            // endpoints that they reach without Network
 	Environ []string            // NAME=value pairs given to commands on top of the allow-list
 	Read    []string            // what commands may read beside the system and the workspace, absolute
 	Limits  sandbox.Limits      // of commands in the sandbox
@@ -72,6 +73,8 @@ type Workspace struct {
 	// hides secrets in it, a new one for each stream; nil hides what has the shape of a key.
 	Watch  func(kind, text string)
 	Redact func() *roles.Redactor
+
+	met func(string) // of the policy of a command
 }
 
 // root is what commands may write.

@@ -52,7 +52,7 @@ func reaches(loaded *config.Loaded, p *lang.Program) bool {
 	return slices.ContainsFunc(p.Workflow.Roles, func(r protocol.Role) bool {
 		child := p.Children[r.Workflow]
 		switch {
-		case r.Action == protocol.ActRun, r.Sandbox == protocol.SandboxOff, r.Network == protocol.NetworkAllow, child != nil && reaches(loaded, child):
+		case r.Action == protocol.ActRun, r.Sandbox == protocol.SandboxOff, reachesOut(&r), child != nil && reaches(loaded, child):
 			return true
 		case r.Action != protocol.ActPrompt:
 			return false
@@ -67,6 +67,12 @@ func reaches(loaded *config.Loaded, p *lang.Program) bool {
 		}
 		return slices.ContainsFunc(models, func(m string) bool { return !loaded.Local(m) })
 	})
+}
+
+// reachesOut reports whether commands of a role reach beyond their own loopback.
+func reachesOut(r *protocol.Role) bool {
+	all, hosts := r.Reach()
+	return all || len(hosts) > 0
 }
 
 // grants are what the user trusts, with what the command line and WF_TRUST add.
