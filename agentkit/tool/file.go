@@ -163,6 +163,11 @@ func runeCut(s string, n int) int {
 	return n
 }
 
+type writeArgs struct {
+	Path    string `json:"path"`
+	Content string `json:"content"`
+}
+
 func writeFile() Tool {
 	return Tool{
 		Name:        "write_file",
@@ -170,11 +175,9 @@ func writeFile() Tool {
 		Parameters: protocol.JSON(`{"type":"object","required":["path","content"],"additionalProperties":false,"properties":{` +
 			`"path":{"type":"string","description":"file, relative to the workspace"},` +
 			`"content":{"type":"string","description":"the whole content"}}}`),
+		Show: showWrite,
 		Run: func(_ context.Context, at Workspace, raw json.RawMessage) (Result, error) {
-			var args struct {
-				Path    string `json:"path"`
-				Content string `json:"content"`
-			}
+			var args writeArgs
 			if err := Decode(raw, &args, "path", "content"); err != nil {
 				return failed("%v", err), nil
 			}
@@ -191,6 +194,12 @@ func writeFile() Tool {
 	}
 }
 
+type editArgs struct {
+	Path string `json:"path"`
+	Old  string `json:"old"`
+	New  string `json:"new"`
+}
+
 func editFile() Tool {
 	return Tool{
 		Name:        "edit_file",
@@ -199,12 +208,9 @@ func editFile() Tool {
 			`"path":{"type":"string","description":"file, relative to the workspace"},` +
 			`"old":{"type":"string","description":"text that occurs exactly once"},` +
 			`"new":{"type":"string","description":"what takes its place"}}}`),
+		Show: showEdit,
 		Run: func(_ context.Context, at Workspace, raw json.RawMessage) (Result, error) {
-			var args struct {
-				Path string `json:"path"`
-				Old  string `json:"old"`
-				New  string `json:"new"`
-			}
+			var args editArgs
 			if err := Decode(raw, &args, "path", "old", "new"); err != nil {
 				return failed("%v", err), nil
 			}
@@ -228,23 +234,31 @@ func edit(p *workspace.Place, name, old, new string) Result {
 	if err != nil {
 		return why(name, err)
 	}
-	if old == "" {
-		return failed("old is empty; write_file creates files")
+	after, wrong := edited(string(b), name, old, new)
+	if wrong.IsError {
+		return wrong
 	}
-	text := string(b)
-	from, to, n := place(text, old)
-	switch {
-	case n == 0 && roles.HasMark(old):
-		return failed("%s does not hold the text of old: [redacted:…] and [secret:…] stand for other text that you cannot see; take the lines around it", name)
-	case n == 0:
-		return failed("%s does not hold the text of old; %s", name, nearest(text, old))
-	case n > 1:
-		return failed("%s holds the text of old %d times; take more lines around it", name, n)
-	}
-	if err := p.Replace(text[:from] + withLineEnds(text, from, to, new) + text[to:]); err != nil {
+	if err := p.Replace(after); err != nil {
 		return why(name, err)
 	}
 	return Result{Content: "edited " + name}
+}
+
+// edited is a text with new in place of old, or why there is none.
+func edited(text, name, old, new string) (after string, wrong Result) {
+	if old == "" {
+		return "", failed("old is empty; write_file creates files")
+	}
+	from, to, n := place(text, old)
+	switch {
+	case n == 0 && roles.HasMark(old):
+		return "", failed("%s does not hold the text of old: [redacted:…] and [secret:…] stand for other text that you cannot see; take the lines around it", name)
+	case n == 0:
+		return "", failed("%s does not hold the text of old; %s", name, nearest(text, old))
+	case n > 1:
+		return "", failed("%s holds the text of old %d times; take more lines around it", name, n)
+	}
+	return text[:from] + withLineEnds(text, from, to, new) + text[to:], Result{}
 }
 
 func listFiles() Tool {
