@@ -210,11 +210,8 @@ func (v *visit) inside() bool {
 	return v.agent.Inside != nil && !probe().Holds && v.agent.Inside()
 }
 
-// tier journals what confines the commands of the visit, before the first of them.
-func (v *visit) tier(ctx context.Context, t tool.Tool) error {
-	if !t.Confined || v.tierKnown {
-		return nil
-	}
+// walls is what confines the commands of the visit.
+func (v *visit) walls() sandbox.Tier {
 	tier := probe()
 	switch {
 	case v.turn.Role.Sandbox == protocol.SandboxOff:
@@ -222,6 +219,15 @@ func (v *visit) tier(ctx context.Context, t tool.Tool) error {
 	case v.inside():
 		tier.Name = sandbox.Container
 	}
+	return tier
+}
+
+// tier journals what confines the commands of the visit, before the first of them.
+func (v *visit) tier(ctx context.Context, t tool.Tool) error {
+	if !t.Confined || v.tierKnown {
+		return nil
+	}
+	tier := v.walls()
 	if err := v.emit(roles.Soon(ctx), protocol.SandboxTier{Tier: tier.Name, ABI: tier.ABI}); err != nil {
 		return err
 	}

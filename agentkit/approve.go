@@ -8,7 +8,6 @@ import (
 	"strings"
 	"unicode"
 
-	"wf/agentkit/sandbox"
 	"wf/agentkit/tool"
 	"wf/protocol"
 )
@@ -101,9 +100,9 @@ func (v *visit) digest(t tool.Tool, call protocol.CallMessage, args json.RawMess
 			offer = o
 		}
 	}
-	tier := sandbox.Probe()
+	tier := v.walls()
 	b, err := json.Marshal([]any{"wf.approval/v1", offer, string(args), v.turn.Role.Name, v.workspace.Dir, v.workspace.Network, v.turn.Env,
-		v.turn.Role.Sandbox, tier.Name, tier.ABI, shown})
+		tier.Name, tier.ABI, shown})
 	if err != nil {
 		panic("agentkit: text is no JSON: " + err.Error())
 	}

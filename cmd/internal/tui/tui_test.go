@@ -223,3 +223,17 @@ func TestAToolCallIsAnsweredAsItWasShown(t *testing.T) {
 		t.Errorf("answered %q", got)
 	}
 }
+
+// F-38: the end of a question that is longer than the screen can be read.
+func TestALongQuestionIsReadToItsEnd(t *testing.T) {
+	source := newShelf()
+	asks := slices.IndexFunc(source.views, func(v tui.View) bool { return len(v.Waiting) > 0 })
+	source.views[asks].Waiting[0].Text = "echo building" + strings.Repeat(" building", 1_990) + "; id > X"
+	s := show(t, source, 100, 24)
+	s.Shows("Output of AAAA")
+	s.Press("j")
+	s.Shows("echo building")
+	s.Press("3G\x15\x15") // the output of the step comes behind it
+	s.Shows("id > X")
+	s.Shows("2  No")
+}
