@@ -127,7 +127,14 @@ func TestAChangeOfAFileIsShownAsADifference(t *testing.T) {
 			t.Errorf("%s asks %q", name, q)
 		}
 	}
-	s, j := asking(t, "write_file", map[string]any{"path": "new\n+++ other.txt", "content": "x\n"}), &journal{}
+	s, j := asking(t, "write_file", map[string]any{"path": "deep/down/new.txt", "content": "x\n"}), &journal{}
+	if q := s.waits(t, j).Question.S; !strings.Contains(q, "--- /dev/null\n+++ deep/down/new.txt\n") {
+		t.Errorf("a new file asks %q", q)
+	}
+	if made, err := os.ReadDir(s.turn.Workspace); err != nil || len(made) > 0 {
+		t.Errorf("to ask made %v, %v", made, err)
+	}
+	s, j = asking(t, "write_file", map[string]any{"path": "new\n+++ other.txt", "content": "x\n"}), &journal{}
 	if q := s.waits(t, j).Question.S; !strings.Contains(q, "--- /dev/null\n+++ \"new\\n+++ other.txt\"\n") || !strings.HasSuffix(q, "\n+x\n") {
 		t.Errorf("a new file asks %q", q)
 	}

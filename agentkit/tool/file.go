@@ -29,18 +29,8 @@ const listMax = 1_000
 // inRoot finds a path of a call in the workspace and hands it over with its name in messages. An
 // absolute path is accepted where it lies below the directory of the agent.
 func inRoot(at Workspace, name string, access workspace.Access, do func(p *workspace.Place, name string) Result) (Result, error) {
-	if filepath.IsAbs(name) {
-		rel, err := filepath.Rel(at.Dir, name)
-		if err != nil || !filepath.IsLocal(rel) {
-			return failed("%s lies outside of the workspace; use paths relative to it", name), nil
-		}
-		name = rel
-	}
-	if name == "" {
-		name = "."
-	}
-	name = path.Clean(filepath.ToSlash(name))
-	if !filepath.IsLocal(name) {
+	name, ok := inside(at, name)
+	if !ok {
 		return failed("%s lies outside of the workspace; use paths relative to it", name), nil
 	}
 	dir, err := at.below()
@@ -53,6 +43,22 @@ func inRoot(at Workspace, name string, access workspace.Access, do func(p *works
 	}
 	defer p.Close()
 	return do(p, name), nil
+}
+
+// inside is a path of a call relative to the directory of the agent; ok is false where it lies elsewhere.
+func inside(at Workspace, name string) (local string, ok bool) {
+	if filepath.IsAbs(name) {
+		rel, err := filepath.Rel(at.Dir, name)
+		if err != nil || !filepath.IsLocal(rel) {
+			return name, false
+		}
+		name = rel
+	}
+	if name == "" {
+		name = "."
+	}
+	name = path.Clean(filepath.ToSlash(name))
+	return name, filepath.IsLocal(name)
 }
 
 // why is an error without the path of the machine.

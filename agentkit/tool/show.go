@@ -52,31 +52,38 @@ func showEdit(at Workspace, raw json.RawMessage) string {
 }
 
 // difference is what a change does to a file, line by line; "" where it would change nothing, or there
-// is no such file and none would be made. Secrets are hidden in the whole texts, before they are cut
-// into lines.
+// is no such file and none would be made. Nothing is made for it. Secrets are hidden in the whole texts,
+// before they are cut into lines.
 func difference(at Workspace, path string, creates bool, change func(before string) (after string, ok bool)) string {
-	var out string
-	_, err := inRoot(at, path, workspace.Write, func(p *workspace.Place, name string) Result {
-		from := shownName(name)
-		before, err := content(p)
-		if errors.Is(err, fs.ErrNotExist) && creates {
-			from = "/dev/null"
-		} else if err != nil {
-			return why(name, err)
-		}
-		if after, ok := change(before); ok && max(len(before), len(after)) <= diffMax {
-			out = udiff.Unified(from, shownName(name), at.clean(before), at.clean(after))
-		}
-		return Result{}
-	})
-	if err != nil {
+	name, ok := inside(at, path)
+	if !ok {
 		return ""
 	}
-	return out
+	from := shownName(name)
+	before, err := content(at, name)
+	if errors.Is(err, fs.ErrNotExist) && creates {
+		from = "/dev/null"
+	} else if err != nil {
+		return ""
+	}
+	after, ok := change(before)
+	if !ok || max(len(before), len(after)) > diffMax {
+		return ""
+	}
+	return udiff.Unified(from, shownName(name), at.clean(before), at.clean(after))
 }
 
 // content reads a file, and of one that is too long to be compared a little more than that.
-func content(p *workspace.Place) (string, error) {
+func content(at Workspace, name string) (string, error) {
+	dir, err := at.below()
+	if err != nil {
+		return "", err
+	}
+	p, err := workspace.Find(at.root(), dir, name, workspace.Read)
+	if err != nil {
+		return "", err
+	}
+	defer p.Close()
 	f, err := p.Open()
 	if err != nil {
 		return "", err
