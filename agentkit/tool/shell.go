@@ -21,6 +21,11 @@ const (
 	MaxTimeout     = 30 * time.Minute
 )
 
+type shellArgs struct {
+	Command string `json:"command"`
+	Timeout int64  `json:"timeout"` // seconds, 0 is DefaultTimeout
+}
+
 func shell() Tool {
 	return Tool{
 		Name:        "shell",
@@ -29,11 +34,9 @@ func shell() Tool {
 			`"command":{"type":"string","description":"what sh -c runs"},` +
 			`"timeout":{"type":"integer","minimum":1,"maximum":1800,"description":"seconds"}}}`),
 		Confined: true,
+		Show:     showCommand,
 		Run: func(ctx context.Context, at Workspace, raw json.RawMessage) (Result, error) {
-			var args struct {
-				Command string `json:"command"`
-				Timeout int64  `json:"timeout"`
-			}
+			var args shellArgs
 			if err := Decode(raw, &args, "command"); err != nil {
 				return failed("%v", err), nil
 			}

@@ -52,6 +52,14 @@ type Tool struct {
 	Policy      Policy        // where the role says nothing; "" is Auto, or Ask for commands outside of a sandbox
 	Confined    bool          // runs commands, in the sandbox of the workspace
 
+	// Unasked reports whether a call may run without a person's word although Policy is Ask; nil
+	// is no. It may wait, until ctx ends.
+	Unasked func(ctx context.Context) bool
+
+	// Show is what a person sees of a call before it runs, all of it: the command, or the lines that
+	// would change. Secrets are hidden. nil, or "", shows the arguments.
+	Show func(at Workspace, args json.RawMessage) string
+
 	// Run acts. args is the raw JSON of the model, already known to be an object. Whatever
 	// went wrong for the model to know is a Result with IsError; an error is for ctx alone.
 	Run func(ctx context.Context, at Workspace, args json.RawMessage) (Result, error)

@@ -69,7 +69,7 @@ var retryShape = either("How often a failed attempt is repeated: attempts in all
 
 var (
 	envShape   = &shape{kind: aMap, elem: text, doc: "Environment of commands and tools: name → template. ${{ secrets.NAME }} hands over a secret."}
-	toolsShape = &shape{kind: aList, doc: "Tools of an agent: names, mcp:SERVER/TOOL or mcp:SERVER/*, each alone or with: auto|ask|deny.",
+	toolsShape = &shape{kind: aList, doc: "Tools of an agent: names, mcp:SERVER/TOOL or mcp:SERVER/*, each alone or with: auto|ask|deny. Calls of a server are asked for unless auto is said, or a server that you trust says that the tool only reads.",
 		elem: either("", matching(toolName, "the name of a tool"), &shape{kind: aMap, elem: enum("", "auto", "ask", "deny"), nonEmpty: true})}
 	compactionShape = object([]key{
 		{"watermark", &shape{kind: anInt, min: 1, doc: "Tokens at which the conversation is summarised."}, false},
