@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"unicode/utf8"
 
 	"wf/agentkit/mcp"
 	"wf/agentkit/memory"
@@ -15,15 +14,6 @@ import (
 	"wf/protocol"
 	"wf/roles"
 )
-
-// Decisions on a tool call.
-const (
-	allow = "allow"
-	deny  = "deny"
-)
-
-// questionMax is how many runes of the arguments a question shows.
-const questionMax = 2_000
 
 // act runs the first pending call and journals its result. Calls run one after the other, in
 // the order of the model: so only the first one without a result can have been started by a
@@ -44,20 +34,29 @@ func (v *visit) act(ctx context.Context) error {
 	if problem != "" {
 		return v.answer(again, call, tool.Result{Content: "error: " + problem, IsError: true})
 	}
-	policy := v.policy(t)
+	policy := v.policy(ctx, t)
+	if v.masked[call.ID] != "" && policy == tool.Auto && !t.ReadOnly {
+		policy = tool.Ask // nobody could see afterwards what ran
+	}
 	if policy == tool.Ask {
-		started, err := v.approve(ctx, call)
+		cutOff = cutOff && v.decided[call.ID].Decision != ""
+	}
+	lost := v.lost[call.ID] && !cutOff && !t.ReadOnly
+	if policy == tool.Ask && !lost {
+		refused, err := v.approve(ctx, t, call, args, cutOff && !t.ReadOnly && !t.Repeatable)
 		if err != nil {
 			return err
 		}
-		cutOff = cutOff && started
+		if refused != "" {
+			return v.answer(again, call, tool.Result{Content: "error: " + refused, IsError: true})
+		}
 	}
-	switch decision := v.decided[call.ID]; {
+	switch decision := v.decided[call.ID].Decision; {
 	case policy == tool.Deny:
 		return v.answer(again, call, tool.Result{Content: "error: " + t.Name + " is not allowed for this role", IsError: true})
-	case policy == tool.Ask && decision != allow, decision == deny:
+	case decision == protocol.Deny:
 		return v.answer(again, call, v.denied(call))
-	case v.lost[call.ID] && !cutOff && !t.ReadOnly:
+	case lost:
 		return v.answer(ctx, call, tool.Result{IsError: true, Content: "error: this call was not run: its arguments held a key, " +
 			"which is never stored, and were lost when the process ended. Call again without it: read it from where it lies."})
 	case cutOff && !t.ReadOnly && !t.Repeatable:
@@ -124,6 +123,7 @@ func (v *visit) answer(ctx context.Context, call protocol.CallMessage, r tool.Re
 	if err != nil {
 		return err
 	}
+	v.agent.Withheld.drop(v.withheldAs(call.ID))
 	delete(v.raw, call.ID)
 	v.result(call.ID, content, r.IsError)
 	return nil
@@ -168,7 +168,7 @@ func (v *visit) find(call protocol.CallMessage) (t tool.Tool, args json.RawMessa
 
 // policy is the role's word, else the Agent's, else the tool's own. Of the role's words on tools
 // of a server, the one on the tool goes before the one on all of them.
-func (v *visit) policy(t tool.Tool) tool.Policy {
+func (v *visit) policy(ctx context.Context, t tool.Tool) tool.Policy {
 	var said *protocol.NamedTemplate
 	for i, entry := range v.turn.Role.Approvals {
 		if entry.Name == t.Name || mcp.Names(entry.Name, t.Name) && (said == nil || strings.HasSuffix(said.Name, "/*")) {
@@ -187,6 +187,8 @@ func (v *visit) policy(t tool.Tool) tool.Policy {
 		}
 	}
 	switch {
+	case t.Policy == tool.Ask && t.Unasked != nil && t.Unasked(ctx):
+		return tool.Auto
 	case t.Policy != "":
 		return t.Policy
 	case t.Confined && !v.confines():
@@ -203,9 +205,22 @@ func (v *visit) confines() bool {
 	return v.turn.Role.Sandbox != protocol.SandboxOff && (probe().Holds || v.inside())
 }
 
-// inside reports whether the machine is the sandbox of the visit.
+// inside reports whether the machine is the sandbox of the visit: it cannot hold the policy of its commands.
 func (v *visit) inside() bool {
-	return v.agent.Inside != nil && !probe().Holds && v.agent.Inside()
+	all, hosts := v.turn.Role.Reach()
+	return v.agent.Inside != nil && probe().Lacks(sandbox.Policy{Network: all, Hosts: hosts}) != "" && v.agent.Inside()
+}
+
+// walls is what confines the commands of the visit.
+func (v *visit) walls() sandbox.Tier {
+	tier := probe()
+	switch {
+	case v.turn.Role.Sandbox == protocol.SandboxOff:
+		tier.Name = sandbox.Off
+	case v.inside():
+		tier = sandbox.Tier{Name: sandbox.Container}
+	}
+	return tier
 }
 
 // tier journals what confines the commands of the visit, before the first of them.
@@ -213,85 +228,10 @@ func (v *visit) tier(ctx context.Context, t tool.Tool) error {
 	if !t.Confined || v.tierKnown {
 		return nil
 	}
-	tier := probe()
-	switch {
-	case v.turn.Role.Sandbox == protocol.SandboxOff:
-		tier.Name = sandbox.Off
-	case v.inside():
-		tier.Name = sandbox.Container
-	}
+	tier := v.walls()
 	if err := v.emit(roles.Soon(ctx), protocol.SandboxTier{Tier: tier.Name, ABI: tier.ABI}); err != nil {
 		return err
 	}
 	v.tierKnown = true
 	return nil
-}
-
-// approve waits for a person's word and journals it. started says that it was journaled by an
-// earlier process, which may then have run the call.
-func (v *visit) approve(ctx context.Context, call protocol.CallMessage) (started bool, err error) {
-	if v.decided[call.ID] != "" {
-		return true, nil
-	}
-	if a, ok := v.answerTo(call.ID); ok {
-		decision := deny
-		if a.Choice == allow {
-			decision = allow
-		}
-		by := a.By
-		if by == "" {
-			by = a.Source
-		}
-		if err := v.emit(ctx, protocol.Approval{Call: call.ID, Tool: call.Name, Decision: decision, By: by}); err != nil {
-			return false, err
-		}
-		v.decided[call.ID] = decision
-		return false, nil
-	}
-	if !v.asked[call.ID] {
-		err := v.emit(ctx, protocol.WaitingFor{
-			Kind: protocol.WaitApproval, Call: call.ID,
-			Question: protocol.NewText(question(v.turn.Step, call)),
-			Choices:  []protocol.Choice{{Label: "Allow", Value: allow, Primary: true}, {Label: "Deny", Value: deny}},
-		})
-		if err != nil {
-			return false, err
-		}
-		v.asked[call.ID] = true
-	}
-	return false, fmt.Errorf("%s asks to call %s: %w", v.turn.Step, call.Name, protocol.ErrWaiting)
-}
-
-func (v *visit) answerTo(call string) (protocol.Answered, bool) {
-	for i := len(v.turn.Answers) - 1; i >= 0; i-- {
-		a := &v.turn.Answers[i]
-		if a.Waiting.Kind == protocol.WaitApproval && a.Waiting.Call == call && !a.Fired {
-			return a.Answer, true
-		}
-	}
-	return protocol.Answered{}, false
-}
-
-// denied is what the model reads of a refusal, with the reason that was given.
-func (v *visit) denied(call protocol.CallMessage) tool.Result {
-	content := "error: a person denied this call"
-	if a, ok := v.answerTo(call.ID); ok && !a.Text.Empty() {
-		content += ": " + a.Text.S
-	}
-	return tool.Result{Content: content, IsError: true}
-}
-
-// question shows what would run: the command of a shell, else the arguments.
-func question(step protocol.StepID, call protocol.CallMessage) string {
-	shown := call.Arguments
-	var args struct {
-		Command *string `json:"command"`
-	}
-	if json.Unmarshal([]byte(shown), &args) == nil && args.Command != nil {
-		shown = *args.Command
-	}
-	if utf8.RuneCountInString(shown) > questionMax {
-		shown = string([]rune(shown)[:questionMax]) + "…"
-	}
-	return fmt.Sprintf("%s wants to call %s:\n\n%s", step, call.Name, shown)
 }

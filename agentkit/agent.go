@@ -63,6 +63,10 @@ type Agent struct {
 	// nothing. What it does not name keeps the tool's own policy.
 	Approve map[string]tool.Policy
 
+	// Withheld keeps arguments in which a key was hidden while a person is asked for their call;
+	// with nil such a call is lost once its visit waits, and the model is told so.
+	Withheld *Withheld
+
 	// Memory opens the memory of a role that has one. Its tools are offered to the role besides
 	// those it names, what it holds enters at the start of a visit, and the model reflects on
 	// it before a compaction. Whoever gives it closes it. nil knows none.
@@ -75,7 +79,7 @@ type Agent struct {
 	// their limits, where a config says so. An error suspends the run. nil gives neither.
 	Confine func() (read []string, limits sandbox.Limits, err error)
 
-	// Inside reports that this machine is a sandbox itself: where commands cannot be confined they run
+	// Inside reports that this machine is a sandbox itself: where commands cannot be confined as their role says they run
 	// as they are, and unasked. nil is that it is none.
 	Inside func() bool
 
@@ -270,6 +274,10 @@ func (a Agent) begin(turn protocol.Turn, emit roles.Emit) (*visit, error) {
 	}
 	v.reset()
 	v.used, v.raw, v.lost, v.blocks = map[string]bool{}, map[string]string{}, map[string]bool{}, map[string]string{}
+	v.masked, v.allows = map[string]string{}, maps.Clone(turn.Allowed)
+	if v.allows == nil {
+		v.allows = map[string]string{}
+	}
 	return v, nil
 }
 
@@ -296,8 +304,9 @@ func (v *visit) place(lookup func(string) (string, bool)) (tool.Workspace, error
 	at := tool.Workspace{
 		Dir: filepath.Join(v.turn.Workspace, v.turn.Role.Dir), Root: v.turn.Workspace, Clean: v.clean,
 		Redact:  func() *roles.Redactor { return roles.NewRedactor(v.hidden) },
-		Sandbox: v.turn.Role.Sandbox, Network: v.turn.Role.Network == protocol.NetworkAllow,
+		Sandbox: v.turn.Role.Sandbox,
 	}
+	at.Network, at.Hosts = v.turn.Role.Reach()
 	if v.inside() {
 		at.Sandbox = sandbox.Off
 	}

@@ -47,7 +47,7 @@ func TestShellAsksAndGoesOnWithTheAnswer(t *testing.T) {
 			if _, err := s.perform(t, j); err != nil {
 				t.Fatal(err)
 			}
-			if d := cmp.Diff([]protocol.Approval{{Call: "call_1_1", Tool: "shell", Decision: choice, By: "kim"}}, find[protocol.Approval](j)); d != "" {
+			if d := cmp.Diff([]protocol.Approval{{Call: "call_1_1", Tool: "shell", Decision: choice, By: "kim", Shown: waits[0].Shown}}, find[protocol.Approval](j)); d != "" {
 				t.Error(d)
 			}
 			results := find[protocol.ToolResult](j)

@@ -249,7 +249,8 @@ func (v *visit) reply(r *llms.ContentResponse) (protocol.Message, []protocol.Dat
 			raw := valid(call.FunctionCall.Arguments)
 			args := v.clean(raw)
 			if args != raw {
-				v.raw[id] = raw
+				v.raw[id], v.masked[id] = raw, hexOf(raw)
+				v.agent.Withheld.keep(v.withheldAs(id), raw)
 			}
 			reply.ToolCalls = append(reply.ToolCalls, protocol.CallMessage{ID: id, Name: v.clean(valid(call.FunctionCall.Name)), Arguments: args})
 		}
@@ -270,7 +271,7 @@ func (v *visit) reply(r *llms.ContentResponse) (protocol.Message, []protocol.Dat
 		events = append(events, protocol.TextSaid{Content: protocol.NewText(reply.Content)})
 	}
 	for _, c := range reply.ToolCalls {
-		events = append(events, protocol.ToolCall{Call: c.ID, Name: c.Name, Args: protocol.NewText(c.Arguments)})
+		events = append(events, protocol.ToolCall{Call: c.ID, Name: c.Name, Args: protocol.NewText(c.Arguments), Digest: v.masked[c.ID]})
 	}
 	return reply, events
 }

@@ -27,7 +27,7 @@ func leaky(t *testing.T) *stage {
 	if err := os.WriteFile(filepath.Join(s.turn.Workspace, "key"), []byte("token="+token+"\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	s.agent.Tools = []tool.Tool{appendTool}
+	s.agent.Tools, s.agent.Withheld = []tool.Tool{appendTool}, &Withheld{}
 	s.turn.Role.Tools = []string{"append", "read_file", "search"}
 	s.turn.Role.Dynamic = []string{"key"}
 	p, err := s.agent.Prepare(t.Context(), s.turn)
@@ -38,11 +38,24 @@ func leaky(t *testing.T) *stage {
 	return s
 }
 
-// What looks like a key reaches neither the journal, nor a watcher, nor the model, but a call
-// runs as it was written.
+// performAllowed performs the visit, and allows every call that it asks for.
+func (s *stage) performAllowed(t *testing.T, j *journal) (protocol.Conclusion, error) {
+	t.Helper()
+	for {
+		c, err := s.perform(t, j)
+		if !errors.Is(err, protocol.ErrWaiting) {
+			return c, err
+		}
+		waits := find[protocol.WaitingFor](j)
+		s.turn.Answers = append(s.turn.Answers, protocol.AnswerTo{Waiting: waits[len(waits)-1], Answer: protocol.Answered{Choice: protocol.Allow}})
+	}
+}
+
+// What looks like a key reaches neither the journal, nor a watcher, nor the model, but a call that
+// a person allowed runs as it was written.
 func TestKeysStayInTheProcess(t *testing.T) {
 	s, j := leaky(t), &journal{}
-	c, err := s.perform(t, j)
+	c, err := s.performAllowed(t, j)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,18 +83,24 @@ func TestKeysStayInTheProcess(t *testing.T) {
 }
 
 // The requests of a visit that was killed are those of one that was not. A call whose
-// arguments are lost is not run.
+// arguments are lost is not run, and nobody is asked for it.
 func TestKeysOfAKilledVisitAreNotGuessed(t *testing.T) {
 	whole, s := &journal{}, leaky(t)
-	if _, err := s.perform(t, whole); err != nil {
+	if _, err := s.performAllowed(t, whole); err != nil {
 		t.Fatal(err)
 	}
-	again, j := leaky(t), &journal{stop: 3} // before the result of the second append
-	if _, err := again.perform(t, j); !errors.Is(err, errKilled) {
+	second := 0 // the commits before the result of the second call
+	for results := 0; results < 2; second++ {
+		if whole.commits[second][0].EventType() == protocol.EvToolResult {
+			results++
+		}
+	}
+	again, j := leaky(t), &journal{stop: second - 1}
+	if _, err := again.performAllowed(t, j); !errors.Is(err, errKilled) {
 		t.Fatalf("got %v", err)
 	}
-	j.stop = 0
-	if _, err := again.perform(t, j); err != nil {
+	j.stop, again.agent.Withheld = 0, nil
+	if _, err := again.performAllowed(t, j); err != nil {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(s.sent[0], again.sent[0]); d != "" {
@@ -95,16 +114,21 @@ func TestKeysOfAKilledVisitAreNotGuessed(t *testing.T) {
 		t.Errorf("the results are %v", results)
 	}
 
-	third, j := leaky(t), &journal{stop: 2} // before that of the first: the second was never started
-	if _, err := third.perform(t, j); !errors.Is(err, errKilled) {
+	third, j := leaky(t), &journal{stop: 2} // the first was asked for, and neither was started
+	if _, err := third.performAllowed(t, j); !errors.Is(err, errKilled) {
 		t.Fatalf("got %v", err)
 	}
-	j.stop = 0
-	if _, err := third.perform(t, j); err != nil {
+	j.stop, third.agent.Withheld = 0, nil
+	if _, err := third.performAllowed(t, j); err != nil {
 		t.Fatal(err)
 	}
-	if r := find[protocol.ToolResult](j)[1]; !r.IsError || !strings.Contains(r.Content.S, "was not run") || strings.Contains(third.log(t), "two") {
-		t.Errorf("the second call gives %q", r.Content.S)
+	for _, r := range find[protocol.ToolResult](j)[:2] {
+		if !r.IsError || !strings.Contains(r.Content.S, "was not run") {
+			t.Errorf("a call gives %q", r.Content.S)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(third.turn.Workspace, "log")); err == nil {
+		t.Errorf("the calls did %q", third.log(t))
 	}
 }
 

@@ -172,14 +172,14 @@ func (v *visit) waitOnUser(ctx context.Context, call protocol.CallMessage) error
 		}
 		return v.answer(ctx, call, tool.Result{Content: "You asked:\n\n" + q.Question + "\n\nThe user answers:\n\n" + text})
 	}
-	if !v.asked[call.ID] {
+	if _, asked := v.asked[call.ID]; !asked {
 		err := v.emit(ctx,
 			protocol.TaskWaitingOn{ID: v.turn.Step.String(), Question: protocol.NewText(q.Question)},
 			protocol.WaitingFor{Kind: protocol.WaitTask, Call: call.ID, Question: protocol.NewText(q.Question)})
 		if err != nil {
 			return err
 		}
-		v.asked[call.ID] = true
+		v.asked[call.ID] = ""
 	}
 	return fmt.Errorf("%s asks the user: %w", v.turn.Step, protocol.ErrWaiting)
 }

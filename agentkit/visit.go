@@ -51,26 +51,28 @@ type visit struct {
 	raw    map[string]string // call → such arguments
 	lost   map[string]bool   // calls whose arguments were so lost
 	blocks map[string]string // first call of a reply → such a block
+	masked map[string]string // calls whose arguments were so hidden → the digest of those
+	allows map[string]string // calls that are allowed for the run: digest → by whom
 
 	attempt
 }
 
 // attempt is what begins anew after a failed attempt.
 type attempt struct {
-	tail        []protocol.Message     // replies, results and corrections after P_k
-	prompted    bool                   // the prompt event is written
-	model       int                    // index in models
-	turns       int                    // replies so far
-	corrections int                    // answers refused so far
-	corrected   *protocol.Correction   // the newest of them, until it is journaled
-	last        bool                   // the model was told that its turns are over
-	cut         bool                   // the newest reply was cut off at its most tokens
-	pending     []protocol.CallMessage // calls without a result, in order
-	old         bool                   // the first pending call may have been started by a process that died
-	paused      bool                   // the run was suspended, and not gone on with since
-	torn        bool                   // a process died while the first pending call stood
-	asked       map[string]bool        // calls for which a person was asked
-	decided     map[string]string      // call → allow or deny, as journaled
+	tail        []protocol.Message           // replies, results and corrections after P_k
+	prompted    bool                         // the prompt event is written
+	model       int                          // index in models
+	turns       int                          // replies so far
+	corrections int                          // answers refused so far
+	corrected   *protocol.Correction         // the newest of them, until it is journaled
+	last        bool                         // the model was told that its turns are over
+	cut         bool                         // the newest reply was cut off at its most tokens
+	pending     []protocol.CallMessage       // calls without a result, in order
+	old         bool                         // the first pending call may have been started by a process that died
+	paused      bool                         // the run was suspended, and not gone on with since
+	torn        bool                         // a process died while the first pending call stood
+	asked       map[string]string            // calls for which a person was asked → the digest of what was shown
+	decided     map[string]protocol.Approval // call → what was decided, as journaled
 
 	done    *protocol.Conclusion
 	failure *protocol.Failure
@@ -85,7 +87,7 @@ func (v *visit) reset() {
 		windows = map[string]int64{}
 		maps.Copy(windows, v.turn.Windows)
 	}
-	v.attempt = attempt{asked: map[string]bool{}, decided: map[string]string{}, learnt: learnt{windows: windows}}
+	v.attempt = attempt{asked: map[string]string{}, decided: map[string]protocol.Approval{}, learnt: learnt{windows: windows}}
 	if v.task != nil {
 		v.task.stops = 0
 	}
@@ -294,6 +296,7 @@ func (v *visit) replay(transcript []protocol.Entry) error {
 			reply.ToolCalls, said = append(reply.ToolCalls, protocol.CallMessage{ID: d.Call, Name: d.Name, Arguments: d.Args.S}), true
 			v.used[d.Call] = true
 			v.lost[d.Call] = roles.HasMark(d.Args.S)
+			v.remask(d)
 		case protocol.EvUsage:
 			var d protocol.Usage
 			if err = cbor.Unmarshal(e.Data, &d); err != nil || !v.counted(d) {
@@ -321,11 +324,11 @@ func (v *visit) replay(transcript []protocol.Entry) error {
 		case protocol.EvWaiting:
 			var d protocol.WaitingFor
 			err = cbor.Unmarshal(e.Data, &d)
-			v.asked[d.Call] = true
+			v.asked[d.Call] = d.Shown
 		case protocol.EvApproval:
 			var d protocol.Approval
 			err = cbor.Unmarshal(e.Data, &d)
-			v.decided[d.Call] = d.Decision
+			v.decide(d)
 		case protocol.EvSandbox:
 			v.tierKnown = true
 		case protocol.EvCorrection:

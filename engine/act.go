@@ -53,6 +53,7 @@ type visit struct {
 	question protocol.Text
 	choices  []protocol.Choice
 	form     protocol.Text
+	shown    string       // digest of the tool call under approval
 	first    protocol.Seq // of the first step_started
 	record   protocol.Link
 	status   protocol.StepStatus

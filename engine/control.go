@@ -21,6 +21,9 @@ type Reply struct {
 	Fields protocol.JSON // of a form, an object
 	By     string
 	Source string // cli, terminal, http, …
+	// Shown is the digest of the tool call that was shown to who answers, "" for whatever waits: the
+	// reply is refused where the visit asks for another call by now.
+	Shown string
 }
 
 // Answer records a reply; Drive then goes on with it, here or where the run is driven. A run
@@ -36,12 +39,15 @@ func (e *Engine) Answer(ctx context.Context, run protocol.RunID, r Reply) (step 
 		if err != nil {
 			return nil, nil, fmt.Errorf("run %s: %w", run, err)
 		}
+		if r.Shown != "" && r.Shown != w.Shown {
+			return nil, nil, refusal(protocol.ErrNotWaiting, "run %s: %s asks for another call than the one that was answered: look at it again", run, w.Step)
+		}
 		hide := roles.NewRedactor(roles.Secrets(os.Environ(), s.prog.Workflow.Secrets))
 		if r, err = chosen(w, r); err != nil {
 			return nil, nil, err
 		}
 		a := protocol.Answered{By: r.By, Source: r.Source, Choice: r.Choice,
-			Text: protocol.NewText(hide.String(r.Text)), Fields: protocol.NewText(hide.String(string(r.Fields)))}
+			Text: protocol.NewText(hide.String(r.Text)), Fields: protocol.NewText(hide.String(string(r.Fields))), Shown: w.Shown}
 		if w.Kind == protocol.WaitQuestion || w.Kind == protocol.WaitChoice {
 			form, err := textOf(s.read, w.Form)
 			if err != nil {
@@ -89,7 +95,8 @@ func (s *State) waitingFor(r Reply) (WaitingVisit, error) {
 }
 
 // chosen has a reply name the choice by its value. A text that names one, where none is named
-// otherwise, is that choice and no text.
+// otherwise, is that choice and no text; one that begins with deny denies a tool call, and the rest of
+// it is the reason.
 func chosen(w WaitingVisit, r Reply) (Reply, error) {
 	if len(w.Choices) == 0 {
 		if r.Choice != "" {
@@ -106,6 +113,10 @@ func chosen(w WaitingVisit, r Reply) (Reply, error) {
 		want, r.Text = r.Text, ""
 	}
 	c, ok := roles.ChoiceNamed(w.Choices, want)
+	if first, why, _ := strings.Cut(want, " "); !ok && w.Kind == protocol.WaitApproval && strings.TrimRight(first, ":,") == protocol.Deny {
+		c, ok = roles.ChoiceNamed(w.Choices, protocol.Deny)
+		r.Text = strings.TrimSpace(why + "\n" + r.Text)
+	}
 	switch {
 	case ok:
 		r.Choice = c.Value

@@ -9,7 +9,7 @@ import (
 
 // moves are the event types that move a State; the others are not decoded when folding.
 var moves = map[protocol.EventType]bool{protocol.EvRunStarted: true, protocol.EvStepStarted: true, protocol.EvStepCompleted: true,
-	protocol.EvAttemptFailed: true, protocol.EvWaiting: true, protocol.EvAnswered: true, protocol.EvMessage: true, protocol.EvUsage: true, protocol.EvSuspended: true,
+	protocol.EvAttemptFailed: true, protocol.EvWaiting: true, protocol.EvAnswered: true, protocol.EvApproval: true, protocol.EvMessage: true, protocol.EvUsage: true, protocol.EvSuspended: true,
 	protocol.EvCompacted: true, protocol.EvCompactionAsked: true, protocol.EvCancelled: true, protocol.EvLimitChanged: true, protocol.EvForked: true, protocol.EvDone: true}
 
 func decodeFolded(e *protocol.Event) (protocol.Data, error) {

@@ -110,6 +110,13 @@ func (s *State) move(lib *Library, step string, seq protocol.Seq, ts int64, typ 
 		}
 	case protocol.CompactionAsked:
 		s.compact = true
+	case protocol.Approval:
+		if d.For == protocol.ForRun && d.Shown != "" && s.allowed[d.Shown] == "" {
+			if s.allowed == nil {
+				s.allowed = map[string]string{}
+			}
+			s.allowed[d.Shown] = d.By
+		}
 	case protocol.MessageIn:
 		s.inbox = append(s.inbox, d)
 	case protocol.WaitingFor:
@@ -117,7 +124,7 @@ func (s *State) move(lib *Library, step string, seq protocol.Seq, ts int64, typ 
 		if err != nil {
 			return err
 		}
-		v.waiting, v.question, v.choices, v.form = d.Kind, d.Question, d.Choices, d.Form
+		v.waiting, v.question, v.choices, v.form, v.shown = d.Kind, d.Question, d.Choices, d.Form, d.Shown
 		s.to(v, waits, d.Due)
 	case protocol.Usage:
 		s.Totals.add(d)

@@ -43,6 +43,7 @@ type (
 		Inbox   []protocol.MessageIn `cbor:"inbox,omitempty"`
 		Compact bool                 `cbor:"compact,omitempty"`
 		Windows map[string]int64     `cbor:"windows,omitempty"`
+		Allowed map[string]string    `cbor:"allowed,omitempty"`
 	}
 	snapAct struct {
 		N       int             `cbor:"n"`
@@ -75,6 +76,7 @@ type (
 		Question protocol.Text       `cbor:"question"`
 		Choices  []protocol.Choice   `cbor:"choices"`
 		Form     protocol.Text       `cbor:"form"`
+		Shown    string              `cbor:"shown,omitempty"`
 		First    protocol.Seq        `cbor:"first"`
 		Record   protocol.Link       `cbor:"record"`
 		Status   protocol.StepStatus `cbor:"status"`
@@ -130,7 +132,7 @@ func (s *State) Snapshot() ([]byte, error) {
 func (s *State) snapshot() snapshot {
 	past := snapPast{refs: map[*ref]int{}, convs: map[*conversations]int{}}
 	out := snapshot{V: snapshotVersion, Info: s.Info, Start: s.Start, Seq: s.Seq, TS: s.TS, Totals: s.Totals, Timed: s.timed,
-		Limits: s.Limits, Nums: s.nums, Ways: s.Ways(), Fates: s.path.fates, NextN: s.nextN, Active: s.active, Result: s.result, Inbox: s.inbox, Compact: s.compact, Windows: s.windows}
+		Limits: s.Limits, Nums: s.nums, Ways: s.Ways(), Fates: s.path.fates, NextN: s.nextN, Active: s.active, Result: s.result, Inbox: s.inbox, Compact: s.compact, Windows: s.windows, Allowed: s.allowed}
 	if s.stop != nil {
 		out.Stopped, out.Status, out.Reason, out.Detail, out.Code = true, string(s.stop.status), string(s.stop.reason), s.stop.detail, s.stop.code
 	}
@@ -157,7 +159,7 @@ func snapVisitOf(v *visit) *snapVisit {
 	}
 	return &snapVisit{Index: v.id.Index, Number: v.number, Item: v.item, Resumes: v.resumes, Tools: v.tools, Inject: v.inject,
 		Prompt: v.prompt, Attempt: v.attempt, Mode: int(v.mode), Waiting: v.waiting, Due: v.due, Question: v.question,
-		Choices: v.choices, Form: v.form, First: v.first, Record: v.record, Status: v.status, LastErr: v.lastErr, LastCode: v.lastCode, Anew: v.anew, Again: v.again,
+		Choices: v.choices, Form: v.form, Shown: v.shown, First: v.first, Record: v.record, Status: v.status, LastErr: v.lastErr, LastCode: v.lastCode, Anew: v.anew, Again: v.again,
 		Size: v.size, Moved: v.compacted, Compact: v.compact, Lap: v.lap}
 }
 
@@ -194,7 +196,7 @@ func restore(lib *Library, data []byte, read Reader) (*State, error) {
 	}
 	s := newState(read)
 	s.Info, s.Start, s.Seq, s.TS, s.Totals, s.timed, s.Limits = in.Info, in.Start, in.Seq, in.TS, in.Totals, in.Timed, in.Limits
-	s.nextN, s.active, s.result, s.prog, s.begun, s.inbox, s.compact, s.windows = in.NextN, in.Active, in.Result, o.prog, o, in.Inbox, in.Compact, in.Windows
+	s.nextN, s.active, s.result, s.prog, s.begun, s.inbox, s.compact, s.windows, s.allowed = in.NextN, in.Active, in.Result, o.prog, o, in.Inbox, in.Compact, in.Windows, in.Allowed
 	for role, n := range in.Nums {
 		s.nums[role] = n
 	}
@@ -241,7 +243,7 @@ func (v *snapVisit) visit(a *act) *visit {
 	}
 	return &visit{id: protocol.StepID{Role: a.role, N: a.num, Index: v.Index}, of: a, number: v.Number, item: v.Item,
 		resumes: v.Resumes, tools: v.Tools, inject: v.Inject, prompt: v.Prompt, attempt: v.Attempt, mode: mode(v.Mode),
-		waiting: v.Waiting, due: v.Due, question: v.Question, choices: v.Choices, form: v.Form, first: v.First, record: v.Record,
+		waiting: v.Waiting, due: v.Due, question: v.Question, choices: v.Choices, form: v.Form, shown: v.Shown, first: v.First, record: v.Record,
 		status: v.Status, lastErr: v.LastErr, lastCode: v.LastCode, anew: v.Anew, again: v.Again,
 		size: v.Size, compacted: v.Moved, compact: v.Compact, lap: v.Lap}
 }

@@ -27,6 +27,7 @@ type State struct {
 	inbox   []protocol.MessageIn // that no agent has read yet
 	compact bool                 // a person asked for a compaction
 	windows map[string]int64     // tokens that models read at most, as far as refusals told
+	allowed map[string]string    // tool calls that are allowed for the run: digest → by whom
 	result  protocol.Link
 	path    path
 	active  bool  // something ran at the last event: the time since counts
@@ -161,10 +162,11 @@ type WaitingVisit struct {
 	Choices  []protocol.Choice
 	Form     protocol.Text // canonical JSON Schema of the fields to fill in, "" is none
 	Due      int64         // unix µs, 0 is never
+	Shown    string        // digest of the tool call under approval, "" is none
 }
 
 func (v *visit) waitingFor() WaitingVisit {
-	return WaitingVisit{v.id, v.waiting, v.question, v.choices, v.form, v.due}
+	return WaitingVisit{v.id, v.waiting, v.question, v.choices, v.form, v.due, v.shown}
 }
 
 // Waiting lists what the run waits for, in order of dispatch; nothing once it has ended.

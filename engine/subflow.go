@@ -131,7 +131,7 @@ func (p subflow) waits(ctx context.Context, child protocol.RunID, s *State, emit
 	if err != nil {
 		return err
 	}
-	err = emit(ctx, protocol.WaitingFor{Kind: w.Kind, Question: protocol.NewText(question), Choices: w.Choices, Form: protocol.NewText(form), Due: w.Due})
+	err = emit(ctx, protocol.WaitingFor{Kind: w.Kind, Question: protocol.NewText(question), Choices: w.Choices, Form: protocol.NewText(form), Due: w.Due, Shown: w.Shown})
 	if err != nil {
 		return err
 	}
@@ -177,11 +177,11 @@ func (p subflow) handDown(ctx context.Context, child protocol.RunID, turn protoc
 		if err != nil {
 			return err
 		}
-		if w.Kind != last.Waiting.Kind || question != last.Waiting.Question.S {
+		if w.Kind != last.Waiting.Kind || question != last.Waiting.Question.S || w.Shown != last.Waiting.Shown {
 			continue
 		}
 		_, err = p.e.Answer(ctx, child, Reply{Step: w.Step.String(), Choice: last.Answer.Choice, Text: last.Answer.Text.S,
-			Fields: protocol.JSON(last.Answer.Fields.S), By: last.Answer.By, Source: source})
+			Fields: protocol.JSON(last.Answer.Fields.S), By: last.Answer.By, Source: source, Shown: w.Shown})
 		if !errors.Is(err, protocol.ErrNotWaiting) {
 			return err
 		}

@@ -59,7 +59,7 @@ func (d *driver) assign(x *assignment, step string) error {
 		x.turn.Fields = lang.FormOrder([]byte(source), role.Name)
 	}
 	x.turn.LastUsage, x.turn.Compact = a.sizeBefore(v, d.s.equalItems()), v.compact
-	x.turn.Windows = maps.Clone(d.s.windows)
+	x.turn.Windows, x.turn.Allowed = maps.Clone(d.s.windows), maps.Clone(d.s.allowed)
 	if v.again {
 		x.since = v.first
 	}

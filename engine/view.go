@@ -128,6 +128,7 @@ type WaitingView struct {
 	Choices  []protocol.Choice `json:"choices"`
 	Form     protocol.JSON     `json:"form,omitempty"` // JSON Schema of the fields to fill in
 	Due      *string           `json:"due"`
+	Shown    string            `json:"shown,omitempty"` // digest of the tool call that Question shows
 }
 
 func (u *UsageView) add(x protocol.Usage) {

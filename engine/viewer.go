@@ -369,7 +369,7 @@ func (b *viewer) finish(ctx context.Context) error {
 
 func (b *viewer) waiting() error {
 	for _, w := range b.s.Waiting() {
-		x := WaitingView{Step: w.Step.String(), Kind: w.Kind, Choices: w.Choices}
+		x := WaitingView{Step: w.Step.String(), Kind: w.Kind, Choices: w.Choices, Shown: w.Shown}
 		var err error
 		if x.Question, err = textOf(b.read, w.Question); err != nil {
 			return err

@@ -99,13 +99,14 @@ type Role struct {
 
 	Output          string          `cbor:"output,omitempty" json:"output,omitempty"` // canonical JSON Schema of the declared fields
 	Env             []NamedTemplate `cbor:"env,omitempty" json:"env,omitempty"`
-	Dir             string          `cbor:"dir,omitempty" json:"dir,omitempty"`             // relative to the workspace
-	Tools           []string        `cbor:"tools,omitempty" json:"tools,omitempty"`         // sorted
-	Approvals       []NamedTemplate `cbor:"approvals,omitempty" json:"approvals,omitempty"` // tool → auto|ask|deny, sorted
-	Sandbox         string          `cbor:"sandbox,omitempty" json:"sandbox,omitempty"`     // of a command and an agent's commands: "", SandboxOff or, of a command, SandboxOn
-	Network         string          `cbor:"network,omitempty" json:"network,omitempty"`     // of a command and an agent's commands: "" or NetworkAllow
-	Model           []string        `cbor:"model,omitempty" json:"model,omitempty"`         // tried in order
-	Params          string          `cbor:"params,omitempty" json:"params,omitempty"`       // canonical JSON object, decimals as strings
+	Dir             string          `cbor:"dir,omitempty" json:"dir,omitempty"`                     // relative to the workspace
+	Tools           []string        `cbor:"tools,omitempty" json:"tools,omitempty"`                 // sorted
+	Approvals       []NamedTemplate `cbor:"approvals,omitempty" json:"approvals,omitempty"`         // tool → auto|ask|deny, sorted
+	Sandbox         string          `cbor:"sandbox,omitempty" json:"sandbox,omitempty"`             // of a command and an agent's commands: "", SandboxOff or, of a command, SandboxOn
+	Network         string          `cbor:"network,omitempty" json:"network,omitempty"`             // of a command and an agent's commands: "", NetworkAllow or NetworkPackages
+	NetworkHosts    []string        `cbor:"network_hosts,omitempty" json:"network_hosts,omitempty"` // endpoints that they reach, sorted; not with NetworkAllow
+	Model           []string        `cbor:"model,omitempty" json:"model,omitempty"`                 // tried in order
+	Params          string          `cbor:"params,omitempty" json:"params,omitempty"`               // canonical JSON object, decimals as strings
 	MaxTurns        int             `cbor:"max_turns,omitempty" json:"max_turns,omitempty"`
 	Context         ContextMode     `cbor:"context,omitempty" json:"context,omitempty"`
 	Task            *TaskSpec       `cbor:"task,omitempty" json:"task,omitempty"` // with ContextTask
@@ -124,9 +125,10 @@ type Role struct {
 // What a role can say of the sandbox in which commands run. An agent's commands are confined unless it
 // says SandboxOff; a command of its own is confined where the run has an agent, unless it says otherwise.
 const (
-	SandboxOn    = "on"    // always
-	SandboxOff   = "off"   // none
-	NetworkAllow = "allow" // with the network of the machine
+	SandboxOn       = "on"       // always
+	SandboxOff      = "off"      // none
+	NetworkAllow    = "allow"    // with the network of the machine
+	NetworkPackages = "packages" // with the endpoints of PackageHosts
 )
 
 // Edge leads from roles to roles. More than one From is a join.

@@ -173,6 +173,8 @@ type ToolCall struct {
 	Call string `cbor:"call" json:"call"`
 	Name string `cbor:"name" json:"name"`
 	Args Text   `cbor:"args" json:"args"` // raw JSON as the model wrote it
+	// Digest is the SHA-256, in hex, of the arguments where a part of them was hidden in Args.
+	Digest string `cbor:"digest,omitempty" json:"digest,omitempty"`
 }
 
 // ToolResult answers the ToolCall of the same Call.
@@ -280,6 +282,9 @@ type WaitingFor struct {
 	Form     Text     `cbor:"form" json:"form"`                     // canonical JSON Schema, with FormOrder
 	Due      int64    `cbor:"due" json:"due"`                       // unix µs, 0 is never
 	Call     string   `cbor:"call,omitempty" json:"call,omitempty"` // tool call under approval, or by which a task waits
+	// Shown is the digest of a call under approval: of what Question shows, and of all that decides
+	// what the call does. A call of another digest is asked for again.
+	Shown string `cbor:"shown,omitempty" json:"shown,omitempty"`
 }
 
 // Answered is what someone said to a waiting visit.
@@ -291,6 +296,8 @@ type Answered struct {
 	Fields Text   `cbor:"fields" json:"fields"` // canonical JSON object
 	// Messages is how many of the messages that waited, the oldest first, are Text.
 	Messages int `cbor:"messages,omitempty" json:"messages,omitempty"`
+	// Shown is that of the WaitingFor that was answered.
+	Shown string `cbor:"shown,omitempty" json:"shown,omitempty"`
 }
 
 // MessageIn is a message that came from outside while the run was on.
@@ -310,7 +317,22 @@ type Approval struct {
 	Tool     string `cbor:"tool" json:"tool"`
 	Decision string `cbor:"decision" json:"decision"`
 	By       string `cbor:"by" json:"by"`
+	// Shown is the digest that the decision is bound to; older versions wrote none. For is ForRun where
+	// calls of that digest are allowed without asking until the run ends.
+	Shown string `cbor:"shown,omitempty" json:"shown,omitempty"`
+	For   string `cbor:"for,omitempty" json:"for,omitempty"`
 }
+
+// What a person can answer to the question for a tool call: the values of its choices. The first two
+// are decisions too.
+const (
+	Allow    = "allow"     // this call, once
+	Deny     = "deny"      // with the text of the answer as the reason
+	AllowRun = "allow_run" // calls of the same digest, for the whole run
+)
+
+// ForRun is how long an Approval may hold: for the whole run.
+const ForRun = "run"
 
 // SandboxTier is what confined the commands of a visit. Met is set behind a command of a run role that
 // failed as at a wall: what the walls let through, and which keys open them.

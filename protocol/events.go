@@ -34,7 +34,7 @@ var events = []EventSpec{
 	event[MessageIn]("a message came from outside"),
 	event[TimerFired]("the time came that a visit waited for"),
 	event[Approval]("a tool call was allowed or denied"),
-	event[SandboxTier]("what confines the commands of a visit; `met` behind a command that failed as at a wall"),
+	event[SandboxTier]("what confines the commands of a visit; `met` behind a command that failed as at a wall, or was refused an endpoint"),
 	event[SuspendedBy]("the run stops until it is resumed"),
 	event[ResumedBy]("the run goes on"),
 	event[LimitReached]("a limit of the run was reached"),

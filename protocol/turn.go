@@ -50,6 +50,8 @@ type Turn struct {
 	// Windows are how many tokens models read at most, by name, as far as refusals told the run
 	// before the visit was performed.
 	Windows map[string]int64
+	// Allowed are the tool calls that a person allowed for the whole run: digest → by whom.
+	Allowed map[string]string
 }
 
 // ItemValue is a fan-out item with its value.

@@ -85,14 +85,17 @@ func (r *Run) Perform(ctx context.Context, turn protocol.Turn, emit Emit) (proto
 	env["WF_TURN"], env["PWD"] = stdin.Name(), filepath.Join(turn.Workspace, turn.Role.Dir)
 
 	out := r.newOutput(ctx, turn, emit, secrets)
-	c := Command{Line: turn.Role.Run, Workspace: turn.Workspace, Dir: env["PWD"], cwd: dir.Path, Network: turn.Role.Network == protocol.NetworkAllow,
+	c := Command{Line: turn.Role.Run, Workspace: turn.Workspace, Dir: env["PWD"], cwd: dir.Path,
 		Env: pairs(env), Stdin: stdin, Stdout: out.stdout, Grace: cmp.Or(r.Grace, DefaultGrace)}
+	c.Network, c.Hosts = turn.Role.Reach()
+	var hit []string
+	c.Hit = func(text string) { hit = append(hit, text) }
 	if out.stderr != nil { // not a nil *stream in an interface
 		c.Stderr = out.stderr
 	}
 	run := c.run
 	if turn.Confined {
-		if err := emit(Soon(ctx), r.Walls.Tier()); err != nil {
+		if err := emit(Soon(ctx), r.Walls.Tier(c)); err != nil {
 			return protocol.Conclusion{}, err
 		}
 		run = func(ctx context.Context) (ending, error) { return c.confined(ctx, r.Walls) }
@@ -112,10 +115,15 @@ func (r *Run) Perform(ctx context.Context, turn protocol.Turn, emit Emit) (proto
 	case err != nil:
 		return protocol.Conclusion{}, fmt.Errorf("command of %s: %w", turn.Step, err)
 	}
-	if turn.Confined && end.code != 0 {
-		if met := r.Walls.Met(c, out.all.String()); met != "" {
-			tier := r.Walls.Tier()
-			tier.Met = met
+	if turn.Confined {
+		if end.code != 0 {
+			if met := r.Walls.Met(c, out.all.String()); met != "" {
+				hit = append(hit, met)
+			}
+		}
+		if len(hit) > 0 {
+			tier := r.Walls.Tier(c)
+			tier.Met = strings.Join(hit, "; ")
 			if err := emit(ctx, tier); err != nil {
 				return protocol.Conclusion{}, err
 			}

@@ -13,8 +13,8 @@ import (
 
 // Walls confine commands: what an agent could have written runs within them.
 type Walls interface {
-	// Tier is what they hold on this machine, for the journal.
-	Tier() protocol.SandboxTier
+	// Tier is what they hold of a command on this machine, for the journal.
+	Tier(c Command) protocol.SandboxTier
 	// Run runs a command until it and all that it started have ended, and gives its exit status, 128+n
 	// after signal n. When ctx is done it ends the command and gives ctx's error. Any other error says
 	// that nothing has run.
@@ -30,11 +30,13 @@ type Command struct {
 	Workspace string   // which a confined command may write
 	Dir       string   // where it starts
 	Network   bool     // of the machine, for a confined command
+	Hosts     []string // endpoints that a confined command reaches without Network
 	Env       []string // NAME=value; of a confined command on top of what the walls let through
 	Stdin     *os.File // a regular file, which the command may also open by its name
 	Stdout    io.Writer
 	Stderr    io.Writer     // nil joins it to Stdout
 	Grace     time.Duration // from SIGTERM to SIGKILL
+	Hit       func(string)  // is called for each wall that Walls saw the command meet, before Run returns
 
 	cwd string // the open Dir, for a command that is started here
 }
@@ -44,7 +46,7 @@ type Command struct {
 type Bare struct{ Name string }
 
 // Tier names the place.
-func (b Bare) Tier() protocol.SandboxTier { return protocol.SandboxTier{Tier: b.Name} }
+func (b Bare) Tier(Command) protocol.SandboxTier { return protocol.SandboxTier{Tier: b.Name} }
 
 // Run runs the command as the user, without model keys and secrets in its environment, and what it leaves
 // in the background is left alone.

@@ -12,7 +12,7 @@ import (
 //
 //	sandbox:
 //	  read: [~/models, /srv/data]
-//	  limits: {file_size: 1073741824, open_files: 4096, processes: 512}
+//	  limits: {file_size: 1073741824, open_files: 4096, processes: 512, memory: 4294967296, disk: 10737418240}
 type Sandbox struct {
 	Read   []string      `json:"read"` // files and directories that may be read too: absolute, or below ~/
 	Limits SandboxLimits `json:"limits"`
@@ -23,6 +23,8 @@ type SandboxLimits struct {
 	FileSize  uint64 `json:"file_size"`  // bytes of one file
 	OpenFiles uint64 `json:"open_files"` // of one process
 	Processes uint64 `json:"processes"`  // threads included
+	Memory    uint64 `json:"memory"`     // bytes of all its processes together
+	Disk      uint64 `json:"disk"`       // bytes by which what it may write can grow
 }
 
 func (s Sandbox) check() error {
@@ -41,6 +43,8 @@ func (s Sandbox) over(under Sandbox) Sandbox {
 		{&out.Limits.FileSize, &s.Limits.FileSize},
 		{&out.Limits.OpenFiles, &s.Limits.OpenFiles},
 		{&out.Limits.Processes, &s.Limits.Processes},
+		{&out.Limits.Memory, &s.Limits.Memory},
+		{&out.Limits.Disk, &s.Limits.Disk},
 	} {
 		if *l.from != 0 {
 			*l.to = *l.from

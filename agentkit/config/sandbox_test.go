@@ -14,11 +14,11 @@ func TestASandboxIsOpenedByName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	user, err := Parse("user", "sandbox: {read: [~/models, /srv/data/], limits: {file_size: 100, processes: 5}}")
+	user, err := Parse("user", "sandbox: {read: [~/models, /srv/data/], limits: {file_size: 100, processes: 5, memory: 8, disk: 9}}")
 	if err != nil {
 		t.Fatal(err)
 	}
-	project, err := Parse("project", "sandbox: {read: [/opt/tool], limits: {file_size: 7}}")
+	project, err := Parse("project", "sandbox: {read: [/opt/tool], limits: {file_size: 7, disk: 3}}")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func TestASandboxIsOpenedByName(t *testing.T) {
 	if want := []string{filepath.Join(home, "models"), "/srv/data", "/opt/tool"}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v (%v), want %v", got, err, want)
 	}
-	if both.Limits != (SandboxLimits{FileSize: 7, Processes: 5}) {
+	if both.Limits != (SandboxLimits{FileSize: 7, Processes: 5, Memory: 8, Disk: 3}) {
 		t.Errorf("limits %+v", both.Limits)
 	}
 	for _, whole := range []string{"/", "~/", "~/..", home, filepath.Dir(real)} {

@@ -11,14 +11,17 @@
 //
 // # Trust
 //
-// A program is started only if the Pool's Trusted says so. It inherits the environment without
-// keys of models and secrets, and gets of those what its env names. Unlike the commands of the
-// shell tool it runs outside of the sandbox: it was trusted.
+// A program is started only if the Pool's Trusted says so. Of the environment it inherits the
+// variables of sandbox.Allowed alone, and gets what its env names. Unlike the commands of the shell
+// tool it runs outside of the sandbox: it was trusted.
+//
+// A person is asked for each call. Of a server that Trusted knows, a program or not, a tool that
+// says it only reads runs unasked, as long as the server offers what was recorded of it.
 //
 // # Not promised
 //
 // That a server still offers the tools that were recorded: a call of one that is gone tells the
-// model so. What a server says of itself, such as that a tool only reads, is not relied upon.
+// model so. That a tool which says it only reads does: the word of a trusted server counts.
 package mcp
 
 import (

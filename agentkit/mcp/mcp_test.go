@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -20,6 +21,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/goleak"
 
+	"wf/agentkit/sandbox"
 	"wf/agentkit/tool"
 	"wf/protocol"
 	"wf/roles"
@@ -62,6 +64,9 @@ func testServer() *sdk.Server {
 	add("env", none, func(context.Context, map[string]any) (*sdk.CallToolResult, error) {
 		dir, err := os.Getwd()
 		return text(fmt.Sprintf("%s %s %q %q", filepath.Base(dir), os.Getenv("GREETING"), os.Getenv("GIVEN_TOKEN"), os.Getenv("OPENAI_API_KEY"))), err
+	})
+	add("environ", none, func(context.Context, map[string]any) (*sdk.CallToolResult, error) {
+		return text(strings.Join(os.Environ(), "\n")), nil
 	})
 	add("fail", none, func(context.Context, map[string]any) (*sdk.CallToolResult, error) {
 		r := text("it did not work")
@@ -166,7 +171,7 @@ func TestToolsAreListedInOneForm(t *testing.T) {
 			t.Errorf("no model takes the name %q", o.Name)
 		}
 	}
-	if len(names) != 11 || names[0] != "mcp__t__big" {
+	if len(names) != 12 || names[0] != "mcp__t__big" {
 		t.Errorf("the tools are %q", names)
 	}
 	last := tools[len(tools)-2]
@@ -208,6 +213,26 @@ func TestCallsAreAnswered(t *testing.T) {
 	}
 	if p.starts["t"] != 1 {
 		t.Errorf("started %d times", p.starts["t"])
+	}
+}
+
+// F-41: a program gets what a command gets of the environment, and what its env names.
+func TestAProgramGetsNoVariableThatNobodyNamed(t *testing.T) {
+	for _, name := range []string{"DATABASE_URL", "SSH_AUTH_SOCK", "KUBECONFIG", "AWS_PROFILE", "TOKEN", "LD_PRELOAD_NOT"} {
+		t.Setenv(name, "of the user")
+	}
+	t.Setenv("LANG", "C.UTF-8")
+	lines := strings.Split(call(t, stdio(t), "environ", `{}`).Content, "\n")
+	given := map[string]bool{serverVar: true, "GREETING": true, "GIVEN_TOKEN": true}
+	for _, l := range lines {
+		if name, _, _ := strings.Cut(l, "="); !given[name] && !slices.Contains(sandbox.Allowed, name) {
+			t.Errorf("the program has %s", l)
+		}
+	}
+	for _, want := range []string{"LANG=C.UTF-8", "GREETING=hello"} {
+		if !slices.Contains(lines, want) {
+			t.Errorf("the program lacks %s", want)
+		}
 	}
 }
 
@@ -321,7 +346,7 @@ func TestServersByHTTP(t *testing.T) {
 		Secret: func(string) (string, bool) { return "Bearer s3cr3t", true }}
 	defer p.Close()
 	tools, err := p.Tools(t.Context(), "mcp:t/*")
-	if err != nil || len(tools) != 11 {
+	if err != nil || len(tools) != 12 {
 		t.Fatalf("%d tools, %v", len(tools), err)
 	}
 	if r := call(t, p, "say", `{"text":"over HTTP"}`); r.Content != "over HTTP" || r.IsError {

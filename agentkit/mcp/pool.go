@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -41,6 +42,7 @@ type Pool struct {
 	mu       sync.Mutex
 	sessions map[string]*session
 	starts   map[string]int
+	recorded map[string]protocol.Tool // by wire name
 }
 
 // Secrets are the values that the servers are handed, name of the variable → value: they are
@@ -96,6 +98,7 @@ func (p *Pool) Tools(ctx context.Context, name string) ([]tool.Tool, error) {
 			return nil, fmt.Errorf("mcp:%s: its tools are described in more than %d bytes; name those that are needed", server, listMax)
 		}
 		out = append(out, p.tool(s, offer))
+		p.record(offer)
 	}
 	if len(out) == 0 {
 		names := make([]string, 0, len(session.tools))
@@ -111,17 +114,64 @@ func (p *Pool) Tools(ctx context.Context, name string) ([]tool.Tool, error) {
 // Recorded is the tool that was recorded under a wire name, without asking its server; ok is
 // false where no server here has such names.
 func (p *Pool) Recorded(offer protocol.Tool) (tool.Tool, bool) {
-	var best *protocol.MCPServer
-	for i := range p.Servers {
-		s := &p.Servers[i]
-		if serverOf(s.Name, offer.Name) && (best == nil || len(s.Name) > len(best.Name)) {
+	s, ok := p.owner(offer.Name)
+	if !ok {
+		return tool.Tool{}, false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.record(offer)
+	return p.tool(s, offer), true
+}
+
+// record keeps how a tool was offered. p.mu is held.
+func (p *Pool) record(offer protocol.Tool) {
+	if p.recorded == nil {
+		p.recorded = map[string]protocol.Tool{}
+	}
+	p.recorded[offer.Name] = offer
+}
+
+// onlyReads reports whether a trusted server says that a tool only reads, and offers all that was
+// recorded of it as it was.
+func (p *Pool) onlyReads(ctx context.Context, s protocol.MCPServer, wire string) bool {
+	if p.Trusted == nil || !p.Trusted(s) {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	session, err := p.open(ctx, s)
+	if err != nil {
+		return false // the call tells why
+	}
+	t := session.tools[wire]
+	if t == nil || t.Annotations == nil || !t.Annotations.ReadOnlyHint {
+		return false
+	}
+	for name, before := range p.recorded {
+		if owner, ok := p.owner(name); !ok || owner.Name != s.Name {
+			continue
+		}
+		now := session.tools[name]
+		if now == nil {
+			return false
+		}
+		if offer, err := offered(name, now); err != nil || offer.Description != before.Description || !bytes.Equal(offer.Parameters, before.Parameters) {
+			return false
+		}
+	}
+	return true
+}
+
+// owner is the server of a wire name.
+func (p *Pool) owner(wire string) (protocol.MCPServer, bool) {
+	var best protocol.MCPServer
+	for _, s := range p.Servers {
+		if serverOf(s.Name, wire) && len(s.Name) > len(best.Name) {
 			best = s
 		}
 	}
-	if best == nil {
-		return tool.Tool{}, false
-	}
-	return p.tool(*best, offer), true
+	return best, best.Name != ""
 }
 
 func (p *Pool) server(name string) (protocol.MCPServer, error) {
@@ -141,6 +191,8 @@ func (p *Pool) server(name string) (protocol.MCPServer, error) {
 func (p *Pool) tool(s protocol.MCPServer, offer protocol.Tool) tool.Tool {
 	return tool.Tool{
 		Name: offer.Name, Description: offer.Description, Parameters: offer.Parameters,
+		Policy:  tool.Ask,
+		Unasked: func(ctx context.Context) bool { return p.onlyReads(ctx, s, offer.Name) },
 		Run: func(ctx context.Context, at tool.Workspace, args json.RawMessage) (tool.Result, error) {
 			return p.call(ctx, s, offer.Name, args, at.Clean)
 		},

@@ -14,8 +14,8 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"wf/agentkit/sandbox"
 	"wf/protocol"
-	"wf/roles"
 	"wf/roles/workspace"
 )
 
@@ -102,7 +102,7 @@ func (p *Pool) transport(s protocol.MCPServer, out *session) (sdk.Transport, err
 			},
 		}, nil
 	}
-	env := roles.Inherit(os.Environ(), nil, nil)
+	env := sandbox.Environ()
 	for _, v := range s.Env {
 		value, err := p.value(v)
 		if err != nil {

@@ -1,12 +1,17 @@
 package sandbox_test
 
 import (
+	"crypto/sha256"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -67,6 +72,19 @@ func attack(name string) int {
 			}
 			say(network, err)
 		}
+	case "hog":
+		signal.Ignore(unix.SIGTERM)
+		fill(200 << 20)
+		unix.Pause()
+	case "map":
+		sum, err := readMapped(os.Getenv("MAPPED"))
+		if err != nil {
+			return 1
+		}
+		fmt.Println("ready", sum)
+		io.Copy(io.Discard, os.Stdin)
+	case "way":
+		reach()
 	case "nested":
 		fmt.Println(sandbox.Probe())
 		tier, err := sandbox.Attempt(5)
@@ -84,6 +102,57 @@ func attack(name string) int {
 		l.Close()
 	}
 	return 0
+}
+
+// held is memory that is in use.
+var held [][]byte
+
+func fill(n int) {
+	b := make([]byte, n)
+	for i := 0; i < n; i += 4096 {
+		b[i] = 1
+	}
+	held = append(held, b)
+}
+
+// readMapped reads each page of a file by a mapping that stays.
+func readMapped(path string) (sum int, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return 0, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	b, err := unix.Mmap(int(f.Fd()), 0, int(info.Size()), unix.PROT_READ, unix.MAP_SHARED)
+	for i := 0; i < len(b); i += 4096 {
+		sum += int(b[i])
+	}
+	held = append(held, b)
+	return sum, err
+}
+
+// reach says what a command with a list of hosts reaches: over its proxy, and beside it.
+func reach() {
+	proxy, err := url.Parse(os.Getenv("HTTPS_PROXY"))
+	if err != nil {
+		say("proxy", err)
+		return
+	}
+	for _, target := range strings.Fields(os.Getenv("TARGETS")) {
+		client := http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(proxy), TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+		resp, err := client.Get("https://" + target)
+		say(target, err)
+		if err == nil {
+			resp.Body.Close()
+			fmt.Printf("certificate: %x\n", sha256.Sum256(resp.TLS.PeerCertificates[0].Raw))
+		}
+		_, err = net.Dial("tcp", target)
+		say("direct "+target, err)
+	}
+	_, err = net.Listen("tcp", proxy.Host)
+	say("listen in its place", err)
 }
 
 func say(name string, err error) {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // Allowed are the variables that a command inherits; everything else is left out, the keys of
@@ -108,7 +109,13 @@ func (o own) environ(h host, p Policy, over []overlay) []string {
 			set[name] = path
 		}
 	}
-	if p.Network {
+	if len(p.Hosts) > 0 && !p.Network {
+		for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY"} {
+			set[name], set[strings.ToLower(name)] = proxyURL, proxyURL
+		}
+		set["NO_PROXY"], set["no_proxy"], set["NODE_USE_ENV_PROXY"] = noProxy, noProxy, "1"
+	}
+	if p.online() {
 		// Downloads go to caches of the workspace; what the user has is taken from his, so
 		// that nothing from inside ever reaches the builds of others.
 		proxy, _ := h.lookup("GOPROXY")

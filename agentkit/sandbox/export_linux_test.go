@@ -11,6 +11,18 @@ func Attempt(abi int) (Tier, error) {
 	return tier, tier.refusal()
 }
 
+// MemoryBelow is what the processes that one has started use, as far as a limit needs it to be known.
+func MemoryBelow(pid int, limit uint64) uint64 {
+	m := meter{limits: Limits{Memory: limit}, launcher: pid}
+	return m.memory(descendants(pid))
+}
+
+// DiskIn is how many bytes of disk lie in directories.
+func DiskIn(dirs ...string) uint64 {
+	m := meter{dirs: dirs}
+	return m.disk(nil)
+}
+
 // RunWithoutNamespaces is Run on a machine that has none.
 func RunWithoutNamespaces(ctx context.Context, p Policy, args []string, stdout, stderr io.Writer) (int, error) {
 	at := found{tier: Tier{ABI: landlockABI(), Holds: true}}

@@ -25,12 +25,14 @@ type launch struct {
 	Namespaces bool // the launcher was started in its own
 	NetNS      bool // its network namespace too
 	Network    bool
+	Hosts      []string // endpoints beyond the loopback, for which the launcher lends a listener
 	Limits     Limits
 	Grace      time.Duration
 
 	Probe bool // put up the walls and end
 
 	absent []string // in the workspace: what is removed afterwards if the command makes it
+	met    func(string)
 	stdin  *os.File
 	layers *os.File // held as long as the Overlays are mounted; nil without any
 }

@@ -12,6 +12,11 @@ func (l *launch) namespaces() error {
 		if err := loopback(); err != nil {
 			return fmt.Errorf("bring up the loopback: %w", err)
 		}
+		if len(l.Hosts) > 0 {
+			if err := lend(fdDoor); err != nil {
+				return fmt.Errorf("listen for the proxy: %w", err)
+			}
+		}
 	}
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("make mounts private: %w", err)

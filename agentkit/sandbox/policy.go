@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"time"
 )
@@ -23,6 +24,14 @@ type Policy struct {
 	// there is a loopback of its own, or no network at all where the tier has no namespaces.
 	Network bool
 
+	// Hosts are endpoints (protocol.Endpoint) that the command reaches where Network does not let it reach
+	// all: over a proxy of Run, which its environment names. They need Tier.Namespaces.
+	Hosts []string
+
+	// Met is called by Run before it returns, for each wall that Run itself saw the command meet, with a
+	// text that names the key which opens it; nil is not called.
+	Met func(text string)
+
 	// Read are further files and directories that may be read, absolute.
 	Read []string
 
@@ -42,11 +51,17 @@ type Policy struct {
 	Limits Limits
 }
 
-// Limits are the rlimits of a command; 0 is the default of each field.
+// online reports whether the command reaches anything beyond its own loopback.
+func (p Policy) online() bool { return p.Network || len(p.Hosts) > 0 }
+
+// Limits are the rlimits of a command, and what it may use in all; 0 is the default of each field. Memory
+// and Disk are sampled: a command that is over one is ended, and may have used more until then.
 type Limits struct {
 	FileSize  uint64 // bytes of one file; default 8 GiB
 	OpenFiles uint64 // of one process; default 16,384, at most the hard limit of wf
 	Processes uint64 // threads included; default 8,192. Not set without namespaces, where it would count all of the user's; root is never bound by it
+	Memory    uint64 // bytes of all processes together; default three quarters of the machine's
+	Disk      uint64 // bytes by which all that the command may write can grow together; default no limit
 }
 
 // Defaults of Limits.
@@ -59,6 +74,15 @@ const (
 // DefaultGrace is how long a command has between SIGTERM and SIGKILL, unless its policy says.
 const DefaultGrace = time.Second
 
+// Bounds says how much memory and disk a command has, and how that is held.
+func (l Limits) Bounds() string {
+	disk := "disk without a limit"
+	if l.Disk > 0 {
+		disk = fmt.Sprintf("%.1f GB of disk", float64(l.Disk)/1e9)
+	}
+	return fmt.Sprintf("a command has %.1f GB of memory and %s, by samples four times a second (best effort)", float64(l.filled().Memory)/1e9, disk)
+}
+
 func (l Limits) filled() Limits {
 	if l.FileSize == 0 {
 		l.FileSize = DefaultFileSize
@@ -68,6 +92,9 @@ func (l Limits) filled() Limits {
 	}
 	if l.Processes == 0 {
 		l.Processes = DefaultProcesses
+	}
+	if l.Memory == 0 {
+		l.Memory = machineMemory() / 4 * 3
 	}
 	return l
 }

@@ -114,7 +114,10 @@ func (p Policy) launch(at found, args []string) (launch, error) {
 	host := hostOf(os.LookupEnv, append(own.dirs(), work)...)
 	var overlays []overlay
 	var held *os.File
-	if at.tier.Namespaces && !p.Network {
+	if len(p.Hosts) > 0 && !p.Network && !at.tier.Namespaces {
+		return launch{}, fmt.Errorf("%w to a list of hosts: that needs a network namespace", ErrUnavailable)
+	}
+	if at.tier.Namespaces && !p.online() {
 		if overlays, held, err = own.layers(host); err != nil {
 			return launch{}, err
 		}
@@ -126,9 +129,12 @@ func (p Policy) launch(at found, args []string) (launch, error) {
 		Write:   []string{work, own.tmp, own.home, own.goCache},
 		Protect: protected(work, dir), absent: absent(work, dir),
 		Sockets: sockets(),
-		Limits:  p.Limits.filled(), Grace: cmp.Or(p.Grace, DefaultGrace), stdin: p.Stdin,
+		Limits:  p.Limits.filled(), Grace: cmp.Or(p.Grace, DefaultGrace), stdin: p.Stdin, met: p.Met,
 	}
-	if p.Network {
+	if !p.Network {
+		l.Hosts = p.Hosts
+	}
+	if p.online() {
 		l.Write = append(l.Write, own.modules)
 	}
 	readable := append(host.readable(), p.Read...)

@@ -29,6 +29,7 @@ func (f found) flags(p Policy) uintptr {
 const (
 	fdOrders = 3 // a launch; afterwards its end says that wf wants the command to end, or is gone
 	fdReport = 4 // what went wrong, closed without a word when the command has started
+	fdDoor   = 5 // of a launch with Hosts: a socket for the listener that it lends
 	// After these may come the layers of the launch, which the launcher holds until it ends.
 )
 
@@ -58,6 +59,18 @@ func (l launch) run(ctx context.Context, flags uintptr, stdout, stderr io.Writer
 	if l.stdin != nil { // not a nil file in an interface
 		cmd.Stdin = l.stdin
 	}
+	var door *os.File
+	if len(l.Hosts) > 0 {
+		ours, theirs, err := socketPair()
+		if err != nil {
+			orders.Close()
+			failures.Close()
+			return 0, err
+		}
+		defer ours.Close()
+		defer theirs.Close()
+		door, cmd.ExtraFiles = ours, append(cmd.ExtraFiles, theirs)
+	}
 	if l.layers != nil {
 		cmd.ExtraFiles = append(cmd.ExtraFiles, l.layers)
 	}
@@ -69,6 +82,7 @@ func (l launch) run(ctx context.Context, flags uintptr, stdout, stderr io.Writer
 			cmd.SysProcAttr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_DAC_OVERRIDE}
 		}
 	}
+	usage := l.newMeter()
 	if err == nil {
 		err = cmd.Start()
 	}
@@ -79,22 +93,52 @@ func (l launch) run(ctx context.Context, flags uintptr, stdout, stderr io.Writer
 	}
 	sent := gob.NewEncoder(lifeline).Encode(l)
 	failure, heard := io.ReadAll(report)
-	ended := make(chan error, 1)
+	var way *proxy
+	if door != nil && len(failure) == 0 && heard == nil {
+		if way, heard = l.openWay(door); heard != nil {
+			lifeline.Close()
+		}
+	}
+	defer way.close()
+	ended, done := make(chan error, 1), make(chan struct{})
 	go func() { ended <- cmd.Wait() }()
+	defer close(done)
+	usage.launcher = cmd.Process.Pid
+	over := ""
 	select {
 	case err = <-ended:
 	case <-ctx.Done():
-		lifeline.Close()
-		late := time.NewTimer(l.Grace + DefaultGrace)
-		defer late.Stop()
-		select {
-		case err = <-ended:
-		case <-late.C:
-			_ = cmd.Process.Kill() // it ends with everything in its pid namespace; an error says it just did
-			err = <-ended
+		err = l.halt(cmd, lifeline, l.Grace+DefaultGrace, ended)
+	case over = <-usage.watch(done):
+		grace := l.Grace + DefaultGrace
+		if l.Namespaces {
+			grace = 0 // whatever is in them ends with the launcher
 		}
+		err = l.halt(cmd, lifeline, grace, ended)
 	}
-	return l.outcome(ctx, cmd, errors.Join(sent, heard), string(failure), err)
+	code, err := l.outcome(ctx, cmd, errors.Join(sent, heard), string(failure), err)
+	if over != "" && err == nil {
+		way.close() // it reports, too
+		if l.met != nil {
+			l.met(over)
+		}
+		code = 128 + int(unix.SIGKILL)
+	}
+	return code, err
+}
+
+// halt asks the launcher to end the command, and ends both after a grace.
+func (l launch) halt(cmd *exec.Cmd, lifeline *os.File, grace time.Duration, ended <-chan error) error {
+	lifeline.Close()
+	late := time.NewTimer(grace)
+	defer late.Stop()
+	select {
+	case err := <-ended:
+		return err
+	case <-late.C:
+		_ = cmd.Process.Kill() // it ends with everything in its pid namespace; an error says it just did
+		return <-ended
+	}
 }
 
 // outcome tells a command that ended from a launcher that could not start it.

@@ -41,6 +41,19 @@ func (t Tier) String() string {
 	return t.Name + " (" + strings.Join(t.Reasons, "; ") + ")"
 }
 
+// Lacks says why commands cannot have a policy on this machine, or cannot work with it; "" where they can.
+func (t Tier) Lacks(p Policy) string {
+	switch {
+	case !t.Holds:
+		return strings.Join(t.Reasons, "; ")
+	case t.Namespaces || p.Network:
+		return ""
+	case len(p.Hosts) > 0:
+		return "a list of hosts is held by a network namespace, and there is none"
+	}
+	return "without a network namespace there is no loopback, so that a test which listens fails"
+}
+
 // Describe is the policy in force, as it stands below the output of a command that met a wall.
 func (t Tier) Describe(p Policy) string {
 	network, sees := "no network", ""
@@ -50,10 +63,20 @@ func (t Tier) Describe(p Policy) string {
 	switch {
 	case p.Network:
 		network = "network allowed"
+	case len(p.Hosts) > 0:
+		network = "network: " + several(p.Hosts) + " by the proxy in HTTPS_PROXY"
 	case t.Namespaces:
 		network = "no network but its own loopback"
 	}
 	return fmt.Sprintf("[sandbox %s: writes only in the workspace,%s %s]", t.Name, sees, network)
+}
+
+// several names the first few of many.
+func several(names []string) string {
+	if len(names) > 3 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:3], ", "), len(names)-3)
+	}
+	return strings.Join(names, ", ")
 }
 
 // refusal is the error of a tier that does not hold.

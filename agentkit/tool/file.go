@@ -29,18 +29,8 @@ const listMax = 1_000
 // inRoot finds a path of a call in the workspace and hands it over with its name in messages. An
 // absolute path is accepted where it lies below the directory of the agent.
 func inRoot(at Workspace, name string, access workspace.Access, do func(p *workspace.Place, name string) Result) (Result, error) {
-	if filepath.IsAbs(name) {
-		rel, err := filepath.Rel(at.Dir, name)
-		if err != nil || !filepath.IsLocal(rel) {
-			return failed("%s lies outside of the workspace; use paths relative to it", name), nil
-		}
-		name = rel
-	}
-	if name == "" {
-		name = "."
-	}
-	name = path.Clean(filepath.ToSlash(name))
-	if !filepath.IsLocal(name) {
+	name, ok := inside(at, name)
+	if !ok {
 		return failed("%s lies outside of the workspace; use paths relative to it", name), nil
 	}
 	dir, err := at.below()
@@ -53,6 +43,22 @@ func inRoot(at Workspace, name string, access workspace.Access, do func(p *works
 	}
 	defer p.Close()
 	return do(p, name), nil
+}
+
+// inside is a path of a call relative to the directory of the agent; ok is false where it lies elsewhere.
+func inside(at Workspace, name string) (local string, ok bool) {
+	if filepath.IsAbs(name) {
+		rel, err := filepath.Rel(at.Dir, name)
+		if err != nil || !filepath.IsLocal(rel) {
+			return name, false
+		}
+		name = rel
+	}
+	if name == "" {
+		name = "."
+	}
+	name = path.Clean(filepath.ToSlash(name))
+	return name, filepath.IsLocal(name)
 }
 
 // why is an error without the path of the machine.
@@ -163,6 +169,11 @@ func runeCut(s string, n int) int {
 	return n
 }
 
+type writeArgs struct {
+	Path    string `json:"path"`
+	Content string `json:"content"`
+}
+
 func writeFile() Tool {
 	return Tool{
 		Name:        "write_file",
@@ -170,11 +181,9 @@ func writeFile() Tool {
 		Parameters: protocol.JSON(`{"type":"object","required":["path","content"],"additionalProperties":false,"properties":{` +
 			`"path":{"type":"string","description":"file, relative to the workspace"},` +
 			`"content":{"type":"string","description":"the whole content"}}}`),
+		Show: showWrite,
 		Run: func(_ context.Context, at Workspace, raw json.RawMessage) (Result, error) {
-			var args struct {
-				Path    string `json:"path"`
-				Content string `json:"content"`
-			}
+			var args writeArgs
 			if err := Decode(raw, &args, "path", "content"); err != nil {
 				return failed("%v", err), nil
 			}
@@ -191,6 +200,12 @@ func writeFile() Tool {
 	}
 }
 
+type editArgs struct {
+	Path string `json:"path"`
+	Old  string `json:"old"`
+	New  string `json:"new"`
+}
+
 func editFile() Tool {
 	return Tool{
 		Name:        "edit_file",
@@ -199,12 +214,9 @@ func editFile() Tool {
 			`"path":{"type":"string","description":"file, relative to the workspace"},` +
 			`"old":{"type":"string","description":"text that occurs exactly once"},` +
 			`"new":{"type":"string","description":"what takes its place"}}}`),
+		Show: showEdit,
 		Run: func(_ context.Context, at Workspace, raw json.RawMessage) (Result, error) {
-			var args struct {
-				Path string `json:"path"`
-				Old  string `json:"old"`
-				New  string `json:"new"`
-			}
+			var args editArgs
 			if err := Decode(raw, &args, "path", "old", "new"); err != nil {
 				return failed("%v", err), nil
 			}
@@ -228,23 +240,31 @@ func edit(p *workspace.Place, name, old, new string) Result {
 	if err != nil {
 		return why(name, err)
 	}
-	if old == "" {
-		return failed("old is empty; write_file creates files")
+	after, wrong := edited(string(b), name, old, new)
+	if wrong.IsError {
+		return wrong
 	}
-	text := string(b)
-	from, to, n := place(text, old)
-	switch {
-	case n == 0 && roles.HasMark(old):
-		return failed("%s does not hold the text of old: [redacted:…] and [secret:…] stand for other text that you cannot see; take the lines around it", name)
-	case n == 0:
-		return failed("%s does not hold the text of old; %s", name, nearest(text, old))
-	case n > 1:
-		return failed("%s holds the text of old %d times; take more lines around it", name, n)
-	}
-	if err := p.Replace(text[:from] + withLineEnds(text, from, to, new) + text[to:]); err != nil {
+	if err := p.Replace(after); err != nil {
 		return why(name, err)
 	}
 	return Result{Content: "edited " + name}
+}
+
+// edited is a text with new in place of old, or why there is none.
+func edited(text, name, old, new string) (after string, wrong Result) {
+	if old == "" {
+		return "", failed("old is empty; write_file creates files")
+	}
+	from, to, n := place(text, old)
+	switch {
+	case n == 0 && roles.HasMark(old):
+		return "", failed("%s does not hold the text of old: [redacted:…] and [secret:…] stand for other text that you cannot see; take the lines around it", name)
+	case n == 0:
+		return "", failed("%s does not hold the text of old; %s", name, nearest(text, old))
+	case n > 1:
+		return "", failed("%s holds the text of old %d times; take more lines around it", name, n)
+	}
+	return text[:from] + withLineEnds(text, from, to, new) + text[to:], Result{}
 }
 
 func listFiles() Tool {

@@ -21,6 +21,11 @@ const (
 	MaxTimeout     = 30 * time.Minute
 )
 
+type shellArgs struct {
+	Command string `json:"command"`
+	Timeout int64  `json:"timeout"` // seconds, 0 is DefaultTimeout
+}
+
 func shell() Tool {
 	return Tool{
 		Name:        "shell",
@@ -29,11 +34,9 @@ func shell() Tool {
 			`"command":{"type":"string","description":"what sh -c runs"},` +
 			`"timeout":{"type":"integer","minimum":1,"maximum":1800,"description":"seconds"}}}`),
 		Confined: true,
+		Show:     showCommand,
 		Run: func(ctx context.Context, at Workspace, raw json.RawMessage) (Result, error) {
-			var args struct {
-				Command string `json:"command"`
-				Timeout int64  `json:"timeout"`
-			}
+			var args shellArgs
 			if err := Decode(raw, &args, "command"); err != nil {
 				return failed("%v", err), nil
 			}
@@ -54,6 +57,8 @@ func command(ctx context.Context, at Workspace, line string, timeout time.Durati
 	limited, stop := context.WithTimeout(ctx, timeout)
 	defer stop()
 	stdout, stderr := newEnds(StdoutMax), newEnds(StderrMax)
+	var met []string
+	at.met = func(text string) { met = append(met, text) }
 	run := confined
 	if at.Sandbox == sandbox.Off {
 		run = unconfined
@@ -77,7 +82,10 @@ func command(ctx context.Context, at Workspace, line string, timeout time.Durati
 	out, errs := section(at, "stdout", stdout), section(at, "stderr", stderr)
 	r.Content += out + errs
 	if at.Sandbox != sandbox.Off && (sandbox.MetWall(errs) || (code != 0 || r.IsError) && sandbox.MetWall(out)) {
-		r.Content += "\n" + sandbox.Probe().Describe(at.policy())
+		met = append(met, sandbox.Probe().Describe(at.policy()))
+	}
+	for _, text := range met {
+		r.Content += "\n" + text
 	}
 	return r, nil
 }
@@ -88,7 +96,7 @@ func confined(ctx context.Context, at Workspace, line string, stdout, stderr io.
 }
 
 func (w Workspace) policy() sandbox.Policy {
-	return sandbox.Policy{Workspace: w.root(), Dir: w.Dir, Network: w.Network, Environ: w.Environ, Read: w.Read, Limits: w.Limits}
+	return sandbox.Policy{Workspace: w.root(), Dir: w.Dir, Network: w.Network, Hosts: w.Hosts, Met: w.met, Environ: w.Environ, Read: w.Read, Limits: w.Limits}
 }
 
 func section(at Workspace, name string, e *ends) string {

@@ -52,6 +52,14 @@ type Tool struct {
 	Policy      Policy        // where the role says nothing; "" is Auto, or Ask for commands outside of a sandbox
 	Confined    bool          // runs commands, in the sandbox of the workspace
 
+	// Unasked reports whether a call may run without a person's word although Policy is Ask; nil
+	// is no. It may wait, until ctx ends.
+	Unasked func(ctx context.Context) bool
+
+	// Show is what a person sees of a call before it runs, all of it: the command, or the lines that
+	// would change. Secrets are hidden. nil, or "", shows the arguments.
+	Show func(at Workspace, args json.RawMessage) string
+
 	// Run acts. args is the raw JSON of the model, already known to be an object. Whatever
 	// went wrong for the model to know is a Result with IsError; an error is for ctx alone.
 	Run func(ctx context.Context, at Workspace, args json.RawMessage) (Result, error)
@@ -63,6 +71,7 @@ type Workspace struct {
 	Root    string              // what commands may write, absolute; "" is Dir, which lies in it
 	Sandbox string              // sandbox.Off runs commands unconfined
 	Network bool                // lets commands use the network
+	Hosts   []string            // endpoints that they reach without Network
 	Environ []string            // NAME=value pairs given to commands on top of the allow-list
 	Read    []string            // what commands may read beside the system and the workspace, absolute
 	Limits  sandbox.Limits      // of commands in the sandbox
@@ -72,6 +81,8 @@ type Workspace struct {
 	// hides secrets in it, a new one for each stream; nil hides what has the shape of a key.
 	Watch  func(kind, text string)
 	Redact func() *roles.Redactor
+
+	met func(string) // of the policy of a command
 }
 
 // root is what commands may write.

@@ -27,9 +27,17 @@ func newAnswer(a *app) *cobra.Command {
 		Use:   "answer RUN|RUN:STEP [TEXT]",
 		Short: "Answer what a run asks, and go on with it",
 		Long: `Answer a question, approve a tool call, or give a signal to a run that waits for it; then the run goes
-on. The answer is on disk before anything happens. TEXT - reads the answer from stdin.`,
+on. The answer is on disk before anything happens. TEXT - reads the answer from stdin.
+
+A tool call is shown whole by wf show RUN. It is answered with allow (this call), allow_run (exactly this
+call, until the run ends; not offered without a sandbox) or deny, and a reason that the agent reads. A call
+that differs when it is to run is asked for again.`,
 		Example: `  wf answer -1 "use Postgres"
   wf answer 7K3Q:gate#1 --choice retry "look at Split first"
+
+  # a tool call
+  wf answer -1 --choice allow
+  wf answer -1 "deny use the test database"
 
   # a form (wf show lists its fields), a signal, and only to record the answer
   wf answer -1 --field name=Ada --field age=36

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
+	"wf/agentkit"
 	"wf/agentkit/config"
 	"wf/agentkit/mcp"
 	"wf/protocol"
@@ -38,8 +39,9 @@ type app struct {
 		err    error
 	}
 
-	opened openModels
-	offers mcp.Offers
+	opened   openModels
+	offers   mcp.Offers
+	withheld agentkit.Withheld
 
 	memories openMemories
 	pinned   sync.Map // *cas.Pins by *cas.Store

@@ -29,11 +29,14 @@ func (a *app) askAtTerminal(ctx context.Context, v *engine.View, record func(con
 		for i, c := range w.Choices {
 			fmt.Fprintf(a.err, "  %d  %s\n", i+1, c.Label)
 		}
+		if w.Kind == protocol.WaitApproval {
+			fmt.Fprintf(a.err, "  %s\n", p.dim("a reason goes behind: deny use the test database"))
+		}
 		reply, err := a.readReply(ctx, w)
 		if err != nil || reply == nil {
 			return false, err
 		}
-		reply.Step, reply.By, reply.Source = w.Step, whoami(), "terminal"
+		reply.Step, reply.Shown, reply.By, reply.Source = w.Step, w.Shown, whoami(), "terminal"
 		err = record(ctx, *reply)
 		switch {
 		case errors.Is(err, protocol.ErrUsage): // asked again

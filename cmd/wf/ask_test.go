@@ -110,3 +110,31 @@ func TestTheEndOfInputLeavesAFormOpen(t *testing.T) {
 	}
 	p.shows("--field zip=… --field name=…")
 }
+
+// F-38: a tool call that is asked for at the terminal is shown to its end, Enter answers nothing, and the
+// reason of a denial reaches the model.
+func TestAToolCallIsAskedForAtTheTerminal(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "danger.yaml", "wf: 1\nname: danger\nlimits: {cost_usd: 1}\nroles: {a: {prompt: Work., tools: [write_file: ask], model: script/replies.yaml, timeout: 1m}}\n")
+	write(t, dir, "replies.yaml", "a#1:\n  - {tool: write_file, args: {path: out.txt, content: \""+strings.Repeat("building ", 1_990)+"\\nthe last line\\n\"}}\n  - {text: Done.}\n")
+	p := atTerminal(t, dir, "wf", "run", "danger.yaml")
+	p.shows("a#1 asks:")
+	p.shows("+the last line")
+	p.shows("1  Allow once\r\n  2  Allow exactly this for the whole run\r\n  3  Deny\r\n")
+	p.shows("> ")
+	p.press("3 not in this directory\r")
+	if got := p.ends(); got != 0 {
+		t.Errorf("exit %d:\n%s", got, p.all())
+	}
+	if said, err := wfIn(dir, "replay", "-1", "-o", "jsonl").Output(); err != nil || !strings.Contains(string(said), "a person denied this call: not in this directory") {
+		t.Errorf("the model did not read why: %v", err)
+	}
+
+	p = atTerminal(t, dir, "wf", "run", "danger.yaml")
+	p.shows("3  Deny\r\n")
+	p.shows("> ")
+	p.press("\r")
+	if got := p.ends(); got != 8 {
+		t.Errorf("Enter alone: exit %d:\n%s", got, p.all())
+	}
+}

@@ -149,7 +149,7 @@ func (b *backend) mayChoose(ctx context.Context, p *lang.Program, chosen map[str
 
 // Answer records an answer; the run goes on here, unless another process drives it.
 func (b *backend) Answer(ctx context.Context, run protocol.RunID, x api.Answer) (string, error) {
-	r := engine.Reply{Step: x.Step, Signal: x.Signal, Choice: x.Choice, Text: x.Text, By: asker(ctx), Source: "http"}
+	r := engine.Reply{Step: x.Step, Signal: x.Signal, Choice: x.Choice, Text: x.Text, Shown: x.Shown, By: asker(ctx), Source: "http"}
 	if len(x.Fields) > 0 && string(x.Fields) != "null" {
 		fields, err := protocol.CanonicalizeJSON(x.Fields)
 		if err != nil {

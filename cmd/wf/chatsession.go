@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"wf/cmd/internal/chat"
+	"wf/engine"
 	"wf/hub/client"
 	"wf/protocol"
 )
@@ -147,8 +148,8 @@ func (s *chatSession) Say(ctx context.Context, step, text string) error {
 }
 
 // Choose answers a step with one of its choices.
-func (s *chatSession) Choose(ctx context.Context, step, value string) error {
-	return s.act(ctx, "answer", map[string]string{"step": step, "choice": value})
+func (s *chatSession) Choose(ctx context.Context, c chat.Chosen) error {
+	return s.act(ctx, "answer", answerBody(engine.Reply{Step: c.Step, Choice: c.Value, Text: c.Text, Shown: c.Shown}))
 }
 
 // Fill answers a step with the fields it asks for, and one of its choices where it offers some.

@@ -64,7 +64,7 @@ func (a *app) confine() (read []string, limits sandbox.Limits, err error) {
 	}
 	l := c.Sandbox.Limits
 	read, err = c.Sandbox.Readable()
-	return read, sandbox.Limits{FileSize: l.FileSize, OpenFiles: l.OpenFiles, Processes: l.Processes}, err
+	return read, sandbox.Limits{FileSize: l.FileSize, OpenFiles: l.OpenFiles, Processes: l.Processes, Memory: l.Memory, Disk: l.Disk}, err
 }
 
 // openModels keeps the models that agents opened, so that their connections and places are kept.

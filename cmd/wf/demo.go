@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -57,8 +56,8 @@ func (a *app) demo(ctx context.Context, dir string) error {
 	}
 	a.progress("a Go module whose tests fail, in %s", dir)
 	a.ours = true
-	if tier := sandbox.Probe(); !tier.Holds {
-		a.progress("  commands cannot be confined here (%s): those of the demo run as you", strings.Join(tier.Reasons, "; "))
+	if why := sandbox.Probe().Lacks(sandbox.Policy{}); why != "" {
+		a.progress("  commands cannot be confined here (%s): those of the demo run as you", why)
 	}
 	err = a.run(ctx, filepath.Join(dir, filepath.FromSlash(workflows.DemoWorkflow)), runFlags{dir: dir, tags: []string{"demo"}})
 	if err != nil || a.asJSON() {

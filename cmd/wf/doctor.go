@@ -148,9 +148,12 @@ func checkPrices(loaded *config.Loaded, now time.Time) checkup {
 func (a *app) checkSandbox() checkup {
 	tier := sandbox.Probe()
 	c := checkup{Name: "sandbox", State: "ok", Text: tier.String()}
-	read, _, err := a.confine()
+	read, limits, err := a.confine()
 	if len(read) > 0 {
 		c.Text += "; the config lets commands read " + strings.Join(read, ", ")
+	}
+	if tier.Holds {
+		c.Text += "; " + limits.Bounds()
 	}
 	switch {
 	case errors.Is(err, config.ErrConfig) && a.loaded.config != nil:
@@ -158,7 +161,7 @@ func (a *app) checkSandbox() checkup {
 	case !tier.Holds:
 		c.State, c.Fix = "note", "agents' commands ask a person first; a newer kernel (Landlock) confines them"
 	case len(tier.Reasons) > 0:
-		c.State = "note"
+		c.State, c.Fix = "note", "allow user namespaces; until then roles whose commands are confined need  network: allow,  or your config  container_is_sandbox: true  in a container"
 	}
 	return c
 }

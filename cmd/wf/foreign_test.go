@@ -179,3 +179,21 @@ func TestADaemonLeavesRunsFromElsewhereAlone(t *testing.T) {
 	}
 	d.awaits(t, ctx, foreign, protocol.Done)
 }
+
+// F-41: the programs of MCP servers run outside of the sandbox, so a daemon does not start an untrusted
+// workflow that calls them, also one with a model of this machine.
+func TestADaemonStartsNoUntrustedWorkflowThatCallsAServer(t *testing.T) {
+	dir := t.TempDir()
+	ctx := t.Context()
+	d, _ := laidOut(t, ctx, dir)
+	d.keeper.start()
+	const flow = "wf: 1\nname: calls\nmcp: {t: {url: \"http://127.0.0.1:1\"}}\nlimits: {tokens: 100, duration: 1m}\n" +
+		"roles: {a: {prompt: Work., model: script/replies.yaml, tools: [%s], timeout: 1m}}\n"
+	for tool, waits := range map[string]bool{"\"mcp:t/*\": auto": true, "read_file": false} {
+		write(t, dir, "calls.yaml", fmt.Sprintf(flow, tool))
+		list, err := d.backend.Workflows(ctx)
+		if err != nil || len(list) != 1 || list[0].Waits != waits {
+			t.Errorf("with the tool %s: %+v, %v", tool, list, err)
+		}
+	}
+}

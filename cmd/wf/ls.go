@@ -191,7 +191,7 @@ func rowOf(h cas.Head, st *engine.State) runRow {
 		row.Parent = &parent
 	}
 	for _, w := range st.Waiting() {
-		row.Waiting = append(row.Waiting, engine.WaitingView{Step: w.Step.String(), Kind: w.Kind, Question: w.Question.S, Choices: orNone(w.Choices)})
+		row.Waiting = append(row.Waiting, engine.WaitingView{Step: w.Step.String(), Kind: w.Kind, Question: w.Question.S, Choices: orNone(w.Choices), Shown: w.Shown})
 	}
 	return row
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"wf/agentkit/config"
+	"wf/agentkit/mcp"
 	"wf/cas"
 	"wf/engine/lang"
 	"wf/protocol"
@@ -47,12 +48,12 @@ func unconfined(p *lang.Program, agents bool) bool {
 }
 
 // reaches reports whether a definition reaches beyond the sandbox, this machine or its user's purse:
-// by a command, an agent without walls, or a model that is no server of this machine.
+// by a command, an agent without walls, a tool of an MCP server, or a model that is no server of this machine.
 func reaches(loaded *config.Loaded, p *lang.Program) bool {
 	return slices.ContainsFunc(p.Workflow.Roles, func(r protocol.Role) bool {
 		child := p.Children[r.Workflow]
 		switch {
-		case r.Action == protocol.ActRun, r.Sandbox == protocol.SandboxOff, r.Network == protocol.NetworkAllow, child != nil && reaches(loaded, child):
+		case r.Action == protocol.ActRun, r.Sandbox == protocol.SandboxOff, reachesOut(&r), slices.ContainsFunc(r.Tools, ofServer), child != nil && reaches(loaded, child):
 			return true
 		case r.Action != protocol.ActPrompt:
 			return false
@@ -68,6 +69,14 @@ func reaches(loaded *config.Loaded, p *lang.Program) bool {
 		return slices.ContainsFunc(models, func(m string) bool { return !loaded.Local(m) })
 	})
 }
+
+// reachesOut reports whether commands of a role reach beyond their own loopback.
+func reachesOut(r *protocol.Role) bool {
+	all, hosts := r.Reach()
+	return all || len(hosts) > 0
+}
+
+func ofServer(tool string) bool { return strings.HasPrefix(tool, mcp.Prefix) }
 
 // grants are what the user trusts, with what the command line and WF_TRUST add.
 func (a *app) grants() (config.Grants, error) {

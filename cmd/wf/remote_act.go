@@ -48,6 +48,9 @@ func answerBody(reply engine.Reply) map[string]any {
 	if len(reply.Fields) > 0 {
 		body["fields"] = json.RawMessage(reply.Fields)
 	}
+	if reply.Shown != "" {
+		body["shown"] = reply.Shown
+	}
 	return body
 }
 

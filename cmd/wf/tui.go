@@ -90,6 +90,7 @@ type tuiView struct {
 		Step     string            `json:"step"`
 		Question string            `json:"question"`
 		Choices  []protocol.Choice `json:"choices"`
+		Shown    string            `json:"shown"`
 	} `json:"waiting"`
 }
 
@@ -134,7 +135,7 @@ func (s tuiSource) Run(ctx context.Context, id protocol.RunID) (tui.View, error)
 		out.Steps = append(out.Steps, step)
 	}
 	for _, w := range v.Waiting {
-		out.Waiting = append(out.Waiting, tui.Question{Step: w.Step, Text: w.Question, Choices: w.Choices})
+		out.Waiting = append(out.Waiting, tui.Question{Step: w.Step, Text: w.Question, Choices: w.Choices, Shown: w.Shown})
 	}
 	return out, nil
 }
@@ -313,9 +314,9 @@ func (s tuiSource) Follow(ctx context.Context, id protocol.RunID, moved func()) 
 }
 
 // Answer answers what a run waits for.
-func (s tuiSource) Answer(ctx context.Context, id protocol.RunID, step, text string) error {
+func (s tuiSource) Answer(ctx context.Context, id protocol.RunID, q tui.Question, text string) error {
 	ctx, cancel := context.WithTimeout(ctx, chatTimeout)
 	defer cancel()
-	_, _, err := s.api.Act(ctx, id, "answer", map[string]string{"step": step, "text": text})
+	_, _, err := s.api.Act(ctx, id, "answer", answerBody(engine.Reply{Step: q.Step, Text: text, Shown: q.Shown}))
 	return err
 }

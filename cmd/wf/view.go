@@ -171,6 +171,8 @@ func nextAnswer(v *engine.View) string {
 			continue
 		case w.Kind == protocol.WaitSignal:
 			return fmt.Sprintf("wf answer %s --signal %s", v.ID, w.Question)
+		case w.Kind == protocol.WaitApproval: // whether to allow it is for the user to say
+			return fmt.Sprintf(`%s --choice allow, or: wf answer %s:%s "deny WHY"; wf show %s has all of the call`, answer, v.ID, w.Step, v.ID)
 		case len(w.Choices) > 0:
 			pick := max(0, slices.IndexFunc(w.Choices, func(c protocol.Choice) bool { return c.Primary }))
 			answer += " --choice " + shellWord(w.Choices[pick].Value)

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"iter"
+	"slices"
 	"strings"
 
 	"wf/agentkit/config"
@@ -16,22 +18,25 @@ import (
 // errUnconfined is the error of a run with commands to be confined, on a machine that cannot.
 var errUnconfined = &protocol.Error{Code: "sandbox_unavailable", Message: "commands cannot be confined on this machine", Hint: "wf doctor says what is missing"}
 
+// errUnheld is a run whose roles say of the network what this machine cannot hold.
+var errUnheld = &protocol.Error{Code: errUnconfined.Code, Message: "commands cannot have the network that their roles say", Hint: errUnconfined.Hint}
+
 // walls confine the commands of run roles, as those of agents are.
 type walls struct{ a *app }
 
 // container are the walls of a machine that its user calls a sandbox itself.
 var container = roles.Bare{Name: sandbox.Container}
 
-func (w walls) Tier() protocol.SandboxTier {
-	if w.a.inContainer() {
-		return container.Tier()
+func (w walls) Tier(c roles.Command) protocol.SandboxTier {
+	if w.bare(c) {
+		return container.Tier(c)
 	}
 	tier := sandbox.Probe()
 	return protocol.SandboxTier{Tier: tier.Name, ABI: tier.ABI}
 }
 
 func (w walls) Run(ctx context.Context, c roles.Command) (int, error) {
-	if w.a.inContainer() {
+	if w.bare(c) {
 		return container.Run(ctx, c)
 	}
 	read, limits, err := w.a.confine()
@@ -41,24 +46,27 @@ func (w walls) Run(ctx context.Context, c roles.Command) (int, error) {
 	return sandbox.Run(ctx, policyOf(c, read, limits), []string{"sh", "-c", c.Line}, c.Stdout, c.Stderr)
 }
 
+// bare reports whether a command runs as it is, since the machine is a sandbox itself. Walls that hold what
+// the command's role says are put up all the same.
+func (w walls) bare(c roles.Command) bool {
+	return w.a.inside() && sandbox.Probe().Lacks(sandbox.Policy{Network: c.Network, Hosts: c.Hosts}) != ""
+}
+
 func policyOf(c roles.Command, read []string, limits sandbox.Limits) sandbox.Policy {
-	return sandbox.Policy{Workspace: c.Workspace, Dir: c.Dir, Network: c.Network, Environ: c.Env, Stdin: c.Stdin,
+	return sandbox.Policy{Workspace: c.Workspace, Dir: c.Dir, Network: c.Network, Hosts: c.Hosts, Met: c.Hit, Environ: c.Env, Stdin: c.Stdin,
 		Read: append(read, c.Stdin.Name()), Limits: limits, Grace: c.Grace}
 }
 
 // Met names the keys that open the walls.
 func (w walls) Met(c roles.Command, output string) string {
-	if w.a.inContainer() || !sandbox.MetWall(output) {
+	if w.bare(c) || !sandbox.MetWall(output) {
 		return ""
 	}
 	return sandbox.Probe().Describe(policyOf(c, nil, sandbox.Limits{})) + " if it met a wall: network: allow or sandbox: off on the role opens it, " +
 		"and so does sandbox: {read: [PATH]} in a config; what it needs of the environment is written under env"
 }
 
-// inContainer reports whether commands run as they are, since the user said that the machine is a
-// sandbox or wf itself wrote all that runs. Walls that hold are put up all the same.
-func (a *app) inContainer() bool { return !sandbox.Probe().Holds && a.inside() }
-
+// inside reports whether the user said that this machine is a sandbox, or wf itself wrote all that runs.
 func (a *app) inside() bool {
 	if a.ours {
 		return true
@@ -74,33 +82,61 @@ func (a *app) confinesAll() bool {
 	return err == nil && c.Defaults.Sandbox == protocol.SandboxOn
 }
 
-// unconfinable refuses a run with commands to be confined, on a machine that cannot confine them.
-// The machine is probed, which starts a process, only for a run that has such commands.
+// unconfinable refuses a run whose commands are to be confined where nothing can confine them, or not as
+// their roles say. The machine is probed, which starts a process, only for a run that has such commands.
 func unconfinable(probe func() sandbox.Tier, loaded *config.Loaded, c engine.Candidate) error {
-	names := confinedRoles(c.Program, "", c.Program.HasAgent() || loaded.Defaults.Sandbox == protocol.SandboxOn)
-	if len(names) == 0 {
+	all := c.Program.HasAgent() || loaded.Defaults.Sandbox == protocol.SandboxOn
+	var tier sandbox.Tier
+	var whys []string
+	names := map[string][]string{} // by why
+	for name, role := range confinedRoles(c.Program, "", all) {
+		if tier = probe(); !tier.Holds && role.Action == protocol.ActPrompt {
+			continue // its shell refuses by itself, the rest of its work needs no walls
+		}
+		network, hosts := role.Reach()
+		why := tier.Lacks(sandbox.Policy{Network: network, Hosts: hosts})
+		if why == "" {
+			continue
+		}
+		if names[why] == nil {
+			whys = append(whys, why)
+		}
+		names[why] = append(names[why], name)
+	}
+	if len(whys) == 0 {
 		return nil
 	}
-	tier := probe()
-	if tier.Holds {
-		return nil
+	if !tier.Holds {
+		return fail(errUnconfined, "use a kernel with Landlock and user namespaces (wf doctor says what is missing); or say  sandbox: off  on the roles, "+
+			"which then run, as you, whatever agents write here; or, in a container with nothing of yours in it, put  container_is_sandbox: true  into your own config",
+			"the commands of %s are to be confined, since an agent works beside them, and this machine cannot: %s", strings.Join(names[whys[0]], ", "), whys[0])
 	}
-	return fail(errUnconfined, "use a kernel with Landlock and user namespaces (wf doctor says what is missing); or say  sandbox: off  on the roles, "+
-		"which then run, as you, whatever agents write here; or, in a container with nothing of yours in it, put  container_is_sandbox: true  into your own config",
-		"the commands of %s are to be confined, since an agent works beside them, and this machine cannot: %s", strings.Join(names, ", "), strings.Join(tier.Reasons, "; "))
+	for i, why := range whys {
+		whys[i] = fmt.Sprintf("the commands of %s: %s", strings.Join(names[why], ", "), why)
+	}
+	return fail(errUnheld, "allow user namespaces (wf doctor says what is missing); or say  network: allow  on the roles, whose commands then reach all of this machine's network "+
+		"and are confined in files; or, in a container with nothing of yours in it, put  container_is_sandbox: true  into your own config",
+		"this machine cannot give commands the network that their roles say (%s)\n  %s", strings.Join(tier.Reasons, "; "), strings.Join(whys, "\n  "))
 }
 
-// confinedRoles are the run roles with confined commands, those of sub-workflows included.
-func confinedRoles(p *lang.Program, path string, all bool) []string {
-	var out []string
-	for i := range p.Workflow.Roles {
-		role := &p.Workflow.Roles[i]
-		if role.Action == protocol.ActRun && role.Sandbox != protocol.SandboxOff && (all || role.Sandbox == protocol.SandboxOn) {
-			out = append(out, path+role.Name)
-		}
-		if child := p.Children[role.Workflow]; child != nil {
-			out = append(out, confinedRoles(child, fmt.Sprintf("%s%s/", path, role.Name), all)...)
+// confinedRoles are the roles whose commands are confined, by name, those of sub-workflows included: run
+// roles, and agents with a shell. all confines run roles that say nothing.
+func confinedRoles(p *lang.Program, path string, all bool) iter.Seq2[string, *protocol.Role] {
+	return func(yield func(string, *protocol.Role) bool) {
+		for i := range p.Workflow.Roles {
+			role := &p.Workflow.Roles[i]
+			command := role.Action == protocol.ActRun && (all || role.Sandbox == protocol.SandboxOn)
+			shell := role.Action == protocol.ActPrompt && slices.Contains(role.Tools, "shell")
+			if (command || shell) && role.Sandbox != protocol.SandboxOff && !yield(path+role.Name, role) {
+				return
+			}
+			if child := p.Children[role.Workflow]; child != nil {
+				for name, inner := range confinedRoles(child, path+role.Name+"/", all) {
+					if !yield(name, inner) {
+						return
+					}
+				}
+			}
 		}
 	}
-	return out
 }

@@ -15,14 +15,17 @@ const (
 	withAgent = "wf: 1\nname: a\nroles:\n  coder: {prompt: Code., model: script/x}\n  test: {run: ls}\n  open: {run: ls, sandbox: off}\n" +
 		"edges: [{from: START, to: coder}, {from: coder, to: test}, {from: test, to: open}, {from: open, to: END}]\n"
 	withoutAgent = "wf: 1\nname: b\nroles: {one: {run: ls}}\n"
-	confinedOne  = "wf: 1\nname: c\nroles: {one: {run: ls, sandbox: on}}\n"
+	withShell    = "wf: 1\nname: d\nroles:\n  coder: {prompt: Code., model: script/x, tools: [shell]}\n  reader: {prompt: Read., model: script/x, tools: [read_file]}\n" +
+		"  test: {run: go test, network: allow}\n  get: {run: ls, network: [\"a.example.com:443\"]}\n  off: {run: ls, sandbox: off}\n" +
+		"edges: [{from: START, to: coder}, {from: coder, to: reader}, {from: reader, to: test}, {from: test, to: get}, {from: get, to: off}, {from: off, to: END}]\n"
+	confinedOne = "wf: 1\nname: c\nroles: {one: {run: ls, sandbox: on}}\n"
 )
 
 // Where nothing can confine commands, a run that promises it does not begin, and its error names the roles
 // and the ways out.
 func TestARunThatCannotBeConfinedDoesNotBegin(t *testing.T) {
 	none := sandbox.Tier{Name: sandbox.None, Reasons: []string{"the kernel has no Landlock"}}
-	holds := sandbox.Tier{Name: "landlock-7", Holds: true}
+	holds := sandbox.Tier{Name: "landlock-7", Holds: true, Namespaces: true}
 	all := &config.Loaded{}
 	all.Defaults.Sandbox = protocol.SandboxOn
 	for name, c := range map[string]struct {
@@ -62,6 +65,50 @@ func TestARunThatCannotBeConfinedDoesNotBegin(t *testing.T) {
 			}
 		}
 		for _, way := range []string{"user namespaces", "sandbox: off", "container_is_sandbox: true"} {
+			if !strings.Contains(protocol.HintOf(err), way) {
+				t.Errorf("%s: the way %q is not in %q", name, way, protocol.HintOf(err))
+			}
+		}
+	}
+}
+
+// Where walls hold without namespaces, what a role says of the network is held or refused, and one that would
+// have a loopback does not begin without.
+func TestAPolicyThatTheTierCannotHoldIsRefused(t *testing.T) {
+	lower := sandbox.Tier{Name: "landlock-7+seccomp", ABI: 7, Holds: true, Reasons: []string{"no user namespace: user.max_user_namespaces is reached or 0"}}
+	higher := sandbox.Tier{Name: "landlock-7+seccomp+netns", ABI: 7, Holds: true, Namespaces: true}
+	for name, c := range map[string]struct {
+		tier   sandbox.Tier
+		loaded *config.Loaded
+		yaml   string
+		want   []string // in the error; none is no error
+	}{
+		"a command and its loopback":  {lower, &config.Loaded{}, withAgent, []string{"the commands of test: without a network namespace there is no loopback"}},
+		"an agent's shell and a list": {lower, &config.Loaded{}, withShell, []string{"the commands of coder: without a network namespace", "the commands of get: a list of hosts is held by a network namespace"}},
+		"with namespaces":             {higher, &config.Loaded{}, withShell, nil},
+		"commands alone":              {lower, &config.Loaded{}, withoutAgent, nil},
+	} {
+		p, ds := lang.Load([]byte(c.yaml), lang.Options{})
+		if p == nil {
+			t.Fatal(ds)
+		}
+		err := unconfinable(func() sandbox.Tier { return c.tier }, c.loaded, engine.Candidate{Program: p, New: true})
+		if c.want == nil {
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		if err == nil || statusOf(err) != 4 {
+			t.Errorf("%s: %v, status %d", name, err, statusOf(err))
+			continue
+		}
+		for _, want := range append(c.want, "user.max_user_namespaces") {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %q is not in %q", name, want, err)
+			}
+		}
+		for _, way := range []string{"allow user namespaces", "network: allow", "container_is_sandbox: true"} {
 			if !strings.Contains(protocol.HintOf(err), way) {
 				t.Errorf("%s: the way %q is not in %q", name, way, protocol.HintOf(err))
 			}

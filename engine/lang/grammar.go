@@ -16,6 +16,7 @@ var (
 	toolName   = lazy.Regexp(`^[A-Za-z_][A-Za-z0-9_.:/-]*(/\*)?$`)
 	serverName = lazy.Regexp(`^[A-Za-z_][A-Za-z0-9_-]{0,31}$`)
 	memoryName = lazy.Regexp(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,63}$`)
+	endpoint   = lazy.Regexp(`^(packages|[A-Za-z0-9_.-]+:[0-9]{1,5}|\[[0-9A-Fa-f:.]+\]:[0-9]{1,5})$`)
 	headerName = lazy.Regexp(`^[A-Za-z0-9-]+$`)
 	retryClass = lazy.Regexp(`^(any|timeout|rate_limit|server_error|invalid_output|exit_code|exit_[0-9]{1,3})$`)
 )
@@ -68,7 +69,7 @@ var retryShape = either("How often a failed attempt is repeated: attempts in all
 
 var (
 	envShape   = &shape{kind: aMap, elem: text, doc: "Environment of commands and tools: name → template. ${{ secrets.NAME }} hands over a secret."}
-	toolsShape = &shape{kind: aList, doc: "Tools of an agent: names, mcp:SERVER/TOOL or mcp:SERVER/*, each alone or with: auto|ask|deny.",
+	toolsShape = &shape{kind: aList, doc: "Tools of an agent: names, mcp:SERVER/TOOL or mcp:SERVER/*, each alone or with: auto|ask|deny. Calls of a server are asked for unless auto is said, or a server that you trust says that the tool only reads.",
 		elem: either("", matching(toolName, "the name of a tool"), &shape{kind: aMap, elem: enum("", "auto", "ask", "deny"), nonEmpty: true})}
 	compactionShape = object([]key{
 		{"watermark", &shape{kind: anInt, min: 1, doc: "Tokens at which the conversation is summarised."}, false},
@@ -114,7 +115,8 @@ var commonKeys = []key{
 	{"continue_on_error", doc(yesNo, "A failure is data: a command's exit code, null for an item. A sub-workflow fails also when an error, its own limits or a stall suspend it; its run stays to be looked at."), false},
 	{"once", doc(yesNo, "A command that was cut off is not run again; a person is asked."), false},
 	{"sandbox", enum("Whether commands are confined. An agent's are, and so is the command of a run role in a workflow that has an agent; on confines one in any workflow. off confines nothing: an agent's commands are then asked for, each of them.", protocol.SandboxOn, protocol.SandboxOff), false},
-	{"network", enum("allow lets confined commands use the network of this machine.", protocol.NetworkAllow), false},
+	{"network", either("What confined commands reach of the network: nothing unless it is said. A list of HOST:PORT is reached over TLS or another protocol in a tunnel of an HTTP proxy, which is set in the environment; packages stands for the hosts from which go, npm, pip and cargo download. allow is all of this machine's network.",
+		enum("", protocol.NetworkAllow, protocol.NetworkPackages), listOf(doc(matching(endpoint, "a host and its port, such as api.example.com:443, or packages"), "HOST:PORT, or packages."), "")), false},
 	{"env", envShape, false},
 	{"dir", doc(str, "Working directory, relative to the workspace."), false},
 }

@@ -136,7 +136,8 @@ func (l *loader) decodeRole(r *protocol.Role, key, n, defaults *yaml.Node) {
 	}
 	r.Memory = l.memory(r.Name, get("memory"))
 	l.tools(r, get("tools"))
-	r.Sandbox, r.Network = l.str(get("sandbox")), l.str(get("network"))
+	r.Sandbox = l.str(get("sandbox"))
+	r.Network, r.NetworkHosts = l.network(get("network"))
 	if r.Action == protocol.ActPrompt && r.Sandbox == protocol.SandboxOn {
 		r.Sandbox = "" // as it is by itself
 	}
@@ -146,6 +147,31 @@ func (l *loader) decodeRole(r *protocol.Role, key, n, defaults *yaml.Node) {
 	r.RouteAll = l.str(get("route")) == "all"
 	r.ContinueOnError = l.yes(get("continue_on_error"))
 	r.Once = l.yes(get("once"))
+}
+
+// network is a word and endpoints, sorted. The word packages may be one of the list.
+func (l *loader) network(n *yaml.Node) (word string, hosts []string) {
+	if !l.good(n) || n.Kind != yaml.Sequence {
+		return l.str(n), nil
+	}
+	for _, item := range n.Items {
+		text := l.str(item)
+		if text == "" {
+			continue // reported
+		}
+		if text == protocol.NetworkPackages {
+			word = text
+			continue
+		}
+		e, err := protocol.ParseEndpoint(text)
+		if err != nil {
+			l.wrong(item, "network: "+err.Error(), "such as api.example.com:443")
+			continue
+		}
+		hosts = append(hosts, e.String())
+	}
+	slices.Sort(hosts)
+	return word, slices.Compact(hosts)
 }
 
 // memory is nil for a role without one. What is said of it by default is not written down.

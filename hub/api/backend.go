@@ -203,6 +203,9 @@ type Answer struct {
 	Text   string          `json:"text"`
 	Choice string          `json:"choice"` // value or label
 	Fields json.RawMessage `json:"fields"` // of a form, an object
+	// Shown is that of what waits, as it was shown: another tool call by now is not answered. "" takes
+	// whatever waits.
+	Shown string `json:"shown"`
 }
 
 // Resume says how a run is gone on with.

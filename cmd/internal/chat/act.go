@@ -49,7 +49,7 @@ func (a *App) send() tea.Cmd {
 		if value := a.picked(w); value != "" && len(w.Fields) > 0 {
 			return a.fillIn(w, value, "", "")
 		} else if value != "" {
-			return a.choose(w, value, "")
+			return a.choose(w, value, "", "")
 		}
 		return nil
 	}
@@ -72,11 +72,15 @@ func (a *App) send() tea.Cmd {
 	}
 	if asked && len(w.Choices) > 0 {
 		value, known := choiceOf(w, line)
+		why := ""
+		if !known && w.Kind == protocol.WaitApproval {
+			value, why, known = denial(w, text)
+		}
 		if !known {
 			a.said = "pick one by its number or name"
 			return nil
 		}
-		return a.choose(w, value, line)
+		return a.choose(w, value, why, line)
 	}
 	if strings.HasPrefix(text, "//") {
 		text = text[1:]
@@ -125,9 +129,11 @@ func (a *App) fillIn(w Waiting, choice, text, line string) tea.Cmd {
 	})
 }
 
-func (a *App) choose(w Waiting, value, line string) tea.Cmd {
+func (a *App) choose(w Waiting, value, text, line string) tea.Cmd {
 	a.pick = 0
-	return a.do(line, func(ctx context.Context) (Outcome, error) { return Outcome{}, a.session.Choose(ctx, w.Step, value) })
+	return a.do(line, func(ctx context.Context) (Outcome, error) {
+		return Outcome{}, a.session.Choose(ctx, Chosen{w.Step, value, text, w.Shown})
+	})
 }
 
 func (a *App) command(c command) tea.Cmd {

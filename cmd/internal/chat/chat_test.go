@@ -313,3 +313,27 @@ func TestCtrlCTwiceLeaves(t *testing.T) {
 		t.Error(err, s.app.Err())
 	}
 }
+
+// The answer to a tool call is for the call that was on the screen; none is the default, and a denial
+// has its reason.
+func TestAToolCallIsAnsweredAsItWasShown(t *testing.T) {
+	r := newRoom()
+	talk(r)
+	r.happen("you#2", protocol.EvAnswered, obj{"text": "go"})
+	r.happen("wf#2", protocol.EvWaiting, obj{"kind": "approval", "question": "wf#2 wants to call shell:\n\nrm -rf build", "call": "c", "shown": "d1",
+		"choices": []obj{{"label": "Allow once", "value": "allow"}, {"label": "Deny", "value": "deny"}}})
+	s := show(t, r, 80, 24)
+	s.Shows("rm -rf build")
+	s.Shows(" 2  Deny")
+	s.Press("\r")
+	s.Press("1 but only once\r")
+	s.Shows("pick one by its number or name")
+	s.Press("deny: use the test database\r")
+	if got := r.heard(t); got != "wf#2=deny d1 use the test database" {
+		t.Errorf("answered %q", got)
+	}
+	s.Press("1\r")
+	if got := r.heard(t); got != "wf#2=allow d1" {
+		t.Errorf("answered %q", got)
+	}
+}

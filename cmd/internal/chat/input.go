@@ -10,6 +10,7 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"wf/cmd/internal/plain"
+	"wf/protocol"
 )
 
 // prompt is the box in which a person writes, with what was written before.
@@ -143,6 +144,13 @@ func (p *prompt) atTop() bool { return p.area.Line() == 0 && p.area.LineInfo().R
 func (p *prompt) atBottom() bool {
 	at := p.area.LineInfo()
 	return p.area.Line() == p.area.LineCount()-1 && at.RowOffset >= at.Height-1
+}
+
+// denial reads a line that denies a tool call, with the reason behind the number or name of that choice.
+func denial(w Waiting, line string) (value, why string, ok bool) {
+	first, why, _ := strings.Cut(line, " ")
+	value, ok = choiceOf(w, strings.TrimRight(first, ":,"))
+	return value, strings.TrimSpace(why), ok && value == protocol.Deny
 }
 
 // choiceOf finds the choice that a line names: by its number, value or label.

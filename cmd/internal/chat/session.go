@@ -21,7 +21,7 @@ type Session interface {
 	// that no process drives goes on with them.
 	Say(ctx context.Context, step, text string) error
 	// Choose answers a question that offers choices, or one about a tool call.
-	Choose(ctx context.Context, step, value string) error
+	Choose(ctx context.Context, c Chosen) error
 	// Fill answers a question that asks for fields; choice is "" where it offers none.
 	Fill(ctx context.Context, step, choice string, fields map[string]any) error
 	// Tasks are all tasks of the run, oldest first; none is no error.
@@ -29,6 +29,13 @@ type Session interface {
 	// Command carries out one of the actions below; what it returns is shown. Reset and Fork may
 	// go over to another run: then Info and Follow are asked again.
 	Command(ctx context.Context, c Command) (Outcome, error)
+}
+
+// Chosen is an answer to a question that offers choices.
+type Chosen struct {
+	Step, Value string
+	Text        string // goes with it: why a tool call is denied
+	Shown       string // of the question that was on the screen
 }
 
 // Info is what is known of a session from the start.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -90,8 +91,8 @@ func (r *room) Fill(_ context.Context, step, choice string, fields map[string]an
 	return err
 }
 
-func (r *room) Choose(_ context.Context, step, value string) error {
-	r.said <- step + "=" + value
+func (r *room) Choose(_ context.Context, c chat.Chosen) error {
+	r.said <- strings.TrimSpace(c.Step + "=" + c.Value + " " + strings.TrimSpace(c.Shown+" "+c.Text))
 	return nil
 }
 

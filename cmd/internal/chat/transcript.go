@@ -35,6 +35,7 @@ type Waiting struct {
 	Question string
 	Choices  []protocol.Choice
 	Fields   []protocol.FormField
+	Shown    string // digest of the tool call that is asked for
 }
 
 // Metrics are for the status line.
@@ -111,6 +112,7 @@ type data struct {
 	Question word              `json:"question"`
 	Choices  []protocol.Choice `json:"choices"`
 	Form     word              `json:"form"`
+	Shown    string            `json:"shown"`
 	By       word              `json:"by"`
 	Source   word              `json:"source"`
 	Choice   string            `json:"choice"`
@@ -235,7 +237,7 @@ func (t *Transcript) happened(e protocol.WireEvent, step string, d data) {
 		t.note(e, false, "%s", d.Title)
 	case protocol.EvWaiting:
 		t.Status = string(protocol.Waiting)
-		t.Waiting = append(t.Waiting, Waiting{step, protocol.WaitKind(d.Kind), plain.Text(string(d.Question)), d.Choices, protocol.FormFields(string(d.Form))})
+		t.Waiting = append(t.Waiting, Waiting{step, protocol.WaitKind(d.Kind), plain.Text(string(d.Question)), d.Choices, protocol.FormFields(string(d.Form)), d.Shown})
 		if it := t.calls[step+"\x00"+d.Call]; it != nil && it.Open {
 			it.Asked = true
 			it.changed()

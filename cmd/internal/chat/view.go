@@ -7,6 +7,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"wf/cmd/internal/plain"
+	"wf/protocol"
 )
 
 // The side bar is shown when there are tasks and the screen is this wide; on a narrower one the
@@ -152,6 +153,9 @@ func (a *App) choiceLines(width int) []string {
 	}
 	if len(w.Choices) == 0 {
 		return out
+	}
+	if w.Kind == protocol.WaitApproval {
+		how = "  ↑↓ or a number, then Enter; a reason goes behind: deny use the test database"
 	}
 	out = append(out, styleDim.Render(plain.Cut(how, width, "…")))
 	for i, c := range w.Choices {

@@ -205,8 +205,9 @@ func (a *App) answer(text string) tea.Cmd {
 		return nil
 	}
 	id, ctx := protocol.RunID(a.run.id), a.ctx
-	if n, err := strconv.Atoi(text); err == nil && n >= 1 && n <= len(q.Choices) {
-		text = q.Choices[n-1].Value
+	number, rest, _ := strings.Cut(text, " ")
+	if n, err := strconv.Atoi(number); err == nil && (rest == "" || q.Shown != "") && n >= 1 && n <= len(q.Choices) {
+		text = strings.TrimSpace(q.Choices[n-1].Value + " " + rest) // behind a denial, the reason
 	}
-	return func() tea.Msg { return did{a.source.Answer(context.WithoutCancel(ctx), id, q.Step, text)} }
+	return func() tea.Msg { return did{a.source.Answer(context.WithoutCancel(ctx), id, q, text)} }
 }

@@ -16,8 +16,8 @@ type Source interface {
 	Page(ctx context.Context, id protocol.RunID, step string, p Page) (string, error)
 	// Follow calls moved whenever something happened to a run, until ctx ends.
 	Follow(ctx context.Context, id protocol.RunID, moved func()) error
-	// Answer answers what a run waits for: a choice of it, or a text.
-	Answer(ctx context.Context, id protocol.RunID, step, text string) error
+	// Answer answers a question of a run: with a choice of it, or a text.
+	Answer(ctx context.Context, id protocol.RunID, q Question, text string) error
 }
 
 // Run is a run in the list.
@@ -51,6 +51,7 @@ type Step struct {
 type Question struct {
 	Step, Text string
 	Choices    []protocol.Choice
+	Shown      string // digest of the tool call that is asked for
 }
 
 // Page is what is shown of a step.

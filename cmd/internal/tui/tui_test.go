@@ -3,6 +3,7 @@ package tui_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -75,8 +76,8 @@ func (s *shelf) Follow(ctx context.Context, id protocol.RunID, moved func()) err
 	return ctx.Err()
 }
 
-func (s *shelf) Answer(_ context.Context, _ protocol.RunID, step, text string) error {
-	s.answered <- step + "=" + text
+func (s *shelf) Answer(_ context.Context, _ protocol.RunID, q tui.Question, text string) error {
+	s.answered <- q.Step + "=" + strings.TrimSpace(q.Shown+" "+text)
 	return nil
 }
 
@@ -205,4 +206,34 @@ func TestNarrowScreensShowOnePane(t *testing.T) {
 	s.Resize(1, 1)
 	s.Resize(100, 24)
 	s.Shows("Output of AAAA")
+}
+
+// The answer to a tool call is for the call that was on the screen, and a denial has its reason.
+func TestAToolCallIsAnsweredAsItWasShown(t *testing.T) {
+	source := newShelf()
+	asks := slices.IndexFunc(source.views, func(v tui.View) bool { return len(v.Waiting) > 0 })
+	q := &source.views[asks].Waiting[0]
+	q.Shown, q.Choices = "d1", []protocol.Choice{{Label: "Allow once", Value: "allow"}, {Label: "Deny", Value: "deny"}}
+	s := show(t, source, 100, 24)
+	s.Shows("Output of AAAA")
+	s.Press("j")
+	s.Shows("Publish this?")
+	s.Press("a2 use the test database\r")
+	if got := <-source.answered; got != "editor#1=d1 deny use the test database" {
+		t.Errorf("answered %q", got)
+	}
+}
+
+// F-38: the end of a question that is longer than the screen can be read.
+func TestALongQuestionIsReadToItsEnd(t *testing.T) {
+	source := newShelf()
+	asks := slices.IndexFunc(source.views, func(v tui.View) bool { return len(v.Waiting) > 0 })
+	source.views[asks].Waiting[0].Text = "echo building" + strings.Repeat(" building", 1_990) + "; id > X"
+	s := show(t, source, 100, 24)
+	s.Shows("Output of AAAA")
+	s.Press("j")
+	s.Shows("echo building")
+	s.Press("3G\x15\x15") // the output of the step comes behind it
+	s.Shows("id > X")
+	s.Shows("2  No")
 }

@@ -215,9 +215,11 @@ func (a *App) pagePane(width, rows int) []string {
 		step += "  "
 	}
 	w, h := frame.Inside(width, rows)
-	out := a.standing(w)
+	out, all := a.standing(w), a.pageLines(w)
+	if len(out) > h/2 { // what is asked is read by scrolling, to its end
+		out, all = nil, append(out, all...)
+	}
 	room := max(1, h-len(out))
-	all := a.pageLines(w)
 	a.room, a.top = room, max(0, min(a.top, len(all)-room))
 	out = append(out, all[a.top:min(len(all), a.top+room)]...)
 	hint := ""

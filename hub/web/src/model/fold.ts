@@ -28,6 +28,7 @@ export interface Question {
   form: Text; // JSON Schema
   due: number; // unix milliseconds, 0 is never
   since: number;
+  shown: string; // digest of the tool call that the question shows
 }
 
 export interface Step {
@@ -299,7 +300,7 @@ const folds: Record<string, (r: State, e: Entry, s: Step | undefined) => void> =
     const d = e.data;
     r.waiting.set(s.id, {
       step: s.id, kind: textOf(d["kind"]), question: d["question"] as Text, choices: (d["choices"] as Choice[] | null) ?? [],
-      form: d["form"] as Text, due: millis(d["due"]), since: e.at,
+      form: d["form"] as Text, due: millis(d["due"]), since: e.at, shown: textOf(d["shown"]),
     });
     r.move(s, "waiting");
     open(s, e.at, "wait");

@@ -31,6 +31,7 @@ export interface Waiting {
   choices: Choice[] | null;
   form?: unknown;
   due?: string | null;
+  shown?: string; // digest of the tool call that question shows
 }
 
 export interface Usage {
@@ -228,6 +229,7 @@ export interface AnswerRequest {
   text?: string;
   choice?: string;
   fields?: Record<string, unknown>;
+  shown?: string;
 }
 
 /** The clock of the server less that of this machine, in milliseconds; a second or so is not noticed. */

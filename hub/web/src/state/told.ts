@@ -30,7 +30,7 @@ export function agree(s: State, v: RunView): void {
 function questionOf(w: Waiting): Question {
   return {
     step: w.step, kind: w.kind, question: w.question, choices: w.choices ?? [], form: w.form ? JSON.stringify(w.form) : "",
-    due: w.due ? Date.parse(w.due) : 0, since: 0,
+    due: w.due ? Date.parse(w.due) : 0, since: 0, shown: w.shown ?? "",
   };
 }
 

@@ -22,12 +22,15 @@ export function Ask({run, question: q, told, choose}: {run: string; question: Qu
   const [busy, setBusy] = useState(false);
   const fields = useMemo(() => fieldsOf(formOf(q.form)), [q.form]);
   const choices = q.choices.length ? q.choices : (told?.choices ?? []);
+  // A tool call is allowed only when all of it is on the screen, and the answer is for what is.
+  const whole = q.kind !== "approval" || (told !== undefined && (told.shown ?? "") === q.shown);
 
   const send = async (c?: Choice) => {
-    if (busy) return;
+    if (busy || !whole) return;
     const a: AnswerRequest = {step: q.step};
     if (c) a.choice = c.value;
     if (text.trim()) a.text = text;
+    if (q.shown) a.shown = q.shown;
     if (fields.length) {
       const read = valuesOf(fields, typed);
       setFaults(read.faults);
@@ -61,11 +64,13 @@ export function Ask({run, question: q, told, choose}: {run: string; question: Qu
           <FormFields fields={fields} typed={typed} faults={faults} set={(k, v) => setTyped({...typed, [k]: v})} />
           {choices.length ? (
             <>
-              <Choices of={choices} pick={(c) => void send(c)} disabled={busy} />
-              <details>
-                <summary>Add a remark</summary>
-                <Line label="Remark" value={text} set={setText} lines={2} hint="goes with the choice" />
-              </details>
+              <Choices of={choices} pick={(c) => void send(c)} disabled={busy || !whole} />
+              {q.kind === "approval" ? <Line label="Why, if you deny it" value={text} set={setText} lines={2} hint="the agent reads it" /> : (
+                <details>
+                  <summary>Add a remark</summary>
+                  <Line label="Remark" value={text} set={setText} lines={2} hint="goes with the choice" />
+                </details>
+              )}
             </>
           ) : (
             <>

@@ -70,6 +70,28 @@ describe("a run", () => {
     check();
   });
 
+  test("F-38: a tool call is shown whole, no answer is the default, and a denial has a reason", async (t) => {
+    const {page, check} = await visit(t);
+    const id = await begin(page, "danger", {});
+    await open(page, id);
+    const asks = page.locator('[data-waiting="agent#1"]');
+    await asks.waitFor();
+    const text = await asks.locator("pre").innerText();
+    assert.match(text, /\+\\u\{202e\}building building/);
+    assert.match(text, /\+the last line\n$/);
+    assert.deepEqual(await asks.locator("[data-choice]").allInnerTexts(), ["Allow once", "Allow exactly this for the whole run", "Deny"]);
+    assert.equal(await asks.locator(".primary").count(), 0);
+    const {waiting} = await get(page, `/v1/runs/${id}`);
+    assert.match(waiting[0].shown, /^[0-9a-f]{64}$/);
+    const sent = page.waitForRequest((r) => r.url().endsWith("/answer"));
+    await asks.getByLabel("Why, if you deny it").fill("not in this directory");
+    await asks.getByRole("button", {name: "Deny"}).click();
+    assert.deepEqual((await sent).postDataJSON(), {step: "agent#1", choice: "deny", text: "not in this directory", shown: waiting[0].shown});
+    await status(page, "done");
+    await page.getByText("a person denied this call: not in this directory").first().waitFor({state: "attached"});
+    check();
+  });
+
   test("the messages of a step show what its earlier visit was sent, and the diff what changed", async (t) => {
     const {page, check} = await visit(t);
     const id = await begin(page, "draft", {topic: "tea"});

@@ -305,6 +305,20 @@ writer#1:
 writer#2:
   - {usage: {input: 1200, cached: 1024, output: 70}, text: "---\\nstatus: done\\nsummary: A small and kind thing.\\n---\\n# A small thing\\n\\nIt is small. It is kind.\\n"}
 `,
+  "danger.yaml": `
+wf: 1
+name: danger
+roles:
+  agent: {prompt: You work., tools: [write_file: ask], model: script/danger-replies.yaml, timeout: 1m}
+edges:
+  - {from: START, to: agent}
+  - {from: agent, to: END}
+`,
+  "danger-replies.yaml": `
+agent#1:
+  - {tool: write_file, args: {path: danger.txt, content: "\\u202e${"building ".repeat(400)}\\nthe last line\\n"}}
+  - {text: "Done."}
+`,
   // What a model may say that is out to be more than text.
   "hostile.yaml": `
 wf: 1

@@ -1,0 +1,18 @@
+package sandbox
+
+import (
+	"context"
+	"net"
+	"net/netip"
+)
+
+// ServeProxy is the proxy of a command with a list of hosts, on a listener of the test.
+func ServeProxy(l net.Listener, hosts []string, lookup func(context.Context, string, string) ([]netip.Addr, error), met func(string)) (end func()) {
+	return serveProxy(l, hosts, lookup, met).close
+}
+
+// Public reports whether a name may lead to an address.
+func Public(a netip.Addr) bool { return public(a) }
+
+// ProxyConns is how many connections a proxy has at a time.
+const ProxyConns = proxyConns

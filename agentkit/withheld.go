@@ -1,0 +1,93 @@
+package agentkit
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+	"sync"
+
+	"wf/protocol"
+)
+
+// Withheld keeps the arguments of calls in which a key was hidden, in the memory of this process
+// alone: a person who is asked for such a call may take a while, and its visit ends meanwhile. The
+// zero Withheld is ready; nil keeps nothing.
+type Withheld struct {
+	mu    sync.Mutex
+	kept  map[string]string
+	order []string // of the keys, oldest first
+}
+
+// withheldMax is how many calls keep their arguments.
+const withheldMax = 256
+
+func (w *Withheld) keep(key, args string) {
+	if w == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.kept == nil {
+		w.kept = map[string]string{}
+	}
+	if _, again := w.kept[key]; !again {
+		w.order = append(w.order, key)
+	}
+	w.kept[key] = args
+	if len(w.order) > withheldMax {
+		delete(w.kept, w.order[0])
+		w.order = w.order[1:]
+	}
+}
+
+// take gives what is kept, if it is that of the digest.
+func (w *Withheld) take(key, digest string) (args string, ok bool) {
+	if w == nil {
+		return "", false
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	args, ok = w.kept[key]
+	return args, ok && hexOf(args) == digest
+}
+
+func (w *Withheld) drop(key string) {
+	if w == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if _, ok := w.kept[key]; !ok {
+		return
+	}
+	delete(w.kept, key)
+	for i, k := range w.order {
+		if k == key {
+			w.order = append(w.order[:i:i], w.order[i+1:]...)
+			break
+		}
+	}
+}
+
+// withheldAs is the name of a call of this visit among those of all runs.
+func (v *visit) withheldAs(call string) string {
+	return strings.Join([]string{string(v.turn.Run), v.turn.Step.String(), call}, "\x00")
+}
+
+// remask takes over that a part of the arguments of a call was hidden, and finds them again where
+// this process still has them.
+func (v *visit) remask(d protocol.ToolCall) {
+	if d.Digest == "" {
+		return
+	}
+	v.masked[d.Call], v.lost[d.Call] = d.Digest, true
+	if args, ok := v.agent.Withheld.take(v.withheldAs(d.Call), d.Digest); ok {
+		v.raw[d.Call], v.lost[d.Call] = args, false
+	}
+}
+
+// hexOf is the SHA-256 of a text, in hex.
+func hexOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
