@@ -75,9 +75,9 @@ type Agent struct {
 	// Secret looks up the value of a declared secret; nil is os.LookupEnv.
 	Secret func(name string) (string, bool)
 
-	// Confine gives what commands may read beside the system and the workspace, absolute, and
-	// their limits, where a config says so. An error suspends the run. nil gives neither.
-	Confine func() (read []string, limits sandbox.Limits, err error)
+	// Confine gives what a config lets commands do beside the system and the workspace, and their
+	// limits. An error suspends the run. nil gives nothing.
+	Confine func() (sandbox.Grants, error)
 
 	// Inside reports that this machine is a sandbox itself: where commands cannot be confined as their role says they run
 	// as they are, and unasked. nil is that it is none.
@@ -312,7 +312,7 @@ func (v *visit) place(lookup func(string) (string, bool)) (tool.Workspace, error
 	}
 	if v.agent.Confine != nil {
 		var err error
-		if at.Read, at.Limits, err = v.agent.Confine(); err != nil {
+		if at.Grants, err = v.agent.Confine(); err != nil {
 			return at, err
 		}
 	}

@@ -12,11 +12,19 @@ import (
 //
 //	sandbox:
 //	  read: [~/models, /srv/data]
+//	  sockets: [ssh-agent]
+//	  devices: [/dev/kvm]
 //	  limits: {file_size: 1073741824, open_files: 4096, processes: 512, memory: 4294967296, disk: 10737418240}
 type Sandbox struct {
-	Read   []string      `json:"read"` // files and directories that may be read too: absolute, or below ~/
-	Limits SandboxLimits `json:"limits"`
+	Read    []string      `json:"read"`    // files and directories that may be read too: absolute, or below ~/
+	Sockets []string      `json:"sockets"` // of the user's programs that may be reached: SSHAgent alone
+	Devices []string      `json:"devices"` // character devices that may be read and written, below /dev
+	Limits  SandboxLimits `json:"limits"`
 }
+
+// SSHAgent is the name of the one socket that can be given. Others are as good as no walls: the one of
+// Docker starts programs as root.
+const SSHAgent = "ssh-agent"
 
 // SandboxLimits bound one command; 0 is what the sandbox has by itself.
 type SandboxLimits struct {
@@ -33,12 +41,23 @@ func (s Sandbox) check() error {
 			return fmt.Errorf("read: %q is neither absolute nor below ~/", path)
 		}
 	}
+	for _, name := range s.Sockets {
+		if name != SSHAgent {
+			return fmt.Errorf("sockets: %q is not known (want %s; what needs another one, such as Docker's, runs with  sandbox: off  on its role)", name, SSHAgent)
+		}
+	}
+	for _, path := range s.Devices {
+		if !strings.HasPrefix(path, "/dev/") || filepath.Clean(path) != path {
+			return fmt.Errorf("devices: %q is no path below /dev", path)
+		}
+	}
 	return nil
 }
 
-// over puts what one config says over another: paths are added, limits replaced.
+// over puts what one config says over another: paths and names are added, limits replaced.
 func (s Sandbox) over(under Sandbox) Sandbox {
-	out := Sandbox{Read: slices.Concat(under.Read, s.Read), Limits: under.Limits}
+	out := Sandbox{Read: slices.Concat(under.Read, s.Read), Sockets: slices.Concat(under.Sockets, s.Sockets),
+		Devices: slices.Concat(under.Devices, s.Devices), Limits: under.Limits}
 	for _, l := range []struct{ to, from *uint64 }{
 		{&out.Limits.FileSize, &s.Limits.FileSize},
 		{&out.Limits.OpenFiles, &s.Limits.OpenFiles},

@@ -98,6 +98,12 @@ func (l *Loaded) Powers() ([]string, error) {
 	if len(c.Sandbox.Read) > 0 {
 		powers = append(powers, "let the commands of agents read "+strings.Join(c.Sandbox.Read, ", "))
 	}
+	if len(c.Sandbox.Sockets) > 0 {
+		powers = append(powers, "let the commands of agents use every key of your ssh-agent, to sign and to log in as you")
+	}
+	if len(c.Sandbox.Devices) > 0 {
+		powers = append(powers, "let the commands of agents use the devices "+strings.Join(c.Sandbox.Devices, ", "))
+	}
 	if c.Sandbox.Limits != (SandboxLimits{}) {
 		powers = append(powers, "set the limits of agents' commands")
 	}

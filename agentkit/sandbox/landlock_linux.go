@@ -19,7 +19,8 @@ const (
 	rightsDevices = unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK // nobody's
 
 	// rightsFile are those that mean something for what is no directory.
-	rightsFile = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+	rightsFile = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV |
+		unix.LANDLOCK_ACCESS_FS_RESOLVE_UNIX
 )
 
 // devices are what programs open without a second thought, and the rights on them.
@@ -100,6 +101,16 @@ func (l *launch) landlock() error {
 			return err
 		}
 	}
+	for _, path := range l.Devices {
+		if err := rules.allow(path, unix.LANDLOCK_ACCESS_FS_READ_FILE|unix.LANDLOCK_ACCESS_FS_WRITE_FILE|unix.LANDLOCK_ACCESS_FS_IOCTL_DEV); err != nil {
+			return err
+		}
+	}
+	if l.SSHAgent != "" {
+		if err := rules.allow(agentSocket, unix.LANDLOCK_ACCESS_FS_RESOLVE_UNIX); err != nil {
+			return err
+		}
+	}
 	if l.Namespaces {
 		if err := rules.allow(shm, rightsWrite); err != nil {
 			return err
@@ -176,7 +187,10 @@ func (r ruleset) allow(path string, rights uint64) error {
 	if stat.Mode&unix.S_IFMT != unix.S_IFDIR {
 		rights &= rightsFile
 	}
-	rule := pathBeneath{rights & r.handled, int32(fd)}
+	if rights &= r.handled; rights == 0 {
+		return nil // this version of Landlock does not forbid them
+	}
+	rule := pathBeneath{rights, int32(fd)}
 	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(r.fd), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
 	if errno != 0 {
 		return fmt.Errorf("grant %s: %w", path, errno)

@@ -12,14 +12,16 @@ type launch struct {
 	Dir  string
 	Env  []string
 
-	Read  []string // may be read and executed
-	Write []string // may be written too
-	Tmp   string   // the private directory for temporary files
+	Read    []string // may be read and executed
+	Write   []string // may be written too
+	Devices []string // may be read and written, and nothing is made of them
+	Tmp     string   // the private directory for temporary files
 	// Only with Namespaces:
 	Links    []symlink // in the root of the command, beside what it is given
 	Overlays []overlay // may be written, and what is written stays in the workspace's own directory
 	Protect  []string  // read-only although inside of Write
 	Sockets  []string  // out of reach although inside of Read or Write
+	SSHAgent string    // the socket of the user's agent, "" is none
 
 	ABI        int  // of Landlock
 	Namespaces bool // the launcher was started in its own

@@ -32,9 +32,6 @@ type Policy struct {
 	// text that names the key which opens it; nil is not called.
 	Met func(text string)
 
-	// Read are further files and directories that may be read, absolute.
-	Read []string
-
 	// Environ are NAME=value pairs on top of what the environment's allow-list lets through.
 	Environ []string
 
@@ -47,6 +44,22 @@ type Policy struct {
 
 	// Grace is how long the command has between SIGTERM and SIGKILL; 0 is DefaultGrace.
 	Grace time.Duration
+
+	Grants
+}
+
+// Grants is what a user gives to commands beyond what the walls let through, and how much they may use.
+type Grants struct {
+	// Read are further files and directories that may be read, absolute.
+	Read []string
+
+	// Devices are character devices that may be read and written, absolute. One that is not there is
+	// not given.
+	Devices []string
+
+	// SSHAgent lets the command use the user's ssh-agent, whose socket SSH_AUTH_SOCK names. It needs
+	// Tier.Namespaces; where there is no agent none is given.
+	SSHAgent bool
 
 	Limits Limits
 }

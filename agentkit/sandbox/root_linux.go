@@ -99,6 +99,12 @@ func (l *launch) plan() []planned {
 	for path := range devices {
 		add(planned{path: path, from: path})
 	}
+	for _, path := range l.Devices {
+		add(planned{path: path, from: path})
+	}
+	if l.SSHAgent != "" {
+		add(planned{path: agentSocket, from: l.SSHAgent, closed: true})
+	}
 	add(planned{path: shm})
 	for _, o := range l.Overlays {
 		add(planned{path: o.At, from: o.Lower, over: &o})

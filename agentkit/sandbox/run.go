@@ -134,6 +134,17 @@ func (p Policy) launch(at found, args []string) (launch, error) {
 	if !p.Network {
 		l.Hosts = p.Hosts
 	}
+	if l.Devices, err = host.devices(p.Devices); err != nil {
+		return launch{}, err
+	}
+	if p.SSHAgent {
+		if l.SSHAgent, err = host.sshAgent(at.tier); err != nil {
+			return launch{}, err
+		}
+	}
+	if l.SSHAgent != "" {
+		l.Env = append(l.Env, "SSH_AUTH_SOCK="+agentSocket)
+	}
 	if p.online() {
 		l.Write = append(l.Write, own.modules)
 	}
@@ -145,7 +156,7 @@ func (p Policy) launch(at found, args []string) (launch, error) {
 	if !l.Namespaces {
 		return l, nil
 	}
-	l.Links = slices.DeleteFunc(links(append(readable, p.Workspace, p.Dir)), func(s symlink) bool { return inside(s.Path, l.Write) })
+	l.Links = slices.DeleteFunc(links(append(append(readable, p.Workspace, p.Dir), p.Devices...)), func(s symlink) bool { return inside(s.Path, l.Write) })
 	return l, nil
 }
 

@@ -100,7 +100,7 @@ func newStage(t testing.TB, run runner, namespaces bool) stage {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.policy = sandbox.Policy{Workspace: s.work, Read: []string{self}, Environ: []string{"SELF=" + self, "OUTSIDE=" + s.outside, "SSH=" + filepath.Join(s.home, ".ssh")}}
+	s.policy = sandbox.Policy{Workspace: s.work, Grants: sandbox.Grants{Read: []string{self}}, Environ: []string{"SELF=" + self, "OUTSIDE=" + s.outside, "SSH=" + filepath.Join(s.home, ".ssh")}}
 	return s
 }
 

@@ -46,6 +46,8 @@ func (t Tier) Lacks(p Policy) string {
 	switch {
 	case !t.Holds:
 		return strings.Join(t.Reasons, "; ")
+	case p.SSHAgent && !t.Namespaces:
+		return "the ssh-agent of your config is given by a mount namespace, and there is none: remove  sockets: [ssh-agent]  there"
 	case t.Namespaces || p.Network:
 		return ""
 	case len(p.Hosts) > 0:
@@ -86,7 +88,7 @@ func (t Tier) refusal() error {
 
 // walls is how programs tell that they met one. It may be a wall of somebody else's, too.
 var walls = lazy.Regexp(`(?i)permission denied|operation not permitted|read-only file system|\bE(ACCES|PERM|ROFS|NETUNREACH|AI_AGAIN|NOTFOUND)\b|` +
-	`network is unreachable|connection refused|could not resolve|name resolution|name or service not known|no such host|` +
+	`network is unreachable|connection refused|could not resolve|authentication agent|name resolution|name or service not known|no such host|` +
 	// What the walls hide is not there: a path from the root, from the home directory or upwards.
 	`(?m:(^|[\s'"‘:=(])(/|~|\.\./)[^\n]*(no such file or directory|nonexistent)|ENOENT\b)`)
 

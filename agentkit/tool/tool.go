@@ -73,8 +73,7 @@ type Workspace struct {
 	Network bool                // lets commands use the network
 	Hosts   []string            // endpoints that they reach without Network
 	Environ []string            // NAME=value pairs given to commands on top of the allow-list
-	Read    []string            // what commands may read beside the system and the workspace, absolute
-	Limits  sandbox.Limits      // of commands in the sandbox
+	Grants  sandbox.Grants      // of commands in the sandbox
 	Clean   func(string) string // hides secrets; nil hides nothing
 
 	// Watch is shown output as it comes, kind stdout or stderr; nil watches nothing. Redact

@@ -57,14 +57,14 @@ func (a *app) providerNames() []string {
 }
 
 // confine is what commands of agents may do beyond what the sandbox lets them.
-func (a *app) confine() (read []string, limits sandbox.Limits, err error) {
+func (a *app) confine() (sandbox.Grants, error) {
 	c, err := a.config()
 	if err != nil {
-		return nil, limits, err
+		return sandbox.Grants{}, err
 	}
-	l := c.Sandbox.Limits
-	read, err = c.Sandbox.Readable()
-	return read, sandbox.Limits{FileSize: l.FileSize, OpenFiles: l.OpenFiles, Processes: l.Processes, Memory: l.Memory, Disk: l.Disk}, err
+	read, err := c.Sandbox.Readable()
+	return sandbox.Grants{Read: read, Devices: c.Sandbox.Devices, SSHAgent: slices.Contains(c.Sandbox.Sockets, config.SSHAgent),
+		Limits: sandbox.Limits(c.Sandbox.Limits)}, err
 }
 
 // openModels keeps the models that agents opened, so that their connections and places are kept.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -148,12 +149,17 @@ func checkPrices(loaded *config.Loaded, now time.Time) checkup {
 func (a *app) checkSandbox() checkup {
 	tier := sandbox.Probe()
 	c := checkup{Name: "sandbox", State: "ok", Text: tier.String()}
-	read, limits, err := a.confine()
-	if len(read) > 0 {
-		c.Text += "; the config lets commands read " + strings.Join(read, ", ")
+	grants, err := a.confine()
+	if given := slices.Concat(grants.Read, grants.Devices); len(given) > 0 {
+		c.Text += "; the config lets commands read " + strings.Join(given, ", ")
+	}
+	if _, running := os.LookupEnv("SSH_AUTH_SOCK"); grants.SSHAgent && running {
+		c.Text += "; the config lets commands use the keys of your ssh-agent"
+	} else if grants.SSHAgent {
+		c.Text += "; the config lets commands use your ssh-agent, but none runs here: SSH_AUTH_SOCK is not set"
 	}
 	if tier.Holds {
-		c.Text += "; " + limits.Bounds()
+		c.Text += "; " + grants.Limits.Bounds()
 	}
 	switch {
 	case errors.Is(err, config.ErrConfig) && a.loaded.config != nil:

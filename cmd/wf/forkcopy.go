@@ -38,7 +38,7 @@ func (a *app) forkCopy(ctx context.Context, v *engine.View, left *protocol.GitSt
 		return "", fail(protocol.ErrUsage, "remove or rename it, or name it with --dir where it is what you want", "--worktree: %v", err)
 	}
 	var said bytes.Buffer
-	code, err := sandbox.Run(ctx, sandbox.Policy{Workspace: dir, Read: []string{workspace.Linked(from), filepath.Join(from, ".git")}},
+	code, err := sandbox.Run(ctx, sandbox.Policy{Workspace: dir, Grants: sandbox.Grants{Read: []string{workspace.Linked(from), filepath.Join(from, ".git")}}},
 		[]string{"sh", "-c", cloneAt, "sh", from, left.Head}, io.Discard, &said)
 	if err == nil && code == 0 {
 		return inClone(dir, from, v.Info.Workspace)

@@ -55,7 +55,7 @@ func TestAConfinedCommandIsNotServed(t *testing.T) {
 	inside := filepath.Join(work, "s", "wf.sock")
 	dial := func(socket, line string) (int, string, error) {
 		var said bytes.Buffer
-		code, err := sandbox.Run(t.Context(), sandbox.Policy{Workspace: work, Read: []string{program}, Environ: []string{"WF=" + program, "SOCKET=unix:" + socket}},
+		code, err := sandbox.Run(t.Context(), sandbox.Policy{Workspace: work, Grants: sandbox.Grants{Read: []string{program}}, Environ: []string{"WF=" + program, "SOCKET=unix:" + socket}},
 			[]string{"sh", "-c", line + `exec "$WF" ls --hub "$SOCKET" -o json`}, &said, &said)
 		return code, said.String(), err
 	}

@@ -39,11 +39,11 @@ func (w walls) Run(ctx context.Context, c roles.Command) (int, error) {
 	if w.bare(c) {
 		return container.Run(ctx, c)
 	}
-	read, limits, err := w.a.confine()
+	grants, err := w.a.confine()
 	if err != nil {
 		return 0, err
 	}
-	return sandbox.Run(ctx, policyOf(c, read, limits), []string{"sh", "-c", c.Line}, c.Stdout, c.Stderr)
+	return sandbox.Run(ctx, policyOf(c, grants), []string{"sh", "-c", c.Line}, c.Stdout, c.Stderr)
 }
 
 // bare reports whether a command runs as it is, since the machine is a sandbox itself. Walls that hold what
@@ -52,9 +52,10 @@ func (w walls) bare(c roles.Command) bool {
 	return w.a.inside() && sandbox.Probe().Lacks(sandbox.Policy{Network: c.Network, Hosts: c.Hosts}) != ""
 }
 
-func policyOf(c roles.Command, read []string, limits sandbox.Limits) sandbox.Policy {
+func policyOf(c roles.Command, grants sandbox.Grants) sandbox.Policy {
+	grants.Read = append(slices.Clip(grants.Read), c.Stdin.Name())
 	return sandbox.Policy{Workspace: c.Workspace, Dir: c.Dir, Network: c.Network, Hosts: c.Hosts, Met: c.Hit, Environ: c.Env, Stdin: c.Stdin,
-		Read: append(read, c.Stdin.Name()), Limits: limits, Grace: c.Grace}
+		Grants: grants, Grace: c.Grace}
 }
 
 // Met names the keys that open the walls.
@@ -62,8 +63,8 @@ func (w walls) Met(c roles.Command, output string) string {
 	if w.bare(c) || !sandbox.MetWall(output) {
 		return ""
 	}
-	return sandbox.Probe().Describe(policyOf(c, nil, sandbox.Limits{})) + " if it met a wall: network: allow or sandbox: off on the role opens it, " +
-		"and so does sandbox: {read: [PATH]} in a config; what it needs of the environment is written under env"
+	return sandbox.Probe().Describe(policyOf(c, sandbox.Grants{})) + " if it met a wall: network: allow or sandbox: off on the role opens it, " +
+		"and so does sandbox: {read: [PATH], sockets: [ssh-agent], devices: [PATH]} in a config; what it needs of the environment is written under env"
 }
 
 // inside reports whether the user said that this machine is a sandbox, or wf itself wrote all that runs.
@@ -86,6 +87,7 @@ func (a *app) confinesAll() bool {
 // their roles say. The machine is probed, which starts a process, only for a run that has such commands.
 func unconfinable(probe func() sandbox.Tier, loaded *config.Loaded, c engine.Candidate) error {
 	all := c.Program.HasAgent() || loaded.Defaults.Sandbox == protocol.SandboxOn
+	grants := sandbox.Grants{SSHAgent: slices.Contains(loaded.Sandbox.Sockets, config.SSHAgent)}
 	var tier sandbox.Tier
 	var whys []string
 	names := map[string][]string{} // by why
@@ -94,7 +96,7 @@ func unconfinable(probe func() sandbox.Tier, loaded *config.Loaded, c engine.Can
 			continue // its shell refuses by itself, the rest of its work needs no walls
 		}
 		network, hosts := role.Reach()
-		why := tier.Lacks(sandbox.Policy{Network: network, Hosts: hosts})
+		why := tier.Lacks(sandbox.Policy{Network: network, Hosts: hosts, Grants: grants})
 		if why == "" {
 			continue
 		}
