@@ -73,6 +73,17 @@ func (t Tier) Describe(p Policy) string {
 	return fmt.Sprintf("[sandbox %s: writes only in the workspace,%s %s]", t.Name, sees, network)
 }
 
+// Met is what stands behind the output of a command that may have met a wall: the policy in force, and the
+// keys that open it.
+func (t Tier) Met(p Policy) string {
+	keys := "network: allow or sandbox: off on the role opens it"
+	if p.Network {
+		keys = "sandbox: off on the role opens it"
+	}
+	return t.Describe(p) + " if it met a wall: " + keys +
+		", and so does sandbox: {read: [PATH], sockets: [ssh-agent], devices: [PATH]} in a config; what it needs of the environment is written under env"
+}
+
 // several names the first few of many.
 func several(names []string) string {
 	if len(names) > 3 {

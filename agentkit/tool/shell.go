@@ -82,7 +82,7 @@ func command(ctx context.Context, at Workspace, line string, timeout time.Durati
 	out, errs := section(at, "stdout", stdout), section(at, "stderr", stderr)
 	r.Content += out + errs
 	if at.Sandbox != sandbox.Off && (sandbox.MetWall(errs) || (code != 0 || r.IsError) && sandbox.MetWall(out)) {
-		met = append(met, sandbox.Probe().Describe(at.policy()))
+		met = append(met, sandbox.Probe().Met(at.policy()))
 	}
 	for _, text := range met {
 		r.Content += "\n" + text

@@ -36,7 +36,11 @@ func tell(d protocol.Data) string {
 		if d.IsError {
 			return "tool failed: " + oneLine(d.Content.S, 100)
 		}
-		return "tool answered " + oneLine(d.Content.S, 100)
+		text := "tool answered " + oneLine(d.Content.S, 100)
+		if _, wall, met := strings.Cut(d.Content.S, "\n[sandbox "); met {
+			text += "  [sandbox " + oneLine(wall, 400)
+		}
+		return text
 	case protocol.Usage:
 		return tokens(d)
 	case protocol.AttemptFailed:

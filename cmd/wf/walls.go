@@ -63,8 +63,7 @@ func (w walls) Met(c roles.Command, output string) string {
 	if w.bare(c) || !sandbox.MetWall(output) {
 		return ""
 	}
-	return sandbox.Probe().Describe(policyOf(c, sandbox.Grants{})) + " if it met a wall: network: allow or sandbox: off on the role opens it, " +
-		"and so does sandbox: {read: [PATH], sockets: [ssh-agent], devices: [PATH]} in a config; what it needs of the environment is written under env"
+	return sandbox.Probe().Met(policyOf(c, sandbox.Grants{}))
 }
 
 // inside reports whether the user said that this machine is a sandbox, or wf itself wrote all that runs.
