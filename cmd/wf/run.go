@@ -398,6 +398,9 @@ func (a *app) detach(ctx context.Context, s *cas.Store, run protocol.RunID) erro
 	for _, name := range a.mcp {
 		cmd.Args = append(cmd.Args, "--trust-mcp", name)
 	}
+	for _, cid := range a.trusted {
+		cmd.Args = append(cmd.Args, "--trust", cid)
+	}
 	cmd.Args[0] = os.Args[0]
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {

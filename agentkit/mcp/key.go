@@ -1,0 +1,76 @@
+package mcp
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/ipfs/go-cid"
+	multihash "github.com/multiformats/go-multihash"
+
+	"wf/protocol"
+)
+
+// Key is what trust in a server is in: its words, and the files of the workspace that its command names
+// where it is not confined. The name and the values of secrets are not part of it.
+func Key(s protocol.MCPServer, files []File) (protocol.Link, error) {
+	s.Name = ""
+	return KeyOf(struct {
+		Kind   string             `json:"kind"`
+		Server protocol.MCPServer `json:"server"`
+		Files  []File             `json:"files,omitempty"`
+	}{"mcp", s, files})
+}
+
+// KeyOf is the CID of a value of a config, as JSON.
+func KeyOf(v any) (protocol.Link, error) {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return protocol.Link{}, err
+	}
+	sum, err := multihash.Sum(raw, multihash.SHA2_256, -1)
+	if err != nil {
+		return protocol.Link{}, err
+	}
+	return protocol.NewLink(cid.NewCidV1(cid.Raw, sum)), nil
+}
+
+// Text is a server as people read it before they trust it, a line for each part of its key.
+func Text(s protocol.MCPServer, files []File) string {
+	var b strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	if s.URL != "" {
+		line("url %s", s.URL)
+	}
+	for _, h := range s.Headers {
+		line("header %s: $%s", h.Name, h.Secret)
+	}
+	for i, arg := range s.Command {
+		line("%s %q", map[bool]string{true: "program", false: "argument"}[i == 0], arg)
+	}
+	for _, v := range s.Env {
+		if v.Secret != "" {
+			line("env %s=$%s", v.Name, v.Secret)
+			continue
+		}
+		line("env %s=%q", v.Name, v.Value)
+	}
+	if s.Sandbox != "" {
+		line("sandbox %s", s.Sandbox)
+	}
+	if all, hosts := s.Reach(); all {
+		line("network allow")
+	} else {
+		for _, h := range hosts {
+			line("network %s", h)
+		}
+	}
+	for _, f := range files {
+		if f.Sum == "" {
+			line("file %s is not there", f.Name)
+			continue
+		}
+		line("file %s sha256:%s", f.Name, f.Sum)
+	}
+	return b.String()
+}
