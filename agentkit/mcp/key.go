@@ -3,7 +3,9 @@ package mcp
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/ipfs/go-cid"
 	multihash "github.com/multiformats/go-multihash"
@@ -43,17 +45,17 @@ func Text(s protocol.MCPServer, files []File) string {
 		line("url %s", s.URL)
 	}
 	for _, h := range s.Headers {
-		line("header %s: $%s", h.Name, h.Secret)
+		line("header %s: $%s", oneLine(h.Name), oneLine(h.Secret))
 	}
 	for i, arg := range s.Command {
 		line("%s %q", map[bool]string{true: "program", false: "argument"}[i == 0], arg)
 	}
 	for _, v := range s.Env {
 		if v.Secret != "" {
-			line("env %s=$%s", v.Name, v.Secret)
+			line("env %s=$%s", oneLine(v.Name), oneLine(v.Secret))
 			continue
 		}
-		line("env %s=%q", v.Name, v.Value)
+		line("env %s=%q", oneLine(v.Name), v.Value)
 	}
 	if s.Sandbox != "" {
 		line("sandbox %s", s.Sandbox)
@@ -67,10 +69,18 @@ func Text(s protocol.MCPServer, files []File) string {
 	}
 	for _, f := range files {
 		if f.Sum == "" {
-			line("file %s is not there", f.Name)
+			line("file %s is not there", oneLine(f.Name))
 			continue
 		}
-		line("file %s sha256:%s", f.Name, f.Sum)
+		line("file %s sha256:%s", oneLine(f.Name), f.Sum)
 	}
 	return b.String()
+}
+
+// oneLine is a name that makes no further line.
+func oneLine(name string) string {
+	if strings.ContainsFunc(name, unicode.IsControl) {
+		return strconv.Quote(name)
+	}
+	return name
 }

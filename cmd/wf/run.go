@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"wf/agentkit/mcp"
 	"wf/cas"
 	"wf/engine"
 	"wf/engine/lang"
@@ -221,6 +222,11 @@ func cast(w *protocol.Workflow) string {
 	for _, r := range w.Roles {
 		if r.Sandbox == protocol.SandboxOff {
 			off = append(off, r.Name)
+		}
+	}
+	for _, s := range w.MCP {
+		if s.Sandbox == protocol.SandboxOff {
+			off = append(off, mcp.Prefix+s.Name)
 		}
 	}
 	if len(off) > 0 {

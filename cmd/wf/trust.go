@@ -264,12 +264,14 @@ func (a *app) revokeTrust(args []string) error {
 	if err != nil {
 		return err
 	}
+	loaded, err := a.config()
+	if err != nil {
+		return err
+	}
 	var errs []error
 	for _, arg := range args {
-		var cids []protocol.Link
-		if cid, err := protocol.ParseLink(arg); err == nil {
-			cids = append(cids, cid)
-		} else {
+		cid, err := protocol.ParseLink(arg)
+		if err != nil {
 			w, err := a.weighed(arg)
 			if err != nil {
 				return err
@@ -278,15 +280,13 @@ func (a *app) revokeTrust(args []string) error {
 			if err != nil {
 				return err
 			}
-			cids = append(cids, def.Link)
+			cid = def.Link
 			for _, s := range w.servers {
-				cids = append(cids, s.CID)
+				errs = append(errs, loaded.Revoke(s))
 			}
 		}
-		for _, cid := range cids {
-			for _, power := range config.Powers {
-				errs = append(errs, g.Remove(power, cid))
-			}
+		for _, power := range config.Powers {
+			errs = append(errs, g.Remove(power, cid))
 		}
 		a.progress("%s is not trusted", visible(arg))
 	}

@@ -16,10 +16,14 @@ func Through(root, path string) (rel string, ok bool) {
 	if real, err := filepath.EvalSymlinks(root); err == nil {
 		root = real
 	}
+	is, err := os.Stat(root)
+	if err != nil {
+		is = nil
+	}
 	at, rest := "/", path
 	for hops := 0; ; {
 		rest = strings.TrimLeft(rest, "/")
-		if at == root && rest != ".." && !strings.HasPrefix(rest, "../") {
+		if (at == root || same(at, is)) && rest != ".." && !strings.HasPrefix(rest, "../") {
 			if rest = strings.TrimRight(rest, "/"); rest == "" {
 				rest = "."
 			}
@@ -44,4 +48,13 @@ func Through(root, path string) (rel string, ok bool) {
 		}
 		rest = to + "/" + rest
 	}
+}
+
+// same reports whether a path leads to a directory, which may have more than one: by a mount, or where case says nothing.
+func same(path string, dir os.FileInfo) bool {
+	if dir == nil {
+		return false
+	}
+	info, err := os.Lstat(path)
+	return err == nil && os.SameFile(info, dir)
 }
