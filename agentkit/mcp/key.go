@@ -68,8 +68,12 @@ func Text(s protocol.MCPServer, files []File) string {
 		}
 	}
 	for _, f := range files {
-		if f.Sum == "" {
+		switch f.Sum {
+		case "":
 			line("file %s is not there", oneLine(f.Name))
+			continue
+		case Directory:
+			line("file %s is a directory, whatever lies in it", oneLine(f.Name))
 			continue
 		}
 		line("file %s sha256:%s", oneLine(f.Name), f.Sum)

@@ -27,7 +27,7 @@ type Place struct {
 	Inside []string
 	// Confined reports that the program runs within walls.
 	Confined bool
-	// Files are those of Inside as they are now, for a program that is not confined: none are directories.
+	// Files are those of Inside as they are now, for a program that is not confined.
 	Files []File
 
 	program string // absolute; "" where there is none
@@ -36,8 +36,11 @@ type Place struct {
 // A File is a file that the command of a server names, as the user trusts it.
 type File struct {
 	Name string `json:"name"`          // from the directory in which the command starts
-	Sum  string `json:"sum,omitempty"` // SHA-256 in hexadecimal; "" for one that is not there
+	Sum  string `json:"sum,omitempty"` // SHA-256 in hexadecimal; "" for one that is not there, or Directory
 }
+
+// Directory is the Sum of a directory, whatever lies in it.
+const Directory = "directory"
 
 // PlaceOf looks a command up as it would be started in the directory dir of the workspace root, both
 // absolute. Only what is there counts, and what by its name is a script or a path from dir.
@@ -65,38 +68,37 @@ func PlaceOf(root, dir string, s protocol.MCPServer) (Place, error) {
 		return p, nil
 	}
 	for _, name := range p.Inside {
-		sum, file, err := sumOf(at, l.found[name])
+		sum, err := sumOf(at, l.found[name])
 		if err != nil {
 			return p, fmt.Errorf("read %s, which its command names: %w", name, err)
 		}
-		if file {
-			p.Files = append(p.Files, File{name, sum})
-		}
+		p.Files = append(p.Files, File{name, sum})
 	}
 	return p, nil
 }
 
-// sumOf is the SHA-256 of a file, "" where there is none; file is false for a directory. No link out of
-// the workspace is followed, and no pipe waited for.
-func sumOf(at *os.Root, path string) (sum string, file bool, err error) {
+// sumOf is the Sum of a File. No link out of the workspace is followed, and no pipe waited for.
+func sumOf(at *os.Root, path string) (string, error) {
 	f, err := at.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", true, nil
+		return "", nil
 	}
 	if err != nil {
-		return "", false, err
+		return "", err
 	}
 	defer f.Close()
 	info, err := f.Stat()
-	if err != nil || info.IsDir() {
-		return "", false, err
-	}
-	if !info.Mode().IsRegular() {
-		return "", false, errors.New("it is no regular file")
+	switch {
+	case err != nil:
+		return "", err
+	case info.IsDir():
+		return Directory, nil
+	case !info.Mode().IsRegular():
+		return "", errors.New("it is no regular file")
 	}
 	h := sha256.New()
 	_, err = io.Copy(h, f)
-	return hex.EncodeToString(h.Sum(nil)), true, err
+	return hex.EncodeToString(h.Sum(nil)), err
 }
 
 // A looker gathers what a command names of the workspace.
@@ -168,6 +170,7 @@ func (l *looker) arguments(command []string) {
 			name, _, _ := strings.Cut(arg, "=")
 			elsewhere = elsewhere || name == option
 		}
+		elsewhere = elsewhere || l.runner.pinned && strings.Contains(arg, "@")
 		if i == 0 {
 			continue
 		}

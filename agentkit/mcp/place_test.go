@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -116,7 +117,7 @@ func TestWhatACommandRunsOfAProjectIsKnown(t *testing.T) {
 	if got := of(start); got != "" {
 		t.Errorf("without a project it names %q", got)
 	}
-	for _, name := range []string{"package.json", "pyproject.toml"} {
+	for _, name := range []string{"package.json", "pyproject.toml", "go.mod"} {
 		if err := os.WriteFile(filepath.Join(root, name), []byte("{}"), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -127,6 +128,8 @@ func TestWhatACommandRunsOfAProjectIsKnown(t *testing.T) {
 	}{
 		{start, "../package.json"},
 		{protocol.MCPServer{Command: []string{"uv", "run", "mcp"}}, "../pyproject.toml"},
+		{protocol.MCPServer{Command: []string{"go", "run", "example.com/project/cmd/mcp"}}, "../go.mod"},
+		{protocol.MCPServer{Command: []string{"go", "run", "example.com/other/mcp@v1.2.3"}}, ""},
 		{protocol.MCPServer{Command: []string{"uv", "--directory", "/opt/mcp", "run", "x"}}, ""},
 		{protocol.MCPServer{Command: []string{"npx", "-y", "@scope/other"}}, ""},
 		{protocol.MCPServer{Command: []string{"npx", "-y", "@scope/local"}}, "../node_modules/@scope/local"},
@@ -151,7 +154,7 @@ func TestAnEntrySaysWhetherItIsConfined(t *testing.T) {
 		{protocol.MCPServer{Command: []string{"server"}, Sandbox: protocol.SandboxOn}, true, 0},
 		{protocol.MCPServer{Command: []string{"sh", "tools/run"}}, true, 0},
 		{protocol.MCPServer{Command: []string{"sh", "tools/run"}, Sandbox: protocol.SandboxOff}, false, 1},
-		{protocol.MCPServer{Command: []string{"sh", "tools/run", "tools"}, Sandbox: protocol.SandboxOff}, false, 1},
+		{protocol.MCPServer{Command: []string{"sh", "tools/run", "tools"}, Sandbox: protocol.SandboxOff}, false, 2},
 		{protocol.MCPServer{URL: "https://e.example/tools/run"}, false, 0},
 	} {
 		p, err := PlaceOf(root, root, c.server)
@@ -223,6 +226,12 @@ func TestTheKeyOfAServerIsInWhatItRuns(t *testing.T) {
 	if key(same) == first {
 		t.Error("that the file is there is no part of it")
 	}
+	if err := os.Mkdir(root+"/tools/run", 0o755); err != nil { // in which node looks for index.js
+		t.Fatal(err)
+	}
+	if key(same) == first {
+		t.Error("that it is a file is no part of it")
+	}
 }
 
 // No program of the workspace is found by the PATH of one that runs as the user.
@@ -231,5 +240,28 @@ func TestThePathOfAProgramLeadsNotIntoTheWorkspace(t *testing.T) {
 	got := outside(root, []string{"PATH=" + os.Getenv("PATH") + "::.", "NODE_PATH=" + root + "/node_modules", "HOME=" + root})
 	if d := cmp.Diff([]string{"PATH=" + top + "/bin:/usr/bin:/bin", "NODE_PATH=", "HOME=" + root}, got); d != "" {
 		t.Error(d)
+	}
+}
+
+// A directory in the place of a file, in which an interpreter finds another, is not what was trusted.
+func TestADirectoryInPlaceOfAFileIsNotTrusted(t *testing.T) {
+	_, root := placeStage(t)
+	s := protocol.MCPServer{Name: "t", Command: []string{"node", "tools/server.js"}, Sandbox: protocol.SandboxOff}
+	if err := os.Remove(root + "/tools/server.js"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(root+"/tools/server.js", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	p := &Pool{Servers: []protocol.MCPServer{s}, Dir: root, Allowed: func(string) bool { return true },
+		Trusted: func(_ protocol.MCPServer, files []File) error {
+			if d := cmp.Diff([]File{{"tools/server.js", Directory}}, files); d != "" {
+				t.Error(d)
+			}
+			return ErrUntrusted
+		}}
+	defer p.Close()
+	if _, err := p.Tools(t.Context(), "mcp:t/*"); !errors.Is(err, ErrUntrusted) {
+		t.Errorf("got %v", err)
 	}
 }

@@ -11,6 +11,7 @@ type runner struct {
 	packages bool     // a name is looked for in node_modules
 	first    bool     // what is run is the first argument that is no option
 	projects []string // files that say what is run, in the directory of the command or above
+	pinned   bool     // NAME@VERSION is run without them
 }
 
 // scripts are the endings of files that are programs.
@@ -25,7 +26,7 @@ var runners = map[string]runner{
 	"cargo":    {projects: []string{"Cargo.toml"}},
 	"composer": {projects: []string{"composer.json"}},
 	"deno":     {endings: true, projects: []string{"deno.json", "deno.jsonc"}},
-	"go":       {projects: []string{"go.mod", "go.work"}},
+	"go":       {projects: []string{"go.mod", "go.work"}, pinned: true},
 	"gradle":   {projects: []string{"build.gradle", "build.gradle.kts"}},
 	"hatch":    {projects: []string{"pyproject.toml"}},
 	"java":     {endings: true},
@@ -70,7 +71,7 @@ func runnerNamed(program string) runner {
 func (r runner) any() bool { return r.endings || r.packages || r.first || len(r.projects) > 0 }
 
 func (r runner) and(s runner) runner {
-	return runner{r.endings || s.endings, r.packages || s.packages, r.first || s.first, slices.Concat(r.projects, s.projects)}
+	return runner{r.endings || s.endings, r.packages || s.packages, r.first || s.first, slices.Concat(r.projects, s.projects), r.pinned || s.pinned}
 }
 
 // finds are the names under which a program looks for a word, but for itself.
