@@ -52,9 +52,8 @@ type Agent struct {
 	// nil gives none.
 	MCP func(root, dir string) ([]protocol.MCPServer, error)
 
-	// Trusted tells whether a server is trusted with the files of the workspace that its command names, see
-	// mcp.Pool; nil trusts those that MCP gives in the same words, and no file of the workspace.
-	Trusted func(s protocol.MCPServer, files []mcp.File) error
+	// Trusted tells whether a server is trusted where its program lies, see mcp.Pool; nil trusts those that MCP gives in the same words, and no file of the workspace.
+	Trusted func(s protocol.MCPServer, at mcp.Place) error
 
 	// Allowed tells whether the user allowed a server that the workflow declares by its name, see mcp.Pool.
 	Allowed func(name string) bool
@@ -217,9 +216,9 @@ func (a Agent) servers(turn protocol.Turn) (*mcp.Pool, error) {
 		}
 	}
 	if p.Trusted == nil {
-		p.Trusted = func(s protocol.MCPServer, files []mcp.File) error {
+		p.Trusted = func(s protocol.MCPServer, at mcp.Place) error {
 			same := func(l protocol.MCPServer) bool { return reflect.DeepEqual(l, s) }
-			if len(files) == 0 && slices.ContainsFunc(listed, same) {
+			if len(at.Files) == 0 && slices.ContainsFunc(listed, same) {
 				return nil
 			}
 			return mcp.ErrUntrusted

@@ -145,7 +145,7 @@ func TestAProgramOfTheWorkflowWantsTrust(t *testing.T) {
 		t.Errorf("trusted by nobody: %v", err)
 	}
 	for name, trust := range map[string]func(){
-		"by the caller":     func() { s.agent.Trusted = func(protocol.MCPServer, []mcp.File) error { return nil } },
+		"by the caller":     func() { s.agent.Trusted = func(protocol.MCPServer, mcp.Place) error { return nil } },
 		"by the same words": func() { s.agent.MCP = config(server) },
 	} {
 		s.agent.Trusted, s.agent.MCP = nil, nil

@@ -19,6 +19,7 @@ import (
 	"github.com/tmc/langchaingo/llms"
 
 	"wf/agentkit/config"
+	"wf/agentkit/mcp"
 	"wf/agentkit/model"
 	"wf/agentkit/modeltest"
 	"wf/protocol"
@@ -111,7 +112,7 @@ func TestAProjectGetsNoKeyBeforeItIsTrusted(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	files := protocol.MCPServer{Name: "files", Command: []string{"rm", "-rf"}}
-	if trusted, err := c.TrustsServer(files, nil); trusted || err != nil {
+	if trusted, err := c.TrustsServer(files, mcp.Place{}); trusted || err != nil {
 		t.Errorf("a program is trusted: %v, %v", trusted, err)
 	}
 	if wants, err := c.Wants(); err != nil || len(wants) != 2 {
@@ -125,7 +126,7 @@ func TestAProjectGetsNoKeyBeforeItIsTrusted(t *testing.T) {
 	if err := say(t, c, "evil/x"); err != nil || !c.Project.Trusted {
 		t.Errorf("after trust: %v", err)
 	}
-	if trusted, err := c.TrustsServer(files, nil); !trusted || err != nil {
+	if trusted, err := c.TrustsServer(files, mcp.Place{}); !trusted || err != nil {
 		t.Errorf("after trust the program: %v, %v", trusted, err)
 	}
 	if s.Requests()[0].Header.Get("Authorization") != "Bearer sesame" {
@@ -216,6 +217,36 @@ func TestTheTrustOfAWholeFileCountsForNothing(t *testing.T) {
 	if load(t, p).Project.Trusted {
 		t.Error("it counts")
 	}
+}
+
+// A word for a server within walls is none for it outside of them, once what its command names is gone.
+func TestTrustWithinWallsIsNoneOutsideOfThem(t *testing.T) {
+	p := places(t, "", "mcp: {hello: {command: [npx, local]}}")
+	bin := filepath.Join(filepath.Dir(p.Project), "node_modules", ".bin")
+	if err := os.MkdirAll(bin, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(bin, "local"), nil, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	trusted := func(want bool) {
+		t.Helper()
+		if got := load(t, p).Project.Trusted; got != want {
+			t.Errorf("trusted: %v", got)
+		}
+	}
+	if err := load(t, p).Trust(); err != nil {
+		t.Fatal(err)
+	}
+	trusted(true)
+	if err := os.RemoveAll(bin); err != nil { // npx would download one of that name, and run it as the user
+		t.Fatal(err)
+	}
+	trusted(false)
+	if err := load(t, p).Trust(); err != nil {
+		t.Fatal(err)
+	}
+	trusted(true)
 }
 
 // The project's server takes the place of the user's once it is trusted, and not before.

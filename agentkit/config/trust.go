@@ -2,35 +2,45 @@ package config
 
 import (
 	"errors"
+	"reflect"
 	"strings"
 
 	"wf/agentkit/mcp"
 	"wf/protocol"
 )
 
-// TrustsServer reports whether a person trusts a server: by its words and the files of the workspace that its
-// command names, or, where it names none, by naming it in the same words in the user's own config.
-func (l *Loaded) TrustsServer(s protocol.MCPServer, files []mcp.File) (bool, error) {
-	cid, err := mcp.Key(s, files)
-	if err != nil {
-		return false, err
+// TrustsServer reports whether a person trusts a server: by its words, and the files of the workspace that its
+// command names, or, where it names none, by naming it in the same words in the user's own config. One that is
+// trusted to run as the user is trusted within walls.
+func (l *Loaded) TrustsServer(s protocol.MCPServer, at mcp.Place) (bool, error) {
+	places := []mcp.Place{at}
+	if at.Confined {
+		places = append(places, mcp.Place{})
 	}
-	if has, err := l.grants.Has(StartServer, cid); has || err != nil {
-		return has, err
+	for _, at := range places {
+		cid, err := mcp.Key(s, at)
+		if err != nil {
+			return false, err
+		}
+		if has, err := l.grants.Has(StartServer, cid); has || err != nil {
+			return has, err
+		}
 	}
-	if len(files) > 0 {
-		return false, nil
-	}
+	return len(at.Files) == 0 && l.ownServer(s), nil
+}
+
+// ownServer reports whether the user's own config has a server in the same words.
+func (l *Loaded) ownServer(s protocol.MCPServer) bool {
 	for name, raw := range l.ownMCP {
 		own, err := mcp.Parse(name, raw)
 		if err != nil {
 			continue // it is reported where it is used
 		}
-		if k, err := mcp.Key(own, nil); err == nil && k == cid {
-			return true, nil
+		if own.Name = s.Name; reflect.DeepEqual(own, s) {
+			return true
 		}
 	}
-	return false, nil
+	return false
 }
 
 // Changed are the files that differ from those with which a server was trusted in the same words; known is false, and
@@ -42,7 +52,7 @@ func (l *Loaded) Changed(s protocol.MCPServer, files []mcp.File) (changed []stri
 	}
 	names := func(old string) (out []string) {
 		for _, f := range files {
-			if !strings.Contains("\n"+old, "\n"+mcp.Text(protocol.MCPServer{}, []mcp.File{f})) {
+			if !strings.Contains("\n"+old, "\n"+mcp.Text(protocol.MCPServer{}, mcp.Place{Files: []mcp.File{f}})) {
 				out = append(out, f.Name)
 			}
 		}
@@ -50,7 +60,7 @@ func (l *Loaded) Changed(s protocol.MCPServer, files []mcp.File) (changed []stri
 	}
 	changed = names("")
 	for _, g := range grants {
-		if g.Power != StartServer || !strings.HasPrefix(g.Text, mcp.Text(s, nil)+"file ") {
+		if g.Power != StartServer || !strings.HasPrefix(g.Text, mcp.Text(s, mcp.Place{})+"file ") {
 			continue
 		}
 		if now := names(g.Text); len(now) > 0 && (!known || len(now) < len(changed)) {
@@ -73,7 +83,7 @@ func (l *Loaded) Servers(root, dir string) ([]protocol.MCPServer, error) {
 		if own, has := l.ownMCP[name]; has && l.fromProject(name) {
 			trusted := false
 			if at, err := mcp.PlaceOf(root, dir, s); err == nil {
-				if trusted, err = l.TrustsServer(s, at.Files); err != nil {
+				if trusted, err = l.TrustsServer(s, at); err != nil {
 					return nil, err
 				}
 			}

@@ -148,12 +148,12 @@ func (l *Loaded) WantServer(s protocol.MCPServer, file string, at mcp.Place) (Wa
 	if len(named) > 0 {
 		does += ", with " + strings.Join(named, ", ")
 	}
-	cid, err := mcp.Key(s, at.Files)
+	cid, err := mcp.Key(s, at)
 	if err != nil {
 		return Want{}, err
 	}
-	trusted, err := l.TrustsServer(s, at.Files)
-	return Want{Grant{Power: StartServer, CID: cid, Name: s.Name, File: file, Text: mcp.Text(s, at.Files)}, does, trusted}, err
+	trusted, err := l.TrustsServer(s, at)
+	return Want{Grant{Power: StartServer, CID: cid, Name: s.Name, File: file, Text: mcp.Text(s, at)}, does, trusted}, err
 }
 
 // wantWalls is what the project wants for the commands of agents.

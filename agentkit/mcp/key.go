@@ -13,15 +13,16 @@ import (
 	"wf/protocol"
 )
 
-// Key is what trust in a server is in: its words, and the files of the workspace that its command names
-// where it is not confined. The name and the values of secrets are not part of it.
-func Key(s protocol.MCPServer, files []File) (protocol.Link, error) {
+// Key is what trust in a server is in: its words, whether it runs within walls, and else the files of the workspace
+// that its command names. The name and the values of secrets are not part of it.
+func Key(s protocol.MCPServer, at Place) (protocol.Link, error) {
 	s.Name = ""
 	return KeyOf(struct {
-		Kind   string             `json:"kind"`
-		Server protocol.MCPServer `json:"server"`
-		Files  []File             `json:"files,omitempty"`
-	}{"mcp", s, files})
+		Kind     string             `json:"kind"`
+		Server   protocol.MCPServer `json:"server"`
+		Confined bool               `json:"confined,omitempty"`
+		Files    []File             `json:"files,omitempty"`
+	}{"mcp", s, at.Confined, at.Files})
 }
 
 // KeyOf is the CID of a value of a config, as JSON.
@@ -38,7 +39,7 @@ func KeyOf(v any) (protocol.Link, error) {
 }
 
 // Text is a server as people read it before they trust it, a line for each part of its key.
-func Text(s protocol.MCPServer, files []File) string {
+func Text(s protocol.MCPServer, at Place) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	if s.URL != "" {
@@ -67,7 +68,10 @@ func Text(s protocol.MCPServer, files []File) string {
 			line("network %s", h)
 		}
 	}
-	for _, f := range files {
+	if at.Confined {
+		line("within walls")
+	}
+	for _, f := range at.Files {
 		switch f.Sum {
 		case "":
 			line("file %s is not there", oneLine(f.Name))

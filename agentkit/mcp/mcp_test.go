@@ -111,7 +111,7 @@ func testServer() *sdk.Server {
 	return s
 }
 
-func all(protocol.MCPServer, []File) error { return nil }
+func all(protocol.MCPServer, Place) error { return nil }
 
 // stdio is a pool with the server t, a program.
 func stdio(t *testing.T) *Pool {
@@ -293,7 +293,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 func TestAProgramIsStartedOnlyIfTrusted(t *testing.T) {
 	p := stdio(t)
 	asked := 0
-	p.Trusted = func(protocol.MCPServer, []File) error { asked++; return ErrUntrusted }
+	p.Trusted = func(protocol.MCPServer, Place) error { asked++; return ErrUntrusted }
 	if _, err := p.Tools(t.Context(), "mcp:t/*"); !errors.Is(err, ErrUntrusted) || asked != 1 {
 		t.Errorf("got %v after %d questions", err, asked)
 	}

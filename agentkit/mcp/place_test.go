@@ -191,7 +191,7 @@ func TestTheKeyOfAServerIsInWhatItRuns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cid, err := Key(s, p.Files)
+		cid, err := Key(s, p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -254,8 +254,8 @@ func TestADirectoryInPlaceOfAFileIsNotTrusted(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := &Pool{Servers: []protocol.MCPServer{s}, Dir: root, Allowed: func(string) bool { return true },
-		Trusted: func(_ protocol.MCPServer, files []File) error {
-			if d := cmp.Diff([]File{{"tools/server.js", Directory}}, files); d != "" {
+		Trusted: func(_ protocol.MCPServer, at Place) error {
+			if d := cmp.Diff([]File{{"tools/server.js", Directory}}, at.Files); d != "" {
 				t.Error(d)
 			}
 			return ErrUntrusted

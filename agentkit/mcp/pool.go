@@ -34,10 +34,10 @@ type Pool struct {
 	Servers []protocol.MCPServer
 	Dir     string // where programs run, absolute
 	Root    string // the workspace, out of which no link in Dir leads; "" is Dir
-	// Trusted tells whether a person trusts a server with the files of the workspace that its command names,
-	// as they are: nil, or an error that says what to do. It is asked before each start as the user, and
+	// Trusted tells whether a person trusts a server, within walls or with the files of the workspace that its
+	// command names, as they are: nil, or an error that says what to do. It is asked before each start as the user, and
 	// before any use of those in Foreign; nil trusts none.
-	Trusted func(s protocol.MCPServer, files []File) error
+	Trusted func(s protocol.MCPServer, at Place) error
 	// Allowed tells whether the user allowed a server that the workflow declares, by its name: it is trusted
 	// unless its command names files of the workspace. nil allows none.
 	Allowed func(name string) bool
@@ -262,7 +262,7 @@ func (p *Pool) trusts(s protocol.MCPServer, at Place) error {
 	if p.Trusted == nil {
 		return fmt.Errorf("%s: %w", Says(s), ErrUntrusted)
 	}
-	return p.Trusted(s, at.Files)
+	return p.Trusted(s, at)
 }
 
 // drop ends a session that is of no more use. p.mu is held.

@@ -40,28 +40,28 @@ func (a *app) allowsServer(name string) bool {
 }
 
 // trustsServer says why a server is not trusted, and what to do; nil where it is.
-func (a *app) trustsServer(s protocol.MCPServer, files []mcp.File) error {
+func (a *app) trustsServer(s protocol.MCPServer, at mcp.Place) error {
 	c, err := a.config()
 	if err != nil {
 		return err
 	}
-	trusted, err := c.TrustsServer(s, files)
+	trusted, err := c.TrustsServer(s, at)
 	if trusted || err != nil {
 		return err
 	}
-	cid, err := mcp.Key(s, files)
+	cid, err := mcp.Key(s, at)
 	if err != nil {
 		return err
 	}
 	what := "the program is not trusted"
-	switch changed, known, err := c.Changed(s, files); {
+	switch changed, known, err := c.Changed(s, at.Files); {
 	case err != nil:
 		return err
 	case s.URL != "":
 		what = "the server is not trusted"
 	case known:
 		what = strings.Join(changed, ", ") + " changed since the program was trusted"
-	case len(files) > 0:
+	case len(at.Files) > 0:
 		what = strings.Join(changed, ", ") + ", which it runs as you from the workspace, is not trusted as it is now"
 	}
 	return fail(mcp.ErrUntrusted, mcp.ErrUntrusted.Hint, "%s: %s (%s)", mcp.Says(s), what, cid)
