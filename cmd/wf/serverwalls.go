@@ -57,7 +57,7 @@ func unconfinableServers(probe func() sandbox.Tier, loaded *config.Loaded, c eng
 		}
 		return servers
 	}
-	var whys []string
+	var whys, reasons []string
 	for s, role := range serversOf(c.Program, listed) {
 		at, err := mcp.PlaceOf(c.Workspace, dirOf(role), s)
 		if err != nil || !at.Confined {
@@ -65,7 +65,9 @@ func unconfinableServers(probe func() sandbox.Tier, loaded *config.Loaded, c eng
 		}
 		network, hosts := s.Reach()
 		grants := sandbox.Grants{SSHAgent: slices.Contains(loaded.Sandbox.Sockets, config.SSHAgent)}
-		if why := probe().Lacks(sandbox.Policy{Network: network, Hosts: hosts, Grants: grants}); why != "" {
+		tier := probe()
+		if why := tier.Lacks(sandbox.Policy{Network: network, Hosts: hosts, Grants: grants}); why != "" {
+			reasons = tier.Reasons
 			text := fmt.Sprintf("mcp:%s, since %s: %s", s.Name, at.Why(), why)
 			if !slices.Contains(whys, text) {
 				whys = append(whys, text)
@@ -75,7 +77,7 @@ func unconfinableServers(probe func() sandbox.Tier, loaded *config.Loaded, c eng
 	if failed != nil || len(whys) == 0 {
 		return failed
 	}
-	return fail(errUnconfined, "use a kernel with Landlock and user namespaces (wf doctor says what is missing); or say  sandbox: off  on the server, and trust it, which then runs, as you, "+
-		"what agents write there; or, in a container with nothing of yours in it, put  container_is_sandbox: true  into your own config",
-		"programs of servers are to be confined, and this machine cannot\n  %s", strings.Join(whys, "\n  "))
+	return fail(errUnconfined, "use a kernel with Landlock and user namespaces (wf doctor says which it lacks); or, where only the namespaces are missing, say  network: allow  on the server, whose program then reaches all of "+
+		"this machine's network and is confined in files; or say  sandbox: off  on it, and trust it, so that it runs as you; or, in a container with nothing of yours in it, put  container_is_sandbox: true  into your own config",
+		"programs of servers are to be confined, and this machine cannot (%s)\n  %s", strings.Join(reasons, "; "), strings.Join(whys, "\n  "))
 }
