@@ -224,7 +224,7 @@ func (a *app) askTrust(ctx context.Context, question string, wanted []config.Gra
 			return err
 		}
 		if !agreed {
-			return fail(errRefused, "wf trust --yes does it without asking", "%s: not trusted", question)
+			return fail(errRefused, "--yes does it without asking", "%s: not trusted", question)
 		}
 	}
 	var errs []error
