@@ -21,7 +21,7 @@ var starters = map[string]string{
 	"agentkit/sandbox/spawn_linux.go":    "the launcher: this binary, in /",
 	"agentkit/sandbox/launcher_linux.go": "a confined command",
 	"agentkit/tool/unconfined.go":        "a command of a role that says sandbox: off",
-	"agentkit/mcp/session.go":            "a server that a person trusts",
+	"agentkit/mcp/program.go":            "a server that a person trusts",
 	"agentkit/modeltest/llama.go":        "a model server, in tests",
 	"cmd/wf/run.go":                      "this binary, for wf run --detach",
 }

@@ -47,13 +47,16 @@ type Agent struct {
 	// Tools are offered besides those of package tool; one of the same name takes its place.
 	Tools []tool.Tool
 
-	// MCP gives the servers that offer tools, as a config names them: their programs are
-	// trusted. One of the same name that the workflow declares takes its place. nil gives none.
-	MCP func() ([]protocol.MCPServer, error)
+	// MCP gives the servers that offer tools, as a config names them, for programs that start in the
+	// directory dir of the workspace root. One of the same name that the workflow declares takes its place.
+	// nil gives none.
+	MCP func(root, dir string) ([]protocol.MCPServer, error)
 
-	// Trusted tells whether a program that the workflow declares under mcp: may be started; nil
-	// trusts those that MCP gives in the same words.
-	Trusted func(protocol.MCPServer) bool
+	// Trusted tells whether a server is trusted where its program lies, see mcp.Pool; nil trusts those that MCP gives in the same words, and no file of the workspace.
+	Trusted func(s protocol.MCPServer, at mcp.Place) error
+
+	// Allowed tells whether the user allowed a server that the workflow declares by its name, see mcp.Pool.
+	Allowed func(name string) bool
 
 	// Offers keeps what servers offer, so that they are started once for all items of a fan-out;
 	// nil asks them for each.
@@ -197,24 +200,29 @@ func (a Agent) named(ctx context.Context, turn protocol.Turn) ([]tool.Tool, erro
 // servers are those of the workflow and of the config. The config is asked only where a tool of
 // a server is named.
 func (a Agent) servers(turn protocol.Turn) (*mcp.Pool, error) {
-	p := &mcp.Pool{Servers: slices.Clone(turn.MCP), Root: turn.Workspace, Dir: filepath.Join(turn.Workspace, turn.Role.Dir), Secret: a.Secret}
+	p := &mcp.Pool{Servers: slices.Clone(turn.MCP), Root: turn.Workspace, Dir: filepath.Join(turn.Workspace, turn.Role.Dir), Secret: a.Secret,
+		Trusted: a.Trusted, Allowed: a.Allowed, Confine: a.Confine, Inside: a.Inside}
 	uses := func(name string) bool { return strings.HasPrefix(name, mcp.Prefix) }
 	if a.MCP == nil || !slices.ContainsFunc(turn.Role.Tools, uses) {
-		p.Trusted = a.Trusted
 		return p, nil
 	}
-	listed, err := a.MCP()
+	listed, err := a.MCP(p.Root, p.Dir)
 	if err != nil {
 		return nil, err
 	}
 	for _, s := range listed {
 		if !slices.ContainsFunc(turn.MCP, func(own protocol.MCPServer) bool { return own.Name == s.Name }) {
-			p.Servers = append(p.Servers, s)
+			p.Servers, p.Foreign = append(p.Servers, s), append(p.Foreign, s.Name)
 		}
 	}
-	p.Trusted = func(s protocol.MCPServer) bool {
-		same := func(l protocol.MCPServer) bool { return reflect.DeepEqual(l, s) }
-		return slices.ContainsFunc(listed, same) || a.Trusted != nil && a.Trusted(s)
+	if p.Trusted == nil {
+		p.Trusted = func(s protocol.MCPServer, at mcp.Place) error {
+			same := func(l protocol.MCPServer) bool { return reflect.DeepEqual(l, s) }
+			if len(at.Files) == 0 && slices.ContainsFunc(listed, same) {
+				return nil
+			}
+			return mcp.ErrUntrusted
+		}
 	}
 	return p, nil
 }

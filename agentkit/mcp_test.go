@@ -133,8 +133,8 @@ func TestAnAgentCallsTheToolsOfAServer(t *testing.T) {
 	}
 }
 
-func config(servers ...protocol.MCPServer) func() ([]protocol.MCPServer, error) {
-	return func() ([]protocol.MCPServer, error) { return servers, nil }
+func config(servers ...protocol.MCPServer) func(root, dir string) ([]protocol.MCPServer, error) {
+	return func(string, string) ([]protocol.MCPServer, error) { return servers, nil }
 }
 
 func TestAProgramOfTheWorkflowWantsTrust(t *testing.T) {
@@ -145,7 +145,7 @@ func TestAProgramOfTheWorkflowWantsTrust(t *testing.T) {
 		t.Errorf("trusted by nobody: %v", err)
 	}
 	for name, trust := range map[string]func(){
-		"by the caller":     func() { s.agent.Trusted = func(s protocol.MCPServer) bool { return s.Name == "t" } },
+		"by the caller":     func() { s.agent.Trusted = func(protocol.MCPServer, mcp.Place) error { return nil } },
 		"by the same words": func() { s.agent.MCP = config(server) },
 	} {
 		s.agent.Trusted, s.agent.MCP = nil, nil

@@ -7,13 +7,14 @@ import (
 
 // Candidate is a run that is about to begin, to be forked, or to be driven.
 type Candidate struct {
-	Program *lang.Program
-	File    string              // path of the YAML, absolute
-	Models  map[string][]string // override of the models by role, "" is every role
-	Limits  protocol.Limits     // as they will hold, raised ones included
-	New     bool                // nothing of it was performed yet
-	Fork    bool                // of Run
-	Run     protocol.RunID      // "" for a new one
+	Program   *lang.Program
+	File      string              // path of the YAML, absolute
+	Workspace string              // absolute
+	Models    map[string][]string // override of the models by role, "" is every role
+	Limits    protocol.Limits     // as they will hold, raised ones included
+	New       bool                // nothing of it was performed yet
+	Fork      bool                // of Run
+	Run       protocol.RunID      // "" for a new one
 }
 
 // ModelsOf are what an agent tries in order: the override, else the role's own.
@@ -39,5 +40,5 @@ func (e *Engine) MayDrive(run protocol.RunID, s *State, raised []protocol.LimitC
 	for _, l := range raised {
 		raise(&limits, l)
 	}
-	return e.admit(Candidate{Program: s.prog, File: s.Info.File, Models: s.Info.Models, Limits: limits, Run: run})
+	return e.admit(Candidate{Program: s.prog, File: s.Info.File, Workspace: s.Info.Workspace, Models: s.Info.Models, Limits: limits, Run: run})
 }

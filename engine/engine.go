@@ -177,7 +177,7 @@ func (e *Engine) Begin(ctx context.Context, l Launch) (run protocol.RunID, fresh
 		if err := openInputs(l.Program, l.Inputs, l.AllowSecretInputs); err != nil {
 			return "", false, err
 		}
-		if err := e.admit(Candidate{Program: l.Program, File: l.File, Models: l.Models, Limits: l.Program.Workflow.Limits, New: true}); err != nil {
+		if err := e.admit(Candidate{Program: l.Program, File: l.File, Workspace: l.Workspace, Models: l.Models, Limits: l.Program.Workflow.Limits, New: true}); err != nil {
 			return "", false, err
 		}
 	}

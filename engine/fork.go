@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -52,7 +53,7 @@ func (e *Engine) Fork(ctx context.Context, run protocol.RunID, o ForkOptions) (p
 		raise(&s.Limits, l)
 		raised = append(raised, cas.Draft{Data: l})
 	}
-	if err := e.admit(Candidate{Program: s.prog, File: s.Info.File, Models: s.Info.Models, Limits: s.Limits, Fork: true, Run: run}); err != nil {
+	if err := e.admit(Candidate{Program: s.prog, File: s.Info.File, Workspace: cmp.Or(o.Dir, s.Info.Workspace), Models: s.Info.Models, Limits: s.Limits, Fork: true, Run: run}); err != nil {
 		return "", err
 	}
 	id, err := newRunID()

@@ -27,6 +27,12 @@ type MCPServer struct {
 	Env     []MCPValue `cbor:"env,omitempty" json:"env,omitempty"`         // of Command, sorted by name
 	URL     string     `cbor:"url,omitempty" json:"url,omitempty"`         // http or https
 	Headers []MCPValue `cbor:"headers,omitempty" json:"headers,omitempty"` // of requests to URL, sorted by name
+
+	// Of Command. A program that lies in the workspace is confined unless it says SandboxOff, any other
+	// if it says SandboxOn; Network and NetworkHosts are those of a role, for a confined one.
+	Sandbox      string   `cbor:"sandbox,omitempty" json:"sandbox,omitempty"`
+	Network      string   `cbor:"network,omitempty" json:"network,omitempty"`
+	NetworkHosts []string `cbor:"network_hosts,omitempty" json:"network_hosts,omitempty"`
 }
 
 // MCPValue is a variable or a header with its value: fixed, or that of an environment variable

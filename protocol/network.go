@@ -19,12 +19,17 @@ func PackageHosts() []string {
 }
 
 // Reach is what confined commands of a role reach: all of the network, or endpoints; neither is none.
-func (r *Role) Reach() (all bool, hosts []string) {
-	if r.Network == NetworkAllow {
+func (r *Role) Reach() (all bool, hosts []string) { return reach(r.Network, r.NetworkHosts) }
+
+// Reach is what the confined program of a server reaches, as for a role.
+func (s *MCPServer) Reach() (all bool, hosts []string) { return reach(s.Network, s.NetworkHosts) }
+
+func reach(word string, more []string) (all bool, hosts []string) {
+	if word == NetworkAllow {
 		return true, nil
 	}
-	hosts = slices.Clone(r.NetworkHosts)
-	if r.Network == NetworkPackages {
+	hosts = slices.Clone(more)
+	if word == NetworkPackages {
 		hosts = append(hosts, PackageHosts()...)
 	}
 	slices.Sort(hosts)

@@ -12,8 +12,9 @@
 // models and servers that want no key, at a literal address of this machine; it can neither send
 // prompts anywhere else, nor send a key of the user to a server
 // of its own choice, nor replace a provider the user has, nor start programs, nor open the
-// sandbox of agents any further. Trust is in the
-// bytes of the file: a change takes it back. A .wf directory of another user is refused.
+// sandbox of agents any further. Trust is in each entry by its own CID (Wants): a change of one asks for that
+// one again, and a comment for none. It is kept as a set of Grants in the state directory of the user. A .wf
+// directory of another user is refused.
 //
 // # Not here
 //
@@ -90,8 +91,7 @@ type Provider struct {
 	Slots   int          `json:"slots"`             // of a llama-server with --slot-save-path: save and restore that many
 	Price   *price.Price `json:"prices"`            // of all its models
 
-	From    string `json:"-"` // path of the file
-	Trusted bool   `json:"-"` // by the user, or the user's own
+	From string `json:"-"` // path of the file
 }
 
 // Span is a time that is written as 90s or 5m.

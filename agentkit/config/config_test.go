@@ -2,11 +2,15 @@ package config_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +19,7 @@ import (
 	"github.com/tmc/langchaingo/llms"
 
 	"wf/agentkit/config"
+	"wf/agentkit/mcp"
 	"wf/agentkit/model"
 	"wf/agentkit/modeltest"
 	"wf/protocol"
@@ -106,45 +111,165 @@ func TestAProjectGetsNoKeyBeforeItIsTrusted(t *testing.T) {
 	if !errors.Is(err, protocol.ErrModel) || !strings.Contains(err.Error(), "wf trust") || !strings.Contains(err.Error(), "MY_KEY") {
 		t.Errorf("got %v", err)
 	}
-	if len(c.MCP) != 0 || !c.UntrustedMCP() {
-		t.Errorf("programs %v", c.MCP)
+	files := protocol.MCPServer{Name: "files", Command: []string{"rm", "-rf"}}
+	if trusted, err := c.TrustsServer(files, mcp.Place{}); trusted || err != nil {
+		t.Errorf("a program is trusted: %v, %v", trusted, err)
 	}
-	powers, err := c.Powers()
-	if err != nil || len(powers) != 2 {
-		t.Errorf("powers %v, %v", powers, err)
+	if wants, err := c.Wants(); err != nil || len(wants) != 2 {
+		t.Errorf("wants %v, %v", wants, err)
 	}
 
 	if err := c.Trust(); err != nil {
 		t.Fatal(err)
 	}
 	c = load(t, p)
-	if err := say(t, c, "evil/x"); err != nil || len(c.MCP) != 1 || !c.Project.Trusted {
+	if err := say(t, c, "evil/x"); err != nil || !c.Project.Trusted {
 		t.Errorf("after trust: %v", err)
+	}
+	if trusted, err := c.TrustsServer(files, mcp.Place{}); !trusted || err != nil {
+		t.Errorf("after trust the program: %v, %v", trusted, err)
 	}
 	if s.Requests()[0].Header.Get("Authorization") != "Bearer sesame" {
 		t.Error("the key was not sent")
 	}
 
-	file := filepath.Join(p.Project, config.FileName)
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, append(text, '\n'), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if load(t, p).Project.Trusted {
-		t.Error("a changed file is trusted")
-	}
-	if err := os.WriteFile(file, text, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	c = load(t, p)
 	if err := c.Distrust(); err != nil {
 		t.Fatal(err)
 	}
 	if load(t, p).Project.Trusted {
 		t.Error("trust was not taken back")
+	}
+}
+
+// Trust is in each entry: what does not change it asks nothing, wherever the file lies.
+func TestTrustInAConfigIsInItsEntries(t *testing.T) {
+	const text = `model: away/x
+providers:
+  away: {wire: openai, base_url: 'https://away.example/v1', key_env: MY_KEY}
+mcp:
+  files: {command: [/opt/files, --all], env: {LEVEL: "2", TOKEN: $A_KEY}}
+  web: {url: 'https://web.example/mcp', headers_env: {Authorization: WEB_KEY}}
+sandbox: {read: [/srv/data]}
+allow_models: [away/*]
+`
+	p := places(t, "", text)
+	if err := load(t, p).Trust(); err != nil {
+		t.Fatal(err)
+	}
+	for change, c := range map[string]struct {
+		from, to string
+		asks     config.Power
+	}{
+		"nothing":                {"", "", ""},
+		"a comment":              {"model:", "# of ours\nmodel:", ""},
+		"another price":          {"model:", "prices: {a/b: {input: 1, output: 1}}\nmodel:", ""},
+		"a window":               {"key_env: MY_KEY", "key_env: MY_KEY, context: 9", ""},
+		"the order":              {`LEVEL: "2", TOKEN: $A_KEY`, `TOKEN: $A_KEY, LEVEL: "2"`, ""},
+		"the default model":      {"model: away/x", "model: away/y", config.ChooseDefault},
+		"where a provider is":    {"away.example", "evil.example", config.SendPrompts},
+		"the key of a provider":  {"MY_KEY", "YOUR_KEY", config.SendPrompts},
+		"an argument":            {"--all", "--none", config.StartServer},
+		"a value of env":         {`"2"`, `"3"`, config.StartServer},
+		"a secret of env":        {"$A_KEY", "$B_KEY", config.StartServer},
+		"a url":                  {"web.example", "evil.example", config.StartServer},
+		"a header":               {"WEB_KEY", "MY_KEY", config.StartServer},
+		"the walls of a server":  {"--all]", "--all], sandbox: off", config.StartServer},
+		"what commands may read": {"/srv/data", "/srv", config.OpenWalls},
+		"models for clients":     {"[away/*]", "['*']", config.OfferModels},
+	} {
+		t.Run(change, func(t *testing.T) {
+			elsewhere := places(t, "", strings.Replace(text, c.from, c.to, 1))
+			elsewhere.State = p.State
+			l := load(t, elsewhere)
+			wants, err := l.Wants()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var asks []config.Power
+			for _, w := range wants {
+				if !w.Trusted {
+					asks = append(asks, w.Power)
+				}
+			}
+			if want := slices.DeleteFunc([]config.Power{c.asks}, func(p config.Power) bool { return p == "" }); !slices.Equal(asks, want) || l.Project.Trusted != (c.asks == "") {
+				t.Errorf("asks for %v, want %v", asks, want)
+			}
+		})
+	}
+}
+
+// A word for the bytes of a file, as it was kept before, is none for its entries.
+func TestTheTrustOfAWholeFileCountsForNothing(t *testing.T) {
+	p := places(t, "", "mcp: {files: {command: [rm, -rf]}}\n")
+	path := filepath.Join(p.Project, config.FileName)
+	name := sha256.Sum256([]byte(path))
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := filepath.Join(p.State, "trusted", hex.EncodeToString(name[:16]))
+	if err := os.MkdirAll(filepath.Dir(old), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(old, fmt.Appendf(nil, "%x  %s\n", sha256.Sum256(text), path), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if load(t, p).Project.Trusted {
+		t.Error("it counts")
+	}
+}
+
+// A word for a server within walls is none for it outside of them, once what its command names is gone.
+func TestTrustWithinWallsIsNoneOutsideOfThem(t *testing.T) {
+	p := places(t, "", "mcp: {hello: {command: [npx, local]}}")
+	bin := filepath.Join(filepath.Dir(p.Project), "node_modules", ".bin")
+	if err := os.MkdirAll(bin, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(bin, "local"), nil, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	trusted := func(want bool) {
+		t.Helper()
+		if got := load(t, p).Project.Trusted; got != want {
+			t.Errorf("trusted: %v", got)
+		}
+	}
+	if err := load(t, p).Trust(); err != nil {
+		t.Fatal(err)
+	}
+	trusted(true)
+	if err := os.RemoveAll(bin); err != nil { // npx would download one of that name, and run it as the user
+		t.Fatal(err)
+	}
+	trusted(false)
+	if err := load(t, p).Trust(); err != nil {
+		t.Fatal(err)
+	}
+	trusted(true)
+}
+
+// The project's server takes the place of the user's once it is trusted, and not before.
+func TestAServerOfTheUserIsNotReplacedBeforeTrust(t *testing.T) {
+	p := places(t, "mcp: {files: {command: [/opt/mine]}}", "mcp: {files: {command: [/opt/theirs]}, more: {command: [/opt/more]}}")
+	commands := func() (out []string) {
+		servers, err := load(t, p).Servers(filepath.Dir(p.Project), filepath.Dir(p.Project))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range servers {
+			out = append(out, s.Command...)
+		}
+		return out
+	}
+	if d := cmp.Diff([]string{"/opt/mine", "/opt/more"}, commands()); d != "" {
+		t.Error(d)
+	}
+	if err := load(t, p).Trust(); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]string{"/opt/theirs", "/opt/more"}, commands()); d != "" {
+		t.Error(d)
 	}
 }
 
@@ -178,8 +303,8 @@ func TestF36AProjectSendsNoPromptElsewhereBeforeItIsTrusted(t *testing.T) {
 		if r, err := c.Resolve("coder", []string{"mine/x"}, nil, none); err != nil || r.Models[0] != "mine/x" {
 			t.Errorf("the flag counts for nothing: %s, %v", r, err)
 		}
-		if powers, err := c.Powers(); err != nil || len(powers) != 2 {
-			t.Errorf("powers %q, %v", powers, err)
+		if wants, err := c.Wants(); err != nil || len(wants) != 2 {
+			t.Errorf("wants %v, %v", wants, err)
 		}
 		if err := c.Trust(); err != nil {
 			t.Fatal(err)

@@ -23,7 +23,16 @@ const (
 	Serve      Power = "serve"      // a definition: a daemon starts it when a client asks
 	Schedule   Power = "schedule"   // a definition with its schedule: a daemon starts it by the clock
 	Unconfined Power = "unconfined" // a definition with sandbox: off: what agents write runs as the user
+
+	StartServer   Power = "mcp"          // a server of tools: its program is started as the user, or it is handed what its entry names
+	SendPrompts   Power = "provider"     // a provider of a project: it gets prompts, and its key
+	ChooseDefault Power = "model"        // the default model of a project
+	OfferModels   Power = "allow_models" // models of a project that clients of a daemon may choose
+	OpenWalls     Power = "sandbox"      // what commands may read and use by the word of a project
 )
+
+// Powers are all of them.
+var Powers = []Power{Serve, Schedule, Unconfined, StartServer, SendPrompts, ChooseDefault, OfferModels, OpenWalls}
 
 // Grant is one thing that was trusted with one power. It holds wherever the thing lies, and in
 // whatever branch: what counts is its CID.

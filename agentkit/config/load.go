@@ -1,10 +1,10 @@
 package config
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,6 +20,9 @@ type Places struct {
 	Project string // the .wf of the project
 	User    string // $XDG_CONFIG_HOME/wf
 	State   string // $XDG_STATE_HOME/wf
+
+	Dir   string          // in which a run would be started; "" is that of the project
+	Given []protocol.Link // trusted for this process alone
 }
 
 // Loaded is a Config with where it came from.
@@ -29,14 +32,18 @@ type Loaded struct {
 	Project *File // nil where the project has none
 
 	places  Places
-	blocked map[string]string // provider → why it cannot be used
-	wanted  Models            // the default that a project names which is not trusted, where it leads off this machine
+	grants  Grants
+	user    Config
+	project Config                     // as its file says it, trusted or not
+	ownMCP  map[string]json.RawMessage // servers of the user's own config
+	blocked map[string]string          // provider → why it cannot be used
+	wanted  Models                     // the default that a project names which is not trusted, where it leads off this machine
 }
 
 // File is one config that was read.
 type File struct {
 	Path    string
-	Trusted bool
+	Trusted bool // all that it wants
 	User    bool // the user's own
 	text    []byte
 }
@@ -44,8 +51,7 @@ type File struct {
 // Load reads the configs there are. A broken one is an error wrapping ErrConfig, and so is a
 // .wf that belongs to another user.
 func Load(p Places) (*Loaded, error) {
-	l := &Loaded{places: p, blocked: map[string]string{}}
-	var user Config
+	l := &Loaded{places: p, grants: GrantsIn(p.State, p.Given), blocked: map[string]string{}}
 	if p.User != "" {
 		f, c, err := read(filepath.Join(p.User, FileName))
 		if err != nil {
@@ -54,10 +60,10 @@ func Load(p Places) (*Loaded, error) {
 		if f != nil {
 			f.User, f.Trusted = true, true
 			l.Files = append(l.Files, *f)
-			user = c.from(f)
+			l.user = c.from(f)
 		}
 	}
-	l.Config = Config{}.over(user)
+	l.Config, l.ownMCP = Config{}.over(l.user), l.user.MCP
 	if p.Project == "" {
 		return l, nil
 	}
@@ -75,68 +81,82 @@ func Load(p Places) (*Loaded, error) {
 		return nil, fmt.Errorf("config %s: %w", f.Path, &protocol.Error{Code: ErrConfig.Code, Message: "container_is_sandbox says something of your machine, and a project cannot know that",
 			Hint: "remove it there; in your own config it holds, " + filepath.Join(p.User, FileName)})
 	}
-	if f.Trusted, err = p.trusted(f); err != nil {
+	l.Project, l.project = f, project.from(f)
+	if err := l.admit(); err != nil {
 		return nil, err
 	}
-	l.Files, l.Project = append(l.Files, *f), f
-	project = project.from(f)
-	if !f.Trusted {
-		l.block(project, user)
-		project.MCP, project.Sandbox, project.AllowModels = nil, Sandbox{}, nil
-	}
-	l.Config = project.over(user)
-	if !f.Trusted && slices.ContainsFunc(project.Model, func(m string) bool { return !l.Local(m) }) {
-		l.wanted, l.Model = project.Model, nil
-	}
+	l.Files = append(l.Files, *f)
 	return l, nil
+}
+
+// admit puts the project's config over the user's, but for what it wants and is not trusted with. Servers of
+// tools are judged when they are started, see Servers.
+func (l *Loaded) admit() error {
+	c := l.project
+	for name, p := range c.Providers {
+		w, wants, err := l.wantProvider(name, p, l.replaces(name))
+		if err != nil {
+			return err
+		}
+		if wants && !w.Trusted {
+			l.block(name, p)
+		}
+	}
+	walls, _, err := l.wantWalls(c.Sandbox, l.Project.Path)
+	if err != nil {
+		return err
+	}
+	if !walls.Trusted {
+		c.Sandbox = Sandbox{}
+	}
+	l.Config = c.over(l.user) // by which wantModels knows what is local
+	models, err := l.wantModels(l.project, l.Project.Path)
+	if err != nil {
+		return err
+	}
+	for _, w := range models {
+		switch {
+		case w.Trusted:
+		case w.Power == ChooseDefault:
+			l.wanted, l.Model = c.Model, nil
+		default:
+			l.AllowModels = l.user.AllowModels
+		}
+	}
+	wants, err := l.Wants()
+	l.Project.Trusted = err == nil && !slices.ContainsFunc(wants, func(w Want) bool { return !w.Trusted })
+	return nil // what cannot be judged is not trusted, and wf trust says why
 }
 
 // from notes where the providers were named.
 func (c Config) from(f *File) Config {
 	for name, p := range c.Providers {
-		p.From, p.Trusted = f.Path, f.Trusted
+		p.From = f.Path
 		c.Providers[name] = p
 	}
 	return c
 }
 
-// block says which providers of a project cannot be used before it is trusted.
-func (l *Loaded) block(project, user Config) {
-	for name, p := range project.Providers {
-		_, replaces := user.Providers[name]
-		switch {
-		case p.KeyEnv != "":
-			l.blocked[name] = fmt.Sprintf("it would send $%s to %s", p.KeyEnv, orDefault(p.BaseURL, "the maker of the wire"))
-		case replaces || slices.Contains([]string{"openai", "anthropic"}, name):
-			l.blocked[name] = "it would take the place of your provider of that name"
-		case !p.loopback():
-			l.blocked[name] = fmt.Sprintf("it would send what agents are told to %s, which is no literal address of this machine such as http://127.0.0.1:8080/v1", orDefault(p.BaseURL, "the maker of the wire"))
-		}
+// replaces reports whether a provider of the project takes the place of one that the user has.
+func (l *Loaded) replaces(name string) bool {
+	_, own := l.user.Providers[name]
+	return own || slices.Contains([]string{"openai", "anthropic"}, name)
+}
+
+// block says why a provider of the project cannot be used before it is trusted.
+func (l *Loaded) block(name string, p Provider) {
+	switch {
+	case p.KeyEnv != "":
+		l.blocked[name] = fmt.Sprintf("it would send $%s to %s", p.KeyEnv, orDefault(p.BaseURL, "the maker of the wire"))
+	case l.replaces(name):
+		l.blocked[name] = "it would take the place of your provider of that name"
+	default:
+		l.blocked[name] = fmt.Sprintf("it would send what agents are told to %s, which is no literal address of this machine such as http://127.0.0.1:8080/v1", orDefault(p.BaseURL, "the maker of the wire"))
 	}
 }
 
-// UntrustedMCP reports whether the project's config names programs that are not started
-// because it is not trusted.
-func (l *Loaded) UntrustedMCP() bool {
-	if l.Project == nil || l.Project.Trusted {
-		return false
-	}
-	c, err := Parse(l.Project.Path, string(l.Project.text))
-	return err == nil && len(c.MCP) > 0
-}
-
-// MCPNames are the servers of tools that the configs name, those of a project that is not
-// trusted included, sorted.
-func (l *Loaded) MCPNames() []string {
-	names := slices.Collect(maps.Keys(l.MCP))
-	if l.UntrustedMCP() {
-		if c, err := Parse(l.Project.Path, string(l.Project.text)); err == nil {
-			names = slices.AppendSeq(names, maps.Keys(c.MCP))
-		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
-}
+// MCPNames are the servers of tools that the configs name, sorted.
+func (l *Loaded) MCPNames() []string { return sorted(l.MCP) }
 
 func orDefault(s, fallback string) string {
 	if s == "" {

@@ -1,111 +1,142 @@
 package config
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"slices"
+	"reflect"
 	"strings"
+
+	"wf/agentkit/mcp"
+	"wf/protocol"
 )
 
-// trustFile is where the trust in the config at path is kept: a file per config, that no two
-// processes write at the same place.
-func (p Places) trustFile(path string) string {
-	sum := sha256.Sum256([]byte(path))
-	return filepath.Join(p.State, "trusted", hex.EncodeToString(sum[:16]))
+// TrustsServer reports whether a person trusts a server: by its words, and the files of the workspace that its
+// command names, or, where it names none, by naming it in the same words in the user's own config. One that is
+// trusted to run as the user is trusted within walls.
+func (l *Loaded) TrustsServer(s protocol.MCPServer, at mcp.Place) (bool, error) {
+	places := []mcp.Place{at}
+	if at.Confined {
+		places = append(places, mcp.Place{})
+	}
+	for _, at := range places {
+		cid, err := mcp.Key(s, at)
+		if err != nil {
+			return false, err
+		}
+		if has, err := l.grants.Has(StartServer, cid); has || err != nil {
+			return has, err
+		}
+	}
+	return len(at.Files) == 0 && l.ownServer(s), nil
 }
 
-// trusted reports whether the bytes of a config are those that were trusted.
-func (p Places) trusted(f *File) (bool, error) {
-	if p.State == "" {
-		return false, nil
+// ownServer reports whether the user's own config has a server in the same words.
+func (l *Loaded) ownServer(s protocol.MCPServer) bool {
+	for name, raw := range l.ownMCP {
+		own, err := mcp.Parse(name, raw)
+		if err != nil {
+			continue // it is reported where it is used
+		}
+		if own.Name = s.Name; reflect.DeepEqual(own, s) {
+			return true
+		}
 	}
-	path, err := filepath.Abs(f.Path)
+	return false
+}
+
+// Changed are the files that differ from those with which a server was trusted in the same words; known is false, and
+// they are all, where it never was.
+func (l *Loaded) Changed(s protocol.MCPServer, files []mcp.File) (changed []string, known bool, err error) {
+	grants, err := l.grants.List()
 	if err != nil {
-		return false, err
+		return nil, false, err
 	}
-	text, err := os.ReadFile(p.trustFile(path))
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return false, nil
-	case err != nil:
-		return false, fmt.Errorf("read what is trusted: %w", err)
+	names := func(old string) (out []string) {
+		for _, f := range files {
+			if !strings.Contains("\n"+old, "\n"+mcp.Text(protocol.MCPServer{}, mcp.Place{Files: []mcp.File{f}})) {
+				out = append(out, f.Name)
+			}
+		}
+		return out
 	}
-	return string(text) == trustLine(f.text, path), nil
+	changed = names("")
+	for _, g := range grants {
+		if g.Power != StartServer || !strings.HasPrefix(g.Text, mcp.Text(s, mcp.Place{})+"file ") {
+			continue
+		}
+		if now := names(g.Text); len(now) > 0 && (!known || len(now) < len(changed)) {
+			changed, known = now, true
+		}
+	}
+	return changed, known, nil
 }
 
-// trustLine is what the trust in a config says: its hash, as sha256sum writes it.
-func trustLine(text []byte, path string) string {
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:]) + "  " + path + "\n"
+// Servers are the servers of tools for programs that start in the directory dir of the workspace root. One of the
+// project takes the place of the user's once it is trusted; where the user has none of its name it is listed
+// anyway, to be refused with the reason.
+func (l *Loaded) Servers(root, dir string) ([]protocol.MCPServer, error) {
+	var out []protocol.MCPServer
+	for _, name := range sorted(l.MCP) {
+		s, err := mcp.Parse(name, l.MCP[name])
+		if err != nil {
+			return nil, err
+		}
+		if own, has := l.ownMCP[name]; has && l.fromProject(name) {
+			trusted := false
+			if at, err := mcp.PlaceOf(root, dir, s); err == nil {
+				if trusted, err = l.TrustsServer(s, at); err != nil {
+					return nil, err
+				}
+			}
+			if !trusted {
+				if s, err = mcp.Parse(name, own); err != nil {
+					return nil, err
+				}
+			}
+		}
+		out = append(out, s)
+	}
+	return out, nil
 }
 
-// Trust trusts the project's config as it was read.
+func (l *Loaded) fromProject(server string) bool {
+	_, ok := l.project.MCP[server]
+	return ok
+}
+
+// Trust trusts all that the configs want.
 func (l *Loaded) Trust() error {
-	path, err := filepath.Abs(l.Project.Path)
-	if err != nil {
-		return err
+	wants, err := l.Wants()
+	errs := []error{err}
+	for _, w := range wants {
+		if !w.Trusted {
+			errs = append(errs, l.grants.Add(w.Grant))
+		}
 	}
-	if err := writeWhole(l.places.trustFile(path), []byte(trustLine(l.Project.text, path))); err != nil {
-		return fmt.Errorf("keep what is trusted: %w", err)
-	}
-	return nil
+	return errors.Join(errs...)
 }
 
-// Distrust takes the trust in the project's config back.
+// Distrust takes the trust in all that back.
 func (l *Loaded) Distrust() error {
-	path, err := filepath.Abs(l.Project.Path)
+	wants, err := l.Wants()
+	errs := []error{err}
+	for _, w := range wants {
+		errs = append(errs, l.Revoke(w))
+	}
+	return errors.Join(errs...)
+}
+
+// Revoke takes the trust in a want back: in a server with the files that it names as they are, and as they ever were.
+func (l *Loaded) Revoke(w Want) error {
+	all, err := l.grants.List()
 	if err != nil {
 		return err
 	}
-	err = os.Remove(l.places.trustFile(path))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
-}
-
-// Powers lists, in the order of their names, what the project's config can do only once it is
-// trusted.
-func (l *Loaded) Powers() ([]string, error) {
-	c, err := Parse(l.Project.Path, string(l.Project.text))
-	if err != nil {
-		return nil, err
-	}
-	var powers []string
-	if slices.ContainsFunc(c.Model, func(m string) bool { return !l.Local(m) }) {
-		powers = append(powers, "make "+strings.Join(c.Model, ", ")+" the default model, which agents that name none send their prompts to")
-	}
-	for _, name := range sorted(c.Providers) {
-		p := c.Providers[name]
-		if p.KeyEnv == "" && !p.loopback() {
-			powers = append(powers, fmt.Sprintf("send prompts to %s, as %s/…", orDefault(p.BaseURL, "the maker of the wire "+p.Wire), name))
-		}
-		if p.KeyEnv != "" {
-			powers = append(powers, fmt.Sprintf("send $%s to %s, as %s/…", p.KeyEnv, orDefault(p.BaseURL, "the maker of the wire "+p.Wire), name))
+	words, files, _ := strings.Cut("\n"+w.Text, "\nfile ")
+	errs := []error{l.grants.Remove(w.Power, w.CID)}
+	for _, g := range all {
+		if old, _, _ := strings.Cut("\n"+g.Text, "\nfile "); files != "" && g.Power == w.Power && old == words {
+			errs = append(errs, l.grants.Remove(g.Power, g.CID))
 		}
 	}
-	for _, name := range sorted(c.MCP) {
-		powers = append(powers, fmt.Sprintf("start the program, or call the server, of mcp:%s: %s", name, strings.TrimSpace(string(c.MCP[name]))))
-	}
-	if len(c.AllowModels) > 0 {
-		powers = append(powers, "let clients of a daemon choose the models "+strings.Join(c.AllowModels, ", "))
-	}
-	if len(c.Sandbox.Read) > 0 {
-		powers = append(powers, "let the commands of agents read "+strings.Join(c.Sandbox.Read, ", "))
-	}
-	if len(c.Sandbox.Sockets) > 0 {
-		powers = append(powers, "let the commands of agents use every key of your ssh-agent, to sign and to log in as you")
-	}
-	if len(c.Sandbox.Devices) > 0 {
-		powers = append(powers, "let the commands of agents use the devices "+strings.Join(c.Sandbox.Devices, ", "))
-	}
-	if c.Sandbox.Limits != (SandboxLimits{}) {
-		powers = append(powers, "set the limits of agents' commands")
-	}
-	return powers, nil
+	return errors.Join(errs...)
 }

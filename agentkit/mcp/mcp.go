@@ -11,25 +11,32 @@
 //
 // # Trust
 //
-// A program is started only if the Pool's Trusted says so. Of the environment it inherits the
-// variables of sandbox.Allowed alone, and gets what its env names. Unlike the commands of the shell
-// tool it runs outside of the sandbox: it was trusted.
+// A program that lies in the workspace, or whose command names something that does (PlaceOf), runs within
+// the walls of commands, since an agent may have written it. Any other, and one that says
+// sandbox: off, runs as the user, and is started only if the Pool's Trusted says so; in the second case
+// the trust is in the files that it names, too, as they are at each start. Of the environment a program
+// inherits the variables of sandbox.Allowed alone, and gets what its env names.
 //
 // A person is asked for each call. Of a server that Trusted knows, a program or not, a tool that
-// says it only reads runs unasked, as long as the server offers what was recorded of it.
+// says it only reads runs unasked, as long as the server offers what was recorded of it; not of one
+// that an agent may have written.
 //
 // # Not promised
 //
 // That a server still offers the tools that were recorded: a call of one that is gone tells the
-// model so. That a tool which says it only reads does: the word of a trusted server counts.
+// model so. That a tool which says it only reads does: the word of a trusted server counts. That a
+// program which runs as the user loads nothing that an agent wrote, or that a file which it names stays as it
+// is between the look at it and the start.
 package mcp
 
 import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"wf/protocol"
@@ -43,9 +50,18 @@ const Prefix = "mcp:"
 // nameMax is how long a tool's name may be on the wires of the models.
 const nameMax = 64
 
-// ErrUntrusted is a program that nobody allowed.
+// ErrUntrusted is a server that no person allowed.
 var ErrUntrusted = &protocol.Error{Code: "mcp_untrusted", Message: "the program is not trusted",
-	Hint: "wf run --trust-mcp NAME (and wf resume) starts it; or name the server in the same words in your own config"}
+	Hint: "look at what it starts, then wf trust, for a server of a config, or wf trust FILE, for one that a workflow declares; or --trust CID where no person can be asked. " +
+		"One outside of the workspace is started by wf run --trust-mcp NAME (and wf resume), too"}
+
+// Says is what a server is started with, or where it is.
+func Says(s protocol.MCPServer) string {
+	if s.URL != "" {
+		return s.URL
+	}
+	return strings.Join(s.Command, " ")
+}
 
 // Split reads mcp:NAME/TOOL; tool is * for all. ok is false for other names.
 func Split(name string) (server, tool string, ok bool) {
@@ -85,7 +101,7 @@ func Names(name, wire string) bool {
 	return ok && (t == "*" && serverOf(server, wire) || t != "*" && wireName(server, t) == wire)
 }
 
-// Parse reads a server of a config: {command: […], env: {…}} or {url: …, headers_env: {…}}.
+// Parse reads a server of a config: {command: […], env: {…}, sandbox: …, network: …} or {url: …, headers_env: {…}}.
 // headers_env names the variable that holds the value of a header; a value of env that is
 // $NAME is that of the variable NAME.
 func Parse(name string, raw []byte) (protocol.MCPServer, error) {
@@ -95,13 +111,16 @@ func Parse(name string, raw []byte) (protocol.MCPServer, error) {
 		Env     map[string]string `json:"env"`
 		URL     string            `json:"url"`
 		Headers map[string]string `json:"headers_env"`
+		Sandbox string            `json:"sandbox"`
+		Network network           `json:"network"`
 	}
 	dec := json.NewDecoder(strings.NewReader(string(raw)))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&form); err != nil {
 		return s, fmt.Errorf("mcp: %s: %w", name, err)
 	}
-	s.Command, s.URL = form.Command, form.URL
+	s.Command, s.URL, s.Sandbox = form.Command, form.URL, form.Sandbox
+	s.Network, s.NetworkHosts = form.Network.word, form.Network.hosts
 	for _, n := range sortedKeys(form.Env) {
 		v := protocol.MCPValue{Name: n, Value: form.Env[n]}
 		if secret, ok := strings.CutPrefix(v.Value, "$"); ok && secret != "" {
@@ -113,6 +132,40 @@ func Parse(name string, raw []byte) (protocol.MCPServer, error) {
 		s.Headers = append(s.Headers, protocol.MCPValue{Name: n, Secret: form.Headers[n]})
 	}
 	return s, check(s)
+}
+
+// A network is what the program of a server reaches, in a config: a word, or a list of endpoints.
+type network struct {
+	word  string
+	hosts []string
+}
+
+// UnmarshalJSON reads allow, packages, or [HOST:PORT, …].
+func (n *network) UnmarshalJSON(raw []byte) error {
+	var list []string
+	if json.Unmarshal(raw, &n.word) == nil {
+		if n.word != protocol.NetworkAllow && n.word != protocol.NetworkPackages {
+			return fmt.Errorf("network: %q is not known (want allow, packages or a list of HOST:PORT)", n.word)
+		}
+		return nil
+	}
+	if json.Unmarshal(raw, &list) != nil {
+		return errors.New("network wants allow, packages or a list of HOST:PORT")
+	}
+	for _, text := range list {
+		if text == protocol.NetworkPackages {
+			n.word = text
+			continue
+		}
+		e, err := protocol.ParseEndpoint(text)
+		if err != nil {
+			return fmt.Errorf("network: %w", err)
+		}
+		n.hosts = append(n.hosts, e.String())
+	}
+	slices.Sort(n.hosts)
+	n.hosts = slices.Compact(n.hosts)
+	return nil
 }
 
 var serverName = lazy.Regexp(`^[A-Za-z_][A-Za-z0-9_-]{0,31}$`)
@@ -130,6 +183,12 @@ func check(s protocol.MCPServer) error {
 		return bad("env belongs to a command")
 	case s.URL == "" && len(s.Headers) > 0:
 		return bad("headers_env belongs to a url")
+	case s.Sandbox != "" && s.Sandbox != protocol.SandboxOn && s.Sandbox != protocol.SandboxOff:
+		return bad("sandbox: %q is not known (want on or off)", s.Sandbox)
+	case s.URL != "" && (s.Sandbox != "" || s.Network != "" || s.NetworkHosts != nil):
+		return bad("sandbox and network belong to a command")
+	case s.Sandbox == protocol.SandboxOff && (s.Network != "" || s.NetworkHosts != nil):
+		return bad("network means nothing beside  sandbox: off")
 	}
 	if s.URL != "" {
 		u, err := url.Parse(s.URL)

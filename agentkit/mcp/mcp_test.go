@@ -31,6 +31,7 @@ import (
 const serverVar = "WF_TEST_MCP_SERVER"
 
 func TestMain(m *testing.M) {
+	sandbox.Main()
 	if os.Getenv(serverVar) != "" {
 		fmt.Fprintln(os.Stderr, "here I am")
 		if err := testServer().Run(context.Background(), &sdk.StdioTransport{}); err != nil {
@@ -110,7 +111,7 @@ func testServer() *sdk.Server {
 	return s
 }
 
-func all(protocol.MCPServer) bool { return true }
+func all(protocol.MCPServer, Place) error { return nil }
 
 // stdio is a pool with the server t, a program.
 func stdio(t *testing.T) *Pool {
@@ -292,7 +293,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 func TestAProgramIsStartedOnlyIfTrusted(t *testing.T) {
 	p := stdio(t)
 	asked := 0
-	p.Trusted = func(s protocol.MCPServer) bool { asked++; return false }
+	p.Trusted = func(protocol.MCPServer, Place) error { asked++; return ErrUntrusted }
 	if _, err := p.Tools(t.Context(), "mcp:t/*"); !errors.Is(err, ErrUntrusted) || asked != 1 {
 		t.Errorf("got %v after %d questions", err, asked)
 	}
@@ -372,6 +373,9 @@ func TestParse(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"command":["x","-y"],"env":{"B":"$TOKEN","A":"1"}}`:         `{"name":"t","command":["x","-y"],"env":[{"name":"A","value":"1"},{"name":"B","secret":"TOKEN"}]}`,
 		`{"url":"https://e.com/mcp","headers_env":{"X-Key":"X_KEY"}}`: `{"name":"t","url":"https://e.com/mcp","headers":[{"name":"X-Key","secret":"X_KEY"}]}`,
+		`{"command":["x"],"sandbox":"off"}`:                           `{"name":"t","command":["x"],"sandbox":"off"}`,
+		`{"command":["x"],"network":"allow"}`:                         `{"name":"t","command":["x"],"network":"allow"}`,
+		`{"command":["x"],"network":["packages","B.example:443"]}`:    `{"name":"t","command":["x"],"network":"packages","network_hosts":["b.example:443"]}`,
 	} {
 		s, err := Parse("t", []byte(text))
 		if err != nil {
@@ -384,7 +388,9 @@ func TestParse(t *testing.T) {
 	for text, want := range map[string]string{
 		`{}`: "a command or a url", `{"command":["a"],"url":"http://x"}`: "a command or a url", `{"cmd":["a"]}`: `unknown field "cmd"`,
 		`{"url":"ftp://x"}`: "is none", `{"url":"http://u:p@x"}`: "holds a password", `{"url":"http://x","env":{"A":"b"}}`: "belongs to a command",
-		`{"command":["a"],"headers_env":{"A":"b"}}`: "belongs to a url",
+		`{"command":["a"],"headers_env":{"A":"b"}}`: "belongs to a url", `{"command":["a"],"sandbox":"maybe"}`: "want on or off",
+		`{"command":["a"],"network":"none"}`: "want allow", `{"command":["a"],"network":["a"]}`: "has no port", `{"command":["a"],"network":3}`: "network wants",
+		`{"url":"http://x","sandbox":"on"}`: "belong to a command", `{"command":["a"],"sandbox":"off","network":"allow"}`: "means nothing",
 	} {
 		if _, err := Parse("t", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s gives %v", text, err)
@@ -401,7 +407,7 @@ func TestNoServerStartsOutsideOfTheWorkspace(t *testing.T) {
 	if err := os.Symlink(outside, filepath.Join(root, "sub")); err != nil {
 		t.Fatal(err)
 	}
-	p, err := startProgram([]string{"sh", "-c", "echo x > evil"}, nil, root, filepath.Join(root, "sub"))
+	p, err := startProgram("/bin/sh", []string{"sh", "-c", "echo x > evil"}, nil, root, filepath.Join(root, "sub"))
 	if err == nil {
 		<-p.ended
 		p.stop()

@@ -15,6 +15,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"wf/agentkit/sandbox"
 	"wf/agentkit/tool"
 	"wf/protocol"
 )
@@ -33,9 +34,19 @@ type Pool struct {
 	Servers []protocol.MCPServer
 	Dir     string // where programs run, absolute
 	Root    string // the workspace, out of which no link in Dir leads; "" is Dir
-	// Trusted tells whether a program may be started; nil is none. Servers with a URL are not
-	// asked for.
-	Trusted func(protocol.MCPServer) bool
+	// Trusted tells whether a person trusts a server, within walls or with the files of the workspace that its
+	// command names, as they are: nil, or an error that says what to do. It is asked before each start as the user, and
+	// before any use of those in Foreign; nil trusts none.
+	Trusted func(s protocol.MCPServer, at Place) error
+	// Allowed tells whether the user allowed a server that the workflow declares, by its name: it is trusted
+	// unless its command names files of the workspace. nil allows none.
+	Allowed func(name string) bool
+	// Foreign are the servers that want trust however they are started or reached, by name: those of a config.
+	Foreign []string
+	// Confine gives what a config lets confined programs do besides; nil is nothing.
+	Confine func() (sandbox.Grants, error)
+	// Inside reports that this machine is a sandbox itself; nil is that it is none.
+	Inside func() bool
 	// Secret looks up a variable that is kept secret; nil is os.LookupEnv.
 	Secret func(name string) (string, bool)
 
@@ -135,8 +146,9 @@ func (p *Pool) record(offer protocol.Tool) {
 // onlyReads reports whether a trusted server says that a tool only reads, and offers all that was
 // recorded of it as it was.
 func (p *Pool) onlyReads(ctx context.Context, s protocol.MCPServer, wire string) bool {
-	if p.Trusted == nil || !p.Trusted(s) {
-		return false
+	at, err := p.place(s)
+	if err != nil || at.Confined && len(at.Inside) > 0 || p.trusts(s, at) != nil {
+		return false // of a program that an agent may have written, the word is that of the agent
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -207,8 +219,14 @@ func (p *Pool) open(ctx context.Context, s protocol.MCPServer) (*session, error)
 	if p.starts[s.Name] >= startsMax {
 		return nil, fmt.Errorf("it ended %d times and is not started again", startsMax)
 	}
-	if len(s.Command) > 0 && (p.Trusted == nil || !p.Trusted(s)) {
-		return nil, fmt.Errorf("%s: %w", strings.Join(s.Command, " "), ErrUntrusted)
+	at, err := p.place(s)
+	if err != nil {
+		return nil, err
+	}
+	if len(s.Command) > 0 && !at.Confined || slices.Contains(p.Foreign, s.Name) {
+		if err := p.trusts(s, at); err != nil {
+			return nil, err
+		}
 	}
 	if p.sessions == nil {
 		p.sessions, p.starts = map[string]*session{}, map[string]int{}
@@ -216,7 +234,7 @@ func (p *Pool) open(ctx context.Context, s protocol.MCPServer) (*session, error)
 	p.starts[s.Name]++
 	limited, stop := context.WithTimeout(ctx, StartTimeout)
 	defer stop()
-	session, err := p.start(limited, s)
+	session, err := p.start(limited, s, at)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -225,6 +243,26 @@ func (p *Pool) open(ctx context.Context, s protocol.MCPServer) (*session, error)
 	}
 	p.sessions[s.Name] = session
 	return session, nil
+}
+
+// root is the workspace.
+func (p *Pool) root() string {
+	if p.Root == "" {
+		return p.Dir
+	}
+	return p.Root
+}
+
+func (p *Pool) place(s protocol.MCPServer) (Place, error) { return PlaceOf(p.root(), p.Dir, s) }
+
+func (p *Pool) trusts(s protocol.MCPServer, at Place) error {
+	if p.Allowed != nil && p.Allowed(s.Name) && !slices.Contains(p.Foreign, s.Name) && len(at.Files) == 0 {
+		return nil
+	}
+	if p.Trusted == nil {
+		return fmt.Errorf("%s: %w", Says(s), ErrUntrusted)
+	}
+	return p.Trusted(s, at)
 }
 
 // drop ends a session that is of no more use. p.mu is held.

@@ -4,26 +4,14 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"os"
-	"os/exec"
-	"runtime"
 	"strings"
-	"sync"
-	"syscall"
-	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"wf/agentkit/sandbox"
 	"wf/protocol"
-	"wf/roles/workspace"
 )
 
-const (
-	grace      = time.Second // from the end of stdin to SIGTERM, and from there to SIGKILL
-	messageMax = 64 << 20    // bytes of one message
-	stderrMax  = 2_000       // bytes of what a program said last
-)
+const messageMax = 64 << 20 // bytes of one message
 
 // A session is a server that is spoken to.
 type session struct {
@@ -33,9 +21,9 @@ type session struct {
 }
 
 // start opens a session and lists the tools.
-func (p *Pool) start(ctx context.Context, s protocol.MCPServer) (*session, error) {
+func (p *Pool) start(ctx context.Context, s protocol.MCPServer, at Place) (*session, error) {
 	out := &session{tools: map[string]*sdk.Tool{}}
-	transport, err := p.transport(s, out)
+	transport, err := p.transport(s, at, out)
 	if err != nil {
 		return nil, err
 	}
@@ -67,10 +55,18 @@ func (s *session) said() string {
 	if s.proc == nil {
 		return ""
 	}
-	if text := strings.TrimSpace(s.proc.stderr.String()); text != "" {
-		return "; it said: " + text
+	out := ""
+	select {
+	case <-s.proc.ended:
+		if s.proc.failed != nil {
+			out = ": " + s.proc.failed.Error()
+		}
+	default: // it lives on
 	}
-	return ""
+	if text := strings.TrimSpace(s.proc.stderr.String()); text != "" {
+		out += "; it said: " + text
+	}
+	return out + s.proc.note
 }
 
 // close ends the session. A program is stopped first: what it would still say is of no use.
@@ -83,7 +79,7 @@ func (s *session) close() {
 	}
 }
 
-func (p *Pool) transport(s protocol.MCPServer, out *session) (sdk.Transport, error) {
+func (p *Pool) transport(s protocol.MCPServer, at Place, out *session) (_ sdk.Transport, err error) {
 	if s.URL != "" {
 		header := http.Header{}
 		for _, h := range s.Headers {
@@ -102,7 +98,7 @@ func (p *Pool) transport(s protocol.MCPServer, out *session) (sdk.Transport, err
 			},
 		}, nil
 	}
-	env := sandbox.Environ()
+	var env []string
 	for _, v := range s.Env {
 		value, err := p.value(v)
 		if err != nil {
@@ -110,11 +106,10 @@ func (p *Pool) transport(s protocol.MCPServer, out *session) (sdk.Transport, err
 		}
 		env = append(env, v.Name+"="+value)
 	}
-	proc, err := startProgram(s.Command, env, p.Root, p.Dir)
-	if err != nil {
+	if out.proc, err = p.launch(s, at, env); err != nil {
 		return nil, err
 	}
-	out.proc = proc
+	proc := out.proc
 	return &sdk.IOTransport{Reader: proc.stdout, Writer: proc.stdin, MaxLineLength: messageMax}, nil
 }
 
@@ -139,107 +134,4 @@ func (h headers) RoundTrip(r *http.Request) (*http.Response, error) {
 		r.Header[name] = values
 	}
 	return http.DefaultTransport.RoundTrip(r)
-}
-
-// A program is a server of its own process group.
-type program struct {
-	stdin, stdout *os.File // our ends
-	stderr        *lastWords
-	group         int
-	ended         chan struct{}
-	once          sync.Once
-}
-
-// startProgram starts a program. A goroutine with a thread of its own waits for it: where the
-// system can, the program dies with that thread, and so with this process.
-func startProgram(command, env []string, root, dir string) (*program, error) {
-	if root == "" {
-		root = dir
-	}
-	cwd, err := workspace.Enter(root, dir)
-	if err != nil {
-		return nil, fmt.Errorf("start %s in its directory: %w", command[0], err)
-	}
-	defer cwd.Close()
-	theirIn, in, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	out, theirOut, err := os.Pipe()
-	if err != nil {
-		theirIn.Close()
-		in.Close()
-		return nil, err
-	}
-	p := &program{stdin: in, stdout: out, stderr: &lastWords{}, ended: make(chan struct{})}
-	cmd := exec.Command(command[0], command[1:]...)
-	cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = cwd.Path, env, theirIn, theirOut, p.stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	dieWithParent(cmd.SysProcAttr)
-	cmd.WaitDelay = grace
-	started := make(chan error)
-	go func() {
-		runtime.LockOSThread() // not unlocked: the thread ends with the goroutine
-		err := cmd.Start()
-		theirIn.Close()
-		theirOut.Close()
-		started <- err
-		if err == nil {
-			_ = cmd.Wait() // how it ended is of no interest: that it did, its client finds out
-		}
-		close(p.ended)
-	}()
-	if err := <-started; err != nil {
-		in.Close()
-		out.Close()
-		return nil, fmt.Errorf("start %s: %w", command[0], err)
-	}
-	p.group = cmd.Process.Pid
-	return p, nil
-}
-
-// stop ends the program and whatever it started.
-func (p *program) stop() {
-	p.once.Do(func() {
-		p.stdin.Close()
-		wait := time.NewTimer(grace)
-		defer wait.Stop()
-		select {
-		case <-p.ended:
-		case <-wait.C:
-			_ = syscall.Kill(-p.group, syscall.SIGTERM)
-			wait.Reset(grace)
-			select {
-			case <-p.ended:
-			case <-wait.C:
-			}
-		}
-		_ = syscall.Kill(-p.group, syscall.SIGKILL) // ESRCH: nothing is left
-		<-p.ended
-		p.stdout.Close()
-	})
-}
-
-// lastWords keeps the end of what is written to it.
-type lastWords struct {
-	mu  sync.Mutex
-	buf []byte
-}
-
-// Write never fails.
-func (w *lastWords) Write(p []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.buf = append(w.buf, p...)
-	if over := len(w.buf) - stderrMax; over > 0 {
-		w.buf = append(w.buf[:0], w.buf[over:]...)
-	}
-	return len(p), nil
-}
-
-// String is what is kept, as text.
-func (w *lastWords) String() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return strings.ToValidUTF8(string(w.buf), "�")
 }

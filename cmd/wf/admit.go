@@ -30,6 +30,9 @@ func (a *app) admit(c engine.Candidate) error {
 		if err := unconfinable(sandbox.Probe, loaded, c); err != nil {
 			return err
 		}
+		if err := unconfinableServers(sandbox.Probe, loaded, c); err != nil {
+			return err
+		}
 	}
 	if c.New || c.Fork {
 		if err := a.admitPowers(c.Program, c.File); err != nil {

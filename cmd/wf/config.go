@@ -18,6 +18,7 @@ import (
 	"wf/agentkit/price"
 	"wf/agentkit/sandbox"
 	"wf/agentkit/tape"
+	"wf/cas"
 	"wf/engine/lang"
 	"wf/protocol"
 	"wf/roles"
@@ -41,9 +42,10 @@ func (a *app) loadConfig() (*config.Loaded, error) {
 	if p.User, err = userDir("XDG_CONFIG_HOME", ".config"); err != nil {
 		return nil, err
 	}
-	if p.State, err = userDir("XDG_STATE_HOME", ".local/state"); err != nil {
+	if p.Given, err = a.givenTrust(); err != nil {
 		return nil, err
 	}
+	p.State, p.Dir = cas.StateDir(os.Getenv), cwd
 	return config.Load(p)
 }
 

@@ -80,6 +80,12 @@ func ofServer(tool string) bool { return strings.HasPrefix(tool, mcp.Prefix) }
 
 // grants are what the user trusts, with what the command line and WF_TRUST add.
 func (a *app) grants() (config.Grants, error) {
+	links, err := a.givenTrust()
+	return config.GrantsIn(cas.StateDir(os.Getenv), links), err
+}
+
+// givenTrust is what the command line and WF_TRUST trust, for this process alone.
+func (a *app) givenTrust() ([]protocol.Link, error) {
 	given := slices.Clone(a.trusted)
 	if more := os.Getenv("WF_TRUST"); more != "" {
 		given = append(given, strings.Split(more, ",")...)
@@ -88,11 +94,11 @@ func (a *app) grants() (config.Grants, error) {
 	for _, text := range given {
 		l, err := protocol.ParseLink(strings.TrimSpace(text))
 		if err != nil {
-			return config.Grants{}, fail(protocol.ErrUsage, "wf trust --list prints the CIDs of what can be trusted", "--trust, WF_TRUST: %v", err)
+			return nil, fail(protocol.ErrUsage, "wf trust --list prints the CIDs of what can be trusted", "--trust, WF_TRUST: %v", err)
 		}
 		links = append(links, l)
 	}
-	return config.GrantsIn(cas.StateDir(os.Getenv), links), nil
+	return links, nil
 }
 
 // wanted are the powers that a definition needs and was not trusted with, as grants to be.
@@ -188,7 +194,7 @@ func trustAdvice(x config.Grant) string {
 
 // askTrust shows what things can do, and how they differ from what is trusted, and asks once for all
 // of them.
-func (a *app) askTrust(ctx context.Context, wanted []config.Grant, acts func(config.Grant) []string, yes bool) error {
+func (a *app) askTrust(ctx context.Context, question string, wanted []config.Grant, acts func(config.Grant) []string, yes bool) error {
 	g, err := a.grants()
 	if err != nil {
 		return err
@@ -213,12 +219,12 @@ func (a *app) askTrust(ctx context.Context, wanted []config.Grant, acts func(con
 		}
 	}
 	if !yes {
-		agreed, err := a.confirm(ctx, fmt.Sprintf("Trust %s?", plural(len(shown), "definition")))
+		agreed, err := a.confirm(ctx, "Trust "+question+"?")
 		if err != nil {
 			return err
 		}
 		if !agreed {
-			return fail(errRefused, "wf trust FILE --yes does it without asking", "%s not trusted", plural(len(shown), "definition"))
+			return fail(errRefused, "--yes does it without asking", "%s: not trusted", question)
 		}
 	}
 	var errs []error
@@ -233,6 +239,12 @@ var powerText = map[config.Power]string{
 	config.Serve:      "wf serve starts it when a client asks",
 	config.Schedule:   "wf serve starts it by the clock",
 	config.Unconfined: "runs, as you, whatever its agents write (sandbox: off)",
+
+	config.StartServer:   "a server of tools",
+	config.SendPrompts:   "a provider of models",
+	config.ChooseDefault: "where prompts go",
+	config.OfferModels:   "models that clients of a daemon may choose",
+	config.OpenWalls:     "the walls of agents' commands",
 }
 
 // mayRun asks the person at the terminal about a definition that has no walls. Where no person can
@@ -253,7 +265,7 @@ func (a *app) mayRun(ctx context.Context, p *lang.Program, d definition) error {
 	if len(wanted) == 0 {
 		return nil
 	}
-	return a.askTrust(ctx, wanted, func(config.Grant) []string { return actsOf(p) }, false)
+	return a.askTrust(ctx, plural(1, "definition"), wanted, func(config.Grant) []string { return actsOf(p) }, false)
 }
 
 // admitPowers refuses a definition without walls that was not trusted.

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"wf/agentkit/mcp"
 	"wf/cas"
 	"wf/engine"
 	"wf/engine/lang"
@@ -223,6 +224,11 @@ func cast(w *protocol.Workflow) string {
 			off = append(off, r.Name)
 		}
 	}
+	for _, s := range w.MCP {
+		if s.Sandbox == protocol.SandboxOff {
+			off = append(off, mcp.Prefix+s.Name)
+		}
+	}
 	if len(off) > 0 {
 		parts = append(parts, "runs as you: "+strings.Join(off, ", "))
 	}
@@ -397,6 +403,9 @@ func (a *app) detach(ctx context.Context, s *cas.Store, run protocol.RunID) erro
 	cmd := exec.Command(self, "resume", string(run), "--store", s.Dir(), "--quiet", "--no-input")
 	for _, name := range a.mcp {
 		cmd.Args = append(cmd.Args, "--trust-mcp", name)
+	}
+	for _, cid := range a.trusted {
+		cmd.Args = append(cmd.Args, "--trust", cid)
 	}
 	cmd.Args[0] = os.Args[0]
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -18,12 +20,14 @@ func newTrust(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trust [FILE | CID]...",
 		Short: "Let workflows be served, and the project's config send your keys",
-		Long: `Without FILE, trust the nearest .wf/config.yaml as it is now: its providers get the keys they name, its
-programs may be started. A change to the file takes the trust back.
+		Long: `Without FILE, trust what the nearest .wf/config.yaml wants: its providers get the keys they name, its
+programs may be started. The trust is in each provider and server by itself, wherever the file lies: a change of
+one asks for that one again, and a comment for none. A server that says "sandbox: off" and runs files of this
+workspace is trusted with these files as they are, in your own config too.
 
-With FILE, trust workflows: wf serve may start them, by the clock too, and agents that say "sandbox: off" may
-run what they write. The trust is in what a workflow does, with its sub-workflows: it holds wherever the file
-lies, and a comment asks nothing. What changed since it was trusted is shown. Without --yes it asks, once.`,
+With FILE, trust workflows: wf serve may start them, by the clock too, agents that say "sandbox: off" may
+run what they write, and the programs of servers that they declare may be started. The trust is in what a
+workflow does, with its sub-workflows. What changed since it was trusted is shown. Without --yes it asks, once.`,
 		Example: `  wf trust
   wf trust workflows/*.yaml
   wf trust --list -o json
@@ -48,20 +52,35 @@ lies, and a comment asks nothing. What changed since it was trusted is shown. Wi
 	return cmd
 }
 
-// trust trusts the project's config, or takes that back.
+// trust trusts what the configs want, or takes that back.
 func (a *app) trust(ctx context.Context, revoke, yes bool) error {
 	c, err := a.config()
 	if err != nil {
 		return err
 	}
-	if c.Project == nil {
+	wants, err := c.Wants()
+	if err != nil {
+		return err
+	}
+	if c.Project == nil && len(wants) == 0 {
 		return fail(config.ErrConfig, "put one at .wf/config.yaml; your own needs no trust. wf trust FILE is for workflows", "there is no project config here")
+	}
+	file := ""
+	if c.Project != nil {
+		file = c.Project.Path
+	}
+	powers := []string{}
+	for _, w := range wants {
+		powers = append(powers, w.Does)
+		if file == "" {
+			file = w.File
+		}
 	}
 	answer := func(trusted bool, powers []string) error {
 		if a.asJSON() {
-			return a.answer(map[string]any{"schema": "wf.trust/v1", "file": c.Project.Path, "trusted": trusted, "powers": powers})
+			return a.answer(map[string]any{"schema": "wf.trust/v1", "file": file, "trusted": trusted, "powers": powers})
 		}
-		_, err := fmt.Fprintf(a.out, "%s: %s\n", c.Project.Path, map[bool]string{true: "trusted", false: "not trusted"}[trusted])
+		_, err := fmt.Fprintf(a.out, "%s: %s\n", file, map[bool]string{true: "trusted", false: "not trusted"}[trusted])
 		return err
 	}
 	if revoke {
@@ -70,72 +89,74 @@ func (a *app) trust(ctx context.Context, revoke, yes bool) error {
 		}
 		return answer(false, []string{})
 	}
-	powers, err := c.Powers()
-	if err != nil {
-		return err
-	}
-	if powers == nil {
-		powers = []string{}
-	}
-	if c.Project.Trusted {
-		return answer(true, powers)
-	}
-	for _, p := range powers {
-		a.progress("it may then %s", visible(p))
-	}
-	if !yes {
-		agreed, err := a.confirm(ctx, "Trust "+c.Project.Path+"?")
-		if err != nil {
+	if wanted, does := untrustedOf(wants); len(wanted) > 0 {
+		if err := a.askTrust(ctx, file, wanted, func(x config.Grant) []string { return does[x.CID] }, yes); err != nil {
 			return err
 		}
-		if !agreed {
-			return fail(errRefused, "wf trust --yes does it without asking", "%s is not trusted", c.Project.Path)
-		}
-	}
-	if err := c.Trust(); err != nil {
-		return err
 	}
 	return answer(true, powers)
+}
+
+// untrustedOf are the wants that are not trusted yet, and what each would let happen.
+func untrustedOf(wants []config.Want) (out []config.Grant, does map[protocol.Link][]string) {
+	does = map[protocol.Link][]string{}
+	for _, w := range wants {
+		if !w.Trusted {
+			out = append(out, w.Grant)
+			does[w.CID] = append([]string{"it may then " + w.Does}, strings.Split(strings.TrimSpace(w.Text), "\n")...)
+		}
+	}
+	return out, does
 }
 
 // trustFiles trusts workflows with all powers that they need.
 func (a *app) trustFiles(ctx context.Context, files []string, yes bool) error {
 	var all []config.Grant
-	programs := map[protocol.Link]*lang.Program{}
+	acts := map[protocol.Link][]string{}
 	for _, file := range files {
-		p, wanted, err := a.weighed(file)
+		w, err := a.weighed(file)
 		if err != nil {
 			return err
 		}
-		for _, x := range wanted {
-			programs[x.CID] = p
+		for _, x := range w.wanted {
+			acts[x.CID] = actsOf(w.program)
 		}
-		all = append(all, wanted...)
+		servers, does := untrustedOf(w.servers)
+		maps.Copy(acts, does)
+		all = append(append(all, w.wanted...), servers...)
 	}
 	if len(all) > 0 {
-		if err := a.askTrust(ctx, all, func(x config.Grant) []string { return actsOf(programs[x.CID]) }, yes); err != nil {
+		if err := a.askTrust(ctx, strings.Join(files, ", "), all, func(x config.Grant) []string { return acts[x.CID] }, yes); err != nil {
 			return err
 		}
 	}
 	return a.listTrust(files)
 }
 
-// weighed reads a workflow, with the powers that it waits for.
-func (a *app) weighed(file string) (*lang.Program, []config.Grant, error) {
+// A weighed workflow is one with what it waits for.
+type weighed struct {
+	program *lang.Program
+	wanted  []config.Grant // of the definition
+	servers []config.Want  // that it declares
+}
+
+func (a *app) weighed(file string) (w weighed, err error) {
 	d, err := a.readDefinition(file)
 	if err != nil {
-		return nil, nil, err
+		return w, err
 	}
-	p, err := a.valid(d)
-	if err != nil {
-		return nil, nil, err
+	if w.program, err = a.valid(d); err != nil {
+		return w, err
 	}
 	path, err := filepath.Abs(file)
 	if err != nil {
-		return nil, nil, err
+		return w, err
 	}
-	wanted, err := a.wanted(p, path, d.source)
-	return p, wanted, err
+	if w.wanted, err = a.wanted(w.program, path, d.source); err != nil {
+		return w, err
+	}
+	w.servers, err = a.wantedServers(w.program, path)
+	return w, err
 }
 
 // trustRow is a line of wf trust --list.
@@ -183,23 +204,33 @@ func (a *app) listTrust(files []string) error {
 		return err
 	}
 	for _, file := range all {
-		p, wanted, err := a.weighed(file)
+		w, err := a.weighed(file)
 		if err != nil {
 			return err
 		}
 		waits := map[config.Power]bool{}
-		for _, x := range wanted {
+		for _, x := range w.wanted {
 			waits[x.Power] = true
 		}
-		def, err := p.Block()
+		def, err := w.program.Block()
 		if err != nil {
 			return err
 		}
-		for _, power := range powersOf(loaded, p) {
-			add(config.Grant{Power: power, CID: def.Link, Name: p.Workflow.Name, File: file}, !waits[power])
+		for _, power := range powersOf(loaded, w.program) {
+			add(config.Grant{Power: power, CID: def.Link, Name: w.program.Workflow.Name, File: file}, !waits[power])
+		}
+		for _, x := range w.servers {
+			add(x.Grant, x.Trusted)
 		}
 	}
 	if len(files) == 0 {
+		wants, err := loaded.Wants()
+		if err != nil {
+			return err
+		}
+		for _, w := range wants {
+			add(w.Grant, w.Trusted)
+		}
 		g, err := a.grants()
 		if err != nil {
 			return err
@@ -227,9 +258,13 @@ func (a *app) listTrust(files []string) error {
 	return table(a.out, lines)
 }
 
-// revokeTrust takes the trust in workflows back, which are named by their files or CIDs.
+// revokeTrust takes the trust in workflows back, with the servers that they declare, or in what has a CID.
 func (a *app) revokeTrust(args []string) error {
 	g, err := a.grants()
+	if err != nil {
+		return err
+	}
+	loaded, err := a.config()
 	if err != nil {
 		return err
 	}
@@ -237,17 +272,20 @@ func (a *app) revokeTrust(args []string) error {
 	for _, arg := range args {
 		cid, err := protocol.ParseLink(arg)
 		if err != nil {
-			p, _, err := a.weighed(arg)
+			w, err := a.weighed(arg)
 			if err != nil {
 				return err
 			}
-			def, err := p.Block()
+			def, err := w.program.Block()
 			if err != nil {
 				return err
 			}
 			cid = def.Link
+			for _, s := range w.servers {
+				errs = append(errs, loaded.Revoke(s))
+			}
 		}
-		for _, power := range []config.Power{config.Serve, config.Schedule, config.Unconfined} {
+		for _, power := range config.Powers {
 			errs = append(errs, g.Remove(power, cid))
 		}
 		a.progress("%s is not trusted", visible(arg))

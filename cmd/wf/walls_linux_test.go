@@ -145,3 +145,68 @@ func TestWithoutUserNamespacesARunIsRefusedBeforeItBegins(t *testing.T) {
 	ran("container_is_sandbox", "run", "flow.yaml")
 	ran("container_is_sandbox, an agent's shell", "run", "shell.yaml")
 }
+
+// helloServer is an MCP server with the tool greet, that leaves the file ran.
+const helloServer = `echo ran > ran
+while IFS= read -r line; do
+  id=$(printf '%s\n' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  case $line in
+  *'"method":"initialize"'*)
+    printf '{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}\n' "$id" ;;
+  *'"method":"tools/list"'*)
+    printf '{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"greet","inputSchema":{"type":"object"}}]}}\n' "$id" ;;
+  *'"method":"tools/call"'*)
+    printf '{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"hello"}]}}\n' "$id" ;;
+  *)
+    if [ -n "$id" ]; then printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such method"}}\n' "$id"; fi ;;
+  esac
+done
+`
+
+// TestWithoutUserNamespacesAServerInTheWorkspaceIsRefused has the ways out of that, too.
+func TestWithoutUserNamespacesAServerInTheWorkspaceIsRefused(t *testing.T) {
+	n := newWithoutNamespaces(t)
+	flow := "wf: 1\nname: flow\nmcp: {hello: {command: [sh, ./tools/server.sh]MORE}}\n" +
+		"roles: {test: {prompt: You greet., model: script/said.yaml, tools: [mcp:hello/greet: auto]}}\n"
+	n.write("said.yaml", "test#1: [{tool: mcp__hello__greet, args: {}}, {text: Done.}]\n")
+	n.write("tools/server.sh", helloServer)
+	n.write("flow.yaml", strings.Replace(flow, "MORE", "", 1))
+	n.write("allow.yaml", strings.Replace(flow, "MORE", ", network: allow", 1))
+	n.write("off.yaml", strings.Replace(flow, "MORE", ", sandbox: off", 1))
+	if _, out := n.run("doctor"); !strings.Contains(out, "no user namespace") {
+		t.Skipf("skipped: this kernel has no walls without namespaces: %s", out)
+	}
+	code, out := n.run("run", "flow.yaml")
+	if code != 4 {
+		t.Errorf("exit %d", code)
+	}
+	for _, want := range []string{"mcp:hello, since its command names tools/server.sh", "max_user_namespaces", "sandbox: off", "network: allow", "container_is_sandbox: true"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is not in %s", want, out)
+		}
+	}
+	ran := filepath.Join(n.dir, "ran")
+	if _, err := os.Stat(ran); err == nil {
+		t.Error("the server ran")
+	}
+	if _, out := n.run("ls"); strings.Contains(out, "flow") {
+		t.Errorf("a run began: %s", out)
+	}
+	does := func(way string, args ...string) {
+		t.Helper()
+		code, out := n.run(args...)
+		if _, err := os.Stat(ran); code != 0 || err != nil {
+			t.Errorf("%s: exit %d, %v: %s", way, code, err, out)
+		}
+		if err := os.RemoveAll(ran); err != nil {
+			t.Error(err)
+		}
+	}
+	does("network: allow", "run", "allow.yaml")
+	if code, out := n.run("trust", "off.yaml", "--yes"); code != 0 {
+		t.Fatal(out)
+	}
+	does("sandbox: off", "run", "off.yaml")
+	n.write(".config/wf/config.yaml", "container_is_sandbox: true\n")
+	does("container_is_sandbox", "run", "flow.yaml")
+}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -109,6 +111,54 @@ func TestAPolicyThatTheTierCannotHoldIsRefused(t *testing.T) {
 			}
 		}
 		for _, way := range []string{"allow user namespaces", "network: allow", "container_is_sandbox: true"} {
+			if !strings.Contains(protocol.HintOf(err), way) {
+				t.Errorf("%s: the way %q is not in %q", name, way, protocol.HintOf(err))
+			}
+		}
+	}
+}
+
+// A server whose program lies in the workspace is confined, or refused before the run begins.
+func TestAServerThatCannotBeConfinedIsRefusedBeforeTheRun(t *testing.T) {
+	none := sandbox.Tier{Name: sandbox.None, Reasons: []string{"the kernel has no Landlock"}}
+	holds := sandbox.Tier{Name: "landlock-7", Holds: true, Namespaces: true}
+	lower := sandbox.Tier{Name: "landlock-7+seccomp", Holds: true}
+	workspace := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(workspace, "sub", "tools"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	const tail = "}\nroles:\n  a: {prompt: Say., model: script/x, dir: sub, tools: [mcp:hello/*]}\n"
+	for name, c := range map[string]struct {
+		tier   sandbox.Tier
+		server string
+		want   string // in the error; "" is none
+	}{
+		"in the workspace":               {none, "command: [sh, ./tools/x.sh]", "mcp:hello, since its command names tools/x.sh"},
+		"in a directory of it":           {none, "command: [sh, -c, cd tools; ./x]", "mcp:hello, since its command names tools"},
+		"with walls":                     {holds, "command: [sh, ./tools/x.sh]", ""},
+		"outside":                        {none, "command: [sh, /opt/x.sh]", ""},
+		"outside, and to be confined":    {none, "command: [sh, /opt/x.sh], sandbox: on", "mcp:hello, since it says  sandbox: on"},
+		"off":                            {none, "command: [sh, ./tools/x.sh], sandbox: off", ""},
+		"a url":                          {none, "url: 'https://mcp.example'", ""},
+		"a list, and no namespace":       {lower, "command: [sh, ./tools/x.sh], network: [packages]", "a list of hosts is held by a network namespace"},
+		"the network, with no namespace": {lower, "command: [sh, ./tools/x.sh], network: allow", ""},
+	} {
+		p, ds := lang.Load([]byte("wf: 1\nname: n\nmcp:\n  hello: {"+c.server+tail), lang.Options{})
+		if p == nil {
+			t.Fatal(ds)
+		}
+		err := unconfinableServers(func() sandbox.Tier { return c.tier }, &config.Loaded{}, engine.Candidate{Program: p, Workspace: workspace, New: true})
+		if c.want == "" {
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		if err == nil || statusOf(err) != 4 || protocol.CodeOf(err) != "sandbox_unavailable" || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		for _, way := range []string{"user namespaces", "sandbox: off", "container_is_sandbox: true"} {
 			if !strings.Contains(protocol.HintOf(err), way) {
 				t.Errorf("%s: the way %q is not in %q", name, way, protocol.HintOf(err))
 			}

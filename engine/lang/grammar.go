@@ -106,6 +106,9 @@ var agentKeys = []key{
 	{"memory", memoryShape, false},
 }
 
+var networkShape = either("What confined commands reach of the network: nothing unless it is said. A list of HOST:PORT is reached over TLS or another protocol in a tunnel of an HTTP proxy, which is set in the environment; packages stands for the hosts from which go, npm, pip and cargo download. allow is all of this machine's network.",
+	enum("", protocol.NetworkAllow, protocol.NetworkPackages), listOf(doc(matching(endpoint, "a host and its port, such as api.example.com:443, or packages"), "HOST:PORT, or packages."), ""))
+
 // commonKeys apply to more than one action; works says to which.
 var commonKeys = []key{
 	{"timeout", &shape{kind: aDuration, doc: "Of one attempt. A timeout is a failure of class timeout."}, false},
@@ -115,8 +118,7 @@ var commonKeys = []key{
 	{"continue_on_error", doc(yesNo, "A failure is data: a command's exit code, null for an item. A sub-workflow fails also when an error, its own limits or a stall suspend it; its run stays to be looked at."), false},
 	{"once", doc(yesNo, "A command that was cut off is not run again; a person is asked."), false},
 	{"sandbox", enum("Whether commands are confined. An agent's are, and so is the command of a run role in a workflow that has an agent; on confines one in any workflow. off confines nothing: an agent's commands are then asked for, each of them.", protocol.SandboxOn, protocol.SandboxOff), false},
-	{"network", either("What confined commands reach of the network: nothing unless it is said. A list of HOST:PORT is reached over TLS or another protocol in a tunnel of an HTTP proxy, which is set in the environment; packages stands for the hosts from which go, npm, pip and cargo download. allow is all of this machine's network.",
-		enum("", protocol.NetworkAllow, protocol.NetworkPackages), listOf(doc(matching(endpoint, "a host and its port, such as api.example.com:443, or packages"), "HOST:PORT, or packages."), "")), false},
+	{"network", networkShape, false},
 	{"env", envShape, false},
 	{"dir", doc(str, "Working directory, relative to the workspace."), false},
 }
@@ -166,6 +168,8 @@ var serverShape = object([]key{
 	{"env", &shape{kind: aMap, elem: text, doc: "Environment of the program: fixed values, or ${{ secrets.NAME }} alone."}, false},
 	{"url", doc(str, "Instead of a program: where the server is."), false},
 	{"headers_env", &shape{kind: aMap, elem: matching(wordName, "the name of a secret"), pattern: headerName, like: "letters, digits and -", doc: "Headers of requests: name → secret that holds the value."}, false},
+	{"sandbox", enum("Whether the program is confined as commands are. One that lies in the workspace, or is given something that does, is; on confines any. off starts it as you, once you trusted the files of the workspace that its command names, as they are.", protocol.SandboxOn, protocol.SandboxOff), false},
+	{"network", networkShape, false},
 }, "A server of the Model Context Protocol: a command or a url.")
 
 var inputTypes = []string{"string", "integer", "number", "boolean", "array", "object"}

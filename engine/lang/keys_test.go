@@ -35,6 +35,8 @@ var proven = map[string]string{
 	"mcp.env":              "TestAProgramIsStartedOnlyIfTrusted",
 	"mcp.url":              "TestServersByHTTP",
 	"mcp.headers_env":      "TestServersByHTTP",
+	"mcp.sandbox":          "TestAnEntrySaysWhetherItIsConfined",
+	"mcp.network":          "TestAServerSaysWhatItsProgramReaches",
 	"limits":               "TestRules",
 	"limits.steps":         "TestLimitsAreRaisedOnResume",
 	"limits.duration":      "TestALimitOfTimeStopsWhatRunsAndRaisedItGoesOn",

@@ -23,6 +23,8 @@ func (l *loader) decodeMCP(n *yaml.Node) {
 		s := protocol.MCPServer{Name: p.Key.Value, Command: l.words(p.Value.Get("command")), URL: l.str(p.Value.Get("url"))}
 		s.Env = l.serverValues(p.Value.Get("env"), false)
 		s.Headers = l.serverValues(p.Value.Get("headers_env"), true)
+		s.Sandbox = l.str(p.Value.Get("sandbox"))
+		s.Network, s.NetworkHosts = l.network(p.Value.Get("network"))
 		l.serverRules(s, p.Value)
 		l.w.MCP = append(l.w.MCP, s)
 	}
@@ -40,6 +42,14 @@ func (l *loader) serverRules(s protocol.MCPServer, n *yaml.Node) {
 		l.wrongAt(n.Get("env"), "WF002", path+": env belongs to a command", "a server behind a url takes headers_env")
 	case command && hasKey(n, "headers_env"):
 		l.wrongAt(n.Get("headers_env"), "WF002", path+": headers_env belongs to a url", "a command takes env")
+	}
+	for _, key := range []string{"sandbox", "network"} {
+		if address && hasKey(n, key) {
+			l.wrongAt(n.Get(key), "WF002", path+": "+key+" belongs to a command", "what is behind a url runs elsewhere")
+		}
+	}
+	if n.Get("network") != nil && s.Sandbox == protocol.SandboxOff {
+		l.wrongAt(n.Get("network"), "WF002", path+": network means nothing beside  sandbox: off", "remove one of the two")
 	}
 	if !address || s.URL == "" {
 		return

@@ -50,3 +50,27 @@ func TestWhatIsNoEndpointIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// The walls of a server's program are said as those of a role.
+func TestAServerSaysWhatItsProgramReaches(t *testing.T) {
+	for entry, want := range map[string]protocol.MCPServer{
+		"command: [a]":                              {Name: "s", Command: []string{"a"}},
+		"command: [a], sandbox: off":                {Name: "s", Command: []string{"a"}, Sandbox: "off"},
+		"command: [a], sandbox: on, network: allow": {Name: "s", Command: []string{"a"}, Sandbox: "on", Network: "allow"},
+		"command: [a], network: [packages, 'B.example:443', 'a.example:443']": {Name: "s", Command: []string{"a"}, Network: "packages", NetworkHosts: []string{"a.example:443", "b.example:443"}},
+	} {
+		p, ds := lang.Load([]byte("wf: 1\nname: n\nmcp: {s: {"+entry+"}}\nroles: {a: {run: ls}}"), lang.Options{})
+		if p == nil {
+			t.Errorf("%s: %v", entry, ds)
+			continue
+		}
+		if d := cmp.Diff(want, p.Workflow.MCP[0]); d != "" {
+			t.Errorf("%s: %s", entry, d)
+		}
+	}
+	for _, entry := range []string{"url: 'https://a.example', sandbox: off", "url: 'https://a.example', network: allow", "command: [a], sandbox: maybe", "command: [a], network: none", "command: [a], sandbox: off, network: allow"} {
+		if p, ds := lang.Load([]byte("wf: 1\nname: n\nmcp: {s: {"+entry+"}}\nroles: {a: {run: ls}}"), lang.Options{}); p != nil || len(ds) == 0 || ds[0].Code != "WF002" {
+			t.Errorf("%s: %v", entry, ds)
+		}
+	}
+}
