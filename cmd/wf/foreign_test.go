@@ -173,6 +173,9 @@ func TestADaemonLeavesRunsFromElsewhereAlone(t *testing.T) {
 	if err := d.backend.Resume(ctx, foreign, api.Resume{}); protocol.CodeOf(err) != protocol.ErrForeign.Code {
 		t.Errorf("it was resumed over HTTP: %v", err)
 	}
+	if fork, err := d.backend.Fork(ctx, foreign, api.Fork{Step: "nap#1"}); protocol.CodeOf(err) != protocol.ErrForeign.Code {
+		t.Errorf("a fork of it goes on over HTTP: %s, %v", fork, err)
+	}
 
 	if out, err := wfIn(mine, "store", "adopt", string(foreign), "--yes").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -194,6 +197,36 @@ func TestADaemonStartsNoUntrustedWorkflowThatCallsAServer(t *testing.T) {
 		list, err := d.backend.Workflows(ctx)
 		if err != nil || len(list) != 1 || list[0].Waits != waits {
 			t.Errorf("with the tool %s: %+v, %v", tool, list, err)
+		}
+	}
+}
+
+// At a terminal a person sees what a fork of a run from elsewhere runs, and where, and is asked.
+func TestAForkOfARunFromElsewhereShowsWhatItRuns(t *testing.T) {
+	theirs, mine := t.TempDir(), t.TempDir()
+	write(t, theirs, "act.yaml", "wf: 1\nname: act\nroles: {act: {run: touch ran}}\n")
+	if out, err := wfIn(theirs, "run", "act.yaml").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	ran := filepath.Join(theirs, "ran")
+	if err := os.Remove(ran); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(filepath.Join(theirs, ".wf"), filepath.Join(mine, ".wf")); err != nil {
+		t.Fatal(err)
+	}
+	for _, answer := range []string{"n", "y"} {
+		p := atTerminal(t, mine, "wf", "fork", "-1:act#1", "--run")
+		if shown := p.shows("Let the fork run there?"); !strings.Contains(shown, "works in "+theirs) || !strings.Contains(shown, "act: touch ran") {
+			t.Errorf("the question lacks what runs, or where:\n%s", shown)
+		}
+		if _, err := os.Stat(ran); err == nil {
+			t.Fatal("it ran before the answer")
+		}
+		p.press(answer + "\n")
+		code := p.ends()
+		if _, err := os.Stat(ran); (err == nil) != (answer == "y") || (code == 0) != (answer == "y") {
+			t.Errorf("after %q: exit %d, %v\n%s", answer, code, err, p.all())
 		}
 	}
 }
