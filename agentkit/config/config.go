@@ -8,10 +8,10 @@
 //
 // # Trust
 //
-// A project comes from anywhere. Until its config is trusted (wf trust), it can name prices, and
+// A project comes from anywhere. Until its config is trusted (wf trust), it can name
 // models and servers that want no key, at a literal address of this machine; it can neither send
 // prompts anywhere else, nor send a key of the user to a server
-// of its own choice, nor replace a provider the user has, nor start programs, nor open the
+// of its own choice, nor replace a provider the user has, nor set prices, nor start programs, nor open the
 // sandbox of agents any further. Trust is in the
 // bytes of the file: a change takes it back. A .wf directory of another user is refused.
 //

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"wf/agentkit/price"
 	"wf/protocol"
 )
 
@@ -31,6 +32,7 @@ type Loaded struct {
 	places  Places
 	blocked map[string]string // provider → why it cannot be used
 	wanted  Models            // the default that a project names which is not trusted, where it leads off this machine
+	offered price.Table       // the prices of a project that is not trusted: a limit of cost would hold by them
 }
 
 // File is one config that was read.
@@ -82,6 +84,8 @@ func Load(p Places) (*Loaded, error) {
 	project = project.from(f)
 	if !f.Trusted {
 		l.block(project, user)
+		l.offered.Prices = project.prices()
+		project = project.unpriced()
 		project.MCP, project.Sandbox, project.AllowModels = nil, Sandbox{}, nil
 	}
 	l.Config = project.over(user)
@@ -95,6 +99,17 @@ func Load(p Places) (*Loaded, error) {
 func (c Config) from(f *File) Config {
 	for name, p := range c.Providers {
 		p.From, p.Trusted = f.Path, f.Trusted
+		c.Providers[name] = p
+	}
+	return c
+}
+
+// unpriced is the config without its prices.
+func (c Config) unpriced() Config {
+	c.Prices = nil
+	c.Providers = maps.Clone(c.Providers)
+	for name, p := range c.Providers {
+		p.Price = nil
 		c.Providers[name] = p
 	}
 	return c

@@ -89,6 +89,9 @@ func (l *Loaded) Powers() ([]string, error) {
 			powers = append(powers, fmt.Sprintf("send $%s to %s, as %s/…", p.KeyEnv, orDefault(p.BaseURL, "the maker of the wire "+p.Wire), name))
 		}
 	}
+	if prices := c.prices(); len(prices) > 0 {
+		powers = append(powers, "set the prices by which limits of cost hold, of "+strings.Join(sorted(prices), ", "))
+	}
 	for _, name := range sorted(c.MCP) {
 		powers = append(powers, fmt.Sprintf("start the program, or call the server, of mcp:%s: %s", name, strings.TrimSpace(string(c.MCP[name]))))
 	}
