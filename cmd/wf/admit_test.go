@@ -106,7 +106,7 @@ func TestALimitOfCostThatCannotHoldIsRefusedBeforeTheRun(t *testing.T) {
 	}
 
 	// One way out: the price, as it is shown.
-	m.trusted(m.config+unindented(prices))
+	m.trusted(m.config + unindented(prices))
 	m.must("run", "spend.yaml", "-q")
 	m.write(".wf/config.yaml", m.config)
 

@@ -144,7 +144,7 @@ func checkPrices(loaded *config.Loaded, now time.Time) checkup {
 	if day, err := time.Parse(time.DateOnly, table.Date); err == nil && now.Sub(day) > pricesLife {
 		c.State = "note"
 		c.Text += fmt.Sprintf(": %d days old, newer models are not among them", int(now.Sub(day).Hours()/24))
-		c.Fix = "set the prices of the models that you use under prices: in "+userConfig()+", or install a newer wf"
+		c.Fix = "set the prices of the models that you use under prices: in " + userConfig() + ", or install a newer wf"
 	}
 	return c
 }
