@@ -252,9 +252,12 @@ func (e *Engine) tell(run protocol.RunID, entries []protocol.Entry, drafts []cas
 func (e *Engine) State(ctx context.Context, run protocol.RunID) (*State, error) {
 	read := e.reader(ctx)
 	var head protocol.Link
-	after := func(seq protocol.Seq) iter.Seq2[protocol.Entry, error] {
+	after := func(seq protocol.Seq, prev protocol.Link) iter.Seq2[protocol.Entry, error] {
 		return func(yield func(protocol.Entry, error) bool) {
 			for x, err := range e.Store.After(ctx, run, seq) {
+				if err == nil && x.Seq == seq+1 && x.Prev != prev {
+					err = fmt.Errorf("event %d does not follow %s: %w", x.Seq, prev.Short(), protocol.ErrHeadMoved)
+				}
 				head = x.CID
 				if !yield(x, err) {
 					return
@@ -265,13 +268,13 @@ func (e *Engine) State(ctx context.Context, run protocol.RunID) (*State, error) 
 	if d, ok, err := e.Store.Derived(ctx, snapshotKey(run)); err == nil && ok {
 		if s, err := restore(&e.lib, d.Data, read); err == nil && e.onBranch(ctx, run, d.Head, s.Seq) {
 			s.stored = storedState{s.Seq, len(d.Data)}
-			if err := s.FoldMore(&e.lib, after(s.Seq)); err == nil {
+			if err := s.FoldMore(&e.lib, after(s.Seq, d.Head)); err == nil {
 				e.keep(ctx, run, s, head)
 				return s, nil
 			}
 		}
 	}
-	s, err := Fold(&e.lib, after(0), read)
+	s, err := Fold(&e.lib, after(0, protocol.Link{}), read)
 	if err != nil {
 		return nil, fmt.Errorf("run %s: %w", run, err)
 	}
