@@ -337,3 +337,22 @@ func TestAProbeFindsWhoAnswers(t *testing.T) {
 		t.Error(d)
 	}
 }
+
+// A project may come from elsewhere: its config is a file, not a link to another one of the user. The user's
+// own may be a link, as files of a home directory often are.
+func TestTheConfigOfAProjectIsNoLink(t *testing.T) {
+	for _, which := range []string{"project", "user"} {
+		p := places(t, "", "")
+		other := filepath.Join(t.TempDir(), "other.yaml")
+		if err := os.WriteFile(other, []byte("model: script/other.yaml\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		dir := map[string]string{"project": p.Project, "user": p.User}[which]
+		if err := os.Symlink(other, filepath.Join(dir, config.FileName)); err != nil {
+			t.Fatal(err)
+		}
+		if l, err := config.Load(p); (err == nil) != (which == "user") || err != nil && !errors.Is(err, config.ErrConfig) || err == nil && len(l.Model) != 1 {
+			t.Errorf("a link in place of the config of the %s: %v", which, err)
+		}
+	}
+}

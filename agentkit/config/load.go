@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 
 	"wf/agentkit/price"
+	"wf/files"
 	"wf/protocol"
 )
 
@@ -49,7 +49,7 @@ func Load(p Places) (*Loaded, error) {
 	l := &Loaded{places: p, blocked: map[string]string{}}
 	var user Config
 	if p.User != "" {
-		f, c, err := read(filepath.Join(p.User, FileName))
+		f, c, err := read(files.ReadNamed, filepath.Join(p.User, FileName))
 		if err != nil {
 			return nil, err
 		}
@@ -66,7 +66,7 @@ func Load(p Places) (*Loaded, error) {
 	if err := ownDirectory(p.Project); err != nil {
 		return nil, err
 	}
-	f, project, err := read(filepath.Join(p.Project, FileName))
+	f, project, err := read(files.Read, filepath.Join(p.Project, FileName))
 	if err != nil {
 		return nil, err
 	}
@@ -163,21 +163,15 @@ func orDefault(s, fallback string) string {
 // maxFile bounds a config, in bytes.
 const maxFile = 1 << 20
 
-// read reads one config; the file is nil where there is none.
-func read(path string) (*File, Config, error) {
+// read reads one config by files.Read or files.ReadNamed; the file is nil where there is none.
+func read(by func(string, int64) ([]byte, error), path string) (*File, Config, error) {
 	unreadable := func(err error) error {
-		return fmt.Errorf("config %s: %w", path, &protocol.Error{Code: ErrConfig.Code, Message: err.Error(), Hint: "make it readable, or move it away"})
+		return fmt.Errorf("config %s: %w", path, &protocol.Error{Code: ErrConfig.Code, Message: err.Error(), Hint: "make it a file that can be read, or move it away; only your own config may be a link"})
 	}
-	info, err := os.Stat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	text, err := by(path, maxFile)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, Config{}, nil
-	case err != nil:
-		return nil, Config{}, unreadable(err)
-	case !info.Mode().IsRegular() || info.Size() > maxFile:
-		return nil, Config{}, unreadable(fmt.Errorf("no file of at most %d bytes", maxFile))
 	}
-	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, Config{}, unreadable(err)
 	}
