@@ -173,7 +173,11 @@ func (e *Engine) Begin(ctx context.Context, l Launch) (run protocol.RunID, fresh
 			return run, false, nil
 		}
 	}
-	if l.parent == nil { // what a sub-workflow is given came through here, or was hidden where it was made
+	if l.parent != nil {
+		if l.AllowSecretInputs, err = e.openChildInputs(ctx, &l); err != nil {
+			return "", false, err
+		}
+	} else {
 		if err := openInputs(l.Program, l.Inputs, l.AllowSecretInputs); err != nil {
 			return "", false, err
 		}
@@ -209,7 +213,8 @@ func (e *Engine) Begin(ctx context.Context, l Launch) (run protocol.RunID, fresh
 	if title == "" {
 		title = l.Program.Workflow.Name
 	}
-	d := protocol.RunStarted{Start: start.Link, Source: source, Sources: sources, Title: title, Description: protocol.NewText(l.Description),
+	hide := hider(l.Program)
+	d := protocol.RunStarted{Start: start.Link, Source: source, Sources: sources, Title: hide.String(title), Description: protocol.NewText(hide.String(l.Description)),
 		Type: l.Type, Scope: l.Scope, Tags: l.Tags, CreatedBy: l.CreatedBy, TargetUser: l.TargetUser, RequestID: l.RequestID,
 		Parent: l.parent, Workspace: l.Workspace, Version: e.Version, Models: l.Models, File: l.File, Context: l.Context, AllowSecretInputs: l.AllowSecretInputs}
 	if l.Place != l.Workspace {

@@ -42,7 +42,8 @@ func (e *Engine) Fork(ctx context.Context, run protocol.RunID, o ForkOptions) (p
 	if err != nil {
 		return "", fmt.Errorf("run %s: %w", run, err)
 	}
-	d := protocol.Forked{Base: at.CID, Note: o.Note, By: o.By, Workspace: o.Dir, Models: o.Models}
+	note := hider(s.prog).String(o.Note)
+	d := protocol.Forked{Base: at.CID, Note: note, By: o.By, Workspace: o.Dir, Models: o.Models}
 	var blocks []cas.Block
 	if o.With != nil {
 		if blocks, err = s.newStart(o, &d); err != nil {
@@ -118,6 +119,13 @@ func (s *State) newStart(o ForkOptions, d *protocol.Forked) ([]cas.Block, error)
 	inputs, err := o.With.Inputs(s.begun.inputs)
 	if err != nil {
 		return nil, fmt.Errorf("its inputs under the new definition: %w", err)
+	}
+	allowed := slices.DeleteFunc(slices.Clone(s.Info.AllowSecretInputs), func(name string) bool {
+		_, declared := o.With.Workflow.Inputs[name]
+		return !declared
+	})
+	if err := openInputs(o.With, inputs, allowed); err != nil {
+		return nil, err
 	}
 	var continues []protocol.Link
 	for _, a := range s.agenda.tokens {
