@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -228,5 +229,42 @@ func TestAForkOfARunFromElsewhereShowsWhatItRuns(t *testing.T) {
 		if _, err := os.Stat(ran); (err == nil) != (answer == "y") || (code == 0) != (answer == "y") {
 			t.Errorf("after %q: exit %d, %v\n%s", answer, code, err, p.all())
 		}
+	}
+}
+
+// A daemon says at its start which files wait for trust, and the command that gives it.
+func TestADaemonListsWhatWaitsForTrust(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "tick.yaml", fmt.Sprintf(tick, "touch one"))
+	write(t, dir, "calm.yaml", "wf: 1\nname: calm\nroles: {a: {set: {n: 1}}}\n")
+	said := make(logLines, 1000)
+	cmd := wfIn(dir, "serve", "--listen", "unix", "--workflows", dir)
+	cmd.Stderr = said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	line := said.await(t, ctx, "tick waits for trust: wf trust ", "tick.yaml")
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // interrupted
+	if strings.Contains(line, "calm") {
+		t.Errorf("what needs no trust waits for it: %s", line)
+	}
+}
+
+// The next daemon removes the sockets that killed ones left.
+func TestADaemonRemovesTheSocketsOfKilledOnes(t *testing.T) {
+	killed := startServe(t, t.TempDir())
+	socket := strings.TrimPrefix(killed.said.Listen[0].URL, "unix:")
+	killed.kill()
+	if _, err := os.Lstat(socket); err != nil {
+		t.Fatalf("nothing was left behind: %v", err)
+	}
+	startServe(t, t.TempDir())
+	if _, err := os.Lstat(socket); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the socket of the killed one is there still: %v", err)
 	}
 }
