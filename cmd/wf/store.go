@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"crypto/hmac"
 	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -117,6 +119,13 @@ func (a *app) seal() []byte {
 		}
 	})
 	return a.key.bytes
+}
+
+// sealFor is a key for one use alone, made from seal.
+func (a *app) sealFor(use string) []byte {
+	h := hmac.New(sha256.New, a.seal())
+	h.Write([]byte("wf " + use))
+	return h.Sum(nil)
 }
 
 // noStoreYet reports whether there is no store where wf would make it. A --store that is not even a
