@@ -177,6 +177,9 @@ func TestADaemonLeavesRunsFromElsewhereAlone(t *testing.T) {
 	if fork, err := d.backend.Fork(ctx, foreign, api.Fork{Step: "nap#1"}); protocol.CodeOf(err) != protocol.ErrForeign.Code {
 		t.Errorf("a fork of it goes on over HTTP: %s, %v", fork, err)
 	}
+	if _, err := (&chatSession{a: d.backend.a, run: foreign, local: d}).reset(ctx); protocol.CodeOf(err) != protocol.ErrForeign.Code {
+		t.Errorf("/reset begins it anew: %v", err)
+	}
 
 	if out, err := wfIn(mine, "store", "adopt", string(foreign), "--yes").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)

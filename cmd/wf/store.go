@@ -115,7 +115,7 @@ func (a *app) seal() []byte {
 		a.key.bytes = make([]byte, 32)
 		rand.Read(a.key.bytes) // never fails
 		if !errors.Is(err, protocol.ErrForeign) {
-			a.warn(fmt.Errorf("the stored states of runs are not used: %w", err))
+			a.warn(fmt.Errorf("the stored states of runs are not used, and journals are read instead (remove what lies there: wf makes a new key): %w", err))
 		}
 	})
 	return a.key.bytes
