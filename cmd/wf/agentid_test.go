@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"wf/cas"
 	"wf/files"
 	"wf/hub/schedule"
 	"wf/protocol"
@@ -61,6 +62,23 @@ func TestWhatADaemonKeepsIsKeptInItsStore(t *testing.T) {
 	seen := &schedule.Seen{Path: filepath.Join(store, serveDir, "schedule.json")}
 	if _, err := seen.Since("job", time.Now()); err == nil {
 		t.Error("a job was noted")
+	}
+	if left, err := os.ReadDir(elsewhere); err != nil || len(left) > 0 {
+		t.Errorf("behind the link lies %v, %v", left, err)
+	}
+	s, err := cas.Open(t.Context(), filepath.Join(t.TempDir(), "store"), cas.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for _, link := range []string{tasksDir + "/R1", tasksDir} {
+		path := filepath.Join(s.Dir(), link)
+		if err := errors.Join(os.RemoveAll(path), os.MkdirAll(filepath.Dir(path), 0o700), os.Symlink(elsewhere, path)); err != nil {
+			t.Fatal(err)
+		}
+		if dir, err := taskDir(s, "R1"); !errors.Is(err, files.ErrOdd) {
+			t.Errorf("with a link in place of %s pages go to %s, %v", link, dir, err)
+		}
 	}
 	if left, err := os.ReadDir(elsewhere); err != nil || len(left) > 0 {
 		t.Errorf("behind the link lies %v, %v", left, err)
