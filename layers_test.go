@@ -25,13 +25,14 @@ import (
 //	   └────► cmd/internal (screens) ─► protocol
 var may = map[string][]string{
 	"protocol":  {},
-	"cas":       {"protocol"},
+	"files":     {},
+	"cas":       {"files", "protocol"},
 	"roles":     {"roles/workspace", "protocol"},
-	"agentkit":  {"roles", "roles/workspace", "protocol"},
+	"agentkit":  {"roles", "roles/workspace", "files", "protocol"},
 	"engine":    {"roles", "roles/workspace", "cas", "protocol"},
-	"hub":       {"protocol"},
+	"hub":       {"files", "protocol"},
 	"workflows": {},
-	"cmd":       {"engine", "agentkit", "hub", "cmd/internal", "roles", "roles/workspace", "cas", "protocol", "workflows"},
+	"cmd":       {"files", "engine", "agentkit", "hub", "cmd/internal", "roles", "roles/workspace", "cas", "protocol", "workflows"},
 
 	"cmd/internal":    {"protocol"}, // what is drawn knows no store and no engine
 	"roles/workspace": {"protocol"}, // what touches files of agents knows nothing that could act on them
@@ -253,14 +254,14 @@ func TestPayloadsHaveOneReaderAndOneWriter(t *testing.T) {
 
 func TestAForbiddenArrowIsFound(t *testing.T) {
 	for _, c := range []struct{ name, src, want string }{
-		{"agentkit/agent.go", "package agentkit\nimport _ \"wf/cas\"", "agentkit/agent.go imports wf/cas: agentkit may import roles, roles/workspace, protocol, nothing else of ours"},
+		{"agentkit/agent.go", "package agentkit\nimport _ \"wf/cas\"", "agentkit/agent.go imports wf/cas: agentkit may import roles, roles/workspace, files, protocol, nothing else of ours"},
 		{"engine/drive.go", "package engine\nimport _ \"wf/agentkit/model\"", "engine/drive.go imports wf/agentkit/model: engine may import roles, roles/workspace, cas, protocol, nothing else of ours"},
 		{"protocol/run.go", "package protocol\nimport _ \"wf/roles\"", "protocol/run.go imports wf/roles: protocol may import nothing else of ours"},
 		{"engine/lint/a.go", "package lint\nimport _ \"time\"", "engine/lint/a.go imports time: engine/lint is pure"},
-		{"util/a.go", "package util", "util/a.go lies in no layer; the layers are agentkit, cas, cmd, cmd/internal, engine, hub, protocol, roles, roles/workspace, workflows"},
+		{"util/a.go", "package util", "util/a.go lies in no layer; the layers are agentkit, cas, cmd, cmd/internal, engine, files, hub, protocol, roles, roles/workspace, workflows"},
 		{"cmd/internal/tui/a.go", "package tui\nimport _ \"wf/engine\"", "cmd/internal/tui/a.go imports wf/engine: cmd/internal may import protocol, nothing else of ours"},
 		{"roles/workspace/a.go", "package workspace\nimport _ \"wf/roles\"", "roles/workspace/a.go imports wf/roles: roles/workspace may import protocol, nothing else of ours"},
-		{"cas/a_test.go", "package cas\nimport _ \"wf/engine\"", "cas/a_test.go imports wf/engine: cas may import protocol, nothing else of ours"},
+		{"cas/a_test.go", "package cas\nimport _ \"wf/engine\"", "cas/a_test.go imports wf/engine: cas may import files, protocol, nothing else of ours"},
 		{"cas/testdata/a.go", "package a\nimport _ \"wf/engine\"", ""},
 		{"engine/a.go", "package engine\nimport (\n\"time\"\n_ \"wf/cas\"\n)", ""},
 	} {

@@ -70,6 +70,10 @@ type Agent struct {
 	// with nil such a call is lost once its visit waits, and the model is told so.
 	Withheld *Withheld
 
+	// Seal is the key for digests of what is hidden. Without it digests of one process mean nothing to
+	// another, where a person is asked again.
+	Seal []byte
+
 	// Memory opens the memory of a role that has one. Its tools are offered to the role besides
 	// those it names, what it holds enters at the start of a visit, and the model reflects on
 	// it before a compaction. Whoever gives it closes it. nil knows none.

@@ -106,6 +106,9 @@ func (v *visit) digest(t tool.Tool, call protocol.CallMessage, args json.RawMess
 	if err != nil {
 		panic("agentkit: text is no JSON: " + err.Error())
 	}
+	if v.masked[call.ID] != "" {
+		return v.agent.sealed(string(b))
+	}
 	return hexOf(string(b))
 }
 

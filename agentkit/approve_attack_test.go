@@ -1,6 +1,8 @@
 package agentkit
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -254,6 +256,33 @@ func TestACallWithAHiddenPartNeverRunsUnasked(t *testing.T) {
 		if ran := strings.Contains(s.log(t), token); ran != (name == "kept") || ran == r.IsError {
 			t.Errorf("%s: the call ran: %v, %q", name, ran, r.Content.S)
 		}
+	}
+}
+
+// What hides a key in a call is kept with a digest of the whole: by a key of the user, or guesses could be tried
+// against the journal. Calls without a hidden part have the same digest everywhere.
+func TestAHiddenPartCannotBeGuessedFromTheJournal(t *testing.T) {
+	type digests struct{ call, shown string }
+	of := func(line, seal string) digests {
+		s, j := asking(t, "append", map[string]any{"line": line}), &journal{}
+		s.turn.Workspace = "" // no two calls differ by where they act
+		s.agent.Withheld, s.agent.Seal = &Withheld{}, []byte(seal)
+		w := s.waits(t, j)
+		return digests{find[protocol.ToolCall](j)[0].Digest, w.Shown}
+	}
+	mine, again, another := of(token, "mine"), of(token, "mine"), of(token, "another")
+	sum := sha256.Sum256([]byte(`{"line":"` + token + `"}`))
+	if guess := hex.EncodeToString(sum[:]); mine.call == guess || mine.call == "" {
+		t.Errorf("the right guess shows: %s", mine.call)
+	}
+	if mine != again {
+		t.Errorf("a later visit has %v, not %v", again, mine)
+	}
+	if mine.call == another.call || mine.shown == another.shown {
+		t.Errorf("another key gives the same: %v", another)
+	}
+	if open, elsewhere := of("nothing hidden", "mine"), of("nothing hidden", "another"); open != elsewhere || open.call != "" {
+		t.Errorf("a call without a hidden part has %v, elsewhere %v", open, elsewhere)
 	}
 }
 

@@ -249,7 +249,7 @@ func (v *visit) reply(r *llms.ContentResponse) (protocol.Message, []protocol.Dat
 			raw := valid(call.FunctionCall.Arguments)
 			args := v.clean(raw)
 			if args != raw {
-				v.raw[id], v.masked[id] = raw, hexOf(raw)
+				v.raw[id], v.masked[id] = raw, v.agent.sealed(raw)
 				v.agent.Withheld.keep(v.withheldAs(id), raw)
 			}
 			reply.ToolCalls = append(reply.ToolCalls, protocol.CallMessage{ID: id, Name: v.clean(valid(call.FunctionCall.Name)), Arguments: args})

@@ -40,6 +40,10 @@ func (v *visit) reflect(ctx context.Context, live []protocol.Message) (inject, u
 	if err != nil {
 		return "", "", err
 	}
+	if !v.mayKeep(ctx) { // a person has to allow what it keeps, and none is asked here
+		inject, err = s.Standing(ctx)
+		return v.clean(inject), "", err
+	}
 	if why, err := v.putInOrder(ctx, s, live); err != nil {
 		return "", "", err
 	} else if why != nil {

@@ -34,7 +34,21 @@ func (a Agent) memoryTools(turn protocol.Turn, emit roles.Emit) []tool.Tool {
 	if turn.Role.Memory == nil {
 		return nil
 	}
-	return a.desk(turn, emit).Tools()
+	tools := a.desk(turn, emit).Tools()
+	if turn.Role.Memory.Scope == protocol.MemoryUser {
+		for i := range tools {
+			if !tools[i].ReadOnly {
+				tools[i].Policy = tool.Ask // it is read at the start of other workflows
+			}
+		}
+	}
+	return tools
+}
+
+// mayKeep reports whether the visit may change its memory where no person can be asked.
+func (v *visit) mayKeep(ctx context.Context) bool {
+	t, ok := v.tools["remember"]
+	return ok && v.policy(ctx, t) == tool.Auto
 }
 
 // has reports whether one of the Agent's own tools has a name.
@@ -134,7 +148,7 @@ const SummaryTag = "compaction_summary"
 // keepSummary remembers the summary of what a link names, once however often the compaction is
 // tried, and gives what is journaled of that.
 func (v *visit) keepSummary(ctx context.Context, of protocol.Link, text string) ([]protocol.Data, error) {
-	if v.turn.Role.Memory == nil {
+	if v.turn.Role.Memory == nil || !v.mayKeep(ctx) {
 		return nil, nil
 	}
 	s, err := v.agent.memoryOf(ctx, *v.turn)

@@ -1,6 +1,8 @@
 package agentkit
 
 import (
+	"crypto/hmac"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
@@ -40,15 +42,15 @@ func (w *Withheld) keep(key, args string) {
 	}
 }
 
-// take gives what is kept, if it is that of the digest.
-func (w *Withheld) take(key, digest string) (args string, ok bool) {
+// take gives what is kept, if its digest by seal is that.
+func (w *Withheld) take(key, digest string, seal func(string) string) (args string, ok bool) {
 	if w == nil {
 		return "", false
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	args, ok = w.kept[key]
-	return args, ok && hexOf(args) == digest
+	return args, ok && seal(args) == digest
 }
 
 func (w *Withheld) drop(key string) {
@@ -81,10 +83,29 @@ func (v *visit) remask(d protocol.ToolCall) {
 		return
 	}
 	v.masked[d.Call], v.lost[d.Call] = d.Digest, true
-	if args, ok := v.agent.Withheld.take(v.withheldAs(d.Call), d.Digest); ok {
+	if args, ok := v.agent.Withheld.take(v.withheldAs(d.Call), d.Digest, v.agent.sealed); ok {
 		v.raw[d.Call], v.lost[d.Call] = args, false
 	}
 }
+
+// sealed is a digest, in hex, of a text with a hidden part: by a key, so that no reader of the journal can try
+// what it may have been. It is the same in every visit and fork that this user drives.
+func (a *Agent) sealed(text string) string {
+	key := a.Seal
+	if len(key) == 0 {
+		key = processSeal()
+	}
+	h := hmac.New(sha256.New, key)
+	h.Write([]byte(text))
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// processSeal is the key where none is given.
+var processSeal = sync.OnceValue(func() []byte {
+	key := make([]byte, sha256.Size)
+	rand.Read(key) // never fails
+	return key
+})
 
 // hexOf is the SHA-256 of a text, in hex.
 func hexOf(text string) string {

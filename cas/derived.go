@@ -3,6 +3,7 @@ package cas
 import (
 	"bytes"
 	"context"
+	"crypto/hmac"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -13,38 +14,70 @@ import (
 )
 
 // Derived is a value that can be computed again from the head it belongs to. Losing it is
-// harmless; one that is damaged is as good as lost.
+// harmless; one that is damaged, or that another key sealed, is as good as lost.
 type Derived struct {
 	Key  string
 	Head protocol.Link
 	Data []byte
 }
 
-// Derived reads a derived value; false when there is none, or only a damaged one. Whether it
-// is out of date the caller sees from its Head.
+// Derived reads a derived value; false when there is none, or only a damaged one, or one that was not
+// sealed with Options.Seal: a drive goes on from it, and who can write the store could have written it.
+// Whether it is out of date the caller sees from its Head.
 func (s *Store) Derived(ctx context.Context, key string) (d Derived, ok bool, err error) {
+	d, sealed, err := s.AnyDerived(ctx, key)
+	return d, sealed, err
+}
+
+// AnyDerived is Derived for those that hold a value against what it was made from: it also gives one
+// that another key sealed, with sealed false. Without a value its Head is not defined.
+func (s *Store) AnyDerived(ctx context.Context, key string) (d Derived, sealed bool, err error) {
 	err = s.view(ctx, func(tx *bolt.Tx) error {
 		b := sub(tx, indexDerived)
 		if b == nil {
 			return nil
 		}
 		v := b.Get([]byte(key))
-		if len(v) < 16 {
+		if len(v) < sumSize {
 			return nil
 		}
-		if sum := sha256.Sum256(v[16:]); !bytes.Equal(sum[:16], v[:16]) {
+		r := reader{b: v[sumSize:]}
+		head := r.link()
+		if r.bad || len(r.b) < sumSize {
+			return nil // that of an older wf has no seal
+		}
+		seal, data := r.b[:sumSize], r.b[sumSize:]
+		sum := sumDerived(head, data)
+		if !bytes.Equal(sum[:sumSize], v[:sumSize]) {
 			return nil
 		}
-		r := reader{b: v[16:]}
-		d = Derived{Key: key, Head: r.link(), Data: bytes.Clone(r.b)}
-		ok = !r.bad
+		d = Derived{Key: key, Head: head, Data: bytes.Clone(data)}
+		sealed = hmac.Equal(s.seal(key, sum), seal)
 		return nil
 	})
 	var damaged *panicked
 	if errors.As(err, &damaged) {
 		return Derived{}, false, nil
 	}
-	return d, ok, err
+	return d, sealed, err
+}
+
+// sumSize is the length of a checksum, and of a seal.
+const sumSize = 16
+
+func sumDerived(head protocol.Link, data []byte) [sha256.Size]byte {
+	h := sha256.New()
+	h.Write(appendLink(nil, head))
+	h.Write(data)
+	return [sha256.Size]byte(h.Sum(nil))
+}
+
+// seal says by Options.Seal that this value belongs under this key.
+func (s *Store) seal(key string, sum [sha256.Size]byte) []byte {
+	h := hmac.New(sha256.New, s.opts.Seal)
+	h.Write(sum[:])
+	h.Write([]byte(key))
+	return h.Sum(nil)[:sumSize]
 }
 
 // derivedLost is the failure to write a derived value. It never fails a batch: the transaction
@@ -69,7 +102,7 @@ func (s *Store) putDerived(tx *bolt.Tx, r *request) error {
 	for _, d := range r.derived {
 		err := s.opts.before(OpDerive)
 		if err == nil {
-			err = guard(func() error { return setDerived(tx, d) })
+			err = guard(func() error { return s.setDerived(tx, d) })
 		}
 		if err != nil {
 			return &derivedLost{d.Key, err}
@@ -79,13 +112,13 @@ func (s *Store) putDerived(tx *bolt.Tx, r *request) error {
 }
 
 // setDerived writes a derived value; one without data is removed.
-func setDerived(tx *bolt.Tx, d Derived) error {
+func (s *Store) setDerived(tx *bolt.Tx, d Derived) error {
 	b := sub(tx, indexDerived)
 	if d.Data == nil {
 		return b.Delete([]byte(d.Key))
 	}
-	v := append(appendLink(make([]byte, 16, 16+48+len(d.Data)), d.Head), d.Data...)
-	sum := sha256.Sum256(v[16:])
-	copy(v, sum[:16])
-	return b.Put([]byte(d.Key), v)
+	sum := sumDerived(d.Head, d.Data)
+	v := append(make([]byte, 0, 2*sumSize+48+len(d.Data)), sum[:sumSize]...)
+	v = append(appendLink(v, d.Head), s.seal(d.Key, sum)...)
+	return b.Put([]byte(d.Key), append(v, d.Data...))
 }

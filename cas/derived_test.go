@@ -50,6 +50,40 @@ func TestABatchIsStoredWithoutWhatIsDerivedWhereThatFails(t *testing.T) {
 	}
 }
 
+// What another key sealed, or none, or what lay under another name, is not there but for those who hold it
+// against its source.
+func TestWhatAnotherKeySealedIsNotUsed(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	b := cas.Raw([]byte("block"))
+	with := func(seal string, do func(*cas.Store)) {
+		t.Helper()
+		s, err := cas.Open(t.Context(), dir, cas.Options{Seal: []byte(seal)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		do(s)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, by := range []string{"mine", "another", ""} {
+		with(by, func(s *cas.Store) {
+			d := cas.Derived{Key: "state/1", Head: b.Link, Data: []byte("of " + by)}
+			if err := s.Commit(t.Context(), cas.Batch{Blocks: []cas.Block{b}, Derived: []cas.Derived{d}}); err != nil {
+				t.Fatal(err)
+			}
+		})
+		with("mine", func(s *cas.Store) {
+			if d, ok, err := s.Derived(t.Context(), "state/1"); err != nil || ok != (by == "mine") {
+				t.Errorf("sealed by %q: %q, %t, %v", by, d.Data, ok, err)
+			}
+			if d, sealed, err := s.AnyDerived(t.Context(), "state/1"); err != nil || sealed != (by == "mine") || string(d.Data) != "of "+by {
+				t.Errorf("sealed by %q, held against its source: %q, %t, %v", by, d.Data, sealed, err)
+			}
+		})
+	}
+}
+
 // A page of derived values that is damaged is as good as lost: reads find nothing there, and
 // commits go on without.
 func TestADamagedPageOfDerivedValuesStopsNothing(t *testing.T) {

@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"sync"
 
+	"wf/files"
 	"wf/protocol"
 )
 
@@ -20,7 +20,7 @@ func (s *Store) LockRun(id protocol.RunID) (unlockRun func() error, err error) {
 		return nil, err
 	}
 	path := s.driveLock(id)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	if err := files.MakeDir(filepath.Dir(path)); err != nil {
 		return nil, fmt.Errorf("lock run %s: %w", id, classify(err))
 	}
 	f, err := openLock(path, false)

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"wf/files"
 	"wf/protocol"
 )
 
@@ -114,7 +115,7 @@ func fileSize(s *Store) int64 {
 // by nothing until the end.
 func lockGC(s *Store, exclusive bool) (func(), error) {
 	dir := filepath.Join(s.Dir(), dirRuns)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := files.MakeDir(dir); err != nil {
 		return nil, classify(err)
 	}
 	f, err := openLock(filepath.Join(dir, ".gc"), false)

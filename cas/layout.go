@@ -26,7 +26,7 @@ import (
 //	index/blocks   digest[:8]                pack number (5) ‖ place in the pack (1), again for each block that begins alike
 //	index/events   name ‖ 00 ‖ seq (8, BE)   digest of that event, at every checkpoint-th seq
 //	index/bases    name                      seq (8, BE) ‖ name of the head whose events up to seq this one shares
-//	index/derived  key                       sha256[:16] of the rest ‖ CID length and bytes ‖ data
+//	index/derived  key                       sha256[:16] of CID and data ‖ CID length and bytes ‖ seal (16, derived.go) ‖ data
 //	lost/n/index   –                         an index that was damaged (heal.go); left out of a compaction
 //
 // index holds nothing that the others do not tell: deleted, it is rebuilt; so is "late".

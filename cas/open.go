@@ -29,6 +29,9 @@ type Options struct {
 	// Before, when set, is called before each operation on disk. Its error takes the place
 	// of the operation; tests make operations fail by it, or end the process there.
 	Before func(Op) error
+	// Seal is a key outside of the store, see UserKey. A derived value that was not sealed with it is not
+	// used: it is made again. Without it those are used that were sealed without one.
+	Seal []byte
 	// Warn is told what went wrong without harm to what is stored: a derived value that could
 	// not be written. It must not block; nil is allowed.
 	Warn func(error)

@@ -2,9 +2,9 @@ package cas
 
 import (
 	"errors"
-	"io"
 	"os"
 
+	"wf/files"
 	"wf/protocol"
 )
 
@@ -22,12 +22,12 @@ func openBolt(path string, flags int, mode os.FileMode) (*os.File, error) {
 	return openOwn(path, flags, mode, noData)
 }
 
-// readData reads a file of blobs.
+// readData reads a file of blobs, which has a pack of one block.
 func readData(path string) ([]byte, error) {
 	f, err := openData(path)
 	if err != nil {
 		return nil, err
 	}
-	b, err := io.ReadAll(f)
+	b, err := files.Bounded(f, 2*BlockMax)
 	return b, errors.Join(err, f.Close())
 }

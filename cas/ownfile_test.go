@@ -1,6 +1,7 @@
 package cas
 
 import (
+	"encoding/hex"
 	"errors"
 	"math/rand/v2"
 	"os"
@@ -49,6 +50,54 @@ func TestNothingInPlaceOfAFileOfTheStoreIsFollowed(t *testing.T) {
 			}
 			back()
 		})
+	}
+}
+
+// A link in place of a directory of the store would have wf write elsewhere.
+func TestNoDirectoryOfAStoreIsALink(t *testing.T) {
+	noise := make([]byte, 1<<20)
+	_, _ = rand.NewChaCha8([32]byte{1}).Read(noise)
+	digest := Raw(noise).Link.CID().KeyString()[4:]
+	for what, c := range map[string]struct {
+		dir string
+		do  func(*Store) error
+	}{
+		"the lock of a run": {dirRuns, func(s *Store) error { _, err := s.LockRun("R1"); return err }},
+		"a collection":      {dirRuns, func(s *Store) error { _, err := lockGC(s, true); return err }},
+		"a large block":     {dirBlobs, func(s *Store) error { return s.Commit(t.Context(), Batch{Blocks: []Block{Raw(noise)}}) }},
+		"one of a shard": {filepath.Join(dirBlobs, hex.EncodeToString([]byte(digest[:1]))), func(s *Store) error {
+			return s.Commit(t.Context(), Batch{Blocks: []Block{Raw(noise)}})
+		}},
+	} {
+		elsewhere := t.TempDir()
+		s, err := Open(t.Context(), filepath.Join(t.TempDir(), "store"), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		link := filepath.Join(s.Dir(), c.dir)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(link), 0o700), os.Symlink(elsewhere, link)); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.do(s); err == nil || !strings.Contains(err.Error(), "not a directory") {
+			t.Errorf("%s: %v", what, err)
+		}
+		if left, err := os.ReadDir(elsewhere); len(left) > 0 || err != nil {
+			t.Errorf("%s was written elsewhere: %v, %v", what, left, err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// What lies in place of a large block is read no further than a block can be.
+func TestABlobIsReadNoFurtherThanABlock(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "blob")
+	if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Truncate(path, 1<<40)); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := readData(path); err == nil {
+		t.Errorf("%d bytes were read", len(b))
 	}
 }
 

@@ -136,7 +136,7 @@ func (p *Pins) older(run protocol.RunID, h Head, seen Seen) error {
 func foreign(run protocol.RunID, format string, args ...any) error {
 	e := *protocol.ErrForeign
 	e.Message = fmt.Sprintf(format, args...)
-	e.Hint = fmt.Sprintf("look at it with wf show %s; wf store adopt %s lets it go on here, wf fork RUN:STEP makes a run of your own from it", run, run)
+	e.Hint = fmt.Sprintf("look at it with wf show %s; wf store adopt %s lets it go on here", run, run)
 	return &e
 }
 

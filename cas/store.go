@@ -15,6 +15,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"wf/files"
 	"wf/protocol"
 )
 
@@ -264,8 +265,10 @@ func (s *Store) writeBlob(digest, stored []byte) (err error) {
 		return nil
 	}
 	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
+	for _, d := range []string{filepath.Dir(dir), dir} {
+		if err := files.MakeDir(d); err != nil {
+			return err
+		}
 	}
 	f, err := os.CreateTemp(dir, "new-*")
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"wf/cas"
@@ -42,7 +41,7 @@ func (e *Engine) Answer(ctx context.Context, run protocol.RunID, r Reply) (step 
 		if r.Shown != "" && r.Shown != w.Shown {
 			return nil, nil, refusal(protocol.ErrNotWaiting, "run %s: %s asks for another call than the one that was answered: look at it again", run, w.Step)
 		}
-		hide := roles.NewRedactor(roles.Secrets(os.Environ(), s.prog.Workflow.Secrets))
+		hide := hider(s.prog)
 		if r, err = chosen(w, r); err != nil {
 			return nil, nil, err
 		}
@@ -145,7 +144,7 @@ func (e *Engine) Cancel(ctx context.Context, run protocol.RunID, by, reason stri
 			return nil, nil, fmt.Errorf("run %s is %s: %w", run, s.Status(), protocol.ErrFinal)
 		}
 		children = s.children(run)
-		return []cas.Draft{{Data: protocol.CancelledBy{By: by, Reason: reason}}}, nil, nil
+		return []cas.Draft{{Data: protocol.CancelledBy{By: by, Reason: hider(s.prog).String(reason)}}}, nil, nil
 	})
 	for _, c := range children {
 		if cerr := e.Cancel(ctx, c, by, "its parent run "+string(run)+" was cancelled"); cerr != nil &&

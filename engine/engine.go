@@ -173,7 +173,11 @@ func (e *Engine) Begin(ctx context.Context, l Launch) (run protocol.RunID, fresh
 			return run, false, nil
 		}
 	}
-	if l.parent == nil { // what a sub-workflow is given came through here, or was hidden where it was made
+	if l.parent != nil {
+		if l.AllowSecretInputs, err = e.openChildInputs(ctx, &l); err != nil {
+			return "", false, err
+		}
+	} else {
 		if err := openInputs(l.Program, l.Inputs, l.AllowSecretInputs); err != nil {
 			return "", false, err
 		}
@@ -209,7 +213,8 @@ func (e *Engine) Begin(ctx context.Context, l Launch) (run protocol.RunID, fresh
 	if title == "" {
 		title = l.Program.Workflow.Name
 	}
-	d := protocol.RunStarted{Start: start.Link, Source: source, Sources: sources, Title: title, Description: protocol.NewText(l.Description),
+	hide := hider(l.Program)
+	d := protocol.RunStarted{Start: start.Link, Source: source, Sources: sources, Title: hide.String(title), Description: protocol.NewText(hide.String(l.Description)),
 		Type: l.Type, Scope: l.Scope, Tags: l.Tags, CreatedBy: l.CreatedBy, TargetUser: l.TargetUser, RequestID: l.RequestID,
 		Parent: l.parent, Workspace: l.Workspace, Version: e.Version, Models: l.Models, File: l.File, Context: l.Context, AllowSecretInputs: l.AllowSecretInputs}
 	if l.Place != l.Workspace {
@@ -252,9 +257,12 @@ func (e *Engine) tell(run protocol.RunID, entries []protocol.Entry, drafts []cas
 func (e *Engine) State(ctx context.Context, run protocol.RunID) (*State, error) {
 	read := e.reader(ctx)
 	var head protocol.Link
-	after := func(seq protocol.Seq) iter.Seq2[protocol.Entry, error] {
+	after := func(seq protocol.Seq, prev protocol.Link) iter.Seq2[protocol.Entry, error] {
 		return func(yield func(protocol.Entry, error) bool) {
 			for x, err := range e.Store.After(ctx, run, seq) {
+				if err == nil && x.Seq == seq+1 && x.Prev != prev {
+					err = fmt.Errorf("event %d does not follow %s: %w", x.Seq, prev.Short(), protocol.ErrHeadMoved)
+				}
 				head = x.CID
 				if !yield(x, err) {
 					return
@@ -265,13 +273,13 @@ func (e *Engine) State(ctx context.Context, run protocol.RunID) (*State, error) 
 	if d, ok, err := e.Store.Derived(ctx, snapshotKey(run)); err == nil && ok {
 		if s, err := restore(&e.lib, d.Data, read); err == nil && e.onBranch(ctx, run, d.Head, s.Seq) {
 			s.stored = storedState{s.Seq, len(d.Data)}
-			if err := s.FoldMore(&e.lib, after(s.Seq)); err == nil {
+			if err := s.FoldMore(&e.lib, after(s.Seq, d.Head)); err == nil {
 				e.keep(ctx, run, s, head)
 				return s, nil
 			}
 		}
 	}
-	s, err := Fold(&e.lib, after(0), read)
+	s, err := Fold(&e.lib, after(0, protocol.Link{}), read)
 	if err != nil {
 		return nil, fmt.Errorf("run %s: %w", run, err)
 	}

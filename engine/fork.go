@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -22,12 +23,17 @@ type ForkOptions struct {
 	Limits []protocol.LimitChanged // raised in the fork
 	Note   string
 	By     string
+
+	// Elsewhere is asked about a fork of a run that came from elsewhere, which goes on under p in a
+	// workspace: whether the fork is the user's own. An error of it is that of Fork. nil: it is as the run.
+	Elsewhere func(p *lang.Program, workspace string) (bool, error)
 }
 
 // Fork makes a new run that shares another's journal up to an event, and goes on from there.
 // It copies nothing and leaves the original as it is. A definition that does not fit what has
 // happened is an error wrapping protocol.ErrInvalid or protocol.ErrInputs, and nothing is written;
-// as with what Admit refuses.
+// as with what Admit refuses. A fork of a run that came from elsewhere comes from there too, unless
+// Elsewhere says otherwise.
 func (e *Engine) Fork(ctx context.Context, run protocol.RunID, o ForkOptions) (protocol.RunID, error) {
 	at, err := e.entry(ctx, run, o.At)
 	if err != nil {
@@ -37,7 +43,8 @@ func (e *Engine) Fork(ctx context.Context, run protocol.RunID, o ForkOptions) (p
 	if err != nil {
 		return "", fmt.Errorf("run %s: %w", run, err)
 	}
-	d := protocol.Forked{Base: at.CID, Note: o.Note, By: o.By, Workspace: o.Dir, Models: o.Models}
+	note := hider(s.prog).String(o.Note)
+	d := protocol.Forked{Base: at.CID, Note: note, By: o.By, Workspace: o.Dir, Models: o.Models}
 	var blocks []cas.Block
 	if o.With != nil {
 		if blocks, err = s.newStart(o, &d); err != nil {
@@ -54,6 +61,10 @@ func (e *Engine) Fork(ctx context.Context, run protocol.RunID, o ForkOptions) (p
 		raised = append(raised, cas.Draft{Data: l})
 	}
 	if err := e.admit(Candidate{Program: s.prog, File: s.Info.File, Workspace: cmp.Or(o.Dir, s.Info.Workspace), Models: s.Info.Models, Limits: s.Limits, Fork: true, Run: run}); err != nil {
+		return "", err
+	}
+	own, err := e.ownFork(ctx, run, s, o)
+	if err != nil {
 		return "", err
 	}
 	id, err := newRunID()
@@ -74,8 +85,25 @@ func (e *Engine) Fork(ctx context.Context, run protocol.RunID, o ForkOptions) (p
 			return "", fmt.Errorf("raise the limits of run %s, a fork of run %s: %w", id, run, err)
 		}
 	}
-	e.note(ctx, id, fork.Head)
+	if own {
+		e.note(ctx, id, fork.Head)
+	}
 	return id, nil
+}
+
+// ownFork reports whether a fork of run, with the state s, is the user's own. One of a run that was put back to
+// an older copy is: the user has seen what it shares.
+func (e *Engine) ownFork(ctx context.Context, run protocol.RunID, s *State, o ForkOptions) (bool, error) {
+	err := e.Own(ctx, run)
+	switch {
+	case err == nil, errors.Is(err, protocol.ErrRolledBack):
+		return true, nil
+	case !errors.Is(err, protocol.ErrForeign):
+		return false, err
+	case o.Elsewhere == nil:
+		return false, nil
+	}
+	return o.Elsewhere(s.prog, s.Info.Workspace)
 }
 
 // formatOfFork is how the messages of a fork are rendered: as before where a visit has begun,
@@ -92,6 +120,13 @@ func (s *State) newStart(o ForkOptions, d *protocol.Forked) ([]cas.Block, error)
 	inputs, err := o.With.Inputs(s.begun.inputs)
 	if err != nil {
 		return nil, fmt.Errorf("its inputs under the new definition: %w", err)
+	}
+	allowed := slices.DeleteFunc(slices.Clone(s.Info.AllowSecretInputs), func(name string) bool {
+		_, declared := o.With.Workflow.Inputs[name]
+		return !declared
+	})
+	if err := openInputs(o.With, inputs, allowed); err != nil {
+		return nil, err
 	}
 	var continues []protocol.Link
 	for _, a := range s.agenda.tokens {

@@ -3,14 +3,12 @@ package engine
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"wf/cas"
 	"wf/protocol"
-	"wf/roles"
 )
 
 const (
@@ -41,7 +39,7 @@ func (e *Engine) Message(ctx context.Context, run protocol.RunID, source, text s
 		if s.Status().Final() {
 			return nil, nil, fmt.Errorf("run %s is %s: %w", run, s.Status(), protocol.ErrFinal)
 		}
-		hide := roles.NewRedactor(roles.Secrets(os.Environ(), s.prog.Workflow.Secrets))
+		hide := hider(s.prog)
 		m := protocol.MessageIn{Source: source, Text: protocol.NewText(hide.String(strings.ToValidUTF8(text, "\uFFFD")))}
 		if step, ok := s.freeQuestion(); ok {
 			return []cas.Draft{{Step: step, Data: protocol.Answered{By: source, Source: source, Text: protocol.NewText(attributed(m.Source, m.Text.S))}}}, nil, nil

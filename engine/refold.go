@@ -24,11 +24,11 @@ type StateFault struct {
 }
 
 // Refold folds the journal of a run from its first event up to the one that its stored state belongs
-// to, and compares both. It gives nil where they agree, and where there is no stored state that would
-// be used.
+// to, and compares both. It gives nil where they agree, and where there is none. One that another key
+// sealed is compared as well: no drive goes on from it, and it tells that somebody wrote it.
 func (e *Engine) Refold(ctx context.Context, run protocol.RunID) (*StateFault, error) {
-	d, ok, err := e.Store.Derived(ctx, snapshotKey(run))
-	if err != nil || !ok {
+	d, _, err := e.Store.AnyDerived(ctx, snapshotKey(run))
+	if err != nil || !d.Head.Defined() {
 		return nil, err
 	}
 	read := e.reader(ctx)

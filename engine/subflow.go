@@ -46,6 +46,13 @@ func (p subflow) Perform(ctx context.Context, turn protocol.Turn, emit roles.Emi
 	}
 	_, fresh, err := p.e.Begin(ctx, Launch{Program: prog, Inputs: inputs, Workspace: turn.Workspace, File: turn.File, Models: models, Context: turn.Context,
 		sources: turn.Sources, run: child, parent: &protocol.ParentRun{Run: turn.Run, Step: turn.Step.String()}})
+	if errors.Is(err, protocol.ErrInputs) {
+		message := err.Error()
+		if hint := protocol.HintOf(err); hint != "" {
+			message += ": " + hint
+		}
+		return protocol.Conclusion{}, &protocol.Failure{Err: err, ErrorInfo: protocol.ErrorInfo{Code: "secret_input", Phase: "workflow", Message: message}}
+	}
 	if err != nil {
 		return protocol.Conclusion{}, err
 	}

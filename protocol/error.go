@@ -31,7 +31,7 @@ var (
 	ErrDiskFull     = &Error{"disk_full", "no space left for the store", "free some space, then wf resume: nothing acknowledged is lost"}
 	ErrRunLive      = &Error{"run_live", "another process drives this run", "follow it with wf log -f, or stop that process"}
 
-	ErrForeign    = &Error{"foreign_run", "the run came from elsewhere", "wf store adopt RUN lets it go on here, wf fork makes a run of your own from it"}
+	ErrForeign    = &Error{"foreign_run", "the run came from elsewhere", "wf store adopt RUN lets it go on here"}
 	ErrRolledBack = &Error{"rolled_back", "the store was put back to an older copy", "put the newer copy back, or accept this one with wf store adopt"}
 	ErrUntrusted  = &Error{"untrusted", "it was not trusted", "wf trust FILE"}
 

@@ -173,7 +173,8 @@ type ToolCall struct {
 	Call string `cbor:"call" json:"call"`
 	Name string `cbor:"name" json:"name"`
 	Args Text   `cbor:"args" json:"args"` // raw JSON as the model wrote it
-	// Digest is the SHA-256, in hex, of the arguments where a part of them was hidden in Args.
+	// Digest tells the arguments, of which a part was hidden in Args, from others: their HMAC-SHA-256, in hex, by
+	// a key of the user who drives the run. Older runs have the SHA-256.
 	Digest string `cbor:"digest,omitempty" json:"digest,omitempty"`
 }
 

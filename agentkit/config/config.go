@@ -8,10 +8,10 @@
 //
 // # Trust
 //
-// A project comes from anywhere. Until its config is trusted (wf trust), it can name prices, and
+// A project comes from anywhere. Until its config is trusted (wf trust), it can name
 // models and servers that want no key, at a literal address of this machine; it can neither send
 // prompts anywhere else, nor send a key of the user to a server
-// of its own choice, nor replace a provider the user has, nor start programs, nor open the
+// of its own choice, nor replace a provider the user has, nor set prices, nor start programs, nor open the
 // sandbox of agents any further. Trust is in each entry by its own CID (Wants): a change of one asks for that
 // one again, and a comment for none. It is kept as a set of Grants in the state directory of the user. A .wf
 // directory of another user is refused.

@@ -162,7 +162,7 @@ allow_models: [away/*]
 	}{
 		"nothing":                {"", "", ""},
 		"a comment":              {"model:", "# of ours\nmodel:", ""},
-		"another price":          {"model:", "prices: {a/b: {input: 1, output: 1}}\nmodel:", ""},
+		"a price":                {"model:", "prices: {a/b: {input: 1, output: 1}}\nmodel:", config.SetPrices},
 		"a window":               {"key_env: MY_KEY", "key_env: MY_KEY, context: 9", ""},
 		"the order":              {`LEVEL: "2", TOKEN: $A_KEY`, `TOKEN: $A_KEY, LEVEL: "2"`, ""},
 		"the default model":      {"model: away/x", "model: away/y", config.ChooseDefault},
@@ -460,5 +460,24 @@ func TestAProbeFindsWhoAnswers(t *testing.T) {
 	got := config.Probe(context.Background(), []string{odd.URL, h.URL, "http://127.0.0.1:1"}, 5*time.Second)
 	if d := cmp.Diff([]config.Found{{BaseURL: h.URL, Models: []string{"tiny", "big"}}}, got); d != "" {
 		t.Error(d)
+	}
+}
+
+// A project may come from elsewhere: its config is a file, not a link to another one of the user. The user's
+// own may be a link, as files of a home directory often are.
+func TestTheConfigOfAProjectIsNoLink(t *testing.T) {
+	for _, which := range []string{"project", "user"} {
+		p := places(t, "", "")
+		other := filepath.Join(t.TempDir(), "other.yaml")
+		if err := os.WriteFile(other, []byte("model: script/other.yaml\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		dir := map[string]string{"project": p.Project, "user": p.User}[which]
+		if err := os.Symlink(other, filepath.Join(dir, config.FileName)); err != nil {
+			t.Fatal(err)
+		}
+		if l, err := config.Load(p); (err == nil) != (which == "user") || err != nil && !errors.Is(err, config.ErrConfig) || err == nil && len(l.Model) != 1 {
+			t.Errorf("a link in place of the config of the %s: %v", which, err)
+		}
 	}
 }

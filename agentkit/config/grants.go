@@ -29,10 +29,11 @@ const (
 	ChooseDefault Power = "model"        // the default model of a project
 	OfferModels   Power = "allow_models" // models of a project that clients of a daemon may choose
 	OpenWalls     Power = "sandbox"      // what commands may read and use by the word of a project
+	SetPrices     Power = "prices"       // prices of a project, by which limits of cost hold
 )
 
 // Powers are all of them.
-var Powers = []Power{Serve, Schedule, Unconfined, StartServer, SendPrompts, ChooseDefault, OfferModels, OpenWalls}
+var Powers = []Power{Serve, Schedule, Unconfined, StartServer, SendPrompts, ChooseDefault, OfferModels, OpenWalls, SetPrices}
 
 // Grant is one thing that was trusted with one power. It holds wherever the thing lies, and in
 // whatever branch: what counts is its CID.

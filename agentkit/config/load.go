@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
+	"maps"
 	"path/filepath"
 	"slices"
 
+	"wf/agentkit/price"
+	"wf/files"
 	"wf/protocol"
 )
 
@@ -38,6 +40,7 @@ type Loaded struct {
 	ownMCP  map[string]json.RawMessage // servers of the user's own config
 	blocked map[string]string          // provider → why it cannot be used
 	wanted  Models                     // the default that a project names which is not trusted, where it leads off this machine
+	offered price.Table                // the prices of a project that is not trusted with them: a limit of cost would hold by them
 }
 
 // File is one config that was read.
@@ -53,7 +56,7 @@ type File struct {
 func Load(p Places) (*Loaded, error) {
 	l := &Loaded{places: p, grants: GrantsIn(p.State, p.Given), blocked: map[string]string{}}
 	if p.User != "" {
-		f, c, err := read(filepath.Join(p.User, FileName))
+		f, c, err := read(files.ReadNamed, filepath.Join(p.User, FileName))
 		if err != nil {
 			return nil, err
 		}
@@ -70,7 +73,7 @@ func Load(p Places) (*Loaded, error) {
 	if err := ownDirectory(p.Project); err != nil {
 		return nil, err
 	}
-	f, project, err := read(filepath.Join(p.Project, FileName))
+	f, project, err := read(files.Read, filepath.Join(p.Project, FileName))
 	if err != nil {
 		return nil, err
 	}
@@ -109,6 +112,14 @@ func (l *Loaded) admit() error {
 	if !walls.Trusted {
 		c.Sandbox = Sandbox{}
 	}
+	prices, priced, err := l.wantPrices(l.project.prices(), l.Project.Path)
+	if err != nil {
+		return err
+	}
+	if priced && !prices.Trusted {
+		l.offered.Prices = c.prices()
+		c = c.unpriced()
+	}
 	l.Config = c.over(l.user) // by which wantModels knows what is local
 	models, err := l.wantModels(l.project, l.Project.Path)
 	if err != nil {
@@ -132,6 +143,17 @@ func (l *Loaded) admit() error {
 func (c Config) from(f *File) Config {
 	for name, p := range c.Providers {
 		p.From = f.Path
+		c.Providers[name] = p
+	}
+	return c
+}
+
+// unpriced is the config without its prices.
+func (c Config) unpriced() Config {
+	c.Prices = nil
+	c.Providers = maps.Clone(c.Providers)
+	for name, p := range c.Providers {
+		p.Price = nil
 		c.Providers[name] = p
 	}
 	return c
@@ -168,21 +190,15 @@ func orDefault(s, fallback string) string {
 // maxFile bounds a config, in bytes.
 const maxFile = 1 << 20
 
-// read reads one config; the file is nil where there is none.
-func read(path string) (*File, Config, error) {
+// read reads one config by files.Read or files.ReadNamed; the file is nil where there is none.
+func read(by func(string, int64) ([]byte, error), path string) (*File, Config, error) {
 	unreadable := func(err error) error {
-		return fmt.Errorf("config %s: %w", path, &protocol.Error{Code: ErrConfig.Code, Message: err.Error(), Hint: "make it readable, or move it away"})
+		return fmt.Errorf("config %s: %w", path, &protocol.Error{Code: ErrConfig.Code, Message: err.Error(), Hint: "make it a file that can be read, or move it away; only your own config may be a link"})
 	}
-	info, err := os.Stat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	text, err := by(path, maxFile)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, Config{}, nil
-	case err != nil:
-		return nil, Config{}, unreadable(err)
-	case !info.Mode().IsRegular() || info.Size() > maxFile:
-		return nil, Config{}, unreadable(fmt.Errorf("no file of at most %d bytes", maxFile))
 	}
-	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, Config{}, unreadable(err)
 	}

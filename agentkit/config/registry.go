@@ -68,20 +68,31 @@ func (l *Loaded) open(name, id, provider string, p Provider) (llms.Model, error)
 }
 
 // Table is the prices of the binary with those of the config over them.
-func (l *Loaded) Table() price.Table { return price.Standard().With(l.over()) }
+func (l *Loaded) Table() price.Table { return price.Standard().With(l.prices()) }
 
 // Priced is how many prices come from the configs.
-func (l *Loaded) Priced() int { return len(l.over()) }
+func (l *Loaded) Priced() int { return len(l.prices()) }
 
-func (l *Loaded) over() map[string]price.Price {
-	over := map[string]price.Price{}
-	for name, p := range l.Providers {
+// Offered reports whether the project's config names a price of a model that does not count, because
+// the config is not trusted.
+func (l *Loaded) Offered(model string) bool {
+	_, ok := l.offered.Of(model)
+	return ok
+}
+
+// Unpriced is how many prices do not count, because the project's config is not trusted.
+func (l *Loaded) Unpriced() int { return len(l.offered.Prices) }
+
+// prices are those of models, and of all models of a provider.
+func (c Config) prices() map[string]price.Price {
+	out := map[string]price.Price{}
+	for name, p := range c.Providers {
 		if p.Price != nil {
-			over[name+"/*"] = *p.Price
+			out[name+"/*"] = *p.Price
 		}
 	}
-	maps.Copy(over, l.Prices)
-	return over
+	maps.Copy(out, c.Prices)
+	return out
 }
 
 // Window is how many tokens the context of a model holds, 0 where the config does not say.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"wf/agentkit/mcp"
+	"wf/agentkit/price"
 	"wf/protocol"
 )
 
@@ -60,6 +61,11 @@ func (l *Loaded) Wants() ([]Want, error) {
 	}
 	out = append(out, servers...)
 	if w, ok, err := l.wantWalls(l.project.Sandbox, file); err != nil {
+		return nil, err
+	} else if ok {
+		out = append(out, w)
+	}
+	if w, ok, err := l.wantPrices(l.project.prices(), file); err != nil {
 		return nil, err
 	} else if ok {
 		out = append(out, w)
@@ -189,6 +195,24 @@ func (l *Loaded) wantWalls(s Sandbox, file string) (w Want, ok bool, err error) 
 		return w, false, nil
 	}
 	w, err = l.want(OpenWalls, "sandbox", file, strings.Join(does, "; "), strings.Join(lines, "\n")+"\n", append([]string{"sandbox"}, lines...))
+	return w, true, err
+}
+
+// wantPrices is what the project wants to be paid by.
+func (l *Loaded) wantPrices(prices map[string]price.Price, file string) (w Want, ok bool, err error) {
+	if len(prices) == 0 {
+		return w, false, nil
+	}
+	lines := []string{}
+	for _, name := range sorted(prices) {
+		raw, err := json.Marshal(prices[name])
+		if err != nil {
+			return w, false, err
+		}
+		lines = append(lines, name+" "+string(raw))
+	}
+	w, err = l.want(SetPrices, "prices", file, "set the prices by which limits of cost hold, of "+strings.Join(sorted(prices), ", "),
+		strings.Join(lines, "\n")+"\n", append([]string{"prices"}, lines...))
 	return w, true, err
 }
 

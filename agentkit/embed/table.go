@@ -15,6 +15,7 @@ import (
 	"sync"
 	"unsafe"
 
+	"wf/files"
 	"wf/protocol"
 )
 
@@ -265,7 +266,7 @@ func (t *Table) Add(keys []Key, vectors [][]float32) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if err := os.MkdirAll(filepath.Dir(t.path), 0o700); err != nil {
+	if err := files.MakeDir(filepath.Dir(t.path)); err != nil {
 		return fmt.Errorf("index of vectors: %w", err)
 	}
 	unlock, err := lockFile(t.path + ".lock")
@@ -333,7 +334,7 @@ func appendRows(out []byte, dim int, keys []Key, vectors [][]float32, known map[
 func (t *Table) Remake(keep func(Key) bool) (kept int, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if err := os.MkdirAll(filepath.Dir(t.path), 0o700); err != nil {
+	if err := files.MakeDir(filepath.Dir(t.path)); err != nil {
 		return 0, fmt.Errorf("index of vectors: %w", err)
 	}
 	unlock, err := lockFile(t.path + ".lock")

@@ -38,11 +38,15 @@ func head(m Memory, distance *float64) string {
 // PlaceText is where a memory comes from: cas/gate.go:20-43. A name that would be misread is
 // written as a JSON string.
 func PlaceText(p protocol.MemoryPlace) string {
-	file := p.File
-	if strings.ContainsFunc(file, func(r rune) bool { return !unicode.IsPrint(r) || r == '[' || r == ']' }) {
-		file = strconv.Quote(file)
+	return fmt.Sprintf("%s:%d-%d", unmistaken(p.File), p.Line, p.End)
+}
+
+// unmistaken is a name between brackets; one that would be misread is a JSON string.
+func unmistaken(name string) string {
+	if strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) || r == '[' || r == ']' }) {
+		return strconv.Quote(name)
 	}
-	return fmt.Sprintf("%s:%d-%d", file, p.Line, p.End)
+	return name
 }
 
 // cut is a text with at most n runes, and how many more there are.
@@ -135,7 +139,7 @@ func (s *Store) Standing(ctx context.Context) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		parts = append(parts, "[anchor memory]\n"+cut(text, pinsMax/2))
+		parts = append(parts, "[anchor memory]"+s.author(*l.Anchor)+"\n"+cut(text, pinsMax/2))
 	}
 	blocks := make([]string, len(l.Pinned))
 	left, from := pinsMax, len(l.Pinned)
@@ -167,6 +171,14 @@ func (s *Store) Recalled(ctx context.Context, hits []Hit) (string, error) {
 	return strings.Join(parts, "\n\n"), nil
 }
 
+// author says that an agent wrote a memory of the user: it enters prompts of other workflows.
+func (s *Store) author(m Memory) string {
+	if !strings.HasPrefix(s.c.Scope, protocol.MemoryUser+"/") || m.Run == "" {
+		return ""
+	}
+	return " [written by the agent " + unmistaken(m.By) + "]"
+}
+
 // block is one memory in a prompt. It does not say that it is pinned, which may change.
 func (s *Store) block(ctx context.Context, mark string, m Memory) (string, error) {
 	text, err := s.Text(ctx, m)
@@ -174,5 +186,5 @@ func (s *Store) block(ctx context.Context, mark string, m Memory) (string, error
 		return "", err
 	}
 	m.Pinned = false
-	return mark + " " + head(m, nil) + "\n" + cut(text, recalledMax), nil
+	return mark + " " + head(m, nil) + s.author(m) + "\n" + cut(text, recalledMax), nil
 }

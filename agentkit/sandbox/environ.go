@@ -98,10 +98,15 @@ func (p Policy) private(workspace string) (own, error) {
 func (o own) environ(h host, p Policy, over []overlay) []string {
 	set := map[string]string{
 		"HOME": o.home, "TMPDIR": o.tmp, "GOCACHE": o.goCache,
-		"GOMODCACHE": h.moduleCache(), "GOENV": h.value("GOENV", ".config/go/env"),
+		"GOMODCACHE": h.moduleCache(), "GOENV": h.goEnv(),
 		"CARGO_HOME": h.value("CARGO_HOME", ".cargo"), "RUSTUP_HOME": h.value("RUSTUP_HOME", ".rustup"), "PYENV_ROOT": h.value("PYENV_ROOT", ".pyenv"),
 		"npm_config_cache": h.npmCache(), "npm_config_logs_dir": filepath.Join(o.home, "npm-logs"), "npm_config_update_notifier": "false",
 		"XDG_CACHE_HOME": "", "PIP_CACHE_DIR": "",
+	}
+	for name, value := range h.openGoEnv() {
+		if _, ours := set[name]; !ours {
+			set[name] = value
+		}
 	}
 	maps.Copy(set, h.gitIdentity(p.Workspace))
 	for name, path := range map[string]string{"GOCACHE": h.goCache(), "PIP_CACHE_DIR": h.pipCache()} {
@@ -118,8 +123,11 @@ func (o own) environ(h host, p Policy, over []overlay) []string {
 	if p.online() {
 		// Downloads go to caches of the workspace; what the user has is taken from his, so
 		// that nothing from inside ever reaches the builds of others.
-		proxy, _ := h.lookup("GOPROXY")
-		if proxy == "" {
+		proxy, given := h.lookup("GOPROXY")
+		if !given {
+			proxy = set["GOPROXY"]
+		}
+		if proxy = openly(proxy); proxy == "" {
 			proxy = "https://proxy.golang.org,direct"
 		}
 		if cache := h.moduleCache(); cache != "" {
@@ -142,7 +150,7 @@ func (o own) environ(h host, p Policy, over []overlay) []string {
 			continue
 		}
 		if v, ok := h.lookup(name); ok {
-			env = append(env, name+"="+v)
+			env = append(env, name+"="+openly(v))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(set)) {
@@ -158,7 +166,7 @@ func Environ() []string {
 	var env []string
 	for _, name := range Allowed {
 		if v, ok := os.LookupEnv(name); ok {
-			env = append(env, name+"="+v)
+			env = append(env, name+"="+openly(v))
 		}
 	}
 	return env

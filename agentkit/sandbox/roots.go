@@ -74,7 +74,7 @@ func (h host) readable() []string {
 	for _, name := range programs {
 		out = append(out, h.granted(h.installed(name)))
 	}
-	out = append(out, h.moduleCache(), h.npmCache(), h.value("GOENV", ".config/go/env"))
+	out = append(out, h.moduleCache(), h.npmCache(), h.goEnv())
 	for _, of := range []struct{ name, below string }{
 		{"GOROOT", ""}, {"RUSTUP_HOME", ".rustup"}, {"PYENV_ROOT", ".pyenv"}, {"JAVA_HOME", ""}, {"VIRTUAL_ENV", ""},
 		{"NODE_PATH", ""}, {"SSL_CERT_FILE", ""}, {"SSL_CERT_DIR", ""}, {"NIX_SSL_CERT_FILE", ""}, {"NODE_EXTRA_CA_CERTS", ""},

@@ -41,6 +41,7 @@ import (
 	"github.com/tmc/langchaingo/llms"
 
 	"wf/agentkit/model"
+	"wf/files"
 	"wf/protocol"
 	"wf/roles/frontmatter"
 )
@@ -92,10 +93,13 @@ type Model struct {
 	replies map[string][]Reply
 }
 
+// mostScript bounds a script, in bytes: a workflow names the file.
+const mostScript = 64 << 20
+
 // Open reads the replies from a file; name is the model's, for messages. A missing or invalid
 // file is an *model.Error of class unavailable, since nothing was asked yet.
 func Open(name, file string) (*Model, error) {
-	text, err := os.ReadFile(file)
+	text, err := files.ReadNamed(file, mostScript)
 	if err != nil {
 		var p *os.PathError
 		if errors.As(err, &p) {

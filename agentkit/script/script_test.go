@@ -142,3 +142,12 @@ func TestFaultyScriptsAreRefused(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// A workflow names the file, and one that came from elsewhere may name anything.
+func TestAScriptIsAFileWithAnEnd(t *testing.T) {
+	for _, odd := range []string{"/dev/zero", t.TempDir()} {
+		if _, err := script.Open("script/x", odd); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+			t.Errorf("%s: %v", odd, err)
+		}
+	}
+}

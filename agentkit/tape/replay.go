@@ -7,13 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"sync"
 	"time"
 
 	"github.com/tmc/langchaingo/llms"
 
 	"wf/agentkit/model"
+	"wf/files"
 )
 
 // Prefix is how the name of a model of this package begins: tape/FILE.
@@ -29,17 +29,23 @@ type Model struct {
 	used map[int]bool
 }
 
+// mostTape bounds a recording, in bytes: a workflow names the file.
+const mostTape = 1 << 30
+
 // Open reads a recording; name is the model's, for messages. A missing or damaged file is a
 // *model.Error of class unavailable, since nothing was asked yet.
 func Open(name, path string) (*Model, error) {
 	unavailable := func(err error) error {
 		return &model.Error{Class: model.Unavailable, Message: fmt.Sprintf("model %s: %v", name, err), Err: err}
 	}
-	f, err := os.Open(path)
+	f, err := files.OpenNamed(path)
 	if err != nil {
 		return nil, unavailable(err)
 	}
 	defer f.Close()
+	if info, err := f.Stat(); err != nil || info.Size() > mostTape {
+		return nil, unavailable(errors.Join(err, fmt.Errorf("%s has more than %d bytes", path, mostTape)))
+	}
 	m := &Model{name: name, byKey: map[string][]int{}, used: map[int]bool{}}
 	lines := bufio.NewReader(f)
 	for n := 1; ; n++ {

@@ -197,3 +197,16 @@ func TestABlockWithAKeyIsRecordedWithoutIt(t *testing.T) {
 	}
 	run(m)
 }
+
+// A workflow names the file, and one that came from elsewhere may name anything.
+func TestATapeIsAFileWithAnEnd(t *testing.T) {
+	long := filepath.Join(t.TempDir(), "long")
+	if err := errors.Join(os.WriteFile(long, nil, 0o600), os.Truncate(long, 1<<40)); err != nil {
+		t.Fatal(err)
+	}
+	for odd, why := range map[string]string{"/dev/zero": "not a regular file", long: "has more than"} {
+		if _, err := tape.Open("tape/x", odd); err == nil || !strings.Contains(err.Error(), why) {
+			t.Errorf("%s: %v", odd, err)
+		}
+	}
+}

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"wf/files"
 	"wf/protocol"
 	"wf/roles"
 	"wf/roles/workspace"
@@ -22,6 +23,9 @@ import (
 
 // ReadMax is how many bytes of a file one call of read_file gives.
 const ReadMax = 50_000
+
+// editMax is how long a file may be, in bytes, to be edited.
+const editMax = 16 << 20
 
 // listMax is how many names one call of list_files gives.
 const listMax = 1_000
@@ -67,8 +71,11 @@ func why(name string, err error) Result {
 		return failed("%s leads outside of the workspace", name)
 	}
 	var p *fs.PathError
-	if errors.As(err, &p) {
+	switch {
+	case errors.As(err, &p):
 		err = p.Err
+	case errors.Is(err, files.ErrOdd):
+		return failed("%s %v; change it by a command", name, err)
 	}
 	return failed("%s: %v", name, err)
 }
@@ -236,7 +243,7 @@ func edit(p *workspace.Place, name, old, new string) Result {
 		return why(name, err)
 	}
 	defer f.Close()
-	b, err := io.ReadAll(f)
+	b, err := files.Bounded(f, editMax)
 	if err != nil {
 		return why(name, err)
 	}

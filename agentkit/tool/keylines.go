@@ -2,9 +2,9 @@ package tool
 
 import (
 	"bytes"
-	"io"
 	"strings"
 
+	"wf/files"
 	"wf/protocol/lazy"
 	"wf/roles"
 	"wf/roles/workspace"
@@ -75,7 +75,7 @@ func overHidden(p *workspace.Place, at Workspace, name, text string) Result {
 		return Result{} // nothing to lose, or writing tells why
 	}
 	defer f.Close()
-	b, err := io.ReadAll(f)
+	b, err := files.Bounded(f, editMax)
 	if err != nil {
 		return why(name, err)
 	}

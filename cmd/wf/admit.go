@@ -160,13 +160,21 @@ func (a *app) unbounded(loaded *config.Loaded, c engine.Candidate) error {
 	})
 	if len(uncounted) > 0 && c.New {
 		slices.Sort(uncounted)
-		a.progress("  %s limits.cost_usd does not count %s, whose price is unknown; limits.tokens holds", paint{a.err.color}.yellow("warning"),
-			strings.Join(slices.Compact(uncounted), ", "))
+		why := "is unknown"
+		if slices.ContainsFunc(uncounted, loaded.Offered) {
+			why = "stands in " + visible(loaded.Project.Path) + ", which is not trusted (wf trust)"
+		}
+		a.progress("  %s limits.cost_usd does not count %s, whose price %s; limits.tokens holds", paint{a.err.color}.yellow("warning"),
+			strings.Join(slices.Compact(uncounted), ", "), why)
 	}
 	if len(unknown) == 0 {
 		return nil
 	}
 	slices.Sort(unknown)
+	if i := slices.IndexFunc(unknown, loaded.Offered); i >= 0 {
+		return fail(protocol.ErrPrice, "look at the prices, then wf trust; or "+tokenWay(c, where),
+			"limits.cost_usd%s cannot hold: %s names a price of %s and is not trusted", where, loaded.Project.Path, unknown[i])
+	}
 	return fail(protocol.ErrPrice, priceWays(unknown, c, where),
 		"limits.cost_usd%s cannot hold: the price of %s is unknown (prices of %s)", where, strings.Join(unknown, ", "), table.Date)
 }
@@ -174,19 +182,32 @@ func (a *app) unbounded(loaded *config.Loaded, c engine.Candidate) error {
 // priceWays are the two ways out of a limit of cost that cannot hold.
 func priceWays(unknown []string, c engine.Candidate, where string) string {
 	var b strings.Builder
-	b.WriteString("set the price in .wf/config.yaml, in millionths of a dollar per million tokens, with your own numbers\n" +
+	b.WriteString("set the price in your own config (" + userConfig() + "), or in .wf/config.yaml and then wf trust, in millionths of a dollar per million tokens, with your own numbers\n" +
 		"    (1000000 is $1; 0 where it costs nothing, as on a server of yours):\n\n      prices:\n")
 	for _, m := range unknown {
 		fmt.Fprintf(&b, "        %q: {input: 1000000, output: 5000000}\n", m)
 	}
-	b.WriteString("\n    or bound tokens in place of money: ")
+	b.WriteString("\n    or " + tokenWay(c, where))
+	return b.String()
+}
+
+// userConfig is the config of the user, whose prices count as they are.
+func userConfig() string {
+	dir, err := userDir("XDG_CONFIG_HOME", ".config")
+	if err != nil {
+		return "~/.config/wf/" + config.FileName
+	}
+	return filepath.Join(dir, config.FileName)
+}
+
+// tokenWay is the limit that holds without prices.
+func tokenWay(c engine.Candidate, where string) string {
+	const way = "bound tokens in place of money: "
 	switch {
 	case where != "" || c.New:
-		b.WriteString("limits: {tokens: 500000} in the workflow" + where)
+		return way + "limits: {tokens: 500000} in the workflow" + where
 	case c.Fork:
-		b.WriteString("wf fork … --limit tokens=500000")
-	default:
-		fmt.Fprintf(&b, "wf resume %s --limit tokens=500000", c.Run)
+		return way + "wf fork … --limit tokens=500000"
 	}
-	return b.String()
+	return way + fmt.Sprintf("wf resume %s --limit tokens=500000", c.Run)
 }

@@ -81,6 +81,13 @@ func (m *mystery) runs() int {
 	return len(list.Items)
 }
 
+// trusted writes the config and trusts it.
+func (m *mystery) trusted(config string) {
+	m.t.Helper()
+	m.write(".wf/config.yaml", config)
+	m.must("trust", "--yes")
+}
+
 // unindented is a piece of YAML as it goes into a file of its own.
 func unindented(text string) string {
 	indent := regexp.MustCompile(`^ *`).FindString(text)
@@ -99,7 +106,7 @@ func TestALimitOfCostThatCannotHoldIsRefusedBeforeTheRun(t *testing.T) {
 	}
 
 	// One way out: the price, as it is shown.
-	m.write(".wf/config.yaml", m.config+unindented(prices))
+	m.trusted(m.config + unindented(prices))
 	m.must("run", "spend.yaml", "-q")
 	m.write(".wf/config.yaml", m.config)
 
@@ -114,11 +121,42 @@ func TestALimitOfCostThatCannotHoldIsRefusedBeforeTheRun(t *testing.T) {
 
 	// A model that costs nothing, and one that is named to answer from a file.
 	m.write("spend.yaml", mysteryYAML)
-	m.write(".wf/config.yaml", strings.Replace(m.config, "wire:", "prices: {input: 0, output: 0}, wire:", 1))
+	m.trusted(strings.Replace(m.config, "wire:", "prices: {input: 0, output: 0}, wire:", 1))
 	m.must("run", "spend.yaml", "-q")
 	m.write(".wf/config.yaml", m.config)
 	m.write("said.yaml", "second#1: [{text: Said.}]\n")
 	m.must("run", "spend.yaml", "-q", "--model", "script/said.yaml")
+}
+
+// A project's prices, also of models with a known price, are no way around a limit of its user.
+func TestAProjectSetsNoPriceBeforeItIsTrusted(t *testing.T) {
+	m := newMystery(t)
+	for name, config := range map[string]string{
+		"of a model":    m.config + "prices: {mystery/new: {input: 0, output: 0}}\n",
+		"of a provider": strings.Replace(m.config, "wire:", "prices: {input: 0, output: 0}, wire:", 1),
+	} {
+		m.write(".wf/config.yaml", config)
+		if status, out := m.wf("run", "spend.yaml"); status != 3 || !strings.Contains(out, "names a price of mystery/new and is not trusted") || !strings.Contains(out, "wf trust") {
+			t.Fatalf("a price %s: exit %d\n%s", name, status, out)
+		}
+	}
+	if m.runs() != 0 {
+		t.Error("something was begun")
+	}
+	m.must("trust", "--yes")
+	m.must("run", "spend.yaml", "-q")
+
+	// A known price holds on.
+	if err := os.MkdirAll(filepath.Join(m.dir, ".config/wf"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	m.write(".config/wf/config.yaml", "prices: {script/*: {input: 1000000, output: 1000000}}\n")
+	m.write("said.yaml", "one#1: [{text: Said., usage: {input: 2000000, output: 1}}]\ntwo#1: [{text: Said.}]\n")
+	m.write("spend.yaml", "wf: 1\nname: spend\ndefaults: {timeout: 1m}\nlimits: {cost_usd: 1.50}\nroles:\n  one: {prompt: Say it., model: script/said.yaml}\n  two: {prompt: Say it., model: script/said.yaml}\n")
+	m.write(".wf/config.yaml", "prices: {script/*: {input: 0, output: 0}}\n")
+	if status, out := m.wf("run", "spend.yaml"); status != 6 || !strings.Contains(out, "cost_usd") {
+		t.Errorf("the limit of cost does not hold: exit %d\n%s", status, out)
+	}
 }
 
 func TestALimitOfCostThatCannotHoldIsRefusedForSubWorkflows(t *testing.T) {
@@ -138,7 +176,7 @@ func TestALimitOfCostThatCannotHoldIsRefusedForSubWorkflows(t *testing.T) {
 func TestALimitOfCostThatCannotHoldIsRefusedLaterToo(t *testing.T) {
 	m := newMystery(t)
 	priced := m.config + "prices: {mystery/new: {input: 0, output: 0}}\n"
-	m.write(".wf/config.yaml", priced)
+	m.trusted(priced)
 	m.write("spend.yaml", strings.Replace(mysteryYAML, "{cost_usd: 1.50}", "{cost_usd: 1.50, steps: 1}", 1))
 	if status, out := m.wf("run", "spend.yaml", "-q"); status != 6 {
 		t.Fatalf("exit %d: %s", status, out)
@@ -153,7 +191,7 @@ func TestALimitOfCostThatCannotHoldIsRefusedLaterToo(t *testing.T) {
 	m.must(append(strings.Fields(strings.TrimPrefix(tokens, "wf ")), "--limit", "steps=9", "-q")...)
 
 	m.write("spend.yaml", mysteryYAML)
-	m.write(".wf/config.yaml", priced)
+	m.trusted(priced)
 	m.must("run", "spend.yaml", "-q")
 	m.write(".wf/config.yaml", m.config)
 	runs := m.runs()

@@ -39,6 +39,11 @@ type app struct {
 		err    error
 	}
 
+	key struct { // see seal
+		once  sync.Once
+		bytes []byte
+	}
+
 	opened   openModels
 	offers   mcp.Offers
 	withheld agentkit.Withheld

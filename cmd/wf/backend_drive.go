@@ -242,13 +242,14 @@ func limitOf(name string, value json.RawMessage) (protocol.LimitChanged, error) 
 	return l, nil
 }
 
-// Fork makes a new run and goes on with it.
+// Fork makes a new run and goes on with it. One of a run from elsewhere would not go on, and is refused.
 func (b *backend) Fork(ctx context.Context, run protocol.RunID, f api.Fork) (protocol.RunID, error) {
 	at, err := forkPoint(ctx, b.s, ref{run: run, step: f.Step}, f.After)
 	if err != nil {
 		return "", err
 	}
 	o := engine.ForkOptions{At: at, Note: f.Note, By: asker(ctx)}
+	o.Elsewhere = func(*lang.Program, string) (bool, error) { return false, b.e.Own(ctx, run) }
 	if len(f.Models) > 0 {
 		st, err := b.e.State(ctx, run)
 		if err != nil {

@@ -92,6 +92,9 @@ func (s *chatSession) reset(ctx context.Context) (chat.Outcome, error) {
 		return chat.Outcome{}, fail(protocol.ErrUsage, "wf chat begins a new one there", "a chat with a daemon elsewhere is not reset from here: /quit, and wf chat begins a new one")
 	}
 	old := s.current()
+	if err := s.local.backend.e.Own(ctx, old); err != nil { // what others wrote is not begun anew unasked either
+		return chat.Outcome{}, err
+	}
 	st, err := s.local.backend.e.State(ctx, old)
 	if err != nil {
 		return chat.Outcome{}, err

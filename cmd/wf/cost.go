@@ -227,7 +227,7 @@ func (a *app) costTable(c costJSON) error {
 		fmt.Fprintf(a.out, "%s told no tokens and %s not counted\n", plural(n, "call"), map[bool]string{true: "is", false: "are"}[n == 1])
 	}
 	if c.Total.CostUSD == nil {
-		fmt.Fprintln(a.out, "some prices are unknown: set them under prices: in .wf/config.yaml, in micro-dollars per million tokens")
+		fmt.Fprintln(a.out, "some prices are unknown: set them under prices: in "+userConfig()+", or in .wf/config.yaml and then wf trust, in micro-dollars per million tokens")
 	}
 	return nil
 }

@@ -137,10 +137,14 @@ func checkPrices(loaded *config.Loaded, now time.Time) checkup {
 	if n := loaded.Priced(); n > 0 {
 		c.Text += fmt.Sprintf("; %s of the configs before them", plural(n, "price"))
 	}
+	if n := loaded.Unpriced(); n > 0 {
+		c.State, c.Fix = "note", "wf trust"
+		c.Text += fmt.Sprintf("; %s of %s do not count: it is not trusted", plural(n, "price"), visible(loaded.Project.Path))
+	}
 	if day, err := time.Parse(time.DateOnly, table.Date); err == nil && now.Sub(day) > pricesLife {
 		c.State = "note"
 		c.Text += fmt.Sprintf(": %d days old, newer models are not among them", int(now.Sub(day).Hours()/24))
-		c.Fix = "set the prices of the models that you use under prices: in .wf/config.yaml, or install a newer wf"
+		c.Fix = "set the prices of the models that you use under prices: in " + userConfig() + ", or install a newer wf"
 	}
 	return c
 }

@@ -42,6 +42,7 @@ roles:
 		}
 		return out
 	}
+	wf("trust", "--yes")
 	var run struct {
 		Status  string   `json:"status"`
 		CostUSD *float64 `json:"cost_usd"`

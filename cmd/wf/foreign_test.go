@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -173,6 +174,12 @@ func TestADaemonLeavesRunsFromElsewhereAlone(t *testing.T) {
 	if err := d.backend.Resume(ctx, foreign, api.Resume{}); protocol.CodeOf(err) != protocol.ErrForeign.Code {
 		t.Errorf("it was resumed over HTTP: %v", err)
 	}
+	if fork, err := d.backend.Fork(ctx, foreign, api.Fork{Step: "nap#1"}); protocol.CodeOf(err) != protocol.ErrForeign.Code {
+		t.Errorf("a fork of it goes on over HTTP: %s, %v", fork, err)
+	}
+	if _, err := (&chatSession{a: d.backend.a, run: foreign, local: d}).reset(ctx); protocol.CodeOf(err) != protocol.ErrForeign.Code {
+		t.Errorf("/reset begins it anew: %v", err)
+	}
 
 	if out, err := wfIn(mine, "store", "adopt", string(foreign), "--yes").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -195,5 +202,72 @@ func TestADaemonStartsNoUntrustedWorkflowThatCallsAServer(t *testing.T) {
 		if err != nil || len(list) != 1 || list[0].Waits != waits {
 			t.Errorf("with the tool %s: %+v, %v", tool, list, err)
 		}
+	}
+}
+
+// At a terminal a person sees what a fork of a run from elsewhere runs, and where, and is asked.
+func TestAForkOfARunFromElsewhereShowsWhatItRuns(t *testing.T) {
+	theirs, mine := t.TempDir(), t.TempDir()
+	write(t, theirs, "act.yaml", "wf: 1\nname: act\nroles: {act: {run: touch ran}}\n")
+	if out, err := wfIn(theirs, "run", "act.yaml").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	ran := filepath.Join(theirs, "ran")
+	if err := os.Remove(ran); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(filepath.Join(theirs, ".wf"), filepath.Join(mine, ".wf")); err != nil {
+		t.Fatal(err)
+	}
+	for _, answer := range []string{"n", "y"} {
+		p := atTerminal(t, mine, "wf", "fork", "-1:act#1", "--run")
+		if shown := p.shows("Let the fork run there?"); !strings.Contains(shown, "works in "+theirs) || !strings.Contains(shown, "act: touch ran") {
+			t.Errorf("the question lacks what runs, or where:\n%s", shown)
+		}
+		if _, err := os.Stat(ran); err == nil {
+			t.Fatal("it ran before the answer")
+		}
+		p.press(answer + "\n")
+		code := p.ends()
+		if _, err := os.Stat(ran); (err == nil) != (answer == "y") || (code == 0) != (answer == "y") {
+			t.Errorf("after %q: exit %d, %v\n%s", answer, code, err, p.all())
+		}
+	}
+}
+
+// A daemon says at its start which files wait for trust, and the command that gives it.
+func TestADaemonListsWhatWaitsForTrust(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "tick.yaml", fmt.Sprintf(tick, "touch one"))
+	write(t, dir, "calm.yaml", "wf: 1\nname: calm\nroles: {a: {set: {n: 1}}}\n")
+	said := make(logLines, 1000)
+	cmd := wfIn(dir, "serve", "--listen", "unix", "--workflows", dir)
+	cmd.Stderr = said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	line := said.await(t, ctx, "tick waits for trust: wf trust ", "tick.yaml")
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // interrupted
+	if strings.Contains(line, "calm") {
+		t.Errorf("what needs no trust waits for it: %s", line)
+	}
+}
+
+// The next daemon removes the sockets that killed ones left.
+func TestADaemonRemovesTheSocketsOfKilledOnes(t *testing.T) {
+	killed := startServe(t, t.TempDir())
+	socket := strings.TrimPrefix(killed.said.Listen[0].URL, "unix:")
+	killed.kill()
+	if _, err := os.Lstat(socket); err != nil {
+		t.Fatalf("nothing was left behind: %v", err)
+	}
+	startServe(t, t.TempDir())
+	if _, err := os.Lstat(socket); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the socket of the killed one is there still: %v", err)
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 
@@ -29,7 +30,10 @@ func newFork(a *app) *cobra.Command {
 		Short: "Go on from a step of a run, as a new run",
 		Long: `Make a new run that shares everything before a step with the old one, and does that step anew; with
 --after it keeps the step and goes on behind it. Nothing is copied, the old run stays as it is. With
---with it goes on under another definition. wf resume, or --run, goes on with it.`,
+--with it goes on under another definition. wf resume, or --run, goes on with it.
+
+A fork of a run that came from elsewhere goes on once its definition was trusted, or is that of --with, and its
+workspace is the current directory or that of --dir; with --run you are asked. Else wf store adopt lets it.`,
 		Example: `  wf fork -1:coder#2 --run
   wf fork 7K3Q:coder#2 --with new.yaml
   wf fork 7K3Q:test#1 --after --worktree`,
@@ -61,7 +65,7 @@ func (a *app) fork(ctx context.Context, s *cas.Store, arg string, f forkFlags) e
 	if err != nil {
 		return err
 	}
-	o := engine.ForkOptions{Note: f.note, By: whoami()}
+	o := engine.ForkOptions{Note: f.note, By: whoami(), Elsewhere: a.mayFork(ctx, at, f)}
 	if o.Limits, err = limitFlags(f.limits); err != nil {
 		return err
 	}
@@ -96,7 +100,13 @@ func (a *app) fork(ctx context.Context, s *cas.Store, arg string, f forkFlags) e
 	if _, err := fmt.Fprintln(a.out, id); err != nil {
 		return err
 	}
-	a.progress("  next   wf resume %s · wf diff %s %s", id, at.run, id)
+	goOn := "wf resume "
+	if err := e.Own(ctx, id); errors.Is(err, protocol.ErrForeign) {
+		goOn = "wf store adopt "
+	} else if err != nil {
+		return err
+	}
+	a.progress("  next   %s%s · wf diff %s %s", goOn, id, at.run, id)
 	return nil
 }
 

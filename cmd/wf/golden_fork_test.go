@@ -103,6 +103,7 @@ func (w *goldenPlace) forked(t *testing.T, run, step string, args ...string) str
 	}
 	var v engine.View
 	w.json(t, &v, append([]string{"fork", "-o", "json", "--dir", w.dir, run + ":" + step}, args...)...)
+	w.must(t, "store", "adopt", string(v.ID), "--yes") // as the run, it came from elsewhere
 	w.must(t, "resume", string(v.ID))
 	return string(v.ID)
 }
@@ -124,6 +125,7 @@ func (w *goldenPlace) forkedWith(t *testing.T, run, step, model string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	w.must(t, "store", "adopt", string(id), "--yes") // as the run, it came from elsewhere
 	w.must(t, "resume", string(id))
 	return string(id)
 }

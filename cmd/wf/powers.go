@@ -241,6 +241,7 @@ var powerText = map[config.Power]string{
 	config.Unconfined: "runs, as you, whatever its agents write (sandbox: off)",
 
 	config.StartServer:   "a server of tools",
+	config.SetPrices:     "what models cost",
 	config.SendPrompts:   "a provider of models",
 	config.ChooseDefault: "where prompts go",
 	config.OfferModels:   "models that clients of a daemon may choose",

@@ -59,11 +59,11 @@ func (a *app) refoldMemory(ctx context.Context, s *cas.Store, scope string) (*ca
 		return nil, err
 	}
 	j := memoryJournal{s, m, scope, a.warn}
-	data, head, ok := j.Snapshot(ctx)
-	if !ok {
-		return nil, nil
+	d, _, err := s.AnyDerived(ctx, protocol.MemoryHead(scope))
+	if err != nil || !d.Head.Defined() {
+		return nil, err
 	}
-	f, err := memory.Refold(ctx, j, data, head)
+	f, err := memory.Refold(ctx, j, d.Data, d.Head)
 	if f == nil || err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func (a *app) refoldDir(ctx context.Context, dir string, r *cas.Report, drop boo
 		r.NotProven = append(r.NotProven, "that the stored states of runs and memories agree with their journals, since there are other findings")
 		return nil
 	}
-	s, err := cas.Open(ctx, dir, cas.Options{MustExist: true, ReadOnly: !drop, AnyOwner: true, Warn: a.warn})
+	s, err := cas.Open(ctx, dir, cas.Options{MustExist: true, ReadOnly: !drop, AnyOwner: true, Warn: a.warn, Seal: a.seal()})
 	if err != nil {
 		return err
 	}

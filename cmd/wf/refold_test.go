@@ -8,12 +8,14 @@ import (
 	"testing"
 
 	"wf/cas"
+	"wf/engine"
 	"wf/protocol"
 )
 
-// F-42: a stored state that was edited in place, and sealed anew, made wf ls lie and verify agree. Now
-// verify computes the state again, names what differs and the command that mends it.
-func TestVerifyFindsAnEditedState(t *testing.T) {
+// F-42: a stored state that was edited in place made wf ls lie, a drive go on from it, and verify agree. Now
+// what the user's key has not sealed is not used; verify computes the state again, names what differs and
+// the command that mends it.
+func TestAnEditedStateIsNotUsedAndVerifyFindsIt(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	dir := t.TempDir()
@@ -41,9 +43,9 @@ func TestVerifyFindsAnEditedState(t *testing.T) {
 		t.Fatal(heads, err)
 	}
 	run := string(runOf(heads[0]))
-	d, ok, err := s.Derived(ctx, "state/"+run)
-	if !ok || err != nil {
-		t.Fatal(ok, err)
+	d, sealed, err := s.AnyDerived(ctx, "state/"+run)
+	if sealed || !d.Head.Defined() || err != nil {
+		t.Fatalf("the state is %x, sealed without a key: %t, %v", d.Data, sealed, err)
 	}
 	d.Data = bytes.ReplaceAll(d.Data, []byte("ddone"), []byte("dfake")) // the CBOR of "done"
 	if err := s.Commit(ctx, cas.Batch{Derived: []cas.Derived{d}}); err != nil {
@@ -52,8 +54,8 @@ func TestVerifyFindsAnEditedState(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if out, _ := wf("ls", "-o", "json"); !strings.Contains(out, "fake") {
-		t.Fatalf("the attack does not work: %s", out)
+	if out, _ := wf("ls", "-o", "json"); strings.Contains(out, "fake") || !strings.Contains(out, "done") {
+		t.Errorf("the edited state is shown: %s", out)
 	}
 	for _, args := range [][]string{{"verify"}, {"verify", run}, {"verify", "--all"}} {
 		out, code := wf(args...)
@@ -69,5 +71,80 @@ func TestVerifyFindsAnEditedState(t *testing.T) {
 	}
 	if out, _ := wf("ls", "-o", "json"); strings.Contains(out, "fake") || !strings.Contains(out, "done") {
 		t.Errorf("mended: %s", out)
+	}
+}
+
+// A drive goes on from a stored state only if the user's own key has sealed it. Sealed by another one it
+// would lead a run under a definition that its journal does not know.
+func TestADriveGoesOnFromNoStateThatOthersWrote(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		seal func(state string) ([]byte, error)
+		want string
+	}{
+		"without a key":        {func(string) ([]byte, error) { return nil, nil }, "fine"},
+		"with another key":     {func(string) ([]byte, error) { return cas.UserKey(t.TempDir()) }, "fine"},
+		"with the key of user": {cas.UserKey, "evil"}, // the attack, where the key is known
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, dir := t.Context(), t.TempDir()
+			starts := map[string]protocol.Link{}
+			var state []byte
+			var s *cas.Store
+			var run protocol.RunID
+			open := func(seal []byte) {
+				t.Helper()
+				var err error
+				if s, err = cas.Open(ctx, filepath.Join(dir, ".wf"), cas.Options{MustExist: true, Seal: seal}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			closed := func() {
+				t.Helper()
+				if err := s.Close(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, does := range []string{"evil", "fine"} {
+				write(t, dir, does+".yaml", "wf: 1\nname: "+does+"\nroles:\n  gate: {ask: Go on?}\n  after: {run: touch "+does+"}\n")
+				leaveWaiting(t, dir, does+".yaml")
+				open(nil)
+				var err error
+				if run, err = (&app{store: s.Dir()}).latestRun(ctx, s, "-1"); err != nil {
+					t.Fatal(err)
+				}
+				st, err := (&engine.Engine{Store: s}).State(ctx, run)
+				if err != nil {
+					t.Fatal(err)
+				}
+				starts[does] = st.Start
+				if state, err = st.Snapshot(); err != nil {
+					t.Fatal(err)
+				}
+				closed()
+			}
+			seal, err := c.seal(filepath.Join(dir, "state", "wf"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			open(seal)
+			head, _, err := s.Tip(ctx, run)
+			if err != nil {
+				t.Fatal(err)
+			}
+			state = bytes.ReplaceAll(state, starts["fine"].Bytes(), starts["evil"].Bytes())
+			if err := s.Commit(ctx, cas.Batch{Derived: []cas.Derived{{Key: "state/" + string(run), Head: head, Data: state}}}); err != nil {
+				t.Fatal(err)
+			}
+			closed()
+			if out, err := wfIn(dir, "answer", string(run), "yes").CombinedOutput(); err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			for does := range starts {
+				if isFile(filepath.Join(dir, does)) != (does == c.want) {
+					t.Errorf("it did %s: %t", does, does != c.want)
+				}
+			}
+		})
 	}
 }

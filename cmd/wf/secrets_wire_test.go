@@ -80,6 +80,64 @@ func TestInputsThatHoldASecretAreRefused(t *testing.T) {
 	}
 }
 
+const (
+	handYAML = `wf: 1
+name: hand
+inputs: {a: {type: string, default: ""}, b: {type: string, default: ""}}
+roles:
+  ask: {ask: "What else?"}
+  sub: {workflow: tell.yaml, with: {about: "${{ inputs.a + inputs.b }}"}}
+`
+	plainYAML = "wf: 1\nname: plain\ninputs: {about: {type: string, default: nothing}}\nroles: {echo: {set: {said: \"${{ inputs.about }}\"}}}\n"
+)
+
+// The ways by which a secret comes into a run besides its inputs: what is computed for a sub-workflow fails the
+// step, a fork under a definition that declares it is refused, and what a person says is hidden.
+func TestASecretComesInByNoOtherWay(t *testing.T) {
+	t.Parallel()
+	const declared = "correct-horse-battery"
+	const shaped = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
+	p := newPlace(t, "DEPLOY_TOKEN="+declared)
+	for name, text := range map[string]string{"tell.yaml": tellYAML, "hand.yaml": handYAML, "plain.yaml": plainYAML} {
+		write(t, p.dir, name, text)
+	}
+	hidden := func(what string) string {
+		t.Helper()
+		var all strings.Builder
+		var list struct{ Items []struct{ ID string } }
+		for p.read(&list, "ls", "--all"); len(list.Items) > 0; list.Items = list.Items[1:] {
+			all.Write(p.wf(0, "log", list.Items[0].ID, "-o", "jsonl"))
+			all.Write(p.wf(0, "show", list.Items[0].ID, "-o", "json"))
+		}
+		if strings.Contains(all.String(), declared) || strings.Contains(all.String(), shaped) {
+			t.Errorf("%s: it is stored\n%s", what, all.String())
+		}
+		return all.String()
+	}
+	p.wf(8, "run", "hand.yaml", "-i", "a=correct-horse", "-i", "b=-battery", "--no-input")
+	out, exit := p.everything("answer", "-1", "say "+declared)
+	if exit == 0 || !strings.Contains(out, `input "about" holds the value of the secret DEPLOY_TOKEN`) || !strings.Contains(out, "secrets: [NAME]") {
+		t.Errorf("a computed input: exit %d\n%s", exit, out)
+	}
+	if all := hidden("an answer, and a computed input"); !strings.Contains(all, "secret:DEPLOY_TOKEN") {
+		t.Errorf("nothing tells that the answer was changed:\n%s", all)
+	}
+	p.wf(0, "cancel", "-1", "--reason", "it said "+shaped)
+	hidden("why a run was cancelled")
+	p.wf(0, "run", "plain.yaml", "--title", "with "+shaped)
+	p.wf(0, "fork", "-1:echo#1", "--note", "again with "+shaped)
+	hidden("a title and a note")
+
+	// What was let in goes on to sub-workflows, and into their journals with its leave.
+	p.wf(8, "run", "hand.yaml", "-i", "a=it is ", "-i", "b="+shaped, "--allow-secret-input", "b", "--no-input")
+	p.wf(0, "answer", "-1", "nothing")
+
+	p.wf(0, "run", "plain.yaml", "-i", "about="+declared) // no secret there
+	if out, exit := p.everything("fork", "-1:echo#1", "--with", "tell.yaml"); exit != 2 || !strings.Contains(out, "the secret DEPLOY_TOKEN") || strings.Contains(out, declared) {
+		t.Errorf("a fork under a definition that declares it: exit %d\n%s", exit, out)
+	}
+}
+
 // The same holds for a run that is started over HTTP.
 func TestInputsOverHTTPThatHoldASecretAreRefused(t *testing.T) {
 	t.Parallel()

@@ -172,6 +172,9 @@ func (a *app) openDoors(ctx context.Context, s *cas.Store, f serveFlags, log *sl
 			if socket, err = socketPath(s.Dir()); err != nil {
 				return doors, nil, err
 			}
+			if n, err := guard.Sweep(ctx, filepath.Dir(socket)); n > 0 || err != nil {
+				log.Info("sockets of processes that were killed are removed", "sockets", n, "err", err)
+			}
 		}
 		e, err := guard.ParseEndpoint(text, socket)
 		if err != nil {

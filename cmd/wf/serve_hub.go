@@ -19,6 +19,7 @@ import (
 
 	"wf/cas"
 	"wf/engine"
+	"wf/files"
 	"wf/hub/client"
 	"wf/hub/guard"
 	"wf/hub/relay"
@@ -149,11 +150,10 @@ func (f reachFlags) agentID(store, name string) (string, error) {
 func agentID(store, name string) (string, error) {
 	path := filepath.Join(store, serveDir, "agent-id")
 	// A store may come from elsewhere: a link would give the hub another file, or have one made.
-	info, err := os.Lstat(path)
-	if err == nil && !info.Mode().IsRegular() {
-		return "", fail(protocol.ErrStore, "remove it; wf makes a new one", "agent id: %s is not a regular file", path)
+	b, err := files.Read(path, 1<<10)
+	if errors.Is(err, files.ErrOdd) {
+		return "", fail(protocol.ErrStore, "remove it; wf makes a new one", "agent id: %v", err)
 	}
-	b, err := os.ReadFile(path)
 	if id := strings.TrimSpace(string(b)); err == nil && id != "" {
 		return id, nil
 	}
@@ -163,7 +163,7 @@ func agentID(store, name string) (string, error) {
 	var chance [4]byte
 	_, _ = rand.Read(chance[:]) // never fails (crypto/rand)
 	id := oneLine(name, 60) + "-" + hex.EncodeToString(chance[:])
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	if err := files.MakeDir(filepath.Dir(path)); err != nil {
 		return "", fmt.Errorf("agent id: %w", err)
 	}
 	if err := os.WriteFile(path, []byte(id+"\n"), 0o600); err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"wf/agentkit/config"
 	"wf/engine/lang"
+	"wf/files"
 	"wf/hub/api"
 	"wf/protocol"
 	"wf/protocol/lazy"
@@ -95,7 +96,7 @@ func (s shelf) list() ([]found, error) {
 // read reads one file; false is one that is no workflow at all.
 func (s shelf) read(path string) (found, bool) {
 	f := found{path: path, name: strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))}
-	d, err := s.a.readDefinition(path)
+	d, err := s.a.readDefinitionBy(path, inDirectory)
 	if err != nil {
 		f.problem = err.Error()
 		return f, true
@@ -118,6 +119,11 @@ func (s shelf) read(path string) (found, bool) {
 		}
 	}
 	return f, true
+}
+
+// inDirectory reads a file that others may have put into a directory that is served: links stay within it.
+func inDirectory(path string) ([]byte, error) {
+	return files.ReadIn(filepath.Dir(path), filepath.Base(path), maxSource)
 }
 
 // weigh finds what a workflow waits for.

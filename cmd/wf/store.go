@@ -2,6 +2,9 @@ package main
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -89,7 +92,7 @@ func (a *app) open(ctx context.Context, o cas.Options) (*cas.Store, error) {
 	if o.MustExist && !writable(dir) {
 		o.ReadOnly = true
 	}
-	o.Warn = a.warn
+	o.Warn, o.Seal = a.warn, a.seal()
 	s, err := cas.Open(ctx, dir, o)
 	if err != nil {
 		return nil, err
@@ -99,6 +102,30 @@ func (a *app) open(ctx context.Context, o cas.Options) (*cas.Store, error) {
 		a.progress("store %s (from %s)", s.Dir(), where)
 	}
 	return s, nil
+}
+
+// seal is the key for what is derived in stores. Where none can be kept what this process seals is used by
+// it alone.
+func (a *app) seal() []byte {
+	a.key.once.Do(func() {
+		var err error
+		if a.key.bytes, err = cas.UserKey(cas.StateDir(os.Getenv)); err == nil {
+			return
+		}
+		a.key.bytes = make([]byte, 32)
+		rand.Read(a.key.bytes) // never fails
+		if !errors.Is(err, protocol.ErrForeign) {
+			a.warn(fmt.Errorf("the stored states of runs are not used, and journals are read instead (remove what lies there: wf makes a new key): %w", err))
+		}
+	})
+	return a.key.bytes
+}
+
+// sealFor is a key for one use alone, made from seal.
+func (a *app) sealFor(use string) []byte {
+	h := hmac.New(sha256.New, a.seal())
+	h.Write([]byte("wf " + use))
+	return h.Sum(nil)
 }
 
 // noStoreYet reports whether there is no store where wf would make it. A --store that is not even a
@@ -134,7 +161,7 @@ func (a *app) tellEarlier(ctx context.Context, dir, used string) {
 	if errors.Join(err, userErr) != nil || used == users || !holdsStore(users) {
 		return
 	}
-	s, err := cas.Open(ctx, users, cas.Options{MustExist: true, ReadOnly: true})
+	s, err := cas.Open(ctx, users, cas.Options{MustExist: true, ReadOnly: true, Seal: a.seal()})
 	if err != nil {
 		return
 	}

@@ -235,7 +235,9 @@ func (a *app) exportTasks(ctx context.Context, s *cas.Store, arg, dir string) er
 		return err
 	}
 	if dir == "" {
-		dir = taskDir(s, at.run)
+		if dir, err = taskDir(s, at.run); err != nil {
+			return err
+		}
 	}
 	files := []string{}
 	for _, t := range tasks {

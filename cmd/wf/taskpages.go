@@ -12,6 +12,7 @@ import (
 	"wf/agentkit/task"
 	"wf/cas"
 	"wf/engine"
+	"wf/files"
 	"wf/protocol"
 )
 
@@ -73,7 +74,10 @@ func (p *taskPages) write(a *app, s *cas.Store, run protocol.RunID, step string)
 	if t == nil {
 		return fmt.Errorf("run %s has no task %s: %w", run, step, protocol.ErrNotFound)
 	}
-	_, err = writeTask(taskDir(s, run), t, table)
+	dir, err := taskDir(s, run)
+	if err == nil {
+		_, err = writeTask(dir, t, table)
+	}
 	r.fold.Forget(step)
 	return err
 }
@@ -81,8 +85,14 @@ func (p *taskPages) write(a *app, s *cas.Store, run protocol.RunID, step string)
 // taskEngine only decodes events.
 func (a *app) taskEngine(s *cas.Store) *engine.Engine { return &engine.Engine{Store: s} }
 
-func taskDir(s *cas.Store, run protocol.RunID) string {
-	return filepath.Join(s.Dir(), tasksDir, string(run))
+// taskDir makes the directory of the pages of a run. A store may come from elsewhere: no link in it is followed.
+func taskDir(s *cas.Store, run protocol.RunID) (string, error) {
+	dir := filepath.Join(s.Dir(), tasksDir)
+	if err := files.MakeDir(dir); err != nil {
+		return "", err
+	}
+	dir = filepath.Join(dir, string(run))
+	return dir, files.MakeDir(dir)
 }
 
 // taskReader folds the tasks of a run.

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,6 +13,7 @@ import (
 	"wf/agentkit/memory"
 	"wf/agentkit/tool"
 	"wf/engine/lang"
+	"wf/files"
 	"wf/protocol"
 )
 
@@ -31,18 +31,34 @@ type definition struct {
 // readDefinition reads a workflow file; "-" is stdin. A file that cannot be read is an error
 // wrapping protocol.ErrInvalid; what is wrong inside of it stands in diags.
 func (a *app) readDefinition(path string) (definition, error) {
-	d := definition{path: path}
-	read, name := os.ReadFile, path
+	if path == "-" {
+		return a.readDefinitionBy(path, func(string) ([]byte, error) { return files.Bounded(a.in, maxSource) })
+	}
+	return a.readDefinitionBy(path, readSource)
+}
+
+// readDefinitionBy is readDefinition with another way to read the file.
+func (a *app) readDefinitionBy(path string, read func(string) ([]byte, error)) (definition, error) {
+	d, name := definition{path: path}, path
 	if path == "-" {
 		name = "stdin"
-		read = func(string) ([]byte, error) { return io.ReadAll(io.LimitReader(a.in, maxSource+1)) }
 	}
 	var err error
-	if d.source, err = readBounded(read, path); err != nil {
+	if d.source, err = read(path); err != nil {
 		return d, cannotRead(name, err)
 	}
 	a.loadDefinition(&d, name)
 	return d, nil
+}
+
+// readSource reads a file that a person named; it may be a pipe.
+func readSource(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	b, err := files.Bounded(f, maxSource)
+	return b, errors.Join(err, f.Close())
 }
 
 // loadDefinition makes the program of a source.
@@ -56,28 +72,8 @@ func (a *app) loadDefinition(d *definition, name string) {
 		MCP:   a.serverNames(),
 		Tools: tools, MemoryTools: memory.Names,
 		Providers: a.providerNames(),
-		Read:      func(sub string) ([]byte, error) { return readBounded(os.ReadFile, filepath.FromSlash(sub)) },
+		Read:      func(sub string) ([]byte, error) { return files.ReadNamed(filepath.FromSlash(sub), maxSource) },
 	})
-}
-
-// readBounded does not read what is no workflow: a directory, a device, a huge file.
-func readBounded(read func(string) ([]byte, error), path string) ([]byte, error) {
-	if path != "-" {
-		info, err := os.Stat(path)
-		switch {
-		case err != nil:
-			return nil, err
-		case info.IsDir():
-			return nil, errors.New("is a directory")
-		case info.Size() > maxSource:
-			return nil, fmt.Errorf("has %d bytes; a workflow has at most %d", info.Size(), maxSource)
-		}
-	}
-	b, err := read(path)
-	if err == nil && len(b) > maxSource {
-		err = fmt.Errorf("has more than %d bytes, the most a workflow may have", maxSource)
-	}
-	return b, err
 }
 
 func cannotRead(name string, err error) error {

@@ -15,7 +15,7 @@ import (
 
 // newEngine joins the engine with what performs the steps. watch may be nil.
 func (a *app) newEngine(s *cas.Store, watch func(engine.Notice)) *engine.Engine {
-	agent := agentkit.Agent{Models: a.openModel, Default: a.defaultModels, Window: a.window, MCP: a.servers, Offers: &a.offers, Withheld: &a.withheld, Confine: a.confine, Inside: a.inside, Trusted: a.trustsServer, Allowed: a.allowsServer, Memory: a.agentMemory(s)}
+	agent := agentkit.Agent{Models: a.openModel, Default: a.defaultModels, Window: a.window, MCP: a.servers, Offers: &a.offers, Withheld: &a.withheld, Seal: a.sealFor("calls"), Confine: a.confine, Inside: a.inside, Trusted: a.trustsServer, Allowed: a.allowsServer, Memory: a.agentMemory(s)}
 	e := &engine.Engine{
 		Store:   s,
 		Version: version(),

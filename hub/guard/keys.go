@@ -20,11 +20,15 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"wf/files"
 	"wf/protocol"
 )
 
 // tokenBytes is how much chance a token, a code and a nonce hold.
 const tokenBytes = 32
+
+// mostKeys bounds a file of tokens, in bytes.
+const mostKeys = 1 << 20
 
 // Keys are the tokens of a file, with the codes and sessions made from them.
 //
@@ -120,7 +124,7 @@ func (k *Keys) refresh() error {
 	if uid, ok := ownerOf(info); ok && uid != os.Geteuid() {
 		return insecure("use a file of your own with --token-file", "the token file %s belongs to user %d", k.path, uid)
 	}
-	b, err := os.ReadFile(k.path)
+	b, err := files.ReadNamed(k.path, mostKeys)
 	if err != nil {
 		return fmt.Errorf("tokens: %w", err)
 	}
@@ -265,7 +269,7 @@ func (k *Keys) AddShared() (token string, err error) {
 }
 
 func (k *Keys) add(line string) error {
-	old, err := os.ReadFile(k.path)
+	old, err := files.ReadNamed(k.path, mostKeys)
 	if err != nil {
 		return fmt.Errorf("tokens: %w", err)
 	}

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"wf/files"
 )
 
 // Seen remembers in a file since when jobs are known. It is derived: where it is lost, jobs are
@@ -47,8 +49,11 @@ func (s *Seen) Since(key string, now time.Time) (time.Time, error) {
 	return now, nil
 }
 
+// mostSeen bounds the file, in bytes.
+const mostSeen = 16 << 20
+
 func (s *Seen) load() error {
-	b, err := os.ReadFile(s.Path)
+	b, err := files.Read(s.Path, mostSeen)
 	if errors.Is(err, fs.ErrNotExist) {
 		s.since = map[string]time.Time{}
 		return nil
@@ -72,7 +77,7 @@ func (s *Seen) save() error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(s.Path), 0o700); err != nil {
+	if err := files.MakeDir(filepath.Dir(s.Path)); err != nil {
 		return fmt.Errorf("schedule: %w", err)
 	}
 	f, err := os.CreateTemp(filepath.Dir(s.Path), "schedule-*")

@@ -131,6 +131,7 @@ export interface WorkflowRow {
   inputs: unknown; // JSON Schema
   schedule: string | null;
   problem?: string; // why it cannot be started
+  waits_for_trust?: boolean; // nothing starts it before a person trusts it on its machine: problem has the command
 }
 
 export interface Message {

@@ -73,10 +73,10 @@ export function Start({onClose}: {onClose: () => void}) {
               setTyped({});
               setFaults({});
             }}>
-              {all.map((w) => <option value={w.name}>{plain(w.name)}{w.problem ? " (cannot be started)" : ""}</option>)}
+              {all.map((w) => <option value={w.name}>{plain(w.name)}{w.waits_for_trust ? " (waits for trust)" : w.problem ? " (cannot be started)" : ""}</option>)}
             </select>
             {chosen?.description ? <small>{plain(chosen.description)}</small> : null}
-            {chosen?.schedule ? <small>It also starts by itself: {chosen.schedule}</small> : null}
+            {chosen?.schedule && !chosen.waits_for_trust ? <small>It also starts by itself: {chosen.schedule}</small> : null}
             {chosen?.problem ? <span class="fault" role="alert">{plain(chosen.problem)}</span> : null}
           </div>
           <FormFields fields={fields} typed={typed} faults={faults} set={(k, v) => setTyped({...typed, [k]: v})} />

@@ -1,0 +1,128 @@
+// Package files opens what others may have put there: files of a store, a project or a daemon, which an
+// agent, an archive or a clone can have written.
+//
+//	wf's own place     Open, Read, MakeDir    no link in place of the file is followed
+//	what a text names  OpenNamed, ReadNamed   links are followed, to a regular file
+//
+// A pipe or a device is refused and never waited for, and nothing is read without a bound. Directories
+// above the last one are taken as they are. What a person names on a command line needs none of this: it
+// may be a pipe.
+package files
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+)
+
+// ErrOdd is what is no regular file, or no directory, or longer than it may be. Its text names the path.
+var ErrOdd = errors.New("not what wf makes")
+
+// Open opens a regular file for reading. A link in its place is an error wrapping ErrOdd.
+func Open(path string) (*os.File, error) { return open(path, noFollow) }
+
+// OpenNamed is Open for a path that may be a link.
+func OpenNamed(path string) (*os.File, error) { return open(path, 0) }
+
+func open(path string, flags int) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|noWait|flags, 0)
+	if err != nil {
+		if info, look := os.Lstat(path); look == nil && !info.Mode().IsRegular() && flags != 0 {
+			return nil, odd("%s is not a regular file", path)
+		}
+		return nil, err
+	}
+	if err := regular(f); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// regular closes what is not a regular file.
+func regular(f *os.File) error {
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = odd("%s is not a regular file", f.Name())
+	}
+	if err != nil {
+		return errors.Join(err, f.Close())
+	}
+	return nil
+}
+
+// Read reads a regular file of at most so many bytes. A link in its place, or a longer one, is an error
+// wrapping ErrOdd.
+func Read(path string, most int64) ([]byte, error) {
+	f, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	return whole(f, most)
+}
+
+// ReadNamed is Read for a path that may be a link.
+func ReadNamed(path string, most int64) ([]byte, error) {
+	f, err := OpenNamed(path)
+	if err != nil {
+		return nil, err
+	}
+	return whole(f, most)
+}
+
+// ReadIn is Read for a file of a directory, where a link may lead to another file within it.
+func ReadIn(dir, name string, most int64) ([]byte, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	f, err := root.OpenFile(name, os.O_RDONLY|noWait, 0)
+	if err == nil {
+		err = regular(f)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return whole(f, most)
+}
+
+// whole reads a file and closes it.
+func whole(f *os.File, most int64) ([]byte, error) {
+	b, err := Bounded(f, most)
+	if errors.Is(err, ErrOdd) {
+		err = fmt.Errorf("%s %w", f.Name(), err)
+	}
+	return b, errors.Join(err, f.Close())
+}
+
+// Bounded reads at most so many bytes; more are an error wrapping ErrOdd.
+func Bounded(r io.Reader, most int64) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(r, most+1))
+	if err == nil && int64(len(b)) > most {
+		return nil, odd("has more than %d bytes", most)
+	}
+	return b, err
+}
+
+// MakeDir makes a directory, mode 0700, with those above it. A link in its place is an error wrapping ErrOdd:
+// what is written into it would lie elsewhere.
+func MakeDir(path string) error {
+	if err := os.MkdirAll(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	info, err := os.Lstat(path)
+	if err == nil && !info.IsDir() {
+		err = odd("%s is not a directory", path)
+	}
+	return err
+}
+
+// odd is an error that wraps ErrOdd and says something of its own.
+func odd(format string, args ...any) error { return oddity(fmt.Sprintf(format, args...)) }
+
+type oddity string
+
+func (o oddity) Error() string   { return string(o) }
+func (o oddity) Is(e error) bool { return e == ErrOdd }
