@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -67,18 +68,67 @@ func holdSet(set string) (*os.File, error) {
 }
 
 // within places the layer in a set. Only the layer itself can be written from inside, so that what is
-// beside it is what was made here. The working directory of the mount before is removed: the kernel leaves a
-// mark in it that the layer was not synced.
+// beside it is what was made here.
 func (o *overlay) within(set string) error {
 	dir := filepath.Join(set, nameOf(o.At))
 	o.Upper, o.Work = filepath.Join(dir, "upper"), filepath.Join(dir, "work")
-	if err := removeClosed(o.Work); err != nil {
-		return err
-	}
 	for _, d := range []string{o.Upper, o.Work} {
 		if err := os.MkdirAll(d, 0o700); err != nil {
 			return err
 		}
 	}
 	return enterable(o.Upper)
+}
+
+// marks are the directories that the kernel makes in the working directory of a mount: the innermost says that the
+// layer was not synced, and has the next mount refused.
+func (o overlay) marks() []string {
+	work := o.Work + "/work"
+	return []string{work, work + "/incompat", work + "/incompat/volatile"}
+}
+
+// clear readies the layers for the next mount.
+func (l *launch) clear() error {
+	for _, o := range l.Overlays {
+		if err := o.clear(); err != nil {
+			return fmt.Errorf("layers over the caches: %w", err)
+		}
+	}
+	return nil
+}
+
+// letGo gives the layers back. What the kernel made beside them is removed by the next command, while its
+// launcher starts.
+func (l *launch) letGo() {
+	if l.layers == nil {
+		return
+	}
+	for _, o := range l.Overlays {
+		o.unlock()
+	}
+	l.layers.Close()
+}
+
+// clear removes what the mount before has left.
+func (o overlay) clear() error {
+	o.unlock()
+	marks := o.marks()
+	_ = unix.Unlink(marks[2] + "/dirty") // what is not there is not in the way
+	for _, dir := range slices.Backward(marks) {
+		_ = unix.Rmdir(dir)
+	}
+	if _, err := os.Lstat(marks[0]); err == nil {
+		return removeClosed(marks[0]) // it holds more than a mount usually leaves
+	}
+	return nil
+}
+
+// unlock opens the marks to others than root: a user who empties the cache could not remove them.
+func (o overlay) unlock() {
+	if os.Geteuid() == 0 {
+		return
+	}
+	for _, dir := range o.marks() {
+		_ = unix.Chmod(dir, 0o700) // what is not there is not in the way
+	}
 }

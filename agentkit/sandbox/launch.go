@@ -33,7 +33,8 @@ type launch struct {
 
 	Probe bool // put up the walls and end
 
-	absent []string // in the workspace: what is removed afterwards if the command makes it
+	absent []string            // in the workspace: what is removed afterwards if the command makes it
+	look   func(*launch) error // fills in Env, Read, Links, Protect, Sockets and absent, while the launcher starts; nil is done
 	met    func(string)
 	stdin  *os.File
 	layers *os.File // held as long as the Overlays are mounted; nil without any

@@ -20,7 +20,7 @@ func probed() found {
 
 func (found) flags(Policy) uintptr { return 0 }
 
-func (launch) run(context.Context, uintptr, io.Writer, io.Writer) (int, error) {
+func (*launch) run(context.Context, uintptr, io.Writer, io.Writer) (int, error) {
 	return 0, ErrUnavailable
 }
 
@@ -36,3 +36,7 @@ func Sweep(time.Time, bool) (all, old int, bytes int64, err error) { return 0, 0
 
 // layers has no mounts to make.
 func (o own) layers(host) ([]overlay, *os.File, error) { return nil, nil, nil }
+
+func (*launch) clear() error { return nil }
+
+func (*launch) letGo() {}

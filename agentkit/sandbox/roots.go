@@ -5,25 +5,42 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // A host is what the environment says about this machine: where toolchains and caches lie.
 type host struct {
 	lookup func(string) (string, bool)
-	home   string // "" is none
-	path   []string
+	home   string   // "" is none
+	path   []string // absolute ones
+
+	realHome string // links resolved, where that could be done
 
 	// written are the directories that commands write, links resolved. What a link there leads to is not
 	// given: a command before this one may have made it.
 	written []string
+
+	// targets are where links lead, "" for what is none: of one command, whose hundred paths share their
+	// beginnings.
+	targets map[string]string
 }
 
 func hostOf(lookup func(string) (string, bool), written ...string) host {
-	h := host{lookup: lookup, written: written}
+	h := host{lookup: lookup, written: written, targets: map[string]string{}}
 	h.home, _ = lookup("HOME")
+	h.realHome = h.home
+	if real, err := filepath.EvalSymlinks(h.home); err == nil && h.home != "" {
+		h.realHome = real
+	}
 	if path, ok := lookup("PATH"); ok {
-		h.path = filepath.SplitList(path)
+		for _, dir := range filepath.SplitList(path) {
+			if filepath.IsAbs(dir) && !slices.Contains(h.path, dir) {
+				h.path = append(h.path, dir)
+			}
+		}
 	}
 	return h
 }
@@ -138,8 +155,8 @@ func (h host) reach(path string) string {
 		if inside(next, h.written) {
 			return ""
 		}
-		to, err := os.Readlink(next)
-		if err != nil { // no link
+		to := h.target(next)
+		if to == "" {
 			at = next
 			continue
 		}
@@ -155,6 +172,16 @@ func (h host) reach(path string) string {
 		return ""
 	}
 	return at
+}
+
+// target is where a link leads, "" for what is no link.
+func (h host) target(path string) string {
+	to, known := h.targets[path]
+	if !known {
+		to, _ = os.Readlink(path) // an error is no link
+		h.targets[path] = to
+	}
+	return to
 }
 
 // existing resolves paths and leaves out those that are not there.
@@ -186,8 +213,8 @@ func (h host) npmCache() string { return h.value("npm_config_cache", ".npm") }
 // installed is the tree of a program: the parent of the bin directory in which it really lies.
 func (h host) installed(name string) string {
 	for _, dir := range h.path {
-		file := filepath.Join(dir, name)
-		if _, err := os.Stat(file); err != nil {
+		file := dir + "/" + name
+		if unix.Access(file, unix.F_OK) != nil {
 			continue // one look instead of one at each directory above
 		}
 		real := h.reach(file)
@@ -217,10 +244,7 @@ func (h host) granted(dir string) string {
 	if h.home == "" {
 		return real
 	}
-	home := h.home
-	if r, err := filepath.EvalSymlinks(home); err == nil {
-		home = r
-	}
+	home := h.realHome
 	if within(home, real) {
 		return ""
 	}
