@@ -11,16 +11,41 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// layers are the caches of the user with a layer over each that is the command's: the builds of the user
-// need not be made again, and what a command writes never reaches them.
+// layers are the caches that a command finds, as layers gives them: those of the user, or for a command that
+// reaches a network the seed of go alone, since what the user has built could be carried out. The files hold them.
+func (p Policy) layers(o own, h host) ([]overlay, []*os.File, error) {
+	caches := h.caches()
+	var held []*os.File
+	if p.online() {
+		cache, lock, err := h.goSeed().open()
+		if err != nil || lock == nil {
+			return nil, nil, err
+		}
+		caches, held = []overlay{{At: cache, Env: "GOCACHE"}}, append(held, lock)
+	}
+	over, set, err := o.layers(caches)
+	if set != nil {
+		held = append(held, set)
+	}
+	if err != nil {
+		for _, f := range held {
+			f.Close()
+		}
+	}
+	return over, held, err
+}
+
+// layers are caches with a layer over each that is the command's: what they hold need not be made again, and
+// what a command writes never reaches them.
 //
 // Two mounts must not share a layer, so that each command that runs beside others of its workspace has a
 // set of its own: the first that is free. The file holds it until it is closed, in the launcher too.
-func (o own) layers(h host) ([]overlay, *os.File, error) {
+func (o own) layers(caches []overlay) ([]overlay, *os.File, error) {
 	var out []overlay
-	for _, cache := range h.caches() {
-		if info, err := os.Stat(cache); err == nil && info.IsDir() {
-			out = append(out, overlay{At: cache, Lower: cache})
+	for _, cache := range caches {
+		if info, err := os.Stat(cache.At); err == nil && info.IsDir() {
+			cache.Lower = cache.At
+			out = append(out, cache)
 		}
 	}
 	if len(out) == 0 {
@@ -100,13 +125,12 @@ func (l *launch) clear() error {
 // letGo gives the layers back. What the kernel made beside them is removed by the next command, while its
 // launcher starts.
 func (l *launch) letGo() {
-	if l.layers == nil {
-		return
-	}
 	for _, o := range l.Overlays {
 		o.unlock()
 	}
-	l.layers.Close()
+	for _, f := range l.layers {
+		f.Close()
+	}
 }
 
 // clear removes what the mount before has left.

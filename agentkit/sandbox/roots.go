@@ -198,35 +198,36 @@ func (h host) existing(paths []string) []string {
 }
 
 // caches are the directories of the user that commands read and write over.
-func (h host) caches() []string {
-	var out []string
-	for _, path := range []string{h.goCache(), h.reach(h.npmCache()), h.pipCache()} {
-		if path != "" {
-			out = append(out, path)
-		}
-	}
-	return out
+func (h host) caches() []overlay {
+	return []overlay{{At: h.goCache(), Env: "GOCACHE"}, {At: h.reach(h.npmCache())}, {At: h.pipCache(), Env: "PIP_CACHE_DIR"}}
 }
 
 func (h host) npmCache() string { return h.value("npm_config_cache", ".npm") }
 
-// installed is the tree of a program: the parent of the bin directory in which it really lies.
-func (h host) installed(name string) string {
+// program is where a program of PATH really lies; "" where there is none.
+func (h host) program(name string) string {
 	for _, dir := range h.path {
 		file := dir + "/" + name
 		if unix.Access(file, unix.F_OK) != nil {
 			continue // one look instead of one at each directory above
 		}
-		real := h.reach(file)
-		if real == "" {
-			continue
+		if real := h.reach(file); real != "" {
+			return real
 		}
-		if bin := filepath.Dir(real); filepath.Base(bin) == "bin" {
-			return filepath.Dir(bin)
-		}
-		return filepath.Dir(real)
 	}
 	return ""
+}
+
+// installed is the tree of a program: the parent of the bin directory in which it really lies.
+func (h host) installed(name string) string {
+	real := h.program(name)
+	if real == "" {
+		return ""
+	}
+	if bin := filepath.Dir(real); filepath.Base(bin) == "bin" {
+		return filepath.Dir(bin)
+	}
+	return filepath.Dir(real)
 }
 
 // granted lets a directory through unless it holds what is nobody's business: the home

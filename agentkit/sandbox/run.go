@@ -102,7 +102,7 @@ func (p Policy) launch(at found, args []string) (launch, error) {
 	}
 	host := hostOf(os.LookupEnv, append(own.dirs(), work)...)
 	var overlays []overlay
-	var held *os.File
+	var held []*os.File
 	if len(p.Hosts) > 0 && !p.Network && !at.tier.Namespaces {
 		return launch{}, fmt.Errorf("%w to a list of hosts: that needs a network namespace", ErrUnavailable)
 	}
@@ -116,8 +116,8 @@ func (p Policy) launch(at found, args []string) (launch, error) {
 			return launch{}, err
 		}
 	}
-	if at.tier.Namespaces && !p.online() {
-		if overlays, held, err = own.layers(host); err != nil {
+	if at.tier.Namespaces && !p.alone {
+		if overlays, held, err = p.layers(own, host); err != nil {
 			return launch{}, err
 		}
 	}

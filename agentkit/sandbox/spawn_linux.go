@@ -71,9 +71,7 @@ func (l *launch) run(ctx context.Context, flags uintptr, stdout, stderr io.Write
 		defer theirs.Close()
 		door, cmd.ExtraFiles = ours, append(cmd.ExtraFiles, theirs)
 	}
-	if l.layers != nil {
-		cmd.ExtraFiles = append(cmd.ExtraFiles, l.layers)
-	}
+	cmd.ExtraFiles = append(cmd.ExtraFiles, l.layers...)
 	if flags&unix.CLONE_NEWUSER != 0 {
 		cmd.SysProcAttr.UidMappings, cmd.SysProcAttr.GidMappings, err = identity()
 		if os.Geteuid() != 0 {

@@ -1,0 +1,148 @@
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// A seed is a cache of go with what GOROOT alone makes: the standard library. It lies below the cache of
+// commands that reach a network, which never read what the user has built.
+//
+// It has a directory for each go, beside those of workspaces. Nothing but a confined go that knows no other
+// module has written there, and no command can.
+type seed struct{ dir string }
+
+const (
+	seedCache = "private/gocache" // below the directory of a seed
+	seedDone  = "done"
+)
+
+// goSeed is the seed for the go in PATH; "" is the directory of none.
+func (h host) goSeed() seed {
+	program := h.program("go")
+	info, err := os.Stat(program)
+	if program == "" || err != nil {
+		return seed{}
+	}
+	root, err := privateRoot()
+	if err != nil {
+		return seed{}
+	}
+	if root, err = filepath.EvalSymlinks(root); err != nil {
+		return seed{}
+	}
+	inode := info.Sys().(*syscall.Stat_t).Ino // of every Unix
+	cgo, _ := h.lookup("CGO_ENABLED")
+	goroot, _ := h.lookup("GOROOT")
+	return seed{filepath.Join(root, "go-"+nameOf(fmt.Sprintln(program, info.Size(), info.ModTime().UnixNano(), inode, cgo, goroot)))}
+}
+
+// open gives the cache of a seed that is whole, and keeps it from being swept until the file is closed;
+// "" is none.
+func (s seed) open() (string, *os.File, error) {
+	if s.dir == "" {
+		return "", nil, nil
+	}
+	if _, err := os.Stat(filepath.Join(s.dir, seedDone)); err != nil {
+		return "", nil, nil
+	}
+	lock, err := lockDir(s.dir)
+	if err != nil {
+		return "", nil, err
+	}
+	if _, err := os.Stat(filepath.Join(s.dir, seedDone)); err != nil { // it was swept just now
+		lock.Close()
+		return "", nil, nil
+	}
+	return filepath.Join(s.dir, seedCache), lock, nil
+}
+
+// seedLine fills the cache of go as later builds, tests and vets will ask for it.
+const seedLine = `export GOFLAGS= GOENV=off GOTOOLCHAIN=local GOPROXY=off GOWORK=off GO111MODULE=on
+nice go build std || exit
+{ echo 'package seed'; go list -f 'import _ "{{.ImportPath}}"' std | grep -v -e '[/"]internal[/"]' -e '"vendor/'; } > seed_test.go
+nice go test -run '^$' . && nice go vet .`
+
+// SeedGo builds the seed for the go in PATH, unless it is there, another process builds it, or there is no
+// go: half a minute of two processors, at a low priority. What was built until ctx is done is kept for the
+// next call. It needs Tier.Namespaces, and does nothing elsewhere.
+func SeedGo(ctx context.Context) error {
+	at := probed()
+	if !at.tier.Namespaces {
+		return nil
+	}
+	root, err := privateRoot()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(root, 0o700); err != nil {
+		return err
+	}
+	s := hostOf(os.LookupEnv).goSeed()
+	if s.dir == "" {
+		return nil
+	}
+	lock, err := lockDir(s.dir)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	if err := os.MkdirAll(filepath.Join(s.dir, "work"), 0o700); err != nil {
+		return err
+	}
+	only, err := holdSet(s.dir)
+	if err != nil || only == nil {
+		return err
+	}
+	defer only.Close()
+	if _, err := os.Stat(filepath.Join(s.dir, seedDone)); err == nil {
+		return nil
+	}
+	if err := s.build(ctx, at); err != nil {
+		return fmt.Errorf("build the standard library for commands with a network: %w", err)
+	}
+	return nil
+}
+
+func (s seed) build(ctx context.Context, at found) error {
+	work := filepath.Join(s.dir, "work")
+	if err := os.WriteFile(filepath.Join(work, "go.mod"), []byte("module seed\n"), 0o600); err != nil {
+		return err
+	}
+	p := Policy{Workspace: work, Private: filepath.Join(s.dir, "private"), alone: true}
+	l, err := p.launch(at, []string{"sh", "-c", seedLine})
+	if err != nil {
+		return err
+	}
+	var said bytes.Buffer
+	code, err := l.clean(ctx, at.flags(p), &said, &said)
+	if err != nil {
+		return err
+	}
+	if code != 0 {
+		return fmt.Errorf("exit %d: %s", code, bytes.TrimSpace(said.Bytes()))
+	}
+	if err := s.age(); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(s.dir, seedDone), nil, 0o600)
+}
+
+// seedTime is the time of all files of a seed. go removes what was unused for days, and sets the time of what it
+// finds, for which the whole file would be copied into the layer: neither happens to what is of the future.
+var seedTime = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func (s seed) age() error {
+	return filepath.WalkDir(filepath.Join(s.dir, seedCache), func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		return os.Chtimes(path, seedTime, seedTime)
+	})
+}
