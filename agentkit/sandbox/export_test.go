@@ -8,7 +8,12 @@ import (
 
 // ServeProxy is the proxy of a command with a list of hosts, on a listener of the test.
 func ServeProxy(l net.Listener, hosts []string, lookup func(context.Context, string, string) ([]netip.Addr, error), met func(string)) (end func()) {
-	return serveProxy(l, hosts, lookup, met).close
+	return serveProxy(l, hosts, resolver{lookup, net.InterfaceAddrs}, met).close
+}
+
+// ServeProxyOn is ServeProxy on a machine with certain addresses.
+func ServeProxyOn(own []net.Addr, l net.Listener, hosts []string, lookup func(context.Context, string, string) ([]netip.Addr, error), met func(string)) (end func()) {
+	return serveProxy(l, hosts, resolver{lookup, func() ([]net.Addr, error) { return own, nil }}, met).close
 }
 
 // Public reports whether a name may lead to an address.
