@@ -18,6 +18,9 @@ func probed() found {
 	return found{Tier{Name: None, Reasons: []string{"only Linux has Landlock and seccomp"}}}
 }
 
+// AllowNamespaces has nothing to say: only Linux has them.
+func AllowNamespaces() string { return "" }
+
 func (found) flags(Policy) uintptr { return 0 }
 
 func (*launch) run(context.Context, uintptr, io.Writer, io.Writer) (int, error) {
