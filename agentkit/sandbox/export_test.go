@@ -16,6 +16,9 @@ func ServeProxyOn(own []net.Addr, l net.Listener, hosts []string, lookup func(co
 	return serveProxy(l, hosts, resolver{lookup, func() ([]net.Addr, error) { return own, nil }}, met).close
 }
 
+// CacheProgram is the value of GOCACHEPROG for a cache of go.
+func CacheProgram(self, lower, upper string) string { return cacheProgram(self, lower, upper) }
+
 // Public reports whether a name may lead to an address.
 func Public(a netip.Addr) bool { return public(a) }
 

@@ -63,6 +63,23 @@ func (s seed) open() (string, *os.File, error) {
 	return filepath.Join(s.dir, seedCache), lock, nil
 }
 
+// seedProgram is the cache of go for a command without mounts, over the one that it writes: the value of
+// GOCACHEPROG, what that reads, and what keeps the seed. "" is none.
+func (h host) seedProgram(upper string) (program string, reads []string, held []*os.File, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", nil, nil, err
+	}
+	if self = h.reach(self); self == "" {
+		return "", nil, nil, nil // it was removed, or commands can write it
+	}
+	cache, lock, err := h.goSeed().open()
+	if err != nil || lock == nil {
+		return "", nil, nil, err
+	}
+	return cacheProgram(self, cache, upper), []string{self, cache}, []*os.File{lock}, nil
+}
+
 // seedLine fills the cache of go as later builds, tests and vets will ask for it.
 const seedLine = `export GOFLAGS= GOENV=off GOTOOLCHAIN=local GOPROXY=off GOWORK=off GO111MODULE=on
 nice go build std || exit
@@ -71,10 +88,10 @@ nice go test -run '^$' . && nice go vet .`
 
 // SeedGo builds the seed for the go in PATH, unless it is there, another process builds it, or there is no
 // go: half a minute of two processors, at a low priority. What was built until ctx is done is kept for the
-// next call. It needs Tier.Namespaces, and does nothing elsewhere.
+// next call. Where commands cannot be confined it does nothing.
 func SeedGo(ctx context.Context) error {
 	at := probed()
-	if !at.tier.Namespaces {
+	if !at.tier.Holds {
 		return nil
 	}
 	root, err := privateRoot()

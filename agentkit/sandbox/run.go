@@ -116,10 +116,17 @@ func (p Policy) launch(at found, args []string) (launch, error) {
 			return launch{}, err
 		}
 	}
-	if at.tier.Namespaces && !p.alone {
-		if overlays, held, err = p.layers(own, host); err != nil {
-			return launch{}, err
-		}
+	var program string // of GOCACHEPROG
+	var given []string
+	switch {
+	case p.alone:
+	case at.tier.Namespaces:
+		overlays, held, err = p.layers(own, host)
+	case p.Network:
+		program, given, held, err = host.seedProgram(own.goCache)
+	}
+	if err != nil {
+		return launch{}, err
 	}
 	l := launch{
 		Args: args, Dir: dir, Tmp: own.tmp, Overlays: overlays, layers: held, Devices: devices, SSHAgent: agent,
@@ -141,8 +148,11 @@ func (p Policy) launch(at found, args []string) (launch, error) {
 		if l.SSHAgent != "" {
 			l.Env = append(l.Env, "SSH_AUTH_SOCK="+agentSocket)
 		}
+		if program != "" {
+			l.Env = append(l.Env, "GOCACHEPROG="+program)
+		}
 		l.Protect, l.absent, l.Sockets = protected(work, dir), absent(work, dir), sockets()
-		readable := append(host.readable(), p.Read...)
+		readable := slices.Concat(host.readable(), p.Read, given)
 		l.Read = host.existing(readable)
 		if linked := workspace.Linked(work); linked != "" && !slices.Contains(l.Read, linked) {
 			l.Read = append(l.Read, linked) // it was found without links, and none is followed to it
