@@ -16,7 +16,7 @@ import (
 //
 // It has a directory for each go, beside those of workspaces. Nothing but a confined go that knows no other
 // module has written there, and no command can.
-type seed struct{ dir string }
+type seed struct{ dir, program string }
 
 const (
 	seedCache = "private/gocache" // below the directory of a seed
@@ -39,8 +39,7 @@ func (h host) goSeed() seed {
 	}
 	inode := info.Sys().(*syscall.Stat_t).Ino // of every Unix
 	cgo, _ := h.lookup("CGO_ENABLED")
-	goroot, _ := h.lookup("GOROOT")
-	return seed{filepath.Join(root, "go-"+nameOf(fmt.Sprintln(program, info.Size(), info.ModTime().UnixNano(), inode, cgo, goroot)))}
+	return seed{filepath.Join(root, "go-"+nameOf(fmt.Sprintln(program, info.Size(), info.ModTime().UnixNano(), inode, cgo))), program}
 }
 
 // open gives the cache of a seed that is whole, and keeps it from being swept until the file is closed;
@@ -80,11 +79,13 @@ func (h host) seedProgram(upper string) (program string, reads []string, held []
 	return cacheProgram(self, cache, upper), []string{self, cache}, []*os.File{lock}, nil
 }
 
-// seedLine fills the cache of go as later builds, tests and vets will ask for it.
-const seedLine = `export GOFLAGS= GOENV=off GOTOOLCHAIN=local GOPROXY=off GOWORK=off GO111MODULE=on
-nice go build std || exit
-{ echo 'package seed'; go list -f 'import _ "{{.ImportPath}}"' std | grep -v -e '[/"]internal[/"]' -e '"vendor/'; } > seed_test.go
-nice go test -run '^$' . && nice go vet .`
+// seedLine fills the cache of go as later builds, tests and vets will ask for it. Only the program that the seed is
+// named for and those of the system have a part in it: PATH and GOROOT may lead where an agent can write.
+const seedLine = `export PATH=/usr/bin:/bin GOFLAGS= GOENV=off GOTOOLCHAIN=local GOPROXY=off GOWORK=off GO111MODULE=on
+unset GOROOT
+nice "$0" build std || exit
+{ echo 'package seed'; "$0" list -f 'import _ "{{.ImportPath}}"' std | grep -v -e '[/"]internal[/"]' -e '"vendor/'; } > seed_test.go
+nice "$0" test -run '^$' . && nice "$0" vet .`
 
 // SeedGo builds the seed for the go in PATH, unless it is there, another process builds it, or there is no
 // go: half a minute of two processors, at a low priority. What was built until ctx is done is kept for the
@@ -133,7 +134,7 @@ func (s seed) build(ctx context.Context, at found) error {
 		return err
 	}
 	p := Policy{Workspace: work, Private: filepath.Join(s.dir, "private"), alone: true}
-	l, err := p.launch(at, []string{"sh", "-c", seedLine})
+	l, err := p.launch(at, []string{"/bin/sh", "-c", seedLine, s.program})
 	if err != nil {
 		return err
 	}
@@ -157,7 +158,7 @@ var seedTime = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func (s seed) age() error {
 	return filepath.WalkDir(filepath.Join(s.dir, seedCache), func(path string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
+		if err != nil || !e.Type().IsRegular() {
 			return err
 		}
 		return os.Chtimes(path, seedTime, seedTime)
