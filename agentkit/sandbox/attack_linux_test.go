@@ -1,6 +1,7 @@
 package sandbox_test
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/tls"
 	"errors"
@@ -16,6 +17,8 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -62,15 +65,48 @@ func attack(name string) int {
 		}
 		_, err = net.Interfaces()
 		say("interfaces", err)
+		udp, err := net.ListenPacket("udp", "127.0.0.1:0")
+		if err == nil {
+			defer udp.Close()
+			go echoPackets(udp)
+			var conn net.Conn
+			if conn, err = net.Dial("udp", udp.LocalAddr().String()); err == nil {
+				if _, err = conn.Write([]byte("x")); err == nil {
+					err = answered(conn)
+				}
+				conn.Close()
+			}
+		}
+		say("udp", err)
 	case "dial":
 		for _, network := range []string{"tcp", "udp", "unix"} {
 			address := os.Getenv("HOST_" + strings.ToUpper(network))
 			conn, err := net.Dial(network, address)
 			if err == nil {
 				_, err = conn.Write([]byte("x"))
+				if network == "udp" && err == nil { // one that nothing receives is sent all the same
+					err = answered(conn)
+				}
 				conn.Close()
 			}
 			say(network, err)
+		}
+	case "names":
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		_, err := (&net.Resolver{PreferGo: true}).LookupHost(ctx, "example.com")
+		say("example.com", err)
+		for _, address := range []string{"192.0.2.1:53", "255.255.255.255:53", "224.0.0.251:5353"} {
+			conn, err := net.Dial("udp4", address)
+			if err == nil {
+				_, err = conn.Write([]byte("x"))
+				conn.Close()
+			}
+			var errno syscall.Errno
+			if errors.As(err, &errno) {
+				err = errno
+			}
+			say(address, err)
 		}
 	case "hog":
 		signal.Ignore(unix.SIGTERM)
@@ -102,6 +138,25 @@ func attack(name string) int {
 		l.Close()
 	}
 	return 0
+}
+
+// echoPackets sends packets back, until it is closed.
+func echoPackets(c net.PacketConn) {
+	b := make([]byte, 16)
+	for {
+		n, from, err := c.ReadFrom(b)
+		if err != nil {
+			return
+		}
+		_, _ = c.WriteTo(b[:n], from) // what is lost is missed at the other end
+	}
+}
+
+// answered waits for a packet.
+func answered(c net.Conn) error {
+	c.SetReadDeadline(time.Now().Add(20 * time.Second)) // an error shows when it is read
+	_, err := c.Read(make([]byte, 16))
+	return err
 }
 
 // held is memory that is in use.

@@ -5,21 +5,47 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"golang.org/x/sys/unix"
 )
 
-// layers are the caches of the user with a layer over each that is the command's: the builds of the user
-// need not be made again, and what a command writes never reaches them.
+// layers are the caches that a command finds, as layers gives them: those of the user, or for a command that
+// reaches a network the seed of go alone, since what the user has built could be carried out. The files hold them.
+func (p Policy) layers(o own, h host) ([]overlay, []*os.File, error) {
+	caches := h.caches()
+	var held []*os.File
+	if p.online() {
+		cache, lock, err := h.goSeed().open()
+		if err != nil || lock == nil {
+			return nil, nil, err
+		}
+		caches, held = []overlay{{At: cache, Env: "GOCACHE"}}, append(held, lock)
+	}
+	over, set, err := o.layers(caches)
+	if set != nil {
+		held = append(held, set)
+	}
+	if err != nil {
+		for _, f := range held {
+			f.Close()
+		}
+	}
+	return over, held, err
+}
+
+// layers are caches with a layer over each that is the command's: what they hold need not be made again, and
+// what a command writes never reaches them.
 //
 // Two mounts must not share a layer, so that each command that runs beside others of its workspace has a
 // set of its own: the first that is free. The file holds it until it is closed, in the launcher too.
-func (o own) layers(h host) ([]overlay, *os.File, error) {
+func (o own) layers(caches []overlay) ([]overlay, *os.File, error) {
 	var out []overlay
-	for _, cache := range h.caches() {
-		if info, err := os.Stat(cache); err == nil && info.IsDir() {
-			out = append(out, overlay{At: cache, Lower: cache})
+	for _, cache := range caches {
+		if info, err := os.Stat(cache.At); err == nil && info.IsDir() {
+			cache.Lower = cache.At
+			out = append(out, cache)
 		}
 	}
 	if len(out) == 0 {
@@ -67,18 +93,66 @@ func holdSet(set string) (*os.File, error) {
 }
 
 // within places the layer in a set. Only the layer itself can be written from inside, so that what is
-// beside it is what was made here. The working directory of the mount before is removed: the kernel leaves a
-// mark in it that the layer was not synced.
+// beside it is what was made here.
 func (o *overlay) within(set string) error {
 	dir := filepath.Join(set, nameOf(o.At))
 	o.Upper, o.Work = filepath.Join(dir, "upper"), filepath.Join(dir, "work")
-	if err := removeClosed(o.Work); err != nil {
-		return err
-	}
 	for _, d := range []string{o.Upper, o.Work} {
 		if err := os.MkdirAll(d, 0o700); err != nil {
 			return err
 		}
 	}
 	return enterable(o.Upper)
+}
+
+// marks are the directories that the kernel makes in the working directory of a mount: the innermost says that the
+// layer was not synced, and has the next mount refused.
+func (o overlay) marks() []string {
+	work := o.Work + "/work"
+	return []string{work, work + "/incompat", work + "/incompat/volatile"}
+}
+
+// clear readies the layers for the next mount.
+func (l *launch) clear() error {
+	for _, o := range l.Overlays {
+		if err := o.clear(); err != nil {
+			return fmt.Errorf("layers over the caches: %w", err)
+		}
+	}
+	return nil
+}
+
+// letGo gives the layers back. What the kernel made beside them is removed by the next command, while its
+// launcher starts.
+func (l *launch) letGo() {
+	for _, o := range l.Overlays {
+		o.unlock()
+	}
+	for _, f := range l.layers {
+		f.Close()
+	}
+}
+
+// clear removes what the mount before has left.
+func (o overlay) clear() error {
+	o.unlock()
+	marks := o.marks()
+	_ = unix.Unlink(marks[2] + "/dirty") // what is not there is not in the way
+	for _, dir := range slices.Backward(marks) {
+		_ = unix.Rmdir(dir)
+	}
+	if _, err := os.Lstat(marks[0]); err == nil {
+		return removeClosed(marks[0]) // it holds more than a mount usually leaves
+	}
+	return nil
+}
+
+// unlock opens the marks to others than root: a user who empties the cache could not remove them.
+func (o overlay) unlock() {
+	if os.Geteuid() == 0 {
+		return
+	}
+	for _, dir := range o.marks() {
+		_ = unix.Chmod(dir, 0o700) // what is not there is not in the way
+	}
 }

@@ -109,9 +109,9 @@ func (o own) environ(h host, p Policy, over []overlay) []string {
 		}
 	}
 	maps.Copy(set, h.gitIdentity(p.Workspace))
-	for name, path := range map[string]string{"GOCACHE": h.goCache(), "PIP_CACHE_DIR": h.pipCache()} {
-		if slices.ContainsFunc(over, func(o overlay) bool { return o.At == path }) {
-			set[name] = path
+	for _, o := range over {
+		if o.Env != "" {
+			set[o.Env] = o.At
 		}
 	}
 	if len(p.Hosts) > 0 && !p.Network {

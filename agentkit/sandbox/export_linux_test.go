@@ -11,6 +11,11 @@ func Attempt(abi int) (Tier, error) {
 	return tier, tier.refusal()
 }
 
+// AllowNamespacesWith is AllowNamespaces on a machine with certain settings.
+func AllowNamespacesWith(settings map[string]string) string {
+	return allowNamespaces(func(name string) string { return settings[name] })
+}
+
 // MemoryBelow is what the processes that one has started use, as far as a limit needs it to be known.
 func MemoryBelow(pid int, limit uint64) uint64 {
 	m := meter{limits: Limits{Memory: limit}, launcher: pid}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -13,9 +14,9 @@ import (
 	"wf/protocol/lazy"
 )
 
-// privateName is how the private directory of a workspace is called. Beside it lies its lock,
+// privateName is how the private directory of a workspace is called, or with go- that of a seed. Beside it lies its lock,
 // held while a command runs; when it was last taken is when the directory was last used.
-var privateName = lazy.Regexp(`^[0-9a-f]{16}$`)
+var privateName = lazy.Regexp(`^(go-)?[0-9a-f]{16}$`)
 
 // hold keeps the private directory of a policy from being swept until release is called.
 func (p Policy) hold() (release func(), err error) {
@@ -33,6 +34,15 @@ func (p Policy) hold() (release func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
 		return nil, err
 	}
+	lock, err := lockDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	return func() { lock.Close() }, nil
+}
+
+// lockDir keeps a directory below the root of private ones from being swept, and says that it was used.
+func lockDir(dir string) (*os.File, error) {
 	lock, err := os.OpenFile(dir+".lock", os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
@@ -43,9 +53,9 @@ func (p Policy) hold() (release func(), err error) {
 	now := time.Now()
 	if err = errors.Join(err, os.Chtimes(lock.Name(), now, now)); err != nil {
 		lock.Close()
-		return nil, fmt.Errorf("lock the private directory: %w", err)
+		return nil, fmt.Errorf("lock %s: %w", dir, err)
 	}
-	return func() { lock.Close() }, nil
+	return lock, nil
 }
 
 // Sweep counts the private directories of commands and finds the old ones, which no command has
@@ -65,7 +75,9 @@ func Sweep(before time.Time, remove bool) (all, old int, bytes int64, err error)
 		if !e.IsDir() || !privateName().MatchString(e.Name()) {
 			continue
 		}
-		all++
+		if !strings.HasPrefix(e.Name(), "go-") {
+			all++
+		}
 		n, swept, err := sweep(filepath.Join(root, e.Name()), before, remove)
 		if errs = append(errs, err); swept {
 			old, bytes = old+1, bytes+n

@@ -33,20 +33,22 @@ type launch struct {
 
 	Probe bool // put up the walls and end
 
-	absent []string // in the workspace: what is removed afterwards if the command makes it
+	absent []string            // in the workspace: what is removed afterwards if the command makes it
+	look   func(*launch) error // fills in Env, Read, Links, Protect, Sockets and absent, while the launcher starts; nil is done
 	met    func(string)
 	stdin  *os.File
-	layers *os.File // held as long as the Overlays are mounted; nil without any
+	layers []*os.File // held as long as the Overlays are mounted
 }
 
 // A symlink is a link as the machine has it.
 type symlink struct{ Path, To string }
 
-// An overlay is a directory of the user that a command reads, and into which it writes without that
-// the user's files change: what is written lies in Upper, which the commands of one workspace share.
+// An overlay is a directory that a command reads, and into which it writes without that its files
+// change: what is written lies in Upper, which the commands of one workspace share.
 type overlay struct {
 	At    string // where the command finds it
-	Lower string // the user's
+	Env   string // the variable that says so, "" where that is set anyway
+	Lower string // what is read, and is never changed
 	Upper string
 	Work  string // of the kernel, empty, on the file system of Upper
 }

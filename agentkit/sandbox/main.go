@@ -1,6 +1,9 @@
 package sandbox
 
-import "os"
+import (
+	"fmt"
+	"os"
+)
 
 // marker is the name under which the launcher is started. A binary that is started under it
 // does nothing but confine a command, which a caller could have run unconfined himself.
@@ -11,11 +14,18 @@ const marker = "wf:sandbox"
 var ready bool
 
 // Main must be the first thing that the main function of a binary calls, and TestMain of a
-// test, if it runs commands by this package: it does not return in the launcher, and does
-// nothing elsewhere.
+// test, if it runs commands by this package: it does not return in the launcher and in a cache
+// of go, and does nothing elsewhere.
 func Main() {
 	ready = true
 	if len(os.Args) > 0 && os.Args[0] == marker {
 		launcher()
+	}
+	if len(os.Args) == 4 && os.Args[1] == cacheMarker {
+		if err := serveCache(os.Stdin, os.Stdout, cacheDir(os.Args[2]), cacheDir(os.Args[3])); err != nil {
+			fmt.Fprintln(os.Stderr, "the cache of go:", err)
+			os.Exit(1)
+		}
+		os.Exit(0)
 	}
 }

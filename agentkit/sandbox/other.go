@@ -18,9 +18,12 @@ func probed() found {
 	return found{Tier{Name: None, Reasons: []string{"only Linux has Landlock and seccomp"}}}
 }
 
+// AllowNamespaces has nothing to say: only Linux has them.
+func AllowNamespaces() string { return "" }
+
 func (found) flags(Policy) uintptr { return 0 }
 
-func (launch) run(context.Context, uintptr, io.Writer, io.Writer) (int, error) {
+func (*launch) run(context.Context, uintptr, io.Writer, io.Writer) (int, error) {
 	return 0, ErrUnavailable
 }
 
@@ -35,4 +38,13 @@ func (p Policy) hold() (release func(), err error) { return func() {}, nil }
 func Sweep(time.Time, bool) (all, old int, bytes int64, err error) { return 0, 0, 0, nil }
 
 // layers has no mounts to make.
-func (o own) layers(host) ([]overlay, *os.File, error) { return nil, nil, nil }
+func (Policy) layers(own, host) ([]overlay, []*os.File, error) { return nil, nil, nil }
+
+func (host) seedProgram(string) (string, []string, []*os.File, error) { return "", nil, nil, nil }
+
+// SeedGo has nothing to do: no command runs here.
+func SeedGo(context.Context) error { return nil }
+
+func (*launch) clear() error { return nil }
+
+func (*launch) letGo() {}

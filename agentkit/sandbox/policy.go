@@ -46,6 +46,8 @@ type Policy struct {
 	Grace time.Duration
 
 	Grants
+
+	alone bool // without the user's caches
 }
 
 // Grants is what a user gives to commands beyond what the walls let through, and how much they may use.

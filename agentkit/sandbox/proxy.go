@@ -41,7 +41,7 @@ const (
 type proxy struct {
 	listener net.Listener
 	hosts    []string
-	lookup   func(ctx context.Context, network, host string) ([]netip.Addr, error)
+	names    resolver
 	met      func(string)
 
 	ctx  context.Context // done when the proxy closes, and its connections with it
@@ -52,9 +52,39 @@ type proxy struct {
 	told map[string]bool // endpoints that were refused
 }
 
+// A resolver says where names lead, and which addresses are those of this machine.
+type resolver struct {
+	lookup func(ctx context.Context, network, host string) ([]netip.Addr, error)
+	own    func() ([]net.Addr, error)
+}
+
+// resolve gives the addresses to which a name may lead.
+func (r resolver) resolve(ctx context.Context, host string) ([]netip.Addr, error) {
+	found, err := r.lookup(ctx, "ip", host)
+	if err != nil {
+		return nil, err
+	}
+	own, err := r.own()
+	if err != nil {
+		return nil, err
+	}
+	var out []netip.Addr
+	for _, a := range found {
+		a = a.Unmap().WithZone("")
+		here := slices.ContainsFunc(own, func(o net.Addr) bool {
+			p, err := netip.ParsePrefix(o.String())
+			return err == nil && p.Addr().Unmap() == a
+		})
+		if public(a) && !here {
+			out = append(out, a)
+		}
+	}
+	return out, nil
+}
+
 // serveProxy begins to accept on a listener of TCP, until close.
-func serveProxy(l net.Listener, hosts []string, lookup func(context.Context, string, string) ([]netip.Addr, error), met func(string)) *proxy {
-	p := &proxy{listener: l, hosts: hosts, lookup: lookup, met: met, told: map[string]bool{}}
+func serveProxy(l net.Listener, hosts []string, names resolver, met func(string)) *proxy {
+	p := &proxy{listener: l, hosts: hosts, names: names, met: met, told: map[string]bool{}}
 	p.ctx, p.stop = context.WithCancel(context.Background())
 	p.all.Go(p.accept)
 	return p
@@ -149,15 +179,11 @@ func (p *proxy) dial(target string) (*net.TCPConn, int, error) {
 	if a, ok := e.Addr(); ok {
 		addrs = append(addrs, a) // named as it is, whatever it is
 	} else {
-		found, err := p.lookup(p.ctx, "ip", e.Host)
+		found, err := p.names.resolve(p.ctx, e.Host)
 		if err != nil {
 			return nil, http.StatusBadGateway, fmt.Errorf("the name %s could not be resolved", e.Host)
 		}
-		for _, a := range found {
-			if a = a.Unmap().WithZone(""); public(a) {
-				addrs = append(addrs, a)
-			}
-		}
+		addrs = found
 		if len(addrs) == 0 {
 			return nil, http.StatusForbidden, p.refuse(e, "its name leads to an address of this machine or a private network; an address that the list itself names is allowed")
 		}
@@ -197,7 +223,7 @@ var closedNets = sync.OnceValue(func() []netip.Prefix {
 	return out
 })
 
-// public reports whether a name may lead to an address: not to this machine, its networks and their metadata.
+// public reports whether a name may lead to an address: not to a loopback, a private network and its metadata.
 func public(a netip.Addr) bool {
 	return a.IsGlobalUnicast() && !a.IsPrivate() && !slices.ContainsFunc(closedNets(), func(n netip.Prefix) bool { return n.Contains(a) })
 }

@@ -189,6 +189,24 @@ func TestNoNameLeadsIntoAPrivateNetwork(t *testing.T) {
 	}
 }
 
+// A machine may have a public address itself, where what it serves to its own network alone is reached.
+func TestNoNameLeadsToAnAddressOfThisMachine(t *testing.T) {
+	own := []net.Addr{&net.IPNet{IP: net.ParseIP("203.0.113.7"), Mask: net.CIDRMask(24, 32)}, &net.IPNet{IP: net.ParseIP("2a00:1450::7"), Mask: net.CIDRMask(64, 128)}}
+	for _, a := range []string{"203.0.113.7", "::ffff:203.0.113.7", "2a00:1450::7", "2a00:1450::7%lo"} {
+		l := listen(t)
+		var met []string
+		end := sandbox.ServeProxyOn(own, l, []string{"here.example.com:80"}, func(context.Context, string, string) ([]netip.Addr, error) {
+			return []netip.Addr{netip.MustParseAddr(a)}, nil
+		}, func(text string) { met = append(met, text) })
+		w := &way{t: t, addr: l.Addr().String()}
+		_, _, line := w.ask(connect("here.example.com:80"))
+		end()
+		if !strings.HasPrefix(line, "HTTP/1.1 403") || len(met) != 1 {
+			t.Errorf("%s: %s, reported %q", a, line, met)
+		}
+	}
+}
+
 // A name is resolved once: the address that was judged is the one that is dialled.
 func TestTheAddressThatWasJudgedIsDialled(t *testing.T) {
 	reached := make(chan struct{}, 1)

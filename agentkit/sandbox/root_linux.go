@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -43,7 +44,7 @@ func (l *launch) enterRoot() error {
 	if err := unix.MoveMount(root, "", unix.AT_FDCWD, base, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
 		return fmt.Errorf("place the root: %w", err)
 	}
-	r := newRoot{fd: root}
+	r := newRoot{fd: root, made: map[string]bool{}}
 	for _, t := range trees {
 		if err := r.attach(t); err != nil {
 			return fmt.Errorf("put %s into the root: %w", t.path, err)
@@ -189,6 +190,26 @@ func take(plan []planned) ([]tree, error) {
 	return out, nil
 }
 
+// small is the content of a file of at most copyMax bytes, not nil; of anything else it is nil. System calls alone are
+// a third of what os.ReadFile takes.
+func small(path string) ([]byte, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if errors.Is(err, unix.ENXIO) { // a socket
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	var stat unix.Stat_t
+	if err := unix.Fstat(fd, &stat); err != nil || stat.Mode&unix.S_IFMT != unix.S_IFREG || stat.Size > copyMax {
+		return nil, err
+	}
+	b := make([]byte, stat.Size)
+	n, err := unix.Read(fd, b)
+	return b[:max(n, 0)], err
+}
+
 func (p planned) take() (tree, error) {
 	t := tree{planned: p, dir: true}
 	var err error
@@ -205,9 +226,8 @@ func (p planned) take() (tree, error) {
 		return t, err
 	}
 	if p.copies() {
-		if info, err := os.Lstat(p.from); err == nil && info.Mode().IsRegular() && info.Size() <= copyMax {
+		if t.copied, err = small(p.from); t.copied != nil || err != nil {
 			t.fd, t.dir = -1, false
-			t.copied, err = os.ReadFile(p.from)
 			return t, err
 		}
 	}
@@ -231,16 +251,27 @@ func (p planned) take() (tree, error) {
 	return t, unix.MountSetattr(t.fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &attr)
 }
 
-// A newRoot is the root of a command while it is furnished; fd is of its directory.
-type newRoot struct{ fd int }
+// A newRoot is the root of a command while it is furnished.
+type newRoot struct {
+	fd    int             // of its directory
+	made  map[string]bool // directories in the root itself
+	trees []string        // what has been put into it
+}
 
 // attach puts a tree at its path, where it makes a place for it. No link is followed: one on the way
 // was put there since the path was resolved.
-func (r newRoot) attach(t tree) error {
+func (r *newRoot) attach(t tree) error {
 	if t.fd < 0 {
 		return r.write(t)
 	}
 	defer unix.Close(t.fd)
+	if !inside(t.path, r.trees) { // the way there is in the root itself, which holds no links yet
+		if err := r.place(t); err != nil {
+			return err
+		}
+		r.trees = append(r.trees, t.path)
+		return unix.MoveMount(t.fd, "", r.fd, "."+t.path, unix.MOVE_MOUNT_F_EMPTY_PATH)
+	}
 	place, err := r.open(t.path)
 	if errors.Is(err, unix.ENOENT) {
 		if err := r.place(t); err != nil {
@@ -255,23 +286,23 @@ func (r newRoot) attach(t tree) error {
 	return unix.MoveMount(t.fd, "", place, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
 }
 
-func (r newRoot) open(path string) (int, error) {
+func (r *newRoot) open(path string) (int, error) {
 	return unix.Openat2(r.fd, "."+path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_BENEATH})
 }
 
 // place makes the file or directory on which a tree is put.
-func (r newRoot) place(t tree) error {
+func (r *newRoot) place(t tree) error {
+	if t.dir {
+		return r.directories(t.path)
+	}
 	if err := r.directories(filepath.Dir(t.path)); err != nil {
 		return err
-	}
-	if t.dir {
-		return unix.Mkdirat(r.fd, "."+t.path, 0o755)
 	}
 	return unix.Mknodat(r.fd, "."+t.path, unix.S_IFREG|0o444, 0)
 }
 
 // write puts a copy into the root.
-func (r newRoot) write(t tree) error {
+func (r *newRoot) write(t tree) error {
 	if err := r.directories(filepath.Dir(t.path)); err != nil {
 		return err
 	}
@@ -279,31 +310,31 @@ func (r newRoot) write(t tree) error {
 	if err != nil {
 		return err
 	}
-	f := os.NewFile(uintptr(fd), t.path)
-	_, err = f.Write(t.copied)
-	return errors.Join(err, f.Close())
-}
-
-// directories makes a directory and those above it.
-func (r newRoot) directories(path string) error {
-	if path == "/" {
-		return nil
-	}
-	err := unix.Mkdirat(r.fd, "."+path, 0o755)
-	if errors.Is(err, unix.ENOENT) {
-		if err := r.directories(filepath.Dir(path)); err != nil {
-			return err
-		}
-		err = unix.Mkdirat(r.fd, "."+path, 0o755)
-	}
-	if errors.Is(err, unix.EEXIST) {
-		return nil
+	defer unix.Close(fd)
+	n, err := unix.Write(fd, t.copied)
+	if err == nil && n < len(t.copied) {
+		err = io.ErrShortWrite
 	}
 	return err
 }
 
+// directories makes a directory and those above it.
+func (r *newRoot) directories(path string) error {
+	if path == "/" || r.made[path] {
+		return nil
+	}
+	if err := r.directories(filepath.Dir(path)); err != nil {
+		return err
+	}
+	r.made[path] = true
+	if err := unix.Mkdirat(r.fd, "."+path, 0o755); !errors.Is(err, unix.EEXIST) {
+		return err
+	}
+	return nil
+}
+
 // link makes a symbolic link, unless there is something.
-func (r newRoot) link(s symlink) error {
+func (r *newRoot) link(s symlink) error {
 	if err := r.directories(filepath.Dir(s.Path)); err != nil {
 		return err
 	}

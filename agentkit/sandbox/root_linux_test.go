@@ -128,9 +128,13 @@ func TestCachesOfTheUserAreReadAndNotWritten(t *testing.T) {
 		cache := s.userCache(t)
 		npm := filepath.Join(s.home, ".npm")
 		s.write(filepath.Join(npm, "_cacache/one"), "x")
+		s.write(filepath.Join(cache, "untouched"), "the user's")
 		s.works(`cd "$GOCACHE" && cat built && echo changed > built && echo own > own && rm -r "$npm_config_cache/_cacache" && echo y > "$npm_config_cache/own"`)
 		s.works(`cd "$GOCACHE" && test "$(cat built own)" = "changed
 own"`) // what one command leaves, the next one finds
+		if got := s.works(`cat "$GOCACHE/untouched"`); got != "the user's" {
+			t.Errorf("a later command found %q below its layer", got)
+		}
 		for path, want := range map[string]string{filepath.Join(cache, "built"): "the user's", filepath.Join(npm, "_cacache/one"): "x"} {
 			if got, err := os.ReadFile(path); err != nil || string(got) != want {
 				t.Errorf("%s of the user holds %q (%v)", path, got, err)

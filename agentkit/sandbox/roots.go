@@ -5,25 +5,42 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // A host is what the environment says about this machine: where toolchains and caches lie.
 type host struct {
 	lookup func(string) (string, bool)
-	home   string // "" is none
-	path   []string
+	home   string   // "" is none
+	path   []string // absolute ones
+
+	realHome string // links resolved, where that could be done
 
 	// written are the directories that commands write, links resolved. What a link there leads to is not
 	// given: a command before this one may have made it.
 	written []string
+
+	// targets are where links lead, "" for what is none: of one command, whose hundred paths share their
+	// beginnings.
+	targets map[string]string
 }
 
 func hostOf(lookup func(string) (string, bool), written ...string) host {
-	h := host{lookup: lookup, written: written}
+	h := host{lookup: lookup, written: written, targets: map[string]string{}}
 	h.home, _ = lookup("HOME")
+	h.realHome = h.home
+	if real, err := filepath.EvalSymlinks(h.home); err == nil && h.home != "" {
+		h.realHome = real
+	}
 	if path, ok := lookup("PATH"); ok {
-		h.path = filepath.SplitList(path)
+		for _, dir := range filepath.SplitList(path) {
+			if filepath.IsAbs(dir) && !slices.Contains(h.path, dir) {
+				h.path = append(h.path, dir)
+			}
+		}
 	}
 	return h
 }
@@ -138,8 +155,8 @@ func (h host) reach(path string) string {
 		if inside(next, h.written) {
 			return ""
 		}
-		to, err := os.Readlink(next)
-		if err != nil { // no link
+		to := h.target(next)
+		if to == "" {
 			at = next
 			continue
 		}
@@ -157,6 +174,16 @@ func (h host) reach(path string) string {
 	return at
 }
 
+// target is where a link leads, "" for what is no link.
+func (h host) target(path string) string {
+	to, known := h.targets[path]
+	if !known {
+		to, _ = os.Readlink(path) // an error is no link
+		h.targets[path] = to
+	}
+	return to
+}
+
 // existing resolves paths and leaves out those that are not there.
 func (h host) existing(paths []string) []string {
 	var out []string
@@ -171,35 +198,36 @@ func (h host) existing(paths []string) []string {
 }
 
 // caches are the directories of the user that commands read and write over.
-func (h host) caches() []string {
-	var out []string
-	for _, path := range []string{h.goCache(), h.reach(h.npmCache()), h.pipCache()} {
-		if path != "" {
-			out = append(out, path)
-		}
-	}
-	return out
+func (h host) caches() []overlay {
+	return []overlay{{At: h.goCache(), Env: "GOCACHE"}, {At: h.reach(h.npmCache())}, {At: h.pipCache(), Env: "PIP_CACHE_DIR"}}
 }
 
 func (h host) npmCache() string { return h.value("npm_config_cache", ".npm") }
 
-// installed is the tree of a program: the parent of the bin directory in which it really lies.
-func (h host) installed(name string) string {
+// program is where a program of PATH really lies; "" where there is none.
+func (h host) program(name string) string {
 	for _, dir := range h.path {
-		file := filepath.Join(dir, name)
-		if _, err := os.Stat(file); err != nil {
+		file := dir + "/" + name
+		if unix.Access(file, unix.F_OK) != nil {
 			continue // one look instead of one at each directory above
 		}
-		real := h.reach(file)
-		if real == "" {
-			continue
+		if real := h.reach(file); real != "" {
+			return real
 		}
-		if bin := filepath.Dir(real); filepath.Base(bin) == "bin" {
-			return filepath.Dir(bin)
-		}
-		return filepath.Dir(real)
 	}
 	return ""
+}
+
+// installed is the tree of a program: the parent of the bin directory in which it really lies.
+func (h host) installed(name string) string {
+	real := h.program(name)
+	if real == "" {
+		return ""
+	}
+	if bin := filepath.Dir(real); filepath.Base(bin) == "bin" {
+		return filepath.Dir(bin)
+	}
+	return filepath.Dir(real)
 }
 
 // granted lets a directory through unless it holds what is nobody's business: the home
@@ -217,10 +245,7 @@ func (h host) granted(dir string) string {
 	if h.home == "" {
 		return real
 	}
-	home := h.home
-	if r, err := filepath.EvalSymlinks(home); err == nil {
-		home = r
-	}
+	home := h.realHome
 	if within(home, real) {
 		return ""
 	}

@@ -42,7 +42,7 @@ func Run(ctx context.Context, p Policy, args []string, stdout, stderr io.Writer)
 
 // clean runs a launch, and removes what it left in a repository that would have the user's own git run
 // programs of its choice.
-func (l launch) clean(ctx context.Context, flags uintptr, stdout, stderr io.Writer) (int, error) {
+func (l *launch) clean(ctx context.Context, flags uintptr, stdout, stderr io.Writer) (int, error) {
 	code, err := l.run(ctx, flags, stdout, stderr)
 	made, failed := unmake(l.Write[0], l.absent)
 	if failed != nil {
@@ -54,18 +54,6 @@ func (l launch) clean(ctx context.Context, flags uintptr, stdout, stderr io.Writ
 		}
 	}
 	return code, err
-}
-
-// letGo gives the layers back. What the kernel made beside them is closed to others than root, and would be
-// in the way of a user who empties the cache.
-func (l *launch) letGo() {
-	if l.layers == nil {
-		return
-	}
-	for _, o := range l.Overlays {
-		_ = removeClosed(o.Work) // the next command does it again
-	}
-	l.layers.Close()
 }
 
 // errHome refuses a workspace in which the walls would protect nothing.
@@ -84,7 +72,8 @@ func holdsSecrets(home string) bool {
 	return false
 }
 
-// launch puts a policy into the words of the launcher: paths that exist, links resolved.
+// launch puts a policy into the words of the launcher: paths that exist, links resolved. What needs many
+// looks at the machine is left to the launch's look.
 func (p Policy) launch(at found, args []string) (launch, error) {
 	work, err := filepath.EvalSymlinks(p.Workspace)
 	if err != nil {
@@ -113,56 +102,72 @@ func (p Policy) launch(at found, args []string) (launch, error) {
 	}
 	host := hostOf(os.LookupEnv, append(own.dirs(), work)...)
 	var overlays []overlay
-	var held *os.File
+	var held []*os.File
 	if len(p.Hosts) > 0 && !p.Network && !at.tier.Namespaces {
 		return launch{}, fmt.Errorf("%w to a list of hosts: that needs a network namespace", ErrUnavailable)
 	}
-	if at.tier.Namespaces && !p.online() {
-		if overlays, held, err = own.layers(host); err != nil {
+	devices, err := host.devices(p.Devices)
+	if err != nil {
+		return launch{}, err
+	}
+	var agent string
+	if p.SSHAgent {
+		if agent, err = host.sshAgent(at.tier); err != nil {
 			return launch{}, err
 		}
 	}
+	var program string // of GOCACHEPROG
+	var given []string
+	switch {
+	case p.alone:
+	case at.tier.Namespaces:
+		overlays, held, err = p.layers(own, host)
+	case p.Network:
+		program, given, held, err = host.seedProgram(own.goCache)
+	}
+	if err != nil {
+		return launch{}, err
+	}
 	l := launch{
-		Args: args, Dir: dir, Tmp: own.tmp, Overlays: overlays, layers: held,
-		Env: own.environ(host, p, overlays),
+		Args: args, Dir: dir, Tmp: own.tmp, Overlays: overlays, layers: held, Devices: devices, SSHAgent: agent,
 		ABI: at.tier.ABI, Namespaces: at.tier.Namespaces, NetNS: at.tier.Namespaces && !p.Network, Network: p.Network,
-		Write:   []string{work, own.tmp, own.home, own.goCache},
-		Protect: protected(work, dir), absent: absent(work, dir),
-		Sockets: sockets(),
-		Limits:  p.Limits.filled(), Grace: cmp.Or(p.Grace, DefaultGrace), stdin: p.Stdin, met: p.Met,
+		Write:  []string{work, own.tmp, own.home, own.goCache},
+		Limits: p.Limits.filled(), Grace: cmp.Or(p.Grace, DefaultGrace), stdin: p.Stdin, met: p.Met,
 	}
 	if !p.Network {
 		l.Hosts = p.Hosts
 	}
-	if l.Devices, err = host.devices(p.Devices); err != nil {
-		return launch{}, err
-	}
-	if p.SSHAgent {
-		if l.SSHAgent, err = host.sshAgent(at.tier); err != nil {
-			return launch{}, err
-		}
-	}
-	if l.SSHAgent != "" {
-		l.Env = append(l.Env, "SSH_AUTH_SOCK="+agentSocket)
-	}
 	if p.online() {
 		l.Write = append(l.Write, own.modules)
 	}
-	readable := append(host.readable(), p.Read...)
-	l.Read = host.existing(readable)
-	if linked := workspace.Linked(work); linked != "" && !slices.Contains(l.Read, linked) {
-		l.Read = append(l.Read, linked) // it was found without links, and none is followed to it
+	l.look = func(l *launch) error {
+		if err := l.clear(); err != nil {
+			return err
+		}
+		l.Env = own.environ(host, p, overlays)
+		if l.SSHAgent != "" {
+			l.Env = append(l.Env, "SSH_AUTH_SOCK="+agentSocket)
+		}
+		if program != "" {
+			l.Env = append(l.Env, "GOCACHEPROG="+program)
+		}
+		l.Protect, l.absent, l.Sockets = protected(work, dir), absent(work, dir), sockets()
+		readable := slices.Concat(host.readable(), p.Read, given)
+		l.Read = host.existing(readable)
+		if linked := workspace.Linked(work); linked != "" && !slices.Contains(l.Read, linked) {
+			l.Read = append(l.Read, linked) // it was found without links, and none is followed to it
+		}
+		if l.Namespaces {
+			l.Links = slices.DeleteFunc(host.links(append(append(readable, p.Workspace, p.Dir), p.Devices...)), func(s symlink) bool { return inside(s.Path, l.Write) })
+		}
+		return nil
 	}
-	if !l.Namespaces {
-		return l, nil
-	}
-	l.Links = slices.DeleteFunc(links(append(append(readable, p.Workspace, p.Dir), p.Devices...)), func(s symlink) bool { return inside(s.Path, l.Write) })
 	return l, nil
 }
 
 // within reports whether path is dir or lies in it; both are clean and absolute.
 func within(path, dir string) bool {
-	return path == dir || dir == "/" || strings.HasPrefix(path, dir+"/")
+	return path == dir || dir == "/" || len(path) > len(dir) && path[len(dir)] == '/' && strings.HasPrefix(path, dir)
 }
 
 func inside(path string, of []string) bool {
@@ -171,7 +176,7 @@ func inside(path string, of []string) bool {
 
 // links are the symbolic links on the way to paths, which lead to the same files in a root that has
 // the resolved paths alone.
-func links(paths []string) []symlink {
+func (h host) links(paths []string) []symlink {
 	var out []symlink
 	seen := map[string]bool{}
 	for _, path := range paths {
@@ -183,8 +188,8 @@ func links(paths []string) []symlink {
 			var name string
 			name, rest, _ = strings.Cut(rest, "/")
 			next := filepath.Join(at, name)
-			to, err := os.Readlink(next)
-			if err != nil { // no link
+			to := h.target(next)
+			if to == "" {
 				at = next
 				continue
 			}

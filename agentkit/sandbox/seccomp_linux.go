@@ -84,10 +84,8 @@ func (l *launch) socketRules() []socketRule {
 		return out
 	}
 	for _, family := range []uint32{unix.AF_INET, unix.AF_INET6} {
-		out = append(out, socketRule{family, unix.SOCK_STREAM, []uint32{0, unix.IPPROTO_TCP}})
-		if l.Network { // names are looked up by UDP
-			out = append(out, socketRule{family, unix.SOCK_DGRAM, []uint32{0, unix.IPPROTO_UDP}})
-		}
+		// Landlock does not see UDP: it is that of the network, or of a namespace that ends at its loopback.
+		out = append(out, socketRule{family, unix.SOCK_STREAM, []uint32{0, unix.IPPROTO_TCP}}, socketRule{family, unix.SOCK_DGRAM, []uint32{0, unix.IPPROTO_UDP}})
 	}
 	// The addresses of interfaces are asked for by netlink, which changes nothing without
 	// capabilities.

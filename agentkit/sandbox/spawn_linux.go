@@ -34,7 +34,7 @@ const (
 )
 
 // run starts the launcher, tells it what to do, and waits for its end.
-func (l launch) run(ctx context.Context, flags uintptr, stdout, stderr io.Writer) (int, error) {
+func (l *launch) run(ctx context.Context, flags uintptr, stdout, stderr io.Writer) (int, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
@@ -71,9 +71,7 @@ func (l launch) run(ctx context.Context, flags uintptr, stdout, stderr io.Writer
 		defer theirs.Close()
 		door, cmd.ExtraFiles = ours, append(cmd.ExtraFiles, theirs)
 	}
-	if l.layers != nil {
-		cmd.ExtraFiles = append(cmd.ExtraFiles, l.layers)
-	}
+	cmd.ExtraFiles = append(cmd.ExtraFiles, l.layers...)
 	if flags&unix.CLONE_NEWUSER != 0 {
 		cmd.SysProcAttr.UidMappings, cmd.SysProcAttr.GidMappings, err = identity()
 		if os.Geteuid() != 0 {
@@ -82,15 +80,15 @@ func (l launch) run(ctx context.Context, flags uintptr, stdout, stderr io.Writer
 			cmd.SysProcAttr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_DAC_OVERRIDE}
 		}
 	}
-	usage := l.newMeter()
 	if err == nil {
-		err = cmd.Start()
+		err = l.begin(cmd)
 	}
 	orders.Close()
 	failures.Close()
 	if err != nil {
-		return 0, fmt.Errorf("start the launcher: %w", err)
+		return 0, err
 	}
+	usage := l.newMeter()
 	sent := gob.NewEncoder(lifeline).Encode(l)
 	failure, heard := io.ReadAll(report)
 	var way *proxy
@@ -125,6 +123,24 @@ func (l launch) run(ctx context.Context, flags uintptr, stdout, stderr io.Writer
 		code = 128 + int(unix.SIGKILL)
 	}
 	return code, err
+}
+
+// begin starts the launcher, which takes as long as the look at the machine that it then hears of.
+func (l *launch) begin(cmd *exec.Cmd) error {
+	started := make(chan error, 1)
+	go func() { started <- cmd.Start() }()
+	var looked error
+	if l.look != nil {
+		looked = l.look(l)
+	}
+	if err := <-started; err != nil {
+		return fmt.Errorf("start the launcher: %w", err)
+	}
+	if looked != nil {
+		_ = cmd.Process.Kill() // it has done nothing yet
+		_ = cmd.Wait()
+	}
+	return looked
 }
 
 // halt asks the launcher to end the command, and ends both after a grace.

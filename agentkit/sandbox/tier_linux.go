@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -73,11 +74,7 @@ func attempt(abi int) found {
 		return found{tier: tier}
 	}
 	tier.Name, tier.Holds = fmt.Sprintf("landlock-%d+seccomp", abi), true
-	lost := "so commands have no IP sockets at all"
-	if abi < abiSockets {
-		lost = "so commands have no sockets at all"
-	}
-	tier.Reasons = append(tier.Reasons, lost, "and can write .git and .wf of their workspace, since Landlock cannot close a part of it")
+	tier.Reasons = append(tier.Reasons, "so commands are confined with  network: allow  alone, in their files", "and can write .git and .wf of their workspace, since Landlock cannot close a part of it")
 	return found{tier: tier}
 }
 
@@ -86,6 +83,28 @@ func try(abi int, flags uintptr) error {
 	l := launch{Probe: true, ABI: abi, Namespaces: flags != 0, NetNS: flags&unix.CLONE_NEWNET != 0, Dir: "/", Read: []string{"/usr"}, Limits: Limits{}.filled()}
 	_, err := l.run(context.Background(), flags, nil, nil)
 	return err
+}
+
+// AllowNamespaces is what an administrator does so that commands have namespaces here: the setting that is in
+// the way or, where none is, the options of a container.
+func AllowNamespaces() string {
+	return allowNamespaces(func(name string) string {
+		b, _ := os.ReadFile("/proc/sys/" + strings.ReplaceAll(name, ".", "/")) // what is not there is not in the way
+		return strings.TrimSpace(string(b))
+	})
+}
+
+func allowNamespaces(sysctl func(name string) string) string {
+	for _, s := range []struct{ name, closed, open string }{
+		{"user.max_user_namespaces", "0", "15000"},
+		{"kernel.unprivileged_userns_clone", "0", "1"},             // Debian before 11
+		{"kernel.apparmor_restrict_unprivileged_userns", "1", "0"}, // Ubuntu since 24.04
+	} {
+		if sysctl(s.name) == s.closed {
+			return "sudo sysctl -w " + s.name + "=" + s.open
+		}
+	}
+	return "a container is started with  --security-opt seccomp=unconfined --security-opt apparmor=unconfined"
 }
 
 // cause puts the usual reasons in words.

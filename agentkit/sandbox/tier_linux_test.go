@@ -34,6 +34,20 @@ func TestATierSaysWhyItIsNoHigher(t *testing.T) {
 	})
 }
 
+// The advice names the setting that is in the way.
+func TestWhatAllowsNamespacesIsNamed(t *testing.T) {
+	for want, settings := range map[string]map[string]string{
+		"sudo sysctl -w user.max_user_namespaces=15000":                     {"user.max_user_namespaces": "0", "kernel.unprivileged_userns_clone": "0"},
+		"sudo sysctl -w kernel.unprivileged_userns_clone=1":                 {"user.max_user_namespaces": "15000", "kernel.unprivileged_userns_clone": "0"},
+		"sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0":     {"kernel.unprivileged_userns_clone": "1", "kernel.apparmor_restrict_unprivileged_userns": "1"},
+		"a container is started with  --security-opt seccomp=unconfined --": {"user.max_user_namespaces": "15000"},
+	} {
+		if got := sandbox.AllowNamespacesWith(settings); !strings.HasPrefix(got, want) {
+			t.Errorf("with %v: %s", settings, got)
+		}
+	}
+}
+
 func TestTheLineUnderADenialNamesThePolicy(t *testing.T) {
 	for want, p := range map[string]sandbox.Policy{
 		"[sandbox landlock-7+seccomp+netns: writes only in the workspace, sees only it and the system, no network but its own loopback]": {},

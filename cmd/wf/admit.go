@@ -41,9 +41,15 @@ func (a *app) admit(c engine.Candidate) error {
 	}
 	price := a.unbounded(loaded, c)
 	if !c.New {
+		if price == nil {
+			a.seeding.start(a, loaded, c)
+		}
 		return price
 	}
 	keys := unreachable(loaded, c)
+	if keys == nil && price == nil {
+		a.seeding.start(a, loaded, c)
+	}
 	if keys != nil && price != nil {
 		return fail(protocol.ErrModel, protocol.HintOf(price), "%v\n%v", keys, price)
 	}

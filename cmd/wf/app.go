@@ -54,6 +54,7 @@ type app struct {
 	mcp      []string // --trust-mcp
 	trusted  []string // --trust
 
+	seeding  seeding
 	ours     bool // wf itself wrote all that runs: wf demo
 	every    bool // wf show --all
 	started  bool // the command line was understood

@@ -115,7 +115,7 @@ func unconfinable(probe func() sandbox.Tier, loaded *config.Loaded, c engine.Can
 	for i, why := range whys {
 		whys[i] = fmt.Sprintf("the commands of %s: %s", strings.Join(names[why], ", "), why)
 	}
-	return fail(errUnheld, "allow user namespaces (wf doctor says what is missing); or say  network: allow  on the roles, whose commands then reach all of this machine's network "+
+	return fail(errUnheld, "allow user namespaces (wf doctor says how); or say  network: allow  on the roles, whose commands then reach all of this machine's network "+
 		"and are confined in files; or, in a container with nothing of yours in it, put  container_is_sandbox: true  into your own config",
 		"this machine cannot give commands the network that their roles say (%s)\n  %s", strings.Join(tier.Reasons, "; "), strings.Join(whys, "\n  "))
 }

@@ -17,6 +17,7 @@ import (
 type withoutNamespaces struct {
 	t       *testing.T
 	dir, wf string
+	most    string // how many there may be
 }
 
 const nobody = "65534"
@@ -38,7 +39,7 @@ func newWithoutNamespaces(t *testing.T) withoutNamespaces {
 			t.Error(err)
 		}
 	})
-	n := withoutNamespaces{t, dir, filepath.Join(dir, "bin/wf")}
+	n := withoutNamespaces{t, dir, filepath.Join(dir, "bin/wf"), "0"}
 	from, err := os.Open("/proc/self/exe")
 	if err != nil {
 		t.Fatal(err)
@@ -83,7 +84,7 @@ func (n withoutNamespaces) write(name, text string) {
 // run gives the exit status of wf, and all that it said.
 func (n withoutNamespaces) run(args ...string) (int, string) {
 	n.t.Helper()
-	script := `echo 0 > /proc/sys/user/max_user_namespaces && cd "$1" && shift && exec setpriv --reuid=` + nobody + ` --regid=` + nobody + ` --clear-groups "$@"`
+	script := `echo ` + n.most + ` > /proc/sys/user/max_user_namespaces && cd "$1" && shift && exec setpriv --reuid=` + nobody + ` --regid=` + nobody + ` --clear-groups "$@"`
 	cmd := exec.CommandContext(n.t.Context(), "sh", append([]string{"-c", script, "sh", n.dir, n.wf}, args...)...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + n.dir, "TMPDIR=" + n.dir, "XDG_RUNTIME_DIR=" + n.dir}
 	ids := []syscall.SysProcIDMap{{ContainerID: 0, HostID: 0, Size: 65536}}
@@ -141,7 +142,17 @@ func TestWithoutUserNamespacesARunIsRefusedBeforeItBegins(t *testing.T) {
 		}
 	}
 	ran("network: allow", "run", "allow.yaml")
+	const advice = "sudo sysctl -w user.max_user_namespaces=15000"
+	if _, out := n.run("doctor"); !strings.Contains(out, advice) {
+		t.Errorf("doctor does not say %q: %s", advice, out)
+	}
+	n.most = "15000"
+	ran("user namespaces", "run", "flow.yaml")
+	n.most = "0"
 	n.write(".config/wf/config.yaml", "container_is_sandbox: true\n")
+	if _, out := n.run("doctor"); !strings.Contains(out, "your config says that this machine is a sandbox itself") || strings.Contains(out, "allow user namespaces") {
+		t.Errorf("doctor does not know the config: %s", out)
+	}
 	ran("container_is_sandbox", "run", "flow.yaml")
 	ran("container_is_sandbox, an agent's shell", "run", "shell.yaml")
 }
