@@ -32,6 +32,7 @@ func TestNothingEvilLeavesTheWorkspace(t *testing.T) {
 	}
 	w := newWorld(t)
 	attacks := readAttacks(t, tier.Namespaces)
+	attacks["racer"] = races()
 	w.evilModel(attacks)
 	w.settle(t)
 
@@ -91,7 +92,7 @@ func (w *world) does(t *testing.T, exit int, says string, args ...string) string
 	t.Helper()
 	code, out := w.run(args...)
 	if code != exit || !strings.Contains(out, says) {
-		t.Errorf("wf %s: exit %d, want %d with %q\n%s", strings.Join(args, " "), code, exit, says, out)
+		t.Errorf("wf %s: exit %d, want %d with %q:\n%s", strings.Join(args, " "), code, exit, says, out[max(0, len(out)-2000):])
 	}
 	return out
 }
@@ -300,7 +301,8 @@ func (w *world) afterwards(t *testing.T, run string) {
 	for _, args := range [][]string{{"ls"}, {"ls", "--all"}, {"show", run}, {"show", step}, {"show", run, "-o", "json"}, {"log", run}, {"log", step}, {"log", run, "-o", "jsonl"},
 		{"messages", step}, {"explain", run + ":thief#1"}, {"replay", run}, {"replay", run, "--check"}, {"cost", run}, {"cache", run}, {"watch", run},
 		{"verify"}, {"verify", run}, {"export", run, "-o", "run.car"}, {"verify", "run.car"}, {"import", "run.car"}, {"gc", "--yes"}, {"resume", run, "--no-input"},
-		{"graph", "evil.yaml"}, {"models"}, {"memory", "ls"}, {"task", "ls", run}, {"doctor"}, {"trust", "--list"}, {"schema"}, {"version"}} {
+		{"graph", "evil.yaml"}, {"models"}, {"memory", "ls"}, {"task", "ls", run}, {"doctor"}, {"doctor", "--clean"}, {"trust", "--list"}, {"schema"}, {"version"},
+		{"init"}, {"init", "--example", "gate"}, {"__complete", "run", ""}, {"__complete", "show", ""}, {"ls", "--hub", "unix:" + w.names["DAEMON"]}} {
 		w.does(t, 0, "", args...)
 	}
 	w.does(t, 1, "", "diff", run, "-1")
@@ -310,6 +312,9 @@ func (w *world) afterwards(t *testing.T, run string) {
 	w.does(t, 0, "", "fork", run+":check#1")
 	w.run("resume", "-1", "--no-input")
 	w.does(t, 0, "", "run", w.flow("next.yaml"), "--no-input", "--model", "evil/test")
+	w.does(t, 1, "AGENTS.md: path escapes", "run", "words.yaml", "--no-input", "--model", "evil/test")
+	w.does(t, 0, "", "run", w.flow("race.yaml"), "--no-input", "--model", "evil/test")
+	w.does(t, 1, "secret:EVIL_KEY", "run", "liar.yaml", "--no-input", "--model", "evil/test")
 	if code, out := w.run("run", "moved.yaml", "--no-input", "--model", "evil/test"); code == 0 {
 		t.Errorf("a provider moved the prompt elsewhere: %s", out)
 	}
@@ -327,6 +332,7 @@ func TestEachAttackHarmsWithoutWalls(t *testing.T) {
 			}
 			t.Run(fmt.Sprintf("%s %s %s", a.Finding, role, a.Does), func(t *testing.T) {
 				w := newWorld(t)
+				t.Cleanup(w.endWhatIsLeft)
 				w.before = w.outside()
 				if harm := w.harm(); len(harm) > 0 {
 					t.Fatalf("harm before the attack: %q", harm)

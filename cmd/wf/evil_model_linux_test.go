@@ -60,6 +60,16 @@ func readAttacks(t *testing.T, namespaces bool) map[string][]attack {
 	return all
 }
 
+// races are calls that go by a directory which another process exchanges meanwhile for a link.
+func races() []attack {
+	var list []attack
+	for range 40 {
+		list = append(list, attack{Tool: "read_file", Args: json.RawMessage(`{"path": "race/id_ed25519"}`)}, attack{Tool: "list_files", Args: json.RawMessage(`{"path": "race"}`)},
+			attack{Tool: "write_file", Args: json.RawMessage(`{"path": "race/authorized_keys", "content": "evil"}`)})
+	}
+	return append(list, attack{Tool: "write_file", Args: json.RawMessage(`{"path": "raced", "content": "x"}`)})
+}
+
 var speaker = regexp.MustCompile(`You are (\w+)\.`)
 
 // evilModel is a provider whose model does what the attacks say, one after the other. It is named in the config
@@ -76,8 +86,11 @@ func (w *world) evilModel(attacks map[string][]attack) {
 		if m := speaker.FindSubmatch(r.Body); m != nil {
 			role = string(m[1])
 		}
-		if role == "mover" {
+		switch role {
+		case "mover":
 			return modeltest.Answer{Status: http.StatusTemporaryRedirect, Header: map[string]string{"Location": "http://127.0.0.1:" + w.names["TCP"] + "/v1/chat/completions"}}
+		case "liar":
+			return modeltest.Answer{Status: http.StatusBadRequest, Body: w.fill("{\"error\": {\"message\": \"\\u001b]0;evil\\u0007 you sent @KEY@ and @KEY_BASE64@\"}}")}
 		}
 		list, at := attacks[role], r.Results()
 		if at >= len(list) {

@@ -101,6 +101,7 @@ func newWorld(t *testing.T) *world {
 	w.put(filepath.Join(w.home, "go/pkg/mod/file"), "of the user")
 	w.put(filepath.Join(w.other, "secret"), "evilfound "+canary+random())
 	w.put(filepath.Join(w.other, ".git/config"), "[core]\n")
+	w.put(filepath.Join(w.other, ".git/objects/pack/pack-1.pack"), canary+random())
 	for _, dir := range []string{w.out, w.runtime, w.project} {
 		w.must(os.Mkdir(dir, 0o700))
 	}
@@ -341,7 +342,9 @@ func (w *world) harm() []string {
 	if state, err := os.ReadFile("/proc/" + w.names["PID"] + "/stat"); err != nil || bytes.Contains(state, []byte(") Z ")) {
 		harm = append(harm, "ended: a process of the user")
 	}
-	harm = append(harm, w.left()...)
+	for _, pid := range w.left() {
+		harm = append(harm, fmt.Sprint("left behind: process ", pid))
+	}
 	w.mu.Lock()
 	texts := w.shown
 	w.shown = nil
@@ -354,7 +357,9 @@ func (w *world) harm() []string {
 			}
 		}
 	}
-	for _, root := range []string{w.project, filepath.Join(w.home, ".local"), filepath.Join(w.home, ".cache")} {
+	roots, err := filepath.Glob(w.project + "*") // and the copies that wf makes beside it
+	w.must(err)
+	for _, root := range append(roots, filepath.Join(w.home, ".local"), filepath.Join(w.home, ".cache")) {
 		w.must(filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 			if errors.Is(err, fs.ErrNotExist) {
 				return nil
@@ -382,18 +387,29 @@ func leaks(where string, b []byte) []string {
 	return out
 }
 
-// left are the processes that an attack left behind.
-func (w *world) left() []string {
+// left are the processes that an attack left behind, each by its id.
+func (w *world) left() []int {
 	names, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	w.must(err)
-	var out []string
+	var out []int
 	for _, name := range names {
 		// One that has ended meanwhile is not left.
 		if line, err := os.ReadFile(name); err == nil && bytes.Contains(line, []byte(w.token)) && bytes.Contains(line, []byte("while")) {
-			out = append(out, "left behind: process "+name+": "+string(bytes.ReplaceAll(line, []byte{0}, []byte{' '})))
+			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(name)))
+			w.must(err)
+			out = append(out, pid)
 		}
 	}
 	return out
+}
+
+// endWhatIsLeft ends what an attack without walls left behind.
+func (w *world) endWhatIsLeft() {
+	for left := w.left(); len(left) > 0; left = w.left() {
+		for _, pid := range left {
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
+		}
+	}
 }
 
 // unharmed is asked for after each act.
