@@ -18,6 +18,13 @@ import (
 	"wf/agentkit/sandbox"
 )
 
+// Variables of these tests: the program that they try, such as the built one, where it is not that of the tests;
+// and the walls that a process which they start must find.
+const (
+	evilProgram = "WF_EVIL_PROGRAM"
+	evilTier    = "WF_EVIL_TIER"
+)
+
 // An evil model and an evil repository try what was once possible (the findings of testdata/evil/attacks.yaml), on
 // the program that users have. Outside of the workspace nothing is read, changed, connected to or run, no key
 // leaves, nothing that is printed acts on a terminal, and the journal says what denied each attempt.
@@ -27,8 +34,8 @@ func TestNothingEvilLeavesTheWorkspace(t *testing.T) {
 	if !tier.Holds {
 		t.Skip("skipped: nothing is confined here: ", tier)
 	}
-	if want := os.Getenv(evilTier); want == "without namespaces" && tier.Namespaces {
-		t.Fatal("there are namespaces: ", tier)
+	if want := os.Getenv(evilTier); want != "" && tier.Namespaces != (want == "with namespaces") {
+		t.Fatalf("this is not a process %s: %v", want, tier)
 	}
 	w := newWorld(t)
 	attacks := readAttacks(t, tier.Namespaces)
@@ -50,14 +57,17 @@ func TestNothingEvilLeavesTheWorkspace(t *testing.T) {
 
 // settle makes the user's config and, by another user, the store of the repository. Then nothing more changes outside.
 func (w *world) settle(t *testing.T) {
-	program := os.Getenv("WF_EVIL_PROGRAM") // such as the built one, where CI runs this
+	program := os.Getenv(evilProgram)
 	if program == "" {
 		var err error
 		if program, err = exec.LookPath("wf"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	w.copyProgram(program)
+	w.wf = filepath.Join(w.dir, "bin/wf")
+	w.names["WF"] = w.wf
+	w.must(os.Mkdir(filepath.Dir(w.wf), 0o755))
+	w.must(copyProgram(w.wf, program))
 	w.put(filepath.Join(w.home, ".config/wf/config.yaml"), "providers:\n  evil: {wire: openai, base_url: \""+w.endpoint+"\", key_env: EVIL_KEY}\n"+
 		"sandbox: {limits: {disk: 150000000}}\n")
 	config, aside := filepath.Join(w.project, ".wf/config.yaml"), filepath.Join(w.dir, "config.yaml")
@@ -351,20 +361,25 @@ func TestEachAttackHarmsWithoutWalls(t *testing.T) {
 	}
 }
 
-// evilTier says what the process that a test starts must find.
-const evilTier = "WF_EVIL_TIER"
-
 // A user who is not root has the same walls.
 func TestNothingEvilLeavesTheWorkspaceOfAUser(t *testing.T) {
 	t.Parallel()
-	again(t, "as a user", `exec setpriv --reuid=`+nobody+` --regid=`+nobody+` --clear-groups "$@"`)
+	again(t, "with namespaces", `exec setpriv --reuid=`+nobody+` --regid=`+nobody+` --clear-groups "$@"`)
 }
 
-// Where there are no namespaces a run is refused before it begins, unless its commands may reach the network;
+// Where there are no namespaces a run is refused before it begins, unless its commands may use the network;
 // then their files are confined.
 func TestNothingEvilLeavesTheWorkspaceWithoutUserNamespaces(t *testing.T) {
 	t.Parallel()
-	again(t, "without namespaces", `echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --reuid=`+nobody+` --regid=`+nobody+` --clear-groups "$@"`)
+	for name, become := range map[string]string{
+		"a user": `exec setpriv --reuid=` + nobody + ` --regid=` + nobody + ` --clear-groups "$@"`,
+		"root":   `exec setpriv --bounding-set=-all --inh-caps=-all --ambient-caps=-all "$@"`, // of a container
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			again(t, "without namespaces", "echo 0 > /proc/sys/user/max_user_namespaces && "+become)
+		})
+	}
 }
 
 // again runs the test once more in a process of its own, which a shell command makes another one.
@@ -380,10 +395,17 @@ func again(t *testing.T, tier, become string) {
 	}
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", become, "sh", self, "-test.v", "-test.run", "^TestNothingEvilLeavesTheWorkspace$")
 	cmd.Dir = n.dir
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + n.dir, "TMPDIR=" + n.dir, evilTier + "=" + tier, "GORACE=" + os.Getenv("GORACE"), "WF_EVIL_PROGRAM=" + os.Getenv("WF_EVIL_PROGRAM")}
-	ids := []syscall.SysProcIDMap{{ContainerID: 0, HostID: 0, Size: 65536}}
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + n.dir, "TMPDIR=" + n.dir, evilTier + "=" + tier, "GORACE=" + os.Getenv("GORACE")}
+	if program := os.Getenv(evilProgram); program != "" {
+		built := filepath.Join(n.dir, "built")
+		if err := copyProgram(built, program); err != nil {
+			t.Fatal(err)
+		}
+		cmd.Env = append(cmd.Env, evilProgram+"="+built)
+	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if tier == "without namespaces" {
+		ids := []syscall.SysProcIDMap{{ContainerID: 0, HostID: 0, Size: 65536}}
 		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER, UidMappings: ids, GidMappings: ids, GidMappingsEnableSetgroups: true, Pdeathsig: syscall.SIGKILL}
 	}
 	out, err := cmd.CombinedOutput()

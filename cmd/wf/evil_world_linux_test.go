@@ -420,17 +420,17 @@ func (w *world) unharmed(t *testing.T) {
 	}
 }
 
-// copyProgram copies wf to where only its path leads.
-func (w *world) copyProgram(from string) {
-	w.t.Helper()
-	w.wf = filepath.Join(w.dir, "bin/wf")
-	w.must(os.MkdirAll(filepath.Dir(w.wf), 0o755))
+// copyProgram makes a program at a path.
+func copyProgram(to, from string) error {
 	in, err := os.Open(from)
-	w.must(err)
+	if err != nil {
+		return err
+	}
 	defer in.Close()
-	to, err := os.OpenFile(w.wf, os.O_CREATE|os.O_WRONLY, 0o755)
-	w.must(err)
-	_, err = io.Copy(to, in)
-	w.must(errors.Join(err, to.Close()))
-	w.names["WF"] = w.wf
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY, 0o755)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
 }
