@@ -28,6 +28,15 @@ const (
 // An evil model and an evil repository try what was once possible (the findings of testdata/evil/attacks.yaml), on
 // the program that users have. Outside of the workspace nothing is read, changed, connected to or run, no key
 // leaves, nothing that is printed acts on a terminal, and the journal says what denied each attempt.
+//
+//	finding    who            what it does                                             what denies it
+//	F-30 … 34  model          git's and wf's own files, links, sockets, tests it wrote  attacks.yaml says it for each
+//	F-35, 36   repository     a store with runs of others, a schedule, its own model    lookedAt, serve
+//	F-38       model          calls that do not show what they are                      asked
+//	F-39, 40   model, server  what acts on a terminal; the key in other forms           harm, after every act
+//	F-41       model          network, processes, limits, environment, caches           attacks.yaml
+//
+// What needs another user or another machine is elsewhere: F-37 in hubreach_test.go and hub/relay, F-42 in refold_test.go.
 func TestNothingEvilLeavesTheWorkspace(t *testing.T) {
 	t.Parallel()
 	tier := sandbox.Probe()
@@ -251,10 +260,18 @@ func (w *world) tried(t *testing.T, attacks map[string][]attack, namespaces bool
 	for _, role := range []string{"coder", "thief"} {
 		w.denied(t, said.ID, role, attacks[role])
 	}
-	if journal := w.journal(t, said.ID); !strings.Contains(journal, `"code":"dir_outside"`) || strings.Count(journal, `"type":"sandbox"`) < 3 {
+	journal := w.journal(t, said.ID)
+	if !strings.Contains(journal, `"code":"dir_outside"`) || strings.Count(journal, `"type":"sandbox"`) < 3 {
 		t.Errorf("the journal has no denial of the command in a directory outside, or no walls:\n%s", journal)
 	}
-	w.ranInside(t, namespaces, "model", "make", "check")
+	if !regexp.MustCompile(`"type":"sandbox","step":"check#1".*"met":`).MatchString(journal) {
+		t.Errorf("the journal does not say what the tests of the project met:\n%s", journal)
+	}
+	want := []string{"model", "make", "check"}
+	if w.tests {
+		want = append(want, "go")
+	}
+	w.ranInside(t, namespaces, want...)
 	return said.ID
 }
 
@@ -335,6 +352,9 @@ func (w *world) afterwards(t *testing.T, run string) {
 // Each attack does harm where nothing denies it, and the world says so. Else it would prove nothing.
 func TestEachAttackHarmsWithoutWalls(t *testing.T) {
 	t.Parallel()
+	if tier := sandbox.Probe(); !tier.Namespaces {
+		t.Skip("skipped: some attacks make namespaces: ", tier)
+	}
 	for role, list := range readAttacks(t, true) {
 		for _, a := range list {
 			if a.command() == "" || a.Alone != "" {
@@ -385,6 +405,9 @@ func TestNothingEvilLeavesTheWorkspaceWithoutUserNamespaces(t *testing.T) {
 // again runs the test once more in a process of its own, which a shell command makes another one.
 func again(t *testing.T, tier, become string) {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("skipped: it takes long")
+	}
 	n := newWithoutNamespaces(t)
 	self := filepath.Join(n.dir, "evil.test")
 	if err := os.Rename(n.wf, self); err != nil {

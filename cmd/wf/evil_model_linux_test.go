@@ -63,7 +63,7 @@ func readAttacks(t *testing.T, namespaces bool) map[string][]attack {
 // races are calls that go by a directory which another process exchanges meanwhile for a link.
 func races() []attack {
 	var list []attack
-	for range 40 {
+	for range 12 {
 		list = append(list, attack{Tool: "read_file", Args: json.RawMessage(`{"path": "race/id_ed25519"}`)}, attack{Tool: "list_files", Args: json.RawMessage(`{"path": "race"}`)},
 			attack{Tool: "write_file", Args: json.RawMessage(`{"path": "race/authorized_keys", "content": "evil"}`)})
 	}
