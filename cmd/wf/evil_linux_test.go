@@ -89,7 +89,7 @@ func (w *world) settle(t *testing.T) {
 	if out, err := mallory("gate.yaml").CombinedOutput(); exitOf(t, err) != 8 {
 		t.Fatalf("wf run gate.yaml: %v: %s", err, out)
 	}
-	nap := mallory("nap.yaml") // it is killed while it waits, for a second
+	nap := mallory("nap.yaml") // it is killed while it waits, for five seconds
 	out, err := nap.StdoutPipe()
 	w.must(err)
 	nap.Stderr = nap.Stdout
@@ -126,6 +126,13 @@ func (w *world) lookedAt(t *testing.T) {
 	}
 	for _, args := range [][]string{{"doctor"}, {"validate", "evil.yaml", "asked.yaml", "gate.yaml", "big.yaml", "server.yaml", "workflows/tick.yaml"}} {
 		w.run(args...)
+	}
+	w.must(os.Symlink(filepath.Join(w.home, ".netrc"), filepath.Join(w.project, "link.yaml")))
+	w.must(os.Symlink("/proc/self/environ", filepath.Join(w.project, "environ.yaml")))
+	for _, file := range []string{"reads.yaml", "linked.yaml", "link.yaml", "environ.yaml"} {
+		w.does(t, 3, "not shown", "validate", file)
+		w.does(t, 3, "not shown", "run", file, "--no-input")
+		w.does(t, 3, "", "validate", file, "-o", "json")
 	}
 	w.does(t, 4, "wf store adopt", "resume", "-1", "--no-input")
 	w.does(t, 4, "wf store adopt", "resume", "-2", "--no-input")
