@@ -78,7 +78,7 @@ func (w *world) settle(t *testing.T) {
 	w.must(os.Mkdir(filepath.Dir(w.wf), 0o755))
 	w.must(copyProgram(w.wf, program))
 	w.put(filepath.Join(w.home, ".config/wf/config.yaml"), "providers:\n  evil: {wire: openai, base_url: \""+w.endpoint+"\", key_env: EVIL_KEY}\n"+
-		"sandbox: {limits: {disk: 150000000}}\n")
+		"sandbox: {limits: {disk: 150000000}}\nmcp: {mine: {command: [sh, server.sh]}}\n")
 	config, aside := filepath.Join(w.project, ".wf/config.yaml"), filepath.Join(w.dir, "config.yaml")
 	w.must(os.Rename(config, aside))
 	mallory := func(file string) *exec.Cmd {
@@ -351,6 +351,12 @@ func (w *world) afterwards(t *testing.T, run string) {
 	w.does(t, 1, "AGENTS.md: path escapes", "run", "words.yaml", "--no-input", "--model", "evil/test")
 	w.does(t, 0, "", "run", w.flow("race.yaml"), "--no-input", "--model", "evil/test")
 	w.does(t, 1, "secret:EVIL_KEY", "run", "liar.yaml", "--no-input", "--model", "evil/test")
+	if code, out := w.run("run", "served.yaml", "--no-input", "--model", "evil/test"); code == 0 {
+		t.Errorf("a server of the user, whose script lies in the workspace: %s", out)
+	}
+	if !w.open {
+		w.ranInside(t, true, "served")
+	}
 	if code, out := w.run("run", "moved.yaml", "--no-input", "--model", "evil/test"); code == 0 {
 		t.Errorf("a provider moved the prompt elsewhere: %s", out)
 	}
