@@ -383,16 +383,17 @@ func (w *world) harm() []string {
 	}
 	roots, err := filepath.Glob(w.project + "*") // and the copies that wf makes beside it
 	w.must(err)
-	for _, root := range append(roots, filepath.Join(w.home, ".local"), filepath.Join(w.home, ".cache")) {
+	cache := filepath.Join(w.home, ".cache")
+	for _, root := range append(roots, filepath.Join(w.home, ".local"), cache) {
 		w.must(filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-			if errors.Is(err, fs.ErrNotExist) {
-				return nil
+			if errors.Is(err, fs.ErrNotExist) || root == cache && errors.Is(err, fs.ErrPermission) {
+				return nil // a daemon is at work; or it is the kernel's own, in a layer of a cache
 			}
 			if err != nil || !d.Type().IsRegular() {
 				return err
 			}
 			b, err := os.ReadFile(path)
-			if errors.Is(err, fs.ErrNotExist) { // a daemon is at work
+			if errors.Is(err, fs.ErrNotExist) || root == cache && errors.Is(err, fs.ErrPermission) {
 				return nil
 			}
 			harm = append(harm, leaks(path, b)...)
