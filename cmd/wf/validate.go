@@ -48,6 +48,9 @@ func (a *app) readDefinitionBy(path string, read func(string) ([]byte, error)) (
 		return d, cannotRead(name, err)
 	}
 	a.loadDefinition(&d, name)
+	if d.program == nil && elsewhere(name, name) {
+		return d, fail(protocol.ErrInvalid, "wf validate "+realPath(name)+" tells what is wrong", "%s is a link out of the project, and no valid workflow; what it leads to is not shown", path)
+	}
 	return d, nil
 }
 
@@ -73,7 +76,18 @@ func (a *app) loadDefinition(d *definition, name string) {
 		Tools: tools, MemoryTools: memory.Names,
 		Providers: a.providerNames(),
 		Read:      func(sub string) ([]byte, error) { return files.ReadNamed(filepath.FromSlash(sub), maxSource) },
+		Apart:     func(sub string) bool { return elsewhere(name, filepath.FromSlash(sub)) },
 	})
+}
+
+// elsewhere reports whether a file lies outside of the project of a workflow, wherever links lead to it. A clone
+// decides what its workflows and its links name, so that the text of such a file is not shown.
+func elsewhere(workflow, file string) bool {
+	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
+		return false // a pipe, such as that of <(a command)
+	}
+	rel, err := filepath.Rel(projectOf(realPath(filepath.Dir(workflow))), realPath(file))
+	return err != nil || !filepath.IsLocal(rel)
 }
 
 func cannotRead(name string, err error) error {

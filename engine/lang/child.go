@@ -77,9 +77,15 @@ func (l *loader) sub(name string) (*relative, *Diagnostic) {
 	l.fam.stack = stack
 	p, ds := load(src, o, l.fam)
 	l.fam.stack = was
-	l.ds = append(l.ds, ds...)
+	apart := l.o.Apart != nil && l.o.Apart(file)
+	if !apart {
+		l.ds = append(l.ds, ds...)
+	}
 	rel := &relative{program: p}
 	l.fam.loaded[file] = rel
+	if p == nil && apart {
+		return nil, &Diagnostic{Message: fmt.Sprintf("sub-workflow %s has errors", file), Hint: "it lies outside of the project, so that its text is not shown here: wf validate " + file}
+	}
 	if p == nil {
 		return nil, &Diagnostic{Message: fmt.Sprintf("sub-workflow %s has errors", file), Hint: "they are listed under " + file}
 	}

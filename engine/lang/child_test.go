@@ -60,6 +60,18 @@ func TestErrorsOfASubWorkflowAreShownInItsOwnText(t *testing.T) {
 	}
 }
 
+// A workflow may have been written by a stranger, and names what it likes.
+func TestWhatIsWrongInAFileElsewhereIsNotTold(t *testing.T) {
+	read := func(string) ([]byte, error) { return []byte("password: hunter2\n"), nil }
+	src := []byte("wf: 1\nroles: {a: {workflow: ../../elsewhere}}\n")
+	p, ds := lang.Load(src, lang.Options{File: "top/main.yaml", Read: read, Apart: func(file string) bool { return file == "../elsewhere" }})
+	var out strings.Builder
+	lang.Render(&out, src, ds, false)
+	if p != nil || strings.Contains(out.String(), "password") || !strings.Contains(out.String(), "sub-workflow ../elsewhere has errors") || !strings.Contains(out.String(), "wf validate ../elsewhere") {
+		t.Error(out.String())
+	}
+}
+
 func TestSubWorkflowsDoNotNestForEver(t *testing.T) {
 	files := map[string]string{"top/main.yaml": "roles: {a: {workflow: f0.yaml}}\n"}
 	for i := range 40 {

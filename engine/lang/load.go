@@ -19,6 +19,9 @@ type Options struct {
 	// Read gives the text of a sub-workflow; the path has slashes and is File's directory
 	// joined with what the role names. nil: sub-workflows are errors.
 	Read func(path string) ([]byte, error)
+	// Apart reports whether a sub-workflow lies where its caller could not have been written: what is wrong in
+	// it is not told, since a workflow from elsewhere may name any file. nil: none does.
+	Apart func(path string) bool
 	// MCP are the servers that the configuration names, besides those of the file.
 	MCP []string
 	// Tools are the tools that agents have besides those of servers, and MemoryTools those that
