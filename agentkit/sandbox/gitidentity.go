@@ -1,12 +1,13 @@
 package sandbox
 
 import (
-	"bufio"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"wf/roles/workspace"
 )
 
 // gitIdentity are the variables by which git inside commits in the name of the user: those of the
@@ -57,43 +58,10 @@ func gitUser(path string) map[string]string {
 		return nil
 	}
 	out := map[string]string{}
-	section := ""
-	for lines := bufio.NewScanner(io.LimitReader(f, gitConfigMax)); lines.Scan(); {
-		line := strings.TrimSpace(lines.Text())
-		if rest, ok := strings.CutPrefix(line, "["); ok {
-			section, line, _ = strings.Cut(rest, "]")
-			section, line = strings.ToLower(strings.TrimSpace(section)), strings.TrimSpace(line)
-		}
-		key, value, ok := strings.Cut(line, "=")
-		key = strings.ToLower(strings.TrimSpace(key))
-		if section == "user" && ok && (key == "name" || key == "email") {
-			out[key] = gitValue(strings.TrimSpace(value))
+	for key, value := range workspace.GitConfig(io.LimitReader(f, gitConfigMax)) {
+		if name, ok := strings.CutPrefix(key, "user."); ok && (name == "name" || name == "email") {
+			out[name] = value
 		}
 	}
 	return out
-}
-
-// gitValue takes the quotes, escapes and the comment off a value.
-func gitValue(s string) string {
-	var b strings.Builder
-	quoted, end := false, 0 // end is where the last byte that is not blank ends
-	for i := 0; i < len(s); i++ {
-		switch c := s[i]; {
-		case c == '"':
-			quoted = !quoted
-			end = b.Len()
-			continue
-		case !quoted && (c == '#' || c == ';'):
-			return b.String()[:end]
-		case c == '\\' && i+1 < len(s): // of a quote or a backslash; others mean nothing in a name
-			i++
-			b.WriteByte(s[i])
-		default:
-			b.WriteByte(c)
-		}
-		if c := s[i]; quoted || c != ' ' && c != '\t' {
-			end = b.Len()
-		}
-	}
-	return b.String()[:end]
 }

@@ -1,0 +1,16 @@
+package appear
+
+// Forget begins anew with all workspaces.
+func Forget() {
+	watches.Lock()
+	defer watches.Unlock()
+	watches.all = nil
+}
+
+// Settle has a watch take all that it knows for older than the clock of a file system is coarse.
+func Settle(w *Watch) {
+	for queue := []*dir{w.top}; len(queue) > 0; queue = queue[1:] {
+		queue[0].settled = true
+		queue = append(queue, queue[0].kids...)
+	}
+}
