@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"time"
+
+	"wf/protocol"
 )
 
 // ErrUnavailable says that this machine cannot confine commands.
@@ -31,6 +33,10 @@ type Policy struct {
 	// Met is called by Run before it returns, for each wall that Run itself saw the command meet, with a
 	// text that names the key which opens it; nil is not called.
 	Met func(text string)
+
+	// Appeared is called by Run before it returns with what the command left in the workspace on which other
+	// programs act, if it left any; nil is not called.
+	Appeared func(*protocol.Appeared)
 
 	// Environ are NAME=value pairs on top of what the environment's allow-list lets through.
 	Environ []string
