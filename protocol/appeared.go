@@ -53,7 +53,7 @@ var foundWords = map[FoundKind][2]string{
 	FoundBare:       {"a bare git repository in", "git"},
 	FoundHooks:      {"what git runs or reads as settings,", "git"},
 	FoundRebase:     {"an unfinished rebase that runs commands in", "git"},
-	FoundStore:      {"a store of wf in", "wf"},
+	FoundStore:      {"a .wf in", ""}, // wf acts on it itself
 	FoundEnvrc:      {"an .envrc in", "direnv"},
 	FoundTasks:      {"tasks of an editor,", "editor"},
 }
@@ -79,6 +79,7 @@ func (a *Appeared) String() string {
 	}
 	var did []string
 	var programs []string
+	store := false
 	for _, changed := range []bool{false, true} {
 		var what []string
 		for _, f := range a.Found {
@@ -90,7 +91,7 @@ func (a *Appeared) String() string {
 				words = [2]string{string(f.Kind), "programs"}
 			}
 			what = append(what, words[0]+" "+f.Path)
-			if !slices.Contains(programs, words[1]) {
+			if store = store || f.Kind == FoundStore; words[1] != "" && !slices.Contains(programs, words[1]) {
 				programs = append(programs, words[1])
 			}
 		}
@@ -107,7 +108,14 @@ func (a *Appeared) String() string {
 		if a.Beside {
 			text = "this step, or one beside it, " + text
 		}
-		parts = append(parts, text+": wf does not act on it; your "+strings.Join(programs, ", ")+" may")
+		var ends []string
+		if len(programs) > 0 {
+			ends = append(ends, "wf does not act on it; your "+strings.Join(programs, ", ")+" may")
+		}
+		if store {
+			ends = append(ends, "wf trusts nothing in that .wf")
+		}
+		parts = append(parts, text+": "+strings.Join(ends, "; "))
 	}
 	if a.Partial {
 		parts = append(parts, "the workspace was not looked at as a whole: git repositories and the like may have appeared elsewhere in it")

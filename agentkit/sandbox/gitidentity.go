@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,19 +24,14 @@ func (h host) gitIdentity(workspace string) map[string]string {
 			}
 		}
 	}
-	if own := gitUser(filepath.Join(workspace, ".git", "config")); len(out) > 0 || len(own) > 0 {
+	own := gitValues(filepath.Join(workspace, ".git", "config"))
+	_, named := own["user.name"]
+	_, reached := own["user.email"]
+	if len(out) > 0 || named || reached {
 		return out
 	}
-	user := map[string]string{}
-	for _, path := range []string{h.below("XDG_CONFIG_HOME", ".config", "git/config"), h.value("", ".gitconfig")} {
-		if path == "" {
-			continue
-		}
-		for key, value := range gitUser(path) {
-			user[key] = value
-		}
-	}
-	for key, name := range map[string]string{"name": "NAME", "email": "EMAIL"} {
+	user := h.gitConfig()
+	for key, name := range map[string]string{"user.name": "NAME", "user.email": "EMAIL"} {
 		if user[key] != "" {
 			out["GIT_AUTHOR_"+name], out["GIT_COMMITTER_"+name] = user[key], user[key]
 		}
@@ -43,25 +39,41 @@ func (h host) gitIdentity(workspace string) map[string]string {
 	return out
 }
 
+// gitConfig is what the user's own config of git says, by key.
+func (h host) gitConfig() map[string]string {
+	out := map[string]string{}
+	for _, path := range []string{h.below("XDG_CONFIG_HOME", ".config", "git/config"), h.value("", ".gitconfig")} {
+		if path != "" {
+			maps.Copy(out, gitValues(path))
+		}
+	}
+	return out
+}
+
+// TakesBareRepositories reports whether the user's git takes any directory that looks like a repository for one:
+// safe.bareRepository is not explicit, neither in the user's config nor in that of the system. What these
+// include is not read.
+func TakesBareRepositories() bool {
+	const key = "safe.barerepository"
+	values := gitValues("/etc/gitconfig")
+	maps.Copy(values, hostOf(os.LookupEnv).gitConfig())
+	return !strings.EqualFold(values[key], "explicit")
+}
+
 // gitConfigMax bounds what is read of a config, in bytes.
 const gitConfigMax = 1 << 20
 
-// gitUser reads user.name and user.email of a git config, as git-config(1) writes them: the last of a
-// key counts. A config that is none has neither.
-func gitUser(path string) map[string]string {
+// gitValues reads a git config: the last value of a key counts. A config that is none is empty.
+func gitValues(path string) map[string]string {
+	out := map[string]string{}
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // it does not wait for the other end of a pipe
 	if err != nil {
-		return nil
+		return out
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil
+		return out
 	}
-	out := map[string]string{}
-	for key, value := range workspace.GitConfig(io.LimitReader(f, gitConfigMax)) {
-		if name, ok := strings.CutPrefix(key, "user."); ok && (name == "name" || name == "email") {
-			out[name] = value
-		}
-	}
+	maps.Insert(out, workspace.GitConfig(io.LimitReader(f, gitConfigMax)))
 	return out
 }

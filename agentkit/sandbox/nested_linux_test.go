@@ -147,8 +147,8 @@ func TestWhatACommandLeavesIsTold(t *testing.T) {
 			t.Errorf("of nothing it tells %v", got)
 		}
 		got := s.told(`mkdir -p sub/.git lib && touch -d 2001-01-01 sub && echo "gitdir: ../evil" > lib/.git && ln -s "$OUTSIDE" way && echo x > .envrc && mkdir .vscode bare bare/objects bare/refs inner inner/.wf && echo x > bare/HEAD && echo x > .vscode/tasks.json`)
-		want := "made tasks of an editor, .vscode/tasks.json, a bare git repository in bare/, a store of wf in inner/, a link to a git repository in lib/, " +
-			"a git repository in sub/, an .envrc in the workspace: wf does not act on it; your editor, git, wf, direnv may"
+		want := "made tasks of an editor, .vscode/tasks.json, a bare git repository in bare/, a .wf in inner/, a link to a git repository in lib/, " +
+			"a git repository in sub/, an .envrc in the workspace: wf does not act on it; your editor, git, direnv may; wf trusts nothing in that .wf"
 		if got.String() != want {
 			t.Errorf("%s\nwant %s", got, want)
 		}
