@@ -77,26 +77,29 @@ func (a *Appeared) String() string {
 	if a == nil {
 		return ""
 	}
-	var did []string
-	var programs []string
+	words := func(f Found) [2]string {
+		if w, known := foundWords[f.Kind]; known {
+			return w
+		}
+		return [2]string{string(f.Kind), "programs"}
+	}
+	var did, programs []string
 	store := false
 	for _, changed := range []bool{false, true} {
 		var what []string
 		for _, f := range a.Found {
-			if f.Changed != changed {
-				continue
-			}
-			words, known := foundWords[f.Kind]
-			if !known {
-				words = [2]string{string(f.Kind), "programs"}
-			}
-			what = append(what, words[0]+" "+f.Path)
-			if store = store || f.Kind == FoundStore; words[1] != "" && !slices.Contains(programs, words[1]) {
-				programs = append(programs, words[1])
+			if f.Changed == changed {
+				what = append(what, words(f)[0]+" "+f.Path)
 			}
 		}
 		if len(what) > 0 {
 			did = append(did, map[bool]string{false: "made ", true: "changed "}[changed]+strings.Join(what, ", "))
+		}
+	}
+	for _, f := range a.Found {
+		store = store || f.Kind == FoundStore
+		if program := words(f)[1]; program != "" && !slices.Contains(programs, program) {
+			programs = append(programs, program)
 		}
 	}
 	var parts []string
