@@ -1,10 +1,13 @@
 package appear_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -250,6 +253,73 @@ func TestAFloodIsBound(t *testing.T) {
 	})[protocol.FoundMax:], "30 more")
 	p.want(p.during(func() { p.mkdir(strings.Repeat("d/", 200) + ".git") }), "partial")
 	p.want(p.during(func() { p.mkdir("y/.git") }), "repository y/")
+}
+
+// Shallow directories are read before deep ones, so that a flood hides nothing that was made above it.
+func TestAFloodOfNamesIsBound(t *testing.T) {
+	for name, bound := range map[string][2]int{"directories": {30, 10_000}, "names": {10_000, 100}} {
+		appear.Forget()
+		p := newPlace(t)
+		p.mkdir("a/b", "z")
+		appear.Bound(p.watch(), bound[0], bound[1])
+		p.want(p.during(func() {}))
+		p.want(p.during(func() {
+			for i := range 200 {
+				p.mkdir(fmt.Sprintf("a/b/%03d", i))
+			}
+			p.repository("z/.git", "")
+		}), "repository z/", "partial")
+		if err := os.RemoveAll(filepath.Join(p.root, "a/b")); err != nil {
+			t.Fatal(name, err)
+		}
+		p.want(p.during(func() {}))
+		p.want(p.during(func() { p.mkdir("a/c/.git") }), "repository a/c/")
+	}
+}
+
+// A workspace that is larger than the bound from the start is told once. What is read of it later was there before.
+func TestAWorkspaceBeyondTheBound(t *testing.T) {
+	p := newPlace(t)
+	for i := range 20 {
+		p.mkdir(fmt.Sprintf("%02d/.git", i))
+	}
+	appear.Bound(p.watch(), 1_000, 15)
+	p.want(p.during(func() {}), "partial")
+	appear.Bound(p.watch(), 1_000, 1_000)
+	p.want(p.during(func() {}))
+	p.want(p.during(func() { p.mkdir("19/x/.git") }), "repository 19/x/")
+}
+
+// TestWithoutRoot runs the tests once more as a user who may do nothing.
+func TestWithoutRoot(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("this is not root already")
+	}
+	const nobody = 65534
+	dir, err := os.MkdirTemp("/var/tmp", "wf-appear-nobody-")
+	if err != nil {
+		t.Skip("no /var/tmp: ", err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	self, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Skip(err)
+	}
+	path := filepath.Join(dir, "self")
+	if err := errors.Join(os.WriteFile(path, self, 0o755), os.Chown(dir, nobody, nobody)); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(path, "-test.v")
+	cmd.Dir, cmd.Env = dir, []string{"TMPDIR=" + dir}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "--- PASS: TestADirectoryThatCannotBeReadIsTold") {
+		t.Errorf("%v\n%s", err, out)
+	}
 }
 
 // Root reads everything.

@@ -14,3 +14,6 @@ func Settle(w *Watch) {
 		queue = append(queue, queue[0].kids...)
 	}
 }
+
+// Bound has a watch know at most some directories, and read at most some names in one look.
+func Bound(w *Watch, dirs, entries int) { w.bounds = bounds{dirs, entries} }

@@ -14,12 +14,17 @@ import (
 	"wf/protocol"
 )
 
-// Bounds of what is looked at. Beyond them an Appeared is Partial.
+// bounds are those of what is looked at. Beyond them an Appeared is Partial.
+type bounds struct {
+	dirs    int // that are known
+	entries int // names that one look reads
+}
+
+var defaultBounds = bounds{dirs: 200_000, entries: 1_000_000}
+
 const (
-	dirsMax    = 200_000   // directories that are known
-	entriesMax = 1_000_000 // names that one look reads
-	depthMax   = 100       // directories on the way to one
-	itemsMax   = 100       // items of a directory
+	depthMax = 100 // directories on the way to one
+	itemsMax = 100 // items of a directory
 )
 
 // unsettled is how old a directory's ctime must be for a change after the look to have another one: clocks
@@ -65,11 +70,12 @@ func byName(d *dir, name string) int { return strings.Compare(d.name, name) }
 // A look brings what is known of a workspace up to date.
 type look struct {
 	root    int
+	bounds  bounds
 	began   int64 // ns, by the clock of file systems
 	dirs    int   // that are known
 	entries int   // that were read
 	partial bool
-	queue   []place
+	queue   [][]place // what is to be read, by depth
 	found   func(path string, changed bool, i *item)
 }
 
@@ -88,11 +94,19 @@ func (l *look) update(top *dir) {
 	}
 	l.check(place{top, ".", 0}, &s)
 	l.known(place{top, ".", 0}, l.root)
-	for len(l.queue) > 0 {
-		p := l.queue[0]
-		l.queue = l.queue[1:]
-		l.read(p)
+	for depth := 0; depth < len(l.queue); depth++ { // what is read adds to the next one
+		for _, p := range l.queue[depth] {
+			l.read(p)
+		}
+		l.queue[depth] = nil
 	}
+}
+
+func (l *look) later(p place) {
+	for len(l.queue) <= p.depth {
+		l.queue = append(l.queue, nil)
+	}
+	l.queue[p.depth] = append(l.queue[p.depth], p)
 }
 
 // check queues a directory that changed since it was read.
@@ -107,7 +121,7 @@ func (l *look) check(p place, s *unix.Stat_t) {
 		p.dir.kids, p.dir.items = nil, nil
 	}
 	p.dir.settled = false
-	l.queue = append(l.queue, p)
+	l.later(p)
 }
 
 // known looks at what is known in an open directory.
@@ -170,7 +184,7 @@ func (l *look) read(p place) {
 	var items []*item
 	var parts bareParts
 	err = entries(f, func(e fs.DirEntry) bool {
-		if l.entries++; l.entries > entriesMax {
+		if l.entries++; l.entries > l.bounds.entries {
 			d.cut = true
 			return false
 		}
@@ -191,7 +205,7 @@ func (l *look) read(p place) {
 			kids = append(kids, d.kids[at])
 			return true
 		}
-		if l.dirs >= dirsMax || p.depth >= depthMax {
+		if l.dirs >= l.bounds.dirs || p.depth >= depthMax {
 			d.cut = true
 			return true
 		}
@@ -239,7 +253,7 @@ func (l *look) renew(p place, kids []*dir, items []*item) {
 	}
 	for _, k := range kids {
 		if k.stamp == (stamp{}) {
-			l.queue = append(l.queue, place{k, join(p.path, k.name), p.depth + 1})
+			l.later(place{k, join(p.path, k.name), p.depth + 1})
 		}
 	}
 	before := d.items

@@ -18,7 +18,8 @@ import (
 // A Watch knows what lies in one workspace, as of its last look. It may be used by several goroutines; their
 // looks go one after the other.
 type Watch struct {
-	root string // absolute, without links
+	root   string // absolute, without links
+	bounds bounds
 
 	mu          sync.Mutex
 	top         *dir
@@ -30,7 +31,7 @@ type Watch struct {
 }
 
 // watchesMax is how many workspaces one process remembers.
-const watchesMax = 16
+const watchesMax = 8
 
 var watches struct {
 	sync.Mutex
@@ -46,7 +47,7 @@ func Of(root string) (*Watch, error) {
 	}
 	watches.Lock()
 	defer watches.Unlock()
-	w := &Watch{root: root, active: map[*Span]bool{}}
+	w := &Watch{root: root, bounds: defaultBounds, active: map[*Span]bool{}}
 	if i := slices.IndexFunc(watches.all, func(w *Watch) bool { return w.root == root }); i >= 0 {
 		w = watches.all[i]
 		watches.all = slices.Delete(watches.all, i, i+1)
@@ -125,7 +126,7 @@ func (w *Watch) look(made bool) {
 	if w.top == nil {
 		w.top, w.dirs = &dir{name: ".", late: true}, 1
 	}
-	l := look{root: root, began: time.Now().UnixNano(), dirs: w.dirs, found: func(path string, changed bool, i *item) {
+	l := look{root: root, bounds: w.bounds, began: time.Now().UnixNano(), dirs: w.dirs, found: func(path string, changed bool, i *item) {
 		i.made = i.made || made
 		w.found(i.kind, path, changed)
 	}}
