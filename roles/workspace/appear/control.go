@@ -2,6 +2,7 @@ package appear
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"hash"
 	"hash/fnv"
@@ -78,13 +79,21 @@ func (w *Watch) items(yield func(path string, i *item)) {
 	if w.top == nil {
 		return
 	}
-	for queue := []place{{w.top, ".", 0}}; len(queue) > 0; queue = queue[1:] {
-		p := queue[0]
-		for _, i := range p.dir.items {
-			yield(join(p.path, i.name), i)
+	type node struct {
+		*dir
+		in int // the index of its parent
+	}
+	all := append(make([]node, 0, w.dirs), node{w.top, 0})
+	for n := 0; n < len(all); n++ {
+		for _, i := range all[n].items { // few directories have any
+			path := i.name
+			for at := n; at > 0; at = all[at].in {
+				path = strings.TrimSuffix(all[at].name+"/"+path, "/")
+			}
+			yield(cmp.Or(path, "."), i)
 		}
-		for _, k := range p.dir.kids {
-			queue = append(queue, place{k, join(p.path, k.name), p.depth + 1})
+		for _, k := range all[n].kids {
+			all = append(all, node{k, n})
 		}
 	}
 }
