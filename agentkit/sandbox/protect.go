@@ -62,10 +62,11 @@ func protected(work, dir string, found []appear.Repository) *protection {
 			p.named(r)
 			continue
 		}
-		if nested++; nested > nestedMax || len(p.paths) > pathsMax {
+		if nested >= nestedMax || len(p.paths) > pathsMax {
 			p.unprotected++
 			continue
 		}
+		before := len(p.paths)
 		switch r.Kind {
 		case protocol.FoundStore:
 			p.add(r.Path)
@@ -75,6 +76,9 @@ func protected(work, dir string, found []appear.Repository) *protection {
 			p.repository(filepath.Dir(r.Path))
 		}
 		p.named(r)
+		if len(p.paths) > before {
+			nested++
+		}
 	}
 	slices.Sort(p.paths)
 	p.paths = slices.Compact(p.paths)

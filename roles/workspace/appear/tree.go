@@ -20,7 +20,7 @@ type bounds struct {
 	entries int // names that one look reads
 }
 
-var defaultBounds = bounds{dirs: 200_000, entries: 1_000_000}
+var defaultBounds = bounds{dirs: 100_000, entries: 1_000_000}
 
 const (
 	depthMax = 100 // directories on the way to one
