@@ -21,13 +21,11 @@ import (
 type place struct {
 	t    testing.TB
 	root string
-	w    *appear.Watch
 }
 
 func newPlace(t testing.TB) place {
 	t.Helper()
-	p := place{t: t, root: t.TempDir()}
-	return p
+	return place{t: t, root: t.TempDir()}
 }
 
 func (p place) watch() *appear.Watch {

@@ -19,7 +19,7 @@ type stamp struct {
 }
 
 func stampOf(s *unix.Stat_t) stamp {
-	return stamp{uint64(s.Dev), s.Ino, s.Size, s.Mtim.Nano(), s.Ctim.Nano()} //nolint:unconvert // 32 bits on some systems
+	return stamp{uint64(s.Dev), s.Ino, s.Size, s.Mtim.Nano(), s.Ctim.Nano()} // 32 bits on some systems
 }
 
 func (a stamp) same(b stamp) bool { return a.dev == b.dev && a.ino == b.ino }
@@ -31,7 +31,7 @@ func statIn(dir int, name string) (unix.Stat_t, error) {
 	return s, err
 }
 
-func kindOf(s *unix.Stat_t) uint32 { return uint32(s.Mode) & unix.S_IFMT } //nolint:unconvert // 16 bits on some systems
+func kindOf(s *unix.Stat_t) uint32 { return uint32(s.Mode) & unix.S_IFMT } // 16 bits on some systems
 
 // openIn opens a name in an open directory, which is no link.
 func openIn(dir int, name string, flags int) (fd int, err error) {
@@ -44,7 +44,7 @@ func openIn(dir int, name string, flags int) (fd int, err error) {
 
 // openBelow opens a directory by its path below another, of which no part is a link.
 func openBelow(dir int, path string) (int, error) {
-	if fd, err, known := openAtOnce(dir, path); known {
+	if fd, known, err := openAtOnce(dir, path); known {
 		return fd, err
 	}
 	at, err := openIn(dir, ".", unix.O_DIRECTORY)

@@ -7,7 +7,7 @@ import (
 )
 
 // openAtOnce is openBelow by one call of the system; known is false where that does not answer.
-func openAtOnce(dir int, path string) (fd int, err error, known bool) { //nolint:staticcheck // the order of openBelow
+func openAtOnce(dir int, path string) (fd int, known bool, err error) {
 	err = again(func() error {
 		fd, err = unix.Openat2(dir, path, &unix.OpenHow{
 			Flags:   unix.O_RDONLY | unix.O_CLOEXEC | unix.O_DIRECTORY | unix.O_NONBLOCK,
@@ -16,7 +16,7 @@ func openAtOnce(dir int, path string) (fd int, err error, known bool) { //nolint
 		return err
 	})
 	known = err == nil || errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.EACCES)
-	return fd, err, known
+	return fd, known, err
 }
 
 // pathOnly opens a directory for its name alone, also one that may not be read.

@@ -2,5 +2,5 @@
 
 package appear
 
-func openAtOnce(int, string) (fd int, err error, known bool) { return -1, nil, false } //nolint:staticcheck // the order of openBelow
+func openAtOnce(int, string) (fd int, known bool, err error) { return -1, false, nil }
 const pathOnly = 0
