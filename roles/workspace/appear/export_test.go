@@ -17,3 +17,13 @@ func Settle(w *Watch) {
 
 // Bound has a watch know at most some directories, and read at most some names in one look.
 func Bound(w *Watch, dirs, entries int) { w.bounds = bounds{dirs, entries} }
+
+// Items are what a watch knows, as kind and path.
+func Items(w *Watch) []string {
+	var out []string
+	w.items(func(path string, i *item) { out = append(out, string(i.kind)+" "+path) })
+	return out
+}
+
+// Known is how many directories a watch counts, and how many it has.
+func Known(w *Watch) (counted, has int) { return w.dirs, w.top.size() }
