@@ -12,8 +12,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"golang.org/x/sys/unix"
-	"pgregory.net/rapid"
 
 	"wf/protocol"
 	"wf/roles/workspace/appear"
@@ -163,78 +161,6 @@ func TestADirectoryInPlaceOfAnotherIsReadAnew(t *testing.T) {
 		}
 		p.write("a/deep/er/.envrc", "")
 	}), "envrc a/deep/er/", "repository b/")
-}
-
-// tick returns when the clock of a file system has gone on: a change from then on has another ctime than those
-// before.
-func tick(t *rapid.T, probe string) {
-	defer os.Remove(probe)
-	var first int64
-	for n := 0; ; n++ {
-		var s unix.Stat_t
-		if err := errors.Join(os.WriteFile(probe, []byte("x"), 0o600), unix.Stat(probe, &s)); err != nil {
-			t.Fatal(err)
-		}
-		if n == 0 {
-			first = s.Ctim.Nano()
-		} else if s.Ctim.Nano() != first {
-			return
-		}
-	}
-}
-
-// What is known after any changes, by reading what changed, is what a first look finds.
-func TestALaterLookKnowsWhatAFirstOneFinds(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		root, err := os.MkdirTemp("", "wf-appear-")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer os.RemoveAll(root)
-		watch := func() *appear.Watch {
-			w, err := appear.Of(root)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return w
-		}
-		appear.Forget()
-		w := watch()
-		w.Begin().End()
-		path := rapid.Custom(func(t *rapid.T) string {
-			return filepath.Join(append([]string{root}, rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c", ".git", ".wf", ".envrc", "HEAD", "objects", "refs"}), 1, 4).Draw(t, "path")...)...)
-		})
-		for range rapid.IntRange(1, 5).Draw(t, "commands") {
-			s := w.Begin()
-			for range rapid.IntRange(0, 8).Draw(t, "changes") {
-				at := path.Draw(t, "at")
-				switch rapid.IntRange(0, 4).Draw(t, "change") { // some of which cannot be made
-				case 0, 1:
-					_ = os.MkdirAll(at, 0o755)
-				case 2:
-					_ = os.RemoveAll(at)
-				case 3:
-					_ = os.Rename(at, path.Draw(t, "to"))
-				case 4:
-					_ = os.WriteFile(at, []byte("x"), 0o644)
-				}
-			}
-			s.End()
-			if rapid.Bool().Draw(t, "settled") {
-				tick(t, root+".probe")
-				appear.Settle(w)
-			}
-			appear.Forget()
-			fresh := watch()
-			fresh.Begin().End()
-			if d := cmp.Diff(appear.Items(fresh), appear.Items(w)); d != "" {
-				t.Fatalf("a first look finds, a later one knows:\n%s", d)
-			}
-			if counted, has := appear.Known(w); counted != has {
-				t.Fatalf("it counts %d directories and has %d", counted, has)
-			}
-		}
-	})
 }
 
 // What lies behind a link is not looked at, and a link in place of a directory is one.
@@ -414,58 +340,4 @@ func TestADirectoryThatCannotBeReadIsTold(t *testing.T) {
 	if err := os.Chmod(filepath.Join(p.root, "b"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// BenchmarkLook begins and ends a span in workspaces of some size: as the first command of a process, where nothing
-// changed, and where a file was made.
-func BenchmarkLook(b *testing.B) {
-	for _, files := range []int{1_000, 10_000, 100_000} {
-		p := newPlace(b)
-		for i := range files / 10 {
-			dir := fmt.Sprintf("node_modules/p%d/lib%d", i/3, i%3)
-			p.mkdir(dir)
-			for j := range 10 {
-				if err := os.WriteFile(fmt.Sprintf("%s/%s/f%d", p.root, dir, j), nil, 0o644); err != nil {
-					b.Fatal(err)
-				}
-			}
-		}
-		b.Run(fmt.Sprint("first-", files), func(b *testing.B) {
-			defer processor(b)()
-			for b.Loop() {
-				appear.Forget()
-				s := p.watch().Begin()
-				appear.Settle(p.watch())
-				s.End()
-			}
-		})
-		b.Run(fmt.Sprint("unchanged-", files), func(b *testing.B) {
-			defer processor(b)()
-			for b.Loop() {
-				p.watch().Begin().End()
-			}
-		})
-		b.Run(fmt.Sprint("changed-", files), func(b *testing.B) {
-			defer processor(b)()
-			for b.Loop() {
-				s := p.watch().Begin()
-				p.write("node_modules/p1/new", "")
-				s.End()
-				appear.Settle(p.watch())
-			}
-		})
-	}
-}
-
-// processor reports the processor time of an operation, which is the same on a busy machine.
-func processor(b *testing.B) func() {
-	used := func() int64 {
-		var u syscall.Rusage
-		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-			b.Fatal(err)
-		}
-		return u.Utime.Nano() + u.Stime.Nano()
-	}
-	before := used()
-	return func() { b.ReportMetric(float64(used()-before)/float64(b.N)/1e6, "cpu-ms/op") }
 }
