@@ -158,6 +158,20 @@ func TestWhatACommandLeavesIsTold(t *testing.T) {
 	})
 }
 
+// A server works all the time; what appears meanwhile is that of the commands beside it.
+func TestACommandThatLastsIsNotBesideOthers(t *testing.T) {
+	onEach(t, func(t *testing.T, s stage) {
+		other := s
+		s.policy.Lasting = true
+		s.policy.Appeared = func(a *protocol.Appeared) { t.Errorf("the server tells %v", a) }
+		s.afterStart(`mkdir -p late/.git`, func() {
+			if got := other.told(`mkdir -p sub/.git`); got == nil || len(got.Found) != 1 || got.Beside {
+				t.Errorf("the command tells %v", got)
+			}
+		})
+	})
+}
+
 // Each repository is a few mounts. Which ones are beyond their bound is told, once.
 func TestMoreRepositoriesThanAreProtected(t *testing.T) {
 	onEach(t, func(t *testing.T, s stage) {

@@ -38,6 +38,10 @@ type Policy struct {
 	// programs act, if it left any; nil is not called.
 	Appeared func(*protocol.Appeared)
 
+	// Lasting is a command that works for several calls, such as a server: what it leaves is told by those who
+	// make them, and Appeared is not called.
+	Lasting bool
+
 	// Environ are NAME=value pairs on top of what the environment's allow-list lets through.
 	Environ []string
 

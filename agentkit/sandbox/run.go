@@ -159,7 +159,11 @@ func (p Policy) launch(at found, args []string) (launch, error) {
 		if program != "" {
 			l.Env = append(l.Env, "GOCACHEPROG="+program)
 		}
-		l.span = watch.Begin()
+		if p.Lasting {
+			watch.Look()
+		} else {
+			l.span = watch.Begin()
+		}
 		control := protected(work, dir, watch.Repositories())
 		if at.tier.Namespaces {
 			watch.Unprotected(control.unprotected)

@@ -67,14 +67,25 @@ type Span struct {
 	ended  bool
 }
 
-// Begin looks, and begins a span. What is found now was made before.
-func (w *Watch) Begin() *Span {
+// Look brings the watch up to date. What is found without a span is not told.
+func (w *Watch) Look() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.refresh()
+}
+
+func (w *Watch) refresh() {
 	w.look(len(w.active) > 0)
 	if len(w.active) == 0 {
 		w.pending = protocol.Appeared{Partial: w.pending.Partial}
 	}
+}
+
+// Begin looks, and begins a span. What is found now was made before.
+func (w *Watch) Begin() *Span {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.refresh()
 	s := &Span{w: w, beside: len(w.active) > 0}
 	for other := range w.active {
 		other.beside = true
@@ -84,8 +95,11 @@ func (w *Watch) Begin() *Span {
 }
 
 // End looks and ends the span. What was found since Begin, and not told by another span, is told by this one;
-// nil is nothing. A second End is nothing.
+// nil is nothing. A second End is nothing, as is that of no span.
 func (s *Span) End() *protocol.Appeared {
+	if s == nil {
+		return nil
+	}
 	w := s.w
 	w.mu.Lock()
 	defer w.mu.Unlock()
