@@ -105,7 +105,9 @@ func (v *visit) stop(ctx context.Context, t tool.Tool, call protocol.CallMessage
 		return ctx.Err()
 	}
 	if err != nil {
+		appeared := r.Appeared
 		r = unknownOutcome
+		r.Appeared = appeared
 	}
 	if err := v.answer(context.WithoutCancel(ctx), call, r); err != nil {
 		return err
@@ -119,7 +121,7 @@ func (v *visit) answer(ctx context.Context, call protocol.CallMessage, r tool.Re
 	if content == "" {
 		content = "(no output)"
 	}
-	err := v.emit(ctx, protocol.ToolResult{Call: call.ID, Content: protocol.NewText(content), IsError: r.IsError})
+	err := v.emit(ctx, protocol.ToolResult{Call: call.ID, Content: protocol.NewText(content), IsError: r.IsError, Appeared: r.Appeared.Clean(v.clean)})
 	if err != nil {
 		return err
 	}

@@ -183,6 +183,8 @@ type ToolResult struct {
 	Call    string `cbor:"call" json:"call"`
 	Content Text   `cbor:"content" json:"content"`
 	IsError bool   `cbor:"is_error" json:"is_error"`
+	// Appeared is what the call left in the workspace, as far as a tool can leave anything.
+	Appeared *Appeared `cbor:"appeared,omitempty" json:"appeared,omitempty"`
 }
 
 // Usage is what one model call used. A provider that does not tell gives null.
@@ -341,6 +343,8 @@ type SandboxTier struct {
 	Tier string `cbor:"tier" json:"tier"`
 	ABI  int    `cbor:"abi" json:"abi"`
 	Met  string `cbor:"met,omitempty" json:"met,omitempty"`
+	// Appeared is set behind a command of a run role.
+	Appeared *Appeared `cbor:"appeared,omitempty" json:"appeared,omitempty"`
 }
 
 // SuspendedBy stops a run until wf resume.

@@ -90,6 +90,8 @@ func (r *Run) Perform(ctx context.Context, turn protocol.Turn, emit Emit) (proto
 	c.Network, c.Hosts = turn.Role.Reach()
 	var hit []string
 	c.Hit = func(text string) { hit = append(hit, text) }
+	var appeared *protocol.Appeared
+	c.Appeared = func(a *protocol.Appeared) { appeared = a.Clean(NewRedactor(secrets).String) }
 	if out.stderr != nil { // not a nil *stream in an interface
 		c.Stderr = out.stderr
 	}
@@ -106,6 +108,13 @@ func (r *Run) Perform(ctx context.Context, turn protocol.Turn, emit Emit) (proto
 	}
 	switch {
 	case end.stopped && ctx.Err() != nil:
+		if appeared != nil {
+			tier := r.Walls.Tier(c)
+			tier.Appeared = appeared
+			if err := emit(context.WithoutCancel(ctx), tier); err != nil {
+				return out.conclusion(true), err
+			}
+		}
 		return out.conclusion(true), context.Cause(ctx)
 	case errors.Is(err, syscall.E2BIG):
 		return protocol.Conclusion{}, failure("start_failed", "start_failed",
@@ -121,9 +130,9 @@ func (r *Run) Perform(ctx context.Context, turn protocol.Turn, emit Emit) (proto
 				hit = append(hit, met)
 			}
 		}
-		if len(hit) > 0 {
+		if len(hit) > 0 || appeared != nil {
 			tier := r.Walls.Tier(c)
-			tier.Met = strings.Join(hit, "; ")
+			tier.Met, tier.Appeared = strings.Join(hit, "; "), appeared
 			if err := emit(ctx, tier); err != nil {
 				return protocol.Conclusion{}, err
 			}

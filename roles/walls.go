@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"wf/protocol"
+	"wf/roles/workspace/appear"
 )
 
 // Walls confine commands: what an agent could have written runs within them.
@@ -37,6 +38,9 @@ type Command struct {
 	Stderr    io.Writer     // nil joins it to Stdout
 	Grace     time.Duration // from SIGTERM to SIGKILL
 	Hit       func(string)  // is called for each wall that Walls saw the command meet, before Run returns
+	// Appeared is called with what the command left in the workspace on which other programs act, if it left
+	// any, before Run returns; nil is not called.
+	Appeared func(*protocol.Appeared)
 
 	cwd string // the open Dir, for a command that is started here
 }
@@ -52,7 +56,15 @@ func (b Bare) Tier(Command) protocol.SandboxTier { return protocol.SandboxTier{T
 // in the background is left alone.
 func (b Bare) Run(ctx context.Context, c Command) (int, error) {
 	c.Env = append(Inherit(os.Environ(), nil, nil), c.Env...)
+	watch, err := appear.Of(c.Workspace)
+	if err != nil {
+		return 0, err
+	}
+	span := watch.Begin()
 	end, err := c.run(ctx)
+	if a := span.End(); a != nil && c.Appeared != nil {
+		c.Appeared(a)
+	}
 	if err == nil && end.stopped {
 		err = context.Cause(ctx)
 	}

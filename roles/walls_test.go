@@ -2,7 +2,10 @@ package roles
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -45,5 +48,38 @@ func TestWhatACommandMetIsJournaled(t *testing.T) {
 	}
 	if d := cmp.Diff([]string{"c.example.com:443"}, at.Hosts); d != "" || at.Network {
 		t.Errorf("it reaches all: %v, %s", at.Network, d)
+	}
+}
+
+// What a command left is journaled, without secrets, however the command ended: here by itself, and by the end
+// of its time.
+func TestWhatACommandLeftIsJournaled(t *testing.T) {
+	for line, ends := range map[string]bool{"mkdir -p sub/.git 'the-secret/.wf'": true, "mkdir -p sub/.git the-secret/.wf && touch up && sleep 1000": false} {
+		turn := command(t, line)
+		turn.Confined, turn.Secrets = true, []string{"TOKEN"}
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		if !ends {
+			go func() {
+				for ctx.Err() == nil {
+					if _, err := os.Stat(filepath.Join(turn.Workspace, "up")); err == nil {
+						stop()
+					}
+				}
+			}()
+		}
+		var got []*protocol.Appeared
+		_, err := (&Run{Walls: Bare{"container"}, Environ: append(os.Environ(), "TOKEN=the-secret"), Grace: time.Millisecond}).Perform(ctx, turn, func(ctx context.Context, data ...protocol.Data) error {
+			for _, d := range data {
+				if tier, ok := d.(protocol.SandboxTier); ok && tier.Appeared != nil {
+					got = append(got, tier.Appeared)
+				}
+			}
+			return ctx.Err()
+		})
+		want := []*protocol.Appeared{{Found: []protocol.Found{{Kind: protocol.FoundRepository, Path: "sub/"}, {Kind: protocol.FoundStore, Path: "[secret:TOKEN]/"}}}}
+		if d := cmp.Diff(want, got); d != "" || (err == nil) != ends {
+			t.Errorf("%s: %v (-want +got):\n%s", line, err, d)
+		}
 	}
 }

@@ -206,7 +206,7 @@ func (p *Pool) tool(s protocol.MCPServer, offer protocol.Tool) tool.Tool {
 		Policy:  tool.Ask,
 		Unasked: func(ctx context.Context) bool { return p.onlyReads(ctx, s, offer.Name) },
 		Run: func(ctx context.Context, at tool.Workspace, args json.RawMessage) (tool.Result, error) {
-			return p.call(ctx, s, offer.Name, args, at.Clean)
+			return p.watched(s, func() (tool.Result, error) { return p.call(ctx, s, offer.Name, args, at.Clean) })
 		},
 	}
 }

@@ -1,12 +1,14 @@
 package sandbox
 
 import (
-	"bufio"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"wf/roles/workspace"
 )
 
 // gitIdentity are the variables by which git inside commits in the name of the user: those of the
@@ -22,19 +24,14 @@ func (h host) gitIdentity(workspace string) map[string]string {
 			}
 		}
 	}
-	if own := gitUser(filepath.Join(workspace, ".git", "config")); len(out) > 0 || len(own) > 0 {
+	own := gitValues(filepath.Join(workspace, ".git", "config"))
+	_, named := own["user.name"]
+	_, reached := own["user.email"]
+	if len(out) > 0 || named || reached {
 		return out
 	}
-	user := map[string]string{}
-	for _, path := range []string{h.below("XDG_CONFIG_HOME", ".config", "git/config"), h.value("", ".gitconfig")} {
-		if path == "" {
-			continue
-		}
-		for key, value := range gitUser(path) {
-			user[key] = value
-		}
-	}
-	for key, name := range map[string]string{"name": "NAME", "email": "EMAIL"} {
+	user := h.gitConfig()
+	for key, name := range map[string]string{"user.name": "NAME", "user.email": "EMAIL"} {
 		if user[key] != "" {
 			out["GIT_AUTHOR_"+name], out["GIT_COMMITTER_"+name] = user[key], user[key]
 		}
@@ -42,58 +39,41 @@ func (h host) gitIdentity(workspace string) map[string]string {
 	return out
 }
 
-// gitConfigMax bounds what is read of a config, in bytes.
-const gitConfigMax = 1 << 20
-
-// gitUser reads user.name and user.email of a git config, as git-config(1) writes them: the last of a
-// key counts. A config that is none has neither.
-func gitUser(path string) map[string]string {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // it does not wait for the other end of a pipe
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil
-	}
+// gitConfig is what the user's own config of git says, by key.
+func (h host) gitConfig() map[string]string {
 	out := map[string]string{}
-	section := ""
-	for lines := bufio.NewScanner(io.LimitReader(f, gitConfigMax)); lines.Scan(); {
-		line := strings.TrimSpace(lines.Text())
-		if rest, ok := strings.CutPrefix(line, "["); ok {
-			section, line, _ = strings.Cut(rest, "]")
-			section, line = strings.ToLower(strings.TrimSpace(section)), strings.TrimSpace(line)
-		}
-		key, value, ok := strings.Cut(line, "=")
-		key = strings.ToLower(strings.TrimSpace(key))
-		if section == "user" && ok && (key == "name" || key == "email") {
-			out[key] = gitValue(strings.TrimSpace(value))
+	for _, path := range []string{h.below("XDG_CONFIG_HOME", ".config", "git/config"), h.value("", ".gitconfig")} {
+		if path != "" {
+			maps.Copy(out, gitValues(path))
 		}
 	}
 	return out
 }
 
-// gitValue takes the quotes, escapes and the comment off a value.
-func gitValue(s string) string {
-	var b strings.Builder
-	quoted, end := false, 0 // end is where the last byte that is not blank ends
-	for i := 0; i < len(s); i++ {
-		switch c := s[i]; {
-		case c == '"':
-			quoted = !quoted
-			end = b.Len()
-			continue
-		case !quoted && (c == '#' || c == ';'):
-			return b.String()[:end]
-		case c == '\\' && i+1 < len(s): // of a quote or a backslash; others mean nothing in a name
-			i++
-			b.WriteByte(s[i])
-		default:
-			b.WriteByte(c)
-		}
-		if c := s[i]; quoted || c != ' ' && c != '\t' {
-			end = b.Len()
-		}
+// TakesBareRepositories reports whether the user's git takes any directory that looks like a repository for one:
+// safe.bareRepository is not explicit, neither in the user's config nor in that of the system. What these
+// include is not read.
+func TakesBareRepositories() bool {
+	const key = "safe.barerepository"
+	values := gitValues("/etc/gitconfig")
+	maps.Copy(values, hostOf(os.LookupEnv).gitConfig())
+	return !strings.EqualFold(values[key], "explicit")
+}
+
+// gitConfigMax bounds what is read of a config, in bytes.
+const gitConfigMax = 1 << 20
+
+// gitValues reads a git config: the last value of a key counts. A config that is none is empty.
+func gitValues(path string) map[string]string {
+	out := map[string]string{}
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // it does not wait for the other end of a pipe
+	if err != nil {
+		return out
 	}
-	return b.String()[:end]
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return out
+	}
+	maps.Insert(out, workspace.GitConfig(io.LimitReader(f, gitConfigMax)))
+	return out
 }

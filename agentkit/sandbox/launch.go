@@ -3,6 +3,9 @@ package sandbox
 import (
 	"os"
 	"time"
+
+	"wf/protocol"
+	"wf/roles/workspace/appear"
 )
 
 // A launch is a Policy in the words of the launcher, sent to it over a pipe. Paths are
@@ -38,6 +41,9 @@ type launch struct {
 	met    func(string)
 	stdin  *os.File
 	layers []*os.File // held as long as the Overlays are mounted
+
+	span     *appear.Span // until what the command left is told
+	appeared func(*protocol.Appeared)
 }
 
 // A symlink is a link as the machine has it.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"time"
+
+	"wf/protocol"
 )
 
 // ErrUnavailable says that this machine cannot confine commands.
@@ -31,6 +33,14 @@ type Policy struct {
 	// Met is called by Run before it returns, for each wall that Run itself saw the command meet, with a
 	// text that names the key which opens it; nil is not called.
 	Met func(text string)
+
+	// Appeared is called by Run before it returns with what the command left in the workspace on which other
+	// programs act, if it left any; nil is not called.
+	Appeared func(*protocol.Appeared)
+
+	// Lasting is a command that works for several calls, such as a server: what it leaves is told by those who
+	// make them, and Appeared is not called.
+	Lasting bool
 
 	// Environ are NAME=value pairs on top of what the environment's allow-list lets through.
 	Environ []string

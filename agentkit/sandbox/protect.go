@@ -8,7 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"wf/protocol"
 	"wf/roles/workspace"
+	"wf/roles/workspace/appear"
 )
 
 // gitControl are the parts of a git directory that say what git runs and where it reads and
@@ -19,53 +21,77 @@ var gitControl = []string{"config", "config.worktree", "hooks", "info", "commond
 // where there are more, all of them are read-only as a whole.
 const innerMax = 32
 
-// protected are the parts of a workspace that others read as orders, as far as they exist: what
-// wf keeps, and what controls the git repositories of the workspace and of the directory of a
-// command. Where there are namespaces they are read-only. Links are not protected, only what
-// they lead to where it is in the list itself.
-func protected(work, dir string) []string {
-	var p protection
+// Bounds of what is protected beside the repository of the workspace: each path is a few mounts.
+const (
+	nestedMax = 64
+	pathsMax  = 1_000
+)
+
+// unwanted are the parts of a repository that no command of git puts where they were not, but for settings
+// of one worktree, and that have git run what they say. A mount cannot keep them from being made: see unmake.
+var unwanted = []string{"commondir", "hooks", "config.worktree"}
+
+// A protection is what of a workspace others read as orders, as far as it exists: what wf keeps, and what
+// controls its git repositories. Where there are namespaces paths are read-only. Links are not protected, only
+// what they lead to where it is in the list itself.
+type protection struct {
+	work        string
+	paths       []string
+	absent      []string // unwanted parts that are not there now
+	unprotected int      // repositories for which there are too many
+}
+
+// protected are the repositories on the way to the directory of a command, whatever made them, and those that
+// were found in the workspace, up to nestedMax.
+func protected(work, dir string, found []appear.Repository) *protection {
+	p := &protection{work: work}
+	way := map[string]bool{}
 	for at := dir; within(at, work); at = filepath.Dir(at) {
 		if at == work || p.isThere(filepath.Join(at, ".git")) {
 			p.repository(at)
 			p.add(filepath.Join(at, ".wf"))
+			way[at] = true
 		}
 		if at == work {
 			break
 		}
 	}
-	kept := p.paths[:0]
-	for _, path := range p.paths {
-		if within(path, work) {
-			kept = append(kept, path)
+	nested := 0
+	for _, r := range found {
+		if way[filepath.Dir(r.Path)] && r.Kind != protocol.FoundBare {
+			p.named(r)
+			continue
+		}
+		if nested >= nestedMax || len(p.paths) > pathsMax {
+			p.unprotected++
+			continue
+		}
+		before := len(p.paths)
+		switch r.Kind {
+		case protocol.FoundStore:
+			p.add(r.Path)
+		case protocol.FoundBare:
+			p.control(r.Path)
+		default:
+			p.repository(filepath.Dir(r.Path))
+		}
+		p.named(r)
+		if len(p.paths) > before {
+			nested++
 		}
 	}
-	return kept
+	slices.Sort(p.paths)
+	p.paths = slices.Compact(p.paths)
+	return p
 }
 
-// unwanted are the parts of a repository that no command of git puts where they were not, and that have
-// git run what they say: the settings of another directory, and hooks.
-var unwanted = []string{"commondir", "hooks"}
-
-// absent are the unwanted parts that are not there now, in the repositories of the workspace and of the
-// directory of a command. A mount cannot keep them from being made: see unmake.
-func absent(work, dir string) []string {
-	var out []string
-	for at := dir; within(at, work); at = filepath.Dir(at) {
-		git := filepath.Join(at, ".git")
-		if info, err := os.Lstat(git); err == nil && info.IsDir() {
-			for _, name := range unwanted {
-				path := filepath.Join(git, name)
-				if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
-					out = append(out, path)
-				}
-			}
-		}
-		if at == work {
-			break
+// named protects what a repository names beside itself, unless a link leads there.
+func (p *protection) named(r appear.Repository) {
+	for _, path := range slices.Concat(r.Names, r.Rebases) {
+		if real, err := filepath.EvalSymlinks(path); err == nil && real == path {
+			p.add(path)
 		}
 	}
-	return out
 }
 
 // unmake removes what a command has made of the absent, and tells which.
@@ -90,8 +116,6 @@ func unmake(work string, absent []string) (made []string, err error) {
 	return made, errors.Join(errs...)
 }
 
-type protection struct{ paths []string }
-
 func (p *protection) isThere(path string) bool {
 	info, err := os.Lstat(path)
 	return err == nil && (info.IsDir() || info.Mode().IsRegular())
@@ -99,7 +123,7 @@ func (p *protection) isThere(path string) bool {
 
 // add protects a path that is there. The directories on the way to it are no links.
 func (p *protection) add(path string) {
-	if p.isThere(path) {
+	if within(path, p.work) && path != p.work && p.isThere(path) {
 		p.paths = append(p.paths, path)
 	}
 }
@@ -126,9 +150,7 @@ func (p *protection) control(git string) {
 	if real, err := filepath.EvalSymlinks(git); err != nil || real != git {
 		return
 	}
-	for _, name := range gitControl {
-		p.direct(git, name)
-	}
+	p.directory(git)
 	for _, of := range []string{"modules", "worktrees"} {
 		outer := filepath.Join(git, of)
 		if info, err := os.Lstat(outer); err != nil || !info.IsDir() {
@@ -140,9 +162,20 @@ func (p *protection) control(git string) {
 			continue
 		}
 		for _, dir := range inner {
-			for _, name := range gitControl {
-				p.direct(dir, name)
-			}
+			p.directory(dir)
+		}
+	}
+}
+
+// directory protects one git directory.
+func (p *protection) directory(git string) {
+	for _, name := range gitControl {
+		p.direct(git, name)
+	}
+	for _, name := range unwanted {
+		path := filepath.Join(git, name)
+		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) && within(path, p.work) {
+			p.absent = append(p.absent, path)
 		}
 	}
 }

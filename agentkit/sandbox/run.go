@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"wf/roles/workspace"
+	"wf/roles/workspace/appear"
 )
 
 // Run runs a command under a policy until everything that it started has ended, and gives its
@@ -41,10 +42,13 @@ func Run(ctx context.Context, p Policy, args []string, stdout, stderr io.Writer)
 }
 
 // clean runs a launch, and removes what it left in a repository that would have the user's own git run
-// programs of its choice.
+// programs of its choice. It tells what else appeared.
 func (l *launch) clean(ctx context.Context, flags uintptr, stdout, stderr io.Writer) (int, error) {
 	code, err := l.run(ctx, flags, stdout, stderr)
 	made, failed := unmake(l.Write[0], l.absent)
+	if a := l.span.End(); a != nil && l.appeared != nil {
+		l.appeared(a)
+	}
 	if failed != nil {
 		return code, errors.Join(err, fmt.Errorf("remove %s, which the command made: %w", strings.Join(made, ", "), failed))
 	}
@@ -101,6 +105,10 @@ func (p Policy) launch(at found, args []string) (launch, error) {
 		return launch{}, err
 	}
 	host := hostOf(os.LookupEnv, append(own.dirs(), work)...)
+	watch, err := appear.Of(work)
+	if err != nil {
+		return launch{}, err
+	}
 	var overlays []overlay
 	var held []*os.File
 	if len(p.Hosts) > 0 && !p.Network && !at.tier.Namespaces {
@@ -132,7 +140,7 @@ func (p Policy) launch(at found, args []string) (launch, error) {
 		Args: args, Dir: dir, Tmp: own.tmp, Overlays: overlays, layers: held, Devices: devices, SSHAgent: agent,
 		ABI: at.tier.ABI, Namespaces: at.tier.Namespaces, NetNS: at.tier.Namespaces && !p.Network, Network: p.Network,
 		Write:  []string{work, own.tmp, own.home, own.goCache},
-		Limits: p.Limits.filled(), Grace: cmp.Or(p.Grace, DefaultGrace), stdin: p.Stdin, met: p.Met,
+		Limits: p.Limits.filled(), Grace: cmp.Or(p.Grace, DefaultGrace), stdin: p.Stdin, met: p.Met, appeared: p.Appeared,
 	}
 	if !p.Network {
 		l.Hosts = p.Hosts
@@ -151,7 +159,16 @@ func (p Policy) launch(at found, args []string) (launch, error) {
 		if program != "" {
 			l.Env = append(l.Env, "GOCACHEPROG="+program)
 		}
-		l.Protect, l.absent, l.Sockets = protected(work, dir), absent(work, dir), sockets()
+		if p.Lasting {
+			watch.Look()
+		} else {
+			l.span = watch.Begin()
+		}
+		control := protected(work, dir, watch.Repositories())
+		if at.tier.Namespaces {
+			watch.Unprotected(control.unprotected)
+		}
+		l.Protect, l.absent, l.Sockets = control.paths, control.absent, sockets()
 		readable := slices.Concat(host.readable(), p.Read, given)
 		l.Read = host.existing(readable)
 		if linked := workspace.Linked(work); linked != "" && !slices.Contains(l.Read, linked) {

@@ -19,6 +19,7 @@ import (
 	"wf/protocol"
 	"wf/roles"
 	"wf/roles/workspace"
+	"wf/roles/workspace/appear"
 )
 
 // ReadMax is how many bytes of a file one call of read_file gives.
@@ -47,6 +48,29 @@ func inRoot(at Workspace, name string, access workspace.Access, do func(p *works
 	}
 	defer p.Close()
 	return do(p, name), nil
+}
+
+// writing is inRoot for a file that is written, and tells what appears by it.
+func writing(at Workspace, name string, do func(p *workspace.Place, name string) Result) (Result, error) {
+	below, ok := inside(at, name)
+	if !ok {
+		return inRoot(at, name, workspace.Write, do) // says what is wrong
+	}
+	watch, err := appear.Of(at.root())
+	if err != nil {
+		return why(name, err), nil
+	}
+	dir, err := filepath.EvalSymlinks(at.Dir)
+	if err != nil {
+		return why(name, err), nil
+	}
+	w := watch.Writing(filepath.Join(dir, below))
+	return inRoot(at, name, workspace.Write, func(p *workspace.Place, name string) Result {
+		w.Found(filepath.Join(dir, p.Path))
+		r := do(p, name)
+		r.Appeared = w.End()
+		return r
+	})
 }
 
 // inside is a path of a call relative to the directory of the agent; ok is false where it lies elsewhere.
@@ -194,7 +218,7 @@ func writeFile() Tool {
 			if err := Decode(raw, &args, "path", "content"); err != nil {
 				return failed("%v", err), nil
 			}
-			return inRoot(at, args.Path, workspace.Write, func(p *workspace.Place, name string) Result {
+			return writing(at, args.Path, func(p *workspace.Place, name string) Result {
 				if r := overHidden(p, at, name, args.Content); r.IsError {
 					return r
 				}
@@ -227,7 +251,7 @@ func editFile() Tool {
 			if err := Decode(raw, &args, "path", "old", "new"); err != nil {
 				return failed("%v", err), nil
 			}
-			return inRoot(at, args.Path, workspace.Write, func(p *workspace.Place, name string) Result {
+			return writing(at, args.Path, func(p *workspace.Place, name string) Result {
 				if r := overHidden(p, at, name, args.New); r.IsError {
 					return r
 				}

@@ -59,6 +59,8 @@ func command(ctx context.Context, at Workspace, line string, timeout time.Durati
 	stdout, stderr := newEnds(StdoutMax), newEnds(StderrMax)
 	var met []string
 	at.met = func(text string) { met = append(met, text) }
+	var appeared *protocol.Appeared
+	at.appeared = func(a *protocol.Appeared) { appeared = a }
 	run := confined
 	if at.Sandbox == sandbox.Off {
 		run = unconfined
@@ -68,7 +70,7 @@ func command(ctx context.Context, at Workspace, line string, timeout time.Durati
 	shownOut.end()
 	shownErr.end()
 	if ctx.Err() != nil {
-		return Result{}, ctx.Err()
+		return Result{Appeared: appeared}, ctx.Err()
 	}
 	r := Result{Content: fmt.Sprintf("exit code: %d", code)}
 	switch {
@@ -87,6 +89,7 @@ func command(ctx context.Context, at Workspace, line string, timeout time.Durati
 	for _, text := range met {
 		r.Content += "\n" + text
 	}
+	r.Appeared = appeared
 	return r, nil
 }
 
@@ -96,7 +99,7 @@ func confined(ctx context.Context, at Workspace, line string, stdout, stderr io.
 }
 
 func (w Workspace) policy() sandbox.Policy {
-	return sandbox.Policy{Workspace: w.root(), Dir: w.Dir, Network: w.Network, Hosts: w.Hosts, Met: w.met, Environ: w.Environ, Grants: w.Grants}
+	return sandbox.Policy{Workspace: w.root(), Dir: w.Dir, Network: w.Network, Hosts: w.Hosts, Met: w.met, Appeared: w.appeared, Environ: w.Environ, Grants: w.Grants}
 }
 
 func section(at Workspace, name string, e *ends) string {

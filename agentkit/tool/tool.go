@@ -81,7 +81,8 @@ type Workspace struct {
 	Watch  func(kind, text string)
 	Redact func() *roles.Redactor
 
-	met func(string) // of the policy of a command
+	met      func(string) // of the policy of a command
+	appeared func(*protocol.Appeared)
 }
 
 // root is what commands may write.
@@ -110,8 +111,9 @@ func (w Workspace) clean(s string) string {
 
 // Result is what the model reads of a call.
 type Result struct {
-	Content string
-	IsError bool
+	Content  string
+	IsError  bool
+	Appeared *protocol.Appeared // what the call left on which other programs act; no model reads it
 }
 
 func failed(format string, args ...any) Result {

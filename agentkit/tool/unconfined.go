@@ -12,6 +12,7 @@ import (
 
 	"wf/agentkit/sandbox"
 	"wf/roles/workspace"
+	"wf/roles/workspace/appear"
 )
 
 // grace is how long a stopped command has between SIGTERM and SIGKILL, and how long its output
@@ -26,6 +27,12 @@ func unconfined(ctx context.Context, at Workspace, line string, stdout, stderr i
 		return 0, err
 	}
 	defer cwd.Close()
+	watch, err := appear.Of(at.root())
+	if err != nil {
+		return 0, err
+	}
+	span := watch.Begin()
+	defer func() { at.appeared(span.End()) }()
 	cmd := exec.CommandContext(ctx, "sh", "-c", line)
 	cmd.Dir = cwd.Path
 	cmd.Env = append(append(sandbox.Environ(), "PWD="+at.Dir), at.Environ...)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"time"
@@ -56,7 +57,9 @@ type doctorJSON struct {
 func (a *app) doctor(ctx context.Context, clean bool) error {
 	out := doctorJSON{Schema: "wf.doctor/v1", OK: true, Items: []checkup{a.checkStore(ctx)}}
 	out.Items = append(out.Items, a.checkModels()...)
-	out.Items = append(out.Items, a.checkSandbox(), checkPrivate(time.Now(), clean), a.checkDaemon(ctx))
+	out.Items = append(out.Items, a.checkSandbox())
+	out.Items = append(out.Items, checkGit()...)
+	out.Items = append(out.Items, checkPrivate(time.Now(), clean), a.checkDaemon(ctx))
 	for _, c := range out.Items {
 		out.OK = out.OK && c.State != "bad"
 	}
@@ -177,6 +180,16 @@ func (a *app) checkSandbox() checkup {
 		c.Text, c.Fix = c.Text+"; your config says that this machine is a sandbox itself: what cannot be confined runs as it is", ""
 	}
 	return c
+}
+
+// checkGit recommends that the user's own git takes no directory of a workspace for a repository because it looks
+// like one. git is not started. Where there is none, nothing is said.
+func checkGit() []checkup {
+	if _, err := exec.LookPath("git"); err != nil || !sandbox.TakesBareRepositories() {
+		return nil
+	}
+	return []checkup{{Name: "git", State: "note", Text: "takes any directory that looks like a bare repository for one, and agents can make such directories",
+		Fix: "git config --global safe.bareRepository explicit"}}
 }
 
 // checkDaemon asks the daemon of the store, if there is one.

@@ -116,6 +116,10 @@ func (l *live) notice(n engine.Notice) {
 		if s != nil {
 			s.tail = tell(d)
 		}
+	case protocol.ToolResult:
+		l.appeared(n.Step, d.Appeared)
+	case protocol.SandboxTier:
+		l.appeared(n.Step, d.Appeared)
 	case protocol.AttemptFailed:
 		l.draw(l.row(l.paint.yellow("!"), n.Step, tell(d)))
 	case protocol.WaitingFor:
@@ -124,6 +128,13 @@ func (l *live) notice(n engine.Notice) {
 		l.completed(n.Step, s, d)
 	case protocol.SuspendedBy, protocol.LimitReached, protocol.ModelFallback, protocol.CancelledBy, protocol.ResumedBy:
 		l.draw(l.row(l.paint.yellow("!"), n.Step, tell(n.Data)))
+	}
+}
+
+// appeared tells what a step left on which other programs act.
+func (l *live) appeared(step string, a *protocol.Appeared) {
+	if a != nil {
+		l.draw(l.row(l.paint.yellow("!"), step, a.String()))
 	}
 }
 

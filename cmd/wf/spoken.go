@@ -57,6 +57,9 @@ func (s *spokenScreen) notice(n engine.Notice) {
 		if s.tell(d) != "" {
 			s.result(n.Step, d)
 		}
+		if d.Appeared != nil {
+			s.line(n.Step, s.paint.yellow("!"), d.Appeared.String())
+		}
 	case protocol.Usage, protocol.PromptSent:
 		// the stream tells as much
 	case protocol.StepCompleted:

@@ -41,6 +41,8 @@ func TestASpokenScreenSaysEverythingOnce(t *testing.T) {
 		{"a tool that was heard", []engine.Notice{event("a#1", protocol.ToolCall{Call: "1", Name: "shell"}), delta("a#1", "stdout", "1\n"), delta("a#1", "stdout", "2\n"),
 			event("a#1", protocol.ToolResult{Call: "1", Content: protocol.NewText("exit code: 0\nstdout:\n1\n2")})},
 			"→ a#1  shell \n1\n2\n"},
+		{"what a tool left", []engine.Notice{event("a#1", protocol.ToolResult{Call: "1", Appeared: &protocol.Appeared{Found: []protocol.Found{{Kind: protocol.FoundGitLink, Path: "a/"}}}})},
+			"  \n! a#1  made a link to a git repository in a/: wf does not act on it; your git may\n"},
 		{"control characters", []engine.Notice{delta("a#1", "stdout", "a\x1b[2Jb\n")},
 			"a#1\na\\u001b[2Jb\n"},
 		{"a step", []engine.Notice{delta("a#1", "text", "half"), event("a#1", protocol.AttemptFailed{Attempt: 1, Error: protocol.ErrorInfo{Phase: "cut", Message: "off"}}), delta("a#1", "text", "whole"), event("a#1", said("whole"))},

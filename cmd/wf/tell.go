@@ -33,14 +33,15 @@ func tell(d protocol.Data) string {
 	case protocol.ToolCall:
 		return "calls " + d.Name + " " + oneLine(d.Args.S, 100)
 	case protocol.ToolResult:
+		text := "tool answered "
 		if d.IsError {
-			return "tool failed: " + oneLine(d.Content.S, 100)
+			text = "tool failed: "
 		}
-		text := "tool answered " + oneLine(d.Content.S, 100)
-		if _, wall, met := strings.Cut(d.Content.S, "\n[sandbox "); met {
+		text += oneLine(d.Content.S, 100)
+		if _, wall, met := strings.Cut(d.Content.S, "\n[sandbox "); met && !d.IsError {
 			text += "  [sandbox " + oneLine(wall, 400)
 		}
-		return text
+		return both(text, d.Appeared.String())
 	case protocol.Usage:
 		return tokens(d)
 	case protocol.AttemptFailed:
@@ -72,8 +73,8 @@ func tell(d protocol.Data) string {
 	case protocol.Approval:
 		return d.Decision + " " + d.Tool + " by " + orWord(d.By, "policy")
 	case protocol.SandboxTier:
-		if d.Met != "" {
-			return d.Met
+		if text := both(d.Met, d.Appeared.String()); text != "" {
+			return text
 		}
 		return "sandbox " + d.Tier
 	case protocol.SuspendedBy:
@@ -178,6 +179,14 @@ func amount(limit string, n int64) string {
 		return span(time.Duration(n) * time.Microsecond)
 	}
 	return fmt.Sprint(n)
+}
+
+// both are two texts on one line, or the one that there is.
+func both(a, b string) string {
+	if a != "" && b != "" {
+		return a + "; " + b
+	}
+	return a + b
 }
 
 func orWord(s, instead string) string {

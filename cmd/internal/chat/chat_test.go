@@ -170,6 +170,20 @@ func TestLiveOutputGivesWayToTheJournal(t *testing.T) {
 	s.Shows("exit 2")
 }
 
+// What an agent left on which programs of the user act stands below the call.
+func TestWhatAppearedIsShown(t *testing.T) {
+	r := newRoom()
+	r.happen("", protocol.EvRunStarted, obj{"title": "talk"})
+	r.happen("wf#1", protocol.EvStepStarted, obj{"role": "wf"})
+	r.happen("wf#1", protocol.EvToolCall, obj{"call": "1", "name": "shell", "args": `{"command":"git init sub"}`})
+	r.happen("wf#1", protocol.EvToolResult, obj{"call": "1", "content": "exit code: 0", "appeared": obj{"found": []obj{{"kind": "repository", "path": "sub/\x1b[2J"}}}})
+	s := show(t, r, 120, 24)
+	s.Shows("wf#1: made a git repository in sub/")
+	s.Shows("wf does not act on it; your git may")
+	r.happen("test#1", protocol.EvSandbox, obj{"tier": "x", "appeared": obj{"found": []obj{{"kind": "store", "path": "sub/"}}}})
+	s.Shows("test#1: made a .wf in sub/")
+}
+
 func TestB09OlderPagesComeWithoutGapOrDuplicate(t *testing.T) {
 	r := newRoom()
 	r.happen("", protocol.EvRunStarted, obj{"title": "long"})

@@ -99,48 +99,56 @@ func (t *Transcript) note(e protocol.WireEvent, failed bool, format string, args
 	t.add(&Item{Kind: Note, Seq: e.Seq, Failed: failed, Text: plain.Text(fmt.Sprintf(format, args...))})
 }
 
+// appeared notes what a step left on which other programs act.
+func (t *Transcript) appeared(e protocol.WireEvent, step string, d data) {
+	if d.Appeared != nil {
+		t.note(e, true, "%s: %s", step, d.Appeared)
+	}
+}
+
 // data are the fields of all events that are shown; JSON of other types leaves them alone.
 type data struct {
-	Title    word              `json:"title"`
-	Role     string            `json:"role"`
-	Content  word              `json:"content"`
-	Call     string            `json:"call"`
-	Name     string            `json:"name"`
-	Args     word              `json:"args"`
-	IsError  bool              `json:"is_error"`
-	Kind     string            `json:"kind"`
-	Question word              `json:"question"`
-	Choices  []protocol.Choice `json:"choices"`
-	Form     word              `json:"form"`
-	Shown    string            `json:"shown"`
-	By       word              `json:"by"`
-	Source   word              `json:"source"`
-	Choice   string            `json:"choice"`
-	Text     word              `json:"text"`
-	Reason   string            `json:"reason"`
-	Detail   word              `json:"detail"`
-	Limit    string            `json:"limit"`
-	Value    int64             `json:"value"`
-	Max      int64             `json:"max"`
-	Scope    string            `json:"scope"`
-	Before   int64             `json:"tokens_before"`
-	After    int64             `json:"tokens_after"`
-	From     string            `json:"from"`
-	To       string            `json:"to"`
-	Status   string            `json:"status"`
-	Model    string            `json:"model"`
-	Input    *int64            `json:"input"`
-	Output   *int64            `json:"output"`
-	TTFE     int64             `json:"ttfe_ms"`
-	TotalMS  int64             `json:"total_ms"`
-	RetryAt  int64             `json:"retry_at"`
-	Goal     word              `json:"goal"`
-	State    word              `json:"state"`
-	Final    word              `json:"final_response"`
-	Decision string            `json:"decision"`
-	Tool     string            `json:"tool"`
-	Messages int               `json:"messages"`
-	Error    json.RawMessage   `json:"error"`
+	Title    word               `json:"title"`
+	Role     string             `json:"role"`
+	Content  word               `json:"content"`
+	Call     string             `json:"call"`
+	Name     string             `json:"name"`
+	Args     word               `json:"args"`
+	IsError  bool               `json:"is_error"`
+	Appeared *protocol.Appeared `json:"appeared"`
+	Kind     string             `json:"kind"`
+	Question word               `json:"question"`
+	Choices  []protocol.Choice  `json:"choices"`
+	Form     word               `json:"form"`
+	Shown    string             `json:"shown"`
+	By       word               `json:"by"`
+	Source   word               `json:"source"`
+	Choice   string             `json:"choice"`
+	Text     word               `json:"text"`
+	Reason   string             `json:"reason"`
+	Detail   word               `json:"detail"`
+	Limit    string             `json:"limit"`
+	Value    int64              `json:"value"`
+	Max      int64              `json:"max"`
+	Scope    string             `json:"scope"`
+	Before   int64              `json:"tokens_before"`
+	After    int64              `json:"tokens_after"`
+	From     string             `json:"from"`
+	To       string             `json:"to"`
+	Status   string             `json:"status"`
+	Model    string             `json:"model"`
+	Input    *int64             `json:"input"`
+	Output   *int64             `json:"output"`
+	TTFE     int64              `json:"ttfe_ms"`
+	TotalMS  int64              `json:"total_ms"`
+	RetryAt  int64              `json:"retry_at"`
+	Goal     word               `json:"goal"`
+	State    word               `json:"state"`
+	Final    word               `json:"final_response"`
+	Decision string             `json:"decision"`
+	Tool     string             `json:"tool"`
+	Messages int                `json:"messages"`
+	Error    json.RawMessage    `json:"error"`
 }
 
 // word is a text of an event. A link in its place is shown as what it is: a text too long for
@@ -206,6 +214,9 @@ func (t *Transcript) fold(e protocol.WireEvent) {
 			it.Text, it.Open, it.Failed = plain.Text(strings.TrimRight(string(d.Content), "\n")), false, d.IsError
 			it.changed()
 		}
+		t.appeared(e, step, d)
+	case protocol.EvSandbox:
+		t.appeared(e, step, d)
 	case protocol.EvUsage:
 		t.usage(d)
 	case protocol.EvStepCompleted:

@@ -2,6 +2,7 @@
 
 import type {ComponentChildren} from "preact";
 import {useEffect, useLayoutEffect, useRef, useState} from "preact/hooks";
+import {appeared} from "../model/appeared.ts";
 import type {Step} from "../model/fold.ts";
 import {clock, day, headline, plain, shown, span, tokens, value} from "../model/text.ts";
 import {textOf, type Entry, type Text} from "../model/wire.ts";
@@ -109,6 +110,10 @@ function TurnOf({t: {e, answer}}: {t: Turn}) {
   const d = e.data;
   const when = <div class="t" title={day(e.at)}>{clock(e.at).slice(0, 8)}</div>;
   const note = (text: string, bad = false) => <div class={`turn note${bad ? " bad" : ""}`}>{when}<div>{plain(text)}</div></div>;
+  const left = (of?: Entry) => {
+    const text = of ? appeared(of.data) : "";
+    return text ? note(text, true) : null;
+  };
   switch (e.type) {
     case "text":
       return <div class="turn said">{when}<div class="box"><div class="cap"><b>says</b></div><Long text={d["content"] as Text} /></div></div>;
@@ -116,16 +121,16 @@ function TurnOf({t: {e, answer}}: {t: Turn}) {
       return <div class="turn">{when}<Fold summary={<><b>thinks</b> {headline(textOf(d["content"]), 100)}</>}><Long text={d["content"] as Text} /></Fold></div>;
     case "tool_call":
       return (
-        <div class="turn">
+        <><div class="turn">
           {when}
           <Fold bad={!!answer?.data["is_error"]} summary={<><b>{textOf(d["name"])}</b> <code>{argsLine(d["args"])}</code>{answer ? ` → ${headline(textOf(answer.data["content"]), 60)}` : " …"}</>}>
             <Long text={pretty(d["args"])} />
             {answer ? <><div class="cap"><b>{answer.data["is_error"] ? "error" : "result"}</b><span>{span(answer.at - e.at)}</span></div><Long text={answer.data["content"] as Text} /></> : null}
           </Fold>
-        </div>
+        </div>{left(answer)}</>
       );
     case "tool_result":
-      return <div class="turn">{when}<Fold summary={<><b>result</b> {headline(textOf(d["content"]), 80)}</>}><Long text={d["content"] as Text} /></Fold></div>;
+      return <><div class="turn">{when}<Fold summary={<><b>result</b> {headline(textOf(d["content"]), 80)}</>}><Long text={d["content"] as Text} /></Fold></div>{left(e)}</>;
     case "attempt_failed": {
       const err = (d["error"] ?? {}) as Record<string, unknown>;
       return note(`try ${String(d["attempt"])} failed: ${textOf(err["message"]) || textOf(err["code"])}`, true);
@@ -155,7 +160,7 @@ function TurnOf({t: {e, answer}}: {t: Turn}) {
     case "compacted":
       return note(`compacted the ${textOf(d["scope"])}: ${tokens(Number(d["tokens_before"]))} → about ${tokens(Number(d["tokens_after"]))} tokens`);
     case "sandbox":
-      return note(`commands run in ${textOf(d["tier"])}`);
+      return left(e) ?? note(`commands run in ${textOf(d["tier"])}`);
     default:
       return note(`${e.type.replaceAll("_", " ")} ${headline(value(d), 160)}`);
   }

@@ -1,0 +1,39 @@
+// What a command or a tool left in the workspace on which programs of the user act: in the words of the terminal.
+
+const words: Record<string, [what: string, program: string]> = {
+  repository: ["a git repository in", "git"],
+  gitlink: ["a link to a git repository in", "git"],
+  bare: ["a bare git repository in", "git"],
+  hooks: ["what git runs or reads as settings,", "git"],
+  rebase: ["an unfinished rebase that runs commands in", "git"],
+  store: ["a .wf in", ""],
+  envrc: ["an .envrc in", "direnv"],
+  tasks: ["tasks of an editor,", "editor"],
+};
+
+interface Found {kind: string; path: string; changed?: boolean}
+interface Appeared {found: Found[] | null; more?: number; partial?: boolean; beside?: boolean; unprotected?: number}
+
+/** One line of it, without who made it; "" for nothing. */
+export function appeared(data: Record<string, unknown>): string {
+  const a = data["appeared"] as Appeared | null | undefined;
+  if (!a) return "";
+  const found = a.found ?? [];
+  const known = (f: Found) => words[f.kind] ?? [f.kind, "programs"];
+  const did = [false, true].flatMap((changed) => {
+    const these = found.filter((f) => !!f.changed === changed).map((f) => `${known(f)[0]} ${f.path}`);
+    return these.length ? [`${changed ? "changed" : "made"} ${these.join(", ")}`] : [];
+  });
+  const parts: string[] = [];
+  if (did.length) {
+    const programs = [...new Set(found.map((f) => known(f)[1]))].filter(Boolean);
+    const ends: string[] = [];
+    if (programs.length) ends.push(`wf does not act on it; your ${programs.join(", ")} may`);
+    if (found.some((f) => f.kind === "store")) ends.push("wf trusts nothing in that .wf");
+    const text = did.join(", ") + (a.more ? ` and ${a.more} more` : "");
+    parts.push(`${a.beside ? "this step, or one beside it, " : ""}${text}: ${ends.join("; ")}`);
+  }
+  if (a.partial) parts.push("the workspace was not looked at as a whole: git repositories and the like may have appeared elsewhere in it");
+  if (a.unprotected) parts.push(`commands can change the git settings of ${a.unprotected} repositories: the workspace holds more than are protected`);
+  return parts.join("; ");
+}

@@ -1,0 +1,130 @@
+package protocol
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Appeared is what a command or a tool call left in the workspace on which programs of the user act, outside
+// of any sandbox. wf does not act on it.
+type Appeared struct {
+	Found []Found `cbor:"found" json:"found"` // at most FoundMax, sorted by path
+	More  int     `cbor:"more,omitempty" json:"more,omitempty"`
+	// Partial says that the workspace holds more than what is looked at, or directories that cannot be
+	// read: there may be more.
+	Partial bool `cbor:"partial,omitempty" json:"partial,omitempty"`
+	// Beside says that other commands ran in the workspace at the same time, which may have made it.
+	Beside bool `cbor:"beside,omitempty" json:"beside,omitempty"`
+	// Unprotected is how many repositories of the workspace commands can give other settings and hooks,
+	// since there are too many of them.
+	Unprotected int `cbor:"unprotected,omitempty" json:"unprotected,omitempty"`
+}
+
+// FoundMax is how many Found an Appeared lists.
+const FoundMax = 20
+
+// Found is a part of a workspace on which other programs act.
+type Found struct {
+	Kind    FoundKind `cbor:"kind" json:"kind"`
+	Path    string    `cbor:"path" json:"path"` // from the workspace, of at most 300 bytes
+	Changed bool      `cbor:"changed,omitempty" json:"changed,omitempty"`
+}
+
+// FoundKind is what is at a path.
+type FoundKind string
+
+// The kinds of what is found, with the program that acts on it.
+const (
+	FoundRepository FoundKind = "repository" // a directory .git: git
+	FoundGitLink    FoundKind = "gitlink"    // a file or link .git, which names a repository: git
+	FoundBare       FoundKind = "bare"       // a repository without a worktree: git
+	FoundHooks      FoundKind = "hooks"      // what core.hooksPath or include.path of a repository names: git
+	FoundRebase     FoundKind = "rebase"     // an unfinished rebase that runs commands: git
+	FoundStore      FoundKind = "store"      // a directory .wf: wf
+	FoundEnvrc      FoundKind = "envrc"      // a file .envrc: direnv
+	FoundTasks      FoundKind = "tasks"      // commands of an editor
+)
+
+// foundWords are the words for one of a kind, and the program.
+var foundWords = map[FoundKind][2]string{
+	FoundRepository: {"a git repository in", "git"},
+	FoundGitLink:    {"a link to a git repository in", "git"},
+	FoundBare:       {"a bare git repository in", "git"},
+	FoundHooks:      {"what git runs or reads as settings,", "git"},
+	FoundRebase:     {"an unfinished rebase that runs commands in", "git"},
+	FoundStore:      {"a .wf in", ""}, // wf acts on it itself
+	FoundEnvrc:      {"an .envrc in", "direnv"},
+	FoundTasks:      {"tasks of an editor,", "editor"},
+}
+
+// Clean is the same with paths in which clean has hidden what they must not hold.
+func (a *Appeared) Clean(clean func(string) string) *Appeared {
+	if a == nil {
+		return nil
+	}
+	out := *a
+	out.Found = slices.Clone(a.Found)
+	for i := range out.Found {
+		out.Found[i].Path = clean(out.Found[i].Path)
+	}
+	return &out
+}
+
+// String is one line for people, without who made it: "made a git repository in sub/: wf does not act on it; your
+// git may". nil is "".
+func (a *Appeared) String() string {
+	if a == nil {
+		return ""
+	}
+	words := func(f Found) [2]string {
+		if w, known := foundWords[f.Kind]; known {
+			return w
+		}
+		return [2]string{string(f.Kind), "programs"}
+	}
+	var did, programs []string
+	store := false
+	for _, changed := range []bool{false, true} {
+		var what []string
+		for _, f := range a.Found {
+			if f.Changed == changed {
+				what = append(what, words(f)[0]+" "+f.Path)
+			}
+		}
+		if len(what) > 0 {
+			did = append(did, map[bool]string{false: "made ", true: "changed "}[changed]+strings.Join(what, ", "))
+		}
+	}
+	for _, f := range a.Found {
+		store = store || f.Kind == FoundStore
+		if program := words(f)[1]; program != "" && !slices.Contains(programs, program) {
+			programs = append(programs, program)
+		}
+	}
+	var parts []string
+	if len(did) > 0 {
+		text := strings.Join(did, ", ")
+		if a.More > 0 {
+			text += fmt.Sprintf(" and %d more", a.More)
+		}
+		if a.Beside {
+			text = "this step, or one beside it, " + text
+		}
+		var ends []string
+		if len(programs) > 0 {
+			ends = append(ends, "wf does not act on it; your "+strings.Join(programs, ", ")+" may")
+		}
+		if store {
+			ends = append(ends, "wf trusts nothing in that .wf")
+		}
+		parts = append(parts, text+": "+strings.Join(ends, "; "))
+	}
+	if a.Partial {
+		parts = append(parts, "the workspace was not looked at as a whole: git repositories and the like may have appeared elsewhere in it")
+	}
+	if a.Unprotected > 0 {
+		parts = append(parts, fmt.Sprintf("commands can change the git settings of %d repositories: the workspace holds more than are protected", a.Unprotected))
+	}
+	return strings.Join(parts, "; ")
+}

@@ -1,0 +1,343 @@
+package appear_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"wf/protocol"
+	"wf/roles/workspace/appear"
+)
+
+// A place is a workspace in which things appear.
+type place struct {
+	t    testing.TB
+	root string
+}
+
+func newPlace(t testing.TB) place {
+	t.Helper()
+	return place{t: t, root: t.TempDir()}
+}
+
+func (p place) watch() *appear.Watch {
+	p.t.Helper()
+	w, err := appear.Of(p.root)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return w
+}
+
+func (p place) write(path, content string) {
+	p.t.Helper()
+	path = filepath.Join(p.root, path)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		p.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p place) mkdir(paths ...string) {
+	p.t.Helper()
+	for _, path := range paths {
+		if err := os.MkdirAll(filepath.Join(p.root, path), 0o755); err != nil {
+			p.t.Fatal(err)
+		}
+	}
+}
+
+func (p place) repository(dir, config string) {
+	p.t.Helper()
+	p.mkdir(dir+"/objects", dir+"/refs")
+	p.write(dir+"/HEAD", "ref: refs/heads/main\n")
+	p.write(dir+"/config", config)
+}
+
+// during is what appears while do runs.
+func (p place) during(do func()) []string {
+	p.t.Helper()
+	s := p.watch().Begin()
+	do()
+	return lines(s.End())
+}
+
+func lines(a *protocol.Appeared) []string {
+	if a == nil {
+		return nil
+	}
+	var out []string
+	for _, f := range a.Found {
+		text := string(f.Kind) + " " + f.Path
+		if f.Changed {
+			text += " changed"
+		}
+		out = append(out, text)
+	}
+	if a.More > 0 {
+		out = append(out, fmt.Sprint(a.More, " more"))
+	}
+	if a.Partial {
+		out = append(out, "partial")
+	}
+	return out
+}
+
+func (p place) want(got []string, want ...string) {
+	p.t.Helper()
+	if d := cmp.Diff(want, got); d != "" {
+		p.t.Errorf("-want +got\n%s", d)
+	}
+}
+
+func TestWhatProgramsActOnIsFound(t *testing.T) {
+	p := newPlace(t)
+	p.repository(".git", "[core]\n\tbare = false\n")
+	p.write("a/b/file", "x")
+	p.want(p.during(func() {}))
+	p.want(p.during(func() { p.write("a/b/other", "x") }))
+	p.want(p.during(func() {
+		p.repository("a/b/.git", "")
+		p.write("a/link/.git", "gitdir: ../../x")
+		p.repository("c/d/store", "")
+		p.write("c/.envrc", "")
+		p.write("e/.wf/config.yaml", "")
+		p.write(".vscode/tasks.json", "{}")
+		p.write(".idea/runConfigurations/all.xml", "")
+		p.write(".vscode/settings.json", "{}")
+		p.write("c/linked/HEAD", "ref: refs/heads/main")
+		p.write("c/linked/commondir", "../../x")
+		p.mkdir("f/.GIT", "g/git~1")
+	}), "tasks .idea/runConfigurations/all.xml", "tasks .vscode/tasks.json", "repository a/b/", "gitlink a/link/",
+		"envrc c/", "bare c/d/store/", "bare c/linked/", "store e/", "repository f/", "repository g/")
+	p.want(p.during(func() {}))
+}
+
+func TestAChangeOfAWatchedFileIsFound(t *testing.T) {
+	p := newPlace(t)
+	p.write("a/.envrc", "x")
+	p.write(".vscode/tasks.json", "{}")
+	p.want(p.during(func() {}))
+	p.want(p.during(func() { p.write("a/.envrc", "y") }), "envrc a/ changed")
+	p.want(p.during(func() { p.write(".vscode/tasks.json", "[]") }), "tasks .vscode/tasks.json changed")
+}
+
+// mtime can be set by the owner of a directory; its ctime cannot.
+func TestATimeThatIsSetBackHidesNothing(t *testing.T) {
+	p := newPlace(t)
+	p.mkdir("a/b")
+	old := time.Now().Add(-time.Hour)
+	p.want(p.during(func() {}))
+	p.want(p.during(func() {
+		p.repository("a/b/.git", "")
+		for _, dir := range []string{"a/b/.git", "a/b", "a"} {
+			if err := os.Chtimes(filepath.Join(p.root, dir), old, old); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}), "repository a/b/")
+}
+
+func TestADirectoryInPlaceOfAnotherIsReadAnew(t *testing.T) {
+	p := newPlace(t)
+	p.repository("a/.git", "")
+	p.mkdir("b/deep/er")
+	p.want(p.during(func() {}))
+	p.want(p.during(func() {
+		for _, m := range [][2]string{{"a", "x"}, {"b", "a"}, {"x", "b"}} {
+			if err := os.Rename(filepath.Join(p.root, m[0]), filepath.Join(p.root, m[1])); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p.write("a/deep/er/.envrc", "")
+	}), "envrc a/deep/er/", "repository b/")
+}
+
+// What lies behind a link is not looked at, and a link in place of a directory is one.
+func TestNoLinkIsFollowed(t *testing.T) {
+	p := newPlace(t)
+	outside := newPlace(t)
+	outside.mkdir("a")
+	p.mkdir("dir")
+	p.want(p.during(func() {}))
+	p.want(p.during(func() {
+		outside.repository("a/.git", "")
+		outside.repository("bare", "")
+		if err := os.Remove(filepath.Join(p.root, "dir")); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"dir", "new", "b/.git", ".vscode"} {
+			p.mkdir(filepath.Dir(name))
+			if err := os.Symlink(outside.root, filepath.Join(p.root, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}), "tasks .vscode", "gitlink b/")
+}
+
+func TestWhatAConfigNamesIsFound(t *testing.T) {
+	p := newPlace(t)
+	p.repository(".git", "[core]\n\thooksPath = .husky/_\n[include]\n\tpath = ../team.gitconfig\n")
+	p.write(".husky/_/h", "x")
+	p.write(".husky/pre-commit", "x")
+	p.repository("sub/.git", "[core]\n\thooksPath = .githooks\n")
+	p.want(p.during(func() {}))
+	p.want(p.during(func() { p.write(".husky/pre-commit", "evil") }), "hooks .husky changed")
+	p.want(p.during(func() { p.write(".husky/pre-push", "evil") }), "hooks .husky changed")
+	p.want(p.during(func() { p.write(".husky/_/pre-push", "evil") }), "hooks .husky changed")
+	p.want(p.during(func() { p.write("sub/.githooks/pre-commit", "evil") }), "hooks sub/.githooks")
+	p.want(p.during(func() { p.write("team.gitconfig", "evil") }), "hooks team.gitconfig")
+	p.want(p.during(func() { p.write("sub/.git/config", "[core]\n\thooksPath = here\n") }), "repository sub/ changed")
+	p.want(p.during(func() { p.write("sub/here/pre-commit", "evil") }), "hooks sub/here")
+	p.want(p.during(func() { p.write("sub/.git/index", "x") }))
+}
+
+func TestAnUnfinishedRebaseWithCommandsIsFound(t *testing.T) {
+	p := newPlace(t)
+	p.repository(".git", "")
+	p.write(".git/rebase-merge/git-rebase-todo", "pick 1 x\n")
+	p.want(p.during(func() {}))
+	p.want(p.during(func() { p.write(".git/rebase-merge/git-rebase-todo", "pick 2 exec\n# exec\n") }))
+	p.want(p.during(func() { p.write(".git/rebase-merge/git-rebase-todo", "pick 2\n  exec evil\n") }), "rebase the workspace")
+	p.want(p.during(func() { p.write(".git/worktrees/w/rebase-merge/git-rebase-todo", "x evil\n") }), "rebase the workspace")
+}
+
+// One step tells what was found; that others ran at the same time is told with it.
+func TestStepsBesideEachOther(t *testing.T) {
+	p := newPlace(t)
+	w := p.watch()
+	a := w.Begin()
+	p.repository("a/.git", "")
+	b := w.Begin()
+	got := b.End()
+	p.want(lines(got), "repository a/")
+	if got == nil || !got.Beside {
+		t.Errorf("it does not say that another step ran: %+v", got)
+	}
+	p.want(lines(a.End()))
+	p.want(lines(a.End()))
+	p.want(p.during(func() {}))
+}
+
+// Between commands a person works, too.
+func TestWhatIsMadeBetweenCommandsIsNotToldOfThem(t *testing.T) {
+	p := newPlace(t)
+	p.want(p.during(func() {}))
+	p.repository("a/.git", "")
+	p.want(p.during(func() {}))
+	if got := p.watch().Repositories(); len(got) != 1 || got[0].Path != filepath.Join(p.root, "a/.git") {
+		t.Errorf("the repositories are %v", got)
+	}
+	p.want(p.during(func() { p.repository("b/.git", "") }), "repository b/")
+	if got := p.watch().Repositories(); len(got) != 1 {
+		t.Errorf("one that a command made counts: %v", got)
+	}
+}
+
+func TestAFloodIsBound(t *testing.T) {
+	p := newPlace(t)
+	p.want(p.during(func() {}))
+	p.want(p.during(func() {
+		for i := range 50 {
+			p.mkdir(fmt.Sprintf("x/%02d/.git", i))
+		}
+	})[protocol.FoundMax:], "30 more")
+	p.want(p.during(func() { p.mkdir(strings.Repeat("d/", 200) + ".git") }), "partial")
+	p.want(p.during(func() { p.mkdir("y/.git") }), "repository y/")
+}
+
+// Shallow directories are read before deep ones, so that a flood hides nothing that was made above it.
+func TestAFloodOfNamesIsBound(t *testing.T) {
+	for name, bound := range map[string][2]int{"directories": {30, 10_000}, "names": {10_000, 100}} {
+		appear.Forget()
+		p := newPlace(t)
+		p.mkdir("a/b", "z")
+		appear.Bound(p.watch(), bound[0], bound[1])
+		p.want(p.during(func() {}))
+		p.want(p.during(func() {
+			for i := range 200 {
+				p.mkdir(fmt.Sprintf("a/b/%03d", i))
+			}
+			p.repository("z/.git", "")
+		}), "repository z/", "partial")
+		if err := os.RemoveAll(filepath.Join(p.root, "a/b")); err != nil {
+			t.Fatal(name, err)
+		}
+		p.want(p.during(func() {}))
+		p.want(p.during(func() { p.mkdir("a/c/.git") }), "repository a/c/")
+	}
+}
+
+// A workspace that is larger than the bound from the start is told once. What is read of it later was there before.
+func TestAWorkspaceBeyondTheBound(t *testing.T) {
+	p := newPlace(t)
+	for i := range 20 {
+		p.mkdir(fmt.Sprintf("%02d/.git", i))
+	}
+	appear.Bound(p.watch(), 1_000, 15)
+	p.want(p.during(func() {}), "partial")
+	appear.Bound(p.watch(), 1_000, 1_000)
+	p.want(p.during(func() {}))
+	p.want(p.during(func() { p.mkdir("19/x/.git") }), "repository 19/x/")
+}
+
+// TestWithoutRoot runs the tests once more as a user who may do nothing.
+func TestWithoutRoot(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("this is not root already")
+	}
+	const nobody = 65534
+	dir, err := os.MkdirTemp("/var/tmp", "wf-appear-nobody-")
+	if err != nil {
+		t.Skip("no /var/tmp: ", err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	self, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Skip(err)
+	}
+	path := filepath.Join(dir, "self")
+	if err := errors.Join(os.WriteFile(path, self, 0o755), os.Chown(dir, nobody, nobody)); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(path, "-test.v")
+	cmd.Dir, cmd.Env = dir, []string{"TMPDIR=" + dir}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "--- PASS: TestADirectoryThatCannotBeReadIsTold") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// Root reads everything.
+func TestADirectoryThatCannotBeReadIsTold(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("root reads it")
+	}
+	p := newPlace(t)
+	p.mkdir("a")
+	p.want(p.during(func() {}))
+	p.want(p.during(func() {
+		p.mkdir("b/.git")
+		if err := os.Chmod(filepath.Join(p.root, "b"), 0); err != nil {
+			t.Fatal(err)
+		}
+	}), "partial")
+	if err := os.Chmod(filepath.Join(p.root, "b"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+}

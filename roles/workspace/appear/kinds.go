@@ -1,0 +1,65 @@
+package appear
+
+import (
+	"io/fs"
+	"strings"
+
+	"wf/protocol"
+	"wf/roles/workspace"
+)
+
+// classify tells what an entry of a directory is to programs, "" for nothing, and whether it is a directory
+// in which to look further.
+func classify(in, name string, mode fs.FileMode) (kind protocol.FoundKind, inner bool) {
+	isDir := mode.IsDir()
+	if name[0] == '.' || odd(name) {
+		switch workspace.Reserved(name) {
+		case ".git":
+			if isDir {
+				return protocol.FoundRepository, false
+			}
+			return protocol.FoundGitLink, false
+		case ".wf":
+			return protocol.FoundStore, false
+		}
+	}
+	_, base := split(in)
+	switch {
+	case name == ".envrc" && !isDir:
+		kind = protocol.FoundEnvrc
+	case base == ".vscode" && name == "tasks.json", (name == ".vscode" || name == ".idea") && mode&fs.ModeSymlink != 0:
+		kind = protocol.FoundTasks
+	case base == "runConfigurations" && strings.HasSuffix(name, ".xml"):
+		if dir, _ := split(in); dir == ".idea" || strings.HasSuffix(dir, "/.idea") {
+			kind = protocol.FoundTasks
+		}
+	}
+	return kind, isDir
+}
+
+// odd reports whether a name could be a reserved one in other letters.
+func odd(name string) bool {
+	for i := range len(name) {
+		if name[i] == '~' || name[i] >= 0x80 {
+			return true
+		}
+	}
+	return false
+}
+
+// bareParts are what git finds in a directory that it takes for a repository.
+type bareParts struct{ head, objects, refs, common bool }
+
+func (b *bareParts) add(name string) {
+	switch len(name) {
+	case 4:
+		b.head = b.head || strings.EqualFold(name, "HEAD")
+		b.refs = b.refs || strings.EqualFold(name, "refs")
+	case 7:
+		b.objects = b.objects || strings.EqualFold(name, "objects")
+	case 9:
+		b.common = b.common || strings.EqualFold(name, "commondir")
+	}
+}
+
+func (b bareParts) bare() bool { return b.head && (b.objects && b.refs || b.common) }

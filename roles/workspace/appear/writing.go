@@ -1,0 +1,143 @@
+package appear
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"wf/protocol"
+	"wf/roles/workspace"
+)
+
+// A Writing is one file that a tool writes, where it is known which: nothing else is looked at.
+type Writing struct {
+	w     *Watch
+	path  string          // from the workspace
+	stamp stamp           // zero where there was nothing
+	bare  map[string]bool // the directories on the way that were repositories
+}
+
+// Writing begins to write a file, at an absolute path, before directories are made for it.
+func (w *Watch) Writing(path string) *Writing {
+	x := &Writing{w: w, path: w.rel(real(path)), bare: map[string]bool{}}
+	root, err := openIn(unix.AT_FDCWD, w.root, unix.O_DIRECTORY)
+	if err != nil {
+		return x // it cannot be written either
+	}
+	defer unix.Close(root)
+	for _, dir := range x.way() {
+		x.bare[dir] = isBare(root, dir)
+	}
+	return x
+}
+
+// Found says where the file is, as an absolute path without links: it is written next.
+func (x *Writing) Found(path string) {
+	x.path = x.w.rel(path)
+	if root, err := openIn(unix.AT_FDCWD, x.w.root, unix.O_DIRECTORY); err == nil {
+		x.stamp = x.now(root)
+		unix.Close(root)
+	}
+}
+
+// real is a path with its links resolved, as far as it exists.
+func real(path string) string {
+	if found, err := filepath.EvalSymlinks(path); err == nil || path == filepath.Dir(path) {
+		return found
+	}
+	return filepath.Join(real(filepath.Dir(path)), filepath.Base(path))
+}
+
+func (x *Writing) now(root int) stamp {
+	s, err := statBelow(root, x.path)
+	if err != nil {
+		return stamp{}
+	}
+	return stampOf(&s)
+}
+
+// way are the directories from the file up to the workspace.
+func (x *Writing) way() []string {
+	var out []string
+	for at := x.path; at != "." && at != ""; {
+		at, _ = split(at)
+		out = append(out, at)
+	}
+	return out
+}
+
+// End gives what appeared by the file; nil is nothing.
+func (x *Writing) End() *protocol.Appeared {
+	root, err := openIn(unix.AT_FDCWD, x.w.root, unix.O_DIRECTORY)
+	if err != nil {
+		return nil
+	}
+	defer unix.Close(root)
+	if now := x.now(root); now == x.stamp || now == (stamp{}) {
+		return nil
+	}
+	a := &protocol.Appeared{}
+	was := x.stamp != (stamp{})
+	add := func(kind protocol.FoundKind, path string, changed bool) {
+		if f := (protocol.Found{Kind: kind, Path: told(kind, path), Changed: changed}); !slices.Contains(a.Found, f) {
+			a.Found = append(a.Found, f)
+		}
+	}
+	dir, name := split(x.path)
+	if kind, _ := classify(dir, name, 0); kind != "" {
+		add(kind, x.path, was)
+	}
+	for _, dir := range x.way() {
+		if !x.bare[dir] && isBare(root, dir) {
+			add(protocol.FoundBare, dir, false)
+		}
+		for _, name := range x.w.namesIn(dir, x.bare[dir]) {
+			if path := filepath.Join(x.w.root, x.path); path == name || strings.HasPrefix(path, name+"/") {
+				add(protocol.FoundHooks, x.w.rel(name), was)
+			}
+		}
+	}
+	if len(a.Found) == 0 {
+		return nil
+	}
+	return a
+}
+
+// namesIn are the paths that the config of a repository in a directory names.
+func (w *Watch) namesIn(dir string, bare bool) []string {
+	slash, err := openIn(unix.AT_FDCWD, "/", unix.O_DIRECTORY)
+	if err != nil {
+		return nil
+	}
+	defer unix.Close(slash)
+	top := filepath.Join(w.root, dir)
+	dirs := append(workspace.GitDirs(top), filepath.Join(top, ".git"))
+	if bare {
+		dirs = append(dirs, top)
+	}
+	var out []string
+	for _, git := range dirs {
+		for _, config := range []string{"config", "config.worktree"} {
+			out = append(out, w.named(slash, filepath.Join(git, config), top)...)
+		}
+	}
+	return out
+}
+
+// isBare reports whether git takes a directory for a repository without a worktree.
+func isBare(root int, path string) bool {
+	fd, err := openBelow(root, path)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	var parts bareParts
+	for _, name := range []string{"HEAD", "objects", "refs", "commondir"} {
+		if _, err := statIn(fd, name); err == nil {
+			parts.add(name)
+		}
+	}
+	return parts.bare()
+}
