@@ -15,7 +15,8 @@
 // the walls of commands, since an agent may have written it. Any other, and one that says
 // sandbox: off, runs as the user, and is started only if the Pool's Trusted says so; in the second case
 // the trust is in the files that it names, too, as they are at each start. Of the environment a program
-// inherits the variables of sandbox.Allowed alone, and gets what its env names.
+// inherits the variables of sandbox.Allowed alone, and gets what its env names. A server by URL is trusted in the
+// same way before it is called, unless it is Local.
 //
 // A person is asked for each call. Of a server that Trusted knows, a program or not, a tool that
 // says it only reads runs unasked, as long as the server offers what was recorded of it; not of one
@@ -35,6 +36,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -61,6 +63,20 @@ func Says(s protocol.MCPServer) string {
 		return s.URL
 	}
 	return strings.Join(s.Command, " ")
+}
+
+// Local reports whether a server is at a literal address of this machine and is sent no secret, so that a person has
+// nothing to trust it with.
+func Local(s protocol.MCPServer) bool {
+	if s.URL == "" || slices.ContainsFunc(s.Headers, func(h protocol.MCPValue) bool { return h.Secret != "" }) {
+		return false
+	}
+	u, err := url.Parse(s.URL)
+	if err != nil {
+		return false
+	}
+	addr, err := netip.ParseAddr(u.Hostname())
+	return err == nil && addr.Unmap().IsLoopback()
 }
 
 // Split reads mcp:NAME/TOOL; tool is * for all. ok is false for other names.

@@ -346,6 +346,10 @@ func TestServersByHTTP(t *testing.T) {
 	p := &Pool{Servers: []protocol.MCPServer{{Name: "t", URL: web.URL, Headers: []protocol.MCPValue{{Name: "Authorization", Secret: "AUTH"}}}},
 		Secret: func(string) (string, bool) { return "Bearer s3cr3t", true }}
 	defer p.Close()
+	if _, err := p.Tools(t.Context(), "mcp:t/*"); !errors.Is(err, ErrUntrusted) || bare > 0 {
+		t.Fatalf("a server that is sent a secret is called before it is trusted: %v", err)
+	}
+	p.Trusted = func(protocol.MCPServer, Place) error { return nil }
 	tools, err := p.Tools(t.Context(), "mcp:t/*")
 	if err != nil || len(tools) != 12 {
 		t.Fatalf("%d tools, %v", len(tools), err)

@@ -223,7 +223,7 @@ func (p *Pool) open(ctx context.Context, s protocol.MCPServer) (*session, error)
 	if err != nil {
 		return nil, err
 	}
-	if len(s.Command) > 0 && !at.Confined || slices.Contains(p.Foreign, s.Name) {
+	if len(s.Command) > 0 && !at.Confined || s.URL != "" && !Local(s) || slices.Contains(p.Foreign, s.Name) {
 		if err := p.trusts(s, at); err != nil {
 			return nil, err
 		}

@@ -21,14 +21,8 @@ type Recorder struct {
 	file *os.File
 }
 
-// Record opens a file for recording, appending to what it holds.
-func Record(path string) (*Recorder, error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("record: %w", err)
-	}
-	return &Recorder{file: f}, nil
-}
+// Record records into a file that was opened with os.O_APPEND, and closes it with the recording.
+func Record(f *os.File) *Recorder { return &Recorder{file: f} }
 
 // Close ends the recording.
 func (r *Recorder) Close() error {

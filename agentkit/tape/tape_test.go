@@ -43,10 +43,7 @@ func TestTrafficIsReplayedAsItWas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := tape.Record(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := record(t, file)
 	recording := r.Wrap("anthropic/x", live)
 	at := func(call int) model.Request {
 		return model.Request{Role: "coder", Visit: 1, Call: call, Params: protocol.JSON(`{"max_tokens":5}`), CacheKey: "of this run"}
@@ -101,10 +98,7 @@ func TestAChangedPromptIsALoudMiss(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := tape.Record(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := record(t, file)
 	for visit, text := range []string{"the first line\nthe second line\nthe third line", "something else"} {
 		if _, _, err := ask(t, r.Wrap("anthropic/x", live), model.Request{Role: "coder", Visit: visit + 1}, text); err != nil {
 			t.Fatal(err)
@@ -164,10 +158,7 @@ func TestABlockWithAKeyIsRecordedWithoutIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := tape.Record(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := record(t, file)
 	run := func(m llms.Model) {
 		t.Helper()
 		conversation := []llms.MessageContent{llms.TextParts(llms.ChatMessageTypeHuman, "go")}
@@ -209,4 +200,13 @@ func TestATapeIsAFileWithAnEnd(t *testing.T) {
 			t.Errorf("%s: %v", odd, err)
 		}
 	}
+}
+
+func record(t *testing.T, path string) *tape.Recorder {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tape.Record(f)
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -143,10 +142,16 @@ func (a *app) record(path string) (stop func() error, err error) {
 	if path == "" {
 		return func() error { return nil }, nil
 	}
-	r, err := tape.Record(path)
+	to, err := a.outFile(path)
 	if err != nil {
-		return nil, usagef("--record %s: %v", path, errors.Unwrap(err))
+		return nil, err
 	}
+	defer to.close()
+	f, err := to.open(os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	r := tape.Record(f)
 	a.opened.mu.Lock()
 	defer a.opened.mu.Unlock()
 	a.opened.recorder = r

@@ -67,8 +67,8 @@ func (a *app) trustsServer(s protocol.MCPServer, at mcp.Place) error {
 	return fail(mcp.ErrUntrusted, mcp.ErrUntrusted.Hint, "%s: %s (%s)", mcp.Says(s), what, cid)
 }
 
-// wantedServers are the servers that a workflow declares, and its sub-workflows, whose programs run as the user,
-// for runs in this directory.
+// wantedServers are the servers that a workflow declares, and its sub-workflows, whose programs run as the user, or
+// that are called elsewhere or with a secret, for runs in this directory.
 func (a *app) wantedServers(p *lang.Program, file string) ([]config.Want, error) {
 	loaded, err := a.config()
 	if err != nil {
@@ -84,7 +84,7 @@ func (a *app) wantedServers(p *lang.Program, file string) ([]config.Want, error)
 		if err != nil {
 			return nil, fmt.Errorf("mcp:%s: %w", s.Name, err)
 		}
-		if at.Confined || s.URL != "" {
+		if at.Confined || mcp.Local(s) {
 			continue
 		}
 		w, err := loaded.WantServer(s, file, at)
@@ -99,6 +99,6 @@ func (a *app) wantedServers(p *lang.Program, file string) ([]config.Want, error)
 }
 
 func (a *app) trustFlag(flags *pflag.FlagSet) {
-	flags.StringArrayVar(&a.mcp, "trust-mcp", nil, "start the program of this server, which the workflow declares under mcp; * is all")
+	flags.StringArrayVar(&a.mcp, "trust-mcp", nil, "start or call this server, which the workflow declares under mcp; * is all")
 	flags.StringArrayVar(&a.trusted, "trust", nil, "trust the definition, server or provider of this CID, for this command alone (WF_TRUST=CID,…)")
 }

@@ -204,9 +204,14 @@ func (a *app) memoryDump(ctx context.Context, s *memory.Store, args []string) er
 		}
 		return a.answer(d)
 	}
-	f, err := os.OpenFile(args[0], os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	to, err := a.outFile(args[0])
 	if err != nil {
-		return usagef("%v", err)
+		return err
+	}
+	defer to.close()
+	f, err := to.open(os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
 	}
 	if err := line(f, d); err != nil {
 		_ = f.Close() // the error of the write says more

@@ -35,8 +35,8 @@ type control struct {
 	rebases  map[string]bool   // directories of unfinished rebases, absolute; whether commands made them
 }
 
-// settingsOf are the names in a git directory that say what git runs.
-var settingsOf = []string{"config", "config.worktree", "commondir", "gitdir", "hooks"}
+// settingsOf are the names in a git directory that say what git runs, and where it reads.
+var settingsOf = []string{"config", "config.worktree", "commondir", "gitdir", "hooks", "objects/info/alternates"}
 
 // A Repository is one in a workspace, or a store of wf, that was not made by a command of this process.
 type Repository struct {
