@@ -1,13 +1,10 @@
 package appear_test
 
 import (
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -289,38 +286,6 @@ func TestAWorkspaceBeyondTheBound(t *testing.T) {
 	appear.Bound(p.watch(), 1_000, 1_000)
 	p.want(p.during(func() {}))
 	p.want(p.during(func() { p.mkdir("19/x/.git") }), "repository 19/x/")
-}
-
-// TestWithoutRoot runs the tests once more as a user who may do nothing.
-func TestWithoutRoot(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("this is not root already")
-	}
-	const nobody = 65534
-	dir, err := os.MkdirTemp("/var/tmp", "wf-appear-nobody-")
-	if err != nil {
-		t.Skip("no /var/tmp: ", err)
-	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
-	})
-	self, err := os.ReadFile("/proc/self/exe")
-	if err != nil {
-		t.Skip(err)
-	}
-	path := filepath.Join(dir, "self")
-	if err := errors.Join(os.WriteFile(path, self, 0o755), os.Chown(dir, nobody, nobody)); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(path, "-test.v")
-	cmd.Dir, cmd.Env = dir, []string{"TMPDIR=" + dir}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
-	out, err := cmd.CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "--- PASS: TestADirectoryThatCannotBeReadIsTold") {
-		t.Errorf("%v\n%s", err, out)
-	}
 }
 
 // Root reads everything.
