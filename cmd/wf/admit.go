@@ -168,9 +168,9 @@ func (a *app) unbounded(loaded *config.Loaded, c engine.Candidate) error {
 		slices.Sort(uncounted)
 		why := "is unknown"
 		if slices.ContainsFunc(uncounted, loaded.Offered) {
-			why = "stands in " + visible(loaded.Project.Path) + ", which is not trusted (wf trust)"
+			why = "is in " + visible(loaded.Project.Path) + ", which is not trusted (wf trust)"
 		}
-		a.progress("  %s limits.cost_usd does not count %s, whose price %s; limits.tokens holds", paint{a.err.color}.yellow("warning"),
+		a.progress("  %s limits.cost_usd does not count %s, since its price %s; limits.tokens holds", paint{a.err.color}.yellow("warning"),
 			strings.Join(slices.Compact(uncounted), ", "), why)
 	}
 	if len(unknown) == 0 {
@@ -197,7 +197,7 @@ func priceWays(unknown []string, c engine.Candidate, where string) string {
 	return b.String()
 }
 
-// userConfig is the config of the user, whose prices count as they are.
+// userConfig is the config of the user; the prices in it count as they are.
 func userConfig() string {
 	dir, err := userDir("XDG_CONFIG_HOME", ".config")
 	if err != nil {

@@ -254,7 +254,7 @@ func (w *world) flow(name string) string {
 	return "open-" + name
 }
 
-// tried is the run of the evil workflow, whose model tries all attacks; its id.
+// tried is the id of the run in which the evil model tries all attacks.
 func (w *world) tried(t *testing.T, attacks map[string][]attack, namespaces bool) string {
 	defer w.unharmed(t)
 	if !namespaces {
@@ -336,12 +336,13 @@ func (w *world) afterwards(t *testing.T, run string) {
 	step := run + ":coder#1"
 	for _, args := range [][]string{{"ls"}, {"ls", "--all"}, {"show", run}, {"show", step}, {"show", run, "-o", "json"}, {"log", run}, {"log", step}, {"log", run, "-o", "jsonl"},
 		{"messages", step}, {"explain", run + ":thief#1"}, {"replay", run}, {"replay", run, "--check"}, {"cost", run}, {"cache", run}, {"watch", run},
-		{"verify"}, {"verify", run}, {"export", run, "-o", "run.car"}, {"verify", "run.car"}, {"import", "run.car"}, {"gc", "--yes"}, {"resume", run, "--no-input"},
+		{"verify"}, {"verify", run}, {"export", run, "-o", "whole.car"}, {"verify", "whole.car"}, {"import", "whole.car"}, {"gc", "--yes"}, {"resume", run, "--no-input"},
 		{"graph", "evil.yaml"}, {"models"}, {"memory", "ls"}, {"task", "ls", run}, {"doctor"}, {"doctor", "--clean"}, {"trust", "--list"}, {"schema"}, {"version"},
 		{"init"}, {"init", "--example", "gate"}, {"__complete", "run", ""}, {"__complete", "show", ""}, {"ls", "--hub", "unix:" + w.names["DAEMON"]}} {
 		w.does(t, 0, "", args...)
 	}
 	w.does(t, 1, "", "diff", run, "-1")
+	w.does(t, 2, "an agent that worked here may have left it", "export", run, "-o", "run.car")
 	w.does(t, 2, "it is done", "answer", run, "yes")
 	w.does(t, 0, "", "fork", run+":check#1", "--worktree")
 	w.run("resume", "-1", "--no-input")
@@ -352,7 +353,7 @@ func (w *world) afterwards(t *testing.T, run string) {
 	w.does(t, 0, "", "run", w.flow("race.yaml"), "--no-input", "--model", "evil/test")
 	w.does(t, 1, "secret:EVIL_KEY", "run", "liar.yaml", "--no-input", "--model", "evil/test")
 	if code, out := w.run("run", "served.yaml", "--no-input", "--model", "evil/test"); code == 0 {
-		t.Errorf("a server of the user, whose script lies in the workspace: %s", out)
+		t.Errorf("a server of the user with a script in the workspace: %s", out)
 	}
 	if !w.open {
 		w.ranInside(t, true, "served")

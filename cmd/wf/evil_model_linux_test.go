@@ -72,7 +72,7 @@ func races() []attack {
 
 var speaker = regexp.MustCompile(`You are (\w+)\.`)
 
-// evilModel is a provider whose model does what the attacks say, one after the other. It is named in the config
+// evilModel is a provider with a model that does what the attacks say, one after the other. It is named in the config
 // of the user, with a key.
 func (w *world) evilModel(attacks map[string][]attack) {
 	server := modeltest.Serve(w.t, func(r modeltest.Request) modeltest.Answer {

@@ -339,7 +339,7 @@ func (w *world) run(args ...string) (int, string) {
 }
 
 // harm is what came to the world: what ran outside, was changed, connected to, ended, left behind, read, or
-// acts on a terminal. What was told is told once.
+// acts on a terminal. It is said once.
 func (w *world) harm() []string {
 	w.t.Helper()
 	var harm []string

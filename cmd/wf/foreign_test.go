@@ -20,7 +20,7 @@ import (
 	"wf/protocol"
 )
 
-// laidOut is a directory with a daemon that is not started, and whose clock is hours ahead.
+// laidOut is a directory with a daemon that is not started, and a clock that is hours ahead.
 func laidOut(t *testing.T, ctx context.Context, dir string) (*daemon, logLines) {
 	t.Helper()
 	t.Setenv("XDG_STATE_HOME", filepath.Join(dir, "state")) // as wfIn

@@ -67,7 +67,7 @@ func (a *app) trustsServer(s protocol.MCPServer, at mcp.Place) error {
 	return fail(mcp.ErrUntrusted, mcp.ErrUntrusted.Hint, "%s: %s (%s)", mcp.Says(s), what, cid)
 }
 
-// wantedServers are the servers that a workflow declares, and its sub-workflows, whose programs run as the user, or
+// wantedServers are the servers that a workflow declares, and its sub-workflows, that run programs as the user, or
 // that are called elsewhere or with a secret, for runs in this directory.
 func (a *app) wantedServers(p *lang.Program, file string) ([]config.Want, error) {
 	loaded, err := a.config()

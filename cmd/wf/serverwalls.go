@@ -45,7 +45,7 @@ func serversOf(p *lang.Program, listed func(*protocol.Role) []protocol.MCPServer
 	}
 }
 
-// unconfinableServers refuses a run with servers whose programs are to be confined where nothing can confine them, or
+// unconfinableServers refuses a run with servers that are to be confined where nothing can confine them, or
 // not with the network that they say.
 func unconfinableServers(probe func() sandbox.Tier, loaded *config.Loaded, c engine.Candidate) error {
 	dirOf := func(r *protocol.Role) string { return filepath.Join(c.Workspace, r.Dir) }
@@ -77,7 +77,7 @@ func unconfinableServers(probe func() sandbox.Tier, loaded *config.Loaded, c eng
 	if failed != nil || len(whys) == 0 {
 		return failed
 	}
-	return fail(errUnconfined, "use a kernel with Landlock and user namespaces (wf doctor says which it lacks); or, where only the namespaces are missing, say  network: allow  on the server, whose program then reaches all of "+
+	return fail(errUnconfined, "use a kernel with Landlock and user namespaces (wf doctor says which it lacks); or, where only the namespaces are missing, say  network: allow  on the server; its program then reaches all of "+
 		"this machine's network and is confined in files; or say  sandbox: off  on it, and trust it, so that it runs as you; or, in a container with nothing of yours in it, put  container_is_sandbox: true  into your own config",
 		"programs of servers are to be confined, and this machine cannot (%s)\n  %s", strings.Join(reasons, "; "), strings.Join(whys, "\n  "))
 }

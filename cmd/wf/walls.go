@@ -82,7 +82,7 @@ func (a *app) confinesAll() bool {
 	return err == nil && c.Defaults.Sandbox == protocol.SandboxOn
 }
 
-// unconfinable refuses a run whose commands are to be confined where nothing can confine them, or not as
+// unconfinable refuses a run with commands to be confined where nothing can confine them, or not as
 // their roles say. The machine is probed, which starts a process, only for a run that has such commands.
 func unconfinable(probe func() sandbox.Tier, loaded *config.Loaded, c engine.Candidate) error {
 	all := c.Program.HasAgent() || loaded.Defaults.Sandbox == protocol.SandboxOn
@@ -115,12 +115,12 @@ func unconfinable(probe func() sandbox.Tier, loaded *config.Loaded, c engine.Can
 	for i, why := range whys {
 		whys[i] = fmt.Sprintf("the commands of %s: %s", strings.Join(names[why], ", "), why)
 	}
-	return fail(errUnheld, "allow user namespaces (wf doctor says how); or say  network: allow  on the roles, whose commands then reach all of this machine's network "+
+	return fail(errUnheld, "allow user namespaces (wf doctor says how); or say  network: allow  on the roles; their commands then reach all of this machine's network "+
 		"and are confined in files; or, in a container with nothing of yours in it, put  container_is_sandbox: true  into your own config",
 		"this machine cannot give commands the network that their roles say (%s)\n  %s", strings.Join(tier.Reasons, "; "), strings.Join(whys, "\n  "))
 }
 
-// confinedRoles are the roles whose commands are confined, by name, those of sub-workflows included: run
+// confinedRoles are the roles with confined commands, by name, those of sub-workflows included: run
 // roles, and agents with a shell. all confines run roles that say nothing.
 func confinedRoles(p *lang.Program, path string, all bool) iter.Seq2[string, *protocol.Role] {
 	return func(yield func(string, *protocol.Role) bool) {

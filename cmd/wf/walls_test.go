@@ -118,7 +118,7 @@ func TestAPolicyThatTheTierCannotHoldIsRefused(t *testing.T) {
 	}
 }
 
-// A server whose program lies in the workspace is confined, or refused before the run begins.
+// A server with a program in the workspace is confined, or refused before the run begins.
 func TestAServerThatCannotBeConfinedIsRefusedBeforeTheRun(t *testing.T) {
 	none := sandbox.Tier{Name: sandbox.None, Reasons: []string{"the kernel has no Landlock"}}
 	holds := sandbox.Tier{Name: "landlock-7", Holds: true, Namespaces: true}
