@@ -3,10 +3,10 @@ package mcp
 import (
 	"testing"
 
-	"wf/roles/rolestest"
+	"wf/roles/workspace/workspacetest"
 )
 
 // The tests of walls once more, as a user who may do nothing.
 func TestServersWithoutRoot(t *testing.T) {
-	rolestest.Unprivileged(t, "TestWhatACommandNamesOfTheWorkspaceIsKnown", "-test.run", "Workspace|Confined|Walls")
+	workspacetest.Unprivileged(t, "TestWhatACommandNamesOfTheWorkspaceIsKnown", "-test.run", "Workspace|Confined|Walls")
 }

@@ -3,8 +3,8 @@ package sandbox_test
 import (
 	"testing"
 
-	"wf/roles/rolestest"
+	"wf/roles/workspace/workspacetest"
 )
 
 // The tests of this package once more, as a user who may do nothing.
-func TestWithoutRoot(t *testing.T) { rolestest.Unprivileged(t, "TestB07Sockets", "-test.short") }
+func TestWithoutRoot(t *testing.T) { workspacetest.Unprivileged(t, "TestB07Sockets", "-test.short") }

@@ -1,5 +1,5 @@
-// Package rolestest runs tests again as another user. Only tests import it.
-package rolestest
+// Package workspacetest runs tests again as another user. Only tests import it.
+package workspacetest
 
 import (
 	"errors"
