@@ -164,16 +164,8 @@ func (l *looker) arguments(command []string) {
 			l.runner = l.runner.and(runnerNamed(filepath.Base(word)))
 		}
 	}
-	elsewhere := false
-	for i, arg := range command {
-		for _, option := range []string{"-C", "--cwd", "--dir", "--directory", "--project", "--prefix", "--manifest-path"} {
-			name, _, _ := strings.Cut(arg, "=")
-			elsewhere = elsewhere || name == option
-		}
-		elsewhere = elsewhere || l.runner.pinned && strings.Contains(arg, "@")
-		if i == 0 {
-			continue
-		}
+	for i, arg := range command[1:] {
+		i++
 		l.words(arg)
 		if strings.HasPrefix(arg, "-") {
 			continue
@@ -182,11 +174,34 @@ func (l *looker) arguments(command []string) {
 			l.given = true
 		}
 	}
-	if !elsewhere {
+	if !l.elsewhere(command) {
 		for _, file := range l.runner.projects {
 			l.upwards(file)
 		}
 	}
+}
+
+// elsewhere reports whether the project of a command is none of the workspace: by an option that says its directory, or
+// since NAME@VERSION is run.
+func (l *looker) elsewhere(command []string) bool {
+	out := false
+	for i, arg := range command {
+		option, dir, valued := strings.Cut(arg, "=")
+		if !valued && i+1 < len(command) {
+			dir = command[i+1]
+		}
+		if slices.Contains([]string{"-C", "--cwd", "--dir", "--directory", "--project", "--prefix", "--manifest-path"}, option) {
+			if _, within := workspace.Through(l.root, l.absolute(os.Expand(dir, l.value))); within {
+				return false
+			}
+			out = true
+		}
+		if arg == "run" && i > 0 && runnerNamed(filepath.Base(command[0])).pinned {
+			rest := slices.DeleteFunc(slices.Clone(command[i+1:]), func(a string) bool { return strings.HasPrefix(a, "-") })
+			out = out || len(rest) > 0 && strings.Contains(rest[0], "@")
+		}
+	}
+	return out
 }
 
 // words notes what an argument names: as it is, and part by part, as a shell line, NAME=PATH or a list

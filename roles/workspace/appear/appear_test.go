@@ -306,3 +306,27 @@ func TestADirectoryThatCannotBeReadIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+func TestAConfigThatNamesAFloodOfPathsIsBound(t *testing.T) {
+	p := newPlace(t)
+	var config strings.Builder
+	config.WriteString("[include]\n")
+	for i := range 5_000 {
+		fmt.Fprintf(&config, "path = ../../files/%d\n", i)
+	}
+	p.mkdir("sub/.git")
+	p.write("sub/.git/config", config.String())
+	s := p.watch().Begin()
+	repositories := p.watch().Repositories()
+	if len(repositories) != 1 || len(repositories[0].Names) != 100 {
+		t.Errorf("%d repositories, want one with 100 names", len(repositories))
+	}
+	s.End()
+	appear.Forget()
+	p.write("sub/.git/config", "")
+	s = p.watch().Begin()
+	p.write("sub/.git/config", config.String())
+	if a := s.End(); a == nil || !a.Partial {
+		t.Errorf("told: %+v, want that not all was looked at", a)
+	}
+}

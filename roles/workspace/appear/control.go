@@ -23,6 +23,7 @@ const (
 	configMax  = 1 << 20 // bytes of a config or a todo
 	targetMax  = 300     // entries of a directory of hooks
 	linkedMax  = 32      // worktrees of a repository
+	namesMax   = 100     // paths that a config names
 	targetDeep = 2       // directories of hooks below each other
 )
 
@@ -31,6 +32,7 @@ type control struct {
 	settings uint64            // of its own settings and hooks
 	rebase   uint64            // of the commands of an unfinished rebase; 0 is none
 	names    []string          // what the config names in the workspace, absolute
+	cut      bool              // it names more
 	targets  map[string]uint64 // what is there; 0 is nothing
 	rebases  map[string]bool   // directories of unfinished rebases, absolute; whether commands made them
 }
@@ -99,11 +101,11 @@ func (w *Watch) items(yield func(path string, i *item)) {
 }
 
 // control looks at what makes the repositories run programs. What is found of one that commands made is told
-// with it, once.
-func (w *Watch) control(made bool) {
+// with it, once. cut reports that a config names more than is looked at.
+func (w *Watch) control(made bool) (cut bool) {
 	slash, err := openIn(unix.AT_FDCWD, "/", unix.O_DIRECTORY)
 	if err != nil {
-		return
+		return false
 	}
 	defer unix.Close(slash)
 	n := 0
@@ -113,7 +115,9 @@ func (w *Watch) control(made bool) {
 		}
 		n++
 		w.inspect(slash, path, i, made)
+		cut = cut || i.control.cut
 	})
+	return cut
 }
 
 func (w *Watch) inspect(slash int, path string, i *item, made bool) {
@@ -144,10 +148,11 @@ func (w *Watch) inspect(slash int, path string, i *item, made bool) {
 	now.settings = sum.Sum64()
 	now.rebase = w.rebases(slash, dirs, before, now, made || i.made)
 	if before != nil && before.settings == now.settings {
-		now.names = before.names
+		now.names, now.cut = before.names, before.cut
 	} else {
 		for _, config := range configs {
-			now.names = append(now.names, w.named(slash, config, top)...)
+			names, cut := w.named(slash, config, top)
+			now.names, now.cut = append(now.names, names...), now.cut || cut
 		}
 	}
 	for _, name := range now.names {
@@ -177,13 +182,14 @@ func (w *Watch) rel(abs string) string {
 }
 
 // named are the paths of the workspace that a config has git run or include, absolute and without links. Where
-// hooks lie in a directory with the name of _, as husky has them, they run those around it.
-func (w *Watch) named(slash int, config, top string) []string {
+// hooks lie in a directory with the name of _, as husky has them, they run those around it. cut reports that it
+// names more than is looked at: each look goes to all of them.
+func (w *Watch) named(slash int, config, top string) (out []string, cut bool) {
 	b, err := readBelow(slash, config[1:], configMax)
 	if err != nil {
-		return nil
+		return nil, false
 	}
-	var out []string
+	n := 0
 	for key, value := range workspace.GitConfig(bytes.NewReader(b)) {
 		from := top
 		switch {
@@ -192,6 +198,9 @@ func (w *Watch) named(slash int, config, top string) []string {
 			from = filepath.Dir(config)
 		default:
 			continue
+		}
+		if n++; n > namesMax {
+			return out, true
 		}
 		path := filepath.Clean(value)
 		if strings.HasPrefix(path, "~") || value == "" {
@@ -211,7 +220,7 @@ func (w *Watch) named(slash int, config, top string) []string {
 			out = append(out, path)
 		}
 	}
-	return out
+	return out, false
 }
 
 // rebases finds unfinished rebases, and sums up the commands that they run when they go on.

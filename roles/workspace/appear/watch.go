@@ -146,7 +146,7 @@ func (w *Watch) look(made bool) {
 	}}
 	l.update(w.top)
 	w.dirs = l.dirs
-	w.control(made)
+	l.partial = w.control(made) || l.partial
 	if l.partial && !w.partial {
 		w.pending.Partial = true
 	}

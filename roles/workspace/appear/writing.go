@@ -120,7 +120,8 @@ func (w *Watch) namesIn(dir string, bare bool) []string {
 	var out []string
 	for _, git := range dirs {
 		for _, config := range []string{"config", "config.worktree"} {
-			out = append(out, w.named(slash, filepath.Join(git, config), top)...)
+			names, _ := w.named(slash, filepath.Join(git, config), top) // that it names more a look tells
+			out = append(out, names...)
 		}
 	}
 	return out
