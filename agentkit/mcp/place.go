@@ -164,8 +164,8 @@ func (l *looker) arguments(command []string) {
 			l.runner = l.runner.and(runnerNamed(filepath.Base(word)))
 		}
 	}
-	for i, arg := range command[1:] {
-		i++
+	for i := 1; i < len(command); i++ {
+		arg := command[i]
 		l.words(arg)
 		if strings.HasPrefix(arg, "-") {
 			continue

@@ -174,7 +174,7 @@ func (a *app) checkSandbox() checkup {
 	case !tier.Holds:
 		c.State, c.Fix = "note", "agents' commands ask a person first; a newer kernel (Landlock) confines them"
 	case len(tier.Reasons) > 0:
-		c.State, c.Fix = "note", "allow user namespaces: "+sandbox.AllowNamespaces()+"; until then roles whose commands are confined need  network: allow,  or your config  container_is_sandbox: true  in a container"
+		c.State, c.Fix = "note", "allow user namespaces: "+sandbox.AllowNamespaces()+"; until then roles with confined commands need  network: allow,  or your config  container_is_sandbox: true  in a container"
 	}
 	if c.State == "note" && a.inside() {
 		c.Text, c.Fix = c.Text+"; your config says that this machine is a sandbox itself: what cannot be confined runs as it is", ""

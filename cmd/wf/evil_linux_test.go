@@ -400,7 +400,7 @@ func TestEachAttackHarmsWithoutWalls(t *testing.T) {
 // A user who is not root has the same walls.
 func TestNothingEvilLeavesTheWorkspaceOfAUser(t *testing.T) {
 	t.Parallel()
-	again(t, "with namespaces", `exec setpriv --reuid=`+nobody+` --regid=`+nobody+` --clear-groups "$@"`)
+	again(t, "with namespaces", `exec setpriv --reuid=`+plainUser+` --regid=`+plainUser+` --clear-groups "$@"`)
 }
 
 // Where there are no namespaces a run is refused before it begins, unless its commands may use the network;
@@ -408,7 +408,7 @@ func TestNothingEvilLeavesTheWorkspaceOfAUser(t *testing.T) {
 func TestNothingEvilLeavesTheWorkspaceWithoutUserNamespaces(t *testing.T) {
 	t.Parallel()
 	for name, become := range map[string]string{
-		"a user": `exec setpriv --reuid=` + nobody + ` --regid=` + nobody + ` --clear-groups "$@"`,
+		"a user": `exec setpriv --reuid=` + plainUser + ` --regid=` + plainUser + ` --clear-groups "$@"`,
 		"root":   `exec setpriv --bounding-set=-all --inh-caps=-all --ambient-caps=-all "$@"`, // of a container
 	} {
 		t.Run(name, func(t *testing.T) {

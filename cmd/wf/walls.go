@@ -18,7 +18,7 @@ import (
 // errUnconfined is the error of a run with commands to be confined, on a machine that cannot.
 var errUnconfined = &protocol.Error{Code: "sandbox_unavailable", Message: "commands cannot be confined on this machine", Hint: "wf doctor says what is missing"}
 
-// errUnheld is a run whose roles say of the network what this machine cannot hold.
+// errUnheld is the error of a run with roles that want a network which this machine cannot give.
 var errUnheld = &protocol.Error{Code: errUnconfined.Code, Message: "commands cannot have the network that their roles say", Hint: errUnconfined.Hint}
 
 // walls confine the commands of run roles, as those of agents are.

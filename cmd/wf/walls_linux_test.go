@@ -20,7 +20,7 @@ type withoutNamespaces struct {
 	most    string // how many there may be
 }
 
-const nobody = "65534"
+const plainUser = "65534"
 
 func newWithoutNamespaces(t *testing.T) withoutNamespaces {
 	t.Helper()
@@ -30,7 +30,7 @@ func newWithoutNamespaces(t *testing.T) withoutNamespaces {
 	if _, err := exec.LookPath("setpriv"); err != nil {
 		t.Skip("skipped: ", err)
 	}
-	dir, err := os.MkdirTemp("/var/tmp", "wf-nobody-")
+	dir, err := os.MkdirTemp("/var/tmp", "wf-plain-")
 	if err != nil {
 		t.Skip("skipped: no /var/tmp: ", err)
 	}
@@ -84,7 +84,7 @@ func (n withoutNamespaces) write(name, text string) {
 // run gives the exit status of wf, and all that it said.
 func (n withoutNamespaces) run(args ...string) (int, string) {
 	n.t.Helper()
-	script := `echo ` + n.most + ` > /proc/sys/user/max_user_namespaces && cd "$1" && shift && exec setpriv --reuid=` + nobody + ` --regid=` + nobody + ` --clear-groups "$@"`
+	script := `echo ` + n.most + ` > /proc/sys/user/max_user_namespaces && cd "$1" && shift && exec setpriv --reuid=` + plainUser + ` --regid=` + plainUser + ` --clear-groups "$@"`
 	cmd := exec.CommandContext(n.t.Context(), "sh", append([]string{"-c", script, "sh", n.dir, n.wf}, args...)...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + n.dir, "TMPDIR=" + n.dir, "XDG_RUNTIME_DIR=" + n.dir}
 	ids := []syscall.SysProcIDMap{{ContainerID: 0, HostID: 0, Size: 65536}}
