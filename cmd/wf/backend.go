@@ -15,7 +15,7 @@ import (
 	"wf/cas"
 	"wf/engine"
 	"wf/engine/layout"
-	"wf/hub/api"
+	"wf/hub/server"
 	"wf/protocol"
 )
 
@@ -34,12 +34,12 @@ type backend struct {
 	moving sync.RWMutex
 }
 
-var _ api.Backend = (*backend)(nil)
+var _ server.Backend = (*backend)(nil)
 
 // Workflows lists what lies in the served directories.
-func (b *backend) Workflows(context.Context) ([]api.Workflow, error) {
+func (b *backend) Workflows(context.Context) ([]server.Workflow, error) {
 	found, err := b.shelf.list()
-	out := make([]api.Workflow, len(found))
+	out := make([]server.Workflow, len(found))
 	for i, f := range found {
 		out[i] = f.entry()
 	}
@@ -47,7 +47,7 @@ func (b *backend) Workflows(context.Context) ([]api.Workflow, error) {
 }
 
 // Runs is wf ls, with one more run than asked for to see whether there are others.
-func (b *backend) Runs(ctx context.Context, q api.Query) ([]any, protocol.RunID, error) {
+func (b *backend) Runs(ctx context.Context, q server.Query) ([]any, protocol.RunID, error) {
 	rows, unread, err := b.a.rows(ctx, b.s, lsFlags{limit: q.Limit + 1, status: string(q.Status), tag: q.Tag, workflow: q.Workflow,
 		all: q.All, text: strings.ToLower(q.Text), before: q.Before})
 	if err != nil {
@@ -70,7 +70,7 @@ func (b *backend) Runs(ctx context.Context, q api.Query) ([]any, protocol.RunID,
 }
 
 // Run is wf show.
-func (b *backend) Run(ctx context.Context, run protocol.RunID, w api.Window) (any, error) {
+func (b *backend) Run(ctx context.Context, run protocol.RunID, w server.Window) (any, error) {
 	v, err := b.e.ViewWindow(ctx, run, engine.Window(w))
 	if err == nil {
 		b.drives(run, v.Status, &v.Driving)

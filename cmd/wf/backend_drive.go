@@ -11,7 +11,7 @@ import (
 	"wf/agentkit/config"
 	"wf/engine"
 	"wf/engine/lang"
-	"wf/hub/api"
+	"wf/hub/server"
 	"wf/hub/guard"
 	"wf/hub/schedule"
 	"wf/protocol"
@@ -26,7 +26,7 @@ func asker(ctx context.Context) string {
 }
 
 // Start begins a run of a served workflow.
-func (b *backend) Start(ctx context.Context, s api.Start) (protocol.RunID, bool, error) {
+func (b *backend) Start(ctx context.Context, s server.Start) (protocol.RunID, bool, error) {
 	f, err := b.shelf.find(s.Workflow)
 	if err != nil {
 		return "", false, err
@@ -102,7 +102,7 @@ func (b *backend) fire(ctx context.Context, x schedule.Firing) error {
 }
 
 // modelsFor checks the roles that models are chosen for, and that the asker may choose them.
-func (b *backend) modelsFor(ctx context.Context, p *lang.Program, given map[string]api.ModelList) (map[string][]string, error) {
+func (b *backend) modelsFor(ctx context.Context, p *lang.Program, given map[string]server.ModelList) (map[string][]string, error) {
 	if len(given) == 0 {
 		return nil, nil
 	}
@@ -148,7 +148,7 @@ func (b *backend) mayChoose(ctx context.Context, p *lang.Program, chosen map[str
 }
 
 // Answer records an answer; the run goes on here, unless another process drives it.
-func (b *backend) Answer(ctx context.Context, run protocol.RunID, x api.Answer) (string, error) {
+func (b *backend) Answer(ctx context.Context, run protocol.RunID, x server.Answer) (string, error) {
 	r := engine.Reply{Step: x.Step, Signal: x.Signal, Choice: x.Choice, Text: x.Text, Shown: x.Shown, By: asker(ctx), Source: "http"}
 	if len(x.Fields) > 0 && string(x.Fields) != "null" {
 		fields, err := protocol.CanonicalizeJSON(x.Fields)
@@ -201,7 +201,7 @@ func (b *backend) Compact(ctx context.Context, run protocol.RunID) error {
 }
 
 // Resume goes on with a run, and returns when that is recorded, or when nothing can move.
-func (b *backend) Resume(ctx context.Context, run protocol.RunID, r api.Resume) error {
+func (b *backend) Resume(ctx context.Context, run protocol.RunID, r server.Resume) error {
 	o := engine.DriveOptions{By: asker(ctx)}
 	for _, name := range sortedKeys(r.Limits) {
 		l, err := limitOf(name, r.Limits[name])
@@ -243,7 +243,7 @@ func limitOf(name string, value json.RawMessage) (protocol.LimitChanged, error) 
 }
 
 // Fork makes a new run and goes on with it. One of a run from elsewhere would not go on, and is refused.
-func (b *backend) Fork(ctx context.Context, run protocol.RunID, f api.Fork) (protocol.RunID, error) {
+func (b *backend) Fork(ctx context.Context, run protocol.RunID, f server.Fork) (protocol.RunID, error) {
 	at, err := forkPoint(ctx, b.s, ref{run: run, step: f.Step}, f.After)
 	if err != nil {
 		return "", err
@@ -273,7 +273,7 @@ func (b *backend) Fork(ctx context.Context, run protocol.RunID, f api.Fork) (pro
 }
 
 // Message queues a text for a run. One that answers a question makes the run go on.
-func (b *backend) Message(ctx context.Context, run protocol.RunID, m api.Message) error {
+func (b *backend) Message(ctx context.Context, run protocol.RunID, m server.Message) error {
 	b.moving.RLock()
 	defer b.moving.RUnlock()
 	if err := b.e.Message(ctx, run, m.Source, m.Text); err != nil {

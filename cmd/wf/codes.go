@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"wf/hub/api"
+	"wf/hub/server"
 	"wf/hub/client"
 	"wf/hub/guard"
 )
@@ -14,10 +14,10 @@ import (
 func withCode(url, code string) string { return url + "/#code=" + code }
 
 // codeFor makes one-time codes for browsers that open one of the doors.
-func codeFor(keys *guard.Keys, doors []*door) func() (api.Code, error) {
-	return func() (api.Code, error) {
+func codeFor(keys *guard.Keys, doors []*door) func() (server.Code, error) {
+	return func() (server.Code, error) {
 		code, err := keys.NewCode()
-		out := api.Code{Schema: "wf.code/v1", Code: code, Expires: time.Now().Add(guard.CodeLife).UTC().Format(time.RFC3339), URLs: []string{}}
+		out := server.Code{Schema: "wf.code/v1", Code: code, Expires: time.Now().Add(guard.CodeLife).UTC().Format(time.RFC3339), URLs: []string{}}
 		for _, d := range doors {
 			if d.guard.Keys != nil {
 				out.URLs = append(out.URLs, withCode(d.url, code))

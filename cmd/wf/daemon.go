@@ -9,7 +9,7 @@ import (
 
 	"wf/cas"
 	"wf/engine"
-	"wf/hub/api"
+	"wf/hub/server"
 	"wf/hub/replay"
 	"wf/hub/schedule"
 	"wf/hub/web"
@@ -26,7 +26,7 @@ import (
 type daemon struct {
 	name    string // of the agent, as hubs list it
 	store   *cas.Store
-	api     *api.Server
+	api     *server.Server
 	keeper  *keeper
 	live    *liveSockets
 	replay  *replay.Server
@@ -61,7 +61,7 @@ func (a *app) newDaemon(s *cas.Store, f serveFlags, log *slog.Logger) (*daemon, 
 			d.name = "wf"
 		}
 	}
-	d.api = &api.Server{Backend: b, Feed: s, Name: d.name, Version: version(), Replay: d.replay.WebSocket(), Events: d.replay.Events(), Page: web.Handler()}
+	d.api = &server.Server{Backend: b, Feed: s, Name: d.name, Version: version(), Replay: d.replay.WebSocket(), Events: d.replay.Events(), Page: web.Handler()}
 	return d, nil
 }
 

@@ -12,7 +12,7 @@ import (
 
 	"wf/cas"
 	"wf/engine"
-	"wf/hub/api"
+	"wf/hub/server"
 	"wf/hub/client"
 	"wf/hub/queue"
 	"wf/protocol"
@@ -43,7 +43,7 @@ func (r *remote) window(ctx context.Context, run protocol.RunID, w engine.Window
 	for pages := 0; ; pages++ {
 		limit := 0
 		if w.Limit > 0 {
-			limit = min(w.Limit-len(steps), api.MaxSteps)
+			limit = min(w.Limit-len(steps), server.MaxSteps)
 		}
 		part, err := r.api.RunWindow(ctx, run, limit, w.Before)
 		if err != nil {

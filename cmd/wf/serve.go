@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wf/cas"
-	"wf/hub/api"
+	"wf/hub/server"
 	"wf/hub/guard"
 )
 
@@ -208,7 +208,7 @@ func tlsOf(cert, key string) (*tls.Config, error) {
 
 func newDoor(l net.Listener, e guard.Endpoint, f serveFlags, secure bool, keys *guard.Keys, log *slog.Logger) *door {
 	hosts := guard.HostsOf(l, f.hosts)
-	g := &guard.Guard{Hosts: hosts, Origins: f.origins, Public: api.Public, Log: log}
+	g := &guard.Guard{Hosts: hosts, Origins: f.origins, Public: server.Public, Log: log}
 	d := &door{listener: l, guard: g, server: guard.Server(nil, log)}
 	switch {
 	case e.Socket != "":

@@ -20,7 +20,7 @@ import (
 
 	"wf/cas"
 	"wf/engine"
-	"wf/hub/api"
+	"wf/hub/server"
 	"wf/hub/schedule"
 	"wf/protocol"
 )
@@ -272,7 +272,7 @@ func TestARunWhoseTimerRanOutMeanwhileGoesOn(t *testing.T) {
 		return run
 	}
 	run := serveUntil(0, protocol.Waiting, func(d *daemon) protocol.RunID {
-		id, _, err := d.backend.Start(ctx, api.Start{Workflow: "nap"})
+		id, _, err := d.backend.Start(ctx, server.Start{Workflow: "nap"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,7 +15,7 @@ import (
 	"wf/agentkit/config"
 	"wf/engine/lang"
 	"wf/files"
-	"wf/hub/api"
+	"wf/hub/server"
 	"wf/protocol"
 	"wf/protocol/lazy"
 )
@@ -138,8 +138,8 @@ func (f *found) weigh(a *app) error {
 }
 
 // entry is a workflow as the API lists it.
-func (f found) entry() api.Workflow {
-	out := api.Workflow{Name: f.name, File: f.path, Inputs: json.RawMessage(`{"type":"object"}`), Problem: f.problem}
+func (f found) entry() server.Workflow {
+	out := server.Workflow{Name: f.name, File: f.path, Inputs: json.RawMessage(`{"type":"object"}`), Problem: f.problem}
 	if f.program == nil {
 		return out
 	}

@@ -277,7 +277,7 @@ func (a *API) Act(ctx context.Context, run protocol.RunID, verb string, body any
 	return out.ID, *out.Step, nil
 }
 
-// Start is what a run is started with; package hub/api describes the fields.
+// Start is what a run is started with; package hub/server describes the fields.
 type Start struct {
 	Workflow    string                     `json:"workflow"`
 	Inputs      map[string]json.RawMessage `json:"inputs,omitempty"`

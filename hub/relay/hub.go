@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"wf/hub/api"
+	"wf/hub/server"
 	"wf/hub/queue"
 	"wf/protocol"
 )
@@ -28,7 +28,7 @@ type Hub struct {
 	// run for a request is not believed.
 	RequestRun func(request string) protocol.RunID
 	// NewCode makes a one-time code for a browser; nil where nothing listens for one.
-	NewCode func() (api.Code, error)
+	NewCode func() (server.Code, error)
 	Log     *slog.Logger // nil is nobody
 
 	Heartbeat time.Duration // of agents; default 5 s

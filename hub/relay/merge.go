@@ -11,7 +11,7 @@ import (
 	"strings"
 	"sync"
 
-	"wf/hub/api"
+	"wf/hub/server"
 	"wf/hub/reply"
 	"wf/protocol"
 )
@@ -110,7 +110,7 @@ func newRow(l *link, raw json.RawMessage) (row, bool) {
 // runs serves GET /v1/runs: the runs of all agents, the one that moved last first. A page of
 // the hub goes on where the pages of the agents stopped: before holds a place for each.
 func (h *Hub) runs(w http.ResponseWriter, r *http.Request) error {
-	asks, err := api.ParseQuery(r, "agent")
+	asks, err := server.ParseQuery(r, "agent")
 	if err != nil {
 		return err
 	}

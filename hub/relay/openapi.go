@@ -9,7 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"wf/hub/api"
+	"wf/hub/server"
 	"wf/hub/reply"
 )
 
@@ -19,7 +19,7 @@ var openapiYAML []byte
 // OpenAPI is the description of the API of a hub: that of an agent with what a hub adds.
 // OpenAPI 3.1 as JSON.
 var OpenAPI = sync.OnceValues(func() ([]byte, error) {
-	b, err := api.OpenAPI()
+	b, err := server.OpenAPI()
 	if err != nil {
 		return nil, err
 	}

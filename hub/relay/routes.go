@@ -3,7 +3,7 @@ package relay
 import (
 	"net/http"
 
-	"wf/hub/api"
+	"wf/hub/server"
 	"wf/hub/guard"
 	"wf/hub/queue"
 	"wf/hub/reply"
@@ -99,7 +99,7 @@ func (h *Hub) health(w http.ResponseWriter, _ *http.Request) error {
 
 func (h *Hub) info(w http.ResponseWriter, r *http.Request) error {
 	id, _ := guard.Of(r.Context())
-	reply.JSON(w, http.StatusOK, api.Info{Schema: "wf.info/v1", Kind: "hub", Name: h.Name, Version: h.Version, Scopes: id.Scopes})
+	reply.JSON(w, http.StatusOK, server.Info{Schema: "wf.info/v1", Kind: "hub", Name: h.Name, Version: h.Version, Scopes: id.Scopes})
 	return nil
 }
 

@@ -1,4 +1,4 @@
-// Package api is the HTTP interface of an agent: JSON over an interface that the program
+// Package server is the HTTP interface of an agent: JSON over an interface that the program
 // implements, described by an OpenAPI document that it serves itself.
 //
 //	guard ─► route ─► scope ─► strict request ─► Backend ─► JSON │ wf.error/v1
@@ -18,4 +18,4 @@
 //
 // Credentials, Host and Origin: package guard stands before this. The replay protocol:
 // package replay; its handlers are mounted here.
-package api
+package server
