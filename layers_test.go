@@ -19,20 +19,21 @@ import (
 // may lists, for each layer, the layers that its code may import besides itself. A layer is a
 // directory with everything below it, unless that is a layer of its own.
 //
-//	cmd/wf ─► engine ──► roles, cas ─► protocol
+//	cmd/wf ─► engine ──► roles, cas, api ─► protocol
 //	   ├────► agentkit ─► roles ─────► protocol
-//	   ├────► hub ───────────────────► protocol
+//	   ├────► hub ───────► api ──────► protocol
 //	   └────► cmd/internal (screens) ─► protocol
 var may = map[string][]string{
 	"protocol":  {},
 	"files":     {},
+	"api":       {"protocol"},
 	"cas":       {"files", "protocol"},
 	"roles":     {"roles/workspace", "protocol"},
 	"agentkit":  {"roles", "roles/workspace", "files", "protocol"},
-	"engine":    {"roles", "roles/workspace", "cas", "protocol"},
-	"hub":       {"files", "protocol"},
+	"engine":    {"roles", "roles/workspace", "cas", "api", "protocol"},
+	"hub":       {"files", "api", "protocol"},
 	"workflows": {},
-	"cmd":       {"files", "engine", "agentkit", "hub", "cmd/internal", "roles", "roles/workspace", "cas", "protocol", "workflows"},
+	"cmd":       {"files", "engine", "agentkit", "hub", "cmd/internal", "roles", "roles/workspace", "cas", "api", "protocol", "workflows"},
 
 	"cmd/internal":    {"protocol"}, // what is drawn knows no store and no engine
 	"roles/workspace": {"protocol"}, // what touches files of agents knows nothing that could act on them
@@ -52,7 +53,7 @@ func layerOf(name string) string {
 // mayTest is what tests may import besides: the tests that join layers, which nothing can
 // import in turn, and the servers and suites that exist for tests.
 var mayTest = map[string][]string{
-	"workflows": {"engine", "agentkit", "roles", "cas", "protocol"},
+	"workflows": {"engine", "agentkit", "roles", "cas", "api", "protocol"},
 	"engine":    {"agentkit"},
 	"hub":       {"cas"},
 }
@@ -64,6 +65,7 @@ var core = map[string][]string{
 	"engine/lint":   {"os", "net", "net/http", "math/rand", "math/rand/v2", "crypto/rand", "os/exec", "time"},
 	"engine/layout": {"os", "net", "net/http", "math/rand", "math/rand/v2", "crypto/rand", "os/exec", "time"},
 	"engine/yaml":   {"os", "net", "net/http", "math/rand", "math/rand/v2", "crypto/rand", "os/exec"},
+	"api":           {"os", "net", "net/http", "math/rand", "math/rand/v2", "crypto/rand", "os/exec", "time"},
 	"protocol":      {"os", "net", "net/http", "math/rand", "math/rand/v2", "crypto/rand", "os/exec"},
 }
 
@@ -255,10 +257,10 @@ func TestPayloadsHaveOneReaderAndOneWriter(t *testing.T) {
 func TestAForbiddenArrowIsFound(t *testing.T) {
 	for _, c := range []struct{ name, src, want string }{
 		{"agentkit/agent.go", "package agentkit\nimport _ \"wf/cas\"", "agentkit/agent.go imports wf/cas: agentkit may import roles, roles/workspace, files, protocol, nothing else of ours"},
-		{"engine/drive.go", "package engine\nimport _ \"wf/agentkit/model\"", "engine/drive.go imports wf/agentkit/model: engine may import roles, roles/workspace, cas, protocol, nothing else of ours"},
+		{"engine/drive.go", "package engine\nimport _ \"wf/agentkit/model\"", "engine/drive.go imports wf/agentkit/model: engine may import roles, roles/workspace, cas, api, protocol, nothing else of ours"},
 		{"protocol/run.go", "package protocol\nimport _ \"wf/roles\"", "protocol/run.go imports wf/roles: protocol may import nothing else of ours"},
 		{"engine/lint/a.go", "package lint\nimport _ \"time\"", "engine/lint/a.go imports time: engine/lint is pure"},
-		{"util/a.go", "package util", "util/a.go lies in no layer; the layers are agentkit, cas, cmd, cmd/internal, engine, files, hub, protocol, roles, roles/workspace, workflows"},
+		{"util/a.go", "package util", "util/a.go lies in no layer; the layers are agentkit, api, cas, cmd, cmd/internal, engine, files, hub, protocol, roles, roles/workspace, workflows"},
 		{"cmd/internal/tui/a.go", "package tui\nimport _ \"wf/engine\"", "cmd/internal/tui/a.go imports wf/engine: cmd/internal may import protocol, nothing else of ours"},
 		{"roles/workspace/a.go", "package workspace\nimport _ \"wf/roles\"", "roles/workspace/a.go imports wf/roles: roles/workspace may import protocol, nothing else of ours"},
 		{"cas/a_test.go", "package cas\nimport _ \"wf/engine\"", "cas/a_test.go imports wf/engine: cas may import files, protocol, nothing else of ours"},

@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 
+	"wf/api"
 	"wf/cas"
 	"wf/protocol"
 )
@@ -78,28 +79,13 @@ func (d *driver) compaction(step string, x protocol.CompactionDraft) (protocol.C
 	return out, append(blocks, block), nil
 }
 
-// CompactionView is what a visit replaced by a summary. The originals stay: replay and the
-// records tell them.
-type CompactionView struct {
-	Scope        protocol.CompactScope `json:"scope"`
-	Record       *string               `json:"record"`            // Compaction of a conversation
-	Covers       int                   `json:"covers,omitempty"`  // conversation: visits up to this one are in the summary
-	Prior        int                   `json:"prior,omitempty"`   // those after it up to this one stay whole
-	Replies      int                   `json:"replies,omitempty"` // visit: oldest replies, with their results, in the summary
-	Summary      string                `json:"summary"`
-	Model        string                `json:"model"` // that wrote it; "" for an extract
-	Error        string                `json:"error,omitempty"`
-	TokensBefore int64                 `json:"tokens_before"`
-	TokensAfter  int64                 `json:"tokens_after"` // estimated
-}
-
 // compacted adds a compaction to the visit that made it.
-func (b *viewer) compacted(x protocol.Entry, st *StepView) error {
+func (b *viewer) compacted(x protocol.Entry, st *api.Step) error {
 	d, err := cas.DecodeData[protocol.Compacted](&x.Event)
 	if err != nil {
 		return err
 	}
-	c := CompactionView{Scope: d.Scope, Record: text(d.Record), Replies: d.Replies, Model: d.Model,
+	c := api.Compaction{Scope: d.Scope, Record: text(d.Record), Replies: d.Replies, Model: d.Model,
 		TokensBefore: d.TokensBefore, TokensAfter: d.TokensAfter}
 	if c.Summary, err = textOf(b.read, d.Summary); err != nil {
 		return err

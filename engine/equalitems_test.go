@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"wf/engine"
+	"wf/api"
 	"wf/protocol"
 )
 
@@ -66,7 +66,7 @@ func TestF71EqualItemsGoOnInTheirOrder(t *testing.T) {
 	}
 }
 
-func stepOf(t *testing.T, v *engine.View, id string) *engine.StepView {
+func stepOf(t *testing.T, v *api.Run, id string) *api.Step {
 	t.Helper()
 	for _, s := range v.Steps {
 		if s.ID == id {

@@ -394,7 +394,7 @@ func noOpenStep(step string) error {
 // add counts one model call.
 func (t *Totals) add(u protocol.Usage) {
 	t.Calls++
-	t.Told.add(u)
+	t.Told.Add(u)
 	for _, f := range []struct {
 		sum *int64
 		n   *int64

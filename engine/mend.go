@@ -4,15 +4,9 @@ import (
 	"context"
 	"strings"
 
+	"wf/api"
 	"wf/protocol"
 )
-
-// Mend is where a run goes on under an edited definition. A run pins its definition, so what is
-// wrong there is as wrong after a resume: an expression, or a graph in which a token is stuck.
-type Mend struct {
-	Step  string `json:"step"`            // the step to fork at; "" is the beginning: the run is started anew
-	After bool   `json:"after,omitempty"` // keep the step and go on behind it
-}
 
 // mends says how a suspended run is put right. That follows from the steps of the live region and
 // from the one that was completed last, which a window need not hold.
@@ -64,11 +58,11 @@ func (e *Engine) lastCompleted(ctx context.Context, run protocol.RunID, upper pr
 
 // mend finds it for a run that was suspended, nil where the definition is not the cause. last is
 // the step that was completed last.
-func (b *viewer) mend(ctx context.Context, s *State, last string) (*Mend, error) {
+func (b *viewer) mend(ctx context.Context, s *State, last string) (*api.Mend, error) {
 	if s.Status() != protocol.Suspended {
 		return nil, nil
 	}
-	behind := &Mend{Step: last, After: last != ""}
+	behind := &api.Mend{Step: last, After: last != ""}
 	switch s.SuspendedBy() {
 	case protocol.ByStall:
 		return behind, nil
@@ -82,7 +76,7 @@ func (b *viewer) mend(ctx context.Context, s *State, last string) (*Mend, error)
 				continue
 			}
 			if own, err := b.ownMistake(ctx, s, a, v); own || err != nil {
-				return &Mend{Step: v.id.String()}, err
+				return &api.Mend{Step: v.id.String()}, err
 			}
 		}
 	}

@@ -5,46 +5,27 @@ import (
 	"maps"
 	"slices"
 
+	"wf/api"
 	"wf/protocol"
 )
-
-// Way is a way out of an edge: to one of its targets, or to where its bound diverts it.
-type Way struct {
-	Edge  int    `json:"edge"` // index in the definition
-	To    string `json:"to"`
-	Limit bool   `json:"limit,omitempty"` // since a bound was exhausted
-}
-
-// RoleView is what a run did with a role.
-type RoleView struct {
-	Role   string `json:"role"`
-	Visits int    `json:"visits"` // a fan-out is one
-	Status string `json:"status"` // of its newest visit, as in a StepView
-}
-
-// WayView is a way that a run took.
-type WayView struct {
-	Way
-	Times int `json:"times"`
-}
 
 // path is where a run went, summed up over its journal: most of its steps have left the live
 // region.
 type path struct {
-	ways  map[Way]int
+	ways  map[api.Way]int
 	fates map[string]protocol.StepStatus // of the newest visit of a role, once it has ended
 }
 
-func newPath() path { return path{map[Way]int{}, map[string]protocol.StepStatus{}} }
+func newPath() path { return path{map[api.Way]int{}, map[string]protocol.StepStatus{}} }
 
 // entered notes an activation that begins.
 func (p *path) entered(a *act) {
-	p.ways[Way{a.edge, a.role, a.via == protocol.ViaLimit}]++
+	p.ways[api.Way{Edge: a.edge, To: a.role, Limit: a.via == protocol.ViaLimit}]++
 	delete(p.fates, a.role)
 }
 
 // Roles are the roles that the run entered, by name.
-func (s *State) Roles() []RoleView {
+func (s *State) Roles() []api.Role {
 	open := map[string]*visit{}
 	for _, visits := range s.agenda.visits {
 		for _, v := range visits {
@@ -53,9 +34,9 @@ func (s *State) Roles() []RoleView {
 			}
 		}
 	}
-	var out []RoleView
+	var out []api.Role
 	for _, role := range slices.Sorted(maps.Keys(s.nums)) {
-		r := RoleView{role, s.nums[role], string(s.path.fates[role])}
+		r := api.Role{Role: role, Visits: s.nums[role], Status: string(s.path.fates[role])}
 		if v := open[role]; v != nil {
 			r.Status = s.shown(v)
 		}
@@ -66,12 +47,12 @@ func (s *State) Roles() []RoleView {
 
 // Ways are the ways that the run took, by edge and target. The last moves, to the ends of the
 // graph, are Arrivals.
-func (s *State) Ways() []WayView {
-	var out []WayView
+func (s *State) Ways() []api.WayTaken {
+	var out []api.WayTaken
 	for w, n := range s.path.ways {
-		out = append(out, WayView{w, n})
+		out = append(out, api.WayTaken{Way: w, Times: n})
 	}
-	slices.SortFunc(out, func(a, b WayView) int {
+	slices.SortFunc(out, func(a, b api.WayTaken) int {
 		if c := cmp.Or(cmp.Compare(a.Edge, b.Edge), cmp.Compare(a.To, b.To)); c != 0 || a.Limit == b.Limit {
 			return c
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"wf/api"
 	"wf/cas"
 	"wf/engine"
 	"wf/engine/lang"
@@ -200,7 +201,7 @@ func (b *bench) crashing(n int) {
 var crashes, hasty atomic.Int64
 
 // conclusions are what must not depend on timing: the records, as a set, and the result.
-func conclusions(v *engine.View) []string {
+func conclusions(v *api.Run) []string {
 	var out []string
 	for _, s := range v.Steps {
 		if s.CID != nil {
@@ -261,7 +262,7 @@ func TestW18CompletionOrderNeverChangesARecord(t *testing.T) {
 	}
 }
 
-func driveRandom(t *testing.T, rt *rapid.T, p *lang.Program, yaml string, trouble string, inPlace bool, long string) *engine.View {
+func driveRandom(t *testing.T, rt *rapid.T, p *lang.Program, yaml string, trouble string, inPlace bool, long string) *api.Run {
 	b := newBench(t)
 	b.e.Warn = func(err error) { rt.Errorf("%v\n%s", err, yaml) }
 	durable := &events{seen: map[string]int{}}

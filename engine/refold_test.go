@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"wf/api"
 	"wf/engine"
 	"wf/protocol"
 )
@@ -68,7 +69,7 @@ func TestAnEditedStateIsFoundByTheJournal(t *testing.T) {
 	}
 }
 
-func asShown(v *engine.View) string {
+func asShown(v *api.Run) string {
 	return fmt.Sprint(v.Status, v.Info.Title, len(v.Steps), strings.Join(steps(v), " "))
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"wf/api"
 	"wf/cas"
 	"wf/engine"
 	"wf/engine/lang"
@@ -53,7 +54,7 @@ func (b *bench) load(yaml string) *lang.Program {
 }
 
 // run starts a workflow and drives it until it stops.
-func (b *bench) run(yaml string, inputs map[string]any) (protocol.RunID, *engine.View) {
+func (b *bench) run(yaml string, inputs map[string]any) (protocol.RunID, *api.Run) {
 	b.t.Helper()
 	p := b.load(yaml)
 	raw, err := p.Inputs(inputs)
@@ -67,7 +68,7 @@ func (b *bench) run(yaml string, inputs map[string]any) (protocol.RunID, *engine
 	return id, b.drive(id)
 }
 
-func (b *bench) drive(id protocol.RunID) *engine.View {
+func (b *bench) drive(id protocol.RunID) *api.Run {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
@@ -77,7 +78,7 @@ func (b *bench) drive(id protocol.RunID) *engine.View {
 	return b.view(id)
 }
 
-func (b *bench) view(id protocol.RunID) *engine.View {
+func (b *bench) view(id protocol.RunID) *api.Run {
 	b.t.Helper()
 	v, err := b.e.View(context.Background(), id)
 	if err != nil {
@@ -87,7 +88,7 @@ func (b *bench) view(id protocol.RunID) *engine.View {
 }
 
 // steps are the ids of the steps with their status.
-func steps(v *engine.View) []string {
+func steps(v *api.Run) []string {
 	var out []string
 	for _, s := range v.Steps {
 		out = append(out, s.ID+" "+s.Status)

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"wf/api"
 	"wf/cas"
 	"wf/protocol"
 )
@@ -26,7 +27,7 @@ type (
 		Limits    protocol.Limits                `cbor:"limits"`
 		Acts      []snapAct                      `cbor:"acts"`
 		Nums      map[string]int                 `cbor:"nums"`
-		Ways      []WayView                      `cbor:"ways"`
+		Ways      []api.WayTaken                 `cbor:"ways"`
 		Fates     map[string]protocol.StepStatus `cbor:"fates"`
 		NextN     int                            `cbor:"next"`
 		Active    bool                           `cbor:"active"`

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"wf/api"
 	"wf/engine/lang"
 	"wf/protocol"
 )
@@ -71,7 +72,7 @@ type Totals struct {
 	Scripted int   // model calls answered by a script or a tape
 
 	// Told sums what providers told, apart from what they did not.
-	Told UsageView
+	Told api.Usage
 
 	// Models are the tokens by model, which is what a price needs. Every call counts, also
 	// those of attempts that failed.

@@ -1,20 +1,9 @@
 package engine
 
-import "wf/protocol"
-
-// Timing says what the time of visits of agents and commands went into, waiting for people
-// and timers left out. TTFEMS, ThinkingMS and ToolsMS add up to TotalMS, and the percentages
-// to 100 where there is any time.
-type Timing struct {
-	TotalMS     int64 `json:"total_ms"`
-	TTFEMS      int64 `json:"ttfe_ms"`     // until the model's first event, once for each visit
-	ThinkingMS  int64 `json:"thinking_ms"` // the rest
-	ToolsMS     int64 `json:"tools_ms"`    // in which a tool or command ran; side by side counts once
-	ToolCalls   int   `json:"tool_calls"`
-	TTFEPct     int64 `json:"ttfe_pct"`
-	ThinkingPct int64 `json:"thinking_pct"`
-	ToolsPct    int64 `json:"tools_pct"`
-}
+import (
+	"wf/api"
+	"wf/protocol"
+)
 
 // lap measures a visit of an agent or a command by the times of its events, in µs.
 type lap struct {
@@ -144,10 +133,10 @@ func (t *timed) add(l *lap) {
 }
 
 // Timing sums up the visits of agents and commands.
-func (s *State) Timing() Timing {
+func (s *State) Timing() api.Timing {
 	sum := s.timed
 	s.laps(sum.add)
-	t := Timing{TotalMS: sum.Total / 1000, TTFEMS: sum.TTFE / 1000, ToolsMS: sum.Tools / 1000, ToolCalls: sum.Calls}
+	t := api.Timing{TotalMS: sum.Total / 1000, TTFEMS: sum.TTFE / 1000, ToolsMS: sum.Tools / 1000, ToolCalls: sum.Calls}
 	t.ThinkingMS = t.TotalMS - t.TTFEMS - t.ToolsMS
 	if t.TotalMS > 0 {
 		t.TTFEPct = (t.TTFEMS*100 + t.TotalMS/2) / t.TotalMS

@@ -1,155 +1,440 @@
 package engine
 
-import "wf/protocol"
+import (
+	"context"
+	"fmt"
+	"slices"
 
-// RunSchema names the JSON form of a View.
-const RunSchema = "wf.run/v1"
+	"wf/api"
+	"wf/cas"
+	"wf/protocol"
+)
 
-// View is a run as people and programs see it: wf.run/v1.
-type View struct {
-	Schema     string                 `json:"schema"`
-	ID         protocol.RunID         `json:"id"`
-	Workflow   string                 `json:"workflow"`
-	Definition string                 `json:"definition"`
-	Status     protocol.RunStatus     `json:"status"`
-	Driving                           // of a running one
-	Foreign    bool                   `json:"foreign,omitempty"` // it came from elsewhere: it goes on only once it was adopted
-	Reason     string                 `json:"reason"`
-	Suspended  protocol.SuspendReason `json:"suspended_by,omitempty"`
-	Code       string                 `json:"code,omitempty"` // of the Error behind a suspension
-	Head       string                 `json:"head"`
-	Seq        protocol.Seq           `json:"seq"`
-	Result     *string                `json:"result"`
-	Steps      []*StepView            `json:"steps"`                 // in the order in which they began; see Window
-	Total      int                    `json:"steps_total,omitempty"` // where Steps is not all of them
-	Earlier    protocol.Seq           `json:"earlier,omitempty"`     // Window.Before of the steps before these; 0 is that there are none
-	Roles      []RoleView             `json:"roles,omitempty"`       // that were entered, where Steps is not all
-	Ways       []WayView              `json:"ways,omitempty"`        // that were taken, where Steps is not all
-	Outputs    protocol.JSON          `json:"outputs"`
-	Usage      UsageView              `json:"usage"`
-	CostUSD    *float64               `json:"cost_usd"` // null: unknown
-	Started    string                 `json:"started"`
-	Updated    string                 `json:"updated"`
-	ActiveMS   int64                  `json:"active_ms"`
-	Timing     Timing                 `json:"timing"`
-	Scripted   int                    `json:"scripted_calls"`
-	Waiting    []WaitingView          `json:"waiting,omitempty"`
-	Mend       *Mend                  `json:"mend,omitempty"`      // of a suspended run whose definition is wrong
-	Leftovers  []string               `json:"leftovers,omitempty"` // joins of a finished run that still wait, and for whom
-	Info       InfoView               `json:"info"`
+// View reads a whole run.
+func (e *Engine) View(ctx context.Context, run protocol.RunID) (*api.Run, error) {
+	return e.ViewWindow(ctx, run, api.Window{})
 }
 
-// Count is the number of steps of the run, those that are not in v.Steps included.
-func (v *View) Count() int { return max(v.Total, len(v.Steps)) }
-
-// InfoView is what a run was started with.
-type InfoView struct {
-	Title       string              `json:"title"`
-	Description string              `json:"description"`
-	Type        string              `json:"type"`
-	Scope       string              `json:"scope"`
-	Tags        []string            `json:"tags"`
-	CreatedBy   string              `json:"created_by"`
-	TargetUser  string              `json:"target_user"`
-	RequestID   string              `json:"request_id"`
-	Workspace   string              `json:"workspace"`
-	File        string              `json:"file"`
-	Parent      *protocol.ParentRun `json:"parent"`
-	ForkedFrom  *string             `json:"forked_from"`
-	Inputs      protocol.JSON       `json:"inputs"`
+// ViewWindow reads a run with some of its steps. What it costs depends on the events since these
+// steps began and on their number, and not on the length of the run; a run as it was is folded from
+// its beginning.
+func (e *Engine) ViewWindow(ctx context.Context, run protocol.RunID, w api.Window) (*api.Run, error) {
+	s, err := e.stateAt(ctx, run, w.At)
+	if err != nil {
+		return nil, err
+	}
+	v, err := e.viewWindow(ctx, run, s, w)
+	if err != nil {
+		return nil, fmt.Errorf("run %s: %w", run, err)
+	}
+	return v, nil
 }
 
-// StepView is one visit.
-type StepView struct {
-	ID         string              `json:"id"`
-	Role       string              `json:"role"`
-	Action     protocol.Action     `json:"action"`
-	Visit      int                 `json:"visit"`
-	Item       *int                `json:"item,omitempty"`
-	CID        *string             `json:"cid"`
-	Status     string              `json:"status"`          // ok, failed, skipped; running, waiting, parked, retrying
-	Began      protocol.Seq        `json:"began,omitempty"` // its first event
-	Ended      protocol.Seq        `json:"ended,omitempty"` // its last event; 0 while it goes on
-	Parents    []string            `json:"parents"`
-	Resumes    *string             `json:"resumes"`
-	Edge       int                 `json:"edge"`
-	Via        protocol.Via        `json:"via"`
-	EdgePrompt string              `json:"edge_prompt"`
-	Output     protocol.JSON       `json:"output"`
-	Text       string              `json:"text"`
-	Error      *protocol.ErrorInfo `json:"error"`
-	Attempts   []AttemptView       `json:"attempts"`
-	ToolCalls  int                 `json:"tool_calls"`
-	Usage      UsageView           `json:"usage"`
-	MS         int64               `json:"ms"`
-	Workspace  *protocol.GitState  `json:"workspace"`
-	Child      protocol.RunID      `json:"child,omitempty"` // the run of a sub-workflow
-	// Compactions are in order; each took the place of what was read before it.
-	Compactions []CompactionView `json:"compactions,omitempty"`
-	// Corrections are why answers did not fit the declared output, one for each that the model was
-	// told of.
-	Corrections []string `json:"corrections,omitempty"`
-	// CutOff is set where the newest reply has as many tokens as it may have, and so no end.
-	CutOff bool `json:"cut_off,omitempty"`
-	// Tools and Inject are blocks: the tools that were offered, what was put at the tail of the
-	// first request. null without.
-	Tools  protocol.Link `json:"-"`
-	Inject protocol.Link `json:"-"`
+// stateAt is the state after an event, that of now where at is 0.
+func (e *Engine) stateAt(ctx context.Context, run protocol.RunID, at protocol.Seq) (*State, error) {
+	if at == 0 {
+		return e.State(ctx, run)
+	}
+	s, err := Fold(&e.lib, upTo(e.Store.After(ctx, run, 0), at), e.reader(ctx))
+	if err != nil {
+		return nil, fmt.Errorf("run %s: %w", run, err)
+	}
+	return s, nil
+}
 
+func (e *Engine) viewWindow(ctx context.Context, run protocol.RunID, s *State, w api.Window) (*api.Run, error) {
+	p, err := e.page(ctx, run, s, w)
+	if err != nil {
+		return nil, err
+	}
+	b := e.viewer(ctx, run, s, p)
+	if err := b.all(ctx); err != nil {
+		return nil, err
+	}
+	if n := len(b.v.Steps); n < s.Totals.Steps {
+		b.v.Total, b.v.Earlier = s.Totals.Steps, p.earlier
+		b.v.Roles, b.v.Ways = s.Roles(), s.Ways()
+	}
+	if w.At > 0 { // what was cannot be mended
+		return b.v, nil
+	}
+	return b.v, b.mends(ctx)
+}
+
+// ViewStep reads a run with one of its steps alone, where it has it, and without Mend. What it costs
+// depends on the events since that step began.
+func (e *Engine) ViewStep(ctx context.Context, run protocol.RunID, step string) (*api.Run, error) {
+	s, err := e.State(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	p, err := e.pageWith(ctx, run, s, step)
+	if err != nil {
+		return nil, fmt.Errorf("run %s: %w", run, err)
+	}
+	b := e.viewer(ctx, run, s, p)
+	if err := b.all(ctx); err != nil {
+		return nil, fmt.Errorf("run %s: %w", run, err)
+	}
+	b.v.Total = s.Totals.Steps
+	return b.v, nil
+}
+
+// Outline reads a whole run without the records of its steps: edge prompts, texts, outputs and
+// errors are left out, and Mend is.
+func (e *Engine) Outline(ctx context.Context, run protocol.RunID) (*api.Run, error) {
+	s, err := e.State(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	b := e.viewer(ctx, run, s, page{first: 1})
+	b.brief = true
+	if err := b.all(ctx); err != nil {
+		return nil, fmt.Errorf("run %s: %w", run, err)
+	}
+	return b.v, nil
+}
+
+// viewer is for the steps of a page.
+func (e *Engine) viewer(ctx context.Context, run protocol.RunID, s *State, p page) *viewer {
+	return &viewer{e: e, read: e.reader(ctx), s: s, first: p.first, only: p.steps, steps: map[string]*shown{}, unsettled: map[string]string{}, named: map[string][]protocol.RunID{},
+		v: &api.Run{Schema: api.RunSchema, ID: run, Steps: []*api.Step{}, Outputs: protocol.JSON("{}")}}
+}
+
+// all reads what is to be shown.
+func (b *viewer) all(ctx context.Context) error {
+	if err := b.newest(ctx); err != nil {
+		return err
+	}
+	for x, err := range upTo(b.e.Store.After(ctx, b.v.ID, b.first-1), b.s.Seq) {
+		if err == nil {
+			err = b.event(x)
+		}
+		if err == nil {
+			err = b.child(ctx, x)
+		}
+		if err != nil {
+			return err
+		}
+		if b.settled() {
+			break
+		}
+	}
+	if err := b.finish(ctx); err != nil {
+		return err
+	}
+	b.v.Driving = b.e.Driving(ctx, b.v.ID, b.s)
+	h, err := b.e.Store.Head(ctx, protocol.RunHead(b.v.ID))
+	if err != nil {
+		return err
+	}
+	b.v.Foreign = b.e.Foreign(ctx, h, b.s)
+	return nil
+}
+
+// viewer makes a View.
+type viewer struct {
+	e    *Engine
+	read Reader
+	s    *State
+	v    *api.Run
+
+	first protocol.Seq    // read from here on
+	brief bool            // without what records and texts hold
+	only  map[string]bool // the steps wanted; nil is all
+	steps map[string]*shown
+	// unsettled are the wanted steps that later events may change, with the record of one that
+	// has failed: it may be tried again until another step goes on from it.
+	unsettled map[string]string
+	begun     int                         // of those wanted
+	named     map[string][]protocol.RunID // of sub-workflows, by step; its own one first
+	last      string                      // step that was completed last
+}
+
+// shown is a step with what its record will tell.
+type shown struct {
+	*api.Step
 	record    protocol.Link
 	concluded protocol.StepStatus // as the event says that names the record; "" in old journals
 }
 
-// AttemptView is one try of a visit.
-type AttemptView struct {
-	Attempt int                 `json:"attempt"`
-	Started string              `json:"started"`
-	Error   *protocol.ErrorInfo `json:"error"`
-	RetryAt *string             `json:"retry_at,omitempty"`
-	Usage   UsageView           `json:"usage"`
+// settled reports whether no later event can change the steps that are wanted.
+func (b *viewer) settled() bool {
+	return b.only != nil && b.begun == len(b.only) && len(b.unsettled) == 0
 }
 
-// UsageView sums model calls; what no provider told is null.
-type UsageView struct {
-	Calls        int    `json:"calls"`
-	Input        *int64 `json:"input"`
-	Cached       *int64 `json:"cached"`
-	CacheWrite5m *int64 `json:"cache_write_5m"`
-	CacheWrite1h *int64 `json:"cache_write_1h"`
-	Output       *int64 `json:"output"`
-	Reasoning    *int64 `json:"reasoning"`
-}
-
-// WaitingView is what a run waits for.
-type WaitingView struct {
-	Step     string            `json:"step"`
-	Kind     protocol.WaitKind `json:"kind"`
-	Question string            `json:"question"`
-	Choices  []protocol.Choice `json:"choices"`
-	Form     protocol.JSON     `json:"form,omitempty"` // JSON Schema of the fields to fill in
-	Due      *string           `json:"due"`
-	Shown    string            `json:"shown,omitempty"` // digest of the tool call that Question shows
-}
-
-func (u *UsageView) add(x protocol.Usage) {
-	u.Calls++
-	sum := func(to **int64, n *int64) {
-		if n == nil {
-			return
+// newest reads the event that the state stands at.
+func (b *viewer) newest(ctx context.Context) error {
+	for x, err := range b.e.Store.After(ctx, b.v.ID, b.s.Seq-1) {
+		if err != nil {
+			return err
 		}
-		if *to == nil {
-			*to = new(int64)
-		}
-		**to += *n
+		b.v.Head, b.v.Seq, b.v.Updated = x.CID.String(), x.Seq, stamp(x.TS)
+		break
 	}
-	sum(&u.Input, x.Input)
-	sum(&u.Cached, x.Cached)
-	sum(&u.CacheWrite5m, x.CacheWrite5m)
-	sum(&u.CacheWrite1h, x.CacheWrite1h)
-	sum(&u.Output, x.Output)
-	sum(&u.Reasoning, x.Reasoning)
+	b.v.Started = stamp(b.s.Info.Started)
+	return nil
 }
 
+func (b *viewer) event(x protocol.Entry) error {
+	step := x.StepName()
+	if x.Type == protocol.EvStepStarted {
+		return b.started(x)
+	}
+	st := b.steps[step]
+	if st == nil {
+		return nil
+	}
+	switch x.Type {
+	case protocol.EvToolCall:
+		st.ToolCalls++
+	case protocol.EvCompacted:
+		return b.compacted(x, st.Step)
+	case protocol.EvCorrection:
+		d, err := cas.DecodeData[protocol.Correction](&x.Event)
+		if err != nil {
+			return err
+		}
+		reasons, err := textOf(b.read, d.Reasons)
+		if err != nil {
+			return err
+		}
+		st.Corrections = append(st.Corrections, reasons)
+	case protocol.EvUsage:
+		u, err := cas.DecodeData[protocol.Usage](&x.Event)
+		if err != nil {
+			return err
+		}
+		st.Usage.Add(u)
+		if u.Kind == protocol.UsageTurn && u.Child == nil {
+			st.CutOff = u.Stop == protocol.StopLength
+		}
+		st.Attempts[len(st.Attempts)-1].Usage.Add(u)
+	case protocol.EvAttemptFailed:
+		f, err := cas.DecodeData[protocol.AttemptFailed](&x.Event)
+		if err != nil {
+			return err
+		}
+		a := &st.Attempts[len(st.Attempts)-1]
+		a.Error = &f.Error
+		if f.RetryAt > 0 {
+			at := stamp(f.RetryAt)
+			a.RetryAt = &at
+		}
+	case protocol.EvStepCompleted:
+		d, err := cas.DecodeData[protocol.StepCompleted](&x.Event)
+		if err != nil {
+			return err
+		}
+		b.last = step
+		st.record, st.concluded, st.MS, st.Workspace, st.Ended = d.Record, d.Status, st.MS+d.MS, d.Workspace, x.Seq
+		if d.Status == protocol.StepOK || d.Status == protocol.StepSkipped {
+			delete(b.unsettled, step)
+		} else {
+			b.unsettled[step] = d.Record.String()
+		}
+	}
+	return nil
+}
+
+func (b *viewer) started(x protocol.Entry) error {
+	d, err := cas.DecodeData[protocol.StepStarted](&x.Event)
+	if err != nil {
+		return err
+	}
+	if b.only != nil {
+		b.goesOn(d.Parents)
+	}
+	step := x.StepName()
+	if b.only != nil && !b.only[step] {
+		return nil
+	}
+	st := b.steps[step]
+	if st == nil {
+		st = &shown{Step: &api.Step{ID: step, Role: d.Role, Visit: d.Visit, Status: "running", Edge: d.Edge, Via: d.Via,
+			Parents: []string{}, Output: protocol.JSON("{}"), Resumes: text(d.Resumes), Began: x.Seq}}
+		for _, p := range d.Parents {
+			st.Parents = append(st.Parents, p.String())
+		}
+		if d.Item != nil {
+			st.Item = &d.Item.Index
+		}
+		if !b.brief {
+			if st.EdgePrompt, err = textOf(b.read, d.EdgePrompt); err != nil {
+				return err
+			}
+		}
+		b.steps[st.ID] = st
+		b.v.Steps = append(b.v.Steps, st.Step)
+		b.begun++
+	}
+	b.unsettled[step] = ""
+	st.Ended = 0
+	st.Tools, st.Inject = d.Tools, d.Inject
+	if n := len(st.Attempts); n == 0 || st.Attempts[n-1].Attempt != d.Attempt {
+		st.Attempts = append(st.Attempts, api.Attempt{Attempt: d.Attempt, Started: stamp(x.TS)})
+	}
+	return nil
+}
+
+// goesOn settles failed steps that another one goes on from.
+func (b *viewer) goesOn(parents []protocol.Link) {
+	for step, record := range b.unsettled {
+		for _, p := range parents {
+			if record != "" && p.String() == record {
+				delete(b.unsettled, step)
+			}
+		}
+	}
+}
+
+// child notes the run of a sub-workflow that an event leads to.
+func (b *viewer) child(ctx context.Context, x protocol.Entry) error {
+	step := x.StepName()
+	if b.steps[step] == nil {
+		return nil
+	}
+	child, err := b.e.childNamed(ctx, b.v.ID, x)
+	if err == nil && child != "" && !slices.Contains(b.named[step], child) {
+		b.named[step] = append(b.named[step], child)
+	}
+	return err
+}
+
+// children names the runs of sub-workflows that are in the store.
+func (b *viewer) children(ctx context.Context) error {
+	for step, named := range b.named {
+		for _, child := range named {
+			h, err := b.e.Store.Head(ctx, protocol.RunHead(child))
+			if err != nil {
+				return err
+			}
+			if h.Link.Defined() {
+				b.steps[step].Child = child
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// finish adds what the state and the records tell.
+func (b *viewer) finish(ctx context.Context) error {
+	v, s := b.v, b.s
+	o, err := b.e.lib.open(s.Start, b.read)
+	if err != nil {
+		return err
+	}
+	v.Workflow, v.Definition = o.prog.Workflow.Name, o.start.Workflow.String()
+	v.Status, v.Reason, v.Suspended, v.Code, v.Result = s.Status(), s.Reason(), s.SuspendedBy(), s.Code(), text(s.Result())
+	v.Usage, v.Timing = s.Totals.Told, s.Timing()
+	v.ActiveMS, v.Scripted = s.Totals.Active/1000, s.Totals.Scripted
+	if cost, _ := b.e.Cost(s.Totals); cost != nil {
+		dollars := float64(*cost) / 1e12
+		v.CostUSD = &dollars
+	}
+	if err := b.info(); err != nil {
+		return err
+	}
+	if v.Status == protocol.Done {
+		v.Leftovers = s.lacking()
+	}
+	for _, visits := range s.agenda.visits {
+		for _, x := range visits {
+			b.open(x)
+		}
+	}
+	for _, st := range v.Steps {
+		if role, ok := o.prog.Workflow.RoleNamed(st.Role); ok {
+			st.Action = role.Action
+		}
+		if err := b.record(b.steps[st.ID]); err != nil {
+			return err
+		}
+	}
+	if err := b.children(ctx); err != nil {
+		return err
+	}
+	if err := b.waiting(); err != nil || !s.Result().Defined() {
+		return err
+	}
+	var r protocol.Result
+	if err := decode(b.read, s.Result(), &r); err != nil {
+		return err
+	}
+	if r.Outputs.Defined() {
+		v.Outputs, err = protocol.PayloadBytes(b.read, r.Outputs)
+	}
+	return err
+}
+
+func (b *viewer) waiting() error {
+	for _, w := range b.s.Waiting() {
+		x := api.Waiting{Step: w.Step.String(), Kind: w.Kind, Choices: w.Choices, Shown: w.Shown}
+		var err error
+		if x.Question, err = textOf(b.read, w.Question); err != nil {
+			return err
+		}
+		form, err := textOf(b.read, w.Form)
+		if err != nil {
+			return err
+		}
+		x.Form = protocol.JSON(form)
+		if w.Due > 0 {
+			at := stamp(w.Due)
+			x.Due = &at
+		}
+		b.v.Waiting = append(b.v.Waiting, x)
+	}
+	return nil
+}
+
+func (b *viewer) info() error {
+	i := b.s.Info
+	b.v.Info = api.RunInfo{Title: i.Title, Type: i.Type, Scope: i.Scope, Tags: i.Tags, CreatedBy: i.CreatedBy,
+		TargetUser: i.TargetUser, RequestID: i.RequestID, Workspace: i.Workspace, File: i.File, Parent: i.Parent, ForkedFrom: text(i.Forked)}
+	b.v.Info.Inputs = b.s.begun.raw
+	var err error
+	b.v.Info.Description, err = textOf(b.read, i.Description)
+	return err
+}
+
+// open says where a visit stands that has not ended.
+func (b *viewer) open(x *visit) {
+	st := b.steps[x.id.String()]
+	if st == nil {
+		return
+	}
+	st.Status = b.s.shown(x)
+	if st.record.Defined() { // a failed visit that is tried again
+		st.record = protocol.Link{}
+	}
+	if x.mode == parked && x.lastErr != "" {
+		st.Error = &protocol.ErrorInfo{Code: "suspended", Phase: string(st.Action), Message: x.lastErr}
+	}
+}
+
+func (b *viewer) record(st *shown) error {
+	if !st.record.Defined() {
+		return nil
+	}
+	st.CID = text(st.record)
+	if b.brief && st.concluded != "" { // else its record was written by an old wf: it says so alone
+		st.Status = string(st.concluded)
+		return nil
+	}
+	p, err := loadPast(&b.e.lib, b.read, st.record)
+	if err != nil {
+		return err
+	}
+	st.Status, st.Text, st.Error = string(p.Status), p.Text, p.Error
+	if p.Data != nil {
+		st.Output = p.Data
+	}
+	return nil
+}
+
+// text is a CID as it is shown; nil for none.
 func text(l protocol.Link) *string {
 	if !l.Defined() {
 		return nil
@@ -158,6 +443,7 @@ func text(l protocol.Link) *string {
 	return &s
 }
 
+// stamp is a time in µs as it is shown, RFC 3339 in UTC.
 func stamp(us int64) string {
 	e := protocol.Event{TS: us}
 	return e.Time().Format("2006-01-02T15:04:05.000000Z07:00")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"wf/api"
 	"wf/engine"
 	"wf/protocol"
 )
@@ -26,12 +27,12 @@ func BenchmarkLooks(b *testing.B) {
 		newest := whole.Steps[len(whole.Steps)-1].ID
 		for _, look := range []struct {
 			name string
-			do   func() (*engine.View, error)
+			do   func() (*api.Run, error)
 		}{
-			{"a page", func() (*engine.View, error) { return w.e.ViewWindow(ctx, id, engine.Window{Limit: 10}) }},
-			{"the newest step", func() (*engine.View, error) { return w.e.ViewStep(ctx, id, newest) }},
-			{"outline", func() (*engine.View, error) { return w.e.Outline(ctx, id) }},
-			{"whole", func() (*engine.View, error) { return w.e.View(ctx, id) }},
+			{"a page", func() (*api.Run, error) { return w.e.ViewWindow(ctx, id, api.Window{Limit: 10}) }},
+			{"the newest step", func() (*api.Run, error) { return w.e.ViewStep(ctx, id, newest) }},
+			{"outline", func() (*api.Run, error) { return w.e.Outline(ctx, id) }},
+			{"whole", func() (*api.Run, error) { return w.e.View(ctx, id) }},
 		} {
 			b.Run(fmt.Sprintf("%s of %d steps", look.name, n), func(b *testing.B) {
 				for b.Loop() {

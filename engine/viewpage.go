@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"wf/api"
 	"wf/cas"
 	"wf/protocol"
 )
@@ -21,7 +22,7 @@ const backStep = 512
 
 // page finds the steps of a window. It reads the journal backwards, until it is sure of the first
 // step_started of each.
-func (e *Engine) page(ctx context.Context, run protocol.RunID, s *State, w Window) (page, error) {
+func (e *Engine) page(ctx context.Context, run protocol.RunID, s *State, w api.Window) (page, error) {
 	end := s.Seq
 	if w.Before > 0 {
 		end = min(end, w.Before-1)

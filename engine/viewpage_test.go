@@ -16,24 +16,25 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
+	"wf/api"
 	"wf/engine"
 	"wf/engine/lang"
 	"wf/protocol"
 )
 
 // pages reads a run page by page from its end, and gives all steps in their order.
-func pages(t rapid.TB, e *engine.Engine, run protocol.RunID, limit int) []*engine.StepView {
+func pages(t rapid.TB, e *engine.Engine, run protocol.RunID, limit int) []*api.Step {
 	t.Helper()
-	var out []*engine.StepView
+	var out []*api.Step
 	for before := protocol.Seq(0); ; {
-		v, err := e.ViewWindow(context.Background(), run, engine.Window{Limit: limit, Before: before})
+		v, err := e.ViewWindow(context.Background(), run, api.Window{Limit: limit, Before: before})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if len(v.Steps) > limit || len(v.Steps) == 0 && v.Earlier > 0 {
 			t.Fatalf("a page of %d steps, at most %d, earlier %d", len(v.Steps), limit, v.Earlier)
 		}
-		out = append(append([]*engine.StepView{}, v.Steps...), out...)
+		out = append(append([]*api.Step{}, v.Steps...), out...)
 		if v.Earlier == 0 {
 			return out
 		}
@@ -41,7 +42,7 @@ func pages(t rapid.TB, e *engine.Engine, run protocol.RunID, limit int) []*engin
 	}
 }
 
-var sameStep = cmp.Options{cmpopts.IgnoreUnexported(engine.StepView{}), cmp.Comparer(func(a, b protocol.Link) bool { return a == b })}
+var sameStep = cmp.Options{cmpopts.IgnoreUnexported(api.Step{}), cmp.Comparer(func(a, b protocol.Link) bool { return a == b })}
 
 // Whatever a run did, its pages are together what the whole view shows: after a failed visit was
 // tried again, a question answered, a fan-out cut off.
@@ -71,7 +72,7 @@ func TestPagesOfStepsAreTheWholeView(t *testing.T) {
 		if diff := cmp.Diff(v.Steps, pages(rt, b.e, id, limit), sameStep); diff != "" {
 			rt.Errorf("pages of %d (-whole +pages):\n%s", limit, diff)
 		}
-		last, err := b.e.ViewWindow(ctx, id, engine.Window{Limit: limit})
+		last, err := b.e.ViewWindow(ctx, id, api.Window{Limit: limit})
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -82,7 +83,7 @@ func TestPagesOfStepsAreTheWholeView(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		without := cmp.Options{sameStep, cmpopts.IgnoreFields(engine.StepView{}, "EdgePrompt", "Text", "Output", "Error")}
+		without := cmp.Options{sameStep, cmpopts.IgnoreFields(api.Step{}, "EdgePrompt", "Text", "Output", "Error")}
 		if diff := cmp.Diff(v.Steps, outline.Steps, without); diff != "" {
 			rt.Errorf("the outline (-whole +outline):\n%s", diff)
 		}
@@ -91,7 +92,7 @@ func TestPagesOfStepsAreTheWholeView(t *testing.T) {
 			if err != nil {
 				rt.Fatal(err)
 			}
-			if diff := cmp.Diff([]*engine.StepView{want}, one.Steps, sameStep); diff != "" {
+			if diff := cmp.Diff([]*api.Step{want}, one.Steps, sameStep); diff != "" {
 				rt.Errorf("%s alone (-whole +alone):\n%s", want.ID, diff)
 			}
 		}
@@ -108,7 +109,7 @@ func TestPagesOfStepsAreTheWholeView(t *testing.T) {
 			}
 		}
 		at := protocol.Seq(rapid.Int64Range(1, int64(v.Seq)).Draw(rt, "at"))
-		was, err := b.e.ViewWindow(ctx, id, engine.Window{At: at})
+		was, err := b.e.ViewWindow(ctx, id, api.Window{At: at})
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -126,23 +127,23 @@ func TestPagesOfStepsAreTheWholeView(t *testing.T) {
 }
 
 // pathOf is the path that all steps of a run tell.
-func pathOf(steps []*engine.StepView) (roles []engine.RoleView, ways []engine.WayView) {
-	visits, status, taken, met := map[string]int{}, map[string]string{}, map[engine.Way]int{}, map[string]bool{}
+func pathOf(steps []*api.Step) (roles []api.Role, ways []api.WayTaken) {
+	visits, status, taken, met := map[string]int{}, map[string]string{}, map[api.Way]int{}, map[string]bool{}
 	for _, st := range steps {
 		visit, _, _ := strings.Cut(st.ID, "[")
 		if status[st.Role] = st.Status; !met[visit] {
 			met[visit] = true
 			visits[st.Role]++
-			taken[engine.Way{Edge: st.Edge, To: st.Role, Limit: st.Via == protocol.ViaLimit}]++
+			taken[api.Way{Edge: st.Edge, To: st.Role, Limit: st.Via == protocol.ViaLimit}]++
 		}
 	}
 	for _, role := range slices.Sorted(maps.Keys(visits)) {
-		roles = append(roles, engine.RoleView{Role: role, Visits: visits[role], Status: status[role]})
+		roles = append(roles, api.Role{Role: role, Visits: visits[role], Status: status[role]})
 	}
 	for w, n := range taken {
-		ways = append(ways, engine.WayView{Way: w, Times: n})
+		ways = append(ways, api.WayTaken{Way: w, Times: n})
 	}
-	slices.SortFunc(ways, func(a, b engine.WayView) int {
+	slices.SortFunc(ways, func(a, b api.WayTaken) int {
 		return order.Or(order.Compare(a.Edge, b.Edge), order.Compare(a.To, b.To), order.Compare(fmt.Sprint(a.Limit), fmt.Sprint(b.Limit)))
 	})
 	return roles, ways
@@ -179,16 +180,16 @@ edges:
 	if diff := cmp.Diff(v.Steps, pages(t, b.e, id, 100), sameStep); diff != "" {
 		t.Errorf("pages (-whole +pages):\n%s", diff)
 	}
-	for _, want := range []*engine.StepView{v.Steps[0], v.Steps[1], v.Steps[700], v.Steps[len(v.Steps)-1]} {
+	for _, want := range []*api.Step{v.Steps[0], v.Steps[1], v.Steps[700], v.Steps[len(v.Steps)-1]} {
 		one, err := b.e.ViewStep(ctx, id, want.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff([]*engine.StepView{want}, one.Steps, sameStep); diff != "" {
+		if diff := cmp.Diff([]*api.Step{want}, one.Steps, sameStep); diff != "" {
 			t.Errorf("%s alone (-whole +alone):\n%s", want.ID, diff)
 		}
 	}
-	page, err := b.e.ViewWindow(ctx, id, engine.Window{Limit: 10})
+	page, err := b.e.ViewWindow(ctx, id, api.Window{Limit: 10})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -275,7 +276,7 @@ func BenchmarkViewPage(b *testing.B) {
 			b.ResetTimer()
 			for b.Loop() {
 				e := &engine.Engine{Store: w.e.Store}
-				v, err := e.ViewWindow(context.Background(), id, engine.Window{Limit: 200})
+				v, err := e.ViewWindow(context.Background(), id, api.Window{Limit: 200})
 				if err != nil || len(v.Steps) != 200 {
 					b.Fatal(err, len(v.Steps))
 				}

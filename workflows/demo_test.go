@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"wf/agentkit"
+	"wf/api"
 	"wf/cas"
 	"wf/cas/castest/inmemory"
 	"wf/engine"
@@ -47,7 +48,7 @@ func newEngine(t *testing.T) *engine.Engine {
 }
 
 // repair writes the demo, runs it to its end, and gives what became of it.
-func repair(t *testing.T) (dir string, e *engine.Engine, v *engine.View) {
+func repair(t *testing.T) (dir string, e *engine.Engine, v *api.Run) {
 	t.Helper()
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("there is no go in the PATH")
@@ -131,7 +132,7 @@ func TestTheDemoRepairsAFailingModule(t *testing.T) {
 
 	var path []string
 	exits := map[string]string{}
-	byID := map[string]*engine.StepView{}
+	byID := map[string]*api.Step{}
 	for _, s := range v.Steps {
 		path, byID[s.ID] = append(path, s.ID+" "+s.Status), s
 		if s.Role == "test" {

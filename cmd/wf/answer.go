@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wf/api"
 	"wf/cas"
 	"wf/engine"
 	"wf/protocol"
@@ -77,7 +78,7 @@ func (a *app) reply(args []string, f answerFlags) (engine.Reply, error) {
 
 // read takes the flags --field as the form of the step wants them. What a form does not have
 // goes along, to be refused in its own words.
-func (f answerFlags) read(v *engine.View, step string) (protocol.JSON, error) {
+func (f answerFlags) read(v *api.Run, step string) (protocol.JSON, error) {
 	if len(f.fields) == 0 {
 		return nil, nil
 	}

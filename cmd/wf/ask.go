@@ -8,13 +8,14 @@ import (
 	"io"
 	"strings"
 
+	"wf/api"
 	"wf/engine"
 	"wf/protocol"
 )
 
 // askAtTerminal asks the person at the terminal what a run waits for, and has the answer recorded.
 // It reports false where the run waits for something else, or the person leaves it open.
-func (a *app) askAtTerminal(ctx context.Context, v *engine.View, record func(context.Context, engine.Reply) error) (bool, error) {
+func (a *app) askAtTerminal(ctx context.Context, v *api.Run, record func(context.Context, engine.Reply) error) (bool, error) {
 	if v.Status != protocol.Waiting {
 		return false, nil
 	}
@@ -55,7 +56,7 @@ func (a *app) askAtTerminal(ctx context.Context, v *engine.View, record func(con
 // then each field of the form. It is nil where the person leaves the question open, by an
 // empty line or the end of input. A number picks a choice; with a text behind it, the text goes
 // along.
-func (a *app) readReply(ctx context.Context, w engine.WaitingView) (*engine.Reply, error) {
+func (a *app) readReply(ctx context.Context, w api.Waiting) (*engine.Reply, error) {
 	var reply engine.Reply
 	if len(w.Form) == 0 || len(w.Choices) > 0 {
 		text, err := a.readLine(ctx)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/aymanbagabas/go-udiff"
 
+	"wf/api"
 	"wf/cas"
 	"wf/engine"
 	"wf/engine/layout"
@@ -71,7 +72,7 @@ func (b *backend) Runs(ctx context.Context, q server.Query) ([]any, protocol.Run
 
 // Run is wf show.
 func (b *backend) Run(ctx context.Context, run protocol.RunID, w server.Window) (any, error) {
-	v, err := b.e.ViewWindow(ctx, run, engine.Window(w))
+	v, err := b.e.ViewWindow(ctx, run, api.Window(w))
 	if err == nil {
 		b.drives(run, v.Status, &v.Driving)
 	}
@@ -79,10 +80,10 @@ func (b *backend) Run(ctx context.Context, run protocol.RunID, w server.Window) 
 }
 
 // drives corrects what the lock of a run tells: the daemon is about to drive what it was given.
-func (b *backend) drives(run protocol.RunID, status protocol.RunStatus, d *engine.Driving) {
+func (b *backend) drives(run protocol.RunID, status protocol.RunStatus, d *api.Driving) {
 	if status == protocol.Running && b.keeper.drives(run) {
 		driven := true
-		*d = engine.Driving{Driven: &driven}
+		*d = api.Driving{Driven: &driven}
 	}
 }
 
@@ -169,7 +170,7 @@ func (b *backend) Diff(ctx context.Context, run protocol.RunID, step string) (an
 		return nil, err
 	}
 	before := previous(v, now)
-	for _, s := range []**engine.StepView{&now, &before} {
+	for _, s := range []**api.Step{&now, &before} {
 		if *s == nil {
 			continue
 		}
@@ -197,8 +198,8 @@ func (b *backend) Diff(ctx context.Context, run protocol.RunID, step string) (an
 }
 
 // previous is the newest visit of the same role and item before a visit, or nil.
-func previous(v *engine.View, now *engine.StepView) *engine.StepView {
-	var before *engine.StepView
+func previous(v *api.Run, now *api.Step) *api.Step {
+	var before *api.Step
 	for _, s := range v.Steps {
 		if s == now {
 			return before

@@ -11,9 +11,9 @@ import (
 	"wf/agentkit/config"
 	"wf/engine"
 	"wf/engine/lang"
-	"wf/hub/server"
 	"wf/hub/guard"
 	"wf/hub/schedule"
+	"wf/hub/server"
 	"wf/protocol"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"wf/agentkit/modeltest"
 	"wf/agentkit/tool"
-	"wf/engine"
+	"wf/api"
 )
 
 const patient = `wf: 1
@@ -51,7 +51,7 @@ func TestAModelThatTalksNonsenseIsTolerated(t *testing.T) {
 			p := newPlace(t, wire.env(s))
 			write(t, p.dir, "patient.yaml", patient)
 			p.wf(0, "run", "patient.yaml", "--model", wire.model, "-q")
-			var v engine.View
+			var v api.Run
 			p.read(&v, "show", "-1")
 			if n := v.Steps[0].ToolCalls; n != 5 {
 				t.Errorf("%d tool calls, want 5", n)
@@ -83,7 +83,7 @@ func TestAModelThatCannotBeReachedSuspendsTheRun(t *testing.T) {
 			p := newPlace(t, wire.env(s))
 			write(t, p.dir, "patient.yaml", patient)
 			p.wf(4, "run", "patient.yaml", "--model", wire.model, "-q")
-			var v engine.View
+			var v api.Run
 			if err := json.Unmarshal(p.wf(0, "show", "-1", "-o", "json"), &v); err != nil || !strings.Contains(v.Steps[0].Error.Message, "who are you") {
 				t.Errorf("the run does not say why: %+v (%v)", v.Steps, err)
 			}

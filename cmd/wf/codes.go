@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"wf/hub/server"
 	"wf/hub/client"
 	"wf/hub/guard"
+	"wf/hub/server"
 )
 
 // withCode is an address that logs a browser in: what follows # is never sent or logged.

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"wf/agentkit/modeltest"
-	"wf/engine"
+	"wf/api"
 )
 
 // An answer that was cut off is the answer of a role without output; the run warns of it, and so
@@ -34,7 +34,7 @@ edges:
 			if strings.Count(out, "coder#1 was cut off: its answer has as many tokens as it may have") != 1 || strings.Contains(out, "strict#1 was cut off") {
 				t.Errorf("the run ends with\n%s", out)
 			}
-			var v engine.View
+			var v api.Run
 			p.read(&v, "show", "-1")
 			if !v.Steps[0].CutOff || v.Steps[1].CutOff {
 				t.Errorf("cut off: %v and %v", v.Steps[0].CutOff, v.Steps[1].CutOff)

@@ -9,9 +9,9 @@ import (
 
 	"wf/cas"
 	"wf/engine"
-	"wf/hub/server"
 	"wf/hub/replay"
 	"wf/hub/schedule"
+	"wf/hub/server"
 	"wf/hub/web"
 	"wf/protocol"
 )

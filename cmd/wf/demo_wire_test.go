@@ -16,7 +16,7 @@ import (
 
 	"wf/agentkit/modeltest"
 	"wf/agentkit/script"
-	"wf/engine"
+	"wf/api"
 	"wf/workflows"
 )
 
@@ -154,7 +154,7 @@ func TestTheDemoRunsUnchangedOnBothWires(t *testing.T) {
 	t.Parallel()
 	scripted := demoPlace(t)
 	scripted.wf(0, "run", workflows.DemoWorkflow, "-q")
-	var want engine.View
+	var want api.Run
 	scripted.read(&want, "show", "-1")
 	for _, wire := range wires {
 		t.Run(wire.name, func(t *testing.T) {
@@ -162,7 +162,7 @@ func TestTheDemoRunsUnchangedOnBothWires(t *testing.T) {
 			s := modeltest.Start(t, answers...)
 			p := demoPlace(t, wire.env(s))
 			p.wf(0, "run", workflows.DemoWorkflow, "--model", wire.model, "-q")
-			var got engine.View
+			var got api.Run
 			p.read(&got, "show", "-1")
 			if d := cmp.Diff(concluded(want), concluded(got)); d != "" {
 				t.Errorf("concluded (-script +%s):\n%s", wire.name, d)
@@ -180,7 +180,7 @@ func TestTheDemoRunsUnchangedOnBothWires(t *testing.T) {
 }
 
 // concluded is what a run came to, without how and when.
-func concluded(v engine.View) (out []string) {
+func concluded(v api.Run) (out []string) {
 	for _, s := range v.Steps {
 		cid := "open"
 		if s.CID != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 	"github.com/spf13/cobra"
 
+	"wf/api"
 	"wf/cas"
-	"wf/engine"
 	"wf/protocol"
 )
 
@@ -53,7 +53,7 @@ type stepDiff struct {
 }
 
 func (a *app) diff(ctx context.Context, s *cas.Store, left, right string) error {
-	var views [2]*engine.View
+	var views [2]*api.Run
 	e := a.newEngine(s, nil)
 	for i, arg := range []string{left, right} {
 		run, err := a.resolveRun(ctx, s, arg)
@@ -79,11 +79,11 @@ func (a *app) diff(ctx context.Context, s *cas.Store, left, right string) error 
 	return err
 }
 
-func diffOf(ctx context.Context, from protocol.Blocks, l, r *engine.View) (diffJSON, error) {
+func diffOf(ctx context.Context, from protocol.Blocks, l, r *api.Run) (diffJSON, error) {
 	d := diffJSON{Schema: "wf.diff/v1", Left: l.ID, Right: r.ID, Steps: []stepDiff{}, Definition: []string{}, Inputs: []string{}}
 	if l.Definition != r.Definition {
 		var parts [2]any
-		for i, v := range []*engine.View{l, r} {
+		for i, v := range []*api.Run{l, r} {
 			link, err := protocol.ParseLink(v.Definition)
 			if err != nil {
 				return d, err
@@ -102,7 +102,7 @@ func diffOf(ctx context.Context, from protocol.Blocks, l, r *engine.View) (diffJ
 		d.Definition = differing("", parts[0], parts[1], nil)
 	}
 	var inputs [2]any
-	for i, v := range []*engine.View{l, r} {
+	for i, v := range []*api.Run{l, r} {
 		if err := json.Unmarshal(v.Info.Inputs, &inputs[i]); err != nil {
 			return d, err
 		}
@@ -115,8 +115,8 @@ func diffOf(ctx context.Context, from protocol.Blocks, l, r *engine.View) (diffJ
 
 // stepDiffs pairs the steps by their ids, in the order of the left run, then those that only
 // the right one has.
-func stepDiffs(l, r []*engine.StepView) []stepDiff {
-	byID := map[string]*engine.StepView{}
+func stepDiffs(l, r []*api.Step) []stepDiff {
+	byID := map[string]*api.Step{}
 	for _, s := range r {
 		byID[s.ID] = s
 	}
@@ -143,7 +143,7 @@ func stepDiffs(l, r []*engine.StepView) []stepDiff {
 
 // changedStep says in words what differs. Where nothing of the visit itself does, it is its
 // ancestors that differ.
-func changedStep(l, r *engine.StepView) stepDiff {
+func changedStep(l, r *api.Step) stepDiff {
 	d := stepDiff{ID: l.ID, How: "changed", Left: l.CID, Right: r.CID, Changed: []string{}}
 	add := func(differs bool, format string, args ...any) {
 		if differs {
@@ -176,7 +176,7 @@ func changedStep(l, r *engine.StepView) stepDiff {
 }
 
 // failed is the error of a step, or "".
-func failed(s *engine.StepView) string {
+func failed(s *api.Step) string {
 	if s.Error == nil {
 		return ""
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"wf/api"
 	"wf/cas"
 	"wf/engine"
 	"wf/protocol"
@@ -72,7 +73,7 @@ func (a *app) driveAndAsk(ctx context.Context, s *cas.Store, run protocol.RunID,
 			return failed, nil
 		}
 		e = a.newEngine(s, nil)
-		v, err := e.ViewWindow(ctx, run, engine.Window{Limit: lastSteps})
+		v, err := e.ViewWindow(ctx, run, api.Window{Limit: lastSteps})
 		if err != nil {
 			return nil, err
 		}
@@ -110,7 +111,7 @@ func only(run protocol.RunID, notice func(engine.Notice)) func(engine.Notice) {
 }
 
 // showOutcome writes the answer of wf run and wf resume.
-func (a *app) showOutcome(v *engine.View) error {
+func (a *app) showOutcome(v *api.Run) error {
 	if a.asJSON() {
 		return a.answer(v)
 	}
@@ -149,7 +150,7 @@ const cutOff = "was cut off: its answer has as many tokens as it may have. Raise
 const tailLines = 10
 
 // showTail shows the end of what the step said by which the run did not go on.
-func (a *app) showTail(v *engine.View) {
+func (a *app) showTail(v *api.Run) {
 	if v.Status != protocol.Suspended && v.Status != protocol.Failed {
 		return
 	}
@@ -170,7 +171,7 @@ func (a *app) showTail(v *engine.View) {
 }
 
 // showAnswer shows what the last agent of a finished run said, where no outputs are declared.
-func (a *app) showAnswer(v *engine.View) error {
+func (a *app) showAnswer(v *api.Run) error {
 	if v.Status != protocol.Done || !noOutputs(v.Outputs) {
 		return nil
 	}
@@ -208,7 +209,7 @@ func (a *app) showFields(indent string, object protocol.JSON) error {
 	return nil
 }
 
-func (a *app) showQuestion(w engine.WaitingView) error {
+func (a *app) showQuestion(w api.Waiting) error {
 	p := paint{a.out.color}
 	switch w.Kind {
 	case protocol.WaitTimer:

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"wf/api"
 	"wf/cas"
 	"wf/cas/castest"
 	"wf/engine"
@@ -23,7 +24,7 @@ roles: {inner: {workflow: block.yaml}}
 // stood is what a list and a run say of where a run stands.
 type stood struct {
 	Status protocol.RunStatus
-	engine.Driving
+	api.Driving
 }
 
 func (s stood) String() string {
@@ -121,7 +122,7 @@ func TestF10AKilledRunIsInterrupted(t *testing.T) {
 			<-linesIn(t, begun, 1)
 			run := p.onlyRun()
 			runs := []protocol.RunID{run}
-			var v engine.View
+			var v api.Run
 			if p.read(&v, "show", string(run)); v.Steps[0].Child != "" {
 				runs = append(runs, v.Steps[0].Child)
 			}

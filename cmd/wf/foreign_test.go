@@ -15,8 +15,8 @@ import (
 
 	"wf/cas"
 	"wf/engine"
-	"wf/hub/server"
 	"wf/hub/schedule"
+	"wf/hub/server"
 	"wf/protocol"
 )
 

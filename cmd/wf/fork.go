@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wf/api"
 	"wf/cas"
 	"wf/engine"
 	"wf/protocol"
@@ -151,7 +152,7 @@ func (a *app) forkDefinition(o *engine.ForkOptions, path string) error {
 
 // stateBefore is what the workspace was when the fork's first step began: as the newest step
 // before it left it, nil where that is not known.
-func stateBefore(v *engine.View, step string, after bool) *protocol.GitState {
+func stateBefore(v *api.Run, step string, after bool) *protocol.GitState {
 	var left *protocol.GitState
 	for _, s := range v.Steps {
 		if s.ID == step && !after {
@@ -168,7 +169,7 @@ func stateBefore(v *engine.View, step string, after bool) *protocol.GitState {
 }
 
 // forkPlace is the workspace of the fork, "" for that of the original.
-func (a *app) forkPlace(ctx context.Context, v *engine.View, left *protocol.GitState, f forkFlags) (string, error) {
+func (a *app) forkPlace(ctx context.Context, v *api.Run, left *protocol.GitState, f forkFlags) (string, error) {
 	switch {
 	case f.dir != "" && f.worktree:
 		return "", usagef("--dir and --worktree name two workspaces")

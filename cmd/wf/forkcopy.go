@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"wf/agentkit/sandbox"
-	"wf/engine"
+	"wf/api"
 	"wf/protocol"
 	"wf/roles/workspace"
 )
@@ -23,7 +23,7 @@ const cloneAt = `git clone -q --no-local --no-checkout "$1" . && git fetch -q or
 // forkCopy makes a workspace at the commit that a step found: a clone of the repository beside
 // the workspace. git runs in a sandbox that can write the clone alone, since agents may have written
 // what the repository tells git to run.
-func (a *app) forkCopy(ctx context.Context, v *engine.View, left *protocol.GitState) (string, error) {
+func (a *app) forkCopy(ctx context.Context, v *api.Run, left *protocol.GitState) (string, error) {
 	from, err := repositoryOf(v.Info.Workspace)
 	if err != nil {
 		return "", err

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"wf/api"
 	"wf/cas"
 	"wf/engine"
 	"wf/protocol"
@@ -101,7 +102,7 @@ func (w *goldenPlace) forked(t *testing.T, run, step string, args ...string) str
 	if _, err := os.Stat(replies); err == nil && len(args) == 0 {
 		return w.forkedWith(t, run, step, "script/"+replies)
 	}
-	var v engine.View
+	var v api.Run
 	w.json(t, &v, append([]string{"fork", "-o", "json", "--dir", w.dir, run + ":" + step}, args...)...)
 	w.must(t, "store", "adopt", string(v.ID), "--yes") // as the run, it came from elsewhere
 	w.must(t, "resume", string(v.ID))

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"wf/engine"
+	"wf/api"
 	"wf/protocol"
 )
 
@@ -106,7 +106,7 @@ func (w *goldenPlace) json(t *testing.T, into any, args ...string) {
 // concluded asks the program for what a run has concluded.
 func (w *goldenPlace) concluded(t *testing.T, run string, children bool) *goldenRun {
 	t.Helper()
-	var v engine.View
+	var v api.Run
 	w.json(t, &v, "show", run, "-o", "json")
 	o := &goldenRun{Run: string(v.ID), Head: v.Head, Status: v.Status, Steps: map[string]*goldenStep{}}
 	if v.Result != nil {

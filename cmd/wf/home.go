@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"wf/api"
 	"wf/cas"
-	"wf/engine"
 )
 
 // home is what wf alone shows: the last runs and what to do next, or the first steps.
@@ -42,7 +42,7 @@ func (a *app) lastRuns(ctx context.Context, s *cas.Store) error {
 	if err := a.runTable(rows); err != nil {
 		return err
 	}
-	v, err := a.newEngine(s, nil).ViewWindow(ctx, rows[0].ID, engine.Window{Limit: 1})
+	v, err := a.newEngine(s, nil).ViewWindow(ctx, rows[0].ID, api.Window{Limit: 1})
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"wf/agentkit/modeltest"
-	"wf/engine"
+	"wf/api"
 )
 
 // sevenCalls is a role that works with its tools as they are: the shell in its sandbox.
@@ -79,7 +79,7 @@ func TestW20KilledInAVisitOfSevenCallsOnEitherWire(t *testing.T) {
 				if got := strings.Fields(string(log)); strings.Join(got, " ") != "1 2 3 4 5 6 7" {
 					t.Errorf("the calls ran as %v, want each of the seven once", got)
 				}
-				var v engine.View
+				var v api.Run
 				p.read(&v, "show", "-1")
 				if len(v.Steps) != 1 || v.Steps[0].ToolCalls != crashCalls || len(v.Steps[0].Attempts) != 1 {
 					t.Errorf("steps %+v, want one with %d calls in one attempt", v.Steps, crashCalls)

@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wf/api"
 	"wf/cas"
-	"wf/engine"
 	"wf/protocol"
 )
 
@@ -55,9 +55,9 @@ output of the step that failed or that waits, since that is what one looks for. 
 // logFirst shows the output of the step that failed, waits, or was asked for.
 func (a *app) logFirst(ctx context.Context, s *cas.Store, at ref) error {
 	e := a.newEngine(s, nil)
-	read := func() (*engine.View, error) { return a.shown(ctx, e, at.run) }
+	read := func() (*api.Run, error) { return a.shown(ctx, e, at.run) }
 	if at.step != "" {
-		read = func() (*engine.View, error) { return e.ViewStep(ctx, at.run, at.step) }
+		read = func() (*api.Run, error) { return e.ViewStep(ctx, at.run, at.step) }
 	}
 	v, err := read()
 	if err != nil {
@@ -67,8 +67,8 @@ func (a *app) logFirst(ctx context.Context, s *cas.Store, at ref) error {
 }
 
 // showFirst is logFirst for a run that was read; step is "" for the one that matters.
-func (a *app) showFirst(v *engine.View, step string) error {
-	var found *engine.StepView
+func (a *app) showFirst(v *api.Run, step string) error {
+	var found *api.Step
 	if step != "" {
 		var err error
 		if found, err = stepOf(v, step); err != nil {

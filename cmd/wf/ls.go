@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wf/api"
 	"wf/cas"
 	"wf/engine"
 	"wf/protocol"
@@ -79,21 +80,21 @@ type runRow struct {
 	Workflow string             `json:"workflow"`
 	Title    string             `json:"title"`
 	Status   protocol.RunStatus `json:"status"`
-	engine.Driving
-	Foreign   bool                 `json:"foreign,omitempty"` // it came from elsewhere
-	Reason    string               `json:"reason,omitempty"`
-	Steps     int                  `json:"steps"`
-	Started   string               `json:"started"`
-	Updated   string               `json:"updated"`
-	ActiveMS  int64                `json:"active_ms"`
-	Usage     rowUsage             `json:"usage"`
-	CostUSD   *float64             `json:"cost_usd"`
-	Head      string               `json:"head"`
-	Seq       protocol.Seq         `json:"seq"`
-	Tags      []string             `json:"tags"`
-	RequestID string               `json:"request_id"`
-	Parent    *string              `json:"parent"`
-	Waiting   []engine.WaitingView `json:"waiting"`
+	api.Driving
+	Foreign   bool          `json:"foreign,omitempty"` // it came from elsewhere
+	Reason    string        `json:"reason,omitempty"`
+	Steps     int           `json:"steps"`
+	Started   string        `json:"started"`
+	Updated   string        `json:"updated"`
+	ActiveMS  int64         `json:"active_ms"`
+	Usage     rowUsage      `json:"usage"`
+	CostUSD   *float64      `json:"cost_usd"`
+	Head      string        `json:"head"`
+	Seq       protocol.Seq  `json:"seq"`
+	Tags      []string      `json:"tags"`
+	RequestID string        `json:"request_id"`
+	Parent    *string       `json:"parent"`
+	Waiting   []api.Waiting `json:"waiting"`
 }
 
 // rowUsage are the tokens of a run, as the state of the run counts them.
@@ -181,7 +182,7 @@ func rowOf(h cas.Head, st *engine.State) runRow {
 		Status: st.Status(), Reason: st.Reason(), Steps: st.Totals.Steps,
 		Started: timeText(st.Info.Started), Updated: timeText(st.TS), ActiveMS: st.Totals.Active / 1000,
 		Usage: rowUsage{Calls: st.Totals.Calls, Input: st.Totals.Input, Cached: st.Totals.Cached, Output: st.Totals.Output},
-		Head:  h.Link.String(), Seq: h.Seq, Tags: st.Info.Tags, RequestID: st.Info.RequestID, Waiting: []engine.WaitingView{},
+		Head:  h.Link.String(), Seq: h.Seq, Tags: st.Info.Tags, RequestID: st.Info.RequestID, Waiting: []api.Waiting{},
 	}
 	if row.Tags == nil {
 		row.Tags = []string{}
@@ -191,7 +192,7 @@ func rowOf(h cas.Head, st *engine.State) runRow {
 		row.Parent = &parent
 	}
 	for _, w := range st.Waiting() {
-		row.Waiting = append(row.Waiting, engine.WaitingView{Step: w.Step.String(), Kind: w.Kind, Question: w.Question.S, Choices: orNone(w.Choices), Shown: w.Shown})
+		row.Waiting = append(row.Waiting, api.Waiting{Step: w.Step.String(), Kind: w.Kind, Question: w.Question.S, Choices: orNone(w.Choices), Shown: w.Shown})
 	}
 	return row
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"wf/agentkit/modeltest"
-	"wf/engine"
+	"wf/api"
 	"wf/protocol"
 )
 
@@ -64,7 +64,7 @@ func TestF04AConversationGoesOnPastTheWindow(t *testing.T) {
 				} else {
 					p.wf(0, "run", "narrow.yaml", "--model", wire.model, "-q")
 				}
-				var v engine.View
+				var v api.Run
 				p.read(&v, "show", "-1")
 				compactions := 0
 				for _, st := range v.Steps {
@@ -102,7 +102,7 @@ edges:
   - {from: coder, to: END}
 `)
 	p.wf(1, "run", "long.yaml", "--model", wires[0].model, "-q", "-i", "text="+strings.Repeat("word ", 2000))
-	var v engine.View
+	var v api.Run
 	p.read(&v, "show", "-1")
 	if e := v.Steps[0].Error; e == nil || e.Code != "context_full" || !strings.Contains(e.Message, "reads at most 1000 tokens") {
 		t.Errorf("got %+v", e)

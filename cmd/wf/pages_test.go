@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"wf/engine"
+	"wf/api"
 	"wf/protocol"
 )
 
@@ -36,14 +36,14 @@ edges:
 	if err != nil {
 		t.Fatal(err)
 	}
-	var v engine.View
+	var v api.Run
 	if err := json.Unmarshal(out, &v); err != nil || len(v.Steps) != 2400 || v.Total != 0 || v.Earlier != 0 {
 		t.Fatalf("%v: wf run -o json has %d steps, total %d, earlier %d", err, len(v.Steps), v.Total, v.Earlier)
 	}
 	return dir, v.ID
 }
 
-func ids(steps []*engine.StepView) []string {
+func ids(steps []*api.Step) []string {
 	var out []string
 	for _, s := range steps {
 		out = append(out, s.ID)
@@ -64,7 +64,7 @@ func TestALongRunComesInPages(t *testing.T) {
 		return string(out)
 	}
 	s := startServe(t, dir)
-	page := func(query string) (v engine.View) {
+	page := func(query string) (v api.Run) {
 		if status := s.call("GET", "/v1/runs/"+string(run)+query, nil, &v); status != http.StatusOK {
 			t.Fatalf("GET %s: %d", query, status)
 		}

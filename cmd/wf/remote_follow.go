@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"wf/api"
 	"wf/engine"
 	"wf/hub/client"
 	"wf/protocol"
@@ -235,9 +236,9 @@ func (r *remote) log(ctx context.Context, f *pflag.FlagSet, args []string) error
 	}
 	follow, only := f.Lookup("follow").Value.String() == "true", f.Lookup("events").Value.String() == "true"
 	if !follow && !only && !r.asJSON() {
-		w := engine.Window{Limit: lastSteps}
+		w := api.Window{Limit: lastSteps}
 		if step != "" {
-			w = engine.Window{}
+			w = api.Window{}
 		}
 		v, _, err := r.window(ctx, run, w)
 		if err != nil {

@@ -10,26 +10,26 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"wf/api"
 	"wf/cas"
-	"wf/engine"
-	"wf/hub/server"
 	"wf/hub/client"
 	"wf/hub/queue"
+	"wf/hub/server"
 	"wf/protocol"
 )
 
 // view reads a run to show it, with the answer as it came: all of it as JSON, its last steps to a
 // person.
-func (r *remote) view(ctx context.Context, run protocol.RunID) (*engine.View, []byte, error) {
+func (r *remote) view(ctx context.Context, run protocol.RunID) (*api.Run, []byte, error) {
 	if r.asJSON() {
-		return r.window(ctx, run, engine.Window{})
+		return r.window(ctx, run, api.Window{})
 	}
-	return r.window(ctx, run, engine.Window{Limit: lastSteps})
+	return r.window(ctx, run, api.Window{Limit: lastSteps})
 }
 
 // status reads where a run stands.
 func (r *remote) status(ctx context.Context, run protocol.RunID) (protocol.RunStatus, error) {
-	v, _, err := r.window(ctx, run, engine.Window{Limit: 1})
+	v, _, err := r.window(ctx, run, api.Window{Limit: 1})
 	if err != nil {
 		return "", err
 	}
@@ -37,7 +37,7 @@ func (r *remote) status(ctx context.Context, run protocol.RunID) (protocol.RunSt
 }
 
 // window reads a run with some of its steps, in as many answers as that takes.
-func (r *remote) window(ctx context.Context, run protocol.RunID, w engine.Window) (*engine.View, []byte, error) {
+func (r *remote) window(ctx context.Context, run protocol.RunID, w api.Window) (*api.Run, []byte, error) {
 	var raw []byte
 	var steps []json.RawMessage
 	for pages := 0; ; pages++ {
@@ -69,7 +69,7 @@ func (r *remote) window(ctx context.Context, run protocol.RunID, w engine.Window
 			break
 		}
 	}
-	v := &engine.View{}
+	v := &api.Run{}
 	if err := json.Unmarshal(raw, v); err != nil {
 		return nil, nil, fmt.Errorf("run %s: %w", run, err)
 	}
@@ -127,7 +127,7 @@ func (r *remote) conclude(ctx context.Context, run protocol.RunID) error {
 	return outcome(v)
 }
 
-func (r *remote) outcome(v *engine.View, raw []byte) error {
+func (r *remote) outcome(v *api.Run, raw []byte) error {
 	if r.asJSON() {
 		return r.pass(raw)
 	}
@@ -228,7 +228,7 @@ func (r *remote) show(ctx context.Context, f *pflag.FlagSet, args []string) erro
 	if err != nil {
 		return err
 	}
-	w, err := r.checkWindow(engine.Window{Limit: limit, Before: protocol.Seq(before)})
+	w, err := r.checkWindow(api.Window{Limit: limit, Before: protocol.Seq(before)})
 	if err != nil {
 		return err
 	}
@@ -245,7 +245,7 @@ func (r *remote) show(ctx context.Context, f *pflag.FlagSet, args []string) erro
 		return err
 	}
 	if step != "" {
-		w = engine.Window{}
+		w = api.Window{}
 	}
 	v, raw, err := r.window(ctx, run, w)
 	switch {
@@ -271,7 +271,7 @@ func (r *remote) show(ctx context.Context, f *pflag.FlagSet, args []string) erro
 type stepJSON struct {
 	Schema string         `json:"schema"`
 	Run    protocol.RunID `json:"run"`
-	*engine.StepView
+	*api.Step
 }
 
 // remoteBlocks reads blocks of a server, and keeps those that were read. Each is hashed.

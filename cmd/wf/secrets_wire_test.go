@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"wf/agentkit/modeltest"
-	"wf/engine"
+	"wf/api"
 )
 
 // everything runs wf and gives all that it wrote.
@@ -191,7 +191,7 @@ func TestAKeyThatTheProviderEchoesIsHiddenEverywhere(t *testing.T) {
 			if !bytes.Contains(log, []byte("_API_KEY]")) || !bytes.Contains(tape, []byte("_API_KEY]")) {
 				t.Errorf("neither tells that something was hidden:\n%s\n%s", log, tape)
 			}
-			var v engine.View
+			var v api.Run
 			if p.read(&v, "show", "-1"); v.Status != "suspended" {
 				t.Errorf("the run is %s", v.Status)
 			}

@@ -16,8 +16,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"wf/cas"
-	"wf/hub/server"
 	"wf/hub/guard"
+	"wf/hub/server"
 )
 
 // serveFlags are how a daemon listens and what it serves.

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"wf/api"
 	"wf/cas"
-	"wf/engine"
 	"wf/protocol"
 )
 
@@ -119,7 +119,7 @@ func TestWhoIsAskedAtTheTerminalMaySeeAnotherAnswer(t *testing.T) {
 	if status := s.call("POST", "/v1/runs/"+string(run)+"/answer", map[string]any{"choice": "yes"}, nil); status != 200 {
 		t.Fatal(status)
 	}
-	s.await(run, "at its command", func(v *engine.View) bool { return len(v.Steps) == 2 })
+	s.await(run, "at its command", func(v *api.Run) bool { return len(v.Steps) == 2 })
 	p.press("1", "Enter")
 	p.shows("gate#1 was answered elsewhere meanwhile", "another process goes on with the run")
 	write(t, s.dir, "go", "")

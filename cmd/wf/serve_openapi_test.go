@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"wf/engine"
+	"wf/api"
 	"wf/protocol"
 	"wf/roles/schema"
 )
@@ -195,7 +195,7 @@ func TestEveryAnswerIsAsItIsDescribed(t *testing.T) {
 	at := "/v1/runs/" + string(run)
 	waits := func(step string) {
 		t.Helper()
-		s.await(run, "at "+step, func(v *engine.View) bool { return len(v.Waiting) == 1 && v.Waiting[0].Step == step })
+		s.await(run, "at "+step, func(v *api.Run) bool { return len(v.Waiting) == 1 && v.Waiting[0].Step == step })
 	}
 	waits("form#1")
 	c.holds("GET", at, nil, 200, "Run")

@@ -18,10 +18,11 @@ import (
 
 	"github.com/coder/websocket"
 
+	"wf/api"
 	"wf/cas"
 	"wf/engine"
-	"wf/hub/server"
 	"wf/hub/schedule"
+	"wf/hub/server"
 	"wf/protocol"
 )
 
@@ -166,7 +167,7 @@ func TestTwoDaemonsOnOneStore(t *testing.T) {
 		if status := s.call("POST", "/v1/runs/"+string(ids[0])+"/answer", map[string]any{"step": v.Waiting[0].Step, "choice": "more"}, nil); status != http.StatusOK {
 			t.Errorf("answer %d: %d", i, status)
 		}
-		s.await(ids[0], "one visit further", func(v *engine.View) bool { return v.Status == protocol.Waiting && len(v.Steps) == 4+2*i })
+		s.await(ids[0], "one visit further", func(v *api.Run) bool { return v.Status == protocol.Waiting && len(v.Steps) == 4+2*i })
 	}
 	if x, y := strings.Join(a.events(ids[0]), "\n"), strings.Join(b.events(ids[0]), "\n"); x != y {
 		t.Errorf("they show two histories:\n%s\n\n%s", x, y)

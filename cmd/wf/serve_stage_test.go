@@ -18,8 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"wf/api"
 	"wf/cas"
-	"wf/engine"
 	"wf/protocol"
 )
 
@@ -211,9 +211,9 @@ func (s *served) started(body map[string]any) protocol.RunID {
 	return x.ID
 }
 
-func (s *served) view(run protocol.RunID) *engine.View {
+func (s *served) view(run protocol.RunID) *api.Run {
 	s.t.Helper()
-	var v engine.View
+	var v api.Run
 	if status := s.call("GET", "/v1/runs/"+string(run), nil, &v); status != http.StatusOK {
 		s.t.Fatalf("run %s: %d", run, status)
 	}
@@ -221,7 +221,7 @@ func (s *served) view(run protocol.RunID) *engine.View {
 }
 
 // await follows the store until a run is as it should be.
-func (s *served) await(run protocol.RunID, what string, is func(*engine.View) bool) *engine.View {
+func (s *served) await(run protocol.RunID, what string, is func(*api.Run) bool) *api.Run {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
 	defer cancel()
@@ -240,9 +240,9 @@ func (s *served) await(run protocol.RunID, what string, is func(*engine.View) bo
 	}
 }
 
-func (s *served) awaitStatus(run protocol.RunID, status protocol.RunStatus) *engine.View {
+func (s *served) awaitStatus(run protocol.RunID, status protocol.RunStatus) *api.Run {
 	s.t.Helper()
-	return s.await(run, string(status), func(v *engine.View) bool { return v.Status == status })
+	return s.await(run, string(status), func(v *api.Run) bool { return v.Status == status })
 }
 
 // events are the events of a run as NDJSON, one line each.

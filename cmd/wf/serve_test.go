@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"wf/api"
 	"wf/cas"
-	"wf/engine"
 	"wf/protocol"
 )
 
@@ -53,7 +53,7 @@ func TestK12AJobKeepsItsFieldsAndStartsOnce(t *testing.T) {
 	if status := s.call("POST", "/v1/runs/"+string(run)+"/answer", map[string]any{"choice": "more"}, nil); status != http.StatusOK {
 		t.Errorf("answer: %d", status)
 	}
-	v = s.await(run, "at gate#2", func(v *engine.View) bool { return len(v.Waiting) == 1 && v.Waiting[0].Step == "gate#2" })
+	v = s.await(run, "at gate#2", func(v *api.Run) bool { return len(v.Waiting) == 1 && v.Waiting[0].Step == "gate#2" })
 	if x := v.Timing; x.TTFEMS+x.ThinkingMS+x.ToolsMS != x.TotalMS || x.TotalMS <= 0 || x.TTFEPct+x.ThinkingPct+x.ToolsPct != 100 {
 		t.Errorf("timing %+v", x)
 	}
@@ -84,7 +84,7 @@ func TestB10MessagesOfOtherSourcesWaitForTheNextVisit(t *testing.T) {
 		t.Errorf("a message took the place of a choice: %s", v.Status)
 	}
 	s.call("POST", "/v1/runs/"+string(run)+"/answer", map[string]any{"choice": "more"}, nil)
-	s.await(run, "at gate#2", func(v *engine.View) bool { return len(v.Waiting) == 1 && v.Waiting[0].Step == "gate#2" })
+	s.await(run, "at gate#2", func(v *api.Run) bool { return len(v.Waiting) == 1 && v.Waiting[0].Step == "gate#2" })
 	var sent struct {
 		Messages     []protocol.Message
 		SharedPrefix int `json:"shared_prefix"`
@@ -119,7 +119,7 @@ func TestK08KilledAndStartedAgain(t *testing.T) {
 	waits := s.started(map[string]any{"workflow": "talk"})
 	before := s.awaitStatus(waits, protocol.Waiting)
 	held := s.started(map[string]any{"workflow": "block", "title": "held"})
-	s.await(held, "begun", func(v *engine.View) bool { return len(v.Steps) == 1 })
+	s.await(held, "begun", func(v *api.Run) bool { return len(v.Steps) == 1 })
 	if status := s.call("POST", "/v1/runs/"+string(held)+"/suspend", nil, nil); status != http.StatusOK {
 		t.Fatalf("suspend: %d", status)
 	}
@@ -135,7 +135,7 @@ func TestK08KilledAndStartedAgain(t *testing.T) {
 	}
 	s.awaitStatus(held, protocol.Suspended)
 	runs := s.started(map[string]any{"workflow": "block", "request_id": "once"})
-	s.await(runs, "begun", func(v *engine.View) bool { return len(v.Steps) == 1 })
+	s.await(runs, "begun", func(v *api.Run) bool { return len(v.Steps) == 1 })
 	seen := s.events(runs)
 	socket := strings.TrimPrefix(s.said.Listen[0].URL, "unix:")
 	s.kill()
@@ -154,7 +154,7 @@ func TestK08KilledAndStartedAgain(t *testing.T) {
 	if s.call("POST", "/v1/runs", map[string]any{"workflow": "block", "request_id": "once"}, &again); again.ID != runs || again.Fresh {
 		t.Errorf("the request id that was used started %+v", again)
 	}
-	s.await(runs, "gone on with", func(v *engine.View) bool { return v.Seq > protocol.Seq(len(seen)) })
+	s.await(runs, "gone on with", func(v *api.Run) bool { return v.Seq > protocol.Seq(len(seen)) })
 	write(t, s.dir, "go", "")
 	v := s.awaitStatus(runs, protocol.Done)
 	if v.Steps[0].Text != "over" {
@@ -181,11 +181,11 @@ func TestADaemonThatIsStoppedGoesOnWhenItIsStartedAgain(t *testing.T) {
 	s := serveTalk(t)
 	args := s.cmd.Args[4:]
 	run := s.started(map[string]any{"workflow": "block"})
-	s.await(run, "begun", func(v *engine.View) bool { return len(v.Steps) == 1 })
+	s.await(run, "begun", func(v *api.Run) bool { return len(v.Steps) == 1 })
 	if status := s.stop(); status != 143 {
 		t.Errorf("exit %d", status)
 	}
-	var shown engine.View
+	var shown api.Run
 	out, err := wfIn(s.dir, "show", "-1", "-o", "json").Output()
 	if err := errors.Join(err, json.Unmarshal(out, &shown)); err != nil {
 		t.Fatal(err)
@@ -202,7 +202,7 @@ func TestADaemonThatIsStoppedGoesOnWhenItIsStartedAgain(t *testing.T) {
 func TestX01CommandsBesideADaemon(t *testing.T) {
 	s := serveTalk(t)
 	run := string(s.started(map[string]any{"workflow": "block"}))
-	s.await(protocol.RunID(run), "begun", func(v *engine.View) bool { return len(v.Steps) == 1 })
+	s.await(protocol.RunID(run), "begun", func(v *api.Run) bool { return len(v.Steps) == 1 })
 	for _, args := range [][]string{{"ls"}, {"show", run}, {"replay", run}, {"cost", run}, {"log", run}, {"verify", run}, {"run", "talk.yaml"}} {
 		begun := time.Now()
 		out, err := wfIn(s.dir, append(args, "-o", "json")...).CombinedOutput()
@@ -223,7 +223,7 @@ func TestX01CommandsBesideADaemon(t *testing.T) {
 	}
 	other := list.Items[0].ID
 	s.call("POST", "/v1/runs/"+string(other)+"/answer", map[string]any{"choice": "more"}, nil)
-	s.await(other, "at gate#2", func(v *engine.View) bool { return len(v.Waiting) == 1 && v.Waiting[0].Step == "gate#2" })
+	s.await(other, "at gate#2", func(v *api.Run) bool { return len(v.Waiting) == 1 && v.Waiting[0].Step == "gate#2" })
 	if out, err := wfIn(s.dir, "answer", string(other), "--choice", "stop", "--record").CombinedOutput(); err != nil && exitOf(t, err) == 2 {
 		t.Errorf("%v\n%s", err, out)
 	}

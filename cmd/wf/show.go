@@ -9,13 +9,13 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"wf/api"
 	"wf/cas"
-	"wf/engine"
 	"wf/protocol"
 )
 
 func newShow(a *app) *cobra.Command {
-	var w engine.Window
+	var w api.Window
 	cmd := &cobra.Command{
 		Use:   "show [RUN[:STEP] | CID]",
 		Short: "Show a run, a step or a block",
@@ -41,13 +41,13 @@ func (a *app) everyFlag(f *pflag.FlagSet) {
 }
 
 // windowFlags choose steps of a run.
-func windowFlags(f *pflag.FlagSet, w *engine.Window) {
+func windowFlags(f *pflag.FlagSet, w *api.Window) {
 	f.IntVar(&w.Limit, "limit", 0, "at most so many steps, the newest (default 200; all with --all and -o json)")
 	f.Int64Var((*int64)(&w.Before), "before", 0, "only the steps that began before this event")
 }
 
 // checkWindow fills in what a person is shown.
-func (a *app) checkWindow(w engine.Window) (engine.Window, error) {
+func (a *app) checkWindow(w api.Window) (api.Window, error) {
 	switch {
 	case w.Limit < 0:
 		return w, usagef("--limit %d: want a number of steps", w.Limit)
@@ -59,7 +59,7 @@ func (a *app) checkWindow(w engine.Window) (engine.Window, error) {
 	return w, nil
 }
 
-func (a *app) show(ctx context.Context, s *cas.Store, arg string, w engine.Window) error {
+func (a *app) show(ctx context.Context, s *cas.Store, arg string, w api.Window) error {
 	w, err := a.checkWindow(w)
 	if err != nil {
 		return err
@@ -94,14 +94,14 @@ func (a *app) show(ctx context.Context, s *cas.Store, arg string, w engine.Windo
 		return a.answer(struct {
 			Schema string         `json:"schema"`
 			Run    protocol.RunID `json:"run"`
-			*engine.StepView
+			*api.Step
 		}{"wf.step/v1", v.ID, step})
 	}
 	atRest(v)
 	return a.showStep(step)
 }
 
-func (a *app) showRun(v *engine.View) error {
+func (a *app) showRun(v *api.Run) error {
 	p := paint{a.out.color}
 	atRest(v)
 	stands := standingOf(v)
@@ -163,13 +163,13 @@ func (p paint) step(status string) string {
 		return p.dim("–")
 	case "waiting":
 		return p.yellow("⏸")
-	case "parked", "retrying", string(engine.Interrupted):
+	case "parked", "retrying", string(api.Interrupted):
 		return p.yellow("!")
 	}
 	return p.cyan("●")
 }
 
-func (a *app) showStep(s *engine.StepView) error {
+func (a *app) showStep(s *api.Step) error {
 	p := paint{a.out.color}
 	fmt.Fprintf(a.out, "%s %s  visit %d  %s  %s\n", p.step(s.Status), p.bold(s.ID), s.Visit, result(s), shortOf(s.CID))
 	if s.EdgePrompt != "" {
@@ -212,7 +212,7 @@ func (a *app) showStep(s *engine.StepView) error {
 }
 
 // showCompaction tells what was dropped and what was kept.
-func (a *app) showCompaction(c engine.CompactionView) {
+func (a *app) showCompaction(c api.Compaction) {
 	p := paint{a.out.color}
 	var what string
 	switch {

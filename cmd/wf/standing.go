@@ -1,22 +1,22 @@
 package main
 
 import (
-	"wf/engine"
+	"wf/api"
 	"wf/protocol"
 )
 
 // A standing is where a run stands, for people: its status, or why no process drives it.
 type standing struct {
 	status protocol.RunStatus
-	idle   engine.Idle
+	idle   api.Idle
 }
 
-func standingOf(v *engine.View) standing { return standing{v.Status, v.Idle} }
+func standingOf(v *api.Run) standing { return standing{v.Status, v.Idle} }
 
 // word is the standing in a word or two.
 func (s standing) word() string {
 	switch s.idle {
-	case engine.NotStarted:
+	case api.NotStarted:
 		return "not started"
 	case "":
 		return string(s.status)
@@ -27,9 +27,9 @@ func (s standing) word() string {
 // sign stands in front of a run.
 func (s standing) sign(p paint) string {
 	switch s.idle {
-	case engine.Interrupted:
+	case api.Interrupted:
 		return p.yellow("!")
-	case engine.NotStarted, engine.Answered:
+	case api.NotStarted, api.Answered:
 		return p.yellow("○")
 	}
 	return p.status(s.status)
@@ -38,11 +38,11 @@ func (s standing) sign(p paint) string {
 // why says why no process drives a run, "" for all others.
 func (s standing) why() string {
 	switch s.idle {
-	case engine.Interrupted:
+	case api.Interrupted:
 		return "no process drives the run: the last one was killed or could not go on. What is recorded is not lost"
-	case engine.NotStarted:
+	case api.NotStarted:
 		return "no process has driven the run yet"
-	case engine.Answered:
+	case api.Answered:
 		return "the answer is recorded, and no process goes on with the run"
 	}
 	return ""
@@ -58,13 +58,13 @@ func resumes(run protocol.RunID, parent *protocol.ParentRun, forked bool) string
 }
 
 // atRest names the open steps of a run that no process drives for what they are.
-func atRest(v *engine.View) {
+func atRest(v *api.Run) {
 	if v.Idle == "" {
 		return
 	}
 	for _, s := range v.Steps {
 		if s.Status == "running" {
-			s.Status = string(engine.Interrupted)
+			s.Status = string(api.Interrupted)
 		}
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"wf/engine"
+	"wf/api"
 	"wf/protocol"
 )
 
@@ -18,8 +18,8 @@ const (
 )
 
 // stepTable writes the steps of a run, a line each; those of long fan-outs are folded.
-func (a *app) stepTable(steps []*engine.StepView) error {
-	fans := map[string][]*engine.StepView{}
+func (a *app) stepTable(steps []*api.Step) error {
+	fans := map[string][]*api.Step{}
 	for _, s := range steps {
 		if s.Item != nil && !a.every {
 			fans[fanOf(s)] = append(fans[fanOf(s)], s)
@@ -39,12 +39,12 @@ func (a *app) stepTable(steps []*engine.StepView) error {
 }
 
 // fanOf is the name that the items of a fan-out share.
-func fanOf(s *engine.StepView) string {
+func fanOf(s *api.Step) string {
 	name, _, _ := strings.Cut(s.ID, "[")
 	return name
 }
 
-func (a *app) stepRow(s *engine.StepView) []string {
+func (a *app) stepRow(s *api.Step) []string {
 	p := paint{a.out.color}
 	note := oneLine(said(s), 60)
 	if n := failures(s); n > 0 && s.Status != string(protocol.StepFailed) {
@@ -60,7 +60,7 @@ func (a *app) stepRow(s *engine.StepView) []string {
 }
 
 // foldedRows are a line for a fan-out, and those of its items that want to be looked at.
-func (a *app) foldedRows(fan []*engine.StepView) [][]string {
+func (a *app) foldedRows(fan []*api.Step) [][]string {
 	p := paint{a.out.color}
 	counts, ms, worst := map[string]int{}, int64(0), string(protocol.StepOK)
 	var order []string

@@ -3,7 +3,7 @@ package main
 import (
 	"testing"
 
-	"wf/engine"
+	"wf/api"
 	"wf/protocol"
 )
 
@@ -17,14 +17,14 @@ func TestTheFieldsOfAnAnswerAreToldAndNotTheirFences(t *testing.T) {
 		if got := tell(protocol.TextSaid{Content: protocol.NewText(text)}); got != want[0] {
 			t.Errorf("log: %q, want %q", got, want[0])
 		}
-		if got := said(&engine.StepView{Text: text}); got != want[1] {
+		if got := said(&api.Step{Text: text}); got != want[1] {
 			t.Errorf("show: %q, want %q", got, want[1])
 		}
 	}
 }
 
 func TestTheHintSuggestsTheMarkedChoice(t *testing.T) {
-	v := &engine.View{ID: "RUN", Status: protocol.Waiting, Waiting: []engine.WaitingView{{Step: "deploy#1", Kind: protocol.WaitChoice,
+	v := &api.Run{ID: "RUN", Status: protocol.Waiting, Waiting: []api.Waiting{{Step: "deploy#1", Kind: protocol.WaitChoice,
 		Choices: []protocol.Choice{{Label: "Run it again", Value: "again"}, {Label: "Count it as failed", Value: "fail", Primary: true}}}}}
 	if got, want := next(v), "wf answer RUN:deploy#1 --choice fail"; got != want {
 		t.Errorf("the hint is %q, want %q", got, want)

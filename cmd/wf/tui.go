@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wf/api"
 	"wf/cmd/internal/tui"
 	"wf/engine"
 	"wf/hub/client"
@@ -82,7 +83,7 @@ type tuiView struct {
 	chatView
 	ID     protocol.RunID `json:"id"`
 	Reason string         `json:"reason"`
-	engine.Driving
+	api.Driving
 	Steps []tuiStep `json:"steps"`
 	Total int       `json:"steps_total"`
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"wf/agentkit/mcp"
+	"wf/api"
 	"wf/engine"
 	"wf/protocol"
 )
@@ -18,15 +19,15 @@ import (
 const lastSteps = 200
 
 // shown reads a run to show it: all of it as JSON, its last steps to a person.
-func (a *app) shown(ctx context.Context, e *engine.Engine, run protocol.RunID) (*engine.View, error) {
+func (a *app) shown(ctx context.Context, e *engine.Engine, run protocol.RunID) (*api.Run, error) {
 	if a.asJSON() {
 		return e.View(ctx, run)
 	}
-	return e.ViewWindow(ctx, run, engine.Window{Limit: lastSteps})
+	return e.ViewWindow(ctx, run, api.Window{Limit: lastSteps})
 }
 
 // outcome is what the state of a run is to the caller of wf: nil when it is done.
-func outcome(v *engine.View) error {
+func outcome(v *api.Run) error {
 	switch v.Status {
 	case protocol.Done:
 		return nil
@@ -47,7 +48,7 @@ func outcome(v *engine.View) error {
 
 // suspended tells a limit, a missing model and other errors apart: they have exit statuses of
 // their own.
-func suspended(v *engine.View) error {
+func suspended(v *api.Run) error {
 	resume := "wf resume " + string(v.ID)
 	if v.Mend != nil {
 		return fail(errRunSuspended, "a run keeps its definition: "+nextMend(v), "run %s is suspended%s", v.ID, because(v.Reason))
@@ -65,7 +66,7 @@ func suspended(v *engine.View) error {
 	return fail(errRunSuspended, "put it right, then "+resume, "run %s is suspended%s", v.ID, because(v.Reason))
 }
 
-func waitsFor(v *engine.View) string {
+func waitsFor(v *api.Run) string {
 	if len(v.Waiting) == 0 {
 		return ""
 	}
@@ -87,7 +88,7 @@ func because(reason string) string {
 }
 
 // next is the most useful next command.
-func next(v *engine.View) string {
+func next(v *api.Run) string {
 	id := string(v.ID)
 	if v.Foreign && !v.Status.Final() {
 		return "wf store adopt " + id + " · wf log " + id
@@ -118,7 +119,7 @@ func next(v *engine.View) string {
 }
 
 // nextMend goes on under the definition as it is once it was edited.
-func nextMend(v *engine.View) string {
+func nextMend(v *api.Run) string {
 	file := v.Info.File
 	if cwd, err := os.Getwd(); err == nil {
 		if rel, err := filepath.Rel(cwd, file); err == nil && filepath.IsLocal(rel) {
@@ -152,7 +153,7 @@ func shellWord(s string) string {
 
 // nextLimit goes on beyond a limit: that of a run is raised, that of an edge or a role is
 // passed once by whoever resumes.
-func nextLimit(v *engine.View) string {
+func nextLimit(v *api.Run) string {
 	resume := "wf resume " + string(v.ID)
 	for _, limit := range []string{"steps", "duration", "cost_usd", "tokens"} {
 		if strings.HasPrefix(v.Reason, "limits."+limit+" ") {
@@ -162,7 +163,7 @@ func nextLimit(v *engine.View) string {
 	return resume + " passes the bound once"
 }
 
-func nextAnswer(v *engine.View) string {
+func nextAnswer(v *api.Run) string {
 	for _, w := range v.Waiting {
 		answer := fmt.Sprintf("wf answer %s:%s", v.ID, w.Step)
 		fields := fieldFlags(string(w.Form))
@@ -185,7 +186,7 @@ func nextAnswer(v *engine.View) string {
 }
 
 // stepOf finds a visit of a run.
-func stepOf(v *engine.View, id string) (*engine.StepView, error) {
+func stepOf(v *api.Run, id string) (*api.Step, error) {
 	for _, s := range v.Steps {
 		if s.ID == id {
 			return s, nil
@@ -195,10 +196,10 @@ func stepOf(v *engine.View, id string) (*engine.StepView, error) {
 }
 
 // ended reports whether the visit has a record.
-func ended(s *engine.StepView) bool { return s.CID != nil }
+func ended(s *api.Step) bool { return s.CID != nil }
 
 // result is how a step ended, in a word or two.
-func result(s *engine.StepView) string {
+func result(s *api.Step) string {
 	var d struct {
 		ExitCode *int `json:"exit_code"`
 	}
@@ -214,7 +215,7 @@ func result(s *engine.StepView) string {
 }
 
 // said is the most telling text of a step: why it failed, or what it concluded.
-func said(s *engine.StepView) string {
+func said(s *api.Step) string {
 	switch {
 	case s.Error != nil:
 		return why(s.Error)
@@ -243,7 +244,7 @@ func why(e *protocol.ErrorInfo) string {
 }
 
 // failures counts the attempts that did not work.
-func failures(s *engine.StepView) int {
+func failures(s *api.Step) int {
 	n := 0
 	for _, t := range s.Attempts {
 		if t.Error != nil {
@@ -254,7 +255,7 @@ func failures(s *engine.StepView) int {
 }
 
 // used is what model calls used; what no provider told is a dash.
-func used(u engine.UsageView) string {
+func used(u api.Usage) string {
 	return fmt.Sprintf("in %s (cached %s) out %s", count(u.Input), count(u.Cached), count(u.Output))
 }
 

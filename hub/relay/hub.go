@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"wf/hub/server"
 	"wf/hub/queue"
+	"wf/hub/server"
 	"wf/protocol"
 )
 

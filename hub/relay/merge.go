@@ -11,8 +11,8 @@ import (
 	"strings"
 	"sync"
 
-	"wf/hub/server"
 	"wf/hub/reply"
+	"wf/hub/server"
 	"wf/protocol"
 )
 

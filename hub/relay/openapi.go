@@ -9,8 +9,8 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"wf/hub/server"
 	"wf/hub/reply"
+	"wf/hub/server"
 )
 
 //go:embed openapi.yaml

@@ -3,10 +3,10 @@ package relay
 import (
 	"net/http"
 
-	"wf/hub/server"
 	"wf/hub/guard"
 	"wf/hub/queue"
 	"wf/hub/reply"
+	"wf/hub/server"
 	"wf/protocol"
 )
 

@@ -1,0 +1,24 @@
+package api
+
+// Driving tells whether a process drives a run whose status is running. The journal cannot: a
+// process that was killed writes nothing.
+type Driving struct {
+	Driven *bool `json:"driven,omitempty"` // nil: the run is not running, or it is not known
+	Idle   Idle  `json:"idle,omitempty"`   // why no process drives it; "" unless Driven is false
+}
+
+// Settled reports whether it stays as it is until the next event of the run: a process can be killed
+// between two events.
+func (d Driving) Settled() bool { return d.Driven == nil }
+
+// Idle is why no process drives a run that could go on.
+type Idle string
+
+const (
+	// Interrupted is a run whose process was killed, lost its machine or could not write.
+	Interrupted Idle = "interrupted"
+	// NotStarted is a run that was begun or forked, and that no process has driven yet.
+	NotStarted Idle = "not_started"
+	// Answered is a run that got what it waited for, while no process was there to go on.
+	Answered Idle = "answered"
+)

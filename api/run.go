@@ -1,0 +1,119 @@
+package api
+
+import "wf/protocol"
+
+// RunSchema names the JSON form of a Run.
+const RunSchema = "wf.run/v1"
+
+// Run is a run as people and programs see it: wf.run/v1.
+type Run struct {
+	Schema     string                 `json:"schema"`
+	ID         protocol.RunID         `json:"id"`
+	Workflow   string                 `json:"workflow"`
+	Definition string                 `json:"definition"` // CID
+	Status     protocol.RunStatus     `json:"status"`
+	Driving                           // of a running one
+	Foreign    bool                   `json:"foreign,omitempty"` // it came from elsewhere: it goes on only once it was adopted
+	Reason     string                 `json:"reason"`
+	Suspended  protocol.SuspendReason `json:"suspended_by,omitempty"`
+	Code       string                 `json:"code,omitempty"`        // of the error behind a suspension
+	Head       string                 `json:"head"`                  // CID of the newest event
+	Seq        protocol.Seq           `json:"seq"`                   // of the newest event
+	Result     *string                `json:"result"`                // CID; null until the run is done
+	Steps      []*Step                `json:"steps"`                 // in the order in which they began; see Window
+	Total      int                    `json:"steps_total,omitempty"` // where Steps is not all of them
+	Earlier    protocol.Seq           `json:"earlier,omitempty"`     // Window.Before of the steps before these; 0 is that there are none
+	Roles      []Role                 `json:"roles,omitempty"`       // that were entered, where Steps is not all
+	Ways       []WayTaken             `json:"ways,omitempty"`        // where Steps is not all
+	Outputs    protocol.JSON          `json:"outputs"`
+	Usage      Usage                  `json:"usage"`
+	CostUSD    *float64               `json:"cost_usd"` // null: unknown
+	Started    string                 `json:"started"`  // RFC 3339, in UTC
+	Updated    string                 `json:"updated"`
+	ActiveMS   int64                  `json:"active_ms"`
+	Timing     Timing                 `json:"timing"`
+	Scripted   int                    `json:"scripted_calls"`
+	Waiting    []Waiting              `json:"waiting,omitempty"`
+	Mend       *Mend                  `json:"mend,omitempty"`      // of a suspended run whose definition is wrong
+	Leftovers  []string               `json:"leftovers,omitempty"` // joins of a finished run that still wait, and for which roles
+	Info       RunInfo                `json:"info"`
+}
+
+// Count is the number of steps of the run, those that are not in r.Steps included.
+func (r *Run) Count() int { return max(r.Total, len(r.Steps)) }
+
+// RunInfo is what a run was started with.
+type RunInfo struct {
+	Title       string              `json:"title"`
+	Description string              `json:"description"`
+	Type        string              `json:"type"`
+	Scope       string              `json:"scope"`
+	Tags        []string            `json:"tags"`
+	CreatedBy   string              `json:"created_by"`
+	TargetUser  string              `json:"target_user"`
+	RequestID   string              `json:"request_id"`
+	Workspace   string              `json:"workspace"`
+	File        string              `json:"file"`
+	Parent      *protocol.ParentRun `json:"parent"`
+	ForkedFrom  *string             `json:"forked_from"` // CID of the newest event that both runs share
+	Inputs      protocol.JSON       `json:"inputs"`
+}
+
+// A Window chooses steps of a run. The zero Window is all of them.
+type Window struct {
+	Limit  int          // at most so many, the newest; 0 is all
+	Before protocol.Seq // only steps that began before this event; 0 is all
+	At     protocol.Seq // the run as it was after this event; 0 is now, as is one that has not come yet
+}
+
+// Role is what a run did with a role.
+type Role struct {
+	Role   string `json:"role"`
+	Visits int    `json:"visits"` // a fan-out is one
+	Status string `json:"status"` // of its newest visit, as in a Step
+}
+
+// Way is a way out of an edge: to one of its targets, or to where its bound diverts it.
+type Way struct {
+	Edge  int    `json:"edge"` // index in the definition
+	To    string `json:"to"`
+	Limit bool   `json:"limit,omitempty"` // since a bound was exhausted
+}
+
+// WayTaken is a way that a run took.
+type WayTaken struct {
+	Way
+	Times int `json:"times"`
+}
+
+// Timing says what the time of visits of agents and commands went into, waiting for people
+// and timers left out. TTFEMS, ThinkingMS and ToolsMS add up to TotalMS, and the percentages
+// to 100 where there is any time.
+type Timing struct {
+	TotalMS     int64 `json:"total_ms"`
+	TTFEMS      int64 `json:"ttfe_ms"`     // until the model's first event, once for each visit
+	ThinkingMS  int64 `json:"thinking_ms"` // the rest
+	ToolsMS     int64 `json:"tools_ms"`    // in which a tool or command ran; side by side counts once
+	ToolCalls   int   `json:"tool_calls"`
+	TTFEPct     int64 `json:"ttfe_pct"`
+	ThinkingPct int64 `json:"thinking_pct"`
+	ToolsPct    int64 `json:"tools_pct"`
+}
+
+// Mend is how a suspended run goes on once its definition was corrected: as a fork, under the
+// corrected one.
+type Mend struct {
+	Step  string `json:"step"`            // the step to fork at; "" is the beginning: the run is started anew
+	After bool   `json:"after,omitempty"` // keep the step and go on behind it
+}
+
+// Waiting is what a run waits for.
+type Waiting struct {
+	Step     string            `json:"step"`
+	Kind     protocol.WaitKind `json:"kind"`
+	Question string            `json:"question"`
+	Choices  []protocol.Choice `json:"choices"`
+	Form     protocol.JSON     `json:"form,omitempty"`  // JSON Schema of the fields to fill in
+	Due      *string           `json:"due"`             // RFC 3339, of a timer
+	Shown    string            `json:"shown,omitempty"` // digest of the tool call that Question shows
+}

@@ -1,0 +1,96 @@
+package api
+
+import "wf/protocol"
+
+// Step is one visit of a role.
+type Step struct {
+	ID         string              `json:"id"` // coder#2, or coder#1[0] for an item of a fan-out
+	Role       string              `json:"role"`
+	Action     protocol.Action     `json:"action"`
+	Visit      int                 `json:"visit"`
+	Item       *int                `json:"item,omitempty"`
+	CID        *string             `json:"cid"`             // of its record; null until it has ended
+	Status     string              `json:"status"`          // ok, failed, skipped; running, waiting, parked, retrying
+	Began      protocol.Seq        `json:"began,omitempty"` // its first event
+	Ended      protocol.Seq        `json:"ended,omitempty"` // its last event; 0 while it goes on
+	Parents    []string            `json:"parents"`         // CIDs
+	Resumes    *string             `json:"resumes"`         // CID of the visit whose conversation goes on
+	Edge       int                 `json:"edge"`            // index in the definition
+	Via        protocol.Via        `json:"via"`
+	EdgePrompt string              `json:"edge_prompt"`
+	Output     protocol.JSON       `json:"output"`
+	Text       string              `json:"text"`
+	Error      *protocol.ErrorInfo `json:"error"`
+	Attempts   []Attempt           `json:"attempts"`
+	ToolCalls  int                 `json:"tool_calls"`
+	Usage      Usage               `json:"usage"`
+	MS         int64               `json:"ms"`
+	Workspace  *protocol.GitState  `json:"workspace"`
+	Child      protocol.RunID      `json:"child,omitempty"` // the run of a sub-workflow
+	// Compactions are in order; each took the place of what was read before it.
+	Compactions []Compaction `json:"compactions,omitempty"`
+	// Corrections are why answers did not fit the declared output, one for each that the model was
+	// sent.
+	Corrections []string `json:"corrections,omitempty"`
+	// CutOff is set where the newest reply has as many tokens as it may have, and so no end.
+	CutOff bool `json:"cut_off,omitempty"`
+	// Tools and Inject are blocks: the tools that were offered, what was put at the tail of the
+	// first request. Undefined without, and where the run was read over HTTP.
+	Tools  protocol.Link `json:"-"`
+	Inject protocol.Link `json:"-"`
+}
+
+// Attempt is one try of a visit.
+type Attempt struct {
+	Attempt int                 `json:"attempt"` // from 1
+	Started string              `json:"started"` // RFC 3339
+	Error   *protocol.ErrorInfo `json:"error"`
+	RetryAt *string             `json:"retry_at,omitempty"`
+	Usage   Usage               `json:"usage"`
+}
+
+// Compaction is what a visit replaced by a summary. The originals stay: replay and the records
+// have them.
+type Compaction struct {
+	Scope        protocol.CompactScope `json:"scope"`
+	Record       *string               `json:"record"`            // CID of the Compaction of a conversation
+	Covers       int                   `json:"covers,omitempty"`  // conversation: visits up to this one are in the summary
+	Prior        int                   `json:"prior,omitempty"`   // those after it up to this one stay whole
+	Replies      int                   `json:"replies,omitempty"` // visit: oldest replies, with their results, in the summary
+	Summary      string                `json:"summary"`
+	Model        string                `json:"model"` // that wrote it; "" for an extract
+	Error        string                `json:"error,omitempty"`
+	TokensBefore int64                 `json:"tokens_before"`
+	TokensAfter  int64                 `json:"tokens_after"` // estimated
+}
+
+// Usage sums model calls, in tokens; what no provider reported is null.
+type Usage struct {
+	Calls        int    `json:"calls"`
+	Input        *int64 `json:"input"`
+	Cached       *int64 `json:"cached"`
+	CacheWrite5m *int64 `json:"cache_write_5m"`
+	CacheWrite1h *int64 `json:"cache_write_1h"`
+	Output       *int64 `json:"output"`
+	Reasoning    *int64 `json:"reasoning"`
+}
+
+// Add counts one more call.
+func (u *Usage) Add(x protocol.Usage) {
+	u.Calls++
+	sum := func(to **int64, n *int64) {
+		if n == nil {
+			return
+		}
+		if *to == nil {
+			*to = new(int64)
+		}
+		**to += *n
+	}
+	sum(&u.Input, x.Input)
+	sum(&u.Cached, x.Cached)
+	sum(&u.CacheWrite5m, x.CacheWrite5m)
+	sum(&u.CacheWrite1h, x.CacheWrite1h)
+	sum(&u.Output, x.Output)
+	sum(&u.Reasoning, x.Reasoning)
+}
