@@ -31,9 +31,11 @@ var may = map[string][]string{
 	"roles":     {"roles/workspace", "protocol"},
 	"agentkit":  {"roles", "roles/workspace", "files", "protocol"},
 	"engine":    {"roles", "roles/workspace", "cas", "api", "protocol"},
+	"service":   {"files", "engine", "agentkit", "roles", "roles/workspace", "cas", "api", "protocol"},
+	"daemon":    {"service", "files", "engine", "cas", "hub", "api", "protocol"},
 	"hub":       {"files", "api", "protocol"},
 	"workflows": {},
-	"cmd":       {"files", "engine", "agentkit", "hub", "cmd/internal", "roles", "roles/workspace", "cas", "api", "protocol", "workflows"},
+	"cmd":       {"daemon", "service", "files", "engine", "agentkit", "hub", "cmd/internal", "roles", "roles/workspace", "cas", "api", "protocol", "workflows"},
 
 	"cmd/internal":    {"protocol"}, // what is drawn knows no store and no engine
 	"roles/workspace": {"protocol"}, // what touches files of agents knows nothing that could act on them
@@ -260,7 +262,7 @@ func TestAForbiddenArrowIsFound(t *testing.T) {
 		{"engine/drive.go", "package engine\nimport _ \"wf/agentkit/model\"", "engine/drive.go imports wf/agentkit/model: engine may import roles, roles/workspace, cas, api, protocol, nothing else of ours"},
 		{"protocol/run.go", "package protocol\nimport _ \"wf/roles\"", "protocol/run.go imports wf/roles: protocol may import nothing else of ours"},
 		{"engine/lint/a.go", "package lint\nimport _ \"time\"", "engine/lint/a.go imports time: engine/lint is pure"},
-		{"util/a.go", "package util", "util/a.go lies in no layer; the layers are agentkit, api, cas, cmd, cmd/internal, engine, files, hub, protocol, roles, roles/workspace, workflows"},
+		{"util/a.go", "package util", "util/a.go lies in no layer; the layers are agentkit, api, cas, cmd, cmd/internal, daemon, engine, files, hub, protocol, roles, roles/workspace, service, workflows"},
 		{"cmd/internal/tui/a.go", "package tui\nimport _ \"wf/engine\"", "cmd/internal/tui/a.go imports wf/engine: cmd/internal may import protocol, nothing else of ours"},
 		{"roles/workspace/a.go", "package workspace\nimport _ \"wf/roles\"", "roles/workspace/a.go imports wf/roles: roles/workspace may import protocol, nothing else of ours"},
 		{"cas/a_test.go", "package cas\nimport _ \"wf/engine\"", "cas/a_test.go imports wf/engine: cas may import files, protocol, nothing else of ours"},

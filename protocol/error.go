@@ -1,6 +1,9 @@
 package protocol
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // Error is a failure whose code travels: over the wire, in -o json, and to the exit status.
 // It is compared by Code, so that errors.Is finds a sentinel through any wrapping.
@@ -11,6 +14,29 @@ type Error struct {
 }
 
 func (e *Error) Error() string { return e.Message }
+
+// With is the failure e as it happened: what happened, and what to do about it where the hint is not
+// "".
+func (e *Error) With(hint, format string, args ...any) error {
+	x := *e
+	x.Message = fmt.Sprintf(format, args...)
+	if hint != "" {
+		x.Hint = hint
+	}
+	return &x
+}
+
+// Hinted keeps the code and the text of an error and replaces its hint; one without a code stays as
+// it is.
+func Hinted(err error, hint string) error {
+	var e *Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	x := *e
+	x.Message, x.Hint = err.Error(), hint
+	return &x
+}
 
 // Is makes errors of one code equal.
 func (e *Error) Is(target error) bool {

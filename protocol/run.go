@@ -85,3 +85,6 @@ func ParseStepID(s string) (StepID, error) {
 	id.N = n
 	return id, nil
 }
+
+// RunOf is the run of a head that RunHead names.
+func RunOf(head string) RunID { return RunID(strings.TrimPrefix(head, RunHead(""))) }

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"wf/cas"
-	"wf/engine/lang"
 	"wf/protocol"
+	"wf/service/compose"
 )
 
 func newStore(a *app) *cobra.Command {
@@ -42,7 +42,7 @@ such runs of the store are adopted. It lists what they would run, and asks.`,
 		Args: takes(0, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			return a.withStore(ctx, func(s *cas.Store) error { return a.adopt(ctx, s, args, yes) })
+			return a.WithStore(ctx, func(s *cas.Store) error { return a.adopt(ctx, s, args, yes) })
 		},
 	}
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
@@ -73,7 +73,7 @@ func (a *app) adopt(ctx context.Context, s *cas.Store, args []string, yes bool) 
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case err != nil:
-			a.progress("warning: %s is left as it is: %s", runOf(h), messageOf(err))
+			a.progress("warning: %s is left as it is: %s", protocol.RunOf(h.Name), messageOf(err))
 		case x != nil:
 			list = append(list, *x)
 		}
@@ -81,26 +81,26 @@ func (a *app) adopt(ctx context.Context, s *cas.Store, args []string, yes bool) 
 	if len(list) > 0 {
 		a.tellAdoptable(list)
 		if !yes {
-			agreed, err := a.confirm(ctx, fmt.Sprintf("Let %s go on here?", plural(len(list), "run")))
+			agreed, err := a.confirm(ctx, fmt.Sprintf("Let %s go on here?", protocol.Plural(len(list), "run")))
 			if err != nil {
 				return err
 			}
 			if !agreed {
-				return fail(errRefused, "wf store adopt --yes does it without asking; wf verify proves the runs first", "%s of %s not adopted", plural(len(list), "run"), s.Dir())
+				return fail(errRefused, "wf store adopt --yes does it without asking; wf verify proves the runs first", "%s of %s not adopted", protocol.Plural(len(list), "run"), s.Dir())
 			}
 		}
 		var adopted []cas.Head
 		for _, x := range list {
 			adopted = append(adopted, x.head)
 		}
-		if err := a.pins(s).Adopt(ctx, adopted); err != nil {
+		if err := a.Pins(s).Adopt(ctx, adopted); err != nil {
 			return err
 		}
 	}
 	if a.asJSON() {
 		return a.answer(map[string]any{"schema": "wf.adopt/v1", "store": s.Dir(), "adopted": list})
 	}
-	_, err = fmt.Fprintf(a.out, "adopted %s of %s\n", plural(len(list), "run"), s.Dir())
+	_, err = fmt.Fprintf(a.out, "adopted %s of %s\n", protocol.Plural(len(list), "run"), s.Dir())
 	return err
 }
 
@@ -109,7 +109,7 @@ func (a *app) headsToAdopt(ctx context.Context, s *cas.Store, args []string) ([]
 	if len(args) == 0 {
 		return newestRuns(ctx, s)
 	}
-	e := a.newEngine(s, nil)
+	e := a.Engine(s, nil)
 	var out []cas.Head
 	for _, arg := range args {
 		run, err := a.resolveRun(ctx, s, arg)
@@ -133,43 +133,23 @@ func (a *app) headsToAdopt(ctx context.Context, s *cas.Store, args []string) ([]
 
 // adoptable is nil for a run that is the user's own.
 func (a *app) adoptable(ctx context.Context, s *cas.Store, h cas.Head) (*adoptable, error) {
-	why := a.pins(s).Own(ctx, runOf(h))
+	why := a.Pins(s).Own(ctx, protocol.RunOf(h.Name))
 	switch {
 	case why == nil:
 		return nil, nil
 	case !errors.Is(why, protocol.ErrForeign) && !errors.Is(why, protocol.ErrRolledBack):
 		return nil, why
 	}
-	st, err := a.newEngine(s, nil).State(ctx, runOf(h))
+	st, err := a.Engine(s, nil).State(ctx, protocol.RunOf(h.Name))
 	if err != nil {
 		return nil, err
 	}
-	x := &adoptable{ID: runOf(h), Workflow: st.Program().Workflow.Name, Status: st.Status(), Why: protocol.CodeOf(why), Runs: actsOf(st.Program()), head: h}
+	x := &adoptable{ID: protocol.RunOf(h.Name), Workflow: st.Program().Workflow.Name, Status: st.Status(), Why: protocol.CodeOf(why), Runs: compose.Acts(st.Program()), head: h}
 	if p := st.Info.Parent; p != nil {
 		parent := string(p.Run) + ":" + p.Step
 		x.Parent = &parent
 	}
 	return x, nil
-}
-
-// actsOf is what a workflow and its sub-workflows run as the user: commands, and the commands of
-// agents that say "sandbox: off".
-func actsOf(p *lang.Program) []string {
-	out := []string{}
-	for _, r := range p.Workflow.Roles {
-		switch {
-		case r.Action == protocol.ActRun:
-			out = append(out, r.Name+": "+r.Run)
-		case r.Sandbox == protocol.SandboxOff:
-			out = append(out, r.Name+": any command that its model writes, without a sandbox")
-		}
-		if child := p.Children[r.Workflow]; child != nil {
-			for _, act := range actsOf(child) {
-				out = append(out, r.Name+"/"+act)
-			}
-		}
-	}
-	return out
 }
 
 // mostListed is how many runs, and commands of one, people are shown.
@@ -187,7 +167,7 @@ func (a *app) tellAdoptable(list []adoptable) {
 			counts = append(counts, fmt.Sprintf("%d %s", count[status], status))
 		}
 	}
-	a.progress("%s from elsewhere: %s", plural(len(list), "run"), strings.Join(counts, ", "))
+	a.progress("%s from elsewhere: %s", protocol.Plural(len(list), "run"), strings.Join(counts, ", "))
 	open := slices.DeleteFunc(slices.Clone(list), func(x adoptable) bool { return x.Status.Final() || x.Parent != nil })
 	for i, x := range open {
 		if i == mostListed {

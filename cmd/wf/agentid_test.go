@@ -2,13 +2,9 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
-	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -16,6 +12,7 @@ import (
 	"wf/files"
 	"wf/hub/schedule"
 	"wf/protocol"
+	"wf/service/compose"
 )
 
 // The id of a daemon lies in its store, which may come from elsewhere: a link in its place is neither
@@ -71,12 +68,12 @@ func TestWhatADaemonKeepsIsKeptInItsStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	for _, link := range []string{tasksDir + "/R1", tasksDir} {
+	for _, link := range []string{compose.TasksDir + "/R1", compose.TasksDir} {
 		path := filepath.Join(s.Dir(), link)
 		if err := errors.Join(os.RemoveAll(path), os.MkdirAll(filepath.Dir(path), 0o700), os.Symlink(elsewhere, path)); err != nil {
 			t.Fatal(err)
 		}
-		if dir, err := taskDir(s, "R1"); !errors.Is(err, files.ErrOdd) {
+		if dir, err := compose.TaskDir(s, "R1"); !errors.Is(err, files.ErrOdd) {
 			t.Errorf("with a link in place of %s pages go to %s, %v", link, dir, err)
 		}
 	}
@@ -89,32 +86,5 @@ func TestWhatADaemonKeepsIsKeptInItsStore(t *testing.T) {
 	}
 	if _, err := (&schedule.Seen{Path: at}).Since("job", time.Now()); !errors.Is(err, files.ErrOdd) {
 		t.Errorf("a link was read: %v", err)
-	}
-}
-
-// A file of workflows that a daemon finds is one of its directory: a link from there leads to no other file of the
-// user, of which its clients would read what is wrong with it.
-func TestAServedWorkflowLiesInItsDirectory(t *testing.T) {
-	dir, outside := t.TempDir(), filepath.Join(t.TempDir(), "private.yaml")
-	const flow = "wf: 1\nname: %s\nroles: {a: {set: {n: 1}}}\n"
-	write(t, dir, "real.yaml", fmt.Sprintf(flow, "real"))
-	write(t, filepath.Dir(outside), "private.yaml", fmt.Sprintf(flow, "private"))
-	if err := errors.Join(os.Symlink("real.yaml", filepath.Join(dir, "within.yaml")), os.Symlink(outside, filepath.Join(dir, "out.yaml")),
-		os.Symlink("/dev/zero", filepath.Join(dir, "zero.yaml")), syscall.Mkfifo(filepath.Join(dir, "pipe.yaml"), 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	list, err := shelf{a: newApp(os.Stdin, os.Stdout, os.Stderr), dirs: []string{dir}}.list()
-	if err != nil {
-		t.Fatal(err)
-	}
-	good := map[string]bool{}
-	for _, f := range list {
-		good[filepath.Base(f.path)] = f.program != nil
-		if strings.Contains(f.name+f.problem, "private.yaml") || f.name == "private" {
-			t.Errorf("%s tells of the other file: %s, %s", f.path, f.name, f.problem)
-		}
-	}
-	if want := map[string]bool{"real.yaml": true, "within.yaml": true, "out.yaml": false, "zero.yaml": false, "pipe.yaml": false}; !maps.Equal(good, want) {
-		t.Errorf("served are %v", good)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"wf/cas"
 	"wf/engine"
 	"wf/protocol"
+	"wf/service/compose"
 )
 
 type answerFlags struct {
@@ -62,7 +63,7 @@ that differs when it is to run is asked for again.`,
 }
 
 func (a *app) reply(args []string, f answerFlags) (engine.Reply, error) {
-	r := engine.Reply{Choice: f.choice, Signal: f.signal, By: whoami(), Source: "cli"}
+	r := engine.Reply{Choice: f.choice, Signal: f.signal, By: compose.User(), Source: "cli"}
 	if len(args) == 1 {
 		r.Text = written(args[0])
 		if r.Text == "-" {
@@ -104,7 +105,7 @@ func (f answerFlags) read(v *api.Run, step string) (protocol.JSON, error) {
 }
 
 func (a *app) answerRun(ctx context.Context, arg string, reply engine.Reply, f answerFlags) error {
-	return a.withStore(ctx, func(s *cas.Store) error {
+	return a.WithStore(ctx, func(s *cas.Store) error {
 		at, err := a.resolve(ctx, s, arg)
 		if err != nil {
 			return err
@@ -113,7 +114,7 @@ func (a *app) answerRun(ctx context.Context, arg string, reply engine.Reply, f a
 			return usagef("%s is a block, a run or a step of one is wanted", written(arg))
 		}
 		reply.Step = at.step
-		e := a.newEngine(s, nil)
+		e := a.Engine(s, nil)
 		before, err := a.shown(ctx, e, at.run)
 		if err != nil {
 			return err
@@ -125,10 +126,10 @@ func (a *app) answerRun(ctx context.Context, arg string, reply engine.Reply, f a
 		if err != nil {
 			return err
 		}
-		a.note(ctx, s, at.run)
+		a.Note(ctx, s, at.run)
 		a.progress("answered %s of run %s", step, at.run)
 		if !f.record {
-			err := a.drive(ctx, s, at.run, engine.DriveOptions{By: whoami()})
+			err := a.drive(ctx, s, at.run, engine.DriveOptions{By: compose.User()})
 			if !errors.Is(err, protocol.ErrRunLive) {
 				return err
 			}

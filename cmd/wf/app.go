@@ -7,63 +7,42 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
-	"wf/agentkit"
-	"wf/agentkit/config"
-	"wf/agentkit/mcp"
 	"wf/protocol"
+	"wf/service/compose"
 )
 
 // An app is one invocation of wf: its streams, and the flags that every command has.
 type app struct {
+	*compose.Setup
+
 	in       io.Reader
 	lines    *bufio.Reader // in, once questions are read from it
 	out, err *screen
 
-	store   string // --store
 	quiet   bool
-	verbose bool
 	color   string // auto, always, never
 	noInput bool
 	format  string     // of -o: human, json, jsonl and what a command adds
 	reach   reachFlags // --hub
 
-	loaded struct { // the configs, read once, also where a daemon serves several at a time
-		once   sync.Once
-		config *config.Loaded
-		err    error
-	}
-
-	key struct { // see seal
-		once  sync.Once
-		bytes []byte
-	}
-
-	opened   openModels
-	offers   mcp.Offers
-	withheld agentkit.Withheld
-
-	memories openMemories
-	pinned   sync.Map // *cas.Pins by *cas.Store
-	pages    taskPages
-	mcp      []string // --trust-mcp
-	trusted  []string // --trust
-
-	seeding  seeding
-	ours     bool // wf itself wrote all that runs: wf demo
 	every    bool // wf show --all
 	started  bool // the command line was understood
 	reported bool // the answer on stdout is complete, an error in JSON would be a second one
 }
 
 func newApp(in io.Reader, out, err *os.File) *app {
-	a := &app{in: in, out: newScreen(out), err: newScreen(err), color: "auto", format: "human"}
+	return newAppOn(in, newScreen(out), newScreen(err))
+}
+
+func newAppOn(in io.Reader, out, err *screen) *app {
+	a := &app{Setup: &compose.Setup{Options: compose.Options{Version: version(), Stdin: in}}, in: in, out: out, err: err, color: "auto", format: "human"}
 	a.out.color, a.err.color = a.colored(a.out), a.colored(a.err) // until the flags are read
+	a.Tell = func(text string) { a.progress("%s", strings.TrimRight(visible(text), "\n")) }
 	return a
 }
 
@@ -74,9 +53,9 @@ func (a *app) interactive() bool {
 }
 
 func (a *app) globalFlags(f *pflag.FlagSet) {
-	f.StringVar(&a.store, "store", "", "store directory (WF_STORE; else the nearest .wf upwards, else the user's)")
+	f.StringVar(&a.Setup.Options.Store, "store", "", "store directory (WF_STORE; else the nearest .wf upwards, else the user's)")
 	f.BoolVarP(&a.quiet, "quiet", "q", false, "no progress on stderr")
-	f.BoolVarP(&a.verbose, "verbose", "v", false, "more detail")
+	f.BoolVarP(&a.Verbose, "verbose", "v", false, "more detail")
 	f.StringVar(&a.color, "color", "auto", "when to use colours: auto, always or never (NO_COLOR and CLICOLOR_FORCE are honoured)")
 	f.BoolVar(&a.noInput, "no-input", false, "never ask, fail instead")
 	f.StringVarP(&a.format, "output", "o", "human", "form of the answer: human, json or jsonl")
@@ -132,18 +111,9 @@ func (a *app) progress(format string, args ...any) {
 }
 
 // usagef is an error of the command line.
-func usagef(format string, args ...any) error {
-	e := *protocol.ErrUsage
-	e.Message = fmt.Sprintf(format, args...)
-	return &e
-}
+func usagef(format string, args ...any) error { return protocol.ErrUsage.With("", format, args...) }
 
 // fail is an error with a code, what happened, and what to do.
 func fail(sentinel *protocol.Error, hint, format string, args ...any) error {
-	e := *sentinel
-	e.Message = fmt.Sprintf(format, args...)
-	if hint != "" {
-		e.Hint = hint
-	}
-	return &e
+	return sentinel.With(hint, format, args...)
 }

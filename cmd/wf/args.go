@@ -74,7 +74,7 @@ func takes(least, most int, names ...string) cobra.PositionalArgs {
 		case most >= 0 && len(args) > most:
 			extra := written(args[most])
 			if strings.Contains(extra, "=") && cmd.Flags().Lookup("input") != nil {
-				return fail(protocol.ErrUsage, fmt.Sprintf("inputs are given with -i: wf %s %s -i %s", commandName(cmd), strings.Join(args[:most], " "), shellWord(extra)),
+				return fail(protocol.ErrUsage, fmt.Sprintf("inputs are given with -i: wf %s %s -i %s", commandName(cmd), strings.Join(args[:most], " "), protocol.ShellWord(extra)),
 					"wf %s: unexpected argument %q", commandName(cmd), extra)
 			}
 			return usagef("wf %s: unexpected argument %q", commandName(cmd), extra)
@@ -90,14 +90,6 @@ func commandName(cmd *cobra.Command) string {
 		return cmd.Name()
 	}
 	return name
-}
-
-// plural is "1 run", "2 runs".
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // badFlag is an error of the flag parser; of a flag that is not there it names the nearest one.

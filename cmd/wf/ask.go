@@ -11,6 +11,7 @@ import (
 	"wf/api"
 	"wf/engine"
 	"wf/protocol"
+	"wf/service/compose"
 )
 
 // askAtTerminal asks the person at the terminal what a run waits for, and has the answer recorded.
@@ -37,7 +38,7 @@ func (a *app) askAtTerminal(ctx context.Context, v *api.Run, record func(context
 		if err != nil || reply == nil {
 			return false, err
 		}
-		reply.Step, reply.Shown, reply.By, reply.Source = w.Step, w.Shown, whoami(), "terminal"
+		reply.Step, reply.Shown, reply.By, reply.Source = w.Step, w.Shown, compose.User(), "terminal"
 		err = record(ctx, *reply)
 		switch {
 		case errors.Is(err, protocol.ErrUsage): // asked again

@@ -125,11 +125,11 @@ func fieldFlags(form string) string {
 	var flags []string
 	for _, f := range fields {
 		if f.Required && len(f.Default) == 0 {
-			flags = append(flags, "--field "+shellWord(f.Name+"="+f.Example()))
+			flags = append(flags, "--field "+protocol.ShellWord(f.Name+"="+f.Example()))
 		}
 	}
 	if len(flags) == 0 && len(fields) > 0 {
-		flags = append(flags, "--field "+shellWord(fields[0].Name+"="+fields[0].Example()))
+		flags = append(flags, "--field "+protocol.ShellWord(fields[0].Name+"="+fields[0].Example()))
 	}
 	return strings.Join(flags, " ")
 }

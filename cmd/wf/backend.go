@@ -18,17 +18,19 @@ import (
 	"wf/engine/layout"
 	"wf/hub/server"
 	"wf/protocol"
+	"wf/service/compose"
+	"wf/service/query"
 )
 
 // A backend answers the API of a daemon: it reads the store, and moves runs through a keeper.
 type backend struct {
-	a      *app
-	s      *cas.Store
-	e      *engine.Engine
-	keeper *keeper
-	shelf  shelf
-	dir    string   // workspace of the runs it starts
-	told   sync.Map // CIDs of definitions with schedules that wait for trust, and about which the log has a line
+	a       *app
+	s       *cas.Store
+	e       *engine.Engine
+	keeper  *keeper
+	catalog compose.Catalog
+	dir     string   // workspace of the runs it starts
+	told    sync.Map // CIDs of definitions with schedules that wait for trust, and about which the log has a line
 
 	// moving is held for reading from before a commit by which a run goes on until the keeper has
 	// the run. Suspend waits for that: else it would find a run that moves, and no drive to stop.
@@ -38,17 +40,17 @@ type backend struct {
 var _ server.Backend = (*backend)(nil)
 
 // Workflows lists what lies in the served directories.
-func (b *backend) Workflows(context.Context) ([]server.Workflow, error) {
-	found, err := b.shelf.list()
-	out := make([]server.Workflow, len(found))
+func (b *backend) Workflows(context.Context) ([]api.Workflow, error) {
+	found, err := b.catalog.List()
+	out := make([]api.Workflow, len(found))
 	for i, f := range found {
-		out[i] = f.entry()
+		out[i] = f.Entry()
 	}
 	return out, err
 }
 
 // Runs is wf ls, with one more run than asked for to see whether there are others.
-func (b *backend) Runs(ctx context.Context, q server.Query) ([]any, protocol.RunID, error) {
+func (b *backend) Runs(ctx context.Context, q api.Query) ([]any, protocol.RunID, error) {
 	rows, unread, err := b.a.rows(ctx, b.s, lsFlags{limit: q.Limit + 1, status: string(q.Status), tag: q.Tag, workflow: q.Workflow,
 		all: q.All, text: strings.ToLower(q.Text), before: q.Before})
 	if err != nil {
@@ -71,7 +73,7 @@ func (b *backend) Runs(ctx context.Context, q server.Query) ([]any, protocol.Run
 }
 
 // Run is wf show.
-func (b *backend) Run(ctx context.Context, run protocol.RunID, w server.Window) (any, error) {
+func (b *backend) Run(ctx context.Context, run protocol.RunID, w api.Window) (any, error) {
 	v, err := b.e.ViewWindow(ctx, run, api.Window(w))
 	if err == nil {
 		b.drives(run, v.Status, &v.Driving)
@@ -227,7 +229,7 @@ func (b *backend) Verify(ctx context.Context, run protocol.RunID) (any, error) {
 	}
 	r, err := cas.Verify(ctx, b.s, o)
 	if err == nil && r.OK {
-		err = b.a.refold(ctx, b.s, &r, false)
+		err = b.a.Refold(ctx, b.s, &r, false)
 	}
 	if err != nil {
 		return nil, err
@@ -242,11 +244,11 @@ func (b *backend) Verify(ctx context.Context, run protocol.RunID) (any, error) {
 
 // Cost is wf cost.
 func (b *backend) Cost(ctx context.Context, run protocol.RunID, by string) (any, error) {
-	table, err := b.a.prices()
+	table, err := b.a.Prices()
 	if err != nil {
 		return nil, err
 	}
-	return costOf(ctx, b.s, run, by, table)
+	return query.Cost(ctx, b.s, run, by, table)
 }
 
 // given are the inputs of a request as a program reads them.

@@ -5,16 +5,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"slices"
-	"strings"
 
 	"wf/agentkit/config"
+	"wf/api"
 	"wf/engine"
 	"wf/engine/lang"
 	"wf/hub/guard"
 	"wf/hub/schedule"
-	"wf/hub/server"
 	"wf/protocol"
+	"wf/service/compose"
 )
 
 // asker is who makes a request, as it is recorded: whom the guard let in, else the user.
@@ -22,19 +21,19 @@ func asker(ctx context.Context) string {
 	if id, ok := guard.Of(ctx); ok && id.Name != "" {
 		return id.Name
 	}
-	return whoami()
+	return compose.User()
 }
 
 // Start begins a run of a served workflow.
-func (b *backend) Start(ctx context.Context, s server.Start) (protocol.RunID, bool, error) {
-	f, err := b.shelf.find(s.Workflow)
+func (b *backend) Start(ctx context.Context, s api.Start) (protocol.RunID, bool, error) {
+	f, err := b.catalog.Find(s.Workflow)
 	if err != nil {
 		return "", false, err
 	}
-	if err := untrusted(f.waits, config.Serve, config.Unconfined); err != nil {
+	if err := compose.Untrusted(f.Waits, config.Serve, config.Unconfined); err != nil {
 		return "", false, err
 	}
-	models, err := b.modelsFor(ctx, f.program, s.Models)
+	models, err := b.modelsFor(ctx, f.Program, s.Models)
 	if err != nil {
 		return "", false, err
 	}
@@ -45,18 +44,18 @@ func (b *backend) Start(ctx context.Context, s server.Start) (protocol.RunID, bo
 }
 
 // launch begins a run of a workflow that was found, and has it driven.
-func (b *backend) launch(ctx context.Context, f found, inputs map[string]any, l engine.Launch) (run protocol.RunID, fresh bool, err error) {
-	p := f.program
+func (b *backend) launch(ctx context.Context, f compose.Found, inputs map[string]any, l engine.Launch) (run protocol.RunID, fresh bool, err error) {
+	p := f.Program
 	if l.Inputs, err = p.Inputs(inputs); err != nil {
 		return "", false, err
 	}
-	if l.Models, _, err = b.a.resolveModels(ctx, p, l.Models); err != nil {
+	if l.Models, _, err = b.a.ResolveModels(ctx, p, l.Models); err != nil {
 		return "", false, err
 	}
-	if err = b.a.secretsSet(p); err != nil {
+	if err = b.a.SecretsSet(p); err != nil {
 		return "", false, err
 	}
-	l.Program, l.Source, l.File, l.Workspace = p, f.source, f.path, b.dir
+	l.Program, l.Source, l.File, l.Workspace = p, f.Source, f.Path, b.dir
 	if l.Description == "" {
 		l.Description = p.Workflow.Description
 	}
@@ -71,18 +70,18 @@ func (b *backend) launch(ctx context.Context, f found, inputs map[string]any, l 
 
 // scheduled are the served workflows that the clock starts: of those that were trusted.
 func (b *backend) scheduled(context.Context) ([]schedule.Job, error) {
-	all, err := b.shelf.list()
+	all, err := b.catalog.List()
 	var jobs []schedule.Job
 	for _, f := range all {
-		if f.program == nil || f.program.Workflow.Schedule == nil {
+		if f.Program == nil || f.Program.Workflow.Schedule == nil {
 			continue
 		}
-		if why := untrusted(f.waits, config.Schedule, config.Unconfined); why != nil {
-			if _, told := b.told.LoadOrStore(f.cid, true); !told {
-				b.keeper.log.Warn("the schedule waits for trust", "workflow", f.name, "file", f.path, "fix", protocol.HintOf(why))
+		if why := compose.Untrusted(f.Waits, config.Schedule, config.Unconfined); why != nil {
+			if _, told := b.told.LoadOrStore(f.CID, true); !told {
+				b.keeper.log.Warn("the schedule waits for trust", "workflow", f.Name, "file", f.Path, "fix", protocol.HintOf(why))
 			}
 		} else {
-			jobs = append(jobs, schedule.Job{Workflow: f.name, File: f.path, Schedule: *f.program.Workflow.Schedule})
+			jobs = append(jobs, schedule.Job{Workflow: f.Name, File: f.Path, Schedule: *f.Program.Workflow.Schedule})
 		}
 	}
 	return jobs, err
@@ -90,11 +89,11 @@ func (b *backend) scheduled(context.Context) ([]schedule.Job, error) {
 
 // fire starts what is due; a firing that was started before is left alone.
 func (b *backend) fire(ctx context.Context, x schedule.Firing) error {
-	f, err := b.shelf.find(x.Job.File)
+	f, err := b.catalog.Find(x.Job.File)
 	if err != nil {
 		return err
 	}
-	if err := untrusted(f.waits, config.Schedule, config.Unconfined); err != nil {
+	if err := compose.Untrusted(f.Waits, config.Schedule, config.Unconfined); err != nil {
 		return err // it was changed since it was listed
 	}
 	_, _, err = b.launch(ctx, f, nil, engine.Launch{RequestID: x.RequestID, CreatedBy: "schedule"})
@@ -102,7 +101,7 @@ func (b *backend) fire(ctx context.Context, x schedule.Firing) error {
 }
 
 // modelsFor checks the roles that models are chosen for, and that the asker may choose them.
-func (b *backend) modelsFor(ctx context.Context, p *lang.Program, given map[string]server.ModelList) (map[string][]string, error) {
+func (b *backend) modelsFor(ctx context.Context, p *lang.Program, given map[string]api.ModelList) (map[string][]string, error) {
 	if len(given) == 0 {
 		return nil, nil
 	}
@@ -124,7 +123,7 @@ func (b *backend) mayChoose(ctx context.Context, p *lang.Program, chosen map[str
 	if id, ok := guard.Of(ctx); !ok || id.Allows(guard.Admin) {
 		return nil
 	}
-	c, err := b.a.config()
+	c, err := b.a.Config()
 	if err != nil {
 		return err
 	}
@@ -148,7 +147,7 @@ func (b *backend) mayChoose(ctx context.Context, p *lang.Program, chosen map[str
 }
 
 // Answer records an answer; the run goes on here, unless another process drives it.
-func (b *backend) Answer(ctx context.Context, run protocol.RunID, x server.Answer) (string, error) {
+func (b *backend) Answer(ctx context.Context, run protocol.RunID, x api.Answer) (string, error) {
 	r := engine.Reply{Step: x.Step, Signal: x.Signal, Choice: x.Choice, Text: x.Text, Shown: x.Shown, By: asker(ctx), Source: "http"}
 	if len(x.Fields) > 0 && string(x.Fields) != "null" {
 		fields, err := protocol.CanonicalizeJSON(x.Fields)
@@ -172,7 +171,7 @@ func (b *backend) Cancel(ctx context.Context, run protocol.RunID, reason string)
 	if err := b.e.Cancel(ctx, run, asker(ctx), reason); err != nil {
 		return err
 	}
-	b.a.note(ctx, b.s, run)
+	b.a.Note(ctx, b.s, run)
 	return nil
 }
 
@@ -201,7 +200,7 @@ func (b *backend) Compact(ctx context.Context, run protocol.RunID) error {
 }
 
 // Resume goes on with a run, and returns when that is recorded, or when nothing can move.
-func (b *backend) Resume(ctx context.Context, run protocol.RunID, r server.Resume) error {
+func (b *backend) Resume(ctx context.Context, run protocol.RunID, r api.Resume) error {
 	o := engine.DriveOptions{By: asker(ctx)}
 	for _, name := range sortedKeys(r.Limits) {
 		l, err := limitOf(name, r.Limits[name])
@@ -243,7 +242,7 @@ func limitOf(name string, value json.RawMessage) (protocol.LimitChanged, error) 
 }
 
 // Fork makes a new run and goes on with it. One of a run from elsewhere would not go on, and is refused.
-func (b *backend) Fork(ctx context.Context, run protocol.RunID, f server.Fork) (protocol.RunID, error) {
+func (b *backend) Fork(ctx context.Context, run protocol.RunID, f api.Fork) (protocol.RunID, error) {
 	at, err := forkPoint(ctx, b.s, ref{run: run, step: f.Step}, f.After)
 	if err != nil {
 		return "", err
@@ -258,7 +257,7 @@ func (b *backend) Fork(ctx context.Context, run protocol.RunID, f server.Fork) (
 		if o.Models, err = b.modelsFor(ctx, st.Program(), f.Models); err != nil {
 			return "", err
 		}
-		if o.Models, _, err = b.a.resolveModels(ctx, st.Program(), o.Models); err != nil {
+		if o.Models, _, err = b.a.ResolveModels(ctx, st.Program(), o.Models); err != nil {
 			return "", err
 		}
 	}
@@ -273,7 +272,7 @@ func (b *backend) Fork(ctx context.Context, run protocol.RunID, f server.Fork) (
 }
 
 // Message queues a text for a run. One that answers a question makes the run go on.
-func (b *backend) Message(ctx context.Context, run protocol.RunID, m server.Message) error {
+func (b *backend) Message(ctx context.Context, run protocol.RunID, m api.Message) error {
 	b.moving.RLock()
 	defer b.moving.RUnlock()
 	if err := b.e.Message(ctx, run, m.Source, m.Text); err != nil {
@@ -287,34 +286,6 @@ func (b *backend) Message(ctx context.Context, run protocol.RunID, m server.Mess
 		b.keeper.keep(run, engine.DriveOptions{By: asker(ctx)})
 	}
 	return nil
-}
-
-// find is the workflow of a name or a path. Only what is served can be started.
-func (s shelf) find(name string) (found, error) {
-	all, err := s.list()
-	if err != nil {
-		return found{}, err
-	}
-	var fits []found
-	for _, f := range all {
-		if f.path == name || f.name == name {
-			fits = append(fits, f)
-		}
-	}
-	switch {
-	case len(fits) == 0:
-		return found{}, fail(protocol.ErrNotFound, "GET /v1/workflows lists them; wf serve --workflows DIR adds more", "no workflow %q is served", name)
-	case len(fits) > 1:
-		var paths []string
-		for _, f := range fits {
-			paths = append(paths, f.path)
-		}
-		slices.Sort(paths)
-		return found{}, fail(protocol.ErrAmbiguous, "name the file", "%d workflows are called %q: %s", len(fits), name, strings.Join(paths, ", "))
-	case fits[0].problem != "":
-		return found{}, fail(protocol.ErrInvalid, "wf validate "+fits[0].path, "%s is not a valid workflow: %s", fits[0].path, fits[0].problem)
-	}
-	return fits[0], nil
 }
 
 // errServeStopped is the cause with which a daemon that ends suspends its runs; it goes on with them

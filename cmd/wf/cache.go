@@ -78,7 +78,7 @@ type cacheJSON struct {
 }
 
 func (a *app) cache(ctx context.Context, s *cas.Store, run protocol.RunID, least float64) error {
-	e := a.newEngine(s, nil)
+	e := a.Engine(s, nil)
 	r := newCacheReader(e.Histories(ctx))
 	out := cacheJSON{Schema: "wf.cache/v1", Run: run, MinPrefix: 1, Items: []*callCache{}}
 	var input, cached int64
@@ -378,7 +378,7 @@ func (a *app) showCache(c cacheJSON) error {
 		least = "no call goes on from another: no prefix to compare"
 	}
 	if n := c.Compactions; n > 0 {
-		least += fmt.Sprintf(", but ≥ %.4f after %s", *c.MinCompacted, plural(n, "compaction"))
+		least += fmt.Sprintf(", but ≥ %.4f after %s", *c.MinCompacted, protocol.Plural(n, "compaction"))
 	}
 	_, err := fmt.Fprintf(a.out, "%s   read from the cache: %s\n", least, hit)
 	return err

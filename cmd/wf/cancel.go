@@ -5,6 +5,7 @@ import (
 
 	"wf/cas"
 	"wf/protocol"
+	"wf/service/compose"
 )
 
 func newCancel(a *app) *cobra.Command {
@@ -20,11 +21,11 @@ What is recorded stays; wf fork goes on from any step.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			return a.withRun(ctx, args[0], func(s *cas.Store, run protocol.RunID) error {
-				e := a.newEngine(s, nil)
-				if err := e.Cancel(ctx, run, whoami(), reason); err != nil {
+				e := a.Engine(s, nil)
+				if err := e.Cancel(ctx, run, compose.User(), reason); err != nil {
 					return err
 				}
-				a.note(ctx, s, run)
+				a.Note(ctx, s, run)
 				v, err := a.shown(ctx, e, run)
 				if err != nil {
 					return err

@@ -53,7 +53,7 @@ func (a *app) casPut(ctx context.Context, codec string) error {
 	if err != nil {
 		return err
 	}
-	s, err := a.openStore(ctx)
+	s, err := a.OpenStore(ctx)
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func newCasShow(a *app) *cobra.Command {
 
 // withBlock finds a block by its CID or a part of it.
 func (a *app) withBlock(ctx context.Context, arg string, f func(protocol.Link, []byte) error) error {
-	return a.withStore(ctx, func(s *cas.Store) error {
+	return a.WithStore(ctx, func(s *cas.Store) error {
 		at, err := a.resolve(ctx, s, arg)
 		if err != nil {
 			return err
@@ -151,7 +151,7 @@ func (a *app) importCAR(ctx context.Context, path, name string) error {
 		}
 		in = f
 	}
-	s, err := a.openStore(ctx)
+	s, err := a.OpenStore(ctx)
 	if err != nil {
 		return err
 	}
@@ -164,7 +164,7 @@ func (a *app) importCAR(ctx context.Context, path, name string) error {
 			}
 			held = append(held, unlock)
 		}
-		return a.pins(s).Disown(ctx, forwarded)
+		return a.Pins(s).Disown(ctx, forwarded)
 	}})
 	for _, unlock := range held {
 		err = errors.Join(err, unlock())
@@ -179,7 +179,7 @@ func (a *app) importCAR(ctx context.Context, path, name string) error {
 		fmt.Fprintln(a.out, run)
 	}
 	if n := len(got.Children); n > 0 {
-		a.progress("with it came %s of sub-workflows", plural(n, "run"))
+		a.progress("with it came %s of sub-workflows", protocol.Plural(n, "run"))
 	}
 	for _, run := range got.Forwarded {
 		a.progress("run %s was there, and went on to the head of the archive", run)

@@ -17,6 +17,7 @@ import (
 	"wf/hub/client"
 	"wf/hub/guard"
 	"wf/protocol"
+	"wf/service/compose"
 )
 
 // chatFlags are how a chat begins.
@@ -72,7 +73,7 @@ func (a *app) chat(ctx context.Context, arg string, f chatFlags) error {
 	if err := a.wantsTerminal("chat", "wf run and wf answer"); err != nil {
 		return err
 	}
-	s, err := a.openStore(ctx)
+	s, err := a.OpenStore(ctx)
 	if err != nil {
 		return err
 	}
@@ -107,7 +108,7 @@ func (a *app) withOwnDaemon(s *cas.Store, dir string, f func(*daemon, *client.AP
 	}
 	d.keeper.alone = true
 	d.start()
-	server := guard.Server(guard.As(guard.Identity{Name: whoami(), Scopes: guard.AllScopes}, d.handler()), d.log)
+	server := guard.Server(guard.As(guard.Identity{Name: compose.User(), Scopes: guard.AllScopes}, d.handler()), d.log)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(pipe) }()
 	err = f(d, api)
@@ -137,25 +138,25 @@ func (a *app) chatRun(ctx context.Context, d *daemon, arg string, f chatFlags) (
 		if err != nil {
 			return "", err
 		}
-		d.keeper.keep(run, engine.DriveOptions{By: whoami()})
+		d.keeper.keep(run, engine.DriveOptions{By: compose.User()})
 		return run, nil
 	}
 	mode, err := protocol.ParseContext(f.run.context)
 	if err != nil {
 		return "", usagef("--context %s: want conversation, task or fresh", f.run.context)
 	}
-	inputs, err := a.given(def.program, f.run)
+	inputs, err := a.given(def.Program, f.run)
 	if err != nil {
 		return "", err
 	}
-	models, err := modelFlags(def.program, f.run.models)
+	models, err := modelFlags(def.Program, f.run.models)
 	if err != nil {
 		return "", err
 	}
-	if _, _, err := a.resolveModels(ctx, def.program, models); errors.Is(err, protocol.ErrModel) {
+	if _, _, err := a.ResolveModels(ctx, def.Program, models); errors.Is(err, protocol.ErrModel) {
 		return "", hintedAs(err, "there is no model to talk with: none was named, and no key is set")
 	}
-	run, _, err := d.backend.launch(ctx, def, inputs, engine.Launch{Type: chatType, Tags: f.run.tags, CreatedBy: whoami(), Models: models, Context: mode, AllowSecretInputs: f.run.open})
+	run, _, err := d.backend.launch(ctx, def, inputs, engine.Launch{Type: chatType, Tags: f.run.tags, CreatedBy: compose.User(), Models: models, Context: mode, AllowSecretInputs: f.run.open})
 	return run, err
 }
 
@@ -169,12 +170,12 @@ func (a *app) chatToContinue(ctx context.Context, d *daemon, arg string, last bo
 		return "", err
 	}
 	for _, h := range heads {
-		st, err := d.backend.e.State(ctx, runOf(h))
+		st, err := d.backend.e.State(ctx, protocol.RunOf(h.Name))
 		if err != nil {
 			return "", err
 		}
 		if st.Info.Type == chatType && !st.Status().Final() {
-			return runOf(h), nil
+			return protocol.RunOf(h.Name), nil
 		}
 	}
 	return "", fail(protocol.ErrUnknownRun, "wf chat begins one", "there is no chat to go on with")

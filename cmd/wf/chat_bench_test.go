@@ -44,7 +44,7 @@ func BenchmarkTurnOfALongChat(b *testing.B) {
 		b.Setenv("WF_STORE", fmt.Sprint(dir, "/", turns, ".wf"))
 		a := newApp(os.Stdin, os.Stdout, os.Stderr)
 		a.quiet = true
-		s, err := a.openStore(b.Context())
+		s, err := a.OpenStore(b.Context())
 		if err != nil {
 			b.Fatal(err)
 		}

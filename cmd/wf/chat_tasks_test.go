@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"wf/agentkit/modeltest"
+	"wf/api"
 )
 
 // errand is a model that carries out three tasks, by what it is shown of the one at hand.
@@ -116,7 +117,7 @@ func TestAChatOfTasksAndTheNextOne(t *testing.T) {
 	if len(tasks.Items) != 3 || slices.ContainsFunc(tasks.Items, func(x struct{ ID, Goal, Status string }) bool { return x.Status != "completed" }) {
 		t.Errorf("tasks %+v", tasks.Items)
 	}
-	var byTask, byRole costJSON
+	var byTask, byRole api.Cost
 	place.read(&byTask, "cost", "-2", "--by", "task")
 	place.read(&byRole, "cost", "-2", "--by", "role")
 	var in, out int64

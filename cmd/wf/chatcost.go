@@ -3,10 +3,10 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"strconv"
 	"strings"
 
+	"wf/api"
 	"wf/cmd/internal/chat"
 	"wf/cmd/internal/plain"
 	"wf/hub/client"
@@ -28,9 +28,9 @@ func (s *chatSession) cost(ctx context.Context, by ...string) (chat.Outcome, err
 
 // costText is wf cost as text: the numbers under each other, and what a task was for last, so
 // that a narrow screen cuts that.
-func costText(ctx context.Context, api *client.API, run protocol.RunID, by string) (string, error) {
-	var c costJSON
-	raw, err := api.Cost(ctx, run, by)
+func costText(ctx context.Context, server *client.API, run protocol.RunID, by string) (string, error) {
+	var c api.Cost
+	raw, err := server.Cost(ctx, run, by)
 	if err == nil {
 		err = json.Unmarshal(raw, &c)
 	}
@@ -38,36 +38,18 @@ func costText(ctx context.Context, api *client.API, run protocol.RunID, by strin
 		return "", err
 	}
 	rows := [][]string{{"By " + strings.ToUpper(by[:1]) + by[1:], "calls", "input", "cached", "written", "output", "cost", ""}}
-	add := func(name string, r *costRow) {
+	add := func(name string, r *api.CostRow) {
 		row := []string{plain.Text(name)}
 		for _, n := range []int64{int64(r.Calls), r.Input, r.Cached, r.CacheWrite5m + r.CacheWrite1h, r.Output} {
 			row = append(row, strconv.FormatInt(n, 10))
 		}
-		rows = append(rows, append(row, usdText(r), plain.Line(plain.Text(r.Goal), protocol.TaskGoalMax)))
+		rows = append(rows, append(row, money(r), plain.Line(plain.Text(r.Goal), protocol.TaskGoalMax)))
 	}
 	for _, r := range c.Items {
 		add(r.Name, r)
 	}
 	add("total", c.Total)
 	return numbers(rows), nil
-}
-
-// usdText is what a row of wf.cost/v1 costs, for people.
-func usdText(r *costRow) string {
-	text := func(n json.Number) string {
-		usd, err := n.Float64()
-		if err != nil {
-			return n.String()
-		}
-		return fmt.Sprintf("$%.4f", usd)
-	}
-	switch {
-	case r.CostUSD != nil:
-		return text(*r.CostUSD)
-	case r.KnownUSD != "" && r.KnownUSD != "0":
-		return "≥ " + text(r.KnownUSD)
-	}
-	return "unknown"
 }
 
 // numbers writes rows whose first column is a name, and whose last one is words; those between

@@ -11,12 +11,13 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"wf/protocol"
+	"wf/service/compose"
 	"wf/workflows"
 )
 
 // chatDefinition is the workflow of a chat. isRun says that the argument names no file: it is
 // a run to go on with.
-func (a *app) chatDefinition(arg string, last bool) (def found, isRun bool, err error) {
+func (a *app) chatDefinition(arg string, last bool) (def compose.Found, isRun bool, err error) {
 	if last {
 		if arg != "" {
 			return def, false, usagef("--continue goes on with the newest chat, %s names another one", arg)
@@ -28,8 +29,8 @@ func (a *app) chatDefinition(arg string, last bool) (def found, isRun bool, err 
 		if err != nil {
 			return def, false, err
 		}
-		d := definition{path: "chat.yaml", source: src}
-		a.loadDefinition(&d, d.path)
+		d := compose.Definition{Path: "chat.yaml", Source: src}
+		a.Load(&d, d.Path)
 		def, err = a.chatProgram(d)
 		return def, false, err
 	}
@@ -43,15 +44,15 @@ func (a *app) chatDefinition(arg string, last bool) (def found, isRun bool, err 
 			return def, true, nil
 		}
 	}
-	d, err := a.readDefinition(path)
+	d, err := a.Read(path)
 	if err != nil {
 		return def, false, err
 	}
 	if role != "" {
-		if d.source, err = conversationWith(d.source, role, path); err != nil {
+		if d.Source, err = conversationWith(d.Source, role, path); err != nil {
 			return def, false, err
 		}
-		a.loadDefinition(&d, path)
+		a.Load(&d, path)
 	}
 	def, err = a.chatProgram(d)
 	return def, false, err
@@ -62,16 +63,16 @@ func isFile(path string) bool {
 	return err == nil && fi.Mode().IsRegular()
 }
 
-func (a *app) chatProgram(d definition) (found, error) {
+func (a *app) chatProgram(d compose.Definition) (compose.Found, error) {
 	p, err := a.valid(d)
 	if err != nil {
-		return found{}, err
+		return compose.Found{}, err
 	}
-	abs, err := filepath.Abs(d.path)
+	abs, err := filepath.Abs(d.Path)
 	if err != nil {
-		return found{}, err
+		return compose.Found{}, err
 	}
-	return found{path: abs, name: p.Workflow.Name, source: d.source, program: p}, nil
+	return compose.Found{Path: abs, Name: p.Workflow.Name, Source: d.Source, Program: p}, nil
 }
 
 // chatKeeps are the parts of a workflow that a conversation with one of its roles keeps.

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"bytes"
+	"io"
 	"slices"
 	"testing"
 )
@@ -9,7 +9,7 @@ import (
 // Two chats end one after the other: what was written in both is there for the next.
 func TestHistoryOfChatsIsAddedTo(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
-	a := &app{err: &screen{Writer: &bytes.Buffer{}}}
+	a := newAppOn(nil, &screen{Writer: io.Discard}, &screen{Writer: io.Discard})
 	a.writeHistory([]string{"one"}, 0)
 	a.writeHistory([]string{"one", "two\nlines"}, 1)
 	a.writeHistory([]string{"one", "three"}, 1)

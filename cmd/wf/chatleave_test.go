@@ -23,7 +23,7 @@ func atHomeWithoutKeys(t *testing.T) (*app, *cas.Store) {
 	t.Chdir(dir)
 	a := newApp(os.Stdin, os.Stdout, os.Stderr)
 	a.quiet = true
-	s, err := a.openStore(t.Context())
+	s, err := a.OpenStore(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestARunWhoseScreenIsLeftSaysSo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	st, err := a.newEngine(s, nil).State(t.Context(), run)
+	st, err := a.Engine(s, nil).State(t.Context(), run)
 	if err != nil {
 		t.Fatal(err)
 	}

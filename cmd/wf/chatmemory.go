@@ -11,6 +11,7 @@ import (
 	"wf/cmd/internal/chat"
 	"wf/engine"
 	"wf/protocol"
+	"wf/service/compose"
 )
 
 // chatMemory opens the memory of the agent that is talked with; ok is false where it has none.
@@ -25,7 +26,7 @@ func (s *chatSession) chatMemory(ctx context.Context) (m *memory.Store, ok bool,
 	}
 	for _, r := range st.Program().Workflow.Roles {
 		if r.Action == protocol.ActPrompt && r.Memory != nil {
-			m, err := s.a.agentMemory(s.local.store)(ctx, protocol.Turn{Run: s.current(), Workflow: st.Program().Workflow.Name, Role: r})
+			m, err := s.a.AgentMemory(s.local.store)(ctx, protocol.Turn{Run: s.current(), Workflow: st.Program().Workflow.Name, Role: r})
 			return m, err == nil, err
 		}
 	}
@@ -108,7 +109,7 @@ func (s *chatSession) reset(ctx context.Context) (chat.Outcome, error) {
 		return chat.Outcome{}, err
 	}
 	run, _, err := s.local.backend.e.Begin(ctx, engine.Launch{Program: st.Program(), Source: source, Inputs: st.Inputs(), Type: chatType,
-		Title: st.Info.Title, Tags: st.Info.Tags, CreatedBy: whoami(), Workspace: st.Info.Workspace, File: st.Info.File,
+		Title: st.Info.Title, Tags: st.Info.Tags, CreatedBy: compose.User(), Workspace: st.Info.Workspace, File: st.Info.File,
 		Models: st.Info.Models, Context: st.Info.Context, AllowSecretInputs: st.Info.AllowSecretInputs})
 	if err != nil {
 		return chat.Outcome{}, err
@@ -117,9 +118,9 @@ func (s *chatSession) reset(ctx context.Context) (chat.Outcome, error) {
 		if err := forgetRun(ctx, m, old); err != nil {
 			return chat.Outcome{}, err
 		}
-		s.a.noteMemory(ctx, s.local.store, m.Scope())
+		s.a.NoteMemory(ctx, s.local.store, m.Scope())
 	}
-	s.local.keeper.keep(run, engine.DriveOptions{By: whoami()})
+	s.local.keeper.keep(run, engine.DriveOptions{By: compose.User()})
 	return s.goTo(ctx, run)
 }
 
@@ -137,5 +138,5 @@ func forgetRun(ctx context.Context, m *memory.Store, run protocol.RunID) error {
 		return err
 	}
 	slices.Reverse(all)
-	return m.EditAll(ctx, all, memory.Origin{By: whoami(), Run: run})
+	return m.EditAll(ctx, all, memory.Origin{By: compose.User(), Run: run})
 }

@@ -9,6 +9,7 @@ import (
 
 	"wf/hub/client"
 	"wf/protocol"
+	"wf/service/compose"
 )
 
 // chat talks with an agent of a daemon elsewhere: a run of it, or a new one of a workflow that
@@ -40,7 +41,7 @@ func (r *remote) chatRun(ctx context.Context, flags *pflag.FlagSet, arg string) 
 	if err != nil {
 		return "", err
 	}
-	start := client.Start{Workflow: arg, Type: chatType, CreatedBy: whoami(), Context: mode}
+	start := client.Start{Workflow: arg, Type: chatType, CreatedBy: compose.User(), Context: mode}
 	for _, m := range models {
 		role, name, ok := strings.Cut(m, "=")
 		if !ok {

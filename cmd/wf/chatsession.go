@@ -11,6 +11,7 @@ import (
 	"wf/engine"
 	"wf/hub/client"
 	"wf/protocol"
+	"wf/service/compose"
 )
 
 // chatSession is a run behind the API of a daemon: the one in this process, or another.
@@ -44,7 +45,7 @@ type chatView struct {
 func (s *chatSession) learn(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.info = chat.Info{Run: s.run, Title: string(s.run), Me: whoami()}
+	s.info = chat.Info{Run: s.run, Title: string(s.run), Me: compose.User()}
 	if s.local == nil {
 		v, err := s.view(ctx)
 		if err != nil {
@@ -66,7 +67,7 @@ func (s *chatSession) learn(ctx context.Context) error {
 		if len(models) == 0 {
 			continue
 		}
-		s.info.Model, s.info.Window = models[0], s.a.watermark(&r, models[0])
+		s.info.Model, s.info.Window = models[0], s.a.Watermark(&r, models[0])
 		break
 	}
 	return nil
@@ -144,7 +145,7 @@ func (s *chatSession) Say(ctx context.Context, step, text string) error {
 	if step != "" {
 		return s.act(ctx, "answer", map[string]string{"step": step, "text": text})
 	}
-	return s.act(ctx, "messages", map[string]string{"source": whoami(), "text": text})
+	return s.act(ctx, "messages", map[string]string{"source": compose.User(), "text": text})
 }
 
 // Choose answers a step with one of its choices.

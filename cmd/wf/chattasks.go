@@ -9,13 +9,14 @@ import (
 	"wf/engine"
 	"wf/hub/client"
 	"wf/protocol"
+	"wf/service/query"
 )
 
 // Tasks are all tasks of the run, with their pages, wherever it is.
 func (s *chatSession) Tasks(ctx context.Context) ([]chat.TaskPage, error) {
 	ctx, cancel := context.WithTimeout(ctx, chatTimeout)
 	defer cancel()
-	prices, err := s.a.prices()
+	prices, err := s.a.Prices()
 	if err != nil {
 		return nil, err
 	}
@@ -25,7 +26,7 @@ func (s *chatSession) Tasks(ctx context.Context) ([]chat.TaskPage, error) {
 	}
 	var out []chat.TaskPage
 	for _, t := range tasks {
-		cost, _ := taskCost(t, prices)
+		cost, _ := query.CostOf(t.Calls, prices)
 		tokens := "?"
 		if used := t.Tokens(); used.Told {
 			tokens = task.Count(used.In()) + " in / " + task.Count(used.Output) + " out"
@@ -42,12 +43,12 @@ func tasksOver(ctx context.Context, api *client.API, run protocol.RunID) ([]*tas
 	read := func(l protocol.Link) ([]byte, error) { return blocks.Block(ctx, l) }
 	r := replayOf(api, run)
 	r.Codec, r.Patience = protocol.CBORFrames, -1
-	var tasks taskReader
+	var tasks query.TaskReader
 	err := r.Follow(ctx, client.Consumer{Event: func(e client.Event) error {
-		return tasks.take(e.Entry, func() (engine.Notice, error) { return engine.ReadNotice(read, run, e.Entry) })
+		return tasks.Take(e.Entry, func() (engine.Notice, error) { return engine.ReadNotice(read, run, e.Entry) })
 	}})
 	if err != nil {
 		return nil, fmt.Errorf("tasks of run %s: %w", run, err)
 	}
-	return tasks.fold.Tasks, nil
+	return tasks.Tasks(), nil
 }

@@ -12,7 +12,7 @@ import (
 
 // checkReplay decides every edge and builds every prompt of a run again.
 func (a *app) checkReplay(ctx context.Context, s *cas.Store, run protocol.RunID) error {
-	r, err := a.newEngine(s, nil).CheckAll(ctx, run, prompt)
+	r, err := a.Engine(s, nil).CheckAll(ctx, run, prompt)
 	if err != nil {
 		return err
 	}
@@ -55,9 +55,9 @@ func (a *app) checkLines(r *engine.CheckReport) error {
 	for _, f := range r.Findings {
 		fmt.Fprintf(a.out, "%s %s: %s\n    expected %s\n    actual   %s\n", p.red("✗"), visible(f.Where), f.Kind, visible(f.Expected), visible(f.Actual))
 	}
-	events := plural(r.Events, "event")
+	events := protocol.Plural(r.Events, "event")
 	if r.Children > 0 {
-		events += " of " + plural(r.Children+1, "run")
+		events += " of " + protocol.Plural(r.Children+1, "run")
 	}
 	part := func(t engine.Tally, none, format string) string {
 		if t.Checked == 0 {

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"wf/api"
 	"wf/cas"
 	"wf/protocol"
 	"wf/workflows"
@@ -24,7 +25,7 @@ import (
 
 // flagValues are the values of flags that have few.
 var flagValues = map[string][]string{
-	"by":      costGroups,
+	"by":      api.CostGroups,
 	"codec":   {"dag-cbor", "dag-json", "raw"},
 	"color":   {"auto", "always", "never"},
 	"context": {"conversation", "task", "fresh"},
@@ -161,7 +162,7 @@ func offeredFiles(ending string) ([]string, cobra.ShellCompDirective) {
 // offeredRuns are the runs that moved last.
 func (a *app) offeredRuns(ctx context.Context, behind string) []string {
 	var out []string
-	err := a.withStore(ctx, func(s *cas.Store) error {
+	err := a.WithStore(ctx, func(s *cas.Store) error {
 		rows, _, err := a.rows(ctx, s, lsFlags{limit: 20})
 		for _, r := range rows {
 			out = append(out, string(r.ID)+behind+"\t"+r.Workflow+", "+string(r.Status))
@@ -177,12 +178,12 @@ func (a *app) offeredRuns(ctx context.Context, behind string) []string {
 // offeredSteps are the steps of a run that is named as the person began.
 func (a *app) offeredSteps(ctx context.Context, name string) []string {
 	var out []string
-	err := a.withStore(ctx, func(s *cas.Store) error {
+	err := a.WithStore(ctx, func(s *cas.Store) error {
 		run, err := a.resolveRun(ctx, s, name)
 		if err != nil {
 			return err
 		}
-		v, err := a.newEngine(s, nil).View(ctx, run)
+		v, err := a.Engine(s, nil).View(ctx, run)
 		for _, step := range v.Steps {
 			out = append(out, name+":"+step.ID+"\t"+string(step.Status))
 		}
@@ -199,12 +200,12 @@ func (a *app) offeredSteps(ctx context.Context, name string) []string {
 func (a *app) offeredFields(ctx context.Context, arg, begun string) []string {
 	var out []string
 	name, _, named := strings.Cut(begun, "=")
-	err := a.withStore(ctx, func(s *cas.Store) error {
+	err := a.WithStore(ctx, func(s *cas.Store) error {
 		at, err := a.resolve(ctx, s, arg)
 		if err != nil {
 			return err
 		}
-		v, err := a.newEngine(s, nil).View(ctx, at.run)
+		v, err := a.Engine(s, nil).View(ctx, at.run)
 		if err != nil {
 			return err
 		}
@@ -263,17 +264,17 @@ func (a *app) offeredWorkflow(file string) protocol.Workflow {
 	if file == "-" {
 		return protocol.Workflow{}
 	}
-	d, err := a.readDefinition(file)
-	if err != nil || d.program == nil {
+	d, err := a.Read(file)
+	if err != nil || d.Program == nil {
 		return protocol.Workflow{}
 	}
-	return *d.program.Workflow
+	return *d.Program.Workflow
 }
 
 // offeredScopes are the memories of the store.
 func (a *app) offeredScopes(ctx context.Context) []string {
 	var out []string
-	err := a.withStore(ctx, func(s *cas.Store) error {
+	err := a.WithStore(ctx, func(s *cas.Store) error {
 		heads, err := s.Heads(ctx, protocol.MemoryHead(""))
 		for _, h := range heads {
 			out = append(out, strings.TrimPrefix(h.Name, protocol.MemoryHead("")))

@@ -37,7 +37,7 @@ type daemon struct {
 
 // newDaemon joins what a daemon is made of; nothing runs yet.
 func (a *app) newDaemon(s *cas.Store, f serveFlags, log *slog.Logger) (*daemon, error) {
-	shelf, err := a.newShelf(f.workflows, s.Dir())
+	catalog, err := a.NewCatalog(f.workflows, s.Dir())
 	if err != nil {
 		return nil, err
 	}
@@ -47,13 +47,13 @@ func (a *app) newDaemon(s *cas.Store, f serveFlags, log *slog.Logger) (*daemon, 
 	}
 	live := newLiveSockets(s)
 	k := &keeper{s: s, log: log}
-	k.note = func(run protocol.RunID) { a.note(context.Background(), s, run); live.end(run) }
-	e := a.newEngine(s, func(n engine.Notice) {
+	k.note = func(run protocol.RunID) { a.Note(context.Background(), s, run); live.end(run) }
+	e := a.Engine(s, func(n engine.Notice) {
 		k.notice(n)
 		live.notice(n)
 	})
 	k.e = e
-	b := &backend{a: a, s: s, e: e, keeper: k, shelf: shelf, dir: dir}
+	b := &backend{a: a, s: s, e: e, keeper: k, catalog: catalog, dir: dir}
 	clock := &schedule.Runner{Jobs: b.scheduled, Start: b.fire, Log: log, Seen: &schedule.Seen{Path: filepath.Join(s.Dir(), serveDir, "schedule.json")}}
 	d := &daemon{name: f.name, clock: clock, store: s, keeper: k, backend: b, log: log, live: live, replay: &replay.Server{Feed: s, Deltas: &live.said}}
 	if d.name == "" {
@@ -85,7 +85,7 @@ func (d *daemon) start() {
 // recorded.
 func (d *daemon) close() error {
 	d.keeper.close()
-	d.backend.a.pages.wait()
+	d.backend.a.Settle()
 	d.live.close()
 	return d.replay.Close()
 }

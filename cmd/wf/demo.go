@@ -55,7 +55,7 @@ func (a *app) demo(ctx context.Context, dir string) error {
 		return err
 	}
 	a.progress("a Go module whose tests fail, in %s", dir)
-	a.ours = true
+	a.Ours = true
 	if why := sandbox.Probe().Lacks(sandbox.Policy{}); why != "" {
 		a.progress("  commands cannot be confined here (%s): those of the demo run as you", why)
 	}

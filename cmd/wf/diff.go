@@ -27,7 +27,7 @@ that differs comes with what differs in it. Exit 1 when something does.`,
 		Args: takes(2, 2, "a run", "a second run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			return a.withStore(ctx, func(s *cas.Store) error { return a.diff(ctx, s, args[0], args[1]) })
+			return a.WithStore(ctx, func(s *cas.Store) error { return a.diff(ctx, s, args[0], args[1]) })
 		},
 	}
 }
@@ -54,7 +54,7 @@ type stepDiff struct {
 
 func (a *app) diff(ctx context.Context, s *cas.Store, left, right string) error {
 	var views [2]*api.Run
-	e := a.newEngine(s, nil)
+	e := a.Engine(s, nil)
 	for i, arg := range []string{left, right} {
 		run, err := a.resolveRun(ctx, s, arg)
 		if err != nil {
@@ -282,7 +282,7 @@ func (a *app) diffLines(d diffJSON) error {
 			rows = append(rows, []string{p.green("+"), s.ID, shortOf(s.Right), "only in " + string(d.Right)})
 		default:
 			rows = append(rows, []string{p.yellow("~"), s.ID, shortOf(s.Right), visible(strings.Join(s.Changed, ", "))})
-			if (!shown || a.verbose) && s.text != "" {
+			if (!shown || a.Verbose) && s.text != "" {
 				text, shown = text+s.text, true
 			}
 		}

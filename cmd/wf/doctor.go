@@ -17,6 +17,7 @@ import (
 	"wf/agentkit/sandbox"
 	"wf/hub/client"
 	"wf/protocol"
+	"wf/service/compose"
 )
 
 func newDoctor(a *app) *cobra.Command {
@@ -78,15 +79,15 @@ func (a *app) doctor(ctx context.Context, clean bool) error {
 // checkStore opens the store, if there is one, and measures it.
 func (a *app) checkStore(ctx context.Context) checkup {
 	c := checkup{Name: "store", State: "ok"}
-	dir, where, err := a.storeDir()
+	dir, where, err := a.StoreDir()
 	if err != nil {
 		return c.bad(err)
 	}
-	if info, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) || err == nil && info.IsDir() && !holdsStore(dir) {
+	if info, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) || err == nil && info.IsDir() && !compose.HoldsStore(dir) {
 		c.Text = fmt.Sprintf("%s (%s): none yet, the first run makes it", dir, where)
 		return c
 	}
-	s, err := a.existingStore(ctx)
+	s, err := a.ExistingStore(ctx)
 	if err != nil {
 		return c.bad(err)
 	}
@@ -101,7 +102,7 @@ func (a *app) checkStore(ctx context.Context) checkup {
 // checkModels reads the configs and looks for the keys.
 func (a *app) checkModels() []checkup {
 	c := checkup{Name: "config", State: "ok", Text: "none; wf needs none"}
-	loaded, err := a.config()
+	loaded, err := a.Config()
 	if err != nil {
 		return []checkup{c.bad(err)}
 	}
@@ -138,16 +139,16 @@ func checkPrices(loaded *config.Loaded, now time.Time) checkup {
 	table := loaded.Table()
 	c := checkup{Name: "prices", State: "ok", Text: fmt.Sprintf("of %s, from %s", table.Date, table.Source)}
 	if n := loaded.Priced(); n > 0 {
-		c.Text += fmt.Sprintf("; %s of the configs before them", plural(n, "price"))
+		c.Text += fmt.Sprintf("; %s of the configs before them", protocol.Plural(n, "price"))
 	}
 	if n := loaded.Unpriced(); n > 0 {
 		c.State, c.Fix = "note", "wf trust"
-		c.Text += fmt.Sprintf("; %s of %s do not count: it is not trusted", plural(n, "price"), visible(loaded.Project.Path))
+		c.Text += fmt.Sprintf("; %s of %s do not count: it is not trusted", protocol.Plural(n, "price"), visible(loaded.Project.Path))
 	}
 	if day, err := time.Parse(time.DateOnly, table.Date); err == nil && now.Sub(day) > pricesLife {
 		c.State = "note"
 		c.Text += fmt.Sprintf(": %d days old, newer models are not among them", int(now.Sub(day).Hours()/24))
-		c.Fix = "set the prices of the models that you use under prices: in " + userConfig() + ", or install a newer wf"
+		c.Fix = "set the prices of the models that you use under prices: in " + compose.UserConfig() + ", or install a newer wf"
 	}
 	return c
 }
@@ -156,7 +157,8 @@ func checkPrices(loaded *config.Loaded, now time.Time) checkup {
 func (a *app) checkSandbox() checkup {
 	tier := sandbox.Probe()
 	c := checkup{Name: "sandbox", State: "ok", Text: tier.String()}
-	grants, err := a.confine()
+	loaded, _ := a.Config() // what is wrong with it Confine says
+	grants, err := a.Confine()
 	if given := slices.Concat(grants.Read, grants.Devices); len(given) > 0 {
 		c.Text += "; the config lets commands read " + strings.Join(given, ", ")
 	}
@@ -169,14 +171,14 @@ func (a *app) checkSandbox() checkup {
 		c.Text += "; " + grants.Limits.Bounds()
 	}
 	switch {
-	case errors.Is(err, config.ErrConfig) && a.loaded.config != nil:
+	case errors.Is(err, config.ErrConfig) && loaded != nil:
 		return c.bad(err)
 	case !tier.Holds:
 		c.State, c.Fix = "note", "agents' commands ask a person first; a newer kernel (Landlock) confines them"
 	case len(tier.Reasons) > 0:
 		c.State, c.Fix = "note", "allow user namespaces: "+sandbox.AllowNamespaces()+"; until then roles with confined commands need  network: allow,  or your config  container_is_sandbox: true  in a container"
 	}
-	if c.State == "note" && a.inside() {
+	if c.State == "note" && a.Inside() {
 		c.Text, c.Fix = c.Text+"; your config says that this machine is a sandbox itself: what cannot be confined runs as it is", ""
 	}
 	return c
@@ -224,7 +226,7 @@ func checkPrivate(now time.Time, clean bool) checkup {
 		c.State, c.Text = "note", err.Error()
 		return c
 	}
-	c.Text = fmt.Sprintf("agents' commands have used %s", plural(all, "workspace"))
+	c.Text = fmt.Sprintf("agents' commands have used %s", protocol.Plural(all, "workspace"))
 	switch {
 	case clean && old > 0:
 		c.Text += fmt.Sprintf("; removed what %d left, unused for 30 days: %.1f MB", old, float64(size)/1e6)

@@ -12,18 +12,19 @@ import (
 	"wf/cas"
 	"wf/engine"
 	"wf/protocol"
+	"wf/service/compose"
 )
 
 // drive goes on with a run, shows it meanwhile, and says where it stands. A person at the
 // terminal is asked what the run asks, unless --no-input.
 func (a *app) drive(ctx context.Context, s *cas.Store, run protocol.RunID, o engine.DriveOptions) error {
 	failed, err := a.driveAndAsk(ctx, s, run, o)
-	a.pages.wait()
+	a.Settle()
 	if err != nil {
 		return err
 	}
-	a.note(ctx, s, run)
-	v, err := a.shown(context.WithoutCancel(ctx), a.newEngine(s, nil), run) // an interrupted run is shown too
+	a.Note(ctx, s, run)
+	v, err := a.shown(context.WithoutCancel(ctx), a.Engine(s, nil), run) // an interrupted run is shown too
 	if err != nil {
 		return errors.Join(failed, err)
 	}
@@ -47,7 +48,7 @@ func (a *app) drive(ctx context.Context, s *cas.Store, run protocol.RunID, o eng
 // driveAndAsk drives a run until nobody here can help it on. failed is why the drive ended
 // early, err why it never began.
 func (a *app) driveAndAsk(ctx context.Context, s *cas.Store, run protocol.RunID, o engine.DriveOptions) (failed, err error) {
-	st, err := a.newEngine(s, nil).State(ctx, run)
+	st, err := a.Engine(s, nil).State(ctx, run)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +59,7 @@ func (a *app) driveAndAsk(ctx context.Context, s *cas.Store, run protocol.RunID,
 	for {
 		rep := a.newReporter(b)
 		shown := only(run, rep.notice)
-		e := a.newEngine(s, func(n engine.Notice) { live.notice(n); shown(n) })
+		e := a.Engine(s, func(n engine.Notice) { live.notice(n); shown(n) })
 		_, failed = e.Drive(ctx, run, o)
 		live.end(run)
 		rep.close()
@@ -72,7 +73,7 @@ func (a *app) driveAndAsk(ctx context.Context, s *cas.Store, run protocol.RunID,
 		case failed != nil || !a.interactive() || a.asJSON():
 			return failed, nil
 		}
-		e = a.newEngine(s, nil)
+		e = a.Engine(s, nil)
 		v, err := e.ViewWindow(ctx, run, api.Window{Limit: lastSteps})
 		if err != nil {
 			return nil, err
@@ -88,7 +89,7 @@ func (a *app) driveAndAsk(ctx context.Context, s *cas.Store, run protocol.RunID,
 		case err != nil || !asked:
 			return nil, err
 		}
-		o = engine.DriveOptions{By: whoami()}
+		o = engine.DriveOptions{By: compose.User()}
 	}
 }
 
@@ -118,7 +119,7 @@ func (a *app) showOutcome(v *api.Run) error {
 	p := paint{a.out.color}
 	stands := standingOf(v)
 	fmt.Fprintf(a.out, "%s %s  run %s  %s  %s  head %s\n", stands.sign(p), stands.word(), v.ID,
-		plural(v.Count(), "step"), span(time.Duration(v.ActiveMS)*time.Millisecond), shortCID(v.Head))
+		protocol.Plural(v.Count(), "step"), span(time.Duration(v.ActiveMS)*time.Millisecond), shortCID(v.Head))
 	if v.Reason != "" {
 		fmt.Fprintf(a.out, "  %s\n", indentLines(v.Reason, "  "))
 	}

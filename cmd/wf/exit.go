@@ -16,6 +16,7 @@ import (
 	"wf/agentkit/memory"
 	"wf/hub/client"
 	"wf/protocol"
+	"wf/service/compose"
 )
 
 // Outcomes of a run, and of a check, that are not errors of wf itself.
@@ -50,7 +51,7 @@ var exits = []struct {
 	}},
 	{4, "model, credentials or sandbox unavailable, or trust wanting", []string{
 		protocol.ErrModel.Code, protocol.ErrUnauthorized.Code, protocol.ErrForbidden.Code, mcp.ErrUntrusted.Code, protocol.ErrForeign.Code, protocol.ErrUntrusted.Code,
-		errUnconfined.Code, client.ErrForeignServer.Code, memory.ErrModel.Code, embed.ErrDimension.Code, embed.ErrTable.Code, embed.ErrAnswer.Code,
+		compose.ErrUnconfined.Code, client.ErrForeignServer.Code, memory.ErrModel.Code, embed.ErrDimension.Code, embed.ErrTable.Code, embed.ErrAnswer.Code,
 	}},
 	{5, "store unreadable, busy or disk full", []string{
 		protocol.ErrStore.Code, protocol.ErrBusy.Code, protocol.ErrDiskFull.Code, protocol.ErrReadOnly.Code,

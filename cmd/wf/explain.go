@@ -21,7 +21,7 @@ func newExplain(a *app) *cobra.Command {
 		Args: takes(1, 1, "a step, such as -1:coder#2"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			return a.withStore(ctx, func(s *cas.Store) error { return a.explain(ctx, s, args[0]) })
+			return a.WithStore(ctx, func(s *cas.Store) error { return a.explain(ctx, s, args[0]) })
 		},
 	}
 }
@@ -96,7 +96,7 @@ func (a *app) explain(ctx context.Context, s *cas.Store, arg string) error {
 	if err != nil {
 		return err
 	}
-	e := a.newEngine(s, nil)
+	e := a.Engine(s, nil)
 	v, err := e.ViewStep(ctx, at.run, at.step)
 	if err != nil {
 		return err

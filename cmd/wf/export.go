@@ -8,6 +8,7 @@ import (
 
 	"wf/cas"
 	"wf/protocol"
+	"wf/service/compose"
 )
 
 func newExport(a *app) *cobra.Command {
@@ -32,7 +33,7 @@ it, wf import reads it elsewhere.`,
 }
 
 func (a *app) export(ctx context.Context, s *cas.Store, run protocol.RunID, path string) error {
-	children, err := a.newEngine(s, nil).Descendants(ctx, run)
+	children, err := a.Engine(s, nil).Descendants(ctx, run)
 	if err != nil {
 		return err
 	}
@@ -43,13 +44,13 @@ func (a *app) export(ctx context.Context, s *cas.Store, run protocol.RunID, path
 		_, err := cas.Export(ctx, a.out.Writer, s, run, children...)
 		return err
 	}
-	to, err := a.outFile(path)
+	to, err := compose.OutFile(path)
 	if err != nil {
 		return err
 	}
-	defer to.close()
+	defer to.Close()
 	var stats cas.Stats
-	err = to.replace(func(w io.Writer) (err error) {
+	err = to.Replace(func(w io.Writer) (err error) {
 		stats, err = cas.Export(ctx, w, s, run, children...)
 		return err
 	})
@@ -58,7 +59,7 @@ func (a *app) export(ctx context.Context, s *cas.Store, run protocol.RunID, path
 	}
 	with := ""
 	if stats.Runs > 1 {
-		with = " with " + plural(stats.Runs-1, "run") + " of sub-workflows"
+		with = " with " + protocol.Plural(stats.Runs-1, "run") + " of sub-workflows"
 	}
 	a.progress("wrote %s%s: %d blocks, %d bytes, root %s", path, with, stats.Blocks, stats.Bytes, stats.Root)
 	return nil

@@ -17,7 +17,7 @@ import (
 func (a *app) each(ctx context.Context, s *cas.Store, r protocol.Request, f func(*protocol.Entry, protocol.Data) error) error {
 	local := replay.Server{Feed: s}
 	defer local.Close() // nothing is open any more
-	sink := &eachSink{a: a, e: a.newEngine(s, nil), run: r.SessionID, f: f}
+	sink := &eachSink{a: a, e: a.Engine(s, nil), run: r.SessionID, f: f}
 	err := local.Follow(ctx, r, sink)
 	if errors.Is(err, errWatched) {
 		return nil

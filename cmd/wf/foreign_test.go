@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
+	"wf/api"
 	"wf/cas"
 	"wf/engine"
 	"wf/hub/schedule"
-	"wf/hub/server"
 	"wf/protocol"
 )
 
@@ -110,7 +110,7 @@ func TestF35ADaemonStartsOnlyWhatWasTrusted(t *testing.T) {
 		if err != nil || (len(jobs) == 0) != waits {
 			t.Fatalf("%s: the clock starts %v, %v", what, jobs, err)
 		}
-		_, _, err = d.backend.Start(ctx, server.Start{Workflow: "tick"})
+		_, _, err = d.backend.Start(ctx, api.Start{Workflow: "tick"})
 		fired := d.backend.fire(ctx, schedule.Firing{Job: schedule.Job{File: list[0].File}, RequestID: what})
 		for _, err := range []error{err, fired} {
 			if errors.Is(err, protocol.ErrUntrusted) != waits || !waits && err != nil {
@@ -150,7 +150,7 @@ func TestADaemonLeavesRunsFromElsewhereAlone(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	d, log := laidOut(t, ctx, mine)
-	foreign, err := (&app{store: d.store.Dir()}).latestRun(ctx, d.store, "-1")
+	foreign, err := appOf(d.store.Dir()).latestRun(ctx, d.store, "-1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func TestADaemonLeavesRunsFromElsewhereAlone(t *testing.T) {
 
 	// A run of its own goes the whole way meanwhile: the daemon is awake, and its clock is ahead.
 	write(t, mine, "nap.yaml", "wf: 1\nname: own\nroles: {nap: {wait: 2h}}\n")
-	f, err := d.backend.shelf.find("own")
+	f, err := d.backend.catalog.Find("own")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,10 +171,10 @@ func TestADaemonLeavesRunsFromElsewhereAlone(t *testing.T) {
 	if st, err := d.backend.e.State(ctx, foreign); err != nil || st.Status() != protocol.Waiting {
 		t.Fatalf("the run from elsewhere is %v, %v", st.Status(), err)
 	}
-	if err := d.backend.Resume(ctx, foreign, server.Resume{}); protocol.CodeOf(err) != protocol.ErrForeign.Code {
+	if err := d.backend.Resume(ctx, foreign, api.Resume{}); protocol.CodeOf(err) != protocol.ErrForeign.Code {
 		t.Errorf("it was resumed over HTTP: %v", err)
 	}
-	if fork, err := d.backend.Fork(ctx, foreign, server.Fork{Step: "nap#1"}); protocol.CodeOf(err) != protocol.ErrForeign.Code {
+	if fork, err := d.backend.Fork(ctx, foreign, api.Fork{Step: "nap#1"}); protocol.CodeOf(err) != protocol.ErrForeign.Code {
 		t.Errorf("a fork of it goes on over HTTP: %s, %v", fork, err)
 	}
 	if _, err := (&chatSession{a: d.backend.a, run: foreign, local: d}).reset(ctx); protocol.CodeOf(err) != protocol.ErrForeign.Code {

@@ -12,6 +12,7 @@ import (
 	"wf/cas"
 	"wf/engine"
 	"wf/protocol"
+	"wf/service/compose"
 )
 
 type forkFlags struct {
@@ -41,7 +42,7 @@ workspace is the current directory or that of --dir; with --run you are asked. E
 		Args: takes(1, 1, "a step, such as -1:coder#2"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			return a.withStore(ctx, func(s *cas.Store) error { return a.fork(ctx, s, args[0], f) })
+			return a.WithStore(ctx, func(s *cas.Store) error { return a.fork(ctx, s, args[0], f) })
 		},
 	}
 	flags := cmd.Flags()
@@ -61,12 +62,12 @@ func (a *app) fork(ctx context.Context, s *cas.Store, arg string, f forkFlags) e
 	if err != nil {
 		return err
 	}
-	e := a.newEngine(s, nil)
+	e := a.Engine(s, nil)
 	v, err := e.View(ctx, at.run)
 	if err != nil {
 		return err
 	}
-	o := engine.ForkOptions{Note: f.note, By: whoami(), Elsewhere: a.mayFork(ctx, at, f)}
+	o := engine.ForkOptions{Note: f.note, By: compose.User(), Elsewhere: a.mayFork(ctx, at, f)}
 	if o.Limits, err = limitFlags(f.limits); err != nil {
 		return err
 	}
@@ -84,12 +85,12 @@ func (a *app) fork(ctx context.Context, s *cas.Store, arg string, f forkFlags) e
 	if err != nil {
 		return err
 	}
-	a.note(ctx, s, id)
+	a.Note(ctx, s, id)
 	if o.Dir == "" {
 		a.warnWorkspace(ctx, v.Info.Workspace, left)
 	}
 	if f.run {
-		return a.drive(ctx, s, id, engine.DriveOptions{By: whoami()})
+		return a.drive(ctx, s, id, engine.DriveOptions{By: compose.User()})
 	}
 	if a.asJSON() {
 		forked, err := e.View(ctx, id)
@@ -138,14 +139,14 @@ func (a *app) forkDefinition(o *engine.ForkOptions, path string) error {
 	if path == "" {
 		return nil
 	}
-	d, err := a.readDefinition(path)
+	d, err := a.Read(path)
 	if err != nil {
 		return err
 	}
 	if o.With, err = a.valid(d); err != nil {
 		return err
 	}
-	o.Source = d.source
+	o.Source = d.Source
 	o.File, err = filepath.Abs(path)
 	return err
 }

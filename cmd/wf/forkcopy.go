@@ -13,6 +13,7 @@ import (
 	"wf/api"
 	"wf/protocol"
 	"wf/roles/workspace"
+	"wf/service/compose"
 )
 
 // cloneAt makes a clone, in the current directory, of the repository that is the first argument, at
@@ -71,7 +72,7 @@ func inClone(dir, from, in string) (string, error) {
 
 // repositoryOf is the top of the work tree in which a workspace lies.
 func repositoryOf(dir string) (string, error) {
-	top := projectOf(dir)
+	top := compose.ProjectOf(dir)
 	info, err := os.Lstat(filepath.Join(top, ".git"))
 	if err != nil || !info.IsDir() && !info.Mode().IsRegular() {
 		return "", fail(protocol.ErrUsage, "--dir names another workspace", "--worktree: %s is no git repository", dir)

@@ -9,6 +9,7 @@ import (
 	"wf/agentkit/config"
 	"wf/engine/lang"
 	"wf/protocol"
+	"wf/service/compose"
 )
 
 // A fork of a run from elsewhere would run what others wrote, where they said. It is the user's own, and
@@ -24,7 +25,7 @@ func (a *app) mayFork(ctx context.Context, at ref, f forkFlags) func(*lang.Progr
 	return func(p *lang.Program, workspace string) (bool, error) {
 		known := f.with != ""
 		if !known {
-			wanted, err := a.wanted(p, "", nil)
+			wanted, err := a.Wanted(p, "", nil)
 			if err != nil {
 				return false, err
 			}
@@ -40,7 +41,7 @@ func (a *app) mayFork(ctx context.Context, at ref, f forkFlags) func(*lang.Progr
 			return false, a.untrustedFork(p, at, known, placed)
 		}
 		a.progress("run %s came from elsewhere. Its fork works in %s, and may run", at.run, visible(workspace))
-		acts := actsOf(p)
+		acts := compose.Acts(p)
 		for _, act := range acts {
 			a.progress("    %s", indentLines(visible(act), "      "))
 		}
@@ -75,7 +76,7 @@ func (a *app) untrustedFork(p *lang.Program, at ref, known, placed bool) error {
 	if err != nil {
 		return err
 	}
-	line := "wf fork " + shellWord(at.String()) + " --run"
+	line := "wf fork " + protocol.ShellWord(at.String()) + " --run"
 	if !placed {
 		line += " --dir DIR"
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"wf/agentkit/modeltest"
+	"wf/api"
 )
 
 // A step that times out while its model is silent made a call: it counts, and what it used is
@@ -26,7 +27,7 @@ edges:
   - {from: coder, to: END}
 `)
 			p.wf(1, "run", "slow.yaml", "--model", wire.model, "-q")
-			var c costJSON
+			var c api.Cost
 			p.read(&c, "cost", "-1")
 			if c.Total.Calls != 1 || c.Total.Unreported != 1 || c.Total.CostUSD != nil {
 				t.Errorf("it cost %+v", c.Total)

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wf/cas"
+	"wf/protocol"
 )
 
 func newGC(a *app) *cobra.Command {
@@ -28,7 +29,7 @@ block that is reached is missing, nothing is removed. --dry-run only tells.`,
 		Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
-			return a.withStore(ctx, func(s *cas.Store) error {
+			return a.WithStore(ctx, func(s *cas.Store) error {
 				return a.gc(ctx, s, cas.GCOptions{DryRun: dry, Grace: grace}, yes)
 			})
 		},
@@ -48,7 +49,7 @@ func (a *app) gc(ctx context.Context, s *cas.Store, o cas.GCOptions, yes bool) e
 		if err != nil {
 			return err
 		}
-		ok, err := a.confirm(ctx, fmt.Sprintf("Remove %s (%d bytes) from %s?", plural(int(r.Removed), "block"), r.Bytes, s.Dir()))
+		ok, err := a.confirm(ctx, fmt.Sprintf("Remove %s (%d bytes) from %s?", protocol.Plural(int(r.Removed), "block"), r.Bytes, s.Dir()))
 		if err != nil {
 			return err
 		}
@@ -68,7 +69,7 @@ func (a *app) gc(ctx context.Context, s *cas.Store, o cas.GCOptions, yes bool) e
 		did = "would remove"
 	}
 	_, err = fmt.Fprintf(a.out, "%s %s, %d bytes; kept %s; the store file has %d bytes, had %d\n",
-		did, plural(int(r.Removed), "block"), r.Bytes, plural(int(r.Kept+r.Young), "block"), r.After, r.Before)
+		did, protocol.Plural(int(r.Removed), "block"), r.Bytes, protocol.Plural(int(r.Kept+r.Young), "block"), r.After, r.Before)
 	return err
 }
 

@@ -112,15 +112,15 @@ func (w *goldenPlace) forked(t *testing.T, run, step string, args ...string) str
 // forkedWith is forked where the replies that the run names beside its own file are gone.
 func (w *goldenPlace) forkedWith(t *testing.T, run, step, model string) string {
 	t.Helper()
-	a := &app{in: strings.NewReader(""), out: &screen{Writer: io.Discard}, err: &screen{Writer: io.Discard}, color: "auto", format: "human"}
+	a := newAppOn(strings.NewReader(""), &screen{Writer: io.Discard}, &screen{Writer: io.Discard})
 	var id protocol.RunID
-	err := a.withStore(t.Context(), func(s *cas.Store) error {
+	err := a.WithStore(t.Context(), func(s *cas.Store) error {
 		at, err := forkPoint(t.Context(), s, ref{run: protocol.RunID(run), step: step}, false)
 		if err != nil {
 			return err
 		}
 		o := engine.ForkOptions{At: at, Dir: w.dir, By: "golden", Models: map[string][]string{"": {model}}}
-		id, err = a.newEngine(s, nil).Fork(t.Context(), protocol.RunID(run), o)
+		id, err = a.Engine(s, nil).Fork(t.Context(), protocol.RunID(run), o)
 		return err
 	})
 	if err != nil {

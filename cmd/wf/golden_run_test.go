@@ -59,7 +59,7 @@ type goldenPlace struct {
 // wfHere performs a command line in this process.
 func wfHere(args ...string) (stdout, stderr string, exit int) {
 	var out, err lockedBuffer
-	a := &app{in: strings.NewReader(""), out: &screen{Writer: &out}, err: &screen{Writer: &err}, color: "auto", format: "human"}
+	a := newAppOn(strings.NewReader(""), &screen{Writer: &out}, &screen{Writer: &err})
 	root := newRoot(a)
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SetArgs(latestRefs(root, args))

@@ -18,7 +18,7 @@ func newGraph(a *app) *cobra.Command {
 		Args:        takes(1, 1, "a workflow file"),
 		Annotations: map[string]string{formatsKey: "human"},
 		RunE: func(_ *cobra.Command, args []string) error {
-			d, err := a.readDefinition(args[0])
+			d, err := a.Read(args[0])
 			if err != nil {
 				return err
 			}

@@ -11,14 +11,14 @@ import (
 
 // home is what wf alone shows: the last runs and what to do next, or the first steps.
 func (a *app) home(ctx context.Context) error {
-	missing, err := a.noStoreYet()
+	missing, err := a.NoStoreYet()
 	if err != nil {
 		return err
 	}
 	if missing {
 		return a.firstSteps()
 	}
-	s, err := a.existingStore(ctx)
+	s, err := a.ExistingStore(ctx)
 	if err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func (a *app) lastRuns(ctx context.Context, s *cas.Store) error {
 	if err := a.runTable(rows); err != nil {
 		return err
 	}
-	v, err := a.newEngine(s, nil).ViewWindow(ctx, rows[0].ID, api.Window{Limit: 1})
+	v, err := a.Engine(s, nil).ViewWindow(ctx, rows[0].ID, api.Window{Limit: 1})
 	if err != nil {
 		return err
 	}

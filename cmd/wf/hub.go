@@ -16,7 +16,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	sockets "wf/daemon"
 	"wf/engine"
+	"wf/files"
 	"wf/hub/client"
 	"wf/hub/guard"
 	"wf/hub/queue/embedded"
@@ -24,6 +26,7 @@ import (
 	"wf/hub/reply"
 	"wf/hub/web"
 	"wf/protocol"
+	"wf/service/compose"
 )
 
 // hubFlags are how a hub listens and where its data lies.
@@ -103,7 +106,7 @@ func (a *app) hubLogin(ctx context.Context, f hubFlags) error {
 	if err := f.place(); err != nil {
 		return err
 	}
-	if socket := filepath.Join(f.data, hubSocket); there(socket) && !named {
+	if socket := filepath.Join(f.data, hubSocket); files.Exists(socket) && !named {
 		server, err := client.New("unix:"+socket, client.Options{})
 		if err != nil {
 			return err
@@ -162,9 +165,9 @@ func (a *app) serveHub(ctx context.Context, f hubFlags) error {
 
 // hubDir is where the data of a hub lies if nothing else is said.
 func hubDir() (string, error) {
-	dir, err := userDir("XDG_STATE_HOME", ".local/state")
+	dir, err := compose.UserDir("XDG_STATE_HOME", ".local/state")
 	if err != nil {
-		return "", hinted(err, "name a directory with --data DIR")
+		return "", protocol.Hinted(err, "name a directory with --data DIR")
 	}
 	return filepath.Join(dir, "hub"), nil
 }
@@ -174,7 +177,7 @@ func (a *app) openHub(ctx context.Context, f hubFlags, store *embedded.Store, lo
 	if err != nil {
 		return err
 	}
-	keys.Owner = whoami()
+	keys.Owner = compose.User()
 	agentToken, err := agentTokenFile(f.data, keys)
 	if err != nil {
 		return err
@@ -243,7 +246,7 @@ func hubDoors(ctx context.Context, f hubFlags, keys *guard.Keys, log *slog.Logge
 	}
 	socket := filepath.Join(f.data, hubSocket)
 	listen := f.listen
-	if !slices.ContainsFunc(listen, func(s string) bool { return strings.HasPrefix(s, "unix") }) && len(socket) <= longestSocket {
+	if !slices.ContainsFunc(listen, func(s string) bool { return strings.HasPrefix(s, "unix") }) && len(socket) <= sockets.LongestSocket {
 		listen = append(slices.Clone(listen), "unix:"+socket) // for the other processes of the user
 	}
 	for _, text := range listen {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"wf/files"
 	"wf/hub/client"
 	"wf/protocol"
 )
@@ -66,7 +67,7 @@ func (a *app) reachHub(url string) (reaching, error) {
 		}
 		return way, fail(protocol.ErrUnauthorized, fix, "%s wants a token, and no wf hub of yours has listened there", url)
 	}
-	if path := filepath.Join(dir, hubSocket); there(path) {
+	if path := filepath.Join(dir, hubSocket); files.Exists(path) {
 		way.url, way.TLS = "unix:"+path, nil
 		return way, nil
 	}

@@ -14,6 +14,7 @@ import (
 	"wf/cas"
 	"wf/engine/lang"
 	"wf/protocol"
+	"wf/service/compose"
 	"wf/workflows"
 )
 
@@ -68,7 +69,7 @@ func exampleFiles(name string) ([]workflows.File, error) {
 	var names []string
 	for _, e := range workflows.Examples {
 		if e.Name == name {
-			return e.Load("./" + projectDir + "/schema.json")
+			return e.Load("./" + compose.ProjectDir + "/schema.json")
 		}
 		names = append(names, e.Name)
 	}
@@ -103,7 +104,7 @@ type initJSON struct {
 }
 
 func (a *app) init(cmd *cobra.Command, dir string, files []workflows.File) error {
-	project := filepath.Join(dir, projectDir)
+	project := filepath.Join(dir, compose.ProjectDir)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("init: %w", err)
 	}
@@ -117,8 +118,8 @@ func (a *app) init(cmd *cobra.Command, dir string, files []workflows.File) error
 	}
 	workflow := files[0].Name
 	for _, f := range append([]workflows.File{
-		{Name: projectDir + "/.gitignore", Content: []byte(projectIgnore)},
-		{Name: projectDir + "/schema.json", Content: lang.JSONSchema()},
+		{Name: compose.ProjectDir + "/.gitignore", Content: []byte(projectIgnore)},
+		{Name: compose.ProjectDir + "/schema.json", Content: lang.JSONSchema()},
 	}, files...) {
 		path := filepath.Join(dir, filepath.FromSlash(f.Name))
 		switch err := writeNew(path, f.Content); {

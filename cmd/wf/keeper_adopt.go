@@ -90,7 +90,7 @@ func (k *keeper) adopt(wanted func(protocol.RunID) bool) error {
 		return err
 	}
 	for _, h := range heads {
-		run := runOf(h)
+		run := protocol.RunOf(h.Name)
 		if !wanted(run) {
 			continue
 		}
@@ -183,7 +183,7 @@ func (k *keeper) lookAround(moved bool) error {
 	}
 	now := time.Now()
 	for _, h := range heads {
-		run := runOf(h)
+		run := protocol.RunOf(h.Name)
 		var err error
 		switch k.sort(run, h.Link, now) {
 		case ours:

@@ -256,7 +256,7 @@ func (l *live) draw(above string) {
 		l.drawn++
 	}
 	if len(l.open) > 0 {
-		fit(l.paint.dim(fmt.Sprintf("─ %s · %s · %s", plural(l.over, "step"), span(time.Since(l.begun)), l.leaving())))
+		fit(l.paint.dim(fmt.Sprintf("─ %s · %s · %s", protocol.Plural(l.over, "step"), span(time.Since(l.begun)), l.leaving())))
 		l.drawn++
 	}
 	l.w.redraw(wiped, b.String())

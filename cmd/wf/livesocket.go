@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"wf/cas"
+	sockets "wf/daemon"
 	"wf/engine"
 	"wf/hub/guard"
 	"wf/hub/replay"
@@ -116,7 +117,7 @@ func (l *liveSockets) close() {
 // listen puts a socket of mode 0600 in place: it is made in a directory that nobody else can
 // enter, since the umask belongs to the commands that this process starts as well.
 func (l *liveSockets) listen(run protocol.RunID) (*liveSocket, error) {
-	dir, name, err := runSocket(l.store.Dir(), run)
+	dir, name, err := sockets.RunSocket(l.store.Dir(), run)
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +154,7 @@ func (l *liveSockets) listen(run protocol.RunID) (*liveSocket, error) {
 
 // dialRun connects to the process that drives a run of a store.
 func dialRun(ctx context.Context, store string, run protocol.RunID) (c net.Conn, err error) {
-	dir, name, err := runSocket(store, run)
+	dir, name, err := sockets.RunSocket(store, run)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"wf/cas"
+	sockets "wf/daemon"
 	"wf/engine"
 	"wf/protocol"
 )
@@ -53,7 +54,7 @@ func TestTheSocketOfARun(t *testing.T) {
 	t.Setenv("XDG_RUNTIME_DIR", short)
 	for _, dir := range []string{filepath.Join(short, "store"), filepath.Join(short, strings.Repeat("long/", 40))} {
 		s, n := liveRun(t, dir)
-		sockets, name, err := runSocket(s.Dir(), "R1")
+		sockets, name, err := sockets.RunSocket(s.Dir(), "R1")
 		if err != nil || sockets != filepath.Join(short, "wf") {
 			t.Fatalf("%s, %v", sockets, err)
 		}
@@ -99,7 +100,7 @@ func TestTheDirectoryOfSocketsIsTheUsersOwn(t *testing.T) {
 	if err := os.Symlink(store, filepath.Join(session, "wf")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := socketPath(store); !errors.Is(err, protocol.ErrInsecure) {
+	if _, err := sockets.SocketPath(store); !errors.Is(err, protocol.ErrInsecure) {
 		t.Errorf("a link: %v", err)
 	}
 	if err := os.Remove(filepath.Join(session, "wf")); err != nil {
@@ -112,14 +113,14 @@ func TestTheDirectoryOfSocketsIsTheUsersOwn(t *testing.T) {
 		if err := os.Chown(filepath.Join(session, "wf"), 54321, 54321); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := socketPath(store); !errors.Is(err, protocol.ErrInsecure) {
+		if _, err := sockets.SocketPath(store); !errors.Is(err, protocol.ErrInsecure) {
 			t.Errorf("of another user: %v", err)
 		}
 		if err := os.Chown(filepath.Join(session, "wf"), 0, 0); err != nil {
 			t.Fatal(err)
 		}
 	}
-	path, err := socketPath(store)
+	path, err := sockets.SocketPath(store)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +131,7 @@ func TestTheDirectoryOfSocketsIsTheUsersOwn(t *testing.T) {
 	if err := os.Symlink(store, link); err != nil {
 		t.Fatal(err)
 	}
-	if other, err := socketPath(link); err != nil || other != path {
+	if other, err := sockets.SocketPath(link); err != nil || other != path {
 		t.Errorf("by a link the socket is %s, %v, want %s", other, err, path)
 	}
 }

@@ -25,7 +25,7 @@ output of the step that failed or that waits, since that is what one looks for. 
 		Args: takes(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			return a.withStore(ctx, func(s *cas.Store) error {
+			return a.WithStore(ctx, func(s *cas.Store) error {
 				at, err := a.resolve(ctx, s, latestUnless(args))
 				switch {
 				case err != nil:
@@ -54,7 +54,7 @@ output of the step that failed or that waits, since that is what one looks for. 
 
 // logFirst shows the output of the step that failed, waits, or was asked for.
 func (a *app) logFirst(ctx context.Context, s *cas.Store, at ref) error {
-	e := a.newEngine(s, nil)
+	e := a.Engine(s, nil)
 	read := func() (*api.Run, error) { return a.shown(ctx, e, at.run) }
 	if at.step != "" {
 		read = func() (*api.Run, error) { return e.ViewStep(ctx, at.run, at.step) }

@@ -14,6 +14,7 @@ import (
 	"wf/cas"
 	"wf/engine"
 	"wf/protocol"
+	"wf/service/compose"
 )
 
 // runStatuses are the states a run can be in.
@@ -47,13 +48,13 @@ func newLs(a *app) *cobra.Command {
 			if f.status != "" && !slices.Contains(runStatuses, f.status) {
 				return usagef("--status %q: want %s", f.status, strings.Join(runStatuses, ", "))
 			}
-			if missing, err := a.noStoreYet(); err != nil || missing {
+			if missing, err := a.NoStoreYet(); err != nil || missing {
 				if err != nil {
 					return err
 				}
 				return a.lsHere(ctx, nil, f)
 			}
-			return a.withStore(ctx, func(s *cas.Store) error {
+			return a.WithStore(ctx, func(s *cas.Store) error {
 				rows, unread, err := a.rows(ctx, s, f)
 				if err != nil {
 					return err
@@ -112,10 +113,10 @@ func (a *app) rows(ctx context.Context, s *cas.Store, f lsFlags) (out []runRow, 
 	if err != nil {
 		return nil, nil, err
 	}
-	e := a.newEngine(s, nil)
+	e := a.Engine(s, nil)
 	out = []runRow{}
 	if f.before != "" {
-		i := slices.IndexFunc(heads, func(h cas.Head) bool { return runOf(h) == f.before })
+		i := slices.IndexFunc(heads, func(h cas.Head) bool { return protocol.RunOf(h.Name) == f.before })
 		if i < 0 {
 			return nil, nil, fail(protocol.ErrUnknownRun, "", "no run %q in %s", f.before, s.Dir())
 		}
@@ -125,7 +126,7 @@ func (a *app) rows(ctx context.Context, s *cas.Store, f lsFlags) (out []runRow, 
 		if f.limit > 0 && len(out) == f.limit {
 			break
 		}
-		st, err := e.State(ctx, runOf(h))
+		st, err := e.State(ctx, protocol.RunOf(h.Name))
 		switch {
 		case ctx.Err() != nil, errors.Is(err, protocol.ErrBusy), errors.Is(err, protocol.ErrStore):
 			return nil, nil, err
@@ -133,7 +134,7 @@ func (a *app) rows(ctx context.Context, s *cas.Store, f lsFlags) (out []runRow, 
 			unread = append(unread, err)
 			continue
 		}
-		if f.fits(st) && f.found(runOf(h), st) {
+		if f.fits(st) && f.found(protocol.RunOf(h.Name), st) {
 			row := rowOf(h, st)
 			row.Driving = e.Driving(ctx, row.ID, st)
 			row.Foreign = e.Foreign(ctx, h, st)
@@ -178,7 +179,7 @@ func (f lsFlags) found(run protocol.RunID, st *engine.State) bool {
 
 func rowOf(h cas.Head, st *engine.State) runRow {
 	row := runRow{
-		ID: runOf(h), Workflow: st.Program().Workflow.Name, Title: st.Info.Title,
+		ID: protocol.RunOf(h.Name), Workflow: st.Program().Workflow.Name, Title: st.Info.Title,
 		Status: st.Status(), Reason: st.Reason(), Steps: st.Totals.Steps,
 		Started: timeText(st.Info.Started), Updated: timeText(st.TS), ActiveMS: st.Totals.Active / 1000,
 		Usage: rowUsage{Calls: st.Totals.Calls, Input: st.Totals.Input, Cached: st.Totals.Cached, Output: st.Totals.Output},
@@ -230,11 +231,11 @@ func (a *app) lsRows(rows []runRow, f lsFlags) error {
 // lsHere is lsRows of the store in use, which people are told, and where other runs are.
 func (a *app) lsHere(ctx context.Context, rows []runRow, f lsFlags) error {
 	err := a.lsRows(rows, f)
-	dir, where, dirErr := a.storeDir()
+	dir, where, dirErr := a.StoreDir()
 	if err = errors.Join(err, dirErr); err != nil || a.asJSON() {
 		return err
 	}
-	if len(rows) == 0 && where == projectDir {
+	if len(rows) == 0 && where == compose.ProjectDir {
 		a.tellEarlier(ctx, ".", dir)
 	}
 	a.progress("store %s (%s)", dir, where)

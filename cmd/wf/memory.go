@@ -172,7 +172,7 @@ func newMemoryLs(a *app, m *memoryFlags) *cobra.Command {
 }
 
 func (a *app) memoryLs(ctx context.Context, m memoryFlags, f memoryListFlags) error {
-	if missing, err := a.noStoreYet(); err != nil || missing {
+	if missing, err := a.NoStoreYet(); err != nil || missing {
 		if err == nil {
 			err = a.listMemories("wf.memories/v1", m.name(), []memoryJSON{}, nil)
 		}
@@ -234,14 +234,14 @@ type scopeJSON struct {
 }
 
 func (a *app) memoryScopes(ctx context.Context) error {
-	return a.withStore(ctx, func(s *cas.Store) error {
+	return a.WithStore(ctx, func(s *cas.Store) error {
 		scopes, err := s.Memories(ctx)
 		if err != nil {
 			return err
 		}
 		items := []scopeJSON{}
 		for _, scope := range scopes {
-			store, err := a.openMemory(ctx, s, scope, "")
+			store, err := a.OpenMemory(ctx, s, scope, "")
 			if err != nil {
 				return err
 			}

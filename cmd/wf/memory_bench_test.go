@@ -14,7 +14,7 @@ import (
 // pieces remembers n pieces of files, and makes their vectors.
 func pieces(b *testing.B, a *app, s *cas.Store, n int) {
 	b.Helper()
-	m, err := a.openMemory(b.Context(), s, codeScope, "")
+	m, err := a.OpenMemory(b.Context(), s, codeScope, "")
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func BenchmarkMemorySearch(b *testing.B) {
 	b.Chdir(dir)
 	a := newApp(os.Stdin, os.Stdout, os.Stderr)
 	a.quiet = true
-	s, err := a.openStore(b.Context())
+	s, err := a.OpenStore(b.Context())
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -65,11 +65,11 @@ func BenchmarkMemorySearch(b *testing.B) {
 		}
 	}
 	open := func(b *testing.B) (*cas.Store, *memory.Store) {
-		s, err := a.openStore(b.Context())
+		s, err := a.OpenStore(b.Context())
 		if err != nil {
 			b.Fatal(err)
 		}
-		m, err := a.openMemory(b.Context(), s, codeScope, "")
+		m, err := a.OpenMemory(b.Context(), s, codeScope, "")
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -13,10 +13,11 @@ import (
 	"wf/agentkit/memory"
 	"wf/cas"
 	"wf/protocol"
+	"wf/service/compose"
 )
 
 // byUser is who changes a memory at the command line.
-func byUser() memory.Origin { return memory.Origin{By: whoami()} }
+func byUser() memory.Origin { return memory.Origin{By: compose.User()} }
 
 func newMemoryAdd(a *app, m *memoryFlags) *cobra.Command {
 	var tags []string
@@ -204,12 +205,12 @@ func (a *app) memoryDump(ctx context.Context, s *memory.Store, args []string) er
 		}
 		return a.answer(d)
 	}
-	to, err := a.outFile(args[0])
+	to, err := compose.OutFile(args[0])
 	if err != nil {
 		return err
 	}
-	defer to.close()
-	f, err := to.open(os.O_TRUNC, 0o600)
+	defer to.Close()
+	f, err := to.Open(os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"wf/agentkit/memory"
 	"wf/agentkit/memory/files"
 	"wf/cas"
+	"wf/service/compose"
 )
 
 type memorySearchFlags struct {
@@ -90,14 +91,14 @@ one, and wholly where the model now gives vectors of another length. Nothing tha
 					return a.memoryReindex(ctx, m.model, s)
 				})
 			}
-			return a.withStore(ctx, func(s *cas.Store) error {
+			return a.WithStore(ctx, func(s *cas.Store) error {
 				scopes, err := s.Memories(ctx)
 				if err != nil {
 					return err
 				}
 				var stores []*memory.Store
 				for _, scope := range scopes {
-					store, err := a.openMemory(ctx, s, scope, "")
+					store, err := a.OpenMemory(ctx, s, scope, "")
 					if err != nil {
 						return err
 					}
@@ -201,7 +202,7 @@ func (a *app) memoryIndex(ctx context.Context, m memoryFlags, dir string) error 
 		return usagef("%s is no directory", dir)
 	}
 	return a.withMemory(ctx, m, true, func(_ *cas.Store, s *memory.Store) error {
-		r, err := files.Index(ctx, s, root, whoami(), a.reading(s.Scope()))
+		r, err := files.Index(ctx, s, root, compose.User(), a.reading(s.Scope()))
 		if err != nil {
 			return err
 		}
@@ -216,11 +217,11 @@ func (a *app) memoryIndex(ctx context.Context, m memoryFlags, dir string) error 
 				"files": r.Files, "pieces": r.Pieces, "added": r.Added, "moved": r.Moved, "removed": r.Removed, "skipped": r.Skipped}))
 		}
 		for _, x := range r.Skipped {
-			if a.verbose {
+			if a.Verbose {
 				a.progress("left out %s: %s", visible(x.Name), visible(x.Why))
 			}
 		}
-		if n := len(r.Skipped); n > 0 && !a.verbose {
+		if n := len(r.Skipped); n > 0 && !a.Verbose {
 			a.progress("left out %s, -v names them", many(n, "file", "files"))
 		}
 		_, err = fmt.Fprintf(a.out, "indexed %s in %s with %s: %d pieces, %d added, %d moved, %d removed\n",

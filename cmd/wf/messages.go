@@ -33,7 +33,7 @@ at any time. Its digest is that of the prompt event.`,
 		Args: takes(1, 1, "a step, such as -1:coder#2"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			return a.withStore(ctx, func(s *cas.Store) error { return a.messages(ctx, s, args[0]) })
+			return a.WithStore(ctx, func(s *cas.Store) error { return a.messages(ctx, s, args[0]) })
 		},
 	}
 }
@@ -43,7 +43,7 @@ func (a *app) messages(ctx context.Context, s *cas.Store, arg string) error {
 	if err != nil {
 		return err
 	}
-	e := a.newEngine(s, nil)
+	e := a.Engine(s, nil)
 	now, before, name, err := promptsOf(ctx, e, at)
 	if err != nil {
 		return err

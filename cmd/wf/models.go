@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wf/agentkit/config"
+	"wf/service/compose"
 )
 
 func newModels(a *app) *cobra.Command {
@@ -60,7 +61,7 @@ type resolutionJSON struct {
 }
 
 func (a *app) models(ctx context.Context, args []string, probe bool) error {
-	c, err := a.config()
+	c, err := a.Config()
 	if err != nil {
 		return err
 	}
@@ -69,7 +70,7 @@ func (a *app) models(ctx context.Context, args []string, probe bool) error {
 		out.Default = []string{}
 	}
 	if len(args) == 1 {
-		d, err := a.readDefinition(args[0])
+		d, err := a.Read(args[0])
 		if err != nil {
 			return err
 		}
@@ -77,7 +78,7 @@ func (a *app) models(ctx context.Context, args []string, probe bool) error {
 		if err != nil {
 			return err
 		}
-		_, all, err := a.resolveModels(ctx, p, nil)
+		_, all, err := a.ResolveModels(ctx, p, nil)
 		if err != nil {
 			return err
 		}
@@ -93,7 +94,7 @@ func (a *app) models(ctx context.Context, args []string, probe bool) error {
 				bases = append([]string{p.BaseURL}, bases...)
 			}
 		}
-		out.Found = config.Probe(ctx, unique(bases), patience)
+		out.Found = config.Probe(ctx, unique(bases), compose.ProbeTime)
 	}
 	if a.asJSON() {
 		return a.answer(out)

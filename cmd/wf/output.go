@@ -35,7 +35,7 @@ func line(w io.Writer, v any) error {
 
 // finish reports an error and gives the exit status.
 func (a *app) finish(err error) int {
-	a.seeding.end()
+	a.Close()
 	status := statusOf(err)
 	if err == nil || errors.As(err, new(silent)) {
 		return status

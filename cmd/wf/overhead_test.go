@@ -102,7 +102,7 @@ func benchEngine(b *testing.B) *engine.Engine {
 			b.Error(err)
 		}
 	})
-	return newApp(os.Stdin, os.Stdout, os.Stderr).newEngine(s, nil)
+	return newApp(os.Stdin, os.Stdout, os.Stderr).Engine(s, nil)
 }
 
 // BenchmarkModelCall compares a model call of an agent, its tool call and its part of the

@@ -33,7 +33,7 @@ func (a *app) newReporter(b backdrop) reporter {
 	case inActions():
 		return &groups{w: a.err, backdrop: b, lines: map[string][]string{}}
 	}
-	return &plainLines{w: a.err, backdrop: b, verbose: a.verbose, fold: a.newFolder()}
+	return &plainLines{w: a.err, backdrop: b, verbose: a.Verbose, fold: a.newFolder()}
 }
 
 // inActions reports whether wf runs in GitHub Actions.
@@ -132,7 +132,7 @@ func (b backdrop) wrote(run protocol.RunID, step string, data protocol.Data) []s
 	}
 	lines := strings.Split(said, "\n")
 	if left := len(lines) - wroteLines; left > 0 {
-		lines = append([]string{fmt.Sprintf("… %s before: wf log %s:%s", plural(left, "line"), run, step)}, lines[left:]...)
+		lines = append([]string{fmt.Sprintf("… %s before: wf log %s:%s", protocol.Plural(left, "line"), run, step)}, lines[left:]...)
 	}
 	for i, l := range lines {
 		lines[i] = "    " + l

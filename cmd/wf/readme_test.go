@@ -77,7 +77,9 @@ func demoScreen(t *testing.T) string {
 	t.Setenv("XDG_STATE_HOME", filepath.Join(home, "state"))
 	x := &terminal{}
 	on := func(w io.Writer) *screen { return &screen{Writer: w, tty: true, width: readmeWidth} }
-	a := &app{in: strings.NewReader(""), out: on(x), err: on(x), color: "never", format: "human", store: filepath.Join(home, ".wf")}
+	a := newAppOn(strings.NewReader(""), on(x), on(x))
+	a.color, a.Options.Store = "never", filepath.Join(home, ".wf")
+	a.out.color, a.err.color = false, false
 	dir := filepath.Join(home, "wf-demo")
 	if err := a.demo(context.Background(), dir); err != nil {
 		t.Fatalf("%v\n%s", err, x.text(t))

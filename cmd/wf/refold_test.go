@@ -42,7 +42,7 @@ func TestAnEditedStateIsNotUsedAndVerifyFindsIt(t *testing.T) {
 	if err != nil || len(heads) != 1 {
 		t.Fatal(heads, err)
 	}
-	run := string(runOf(heads[0]))
+	run := string(protocol.RunOf(heads[0].Name))
 	d, sealed, err := s.AnyDerived(ctx, "state/"+run)
 	if sealed || !d.Head.Defined() || err != nil {
 		t.Fatalf("the state is %x, sealed without a key: %t, %v", d.Data, sealed, err)
@@ -110,7 +110,7 @@ func TestADriveGoesOnFromNoStateThatOthersWrote(t *testing.T) {
 				leaveWaiting(t, dir, does+".yaml")
 				open(nil)
 				var err error
-				if run, err = (&app{store: s.Dir()}).latestRun(ctx, s, "-1"); err != nil {
+				if run, err = appOf(s.Dir()).latestRun(ctx, s, "-1"); err != nil {
 					t.Fatal(err)
 				}
 				st, err := (&engine.Engine{Store: s}).State(ctx, run)

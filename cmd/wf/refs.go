@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"wf/cas"
 	"wf/protocol"
 	"wf/protocol/lazy"
+	"wf/service/compose"
 )
 
 // A ref names a run, a step of a run, or a block:
@@ -151,10 +151,6 @@ func newestRuns(ctx context.Context, s *cas.Store) ([]cas.Head, error) {
 	return heads, err
 }
 
-func runOf(h cas.Head) protocol.RunID {
-	return protocol.RunID(strings.TrimPrefix(h.Name, protocol.RunHead("")))
-}
-
 // latestRun finds -1, -2 …; the runs of sub-workflows do not count. The user's own store has the
 // runs of all projects: there only those count that were started in this one.
 func (a *app) latestRun(ctx context.Context, s *cas.Store, name string) (protocol.RunID, error) {
@@ -173,29 +169,29 @@ func (a *app) latestRun(ctx context.Context, s *cas.Store, name string) (protoco
 	found := 0
 	var elsewhere []string
 	for _, h := range heads {
-		started, err := startedBy(ctx, s, runOf(h))
+		started, err := startedBy(ctx, s, protocol.RunOf(h.Name))
 		if err != nil {
 			return "", err
 		}
 		if started.Parent != nil {
 			continue
 		}
-		if here != "" && projectOf(started.StartedIn()) != here {
-			elsewhere = append(elsewhere, fmt.Sprintf("%s in %s", runOf(h), started.StartedIn()))
+		if here != "" && compose.ProjectOf(started.StartedIn()) != here {
+			elsewhere = append(elsewhere, fmt.Sprintf("%s in %s", protocol.RunOf(h.Name), started.StartedIn()))
 			continue
 		}
 		if found++; found == n {
 			if len(elsewhere) > 0 {
-				a.progress("%s is run %s of %s; newer runs of the store %s belong to other directories: %s", name, runOf(h), here, s.Dir(), first(elsewhere, 3))
+				a.progress("%s is run %s of %s; newer runs of the store %s belong to other directories: %s", name, protocol.RunOf(h.Name), here, s.Dir(), first(elsewhere, 3))
 			}
-			return runOf(h), nil
+			return protocol.RunOf(h.Name), nil
 		}
 	}
 	if len(elsewhere) > 0 {
 		return "", fail(protocol.ErrUnknownRun, "name a run by its id; wf ls lists those of all directories",
-			"%s: %s of %s in the store %s; newest of other directories: %s", name, plural(found, "run"), here, s.Dir(), first(elsewhere, 3))
+			"%s: %s of %s in the store %s; newest of other directories: %s", name, protocol.Plural(found, "run"), here, s.Dir(), first(elsewhere, 3))
 	}
-	return "", fail(protocol.ErrUnknownRun, "wf ls lists the runs", "%s: the store has %s (%s)", name, plural(found, "run"), s.Dir())
+	return "", fail(protocol.ErrUnknownRun, "wf ls lists the runs", "%s: the store has %s (%s)", name, protocol.Plural(found, "run"), s.Dir())
 }
 
 // first joins the first n of a list.
@@ -209,30 +205,15 @@ func first(list []string, n int) string {
 // hereOnly is the project whose runs -1 means: that of the current directory in the user's own
 // store, "" where the store belongs to one project or was named.
 func (a *app) hereOnly() (string, error) {
-	_, where, err := a.storeDir()
-	if err != nil || where != usersStore {
+	_, where, err := a.StoreDir()
+	if err != nil || where != compose.UsersStore {
 		return "", err
 	}
 	cwd, err := os.Getwd()
 	if err != nil {
 		return "", fmt.Errorf("find the directory: %w", err)
 	}
-	return projectOf(cwd), nil
-}
-
-// projectOf is the git work tree in which a directory lies, else the directory.
-func projectOf(dir string) string {
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = real
-	}
-	for up := dir; ; up = filepath.Dir(up) {
-		if there(filepath.Join(up, ".git")) {
-			return up
-		}
-		if up == filepath.Dir(up) {
-			return dir
-		}
-	}
+	return compose.ProjectOf(cwd), nil
 }
 
 // startedBy reads the first event of a run.

@@ -151,7 +151,7 @@ func (r *remote) latest(ctx context.Context, name string) (protocol.RunID, error
 	}
 	r.tellMissing(l)
 	if len(l.Items) < n {
-		return "", fail(protocol.ErrUnknownRun, "wf ls lists the runs", "%s: %s has %s", name, r.url, plural(len(l.Items), "run"))
+		return "", fail(protocol.ErrUnknownRun, "wf ls lists the runs", "%s: %s has %s", name, r.url, protocol.Plural(len(l.Items), "run"))
 	}
 	return idOf(l.Items[n-1])
 }

@@ -14,7 +14,6 @@ import (
 	"wf/cas"
 	"wf/hub/client"
 	"wf/hub/queue"
-	"wf/hub/server"
 	"wf/protocol"
 )
 
@@ -43,7 +42,7 @@ func (r *remote) window(ctx context.Context, run protocol.RunID, w api.Window) (
 	for pages := 0; ; pages++ {
 		limit := 0
 		if w.Limit > 0 {
-			limit = min(w.Limit-len(steps), server.MaxSteps)
+			limit = min(w.Limit-len(steps), api.MaxSteps)
 		}
 		part, err := r.api.RunWindow(ctx, run, limit, w.Before)
 		if err != nil {

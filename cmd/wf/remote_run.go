@@ -13,9 +13,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"wf/engine/lang"
+	"wf/files"
 	"wf/hub/client"
 	"wf/hub/queue"
 	"wf/protocol"
+	"wf/service/compose"
 )
 
 // run is wf run: the workflow is one of the server's, by name or by its file there; a file of
@@ -123,7 +125,7 @@ func (r *remote) start(ctx context.Context, f *pflag.FlagSet, path string) (clie
 	if err != nil {
 		return client.Start{}, err
 	}
-	s := client.Start{Workflow: name, CreatedBy: whoami()}
+	s := client.Start{Workflow: name, CreatedBy: compose.User()}
 	for flag, into := range map[string]*string{"title": &s.Title, "type": &s.Type, "scope": &s.Scope, "target-user": &s.TargetUser,
 		"request-id": &s.RequestID, "context": &s.Context} {
 		if *into, err = f.GetString(flag); err != nil {
@@ -162,10 +164,10 @@ func (r *remote) start(ctx context.Context, f *pflag.FlagSet, path string) (clie
 // workflow is the name under which the server knows a workflow; p is nil for one that is not on
 // this machine.
 func (r *remote) workflow(path string) (name string, p *lang.Program, err error) {
-	if !there(path) || filepath.Ext(path) == "" {
+	if !files.Exists(path) || filepath.Ext(path) == "" {
 		return path, nil, nil
 	}
-	d, err := r.readDefinition(path)
+	d, err := r.Read(path)
 	if err != nil {
 		return "", nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"wf/cas"
 	"wf/engine"
 	"wf/protocol"
+	"wf/service/compose"
 )
 
 func newResume(a *app) *cobra.Command {
@@ -28,7 +29,7 @@ limit. What is recorded already is not done again. Without RUN it is the latest.
   wf resume 7K3Q --limit steps=60 --limit cost_usd=3`,
 		Args: takes(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o := engine.DriveOptions{By: whoami()}
+			o := engine.DriveOptions{By: compose.User()}
 			for _, name := range []string{"steps", "tokens", "cost-usd", "duration"} {
 				if f := cmd.Flags().Lookup(name); f.Changed {
 					limits = append(limits, strings.ReplaceAll(name, "-", "_")+"="+f.Value.String())
@@ -38,7 +39,7 @@ limit. What is recorded already is not done again. Without RUN it is the latest.
 			if o.Limits, err = limitFlags(limits); err != nil {
 				return err
 			}
-			stop, err := a.record(record)
+			stop, err := a.recordTo(record)
 			if err != nil {
 				return err
 			}
@@ -47,18 +48,18 @@ limit. What is recorded already is not done again. Without RUN it is the latest.
 				if len(args) == 0 {
 					a.progress("the latest run here is %s, in the store %s", run, s.Dir())
 				}
-				st, err := a.newEngine(s, nil).State(ctx, run)
+				st, err := a.Engine(s, nil).State(ctx, run)
 				if err != nil {
 					return err
 				}
 				if st.Status().Final() {
-					v, err := a.shown(ctx, a.newEngine(s, nil), run)
+					v, err := a.shown(ctx, a.Engine(s, nil), run)
 					if err != nil {
 						return err
 					}
 					return errors.Join(a.showOutcome(v), outcome(v))
 				}
-				if err := a.newEngine(s, nil).Own(ctx, run); err != nil {
+				if err := a.Engine(s, nil).Own(ctx, run); err != nil {
 					return err
 				}
 				a.headline(run, st.Program())
@@ -94,7 +95,7 @@ func limitFlags(given []string) (all []protocol.LimitChanged, err error) {
 // limitFlag reads --limit name=value.
 func limitFlag(given string) (protocol.LimitChanged, error) {
 	name, value, _ := strings.Cut(given, "=")
-	l := protocol.LimitChanged{Limit: name, By: whoami()}
+	l := protocol.LimitChanged{Limit: name, By: compose.User()}
 	var err error
 	switch name {
 	case "steps", "tokens":

@@ -21,6 +21,7 @@ import (
 	"wf/engine"
 	"wf/engine/lang"
 	"wf/protocol"
+	"wf/service/compose"
 )
 
 // runFlags are what a run is started with.
@@ -91,7 +92,7 @@ func (a *app) run(ctx context.Context, path string, f runFlags) error {
 	if err != nil {
 		return usagef("--context %s: want conversation, task or fresh", f.context)
 	}
-	d, err := a.readDefinition(path)
+	d, err := a.Read(path)
 	if err != nil {
 		return err
 	}
@@ -108,17 +109,17 @@ func (a *app) run(ctx context.Context, path string, f runFlags) error {
 	}
 	inputs, err := p.Inputs(given)
 	if err != nil {
-		return hinted(err, "wf run "+path+" --help-inputs shows what it takes")
+		return protocol.Hinted(err, "wf run "+path+" --help-inputs shows what it takes")
 	}
 	models, err := modelFlags(p, f.models)
 	if err != nil {
 		return err
 	}
-	models, resolved, err := a.resolveModels(ctx, p, models)
+	models, resolved, err := a.ResolveModels(ctx, p, models)
 	if err != nil {
 		return err
 	}
-	if err := a.secretsSet(p); err != nil {
+	if err := a.SecretsSet(p); err != nil {
 		return err
 	}
 	if err := a.mayRun(ctx, p, d); err != nil {
@@ -132,14 +133,14 @@ func (a *app) run(ctx context.Context, path string, f runFlags) error {
 	if err != nil {
 		return fmt.Errorf("find the directory: %w", err)
 	}
-	s, err := a.openStore(ctx)
+	s, err := a.OpenStore(ctx)
 	if err != nil {
 		return err
 	}
 	launch := engine.Launch{
-		Program: p, Source: d.source, Inputs: inputs,
+		Program: p, Source: d.Source, Inputs: inputs,
 		Title: f.title, Description: p.Workflow.Description, Type: f.kind, Scope: f.scope, Tags: f.tags,
-		CreatedBy: whoami(), TargetUser: f.target, RequestID: f.request,
+		CreatedBy: compose.User(), TargetUser: f.target, RequestID: f.request,
 		Workspace: workspace, Place: here, File: file, Models: models, Context: mode, AllowSecretInputs: f.open,
 	}
 	for _, name := range p.Unset(inputs) {
@@ -149,7 +150,7 @@ func (a *app) run(ctx context.Context, path string, f runFlags) error {
 	if f.record != "" && f.detach {
 		return errors.Join(usagef("--record needs the run to stay here: leave --detach out"), s.Close())
 	}
-	stop, err := a.record(f.record)
+	stop, err := a.recordTo(f.record)
 	if err != nil {
 		return errors.Join(err, s.Close())
 	}
@@ -159,19 +160,19 @@ func (a *app) run(ctx context.Context, path string, f runFlags) error {
 // launch begins a run and drives it; with a request id that was used before it shows that run.
 func (a *app) launch(ctx context.Context, s *cas.Store, l engine.Launch, detach bool) error {
 	var begun []engine.Notice
-	run, fresh, err := a.newEngine(s, func(n engine.Notice) { begun = append(begun, n) }).Begin(ctx, l)
+	run, fresh, err := a.Engine(s, func(n engine.Notice) { begun = append(begun, n) }).Begin(ctx, l)
 	if err != nil {
 		return err
 	}
 	if !fresh {
-		v, err := a.shown(ctx, a.newEngine(s, nil), run)
+		v, err := a.shown(ctx, a.Engine(s, nil), run)
 		if err != nil {
 			return err
 		}
 		a.progress("request %s was started before, as run %s", l.RequestID, run)
 		return errors.Join(a.showOutcome(v), outcome(v))
 	}
-	a.note(ctx, s, run)
+	a.Note(ctx, s, run)
 	if detach {
 		return a.detach(ctx, s, run)
 	}
@@ -182,7 +183,7 @@ func (a *app) launch(ctx context.Context, s *cas.Store, l engine.Launch, detach 
 			first.notice(n)
 		}
 	}
-	return a.drive(ctx, s, run, engine.DriveOptions{By: whoami()})
+	return a.drive(ctx, s, run, engine.DriveOptions{By: compose.User()})
 }
 
 // headline says what is about to run.
@@ -215,7 +216,7 @@ func cast(w *protocol.Workflow) string {
 			}
 		}
 		if n > 0 {
-			parts = append(parts, plural(n, names[action]))
+			parts = append(parts, protocol.Plural(n, names[action]))
 		}
 	}
 	var off []string
@@ -332,17 +333,6 @@ func places(path, dir string) (workspace, file string, err error) {
 	return workspace, file, err
 }
 
-// hinted keeps the code of an error and replaces its hint.
-func hinted(err error, hint string) error {
-	var e *protocol.Error
-	if !errors.As(err, &e) {
-		return err
-	}
-	copied := *e
-	copied.Message, copied.Hint = err.Error(), hint
-	return &copied
-}
-
 // hintedAs keeps the code and the hint of an error and says it in other words.
 func hintedAs(err error, message string) error {
 	return &protocol.Error{Code: protocol.CodeOf(err), Message: message, Hint: protocol.HintOf(err)}
@@ -401,10 +391,10 @@ func (a *app) detach(ctx context.Context, s *cas.Store, run protocol.RunID) erro
 		return fmt.Errorf("detach: %w", err)
 	}
 	cmd := exec.Command(self, "resume", string(run), "--store", s.Dir(), "--quiet", "--no-input")
-	for _, name := range a.mcp {
+	for _, name := range a.Setup.Options.Servers {
 		cmd.Args = append(cmd.Args, "--trust-mcp", name)
 	}
-	for _, cid := range a.trusted {
+	for _, cid := range a.Trusted {
 		cmd.Args = append(cmd.Args, "--trust", cid)
 	}
 	cmd.Args[0] = os.Args[0]
@@ -422,7 +412,7 @@ func (a *app) detach(ctx context.Context, s *cas.Store, run protocol.RunID) erro
 		return err
 	}
 	if a.asJSON() {
-		v, err := a.newEngine(s, nil).View(ctx, run)
+		v, err := a.Engine(s, nil).View(ctx, run)
 		if err != nil {
 			return err
 		}

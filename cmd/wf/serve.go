@@ -16,8 +16,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"wf/cas"
+	sockets "wf/daemon"
 	"wf/hub/guard"
 	"wf/hub/server"
+	"wf/service/compose"
 )
 
 // serveFlags are how a daemon listens and what it serves.
@@ -82,7 +84,7 @@ machine too; beyond it TLS as well. For browsers it prints an address with a cod
 
 // serve runs a daemon until ctx ends.
 func (a *app) serve(ctx context.Context, f serveFlags) error {
-	s, err := a.openStore(ctx)
+	s, err := a.OpenStore(ctx)
 	if err != nil {
 		return err
 	}
@@ -116,7 +118,7 @@ func (a *app) serveStore(ctx context.Context, s *cas.Store, f serveFlags) error 
 		err = a.announce(d, doors, keys)
 	}
 	if err == nil {
-		err = a.tellWaiting(d.backend.shelf)
+		err = a.tellWaiting(d.backend.catalog)
 	}
 	if err == nil {
 		select {
@@ -169,7 +171,7 @@ func (a *app) openDoors(ctx context.Context, s *cas.Store, f serveFlags, log *sl
 	for _, text := range f.listen {
 		socket := ""
 		if text == "unix" {
-			if socket, err = socketPath(s.Dir()); err != nil {
+			if socket, err = sockets.SocketPath(s.Dir()); err != nil {
 				return doors, nil, err
 			}
 			if n, err := guard.Sweep(ctx, filepath.Dir(socket)); n > 0 || err != nil {
@@ -184,7 +186,7 @@ func (a *app) openDoors(ctx context.Context, s *cas.Store, f serveFlags, log *sl
 			if keys, err = guard.OpenKeys(a.tokenFile(s, f), nil); err != nil {
 				return doors, nil, err
 			}
-			keys.Owner = whoami()
+			keys.Owner = compose.User()
 		}
 		l, err := e.Listen(ctx, secure, keys, log)
 		if err != nil {
@@ -212,7 +214,7 @@ func newDoor(l net.Listener, e guard.Endpoint, f serveFlags, secure bool, keys *
 	d := &door{listener: l, guard: g, server: guard.Server(nil, log)}
 	switch {
 	case e.Socket != "":
-		g.Peer = guard.Identity{Name: whoami(), Scopes: guard.AllScopes}
+		g.Peer = guard.Identity{Name: compose.User(), Scopes: guard.AllScopes}
 		d.url = "unix:" + e.Socket
 	case secure:
 		g.Keys, d.url = keys, "https://"+shownHost(hosts, l, f.hosts)
@@ -274,7 +276,7 @@ func (a *app) tokenFile(s *cas.Store, f serveFlags) string {
 		store = abs
 	}
 	if state := cas.StateDir(os.Getenv); state != "" {
-		return filepath.Join(state, serveDir, storeName(store)+".token")
+		return filepath.Join(state, serveDir, sockets.StoreName(store)+".token")
 	}
 	return filepath.Join(store, serveDir, "token")
 }

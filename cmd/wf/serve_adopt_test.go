@@ -72,7 +72,7 @@ func TestADaemonGoesOnWithTimersOfWhatIsLeftWaitingBesideIt(t *testing.T) {
 	d.backend.e.Now = func() time.Time { return time.Now().Add(3 * time.Hour) }
 	d.start()
 	leaveWaiting(t, dir, "nap.yaml")
-	run, err := (&app{store: s.Dir()}).latestRun(ctx, s, "-1")
+	run, err := appOf(s.Dir()).latestRun(ctx, s, "-1")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"wf/hub/guard"
+	"wf/protocol"
+	"wf/service/compose"
 )
 
 // servingJSON is wf.serving/v1: the one line that a daemon writes for programs, once it listens.
@@ -23,7 +25,7 @@ type servingJSON struct {
 // announce says where the daemon listens.
 func (a *app) announce(d *daemon, doors []*door, keys *guard.Keys) error {
 	out := servingJSON{Schema: "wf.serving/v1", PID: os.Getpid(), Name: d.name, Version: version(), Store: d.store.Dir(),
-		Workflows: d.backend.shelf.dirs}
+		Workflows: d.backend.catalog.Dirs}
 	if out.Workflows == nil {
 		out.Workflows = []string{}
 	}
@@ -57,11 +59,11 @@ func (a *app) announce(d *daemon, doors []*door, keys *guard.Keys) error {
 }
 
 // tellWaiting lists the workflows that wait for trust.
-func (a *app) tellWaiting(s shelf) error {
-	all, err := s.list()
+func (a *app) tellWaiting(s compose.Catalog) error {
+	all, err := s.List()
 	for _, f := range all {
-		if len(f.waits) > 0 {
-			a.progress("  %s waits for trust: wf trust %s", visible(f.name), shellWord(f.path))
+		if len(f.Waits) > 0 {
+			a.progress("  %s waits for trust: wf trust %s", visible(f.Name), protocol.ShellWord(f.Path))
 		}
 	}
 	return err

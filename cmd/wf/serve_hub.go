@@ -24,6 +24,7 @@ import (
 	"wf/hub/guard"
 	"wf/hub/relay"
 	"wf/protocol"
+	"wf/service/compose"
 )
 
 // reachFlags say how another server is reached: a hub, or a daemon.
@@ -105,7 +106,7 @@ func (a *app) joinHub(d *daemon, f reachFlags) (stop func(), err error) {
 		reached = way.url
 	}
 	agent := &relay.Agent{Hub: reached, TLS: secure, ID: id, Name: d.name, Version: version(), Handler: d.handler(), Log: d.log,
-		Store: &hubStore{s: d.store, shelf: d.backend.shelf},
+		Store: &hubStore{s: d.store, catalog: d.backend.catalog},
 		Moved: func(run protocol.RunID, to string) {
 			err := d.backend.Cancel(d.keeper.ctx, run, "the agent "+to+" has this run: the lease of the job had ended here")
 			if err != nil && !errors.Is(err, protocol.ErrFinal) {
@@ -174,8 +175,8 @@ func agentID(store, name string) (string, error) {
 
 // hubStore is what a hub is told of the store.
 type hubStore struct {
-	s     *cas.Store
-	shelf shelf
+	s       *cas.Store
+	catalog compose.Catalog
 
 	mu       sync.Mutex
 	requests map[protocol.RunID]string // request ids of runs, which never change
@@ -193,14 +194,14 @@ func (h *hubStore) Caps(context.Context) ([]string, error) {
 	if time.Since(h.looked) < lookForWorkflows {
 		return h.caps, nil
 	}
-	all, err := h.shelf.list()
+	all, err := h.catalog.List()
 	if err != nil {
 		return nil, err
 	}
 	h.caps, h.looked = nil, time.Now()
 	for _, f := range all {
-		if f.problem == "" {
-			h.caps = append(h.caps, f.name, f.path)
+		if f.Problem == "" {
+			h.caps = append(h.caps, f.Name, f.Path)
 		}
 	}
 	return h.caps, nil
@@ -219,7 +220,7 @@ func (h *hubStore) Runs(ctx context.Context) ([]relay.Run, error) {
 	}
 	out := make([]relay.Run, 0, len(heads))
 	for _, head := range heads {
-		run := runOf(head)
+		run := protocol.RunOf(head.Name)
 		request, known := h.requests[run]
 		if !known {
 			started, err := startedBy(ctx, h.s, run)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	sockets "wf/daemon"
 	"wf/hub/client"
 	"wf/protocol"
 )
@@ -14,11 +15,11 @@ var errNoDaemon = &protocol.Error{Code: "no_daemon", Message: "no wf serve answe
 
 // ownDaemon speaks to the daemon of the store, if one listens at its socket.
 func (a *app) ownDaemon() (server *client.API, socket string, err error) {
-	dir, _, err := a.storeDir()
+	dir, _, err := a.StoreDir()
 	if err != nil {
 		return nil, "", err
 	}
-	if socket, err = socketPath(dir); err != nil {
+	if socket, err = sockets.SocketPath(dir); err != nil {
 		return nil, socket, err
 	}
 	server, err = client.New("unix:"+socket, client.Options{})

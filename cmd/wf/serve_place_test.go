@@ -22,7 +22,6 @@ import (
 	"wf/cas"
 	"wf/engine"
 	"wf/hub/schedule"
-	"wf/hub/server"
 	"wf/protocol"
 )
 
@@ -273,7 +272,7 @@ func TestARunWhoseTimerRanOutMeanwhileGoesOn(t *testing.T) {
 		return run
 	}
 	run := serveUntil(0, protocol.Waiting, func(d *daemon) protocol.RunID {
-		id, _, err := d.backend.Start(ctx, server.Start{Workflow: "nap"})
+		id, _, err := d.backend.Start(ctx, api.Start{Workflow: "nap"})
 		if err != nil {
 			t.Fatal(err)
 		}

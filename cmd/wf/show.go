@@ -27,7 +27,7 @@ of a long run: where there are earlier ones, the output ends with the command th
 		Args: takes(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			return a.withStore(ctx, func(s *cas.Store) error { return a.show(ctx, s, latestUnless(args), w) })
+			return a.WithStore(ctx, func(s *cas.Store) error { return a.show(ctx, s, latestUnless(args), w) })
 		},
 	}
 	cmd.Flags().BoolVar(&a.every, "all", false, "every step, items of a fan-out on lines of their own")
@@ -71,7 +71,7 @@ func (a *app) show(ctx context.Context, s *cas.Store, arg string, w api.Window) 
 	if at.block.Defined() {
 		return a.showBlock(ctx, s, at.block)
 	}
-	e := a.newEngine(s, nil)
+	e := a.Engine(s, nil)
 	if at.step == "" {
 		v, err := e.ViewWindow(ctx, at.run, w)
 		if err != nil {
@@ -217,7 +217,7 @@ func (a *app) showCompaction(c api.Compaction) {
 	var what string
 	switch {
 	case c.Scope == protocol.ScopeVisit:
-		what = fmt.Sprintf("dropped its oldest %s with all results, kept what follows", plural(c.Replies, "turn"))
+		what = fmt.Sprintf("dropped its oldest %s with all results, kept what follows", protocol.Plural(c.Replies, "turn"))
 	case c.Covers < c.Prior:
 		what = fmt.Sprintf("dropped %s, kept %s", visits(1, c.Covers), visits(c.Covers+1, c.Prior))
 	default:

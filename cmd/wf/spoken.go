@@ -161,7 +161,7 @@ func (s *spokenScreen) result(step string, d protocol.ToolResult) {
 		fmt.Fprintf(s.w, "  %s\n", l)
 	}
 	if more > 0 {
-		fmt.Fprintf(s.w, "  … %s\n", plural(more, "more line"))
+		fmt.Fprintf(s.w, "  … %s\n", protocol.Plural(more, "more line"))
 	}
 }
 

@@ -48,7 +48,7 @@ func (a *app) stepRow(s *api.Step) []string {
 	p := paint{a.out.color}
 	note := oneLine(said(s), 60)
 	if n := failures(s); n > 0 && s.Status != string(protocol.StepFailed) {
-		note = fmt.Sprintf("(after %s) %s", plural(n, "failed attempt"), note)
+		note = fmt.Sprintf("(after %s) %s", protocol.Plural(n, "failed attempt"), note)
 	}
 	if s.CutOff {
 		note = "(cut off) " + note

@@ -9,8 +9,11 @@ import (
 
 	"wf/agentkit/price"
 	"wf/agentkit/task"
+	"wf/api"
 	"wf/cas"
 	"wf/protocol"
+	"wf/service/compose"
+	"wf/service/query"
 )
 
 func newTask(a *app) *cobra.Command {
@@ -52,7 +55,7 @@ func (a *app) taskShow() *cobra.Command {
 		Args: takes(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			return a.withStore(ctx, func(s *cas.Store) error { return a.showTask(ctx, s, latestUnless(args)) })
+			return a.WithStore(ctx, func(s *cas.Store) error { return a.showTask(ctx, s, latestUnless(args)) })
 		},
 	}
 }
@@ -82,7 +85,7 @@ are written as they complete. A task that is named is written also while it is o
 		Args: takes(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			return a.withStore(ctx, func(s *cas.Store) error { return a.exportTasks(ctx, s, latestUnless(args), out) })
+			return a.WithStore(ctx, func(s *cas.Store) error { return a.exportTasks(ctx, s, latestUnless(args), out) })
 		},
 	}
 	cmd.Flags().StringVar(&out, "out", "", "the directory to write to (default: tasks/RUN beside the store)")
@@ -92,15 +95,15 @@ are written as they complete. A task that is named is written also while it is o
 // taskJSON is one task in wf.tasks/v1 and wf.task/v1.
 type taskJSON struct {
 	*task.Task
-	Created   string   `json:"created"`
-	Completed *string  `json:"completed"`
-	Seconds   *int64   `json:"duration_s"`
-	Cost      *costRow `json:"cost"`
+	Created   string       `json:"created"`
+	Completed *string      `json:"completed"`
+	Seconds   *int64       `json:"duration_s"`
+	Cost      *api.CostRow `json:"cost"`
 }
 
 func newTaskJSON(t *task.Task, table price.Table) taskJSON {
 	out := taskJSON{Task: t, Created: timeText(t.Created)}
-	_, out.Cost = taskCost(t, table)
+	_, out.Cost = query.CostOf(t.Calls, table)
 	out.Cost.Name, out.Cost.Goal = "", ""
 	if t.Completed > 0 {
 		at, seconds := timeText(t.Completed), (t.Completed-t.Created)/1e6
@@ -110,11 +113,11 @@ func newTaskJSON(t *task.Task, table price.Table) taskJSON {
 }
 
 func (a *app) listTasks(ctx context.Context, s *cas.Store, run protocol.RunID) error {
-	table, err := a.prices()
+	table, err := a.Prices()
 	if err != nil {
 		return err
 	}
-	tasks, err := a.tasksOf(ctx, s, run)
+	tasks, err := query.Tasks(ctx, s, run)
 	if err != nil {
 		return err
 	}
@@ -148,13 +151,13 @@ func (a *app) taskTable(tasks []*task.Task, prices price.Table) error {
 		if t.Status == protocol.TaskWaiting {
 			note = "asks: " + t.Question
 		}
-		cost, _ := taskCost(t, prices)
+		cost, _ := query.CostOf(t.Calls, prices)
 		rows = append(rows, []string{p.taskSign(t), t.ID, visible(t.Goal), task.Dollars(cost), t.Tokens().Short(), p.dim(oneLine(note, 80))})
 	}
 	if err := table(a.out, rows); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(a.out, "%d of %s completed\n", completed, plural(len(tasks), "task"))
+	_, err := fmt.Fprintf(a.out, "%d of %s completed\n", completed, protocol.Plural(len(tasks), "task"))
 	return err
 }
 
@@ -180,7 +183,7 @@ func (a *app) taskNamed(ctx context.Context, s *cas.Store, arg string) (at ref, 
 	if at.block.Defined() {
 		return at, nil, nil, usagef("%s is a block, a run or a task of one is wanted", written(arg))
 	}
-	if tasks, err = a.tasksOf(ctx, s, at.run); err != nil {
+	if tasks, err = query.Tasks(ctx, s, at.run); err != nil {
 		return at, nil, nil, err
 	}
 	for _, t := range tasks {
@@ -195,7 +198,7 @@ func (a *app) taskNamed(ctx context.Context, s *cas.Store, arg string) (at ref, 
 }
 
 func (a *app) showTask(ctx context.Context, s *cas.Store, arg string) error {
-	prices, err := a.prices()
+	prices, err := a.Prices()
 	if err != nil {
 		return err
 	}
@@ -216,7 +219,7 @@ func (a *app) showTask(ctx context.Context, s *cas.Store, arg string) error {
 			taskJSON
 		}{"wf.task/v1", at.run, newTaskJSON(t, prices)})
 	}
-	cost, _ := taskCost(t, prices)
+	cost, _ := query.CostOf(t.Calls, prices)
 	page := t.Markdown(cost)
 	if a.out.tty {
 		page = visible(page)
@@ -226,7 +229,7 @@ func (a *app) showTask(ctx context.Context, s *cas.Store, arg string) error {
 }
 
 func (a *app) exportTasks(ctx context.Context, s *cas.Store, arg, dir string) error {
-	prices, err := a.prices()
+	prices, err := a.Prices()
 	if err != nil {
 		return err
 	}
@@ -235,7 +238,7 @@ func (a *app) exportTasks(ctx context.Context, s *cas.Store, arg, dir string) er
 		return err
 	}
 	if dir == "" {
-		if dir, err = taskDir(s, at.run); err != nil {
+		if dir, err = compose.TaskDir(s, at.run); err != nil {
 			return err
 		}
 	}
@@ -244,7 +247,7 @@ func (a *app) exportTasks(ctx context.Context, s *cas.Store, arg, dir string) er
 		if t != picked && (picked != nil || t.Status != protocol.TaskCompleted) {
 			continue
 		}
-		file, err := writeTask(dir, t, prices)
+		file, err := compose.WriteTask(dir, t, prices)
 		if err != nil {
 			return fmt.Errorf("export task %s: %w", t.ID, err)
 		}

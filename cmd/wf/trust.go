@@ -13,6 +13,7 @@ import (
 	"wf/agentkit/config"
 	"wf/engine/lang"
 	"wf/protocol"
+	"wf/service/compose"
 )
 
 func newTrust(a *app) *cobra.Command {
@@ -54,7 +55,7 @@ workflow does, with its sub-workflows. What changed since it was trusted is show
 
 // trust trusts what the configs want, or takes that back.
 func (a *app) trust(ctx context.Context, revoke, yes bool) error {
-	c, err := a.config()
+	c, err := a.Config()
 	if err != nil {
 		return err
 	}
@@ -119,7 +120,7 @@ func (a *app) trustFiles(ctx context.Context, files []string, yes bool) error {
 			return err
 		}
 		for _, x := range w.wanted {
-			acts[x.CID] = actsOf(w.program)
+			acts[x.CID] = compose.Acts(w.program)
 		}
 		servers, does := untrustedOf(w.servers)
 		maps.Copy(acts, does)
@@ -141,7 +142,7 @@ type weighed struct {
 }
 
 func (a *app) weighed(file string) (w weighed, err error) {
-	d, err := a.readDefinition(file)
+	d, err := a.Read(file)
 	if err != nil {
 		return w, err
 	}
@@ -152,10 +153,10 @@ func (a *app) weighed(file string) (w weighed, err error) {
 	if err != nil {
 		return w, err
 	}
-	if w.wanted, err = a.wanted(w.program, path, d.source); err != nil {
+	if w.wanted, err = a.Wanted(w.program, path, d.Source); err != nil {
 		return w, err
 	}
-	w.servers, err = a.wantedServers(w.program, path)
+	w.servers, err = a.WantedServers(w.program, path)
 	return w, err
 }
 
@@ -181,25 +182,25 @@ func (a *app) listTrust(files []string) error {
 	}
 	all := files
 	if len(files) == 0 {
-		store, _, err := a.storeDir()
+		store, _, err := a.StoreDir()
 		if err != nil {
 			return err
 		}
-		s, err := a.newShelf(nil, store)
+		s, err := a.NewCatalog(nil, store)
 		if err != nil {
 			return err
 		}
-		served, err := s.list()
+		served, err := s.List()
 		if err != nil {
 			return err
 		}
 		for _, f := range served {
-			if f.program != nil {
-				all = append(all, f.path)
+			if f.Program != nil {
+				all = append(all, f.Path)
 			}
 		}
 	}
-	loaded, err := a.config()
+	loaded, err := a.Config()
 	if err != nil {
 		return err
 	}
@@ -216,7 +217,7 @@ func (a *app) listTrust(files []string) error {
 		if err != nil {
 			return err
 		}
-		for _, power := range powersOf(loaded, w.program) {
+		for _, power := range compose.PowersOf(loaded, w.program) {
 			add(config.Grant{Power: power, CID: def.Link, Name: w.program.Workflow.Name, File: file}, !waits[power])
 		}
 		for _, x := range w.servers {
@@ -231,7 +232,7 @@ func (a *app) listTrust(files []string) error {
 		for _, w := range wants {
 			add(w.Grant, w.Trusted)
 		}
-		g, err := a.grants()
+		g, err := a.Grants()
 		if err != nil {
 			return err
 		}
@@ -260,11 +261,11 @@ func (a *app) listTrust(files []string) error {
 
 // revokeTrust takes the trust in workflows back, with the servers that they declare, or in what has a CID.
 func (a *app) revokeTrust(args []string) error {
-	g, err := a.grants()
+	g, err := a.Grants()
 	if err != nil {
 		return err
 	}
-	loaded, err := a.config()
+	loaded, err := a.Config()
 	if err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ messages, events, the difference to the visit before, cost and proof. What moves
 				return err
 			}
 			ctx := cmd.Context()
-			s, err := a.openStore(ctx)
+			s, err := a.OpenStore(ctx)
 			if err != nil {
 				return err
 			}
@@ -171,7 +171,7 @@ func (s tuiSource) output(ctx context.Context, id protocol.RunID, step string) (
 			continue
 		}
 		var b strings.Builder
-		fmt.Fprintf(&b, "%s  %s  %d ms  %s\n", x.ID, x.Status, x.MS, plural(x.Calls, "tool call"))
+		fmt.Fprintf(&b, "%s  %s  %d ms  %s\n", x.ID, x.Status, x.MS, protocol.Plural(x.Calls, "tool call"))
 		for i, at := range x.Attempts {
 			if at.Error != nil {
 				fmt.Fprintf(&b, "attempt %d: %s\n", i+1, at.Error.Message)

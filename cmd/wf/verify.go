@@ -111,7 +111,7 @@ func faults(all []cas.Finding) []cas.Finding {
 
 // verifyStore verifies a store, or one run of it, and notes the heads that it found sound.
 func (a *app) verifyStore(ctx context.Context, args []string, o cas.VerifyOptions, forget, mend bool) error {
-	dir, _, err := a.storeDir()
+	dir, _, err := a.StoreDir()
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (a *app) verifyStore(ctx context.Context, args []string, o cas.VerifyOption
 	}
 	r, err := cas.VerifyDir(ctx, dir, o)
 	if err == nil {
-		err = a.refoldDir(ctx, dir, &r, mend)
+		err = a.RefoldDir(ctx, dir, &r, mend)
 	}
 	if err != nil {
 		return err
@@ -156,7 +156,7 @@ func (a *app) verifyStore(ctx context.Context, args []string, o cas.VerifyOption
 // be meant.
 func (a *app) runToVerify(ctx context.Context, arg string) (protocol.RunID, error) {
 	var run protocol.RunID
-	err := a.withStore(ctx, func(s *cas.Store) (err error) {
+	err := a.WithStore(ctx, func(s *cas.Store) (err error) {
 		run, err = a.resolveRun(ctx, s, arg)
 		return err
 	})
@@ -216,9 +216,9 @@ func (a *app) reportLines(r cas.Report, what string) {
 	c := r.Checked
 	if r.OK {
 		fmt.Fprintf(a.out, "%s %s: %s, %s, %s, %s read again, all as their hashes say\n", p.green("✓"), what,
-			plural(c.Heads, "head"), plural(int(c.Events), "event"), plural(int(c.Records), "record"), plural(int(c.Blocks), "block"))
+			protocol.Plural(c.Heads, "head"), protocol.Plural(int(c.Events), "event"), protocol.Plural(int(c.Records), "record"), protocol.Plural(int(c.Blocks), "block"))
 	} else {
-		fmt.Fprintf(a.out, "%s %s: %s\n", p.red("✗"), what, plural(len(r.Findings), "finding"))
+		fmt.Fprintf(a.out, "%s %s: %s\n", p.red("✗"), what, protocol.Plural(len(r.Findings), "finding"))
 	}
 	for _, n := range r.NotProven {
 		fmt.Fprintf(a.out, "  %s %s\n", p.dim("not proven:"), visible(n))

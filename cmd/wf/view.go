@@ -129,7 +129,7 @@ func nextMend(v *api.Run) string {
 	if file == "" {
 		file = "fixed.yaml"
 	}
-	file = shellWord(file)
+	file = protocol.ShellWord(file)
 	if v.Mend.Step == "" {
 		return fmt.Sprintf("correct %s, then wf run %s", file, file)
 	}
@@ -137,18 +137,7 @@ func nextMend(v *api.Run) string {
 	if v.Mend.After {
 		after = " --after"
 	}
-	return fmt.Sprintf("correct %s, then wf fork %s%s --with %s --run", file, shellWord(string(v.ID)+":"+v.Mend.Step), after, file)
-}
-
-// shellWord writes a word so that a shell reads it as it is.
-func shellWord(s string) string {
-	plain := func(c rune) bool {
-		return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.ContainsRune("_-./:#@%+,=…", c)
-	}
-	if s != "" && s[0] != '#' && strings.IndexFunc(s, func(c rune) bool { return !plain(c) }) < 0 {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+	return fmt.Sprintf("correct %s, then wf fork %s%s --with %s --run", file, protocol.ShellWord(string(v.ID)+":"+v.Mend.Step), after, file)
 }
 
 // nextLimit goes on beyond a limit: that of a run is raised, that of an edge or a role is
@@ -176,7 +165,7 @@ func nextAnswer(v *api.Run) string {
 			return fmt.Sprintf(`%s --choice allow, or: wf answer %s:%s "deny WHY"; wf show %s has all of the call`, answer, v.ID, w.Step, v.ID)
 		case len(w.Choices) > 0:
 			pick := max(0, slices.IndexFunc(w.Choices, func(c protocol.Choice) bool { return c.Primary }))
-			answer += " --choice " + shellWord(w.Choices[pick].Value)
+			answer += " --choice " + protocol.ShellWord(w.Choices[pick].Value)
 		case fields == "":
 			answer += ` "…"`
 		}

@@ -47,7 +47,7 @@ func (a *app) watch(ctx context.Context, s *cas.Store, run protocol.RunID, from 
 	if err := a.attend(ctx, s, run, from, rep); err != nil {
 		return err
 	}
-	v, err := a.shown(ctx, a.newEngine(s, nil), run)
+	v, err := a.shown(ctx, a.Engine(s, nil), run)
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (a *app) watch(ctx context.Context, s *cas.Store, run protocol.RunID, from 
 
 // attend shows what happens in a run until it is over or nobody goes on with it.
 func (a *app) attend(ctx context.Context, s *cas.Store, run protocol.RunID, from protocol.Seq, rep func(backdrop) reporter) error {
-	e := a.newEngine(s, nil)
+	e := a.Engine(s, nil)
 	st, err := e.State(ctx, run)
 	if err != nil {
 		return err

@@ -2,12 +2,12 @@ package server
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"wf/api"
 	"wf/hub/reply"
 	"wf/protocol"
 )
@@ -23,12 +23,12 @@ type Backend interface {
 // protocol.ErrUnknownRun.
 type Reader interface {
 	// Workflows lists what can be started, by name.
-	Workflows(ctx context.Context) ([]Workflow, error)
+	Workflows(ctx context.Context) ([]api.Workflow, error)
 	// Runs lists runs, the one that moved last first: wf.runs/v1. next is what Query.Before
 	// goes on with, "" at the end.
-	Runs(ctx context.Context, q Query) (items []any, next protocol.RunID, err error)
+	Runs(ctx context.Context, q api.Query) (items []any, next protocol.RunID, err error)
 	// Run is a run with some of its steps: wf.run/v1.
-	Run(ctx context.Context, run protocol.RunID, w Window) (any, error)
+	Run(ctx context.Context, run protocol.RunID, w api.Window) (any, error)
 	// Graph is the picture of a run as SVG: its workflow with the path taken.
 	Graph(ctx context.Context, run protocol.RunID) ([]byte, error)
 	// Messages is what a visit was sent first: wf.messages/v1.
@@ -47,9 +47,9 @@ type Reader interface {
 type Driver interface {
 	// Start begins a run. With a request id that was used before it starts nothing, and fresh
 	// is false.
-	Start(ctx context.Context, s Start) (run protocol.RunID, fresh bool, err error)
+	Start(ctx context.Context, s api.Start) (run protocol.RunID, fresh bool, err error)
 	// Answer answers a waiting visit and names it.
-	Answer(ctx context.Context, run protocol.RunID, a Answer) (step string, err error)
+	Answer(ctx context.Context, run protocol.RunID, a api.Answer) (step string, err error)
 	// Cancel ends a run for good.
 	Cancel(ctx context.Context, run protocol.RunID, reason string) error
 	// Suspend stops what a run does and leaves it so that Resume goes on with it. A run that
@@ -58,81 +58,11 @@ type Driver interface {
 	// Compact has the next visit of an agent begin with a compaction of its conversation.
 	Compact(ctx context.Context, run protocol.RunID) error
 	// Resume goes on with a run that is suspended, with higher limits if any are given.
-	Resume(ctx context.Context, run protocol.RunID, r Resume) error
+	Resume(ctx context.Context, run protocol.RunID, r api.Resume) error
 	// Fork makes a new run that shares what came before a step, and goes on with it.
-	Fork(ctx context.Context, run protocol.RunID, f Fork) (protocol.RunID, error)
+	Fork(ctx context.Context, run protocol.RunID, f api.Fork) (protocol.RunID, error)
 	// Message queues a text of another source for a run.
-	Message(ctx context.Context, run protocol.RunID, m Message) error
-}
-
-// Workflow is one that can be started.
-type Workflow struct {
-	Name        string          `json:"name"`
-	Description string          `json:"description"`
-	File        string          `json:"file"`                      // path, as it is recorded with its runs
-	Inputs      json.RawMessage `json:"inputs"`                    // JSON Schema of an object
-	Schedule    *string         `json:"schedule"`                  // cron expression, or null
-	Problem     string          `json:"problem"`                   // why it cannot be started, "" if it can
-	Definition  string          `json:"definition,omitempty"`      // CID, of a valid one
-	Waits       bool            `json:"waits_for_trust,omitempty"` // it is not started before a person trusts it
-}
-
-// Query chooses runs. The zero Query is the newest ones.
-type Query struct {
-	Status   protocol.RunStatus
-	Workflow string
-	Tag      string
-	Text     string         // stands in the id, workflow, title, description or a tag; any case
-	Limit    int            // at most; 1…MaxLimit
-	Before   protocol.RunID // only runs that moved earlier than this one
-	All      bool           // those of sub-workflows too
-}
-
-// How many runs are listed.
-const (
-	DefaultLimit = 50
-	MaxLimit     = 500
-)
-
-// Window chooses steps of a run.
-type Window struct {
-	Limit  int          // at most so many, the newest; 1…MaxSteps
-	Before protocol.Seq // only those that began before this event; 0 is all
-	At     protocol.Seq // the run as it was after this event; 0 is now
-}
-
-// MaxSteps is how many steps one answer has at most, and where no limit is given.
-const MaxSteps = 1000
-
-// Start is what a run is started with.
-type Start struct {
-	Workflow    string                     `json:"workflow"` // name or file of one that Workflows lists
-	Inputs      map[string]json.RawMessage `json:"inputs"`
-	Title       string                     `json:"title"`
-	Description string                     `json:"description"`
-	Type        string                     `json:"type"`
-	Scope       string                     `json:"scope"`
-	Tags        []string                   `json:"tags"`
-	CreatedBy   string                     `json:"created_by"`
-	TargetUser  string                     `json:"target_user"`
-	RequestID   string                     `json:"request_id"`
-	Models      map[string]ModelList       `json:"models"`  // by role, "" is every role
-	Context     string                     `json:"context"` // how agents see their past: conversation, task, fresh; "" is as their roles say
-
-	AllowSecretInputs []string `json:"allow_secret_inputs"` // inputs that may hold a secret, which then is stored, shown and sent
-}
-
-// ModelList is models that are tried in order; one may stand alone.
-type ModelList []string
-
-// UnmarshalJSON reads "a" and ["a","b"].
-func (m *ModelList) UnmarshalJSON(b []byte) error {
-	var one string
-	if json.Unmarshal(b, &one) == nil {
-		*m = ModelList{one}
-		return nil
-	}
-	return json.Unmarshal(b, (*[]string)(m))
+	Message(ctx context.Context, run protocol.RunID, m api.Message) error
 }
 
 // Bounds of what is kept with a run.
@@ -143,7 +73,7 @@ const (
 	maxTags        = 64
 )
 
-func (s *Start) check() error {
+func checkStart(s *api.Start) error {
 	if s.Workflow == "" {
 		return reply.Badf("workflow is missing: the name of one that GET /v1/workflows lists")
 	}
@@ -194,42 +124,4 @@ func short(name, text string, most int) error {
 		return reply.Badf("%s is not UTF-8", name)
 	}
 	return nil
-}
-
-// Answer is a reply to a waiting visit.
-type Answer struct {
-	Step   string          `json:"step"`   // gate#1; "" where only one visit waits
-	Signal string          `json:"signal"` // instead of step: what waits for this signal
-	Text   string          `json:"text"`
-	Choice string          `json:"choice"` // value or label
-	Fields json.RawMessage `json:"fields"` // of a form, an object
-	// Shown is that of what waits, as it was shown: another tool call by now is not answered. "" takes
-	// whatever waits.
-	Shown string `json:"shown"`
-}
-
-// Resume says how a run is gone on with.
-type Resume struct {
-	// Limits by name, raised to: steps, tokens, cost_usd in dollars, duration as in 30m.
-	Limits map[string]json.RawMessage `json:"limits"`
-}
-
-// Fork says where a fork begins.
-type Fork struct {
-	Step  string `json:"step"`
-	After bool   `json:"after"` // keep the step, go on behind it
-	Note  string `json:"note"`
-	// Models by role, "" is every role, from here on; none leaves them.
-	Models map[string]ModelList `json:"models"`
-}
-
-// Message is a text from elsewhere.
-type Message struct {
-	Source string `json:"source"` // who says it: mail, slack, a name
-	Text   string `json:"text"`
-}
-
-// Cancel says why.
-type Cancel struct {
-	Reason string `json:"reason"`
 }

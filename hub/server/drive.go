@@ -3,23 +3,17 @@ package server
 import (
 	"net/http"
 
+	"wf/api"
 	"wf/hub/reply"
 	"wf/protocol"
 )
 
-// Started is wf.started/v1.
-type Started struct {
-	Schema string         `json:"schema"`
-	ID     protocol.RunID `json:"id"`
-	Fresh  bool           `json:"fresh"` // false: the request id was used before, nothing was started
-}
-
 func (s *Server) start(w http.ResponseWriter, r *http.Request) error {
-	var body Start
+	var body api.Start
 	if err := decode(r, &body, false); err != nil {
 		return err
 	}
-	if err := body.check(); err != nil {
+	if err := checkStart(&body); err != nil {
 		return err
 	}
 	run, fresh, err := s.Backend.Start(r.Context(), body)
@@ -31,24 +25,17 @@ func (s *Server) start(w http.ResponseWriter, r *http.Request) error {
 		status = http.StatusCreated
 	}
 	w.Header().Set("Location", "/v1/runs/"+string(run))
-	reply.JSON(w, status, Started{"wf.started/v1", run, fresh})
+	reply.JSON(w, status, api.Started{Schema: "wf.started/v1", ID: run, Fresh: fresh})
 	return nil
 }
 
-// Accepted is wf.accepted/v1: what was asked for is durable.
-type Accepted struct {
-	Schema string         `json:"schema"`
-	ID     protocol.RunID `json:"id"`   // of the run; of the new one for a fork
-	Step   *string        `json:"step"` // that was answered, else null
-}
-
 func accepted(w http.ResponseWriter, status int, run protocol.RunID, step *string) error {
-	reply.JSON(w, status, Accepted{"wf.accepted/v1", run, step})
+	reply.JSON(w, status, api.Accepted{Schema: "wf.accepted/v1", ID: run, Step: step})
 	return nil
 }
 
 func (s *Server) answer(w http.ResponseWriter, r *http.Request) error {
-	var body Answer
+	var body api.Answer
 	if err := decode(r, &body, false); err != nil {
 		return err
 	}
@@ -63,7 +50,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) cancel(w http.ResponseWriter, r *http.Request) error {
-	var body Cancel
+	var body api.Cancel
 	if err := decode(r, &body, true); err != nil {
 		return err
 	}
@@ -91,7 +78,7 @@ func (s *Server) suspend(r *http.Request) error { return s.Backend.Suspend(r.Con
 func (s *Server) compact(r *http.Request) error { return s.Backend.Compact(r.Context(), runOf(r)) }
 
 func (s *Server) resume(w http.ResponseWriter, r *http.Request) error {
-	var body Resume
+	var body api.Resume
 	if err := decode(r, &body, true); err != nil {
 		return err
 	}
@@ -102,7 +89,7 @@ func (s *Server) resume(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) fork(w http.ResponseWriter, r *http.Request) error {
-	var body Fork
+	var body api.Fork
 	if err := decode(r, &body, false); err != nil {
 		return err
 	}
@@ -120,7 +107,7 @@ func (s *Server) fork(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) message(w http.ResponseWriter, r *http.Request) error {
-	var body Message
+	var body api.Message
 	if err := decode(r, &body, false); err != nil {
 		return err
 	}

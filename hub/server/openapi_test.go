@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"wf/api"
 	"wf/hub/guard"
 )
 
@@ -84,9 +85,9 @@ func TestEveryRouteIsDescribedAndEveryDescribedRouteServed(t *testing.T) {
 // properties of its schema.
 func TestEveryFieldOfARequestIsDescribed(t *testing.T) {
 	for name, body := range map[string]any{
-		"StartRequest": Start{}, "AnswerRequest": Answer{}, "CancelRequest": Cancel{}, "ResumeRequest": Resume{},
-		"ForkRequest": Fork{}, "MessageRequest": Message{}, "Started": Started{}, "Accepted": Accepted{}, "Info": Info{},
-		"Workflow": Workflow{Definition: "omitted when empty", Waits: true}, "Code": Code{},
+		"StartRequest": api.Start{}, "AnswerRequest": api.Answer{}, "CancelRequest": api.Cancel{}, "ResumeRequest": api.Resume{},
+		"ForkRequest": api.Fork{}, "MessageRequest": api.Message{}, "Started": api.Started{}, "Accepted": api.Accepted{}, "Info": Info{},
+		"Workflow": api.Workflow{Definition: "omitted when empty", Waits: true}, "Code": Code{},
 	} {
 		b, err := json.Marshal(body)
 		if err != nil {

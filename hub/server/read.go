@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"wf/api"
 	"wf/hub/guard"
 	"wf/hub/reply"
 	"wf/protocol"
@@ -58,7 +59,7 @@ func (s *Server) workflows(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if items == nil {
-		items = []Workflow{}
+		items = []api.Workflow{}
 	}
 	reply.JSON(w, http.StatusOK, map[string]any{"schema": "wf.workflows/v1", "items": items})
 	return nil
@@ -69,17 +70,17 @@ var statuses = []protocol.RunStatus{protocol.Running, protocol.Waiting, protocol
 
 // ParseQuery reads what GET /v1/runs is asked for; an error wraps protocol.ErrBadRequest. more are
 // parameters that the caller knows besides.
-func ParseQuery(r *http.Request, more ...string) (Query, error) {
+func ParseQuery(r *http.Request, more ...string) (api.Query, error) {
 	p, err := query(r, append([]string{"status", "workflow", "tag", "q", "limit", "before", "all"}, more...)...)
 	if err != nil {
-		return Query{}, err
+		return api.Query{}, err
 	}
-	q := Query{Status: protocol.RunStatus(p.text("status")), Workflow: p.text("workflow"), Tag: p.text("tag"), Text: p.text("q"),
+	q := api.Query{Status: protocol.RunStatus(p.text("status")), Workflow: p.text("workflow"), Tag: p.text("tag"), Text: p.text("q"),
 		Before: protocol.RunID(p.text("before"))}
 	if q.Status != "" && !slices.Contains(statuses, q.Status) {
 		return q, reply.Badf("status=%q: want one of %v", q.Status, statuses)
 	}
-	if q.Limit, err = p.number("limit", 1, MaxLimit, DefaultLimit); err != nil {
+	if q.Limit, err = p.number("limit", 1, api.MaxLimit, api.DefaultLimit); err != nil {
 		return q, err
 	}
 	q.All, err = p.yes("all")
@@ -123,8 +124,8 @@ func (s *Server) run(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	var win Window
-	if win.Limit, err = p.number("limit", 1, MaxSteps, MaxSteps); err != nil {
+	var win api.Window
+	if win.Limit, err = p.number("limit", 1, api.MaxSteps, api.MaxSteps); err != nil {
 		return err
 	}
 	before, err := p.number("before", 1, protocol.MaxSafeInt, 0)

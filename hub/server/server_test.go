@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"wf/api"
 	"wf/cas"
 	"wf/hub/guard"
 	"wf/hub/reply"
@@ -32,13 +33,13 @@ func (s *shop) note(format string, args ...any) error {
 	return s.err
 }
 
-func (s *shop) Workflows(context.Context) ([]Workflow, error) {
-	return []Workflow{{Name: "hello", Inputs: json.RawMessage(`{"type":"object"}`)}}, s.note("workflows")
+func (s *shop) Workflows(context.Context) ([]api.Workflow, error) {
+	return []api.Workflow{{Name: "hello", Inputs: json.RawMessage(`{"type":"object"}`)}}, s.note("workflows")
 }
-func (s *shop) Runs(_ context.Context, q Query) ([]any, protocol.RunID, error) {
+func (s *shop) Runs(_ context.Context, q api.Query) ([]any, protocol.RunID, error) {
 	return []any{shown{"R", s.moving}}, "R", s.note("runs %+v", q)
 }
-func (s *shop) Run(_ context.Context, r protocol.RunID, w Window) (any, error) {
+func (s *shop) Run(_ context.Context, r protocol.RunID, w api.Window) (any, error) {
 	return shown{r, s.moving}, s.note("run %s %+v", r, w)
 }
 
@@ -65,10 +66,10 @@ func (s *shop) Verify(_ context.Context, r protocol.RunID) (any, error) {
 func (s *shop) Cost(_ context.Context, r protocol.RunID, by string) (any, error) {
 	return map[string]string{}, s.note("cost %s %s", r, by)
 }
-func (s *shop) Start(_ context.Context, x Start) (protocol.RunID, bool, error) {
+func (s *shop) Start(_ context.Context, x api.Start) (protocol.RunID, bool, error) {
 	return "R", x.RequestID != "old", s.note("start %s %v %v", x.Workflow, x.Tags, x.Models)
 }
-func (s *shop) Answer(_ context.Context, r protocol.RunID, a Answer) (string, error) {
+func (s *shop) Answer(_ context.Context, r protocol.RunID, a api.Answer) (string, error) {
 	return "gate#1", s.note("answer %s %s%s", r, a.Choice, a.Text)
 }
 func (s *shop) Cancel(_ context.Context, r protocol.RunID, reason string) error {
@@ -76,13 +77,13 @@ func (s *shop) Cancel(_ context.Context, r protocol.RunID, reason string) error 
 }
 func (s *shop) Suspend(_ context.Context, r protocol.RunID) error { return s.note("suspend %s", r) }
 func (s *shop) Compact(_ context.Context, r protocol.RunID) error { return s.note("compact %s", r) }
-func (s *shop) Resume(_ context.Context, r protocol.RunID, x Resume) error {
+func (s *shop) Resume(_ context.Context, r protocol.RunID, x api.Resume) error {
 	return s.note("resume %s %d", r, len(x.Limits))
 }
-func (s *shop) Fork(_ context.Context, r protocol.RunID, f Fork) (protocol.RunID, error) {
+func (s *shop) Fork(_ context.Context, r protocol.RunID, f api.Fork) (protocol.RunID, error) {
 	return "F", s.note("fork %s %s", r, f.Step)
 }
-func (s *shop) Message(_ context.Context, r protocol.RunID, m Message) error {
+func (s *shop) Message(_ context.Context, r protocol.RunID, m api.Message) error {
 	return s.note("message %s %s", m.Source, m.Text)
 }
 

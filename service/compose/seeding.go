@@ -1,4 +1,4 @@
-package main
+package compose
 
 import (
 	"context"
@@ -22,8 +22,8 @@ type seeding struct {
 }
 
 // start begins in the background, once, where a run has use for it.
-func (s *seeding) start(a *app, loaded *config.Loaded, c engine.Candidate) {
-	if a.inside() || !buildsGo(c.Workspace) || !hasNetwork(loaded, c) {
+func (s *seeding) start(u *Setup, loaded *config.Loaded, c engine.Candidate) {
+	if u.Inside() || !buildsGo(c.Workspace) || !hasNetwork(loaded, c) {
 		return
 	}
 	s.mu.Lock()
@@ -36,7 +36,7 @@ func (s *seeding) start(a *app, loaded *config.Loaded, c engine.Candidate) {
 	go func() {
 		defer close(s.done)
 		if err := sandbox.SeedGo(ctx); err != nil && ctx.Err() == nil {
-			a.warn(err)
+			u.warn(err)
 		}
 	}()
 }

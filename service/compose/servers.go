@@ -1,4 +1,4 @@
-package main
+package compose
 
 import (
 	"fmt"
@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/pflag"
-
 	"wf/agentkit/config"
 	"wf/agentkit/mcp"
 	"wf/engine/lang"
@@ -16,8 +14,8 @@ import (
 )
 
 // servers are the servers of tools that the configs name, for programs that start in a directory of a workspace.
-func (a *app) servers(root, dir string) ([]protocol.MCPServer, error) {
-	c, err := a.config()
+func (u *Setup) servers(root, dir string) ([]protocol.MCPServer, error) {
+	c, err := u.Config()
 	if err != nil {
 		return nil, err
 	}
@@ -26,8 +24,8 @@ func (a *app) servers(root, dir string) ([]protocol.MCPServer, error) {
 
 // serverNames are their names, for those who check a workflow; a config that cannot be read
 // names none.
-func (a *app) serverNames() []string {
-	c, err := a.config()
+func (u *Setup) serverNames() []string {
+	c, err := u.Config()
 	if err != nil {
 		return nil
 	}
@@ -35,13 +33,13 @@ func (a *app) serverNames() []string {
 }
 
 // allowsServer reports whether a server that the workflow declares was allowed by its name.
-func (a *app) allowsServer(name string) bool {
-	return slices.Contains(a.mcp, name) || slices.Contains(a.mcp, "*")
+func (u *Setup) allowsServer(name string) bool {
+	return slices.Contains(u.Options.Servers, name) || slices.Contains(u.Options.Servers, "*")
 }
 
 // trustsServer says why a server is not trusted, and what to do; nil where it is.
-func (a *app) trustsServer(s protocol.MCPServer, at mcp.Place) error {
-	c, err := a.config()
+func (u *Setup) trustsServer(s protocol.MCPServer, at mcp.Place) error {
+	c, err := u.Config()
 	if err != nil {
 		return err
 	}
@@ -64,13 +62,13 @@ func (a *app) trustsServer(s protocol.MCPServer, at mcp.Place) error {
 	case len(at.Files) > 0:
 		what = strings.Join(changed, ", ") + ", which it runs as you from the workspace, is not trusted as it is now"
 	}
-	return fail(mcp.ErrUntrusted, mcp.ErrUntrusted.Hint, "%s: %s (%s)", mcp.Says(s), what, cid)
+	return mcp.ErrUntrusted.With(mcp.ErrUntrusted.Hint, "%s: %s (%s)", mcp.Says(s), what, cid)
 }
 
-// wantedServers are the servers that a workflow declares, and its sub-workflows, that run programs as the user, or
+// WantedServers are the servers that a workflow declares, and its sub-workflows, that run programs as the user, or
 // that are called elsewhere or with a secret, for runs in this directory.
-func (a *app) wantedServers(p *lang.Program, file string) ([]config.Want, error) {
-	loaded, err := a.config()
+func (u *Setup) WantedServers(p *lang.Program, file string) ([]config.Want, error) {
+	loaded, err := u.Config()
 	if err != nil {
 		return nil, err
 	}
@@ -96,9 +94,4 @@ func (a *app) wantedServers(p *lang.Program, file string) ([]config.Want, error)
 		}
 	}
 	return out, nil
-}
-
-func (a *app) trustFlag(flags *pflag.FlagSet) {
-	flags.StringArrayVar(&a.mcp, "trust-mcp", nil, "start or call this server, which the workflow declares under mcp; * is all")
-	flags.StringArrayVar(&a.trusted, "trust", nil, "trust the definition, server or provider of this CID, for this command alone (WF_TRUST=CID,…)")
 }

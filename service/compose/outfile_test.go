@@ -1,4 +1,4 @@
-package main
+package compose
 
 import (
 	"io"
@@ -27,19 +27,19 @@ func TestALinkOfTheUserIsWrittenThroughWhereItStays(t *testing.T) {
 		}
 	}
 	write := func(path string) error {
-		o, err := new(app).outFile(path)
+		o, err := OutFile(path)
 		if err != nil {
 			return err
 		}
-		defer o.close()
-		f, err := o.open(os.O_APPEND, 0o600)
+		defer o.Close()
+		f, err := o.Open(os.O_APPEND, 0o600)
 		if err != nil {
 			return err
 		}
 		if err := f.Close(); err != nil {
 			return err
 		}
-		return o.replace(func(w io.Writer) error {
+		return o.Replace(func(w io.Writer) error {
 			_, err := io.WriteString(w, "new")
 			return err
 		})

@@ -1,4 +1,4 @@
-package main
+package compose
 
 import (
 	"context"
@@ -23,13 +23,13 @@ import (
 	"wf/roles"
 )
 
-// config reads the user's config and the nearest project's, once.
-func (a *app) config() (*config.Loaded, error) {
-	a.loaded.once.Do(func() { a.loaded.config, a.loaded.err = a.loadConfig() })
-	return a.loaded.config, a.loaded.err
+// Config reads the user's config and the nearest project's, once.
+func (u *Setup) Config() (*config.Loaded, error) {
+	u.loaded.once.Do(func() { u.loaded.config, u.loaded.err = u.loadConfig() })
+	return u.loaded.config, u.loaded.err
 }
 
-func (a *app) loadConfig() (*config.Loaded, error) {
+func (u *Setup) loadConfig() (*config.Loaded, error) {
 	var p config.Places
 	cwd, err := os.Getwd()
 	if err != nil {
@@ -38,10 +38,10 @@ func (a *app) loadConfig() (*config.Loaded, error) {
 	if p.Project, err = nearest(cwd); err != nil {
 		return nil, err
 	}
-	if p.User, err = userDir("XDG_CONFIG_HOME", ".config"); err != nil {
+	if p.User, err = UserDir("XDG_CONFIG_HOME", ".config"); err != nil {
 		return nil, err
 	}
-	if p.Given, err = a.givenTrust(); err != nil {
+	if p.Given, err = u.givenTrust(); err != nil {
 		return nil, err
 	}
 	p.State, p.Dir = cas.StateDir(os.Getenv), cwd
@@ -49,17 +49,17 @@ func (a *app) loadConfig() (*config.Loaded, error) {
 }
 
 // providerNames are the first parts of the names of models; none where a config cannot be read.
-func (a *app) providerNames() []string {
-	c, err := a.config()
+func (u *Setup) providerNames() []string {
+	c, err := u.Config()
 	if err != nil {
 		return nil
 	}
 	return slices.Collect(maps.Keys(c.Registry()))
 }
 
-// confine is what commands of agents may do beyond what the sandbox lets them.
-func (a *app) confine() (sandbox.Grants, error) {
-	c, err := a.config()
+// Confine is what commands of agents may do beyond what the sandbox lets them.
+func (u *Setup) Confine() (sandbox.Grants, error) {
+	c, err := u.Config()
 	if err != nil {
 		return sandbox.Grants{}, err
 	}
@@ -75,15 +75,15 @@ type openModels struct {
 	recorder *tape.Recorder           // of --record, or nil
 }
 
-// openModel opens a model for an agent, once.
-func (a *app) openModel(name, dir string) (llms.Model, error) {
-	a.opened.mu.Lock()
-	defer a.opened.mu.Unlock()
+// OpenModel opens a model for an agent, once.
+func (u *Setup) OpenModel(name, dir string) (llms.Model, error) {
+	u.opened.mu.Lock()
+	defer u.opened.mu.Unlock()
 	key := [2]string{name, dir}
-	if m := a.opened.byName[key]; m != nil {
+	if m := u.opened.byName[key]; m != nil {
 		return m, nil
 	}
-	c, err := a.config()
+	c, err := u.Config()
 	if err != nil {
 		return nil, err
 	}
@@ -91,42 +91,42 @@ func (a *app) openModel(name, dir string) (llms.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	if a.opened.recorder != nil {
-		m = a.opened.recorder.Wrap(name, m)
+	if u.opened.recorder != nil {
+		m = u.opened.recorder.Wrap(name, m)
 	}
-	if a.opened.byName == nil {
-		a.opened.byName = map[[2]string]llms.Model{}
+	if u.opened.byName == nil {
+		u.opened.byName = map[[2]string]llms.Model{}
 	}
-	a.opened.byName[key] = m
+	u.opened.byName[key] = m
 	return m, nil
 }
 
-// window is how many tokens a model can read, 0 where no config says. A config that cannot be
-// read fails when the model is opened.
-func (a *app) window(name string) int {
-	c, err := a.config()
+// Window is how many tokens a model can read, 0 where no config says. A config that cannot be
+// Read fails when the model is opened.
+func (u *Setup) Window(name string) int {
+	c, err := u.Config()
 	if err != nil {
 		return 0
 	}
 	return c.Window(name)
 }
 
-// watermark is where the conversation of a role is compacted, in tokens, by the model it begins
+// Watermark is where the conversation of a role is compacted, in tokens, by the model it begins
 // with.
-func (a *app) watermark(role *protocol.Role, model string) int64 {
+func (u *Setup) Watermark(role *protocol.Role, model string) int64 {
 	if c := role.Compaction; c != nil && c.Watermark > 0 {
 		return c.Watermark
 	}
-	if n := a.window(model); n > 0 {
+	if n := u.Window(model); n > 0 {
 		return int64(n) * 3 / 4
 	}
 	return agentkit.DefaultWatermark
 }
 
 // defaultModels are those of the config or the environment, for agents of sub-workflows: those
-// of the workflow itself were resolved before it began.
-func (a *app) defaultModels(role string) ([]string, error) {
-	c, err := a.config()
+// Of the workflow itself were resolved before it began.
+func (u *Setup) defaultModels(role string) ([]string, error) {
+	c, err := u.Config()
 	if err != nil {
 		return nil, err
 	}
@@ -137,30 +137,18 @@ func (a *app) defaultModels(role string) ([]string, error) {
 	return r.Models, nil
 }
 
-// record has every model call from here on recorded; stop ends that.
-func (a *app) record(path string) (stop func() error, err error) {
-	if path == "" {
-		return func() error { return nil }, nil
-	}
-	to, err := a.outFile(path)
-	if err != nil {
-		return nil, err
-	}
-	defer to.close()
-	f, err := to.open(os.O_APPEND, 0o600)
-	if err != nil {
-		return nil, err
-	}
+// Record has every model call from here on recorded in a file; stop ends that, and closes it.
+func (u *Setup) Record(f *os.File) (stop func() error) {
 	r := tape.Record(f)
-	a.opened.mu.Lock()
-	defer a.opened.mu.Unlock()
-	a.opened.recorder = r
-	return r.Close, nil
+	u.opened.mu.Lock()
+	defer u.opened.mu.Unlock()
+	u.opened.recorder = r
+	return r.Close
 }
 
-// prices is the table in force.
-func (a *app) prices() (price.Table, error) {
-	c, err := a.config()
+// Prices is the table in force.
+func (u *Setup) Prices() (price.Table, error) {
+	c, err := u.Config()
 	if err != nil {
 		return price.Table{}, err
 	}
@@ -168,16 +156,16 @@ func (a *app) prices() (price.Table, error) {
 }
 
 // price is what the engine asks; with a config that cannot be read nothing is known.
-func (a *app) price(u protocol.Usage) *int64 {
-	t, err := a.prices()
+func (u *Setup) price(call protocol.Usage) *int64 {
+	t, err := u.Prices()
 	if err != nil {
 		return nil
 	}
-	return t.Cost(u)
+	return t.Cost(call)
 }
 
-// secretsSet refuses a run for which secrets are not set, before it has done anything.
-func (a *app) secretsSet(p *lang.Program) error {
+// SecretsSet refuses a run for which secrets are not set, before it has done anything.
+func (u *Setup) SecretsSet(p *lang.Program) error {
 	var missing []string
 	for _, name := range p.Needs() {
 		value, ok := os.LookupEnv(name)
@@ -185,23 +173,23 @@ func (a *app) secretsSet(p *lang.Program) error {
 		case !ok:
 			missing = append(missing, name)
 		case len(value) < roles.ShortSecret:
-			a.progress("warning: the secret %s has %s: it is hidden where it is written as it is, but not in Base64, hexadecimal or an address; use one of %d bytes or more",
-				name, plural(len(value), "byte"), roles.ShortSecret)
+			u.warnf("the secret %s has %s: it is hidden where it is written as it is, but not in Base64, hexadecimal or an address; use one of %d bytes or more",
+				name, protocol.Plural(len(value), "byte"), roles.ShortSecret)
 		}
 	}
 	switch len(missing) {
 	case 0:
 		return nil
 	case 1:
-		return fail(protocol.ErrModel, "export it, then run again", "the secret %s is not set in the environment; nothing ran", missing[0])
+		return protocol.ErrModel.With("export it, then run again", "the secret %s is not set in the environment; nothing ran", missing[0])
 	}
-	return fail(protocol.ErrModel, "export them, then run again", "the secrets %s are not set in the environment; nothing ran", strings.Join(missing, ", "))
+	return protocol.ErrModel.With("export them, then run again", "the secrets %s are not set in the environment; nothing ran", strings.Join(missing, ", "))
 }
 
 // resolve finds the models of every agent of a workflow. Those that neither the flags nor the
 // workflow name are added to the flags, so that the run keeps them.
-func (a *app) resolveModels(ctx context.Context, p *lang.Program, flags map[string][]string) (map[string][]string, []config.Resolution, error) {
-	c, err := a.config()
+func (u *Setup) ResolveModels(ctx context.Context, p *lang.Program, flags map[string][]string) (map[string][]string, []config.Resolution, error) {
+	c, err := u.Config()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -244,9 +232,9 @@ type noModels struct {
 func (n *noModels) add(role string, err error) {
 	n.roles = append(n.roles, role)
 	if len(n.roles) > 1 {
-		n.err = fail(protocol.ErrModel, protocol.HintOf(err), "WF201: the roles %s name no model", strings.Join(n.roles, ", "))
+		n.err = protocol.ErrModel.With(protocol.HintOf(err), "WF201: the roles %s name no model", strings.Join(n.roles, ", "))
 	} else {
-		n.err = fail(protocol.ErrModel, protocol.HintOf(err), "WF201: the role %s names no model", role)
+		n.err = protocol.ErrModel.With(protocol.HintOf(err), "WF201: the role %s names no model", role)
 	}
 }
 
@@ -268,36 +256,16 @@ func (n *noModels) children(c *config.Loaded, p *lang.Program, flag []string) {
 	}
 }
 
-// patience is how long a probe of this machine takes at most.
-const patience = 300 * time.Millisecond
+// ProbeTime is how long a probe of this machine takes at most.
+const ProbeTime = 300 * time.Millisecond
 
 // suggest adds what a probe of this machine found to the fixes of an error. Nothing is chosen.
 func suggest(ctx context.Context, err error) error {
-	for _, f := range config.Probe(ctx, config.Loopback, patience) {
+	for _, f := range config.Probe(ctx, config.Loopback, ProbeTime) {
 		if len(f.Models) == 0 {
 			continue
 		}
-		return hinted(err, protocol.HintOf(err)+fmt.Sprintf(". A server on this machine answers: OPENAI_BASE_URL=%s and --model openai/%s", f.BaseURL, f.Models[0]))
+		return protocol.Hinted(err, protocol.HintOf(err)+fmt.Sprintf(". A server on this machine answers: OPENAI_BASE_URL=%s and --model openai/%s", f.BaseURL, f.Models[0]))
 	}
-	return hinted(err, protocol.HintOf(err))
-}
-
-// tellModels prints how the models were found, one line for roles that agree.
-func (a *app) tellModels(all []config.Resolution) {
-	if a.asJSON() {
-		return
-	}
-	var order []string
-	roles := map[string][]string{}
-	for _, r := range all {
-		key := strings.TrimPrefix(r.String(), r.Role+": ")
-		if roles[key] == nil {
-			order = append(order, key)
-		}
-		roles[key] = append(roles[key], r.Role)
-	}
-	p := paint{a.err.color}
-	for _, key := range order {
-		a.progress("  %s %s: %s", p.dim("model"), strings.Join(roles[key], ", "), key)
-	}
+	return protocol.Hinted(err, protocol.HintOf(err))
 }

@@ -1,4 +1,4 @@
-package main
+package compose
 
 import (
 	"os"
@@ -55,7 +55,7 @@ func TestARunThatReachesANetworkInAGoProjectHasGoBuilt(t *testing.T) {
 			if p == nil {
 				t.Fatal(ds)
 			}
-			a := newApp(strings.NewReader(""), os.Stdout, os.Stderr)
+			a := &Setup{}
 			a.seeding.start(a, &config.Loaded{}, engine.Candidate{Program: p, Workspace: filepath.Join(root, "work")})
 			if begun := a.seeding.stop != nil; begun != c.want {
 				t.Fatalf("it has begun: %t", begun)
@@ -64,7 +64,7 @@ func TestARunThatReachesANetworkInAGoProjectHasGoBuilt(t *testing.T) {
 				return
 			}
 			<-a.seeding.done
-			a.seeding.end()
+			a.Close()
 			if built, err := filepath.Glob(filepath.Join(root, ".cache/wf/sandbox/go-*/done")); err != nil || len(built) != 1 {
 				t.Errorf("built is %v (%v)", built, err)
 			}

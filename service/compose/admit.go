@@ -1,4 +1,4 @@
-package main
+package compose
 
 import (
 	"errors"
@@ -21,12 +21,12 @@ import (
 // admit refuses a run that cannot be what it promises, before anything is written: one whose
 // limit of cost cannot hold and, before its first step, one with agents that no model can be
 // reached for.
-func (a *app) admit(c engine.Candidate) error {
-	loaded, err := a.config()
+func (u *Setup) admit(c engine.Candidate) error {
+	loaded, err := u.Config()
 	if err != nil {
 		return err
 	}
-	if !a.inside() {
+	if !u.Inside() {
 		if err := unconfinable(sandbox.Probe, loaded, c); err != nil {
 			return err
 		}
@@ -35,23 +35,23 @@ func (a *app) admit(c engine.Candidate) error {
 		}
 	}
 	if c.New || c.Fork {
-		if err := a.admitPowers(c.Program, c.File); err != nil {
+		if err := u.admitPowers(c.Program, c.File); err != nil {
 			return err
 		}
 	}
-	price := a.unbounded(loaded, c)
+	price := u.unbounded(loaded, c)
 	if !c.New {
 		if price == nil {
-			a.seeding.start(a, loaded, c)
+			u.seeding.start(u, loaded, c)
 		}
 		return price
 	}
 	keys := unreachable(loaded, c)
 	if keys == nil && price == nil {
-		a.seeding.start(a, loaded, c)
+		u.seeding.start(u, loaded, c)
 	}
 	if keys != nil && price != nil {
-		return fail(protocol.ErrModel, protocol.HintOf(price), "%v\n%v", keys, price)
+		return protocol.ErrModel.With(protocol.HintOf(price), "%v\n%v", keys, price)
 	}
 	return errors.Join(keys, price)
 }
@@ -127,7 +127,7 @@ func unreachable(loaded *config.Loaded, c engine.Candidate) error {
 	for i, why := range order {
 		order[i] = fmt.Sprintf("%s: %s", strings.Join(roles[why], ", "), why)
 	}
-	return fail(protocol.ErrModel, "nothing has run; wf models tells which providers there are, and which keys are set",
+	return protocol.ErrModel.With("nothing has run; wf models tells which providers there are, and which keys are set",
 		"no model can be used by\n  %s", strings.Join(order, "\n  "))
 }
 
@@ -138,7 +138,7 @@ func scripted(model string) bool {
 
 // unbounded names the models without a price, where a limit of cost would not count them and no
 // limit of tokens holds in its place.
-func (a *app) unbounded(loaded *config.Loaded, c engine.Candidate) error {
+func (u *Setup) unbounded(loaded *config.Loaded, c engine.Candidate) error {
 	table := loaded.Table()
 	var unknown, uncounted []string
 	where := ""
@@ -168,9 +168,9 @@ func (a *app) unbounded(loaded *config.Loaded, c engine.Candidate) error {
 		slices.Sort(uncounted)
 		why := "is unknown"
 		if slices.ContainsFunc(uncounted, loaded.Offered) {
-			why = "is in " + visible(loaded.Project.Path) + ", which is not trusted (wf trust)"
+			why = "is in " + loaded.Project.Path + ", which is not trusted (wf trust)"
 		}
-		a.progress("  %s limits.cost_usd does not count %s, since its price %s; limits.tokens holds", paint{a.err.color}.yellow("warning"),
+		u.warnf("limits.cost_usd does not count %s, since its price %s; limits.tokens holds",
 			strings.Join(slices.Compact(uncounted), ", "), why)
 	}
 	if len(unknown) == 0 {
@@ -178,17 +178,17 @@ func (a *app) unbounded(loaded *config.Loaded, c engine.Candidate) error {
 	}
 	slices.Sort(unknown)
 	if i := slices.IndexFunc(unknown, loaded.Offered); i >= 0 {
-		return fail(protocol.ErrPrice, "look at the prices, then wf trust; or "+tokenWay(c, where),
+		return protocol.ErrPrice.With("look at the prices, then wf trust; or "+tokenWay(c, where),
 			"limits.cost_usd%s cannot hold: %s names a price of %s and is not trusted", where, loaded.Project.Path, unknown[i])
 	}
-	return fail(protocol.ErrPrice, priceWays(unknown, c, where),
+	return protocol.ErrPrice.With(priceWays(unknown, c, where),
 		"limits.cost_usd%s cannot hold: the price of %s is unknown (prices of %s)", where, strings.Join(unknown, ", "), table.Date)
 }
 
 // priceWays are the two ways out of a limit of cost that cannot hold.
 func priceWays(unknown []string, c engine.Candidate, where string) string {
 	var b strings.Builder
-	b.WriteString("set the price in your own config (" + userConfig() + "), or in .wf/config.yaml and then wf trust, in millionths of a dollar per million tokens, with your own numbers\n" +
+	b.WriteString("set the price in your own config (" + UserConfig() + "), or in .wf/config.yaml and then wf trust, in millionths of a dollar per million tokens, with your own numbers\n" +
 		"    (1000000 is $1; 0 where it costs nothing, as on a server of yours):\n\n      prices:\n")
 	for _, m := range unknown {
 		fmt.Fprintf(&b, "        %q: {input: 1000000, output: 5000000}\n", m)
@@ -197,9 +197,9 @@ func priceWays(unknown []string, c engine.Candidate, where string) string {
 	return b.String()
 }
 
-// userConfig is the config of the user; the prices in it count as they are.
-func userConfig() string {
-	dir, err := userDir("XDG_CONFIG_HOME", ".config")
+// UserConfig is the config of the user; the prices in it count as they are.
+func UserConfig() string {
+	dir, err := UserDir("XDG_CONFIG_HOME", ".config")
 	if err != nil {
 		return "~/.config/wf/" + config.FileName
 	}

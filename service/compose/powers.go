@@ -1,11 +1,8 @@
-package main
+package compose
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -23,8 +20,8 @@ import (
 //
 // Who runs a file with wf run gives the word for the rest of it by that.
 
-// powersOf are the powers that a definition needs to be served and run.
-func powersOf(loaded *config.Loaded, p *lang.Program) []config.Power {
+// PowersOf are the powers that a definition needs to be served and run.
+func PowersOf(loaded *config.Loaded, p *lang.Program) []config.Power {
 	var out []config.Power
 	if reaches(loaded, p) {
 		out = append(out, config.Serve)
@@ -32,18 +29,18 @@ func powersOf(loaded *config.Loaded, p *lang.Program) []config.Power {
 			out = append(out, config.Schedule)
 		}
 	}
-	if unconfined(p, p.HasAgent()) {
+	if Unconfined(p, p.HasAgent()) {
 		out = append(out, config.Unconfined)
 	}
 	return out
 }
 
-// unconfined reports whether commands of a definition that would be confined are not: those of an agent,
+// Unconfined reports whether commands of a definition that would be confined are not: those of an agent,
 // and those of run roles where the definition, or one that calls it, has an agent.
-func unconfined(p *lang.Program, agents bool) bool {
+func Unconfined(p *lang.Program, agents bool) bool {
 	return slices.ContainsFunc(p.Workflow.Roles, func(r protocol.Role) bool {
 		child := p.Children[r.Workflow]
-		return r.Sandbox == protocol.SandboxOff && (agents || r.Action == protocol.ActPrompt) || child != nil && unconfined(child, agents)
+		return r.Sandbox == protocol.SandboxOff && (agents || r.Action == protocol.ActPrompt) || child != nil && Unconfined(child, agents)
 	})
 }
 
@@ -78,15 +75,15 @@ func reachesOut(r *protocol.Role) bool {
 
 func ofServer(tool string) bool { return strings.HasPrefix(tool, mcp.Prefix) }
 
-// grants are what the user trusts, with what the command line and WF_TRUST add.
-func (a *app) grants() (config.Grants, error) {
-	links, err := a.givenTrust()
+// Grants are what the user trusts, with what the command line and WF_TRUST add.
+func (u *Setup) Grants() (config.Grants, error) {
+	links, err := u.givenTrust()
 	return config.GrantsIn(cas.StateDir(os.Getenv), links), err
 }
 
 // givenTrust is what the command line and WF_TRUST trust, for this process alone.
-func (a *app) givenTrust() ([]protocol.Link, error) {
-	given := slices.Clone(a.trusted)
+func (u *Setup) givenTrust() ([]protocol.Link, error) {
+	given := slices.Clone(u.Trusted)
 	if more := os.Getenv("WF_TRUST"); more != "" {
 		given = append(given, strings.Split(more, ",")...)
 	}
@@ -94,24 +91,24 @@ func (a *app) givenTrust() ([]protocol.Link, error) {
 	for _, text := range given {
 		l, err := protocol.ParseLink(strings.TrimSpace(text))
 		if err != nil {
-			return nil, fail(protocol.ErrUsage, "wf trust --list prints the CIDs of what can be trusted", "--trust, WF_TRUST: %v", err)
+			return nil, protocol.ErrUsage.With("wf trust --list prints the CIDs of what can be trusted", "--trust, WF_TRUST: %v", err)
 		}
 		links = append(links, l)
 	}
 	return links, nil
 }
 
-// wanted are the powers that a definition needs and was not trusted with, as grants to be.
-func (a *app) wanted(p *lang.Program, file string, source []byte) ([]config.Grant, error) {
-	loaded, err := a.config()
+// Wanted are the powers that a definition needs and was not trusted with, as grants to be.
+func (u *Setup) Wanted(p *lang.Program, file string, source []byte) ([]config.Grant, error) {
+	loaded, err := u.Config()
 	if err != nil {
 		return nil, err
 	}
-	powers := powersOf(loaded, p)
+	powers := PowersOf(loaded, p)
 	if len(powers) == 0 {
 		return nil, nil
 	}
-	g, err := a.grants()
+	g, err := u.Grants()
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +150,7 @@ func wholeSource(p *lang.Program, source []byte) string {
 			seen[link] = true
 			text := string(sources[link])
 			if text == "" { // only its canonical form is known
-				text = strings.Join(actsOf(child), "\n") + "\n"
+				text = strings.Join(Acts(child), "\n") + "\n"
 			}
 			fmt.Fprintf(&b, "\n# sub-workflow %s\n%s", child.Workflow.Name, text)
 			add(child)
@@ -163,8 +160,8 @@ func wholeSource(p *lang.Program, source []byte) string {
 	return b.String()
 }
 
-// untrusted is the error for a power that is wanted, nil where it is not among those.
-func untrusted(wanted []config.Grant, powers ...config.Power) error {
+// Untrusted is the error for a power that is wanted, nil where it is not among those.
+func Untrusted(wanted []config.Grant, powers ...config.Power) error {
 	for _, x := range wanted {
 		if !slices.Contains(powers, x.Power) {
 			continue
@@ -178,7 +175,7 @@ func untrusted(wanted []config.Grant, powers ...config.Power) error {
 		if name == "" {
 			name = "the workflow " + x.Name
 		}
-		return fail(protocol.ErrUntrusted, trustAdvice(x), "%s is not trusted: %s", name, what)
+		return protocol.ErrUntrusted.With(trustAdvice(x), "%s is not trusted: %s", name, what)
 	}
 	return nil
 }
@@ -189,94 +186,37 @@ func trustAdvice(x config.Grant) string {
 	if x.File == "" {
 		return unattended
 	}
-	return "wf trust " + shellWord(x.File) + ", or " + unattended
-}
-
-// askTrust shows what things can do, and how they differ from what is trusted, and asks once for all
-// of them.
-func (a *app) askTrust(ctx context.Context, question string, wanted []config.Grant, acts func(config.Grant) []string, yes bool) error {
-	g, err := a.grants()
-	if err != nil {
-		return err
-	}
-	shown := map[protocol.Link]bool{}
-	for _, x := range wanted {
-		a.progress("%s %s (%s): %s", x.CID.Short(), visible(x.Name), visible(x.File), powerText[x.Power])
-		if shown[x.CID] {
-			continue
-		}
-		shown[x.CID] = true
-		change, err := g.Change(x)
-		if err != nil {
-			return err
-		}
-		if change != "" {
-			a.progress("%s", visible(change))
-			continue
-		}
-		for _, act := range acts(x) {
-			a.progress("    %s", indentLines(visible(act), "      "))
-		}
-	}
-	if !yes {
-		agreed, err := a.confirm(ctx, "Trust "+question+"?")
-		if err != nil {
-			return err
-		}
-		if !agreed {
-			return fail(errRefused, "--yes does it without asking", "%s: not trusted", question)
-		}
-	}
-	var errs []error
-	for _, x := range wanted {
-		errs = append(errs, g.Add(x))
-	}
-	return errors.Join(errs...)
-}
-
-// powerText says what a power lets happen.
-var powerText = map[config.Power]string{
-	config.Serve:      "wf serve starts it when a client asks",
-	config.Schedule:   "wf serve starts it by the clock",
-	config.Unconfined: "runs, as you, whatever its agents write (sandbox: off)",
-
-	config.StartServer:   "a server of tools",
-	config.SetPrices:     "what models cost",
-	config.SendPrompts:   "a provider of models",
-	config.ChooseDefault: "where prompts go",
-	config.OfferModels:   "models that clients of a daemon may choose",
-	config.OpenWalls:     "the walls of agents' commands",
-}
-
-// mayRun asks the person at the terminal about a definition that has no walls. Where no person can
-// be asked, Admit refuses it.
-func (a *app) mayRun(ctx context.Context, p *lang.Program, d definition) error {
-	if !unconfined(p, p.HasAgent()) || !a.interactive() {
-		return nil
-	}
-	file, err := filepath.Abs(d.path)
-	if err != nil {
-		return err
-	}
-	wanted, err := a.wanted(p, file, d.source)
-	if err != nil {
-		return err
-	}
-	wanted = slices.DeleteFunc(wanted, func(x config.Grant) bool { return x.Power != config.Unconfined })
-	if len(wanted) == 0 {
-		return nil
-	}
-	return a.askTrust(ctx, plural(1, "definition"), wanted, func(config.Grant) []string { return actsOf(p) }, false)
+	return "wf trust " + protocol.ShellWord(x.File) + ", or " + unattended
 }
 
 // admitPowers refuses a definition without walls that was not trusted.
-func (a *app) admitPowers(p *lang.Program, file string) error {
-	if !unconfined(p, p.HasAgent()) {
+func (u *Setup) admitPowers(p *lang.Program, file string) error {
+	if !Unconfined(p, p.HasAgent()) {
 		return nil
 	}
-	wanted, err := a.wanted(p, file, nil)
+	wanted, err := u.Wanted(p, file, nil)
 	if err != nil {
 		return err
 	}
-	return untrusted(wanted, config.Unconfined)
+	return Untrusted(wanted, config.Unconfined)
+}
+
+// Acts is what a workflow and its sub-workflows run as the user: commands, and the commands of
+// agents that say "sandbox: off".
+func Acts(p *lang.Program) []string {
+	out := []string{}
+	for _, r := range p.Workflow.Roles {
+		switch {
+		case r.Action == protocol.ActRun:
+			out = append(out, r.Name+": "+r.Run)
+		case r.Sandbox == protocol.SandboxOff:
+			out = append(out, r.Name+": any command that its model writes, without a sandbox")
+		}
+		if child := p.Children[r.Workflow]; child != nil {
+			for _, act := range Acts(child) {
+				out = append(out, r.Name+"/"+act)
+			}
+		}
+	}
+	return out
 }

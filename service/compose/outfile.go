@@ -1,4 +1,4 @@
-package main
+package compose
 
 import (
 	"crypto/rand"
@@ -13,10 +13,10 @@ import (
 	"wf/roles/workspace"
 )
 
-// An outFile is a file that a person names to be written. In the project it is reached below the project's
+// A File is a file that a person names to be written. In the project it is reached below the project's
 // directory alone: an agent that works there may have left a link, and what it says would be written to
 // where that leads.
-type outFile struct {
+type File struct {
 	path string // as it was named
 	name string // in dir
 	dir  directory
@@ -32,8 +32,8 @@ type directory interface {
 	Close() error
 }
 
-// outFile finds where a path leads; close it.
-func (a *app) outFile(path string) (*outFile, error) {
+// OutFile finds where a path leads; close it.
+func OutFile(path string) (*File, error) {
 	whole, err := filepath.Abs(path)
 	if err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func (a *app) outFile(path string) (*outFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	project := projectOf(here) // links resolved
+	project := ProjectOf(here) // links resolved
 	_, touched := workspace.Through(project, whole)
 	if real, err := filepath.EvalSymlinks(whole); err == nil {
 		whole = real
@@ -51,11 +51,11 @@ func (a *app) outFile(path string) (*outFile, error) {
 	}
 	rel, within := workspace.Through(project, whole)
 	refused := func(why string) error {
-		return fail(protocol.ErrUsage, "remove it, or name the file itself", "%s is not written: %s, and an agent that worked here may have left it", path, why)
+		return protocol.ErrUsage.With("remove it, or name the file itself", "%s is not written: %s, and an agent that worked here may have left it", path, why)
 	}
 	switch info, err := os.Lstat(whole); {
 	case !touched:
-		return &outFile{path, whole, everywhere{}}, nil
+		return &File{path, whole, everywhere{}}, nil
 	case !within:
 		return nil, refused("a link in the project leads to " + whole)
 	case err == nil && info.Mode().Type() == fs.ModeSymlink:
@@ -65,31 +65,31 @@ func (a *app) outFile(path string) (*outFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &outFile{path, rel, root}, nil
+	return &File{path, rel, root}, nil
 }
 
-func (o *outFile) close() { o.dir.Close() }
+func (o *File) Close() { o.dir.Close() }
 
-// open opens it for writing, and makes it where it is not there.
-func (o *outFile) open(flags int, mode fs.FileMode) (*os.File, error) {
+// Open opens it for writing, and makes it where it is not there.
+func (o *File) Open(flags int, mode fs.FileMode) (*os.File, error) {
 	f, err := o.dir.OpenFile(o.name, os.O_WRONLY|os.O_CREATE|flags, mode)
 	var p *fs.PathError
 	if errors.As(err, &p) {
 		err = p.Err
 	}
 	if err != nil {
-		return nil, usagef("%s cannot be written: %v", o.path, err)
+		return nil, protocol.ErrUsage.With("", "%s cannot be written: %v", o.path, err)
 	}
 	return f, nil
 }
 
-// replace has write fill it. One that is there keeps its old content until the new one is complete; what is no
+// Replace has write fill it. One that is there keeps its old content until the new one is complete; what is no
 // file, a pipe or a device, is written to as it is.
-func (o *outFile) replace(write func(io.Writer) error) error {
+func (o *File) Replace(write func(io.Writer) error) error {
 	mode := fs.FileMode(0o644)
 	switch info, err := o.dir.Stat(o.name); {
 	case err == nil && info.IsDir():
-		return usagef("%s is a directory; name a file in it", o.path)
+		return protocol.ErrUsage.With("", "%s is a directory; name a file in it", o.path)
 	case err == nil && !info.Mode().IsRegular():
 		f, err := o.dir.OpenFile(o.name, os.O_WRONLY, 0)
 		if err != nil {
@@ -103,7 +103,7 @@ func (o *outFile) replace(write func(io.Writer) error) error {
 	f, err := o.dir.OpenFile(fresh, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return usagef("there is no directory %s", filepath.Dir(o.path))
+		return protocol.ErrUsage.With("", "there is no directory %s", filepath.Dir(o.path))
 	case err != nil:
 		return fmt.Errorf("write %s: %w", o.path, err)
 	}

@@ -1,4 +1,4 @@
-package main
+package compose
 
 import (
 	"context"
@@ -12,19 +12,19 @@ import (
 	"wf/protocol"
 )
 
-// refold holds what a store keeps of its runs and memories, so as not to read their whole journals each
+// Refold holds what a store keeps of its runs and memories, so as not to read their whole journals each
 // time, against these journals: a finding for each that says something else. With drop set they are
 // removed in the place of findings; the next look makes them anew.
-func (a *app) refold(ctx context.Context, s *cas.Store, r *cas.Report, drop bool) error {
+func (u *Setup) Refold(ctx context.Context, s *cas.Store, r *cas.Report, drop bool) error {
 	e := &engine.Engine{Store: s}
 	for _, h := range r.Heads {
 		var found *cas.Finding
 		var err error
 		switch scope, isMemory := strings.CutPrefix(h.Name, protocol.MemoryHead("")); {
 		case isMemory:
-			found, err = a.refoldMemory(ctx, s, scope)
+			found, err = u.refoldMemory(ctx, s, scope)
 		case strings.HasPrefix(h.Name, protocol.RunHead("")):
-			found, err = refoldRun(ctx, e, runOf(h))
+			found, err = refoldRun(ctx, e, protocol.RunOf(h.Name))
 		}
 		switch {
 		case ctx.Err() != nil:
@@ -36,7 +36,7 @@ func (a *app) refold(ctx context.Context, s *cas.Store, r *cas.Report, drop bool
 			if err := dropState(ctx, s, e, h); err != nil {
 				return fmt.Errorf("%s: %w", found.Where, err)
 			}
-			a.progress("%s differed from its journal and was dropped; it is made anew", found.Where)
+			u.tellf("%s differed from its journal and was dropped; it is made anew", found.Where)
 		default:
 			r.OK = false
 			r.Findings = append(r.Findings, *found)
@@ -53,12 +53,12 @@ func refoldRun(ctx context.Context, e *engine.Engine, run protocol.RunID) (*cas.
 	return stateFinding(fmt.Sprintf("run/%s/%d/state", run, f.Seq), f.Field, f.Journal, f.Stored, string(run)), nil
 }
 
-func (a *app) refoldMemory(ctx context.Context, s *cas.Store, scope string) (*cas.Finding, error) {
+func (u *Setup) refoldMemory(ctx context.Context, s *cas.Store, scope string) (*cas.Finding, error) {
 	m, err := s.Memory(scope)
 	if err != nil {
 		return nil, err
 	}
-	j := memoryJournal{s, m, scope, a.warn}
+	j := memoryJournal{s, m, scope, u.warn}
 	d, _, err := s.AnyDerived(ctx, protocol.MemoryHead(scope))
 	if err != nil || !d.Head.Defined() {
 		return nil, err
@@ -80,19 +80,19 @@ func dropState(ctx context.Context, s *cas.Store, e *engine.Engine, h cas.Head) 
 	if strings.HasPrefix(h.Name, protocol.MemoryHead("")) {
 		return s.Commit(ctx, cas.Batch{Derived: []cas.Derived{{Key: h.Name}}})
 	}
-	return e.DropState(ctx, runOf(h))
+	return e.DropState(ctx, protocol.RunOf(h.Name))
 }
 
-// refoldDir is refold of the store in a directory. Where its journals are not sound they are to be
+// RefoldDir is refold of the store in a directory. Where its journals are not sound they are to be
 // mended first: nothing can be held against them.
-func (a *app) refoldDir(ctx context.Context, dir string, r *cas.Report, drop bool) error {
+func (u *Setup) RefoldDir(ctx context.Context, dir string, r *cas.Report, drop bool) error {
 	if !r.OK {
 		r.NotProven = append(r.NotProven, "that the stored states of runs and memories agree with their journals, since there are other findings")
 		return nil
 	}
-	s, err := cas.Open(ctx, dir, cas.Options{MustExist: true, ReadOnly: !drop, AnyOwner: true, Warn: a.warn, Seal: a.seal()})
+	s, err := cas.Open(ctx, dir, cas.Options{MustExist: true, ReadOnly: !drop, AnyOwner: true, Warn: u.warn, Seal: u.Seal()})
 	if err != nil {
 		return err
 	}
-	return errors.Join(a.refold(ctx, s, r, drop), s.Close())
+	return errors.Join(u.Refold(ctx, s, r, drop), s.Close())
 }

@@ -1,4 +1,4 @@
-package main
+package compose
 
 import (
 	"context"
@@ -60,20 +60,20 @@ func (j memoryJournal) Text(ctx context.Context, l protocol.Link) (string, error
 // vectorsDir is where a store keeps the vectors of its memories. They are derived.
 func vectorsDir(s *cas.Store) string { return filepath.Join(s.Dir(), "vectors") }
 
-// openMemory opens a memory; model is the embedding model that is asked for, "" the one it has.
-func (a *app) openMemory(ctx context.Context, s *cas.Store, scope, model string) (*memory.Store, error) {
+// OpenMemory opens a memory; model is the embedding model that is asked for, "" the one it has.
+func (u *Setup) OpenMemory(ctx context.Context, s *cas.Store, scope, model string) (*memory.Store, error) {
 	m, err := s.Memory(scope)
 	if err != nil {
 		return nil, err
 	}
-	return memory.Open(ctx, memory.Config{Scope: scope, Journal: memoryJournal{s, m, scope, a.warn}, Vectors: vectorsDir(s), Embed: a.openEmbedder, Model: model})
+	return memory.Open(ctx, memory.Config{Scope: scope, Journal: memoryJournal{s, m, scope, u.warn}, Vectors: vectorsDir(s), Embed: u.OpenEmbedder, Model: model})
 }
 
-// openEmbedder opens an embedding model by the config.
-func (a *app) openEmbedder(name string) (embed.Embedder, error) {
-	a.opened.mu.Lock() // the config is read once
-	defer a.opened.mu.Unlock()
-	c, err := a.config()
+// OpenEmbedder opens an embedding model by the config.
+func (u *Setup) OpenEmbedder(name string) (embed.Embedder, error) {
+	u.opened.mu.Lock() // the config is read once
+	defer u.opened.mu.Unlock()
+	c, err := u.Config()
 	if err != nil {
 		return nil, err
 	}
@@ -91,23 +91,23 @@ type memoryKey struct {
 	scope, model string
 }
 
-// agentMemory opens the memories of roles, for an engine over s.
-func (a *app) agentMemory(s *cas.Store) func(context.Context, protocol.Turn) (*memory.Store, error) {
+// AgentMemory opens the memories of roles, for an engine over s.
+func (u *Setup) AgentMemory(s *cas.Store) func(context.Context, protocol.Turn) (*memory.Store, error) {
 	return func(ctx context.Context, turn protocol.Turn) (*memory.Store, error) {
-		key := memoryKey{s, scopeOf(turn, whoami()), turn.Role.Memory.Embed}
-		a.memories.mu.Lock()
-		defer a.memories.mu.Unlock()
-		if m := a.memories.open[key]; m != nil {
+		key := memoryKey{s, scopeOf(turn, User()), turn.Role.Memory.Embed}
+		u.memories.mu.Lock()
+		defer u.memories.mu.Unlock()
+		if m := u.memories.open[key]; m != nil {
 			return m, nil
 		}
-		m, err := a.openMemory(ctx, s, key.scope, key.model)
+		m, err := u.OpenMemory(ctx, s, key.scope, key.model)
 		if err != nil {
 			return nil, err
 		}
-		if a.memories.open == nil {
-			a.memories.open = map[memoryKey]*memory.Store{}
+		if u.memories.open == nil {
+			u.memories.open = map[memoryKey]*memory.Store{}
 		}
-		a.memories.open[key] = m
+		u.memories.open[key] = m
 		return m, nil
 	}
 }
@@ -120,13 +120,13 @@ func scopeOf(turn protocol.Turn, user string) string {
 	case protocol.MemoryWorkflow:
 		return "workflow/" + scopePart(turn.Workflow)
 	case protocol.MemoryUser:
-		return userScope(user)
+		return UserScope(user)
 	default:
 		return scope
 	}
 }
 
-func userScope(user string) string { return "user/" + scopePart(user) }
+func UserScope(user string) string { return "user/" + scopePart(user) }
 
 // scopePart is a name as a part of a scope: what has a meaning there is escaped.
 func scopePart(name string) string {
@@ -136,36 +136,8 @@ func scopePart(name string) string {
 	return name
 }
 
-// withMemory runs f with the memory that --scope names, and notes its head if f moved it. A
-// store is made when there is none and make is set.
-func (a *app) withMemory(ctx context.Context, f memoryFlags, make bool, do func(*cas.Store, *memory.Store) error) error {
-	open := a.existingStore
-	if make {
-		open = a.openStore
-	}
-	s, err := open(ctx)
-	if err != nil {
-		return err
-	}
-	if f.model != "" {
-		if _, err := a.openEmbedder(f.model); err != nil {
-			return errors.Join(err, s.Close())
-		}
-	}
-	m, err := a.openMemory(ctx, s, f.name(), f.model)
-	if err != nil {
-		return errors.Join(err, s.Close())
-	}
-	before, _ := m.Head()
-	err = do(s, m)
-	if after, _ := m.Head(); after != before {
-		a.noteMemory(ctx, s, m.Scope())
-	}
-	return errors.Join(err, m.Close(), s.Close())
-}
-
-// noteMemory keeps the head of a memory outside of the store, as note does for runs.
-func (a *app) noteMemory(ctx context.Context, s *cas.Store, scope string) {
+// NoteMemory keeps the head of a memory outside of the store, as note does for runs.
+func (u *Setup) NoteMemory(ctx context.Context, s *cas.Store, scope string) {
 	state := cas.StateDir(os.Getenv)
 	if state == "" {
 		return
@@ -176,42 +148,6 @@ func (a *app) noteMemory(ctx context.Context, s *cas.Store, scope string) {
 		err = cas.See(ctx, state, s.Dir(), []cas.Head{h})
 	}
 	if err != nil {
-		a.progress("warning: the newest head of the memory was not noted outside of the store: %s", strings.ReplaceAll(err.Error(), "\n", "; "))
+		u.warnf("the newest head of the memory was not noted outside of the store: %s", strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
-}
-
-// memoryFlags say which memory a command works on.
-type memoryFlags struct {
-	scope string // --scope
-	model string // --model
-}
-
-// name is the scope in full: user alone is that of who asks.
-func (f memoryFlags) name() string {
-	if f.scope == "" || f.scope == protocol.MemoryUser {
-		return userScope(whoami())
-	}
-	return f.scope
-}
-
-// tellOthers says on stderr which other memories there are, where the one asked for is empty.
-func (a *app) tellOthers(ctx context.Context, s *cas.Store, scope string) error {
-	scopes, err := s.Memories(ctx)
-	if err != nil {
-		return err
-	}
-	var others []string
-	for _, name := range scopes {
-		if name != scope {
-			others = append(others, name)
-		}
-	}
-	if len(others) > 10 {
-		others = append(others[:10], fmt.Sprintf("and %d more", len(others)-10))
-	}
-	a.progress("nothing is remembered in %s", scope)
-	if len(others) > 0 {
-		a.progress("there is %s: name one with --scope", strings.Join(others, ", "))
-	}
-	return nil
 }

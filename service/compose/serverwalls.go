@@ -1,4 +1,4 @@
-package main
+package compose
 
 import (
 	"fmt"
@@ -77,7 +77,7 @@ func unconfinableServers(probe func() sandbox.Tier, loaded *config.Loaded, c eng
 	if failed != nil || len(whys) == 0 {
 		return failed
 	}
-	return fail(errUnconfined, "use a kernel with Landlock and user namespaces (wf doctor says which it lacks); or, where only the namespaces are missing, say  network: allow  on the server; its program then reaches all of "+
+	return ErrUnconfined.With("use a kernel with Landlock and user namespaces (wf doctor says which it lacks); or, where only the namespaces are missing, say  network: allow  on the server; its program then reaches all of "+
 		"this machine's network and is confined in files; or say  sandbox: off  on it, and trust it, so that it runs as you; or, in a container with nothing of yours in it, put  container_is_sandbox: true  into your own config",
 		"programs of servers are to be confined, and this machine cannot (%s)\n  %s", strings.Join(reasons, "; "), strings.Join(whys, "\n  "))
 }

@@ -1,4 +1,4 @@
-package main
+package compose
 
 import (
 	"context"
@@ -15,14 +15,14 @@ import (
 	"wf/roles"
 )
 
-// errUnconfined is the error of a run with commands to be confined, on a machine that cannot.
-var errUnconfined = &protocol.Error{Code: "sandbox_unavailable", Message: "commands cannot be confined on this machine", Hint: "wf doctor says what is missing"}
+// ErrUnconfined is the error of a run with commands to be confined, on a machine that cannot.
+var ErrUnconfined = &protocol.Error{Code: "sandbox_unavailable", Message: "commands cannot be confined on this machine", Hint: "wf doctor says what is missing"}
 
 // errUnheld is the error of a run with roles that want a network which this machine cannot give.
-var errUnheld = &protocol.Error{Code: errUnconfined.Code, Message: "commands cannot have the network that their roles say", Hint: errUnconfined.Hint}
+var errUnheld = &protocol.Error{Code: ErrUnconfined.Code, Message: "commands cannot have the network that their roles say", Hint: ErrUnconfined.Hint}
 
 // walls confine the commands of run roles, as those of agents are.
-type walls struct{ a *app }
+type walls struct{ u *Setup }
 
 // container are the walls of a machine that its user calls a sandbox itself.
 var container = roles.Bare{Name: sandbox.Container}
@@ -39,7 +39,7 @@ func (w walls) Run(ctx context.Context, c roles.Command) (int, error) {
 	if w.bare(c) {
 		return container.Run(ctx, c)
 	}
-	grants, err := w.a.confine()
+	grants, err := w.u.Confine()
 	if err != nil {
 		return 0, err
 	}
@@ -49,7 +49,7 @@ func (w walls) Run(ctx context.Context, c roles.Command) (int, error) {
 // bare reports whether a command runs as it is, since the machine is a sandbox itself. Walls that hold what
 // the command's role says are put up all the same.
 func (w walls) bare(c roles.Command) bool {
-	return w.a.inside() && sandbox.Probe().Lacks(sandbox.Policy{Network: c.Network, Hosts: c.Hosts}) != ""
+	return w.u.Inside() && sandbox.Probe().Lacks(sandbox.Policy{Network: c.Network, Hosts: c.Hosts}) != ""
 }
 
 func policyOf(c roles.Command, grants sandbox.Grants) sandbox.Policy {
@@ -66,19 +66,19 @@ func (w walls) Met(c roles.Command, output string) string {
 	return sandbox.Probe().Met(policyOf(c, sandbox.Grants{}))
 }
 
-// inside reports whether the user said that this machine is a sandbox, or wf itself wrote all that runs.
-func (a *app) inside() bool {
-	if a.ours {
+// Inside reports whether the user said that this machine is a sandbox, or wf itself wrote all that runs.
+func (u *Setup) Inside() bool {
+	if u.Ours {
 		return true
 	}
-	c, err := a.config()
+	c, err := u.Config()
 	return err == nil && c.ContainerIsSandbox
 }
 
 // confinesAll reports whether a config confines the commands of all workflows. An error of reading it
 // is reported where the run is admitted.
-func (a *app) confinesAll() bool {
-	c, err := a.config()
+func (u *Setup) confinesAll() bool {
+	c, err := u.Config()
 	return err == nil && c.Defaults.Sandbox == protocol.SandboxOn
 }
 
@@ -108,14 +108,14 @@ func unconfinable(probe func() sandbox.Tier, loaded *config.Loaded, c engine.Can
 		return nil
 	}
 	if !tier.Holds {
-		return fail(errUnconfined, "use a kernel with Landlock and user namespaces (wf doctor says what is missing); or say  sandbox: off  on the roles, "+
+		return ErrUnconfined.With("use a kernel with Landlock and user namespaces (wf doctor says what is missing); or say  sandbox: off  on the roles, "+
 			"which then run, as you, whatever agents write here; or, in a container with nothing of yours in it, put  container_is_sandbox: true  into your own config",
 			"the commands of %s are to be confined, since an agent works beside them, and this machine cannot: %s", strings.Join(names[whys[0]], ", "), whys[0])
 	}
 	for i, why := range whys {
 		whys[i] = fmt.Sprintf("the commands of %s: %s", strings.Join(names[why], ", "), why)
 	}
-	return fail(errUnheld, "allow user namespaces (wf doctor says how); or say  network: allow  on the roles; their commands then reach all of this machine's network "+
+	return errUnheld.With("allow user namespaces (wf doctor says how); or say  network: allow  on the roles; their commands then reach all of this machine's network "+
 		"and are confined in files; or, in a container with nothing of yours in it, put  container_is_sandbox: true  into your own config",
 		"this machine cannot give commands the network that their roles say (%s)\n  %s", strings.Join(tier.Reasons, "; "), strings.Join(whys, "\n  "))
 }

@@ -1,0 +1,26 @@
+package main
+
+import (
+	"strings"
+	"wf/agentkit/config"
+)
+
+// tellModels prints how the models were found, one line for roles that agree.
+func (a *app) tellModels(all []config.Resolution) {
+	if a.asJSON() {
+		return
+	}
+	var order []string
+	roles := map[string][]string{}
+	for _, r := range all {
+		key := strings.TrimPrefix(r.String(), r.Role+": ")
+		if roles[key] == nil {
+			order = append(order, key)
+		}
+		roles[key] = append(roles[key], r.Role)
+	}
+	p := paint{a.err.color}
+	for _, key := range order {
+		a.progress("  %s %s: %s", p.dim("model"), strings.Join(roles[key], ", "), key)
+	}
+}

@@ -1,0 +1,57 @@
+package daemon
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"wf/files"
+	"wf/hub/guard"
+	"wf/protocol"
+)
+
+// LongestSocket is the most bytes the path of a socket may have on any system (sun_path).
+const LongestSocket = 100
+
+// RuntimeDir is the user's directory for the sockets of daemons and runs, made if it is not there. They
+// do not lie in stores: a store may be in a workspace, which the commands of agents reach. It is that of
+// the session, $XDG_RUNTIME_DIR or /run/user/UID, or one for temporary files, which must be the user's own.
+func RuntimeDir() (string, error) {
+	uid := strconv.Itoa(os.Geteuid())
+	session := os.Getenv("XDG_RUNTIME_DIR")
+	if !filepath.IsAbs(session) {
+		session = filepath.Join("/run/user", uid)
+	}
+	if info, err := os.Stat(session); err == nil && info.IsDir() && files.Writable(session) {
+		if dir := filepath.Join(session, "wf"); len(filepath.Join(dir, "0123456789abcdef.sock")) <= LongestSocket {
+			return dir, guard.PrivateDir(dir)
+		}
+	}
+	dir := filepath.Join(os.TempDir(), "wf-"+uid)
+	if err := guard.PrivateDir(dir); err != nil {
+		return "", &protocol.Error{Code: protocol.CodeOf(err), Message: fmt.Sprintf("directory for sockets: %v", err),
+			Hint: "set XDG_RUNTIME_DIR to a directory that only you can enter"}
+	}
+	return dir, nil
+}
+
+// SocketPath is where the daemon of a store listens.
+func SocketPath(store string) (string, error) {
+	dir, err := RuntimeDir()
+	return filepath.Join(dir, StoreName(files.Real(store))+".sock"), err
+}
+
+// RunSocket is where the process that drives a run of a store lets others watch.
+func RunSocket(store string, run protocol.RunID) (dir, name string, err error) {
+	dir, err = RuntimeDir()
+	return dir, StoreName(files.Real(store)) + "." + string(run) + ".sock", err
+}
+
+// StoreName is a short name made from the path of a store.
+func StoreName(store string) string {
+	sum := sha256.Sum256([]byte(store))
+	return hex.EncodeToString(sum[:8])
+}

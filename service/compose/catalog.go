@@ -1,0 +1,222 @@
+package compose
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"wf/agentkit/config"
+	"wf/api"
+	"wf/engine/lang"
+	"wf/files"
+	"wf/protocol"
+	"wf/protocol/lazy"
+)
+
+// A Catalog is the directories whose workflows can be started through the API.
+type Catalog struct {
+	u    *Setup
+	Dirs []string // absolute
+}
+
+// Found is a workflow file of a Catalog.
+type Found struct {
+	Path    string // absolute
+	Name    string
+	Source  []byte
+	Program *lang.Program // nil where problem is set
+	Problem string
+	CID     protocol.Link  // of the definition, where program is set
+	Waits   []config.Grant // powers that it waits for, until a person trusts it
+}
+
+// isWorkflow tells a workflow from other YAML: a key wf at the left edge.
+var isWorkflow = lazy.Regexp(`(?m)^["']?wf["']?\s*:`)
+
+// NewCatalog serves the directories named, else those of the project: where its .wf lies, the
+// workflows beside it and those in it.
+func (u *Setup) NewCatalog(dirs []string, store string) (Catalog, error) {
+	s := Catalog{u: u}
+	named := len(dirs) > 0
+	if !named {
+		project := "."
+		if filepath.Base(store) == ProjectDir {
+			project = filepath.Dir(store)
+		}
+		dirs = []string{project, filepath.Join(project, "workflows"), filepath.Join(project, ProjectDir, "workflows")}
+	}
+	for _, d := range dirs {
+		abs, err := filepath.Abs(d)
+		if err != nil {
+			return s, fmt.Errorf("workflows: %w", err)
+		}
+		info, err := os.Stat(abs)
+		switch {
+		case err == nil && info.IsDir():
+			s.Dirs = append(s.Dirs, abs)
+		case named:
+			return s, protocol.ErrUsage.With("", "--workflows %s is no directory", d)
+		}
+	}
+	return s, nil
+}
+
+// List reads the workflows, by name; one that is not valid is listed with what is wrong.
+func (s Catalog) List() ([]Found, error) {
+	var out []Found
+	for _, dir := range s.Dirs {
+		entries, err := os.ReadDir(dir)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // removed since
+		}
+		if err != nil {
+			return nil, fmt.Errorf("workflows: %w", err)
+		}
+		for _, e := range entries {
+			ext := filepath.Ext(e.Name())
+			if (ext != ".yaml" && ext != ".yml") || strings.HasPrefix(e.Name(), ".") {
+				continue
+			}
+			if f, ok := s.read(filepath.Join(dir, e.Name())); ok {
+				out = append(out, f)
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b Found) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Path, b.Path)) })
+	return out, nil
+}
+
+// Find is the workflow of a name or a path. Only what is served can be started.
+func (s Catalog) Find(name string) (Found, error) {
+	all, err := s.List()
+	if err != nil {
+		return Found{}, err
+	}
+	var fits []Found
+	for _, f := range all {
+		if f.Path == name || f.Name == name {
+			fits = append(fits, f)
+		}
+	}
+	switch {
+	case len(fits) == 0:
+		return Found{}, protocol.ErrNotFound.With("GET /v1/workflows lists them; wf serve --workflows DIR adds more", "no workflow %q is served", name)
+	case len(fits) > 1:
+		var paths []string
+		for _, f := range fits {
+			paths = append(paths, f.Path)
+		}
+		slices.Sort(paths)
+		return Found{}, protocol.ErrAmbiguous.With("name the file", "%d workflows are called %q: %s", len(fits), name, strings.Join(paths, ", "))
+	case fits[0].Problem != "":
+		return Found{}, protocol.ErrInvalid.With("wf validate "+fits[0].Path, "%s is not a valid workflow: %s", fits[0].Path, fits[0].Problem)
+	}
+	return fits[0], nil
+}
+
+// Read reads one file; false is one that is no workflow at all.
+func (s Catalog) read(path string) (Found, bool) {
+	f := Found{Path: path, Name: strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))}
+	d, err := s.u.readBy(path, inDirectory)
+	if err != nil {
+		f.Problem = err.Error()
+		return f, true
+	}
+	if !isWorkflow().Match(d.Source) {
+		return f, false
+	}
+	f.Source, f.Program = d.Source, d.Program
+	if d.Program != nil {
+		f.Name = d.Program.Workflow.Name
+		if err := f.weigh(s.u); err != nil {
+			f.Program, f.Problem = nil, err.Error()
+		}
+		return f, true
+	}
+	for _, diag := range d.Diags {
+		if diag.Severity == lang.SeverityError {
+			f.Problem = fmt.Sprintf("line %d: %s", diag.Range.Start.Line, diag.Message)
+			break
+		}
+	}
+	return f, true
+}
+
+// inDirectory reads a file that others may have put into a directory that is served: links stay within it.
+func inDirectory(path string) ([]byte, error) {
+	return files.ReadIn(filepath.Dir(path), filepath.Base(path), maxSource)
+}
+
+// weigh finds what a workflow waits for.
+func (f *Found) weigh(u *Setup) error {
+	def, err := f.Program.Block()
+	if err != nil {
+		return err
+	}
+	f.CID = def.Link
+	f.Waits, err = u.Wanted(f.Program, f.Path, f.Source)
+	return err
+}
+
+// Entry is a workflow as the API lists it.
+func (f Found) Entry() api.Workflow {
+	out := api.Workflow{Name: f.Name, File: f.Path, Inputs: json.RawMessage(`{"type":"object"}`), Problem: f.Problem}
+	if f.Program == nil {
+		return out
+	}
+	w := f.Program.Workflow
+	out.Definition = f.CID.String()
+	if err := Untrusted(f.Waits, config.Serve, config.Unconfined); err != nil {
+		out.Waits, out.Problem = true, "it waits for trust: "+protocol.HintOf(err)
+	}
+	out.Description, out.Inputs = w.Description, inputSchema(w.Inputs)
+	if w.Schedule != nil {
+		out.Schedule = &w.Schedule.Cron
+	}
+	return out
+}
+
+// inputSchema is the JSON Schema of the inputs of a workflow.
+func inputSchema(inputs map[string]protocol.Input) json.RawMessage {
+	type property struct {
+		Type        string          `json:"type,omitempty"`
+		Description string          `json:"description,omitempty"`
+		Default     json.RawMessage `json:"default,omitempty"`
+		Enum        json.RawMessage `json:"enum,omitempty"`
+	}
+	s := struct {
+		Type       string              `json:"type"`
+		Properties map[string]property `json:"properties"`
+		Required   []string            `json:"required"`
+		Additional bool                `json:"additionalProperties"`
+	}{"object", map[string]property{}, []string{}, false}
+	for _, name := range slices.Sorted(maps.Keys(inputs)) {
+		in := inputs[name]
+		p := property{Type: in.Type, Description: in.Description}
+		if in.Default != "" {
+			p.Default = json.RawMessage(in.Default)
+		}
+		if in.Enum != "" {
+			p.Enum = json.RawMessage(in.Enum)
+		}
+		s.Properties[name] = p
+		if in.Required {
+			s.Required = append(s.Required, name)
+		}
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(s); err != nil {
+		panic(err) // defaults and enums of a definition are JSON
+	}
+	return b.Bytes()
+}

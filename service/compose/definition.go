@@ -1,0 +1,113 @@
+package compose
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"wf/agentkit/memory"
+	"wf/agentkit/tool"
+	"wf/engine/lang"
+	"wf/files"
+	"wf/protocol"
+)
+
+// maxSource is the largest Definition that is read; a larger file is no workflow.
+const maxSource = 10 << 20
+
+// A Definition is a workflow file as it was read.
+type Definition struct {
+	Path    string // as given
+	Source  []byte
+	Program *lang.Program // nil where a diagnostic is an error
+	Diags   []lang.Diagnostic
+}
+
+// readDefinition reads a workflow file; "-" is stdin. A file that cannot be read is an error
+// wrapping protocol.ErrInvalid; what is wrong inside of it stands in diags.
+func (u *Setup) Read(path string) (Definition, error) {
+	if path == "-" {
+		return u.readBy(path, func(string) ([]byte, error) { return files.Bounded(u.Stdin, maxSource) })
+	}
+	return u.readBy(path, readSource)
+}
+
+// readDefinitionBy is readDefinition with another way to read the file.
+func (u *Setup) readBy(path string, read func(string) ([]byte, error)) (Definition, error) {
+	d, name := Definition{Path: path}, path
+	if path == "-" {
+		name = "stdin"
+	}
+	var err error
+	if d.Source, err = read(path); err != nil {
+		return d, cannotRead(name, err)
+	}
+	u.Load(&d, name)
+	if d.Program == nil && elsewhere(name, name) {
+		return d, protocol.ErrInvalid.With("wf validate "+files.Real(name)+" tells what is wrong", "%s is a link out of the project, and no valid workflow; what it leads to is not shown", path)
+	}
+	return d, nil
+}
+
+// readSource reads a file that a person named; it may be a pipe.
+func readSource(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	b, err := files.Bounded(f, maxSource)
+	return b, errors.Join(err, f.Close())
+}
+
+// Load makes the program of a source; name is that of its file.
+func (u *Setup) Load(d *Definition, name string) {
+	var tools []string
+	for _, t := range tool.All() {
+		tools = append(tools, t.Name)
+	}
+	d.Program, d.Diags = lang.Load(d.Source, lang.Options{
+		File:  filepath.ToSlash(name),
+		MCP:   u.serverNames(),
+		Tools: tools, MemoryTools: memory.Names,
+		Providers: u.providerNames(),
+		Read:      func(sub string) ([]byte, error) { return files.ReadNamed(filepath.FromSlash(sub), maxSource) },
+		Apart:     func(sub string) bool { return elsewhere(name, filepath.FromSlash(sub)) },
+	})
+}
+
+// elsewhere reports whether a file lies outside of the project of a workflow, wherever links lead to it. A clone
+// decides what its workflows and its links name, so that the text of such a file is not shown.
+func elsewhere(workflow, file string) bool {
+	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
+		return false // a pipe, such as that of <(a command)
+	}
+	rel, err := filepath.Rel(ProjectOf(files.Real(filepath.Dir(workflow))), files.Real(file))
+	return err != nil || !filepath.IsLocal(rel)
+}
+
+func cannotRead(name string, err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		err = path.Err
+	}
+	hint := "check the path"
+	if errors.Is(err, fs.ErrNotExist) {
+		hint = "check the path; wf init writes a first workflow"
+	}
+	return protocol.ErrInvalid.With(hint, "%s: %v", name, err)
+}
+
+// ProjectOf is the git work tree in which a directory lies, else the directory.
+func ProjectOf(dir string) string {
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	for up := dir; ; up = filepath.Dir(up) {
+		if files.Exists(filepath.Join(up, ".git")) {
+			return up
+		}
+		if up == filepath.Dir(up) {
+			return dir
+		}
+	}
+}

@@ -1,0 +1,117 @@
+package compose
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"wf/agentkit/price"
+	"wf/agentkit/task"
+	"wf/cas"
+	"wf/engine"
+	"wf/files"
+	"wf/protocol"
+	"wf/service/query"
+)
+
+// TasksDir is where the pages of completed tasks lie, beside the store: tasks/RUN/STEP.md.
+const TasksDir = "tasks"
+
+// taskPages writes a page for each task that is completed while this process looks on. What is
+// missing, after a crash for example, wf task export writes.
+type taskPages struct {
+	work sync.WaitGroup
+
+	mu   sync.Mutex
+	runs map[protocol.RunID]*query.TaskReader
+}
+
+// keepTasks has a page written for each completed task that the engine tells of, and passes
+// everything on to watch, which may be nil.
+func (u *Setup) keepTasks(s *cas.Store, watch func(engine.Notice)) func(engine.Notice) {
+	return func(n engine.Notice) {
+		if watch != nil {
+			watch(n)
+		}
+		if _, done := n.Data.(protocol.TaskDone); done && n.Entry != nil {
+			u.pages.work.Go(func() {
+				if err := u.pages.write(u, s, n.Run, n.Step); err != nil {
+					u.warnf("the page of task %s was not written: %v; wf task export %s writes it", n.Step, err, n.Run)
+				}
+			})
+		}
+	}
+}
+
+// wait returns when all pages are written.
+func (p *taskPages) wait() { p.work.Wait() }
+
+// write writes the page of one task. The journal is read on from where it was read to before.
+func (p *taskPages) write(u *Setup, s *cas.Store, run protocol.RunID, step string) error {
+	table, err := u.Prices()
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r := p.runs[run]
+	if r == nil {
+		if p.runs == nil {
+			p.runs = map[protocol.RunID]*query.TaskReader{}
+		}
+		r = &query.TaskReader{}
+		p.runs[run] = r
+	}
+	// A run that is being suspended must not lose its pages.
+	ctx := context.Background()
+	if err := r.Read(ctx, &engine.Engine{Store: s}, s, run); err != nil {
+		delete(p.runs, run) // read from the beginning next time
+		return err
+	}
+	t := r.Of(step)
+	if t == nil {
+		return fmt.Errorf("run %s has no task %s: %w", run, step, protocol.ErrNotFound)
+	}
+	dir, err := TaskDir(s, run)
+	if err == nil {
+		_, err = WriteTask(dir, t, table)
+	}
+	r.Forget(step)
+	return err
+}
+
+// TaskDir makes the directory of the pages of a run. A store may come from elsewhere: no link in it is followed.
+func TaskDir(s *cas.Store, run protocol.RunID) (string, error) {
+	dir := filepath.Join(s.Dir(), TasksDir)
+	if err := files.MakeDir(dir); err != nil {
+		return "", err
+	}
+	dir = filepath.Join(dir, string(run))
+	return dir, files.MakeDir(dir)
+}
+
+// WriteTask writes the page of a task into a directory. A page that is there keeps its old
+// content until the new one is complete.
+func WriteTask(dir string, t *task.Task, table price.Table) (path string, err error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	f, err := os.CreateTemp(dir, ".task-*")
+	if err != nil {
+		return "", err
+	}
+	cost, _ := query.CostOf(t.Calls, table)
+	_, err = f.WriteString(t.Markdown(cost))
+	err = errors.Join(err, f.Close())
+	path = filepath.Join(dir, t.ID+".md")
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return "", errors.Join(err, os.Remove(f.Name()))
+	}
+	return path, nil
+}
