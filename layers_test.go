@@ -69,6 +69,16 @@ var core = map[string][]string{
 	"engine/yaml":   {"os", "net", "net/http", "math/rand", "math/rand/v2", "crypto/rand", "os/exec"},
 	"api":           {"os", "net", "net/http", "math/rand", "math/rand/v2", "crypto/rand", "os/exec", "time"},
 	"protocol":      {"os", "net", "net/http", "math/rand", "math/rand/v2", "crypto/rand", "os/exec"},
+
+	"agentkit/prompt": {"os", "net", "net/http", "math/rand", "math/rand/v2", "crypto/rand", "os/exec", "time", "sync", "context"},
+	"agentkit/task":   {"os", "net", "net/http", "math/rand", "math/rand/v2", "crypto/rand", "os/exec", "sync", "context"},
+}
+
+// only are the packages of ours that a package imports besides, where its layer may import more: what an
+// agent is sent follows from records, and no config, tool or model has a part in it.
+var only = map[string][]string{
+	"agentkit/prompt": {"agentkit/task", "protocol", "roles/frontmatter"},
+	"agentkit/task":   {"protocol"},
 }
 
 // file is a Go source file with what it imports.
@@ -139,6 +149,8 @@ func breaches(files []file) []string {
 				to := layerOf(target)
 				if to != layer && !slices.Contains(allowed, to) {
 					out = append(out, f.name+" imports "+p+": "+layer+" may import "+strings.Join(append(slices.Clone(may[layer]), "nothing else of ours"), ", "))
+				} else if few, pure := only[path.Dir(f.name)]; pure && !f.test() && !slices.Contains(few, target) {
+					out = append(out, f.name+" imports "+p+": "+path.Dir(f.name)+" may import "+strings.Join(append(slices.Clone(few), "nothing else of ours"), ", "))
 				}
 			}
 			if !f.test() && slices.Contains(core[path.Dir(f.name)], p) {
@@ -262,6 +274,10 @@ func TestAForbiddenArrowIsFound(t *testing.T) {
 		{"engine/drive.go", "package engine\nimport _ \"wf/agentkit/model\"", "engine/drive.go imports wf/agentkit/model: engine may import roles, roles/workspace, cas, api, protocol, nothing else of ours"},
 		{"protocol/run.go", "package protocol\nimport _ \"wf/roles\"", "protocol/run.go imports wf/roles: protocol may import nothing else of ours"},
 		{"engine/lint/a.go", "package lint\nimport _ \"time\"", "engine/lint/a.go imports time: engine/lint is pure"},
+		{"agentkit/prompt/a.go", "package prompt\nimport _ \"time\"", "agentkit/prompt/a.go imports time: agentkit/prompt is pure"},
+		{"agentkit/prompt/a.go", "package prompt\nimport _ \"sync\"", "agentkit/prompt/a.go imports sync: agentkit/prompt is pure"},
+		{"agentkit/prompt/a.go", "package prompt\nimport _ \"wf/agentkit/tool\"", "agentkit/prompt/a.go imports wf/agentkit/tool: agentkit/prompt may import agentkit/task, protocol, roles/frontmatter, nothing else of ours"},
+		{"agentkit/prompt/a_test.go", "package prompt\nimport _ \"wf/agentkit/prompt/prompttest\"", ""},
 		{"util/a.go", "package util", "util/a.go lies in no layer; the layers are agentkit, api, cas, cmd, cmd/internal, daemon, engine, files, hub, protocol, roles, roles/workspace, service, workflows"},
 		{"cmd/internal/tui/a.go", "package tui\nimport _ \"wf/engine\"", "cmd/internal/tui/a.go imports wf/engine: cmd/internal may import protocol, nothing else of ours"},
 		{"roles/workspace/a.go", "package workspace\nimport _ \"wf/roles\"", "roles/workspace/a.go imports wf/roles: roles/workspace may import protocol, nothing else of ours"},

@@ -22,11 +22,11 @@ import (
 // A call is durable before it has an effect, and so is its result before anything follows. One
 // that only reads, or is refused, waits for neither: it can be answered once more.
 func (v *visit) act(ctx context.Context) error {
-	call := v.pending[0]
+	call := v.Pending[0]
 	cutOff := v.old
 	v.old = false
 
-	if v.task != nil && protocol.IsTaskControl(call.Name) {
+	if v.Task != nil && protocol.IsTaskControl(call.Name) {
 		return v.control(ctx, call)
 	}
 	again := roles.Soon(ctx)
@@ -127,7 +127,7 @@ func (v *visit) answer(ctx context.Context, call protocol.CallMessage, r tool.Re
 	}
 	v.agent.Withheld.drop(v.withheldAs(call.ID))
 	delete(v.raw, call.ID)
-	v.result(call.ID, content, r.IsError)
+	v.Result(call.ID, content, r.IsError)
 	return nil
 }
 
@@ -154,7 +154,7 @@ func (v *visit) find(call protocol.CallMessage) (t tool.Tool, args json.RawMessa
 	if text == "" {
 		text = "{}" // what providers stream for a call without arguments
 	}
-	if v.cut && len(v.pending) == 1 && (text == "{}" || !json.Valid([]byte(text))) {
+	if v.Truncated && len(v.Pending) == 1 && (text == "{}" || !json.Valid([]byte(text))) {
 		return t, nil, "the reply was cut off before the arguments ended: it has as many tokens as one may have. " +
 			"Call again with less, such as a long text in parts"
 	}

@@ -15,6 +15,7 @@ import (
 
 	"wf/agentkit/mcp"
 	"wf/agentkit/memory"
+	"wf/agentkit/prompt"
 	"wf/agentkit/sandbox"
 	"wf/agentkit/task"
 	"wf/agentkit/tool"
@@ -24,11 +25,9 @@ import (
 
 // Defaults of an Agent.
 const (
-	DefaultTurns   = 20                     // replies of the model in one attempt
 	DefaultTries   = 4                      // of one model call, the first included
 	DefaultBackoff = 500 * time.Millisecond // before the second try, then twice as long each time
 	DefaultMaxWait = 30 * time.Second       // before any try
-	maxCorrections = 2
 )
 
 // Agent performs the visits of roles with a prompt. It implements roles.Performer and
@@ -135,7 +134,7 @@ func (a Agent) Prepare(ctx context.Context, turn protocol.Turn) (roles.Preparati
 		}
 		return roles.Preparation{}, err
 	}
-	inject = joinParts(inject, remembered)
+	inject = prompt.Join(inject, remembered)
 	return roles.Preparation{Tools: list, Inject: roles.NewRedactor(a.secrets(turn)).String(inject)}, nil
 }
 
@@ -240,26 +239,23 @@ func (a Agent) open(name, dir string) (llms.Model, error) {
 
 // begin builds P_k and what the tools need.
 func (a Agent) begin(turn protocol.Turn, emit roles.Emit) (*visit, error) {
-	prompt, err := BuildMessages(turn.History)
-	if err != nil {
-		return nil, err
+	v := &visit{agent: &a, turn: &turn, emit: emit, attempt: newAttempt()}
+	models, err := turn.Models, error(nil)
+	if len(models) == 0 {
+		models = turn.Role.Model
 	}
-	v := &visit{agent: &a, turn: &turn, emit: emit, prompt: prompt, list: turn.History.Tools, models: turn.Models}
-	if len(v.models) == 0 {
-		v.models = turn.Role.Model
-	}
-	if len(v.models) == 0 && a.Default != nil {
-		if v.models, err = a.Default(turn.Role.Name); err != nil {
+	if len(models) == 0 && a.Default != nil {
+		if models, err = a.Default(turn.Role.Name); err != nil {
 			return nil, &protocol.Failure{
 				ErrorInfo: protocol.ErrorInfo{Code: protocol.ErrModel.Code, Phase: "model", Message: err.Error()}, Suspend: true, Err: err,
 			}
 		}
 	}
-	if v.offer, err = offered(v.list); err != nil {
-		return nil, fmt.Errorf("recorded tools of %s: %w", turn.Step, err)
+	if v.Work, err = prompt.NewWork(&turn, models, a.Window); err != nil {
+		return nil, err
 	}
-	if task.Offered(v.list) {
-		v.task = &taskRun{}
+	if v.offer, err = offered(turn.History.Tools); err != nil {
+		return nil, fmt.Errorf("recorded tools of %s: %w", turn.Step, err)
 	}
 	v.tools = map[string]tool.Tool{}
 	for _, t := range a.tools() {
@@ -284,7 +280,6 @@ func (a Agent) begin(turn protocol.Turn, emit roles.Emit) (*visit, error) {
 	if v.workspace, err = v.place(a.Secret); err != nil {
 		return nil, err
 	}
-	v.reset()
 	v.used, v.raw, v.lost, v.blocks = map[string]bool{}, map[string]string{}, map[string]bool{}, map[string]string{}
 	v.masked, v.allows = map[string]string{}, maps.Clone(turn.Allowed)
 	if v.allows == nil {

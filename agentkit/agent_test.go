@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"wf/agentkit/prompt"
 	"wf/agentkit/tool"
 	"wf/protocol"
 )
@@ -24,11 +25,11 @@ func TestAnAnswerConcludesTheVisit(t *testing.T) {
 	if d := cmp.Diff([]string{"prompt", "thinking+text+usage"}, j.types()); d != "" {
 		t.Error(d)
 	}
-	messages, err := BuildMessages(s.turn.History)
+	messages, err := prompt.BuildMessages(s.turn.History)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := find[protocol.PromptSent](j)[0].Digest; got != Digest("", messages).String() {
+	if got := find[protocol.PromptSent](j)[0].Digest; got != prompt.Digest("", messages).String() {
 		t.Errorf("the digest is %s", got)
 	}
 	if u := find[protocol.Usage](j)[0]; u.Model != "script/replies.yaml" || *u.Input == 0 || *u.Output == 0 || u.Cached != nil {

@@ -2,17 +2,19 @@ package agentkit
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"strings"
 
+	"github.com/tmc/langchaingo/llms"
+
 	"wf/agentkit/model"
+	"wf/agentkit/prompt"
 	"wf/agentkit/task"
 	"wf/protocol"
 )
-
-// goalFrom is how many runes of a message the model reads to name its goal.
-const goalFrom = 8_000
 
 // aside is a model call beside the turns of a visit: nothing of it is shown as it grows.
 type aside struct {
@@ -23,26 +25,28 @@ type aside struct {
 	request  model.Request
 }
 
-// asideModel names the model for goals and summaries, "" where the visit has none.
-func (v *visit) asideModel() string {
+// summaryModel names the model for compactions and reflections, "" for none.
+func (v *visit) summaryModel() string {
+	if c := v.turn.Role.Compaction; c != nil && c.Model != "" {
+		return c.Model
+	}
+	return v.Model()
+}
+
+// taskModel names the model for goals and summaries of tasks, "" where the visit has none.
+func (v *visit) taskModel() string {
 	if t := v.turn.Role.Task; t != nil && t.Model != "" {
 		return t.Model
 	}
-	if v.model < len(v.models) {
-		return v.models[v.model]
-	}
-	return ""
+	return v.Model()
 }
 
 // writeGoal asks for the goal of the task. usage is of the call, nil where nothing was asked.
 func (v *visit) writeGoal(ctx context.Context, original string) (goal string, usage *protocol.Usage, err error) {
-	a := aside{kind: protocol.UsageGoal, model: v.asideModel(), messages: []protocol.Message{
-		{Role: protocol.RoleSystem, Content: task.GoalPrompt()},
-		{Role: protocol.RoleUser, Content: head(original, goalFrom)},
-	}}
+	a := aside{kind: protocol.UsageGoal, model: v.taskModel(), messages: prompt.ForGoal(original)}
 	a.request = v.describe(a.messages)
 	a.request.Goal, a.request.CacheKey = true, ""
-	text, usage, err := v.callAside(ctx, a)
+	text, usage, err := v.asideText(ctx, a, "goal")
 	if err != nil {
 		return "", usage, err
 	}
@@ -52,63 +56,113 @@ func (v *visit) writeGoal(ctx context.Context, original string) (goal string, us
 	return goal, usage, nil
 }
 
-// writeTaskSummary asks for the summary of a task whose last pending call completes it, on the
-// live prefix.
+// writeTaskSummary asks for the summary of a task whose first pending call completes it.
 func (v *visit) writeTaskSummary(ctx context.Context) (string, *protocol.Usage, error) {
-	messages := v.request()
-	for i, p := range v.pending {
-		m := protocol.Message{Role: protocol.RoleTool, ToolCallID: p.ID, Content: notRun, IsError: true}
-		if i == 0 {
-			m.Content, m.IsError = taskEnded, false
-		}
-		messages = append(messages, m)
+	return v.writeSummary(ctx, aside{kind: protocol.UsageSummary, model: v.taskModel(), messages: v.ForTaskSummary()}, 0)
+}
+
+// writeCompaction asks for the summary that takes the place of an older part.
+func (v *visit) writeCompaction(ctx context.Context, name string, cut *prompt.Cut) (string, *protocol.Usage, error) {
+	if err := v.Fits(name, cut.Ask); err != nil {
+		return "", nil, err
 	}
-	messages = append(messages, protocol.Message{Role: protocol.RoleUser, Content: task.SummaryText(v.turn.Role.Task)})
-	a := aside{kind: protocol.UsageSummary, model: v.asideModel(), messages: messages, offer: v.offer}
-	a.request = v.describe(messages)
-	a.request.Call, a.request.Summary, a.request.Prompt = v.summaries, true, len(v.prompt)
-	text, usage, err := v.callAside(ctx, a)
+	return v.writeSummary(ctx, aside{kind: protocol.UsageCompaction, model: name, messages: cut.Ask}, cut.Runes)
+}
+
+// writeSummary makes a call with the same tools and messages in front as the model read before, so
+// that they are read from its prefix cache. The summary has about runes at most, or, with 0, what
+// the role allows a reply.
+func (v *visit) writeSummary(ctx context.Context, a aside, runes int) (string, *protocol.Usage, error) {
+	params, err := roomFor(v.turn.Role.Params, runes)
+	if err != nil {
+		return "", nil, err
+	}
+	a.offer, a.request = v.offer, v.describe(a.messages)
+	a.request.Call, a.request.Summary, a.request.Prompt = v.summaries, true, len(v.Prompt)
+	if len(a.messages) <= len(v.Prompt) { // without the visit's own message: as the visit before
+		a.request.Prompt = len(a.messages) - 2
+	}
+	a.request.Params = protocol.JSON(params)
+	text, usage, err := v.asideText(ctx, a, "summary")
 	if usage != nil {
 		v.summaries++
 	}
-	if err == nil && text == "" {
-		err = fmt.Errorf("model %s: the summary is empty", a.model)
-	}
 	return text, usage, err
+}
+
+// roomFor raises what bounds a reply, where the role sets it for short answers, to what a
+// summary of that many runes takes. That is no part of the cached prefix.
+func roomFor(params string, runes int) (string, error) {
+	var all map[string]json.RawMessage
+	if params == "" {
+		return "", nil
+	}
+	if err := json.Unmarshal([]byte(params), &all); err != nil {
+		return "", fmt.Errorf("params: %w", err)
+	}
+	changed := false
+	for _, name := range []string{"max_tokens", "max_completion_tokens"} {
+		var n int
+		if json.Unmarshal(all[name], &n) == nil && n < runes/2 {
+			all[name], changed = json.RawMessage(strconv.Itoa(runes/2)), true
+		}
+	}
+	if !changed {
+		return params, nil
+	}
+	b, err := protocol.CanonicalJSON(all)
+	return string(b), err
 }
 
 // summariseTask asks for the summary of a task that a workflow carried out.
 func (v *visit) summariseTask(ctx context.Context, message, response string) (string, *protocol.Usage, error) {
-	a := aside{kind: protocol.UsageSummary, model: v.asideModel(), messages: []protocol.Message{
-		{Role: protocol.RoleUser, Content: "A task was set by this message:\n\n" + quote(head(message, goalFrom)) +
-			"\n\nIts final response is:\n\n" + quote(head(response, 2*goalFrom)) + "\n\n" + task.SummaryText(v.turn.Role.Task)},
-	}}
+	a := aside{kind: protocol.UsageSummary, model: v.taskModel(), messages: prompt.ForOutcomeSummary(message, response, v.turn.Role.Task)}
 	a.request = v.describe(a.messages)
 	a.request.Summary, a.request.CacheKey = true, ""
-	text, usage, err := v.callAside(ctx, a)
-	if err == nil && text == "" {
-		err = fmt.Errorf("model %s: the summary is empty", a.model)
-	}
-	return text, usage, err
+	return v.asideText(ctx, a, "summary")
 }
 
-// callAside makes the call.
-func (v *visit) callAside(ctx context.Context, a aside) (text string, usage *protocol.Usage, err error) {
+// asideText makes a call that is to give a text; what it is to be is named in the error of an
+// empty one.
+func (v *visit) asideText(ctx context.Context, a aside, what string) (string, *protocol.Usage, error) {
+	r, usage, err := v.callAside(ctx, a)
+	if err != nil {
+		return "", usage, err
+	}
+	text, calls := "", 0
+	for _, c := range r.Choices {
+		text += c.Content
+		calls += len(c.ToolCalls)
+	}
+	text = strings.TrimSpace(v.clean(valid(text)))
+	switch {
+	case text != "":
+		return text, usage, nil
+	case calls > 0:
+		return "", usage, fmt.Errorf("model %s: it called tools in the place of a %s", a.model, what)
+	}
+	return "", usage, fmt.Errorf("model %s: the %s is empty", a.model, what)
+}
+
+// callAside makes the call. usage is nil where nothing was asked; that of a call which its context
+// ended is journaled already.
+func (v *visit) callAside(ctx context.Context, a aside) (r *llms.ContentResponse, usage *protocol.Usage, err error) {
 	if a.model == "" {
-		return "", nil, fmt.Errorf("the role %s names no model", v.turn.Role.Name)
+		return nil, nil, fmt.Errorf("the role %s names no model", v.turn.Role.Name)
 	}
 	m, err := v.agent.open(a.model, filepath.Dir(v.turn.File))
 	if err != nil {
-		return "", nil, err
+		return nil, nil, err
 	}
-	options, err := callOptions(a.offer, v.turn.Role.Params)
+	options, err := callOptions(a.offer, string(a.request.Params))
 	if err != nil {
-		return "", nil, err
+		return nil, nil, err
 	}
 	watch := newWatch(v.emit, v.hidden) // of its times alone
-	r, err := m.GenerateContent(model.WithRequest(ctx, a.request), contents(a.messages), options...)
+	r, err = m.GenerateContent(model.WithRequest(ctx, a.request), prompt.Contents(a.messages), options...)
+	u := protocol.Usage{Model: a.model, TotalMS: watch.total(), Kind: a.kind}
 	if ctx.Err() != nil {
-		return "", nil, v.gaveUp(ctx, protocol.Usage{Model: a.model, TotalMS: watch.total(), Kind: a.kind})
+		return nil, nil, v.gaveUp(ctx, u)
 	}
 	if err == nil && (r == nil || len(r.Choices) == 0) {
 		err = &model.Error{Class: model.ServerError, Message: fmt.Sprintf("model %s: the response holds no choice", a.model)}
@@ -116,18 +170,12 @@ func (v *visit) callAside(ctx context.Context, a aside) (text string, usage *pro
 	if err != nil {
 		failed := model.AsError(a.model, err)
 		if failed.Class == model.Unavailable { // nothing was asked
-			return "", nil, failed
+			return nil, nil, failed
 		}
-		return "", &protocol.Usage{Model: a.model, TotalMS: watch.total(), Kind: a.kind}, failed
+		return nil, &u, failed
 	}
-	used := model.UsageOf(r)
-	used.Model, used.TotalMS, used.Kind = a.model, watch.total(), a.kind
-	if used.Stop, err = model.StopOf(a.model, r); err != nil {
-		return "", &used, err
-	}
-	var said strings.Builder
-	for _, c := range r.Choices {
-		said.WriteString(c.Content)
-	}
-	return strings.TrimSpace(v.clean(valid(said.String()))), &used, nil
+	told := model.UsageOf(r)
+	told.Model, told.TotalMS, told.Kind = u.Model, u.TotalMS, u.Kind
+	told.Stop, err = model.StopOf(a.model, r)
+	return r, &told, err
 }

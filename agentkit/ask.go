@@ -13,9 +13,13 @@ import (
 	"github.com/tmc/langchaingo/llms"
 
 	"wf/agentkit/model"
+	"wf/agentkit/prompt"
 	"wf/protocol"
 	"wf/roles"
 )
+
+// errOverflow is a request that was refused for its size. The refusal is journaled and taken in.
+var errOverflow = errors.New("the request holds more than the model reads")
 
 // ask makes one model call, trying again and falling back as the class of a failure allows,
 // and journals the reply before anything is done with it. Every call leaves a usage event, a
@@ -24,7 +28,7 @@ import (
 // A request has no effect but its price, so it is sent while what it follows from is still
 // being written; act waits before an effect. A crash may so lose replies and what was read
 // after them: they are asked for again, by the same requests.
-func (v *visit) ask(ctx context.Context) (protocol.Message, error) {
+func (v *visit) ask(ctx context.Context) error {
 	tries := v.agent.Tries
 	if tries <= 0 {
 		tries = DefaultTries
@@ -32,39 +36,39 @@ func (v *visit) ask(ctx context.Context) (protocol.Message, error) {
 	for try := 1; ; try++ {
 		name, m, err := v.open(ctx)
 		if err != nil {
-			return protocol.Message{}, err
+			return err
 		}
 		if err := v.announce(ctx, name); err != nil {
-			return protocol.Message{}, err
+			return err
 		}
-		reply, err := v.call(ctx, name, m)
+		err = v.call(ctx, name, m)
 		if err == nil {
-			return reply, nil
+			return nil
 		}
 		if ctx.Err() != nil {
-			return protocol.Message{}, ctx.Err()
+			return ctx.Err()
 		}
 		var failed *model.Error
 		if !errors.As(err, &failed) {
-			return protocol.Message{}, err // the journal, not the model
+			return err // the journal, not the model
 		}
 		if failed.Overflow != nil {
-			return protocol.Message{}, errOverflow
+			return errOverflow
 		}
 		if failed.Class.Temporary() && try < tries {
 			wait, ok := v.backoff(try, failed.RetryAfter)
 			if ok {
 				if err := sleep(ctx, wait); err != nil {
-					return protocol.Message{}, err
+					return err
 				}
 				continue
 			}
 		}
-		if failed.Class == model.Invalid || v.model+1 >= len(v.models) {
-			return protocol.Message{}, v.failed(name, failed, try)
+		if failed.Class == model.Invalid || v.Fallback() == "" {
+			return v.failed(name, failed, try)
 		}
 		if err := v.fallBack(ctx, name, failed); err != nil {
-			return protocol.Message{}, err
+			return err
 		}
 		try = 0
 	}
@@ -72,14 +76,14 @@ func (v *visit) ask(ctx context.Context) (protocol.Message, error) {
 
 // open gives the model at hand, or the first of those after it that can be opened.
 func (v *visit) open(ctx context.Context) (string, llms.Model, error) {
-	if len(v.models) == 0 {
+	if v.Model() == "" {
 		return "", nil, failure("", &model.Error{Class: model.Unavailable, Message: fmt.Sprintf(
 			"the role %s names no model. Fixes: name one with --model; or as model: of the role or under defaults; "+
 				"or, with answers from a file, as script/FILE", v.turn.Role.Name)})
 	}
 	var first error
 	for {
-		name := v.models[v.model]
+		name := v.Model()
 		m, err := v.agent.open(name, filepath.Dir(v.turn.File))
 		if err == nil {
 			return name, m, nil
@@ -91,7 +95,7 @@ func (v *visit) open(ctx context.Context) (string, llms.Model, error) {
 		if first == nil {
 			first = v.failed(name, e, 1)
 		}
-		if v.model+1 >= len(v.models) {
+		if v.Fallback() == "" {
 			return "", nil, first
 		}
 		if err := v.fallBack(ctx, name, e); err != nil {
@@ -101,49 +105,49 @@ func (v *visit) open(ctx context.Context) (string, llms.Model, error) {
 }
 
 func (v *visit) fallBack(ctx context.Context, from string, why *model.Error) error {
-	to := v.models[v.model+1]
+	to := v.Fallback()
 	if err := v.emit(ctx, protocol.ModelFallback{From: from, To: to, Reason: string(why.Class)}); err != nil {
 		return err
 	}
-	v.model++
+	v.FallBack(to)
 	return nil
 }
 
 // announce journals the digest of P_k, once in an attempt.
 func (v *visit) announce(ctx context.Context, name string) error {
-	if v.prompted {
+	if v.Announced {
 		return nil
 	}
 	err := v.emit(roles.Soon(ctx), protocol.PromptSent{
-		Digest: Digest(v.list, v.prompt).String(), Model: name, Params: protocol.NewText(v.turn.Role.Params),
+		Digest: prompt.Digest(v.turn.History.Tools, v.Prompt).String(), Model: name, Params: protocol.NewText(v.turn.Role.Params),
 	})
-	v.prompted = err == nil
+	v.Announced = err == nil
 	return err
 }
 
-// call makes one request and journals what came of it.
-func (v *visit) call(ctx context.Context, name string, m llms.Model) (protocol.Message, error) {
-	messages := v.request()
+// call makes one request, journals what came of it, and takes it in.
+func (v *visit) call(ctx context.Context, name string, m llms.Model) error {
+	messages := v.Request()
 	request := v.describe(messages)
-	request.Call, request.Prompt = v.calls, len(v.prompt)
+	request.Call, request.Prompt = v.calls, len(v.Prompt)
 	options, err := callOptions(v.offer, v.turn.Role.Params)
 	if err != nil {
-		return protocol.Message{}, fmt.Errorf("role %s: %w", v.turn.Role.Name, err)
+		return fmt.Errorf("role %s: %w", v.turn.Role.Name, err)
 	}
 
 	watch := newWatch(v.emit, v.hidden)
 	options = append(options, llms.WithStreamingFunc(watch.text), llms.WithStreamingReasoningFunc(watch.thinking))
-	r, err := m.GenerateContent(model.WithRequest(ctx, request), contents(messages), options...)
+	r, err := m.GenerateContent(model.WithRequest(ctx, request), prompt.Contents(messages), options...)
 	if ctx.Err() != nil {
 		var usage protocol.Usage
 		if err == nil {
 			usage = model.UsageOf(r) // some models give a part and no error
 		}
 		usage.Model, usage.TotalMS = name, watch.total()
-		return protocol.Message{}, v.gaveUp(ctx, usage)
+		return v.gaveUp(ctx, usage)
 	}
 	if werr := watch.end(ctx); werr != nil {
-		return protocol.Message{}, werr
+		return werr
 	}
 	if err == nil && (r == nil || len(r.Choices) == 0) {
 		err = &model.Error{Class: model.ServerError, Message: fmt.Sprintf("model %s: the response holds no choice", name)}
@@ -152,33 +156,34 @@ func (v *visit) call(ctx context.Context, name string, m llms.Model) (protocol.M
 	if err != nil {
 		failed, usage := model.AsError(name, err), protocol.Usage{Model: name}
 		if failed.Overflow != nil {
-			usage = v.refusedFor(name, failed.Overflow)
+			usage = v.Refusal(name, failed.Overflow.Window, failed.Overflow.Held)
 		}
 		usage.TotalMS = watch.total()
 		if err := v.emit(ctx, usage); err != nil {
-			return protocol.Message{}, err
+			return err
 		}
 		if failed.Overflow != nil {
-			v.refused(usage)
-			v.refusal = head(v.clean(valid(failed.Error())), 500)
+			v.Refused(usage)
+			v.refusal = v.why(failed)
 		}
-		return protocol.Message{}, failed
+		return failed
 	}
 	usage := model.UsageOf(r)
 	usage.Model, usage.TotalMS = name, watch.total()
 	watch.times(&usage)
 	if usage.Stop, err = model.StopOf(name, r); err != nil { // paid for all the same
 		if err := v.emit(ctx, usage); err != nil {
-			return protocol.Message{}, err
+			return err
 		}
-		return protocol.Message{}, err
+		return err
 	}
 	reply, events := v.reply(r)
 	if err := v.emit(roles.Soon(ctx), append(events, usage)...); err != nil {
-		return protocol.Message{}, err
+		return err
 	}
-	v.measure(usage)
-	return reply, nil
+	v.Take(reply, usage)
+	v.old = false
+	return nil
 }
 
 // gaveUp journals a call that was sent and that its context ended: it may have to be paid for. What

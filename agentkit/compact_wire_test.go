@@ -52,7 +52,7 @@ func TestASummaryIsReadFromTheCacheOfThePromptBefore(t *testing.T) {
 			if usage[0].Kind != protocol.UsageCompaction || usage[0].Cached == nil || *usage[0].Cached < *sent.Input-1 {
 				t.Errorf("the summary read %d of the %d tokens that were sent before", *usage[0].Cached, *sent.Input)
 			}
-			if d := find[protocol.CompactionDraft](j)[0]; d.Summary != pastHeading+"\n\nThree tries." {
+			if d := find[protocol.CompactionDraft](j)[0]; d.Summary != "## Summary of the conversation so far\n\nThree tries." {
 				t.Errorf("got %+v", d)
 			}
 			bodies := s.Requests()

@@ -71,7 +71,7 @@ func TestB04ALoopIsCompactedByItsOwnUsage(t *testing.T) {
 		if d := cmp.Diff([]string{"system", "human", "ai", "human", "ai", "tool"}, layout); d != "" {
 			t.Error(d)
 		}
-		if last[2].Content != "Two files hold r." || last[3].Content != goOn || len(last[5].Content) != 40 {
+		if last[2].Content != "Two files hold r." || last[3].Content != "(The calls and results up to here have been replaced by this summary. Go on.)" || len(last[5].Content) != 40 {
 			t.Errorf("got %q", contentsOf(last))
 		}
 	}

@@ -1,18 +1,17 @@
 // Package agentkit performs the visits of LLM roles.
 //
-// A role that is entered again goes on with its conversation. What it is sent is built from
-// the records alone, by BuildMessages, so that every request of a conversation begins with the
-// whole of the one before, byte for byte, on any machine, for ever: providers then read it
-// from their prefix cache.
+// A role that is entered again goes on with its conversation. What it is sent follows from the
+// records alone, in package prompt. Here is what acts: models are called, tools run, people asked,
+// and each of it is an event before anything follows from it.
 //
-//	records ─BuildMessages─► P_k ─► model ─► text │ tool calls ─► tools ─► model … ─► Conclusion
-//	                                  └──────────── every reply and result an event ────────┘
+//	records ─prompt─► P_k ─► model ─► text │ tool calls ─► tools ─► model … ─► Conclusion
+//	                            └──────────── every reply and result an event ────────┘
 //
 // # Words
 //
-// P_k is the first request of visit k; U_k and A_k are what the moderator said and what the
-// role concluded. A turn is one reply of the model. A correction is a turn that tells the
-// model why its answer does not fit the role's schema.
+// P_k is the first request of visit k. A turn is one reply of the model. A correction is a turn
+// that tells the model why its answer does not fit the role's schema. A call aside is one beside
+// the turns: for a goal, a summary, a reflection.
 //
 // # A crash
 //
@@ -24,10 +23,9 @@
 //
 // # Compaction
 //
-// Past a watermark, by the model's own count of the newest request, the older visits of a
-// conversation or the older work of the visit give way to a summary. It is asked for on the
-// live prefix and journaled in one commit with what it replaces; the journal alone says that
-// it happened, so a visit that goes on reads what it read before.
+// Past a watermark, by the model's own count of the newest request, older parts give way to a
+// summary. It is asked for on the live prefix and journaled in one commit with what it replaces;
+// the journal alone says that it happened, so a visit that goes on reads what it read before.
 //
 // # Tasks
 //
@@ -38,6 +36,6 @@
 //
 // # Not here
 //
-// Records are written by the engine; this package cannot reach the store. Of a compaction it
-// makes a draft.
+// What a request says is rendered by package prompt. Records are written by the engine; this
+// package cannot reach the store. Of a compaction it makes a draft.
 package agentkit

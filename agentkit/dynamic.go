@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"wf/agentkit/prompt"
 	"wf/protocol"
 	"wf/roles/workspace"
 )
@@ -47,7 +48,7 @@ func dynamic(ctx context.Context, turn protocol.Turn) (string, error) {
 			}
 		}
 	}
-	return joinParts(parts...), ctx.Err()
+	return prompt.Join(parts...), ctx.Err()
 }
 
 // git says on which branch and commit the directory of the role is, "" where that is not known.

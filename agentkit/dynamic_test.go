@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"wf/agentkit/prompt"
 	"wf/protocol"
 )
 
@@ -67,7 +68,7 @@ func TestDynamicTextIsReadOnlyWhereTheRoleAsks(t *testing.T) {
 	}
 
 	s.turn.History.Visit.Inject = p.Inject
-	messages, err := BuildMessages(s.turn.History)
+	messages, err := prompt.BuildMessages(s.turn.History)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,27 +2,18 @@ package agentkit
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"strings"
 
 	"wf/agentkit/memory"
-	"wf/agentkit/model"
+	"wf/agentkit/prompt"
 	"wf/agentkit/tool"
 	"wf/protocol"
 )
 
-// Bounds of a reflection.
-const (
-	ReflectionTurns = 6  // replies of the model
-	outlineMessages = 20 // of the conversation, the newest
-	outlineRunes    = 600
-)
-
-//go:embed reflect.md
-var reflectText string
+// ReflectionTurns is how many replies of the model a reflection has at most.
+const ReflectionTurns = 6
 
 // reflect lets the model put its memory in order before older parts of a conversation, or of the
 // work of a visit, give way to a summary. It has a context of its own and the memory tools alone. inject is what every
@@ -47,7 +38,7 @@ func (v *visit) reflect(ctx context.Context, live []protocol.Message) (inject, u
 	if why, err := v.putInOrder(ctx, s, live); err != nil {
 		return "", "", err
 	} else if why != nil {
-		unthought = "the reflection ended early: " + head(v.clean(valid(why.Error())), 500)
+		unthought = "the reflection ended early: " + v.why(why)
 	}
 	inject, err = s.Standing(ctx)
 	return v.clean(inject), unthought, err
@@ -76,10 +67,7 @@ func (v *visit) putInOrder(ctx context.Context, s *memory.Store, live []protocol
 	defer func() { v.used, v.raw = used, raw }()
 	v.used, v.raw = maps.Clone(used), map[string]string{}
 
-	messages := []protocol.Message{
-		{Role: protocol.RoleSystem, Content: strings.TrimSpace(reflectText)},
-		{Role: protocol.RoleUser, Content: joinParts("## The conversation", outline(live), "## What is remembered", known)},
-	}
+	messages := prompt.ForReflection(live, known)
 	for range ReflectionTurns {
 		reply, why, err := v.ponder(ctx, messages, offer)
 		if err != nil || why != nil || len(reply.ToolCalls) == 0 {
@@ -99,51 +87,21 @@ func (v *visit) putInOrder(ctx context.Context, s *memory.Store, live []protocol
 
 // ponder makes one model call of a reflection. why is what went wrong with it.
 func (v *visit) ponder(ctx context.Context, messages []protocol.Message, offer []protocol.Tool) (reply protocol.Message, why, err error) {
-	name := ""
-	if v.model < len(v.models) {
-		name = v.models[v.model]
+	a := aside{kind: protocol.UsageReflection, model: v.summaryModel(), messages: messages, offer: offer, request: v.describe(messages)}
+	a.request.Call, a.request.Reflection, a.request.Prompt = v.thoughts, true, 2
+	a.request.CacheKey = cacheKey(v.turn.Run, v.turn.Role.Name+"\x00reflection")
+	r, usage, why := v.callAside(ctx, a)
+	switch {
+	case ctx.Err() != nil:
+		return reply, nil, why
+	case usage == nil:
+		return reply, why, nil
 	}
-	if c := v.turn.Role.Compaction; c != nil && c.Model != "" {
-		name = c.Model
-	}
-	if name == "" {
-		return reply, fmt.Errorf("the role %s names no model", v.turn.Role.Name), nil
-	}
-	m, err := v.agent.open(name, filepath.Dir(v.turn.File))
-	if err != nil {
-		return reply, err, nil
-	}
-	request := v.describe(messages)
-	request.Call, request.Reflection, request.Prompt = v.thoughts, true, 2
-	request.CacheKey = cacheKey(v.turn.Run, v.turn.Role.Name+"\x00reflection")
-	options, err := callOptions(offer, v.turn.Role.Params)
-	if err != nil {
-		return reply, err, nil
-	}
-	watch := newWatch(v.emit, v.hidden) // of its times alone: a reflection is not shown as it grows
-	r, err := m.GenerateContent(model.WithRequest(ctx, request), contents(messages), options...)
-	if ctx.Err() != nil {
-		return reply, nil, v.gaveUp(ctx, protocol.Usage{Model: name, TotalMS: watch.total(), Kind: protocol.UsageReflection})
-	}
-	if err == nil && (r == nil || len(r.Choices) == 0) {
-		err = &model.Error{Class: model.ServerError, Message: fmt.Sprintf("model %s: the response holds no choice", name)}
-	}
-	usage := protocol.Usage{Model: name, TotalMS: watch.total(), Kind: protocol.UsageReflection}
-	if err != nil {
-		failed := model.AsError(name, err)
-		if failed.Class == model.Unavailable { // nothing was asked
-			return reply, failed, nil
-		}
-		v.thoughts++
-		return reply, failed, v.emit(ctx, usage)
-	}
-	usage = model.UsageOf(r)
-	usage.Model, usage.TotalMS, usage.Kind = name, watch.total(), protocol.UsageReflection
 	v.thoughts++
-	if usage.Stop, why = model.StopOf(name, r); why == nil {
+	if why == nil {
 		reply, _ = v.reply(r)
 	}
-	return reply, why, v.emit(ctx, usage)
+	return reply, why, v.emit(ctx, *usage)
 }
 
 // ponderCall runs a tool of a reflection. The same call does nothing twice, in this process or
@@ -162,24 +120,4 @@ func (v *visit) ponderCall(ctx context.Context, tools map[string]tool.Tool, call
 		return r, fmt.Errorf("tool %s: %w", t.Name, err)
 	}
 	return r, nil
-}
-
-// outline tells the newest messages by their beginnings.
-func outline(messages []protocol.Message) string {
-	var parts []string
-	for i := max(0, len(messages)-outlineMessages); i < len(messages); i++ {
-		m := &messages[i]
-		if m.Role == protocol.RoleSystem {
-			continue
-		}
-		who := map[string]string{protocol.RoleUser: "Asked:", protocol.RoleAssistant: "Answered:", protocol.RoleTool: "A tool gave:"}[m.Role]
-		text := strings.TrimSpace(m.Content)
-		for _, c := range m.ToolCalls {
-			text = strings.TrimSpace(text + "\ncalled " + c.Name + " " + head(c.Arguments, argsMax))
-		}
-		if text != "" {
-			parts = append(parts, who+"\n\n"+quote(head(text, outlineRunes)))
-		}
-	}
-	return joinParts(parts...)
 }

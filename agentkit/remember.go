@@ -12,6 +12,7 @@ import (
 
 	"wf/agentkit/embed"
 	"wf/agentkit/memory"
+	"wf/agentkit/prompt"
 	"wf/agentkit/tool"
 	"wf/protocol"
 	"wf/roles"
@@ -94,7 +95,7 @@ func (a Agent) remembered(ctx context.Context, turn protocol.Turn) (string, erro
 		hits = slices.DeleteFunc(hits, func(h memory.Hit) bool { return h.Pinned })
 	}
 	recalled, err := s.Recalled(ctx, hits)
-	return joinParts(standing, recalled), err
+	return prompt.Join(standing, recalled), err
 }
 
 // recalledFor are the memories close to what a visit is about.
@@ -126,7 +127,7 @@ const aboutMax = 4_000
 // aboutVisit is what the moderator says; where it says nothing at the start, the inputs.
 func aboutVisit(turn protocol.Turn) string {
 	if text := strings.TrimSpace(turn.EdgePrompt); text != "" || turn.Visit > 1 {
-		return head(text, aboutMax)
+		return prompt.Head(text, aboutMax)
 	}
 	var inputs map[string]json.RawMessage
 	if json.Unmarshal(turn.Inputs, &inputs) != nil {
@@ -139,7 +140,7 @@ func aboutVisit(turn protocol.Turn) string {
 			parts = append(parts, text)
 		}
 	}
-	return head(strings.TrimSpace(strings.Join(parts, "\n")), aboutMax)
+	return prompt.Head(strings.TrimSpace(strings.Join(parts, "\n")), aboutMax)
 }
 
 // SummaryTag is the tag of the summaries that compactions leave in a memory.

@@ -13,6 +13,8 @@ import (
 	"wf/agentkit/memory"
 	"wf/agentkit/memory/memorytest"
 	"wf/agentkit/model"
+	"wf/agentkit/prompt"
+	"wf/agentkit/prompt/prompttest"
 	"wf/protocol"
 )
 
@@ -124,9 +126,9 @@ func TestB01RecalledMemoriesComeAfterTheStablePrefix(t *testing.T) {
 	}
 
 	// In the request they stand at the very tail; the prefix does not know them.
-	with, without := pingPong(3), pingPong(3)
+	with, without := prompttest.PingPong(3), prompttest.PingPong(3)
 	with.Visit.Inject = want
-	a, b := with.build(t), without.build(t)
+	a, b := built(t, with), built(t, without)
 	if d := cmp.Diff(b[:len(b)-1], a[:len(a)-1]); d != "" {
 		t.Errorf("the prefix: %s", d)
 	}
@@ -145,7 +147,7 @@ func TestB03APinChangesTheNextEpochAndNotTheCurrentPrefix(t *testing.T) {
 	if _, inject := s.prepared(t); inject != opening {
 		t.Errorf("the first visit begins with %q", inject)
 	}
-	before := pingPong(2)
+	before := prompttest.PingPong(2)
 	before.Past[1].Inject = opening
 	pin := true
 	if _, err := m.Edit(t.Context(), 2, memory.Edit{Pinned: &pin}, memory.Origin{}); err != nil {
@@ -156,9 +158,9 @@ func TestB03APinChangesTheNextEpochAndNotTheCurrentPrefix(t *testing.T) {
 	if inject != "" {
 		t.Errorf("the second visit says %q of a pin", inject)
 	}
-	next := pingPong(3)
+	next := prompttest.PingPong(3)
 	next.Past[1].Inject = opening
-	if p := ComparePrompts(PromptBytes(tools, before.build(t)), PromptBytes(tools, next.build(t))); !p.Whole() {
+	if p := prompt.Compare(prompt.Bytes(prompttest.Tools, built(t, before)), prompt.Bytes(prompttest.Tools, built(t, next))); !p.Whole() {
 		t.Errorf("a pin broke the prefix at %s", p.Part)
 	}
 	for name, turn := range map[string]func(){

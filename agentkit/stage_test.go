@@ -14,6 +14,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 	"github.com/tmc/langchaingo/llms"
 
+	"wf/agentkit/prompt/prompttest"
 	"wf/protocol"
 	"wf/roles"
 )
@@ -151,6 +152,8 @@ func (r recorder) GenerateContent(ctx context.Context, messages []llms.MessageCo
 	*r.sent = append(*r.sent, string(b))
 	return r.Model.GenerateContent(ctx, messages, options...)
 }
+
+var link, step = prompttest.Link, prompttest.Step
 
 // stage is one role coder#1 in a temporary workspace, with a script to follow.
 type stage struct {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"wf/agentkit/prompt"
 	"wf/agentkit/task"
 	"wf/protocol"
 )
@@ -198,8 +199,8 @@ func TestR02ATaskReadsSummariesAndItsOwnRunAlone(t *testing.T) {
 	}
 	rebuilt := s.turn.History
 	rebuilt.Goal = find[protocol.TaskStarted](j)[0].Goal
-	prompt, err := BuildMessages(rebuilt)
-	if err != nil || Digest(rebuilt.Tools, prompt).String() != find[protocol.PromptSent](j)[0].Digest {
+	opening, err := prompt.BuildMessages(rebuilt)
+	if err != nil || prompt.Digest(rebuilt.Tools, opening).String() != find[protocol.PromptSent](j)[0].Digest {
 		t.Errorf("P_k is not rebuilt: %v", err)
 	}
 }
@@ -216,7 +217,7 @@ func TestR02WhatHappenedBetweenTasksIsToldInTheMessage(t *testing.T) {
 	h.Past = append(h.Past, test)
 	h.Visit.Parents = []protocol.Link{test.CID}
 	h.Visit.Mentions = nil
-	original, err := taskOriginal(*h)
+	original, err := prompt.Original(*h)
 	if want := "Again.\n\n## What happened since\n\n### test#1 · ok\n1 test failed"; err != nil || original != want {
 		t.Errorf("%v\n%s", err, cmp.Diff(want, original))
 	}

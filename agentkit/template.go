@@ -2,12 +2,12 @@ package agentkit
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 
 	"github.com/fxamacker/cbor/v2"
 
+	"wf/agentkit/prompt"
 	"wf/agentkit/task"
 	"wf/protocol"
 	"wf/roles"
@@ -33,7 +33,7 @@ func (p Template) Perform(ctx context.Context, turn protocol.Turn, emit roles.Em
 	}
 	t := templateTask{id: turn.Step.String(), message: turn.EdgePrompt, emit: emit}
 	if strings.TrimSpace(t.message) == "" {
-		t.message = strings.TrimRight(fieldsV1(turn.Values, func(string, json.RawMessage) bool { return false }), "\n")
+		t.message = prompt.Fields(turn.Values)
 	}
 	if err := t.replay(turn.Transcript); err != nil {
 		return protocol.Conclusion{}, fmt.Errorf("transcript of %s: %w", turn.Step, err)
@@ -58,7 +58,7 @@ func (p Template) Perform(ctx context.Context, turn protocol.Turn, emit roles.Em
 
 // visit is what a call for a goal or a summary needs.
 func (p Template) visit(turn protocol.Turn, emit roles.Emit) *visit {
-	v := &visit{agent: &p.Agent, turn: &turn, emit: emit, hidden: p.Agent.secrets(turn)}
+	v := &visit{Work: &prompt.Work{}, agent: &p.Agent, turn: &turn, emit: emit, hidden: p.Agent.secrets(turn)}
 	v.clean = roles.NewRedactor(v.hidden).String
 	return v
 }
@@ -102,7 +102,7 @@ func (t *templateTask) replay(transcript []protocol.Entry) error {
 func (t *templateTask) open(ctx context.Context, v *visit) error {
 	started := protocol.TaskStarted{ID: t.id, Goal: task.GoalFromMessage(t.message), Original: protocol.NewText(t.message)}
 	events := []protocol.Data{}
-	if v.asideModel() != "" {
+	if v.taskModel() != "" {
 		goal, usage, why := v.writeGoal(ctx, t.message)
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -113,7 +113,7 @@ func (t *templateTask) open(ctx context.Context, v *visit) error {
 		if why == nil {
 			started.Goal = goal
 		} else {
-			started.Error = protocol.NewText(head(v.clean(valid(why.Error())), 500))
+			started.Error = protocol.NewText(v.why(why))
 		}
 	}
 	if started.Goal == "" {
@@ -142,20 +142,13 @@ func (t *templateTask) end(ctx context.Context, v *visit, outputs protocol.JSON)
 	if t.done != nil {
 		return *t.done, nil
 	}
-	var fields map[string]json.RawMessage
-	if len(outputs) > 0 {
-		if err := json.Unmarshal(outputs, &fields); err != nil {
-			return protocol.TaskDone{}, fmt.Errorf("outputs of the sub-workflow of %s: %w", t.id, err)
-		}
-	}
-	response := textOutput(fields, "final_response", "response", "text")
-	if response == "" {
-		response = strings.TrimRight(fieldsV1(outputs, func(string, json.RawMessage) bool { return false }), "\n")
+	response, summary, err := prompt.Outcome(outputs)
+	if err != nil {
+		return protocol.TaskDone{}, fmt.Errorf("outputs of the sub-workflow of %s: %w", t.id, err)
 	}
 	spec := v.turn.Role.Task
 	done := protocol.TaskDone{ID: t.id, FinalResponse: protocol.NewText(response)}
 	var events []protocol.Data
-	summary := textOutput(fields, "summary")
 	switch by := task.SummaryBy(spec); {
 	case by == protocol.SummaryNone:
 		summary = ""
@@ -168,7 +161,7 @@ func (t *templateTask) end(ctx context.Context, v *visit, outputs protocol.JSON)
 			events = append(events, *usage)
 		}
 		if why != nil {
-			done.Error = protocol.NewText(head(v.clean(valid(why.Error())), 500))
+			done.Error = protocol.NewText(v.why(why))
 		}
 		if why == nil {
 			summary = text
@@ -180,15 +173,4 @@ func (t *templateTask) end(ctx context.Context, v *visit, outputs protocol.JSON)
 	}
 	done.Summary = protocol.NewText(task.LimitWords(summary, task.Words(spec)))
 	return done, t.emit(ctx, append(events, done)...)
-}
-
-// textOutput is the first of these outputs that is a text and says something.
-func textOutput(fields map[string]json.RawMessage, names ...string) string {
-	for _, name := range names {
-		var s string
-		if json.Unmarshal(fields[name], &s) == nil && strings.TrimSpace(s) != "" {
-			return strings.TrimSpace(s)
-		}
-	}
-	return ""
 }

@@ -9,6 +9,7 @@ import (
 
 	"wf/agentkit/modeltest"
 	"wf/agentkit/openai"
+	"wf/agentkit/prompt/prompttest"
 	"wf/protocol"
 )
 
@@ -20,10 +21,10 @@ func converse(t *testing.T, base string, n int, params string) []protocol.Usage 
 		return openai.New(name, "m", openai.Config{BaseURL: base})
 	}}
 	var first []protocol.Usage
-	h := pingPong(n)
+	h := prompttest.PingPong(n)
 	texts := map[string]string{}
 	for k := 1; k <= n; k++ {
-		visit := pingPong(k)
+		visit := prompttest.PingPong(k)
 		for i := range visit.Past {
 			if p := &visit.Past[i]; p.Role == "coder" {
 				p.Text = texts[fmt.Sprint(p.Visit)]
@@ -33,7 +34,7 @@ func converse(t *testing.T, base string, n int, params string) []protocol.Usage 
 		turn := protocol.Turn{
 			Run: "run", Step: protocol.StepID{Role: "coder", N: k, Index: -1}, Visit: k, Attempt: 1,
 			Role:   protocol.Role{Name: "coder", Action: protocol.ActPrompt, Tools: []string{"list_files"}, Params: params},
-			Models: []string{"openai/m"}, Workspace: t.TempDir(), History: protocol.History(visit),
+			Models: []string{"openai/m"}, Workspace: t.TempDir(), History: visit,
 		}
 		p, err := agent.Prepare(t.Context(), turn)
 		if err != nil {

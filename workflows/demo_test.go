@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"wf/agentkit"
+	"wf/agentkit/prompt"
 	"wf/api"
 	"wf/cas"
 	"wf/cas/castest/inmemory"
@@ -42,7 +43,7 @@ func newEngine(t *testing.T) *engine.Engine {
 		}
 	})
 	return &engine.Engine{Store: s, Version: "test", Performers: map[protocol.Action]roles.Performer{
-		protocol.ActPrompt: agentkit.Agent{}, protocol.ActRun: &roles.Run{Messages: agentkit.BuildMessages, Walls: roles.Bare{Name: "a test"}},
+		protocol.ActPrompt: agentkit.Agent{}, protocol.ActRun: &roles.Run{Messages: prompt.BuildMessages, Walls: roles.Bare{Name: "a test"}},
 		protocol.ActAsk: roles.Ask{}, protocol.ActWait: roles.Wait{}, protocol.ActSet: roles.Set{},
 	}}
 }
@@ -93,13 +94,13 @@ func goTest(t *testing.T, dir string) (string, error) {
 	return string(out), err
 }
 
-// prompt renders the first request of a visit.
-func prompt(t protocol.Turn) ([]byte, protocol.Link, error) {
-	messages, err := agentkit.Rebuild(t)
+// rebuilt renders the first request of a visit.
+func rebuilt(t protocol.Turn) ([]byte, protocol.Link, error) {
+	messages, err := prompt.Rebuild(t)
 	if err != nil {
 		return nil, protocol.Link{}, err
 	}
-	return agentkit.PromptBytes(t.History.Tools, messages), agentkit.Digest(t.History.Tools, messages), nil
+	return prompt.Bytes(t.History.Tools, messages), prompt.Digest(t.History.Tools, messages), nil
 }
 
 func TestTheDemoRepairsAFailingModule(t *testing.T) {
@@ -155,7 +156,7 @@ func TestTheDemoRepairsAFailingModule(t *testing.T) {
 		t.Errorf("coder#2 was not told what fails: %s", second.EdgePrompt)
 	}
 
-	report, err := e.Check(context.Background(), v.ID, prompt)
+	report, err := e.Check(context.Background(), v.ID, rebuilt)
 	if err != nil {
 		t.Fatal(err)
 	}

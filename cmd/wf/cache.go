@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"wf/agentkit"
+	"wf/agentkit/prompt"
 	"wf/agentkit/task"
 	"wf/cas"
 	"wf/engine"
@@ -132,7 +132,7 @@ const compactionPart = "compaction"
 type cacheReader struct {
 	past    *engine.Histories
 	byCID   map[protocol.Link]string // steps, by their records
-	builder agentkit.Builder
+	builder prompt.Builder
 	prompts map[string]*visitPrompt // by step
 	newest  map[string]*callCache   // newest call of a step
 	calls   map[string]int          // by step
@@ -147,7 +147,7 @@ type visitPrompt struct {
 	bytes  []byte // nil once the next one was compared with it
 	size   int
 	before string // step
-	prefix agentkit.Prefix
+	prefix prompt.Prefix
 	part   string
 	isTask bool
 	fresh  bool // an attempt began: its first request is P_k again
@@ -231,9 +231,9 @@ func (r *cacheReader) prompt(step string) (*visitPrompt, error) {
 	}
 	earlier := before.bytes
 	if p.isTask { // each has a context of its own
-		earlier = agentkit.Lasting(earlier)
+		earlier = prompt.Lasting(earlier)
 	}
-	p.before, p.prefix = other, agentkit.ComparePrompts(earlier, p.bytes)
+	p.before, p.prefix = other, prompt.Compare(earlier, p.bytes)
 	if p.part == "" {
 		p.part = p.prefix.Part
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"wf/agentkit"
+	"wf/agentkit/prompt"
 	"wf/cas"
 	"wf/engine"
 	"wf/engine/lang"
@@ -22,9 +23,9 @@ import (
 func TestMissesHaveALabel(t *testing.T) {
 	n := func(v int64) *int64 { return &v }
 	const minute = int64(time.Minute / time.Microsecond)
-	whole := visitPrompt{size: 10_000, before: "a#1", prefix: agentkit.Prefix{Shared: 8_000, Of: 8_000}}
+	whole := visitPrompt{size: 10_000, before: "a#1", prefix: prompt.Prefix{Shared: 8_000, Of: 8_000}}
 	broken := whole
-	broken.prefix, broken.part = agentkit.Prefix{Shared: 10, Of: 8_000, Part: "system"}, "system"
+	broken.prefix, broken.part = prompt.Prefix{Shared: 10, Of: 8_000, Part: "system"}, "system"
 	again := whole
 	again.fresh = true
 	first := callCache{Step: "a#1", Model: "m", Input: n(2_000), at: 0}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"wf/agentkit"
+	"wf/agentkit/prompt"
 	"wf/cas"
 	"wf/engine"
 	"wf/protocol"
@@ -12,7 +12,7 @@ import (
 
 // checkReplay decides every edge and builds every prompt of a run again.
 func (a *app) checkReplay(ctx context.Context, s *cas.Store, run protocol.RunID) error {
-	r, err := a.Engine(s, nil).CheckAll(ctx, run, prompt)
+	r, err := a.Engine(s, nil).CheckAll(ctx, run, rebuilt)
 	if err != nil {
 		return err
 	}
@@ -35,13 +35,13 @@ func (a *app) checkReplay(ctx context.Context, s *cas.Store, run protocol.RunID)
 	return nil
 }
 
-// prompt renders a request as it was hashed.
-func prompt(t protocol.Turn) ([]byte, protocol.Link, error) {
-	messages, err := agentkit.Rebuild(t)
+// rebuilt renders a request as it was hashed.
+func rebuilt(t protocol.Turn) ([]byte, protocol.Link, error) {
+	messages, err := prompt.Rebuild(t)
 	if err != nil {
 		return nil, protocol.Link{}, err
 	}
-	return agentkit.PromptBytes(t.History.Tools, messages), agentkit.Digest(t.History.Tools, messages), nil
+	return prompt.Bytes(t.History.Tools, messages), prompt.Digest(t.History.Tools, messages), nil
 }
 
 func (a *app) checkLines(r *engine.CheckReport) error {

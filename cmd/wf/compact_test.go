@@ -127,7 +127,7 @@ func TestB06AgentsKilledAroundCompactions(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		r, err := e.Check(context.Background(), id, prompt)
+		r, err := e.Check(context.Background(), id, rebuilt)
 		if err != nil || !r.OK() {
 			t.Fatalf("killed after %d: %v %+v", kill, err, r)
 		}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"wf/agentkit"
+	"wf/agentkit/prompt"
 	"wf/agentkit/task"
 	"wf/cas"
 	"wf/engine"
@@ -111,18 +111,18 @@ type sentPrompt struct {
 }
 
 func promptOf(h protocol.History) (*sentPrompt, error) {
-	messages, err := agentkit.BuildMessages(h)
+	messages, err := prompt.BuildMessages(h)
 	return &sentPrompt{messages, h.Tools}, err
 }
 
-func (p *sentPrompt) bytes() []byte { return agentkit.PromptBytes(p.tools, p.messages) }
+func (p *sentPrompt) bytes() []byte { return prompt.Bytes(p.tools, p.messages) }
 
 func (p *sentPrompt) json() messagesJSON {
 	tools := json.RawMessage(p.tools)
 	if p.tools == "" {
 		tools = json.RawMessage("[]")
 	}
-	return messagesJSON{"wf.messages/v1", agentkit.Digest(p.tools, p.messages).String(), p.messages, tools}
+	return messagesJSON{"wf.messages/v1", prompt.Digest(p.tools, p.messages).String(), p.messages, tools}
 }
 
 // commandLines shows what a command was given: no model was asked, and so nothing was sent.
@@ -168,7 +168,7 @@ func (a *app) messageLines(m, before *sentPrompt, name string) error {
 		fmt.Fprintf(a.out, "%s %s\n", p.bold(fmt.Sprintf("%d %s", i, msg.Role)), p.dim(fmt.Sprintf("%d bytes", len(msg.Content))))
 		fmt.Fprintf(a.out, "%s\n\n", visible(msg.Content))
 	}
-	_, err := fmt.Fprintf(a.out, "%s %s\n", p.dim("digest"), agentkit.Digest(m.tools, m.messages))
+	_, err := fmt.Fprintf(a.out, "%s %s\n", p.dim("digest"), prompt.Digest(m.tools, m.messages))
 	return err
 }
 
@@ -177,9 +177,9 @@ func sharedLine(m, before *sentPrompt, name string) string {
 	now := m.bytes()
 	earlier := before.bytes()
 	if task.Offered(m.tools) {
-		earlier = agentkit.Lasting(earlier)
+		earlier = prompt.Lasting(earlier)
 	}
-	same := agentkit.ComparePrompts(earlier, now)
+	same := prompt.Compare(earlier, now)
 	if !same.Whole() {
 		return fmt.Sprintf("──────── differs from %s's request at byte %d, in its %s ────────", name, same.Shared, same.Part)
 	}

@@ -12,9 +12,9 @@ import (
 
 	"github.com/tmc/langchaingo/llms"
 
-	"wf/agentkit"
 	"wf/agentkit/config"
 	"wf/agentkit/price"
+	"wf/agentkit/prompt"
 	"wf/agentkit/sandbox"
 	"wf/agentkit/tape"
 	"wf/cas"
@@ -120,7 +120,7 @@ func (u *Setup) Watermark(role *protocol.Role, model string) int64 {
 	if n := u.Window(model); n > 0 {
 		return int64(n) * 3 / 4
 	}
-	return agentkit.DefaultWatermark
+	return prompt.DefaultWatermark
 }
 
 // defaultModels are those of the config or the environment, for agents of sub-workflows: those

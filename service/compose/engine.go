@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"wf/agentkit"
+	"wf/agentkit/prompt"
 	"wf/cas"
 	"wf/engine"
 	"wf/protocol"
@@ -29,7 +30,7 @@ func (u *Setup) Engine(s *cas.Store, watch func(engine.Notice)) *engine.Engine {
 
 		Performers: map[protocol.Action]roles.Performer{
 			protocol.ActPrompt: agent,
-			protocol.ActRun:    &roles.Run{Messages: agentkit.BuildMessages, Walls: walls{u}},
+			protocol.ActRun:    &roles.Run{Messages: prompt.BuildMessages, Walls: walls{u}},
 			protocol.ActAsk:    roles.Ask{},
 			protocol.ActWait:   roles.Wait{},
 			protocol.ActSet:    roles.Set{},

@@ -1,4 +1,4 @@
-package agentkit
+package prompt
 
 import (
 	"bytes"
@@ -10,10 +10,10 @@ import (
 	"wf/protocol"
 )
 
-// PromptBytes is the form in which a prompt is hashed and compared: JSON Lines, the tool list
+// Bytes is the form in which a prompt is hashed and compared: JSON Lines, the tool list
 // first ("[]" for none), then one message per line with its fields in fixed order and nothing
 // escaped for HTML. Cache marks are no part of it.
-func PromptBytes(tools string, messages []protocol.Message) []byte {
+func Bytes(tools string, messages []protocol.Message) []byte {
 	if tools == "" {
 		tools = "[]"
 	}
@@ -34,9 +34,9 @@ func encodeLines(buf *bytes.Buffer, messages []protocol.Message) {
 	}
 }
 
-// Digest names a prompt: the CID (raw, sha2-256) of its PromptBytes.
+// Digest names a prompt: the CID (raw, sha2-256) of its Bytes.
 func Digest(tools string, messages []protocol.Message) protocol.Link {
-	return digestOf(PromptBytes(tools, messages))
+	return digestOf(Bytes(tools, messages))
 }
 
 func digestOf(b []byte) protocol.Link {
@@ -47,7 +47,7 @@ func digestOf(b []byte) protocol.Link {
 	return protocol.NewLink(cid.NewCidV1(cid.Raw, sum))
 }
 
-// Prefix compares two prompts of one conversation, in bytes of PromptBytes.
+// Prefix compares two prompts of one conversation, in bytes of Bytes.
 type Prefix struct {
 	Shared int    // length of what both begin with
 	Of     int    // length of the earlier prompt
@@ -65,8 +65,8 @@ func (p Prefix) Ratio() float64 {
 	return float64(p.Shared) / float64(p.Of)
 }
 
-// ComparePrompts tells how much of the earlier prompt the later one begins with.
-func ComparePrompts(earlier, later []byte) Prefix {
+// Compare tells how much of the earlier prompt the later one begins with.
+func Compare(earlier, later []byte) Prefix {
 	n, short := 0, min(len(earlier), len(later))
 	if bytes.Equal(earlier[:short], later[:short]) {
 		n = short
@@ -90,7 +90,7 @@ func ComparePrompts(earlier, later []byte) Prefix {
 }
 
 // Lasting is what all tasks of a role begin with: the tools and the system message, of the
-// PromptBytes of one.
+// Bytes of one.
 func Lasting(prompt []byte) []byte {
 	end := 0
 	for range 2 {

@@ -1,4 +1,4 @@
-package agentkit
+package prompt
 
 import (
 	"bytes"
@@ -13,36 +13,11 @@ import (
 	"wf/protocol"
 )
 
-// pingPong is n visits of a coder, each after a test that failed.
-func pingPong(n int) historyOf {
-	h := historyOf{Format: protocol.Format, Role: "coder", System: "You fix tests.", Inputs: protocol.JSON(`{"package":"./calc"}`)}
-	parent := "START"
-	for k := 1; k <= n; k++ {
-		test := step(fmt.Sprintf("test#%d", k), fmt.Sprintf("--- FAIL: Test%d <&> %s", k, strings.Repeat("é", 40)), parent)
-		test.Data = protocol.JSON(fmt.Sprintf(`{"exit_code":%d}`, k))
-		coder := step(fmt.Sprintf("coder#%d", k), fmt.Sprintf("---\nstatus: done\n---\nTry %d.", k), fmt.Sprintf("test#%d", k))
-		coder.EdgePrompt = fmt.Sprintf("The tests fail, round %d.", k)
-		if k > 1 {
-			coder.Resumes = link(fmt.Sprintf("coder#%d", k-1))
-		}
-		h.Past = append(h.Past, test)
-		if k == n {
-			h.Visit = coder
-		} else {
-			h.Past = append(h.Past, coder)
-		}
-		parent = fmt.Sprintf("coder#%d", k)
-	}
-	return h
-}
-
-const tools = `[{"description":"d","name":"shell","parameters":{"type":"object"}}]`
-
 func TestW02PrefixStability(t *testing.T) {
 	var before []byte
 	for n := 1; n <= 50; n++ {
-		now := PromptBytes(tools, pingPong(n).build(t))
-		if p := ComparePrompts(before, now); !p.Whole() {
+		now := Bytes(tools, pingPong(n).build(t))
+		if p := Compare(before, now); !p.Whole() {
 			t.Fatalf("request %d shares %d of %d bytes with the one before; %s broke it", n, p.Shared, p.Of, p.Part)
 		}
 		before = now
@@ -57,12 +32,12 @@ func TestComparePromptsNamesThePartThatBroke(t *testing.T) {
 		return m
 	}
 	for part, later := range map[string][]byte{
-		"":        append(PromptBytes(tools, base), "more"...),
-		"tools":   PromptBytes("", base),
-		"system":  PromptBytes(tools, change(0)),
-		"history": PromptBytes(tools, change(1)),
+		"":        append(Bytes(tools, base), "more"...),
+		"tools":   Bytes("", base),
+		"system":  Bytes(tools, change(0)),
+		"history": Bytes(tools, change(1)),
 	} {
-		if p := ComparePrompts(PromptBytes(tools, base), later); p.Part != part || p.Whole() != (part == "") {
+		if p := Compare(Bytes(tools, base), later); p.Part != part || p.Whole() != (part == "") {
 			t.Errorf("want %q, got %+v", part, p)
 		}
 	}
@@ -144,7 +119,7 @@ func TestW02PrefixOfRandomDAGs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return PromptBytes(tools, m)
+			return Bytes(tools, m)
 		}
 		p := list[len(list)-1]
 		p.CID = protocol.Link{} // not known before it ends
@@ -157,7 +132,7 @@ func TestW02PrefixOfRandomDAGs(t *testing.T) {
 		}
 		for p.Resumes.Defined() {
 			p = byCID[p.Resumes]
-			if c := ComparePrompts(prompt(p, above(list, p)), now); !c.Whole() {
+			if c := Compare(prompt(p, above(list, p)), now); !c.Whole() {
 				t.Fatalf("%s#%d is no prefix: %d of %d", p.Role, p.Visit, c.Shared, c.Of)
 			}
 		}
@@ -165,7 +140,7 @@ func TestW02PrefixOfRandomDAGs(t *testing.T) {
 }
 
 func TestPromptBytesAreJSONLines(t *testing.T) {
-	b := PromptBytes("", []protocol.Message{{Role: "user", Content: "a<b>&\n\u2028"}})
+	b := Bytes("", []protocol.Message{{Role: "user", Content: "a<b>&\n\u2028"}})
 	want := "[]\n" + `{"role":"user","content":"a<b>&\n\u2028"}` + "\n"
 	if string(b) != want {
 		t.Errorf("got %s", b)
@@ -189,7 +164,7 @@ func BenchmarkPrompt(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		b.SetBytes(int64(len(PromptBytes(tools, messages))))
+		b.SetBytes(int64(len(Bytes(tools, messages))))
 	}
 }
 

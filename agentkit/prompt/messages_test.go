@@ -1,4 +1,4 @@
-package agentkit
+package prompt
 
 import (
 	"bytes"
@@ -11,29 +11,18 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"wf/agentkit/prompt/prompttest"
 	"wf/protocol"
 )
 
 var update = flag.Bool("update", false, "write the golden files of the current format")
 
-// link is a CID for a test, by name.
-func link(name string) protocol.Link { return digestOf([]byte(name)) }
+const tools = prompttest.Tools
 
-// step is an ancestor named role#visit with parents of that form; "START" is where it began.
-func step(name string, text string, parents ...string) protocol.Past {
-	id, err := protocol.ParseStepID(name)
-	if err != nil {
-		panic(err)
-	}
-	p := protocol.Past{CID: link(name), Role: id.Role, Visit: id.N, Text: text, Status: protocol.StepOK}
-	if id.Index >= 0 {
-		p.Item = &id.Index
-	}
-	for _, parent := range parents {
-		p.Parents = append(p.Parents, link(parent))
-	}
-	return p
-}
+var link, step = prompttest.Link, prompttest.Step
+
+// pingPong is n visits of a coder, each after a test that failed.
+func pingPong(n int) historyOf { return historyOf(prompttest.PingPong(n)) }
 
 func (h historyOf) build(t testing.TB) []protocol.Message {
 	t.Helper()
@@ -192,7 +181,7 @@ func TestFormatsMatchTheirGoldenFiles(t *testing.T) {
 	for version := range formats {
 		h := golden()
 		h.Format = version
-		pinned(t, version, "", PromptBytes(tools, h.build(t)))
+		pinned(t, version, "", Bytes(tools, h.build(t)))
 	}
 }
 
@@ -201,7 +190,7 @@ func TestFormatsMatchTheirGoldenFiles(t *testing.T) {
 func pinned(t *testing.T, version int, kind string, got []byte) {
 	t.Helper()
 	name := func(version int) string {
-		return filepath.Join("..", "testdata", "messages", fmt.Sprintf("%d%s.jsonl", version, kind))
+		return filepath.Join("..", "..", "testdata", "messages", fmt.Sprintf("%d%s.jsonl", version, kind))
 	}
 	of := version
 	for of > 1 {

@@ -1,4 +1,4 @@
-package agentkit
+package prompt
 
 import (
 	"fmt"
@@ -119,7 +119,7 @@ func conversationOf(past *protocol.Records, visit *protocol.Past) (conversation,
 			if !ok {
 				return c, fmt.Errorf("record %s, covered by compaction %s: %w", v.Compaction.Covers, at, protocol.ErrNotFound)
 			}
-			c.covers, c.summary = covers, joinParts(v.Compaction.Summary, v.Inject)
+			c.covers, c.summary = covers, Join(v.Compaction.Summary, v.Inject)
 			at = v.Compaction.Prior
 		default:
 			at = v.Compaction.Prior
@@ -141,8 +141,8 @@ func resumed(past *protocol.Records, at protocol.Link, n int) (*protocol.Past, e
 	return v, nil
 }
 
-// joinParts puts an empty line between the parts that are not empty.
-func joinParts(parts ...string) string {
+// Join puts an empty line between the parts that are not empty.
+func Join(parts ...string) string {
 	kept := parts[:0]
 	for _, s := range parts {
 		if s = strings.Trim(s, "\n"); strings.TrimSpace(s) != "" {

@@ -1,4 +1,4 @@
-package agentkit
+package prompt
 
 import (
 	"bytes"
@@ -29,11 +29,11 @@ func systemV1(h *protocol.History) string {
 	if h.Schema != "" {
 		output = strings.Replace(outputV1, "{{schema}}", h.Schema, 1)
 	}
-	return joinParts(h.System, output)
+	return Join(h.System, output)
 }
 
 func userV1(u *userParts) string {
-	text := joinParts(u.summary, u.visit.EdgePrompt, inputsV1(u.inputs, u.visit.Mentions), sinceV1(u), u.visit.Inject)
+	text := Join(u.summary, u.visit.EdgePrompt, inputsV1(u.inputs, u.visit.Mentions), sinceV1(u), u.visit.Inject)
 	if text == "" {
 		return "(continue)"
 	}
@@ -101,7 +101,7 @@ func sinceV1(u *userParts) string {
 	if dropped > 0 {
 		parts = append(parts, moreV1(dropped, newest.CID))
 	}
-	return joinParts(append(parts, entries...)...)
+	return Join(append(parts, entries...)...)
 }
 
 // mentionedV1 reports whether the edge prompt's template already tells of a direct parent.
@@ -142,7 +142,7 @@ func bodyV1(s *protocol.Past) string {
 		return (name == "text" || name == "body") && json.Unmarshal(raw, &v) == nil &&
 			strings.TrimSpace(v) == strings.TrimSpace(text)
 	})
-	return joinParts(failure, fields, text)
+	return Join(failure, fields, text)
 }
 
 // declaredV1 reports whether data holds fields that a role declared, and so wrote in front of

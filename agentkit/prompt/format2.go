@@ -1,4 +1,4 @@
-package agentkit
+package prompt
 
 import "wf/protocol"
 
@@ -14,7 +14,7 @@ func userV2(u *userParts) string {
 
 // originalV2 is the message that sets a task.
 func originalV2(u *userParts) string {
-	text := joinParts(u.visit.EdgePrompt, inputsV1(u.inputs, u.visit.Mentions), sinceV1(&userParts{visit: u.visit, since: toldV2(u), past: u.past}))
+	text := Join(u.visit.EdgePrompt, inputsV1(u.inputs, u.visit.Mentions), sinceV1(&userParts{visit: u.visit, since: toldV2(u), past: u.past}))
 	if text == "" {
 		return "(continue)"
 	}

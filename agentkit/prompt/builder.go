@@ -1,4 +1,4 @@
-package agentkit
+package prompt
 
 import (
 	"bytes"
@@ -26,7 +26,7 @@ type written struct {
 	bytes    []byte
 }
 
-// Prompt is the PromptBytes of BuildMessages. Prompts of one conversation share memory: no caller
+// Prompt is the Bytes of BuildMessages. Prompts of one conversation share memory: no caller
 // alters them.
 func (b *Builder) Prompt(h protocol.History) ([]byte, error) {
 	messages, err := BuildMessages(h)
@@ -42,7 +42,7 @@ func (b *Builder) Prompt(h protocol.History) ([]byte, error) {
 	}
 	w := b.newest[by]
 	if w == nil || w.tools != h.Tools {
-		w = &written{tools: h.Tools, bytes: PromptBytes(h.Tools, nil)}
+		w = &written{tools: h.Tools, bytes: Bytes(h.Tools, nil)}
 		b.newest[by] = w
 	}
 	w.write(messages)

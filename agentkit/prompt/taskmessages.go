@@ -1,4 +1,4 @@
-package agentkit
+package prompt
 
 import (
 	"encoding/json"
@@ -65,8 +65,8 @@ func (f format) setting(h *protocol.History, t *telling) string {
 	return f.original(&u)
 }
 
-// taskOriginal is the message that sets the task of a visit.
-func taskOriginal(h protocol.History) (string, error) {
+// Original is the message that sets the task of a visit. The errors are those of BuildMessages.
+func Original(h protocol.History) (string, error) {
 	f, ok := formats[max(h.Format, 1)]
 	if !ok {
 		return "", fmt.Errorf("messages of format %d: %w", h.Format, protocol.ErrSemantics)
@@ -79,7 +79,7 @@ func taskOriginal(h protocol.History) (string, error) {
 }
 
 func taskSystemV1(h *protocol.History) string {
-	return joinParts(h.System, task.SystemText(), task.OutputText(h.Schema))
+	return Join(h.System, task.SystemText(), task.OutputText(h.Schema))
 }
 
 // originalV1 is what the moderator says, with the inputs and steps that it does not tell
@@ -89,7 +89,7 @@ func originalV1(u *userParts) string {
 	if slices.ContainsFunc(u.since, func(s *protocol.Past) bool { return !directV1(u, s) || !mentionedV1(u, s) }) {
 		since = sinceV1(u)
 	}
-	text := joinParts(u.visit.EdgePrompt, inputsV1(u.inputs, u.visit.Mentions), since)
+	text := Join(u.visit.EdgePrompt, inputsV1(u.inputs, u.visit.Mentions), since)
 	if text == "" {
 		return "(continue)"
 	}
@@ -105,13 +105,13 @@ func taskUserV1(t *taskParts) string {
 		for _, e := range t.earlier {
 			parts = append(parts, "### "+e.goal+"\n\n"+cutV1(e.summary, taskSummaryMax, e.cid))
 		}
-		earlier = joinParts(parts...)
+		earlier = Join(parts...)
 	}
 	block := ""
 	if t.goal != "" {
 		block = task.Block(t.goal, "")
 	}
-	return joinParts(t.inject, earlier, sharedV1(t.shared), "## Message\n\n"+t.original, block)
+	return Join(t.inject, earlier, sharedV1(t.shared), "## Message\n\n"+t.original, block)
 }
 
 // sharedV1 lists the shared values, as many as fit, by name.
@@ -131,4 +131,36 @@ func sharedV1(shared protocol.JSON) string {
 		text += fmt.Sprintf("…[%d more]\n", dropped)
 	}
 	return "## Shared values\n\n" + strings.TrimSuffix(text, "\n")
+}
+
+// Fields renders an object one member a line, as BuildMessages does.
+func Fields(object protocol.JSON) string {
+	return strings.TrimRight(fieldsV1(object, func(string, json.RawMessage) bool { return false }), "\n")
+}
+
+// Outcome is what a task gave that a sub-workflow carried out, by its outputs, an object or nil:
+// the first text of final_response, response and text, else all of them; and the text of summary,
+// "" for none.
+func Outcome(outputs protocol.JSON) (response, summary string, err error) {
+	var fields map[string]json.RawMessage
+	if len(outputs) > 0 {
+		if err := json.Unmarshal(outputs, &fields); err != nil {
+			return "", "", err
+		}
+	}
+	if response = textOutput(fields, "final_response", "response", "text"); response == "" {
+		response = Fields(outputs)
+	}
+	return response, textOutput(fields, "summary"), nil
+}
+
+// textOutput is the first of these outputs that is a text and says something.
+func textOutput(fields map[string]json.RawMessage, names ...string) string {
+	for _, name := range names {
+		var s string
+		if json.Unmarshal(fields[name], &s) == nil && strings.TrimSpace(s) != "" {
+			return strings.TrimSpace(s)
+		}
+	}
+	return ""
 }

@@ -1,4 +1,4 @@
-package agentkit
+package prompt
 
 import (
 	"bytes"
@@ -35,7 +35,7 @@ func TestABuilderWritesWhatIsWrittenAlone(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := PromptBytes(h.Tools, messages)
+			want := Bytes(h.Tools, messages)
 			if !bytes.Equal(got, want) {
 				t.Fatalf("the prompt of %s#%d\n%s\nalone:\n%s", p.Role, p.Visit, got, want)
 			}

@@ -1,4 +1,4 @@
-package agentkit
+package prompt
 
 import (
 	"bytes"
@@ -7,18 +7,17 @@ import (
 	"testing"
 
 	"wf/agentkit/task"
-	"wf/agentkit/tool"
 	"wf/protocol"
 )
 
 // taskHistory is task n of a role: a person says something before each.
 func taskHistory(t testing.TB, n int) protocol.History {
 	t.Helper()
-	list, err := tool.List(taskTools(nil))
+	offered, err := protocol.CanonicalJSON(task.Tools(nil))
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := protocol.History{Role: "clerk", System: "You keep notes.", Tools: list, Inputs: protocol.JSON(`{"team":"blue"}`),
+	h := protocol.History{Role: "clerk", System: "You keep notes.", Tools: string(offered), Inputs: protocol.JSON(`{"team":"blue"}`),
 		Goal: fmt.Sprintf("Goal %d", n), Summaries: protocol.DefaultTaskSummaries}
 	visit := func(k int) protocol.Past {
 		v := step(fmt.Sprintf("clerk#%d", k), fmt.Sprintf("Response %d", k), fmt.Sprintf("desk#%d", k))
@@ -63,7 +62,7 @@ func tasksMatch(t *testing.T, version int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got = append(got, PromptBytes(h.Tools, messages)...)
+		got = append(got, Bytes(h.Tools, messages)...)
 	}
 	pinned(t, version, "-task", got)
 }
@@ -78,7 +77,7 @@ func TestR03TheThousandthTaskBeginsAsSmallAsTheFourth(t *testing.T) {
 		if all := messages[1].Content; strings.Contains(all, "Response") || !strings.Contains(all, fmt.Sprintf("Summary %d", n-3)) {
 			t.Errorf("task %d begins with %s", n, all)
 		}
-		return len(PromptBytes(h.Tools, messages))
+		return len(Bytes(h.Tools, messages))
 	}
 	if fourth, last := size(4), size(1_000); float64(last) > 1.1*float64(fourth) {
 		t.Errorf("%d bytes, of the fourth %d", last, fourth)
@@ -94,7 +93,7 @@ func TestAllTasksOfARoleBeginAlike(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return PromptBytes(h.Tools, messages)
+		return Bytes(h.Tools, messages)
 	}
 	lasting := Lasting(prompt(2))
 	if !bytes.HasSuffix(lasting, []byte("}\n")) || bytes.Count(lasting, []byte("\n")) != 2 || !bytes.HasPrefix(prompt(7), lasting) {

@@ -1,0 +1,126 @@
+package prompt
+
+import (
+	"fmt"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"wf/protocol"
+)
+
+// Rebuild gives the messages of the request that a visit had come to when its transcript
+// ended: P_k, and behind it what was said since, compactions included. It is what a process
+// that resumes the visit there would send. A Turn without a Transcript gives P_k. The errors are
+// those of BuildMessages, and of events that cannot be read.
+func Rebuild(turn protocol.Turn) ([]protocol.Message, error) {
+	w, err := NewWork(&turn, turn.Models, nil)
+	if err != nil {
+		return nil, err
+	}
+	for i := range turn.Transcript {
+		if _, err := w.Add(&turn.Transcript[i]); err != nil {
+			return nil, fmt.Errorf("transcript of %s: %w", turn.Step, err)
+		}
+	}
+	return w.Request(), nil
+}
+
+// Add takes in the next event of the visit, and returns its data; nil for a type that this binary
+// does not know. The events of one reply were committed together and end with its usage; a usage
+// alone is a call that failed.
+func (w *Work) Add(e *protocol.Entry) (protocol.Data, error) {
+	spec := e.Type.Spec()
+	if spec == nil {
+		return nil, nil
+	}
+	read, data := spec.New()
+	if read == nil {
+		return nil, nil
+	}
+	err := cbor.Unmarshal(e.Data, read)
+	if err == nil {
+		err = w.add(data(), e.Step == nil)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("event %d (%s): %w", e.Seq, e.Type, err)
+	}
+	return data(), nil
+}
+
+// add takes in data; ofRun is that of an event which belongs to no step.
+func (w *Work) add(data protocol.Data, ofRun bool) error {
+	switch d := data.(type) {
+	case protocol.AttemptFailed:
+		w.again()
+	case protocol.StepStarted:
+		if d.Messages > 0 {
+			w.Announced = false // P_k holds what was said while the visit was interrupted
+		}
+	case protocol.PromptSent:
+		w.Announced = true
+	case protocol.Thinking:
+		w.reply.Opaque, w.said = d.Block.S, true
+	case protocol.TextSaid:
+		w.reply.Content, w.said = d.Content.S, true
+	case protocol.ToolCall:
+		w.reply.ToolCalls = append(w.reply.ToolCalls, protocol.CallMessage{ID: d.Call, Name: d.Name, Arguments: d.Args.S})
+		w.said = true
+	case protocol.Usage:
+		w.used(d)
+	case protocol.ToolResult:
+		w.Result(d.Call, d.Content.S, d.IsError)
+	case protocol.Correction:
+		w.Corrected = nil
+	case protocol.Compacted:
+		if d.Scope == protocol.ScopeVisit {
+			w.setTail(w.replaced(d.Replies, d.Summary.S))
+		} else {
+			w.moveOn() // P_k is already that which follows from the record of it
+		}
+	case protocol.SuspendedBy:
+		if !ofRun {
+			w.unsuspend()
+		}
+	case protocol.ModelFallback:
+		w.FallBack(d.To)
+	}
+	if w.Task == nil {
+		return nil
+	}
+	switch d := data.(type) {
+	case protocol.TaskStarted:
+		return w.StartTask(d.Goal)
+	case protocol.TaskStateUpdated:
+		w.Task.Update(d)
+	case protocol.TaskWaitingOn:
+		w.Task.Question = d.Question.S
+	case protocol.TaskDone:
+		return w.Complete(d)
+	}
+	return nil
+}
+
+// used takes in a usage, and the reply that it ends. A call that was given up is made again under
+// the same number; one that was no turn adds nothing.
+func (w *Work) used(u protocol.Usage) {
+	if !IsTurn(u) {
+		return
+	}
+	w.Corrected = nil // of an answer before: journaled, or by a version that did not
+	if u.Stop == protocol.StopOverflow {
+		w.Conclude()
+		w.Refused(u)
+	}
+	reply, said := w.reply, w.said
+	if w.reply, w.said = (protocol.Message{}), false; said {
+		reply.Role = protocol.RoleAssistant
+		w.Conclude()
+		w.Take(reply, u)
+	}
+}
+
+// IsTurn reports whether a usage is of a turn of the visit that came to an end, with or without a
+// reply: not of a summary or the like, nor of a call that was given up.
+func IsTurn(u protocol.Usage) bool {
+	return u.Kind == protocol.UsageTurn && u.Stop != protocol.StopGivenUp
+}
