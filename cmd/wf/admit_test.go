@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"wf/agentkit/modeltest"
+	"wf/api"
 	"wf/protocol"
 )
 
@@ -74,7 +75,7 @@ func (m *mystery) refused(args ...string) (prices, tokens string) {
 
 func (m *mystery) runs() int {
 	m.t.Helper()
-	var list struct{ Items []runRow }
+	var list struct{ Items []api.Row }
 	if err := json.Unmarshal([]byte(m.must("ls", "--all", "-q", "-o", "json")), &list); err != nil {
 		m.t.Fatal(err)
 	}

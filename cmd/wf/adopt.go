@@ -12,6 +12,7 @@ import (
 	"wf/cas"
 	"wf/protocol"
 	"wf/service/compose"
+	"wf/service/query"
 )
 
 func newStore(a *app) *cobra.Command {
@@ -107,7 +108,7 @@ func (a *app) adopt(ctx context.Context, s *cas.Store, args []string, yes bool) 
 // headsToAdopt are the runs that are named, with those of their sub-workflows; without names all.
 func (a *app) headsToAdopt(ctx context.Context, s *cas.Store, args []string) ([]cas.Head, error) {
 	if len(args) == 0 {
-		return newestRuns(ctx, s)
+		return query.Newest(ctx, s)
 	}
 	e := a.Engine(s, nil)
 	var out []cas.Head

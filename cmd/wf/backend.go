@@ -1,21 +1,15 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"os"
-	"reflect"
-	"strings"
 	"sync"
-
-	"github.com/aymanbagabas/go-udiff"
 
 	"wf/api"
 	"wf/cas"
 	"wf/engine"
-	"wf/engine/layout"
 	"wf/hub/server"
 	"wf/protocol"
 	"wf/service/compose"
@@ -51,8 +45,9 @@ func (b *backend) Workflows(context.Context) ([]api.Workflow, error) {
 
 // Runs is wf ls, with one more run than asked for to see whether there are others.
 func (b *backend) Runs(ctx context.Context, q api.Query) ([]any, protocol.RunID, error) {
-	rows, unread, err := b.a.rows(ctx, b.s, lsFlags{limit: q.Limit + 1, status: string(q.Status), tag: q.Tag, workflow: q.Workflow,
-		all: q.All, text: strings.ToLower(q.Text), before: q.Before})
+	limit := q.Limit
+	q.Limit++
+	rows, unread, err := query.Runs(ctx, b.e, q)
 	if err != nil {
 		return nil, "", err
 	}
@@ -60,8 +55,8 @@ func (b *backend) Runs(ctx context.Context, q api.Query) ([]any, protocol.RunID,
 		b.a.progress("warning: %s", messageOf(err))
 	}
 	var next protocol.RunID
-	if len(rows) > q.Limit {
-		rows = rows[:q.Limit]
+	if len(rows) > limit {
+		rows = rows[:limit]
 		next = rows[len(rows)-1].ID
 	}
 	items := make([]any, len(rows))
@@ -81,137 +76,27 @@ func (b *backend) Run(ctx context.Context, run protocol.RunID, w api.Window) (an
 	return v, err
 }
 
+// Graph draws the workflow of a run with the path it took.
+func (b *backend) Graph(ctx context.Context, run protocol.RunID) ([]byte, error) {
+	return query.Graph(ctx, b.e, run)
+}
+
+// Messages is wf messages.
+func (b *backend) Messages(ctx context.Context, run protocol.RunID, step string) (any, error) {
+	return query.Messages(ctx, b.e, run, step)
+}
+
+// Diff compares a visit with the one of the same role, and the same item, before it.
+func (b *backend) Diff(ctx context.Context, run protocol.RunID, step string) (any, error) {
+	return query.VisitDiff(ctx, b.e, run, step)
+}
+
 // drives corrects what the lock of a run tells: the daemon is about to drive what it was given.
 func (b *backend) drives(run protocol.RunID, status protocol.RunStatus, d *api.Driving) {
 	if status == protocol.Running && b.keeper.drives(run) {
 		driven := true
 		*d = api.Driving{Driven: &driven}
 	}
-}
-
-// Graph draws the workflow of a run with the path it took.
-func (b *backend) Graph(ctx context.Context, run protocol.RunID) ([]byte, error) {
-	st, err := b.e.State(ctx, run)
-	if err != nil {
-		return nil, err
-	}
-	var out bytes.Buffer
-	err = layout.Of(st.Program().Workflow).SVG(&out, pathTaken(st))
-	return out.Bytes(), err
-}
-
-// pathTaken is what a run did, on the picture of its workflow. Where a role was entered
-// several times its newest visit gives the status.
-func pathTaken(st *engine.State) layout.Overlay {
-	o := layout.Overlay{Visits: map[string]int{}, Taken: map[layout.Way]int{}, Status: map[string]string{}}
-	for _, e := range st.Arrivals() {
-		o.Taken[layout.Way{Edge: e.Edge, To: e.At, Limit: e.Via == protocol.ViaLimit}]++
-	}
-	for _, w := range st.Ways() {
-		o.Taken[layout.Way(w.Way)] = w.Times
-	}
-	for _, r := range st.Roles() {
-		switch r.Status {
-		case "skipped":
-			r.Status = "ok"
-		case "retrying":
-			r.Status = "running"
-		case "parked":
-			r.Status = "failed"
-		}
-		o.Status[r.Role], o.Visits[r.Role] = r.Status, r.Visits
-	}
-	return o
-}
-
-// sharedMessages is wf.messages/v1 with what the provider has seen before.
-type sharedMessages struct {
-	messagesJSON
-	Resumes      *string `json:"resumes"`       // the visit whose conversation goes on, or null
-	SharedPrefix int     `json:"shared_prefix"` // leading messages that were sent with it, byte for byte
-}
-
-// Messages is wf messages.
-func (b *backend) Messages(ctx context.Context, run protocol.RunID, step string) (any, error) {
-	now, before, name, err := promptsOf(ctx, b.e, ref{run: run, step: step})
-	if err != nil {
-		return nil, err
-	}
-	out := sharedMessages{messagesJSON: now.json()}
-	if before != nil {
-		out.Resumes = &name
-		for out.SharedPrefix < min(len(now.messages), len(before.messages)) &&
-			reflect.DeepEqual(now.messages[out.SharedPrefix], before.messages[out.SharedPrefix]) {
-			out.SharedPrefix++
-		}
-	}
-	return out, nil
-}
-
-// visitDiff compares the outputs of two visits of a role.
-type visitDiff struct {
-	Schema   string         `json:"schema"`
-	Run      protocol.RunID `json:"run"`
-	Step     string         `json:"step"`
-	Previous *string        `json:"previous"` // null for the first visit: all of it is new
-	Equal    bool           `json:"equal"`
-	Added    int            `json:"added"` // lines
-	Removed  int            `json:"removed"`
-	Changed  []string       `json:"changed"` // what differs, in words
-	Unified  string         `json:"unified"` // of the texts
-}
-
-// Diff compares a visit with the one of the same role, and the same item, before it.
-func (b *backend) Diff(ctx context.Context, run protocol.RunID, step string) (any, error) {
-	v, err := b.e.Outline(ctx, run)
-	if err != nil {
-		return nil, err
-	}
-	now, err := stepOf(v, step)
-	if err != nil {
-		return nil, err
-	}
-	before := previous(v, now)
-	for _, s := range []**api.Step{&now, &before} {
-		if *s == nil {
-			continue
-		}
-		one, err := b.e.ViewStep(ctx, run, (*s).ID)
-		if err != nil {
-			return nil, err
-		}
-		if *s, err = stepOf(one, (*s).ID); err != nil {
-			return nil, err
-		}
-	}
-	out := visitDiff{Schema: "wf.diff/v1", Run: run, Step: step, Changed: []string{}}
-	if before == nil {
-		if now.Text != "" {
-			out.Unified = udiff.Unified("/dev/null", now.ID, "", now.Text+"\n")
-			out.Added, _ = counts(out.Unified)
-		}
-		return out, nil
-	}
-	d := changedStep(before, now)
-	out.Previous, out.Changed, out.Unified = &before.ID, d.Changed, d.text
-	out.Added, out.Removed = counts(d.text)
-	out.Equal = before.Text == now.Text && bytes.Equal(before.Output, now.Output) && before.Status == now.Status
-	return out, nil
-}
-
-// previous is the newest visit of the same role and item before a visit, or nil.
-func previous(v *api.Run, now *api.Step) *api.Step {
-	var before *api.Step
-	for _, s := range v.Steps {
-		if s == now {
-			return before
-		}
-		sameItem := s.Item == nil && now.Item == nil || s.Item != nil && now.Item != nil && *s.Item == *now.Item
-		if s.Role == now.Role && sameItem {
-			before = s
-		}
-	}
-	return nil
 }
 
 // Verify is wf verify.

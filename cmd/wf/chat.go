@@ -18,6 +18,7 @@ import (
 	"wf/hub/guard"
 	"wf/protocol"
 	"wf/service/compose"
+	"wf/service/query"
 )
 
 // chatFlags are how a chat begins.
@@ -165,7 +166,7 @@ func (a *app) chatToContinue(ctx context.Context, d *daemon, arg string, last bo
 	if !last {
 		return a.resolveRun(ctx, d.store, arg)
 	}
-	heads, err := newestRuns(ctx, d.store)
+	heads, err := query.Newest(ctx, d.store)
 	if err != nil {
 		return "", err
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 
@@ -19,37 +18,16 @@ import (
 	"wf/roles"
 )
 
-const compactingYAML = `wf: 1
-name: compacting
-limits: {cost_usd: 1}
-defaults: {model: script/replies.yaml, timeout: 1m}
-roles:
-  coder: {prompt: You code., tools: [list_files, write_file], compaction: {watermark: 1000, keep: 1}}
-  test: {set: {ok: false}}
-  done: {set: {n: 1}}
-edges:
-  - {from: START, to: coder, prompt: Begin.}
-  - {from: coder, to: test}
-  - {from: test, to: coder, limit: 3, on_limit: done, prompt: "Round ${{ edge.visit }}."}
-  - {from: done, to: END}
-`
-
-// compactingReplies compact the conversation before visit 3 and inside of visit 4, and there
-// the work of the visit too.
-var compactingReplies = `coder#1: [{text: Try 1., usage: {input: 400}}]
-coder#2: [{text: Try 2., usage: {input: 1001}}]
-coder#3:
-  - {summary: One try.}
-  - {tool: write_file, args: {path: a, content: a}, usage: {input: 400}}
-  - {text: Try 3` + strings.Repeat(" and again", 500) + `., usage: {input: 600}}
-coder#4:
-  - {tools: [{tool: list_files, args: {path: .}}, {tool: write_file, args: {path: b, content: b}}], usage: {input: 800}}
-  - {tool: list_files, args: {path: .}, usage: {input: 1100}}
-  - {summary: Two tries.}
-  - {summary: Both were written.}
-  - {tool: list_files, args: {path: .}, usage: {input: 1200}}
-  - {text: Try 4., usage: {input: 500}}
-`
+// compacting is a file of a workflow whose agent compacts its conversation before visit 3 and inside
+// of visit 4, and there the work of the visit too; replies.yaml is what its model says.
+func compacting(t *testing.T, name string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("../../service/query/testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
 
 var errDead = errors.New("the process is gone")
 
@@ -85,7 +63,7 @@ func dying(t *testing.T, dir string, n int) (s *cas.Store, arm func()) {
 // TestB06AgentsKilledAroundCompactions kills the whole of agent, engine and store at points
 // from the end of the second visit on: what is concluded, compacted and sent is the same.
 func TestB06AgentsKilledAroundCompactions(t *testing.T) {
-	p, diags := lang.Load([]byte(compactingYAML), lang.Options{File: "compacting.yaml"})
+	p, diags := lang.Load(compacting(t, "compacting.yaml"), lang.Options{File: "compacting.yaml"})
 	if p == nil {
 		t.Fatal(diags)
 	}
@@ -99,7 +77,7 @@ func TestB06AgentsKilledAroundCompactions(t *testing.T) {
 	}
 	play := func(kill int) (out result, killed bool) {
 		dir := t.TempDir()
-		write(t, dir, "replies.yaml", compactingReplies)
+		write(t, dir, "replies.yaml", string(compacting(t, "replies.yaml")))
 		work := filepath.Join(dir, "work")
 		if err := os.Mkdir(work, 0o777); err != nil {
 			t.Fatal(err)
@@ -111,7 +89,7 @@ func TestB06AgentsKilledAroundCompactions(t *testing.T) {
 				arm()
 			}
 		}
-		id, _, err := e.Begin(t.Context(), engine.Launch{Program: p, Source: []byte(compactingYAML), Inputs: in,
+		id, _, err := e.Begin(t.Context(), engine.Launch{Program: p, Source: compacting(t, "compacting.yaml"), Inputs: in,
 			Workspace: work, File: filepath.Join(dir, "compacting.yaml")})
 		if err != nil {
 			t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"wf/api"
 	"wf/cas"
 	"wf/protocol"
+	"wf/service/query"
 	"wf/workflows"
 )
 
@@ -163,7 +164,7 @@ func offeredFiles(ending string) ([]string, cobra.ShellCompDirective) {
 func (a *app) offeredRuns(ctx context.Context, behind string) []string {
 	var out []string
 	err := a.WithStore(ctx, func(s *cas.Store) error {
-		rows, _, err := a.rows(ctx, s, lsFlags{limit: 20})
+		rows, _, err := query.Runs(ctx, a.Engine(s, nil), api.Query{Limit: 20})
 		for _, r := range rows {
 			out = append(out, string(r.ID)+behind+"\t"+r.Workflow+", "+string(r.Status))
 		}

@@ -86,11 +86,11 @@ func (p place) read(into any, args ...string) {
 
 // prove checks the newest run: its bytes, its decisions and prompts, and that each prompt
 // begins with the one before.
-func (p place) prove() cacheJSON {
+func (p place) prove() api.Cache {
 	p.t.Helper()
 	p.wf(0, "verify", "-1")
 	p.wf(0, "replay", "-1", "--check")
-	var c cacheJSON
+	var c api.Cache
 	p.read(&c, "cache", "-1", "--min-prefix", "1.0")
 	if c.MinPrefix != 1 {
 		p.t.Errorf("the shared prefix is %v", c.MinPrefix)
@@ -194,9 +194,9 @@ func concluded(v api.Run) (out []string) {
 // checkVisits checks, for every visit that goes on with another one and is at least the
 // from-th of its role, that its first request read from the cache what the other one's first
 // request sent.
-func checkVisits(t *testing.T, calls []*callCache, from int, slack int64) {
+func checkVisits(t *testing.T, calls []*api.CacheCall, from int, slack int64) {
 	t.Helper()
-	var firsts []*callCache
+	var firsts []*api.CacheCall
 	for _, c := range calls {
 		if c.Call == 1 && c.Input != nil {
 			firsts = append(firsts, c)

@@ -101,7 +101,7 @@ func (p place) begin(args ...string) (cmd *exec.Cmd, ended chan struct{}) {
 // onlyRun is the run that has no parent.
 func (p place) onlyRun() protocol.RunID {
 	p.t.Helper()
-	var list struct{ Items []runRow }
+	var list struct{ Items []api.Row }
 	if p.read(&list, "ls"); len(list.Items) != 1 {
 		p.t.Fatalf("%d runs", len(list.Items))
 	}

@@ -7,6 +7,7 @@ import (
 	"wf/cas"
 	"wf/protocol"
 	"wf/service/compose"
+	"wf/service/query"
 )
 
 // tellEarlier says where the runs of the project in dir are that were made before it had the
@@ -29,9 +30,9 @@ func (a *app) tellEarlier(ctx context.Context, dir, used string) {
 
 // startedIn counts the runs of a project in a store.
 func startedIn(ctx context.Context, s *cas.Store, project string) (n int, err error) {
-	heads, err := newestRuns(ctx, s)
+	heads, err := query.Newest(ctx, s)
 	for _, h := range heads {
-		if started, err := startedBy(ctx, s, protocol.RunOf(h.Name)); err == nil && started.Parent == nil && compose.ProjectOf(started.StartedIn()) == project {
+		if started, err := query.Started(ctx, s, protocol.RunOf(h.Name)); err == nil && started.Parent == nil && compose.ProjectOf(started.StartedIn()) == project {
 			n++
 		}
 	}

@@ -7,9 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wf/api"
 	"wf/cas"
-	"wf/engine"
 	"wf/protocol"
+	"wf/service/query"
 )
 
 func newExplain(a *app) *cobra.Command {
@@ -26,89 +27,15 @@ func newExplain(a *app) *cobra.Command {
 	}
 }
 
-// explainJSON is wf.explain/v1.
-type explainJSON struct {
-	Schema     string         `json:"schema"`
-	Run        protocol.RunID `json:"run"`
-	Step       string         `json:"step"`
-	Edge       int            `json:"edge"`
-	Via        protocol.Via   `json:"via"`
-	EdgePrompt string         `json:"edge_prompt"`
-	Parents    []string       `json:"parents"`
-	Tried      []triedJSON    `json:"tried"`
-	Bounds     []boundJSON    `json:"bounds"`
-}
-
-type triedJSON struct {
-	Edge  int      `json:"edge"`
-	From  []string `json:"from"`
-	To    []string `json:"to"`
-	When  string   `json:"when"`
-	Holds bool     `json:"holds"`
-	Taken bool     `json:"taken"`
-	Join  bool     `json:"join"`
-	// OnLimit is where the token went instead, because a bound was reached.
-	OnLimit string     `json:"on_limit,omitempty"`
-	Error   string     `json:"error,omitempty"`
-	Terms   []termJSON `json:"terms"`
-}
-
-type termJSON struct {
-	Source string `json:"source"`
-	Value  any    `json:"value"`
-	Error  string `json:"error,omitempty"`
-}
-
-type boundJSON struct {
-	Name    string `json:"name"`
-	Count   int    `json:"count"`
-	Max     int    `json:"max"`
-	Reached bool   `json:"reached"`
-}
-
-func newExplainJSON(run protocol.RunID, w *engine.Why) explainJSON {
-	out := explainJSON{
-		Schema: "wf.explain/v1", Run: run, Step: w.Step, Edge: w.Edge, Via: w.Via, EdgePrompt: w.EdgePrompt,
-		Parents: linkStrings(w.Parents), Tried: []triedJSON{}, Bounds: []boundJSON{},
-	}
-	for _, t := range w.Tried {
-		tried := triedJSON{Edge: t.Edge, From: t.From, To: t.To, When: t.When, Holds: t.Holds, Taken: t.Taken, Join: t.Join, OnLimit: t.Diverted, Terms: []termJSON{}}
-		if t.Err != nil {
-			tried.Error = t.Err.Error()
-		}
-		for _, term := range t.Terms {
-			shown := termJSON{Source: term.Source, Value: term.Value}
-			if term.Err != nil {
-				shown.Error = term.Err.Error()
-			}
-			tried.Terms = append(tried.Terms, shown)
-		}
-		out.Tried = append(out.Tried, tried)
-	}
-	for _, b := range w.Bounds {
-		out.Bounds = append(out.Bounds, boundJSON(b))
-	}
-	return out
-}
-
 func (a *app) explain(ctx context.Context, s *cas.Store, arg string) error {
 	at, err := a.resolveStep(ctx, s, arg)
 	if err != nil {
 		return err
 	}
-	e := a.Engine(s, nil)
-	v, err := e.ViewStep(ctx, at.run, at.step)
+	out, err := query.Explain(ctx, a.Engine(s, nil), at.run, at.step)
 	if err != nil {
 		return err
 	}
-	if _, err := stepOf(v, at.step); err != nil {
-		return err
-	}
-	why, err := e.Explain(ctx, at.run, at.step)
-	if err != nil {
-		return err
-	}
-	out := newExplainJSON(at.run, why)
 	if a.asJSON() {
 		return a.answer(out)
 	}
@@ -130,7 +57,7 @@ func (a *app) explain(ctx context.Context, s *cas.Store, arg string) error {
 	return err
 }
 
-func (a *app) explainEdge(t triedJSON) {
+func (a *app) explainEdge(t api.Tried) {
 	p := paint{a.out.color}
 	sign, verdict := p.dim("·"), "does not hold"
 	switch {
@@ -151,12 +78,12 @@ func (a *app) explainEdge(t triedJSON) {
 	}
 	fmt.Fprintf(a.out, "  %s edge %d  %s → %s%s  %s\n", sign, t.Edge, strings.Join(t.From, "+"), strings.Join(t.To, ", "), when, p.dim(verdict))
 	for _, term := range t.Terms {
-		fmt.Fprintf(a.out, "        %s = %s\n", visible(term.Source), oneLine(term.text(), 120))
+		fmt.Fprintf(a.out, "        %s = %s\n", visible(term.Source), oneLine(termText(term), 120))
 	}
 }
 
-// text is a value as JSON, or why there is none.
-func (t termJSON) text() string {
+// termText is a value as JSON, or why there is none.
+func termText(t api.Term) string {
 	if t.Error != "" {
 		return t.Error
 	}

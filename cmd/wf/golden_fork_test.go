@@ -83,7 +83,7 @@ func (f forkedGolden) changes(t *testing.T, g *golden) {
 		t.Errorf("the run pins %+v, the fork %+v", old, now)
 	}
 	if f.goesOn != "" {
-		var a, b messagesJSON
+		var a, b api.Prompt
 		w.json(t, &a, "messages", run+":"+f.from, "-o", "json")
 		w.json(t, &b, "messages", fork+":"+f.goesOn, "-o", "json")
 		if len(b.Messages) <= len(a.Messages) || !slices.EqualFunc(a.Messages, b.Messages[:len(a.Messages)], equalMessages) {

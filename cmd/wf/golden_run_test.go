@@ -124,7 +124,7 @@ func (w *goldenPlace) concluded(t *testing.T, run string, children bool) *golden
 			step.CID = *s.CID
 		}
 		if s.Action == protocol.ActPrompt {
-			var m messagesJSON
+			var m api.Prompt
 			w.json(t, &m, "messages", string(v.ID)+":"+s.ID, "-o", "json")
 			step.Prompt = m.Digest
 		}

@@ -7,6 +7,7 @@ import (
 
 	"wf/api"
 	"wf/cas"
+	"wf/service/query"
 )
 
 // home is what wf alone shows: the last runs and what to do next, or the first steps.
@@ -26,7 +27,7 @@ func (a *app) home(ctx context.Context) error {
 }
 
 func (a *app) lastRuns(ctx context.Context, s *cas.Store) error {
-	rows, unread, err := a.rows(ctx, s, lsFlags{limit: 8})
+	rows, unread, err := query.Runs(ctx, a.Engine(s, nil), api.Query{Limit: 8})
 	if err != nil {
 		return err
 	}
@@ -52,7 +53,7 @@ func (a *app) lastRuns(ctx context.Context, s *cas.Store) error {
 
 func (a *app) firstSteps() error {
 	if a.asJSON() {
-		return a.answer(map[string]any{"schema": "wf.runs/v1", "items": []runRow{}})
+		return a.answer(map[string]any{"schema": "wf.runs/v1", "items": []api.Row{}})
 	}
 	_, err := fmt.Fprint(a.out, `No runs yet.
 

@@ -7,6 +7,7 @@ import (
 	"wf/cas"
 	"wf/engine"
 	"wf/protocol"
+	"wf/service/query"
 )
 
 // A keeper looks at the runs of its store at its start, and whenever something was committed:
@@ -85,7 +86,7 @@ func (k *keeper) awaitChange(since uint64) (uint64, error) {
 // were cut off, those that wait, and those that stopping a daemon suspended. What a person
 // suspended, an error or a limit, stays as it is. It looks only at runs that are wanted.
 func (k *keeper) adopt(wanted func(protocol.RunID) bool) error {
-	heads, err := newestRuns(k.ctx, k.s)
+	heads, err := query.Newest(k.ctx, k.s)
 	if err != nil {
 		return err
 	}

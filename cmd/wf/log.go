@@ -9,6 +9,7 @@ import (
 	"wf/api"
 	"wf/cas"
 	"wf/protocol"
+	"wf/service/query"
 )
 
 func newLog(a *app) *cobra.Command {
@@ -71,7 +72,7 @@ func (a *app) showFirst(v *api.Run, step string) error {
 	var found *api.Step
 	if step != "" {
 		var err error
-		if found, err = stepOf(v, step); err != nil {
+		if found, err = query.StepOf(v, step); err != nil {
 			return err
 		}
 	}

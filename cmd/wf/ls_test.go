@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"wf/api"
 	"wf/cas"
 	"wf/protocol"
 )
@@ -37,7 +38,7 @@ func TestADamagedRunHidesNoOther(t *testing.T) {
 		t.Errorf("wf:\n%s", out)
 	}
 	var list struct {
-		Items []runRow `json:"items"`
+		Items []api.Row `json:"items"`
 	}
 	if err := json.Unmarshal(p.wf(7, "ls", "-o", "json"), &list); err != nil || len(list.Items) != 1 {
 		t.Errorf("wf ls -o json: %+v, %v", list, err)

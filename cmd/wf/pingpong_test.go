@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"wf/agentkit/modeltest"
+	"wf/api"
 )
 
 // pingPong enters two roles six times in turn. They have no schema: a model of random weights
@@ -26,7 +27,7 @@ edges:
 `
 
 // play runs the workflow against a server and gives the calls of wf cache.
-func play(t *testing.T, model string, env ...string) []*callCache {
+func play(t *testing.T, model string, env ...string) []*api.CacheCall {
 	t.Helper()
 	dir := t.TempDir()
 	write(t, dir, "ping.yaml", fmt.Sprintf(pingPong, strings.Repeat("It is a long rally. ", 30)))
@@ -47,7 +48,7 @@ func play(t *testing.T, model string, env ...string) []*callCache {
 	}
 	wf("run", "ping.yaml", "--model", model, "-q")
 	wf("replay", "-1", "--check")
-	var c cacheJSON
+	var c api.Cache
 	if err := json.Unmarshal(wf("cache", "-1", "--min-prefix", "1.0", "-o", "json"), &c); err != nil {
 		t.Fatal(err)
 	}
@@ -58,9 +59,9 @@ func play(t *testing.T, model string, env ...string) []*callCache {
 }
 
 // checkCached checks, for every k ≥ from, that visit k+1 read from the cache what visit k sent.
-func checkCached(t *testing.T, calls []*callCache, from int, slack int64) {
+func checkCached(t *testing.T, calls []*api.CacheCall, from int, slack int64) {
 	t.Helper()
-	before := map[string]*callCache{}
+	before := map[string]*api.CacheCall{}
 	visits := map[string]int{}
 	for _, c := range calls {
 		role, _, _ := strings.Cut(c.Step, "#")

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -13,6 +12,7 @@ import (
 	"wf/protocol"
 	"wf/protocol/lazy"
 	"wf/service/compose"
+	"wf/service/query"
 )
 
 // A ref names a run, a step of a run, or a block:
@@ -139,18 +139,6 @@ func runsLike(ctx context.Context, s *cas.Store, name string) ([]protocol.RunID,
 	return out, nil
 }
 
-// newestRuns lists the heads of all runs, the one that moved last first.
-func newestRuns(ctx context.Context, s *cas.Store) ([]cas.Head, error) {
-	heads, err := s.Heads(ctx, protocol.RunHead(""))
-	slices.SortFunc(heads, func(a, b cas.Head) int {
-		if c := cmp.Compare(b.TS, a.TS); c != 0 {
-			return c
-		}
-		return strings.Compare(a.Name, b.Name)
-	})
-	return heads, err
-}
-
 // latestRun finds -1, -2 …; the runs of sub-workflows do not count. The user's own store has the
 // runs of all projects: there only those count that were started in this one.
 func (a *app) latestRun(ctx context.Context, s *cas.Store, name string) (protocol.RunID, error) {
@@ -162,14 +150,14 @@ func (a *app) latestRun(ctx context.Context, s *cas.Store, name string) (protoco
 	if err != nil {
 		return "", err
 	}
-	heads, err := newestRuns(ctx, s)
+	heads, err := query.Newest(ctx, s)
 	if err != nil {
 		return "", err
 	}
 	found := 0
 	var elsewhere []string
 	for _, h := range heads {
-		started, err := startedBy(ctx, s, protocol.RunOf(h.Name))
+		started, err := query.Started(ctx, s, protocol.RunOf(h.Name))
 		if err != nil {
 			return "", err
 		}
@@ -214,21 +202,6 @@ func (a *app) hereOnly() (string, error) {
 		return "", fmt.Errorf("find the directory: %w", err)
 	}
 	return compose.ProjectOf(cwd), nil
-}
-
-// startedBy reads the first event of a run.
-func startedBy(ctx context.Context, s *cas.Store, run protocol.RunID) (protocol.RunStarted, error) {
-	for e, err := range s.After(ctx, run, 0) {
-		var d protocol.RunStarted
-		if err == nil {
-			err = cas.Decode(e.Data, &d)
-		}
-		if err != nil {
-			return d, fmt.Errorf("first event of run %s: %w", run, err)
-		}
-		return d, nil
-	}
-	return protocol.RunStarted{}, fmt.Errorf("run %s has no events: %w", run, protocol.ErrCorrupt)
 }
 
 // ambiguous lists what a reference fits, ten at most.

@@ -15,6 +15,7 @@ import (
 	"wf/hub/client"
 	"wf/hub/queue"
 	"wf/protocol"
+	"wf/service/query"
 )
 
 // view reads a run to show it, with the answer as it came: all of it as JSON, its last steps to a
@@ -139,7 +140,7 @@ func (r *remote) ls(ctx context.Context, f *pflag.FlagSet, _ []string) error {
 	if err != nil {
 		return err
 	}
-	var rows []runRow
+	var rows []api.Row
 	var raws []json.RawMessage
 	for {
 		q.Limit = maxPage
@@ -154,7 +155,7 @@ func (r *remote) ls(ctx context.Context, f *pflag.FlagSet, _ []string) error {
 			r.tellMissing(l)
 		}
 		for _, raw := range l.Items {
-			var row runRow
+			var row api.Row
 			if err := json.Unmarshal(raw, &row); err != nil {
 				return fmt.Errorf("list of %s: %w", r.url, err)
 			}
@@ -255,7 +256,7 @@ func (r *remote) show(ctx context.Context, f *pflag.FlagSet, args []string) erro
 	case step == "":
 		return r.showRun(v)
 	}
-	s, err := stepOf(v, step)
+	s, err := query.StepOf(v, step)
 	if err != nil {
 		return err
 	}

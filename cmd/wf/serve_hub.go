@@ -25,6 +25,7 @@ import (
 	"wf/hub/relay"
 	"wf/protocol"
 	"wf/service/compose"
+	"wf/service/query"
 )
 
 // reachFlags say how another server is reached: a hub, or a daemon.
@@ -223,7 +224,7 @@ func (h *hubStore) Runs(ctx context.Context) ([]relay.Run, error) {
 		run := protocol.RunOf(head.Name)
 		request, known := h.requests[run]
 		if !known {
-			started, err := startedBy(ctx, h.s, run)
+			started, err := query.Started(ctx, h.s, run)
 			if err != nil {
 				return nil, err
 			}

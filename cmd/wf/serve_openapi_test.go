@@ -280,7 +280,7 @@ func TestEveryAnswerIsAsItIsDescribed(t *testing.T) {
 // only is the one run of the daemon.
 func (s *served) only() string {
 	s.t.Helper()
-	var list struct{ Items []runRow }
+	var list struct{ Items []api.Row }
 	if s.call("GET", "/v1/runs", nil, &list); len(list.Items) != 1 {
 		s.t.Fatalf("%d runs", len(list.Items))
 	}

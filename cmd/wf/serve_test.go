@@ -39,7 +39,7 @@ func TestK12AJobKeepsItsFieldsAndStartsOnce(t *testing.T) {
 			t.Errorf("%s is not %s in %s", field, want, got)
 		}
 	}
-	var list struct{ Items []runRow }
+	var list struct{ Items []api.Row }
 	if s.call("GET", "/v1/runs?all=true", nil, &list); len(list.Items) != 1 {
 		t.Errorf("%d runs", len(list.Items))
 	}
@@ -217,7 +217,7 @@ func TestX01CommandsBesideADaemon(t *testing.T) {
 	}
 	// The run that wf run left waiting is answered through the daemon, which goes on with it; an
 	// answer of the command line to a run of the daemon reaches it too.
-	var list struct{ Items []runRow }
+	var list struct{ Items []api.Row }
 	if s.call("GET", "/v1/runs?status=waiting", nil, &list); len(list.Items) != 1 {
 		t.Fatalf("%d runs wait", len(list.Items))
 	}

@@ -12,6 +12,7 @@ import (
 	"wf/api"
 	"wf/cas"
 	"wf/protocol"
+	"wf/service/query"
 )
 
 func newShow(a *app) *cobra.Command {
@@ -86,7 +87,7 @@ func (a *app) show(ctx context.Context, s *cas.Store, arg string, w api.Window) 
 	if err != nil {
 		return err
 	}
-	step, err := stepOf(v, at.step)
+	step, err := query.StepOf(v, at.step)
 	if err != nil {
 		return err
 	}

@@ -69,11 +69,11 @@ func (s tuiSource) Runs(ctx context.Context) ([]tui.Run, error) {
 	}
 	out := make([]tui.Run, len(l.Items))
 	for i, raw := range l.Items {
-		var r runRow
+		var r api.Row
 		if err := json.Unmarshal(raw, &r); err != nil {
 			return nil, fmt.Errorf("a run of the list: %w", err)
 		}
-		out[i] = tui.Run{ID: r.ID, Workflow: r.Workflow, Title: r.Title, Status: r.standing().word(), Steps: r.Steps, Updated: r.Updated}
+		out[i] = tui.Run{ID: r.ID, Workflow: r.Workflow, Title: r.Title, Status: rowStanding(r).word(), Steps: r.Steps, Updated: r.Updated}
 	}
 	return out, nil
 }
@@ -258,7 +258,7 @@ func (s tuiSource) diff(ctx context.Context, id protocol.RunID, step string) (st
 	if err != nil {
 		return "", err
 	}
-	var d visitDiff
+	var d api.VisitDiff
 	if err := json.Unmarshal(raw, &d); err != nil {
 		return "", err
 	}

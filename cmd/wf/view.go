@@ -174,16 +174,6 @@ func nextAnswer(v *api.Run) string {
 	return "wf resume " + string(v.ID)
 }
 
-// stepOf finds a visit of a run.
-func stepOf(v *api.Run, id string) (*api.Step, error) {
-	for _, s := range v.Steps {
-		if s.ID == id {
-			return s, nil
-		}
-	}
-	return nil, fail(protocol.ErrUnknownRun, "wf show "+string(v.ID)+" lists the steps", "run %s has no step %s", v.ID, id)
-}
-
 // ended reports whether the visit has a record.
 func ended(s *api.Step) bool { return s.CID != nil }
 

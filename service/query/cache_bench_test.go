@@ -1,7 +1,8 @@
-package main
+package query
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,14 +16,16 @@ import (
 )
 
 // conversed is a run of one agent that was asked n times, seven events each.
-func conversed(b *testing.B, n int) (*engine.Engine, *cas.Store, protocol.RunID) {
+func conversed(b *testing.B, n int) (*engine.Engine, protocol.RunID) {
 	b.Helper()
 	dir := b.TempDir()
 	var replies strings.Builder
 	for i := range n {
 		fmt.Fprintf(&replies, "coder#%d: [{text: \"Change %d: I looked at the file and changed a line, then I ran the tests and they passed.\", usage: {input: %d}}]\n", i+1, i, 400+2*i)
 	}
-	write(b, dir, "replies.yaml", replies.String())
+	if err := os.WriteFile(filepath.Join(dir, "replies.yaml"), []byte(replies.String()), 0o600); err != nil {
+		b.Fatal(err)
+	}
 	p, diags := lang.Load(fmt.Appendf(nil, `
 wf: 1
 name: talk
@@ -52,33 +55,21 @@ edges:
 	if st, err := e.Drive(b.Context(), id, engine.DriveOptions{}); err != nil || st.Status() != protocol.Done {
 		b.Fatal(err, st.Status(), st.Reason())
 	}
-	return e, s, id
+	return e, id
 }
 
 // Every prompt of a long conversation is built and compared again.
 func BenchmarkCacheOfALongConversation(b *testing.B) {
 	for _, n := range []int{186, 743} { // 1,300 and 5,200 events
 		b.Run(fmt.Sprint(7*n, "events"), func(b *testing.B) {
-			e, s, id := conversed(b, n)
+			e, id := conversed(b, n)
 			for b.Loop() {
-				calls := 0
-				r := newCacheReader(e.Histories(b.Context()))
-				for x, err := range s.After(b.Context(), id, 0) {
-					if err != nil {
-						b.Fatal(err)
-					}
-					c, err := r.event(&x)
-					if err != nil {
-						b.Fatal(err)
-					}
-					if c != nil {
-						if calls++; c.Ratio != 1 {
-							b.Fatalf("%+v", c)
-						}
-					}
+				c, err := Cache(b.Context(), e, id)
+				if err != nil {
+					b.Fatal(err)
 				}
-				if calls != n {
-					b.Fatal(calls)
+				if len(c.Items) != n || c.MinPrefix != 1 {
+					b.Fatalf("%d calls, a prefix of %v", len(c.Items), c.MinPrefix)
 				}
 			}
 		})

@@ -1,0 +1,46 @@
+package api
+
+import "wf/protocol"
+
+// Row is a run in a list of runs.
+type Row struct {
+	ID       protocol.RunID     `json:"id"`
+	Workflow string             `json:"workflow"`
+	Title    string             `json:"title"`
+	Status   protocol.RunStatus `json:"status"`
+	Driving
+	Foreign   bool         `json:"foreign,omitempty"` // it came from elsewhere
+	Reason    string       `json:"reason,omitempty"`
+	Steps     int          `json:"steps"`
+	Started   string       `json:"started"`
+	Updated   string       `json:"updated"`
+	ActiveMS  int64        `json:"active_ms"`
+	Usage     RowUsage     `json:"usage"`
+	CostUSD   *float64     `json:"cost_usd"`
+	Head      string       `json:"head"`
+	Seq       protocol.Seq `json:"seq"`
+	Tags      []string     `json:"tags"`
+	RequestID string       `json:"request_id"`
+	Parent    *string      `json:"parent"`
+	Waiting   []Waiting    `json:"waiting"`
+	Agent     string       `json:"agent,omitempty"` // that has it, in the list of a hub
+}
+
+// RowUsage are the tokens of a run, as the state of the run counts them.
+type RowUsage struct {
+	Calls  int   `json:"calls"`
+	Input  int64 `json:"input"`
+	Cached int64 `json:"cached"`
+	Output int64 `json:"output"`
+}
+
+// Page is a part of the list of runs: wf.runs/v1.
+type Page struct {
+	Items []Row
+	Next  protocol.RunID // Query.Before of the next page; "" at the end
+	// Unread are why runs are not listed: they are damaged, or of a newer wf.
+	Unread []error
+	// Missing are the agents of a hub whose runs are not listed: they did not answer in time, or
+	// are away.
+	Missing []string
+}

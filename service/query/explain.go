@@ -1,0 +1,49 @@
+package query
+
+import (
+	"context"
+
+	"wf/api"
+	"wf/engine"
+	"wf/protocol"
+)
+
+// Explain decides again how a visit came about.
+func Explain(ctx context.Context, e *engine.Engine, run protocol.RunID, step string) (*api.Explanation, error) {
+	v, err := e.ViewStep(ctx, run, step)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := StepOf(v, step); err != nil {
+		return nil, err
+	}
+	w, err := e.Explain(ctx, run, step)
+	if err != nil {
+		return nil, err
+	}
+	out := &api.Explanation{
+		Schema: "wf.explain/v1", Run: run, Step: w.Step, Edge: w.Edge, Via: w.Via, EdgePrompt: w.EdgePrompt,
+		Parents: []string{}, Tried: []api.Tried{}, Bounds: []api.Bound{},
+	}
+	for _, l := range w.Parents {
+		out.Parents = append(out.Parents, l.String())
+	}
+	for _, t := range w.Tried {
+		tried := api.Tried{Edge: t.Edge, From: t.From, To: t.To, When: t.When, Holds: t.Holds, Taken: t.Taken, Join: t.Join, OnLimit: t.Diverted, Terms: []api.Term{}}
+		if t.Err != nil {
+			tried.Error = t.Err.Error()
+		}
+		for _, term := range t.Terms {
+			shown := api.Term{Source: term.Source, Value: term.Value}
+			if term.Err != nil {
+				shown.Error = term.Err.Error()
+			}
+			tried.Terms = append(tried.Terms, shown)
+		}
+		out.Tried = append(out.Tried, tried)
+	}
+	for _, b := range w.Bounds {
+		out.Bounds = append(out.Bounds, api.Bound(b))
+	}
+	return out, nil
+}

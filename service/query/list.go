@@ -1,0 +1,140 @@
+package query
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"wf/api"
+	"wf/cas"
+	"wf/engine"
+	"wf/protocol"
+)
+
+// Runs lists the runs that fit, newest first. A run that cannot be read, since it is damaged or of
+// a newer wf, hides no other: it is among unread.
+func Runs(ctx context.Context, e *engine.Engine, q api.Query) (out []api.Row, unread []error, err error) {
+	s := e.Store
+	q.Text = strings.ToLower(q.Text)
+	heads, err := Newest(ctx, s)
+	if err != nil {
+		return nil, nil, err
+	}
+	out = []api.Row{}
+	if q.Before != "" {
+		i := slices.IndexFunc(heads, func(h cas.Head) bool { return protocol.RunOf(h.Name) == q.Before })
+		if i < 0 {
+			return nil, nil, protocol.ErrUnknownRun.With("", "no run %q in %s", q.Before, s.Dir())
+		}
+		heads = heads[i+1:]
+	}
+	for _, h := range heads {
+		if q.Limit > 0 && len(out) == q.Limit {
+			break
+		}
+		st, err := e.State(ctx, protocol.RunOf(h.Name))
+		switch {
+		case ctx.Err() != nil, errors.Is(err, protocol.ErrBusy), errors.Is(err, protocol.ErrStore):
+			return nil, nil, err
+		case err != nil:
+			unread = append(unread, err)
+			continue
+		}
+		if fits(q, st) && holds(q, protocol.RunOf(h.Name), st) {
+			row := rowOf(h, st)
+			row.Driving = e.Driving(ctx, row.ID, st)
+			row.Foreign = e.Foreign(ctx, h, st)
+			if cost, _ := e.Cost(st.Totals); cost != nil {
+				usd := float64(*cost) / 1e12
+				row.CostUSD = &usd
+			}
+			out = append(out, row)
+		}
+	}
+	return out, unread, nil
+}
+
+func fits(q api.Query, st *engine.State) bool {
+	tagged := q.Tag == ""
+	for _, t := range st.Info.Tags {
+		tagged = tagged || t == q.Tag
+	}
+	return tagged && (q.Status == "" || st.Status() == q.Status) &&
+		(q.Workflow == "" || st.Program().Workflow.Name == q.Workflow) &&
+		(q.All || st.Info.Parent == nil)
+}
+
+// found reports whether the text that is looked for stands in what a run says of itself. A
+// description over 1 KiB lies in a block and is not searched.
+func holds(q api.Query, run protocol.RunID, st *engine.State) bool {
+	if q.Text == "" || strings.HasPrefix(strings.ToLower(string(run)), q.Text) {
+		return true
+	}
+	for _, s := range append([]string{st.Program().Workflow.Name, st.Info.Title, st.Info.Description.S, st.Info.RequestID}, st.Info.Tags...) {
+		if strings.Contains(strings.ToLower(s), q.Text) {
+			return true
+		}
+	}
+	return false
+}
+
+func rowOf(h cas.Head, st *engine.State) api.Row {
+	row := api.Row{
+		ID: protocol.RunOf(h.Name), Workflow: st.Program().Workflow.Name, Title: st.Info.Title,
+		Status: st.Status(), Reason: st.Reason(), Steps: st.Totals.Steps,
+		Started: stamp(st.Info.Started), Updated: stamp(st.TS), ActiveMS: st.Totals.Active / 1000,
+		Usage: api.RowUsage{Calls: st.Totals.Calls, Input: st.Totals.Input, Cached: st.Totals.Cached, Output: st.Totals.Output},
+		Head:  h.Link.String(), Seq: h.Seq, Tags: st.Info.Tags, RequestID: st.Info.RequestID, Waiting: []api.Waiting{},
+	}
+	if row.Tags == nil {
+		row.Tags = []string{}
+	}
+	if p := st.Info.Parent; p != nil {
+		parent := string(p.Run) + ":" + p.Step
+		row.Parent = &parent
+	}
+	for _, w := range st.Waiting() {
+		row.Waiting = append(row.Waiting, api.Waiting{Step: w.Step.String(), Kind: w.Kind, Question: w.Question.S, Choices: orNone(w.Choices), Shown: w.Shown})
+	}
+	return row
+}
+
+func orNone(c []protocol.Choice) []protocol.Choice {
+	if c == nil {
+		return []protocol.Choice{}
+	}
+	return c
+}
+
+// Newest lists the heads of all runs, the one that moved last first.
+func Newest(ctx context.Context, s *cas.Store) ([]cas.Head, error) {
+	heads, err := s.Heads(ctx, protocol.RunHead(""))
+	slices.SortFunc(heads, func(a, b cas.Head) int {
+		if c := cmp.Compare(b.TS, a.TS); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	return heads, err
+}
+
+// Started reads the first event of a run.
+func Started(ctx context.Context, s *cas.Store, run protocol.RunID) (protocol.RunStarted, error) {
+	for e, err := range s.After(ctx, run, 0) {
+		var d protocol.RunStarted
+		if err == nil {
+			err = cas.Decode(e.Data, &d)
+		}
+		if err != nil {
+			return d, fmt.Errorf("first event of run %s: %w", run, err)
+		}
+		return d, nil
+	}
+	return protocol.RunStarted{}, fmt.Errorf("run %s has no events: %w", run, protocol.ErrCorrupt)
+}
+
+// stamp is a time in µs as it is shown, RFC 3339 in UTC.
+func stamp(us int64) string { return time.UnixMicro(us).UTC().Format("2006-01-02T15:04:05.000000Z") }

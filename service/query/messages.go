@@ -1,0 +1,91 @@
+package query
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+
+	"wf/agentkit/prompt"
+	"wf/agentkit/task"
+	"wf/api"
+	"wf/engine"
+	"wf/protocol"
+)
+
+// Messages builds what a visit was sent first, beside what the visit that it resumes was sent.
+// A visit of a role that neither asks a model nor runs a command is an error wrapping
+// protocol.ErrUsage.
+func Messages(ctx context.Context, e *engine.Engine, run protocol.RunID, step string) (*api.Messages, error) {
+	v, err := e.Outline(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	x, err := StepOf(v, step)
+	if err != nil {
+		return nil, err
+	}
+	if x.Action != protocol.ActPrompt && x.Action != protocol.ActRun {
+		return nil, protocol.ErrUsage.With("", "%s is no agent: nothing is sent to a model (%s)", step, x.Action)
+	}
+	wanted := []string{step}
+	for _, other := range v.Steps {
+		if x.Resumes != nil && other.CID != nil && *other.CID == *x.Resumes {
+			wanted = append(wanted, other.ID)
+		}
+	}
+	histories, err := e.HistoriesOf(ctx, run, wanted...)
+	if err != nil {
+		return nil, fmt.Errorf("%s:%s: %w", run, step, err)
+	}
+	prompts := make([][]protocol.Message, len(histories))
+	for i, h := range histories {
+		if prompts[i], err = prompt.BuildMessages(h); err != nil {
+			return nil, fmt.Errorf("%s: %w", wanted[i], err)
+		}
+	}
+	now, tools := prompts[0], json.RawMessage(histories[0].Tools)
+	if len(tools) == 0 {
+		tools = json.RawMessage("[]")
+	}
+	out := &api.Messages{Prompt: api.Prompt{Schema: "wf.messages/v1", Digest: prompt.Digest(histories[0].Tools, now).String(), Messages: now, Tools: tools}}
+	if x.Action == protocol.ActRun {
+		return out, command(ctx, e, run, x.Role, histories[0], out)
+	}
+	if last := len(prompts) - 1; last > 0 {
+		before := prompts[last]
+		out.Resumes = &wanted[last]
+		for out.SharedPrefix < min(len(now), len(before)) && reflect.DeepEqual(now[out.SharedPrefix], before[out.SharedPrefix]) {
+			out.SharedPrefix++
+		}
+		out.Seam = seam(histories[0].Tools, now, histories[last].Tools, before, wanted[last])
+	}
+	return out, nil
+}
+
+// seam compares a prompt with the one before it, of the visit name.
+func seam(tools string, now []protocol.Message, oldTools string, before []protocol.Message, name string) *api.Seam {
+	all, earlier := prompt.Bytes(tools, now), prompt.Bytes(oldTools, before)
+	s := &api.Seam{Step: name, Before: len(before), Bytes: len(all)}
+	if task.Offered(tools) { // of a task before, only the system message is read again
+		s.Before, earlier = 1, prompt.Lasting(earlier)
+	}
+	same := prompt.Compare(earlier, all)
+	s.Shared = same.Shared
+	if !same.Whole() {
+		s.Part = same.Part
+	}
+	return s
+}
+
+// command adds what a command was given.
+func command(ctx context.Context, e *engine.Engine, run protocol.RunID, role string, h protocol.History, out *api.Messages) error {
+	st, err := e.State(ctx, run)
+	if err != nil {
+		return err
+	}
+	if r, ok := st.Program().Workflow.RoleNamed(role); ok {
+		out.Command = &api.Command{Run: r.Run, Dir: r.Dir, Env: r.Env, EdgePrompt: h.Visit.EdgePrompt}
+	}
+	return nil
+}
