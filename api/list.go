@@ -36,11 +36,12 @@ type RowUsage struct {
 
 // Page is a part of the list of runs: wf.runs/v1.
 type Page struct {
-	Items []Row
-	Next  protocol.RunID // Query.Before of the next page; "" at the end
+	Schema string          `json:"schema"`
+	Items  []Row           `json:"items"`
+	Next   *protocol.RunID `json:"next"` // Query.Before of the next page; null at the end
 	// Unread are why runs are not listed: they are damaged, or of a newer wf.
-	Unread []error
+	Unread []*protocol.Error `json:"unread,omitempty"`
 	// Missing are the agents of a hub whose runs are not listed: they did not answer in time, or
 	// are away.
-	Missing []string
+	Missing []string `json:"missing,omitempty"`
 }

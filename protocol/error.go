@@ -8,9 +8,9 @@ import (
 // Error is a failure whose code travels: over the wire, in -o json, and to the exit status.
 // It is compared by Code, so that errors.Is finds a sentinel through any wrapping.
 type Error struct {
-	Code    string // stable, snake_case
-	Message string
-	Hint    string // what to do, for people
+	Code    string `json:"code"` // stable, snake_case
+	Message string `json:"message"`
+	Hint    string `json:"fix"` // what to do, for people
 }
 
 func (e *Error) Error() string { return e.Message }
@@ -23,6 +23,13 @@ func (e *Error) With(hint, format string, args ...any) error {
 	if hint != "" {
 		x.Hint = hint
 	}
+	return &x
+}
+
+// Flat is an error without what it wraps: its code, text and hint, as they travel.
+func Flat(err error) *Error {
+	var x Error
+	x.Code, x.Message, x.Hint = CodeOf(err), err.Error(), HintOf(err)
 	return &x
 }
 

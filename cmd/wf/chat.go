@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"log/slog"
-	"net/http"
 	"os"
 	"time"
 
@@ -13,9 +11,9 @@ import (
 
 	"wf/cas"
 	"wf/cmd/internal/chat"
+	"wf/daemon"
 	"wf/engine"
 	"wf/hub/client"
-	"wf/hub/guard"
 	"wf/protocol"
 	"wf/service/compose"
 	"wf/service/query"
@@ -83,7 +81,7 @@ func (a *app) chat(ctx context.Context, arg string, f chatFlags) error {
 
 // chatOn drives the chat in this process.
 func (a *app) chatOn(ctx context.Context, s *cas.Store, arg string, f chatFlags) error {
-	return a.withOwnDaemon(s, f.run.dir, func(d *daemon, api *client.API) error {
+	return daemon.Private(a.Setup, s, f.run.dir, func(d *daemon.Daemon, api *client.API) error {
 		run, err := a.chatRun(ctx, d, arg, f)
 		if err != nil {
 			return err
@@ -92,37 +90,8 @@ func (a *app) chatOn(ctx context.Context, s *cas.Store, arg string, f chatFlags)
 	})
 }
 
-// withOwnDaemon runs a daemon that listens to nobody but the screen of this process, and drives
-// nothing but what that asks for.
-//
-//	screen ─► client ─► pipe ─► api ─► keeper ─► engine ─► store
-//	   ▲                         └──► replay ◄── broadcast ◄─┘
-func (a *app) withOwnDaemon(s *cas.Store, dir string, f func(*daemon, *client.API) error) error {
-	d, err := a.newDaemon(s, serveFlags{dir: dir}, slog.New(slog.DiscardHandler))
-	if err != nil {
-		return err
-	}
-	pipe := newPipeListener()
-	api, err := client.New("", client.Options{HTTP: pipe.client()})
-	if err != nil {
-		return err
-	}
-	d.keeper.alone = true
-	d.start()
-	server := guard.Server(guard.As(guard.Identity{Name: compose.User(), Scopes: guard.AllScopes}, d.handler()), d.log)
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(pipe) }()
-	err = f(d, api)
-	api.Close()
-	err = errors.Join(err, d.close(), server.Close())
-	if end := <-served; !errors.Is(end, http.ErrServerClosed) {
-		err = errors.Join(err, end)
-	}
-	return err
-}
-
 // chatRun finds or begins the run of a chat, and has it driven.
-func (a *app) chatRun(ctx context.Context, d *daemon, arg string, f chatFlags) (protocol.RunID, error) {
+func (a *app) chatRun(ctx context.Context, d *daemon.Daemon, arg string, f chatFlags) (protocol.RunID, error) {
 	def, isRun, err := a.chatDefinition(arg, f.last)
 	if err != nil {
 		return "", err
@@ -132,14 +101,14 @@ func (a *app) chatRun(ctx context.Context, d *daemon, arg string, f chatFlags) (
 		if err != nil {
 			return "", err
 		}
-		st, err := d.backend.e.State(ctx, run)
+		st, err := d.Service.Engine.State(ctx, run)
 		if err == nil {
-			err = d.backend.e.MayDrive(run, st, nil)
+			err = d.Service.Engine.MayDrive(run, st, nil)
 		}
 		if err != nil {
 			return "", err
 		}
-		d.keeper.keep(run, engine.DriveOptions{By: compose.User()})
+		d.Supervisor.Keep(run, engine.DriveOptions{By: compose.User()})
 		return run, nil
 	}
 	mode, err := protocol.ParseContext(f.run.context)
@@ -157,21 +126,21 @@ func (a *app) chatRun(ctx context.Context, d *daemon, arg string, f chatFlags) (
 	if _, _, err := a.ResolveModels(ctx, def.Program, models); errors.Is(err, protocol.ErrModel) {
 		return "", hintedAs(err, "there is no model to talk with: none was named, and no key is set")
 	}
-	run, _, err := d.backend.launch(ctx, def, inputs, engine.Launch{Type: chatType, Tags: f.run.tags, CreatedBy: compose.User(), Models: models, Context: mode, AllowSecretInputs: f.run.open})
+	run, _, err := d.Service.Launch(ctx, def, inputs, engine.Launch{Type: chatType, Tags: f.run.tags, CreatedBy: compose.User(), Models: models, Context: mode, AllowSecretInputs: f.run.open})
 	return run, err
 }
 
 // chatToContinue is the run that an argument names, or the newest chat.
-func (a *app) chatToContinue(ctx context.Context, d *daemon, arg string, last bool) (protocol.RunID, error) {
+func (a *app) chatToContinue(ctx context.Context, d *daemon.Daemon, arg string, last bool) (protocol.RunID, error) {
 	if !last {
-		return a.resolveRun(ctx, d.store, arg)
+		return a.resolveRun(ctx, d.Service.Store, arg)
 	}
-	heads, err := query.Newest(ctx, d.store)
+	heads, err := query.Newest(ctx, d.Service.Store)
 	if err != nil {
 		return "", err
 	}
 	for _, h := range heads {
-		st, err := d.backend.e.State(ctx, protocol.RunOf(h.Name))
+		st, err := d.Service.Engine.State(ctx, protocol.RunOf(h.Name))
 		if err != nil {
 			return "", err
 		}

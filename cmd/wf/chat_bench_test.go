@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"wf/cmd/internal/chat"
+	"wf/daemon"
 	"wf/hub/client"
 	"wf/protocol"
 )
@@ -48,7 +49,7 @@ func BenchmarkTurnOfALongChat(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		err = a.withOwnDaemon(s, dir, func(d *daemon, api *client.API) error {
+		err = daemon.Private(a.Setup, s, dir, func(d *daemon.Daemon, api *client.API) error {
 			run, err := a.chatRun(b.Context(), d, "", chatFlags{run: runFlags{models: []string{"script/" + dir + "/replies.yaml"}}})
 			if err != nil {
 				return err

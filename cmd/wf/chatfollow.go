@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"wf/cmd/internal/chat"
+	"wf/daemon"
 	"wf/hub/client"
 	"wf/protocol"
 )
@@ -28,7 +29,7 @@ func (s *chatSession) Follow(ctx context.Context, from protocol.Seq, on func(cha
 		driven := true
 		at := client.Replay{URL: "http://wf/v1/replay", Run: r.Run, Cursor: r.Cursor, Live: true, Patience: -1,
 			HTTP: &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-				c, err := dialRun(ctx, s.local.store.Dir(), r.Run)
+				c, err := daemon.DialRun(ctx, s.local.Service.Store.Dir(), r.Run)
 				if err == nil {
 					on(chat.Update{Driven: &driven})
 				}
@@ -63,13 +64,13 @@ func (s *chatSession) look(ctx context.Context, stop context.CancelCauseFunc, ru
 	for {
 		select {
 		case <-socket.C:
-			if c, err := dialRun(ctx, s.local.store.Dir(), run); err == nil {
+			if c, err := daemon.DialRun(ctx, s.local.Service.Store.Dir(), run); err == nil {
 				c.Close()
 				stop(errDriven)
 				return
 			}
 		case <-lock.C:
-			if driven, err := s.local.keeper.driven(run); err == nil {
+			if driven, err := s.local.Supervisor.Driven(run); err == nil {
 				on(chat.Update{Driven: &driven})
 			}
 		case <-ctx.Done():

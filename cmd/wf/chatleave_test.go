@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"wf/cas"
+	"wf/daemon"
 	"wf/engine"
 	"wf/hub/client"
 	"wf/protocol"
@@ -53,12 +54,12 @@ func TestARunWhoseScreenIsLeftSaysSo(t *testing.T) {
 	a, s := atHomeWithoutKeys(t)
 	write(t, ".", "slow.yaml", "wf: 1\nname: slow\nroles: {a: {run: \"echo >began; sleep 100\", timeout: 2m}}\n")
 	var run protocol.RunID
-	err := a.withOwnDaemon(s, ".", func(d *daemon, _ *client.API) error {
+	err := daemon.Private(a.Setup, s, ".", func(d *daemon.Daemon, _ *client.API) error {
 		def, _, err := a.chatDefinition("slow.yaml", false)
 		if err != nil {
 			return err
 		}
-		if run, _, err = d.backend.launch(t.Context(), def, nil, engine.Launch{}); err != nil {
+		if run, _, err = d.Service.Launch(t.Context(), def, nil, engine.Launch{}); err != nil {
 			return err
 		}
 		for !isFile("began") {

@@ -20,13 +20,13 @@ func (s *chatSession) chatMemory(ctx context.Context) (m *memory.Store, ok bool,
 	if s.local == nil {
 		return nil, false, fail(protocol.ErrUsage, "wf memory, where the agent is", "the memories are with the agent: wf memory shows them there")
 	}
-	st, err := s.local.backend.e.State(ctx, s.current())
+	st, err := s.local.Service.Engine.State(ctx, s.current())
 	if err != nil {
 		return nil, false, err
 	}
 	for _, r := range st.Program().Workflow.Roles {
 		if r.Action == protocol.ActPrompt && r.Memory != nil {
-			m, err := s.a.AgentMemory(s.local.store)(ctx, protocol.Turn{Run: s.current(), Workflow: st.Program().Workflow.Name, Role: r})
+			m, err := s.a.AgentMemory(s.local.Service.Store)(ctx, protocol.Turn{Run: s.current(), Workflow: st.Program().Workflow.Name, Role: r})
 			return m, err == nil, err
 		}
 	}
@@ -93,10 +93,10 @@ func (s *chatSession) reset(ctx context.Context) (chat.Outcome, error) {
 		return chat.Outcome{}, fail(protocol.ErrUsage, "wf chat begins a new one there", "a chat with a daemon elsewhere is not reset from here: /quit, and wf chat begins a new one")
 	}
 	old := s.current()
-	if err := s.local.backend.e.Own(ctx, old); err != nil { // what others wrote is not begun anew unasked either
+	if err := s.local.Service.Engine.Own(ctx, old); err != nil { // what others wrote is not begun anew unasked either
 		return chat.Outcome{}, err
 	}
-	st, err := s.local.backend.e.State(ctx, old)
+	st, err := s.local.Service.Engine.State(ctx, old)
 	if err != nil {
 		return chat.Outcome{}, err
 	}
@@ -104,11 +104,11 @@ func (s *chatSession) reset(ctx context.Context) (chat.Outcome, error) {
 	if err != nil {
 		return chat.Outcome{}, err
 	}
-	source, err := protocol.ReadPayload(ctx, s.local.store, st.Info.Source)
+	source, err := protocol.ReadPayload(ctx, s.local.Service.Store, st.Info.Source)
 	if err != nil {
 		return chat.Outcome{}, err
 	}
-	run, _, err := s.local.backend.e.Begin(ctx, engine.Launch{Program: st.Program(), Source: source, Inputs: st.Inputs(), Type: chatType,
+	run, _, err := s.local.Service.Engine.Begin(ctx, engine.Launch{Program: st.Program(), Source: source, Inputs: st.Inputs(), Type: chatType,
 		Title: st.Info.Title, Tags: st.Info.Tags, CreatedBy: compose.User(), Workspace: st.Info.Workspace, File: st.Info.File,
 		Models: st.Info.Models, Context: st.Info.Context, AllowSecretInputs: st.Info.AllowSecretInputs})
 	if err != nil {
@@ -118,9 +118,9 @@ func (s *chatSession) reset(ctx context.Context) (chat.Outcome, error) {
 		if err := forgetRun(ctx, m, old); err != nil {
 			return chat.Outcome{}, err
 		}
-		s.a.NoteMemory(ctx, s.local.store, m.Scope())
+		s.a.NoteMemory(ctx, s.local.Service.Store, m.Scope())
 	}
-	s.local.keeper.keep(run, engine.DriveOptions{By: compose.User()})
+	s.local.Supervisor.Keep(run, engine.DriveOptions{By: compose.User()})
 	return s.goTo(ctx, run)
 }
 

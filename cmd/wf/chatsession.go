@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"wf/cmd/internal/chat"
+	"wf/daemon"
 	"wf/engine"
 	"wf/hub/client"
 	"wf/protocol"
@@ -18,7 +19,7 @@ import (
 type chatSession struct {
 	a     *app
 	api   *client.API
-	local *daemon // nil where the daemon is elsewhere
+	local *daemon.Daemon // nil where the daemon is elsewhere
 
 	mu   sync.Mutex
 	run  protocol.RunID
@@ -54,7 +55,7 @@ func (s *chatSession) learn(ctx context.Context) error {
 		s.info.Title, s.info.Dir = v.Info.Title, v.Info.Workspace
 		return nil
 	}
-	st, err := s.local.backend.e.State(ctx, s.run)
+	st, err := s.local.Service.Engine.State(ctx, s.run)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"wf/api"
 	"wf/cas"
+	"wf/daemon"
 	"wf/engine"
 	"wf/protocol"
 	"wf/service/compose"
@@ -53,15 +54,15 @@ func (a *app) driveAndAsk(ctx context.Context, s *cas.Store, run protocol.RunID,
 		return nil, err
 	}
 	b := backdrop{ctx: context.WithoutCancel(ctx), blocks: s, edges: st.Program().Workflow.Edges, steers: map[string]bool{}}
-	live := newLiveSockets(s)
-	defer live.close()
+	live := daemon.NewLiveSockets(s)
+	defer live.Close()
 	asked, seen := false, protocol.Seq(0)
 	for {
 		rep := a.newReporter(b)
 		shown := only(run, rep.notice)
-		e := a.Engine(s, func(n engine.Notice) { live.notice(n); shown(n) })
+		e := a.Engine(s, func(n engine.Notice) { live.Notice(n); shown(n) })
 		_, failed = e.Drive(ctx, run, o)
-		live.end(run)
+		live.End(run)
 		rep.close()
 		if asked && errors.Is(failed, protocol.ErrRunLive) {
 			a.progress("another process goes on with the run")

@@ -15,13 +15,14 @@ import (
 
 	"wf/api"
 	"wf/cas"
+	"wf/daemon"
 	"wf/engine"
 	"wf/hub/schedule"
 	"wf/protocol"
 )
 
 // laidOut is a directory with a daemon that is not started, and a clock that is hours ahead.
-func laidOut(t *testing.T, ctx context.Context, dir string) (*daemon, logLines) {
+func laidOut(t *testing.T, ctx context.Context, dir string) (*daemon.Daemon, logLines) {
 	t.Helper()
 	t.Setenv("XDG_STATE_HOME", filepath.Join(dir, "state")) // as wfIn
 	s, err := cas.Open(ctx, filepath.Join(dir, ".wf"), cas.Options{})
@@ -29,15 +30,13 @@ func laidOut(t *testing.T, ctx context.Context, dir string) (*daemon, logLines) 
 		t.Fatal(err)
 	}
 	log := make(logLines, 1000)
-	a := newApp(os.Stdin, os.Stdout, os.Stderr)
-	a.quiet = true
-	d, err := a.newDaemon(s, serveFlags{workflows: []string{dir}, dir: dir}, slog.New(slog.NewTextHandler(log, nil)))
+	d, err := quietDaemon(s, dir, slog.New(slog.NewTextHandler(log, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.backend.e.Now = func() time.Time { return time.Now().Add(3 * time.Hour) }
+	d.Service.Engine.Now = func() time.Time { return time.Now().Add(3 * time.Hour) }
 	t.Cleanup(func() {
-		if err := d.close(); err != nil {
+		if err := d.Close(); err != nil {
 			t.Error(err)
 		}
 		if err := s.Close(); err != nil {
@@ -45,6 +44,13 @@ func laidOut(t *testing.T, ctx context.Context, dir string) (*daemon, logLines) 
 		}
 	})
 	return d, log
+}
+
+// quietDaemon is a daemon of a store, whose workflows lie in a directory.
+func quietDaemon(s *cas.Store, dir string, log *slog.Logger) (*daemon.Daemon, error) {
+	a := newApp(os.Stdin, os.Stdout, os.Stderr)
+	a.quiet = true
+	return daemon.New(a.Setup, s, daemon.Options{Workflows: []string{dir}, Dir: dir, Log: log})
 }
 
 // logLines are the lines of a log, as they come.
@@ -71,21 +77,21 @@ func (l logLines) await(t *testing.T, ctx context.Context, texts ...string) stri
 }
 
 // awaits waits until a run of a daemon has a status.
-func (d *daemon) awaits(t *testing.T, ctx context.Context, run protocol.RunID, want protocol.RunStatus) {
+func awaits(t *testing.T, ctx context.Context, d *daemon.Daemon, run protocol.RunID, want protocol.RunStatus) {
 	t.Helper()
 	for {
-		since, err := d.store.Changes(ctx)
+		since, err := d.Service.Store.Changes(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
-		st, err := d.backend.e.State(ctx, run)
+		st, err := d.Service.Engine.State(ctx, run)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if st.Status() == want {
 			return
 		}
-		if _, err := d.store.AwaitChange(ctx, since); err != nil {
+		if _, err := d.Service.Store.AwaitChange(ctx, since); err != nil {
 			t.Fatalf("run %s is %s, not %s: %v", run, st.Status(), want, err)
 		}
 	}
@@ -99,19 +105,19 @@ func TestF35ADaemonStartsOnlyWhatWasTrusted(t *testing.T) {
 	dir := t.TempDir()
 	ctx := t.Context()
 	d, log := laidOut(t, ctx, dir)
-	d.keeper.start()
+	d.Supervisor.Start()
 	check := func(what string, waits bool) {
 		t.Helper()
-		list, err := d.backend.Workflows(ctx)
+		list, err := d.Service.Workflows(ctx)
 		if err != nil || len(list) != 1 || list[0].Waits != waits || strings.Contains(list[0].Problem, "wf trust ") != waits {
 			t.Fatalf("%s: %+v, %v", what, list, err)
 		}
-		jobs, err := d.backend.scheduled(ctx)
+		jobs, err := d.Jobs(ctx)
 		if err != nil || (len(jobs) == 0) != waits {
 			t.Fatalf("%s: the clock starts %v, %v", what, jobs, err)
 		}
-		_, _, err = d.backend.Start(ctx, api.Start{Workflow: "tick"})
-		fired := d.backend.fire(ctx, schedule.Firing{Job: schedule.Job{File: list[0].File}, RequestID: what})
+		_, _, err = d.Service.Start(ctx, api.Start{Workflow: "tick"})
+		fired := d.Fire(ctx, schedule.Firing{Job: schedule.Job{File: list[0].File}, RequestID: what})
 		for _, err := range []error{err, fired} {
 			if errors.Is(err, protocol.ErrUntrusted) != waits || !waits && err != nil {
 				t.Fatalf("%s: %v", what, err)
@@ -150,41 +156,41 @@ func TestADaemonLeavesRunsFromElsewhereAlone(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	d, log := laidOut(t, ctx, mine)
-	foreign, err := appOf(d.store.Dir()).latestRun(ctx, d.store, "-1")
+	foreign, err := appOf(d.Service.Store.Dir()).latestRun(ctx, d.Service.Store, "-1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.start()
+	d.Start()
 	log.await(t, ctx, "left alone", string(foreign), "wf store adopt "+string(foreign))
 
 	// A run of its own goes the whole way meanwhile: the daemon is awake, and its clock is ahead.
 	write(t, mine, "nap.yaml", "wf: 1\nname: own\nroles: {nap: {wait: 2h}}\n")
-	f, err := d.backend.catalog.Find("own")
+	f, err := d.Service.Catalog.Find("own")
 	if err != nil {
 		t.Fatal(err)
 	}
-	own, _, err := d.backend.launch(ctx, f, nil, engine.Launch{})
+	own, _, err := d.Service.Launch(ctx, f, nil, engine.Launch{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.awaits(t, ctx, own, protocol.Done)
-	if st, err := d.backend.e.State(ctx, foreign); err != nil || st.Status() != protocol.Waiting {
+	awaits(t, ctx, d, own, protocol.Done)
+	if st, err := d.Service.Engine.State(ctx, foreign); err != nil || st.Status() != protocol.Waiting {
 		t.Fatalf("the run from elsewhere is %v, %v", st.Status(), err)
 	}
-	if err := d.backend.Resume(ctx, foreign, api.Resume{}); protocol.CodeOf(err) != protocol.ErrForeign.Code {
+	if err := d.Service.Resume(ctx, foreign, api.Resume{}); protocol.CodeOf(err) != protocol.ErrForeign.Code {
 		t.Errorf("it was resumed over HTTP: %v", err)
 	}
-	if fork, err := d.backend.Fork(ctx, foreign, api.Fork{Step: "nap#1"}); protocol.CodeOf(err) != protocol.ErrForeign.Code {
+	if fork, err := d.Service.Fork(ctx, foreign, api.Fork{Step: "nap#1"}); protocol.CodeOf(err) != protocol.ErrForeign.Code {
 		t.Errorf("a fork of it goes on over HTTP: %s, %v", fork, err)
 	}
-	if _, err := (&chatSession{a: d.backend.a, run: foreign, local: d}).reset(ctx); protocol.CodeOf(err) != protocol.ErrForeign.Code {
+	if _, err := (&chatSession{a: newAppOn(nil, newScreen(os.Stdout), newScreen(os.Stderr)), run: foreign, local: d}).reset(ctx); protocol.CodeOf(err) != protocol.ErrForeign.Code {
 		t.Errorf("/reset begins it anew: %v", err)
 	}
 
 	if out, err := wfIn(mine, "store", "adopt", string(foreign), "--yes").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	d.awaits(t, ctx, foreign, protocol.Done)
+	awaits(t, ctx, d, foreign, protocol.Done)
 }
 
 // F-41: the programs of MCP servers run outside of the sandbox, so a daemon does not start an untrusted
@@ -193,12 +199,12 @@ func TestADaemonStartsNoUntrustedWorkflowThatCallsAServer(t *testing.T) {
 	dir := t.TempDir()
 	ctx := t.Context()
 	d, _ := laidOut(t, ctx, dir)
-	d.keeper.start()
+	d.Supervisor.Start()
 	const flow = "wf: 1\nname: calls\nmcp: {t: {url: \"http://127.0.0.1:1\"}}\nlimits: {tokens: 100, duration: 1m}\n" +
 		"roles: {a: {prompt: Work., model: script/replies.yaml, tools: [%s], timeout: 1m}}\n"
 	for tool, waits := range map[string]bool{"\"mcp:t/*\": auto": true, "read_file": false} {
 		write(t, dir, "calls.yaml", fmt.Sprintf(flow, tool))
-		list, err := d.backend.Workflows(ctx)
+		list, err := d.Service.Workflows(ctx)
 		if err != nil || len(list) != 1 || list[0].Waits != waits {
 			t.Errorf("with the tool %s: %+v, %v", tool, list, err)
 		}

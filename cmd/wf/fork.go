@@ -12,6 +12,7 @@ import (
 	"wf/cas"
 	"wf/engine"
 	"wf/protocol"
+	"wf/service"
 	"wf/service/compose"
 )
 
@@ -71,7 +72,7 @@ func (a *app) fork(ctx context.Context, s *cas.Store, arg string, f forkFlags) e
 	if o.Limits, err = limitFlags(f.limits); err != nil {
 		return err
 	}
-	if o.At, err = forkPoint(ctx, s, at, f.after); err != nil {
+	if o.At, err = service.ForkPoint(ctx, s, at.run, at.step, f.after); err != nil {
 		return err
 	}
 	if err := a.forkDefinition(&o, f.with); err != nil {
@@ -110,29 +111,6 @@ func (a *app) fork(ctx context.Context, s *cas.Store, arg string, f forkFlags) e
 	}
 	a.progress("  next   %s%s · wf diff %s %s", goOn, id, at.run, id)
 	return nil
-}
-
-// forkPoint is the newest event that the fork shares: the one before the step began, or with
-// after the one that ended it.
-func forkPoint(ctx context.Context, s *cas.Store, at ref, after bool) (protocol.Seq, error) {
-	for e, err := range s.After(ctx, at.run, 0) {
-		if err != nil {
-			return 0, err
-		}
-		if e.StepName() != at.step {
-			continue
-		}
-		switch {
-		case !after && e.Type == protocol.EvStepStarted:
-			return e.Seq - 1, nil
-		case after && e.Type == protocol.EvStepCompleted:
-			return e.Seq, nil
-		}
-	}
-	if after {
-		return 0, fail(protocol.ErrUsage, "without --after the fork does it anew", "%s has not ended", at)
-	}
-	return 0, fail(protocol.ErrUnknownRun, "wf show "+string(at.run)+" lists the steps", "run %s has no step %s", at.run, at.step)
 }
 
 func (a *app) forkDefinition(o *engine.ForkOptions, path string) error {

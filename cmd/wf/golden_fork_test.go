@@ -12,6 +12,7 @@ import (
 	"wf/cas"
 	"wf/engine"
 	"wf/protocol"
+	"wf/service"
 )
 
 // A forkedGolden says where the run of a golden is forked, and what is changed for a fork under
@@ -115,7 +116,7 @@ func (w *goldenPlace) forkedWith(t *testing.T, run, step, model string) string {
 	a := newAppOn(strings.NewReader(""), &screen{Writer: io.Discard}, &screen{Writer: io.Discard})
 	var id protocol.RunID
 	err := a.WithStore(t.Context(), func(s *cas.Store) error {
-		at, err := forkPoint(t.Context(), s, ref{run: protocol.RunID(run), step: step}, false)
+		at, err := service.ForkPoint(t.Context(), s, protocol.RunID(run), step, false)
 		if err != nil {
 			return err
 		}

@@ -16,7 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	sockets "wf/daemon"
+	"wf/daemon"
 	"wf/engine"
 	"wf/files"
 	"wf/hub/client"
@@ -127,7 +127,7 @@ func (a *app) hubLogin(ctx context.Context, f hubFlags) error {
 			url = "https://" + net.JoinHostPort(f.hosts[0], port)
 		}
 	}
-	token, err := readToken(f.tokenFile)
+	token, err := daemon.ReadToken(f.tokenFile)
 	if err != nil {
 		return err
 	}
@@ -188,14 +188,14 @@ func (a *app) openHub(ctx context.Context, f hubFlags, store *embedded.Store, lo
 	}
 	h := &relay.Hub{Queue: store.Queue, Registry: store.Registry, Pointers: store.Pointers,
 		Name: f.name, Version: version(), Page: web.Handler(), Log: log,
-		NewCode: codeFor(keys, doors), NamesAgent: keys.NamesAgent, RequestRun: engine.RequestRun}
+		NewCode: daemon.CodeFor(keys, doors), NamesAgent: keys.NamesAgent, RequestRun: engine.RequestRun}
 	handler := h.Handler()
 	if f.clientCA != "" {
 		handler = certified(handler)
 	}
 	failed := make(chan error, len(doors))
 	for _, door := range doors {
-		go func() { failed <- door.serve(handler) }()
+		go func() { failed <- door.Serve(handler) }()
 	}
 	if err = a.announceHub(f, doors, keys, agentToken); err == nil {
 		select {
@@ -206,7 +206,7 @@ func (a *app) openHub(ctx context.Context, f hubFlags, store *embedded.Store, lo
 	}
 	h.Close()
 	for _, door := range doors {
-		err = errors.Join(err, door.close())
+		err = errors.Join(err, door.Close())
 	}
 	return err
 }
@@ -223,15 +223,15 @@ func certified(next http.Handler) http.Handler {
 }
 
 // hubDoors listens everywhere it is told to, or nowhere.
-func hubDoors(ctx context.Context, f hubFlags, keys *guard.Keys, log *slog.Logger) (doors []*door, err error) {
+func hubDoors(ctx context.Context, f hubFlags, keys *guard.Keys, log *slog.Logger) (doors []*daemon.Listener, err error) {
 	defer func() {
 		if err != nil {
 			for _, d := range doors {
-				err = errors.Join(err, d.close())
+				err = errors.Join(err, d.Close())
 			}
 		}
 	}()
-	secure, err := tlsOf(f.cert, f.key)
+	secure, err := daemon.TLS(f.cert, f.key)
 	if err != nil {
 		return nil, err
 	}
@@ -246,7 +246,7 @@ func hubDoors(ctx context.Context, f hubFlags, keys *guard.Keys, log *slog.Logge
 	}
 	socket := filepath.Join(f.data, hubSocket)
 	listen := f.listen
-	if !slices.ContainsFunc(listen, func(s string) bool { return strings.HasPrefix(s, "unix") }) && len(socket) <= sockets.LongestSocket {
+	if !slices.ContainsFunc(listen, func(s string) bool { return strings.HasPrefix(s, "unix") }) && len(socket) <= daemon.LongestSocket {
 		listen = append(slices.Clone(listen), "unix:"+socket) // for the other processes of the user
 	}
 	for _, text := range listen {
@@ -258,9 +258,9 @@ func hubDoors(ctx context.Context, f hubFlags, keys *guard.Keys, log *slog.Logge
 		if err != nil {
 			return doors, err
 		}
-		d := newDoor(l, e, f.serveFlags, secure != nil, keys, log)
+		d := daemon.NewListener(l, e, f.options(), secure != nil, keys, log)
 		if e.Socket != "" { // agents of the same user need no token there
-			d.guard.Peer.Scopes = append(append([]guard.Scope(nil), guard.AllScopes...), guard.Agent)
+			d.Guard.Peer.Scopes = append(append([]guard.Scope(nil), guard.AllScopes...), guard.Agent)
 		}
 		doors = append(doors, d)
 	}
@@ -311,22 +311,22 @@ func (a *app) newAgent(f hubFlags) error {
 
 // hubJSON is wf.hub/v1: the one line that a hub writes for programs, once it listens.
 type hubJSON struct {
-	Schema     string       `json:"schema"`
-	PID        int          `json:"pid"`
-	Name       string       `json:"name"`
-	Version    string       `json:"version"`
-	Data       string       `json:"data"`
-	Listen     []listenJSON `json:"listen"`
-	TokenFile  string       `json:"token_file"`
-	AgentToken string       `json:"agent_token_file"`
+	Schema     string           `json:"schema"`
+	PID        int              `json:"pid"`
+	Name       string           `json:"name"`
+	Version    string           `json:"version"`
+	Data       string           `json:"data"`
+	Listen     []daemon.Address `json:"listen"`
+	TokenFile  string           `json:"token_file"`
+	AgentToken string           `json:"agent_token_file"`
 }
 
 // announceHub says where the hub listens and how agents come to it.
-func (a *app) announceHub(f hubFlags, doors []*door, keys *guard.Keys, agentToken string) error {
+func (a *app) announceHub(f hubFlags, doors []*daemon.Listener, keys *guard.Keys, agentToken string) error {
 	out := hubJSON{Schema: "wf.hub/v1", PID: os.Getpid(), Name: f.name, Version: version(), Data: f.data,
 		TokenFile: keys.Path(), AgentToken: agentToken}
 	var err error
-	if out.Listen, err = listening(keys, doors); err != nil {
+	if out.Listen, err = daemon.Addresses(keys, doors); err != nil {
 		return err
 	}
 	if a.asJSON() {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"wf/daemon"
 	"wf/hub/client"
 )
 
@@ -26,7 +27,7 @@ func TestAnAgentHasTheIDOfItsToken(t *testing.T) {
 	if err := json.Unmarshal(hub.line, &said); err != nil {
 		t.Fatal(err)
 	}
-	token, err := readToken(said.TokenFile)
+	token, err := daemon.ReadToken(said.TokenFile)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"wf/cas"
+	"wf/daemon"
 	"wf/hub/client"
 	"wf/protocol"
 )
@@ -109,7 +110,7 @@ func TestK07K08AgentAndHubAreKilledAndTheRunFinishes(t *testing.T) {
 	ada := startAgent("ada")
 	startAgent("bob")
 
-	token, err := readToken(said.TokenFile)
+	token, err := daemon.ReadToken(said.TokenFile)
 	if err != nil {
 		t.Fatal(err)
 	}

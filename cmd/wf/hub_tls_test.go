@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"wf/daemon"
 	"wf/hub/client"
 )
 
@@ -98,7 +99,7 @@ func TestAgentsWithCertificates(t *testing.T) {
 	doubting := agent("doubting", "--hub-cert", a.file("agent.pem"), "--hub-key", a.file("agent.key"))
 	agent("proper", "--hub-ca", a.file("ca.pem"), "--hub-cert", a.file("agent.pem"), "--hub-key", a.file("agent.key"))
 
-	token, err := readToken(said.TokenFile)
+	token, err := daemon.ReadToken(said.TokenFile)
 	if err != nil {
 		t.Fatal(err)
 	}

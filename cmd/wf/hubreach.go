@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"wf/daemon"
 	"wf/files"
 	"wf/hub/client"
 	"wf/protocol"
@@ -41,12 +42,12 @@ func (a *app) reachHub(url string) (reaching, error) {
 	}
 	way := reaching{url, client.Options{TLS: secure}}
 	if a.reach.tokenFile != "" {
-		way.Token, err = readToken(a.reach.tokenFile)
+		way.Token, err = daemon.ReadToken(a.reach.tokenFile)
 		return way, err
 	}
 	if path := os.Getenv("WF_HUB_TOKEN_FILE"); path != "" {
 		way.Own = true
-		way.Token, err = readToken(path)
+		way.Token, err = daemon.ReadToken(path)
 		return way, err
 	}
 	if strings.HasPrefix(url, "unix:") {
@@ -72,7 +73,7 @@ func (a *app) reachHub(url string) (reaching, error) {
 		return way, nil
 	}
 	way.Own = true
-	way.Token, err = readToken(filepath.Join(dir, hubTokens))
+	way.Token, err = daemon.ReadToken(filepath.Join(dir, hubTokens))
 	return way, err
 }
 
@@ -89,11 +90,11 @@ func addressesOf(data string) ([]string, error) {
 }
 
 // keepAddresses writes down where a hub listens.
-func keepAddresses(data string, doors []*door) error {
+func keepAddresses(data string, doors []*daemon.Listener) error {
 	var text strings.Builder
 	for _, d := range doors {
-		for _, h := range d.guard.Hosts {
-			if scheme, _, ok := strings.Cut(d.url, "://"); ok {
+		for _, h := range d.Guard.Hosts {
+			if scheme, _, ok := strings.Cut(d.URL, "://"); ok {
 				fmt.Fprintf(&text, "%s://%s\n", scheme, h)
 			}
 		}

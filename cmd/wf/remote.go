@@ -90,37 +90,6 @@ func (a *app) dial(url string) (*remote, error) {
 	return &remote{app: a, api: api, url: url}, nil
 }
 
-// readToken reads the first token of a file that only its owner may read.
-func readToken(path string) (string, error) {
-	words, err := tokenWords(path)
-	if err != nil {
-		return "", err
-	}
-	return words[0], nil
-}
-
-// tokenWords are the words of the first line with a token: the token, then what it is good for.
-func tokenWords(path string) ([]string, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, fail(protocol.ErrUnauthorized, "name the file of the token with --hub-token-file", "token: %v", err)
-	}
-	if info.Mode().Perm()&0o077 != 0 {
-		return nil, fail(protocol.ErrUnauthorized, "chmod 600 "+path, "token: others can read %s", path)
-	}
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fail(protocol.ErrUnauthorized, "", "token: %v", err)
-	}
-	for text := range strings.Lines(string(b)) {
-		text, _, _ = strings.Cut(text, "#")
-		if words := strings.Fields(text); len(words) > 0 {
-			return words, nil
-		}
-	}
-	return nil, fail(protocol.ErrUnauthorized, "", "token: there is none in %s", path)
-}
-
 // find resolves a reference to a run of the server, or to a step of one.
 func (r *remote) find(ctx context.Context, arg string) (run protocol.RunID, step string, err error) {
 	name, step, _ := strings.Cut(written(arg), ":")

@@ -12,6 +12,8 @@ import (
 	"wf/engine"
 	"wf/hub/queue"
 	"wf/protocol"
+	"wf/service"
+	"wf/service/compose"
 )
 
 // attend follows a run until it stops. A person at the terminal is asked what it asks, unless
@@ -152,7 +154,7 @@ func (r *remote) resume(ctx context.Context, f *pflag.FlagSet, args []string) er
 		return err
 	}
 	for _, text := range given {
-		if _, err := limitFlag(text); err != nil {
+		if _, err := service.ParseLimit(text, compose.User()); err != nil {
 			return err
 		}
 		name, value, _ := strings.Cut(text, "=")

@@ -2,16 +2,14 @@ package main
 
 import (
 	"errors"
-	"math"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"wf/cas"
 	"wf/engine"
 	"wf/protocol"
+	"wf/service"
 	"wf/service/compose"
 )
 
@@ -83,7 +81,7 @@ limit. What is recorded already is not done again. Without RUN it is the latest.
 // limitFlags reads all of --limit.
 func limitFlags(given []string) (all []protocol.LimitChanged, err error) {
 	for _, g := range given {
-		l, err := limitFlag(g)
+		l, err := service.ParseLimit(g, compose.User())
 		if err != nil {
 			return nil, err
 		}
@@ -91,34 +89,6 @@ func limitFlags(given []string) (all []protocol.LimitChanged, err error) {
 	}
 	return all, nil
 }
-
-// limitFlag reads --limit name=value.
-func limitFlag(given string) (protocol.LimitChanged, error) {
-	name, value, _ := strings.Cut(given, "=")
-	l := protocol.LimitChanged{Limit: name, By: compose.User()}
-	var err error
-	switch name {
-	case "steps", "tokens":
-		l.Max, err = strconv.ParseInt(value, 10, 64)
-	case "cost_usd":
-		var dollars float64
-		dollars, err = strconv.ParseFloat(value, 64)
-		l.Max = int64(math.Round(dollars * 1e6))
-	case "duration":
-		var d time.Duration
-		d, err = time.ParseDuration(value)
-		l.Max = d.Microseconds()
-	default:
-		return l, usagef("--limit %q: want steps=, tokens=, cost_usd= or duration=", given)
-	}
-	if err != nil || l.Max <= 0 || l.Max > mostOfALimit {
-		return l, usagef("--limit %q: want more than 0 and no more than can be counted, such as steps=60, cost_usd=3 or duration=30m", given)
-	}
-	return l, nil
-}
-
-// mostOfALimit is the largest integer of a record.
-const mostOfALimit = 1<<53 - 1
 
 // latestUnless is the run named on the command line, else the latest.
 func latestUnless(args []string) string {

@@ -21,6 +21,7 @@ import (
 	"wf/engine"
 	"wf/engine/lang"
 	"wf/protocol"
+	"wf/service"
 	"wf/service/compose"
 )
 
@@ -304,18 +305,12 @@ func modelFlags(p *lang.Program, flags []string) (map[string][]string, error) {
 		if model == "" {
 			return nil, usagef("--model %q: want model, or role=model", f)
 		}
-		if !hasAgent(p, role) {
+		if !service.HasAgent(p, role) {
 			return nil, usagef("--model %q: the workflow has no agent %q", f, role)
 		}
 		out[role] = append(out[role], model)
 	}
 	return out, nil
-}
-
-// hasAgent reports whether a workflow has an agent of that name; "" stands for all of them.
-func hasAgent(p *lang.Program, role string) bool {
-	r, found := p.Workflow.RoleNamed(role)
-	return role == "" || found && r.Action == protocol.ActPrompt
 }
 
 // places are where the run works and where its definition lies, both absolute.

@@ -2,24 +2,13 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
-	"fmt"
 	"log/slog"
-	"net"
-	"net/http"
-	"os"
-	"path/filepath"
-	"sync"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"wf/cas"
-	sockets "wf/daemon"
-	"wf/hub/guard"
-	"wf/hub/server"
-	"wf/service/compose"
+	"wf/daemon"
 )
 
 // serveFlags are how a daemon listens and what it serves.
@@ -34,6 +23,10 @@ type serveFlags struct {
 	origins   []string
 	login     bool
 	hub       reachFlags
+}
+
+func (f serveFlags) options() daemon.ListenOptions {
+	return daemon.ListenOptions{Addresses: f.listen, TokenFile: f.tokenFile, Cert: f.cert, Key: f.key, Hosts: f.hosts, Origins: f.origins}
 }
 
 func newServe(a *app) *cobra.Command {
@@ -93,32 +86,32 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 
 func (a *app) serveStore(ctx context.Context, s *cas.Store, f serveFlags) error {
 	log := a.newLog()
-	d, err := a.newDaemon(s, f, log)
+	d, err := daemon.New(a.Setup, s, daemon.Options{Name: f.name, Dir: f.dir, Workflows: f.workflows, Log: log})
 	if err != nil {
 		return err
 	}
-	doors, keys, err := a.openDoors(ctx, s, f, log)
+	listeners, keys, err := daemon.Listen(ctx, s.Dir(), f.options(), log)
 	if err != nil {
 		return err
 	}
 	if keys != nil {
-		d.api.NewCode = codeFor(keys, doors)
+		d.NewCode = daemon.CodeFor(keys, listeners)
 	}
-	d.start()
-	handler := d.handler()
-	failed := make(chan error, len(doors))
-	for _, door := range doors {
-		go func() { failed <- door.serve(handler) }()
+	d.Start()
+	handler := d.Handler()
+	failed := make(chan error, len(listeners))
+	for _, l := range listeners {
+		go func() { failed <- l.Serve(handler) }()
 	}
 	leave := func() {}
 	if f.hub.url != "" {
 		leave, err = a.joinHub(d, f.hub)
 	}
 	if err == nil {
-		err = a.announce(d, doors, keys)
+		err = a.announce(d, listeners, keys)
 	}
 	if err == nil {
-		err = a.tellWaiting(d.backend.catalog)
+		err = a.tellWaiting(d.Service.Catalog)
 	}
 	if err == nil {
 		select {
@@ -129,9 +122,9 @@ func (a *app) serveStore(ctx context.Context, s *cas.Store, f serveFlags) error 
 	}
 	a.progress("stopping: runs are suspended, the next wf serve goes on with them")
 	leave()
-	closed := d.close()
-	for _, door := range doors {
-		closed = errors.Join(closed, door.close())
+	closed := d.Close()
+	for _, l := range listeners {
+		closed = errors.Join(closed, l.Close())
 	}
 	return errors.Join(err, closed)
 }
@@ -143,140 +136,4 @@ func (a *app) newLog() *slog.Logger {
 		level = slog.LevelError
 	}
 	return slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: level}))
-}
-
-// A door is a listener with the guard before it.
-type door struct {
-	listener net.Listener
-	guard    *guard.Guard
-	url      string // as a client writes it
-	server   *http.Server
-	once     sync.Once
-}
-
-// openDoors listens everywhere it is told to, or nowhere. keys is nil where nothing but sockets
-// listens.
-func (a *app) openDoors(ctx context.Context, s *cas.Store, f serveFlags, log *slog.Logger) (doors []*door, keys *guard.Keys, err error) {
-	defer func() {
-		if err != nil {
-			for _, d := range doors {
-				err = errors.Join(err, d.close())
-			}
-		}
-	}()
-	secure, err := tlsOf(f.cert, f.key)
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, text := range f.listen {
-		socket := ""
-		if text == "unix" {
-			if socket, err = sockets.SocketPath(s.Dir()); err != nil {
-				return doors, nil, err
-			}
-			if n, err := guard.Sweep(ctx, filepath.Dir(socket)); n > 0 || err != nil {
-				log.Info("sockets of processes that were killed are removed", "sockets", n, "err", err)
-			}
-		}
-		e, err := guard.ParseEndpoint(text, socket)
-		if err != nil {
-			return doors, nil, err
-		}
-		if e.TCP != "" && keys == nil {
-			if keys, err = guard.OpenKeys(a.tokenFile(s, f), nil); err != nil {
-				return doors, nil, err
-			}
-			keys.Owner = compose.User()
-		}
-		l, err := e.Listen(ctx, secure, keys, log)
-		if err != nil {
-			return doors, keys, err
-		}
-		doors = append(doors, newDoor(l, e, f, secure != nil, keys, log))
-	}
-	return doors, keys, nil
-}
-
-// tlsOf loads a certificate with its key; nil is none.
-func tlsOf(cert, key string) (*tls.Config, error) {
-	if cert == "" && key == "" {
-		return nil, nil
-	}
-	if cert == "" || key == "" {
-		return nil, usagef("--tls-cert and --tls-key belong together")
-	}
-	return guard.LoadTLS(cert, key)
-}
-
-func newDoor(l net.Listener, e guard.Endpoint, f serveFlags, secure bool, keys *guard.Keys, log *slog.Logger) *door {
-	hosts := guard.HostsOf(l, f.hosts)
-	g := &guard.Guard{Hosts: hosts, Origins: f.origins, Public: server.Public, Log: log}
-	d := &door{listener: l, guard: g, server: guard.Server(nil, log)}
-	switch {
-	case e.Socket != "":
-		g.Peer = guard.Identity{Name: compose.User(), Scopes: guard.AllScopes}
-		d.url = "unix:" + e.Socket
-	case secure:
-		g.Keys, d.url = keys, "https://"+shownHost(hosts, l, f.hosts)
-	default:
-		g.Keys, d.url = keys, "http://"+shownHost(hosts, l, f.hosts)
-	}
-	return d
-}
-
-// shownHost is the name to print: the first that the owner gave, else the address.
-func shownHost(hosts []string, l net.Listener, named []string) string {
-	if len(named) > 0 {
-		return hosts[len(guard.HostsOf(l, nil))]
-	}
-	if len(hosts) == 0 { // on every interface, and nobody said by which name
-		return l.Addr().String()
-	}
-	return hosts[0]
-}
-
-// serve answers until close, also one that came before.
-func (d *door) serve(h http.Handler) error {
-	d.server.Handler = d.guard.Wrap(h)
-	if err := d.server.Serve(d.listener); !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
-		return fmt.Errorf("serve %s: %w", d.url, err)
-	}
-	return nil
-}
-
-// farewell is how long answers that are under way may take when a daemon stops.
-const farewell = 2 * time.Second
-
-// close lets no one in any more and waits for the answers that are under way.
-func (d *door) close() error {
-	var err error
-	d.once.Do(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), farewell)
-		defer cancel()
-		if err = d.server.Shutdown(ctx); errors.Is(err, context.DeadlineExceeded) {
-			err = d.server.Close()
-		}
-		if shut := d.listener.Close(); !errors.Is(shut, net.ErrClosed) {
-			err = errors.Join(err, shut) // the server did not have it yet
-		}
-	})
-	return err
-}
-
-// serveDir is the directory of a store that holds what its daemon keeps.
-const serveDir = "serve"
-
-// tokenFile is where the tokens of a daemon lie: outside of the store, which agents can read.
-func (a *app) tokenFile(s *cas.Store, f serveFlags) string {
-	if f.tokenFile != "" {
-		return f.tokenFile
-	}
-	store := s.Dir()
-	if abs, err := filepath.Abs(store); err == nil {
-		store = abs
-	}
-	if state := cas.StateDir(os.Getenv); state != "" {
-		return filepath.Join(state, serveDir, sockets.StoreName(store)+".token")
-	}
-	return filepath.Join(store, serveDir, "token")
 }

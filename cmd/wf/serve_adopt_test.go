@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -63,14 +62,12 @@ func TestADaemonGoesOnWithTimersOfWhatIsLeftWaitingBesideIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	a := newApp(os.Stdin, os.Stdout, os.Stderr)
-	a.quiet = true
-	d, err := a.newDaemon(s, serveFlags{workflows: []string{dir}, dir: dir}, slog.New(slog.DiscardHandler))
+	d, err := quietDaemon(s, dir, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.backend.e.Now = func() time.Time { return time.Now().Add(3 * time.Hour) }
-	d.start()
+	d.Service.Engine.Now = func() time.Time { return time.Now().Add(3 * time.Hour) }
+	d.Start()
 	leaveWaiting(t, dir, "nap.yaml")
 	run, err := appOf(s.Dir()).latestRun(ctx, s, "-1")
 	if err != nil {
@@ -81,7 +78,7 @@ func TestADaemonGoesOnWithTimersOfWhatIsLeftWaitingBesideIt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		st, err := d.backend.e.State(ctx, run)
+		st, err := d.Service.Engine.State(ctx, run)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,7 +89,7 @@ func TestADaemonGoesOnWithTimersOfWhatIsLeftWaitingBesideIt(t *testing.T) {
 			t.Fatalf("%s, not done: %v", status, err)
 		}
 	}
-	if err := d.close(); err != nil {
+	if err := d.Close(); err != nil {
 		t.Error(err)
 	}
 }

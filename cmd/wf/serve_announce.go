@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 
+	"wf/daemon"
 	"wf/hub/guard"
 	"wf/protocol"
 	"wf/service/compose"
@@ -12,25 +13,25 @@ import (
 
 // servingJSON is wf.serving/v1: the one line that a daemon writes for programs, once it listens.
 type servingJSON struct {
-	Schema    string       `json:"schema"`
-	PID       int          `json:"pid"`
-	Name      string       `json:"name"`
-	Version   string       `json:"version"`
-	Store     string       `json:"store"`
-	Listen    []listenJSON `json:"listen"`
-	TokenFile string       `json:"token_file"` // "" where only sockets listen
-	Workflows []string     `json:"workflows"`  // directories
+	Schema    string           `json:"schema"`
+	PID       int              `json:"pid"`
+	Name      string           `json:"name"`
+	Version   string           `json:"version"`
+	Store     string           `json:"store"`
+	Listen    []daemon.Address `json:"listen"`
+	TokenFile string           `json:"token_file"` // "" where only sockets listen
+	Workflows []string         `json:"workflows"`  // directories
 }
 
 // announce says where the daemon listens.
-func (a *app) announce(d *daemon, doors []*door, keys *guard.Keys) error {
-	out := servingJSON{Schema: "wf.serving/v1", PID: os.Getpid(), Name: d.name, Version: version(), Store: d.store.Dir(),
-		Workflows: d.backend.catalog.Dirs}
+func (a *app) announce(d *daemon.Daemon, doors []*daemon.Listener, keys *guard.Keys) error {
+	out := servingJSON{Schema: "wf.serving/v1", PID: os.Getpid(), Name: d.Name, Version: version(), Store: d.Service.Store.Dir(),
+		Workflows: d.Service.Catalog.Dirs}
 	if out.Workflows == nil {
 		out.Workflows = []string{}
 	}
 	var err error
-	if out.Listen, err = listening(keys, doors); err != nil {
+	if out.Listen, err = daemon.Addresses(keys, doors); err != nil {
 		return err
 	}
 	if keys != nil {
@@ -41,7 +42,7 @@ func (a *app) announce(d *daemon, doors []*door, keys *guard.Keys) error {
 		return line(a.out, out)
 	}
 	p := paint{a.out.color}
-	fmt.Fprintf(a.out, "%s wf serve  %s  store %s\n", p.cyan("●"), p.bold(d.name), out.Store)
+	fmt.Fprintf(a.out, "%s wf serve  %s  store %s\n", p.cyan("●"), p.bold(d.Name), out.Store)
 	for _, l := range out.Listen {
 		if l.Open == "" {
 			fmt.Fprintf(a.out, "  %s %s\n", p.dim("socket"), strings.TrimPrefix(l.URL, "unix:"))

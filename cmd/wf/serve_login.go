@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	sockets "wf/daemon"
+	"wf/daemon"
 	"wf/hub/client"
 	"wf/protocol"
 )
@@ -19,7 +19,7 @@ func (a *app) ownDaemon() (server *client.API, socket string, err error) {
 	if err != nil {
 		return nil, "", err
 	}
-	if socket, err = sockets.SocketPath(dir); err != nil {
+	if socket, err = daemon.SocketPath(dir); err != nil {
 		return nil, socket, err
 	}
 	server, err = client.New("unix:"+socket, client.Options{})

@@ -20,6 +20,7 @@ import (
 
 	"wf/api"
 	"wf/cas"
+	"wf/daemon"
 	"wf/engine"
 	"wf/hub/schedule"
 	"wf/protocol"
@@ -194,27 +195,25 @@ func TestAScheduledFiringStartsOneRun(t *testing.T) {
 	defer s.Close()
 	due := time.Date(2026, 1, 5, 23, 0, 0, 0, time.UTC)
 	for range 2 {
-		a := newApp(os.Stdin, os.Stdout, os.Stderr)
-		a.quiet = true
-		d, err := a.newDaemon(s, serveFlags{workflows: []string{dir}, dir: dir}, slog.New(slog.DiscardHandler))
+		d, err := quietDaemon(s, dir, slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
 		}
-		list, err := d.backend.Workflows(ctx)
+		list, err := d.Service.Workflows(ctx)
 		if err != nil || len(list) != 2 || list[0].Problem == "" || list[1].Name != "tick" || *list[1].Schedule != "@daily" {
 			t.Fatalf("%+v %v", list, err)
 		}
-		d.keeper.start()
-		jobs, err := d.backend.scheduled(ctx)
+		d.Supervisor.Start()
+		jobs, err := d.Jobs(ctx)
 		if err != nil || len(jobs) != 1 || jobs[0].Schedule != (protocol.Schedule{Cron: "@daily", Timezone: "Europe/Berlin"}) {
 			t.Fatalf("%+v %v", jobs, err)
 		}
 		for range 2 {
-			if err := d.backend.fire(ctx, schedule.Firing{Job: jobs[0], Due: due, RequestID: "schedule/tick/x"}); err != nil {
+			if err := d.Fire(ctx, schedule.Firing{Job: jobs[0], Due: due, RequestID: "schedule/tick/x"}); err != nil {
 				t.Error(err)
 			}
 		}
-		if err := d.close(); err != nil {
+		if err := d.Close(); err != nil {
 			t.Error(err)
 		}
 	}
@@ -236,16 +235,14 @@ func TestARunWhoseTimerRanOutMeanwhileGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	serveUntil := func(later time.Duration, status protocol.RunStatus, begin func(*daemon) protocol.RunID) protocol.RunID {
+	serveUntil := func(later time.Duration, status protocol.RunStatus, begin func(*daemon.Daemon) protocol.RunID) protocol.RunID {
 		t.Helper()
-		a := newApp(os.Stdin, os.Stdout, os.Stderr)
-		a.quiet = true
-		d, err := a.newDaemon(s, serveFlags{workflows: []string{dir}, dir: dir}, slog.New(slog.DiscardHandler))
+		d, err := quietDaemon(s, dir, slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
 		}
-		d.backend.e.Now = func() time.Time { return time.Now().Add(later) }
-		d.start()
+		d.Service.Engine.Now = func() time.Time { return time.Now().Add(later) }
+		d.Start()
 		run := begin(d)
 		for {
 			since, err := s.Changes(ctx)
@@ -255,7 +252,7 @@ func TestARunWhoseTimerRanOutMeanwhileGoesOn(t *testing.T) {
 			if _, _, err := s.Tip(ctx, run); err != nil {
 				t.Fatal(err)
 			}
-			st, err := d.backend.e.State(ctx, run)
+			st, err := d.Service.Engine.State(ctx, run)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -266,20 +263,20 @@ func TestARunWhoseTimerRanOutMeanwhileGoesOn(t *testing.T) {
 				t.Fatalf("%s, not %s: %v", st.Status(), status, err)
 			}
 		}
-		if err := d.close(); err != nil {
+		if err := d.Close(); err != nil {
 			t.Error(err)
 		}
 		return run
 	}
-	run := serveUntil(0, protocol.Waiting, func(d *daemon) protocol.RunID {
-		id, _, err := d.backend.Start(ctx, api.Start{Workflow: "nap"})
+	run := serveUntil(0, protocol.Waiting, func(d *daemon.Daemon) protocol.RunID {
+		id, _, err := d.Service.Start(ctx, api.Start{Workflow: "nap"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return id
 	})
-	serveUntil(time.Hour, protocol.Waiting, func(*daemon) protocol.RunID { return run })
-	serveUntil(3*time.Hour, protocol.Done, func(*daemon) protocol.RunID { return run })
+	serveUntil(time.Hour, protocol.Waiting, func(*daemon.Daemon) protocol.RunID { return run })
+	serveUntil(3*time.Hour, protocol.Done, func(*daemon.Daemon) protocol.RunID { return run })
 }
 
 // The socket of the replay protocol stands behind the guard like everything else.

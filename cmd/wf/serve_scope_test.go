@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"wf/daemon"
 	"wf/engine"
 	"wf/protocol"
 )
@@ -40,7 +41,7 @@ func TestATokenMayDoWhatItsScopesSay(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	owner, err := readToken(s.said.TokenFile)
+	owner, err := daemon.ReadToken(s.said.TokenFile)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"wf/api"
 	"wf/cas"
+	"wf/daemon"
 	"wf/protocol"
 )
 
@@ -190,7 +191,7 @@ func TestADaemonThatIsStoppedGoesOnWhenItIsStartedAgain(t *testing.T) {
 	if err := errors.Join(err, json.Unmarshal(out, &shown)); err != nil {
 		t.Fatal(err)
 	}
-	if shown.Status != protocol.Suspended || shown.Code != errServeStopped.Code {
+	if shown.Status != protocol.Suspended || shown.Code != daemon.ErrStopped.Code {
 		t.Errorf("stopped it is %s %s", shown.Status, shown.Code)
 	}
 	s = startServe(t, s.dir, args...)

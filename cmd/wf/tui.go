@@ -11,6 +11,7 @@ import (
 
 	"wf/api"
 	"wf/cmd/internal/tui"
+	"wf/daemon"
 	"wf/engine"
 	"wf/hub/client"
 	"wf/protocol"
@@ -34,7 +35,7 @@ messages, events, the difference to the visit before, cost and proof. What moves
 			if err != nil {
 				return err
 			}
-			return errors.Join(a.withOwnDaemon(s, "", func(_ *daemon, api *client.API) error { return a.tui(ctx, api) }), s.Close())
+			return errors.Join(daemon.Private(a.Setup, s, "", func(_ *daemon.Daemon, api *client.API) error { return a.tui(ctx, api) }), s.Close())
 		},
 	}
 }

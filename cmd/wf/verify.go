@@ -10,8 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wf/api"
 	"wf/cas"
 	"wf/protocol"
+	"wf/service/query"
 )
 
 func newVerify(a *app) *cobra.Command {
@@ -179,14 +181,10 @@ func (a *app) runToVerify(ctx context.Context, arg string) (protocol.RunID, erro
 
 // report writes what a verification found.
 func (a *app) report(r cas.Report, what string) error {
-	r = listed(r)
-	switch {
-	case a.asJSON():
-		if err := a.answer(r); err != nil {
-			return err
-		}
-	default:
-		a.reportLines(r, what)
+	if !a.asJSON() {
+		a.reportLines(query.Report(r), what)
+	} else if err := a.answer(query.Report(r)); err != nil {
+		return err
 	}
 	if err := r.Err(); err != nil {
 		return silent{err}
@@ -194,18 +192,7 @@ func (a *app) report(r cas.Report, what string) error {
 	return nil
 }
 
-// listed has empty lists in the place of none.
-func listed(r cas.Report) cas.Report {
-	if r.Findings == nil {
-		r.Findings = []cas.Finding{}
-	}
-	if r.NotProven == nil {
-		r.NotProven = []string{}
-	}
-	return r
-}
-
-func (a *app) reportLines(r cas.Report, what string) {
+func (a *app) reportLines(r *api.Report, what string) {
 	p := paint{a.out.color}
 	for _, f := range r.Findings {
 		fmt.Fprintf(a.out, "%s %s: %s\n    expected %s\n    actual   %s\n", p.red("✗"), visible(f.Where), f.Kind, visible(f.Expected), visible(f.Actual))

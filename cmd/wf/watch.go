@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wf/cas"
+	"wf/daemon"
 	"wf/engine"
 	"wf/hub/client"
 	"wf/hub/replay"
@@ -129,7 +130,7 @@ func (w *watcher) watch(ctx context.Context) error {
 func (w *watcher) live(ctx context.Context) error {
 	r := client.Replay{URL: "http://wf/v1/replay", Codec: protocol.CBORFrames, Run: w.run, Cursor: w.at, Live: true, Patience: -1,
 		HTTP: &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return dialRun(ctx, w.s.Dir(), w.run)
+			return daemon.DialRun(ctx, w.s.Dir(), w.run)
 		}}}}
 	var stop error
 	err := r.Follow(ctx, client.Consumer{
@@ -165,7 +166,7 @@ func (w *watcher) look(ctx context.Context, stop context.CancelCauseFunc) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for {
-		if c, err := dialRun(ctx, w.s.Dir(), w.run); err == nil {
+		if c, err := daemon.DialRun(ctx, w.s.Dir(), w.run); err == nil {
 			c.Close()
 			stop(errDriven)
 			return

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 
+	"wf/api"
 	"wf/protocol"
 )
 
@@ -58,6 +59,7 @@ type identityKey struct{}
 
 // With gives a context of a request that was let in as id.
 func With(ctx context.Context, id Identity) context.Context {
+	ctx = api.WithCaller(ctx, api.Caller{Name: id.Name, Owner: id.Allows(Admin)})
 	return context.WithValue(ctx, identityKey{}, id)
 }
 

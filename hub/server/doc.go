@@ -1,12 +1,12 @@
-// Package server is the HTTP interface of an agent: JSON over an interface that the program
-// implements, described by an OpenAPI document that it serves itself.
+// Package server is the HTTP interface of an agent: JSON over an api.Service,
+// described by an OpenAPI document that it serves itself.
 //
-//	guard ─► route ─► scope ─► strict request ─► Backend ─► JSON │ wf.error/v1
+//	guard ─► route ─► scope ─► strict request ─► Service ─► JSON │ wf.error/v1
 //
 // # Words
 //
-//	Backend  what answers: it reads runs and drives them
-//	scope    what a route needs of whoever asks (package guard)
+//	Service  what answers: it reads runs and drives them (package api)
+//	scope    what a route asks of the caller (package guard)
 //
 // # Promised
 //

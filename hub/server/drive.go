@@ -16,7 +16,7 @@ func (s *Server) start(w http.ResponseWriter, r *http.Request) error {
 	if err := checkStart(&body); err != nil {
 		return err
 	}
-	run, fresh, err := s.Backend.Start(r.Context(), body)
+	run, fresh, err := s.Service.Start(r.Context(), body)
 	if err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) error {
 	if body.Step != "" && body.Signal != "" {
 		return reply.Badf("step and signal are given; one of them names what waits")
 	}
-	step, err := s.Backend.Answer(r.Context(), runOf(r), body)
+	step, err := s.Service.Answer(r.Context(), runOf(r), body)
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (s *Server) cancel(w http.ResponseWriter, r *http.Request) error {
 	if err := decode(r, &body, true); err != nil {
 		return err
 	}
-	if err := s.Backend.Cancel(r.Context(), runOf(r), body.Reason); err != nil {
+	if err := s.Service.Cancel(r.Context(), runOf(r), body.Reason); err != nil {
 		return err
 	}
 	return accepted(w, http.StatusOK, runOf(r), nil)
@@ -74,15 +74,15 @@ func plain(do func(*Server, *http.Request) error) func(*Server, http.ResponseWri
 	}
 }
 
-func (s *Server) suspend(r *http.Request) error { return s.Backend.Suspend(r.Context(), runOf(r)) }
-func (s *Server) compact(r *http.Request) error { return s.Backend.Compact(r.Context(), runOf(r)) }
+func (s *Server) suspend(r *http.Request) error { return s.Service.Suspend(r.Context(), runOf(r)) }
+func (s *Server) compact(r *http.Request) error { return s.Service.Compact(r.Context(), runOf(r)) }
 
 func (s *Server) resume(w http.ResponseWriter, r *http.Request) error {
 	var body api.Resume
 	if err := decode(r, &body, true); err != nil {
 		return err
 	}
-	if err := s.Backend.Resume(r.Context(), runOf(r), body); err != nil {
+	if err := s.Service.Resume(r.Context(), runOf(r), body); err != nil {
 		return err
 	}
 	return accepted(w, http.StatusOK, runOf(r), nil)
@@ -98,7 +98,7 @@ func (s *Server) fork(w http.ResponseWriter, r *http.Request) error {
 		return reply.Badf("step: %v", err)
 	}
 	body.Step = id.String()
-	run, err := s.Backend.Fork(r.Context(), runOf(r), body)
+	run, err := s.Service.Fork(r.Context(), runOf(r), body)
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (s *Server) message(w http.ResponseWriter, r *http.Request) error {
 	if err := short("source", body.Source, maxName); err != nil {
 		return err
 	}
-	if err := s.Backend.Message(r.Context(), runOf(r), body); err != nil {
+	if err := s.Service.Send(r.Context(), runOf(r), body); err != nil {
 		return err
 	}
 	return accepted(w, http.StatusOK, runOf(r), nil)

@@ -54,7 +54,7 @@ func (s *Server) workflows(w http.ResponseWriter, r *http.Request) error {
 	if _, err := query(r); err != nil {
 		return err
 	}
-	items, err := s.Backend.Workflows(r.Context())
+	items, err := s.Service.Workflows(r.Context())
 	if err != nil {
 		return err
 	}
@@ -101,21 +101,14 @@ func (s *Server) runs(w http.ResponseWriter, r *http.Request) error {
 	if unchanged(w, r, fmt.Sprintf("%x-%x", moved, h.Sum64())) {
 		return nil
 	}
-	items, next, err := s.Backend.Runs(r.Context(), q)
+	page, err := s.Service.List(r.Context(), q)
 	if err != nil {
 		return err
 	}
-	if items == nil {
-		items = []any{}
-	}
-	if slices.ContainsFunc(items, unsettled) {
+	if slices.ContainsFunc(page.Items, func(x api.Row) bool { return !x.Settled() }) {
 		w.Header().Del("ETag")
 	}
-	out := map[string]any{"schema": "wf.runs/v1", "items": items, "next": nil}
-	if next != "" {
-		out["next"] = next
-	}
-	reply.JSON(w, http.StatusOK, out)
+	reply.JSON(w, http.StatusOK, page)
 	return nil
 }
 
@@ -140,11 +133,11 @@ func (s *Server) run(w http.ResponseWriter, r *http.Request) error {
 	if done, err := s.held(w, r, "limit", "before", "at"); done || err != nil {
 		return err
 	}
-	v, err := s.Backend.Run(r.Context(), runOf(r), win)
+	v, err := s.Service.Run(r.Context(), runOf(r), win)
 	if err != nil {
 		return err
 	}
-	if unsettled(v) {
+	if !v.Settled() {
 		w.Header().Del("ETag")
 	}
 	reply.JSON(w, http.StatusOK, v)
@@ -167,7 +160,7 @@ func (s *Server) graph(w http.ResponseWriter, r *http.Request) error {
 	if done, err := s.held(w, r); done || err != nil {
 		return err
 	}
-	svg, err := s.Backend.Graph(r.Context(), runOf(r))
+	svg, err := s.Service.Graph(r.Context(), runOf(r))
 	if err != nil {
 		return err
 	}
@@ -178,44 +171,50 @@ func (s *Server) graph(w http.ResponseWriter, r *http.Request) error {
 }
 
 // ofStep answers for one visit.
-func (s *Server) ofStep(w http.ResponseWriter, r *http.Request, get func(protocol.RunID, string) (any, error)) error {
-	step, err := stepOf(r)
-	if err != nil {
-		return err
+func ofStep[T any](get func(api.Service, context.Context, protocol.RunID, string) (T, error)) func(*Server, http.ResponseWriter, *http.Request) error {
+	return func(s *Server, w http.ResponseWriter, r *http.Request) error {
+		step, err := stepOf(r)
+		if err != nil {
+			return err
+		}
+		if done, err := s.held(w, r); done || err != nil {
+			return err
+		}
+		v, err := get(s.Service, r.Context(), runOf(r), step)
+		if err != nil {
+			return err
+		}
+		reply.JSON(w, http.StatusOK, v)
+		return nil
 	}
-	if done, err := s.held(w, r); done || err != nil {
-		return err
-	}
-	v, err := get(runOf(r), step)
-	if err != nil {
-		return err
-	}
-	reply.JSON(w, http.StatusOK, v)
-	return nil
 }
 
-func (s *Server) messages(w http.ResponseWriter, r *http.Request) error {
-	return s.ofStep(w, r, func(run protocol.RunID, step string) (any, error) { return s.Backend.Messages(r.Context(), run, step) })
+// whole answers for one run, always anew: what lies on disk and what calls cost may have changed.
+func whole[T any](get func(api.Service, context.Context, protocol.RunID) (T, error)) func(*Server, http.ResponseWriter, *http.Request) error {
+	return func(s *Server, w http.ResponseWriter, r *http.Request) error {
+		if _, err := query(r); err != nil {
+			return err
+		}
+		v, err := get(s.Service, r.Context(), runOf(r))
+		if err != nil {
+			return err
+		}
+		reply.JSON(w, http.StatusOK, v)
+		return nil
+	}
 }
 
 func (s *Server) diff(w http.ResponseWriter, r *http.Request) error {
-	return s.ofStep(w, r, func(run protocol.RunID, step string) (any, error) { return s.Backend.Diff(r.Context(), run, step) })
-}
-
-func (s *Server) verify(w http.ResponseWriter, r *http.Request) error {
 	if _, err := query(r); err != nil {
 		return err
 	}
-	v, err := s.Backend.Verify(r.Context(), runOf(r)) // always anew: what lies on disk may have changed
+	d, err := s.Service.Diff(r.Context(), runOf(r), protocol.RunID(r.PathValue("other")))
 	if err != nil {
 		return err
 	}
-	reply.JSON(w, http.StatusOK, v)
+	reply.JSON(w, http.StatusOK, d)
 	return nil
 }
-
-// groups are what costs can be summed by.
-var groups = []string{"role", "step", "task", "model", "kind"}
 
 func (s *Server) cost(w http.ResponseWriter, r *http.Request) error {
 	p, err := query(r, "by")
@@ -226,10 +225,10 @@ func (s *Server) cost(w http.ResponseWriter, r *http.Request) error {
 	if by == "" {
 		by = "role"
 	}
-	if !slices.Contains(groups, by) {
-		return reply.Badf("by=%q: want %s", by, strings.Join(groups, ", "))
+	if !slices.Contains(api.CostGroups, by) {
+		return reply.Badf("by=%q: want %s", by, strings.Join(api.CostGroups, ", "))
 	}
-	v, err := s.Backend.Cost(r.Context(), runOf(r), by)
+	v, err := s.Service.Cost(r.Context(), runOf(r), by)
 	if err != nil {
 		return err
 	}

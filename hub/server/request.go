@@ -99,15 +99,6 @@ func stepOf(r *http.Request) (string, error) {
 	return id.String(), nil
 }
 
-// settled is an item of an answer that may change without an event of its run: then its answer has
-// no ETag, and is read anew.
-type settled interface{ Settled() bool }
-
-func unsettled(item any) bool {
-	s, ok := item.(settled)
-	return ok && !s.Settled()
-}
-
 // unchanged answers a request whose client holds the newest version already.
 func unchanged(w http.ResponseWriter, r *http.Request, tag string) bool {
 	tag = `"` + tag + `"`

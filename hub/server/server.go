@@ -4,14 +4,15 @@ import (
 	"net/http"
 	"strings"
 
+	"wf/api"
 	"wf/hub/guard"
 	"wf/hub/reply"
 	"wf/protocol"
 )
 
-// Server is the API over a Backend. The fields are set once, before use.
+// Server is the API over a Service. The fields are set once, before use.
 type Server struct {
-	Backend Backend
+	Service api.Service
 	Feed    protocol.Feed // the blocks, and what tells whether something moved
 
 	Name    string // of the agent
@@ -51,9 +52,12 @@ var routes = []route{
 	{"POST", "/v1/runs", guard.Run, (*Server).start},
 	{"GET", "/v1/runs/{id}", guard.Read, (*Server).run},
 	{"GET", "/v1/runs/{id}/graph", guard.Read, (*Server).graph},
-	{"GET", "/v1/runs/{id}/steps/{step}/messages", guard.Read, (*Server).messages},
-	{"GET", "/v1/runs/{id}/steps/{step}/diff", guard.Read, (*Server).diff},
-	{"GET", "/v1/runs/{id}/verify", guard.Read, (*Server).verify},
+	{"GET", "/v1/runs/{id}/steps/{step}/messages", guard.Read, ofStep(api.Service.Messages)},
+	{"GET", "/v1/runs/{id}/steps/{step}/diff", guard.Read, ofStep(api.Service.VisitDiff)},
+	{"GET", "/v1/runs/{id}/steps/{step}/explain", guard.Read, ofStep(api.Service.Explain)},
+	{"GET", "/v1/runs/{id}/diff/{other}", guard.Read, (*Server).diff},
+	{"GET", "/v1/runs/{id}/cache", guard.Read, whole(api.Service.Cache)},
+	{"GET", "/v1/runs/{id}/verify", guard.Read, whole(api.Service.Verify)},
 	{"GET", "/v1/runs/{id}/cost", guard.Read, (*Server).cost},
 	{"POST", "/v1/runs/{id}/answer", guard.Answer, (*Server).answer},
 	{"POST", "/v1/runs/{id}/cancel", guard.Run, (*Server).cancel},

@@ -36,35 +36,44 @@ func (s *shop) note(format string, args ...any) error {
 func (s *shop) Workflows(context.Context) ([]api.Workflow, error) {
 	return []api.Workflow{{Name: "hello", Inputs: json.RawMessage(`{"type":"object"}`)}}, s.note("workflows")
 }
-func (s *shop) Runs(_ context.Context, q api.Query) ([]any, protocol.RunID, error) {
-	return []any{shown{"R", s.moving}}, "R", s.note("runs %+v", q)
+func (s *shop) List(_ context.Context, q api.Query) (*api.Page, error) {
+	next := protocol.RunID("R")
+	return &api.Page{Items: []api.Row{{ID: "R", Driving: s.driving()}}, Next: &next}, s.note("runs %+v", q)
 }
-func (s *shop) Run(_ context.Context, r protocol.RunID, w api.Window) (any, error) {
-	return shown{r, s.moving}, s.note("run %s %+v", r, w)
-}
-
-// shown is a run as the backend tells it.
-type shown struct {
-	ID     protocol.RunID `json:"id"`
-	moving bool
+func (s *shop) Run(_ context.Context, r protocol.RunID, w api.Window) (*api.Run, error) {
+	return &api.Run{ID: r, Driving: s.driving()}, s.note("run %s %+v", r, w)
 }
 
-func (x shown) Settled() bool { return !x.moving }
+func (s *shop) driving() api.Driving {
+	if s.moving {
+		return api.Driving{Driven: &s.moving}
+	}
+	return api.Driving{}
+}
 
 func (s *shop) Graph(_ context.Context, r protocol.RunID) ([]byte, error) {
 	return []byte("<svg/>"), s.note("graph %s", r)
 }
-func (s *shop) Messages(_ context.Context, r protocol.RunID, step string) (any, error) {
-	return map[string]string{}, s.note("messages %s %s", r, step)
+func (s *shop) Messages(_ context.Context, r protocol.RunID, step string) (*api.Messages, error) {
+	return &api.Messages{}, s.note("messages %s %s", r, step)
 }
-func (s *shop) Diff(_ context.Context, r protocol.RunID, step string) (any, error) {
-	return map[string]string{}, s.note("diff %s %s", r, step)
+func (s *shop) VisitDiff(_ context.Context, r protocol.RunID, step string) (*api.VisitDiff, error) {
+	return &api.VisitDiff{}, s.note("diff %s %s", r, step)
 }
-func (s *shop) Verify(_ context.Context, r protocol.RunID) (any, error) {
-	return map[string]string{}, s.note("verify %s", r)
+func (s *shop) Diff(_ context.Context, l, r protocol.RunID) (*api.Diff, error) {
+	return &api.Diff{}, s.note("diff of %s and %s", l, r)
 }
-func (s *shop) Cost(_ context.Context, r protocol.RunID, by string) (any, error) {
-	return map[string]string{}, s.note("cost %s %s", r, by)
+func (s *shop) Explain(_ context.Context, r protocol.RunID, step string) (*api.Explanation, error) {
+	return &api.Explanation{}, s.note("explain %s %s", r, step)
+}
+func (s *shop) Cache(_ context.Context, r protocol.RunID) (*api.Cache, error) {
+	return &api.Cache{}, s.note("cache %s", r)
+}
+func (s *shop) Verify(_ context.Context, r protocol.RunID) (*api.Report, error) {
+	return &api.Report{}, s.note("verify %s", r)
+}
+func (s *shop) Cost(_ context.Context, r protocol.RunID, by string) (*api.Cost, error) {
+	return &api.Cost{}, s.note("cost %s %s", r, by)
 }
 func (s *shop) Start(_ context.Context, x api.Start) (protocol.RunID, bool, error) {
 	return "R", x.RequestID != "old", s.note("start %s %v %v", x.Workflow, x.Tags, x.Models)
@@ -83,7 +92,7 @@ func (s *shop) Resume(_ context.Context, r protocol.RunID, x api.Resume) error {
 func (s *shop) Fork(_ context.Context, r protocol.RunID, f api.Fork) (protocol.RunID, error) {
 	return "F", s.note("fork %s %s", r, f.Step)
 }
-func (s *shop) Message(_ context.Context, r protocol.RunID, m api.Message) error {
+func (s *shop) Send(_ context.Context, r protocol.RunID, m api.Message) error {
 	return s.note("message %s %s", m.Source, m.Text)
 }
 
@@ -115,7 +124,7 @@ var blockCID, _ = protocol.ParseLink("bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregi
 
 // ask makes a request of someone with scopes.
 func ask(s *shop, scopes []guard.Scope, method, target, body string, headers ...string) *httptest.ResponseRecorder {
-	server := &Server{Backend: s, Feed: s, Name: "here", Version: "v"}
+	server := &Server{Service: s, Feed: s, Name: "here", Version: "v"}
 	r := httptest.NewRequest(method, target, strings.NewReader(body))
 	if body == "" {
 		r = httptest.NewRequest(method, target, nil)
@@ -163,6 +172,9 @@ func TestRequestsReachTheBackendAndNothingElseDoes(t *testing.T) {
 		{"messages of an item", "GET", "/v1/runs/R/steps/coder%231%5B0%5D/messages", "", 200, "messages R coder#1[0]"},
 		{"messages of no step", "GET", "/v1/runs/R/steps/coder/messages", "", 400, "bad_request"},
 		{"a diff", "GET", "/v1/runs/R/steps/coder%232/diff", "", 200, "diff R coder#2"},
+		{"two runs", "GET", "/v1/runs/R/diff/Q", "", 200, "diff of R and Q"},
+		{"why", "GET", "/v1/runs/R/steps/coder%232/explain", "", 200, "explain R coder#2"},
+		{"the cache", "GET", "/v1/runs/R/cache", "", 200, "cache R"},
 		{"verify", "GET", "/v1/runs/R/verify", "", 200, "verify R"},
 		{"cost", "GET", "/v1/runs/R/cost", "", 200, "cost R role"},
 		{"cost by model", "GET", "/v1/runs/R/cost?by=model", "", 200, "cost R model"},
@@ -223,7 +235,7 @@ func TestRequestsReachTheBackendAndNothingElseDoes(t *testing.T) {
 
 func TestEveryRouteWantsItsScope(t *testing.T) {
 	for _, r := range routes {
-		target := strings.NewReplacer("{id}", "R", "{step}", "a%231", "{cid}", blockCID.String()).Replace(r.path)
+		target := strings.NewReplacer("{id}", "R", "{step}", "a%231", "{cid}", blockCID.String(), "{other}", "Q").Replace(r.path)
 		if r.scope == "" {
 			if w := ask(&shop{}, nil, r.method, target, ""); w.Code != 200 {
 				t.Errorf("%s %s is open, and answers %d", r.method, r.path, w.Code)

@@ -166,6 +166,12 @@ func (f *Found) weigh(u *Setup) error {
 	return err
 }
 
+// Served is nil if a client may start the workflow, else why not yet: it waits for trust.
+func (f Found) Served() error { return Untrusted(f.Waits, config.Serve, config.Unconfined) }
+
+// Scheduled is Served for the clock.
+func (f Found) Scheduled() error { return Untrusted(f.Waits, config.Schedule, config.Unconfined) }
+
 // Entry is a workflow as the API lists it.
 func (f Found) Entry() api.Workflow {
 	out := api.Workflow{Name: f.Name, File: f.Path, Inputs: json.RawMessage(`{"type":"object"}`), Problem: f.Problem}
@@ -174,7 +180,7 @@ func (f Found) Entry() api.Workflow {
 	}
 	w := f.Program.Workflow
 	out.Definition = f.CID.String()
-	if err := Untrusted(f.Waits, config.Serve, config.Unconfined); err != nil {
+	if err := f.Served(); err != nil {
 		out.Waits, out.Problem = true, "it waits for trust: "+protocol.HintOf(err)
 	}
 	out.Description, out.Inputs = w.Description, inputSchema(w.Inputs)

@@ -1,10 +1,16 @@
-package main
+package daemon
 
 import (
 	"context"
+	"errors"
+	"log/slog"
 	"net"
 	"net/http"
 	"sync"
+	"wf/cas"
+	"wf/hub/client"
+	"wf/hub/guard"
+	"wf/service/compose"
 )
 
 // pipeListener hands connections from a client in this process to a server in it.
@@ -55,4 +61,32 @@ func (p *pipeListener) client() *http.Client {
 			return nil, ctx.Err()
 		}
 	}}}
+}
+
+// Private runs a daemon that listens to nothing but the screen of this process, and drives
+// nothing but what that asks for, until f returns.
+//
+//	screen ─► client ─► pipe ─► hub/server ─► service ─► supervisor ─► engine ─► store
+//	   ▲                         └──► replay ◄── broadcast ◄──┘
+func Private(u *compose.Setup, s *cas.Store, dir string, f func(*Daemon, *client.API) error) error {
+	d, err := New(u, s, Options{Dir: dir, Log: slog.New(slog.DiscardHandler), Alone: true})
+	if err != nil {
+		return err
+	}
+	pipe := newPipeListener()
+	api, err := client.New("", client.Options{HTTP: pipe.client()})
+	if err != nil {
+		return err
+	}
+	d.Start()
+	server := guard.Server(guard.As(guard.Identity{Name: compose.User(), Scopes: guard.AllScopes}, d.Handler()), d.Log)
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(pipe) }()
+	err = f(d, api)
+	api.Close()
+	err = errors.Join(err, d.Close(), server.Close())
+	if end := <-served; !errors.Is(end, http.ErrServerClosed) {
+		err = errors.Join(err, end)
+	}
+	return err
 }

@@ -1,4 +1,4 @@
-package main
+package daemon
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"wf/cas"
-	sockets "wf/daemon"
 	"wf/engine"
 	"wf/protocol"
 )
@@ -54,7 +53,7 @@ func TestTheSocketOfARun(t *testing.T) {
 	t.Setenv("XDG_RUNTIME_DIR", short)
 	for _, dir := range []string{filepath.Join(short, "store"), filepath.Join(short, strings.Repeat("long/", 40))} {
 		s, n := liveRun(t, dir)
-		sockets, name, err := sockets.RunSocket(s.Dir(), "R1")
+		sockets, name, err := RunSocket(s.Dir(), "R1")
 		if err != nil || sockets != filepath.Join(short, "wf") {
 			t.Fatalf("%s, %v", sockets, err)
 		}
@@ -62,31 +61,31 @@ func TestTheSocketOfARun(t *testing.T) {
 		if err := os.WriteFile(path, nil, 0o644); err != nil { // whatever was left there
 			t.Fatal(err)
 		}
-		l := newLiveSockets(s)
-		l.notice(n)
+		l := NewLiveSockets(s)
+		l.Notice(n)
 		info, err := os.Lstat(path)
 		if err != nil || info.Mode() != fs.ModeSocket|0o600 {
 			t.Fatalf("%v %v", info, err)
 		}
-		c, err := dialRun(t.Context(), s.Dir(), "R1")
+		c, err := DialRun(t.Context(), s.Dir(), "R1")
 		if err != nil {
 			t.Fatal(err)
 		}
 		if err := c.Close(); err != nil {
 			t.Error(err)
 		}
-		other := newLiveSockets(s)
-		other.notice(n)
+		other := NewLiveSockets(s)
+		other.Notice(n)
 		if len(other.open) != 0 {
 			t.Error("the socket of a living process was replaced")
 		}
-		other.close()
-		l.end("R1")
-		l.close()
+		other.Close()
+		l.End("R1")
+		l.Close()
 		if left, err := os.ReadDir(sockets); err != nil || len(left) != 0 {
 			t.Errorf("left behind: %v %v", left, err)
 		}
-		if _, err := dialRun(context.Background(), s.Dir(), "R1"); err == nil {
+		if _, err := DialRun(context.Background(), s.Dir(), "R1"); err == nil {
 			t.Error("it still answers")
 		}
 	}
@@ -100,7 +99,7 @@ func TestTheDirectoryOfSocketsIsTheUsersOwn(t *testing.T) {
 	if err := os.Symlink(store, filepath.Join(session, "wf")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sockets.SocketPath(store); !errors.Is(err, protocol.ErrInsecure) {
+	if _, err := SocketPath(store); !errors.Is(err, protocol.ErrInsecure) {
 		t.Errorf("a link: %v", err)
 	}
 	if err := os.Remove(filepath.Join(session, "wf")); err != nil {
@@ -113,14 +112,14 @@ func TestTheDirectoryOfSocketsIsTheUsersOwn(t *testing.T) {
 		if err := os.Chown(filepath.Join(session, "wf"), 54321, 54321); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := sockets.SocketPath(store); !errors.Is(err, protocol.ErrInsecure) {
+		if _, err := SocketPath(store); !errors.Is(err, protocol.ErrInsecure) {
 			t.Errorf("of another user: %v", err)
 		}
 		if err := os.Chown(filepath.Join(session, "wf"), 0, 0); err != nil {
 			t.Fatal(err)
 		}
 	}
-	path, err := sockets.SocketPath(store)
+	path, err := SocketPath(store)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +130,7 @@ func TestTheDirectoryOfSocketsIsTheUsersOwn(t *testing.T) {
 	if err := os.Symlink(store, link); err != nil {
 		t.Fatal(err)
 	}
-	if other, err := sockets.SocketPath(link); err != nil || other != path {
+	if other, err := SocketPath(link); err != nil || other != path {
 		t.Errorf("by a link the socket is %s, %v, want %s", other, err, path)
 	}
 }

@@ -1,8 +1,9 @@
-package main
+package daemon
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -12,14 +13,14 @@ import (
 	"wf/protocol"
 )
 
-// A keeper drives the runs of a daemon: those it is given, and those it finds open.
+// A Supervisor drives the runs of a daemon: those it is given, and those it finds open.
 //
 //	keep ─► drive ─► final, suspended     let go
 //	          ▲  └─► waiting ─► due │ answered by another process
 //	          └──────────────────────┘
 //
 // Start and Stop frame its life.
-type keeper struct {
+type Supervisor struct {
 	s    *cas.Store
 	e    *engine.Engine
 	log  *slog.Logger
@@ -33,11 +34,11 @@ type keeper struct {
 
 	mu        sync.Mutex
 	runs      map[protocol.RunID]*kept
-	strangers map[protocol.RunID]stranger // that may be left to the keeper; see keeper_adopt.go
+	strangers map[protocol.RunID]stranger // that may be left to the supervisor; see adopt.go
 	foreign   map[protocol.RunID]bool     // that came from elsewhere, and wait for wf store adopt
 }
 
-// kept is a run that the keeper cares for.
+// kept is a run that the supervisor cares for.
 type kept struct {
 	driving bool
 	again   *engine.DriveOptions // drive once more when this drive ends, if the run waits then
@@ -50,35 +51,35 @@ type kept struct {
 	timer   *time.Timer
 }
 
-// start begins to keep; open runs of the store are looked for in the background.
-func (k *keeper) start() {
+// Start begins to keep; open runs of the store are looked for in the background.
+func (k *Supervisor) Start() {
 	k.ctx, k.stop = context.WithCancelCause(context.Background())
 	k.runs, k.strangers, k.foreign = map[protocol.RunID]*kept{}, map[protocol.RunID]stranger{}, map[protocol.RunID]bool{}
 	k.work.Go(k.follow)
 }
 
-// close suspends what is driven, and returns when all of that is recorded.
-func (k *keeper) close() {
+// Close suspends what is driven, and returns when all of that is recorded.
+func (k *Supervisor) Close() {
 	k.mu.Lock() // so that nothing begins while the end is waited for
 	if k.alone {
-		k.stop(errScreenLeft)
+		k.stop(ErrScreenLeft)
 	} else {
-		k.stop(errServeStopped)
+		k.stop(ErrStopped)
 	}
 	k.mu.Unlock()
 	k.work.Wait()
 }
 
-// keep drives a run until it is over or waits. A run that is driven here already is driven once
+// Keep drives a run until it is over or waits. A run that is driven here already is driven once
 // more afterwards.
-func (k *keeper) keep(run protocol.RunID, o engine.DriveOptions) {
+func (k *Supervisor) Keep(run protocol.RunID, o engine.DriveOptions) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.begin(run, o)
 }
 
-// begin is keep; the caller holds mu.
-func (k *keeper) begin(run protocol.RunID, o engine.DriveOptions) *kept {
+// begin is Keep; the caller holds mu.
+func (k *Supervisor) begin(run protocol.RunID, o engine.DriveOptions) *kept {
 	delete(k.strangers, run)
 	r := k.runs[run]
 	if r == nil {
@@ -108,14 +109,14 @@ func (k *keeper) begin(run protocol.RunID, o engine.DriveOptions) *kept {
 	return r
 }
 
-// resume is keep for a run of a status, and returns when the run has moved: nil when an event of
+// Resume is Keep for a run of a status, and returns when the run has moved: nil when an event of
 // it was recorded, or when there was nothing to do; else why it cannot be driven.
-func (k *keeper) resume(ctx context.Context, run protocol.RunID, status protocol.RunStatus, o engine.DriveOptions) error {
+func (k *Supervisor) Resume(ctx context.Context, run protocol.RunID, status protocol.RunStatus, o engine.DriveOptions) error {
 	k.mu.Lock()
 	if r := k.runs[run]; r != nil && r.driving {
 		if status != protocol.Suspended {
 			k.mu.Unlock()
-			return fail(protocol.ErrRunLive, "it goes on already", "this process drives run %s", run)
+			return protocol.ErrRunLive.With("it goes on already", "this process drives run %s", run)
 		}
 		// Its drive is about to end: the suspension is on disk.
 		moved := make(chan struct{})
@@ -144,16 +145,16 @@ func waitFor(ctx context.Context, moved <-chan struct{}) error {
 	}
 }
 
-// driven reports whether a process, be it this one, drives a run.
-func (k *keeper) driven(run protocol.RunID) (bool, error) {
-	if k.drives(run) {
+// Driven reports whether a process, be it this one, drives a run.
+func (k *Supervisor) Driven(run protocol.RunID) (bool, error) {
+	if k.Drives(run) {
 		return true, nil
 	}
 	return k.s.Driven(run)
 }
 
-// drives reports whether this process drives a run, or is about to.
-func (k *keeper) drives(run protocol.RunID) bool {
+// Drives reports whether this process drives a run, or is about to.
+func (k *Supervisor) Drives(run protocol.RunID) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	r := k.runs[run]
@@ -161,7 +162,7 @@ func (k *keeper) drives(run protocol.RunID) bool {
 }
 
 // notice is told of every event of the engine.
-func (k *keeper) notice(n engine.Notice) {
+func (k *Supervisor) notice(n engine.Notice) {
 	if n.Entry == nil {
 		return
 	}
@@ -172,9 +173,9 @@ func (k *keeper) notice(n engine.Notice) {
 	}
 }
 
-// suspend ends the drive of a run, and returns when that is recorded. A run that is not driven
+// Suspend ends the drive of a run, and returns when that is recorded. A run that is not driven
 // here is left alone; one that another process drives is an error wrapping protocol.ErrRunLive.
-func (k *keeper) suspend(ctx context.Context, run protocol.RunID) error {
+func (k *Supervisor) Suspend(ctx context.Context, run protocol.RunID) error {
 	k.mu.Lock()
 	r := k.runs[run]
 	if r == nil || !r.driving {
@@ -201,7 +202,7 @@ func (r *kept) signal() {
 	}
 }
 
-func (k *keeper) drive(ctx context.Context, run protocol.RunID, r *kept, o engine.DriveOptions) {
+func (k *Supervisor) drive(ctx context.Context, run protocol.RunID, r *kept, o engine.DriveOptions) {
 	for {
 		st, err := k.e.Drive(ctx, run, o)
 		k.note(run)
@@ -223,7 +224,7 @@ func (k *keeper) drive(ctx context.Context, run protocol.RunID, r *kept, o engin
 // settle decides what follows a drive: another one, if somebody asked for it or answered just
 // then, or to wait, or to let the run go. What another process commits from here on is a change
 // that follow sees.
-func (k *keeper) settle(run protocol.RunID, r *kept, st *engine.State, failed error) (next engine.DriveOptions, more bool) {
+func (k *Supervisor) settle(run protocol.RunID, r *kept, st *engine.State, failed error) (next engine.DriveOptions, more bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if r.resume != nil && k.ctx.Err() == nil && (errors.Is(failed, context.Canceled) || failed == nil && !st.Status().Final()) {
@@ -256,7 +257,7 @@ func (k *keeper) settle(run protocol.RunID, r *kept, st *engine.State, failed er
 }
 
 // await notes that a run waits, and wakes at its first timer. The caller holds mu.
-func (k *keeper) await(run protocol.RunID, r *kept, st *engine.State) {
+func (k *Supervisor) await(run protocol.RunID, r *kept, st *engine.State) {
 	r.due = 0
 	for _, w := range st.Waiting() {
 		if w.Due > 0 && (r.due == 0 || w.Due < r.due) {
@@ -264,14 +265,29 @@ func (k *keeper) await(run protocol.RunID, r *kept, st *engine.State) {
 		}
 	}
 	if r.due > 0 && k.ctx.Err() == nil {
-		r.timer = time.AfterFunc(time.UnixMicro(r.due).Sub(k.now()), func() { k.keep(run, engine.DriveOptions{By: "wf serve"}) })
+		r.timer = time.AfterFunc(time.UnixMicro(r.due).Sub(k.now()), func() { k.Keep(run, engine.DriveOptions{By: "wf serve"}) })
 	}
 }
 
 // now is the time by the clock of the engine.
-func (k *keeper) now() time.Time {
+func (k *Supervisor) now() time.Time {
 	if k.e.Now != nil {
 		return k.e.Now()
 	}
 	return time.Now()
+}
+
+// ErrStopped is the cause with which a daemon that ends suspends its runs; it goes on with them
+// when it starts again.
+var ErrStopped = &protocol.Error{Code: "serve_stopped", Message: "wf serve was stopped", Hint: "it goes on with the run when it starts again; wf resume does so now"}
+
+// ErrScreenLeft is ErrStopped where no daemon was: the screen of a chat or of wf tui drove the run.
+var ErrScreenLeft = &protocol.Error{Code: ErrStopped.Code, Message: "its screen was left", Hint: "wf chat RUN or wf resume goes on"}
+
+// describe is why a drive ended, for the log.
+func describe(err error) string {
+	if hint := protocol.HintOf(err); hint != "" {
+		return fmt.Sprintf("%v (%s)", err, hint)
+	}
+	return err.Error()
 }

@@ -1,4 +1,4 @@
-package main
+package daemon
 
 import (
 	"errors"
@@ -19,7 +19,7 @@ import (
 // read, so that no file goes to the hub as an id, nor written through.
 func TestAnIDThatIsALinkIsRefused(t *testing.T) {
 	store, victim := t.TempDir(), filepath.Join(t.TempDir(), "victim")
-	path := filepath.Join(store, serveDir, "agent-id")
+	path := filepath.Join(store, Dir, "agent-id")
 	if err := os.Mkdir(filepath.Dir(path), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -50,13 +50,13 @@ func TestAnIDThatIsALinkIsRefused(t *testing.T) {
 // A directory in which a daemon keeps what is its own is no link either, and what it keeps is no link.
 func TestWhatADaemonKeepsIsKeptInItsStore(t *testing.T) {
 	store, elsewhere := t.TempDir(), t.TempDir()
-	if err := os.Symlink(elsewhere, filepath.Join(store, serveDir)); err != nil {
+	if err := os.Symlink(elsewhere, filepath.Join(store, Dir)); err != nil {
 		t.Fatal(err)
 	}
 	if id, err := agentID(store, "x"); err == nil {
 		t.Errorf("an id was made: %q", id)
 	}
-	seen := &schedule.Seen{Path: filepath.Join(store, serveDir, "schedule.json")}
+	seen := &schedule.Seen{Path: filepath.Join(store, Dir, "schedule.json")}
 	if _, err := seen.Since("job", time.Now()); err == nil {
 		t.Error("a job was noted")
 	}

@@ -1,4 +1,4 @@
-package main
+package daemon
 
 import (
 	"net"
@@ -16,14 +16,14 @@ func TestADoorIsClosedWhileItOpens(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d := newDoor(l, e, serveFlags{}, false, nil, nil)
+		d := NewListener(l, e, ListenOptions{}, false, nil, nil)
 		opens, served := make(chan struct{}), make(chan error, 1)
 		go func() {
 			close(opens)
-			served <- d.serve(nil)
+			served <- d.Serve(nil)
 		}()
 		<-opens
-		if err := d.close(); err != nil {
+		if err := d.Close(); err != nil {
 			t.Error(err)
 		}
 		if err := <-served; err != nil {

@@ -1,4 +1,4 @@
-package main
+package daemon
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	"wf/service/query"
 )
 
-// A keeper looks at the runs of its store at its start, and whenever something was committed:
+// A Supervisor looks at the runs of its store at its start, and whenever something was committed:
 //
 //	of its own, waiting ─► answered ─► drive
 //	of another process  ─► quiet for a second, and not driven ─► waits: keep │ answered: drive
@@ -19,7 +19,7 @@ import (
 // answered a run finds it taken. A run that came from elsewhere is left alone, and its timers with
 // it, until wf store adopt.
 
-// stranger is a run that the keeper does not care for.
+// stranger is a run that the supervisor does not care for.
 type stranger struct {
 	head  protocol.Link // as it was last seen
 	since time.Time     // when; the zero time is a head that was looked at
@@ -30,9 +30,9 @@ const (
 	settled = time.Second           // how long a stranger is quiet before it is looked at
 )
 
-// follow looks for runs to go on with until the keeper ends. A store that cannot be read now is
+// follow looks for runs to go on with until the supervisor ends. A store that cannot be read now is
 // read later.
-func (k *keeper) follow() {
+func (k *Supervisor) follow() {
 	since, err := k.s.Changes(k.ctx)
 	if err == nil && !k.alone {
 		err = k.adopt(func(protocol.RunID) bool { return true })
@@ -63,8 +63,8 @@ func (k *keeper) follow() {
 	}
 }
 
-// pause lets time pass, unless the keeper ends.
-func (k *keeper) pause(d time.Duration) {
+// pause lets time pass, unless the supervisor ends.
+func (k *Supervisor) pause(d time.Duration) {
 	select {
 	case <-time.After(d):
 	case <-k.ctx.Done():
@@ -72,7 +72,7 @@ func (k *keeper) pause(d time.Duration) {
 }
 
 // awaitChange waits for a commit, or until strangers may have settled.
-func (k *keeper) awaitChange(since uint64) (uint64, error) {
+func (k *Supervisor) awaitChange(since uint64) (uint64, error) {
 	wait, stop := context.WithTimeout(k.ctx, settled)
 	defer stop()
 	now, err := k.s.AwaitChange(wait, since)
@@ -85,7 +85,7 @@ func (k *keeper) awaitChange(since uint64) (uint64, error) {
 // adopt goes on with the runs that a daemon, or whoever drove them, left behind: those that
 // were cut off, those that wait, and those that stopping a daemon suspended. What a person
 // suspended, an error or a limit, stays as it is. It looks only at runs that are wanted.
-func (k *keeper) adopt(wanted func(protocol.RunID) bool) error {
+func (k *Supervisor) adopt(wanted func(protocol.RunID) bool) error {
 	heads, err := query.Newest(k.ctx, k.s)
 	if err != nil {
 		return err
@@ -107,12 +107,12 @@ func (k *keeper) adopt(wanted func(protocol.RunID) bool) error {
 		if st.Info.Parent != nil {
 			continue // driven with its parent
 		}
-		goesOn := st.Status() == protocol.Running || st.Status() == protocol.Suspended && st.Code() == errServeStopped.Code
+		goesOn := st.Status() == protocol.Running || st.Status() == protocol.Suspended && st.Code() == ErrStopped.Code
 		switch {
 		case !goesOn && st.Status() != protocol.Waiting, !k.own(run):
 		case goesOn:
 			k.log.Info("going on", "run", run)
-			k.keep(run, engine.DriveOptions{By: "wf serve"})
+			k.Keep(run, engine.DriveOptions{By: "wf serve"})
 		default:
 			k.hold(run, h.Link, st)
 		}
@@ -121,14 +121,14 @@ func (k *keeper) adopt(wanted func(protocol.RunID) bool) error {
 }
 
 // leftAlone reports whether a run was left alone since it came from elsewhere.
-func (k *keeper) leftAlone(run protocol.RunID) bool {
+func (k *Supervisor) leftAlone(run protocol.RunID) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.foreign[run]
 }
 
 // own reports whether a run may go on here. The log has one line about each that came from elsewhere.
-func (k *keeper) own(run protocol.RunID) bool {
+func (k *Supervisor) own(run protocol.RunID) bool {
 	err := k.e.Own(k.ctx, run)
 	k.mu.Lock()
 	told := k.foreign[run]
@@ -146,22 +146,22 @@ func (k *keeper) own(run protocol.RunID) bool {
 }
 
 // adopted reports whether runs that came from elsewhere may have been adopted since the last look.
-func (k *keeper) adopted() bool {
+func (k *Supervisor) adopted() bool {
 	k.mu.Lock()
 	waits := len(k.foreign) > 0
 	k.mu.Unlock()
 	return waits && !k.alone && k.e.Pins != nil && k.e.Pins.Changed()
 }
 
-// leave notes a run that the keeper does not care for.
-func (k *keeper) leave(run protocol.RunID, s stranger) {
+// leave notes a run that the supervisor does not care for.
+func (k *Supervisor) leave(run protocol.RunID, s stranger) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.strangers[run] = s
 }
 
 // hold keeps a run that waits.
-func (k *keeper) hold(run protocol.RunID, head protocol.Link, st *engine.State) {
+func (k *Supervisor) hold(run protocol.RunID, head protocol.Link, st *engine.State) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.runs[run] == nil {
@@ -174,7 +174,7 @@ func (k *keeper) hold(run protocol.RunID, head protocol.Link, st *engine.State) 
 
 // lookAround looks at the runs whose heads moved, and at strangers that are quiet now. One that
 // cannot be read is in nobody's way.
-func (k *keeper) lookAround(moved bool) error {
+func (k *Supervisor) lookAround(moved bool) error {
 	if !moved && !k.unsettled() {
 		return nil
 	}
@@ -203,7 +203,7 @@ func (k *keeper) lookAround(moved bool) error {
 	return nil
 }
 
-func (k *keeper) unsettled() bool {
+func (k *Supervisor) unsettled() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, s := range k.strangers {
@@ -224,7 +224,7 @@ const (
 )
 
 // sort says what is to be done with a run.
-func (k *keeper) sort(run protocol.RunID, head protocol.Link, now time.Time) sorting {
+func (k *Supervisor) sort(run protocol.RunID, head protocol.Link, now time.Time) sorting {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if r := k.runs[run]; r != nil {
@@ -247,7 +247,7 @@ func (k *keeper) sort(run protocol.RunID, head protocol.Link, now time.Time) sor
 }
 
 // consider goes on with a run that another process left waiting, or answered.
-func (k *keeper) consider(run protocol.RunID, h cas.Head) error {
+func (k *Supervisor) consider(run protocol.RunID, h cas.Head) error {
 	driven, err := k.s.Driven(run)
 	if driven {
 		k.leave(run, stranger{h.Link, time.Now()}) // to be looked at when it is let go
@@ -272,7 +272,7 @@ func (k *keeper) consider(run protocol.RunID, h cas.Head) error {
 				return err
 			}
 			if e.Seq == h.Seq && e.Type == protocol.EvAnswered {
-				k.keep(run, engine.DriveOptions{By: "wf serve"})
+				k.Keep(run, engine.DriveOptions{By: "wf serve"})
 			}
 		}
 	}
@@ -280,7 +280,7 @@ func (k *keeper) consider(run protocol.RunID, h cas.Head) error {
 }
 
 // look drives a run that waited if it no longer does.
-func (k *keeper) look(run protocol.RunID, head protocol.Link) error {
+func (k *Supervisor) look(run protocol.RunID, head protocol.Link) error {
 	st, err := k.e.State(k.ctx, run)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package main
+package daemon
 
 import (
 	"context"
@@ -16,21 +16,20 @@ import (
 	"time"
 
 	"wf/cas"
-	sockets "wf/daemon"
 	"wf/engine"
 	"wf/hub/guard"
 	"wf/hub/replay"
 	"wf/protocol"
 )
 
-// liveSockets lets other processes watch the runs that this one drives: on a unix socket beside
+// LiveSockets let other processes watch the runs that this one drives: on a unix socket beside
 // the lock of each, it serves the replay protocol with what is said before it is recorded.
 //
-//	engine ─► notice ─► broadcast ─► <store>/runs/<run>.sock ─► wf watch
+//	engine ─► notice ─► broadcast ─► a socket of the run ─► wf watch
 //
 // The socket appears with the first thing that happens and goes with the drive. A run is none
 // the worse without it: whoever watches then follows the store, and sees no live output.
-type liveSockets struct {
+type LiveSockets struct {
 	store *cas.Store
 	said  replay.Broadcast
 
@@ -46,13 +45,13 @@ type liveSocket struct {
 	http   *http.Server
 }
 
-func newLiveSockets(s *cas.Store) *liveSockets {
-	return &liveSockets{store: s, open: map[protocol.RunID]*liveSocket{}}
+func NewLiveSockets(s *cas.Store) *LiveSockets {
+	return &LiveSockets{store: s, open: map[protocol.RunID]*liveSocket{}}
 }
 
-// notice passes on what happens. It is called while the run's lock is held, and so a socket that
+// Notice passes on what happens. It is called while the run's lock is held, and so a socket that
 // answers nobody is left over from a process that was killed.
-func (l *liveSockets) notice(n engine.Notice) {
+func (l *LiveSockets) Notice(n engine.Notice) {
 	if d, ok := n.Data.(protocol.Delta); ok {
 		l.said.Delta(n.Run, n.Step, d)
 		return
@@ -62,7 +61,7 @@ func (l *liveSockets) notice(n engine.Notice) {
 	}
 	l.said.Event(n.Run, &n.Entry.Event)
 	if n.Entry.Type == protocol.EvDone || n.Entry.Type == protocol.EvCancelled {
-		l.end(n.Run)
+		l.End(n.Run)
 		return
 	}
 	l.mu.Lock()
@@ -75,9 +74,9 @@ func (l *liveSockets) notice(n engine.Notice) {
 	}
 }
 
-// end closes the socket of a run that this process no longer drives. Those who watch read the
+// End closes the socket of a run that this process no longer drives. Those who watch read the
 // rest from the store.
-func (l *liveSockets) end(run protocol.RunID) {
+func (l *LiveSockets) End(run protocol.RunID) {
 	l.said.End(run)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -95,13 +94,13 @@ func (l *liveSockets) end(run protocol.RunID) {
 // leaveTime is how long a process that ends waits for watchers to take leave.
 const leaveTime = 500 * time.Millisecond
 
-// close ends all sockets. A watcher that does not read holds nobody up for long.
-func (l *liveSockets) close() {
+// Close ends all  A watcher that does not read holds nobody up for long.
+func (l *LiveSockets) Close() {
 	l.mu.Lock()
 	runs := maps.Clone(l.open)
 	l.mu.Unlock()
 	for run := range runs {
-		l.end(run)
+		l.End(run)
 	}
 	done := make(chan struct{})
 	go func() {
@@ -116,13 +115,13 @@ func (l *liveSockets) close() {
 
 // listen puts a socket of mode 0600 in place: it is made in a directory that nobody else can
 // enter, since the umask belongs to the commands that this process starts as well.
-func (l *liveSockets) listen(run protocol.RunID) (*liveSocket, error) {
-	dir, name, err := sockets.RunSocket(l.store.Dir(), run)
+func (l *LiveSockets) listen(run protocol.RunID) (*liveSocket, error) {
+	dir, name, err := RunSocket(l.store.Dir(), run)
 	if err != nil {
 		return nil, err
 	}
 	path := filepath.Join(dir, name)
-	if c, err := dialRun(context.Background(), l.store.Dir(), run); err == nil {
+	if c, err := DialRun(context.Background(), l.store.Dir(), run); err == nil {
 		return nil, errors.Join(protocol.ErrRunLive, c.Close())
 	}
 	private, err := os.MkdirTemp(dir, ".sock-")
@@ -152,9 +151,9 @@ func (l *liveSockets) listen(run protocol.RunID) (*liveSocket, error) {
 	return s, nil
 }
 
-// dialRun connects to the process that drives a run of a store.
-func dialRun(ctx context.Context, store string, run protocol.RunID) (c net.Conn, err error) {
-	dir, name, err := sockets.RunSocket(store, run)
+// DialRun connects to the process that drives a run of a store.
+func DialRun(ctx context.Context, store string, run protocol.RunID) (c net.Conn, err error) {
+	dir, name, err := RunSocket(store, run)
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +169,7 @@ func dialRun(ctx context.Context, store string, run protocol.RunID) (c net.Conn,
 const sunPath = 104
 
 // withSocketPath gives f a path of a socket that fits into an address. On Linux a directory
-// whose name is too long is reached by its descriptor; elsewhere it has no sockets.
+// whose name is too long is reached by its descriptor; elsewhere it has no
 func withSocketPath(dir, name string, f func(path string) error) error {
 	path := filepath.Join(dir, name)
 	if len(path) < sunPath {

@@ -1,0 +1,31 @@
+package api
+
+// Report is what a verification found: wf.verify/v1. OK is true when there are no Findings; what
+// could not be checked is listed under NotProven and is no failure.
+type Report struct {
+	Schema    string    `json:"schema"`
+	OK        bool      `json:"ok"`
+	Checked   Checked   `json:"checked"`
+	Findings  []Finding `json:"findings"`
+	NotProven []string  `json:"not_proven"`
+}
+
+// Checked counts what was read.
+type Checked struct {
+	Heads   int   `json:"heads"`
+	Events  int64 `json:"events"`
+	Records int64 `json:"records"`
+	Blocks  int64 `json:"blocks"`
+	Bytes   int64 `json:"bytes"` // of blocks, unpacked
+	Moves   int64 `json:"moves"` // reflog lines
+}
+
+// Finding is one fault. Where is run/seq/field, as far as each is known; for what is not part of
+// a run it is a place in the store or archive.
+type Finding struct {
+	Kind     string `json:"kind"`
+	Where    string `json:"where"`
+	Expected string `json:"expected"`
+	Actual   string `json:"actual"`
+	Fix      string `json:"fix"`
+}

@@ -1,0 +1,70 @@
+package api
+
+import (
+	"context"
+
+	"wf/protocol"
+)
+
+// A Service answers what can be asked of a store of runs, and moves its runs. It is safe for
+// concurrent use. Errors wrap the sentinels of package protocol, whose codes are the same in
+// process and over HTTP; an unknown run or step is an error wrapping protocol.ErrUnknownRun.
+type Service interface {
+	Workflows
+	Runs
+	Driver
+}
+
+// Workflows shows what can be started.
+type Workflows interface {
+	// Workflows lists what can be started, by name.
+	Workflows(ctx context.Context) ([]Workflow, error)
+}
+
+// Runs shows runs. None of it changes anything.
+type Runs interface {
+	// List lists runs, the one that moved last first.
+	List(ctx context.Context, q Query) (*Page, error)
+	// Run is a run with some of its steps.
+	Run(ctx context.Context, run protocol.RunID, w Window) (*Run, error)
+	// Graph is the picture of a run as SVG: its workflow with the path taken.
+	Graph(ctx context.Context, run protocol.RunID) ([]byte, error)
+	// Messages is what a visit was sent first.
+	Messages(ctx context.Context, run protocol.RunID, step string) (*Messages, error)
+	// VisitDiff compares the output of a visit with that of the role's previous one.
+	VisitDiff(ctx context.Context, run protocol.RunID, step string) (*VisitDiff, error)
+	// Diff compares two runs, step by step.
+	Diff(ctx context.Context, left, right protocol.RunID) (*Diff, error)
+	// Explain decides again why a step was entered.
+	Explain(ctx context.Context, run protocol.RunID, step string) (*Explanation, error)
+	// Cache compares every prompt of a run with the one before it.
+	Cache(ctx context.Context, run protocol.RunID) (*Cache, error)
+	// Cost sums what model calls used, by one of CostGroups.
+	Cost(ctx context.Context, run protocol.RunID, by string) (*Cost, error)
+	// Verify proves a run by hash, where it lies. Findings are no error.
+	Verify(ctx context.Context, run protocol.RunID) (*Report, error)
+}
+
+// Driver moves runs. Each method returns when what it did is durable; the run goes on behind
+// it. A run that does not fit is an error wrapping protocol.ErrFinal, ErrNotWaiting or
+// ErrRunLive.
+type Driver interface {
+	// Start begins a run. With a request id that was used before it starts nothing, and fresh
+	// is false.
+	Start(ctx context.Context, s Start) (run protocol.RunID, fresh bool, err error)
+	// Answer answers a waiting visit and names it.
+	Answer(ctx context.Context, run protocol.RunID, a Answer) (step string, err error)
+	// Cancel ends a run permanently.
+	Cancel(ctx context.Context, run protocol.RunID, reason string) error
+	// Suspend stops what a run does and leaves it so that Resume goes on with it. A run that
+	// does nothing just now is left as it is.
+	Suspend(ctx context.Context, run protocol.RunID) error
+	// Compact has the next visit of an agent begin with a compaction of its conversation.
+	Compact(ctx context.Context, run protocol.RunID) error
+	// Resume goes on with a run that is suspended, with higher limits if any are given.
+	Resume(ctx context.Context, run protocol.RunID, r Resume) error
+	// Fork makes a new run that shares what came before a step, and goes on with it.
+	Fork(ctx context.Context, run protocol.RunID, f Fork) (protocol.RunID, error)
+	// Send queues a text of another source for a run.
+	Send(ctx context.Context, run protocol.RunID, m Message) error
+}

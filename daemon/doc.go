@@ -1,0 +1,15 @@
+// Package daemon drives the runs of a store in the background, and lets other processes ask for
+// them: over HTTP, through a hub, or by a socket of the run that a process drives.
+//
+// # Words
+//
+//	Daemon       what wf serve runs, and, in one process with a screen, wf chat and wf tui
+//	Supervisor   drives runs: those that it is given, and those that it finds open
+//	Listener     an address with the guard before it
+//	LiveSockets  let other processes watch a run with what is said before it is recorded
+//
+// # Promised
+//
+// Stopping a daemon suspends what it drives; the next one goes on with that. A run that another
+// process drives is left to it, and so is one that came from elsewhere.
+package daemon

@@ -1,0 +1,65 @@
+package daemon
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"strings"
+	"sync"
+	"wf/hub/client"
+	"wf/hub/relay"
+	"wf/protocol"
+)
+
+// A Hub is where a daemon works as a worker.
+type Hub struct {
+	URL       string
+	TLS       *tls.Config // nil is the system's
+	TokenFile string      // of workers; "" for a hub of this user, which Own reaches
+	// Own finds the address of a hub of this user, which is reached without a token. An address
+	// that is none is an error.
+	Own func(url string) (address string, err error)
+}
+
+// Join connects the daemon to a hub, as long as it runs, until stop is called. stop is never nil.
+func (d *Daemon) Join(h Hub) (stop func(), err error) {
+	stop = func() {}
+	if _, _, err := client.Reach(h.URL, h.TLS); err != nil {
+		return stop, err
+	}
+	id, err := workerID(d.Service.Store.Dir(), d.Name, h.TokenFile)
+	if err != nil {
+		return stop, err
+	}
+	reached := h.URL
+	if h.TokenFile == "" {
+		if reached, err = h.Own(h.URL); err != nil {
+			return stop, err
+		}
+		if !strings.HasPrefix(reached, "unix:") {
+			return stop, protocol.ErrUnauthorized.With("name the file with the token that wf hub made for this agent: --hub-token-file FILE", "the hub %s wants a token of its agents", h.URL)
+		}
+	}
+	agent := &relay.Agent{Hub: reached, TLS: h.TLS, ID: id, Name: d.Name, Version: d.Service.Version, Handler: d.Handler(), Log: d.Log,
+		Store: &hubStore{s: d.Service.Store, catalog: d.Service.Catalog},
+		Moved: func(run protocol.RunID, to string) {
+			err := d.Service.Cancel(d.Supervisor.ctx, run, "the agent "+to+" has this run: the lease of the job had ended here")
+			if err != nil && !errors.Is(err, protocol.ErrFinal) {
+				d.Log.Error("a run of another agent was not stopped", "run", run, "error", err)
+			}
+		}}
+	if h.TokenFile != "" {
+		agent.Token = func() (string, error) { return ReadToken(h.TokenFile) }
+		if _, err := agent.Token(); err != nil {
+			return stop, err
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var done sync.WaitGroup
+	done.Go(func() {
+		if err := agent.Serve(ctx); err != nil {
+			d.Log.Error("the hub is given up", "hub", h.URL, "error", err)
+		}
+	})
+	return func() { cancel(); done.Wait() }, nil
+}

@@ -1,0 +1,161 @@
+package daemon
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+	"wf/cas"
+	"wf/hub/guard"
+	"wf/hub/server"
+	"wf/protocol"
+	"wf/service/compose"
+)
+
+// ListenOptions say where a server listens, and what it lets in.
+type ListenOptions struct {
+	Addresses []string // unix, unix:PATH, PORT, or HOST:PORT
+	TokenFile string   // "" is one in the state of the user
+	Cert, Key string   // files, for TLS
+	Hosts     []string // further names that the server goes by
+	Origins   []string // further origins that may send requests
+}
+
+// A Listener is an address with the guard before it.
+type Listener struct {
+	listener net.Listener
+	Guard    *guard.Guard
+	URL      string // as a client writes it
+	server   *http.Server
+	once     sync.Once
+}
+
+// Listen listens at all addresses, or at none. keys is nil where nothing but sockets
+// listens.
+func Listen(ctx context.Context, store string, o ListenOptions, log *slog.Logger) (all []*Listener, keys *guard.Keys, err error) {
+	defer func() {
+		if err != nil {
+			for _, d := range all {
+				err = errors.Join(err, d.Close())
+			}
+		}
+	}()
+	secure, err := TLS(o.Cert, o.Key)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, text := range o.Addresses {
+		socket := ""
+		if text == "unix" {
+			if socket, err = SocketPath(store); err != nil {
+				return all, nil, err
+			}
+			if n, err := guard.Sweep(ctx, filepath.Dir(socket)); n > 0 || err != nil {
+				log.Info("sockets of processes that were killed are removed", "sockets", n, "err", err)
+			}
+		}
+		e, err := guard.ParseEndpoint(text, socket)
+		if err != nil {
+			return all, nil, err
+		}
+		if e.TCP != "" && keys == nil {
+			if keys, err = guard.OpenKeys(tokenFile(store, o), nil); err != nil {
+				return all, nil, err
+			}
+			keys.Owner = compose.User()
+		}
+		l, err := e.Listen(ctx, secure, keys, log)
+		if err != nil {
+			return all, keys, err
+		}
+		all = append(all, NewListener(l, e, o, secure != nil, keys, log))
+	}
+	return all, keys, nil
+}
+
+// TLS loads a certificate with its key; nil is none.
+func TLS(cert, key string) (*tls.Config, error) {
+	if cert == "" && key == "" {
+		return nil, nil
+	}
+	if cert == "" || key == "" {
+		return nil, protocol.ErrUsage.With("", "--tls-cert and --tls-key belong together")
+	}
+	return guard.LoadTLS(cert, key)
+}
+
+func NewListener(l net.Listener, e guard.Endpoint, o ListenOptions, secure bool, keys *guard.Keys, log *slog.Logger) *Listener {
+	hosts := guard.HostsOf(l, o.Hosts)
+	g := &guard.Guard{Hosts: hosts, Origins: o.Origins, Public: server.Public, Log: log}
+	d := &Listener{listener: l, Guard: g, server: guard.Server(nil, log)}
+	switch {
+	case e.Socket != "":
+		g.Peer = guard.Identity{Name: compose.User(), Scopes: guard.AllScopes}
+		d.URL = "unix:" + e.Socket
+	case secure:
+		g.Keys, d.URL = keys, "https://"+shownHost(hosts, l, o.Hosts)
+	default:
+		g.Keys, d.URL = keys, "http://"+shownHost(hosts, l, o.Hosts)
+	}
+	return d
+}
+
+// shownHost is the name to print: the first that the owner gave, else the address.
+func shownHost(hosts []string, l net.Listener, named []string) string {
+	if len(named) > 0 {
+		return hosts[len(guard.HostsOf(l, nil))]
+	}
+	if len(hosts) == 0 { // on every interface, and nobody said by which name
+		return l.Addr().String()
+	}
+	return hosts[0]
+}
+
+// Serve answers until close, also one that came before.
+func (d *Listener) Serve(h http.Handler) error {
+	d.server.Handler = d.Guard.Wrap(h)
+	if err := d.server.Serve(d.listener); !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
+		return fmt.Errorf("serve %s: %w", d.URL, err)
+	}
+	return nil
+}
+
+// farewell is how long answers that are under way may take when a daemon stops.
+const farewell = 2 * time.Second
+
+// Close lets no one in any more and waits for the answers that are under way.
+func (d *Listener) Close() error {
+	var err error
+	d.once.Do(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), farewell)
+		defer cancel()
+		if err = d.server.Shutdown(ctx); errors.Is(err, context.DeadlineExceeded) {
+			err = d.server.Close()
+		}
+		if shut := d.listener.Close(); !errors.Is(shut, net.ErrClosed) {
+			err = errors.Join(err, shut) // the server did not have it yet
+		}
+	})
+	return err
+}
+
+// tokenFile is where the tokens of a daemon lie: outside of the store, which agents can read.
+func tokenFile(store string, o ListenOptions) string {
+	if o.TokenFile != "" {
+		return o.TokenFile
+	}
+	if abs, err := filepath.Abs(store); err == nil {
+		store = abs
+	}
+	if state := cas.StateDir(os.Getenv); state != "" {
+		return filepath.Join(state, Dir, StoreName(store)+".token")
+	}
+	return filepath.Join(store, Dir, "token")
+}

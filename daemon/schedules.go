@@ -1,0 +1,40 @@
+package daemon
+
+import (
+	"context"
+	"wf/engine"
+	"wf/hub/schedule"
+	"wf/protocol"
+)
+
+// Jobs are the served workflows that the clock starts: of those that were trusted.
+func (d *Daemon) Jobs(context.Context) ([]schedule.Job, error) {
+	all, err := d.Service.Catalog.List()
+	var jobs []schedule.Job
+	for _, f := range all {
+		if f.Program == nil || f.Program.Workflow.Schedule == nil {
+			continue
+		}
+		if why := f.Scheduled(); why != nil {
+			if _, told := d.told.LoadOrStore(f.CID, true); !told {
+				d.Log.Warn("the schedule waits for trust", "workflow", f.Name, "file", f.Path, "fix", protocol.HintOf(why))
+			}
+		} else {
+			jobs = append(jobs, schedule.Job{Workflow: f.Name, File: f.Path, Schedule: *f.Program.Workflow.Schedule})
+		}
+	}
+	return jobs, err
+}
+
+// Fire starts what is due; a firing that was started before is left alone.
+func (d *Daemon) Fire(ctx context.Context, x schedule.Firing) error {
+	f, err := d.Service.Catalog.Find(x.Job.File)
+	if err != nil {
+		return err
+	}
+	if err := f.Scheduled(); err != nil {
+		return err // it was changed since it was listed
+	}
+	_, _, err = d.Service.Launch(ctx, f, nil, engine.Launch{RequestID: x.RequestID, CreatedBy: "schedule"})
+	return err
+}

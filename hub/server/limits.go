@@ -1,0 +1,73 @@
+package server
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"wf/api"
+	"wf/hub/reply"
+	"wf/protocol"
+)
+
+// Bounds of what is kept with a run.
+const (
+	maxName        = 200 // bytes of a type, scope, user, tag or request id
+	maxTitle       = 1000
+	maxDescription = 100_000
+	maxTags        = 64
+)
+
+func checkStart(s *api.Start) error {
+	if s.Workflow == "" {
+		return reply.Badf("workflow is missing: the name of one that GET /v1/workflows lists")
+	}
+	if err := short("title", s.Title, maxTitle); err != nil {
+		return err
+	}
+	if err := short("description", s.Description, maxDescription); err != nil {
+		return err
+	}
+	for _, f := range []struct{ name, text string }{
+		{"type", s.Type}, {"scope", s.Scope}, {"created_by", s.CreatedBy}, {"target_user", s.TargetUser}, {"request_id", s.RequestID},
+	} {
+		if err := short(f.name, f.text, maxName); err != nil {
+			return err
+		}
+	}
+	if strings.ContainsFunc(s.RequestID, unicode.IsControl) {
+		return reply.Badf("request_id has characters that cannot be printed")
+	}
+	if len(s.Tags) > maxTags {
+		return reply.Badf("tags: %d of them, at most %d", len(s.Tags), maxTags)
+	}
+	for i, t := range s.Tags {
+		if t == "" {
+			return reply.Badf("tags[%d] is empty", i)
+		}
+		if err := short(fmt.Sprintf("tags[%d]", i), t, maxName); err != nil {
+			return err
+		}
+	}
+	for role, list := range s.Models {
+		if len(list) == 0 {
+			return reply.Badf("models[%q] is empty", role)
+		}
+	}
+	if _, err := protocol.ParseContext(s.Context); err != nil {
+		return reply.Badf("context: %v", err)
+	}
+	return nil
+}
+
+// short bounds a text; it must be one, in UTF-8.
+func short(name, text string, most int) error {
+	switch {
+	case len(text) > most:
+		return reply.Badf("%s has %d bytes, at most %d", name, len(text), most)
+	case !utf8.ValidString(text):
+		return reply.Badf("%s is not UTF-8", name)
+	}
+	return nil
+}

@@ -1,0 +1,289 @@
+package service
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"maps"
+	"os"
+	"slices"
+
+	"wf/api"
+	"wf/cas"
+	"wf/engine"
+	"wf/engine/lang"
+	"wf/protocol"
+	"wf/service/compose"
+)
+
+// caller is the name that is recorded with what a request does: that of its caller, else the user's.
+func caller(ctx context.Context) string {
+	if c, ok := api.CallerOf(ctx); ok && c.Name != "" {
+		return c.Name
+	}
+	return compose.User()
+}
+
+// Start begins a run of a served workflow.
+func (l *Local) Start(ctx context.Context, s api.Start) (protocol.RunID, bool, error) {
+	f, err := l.Catalog.Find(s.Workflow)
+	if err != nil {
+		return "", false, err
+	}
+	if err := f.Served(); err != nil {
+		return "", false, err
+	}
+	models, err := l.modelsFor(ctx, f.Program, s.Models)
+	if err != nil {
+		return "", false, err
+	}
+	x := engine.Launch{Title: s.Title, Description: s.Description, Type: s.Type, Scope: s.Scope, Tags: s.Tags,
+		CreatedBy: cmp.Or(s.CreatedBy, caller(ctx)), TargetUser: s.TargetUser, RequestID: s.RequestID,
+		Models: models, Context: protocol.ContextMode(s.Context), AllowSecretInputs: s.AllowSecretInputs}
+	inputs := make(map[string]any, len(s.Inputs))
+	for name, value := range s.Inputs {
+		inputs[name] = value
+	}
+	return l.Launch(ctx, f, inputs, x)
+}
+
+// Launch begins a run of a workflow that was found, and has it driven.
+func (l *Local) Launch(ctx context.Context, f compose.Found, inputs map[string]any, x engine.Launch) (run protocol.RunID, fresh bool, err error) {
+	p := f.Program
+	if x.Inputs, err = p.Inputs(inputs); err != nil {
+		return "", false, err
+	}
+	if x.Models, _, err = l.ResolveModels(ctx, p, x.Models); err != nil {
+		return "", false, err
+	}
+	if err = l.SecretsSet(p); err != nil {
+		return "", false, err
+	}
+	x.Program, x.Source, x.File, x.Workspace = p, f.Source, f.Path, l.Dir
+	if x.Description == "" {
+		x.Description = p.Workflow.Description
+	}
+	l.moving.RLock()
+	defer l.moving.RUnlock()
+	if run, fresh, err = l.Engine.Begin(ctx, x); err != nil || !fresh {
+		return run, fresh, err
+	}
+	l.Keeper.Keep(run, engine.DriveOptions{By: caller(ctx)})
+	return run, true, nil
+}
+
+// modelsFor checks the roles that models are chosen for, and that the asker may choose them.
+func (l *Local) modelsFor(ctx context.Context, p *lang.Program, given map[string]api.ModelList) (map[string][]string, error) {
+	if len(given) == 0 {
+		return nil, nil
+	}
+	out := map[string][]string{}
+	for role, list := range given {
+		if !HasAgent(p, role) {
+			return nil, protocol.ErrUsage.With("", "models: the workflow %s has no agent %q", p.Workflow.Name, role)
+		}
+		out[role] = list
+	}
+	return out, l.mayChoose(ctx, p, out)
+}
+
+// mayChoose is nil if the asker of a request may have a run use the models. The owner may choose any.
+// Others may choose what the run could use without them, the models of the workflow and the default
+// one, and what the config allows: a model may be a local file, or cost what its owner never meant
+// to spend. A pattern of the config never allows a file.
+func (l *Local) mayChoose(ctx context.Context, p *lang.Program, chosen map[string][]string) error {
+	if id, ok := api.CallerOf(ctx); !ok || id.Owner {
+		return nil
+	}
+	c, err := l.Config()
+	if err != nil {
+		return err
+	}
+	named := map[string]bool{}
+	for _, role := range p.Workflow.Roles {
+		if r, err := c.Resolve(role.Name, nil, role.Model, os.LookupEnv); err == nil { // else there is none
+			for _, m := range r.Models {
+				named[m] = true
+			}
+		}
+	}
+	for _, list := range chosen {
+		for _, m := range list {
+			if !named[m] && !c.AllowsModel(m) {
+				return protocol.ErrForbidden.With("choose a model of the workflow, use a token of scope admin at wf serve itself, or have the owner add the model to allow_models: in the config of its user",
+					"the model %q is not one that this token may choose", m)
+			}
+		}
+	}
+	return nil
+}
+
+// Answer records an answer; the run goes on here, unless another process drives it.
+func (l *Local) Answer(ctx context.Context, run protocol.RunID, x api.Answer) (string, error) {
+	r := engine.Reply{Step: x.Step, Signal: x.Signal, Choice: x.Choice, Text: x.Text, Shown: x.Shown, By: caller(ctx), Source: "http"}
+	if len(x.Fields) > 0 && string(x.Fields) != "null" {
+		fields, err := protocol.CanonicalizeJSON(x.Fields)
+		if err != nil {
+			return "", protocol.ErrUsage.With("", "fields: %v", err)
+		}
+		r.Fields = fields
+	}
+	l.moving.RLock()
+	defer l.moving.RUnlock()
+	step, err := l.Engine.Answer(ctx, run, r)
+	if err != nil {
+		return "", err
+	}
+	l.Keeper.Keep(run, engine.DriveOptions{By: caller(ctx)})
+	return step, nil
+}
+
+// Cancel ends a run; whoever drives it stops.
+func (l *Local) Cancel(ctx context.Context, run protocol.RunID, reason string) error {
+	if err := l.Engine.Cancel(ctx, run, caller(ctx), reason); err != nil {
+		return err
+	}
+	l.Note(ctx, l.Store, run)
+	return nil
+}
+
+// Suspend stops what a run does here.
+func (l *Local) Suspend(ctx context.Context, run protocol.RunID) error {
+	l.awaitMoves()
+	st, err := l.Engine.State(ctx, run)
+	switch {
+	case err != nil:
+		return err
+	case st.Status().Final():
+		return protocol.ErrFinal.With("", "run %s is %s", run, st.Status())
+	}
+	return l.Keeper.Suspend(ctx, run)
+}
+
+// awaitMoves returns when the keeper has what requests have made to go on until now.
+func (l *Local) awaitMoves() {
+	l.moving.Lock()
+	defer l.moving.Unlock()
+}
+
+// Compact asks for a compaction.
+func (l *Local) Compact(ctx context.Context, run protocol.RunID) error {
+	return l.Engine.Compact(ctx, run, caller(ctx))
+}
+
+// Resume goes on with a run, and returns when that is recorded, or when nothing can move.
+func (l *Local) Resume(ctx context.Context, run protocol.RunID, r api.Resume) error {
+	o := engine.DriveOptions{By: caller(ctx)}
+	for _, name := range slices.Sorted(maps.Keys(r.Limits)) {
+		limit, err := limitOf(ctx, name, r.Limits[name])
+		if err != nil {
+			return err
+		}
+		o.Limits = append(o.Limits, limit)
+	}
+	st, err := l.Engine.State(ctx, run)
+	if err != nil {
+		return err
+	}
+	if st.Status().Final() {
+		return protocol.ErrFinal.With("", "run %s is %s", run, st.Status())
+	}
+	if err := l.Engine.Own(ctx, run); err != nil {
+		return err
+	}
+	if err := l.Engine.MayDrive(run, st, o.Limits); err != nil {
+		return err
+	}
+	return l.Keeper.Resume(ctx, run, st.Status(), o)
+}
+
+// limitOf reads a limit as it stands in JSON: 60, 1.5 or "30m".
+func limitOf(ctx context.Context, name string, value json.RawMessage) (protocol.LimitChanged, error) {
+	text := string(value)
+	var s string
+	if json.Unmarshal(value, &s) == nil {
+		text = s
+	}
+	l, err := ParseLimit(name+"="+text, caller(ctx))
+	if err != nil {
+		return l, protocol.ErrUsage.With(`as in {"limits":{"steps":60,"cost_usd":1.5,"duration":"30m"}}`,
+			"limits: %q: %s is no new limit; there are steps, tokens, cost_usd and duration, each more than 0", name, value)
+	}
+	return l, nil
+}
+
+// Fork makes a new run and goes on with it. One of a run from elsewhere would not go on, and is refused.
+func (l *Local) Fork(ctx context.Context, run protocol.RunID, f api.Fork) (protocol.RunID, error) {
+	at, err := ForkPoint(ctx, l.Store, run, f.Step, f.After)
+	if err != nil {
+		return "", err
+	}
+	o := engine.ForkOptions{At: at, Note: f.Note, By: caller(ctx)}
+	o.Elsewhere = func(*lang.Program, string) (bool, error) { return false, l.Engine.Own(ctx, run) }
+	if len(f.Models) > 0 {
+		st, err := l.Engine.State(ctx, run)
+		if err != nil {
+			return "", err
+		}
+		if o.Models, err = l.modelsFor(ctx, st.Program(), f.Models); err != nil {
+			return "", err
+		}
+		if o.Models, _, err = l.ResolveModels(ctx, st.Program(), o.Models); err != nil {
+			return "", err
+		}
+	}
+	l.moving.RLock()
+	defer l.moving.RUnlock()
+	id, err := l.Engine.Fork(ctx, run, o)
+	if err != nil {
+		return "", err
+	}
+	l.Keeper.Keep(id, engine.DriveOptions{By: caller(ctx)})
+	return id, nil
+}
+
+// Send queues a text for a run. One that answers a question makes the run go on.
+func (l *Local) Send(ctx context.Context, run protocol.RunID, m api.Message) error {
+	l.moving.RLock()
+	defer l.moving.RUnlock()
+	if err := l.Engine.Message(ctx, run, m.Source, m.Text); err != nil {
+		return err
+	}
+	st, err := l.Engine.State(ctx, run)
+	if err != nil {
+		return err
+	}
+	if st.Status() == protocol.Running {
+		l.Keeper.Keep(run, engine.DriveOptions{By: caller(ctx)})
+	}
+	return nil
+}
+
+// ForkPoint is the newest event that the fork shares: the one before the step began, or with
+// after the one that ended it.
+func ForkPoint(ctx context.Context, s *cas.Store, run protocol.RunID, step string, after bool) (protocol.Seq, error) {
+	for e, err := range s.After(ctx, run, 0) {
+		if err != nil {
+			return 0, err
+		}
+		if e.StepName() != step {
+			continue
+		}
+		switch {
+		case !after && e.Type == protocol.EvStepStarted:
+			return e.Seq - 1, nil
+		case after && e.Type == protocol.EvStepCompleted:
+			return e.Seq, nil
+		}
+	}
+	if after {
+		return 0, protocol.ErrUsage.With("without --after the fork does it anew", "%s:%s has not ended", run, step)
+	}
+	return 0, protocol.ErrUnknownRun.With("wf show "+string(run)+" lists the steps", "run %s has no step %s", run, step)
+}
+
+// HasAgent reports whether a workflow has an agent of that name; "" stands for all of them.
+func HasAgent(p *lang.Program, role string) bool {
+	r, found := p.Workflow.RoleNamed(role)
+	return role == "" || found && r.Action == protocol.ActPrompt
+}
