@@ -121,13 +121,12 @@ func (v *visit) answer(ctx context.Context, call protocol.CallMessage, r tool.Re
 	if content == "" {
 		content = "(no output)"
 	}
-	err := v.emit(ctx, protocol.ToolResult{Call: call.ID, Content: protocol.NewText(content), IsError: r.IsError, Appeared: r.Appeared.Clean(v.clean)})
+	err := v.journal(ctx, protocol.ToolResult{Call: call.ID, Content: protocol.NewText(content), IsError: r.IsError, Appeared: r.Appeared.Clean(v.clean)})
 	if err != nil {
 		return err
 	}
 	v.agent.Withheld.drop(v.withheldAs(call.ID))
 	delete(v.raw, call.ID)
-	v.Result(call.ID, content, r.IsError)
 	return nil
 }
 

@@ -106,11 +106,7 @@ func (v *visit) open(ctx context.Context) (string, llms.Model, error) {
 
 func (v *visit) fallBack(ctx context.Context, from string, why *model.Error) error {
 	to := v.Fallback()
-	if err := v.emit(ctx, protocol.ModelFallback{From: from, To: to, Reason: string(why.Class)}); err != nil {
-		return err
-	}
-	v.FallBack(to)
-	return nil
+	return v.journal(ctx, protocol.ModelFallback{From: from, To: to, Reason: string(why.Class)})
 }
 
 // announce journals the digest of P_k, once in an attempt.
@@ -118,11 +114,9 @@ func (v *visit) announce(ctx context.Context, name string) error {
 	if v.Announced {
 		return nil
 	}
-	err := v.emit(roles.Soon(ctx), protocol.PromptSent{
+	return v.journal(roles.Soon(ctx), protocol.PromptSent{
 		Digest: prompt.Digest(v.turn.History.Tools, v.Prompt).String(), Model: name, Params: protocol.NewText(v.turn.Role.Params),
 	})
-	v.Announced = err == nil
-	return err
 }
 
 // call makes one request, journals what came of it, and takes it in.
@@ -159,11 +153,10 @@ func (v *visit) call(ctx context.Context, name string, m llms.Model) error {
 			usage = v.Refusal(name, failed.Overflow.Window, failed.Overflow.Held)
 		}
 		usage.TotalMS = watch.total()
-		if err := v.emit(ctx, usage); err != nil {
+		if err := v.journal(ctx, usage); err != nil {
 			return err
 		}
 		if failed.Overflow != nil {
-			v.Refused(usage)
 			v.refusal = v.why(failed)
 		}
 		return failed
@@ -177,13 +170,9 @@ func (v *visit) call(ctx context.Context, name string, m llms.Model) error {
 		}
 		return err
 	}
-	reply, events := v.reply(r)
-	if err := v.emit(roles.Soon(ctx), append(events, usage)...); err != nil {
-		return err
-	}
-	v.Take(reply, usage)
+	_, events := v.reply(r)
 	v.old = false
-	return nil
+	return v.journal(roles.Soon(ctx), append(events, usage)...)
 }
 
 // gaveUp journals a call that was sent and that its context ended: it may have to be paid for. What

@@ -37,11 +37,7 @@ func (v *visit) compact(ctx context.Context) error {
 	if usage != nil {
 		events = append(events, *usage)
 	}
-	if err := v.emit(ctx, append(append(events, kept...), event)...); err != nil {
-		return err
-	}
-	cut.Apply()
-	return nil
+	return v.journal(ctx, append(append(events, kept...), event)...)
 }
 
 // summarise asks a model once for a summary. Without one that writes it, it is an extract. usage is

@@ -50,10 +50,7 @@ func (v *visit) openTask(ctx context.Context) error {
 	if usage != nil {
 		events = append(events, *usage)
 	}
-	if err := v.emit(ctx, events...); err != nil {
-		return err
-	}
-	return v.StartTask(started.Goal)
+	return v.journal(ctx, events...)
 }
 
 // control carries out a call by which the model steers its task. Nobody is asked for it.
@@ -77,11 +74,10 @@ func (v *visit) refuse(ctx context.Context, call protocol.CallMessage, why error
 
 // settle journals what a task tool did with its result, in one commit.
 func (v *visit) settle(ctx context.Context, call protocol.CallMessage, content string, did protocol.Data) error {
-	if err := v.emit(roles.Soon(ctx), did, protocol.ToolResult{Call: call.ID, Content: protocol.NewText(content)}); err != nil {
+	if err := v.journal(roles.Soon(ctx), did, protocol.ToolResult{Call: call.ID, Content: protocol.NewText(content)}); err != nil {
 		return err
 	}
 	delete(v.raw, call.ID)
-	v.Result(call.ID, content, false)
 	return nil
 }
 
@@ -96,11 +92,7 @@ func (v *visit) updateState(ctx context.Context, call protocol.CallMessage) erro
 		return err
 	}
 	d.Shared = protocol.NewText(string(shared))
-	if err := v.settle(ctx, call, "Saved.", d); err != nil {
-		return err
-	}
-	v.Task.Update(d)
-	return nil
+	return v.settle(ctx, call, "Saved.", d)
 }
 
 // waitOnUser parks the visit until the answer is there; then that is the result of the call.
@@ -109,7 +101,6 @@ func (v *visit) waitOnUser(ctx context.Context, call protocol.CallMessage) error
 	if err != nil {
 		return v.refuse(ctx, call, err)
 	}
-	v.Task.Question = q.Question
 	if a, ok := v.taskAnswer(call.ID); ok {
 		text := strings.TrimSpace(a.Text.S)
 		if text == "" {
@@ -118,7 +109,7 @@ func (v *visit) waitOnUser(ctx context.Context, call protocol.CallMessage) error
 		return v.answer(ctx, call, tool.Result{Content: "You asked:\n\n" + q.Question + "\n\nThe user answers:\n\n" + text})
 	}
 	if _, asked := v.asked[call.ID]; !asked {
-		err := v.emit(ctx,
+		err := v.journal(ctx,
 			protocol.TaskWaitingOn{ID: v.turn.Step.String(), Question: protocol.NewText(q.Question)},
 			protocol.WaitingFor{Kind: protocol.WaitTask, Call: call.ID, Question: protocol.NewText(q.Question)})
 		if err != nil {
@@ -172,8 +163,5 @@ func (v *visit) completeTask(ctx context.Context, call protocol.CallMessage) err
 	for _, result := range v.Ended() {
 		events = append(events, result)
 	}
-	if err := v.emit(roles.Soon(ctx), append(events, done)...); err != nil {
-		return err
-	}
-	return v.Complete(done)
+	return v.journal(roles.Soon(ctx), append(events, done)...)
 }

@@ -85,22 +85,26 @@ func (v *visit) run(ctx context.Context) (protocol.Conclusion, error) {
 	}
 }
 
+// journal writes what happened, then takes it in.
+func (v *visit) journal(ctx context.Context, data ...protocol.Data) error {
+	if err := v.emit(ctx, data...); err != nil {
+		return err
+	}
+	return v.Add(data...)
+}
+
 // tellCorrection journals that an answer was refused, once.
 func (v *visit) tellCorrection(ctx context.Context) error {
 	if v.Corrected == nil {
 		return nil
 	}
-	err := v.emit(roles.Soon(ctx), *v.Corrected)
-	if err == nil {
-		v.Corrected = nil
-	}
-	return err
+	return v.journal(roles.Soon(ctx), *v.Corrected)
 }
 
 // replay takes over what the journal holds of the visit.
 func (v *visit) replay(transcript []protocol.Entry) error {
 	for i := range transcript {
-		data, err := v.Add(&transcript[i])
+		data, err := v.Replay(&transcript[i])
 		if err != nil {
 			return err
 		}

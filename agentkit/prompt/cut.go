@@ -16,8 +16,8 @@ import (
 // The first is a record that later visits go on from; the second ends with the attempt. Either
 // is tried once, until a count below the watermark shows that it worked.
 const (
-	// DefaultKeep is how many visits of a conversation stay whole, if they are small enough.
-	DefaultKeep = 10
+	// defaultKeep is how many visits of a conversation stay whole, if they are small enough.
+	defaultKeep = 10
 
 	// askedWatermark is the least watermark, in tokens, to which a compaction that a person
 	// asked for works: a short conversation gives up its oldest visits only.
@@ -26,7 +26,7 @@ const (
 
 // Cut is an older part of a request that a summary is to take the place of.
 //
-//	Due ─► Read: reflect ─► Ask: the model ─► Text ─► Event: the journal ─► Apply
+//	Due ─► Read: reflect ─► Ask: the model ─► Text ─► Event: the journal ─► Work.Add
 type Cut struct {
 	Read  []protocol.Message // what the model has read, the part in it
 	Ask   []protocol.Message // the request for a summary: all but its last message was sent before
@@ -40,11 +40,6 @@ type Cut struct {
 	least   int                // runes for an extract of that
 	tokens  int64              // the newest count
 	size    float64            // tokens of a byte
-
-	// Of its Event.
-	history protocol.History
-	prompt  []protocol.Message
-	tail    []protocol.Message
 }
 
 // Due tells what has to give way before the next request, nil for nothing. It is asked when all
@@ -188,7 +183,7 @@ func (w *Work) stays(n int) int {
 // prompt then holds no more than the low watermark. A number that the role names itself holds
 // up to the watermark.
 func (w *Work) keep(n int, size float64, most int64) int {
-	want, limit := DefaultKeep, lowOf(most)
+	want, limit := defaultKeep, lowOf(most)
 	if c := w.turn.Role.Compaction; c != nil && c.Keep > 0 {
 		want, limit = c.Keep, most
 	}

@@ -6,8 +6,7 @@
 //
 //	StepRecords, Compactions ─ telling ─► parts ─ format n ─► P_k ─┐
 //	                                                               ├─ Request ─► Contents ─► the model
-//	events of the visit ────── Work.Add ─────► what was said since ┘      │
-//	                                                                      └─► Bytes ─► Digest
+//	events of the visit ─────── Work ────────► what was said since ┘     └─────► Bytes ─► Digest
 //
 // # Words
 //
@@ -19,8 +18,7 @@
 // # Pure
 //
 // No clock, environment, disk, net, chance or map order reaches a message. What is known outside
-// alone (which models a role has, how many tokens they read) is a parameter. The journal fills a
-// Work by Add, a live visit by the methods that Add calls; both give the same requests.
+// alone (which models a role has, how many tokens they read) is a parameter.
 //
 // # Not here
 //

@@ -28,7 +28,7 @@ type fill struct {
 	triedPast bool            // the conversation was compacted, and no count since was below the watermark
 	triedWork bool            // so was the work of the visit
 	over      *protocol.Usage // the newest request was refused; nil once something was done about it
-	refused   bool            // nothing was answered since the first refusal
+	repeated  bool            // nothing was answered since the first refusal
 }
 
 // watermark is where compaction sets in. It is firm where someone knew the model: a guess of
@@ -54,7 +54,7 @@ func (w *Work) measure(u protocol.Usage) {
 	if u.Input == nil {
 		return
 	}
-	w.newest, w.bytes, w.refused = *u.Input, w.size(), false
+	w.newest, w.bytes, w.repeated = *u.Input, w.size(), false
 	if len(w.tail) == 0 {
 		w.opening = w.newest
 	}
@@ -76,13 +76,13 @@ func (w *Work) Refusal(model string, window, held int64) protocol.Usage {
 	return protocol.Usage{Model: model, Stop: protocol.StopOverflow, Window: window, Held: held}
 }
 
-// Refused takes in that a request was refused for its size. Each kind of Cut is tried once then.
-func (w *Work) Refused(u protocol.Usage) {
+// refused takes in that a request was refused for its size. Each kind of Cut is tried once then.
+func (w *Work) refused(u protocol.Usage) {
 	if known := w.windows[u.Model]; u.Window > 0 && (known == 0 || u.Window < known) {
 		w.windows[u.Model] = u.Window
 	}
-	if !w.refused {
-		w.refused, w.triedPast, w.triedWork = true, false, false // to a mark that is lower now
+	if !w.repeated {
+		w.repeated, w.triedPast, w.triedWork = true, false, false // to a mark that is lower now
 	}
 	w.over, w.newest, w.bytes = &u, u.Held, w.size()
 	if len(w.tail) == 0 {

@@ -54,11 +54,20 @@ type userParts struct {
 	past    *protocol.Records
 }
 
-func build(formats map[int]format, h protocol.History) ([]protocol.Message, error) {
+// formatOf is the one that a run keeps.
+func formatOf(formats map[int]format, h *protocol.History) (format, error) {
 	version := max(h.Format, 1)
 	f, ok := formats[version]
 	if !ok {
-		return nil, fmt.Errorf("messages of format %d (this wf knows up to %d): %w", version, len(formats), protocol.ErrSemantics)
+		return f, fmt.Errorf("messages of format %d (this wf knows up to %d): %w", version, len(formats), protocol.ErrSemantics)
+	}
+	return f, nil
+}
+
+func build(formats map[int]format, h protocol.History) ([]protocol.Message, error) {
+	f, err := formatOf(formats, &h)
+	if err != nil {
+		return nil, err
 	}
 	t, err := f.telling(&h)
 	if err != nil {
@@ -70,13 +79,13 @@ func build(formats map[int]format, h protocol.History) ([]protocol.Message, erro
 	u := t.parts(&h.Visit)
 	last := protocol.Message{Role: protocol.RoleUser, Content: f.user(&u)}
 
-	n := 1
-	if system := f.system(&h); system != "" {
+	n, system := 1, f.system(&h)
+	if system != "" {
 		n = 2
 	}
 	messages := make([]protocol.Message, n+2*t.visits())
-	if n == 2 {
-		messages[0] = protocol.Message{Role: protocol.RoleSystem, Content: f.system(&h)}
+	if system != "" {
+		messages[0] = protocol.Message{Role: protocol.RoleSystem, Content: system}
 	}
 	at := len(messages) - 1
 	messages[at] = last
@@ -141,7 +150,8 @@ func resumed(past *protocol.Records, at protocol.Link, n int) (*protocol.Past, e
 	return v, nil
 }
 
-// Join puts an empty line between the parts that are not empty.
+// Join puts an empty line between the parts that are not empty. All formats rest on it: it never
+// changes.
 func Join(parts ...string) string {
 	kept := parts[:0]
 	for _, s := range parts {

@@ -8,27 +8,26 @@ import (
 	"wf/protocol"
 )
 
-// Rebuild gives the messages of the request that a visit had come to when its transcript
-// ended: P_k, and behind it what was said since, compactions included. It is what a process
-// that resumes the visit there would send. A Turn without a Transcript gives P_k. The errors are
-// those of BuildMessages, and of events that cannot be read.
+// Rebuild gives the messages of the request that a visit had come to when its transcript ended:
+// P_k, and behind it what was said since, compactions included. It is what a process that resumes
+// the visit there goes on with; Work.Conclude may add to it before it is sent. A Turn without a
+// Transcript gives P_k. The errors are those of BuildMessages and of Work.Replay.
 func Rebuild(turn protocol.Turn) ([]protocol.Message, error) {
 	w, err := NewWork(&turn, turn.Models, nil)
 	if err != nil {
 		return nil, err
 	}
 	for i := range turn.Transcript {
-		if _, err := w.Add(&turn.Transcript[i]); err != nil {
+		if _, err := w.Replay(&turn.Transcript[i]); err != nil {
 			return nil, fmt.Errorf("transcript of %s: %w", turn.Step, err)
 		}
 	}
 	return w.Request(), nil
 }
 
-// Add takes in the next event of the visit, and returns its data; nil for a type that this binary
-// does not know. The events of one reply were committed together and end with its usage; a usage
-// alone is a call that failed.
-func (w *Work) Add(e *protocol.Entry) (protocol.Data, error) {
+// Replay takes in the next event of the transcript, and returns its data; nil for a type that this
+// binary does not know. The errors are those of Add, and of data that cannot be read.
+func (w *Work) Replay(e *protocol.Entry) (protocol.Data, error) {
 	spec := e.Type.Spec()
 	if spec == nil {
 		return nil, nil
@@ -45,6 +44,19 @@ func (w *Work) Add(e *protocol.Entry) (protocol.Data, error) {
 		return nil, fmt.Errorf("event %d (%s): %w", e.Seq, e.Type, err)
 	}
 	return data(), nil
+}
+
+// Add takes in what was journaled of the visit, in its order. The events of one reply are
+// committed together and end with its usage; a usage alone is a call that failed. The errors are
+// those of BuildMessages; the end of a task with a final response that does not fit the role's
+// schema is one wrapping protocol.ErrCorrupt.
+func (w *Work) Add(data ...protocol.Data) error {
+	for _, d := range data {
+		if err := w.add(d, false); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // add takes in data; ofRun is that of an event which belongs to no step.
@@ -68,34 +80,45 @@ func (w *Work) add(data protocol.Data, ofRun bool) error {
 	case protocol.Usage:
 		w.used(d)
 	case protocol.ToolResult:
-		w.Result(d.Call, d.Content.S, d.IsError)
+		w.result(d.Call, d.Content.S, d.IsError)
 	case protocol.Correction:
 		w.Corrected = nil
 	case protocol.Compacted:
-		if d.Scope == protocol.ScopeVisit {
-			w.setTail(w.replaced(d.Replies, d.Summary.S))
-		} else {
+		switch {
+		case d.Scope != protocol.ScopeVisit:
 			w.moveOn() // P_k is already that which follows from the record of it
+		case d.Replies < 0:
+			return fmt.Errorf("a compaction of %d replies: %w", d.Replies, protocol.ErrCorrupt)
+		default:
+			w.replace(d.Replies, d.Summary.S)
 		}
+	case protocol.CompactionDraft:
+		h := w.compacted(d)
+		p, err := BuildMessages(h)
+		if err != nil {
+			return err
+		}
+		w.turn.History, w.Prompt = h, p
+		w.moveOn()
 	case protocol.SuspendedBy:
 		if !ofRun {
 			w.unsuspend()
 		}
 	case protocol.ModelFallback:
-		w.FallBack(d.To)
+		w.fallBack(d.To)
 	}
 	if w.Task == nil {
 		return nil
 	}
 	switch d := data.(type) {
 	case protocol.TaskStarted:
-		return w.StartTask(d.Goal)
+		return w.startTask(d.Goal)
 	case protocol.TaskStateUpdated:
-		w.Task.Update(d)
+		w.Task.update(d)
 	case protocol.TaskWaitingOn:
-		w.Task.Question = d.Question.S
+		w.Task.question = d.Question.S
 	case protocol.TaskDone:
-		return w.Complete(d)
+		return w.complete(d)
 	}
 	return nil
 }
@@ -109,13 +132,13 @@ func (w *Work) used(u protocol.Usage) {
 	w.Corrected = nil // of an answer before: journaled, or by a version that did not
 	if u.Stop == protocol.StopOverflow {
 		w.Conclude()
-		w.Refused(u)
+		w.refused(u)
 	}
 	reply, said := w.reply, w.said
 	if w.reply, w.said = (protocol.Message{}), false; said {
 		reply.Role = protocol.RoleAssistant
 		w.Conclude()
-		w.Take(reply, u)
+		w.take(reply, u)
 	}
 }
 

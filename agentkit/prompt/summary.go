@@ -51,49 +51,47 @@ func (c *Cut) Text(written string) string {
 }
 
 // Event is what is journaled of the cut, a protocol.CompactionDraft or, of a visit's own work, a
-// protocol.Compacted: with the digest of what is sent next. The Work is the same until Apply. The
-// errors are those of BuildMessages.
+// protocol.Compacted: with the digest of what is sent next. The Work goes on behind the cut when
+// the event is added to it. The errors are those of BuildMessages.
 func (c *Cut) Event(s Summary) (protocol.Data, error) {
-	w := c.work
+	w, tools := c.work, c.work.turn.History.Tools
 	d := protocol.Compacted{TokensBefore: c.tokens, Model: s.Model, Error: protocol.NewText(s.Why)}
-	tools := w.turn.History.Tools
-	after := func() int64 {
-		return int64(c.size * float64(sizeOf(tools, c.prompt)+sizeOf("", c.tail)))
-	}
 	if c.replies > 0 {
-		c.prompt, c.tail = w.Prompt, w.replaced(c.replies, s.Text)
+		next := append(w.Prompt[:len(w.Prompt):len(w.Prompt)], w.replaced(c.replies, s.Text)...)
 		d.Scope, d.Replies, d.Summary = protocol.ScopeVisit, c.replies, protocol.NewText(s.Text)
-		d.Digest, d.TokensAfter = Digest(tools, append(c.prompt[:len(c.prompt):len(c.prompt)], c.tail...)).String(), after()
+		d.Digest, d.TokensAfter = Digest(tools, next).String(), int64(c.size*float64(sizeOf(tools, next)))
 		return d, nil
 	}
-	h := w.turn.History
-	next := protocol.Past{CID: digestOf([]byte(s.Text)), Role: h.Role, Inject: s.Inject,
-		Compaction: &protocol.PastCompaction{Prior: h.Visit.Resumes, Covers: c.Of, Summary: s.Text}}
-	h.Past = append(h.Past[:len(h.Past):len(h.Past)], next)
-	h.Visit.Resumes = next.CID
-	p, err := BuildMessages(h)
+	draft := protocol.CompactionDraft{Compacted: d, Covers: c.Of, Summary: s.Text, Inject: s.Inject}
+	p, err := BuildMessages(w.compacted(draft))
 	if err != nil {
 		return nil, err
 	}
-	c.history, c.prompt, c.tail = h, p, w.tail
-	d.Scope, d.Digest, d.TokensAfter = protocol.ScopeConversation, Digest(tools, p).String(), after()
-	return protocol.CompactionDraft{Compacted: d, Covers: c.Of, Summary: s.Text, Inject: s.Inject}, nil
+	draft.Compacted.Scope, draft.Compacted.Digest = protocol.ScopeConversation, Digest(tools, p).String()
+	draft.Compacted.TokensAfter = int64(c.size * float64(sizeOf(tools, p)+sizeOf("", w.tail)))
+	return draft, nil
 }
 
-// Apply goes on behind the cut, once its event is journaled.
-func (c *Cut) Apply() {
-	if c.replies > 0 {
-		c.work.setTail(c.tail)
-		return
-	}
-	c.work.turn.History, c.work.Prompt = c.history, c.prompt
-	c.work.moveOn()
+// compacted is the history behind a compaction that is no record yet: it is linked by what it goes
+// on from and what it says.
+func (w *Work) compacted(d protocol.CompactionDraft) protocol.History {
+	h := w.turn.History
+	next := protocol.Past{CID: digestOf([]byte(h.Visit.Resumes.String() + d.Summary)), Role: h.Role, Inject: d.Inject,
+		Compaction: &protocol.PastCompaction{Prior: h.Visit.Resumes, Covers: d.Covers, Summary: d.Summary}}
+	h.Past = append(h.Past[:len(h.Past):len(h.Past)], next)
+	h.Visit.Resumes = next.CID
+	return h
 }
 
 // moveOn goes on from a compacted conversation.
 func (w *Work) moveOn() {
 	w.moved, w.Announced = true, false
 	w.opening, w.newest, w.triedPast, w.over = 0, 0, true, nil
+}
+
+// replace goes on from compacted work.
+func (w *Work) replace(n int, summary string) {
+	w.tail, w.newest, w.triedWork, w.over = w.replaced(n, summary), 0, true, nil
 }
 
 // replaced is what was said since P_k, with a summary in the place of the n oldest replies.
@@ -105,11 +103,6 @@ func (w *Work) replaced(n int, summary string) []protocol.Message {
 	return append([]protocol.Message{
 		{Role: protocol.RoleAssistant, Content: summary}, {Role: protocol.RoleUser, Content: goOn},
 	}, w.tail[from:]...)
-}
-
-// setTail goes on from compacted work.
-func (w *Work) setTail(tail []protocol.Message) {
-	w.tail, w.newest, w.triedWork, w.over = tail, 0, true, nil
 }
 
 // pastAsked says what of a conversation is to be summarised.

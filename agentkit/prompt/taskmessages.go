@@ -67,9 +67,9 @@ func (f format) setting(h *protocol.History, t *telling) string {
 
 // Original is the message that sets the task of a visit. The errors are those of BuildMessages.
 func Original(h protocol.History) (string, error) {
-	f, ok := formats[max(h.Format, 1)]
-	if !ok {
-		return "", fmt.Errorf("messages of format %d: %w", h.Format, protocol.ErrSemantics)
+	f, err := formatOf(formats, &h)
+	if err != nil {
+		return "", err
 	}
 	t, err := f.telling(&h)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 
 // Bounds of an attempt.
 const (
-	DefaultTurns     = 20  // replies of the model
-	DefaultTaskTurns = 100 // replies of the model at a task
+	defaultTurns     = 20  // replies of the model
+	defaultTaskTurns = 100 // replies of the model at a task
 	maxCorrections   = 2
 	maxStops         = 3 // times in a row that the model is asked to go on with its task
 )
@@ -23,12 +23,14 @@ const (
 // silent takes the place of a reply without text: providers refuse empty messages.
 const silent = "(no text)"
 
-// Work is a visit as its records tell it: P_k, and what was said since. The live loop and the
-// journal of a process that died fill it by the same methods, so that the requests they send
-// agree. It is for one goroutine.
+// Work is a visit as its records tell it: P_k, and what was said since. It is filled by events
+// alone: those of a live visit by Add, once they are journaled, those of a process that died by
+// Replay. So the requests that both send are the same. It is for one goroutine.
 //
-//	Due ─► Conclude ─► Request ─► the model ─► Take ─► Result for each of Pending ─► Due …
-//	                                            └────► Done
+//	Due ─► Conclude ─► Request ─► the model ─► Add ─► a result for each of Pending ─► Add ─► Due …
+//	                                            └───► Done
+//
+// The zero Work is that of a visit without a conversation of its own: it has no model.
 type Work struct {
 	turn   *protocol.Turn
 	models []string
@@ -104,15 +106,15 @@ func (w *Work) Fallback() string {
 	return ""
 }
 
-// FallBack moves on to a model of that name, if there is one.
-func (w *Work) FallBack(to string) {
+// fallBack moves on to a model of that name, if there is one.
+func (w *Work) fallBack(to string) {
 	if rest := w.models[min(w.model+1, len(w.models)):]; slices.Contains(rest, to) {
 		w.model += 1 + slices.Index(rest, to)
 	}
 }
 
-// Take adds a reply of the model and what its call used. A reply without tool calls is an answer.
-func (w *Work) Take(reply protocol.Message, u protocol.Usage) {
+// take adds a reply of the model and what its call used. A reply without tool calls is an answer.
+func (w *Work) take(reply protocol.Message, u protocol.Usage) {
 	w.measure(u)
 	w.turns++
 	if w.last && len(reply.ToolCalls) > 0 && !w.steers(reply) {
@@ -133,8 +135,8 @@ func (w *Work) Take(reply protocol.Message, u protocol.Usage) {
 	}
 }
 
-// Result adds what a call gave. Results come in the order of the calls.
-func (w *Work) Result(call, content string, isError bool) {
+// result adds what a call gave. Results come in the order of the calls.
+func (w *Work) result(call, content string, isError bool) {
 	w.tail = append(w.tail, protocol.Message{Role: protocol.RoleTool, ToolCallID: call, Content: content, IsError: isError})
 	for i, c := range w.Pending {
 		if c.ID == call {
@@ -156,9 +158,9 @@ func (w *Work) most() int {
 		return n
 	}
 	if w.Task != nil {
-		return DefaultTaskTurns
+		return defaultTaskTurns
 	}
-	return DefaultTurns
+	return defaultTurns
 }
 
 // Conclude tells the model, once its turns are used up, that its next reply must conclude, and

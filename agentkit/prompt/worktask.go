@@ -11,24 +11,24 @@ import (
 
 // Task is the task that a visit is, as far as it has come.
 type Task struct {
-	Goal     string // "" before it is known
-	State    string
-	Question string        // the last one that was asked
-	Shared   protocol.JSON // by this task so far: a canonical object, or nil
+	Goal   string        // "" before it is known
+	Shared protocol.JSON // by this task so far: a canonical object, or nil
 
-	stops int // replies in a row without any call
+	state    string
+	question string // the last one that was asked
+	stops    int    // replies in a row without any call
 }
 
-// Update takes in what the agent noted.
-func (t *Task) Update(d protocol.TaskStateUpdated) {
-	t.State = d.State.S
+// update takes in what the agent noted.
+func (t *Task) update(d protocol.TaskStateUpdated) {
+	t.state = d.State.S
 	if d.Shared.S != "" {
 		t.Shared = protocol.JSON(d.Shared.S)
 	}
 }
 
-// StartTask takes in the goal, and with it P_k. The errors are those of BuildMessages.
-func (w *Work) StartTask(goal string) error {
+// startTask takes in the goal, and with it P_k.
+func (w *Work) startTask(goal string) error {
 	w.Task.Goal, w.turn.History.Goal = goal, goal
 	p, err := BuildMessages(w.turn.History)
 	w.Prompt = p
@@ -88,16 +88,15 @@ func (w *Work) Ended() []protocol.ToolResult {
 	return out
 }
 
-// Complete concludes the visit. A response that does not fit the role's schema was checked before
-// it was journaled: it is an error wrapping protocol.ErrCorrupt.
-func (w *Work) Complete(d protocol.TaskDone) error {
+// complete concludes the visit. The response was checked before it was journaled.
+func (w *Work) complete(d protocol.TaskDone) error {
 	text := d.FinalResponse.S
 	declared, reasons := w.check(text)
 	if len(reasons) > 0 {
 		return fmt.Errorf("the final response of %s: %s: %w", w.turn.Step, reasons[0], protocol.ErrCorrupt)
 	}
-	data, err := task.Data(protocol.TaskData{Goal: w.Task.Goal, Status: protocol.TaskCompleted, State: w.Task.State,
-		Question: w.Task.Question, Summary: d.Summary.S, Shared: protocol.JSON(d.Shared.S)}, declared)
+	data, err := task.Data(protocol.TaskData{Goal: w.Task.Goal, Status: protocol.TaskCompleted, State: w.Task.state,
+		Question: w.Task.question, Summary: d.Summary.S, Shared: protocol.JSON(d.Shared.S)}, declared)
 	if err != nil {
 		return err
 	}
@@ -161,7 +160,7 @@ func (w *Work) remind() {
 	if w.Task == nil || len(w.tail) == 0 {
 		return
 	}
-	last, block := &w.tail[len(w.tail)-1], task.Block(w.Task.Goal, w.Task.State)
+	last, block := &w.tail[len(w.tail)-1], task.Block(w.Task.Goal, w.Task.state)
 	if last.Role != protocol.RoleAssistant && !strings.HasSuffix(last.Content, block) {
 		last.Content += "\n\n" + block
 	}
