@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"wf/protocol"
@@ -23,5 +24,23 @@ func TestARunThatEndsMeanwhileIsShownToItsEnd(t *testing.T) {
 	over, f.seen = true, 9
 	if err := f.asked(t.Context()); !errors.Is(err, errOver) {
 		t.Errorf("after event 9 of 9: %v", err)
+	}
+}
+
+// Commands below another one do not pass over --hub and WF_HUB: they would work on a store that was not
+// asked for.
+func TestNoCommandPassesOverTheHub(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("WF_STORE", dir)
+	for _, line := range []string{"memory add x", "memory ls", "task ls", "task show", "cas show bafy", "store adopt", "gc --yes"} {
+		got := wfMain(append([]string{"--hub", "unix:/nowhere"}, strings.Fields(line)...)...)
+		if got.exit != 2 || !strings.Contains(got.stderr, "works on the store of this machine, not on unix:/nowhere") {
+			t.Errorf("wf %s: %s", line, got)
+		}
+		t.Setenv("WF_HUB", "unix:/anywhere")
+		if got := wfMain(strings.Fields(line)...); got.exit != 2 || !strings.Contains(got.stderr, "not on unix:/anywhere") {
+			t.Errorf("WF_HUB=unix:/anywhere wf %s: %s", line, got)
+		}
+		t.Setenv("WF_HUB", "")
 	}
 }
