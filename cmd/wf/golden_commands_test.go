@@ -12,10 +12,15 @@ import (
 )
 
 // What every command prints: stdout, stderr and the exit status, for a store in which there is a run of every
-// kind. testdata/commands holds it; -update writes it anew.
+// kind. First as it is at the directory of the store, which is what testdata/commands holds (-update writes
+// it anew), then the same commands through a socket, a port and a hub.
 func TestCommands(t *testing.T) {
 	h := newHouse(t)
+	if !testing.Short() {
+		h.startHub(t)
+	}
 	t.Run("directory", func(t *testing.T) { h.atDirectory(t) })
+	h.everywhere(t)
 }
 
 // atDirectory holds what commands print at the directory against the goldens.
