@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 )
 
@@ -197,35 +196,21 @@ func parseCommand(command string) (names, args []string) {
 	return names, shellWords(after)
 }
 
-// wfMain performs a command line in this process, as Main does. Where it waits for what does not come, as it
-// says, it is left as with Ctrl-C.
+// wfMain performs a command line in this process, as Main does.
 func wfMain(args ...string) printed { return wfOn(&screen{}, args...) }
 
 // wfOn is wfMain whose stdout is like a screen.
 func wfOn(like *screen, args ...string) printed {
-	ctx, leave := context.WithCancelCause(context.Background())
-	defer leave(nil)
 	var out, err lockedBuffer
-	hurried := writer(func(p []byte) (int, error) {
-		n, failed := err.Write(p)
-		if said := err.String(); strings.Contains(said, "Ctrl-C withdraws it") || strings.Contains(said, "it is tried again") {
-			leave(signalled{syscall.SIGINT})
-		}
-		return n, failed
-	})
-	a := newAppOn(strings.NewReader(""), &screen{Writer: &out, tty: like.tty, width: like.width}, &screen{Writer: hurried})
+	a := newAppOn(strings.NewReader(""), &screen{Writer: &out, tty: like.tty, width: like.width}, &screen{Writer: &err})
 	root := newRoot(a)
 	root.SetArgs(latestRefs(root, args))
 	root.SetOut(&out)
-	root.SetErr(hurried)
-	failed := execute(ctx, root)
+	root.SetErr(&err)
+	failed := execute(context.Background(), root)
 	if failed != nil && !a.started {
 		failed = usage(failed)
 	}
 	exit := a.finish(failed)
 	return printed{out.String(), err.String(), exit}
 }
-
-type writer func([]byte) (int, error)
-
-func (w writer) Write(p []byte) (int, error) { return w(p) }

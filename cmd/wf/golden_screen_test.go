@@ -11,8 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
-
-	"wf/protocol/lazy"
 )
 
 // Help is as wide as it is where no terminal tells a width, whatever a test of this package runs first.
@@ -21,9 +19,6 @@ func init() {
 		panic(err)
 	}
 }
-
-// ages are the times since, as ls shows them.
-var ages = lazy.Regexp(`(  )\d+[mhdwy]\b`)
 
 // What ls, show and log look like on a terminal of 80 columns, with colours, in their columns: of runs whose
 // ids, times and durations are the same for ever, since they come from archives.
@@ -61,7 +56,7 @@ func TestScreens(t *testing.T) {
 				_, args := parseCommand(p.command)
 				seen := wfOn(&screen{tty: true, width: 80}, append([]string{"--color", "always"}, args...)...)
 				if args[0] == "ls" { // how long ago a run was
-					seen.stdout = ages().ReplaceAllString(m.text(seen.stdout), "${1}AGE")
+					seen.stdout = m.text(seen.stdout)
 				}
 				seen.stdout = strings.ReplaceAll(seen.stdout, "\x1b", "␛")
 				seen.stderr = strings.ReplaceAll(strings.ReplaceAll(seen.stderr, "\x1b", "␛"), top, "/TOP")
