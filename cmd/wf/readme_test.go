@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var updateReadme = flag.Bool("update", false, "write the screen of wf demo in README.md anew")
+var update = flag.Bool("update", false, "write the goldens of the commands, and the screen of wf demo in README.md, anew")
 
 const readme = "../../README.md"
 
@@ -131,7 +131,7 @@ func TestReadmeDemoIsTheRealScreen(t *testing.T) {
 		t.Fatal("README.md has no block after <!-- demo -->")
 	}
 	screen := demoScreen(t)
-	if *updateReadme {
+	if *update {
 		text = append(append(bytes.Clone(text[:block[4]]), screen...), text[block[5]:]...)
 		if err := os.WriteFile(readme, text, 0o644); err != nil {
 			t.Fatal(err)

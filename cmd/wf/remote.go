@@ -44,11 +44,19 @@ func (a *app) hubFlag(root *cobra.Command) {
 	f.StringVar(&a.reach.tokenFile, "hub-token-file", "", "file with the token for it (WF_HUB_TOKEN_FILE; a wf hub of yours on this machine needs none)")
 	f.StringVar(&a.reach.ca, "hub-ca", "", "certificate (PEM) that signed the server's, instead of those of the system")
 	for _, cmd := range root.Commands() {
-		here := cmd.RunE
-		if here == nil || local[cmd.Name()] {
-			continue
+		if !local[cmd.Name()] {
+			a.elsewhere(cmd, remotes[cmd.Name()])
 		}
-		there := remotes[cmd.Name()]
+	}
+}
+
+// elsewhere has a command go to the server that --hub or WF_HUB names, as there does; where that is nil, and
+// for the commands below it, a server is refused: else they would silently work on another store.
+func (a *app) elsewhere(cmd *cobra.Command, there func(*remote, context.Context, *pflag.FlagSet, []string) error) {
+	for _, sub := range cmd.Commands() {
+		a.elsewhere(sub, nil)
+	}
+	if here := cmd.RunE; here != nil {
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
 			url := a.reach.url
 			if url == "" {
@@ -58,7 +66,7 @@ func (a *app) hubFlag(root *cobra.Command) {
 			case url == "":
 				return here(cmd, args)
 			case there == nil:
-				return usagef("wf %s works on the store of this machine, not on %s; leave --hub out, or unset WF_HUB", cmd.Name(), url)
+				return usagef("wf %s works on the store of this machine, not on %s; leave --hub out, or unset WF_HUB", commandName(cmd), url)
 			}
 			r, err := a.dial(url)
 			if err != nil {

@@ -25,10 +25,13 @@ type remoteFollower struct {
 	rep    reporter
 	step   string       // only this one, "" is all
 	to     protocol.Seq // the last event that is wanted; 0 is all
-	// until reports whether the run is over for whoever follows it; nil is when it is complete.
-	until func(context.Context) (bool, error)
+	// until reports whether the run is over for the reader, and which event is its newest; nil is when it
+	// is complete.
+	until func(context.Context) (over bool, newest protocol.Seq, err error)
 
-	gone string // why the connection is gone, as it was told; "" while there is one
+	seen protocol.Seq // the last event that was received
+	end  protocol.Seq // the newest event of a run that is over, when the reader was behind it; 0 before
+	gone string       // why the connection is gone, as it was told; "" while there is one
 }
 
 // lost tells why the connection is gone, each reason once.
@@ -56,6 +59,7 @@ func (f *remoteFollower) back() {
 var errOver = errors.New("the run is over")
 
 func (f *remoteFollower) follow(ctx context.Context, from protocol.Seq) error {
+	f.seen = from
 	head := http.Header{}
 	f.api.Authorize(head)
 	r := client.Replay{URL: f.api.Base() + "/v1/replay", HTTP: f.api.HTTP(), Header: head, Codec: protocol.CBORFrames,
@@ -70,13 +74,14 @@ func (f *remoteFollower) follow(ctx context.Context, from protocol.Seq) error {
 			if err := f.show(ctx, e.Entry); err != nil {
 				return err
 			}
+			f.seen = e.Seq
 			switch e.Type {
 			case protocol.EvDone, protocol.EvCancelled, protocol.EvWaiting, protocol.EvSuspended:
 				parked = true
 			case protocol.EvStepStarted, protocol.EvResumed, protocol.EvAnswered:
 				parked = false
 			}
-			if e.Live && parked {
+			if f.until != nil && (e.Live && parked || f.end > 0 && f.seen >= f.end) {
 				return f.asked(ctx)
 			}
 			return nil
@@ -97,16 +102,23 @@ func (f *remoteFollower) follow(ctx context.Context, from protocol.Seq) error {
 	return err
 }
 
-// asked ends following where the run is over.
+// asked ends following where the run is over and all of it was shown: it may have ended after the last
+// event that came.
 func (f *remoteFollower) asked(ctx context.Context) error {
-	over, err := f.until(ctx)
+	over, newest, err := f.until(ctx)
 	switch {
 	case errors.Is(err, client.ErrUnreachable), errors.Is(err, protocol.ErrAgentAway), errors.Is(err, protocol.ErrShuttingDown):
 		return nil // the connection is as good as gone, and is asked again when it is back
-	case err == nil && over:
+	case err != nil:
+		return err
+	case over && f.seen >= newest:
 		return errOver
+	case over:
+		f.end = newest
+	default:
+		f.end = 0
 	}
-	return err
+	return nil
 }
 
 func (f *remoteFollower) show(ctx context.Context, e protocol.Entry) error {
@@ -140,18 +152,18 @@ func (f *remoteFollower) delta(d protocol.LiveDelta) {
 }
 
 // stopped reports whether a run waits, is suspended or has ended.
-func (r *remote) stopped(run protocol.RunID) func(context.Context) (bool, error) {
-	return func(ctx context.Context) (bool, error) {
-		status, err := r.status(ctx, run)
-		return err == nil && status != protocol.Running, err
+func (r *remote) stopped(run protocol.RunID) func(context.Context) (bool, protocol.Seq, error) {
+	return func(ctx context.Context) (bool, protocol.Seq, error) {
+		status, newest, err := r.status(ctx, run)
+		return err == nil && status != protocol.Running, newest, err
 	}
 }
 
 // final reports whether a run has ended for good.
-func (r *remote) final(run protocol.RunID) func(context.Context) (bool, error) {
-	return func(ctx context.Context) (bool, error) {
-		status, err := r.status(ctx, run)
-		return err == nil && status.Final(), err
+func (r *remote) final(run protocol.RunID) func(context.Context) (bool, protocol.Seq, error) {
+	return func(ctx context.Context) (bool, protocol.Seq, error) {
+		status, newest, err := r.status(ctx, run)
+		return err == nil && status.Final(), newest, err
 	}
 }
 

@@ -27,13 +27,13 @@ func (r *remote) view(ctx context.Context, run protocol.RunID) (*api.Run, []byte
 	return r.window(ctx, run, api.Window{Limit: lastSteps})
 }
 
-// status reads where a run stands.
-func (r *remote) status(ctx context.Context, run protocol.RunID) (protocol.RunStatus, error) {
+// status reads the status of a run, and which event is its newest.
+func (r *remote) status(ctx context.Context, run protocol.RunID) (protocol.RunStatus, protocol.Seq, error) {
 	v, _, err := r.window(ctx, run, api.Window{Limit: 1})
 	if err != nil {
-		return "", err
+		return "", 0, err
 	}
-	return v.Status, nil
+	return v.Status, v.Seq, nil
 }
 
 // window reads a run with some of its steps, in as many answers as that takes.

@@ -1,0 +1,293 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"wf/protocol/lazy"
+)
+
+// otherPlaces are those at which the store of a house is reached, beside its directory. Each starts what serves it and
+// gives the flags with which commands go there.
+var otherPlaces = []struct {
+	name  string
+	quick bool // also with -short
+	start func(*house, *testing.T) []string
+}{
+	{"unix", true, (*house).atSocket},
+	{"serve", false, (*house).atPort},
+	{"hub", false, (*house).atHub},
+}
+
+// everywhere performs the commands at every place. What differs from the goldens of the directory stands in
+// one list, notYet, which is the work that is left: it is checked both ways.
+func (h *house) everywhere(t *testing.T) {
+	want, got := readNotYet(t), differences{}
+	compared := 0
+	for _, place := range otherPlaces {
+		if testing.Short() && !place.quick {
+			continue
+		}
+		t.Run(place.name, func(t *testing.T) {
+			h.at(t, place.name, place.start, want, got)
+			compared++
+		})
+	}
+	if t.Failed() || compared < len(otherPlaces) {
+		return
+	}
+	for i, x := range exceptions {
+		if !excepting[i] {
+			t.Errorf("nothing needs the exception that %s", x.why)
+		}
+	}
+	if *update {
+		if err := os.WriteFile(filepath.Join(testdata, notYet), []byte(got.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("not yet everywhere: %d commands of %d", len(got), comparable(t))
+}
+
+// at performs the commands at one place, on a fresh copy of the store.
+func (h *house) at(t *testing.T, place string, start func(*house, *testing.T) []string, want, got differences) {
+	h.open(t)
+	here := h.fork()
+	flags := start(here, t)
+	for _, b := range books(t, "read", "move") {
+		led := b.performed(t, here, flags)
+		for i, p := range b.pages {
+			name := b.name + ": " + p.command
+			if d := difference(p.printed, led.pages[i].printed); d != "" {
+				got.add(name, place, d)
+			}
+			if w, g := want[name][place], got[name][place]; w != g && !*update {
+				t.Errorf("%s at %s\n%s", name, place, changed(w, g))
+			}
+		}
+	}
+}
+
+func changed(want, got string) string {
+	switch {
+	case got == "":
+		return "is as at the directory: take it off " + notYet + " (-update does)"
+	case want == "":
+		return "is not as at the directory:\n" + got
+	}
+	return "differs in another way from the directory than " + notYet + " says (-want +got):\n" + cmp.Diff(want, got)
+}
+
+// notYet is the file of all differences.
+const notYet = "not_yet_everywhere.txt"
+
+// differences are, by command and place, the first lines that differ.
+type differences map[string]map[string]string
+
+func (d differences) add(command, place, first string) {
+	if d[command] == nil {
+		d[command] = map[string]string{}
+	}
+	d[command][place] = first
+}
+
+// String is the list as it is kept: a command, and for the places at which it differs the same way the
+// first line that does, as it is at the directory and as it is there.
+func (d differences) String() string {
+	var s strings.Builder
+	fmt.Fprintf(&s, "# %d commands do not yet lead everywhere to what they lead to at the directory of the store.\n", len(d))
+	s.WriteString("# The first line that differs: - at the directory, + there.\n")
+	for _, command := range sortedKeys(d) {
+		s.WriteString("\n" + markCommand + command + "\n")
+		var done []string
+		for _, p := range otherPlaces {
+			first := d[command][p.name]
+			if first == "" || slices.Contains(done, first) {
+				continue
+			}
+			done = append(done, first)
+			var at []string
+			for _, q := range otherPlaces {
+				if d[command][q.name] == first {
+					at = append(at, q.name)
+				}
+			}
+			s.WriteString("at " + strings.Join(at, ", ") + "\n" + first)
+		}
+	}
+	return s.String()
+}
+
+func readNotYet(t *testing.T) differences {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(testdata, notYet))
+	if err != nil && !*update {
+		t.Fatal(err)
+	}
+	d := differences{}
+	var command string
+	var at []string
+	for line := range strings.Lines(string(text)) {
+		switch {
+		case strings.HasPrefix(line, markCommand):
+			command = strings.TrimSpace(line[len(markCommand):])
+		case strings.HasPrefix(line, "at "):
+			at = strings.Split(strings.TrimSpace(line[len("at "):]), ", ")
+		case strings.HasPrefix(line, "- "), strings.HasPrefix(line, "+ "):
+			for _, place := range at {
+				d.add(command, place, d[command][place]+line)
+			}
+		}
+	}
+	return d
+}
+
+// comparable is how many commands are performed at each place.
+func comparable(t *testing.T) int {
+	n := 0
+	for _, b := range books(t, "read", "move") {
+		n += len(b.pages)
+	}
+	return n
+}
+
+// exceptions are the differences that are meant, with why. Both texts are compared with them replaced.
+var exceptions = []struct {
+	what func() *regexp.Regexp
+	with string
+	why  string
+}{
+	{lazy.Regexp(`/TOP/house/work/\.wf\b`), "PLACE", "the place has the name under which it was reached"},
+	{lazy.Regexp(`(?m)^store PLACE \((?:from )?--store\)\n`), "", "which store was found, and why, is told where one is looked for"},
+	{lazy.Regexp(`(?m)^(● \S+  run \S+)  (?:def \w+  \(.*\)|at PLACE  \(Ctrl-C leaves, the run goes on\))$`), "$1",
+		"Ctrl-C suspends a run here, and leaves one that is elsewhere"},
+	{lazy.Regexp(`("request_id": ?)"[A-Z2-7]{26}"`), `$1""`, "what is sent has an id, so that it begins one run however often it is sent"},
+	{lazy.Regexp(`\bdesk-[0-9a-f]{8}\b`), "desk", "a daemon without a token of its own has a name by chance"},
+}
+
+// excepting are the exceptions that were needed.
+var excepting = map[int]bool{}
+
+func excepted(p printed) string {
+	for i, x := range exceptions {
+		before := p
+		p.stdout = x.what().ReplaceAllString(p.stdout, x.with)
+		p.stderr = x.what().ReplaceAllString(p.stderr, x.with)
+		excepting[i] = excepting[i] || p != before
+	}
+	return p.String()
+}
+
+// difference is the first line in which what a command printed differs, "" where none does.
+func difference(want, got printed) string {
+	w, g := strings.Split(excepted(want), "\n"), strings.Split(excepted(got), "\n")
+	for i := range max(len(w), len(g)) {
+		var a, b string
+		if i < len(w) {
+			a = w[i]
+		}
+		if i < len(g) {
+			b = g[i]
+		}
+		if a != b {
+			same := 0
+			for same < min(len(a), len(b)) && a[same] == b[same] {
+				same++
+			}
+			return "- " + beside(a, same) + "\n+ " + beside(b, same) + "\n"
+		}
+	}
+	return ""
+}
+
+// beside is a line about a byte of it.
+func beside(line string, at int) string {
+	const before, after = 60, 100
+	var s string
+	if at > before {
+		s = "…" + strings.ToValidUTF8(line[at-before:at], "")
+	} else {
+		s = line[:at]
+	}
+	if at+after < len(line) {
+		return strings.ToValidUTF8(s+line[at:at+after], "") + "…"
+	}
+	return strings.ToValidUTF8(s+line[at:], "")
+}
+
+// atSocket serves the store at a unix socket.
+func (h *house) atSocket(t *testing.T) []string {
+	url := h.serve(t, "--listen", "unix").Listen[0].URL
+	return h.behind(t, url)
+}
+
+// atPort serves the store at a port, with a token.
+func (h *house) atPort(t *testing.T) []string {
+	said := h.serve(t, "--listen", "127.0.0.1:0")
+	return h.behind(t, said.Listen[0].URL, "--hub-token-file", said.TokenFile)
+}
+
+// startHub starts a hub, which stays empty while the other places are compared: for some time after its start
+// a hub tells of a run that it does not know that its daemon may be on the way.
+func (h *house) startHub(t *testing.T) {
+	p := startProcess(t, h.top, "hub", "--listen", "127.0.0.1:0", "--data", filepath.Join(h.top, "hub"))
+	if err := json.Unmarshal(p.line, &h.hub); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// atHub serves the store through the hub.
+func (h *house) atHub(t *testing.T) []string {
+	url := h.hub.Listen[0].URL
+	h.serve(t, "--name", "desk", "--listen", "unix", "--hub", url, "--hub-token-file", h.hub.AgentToken)
+	flags := h.behind(t, url, "--hub-token-file", h.hub.TokenFile)
+	h.await(t, func() bool {
+		var list struct{ Items []json.RawMessage }
+		ls := wfMain(slices.Concat(flags, []string{"ls", "--all", "-n", "0", "-o", "json"})...)
+		return ls.exit == 0 && json.Unmarshal([]byte(ls.stdout), &list) == nil && len(list.Items) == len(h.runs)
+	})
+	h.await(t, func() bool {
+		return !strings.Contains(wfMain(slices.Concat(flags, []string{"show", "NOTHERE"})...).stderr, "has just started")
+	})
+	return flags
+}
+
+// behind are the flags for a server at a URL. A command that does not heed them finds another store.
+func (h *house) behind(t *testing.T, url string, flags ...string) []string {
+	t.Setenv("WF_STORE", filepath.Join(h.top, "house", "empty"))
+	h.mask.place = url
+	return append([]string{"--hub", url}, flags...)
+}
+
+// serve starts a daemon of the store.
+func (h *house) serve(t *testing.T, args ...string) (said servingJSON) {
+	t.Helper()
+	p := startProcess(t, h.dir, append([]string{"serve"}, args...)...)
+	if err := json.Unmarshal(p.line, &said); err != nil {
+		t.Fatal(err)
+	}
+	return said
+}
+
+// await waits until something is so.
+func (h *house) await(t *testing.T, so func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !so() {
+		select {
+		case <-tick.C:
+		case <-t.Context().Done():
+			t.Fatal(t.Context().Err())
+		}
+	}
+}
