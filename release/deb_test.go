@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -142,6 +143,20 @@ func TestDebianOrdersTheVersions(t *testing.T) {
 	for i, later := range ordered[1:] {
 		if out, err := exec.Command("dpkg", "--compare-versions", ordered[i], "lt", later).CombinedOutput(); err != nil || len(out) > 0 {
 			t.Errorf("%s does not come before %s: %v %s", ordered[i], later, err, out)
+		}
+	}
+}
+
+// In a mount namespace of systemd, without namespaces, or without openat2, wf cannot confine commands.
+func TestTheUnitLeavesWfWhatItConfinesWith(t *testing.T) {
+	harmful := regexp.MustCompile(`^(Protect|Private|ReadOnlyPaths|ReadWritePaths|InaccessiblePaths|TemporaryFileSystem|Bind|RootDirectory|` +
+		`RestrictNamespaces|RestrictFileSystems|RestrictSUIDSGID|RestrictAddressFamilies|MemoryDenyWriteExecute|DynamicUser)`)
+	for line := range strings.Lines(string(unit)) {
+		if harmful.MatchString(line) {
+			t.Error(line)
+		}
+		if filter, found := strings.CutPrefix(strings.TrimSpace(line), "SystemCallFilter="); found && (!strings.HasPrefix(filter, "~") || regexp.MustCompile("@(mount|privileged|system-service|setuid|process)").MatchString(filter)) {
+			t.Error(line)
 		}
 	}
 }
