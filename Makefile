@@ -2,7 +2,7 @@
 
 FUZZTIME ?= 3s
 
-.PHONY: check test race lint fuzz bench page build demo update clean
+.PHONY: check test race lint fuzz bench page build release demo update clean
 
 check: ## everything that CI checks
 	.ci/run
@@ -31,6 +31,9 @@ page: ## the web page, from its sources
 build: ## bin/wf, without the C library, which costs a tenth of its start
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o bin/wf ./cmd/wf
 
+release: ## dist/: archives, Debian packages and an image for containers, with their hashes; offline
+	go run ./release
+
 demo: ## a workflow repairs a failing Go module
 	go run ./cmd/wf demo
 
@@ -38,5 +41,5 @@ update: ## the screen in the README and workflows/schema.json, anew
 	go test ./workflows -run Schema -update
 	go test ./cmd/wf -run ReadmeDemo -update
 
-clean: ## what build leaves
-	rm -rf bin
+clean: ## what build and release leave
+	rm -rf bin dist

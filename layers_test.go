@@ -35,6 +35,8 @@ var may = map[string][]string{
 	"daemon":    {"service", "files", "engine", "cas", "hub", "api", "protocol"},
 	"hub":       {"files", "api", "protocol"},
 	"workflows": {},
+	"examples":  {"service", "daemon", "files", "engine", "agentkit", "hub", "roles", "roles/workspace", "cas", "api", "protocol", "workflows"},
+	"release":   {}, // makes packages of the program that it builds
 	"cmd":       {"daemon", "service", "files", "engine", "agentkit", "hub", "cmd/internal", "roles", "roles/workspace", "cas", "api", "protocol", "workflows"},
 
 	"cmd/internal":    {"protocol"}, // what is drawn knows no store and no engine
@@ -278,7 +280,7 @@ func TestAForbiddenArrowIsFound(t *testing.T) {
 		{"agentkit/prompt/a.go", "package prompt\nimport _ \"sync\"", "agentkit/prompt/a.go imports sync: agentkit/prompt is pure"},
 		{"agentkit/prompt/a.go", "package prompt\nimport _ \"wf/agentkit/tool\"", "agentkit/prompt/a.go imports wf/agentkit/tool: agentkit/prompt may import agentkit/task, protocol, roles/frontmatter, nothing else of ours"},
 		{"agentkit/prompt/a_test.go", "package prompt\nimport _ \"wf/agentkit/prompt/prompttest\"", ""},
-		{"util/a.go", "package util", "util/a.go lies in no layer; the layers are agentkit, api, cas, cmd, cmd/internal, daemon, engine, files, hub, protocol, roles, roles/workspace, service, workflows"},
+		{"util/a.go", "package util", "util/a.go lies in no layer; the layers are agentkit, api, cas, cmd, cmd/internal, daemon, engine, examples, files, hub, protocol, release, roles, roles/workspace, service, workflows"},
 		{"cmd/internal/tui/a.go", "package tui\nimport _ \"wf/engine\"", "cmd/internal/tui/a.go imports wf/engine: cmd/internal may import protocol, nothing else of ours"},
 		{"roles/workspace/a.go", "package workspace\nimport _ \"wf/roles\"", "roles/workspace/a.go imports wf/roles: roles/workspace may import protocol, nothing else of ours"},
 		{"cas/a_test.go", "package cas\nimport _ \"wf/engine\"", "cas/a_test.go imports wf/engine: cas may import files, protocol, nothing else of ours"},

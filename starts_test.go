@@ -25,6 +25,7 @@ var starters = map[string]string{
 	"agentkit/modeltest/llama.go":                         "a model server, in tests",
 	"roles/workspace/workspacetest/unprivileged_linux.go": "a test program, in tests",
 	"cmd/wf/run.go":                                       "this binary, for wf run --detach",
+	"release/build.go":                                    "go, git and the wf that it built, in the checkout",
 }
 
 // starts are the ways in which the standard library starts a program.

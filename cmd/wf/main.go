@@ -225,5 +225,6 @@ var commands = []struct {
 	{"more", newModels},
 	{"more", newTrust},
 	{"more", newCompletion},
+	{"more", newMan},
 	{"more", newVersion},
 }

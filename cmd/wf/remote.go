@@ -33,7 +33,7 @@ var remotes = map[string]func(*remote, context.Context, *pflag.FlagSet, []string
 // local are the commands that need no store of runs, and so do not care for a hub.
 var local = map[string]bool{
 	"init": true, "validate": true, "graph": true, "schema": true, "doctor": true, "models": true, "trust": true,
-	"completion": true, "version": true, "serve": true, "hub": true, "demo": true, "exit-codes": true, "help": true,
+	"completion": true, "man": true, "version": true, "serve": true, "hub": true, "demo": true, "exit-codes": true, "help": true,
 }
 
 // hubFlag adds --hub to a tree of commands, and has those that can go there go there. wf serve
