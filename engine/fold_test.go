@@ -8,8 +8,10 @@ import (
 
 	"pgregory.net/rapid"
 
+	"wf/cas"
 	"wf/engine"
 	"wf/engine/lang"
+	"wf/engine/rules"
 	"wf/protocol"
 )
 
@@ -31,7 +33,7 @@ func TestAnItemBeyondItsFanOutIsRefused(t *testing.T) {
 			}
 		}
 	}
-	if _, err := engine.Fold(&engine.Library{}, forged, read); !errors.Is(err, protocol.ErrCorrupt) {
+	if _, err := rules.Fold(engine.Records(read), forged); !errors.Is(err, protocol.ErrCorrupt) {
 		t.Errorf("%v, want a journal that is corrupt", err)
 	}
 }
@@ -70,13 +72,7 @@ func TestAMixedUpJournalIsFoldedOrRefused(t *testing.T) {
 			entries[i].Seq = protocol.Seq(i + 1)
 		}
 		read := func(l protocol.Link) ([]byte, error) { return b.e.Store.Block(ctx, l) }
-		s, err := engine.Fold(&engine.Library{}, func(yield func(protocol.Entry, error) bool) {
-			for _, x := range entries {
-				if !yield(x, nil) {
-					return
-				}
-			}
-		}, read)
+		s, err := rules.Fold(engine.Records(read), each(entries))
 		if err != nil {
 			refused++
 			return
@@ -86,7 +82,7 @@ func TestAMixedUpJournalIsFoldedOrRefused(t *testing.T) {
 			return
 		}
 		_ = s.Reason()
-		if _, err := s.Snapshot(); err != nil {
+		if _, err := cas.Marshal(s.Snapshot()); err != nil {
 			rt.Fatal(err)
 		}
 	})

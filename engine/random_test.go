@@ -325,7 +325,7 @@ func driveRandom(t *testing.T, rt *rapid.T, p *lang.Program, yaml string, troubl
 	}
 	cut := rapid.IntRange(1, len(entries)).Draw(rt, "snapshot at")
 	read := func(l protocol.Link) ([]byte, error) { return b.e.Store.Block(ctx, l) }
-	if err := engine.SnapshotAgrees(entries, cut, read); err != nil {
+	if err := snapshotAgrees(entries, cut, read); err != nil {
 		rt.Fatalf("%v\n%s", err, yaml)
 	}
 	if err := engine.DrivenAgrees(ctx, b.e, id); err != nil {
