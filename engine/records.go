@@ -28,7 +28,7 @@ func (r records) Step(record protocol.Link) (*protocol.StepRecord, error) {
 
 func (r records) Payload(l protocol.Link) ([]byte, error) { return protocol.PayloadBytes(r.read, l) }
 
-func (r records) Data(e *protocol.Event) (protocol.Data, error) { return cas.AnyData(e) }
+func (r records) Data(e protocol.Event) (protocol.Data, error) { return cas.AnyData(&e) }
 
 func (r records) Name(payload []byte) protocol.Link {
 	root, _ := cas.Payload(payload)

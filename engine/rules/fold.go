@@ -33,7 +33,7 @@ func (s *State) FoldMore(events iter.Seq2[protocol.Entry, error]) error {
 		if e.Seq != s.Seq+1 {
 			return fmt.Errorf("event %d follows event %d: %w", e.Seq, s.Seq, protocol.ErrCorrupt)
 		}
-		d, err := s.decode(&e.Event)
+		d, err := s.decode(e.Event)
 		if err != nil {
 			return fmt.Errorf("event %d (%s): %w", e.Seq, e.Type, err)
 		}
@@ -49,7 +49,7 @@ var moves = map[protocol.EventType]bool{protocol.EvRunStarted: true, protocol.Ev
 	protocol.EvAttemptFailed: true, protocol.EvWaiting: true, protocol.EvAnswered: true, protocol.EvApproval: true, protocol.EvMessage: true, protocol.EvUsage: true, protocol.EvSuspended: true,
 	protocol.EvCompacted: true, protocol.EvCompactionAsked: true, protocol.EvCancelled: true, protocol.EvLimitChanged: true, protocol.EvForked: true, protocol.EvDone: true}
 
-func (s *State) decode(e *protocol.Event) (protocol.Data, error) {
+func (s *State) decode(e protocol.Event) (protocol.Data, error) {
 	if !moves[e.Type] {
 		return nil, nil
 	}

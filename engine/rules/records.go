@@ -18,7 +18,7 @@ type Records interface {
 	Payload(protocol.Link) ([]byte, error)
 	// Data decodes the data of an event, nil for a type that this binary does not know. Long texts
 	// are still links.
-	Data(*protocol.Event) (protocol.Data, error)
+	Data(protocol.Event) (protocol.Data, error)
 	// Name is the link by which bytes are stored as a payload.
 	Name(payload []byte) protocol.Link
 }
