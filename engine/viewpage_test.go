@@ -20,6 +20,7 @@ import (
 	"wf/engine"
 	"wf/engine/lang"
 	"wf/engine/rules"
+	"wf/engine/rules/rulestest"
 	"wf/protocol"
 )
 
@@ -49,7 +50,7 @@ var sameStep = cmp.Options{cmpopts.IgnoreUnexported(api.Step{}), cmp.Comparer(fu
 // tried again, a question answered, a fan-out cut off.
 func TestPagesOfStepsAreTheWholeView(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		p, _ := lang.Load([]byte(flow(rt)), lang.Options{File: "random.yaml"})
+		p, _ := lang.Load([]byte(rulestest.Flow(rt)), lang.Options{File: "random.yaml"})
 		if p == nil {
 			rt.Skip("lint refuses it")
 		}

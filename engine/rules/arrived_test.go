@@ -1,7 +1,6 @@
-package engine_test
+package rules_test
 
 import (
-	"context"
 	"fmt"
 	"testing"
 
@@ -38,14 +37,10 @@ func TestTheLastEdgesOfARunAreItsArrivals(t *testing.T) {
 		"the end":           {1, []rules.Arrival{{Edge: 4, At: protocol.NodeEnd, Via: protocol.ViaEdge}}},
 		"failure by a join": {2, []rules.Arrival{{Edge: 2, At: protocol.NodeFail, Via: protocol.ViaEdge}}},
 	} {
-		b := newBench(t)
-		id, v := b.run(arrivalsYAML, map[string]any{"n": c.n})
-		s, err := b.e.State(context.Background(), id)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(c.want, s.Arrivals()); diff != "" {
-			t.Errorf("%s (%s %s): -want +got\n%s", name, v.Status, v.Reason, diff)
+		w := newWorld(t, arrivalsYAML, map[string]any{"n": c.n})
+		v := w.play()
+		if diff := cmp.Diff(c.want, w.s.Arrivals()); diff != "" {
+			t.Errorf("%s (%s %s): -want +got\n%s", name, v.Status, v.Detail, diff)
 		}
 	}
 }
@@ -68,14 +63,10 @@ edges:
 		", on_limit: END": {Edge: 3, At: protocol.NodeEnd, Via: protocol.ViaLimit},
 		"":                {Edge: 3, At: protocol.NodeSuspend, Via: protocol.ViaLimit},
 	} {
-		b := newBench(t)
-		id, v := b.run(fmt.Sprintf(yaml, onLimit), nil)
-		s, err := b.e.State(context.Background(), id)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff([]rules.Arrival{want}, s.Arrivals()); diff != "" {
-			t.Errorf("%q (%s %s): -want +got\n%s", onLimit, v.Status, v.Reason, diff)
+		w := newWorld(t, fmt.Sprintf(yaml, onLimit), nil)
+		v := w.play()
+		if diff := cmp.Diff([]rules.Arrival{want}, w.s.Arrivals()); diff != "" {
+			t.Errorf("%q (%s %s): -want +got\n%s", onLimit, v.Status, v.Detail, diff)
 		}
 	}
 }
