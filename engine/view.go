@@ -341,9 +341,7 @@ func (b *viewer) finish(ctx context.Context) error {
 		v.Leftovers = s.Lacking()
 	}
 	for x := range s.Visits() {
-		if x.Mode != rules.Ended {
-			b.open(x)
-		}
+		b.open(x)
 	}
 	for _, st := range v.Steps {
 		if role, ok := o.Program.Workflow.RoleNamed(st.Role); ok {
@@ -403,7 +401,7 @@ func (b *viewer) info() error {
 // open says where a visit stands that has not ended.
 func (b *viewer) open(x rules.Visit) {
 	st := b.steps[x.Step.String()]
-	if st == nil {
+	if st == nil || x.Mode == rules.Ended {
 		return
 	}
 	st.Status = b.s.Shown(x.Mode)
