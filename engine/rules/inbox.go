@@ -23,8 +23,8 @@ func (s *State) FreeQuestion() (step string, ok bool) {
 	return w.Step.String(), true
 }
 
-// Addressed is the visit that asks a question without words while messages wait in the inbox: it is the
-// turn of those who talk with the run, and they have said something already.
+// Addressed is the visit that asks a question without words while messages wait in the inbox: what it waits
+// for has been said already.
 func (s *State) Addressed() (step string, ok bool) {
 	if len(s.inbox) == 0 || s.stop != nil {
 		return "", false

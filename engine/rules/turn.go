@@ -12,8 +12,8 @@ import (
 )
 
 // Turn is what a visit that has begun is performed with, as far as it follows from the journal:
-// templates rendered, models chosen. Its key, its walls, its history and its transcript are left to who
-// performs it.
+// templates rendered, models chosen. Its key, whether it is confined, its history and its transcript are
+// left to the engine. A step that is not in the live region is an error wrapping protocol.ErrNotFound.
 func (s *State) Turn(run protocol.RunID, step string) (protocol.Turn, error) {
 	v, a, err := s.visitNamed(step)
 	if err != nil {

@@ -67,7 +67,8 @@ func (s *State) Visits() iter.Seq[Visit] {
 	}
 }
 
-// Record is the StepRecord of a visit as far as it follows from the journal: all but what it concluded.
+// Record is the StepRecord of a visit as far as it follows from the journal: all but what it concluded. The
+// errors are those of Visit and of Records.
 func (s *State) Record(step string, status protocol.StepStatus) (protocol.StepRecord, error) {
 	v, a, err := s.visitNamed(step)
 	if err != nil {
