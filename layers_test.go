@@ -69,6 +69,7 @@ var core = map[string][]string{
 	"engine/lint":   {"os", "net", "net/http", "math/rand", "math/rand/v2", "crypto/rand", "os/exec", "time"},
 	"engine/layout": {"os", "net", "net/http", "math/rand", "math/rand/v2", "crypto/rand", "os/exec", "time"},
 	"engine/yaml":   {"os", "net", "net/http", "math/rand", "math/rand/v2", "crypto/rand", "os/exec"},
+	"engine/rules":  {"os", "net", "net/http", "math/rand", "math/rand/v2", "crypto/rand", "os/exec", "time", "sync", "context"},
 	"api":           {"os", "net", "net/http", "math/rand", "math/rand/v2", "crypto/rand", "os/exec", "time"},
 	"protocol":      {"os", "net", "net/http", "math/rand", "math/rand/v2", "crypto/rand", "os/exec"},
 
@@ -77,8 +78,10 @@ var core = map[string][]string{
 }
 
 // only are the packages of ours that a package imports besides, where its layer may import more: what an
-// agent is sent follows from records, and no config, tool or model has a part in it.
+// agent is sent follows from records, and no config, tool or model has a part in it; what the rules read
+// comes in by an interface, and no store with it.
 var only = map[string][]string{
+	"engine/rules":    {"engine/lang", "protocol", "roles/frontmatter"},
 	"agentkit/prompt": {"agentkit/task", "protocol", "roles/frontmatter"},
 	"agentkit/task":   {"protocol"},
 }
@@ -280,6 +283,10 @@ func TestAForbiddenArrowIsFound(t *testing.T) {
 		{"agentkit/prompt/a.go", "package prompt\nimport _ \"sync\"", "agentkit/prompt/a.go imports sync: agentkit/prompt is pure"},
 		{"agentkit/prompt/a.go", "package prompt\nimport _ \"wf/agentkit/tool\"", "agentkit/prompt/a.go imports wf/agentkit/tool: agentkit/prompt may import agentkit/task, protocol, roles/frontmatter, nothing else of ours"},
 		{"agentkit/prompt/a_test.go", "package prompt\nimport _ \"wf/agentkit/prompt/prompttest\"", ""},
+		{"engine/rules/a.go", "package rules\nimport _ \"sync\"", "engine/rules/a.go imports sync: engine/rules is pure"},
+		{"engine/rules/a.go", "package rules\nimport _ \"wf/cas\"", "engine/rules/a.go imports wf/cas: engine/rules may import engine/lang, protocol, roles/frontmatter, nothing else of ours"},
+		{"engine/rules/a.go", "package rules\nimport _ \"wf/engine\"", "engine/rules/a.go imports wf/engine: engine/rules may import engine/lang, protocol, roles/frontmatter, nothing else of ours"},
+		{"engine/rules/a_test.go", "package rules\nimport _ \"wf/cas\"", ""},
 		{"util/a.go", "package util", "util/a.go lies in no layer; the layers are agentkit, api, cas, cmd, cmd/internal, daemon, engine, examples, files, hub, protocol, release, roles, roles/workspace, service, workflows"},
 		{"cmd/internal/tui/a.go", "package tui\nimport _ \"wf/engine\"", "cmd/internal/tui/a.go imports wf/engine: cmd/internal may import protocol, nothing else of ours"},
 		{"roles/workspace/a.go", "package workspace\nimport _ \"wf/roles\"", "roles/workspace/a.go imports wf/roles: roles/workspace may import protocol, nothing else of ours"},

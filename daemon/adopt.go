@@ -6,6 +6,7 @@ import (
 
 	"wf/cas"
 	"wf/engine"
+	"wf/engine/rules"
 	"wf/protocol"
 	"wf/service/query"
 )
@@ -161,7 +162,7 @@ func (k *Supervisor) leave(run protocol.RunID, s stranger) {
 }
 
 // hold keeps a run that waits.
-func (k *Supervisor) hold(run protocol.RunID, head protocol.Link, st *engine.State) {
+func (k *Supervisor) hold(run protocol.RunID, head protocol.Link, st *rules.State) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.runs[run] == nil {

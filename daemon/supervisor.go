@@ -10,6 +10,7 @@ import (
 
 	"wf/cas"
 	"wf/engine"
+	"wf/engine/rules"
 	"wf/protocol"
 )
 
@@ -224,7 +225,7 @@ func (k *Supervisor) drive(ctx context.Context, run protocol.RunID, r *kept, o e
 // settle decides what follows a drive: another one, if somebody asked for it or answered just
 // then, or to wait, or to let the run go. What another process commits from here on is a change
 // that follow sees.
-func (k *Supervisor) settle(run protocol.RunID, r *kept, st *engine.State, failed error) (next engine.DriveOptions, more bool) {
+func (k *Supervisor) settle(run protocol.RunID, r *kept, st *rules.State, failed error) (next engine.DriveOptions, more bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if r.resume != nil && k.ctx.Err() == nil && (errors.Is(failed, context.Canceled) || failed == nil && !st.Status().Final()) {
@@ -257,7 +258,7 @@ func (k *Supervisor) settle(run protocol.RunID, r *kept, st *engine.State, faile
 }
 
 // await notes that a run waits, and wakes at its first timer. The caller holds mu.
-func (k *Supervisor) await(run protocol.RunID, r *kept, st *engine.State) {
+func (k *Supervisor) await(run protocol.RunID, r *kept, st *rules.State) {
 	r.due = 0
 	for _, w := range st.Waiting() {
 		if w.Due > 0 && (r.due == 0 || w.Due < r.due) {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"wf/engine/lang"
+	"wf/engine/rules"
 	"wf/protocol"
 )
 
@@ -19,7 +20,7 @@ type Candidate struct {
 
 // ModelsOf are what an agent tries in order: the override, else the role's own.
 func (c Candidate) ModelsOf(role *protocol.Role) []string {
-	return modelsOf(c.Models, role)
+	return rules.Models(c.Models, role)
 }
 
 // admit asks Admit, if there is one.
@@ -32,13 +33,13 @@ func (e *Engine) admit(c Candidate) error {
 
 // MayDrive reports whether a run may be driven under limits that are raised first: nil, or the
 // error with which Drive would refuse it before it writes anything.
-func (e *Engine) MayDrive(run protocol.RunID, s *State, raised []protocol.LimitChanged) error {
+func (e *Engine) MayDrive(run protocol.RunID, s *rules.State, raised []protocol.LimitChanged) error {
 	if s.Info.Parent != nil && !s.Info.Forked.Defined() || s.Status().Final() {
 		return nil // Admit was asked for the run that has the sub-workflow
 	}
 	limits := s.Limits
 	for _, l := range raised {
-		raise(&limits, l)
+		limits = rules.Raised(limits, l)
 	}
-	return e.admit(Candidate{Program: s.prog, File: s.Info.File, Workspace: s.Info.Workspace, Models: s.Info.Models, Limits: limits, Run: run})
+	return e.admit(Candidate{Program: s.Program(), File: s.Info.File, Workspace: s.Info.Workspace, Models: s.Info.Models, Limits: limits, Run: run})
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"wf/cas"
+	"wf/engine/rules"
 	"wf/protocol"
 )
 
@@ -34,7 +35,7 @@ func (d *driver) decide(ctx context.Context, b *batch) error {
 		if err := d.converse(b); err != nil {
 			return err
 		}
-		plan, err := d.s.plan(max(1, d.parallel()-len(d.work)-len(b.begin)))
+		plan, err := d.s.Plan(max(1, d.parallel()-len(d.work)-len(b.begin)))
 		if err != nil {
 			return err
 		}
@@ -72,7 +73,7 @@ func (d *driver) parallel() int {
 }
 
 // begin adds the start of a new visit.
-func (d *driver) begin(ctx context.Context, b *batch, x Decision) error {
+func (d *driver) begin(ctx context.Context, b *batch, x rules.Decision) error {
 	started := protocol.StepStarted{Start: d.s.Start, Parents: x.Parents, Role: x.Role, Visit: x.Visit, Item: x.Item,
 		Edge: x.Edge, Via: x.Via, EdgePrompt: protocol.NewText(x.EdgePrompt), Resumes: x.Resumes, Attempt: 1, Of: max(0, x.Of)}
 	if x.Item != nil {
@@ -87,11 +88,11 @@ func (d *driver) begin(ctx context.Context, b *batch, x Decision) error {
 		started.Tools = b.payload(d, prep.Tools)
 	}
 	if !x.Empty {
-		if prep.Inject, started.Messages, err = d.messages(x.Role, prep.Inject); err != nil {
+		if prep.Inject, started.Messages, err = d.s.Inject(x.Role, prep.Inject); err != nil {
 			return err
 		}
 	}
-	started.Compact = d.s.compact && d.s.isAgent(x.Role) && x.Resumes.Defined()
+	started.Compact = d.s.Compacts(x)
 	if prep.Inject != "" {
 		started.Inject = b.payload(d, prep.Inject)
 	}
@@ -102,11 +103,7 @@ func (d *driver) begin(ctx context.Context, b *batch, x Decision) error {
 		b.begin = append(b.begin, x.Step.String())
 		return nil
 	}
-	v, a, err := d.s.visitNamed(x.Step.String())
-	if err != nil {
-		return err
-	}
-	rec, err := d.record(a, v, protocol.StepSkipped)
+	rec, err := d.s.Record(x.Step.String(), protocol.StepSkipped)
 	if err != nil {
 		return err
 	}
@@ -146,7 +143,7 @@ func (b *batch) put(d *driver, x cas.Draft, now int64) error {
 	d.remember(x.Blocks())
 	b.drafts = append(b.drafts, x)
 	stored := x.Stored()
-	if err := d.s.apply(&d.e.lib, x.Step, d.s.Seq+1, x.At, stored.EventType(), stored); err != nil {
+	if err := d.s.Apply(x.Step, d.s.Seq+1, x.At, stored.EventType(), stored); err != nil {
 		return fmt.Errorf("%s of %s: %w", stored.EventType(), x.Step, err)
 	}
 	return nil
@@ -154,7 +151,7 @@ func (b *batch) put(d *driver, x cas.Draft, now int64) error {
 
 // reopen adds further attempts: of visits that were answered or resumed, whose retry is due,
 // or that were cut off when the process before this one ended.
-func (d *driver) reopen(b *batch, plan Plan) error {
+func (d *driver) reopen(b *batch, plan rules.Plan) error {
 	busy := map[string]bool{}
 	for _, step := range b.begin {
 		busy[step] = true
@@ -186,37 +183,36 @@ func (d *driver) reopen(b *batch, plan Plan) error {
 
 // attempt starts a visit again: the same attempt where it was only interrupted.
 func (d *driver) attempt(b *batch, step string) error {
-	v, a, err := d.s.visitNamed(step)
+	v, err := d.s.Visit(step)
 	if err != nil {
 		return err
 	}
-	started := d.startedAs(a, v)
-	if v.anew {
-		started.Attempt++
+	if v.Anew {
+		v.Begun.Attempt++
 	}
 	b.begin = append(b.begin, step)
-	return b.draft(d, step, started)
+	return b.draft(d, step, v.Begun)
 }
 
 // cutOff goes on with a visit whose process ended in the middle. A command may have acted:
 // it is a new attempt, and one that must run only once asks a person.
 func (d *driver) cutOff(b *batch, step string) error {
-	v, a, err := d.s.visitNamed(step)
+	v, err := d.s.Visit(step)
 	if err != nil {
 		return err
 	}
-	role, ok := d.s.prog.Workflow.RoleNamed(a.role)
+	role, ok := d.s.Program().Workflow.RoleNamed(v.Begun.Role)
 	switch {
-	case ok && role.Action == protocol.ActPrompt && len(d.s.inbox) > 0:
+	case ok && role.Action == protocol.ActPrompt && d.s.Unread() > 0:
 		b.begin = append(b.begin, step)
-		return d.interject(b, step, v, d.startedAs(a, v))
+		return d.interject(b, step, v.Begun)
 	case !ok || role.Action != protocol.ActRun:
 		return d.attempt(b, step)
 	}
 	if role.Once {
 		return b.draft(d, step, onceQuestion)
 	}
-	cut := protocol.AttemptFailed{Attempt: v.attempt, RetryAt: d.e.now(),
+	cut := protocol.AttemptFailed{Attempt: v.Begun.Attempt, RetryAt: d.e.now(),
 		Error: protocol.ErrorInfo{Code: "cut_off", Phase: "run", Message: "wf ended while the command ran"}}
 	if err := b.draft(d, step, cut); err != nil {
 		return err

@@ -15,6 +15,7 @@ import (
 
 	"wf/cas"
 	"wf/engine"
+	"wf/engine/rules"
 	"wf/protocol"
 )
 
@@ -244,7 +245,7 @@ func BenchmarkFold(b *testing.B) {
 		read := func(l protocol.Link) ([]byte, error) { return s.Block(context.Background(), l) }
 		b.ResetTimer()
 		for range b.N {
-			if _, err := engine.Fold(&engine.Library{}, s.After(context.Background(), id, 0), read); err != nil {
+			if _, err := rules.Fold(engine.Records(read), s.After(context.Background(), id, 0)); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"wf/cas"
+	"wf/engine/rules"
 	"wf/protocol"
 )
 
@@ -47,7 +48,7 @@ type Prompter func(protocol.Turn) (bytes []byte, digest protocol.Link, err error
 func (e *Engine) Check(ctx context.Context, run protocol.RunID, render Prompter) (*CheckReport, error) {
 	c := checker{e: e, run: run, read: e.reader(ctx), render: render, r: &CheckReport{Findings: []Finding{}},
 		started: map[string]protocol.StepStarted{}, first: map[string]protocol.Seq{}, goals: map[string]string{}, tasks: map[protocol.Link]bool{}, prompts: map[protocol.Link][]byte{}, starts: map[protocol.Link]protocol.Link{}}
-	s := newState(c.read)
+	s := rules.New(e.lib.records(c.read))
 	for x, err := range e.Store.After(ctx, run, 0) {
 		if err != nil {
 			return nil, err
@@ -56,7 +57,7 @@ func (e *Engine) Check(ctx context.Context, run protocol.RunID, render Prompter)
 		if err := c.event(ctx, s, x); err != nil {
 			return nil, fmt.Errorf("run %s, event %d: %w", run, x.Seq, err)
 		}
-		if err := s.FoldMore(&e.lib, one(x)); err != nil {
+		if err := s.FoldMore(one(x)); err != nil {
 			return nil, fmt.Errorf("run %s: %w", run, err)
 		}
 	}
@@ -78,7 +79,7 @@ type checker struct {
 	starts  map[protocol.Link]protocol.Link // the Start under which that visit was made
 }
 
-func (c *checker) event(ctx context.Context, s *State, x protocol.Entry) error {
+func (c *checker) event(ctx context.Context, s *rules.State, x protocol.Entry) error {
 	switch x.Type {
 	case protocol.EvStepStarted:
 		d, err := cas.DecodeData[protocol.StepStarted](&x.Event)
@@ -123,8 +124,8 @@ func stepLink(step string) protocol.Link {
 }
 
 // decision compares a step_started with what the rules ask for at that point.
-func (c *checker) decision(s *State, x protocol.Entry, d protocol.StepStarted) error {
-	asked, err := s.asked(d)
+func (c *checker) decision(s *rules.State, x protocol.Entry, d protocol.StepStarted) error {
+	asked, err := s.Asked(d)
 	if err != nil {
 		return err
 	}
@@ -148,58 +149,6 @@ func (c *checker) decision(s *State, x protocol.Entry, d protocol.StepStarted) e
 	return nil
 }
 
-// asked are the visits that the rules ask for at a point where d began: those of its role, of a
-// fan-out the one of its item.
-func (s *State) asked(d protocol.StepStarted) (out []Decision, err error) {
-	add := func(fan *fanOut) error {
-		i := 0
-		if d.Item != nil {
-			i = d.Item.Index
-		}
-		if len(fan.values) == 0 {
-			out = append(out, fan.base)
-			return nil
-		}
-		if i >= len(fan.values) {
-			return nil
-		}
-		x, err := s.item(fan, i)
-		out = append(out, x)
-		return err
-	}
-	if a := s.sameFiring(d); a != nil && a.of > 0 {
-		fan, err := s.fanOf(a)
-		if err != nil {
-			return nil, err
-		}
-		return out, add(fan)
-	}
-	fs := s.firings()
-	if _, _, failed := s.toFail(fs); failed || s.stop != nil {
-		return nil, nil
-	}
-	for _, f := range fs {
-		for _, t := range f.targets {
-			if f.err != nil || t.done || t.node != d.Role {
-				continue
-			}
-			if s.prog.Workflow.Edges[f.edge].ForEach == "" || t.via == protocol.ViaLimit {
-				x, err := s.decision(f, t, 0)
-				if err == nil {
-					out = append(out, x)
-				}
-				continue
-			}
-			if fan, err := s.fanOut(f.edge, f.up, links(f.sources), t, 0); err == nil {
-				if err := add(fan); err != nil {
-					return nil, err
-				}
-			}
-		}
-	}
-	return out, nil
-}
-
 func describe(role string, parents []protocol.Link, item *protocol.Item, edge int, via protocol.Via, prompt string, resumes protocol.Link, visit int) string {
 	at := ""
 	if item != nil {
@@ -209,7 +158,7 @@ func describe(role string, parents []protocol.Link, item *protocol.Item, edge in
 }
 
 // prompt rebuilds P_k and compares its digest, and the prefix it shares with P_{k-1}.
-func (c *checker) prompt(ctx context.Context, s *State, x protocol.Entry) error {
+func (c *checker) prompt(ctx context.Context, s *rules.State, x protocol.Entry) error {
 	d, err := cas.DecodeData[protocol.PromptSent](&x.Event)
 	if err != nil {
 		return err
@@ -257,7 +206,7 @@ func (c *checker) acrossAFork(prompt, before []byte, now, was protocol.Link) (p,
 		return nil, nil, false, err
 	}
 	old, err := c.e.lib.open(was, c.read)
-	if err != nil || !bytes.Equal(o.raw, old.raw) {
+	if err != nil || !bytes.Equal(o.Raw, old.Raw) {
 		return nil, nil, false, err
 	}
 	return prompt[len(lasting(prompt)):], before[len(lasting(before)):], true, nil
@@ -276,7 +225,7 @@ func place(x protocol.Entry) string { return fmt.Sprintf("seq %d %s", x.Seq, x.S
 
 // rebuild renders what was sent after an event and compares its digest: P_k, or with the
 // transcript up to there the request in the middle of the visit.
-func (c *checker) rebuild(ctx context.Context, s *State, x protocol.Entry, digest string, within bool) ([]byte, error) {
+func (c *checker) rebuild(ctx context.Context, s *rules.State, x protocol.Entry, digest string, within bool) ([]byte, error) {
 	started, ok := c.started[x.StepName()]
 	if !ok {
 		return nil, fmt.Errorf("a %s of %s, which was not started: %w", x.Type, x.StepName(), protocol.ErrCorrupt)
@@ -285,11 +234,11 @@ func (c *checker) rebuild(ctx context.Context, s *State, x protocol.Entry, diges
 	if err != nil {
 		return nil, err
 	}
-	role, ok := s.prog.Workflow.RoleNamed(started.Role)
+	role, ok := s.Program().Workflow.RoleNamed(started.Role)
 	if !ok {
 		return nil, fmt.Errorf("the definition has no role %q: %w", started.Role, protocol.ErrCorrupt)
 	}
-	turn := s.turn(c.run, id, role)
+	turn := s.TurnOf(c.run, id, role)
 	turn.Visit, turn.Attempt, turn.EdgePrompt = started.Visit, started.Attempt, started.EdgePrompt.S
 	if turn.History, err = c.e.lib.history(c.read, &c.past, started); err != nil {
 		return nil, err
@@ -316,7 +265,7 @@ func (c *checker) rebuild(ctx context.Context, s *State, x protocol.Entry, diges
 
 // compacted compares the prompt that follows from a compaction. That of a conversation moves
 // the visit to another P_k; that of a visit changes what stands behind it.
-func (c *checker) compacted(ctx context.Context, s *State, x protocol.Entry) error {
+func (c *checker) compacted(ctx context.Context, s *rules.State, x protocol.Entry) error {
 	d, err := cas.DecodeData[protocol.Compacted](&x.Event)
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"wf/cas"
+	"wf/engine/rules"
 	"wf/protocol"
 )
 
@@ -72,10 +73,10 @@ func (e *Engine) childNamed(ctx context.Context, run protocol.RunID, x protocol.
 		if err != nil {
 			return "", err
 		}
-		if role, ok := o.prog.Workflow.RoleNamed(d.Role); !ok || role.Action != protocol.ActWorkflow {
+		if role, ok := o.Program.Workflow.RoleNamed(d.Role); !ok || role.Action != protocol.ActWorkflow {
 			return "", nil
 		}
-		return childRun(stepKey(run, d.Start, &act{links: d.Parents, role: d.Role, edge: d.Edge}, d.Item)), nil
+		return childRun(rules.StepKey(run, &d)), nil
 	case protocol.EvUsage:
 		d, err := cas.DecodeData[protocol.Usage](&x.Event)
 		if err != nil || d.Child == nil {

@@ -196,7 +196,7 @@ func (b *bench) sound(id protocol.RunID) *engine.CheckReport {
 	entries := b.entries(id)
 	read := func(l protocol.Link) ([]byte, error) { return b.e.Store.Block(ctx, l) }
 	for cut := 1 + len(entries)%5; cut <= len(entries); cut += 1 + len(entries)/8 {
-		if err := engine.SnapshotAgrees(entries, cut, read); err != nil {
+		if err := snapshotAgrees(entries, cut, read); err != nil {
 			b.t.Fatalf("snapshot after event %d: %v", cut, err)
 		}
 	}
@@ -453,7 +453,7 @@ func TestF04ALearntWindowReachesLaterVisitsAndSnapshots(t *testing.T) {
 	entries := b.entries(id)
 	read := func(l protocol.Link) ([]byte, error) { return b.e.Store.Block(t.Context(), l) }
 	for cut := 1; cut <= len(entries); cut++ {
-		if err := engine.SnapshotAgrees(entries, cut, read); err != nil {
+		if err := snapshotAgrees(entries, cut, read); err != nil {
 			t.Fatalf("snapshot after event %d: %v", cut, err)
 		}
 	}

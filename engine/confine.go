@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"wf/engine/rules"
 	"wf/protocol"
 )
 
@@ -21,8 +22,8 @@ func (d *driver) confines(role *protocol.Role) bool {
 }
 
 // agents reports whether a run has an agent: in itself, in a sub-workflow or in one that calls it.
-func (e *Engine) agents(ctx context.Context, s *State) (bool, error) {
-	if s.prog.HasAgent() {
+func (e *Engine) agents(ctx context.Context, s *rules.State) (bool, error) {
+	if s.Program().HasAgent() {
 		return true, nil
 	}
 	if s.Info.Parent == nil {
@@ -47,14 +48,14 @@ func (e *Engine) agents(ctx context.Context, s *State) (bool, error) {
 }
 
 // agentsOf is what noteAgents noted of a run: its definition never changes.
-func (lib *Library) agentsOf(run protocol.RunID) (has, ok bool) {
+func (lib *library) agentsOf(run protocol.RunID) (has, ok bool) {
 	lib.mu.Lock()
 	defer lib.mu.Unlock()
 	has, ok = lib.agents[run]
 	return has, ok
 }
 
-func (lib *Library) noteAgents(run protocol.RunID, has bool) {
+func (lib *library) noteAgents(run protocol.RunID, has bool) {
 	lib.mu.Lock()
 	defer lib.mu.Unlock()
 	if lib.agents == nil {

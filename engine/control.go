@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"wf/cas"
+	"wf/engine/rules"
 	"wf/protocol"
 	"wf/roles"
 )
@@ -33,22 +34,22 @@ func (e *Engine) Answer(ctx context.Context, run protocol.RunID, r Reply) (step 
 	if err := e.Own(ctx, run); err != nil {
 		return "", err
 	}
-	err = e.insist(ctx, run, func(s *State) ([]cas.Draft, []cas.Block, error) {
-		w, err := s.waitingFor(r)
+	err = e.insist(ctx, run, func(s *rules.State) ([]cas.Draft, []cas.Block, error) {
+		w, err := waitingFor(s, r)
 		if err != nil {
 			return nil, nil, fmt.Errorf("run %s: %w", run, err)
 		}
 		if r.Shown != "" && r.Shown != w.Shown {
 			return nil, nil, refusal(protocol.ErrNotWaiting, "run %s: %s asks for another call than the one that was answered: look at it again", run, w.Step)
 		}
-		hide := hider(s.prog)
+		hide := hider(s.Program())
 		if r, err = chosen(w, r); err != nil {
 			return nil, nil, err
 		}
 		a := protocol.Answered{By: r.By, Source: r.Source, Choice: r.Choice,
 			Text: protocol.NewText(hide.String(r.Text)), Fields: protocol.NewText(hide.String(string(r.Fields))), Shown: w.Shown}
 		if w.Kind == protocol.WaitQuestion || w.Kind == protocol.WaitChoice {
-			form, err := textOf(s.read, w.Form)
+			form, err := textOf(e.reader(ctx), w.Form)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -63,11 +64,11 @@ func (e *Engine) Answer(ctx context.Context, run protocol.RunID, r Reply) (step 
 }
 
 // waitingFor finds the visit that a reply is meant for.
-func (s *State) waitingFor(r Reply) (WaitingVisit, error) {
+func waitingFor(s *rules.State, r Reply) (rules.WaitingVisit, error) {
 	if s.Status().Final() {
-		return WaitingVisit{}, refusal(protocol.ErrFinal, "it is %s", s.Status())
+		return rules.WaitingVisit{}, refusal(protocol.ErrFinal, "it is %s", s.Status())
 	}
-	var fits []WaitingVisit
+	var fits []rules.WaitingVisit
 	var all []string
 	for _, w := range s.Waiting() {
 		all = append(all, w.Step.String())
@@ -84,19 +85,19 @@ func (s *State) waitingFor(r Reply) (WaitingVisit, error) {
 	case len(fits) == 1:
 		return fits[0], nil
 	case len(all) == 0:
-		return WaitingVisit{}, protocol.ErrNotWaiting
+		return rules.WaitingVisit{}, protocol.ErrNotWaiting
 	case len(fits) == 0 && r.Signal != "":
-		return WaitingVisit{}, refusal(protocol.ErrNotWaiting, "no step waits for the signal %s; what waits is %s", r.Signal, strings.Join(all, ", "))
+		return rules.WaitingVisit{}, refusal(protocol.ErrNotWaiting, "no step waits for the signal %s; what waits is %s", r.Signal, strings.Join(all, ", "))
 	case len(fits) == 0:
-		return WaitingVisit{}, refusal(protocol.ErrNotWaiting, "%s does not wait; what waits is %s", r.Step, strings.Join(all, ", "))
+		return rules.WaitingVisit{}, refusal(protocol.ErrNotWaiting, "%s does not wait; what waits is %s", r.Step, strings.Join(all, ", "))
 	}
-	return WaitingVisit{}, refusal(protocol.ErrUsage, "several visits wait, name one of %s", strings.Join(all, ", "))
+	return rules.WaitingVisit{}, refusal(protocol.ErrUsage, "several visits wait, name one of %s", strings.Join(all, ", "))
 }
 
 // chosen has a reply name the choice by its value. A text that names one, where none is named
 // otherwise, is that choice and no text; one that begins with deny denies a tool call, and the rest of
 // it is the reason.
-func chosen(w WaitingVisit, r Reply) (Reply, error) {
+func chosen(w rules.WaitingVisit, r Reply) (Reply, error) {
 	if len(w.Choices) == 0 {
 		if r.Choice != "" {
 			return r, refusal(protocol.ErrUsage, "%s offers no choices", w.Step)
@@ -139,12 +140,12 @@ func refusal(sentinel *protocol.Error, format string, args ...any) error {
 // open sub-workflows are cancelled too.
 func (e *Engine) Cancel(ctx context.Context, run protocol.RunID, by, reason string) error {
 	var children []protocol.RunID
-	err := e.insist(ctx, run, func(s *State) ([]cas.Draft, []cas.Block, error) {
+	err := e.insist(ctx, run, func(s *rules.State) ([]cas.Draft, []cas.Block, error) {
 		if s.Status().Final() {
 			return nil, nil, fmt.Errorf("run %s is %s: %w", run, s.Status(), protocol.ErrFinal)
 		}
-		children = s.children(run)
-		return []cas.Draft{{Data: protocol.CancelledBy{By: by, Reason: hider(s.prog).String(reason)}}}, nil, nil
+		children = childrenOf(s, run)
+		return []cas.Draft{{Data: protocol.CancelledBy{By: by, Reason: hider(s.Program()).String(reason)}}}, nil, nil
 	})
 	for _, c := range children {
 		if cerr := e.Cancel(ctx, c, by, "its parent run "+string(run)+" was cancelled"); cerr != nil &&
@@ -156,7 +157,7 @@ func (e *Engine) Cancel(ctx context.Context, run protocol.RunID, by, reason stri
 }
 
 // insist appends what decide asks for, anew when another process was faster.
-func (e *Engine) insist(ctx context.Context, run protocol.RunID, decide func(*State) ([]cas.Draft, []cas.Block, error)) error {
+func (e *Engine) insist(ctx context.Context, run protocol.RunID, decide func(*rules.State) ([]cas.Draft, []cas.Block, error)) error {
 	for {
 		s, err := e.State(ctx, run)
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"wf/engine"
+	"wf/engine/rules"
 	"wf/protocol"
 	"wf/roles"
 )
@@ -128,11 +129,7 @@ func TestAMessageDoesNotAnswerAQuestionThatComesLater(t *testing.T) {
 // older format keeps it, unless nothing was sent yet.
 func TestAForkKeepsTheFormatOfWhatWasSent(t *testing.T) {
 	b, _, id := talking(t)
-	s, err := b.e.State(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := engine.FormatOfFork(s, 1); got != 1 {
+	if got := formatOfFork(b, id); got != 1 {
 		t.Errorf("a fork in the middle has format %d, want that of its origin", got)
 	}
 	p := b.load(talkYAML)
@@ -140,10 +137,31 @@ func TestAForkKeepsTheFormatOfWhatWasSent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s, err = b.e.State(t.Context(), fresh); err != nil {
-		t.Fatal(err)
-	}
-	if got := engine.FormatOfFork(s, 1); got != protocol.Format {
+	if got := formatOfFork(b, fresh); got != protocol.Format {
 		t.Errorf("a fork at the very beginning has format %d, want the newest, %d", got, protocol.Format)
 	}
+}
+
+// formatOne has every Start pin the first format.
+type formatOne struct{ rules.Records }
+
+func (r formatOne) Open(start protocol.Link) (*rules.Opened, error) {
+	o, err := r.Records.Open(start)
+	if err != nil {
+		return nil, err
+	}
+	old := *o
+	old.Start.Format = 1
+	return &old, nil
+}
+
+// formatOfFork is the format of messages that a fork of a run of the first format pins.
+func formatOfFork(b *bench, id protocol.RunID) int {
+	b.t.Helper()
+	read := func(l protocol.Link) ([]byte, error) { return b.e.Store.Block(b.t.Context(), l) }
+	s, err := rules.Fold(formatOne{engine.Records(read)}, b.e.Store.After(b.t.Context(), id, 0))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return s.FormatOfFork()
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"wf/cas"
+	"wf/engine/rules"
 	"wf/protocol"
 )
 
@@ -21,7 +22,7 @@ type DriveOptions struct {
 // It holds the run's lock meanwhile: driving a run twice is an error wrapping
 // protocol.ErrRunLive. When ctx ends it stops what it started, suspends the run and returns
 // the state with ctx's error.
-func (e *Engine) Drive(ctx context.Context, run protocol.RunID, o DriveOptions) (*State, error) {
+func (e *Engine) Drive(ctx context.Context, run protocol.RunID, o DriveOptions) (*rules.State, error) {
 	unlock, err := e.Store.LockRun(run)
 	if err != nil {
 		return nil, err
@@ -58,7 +59,8 @@ type driver struct {
 	e     *Engine
 	run   protocol.RunID
 	j     *cas.Journal
-	s     *State
+	s     *rules.State
+	from  *drivenRecords     // what s reads
 	work  map[string]*worker // visits that have begun, by step
 	in    chan report
 	ready []report     // how visits ended that were performed in place
@@ -67,18 +69,18 @@ type driver struct {
 	over  bool         // nothing more is begun
 	last  bool         // nor comes anything more
 	done  bool         // the run has ended, by what is in the pipe
-	plan  Plan         // of the last decision
+	plan  rules.Plan   // of the last decision
 	past  *pastCache
 	own   assignment // of the visit that is performed in place
 	timer *time.Timer
 	fresh map[protocol.Link][]byte // blocks the state may read before they are committed
 
 	freshBytes   int
-	since        since    // the last snapshot
-	snapshotSize int      // of the last one, in bytes
-	poke         []string // waiting visits to perform again: their sub-workflow moved
-	breach       *breach  // a limit of the run that was reached
-	unready      error    // a visit that cannot begin: what it needs is not there
+	since        since         // the last snapshot
+	snapshotSize int           // of the last one, in bytes
+	poke         []string      // waiting visits to perform again: their sub-workflow moved
+	breach       *rules.Breach // a limit of the run that was reached
+	unready      error         // a visit that cannot begin: what it needs is not there
 	stored       func([]protocol.Entry, []cas.Draft)
 	agents       bool   // the run has an agent: its commands are confined
 	changes      uint64 // commit counter of the store when the journal was last looked at
@@ -97,24 +99,25 @@ type report struct {
 // interruption is to be recorded, however early it comes.
 func (d *driver) load(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
-	s, err := d.e.State(ctx, d.run)
+	s, snap, err := d.e.state(ctx, d.run)
 	if err != nil {
 		return err
 	}
-	s.read = d.read(ctx)
+	d.from = &drivenRecords{records{&d.e.lib, d.read(ctx)}, make(map[protocol.Link]*protocol.StepRecord, maxMade)}
+	s.ReadFrom(d.from)
 	d.s = s
 	d.j, err = d.e.Store.Journal(ctx, d.run)
 	if err != nil {
 		return err
 	}
-	if err := s.FoldMore(&d.e.lib, d.e.Store.After(ctx, d.run, s.Seq)); err != nil {
+	if err := s.FoldMore(d.e.Store.After(ctx, d.run, s.Seq)); err != nil {
 		return err
 	}
 	if d.agents, err = d.e.agents(ctx, s); err != nil {
 		return err
 	}
-	behind := int(s.Seq - s.stored.seq) // drives may be short and many
-	d.since, d.snapshotSize = since{behind, behind * eventSize}, s.stored.bytes
+	behind := int(s.Seq - snap.seq) // drives may be short and many
+	d.since, d.snapshotSize = since{behind, behind * eventSize}, snap.bytes
 	return nil
 }
 
@@ -182,7 +185,7 @@ func (d *driver) opening(ctx context.Context, o DriveOptions) (facts []cas.Draft
 
 // wait takes the next reports, or wakes for a commit, a timer, a change by another process,
 // the end of ctx.
-func (d *driver) wait(ctx context.Context, p Plan) error {
+func (d *driver) wait(ctx context.Context, p rules.Plan) error {
 	if len(d.ready) > 0 {
 		r, _ := d.next()
 		return d.take(ctx, r)
@@ -208,7 +211,7 @@ func (d *driver) wait(ctx context.Context, p Plan) error {
 // lookAround is how often an idle driver looks for what other processes wrote to its run.
 const lookAround = 100 * time.Millisecond
 
-func (d *driver) untilNext(p Plan) time.Duration {
+func (d *driver) untilNext(p rules.Plan) time.Duration {
 	next := lookAround
 	now := d.e.now()
 	sooner := func(due int64) {
@@ -226,7 +229,7 @@ func (d *driver) untilNext(p Plan) time.Duration {
 }
 
 // wake looks at the clock and at what others wrote.
-func (d *driver) wake(ctx context.Context, p Plan) error {
+func (d *driver) wake(ctx context.Context, p rules.Plan) error {
 	if err := d.flush(ctx); err != nil || d.done {
 		return err
 	}
@@ -247,10 +250,10 @@ func (d *driver) wake(ctx context.Context, p Plan) error {
 }
 
 // fired are the timers whose time has come.
-func (d *driver) fired(p Plan) []cas.Draft {
+func (d *driver) fired(p rules.Plan) []cas.Draft {
 	var facts []cas.Draft
 	for _, t := range p.Timers {
-		if v, _, err := d.s.visitNamed(t.Step.String()); err == nil && v.mode == waits && t.Due <= d.e.now() {
+		if v, err := d.s.Visit(t.Step.String()); err == nil && v.Mode == rules.Waits && t.Due <= d.e.now() {
 			facts = append(facts, cas.Draft{Step: t.Step.String(), Data: protocol.TimerFired{Due: t.Due}})
 		}
 	}
@@ -264,7 +267,7 @@ func (d *driver) catchup(ctx context.Context) error {
 	if err != nil || len(entries) == 0 {
 		return err
 	}
-	err = d.s.FoldMore(&d.e.lib, func(yield func(protocol.Entry, error) bool) {
+	err = d.s.FoldMore(func(yield func(protocol.Entry, error) bool) {
 		for _, e := range entries {
 			if !yield(e, nil) {
 				return
@@ -318,7 +321,7 @@ func (d *driver) next() (r report, ok bool) {
 // note takes one report into the state, and into what is to be written. A run that was cancelled
 // takes no more of what its visits say while they are stopped.
 func (d *driver) note(ctx context.Context, r report) error {
-	over := d.s.stop != nil && d.s.stop.status.Final()
+	over := d.s.Status().Final()
 	if r.end == nil {
 		if over {
 			if r.reply != nil {
@@ -374,12 +377,12 @@ func (d *driver) heard(r report) (facts []cas.Draft, blocks []cas.Block, err err
 }
 
 // settle is called when nothing is performed: it ends the drive, or says to wait for a timer.
-func (d *driver) settle(ctx context.Context, p Plan) (again bool, err error) {
+func (d *driver) settle(ctx context.Context, p rules.Plan) (again bool, err error) {
 	if d.breach != nil {
 		return false, d.suspend(ctx, *d.breach)
 	}
 	if d.unready != nil && ctx.Err() == nil {
-		return false, d.finish(ctx, &Verdict{Status: protocol.Suspended, Reason: protocol.ByError,
+		return false, d.finish(ctx, &rules.Verdict{Status: protocol.Suspended, Reason: protocol.ByError,
 			Detail: d.unready.Error(), Code: protocol.CodeOf(d.unready)})
 	}
 	if p.End == nil || d.unready != nil {
@@ -395,7 +398,7 @@ func (d *driver) settle(ctx context.Context, p Plan) (again bool, err error) {
 }
 
 // stays reports whether a timer is near enough to wait for.
-func (d *driver) stays(p Plan) bool {
+func (d *driver) stays(p rules.Plan) bool {
 	patience := d.e.Patience
 	if patience == 0 {
 		patience = time.Minute

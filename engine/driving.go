@@ -4,13 +4,14 @@ import (
 	"context"
 
 	"wf/api"
+	"wf/engine/rules"
 	"wf/protocol"
 )
 
 // Driving sees whether a process drives a run. A sub-workflow is driven by the process that drives
 // the run it belongs to. The answer belongs to s: where the run has moved since, nothing is known.
 // What hinders the look is a warning, and makes nothing known either.
-func (e *Engine) Driving(ctx context.Context, run protocol.RunID, s *State) api.Driving {
+func (e *Engine) Driving(ctx context.Context, run protocol.RunID, s *rules.State) api.Driving {
 	if s.Status() != protocol.Running {
 		return api.Driving{}
 	}
@@ -33,7 +34,7 @@ func (e *Engine) Driving(ctx context.Context, run protocol.RunID, s *State) api.
 }
 
 // driven looks at the lock of a run, and then at those of the runs that it is a part of.
-func (e *Engine) driven(ctx context.Context, run protocol.RunID, s *State) (bool, error) {
+func (e *Engine) driven(ctx context.Context, run protocol.RunID, s *rules.State) (bool, error) {
 	driven, err := e.Store.Driven(run)
 	if err != nil || driven || s.Info.Parent == nil || s.Info.Forked.Defined() {
 		return driven, err

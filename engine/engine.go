@@ -15,6 +15,7 @@ import (
 
 	"wf/cas"
 	"wf/engine/lang"
+	"wf/engine/rules"
 	"wf/protocol"
 	"wf/roles"
 )
@@ -58,7 +59,7 @@ type Engine struct {
 	// the user's own.
 	Pins *cas.Pins
 
-	lib   Library
+	lib   library
 	pasts pasts
 
 	unknownOrigin sync.Once // Foreign has warned
@@ -67,7 +68,7 @@ type Engine struct {
 // Cost is what all model calls of a run cost so far, in pico-dollars. It is nil where a price
 // is not known; least is then what the others cost. Calls of which no provider told anything,
 // most of which failed, are left out, unless there are no others.
-func (e *Engine) Cost(t Totals) (cost *int64, least int64) {
+func (e *Engine) Cost(t rules.Totals) (cost *int64, least int64) {
 	known, told := true, t.Calls == 0
 	for model, tokens := range t.Models {
 		if tokens.Unreported == tokens.Calls {
@@ -204,7 +205,7 @@ func (e *Engine) Begin(ctx context.Context, l Launch) (run protocol.RunID, fresh
 		source, sourceBlocks = own, nil
 	}
 	start, err := cas.Encode(protocol.Start{Kind: protocol.KindStart, V: protocol.RecordVersion, Workflow: def.Link,
-		Inputs: inputs, Format: protocol.Format, Semantics: semanticsOf(l.Program.Workflow)})
+		Inputs: inputs, Format: protocol.Format, Semantics: rules.SemanticsOf(l.Program.Workflow)})
 	if err != nil {
 		return "", false, err
 	}
@@ -254,8 +255,20 @@ func (e *Engine) tell(run protocol.RunID, entries []protocol.Entry, drafts []cas
 
 // State folds a run, from its snapshot where that is still good. A snapshot that cannot be read
 // is as good as none. Where much had to be folded another one is kept for the next time.
-func (e *Engine) State(ctx context.Context, run protocol.RunID) (*State, error) {
-	read := e.reader(ctx)
+func (e *Engine) State(ctx context.Context, run protocol.RunID) (*rules.State, error) {
+	s, _, err := e.state(ctx, run)
+	return s, err
+}
+
+// stored is the snapshot of a run in the store; seq is 0 where there is none.
+type stored struct {
+	seq   protocol.Seq
+	bytes int
+}
+
+// state is State, with the snapshot that the store has of it.
+func (e *Engine) state(ctx context.Context, run protocol.RunID) (*rules.State, stored, error) {
+	from := e.records(ctx)
 	var head protocol.Link
 	after := func(seq protocol.Seq, prev protocol.Link) iter.Seq2[protocol.Entry, error] {
 		return func(yield func(protocol.Entry, error) bool) {
@@ -271,43 +284,51 @@ func (e *Engine) State(ctx context.Context, run protocol.RunID) (*State, error) 
 		}
 	}
 	if d, ok, err := e.Store.Derived(ctx, snapshotKey(run)); err == nil && ok {
-		if s, err := restore(&e.lib, d.Data, read); err == nil && e.onBranch(ctx, run, d.Head, s.Seq) {
-			s.stored = storedState{s.Seq, len(d.Data)}
-			if err := s.FoldMore(&e.lib, after(s.Seq, d.Head)); err == nil {
-				e.keep(ctx, run, s, head)
-				return s, nil
+		if s, err := restore(from, d.Data); err == nil && e.onBranch(ctx, run, d.Head, s.Seq) {
+			snap := stored{s.Seq, len(d.Data)}
+			if err := s.FoldMore(after(s.Seq, d.Head)); err == nil {
+				return s, e.keep(ctx, run, s, head, snap), nil
 			}
 		}
 	}
-	s, err := Fold(&e.lib, after(0, protocol.Link{}), read)
+	s, err := rules.Fold(from, after(0, protocol.Link{}))
 	if err != nil {
-		return nil, fmt.Errorf("run %s: %w", run, err)
+		return nil, stored{}, fmt.Errorf("run %s: %w", run, err)
 	}
-	e.keep(ctx, run, s, head)
-	return s, nil
+	return s, e.keep(ctx, run, s, head, stored{}), nil
+}
+
+// restore reads a snapshot. An error means only that the journal has to be folded instead.
+func restore(from rules.Records, data []byte) (*rules.State, error) {
+	var in rules.Snapshot
+	if err := cas.Decode(data, &in); err != nil {
+		return nil, err
+	}
+	return in.Restore(from)
 }
 
 // keepEvery is how many events a look at a run folds at least to keep what they give: those of
 // a run that was imported, or driven by a wf with other snapshots.
 const keepEvery = 4 * snapshotEvery
 
-// keep stores the state at head as a snapshot, if much was folded. It is derived: a store that
-// cannot be written loses nothing.
-func (e *Engine) keep(ctx context.Context, run protocol.RunID, s *State, head protocol.Link) {
-	behind := int(s.Seq - s.stored.seq)
-	if behind < keepEvery || behind*eventSize < s.stored.bytes {
-		return
+// keep stores the state at head as a snapshot, if much was folded behind snap, and says which one there
+// is. It is derived: a store that cannot be written loses nothing.
+func (e *Engine) keep(ctx context.Context, run protocol.RunID, s *rules.State, head protocol.Link, snap stored) stored {
+	behind := int(s.Seq - snap.seq)
+	if behind < keepEvery || behind*eventSize < snap.bytes {
+		return snap
 	}
-	data, err := s.Snapshot()
+	data, err := cas.Marshal(s.Snapshot())
 	if err == nil {
 		err = e.Store.Commit(ctx, cas.Batch{Derived: []cas.Derived{{Key: snapshotKey(run), Head: head, Data: data}}})
 	}
 	switch {
 	case err == nil:
-		s.stored = storedState{s.Seq, len(data)}
+		return stored{s.Seq, len(data)}
 	case !errors.Is(err, protocol.ErrReadOnly) && ctx.Err() == nil:
 		e.warn(fmt.Errorf("run %s: its state cannot be stored, the next look folds its journal again: %w", run, err))
 	}
+	return snap
 }
 
 // onBranch reports whether head, the newest event of a snapshot, is still event seq of run.

@@ -13,6 +13,7 @@ import (
 
 	"wf/engine"
 	"wf/engine/lang"
+	"wf/engine/rules/rulestest"
 	"wf/protocol"
 	"wf/roles"
 )
@@ -210,7 +211,7 @@ func TestW17AForkUnderAnyDefinitionIsRefusedOrGoesOn(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var programs []*lang.Program
 		for range 2 {
-			p, _ := lang.Load([]byte(flow(rt)), lang.Options{File: "random.yaml"})
+			p, _ := lang.Load([]byte(rulestest.Flow(rt)), lang.Options{File: "random.yaml"})
 			if p == nil {
 				rt.Skip("lint refuses it")
 			}

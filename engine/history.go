@@ -12,27 +12,27 @@ import (
 // history is what the messages of a visit are built from: its step_started, the pinned
 // definition, and its ancestors. The same whether the visit is about to begin, runs, or ended
 // years ago.
-func (lib *Library) history(read Reader, past *pastCache, d protocol.StepStarted) (protocol.History, error) {
+func (lib *library) history(read Reader, past *pastCache, d protocol.StepStarted) (protocol.History, error) {
 	h := protocol.History{Role: d.Role}
 	o, err := lib.open(d.Start, read)
 	if err != nil {
 		return h, err
 	}
-	role, ok := o.prog.Workflow.RoleNamed(d.Role)
+	role, ok := o.Program.Workflow.RoleNamed(d.Role)
 	if !ok {
 		return h, fmt.Errorf("the definition has no role %q: %w", d.Role, protocol.ErrCorrupt)
 	}
-	h.Format, h.Schema, h.Inputs = o.start.Format, role.Output, o.raw
+	h.Format, h.Schema, h.Inputs = o.Start.Format, role.Output, o.Raw
 	h.Summaries = protocol.DefaultTaskSummaries
 	if t := role.Task; t != nil && t.Summaries != nil {
 		h.Summaries = *t.Summaries
 	}
-	if h.System, err = o.prog.System(d.Role, o.inputs); err != nil {
+	if h.System, err = o.Program.System(d.Role, o.Inputs); err != nil {
 		return h, err
 	}
 	h.Visit = protocol.Past{Role: d.Role, Visit: d.Visit, Parents: d.Parents, Resumes: d.Resumes}
-	if d.Edge >= 0 && d.Edge < len(o.prog.Workflow.Edges) {
-		h.Visit.Mentions = o.prog.Workflow.Edges[d.Edge].Mentions
+	if d.Edge >= 0 && d.Edge < len(o.Program.Workflow.Edges) {
+		h.Visit.Mentions = o.Program.Workflow.Edges[d.Edge].Mentions
 	}
 	if d.Item != nil {
 		h.Visit.Item = &d.Item.Index
@@ -92,7 +92,7 @@ func goalOf(e *protocol.Event) (string, error) {
 // Histories gives what the messages of the steps of a run are built from, as a journal goes by: a
 // record is read once for all of them. It is for one goroutine.
 type Histories struct {
-	lib  *Library
+	lib  *library
 	read Reader
 	past pastCache
 	open map[string]*begunStep

@@ -7,9 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
-	"wf/engine"
 	"wf/protocol"
 	"wf/roles"
 )
@@ -73,19 +71,6 @@ func TestAFurtherAttemptIsMadeOfWhatWorks(t *testing.T) {
 				t.Errorf("%s (%s), %+v", v.Status, v.Reason, v.Steps)
 			}
 		})
-	}
-}
-
-func TestTheDelayOfARetryGrowsToItsBound(t *testing.T) {
-	r := &protocol.Retry{Attempts: 6, Delay: (10 * time.Second).Microseconds(), Factor: "3", MaxDelay: (80 * time.Second).Microseconds()}
-	for attempt, want := range map[int]time.Duration{1: 10 * time.Second, 2: 30 * time.Second, 3: 80 * time.Second, 5: 80 * time.Second} {
-		due, ok := engine.RetryAt(r, "timeout", attempt, 0)
-		if got := time.Duration(due) * time.Microsecond; !ok || got < want*8/10 || got > want*12/10 {
-			t.Errorf("after attempt %d: %v, want %v give or take a fifth", attempt, got, want)
-		}
-	}
-	if _, ok := engine.RetryAt(r, "timeout", 6, 0); ok {
-		t.Error("a seventh of six attempts")
 	}
 }
 

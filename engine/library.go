@@ -6,28 +6,24 @@ import (
 
 	"wf/cas"
 	"wf/engine/lang"
+	"wf/engine/rules"
 	"wf/protocol"
 )
 
-// Library compiles each pinned definition once. Its zero value is ready; it is safe for
+// Reader fetches an immutable block.
+type Reader func(protocol.Link) ([]byte, error)
+
+// library compiles each pinned definition once. Its zero value is ready; it is safe for
 // concurrent use.
-type Library struct {
+type library struct {
 	mu       sync.Mutex
 	programs map[protocol.Link]*lang.Program
-	starts   map[protocol.Link]*opened
+	starts   map[protocol.Link]*rules.Opened
 	agents   map[protocol.RunID]bool // whether runs that call others have an agent
 }
 
-// opened is a Start with its definition and inputs. Nobody alters it.
-type opened struct {
-	start  protocol.Start
-	prog   *lang.Program
-	inputs map[string]any
-	raw    protocol.JSON // of the inputs
-}
-
-// Program compiles the canonical definition named by l.
-func (lib *Library) Program(l protocol.Link, read Reader) (*lang.Program, error) {
+// program compiles the canonical definition named by l.
+func (lib *library) program(l protocol.Link, read Reader) (*lang.Program, error) {
 	lib.mu.Lock()
 	p := lib.programs[l]
 	lib.mu.Unlock()
@@ -53,7 +49,7 @@ func (lib *Library) Program(l protocol.Link, read Reader) (*lang.Program, error)
 
 // open reads a Start and its definition. A Start made by newer rules is an error wrapping
 // protocol.ErrSemantics.
-func (lib *Library) open(l protocol.Link, read Reader) (*opened, error) {
+func (lib *library) open(l protocol.Link, read Reader) (*rules.Opened, error) {
 	lib.mu.Lock()
 	o := lib.starts[l]
 	lib.mu.Unlock()
@@ -68,23 +64,23 @@ func (lib *Library) open(l protocol.Link, read Reader) (*opened, error) {
 		return nil, fmt.Errorf("start %s needs semantics %d and format %d, this wf has %d and %d: %w",
 			l.Short(), st.Semantics, st.Format, protocol.Semantics, protocol.Format, protocol.ErrSemantics)
 	}
-	p, err := lib.Program(st.Workflow, read)
+	p, err := lib.program(st.Workflow, read)
 	if err != nil {
 		return nil, err
 	}
-	o = &opened{start: st, prog: p, raw: protocol.JSON("{}")}
+	o = &rules.Opened{Start: st, Program: p, Raw: protocol.JSON("{}")}
 	if st.Inputs.Defined() {
-		if o.raw, err = protocol.PayloadBytes(read, st.Inputs); err != nil {
+		if o.Raw, err = protocol.PayloadBytes(read, st.Inputs); err != nil {
 			return nil, fmt.Errorf("inputs of start %s: %w", l.Short(), err)
 		}
 	}
-	if o.inputs, err = object(o.raw); err != nil {
+	if o.Inputs, err = lang.DecodeObject(o.Raw); err != nil {
 		return nil, fmt.Errorf("inputs of start %s: %w", l.Short(), err)
 	}
 	lib.mu.Lock()
 	defer lib.mu.Unlock()
 	if lib.starts == nil {
-		lib.starts = map[protocol.Link]*opened{}
+		lib.starts = map[protocol.Link]*rules.Opened{}
 	}
 	lib.starts[l] = o
 	return o, nil

@@ -2,9 +2,9 @@ package engine
 
 import (
 	"context"
-	"strings"
 
 	"wf/api"
+	"wf/engine/rules"
 	"wf/protocol"
 )
 
@@ -16,16 +16,12 @@ func (b *viewer) mends(ctx context.Context) error {
 	}
 	var err error
 	if b.only == nil {
-		b.v.Mend, err = b.mend(ctx, b.s, b.last)
+		b.v.Mend, err = b.mend(ctx, b.last)
 		return err
 	}
 	p := page{first: b.s.Seq, steps: map[string]bool{}}
-	for _, a := range b.s.acts {
-		for _, v := range a.visits {
-			if v != nil {
-				p.steps[v.id.String()], p.first = true, min(p.first, v.first)
-			}
-		}
+	for v := range b.s.Visits() {
+		p.steps[v.Step.String()], p.first = true, min(p.first, v.First)
 	}
 	live := b.e.viewer(ctx, b.v.ID, b.s, p)
 	if err := live.all(ctx); err != nil {
@@ -35,7 +31,7 @@ func (b *viewer) mends(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.v.Mend, err = live.mend(ctx, b.s, last)
+	b.v.Mend, err = live.mend(ctx, last)
 	return err
 }
 
@@ -58,69 +54,25 @@ func (e *Engine) lastCompleted(ctx context.Context, run protocol.RunID, upper pr
 
 // mend finds it for a run that was suspended, nil where the definition is not the cause. last is
 // the step that was completed last.
-func (b *viewer) mend(ctx context.Context, s *State, last string) (*api.Mend, error) {
-	if s.Status() != protocol.Suspended {
-		return nil, nil
-	}
-	behind := &api.Mend{Step: last, After: last != ""}
-	switch s.SuspendedBy() {
-	case protocol.ByStall:
-		return behind, nil
-	case protocol.ByError:
-	default:
-		return nil, nil
-	}
-	for _, a := range s.acts {
-		for _, v := range a.visits {
-			if v == nil {
-				continue
-			}
-			if own, err := b.ownMistake(ctx, s, a, v); own || err != nil {
-				return &api.Mend{Step: v.id.String()}, err
-			}
+func (b *viewer) mend(ctx context.Context, last string) (*api.Mend, error) {
+	at, after, ok, err := b.s.Mend(func(v rules.Visit) (bool, error) {
+		st := b.steps[v.Step.String()]
+		switch {
+		case st == nil:
+			return false, nil
+		case v.Mode == rules.Ended:
+			return st.Error != nil && st.Error.Phase == phaseExpression, nil
+		case st.Child == "":
+			return false, nil
 		}
+		inner, err := b.e.View(ctx, st.Child)
+		return err == nil && inner.Mend != nil, err
+	})
+	switch {
+	case err != nil || !ok:
+		return nil, err
+	case after:
+		return &api.Mend{Step: last, After: last != ""}, nil
 	}
-	if strings.HasPrefix(s.Reason(), outputsFailed) || s.edgeFails() {
-		return behind, nil
-	}
-	return nil, nil
-}
-
-// ownMistake reports whether a visit failed by an expression of its role, or the run of its
-// sub-workflow by one of that.
-func (b *viewer) ownMistake(ctx context.Context, s *State, a *act, v *visit) (bool, error) {
-	if v.mode == ended {
-		st := b.steps[v.id.String()]
-		stuck := a.offer != nil && !a.offer.closed && s.routed(a).dead
-		return stuck && v.status == protocol.StepFailed && st != nil && st.Error != nil && st.Error.Phase == phaseExpression, nil
-	}
-	child := b.steps[v.id.String()]
-	if v.mode != parked || child == nil || child.Child == "" {
-		return false, nil
-	}
-	inner, err := b.e.View(ctx, child.Child)
-	return err == nil && inner.Mend != nil, err
-}
-
-// edgeFails reports whether an expression of an edge has no value for a token that waits there.
-func (s *State) edgeFails() bool {
-	for _, a := range s.agenda.tokens {
-		if s.routed(a).err != nil {
-			return true
-		}
-	}
-	for _, f := range s.firings() {
-		if f.err != nil {
-			return true
-		}
-		for _, t := range f.targets {
-			if t.done || t.node == protocol.NodeEnd || t.node == protocol.NodeSuspend || t.node == protocol.NodeFail {
-				continue
-			}
-			if _, err := s.dispatch(f, t, map[string]int{}, 1); err != nil {
-				return true
-			}
-		}
-	}
-	return false
+	return &api.Mend{Step: at}, nil
 }

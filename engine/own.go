@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"wf/cas"
+	"wf/engine/rules"
 	"wf/protocol"
 )
 
@@ -42,7 +43,7 @@ func (d *driver) drove() {
 // here only once it was adopted. A sub-workflow that was never noted is as the run it belongs to.
 // What Own finds in the events since the last look is not looked for: lists have many runs. Where it
 // cannot be told the run is foreign, and one warning says why.
-func (e *Engine) Foreign(ctx context.Context, h cas.Head, s *State) bool {
+func (e *Engine) Foreign(ctx context.Context, h cas.Head, s *rules.State) bool {
 	if e.Pins == nil {
 		return false
 	}
@@ -53,7 +54,7 @@ func (e *Engine) Foreign(ctx context.Context, h cas.Head, s *State) bool {
 	return !noted
 }
 
-func (e *Engine) noted(ctx context.Context, h cas.Head, s *State) (bool, error) {
+func (e *Engine) noted(ctx context.Context, h cas.Head, s *rules.State) (bool, error) {
 	for {
 		noted, err := e.Pins.Noted(h)
 		if err != nil || noted || s.Info.Parent == nil || s.Info.Forked.Defined() {

@@ -20,7 +20,7 @@ type pastCache struct {
 }
 
 // ancestors has every ancestor record of a visit, and maybe others.
-func (c *pastCache) ancestors(lib *Library, read Reader, of protocol.Past) (*protocol.Records, error) {
+func (c *pastCache) ancestors(lib *library, read Reader, of protocol.Past) (*protocol.Records, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var fresh []protocol.Past
@@ -118,7 +118,7 @@ func (c *pastCache) size() int {
 }
 
 // loadPast reads a StepRecord or Compaction with its payloads; nil for a Start.
-func loadPast(lib *Library, read Reader, l protocol.Link) (*protocol.Past, error) {
+func loadPast(lib *library, read Reader, l protocol.Link) (*protocol.Past, error) {
 	b, err := read(l)
 	if err != nil {
 		return nil, err
@@ -164,8 +164,8 @@ func loadPast(lib *Library, read Reader, l protocol.Link) (*protocol.Past, error
 	if data := text(r.Data); data != "" {
 		p.Data = protocol.JSON(data)
 	}
-	if r.Edge >= 0 && r.Edge < len(o.prog.Workflow.Edges) {
-		p.Mentions = o.prog.Workflow.Edges[r.Edge].Mentions
+	if r.Edge >= 0 && r.Edge < len(o.Program.Workflow.Edges) {
+		p.Mentions = o.Program.Workflow.Edges[r.Edge].Mentions
 	}
 	if r.Item != nil {
 		p.Item = &r.Item.Index

@@ -358,7 +358,7 @@ func (d *driver) snapshot(drafts []cas.Draft) []cas.Derived {
 		return nil
 	}
 	d.since = since{}
-	data, err := d.s.Snapshot()
+	data, err := cas.Marshal(d.s.Snapshot())
 	if err != nil {
 		d.e.warn(fmt.Errorf("run %s, event %d: its state cannot be stored, a resume reads the journal from further back: %w", d.run, d.s.Seq, err))
 		return nil

@@ -23,85 +23,10 @@ import (
 	"wf/cas"
 	"wf/engine"
 	"wf/engine/lang"
+	"wf/engine/rules/rulestest"
 	"wf/protocol"
 	"wf/roles"
 )
-
-// flow draws a workflow that lint accepts: a spine of blocks, each a single role, a split
-// with its join, a fan-out or a bounded loop back.
-func flow(t *rapid.T) string {
-	var roles, edges strings.Builder
-	n := 0
-	role := func(extra string) string {
-		n++
-		name := fmt.Sprintf("r%d", n)
-		fmt.Fprintf(&roles, "  %s: {set: {again: true, items: [1, 2], n: 0}%s}\n", name, extra)
-		return name
-	}
-	var spine []string
-	for range rapid.IntRange(1, 5).Draw(t, "blocks") {
-		from := "START"
-		if len(spine) > 0 {
-			from = spine[len(spine)-1]
-		}
-		switch rapid.SampledFrom([]string{"one", "split", "fan", "loop", "loop", "risky"}).Draw(t, "block") {
-		case "one":
-			r := role("")
-			fmt.Fprintf(&edges, "  - {from: %s, to: %s, prompt: \"to %s ${{ inputs.long }}\"}\n", from, r, r)
-			spine = append(spine, r)
-		case "risky":
-			r, rescue, next := role(""), role(""), role("")
-			fmt.Fprintf(&edges, "  - {from: %s, to: %s, prompt: risky}\n  - {from: %s, to: %s, on: failure, limit: 5, on_limit: FAIL}\n", from, r, r, rescue)
-			fmt.Fprintf(&edges, "  - {from: %s, to: %s}\n  - {from: %s, to: %s}\n", r, next, rescue, next)
-			spine = append(spine, next)
-		case "split":
-			branches := []string{}
-			heads := []string{}
-			for range rapid.IntRange(2, 3).Draw(t, "branches") {
-				head := role("")
-				heads = append(heads, head)
-				tail := head
-				if rapid.Bool().Draw(t, "longer") {
-					tail = role("")
-					fmt.Fprintf(&edges, "  - {from: %s, to: %s}\n", head, tail)
-					if rapid.Bool().Draw(t, "inner loop") {
-						fmt.Fprintf(&edges, "  - {from: %s, to: %s, when: output.again, limit: %d, on_limit: SUSPEND}\n", tail, head, 3)
-					}
-				}
-				branches = append(branches, tail)
-			}
-			join := role("")
-			fmt.Fprintf(&edges, "  - {from: %s, to: [%s]}\n", from, strings.Join(heads, ", "))
-			fmt.Fprintf(&edges, "  - {from: [%s], to: %s, prompt: \"join\"}\n", strings.Join(branches, ", "), join)
-			spine = append(spine, join)
-		case "fan":
-			if from == "START" {
-				r := role("")
-				fmt.Fprintf(&edges, "  - {from: START, to: %s}\n", r)
-				from = r
-			}
-			w, after := role(""), role("")
-			fmt.Fprintf(&edges, "  - {from: %s, to: %s, for_each: output.items, max_parallel: %d, prompt: \"item ${{ item }} of ${{ index }}, ${{ edge.visit }} after ${{ steps.%s?.visit }} ${{ inputs.long }}\"}\n", from, w,
-				rapid.IntRange(1, 3).Draw(t, "parallel"), from)
-			fmt.Fprintf(&edges, "  - {from: %s, to: %s}\n", w, after)
-			spine = append(spine, after)
-		case "loop":
-			r := role("")
-			fmt.Fprintf(&edges, "  - {from: %s, to: %s}\n", from, r)
-			if len(spine) > 0 {
-				back := rapid.SampledFrom(spine).Draw(t, "back")
-				next := role("")
-				fmt.Fprintf(&edges, "  - {from: %s, to: %s, when: output.again, limit: %d, on_limit: %s, prompt: \"again ${{ edge.visit }} ${{ inputs.long }}\"}\n", r, back,
-					rapid.IntRange(1, 3).Draw(t, "limit"), next)
-				fmt.Fprintf(&edges, "  - {from: %s, to: %s}\n", r, next)
-				r = next
-			}
-			spine = append(spine, r)
-		}
-	}
-	fmt.Fprintf(&edges, "  - {from: %s, to: END}\n", spine[len(spine)-1])
-	return "wf: 1\nname: random\nlimits: {steps: 150}\ninputs: {long: {type: string, default: \"\"}}\nroles:\n" + roles.String() + "edges:\n" + edges.String() + "outputs: {last: \"${{ steps." + spine[len(spine)-1] + ".output.n }}\"}\n"
-}
 
 // promptSizes are around what an event holds in place and what a prompt may be long.
 var promptSizes = []int{0, 0, 0, protocol.InlineMax - 30, protocol.InlineMax, protocol.InlineMax + 1, protocol.EdgePromptMax - 40, protocol.EdgePromptMax + 1, 3 * protocol.EdgePromptMax}
@@ -219,7 +144,7 @@ func conclusions(v *api.Run) []string {
 func TestW18CompletionOrderNeverChangesARecord(t *testing.T) {
 	ran := map[protocol.RunStatus]int{}
 	rapid.Check(t, func(rt *rapid.T) {
-		yaml := flow(rt)
+		yaml := rulestest.Flow(rt)
 		p, diags := lang.Load([]byte(yaml), lang.Options{File: "random.yaml"})
 		if p == nil {
 			var codes []string
@@ -325,7 +250,7 @@ func driveRandom(t *testing.T, rt *rapid.T, p *lang.Program, yaml string, troubl
 	}
 	cut := rapid.IntRange(1, len(entries)).Draw(rt, "snapshot at")
 	read := func(l protocol.Link) ([]byte, error) { return b.e.Store.Block(ctx, l) }
-	if err := engine.SnapshotAgrees(entries, cut, read); err != nil {
+	if err := snapshotAgrees(entries, cut, read); err != nil {
 		rt.Fatalf("%v\n%s", err, yaml)
 	}
 	if err := engine.DrivenAgrees(ctx, b.e, id); err != nil {

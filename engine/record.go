@@ -8,24 +8,13 @@ import (
 	"wf/protocol"
 )
 
-// record is the StepRecord of a visit as far as it is known before the outcome.
-func (d *driver) record(a *act, v *visit, status protocol.StepStatus) (protocol.StepRecord, error) {
-	prompt, err := textOf(d.s.read, v.prompt)
-	if err != nil {
-		return protocol.StepRecord{}, fmt.Errorf("edge prompt of %s: %w", v.id, err)
-	}
-	return protocol.StepRecord{Kind: protocol.KindStep, V: protocol.RecordVersion, Start: d.s.Start, Parents: a.links,
-		Role: a.role, Visit: v.number, Item: v.item, Edge: a.edge, Via: a.via, EdgePrompt: prompt, Resumes: v.resumes,
-		Tools: v.tools, Inject: v.inject, Status: status}, nil
-}
-
 // completed makes the record of a visit that ended, well or for good.
-func (d *driver) completed(a *act, v *visit, w *worker, end *outcome, failed *protocol.ErrorInfo) ([]cas.Draft, []cas.Block, error) {
+func (d *driver) completed(w *worker, end *outcome, failed *protocol.ErrorInfo) ([]cas.Draft, []cas.Block, error) {
 	status := protocol.StepOK
 	if failed != nil {
 		status = protocol.StepFailed
 	}
-	rec, err := d.record(a, v, status)
+	rec, err := d.s.Record(w.step, status)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -39,7 +28,7 @@ func (d *driver) completed(a *act, v *visit, w *worker, end *outcome, failed *pr
 		if err != nil && failed == nil {
 			bad := &protocol.ErrorInfo{Code: "output_invalid", Phase: "output_validation", Message: err.Error()}
 			end.conclusion.Data = nil
-			return d.completed(a, v, w, end, bad)
+			return d.completed(w, end, bad)
 		}
 		if err == nil {
 			root, parts := cas.Payload(raw)
@@ -47,7 +36,7 @@ func (d *driver) completed(a *act, v *visit, w *worker, end *outcome, failed *pr
 		}
 	}
 	if failed != nil {
-		raw, err := canonical(map[string]any{"code": failed.Code, "phase": failed.Phase, "message": failed.Message})
+		raw, err := protocol.CanonicalJSON(map[string]any{"code": failed.Code, "phase": failed.Phase, "message": failed.Message})
 		if err != nil {
 			return nil, nil, err
 		}
@@ -56,9 +45,9 @@ func (d *driver) completed(a *act, v *visit, w *worker, end *outcome, failed *pr
 	}
 	block, err := cas.Encode(&rec)
 	if err != nil {
-		return nil, nil, fmt.Errorf("record of %s: %w", v.id, err)
+		return nil, nil, fmt.Errorf("record of %s: %w", w.step, err)
 	}
-	d.s.keepRecord(block.Link, &rec)
+	d.from.keep(block.Link, &rec)
 	done := protocol.StepCompleted{Record: block.Link, Result: end.conclusion.Result, MS: max(0, d.e.now()-w.started) / 1000,
 		Workspace: end.git, Status: status}
 	return []cas.Draft{{Step: w.step, Data: done}}, append(blocks, block), nil

@@ -7,10 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 
 	"wf/cas"
+	"wf/engine/rules"
 	"wf/protocol"
 )
 
@@ -31,18 +31,15 @@ func (e *Engine) Refold(ctx context.Context, run protocol.RunID) (*StateFault, e
 	if err != nil || !d.Head.Defined() {
 		return nil, err
 	}
-	read := e.reader(ctx)
-	var stored snapshot
-	if cas.Decode(d.Data, &stored) != nil || stored.V != snapshotVersion || !e.onBranch(ctx, run, d.Head, stored.Seq) {
+	var stored rules.Snapshot
+	if cas.Decode(d.Data, &stored) != nil || !stored.Readable() || !e.onBranch(ctx, run, d.Head, stored.Seq) {
 		return nil, nil
 	}
-	s := newState(read)
-	s.tidyAt = math.MaxInt // what the stored state still holds is not dropped either
-	if err := s.FoldMore(&e.lib, upTo(e.Store.After(ctx, run, 0), stored.Seq)); err != nil {
+	journal, err := rules.Refold(e.records(ctx), upTo(e.Store.After(ctx, run, 0), stored.Seq), &stored)
+	if err != nil {
 		return nil, fmt.Errorf("run %s: %w", run, err)
 	}
-	s.keepAs(stored.Acts)
-	field, want, have, err := differs(s.snapshot(), stored)
+	field, want, have, err := differs(journal, &stored)
 	if err != nil || field == "" {
 		return nil, err
 	}
@@ -54,27 +51,8 @@ func (e *Engine) DropState(ctx context.Context, run protocol.RunID) error {
 	return e.Store.Commit(ctx, cas.Batch{Derived: []cas.Derived{{Key: snapshotKey(run)}}})
 }
 
-// keepAs drops the activations that a stored state dropped at one time or another. Those that the
-// rules can still reach stay, so that the stored state is found to lack them.
-func (s *State) keepAs(stored []snapAct) {
-	kept := map[int]bool{}
-	for _, a := range stored {
-		kept[a.N] = true
-	}
-	if tips := slices.Concat(s.agenda.open, s.agenda.tokens); len(tips) > 0 {
-		base, live, err := s.region(tips)
-		if err != nil {
-			return
-		}
-		for _, a := range append(live, base) {
-			kept[a.n] = true
-		}
-	}
-	s.keepOnly(kept)
-}
-
 // differs names the first field in which two snapshots differ.
-func differs(want, have snapshot) (field, wanted, had string, err error) {
+func differs(want, have *rules.Snapshot) (field, wanted, had string, err error) {
 	x, errX := fieldsOf(want)
 	y, errY := fieldsOf(have)
 	if err := errors.Join(errX, errY); err != nil {
@@ -92,7 +70,7 @@ func differs(want, have snapshot) (field, wanted, had string, err error) {
 }
 
 // fieldsOf are the fields of a snapshot by their names in the store, in JSON.
-func fieldsOf(s snapshot) (map[string][]byte, error) {
+func fieldsOf(s *rules.Snapshot) (map[string][]byte, error) {
 	var fields map[string]any
 	data, err := cas.Marshal(s)
 	if err == nil {

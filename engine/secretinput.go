@@ -101,7 +101,7 @@ func (e *Engine) allowedValues(ctx context.Context, run protocol.RunID) ([]strin
 	}
 	var out []string
 	for _, name := range s.Info.AllowSecretInputs {
-		value, ok := s.begun.inputs[name]
+		value, ok := s.Opened().Inputs[name]
 		if !ok {
 			continue
 		}

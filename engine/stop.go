@@ -5,13 +5,14 @@ import (
 	"errors"
 
 	"wf/cas"
+	"wf/engine/rules"
 	"wf/protocol"
 )
 
 // stopIfOver stops what runs where the run was cancelled or has failed, or a limit that counts
 // while things run was reached.
-func (d *driver) stopIfOver(p Plan) {
-	over := d.breach != nil && d.breach.limit != limitSteps ||
+func (d *driver) stopIfOver(p rules.Plan) {
+	over := d.breach != nil && d.breach.Limit != rules.LimitSteps ||
 		p.End != nil && (p.End.Status == protocol.Failed || p.End.Status == protocol.Cancelled)
 	if !over {
 		return

@@ -9,6 +9,7 @@ import (
 
 	"wf/cas"
 	"wf/engine/lang"
+	"wf/engine/rules"
 	"wf/protocol"
 	"wf/roles"
 )
@@ -28,11 +29,11 @@ func childRun(key string) protocol.RunID { return nameFrom("step\x00" + key) }
 func (p subflow) Perform(ctx context.Context, turn protocol.Turn, emit roles.Emit) (protocol.Conclusion, error) {
 	child := childRun(turn.Key)
 	read := p.e.reader(ctx)
-	prog, err := p.e.lib.Program(turn.Role.Workflow, read)
+	prog, err := p.e.lib.program(turn.Role.Workflow, read)
 	if err != nil {
 		return protocol.Conclusion{}, err
 	}
-	given, err := object(turn.Values)
+	given, err := lang.DecodeObject(turn.Values)
 	if err != nil {
 		return protocol.Conclusion{}, err
 	}
@@ -95,7 +96,7 @@ func (p subflow) Perform(ctx context.Context, turn protocol.Turn, emit roles.Emi
 // stuck reports whether a child can go on only if a person puts something right: an error, a limit
 // of its own, tokens that no edge takes. With continue_on_error that is a failure of the visit. A
 // question is none, nor is the end of the process.
-func stuck(s *State) bool {
+func stuck(s *rules.State) bool {
 	switch s.SuspendedBy() {
 	case protocol.ByError, protocol.ByLimit, protocol.ByStall:
 		return s.Status() == protocol.Suspended
@@ -128,7 +129,7 @@ func (p subflow) outputs(read Reader, result protocol.Link) (protocol.Conclusion
 }
 
 // waits repeats the child's first question.
-func (p subflow) waits(ctx context.Context, child protocol.RunID, s *State, emit roles.Emit) error {
+func (p subflow) waits(ctx context.Context, child protocol.RunID, s *rules.State, emit roles.Emit) error {
 	w := s.Waiting()[0]
 	question, err := textOf(p.e.reader(ctx), w.Question)
 	if err != nil {
@@ -199,11 +200,11 @@ func (p subflow) handDown(ctx context.Context, child protocol.RunID, turn protoc
 // movedChildren are the waiting visits whose sub-workflow went on while nobody drove this run.
 func (d *driver) movedChildren(ctx context.Context) ([]string, error) {
 	var out []string
-	for _, v := range d.s.agenda.visits[waits] {
-		if !d.s.isSubflow(v.of.role) {
+	for v := range d.s.Visits() {
+		if v.Mode != rules.Waits || !isSubflow(d.s, v) {
 			continue
 		}
-		child, err := d.e.State(ctx, childRun(stepKey(d.run, d.s.Start, v.of, v.item)))
+		child, err := d.e.State(ctx, childRun(rules.StepKey(d.run, &v.Begun)))
 		switch {
 		case errors.Is(err, protocol.ErrUnknownRun): // a fork begins a child of its own
 		case err != nil:
@@ -211,28 +212,23 @@ func (d *driver) movedChildren(ctx context.Context) ([]string, error) {
 		case child.Status() == protocol.Waiting:
 			continue
 		}
-		out = append(out, v.id.String())
+		out = append(out, v.Step.String())
 	}
 	return out, nil
 }
 
-// children are the runs of the open sub-workflow visits.
-func (s *State) children(run protocol.RunID) []protocol.RunID {
+// childrenOf are the runs of the open sub-workflow visits.
+func childrenOf(s *rules.State, run protocol.RunID) []protocol.RunID {
 	var out []protocol.RunID
-	for _, a := range s.agenda.open {
-		if !s.isSubflow(a.role) {
-			continue
-		}
-		for _, v := range a.visits {
-			if v != nil && v.mode != ended {
-				out = append(out, childRun(stepKey(run, s.Start, a, v.item)))
-			}
+	for v := range s.Visits() {
+		if v.Mode != rules.Ended && isSubflow(s, v) {
+			out = append(out, childRun(rules.StepKey(run, &v.Begun)))
 		}
 	}
 	return out
 }
 
-func (s *State) isSubflow(name string) bool {
-	role, ok := s.prog.Workflow.RoleNamed(name)
+func isSubflow(s *rules.State, v rules.Visit) bool {
+	role, ok := s.Program().Workflow.RoleNamed(v.Begun.Role)
 	return ok && role.Action == protocol.ActWorkflow
 }

@@ -2,15 +2,11 @@ package engine
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"iter"
-	"maps"
 
 	"wf/cas"
-	"wf/engine/lang"
+	"wf/engine/rules"
 	"wf/protocol"
 	"wf/roles"
 )
@@ -25,113 +21,32 @@ type assignment struct {
 
 // assign makes x the turn of a visit, but for what is read from the store.
 func (d *driver) assign(x *assignment, step string) error {
-	v, a, err := d.s.visitNamed(step)
+	v, err := d.s.Visit(step)
 	if err != nil {
 		return err
 	}
-	role, ok := d.s.prog.Workflow.RoleNamed(a.role)
-	if !ok {
-		return fmt.Errorf("the definition has no role %q", a.role)
+	turn, err := d.s.Turn(d.run, step)
+	if err != nil {
+		return err
 	}
-	*x = assignment{turn: d.s.turn(d.run, v.id, role), begun: d.startedAs(a, v)}
-	x.turn.Visit, x.turn.Attempt, x.turn.Confined = v.number, v.attempt, d.confines(role)
-	if x.by, err = d.e.performer(role.Action); err != nil {
+	*x = assignment{turn: turn, begun: v.Begun}
+	x.turn.Confined = d.confines(&x.turn.Role)
+	if x.by, err = d.e.performer(turn.Role.Action); err != nil {
 		return err
 	}
 	if !inPlace(x.by) {
-		x.turn.Key = stepKey(d.run, d.s.Start, a, v.item)
+		x.turn.Key = rules.StepKey(d.run, &v.Begun)
 	}
-	if x.turn.EdgePrompt, err = textOf(d.s.read, v.prompt); err != nil {
-		return err
+	if v.Again {
+		x.since = v.First
 	}
-	if v.item != nil {
-		raw, err := protocol.PayloadBytes(d.s.read, v.item.Value)
-		if err != nil {
-			return err
-		}
-		x.turn.Item = &protocol.ItemValue{Index: v.item.Index, Value: raw}
-	}
-	if role.Form != "" && d.s.Info.Source.Defined() {
-		source, err := textOf(d.s.read, protocol.Text{Link: d.s.Info.Source})
-		if err != nil {
-			return fmt.Errorf("source of the workflow: %w", err)
-		}
-		x.turn.Fields = lang.FormOrder([]byte(source), role.Name)
-	}
-	x.turn.LastUsage, x.turn.Compact = a.sizeBefore(v, d.s.equalItems()), v.compact
-	x.turn.Windows, x.turn.Allowed = maps.Clone(d.s.windows), maps.Clone(d.s.allowed)
-	if v.again {
-		x.since = v.first
-	}
-	return d.render(&x.turn, a, role)
-}
-
-// startedAs are the fields that every step_started of a visit repeats.
-func (d *driver) startedAs(a *act, v *visit) protocol.StepStarted {
-	return protocol.StepStarted{Start: d.s.Start, Parents: a.links, Role: a.role, Visit: v.number, Item: v.item,
-		Edge: a.edge, Via: a.via, EdgePrompt: v.prompt, Resumes: v.resumes, Tools: v.tools, Inject: v.inject,
-		Attempt: v.attempt, Of: max(0, a.of)}
-}
-
-// turn holds what does not depend on the visit.
-func (s *State) turn(run protocol.RunID, id protocol.StepID, role *protocol.Role) protocol.Turn {
-	own, w := *role, s.prog.Workflow
-	own.Context = s.context(role)
-	t := protocol.Turn{Run: run, Workflow: w.Name, Step: id, Role: own, Context: s.Info.Context, Inputs: s.begun.raw, Secrets: w.Secrets, MCP: w.MCP,
-		Workspace: s.Info.Workspace, File: s.Info.File, Models: s.Models(role)}
-	if role.Action == protocol.ActWorkflow {
-		t.Sources = s.Info.Sources
-	}
-	return t
-}
-
-// context is how a role sees its own past: for agents the run's override, else its own word.
-func (s *State) context(role *protocol.Role) protocol.ContextMode {
-	if s.Info.Context != "" && role.Action == protocol.ActPrompt {
-		return s.Info.Context
-	}
-	return role.Context
-}
-
-// Models are what a role's agent tries in order: the run's override, else the role's own.
-func (s *State) Models(role *protocol.Role) []string {
-	return modelsOf(s.Info.Models, role)
-}
-
-func modelsOf(override map[string][]string, role *protocol.Role) []string {
-	if m := override[role.Name]; len(m) > 0 {
-		return m
-	}
-	if m := override[""]; len(m) > 0 {
-		return m
-	}
-	return role.Model
-}
-
-// render evaluates the templates of the role for this visit.
-func (d *driver) render(turn *protocol.Turn, a *act, role *protocol.Role) error {
-	sc, err := d.s.scope(a.edge, a.inherited(), d.s.prog.RoleUses(role.Name))
-	if err != nil {
-		return err
-	}
-	if turn.Item != nil {
-		if sc.Item, err = lang.DecodeJSON(turn.Item.Value); err != nil {
-			return err
-		}
-		sc.Index = turn.Item.Index
-	}
-	r, err := d.s.prog.Templates(role, sc)
-	if err != nil {
-		return err
-	}
-	turn.Question, turn.Choices, turn.Env, turn.Values, turn.Wait = r.Question, r.Choices, r.Env, r.Values, r.Wait
 	return nil
 }
 
 // prepare asks the performer for what the record holds of tools and injected text. It sees the
 // tools of the predecessor, which a visit that resumes reuses.
-func (d *driver) prepare(ctx context.Context, x Decision) (roles.Preparation, error) {
-	role, ok := d.s.prog.Workflow.RoleNamed(x.Role)
+func (d *driver) prepare(ctx context.Context, x rules.Decision) (roles.Preparation, error) {
+	role, ok := d.s.Program().Workflow.RoleNamed(x.Role)
 	if !ok || x.Empty {
 		return roles.Preparation{}, nil
 	}
@@ -143,14 +58,14 @@ func (d *driver) prepare(ctx context.Context, x Decision) (roles.Preparation, er
 	if !ok {
 		return roles.Preparation{}, nil
 	}
-	turn := d.s.turn(d.run, x.Step, role)
+	turn := d.s.TurnOf(d.run, x.Step, role)
 	turn.Visit, turn.EdgePrompt = x.Visit, x.EdgePrompt
 	if x.Resumes.Defined() {
-		var before protocol.StepRecord
-		if err := decode(d.s.read, x.Resumes, &before); err != nil {
+		before, err := d.from.Step(x.Resumes)
+		if err != nil {
 			return roles.Preparation{}, err
 		}
-		if turn.History.Tools, err = textOf(d.s.read, protocol.Text{Link: before.Tools}); err != nil {
+		if turn.History.Tools, err = textOf(d.from.read, protocol.Text{Link: before.Tools}); err != nil {
 			return roles.Preparation{}, err
 		}
 	}
@@ -164,7 +79,7 @@ func (d *driver) fill(ctx context.Context, t *protocol.Turn, begun protocol.Step
 			return err
 		}
 	}
-	if !actsOnFiles(t.Role.Action) {
+	if !t.Role.Action.ActsOnFiles() {
 		return nil
 	}
 	var err error
@@ -204,14 +119,4 @@ func transcript(read Reader, t *protocol.Turn, events iter.Seq2[protocol.Entry, 
 		}
 	}
 	return nil
-}
-
-// stepKey is WF_STEP_KEY.
-func stepKey(run protocol.RunID, start protocol.Link, a *act, item *protocol.Item) string {
-	b, err := json.Marshal([]any{run, start, a.links, a.role, a.edge, item})
-	if err != nil {
-		panic(err) // strings and links marshal
-	}
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:])
 }

@@ -7,6 +7,7 @@ import (
 
 	"wf/api"
 	"wf/cas"
+	"wf/engine/rules"
 	"wf/protocol"
 )
 
@@ -31,18 +32,18 @@ func (e *Engine) ViewWindow(ctx context.Context, run protocol.RunID, w api.Windo
 }
 
 // stateAt is the state after an event, that of now where at is 0.
-func (e *Engine) stateAt(ctx context.Context, run protocol.RunID, at protocol.Seq) (*State, error) {
+func (e *Engine) stateAt(ctx context.Context, run protocol.RunID, at protocol.Seq) (*rules.State, error) {
 	if at == 0 {
 		return e.State(ctx, run)
 	}
-	s, err := Fold(&e.lib, upTo(e.Store.After(ctx, run, 0), at), e.reader(ctx))
+	s, err := rules.Fold(e.records(ctx), upTo(e.Store.After(ctx, run, 0), at))
 	if err != nil {
 		return nil, fmt.Errorf("run %s: %w", run, err)
 	}
 	return s, nil
 }
 
-func (e *Engine) viewWindow(ctx context.Context, run protocol.RunID, s *State, w api.Window) (*api.Run, error) {
+func (e *Engine) viewWindow(ctx context.Context, run protocol.RunID, s *rules.State, w api.Window) (*api.Run, error) {
 	p, err := e.page(ctx, run, s, w)
 	if err != nil {
 		return nil, err
@@ -53,7 +54,7 @@ func (e *Engine) viewWindow(ctx context.Context, run protocol.RunID, s *State, w
 	}
 	if n := len(b.v.Steps); n < s.Totals.Steps {
 		b.v.Total, b.v.Earlier = s.Totals.Steps, p.earlier
-		b.v.Roles, b.v.Ways = s.Roles(), s.Ways()
+		b.v.Roles, b.v.Ways = rolesOf(s), waysOf(s)
 	}
 	if w.At > 0 { // what was cannot be mended
 		return b.v, nil
@@ -96,7 +97,7 @@ func (e *Engine) Outline(ctx context.Context, run protocol.RunID) (*api.Run, err
 }
 
 // viewer is for the steps of a page.
-func (e *Engine) viewer(ctx context.Context, run protocol.RunID, s *State, p page) *viewer {
+func (e *Engine) viewer(ctx context.Context, run protocol.RunID, s *rules.State, p page) *viewer {
 	return &viewer{e: e, read: e.reader(ctx), s: s, first: p.first, only: p.steps, steps: map[string]*shown{}, unsettled: map[string]string{}, named: map[string][]protocol.RunID{},
 		v: &api.Run{Schema: api.RunSchema, ID: run, Steps: []*api.Step{}, Outputs: protocol.JSON("{}")}}
 }
@@ -136,7 +137,7 @@ func (b *viewer) all(ctx context.Context) error {
 type viewer struct {
 	e    *Engine
 	read Reader
-	s    *State
+	s    *rules.State
 	v    *api.Run
 
 	first protocol.Seq    // read from here on
@@ -325,9 +326,9 @@ func (b *viewer) finish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	v.Workflow, v.Definition = o.prog.Workflow.Name, o.start.Workflow.String()
+	v.Workflow, v.Definition = o.Program.Workflow.Name, o.Start.Workflow.String()
 	v.Status, v.Reason, v.Suspended, v.Code, v.Result = s.Status(), s.Reason(), s.SuspendedBy(), s.Code(), text(s.Result())
-	v.Usage, v.Timing = s.Totals.Told, s.Timing()
+	v.Usage, v.Timing = api.Usage(s.Totals.Told), timingOf(s.Times())
 	v.ActiveMS, v.Scripted = s.Totals.Active/1000, s.Totals.Scripted
 	if cost, _ := b.e.Cost(s.Totals); cost != nil {
 		dollars := float64(*cost) / 1e12
@@ -337,15 +338,13 @@ func (b *viewer) finish(ctx context.Context) error {
 		return err
 	}
 	if v.Status == protocol.Done {
-		v.Leftovers = s.lacking()
+		v.Leftovers = s.Lacking()
 	}
-	for _, visits := range s.agenda.visits {
-		for _, x := range visits {
-			b.open(x)
-		}
+	for x := range s.Visits() {
+		b.open(x)
 	}
 	for _, st := range v.Steps {
-		if role, ok := o.prog.Workflow.RoleNamed(st.Role); ok {
+		if role, ok := o.Program.Workflow.RoleNamed(st.Role); ok {
 			st.Action = role.Action
 		}
 		if err := b.record(b.steps[st.ID]); err != nil {
@@ -393,24 +392,24 @@ func (b *viewer) info() error {
 	i := b.s.Info
 	b.v.Info = api.RunInfo{Title: i.Title, Type: i.Type, Scope: i.Scope, Tags: i.Tags, CreatedBy: i.CreatedBy,
 		TargetUser: i.TargetUser, RequestID: i.RequestID, Workspace: i.Workspace, File: i.File, Parent: i.Parent, ForkedFrom: text(i.Forked)}
-	b.v.Info.Inputs = b.s.begun.raw
+	b.v.Info.Inputs = b.s.Opened().Raw
 	var err error
 	b.v.Info.Description, err = textOf(b.read, i.Description)
 	return err
 }
 
 // open says where a visit stands that has not ended.
-func (b *viewer) open(x *visit) {
-	st := b.steps[x.id.String()]
-	if st == nil {
+func (b *viewer) open(x rules.Visit) {
+	st := b.steps[x.Step.String()]
+	if st == nil || x.Mode == rules.Ended {
 		return
 	}
-	st.Status = b.s.shown(x)
+	st.Status = b.s.Shown(x.Mode)
 	if st.record.Defined() { // a failed visit that is tried again
 		st.record = protocol.Link{}
 	}
-	if x.mode == parked && x.lastErr != "" {
-		st.Error = &protocol.ErrorInfo{Code: "suspended", Phase: string(st.Action), Message: x.lastErr}
+	if x.Mode == rules.Parked && x.Error != "" {
+		st.Error = &protocol.ErrorInfo{Code: "suspended", Phase: string(st.Action), Message: x.Error}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"wf/api"
 	"wf/cas"
+	"wf/engine/rules"
 	"wf/protocol"
 )
 
@@ -22,7 +23,7 @@ const backStep = 512
 
 // page finds the steps of a window. It reads the journal backwards, until it is sure of the first
 // step_started of each.
-func (e *Engine) page(ctx context.Context, run protocol.RunID, s *State, w api.Window) (page, error) {
+func (e *Engine) page(ctx context.Context, run protocol.RunID, s *rules.State, w api.Window) (page, error) {
 	end := s.Seq
 	if w.Before > 0 {
 		end = min(end, w.Before-1)
@@ -42,10 +43,10 @@ func (e *Engine) page(ctx context.Context, run protocol.RunID, s *State, w api.W
 }
 
 // pageWith finds one step; a page without it where there is none.
-func (e *Engine) pageWith(ctx context.Context, run protocol.RunID, s *State, step string) (page, error) {
+func (e *Engine) pageWith(ctx context.Context, run protocol.RunID, s *rules.State, step string) (page, error) {
 	p := page{first: s.Seq, steps: map[string]bool{step: true}}
-	if v, _, err := s.visitNamed(step); err == nil {
-		p.first = v.first
+	if v, err := s.Visit(step); err == nil {
+		p.first = v.First
 		return p, nil
 	}
 	f := finder{s: s, from: s.Seq, began: map[string]*beginning{}, ended: map[protocol.Link]bool{}}
@@ -79,7 +80,7 @@ func pageOf(found []*beginning, limit int) page {
 
 // finder looks for the beginnings of steps, from the end of a journal towards its start.
 type finder struct {
-	s     *State
+	s     *rules.State
 	from  protocol.Seq // what follows was read
 	began map[string]*beginning
 	ended map[protocol.Link]bool // records of steps
@@ -121,8 +122,8 @@ func (f *finder) read(ctx context.Context, e *Engine, run protocol.RunID) error 
 			return err
 		}
 		b := &beginning{step: x.StepName(), seq: x.Seq, parents: d.Parents}
-		if v, _, err := f.s.visitNamed(b.step); err == nil { // the state knows it
-			b.seq, b.sure = v.first, true
+		if v, err := f.s.Visit(b.step); err == nil { // the state knows it
+			b.seq, b.sure = v.First, true
 		}
 		f.began[b.step] = b
 	}

@@ -19,6 +19,8 @@ import (
 	"wf/api"
 	"wf/engine"
 	"wf/engine/lang"
+	"wf/engine/rules"
+	"wf/engine/rules/rulestest"
 	"wf/protocol"
 )
 
@@ -48,7 +50,7 @@ var sameStep = cmp.Options{cmpopts.IgnoreUnexported(api.Step{}), cmp.Comparer(fu
 // tried again, a question answered, a fan-out cut off.
 func TestPagesOfStepsAreTheWholeView(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		p, _ := lang.Load([]byte(flow(rt)), lang.Options{File: "random.yaml"})
+		p, _ := lang.Load([]byte(rulestest.Flow(rt)), lang.Options{File: "random.yaml"})
 		if p == nil {
 			rt.Skip("lint refuses it")
 		}
@@ -224,11 +226,15 @@ edges:
 		t.Errorf("%d commands ran, want 80", v.Timing.ToolCalls)
 	}
 	read := func(l protocol.Link) ([]byte, error) { return b.e.Store.Block(context.Background(), l) }
-	folded, err := engine.Fold(&engine.Library{}, b.e.Store.After(context.Background(), id, 0), read)
+	folded, err := rules.Fold(engine.Records(read), b.e.Store.After(context.Background(), id, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(v.Timing, folded.Timing()); d != "" {
+	s, err := b.e.State(context.Background(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(s.Times(), folded.Times()); d != "" {
 		t.Errorf("the snapshot and the journal tell other times (-snapshot +journal):\n%s", d)
 	}
 }

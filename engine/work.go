@@ -5,14 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"wf/cas"
+	"wf/engine/rules"
 	"wf/protocol"
 	"wf/roles"
 )
@@ -64,8 +63,8 @@ func inPlace(p roles.Performer) bool {
 // newWorker is for a visit that begins.
 func (d *driver) newWorker(ctx context.Context, step string) *worker {
 	w := &worker{step: step, ctx: ctx}
-	if _, a, err := d.s.visitNamed(step); err == nil {
-		p, err := d.e.performer(d.action(a))
+	if v, err := d.s.Visit(step); err == nil {
+		p, err := d.e.performer(d.roleOf(v).Action)
 		w.inPlace = err == nil && inPlace(p)
 	}
 	if !w.inPlace {
@@ -158,13 +157,11 @@ func (d *driver) carryOut(ctx context.Context, x *assignment, emit roles.Emit) (
 	}
 	end.conclusion, end.err = x.by.Perform(ctx, *turn, emit)
 	end.timedOut = end.err != nil && errors.Is(context.Cause(ctx), errTimeout)
-	if end.err == nil && actsOnFiles(turn.Role.Action) {
+	if end.err == nil && turn.Role.Action.ActsOnFiles() {
 		end.git = gitState(ctx, turn.Workspace)
 	}
 	return end
 }
-
-func actsOnFiles(a protocol.Action) bool { return a == protocol.ActRun || a == protocol.ActPrompt }
 
 // countedAsFailed reports whether a person answered onceQuestion so. A resume after that runs
 // the command again.
@@ -185,22 +182,23 @@ func countedAsFailed(t protocol.Turn) bool {
 
 // conclude turns the outcome of a visit into events and blocks.
 func (d *driver) conclude(ctx context.Context, w *worker, end *outcome) ([]cas.Draft, []cas.Block, error) {
-	v, a, err := d.s.visitNamed(w.step)
+	v, err := d.s.Visit(w.step)
 	if err != nil {
 		return nil, nil, err
 	}
+	role := d.roleOf(v)
 	var failure *protocol.Failure
 	switch {
 	case end.err == nil:
-		return d.completed(a, v, w, end, nil)
+		return d.completed(w, end, nil)
 	case errors.Is(end.err, protocol.ErrWaiting):
-		if v.mode != waits && v.mode != ready { // ready: what it waits for came before this report
+		if v.Mode != rules.Waits && v.Mode != rules.Ready { // ready: what it waits for came before this report
 			return d.parkVisit(w.step, fmt.Sprintf("the performer waits but said not for what: %v", end.err), ""), nil, nil
 		}
 		return nil, nil, nil
 	case end.timedOut:
-		failure = &protocol.Failure{Class: "timeout", ErrorInfo: protocol.ErrorInfo{Code: "timeout", Phase: string(d.action(a)),
-			Message: "timed out after " + (time.Duration(d.roleOf(a).Timeout) * time.Microsecond).String()}}
+		failure = &protocol.Failure{Class: "timeout", ErrorInfo: protocol.ErrorInfo{Code: "timeout", Phase: string(role.Action),
+			Message: "timed out after " + (time.Duration(role.Timeout) * time.Microsecond).String()}}
 	case errors.As(end.err, &failure) && !failure.Suspend:
 	case ctx.Err() != nil || errors.Is(end.err, context.Canceled) || errors.Is(end.err, errStopped):
 		return nil, nil, nil // interrupted, or the run stopped: tried again when it goes on
@@ -208,15 +206,15 @@ func (d *driver) conclude(ctx context.Context, w *worker, end *outcome) ([]cas.D
 		return d.parkVisit(w.step, end.err.Error(), protocol.CodeOf(end.err)), nil, nil
 	}
 	failure.Message = strings.ToValidUTF8(failure.Message, "\uFFFD") // it becomes JSON and CBOR
-	failed := protocol.AttemptFailed{Attempt: v.attempt, Error: failure.ErrorInfo}
+	failed := protocol.AttemptFailed{Attempt: v.Begun.Attempt, Error: failure.ErrorInfo}
 	if failure.Detail != "" {
 		failed.Error.Message += ": " + failure.Detail
 	}
-	if at, ok := retryAt(d.roleOf(a).Retry, failure.Class, v.attempt, d.e.now()); ok {
+	if at, ok := rules.RetryAt(role.Retry, failure.Class, v.Begun.Attempt, d.e.now(), rand.Float64()); ok {
 		failed.RetryAt = at
 		return []cas.Draft{{Step: w.step, Data: failed}}, nil, nil
 	}
-	facts, blocks, err := d.completed(a, v, w, end, &failure.ErrorInfo)
+	facts, blocks, err := d.completed(w, end, &failure.ErrorInfo)
 	return append([]cas.Draft{{Step: w.step, Data: failed}}, facts...), blocks, err
 }
 
@@ -225,45 +223,10 @@ func (d *driver) parkVisit(step, why, code string) []cas.Draft {
 	return []cas.Draft{{Step: step, Data: protocol.SuspendedBy{Reason: protocol.ByError, Detail: protocol.NewText(why), Code: code}}}
 }
 
-func (d *driver) roleOf(a *act) protocol.Role {
-	r, _ := d.s.prog.Workflow.RoleNamed(a.role)
+func (d *driver) roleOf(v rules.Visit) protocol.Role {
+	r, _ := d.s.Program().Workflow.RoleNamed(v.Begun.Role)
 	if r == nil {
-		return protocol.Role{Name: a.role}
+		return protocol.Role{Name: v.Begun.Role}
 	}
 	return *r
-}
-
-func (d *driver) action(a *act) protocol.Action { return d.roleOf(a).Action }
-
-// Defaults of a role's retry.
-const (
-	retryDelay    = time.Second
-	retryMaxDelay = time.Minute
-	retryFactor   = 2
-	retryJitter   = 0.2 // of the delay, to either side
-)
-
-// retryAt says when a further attempt is due; ok is false when there is none.
-func retryAt(r *protocol.Retry, class string, attempt int, now int64) (due int64, ok bool) {
-	if r == nil || attempt >= r.Attempts {
-		return 0, false
-	}
-	if len(r.On) > 0 && !slices.Contains(r.On, "any") && !slices.Contains(r.On, class) {
-		if class != "exit_75" || !slices.Contains(r.On, "exit_code") {
-			return 0, false
-		}
-	}
-	delay, most, factor := float64(r.Delay), float64(r.MaxDelay), float64(retryFactor)
-	if r.Delay == 0 {
-		delay = float64(retryDelay.Microseconds())
-	}
-	if r.MaxDelay == 0 {
-		most = float64(retryMaxDelay.Microseconds())
-	}
-	if f, err := strconv.ParseFloat(r.Factor, 64); err == nil && f >= 1 {
-		factor = f
-	}
-	delay = min(delay*math.Pow(factor, float64(attempt-1)), most)
-	delay *= 1 + retryJitter*(2*rand.Float64()-1)
-	return now + max(1, int64(delay)), true
 }

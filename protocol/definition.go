@@ -76,6 +76,9 @@ const (
 	ActSet      Action = "set"
 )
 
+// ActsOnFiles reports whether it may change the files of the workspace: commands and agents do.
+func (a Action) ActsOnFiles() bool { return a == ActRun || a == ActPrompt }
+
 // ContextMode is how an agent role sees its own past.
 type ContextMode string
 

@@ -27,6 +27,15 @@ func NewText(s string) Text { return Text{S: s} }
 // Empty reports whether nothing was said.
 func (t Text) Empty() bool { return t.S == "" && !t.Link.Defined() }
 
+// Read gives the text; payload fetches it where it was moved to a block. Errors are those of payload.
+func (t Text) Read(payload func(Link) ([]byte, error)) (string, error) {
+	if t.S != "" || !t.Link.Defined() {
+		return t.S, nil
+	}
+	b, err := payload(t.Link)
+	return string(b), err
+}
+
 // MarshalCBOR writes the link where there is one, else the string, else null.
 func (t Text) MarshalCBOR() ([]byte, error) {
 	if t.Link.Defined() {

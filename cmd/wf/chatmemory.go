@@ -108,7 +108,7 @@ func (s *chatSession) reset(ctx context.Context) (chat.Outcome, error) {
 	if err != nil {
 		return chat.Outcome{}, err
 	}
-	run, _, err := s.local.Service.Engine.Begin(ctx, engine.Launch{Program: st.Program(), Source: source, Inputs: st.Inputs(), Type: chatType,
+	run, _, err := s.local.Service.Engine.Begin(ctx, engine.Launch{Program: st.Program(), Source: source, Inputs: st.Opened().Raw, Type: chatType,
 		Title: st.Info.Title, Tags: st.Info.Tags, CreatedBy: compose.User(), Workspace: st.Info.Workspace, File: st.Info.File,
 		Models: st.Info.Models, Context: st.Info.Context, AllowSecretInputs: st.Info.AllowSecretInputs})
 	if err != nil {

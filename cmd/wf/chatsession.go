@@ -10,6 +10,7 @@ import (
 	"wf/cmd/internal/chat"
 	"wf/daemon"
 	"wf/engine"
+	"wf/engine/rules"
 	"wf/hub/client"
 	"wf/protocol"
 	"wf/service/compose"
@@ -64,7 +65,7 @@ func (s *chatSession) learn(ctx context.Context) error {
 		if r.Action != protocol.ActPrompt {
 			continue
 		}
-		models := st.Models(&r)
+		models := rules.Models(st.Info.Models, &r)
 		if len(models) == 0 {
 			continue
 		}

@@ -118,7 +118,7 @@ func TestADriveGoesOnFromNoStateThatOthersWrote(t *testing.T) {
 					t.Fatal(err)
 				}
 				starts[does] = st.Start
-				if state, err = st.Snapshot(); err != nil {
+				if state, err = cas.Marshal(st.Snapshot()); err != nil {
 					t.Fatal(err)
 				}
 				closed()

@@ -275,6 +275,19 @@ func sortedKeys[V any](m map[string]V) []string {
 // float64.
 func DecodeJSON(b json.RawMessage) (any, error) { return decodeJSON(b) }
 
+// DecodeObject is DecodeJSON for what must be an object.
+func DecodeObject(b json.RawMessage) (map[string]any, error) {
+	v, err := decodeJSON(b)
+	if err != nil {
+		return nil, err
+	}
+	m, ok := v.(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("%.40q is no object", b)
+	}
+	return m, nil
+}
+
 // HasAgent reports whether a role of the workflow, or of a sub-workflow, is an agent.
 func (p *Program) HasAgent() bool {
 	for i := range p.Workflow.Roles {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"wf/engine"
 	"wf/engine/layout"
+	"wf/engine/rules"
 	"wf/protocol"
 )
 
@@ -21,7 +22,7 @@ func Graph(ctx context.Context, e *engine.Engine, run protocol.RunID) ([]byte, e
 
 // pathTaken is what a run did, on the picture of its workflow. Where a role was entered
 // several times its newest visit gives the status.
-func pathTaken(st *engine.State) layout.Overlay {
+func pathTaken(st *rules.State) layout.Overlay {
 	o := layout.Overlay{Visits: map[string]int{}, Taken: map[layout.Way]int{}, Status: map[string]string{}}
 	for _, e := range st.Arrivals() {
 		o.Taken[layout.Way{Edge: e.Edge, To: e.At, Limit: e.Via == protocol.ViaLimit}]++

@@ -11,6 +11,7 @@ import (
 	"wf/api"
 	"wf/cas"
 	"wf/engine"
+	"wf/engine/rules"
 	"wf/protocol"
 )
 
@@ -57,7 +58,7 @@ func Runs(ctx context.Context, e *engine.Engine, q api.Query) (out []api.Row, un
 	return out, unread, nil
 }
 
-func fits(q api.Query, st *engine.State) bool {
+func fits(q api.Query, st *rules.State) bool {
 	tagged := q.Tag == ""
 	for _, t := range st.Info.Tags {
 		tagged = tagged || t == q.Tag
@@ -69,7 +70,7 @@ func fits(q api.Query, st *engine.State) bool {
 
 // found reports whether the text that is looked for stands in what a run says of itself. A
 // description over 1 KiB lies in a block and is not searched.
-func holds(q api.Query, run protocol.RunID, st *engine.State) bool {
+func holds(q api.Query, run protocol.RunID, st *rules.State) bool {
 	if q.Text == "" || strings.HasPrefix(strings.ToLower(string(run)), q.Text) {
 		return true
 	}
@@ -81,7 +82,7 @@ func holds(q api.Query, run protocol.RunID, st *engine.State) bool {
 	return false
 }
 
-func rowOf(h cas.Head, st *engine.State) api.Row {
+func rowOf(h cas.Head, st *rules.State) api.Row {
 	row := api.Row{
 		ID: protocol.RunOf(h.Name), Workflow: st.Program().Workflow.Name, Title: st.Info.Title,
 		Status: st.Status(), Reason: st.Reason(), Steps: st.Totals.Steps,

@@ -1,12 +1,10 @@
-package engine
+package rules
 
 import (
 	"fmt"
 	"maps"
 	"slices"
 
-	"wf/api"
-	"wf/cas"
 	"wf/protocol"
 )
 
@@ -16,18 +14,18 @@ const snapshotVersion = 7
 // The stored form of a State: what Fold would compute, without the caches. It is derived,
 // kept under the head it belongs to, and may be lost at any time.
 type (
-	snapshot struct {
+	Snapshot struct {
 		V         int                            `cbor:"v"`
 		Info      Info                           `cbor:"info"`
 		Start     protocol.Link                  `cbor:"start"`
 		Seq       protocol.Seq                   `cbor:"seq"`
 		TS        int64                          `cbor:"ts"`
 		Totals    Totals                         `cbor:"totals"`
-		Timed     timed                          `cbor:"timed"`
+		Timed     Times                          `cbor:"timed"`
 		Limits    protocol.Limits                `cbor:"limits"`
 		Acts      []snapAct                      `cbor:"acts"`
 		Nums      map[string]int                 `cbor:"nums"`
-		Ways      []api.WayTaken                 `cbor:"ways"`
+		Ways      []Took                         `cbor:"ways"`
 		Fates     map[string]protocol.StepStatus `cbor:"fates"`
 		NextN     int                            `cbor:"next"`
 		Active    bool                           `cbor:"active"`
@@ -123,16 +121,20 @@ type (
 	}
 )
 
-// Snapshot is the stored form of s, the live region only.
-func (s *State) Snapshot() ([]byte, error) {
+// Snapshot is the stored form of s, the live region only. It shares memory with s: it is to be
+// encoded before s moves.
+func (s *State) Snapshot() *Snapshot {
 	s.prune()
-	return cas.Marshal(s.snapshot())
+	return s.snapshot()
 }
 
+// Readable reports whether the snapshot is of the form that this binary reads.
+func (in *Snapshot) Readable() bool { return in.V == snapshotVersion }
+
 // snapshot is the stored form of all that s holds.
-func (s *State) snapshot() snapshot {
+func (s *State) snapshot() *Snapshot {
 	past := snapPast{refs: map[*ref]int{}, convs: map[*conversations]int{}}
-	out := snapshot{V: snapshotVersion, Info: s.Info, Start: s.Start, Seq: s.Seq, TS: s.TS, Totals: s.Totals, Timed: s.timed,
+	out := &Snapshot{V: snapshotVersion, Info: s.Info, Start: s.Start, Seq: s.Seq, TS: s.TS, Totals: s.Totals, Timed: s.timed,
 		Limits: s.Limits, Nums: s.nums, Ways: s.Ways(), Fates: s.path.fates, NextN: s.nextN, Active: s.active, Result: s.result, Inbox: s.inbox, Compact: s.compact, Windows: s.windows, Allowed: s.allowed}
 	if s.stop != nil {
 		out.Stopped, out.Status, out.Reason, out.Detail, out.Code = true, string(s.stop.status), string(s.stop.reason), s.stop.detail, s.stop.code
@@ -182,22 +184,19 @@ func snapOfferOf(o *offer) *snapOffer {
 	return x
 }
 
-// restore reads a snapshot. An error means only that the journal has to be folded instead.
-func restore(lib *Library, data []byte, read Reader) (*State, error) {
-	var in snapshot
-	if err := cas.Decode(data, &in); err != nil {
-		return nil, err
-	}
-	if in.V != snapshotVersion {
+// Restore is the state that a snapshot was made of. An error means only that the journal has to be folded
+// instead.
+func (in *Snapshot) Restore(from Records) (*State, error) {
+	if !in.Readable() {
 		return nil, fmt.Errorf("snapshot version %d, want %d", in.V, snapshotVersion)
 	}
-	o, err := lib.open(in.Start, read)
+	o, err := from.Open(in.Start)
 	if err != nil {
 		return nil, err
 	}
-	s := newState(read)
+	s := New(from)
 	s.Info, s.Start, s.Seq, s.TS, s.Totals, s.timed, s.Limits = in.Info, in.Start, in.Seq, in.TS, in.Totals, in.Timed, in.Limits
-	s.nextN, s.active, s.result, s.prog, s.begun, s.inbox, s.compact, s.windows, s.allowed = in.NextN, in.Active, in.Result, o.prog, o, in.Inbox, in.Compact, in.Windows, in.Allowed
+	s.nextN, s.active, s.result, s.prog, s.begun, s.inbox, s.compact, s.windows, s.allowed = in.NextN, in.Active, in.Result, o.Program, o, in.Inbox, in.Compact, in.Windows, in.Allowed
 	for role, n := range in.Nums {
 		s.nums[role] = n
 	}
@@ -208,7 +207,7 @@ func restore(lib *Library, data []byte, read Reader) (*State, error) {
 	if in.Stopped {
 		s.stop = &stop{protocol.RunStatus(in.Status), protocol.SuspendReason(in.Reason), in.Detail, in.Code}
 	}
-	past, err := pastOf(&in)
+	past, err := pastOf(in)
 	if err != nil {
 		return nil, err
 	}
@@ -243,7 +242,7 @@ func (v *snapVisit) visit(a *act) *visit {
 		return nil
 	}
 	return &visit{id: protocol.StepID{Role: a.role, N: a.num, Index: v.Index}, of: a, number: v.Number, item: v.Item,
-		resumes: v.Resumes, tools: v.Tools, inject: v.Inject, prompt: v.Prompt, attempt: v.Attempt, mode: mode(v.Mode),
+		resumes: v.Resumes, tools: v.Tools, inject: v.Inject, prompt: v.Prompt, attempt: v.Attempt, mode: Mode(v.Mode),
 		waiting: v.Waiting, due: v.Due, question: v.Question, choices: v.Choices, form: v.Form, shown: v.Shown, first: v.First, record: v.Record,
 		status: v.Status, lastErr: v.LastErr, lastCode: v.LastCode, anew: v.Anew, again: v.Again,
 		size: v.Size, compacted: v.Moved, compact: v.Compact, lap: v.Lap}

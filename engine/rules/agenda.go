@@ -1,4 +1,4 @@
-package engine
+package rules
 
 import (
 	"cmp"
@@ -14,7 +14,7 @@ type agenda struct {
 	steps  map[stepName]*act // activations of the live region
 	open   []*act            // those with a visit that has not ended, ascending n
 	tokens []*act            // those whose token is not used up, ascending n
-	visits [ended][]*visit   // by mode, by activation and item; of retries by due time first
+	visits [Ended][]*visit   // by mode, by activation and item; of retries by due time first
 	timers []*visit          // those that wait for a time, by due time
 }
 
@@ -26,7 +26,7 @@ type stepName struct {
 
 // moving reports whether a visit runs or is to be performed.
 func (g *agenda) moving() bool {
-	return len(g.visits[runs])+len(g.visits[ready])+len(g.visits[retries]) > 0
+	return len(g.visits[Runs])+len(g.visits[Ready])+len(g.visits[Retries]) > 0
 }
 
 // byPlace is the order of dispatch.
@@ -45,8 +45,8 @@ func byDue(a, b *visit) int {
 	return byPlace(a, b)
 }
 
-func orderOf(m mode) func(a, b *visit) int {
-	if m == retries {
+func orderOf(m Mode) func(a, b *visit) int {
+	if m == Retries {
 		return byDue
 	}
 	return byPlace
@@ -75,18 +75,18 @@ func remove[T any](list []T, x T, order func(a, b T) int) []T {
 // dispatched notes a visit that begins.
 func (s *State) dispatched(v *visit) {
 	v.of.begun++
-	v.mode, v.due = runs, 0
+	v.mode, v.due = Runs, 0
 	s.list(v)
 }
 
 // to moves a visit to another mode, or to another due time (unix µs, 0 is none).
-func (s *State) to(v *visit, m mode, due int64) {
+func (s *State) to(v *visit, m Mode, due int64) {
 	s.unlist(v)
-	if v.mode == ended {
+	if v.mode == Ended {
 		v.of.left++
 	}
 	v.mode, v.due = m, due
-	if m == ended {
+	if m == Ended {
 		v.of.left--
 	}
 	s.list(v)
@@ -94,23 +94,23 @@ func (s *State) to(v *visit, m mode, due int64) {
 }
 
 func (s *State) list(v *visit) {
-	if v.mode == ended {
+	if v.mode == Ended {
 		return
 	}
 	g := &s.agenda
 	g.visits[v.mode] = insert(g.visits[v.mode], v, orderOf(v.mode))
-	if v.mode == waits && v.due > 0 {
+	if v.mode == Waits && v.due > 0 {
 		g.timers = insert(g.timers, v, byDue)
 	}
 }
 
 func (s *State) unlist(v *visit) {
-	if v.mode == ended {
+	if v.mode == Ended {
 		return
 	}
 	g := &s.agenda
 	g.visits[v.mode] = remove(g.visits[v.mode], v, orderOf(v.mode))
-	if v.mode == waits && v.due > 0 {
+	if v.mode == Waits && v.due > 0 {
 		g.timers = remove(g.timers, v, byDue)
 	}
 }
@@ -161,7 +161,7 @@ func (s *State) reindex() {
 				continue
 			}
 			a.begun++
-			if v.mode == ended {
+			if v.mode == Ended {
 				a.left--
 			}
 			s.list(v)

@@ -1,4 +1,4 @@
-package engine
+package rules
 
 import (
 	"wf/protocol"
@@ -8,9 +8,9 @@ import (
 // again, the n-th goes on with the n-th. Before, all of them went on with the last one.
 const semanticsEqualItems = 2
 
-// semanticsOf is the version of the rules that a run of w pins: the least that has all the rules
+// SemanticsOf is the version of the rules that a run of w pins: the least that has all the rules
 // w makes use of. So a newer wf gives the runs of other definitions the CIDs they always had.
-func semanticsOf(w *protocol.Workflow) int {
+func SemanticsOf(w *protocol.Workflow) int {
 	for i := range w.Edges {
 		e := &w.Edges[i]
 		if e.ForEach == "" {

@@ -1,4 +1,4 @@
-package engine
+package rules
 
 import (
 	"fmt"
@@ -69,15 +69,15 @@ func (s *State) stalled(fs []firing) string {
 			out = append(out, fmt.Sprintf("no condition of the join [%s] holds", strings.Join(s.prog.Workflow.Edges[f.part].From, ", ")))
 		}
 	}
-	out = append(out, s.lacking()...)
+	out = append(out, s.Lacking()...)
 	if len(out) == 0 {
 		return "nothing reached END"
 	}
 	return strings.Join(out, "; ")
 }
 
-// lacking names the joins that wait, and for whom.
-func (s *State) lacking() []string {
+// Lacking names the joins that wait, and for whom.
+func (s *State) Lacking() []string {
 	have := map[int][]string{}
 	for _, a := range s.agenda.tokens {
 		for _, p := range s.routed(a).parts {

@@ -1,57 +1,47 @@
-package engine_test
+package rules_test
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
 
-	"wf/engine"
+	"wf/cas"
 	"wf/engine/lang"
+	"wf/engine/rules"
+	"wf/engine/rules/rulestest"
 	"wf/protocol"
 )
 
 // A journal from elsewhere may say anything: an item far beyond the fan-out is refused, and no
 // room is made for it.
 func TestAnItemBeyondItsFanOutIsRefused(t *testing.T) {
-	b := newBench(t)
-	id, _ := b.run("wf: 1\nname: fan\nroles:\n  a: {set: {l: [1, 2]}}\n  w: {set: {n: \"${{ item }}\"}}\nedges:\n"+
+	w := newWorld(t, "wf: 1\nname: fan\nroles:\n  a: {set: {l: [1, 2]}}\n  w: {set: {n: \"${{ item }}\"}}\nedges:\n"+
 		"  - {from: a, to: w, for_each: output.l}\n  - {from: w, to: END}\n", nil)
-	read := func(l protocol.Link) ([]byte, error) { return b.e.Store.Block(context.Background(), l) }
-	forged := func(yield func(protocol.Entry, error) bool) {
-		for _, x := range b.entries(id) {
-			if x.StepName() == "w#1[1]" {
-				far := "w#1[2000000000]"
-				x.Step = &far
-			}
-			if !yield(x, nil) {
-				return
-			}
+	w.play()
+	for i := range w.journal {
+		if w.journal[i].StepName() == "w#1[1]" {
+			far := "w#1[2000000000]"
+			w.journal[i].Step = &far
 		}
 	}
-	if _, err := engine.Fold(&engine.Library{}, forged, read); !errors.Is(err, protocol.ErrCorrupt) {
+	if _, err := rules.Fold(w, each(w.journal)); !errors.Is(err, protocol.ErrCorrupt) {
 		t.Errorf("%v, want a journal that is corrupt", err)
 	}
 }
 
 // However a journal was cut, doubled or mixed up, folding it ends with a state or an error.
-func TestAMixedUpJournalIsFoldedOrRefused(t *testing.T) {
-	refused, folded := 0, 0
-	rapid.Check(t, func(rt *rapid.T) {
-		p, _ := lang.Load([]byte(flow(rt)), lang.Options{File: "random.yaml"})
+func mixedUp(t *testing.T, count func(folded bool)) func(*rapid.T) {
+	return func(rt *rapid.T) {
+		p, _ := lang.Load([]byte(rulestest.Flow(rt)), lang.Options{File: "random.yaml"})
 		if p == nil {
 			rt.Skip("lint refuses it")
 		}
-		b := newBench(t)
-		ctx := context.Background()
-		id, _, err := b.e.Begin(ctx, engine.Launch{Program: p, Inputs: protocol.JSON("{}")})
-		if err != nil {
-			rt.Fatal(err)
-		}
-		b.drive(id)
-		entries := b.entries(id)
+		w := worldOf(t, p, nil)
+		w.conclude = drawn
+		w.play()
+		entries := slices.Clone(w.journal)
 		at := func(what string) int { return rapid.IntRange(0, len(entries)-1).Draw(rt, what) }
 		for range rapid.IntRange(1, 3).Draw(rt, "changes") {
 			switch i := at("where"); rapid.SampledFrom([]string{"drop", "double", "swap", "rename"}).Draw(rt, "change") {
@@ -69,26 +59,38 @@ func TestAMixedUpJournalIsFoldedOrRefused(t *testing.T) {
 		for i := range entries {
 			entries[i].Seq = protocol.Seq(i + 1)
 		}
-		read := func(l protocol.Link) ([]byte, error) { return b.e.Store.Block(ctx, l) }
-		s, err := engine.Fold(&engine.Library{}, func(yield func(protocol.Entry, error) bool) {
-			for _, x := range entries {
-				if !yield(x, nil) {
-					return
-				}
-			}
-		}, read)
+		s, err := rules.Fold(w, each(entries))
+		count(err == nil)
 		if err != nil {
-			refused++
 			return
 		}
-		folded++
 		if _, err := s.Next(); err != nil {
 			return
 		}
 		_ = s.Reason()
-		if _, err := s.Snapshot(); err != nil {
+		if _, err := cas.Marshal(s.Snapshot()); err != nil {
 			rt.Fatal(err)
 		}
-	})
+	}
+}
+
+func TestAMixedUpJournalIsFoldedOrRefused(t *testing.T) {
+	refused, folded := 0, 0
+	rapid.Check(t, mixedUp(t, func(ok bool) {
+		if ok {
+			folded++
+		} else {
+			refused++
+		}
+	}))
 	t.Logf("%d were refused, %d folded", refused, folded)
+	if folded == 0 || refused == 0 {
+		t.Errorf("%d were refused, %d folded: both must be tried", refused, folded)
+	}
+}
+
+func FuzzMixedUpJournal(f *testing.F) {
+	f.Fuzz(func(t *testing.T, data []byte) {
+		rapid.MakeFuzz(mixedUp(t, func(bool) {}))(t, data)
+	})
 }

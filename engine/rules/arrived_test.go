@@ -1,13 +1,12 @@
-package engine_test
+package rules_test
 
 import (
-	"context"
 	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"wf/engine"
+	"wf/engine/rules"
 	"wf/protocol"
 )
 
@@ -33,19 +32,15 @@ edges:
 func TestTheLastEdgesOfARunAreItsArrivals(t *testing.T) {
 	for name, c := range map[string]struct {
 		n    int
-		want []engine.Arrival
+		want []rules.Arrival
 	}{
-		"the end":           {1, []engine.Arrival{{Edge: 4, At: protocol.NodeEnd, Via: protocol.ViaEdge}}},
-		"failure by a join": {2, []engine.Arrival{{Edge: 2, At: protocol.NodeFail, Via: protocol.ViaEdge}}},
+		"the end":           {1, []rules.Arrival{{Edge: 4, At: protocol.NodeEnd, Via: protocol.ViaEdge}}},
+		"failure by a join": {2, []rules.Arrival{{Edge: 2, At: protocol.NodeFail, Via: protocol.ViaEdge}}},
 	} {
-		b := newBench(t)
-		id, v := b.run(arrivalsYAML, map[string]any{"n": c.n})
-		s, err := b.e.State(context.Background(), id)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(c.want, s.Arrivals()); diff != "" {
-			t.Errorf("%s (%s %s): -want +got\n%s", name, v.Status, v.Reason, diff)
+		w := newWorld(t, arrivalsYAML, map[string]any{"n": c.n})
+		v := w.play()
+		if diff := cmp.Diff(c.want, w.s.Arrivals()); diff != "" {
+			t.Errorf("%s (%s %s): -want +got\n%s", name, v.Status, v.Detail, diff)
 		}
 	}
 }
@@ -64,18 +59,14 @@ edges:
   - {from: ping, to: pong}
   - {from: pong, to: ping, limit: 2%s}
 `
-	for onLimit, want := range map[string]engine.Arrival{
+	for onLimit, want := range map[string]rules.Arrival{
 		", on_limit: END": {Edge: 3, At: protocol.NodeEnd, Via: protocol.ViaLimit},
 		"":                {Edge: 3, At: protocol.NodeSuspend, Via: protocol.ViaLimit},
 	} {
-		b := newBench(t)
-		id, v := b.run(fmt.Sprintf(yaml, onLimit), nil)
-		s, err := b.e.State(context.Background(), id)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff([]engine.Arrival{want}, s.Arrivals()); diff != "" {
-			t.Errorf("%q (%s %s): -want +got\n%s", onLimit, v.Status, v.Reason, diff)
+		w := newWorld(t, fmt.Sprintf(yaml, onLimit), nil)
+		v := w.play()
+		if diff := cmp.Diff([]rules.Arrival{want}, w.s.Arrivals()); diff != "" {
+			t.Errorf("%q (%s %s): -want +got\n%s", onLimit, v.Status, v.Detail, diff)
 		}
 	}
 }

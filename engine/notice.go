@@ -7,18 +7,6 @@ import (
 	"wf/protocol"
 )
 
-// moves are the event types that move a State; the others are not decoded when folding.
-var moves = map[protocol.EventType]bool{protocol.EvRunStarted: true, protocol.EvStepStarted: true, protocol.EvStepCompleted: true,
-	protocol.EvAttemptFailed: true, protocol.EvWaiting: true, protocol.EvAnswered: true, protocol.EvApproval: true, protocol.EvMessage: true, protocol.EvUsage: true, protocol.EvSuspended: true,
-	protocol.EvCompacted: true, protocol.EvCompactionAsked: true, protocol.EvCancelled: true, protocol.EvLimitChanged: true, protocol.EvForked: true, protocol.EvDone: true}
-
-func decodeFolded(e *protocol.Event) (protocol.Data, error) {
-	if !moves[e.Type] {
-		return nil, nil
-	}
-	return cas.AnyData(e)
-}
-
 // Notice makes what Watch is told of a stored event, long texts in place.
 func (e *Engine) Notice(ctx context.Context, run protocol.RunID, x protocol.Entry) (Notice, error) {
 	return ReadNotice(e.reader(ctx), run, x)

@@ -1,7 +1,6 @@
-package engine
+package rules
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -15,17 +14,16 @@ type stepValue struct {
 	lang.Step
 }
 
-// Bounds of the caches of step values, of the outputs of fan-outs, and of records.
+// Bounds of the caches of step values and of the outputs of fan-outs.
 const (
 	maxValues = 512
 	maxLists  = 8
-	maxMade   = 64
 )
 
 // scopeOf gathers what expressions see at a token that came from the roles named by from, as far
 // as they look at it.
 func (s *State) scopeOf(up ancestry, from []string, uses lang.Uses) (lang.Scope, error) {
-	sc := lang.Scope{Inputs: s.begun.inputs, Steps: map[string]*lang.Step{}}
+	sc := lang.Scope{Inputs: s.begun.Inputs, Steps: map[string]*lang.Step{}}
 	var err error
 	for role, r := range up.latest {
 		if !uses.Role(role, slices.Contains(from, role)) {
@@ -95,20 +93,17 @@ func (s *State) valueOf(l protocol.Link) (*stepValue, error) {
 	if v := s.vals[l]; v != nil {
 		return v, nil
 	}
-	r := s.made[l]
-	if r == nil {
-		r = new(protocol.StepRecord)
-		if err := decode(s.read, l, r); err != nil {
-			return nil, fmt.Errorf("step record %s: %w", l.Short(), err)
-		}
+	r, err := s.from.Step(l)
+	if err != nil {
+		return nil, fmt.Errorf("step record %s: %w", l.Short(), err)
 	}
 	out := map[string]any{}
 	if r.Data.Defined() {
-		raw, err := protocol.PayloadBytes(s.read, r.Data)
+		raw, err := s.from.Payload(r.Data)
 		if err != nil {
 			return nil, err
 		}
-		if out, err = object(raw); err != nil {
+		if out, err = lang.DecodeObject(raw); err != nil {
 			return nil, fmt.Errorf("data of step record %s: %w", l.Short(), err)
 		}
 	}
@@ -117,7 +112,7 @@ func (s *State) valueOf(l protocol.Link) (*stepValue, error) {
 		v.ExitCode = &n
 	}
 	if r.Output.Defined() {
-		b, err := protocol.PayloadBytes(s.read, r.Output)
+		b, err := s.from.Payload(r.Output)
 		if err != nil {
 			return nil, err
 		}
@@ -136,14 +131,6 @@ func (s *State) valueOf(l protocol.Link) (*stepValue, error) {
 	return v, nil
 }
 
-// keepRecord keeps a record that was just made: valueOf need not decode it.
-func (s *State) keepRecord(l protocol.Link, r *protocol.StepRecord) {
-	if s.made == nil || len(s.made) >= maxMade {
-		s.made = make(map[protocol.Link]*protocol.StepRecord, maxMade)
-	}
-	s.made[l] = r
-}
-
 // hasText reports whether the output of an action has a text beside its fields.
 func hasText(a protocol.Action) bool {
 	switch a {
@@ -153,36 +140,11 @@ func hasText(a protocol.Action) bool {
 	return false
 }
 
-// textOf is a text of an event, fetched where it was moved to a block.
-func textOf(read Reader, t protocol.Text) (string, error) {
-	if t.S != "" || !t.Link.Defined() {
-		return t.S, nil
-	}
-	b, err := protocol.PayloadBytes(read, t.Link)
-	return string(b), err
-}
-
 // words is a text that only people read: where its block cannot be had, a word of that.
 func (s *State) words(t protocol.Text) string {
-	text, err := textOf(s.read, t)
+	text, err := s.text(t)
 	if err != nil {
 		return fmt.Sprintf("(its text cannot be read: %v)", err)
 	}
 	return text
 }
-
-// object decodes a canonical JSON object; integers stay integers.
-func object(raw []byte) (map[string]any, error) {
-	v, err := lang.DecodeJSON(raw)
-	if err != nil {
-		return nil, err
-	}
-	m, ok := v.(map[string]any)
-	if !ok {
-		return nil, fmt.Errorf("%.40q is no object", raw)
-	}
-	return m, nil
-}
-
-// canonical writes a JSON value in its one form (RFC 8785).
-func canonical(v any) (json.RawMessage, error) { return protocol.CanonicalJSON(v) }

@@ -1,21 +1,21 @@
-package engine
+package rules
 
 import (
 	"fmt"
 	"iter"
 	"maps"
 	"slices"
-	"strings"
 
 	"wf/engine/lang"
 	"wf/protocol"
 )
 
 // Fold reads a journal from its first event. The definition is the one that run_started and
-// forked pin; lib compiles it, read fetches the blocks.
-func Fold(lib *Library, events iter.Seq2[protocol.Entry, error], read Reader) (*State, error) {
-	s := newState(read)
-	if err := s.FoldMore(lib, events); err != nil {
+// forked pin. An empty journal is an error wrapping protocol.ErrUnknownRun, one that the rules cannot
+// have written one wrapping protocol.ErrCorrupt; others are those of events and of from.
+func Fold(from Records, events iter.Seq2[protocol.Entry, error]) (*State, error) {
+	s := New(from)
+	if err := s.FoldMore(events); err != nil {
 		return nil, err
 	}
 	if s.Seq == 0 {
@@ -24,8 +24,8 @@ func Fold(lib *Library, events iter.Seq2[protocol.Entry, error], read Reader) (*
 	return s, nil
 }
 
-// FoldMore goes on with the events that follow s.Seq.
-func (s *State) FoldMore(lib *Library, events iter.Seq2[protocol.Entry, error]) error {
+// FoldMore goes on with the events that follow s.Seq; its errors are those of Fold.
+func (s *State) FoldMore(events iter.Seq2[protocol.Entry, error]) error {
 	for e, err := range events {
 		if err != nil {
 			return err
@@ -33,25 +33,39 @@ func (s *State) FoldMore(lib *Library, events iter.Seq2[protocol.Entry, error]) 
 		if e.Seq != s.Seq+1 {
 			return fmt.Errorf("event %d follows event %d: %w", e.Seq, s.Seq, protocol.ErrCorrupt)
 		}
-		d, err := decodeFolded(&e.Event)
+		d, err := s.decode(e.Event)
 		if err != nil {
 			return fmt.Errorf("event %d (%s): %w", e.Seq, e.Type, err)
 		}
-		if err := s.apply(lib, e.StepName(), e.Seq, e.TS, e.Type, d); err != nil {
+		if err := s.Apply(e.StepName(), e.Seq, e.TS, e.Type, d); err != nil {
 			return fmt.Errorf("event %d (%s): %w", e.Seq, e.Type, err)
 		}
 	}
 	return nil
 }
 
-func newState(read Reader) *State {
-	s := &State{nums: map[string]int{}, nextN: startNode, read: read, vals: map[protocol.Link]*stepValue{}, lists: map[*ref]*lang.Step{}, path: newPath()}
+// moves are the event types that move a State; the others are not decoded when folding.
+var moves = map[protocol.EventType]bool{protocol.EvRunStarted: true, protocol.EvStepStarted: true, protocol.EvStepCompleted: true,
+	protocol.EvAttemptFailed: true, protocol.EvWaiting: true, protocol.EvAnswered: true, protocol.EvApproval: true, protocol.EvMessage: true, protocol.EvUsage: true, protocol.EvSuspended: true,
+	protocol.EvCompacted: true, protocol.EvCompactionAsked: true, protocol.EvCancelled: true, protocol.EvLimitChanged: true, protocol.EvForked: true, protocol.EvDone: true}
+
+func (s *State) decode(e protocol.Event) (protocol.Data, error) {
+	if !moves[e.Type] {
+		return nil, nil
+	}
+	return s.from.Data(e)
+}
+
+// New is the state before the first event.
+func New(from Records) *State {
+	s := &State{nums: map[string]int{}, nextN: startNode, from: from, vals: map[protocol.Link]*stepValue{}, lists: map[*ref]*lang.Step{}, path: newPath()}
 	s.reindex()
 	return s
 }
 
-// apply moves the state by one event.
-func (s *State) apply(lib *Library, step string, seq protocol.Seq, ts int64, typ protocol.EventType, d protocol.Data) error {
+// Apply moves the state by one event that follows s.Seq; d is what its Records decode it to, with long
+// texts as links. After an error the state is of no use.
+func (s *State) Apply(step string, seq protocol.Seq, ts int64, typ protocol.EventType, d protocol.Data) error {
 	if s.Seq == 0 && typ != protocol.EvRunStarted {
 		return fmt.Errorf("a journal must begin with run_started: %w", protocol.ErrCorrupt)
 	}
@@ -61,18 +75,18 @@ func (s *State) apply(lib *Library, step string, seq protocol.Seq, ts int64, typ
 	if typ != protocol.EvStepStarted {
 		s.clock(step, ts, typ, d)
 	}
-	if err := s.move(lib, step, seq, ts, typ, d); err != nil {
+	if err := s.move(step, seq, ts, typ, d); err != nil {
 		return err
 	}
 	if typ == protocol.EvStepStarted {
 		s.clock(step, ts, typ, d)
 	}
 	s.Seq, s.TS = seq, max(ts, s.TS)
-	s.active = s.stop == nil && len(s.agenda.visits[runs]) > 0
+	s.active = s.stop == nil && len(s.agenda.visits[Runs]) > 0
 	return nil
 }
 
-func (s *State) move(lib *Library, step string, seq protocol.Seq, ts int64, typ protocol.EventType, d protocol.Data) error {
+func (s *State) move(step string, seq protocol.Seq, ts int64, typ protocol.EventType, d protocol.Data) error {
 	switch typ {
 	case protocol.EvResumed:
 		return s.resume()
@@ -81,8 +95,8 @@ func (s *State) move(lib *Library, step string, seq protocol.Seq, ts int64, typ 
 		if err != nil {
 			return err
 		}
-		if v.mode == waits {
-			s.to(v, ready, 0)
+		if v.mode == Waits {
+			s.to(v, Ready, 0)
 		}
 		if a, ok := d.(protocol.Answered); ok {
 			return s.taken(step, a.Messages)
@@ -91,7 +105,7 @@ func (s *State) move(lib *Library, step string, seq protocol.Seq, ts int64, typ 
 	}
 	switch d := d.(type) {
 	case protocol.RunStarted:
-		return s.begin(lib, d, ts)
+		return s.begin(d, ts)
 	case protocol.StepStarted:
 		return s.stepStarted(step, seq, d)
 	case protocol.StepCompleted:
@@ -104,9 +118,9 @@ func (s *State) move(lib *Library, step string, seq protocol.Seq, ts int64, typ 
 		s.Totals.Attempts++
 		v.lastErr, v.lastCode, v.anew = d.Error.Message, "", true
 		if d.RetryAt > 0 {
-			s.to(v, retries, d.RetryAt)
+			s.to(v, Retries, d.RetryAt)
 		} else {
-			s.to(v, parked, 0)
+			s.to(v, Parked, 0)
 		}
 	case protocol.CompactionAsked:
 		s.compact = true
@@ -125,7 +139,7 @@ func (s *State) move(lib *Library, step string, seq protocol.Seq, ts int64, typ 
 			return err
 		}
 		v.waiting, v.question, v.choices, v.form, v.shown = d.Kind, d.Question, d.Choices, d.Form, d.Shown
-		s.to(v, waits, d.Due)
+		s.to(v, Waits, d.Due)
 	case protocol.Usage:
 		s.Totals.add(d)
 		s.measured(step, d)
@@ -139,34 +153,34 @@ func (s *State) move(lib *Library, step string, seq protocol.Seq, ts int64, typ 
 				return err
 			}
 			v.lastErr, v.lastCode = s.words(d.Detail), d.Code
-			s.to(v, parked, 0)
+			s.to(v, Parked, 0)
 			return nil
 		}
 		s.stop = &stop{status: protocol.Suspended, reason: d.Reason, detail: s.words(d.Detail), code: d.Code}
 	case protocol.CancelledBy:
 		s.stop = &stop{status: protocol.Cancelled, detail: d.Reason}
 	case protocol.LimitChanged:
-		raise(&s.Limits, d)
+		s.Limits = Raised(s.Limits, d)
 	case protocol.Forked:
-		return s.forked(lib, d)
+		return s.forked(d)
 	case protocol.Finished:
 		s.stop, s.result = &stop{status: d.Status}, d.Result
 	}
 	return nil
 }
 
-func (s *State) begin(lib *Library, d protocol.RunStarted, ts int64) error {
-	o, err := lib.open(d.Start, s.read)
+func (s *State) begin(d protocol.RunStarted, ts int64) error {
+	o, err := s.from.Open(d.Start)
 	if err != nil {
 		return err
 	}
 	s.Info = Info{RunStarted: d, Started: ts}
-	s.Start, s.prog, s.begun, s.Limits = d.Start, o.prog, o, o.prog.Workflow.Limits
+	s.Start, s.prog, s.begun, s.Limits = d.Start, o.Program, o, o.Program.Workflow.Limits
 	if s.Limits.Steps == 0 {
 		s.Limits.Steps = protocol.DefaultSteps
 	}
 	first := &act{n: startNode, role: protocol.NodeStart, edge: noEdge, links: []protocol.Link{d.Start}, of: -1,
-		edges: make([]int, len(o.prog.Workflow.Edges)), entries: map[string]int{},
+		edges: make([]int, len(o.Program.Workflow.Edges)), entries: map[string]int{},
 		latest: map[string]*ref{}, convs: map[string]*conversations{}}
 	first.offer = first.token(false, s.equalItems())
 	s.acts = nil
@@ -215,7 +229,7 @@ func (s *State) stepStarted(step string, seq protocol.Seq, d protocol.StepStarte
 		s.Totals.Steps++
 	} else {
 		v.again = true
-		s.to(v, runs, 0)
+		s.to(v, Runs, 0)
 	}
 	if d.Attempt > v.attempt {
 		v.size = 0
@@ -336,13 +350,13 @@ func (s *State) stepCompleted(step string, d protocol.StepCompleted) error {
 	}
 	v.record, v.status = d.Record, d.Status
 	if v.status == "" {
-		var r protocol.StepRecord
-		if err := decode(s.read, d.Record, &r); err != nil {
+		r, err := s.from.Step(d.Record)
+		if err != nil {
 			return err
 		}
 		v.status = r.Status
 	}
-	s.to(v, ended, 0)
+	s.to(v, Ended, 0)
 	if a.num == s.nums[a.role] {
 		s.path.fates[a.role] = v.status
 	}
@@ -366,8 +380,8 @@ func (s *State) resume() error {
 			}
 		}
 	}
-	for _, v := range slices.Clone(s.agenda.visits[parked]) {
-		s.to(v, ready, 0)
+	for _, v := range slices.Clone(s.agenda.visits[Parked]) {
+		s.to(v, Ready, 0)
 	}
 	for _, a := range slices.Clone(s.agenda.tokens) {
 		if !a.offer.failed || len(a.offer.taken) > 0 {
@@ -380,7 +394,7 @@ func (s *State) resume() error {
 		s.offers(a, nil)
 		for _, v := range a.visits {
 			if v.status == protocol.StepFailed {
-				s.to(v, ready, 0)
+				s.to(v, Ready, 0)
 			}
 		}
 	}
@@ -389,45 +403,4 @@ func (s *State) resume() error {
 
 func noOpenStep(step string) error {
 	return fmt.Errorf("no open step %s: %w", step, protocol.ErrNotFound)
-}
-
-// add counts one model call.
-func (t *Totals) add(u protocol.Usage) {
-	t.Calls++
-	t.Told.Add(u)
-	for _, f := range []struct {
-		sum *int64
-		n   *int64
-	}{{&t.Input, u.Input}, {&t.Cached, u.Cached}, {&t.Output, u.Output}} {
-		if f.n != nil {
-			*f.sum += *f.n
-		}
-	}
-	if strings.HasPrefix(u.Model, "script/") || strings.HasPrefix(u.Model, "tape/") {
-		t.Scripted++
-	}
-	if t.Models == nil {
-		t.Models = map[string]Tokens{}
-	}
-	m := t.Models[u.Model]
-	m.add(u)
-	t.Models[u.Model] = m
-}
-
-func (t *Tokens) add(u protocol.Usage) {
-	t.Calls++
-	if u.Input == nil && u.Output == nil {
-		t.Unreported++
-	}
-	for _, f := range []struct {
-		sum *int64
-		n   *int64
-	}{
-		{&t.Input, u.Input}, {&t.Cached, u.Cached}, {&t.Output, u.Output},
-		{&t.CacheWrite5m, u.CacheWrite5m}, {&t.CacheWrite1h, u.CacheWrite1h},
-	} {
-		if f.n != nil {
-			*f.sum += *f.n
-		}
-	}
 }

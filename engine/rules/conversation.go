@@ -1,4 +1,4 @@
-package engine
+package rules
 
 import (
 	"maps"
@@ -31,7 +31,7 @@ const (
 )
 
 // equalItems is the rule of the Start in force.
-func (s *State) equalItems() equalItems { return s.begun.start.Semantics >= semanticsEqualItems }
+func (s *State) equalItems() equalItems { return s.begun.Start.Semantics >= semanticsEqualItems }
 
 // ranks counts, for each value as it comes, the equal ones before it.
 type ranks map[protocol.Link]int

@@ -1,11 +1,10 @@
-package engine
+package rules
 
 import (
 	"fmt"
 	"maps"
 	"slices"
 
-	"wf/cas"
 	"wf/engine/lang"
 	"wf/protocol"
 )
@@ -47,7 +46,7 @@ func (s *State) fanOut(edge int, up ancestry, parents []protocol.Link, t target,
 	fan.base = Decision{Role: t.node, Parents: parents, Of: len(fan.values), Edge: edge, Via: t.via, Visit: 1,
 		Step: protocol.StepID{Role: t.node, N: num, Index: -1}, Empty: len(fan.values) == 0}
 	if c := up.convs[t.node]; c != nil && len(c.items) > 0 {
-		if err := fan.rank(s.equalItems()); err != nil {
+		if err := fan.rank(s.from, s.equalItems()); err != nil {
 			return nil, err
 		}
 	}
@@ -56,15 +55,14 @@ func (s *State) fanOut(edge int, up ancestry, parents []protocol.Link, t target,
 }
 
 // rank counts for each item the equal ones before it.
-func (fan *fanOut) rank(rule equalItems) error {
+func (fan *fanOut) rank(from Records, rule equalItems) error {
 	seen := ranks{}
 	for i, v := range fan.values {
-		raw, err := canonical(v)
+		raw, err := protocol.CanonicalJSON(v)
 		if err != nil {
 			return fmt.Errorf("item %d: %w", i, err)
 		}
-		value, _ := cas.Payload(raw)
-		fan.ranks = append(fan.ranks, seen.next(value, rule))
+		fan.ranks = append(fan.ranks, seen.next(from.Name(raw), rule))
 	}
 	return nil
 }
@@ -72,14 +70,13 @@ func (fan *fanOut) rank(rule equalItems) error {
 // item is the visit of one item.
 func (s *State) item(fan *fanOut, i int) (Decision, error) {
 	d := fan.base
-	raw, err := canonical(fan.values[i])
+	raw, err := protocol.CanonicalJSON(fan.values[i])
 	if err != nil {
 		return d, fmt.Errorf("item %d: %w", i, err)
 	}
 	d.Step.Index = i
 	d.ItemValue = raw
-	value, _ := cas.Payload(raw)
-	d.Item = &protocol.Item{Index: i, Value: value}
+	d.Item = &protocol.Item{Index: i, Value: s.from.Name(raw)}
 	if fan.ranks != nil {
 		if c := s.resumable(fan.up, d.Role, d.Item, fan.ranks[i]); c != nil {
 			d.Resumes, d.Visit = c.record, c.visit+1

@@ -1,4 +1,4 @@
-package engine
+package rules
 
 import (
 	"fmt"
@@ -80,7 +80,7 @@ type restoredPast struct {
 	convs []*conversations
 }
 
-func pastOf(in *snapshot) (p restoredPast, err error) {
+func pastOf(in *Snapshot) (p restoredPast, err error) {
 	for _, r := range in.Refs {
 		p.refs = append(p.refs, &ref{r.N, r.Records, r.Batch})
 	}

@@ -1,7 +1,6 @@
-package engine
+package rules
 
 import (
-	"wf/api"
 	"wf/engine/lang"
 	"wf/protocol"
 )
@@ -32,67 +31,23 @@ type State struct {
 	result  protocol.Link
 	path    path
 	active  bool  // something ran at the last event: the time since counts
-	timed   timed // of visits that left the live region
-
-	stored storedState // the snapshot that it was made of
+	timed   Times // of visits that left the live region
 
 	prog  *lang.Program
-	begun *opened // the Start in force
-	read  Reader
-	vals  map[protocol.Link]*stepValue           // values of records, a cache
-	lists map[*ref]*lang.Step                    // outputs of fan-outs, a cache
-	made  map[protocol.Link]*protocol.StepRecord // records of visits that ended just now, a cache
+	begun *Opened // the Start in force
+	from  Records
+	vals  map[protocol.Link]*stepValue // values of records, a cache
+	lists map[*ref]*lang.Step          // outputs of fan-outs, a cache
 }
 
-// storedState is a snapshot in the store; seq is 0 where there is none.
-type storedState struct {
-	seq   protocol.Seq
-	bytes int
-}
-
-// Reader fetches an immutable block.
-type Reader func(protocol.Link) ([]byte, error)
+// ReadFrom has the state read from another place from now on.
+func (s *State) ReadFrom(r Records) { s.from = r }
 
 // Info is what run_started and forked say.
 type Info struct {
 	protocol.RunStarted
 	Started int64         // unix µs of run_started
 	Forked  protocol.Link // base of the newest fork, or null
-}
-
-// Totals are sums over the journal.
-type Totals struct {
-	Steps    int   // visits dispatched
-	Active   int64 // µs in which something ran
-	Input    int64 // prompt tokens
-	Cached   int64 // of Input
-	Output   int64 // completion tokens
-	Calls    int   // model calls
-	Attempts int   // failed attempts
-	Scripted int   // model calls answered by a script or a tape
-
-	// Told sums what providers told, apart from what they did not.
-	Told api.Usage
-
-	// Models are the tokens by model, which is what a price needs. Every call counts, also
-	// those of attempts that failed.
-	Models map[string]Tokens
-}
-
-// Tokens are sums over calls to one model.
-type Tokens struct {
-	Calls        int
-	Unreported   int   // calls of which the provider told no tokens: most of them failed
-	Input        int64 // all prompt tokens
-	Cached       int64 // of Input: read from the prefix cache
-	CacheWrite5m int64 // of Input: written to a cache of 5 minutes
-	CacheWrite1h int64
-	Output       int64
-}
-
-// Usage is the sums in the form of one call to the model of that name.
-func (t Tokens) Usage(model string) protocol.Usage {
-	return protocol.Usage{Model: model, Input: &t.Input, Cached: &t.Cached, CacheWrite5m: &t.CacheWrite5m, CacheWrite1h: &t.CacheWrite1h, Output: &t.Output}
 }
 
 // stop is why nothing moves.
@@ -112,7 +67,7 @@ func (s *State) Status() protocol.RunStatus {
 	if s.agenda.moving() {
 		return protocol.Running
 	}
-	if len(s.agenda.visits[waits]) > 0 {
+	if len(s.agenda.visits[Waits]) > 0 {
 		return protocol.Waiting
 	}
 	return protocol.Running
@@ -152,8 +107,8 @@ func (s *State) Result() protocol.Link { return s.result }
 // Program is the definition in force.
 func (s *State) Program() *lang.Program { return s.prog }
 
-// Inputs are the inputs in force: a canonical JSON object.
-func (s *State) Inputs() protocol.JSON { return s.begun.raw }
+// Opened is the Start in force, with its definition and inputs.
+func (s *State) Opened() *Opened { return s.begun }
 
 // WaitingVisit is a visit that waits, for people.
 type WaitingVisit struct {
@@ -176,7 +131,7 @@ func (s *State) Waiting() []WaitingVisit {
 		return nil
 	}
 	var out []WaitingVisit
-	for _, v := range s.agenda.visits[waits] {
+	for _, v := range s.agenda.visits[Waits] {
 		out = append(out, v.waitingFor())
 	}
 	return out

@@ -1,4 +1,4 @@
-package engine
+package rules
 
 import (
 	"cmp"
@@ -54,11 +54,11 @@ type Verdict struct {
 }
 
 // Next decides what a run does now. It does not alter the State but for caches.
-func (s *State) Next() (Plan, error) { return s.plan(math.MaxInt) }
+func (s *State) Next() (Plan, error) { return s.Plan(math.MaxInt) }
 
-// plan is Next with at most so many visits to begin, to perform again and timers: what it costs
+// Plan is Next with at most so many visits to begin, to perform again and timers: what it costs
 // does not grow with the visits that wait for their turn.
-func (s *State) plan(most int) (Plan, error) {
+func (s *State) Plan(most int) (Plan, error) {
 	var p Plan
 	if s.stop != nil {
 		p.End = &Verdict{Status: s.stop.status, Reason: s.stop.reason, Detail: s.stop.detail}
@@ -131,10 +131,10 @@ func (s *State) toFail(fs []firing) (f firing, t target, ok bool) {
 
 // openVisits adds the visits that run, and those to be performed again.
 func (s *State) openVisits(p *Plan, most int) {
-	for _, v := range s.agenda.visits[runs] {
+	for _, v := range s.agenda.visits[Runs] {
 		p.Running = append(p.Running, v.id)
 	}
-	for _, m := range []mode{ready, retries} {
+	for _, m := range []Mode{Ready, Retries} {
 		for _, v := range s.agenda.visits[m] {
 			if len(p.Again) == most {
 				return
@@ -159,7 +159,7 @@ func (s *State) timers(most int) []WaitingVisit {
 // parkedWhy says what parks visits, and tokens that no edge takes.
 func (s *State) parkedWhy() []string {
 	var why []string
-	for _, v := range s.agenda.visits[parked] {
+	for _, v := range s.agenda.visits[Parked] {
 		why = append(why, fmt.Sprintf("%s: %s", v.id, v.lastErr))
 	}
 	for _, a := range s.agenda.tokens {
@@ -176,7 +176,7 @@ func (s *State) parkedWhy() []string {
 
 // parkedCode is the code of the first visit that was parked with one.
 func (s *State) parkedCode() string {
-	for _, v := range s.agenda.visits[parked] {
+	for _, v := range s.agenda.visits[Parked] {
 		if v.lastCode != "" {
 			return v.lastCode
 		}

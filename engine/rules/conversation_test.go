@@ -1,4 +1,4 @@
-package engine
+package rules
 
 import (
 	"testing"
@@ -45,7 +45,7 @@ func TestTheLeastSemanticsIsPinned(t *testing.T) {
 		"a fan-out into itself":  {[]protocol.Edge{edge("START", "w", ""), edge("w", "w", "x")}, 2},
 		"a loop through a limit": {[]protocol.Edge{edge("START", "a", ""), edge("a", "w", "x"), {From: []string{"w"}, To: []string{"END"}, OnLimit: "a"}}, 2},
 	} {
-		if got := semanticsOf(&protocol.Workflow{Edges: c.edges}); got != c.want {
+		if got := SemanticsOf(&protocol.Workflow{Edges: c.edges}); got != c.want {
 			t.Errorf("%s: %d, want %d", name, got, c.want)
 		}
 	}

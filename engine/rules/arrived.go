@@ -1,4 +1,4 @@
-package engine
+package rules
 
 import "wf/protocol"
 

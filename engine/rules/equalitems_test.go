@@ -1,10 +1,10 @@
-package engine_test
+package rules_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
-	"wf/api"
 	"wf/protocol"
 )
 
@@ -37,42 +37,22 @@ func TestF71EqualItemsGoOnInTheirOrder(t *testing.T) {
 		{"[7, 7]", "[7, 7]", []string{"w#1[0]", "w#1[1]"}},
 		{"[7, 8, 7]", "[8, 7, 9, 7]", []string{"w#1[1]", "w#1[0]", "", "w#1[2]"}},
 	} {
-		b := newBench(t)
-		id, v := b.run(fanTwice(c.first, c.second), nil)
-		if v.Status != protocol.Done {
-			t.Fatalf("%s: %s", v.Status, v.Reason)
+		w := newWorld(t, fanTwice(c.first, c.second), nil)
+		if v := w.play(); v.Status != done {
+			t.Fatalf("%s: %s", v.Status, v.Detail)
 		}
-		names := map[string]string{}
-		for _, s := range v.Steps {
-			if s.CID != nil {
-				// Equal items have records of their own: they differ in the index.
-				names[*s.CID] = s.ID
-			}
+		names := map[protocol.Link]string{}
+		for i := range strings.Count(c.first, ",") + 1 {
+			// Equal items have records of their own: they differ in the index.
+			step := fmt.Sprintf("w#1[%d]", i)
+			l, _ := w.recordOf(step)
+			names[l] = step
 		}
 		for i, want := range c.want {
-			step := stepOf(t, v, fmt.Sprintf("w#2[%d]", i))
-			got := ""
-			if step.Resumes != nil {
-				got = names[*step.Resumes]
-			}
-			if got != want {
+			_, r := w.recordOf(fmt.Sprintf("w#2[%d]", i))
+			if got := names[r.Resumes]; got != want {
 				t.Errorf("%s, then %s: item %d resumes %q, want %q", c.first, c.second, i, got, want)
 			}
 		}
-		if r, err := b.e.Check(t.Context(), id, nil); err != nil || !r.OK() {
-			t.Errorf("check: %+v, %v", r, err)
-		}
-		b.agrees(id)
 	}
-}
-
-func stepOf(t *testing.T, v *api.Run, id string) *api.Step {
-	t.Helper()
-	for _, s := range v.Steps {
-		if s.ID == id {
-			return s
-		}
-	}
-	t.Fatalf("no step %s in %v", id, steps(v))
-	return nil
 }

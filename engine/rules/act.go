@@ -1,4 +1,4 @@
-package engine
+package rules
 
 import (
 	"slices"
@@ -47,7 +47,7 @@ type visit struct {
 	inject   protocol.Link
 	prompt   protocol.Text
 	attempt  int
-	mode     mode
+	mode     Mode
 	waiting  protocol.WaitKind // while waits
 	due      int64             // of a wait or a retry, unix µs; 0 is never
 	question protocol.Text
@@ -67,23 +67,6 @@ type visit struct {
 	compact   bool  // a person asked that it begin with one
 	lap       *lap  // null for roles whose time is not measured
 }
-
-// mode is where a visit stands.
-//
-//	runs ──► waits ──► ready ──► runs        answered, timer fired
-//	  │ └──► retries ──────────► runs        retry_at
-//	  └────► parked ───────────► ready       wf resume
-//	  └────► ended
-type mode int
-
-const (
-	runs    mode = iota // started; after a crash: cut off
-	waits               // for an answer, a signal or a timer
-	ready               // answered or resumed, to be performed again
-	retries             // a further attempt is due
-	parked              // failed for want of something, until a resume
-	ended               // step_completed
-)
 
 // ref names a completed activation that may have left the live region.
 type ref struct {

@@ -1,0 +1,57 @@
+package rules
+
+import "wf/protocol"
+
+// The names of the limits of a run.
+const (
+	LimitSteps    = "steps"
+	LimitDuration = "duration"
+	LimitTokens   = "tokens"
+	LimitCost     = "cost_usd"
+)
+
+// picoPerMicro is how many pico-dollars a micro-dollar has.
+const picoPerMicro = 1_000_000
+
+// Breach is a limit of the run that was reached. Value and Max are steps, µs, tokens or micro-dollars.
+type Breach struct {
+	Limit      string
+	Value, Max int64
+}
+
+// Breached reports the limit that forbids to go on at now (unix µs), nil where none does; of steps only
+// when more of them wait. cost is what the model calls cost at least, in pico-dollars: what has no price
+// is not counted, since a limit cannot hold what is not known.
+func (s *State) Breached(now, cost int64, more bool) *Breach {
+	t, l := &s.Totals, s.Limits
+	active := t.Active
+	if s.active {
+		active += max(0, now-s.TS)
+	}
+	switch {
+	case l.Cost > 0 && cost >= l.Cost*picoPerMicro:
+		return &Breach{LimitCost, cost / picoPerMicro, l.Cost}
+	case l.Tokens > 0 && t.Input+t.Output >= l.Tokens:
+		return &Breach{LimitTokens, t.Input + t.Output, l.Tokens}
+	case l.Duration > 0 && active >= l.Duration:
+		return &Breach{LimitDuration, active, l.Duration}
+	case more && l.Steps > 0 && t.Steps >= l.Steps:
+		return &Breach{LimitSteps, int64(t.Steps), int64(l.Steps)}
+	}
+	return nil
+}
+
+// Raised is limits after a change of one of them.
+func Raised(limits protocol.Limits, d protocol.LimitChanged) protocol.Limits {
+	switch d.Limit {
+	case LimitSteps:
+		limits.Steps = int(d.Max)
+	case LimitDuration:
+		limits.Duration = d.Max
+	case LimitTokens:
+		limits.Tokens = d.Max
+	case LimitCost:
+		limits.Cost = d.Max
+	}
+	return limits
+}

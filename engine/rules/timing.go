@@ -1,0 +1,138 @@
+package rules
+
+import "wf/protocol"
+
+// Times sums up, in µs, what the time of visits of agents and commands went into, waiting for people and
+// timers left out.
+type Times struct {
+	Total int64 `cbor:"total"`
+	TTFE  int64 `cbor:"ttfe"`  // until the model's first event, once for each visit
+	Tools int64 `cbor:"tools"` // in which a tool or command ran; side by side counts once
+	Calls int   `cbor:"calls"` // of tools and commands
+}
+
+// lap measures a visit of an agent or a command by the times of its events, in µs.
+type lap struct {
+	From    int64 `cbor:"from"` // of the stretch that is open, 0 is none
+	Last    int64 `cbor:"last"` // newest event
+	Total   int64 `cbor:"total"`
+	TTFE    int64 `cbor:"ttfe"`
+	Told    bool  `cbor:"told"` // the first answer of a model came
+	Calls   int   `cbor:"calls"`
+	Running int   `cbor:"running"` // tools that run
+	Since   int64 `cbor:"since"`   // when the first of them began
+	Tools   int64 `cbor:"tools"`
+}
+
+// clock takes the time of an event. That of a step_started is taken after the state has moved by
+// it, that of any other before.
+func (s *State) clock(step string, ts int64, typ protocol.EventType, d protocol.Data) {
+	if step == "" {
+		s.clockRun(ts, typ)
+		return
+	}
+	v, a, err := s.visitNamed(step)
+	if err != nil || v.mode == Ended {
+		return
+	}
+	if v.lap == nil {
+		role, ok := s.prog.Workflow.RoleNamed(a.role)
+		if !ok || !role.Action.ActsOnFiles() {
+			return
+		}
+		v.lap = &lap{}
+	}
+	l := v.lap
+	l.Last = ts
+	switch typ {
+	case protocol.EvStepStarted:
+		l.end(ts)
+		l.From = ts
+		if role, ok := s.prog.Workflow.RoleNamed(a.role); ok && role.Action == protocol.ActRun {
+			l.begin(ts)
+			l.Calls++
+		}
+	case protocol.EvUsage:
+		if u, ok := d.(protocol.Usage); ok && !l.Told && u.Kind == protocol.UsageTurn {
+			l.Told, l.TTFE = true, u.TTFE*1000
+		}
+	case protocol.EvToolCall:
+		l.begin(ts)
+		l.Calls++
+	case protocol.EvToolResult:
+		l.finish(ts)
+	case protocol.EvStepCompleted, protocol.EvWaiting, protocol.EvAttemptFailed, protocol.EvSuspended:
+		l.end(ts)
+	}
+}
+
+// clockRun ends every stretch where the run itself stops.
+func (s *State) clockRun(ts int64, typ protocol.EventType) {
+	switch typ {
+	case protocol.EvSuspended, protocol.EvCancelled, protocol.EvDone, protocol.EvForked:
+		s.laps(func(l *lap) { l.end(ts) })
+	case protocol.EvResumed: // the time between counts for nobody
+		s.laps(func(l *lap) { l.end(l.Last) })
+	}
+}
+
+// laps are those of the live region.
+func (s *State) laps(f func(*lap)) {
+	for _, a := range s.acts {
+		a.laps(f)
+	}
+}
+
+func (a *act) laps(f func(*lap)) {
+	for _, v := range a.visits {
+		if v != nil && v.lap != nil {
+			f(v.lap)
+		}
+	}
+}
+
+func (l *lap) begin(ts int64) {
+	if l.Running == 0 {
+		l.Since = ts
+	}
+	l.Running++
+}
+
+func (l *lap) finish(ts int64) {
+	if l.Running == 0 {
+		return
+	}
+	if l.Running--; l.Running == 0 {
+		l.Tools += max(0, ts-l.Since)
+	}
+}
+
+func (l *lap) end(ts int64) {
+	if l.From == 0 {
+		return
+	}
+	if l.Running > 0 {
+		l.Running = 1
+		l.finish(ts)
+	}
+	l.Total += max(0, ts-l.From)
+	l.From = 0
+}
+
+// add counts a lap; what is still open counts up to its newest event.
+func (t *Times) add(l *lap) {
+	open := *l
+	open.end(open.Last)
+	tools := min(open.Tools, open.Total)
+	t.Tools += tools
+	t.TTFE += min(open.TTFE, open.Total-tools)
+	t.Total += open.Total
+	t.Calls += open.Calls
+}
+
+// Times are those of the run so far.
+func (s *State) Times() Times {
+	sum := s.timed
+	s.laps(sum.add)
+	return sum
+}

@@ -1,0 +1,135 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+
+	"wf/protocol"
+)
+
+// forked clears what stopped the original. Under another definition the open tokens are offered
+// anew: edges are counted from zero there, roles by their names. A visit that is under way goes
+// on, and belongs to the edge that leads there now.
+func (s *State) forked(d protocol.Forked) error {
+	s.stop, s.result = nil, protocol.Link{}
+	s.Info.Forked = d.Base
+	if d.Models != nil {
+		s.Info.Models = d.Models
+	}
+	if d.Workspace != "" {
+		s.Info.Workspace = d.Workspace
+	}
+	if !d.Start.Defined() {
+		return nil
+	}
+	o, err := s.from.Open(d.Start)
+	if err != nil {
+		return err
+	}
+	if d.File != "" {
+		s.Info.File = d.File
+	}
+	s.Info.Source, s.Info.Sources = d.Source, d.Sources
+	before := s.prog.Workflow
+	s.Start, s.prog, s.begun = d.Start, o.Program, o
+	for _, a := range s.acts {
+		a.edges = make([]int, len(o.Program.Workflow.Edges))
+		if a.n == startNode {
+			a.links = []protocol.Link{d.Start}
+		}
+	}
+	for _, a := range slices.Clone(s.agenda.tokens) {
+		s.offers(a, a.token(a.offer.failed, s.equalItems()))
+	}
+	for _, a := range s.acts {
+		if !a.open() {
+			a.edge = noEdge
+		} else if err := s.transplant(a, before); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// transplant has an activation that is under way go on under the definition in force, as if it
+// had come by the edge there that is like its own.
+func (s *State) transplant(a *act, before *protocol.Workflow) error {
+	edge := noEdge
+	var was *protocol.Edge
+	if a.edge >= 0 && a.edge < len(before.Edges) {
+		was = &before.Edges[a.edge]
+		edge = s.edgeLike(was, a)
+	}
+	if edge == noEdge {
+		return fmt.Errorf("%s is under way, and no edge of the new definition leads to %s as the old one did: %w", a.name(), a.role,
+			&protocol.Error{Code: protocol.ErrInvalid.Code, Message: protocol.ErrInvalid.Message, Hint: "keep the role and that edge, or fork at a step before " + a.name()})
+	}
+	a.edge, a.fan = edge, nil
+	if a.via != protocol.ViaLimit {
+		a.edges[edge]++
+	}
+	if slices.Contains(a.parents, startNode) {
+		a.links = []protocol.Link{s.Start}
+	}
+	for _, v := range a.visits {
+		if v != nil && (v.mode == Runs || v.mode == Retries || v.mode == Parked) {
+			s.to(v, Ready, v.due)
+		}
+	}
+	var sources []*act // whose tokens other targets of the old edge still wait for
+	for _, n := range a.parents {
+		if p := s.act(n); p != nil && p.offer != nil && !p.offer.closed {
+			sources = append(sources, p)
+		}
+	}
+	if len(sources) == 0 {
+		return nil
+	}
+	return s.settle(firing{edge: edge, sources: sources}, a.role)
+}
+
+// edgeLike finds the edge of the definition in force that leads to a as was did: the one that
+// says the same, else the first with the same ends.
+func (s *State) edgeLike(was *protocol.Edge, a *act) int {
+	found := noEdge
+	for i := range s.prog.Workflow.Edges {
+		e := &s.prog.Workflow.Edges[i]
+		leads := slices.Contains(e.To, a.role)
+		if a.via == protocol.ViaLimit {
+			leads = e.OnLimit == a.role
+		} else if e.ForEach != was.ForEach {
+			continue // a fan-out goes on over the same items
+		}
+		if !leads || !slices.Equal(e.From, was.From) || e.OnFailure != was.OnFailure {
+			continue
+		}
+		if e.When == was.When {
+			return i
+		}
+		if found == noEdge {
+			found = i
+		}
+	}
+	return found
+}
+
+// FormatOfFork is how the messages of a fork are rendered: as before where a visit has begun,
+// whose conversation goes on byte for byte, else in the newest way.
+func (s *State) FormatOfFork() int {
+	if slices.ContainsFunc(s.acts, func(a *act) bool { return a.n != startNode }) {
+		return s.begun.Start.Format
+	}
+	return protocol.Format
+}
+
+// Continues are the records, in order, that a fork with another definition goes on from: those behind
+// the open tokens.
+func (s *State) Continues() []protocol.Link {
+	var out []protocol.Link
+	for _, a := range s.agenda.tokens {
+		if a.n != startNode {
+			out = append(out, a.records()...)
+		}
+	}
+	return out
+}

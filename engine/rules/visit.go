@@ -1,0 +1,84 @@
+package rules
+
+import (
+	"fmt"
+	"iter"
+
+	"wf/protocol"
+)
+
+// Mode is where a visit stands.
+//
+//	Runs ──► Waits ──► Ready ──► Runs        answered, timer fired
+//	  │ └──► Retries ──────────► Runs        retry_at
+//	  └────► Parked ───────────► Ready       wf resume
+//	  └────► Ended
+type Mode int
+
+const (
+	Runs    Mode = iota // started; after a crash: cut off
+	Waits               // for an answer, a signal or a timer
+	Ready               // answered or resumed, to be performed again
+	Retries             // a further attempt is due
+	Parked              // failed for want of something, until a resume
+	Ended               // step_completed
+)
+
+// Visit is a visit of the live region as it stands: a copy, which does not move with the State.
+type Visit struct {
+	Step  protocol.StepID
+	Mode  Mode
+	First protocol.Seq         // of its first step_started
+	Begun protocol.StepStarted // what each step_started of it repeats; Attempt is that of the newest
+	Again bool                 // it was started more than once: there is a transcript
+	Anew  bool                 // the next step_started is a further attempt
+	Error string               // of a parked one: why
+}
+
+// seen is the copy of v.
+func (s *State) seen(v *visit) Visit {
+	a := v.of
+	return Visit{Step: v.id, Mode: v.mode, First: v.first, Again: v.again, Anew: v.anew, Error: v.lastErr,
+		Begun: protocol.StepStarted{Start: s.Start, Parents: a.links, Role: a.role, Visit: v.number, Item: v.item,
+			Edge: a.edge, Via: a.via, EdgePrompt: v.prompt, Resumes: v.resumes, Tools: v.tools, Inject: v.inject,
+			Attempt: v.attempt, Of: max(0, a.of)}}
+}
+
+// Visit is a visit of the live region by the name of its step. Where there is none, since it never
+// began or is too far back, the error wraps protocol.ErrNotFound.
+func (s *State) Visit(step string) (Visit, error) {
+	v, _, err := s.visitNamed(step)
+	if err != nil {
+		return Visit{}, err
+	}
+	return s.seen(v), nil
+}
+
+// Visits are those of the live region in the order of their activations, those that have ended included.
+func (s *State) Visits() iter.Seq[Visit] {
+	return func(yield func(Visit) bool) {
+		for _, a := range s.acts {
+			for _, v := range a.visits {
+				if v != nil && !yield(s.seen(v)) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Record is the StepRecord of a visit as far as it follows from the journal: all but what it concluded. The
+// errors are those of Visit and of Records.
+func (s *State) Record(step string, status protocol.StepStatus) (protocol.StepRecord, error) {
+	v, a, err := s.visitNamed(step)
+	if err != nil {
+		return protocol.StepRecord{}, err
+	}
+	prompt, err := s.text(v.prompt)
+	if err != nil {
+		return protocol.StepRecord{}, fmt.Errorf("edge prompt of %s: %w", v.id, err)
+	}
+	return protocol.StepRecord{Kind: protocol.KindStep, V: protocol.RecordVersion, Start: s.Start, Parents: a.links,
+		Role: a.role, Visit: v.number, Item: v.item, Edge: a.edge, Via: a.via, EdgePrompt: prompt, Resumes: v.resumes,
+		Tools: v.tools, Inject: v.inject, Status: status}, nil
+}
