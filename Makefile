@@ -34,8 +34,9 @@ build: ## bin/wf, without the C library, which costs a tenth of its start
 demo: ## a workflow repairs a failing Go module
 	go run ./cmd/wf demo
 
-update: ## the screen in the README and workflows/schema.json, anew
+update: ## the screen in the README, workflows/schema.json and docs/language.md, anew
 	go test ./workflows -run Schema -update
+	go test ./engine/lang -run ThePageOfTheLanguage -update
 	go test ./cmd/wf -run ReadmeDemo -update
 
 clean: ## what build leaves
