@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"wf/agentkit"
 	"wf/agentkit/embed"
 	"wf/agentkit/memory"
+	"wf/agentkit/prompt"
 	"wf/engine"
 	"wf/engine/lang"
 	"wf/protocol"
@@ -77,15 +77,15 @@ func TestTheDefaultOfOnLimitIsThatOfTheReference(t *testing.T) {
 func TestTheDefaultsOfTheReferenceAreThoseOfAgents(t *testing.T) {
 	keys := keysByPath()
 	for path, want := range map[string]int{
-		"roles.*.max_turns": agentkit.DefaultTurns, "roles.*.compaction.keep": agentkit.DefaultKeep, "roles.*.memory.top_k": memory.DefaultTopK,
+		"roles.*.max_turns": prompt.DefaultTurns, "roles.*.compaction.keep": prompt.DefaultKeep, "roles.*.memory.top_k": memory.DefaultTopK,
 	} {
 		if got := keys[path].Default; got != strconv.Itoa(want) {
 			t.Errorf("%s: %s, want %d", path, got, want)
 		}
 	}
 	for path, words := range map[string][]string{
-		"roles.*.max_turns":            {fmt.Sprint(agentkit.DefaultTaskTurns)},
-		"roles.*.compaction.watermark": {fmt.Sprint(agentkit.DefaultWatermark)},
+		"roles.*.max_turns":            {fmt.Sprint(prompt.DefaultTaskTurns)},
+		"roles.*.compaction.watermark": {fmt.Sprint(prompt.DefaultWatermark)},
 		"roles.*.memory.distance":      {fmt.Sprint(embed.Near("openai/x")), fmt.Sprint(embed.Near(embed.LexicalName))},
 		"roles.*.memory.embed":         {embed.LexicalName},
 		"limits":                       {fmt.Sprint(protocol.DefaultSteps)},

@@ -57,7 +57,7 @@ func unknownHelp(root *cobra.Command, args []string) error {
 	if near != "" {
 		hint = "did you mean wf help " + near + "?"
 	} else if lang.Find(args[0]).Text != "" {
-		hint = "it is a part of the language: wf help language " + shellWord(args[0])
+		hint = "it is a part of the language: wf help language " + protocol.ShellWord(args[0])
 	}
 	return fail(protocol.ErrUsage, hint, "there is no help on %q", strings.Join(args, " "))
 }
@@ -75,7 +75,7 @@ func (a *app) language(args []string) error {
 	if found.Text == "" {
 		hint := "wf help language shows all guides and keys"
 		if found.Near != "" {
-			hint = "did you mean wf help language " + shellWord(found.Near) + "?"
+			hint = "did you mean wf help language " + protocol.ShellWord(found.Near) + "?"
 		}
 		return fail(protocol.ErrUsage, hint, "the language has no guide or key %q", args[0])
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -120,7 +121,7 @@ func TestTheWorkflowsOfTheReadmeRun(t *testing.T) {
 			for _, s := range shown.Steps {
 				steps = append(steps, s.ID)
 				if len(s.Attempts) > 1 {
-					steps = append(steps, "("+plural(len(s.Attempts), "attempt")+")")
+					steps = append(steps, fmt.Sprintf("(%d attempts)", len(s.Attempts)))
 				}
 			}
 			var outputs bytes.Buffer
