@@ -312,3 +312,17 @@ func TestAHintNamesAPartThatThereIs(t *testing.T) {
 		}
 	}
 }
+
+// A factor below 1 is read nowhere: the pauses would not shrink.
+func TestAFactorOfRetryWithoutAnEffectIsRefused(t *testing.T) {
+	for factor, want := range map[string]string{"0.5": "retry.factor is 0.5; it must be at least 1", "1": "", "1.5": ""} {
+		_, ds := Load([]byte("wf: 1\nname: t\nlimits: {duration: 1h}\nroles: {a: {run: ls, retry: {attempts: 2, factor: "+factor+"}}}"), Options{})
+		var got []string
+		for _, d := range ds {
+			got = append(got, d.Message)
+		}
+		if strings.Join(got, "; ") != want {
+			t.Errorf("%s: %q, want %q", factor, got, want)
+		}
+	}
+}

@@ -383,15 +383,10 @@ func asDecimals(v any) any {
 	return v
 }
 
-// retryRules refuses values that are read and would have no effect.
+// retryRules refuses a factor that would have no effect.
 func (l *loader) retryRules(r *protocol.Retry, n *yaml.Node) {
 	if f, err := strconv.ParseFloat(r.Factor, 64); err == nil && f < 1 {
 		l.wrong(n.Get("factor"), fmt.Sprintf("retry.factor is %s; it must be at least 1", r.Factor), "1 keeps every pause at delay")
-	}
-	for _, class := range r.On {
-		if strings.HasPrefix(class, "exit_") && class != "exit_code" && class != "exit_75" {
-			l.wrong(n.Get("on"), fmt.Sprintf("retry.on: %s is no class of failures", class), "exit_code stands for every exit code, and exit_75 for 75, which means: try again later")
-		}
 	}
 }
 
