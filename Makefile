@@ -37,8 +37,9 @@ release: ## dist/: archives, Debian packages and an image for containers, with t
 demo: ## a workflow repairs a failing Go module
 	go run ./cmd/wf demo
 
-update: ## the screen in the README and workflows/schema.json, anew
+update: ## the screen in the README, workflows/schema.json and docs/language.md, anew
 	go test ./workflows -run Schema -update
+	go test ./engine/lang -run ThePageOfTheLanguage -update
 	go test ./cmd/wf -run ReadmeDemo -update
 
 clean: ## what build and release leave

@@ -22,6 +22,25 @@ var Examples = []Example{
 	{"release", "a sub-workflow, and a person who decides", []string{"release.yaml", "checks.yaml"}},
 	{"errands", "an agent that works on one task at a time, its model a script", []string{"tasks/errands.yaml", "tasks/replies.yaml"}},
 	{"chat", "what wf chat runs: a person and an agent in turn", []string{"chat.yaml"}},
+	cooked("review-loop", "a text is written and reviewed until the review approves it", "review-loop.replies.yaml"),
+	cooked("summarise-files", "an agent for each file of a directory, and one page from all", "summarise-files.replies.yaml"),
+	cooked("deploy-approval", "build, ask a person, deploy, roll back what failed"),
+	cooked("secret-webhook", "a command that gets a secret"),
+	cooked("retry-fallback", "retry with backoff, a second model, a result whatever fails", "retry-fallback.replies.yaml"),
+	cooked("nightly-check", "a schedule: checks every night"),
+	cooked("build-matrix", "a sub-workflow for each target, side by side", "build-one.yaml"),
+	cooked("intake-form", "a form that a person fills in"),
+	cooked("research", "an agent that works on one question at a time, and a report", "research.replies.yaml"),
+	cooked("release-notes", "an output contract: notes from the commits since a tag", "release-notes.replies.yaml"),
+}
+
+// cooked is an example of the cookbook, with the files beside it that it needs.
+func cooked(name, about string, beside ...string) Example {
+	e := Example{Name: name, About: about}
+	for _, file := range append([]string{name + ".yaml"}, beside...) {
+		e.files = append(e.files, "cookbook/"+file)
+	}
+	return e
 }
 
 // File is a file of an example: where it goes, relative to a project, and what is in it.
@@ -33,7 +52,7 @@ type File struct {
 // Load reads the files of an example as they go into one directory; schema is the path of the
 // JSON Schema from there.
 func (e Example) Load(schema string) ([]File, error) {
-	paths := strings.NewReplacer("../schema.json", schema, "./schema.json", schema, "workflows/tasks/", "", "workflows/", "")
+	paths := strings.NewReplacer("../schema.json", schema, "./schema.json", schema, "workflows/tasks/", "", "workflows/cookbook/", "", "workflows/cookbook", ".", "workflows/", "")
 	var out []File
 	for _, name := range e.files {
 		content, err := Files.ReadFile(name)

@@ -7,9 +7,11 @@
 //	gate.yaml          a person decides
 //	release.yaml       a sub-workflow: checks.yaml
 //	tasks/errands.yaml an agent that works on one task at a time
+//	cookbook/          ten for real uses; docs/cookbook.md says when to use which
 //
-// Where there is an agent, its model is a script: they need no key. wf init writes those of
-// Examples.
+// Where there is an agent, its model is a script: they need no key. Agents of the cookbook name no
+// model, so that they use the user's own; beside each lies a script, NAME.replies.yaml, for a trial without
+// a key. wf init writes those of Examples.
 package workflows
 
 import (
@@ -25,7 +27,7 @@ import (
 
 // Files are the examples, and schema.json, by which editors check them.
 //
-//go:embed *.yaml schema.json demo/*.yaml demo/_project tasks/*.yaml
+//go:embed *.yaml schema.json demo/*.yaml demo/_project tasks/*.yaml cookbook/*.yaml
 var Files embed.FS
 
 // DemoWorkflow is where WriteDemo puts the workflow, relative to the project, with slashes.

@@ -13,10 +13,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// each calls f for every command below one.
+// each calls f for every command below one, and for no topic of wf help.
 func each(cmd *cobra.Command, f func(*cobra.Command)) {
 	for _, sub := range cmd.Commands() {
-		if sub.Name() != "help" && sub.Name() != "exit-codes" {
+		if sub.Runnable() && sub.Name() != "help" || sub.HasSubCommands() {
 			f(sub)
 			each(sub, f)
 		}

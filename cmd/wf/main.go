@@ -123,7 +123,9 @@ func newRoot(a *app) *cobra.Command {
 		Long: `wf runs workflows of LLM roles, commands and people that are written in YAML.
 
 Everything that happens is kept as content-addressed records in one file, so that a run can be
-resumed after any crash, re-entered, replayed, forked, compared and proved by hash.`,
+resumed after any crash, re-entered, replayed, forked, compared and proved by hash.
+
+wf help language shows how to write workflows, wf help exit-codes what the exit statuses mean.`,
 		Example: `  # see a workflow repair a failing Go module, without a key
   wf demo
 
@@ -148,7 +150,8 @@ resumed after any crash, re-entered, replayed, forked, compared and proved by ha
 		cmd.GroupID = c.group
 		root.AddCommand(cmd)
 	}
-	root.AddCommand(exitCodesTopic())
+	root.AddCommand(exitCodesTopic(), languageHelp(a))
+	root.SetHelpCommand(newHelp(a))
 	a.hubFlag(root)
 	for _, cmd := range root.Commands() {
 		ownFlagsFirst(cmd)

@@ -80,16 +80,21 @@ func endAtOnce() {
 	}
 }
 
+// goCache is the build cache of the user of the tests.
+func goCache() (string, error) {
+	if cache := os.Getenv("GOCACHE"); cache != "" {
+		return cache, nil
+	}
+	dir, err := os.UserCacheDir()
+	return filepath.Join(dir, "go-build"), err
+}
+
 // atHome gives a script a user of its own, with the caches of this one.
 func atHome(env *testscript.Env) error {
 	home := filepath.Join(env.WorkDir, "home")
-	cache := os.Getenv("GOCACHE")
-	if cache == "" {
-		dir, err := os.UserCacheDir()
-		if err != nil {
-			return err
-		}
-		cache = filepath.Join(dir, "go-build")
+	cache, err := goCache()
+	if err != nil {
+		return err
 	}
 	for name, value := range map[string]string{
 		"HOME": home, "USER": "ada", "GOCACHE": cache, "GOPROXY": "off", "GOWORK": "off", "GORACE": os.Getenv("GORACE"),

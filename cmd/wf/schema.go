@@ -18,7 +18,7 @@ func newSchema(a *app) *cobra.Command {
 		Use:   "schema [PATH]",
 		Short: "Write the JSON Schema of the language",
 		Long: `Write the JSON Schema (draft-07) of workflow files, for editors and other checkers. A path picks a
-part of it, for example roles.retry or edges.`,
+part of it, for example roles.retry or edges. wf help language explains the same keys for people.`,
 		Example: `  wf schema > .wf/schema.json
 
   # what may stand in a role, and in its retry

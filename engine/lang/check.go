@@ -56,7 +56,7 @@ func (l *loader) checkKind(n *yaml.Node, s *shape, path string, k yaml.Kind) boo
 	if n.Kind == k {
 		return true
 	}
-	l.wrong(n, fmt.Sprintf("%s wants %s, got %s", path, s.want(), n.Describe()), "")
+	l.wrong(n, fmt.Sprintf("%s wants %s, got %s", path, s.want(), n.Describe()), helpOn(path))
 	return false
 }
 
@@ -106,6 +106,7 @@ func advice(name string, s *shape) string {
 	if name == "else" {
 		return "an edge without when at the end of the role's list is the default"
 	}
+	g := grammar()
 	use, ok := elsewhere[name]
 	if !ok {
 		use = strings.ReplaceAll(name, "-", "_")
@@ -113,9 +114,9 @@ func advice(name string, s *shape) string {
 	for _, at := range []struct {
 		s     *shape
 		where string
-	}{{s, ""}, {edgeShape, ", a key of the edge that leads there"}, {roleShape, ", a key of a role"}, {workflowShape, ", a key at the top of the file"}} {
+	}{{s, ""}, {g.edge, ", a key of the edge that leads there"}, {g.role, ", a key of a role"}, {g.workflow, ", a key at the top of the file"}} {
 		if k, has := at.s.key(use); has && (ok || at.s == s && use != name) {
-			if at.s != s && at.s == edgeShape {
+			if at.s != s && at.s == g.edge {
 				return fmt.Sprintf("use %s%s: {from: …, to: …, %s: …}", use, at.where, use)
 			}
 			return "use " + use + example(k) + at.where
@@ -139,7 +140,7 @@ func example(k *key) string {
 var retired = map[string]string{"cache": "remove it: every visit is performed, no result is taken from an earlier one"}
 
 func (l *loader) unknownKey(key *yaml.Node, s *shape, path string) {
-	if hint, ok := retired[key.Value]; ok && (s == roleShape || s == defaultsShape) {
+	if hint, ok := retired[key.Value]; ok && (s == grammar().role || s == grammar().defaults) {
 		l.report(key, Diagnostic{Code: "WF001", Message: fmt.Sprintf("key %q in %s has no effect yet", key.Value, path), Hint: hint})
 		return
 	}
@@ -193,12 +194,12 @@ func (l *loader) checkOneOf(n *yaml.Node, s *shape, path string) {
 	}
 	switch len(fitting) {
 	case 0:
-		l.wrong(n, fmt.Sprintf("%s wants %s, got %s", path, s.want(), n.Describe()), "")
+		l.wrong(n, fmt.Sprintf("%s wants %s, got %s", path, s.want(), n.Describe()), helpOn(path))
 	case 1:
 		l.check(n, fitting[0], path)
 	default:
 		if !slices.ContainsFunc(fitting, func(a *shape) bool { return scalarFits(n, a) }) {
-			l.wrong(n, fmt.Sprintf("%s wants %s, got %s", path, s.want(), n.Describe()), "")
+			l.wrong(n, fmt.Sprintf("%s wants %s, got %s", path, s.want(), n.Describe()), helpOn(path))
 		}
 	}
 }

@@ -15,7 +15,8 @@
 //
 // A template is text with ${{ expressions }}; one that is a single expression keeps the type
 // of its value. A Scope is what expressions see. A shape is one entry of the grammar, the
-// table that the parser and the editors' JSON Schema are both made from.
+// table that the parser, the editors' JSON Schema and docs/language.md are made from. A guide is a
+// part of that page that a person wrote.
 //
 // # Expressions
 //

@@ -2,13 +2,34 @@ package lang
 
 import (
 	"regexp"
+	"sync"
 
 	"wf/protocol"
 	"wf/protocol/lazy"
 )
 
-// The grammar: every key of the language, its shape and what it is for. Docs are shown by
-// editors. Modifiers of a role and defaults share their entries.
+// The grammar: every key of the language with its shape, what it is for, what holds without it, an example
+// and the field of the canonical definition that it becomes. The parser, the editors' JSON Schema and
+// the reference page are made from it, and tests hold its examples and defaults against the code.
+// Modifiers of a role and defaults share their entries; those of roles are in grammarrole.go.
+
+// A language is the grammar, made when it is first needed.
+type language struct {
+	workflow, role, edge, input, defaults *shape
+	agentKeys                             []key
+}
+
+var grammar = sync.OnceValue(func() *language {
+	g := &language{agentKeys: agentKeys()}
+	common := commonKeys()
+	modifiers := append(append([]key{}, g.agentKeys...), common...)
+	g.defaults = object(modifiers, "Values for all roles: each key holds for every role that it has an effect on and that does not set it. Variables of env are merged, a role's own value wins. timeout and retry do not reach roles with workflow.")
+	g.role = object(append(roleKeys(), modifiers...), "A role: one participant of the workflow, which does exactly one of prompt, run, ask, workflow, wait and set.")
+	g.edge = object(edgeKeys(), "An edge: where the run goes when a role has finished, on which condition, how often and with which message. The edges of a role are tried in the order written.")
+	g.input = inputShape()
+	g.workflow = object(g.fileKeys(), "A workflow: its roles, the edges between them, and what a run takes and yields.")
+	return g
+})
 
 var (
 	roleName   = lazy.Regexp(`^[A-Za-z_][A-Za-z0-9_-]*$`)
@@ -25,12 +46,16 @@ var (
 const maxEntries = 10_000
 
 var (
-	str    = &shape{kind: aString}
-	people = &shape{kind: aString, free: true}
-	text   = &shape{kind: aText}
-	textL  = &shape{kind: aMap, elem: &shape{kind: anyJSON}}
-	yesNo  = &shape{kind: aBool}
-	posInt = &shape{kind: anInt, min: 1}
+	str      = &shape{kind: aString}
+	people   = &shape{kind: aString, free: true}
+	text     = &shape{kind: aText}
+	yesNo    = &shape{kind: aBool}
+	posInt   = &shape{kind: anInt, min: 1}
+	duration = &shape{kind: aDuration}
+	decimals = &shape{kind: aDecimal}
+	anything = &shape{kind: anyJSON}
+	schemaOf = &shape{kind: aSchema}
+	condExpr = &shape{kind: anExpr}
 )
 
 func doc(s *shape, d string) *shape {
@@ -39,175 +64,120 @@ func doc(s *shape, d string) *shape {
 	return &c
 }
 
-func enum(d string, values ...string) *shape { return &shape{kind: aString, enum: values, doc: d} }
+func enum(values ...string) *shape { return &shape{kind: aString, enum: values} }
 
-func listOf(elem *shape, d string) *shape {
-	return &shape{kind: aList, elem: elem, doc: d, nonEmpty: true}
-}
+func atLeast(min, max int) *shape { return &shape{kind: anInt, min: min, max: max} }
 
-func oneOrMany(elem *shape, d string) *shape {
-	return &shape{kind: oneOf, alts: []*shape{elem, listOf(elem, "")}, doc: d}
-}
+func listOf(elem *shape) *shape { return &shape{kind: aList, elem: elem, nonEmpty: true} }
+
+func oneOrMany(elem *shape) *shape { return either(elem, listOf(elem)) }
 
 func object(keys []key, d string) *shape { return &shape{kind: anObject, keys: keys, doc: d} }
 
-func either(d string, alts ...*shape) *shape { return &shape{kind: oneOf, alts: alts, doc: d} }
+func either(alts ...*shape) *shape { return &shape{kind: oneOf, alts: alts} }
 
-func matching(re func() *regexp.Regexp, like string) *shape {
-	return &shape{kind: aString, pattern: re, like: like}
+func mapOf(elem *shape) *shape { return &shape{kind: aMap, elem: elem} }
+
+func namedBy(s *shape, re func() *regexp.Regexp, like string) *shape {
+	c := *s
+	c.pattern, c.like = re, like
+	return &c
 }
 
-var retryShape = either("How often a failed attempt is repeated: attempts in all, or the details.",
-	&shape{kind: anInt, min: 1, max: 100},
-	object([]key{
-		{"attempts", &shape{kind: anInt, min: 1, max: 100, doc: "Attempts in all, the first included."}, true},
-		{"delay", &shape{kind: aDuration, doc: "Before the second attempt; default 1s."}, false},
-		{"factor", &shape{kind: aDecimal, doc: "By which the delay grows; default 2."}, false},
-		{"max_delay", &shape{kind: aDuration, doc: "Default 60s."}, false},
-		{"on", oneOrMany(matching(retryClass, "a class of failures: any, timeout, rate_limit, server_error, invalid_output, exit_code, exit_75"), "Classes of failures; default any."), false},
-	}, ""))
+func matching(re func() *regexp.Regexp, like string) *shape { return namedBy(str, re, like) }
 
-var (
-	envShape   = &shape{kind: aMap, elem: text, doc: "Environment of commands and tools: name → template. ${{ secrets.NAME }} hands over a secret."}
-	toolsShape = &shape{kind: aList, doc: "Tools of an agent: names, mcp:SERVER/TOOL or mcp:SERVER/*, each alone or with: auto|ask|deny. Calls of a server are asked for unless auto is said, or a server that you trust says that the tool only reads.",
-		elem: either("", matching(toolName, "the name of a tool"), &shape{kind: aMap, elem: enum("", "auto", "ask", "deny"), nonEmpty: true})}
-	compactionShape = object([]key{
-		{"watermark", &shape{kind: anInt, min: 1, doc: "Tokens at which the conversation is summarised."}, false},
-		{"keep", &shape{kind: anInt, min: 1, doc: "Visits kept whole; default 10."}, false},
-		{"model", doc(str, "Model that writes the summary."), false},
-	}, "When a conversation is summarised.")
-	memoryShape = either("What the agent remembers beyond a conversation: true, or the details.", yesNo, object([]key{
-		{"scope", doc(matching(memoryName, "role, workflow, user, or the name of a shared memory: letters, digits, ., _ and -"), "Whose memory it is: role (default), workflow, user, or one shared under a name."), false},
-		{"recall", doc(yesNo, "Whether what is close enters by itself at the start of a visit; default true."), false},
-		{"top_k", &shape{kind: anInt, min: 1, max: 50, doc: "How many memories enter by themselves at most; default 3."}, false},
-		{"distance", &shape{kind: aDecimal, doc: "How far they may be, from 0 to 2; default 0.3, and 0.6 for the lexical model."}, false},
-		{"embed", doc(str, "Embedding model: provider/name; default lexical/ngrams-1, which needs no server."), false},
-	}, ""))
-	taskShape = object([]key{
-		{"summaries", &shape{kind: anInt, max: 100, doc: "Summaries of earlier tasks that a task begins with; default 3."}, false},
-		{"summary", enum("Who writes the summary of a task: the agent as it completes it (default), a further model call, or nobody.",
-			string(protocol.SummaryByAgent), string(protocol.SummaryByModel), string(protocol.SummaryNone)), false},
-		{"words", &shape{kind: anInt, min: 1, max: 5_000, doc: "Of a summary, at most; default 200."}, false},
-		{"model", doc(str, "Model that writes goals and summaries; default the role's."), false},
-	}, "How tasks are kept, with context: task.")
-)
-
-// agentKeys apply to agents alone.
-var agentKeys = []key{
-	{"tools", toolsShape, false},
-	{"model", oneOrMany(str, "Model, or models tried in order: provider/name, script/file."), false},
-	{"params", &shape{kind: aMap, elem: &shape{kind: anyJSON}, doc: "Parameters of the model, for example temperature."}, false},
-	{"max_turns", doc(posInt, "Model calls of one visit; default 20."), false},
-	{"context", enum("How the agent sees its past: the whole conversation, one small task, or nothing.", "conversation", "task", "fresh"), false},
-	{"task", taskShape, false},
-	{"task_summaries", &shape{kind: anInt, max: 100, doc: "Short for task.summaries."}, false},
-	{"dynamic", &shape{kind: aList, elem: str, doc: "Volatile text recorded with each visit: date, cwd, git, AGENTS.md."}, false},
-	{"compaction", compactionShape, false},
-	{"memory", memoryShape, false},
+func (g *language) fileKeys() []key {
+	roles := namedBy(mapOf(g.role), roleName, "letters, digits, _ and -")
+	roles.nonEmpty, roles.max = true, maxEntries
+	return []key{
+		{name: "wf", shape: &shape{kind: anInt, only: 1}, required: true,
+			doc: "Version of the language. This program reads version 1.", example: "wf: 1\nroles: {greet: {set: {text: hello}}}", effect: "chooses the grammar by which the file is read"},
+		{name: "name", shape: str, unset: "the name of the file without its extension",
+			doc: "Name of the workflow. Lists of runs show it.", example: "name: fix-bug", field: "name"},
+		{name: "description", shape: people, unset: "none",
+			doc: "What the workflow does, for people: wf serve and the page show it.", example: "description: Repair a Go module until its tests pass", field: "description"},
+		{name: "on", shape: object(onKeys(), ""), unset: "the workflow is started by wf run or by a client alone",
+			doc: "What starts the workflow by itself.", example: `on: {schedule: "@daily"}`, field: "schedule"},
+		{name: "inputs", shape: namedBy(mapOf(g.input), wordName, "letters, digits and _"), unset: "a run takes no inputs",
+			doc:     "Values that a run is started with: name → type or details. They are given with wf run -i NAME=VALUE and read as ${{ inputs.NAME }}. They do not change during a run.",
+			example: "inputs: {package: {type: string, default: ./...}, dry_run: boolean}", field: "inputs"},
+		{name: "secrets", shape: &shape{kind: aList, elem: matching(wordName, "the name of an environment variable")}, unset: "none",
+			doc:     "Environment variables of wf whose values are secret. A role gets one by env: {TOKEN: \"${{ secrets.TOKEN }}\"}. Values are passed to that process alone and are replaced by [secret:NAME] in everything that is stored or shown.",
+			example: "secrets: [DEPLOY_TOKEN]", field: "secrets"},
+		{name: "mcp", shape: namedBy(mapOf(object(serverKeys(), "A server of the Model Context Protocol: a program (command) or an address (url).")), serverName, "letters, digits, _ and -, at most 32"),
+			unset: "the servers that the config names",
+			doc:   "Servers of the Model Context Protocol, by name. Agents use their tools as mcp:NAME/TOOL.", example: "mcp: {tracker: {url: \"https://tracker.example.com/mcp\"}}", field: "mcp"},
+		{name: "limits", shape: object(limitKeys(), ""), unset: "1000 steps, and no other bound",
+			doc: "Bounds of a run. A run that reaches one is suspended with exit status 6; wf resume --limit NAME=VALUE goes on.", example: "limits: {steps: 30, duration: 20m, cost_usd: 1.50}", field: "limits"},
+		{name: "defaults", shape: g.defaults, unset: "none", example: "defaults: {model: openai/gpt-5, timeout: 10m}", effect: "merged into the roles; the definition has no field of its own for it"},
+		{name: "roles", shape: roles, required: true,
+			doc: "The participants: name → role.", example: "roles: {test: {run: go test ./...}}", field: "roles"},
+		{name: "edges", shape: &shape{kind: aList, elem: g.edge, max: maxEntries}, unset: "the roles run one after the other, in the order written",
+			doc: "The ways between roles. Without an edge from START the run starts with the first role.", example: "edges: [{from: START, to: test}, {from: test, to: END}]", field: "edges"},
+		{name: "outputs", shape: mapOf(anything), unset: "a run yields nothing",
+			doc:     "What a run yields: name → template or any value. Steps that may not have happened are read with ?. and ??.",
+			example: "outputs: {report: \"${{ steps.test?.text ?? 'nothing ran' }}\"}", field: "outputs"},
+	}
 }
 
-var networkShape = either("What confined commands reach of the network: nothing unless it is said. A list of HOST:PORT is reached over TLS or another protocol in a tunnel of an HTTP proxy, which is set in the environment; packages stands for the hosts from which go, npm, pip and cargo download. allow is all of this machine's network.",
-	enum("", protocol.NetworkAllow, protocol.NetworkPackages), listOf(doc(matching(endpoint, "a host and its port, such as api.example.com:443, or packages"), "HOST:PORT, or packages."), ""))
-
-// commonKeys apply to more than one action; works says to which.
-var commonKeys = []key{
-	{"timeout", &shape{kind: aDuration, doc: "Of one attempt. A timeout is a failure of class timeout."}, false},
-	{"retry", retryShape, false},
-	{"max_visits", doc(posInt, "Entries of the role along one branch."), false},
-	{"route", enum("Whether the first edge that holds is taken, or all of them.", "first", "all"), false},
-	{"continue_on_error", doc(yesNo, "A failure is data: a command's exit code, null for an item. A sub-workflow fails also when an error, its own limits or a stall suspend it; its run stays to be looked at."), false},
-	{"once", doc(yesNo, "A command that was cut off is not run again; a person is asked."), false},
-	{"sandbox", enum("Whether commands are confined. An agent's are, and so is the command of a run role in a workflow that has an agent; on confines one in any workflow. off confines nothing: an agent's commands are then asked for, each of them.", protocol.SandboxOn, protocol.SandboxOff), false},
-	{"network", networkShape, false},
-	{"env", envShape, false},
-	{"dir", doc(str, "Working directory, relative to the workspace."), false},
+func onKeys() []key {
+	cron := doc(str, "minute hour day month weekday, or @daily and the like; in UTC.")
+	details := object([]key{
+		{name: "cron", shape: str, required: true, doc: "Five fields: minute hour day month weekday; or @hourly, @daily, @weekly, @monthly, @yearly.",
+			example: "on: {schedule: {cron: \"30 6 * * mon-fri\"}}", field: "schedule.cron"},
+		{name: "timezone", shape: str, def: "UTC", doc: "Time zone in which the expression is read, by its IANA name.",
+			example: `on: {schedule: {cron: "@daily", timezone: Europe/Berlin}}`, field: "schedule.timezone"},
+	}, "")
+	return []key{{name: "schedule", shape: either(cron, details), unset: "no schedule",
+		doc:     "When wf serve starts the workflow: a cron expression in UTC, or the details. A workflow with a schedule can have no required inputs.",
+		example: `on: {schedule: "0 9 * * mon-fri"}`, field: "schedule.cron"}}
 }
 
-var defaultsShape = object(append(append([]key{}, agentKeys...), commonKeys...), "Modifiers for every role they apply to; a role's own win.")
-
-var choiceShape = either("", text, object([]key{
-	{"label", doc(text, "What the person sees; default the value."), false},
-	{"value", doc(text, "What output.choice is; default the label."), false},
-	{"primary", doc(yesNo, "Shown first."), false},
-}, ""))
-
-var roleKeys = []key{
-	{"prompt", doc(text, "Agent: its system prompt. Stable: only ${{ inputs.… }} may stand in it."), false},
-	{"run", doc(text, "Command for sh -c. Values reach it by env alone."), false},
-	{"ask", doc(text, "Question to a person."), false},
-	{"workflow", doc(str, "Sub-workflow: path relative to this file."), false},
-	{"wait", either("Waits for a time or a signal.", doc(text, "A duration."), object([]key{
-		{"for", doc(text, "A duration: 90s, 1h30m."), false},
-		{"until", doc(text, "A time: 2026-01-31T09:00:00Z."), false},
-		{"signal", doc(str, "A name for wf answer."), false},
-	}, "")), false},
-	{"set", &shape{kind: aMap, elem: &shape{kind: anyJSON}, doc: "Values: name → template or any value."}, false},
-	{"with", doc(textL, "Inputs of the sub-workflow."), false},
-	{"choices", either("Answers to pick from: a list, or an expression that gives one, such as ${{ output.choices }}.", listOf(choiceShape, ""), text), false},
-	{"form", &shape{kind: aSchema, doc: "JSON Schema of the fields a person fills in."}, false},
-	{"output", &shape{kind: aSchema, doc: "JSON Schema of the declared fields."}, false},
-	{"description", doc(people, "For people."), false},
+func limitKeys() []key {
+	return []key{
+		{name: "steps", shape: posInt, def: "1000", doc: "Visits of roles in the run. A sub-workflow is a run with limits of its own.", example: "limits: {steps: 50}", field: "limits.steps"},
+		{name: "duration", shape: duration, unset: "no bound", doc: "Active time: the time in which a process drives the run. Waiting for an answer does not count.", example: "limits: {duration: 20m}", field: "limits.duration"},
+		{name: "cost_usd", shape: &shape{kind: aMoney}, unset: "no bound", doc: "Cost of all model calls in US dollars, those of sub-workflows included. A model without a known price is refused before the run starts.", example: "limits: {cost_usd: 1.50}", field: "limits.cost"},
+		{name: "tokens", shape: posInt, unset: "no bound", doc: "Tokens of all model calls, sent and received, those of sub-workflows included.", example: "limits: {tokens: 1000000}", field: "limits.tokens"},
+	}
 }
 
-var roleShape = object(append(append(append([]key{}, roleKeys...), agentKeys...), commonKeys...), "A role: exactly one of prompt, run, ask, workflow, wait, set.")
+func edgeKeys() []key {
+	return []key{
+		{name: "from", shape: oneOrMany(str), required: true, doc: "START, a role, or a list of roles. A list is a join: the edge is taken when all of them have finished.", example: "{from: [test, lint], to: report}", field: "edges[].from"},
+		{name: "to", shape: oneOrMany(str), required: true, doc: "A role, END, FAIL, or a list of roles, which then run side by side. END ends the run with its outputs, FAIL ends it as failed.", example: "{from: START, to: [test, lint]}", field: "edges[].to"},
+		{name: "when", shape: condExpr, unset: "the edge is always taken", doc: "Condition: an expression that is true or false. The edges of a role are tried in order and the first that holds is taken; one without when is the default and comes last.", example: "{from: test, to: END, when: output.exit_code == 0}", field: "edges[].when"},
+		{name: "on", shape: enum("failure"), unset: "the edge is for roles that succeeded", doc: "With failure the edge is taken when the role has failed and its retries are used up.", example: "{from: deploy, to: rollback, on: failure}", field: "edges[].on_failure"},
+		{name: "prompt", shape: text, unset: "no message", doc: "Message to the role that the edge leads to: what has happened and what is asked of it. An agent also sees the inputs and what happened since its last visit; a command reads the message in the turn on its stdin.", example: "{from: test, to: coder, prompt: \"The tests failed:\\n${{ output.text }}\"}", field: "edges[].prompt"},
+		{name: "limit", shape: posInt, unset: "no bound of its own", doc: "How often one branch of the run may take the edge. Every loop needs a limit or a max_visits.", example: "{from: test, to: coder, limit: 3}", field: "edges[].limit"},
+		{name: "on_limit", shape: str, def: protocol.NodeSuspend, doc: "Where the run goes instead when the limit of the edge, or max_visits of its target, is reached: a role, END, FAIL or SUSPEND. A suspended run goes on with wf resume.", example: "{from: test, to: coder, limit: 3, on_limit: gate}", field: "edges[].on_limit"},
+		{name: "for_each", shape: condExpr, unset: "one visit", doc: "Expression that gives a list: the target is visited once for each element, side by side. The visit reads its element as item and its place, counted from 0, as index.", example: "{from: list, to: test, for_each: output.files}", field: "edges[].for_each"},
+		{name: "max_parallel", shape: posInt, unset: "64 visits of a run at once", doc: "How many visits of a for_each run at once.", example: "{from: list, to: test, for_each: output.files, max_parallel: 4}", field: "edges[].max_parallel"},
+	}
+}
 
-var edgeShape = object([]key{
-	{"from", oneOrMany(str, "START or roles; several are a join."), true},
-	{"to", oneOrMany(str, "Roles, END or FAIL; several run side by side."), true},
-	{"when", &shape{kind: anExpr, doc: "Condition; the first edge that holds is taken."}, false},
-	{"on", enum("failure: taken when the role failed for good.", "failure"), false},
-	{"prompt", doc(text, "What is said when it hands over."), false},
-	{"limit", doc(posInt, "How often one branch takes the edge."), false},
-	{"on_limit", doc(str, "Where to go beyond a bound: a role, END, FAIL or SUSPEND (default)."), false},
-	{"for_each", &shape{kind: anExpr, doc: "A list: one visit per item."}, false},
-	{"max_parallel", doc(posInt, "Visits of a fan-out at once."), false},
-}, "A way from roles to roles.")
+func serverKeys() []key {
+	secretEnv := namedBy(mapOf(matching(wordName, "the name of a secret")), headerName, "letters, digits and -")
+	return []key{
+		{name: "command", shape: listOf(str), unset: "url is given", doc: "Program and arguments. wf starts it and speaks to it over stdin and stdout.", example: "{command: [node, tools/server.js]}", field: "mcp[].command"},
+		{name: "env", shape: mapOf(text), unset: "none", doc: "Environment variables of the program: fixed values, or ${{ secrets.NAME }} alone.", example: "{command: [tracker], env: {TRACKER_TOKEN: \"${{ secrets.TOKEN }}\"}}", field: "mcp[].env"},
+		{name: "url", shape: str, unset: "command is given", doc: "Address of the server, http or https.", example: "{url: \"https://tracker.example.com/mcp\"}", field: "mcp[].url"},
+		{name: "headers_env", shape: secretEnv, unset: "none", doc: "Headers of requests to the url: name of the header → name of the secret that holds its value.", example: "{url: \"https://example.com/mcp\", headers_env: {Authorization: TOKEN}}", field: "mcp[].headers"},
+		{name: "sandbox", shape: enum(protocol.SandboxOn, protocol.SandboxOff), unset: "a program is confined if it lies in the workspace or is given a file of it, others are not", doc: "Whether the program is confined like the commands of agents. on confines any program. off starts it as you, once you trusted the files of the workspace that its command names.", example: "{command: [tracker], sandbox: on}", field: "mcp[].sandbox"},
+		{name: "network", shape: networkShape(), unset: "no network for a confined program", doc: networkDoc, example: "{command: [node, server.js], network: [packages, \"example.com:443\"]}", field: "mcp[].network mcp[].network_hosts"},
+	}
+}
 
-var serverShape = object([]key{
-	{"command", listOf(str, "Program and arguments; spoken to over stdin and stdout."), false},
-	{"env", &shape{kind: aMap, elem: text, doc: "Environment of the program: fixed values, or ${{ secrets.NAME }} alone."}, false},
-	{"url", doc(str, "Instead of a program: where the server is."), false},
-	{"headers_env", &shape{kind: aMap, elem: matching(wordName, "the name of a secret"), pattern: headerName, like: "letters, digits and -", doc: "Headers of requests: name → secret that holds the value."}, false},
-	{"sandbox", enum("Whether the program is confined as commands are. One that lies in the workspace, or is given something that does, is; on confines any. off starts it as you, once you trusted the files of the workspace that its command names, as they are.", protocol.SandboxOn, protocol.SandboxOff), false},
-	{"network", networkShape, false},
-}, "A server of the Model Context Protocol: a command or a url.")
-
-var inputTypes = []string{"string", "integer", "number", "boolean", "array", "object"}
-
-var inputShape = &shape{kind: oneOf, null: true, doc: "A type, or the details.", alts: []*shape{
-	enum("", inputTypes...),
-	object([]key{
-		{"type", enum("Type of the value; any without.", inputTypes...), false},
-		{"required", doc(yesNo, "A run cannot start without it."), false},
-		{"default", &shape{kind: anyJSON, doc: "Value where none is given."}, false},
-		{"enum", listOf(&shape{kind: anyJSON}, "The values allowed."), false},
-		{"description", doc(people, "For people."), false},
-	}, ""),
-}}
-
-var scheduleShape = either("When the workflow is started by wf serve: a cron expression, or the details.",
-	doc(str, "minute hour day month weekday, or @daily and the like; in UTC."),
-	object([]key{
-		{"cron", doc(str, "minute hour day month weekday, or @daily and the like."), true},
-		{"timezone", doc(str, "Such as Europe/Berlin; default UTC."), false},
-	}, ""))
-
-var workflowShape = object([]key{
-	{"wf", &shape{kind: anInt, only: 1, doc: "Version of the language."}, true},
-	{"name", doc(str, "Name of the workflow; default the file's."), false},
-	{"description", doc(people, "For people."), false},
-	{"on", object([]key{{"schedule", scheduleShape, false}}, "What starts the workflow by itself."), false},
-	{"inputs", &shape{kind: aMap, elem: inputShape, pattern: wordName, like: "letters, digits and _", doc: "What a run is started with."}, false},
-	{"secrets", &shape{kind: aList, elem: matching(wordName, "the name of an environment variable"), doc: "Environment values that roles may get by env; never stored or shown."}, false},
-	{"mcp", &shape{kind: aMap, elem: serverShape, pattern: serverName, like: "letters, digits, _ and -, at most 32", doc: "Servers that offer tools to agents, as mcp:NAME/TOOL."}, false},
-	{"limits", object([]key{
-		{"steps", doc(posInt, "Visits of the run; default 1000. A sub-workflow is a run with limits of its own."), false},
-		{"duration", &shape{kind: aDuration, doc: "Active time."}, false},
-		{"cost_usd", &shape{kind: aMoney, doc: "Dollars, those of sub-workflows included."}, false},
-		{"tokens", doc(posInt, "Of all model calls, those of sub-workflows included."), false},
-	}, "Bounds of a run; a breach suspends it."), false},
-	{"defaults", defaultsShape, false},
-	{"roles", &shape{kind: aMap, elem: roleShape, nonEmpty: true, max: maxEntries, pattern: roleName, like: "letters, digits, _ and -", doc: "Who acts."}, true},
-	{"edges", &shape{kind: aList, elem: edgeShape, max: maxEntries, doc: "Left out: the roles run in the order written."}, false},
-	{"outputs", &shape{kind: aMap, elem: &shape{kind: anyJSON}, doc: "What the run yields: name → template or any value."}, false},
-}, "A workflow of LLM roles, commands and people.")
+func inputShape() *shape {
+	types := []string{"string", "integer", "number", "boolean", "array", "object"}
+	return &shape{kind: oneOf, null: true, doc: "A type, or the details.", alts: []*shape{
+		enum(types...),
+		object([]key{
+			{name: "type", shape: enum(types...), unset: "any value", doc: "Type of the value.", example: "{type: integer}", field: "inputs[].type"},
+			{name: "required", shape: yesNo, def: "false", doc: "Whether a run without the value is refused.", example: "{type: string, required: true}", field: "inputs[].required"},
+			{name: "default", shape: anything, unset: "null", doc: "Value where none is given.", example: "{type: string, default: ./...}", field: "inputs[].default"},
+			{name: "enum", shape: listOf(anything), unset: "every value of the type", doc: "The values that are allowed.", example: "{type: string, enum: [staging, production], default: staging}", field: "inputs[].enum"},
+			{name: "description", shape: people, unset: "none", doc: "What the value is, for people.", example: "{type: string, description: The version to release}", field: "inputs[].description"},
+		}, ""),
+	}}
+}

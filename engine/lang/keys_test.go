@@ -123,7 +123,7 @@ func TestEveryKeyOfTheGrammarIsProven(t *testing.T) {
 	names := func(prefix string, s *shape, stop *shape) {
 		walkKeys(prefix, s, stop, func(path string) { known[path] = true })
 	}
-	names("", workflowShape, roleShape)
+	names("", grammar().workflow, grammar().role)
 	delete(known, "")
 	for path := range known {
 		if _, ok := proven[path]; !ok && !strings.HasPrefix(path, "defaults.") {
@@ -136,7 +136,7 @@ func TestEveryKeyOfTheGrammarIsProven(t *testing.T) {
 		}
 	}
 	known = map[string]bool{}
-	names("", roleShape, nil)
+	names("", grammar().role, nil)
 	for path := range known {
 		if _, ok := beside[path]; !ok {
 			t.Errorf("roles.%s is not in the table", path)
@@ -234,7 +234,7 @@ func TestEveryKeyOfARoleHasAnEffectOrIsRefused(t *testing.T) {
 		}
 		return b.Link.String(), ds
 	}
-	for _, k := range roleShape.keys {
+	for _, k := range grammar().role.keys {
 		want := strings.Fields(beside[k.name].actions)
 		if _, ok := samples[k.name]; !ok {
 			t.Errorf("there is no sample of %s", k.name)

@@ -83,7 +83,7 @@ func load(src []byte, o Options, fam *family) (*Program, []Diagnostic) {
 		return nil, l.ds
 	}
 	l.root = root
-	l.check(root, workflowShape, topPath)
+	l.check(root, grammar().workflow, topPath)
 	if root.Kind != yaml.Mapping {
 		return nil, l.ds
 	}

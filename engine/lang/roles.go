@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"wf/engine/yaml"
 	"wf/protocol"
@@ -17,22 +18,22 @@ var actions = []protocol.Action{protocol.ActPrompt, protocol.ActRun, protocol.Ac
 
 // works are the actions of roles, since what a key says has an effect there; a key that is not
 // here has one beside every action.
-var works = func() map[string][]protocol.Action {
+var works = sync.OnceValue(func() map[string][]protocol.Action {
 	acts := []protocol.Action{protocol.ActPrompt, protocol.ActRun}
 	m := map[string][]protocol.Action{
 		"choices": {protocol.ActAsk}, "form": {protocol.ActAsk}, "with": {protocol.ActWorkflow}, "once": {protocol.ActRun},
 		"env": acts, "dir": acts, "output": acts, "sandbox": acts, "network": acts,
 		"timeout": append(acts, protocol.ActWorkflow), "retry": append(acts, protocol.ActWorkflow),
 	}
-	for _, k := range agentKeys {
+	for _, k := range grammar().agentKeys {
 		m[k.name] = acts[:1]
 	}
 	return m
-}()
+})
 
 // effective reports whether a key has an effect beside an action.
 func effective(key string, a protocol.Action) bool {
-	only, ok := works[key]
+	only, ok := works()[key]
 	return !ok || slices.Contains(only, a)
 }
 
@@ -53,7 +54,7 @@ func instead(key string, a protocol.Action) string {
 		return "set it on the roles of the sub-workflow; values reach them by with"
 	}
 	var names []string
-	for _, only := range works[key] {
+	for _, only := range works()[key] {
 		names = append(names, string(only))
 	}
 	last := len(names) - 1
@@ -355,7 +356,7 @@ func (l *loader) params(n *yaml.Node) string {
 	if err != nil {
 		return "" // reported by the grammar
 	}
-	b, err := protocol.CanonicalJSON(decimals(v))
+	b, err := protocol.CanonicalJSON(asDecimals(v))
 	if err != nil {
 		l.report(n, Diagnostic{Code: "WF002", Message: fmt.Sprintf("params: %v", err)})
 		return ""
@@ -363,7 +364,7 @@ func (l *loader) params(n *yaml.Node) string {
 	return string(b)
 }
 
-func decimals(v any) any {
+func asDecimals(v any) any {
 	switch v := v.(type) {
 	case float64:
 		if v == math.Trunc(v) && math.Abs(v) <= protocol.MaxSafeInt {
@@ -372,14 +373,21 @@ func decimals(v any) any {
 		return strconv.FormatFloat(v, 'f', -1, 64)
 	case []any:
 		for i := range v {
-			v[i] = decimals(v[i])
+			v[i] = asDecimals(v[i])
 		}
 	case map[string]any:
 		for k := range v {
-			v[k] = decimals(v[k])
+			v[k] = asDecimals(v[k])
 		}
 	}
 	return v
+}
+
+// retryRules refuses a factor that would have no effect.
+func (l *loader) retryRules(r *protocol.Retry, n *yaml.Node) {
+	if f, err := strconv.ParseFloat(r.Factor, 64); err == nil && f < 1 {
+		l.wrong(n.Get("factor"), fmt.Sprintf("retry.factor is %s; it must be at least 1", r.Factor), "1 keeps every pause at delay")
+	}
 }
 
 // retry is nil for a single attempt, which is what a role without retry has.
@@ -392,6 +400,7 @@ func (l *loader) retry(n *yaml.Node) *protocol.Retry {
 		factor, _ := parseDecimal(l.str(n.Get("factor")))
 		r = &protocol.Retry{Attempts: l.integer(n.Get("attempts")), Delay: l.duration(n.Get("delay")), Factor: factor,
 			MaxDelay: l.duration(n.Get("max_delay")), On: l.words(n.Get("on"))}
+		l.retryRules(r, n)
 		slices.Sort(r.On)
 		r.On = slices.Compact(r.On)
 		if slices.Contains(r.On, "any") {

@@ -9,16 +9,17 @@ import (
 // JetBrains read it. It is made from the table that the parser uses, so it knows every key;
 // what refers from one part of a file to another only Load checks.
 func JSONSchema() []byte {
-	root := workflowShape.schema()
+	g := grammar()
+	root := g.schema(g.workflow)
 	root["$schema"] = "http://json-schema.org/draft-07/schema#"
 	root["$id"] = "https://wf.invalid/schema/v1.json"
 	root["title"] = "wf workflow"
 	root["patternProperties"] = map[string]any{"^x-": map[string]any{}}
 	root["definitions"] = map[string]any{
-		"role":     roleShape.schema(),
-		"edge":     edgeShape.schema(),
-		"input":    inputShape.schema(),
-		"defaults": defaultsShape.schema(),
+		"role":     g.schema(g.role),
+		"edge":     g.schema(g.edge),
+		"input":    g.schema(g.input),
+		"defaults": g.schema(g.defaults),
 	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -31,16 +32,16 @@ func JSONSchema() []byte {
 }
 
 // named shapes are written once and referred to.
-func (s *shape) ref() map[string]any {
-	for name, named := range map[*shape]string{roleShape: "role", edgeShape: "edge", inputShape: "input", defaultsShape: "defaults"} {
+func (g *language) ref(s *shape) map[string]any {
+	for name, named := range map[*shape]string{g.role: "role", g.edge: "edge", g.input: "input", g.defaults: "defaults"} {
 		if name == s {
 			return map[string]any{"$ref": "#/definitions/" + named}
 		}
 	}
-	return s.schema()
+	return g.schema(s)
 }
 
-func (s *shape) schema() map[string]any {
+func (g *language) schema(s *shape) map[string]any {
 	m := map[string]any{}
 	if s.doc != "" {
 		m["description"] = s.doc
@@ -77,12 +78,12 @@ func (s *shape) schema() map[string]any {
 	case aDuration:
 		m["type"], m["pattern"] = "string", `^([0-9]+(\.[0-9]*)?(h|m|s|ms|us|µs))+$`
 	case aList:
-		m["type"], m["items"] = "array", s.elem.ref()
+		m["type"], m["items"] = "array", g.ref(s.elem)
 		if s.nonEmpty {
 			m["minItems"] = 1
 		}
 	case aMap:
-		m["type"], m["additionalProperties"] = "object", s.elem.ref()
+		m["type"], m["additionalProperties"] = "object", g.ref(s.elem)
 		if s.nonEmpty {
 			m["minProperties"] = 1
 		}
@@ -90,14 +91,14 @@ func (s *shape) schema() map[string]any {
 			m["propertyNames"] = map[string]any{"pattern": s.pattern().String()}
 		}
 	case anObject:
-		s.objectSchema(m)
+		g.objectSchema(s, m)
 	case aSchema:
 		m["type"], m["required"] = "object", []string{"type"}
 		m["properties"] = map[string]any{"type": map[string]any{"const": "object"}}
 	case oneOf:
 		alts := make([]any, 0, len(s.alts)+1)
 		for _, a := range s.alts {
-			alts = append(alts, a.ref())
+			alts = append(alts, g.ref(a))
 		}
 		if s.null {
 			alts = append(alts, map[string]any{"type": "null"})
@@ -107,10 +108,15 @@ func (s *shape) schema() map[string]any {
 	return m
 }
 
-func (s *shape) objectSchema(m map[string]any) {
+func (g *language) objectSchema(s *shape, m map[string]any) {
 	props, required := map[string]any{}, []string{}
-	for _, k := range s.keys {
-		props[k.name] = k.shape.ref()
+	for i := range s.keys {
+		k := &s.keys[i]
+		prop := g.ref(k.shape)
+		if _, referred := prop["$ref"]; !referred {
+			prop["description"] = k.hover()
+		}
+		props[k.name] = prop
 		if k.required {
 			required = append(required, k.name)
 		}
@@ -119,7 +125,7 @@ func (s *shape) objectSchema(m map[string]any) {
 	if len(required) > 0 {
 		m["required"] = required
 	}
-	if s != roleShape {
+	if s != g.role {
 		return
 	}
 	var one []any
@@ -127,4 +133,24 @@ func (s *shape) objectSchema(m map[string]any) {
 		one = append(one, map[string]any{"required": []string{string(a)}})
 	}
 	m["oneOf"] = one
+}
+
+// hover is what an editor shows of a key.
+func (k *key) hover() string {
+	out := k.doc
+	if without := k.without(); without != "" {
+		out += "\nDefault: " + without + "."
+	}
+	return out + "\nExample: " + k.example
+}
+
+// without is what holds where the key is left out.
+func (k *key) without() string {
+	switch {
+	case k.more != "":
+		return k.def + "; " + k.more
+	case k.def != "":
+		return k.def
+	}
+	return k.unset
 }

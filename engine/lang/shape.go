@@ -27,11 +27,20 @@ type shape struct {
 	null     bool // null is as good as an empty object
 }
 
-// key is a key of an object.
+// key is a key of an object, with what people are told of it. One that is neither required nor an
+// action has def or unset.
 type key struct {
 	name     string
 	shape    *shape
 	required bool
+	action   bool   // one of those of which a role has exactly one
+	doc      string // what it is for, in sentences
+	def      string // what holds where it is left out, as it would be written
+	more     string // a further default, and where it holds
+	unset    string // the same as def in words, where it cannot be written
+	example  string // YAML of what has the key: the file, a role, an edge, an input, a server
+	field    string // what it becomes in the canonical definition; further ones after a space
+	effect   string // instead of field, where it becomes none
 }
 
 type shapeKind int

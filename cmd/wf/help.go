@@ -1,0 +1,121 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"wf/engine/lang"
+	"wf/protocol"
+)
+
+// languageTopic is the name under which wf help shows the page of the language.
+const languageTopic = "language"
+
+// newHelp is wf help: the help of a command, or a topic. Unlike that of cobra it takes a part of the
+// language, and what it does not know is an error.
+func newHelp(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND | TOPIC]",
+		Short: "Help for a command, or a topic: language, exit-codes",
+		Long: `Show the help of a command, or one of the topics:
+
+  language           the workflow language: guides, and every key with an example
+  language NAME      one guide or key, such as loops, retry or roles.*.retry
+  exit-codes         what the exit statuses mean`,
+		Example: `  wf help run
+  wf help language fan-out
+  wf help language retry`,
+		ValidArgsFunction: completeHelp,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			root := cmd.Root()
+			if len(args) > 0 && args[0] == languageTopic {
+				return a.language(args[1:])
+			}
+			found, rest, err := root.Find(args)
+			if err != nil || len(args) > 0 && found == root || len(rest) > 0 {
+				return unknownHelp(root, args)
+			}
+			found.InitDefaultHelpFlag()
+			found.InitDefaultVersionFlag()
+			return found.Help()
+		},
+	}
+}
+
+// unknownHelp names what was probably meant.
+func unknownHelp(root *cobra.Command, args []string) error {
+	hint := "wf help lists the commands; wf help language NAME shows a key of workflows"
+	near, least := "", 1+len(args[0])/3
+	for _, sub := range root.Commands() {
+		if d := edits(args[0], sub.Name()); d < least || d == least && near == "" {
+			near, least = sub.Name(), d
+		}
+	}
+	if near != "" {
+		hint = "did you mean wf help " + near + "?"
+	} else if lang.Find(args[0]).Text != "" {
+		hint = "it is a part of the language: wf help language " + protocol.ShellWord(args[0])
+	}
+	return fail(protocol.ErrUsage, hint, "there is no help on %q", strings.Join(args, " "))
+}
+
+// language shows the page of the language, or a part of it.
+func (a *app) language(args []string) error {
+	switch len(args) {
+	case 0:
+		return a.languagePage()
+	case 1:
+	default:
+		return usagef("wf help language takes one name, such as retry or roles.*.retry")
+	}
+	found := lang.Find(args[0])
+	if found.Text == "" {
+		hint := "wf help language shows all guides and keys"
+		if found.Near != "" {
+			hint = "did you mean wf help language " + protocol.ShellWord(found.Near) + "?"
+		}
+		return fail(protocol.ErrUsage, hint, "the language has no guide or key %q", args[0])
+	}
+	_, err := fmt.Fprint(a.out, pageText(found.Text))
+	return err
+}
+
+func (a *app) languagePage() error {
+	_, err := fmt.Fprint(a.out, pageText(lang.Page()))
+	return err
+}
+
+// languageHelp is the topic by which commands and completion know the page.
+func languageHelp(a *app) *cobra.Command {
+	topic := &cobra.Command{Use: languageTopic, Short: "The workflow language: guides, and every key with an example"}
+	topic.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
+		if err := a.languagePage(); err != nil {
+			cmd.PrintErrln(err)
+		}
+	})
+	return topic
+}
+
+// completeHelp offers commands and topics, and behind language its parts.
+func completeHelp(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	var out []string
+	switch {
+	case len(args) == 1 && args[0] == languageTopic:
+		out = lang.Topics()
+	case len(args) == 0 || args[0] != languageTopic:
+		at, _, err := cmd.Root().Find(args)
+		if err != nil {
+			break
+		}
+		for _, sub := range at.Commands() {
+			if sub.IsAvailableCommand() || sub.IsAdditionalHelpTopicCommand() {
+				out = append(out, sub.Name()+"\t"+sub.Short)
+			}
+		}
+	}
+	out = slices.DeleteFunc(out, func(s string) bool { return !strings.HasPrefix(s, prefix) })
+	return out, cobra.ShellCompDirectiveNoFileComp
+}

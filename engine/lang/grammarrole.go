@@ -1,0 +1,95 @@
+package lang
+
+import "wf/protocol"
+
+// roleKeys are the actions of a role, of which it has one, and what belongs to single actions.
+func roleKeys() []key {
+	wait := object([]key{
+		{name: "for", shape: text, unset: "until or signal is given", doc: "How long: a duration such as 90s or 1h30m.", example: "wait: {for: 10m}", field: "roles[].wait.for"},
+		{name: "until", shape: text, unset: "for or signal is given", doc: "Until when: a time in the form of RFC 3339, with its zone.", example: "wait: {until: \"2030-01-31T09:00:00Z\"}", field: "roles[].wait.until"},
+		{name: "signal", shape: str, unset: "for or until is given", doc: "Name of a signal: the run waits for wf answer --signal NAME.", example: "wait: {signal: deployed}", field: "roles[].wait.signal"},
+	}, "")
+	choice := either(text, object([]key{
+		{name: "label", shape: text, unset: "the value", doc: "What the person sees.", example: "ask: Publish?\nchoices: [{label: Publish it, value: publish}]", field: "roles[].choices[].label"},
+		{name: "value", shape: text, unset: "the label", doc: "What output.choice is when this is picked.", example: "ask: Publish?\nchoices: [{label: Publish it, value: publish}]", field: "roles[].choices[].value"},
+		{name: "primary", shape: yesNo, def: "false", doc: "Marks the choice that is suggested; one choice of a question can have it.", example: "ask: Publish?\nchoices: [{value: publish, primary: true}, {value: drop}]", field: "roles[].choices[].primary"},
+	}, ""))
+	return []key{
+		{name: "prompt", shape: text, action: true, doc: "An agent: a language model with tools. The text is its system prompt. It is the same for all visits of a run, so of all expressions only ${{ inputs.NAME }} can stand in it; what changes is written in the prompt of an edge.", example: "prompt: You fix failing Go tests with the smallest change.", field: "roles[].prompt"},
+		{name: "run", shape: text, action: true, doc: "A command for sh -c. No expression can stand in it: values are passed as environment variables by env, and are used in double quotes. Its exit code is output.exit_code and what it writes is output.text.", example: "run: go test ./...", field: "roles[].run"},
+		{name: "ask", shape: text, action: true, doc: "A question to a person. The run waits, however long, until wf answer, the chat or the page gives the answer. It is output.text, and output.choice where there are choices.", example: "ask: Publish this?", field: "roles[].ask"},
+		{name: "workflow", shape: str, action: true, doc: "A sub-workflow: the path of its file, relative to this one. Each visit is a run of its own; its outputs are the output of the role.", example: "workflow: child.yaml", field: "roles[].workflow"},
+		{name: "wait", shape: either(doc(text, "A duration."), wait), action: true, doc: "Waits for a time or a signal. The run is parked meanwhile; no process has to run.", example: "wait: 10m", field: "roles[].wait"},
+		{name: "set", shape: mapOf(anything), action: true, doc: "Values, computed from what happened before: name → template or any value. They are the output of the role.", example: "set: {count: 3, ready: true}", field: "roles[].set"},
+		{name: "with", shape: mapOf(anything), unset: "the defaults of its inputs", doc: "Inputs of the sub-workflow: name → template or any value.", example: "workflow: child.yaml\nwith: {n: 2}", field: "roles[].with"},
+		{name: "choices", shape: either(listOf(choice), text), unset: "any text is an answer", doc: "Answers to pick from: a list, or an expression that gives one, such as ${{ output.choices }}.", example: "ask: Publish this?\nchoices: [{label: Publish it, value: publish}, drop]", field: "roles[].choices roles[].choices_of"},
+		{name: "form", shape: schemaOf, unset: "no fields", doc: "Fields that the person fills in, as a JSON Schema of an object. They are fields of output.", example: "ask: Who are you?\nform: {type: object, required: [name], properties: {name: {type: string}}}", field: "roles[].form"},
+		{name: "output", shape: schemaOf, unset: "output has the text alone", doc: "Output contract: the fields that an answer must have, as a JSON Schema of an object. An agent whose answer does not fit is asked to correct it, twice at most; a command that does not fit has failed. Edges read the fields as output.NAME.", example: "output:\n  type: object\n  required: [status]\n  properties: {status: {enum: [done, stuck]}}", field: "roles[].output"},
+		{name: "description", shape: people, unset: "none", doc: "What the role is for, for people.", example: "description: Runs the tests", effect: "a comment; it is not part of the definition"},
+	}
+}
+
+// agentKeys apply to agents alone; context and task to sub-workflows too.
+func agentKeys() []key {
+	tool := either(matching(toolName, "the name of a tool"), &shape{kind: aMap, elem: enum("auto", "ask", "deny"), nonEmpty: true})
+	compaction := object([]key{
+		{name: "watermark", shape: posInt, unset: "three quarters of the model's context window, 32000 where that is not known", doc: "Number of tokens of a request past which older parts give way to a summary.", example: "compaction: {watermark: 100000}", field: "roles[].compaction.watermark"},
+		{name: "keep", shape: posInt, def: "10", doc: "Newest visits that are kept whole, as far as they fit.", example: "compaction: {keep: 4}", field: "roles[].compaction.keep"},
+		{name: "model", shape: str, unset: "the model of the role", doc: "Model that writes the summary.", example: "compaction: {model: openai/gpt-5-mini}", field: "roles[].compaction.model"},
+	}, "")
+	memory := object([]key{
+		{name: "scope", shape: matching(memoryName, "role, workflow, user, or the name of a shared memory: letters, digits, ., _ and -"), def: protocol.MemoryRole, doc: "Whose memory it is: that of the role, of the workflow, of the user, or a shared one under a name of its own.", example: "memory: {scope: decisions}", field: "roles[].memory.scope"},
+		{name: "recall", shape: yesNo, def: "true", doc: "Whether memories that are close to the message enter by themselves at the start of a visit.", example: "memory: {recall: false}", field: "roles[].memory.no_recall"},
+		{name: "top_k", shape: atLeast(1, 50), def: "3", doc: "How many memories enter by themselves, at most.", example: "memory: {top_k: 5}", field: "roles[].memory.top_k"},
+		{name: "distance", shape: decimals, unset: "0.3, and 0.6 for the lexical model", doc: "How far those memories may be: from 0, the same text, to 2. Unrelated texts have 1.", example: "memory: {distance: 0.4}", field: "roles[].memory.distance"},
+		{name: "embed", shape: str, unset: "the one that the memory was made with; for a new memory lexical/ngrams-1, which needs no server", doc: "Model that measures how close texts are, as provider/name.", example: "memory: {embed: openai/text-embedding-3-small}", field: "roles[].memory.embed"},
+	}, "")
+	task := object([]key{
+		{name: "summaries", shape: atLeast(0, 100), def: "3", doc: "How many summaries of earlier tasks a task starts with.", example: "context: task\ntask: {summaries: 5}", field: "roles[].task.summaries"},
+		{name: "summary", shape: enum(string(protocol.SummaryByAgent), string(protocol.SummaryByModel), string(protocol.SummaryNone)), def: string(protocol.SummaryByAgent), doc: "What writes the summary of a task: the agent as it completes the task, one further call of a model, or none.", example: "context: task\ntask: {summary: model}", field: "roles[].task.summary"},
+		{name: "words", shape: atLeast(1, 5_000), def: "200", doc: "Words of a summary, at most.", example: "context: task\ntask: {words: 60}", field: "roles[].task.words"},
+		{name: "model", shape: str, unset: "the model of the role", doc: "Model that writes goals and summaries.", example: "context: task\ntask: {model: openai/gpt-5-mini}", field: "roles[].task.model"},
+	}, "")
+	return []key{
+		{name: "tools", shape: &shape{kind: aList, elem: tool}, unset: "none", doc: "Tools of the agent: read_file, write_file, edit_file, list_files, search, shell, and mcp:SERVER/TOOL or mcp:SERVER/* of a server. A name alone uses the policy of the tool; {NAME: auto} calls it without a question, {NAME: ask} asks a person for each call, {NAME: deny} refuses it. Calls of a server are asked for unless the role says auto, or a server that you trust says that the tool only reads.",
+			example: "tools: [read_file, edit_file, {shell: ask}]", field: "roles[].tools roles[].approvals"},
+		{name: "model", shape: oneOrMany(str), unset: "the model of the config; else one for which the environment has a key", doc: "Model as provider/name, such as openai/gpt-5; script/FILE answers from a file. In a list the next one is used when one fails.", example: "model: [anthropic/claude-sonnet-4-5, openai/gpt-5]", field: "roles[].model"},
+		{name: "params", shape: mapOf(anything), unset: "those of the provider", doc: "Parameters of the model, such as temperature or max_tokens, sent as they are.", example: "params: {temperature: 0.2}", field: "roles[].params"},
+		{name: "max_turns", shape: posInt, def: "20", more: "100 with context: task", doc: "Model calls of one attempt that may ask for tools; after them one more call has to conclude.", example: "max_turns: 40", field: "roles[].max_turns"},
+		{name: "context", shape: enum("conversation", "task", "fresh"), def: "conversation", doc: "What the agent sees of its earlier visits. conversation: all of it, and each request starts with the bytes of the one before. task: each visit is a task with a small context of its own, summaries of earlier tasks and shared values. fresh: nothing.", example: "context: fresh", field: "roles[].context"},
+		{name: "task", shape: task, unset: "the defaults of its keys", doc: "How tasks are kept, with context: task.", example: "context: task\ntask: {summaries: 5, words: 60}", field: "roles[].task"},
+		{name: "task_summaries", shape: atLeast(0, 100), def: "3", doc: "Short for task.summaries.", example: "context: task\ntask_summaries: 5", field: "roles[].task.summaries"},
+		{name: "dynamic", shape: &shape{kind: aList, elem: str}, unset: "none", doc: "Text that changes from visit to visit and is read at the start of each: date, cwd (the working directory), git (branch and commit), or the path of a file in the workspace.", example: "dynamic: [date, git, AGENTS.md]", field: "roles[].dynamic"},
+		{name: "compaction", shape: compaction, unset: "the defaults of its keys", doc: "When a long conversation is summarised.", example: "compaction: {watermark: 100000, keep: 4}", field: "roles[].compaction"},
+		{name: "memory", shape: either(yesNo, memory), def: "false", doc: "What the agent remembers beyond a run: true, or the details. It gets tools to remember and recall.", example: "memory: true", field: "roles[].memory"},
+	}
+}
+
+// commonKeys apply to more than one action; works says to which.
+func commonKeys() []key {
+	retry := object([]key{
+		{name: "attempts", shape: atLeast(1, 100), required: true, doc: "Attempts in all, the first included.", example: "retry: {attempts: 3}", field: "roles[].retry.attempts"},
+		{name: "delay", shape: duration, def: "1s", doc: "Pause before the second attempt. Every pause is varied by up to a fifth.", example: "retry: {attempts: 3, delay: 10s}", field: "roles[].retry.delay"},
+		{name: "factor", shape: decimals, def: "2", doc: "By which the pause is multiplied after each further attempt; at least 1.", example: "retry: {attempts: 5, delay: 10s, factor: 3}", field: "roles[].retry.factor"},
+		{name: "max_delay", shape: duration, def: "60s", doc: "The longest pause.", example: "retry: {attempts: 10, max_delay: 5m}", field: "roles[].retry.max_delay"},
+		{name: "on", shape: oneOrMany(matching(retryClass, "a class of failures: any, timeout, rate_limit, server_error, invalid_output, exit_code, exit_75")), def: "any", doc: "Classes of failures that are repeated: timeout, rate_limit, server_error, invalid_output, exit_code (every exit code), exit_75 (the code for \"try again later\"), any.", example: "retry: {attempts: 3, on: [timeout, exit_75]}", field: "roles[].retry.on"},
+	}, "")
+	return []key{
+		{name: "timeout", shape: duration, unset: "no bound", doc: "How long one attempt may take. A longer one is ended, and is a failure of class timeout.", example: "timeout: 10m", field: "roles[].timeout"},
+		{name: "retry", shape: either(atLeast(1, 100), retry), def: "1", doc: "How often a failed attempt is repeated: the number of attempts in all, or the details.", example: "retry: {attempts: 3, delay: 5s, on: [timeout, exit_code]}", field: "roles[].retry"},
+		{name: "max_visits", shape: posInt, unset: "no bound of its own", doc: "How often one branch of the run may enter the role. Beyond it the edge's on_limit says where the run goes.", example: "max_visits: 5", field: "roles[].max_visits"},
+		{name: "route", shape: enum("first", "all"), def: "first", doc: "Whether the first edge of the role whose condition holds is taken, or all of those.", example: "route: all", field: "roles[].route_all"},
+		{name: "continue_on_error", shape: yesNo, def: "false", doc: "Treats a failure as data: the edges of the role go on with it. A command that fails has its output.exit_code, in a for_each a failed visit counts as null. A sub-workflow fails also when an error, a limit of its own or a stall suspends it; its run is kept.", example: "continue_on_error: true", field: "roles[].continue_on_error"},
+		{name: "once", shape: yesNo, def: "false", doc: "For a command that must not run twice: when it was cut off by a crash it is not run again, a person is asked.", example: "once: true", field: "roles[].once"},
+		{name: "sandbox", shape: enum(protocol.SandboxOn, protocol.SandboxOff), unset: "commands of agents are confined, and so are the run roles of a workflow that has an agent; those of other workflows are not", doc: "Whether commands are confined: they write the workspace, read the system and have no network and no keys. on confines a run role of any workflow. off confines nothing: it needs trust, and each command of an agent is then asked for.", example: "sandbox: off", field: "roles[].sandbox"},
+		{name: "network", shape: networkShape(), unset: "no network for confined commands", doc: networkDoc, example: "network: [packages, \"api.example.com:443\"]", field: "roles[].network roles[].network_hosts"},
+		{name: "env", shape: mapOf(text), unset: "none", doc: "Environment variables of commands and tools: name → template. ${{ secrets.NAME }} passes a secret, and can stand here alone.", example: "env: {PACKAGE: \"${{ inputs.package }}\"}", field: "roles[].env"},
+		{name: "dir", shape: str, unset: "the workspace", doc: "Working directory, relative to the workspace. It must lie within it.", example: "dir: services/api", field: "roles[].dir"},
+	}
+}
+
+const networkDoc = "What confined commands reach of the network. A list of HOST:PORT is reached by a proxy that is set in their environment. packages stands for the hosts from which go, npm, pip and cargo download. allow is the whole network of this machine."
+
+func networkShape() *shape {
+	return either(enum(protocol.NetworkAllow, protocol.NetworkPackages), listOf(doc(matching(endpoint, "a host and its port, such as api.example.com:443, or packages"), "HOST:PORT, or packages.")))
+}
