@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"wf/protocol"
+	"wf/protocol/dagcbor"
 )
 
 func anyLink(t *rapid.T, label string) protocol.Link {
@@ -132,6 +133,22 @@ func TestEncodeRefusesWhatTheEncoderLetsThrough(t *testing.T) {
 func TestPutOfAnUnknownCodecIsUsage(t *testing.T) {
 	if _, err := Put("dag-pb", nil); !errors.Is(err, protocol.ErrUsage) {
 		t.Errorf("err = %v", err)
+	}
+}
+
+func TestPutSaysWhereBytesAreNoBlock(t *testing.T) {
+	for codec, c := range map[string]struct{ data, want string }{
+		"dag-cbor": {"\x81\xff", "byte 1: " + string(dagcbor.Indefinite)},
+		"dag-json": {`{"a":1,"a":2}`, `byte 13: ` + string(dagcbor.KeyTwice) + ` ("a")`},
+	} {
+		_, err := Put(codec, []byte(c.data))
+		var f *dagcbor.Fault
+		if !errors.Is(err, protocol.ErrInvalidBlock) || !errors.As(err, &f) || err.Error() != c.want {
+			t.Errorf("%s: %v, want %s", codec, err, c.want)
+		}
+	}
+	if _, err := ToJSON([]byte{0xff}); !errors.Is(err, protocol.ErrInvalidBlock) {
+		t.Errorf("ToJSON: %v", err)
 	}
 }
 
