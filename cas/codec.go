@@ -96,7 +96,7 @@ func recycle(b *bytes.Buffer) {
 }
 
 // Encode makes the block of a record: strict DAG-CBOR, and, for one of our kinds, within the
-// record profile (see Profile). Links must be protocol.Link values; a bare cid.Cid is refused,
+// record profile (see profile.go). Links must be protocol.Link values; a bare cid.Cid is refused,
 // since it would be written as a byte string. Errors wrap protocol.ErrInvalidBlock.
 func Encode(record any) (Block, error) {
 	if err := refuseBareCID(reflect.ValueOf(record)); err != nil {

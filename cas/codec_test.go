@@ -227,7 +227,7 @@ func BenchmarkScan(b *testing.B) {
 	b.ReportAllocs()
 	b.SetBytes(int64(len(r.Data)))
 	for b.Loop() {
-		if err := Profile(r.Data); err != nil {
+		if err := profile(r.Data); err != nil {
 			b.Fatal(err)
 		}
 	}

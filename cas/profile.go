@@ -24,12 +24,6 @@ func (e *ProfileError) Error() string {
 // Unwrap gives protocol.ErrInvalidBlock.
 func (e *ProfileError) Unwrap() error { return protocol.ErrInvalidBlock }
 
-// Profile scans data and, where it is a record of one of our kinds, checks what the general
-// codec allows and records do not: no floats, integers within ±(2^53−1), links that are CIDv1
-// with sha2-256 to dag-cbor or raw blocks, the keys of the kind present and of their type.
-// Any other block passes. The error wraps a *dagcbor.Fault, or is a *ProfileError.
-func Profile(data []byte) error { return profile(data) }
-
 // form is what a value may be, by the first byte of its encoding.
 type form uint8
 
@@ -136,7 +130,10 @@ func (s *scanner) free() {
 	scanners.Put(s)
 }
 
-// profile is Scan and Profile in one pass.
+// profile scans data and, where it is a record of one of our kinds, checks what the general
+// codec allows and records do not: no floats, integers within ±(2^53−1), links that are CIDv1
+// with sha2-256 to dag-cbor or raw blocks, the keys of the kind present and of their type.
+// Any other block passes. The error is a *ProfileError, or else wraps a *dagcbor.Fault.
 func profile(data []byte) error {
 	s := newScanner(data)
 	defer s.free()

@@ -19,7 +19,7 @@ func TestProfileRefusesWhatTheCodecAllows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Profile(b.Data); err != nil {
+	if err := profile(b.Data); err != nil {
 		t.Fatal(err)
 	}
 	cases := map[string]map[string]any{
@@ -79,8 +79,8 @@ func FuzzScan(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		err := dagcbor.Check(b)
-		if perr := Profile(b); err != nil && perr == nil {
-			t.Fatalf("Profile passes what Scan refuses: %v", err)
+		if perr := profile(b); err != nil && perr == nil {
+			t.Fatalf("the profile passes what Scan refuses: %v", err)
 		}
 		if err != nil {
 			return

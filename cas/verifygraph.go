@@ -148,7 +148,8 @@ func (s *scanner) eventFacts() *eventFacts {
 		}
 		w := s.from(data.At)
 		for _, _, n := w.Head(); n > 0; n-- {
-			key, at := w.Text(), w.At
+			key := w.Text()
+			at := w.At
 			w.Item()
 			switch string(key) {
 			case "record":

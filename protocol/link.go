@@ -67,7 +67,10 @@ func (l Link) Short() string {
 
 // MarshalCBOR writes tag 42 over 0x00 and the binary CID, or null.
 func (l Link) MarshalCBOR() ([]byte, error) {
-	return l.appendCBOR(make([]byte, 0, 41)), nil // a CID of ours takes 36 bytes
+	if !l.c.Defined() {
+		return l.appendCBOR(nil), nil
+	}
+	return l.appendCBOR(make([]byte, 0, 41)), nil // a CID of ours has 36 bytes
 }
 
 func (l Link) appendCBOR(dst []byte) []byte {
