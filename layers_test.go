@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -75,6 +76,8 @@ var core = map[string][]string{
 
 	"agentkit/prompt": {"os", "net", "net/http", "math/rand", "math/rand/v2", "crypto/rand", "os/exec", "time", "sync", "context"},
 	"agentkit/task":   {"os", "net", "net/http", "math/rand", "math/rand/v2", "crypto/rand", "os/exec", "sync", "context"},
+
+	"protocol/dagcbor": {"os", "net", "net/http", "math/rand", "math/rand/v2", "crypto/rand", "os/exec", "time", "sync", "context"},
 }
 
 // only are the packages of ours that a package imports besides, where its layer may import more: what an
@@ -84,6 +87,8 @@ var only = map[string][]string{
 	"engine/rules":    {"engine/lang", "protocol", "roles/frontmatter"},
 	"agentkit/prompt": {"agentkit/task", "protocol", "roles/frontmatter"},
 	"agentkit/task":   {"protocol"},
+
+	"protocol/dagcbor": {},
 }
 
 // file is a Go source file with what it imports.
@@ -270,6 +275,32 @@ func TestPayloadsHaveOneReaderAndOneWriter(t *testing.T) {
 	}
 	if found, err = readsChunks(second, files); err != nil || len(found) != 2 {
 		t.Errorf("a second reader is not found: %v, %v", found, err)
+	}
+}
+
+// A head of CBOR has its major type above the lowest five bits.
+var headOfCBOR = regexp.MustCompile(`>>=?\s*5\b|&\s*(31|0x1f)\b`)
+
+func TestHeadsOfCBORHaveOneReader(t *testing.T) {
+	files, err := sources(os.DirFS("."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	readers := map[string]bool{}
+	for _, f := range files {
+		if f.test() || !slices.Contains([]string{"protocol", "cas", "hub", "engine"}, layerOf(f.name)) {
+			continue
+		}
+		src, err := os.ReadFile(f.name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if headOfCBOR.Match(src) {
+			readers[path.Dir(f.name)] = true
+		}
+	}
+	if want := map[string]bool{"protocol/dagcbor": true}; !maps.Equal(readers, want) {
+		t.Errorf("heads of CBOR are taken apart in %v: dagcbor.Walk reads them", slices.Sorted(maps.Keys(readers)))
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/ipfs/go-cid"
 
 	"wf/protocol"
+	"wf/protocol/dagcbor"
 )
 
 // A CAR file, version 1 (IPLD specification "Content Addressable aRchives"):
@@ -70,8 +71,8 @@ func newCARReader(r io.Reader) (*carReader, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := Scan(raw, 0, nil); err != nil {
-		return nil, &CARError{at, fmt.Errorf("no CAR header: %w", err)}
+	if err := dagcbor.Check(raw); err != nil {
+		return nil, &CARError{at, fmt.Errorf("no CAR header: %w", invalid(err))}
 	}
 	var h carHeader
 	if err := Decode(raw, &h); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/ipfs/go-cid"
 
 	"wf/protocol"
+	"wf/protocol/dagcbor"
 )
 
 // Block is immutable bytes with their name. Link is the CIDv1 over sha2-256 of Data, with the
@@ -62,7 +63,7 @@ var decMode = must(cbor.DecOptions{
 	NaN:               cbor.NaNDecodeForbidden,
 	Inf:               cbor.InfDecodeForbidden,
 	SimpleValues:      only20to22(),
-	MaxNestedLevels:   MaxDepth + 1, // a link in the deepest list is one level more
+	MaxNestedLevels:   dagcbor.MaxDepth + 1, // a link in the deepest list is one level more
 	TagsMd:            cbor.TagsAllowed,
 }.DecMode())
 
@@ -95,7 +96,7 @@ func recycle(b *bytes.Buffer) {
 }
 
 // Encode makes the block of a record: strict DAG-CBOR, and, for one of our kinds, within the
-// record profile (see Profile). Links must be protocol.Link values; a bare cid.Cid is refused,
+// record profile (see profile.go). Links must be protocol.Link values; a bare cid.Cid is refused,
 // since it would be written as a byte string. Errors wrap protocol.ErrInvalidBlock.
 func Encode(record any) (Block, error) {
 	if err := refuseBareCID(reflect.ValueOf(record)); err != nil {

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"wf/protocol"
+	"wf/protocol/dagcbor"
 )
 
 func anyLink(t *rapid.T, label string) protocol.Link {
@@ -135,6 +136,22 @@ func TestPutOfAnUnknownCodecIsUsage(t *testing.T) {
 	}
 }
 
+func TestPutSaysWhereBytesAreNoBlock(t *testing.T) {
+	for codec, c := range map[string]struct{ data, want string }{
+		"dag-cbor": {"\x81\xff", "byte 1: " + string(dagcbor.Indefinite)},
+		"dag-json": {`{"a":1,"a":2}`, `byte 13: ` + string(dagcbor.KeyTwice) + ` ("a")`},
+	} {
+		_, err := Put(codec, []byte(c.data))
+		var f *dagcbor.Fault
+		if !errors.Is(err, protocol.ErrInvalidBlock) || !errors.As(err, &f) || err.Error() != c.want {
+			t.Errorf("%s: %v, want %s", codec, err, c.want)
+		}
+	}
+	if _, err := ToJSON([]byte{0xff}); !errors.Is(err, protocol.ErrInvalidBlock) {
+		t.Errorf("ToJSON: %v", err)
+	}
+}
+
 // blockMap is the smallest protocol.Blocks.
 type blockMap map[protocol.Link][]byte
 
@@ -210,7 +227,7 @@ func BenchmarkScan(b *testing.B) {
 	b.ReportAllocs()
 	b.SetBytes(int64(len(r.Data)))
 	for b.Loop() {
-		if err := Profile(r.Data); err != nil {
+		if err := profile(r.Data); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -1,7 +1,6 @@
 package cas
 
 import (
-	"context"
 	"fmt"
 	"reflect"
 
@@ -9,7 +8,7 @@ import (
 )
 
 // DecodeData reads the data of an event as T. An event of another type is an error wrapping
-// protocol.ErrInvalidBlock. Long texts are still links: see ResolveTexts.
+// protocol.ErrInvalidBlock. Long texts are still links: protocol.ReadPayload reads them.
 func DecodeData[T protocol.Data](e *protocol.Event) (T, error) {
 	var d T
 	if d.EventType() != e.Type {
@@ -36,26 +35,6 @@ func AnyData(e *protocol.Event) (protocol.Data, error) {
 		return nil, fmt.Errorf("event %d, %s: %w", e.Seq, e.Type, err)
 	}
 	return data(), nil
-}
-
-// ResolveTexts gives d with the texts that were moved to blocks fetched into Text.S; Link
-// stays, so that the data can be written again as it was. d itself is not changed.
-func ResolveTexts[T protocol.Data](ctx context.Context, from protocol.Blocks, d T) (T, error) {
-	texts, whole := textsOf(d)
-	for _, t := range texts {
-		if !t.Link.Defined() || t.S != "" {
-			continue
-		}
-		b, err := protocol.ReadPayload(ctx, from, t.Link)
-		if err != nil {
-			return d, fmt.Errorf("text of %s: %w", d.EventType(), err)
-		}
-		t.S = string(b)
-	}
-	if whole == nil {
-		return d, nil
-	}
-	return whole().(T), nil
 }
 
 // textsOf copies d to where its texts can be reached: they are changed in place, while data

@@ -92,7 +92,7 @@ func (d Draft) event(prev EventRef, now int64) (protocol.Entry, []Block, error) 
 	if d.Step != "" {
 		e.Step = &d.Step
 	}
-	b, err := encodeEvent(&e)
+	b, err := protocol.EncodeEvent(&e)
 	if err != nil {
 		return protocol.Entry{}, nil, fmt.Errorf("%s: %w", e.Type, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"wf/protocol"
@@ -36,9 +37,16 @@ func TestAnEventIsWrittenByHandAsTheEncoderWritesIt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := encodeEvent(&e)
+		got, err := protocol.EncodeEvent(&e)
 		if err != nil || !bytes.Equal(got, want.Data) {
 			t.Fatalf("% x, %v; the encoder writes % x", got, err, want.Data)
+		}
+		var back protocol.Event
+		if err := protocol.DecodeEvent(got, &back); err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(e, back, linksEqual); d != "" {
+			t.Fatal(d)
 		}
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"wf/protocol"
+	"wf/protocol/dagcbor"
 )
 
 func exported(t testing.TB, s *Store, run protocol.RunID) ([]byte, Stats) {
@@ -47,7 +48,9 @@ func TestExportWritesTheHeadFirstAndEveryBlockOnce(t *testing.T) {
 		if b.Link.CID().Type() != 0x71 {
 			continue
 		}
-		if err := Scan(b.Data, 0, func(l protocol.Link) { named[l] = true }); err != nil {
+		scan := dagcbor.Scan{Walk: dagcbor.Walk{B: b.Data}}
+		scan.OnLink = func(c []byte, _ int) { named[must(protocol.CastLink(c))] = true }
+		if err := scan.Run(); err != nil {
 			t.Error(err)
 		}
 		var e protocol.Event

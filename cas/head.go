@@ -84,7 +84,7 @@ func (s *Store) checkHead(tx *bolt.Tx, h Head) error {
 	data, err := s.newLookup(tx).block(h.Link)
 	var e protocol.Event
 	if err == nil {
-		err = decodeEvent(data, &e)
+		err = protocol.DecodeEvent(data, &e)
 	}
 	if err == nil && (e.Seq != h.Seq || ok && e.TS != h.TS) {
 		err = fmt.Errorf("it names event %d of %d µs, its value says %d and %d µs: %w", e.Seq, e.TS, h.Seq, h.TS, protocol.ErrCorrupt)

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"wf/protocol"
+	"wf/protocol/dagcbor"
 )
 
 // ProfileError is a record of ours that holds what records may not. It wraps
@@ -23,12 +24,6 @@ func (e *ProfileError) Error() string {
 // Unwrap gives protocol.ErrInvalidBlock.
 func (e *ProfileError) Unwrap() error { return protocol.ErrInvalidBlock }
 
-// Profile scans data and, where it is a record of one of our kinds, checks what the general
-// codec allows and records do not: no floats, integers within ±(2^53−1), links that are CIDv1
-// with sha2-256 to dag-cbor or raw blocks, the keys of the kind present and of their type.
-// Any other block passes. The error is a *ScanError or a *ProfileError.
-func Profile(data []byte) error { return profile(data) }
-
 // form is what a value may be, by the first byte of its encoding.
 type form uint8
 
@@ -42,23 +37,23 @@ const (
 	isDict
 )
 
-func formOf(head byte) form {
-	switch head >> 5 {
-	case 0, 1:
+func formOf(major, info byte) form {
+	switch major {
+	case dagcbor.Uint, dagcbor.Negative:
 		return isInt
-	case 3:
+	case dagcbor.Text:
 		return isText
-	case 4:
+	case dagcbor.List:
 		return isList
-	case 5:
+	case dagcbor.Map:
 		return isDict
-	case 6:
+	case dagcbor.Tag:
 		return isLink
-	case 7:
-		switch head {
-		case 0xf4, 0xf5:
+	case dagcbor.Simple:
+		switch info {
+		case dagcbor.False, dagcbor.True:
 			return isBool
-		case 0xf6:
+		case dagcbor.Null:
 			return isNull
 		}
 	}
@@ -116,30 +111,49 @@ var records = map[string]map[string]field{
 	},
 }
 
-var scanners = sync.Pool{New: func() any { return &scanner{keys: make([]topKey, 0, 32)} }}
+// scanner scans a block, and then judges and reads what it has seen.
+type scanner struct{ dagcbor.Scan }
 
-// profile is Scan and Profile in one pass.
-func profile(data []byte) error {
+var scanners = sync.Pool{New: func() any { return &scanner{dagcbor.Scan{Keys: make([]dagcbor.Key, 0, 32)}} }}
+
+// newScanner takes a scanner of data from the pool.
+func newScanner(data []byte) *scanner {
 	s := scanners.Get().(*scanner)
-	defer scanners.Put(s)
-	*s = scanner{b: data, max: MaxDepth, keys: s.keys[:0]}
-	defer func() { clear(s.keys); s.b, s.onLink = nil, nil }()
-	if err := s.run(); err != nil {
-		return err
+	s.Scan = dagcbor.Scan{Walk: dagcbor.Walk{B: data}, Keys: s.Keys[:0]}
+	return s
+}
+
+// free gives a scanner back, which then holds nothing of the block.
+func (s *scanner) free() {
+	clear(s.Keys)
+	s.Scan = dagcbor.Scan{Keys: s.Keys}
+	scanners.Put(s)
+}
+
+// profile scans data and, where it is a record of one of our kinds, checks what the general
+// codec allows and records do not: no floats, integers within ±(2^53−1), links that are CIDv1
+// with sha2-256 to dag-cbor or raw blocks, the keys of the kind present and of their type.
+// Any other block passes. The error is a *ProfileError, or else wraps a *dagcbor.Fault.
+func profile(data []byte) error {
+	s := newScanner(data)
+	defer s.free()
+	if err := s.Run(); err != nil {
+		return invalid(err)
 	}
 	return s.profile()
 }
 
 // checkData is what profile asks of the data of an event, which lies one level deep in it.
 func checkData(data []byte) error {
-	s := scanner{b: data, max: MaxDepth - 1}
-	if err := s.run(); err != nil {
-		return err
+	s := dagcbor.Scan{Walk: dagcbor.Walk{B: data}, Depth: dagcbor.MaxDepth - 1}
+	if err := s.Run(); err != nil {
+		return invalid(err)
 	}
-	if s.strict.rule != "" {
-		return &ProfileError{protocol.KindEvent, s.strict.offset, "its data: " + s.strict.rule}
+	if s.Wide.Rule != "" {
+		return &ProfileError{protocol.KindEvent, s.Wide.Offset, "its data: " + string(s.Wide.Rule)}
 	}
-	if formOf(data[0])&(isDict|isNull) == 0 {
+	top := dagcbor.Walk{B: data}
+	if major, info, _ := top.Head(); formOf(major, info)&(isDict|isNull) == 0 {
 		return &ProfileError{protocol.KindEvent, 0, "data must be " + formText[isDict|isNull]}
 	}
 	return nil
@@ -152,24 +166,25 @@ func (s *scanner) profile() error {
 	if !ours {
 		return nil
 	}
-	if s.strict.rule != "" {
-		return &ProfileError{kind, s.strict.offset, s.strict.rule}
+	if s.Wide.Rule != "" {
+		return &ProfileError{kind, s.Wide.Offset, string(s.Wide.Rule)}
 	}
 	v, ok := s.top("v")
-	if !ok || v.head>>5 != 0 || v.head == 0 {
-		return &ProfileError{kind, v.value, "v must be its version, an integer from 1"}
+	version := s.from(v.At).Number()
+	if !ok || version < 1 {
+		return &ProfileError{kind, v.At, "v must be its version, an integer from 1"}
 	}
-	if v.head != protocol.RecordVersion {
+	if version != protocol.RecordVersion {
 		return nil // a later version may have other keys
 	}
 	found := 0
-	for _, k := range s.keys {
-		f, ok := fields[string(k.key)]
+	for _, k := range s.Keys {
+		f, ok := fields[string(k.Name)]
 		if !ok {
 			continue
 		}
-		if formOf(k.head)&f.form == 0 {
-			return &ProfileError{kind, k.value, fmt.Sprintf("%s must be %s", k.key, formText[f.form])}
+		if formOf(k.Major, k.Info)&f.form == 0 {
+			return &ProfileError{kind, k.At, fmt.Sprintf("%s must be %s", k.Name, formText[f.form])}
 		}
 		if f.required {
 			found++
@@ -197,20 +212,23 @@ var required = func() map[string]int {
 // kind is the record kind of the block, "" where it has none.
 func (s *scanner) kind() string {
 	k, ok := s.top("kind")
-	if !ok || k.head>>5 != 3 || k.head&31 >= 24 {
+	if !ok || k.Major != dagcbor.Text {
 		return ""
 	}
-	return string(s.b[k.value+1 : k.value+1+int(k.head&31)])
+	return string(s.from(k.At).Text())
 }
 
-func (s *scanner) top(name string) (topKey, bool) {
-	for _, k := range s.keys {
-		if string(k.key) == name {
+func (s *scanner) top(name string) (dagcbor.Key, bool) {
+	for _, k := range s.Keys {
+		if string(k.Name) == name {
 			return k, true
 		}
 	}
-	return topKey{}, false
+	return dagcbor.Key{}, false
 }
+
+// from reads the scanned block from an offset.
+func (s *scanner) from(at int) *dagcbor.Walk { return &dagcbor.Walk{B: s.B, At: at} }
 
 func (s *scanner) missing(fields map[string]field) string {
 	var first []byte

@@ -63,7 +63,7 @@ func (s *Store) Reflog(ctx context.Context, name string) ([]ReflogLine, error) {
 				return bad(i, "names an event that is not there")
 			case err != nil:
 				return err
-			case h.Seq > 0 && (decodeEvent(data, &e) != nil || e.Seq != l.Seq):
+			case h.Seq > 0 && (protocol.DecodeEvent(data, &e) != nil || e.Seq != l.Seq):
 				return bad(i, "names another event")
 			}
 		}

@@ -131,7 +131,7 @@ func (lk *lookup) window(out []protocol.Entry, from, end protocol.Seq, link prot
 		if err != nil {
 			return out, fmt.Errorf("event %d: %w", seq, lost(err))
 		}
-		if err := decodeEvent(raw, &e.Event); err != nil {
+		if err := protocol.DecodeEvent(raw, &e.Event); err != nil {
 			return out, fmt.Errorf("event %d (%s) is none: %w: %w", seq, link, protocol.ErrCorrupt, err)
 		}
 		if e.Seq != seq || e.Prev.Defined() != (seq > 1) {
@@ -185,7 +185,7 @@ func (s *Store) recheck(ctx context.Context, w *walk) error {
 					return fmt.Errorf("event %d: %w", seq, lost(err))
 				}
 				var e protocol.Event
-				if err := decodeEvent(raw, &e); err != nil {
+				if err := protocol.DecodeEvent(raw, &e); err != nil {
 					return fmt.Errorf("event %d (%s) is none: %w: %w", seq, link, protocol.ErrCorrupt, err)
 				}
 				if e.Seq != seq {

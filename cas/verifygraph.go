@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"math"
 	"strconv"
 
 	"github.com/ipfs/go-cid"
 
 	"wf/protocol"
+	"wf/protocol/dagcbor"
 )
 
 // blockName is a CID of this store's form, without its constant parts.
@@ -20,7 +20,7 @@ type blockName struct {
 
 func nameOf(l protocol.Link) (blockName, bool) {
 	b := l.CID().KeyString()
-	if len(b) != 36 || !plain([]byte(b)) {
+	if !dagcbor.Plain(b) {
 		return blockName{}, false
 	}
 	n := blockName{codec: b[1]}
@@ -81,28 +81,22 @@ func examine(codec byte, data []byte) *node {
 	if codec != cid.DagCBOR {
 		return n
 	}
-	s := scanners.Get().(*scanner)
-	defer scanners.Put(s)
-	*s = scanner{b: data, max: MaxDepth, keys: s.keys[:0]}
+	s := newScanner(data)
+	defer s.free()
 	if links := bytes.Count(data, linkHead); links > 0 {
 		n.links = make([]ref, 0, min(links, linksAtOnce))
 	}
-	s.onRaw = func(c []byte, at int) {
-		if !plain(c) {
+	s.OnLink = func(c []byte, at int) {
+		if !dagcbor.Plain(c) {
 			n.foreign++
 			return
 		}
-		r := ref{at: at}
-		r.to.codec = c[1]
-		copy(r.to.sum[:], c[4:])
-		n.links = append(n.links, r)
+		n.links = append(n.links, refTo(c, at))
 	}
-	defer func() { clear(s.keys); s.b, s.onRaw = nil, nil }()
-	if err := s.run(); err != nil {
+	if err := s.Run(); err != nil {
 		n.fault = &Finding{Kind: "not_strict", Expected: "strict DAG-CBOR", Actual: err.Error()}
 		return n
 	}
-	s.onRaw = nil
 	kind := s.kind()
 	if _, ours := records[kind]; !ours {
 		return n
@@ -124,7 +118,7 @@ func examine(codec byte, data []byte) *node {
 		}
 	case protocol.KindChunks:
 		if k, ok := s.top("size"); ok {
-			n.chunked = s.intAt(k.value)
+			n.chunked = s.intAt(k.At)
 		}
 	}
 	return n
@@ -132,33 +126,41 @@ func examine(codec byte, data []byte) *node {
 
 func (s *scanner) eventFacts() *eventFacts {
 	e := &eventFacts{}
-	for _, k := range s.keys {
-		switch string(k.key) {
+	var data dagcbor.Key
+	for _, k := range s.Keys {
+		switch string(k.Name) {
 		case "prev":
-			e.prev = s.refAt(k.value)
+			e.prev = s.refAt(k.At)
 		case "seq":
-			e.seq = protocol.Seq(s.intAt(k.value))
+			e.seq = protocol.Seq(s.intAt(k.At))
 		case "type":
-			e.typ = protocol.EventType(s.textAt(k.value))
+			e.typ = protocol.EventType(s.textAt(k.At))
 		case "step":
-			e.step = s.textAt(k.value)
+			e.step = s.textAt(k.At)
+		case "data":
+			data = k
 		}
 	}
 	switch e.typ {
 	case protocol.EvRunStarted, protocol.EvStepCompleted, protocol.EvForked, protocol.EvDone, protocol.EvCompacted:
-		if k, ok := s.top("data"); ok && k.head>>5 == 5 {
-			s.each(k.value, func(key []byte, at int) {
-				switch string(key) {
-				case "record":
-					e.record = s.refAt(at)
-				case "result":
-					e.result = s.refAt(at)
-				case "start":
-					e.start = s.refAt(at)
-				case "status":
-					e.status = s.textAt(at)
-				}
-			})
+		if data.Major != dagcbor.Map {
+			break
+		}
+		w := s.from(data.At)
+		for _, _, n := w.Head(); n > 0; n-- {
+			key := w.Text()
+			at := w.At
+			w.Item()
+			switch string(key) {
+			case "record":
+				e.record = s.refAt(at)
+			case "result":
+				e.result = s.refAt(at)
+			case "start":
+				e.start = s.refAt(at)
+			case "status":
+				e.status = s.textAt(at)
+			}
 		}
 	}
 	return e
@@ -166,20 +168,20 @@ func (s *scanner) eventFacts() *eventFacts {
 
 func (s *scanner) stepFacts() *stepFacts {
 	f := &stepFacts{}
-	for _, k := range s.keys {
-		switch string(k.key) {
+	for _, k := range s.Keys {
+		switch string(k.Name) {
 		case "start":
-			f.start = s.refAt(k.value)
+			f.start = s.refAt(k.At)
 		case "parents":
-			f.parents = s.refsAt(k.value)
+			f.parents = s.refsAt(k.At)
 		case "continues":
-			f.continues = s.refsAt(k.value)
+			f.continues = s.refsAt(k.At)
 		case "resumes", "prior":
-			f.resumes = s.refAt(k.value)
+			f.resumes = s.refAt(k.At)
 		case "status":
-			f.status = s.textAt(k.value)
+			f.status = s.textAt(k.At)
 		case "role":
-			f.role = s.textAt(k.value)
+			f.role = s.textAt(k.At)
 		}
 	}
 	return f
@@ -189,114 +191,70 @@ func (s *scanner) stepFacts() *stepFacts {
 // as zero.
 
 func (s *scanner) refAt(at int) ref {
-	b := s.b[at:]
-	if len(b) < 41 || b[0] != 0xd8 || b[3] != 37 || !plain(b[5:41]) {
-		return ref{}
+	if c := s.from(at).CID(); dagcbor.Plain(c) {
+		return refTo(c, at)
 	}
+	return ref{}
+}
+
+func refTo(cid []byte, at int) ref {
 	r := ref{at: at}
-	r.to.codec = b[6]
-	copy(r.to.sum[:], b[9:41])
+	r.to.codec = cid[1]
+	copy(r.to.sum[:], cid[4:])
 	return r
 }
 
 func (s *scanner) refsAt(at int) []ref {
-	s.pos = at
-	major, _, n, err := s.head()
-	if err != nil || major != 4 {
+	w := s.from(at)
+	major, _, n := w.Head()
+	if major != dagcbor.List {
 		return nil
 	}
 	var out []ref
-	for range n {
-		from := s.pos
-		if s.value(1) != nil {
-			return out
-		}
-		if r := s.refAt(from); r.defined() {
+	for ; n > 0; n-- {
+		if r := s.refAt(w.At); r.defined() {
 			out = append(out, r)
 		}
+		w.Item()
 	}
 	return out
 }
 
-func (s *scanner) intAt(at int) int64 {
-	s.pos = at
-	major, _, n, err := s.head()
-	if err != nil || major != 0 || n > math.MaxInt64 {
-		return 0
-	}
-	return int64(n)
-}
+func (s *scanner) intAt(at int) int64 { return max(0, s.from(at).Number()) }
 
-func (s *scanner) textAt(at int) string {
-	s.pos = at
-	major, _, n, err := s.head()
-	if err != nil || major != 3 {
-		return ""
-	}
-	return string(s.take(n))
-}
-
-// each visits the entries of the map at an offset.
-func (s *scanner) each(at int, visit func(key []byte, value int)) {
-	s.pos = at
-	_, _, n, _ := s.head()
-	for range n {
-		_, _, k, err := s.head()
-		if err != nil {
-			return
-		}
-		key, value := s.take(k), s.pos
-		if s.value(1) != nil {
-			return
-		}
-		next := s.pos
-		visit(key, value)
-		s.pos = next
-	}
-}
+func (s *scanner) textAt(at int) string { return string(s.from(at).Text()) }
 
 // fieldAt is the path of the value at an offset of a scanned block: data.choices[2].label.
 func fieldAt(data []byte, offset int) string {
-	s := scanner{b: data, max: MaxDepth}
-	path, _ := s.field(offset, "")
+	w := dagcbor.Walk{B: data}
+	path, _ := pathTo(&w, offset, "")
 	return path
 }
 
-func (s *scanner) field(offset int, path string) (string, bool) {
-	if s.pos == offset {
+func pathTo(w *dagcbor.Walk, offset int, path string) (string, bool) {
+	if w.At == offset {
 		return path, true
 	}
-	from := s.pos
-	major, _, n, err := s.head()
-	if err != nil {
-		return path, false
-	}
-	switch major {
-	case 4:
-		for i := range n {
-			if p, ok := s.field(offset, path+"["+strconv.FormatUint(i, 10)+"]"); ok {
+	switch {
+	case w.Is(dagcbor.List):
+		_, _, n := w.Head()
+		for i := uint64(0); i < n && !w.Failed(); i++ {
+			if p, ok := pathTo(w, offset, path+"["+strconv.FormatUint(i, 10)+"]"); ok {
 				return p, true
 			}
 		}
-	case 5:
-		for range n {
-			_, _, k, err := s.head()
-			if err != nil || k > uint64(len(s.b)-s.pos) {
-				return path, false
-			}
-			key := string(s.take(k))
+	case w.Is(dagcbor.Map):
+		for _, _, n := w.Head(); n > 0 && !w.Failed(); n-- {
+			key := string(w.Text())
 			if path != "" {
 				key = path + "." + key
 			}
-			if p, ok := s.field(offset, key); ok {
+			if p, ok := pathTo(w, offset, key); ok {
 				return p, true
 			}
 		}
 	default:
-		s.pos = from
-		if s.value(0) != nil {
-			return path, false
-		}
+		w.Item()
 	}
 	return path, false
 }

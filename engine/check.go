@@ -240,7 +240,7 @@ func (c *checker) rebuild(ctx context.Context, s *rules.State, x protocol.Entry,
 	}
 	turn := s.TurnOf(c.run, id, role)
 	turn.Visit, turn.Attempt, turn.EdgePrompt = started.Visit, started.Attempt, started.EdgePrompt.S
-	if turn.History, err = c.e.lib.history(c.read, &c.past, started); err != nil {
+	if turn.History, err = c.e.lib.history(c.read, &c.past, &started); err != nil {
 		return nil, err
 	}
 	turn.History.Goal = c.goals[x.StepName()]

@@ -11,8 +11,8 @@ import (
 	"wf/agentkit/embed"
 	"wf/agentkit/memory"
 	"wf/agentkit/prompt"
-	"wf/engine"
 	"wf/engine/lang"
+	"wf/engine/rules"
 	"wf/protocol"
 )
 
@@ -32,8 +32,8 @@ func TestTheDefaultsOfTheReferenceAreThoseOfTheEngine(t *testing.T) {
 	}
 	pause := func(attempt int) (least, most time.Duration) { // of all that chance gives
 		least = math.MaxInt64
-		for range 2000 {
-			due, _ := engine.RetryAt(&protocol.Retry{Attempts: 100}, "timeout", attempt, 0)
+		for _, chance := range []float64{0, 0.5, 1} {
+			due, _ := rules.RetryAt(&protocol.Retry{Attempts: 100}, "timeout", attempt, 0, chance)
 			d := time.Duration(due) * time.Microsecond
 			least, most = min(least, d), max(most, d)
 		}

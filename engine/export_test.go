@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 
@@ -61,4 +62,48 @@ func EditState(ctx context.Context, e *Engine, run protocol.RunID, edit func(fie
 		return err
 	}
 	return e.Store.Commit(ctx, cas.Batch{Derived: []cas.Derived{d}})
+}
+
+// PromptReads is how often the block of a long edge prompt is read for a visit, from the turn by the
+// history to the record. What is stored of the state is the same before and after.
+func PromptReads(ctx context.Context, e *Engine, run protocol.RunID, step string) (int, error) {
+	seq, started, err := e.started(ctx, run, step)
+	if err != nil {
+		return 0, err
+	}
+	reads := 0
+	read := func(l protocol.Link) ([]byte, error) {
+		if l == started.EdgePrompt.Link {
+			reads++
+		}
+		return e.Store.Block(ctx, l)
+	}
+	s, err := rules.Fold(e.lib.records(read), upTo(e.Store.After(ctx, run, 0), seq))
+	if err != nil {
+		return 0, err
+	}
+	before, err := cas.Marshal(s.Snapshot())
+	if err != nil {
+		return 0, err
+	}
+	d, x := &driver{e: e, s: s, run: run}, assignment{}
+	if err := d.assign(&x, step); err != nil {
+		return 0, err
+	}
+	h, err := e.lib.history(read, &pastCache{}, &x.begun)
+	if err != nil {
+		return 0, err
+	}
+	rec, err := s.Record(step, protocol.StepOK)
+	if err != nil {
+		return 0, err
+	}
+	if p := x.turn.EdgePrompt; len(p) <= protocol.InlineMax || h.Visit.EdgePrompt != p || rec.EdgePrompt != p {
+		return 0, fmt.Errorf("the turn has %.20q, the history %.20q, the record %.20q", p, h.Visit.EdgePrompt, rec.EdgePrompt)
+	}
+	after, err := cas.Marshal(s.Snapshot())
+	if err == nil && !bytes.Equal(before, after) {
+		err = fmt.Errorf("the stored state has another form once the prompt was read")
+	}
+	return reads, err
 }

@@ -6,13 +6,14 @@ import (
 	"slices"
 
 	"wf/cas"
+	"wf/engine/rules"
 	"wf/protocol"
 )
 
 // history is what the messages of a visit are built from: its step_started, the pinned
 // definition, and its ancestors. The same whether the visit is about to begin, runs, or ended
-// years ago.
-func (lib *library) history(read Reader, past *pastCache, d protocol.StepStarted) (protocol.History, error) {
+// years ago. The edge prompt of d is read where it was not yet.
+func (lib *library) history(read Reader, past *pastCache, d *protocol.StepStarted) (protocol.History, error) {
 	h := protocol.History{Role: d.Role}
 	o, err := lib.open(d.Start, read)
 	if err != nil {
@@ -30,20 +31,16 @@ func (lib *library) history(read Reader, past *pastCache, d protocol.StepStarted
 	if h.System, err = o.Program.System(d.Role, o.Inputs); err != nil {
 		return h, err
 	}
-	h.Visit = protocol.Past{Role: d.Role, Visit: d.Visit, Parents: d.Parents, Resumes: d.Resumes}
-	if d.Edge >= 0 && d.Edge < len(o.Program.Workflow.Edges) {
-		h.Visit.Mentions = o.Program.Workflow.Edges[d.Edge].Mentions
+	if d.EdgePrompt.S, err = textOf(read, d.EdgePrompt); err != nil {
+		return h, err
 	}
-	if d.Item != nil {
-		h.Visit.Item = &d.Item.Index
+	begun := rules.RecordOf(d)
+	h.Visit = pastOf(o, &begun)
+	if h.Tools, err = textOf(read, protocol.Text{Link: d.Tools}); err != nil {
+		return h, err
 	}
-	for _, t := range []struct {
-		into *string
-		from protocol.Text
-	}{{&h.Tools, protocol.Text{Link: d.Tools}}, {&h.Visit.Inject, protocol.Text{Link: d.Inject}}, {&h.Visit.EdgePrompt, d.EdgePrompt}} {
-		if *t.into, err = textOf(read, t.from); err != nil {
-			return h, err
-		}
+	if h.Visit.Inject, err = textOf(read, protocol.Text{Link: d.Inject}); err != nil {
+		return h, err
 	}
 	h.Records, err = past.ancestors(lib, read, h.Visit)
 	return h, err
@@ -138,7 +135,7 @@ func (h *Histories) Of(step string) (protocol.History, error) {
 	if s == nil {
 		return protocol.History{}, fmt.Errorf("there is no step %s: %w", step, protocol.ErrNotFound)
 	}
-	out, err := h.lib.history(h.read, &h.past, s.started)
+	out, err := h.lib.history(h.read, &h.past, &s.started)
 	out.Goal = s.goal
 	return out, err
 }

@@ -3,41 +3,38 @@ package engine
 import (
 	"fmt"
 
-	"github.com/fxamacker/cbor/v2"
-
-	"wf/cas"
 	"wf/protocol"
+	"wf/protocol/dagcbor"
 )
 
 // inline puts the long texts of an event back in place of their links. The result is for
 // reading: it is not what was hashed.
 func inline(read Reader, e *protocol.Event) error {
-	var m map[string]cbor.RawMessage
-	if err := cas.Decode(e.Data, &m); err != nil {
-		return fmt.Errorf("event %d: %w", e.Seq, err)
+	spec := e.Type.Spec()
+	w := dagcbor.Walk{B: e.Data}
+	if !spec.HasTexts() || !w.Is(dagcbor.Map) {
+		return nil
 	}
-	spec, changed := e.Type.Spec(), false
-	for key, raw := range m {
-		if !spec.TextKey([]byte(key)) || len(raw) < 2 || raw[0] != 0xd8 || raw[1] != 0x2a {
+	_, _, n := w.Head()
+	data := dagcbor.AppendHead(make([]byte, 0, len(e.Data)), dagcbor.Map, n)
+	for ; n > 0 && !w.Failed(); n-- {
+		from := w.At
+		key := w.Text()
+		if !spec.TextKey(key) || !w.Is(dagcbor.Tag) {
+			w.Item()
+			data = append(data, e.Data[from:w.At]...)
 			continue
 		}
-		var l protocol.Link
-		if err := l.UnmarshalCBOR(raw); err != nil {
-			return fmt.Errorf("event %d, %s: %w", e.Seq, key, err)
-		}
-		text, err := protocol.PayloadBytes(read, l)
+		data = append(data, e.Data[from:w.At]...)
+		text, err := protocol.PayloadBytes(read, protocol.ReadLink(&w))
 		if err != nil {
 			return fmt.Errorf("event %d, %s: %w", e.Seq, key, err)
 		}
-		if m[key], err = cbor.Marshal(string(text)); err != nil {
-			return err
-		}
-		changed = true
+		data = dagcbor.AppendText(data, string(text))
 	}
-	if !changed {
-		return nil
+	if !w.Ended() {
+		return fmt.Errorf("event %d: %w: %w", e.Seq, protocol.ErrCorrupt, w.Err())
 	}
-	data, err := cbor.Marshal(m)
 	e.Data = data
-	return err
+	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"wf/cas"
+	"wf/engine/rules"
 	"wf/protocol"
 )
 
@@ -117,6 +118,18 @@ func (c *pastCache) size() int {
 	return c.bytes
 }
 
+// pastOf is what messages say of a record, but for its payloads.
+func pastOf(o *rules.Opened, r *protocol.StepRecord) protocol.Past {
+	p := protocol.Past{Role: r.Role, Visit: r.Visit, Parents: r.Parents, Resumes: r.Resumes, EdgePrompt: r.EdgePrompt, Status: r.Status}
+	if r.Edge >= 0 && r.Edge < len(o.Program.Workflow.Edges) {
+		p.Mentions = o.Program.Workflow.Edges[r.Edge].Mentions
+	}
+	if r.Item != nil {
+		p.Item = &r.Item.Index
+	}
+	return p
+}
+
 // loadPast reads a StepRecord or Compaction with its payloads; nil for a Start.
 func loadPast(lib *library, read Reader, l protocol.Link) (*protocol.Past, error) {
 	b, err := read(l)
@@ -159,20 +172,14 @@ func loadPast(lib *library, read Reader, l protocol.Link) (*protocol.Past, error
 	if oerr != nil {
 		return nil, oerr
 	}
-	p := &protocol.Past{CID: l, Role: r.Role, Visit: r.Visit, Parents: r.Parents, Resumes: r.Resumes, EdgePrompt: r.EdgePrompt,
-		Inject: text(r.Inject), Status: r.Status, Text: text(r.Output)}
+	p := pastOf(o, &r)
+	p.CID, p.Inject, p.Text = l, text(r.Inject), text(r.Output)
 	if data := text(r.Data); data != "" {
 		p.Data = protocol.JSON(data)
-	}
-	if r.Edge >= 0 && r.Edge < len(o.Program.Workflow.Edges) {
-		p.Mentions = o.Program.Workflow.Edges[r.Edge].Mentions
-	}
-	if r.Item != nil {
-		p.Item = &r.Item.Index
 	}
 	if info := text(r.Error); info != "" && err == nil {
 		p.Error = &protocol.ErrorInfo{}
 		err = json.Unmarshal([]byte(info), p.Error)
 	}
-	return p, err
+	return &p, err
 }

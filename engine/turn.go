@@ -21,11 +21,11 @@ type assignment struct {
 
 // assign makes x the turn of a visit, but for what is read from the store.
 func (d *driver) assign(x *assignment, step string) error {
-	v, err := d.s.Visit(step)
+	turn, err := d.s.Turn(d.run, step) // it reads the edge prompt, which the visit then has
 	if err != nil {
 		return err
 	}
-	turn, err := d.s.Turn(d.run, step)
+	v, err := d.s.Visit(step)
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (d *driver) prepare(ctx context.Context, x rules.Decision) (roles.Preparati
 }
 
 // fill reads the history and the transcript; it runs in the worker's goroutine.
-func (d *driver) fill(ctx context.Context, t *protocol.Turn, begun protocol.StepStarted, since protocol.Seq) error {
+func (d *driver) fill(ctx context.Context, t *protocol.Turn, begun *protocol.StepStarted, since protocol.Seq) error {
 	if since > 0 {
 		if err := transcript(d.e.reader(ctx), t, d.e.Store.After(ctx, d.run, since-1)); err != nil {
 			return err

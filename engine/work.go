@@ -142,7 +142,7 @@ func (d *driver) carryOut(ctx context.Context, x *assignment, emit roles.Emit) (
 			end.err = fmt.Errorf("performing %s: panic: %v", turn.Step, r)
 		}
 	}()
-	if err := d.fill(ctx, turn, x.begun, x.since); err != nil {
+	if err := d.fill(ctx, turn, &x.begun, x.since); err != nil {
 		end.err = err
 		return end
 	}

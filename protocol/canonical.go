@@ -10,6 +10,8 @@ import (
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"wf/protocol/dagcbor"
 )
 
 // JSONMaxDepth is how deep canonical JSON may nest.
@@ -85,7 +87,7 @@ func (c *canonical) value(depth int) error {
 		if err != nil {
 			return err
 		}
-		c.out = appendString(c.out, s)
+		c.out = dagcbor.AppendString(c.out, s)
 		return nil
 	case b == '-' || b >= '0' && b <= '9':
 		return c.number()
@@ -166,7 +168,7 @@ func (c *canonical) object(depth int) error {
 			c.out = append(c.out, ',')
 		}
 		from := len(c.out)
-		c.out = append(appendString(c.out, key), ':')
+		c.out = append(dagcbor.AppendString(c.out, key), ':')
 		if err := c.value(depth + 1); err != nil {
 			return err
 		}
@@ -365,36 +367,4 @@ func appendNumber(out []byte, f float64) []byte {
 		out = out[:n-1]
 	}
 	return out
-}
-
-// appendString writes s with the escapes of RFC 8785, section 3.2.2.2, and no others.
-func appendString(out []byte, s string) []byte {
-	out = append(out, '"')
-	plain := 0
-	for i := range len(s) {
-		b := s[i]
-		if b >= 0x20 && b != '"' && b != '\\' {
-			continue
-		}
-		out = append(out, s[plain:i]...)
-		plain = i + 1
-		switch b {
-		case '"', '\\':
-			out = append(out, '\\', b)
-		case '\b':
-			out = append(out, `\b`...)
-		case '\f':
-			out = append(out, `\f`...)
-		case '\n':
-			out = append(out, `\n`...)
-		case '\r':
-			out = append(out, `\r`...)
-		case '\t':
-			out = append(out, `\t`...)
-		default:
-			out = append(out, `\u00`...)
-			out = append(out, "0123456789abcdef"[b>>4], "0123456789abcdef"[b&15])
-		}
-	}
-	return append(append(out, s[plain:]...), '"')
 }

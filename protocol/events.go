@@ -114,6 +114,9 @@ func (s *EventSpec) New() (read any, data func() Data) {
 // to a long one.
 func (s *EventSpec) TextKey(key []byte) bool { return s != nil && s.texts[string(key)] }
 
+// HasTexts reports whether data of the type may hold a Text.
+func (s *EventSpec) HasTexts() bool { return s != nil && len(s.texts) > 0 }
+
 // Texts are the fields of data that may be long: the writer moves the long ones to blocks. data
 // is a pointer to a struct.
 func Texts(data any) []*Text {

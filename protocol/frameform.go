@@ -158,8 +158,13 @@ func (e *WireEvent) form(c Codec) eventFrame {
 }
 
 // ParseFrame reads a frame to a client. What is no frame is an error wrapping ErrBadRequest. A
-// type that is not known is no error.
+// type that is not known is no error. Events may share b.
 func ParseFrame(c Codec, b []byte) (Frame, error) {
+	if c == CBORFrames {
+		if f, ok := walkBatch(b); ok {
+			return f, nil
+		}
+	}
 	var w wireFrame
 	if err := w.decode(c, b); err != nil {
 		return Frame{}, fmt.Errorf("%w: %w", ErrBadRequest, err)

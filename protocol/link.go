@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/ipfs/go-cid"
+
+	"wf/protocol/dagcbor"
 )
 
 // A Link names a block. The zero Link names nothing: it is null in CBOR and JSON.
@@ -66,55 +68,46 @@ func (l Link) Short() string {
 // MarshalCBOR writes tag 42 over 0x00 and the binary CID, or null.
 func (l Link) MarshalCBOR() ([]byte, error) {
 	if !l.c.Defined() {
-		return []byte{0xf6}, nil
+		return l.appendCBOR(nil), nil
 	}
-	b := l.c.KeyString() // Bytes would copy
-	n := len(b) + 1
-	out := make([]byte, 0, n+5)
-	out = append(out, 0xd8, 0x2a)
-	switch {
-	case n < 24:
-		out = append(out, 0x40|byte(n))
-	case n < 256:
-		out = append(out, 0x58, byte(n))
-	case n < 65536:
-		out = append(out, 0x59, byte(n>>8), byte(n))
-	default:
-		return nil, fmt.Errorf("CID of %d bytes is too long for a link", len(b))
+	return l.appendCBOR(make([]byte, 0, 41)), nil // a CID of ours has 36 bytes
+}
+
+func (l Link) appendCBOR(dst []byte) []byte {
+	if !l.c.Defined() {
+		return dagcbor.AppendNull(dst)
 	}
-	return append(append(out, 0), b...), nil
+	return dagcbor.AppendLink(dst, l.c.KeyString()) // Bytes would copy
 }
 
 // UnmarshalCBOR reads what MarshalCBOR writes, by hand: a nested decode of each link costs
 // more than the record around it.
 func (l *Link) UnmarshalCBOR(b []byte) error {
-	if len(b) == 1 && (b[0] == 0xf6 || b[0] == 0xf7) {
-		*l = Link{}
-		return nil
+	w := dagcbor.Walk{B: b}
+	if w.Is(dagcbor.Simple) {
+		if _, info, _ := w.Head(); info == dagcbor.Null || info == dagcbor.Undefined {
+			*l = Link{}
+			return nil
+		}
 	}
-	if len(b) < 4 || b[0] != 0xd8 || b[1] != 0x2a {
-		return fmt.Errorf("link: want tag 42, have % x", b[:min(len(b), 3)])
+	*l = ReadLink(&w)
+	if !w.Ended() {
+		return fmt.Errorf("% x is no link: %w", b[:min(len(b), 8)], w.Err())
 	}
-	b = b[2:]
-	switch {
-	case b[0]>>5 == 2 && b[0]&31 < 24:
-		b = b[1:]
-	case b[0] == 0x58 && len(b) > 2:
-		b = b[2:]
-	case b[0] == 0x59 && len(b) > 3:
-		b = b[3:]
-	default:
-		return fmt.Errorf("link: tag 42 must hold a byte string")
-	}
-	if len(b) == 0 || b[0] != 0 {
-		return fmt.Errorf("link: first byte must be the identity multibase 0x00")
-	}
-	c, err := cid.Cast(b[1:])
-	if err != nil {
-		return fmt.Errorf("link: %w", err)
-	}
-	l.c = c
 	return nil
+}
+
+// ReadLink reads the link that is next in a walk. What is none is a fault of it.
+func ReadLink(w *dagcbor.Walk) Link {
+	b := w.CID()
+	if w.Failed() {
+		return Link{}
+	}
+	l, err := CastLink(b)
+	if err != nil {
+		w.Fail()
+	}
+	return l
 }
 
 // MarshalJSON writes {"/":"<cid>"} (DAG-JSON), or null.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/fxamacker/cbor/v2"
+
+	"wf/protocol/dagcbor"
 )
 
 // rawCodec is the codec of payload bytes in a CID: https://github.com/multiformats/multicodec.
@@ -96,4 +98,5 @@ func PayloadBytes(read func(Link) ([]byte, error), l Link) ([]byte, error) {
 var recordIn = mustMode(cbor.DecOptions{
 	DupMapKey: cbor.DupMapKeyEnforcedAPF, IndefLength: cbor.IndefLengthForbidden,
 	FieldNameMatching: cbor.FieldNameMatchingCaseSensitive, MaxArrayElements: 1 << 24,
+	MaxNestedLevels: dagcbor.MaxDepth + 1, // a link in the deepest list is one level more
 }.DecMode())

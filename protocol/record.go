@@ -1,6 +1,10 @@
 package protocol
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"wf/protocol/dagcbor"
+)
 
 // Kinds of our own blocks, the value of their "kind" field.
 const (
@@ -31,7 +35,7 @@ const ChunkSize = 1 << 20
 const EdgePromptMax = 32 << 10
 
 // MaxSafeInt bounds the integers of records and of data: ±(2^53−1).
-const MaxSafeInt = 1<<53 - 1
+const MaxSafeInt = dagcbor.MaxSafeInt
 
 // Start is where a run's conclusions begin.
 type Start struct {

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/fxamacker/cbor/v2"
+	"wf/protocol/dagcbor"
 )
 
 // InlineMax is the longest string, in bytes, that an event holds itself; a longer one is a
@@ -38,30 +38,24 @@ func (t Text) Read(payload func(Link) ([]byte, error)) (string, error) {
 
 // MarshalCBOR writes the link where there is one, else the string, else null.
 func (t Text) MarshalCBOR() ([]byte, error) {
-	if t.Link.Defined() {
+	if t.Link.Defined() || t.S == "" {
 		return t.Link.MarshalCBOR()
-	}
-	if t.S == "" {
-		return []byte{0xf6}, nil
 	}
 	if len(t.S) > InlineMax {
 		return nil, fmt.Errorf("text of %d bytes was not spilled to a block", len(t.S))
 	}
-	return cbor.Marshal(t.S)
+	return dagcbor.AppendText(make([]byte, 0, len(t.S)+3), t.S), nil
 }
 
 // UnmarshalCBOR reads a string, a link or null.
 func (t *Text) UnmarshalCBOR(b []byte) error {
 	*t = Text{}
-	switch {
-	case len(b) == 0:
-		return fmt.Errorf("text: empty")
-	case b[0] == 0xf6:
-		return nil
-	case b[0] == 0xd8:
+	w := dagcbor.Walk{B: b, Strict: true}
+	if !w.Is(dagcbor.Text) {
 		return t.Link.UnmarshalCBOR(b)
 	}
-	return cbor.Unmarshal(b, &t.S)
+	t.S = string(w.Text())
+	return w.Err()
 }
 
 // MarshalJSON inlines the string where it is known, else writes the link, else null.

@@ -16,8 +16,8 @@ import (
 // The first is a record that later visits go on from; the second ends with the attempt. Either
 // is tried once, until a count below the watermark shows that it worked.
 const (
-	// defaultKeep is how many visits of a conversation stay whole, if they are small enough.
-	defaultKeep = 10
+	// DefaultKeep is how many visits of a conversation stay whole, if they are small enough.
+	DefaultKeep = 10
 
 	// askedWatermark is the least watermark, in tokens, to which a compaction that a person
 	// asked for works: a short conversation gives up its oldest visits only.
@@ -183,7 +183,7 @@ func (w *Work) stays(n int) int {
 // prompt then holds no more than the low watermark. A number that the role names itself holds
 // up to the watermark.
 func (w *Work) keep(n int, size float64, most int64) int {
-	want, limit := defaultKeep, lowOf(most)
+	want, limit := DefaultKeep, lowOf(most)
 	if c := w.turn.Role.Compaction; c != nil && c.Keep > 0 {
 		want, limit = c.Keep, most
 	}

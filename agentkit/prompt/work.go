@@ -12,10 +12,10 @@ import (
 	"wf/roles/frontmatter"
 )
 
-// Bounds of an attempt.
+// Bounds of an attempt: DefaultTurns and DefaultTaskTurns hold where a role says no max_turns.
 const (
-	defaultTurns     = 20  // replies of the model
-	defaultTaskTurns = 100 // replies of the model at a task
+	DefaultTurns     = 20  // replies of the model
+	DefaultTaskTurns = 100 // replies of the model at a task
 	maxCorrections   = 2
 	maxStops         = 3 // times in a row that the model is asked to go on with its task
 )
@@ -158,9 +158,9 @@ func (w *Work) most() int {
 		return n
 	}
 	if w.Task != nil {
-		return defaultTaskTurns
+		return DefaultTaskTurns
 	}
-	return defaultTurns
+	return DefaultTurns
 }
 
 // Conclude tells the model, once its turns are used up, that its next reply must conclude, and

@@ -52,7 +52,7 @@ func newEventJSON(e *protocol.Entry, d protocol.Data) (eventJSON, error) {
 		return out, fmt.Errorf("event %d: %w", e.Seq, err)
 	}
 	out.Data = stored
-	if d == nil || !textual[e.Type] {
+	if d == nil || !e.Type.Spec().HasTexts() {
 		return out, nil
 	}
 	resolved, err := json.Marshal(d)
@@ -73,12 +73,4 @@ func newEventJSON(e *protocol.Entry, d protocol.Data) (eventJSON, error) {
 	}
 	out.Data, err = json.Marshal(all)
 	return out, err
-}
-
-// textual are the event types with texts that may be links.
-var textual = map[protocol.EventType]bool{
-	protocol.EvRunStarted: true, protocol.EvStepStarted: true, protocol.EvPrompt: true, protocol.EvThinking: true,
-	protocol.EvText: true, protocol.EvToolCall: true, protocol.EvToolResult: true, protocol.EvWaiting: true,
-	protocol.EvTaskStarted: true, protocol.EvTaskStateUpdated: true, protocol.EvTaskWaiting: true, protocol.EvTaskCompleted: true,
-	protocol.EvAnswered: true, protocol.EvMessage: true, protocol.EvSuspended: true, protocol.EvCompacted: true, protocol.EvCorrection: true,
 }

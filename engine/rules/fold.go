@@ -349,6 +349,9 @@ func (s *State) stepCompleted(step string, d protocol.StepCompleted) error {
 		return err
 	}
 	v.record, v.status = d.Record, d.Status
+	if v.prompt.Link.Defined() {
+		v.prompt.S = "" // see wholePrompt
+	}
 	if v.status == "" {
 		r, err := s.from.Step(d.Record)
 		if err != nil {

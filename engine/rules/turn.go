@@ -25,9 +25,10 @@ func (s *State) Turn(run protocol.RunID, step string) (protocol.Turn, error) {
 	}
 	t := s.TurnOf(run, v.id, role)
 	t.Visit, t.Attempt = v.number, v.attempt
-	if t.EdgePrompt, err = s.text(v.prompt); err != nil {
+	if err := s.wholePrompt(v); err != nil {
 		return t, err
 	}
+	t.EdgePrompt = v.prompt.S
 	if v.item != nil {
 		raw, err := s.from.Payload(v.item.Value)
 		if err != nil {

@@ -70,15 +70,31 @@ func (s *State) Visits() iter.Seq[Visit] {
 // Record is the StepRecord of a visit as far as it follows from the journal: all but what it concluded. The
 // errors are those of Visit and of Records.
 func (s *State) Record(step string, status protocol.StepStatus) (protocol.StepRecord, error) {
-	v, a, err := s.visitNamed(step)
+	v, _, err := s.visitNamed(step)
+	if err == nil {
+		err = s.wholePrompt(v)
+	}
 	if err != nil {
 		return protocol.StepRecord{}, err
 	}
-	prompt, err := s.text(v.prompt)
-	if err != nil {
-		return protocol.StepRecord{}, fmt.Errorf("edge prompt of %s: %w", v.id, err)
+	begun := s.seen(v).Begun
+	r := RecordOf(&begun)
+	r.Status = status
+	return r, nil
+}
+
+// RecordOf is the StepRecord of a visit as far as its step_started, whose edge prompt was read, says it.
+func RecordOf(d *protocol.StepStarted) protocol.StepRecord {
+	return protocol.StepRecord{Kind: protocol.KindStep, V: protocol.RecordVersion, Start: d.Start, Parents: d.Parents,
+		Role: d.Role, Visit: d.Visit, Item: d.Item, Edge: d.Edge, Via: d.Via, EdgePrompt: d.EdgePrompt.S, Resumes: d.Resumes,
+		Tools: d.Tools, Inject: d.Inject}
+}
+
+// wholePrompt reads the edge prompt of a visit, once: it is kept until the visit has ended, beside the link
+// that is stored of it.
+func (s *State) wholePrompt(v *visit) (err error) {
+	if v.prompt.S, err = s.text(v.prompt); err != nil {
+		return fmt.Errorf("edge prompt of %s: %w", v.id, err)
 	}
-	return protocol.StepRecord{Kind: protocol.KindStep, V: protocol.RecordVersion, Start: s.Start, Parents: a.links,
-		Role: a.role, Visit: v.number, Item: v.item, Edge: a.edge, Via: a.via, EdgePrompt: prompt, Resumes: v.resumes,
-		Tools: v.tools, Inject: v.inject, Status: status}, nil
+	return nil
 }

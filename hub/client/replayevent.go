@@ -59,7 +59,7 @@ func (w *wire) read() (protocol.Frame, error) {
 		return protocol.Frame{}, w.failed(err)
 	}
 	w.alarm.Reset(w.idle)
-	return parseFrame(w.codec, b)
+	return protocol.ParseFrame(w.codec, b)
 }
 
 // lost asks again for what follows the cursor: something is missing, or stands on another
@@ -126,7 +126,7 @@ func (f *follower) verified(w *wire, e *protocol.WireEvent) (Event, error) {
 	out := Event{Entry: protocol.Entry{CID: e.CID, Raw: raw}}
 	err := check(e.CID, raw)
 	if err == nil {
-		err = decodeEvent(raw, &out.Event)
+		err = protocol.DecodeEvent(raw, &out.Event)
 	}
 	if err == nil && out.Seq != e.Seq {
 		err = fmt.Errorf("it says that it is event %d: %w", out.Seq, protocol.ErrCorrupt)

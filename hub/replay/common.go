@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/fxamacker/cbor/v2"
-
 	"wf/protocol"
 )
 
@@ -53,12 +51,8 @@ func (c *cursor) common(ctx context.Context, head protocol.Seq) (protocol.Seq, p
 			if err != nil {
 				return 0, protocol.Link{}, err
 			}
-			var e struct {
-				Kind string        `cbor:"kind"`
-				Seq  protocol.Seq  `cbor:"seq"`
-				Prev protocol.Link `cbor:"prev"`
-			}
-			if cbor.Unmarshal(raw, &e) != nil || e.Kind != protocol.KindEvent || e.Seq != seq {
+			var e protocol.Event
+			if protocol.DecodeEvent(raw, &e) != nil || e.Seq != seq {
 				return 0, protocol.Link{}, nil // the proof names no event of that seq
 			}
 			link = e.Prev

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"strconv"
 
-	"wf/hub/internal/dagcbor"
 	"wf/protocol"
+	"wf/protocol/dagcbor"
 )
 
 // maxEvent is how long the JSON of an event may be, so that a frame around it stays within
@@ -29,16 +29,16 @@ type former struct {
 func (f former) appendEvent(ctx context.Context, dst []byte, e *protocol.Entry) ([]byte, error) {
 	from := len(dst)
 	dst = append(strconv.AppendInt(append(dst, `"seq":`...), int64(e.Seq), 10), `,"cid":"`...)
-	dst = append(dagcbor.AppendCID(dst, e.CID), `","prev":`...)
+	dst = append(dagcbor.AppendCID(dst, e.CID.CID().KeyString()), `","prev":`...)
 	if e.Prev.Defined() {
-		dst = append(dagcbor.AppendCID(append(dst, '"'), e.Prev), '"')
+		dst = append(dagcbor.AppendCID(append(dst, '"'), e.Prev.CID().KeyString()), '"')
 	} else {
 		dst = append(dst, "null"...)
 	}
 	dst = append(protocol.AppendTime(append(dst, `,"ts":"`...), e.TS), `","event":{"type":`...)
-	dst = append(dagcbor.AppendString(dst, []byte(e.Type)), `,"step":`...)
+	dst = append(dagcbor.AppendString(dst, string(e.Type)), `,"step":`...)
 	if e.Step != nil {
-		dst = dagcbor.AppendString(dst, []byte(*e.Step))
+		dst = dagcbor.AppendString(dst, *e.Step)
 	} else {
 		dst = append(dst, "null"...)
 	}
@@ -62,21 +62,21 @@ func (f former) appendData(ctx context.Context, dst []byte, e *protocol.Entry, l
 	w := dagcbor.Walk{B: e.Data}
 	spec := e.Type.Spec()
 	major, _, n := w.Head()
-	if w.Bad || major != dagcbor.Map || spec == nil {
+	if w.Failed() || major != dagcbor.Map || spec == nil {
 		w = dagcbor.Walk{B: e.Data}
 		dst = w.AppendJSON(dst)
 		return dst, wellFormed(&w, e)
 	}
 	dst = append(dst, '{')
-	for i := uint64(0); i < n && !w.Bad; i++ {
+	for i := uint64(0); i < n && !w.Failed(); i++ {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		key := w.String(dagcbor.Text)
+		key := w.Text()
 		dst = append(dagcbor.AppendString(dst, key), ':')
-		if len(w.B) > 0 && w.B[0] == 0xd8 && spec.TextKey(key) {
-			l := w.Link()
-			if w.Bad {
+		if w.Is(dagcbor.Tag) && spec.TextKey(key) {
+			l := protocol.ReadLink(&w)
+			if w.Failed() {
 				break
 			}
 			var err error
@@ -91,10 +91,10 @@ func (f former) appendData(ctx context.Context, dst []byte, e *protocol.Entry, l
 }
 
 func wellFormed(w *dagcbor.Walk, e *protocol.Entry) error {
-	if w.Bad || len(w.B) > 0 {
-		return fmt.Errorf("the data of event %d is no DAG-CBOR: %w", e.Seq, protocol.ErrCorrupt)
+	if w.Ended() {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("the data of event %d is no DAG-CBOR: %w", e.Seq, protocol.ErrCorrupt)
 }
 
 // appendText appends a long text: its bytes as a string, or the link with the size where it is
@@ -111,7 +111,7 @@ func (f former) appendText(ctx context.Context, dst []byte, l protocol.Link, lim
 	}
 	switch {
 	case errors.Is(err, protocol.ErrNotFound):
-		return dagcbor.AppendLink(dst, l), nil
+		return dagcbor.AppendJSONLink(dst, l.CID().KeyString()), nil
 	case err != nil:
 		return dst, err
 	}
@@ -120,6 +120,6 @@ func (f former) appendText(ctx context.Context, dst []byte, l protocol.Link, lim
 
 // appendSized appends a link to what is too long for a frame.
 func appendSized(dst []byte, l protocol.Link, size int64) []byte {
-	dst = dagcbor.AppendCID(append(dst, `{"/":"`...), l)
+	dst = dagcbor.AppendCID(append(dst, `{"/":"`...), l.CID().KeyString())
 	return append(strconv.AppendInt(append(dst, `","size":`...), size, 10), '}')
 }

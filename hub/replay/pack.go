@@ -2,10 +2,10 @@ package replay
 
 import (
 	"context"
-	"encoding/binary"
+	"slices"
 
-	"wf/hub/internal/dagcbor"
 	"wf/protocol"
+	"wf/protocol/dagcbor"
 )
 
 // batchFrame is about how long a replay_batch gets.
@@ -48,23 +48,23 @@ func (p *packer) one(ctx context.Context, dst []byte, kind protocol.FrameType, e
 	if p.codec == protocol.JSONFrames {
 		dst = append(append(append(dst, `{"type":"`...), kind...), `",`...)
 		if p.id != "" {
-			dst = append(dagcbor.AppendString(append(dst, `"id":`...), []byte(p.id)), ',')
+			dst = append(dagcbor.AppendString(append(dst, `"id":`...), p.id), ',')
 		}
 		dst, err := p.json(ctx, dst, e, shared)
 		return append(dst, '}'), err
 	}
 	if p.id == "" {
-		dst = append(dst, 0xa4)
+		dst = dagcbor.AppendHead(dst, dagcbor.Map, 4)
 	} else {
-		dst = appendText(append(dst, "\xa5\x62id"...), p.id)
+		dst = dagcbor.AppendText(append(dst, "\xa5\x62id"...), p.id)
 	}
 	dst = appendPlace(dst, e)
 	if tooLong(e) {
-		dst = appendHead(append(dst, "\x64size"...), 0, uint64(len(e.Raw)))
-		return appendText(append(dst, "\x64type"...), string(kind)), nil
+		dst = dagcbor.AppendInt(append(dst, "\x64size"...), int64(len(e.Raw)))
+		return dagcbor.AppendText(append(dst, "\x64type"...), string(kind)), nil
 	}
-	dst = appendText(append(dst, "\x64type"...), string(kind))
-	return appendBytes(append(dst, "\x65event"...), e.Raw), nil
+	dst = dagcbor.AppendText(append(dst, "\x64type"...), string(kind))
+	return dagcbor.AppendBytes(append(dst, "\x65event"...), e.Raw), nil
 }
 
 // json appends what form.go makes of an event, from the cache where several clients read it.
@@ -119,29 +119,29 @@ func (p *packer) beginBatch(dst []byte, live bool, n int) []byte {
 	if p.codec == protocol.JSONFrames {
 		dst = append(dst, `{"type":"replay_batch",`...)
 		if p.id != "" {
-			dst = append(dagcbor.AppendString(append(dst, `"id":`...), []byte(p.id)), ',')
+			dst = append(dagcbor.AppendString(append(dst, `"id":`...), p.id), ',')
 		}
 		if live {
 			dst = append(dst, `"live":true,`...)
 		}
 		return append(dst, `"events":[`...)
 	}
-	keys := byte(2)
+	keys := uint64(2)
 	if p.id != "" {
 		keys++
 	}
 	if live {
 		keys++
 	}
-	dst = append(dst, 0xa0|keys)
+	dst = dagcbor.AppendHead(dst, dagcbor.Map, keys)
 	if p.id != "" {
-		dst = appendText(append(dst, "\x62id"...), p.id)
+		dst = dagcbor.AppendText(append(dst, "\x62id"...), p.id)
 	}
 	if live {
 		dst = append(dst, "\x64live\xf5"...)
 	}
 	dst = append(dst, "\x64type\x6creplay_batch\x66events"...)
-	return appendHead(dst, 4, uint64(n))
+	return dagcbor.AppendHead(dst, dagcbor.List, uint64(n))
 }
 
 // countElements opens the list again, now that fewer fit. Its head gets shorter with the number,
@@ -154,20 +154,18 @@ func (p *packer) countElements(n int) {
 		w.Item()
 	}
 	w.Item()
-	at := len(p.buf) - len(w.B)
+	at := w.At
 	w.Head()
-	rest := len(p.buf) - len(w.B)
-	head := appendHead(nil, 4, uint64(n))
-	p.buf = append(append(p.buf[:at], head...), p.buf[rest:]...)
+	p.buf = slices.Replace(p.buf, at, w.At, dagcbor.AppendHead(nil, dagcbor.List, uint64(n))...)
 }
 
 func (p *packer) element(ctx context.Context, dst []byte, e *protocol.Entry, n int, shared bool) ([]byte, error) {
 	if p.codec == protocol.CBORFrames {
-		dst = appendPlace(append(dst, 0xa3), e)
+		dst = appendPlace(dagcbor.AppendHead(dst, dagcbor.Map, 3), e)
 		if tooLong(e) {
-			return appendHead(append(dst, "\x64size"...), 0, uint64(len(e.Raw))), nil
+			return dagcbor.AppendInt(append(dst, "\x64size"...), int64(len(e.Raw))), nil
 		}
-		return appendBytes(append(dst, "\x65event"...), e.Raw), nil
+		return dagcbor.AppendBytes(append(dst, "\x65event"...), e.Raw), nil
 	}
 	if n > 0 {
 		dst = append(dst, ',')
@@ -181,27 +179,6 @@ func tooLong(e *protocol.Entry) bool { return len(e.Raw) > maxEvent }
 
 // appendPlace appends the keys cid and seq.
 func appendPlace(dst []byte, e *protocol.Entry) []byte {
-	b := e.CID.CID().KeyString()
-	dst = appendHead(append(dst, "\x63cid\xd8\x2a"...), 2, uint64(len(b)+1))
-	dst = append(append(dst, 0), b...)
-	return appendHead(append(dst, "\x63seq"...), 0, uint64(e.Seq))
-}
-
-func appendText(dst []byte, s string) []byte { return append(appendHead(dst, 3, uint64(len(s))), s...) }
-
-func appendBytes(dst, b []byte) []byte { return append(appendHead(dst, 2, uint64(len(b))), b...) }
-
-// appendHead appends the head of a CBOR item, in its shortest form.
-func appendHead(dst []byte, major byte, n uint64) []byte {
-	switch major <<= 5; {
-	case n < 24:
-		return append(dst, major|byte(n))
-	case n < 1<<8:
-		return append(dst, major|24, byte(n))
-	case n < 1<<16:
-		return binary.BigEndian.AppendUint16(append(dst, major|25), uint16(n))
-	case n < 1<<32:
-		return binary.BigEndian.AppendUint32(append(dst, major|26), uint32(n))
-	}
-	return binary.BigEndian.AppendUint64(append(dst, major|27), n)
+	dst = dagcbor.AppendLink(append(dst, "\x63cid"...), e.CID.CID().KeyString())
+	return dagcbor.AppendInt(append(dst, "\x63seq"...), int64(e.Seq))
 }

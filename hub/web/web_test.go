@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"wf/protocol"
 )
 
 const maxSize = 200_000 // bytes of all built assets
@@ -164,6 +166,39 @@ func TestTheLockPinsPackagesAndNamesNoRegistry(t *testing.T) {
 	for name, p := range lock.Packages {
 		if name != "" && (p.Version == "" || p.Integrity == "") {
 			t.Errorf("%s has no version or no hash", name)
+		}
+	}
+}
+
+// eventTypes finds where the sources of the page list event types: a block, and the names in it.
+var eventTypes = []struct {
+	file        string
+	block, name *regexp.Regexp
+}{
+	{"src/model/fold.ts", regexp.MustCompile(`(?s)\nconst folds:.*?\n};`), regexp.MustCompile(`\n  (\w+)\(`)},
+	{"src/model/live.ts", regexp.MustCompile(`(?s)\nconst settles:.*?\n};`), regexp.MustCompile(`\n  (\w+): `)},
+	{"src/state/run.ts", regexp.MustCompile(`(?s)\nconst telling = .*?\]\);`), regexp.MustCompile(`"(\w+)"`)},
+	{"src/ui/activity.tsx", regexp.MustCompile(`(?s)\nconst shownTypes = .*?\]\);`), regexp.MustCompile(`"(\w+)"`)},
+	{"src/ui/activity.tsx", regexp.MustCompile(`(?s).*`), regexp.MustCompile(`\be\.type [!=]== "(\w+)"`)},
+	{"src/ui/events.tsx", regexp.MustCompile(`(?s)\n  switch \(e\.type\).*?\n  }\n.*`), regexp.MustCompile(`(?:case|\be\.type ===) "(\w+)"`)},
+	{"src/style/app.css", regexp.MustCompile(`(?s).*`), regexp.MustCompile(`\.ty-(\w+)`)},
+}
+
+// A type that is renamed, or mistyped, would be passed over without a word.
+func TestThePageNamesTypesOfEventsThatAreStored(t *testing.T) {
+	for _, where := range eventTypes {
+		source, err := fs.ReadFile(sources, where.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names := where.name.FindAllSubmatch(where.block.Find(source), -1)
+		if len(names) == 0 {
+			t.Errorf("%s: no event types were found by %s", where.file, where.name)
+		}
+		for _, m := range names {
+			if spec := protocol.EventNamed(m[1]); spec == nil || spec.Memory {
+				t.Errorf("%s names %q, which is no event type of a run", where.file, m[1])
+			}
 		}
 	}
 }

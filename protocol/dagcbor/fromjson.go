@@ -1,4 +1,4 @@
-package cas
+package dagcbor
 
 import (
 	"bytes"
@@ -13,43 +13,10 @@ import (
 	"unicode/utf8"
 
 	"github.com/ipfs/go-cid"
-
-	"wf/protocol"
 )
 
-// Put makes a block of bytes that come from outside. codec is
-//
-//	dag-cbor   strict DAG-CBOR, kept as it is
-//	dag-json   transcoded: the block is the DAG-CBOR of the same value
-//	raw        any bytes
-//
-// It is the general codec: any valid value passes, also one that a record of ours could not
-// hold. The error names the byte offset and the rule, and wraps protocol.ErrInvalidBlock; an
-// unknown codec wraps protocol.ErrUsage.
-func Put(codec string, data []byte) (Block, error) {
-	switch codec {
-	case "raw":
-		return Raw(data), nil
-	case "dag-cbor":
-		if err := Scan(data, 0, nil); err != nil {
-			return Block{}, err
-		}
-		return Block{linkTo(cid.DagCBOR, data), data}, nil
-	case "dag-json":
-		out, err := fromJSON(data)
-		if err != nil {
-			return Block{}, err
-		}
-		if err := Scan(out, 0, nil); err != nil {
-			return Block{}, fmt.Errorf("as DAG-CBOR: %w", err)
-		}
-		return Block{linkTo(cid.DagCBOR, out), out}, nil
-	}
-	return Block{}, fmt.Errorf("codec %q (want dag-cbor, dag-json or raw): %w", codec, protocol.ErrUsage)
-}
-
-// fromJSON transcodes DAG-JSON.
-func fromJSON(data []byte) ([]byte, error) {
+// FromJSON transcodes DAG-JSON to the DAG-CBOR of the same value. The error is a *Fault.
+func FromJSON(data []byte) ([]byte, error) {
 	t := transcoder{in: json.NewDecoder(bytes.NewReader(data))}
 	t.in.UseNumber()
 	if at := invalidUTF8(data); at >= 0 {
@@ -69,11 +36,7 @@ func fromJSON(data []byte) ([]byte, error) {
 	return t.value(nil, 0)
 }
 
-func jsonError(at int, rule string) error {
-	e := *protocol.ErrInvalidBlock
-	e.Message = fmt.Sprintf("byte %d: %s", at, rule)
-	return &e
-}
+func jsonError(at int, rule string) error { return &Fault{at, Rule(rule)} }
 
 func invalidUTF8(b []byte) int {
 	for i := 0; i < len(b); {
@@ -129,7 +92,7 @@ func (t *transcoder) value(out []byte, depth int) ([]byte, error) {
 	// Two more than the block may have: bytes and links are objects in JSON. The scan of the
 	// block keeps its own bound.
 	if depth > MaxDepth+2 {
-		return nil, &ScanError{at, RuleDepth}
+		return nil, &Fault{at, Depth}
 	}
 	token, err := t.in.Token()
 	if err != nil {
@@ -137,14 +100,14 @@ func (t *transcoder) value(out []byte, depth int) ([]byte, error) {
 	}
 	switch v := token.(type) {
 	case nil:
-		return append(out, 0xf6), nil
+		return AppendNull(out), nil
 	case bool:
 		if v {
-			return append(out, 0xf5), nil
+			return AppendHead(out, Simple, True), nil
 		}
-		return append(out, 0xf4), nil
+		return AppendHead(out, Simple, False), nil
 	case string:
-		return appendText(out, v), nil
+		return AppendText(out, v), nil
 	case json.Number:
 		return appendNumber(out, v.String(), at)
 	case json.Delim:
@@ -169,7 +132,7 @@ func (t *transcoder) array(out []byte, depth int) ([]byte, error) {
 	if _, err := t.in.Token(); err != nil {
 		return nil, jsonError(int(t.in.InputOffset()), err.Error())
 	}
-	return append(appendHead(out, 4, n), items...), nil
+	return append(AppendHead(out, List, n), items...), nil
 }
 
 func (t *transcoder) object(out []byte, depth int) ([]byte, error) {
@@ -186,13 +149,13 @@ func (t *transcoder) object(out []byte, depth int) ([]byte, error) {
 		}
 		name, ok := token.(string)
 		if !ok {
-			return nil, jsonError(at, RuleKeyType.String())
+			return nil, jsonError(at, string(KeyType))
 		}
 		value, err := t.value(nil, depth)
 		if err != nil {
 			return nil, err
 		}
-		entries = append(entries, entry{name, appendText(nil, name), value})
+		entries = append(entries, entry{name, AppendText(nil, name), value})
 	}
 	if _, err := t.in.Token(); err != nil {
 		return nil, jsonError(int(t.in.InputOffset()), err.Error())
@@ -207,10 +170,10 @@ func (t *transcoder) object(out []byte, depth int) ([]byte, error) {
 		}
 	}
 	slices.SortStableFunc(entries, func(a, b entry) int { return bytes.Compare(a.key, b.key) })
-	out = appendHead(out, 5, uint64(len(entries)))
+	out = AppendHead(out, Map, uint64(len(entries)))
 	for i, e := range entries {
 		if i > 0 && entries[i-1].name == e.name {
-			return nil, jsonError(at, fmt.Sprintf("%s (%q)", RuleKeyTwice, e.name))
+			return nil, jsonError(at, fmt.Sprintf("%s (%q)", KeyTwice, e.name))
 		}
 		out = append(append(out, e.key...), e.value...)
 	}
@@ -221,11 +184,11 @@ func (t *transcoder) object(out []byte, depth int) ([]byte, error) {
 // base64}. Anything else there is nil: a plain map.
 func reserved(value []byte) ([]byte, error) {
 	if s, ok := textOf(value); ok {
-		l, err := protocol.ParseLink(s)
+		c, err := cid.Decode(s)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%q is no CID: %w", s, err)
 		}
-		return l.MarshalCBOR()
+		return AppendLink(nil, c.KeyString()), nil
 	}
 	const bytesKey = "\xa1\x65bytes"
 	if !bytes.HasPrefix(value, []byte(bytesKey)) {
@@ -239,35 +202,14 @@ func reserved(value []byte) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("bytes must be base64: %w", err)
 	}
-	return append(appendHead(nil, 2, uint64(len(raw))), raw...), nil
+	return AppendBytes(nil, raw), nil
 }
 
 // textOf is the content of an encoded text string.
 func textOf(value []byte) (string, bool) {
-	s := scanner{b: value}
-	if major, _, n, err := s.head(); err == nil && major == 3 {
-		return string(value[s.pos : s.pos+int(n)]), true
-	}
-	return "", false
-}
-
-func appendHead(out []byte, major byte, n uint64) []byte {
-	m := major << 5
-	switch {
-	case n < 24:
-		return append(out, m|byte(n))
-	case n < 1<<8:
-		return append(out, m|24, byte(n))
-	case n < 1<<16:
-		return binary.BigEndian.AppendUint16(append(out, m|25), uint16(n))
-	case n < 1<<32:
-		return binary.BigEndian.AppendUint32(append(out, m|26), uint32(n))
-	}
-	return binary.BigEndian.AppendUint64(append(out, m|27), n)
-}
-
-func appendText(out []byte, s string) []byte {
-	return append(appendHead(out, 3, uint64(len(s))), s...)
+	w := Walk{B: value}
+	s := w.Text()
+	return string(s), !w.Failed()
 }
 
 // appendNumber keeps the distinction of DAG-JSON: a number with a point or an exponent is a
@@ -276,19 +218,19 @@ func appendNumber(out []byte, s string, at int) ([]byte, error) {
 	if strings.ContainsAny(s, ".eE") {
 		f, err := json.Number(s).Float64()
 		if err != nil {
-			return nil, jsonError(at, RuleNotFinite.String())
+			return nil, jsonError(at, string(NotFinite))
 		}
-		return binary.BigEndian.AppendUint64(append(out, 0xfb), math.Float64bits(f)), nil
+		return binary.BigEndian.AppendUint64(append(out, Simple<<5|Float), math.Float64bits(f)), nil
 	}
 	n, ok := new(big.Int).SetString(s, 10)
 	if !ok {
 		return nil, jsonError(at, "malformed number")
 	}
 	if n.Sign() >= 0 && n.IsUint64() {
-		return appendHead(out, 0, n.Uint64()), nil
+		return AppendHead(out, Uint, n.Uint64()), nil
 	}
 	if n.Not(n); n.Sign() >= 0 && n.IsUint64() { // −1−n, as CBOR has it
-		return appendHead(out, 1, n.Uint64()), nil
+		return AppendHead(out, Negative, n.Uint64()), nil
 	}
 	return nil, jsonError(at, "an integer must fit 64 bits")
 }
