@@ -209,6 +209,9 @@ func TestEveryAnswerIsAsItIsDescribed(t *testing.T) {
 	c.holds("GET", at+"/steps/"+url.PathEscape("writer#2")+"/messages", nil, 200, "Messages")
 	c.holds("GET", at+"/steps/"+url.PathEscape("writer#2")+"/diff", nil, 200, "Diff")
 	c.holds("GET", at+"/steps/"+url.PathEscape("writer#1")+"/diff", nil, 200, "Diff")
+	c.holds("GET", at+"/steps/"+url.PathEscape("writer#2")+"/explain", nil, 200, "Explanation")
+	c.holds("GET", at+"/cache", nil, 200, "Cache")
+	c.holds("GET", at+"/diff/"+string(run), nil, 200, "RunDiff")
 	c.holds("GET", at+"/verify", nil, 200, "Verify")
 	for _, by := range []string{"role", "step", "model", "kind"} {
 		c.holds("GET", at+"/cost?by="+by, nil, 200, "Cost")
@@ -242,6 +245,8 @@ func TestEveryAnswerIsAsItIsDescribed(t *testing.T) {
 	s.awaitStatus(slow, protocol.Waiting)
 	busy := s.started(map[string]any{"workflow": "block"})
 	c.holds("GET", "/v1/runs/"+string(busy), nil, 200, "Run")
+	c.holds("GET", "/v1/runs/"+string(busy)+"/diff/"+string(slow), nil, 200, "RunDiff")
+	c.holds("GET", "/v1/runs/"+string(busy)+"/steps/"+url.PathEscape(s.view(busy).Steps[0].ID)+"/messages", nil, 200, "Messages")
 	fork, err := wfIn(dir, "fork", string(run)+":writer#1").Output() // that no process drives
 	if err != nil {
 		t.Fatal(err)
@@ -265,10 +270,10 @@ func TestEveryAnswerIsAsItIsDescribed(t *testing.T) {
 
 	// Described, and served elsewhere or in states that are not made here.
 	elsewhere := map[string]bool{
-		"Run.leftovers": true, "Run.mend": true, "Run.mend.step": true, "Run.mend.after": true, "StepView.compactions": true, "StepView.child": true, "RunRow.agent": true, "RunInfo.parent.run": true, "RunInfo.parent.step": true,
-		"StepView.workspace.git_head": true, "StepView.workspace.dirty": true, "CostRow.goal": true, "Run.foreign": true, "RunRow.foreign": true, "Workflow.waits_for_trust": true,
+		"Runs.unread": true, "Run.leftovers": true, "Run.mend": true, "Run.mend.step": true, "Run.mend.after": true, "StepView.compactions": true, "StepView.child": true, "RunRow.agent": true, "RunInfo.parent.run": true, "RunInfo.parent.step": true,
+		"StepView.workspace.git_head": true, "StepView.workspace.dirty": true, "CostRow.goal": true, "Cache.compactions": true, "Cache.min_compacted": true, "Run.foreign": true, "RunRow.foreign": true, "Workflow.waits_for_trust": true,
 	}
-	for _, schema := range []string{"Health", "Info", "Code", "Workflows", "Workflow", "Started", "Accepted", "Runs", "RunRow", "Run", "RunInfo", "StepView", "Waiting", "Choice", "Usage", "Timing", "Failure", "Messages", "Diff", "Verify", "Cost", "CostRow", "Error"} {
+	for _, schema := range []string{"Health", "Info", "Code", "Workflows", "Workflow", "Started", "Accepted", "Runs", "RunRow", "Run", "RunInfo", "StepView", "Waiting", "Choice", "Usage", "Timing", "Failure", "Messages", "Diff", "RunDiff", "Explanation", "Cache", "Verify", "Cost", "CostRow", "Error"} {
 		for _, p := range slices.Sorted(maps.Keys(c.schema(schema)["properties"].(map[string]any))) {
 			if name := schema + "." + p; !c.seen[name] && !elsewhere[name] {
 				t.Errorf("%s is described, and no answer has it", name)
