@@ -1,0 +1,188 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"net/url"
+	"strconv"
+
+	"wf/api"
+	"wf/protocol"
+)
+
+// Service is an api.Service that a server answers for: wf serve, or wf hub.
+type Service struct{ API *API }
+
+var _ api.Service = Service{}
+
+// get reads what GET path answers.
+func get[T any](ctx context.Context, a *API, path string) (*T, error) {
+	v := new(T)
+	return v, a.read(ctx, path, v)
+}
+
+// Workflows lists what can be started.
+func (s Service) Workflows(ctx context.Context) ([]api.Workflow, error) {
+	l, err := get[struct{ Items []api.Workflow }](ctx, s.API, "/v1/workflows")
+	return l.Items, err
+}
+
+// List lists runs. What a server lists at once is bounded (api.MaxLimit): more are read in pages.
+func (s Service) List(ctx context.Context, q api.Query) (*api.Page, error) {
+	var all *api.Page
+	for want := q.Limit; ; {
+		part := Query{Status: string(q.Status), Workflow: q.Workflow, Tag: q.Tag, Text: q.Text, Before: string(q.Before), All: q.All, Limit: api.MaxLimit}
+		if want > 0 {
+			part.Limit = min(want, api.MaxLimit)
+		}
+		p, err := get[api.Page](ctx, s.API, "/v1/runs?"+part.encode())
+		if err != nil {
+			return nil, err
+		}
+		if all != nil {
+			p.Items, p.Unread = append(all.Items, p.Items...), append(all.Unread, p.Unread...)
+		}
+		all = p
+		if all.Next == nil || want > 0 && len(all.Items) >= q.Limit {
+			return all, nil
+		}
+		if q.Before = *all.Next; want > 0 {
+			want = q.Limit - len(all.Items)
+		}
+	}
+}
+
+// Run reads a run with some of its steps, in as many answers as that takes.
+func (s Service) Run(ctx context.Context, run protocol.RunID, w api.Window) (*api.Run, error) {
+	var newest *api.Run
+	var steps []*api.Step
+	for {
+		v := url.Values{}
+		set := func(name string, n int64) {
+			if n > 0 {
+				v.Set(name, strconv.FormatInt(n, 10))
+			}
+		}
+		if w.Limit > 0 {
+			set("limit", int64(min(w.Limit-len(steps), api.MaxSteps)))
+		}
+		set("before", int64(w.Before))
+		set("at", int64(w.At))
+		path := runPath(run)
+		if len(v) > 0 {
+			path += "?" + v.Encode()
+		}
+		page, err := get[api.Run](ctx, s.API, path)
+		if err != nil {
+			return nil, err
+		}
+		if newest == nil {
+			newest = page
+		}
+		steps = append(page.Steps, steps...)
+		if w.Before = page.Earlier; page.Earlier != 0 && (w.Limit <= 0 || len(steps) < w.Limit) {
+			continue
+		}
+		newest.Steps, newest.Earlier = steps, page.Earlier
+		if len(steps) >= newest.Count() { // it is all of them
+			newest.Total, newest.Roles, newest.Ways = 0, nil, nil
+		}
+		return newest, nil
+	}
+}
+
+// Graph is the picture of a run as SVG.
+func (s Service) Graph(ctx context.Context, run protocol.RunID) (svg []byte, err error) {
+	return svg, s.API.read(ctx, runPath(run, "graph"), &svg)
+}
+
+// Messages is what a visit was sent first.
+func (s Service) Messages(ctx context.Context, run protocol.RunID, step string) (*api.Messages, error) {
+	return get[api.Messages](ctx, s.API, runPath(run, "steps", step, "messages"))
+}
+
+// VisitDiff compares the output of a visit with that of the role's previous one.
+func (s Service) VisitDiff(ctx context.Context, run protocol.RunID, step string) (*api.VisitDiff, error) {
+	return get[api.VisitDiff](ctx, s.API, runPath(run, "steps", step, "diff"))
+}
+
+// Diff compares two runs of one agent.
+func (s Service) Diff(ctx context.Context, left, right protocol.RunID) (*api.Diff, error) {
+	return get[api.Diff](ctx, s.API, runPath(left, "diff", string(right)))
+}
+
+// Explain decides again why a step was entered.
+func (s Service) Explain(ctx context.Context, run protocol.RunID, step string) (*api.Explanation, error) {
+	return get[api.Explanation](ctx, s.API, runPath(run, "steps", step, "explain"))
+}
+
+// Cache compares every prompt of a run with the one before it.
+func (s Service) Cache(ctx context.Context, run protocol.RunID) (*api.Cache, error) {
+	return get[api.Cache](ctx, s.API, runPath(run, "cache"))
+}
+
+// Cost sums what model calls used.
+func (s Service) Cost(ctx context.Context, run protocol.RunID, by string) (*api.Cost, error) {
+	return get[api.Cost](ctx, s.API, runPath(run, "cost")+"?by="+url.QueryEscape(by))
+}
+
+// Verify has the server prove a run, which proves it to a caller that trusts the server.
+func (s Service) Verify(ctx context.Context, run protocol.RunID) (*api.Report, error) {
+	return get[api.Report](ctx, s.API, runPath(run, "verify"))
+}
+
+// Start begins a run; one that no agent of a hub has begun yet is submitted again until one has.
+func (s Service) Start(ctx context.Context, x api.Start) (protocol.RunID, bool, error) {
+	models := make(map[string][]string, len(x.Models))
+	for role, list := range x.Models {
+		models[role] = list
+	}
+	return s.API.Submit(ctx, Start{Workflow: x.Workflow, Inputs: x.Inputs, Title: x.Title, Description: x.Description, Type: x.Type, Scope: x.Scope,
+		Tags: x.Tags, CreatedBy: x.CreatedBy, TargetUser: x.TargetUser, RequestID: x.RequestID, Models: models, Context: x.Context,
+		AllowSecretInputs: x.AllowSecretInputs}, nil)
+}
+
+func (s Service) act(ctx context.Context, run protocol.RunID, verb string, body any) error {
+	_, _, err := s.API.Act(ctx, run, verb, body)
+	return err
+}
+
+// Answer answers a waiting visit and names it.
+func (s Service) Answer(ctx context.Context, run protocol.RunID, x api.Answer) (string, error) {
+	if x.Fields == nil {
+		x.Fields = json.RawMessage("null")
+	}
+	_, step, err := s.API.Act(ctx, run, "answer", x)
+	return step, err
+}
+
+// Cancel ends a run permanently.
+func (s Service) Cancel(ctx context.Context, run protocol.RunID, reason string) error {
+	return s.act(ctx, run, "cancel", api.Cancel{Reason: reason})
+}
+
+// Suspend stops what a run does.
+func (s Service) Suspend(ctx context.Context, run protocol.RunID) error {
+	return s.act(ctx, run, "suspend", nil)
+}
+
+// Compact has the next visit of an agent begin with a compaction.
+func (s Service) Compact(ctx context.Context, run protocol.RunID) error {
+	return s.act(ctx, run, "compact", nil)
+}
+
+// Resume goes on with a run.
+func (s Service) Resume(ctx context.Context, run protocol.RunID, x api.Resume) error {
+	return s.act(ctx, run, "resume", x)
+}
+
+// Fork makes a new run that shares what came before a step.
+func (s Service) Fork(ctx context.Context, run protocol.RunID, x api.Fork) (protocol.RunID, error) {
+	id, _, err := s.API.Act(ctx, run, "fork", x)
+	return id, err
+}
+
+// Send queues a text of another source for a run.
+func (s Service) Send(ctx context.Context, run protocol.RunID, x api.Message) error {
+	return s.act(ctx, run, "messages", x)
+}
