@@ -19,7 +19,7 @@ type Local struct {
 	*compose.Setup
 	Store   *cas.Store
 	Engine  *engine.Engine
-	Keeper  Keeper
+	Keeper  Keeper // nil where nothing is driven: runs are shown, and not moved
 	Catalog compose.Catalog
 	Dir     string // workspace of the runs that it starts
 
@@ -132,7 +132,7 @@ func (l *Local) Cache(ctx context.Context, run protocol.RunID) (*api.Cache, erro
 
 // drives corrects what the lock of a run tells: the daemon is about to drive what it was given.
 func (l *Local) drives(run protocol.RunID, status protocol.RunStatus, d *api.Driving) {
-	if status == protocol.Running && l.Keeper.Drives(run) {
+	if status == protocol.Running && l.Keeper != nil && l.Keeper.Drives(run) {
 		driven := true
 		*d = api.Driving{Driven: &driven}
 	}

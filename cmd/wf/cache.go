@@ -9,9 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wf/api"
-	"wf/cas"
 	"wf/protocol"
-	"wf/service/query"
 )
 
 func newCache(a *app) *cobra.Command {
@@ -32,17 +30,19 @@ not has a label: cold, short, ttl, model, tools, system, history, compaction, at
 				return usagef("--min-prefix %v: want a share, from 0 to 1.0", least)
 			}
 			ctx := cmd.Context()
-			return a.withRun(ctx, latestUnless(args), func(s *cas.Store, run protocol.RunID) error {
-				return a.cache(ctx, s, run, least)
-			})
+			return a.at(ctx, func(p *target) error { return a.cache(ctx, p, latestUnless(args), least) })
 		},
 	}
 	cmd.Flags().Float64Var(&least, "min-prefix", 0, "exit 1 if a prompt shares less than this of the one before; compactions aside")
 	return cmd
 }
 
-func (a *app) cache(ctx context.Context, s *cas.Store, run protocol.RunID, least float64) error {
-	out, err := query.Cache(ctx, a.Engine(s, nil), run)
+func (a *app) cache(ctx context.Context, here *target, arg string, least float64) error {
+	run, err := here.run(ctx, arg)
+	if err != nil {
+		return err
+	}
+	out, err := here.Cache(ctx, run)
 	if err != nil {
 		return err
 	}

@@ -10,10 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"wf/api"
-	"wf/cas"
 	"wf/protocol"
 	"wf/service/compose"
-	"wf/service/query"
 )
 
 func newCost(a *app) *cobra.Command {
@@ -32,21 +30,19 @@ attempts that failed too. A model without a price in the table has a cost that i
 				return usagef("--by %q: want %s", by, strings.Join(api.CostGroups, ", "))
 			}
 			ctx := cmd.Context()
-			return a.withRun(ctx, latestUnless(args), func(s *cas.Store, run protocol.RunID) error {
-				return a.cost(ctx, s, run, by)
-			})
+			return a.at(ctx, func(p *target) error { return a.cost(ctx, p, latestUnless(args), by) })
 		},
 	}
 	cmd.Flags().StringVar(&by, "by", "role", "what to add up for: "+strings.Join(api.CostGroups, ", "))
 	return cmd
 }
 
-func (a *app) cost(ctx context.Context, s *cas.Store, run protocol.RunID, by string) error {
-	table, err := a.Prices()
+func (a *app) cost(ctx context.Context, here *target, arg, by string) error {
+	run, err := here.run(ctx, arg)
 	if err != nil {
 		return err
 	}
-	out, err := query.Cost(ctx, s, run, by, table)
+	out, err := here.Cost(ctx, run, by)
 	if err != nil {
 		return err
 	}

@@ -8,8 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wf/api"
-	"wf/cas"
-	"wf/service/query"
+	"wf/protocol"
 )
 
 func newDiff(a *app) *cobra.Command {
@@ -23,24 +22,20 @@ that differs comes with what differs in it. Exit 1 when something does.`,
 		Args: takes(2, 2, "a run", "a second run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			return a.WithStore(ctx, func(s *cas.Store) error { return a.diff(ctx, s, args[0], args[1]) })
+			return a.at(ctx, func(p *target) error { return a.diff(ctx, p, args[0], args[1]) })
 		},
 	}
 }
 
-func (a *app) diff(ctx context.Context, s *cas.Store, left, right string) error {
-	var views [2]*api.Run
-	e := a.Engine(s, nil)
+func (a *app) diff(ctx context.Context, here *target, left, right string) error {
+	var runs [2]protocol.RunID
 	for i, arg := range []string{left, right} {
-		run, err := a.resolveRun(ctx, s, arg)
-		if err != nil {
-			return err
-		}
-		if views[i], err = e.View(ctx, run); err != nil {
+		var err error
+		if runs[i], err = here.run(ctx, arg); err != nil {
 			return err
 		}
 	}
-	d, err := query.Diff(ctx, s, views[0], views[1])
+	d, err := here.Diff(ctx, runs[0], runs[1])
 	if err != nil {
 		return err
 	}
@@ -55,7 +50,7 @@ func (a *app) diff(ctx context.Context, s *cas.Store, left, right string) error 
 	return err
 }
 
-func (a *app) diffLines(d api.Diff) error {
+func (a *app) diffLines(d *api.Diff) error {
 	p := paint{a.out.color}
 	var rows [][]string
 	shown := false

@@ -8,9 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wf/api"
-	"wf/cas"
 	"wf/protocol"
-	"wf/service/query"
 )
 
 func newExplain(a *app) *cobra.Command {
@@ -22,17 +20,17 @@ func newExplain(a *app) *cobra.Command {
 		Args: takes(1, 1, "a step, such as -1:coder#2"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			return a.WithStore(ctx, func(s *cas.Store) error { return a.explain(ctx, s, args[0]) })
+			return a.at(ctx, func(p *target) error { return a.explain(ctx, p, args[0]) })
 		},
 	}
 }
 
-func (a *app) explain(ctx context.Context, s *cas.Store, arg string) error {
-	at, err := a.resolveStep(ctx, s, arg)
+func (a *app) explain(ctx context.Context, here *target, arg string) error {
+	at, err := here.step(ctx, arg)
 	if err != nil {
 		return err
 	}
-	out, err := query.Explain(ctx, a.Engine(s, nil), at.run, at.step)
+	out, err := here.Explain(ctx, at.run, at.step)
 	if err != nil {
 		return err
 	}

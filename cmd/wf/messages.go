@@ -7,8 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"wf/api"
-	"wf/cas"
-	"wf/service/query"
 )
 
 func newMessages(a *app) *cobra.Command {
@@ -22,17 +20,17 @@ at any time. Its digest is that of the prompt event.`,
 		Args: takes(1, 1, "a step, such as -1:coder#2"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			return a.WithStore(ctx, func(s *cas.Store) error { return a.messages(ctx, s, args[0]) })
+			return a.at(ctx, func(p *target) error { return a.messages(ctx, p, args[0]) })
 		},
 	}
 }
 
-func (a *app) messages(ctx context.Context, s *cas.Store, arg string) error {
-	at, err := a.resolveStep(ctx, s, arg)
+func (a *app) messages(ctx context.Context, here *target, arg string) error {
+	at, err := here.step(ctx, arg)
 	if err != nil {
 		return err
 	}
-	m, err := query.Messages(ctx, a.Engine(s, nil), at.run, at.step)
+	m, err := here.Messages(ctx, at.run, at.step)
 	switch {
 	case err != nil:
 		return err

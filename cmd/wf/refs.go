@@ -97,27 +97,44 @@ func cutCIDPrefix(name string) string {
 // resolveRun reads a reference to a run.
 func (a *app) resolveRun(ctx context.Context, s *cas.Store, arg string) (protocol.RunID, error) {
 	r, err := a.resolve(ctx, s, arg)
-	switch {
-	case err != nil:
+	if err == nil {
+		err = r.mustBeRun(arg)
+	}
+	if err != nil {
 		return "", err
-	case r.block.Defined():
-		return "", usagef("%s is a block, a run is wanted; wf ls lists the runs", written(arg))
-	case r.step != "":
-		return "", usagef("%s is a step, a run is wanted: %s", written(arg), r.run)
 	}
 	return r.run, nil
+}
+
+// mustBeRun is an error of the command line where arg names something else.
+func (r ref) mustBeRun(arg string) error {
+	switch {
+	case r.block.Defined():
+		return usagef("%s is a block, a run is wanted; wf ls lists the runs", written(arg))
+	case r.step != "":
+		return usagef("%s is a step, a run is wanted: %s", written(arg), r.run)
+	}
+	return nil
 }
 
 // resolveStep reads a reference to a step of a run.
 func (a *app) resolveStep(ctx context.Context, s *cas.Store, arg string) (ref, error) {
 	r, err := a.resolve(ctx, s, arg)
-	switch {
-	case err != nil:
+	if err == nil {
+		err = r.mustBeStep(arg)
+	}
+	if err != nil {
 		return ref{}, err
-	case r.block.Defined() || r.step == "":
-		return ref{}, usagef("%s names no step; a step is named as in -1:coder#2, and wf show -1 lists them", written(arg))
 	}
 	return r, nil
+}
+
+// mustBeStep is an error of the command line where arg names something else.
+func (r ref) mustBeStep(arg string) error {
+	if r.block.Defined() || r.step == "" {
+		return usagef("%s names no step; a step is named as in -1:coder#2, and wf show -1 lists them", written(arg))
+	}
+	return nil
 }
 
 // runsLike are the runs whose ids begin with a name, whatever its case; a whole id is itself.

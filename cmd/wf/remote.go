@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -44,7 +43,7 @@ func (a *app) hubFlag(root *cobra.Command) {
 	f.StringVar(&a.reach.tokenFile, "hub-token-file", "", "file with the token for it (WF_HUB_TOKEN_FILE; a wf hub of yours on this machine needs none)")
 	f.StringVar(&a.reach.ca, "hub-ca", "", "certificate (PEM) that signed the server's, instead of those of the system")
 	for _, cmd := range root.Commands() {
-		if !local[cmd.Name()] {
+		if !local[cmd.Name()] && !everywhere[cmd.Name()] {
 			a.elsewhere(cmd, remotes[cmd.Name()])
 		}
 	}
@@ -58,10 +57,7 @@ func (a *app) elsewhere(cmd *cobra.Command, there func(*remote, context.Context,
 	}
 	if here := cmd.RunE; here != nil {
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
-			url := a.reach.url
-			if url == "" {
-				url = os.Getenv("WF_HUB")
-			}
+			url := a.hubURL()
 			switch {
 			case url == "":
 				return here(cmd, args)
@@ -137,13 +133,13 @@ func (r *remote) latest(ctx context.Context, name string) (protocol.RunID, error
 const maxPage = 500
 
 // named is the run of an id, or of the beginning of one.
-func (r *remote) named(ctx context.Context, name string) (protocol.RunID, error) {
-	name = strings.ToUpper(name)
+func (r *remote) named(ctx context.Context, wanted string) (protocol.RunID, error) {
+	name := strings.ToUpper(wanted)
 	l, err := r.api.Runs(ctx, client.Query{Text: name, Limit: maxPage, All: true})
 	if err != nil {
 		return "", err
 	}
-	var found []string
+	var found []protocol.RunID
 	for _, raw := range l.Items {
 		id, err := idOf(raw)
 		switch {
@@ -152,7 +148,7 @@ func (r *remote) named(ctx context.Context, name string) (protocol.RunID, error)
 		case string(id) == name:
 			return id, nil
 		case strings.HasPrefix(string(id), name):
-			found = append(found, string(id))
+			found = append(found, id)
 		}
 	}
 	switch len(found) {
@@ -166,11 +162,11 @@ func (r *remote) named(ctx context.Context, name string) (protocol.RunID, error)
 			return "", err
 		}
 		r.tellMissing(l)
-		return "", fail(protocol.ErrUnknownRun, "wf ls lists the runs", "%s has no run %s", r.url, name)
+		return "", fail(protocol.ErrUnknownRun, "", "no run %q in %s", wanted, r.url)
 	case 1:
-		return protocol.RunID(found[0]), nil
+		return found[0], nil
 	}
-	return "", fail(protocol.ErrAmbiguous, "", "%s fits %s", name, strings.Join(found, ", "))
+	return "", ambiguous(wanted, found, nil)
 }
 
 // tellMissing says whose runs are not in the list of a hub.

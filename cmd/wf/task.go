@@ -68,7 +68,7 @@ func (a *app) taskCostCommand() *cobra.Command {
 		Args:    takes(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			return a.withRun(ctx, latestUnless(args), func(s *cas.Store, run protocol.RunID) error { return a.cost(ctx, s, run, "task") })
+			return a.at(ctx, func(p *target) error { return a.cost(ctx, p, latestUnless(args), "task") })
 		},
 	}
 }
