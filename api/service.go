@@ -27,6 +27,8 @@ type Runs interface {
 	List(ctx context.Context, q Query) (*Page, error)
 	// Run is a run with some of its steps.
 	Run(ctx context.Context, run protocol.RunID, w Window) (*Run, error)
+	// Step is one visit of a run.
+	Step(ctx context.Context, run protocol.RunID, step string) (*RunStep, error)
 	// Graph is the picture of a run as SVG: its workflow with the path taken.
 	Graph(ctx context.Context, run protocol.RunID) ([]byte, error)
 	// Messages is what a visit was sent first.

@@ -40,6 +40,13 @@ type Step struct {
 	Inject protocol.Link `json:"-"`
 }
 
+// RunStep is a visit with the run that it is of: wf.step/v1.
+type RunStep struct {
+	Schema string         `json:"schema"`
+	Run    protocol.RunID `json:"run"`
+	*Step
+}
+
 // Attempt is one try of a visit.
 type Attempt struct {
 	Attempt int                 `json:"attempt"` // from 1

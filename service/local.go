@@ -88,6 +88,19 @@ func (l *Local) Run(ctx context.Context, run protocol.RunID, w api.Window) (*api
 	return v, err
 }
 
+// Step reads one visit.
+func (l *Local) Step(ctx context.Context, run protocol.RunID, step string) (*api.RunStep, error) {
+	v, err := l.Engine.ViewStep(ctx, run, step)
+	if err != nil {
+		return nil, err
+	}
+	x, err := query.StepOf(v, step)
+	if err != nil {
+		return nil, err
+	}
+	return &api.RunStep{Schema: "wf.step/v1", Run: v.ID, Step: x}, nil
+}
+
 // Graph draws the workflow of a run with the path it took.
 func (l *Local) Graph(ctx context.Context, run protocol.RunID) ([]byte, error) {
 	return query.Graph(ctx, l.Engine, run)

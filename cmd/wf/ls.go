@@ -11,10 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"wf/api"
-	"wf/cas"
 	"wf/protocol"
 	"wf/service/compose"
-	"wf/service/query"
 )
 
 // runStatuses are the states a run can be in.
@@ -50,22 +48,16 @@ func newLs(a *app) *cobra.Command {
 			if f.status != "" && !slices.Contains(runStatuses, f.status) {
 				return usagef("--status %q: want %s", f.status, strings.Join(runStatuses, ", "))
 			}
-			if missing, err := a.NoStoreYet(); err != nil || missing {
-				if err != nil {
-					return err
-				}
-				return a.lsHere(ctx, nil, f)
+			missing, err := a.NoStoreYet()
+			switch {
+			case a.hubURL() != "":
+			case err != nil:
+				return err
+			case missing:
+				none := &api.Page{}
+				return errors.Join(a.lsRows(none.Items, f), a.tellStore(ctx, none))
 			}
-			return a.WithStore(ctx, func(s *cas.Store) error {
-				rows, unread, err := query.Runs(ctx, a.Engine(s, nil), f.query())
-				if err != nil {
-					return err
-				}
-				if len(unread) == 0 || len(rows) > 0 || a.asJSON() {
-					err = a.lsHere(ctx, rows, f)
-				}
-				return errors.Join(err, errors.Join(unread...))
-			})
+			return a.at(ctx, func(t *target) error { return a.ls(ctx, t, f) })
 		},
 	}
 	flags := cmd.Flags()
@@ -105,14 +97,29 @@ func (a *app) lsRows(rows []api.Row, f lsFlags) error {
 	return a.runTable(rows)
 }
 
-// lsHere is lsRows of the store in use, which people are told, and where other runs are.
-func (a *app) lsHere(ctx context.Context, rows []api.Row, f lsFlags) error {
-	err := a.lsRows(rows, f)
-	dir, where, dirErr := a.StoreDir()
-	if err = errors.Join(err, dirErr); err != nil || a.asJSON() {
+// ls lists runs. Those that cannot be read hide no other, and are errors behind the list.
+func (a *app) ls(ctx context.Context, here *target, f lsFlags) error {
+	p, err := here.List(ctx, f.query())
+	if err != nil {
 		return err
 	}
-	if len(rows) == 0 && where == compose.ProjectDir {
+	var errs []error
+	if len(p.Unread) == 0 || len(p.Items) > 0 || a.asJSON() {
+		errs = append(errs, a.lsRows(p.Items, f), here.tell(ctx, p))
+	}
+	for _, err := range p.Unread {
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// tellStore says which store is in use, and where other runs are.
+func (a *app) tellStore(ctx context.Context, p *api.Page) error {
+	dir, where, err := a.StoreDir()
+	if err != nil || a.asJSON() {
+		return err
+	}
+	if len(p.Items) == 0 && where == compose.ProjectDir {
 		a.tellEarlier(ctx, ".", dir)
 	}
 	a.progress("store %s (%s)", dir, where)

@@ -17,8 +17,6 @@ import (
 // remotes are the commands that --hub sends to a server instead of the store of this machine.
 var remotes = map[string]func(*remote, context.Context, *pflag.FlagSet, []string) error{
 	"run":    (*remote).run,
-	"ls":     (*remote).ls,
-	"show":   (*remote).show,
 	"log":    (*remote).log,
 	"replay": (*remote).replay,
 	"watch":  (*remote).watchRun,
@@ -100,7 +98,7 @@ func (r *remote) find(ctx context.Context, arg string) (run protocol.RunID, step
 	if step != "" {
 		id, err := protocol.ParseStepID(step)
 		if err != nil {
-			return "", "", usagef("%s: %v", written(arg), err)
+			return "", "", usagef("%v; a step is named as in -1:coder#2", err)
 		}
 		step = id.String()
 	}

@@ -7,15 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-
-	"github.com/spf13/pflag"
+	"strings"
 
 	"wf/api"
 	"wf/cas"
 	"wf/hub/client"
 	"wf/hub/queue"
 	"wf/protocol"
-	"wf/service/query"
 )
 
 // view reads a run to show it, with the answer as it came: all of it as JSON, its last steps to a
@@ -134,50 +132,13 @@ func (r *remote) outcome(v *api.Run, raw []byte) error {
 	return r.showOutcome(v)
 }
 
-// ls is wf ls; at a hub each run has its agent.
-func (r *remote) ls(ctx context.Context, f *pflag.FlagSet, _ []string) error {
-	limit, q, err := lsQuery(f)
-	if err != nil {
-		return err
+// tellList says whose runs a hub does not list, and which no agent has begun yet.
+func (r *remote) tellList(ctx context.Context, p *api.Page) error {
+	if len(p.Missing) > 0 {
+		r.progress("the runs of %s are not listed: no answer from there", strings.Join(p.Missing, ", "))
 	}
-	var rows []api.Row
-	var raws []json.RawMessage
-	for {
-		q.Limit = maxPage
-		if limit > 0 {
-			q.Limit = min(maxPage, limit-len(rows))
-		}
-		l, err := r.api.Runs(ctx, q)
-		if err != nil {
-			return err
-		}
-		if q.Before == "" {
-			r.tellMissing(l)
-		}
-		for _, raw := range l.Items {
-			var row api.Row
-			if err := json.Unmarshal(raw, &row); err != nil {
-				return fmt.Errorf("list of %s: %w", r.url, err)
-			}
-			rows, raws = append(rows, row), append(raws, raw)
-		}
-		if q.Before = l.Next; l.Next == "" || limit > 0 && len(rows) >= limit {
-			break
-		}
-	}
-	switch r.format {
-	case "json":
-		return r.answerJSON(map[string]any{"schema": "wf.runs/v1", "items": nonNil(raws)})
-	case "jsonl":
-		for _, raw := range raws {
-			if err := line(r.out, raw); err != nil {
-				return err
-			}
-		}
+	if r.asJSON() {
 		return nil
-	}
-	if err := r.lsRows(rows, lsFlags{limit: limit, status: q.Status, tag: q.Tag, workflow: q.Workflow}); err != nil {
-		return err
 	}
 	return r.tellQueue(ctx)
 }
@@ -204,75 +165,6 @@ func (r *remote) tellQueue(ctx context.Context) error {
 }
 
 func (r *remote) answerJSON(v any) error { return r.app.answer(v) }
-
-// lsQuery reads the flags of wf ls.
-func lsQuery(f *pflag.FlagSet) (limit int, q client.Query, err error) {
-	get := func(name string) string {
-		if flag := f.Lookup(name); flag != nil {
-			return flag.Value.String()
-		}
-		return ""
-	}
-	q = client.Query{Status: get("status"), Tag: get("tag"), Workflow: get("workflow"), All: get("all") == "true"}
-	limit, err = f.GetInt("limit")
-	return limit, q, err
-}
-
-// show is wf show.
-func (r *remote) show(ctx context.Context, f *pflag.FlagSet, args []string) error {
-	limit, err := f.GetInt("limit")
-	if err != nil {
-		return err
-	}
-	before, err := f.GetInt64("before")
-	if err != nil {
-		return err
-	}
-	w, err := r.checkWindow(api.Window{Limit: limit, Before: protocol.Seq(before)})
-	if err != nil {
-		return err
-	}
-	arg := latestUnless(args)
-	if l, err := protocol.ParseLink(written(arg)); err == nil {
-		data, err := (&remoteBlocks{api: r.api}).Block(ctx, l)
-		if err != nil {
-			return err
-		}
-		return r.writeBlock(l, data)
-	}
-	run, step, err := r.find(ctx, arg)
-	if err != nil {
-		return err
-	}
-	if step != "" {
-		w = api.Window{}
-	}
-	v, raw, err := r.window(ctx, run, w)
-	switch {
-	case err != nil:
-		return err
-	case step == "" && r.asJSON():
-		return r.pass(raw)
-	case step == "":
-		return r.showRun(v)
-	}
-	s, err := query.StepOf(v, step)
-	if err != nil {
-		return err
-	}
-	if r.asJSON() {
-		return r.answerJSON(stepJSON{"wf.step/v1", v.ID, s})
-	}
-	atRest(v)
-	return r.showStep(s)
-}
-
-// stepJSON is wf.step/v1.
-type stepJSON struct {
-	Schema string         `json:"schema"`
-	Run    protocol.RunID `json:"run"`
-	*api.Step
-}
 
 // remoteBlocks reads blocks of a server, and keeps those that were read. Each is hashed.
 type remoteBlocks struct {

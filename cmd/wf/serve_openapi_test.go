@@ -210,6 +210,7 @@ func TestEveryAnswerIsAsItIsDescribed(t *testing.T) {
 	c.holds("GET", at+"/steps/"+url.PathEscape("writer#2")+"/diff", nil, 200, "Diff")
 	c.holds("GET", at+"/steps/"+url.PathEscape("writer#1")+"/diff", nil, 200, "Diff")
 	c.holds("GET", at+"/steps/"+url.PathEscape("writer#2")+"/explain", nil, 200, "Explanation")
+	c.holds("GET", at+"/steps/"+url.PathEscape("writer#2"), nil, 200, "Step")
 	c.holds("GET", at+"/cache", nil, 200, "Cache")
 	c.holds("GET", at+"/diff/"+string(run), nil, 200, "RunDiff")
 	c.holds("GET", at+"/verify", nil, 200, "Verify")

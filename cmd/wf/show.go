@@ -10,9 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"wf/api"
-	"wf/cas"
 	"wf/protocol"
-	"wf/service/query"
 )
 
 func newShow(a *app) *cobra.Command {
@@ -28,7 +26,7 @@ of a long run: where there are earlier ones, the output ends with the command th
 		Args: takes(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			return a.WithStore(ctx, func(s *cas.Store) error { return a.show(ctx, s, latestUnless(args), w) })
+			return a.at(ctx, func(t *target) error { return a.show(ctx, t, latestUnless(args), w) })
 		},
 	}
 	cmd.Flags().BoolVar(&a.every, "all", false, "every step, items of a fan-out on lines of their own")
@@ -60,21 +58,23 @@ func (a *app) checkWindow(w api.Window) (api.Window, error) {
 	return w, nil
 }
 
-func (a *app) show(ctx context.Context, s *cas.Store, arg string, w api.Window) error {
+func (a *app) show(ctx context.Context, here *target, arg string, w api.Window) error {
 	w, err := a.checkWindow(w)
 	if err != nil {
 		return err
 	}
-	at, err := a.resolve(ctx, s, arg)
-	if err != nil {
+	at, err := here.find(ctx, arg)
+	switch {
+	case err != nil:
 		return err
-	}
-	if at.block.Defined() {
-		return a.showBlock(ctx, s, at.block)
-	}
-	e := a.Engine(s, nil)
-	if at.step == "" {
-		v, err := e.ViewWindow(ctx, at.run, w)
+	case at.block.Defined():
+		data, err := here.Block(ctx, at.block)
+		if err != nil {
+			return err
+		}
+		return a.writeBlock(at.block, data)
+	case at.step == "":
+		v, err := here.Run(ctx, at.run, w)
 		if err != nil {
 			return err
 		}
@@ -83,23 +83,14 @@ func (a *app) show(ctx context.Context, s *cas.Store, arg string, w api.Window) 
 		}
 		return a.showRun(v)
 	}
-	v, err := e.ViewStep(ctx, at.run, at.step)
-	if err != nil {
-		return err
-	}
-	step, err := query.StepOf(v, at.step)
+	step, err := here.Step(ctx, at.run, at.step)
 	if err != nil {
 		return err
 	}
 	if a.asJSON() {
-		return a.answer(struct {
-			Schema string         `json:"schema"`
-			Run    protocol.RunID `json:"run"`
-			*api.Step
-		}{"wf.step/v1", v.ID, step})
+		return a.answer(step)
 	}
-	atRest(v)
-	return a.showStep(step)
+	return a.showStep(step.Step)
 }
 
 func (a *app) showRun(v *api.Run) error {
@@ -238,13 +229,4 @@ func visits(from, to int) string {
 		return fmt.Sprintf("visit %d", from)
 	}
 	return fmt.Sprintf("visits %d–%d", from, to)
-}
-
-// showBlock shows a record as DAG-JSON, a payload as it is.
-func (a *app) showBlock(ctx context.Context, s *cas.Store, l protocol.Link) error {
-	data, err := s.Block(ctx, l)
-	if err != nil {
-		return err
-	}
-	return a.writeBlock(l, data)
 }

@@ -16,12 +16,14 @@ import (
 // names. A command that is written against a target is the same at both.
 type target struct {
 	api.Service
+	protocol.Blocks
 	find func(ctx context.Context, arg string) (ref, error)
-	name string // of the store's directory, or the address
+	tell func(ctx context.Context, p *api.Page) error // what people should know behind a list of runs
+	name string                                       // of the store's directory, or the address
 }
 
 // everywhere are the commands that work at a target.
-var everywhere = map[string]bool{"cache": true, "cost": true, "diff": true, "explain": true, "messages": true}
+var everywhere = map[string]bool{"cache": true, "cost": true, "diff": true, "explain": true, "ls": true, "messages": true, "show": true}
 
 // hubURL is the address of the server that commands work at; "" is the store of this machine.
 func (a *app) hubURL() string { return cmp.Or(a.reach.url, os.Getenv("WF_HUB")) }
@@ -31,7 +33,7 @@ func (a *app) at(ctx context.Context, f func(*target) error) error {
 	url := a.hubURL()
 	if url == "" {
 		return a.WithStore(ctx, func(s *cas.Store) error {
-			return f(&target{Service: &service.Local{Setup: a.Setup, Store: s, Engine: a.Engine(s, nil)}, name: s.Dir(),
+			return f(&target{Service: &service.Local{Setup: a.Setup, Store: s, Engine: a.Engine(s, nil)}, Blocks: s, name: s.Dir(), tell: a.tellStore,
 				find: func(ctx context.Context, arg string) (ref, error) { return a.resolve(ctx, s, arg) }})
 		})
 	}
@@ -40,7 +42,7 @@ func (a *app) at(ctx context.Context, f func(*target) error) error {
 		return err
 	}
 	defer r.api.Close()
-	return f(&target{Service: client.Service{API: r.api}, name: url, find: func(ctx context.Context, arg string) (ref, error) {
+	return f(&target{Service: client.Service{API: r.api}, Blocks: &remoteBlocks{api: r.api}, name: url, tell: r.tellList, find: func(ctx context.Context, arg string) (ref, error) {
 		if l, err := protocol.ParseLink(written(arg)); err == nil {
 			return ref{block: l}, nil
 		}

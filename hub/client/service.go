@@ -91,6 +91,11 @@ func (s Service) Run(ctx context.Context, run protocol.RunID, w api.Window) (*ap
 	}
 }
 
+// Step is one visit of a run.
+func (s Service) Step(ctx context.Context, run protocol.RunID, step string) (*api.RunStep, error) {
+	return get[api.RunStep](ctx, s.API, runPath(run, "steps", step))
+}
+
 // Graph is the picture of a run as SVG.
 func (s Service) Graph(ctx context.Context, run protocol.RunID) (svg []byte, err error) {
 	return svg, s.API.read(ctx, runPath(run, "graph"), &svg)

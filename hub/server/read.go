@@ -170,6 +170,22 @@ func (s *Server) graph(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+func (s *Server) step(w http.ResponseWriter, r *http.Request) error {
+	step, err := stepOf(r)
+	if err != nil {
+		return err
+	}
+	if _, err := query(r); err != nil {
+		return err
+	}
+	v, err := s.Service.Step(r.Context(), runOf(r), step)
+	if err != nil {
+		return err
+	}
+	reply.JSON(w, http.StatusOK, v)
+	return nil
+}
+
 // ofStep answers for one visit.
 func ofStep[T any](get func(api.Service, context.Context, protocol.RunID, string) (T, error)) func(*Server, http.ResponseWriter, *http.Request) error {
 	return func(s *Server, w http.ResponseWriter, r *http.Request) error {

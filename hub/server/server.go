@@ -52,6 +52,7 @@ var routes = []route{
 	{"POST", "/v1/runs", guard.Run, (*Server).start},
 	{"GET", "/v1/runs/{id}", guard.Read, (*Server).run},
 	{"GET", "/v1/runs/{id}/graph", guard.Read, (*Server).graph},
+	{"GET", "/v1/runs/{id}/steps/{step}", guard.Read, (*Server).step},
 	{"GET", "/v1/runs/{id}/steps/{step}/messages", guard.Read, ofStep(api.Service.Messages)},
 	{"GET", "/v1/runs/{id}/steps/{step}/diff", guard.Read, ofStep(api.Service.VisitDiff)},
 	{"GET", "/v1/runs/{id}/steps/{step}/explain", guard.Read, ofStep(api.Service.Explain)},

@@ -44,6 +44,10 @@ func (s *shop) Run(_ context.Context, r protocol.RunID, w api.Window) (*api.Run,
 	return &api.Run{ID: r, Driving: s.driving()}, s.note("run %s %+v", r, w)
 }
 
+func (s *shop) Step(_ context.Context, r protocol.RunID, step string) (*api.RunStep, error) {
+	return &api.RunStep{Run: r, Step: &api.Step{ID: step}}, s.note("step %s %s", r, step)
+}
+
 func (s *shop) driving() api.Driving {
 	if s.moving {
 		return api.Driving{Driven: &s.moving}
@@ -168,6 +172,7 @@ func TestRequestsReachTheBackendAndNothingElseDoes(t *testing.T) {
 		{"steps before nothing", "GET", "/v1/runs/R?before=0", "", 400, "bad_request"},
 		{"an unknown run", "GET", "/v1/runs/X", "", 404, "unknown_session"},
 		{"its graph", "GET", "/v1/runs/R/graph", "", 200, "graph R"},
+		{"a step", "GET", "/v1/runs/R/steps/coder%232", "", 200, "step R coder#2"},
 		{"messages of a step", "GET", "/v1/runs/R/steps/coder%232/messages", "", 200, "messages R coder#2"},
 		{"messages of an item", "GET", "/v1/runs/R/steps/coder%231%5B0%5D/messages", "", 200, "messages R coder#1[0]"},
 		{"messages of no step", "GET", "/v1/runs/R/steps/coder/messages", "", 400, "bad_request"},
