@@ -13,13 +13,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Help is as wide as it is where no terminal tells a width, whatever a test of this package runs first.
-func init() {
-	if err := os.Setenv("__FANG_TEST_WIDTH", "120"); err != nil {
-		panic(err)
-	}
-}
-
 // What ls, show and log look like on a terminal of 80 columns, with colours, in their columns: of runs whose
 // ids, times and durations are the same for ever, since they come from archives.
 func TestScreens(t *testing.T) {

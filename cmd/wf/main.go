@@ -17,16 +17,12 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/signal"
 	"strings"
 	"syscall"
 
-	"charm.land/fang/v2"
-	"charm.land/lipgloss/v2"
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"golang.org/x/sys/unix"
 
 	"wf/agentkit/sandbox"
@@ -58,21 +54,10 @@ func Main(args []string) int {
 	return a.finish(err)
 }
 
-// execute runs the command that was asked for, with the help pages of fang. fang is not shown
-// the error: it asks the terminal for its colours before it hands an error on, in raw mode and
-// on the stdin that a question may still be read from, and waits for an answer.
+// execute runs the command that was asked for. Its error is shown by finish.
 func execute(ctx context.Context, root *cobra.Command) error {
 	root.SilenceUsage, root.SilenceErrors, root.Version = true, true, version()
-	var failed error
-	pages := &cobra.Command{Use: root.Use, Run: func(pages *cobra.Command, _ []string) {
-		root.SetHelpFunc(pages.HelpFunc())
-		failed = root.ExecuteContext(ctx)
-	}}
-	pages.SetArgs([]string{})
-	if err := fang.Execute(ctx, pages, fang.WithoutManpage(), fang.WithoutCompletions(), fang.WithColorSchemeFunc(plainScheme)); err != nil {
-		return err
-	}
-	return failed
+	return root.ExecuteContext(ctx)
 }
 
 // usage marks an error of the command line, which cobra reports without a code.
@@ -112,9 +97,6 @@ func withSignals(parent context.Context) (context.Context, context.CancelFunc) {
 	return ctx, func() { cancel(nil) }
 }
 
-// plainScheme keeps help within the terminal's own colours.
-func plainScheme(light lipgloss.LightDarkFunc) fang.ColorScheme { return fang.AnsiColorScheme(light) }
-
 // newRoot is the tree of commands.
 func newRoot(a *app) *cobra.Command {
 	root := &cobra.Command{
@@ -151,27 +133,11 @@ wf help language shows how to write workflows, wf help exit-codes what the exit 
 		root.AddCommand(cmd)
 	}
 	root.AddCommand(exitCodesTopic(), languageHelp(a))
+	root.SetHelpFunc(a.help)
 	root.SetHelpCommand(newHelp(a))
 	a.hubFlag(root)
-	for _, cmd := range root.Commands() {
-		ownFlagsFirst(cmd)
-	}
 	a.offer(root)
 	return root
-}
-
-// ownFlagsFirst has the help of a command leave out the flags that all commands have but -o,
-// among which its own would be hard to find.
-func ownFlagsFirst(cmd *cobra.Command) {
-	if !cmd.Runnable() && !cmd.HasSubCommands() {
-		return // a topic
-	}
-	cmd.SetHelpFunc(func(cmd *cobra.Command, args []string) {
-		root := cmd.Root()
-		root.PersistentFlags().VisitAll(func(f *pflag.Flag) { f.Hidden = f.Name != "output" })
-		root.HelpFunc()(cmd, args)
-		fmt.Fprintln(cmd.OutOrStdout(), "  Every command has --store, --hub, -q, -v and more: wf --help")
-	})
 }
 
 // known refuses what is no command, and names those that it may have meant.
