@@ -172,7 +172,6 @@ var exceptions = []struct {
 		"Ctrl-C suspends a run here, and leaves one that is elsewhere"},
 	{lazy.Regexp(`("request_id": ?)"[A-Z2-7]{26}"`), `$1""`, "what is sent has an id, so that it begins one run however often it is sent"},
 	{lazy.Regexp(`,\n? *"agent": ?"[^"]*"`), "", "a hub says which agent has a run"},
-	{lazy.Regexp(`\bdesk-[0-9a-f]{8}\b`), "desk", "a daemon without a token of its own has a name by chance"},
 }
 
 // excepting are the exceptions that were needed.
