@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"io"
 
 	"wf/protocol"
 )
@@ -13,6 +14,7 @@ type Service interface {
 	Workflows
 	Runs
 	Driver
+	Archive
 }
 
 // Workflows shows what can be started.
@@ -69,4 +71,11 @@ type Driver interface {
 	Fork(ctx context.Context, run protocol.RunID, f Fork) (protocol.RunID, error)
 	// Send queues a text of another source for a run.
 	Send(ctx context.Context, run protocol.RunID, m Message) error
+}
+
+// Archive takes runs elsewhere.
+type Archive interface {
+	// Export writes a run, with the runs of its sub-workflows, as one CARv1 archive. Where it fails
+	// once something was written, that is no archive of the run.
+	Export(ctx context.Context, run protocol.RunID, w io.Writer) error
 }

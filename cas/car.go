@@ -85,6 +85,29 @@ func newCARReader(r io.Reader) (*carReader, error) {
 	return c, nil
 }
 
+// CountCAR counts what an archive of Export holds, to its end. What it reads is not checked by hash.
+func CountCAR(r io.Reader) (Stats, error) {
+	c, err := newCARReader(r)
+	if err != nil {
+		return Stats{}, err
+	}
+	st := Stats{Runs: len(c.roots) - 1}
+	if len(c.roots) > 0 {
+		st.Root = c.roots[0]
+	}
+	for {
+		_, err := c.section()
+		if errors.Is(err, io.EOF) {
+			st.Bytes = c.offset
+			return st, nil
+		}
+		if err != nil {
+			return Stats{}, err
+		}
+		st.Blocks++
+	}
+}
+
 // unwrap skips to the version 1 part of a version 2 file.
 func (c *carReader) unwrap() error {
 	var head [len(carV2Pragma) + 40]byte

@@ -231,6 +231,12 @@ func TestAnArchiveHoldsChildren(t *testing.T) {
 	if err != nil || st.Runs != 2 {
 		t.Fatalf("%+v, %v", st, err)
 	}
+	if counted, err := CountCAR(bytes.NewReader(out.Bytes())); err != nil || counted != st {
+		t.Errorf("counted are %+v of %+v, %v", counted, st, err)
+	}
+	if _, err := CountCAR(bytes.NewReader(out.Bytes()[:out.Len()-1])); err == nil {
+		t.Error("an archive without its last byte is counted")
+	}
 	r, err := VerifyCAR(t.Context(), bytes.NewReader(out.Bytes()), VerifyOptions{})
 	if err != nil || r.Checked.Events != 16 {
 		t.Errorf("%d events, %v", r.Checked.Events, err)

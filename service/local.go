@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"sync"
 
@@ -186,4 +187,14 @@ func (l *Local) Cost(ctx context.Context, run protocol.RunID, by string) (*api.C
 		return nil, err
 	}
 	return query.Cost(ctx, l.Store, run, by, table)
+}
+
+// Export writes a run, with the runs of its sub-workflows, as an archive.
+func (l *Local) Export(ctx context.Context, run protocol.RunID, w io.Writer) error {
+	children, err := l.Engine.Descendants(ctx, run)
+	if err != nil {
+		return err
+	}
+	_, err = cas.Export(ctx, w, l.Store, run, children...)
+	return err
 }

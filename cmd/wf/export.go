@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -25,15 +26,15 @@ it, wf import reads it elsewhere.`,
 		Annotations: map[string]string{formatsKey: ""},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			return a.withRun(ctx, args[0], func(s *cas.Store, run protocol.RunID) error { return a.export(ctx, s, run, out) })
+			return a.at(ctx, func(t *target) error { return a.export(ctx, t, args[0], out) })
 		},
 	}
 	cmd.Flags().StringVarP(&out, "output", "o", "-", "the file to write, - is stdout")
 	return cmd
 }
 
-func (a *app) export(ctx context.Context, s *cas.Store, run protocol.RunID, path string) error {
-	children, err := a.Engine(s, nil).Descendants(ctx, run)
+func (a *app) export(ctx context.Context, here *target, arg, path string) error {
+	run, err := here.run(ctx, arg)
 	if err != nil {
 		return err
 	}
@@ -41,8 +42,7 @@ func (a *app) export(ctx context.Context, s *cas.Store, run protocol.RunID, path
 		if a.out.tty {
 			return usagef("an archive is no text; name a file with -o run.car")
 		}
-		_, err := cas.Export(ctx, a.out.Writer, s, run, children...)
-		return err
+		return here.Export(ctx, run, a.out.Writer)
 	}
 	to, err := compose.OutFile(path)
 	if err != nil {
@@ -50,9 +50,11 @@ func (a *app) export(ctx context.Context, s *cas.Store, run protocol.RunID, path
 	}
 	defer to.Close()
 	var stats cas.Stats
-	err = to.Replace(func(w io.Writer) (err error) {
-		stats, err = cas.Export(ctx, w, s, run, children...)
-		return err
+	err = to.Replace(func(w io.Writer) error {
+		return archived(ctx, here, run, func(r io.Reader) (err error) {
+			stats, err = cas.CountCAR(io.TeeReader(r, w))
+			return err
+		})
 	})
 	if err != nil {
 		return err
@@ -64,3 +66,25 @@ func (a *app) export(ctx context.Context, s *cas.Store, run protocol.RunID, path
 	a.progress("wrote %s%s: %d blocks, %d bytes, root %s", path, with, stats.Blocks, stats.Bytes, stats.Root)
 	return nil
 }
+
+// archived has f read the archive of a run as it comes. Its error is that of the archive, where that failed.
+func archived(ctx context.Context, here *target, run protocol.RunID, f func(io.Reader) error) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	r, w := io.Pipe()
+	sent := make(chan error, 1)
+	go func() {
+		err := here.Export(ctx, run, w)
+		sent <- err
+		w.CloseWithError(err)
+	}()
+	read := f(r)
+	r.CloseWithError(errStopped) // where f did not read all of it
+	if err := <-sent; err != nil && !errors.Is(err, errStopped) {
+		return err
+	}
+	return read
+}
+
+// errStopped ends an archive that is not read to its end.
+var errStopped = errors.New("the archive is not read to its end")

@@ -23,7 +23,7 @@ type target struct {
 }
 
 // everywhere are the commands that work at a target.
-var everywhere = map[string]bool{"cache": true, "cost": true, "diff": true, "explain": true, "ls": true, "messages": true, "show": true}
+var everywhere = map[string]bool{"cache": true, "cost": true, "diff": true, "explain": true, "export": true, "ls": true, "messages": true, "show": true, "verify": true}
 
 // hubURL is the address of the server that commands work at; "" is the store of this machine.
 func (a *app) hubURL() string { return cmp.Or(a.reach.url, os.Getenv("WF_HUB")) }

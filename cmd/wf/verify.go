@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -59,6 +60,12 @@ seen. Where that was done on purpose, --forget has the heads that are there now 
 			case archive:
 				return a.verifyCAR(cmd.Context(), args[0], o)
 			}
+			if url := a.hubURL(); url != "" {
+				if len(args) == 0 || forget || mend {
+					return usagef("at %s the archive of one run is proved here: name a run; a store is verified where it is", url)
+				}
+				return a.at(cmd.Context(), func(t *target) error { return a.verifyThere(cmd.Context(), t, args[0], o) })
+			}
 			return a.verifyStore(cmd.Context(), args, o, forget, mend)
 		},
 	}
@@ -81,6 +88,26 @@ func (a *app) verifyCAR(ctx context.Context, path string, o cas.VerifyOptions) e
 	}
 	r.Findings = faults(r.Findings)
 	return a.report(r, path)
+}
+
+// verifyThere proves a run of a server: its archive is read and hashed here, since the word of another machine
+// proves nothing.
+func (a *app) verifyThere(ctx context.Context, here *target, arg string, o cas.VerifyOptions) error {
+	run, err := here.run(ctx, arg)
+	if err != nil {
+		return err
+	}
+	var r cas.Report
+	err = archived(ctx, here, run, func(from io.Reader) (err error) {
+		o.Run = run
+		r, err = cas.VerifyCAR(ctx, from, o)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	r.Findings = faults(r.Findings)
+	return a.report(r, "run "+string(run))
 }
 
 // anotherArchive is what helps with an archive that is damaged: nothing can be put into it.

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"net/url"
 	"strconv"
 
@@ -190,4 +191,9 @@ func (s Service) Fork(ctx context.Context, run protocol.RunID, x api.Fork) (prot
 // Send queues a text of another source for a run.
 func (s Service) Send(ctx context.Context, run protocol.RunID, x api.Message) error {
 	return s.act(ctx, run, "messages", x)
+}
+
+// Export writes a run as an archive. It is the caller's to prove by hash.
+func (s Service) Export(ctx context.Context, run protocol.RunID, w io.Writer) error {
+	return s.API.download(ctx, runPath(run, "archive"), w)
 }

@@ -21,6 +21,7 @@ var errForeignAnswer = &protocol.Error{Code: "bad_answer", Message: "the agent a
 var policies = map[string]string{
 	"application/json":              sandboxed,
 	"application/x-ndjson":          sandboxed,
+	"application/vnd.ipld.car":      sandboxed,
 	"application/vnd.ipld.dag-cbor": sandboxed,
 	"application/vnd.ipld.raw":      sandboxed,
 	"text/event-stream":             sandboxed,

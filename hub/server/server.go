@@ -58,6 +58,7 @@ var routes = []route{
 	{"GET", "/v1/runs/{id}/steps/{step}/explain", guard.Read, ofStep(api.Service.Explain)},
 	{"GET", "/v1/runs/{id}/diff/{other}", guard.Read, (*Server).diff},
 	{"GET", "/v1/runs/{id}/cache", guard.Read, whole(api.Service.Cache)},
+	{"GET", "/v1/runs/{id}/archive", guard.Read, (*Server).archive},
 	{"GET", "/v1/runs/{id}/verify", guard.Read, whole(api.Service.Verify)},
 	{"GET", "/v1/runs/{id}/cost", guard.Read, (*Server).cost},
 	{"POST", "/v1/runs/{id}/answer", guard.Answer, (*Server).answer},

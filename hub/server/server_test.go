@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"net/http"
 	"net/http/httptest"
@@ -75,6 +76,17 @@ func (s *shop) Cache(_ context.Context, r protocol.RunID) (*api.Cache, error) {
 }
 func (s *shop) Verify(_ context.Context, r protocol.RunID) (*api.Report, error) {
 	return &api.Report{}, s.note("verify %s", r)
+}
+func (s *shop) Export(_ context.Context, r protocol.RunID, w io.Writer) error {
+	if r == "CUT" {
+		_, err := io.WriteString(w, "half")
+		return errors.Join(err, protocol.ErrCorrupt)
+	}
+	if err := s.note("export %s", r); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, "archive")
+	return err
 }
 func (s *shop) Cost(_ context.Context, r protocol.RunID, by string) (*api.Cost, error) {
 	return &api.Cost{}, s.note("cost %s %s", r, by)
@@ -180,6 +192,7 @@ func TestRequestsReachTheBackendAndNothingElseDoes(t *testing.T) {
 		{"two runs", "GET", "/v1/runs/R/diff/Q", "", 200, "diff of R and Q"},
 		{"why", "GET", "/v1/runs/R/steps/coder%232/explain", "", 200, "explain R coder#2"},
 		{"the cache", "GET", "/v1/runs/R/cache", "", 200, "cache R"},
+		{"an archive", "GET", "/v1/runs/R/archive", "", 200, "export R"},
 		{"verify", "GET", "/v1/runs/R/verify", "", 200, "verify R"},
 		{"cost", "GET", "/v1/runs/R/cost", "", 200, "cost R role"},
 		{"cost by model", "GET", "/v1/runs/R/cost?by=model", "", 200, "cost R model"},
@@ -341,4 +354,14 @@ func TestAPayloadInChunksIsGivenAsAWhole(t *testing.T) {
 	if whole.Body.String() != text || whole.Header().Get("Content-Type") != mediaRaw || whole.Header().Get("ETag") == list.Header().Get("ETag") {
 		t.Errorf("the payload is %d bytes of %s, ETag %s", whole.Body.Len(), whole.Header().Get("Content-Type"), whole.Header().Get("ETag"))
 	}
+}
+
+// What was sent until a damaged block was met is no archive: the client must see that it is not whole.
+func TestAnArchiveThatFailsBreaksOff(t *testing.T) {
+	defer func() {
+		if why := recover(); why != http.ErrAbortHandler {
+			t.Errorf("the answer ended well: %v", why)
+		}
+	}()
+	ask(&shop{}, guard.AllScopes, "GET", "/v1/runs/CUT/archive", "")
 }
