@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/url"
+	"slices"
 	"strconv"
 
 	"wf/api"
@@ -22,6 +23,18 @@ func get[T any](ctx context.Context, a *API, path string) (*T, error) {
 	return v, a.read(ctx, path, v)
 }
 
+// sound is nil for an answer as wf gives it. Others are shown to people too, by code that counts on what is always there.
+func sound(is bool, path string) error {
+	if is {
+		return nil
+	}
+	return &protocol.Error{Code: "bad_answer", Message: "GET " + path + ": the answer lacks what every server of wf sends, or repeats a page",
+		Hint: "is this address that of a wf serve or wf hub, of this version?"}
+}
+
+// without reports whether a list has no null in it.
+func without[T any](list []*T) bool { return !slices.Contains(list, nil) }
+
 // Workflows lists what can be started.
 func (s Service) Workflows(ctx context.Context) ([]api.Workflow, error) {
 	l, err := get[struct{ Items []api.Workflow }](ctx, s.API, "/v1/workflows")
@@ -31,6 +44,7 @@ func (s Service) Workflows(ctx context.Context) ([]api.Workflow, error) {
 // List lists runs. What a server lists at once is bounded (api.MaxLimit): more are read in pages.
 func (s Service) List(ctx context.Context, q api.Query) (*api.Page, error) {
 	var all *api.Page
+	read := map[protocol.RunID]bool{}
 	for want := q.Limit; ; {
 		part := Query{Status: string(q.Status), Workflow: q.Workflow, Tag: q.Tag, Text: q.Text, Before: string(q.Before), All: q.All, Limit: api.MaxLimit}
 		if want > 0 {
@@ -47,7 +61,10 @@ func (s Service) List(ctx context.Context, q api.Query) (*api.Page, error) {
 		if all.Next == nil || want > 0 && len(all.Items) >= q.Limit {
 			return all, nil
 		}
-		if q.Before = *all.Next; want > 0 {
+		if err := sound(!read[*all.Next], "/v1/runs"); err != nil {
+			return nil, err
+		}
+		if q.Before, read[*all.Next] = *all.Next, true; want > 0 {
 			want = q.Limit - len(all.Items)
 		}
 	}
@@ -77,6 +94,9 @@ func (s Service) Run(ctx context.Context, run protocol.RunID, w api.Window) (*ap
 		if err != nil {
 			return nil, err
 		}
+		if err := sound(without(page.Steps) && (page.Earlier == 0 || w.Before == 0 || page.Earlier < w.Before), path); err != nil {
+			return nil, err
+		}
 		if newest == nil {
 			newest = page
 		}
@@ -94,7 +114,12 @@ func (s Service) Run(ctx context.Context, run protocol.RunID, w api.Window) (*ap
 
 // Step is one visit of a run.
 func (s Service) Step(ctx context.Context, run protocol.RunID, step string) (*api.RunStep, error) {
-	return get[api.RunStep](ctx, s.API, runPath(run, "steps", step))
+	path := runPath(run, "steps", step)
+	x, err := get[api.RunStep](ctx, s.API, path)
+	if err == nil {
+		err = sound(x.Step != nil, path)
+	}
+	return x, err
 }
 
 // Graph is the picture of a run as SVG.
@@ -124,12 +149,22 @@ func (s Service) Explain(ctx context.Context, run protocol.RunID, step string) (
 
 // Cache compares every prompt of a run with the one before it.
 func (s Service) Cache(ctx context.Context, run protocol.RunID) (*api.Cache, error) {
-	return get[api.Cache](ctx, s.API, runPath(run, "cache"))
+	path := runPath(run, "cache")
+	c, err := get[api.Cache](ctx, s.API, path)
+	if err == nil {
+		err = sound(without(c.Items) && (c.Compactions == 0 || c.MinCompacted != nil), path)
+	}
+	return c, err
 }
 
 // Cost sums what model calls used.
 func (s Service) Cost(ctx context.Context, run protocol.RunID, by string) (*api.Cost, error) {
-	return get[api.Cost](ctx, s.API, runPath(run, "cost")+"?by="+url.QueryEscape(by))
+	path := runPath(run, "cost") + "?by=" + url.QueryEscape(by)
+	c, err := get[api.Cost](ctx, s.API, path)
+	if err == nil {
+		err = sound(without(c.Items) && c.Total != nil, path)
+	}
+	return c, err
 }
 
 // Verify has the server prove a run, which proves it to a caller that trusts the server.

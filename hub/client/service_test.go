@@ -113,3 +113,26 @@ func TestALongListIsReadInPages(t *testing.T) {
 		t.Errorf("the next page begins behind %v", p.Next)
 	}
 }
+
+// What a server leaves out, or answers again and again, is an error: neither a panic nor a command without an end.
+func TestAnAnswerThatWfWouldNotGiveIsAnError(t *testing.T) {
+	for _, body := range []string{
+		`{}`, `null`, `{"items":[null],"steps":[null],"step":null,"compactions":1,"next":"A"}`, `{"items":[{"id":"A"}],"next":"A","steps":[{"id":"a#1"}],"earlier":5,"compactions":1}`,
+	} {
+		s := serviceOf(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) })
+		errs := map[string]error{}
+		_, errs["cost"] = s.Cost(t.Context(), "R", "role")
+		if !strings.Contains(body, "next") { // it is a list, a run and a cache without anything in them
+			_, errs["step"] = s.Step(t.Context(), "R", "a#1")
+		} else {
+			_, errs["list"] = s.List(t.Context(), api.Query{})
+			_, errs["run"] = s.Run(t.Context(), "R", api.Window{})
+			_, errs["cache"] = s.Cache(t.Context(), "R")
+		}
+		for what, err := range errs {
+			if protocol.CodeOf(err) != "bad_answer" {
+				t.Errorf("%s of %s: %v", what, body, err)
+			}
+		}
+	}
+}
