@@ -99,15 +99,39 @@ func (a *app) verifyThere(ctx context.Context, here *target, arg string, o cas.V
 	}
 	var r cas.Report
 	err = archived(ctx, here, run, func(from io.Reader) (err error) {
-		o.Run = run
+		if o.Head.Defined() {
+			o.Run = run // the chain of the first root must hold that head, whatever the archive calls its runs
+		}
 		r, err = cas.VerifyCAR(ctx, from, o)
 		return err
 	})
 	if err != nil {
 		return err
 	}
+	if !o.Head.Defined() {
+		mustHold(&r, run)
+	}
 	r.Findings = faults(r.Findings)
 	return a.report(r, "run "+string(run))
+}
+
+// mustHold adds a finding to the report of an archive that holds another run than the one that was asked for. No
+// event names its run: that the archive gives it the right name is the word of the server.
+func mustHold(r *cas.Report, run protocol.RunID) {
+	var held []string
+	for _, h := range r.Heads {
+		if h.Name == protocol.RunHead(run) {
+			r.NotProven = append(r.NotProven, "no event names its run: that this is run "+string(run)+" is the word of the server, unless --head is a head that was noted elsewhere")
+			return
+		}
+		held = append(held, h.Name)
+	}
+	if !r.OK {
+		return // it could not be read far enough to tell
+	}
+	r.OK = false
+	r.Findings = append(r.Findings, cas.Finding{Kind: "archive", Where: "runs", Expected: protocol.RunHead(run), Actual: strings.Join(held, ", "),
+		Fix: "ask the server for another archive, or its operator why it sends another run"})
 }
 
 // anotherArchive is what helps with an archive that is damaged: nothing can be put into it.
