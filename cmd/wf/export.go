@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -51,10 +52,15 @@ func (a *app) export(ctx context.Context, here *target, arg, path string) error 
 	defer to.Close()
 	var stats cas.Stats
 	err = to.Replace(func(w io.Writer) error {
-		return archived(ctx, here, run, func(r io.Reader) (err error) {
-			stats, err = cas.CountCAR(io.TeeReader(r, w))
+		file := &sink{to: w}
+		err := archived(ctx, here, run, func(r io.Reader) (err error) {
+			stats, err = cas.CountCAR(io.TeeReader(r, file))
 			return err
 		})
+		if file.err != nil {
+			return fmt.Errorf("export run %s: write %s: %w", run, path, file.err)
+		}
+		return err
 	})
 	if err != nil {
 		return err
@@ -65,6 +71,17 @@ func (a *app) export(ctx context.Context, here *target, arg, path string) error 
 	}
 	a.progress("wrote %s%s: %d blocks, %d bytes, root %s", path, with, stats.Blocks, stats.Bytes, stats.Root)
 	return nil
+}
+
+// sink keeps the error of the file that is written, which is no fault of the archive.
+type sink struct {
+	to  io.Writer
+	err error
+}
+
+func (s *sink) Write(p []byte) (n int, err error) {
+	n, s.err = s.to.Write(p)
+	return n, s.err
 }
 
 // archived has f read the archive of a run as it comes. Its error is that of the archive, where that failed.
