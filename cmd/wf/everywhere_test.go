@@ -28,7 +28,7 @@ var otherPlaces = []struct {
 	{"hub", false, (*house).atHub},
 }
 
-// everywhere performs the commands at every place. What differs from the goldens of the directory stands in
+// everywhere performs the commands at every place. What differs from the goldens of the directory is listed in
 // one list, notYet, which is the work that is left: it is checked both ways.
 func (h *house) everywhere(t *testing.T) {
 	want, got := readNotYet(t), differences{}
@@ -167,7 +167,7 @@ var exceptions = []struct {
 	why  string
 }{
 	{lazy.Regexp(`/TOP/house/work/\.wf\b`), "PLACE", "the place has the name under which it was reached"},
-	{lazy.Regexp(`(?m)^store PLACE \((?:from )?--store\)\n`), "", "which store was found, and why, is told where one is looked for"},
+	{lazy.Regexp(`(?m)^store PLACE \((?:from )?--store\)\n`), "", "which store was found, and why, is said where one is looked for"},
 	{lazy.Regexp(`(?m)^(● \S+  run \S+)  (?:def \w+  \(.*\)|at PLACE  \(Ctrl-C leaves, the run goes on\))$`), "$1",
 		"Ctrl-C suspends a run here, and leaves one that is elsewhere"},
 	{lazy.Regexp(`("request_id": ?)"[A-Z2-7]{26}"`), `$1""`, "what is sent has an id, so that it begins one run however often it is sent"},

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A file that cannot be written is told as such: the archive has no fault.
+// A file that cannot be written is an error of its own: the archive has no fault.
 func TestAFullDiskIsNoFaultOfTheArchive(t *testing.T) {
 	const full = "/dev/full"
 	if _, err := os.Stat(full); err != nil {

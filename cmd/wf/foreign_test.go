@@ -46,7 +46,7 @@ func laidOut(t *testing.T, ctx context.Context, dir string) (*daemon.Daemon, log
 	return d, log
 }
 
-// quietDaemon is a daemon of a store, whose workflows lie in a directory.
+// quietDaemon is a daemon of a store, with the workflows of a directory.
 func quietDaemon(s *cas.Store, dir string, log *slog.Logger) (*daemon.Daemon, error) {
 	a := newApp(os.Stdin, os.Stdout, os.Stderr)
 	a.quiet = true

@@ -136,7 +136,7 @@ func (b *book) String() string {
 	return strings.TrimSuffix(s.String(), "\n")
 }
 
-// String is it as it stands in a book.
+// String is it as it is written in a book.
 func (o printed) String() string {
 	var s strings.Builder
 	for _, stream := range []struct{ text, mark string }{{o.stdout, markOut}, {o.stderr, markErr}} {
@@ -199,7 +199,7 @@ func parseCommand(command string) (names, args []string) {
 // wfMain performs a command line in this process, as Main does.
 func wfMain(args ...string) printed { return wfOn(&screen{}, args...) }
 
-// wfOn is wfMain whose stdout is like a screen.
+// wfOn is wfMain with a stdout that is like a screen.
 func wfOn(like *screen, args ...string) printed {
 	var out, err lockedBuffer
 	a := newAppOn(strings.NewReader(""), &screen{Writer: &out, tty: like.tty, width: like.width}, &screen{Writer: &err})

@@ -99,7 +99,7 @@ func (m *mask) text(s string) string {
 // longestLine is how many bytes of a line stand in a golden.
 const longestLine = 2000
 
-// shortened is a line whose middle is replaced by its digest where it is very long.
+// shortened is a line with its digest in place of its middle, where it is very long.
 func shortened(line string) string {
 	if len(line) <= longestLine {
 		return line

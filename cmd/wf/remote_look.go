@@ -132,7 +132,7 @@ func (r *remote) outcome(v *api.Run, raw []byte) error {
 	return r.showOutcome(v)
 }
 
-// tellList says whose runs a hub does not list, and which no agent has begun yet.
+// tellList names the agents that did not list their runs, and the jobs that no agent has begun.
 func (r *remote) tellList(ctx context.Context, p *api.Page) error {
 	if len(p.Missing) > 0 {
 		r.progress("the runs of %s are not listed: no answer from there", strings.Join(p.Missing, ", "))
