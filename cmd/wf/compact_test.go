@@ -18,7 +18,7 @@ import (
 	"wf/roles"
 )
 
-// compacting is a file of a workflow whose agent compacts its conversation before visit 3 and inside
+// compacting is a file of a workflow with an agent that compacts its conversation before visit 3 and inside
 // of visit 4, and there the work of the visit too; replies.yaml is what its model says.
 func compacting(t *testing.T, name string) []byte {
 	t.Helper()

@@ -19,7 +19,7 @@ func newExport(a *app) *cobra.Command {
 		Use:   "export RUN",
 		Short: "Write a run as one CAR archive",
 		Long: `Write a run, with its definition, inputs and every payload, and with the runs of its sub-workflows, as a
-CARv1 archive whose first root is the head of the run. Any IPLD tool can read it, wf verify FILE.car checks
+CARv1 archive with the head of the run as its first root. Any IPLD tool can read it, wf verify FILE.car checks
 it, wf import reads it elsewhere.`,
 		Example: `  wf export -1 -o run.car
   wf export 7K3Q > run.car`,

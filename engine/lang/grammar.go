@@ -102,7 +102,7 @@ func (g *language) fileKeys() []key {
 			doc:     "Values that a run is started with: name → type or details. They are given with wf run -i NAME=VALUE and read as ${{ inputs.NAME }}. They do not change during a run.",
 			example: "inputs: {package: {type: string, default: ./...}, dry_run: boolean}", field: "inputs"},
 		{name: "secrets", shape: &shape{kind: aList, elem: matching(wordName, "the name of an environment variable")}, unset: "none",
-			doc:     "Environment variables of wf whose values are secret. A role gets one by env: {TOKEN: \"${{ secrets.TOKEN }}\"}. Values are passed to that process alone and are replaced by [secret:NAME] in everything that is stored or shown.",
+			doc:     "Environment variables of wf with secret values. A role gets one by env: {TOKEN: \"${{ secrets.TOKEN }}\"}. Values are passed to that process alone and are replaced by [secret:NAME] in everything that is stored or shown.",
 			example: "secrets: [DEPLOY_TOKEN]", field: "secrets"},
 		{name: "mcp", shape: namedBy(mapOf(object(serverKeys(), "A server of the Model Context Protocol: a program (command) or an address (url).")), serverName, "letters, digits, _ and -, at most 32"),
 			unset: "the servers that the config names",
