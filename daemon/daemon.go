@@ -31,7 +31,7 @@ type Daemon struct {
 	Service    *service.Local
 	Supervisor *Supervisor
 	Log        *slog.Logger
-	// NewCode makes a one-time code for a browser; nil where nothing listens for one.
+	// NewCode makes a one-time code for a browser; nil where nothing listens for one. Set before Start.
 	NewCode func() (server.Code, error)
 
 	server *server.Server
@@ -87,13 +87,11 @@ func New(u *compose.Setup, s *cas.Store, o Options) (*Daemon, error) {
 const Dir = "serve"
 
 // Handler is the API without a guard: what serves it says who asks (guard.As, guard.With).
-func (d *Daemon) Handler() http.Handler {
-	d.server.NewCode = d.NewCode
-	return d.server.Handler()
-}
+func (d *Daemon) Handler() http.Handler { return d.server.Handler() }
 
 // Start begins to drive runs, and to start those that are due, unless the daemon is alone.
 func (d *Daemon) Start() {
+	d.server.NewCode = d.NewCode // before the first request, which may read it
 	d.Supervisor.Start()
 	if d.Supervisor.alone {
 		return
