@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"sync"
 
+	"wf/api"
 	"wf/cas"
-	"wf/engine"
 	"wf/hub/replay"
 	"wf/hub/schedule"
 	"wf/hub/server"
@@ -66,7 +66,7 @@ func New(u *compose.Setup, s *cas.Store, o Options) (*Daemon, error) {
 	live := NewLiveSockets(s)
 	k := &Supervisor{s: s, log: o.Log, alone: o.Alone}
 	k.note = func(run protocol.RunID) { u.Note(context.Background(), s, run); live.End(run) }
-	k.e = u.Engine(s, func(n engine.Notice) {
+	k.e = u.Engine(s, func(n api.Update) {
 		k.notice(n)
 		live.Notice(n)
 	})

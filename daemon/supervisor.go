@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"wf/api"
 	"wf/cas"
 	"wf/engine"
 	"wf/engine/rules"
@@ -163,7 +164,7 @@ func (k *Supervisor) Drives(run protocol.RunID) bool {
 }
 
 // notice is told of every event of the engine.
-func (k *Supervisor) notice(n engine.Notice) {
+func (k *Supervisor) notice(n api.Update) {
 	if n.Entry == nil {
 		return
 	}

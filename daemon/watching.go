@@ -15,8 +15,8 @@ import (
 	"sync"
 	"time"
 
+	"wf/api"
 	"wf/cas"
-	"wf/engine"
 	"wf/hub/guard"
 	"wf/hub/replay"
 	"wf/protocol"
@@ -51,7 +51,7 @@ func NewLiveSockets(s *cas.Store) *LiveSockets {
 
 // Notice passes on what happens. It is called while the run's lock is held, and so a socket that
 // answers nobody is left over from a process that was killed.
-func (l *LiveSockets) Notice(n engine.Notice) {
+func (l *LiveSockets) Notice(n api.Update) {
 	if d, ok := n.Data.(protocol.Delta); ok {
 		l.said.Delta(n.Run, n.Step, d)
 		return

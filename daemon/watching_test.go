@@ -9,13 +9,13 @@ import (
 	"strings"
 	"testing"
 
+	"wf/api"
 	"wf/cas"
-	"wf/engine"
 	"wf/protocol"
 )
 
 // liveRun opens a store with one event of a run in it.
-func liveRun(t *testing.T, dir string) (*cas.Store, engine.Notice) {
+func liveRun(t *testing.T, dir string) (*cas.Store, api.Update) {
 	t.Helper()
 	s, err := cas.Open(t.Context(), dir, cas.Options{})
 	if err != nil {
@@ -38,7 +38,7 @@ func liveRun(t *testing.T, dir string) (*cas.Store, engine.Notice) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s, engine.Notice{Run: "R1", Entry: &got[0], Data: d, Step: "a#1"}
+	return s, api.Update{Run: "R1", Entry: &got[0], Data: d, Step: "a#1"}
 }
 
 // The socket of a run is the user's own and lies outside of the store, under a path of any length; it

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"wf/api"
 	"wf/engine"
 	"wf/protocol"
 	"wf/roles"
@@ -87,7 +88,7 @@ func (f emitting) Perform(ctx context.Context, turn protocol.Turn, emit roles.Em
 func TestATimerThatFiresBeforeItsVisitReturnsIsTaken(t *testing.T) {
 	b := newBench(t)
 	fired := make(chan struct{})
-	b.e.Watch = func(n engine.Notice) {
+	b.e.Watch = func(n api.Update) {
 		if n.Entry != nil && n.Entry.Type == protocol.EvTimerFired {
 			close(fired)
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"wf/api"
 	"wf/cas"
 	"wf/engine/rules"
 	"wf/protocol"
@@ -357,7 +358,7 @@ func (d *driver) note(ctx context.Context, r report) error {
 func (d *driver) heard(r report) (facts []cas.Draft, blocks []cas.Block, err error) {
 	for _, x := range r.data {
 		if delta, ok := x.(protocol.Delta); ok {
-			d.say(Notice{Run: d.run, Step: r.step, Data: delta})
+			d.say(api.Update{Run: d.run, Step: r.step, Data: delta})
 			continue
 		}
 		if draft, ok := x.(protocol.CompactionDraft); ok {

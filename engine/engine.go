@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"wf/api"
 	"wf/cas"
 	"wf/engine/lang"
 	"wf/engine/rules"
@@ -34,7 +35,7 @@ type Engine struct {
 	Patience time.Duration
 	// Watch is called with everything that happens, in order for each run, before the next
 	// thing does: it must not block. nil is allowed.
-	Watch func(Notice)
+	Watch func(api.Update)
 
 	// Warn is told what went wrong without harm to any run: something derived that could not be
 	// kept. It must not block; nil is allowed.
@@ -89,14 +90,6 @@ func (e *Engine) Cost(t rules.Totals) (cost *int64, least int64) {
 		cost = &least
 	}
 	return cost, least
-}
-
-// Notice is an event that became durable, or a delta that never will.
-type Notice struct {
-	Run   protocol.RunID
-	Entry *protocol.Entry // nil for a delta
-	Data  protocol.Data   // decoded, long texts in place
-	Step  string          // of the event or delta, "" for one of the run
 }
 
 // Launch says what to run.
@@ -249,7 +242,7 @@ func (e *Engine) tell(run protocol.RunID, entries []protocol.Entry, drafts []cas
 		return
 	}
 	for i := range entries {
-		e.Watch(Notice{Run: run, Entry: &entries[i], Data: drafts[i].Data, Step: drafts[i].Step})
+		e.Watch(api.Update{Run: run, Entry: &entries[i], Data: drafts[i].Data, Step: drafts[i].Step})
 	}
 }
 

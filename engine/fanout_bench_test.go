@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"testing"
 
-	"wf/engine"
+	"wf/api"
 	"wf/protocol"
 )
 
@@ -79,7 +79,7 @@ func BenchmarkLongLoop(b *testing.B) {
 		w := newBench(b)
 		id := begin(b, w, pingPong(16600, 16))
 		steps, marks := 0, map[int]float64{}
-		w.e.Watch = func(n engine.Notice) {
+		w.e.Watch = func(n api.Update) {
 			if _, ok := n.Data.(protocol.StepCompleted); ok {
 				if steps++; steps%500 == 0 {
 					marks[steps] = cpu(b)

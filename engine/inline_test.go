@@ -35,7 +35,7 @@ func TestANoticeHoldsEveryTextWhole(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			n, err := engine.ReadNotice(read, "run", entries[0])
+			n, err := engine.ReadUpdate(read, "run", entries[0])
 			if err != nil || !reflect.DeepEqual(n.Data, data()) {
 				t.Errorf("%s, texts of %d bytes: told %.300v, %v", e.Type, size, n.Data, err)
 			}

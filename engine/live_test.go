@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"wf/api"
 	"wf/cas"
 	"wf/engine"
 	"wf/protocol"
@@ -34,7 +35,7 @@ func TestAnAnswerReachesTheLiveDriver(t *testing.T) {
 	h := held{make(chan struct{})}
 	b.e.Performers[protocol.ActRun] = h
 	asked, after := make(chan struct{}), make(chan struct{})
-	b.e.Watch = func(n engine.Notice) {
+	b.e.Watch = func(n api.Update) {
 		if n.Entry == nil {
 			return
 		}
@@ -169,7 +170,7 @@ func TestOthersWriteToARunThatIsDriven(t *testing.T) {
 	other := &engine.Engine{Store: b.e.Store}
 	begun, sent := make(chan struct{}, 1), make(chan struct{})
 	var failed error
-	b.e.Watch = func(engine.Notice) {
+	b.e.Watch = func(api.Update) {
 		select {
 		case begun <- struct{}{}:
 		case <-sent:

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"wf/api"
 	"wf/cas"
 	"wf/engine"
 	"wf/protocol"
@@ -251,7 +252,7 @@ edges:
 	ctx, stop := context.WithCancel(t.Context())
 	b.e.Parallel = 1
 	done := 0
-	b.e.Watch = func(n engine.Notice) {
+	b.e.Watch = func(n api.Update) {
 		if _, ok := n.Data.(protocol.StepCompleted); ok {
 			if done++; done == 200 {
 				stop()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"wf/api"
 	"wf/cas"
 	"wf/protocol"
 )
@@ -75,7 +76,7 @@ type batch struct {
 // said is live output behind the first drafts of a batch.
 type said struct {
 	after int
-	Notice
+	api.Update
 }
 
 // add takes facts into the state and gathers them. reply, if not nil, is told when they, and
@@ -313,7 +314,7 @@ func (d *driver) rebase(ctx context.Context) error {
 
 // say tells the watcher of live output, behind the events before it: those that are not on disk
 // yet are told first.
-func (d *driver) say(x Notice) {
+func (d *driver) say(x api.Update) {
 	if d.e.Watch == nil {
 		return
 	}
@@ -330,7 +331,7 @@ func (d *driver) tell(b *batch, entries []protocol.Entry) {
 	for _, x := range b.said {
 		d.e.tell(d.run, entries[told:x.after], b.drafts[told:x.after])
 		told = x.after
-		d.e.Watch(x.Notice)
+		d.e.Watch(x.Update)
 	}
 	d.e.tell(d.run, entries[told:], b.drafts[told:])
 }

@@ -50,7 +50,7 @@ func (e *events) of(step string) int {
 	return e.seen[step]
 }
 
-func (e *events) watch(n engine.Notice) {
+func (e *events) watch(n api.Update) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if n.Entry != nil && n.Entry.Type == protocol.EvText {
@@ -209,7 +209,7 @@ func driveRandom(t *testing.T, rt *rapid.T, p *lang.Program, yaml string, troubl
 		dctx, cancel := context.WithCancel(ctx)
 		seen := 0
 		after := rapid.IntRange(1, 12).Draw(rt, "events before the interruption")
-		b.e.Watch = func(n engine.Notice) {
+		b.e.Watch = func(n api.Update) {
 			durable.watch(n)
 			if seen++; trouble == "interrupt" && crash < 4 && seen == after {
 				cancel()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"wf/api"
 	"wf/engine"
 	"wf/protocol"
 )
@@ -195,7 +196,7 @@ func TestACancelledRunIsOverAndItsCommandGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	started := make(chan struct{})
-	b.e.Watch = func(n engine.Notice) {
+	b.e.Watch = func(n api.Update) {
 		if n.Entry != nil && n.Entry.Type == protocol.EvStepStarted {
 			close(started)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"wf/api"
 	"wf/engine"
 	"wf/protocol"
 	"wf/roles"
@@ -31,7 +32,7 @@ func TestLiveOutputIsToldBehindTheEventsBeforeIt(t *testing.T) {
 	const rounds = 50
 	b.e.Performers[protocol.ActRun] = ahead{rounds}
 	events, pieces := 0, 0
-	b.e.Watch = func(n engine.Notice) {
+	b.e.Watch = func(n api.Update) {
 		switch d := n.Data.(type) {
 		case protocol.TextSaid:
 			events++

@@ -11,12 +11,13 @@ import (
 	"testing"
 	"time"
 
+	"wf/api"
 	"wf/engine"
 	"wf/protocol"
 )
 
 // begun starts a workflow that is driven in the background until drive's error comes.
-func (b *bench) begun(yaml string, when func(engine.Notice) bool) (id protocol.RunID, reached <-chan struct{}, over <-chan error) {
+func (b *bench) begun(yaml string, when func(api.Update) bool) (id protocol.RunID, reached <-chan struct{}, over <-chan error) {
 	b.t.Helper()
 	id, _, err := b.e.Begin(context.Background(), engine.Launch{Program: b.load(yaml), Inputs: protocol.JSON("{}"), Workspace: b.dir})
 	if err != nil {
@@ -24,7 +25,7 @@ func (b *bench) begun(yaml string, when func(engine.Notice) bool) (id protocol.R
 	}
 	there, end := make(chan struct{}), make(chan error, 1)
 	var once sync.Once
-	b.e.Watch = func(n engine.Notice) {
+	b.e.Watch = func(n api.Update) {
 		if when(n) {
 			once.Do(func() { close(there) })
 		}
@@ -50,7 +51,7 @@ func (b *bench) types(id protocol.RunID) string {
 }
 
 // speaks tells when a command has said something: it runs.
-func speaks(n engine.Notice) bool {
+func speaks(n api.Update) bool {
 	_, ok := n.Data.(protocol.Delta)
 	return ok
 }
@@ -157,7 +158,7 @@ func TestACommandCountedAsFailedRunsAgainWhenResumed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.e.Watch = func(n engine.Notice) {
+	b.e.Watch = func(n api.Update) {
 		if speaks(n) {
 			cancel()
 		}

@@ -18,8 +18,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
+	"wf/api"
 	"wf/cas"
-	"wf/engine"
 	"wf/protocol"
 )
 
@@ -182,7 +182,7 @@ func TestLiveScreenIsNoHigherThanTheTerminal(t *testing.T) {
 		var b bytes.Buffer
 		l := newLive(&screen{Writer: &b, tty: true, width: 60}, backdrop{ctx: t.Context()}) // 24 rows
 		for i := range 100 {
-			l.notice(engine.Notice{Step: fmt.Sprintf("part#1[%d]", i), Data: protocol.StepStarted{Role: "part", Visit: 1, Attempt: 1}})
+			l.notice(api.Update{Step: fmt.Sprintf("part#1[%d]", i), Data: protocol.StepStarted{Role: "part", Visit: 1, Attempt: 1}})
 		}
 		time.Sleep(250 * time.Millisecond)
 		synctest.Wait()
@@ -199,7 +199,7 @@ func TestWhoWatchesIsToldThatTheRunGoesOnWithoutThem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b bytes.Buffer
 		l := newLive(&screen{Writer: &b, tty: true, width: 60}, backdrop{ctx: t.Context(), blocks: records{}, guest: true})
-		l.notice(engine.Notice{Step: "test#1", Data: protocol.StepStarted{Role: "test", Visit: 1, Attempt: 1}})
+		l.notice(api.Update{Step: "test#1", Data: protocol.StepStarted{Role: "test", Visit: 1, Attempt: 1}})
 		time.Sleep(250 * time.Millisecond)
 		synctest.Wait()
 		if !strings.Contains(b.String(), "· Ctrl-C leaves, the run goes on\n") {
@@ -222,20 +222,20 @@ func TestLiveScreenKeepsOpenStepsAtTheBottom(t *testing.T) {
 		l := newLive(&screen{Writer: &b, tty: true, width: 60}, backdrop{
 			ctx: t.Context(), blocks: store, edges: []protocol.Edge{{From: []string{"test"}, To: []string{"coder"}}},
 		})
-		l.notice(engine.Notice{Step: "test#1", Data: protocol.StepStarted{Role: "test", Visit: 1, Attempt: 1}})
-		l.notice(engine.Notice{Step: "test#1", Data: protocol.Delta{Text: "one\ntwo\n"}})
+		l.notice(api.Update{Step: "test#1", Data: protocol.StepStarted{Role: "test", Visit: 1, Attempt: 1}})
+		l.notice(api.Update{Step: "test#1", Data: protocol.Delta{Text: "one\ntwo\n"}})
 		time.Sleep(250 * time.Millisecond)
 		synctest.Wait()
 		if !strings.Contains(b.String(), "⠹ test#1       200ms  two\n─ 0 steps · 200ms · Ctrl-C suspends safely\n") {
 			t.Errorf("the open step is not shown:\n%q", b.String())
 		}
 		b.Reset()
-		l.notice(engine.Notice{Step: "test#1", Data: protocol.StepCompleted{Record: red, MS: 250, Status: protocol.StepOK}})
+		l.notice(api.Update{Step: "test#1", Data: protocol.StepCompleted{Record: red, MS: 250, Status: protocol.StepOK}})
 		if want := "\x1b[2A\r\x1b[J  ✓ test#1       250ms  exit 1  " + red.Short() + "  two\n"; b.String() != want {
 			t.Errorf("have %q, want %q", b.String(), want)
 		}
 		b.Reset()
-		l.notice(engine.Notice{Step: "coder#2", Data: protocol.StepStarted{
+		l.notice(api.Update{Step: "coder#2", Data: protocol.StepStarted{
 			Role: "coder", Visit: 2, Attempt: 1, EdgePrompt: protocol.NewText("fix the two tests that fail in the package words\nplease"),
 		}})
 		if !strings.HasPrefix(b.String(), "  ↺ coder#2      test → coder (visit 2): \"fix the two test…\n") {
@@ -253,7 +253,7 @@ func TestGroupsDoNotMixSteps(t *testing.T) {
 	g := &groups{w: &screen{Writer: &b}, backdrop: backdrop{ctx: t.Context(), blocks: noBlocks{}}, lines: map[string][]string{}}
 	entry := func(step string) *protocol.Entry { return &protocol.Entry{Event: protocol.Event{Step: &step}} }
 	say := func(step string, d protocol.Data) {
-		n := engine.Notice{Step: step, Data: d}
+		n := api.Update{Step: step, Data: d}
 		if _, delta := d.(protocol.Delta); !delta {
 			n.Entry = entry(step)
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"wf/agentkit/task"
+	"wf/api"
 	"wf/cmd/internal/chat"
 	"wf/engine"
 	"wf/hub/client"
@@ -38,14 +39,14 @@ func (s *chatSession) Tasks(ctx context.Context) ([]chat.TaskPage, error) {
 }
 
 // tasksOver reads all tasks of a run over the API of a daemon.
-func tasksOver(ctx context.Context, api *client.API, run protocol.RunID) ([]*task.Task, error) {
-	blocks := &remoteBlocks{api: api}
+func tasksOver(ctx context.Context, server *client.API, run protocol.RunID) ([]*task.Task, error) {
+	blocks := &remoteBlocks{api: server}
 	read := func(l protocol.Link) ([]byte, error) { return blocks.Block(ctx, l) }
-	r := replayOf(api, run)
+	r := replayOf(server, run)
 	r.Codec, r.Patience = protocol.CBORFrames, -1
 	var tasks query.TaskReader
 	err := r.Follow(ctx, client.Consumer{Event: func(e client.Event) error {
-		return tasks.Take(e.Entry, func() (engine.Notice, error) { return engine.ReadNotice(read, run, e.Entry) })
+		return tasks.Take(e.Entry, func() (api.Update, error) { return engine.ReadUpdate(read, run, e.Entry) })
 	}})
 	if err != nil {
 		return nil, fmt.Errorf("tasks of run %s: %w", run, err)

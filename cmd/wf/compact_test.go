@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"wf/agentkit"
+	"wf/api"
 	"wf/cas"
 	"wf/engine"
 	"wf/engine/lang"
@@ -84,7 +85,7 @@ func TestB06AgentsKilledAroundCompactions(t *testing.T) {
 		}
 		s, arm := dying(t, filepath.Join(dir, ".wf"), kill)
 		e := &engine.Engine{Store: s, Performers: map[protocol.Action]roles.Performer{protocol.ActPrompt: agentkit.Agent{}, protocol.ActSet: roles.Set{}}}
-		e.Watch = func(n engine.Notice) {
+		e.Watch = func(n api.Update) {
 			if n.Entry != nil && n.Entry.Type == protocol.EvStepCompleted && n.Step == "coder#2" {
 				arm()
 			}

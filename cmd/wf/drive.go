@@ -60,7 +60,7 @@ func (a *app) driveAndAsk(ctx context.Context, s *cas.Store, run protocol.RunID,
 	for {
 		rep := a.newReporter(b)
 		shown := only(run, rep.notice)
-		e := a.Engine(s, func(n engine.Notice) { live.Notice(n); shown(n) })
+		e := a.Engine(s, func(n api.Update) { live.Notice(n); shown(n) })
 		_, failed = e.Drive(ctx, run, o)
 		live.End(run)
 		rep.close()
@@ -104,8 +104,8 @@ func (i interrupted) Unwrap() []error { return []error{i.sig, i.error} }
 
 // only passes on the notices of one run: those of its sub-workflows belong to runs of their
 // own, with their own step names.
-func only(run protocol.RunID, notice func(engine.Notice)) func(engine.Notice) {
-	return func(n engine.Notice) {
+func only(run protocol.RunID, notice func(api.Update)) func(api.Update) {
+	return func(n api.Update) {
 		if n.Run == run {
 			notice(n)
 		}

@@ -37,7 +37,7 @@ type eachSink struct {
 func (s *eachSink) Events(ctx context.Context, batch []protocol.Entry, live bool) error {
 	for i := range batch {
 		e := &batch[i]
-		n, err := s.e.Notice(ctx, s.run, *e)
+		n, err := s.e.Update(ctx, s.run, *e)
 		if err != nil {
 			return fmt.Errorf("run %s, event %d: %w", s.run, e.Seq, err)
 		}

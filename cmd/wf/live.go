@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"wf/api"
 	"wf/cmd/internal/plain"
-	"wf/engine"
 	"wf/protocol"
 )
 
@@ -80,7 +80,7 @@ func (l *live) close() {
 	l.drawn = 0
 }
 
-func (l *live) notice(n engine.Notice) {
+func (l *live) notice(n api.Update) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := l.step(n.Step)

@@ -8,15 +8,15 @@ import (
 	"strings"
 	"sync"
 
+	"wf/api"
 	"wf/cas"
-	"wf/engine"
 	"wf/protocol"
 )
 
 // A reporter shows a run while it is driven. notice is called for one event after the other;
 // close is called once, before the answer is written.
 type reporter interface {
-	notice(engine.Notice)
+	notice(api.Update)
 	close()
 }
 
@@ -150,8 +150,8 @@ func (b backdrop) way(d protocol.StepStarted) string {
 
 type silence struct{}
 
-func (silence) notice(engine.Notice) {}
-func (silence) close()               {}
+func (silence) notice(api.Update) {}
+func (silence) close()            {}
 
 // jsonLines streams the events to stdout.
 type jsonLines struct {
@@ -159,7 +159,7 @@ type jsonLines struct {
 	a  *app
 }
 
-func (j *jsonLines) notice(n engine.Notice) {
+func (j *jsonLines) notice(n api.Update) {
 	if n.Entry == nil {
 		return
 	}
@@ -185,7 +185,7 @@ type plainLines struct {
 	fold    *folder
 }
 
-func (p *plainLines) notice(n engine.Notice) {
+func (p *plainLines) notice(n api.Update) {
 	if n.Entry == nil {
 		return
 	}
@@ -228,7 +228,7 @@ type groups struct {
 	tail  map[string]string   // an incomplete line of output
 }
 
-func (g *groups) notice(n engine.Notice) {
+func (g *groups) notice(n api.Update) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if delta, ok := n.Data.(protocol.Delta); ok {

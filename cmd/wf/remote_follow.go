@@ -125,7 +125,7 @@ func (f *remoteFollower) show(ctx context.Context, e protocol.Entry) error {
 	if f.step != "" && e.StepName() != f.step {
 		return nil
 	}
-	n, err := engine.ReadNotice(func(l protocol.Link) ([]byte, error) { return f.blocks.Block(ctx, l) }, f.run, e)
+	n, err := engine.ReadUpdate(func(l protocol.Link) ([]byte, error) { return f.blocks.Block(ctx, l) }, f.run, e)
 	if err != nil {
 		return fmt.Errorf("run %s, event %d: %w", f.run, e.Seq, err)
 	}
@@ -140,7 +140,7 @@ func (f *remoteFollower) delta(d protocol.LiveDelta) {
 	}
 	j, ok := f.rep.(*jsonLines)
 	if !ok {
-		f.rep.notice(engine.Notice{Run: f.run, Step: d.Step, Data: d.Delta})
+		f.rep.notice(api.Update{Run: f.run, Step: d.Step, Data: d.Delta})
 		return
 	}
 	frame := protocol.Frame{Type: protocol.FrameDelta, AfterSeq: d.After, Step: d.Step, N: d.N, Kind: d.Delta.Kind, Text: d.Delta.Text}
@@ -214,7 +214,7 @@ type lineReporter struct {
 	fold    *folder
 }
 
-func (l lineReporter) notice(n engine.Notice) {
+func (l lineReporter) notice(n api.Update) {
 	if n.Entry == nil {
 		return
 	}
@@ -304,7 +304,7 @@ type collector struct {
 	err   error
 }
 
-func (c *collector) notice(n engine.Notice) {
+func (c *collector) notice(n api.Update) {
 	if n.Entry == nil {
 		return
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"wf/agentkit/mcp"
+	"wf/api"
 	"wf/cas"
 	"wf/engine"
 	"wf/engine/lang"
@@ -160,8 +161,8 @@ func (a *app) run(ctx context.Context, path string, f runFlags) error {
 
 // launch begins a run and drives it; with a request id that was used before it shows that run.
 func (a *app) launch(ctx context.Context, s *cas.Store, l engine.Launch, detach bool) error {
-	var begun []engine.Notice
-	run, fresh, err := a.Engine(s, func(n engine.Notice) { begun = append(begun, n) }).Begin(ctx, l)
+	var begun []api.Update
+	run, fresh, err := a.Engine(s, func(n api.Update) { begun = append(begun, n) }).Begin(ctx, l)
 	if err != nil {
 		return err
 	}

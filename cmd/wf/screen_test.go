@@ -16,8 +16,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"wf/api"
 	"wf/cmd/internal/plain"
-	"wf/engine"
 	"wf/protocol"
 )
 
@@ -110,7 +110,7 @@ func TestNoStringOfAnEventActsOnATerminal(t *testing.T) {
 			}
 			filled(reflect.ValueOf(into).Elem(), text)
 			step := text()
-			notices := []engine.Notice{
+			notices := []api.Update{
 				{Step: step, Data: protocol.Delta{Kind: rapid.SampledFrom([]string{"text", "thinking", "stdout"}).Draw(t, "kind"), Text: text()}},
 				{Step: step, Data: data(), Entry: &protocol.Entry{Event: protocol.Event{Seq: 2, Type: spec.Type, Step: &step}}},
 			}
@@ -142,9 +142,9 @@ func TestNoStringOfAnEventActsOnTheLiveScreen(t *testing.T) {
 				filled(reflect.ValueOf(into).Elem(), func() string { i++; return "a" + hostile[i%len(hostile)] + "b" })
 				var b bytes.Buffer
 				l := newLive(&screen{Writer: &b, tty: true, width: 200}, backdrop{ctx: t.Context(), blocks: records{}, steers: map[string]bool{}})
-				l.notice(engine.Notice{Step: hostile[i%len(hostile)], Data: protocol.StepStarted{Role: hostile[i%len(hostile)], Visit: 1, Attempt: 1}})
-				l.notice(engine.Notice{Step: hostile[i%len(hostile)], Data: protocol.Delta{Kind: "text", Text: "x" + hostile[(i+1)%len(hostile)]}})
-				l.notice(engine.Notice{Step: hostile[i%len(hostile)], Data: data(), Entry: &protocol.Entry{}})
+				l.notice(api.Update{Step: hostile[i%len(hostile)], Data: protocol.StepStarted{Role: hostile[i%len(hostile)], Visit: 1, Attempt: 1}})
+				l.notice(api.Update{Step: hostile[i%len(hostile)], Data: protocol.Delta{Kind: "text", Text: "x" + hostile[(i+1)%len(hostile)]}})
+				l.notice(api.Update{Step: hostile[i%len(hostile)], Data: data(), Entry: &protocol.Entry{}})
 				l.close()
 				if what := acts(own.ReplaceAllString(b.String(), ""), false); what != "" {
 					t.Errorf("%s: %s", spec.Type, what)

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"sync"
 
-	"wf/engine"
+	"wf/api"
 	"wf/protocol"
 )
 
@@ -33,7 +33,7 @@ type spokenScreen struct {
 // resultLines is how much of what a tool answered is shown.
 const resultLines = 10
 
-func (s *spokenScreen) notice(n engine.Notice) {
+func (s *spokenScreen) notice(n api.Update) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if d, ok := n.Data.(protocol.Delta); ok {

@@ -244,7 +244,7 @@ func (s tuiSource) events(ctx context.Context, id protocol.RunID, step string) (
 		if step != "" && e.StepName() != step && e.StepName() != "" {
 			return nil
 		}
-		n, err := engine.ReadNotice(read, id, e.Entry)
+		n, err := engine.ReadUpdate(read, id, e.Entry)
 		if err != nil {
 			return fmt.Errorf("event %d: %w", e.Seq, err)
 		}

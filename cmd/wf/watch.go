@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wf/api"
 	"wf/cas"
 	"wf/daemon"
 	"wf/engine"
@@ -209,7 +210,7 @@ func (s storedSink) Frame(_ context.Context, f *protocol.Frame) error {
 
 // show passes an event to the screen.
 func (w *watcher) show(ctx context.Context, e protocol.Entry) error {
-	n, err := w.e.Notice(ctx, w.run, e)
+	n, err := w.e.Update(ctx, w.run, e)
 	if err != nil {
 		return err
 	}
@@ -232,7 +233,7 @@ func (w *watcher) delta(d protocol.LiveDelta) {
 		}
 		return
 	}
-	w.rep.notice(engine.Notice{Run: w.run, Step: d.Step, Data: d.Delta})
+	w.rep.notice(api.Update{Run: w.run, Step: d.Step, Data: d.Delta})
 }
 
 // parked ends the watch of a run that waits or is suspended, unless someone drives it. One that

@@ -17,6 +17,7 @@ import (
 	"wf/agentkit"
 	"wf/agentkit/sandbox"
 	"wf/agentkit/tool"
+	"wf/api"
 	"wf/cas"
 	"wf/engine"
 	"wf/engine/lang"
@@ -99,7 +100,7 @@ func ask(ctx context.Context, dir string) (err error) {
 	models["house"] = func(name, _ string) (llms.Model, error) { return clerk{}, nil }
 	agent := agentkit.Agent{Models: models.Open, Tools: []tool.Tool{stock}}
 	e := &engine.Engine{Store: store, Performers: map[protocol.Action]roles.Performer{protocol.ActPrompt: agent},
-		Watch: func(n engine.Notice) {
+		Watch: func(n api.Update) {
 			if n.Entry != nil && n.Step != "" {
 				fmt.Println(n.Step, n.Data.EventType())
 			}

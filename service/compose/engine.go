@@ -8,6 +8,7 @@ import (
 
 	"wf/agentkit"
 	"wf/agentkit/prompt"
+	"wf/api"
 	"wf/cas"
 	"wf/engine"
 	"wf/protocol"
@@ -15,7 +16,7 @@ import (
 )
 
 // newEngine joins the engine with what performs the steps. watch may be nil.
-func (u *Setup) Engine(s *cas.Store, watch func(engine.Notice)) *engine.Engine {
+func (u *Setup) Engine(s *cas.Store, watch func(api.Update)) *engine.Engine {
 	agent := agentkit.Agent{Models: u.OpenModel, Default: u.defaultModels, Window: u.Window, MCP: u.servers, Offers: &u.offers, Withheld: &u.withheld, Seal: u.sealFor("calls"), Confine: u.Confine, Inside: u.Inside, Trusted: u.trustsServer, Allowed: u.allowsServer, Memory: u.AgentMemory(s)}
 	e := &engine.Engine{
 		Store:   s,

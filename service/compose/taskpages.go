@@ -10,6 +10,7 @@ import (
 
 	"wf/agentkit/price"
 	"wf/agentkit/task"
+	"wf/api"
 	"wf/cas"
 	"wf/engine"
 	"wf/files"
@@ -31,8 +32,8 @@ type taskPages struct {
 
 // keepTasks has a page written for each completed task that the engine tells of, and passes
 // everything on to watch, which may be nil.
-func (u *Setup) keepTasks(s *cas.Store, watch func(engine.Notice)) func(engine.Notice) {
-	return func(n engine.Notice) {
+func (u *Setup) keepTasks(s *cas.Store, watch func(api.Update)) func(api.Update) {
+	return func(n api.Update) {
 		if watch != nil {
 			watch(n)
 		}

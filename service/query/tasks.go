@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"wf/agentkit/task"
+	"wf/api"
 	"wf/cas"
 	"wf/engine"
 	"wf/protocol"
@@ -36,7 +37,7 @@ func (r *TaskReader) Read(ctx context.Context, e *engine.Engine, s protocol.Sour
 		if err != nil {
 			return err
 		}
-		if err := r.Take(x, func() (engine.Notice, error) { return e.Notice(ctx, run, x) }); err != nil {
+		if err := r.Take(x, func() (api.Update, error) { return e.Update(ctx, run, x) }); err != nil {
 			return err
 		}
 	}
@@ -44,7 +45,7 @@ func (r *TaskReader) Read(ctx context.Context, e *engine.Engine, s protocol.Sour
 }
 
 // Take takes the next event in; notice decodes it, which is asked only for what tells of tasks.
-func (r *TaskReader) Take(x protocol.Entry, notice func() (engine.Notice, error)) error {
+func (r *TaskReader) Take(x protocol.Entry, notice func() (api.Update, error)) error {
 	r.seq = x.Seq
 	if !ofTasks[x.Type] || x.Type != protocol.EvTaskStarted && r.fold.Of(x.StepName()) == nil {
 		return nil
