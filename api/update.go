@@ -1,15 +1,54 @@
 package api
 
-import "wf/protocol"
+import (
+	"context"
+	"fmt"
 
-// An Update is one thing that happened to a run: an event that is durable, or live output that never
-// will be.
+	"wf/protocol"
+)
+
+// An Update is one thing that happened to a run: an event that is durable, live output that never will be, or
+// a remark about how the run is followed.
 type Update struct {
 	Run   protocol.RunID
-	Entry *protocol.Entry // nil for live output
-	Data  protocol.Data   // of the event, decoded, long texts in place; a protocol.Delta for live output
-	Step  string          // of the event or the output, "" for what belongs to no step
+	Entry *protocol.Entry // nil for what is no event
+	// Data is that of the event, decoded, long texts in place, and nil where a server sent the event;
+	// engine.ReadUpdate reads it then. Live output is a protocol.Delta.
+	Data protocol.Data
+	Step string // of the event or the output, "" for what belongs to no step
 
-	After protocol.Seq // of live output that a server sent: the newest event when it was said
+	After protocol.Seq // of live output that another process sent: the newest event when it was said
 	N     int64        // of the same: counts the output of a step, so that a reader sees what is missing
+
+	Remark string // what a user should know, such as a connection that is lost; then nothing else is set
+	Idle   Idle   // why no process goes on with the run; then nothing else is set
+}
+
+// A Follower shows what happens to runs as it happens.
+type Follower interface {
+	// Follow calls f with each event of a run that w asks for, in their order, and with the live output in
+	// between. It returns nil when the run is where w.Until says, the error of f, of ctx, or one wrapping
+	// protocol.ErrUnknownRun, ErrBadCursor, ErrFutureCursor or ErrCorrupt. A server that is away is waited for.
+	Follow(ctx context.Context, run protocol.RunID, w Following, f func(Update) error) error
+}
+
+// Following is what is followed of a run.
+type Following struct {
+	From  protocol.Seq // the last event that the reader holds; 0 for none
+	To    protocol.Seq // the last event that is wanted; 0 is no bound. With Recorded alone
+	Until Until
+}
+
+// Until is where following a run ends.
+type Until int
+
+const (
+	Recorded Until = iota // with the events that are there now
+	Parked                // when the run waits, is suspended or has ended, and no process drives it
+	Ended                 // when the run has ended for good
+)
+
+// HeadMoved is the remark that a run was put on another history by wf cas or a restored store.
+func HeadMoved(run protocol.RunID, common protocol.Seq) string {
+	return fmt.Sprintf("the head of run %s was put on another history; event %d is the last of both", run, common)
 }

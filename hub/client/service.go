@@ -15,7 +15,10 @@ import (
 // Service is an api.Service that a server answers for: wf serve, or wf hub.
 type Service struct{ API *API }
 
-var _ api.Service = Service{}
+var (
+	_ api.Service  = Service{}
+	_ api.Follower = Service{}
+)
 
 // get reads what GET path answers.
 func get[T any](ctx context.Context, a *API, path string) (*T, error) {

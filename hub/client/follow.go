@@ -1,0 +1,136 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"wf/api"
+	"wf/protocol"
+)
+
+// Follow shows a run of a server. It outlives restarts of the server, of the hub and of the worker: it goes on
+// behind the last event that was shown. Data of events is left to the reader.
+func (s Service) Follow(ctx context.Context, run protocol.RunID, w api.Following, show func(api.Update) error) error {
+	t := &trail{s: s, run: run, until: w.Until, at: Cursor{Seq: w.From}, show: show}
+	r := s.API.Replay(run)
+	r.Codec, r.Cursor, r.To, r.Live = protocol.CBORFrames, t.at, w.To, w.Until != api.Recorded
+	if w.Until == api.Recorded {
+		r.Patience = -1
+	}
+	err := r.Follow(ctx, Consumer{
+		Event: func(e Event) error { return t.event(ctx, e) },
+		Delta: func(d protocol.LiveDelta, _ int64) {
+			t.failed = errors.Join(t.failed, show(api.Update{Run: run, Data: d.Delta, Step: d.Step, After: d.After, N: d.N}))
+		},
+		Reset: t.reset,
+		Complete: func(Cursor) error {
+			if err := t.back(); err != nil || w.Until == api.Recorded {
+				return err
+			}
+			return t.there(ctx)
+		},
+		Lost: func(err error, _ time.Duration) { t.lost(err) },
+	})
+	if errors.Is(err, errThere) {
+		return nil
+	}
+	return err
+}
+
+// Replay asks for the events of a run.
+func (a *API) Replay(run protocol.RunID) Replay {
+	head := http.Header{}
+	a.Authorize(head)
+	return Replay{URL: a.Base() + "/v1/replay", HTTP: a.HTTP(), Header: head, Run: run}
+}
+
+// A trail is a run that is followed.
+type trail struct {
+	s     Service
+	run   protocol.RunID
+	until api.Until
+	at    Cursor // the last event that was shown
+	show  func(api.Update) error
+
+	failed error        // of show, for live output
+	still  bool         // by the last event the run does not move
+	end    protocol.Seq // the newest event of a run that is over, when the reader was behind it; 0 before
+	gone   string       // why the connection is gone, as it was said; "" while there is one
+}
+
+// errThere ends a stream: the run is where following it ends.
+var errThere = errors.New("the run is where following it ends")
+
+// event shows an event.
+func (t *trail) event(ctx context.Context, e Event) error {
+	if err := errors.Join(t.failed, t.back()); err != nil {
+		return err
+	}
+	if err := t.show(api.Update{Run: t.run, Entry: &e.Entry, Step: e.StepName()}); err != nil {
+		return err
+	}
+	t.at = Cursor{Seq: e.Seq, CID: e.CID}
+	switch e.Type {
+	case protocol.EvDone, protocol.EvCancelled, protocol.EvWaiting, protocol.EvSuspended:
+		t.still = true
+	case protocol.EvStepStarted, protocol.EvResumed, protocol.EvAnswered:
+		t.still = false
+	}
+	if t.until != api.Recorded && (e.Live && t.still || t.end > 0 && t.at.Seq >= t.end) {
+		return t.there(ctx)
+	}
+	return nil
+}
+
+// reset goes back to the last event that two histories share: a head was put on another one.
+func (t *trail) reset(c Cursor) error {
+	t.at, t.still, t.end = c, false, 0
+	return t.show(api.Update{Run: t.run, Remark: api.HeadMoved(t.run, c.Seq)})
+}
+
+// there is errThere where following the run ends, and all of it was shown: it may have ended after the last
+// event that came.
+func (t *trail) there(ctx context.Context) error {
+	v, err := t.s.Run(ctx, t.run, api.Window{Limit: 1})
+	switch {
+	case errors.Is(err, ErrUnreachable), errors.Is(err, protocol.ErrAgentAway), errors.Is(err, protocol.ErrShuttingDown):
+		return nil // the connection is as good as gone, and is asked again when it is back
+	case err != nil:
+		return err
+	}
+	over := v.Status.Final() || t.until == api.Parked && v.Status != protocol.Running
+	switch {
+	case over && t.at.Seq >= v.Seq:
+		return errThere
+	case over:
+		t.end = v.Seq
+	default:
+		t.end = 0
+	}
+	return nil
+}
+
+// lost says why the connection is gone, each reason once.
+func (t *trail) lost(err error) {
+	why := err.Error()
+	var said *protocol.Error
+	if errors.As(err, &said) { // what wraps it says which run, and after which event
+		why = said.Message
+	}
+	if why = strings.Join(strings.Fields(why), " "); why != t.gone {
+		t.failed = errors.Join(t.failed, t.show(api.Update{Run: t.run, Remark: "not connected: " + why + "; it is tried again, Ctrl-C leaves"}))
+	}
+	t.gone = why
+}
+
+// back says that there is a connection again.
+func (t *trail) back() error {
+	if t.gone == "" {
+		return nil
+	}
+	t.gone = ""
+	return t.show(api.Update{Run: t.run, Remark: "connected again"})
+}
