@@ -75,6 +75,8 @@ type Answer struct {
 	// Shown is that of what waits, as it was shown: another tool call by now is not answered. "" takes
 	// whatever waits.
 	Shown string `json:"shown"`
+	// Source is where the answer comes from, kept with it: cli, terminal. What comes over HTTP is http.
+	Source string `json:"-"`
 }
 
 // Resume says how a run is gone on with.

@@ -25,6 +25,9 @@ type Workflows interface {
 
 // Runs shows runs. None of it changes anything.
 type Runs interface {
+	// Resolve finds what a reference names (Ref). One that fits nothing is an error wrapping
+	// protocol.ErrUnknownRun or ErrNotFound, one that fits several things wraps ErrAmbiguous.
+	Resolve(ctx context.Context, text string) (Ref, error)
 	// List lists runs, the one that moved last first.
 	List(ctx context.Context, q Query) (*Page, error)
 	// Run is a run with some of its steps.

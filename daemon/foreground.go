@@ -43,6 +43,20 @@ func (f *Foreground) Begin(ctx context.Context, x engine.Launch) (run protocol.R
 	return run, fresh, err
 }
 
+// GoOn has Follow drive a run that was moved in another way.
+func (f *Foreground) GoOn(run protocol.RunID) {
+	f.moves.Keep(run, engine.DriveOptions{By: compose.User()})
+}
+
+// Answer answers a waiting visit; Follow goes on with the run.
+func (f *Foreground) Answer(ctx context.Context, run protocol.RunID, x api.Answer) (string, error) {
+	step, err := f.Local.Answer(ctx, run, x)
+	if err == nil {
+		f.Note(ctx, f.Store, run)
+	}
+	return step, err
+}
+
 // moves are the runs that Follow is to drive: it is the Keeper of a process that drives them in front of its user.
 type moves struct {
 	mu sync.Mutex

@@ -120,7 +120,7 @@ func (l *Local) mayChoose(ctx context.Context, p *lang.Program, chosen map[strin
 
 // Answer records an answer; the run goes on here, unless another process drives it.
 func (l *Local) Answer(ctx context.Context, run protocol.RunID, x api.Answer) (string, error) {
-	r := engine.Reply{Step: x.Step, Signal: x.Signal, Choice: x.Choice, Text: x.Text, Shown: x.Shown, By: caller(ctx), Source: "http"}
+	r := engine.Reply{Step: x.Step, Signal: x.Signal, Choice: x.Choice, Text: x.Text, Shown: x.Shown, By: caller(ctx), Source: cmp.Or(x.Source, "http")}
 	if len(x.Fields) > 0 && string(x.Fields) != "null" {
 		fields, err := protocol.CanonicalizeJSON(x.Fields)
 		if err != nil {

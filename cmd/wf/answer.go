@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,10 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wf/api"
-	"wf/cas"
-	"wf/engine"
 	"wf/protocol"
-	"wf/service/compose"
 )
 
 type answerFlags struct {
@@ -50,7 +47,8 @@ that differs when it is to run is asked for again.`,
 			if err != nil {
 				return err
 			}
-			return a.answerRun(cmd.Context(), args[0], reply, f)
+			ctx := cmd.Context()
+			return a.at(ctx, func(p *target) error { return a.answerRun(ctx, p, args[0], reply, f) })
 		},
 	}
 	flags := cmd.Flags()
@@ -62,8 +60,8 @@ that differs when it is to run is asked for again.`,
 	return cmd
 }
 
-func (a *app) reply(args []string, f answerFlags) (engine.Reply, error) {
-	r := engine.Reply{Choice: f.choice, Signal: f.signal, By: compose.User(), Source: "cli"}
+func (a *app) reply(args []string, f answerFlags) (api.Answer, error) {
+	r := api.Answer{Choice: f.choice, Signal: f.signal, Source: "cli"}
 	if len(args) == 1 {
 		r.Text = written(args[0])
 		if r.Text == "-" {
@@ -104,42 +102,32 @@ func (f answerFlags) read(v *api.Run, step string) (protocol.JSON, error) {
 	return protocol.CanonicalJSON(fields)
 }
 
-func (a *app) answerRun(ctx context.Context, arg string, reply engine.Reply, f answerFlags) error {
-	return a.WithStore(ctx, func(s *cas.Store) error {
-		at, err := a.resolve(ctx, s, arg)
-		if err != nil {
-			return err
-		}
-		if at.block.Defined() {
-			return usagef("%s is a block, a run or a step of one is wanted", written(arg))
-		}
-		reply.Step = at.step
-		e := a.Engine(s, nil)
-		before, err := a.shown(ctx, e, at.run)
-		if err != nil {
-			return err
-		}
-		if reply.Fields, err = f.read(before, reply.Step); err != nil {
-			return err
-		}
-		step, err := e.Answer(ctx, at.run, reply)
-		if err != nil {
-			return err
-		}
-		a.Note(ctx, s, at.run)
-		a.progress("answered %s of run %s", step, at.run)
-		if !f.record {
-			err := a.drive(ctx, s, at.run, engine.DriveOptions{By: compose.User()})
-			if !errors.Is(err, protocol.ErrRunLive) {
-				return err
-			}
-			a.progress("another process drives the run and goes on with it")
-			return a.watch(ctx, s, at.run, before.Seq, a.newReporter)
-		}
-		v, err := a.shown(ctx, e, at.run)
-		if err != nil {
-			return err
-		}
-		return a.showOutcome(v)
-	})
+func (a *app) answerRun(ctx context.Context, p *target, arg string, x api.Answer, f answerFlags) error {
+	at, err := p.runOrStep(ctx, arg)
+	if err != nil {
+		return err
+	}
+	before, err := p.Run(ctx, at.Run, api.Window{Limit: lastSteps})
+	if err != nil {
+		return err
+	}
+	x.Step = at.Step
+	fields, err := f.read(before, x.Step)
+	if err != nil {
+		return err
+	}
+	x.Fields = json.RawMessage(fields)
+	step, err := p.Answer(ctx, at.Run, x)
+	if err != nil {
+		return err
+	}
+	if !f.record {
+		return a.attend(ctx, p, at.Run, before.Seq)
+	}
+	a.progress("answered %s of run %s", step, at.Run)
+	v, err := a.shown(ctx, p, at.Run)
+	if err != nil {
+		return err
+	}
+	return a.showOutcome(v)
 }

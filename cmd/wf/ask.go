@@ -3,20 +3,19 @@ package main
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
 
 	"wf/api"
-	"wf/engine"
 	"wf/protocol"
-	"wf/service/compose"
 )
 
 // askAtTerminal asks the person at the terminal what a run waits for, and has the answer recorded.
 // It reports false where the run waits for something else, or the person leaves it open.
-func (a *app) askAtTerminal(ctx context.Context, v *api.Run, record func(context.Context, engine.Reply) error) (bool, error) {
+func (a *app) askAtTerminal(ctx context.Context, v *api.Run, record func(context.Context, api.Answer) error) (bool, error) {
 	if v.Status != protocol.Waiting {
 		return false, nil
 	}
@@ -38,7 +37,7 @@ func (a *app) askAtTerminal(ctx context.Context, v *api.Run, record func(context
 		if err != nil || reply == nil {
 			return false, err
 		}
-		reply.Step, reply.Shown, reply.By, reply.Source = w.Step, w.Shown, compose.User(), "terminal"
+		reply.Step, reply.Shown, reply.Source = w.Step, w.Shown, "terminal"
 		err = record(ctx, *reply)
 		switch {
 		case errors.Is(err, protocol.ErrUsage): // asked again
@@ -57,8 +56,8 @@ func (a *app) askAtTerminal(ctx context.Context, v *api.Run, record func(context
 // then each field of the form. It is nil where the person leaves the question open, by an
 // empty line or the end of input. A number picks a choice; with a text behind it, the text goes
 // along.
-func (a *app) readReply(ctx context.Context, w api.Waiting) (*engine.Reply, error) {
-	var reply engine.Reply
+func (a *app) readReply(ctx context.Context, w api.Waiting) (*api.Answer, error) {
+	var reply api.Answer
 	if len(w.Form) == 0 || len(w.Choices) > 0 {
 		text, err := a.readLine(ctx)
 		if text == "" && (err == nil || errors.Is(err, io.EOF)) {
@@ -71,7 +70,7 @@ func (a *app) readReply(ctx context.Context, w api.Waiting) (*engine.Reply, erro
 		number, rest, _ := strings.Cut(text, " ")
 		for i, c := range w.Choices {
 			if number == fmt.Sprint(i+1) || strings.EqualFold(number, c.Value) {
-				reply = engine.Reply{Choice: c.Value, Text: strings.TrimSpace(rest)}
+				reply = api.Answer{Choice: c.Value, Text: strings.TrimSpace(rest)}
 				break
 			}
 		}
@@ -83,7 +82,7 @@ func (a *app) readReply(ctx context.Context, w api.Waiting) (*engine.Reply, erro
 	if errors.Is(err, io.EOF) {
 		return nil, nil
 	}
-	reply.Fields = fields
+	reply.Fields = json.RawMessage(fields)
 	return &reply, err
 }
 

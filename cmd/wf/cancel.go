@@ -1,11 +1,15 @@
 package main
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
 	"github.com/spf13/cobra"
 
-	"wf/cas"
+	"wf/hub/queue"
 	"wf/protocol"
-	"wf/service/compose"
 )
 
 func newCancel(a *app) *cobra.Command {
@@ -20,20 +24,44 @@ What is recorded stays; wf fork goes on from any step.`,
 		Args: takes(1, 1, "a run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			return a.withRun(ctx, args[0], func(s *cas.Store, run protocol.RunID) error {
-				e := a.Engine(s, nil)
-				if err := e.Cancel(ctx, run, compose.User(), reason); err != nil {
-					return err
-				}
-				a.Note(ctx, s, run)
-				v, err := a.shown(ctx, e, run)
-				if err != nil {
-					return err
-				}
-				return a.showOutcome(v)
-			})
+			return a.at(ctx, func(p *target) error { return a.cancel(ctx, p, args[0], reason) })
 		},
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "why, kept with the run")
 	return cmd
+}
+
+// cancel ends a run; at a hub also a request that no worker has begun.
+func (a *app) cancel(ctx context.Context, p *target, arg, reason string) error {
+	run, err := p.run(ctx, arg)
+	if p.server != nil && (errors.Is(err, protocol.ErrUnknownRun) || errors.Is(err, protocol.ErrUsage)) { // a request id may hold a colon
+		return a.cancelRequest(ctx, p, written(arg), err)
+	}
+	if err != nil {
+		return err
+	}
+	if err := p.Cancel(ctx, run, reason); err != nil {
+		return err
+	}
+	v, err := a.shown(ctx, p, run)
+	if err != nil {
+		return err
+	}
+	return a.showOutcome(v)
+}
+
+// cancelRequest takes a request out of the queue of a hub; where there is none of that id the answer is
+// noRun.
+func (a *app) cancelRequest(ctx context.Context, p *target, request string, noRun error) error {
+	raw, err := p.server.CancelJob(ctx, request)
+	switch {
+	case errors.Is(err, queue.ErrUnknownJob), errors.Is(err, protocol.ErrNotFound): // a worker has no queue
+		return noRun
+	case err != nil:
+		return err
+	case a.asJSON():
+		return a.answer(json.RawMessage(raw))
+	}
+	_, err = fmt.Fprintf(a.out, "request %s is cancelled: no worker had begun it\n", request)
+	return err
 }

@@ -103,14 +103,14 @@ func (a *app) withBlock(ctx context.Context, arg string, f func(protocol.Link, [
 		if err != nil {
 			return err
 		}
-		if !at.block.Defined() {
+		if !at.Block.Defined() {
 			return usagef("%s is a run, a CID is wanted; wf show %s shows it", written(arg), at)
 		}
-		data, err := s.Block(ctx, at.block)
+		data, err := s.Block(ctx, at.Block)
 		if err != nil {
 			return err
 		}
-		return f(at.block, data)
+		return f(at.Block, data)
 	})
 }
 

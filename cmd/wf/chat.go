@@ -52,6 +52,9 @@ agent of it; RUN goes on with a run, be it a chat or not. /help lists the comman
 			if len(args) > 0 {
 				arg = args[0]
 			}
+			if url := a.hubURL(); url != "" {
+				return a.atServer(url, func(p *target) error { return a.chatThere(cmd.Context(), p, args, f) })
+			}
 			return a.chat(cmd.Context(), arg, f)
 		},
 	}
@@ -115,7 +118,7 @@ func (a *app) chatRun(ctx context.Context, d *daemon.Daemon, arg string, f chatF
 	if err != nil {
 		return "", usagef("--context %s: want conversation, task or fresh", f.run.context)
 	}
-	inputs, err := a.given(def.Program, f.run)
+	inputs, err := a.given(def.Program.Coerce, f.run)
 	if err != nil {
 		return "", err
 	}

@@ -50,6 +50,14 @@ func (s *chatSession) Follow(ctx context.Context, from protocol.Seq, on func(cha
 	}
 }
 
+// errDriven ends following the store: a process drives the run now.
+var errDriven = errors.New("a process drives the run")
+
+const (
+	lookEvery  = 100 * time.Millisecond // how often a socket is looked for while the store is followed
+	quietAfter = 2 * time.Second        // how often it is asked whether a process drives the run
+)
+
 // lasting reports whether no other source would give a better answer.
 func lasting(err error) bool {
 	return errors.Is(err, protocol.ErrCorrupt) || errors.Is(err, protocol.ErrGap) || errors.Is(err, protocol.ErrFutureCursor)

@@ -3,13 +3,12 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 	"strings"
 	"sync"
 
+	"wf/api"
 	"wf/cmd/internal/chat"
 	"wf/daemon"
-	"wf/engine"
 	"wf/engine/rules"
 	"wf/hub/client"
 	"wf/protocol"
@@ -90,16 +89,9 @@ func (s *chatSession) current() protocol.RunID {
 
 // replay asks for events of the run.
 func (s *chatSession) replay(from protocol.Seq) client.Replay {
-	r := replayOf(s.api, s.current())
+	r := s.api.Replay(s.current())
 	r.Cursor.Seq = from
 	return r
-}
-
-// replayOf asks a server for the events of a run.
-func replayOf(api *client.API, run protocol.RunID) client.Replay {
-	head := http.Header{}
-	api.Authorize(head)
-	return client.Replay{URL: api.Base() + "/v1/replay", HTTP: api.HTTP(), Header: head, Run: run}
 }
 
 func wireEvent(e client.Event) protocol.WireEvent {
@@ -133,7 +125,7 @@ func (s *chatSession) Tip(ctx context.Context) (protocol.Seq, error) {
 func tipOf(ctx context.Context, api *client.API, run protocol.RunID) (tip protocol.Seq, err error) {
 	ctx, cancel := context.WithTimeout(ctx, chatTimeout)
 	defer cancel()
-	r := replayOf(api, run)
+	r := api.Replay(run)
 	r.Tail, r.Patience = true, -1
 	err = r.Follow(ctx, client.Consumer{Complete: func(c client.Cursor) error {
 		tip = c.Seq
@@ -152,7 +144,7 @@ func (s *chatSession) Say(ctx context.Context, step, text string) error {
 
 // Choose answers a step with one of its choices.
 func (s *chatSession) Choose(ctx context.Context, c chat.Chosen) error {
-	return s.act(ctx, "answer", answerBody(engine.Reply{Step: c.Step, Choice: c.Value, Text: c.Text, Shown: c.Shown}))
+	return s.act(ctx, "answer", api.Answer{Step: c.Step, Choice: c.Value, Text: c.Text, Shown: c.Shown})
 }
 
 // Fill answers a step with the fields it asks for, and one of its choices where it offers some.

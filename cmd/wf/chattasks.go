@@ -40,9 +40,9 @@ func (s *chatSession) Tasks(ctx context.Context) ([]chat.TaskPage, error) {
 
 // tasksOver reads all tasks of a run over the API of a daemon.
 func tasksOver(ctx context.Context, server *client.API, run protocol.RunID) ([]*task.Task, error) {
-	blocks := &remoteBlocks{api: server}
+	blocks := &client.Blocks{API: server}
 	read := func(l protocol.Link) ([]byte, error) { return blocks.Block(ctx, l) }
-	r := replayOf(server, run)
+	r := server.Replay(run)
 	r.Codec, r.Patience = protocol.CBORFrames, -1
 	var tasks query.TaskReader
 	err := r.Follow(ctx, client.Consumer{Event: func(e client.Event) error {

@@ -206,12 +206,12 @@ func (a *app) offeredFields(ctx context.Context, arg, begun string) []string {
 		if err != nil {
 			return err
 		}
-		v, err := a.Engine(s, nil).View(ctx, at.run)
+		v, err := a.Engine(s, nil).View(ctx, at.Run)
 		if err != nil {
 			return err
 		}
 		for _, w := range v.Waiting {
-			if at.step != "" && at.step != w.Step {
+			if at.Step != "" && at.Step != w.Step {
 				continue
 			}
 			for _, f := range protocol.FormFields(string(w.Form)) {

@@ -1,116 +1,14 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"wf/api"
-	"wf/cas"
-	"wf/daemon"
-	"wf/engine"
 	"wf/protocol"
-	"wf/service/compose"
 )
-
-// drive goes on with a run, shows it meanwhile, and says where it stands. A person at the
-// terminal is asked what the run asks, unless --no-input.
-func (a *app) drive(ctx context.Context, s *cas.Store, run protocol.RunID, o engine.DriveOptions) error {
-	failed, err := a.driveAndAsk(ctx, s, run, o)
-	a.Settle()
-	if err != nil {
-		return err
-	}
-	a.Note(ctx, s, run)
-	v, err := a.shown(context.WithoutCancel(ctx), a.Engine(s, nil), run) // an interrupted run is shown too
-	if err != nil {
-		return errors.Join(failed, err)
-	}
-	if err := a.showOutcome(v); err != nil {
-		return err
-	}
-	var sig signalled
-	switch {
-	case failed != nil && errors.As(context.Cause(ctx), &sig):
-		hint, state := "wf resume "+string(run), "is suspended"
-		if v.Status == protocol.Waiting {
-			hint, state = next(v), "waits"
-		}
-		return interrupted{fail(errRunSuspended, hint, "%s; run %s %s, nothing is lost", sig, run, state), sig}
-	case failed != nil:
-		return failed
-	}
-	return outcome(v)
-}
-
-// driveAndAsk drives a run until nobody here can help it on. failed is why the drive ended
-// early, err why it never began.
-func (a *app) driveAndAsk(ctx context.Context, s *cas.Store, run protocol.RunID, o engine.DriveOptions) (failed, err error) {
-	st, err := a.Engine(s, nil).State(ctx, run)
-	if err != nil {
-		return nil, err
-	}
-	b := backdrop{ctx: context.WithoutCancel(ctx), blocks: s, edges: st.Program().Workflow.Edges, steers: map[string]bool{}}
-	live := daemon.NewLiveSockets(s)
-	defer live.Close()
-	asked, seen := false, protocol.Seq(0)
-	for {
-		rep := a.newReporter(b)
-		shown := only(run, rep.notice)
-		e := a.Engine(s, func(n api.Update) { live.Notice(n); shown(n) })
-		_, failed = e.Drive(ctx, run, o)
-		live.End(run)
-		rep.close()
-		if asked && errors.Is(failed, protocol.ErrRunLive) {
-			a.progress("another process goes on with the run")
-			failed = a.attend(ctx, s, run, seen, a.newReporter)
-		}
-		switch {
-		case errors.Is(failed, protocol.ErrRunLive), errors.Is(failed, protocol.ErrUnknownRun):
-			return nil, failed
-		case failed != nil || !a.interactive() || a.asJSON():
-			return failed, nil
-		}
-		e = a.Engine(s, nil)
-		v, err := e.ViewWindow(ctx, run, api.Window{Limit: lastSteps})
-		if err != nil {
-			return nil, err
-		}
-		seen = v.Seq
-		asked, err = a.askAtTerminal(ctx, v, func(ctx context.Context, r engine.Reply) error {
-			_, err := e.Answer(ctx, run, r)
-			return err
-		})
-		switch {
-		case err != nil && ctx.Err() != nil:
-			return err, nil
-		case err != nil || !asked:
-			return nil, err
-		}
-		o = engine.DriveOptions{By: compose.User()}
-	}
-}
-
-// interrupted is a run that a signal suspended.
-type interrupted struct {
-	error
-	sig signalled
-}
-
-func (i interrupted) Unwrap() []error { return []error{i.sig, i.error} }
-
-// only passes on the notices of one run: those of its sub-workflows belong to runs of their
-// own, with their own step names.
-func only(run protocol.RunID, notice func(api.Update)) func(api.Update) {
-	return func(n api.Update) {
-		if n.Run == run {
-			notice(n)
-		}
-	}
-}
 
 // showOutcome writes the answer of wf run and wf resume.
 func (a *app) showOutcome(v *api.Run) error {

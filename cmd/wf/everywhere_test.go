@@ -168,7 +168,7 @@ var exceptions = []struct {
 }{
 	{lazy.Regexp(`/TOP/house/work/\.wf\b`), "PLACE", "the place has the name under which it was reached"},
 	{lazy.Regexp(`(?m)^store PLACE \((?:from )?--store\)\n`), "", "which store was found, and why, is said where one is looked for"},
-	{lazy.Regexp(`(?m)^(● \S+  run \S+)  (?:def \w+  \(.*\)|at PLACE  \(Ctrl-C leaves, the run goes on\))$`), "$1",
+	{lazy.Regexp(`(?m)^(● \S+  run \S+  def \w+  \(.*?\))  at PLACE  \(Ctrl-C leaves, the run goes on\)$`), "$1",
 		"Ctrl-C suspends a run here, and leaves one that is elsewhere"},
 	{lazy.Regexp(`("request_id": ?)"[A-Z2-7]{26}"`), `$1""`, "what is sent has an id, so that it begins one run however often it is sent"},
 	{lazy.Regexp(`,\n? *"agent": ?"[^"]*"`), "", "a hub says which agent has a run"},

@@ -30,7 +30,7 @@ func (a *app) explain(ctx context.Context, here *target, arg string) error {
 	if err != nil {
 		return err
 	}
-	out, err := here.Explain(ctx, at.run, at.step)
+	out, err := here.Explain(ctx, at.Run, at.Step)
 	if err != nil {
 		return err
 	}

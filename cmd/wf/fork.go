@@ -59,12 +59,12 @@ workspace is the current directory or that of --dir; with --run you are asked. E
 }
 
 func (a *app) fork(ctx context.Context, s *cas.Store, arg string, f forkFlags) error {
-	at, err := a.resolveStep(ctx, s, arg)
+	at, err := a.atStore(s).step(ctx, arg)
 	if err != nil {
 		return err
 	}
 	e := a.Engine(s, nil)
-	v, err := e.View(ctx, at.run)
+	v, err := e.View(ctx, at.Run)
 	if err != nil {
 		return err
 	}
@@ -72,17 +72,17 @@ func (a *app) fork(ctx context.Context, s *cas.Store, arg string, f forkFlags) e
 	if o.Limits, err = limitFlags(f.limits); err != nil {
 		return err
 	}
-	if o.At, err = service.ForkPoint(ctx, s, at.run, at.step, f.after); err != nil {
+	if o.At, err = service.ForkPoint(ctx, s, at.Run, at.Step, f.after); err != nil {
 		return err
 	}
 	if err := a.forkDefinition(&o, f.with); err != nil {
 		return err
 	}
-	left := stateBefore(v, at.step, f.after)
+	left := stateBefore(v, at.Step, f.after)
 	if o.Dir, err = a.forkPlace(ctx, v, left, f); err != nil {
 		return err
 	}
-	id, err := e.Fork(ctx, at.run, o)
+	id, err := e.Fork(ctx, at.Run, o)
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,13 @@ func (a *app) fork(ctx context.Context, s *cas.Store, arg string, f forkFlags) e
 		a.warnWorkspace(ctx, v.Info.Workspace, left)
 	}
 	if f.run {
-		return a.drive(ctx, s, id, engine.DriveOptions{By: compose.User()})
+		p := a.atStore(s)
+		p.here.GoOn(id)
+		_, head, err := s.Tip(ctx, id)
+		if err != nil {
+			return err
+		}
+		return a.attend(ctx, p, id, head)
 	}
 	if a.asJSON() {
 		forked, err := e.View(ctx, id)
@@ -109,7 +115,7 @@ func (a *app) fork(ctx context.Context, s *cas.Store, arg string, f forkFlags) e
 	} else if err != nil {
 		return err
 	}
-	a.progress("  next   %s%s · wf diff %s %s", goOn, id, at.run, id)
+	a.progress("  next   %s%s · wf diff %s %s", goOn, id, at.Run, id)
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"wf/agentkit/config"
+	"wf/api"
 	"wf/engine/lang"
 	"wf/protocol"
 	"wf/service/compose"
@@ -21,7 +22,7 @@ import (
 // or agreed to both at the terminal. Else it is shown, and waits for wf store adopt as the run itself does.
 
 // mayFork answers engine.ForkOptions.Elsewhere. Only with --run a person is asked.
-func (a *app) mayFork(ctx context.Context, at ref, f forkFlags) func(*lang.Program, string) (bool, error) {
+func (a *app) mayFork(ctx context.Context, at api.Ref, f forkFlags) func(*lang.Program, string) (bool, error) {
 	return func(p *lang.Program, workspace string) (bool, error) {
 		known := f.with != ""
 		if !known {
@@ -40,7 +41,7 @@ func (a *app) mayFork(ctx context.Context, at ref, f forkFlags) func(*lang.Progr
 		case !a.interactive():
 			return false, a.untrustedFork(p, at, known, placed)
 		}
-		a.progress("run %s came from elsewhere. Its fork works in %s, and may run", at.run, visible(workspace))
+		a.progress("run %s came from elsewhere. Its fork works in %s, and may run", at.Run, visible(workspace))
 		acts := compose.Acts(p)
 		for _, act := range acts {
 			a.progress("    %s", indentLines(visible(act), "      "))
@@ -50,7 +51,7 @@ func (a *app) mayFork(ctx context.Context, at ref, f forkFlags) func(*lang.Progr
 		}
 		agreed, err := a.confirm(ctx, "Let the fork run there?")
 		if err == nil && !agreed {
-			err = fail(errRefused, "without --run it is made and shown", "run %s was not forked", at.run)
+			err = fail(errRefused, "without --run it is made and shown", "run %s was not forked", at.Run)
 		}
 		return agreed, err
 	}
@@ -71,7 +72,7 @@ func isHere(path string) bool {
 }
 
 // untrustedFork refuses a fork that would run unasked, with the command that runs it.
-func (a *app) untrustedFork(p *lang.Program, at ref, known, placed bool) error {
+func (a *app) untrustedFork(p *lang.Program, at api.Ref, known, placed bool) error {
 	def, err := p.Block()
 	if err != nil {
 		return err
@@ -83,6 +84,6 @@ func (a *app) untrustedFork(p *lang.Program, at ref, known, placed bool) error {
 	if !known {
 		line += " --trust " + def.Link.String()
 	}
-	return fail(protocol.ErrForeign, "wf show "+string(at.run)+" shows what it does, "+line+" runs that; without --run the fork is made and shown",
-		"run %s came from elsewhere: a fork of it does not run unasked", at.run)
+	return fail(protocol.ErrForeign, "wf show "+string(at.Run)+" shows what it does, "+line+" runs that; without --run the fork is made and shown",
+		"run %s came from elsewhere: a fork of it does not run unasked", at.Run)
 }

@@ -3,13 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"wf/api"
-	"wf/cas"
 	"wf/protocol"
-	"wf/service/query"
 )
 
 func newLog(a *app) *cobra.Command {
@@ -26,24 +25,24 @@ output of the step that failed or that waits, since that is what one looks for. 
 		Args: takes(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			return a.WithStore(ctx, func(s *cas.Store) error {
-				at, err := a.resolve(ctx, s, latestUnless(args))
+			return a.at(ctx, func(p *target) error {
+				at, err := p.find(ctx, latestUnless(args))
 				switch {
 				case err != nil:
 					return err
-				case at.block.Defined():
+				case at.Block.Defined():
 					return usagef("%s is a block; wf show shows it", written(args[0]))
 				}
 				if !follow && !a.asJSON() && !steps {
-					if err := a.logFirst(ctx, s, at); err != nil {
+					if err := a.logFirst(ctx, p, at); err != nil {
 						return err
 					}
 				}
 				fold := a.newFolder()
-				if at.step != "" {
+				if at.Step != "" {
 					fold = nil
 				}
-				return a.logEvents(ctx, s, at, eventWindow{}, follow, !steps && at.step == "", fold)
+				return a.logEvents(ctx, p, at, eventWindow{}, follow, !steps && at.Step == "", fold)
 			})
 		},
 	}
@@ -54,66 +53,65 @@ output of the step that failed or that waits, since that is what one looks for. 
 }
 
 // logFirst shows the output of the step that failed, waits, or was asked for.
-func (a *app) logFirst(ctx context.Context, s *cas.Store, at ref) error {
-	e := a.Engine(s, nil)
-	read := func() (*api.Run, error) { return a.shown(ctx, e, at.run) }
-	if at.step != "" {
-		read = func() (*api.Run, error) { return e.ViewStep(ctx, at.run, at.step) }
-	}
-	v, err := read()
+func (a *app) logFirst(ctx context.Context, p *target, at api.Ref) error {
+	v, err := a.shown(ctx, p, at.Run)
 	if err != nil {
 		return err
 	}
-	return a.showFirst(v, at.step)
-}
-
-// showFirst is logFirst for a run that was read; step is "" for the one that matters.
-func (a *app) showFirst(v *api.Run, step string) error {
-	var found *api.Step
-	if step != "" {
-		var err error
-		if found, err = query.StepOf(v, step); err != nil {
+	if at.Step != "" {
+		x, err := p.Step(ctx, at.Run, at.Step)
+		if err != nil {
 			return err
 		}
+		v.Steps = []*api.Step{x.Step}
 	}
-	for i := len(v.Steps) - 1; i >= 0 && found == nil; i-- {
-		if s := v.Steps[i]; !ended(s) || s.Status == string(protocol.StepFailed) {
-			found = s
+	for _, x := range slices.Backward(v.Steps) {
+		if at.Step == "" && ended(x) && x.Status != string(protocol.StepFailed) {
+			continue
 		}
-	}
-	if found == nil {
-		return nil
-	}
-	atRest(v)
-	if err := a.showStep(found); err != nil {
+		atRest(v)
+		if err := a.showStep(x); err != nil {
+			return err
+		}
+		_, err := fmt.Fprintln(a.out)
 		return err
 	}
-	_, err := fmt.Fprintln(a.out)
-	return err
+	return nil
 }
 
 // logEvents writes the events of a window, and with follow those that are yet to come,
 // until the run is over; with wrote also what commands wrote. fold may be nil.
-func (a *app) logEvents(ctx context.Context, s *cas.Store, at ref, w eventWindow, follow, wrote bool, fold *folder) error {
-	b := backdrop{ctx: ctx, blocks: s}
-	return a.each(ctx, s, w.request(at.run, follow), func(e *protocol.Entry, d protocol.Data) error {
-		if at.step != "" && e.StepName() != at.step {
-			return nil
-		}
+func (a *app) logEvents(ctx context.Context, p *target, at api.Ref, w eventWindow, follow, wrote bool, fold *folder) error {
+	b := backdrop{ctx: ctx, blocks: p.Blocks}
+	return a.events(ctx, p, at, w, follow, func(u api.Update) error {
 		if a.asJSON() {
-			j, err := newEventJSON(e, d)
+			j, err := newEventJSON(u.Entry, u.Data)
 			if err != nil {
 				return err
 			}
 			return line(a.out, j)
 		}
-		for _, l := range b.logged(at.run, e, d, wrote, fold) {
+		for _, l := range b.logged(at.Run, u.Entry, u.Data, wrote, fold) {
 			if _, err := fmt.Fprintln(a.out, l); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
+}
+
+// events calls show with each event of a window of a run, or of a step of it; with follow until the run has ended.
+func (a *app) events(ctx context.Context, p *target, at api.Ref, w eventWindow, follow bool, show func(api.Update) error) error {
+	f := api.Following{From: w.from, To: w.end()}
+	if follow {
+		f.Until = api.Ended
+	}
+	return p.Follow(ctx, at.Run, f, a.showing(ctx, p, func(u api.Update) error {
+		if u.Entry == nil || at.Step != "" && u.Step != at.Step {
+			return nil
+		}
+		return show(u)
+	}))
 }
 
 // logged are the lines of an event in wf log, with wrote also what a command wrote; none for an item

@@ -105,7 +105,7 @@ func (a *app) ls(ctx context.Context, here *target, f lsFlags) error {
 	}
 	var errs []error
 	if len(p.Unread) == 0 || len(p.Items) > 0 || a.asJSON() {
-		errs = append(errs, a.lsRows(p.Items, f), here.tell(ctx, p))
+		errs = append(errs, a.lsRows(p.Items, f), here.about(ctx, p))
 	}
 	for _, err := range p.Unread {
 		errs = append(errs, err)

@@ -30,14 +30,14 @@ func (a *app) messages(ctx context.Context, here *target, arg string) error {
 	if err != nil {
 		return err
 	}
-	m, err := here.Messages(ctx, at.run, at.step)
+	m, err := here.Messages(ctx, at.Run, at.Step)
 	switch {
 	case err != nil:
 		return err
 	case a.asJSON():
 		return a.answer(m.Prompt)
 	case m.Command != nil:
-		return a.commandLines(at.step, m.Command)
+		return a.commandLines(at.Step, m.Command)
 	}
 	return a.messageLines(m)
 }

@@ -155,12 +155,14 @@ func (silence) close()            {}
 
 // jsonLines streams the events to stdout.
 type jsonLines struct {
-	mu sync.Mutex
-	a  *app
+	mu   sync.Mutex
+	a    *app
+	live bool // live output too, which is no event: a frame of the replay protocol
 }
 
 func (j *jsonLines) notice(n api.Update) {
 	if n.Entry == nil {
+		j.delta(n)
 		return
 	}
 	e, err := newEventJSON(n.Entry, n.Data)
@@ -171,6 +173,23 @@ func (j *jsonLines) notice(n api.Update) {
 	}
 	if err != nil {
 		j.a.progress("error: event %d was not shown: %v", n.Entry.Seq, err)
+	}
+}
+
+func (j *jsonLines) delta(n api.Update) {
+	d, ok := n.Data.(protocol.Delta)
+	if !ok || !j.live {
+		return
+	}
+	f := protocol.Frame{Type: protocol.FrameDelta, AfterSeq: n.After, Step: n.Step, N: n.N, Kind: d.Kind, Text: d.Text}
+	b, err := f.Encode(protocol.JSONFrames)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if err == nil {
+		err = line(j.a.out, json.RawMessage(b))
+	}
+	if err != nil {
+		j.a.progress("error: live output was not shown: %v", err)
 	}
 }
 

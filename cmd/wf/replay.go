@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"wf/cas"
+	"wf/api"
 	"wf/protocol"
 )
 
@@ -28,11 +28,17 @@ and builds every prompt again from the records, and exits 1 where something diff
 				return err
 			}
 			ctx := cmd.Context()
-			return a.withRun(ctx, latestUnless(args), func(s *cas.Store, run protocol.RunID) error {
-				if check {
-					return a.checkReplay(ctx, s, run)
+			return a.at(ctx, func(p *target) error {
+				run, err := p.run(ctx, latestUnless(args))
+				switch {
+				case err != nil:
+					return err
+				case !check:
+					return a.replay(ctx, p, run, w, follow)
+				case p.here == nil:
+					return usagef("--check builds everything again from a store; run it where that is")
 				}
-				return a.replay(ctx, s, run, w, follow)
+				return a.checkReplay(ctx, p.here.Store, run)
 			})
 		},
 	}
@@ -73,41 +79,22 @@ func (w *eventWindow) check(follow, check bool) error {
 	return nil
 }
 
-func (w *eventWindow) request(run protocol.RunID, follow bool) protocol.Request {
-	return protocol.Request{SessionID: run, FromSeq: &w.from, ToSeq: w.to, Limit: w.limit, Live: follow}
-}
-
 // end is the last event of the window, 0 where there is no bound.
 func (w *eventWindow) end() protocol.Seq {
-	r := w.request("", false)
+	r := protocol.Request{FromSeq: &w.from, ToSeq: w.to, Limit: w.limit}
 	return r.End()
 }
 
-// eventWindowOf reads the flags of a window.
-func eventWindowOf(f *pflag.FlagSet) (w eventWindow, err error) {
-	from, err := f.GetInt64("from")
-	if err != nil {
-		return w, err
-	}
-	to, err := f.GetInt64("to")
-	if err != nil {
-		return w, err
-	}
-	w.limit, err = f.GetInt("limit")
-	w.from, w.to = protocol.Seq(from), protocol.Seq(to)
-	return w, err
-}
-
-func (a *app) replay(ctx context.Context, s *cas.Store, run protocol.RunID, w eventWindow, follow bool) error {
+func (a *app) replay(ctx context.Context, p *target, run protocol.RunID, w eventWindow, follow bool) error {
 	if a.format != "json" {
-		return a.logEvents(ctx, s, ref{run: run}, w, follow, false, nil)
+		return a.logEvents(ctx, p, api.Ref{Run: run}, w, follow, false, nil)
 	}
 	if follow {
 		return usagef("--follow streams; it needs -o jsonl")
 	}
 	events := []eventJSON{}
-	err := a.each(ctx, s, w.request(run, false), func(e *protocol.Entry, d protocol.Data) error {
-		j, err := newEventJSON(e, d)
+	err := a.events(ctx, p, api.Ref{Run: run}, w, false, func(u api.Update) error {
+		j, err := newEventJSON(u.Entry, u.Data)
 		events = append(events, j)
 		return err
 	})

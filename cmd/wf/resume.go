@@ -1,13 +1,15 @@
 package main
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"wf/cas"
-	"wf/engine"
+	"wf/api"
 	"wf/protocol"
 	"wf/service"
 	"wf/service/compose"
@@ -27,43 +29,24 @@ limit. What is recorded already is not done again. Without RUN it is the latest.
   wf resume 7K3Q --limit steps=60 --limit cost_usd=3`,
 		Args: takes(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o := engine.DriveOptions{By: compose.User()}
 			for _, name := range []string{"steps", "tokens", "cost-usd", "duration"} {
 				if f := cmd.Flags().Lookup(name); f.Changed {
 					limits = append(limits, strings.ReplaceAll(name, "-", "_")+"="+f.Value.String())
 				}
 			}
-			var err error
-			if o.Limits, err = limitFlags(limits); err != nil {
+			raised, err := raisedLimits(limits)
+			if err != nil {
 				return err
+			}
+			if a.hubURL() != "" && (record != "" || len(a.Setup.Options.Servers) > 0 || len(a.Trusted) > 0) {
+				return usagef("--record, --trust and --trust-mcp are for runs on this machine, not for those on %s", a.hubURL())
 			}
 			stop, err := a.recordTo(record)
 			if err != nil {
 				return err
 			}
 			ctx := cmd.Context()
-			err = a.withRun(ctx, latestUnless(args), func(s *cas.Store, run protocol.RunID) error {
-				if len(args) == 0 {
-					a.progress("the latest run here is %s, in the store %s", run, s.Dir())
-				}
-				st, err := a.Engine(s, nil).State(ctx, run)
-				if err != nil {
-					return err
-				}
-				if st.Status().Final() {
-					v, err := a.shown(ctx, a.Engine(s, nil), run)
-					if err != nil {
-						return err
-					}
-					return errors.Join(a.showOutcome(v), outcome(v))
-				}
-				if err := a.Engine(s, nil).Own(ctx, run); err != nil {
-					return err
-				}
-				a.headline(run, st.Program())
-				return a.drive(ctx, s, run, o)
-			})
-			return errors.Join(err, stop())
+			return errors.Join(a.at(ctx, func(p *target) error { return a.resume(ctx, p, args, api.Resume{Limits: raised}) }), stop())
 		},
 	}
 	flags := cmd.Flags()
@@ -76,6 +59,46 @@ limit. What is recorded already is not done again. Without RUN it is the latest.
 	flags.Float64("cost-usd", 0, "short for --limit cost_usd=")
 	flags.Duration("duration", 0, "short for --limit duration=")
 	return cmd
+}
+
+// resume goes on with a run.
+func (a *app) resume(ctx context.Context, p *target, args []string, x api.Resume) error {
+	run, err := p.run(ctx, latestUnless(args))
+	if err != nil {
+		return err
+	}
+	if len(args) == 0 {
+		a.progress("the latest run here is %s, in the store %s", run, p.name)
+	}
+	before, err := a.shown(ctx, p, run)
+	if err != nil {
+		return err
+	}
+	if before.Status.Final() {
+		return errors.Join(a.showOutcome(before), outcome(before))
+	}
+	if err := p.Resume(ctx, run, x); err != nil && (p.here != nil || !errors.Is(err, protocol.ErrRunLive)) {
+		return err
+	}
+	if err := a.headline(ctx, p, run); err != nil {
+		return err
+	}
+	return a.attend(ctx, p, run, before.Seq)
+}
+
+// raisedLimits reads all of --limit as an API takes them.
+func raisedLimits(given []string) (map[string]json.RawMessage, error) {
+	out := map[string]json.RawMessage{}
+	for _, text := range given {
+		if _, err := service.ParseLimit(text, compose.User()); err != nil {
+			return nil, err
+		}
+		name, value, _ := strings.Cut(text, "=")
+		if out[name] = json.RawMessage(value); !json.Valid(out[name]) {
+			out[name] = json.RawMessage(strconv.Quote(value))
+		}
+	}
+	return out, nil
 }
 
 // limitFlags reads all of --limit.

@@ -90,115 +90,156 @@ func openFlag(flags *pflag.FlagSet, names *[]string) {
 }
 
 func (a *app) run(ctx context.Context, path string, f runFlags) error {
-	mode, err := protocol.ParseContext(f.context)
-	if err != nil {
-		return usagef("--context %s: want conversation, task or fresh", f.context)
-	}
-	d, err := a.Read(path)
-	if err != nil {
-		return err
-	}
-	p, err := a.valid(d)
-	if err != nil {
-		return err
-	}
 	if f.helpInputs {
+		_, p, err := a.readValid(path)
+		if err != nil {
+			return err
+		}
 		return a.showInputs(p)
 	}
-	given, err := a.given(p, f)
+	if _, err := protocol.ParseContext(f.context); err != nil {
+		return usagef("--context %s: want conversation, task or fresh", f.context)
+	}
+	if url := a.hubURL(); url != "" {
+		return a.atServer(url, func(p *target) error {
+			run, fresh, err := a.submit(ctx, p, path, f)
+			if err != nil {
+				return err
+			}
+			return a.begun(ctx, p, run, fresh, f)
+		})
+	}
+	launch, err := a.launch(ctx, path, f)
 	if err != nil {
 		return err
-	}
-	inputs, err := p.Inputs(given)
-	if err != nil {
-		return protocol.Hinted(err, "wf run "+path+" --help-inputs shows what it takes")
-	}
-	models, err := modelFlags(p, f.models)
-	if err != nil {
-		return err
-	}
-	models, resolved, err := a.ResolveModels(ctx, p, models)
-	if err != nil {
-		return err
-	}
-	if err := a.SecretsSet(p); err != nil {
-		return err
-	}
-	if err := a.mayRun(ctx, p, d); err != nil {
-		return err
-	}
-	workspace, file, err := places(path, f.dir)
-	if err != nil {
-		return err
-	}
-	here, err := os.Getwd()
-	if err != nil {
-		return fmt.Errorf("find the directory: %w", err)
 	}
 	s, err := a.OpenStore(ctx)
 	if err != nil {
 		return err
 	}
-	launch := engine.Launch{
-		Program: p, Source: d.Source, Inputs: inputs,
-		Title: f.title, Description: p.Workflow.Description, Type: f.kind, Scope: f.scope, Tags: f.tags,
-		CreatedBy: compose.User(), TargetUser: f.target, RequestID: f.request,
-		Workspace: workspace, Place: here, File: file, Models: models, Context: mode, AllowSecretInputs: f.open,
+	return errors.Join(a.begin(ctx, a.atStore(s), launch, f), s.Close())
+}
+
+// readValid reads a definition that has no errors.
+func (a *app) readValid(path string) (compose.Definition, *lang.Program, error) {
+	d, err := a.Read(path)
+	if err != nil {
+		return d, nil, err
+	}
+	p, err := a.valid(d)
+	return d, p, err
+}
+
+// launch reads what a run of this machine begins with.
+func (a *app) launch(ctx context.Context, path string, f runFlags) (l engine.Launch, err error) {
+	d, p, err := a.readValid(path)
+	if err != nil {
+		return l, err
+	}
+	given, err := a.given(p.Coerce, f)
+	if err != nil {
+		return l, err
+	}
+	inputs, err := p.Inputs(given)
+	if err != nil {
+		return l, protocol.Hinted(err, "wf run "+path+" --help-inputs shows what it takes")
+	}
+	models, err := modelFlags(p, f.models)
+	if err != nil {
+		return l, err
+	}
+	models, resolved, err := a.ResolveModels(ctx, p, models)
+	if err != nil {
+		return l, err
+	}
+	if err := a.SecretsSet(p); err != nil {
+		return l, err
+	}
+	if err := a.mayRun(ctx, p, d); err != nil {
+		return l, err
+	}
+	workspace, file, err := places(path, f.dir)
+	if err != nil {
+		return l, err
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		return l, fmt.Errorf("find the directory: %w", err)
+	}
+	if f.record != "" && f.detach {
+		return l, usagef("--record needs the run to stay here: leave --detach out")
 	}
 	for _, name := range p.Unset(inputs) {
 		a.progress("input %s was not given: it is null, and nothing in a text (wf run %s --help-inputs)", name, path)
 	}
 	a.tellModels(resolved)
-	if f.record != "" && f.detach {
-		return errors.Join(usagef("--record needs the run to stay here: leave --detach out"), s.Close())
-	}
-	stop, err := a.recordTo(f.record)
-	if err != nil {
-		return errors.Join(err, s.Close())
-	}
-	return errors.Join(a.launch(ctx, s, launch, f.detach), stop(), s.Close())
+	return engine.Launch{
+		Program: p, Source: d.Source, Inputs: inputs,
+		Title: f.title, Description: p.Workflow.Description, Type: f.kind, Scope: f.scope, Tags: f.tags,
+		CreatedBy: compose.User(), TargetUser: f.target, RequestID: f.request,
+		Workspace: workspace, Place: here, File: file, Models: models, Context: protocol.ContextMode(f.context), AllowSecretInputs: f.open,
+	}, nil
 }
 
-// launch begins a run and drives it; with a request id that was used before it shows that run.
-func (a *app) launch(ctx context.Context, s *cas.Store, l engine.Launch, detach bool) error {
-	var begun []api.Update
-	run, fresh, err := a.Engine(s, func(n api.Update) { begun = append(begun, n) }).Begin(ctx, l)
+// begin begins a run of this machine, and goes on with it.
+func (a *app) begin(ctx context.Context, p *target, l engine.Launch, f runFlags) error {
+	stop, err := a.recordTo(f.record)
 	if err != nil {
 		return err
 	}
+	run, fresh, err := p.here.Begin(ctx, l)
+	if err != nil {
+		return errors.Join(err, stop())
+	}
+	return errors.Join(a.begun(ctx, p, run, fresh, f), stop())
+}
+
+// begun goes on with a run that has begun; with a request id that was used before it shows that run.
+func (a *app) begun(ctx context.Context, p *target, run protocol.RunID, fresh bool, f runFlags) error {
 	if !fresh {
-		v, err := a.shown(ctx, a.Engine(s, nil), run)
+		a.progress("request %s was started before, as run %s", f.request, run)
+		v, err := a.shown(ctx, p, run)
 		if err != nil {
 			return err
 		}
-		a.progress("request %s was started before, as run %s", l.RequestID, run)
-		return errors.Join(a.showOutcome(v), outcome(v))
-	}
-	a.Note(ctx, s, run)
-	if detach {
-		return a.detach(ctx, s, run)
-	}
-	a.headline(run, l.Program)
-	if a.format == "jsonl" { // the reporter of the drive comes too late for the first event
-		first := jsonLines{a: a}
-		for _, n := range begun {
-			first.notice(n)
+		if f.detach || v.Driven == nil || !*v.Driven {
+			return errors.Join(a.showOutcome(v), outcome(v))
 		}
+		return a.attend(ctx, p, run, v.Seq)
 	}
-	return a.drive(ctx, s, run, engine.DriveOptions{By: compose.User()})
+	if f.detach {
+		return a.detached(ctx, p, run)
+	}
+	if err := a.headline(ctx, p, run); err != nil {
+		return err
+	}
+	from := protocol.Seq(1) // the headline says that it has started
+	if a.format == "jsonl" {
+		from = 0
+	}
+	return a.attend(ctx, p, run, from)
 }
 
-// headline says what is about to run.
-func (a *app) headline(run protocol.RunID, p *lang.Program) {
+// detached leaves a run to another process: the server, or one that is started for it.
+func (a *app) detached(ctx context.Context, p *target, run protocol.RunID) error {
+	behind := "at " + p.name + "; wf watch " + string(run)
+	if p.here != nil {
+		pid, err := a.detach(ctx, p.here.Store, run)
+		if err != nil {
+			return err
+		}
+		behind = fmt.Sprintf("in the background, as process %d; wf log %s -f", pid, run)
+	}
 	if a.asJSON() {
-		return
+		v, err := p.Run(ctx, run, api.Window{})
+		if err != nil {
+			return err
+		}
+		return a.answer(v)
 	}
-	def := ""
-	if b, err := p.Block(); err == nil { // it was encoded before, by Begin
-		def = b.Link.Short()
-	}
-	paint := paint{a.err.color}
-	a.progress("%s %s  run %s  def %s  (%s)", paint.cyan("●"), paint.bold(p.Workflow.Name), run, def, cast(p.Workflow))
+	a.progress("run %s goes on %s follows it", run, behind)
+	_, err := fmt.Fprintln(a.out, run)
+	return err
 }
 
 // cast counts the roles of a workflow by what they are.
@@ -238,8 +279,9 @@ func cast(w *protocol.Workflow) string {
 	return strings.Join(parts, ", ")
 }
 
-// given gathers the inputs: those of the file, then those of the command line.
-func (a *app) given(p *lang.Program, f runFlags) (map[string]any, error) {
+// given gathers the inputs: those of the file, then those of the command line, whose texts read makes what the
+// workflow wants.
+func (a *app) given(read func(name, text string) (any, error), f runFlags) (map[string]any, error) {
 	given := map[string]any{}
 	if f.inputsFile != "" {
 		b, err := a.readArgument(f.inputsFile)
@@ -266,7 +308,7 @@ func (a *app) given(p *lang.Program, f runFlags) (map[string]any, error) {
 			}
 			text = string(b)
 		}
-		value, err := p.Coerce(name, text)
+		value, err := read(name, text)
 		if err != nil {
 			return nil, err
 		}
@@ -358,9 +400,9 @@ func (a *app) showInputs(p *lang.Program) error {
 	return table(a.out, rows)
 }
 
-// begun waits until a process drives a new run, has driven it, or has ended before it could: so the
+// untilDriven waits until a process drives a new run, has driven it, or has ended before it could: so the
 // next command does not find the run as one that has not started.
-func begun(ctx context.Context, s *cas.Store, run protocol.RunID, ended <-chan struct{}) error {
+func untilDriven(ctx context.Context, s *cas.Store, run protocol.RunID, ended <-chan struct{}) error {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -381,10 +423,10 @@ func begun(ctx context.Context, s *cas.Store, run protocol.RunID, ended <-chan s
 }
 
 // detach leaves the run to a process of its own.
-func (a *app) detach(ctx context.Context, s *cas.Store, run protocol.RunID) error {
+func (a *app) detach(ctx context.Context, s *cas.Store, run protocol.RunID) (pid int, err error) {
 	self, err := os.Executable()
 	if err != nil {
-		return fmt.Errorf("detach: %w", err)
+		return 0, fmt.Errorf("detach: %w", err)
 	}
 	cmd := exec.Command(self, "resume", string(run), "--store", s.Dir(), "--quiet", "--no-input")
 	for _, name := range a.Setup.Options.Servers {
@@ -396,25 +438,12 @@ func (a *app) detach(ctx context.Context, s *cas.Store, run protocol.RunID) erro
 	cmd.Args[0] = os.Args[0]
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("detach run %s: %w", run, err)
+		return 0, fmt.Errorf("detach run %s: %w", run, err)
 	}
-	pid := cmd.Process.Pid
 	ended := make(chan struct{})
 	go func() {
 		_ = cmd.Wait() // how it ended is in the run
 		close(ended)
 	}()
-	if err := begun(ctx, s, run, ended); err != nil {
-		return err
-	}
-	if a.asJSON() {
-		v, err := a.Engine(s, nil).View(ctx, run)
-		if err != nil {
-			return err
-		}
-		return a.answer(v)
-	}
-	a.progress("run %s goes on in the background, as process %d; wf log %s -f follows it", run, pid, run)
-	_, err = fmt.Fprintln(a.out, run)
-	return err
+	return cmd.Process.Pid, untilDriven(ctx, s, run, ended)
 }

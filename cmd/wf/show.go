@@ -67,14 +67,14 @@ func (a *app) show(ctx context.Context, here *target, arg string, w api.Window) 
 	switch {
 	case err != nil:
 		return err
-	case at.block.Defined():
-		data, err := here.Block(ctx, at.block)
+	case at.Block.Defined():
+		data, err := here.Block(ctx, at.Block)
 		if err != nil {
 			return err
 		}
-		return a.writeBlock(at.block, data)
-	case at.step == "":
-		v, err := here.Run(ctx, at.run, w)
+		return a.writeBlock(at.Block, data)
+	case at.Step == "":
+		v, err := here.Run(ctx, at.Run, w)
 		if err != nil {
 			return err
 		}
@@ -83,7 +83,7 @@ func (a *app) show(ctx context.Context, here *target, arg string, w api.Window) 
 		}
 		return a.showRun(v)
 	}
-	step, err := here.Step(ctx, at.run, at.step)
+	step, err := here.Step(ctx, at.Run, at.Step)
 	if err != nil {
 		return err
 	}

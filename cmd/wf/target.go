@@ -7,64 +7,98 @@ import (
 
 	"wf/api"
 	"wf/cas"
+	"wf/daemon"
 	"wf/hub/client"
 	"wf/protocol"
-	"wf/service"
 )
 
 // A target is where a command works: the store of this machine, or a server that --hub or WF_HUB
 // names. A command that is written against a target is the same at both.
 type target struct {
 	api.Service
+	api.Follower
 	protocol.Blocks
-	find func(ctx context.Context, arg string) (ref, error)
-	tell func(ctx context.Context, p *api.Page) error // what people should know behind a list of runs
-	name string                                       // of the store's directory, or the address
+	here   *daemon.Foreground                           // nil at a server
+	server *client.API                                  // nil here
+	name   string                                       // of the store's directory, or the address
+	about  func(ctx context.Context, p *api.Page) error // tells what a user should know behind a list of runs
 }
 
 // everywhere are the commands that work at a target.
-var everywhere = map[string]bool{"cache": true, "cost": true, "diff": true, "explain": true, "export": true, "ls": true, "messages": true, "show": true, "verify": true}
+var everywhere = map[string]bool{
+	"answer": true, "cache": true, "cancel": true, "chat": true, "cost": true, "diff": true, "explain": true, "export": true, "log": true, "ls": true,
+	"messages": true, "replay": true, "resume": true, "run": true, "show": true, "tui": true, "verify": true, "watch": true,
+}
 
 // hubURL is the address of the server that commands work at; "" is the store of this machine.
 func (a *app) hubURL() string { return cmp.Or(a.reach.url, os.Getenv("WF_HUB")) }
 
 // at runs f at the target of the command line, where a store must exist.
 func (a *app) at(ctx context.Context, f func(*target) error) error {
-	url := a.hubURL()
-	if url == "" {
-		return a.WithStore(ctx, func(s *cas.Store) error {
-			return f(&target{Service: &service.Local{Setup: a.Setup, Store: s, Engine: a.Engine(s, nil)}, Blocks: s, name: s.Dir(), tell: a.tellStore,
-				find: func(ctx context.Context, arg string) (ref, error) { return a.resolve(ctx, s, arg) }})
-		})
+	if url := a.hubURL(); url != "" {
+		return a.atServer(url, f)
 	}
-	r, err := a.dial(url)
+	return a.WithStore(ctx, func(s *cas.Store) error { return f(a.atStore(s)) })
+}
+
+// atStore is the target of a store of this machine.
+func (a *app) atStore(s *cas.Store) *target {
+	here := daemon.NewForeground(a.Setup, s)
+	return &target{Service: here, Follower: here, Blocks: s, here: here, name: s.Dir(), about: a.tellStore}
+}
+
+// atServer runs f at a server.
+func (a *app) atServer(url string, f func(*target) error) error {
+	way, err := a.reachHub(url)
 	if err != nil {
 		return err
 	}
-	defer r.api.Close()
-	return f(&target{Service: client.Service{API: r.api}, Blocks: &remoteBlocks{api: r.api}, name: url, tell: r.tellList, find: func(ctx context.Context, arg string) (ref, error) {
-		if l, err := protocol.ParseLink(written(arg)); err == nil {
-			return ref{block: l}, nil
-		}
-		run, step, err := r.find(ctx, arg)
-		return ref{run: run, step: step}, err
-	}})
+	server, err := client.New(way.url, way.Options)
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	there := client.Service{API: server, Name: url, Tell: func(text string) { a.progress("%s", text) }, Waits: a.waits()}
+	return f(&target{Service: there, Follower: there, Blocks: &client.Blocks{API: server}, server: server, name: url,
+		about: func(ctx context.Context, p *api.Page) error { return a.tellServer(ctx, server, url, p) }})
+}
+
+// find is what the user wrote.
+func (p *target) find(ctx context.Context, arg string) (api.Ref, error) {
+	return p.Resolve(ctx, written(arg))
 }
 
 // run is a run by what the user wrote.
 func (p *target) run(ctx context.Context, arg string) (protocol.RunID, error) {
 	r, err := p.find(ctx, arg)
 	if err == nil {
-		err = r.mustBeRun(arg)
+		err = r.MustBeRun(written(arg))
 	}
-	return r.run, err
+	return r.Run, err
 }
 
 // step is a step of a run by what the user wrote.
-func (p *target) step(ctx context.Context, arg string) (ref, error) {
+func (p *target) step(ctx context.Context, arg string) (api.Ref, error) {
 	r, err := p.find(ctx, arg)
 	if err == nil {
-		err = r.mustBeStep(arg)
+		err = r.MustBeStep(written(arg))
 	}
 	return r, err
+}
+
+// runOrStep is a run, or a step of one, by what the user wrote.
+func (p *target) runOrStep(ctx context.Context, arg string) (api.Ref, error) {
+	r, err := p.find(ctx, arg)
+	if err == nil && r.Block.Defined() {
+		err = usagef("%s is a block, a run or a step of one is wanted", written(arg))
+	}
+	return r, err
+}
+
+// shown reads a run to show it: all of it as JSON, its last steps to a person.
+func (a *app) shown(ctx context.Context, p *target, run protocol.RunID) (*api.Run, error) {
+	if a.asJSON() {
+		return p.Run(ctx, run, api.Window{})
+	}
+	return p.Run(ctx, run, api.Window{Limit: lastSteps})
 }

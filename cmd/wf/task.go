@@ -176,23 +176,23 @@ func (p paint) taskSign(t *task.Task) string {
 }
 
 // taskNamed reads the tasks of a run and picks the one of a step.
-func (a *app) taskNamed(ctx context.Context, s *cas.Store, arg string) (at ref, tasks []*task.Task, picked *task.Task, err error) {
+func (a *app) taskNamed(ctx context.Context, s *cas.Store, arg string) (at api.Ref, tasks []*task.Task, picked *task.Task, err error) {
 	if at, err = a.resolve(ctx, s, arg); err != nil {
 		return at, nil, nil, err
 	}
-	if at.block.Defined() {
+	if at.Block.Defined() {
 		return at, nil, nil, usagef("%s is a block, a run or a task of one is wanted", written(arg))
 	}
-	if tasks, err = query.Tasks(ctx, s, at.run); err != nil {
+	if tasks, err = query.Tasks(ctx, s, at.Run); err != nil {
 		return at, nil, nil, err
 	}
 	for _, t := range tasks {
-		if t.ID == at.step {
+		if t.ID == at.Step {
 			picked = t
 		}
 	}
-	if at.step != "" && picked == nil {
-		err = fail(protocol.ErrNotFound, "wf task ls "+string(at.run)+" lists the tasks", "run %s has no task %s", at.run, at.step)
+	if at.Step != "" && picked == nil {
+		err = fail(protocol.ErrNotFound, "wf task ls "+string(at.Run)+" lists the tasks", "run %s has no task %s", at.Run, at.Step)
 	}
 	return at, tasks, picked, err
 }
@@ -208,7 +208,7 @@ func (a *app) showTask(ctx context.Context, s *cas.Store, arg string) error {
 	}
 	if t == nil {
 		if len(tasks) == 0 {
-			return fail(protocol.ErrNotFound, "an agent has tasks with context: task", "run %s has no tasks", at.run)
+			return fail(protocol.ErrNotFound, "an agent has tasks with context: task", "run %s has no tasks", at.Run)
 		}
 		t = tasks[len(tasks)-1]
 	}
@@ -217,7 +217,7 @@ func (a *app) showTask(ctx context.Context, s *cas.Store, arg string) error {
 			Schema string         `json:"schema"`
 			Run    protocol.RunID `json:"run"`
 			taskJSON
-		}{"wf.task/v1", at.run, newTaskJSON(t, prices)})
+		}{"wf.task/v1", at.Run, newTaskJSON(t, prices)})
 	}
 	cost, _ := query.CostOf(t.Calls, prices)
 	page := t.Markdown(cost)
@@ -238,7 +238,7 @@ func (a *app) exportTasks(ctx context.Context, s *cas.Store, arg, dir string) er
 		return err
 	}
 	if dir == "" {
-		if dir, err = compose.TaskDir(s, at.run); err != nil {
+		if dir, err = compose.TaskDir(s, at.Run); err != nil {
 			return err
 		}
 	}
@@ -258,7 +258,7 @@ func (a *app) exportTasks(ctx context.Context, s *cas.Store, arg, dir string) er
 			Schema string         `json:"schema"`
 			Run    protocol.RunID `json:"run"`
 			Files  []string       `json:"files"`
-		}{"wf.tasks_exported/v1", at.run, files})
+		}{"wf.tasks_exported/v1", at.Run, files})
 	}
 	for _, f := range files {
 		if _, err := fmt.Fprintln(a.out, f); err != nil {
@@ -266,7 +266,7 @@ func (a *app) exportTasks(ctx context.Context, s *cas.Store, arg, dir string) er
 		}
 	}
 	if len(files) == 0 {
-		a.progress("run %s has no completed tasks", at.run)
+		a.progress("run %s has no completed tasks", at.Run)
 	}
 	return nil
 }

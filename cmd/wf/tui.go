@@ -31,6 +31,9 @@ messages, events, the difference to the visit before, cost and proof. What moves
 				return err
 			}
 			ctx := cmd.Context()
+			if url := a.hubURL(); url != "" {
+				return a.atServer(url, func(p *target) error { return a.tui(ctx, p.server) })
+			}
 			s, err := a.OpenStore(ctx)
 			if err != nil {
 				return err
@@ -235,9 +238,9 @@ func (s tuiSource) events(ctx context.Context, id protocol.RunID, step string) (
 	if err != nil {
 		return "", err
 	}
-	blocks := &remoteBlocks{api: s.api}
+	blocks := &client.Blocks{API: s.api}
 	read := func(l protocol.Link) ([]byte, error) { return blocks.Block(ctx, l) }
-	r := replayOf(s.api, id)
+	r := s.api.Replay(id)
 	r.Codec, r.Cursor.Seq, r.Patience = protocol.CBORFrames, max(0, tip-tuiEvents), -1
 	var b strings.Builder
 	err = r.Follow(ctx, client.Consumer{Event: func(e client.Event) error {
@@ -301,7 +304,7 @@ func (s tuiSource) verified(ctx context.Context, id protocol.RunID) (string, err
 
 // Follow tells of everything that happens to a run.
 func (s tuiSource) Follow(ctx context.Context, id protocol.RunID, moved func()) error {
-	r := replayOf(s.api, id)
+	r := s.api.Replay(id)
 	r.Tail, r.Live = true, true
 	return r.Follow(ctx, client.Consumer{
 		Event: func(client.Event) error {
@@ -319,6 +322,6 @@ func (s tuiSource) Follow(ctx context.Context, id protocol.RunID, moved func()) 
 func (s tuiSource) Answer(ctx context.Context, id protocol.RunID, q tui.Question, text string) error {
 	ctx, cancel := context.WithTimeout(ctx, chatTimeout)
 	defer cancel()
-	_, _, err := s.api.Act(ctx, id, "answer", answerBody(engine.Reply{Step: q.Step, Text: text, Shown: q.Shown}))
+	_, _, err := s.api.Act(ctx, id, "answer", api.Answer{Step: q.Step, Text: text, Shown: q.Shown})
 	return err
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -11,20 +10,11 @@ import (
 
 	"wf/agentkit/mcp"
 	"wf/api"
-	"wf/engine"
 	"wf/protocol"
 )
 
 // lastSteps is how many steps of a run a person is shown.
 const lastSteps = 200
-
-// shown reads a run to show it: all of it as JSON, its last steps to a person.
-func (a *app) shown(ctx context.Context, e *engine.Engine, run protocol.RunID) (*api.Run, error) {
-	if a.asJSON() {
-		return e.View(ctx, run)
-	}
-	return e.ViewWindow(ctx, run, api.Window{Limit: lastSteps})
-}
 
 // outcome is what the state of a run is to the caller of wf: nil when it is done.
 func outcome(v *api.Run) error {

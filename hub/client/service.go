@@ -13,7 +13,12 @@ import (
 )
 
 // Service is an api.Service that a server answers for: wf serve, or wf hub.
-type Service struct{ API *API }
+type Service struct {
+	API   *API
+	Name  string        // of the server in errors: the address as the user gave it
+	Tell  func(string)  // what a user should know besides, such as workers that did not answer; nil tells nothing
+	Waits func(Waiting) // called while Start waits for the run to begin; may be nil
+}
 
 var (
 	_ api.Service  = Service{}
@@ -175,15 +180,24 @@ func (s Service) Verify(ctx context.Context, run protocol.RunID) (*api.Report, e
 	return get[api.Report](ctx, s.API, runPath(run, "verify"))
 }
 
-// Start begins a run; one that no agent of a hub has begun yet is submitted again until one has.
+// Start begins a run; one that no worker of a hub has begun yet is submitted again until one has.
 func (s Service) Start(ctx context.Context, x api.Start) (protocol.RunID, bool, error) {
+	return s.API.Submit(ctx, Submission(x), s.Waits)
+}
+
+// Submission is a start as it is submitted, with a request id.
+func Submission(x api.Start) Start {
 	models := make(map[string][]string, len(x.Models))
 	for role, list := range x.Models {
 		models[role] = list
 	}
-	return s.API.Submit(ctx, Start{Workflow: x.Workflow, Inputs: x.Inputs, Title: x.Title, Description: x.Description, Type: x.Type, Scope: x.Scope,
+	s := Start{Workflow: x.Workflow, Inputs: x.Inputs, Title: x.Title, Description: x.Description, Type: x.Type, Scope: x.Scope,
 		Tags: x.Tags, CreatedBy: x.CreatedBy, TargetUser: x.TargetUser, RequestID: x.RequestID, Models: models, Context: x.Context,
-		AllowSecretInputs: x.AllowSecretInputs}, nil)
+		AllowSecretInputs: x.AllowSecretInputs}
+	if s.RequestID == "" {
+		s.RequestID, s.Fresh = NewRequestID(), true
+	}
+	return s
 }
 
 func (s Service) act(ctx context.Context, run protocol.RunID, verb string, body any) error {

@@ -37,6 +37,9 @@ func (s *shop) note(format string, args ...any) error {
 func (s *shop) Workflows(context.Context) ([]api.Workflow, error) {
 	return []api.Workflow{{Name: "hello", Inputs: json.RawMessage(`{"type":"object"}`)}}, s.note("workflows")
 }
+func (s *shop) Resolve(_ context.Context, text string) (api.Ref, error) {
+	return api.Ref{Run: "R"}, s.note("resolve %s", text)
+}
 func (s *shop) List(_ context.Context, q api.Query) (*api.Page, error) {
 	next := protocol.RunID("R")
 	return &api.Page{Items: []api.Row{{ID: "R", Driving: s.driving()}}, Next: &next}, s.note("runs %+v", q)

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"wf/api"
+	"wf/cas"
+	"wf/engine"
+	"wf/protocol"
+)
+
+// attend follows a run from an event on until it stops, and ends as it did. A person at the terminal is asked what
+// the run asks, unless --no-input. Where the run was moved here, it is driven by this.
+func (a *app) attend(ctx context.Context, p *target, run protocol.RunID, from protocol.Seq) error {
+	failed := a.followAndAsk(ctx, p, run, from)
+	if p.here == nil && failed != nil || errors.Is(failed, protocol.ErrRunLive) || errors.Is(failed, protocol.ErrUnknownRun) {
+		return failed
+	}
+	a.Settle()
+	v, err := a.shown(context.WithoutCancel(ctx), p, run) // an interrupted run is shown too
+	if err == nil {
+		err = a.showOutcome(v)
+	}
+	if err != nil {
+		return errors.Join(failed, err)
+	}
+	var sig signalled
+	switch {
+	case failed != nil && errors.As(context.Cause(ctx), &sig):
+		hint, state := "wf resume "+string(run), "is suspended"
+		if v.Status == protocol.Waiting {
+			hint, state = next(v), "waits"
+		}
+		return interrupted{fail(errRunSuspended, hint, "%s; run %s %s, nothing is lost", sig, run, state), sig}
+	case failed != nil:
+		return failed
+	}
+	return outcome(v)
+}
+
+// interrupted is a run that a signal suspended.
+type interrupted struct {
+	error
+	sig signalled
+}
+
+func (i interrupted) Unwrap() []error { return []error{i.sig, i.error} }
+
+// followAndAsk follows a run until it stops and the user does not help it on.
+func (a *app) followAndAsk(ctx context.Context, p *target, run protocol.RunID, from protocol.Seq) error {
+	for {
+		if err := a.follow(ctx, p, run, from, a.newReporter); err != nil {
+			return err
+		}
+		if !a.interactive() || a.asJSON() {
+			return nil
+		}
+		v, err := p.Run(ctx, run, api.Window{Limit: lastSteps})
+		if err != nil {
+			return err
+		}
+		asked, err := a.askAtTerminal(ctx, v, func(ctx context.Context, x api.Answer) error {
+			_, err := p.Answer(ctx, run, x)
+			return err
+		})
+		if err != nil || !asked {
+			return err
+		}
+		from = v.Seq
+	}
+}
+
+// follow shows a run from an event on until it waits, is suspended or has ended.
+func (a *app) follow(ctx context.Context, p *target, run protocol.RunID, from protocol.Seq, reporter func(backdrop) reporter) error {
+	b, err := a.backdrop(ctx, p, run)
+	if err != nil {
+		return err
+	}
+	rep := reporter(b)
+	defer rep.close()
+	return p.Follow(ctx, run, api.Following{From: from, Until: api.Parked}, a.showing(ctx, p, func(u api.Update) error {
+		rep.notice(u)
+		return nil
+	}))
+}
+
+// showing is what Follow calls: it tells remarks, and hands on everything else whole.
+func (a *app) showing(ctx context.Context, p *target, show func(api.Update) error) func(api.Update) error {
+	return func(u api.Update) (err error) {
+		switch {
+		case u.Remark != "":
+			a.progress("%s", oneLine(u.Remark, 300))
+			return nil
+		case u.Idle != "":
+			return a.tellIdle(ctx, p, u)
+		case u.Entry != nil && u.Data == nil:
+			u, err = engine.ReadUpdate(func(l protocol.Link) ([]byte, error) { return p.Block(ctx, l) }, u.Run, *u.Entry)
+			if err != nil {
+				return fmt.Errorf("run %s, event %d: %w", u.Run, u.Entry.Seq, err)
+			}
+		}
+		return show(u)
+	}
+}
+
+// tellIdle says that no process drives a run that is followed.
+func (a *app) tellIdle(ctx context.Context, p *target, u api.Update) error {
+	v, err := p.Run(ctx, u.Run, api.Window{Limit: 1})
+	if err != nil {
+		return err
+	}
+	stands := standing{v.Status, u.Idle}
+	a.progress("%s: %s; %s goes on with it", stands.word(), stands.why(), resumes(v.ID, v.Info.Parent, v.Info.ForkedFrom != nil))
+	return nil
+}
+
+// backdrop is what reporters look up of a run.
+func (a *app) backdrop(ctx context.Context, p *target, run protocol.RunID) (backdrop, error) {
+	v, err := p.Run(ctx, run, api.Window{Limit: 1})
+	if err != nil {
+		return backdrop{}, err
+	}
+	w, err := a.definition(ctx, p, v)
+	if err != nil {
+		return backdrop{}, err
+	}
+	return backdrop{ctx: context.WithoutCancel(ctx), blocks: p.Blocks, edges: w.Edges, steers: map[string]bool{}, guest: p.here == nil}, nil
+}
+
+// definition is the workflow of a run.
+func (a *app) definition(ctx context.Context, p *target, v *api.Run) (*protocol.Workflow, error) {
+	l, err := protocol.ParseLink(v.Definition)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := p.Block(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	var w protocol.Workflow
+	if err := cas.Decode(raw, &w); err != nil {
+		return nil, fmt.Errorf("definition %s: %w", l, err)
+	}
+	return &w, nil
+}
+
+// headline says what goes on now.
+func (a *app) headline(ctx context.Context, p *target, run protocol.RunID) error {
+	if a.asJSON() || a.quiet {
+		return nil
+	}
+	v, err := p.Run(ctx, run, api.Window{Limit: 1})
+	if err != nil {
+		return err
+	}
+	w, err := a.definition(ctx, p, v)
+	if err != nil {
+		return err
+	}
+	paint, where := paint{a.err.color}, ""
+	if p.here == nil {
+		where = "  at " + p.name + "  (Ctrl-C leaves, the run goes on)"
+	}
+	a.progress("%s %s  run %s  def %s  (%s)%s", paint.cyan("●"), paint.bold(w.Name), run, shortCID(v.Definition), cast(w), where)
+	return nil
+}
+
+// waitTime is after how long a user reads that a run has not begun; a hub says so later.
+const waitTime = 2 * time.Second

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"wf/api"
+	"wf/engine/lang"
+	"wf/files"
+	"wf/hub/client"
+	"wf/hub/queue"
+	"wf/protocol"
+	"wf/service/compose"
+)
+
+// submit begins a run at a server. The workflow is one of the server's, by its name or its file there; a file of
+// this machine means the workflow of its name. A user who leaves before the run has begun withdraws it; one that
+// has begun goes on.
+func (a *app) submit(ctx context.Context, p *target, path string, f runFlags) (run protocol.RunID, fresh bool, err error) {
+	if f.dir != "" || f.record != "" || len(a.Setup.Options.Servers) > 0 || len(a.Trusted) > 0 {
+		return "", false, usagef("--dir, --record, --trust and --trust-mcp are for runs on this machine, not for those on %s", p.name)
+	}
+	x, err := a.submission(ctx, p, path, f)
+	if err != nil {
+		return "", false, err
+	}
+	waits := a.waits()
+	early := time.AfterFunc(waitTime, func() { waits(client.Waiting{}) })
+	defer early.Stop()
+	request := client.Submission(x)
+	run, fresh, err = p.server.Submit(ctx, request, waits)
+	if err != nil && ctx.Err() != nil {
+		a.withdraw(ctx, p, request.RequestID)
+		err = context.Cause(ctx)
+	}
+	return run, fresh, err
+}
+
+// waits says why a run has not begun, each reason once until there is another.
+func (a *app) waits() func(client.Waiting) {
+	var mu sync.Mutex
+	var last string
+	return func(w client.Waiting) {
+		mu.Lock()
+		defer mu.Unlock()
+		text := waitingFor(w)
+		if text != last {
+			a.progress("%s", text)
+		}
+		last = text
+	}
+}
+
+// waitingFor says why a run has not begun.
+func waitingFor(w client.Waiting) string {
+	switch {
+	case w.Err != nil:
+		return "not begun yet: " + oneLine(w.Err.Error(), 200) + "; it is submitted again"
+	case w.State == "leased":
+		return "the worker " + w.Agent + " begins the run"
+	}
+	return "the run waits for a worker that has the workflow (Ctrl-C withdraws it)"
+}
+
+// withdrawTime is how long a hub may take to withdraw a request of a user who leaves.
+const withdrawTime = 3 * time.Second
+
+// withdraw takes a request back that no worker has begun, and says what became of it.
+func (a *app) withdraw(ctx context.Context, p *target, request string) {
+	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), withdrawTime)
+	defer done()
+	switch _, err := p.server.CancelJob(ctx, request); {
+	case err == nil:
+		a.progress("request %s was withdrawn, nothing has begun", request)
+	case errors.Is(err, queue.ErrUnknownJob): // it never got there
+	default:
+		a.progress("request %s may have begun; wf ls lists the runs: %s", request, oneLine(err.Error(), 200))
+	}
+}
+
+// submission reads the command line into a request.
+func (a *app) submission(ctx context.Context, p *target, path string, f runFlags) (x api.Start, err error) {
+	x = api.Start{Workflow: path, Title: f.title, Type: f.kind, Scope: f.scope, TargetUser: f.target, RequestID: f.request, Context: f.context,
+		Tags: f.tags, AllowSecretInputs: f.open, CreatedBy: compose.User()}
+	var known *lang.Program // nil for a workflow that is not on this machine
+	if files.Exists(path) && filepath.Ext(path) != "" {
+		if _, known, err = a.readValid(path); err != nil {
+			return x, err
+		}
+		x.Workflow = known.Workflow.Name
+	}
+	read := func(name, text string) (any, error) { return known.Coerce(name, text) }
+	if known == nil {
+		types, err := inputTypes(ctx, p, path, f)
+		if err != nil {
+			return x, err
+		}
+		read = func(name, text string) (any, error) {
+			if types[name] != "string" && json.Valid([]byte(text)) {
+				return json.RawMessage(text), nil
+			}
+			return text, nil
+		}
+	}
+	given, err := a.given(read, f)
+	if err != nil {
+		return x, err
+	}
+	x.Inputs = make(map[string]json.RawMessage, len(given))
+	for name, value := range given {
+		if x.Inputs[name], err = json.Marshal(value); err != nil {
+			return x, err
+		}
+	}
+	x.Models = chosenModels(f.models)
+	return x, nil
+}
+
+// chosenModels reads --model [role=]model; "" is every role.
+func chosenModels(flags []string) map[string]api.ModelList {
+	out := map[string]api.ModelList{}
+	for _, f := range flags {
+		role, model, ok := strings.Cut(f, "=")
+		if !ok {
+			role, model = "", f
+		}
+		out[role] = append(out[role], model)
+	}
+	return out
+}
+
+// inputTypes are the JSON types of the inputs of a workflow of the server, where the command line gives any.
+func inputTypes(ctx context.Context, p *target, workflow string, f runFlags) (map[string]string, error) {
+	if len(f.inputs) == 0 {
+		return nil, nil
+	}
+	all, err := p.Workflows(ctx)
+	if errors.Is(err, client.ErrUnreachable) || errors.Is(err, protocol.ErrAgentAway) {
+		return nil, err
+	}
+	types := map[string]string{}
+	for _, w := range all {
+		if w.Name != workflow && w.File != workflow {
+			continue
+		}
+		var schema struct {
+			Properties map[string]struct{ Type string }
+		}
+		if err := json.Unmarshal(w.Inputs, &schema); err != nil {
+			return nil, fmt.Errorf("inputs of %s: %w", workflow, err)
+		}
+		for input, property := range schema.Properties {
+			types[input] = property.Type
+		}
+	}
+	return types, err
+}

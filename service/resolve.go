@@ -1,0 +1,160 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"wf/api"
+	"wf/cas"
+	"wf/protocol"
+	"wf/protocol/lazy"
+	"wf/service/compose"
+	"wf/service/query"
+)
+
+// Resolve finds what a reference names in the store.
+func (l *Local) Resolve(ctx context.Context, text string) (api.Ref, error) {
+	return Resolve(ctx, l.Setup, l.Store, text)
+}
+
+// Resolve finds what a reference names in a store. One that fits nothing is an error wrapping
+// protocol.ErrUnknownRun or ErrNotFound, one that fits several things wraps ErrAmbiguous and lists them.
+func Resolve(ctx context.Context, u *compose.Setup, s *cas.Store, text string) (api.Ref, error) {
+	if l, err := protocol.ParseLink(text); err == nil {
+		return api.Ref{Block: l}, nil
+	}
+	w, err := api.ReadRef(text)
+	if err != nil {
+		return api.Ref{}, err
+	}
+	if w.Latest > 0 {
+		run, err := latestRun(ctx, u, s, w)
+		return api.Ref{Run: run, Step: w.Step}, err
+	}
+	runs, err := runsLike(ctx, s, w.Name)
+	if err != nil {
+		return api.Ref{}, err
+	}
+	var blocks []protocol.Link
+	if part := cutCIDPrefix(w.Name); w.Step == "" && cidPart().MatchString(part) {
+		if blocks, err = s.Find(ctx, part); err != nil {
+			return api.Ref{}, err
+		}
+	}
+	switch {
+	case len(runs) == 1 && (len(blocks) == 0 || strings.EqualFold(string(runs[0]), w.Name)):
+		return api.Ref{Run: runs[0], Step: w.Step}, nil
+	case len(runs) == 0 && len(blocks) == 1:
+		return api.Ref{Block: blocks[0]}, nil
+	case len(runs)+len(blocks) > 1:
+		var names []string
+		for _, r := range runs {
+			names = append(names, string(r))
+		}
+		for _, b := range blocks {
+			names = append(names, b.String())
+		}
+		return api.Ref{}, api.Ambiguous(w.Name, names)
+	case strings.HasPrefix(w.Name, "bafy") || strings.HasPrefix(w.Name, "bafk"):
+		return api.Ref{}, protocol.ErrNotFound.With("", "no block %s in %s", w.Name, s.Dir())
+	}
+	return api.Ref{}, protocol.ErrUnknownRun.With("", "no run %q in %s", w.Name, s.Dir())
+}
+
+// cidPart is what may be written for a CID: base32, at least 6 characters of it.
+var cidPart = lazy.Regexp(`^[a-z2-7]{6,}$`)
+
+// cidPrefixes is how all CIDs of records and payloads begin.
+var cidPrefixes = []string{"bafyrei", "bafkrei"}
+
+func cutCIDPrefix(name string) string {
+	for _, prefix := range cidPrefixes {
+		if rest, ok := strings.CutPrefix(name, prefix); ok {
+			return rest
+		}
+	}
+	return name
+}
+
+// runsLike are the runs whose ids begin with a name, whatever its case; a whole id is itself.
+func runsLike(ctx context.Context, s *cas.Store, name string) ([]protocol.RunID, error) {
+	heads, err := s.Heads(ctx, protocol.RunHead(""))
+	if err != nil || name == "" {
+		return nil, err
+	}
+	var out []protocol.RunID
+	for _, h := range heads {
+		id := strings.TrimPrefix(h.Name, protocol.RunHead(""))
+		if id == name {
+			return []protocol.RunID{protocol.RunID(id)}, nil
+		}
+		if len(id) >= len(name) && strings.EqualFold(id[:len(name)], name) {
+			out = append(out, protocol.RunID(id))
+		}
+	}
+	return out, nil
+}
+
+// latestRun finds -1, -2 …; the runs of sub-workflows do not count. The user's own store has the
+// runs of all projects: there only those count that were started in this one.
+func latestRun(ctx context.Context, u *compose.Setup, s *cas.Store, w api.Written) (protocol.RunID, error) {
+	here, err := projectHere(u)
+	if err != nil {
+		return "", err
+	}
+	heads, err := query.Newest(ctx, s)
+	if err != nil {
+		return "", err
+	}
+	found := 0
+	var elsewhere []string
+	for _, h := range heads {
+		run := protocol.RunOf(h.Name)
+		started, err := query.Started(ctx, s, run)
+		switch {
+		case err != nil:
+			return "", err
+		case started.Parent != nil:
+			continue
+		case here != "" && compose.ProjectOf(started.StartedIn()) != here:
+			elsewhere = append(elsewhere, fmt.Sprintf("%s in %s", run, started.StartedIn()))
+			continue
+		}
+		if found++; found == w.Latest {
+			if len(elsewhere) > 0 && u.Tell != nil {
+				u.Tell(fmt.Sprintf("%s is run %s of %s; newer runs of the store %s belong to other directories: %s", w.Name, run, here, s.Dir(), first(elsewhere, 3)))
+			}
+			return run, nil
+		}
+	}
+	if len(elsewhere) > 0 {
+		return "", protocol.ErrUnknownRun.With("name a run by its id; wf ls lists those of all directories",
+			"%s: %s of %s in the store %s; newest of other directories: %s", w.Name, protocol.Plural(found, "run"), here, s.Dir(), first(elsewhere, 3))
+	}
+	return "", protocol.ErrUnknownRun.With("wf ls lists the runs", "%s: the store has %s (%s)", w.Name, protocol.Plural(found, "run"), s.Dir())
+}
+
+// first joins the first n of a list.
+func first(list []string, n int) string {
+	if len(list) > n {
+		list = append(slices.Clone(list[:n]), "…")
+	}
+	return strings.Join(list, ", ")
+}
+
+// projectHere is the project whose runs -1 means: that of the current directory in the user's own
+// store, "" where the store belongs to one project or was named.
+func projectHere(u *compose.Setup) (string, error) {
+	_, where, err := u.StoreDir()
+	if err != nil || where != compose.UsersStore {
+		return "", err
+	}
+	cwd, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("find the directory: %w", err)
+	}
+	return compose.ProjectOf(cwd), nil
+}
