@@ -134,7 +134,7 @@ func latestRun(ctx context.Context, u *compose.Setup, s *cas.Store, w api.Writte
 		return "", protocol.ErrUnknownRun.With("name a run by its id; wf ls lists those of all directories",
 			"%s: %s of %s in the store %s; newest of other directories: %s", w.Name, protocol.Plural(found, "run"), here, s.Dir(), first(elsewhere, 3))
 	}
-	return "", protocol.ErrUnknownRun.With("wf ls lists the runs", "%s: the store has %s (%s)", w.Name, protocol.Plural(found, "run"), s.Dir())
+	return "", protocol.ErrUnknownRun.With("wf ls lists the runs", "%s: %s has %s", w.Name, s.Dir(), protocol.Plural(found, "run"))
 }
 
 // first joins the first n of a list.

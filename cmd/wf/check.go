@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"os"
 
 	"wf/agentkit/prompt"
 	"wf/cas"
@@ -33,6 +36,28 @@ func (a *app) checkReplay(ctx context.Context, s *cas.Store, run protocol.RunID)
 		return silent{errDifference}
 	}
 	return nil
+}
+
+// checkArchive is checkReplay for a run of a server, in a store that is made of its archive: the word of another
+// machine proves nothing.
+func (a *app) checkArchive(ctx context.Context, p *target, run protocol.RunID) (err error) {
+	dir, err := os.MkdirTemp("", "wf-check-")
+	if err != nil {
+		return fmt.Errorf("check run %s: %w", run, err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	s, err := cas.Open(ctx, dir, cas.Options{Seal: a.Seal()})
+	if err != nil {
+		return err
+	}
+	err = archived(ctx, p, run, func(r io.Reader) error {
+		_, err := cas.Import(ctx, r, s, cas.ImportOptions{})
+		return err
+	})
+	if err == nil {
+		err = a.checkReplay(ctx, s, run)
+	}
+	return errors.Join(err, s.Close())
 }
 
 // rebuilt renders a request as it was hashed.

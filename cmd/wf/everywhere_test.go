@@ -171,7 +171,12 @@ var exceptions = []struct {
 	{lazy.Regexp(`(?m)^(● \S+  run \S+  def \w+  \(.*?\))  at PLACE  \(Ctrl-C leaves, the run goes on\)$`), "$1",
 		"Ctrl-C suspends a run here, and leaves one that is elsewhere"},
 	{lazy.Regexp(`("request_id": ?)"[A-Z2-7]{26}"`), `$1""`, "what is sent has an id, so that it begins one run however often it is sent"},
-	{lazy.Regexp(`,\n? *"agent": ?"[^"]*"`), "", "a hub says which agent has a run"},
+	{lazy.Regexp(`,\n? *"agent": ?"[^"]*"`), "", "a hub says which worker has a run"},
+	{lazy.Regexp(`(?m)^  model .* \(\w+\)\n`), "", "which model a role gets, and where that is said, is told where it is looked up"},
+	{lazy.Regexp(`"source": ?"(?:cli|http)"`), `"source":""`, "the record of an answer says by which way it came"},
+	{lazy.Regexp(`(?m)(: |"checked": ?\{)[^{}]*?(, all as their hashes say$|"moves": ?\d+\n? *\}),?`), "$1$2", "from a server the archive of a run is proved, with its names and its sub-workflows"},
+	{lazy.Regexp(`"not_proven": ?\[[^\]]*\]|(?m)^  not proven: .*\n|(RUN_\w+)/\d+(/head: rolled_back)`), "$1$2", "an archive has no reflog and no other runs, and no event names its run"},
+	{lazy.Regexp(`no agent that is connected has the block (\w+).*`), "block $1: no such block", "a hub asks all its workers for a block"},
 }
 
 // excepting are the exceptions that were needed.

@@ -36,7 +36,7 @@ and builds every prompt again from the records, and exits 1 where something diff
 				case !check:
 					return a.replay(ctx, p, run, w, follow)
 				case p.here == nil:
-					return usagef("--check builds everything again from a store; run it where that is")
+					return a.checkArchive(ctx, p, run)
 				}
 				return a.checkReplay(ctx, p.here.Store, run)
 			})

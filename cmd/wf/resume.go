@@ -38,8 +38,10 @@ limit. What is recorded already is not done again. Without RUN it is the latest.
 			if err != nil {
 				return err
 			}
-			if a.hubURL() != "" && (record != "" || len(a.Setup.Options.Servers) > 0 || len(a.Trusted) > 0) {
-				return usagef("--record, --trust and --trust-mcp are for runs on this machine, not for those on %s", a.hubURL())
+			if url := a.hubURL(); url != "" {
+				if err := a.forRunsHere(url, "", record); err != nil {
+					return err
+				}
 			}
 			stop, err := a.recordTo(record)
 			if err != nil {

@@ -23,8 +23,8 @@ import (
 // this machine means the workflow of its name. A user who leaves before the run has begun withdraws it; one that
 // has begun goes on.
 func (a *app) submit(ctx context.Context, p *target, path string, f runFlags) (run protocol.RunID, fresh bool, err error) {
-	if f.dir != "" || f.record != "" || len(a.Setup.Options.Servers) > 0 || len(a.Trusted) > 0 {
-		return "", false, usagef("--dir, --record, --trust and --trust-mcp are for runs on this machine, not for those on %s", p.name)
+	if err := a.forRunsHere(p.name, f.dir, f.record); err != nil {
+		return "", false, err
 	}
 	x, err := a.submission(ctx, p, path, f)
 	if err != nil {
@@ -39,7 +39,23 @@ func (a *app) submit(ctx context.Context, p *target, path string, f runFlags) (r
 		a.withdraw(ctx, p, request.RequestID)
 		err = context.Cause(ctx)
 	}
+	if errors.Is(err, protocol.ErrInputs) && files.Exists(path) {
+		err = protocol.Hinted(err, "wf run "+path+" --help-inputs shows what it takes")
+	}
 	return run, fresh, err
+}
+
+// forRunsHere refuses the flags that mean nothing to a server.
+func (a *app) forRunsHere(server, dir, record string) error {
+	for _, flag := range []struct {
+		name  string
+		given bool
+	}{{"--dir", dir != ""}, {"--record", record != ""}, {"--trust", len(a.Trusted) > 0}, {"--trust-mcp", len(a.Setup.Options.Servers) > 0}} {
+		if flag.given {
+			return usagef("%s is for runs on this machine, not for those on %s", flag.name, server)
+		}
+	}
+	return nil
 }
 
 // waits says why a run has not begun, each reason once until there is another.

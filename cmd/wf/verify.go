@@ -61,10 +61,10 @@ seen. Where that was done on purpose, --forget has the heads that are there now 
 				return a.verifyCAR(cmd.Context(), args[0], o)
 			}
 			if url := a.hubURL(); url != "" {
-				if len(args) == 0 || forget || mend {
-					return usagef("at %s the archive of one run is proved here: name a run; a store is verified where it is", url)
+				if forget || mend {
+					return usagef("--forget and --mend are for the store of this machine, not for %s; from there archives are read and proved here", url)
 				}
-				return a.at(cmd.Context(), func(t *target) error { return a.verifyThere(cmd.Context(), t, args[0], o) })
+				return a.atServer(url, func(p *target) error { return a.verifyThere(cmd.Context(), p, args, o) })
 			}
 			return a.verifyStore(cmd.Context(), args, o, forget, mend)
 		},
@@ -90,15 +90,41 @@ func (a *app) verifyCAR(ctx context.Context, path string, o cas.VerifyOptions) e
 	return a.report(r, path)
 }
 
-// verifyThere proves a run of a server: its archive is read and hashed here, since the word of another machine
-// proves nothing.
-func (a *app) verifyThere(ctx context.Context, here *target, arg string, o cas.VerifyOptions) error {
-	run, err := here.run(ctx, arg)
+// verifyThere proves runs of a server, one or all of them: their archives are read and hashed here, since the word
+// of another machine proves nothing.
+func (a *app) verifyThere(ctx context.Context, p *target, args []string, o cas.VerifyOptions) error {
+	if len(args) == 1 {
+		run, err := p.run(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		r, err := proved(ctx, p, run, o)
+		if err != nil {
+			return err
+		}
+		return a.report(r, "run "+string(run))
+	}
+	list, err := p.List(ctx, api.Query{})
 	if err != nil {
 		return err
 	}
-	var r cas.Report
-	err = archived(ctx, here, run, func(from io.Reader) (err error) {
+	if len(list.Missing) > 0 {
+		a.progress("the runs of %s are not verified: no answer from there", strings.Join(list.Missing, ", "))
+	}
+	all := cas.Report{OK: true}
+	for _, row := range list.Items {
+		r, err := proved(ctx, p, row.ID, o)
+		if err != nil {
+			return fmt.Errorf("run %s: %w", row.ID, err)
+		}
+		add(&all, r)
+	}
+	return a.report(all, "the store "+p.name)
+}
+
+// proved reads the archive of a run and proves it.
+func proved(ctx context.Context, p *target, run protocol.RunID, o cas.VerifyOptions) (r cas.Report, err error) {
+	err = archived(ctx, p, run, func(from io.Reader) (err error) {
 		if o.Head.Defined() {
 			o.Run = run // the chain of the first root must hold that head, whatever the archive calls its runs
 		}
@@ -106,13 +132,30 @@ func (a *app) verifyThere(ctx context.Context, here *target, arg string, o cas.V
 		return err
 	})
 	if err != nil {
-		return err
+		return r, err
 	}
 	if !o.Head.Defined() {
 		mustHold(&r, run)
 	}
 	r.Findings = faults(r.Findings)
-	return a.report(r, "run "+string(run))
+	return r, nil
+}
+
+// add joins the reports of two archives.
+func add(all *cas.Report, r cas.Report) {
+	all.Schema, all.OK = r.Schema, all.OK && r.OK
+	c := &all.Checked
+	c.Heads += r.Checked.Heads
+	c.Events += r.Checked.Events
+	c.Records += r.Checked.Records
+	c.Blocks += r.Checked.Blocks
+	c.Bytes += r.Checked.Bytes
+	all.Findings = append(all.Findings, r.Findings...)
+	for _, n := range r.NotProven {
+		if !slices.Contains(all.NotProven, n) {
+			all.NotProven = append(all.NotProven, n)
+		}
+	}
 }
 
 // mustHold adds a finding to the report of an archive that holds another run than the one that was asked for. No
@@ -121,7 +164,7 @@ func mustHold(r *cas.Report, run protocol.RunID) {
 	var held []string
 	for _, h := range r.Heads {
 		if h.Name == protocol.RunHead(run) {
-			r.NotProven = append(r.NotProven, "no event names its run: that this is run "+string(run)+" is the word of the server, unless --head is a head that was noted elsewhere")
+			r.NotProven = append(r.NotProven, "no event names its run: that it is the one that was asked for is the word of the server, unless --head is a head that was noted elsewhere")
 			return
 		}
 		held = append(held, h.Name)
@@ -189,6 +232,9 @@ func (a *app) verifyStore(ctx context.Context, args []string, o cas.VerifyOption
 		forgotten, o.LastSeen = o.LastSeen.Names(o.Run), cas.Witness{}
 	}
 	r, err := cas.VerifyDir(ctx, dir, o)
+	if errors.Is(err, protocol.ErrUnknownRun) {
+		return fail(protocol.ErrUnknownRun, "", "no run %q in %s", o.Run, dir)
+	}
 	if err == nil {
 		err = a.RefoldDir(ctx, dir, &r, mend)
 	}

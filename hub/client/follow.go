@@ -34,8 +34,12 @@ func (s Service) Follow(ctx context.Context, run protocol.RunID, w api.Following
 		},
 		Lost: func(err error, _ time.Duration) { t.lost(err) },
 	})
-	if errors.Is(err, errThere) {
+	var said *protocol.Error
+	switch {
+	case errors.Is(err, errThere):
 		return nil
+	case errors.Is(err, protocol.ErrFutureCursor) && errors.As(err, &said):
+		return said // it names the run and the event
 	}
 	return err
 }
