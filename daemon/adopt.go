@@ -189,6 +189,7 @@ func (k *Supervisor) lookAround(moved bool) error {
 		var err error
 		switch k.sort(run, h.Link, now) {
 		case ours:
+			k.awaitRequests()
 			err = k.look(run, h.Link)
 		case settledStranger:
 			err = k.consider(run, h)

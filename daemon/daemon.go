@@ -72,6 +72,7 @@ func New(u *compose.Setup, s *cas.Store, o Options) (*Daemon, error) {
 	})
 	d := &Daemon{Name: o.Name, Supervisor: k, Log: o.Log, live: live, replay: &replay.Server{Feed: s, Deltas: &live.said},
 		Service: &service.Local{Setup: u, Store: s, Engine: k.e, Keeper: k, Catalog: catalog, Dir: dir}}
+	k.requests = d.Service.AwaitMoves
 	if d.Name == "" {
 		if d.Name, err = os.Hostname(); err != nil {
 			d.Name = "wf"

@@ -27,6 +27,9 @@ type Supervisor struct {
 	e    *engine.Engine
 	log  *slog.Logger
 	note func(protocol.RunID) // after each drive
+	// requests returns when what requests of this process have recorded until now was given to Keep; nil where
+	// there are none. Else the supervisor might take up a run under its own name that a request is about to.
+	requests func()
 
 	alone bool // drives what it is given, and looks for nothing else
 
@@ -196,6 +199,12 @@ func (k *Supervisor) Suspend(ctx context.Context, run protocol.RunID) error {
 	}
 }
 
+func (k *Supervisor) awaitRequests() {
+	if k.requests != nil {
+		k.requests()
+	}
+}
+
 // signal wakes who waits for the run to move; the caller holds mu.
 func (r *kept) signal() {
 	if r.moved != nil {
@@ -215,6 +224,7 @@ func (k *Supervisor) drive(ctx context.Context, run protocol.RunID, r *kept, o e
 		default:
 			k.log.Error("the run cannot be driven", "run", run, "why", describe(err))
 		}
+		k.awaitRequests()
 		next, more := k.settle(run, r, st, err)
 		if !more {
 			return

@@ -149,7 +149,7 @@ func (l *Local) Cancel(ctx context.Context, run protocol.RunID, reason string) e
 
 // Suspend stops what a run does here.
 func (l *Local) Suspend(ctx context.Context, run protocol.RunID) error {
-	l.awaitMoves()
+	l.AwaitMoves()
 	st, err := l.Engine.State(ctx, run)
 	switch {
 	case err != nil:
@@ -160,8 +160,8 @@ func (l *Local) Suspend(ctx context.Context, run protocol.RunID) error {
 	return l.Keeper.Suspend(ctx, run)
 }
 
-// awaitMoves returns when the keeper has what requests have made to go on until now.
-func (l *Local) awaitMoves() {
+// AwaitMoves returns when the keeper has what requests have made to go on until now.
+func (l *Local) AwaitMoves() {
 	l.moving.Lock()
 	defer l.moving.Unlock()
 }
