@@ -23,6 +23,7 @@ import (
 //	cmd/wf ─► engine ──► roles, cas, api ─► protocol
 //	   ├────► agentkit ─► roles ─────► protocol
 //	   ├────► hub ───────► api ──────► protocol
+//	   ├────► cmd/internal/render ─► api, cas (decoding) ─► protocol
 //	   └────► cmd/internal (screens) ─► protocol
 var may = map[string][]string{
 	"protocol":  {},
@@ -38,15 +39,17 @@ var may = map[string][]string{
 	"workflows": {},
 	"examples":  {"service", "daemon", "files", "engine", "agentkit", "hub", "roles", "roles/workspace", "cas", "api", "protocol", "workflows"},
 	"release":   {}, // makes packages of the program that it builds
-	"cmd":       {"daemon", "service", "files", "engine", "agentkit", "hub", "cmd/internal", "roles", "roles/workspace", "cas", "api", "protocol", "workflows"},
+	"cmd":       {"daemon", "service", "files", "engine", "agentkit", "hub", "cmd/internal", "cmd/internal/help", "cmd/internal/render", "roles", "roles/workspace", "cas", "api", "protocol", "workflows"},
 
-	"cmd/internal":    {"protocol"}, // what is drawn knows no store and no engine
-	"roles/workspace": {"protocol"}, // what touches files of agents knows nothing that could act on them
+	"cmd/internal":        {"protocol"}, // what is drawn knows no store and no engine
+	"cmd/internal/help":   {"cmd/internal", "cmd/internal/render", "protocol"},
+	"cmd/internal/render": {"cmd/internal", "roles", "cas", "api", "protocol"}, // of these only few, see below
+	"roles/workspace":     {"protocol"},                                        // what touches files of agents knows nothing that could act on them
 }
 
 // layerOf is the layer of a file or of a package's path.
 func layerOf(name string) string {
-	for _, inner := range []string{"cmd/internal", "roles/workspace"} {
+	for _, inner := range []string{"cmd/internal/help", "cmd/internal/render", "cmd/internal", "roles/workspace"} {
 		if strings.HasPrefix(name+"/", inner+"/") {
 			return inner
 		}
@@ -61,6 +64,8 @@ var mayTest = map[string][]string{
 	"workflows": {"engine", "agentkit", "roles", "cas", "api", "protocol"},
 	"engine":    {"agentkit"},
 	"hub":       {"cas"},
+
+	"cmd/internal/help": {"engine"}, // the page of the language
 }
 
 // core are the packages that decide: they must not reach for the clock, the environment, the
@@ -82,11 +87,13 @@ var core = map[string][]string{
 
 // only are the packages of ours that a package imports besides, where its layer may import more: what an
 // agent is sent follows from records, and no config, tool or model has a part in it; what the rules read
-// comes in by an interface, and no store with it.
+// comes in by an interface, and no store with it; what is rendered was read before, and cas decodes it.
 var only = map[string][]string{
 	"engine/rules":    {"engine/lang", "protocol", "roles/frontmatter"},
 	"agentkit/prompt": {"agentkit/task", "protocol", "roles/frontmatter"},
 	"agentkit/task":   {"protocol"},
+
+	"cmd/internal/render": {"cmd/internal/plain", "roles/frontmatter", "cas", "api", "protocol", "protocol/lazy"},
 
 	"protocol/dagcbor": {},
 }
@@ -318,8 +325,10 @@ func TestAForbiddenArrowIsFound(t *testing.T) {
 		{"engine/rules/a.go", "package rules\nimport _ \"wf/cas\"", "engine/rules/a.go imports wf/cas: engine/rules may import engine/lang, protocol, roles/frontmatter, nothing else of ours"},
 		{"engine/rules/a.go", "package rules\nimport _ \"wf/engine\"", "engine/rules/a.go imports wf/engine: engine/rules may import engine/lang, protocol, roles/frontmatter, nothing else of ours"},
 		{"engine/rules/a_test.go", "package rules\nimport _ \"wf/cas\"", ""},
-		{"util/a.go", "package util", "util/a.go lies in no layer; the layers are agentkit, api, cas, cmd, cmd/internal, daemon, engine, examples, files, hub, protocol, release, roles, roles/workspace, service, workflows"},
+		{"util/a.go", "package util", "util/a.go lies in no layer; the layers are agentkit, api, cas, cmd, cmd/internal, cmd/internal/help, cmd/internal/render, daemon, engine, examples, files, hub, protocol, release, roles, roles/workspace, service, workflows"},
 		{"cmd/internal/tui/a.go", "package tui\nimport _ \"wf/engine\"", "cmd/internal/tui/a.go imports wf/engine: cmd/internal may import protocol, nothing else of ours"},
+		{"cmd/internal/render/a.go", "package render\nimport _ \"wf/engine\"", "cmd/internal/render/a.go imports wf/engine: cmd/internal/render may import cmd/internal, roles, cas, api, protocol, nothing else of ours"},
+		{"cmd/internal/render/a.go", "package render\nimport _ \"wf/cas/car\"", "cmd/internal/render/a.go imports wf/cas/car: cmd/internal/render may import cmd/internal/plain, roles/frontmatter, cas, api, protocol, protocol/lazy, nothing else of ours"},
 		{"roles/workspace/a.go", "package workspace\nimport _ \"wf/roles\"", "roles/workspace/a.go imports wf/roles: roles/workspace may import protocol, nothing else of ours"},
 		{"cas/a_test.go", "package cas\nimport _ \"wf/engine\"", "cas/a_test.go imports wf/engine: cas may import files, protocol, nothing else of ours"},
 		{"cas/testdata/a.go", "package a\nimport _ \"wf/engine\"", ""},

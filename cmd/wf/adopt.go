@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wf/cas"
+	"wf/cmd/internal/render"
 	"wf/protocol"
 	"wf/service/compose"
 	"wf/service/query"
@@ -74,7 +75,7 @@ func (a *app) adopt(ctx context.Context, s *cas.Store, args []string, yes bool) 
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case err != nil:
-			a.progress("warning: %s is left as it is: %s", protocol.RunOf(h.Name), messageOf(err))
+			a.Progress("warning: %s is left as it is: %s", protocol.RunOf(h.Name), messageOf(err))
 		case x != nil:
 			list = append(list, *x)
 		}
@@ -98,10 +99,10 @@ func (a *app) adopt(ctx context.Context, s *cas.Store, args []string, yes bool) 
 			return err
 		}
 	}
-	if a.asJSON() {
-		return a.answer(map[string]any{"schema": "wf.adopt/v1", "store": s.Dir(), "adopted": list})
+	if a.AsJSON() {
+		return a.Answer(map[string]any{"schema": "wf.adopt/v1", "store": s.Dir(), "adopted": list})
 	}
-	_, err = fmt.Fprintf(a.out, "adopted %s of %s\n", protocol.Plural(len(list), "run"), s.Dir())
+	_, err = fmt.Fprintf(a.Out, "adopted %s of %s\n", protocol.Plural(len(list), "run"), s.Dir())
 	return err
 }
 
@@ -168,27 +169,27 @@ func (a *app) tellAdoptable(list []adoptable) {
 			counts = append(counts, fmt.Sprintf("%d %s", count[status], status))
 		}
 	}
-	a.progress("%s from elsewhere: %s", protocol.Plural(len(list), "run"), strings.Join(counts, ", "))
+	a.Progress("%s from elsewhere: %s", protocol.Plural(len(list), "run"), strings.Join(counts, ", "))
 	open := slices.DeleteFunc(slices.Clone(list), func(x adoptable) bool { return x.Status.Final() || x.Parent != nil })
 	for i, x := range open {
 		if i == mostListed {
-			a.progress("  … and %d more that have not ended; -o json lists all", len(open)-i)
+			a.Progress("  … and %d more that have not ended; -o json lists all", len(open)-i)
 			break
 		}
 		older := ""
 		if x.Why == protocol.ErrRolledBack.Code {
 			older = ", older than what was seen of it: what came after is done again"
 		}
-		a.progress("  %s  %s  %s%s; it may run", x.ID, visible(x.Workflow), x.Status, older)
+		a.Progress("  %s  %s  %s%s; it may run", x.ID, render.Visible(x.Workflow), x.Status, older)
 		for j, act := range x.Runs {
 			if j == mostListed {
-				a.progress("      … and %d more; wf show %s", len(x.Runs)-j, x.ID)
+				a.Progress("      … and %d more; wf show %s", len(x.Runs)-j, x.ID)
 				break
 			}
-			a.progress("      %s", indentLines(visible(act), "        "))
+			a.Progress("      %s", render.IndentLines(render.Visible(act), "        "))
 		}
 		if len(x.Runs) == 0 {
-			a.progress("      nothing outside of the sandbox")
+			a.Progress("      nothing outside of the sandbox")
 		}
 	}
 }

@@ -124,10 +124,10 @@ func (a *app) answerRun(ctx context.Context, p *target, arg string, x api.Answer
 	if !f.record {
 		return a.attend(ctx, p, at.Run, before.Seq)
 	}
-	a.progress("answered %s of run %s", step, at.Run)
+	a.Progress("answered %s of run %s", step, at.Run)
 	v, err := a.shown(ctx, p, at.Run)
 	if err != nil {
 		return err
 	}
-	return a.showOutcome(v)
+	return a.ShowOutcome(v)
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"wf/api"
+	"wf/cmd/internal/render"
 	"wf/protocol"
 )
 
@@ -25,13 +26,13 @@ func (a *app) askAtTerminal(ctx context.Context, v *api.Run, record func(context
 		default:
 			continue
 		}
-		p := paint{a.err.color}
-		fmt.Fprintf(a.err, "\n%s %s\n", p.bold(w.Step+" asks:"), indentLines(w.Question, "  "))
+		p := a.Err.Paint()
+		fmt.Fprintf(a.Err, "\n%s %s\n", p.Bold(w.Step+" asks:"), render.IndentLines(w.Question, "  "))
 		for i, c := range w.Choices {
-			fmt.Fprintf(a.err, "  %d  %s\n", i+1, c.Label)
+			fmt.Fprintf(a.Err, "  %d  %s\n", i+1, c.Label)
 		}
 		if w.Kind == protocol.WaitApproval {
-			fmt.Fprintf(a.err, "  %s\n", p.dim("a reason goes behind: deny use the test database"))
+			fmt.Fprintf(a.Err, "  %s\n", p.Dim("a reason goes behind: deny use the test database"))
 		}
 		reply, err := a.readReply(ctx, w)
 		if err != nil || reply == nil {
@@ -41,10 +42,10 @@ func (a *app) askAtTerminal(ctx context.Context, v *api.Run, record func(context
 		err = record(ctx, *reply)
 		switch {
 		case errors.Is(err, protocol.ErrUsage): // asked again
-			fmt.Fprintln(a.err, messageOf(err))
+			fmt.Fprintln(a.Err, messageOf(err))
 			return true, nil
 		case errors.Is(err, protocol.ErrNotWaiting):
-			a.progress("%s was answered elsewhere meanwhile", w.Step)
+			a.Progress("%s was answered elsewhere meanwhile", w.Step)
 			return true, nil
 		}
 		return err == nil, err
@@ -89,7 +90,7 @@ func (a *app) readReply(ctx context.Context, w api.Waiting) (*api.Answer, error)
 // readLine shows a prompt and reads a line. io.EOF is the end of input; a last line without its
 // end is a line.
 func (a *app) readLine(ctx context.Context) (string, error) {
-	fmt.Fprint(a.err, "> ")
+	fmt.Fprint(a.Err, "> ")
 	if a.lines == nil {
 		a.lines = bufio.NewReader(a.in)
 	}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"wf/cmd/internal/render"
 	"wf/protocol"
 	"wf/roles/frontmatter"
 )
@@ -13,15 +14,15 @@ import (
 // readForm asks for the fields of a form, one after the other as they were written. A value that
 // does not fit is asked for again, with the reason. io.EOF is the end of input.
 func (a *app) readForm(ctx context.Context, form string) (protocol.JSON, error) {
-	p := paint{a.err.color}
+	p := a.Err.Paint()
 	filled := map[string]any{}
 	for _, f := range protocol.FormFields(form) {
-		fmt.Fprintf(a.err, "  %s %s\n", p.bold(visible(f.Name)), p.dim(aboutField(f)))
+		fmt.Fprintf(a.Err, "  %s %s\n", p.Bold(render.Visible(f.Name)), p.Dim(render.AboutField(f)))
 		if f.Description != "" {
-			fmt.Fprintf(a.err, "    %s\n", indentLines(f.Description, "    "))
+			fmt.Fprintf(a.Err, "    %s\n", render.IndentLines(f.Description, "    "))
 		}
 		for i, v := range f.Enum {
-			fmt.Fprintf(a.err, "    %d  %s\n", i+1, visible(protocol.JSONText(v)))
+			fmt.Fprintf(a.Err, "    %d  %s\n", i+1, render.Visible(protocol.JSONText(v)))
 		}
 		for {
 			text, err := a.readLine(ctx)
@@ -32,7 +33,7 @@ func (a *app) readForm(ctx context.Context, form string) (protocol.JSON, error) 
 			if wrong == "" {
 				break
 			}
-			fmt.Fprintf(a.err, "    %s\n", p.red(visible(f.Name+": "+wrong)))
+			fmt.Fprintf(a.Err, "    %s\n", p.Red(render.Visible(f.Name+": "+wrong)))
 		}
 	}
 	return protocol.CanonicalJSON(filled)
@@ -68,68 +69,4 @@ func fillField(filled map[string]any, f protocol.FormField, text, form string) (
 		}
 	}
 	return strings.Join(reasons, "; ")
-}
-
-// aboutField is what a field takes, in a few words.
-func aboutField(f protocol.FormField) string {
-	var parts []string
-	switch {
-	case len(f.Enum) > 0:
-		parts = append(parts, "one of them")
-	case f.Type == "boolean":
-		parts = append(parts, "yes or no")
-	case f.Type == "array" || f.Type == "object":
-		parts = append(parts, f.Type+", as JSON")
-	default:
-		parts = append(parts, orWord(f.Type, "any value"))
-	}
-	switch {
-	case len(f.Default) > 0:
-		parts = append(parts, "Enter is "+oneLine(protocol.JSONText(f.Default), 40))
-	case f.Required:
-		parts = append(parts, "required")
-	default:
-		parts = append(parts, "may be left empty")
-	}
-	return strings.Join(parts, ", ")
-}
-
-// showForm lists the fields that a question asks for.
-func (a *app) showForm(form string) error {
-	p := paint{a.out.color}
-	var rows [][]string
-	for _, f := range protocol.FormFields(form) {
-		var values []string
-		for _, v := range f.Enum {
-			values = append(values, protocol.JSONText(v))
-		}
-		about := oneLine(strings.Join(values, "|"), 60)
-		if about == "" {
-			about = orWord(f.Type, "any")
-		}
-		switch {
-		case len(f.Default) > 0:
-			about += ", default " + oneLine(protocol.JSONText(f.Default), 40)
-		case f.Required:
-			about += ", required"
-		}
-		rows = append(rows, []string{"    " + p.bold(visible(f.Name)), about, oneLine(f.Description, 100)})
-	}
-	return table(a.out, rows)
-}
-
-// fieldFlags are the flags of wf answer that fill in a form: those that are required and have
-// no default, or, where there is none such, the first, each with a value that its type takes.
-func fieldFlags(form string) string {
-	fields := protocol.FormFields(form)
-	var flags []string
-	for _, f := range fields {
-		if f.Required && len(f.Default) == 0 {
-			flags = append(flags, "--field "+protocol.ShellWord(f.Name+"="+f.Example()))
-		}
-	}
-	if len(flags) == 0 && len(fields) > 0 {
-		flags = append(flags, "--field "+protocol.ShellWord(fields[0].Name+"="+fields[0].Example()))
-	}
-	return strings.Join(flags, " ")
 }

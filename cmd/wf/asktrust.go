@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"wf/agentkit/config"
+	"wf/cmd/internal/render"
 	"wf/engine/lang"
 	"wf/protocol"
 	"wf/service/compose"
@@ -20,7 +21,7 @@ func (a *app) askTrust(ctx context.Context, question string, wanted []config.Gra
 	}
 	shown := map[protocol.Link]bool{}
 	for _, x := range wanted {
-		a.progress("%s %s (%s): %s", x.CID.Short(), visible(x.Name), visible(x.File), powerText[x.Power])
+		a.Progress("%s %s (%s): %s", x.CID.Short(), render.Visible(x.Name), render.Visible(x.File), powerText[x.Power])
 		if shown[x.CID] {
 			continue
 		}
@@ -30,11 +31,11 @@ func (a *app) askTrust(ctx context.Context, question string, wanted []config.Gra
 			return err
 		}
 		if change != "" {
-			a.progress("%s", visible(change))
+			a.Progress("%s", render.Visible(change))
 			continue
 		}
 		for _, act := range acts(x) {
-			a.progress("    %s", indentLines(visible(act), "      "))
+			a.Progress("    %s", render.IndentLines(render.Visible(act), "      "))
 		}
 	}
 	if !yes {

@@ -8,6 +8,7 @@ import (
 
 	"wf/api"
 	"wf/cas"
+	"wf/cmd/internal/render"
 	"wf/engine"
 	"wf/protocol"
 )
@@ -22,7 +23,7 @@ func (a *app) attend(ctx context.Context, p *target, run protocol.RunID, from pr
 	a.Settle()
 	v, err := a.shown(context.WithoutCancel(ctx), p, run) // an interrupted run is shown too
 	if err == nil {
-		err = a.showOutcome(v)
+		err = a.ShowOutcome(v)
 	}
 	if err != nil {
 		return errors.Join(failed, err)
@@ -32,7 +33,7 @@ func (a *app) attend(ctx context.Context, p *target, run protocol.RunID, from pr
 	case failed != nil && errors.As(context.Cause(ctx), &sig):
 		hint, state := "wf resume "+string(run), "is suspended"
 		if v.Status == protocol.Waiting {
-			hint, state = next(v), "waits"
+			hint, state = render.Next(v), "waits"
 		}
 		return interrupted{fail(errRunSuspended, hint, "%s; run %s %s, nothing is lost", sig, run, state), sig}
 	case failed != nil:
@@ -52,10 +53,10 @@ func (i interrupted) Unwrap() []error { return []error{i.sig, i.error} }
 // followAndAsk follows a run until it stops and the user does not help it on.
 func (a *app) followAndAsk(ctx context.Context, p *target, run protocol.RunID, from protocol.Seq) error {
 	for {
-		if err := a.follow(ctx, p, run, from, a.newReporter); err != nil {
+		if err := a.follow(ctx, p, run, from, a.Reporter); err != nil {
 			return err
 		}
-		if !a.interactive() || a.asJSON() {
+		if !a.interactive() || a.AsJSON() {
 			return nil
 		}
 		v, err := p.Run(ctx, run, api.Window{Limit: lastSteps})
@@ -74,15 +75,15 @@ func (a *app) followAndAsk(ctx context.Context, p *target, run protocol.RunID, f
 }
 
 // follow shows a run from an event on until it waits, is suspended or has ended.
-func (a *app) follow(ctx context.Context, p *target, run protocol.RunID, from protocol.Seq, reporter func(backdrop) reporter) error {
+func (a *app) follow(ctx context.Context, p *target, run protocol.RunID, from protocol.Seq, reporter func(render.Backdrop) render.Reporter) error {
 	b, err := a.backdrop(ctx, p, run)
 	if err != nil {
 		return err
 	}
 	rep := reporter(b)
-	defer rep.close()
+	defer rep.Close()
 	return p.Follow(ctx, run, api.Following{From: from, Until: api.Parked}, a.showing(ctx, p, func(u api.Update) error {
-		rep.notice(u)
+		rep.Notice(u)
 		return nil
 	}))
 }
@@ -92,7 +93,7 @@ func (a *app) showing(ctx context.Context, p *target, show func(api.Update) erro
 	return func(u api.Update) (err error) {
 		switch {
 		case u.Remark != "":
-			a.progress("%s", oneLine(u.Remark, 300))
+			a.Progress("%s", render.OneLine(u.Remark, 300))
 			return nil
 		case u.Idle != "":
 			return a.tellIdle(ctx, p, u)
@@ -112,22 +113,22 @@ func (a *app) tellIdle(ctx context.Context, p *target, u api.Update) error {
 	if err != nil {
 		return err
 	}
-	stands := standing{v.Status, u.Idle}
-	a.progress("%s: %s; %s goes on with it", stands.word(), stands.why(), resumes(v.ID, v.Info.Parent, v.Info.ForkedFrom != nil))
+	state := render.State{Status: v.Status, Idle: u.Idle}
+	a.Progress("%s: %s; %s goes on with it", state.Word(), state.Why(), render.ResumeCommand(v.ID, v.Info.Parent, v.Info.ForkedFrom != nil))
 	return nil
 }
 
 // backdrop is what reporters look up of a run.
-func (a *app) backdrop(ctx context.Context, p *target, run protocol.RunID) (backdrop, error) {
+func (a *app) backdrop(ctx context.Context, p *target, run protocol.RunID) (render.Backdrop, error) {
 	v, err := p.Run(ctx, run, api.Window{Limit: 1})
 	if err != nil {
-		return backdrop{}, err
+		return render.Backdrop{}, err
 	}
 	w, err := a.definition(ctx, p, v)
 	if err != nil {
-		return backdrop{}, err
+		return render.Backdrop{}, err
 	}
-	return backdrop{ctx: context.WithoutCancel(ctx), blocks: p.Blocks, edges: w.Edges, steers: map[string]bool{}, guest: p.here == nil}, nil
+	return render.Backdrop{Context: context.WithoutCancel(ctx), Blocks: p.Blocks, Edges: w.Edges, Guest: p.here == nil}, nil
 }
 
 // definition is the workflow of a run.
@@ -149,7 +150,7 @@ func (a *app) definition(ctx context.Context, p *target, v *api.Run) (*protocol.
 
 // headline says what goes on now.
 func (a *app) headline(ctx context.Context, p *target, run protocol.RunID) error {
-	if a.asJSON() || a.quiet {
+	if a.AsJSON() || a.Quiet {
 		return nil
 	}
 	v, err := p.Run(ctx, run, api.Window{Limit: 1})
@@ -160,11 +161,11 @@ func (a *app) headline(ctx context.Context, p *target, run protocol.RunID) error
 	if err != nil {
 		return err
 	}
-	paint, where := paint{a.err.color}, ""
+	paint, where := a.Err.Paint(), ""
 	if p.here == nil {
 		where = "  at " + p.name + "  (Ctrl-C leaves, the run goes on)"
 	}
-	a.progress("%s %s  run %s  def %s  (%s)%s", paint.cyan("●"), paint.bold(w.Name), run, shortCID(v.Definition), cast(w), where)
+	a.Progress("%s %s  run %s  def %s  (%s)%s", paint.Cyan("●"), paint.Bold(w.Name), run, render.ShortCID(v.Definition), cast(w), where)
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wf/api"
+	"wf/cmd/internal/render"
 	"wf/protocol"
 )
 
@@ -57,13 +58,13 @@ func (a *app) cache(ctx context.Context, here *target, arg string, least float64
 }
 
 func (a *app) showCache(c *api.Cache) error {
-	if a.asJSON() {
-		return a.answer(c)
+	if a.AsJSON() {
+		return a.Answer(c)
 	}
-	p := paint{a.out.color}
+	p := a.Out.Paint()
 	var head []string
 	for _, name := range []string{"step", "call", "prompt", "of the one before", "differs", "input", "cached", "written", "miss"} {
-		head = append(head, p.dim(name))
+		head = append(head, p.Dim(name))
 	}
 	rows := [][]string{head}
 	for _, i := range c.Items {
@@ -74,13 +75,13 @@ func (a *app) showCache(c *api.Cache) error {
 		if i.Differs != nil {
 			differs = fmt.Sprintf("byte %d, %s", *i.Differs, i.Part)
 		}
-		rows = append(rows, []string{i.Step, strconv.Itoa(i.Call), fmt.Sprintf("%d bytes", i.Bytes), shared, differs, count(i.Input), count(i.Cached), count(i.Written), i.Miss})
+		rows = append(rows, []string{i.Step, strconv.Itoa(i.Call), fmt.Sprintf("%d bytes", i.Bytes), shared, differs, render.Count(i.Input), render.Count(i.Cached), render.Count(i.Written), i.Miss})
 	}
-	if err := table(a.out, rows); err != nil {
+	if err := render.Table(a.Out, rows); err != nil {
 		return err
 	}
 	if len(c.Items) == 0 {
-		_, err := fmt.Fprintln(a.out, "no model calls: there is nothing to compare")
+		_, err := fmt.Fprintln(a.Out, "no model calls: there is nothing to compare")
 		return err
 	}
 	hit := "not told"
@@ -94,6 +95,6 @@ func (a *app) showCache(c *api.Cache) error {
 	if n := c.Compactions; n > 0 {
 		least += fmt.Sprintf(", but ≥ %.4f after %s", *c.MinCompacted, protocol.Plural(n, "compaction"))
 	}
-	_, err := fmt.Fprintf(a.out, "%s   read from the cache: %s\n", least, hit)
+	_, err := fmt.Fprintf(a.Out, "%s   read from the cache: %s\n", least, hit)
 	return err
 }

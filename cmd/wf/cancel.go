@@ -47,7 +47,7 @@ func (a *app) cancel(ctx context.Context, p *target, arg, reason string) error {
 	if err != nil {
 		return err
 	}
-	return a.showOutcome(v)
+	return a.ShowOutcome(v)
 }
 
 // cancelRequest takes a request out of the queue of a hub; where there is none of that id the answer is
@@ -59,9 +59,9 @@ func (a *app) cancelRequest(ctx context.Context, p *target, request string, noRu
 		return noRun
 	case err != nil:
 		return err
-	case a.asJSON():
-		return a.answer(json.RawMessage(raw))
+	case a.AsJSON():
+		return a.Answer(json.RawMessage(raw))
 	}
-	_, err = fmt.Fprintf(a.out, "request %s is cancelled: no worker had begun it\n", request)
+	_, err = fmt.Fprintf(a.Out, "request %s is cancelled: no worker had begun it\n", request)
 	return err
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wf/cas"
+	"wf/cmd/internal/render"
 	"wf/protocol"
 )
 
@@ -60,10 +61,10 @@ func (a *app) casPut(ctx context.Context, codec string) error {
 	if err := errors.Join(s.Commit(ctx, cas.Batch{Blocks: []cas.Block{block}}), s.Close()); err != nil {
 		return err
 	}
-	if a.asJSON() {
-		return a.answer(newBlockJSON(block.Link, block.Data))
+	if a.AsJSON() {
+		return a.Answer(render.NewBlockJSON(block.Link, block.Data))
 	}
-	_, err = fmt.Fprintln(a.out, block.Link)
+	_, err = fmt.Fprintln(a.Out, block.Link)
 	return err
 }
 
@@ -77,7 +78,7 @@ func newCasGet(a *app) *cobra.Command {
 		Annotations: map[string]string{formatsKey: "human"},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withBlock(cmd.Context(), args[0], func(_ protocol.Link, data []byte) error {
-				_, err := a.out.Writer.Write(data)
+				_, err := a.Out.Writer.Write(data)
 				return err
 			})
 		},
@@ -91,7 +92,7 @@ func newCasShow(a *app) *cobra.Command {
 		Example: `  wf cas show gh2akisc`,
 		Args:    takes(1, 1, "a CID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withBlock(cmd.Context(), args[0], a.writeBlock)
+			return a.withBlock(cmd.Context(), args[0], a.ShowBlock)
 		},
 	}
 }
@@ -172,27 +173,27 @@ func (a *app) importCAR(ctx context.Context, path, name string) error {
 	if err := errors.Join(err, s.Close()); err != nil {
 		return importHint(err, path)
 	}
-	if a.asJSON() {
-		return a.answer(importJSON{"wf.import/v1", nonNil(got.Runs), linkStrings(got.Roots), got.Blocks, got.Bytes, got.Children, got.Forwarded, got.Held})
+	if a.AsJSON() {
+		return a.Answer(importJSON{"wf.import/v1", nonNil(got.Runs), linkStrings(got.Roots), got.Blocks, got.Bytes, got.Children, got.Forwarded, got.Held})
 	}
 	for _, run := range got.Runs {
-		fmt.Fprintln(a.out, run)
+		fmt.Fprintln(a.Out, run)
 	}
 	if n := len(got.Children); n > 0 {
-		a.progress("with it came %s of sub-workflows", protocol.Plural(n, "run"))
+		a.Progress("with it came %s of sub-workflows", protocol.Plural(n, "run"))
 	}
 	for _, run := range got.Forwarded {
-		a.progress("run %s was there, and went on to the head of the archive", run)
+		a.Progress("run %s was there, and went on to the head of the archive", run)
 	}
 	for _, run := range got.Held {
-		a.progress("run %s was there already", run)
+		a.Progress("run %s was there already", run)
 	}
 	if len(got.Runs) == 0 {
 		for _, root := range got.Roots {
-			fmt.Fprintln(a.out, root)
+			fmt.Fprintln(a.Out, root)
 		}
 	}
-	a.progress("imported %d blocks, %d bytes", got.Blocks, got.Bytes)
+	a.Progress("imported %d blocks, %d bytes", got.Blocks, got.Bytes)
 	return nil
 }
 

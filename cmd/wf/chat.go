@@ -160,15 +160,15 @@ func (a *app) chatScreen(ctx context.Context, s *chatSession) error {
 		return err
 	}
 	history := a.readHistory()
-	quiet := a.quiet
-	a.quiet = true // a word on stderr would tear the screen
-	defer func() { a.quiet = quiet }()
+	quiet := a.Quiet
+	a.Quiet = true // a word on stderr would tear the screen
+	defer func() { a.Quiet = quiet }()
 	screen := chat.New(ctx, s, history)
 	err := onScreen(ctx, screen)
 	a.writeHistory(screen.History(), len(history))
-	a.quiet = quiet
+	a.Quiet = quiet
 	if err = errors.Join(err, screen.Err()); err == nil {
-		a.progress("run %s stays as it is; wf chat %s goes on", screen.Run(), screen.Run())
+		a.Progress("run %s stays as it is; wf chat %s goes on", screen.Run(), screen.Run())
 	}
 	return err
 }

@@ -44,7 +44,7 @@ func BenchmarkTurnOfALongChat(b *testing.B) {
 	for b.Loop() {
 		b.Setenv("WF_STORE", fmt.Sprint(dir, "/", turns, ".wf"))
 		a := newApp(os.Stdin, os.Stdout, os.Stderr)
-		a.quiet = true
+		a.Quiet = true
 		s, err := a.OpenStore(b.Context())
 		if err != nil {
 			b.Fatal(err)

@@ -134,7 +134,7 @@ func (a *app) readHistory() []string {
 	b, err := os.ReadFile(path)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
-			a.progress("warning: %v", err)
+			a.Progress("warning: %v", err)
 		}
 		return nil
 	}
@@ -160,7 +160,7 @@ func (a *app) writeHistory(lines []string, before int) {
 		b.WriteString(strconv.Quote(l) + "\n")
 	}
 	if err := replaceFile(path, b.String()); err != nil {
-		a.progress("warning: what you wrote was not kept for the next chat: %v", err)
+		a.Progress("warning: what you wrote was not kept for the next chat: %v", err)
 	}
 }
 

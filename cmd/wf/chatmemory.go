@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -43,7 +44,7 @@ func (s *chatSession) memories(ctx context.Context, c chat.Command) (chat.Outcom
 		return chat.Outcome{Text: "this agent has no memory; memory: true gives it one"}, nil
 	}
 	if c.Action == chat.Dump {
-		path := orWord(c.Arg, "memories.json")
+		path := cmp.Or(c.Arg, "memories.json")
 		if _, err := os.Stat(path); err == nil && c.Arg == "" {
 			return chat.Outcome{}, usagef("%s is there already; /dump PATH writes elsewhere", path)
 		}

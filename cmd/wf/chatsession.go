@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"strings"
@@ -194,7 +195,7 @@ func (s *chatSession) Command(ctx context.Context, c chat.Command) (chat.Outcome
 		return s.fork(ctx, c.Arg, "")
 	case chat.Model:
 		if c.Arg == "" {
-			return chat.Outcome{Text: "the model is " + orWord(s.Info().Model, "that of the roles") + "; /model NAME takes another one from here on"}, nil
+			return chat.Outcome{Text: "the model is " + cmp.Or(s.Info().Model, "that of the roles") + "; /model NAME takes another one from here on"}, nil
 		}
 		return s.fork(ctx, "", c.Arg)
 	case chat.Cost:

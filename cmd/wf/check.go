@@ -9,6 +9,7 @@ import (
 
 	"wf/agentkit/prompt"
 	"wf/cas"
+	"wf/cmd/internal/render"
 	"wf/engine"
 	"wf/protocol"
 )
@@ -19,8 +20,8 @@ func (a *app) checkReplay(ctx context.Context, s *cas.Store, run protocol.RunID)
 	if err != nil {
 		return err
 	}
-	if a.asJSON() {
-		err = a.answer(struct {
+	if a.AsJSON() {
+		err = a.Answer(struct {
 			Schema string         `json:"schema"`
 			Run    protocol.RunID `json:"run"`
 			OK     bool           `json:"ok"`
@@ -70,15 +71,15 @@ func rebuilt(t protocol.Turn) ([]byte, protocol.Link, error) {
 }
 
 func (a *app) checkLines(r *engine.CheckReport) error {
-	p := paint{a.out.color}
+	p := a.Out.Paint()
 	mark := func(t engine.Tally) string {
 		if t.Equal == t.Checked {
-			return p.green("✓")
+			return p.Green("✓")
 		}
-		return p.red("✗")
+		return p.Red("✗")
 	}
 	for _, f := range r.Findings {
-		fmt.Fprintf(a.out, "%s %s: %s\n    expected %s\n    actual   %s\n", p.red("✗"), visible(f.Where), f.Kind, visible(f.Expected), visible(f.Actual))
+		fmt.Fprintf(a.Out, "%s %s: %s\n    expected %s\n    actual   %s\n", p.Red("✗"), render.Visible(f.Where), f.Kind, render.Visible(f.Expected), render.Visible(f.Actual))
 	}
 	events := protocol.Plural(r.Events, "event")
 	if r.Children > 0 {
@@ -86,11 +87,11 @@ func (a *app) checkLines(r *engine.CheckReport) error {
 	}
 	part := func(t engine.Tally, none, format string) string {
 		if t.Checked == 0 {
-			return p.dim("– " + none)
+			return p.Dim("– " + none)
 		}
 		return fmt.Sprintf("%s "+format, mark(t), t.Equal, t.Checked)
 	}
-	_, err := fmt.Fprintf(a.out, "%s %s  %s  %s  %s\n", p.green("✓"), events,
+	_, err := fmt.Fprintf(a.Out, "%s %s  %s  %s  %s\n", p.Green("✓"), events,
 		part(r.Prompts, "no prompts to rebuild", "prompts rebuilt %d/%d byte-identical"),
 		part(r.Prefixes, "no prefixes to compare", "prefixes %d/%d"),
 		part(r.Decisions, "no edges to decide", "edges decided again %d/%d equal"))

@@ -20,11 +20,11 @@ func (a *app) newCode(ctx context.Context, server *client.API) error {
 	if err != nil {
 		return err
 	}
-	if a.asJSON() {
-		return a.answer(map[string]any{"schema": "wf.login/v1", "open": code.URLs, "expires": code.Expires})
+	if a.AsJSON() {
+		return a.Answer(map[string]any{"schema": "wf.login/v1", "open": code.URLs, "expires": code.Expires})
 	}
 	for _, u := range code.URLs {
-		if _, err := fmt.Fprintln(a.out, u); err != nil {
+		if _, err := fmt.Fprintln(a.Out, u); err != nil {
 			return err
 		}
 	}

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -10,6 +12,7 @@ import (
 
 	"wf/api"
 	"wf/cas"
+	"wf/cmd/internal/render"
 	"wf/protocol"
 	"wf/service/query"
 	"wf/workflows"
@@ -216,7 +219,7 @@ func (a *app) offeredFields(ctx context.Context, arg, begun string) []string {
 			}
 			for _, f := range protocol.FormFields(string(w.Form)) {
 				if !named {
-					out = append(out, f.Name+"=\t"+oneLine(orWord(f.Description, aboutField(f)), 80))
+					out = append(out, f.Name+"=\t"+render.OneLine(cmp.Or(f.Description, render.AboutField(f)), 80))
 					continue
 				}
 				values := f.Enum
@@ -287,3 +290,5 @@ func (a *app) offeredScopes(ctx context.Context) []string {
 	}
 	return out
 }
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -54,16 +54,16 @@ func (a *app) demo(ctx context.Context, dir string) error {
 	if err := workflows.WriteDemo(dir); err != nil {
 		return err
 	}
-	a.progress("a Go module whose tests fail, in %s", dir)
+	a.Progress("a Go module whose tests fail, in %s", dir)
 	a.Ours = true
 	if why := sandbox.Probe().Lacks(sandbox.Policy{}); why != "" {
-		a.progress("  commands cannot be confined here (%s): those of the demo run as you", why)
+		a.Progress("  commands cannot be confined here (%s): those of the demo run as you", why)
 	}
 	err = a.run(ctx, filepath.Join(dir, filepath.FromSlash(workflows.DemoWorkflow)), runFlags{dir: dir, tags: []string{"demo"}})
-	if err != nil || a.asJSON() {
+	if err != nil || a.AsJSON() {
 		return err
 	}
-	_, err = fmt.Fprint(a.out, `
+	_, err = fmt.Fprint(a.Out, `
   look     wf show -1 · wf messages -1:coder#2 · wf explain -1:test#2
   prove    wf verify -1 · wf replay -1 --check
   tamper   wf export -1 -o run.car

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wf/api"
+	"wf/cmd/internal/render"
 	"wf/protocol"
 )
 
@@ -39,8 +40,8 @@ func (a *app) diff(ctx context.Context, here *target, left, right string) error 
 	if err != nil {
 		return err
 	}
-	if a.asJSON() {
-		err = a.answer(d)
+	if a.AsJSON() {
+		err = a.Answer(d)
 	} else {
 		err = a.diffLines(d)
 	}
@@ -51,26 +52,26 @@ func (a *app) diff(ctx context.Context, here *target, left, right string) error 
 }
 
 func (a *app) diffLines(d *api.Diff) error {
-	p := paint{a.out.color}
+	p := a.Out.Paint()
 	var rows [][]string
 	shown := false
 	var text string
 	for _, s := range d.Steps {
 		switch s.How {
 		case "equal":
-			rows = append(rows, []string{p.dim("="), s.ID, shortOf(s.Left), "same CID"})
+			rows = append(rows, []string{p.Dim("="), s.ID, render.ShortOf(s.Left), "same CID"})
 		case "left":
-			rows = append(rows, []string{p.red("−"), s.ID, shortOf(s.Left), "only in " + string(d.Left)})
+			rows = append(rows, []string{p.Red("−"), s.ID, render.ShortOf(s.Left), "only in " + string(d.Left)})
 		case "right":
-			rows = append(rows, []string{p.green("+"), s.ID, shortOf(s.Right), "only in " + string(d.Right)})
+			rows = append(rows, []string{p.Green("+"), s.ID, render.ShortOf(s.Right), "only in " + string(d.Right)})
 		default:
-			rows = append(rows, []string{p.yellow("~"), s.ID, shortOf(s.Right), visible(strings.Join(s.Changed, ", "))})
+			rows = append(rows, []string{p.Yellow("~"), s.ID, render.ShortOf(s.Right), render.Visible(strings.Join(s.Changed, ", "))})
 			if (!shown || a.Verbose) && s.Unified != "" {
 				text, shown = text+s.Unified, true
 			}
 		}
 	}
-	if err := table(a.out, rows); err != nil {
+	if err := render.Table(a.Out, rows); err != nil {
 		return err
 	}
 	for _, what := range []struct {
@@ -78,14 +79,14 @@ func (a *app) diffLines(d *api.Diff) error {
 		paths []string
 	}{{"definition", d.Definition}, {"inputs", d.Inputs}} {
 		for _, path := range what.paths {
-			fmt.Fprintf(a.out, "  %s: %s\n", what.name, visible(path))
+			fmt.Fprintf(a.Out, "  %s: %s\n", what.name, render.Visible(path))
 		}
 	}
 	if text != "" {
-		fmt.Fprintf(a.out, "\n%s", visible(text))
+		fmt.Fprintf(a.Out, "\n%s", render.Visible(text))
 	}
 	if d.Equal {
-		_, err := fmt.Fprintln(a.out, p.green("✓")+" the runs conclude the same")
+		_, err := fmt.Fprintln(a.Out, p.Green("✓")+" the runs conclude the same")
 		return err
 	}
 	return nil

@@ -15,6 +15,7 @@ import (
 
 	"wf/agentkit/config"
 	"wf/agentkit/sandbox"
+	"wf/cmd/internal/render"
 	"wf/hub/client"
 	"wf/protocol"
 	"wf/service/compose"
@@ -65,8 +66,8 @@ func (a *app) doctor(ctx context.Context, clean bool) error {
 		out.OK = out.OK && c.State != "bad"
 	}
 	var err error
-	if a.asJSON() {
-		err = a.answer(out)
+	if a.AsJSON() {
+		err = a.Answer(out)
 	} else {
 		err = a.doctorLines(out)
 	}
@@ -143,7 +144,7 @@ func checkPrices(loaded *config.Loaded, now time.Time) checkup {
 	}
 	if n := loaded.Unpriced(); n > 0 {
 		c.State, c.Fix = "note", "wf trust"
-		c.Text += fmt.Sprintf("; %s of %s do not count: it is not trusted", protocol.Plural(n, "price"), visible(loaded.Project.Path))
+		c.Text += fmt.Sprintf("; %s of %s do not count: it is not trusted", protocol.Plural(n, "price"), render.Visible(loaded.Project.Path))
 	}
 	if day, err := time.Parse(time.DateOnly, table.Date); err == nil && now.Sub(day) > pricesLife {
 		c.State = "note"
@@ -243,12 +244,12 @@ func (c checkup) bad(err error) checkup {
 }
 
 func (a *app) doctorLines(d doctorJSON) error {
-	p := paint{a.out.color}
+	p := a.Out.Paint()
 	for _, c := range d.Items {
-		mark := map[string]string{"ok": p.green("✓"), "note": p.yellow("!"), "bad": p.red("✗")}[c.State]
-		fmt.Fprintf(a.out, "%s %s  %s\n", mark, p.bold(c.Name), visible(c.Text))
+		mark := map[string]string{"ok": p.Green("✓"), "note": p.Yellow("!"), "bad": p.Red("✗")}[c.State]
+		fmt.Fprintf(a.Out, "%s %s  %s\n", mark, p.Bold(c.Name), render.Visible(c.Text))
 		if c.Fix != "" {
-			fmt.Fprintf(a.out, "    %s %s\n", p.dim("fix"), visible(c.Fix))
+			fmt.Fprintf(a.Out, "    %s %s\n", p.Dim("fix"), render.Visible(c.Fix))
 		}
 	}
 	return nil

@@ -24,7 +24,7 @@ func (a *app) tellEarlier(ctx context.Context, dir, used string) {
 	}
 	n, err := startedIn(ctx, s, compose.ProjectOf(abs))
 	if err = errors.Join(err, s.Close()); err == nil && n > 0 {
-		a.progress("%s of this project from before it had a store of its own: wf ls --store %s", protocol.Plural(n, "run"), users)
+		a.Progress("%s of this project from before it had a store of its own: wf ls --store %s", protocol.Plural(n, "run"), users)
 	}
 }
 

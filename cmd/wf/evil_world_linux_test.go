@@ -24,6 +24,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"wf/cmd/internal/screentest"
 
 	"golang.org/x/tools/txtar"
 )
@@ -376,7 +377,7 @@ func (w *world) harm() []string {
 	for _, x := range texts {
 		harm = append(harm, leaks(x.where, []byte(x.what))...)
 		if x.screen {
-			if what := acts(x.what, false); what != "" {
+			if what := screentest.Acts(x.what, false); what != "" {
 				harm = append(harm, "on the screen: "+x.where+": "+what)
 			}
 		}

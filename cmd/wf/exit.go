@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"syscall"
 
@@ -14,6 +13,7 @@ import (
 	"wf/agentkit/embed"
 	"wf/agentkit/mcp"
 	"wf/agentkit/memory"
+	"wf/cmd/internal/help"
 	"wf/hub/client"
 	"wf/protocol"
 	"wf/service/compose"
@@ -87,24 +87,18 @@ func statusOf(err error) int {
 	return 1
 }
 
-// printExits is what wf help exit-codes shows.
-func printExits(w io.Writer) error {
-	fmt.Fprintln(w, "Exit codes of wf:")
-	fmt.Fprintln(w)
+// meanings are the exit statuses as help shows them.
+func meanings() (out []help.ExitStatus) {
 	for _, e := range exits {
-		if _, err := fmt.Fprintf(w, "  %-4d%s\n", e.status, e.meaning); err != nil {
-			return err
-		}
+		out = append(out, help.ExitStatus{Status: e.status, Meaning: e.meaning})
 	}
-	fmt.Fprintln(w)
-	_, err := fmt.Fprintln(w, `With -o json an error is an object too: {"schema":"wf.error/v1","code","message","fix","exit"}.`)
-	return err
+	return out
 }
 
 func exitCodesTopic() *cobra.Command {
 	topic := &cobra.Command{Use: "exit-codes", Short: "What the exit statuses mean"}
 	topic.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
-		if err := printExits(cmd.OutOrStdout()); err != nil {
+		if _, err := fmt.Fprint(cmd.OutOrStdout(), help.Exits(meanings())); err != nil {
 			cmd.PrintErrln(err)
 		}
 	})

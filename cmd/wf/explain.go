@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wf/api"
+	"wf/cmd/internal/render"
 	"wf/protocol"
 )
 
@@ -34,11 +35,11 @@ func (a *app) explain(ctx context.Context, here *target, arg string) error {
 	if err != nil {
 		return err
 	}
-	if a.asJSON() {
-		return a.answer(out)
+	if a.AsJSON() {
+		return a.Answer(out)
 	}
-	p := paint{a.out.color}
-	fmt.Fprintf(a.out, "%s was entered via %s, edge %d\n", p.bold(out.Step), out.Via, out.Edge)
+	p := a.Out.Paint()
+	fmt.Fprintf(a.Out, "%s was entered via %s, edge %d\n", p.Bold(out.Step), out.Via, out.Edge)
 	for _, t := range out.Tried {
 		a.explainEdge(t)
 	}
@@ -47,22 +48,22 @@ func (a *app) explain(ctx context.Context, here *target, arg string) error {
 		if b.Reached {
 			state = "reached"
 		}
-		fmt.Fprintf(a.out, "  %s: %d of %d before this visit, %s\n", b.Name, b.Count, b.Max, state)
+		fmt.Fprintf(a.Out, "  %s: %d of %d before this visit, %s\n", b.Name, b.Count, b.Max, state)
 	}
 	if out.EdgePrompt != "" {
-		_, err = fmt.Fprintf(a.out, "  edge prompt: %s\n", indentLines(out.EdgePrompt, "    "))
+		_, err = fmt.Fprintf(a.Out, "  edge prompt: %s\n", render.IndentLines(out.EdgePrompt, "    "))
 	}
 	return err
 }
 
 func (a *app) explainEdge(t api.Tried) {
-	p := paint{a.out.color}
-	sign, verdict := p.dim("·"), "does not hold"
+	p := a.Out.Paint()
+	sign, verdict := p.Dim("·"), "does not hold"
 	switch {
 	case t.OnLimit != "":
-		sign, verdict = p.yellow("↷"), "its bound was reached, and on_limit leads to "+t.OnLimit
+		sign, verdict = p.Yellow("↷"), "its bound was reached, and on_limit leads to "+t.OnLimit
 	case t.Taken:
-		sign, verdict = p.green("✓"), "taken"
+		sign, verdict = p.Green("✓"), "taken"
 	case t.Join:
 		verdict = "a join: a token waits here for the others"
 	case t.Error != "":
@@ -74,9 +75,9 @@ func (a *app) explainEdge(t api.Tried) {
 	if t.When != "" {
 		when = "  when " + t.When
 	}
-	fmt.Fprintf(a.out, "  %s edge %d  %s → %s%s  %s\n", sign, t.Edge, strings.Join(t.From, "+"), strings.Join(t.To, ", "), when, p.dim(verdict))
+	fmt.Fprintf(a.Out, "  %s edge %d  %s → %s%s  %s\n", sign, t.Edge, strings.Join(t.From, "+"), strings.Join(t.To, ", "), when, p.Dim(verdict))
 	for _, term := range t.Terms {
-		fmt.Fprintf(a.out, "        %s = %s\n", visible(term.Source), oneLine(termText(term), 120))
+		fmt.Fprintf(a.Out, "        %s = %s\n", render.Visible(term.Source), render.OneLine(termText(term), 120))
 	}
 }
 

@@ -40,10 +40,10 @@ func (a *app) export(ctx context.Context, here *target, arg, path string) error 
 		return err
 	}
 	if path == "-" {
-		if a.out.tty {
+		if a.Out.TTY {
 			return usagef("an archive is no text; name a file with -o run.car")
 		}
-		return here.Export(ctx, run, a.out.Writer)
+		return here.Export(ctx, run, a.Out.Writer)
 	}
 	to, err := compose.OutFile(path)
 	if err != nil {
@@ -69,7 +69,7 @@ func (a *app) export(ctx context.Context, here *target, arg, path string) error 
 	if stats.Runs > 1 {
 		with = " with " + protocol.Plural(stats.Runs-1, "run") + " of sub-workflows"
 	}
-	a.progress("wrote %s%s: %d blocks, %d bytes, root %s", path, with, stats.Blocks, stats.Bytes, stats.Root)
+	a.Progress("wrote %s%s: %d blocks, %d bytes, root %s", path, with, stats.Blocks, stats.Bytes, stats.Root)
 	return nil
 }
 

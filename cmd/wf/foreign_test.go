@@ -15,6 +15,7 @@ import (
 
 	"wf/api"
 	"wf/cas"
+	"wf/cmd/internal/render"
 	"wf/daemon"
 	"wf/engine"
 	"wf/hub/schedule"
@@ -49,7 +50,7 @@ func laidOut(t *testing.T, ctx context.Context, dir string) (*daemon.Daemon, log
 // quietDaemon is a daemon of a store, with the workflows of a directory.
 func quietDaemon(s *cas.Store, dir string, log *slog.Logger) (*daemon.Daemon, error) {
 	a := newApp(os.Stdin, os.Stdout, os.Stderr)
-	a.quiet = true
+	a.Quiet = true
 	return daemon.New(a.Setup, s, daemon.Options{Workflows: []string{dir}, Dir: dir, Log: log})
 }
 
@@ -183,7 +184,7 @@ func TestADaemonLeavesRunsFromElsewhereAlone(t *testing.T) {
 	if fork, err := d.Service.Fork(ctx, foreign, api.Fork{Step: "nap#1"}); protocol.CodeOf(err) != protocol.ErrForeign.Code {
 		t.Errorf("a fork of it goes on over HTTP: %s, %v", fork, err)
 	}
-	if _, err := (&chatSession{a: newAppOn(nil, newScreen(os.Stdout), newScreen(os.Stderr)), run: foreign, local: d}).reset(ctx); protocol.CodeOf(err) != protocol.ErrForeign.Code {
+	if _, err := (&chatSession{a: newAppOn(nil, render.NewScreen(os.Stdout), render.NewScreen(os.Stderr)), run: foreign, local: d}).reset(ctx); protocol.CodeOf(err) != protocol.ErrForeign.Code {
 		t.Errorf("/reset begins it anew: %v", err)
 	}
 

@@ -99,14 +99,14 @@ func (a *app) fork(ctx context.Context, s *cas.Store, arg string, f forkFlags) e
 		}
 		return a.attend(ctx, p, id, head)
 	}
-	if a.asJSON() {
+	if a.AsJSON() {
 		forked, err := e.View(ctx, id)
 		if err != nil {
 			return err
 		}
-		return a.answer(forked)
+		return a.Answer(forked)
 	}
-	if _, err := fmt.Fprintln(a.out, id); err != nil {
+	if _, err := fmt.Fprintln(a.Out, id); err != nil {
 		return err
 	}
 	goOn := "wf resume "
@@ -115,7 +115,7 @@ func (a *app) fork(ctx context.Context, s *cas.Store, arg string, f forkFlags) e
 	} else if err != nil {
 		return err
 	}
-	a.progress("  next   %s%s · wf diff %s %s", goOn, id, at.Run, id)
+	a.Progress("  next   %s%s · wf diff %s %s", goOn, id, at.Run, id)
 	return nil
 }
 
@@ -168,7 +168,7 @@ func (a *app) forkPlace(ctx context.Context, v *api.Run, left *protocol.GitState
 	}
 	dir, err := a.forkCopy(ctx, v, left)
 	if err == nil {
-		a.progress("  %s has what was committed at %.8s, and no more", dir, left.Head)
+		a.Progress("  %s has what was committed at %.8s, and no more", dir, left.Head)
 	}
 	return dir, err
 }

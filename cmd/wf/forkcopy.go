@@ -45,7 +45,7 @@ func (a *app) forkCopy(ctx context.Context, v *api.Run, left *protocol.GitState)
 		return inClone(dir, from, v.Info.Workspace)
 	}
 	if gone := os.RemoveAll(dir); gone != nil {
-		a.progress("warning: %v", gone)
+		a.Progress("warning: %v", gone)
 	}
 	if err != nil {
 		return "", fmt.Errorf("clone %s: %w", from, err)
@@ -90,7 +90,7 @@ func (a *app) warnWorkspace(ctx context.Context, dir string, left *protocol.GitS
 	}
 	root, err := workspace.Open(dir, "")
 	if err != nil {
-		a.progress("warning: %v", err)
+		a.Progress("warning: %v", err)
 		return
 	}
 	defer root.Close()
@@ -99,8 +99,8 @@ func (a *app) warnWorkspace(ctx context.Context, dir string, left *protocol.GitS
 	case head == nil:
 		return // nothing can be compared
 	case head.Commit != left.Head:
-		a.progress("warning: %s is at commit %.8s, the step found %.8s; --worktree makes a workspace of that", dir, head.Commit, left.Head)
+		a.Progress("warning: %s is at commit %.8s, the step found %.8s; --worktree makes a workspace of that", dir, head.Commit, left.Head)
 	case left.Dirty != nil && *left.Dirty:
-		a.progress("warning: the step found changes that were not committed; %s may differ", dir)
+		a.Progress("warning: the step found changes that were not committed; %s may differ", dir)
 	}
 }

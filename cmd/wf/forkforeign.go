@@ -8,6 +8,7 @@ import (
 
 	"wf/agentkit/config"
 	"wf/api"
+	"wf/cmd/internal/render"
 	"wf/engine/lang"
 	"wf/protocol"
 	"wf/service/compose"
@@ -41,13 +42,13 @@ func (a *app) mayFork(ctx context.Context, at api.Ref, f forkFlags) func(*lang.P
 		case !a.interactive():
 			return false, a.untrustedFork(p, at, known, placed)
 		}
-		a.progress("run %s came from elsewhere. Its fork works in %s, and may run", at.Run, visible(workspace))
+		a.Progress("run %s came from elsewhere. Its fork works in %s, and may run", at.Run, render.Visible(workspace))
 		acts := compose.Acts(p)
 		for _, act := range acts {
-			a.progress("    %s", indentLines(visible(act), "      "))
+			a.Progress("    %s", render.IndentLines(render.Visible(act), "      "))
 		}
 		if len(acts) == 0 {
-			a.progress("    nothing outside of the sandbox")
+			a.Progress("    nothing outside of the sandbox")
 		}
 		agreed, err := a.confirm(ctx, "Let the fork run there?")
 		if err == nil && !agreed {

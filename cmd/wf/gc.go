@@ -61,14 +61,14 @@ func (a *app) gc(ctx context.Context, s *cas.Store, o cas.GCOptions, yes bool) e
 	if err != nil {
 		return err
 	}
-	if a.asJSON() {
-		return a.answer(r)
+	if a.AsJSON() {
+		return a.Answer(r)
 	}
 	did := "removed"
 	if r.DryRun {
 		did = "would remove"
 	}
-	_, err = fmt.Fprintf(a.out, "%s %s, %d bytes; kept %s; the store file has %d bytes, had %d\n",
+	_, err = fmt.Fprintf(a.Out, "%s %s, %d bytes; kept %s; the store file has %d bytes, had %d\n",
 		did, protocol.Plural(int(r.Removed), "block"), r.Bytes, protocol.Plural(int(r.Kept+r.Young), "block"), r.After, r.Before)
 	return err
 }
@@ -78,7 +78,7 @@ func (a *app) confirm(ctx context.Context, question string) (bool, error) {
 	if !a.interactive() {
 		return false, nil
 	}
-	fmt.Fprintf(a.err, "%s [y/N] ", question)
+	fmt.Fprintf(a.Err, "%s [y/N] ", question)
 	answer := make(chan string, 1)
 	go func() {
 		text, _ := bufio.NewReader(a.in).ReadString('\n') // an error is no yes

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"wf/cmd/internal/render"
 )
 
 // What every command prints: stdout, stderr and the exit status, for a store in which there is a run of every
@@ -197,12 +199,12 @@ func parseCommand(command string) (names, args []string) {
 }
 
 // wfMain performs a command line in this process, as Main does.
-func wfMain(args ...string) printed { return wfOn(&screen{}, args...) }
+func wfMain(args ...string) printed { return wfOn(&render.Screen{}, args...) }
 
 // wfOn is wfMain with a stdout that is like a screen.
-func wfOn(like *screen, args ...string) printed {
+func wfOn(like *render.Screen, args ...string) printed {
 	var out, err lockedBuffer
-	a := newAppOn(strings.NewReader(""), &screen{Writer: &out, tty: like.tty, width: like.width}, &screen{Writer: &err})
+	a := newAppOn(strings.NewReader(""), &render.Screen{Writer: &out, TTY: like.TTY, Width: like.Width}, &render.Screen{Writer: &err})
 	root := newRoot(a)
 	root.SetArgs(latestRefs(root, args))
 	root.SetOut(&out)

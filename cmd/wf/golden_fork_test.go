@@ -10,6 +10,7 @@ import (
 
 	"wf/api"
 	"wf/cas"
+	"wf/cmd/internal/render"
 	"wf/engine"
 	"wf/protocol"
 	"wf/service"
@@ -113,7 +114,7 @@ func (w *goldenPlace) forked(t *testing.T, run, step string, args ...string) str
 // forkedWith is forked where the replies that the run names beside its own file are gone.
 func (w *goldenPlace) forkedWith(t *testing.T, run, step, model string) string {
 	t.Helper()
-	a := newAppOn(strings.NewReader(""), &screen{Writer: io.Discard}, &screen{Writer: io.Discard})
+	a := newAppOn(strings.NewReader(""), &render.Screen{Writer: io.Discard}, &render.Screen{Writer: io.Discard})
 	var id protocol.RunID
 	err := a.WithStore(t.Context(), func(s *cas.Store) error {
 		at, err := service.ForkPoint(t.Context(), s, protocol.RunID(run), step, false)

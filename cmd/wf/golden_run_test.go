@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"wf/api"
+	"wf/cmd/internal/render"
 	"wf/protocol"
 )
 
@@ -59,7 +60,7 @@ type goldenPlace struct {
 // wfHere performs a command line in this process.
 func wfHere(args ...string) (stdout, stderr string, exit int) {
 	var out, err lockedBuffer
-	a := newAppOn(strings.NewReader(""), &screen{Writer: &out}, &screen{Writer: &err})
+	a := newAppOn(strings.NewReader(""), &render.Screen{Writer: &out}, &render.Screen{Writer: &err})
 	root := newRoot(a)
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SetArgs(latestRefs(root, args))

@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
+
+	"wf/cmd/internal/render"
 )
 
 // What ls, show and log look like on a terminal of 80 columns, with colours, in their columns: of runs whose
@@ -47,7 +49,7 @@ func TestScreens(t *testing.T) {
 			got := &book{name: b.name, path: b.path}
 			for _, p := range b.pages {
 				_, args := parseCommand(p.command)
-				seen := wfOn(&screen{tty: true, width: 80}, append([]string{"--color", "always"}, args...)...)
+				seen := wfOn(&render.Screen{TTY: true, Width: 80}, append([]string{"--color", "always"}, args...)...)
 				if args[0] == "ls" { // how long ago a run was
 					seen.stdout = m.text(seen.stdout)
 				}

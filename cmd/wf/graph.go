@@ -28,15 +28,15 @@ func newGraph(a *app) *cobra.Command {
 			}
 			switch form {
 			case "ascii", "text":
-				width := a.out.width
+				width := a.Out.Width
 				if width <= 0 {
 					width = 80
 				}
-				err = layout.Of(p.Workflow).ASCII(a.out, width)
+				err = layout.Of(p.Workflow).ASCII(a.Out, width)
 			case "svg":
-				err = layout.Of(p.Workflow).SVG(a.out, layout.Overlay{})
+				err = layout.Of(p.Workflow).SVG(a.Out, layout.Overlay{})
 			case "mermaid":
-				err = layout.Of(p.Workflow).Mermaid(a.out)
+				err = layout.Of(p.Workflow).Mermaid(a.Out)
 			default:
 				return usagef("-f %q: want ascii, svg or mermaid", form)
 			}

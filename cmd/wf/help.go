@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wf/cmd/internal/help"
 	"wf/engine/lang"
 	"wf/protocol"
 )
@@ -79,12 +80,12 @@ func (a *app) language(args []string) error {
 		}
 		return fail(protocol.ErrUsage, hint, "the language has no guide or key %q", args[0])
 	}
-	_, err := fmt.Fprint(a.out, pageText(found.Text))
+	_, err := fmt.Fprint(a.Out, help.Text(found.Text))
 	return err
 }
 
 func (a *app) languagePage() error {
-	_, err := fmt.Fprint(a.out, pageText(lang.Page()))
+	_, err := fmt.Fprint(a.Out, help.Text(lang.Page()))
 	return err
 }
 
@@ -118,4 +119,12 @@ func completeHelp(cmd *cobra.Command, args []string, prefix string) ([]string, c
 	}
 	out = slices.DeleteFunc(out, func(s string) bool { return !strings.HasPrefix(s, prefix) })
 	return out, cobra.ShellCompDirectiveNoFileComp
+}
+
+// help prints the help page of a command.
+func (a *app) help(cmd *cobra.Command, _ []string) {
+	a.UseColors() // --help ends a command before start
+	if _, err := fmt.Fprint(a.Out, help.Page(cmd, a.Out.Paint(), a.Out.Width)); err != nil {
+		cmd.PrintErrln(err)
+	}
 }

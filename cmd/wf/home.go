@@ -7,6 +7,7 @@ import (
 
 	"wf/api"
 	"wf/cas"
+	"wf/cmd/internal/render"
 	"wf/service/query"
 )
 
@@ -32,10 +33,10 @@ func (a *app) lastRuns(ctx context.Context, s *cas.Store) error {
 		return err
 	}
 	for _, err := range unread {
-		a.progress("warning: %s", messageOf(err))
+		a.Progress("warning: %s", messageOf(err))
 	}
-	if a.asJSON() {
-		return a.answer(map[string]any{"schema": "wf.runs/v1", "items": rows})
+	if a.AsJSON() {
+		return a.Answer(map[string]any{"schema": "wf.runs/v1", "items": rows})
 	}
 	if len(rows) == 0 {
 		return a.firstSteps()
@@ -47,15 +48,15 @@ func (a *app) lastRuns(ctx context.Context, s *cas.Store) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(a.out, "\n  next   %s\n  more   wf --help\n", next(v))
+	_, err = fmt.Fprintf(a.Out, "\n  next   %s\n  more   wf --help\n", render.Next(v))
 	return err
 }
 
 func (a *app) firstSteps() error {
-	if a.asJSON() {
-		return a.answer(map[string]any{"schema": "wf.runs/v1", "items": []api.Row{}})
+	if a.AsJSON() {
+		return a.Answer(map[string]any{"schema": "wf.runs/v1", "items": []api.Row{}})
 	}
-	_, err := fmt.Fprint(a.out, `No runs yet.
+	_, err := fmt.Fprint(a.Out, `No runs yet.
 
   wf demo                 watch a workflow repair a failing Go module, without a key
   wf init                 write a first workflow, here

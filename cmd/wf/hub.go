@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wf/cmd/internal/render"
 	"wf/daemon"
 	"wf/engine"
 	"wf/files"
@@ -305,7 +306,7 @@ func (a *app) newAgent(f hubFlags) error {
 	if err := os.WriteFile(path, []byte(line+"\n"), 0o600); err != nil {
 		return fmt.Errorf("token for the agent %s: %w", f.newAgent, err)
 	}
-	_, err = fmt.Fprintln(a.out, path)
+	_, err = fmt.Fprintln(a.Out, path)
 	return err
 }
 
@@ -329,22 +330,22 @@ func (a *app) announceHub(f hubFlags, doors []*daemon.Listener, keys *guard.Keys
 	if out.Listen, err = daemon.Addresses(keys, doors); err != nil {
 		return err
 	}
-	if a.asJSON() {
-		a.reported = true
-		return line(a.out, out)
+	if a.AsJSON() {
+		a.Answered = true
+		return render.WriteLine(a.Out, out)
 	}
-	p := paint{a.out.color}
-	fmt.Fprintf(a.out, "%s wf hub  %s  data %s\n", p.cyan("●"), p.bold(out.Name), out.Data)
+	p := a.Out.Paint()
+	fmt.Fprintf(a.Out, "%s wf hub  %s  data %s\n", p.Cyan("●"), p.Bold(out.Name), out.Data)
 	for _, l := range out.Listen {
 		if l.Open != "" {
-			fmt.Fprintf(a.out, "  %s   %s\n", p.dim("open"), l.Open)
+			fmt.Fprintf(a.Out, "  %s   %s\n", p.Dim("open"), l.Open)
 		}
 		command := "wf serve --hub " + l.URL
 		if l.Open != "" {
 			command += " --hub-token-file " + agentToken
 		}
-		fmt.Fprintf(a.out, "  %s  %s\n", p.dim("agent"), command)
+		fmt.Fprintf(a.Out, "  %s  %s\n", p.Dim("agent"), command)
 	}
-	_, err = fmt.Fprintf(a.out, "  %s  %s\n", p.dim("token"), out.TokenFile)
+	_, err = fmt.Fprintf(a.Out, "  %s  %s\n", p.Dim("token"), out.TokenFile)
 	return err
 }

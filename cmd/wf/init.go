@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wf/cas"
+	"wf/cmd/internal/render"
 	"wf/engine/lang"
 	"wf/protocol"
 	"wf/service/compose"
@@ -77,22 +78,22 @@ func exampleFiles(name string) ([]workflows.File, error) {
 }
 
 func (a *app) listExamples() error {
-	if a.asJSON() {
+	if a.AsJSON() {
 		items := []map[string]string{}
 		for _, e := range workflows.Examples {
 			items = append(items, map[string]string{"name": e.Name, "about": e.About})
 		}
-		return a.answer(map[string]any{"schema": "wf.examples/v1", "items": items})
+		return a.Answer(map[string]any{"schema": "wf.examples/v1", "items": items})
 	}
-	p := paint{a.out.color}
+	p := a.Out.Paint()
 	var rows [][]string
 	for _, e := range workflows.Examples {
-		rows = append(rows, []string{p.bold(e.Name), e.About})
+		rows = append(rows, []string{p.Bold(e.Name), e.About})
 	}
-	if err := table(a.out, rows); err != nil {
+	if err := render.Table(a.Out, rows); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(a.out, "\n  write  wf init --example NAME\n  watch  wf demo\n")
+	_, err := fmt.Fprintf(a.Out, "\n  write  wf init --example NAME\n  watch  wf demo\n")
 	return err
 }
 
@@ -131,22 +132,22 @@ func (a *app) init(cmd *cobra.Command, dir string, files []workflows.File) error
 			return fmt.Errorf("init: %w", err)
 		}
 	}
-	if a.asJSON() {
-		return a.answer(out)
+	if a.AsJSON() {
+		return a.Answer(out)
 	}
-	p := paint{a.out.color}
+	p := a.Out.Paint()
 	for _, path := range out.Written {
-		fmt.Fprintf(a.out, "%s wrote %s\n", p.green("✓"), path)
+		fmt.Fprintf(a.Out, "%s wrote %s\n", p.Green("✓"), path)
 	}
 	for _, path := range out.Kept {
-		fmt.Fprintf(a.out, "%s kept  %s\n", p.dim("="), path)
+		fmt.Fprintf(a.Out, "%s kept  %s\n", p.Dim("="), path)
 	}
 	a.tellEarlier(cmd.Context(), dir, out.Store)
 	next := "wf run " + workflow
 	if dir != "." {
 		next = "cd " + dir + " && " + next
 	}
-	_, err = fmt.Fprintf(a.out, "  next   %s\n", next)
+	_, err = fmt.Fprintf(a.Out, "  next   %s\n", next)
 	return err
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wf/api"
+	"wf/cmd/internal/render"
 	"wf/protocol"
 )
 
@@ -33,12 +34,12 @@ output of the step that failed or that waits, since that is what one looks for. 
 				case at.Block.Defined():
 					return usagef("%s is a block; wf show shows it", written(args[0]))
 				}
-				if !follow && !a.asJSON() && !steps {
+				if !follow && !a.AsJSON() && !steps {
 					if err := a.logFirst(ctx, p, at); err != nil {
 						return err
 					}
 				}
-				fold := a.newFolder()
+				fold := a.NewFolder()
 				if at.Step != "" {
 					fold = nil
 				}
@@ -66,14 +67,14 @@ func (a *app) logFirst(ctx context.Context, p *target, at api.Ref) error {
 		v.Steps = []*api.Step{x.Step}
 	}
 	for _, x := range slices.Backward(v.Steps) {
-		if at.Step == "" && ended(x) && x.Status != string(protocol.StepFailed) {
+		if at.Step == "" && render.Ended(x) && x.Status != string(protocol.StepFailed) {
 			continue
 		}
-		atRest(v)
-		if err := a.showStep(x); err != nil {
+		render.AtRest(v)
+		if err := a.ShowStep(x); err != nil {
 			return err
 		}
-		_, err := fmt.Fprintln(a.out)
+		_, err := fmt.Fprintln(a.Out)
 		return err
 	}
 	return nil
@@ -81,18 +82,18 @@ func (a *app) logFirst(ctx context.Context, p *target, at api.Ref) error {
 
 // logEvents writes the events of a window, and with follow those that are yet to come,
 // until the run is over; with wrote also what commands wrote. fold may be nil.
-func (a *app) logEvents(ctx context.Context, p *target, at api.Ref, w eventWindow, follow, wrote bool, fold *folder) error {
-	b := backdrop{ctx: ctx, blocks: p.Blocks}
+func (a *app) logEvents(ctx context.Context, p *target, at api.Ref, w eventWindow, follow, wrote bool, fold *render.Folder) error {
+	b := render.Backdrop{Context: ctx, Blocks: p.Blocks}
 	return a.events(ctx, p, at, w, follow, func(u api.Update) error {
-		if a.asJSON() {
-			j, err := newEventJSON(u.Entry, u.Data)
+		if a.AsJSON() {
+			j, err := render.NewEventJSON(u.Entry, u.Data)
 			if err != nil {
 				return err
 			}
-			return line(a.out, j)
+			return render.WriteLine(a.Out, j)
 		}
-		for _, l := range b.logged(at.Run, u.Entry, u.Data, wrote, fold) {
-			if _, err := fmt.Fprintln(a.out, l); err != nil {
+		for _, l := range b.Logged(at.Run, u.Entry, u.Data, wrote, fold) {
+			if _, err := fmt.Fprintln(a.Out, l); err != nil {
 				return err
 			}
 		}
@@ -112,21 +113,4 @@ func (a *app) events(ctx context.Context, p *target, at api.Ref, w eventWindow, 
 		}
 		return show(u)
 	}))
-}
-
-// logged are the lines of an event in wf log, with wrote also what a command wrote; none for an item
-// that is folded.
-func (b backdrop) logged(run protocol.RunID, e *protocol.Entry, d protocol.Data, wrote bool, fold *folder) []string {
-	own, lines, behind := fold.take(e, d, b.exit)
-	if own {
-		text := tell(d)
-		if d == nil {
-			text = string(e.Type)
-		}
-		lines = append(lines, eventLine(e, text))
-		if wrote {
-			lines = append(lines, b.wrote(run, e.StepName(), d)...)
-		}
-	}
-	return append(lines, behind...)
 }

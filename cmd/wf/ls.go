@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wf/api"
+	"wf/cmd/internal/render"
 	"wf/protocol"
 	"wf/service/compose"
 )
@@ -75,12 +76,12 @@ func (f lsFlags) picks() bool {
 }
 
 func (a *app) lsRows(rows []api.Row, f lsFlags) error {
-	switch a.format {
+	switch a.Format {
 	case "json":
-		return a.answer(map[string]any{"schema": "wf.runs/v1", "items": nonNil(rows)})
+		return a.Answer(map[string]any{"schema": "wf.runs/v1", "items": nonNil(rows)})
 	case "jsonl":
 		for _, r := range rows {
-			if err := line(a.out, r); err != nil {
+			if err := render.WriteLine(a.Out, r); err != nil {
 				return err
 			}
 		}
@@ -88,10 +89,10 @@ func (a *app) lsRows(rows []api.Row, f lsFlags) error {
 	}
 	switch {
 	case len(rows) == 0 && f.picks():
-		a.progress("no run is like that; wf ls without flags lists all")
+		a.Progress("no run is like that; wf ls without flags lists all")
 		return nil
 	case len(rows) == 0:
-		a.progress("no runs; wf run FILE starts one")
+		a.Progress("no runs; wf run FILE starts one")
 		return nil
 	}
 	return a.runTable(rows)
@@ -104,7 +105,7 @@ func (a *app) ls(ctx context.Context, here *target, f lsFlags) error {
 		return err
 	}
 	var errs []error
-	if len(p.Unread) == 0 || len(p.Items) > 0 || a.asJSON() {
+	if len(p.Unread) == 0 || len(p.Items) > 0 || a.AsJSON() {
 		errs = append(errs, a.lsRows(p.Items, f), here.about(ctx, p))
 	}
 	for _, err := range p.Unread {
@@ -116,32 +117,32 @@ func (a *app) ls(ctx context.Context, here *target, f lsFlags) error {
 // tellStore says which store is in use, and where other runs are.
 func (a *app) tellStore(ctx context.Context, p *api.Page) error {
 	dir, where, err := a.StoreDir()
-	if err != nil || a.asJSON() {
+	if err != nil || a.AsJSON() {
 		return err
 	}
 	if len(p.Items) == 0 && where == compose.ProjectDir {
 		a.tellEarlier(ctx, ".", dir)
 	}
-	a.progress("store %s (%s)", dir, where)
+	a.Progress("store %s (%s)", dir, where)
 	return nil
 }
 
 func (a *app) runTable(rows []api.Row) error {
-	p := paint{a.out.color}
+	p := a.Out.Paint()
 	lines := [][]string{{"RUN", "WORKFLOW", "STATUS", "STEPS", "AGE", "TIME", "TOKENS(cached)", "HEAD", ""}}
 	for i := range lines[0] {
-		lines[0][i] = p.dim(lines[0][i])
+		lines[0][i] = p.Dim(lines[0][i])
 	}
 	for _, r := range rows {
 		lines = append(lines, []string{
-			p.bold(string(r.ID)), visible(r.Workflow), rowStanding(r).sign(p) + " " + rowStanding(r).word(), fmt.Sprint(r.Steps),
-			age(r.Updated), span(time.Duration(r.ActiveMS) * time.Millisecond), shortUsage(r.Usage), shortCID(r.Head), rowNote(r),
+			p.Bold(string(r.ID)), render.Visible(r.Workflow), rowState(r).Sign(p) + " " + rowState(r).Word(), fmt.Sprint(r.Steps),
+			age(r.Updated), render.Span(time.Duration(r.ActiveMS) * time.Millisecond), shortUsage(r.Usage), render.ShortCID(r.Head), rowNote(r),
 		})
 	}
-	return table(a.out, lines)
+	return render.Table(a.Out, lines)
 }
 
-func rowStanding(r api.Row) standing { return standing{r.Status, r.Idle} }
+func rowState(r api.Row) render.State { return render.State{Status: r.Status, Idle: r.Idle} }
 
 // rowNote is what a run waits for, why it stopped, or what goes on with it.
 func rowNote(r api.Row) string {
@@ -156,13 +157,13 @@ func rowNote(r api.Row) string {
 		return "wf resume " + string(r.ID) + " goes on"
 	}
 	if len(r.Waiting) == 0 {
-		return oneLine(r.Reason, 60)
+		return render.OneLine(r.Reason, 60)
 	}
 	w := r.Waiting[0]
 	if w.Question == "" {
 		return "waits for a " + string(w.Kind)
 	}
-	return `asks: "` + oneLine(w.Question, 50) + `"`
+	return `asks: "` + render.OneLine(w.Question, 50) + `"`
 }
 
 // shortUsage is the tokens of a run: all of them, and which part of the prompts was cached.

@@ -1,10 +1,10 @@
 // Command wf runs workflows of LLM roles, commands and people that are written in YAML.
 //
-//	flags ─► app ─► store, definition ─► engine, agentkit ─► screen │ JSON ─► exit status
+//	flags ─► app ─► store, definition ─► engine, agentkit ─► render │ JSON ─► exit status
 //
-// This package is wiring and rendering: one file per command, one table from error codes to
-// exit statuses (exit.go), one place that finds the store (store.go), one that reads
-// references to runs, steps and blocks (refs.go).
+// This package is wiring: one file per command, one table from error codes to exit statuses
+// (exit.go), one that reads references to runs, steps and blocks (refs.go). What is printed is
+// made by package render, help pages by package help.
 //
 // # The law of the terminal
 //

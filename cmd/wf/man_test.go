@@ -5,13 +5,19 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"wf/cmd/internal/help"
 
 	"github.com/spf13/cobra"
 )
 
 func allManPages() map[string]string {
-	return manPages(newRoot(newApp(os.Stdin, os.Stdout, os.Stderr)), "2026-01-31")
+	return help.Manual{Version: version(), Date: "2026-01-31", Exits: meanings()}.Pages(newRoot(newApp(os.Stdin, os.Stdout, os.Stderr)))
+
 }
+
+// bold and italic are names of options as pages write them.
+func bold(name string) string   { return `\fB` + strings.ReplaceAll(name, "-", `\-`) + `\fR` }
+func italic(name string) string { return `\fI` + strings.ReplaceAll(name, "-", `\-`) + `\fR` }
 
 func TestEveryCommandHasAPageOfTheManual(t *testing.T) {
 	pages := allManPages()
@@ -22,7 +28,7 @@ func TestEveryCommandHasAPageOfTheManual(t *testing.T) {
 			return
 		}
 		count++
-		page, found := pages[manTitle(cmd)+".1"]
+		page, found := pages[help.Title(cmd)+".1"]
 		if !found {
 			t.Errorf("%s has no page", cmd.CommandPath())
 		}
@@ -33,7 +39,7 @@ func TestEveryCommandHasAPageOfTheManual(t *testing.T) {
 			}
 		}
 		for _, sub := range cmd.Commands() {
-			if !sub.Hidden && !strings.Contains(page, bold(manTitle(sub))+"(1)") {
+			if !sub.Hidden && !strings.Contains(page, bold(help.Title(sub))+"(1)") {
 				t.Errorf("the page of %s leads to no page of %s", cmd.CommandPath(), sub.CommandPath())
 			}
 		}

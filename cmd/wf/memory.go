@@ -13,6 +13,7 @@ import (
 
 	"wf/agentkit/memory"
 	"wf/cas"
+	"wf/cmd/internal/render"
 	"wf/protocol"
 )
 
@@ -57,7 +58,7 @@ type memoryJSON struct {
 func shownMemory(ctx context.Context, s *memory.Store, h memory.Hit) (memoryJSON, error) {
 	text, err := s.Text(ctx, h.Memory)
 	return memoryJSON{ID: h.ID, Content: text, Tags: nonNil(h.Tags), Pinned: h.Pinned, Special: h.Special, Place: h.Place, Distance: h.Distance,
-		At: timeText(h.At), Changed: timeText(h.Changed), By: h.By, Run: h.Run, Step: h.Step}, err
+		At: render.TimeText(h.At), Changed: render.TimeText(h.Changed), By: h.By, Run: h.Run, Step: h.Step}, err
 }
 
 func shownMemories(ctx context.Context, s *memory.Store, hits []memory.Hit) ([]memoryJSON, error) {
@@ -73,22 +74,22 @@ func shownMemories(ctx context.Context, s *memory.Store, hits []memory.Hit) ([]m
 
 // listMemories writes memories: an object, a line for each, or for people.
 func (a *app) listMemories(schema string, scope string, items []memoryJSON, more map[string]any) error {
-	switch a.format {
+	switch a.Format {
 	case "json":
 		answer := map[string]any{"schema": schema, "scope": scope, "items": items}
 		for k, v := range more {
 			answer[k] = v
 		}
-		return a.answer(answer)
+		return a.Answer(answer)
 	case "jsonl":
 		for _, m := range items {
-			if err := line(a.out, m); err != nil {
+			if err := render.WriteLine(a.Out, m); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	p := paint{a.out.color}
+	p := a.Out.Paint()
 	var rows [][]string
 	for _, m := range items {
 		var notes []string
@@ -98,15 +99,15 @@ func (a *app) listMemories(schema string, scope string, items []memoryJSON, more
 			notes = append(notes, "pinned")
 		}
 		if m.Place != nil {
-			notes = append(notes, visible(memory.PlaceText(*m.Place)))
+			notes = append(notes, render.Visible(memory.PlaceText(*m.Place)))
 		}
 		far := ""
 		if m.Distance != nil {
 			far = fmt.Sprintf("%.3f", *m.Distance)
 		}
-		rows = append(rows, []string{p.bold(fmt.Sprint(m.ID)), far, age(m.At), strings.Join(notes, " "), visible(memory.TagList(m.Tags)), oneLine(m.Content, 80)})
+		rows = append(rows, []string{p.Bold(fmt.Sprint(m.ID)), far, age(m.At), strings.Join(notes, " "), render.Visible(memory.TagList(m.Tags)), render.OneLine(m.Content, 80)})
 	}
-	return table(a.out, withoutEmpty(rows))
+	return render.Table(a.Out, withoutEmpty(rows))
 }
 
 // withoutEmpty drops columns in which no row holds anything.
@@ -185,7 +186,7 @@ func (a *app) memoryLs(ctx context.Context, m memoryFlags, f memoryListFlags) er
 			return err
 		}
 		items, err := shownMemories(ctx, store, hits)
-		if err == nil && len(items) == 0 && !a.asJSON() {
+		if err == nil && len(items) == 0 && !a.AsJSON() {
 			err = a.tellOthers(ctx, s, store.Scope())
 		}
 		if err != nil {
@@ -252,14 +253,14 @@ func (a *app) memoryScopes(ctx context.Context) error {
 				return err
 			}
 		}
-		if a.asJSON() {
-			return a.answer(map[string]any{"schema": "wf.memory_scopes/v1", "items": items})
+		if a.AsJSON() {
+			return a.Answer(map[string]any{"schema": "wf.memory_scopes/v1", "items": items})
 		}
 		rows := [][]string{{"SCOPE", "MEMORIES", "PINNED", "MODEL"}}
 		for _, x := range items {
-			rows = append(rows, []string{visible(x.Scope), fmt.Sprint(x.Memories), fmt.Sprint(x.Pinned), visible(x.Model)})
+			rows = append(rows, []string{render.Visible(x.Scope), fmt.Sprint(x.Memories), fmt.Sprint(x.Pinned), render.Visible(x.Model)})
 		}
-		return table(a.out, rows)
+		return render.Table(a.Out, rows)
 	})
 }
 

@@ -49,7 +49,7 @@ func BenchmarkMemorySearch(b *testing.B) {
 	}
 	b.Chdir(dir)
 	a := newApp(os.Stdin, os.Stdout, os.Stderr)
-	a.quiet = true
+	a.Quiet = true
 	s, err := a.OpenStore(b.Context())
 	if err != nil {
 		b.Fatal(err)

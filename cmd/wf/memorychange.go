@@ -12,6 +12,7 @@ import (
 
 	"wf/agentkit/memory"
 	"wf/cas"
+	"wf/cmd/internal/render"
 	"wf/protocol"
 	"wf/service/compose"
 )
@@ -74,8 +75,8 @@ func (a *app) memoryAdd(ctx context.Context, m memoryFlags, arg string, n memory
 
 // tellMemory shows a memory after a change.
 func (a *app) tellMemory(ctx context.Context, s *memory.Store, id protocol.Seq, what string) error {
-	if !a.asJSON() {
-		_, err := fmt.Fprintf(a.out, "%s %d in %s\n", what, id, visible(s.Scope()))
+	if !a.AsJSON() {
+		_, err := fmt.Fprintf(a.Out, "%s %d in %s\n", what, id, render.Visible(s.Scope()))
 		return err
 	}
 	m, _, err := s.Get(ctx, id)
@@ -87,7 +88,7 @@ func (a *app) tellMemory(ctx context.Context, s *memory.Store, id protocol.Seq, 
 		return err
 	}
 	head, seq := s.Head()
-	return a.answer(map[string]any{"schema": "wf.memory/v1", "scope": s.Scope(), "memory": shown, "head": head.String(), "seq": seq})
+	return a.Answer(map[string]any{"schema": "wf.memory/v1", "scope": s.Scope(), "memory": shown, "head": head.String(), "seq": seq})
 }
 
 // memoryEdits changes memories by id.
@@ -107,11 +108,11 @@ func (a *app) memoryEdits(ctx context.Context, m memoryFlags, ids []protocol.Seq
 		if err := s.EditAll(ctx, targets, byUser()); err != nil {
 			return err
 		}
-		if a.asJSON() {
+		if a.AsJSON() {
 			head, seq := s.Head()
-			return a.answer(map[string]any{"schema": "wf.memory_changed/v1", "scope": s.Scope(), "ids": ids, "head": head.String(), "seq": seq})
+			return a.Answer(map[string]any{"schema": "wf.memory_changed/v1", "scope": s.Scope(), "ids": ids, "head": head.String(), "seq": seq})
 		}
-		_, err := fmt.Fprintf(a.out, "%s %s in %s\n", what, joinIDs(ids), visible(s.Scope()))
+		_, err := fmt.Fprintf(a.Out, "%s %s in %s\n", what, joinIDs(ids), render.Visible(s.Scope()))
 		return err
 	})
 }
@@ -200,10 +201,10 @@ func (a *app) memoryDump(ctx context.Context, s *memory.Store, args []string) er
 		return err
 	}
 	if len(args) == 0 || args[0] == "-" {
-		if a.format == "human" {
-			a.format = "json"
+		if a.Format == "human" {
+			a.Format = "json"
 		}
-		return a.answer(d)
+		return a.Answer(d)
 	}
 	to, err := compose.OutFile(args[0])
 	if err != nil {
@@ -214,14 +215,14 @@ func (a *app) memoryDump(ctx context.Context, s *memory.Store, args []string) er
 	if err != nil {
 		return err
 	}
-	if err := line(f, d); err != nil {
+	if err := render.WriteLine(f, d); err != nil {
 		_ = f.Close() // the error of the write says more
 		return fmt.Errorf("write %s: %w", args[0], err)
 	}
 	if err := f.Close(); err != nil {
 		return fmt.Errorf("write %s: %w", args[0], err)
 	}
-	a.progress("wrote %s of %s to %s", many(len(d.Items), "memory", "memories"), s.Scope(), args[0])
+	a.Progress("wrote %s of %s to %s", many(len(d.Items), "memory", "memories"), s.Scope(), args[0])
 	return nil
 }
 
@@ -304,9 +305,9 @@ func (a *app) memoryLoad(ctx context.Context, s *memory.Store, d dumpJSON) error
 		}
 	}
 	added += len(notes)
-	if a.asJSON() {
-		return a.answer(map[string]any{"schema": "wf.memory_load/v1", "scope": s.Scope(), "added": added, "known": len(d.Items) - added})
+	if a.AsJSON() {
+		return a.Answer(map[string]any{"schema": "wf.memory_load/v1", "scope": s.Scope(), "added": added, "known": len(d.Items) - added})
 	}
-	_, err = fmt.Fprintf(a.out, "remembered %s in %s, %d were known\n", many(added, "memory", "memories"), visible(s.Scope()), len(d.Items)-added)
+	_, err = fmt.Fprintf(a.Out, "remembered %s in %s, %d were known\n", many(added, "memory", "memories"), render.Visible(s.Scope()), len(d.Items)-added)
 	return err
 }

@@ -68,9 +68,9 @@ func (a *app) tellOthers(ctx context.Context, s *cas.Store, scope string) error 
 	if len(others) > 10 {
 		others = append(others[:10], fmt.Sprintf("and %d more", len(others)-10))
 	}
-	a.progress("nothing is remembered in %s", scope)
+	a.Progress("nothing is remembered in %s", scope)
 	if len(others) > 0 {
-		a.progress("there is %s: name one with --scope", strings.Join(others, ", "))
+		a.Progress("there is %s: name one with --scope", strings.Join(others, ", "))
 	}
 	return nil
 }

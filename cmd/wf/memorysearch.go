@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"wf/agentkit/memory"
 	"wf/agentkit/memory/files"
 	"wf/cas"
+	"wf/cmd/internal/render"
 	"wf/service/compose"
 )
 
@@ -63,8 +65,8 @@ func (a *app) memorySearch(ctx context.Context, m memoryFlags, text string, f me
 			return err
 		}
 		items, err := shownMemories(ctx, store, hits)
-		if err == nil && len(items) == 0 && !a.asJSON() {
-			a.progress("nothing that fits is remembered in %s; wf memory ls --scopes lists the others", store.Scope())
+		if err == nil && len(items) == 0 && !a.AsJSON() {
+			a.Progress("nothing that fits is remembered in %s; wf memory ls --scopes lists the others", store.Scope())
 		}
 		if err != nil {
 			return err
@@ -134,11 +136,11 @@ func (a *app) memoryReindex(ctx context.Context, model string, stores ...*memory
 		}
 		items = append(items, x)
 	}
-	if a.asJSON() {
-		return a.answer(map[string]any{"schema": "wf.memory_reindex/v1", "items": items})
+	if a.AsJSON() {
+		return a.Answer(map[string]any{"schema": "wf.memory_reindex/v1", "items": items})
 	}
 	for _, x := range items {
-		_, err := fmt.Fprintf(a.out, "%s: %s indexed with %s, %d embedded anew\n", visible(x.Scope), many(x.Memories, "memory", "memories"), orWord(x.Model, "no model yet"), x.Embedded)
+		_, err := fmt.Fprintf(a.Out, "%s: %s indexed with %s, %d embedded anew\n", render.Visible(x.Scope), many(x.Memories, "memory", "memories"), cmp.Or(x.Model, "no model yet"), x.Embedded)
 		if err != nil {
 			return err
 		}
@@ -155,7 +157,7 @@ func (a *app) embedding(scope string) func(done, of int) {
 	return func(done, of int) {
 		if done < of && time.Since(told) >= tellEvery {
 			told = time.Now()
-			a.progress("%s: embedded %d of %d", scope, done, of)
+			a.Progress("%s: embedded %d of %d", scope, done, of)
 		}
 	}
 }
@@ -166,7 +168,7 @@ func (a *app) reading(scope string) func(files, pieces int) {
 	return func(files, pieces int) {
 		if time.Since(told) >= tellEvery {
 			told = time.Now()
-			a.progress("%s: read %d files, %d pieces", scope, files, pieces)
+			a.Progress("%s: read %d files, %d pieces", scope, files, pieces)
 		}
 	}
 }
@@ -212,20 +214,20 @@ func (a *app) memoryIndex(ctx context.Context, m memoryFlags, dir string) error 
 		}
 		// The pieces are kept; vectors that cannot be made now are made when they are missed.
 		embedded, embedErr := s.Reindex(ctx, "", byUser(), a.embedding(s.Scope()))
-		if a.asJSON() {
-			return errors.Join(embedErr, a.answer(map[string]any{"schema": "wf.memory_index/v1", "scope": s.Scope(), "root": root, "model": model, "embedded": embedded,
+		if a.AsJSON() {
+			return errors.Join(embedErr, a.Answer(map[string]any{"schema": "wf.memory_index/v1", "scope": s.Scope(), "root": root, "model": model, "embedded": embedded,
 				"files": r.Files, "pieces": r.Pieces, "added": r.Added, "moved": r.Moved, "removed": r.Removed, "skipped": r.Skipped}))
 		}
 		for _, x := range r.Skipped {
 			if a.Verbose {
-				a.progress("left out %s: %s", visible(x.Name), visible(x.Why))
+				a.Progress("left out %s: %s", render.Visible(x.Name), render.Visible(x.Why))
 			}
 		}
 		if n := len(r.Skipped); n > 0 && !a.Verbose {
-			a.progress("left out %s, -v names them", many(n, "file", "files"))
+			a.Progress("left out %s, -v names them", many(n, "file", "files"))
 		}
-		_, err = fmt.Fprintf(a.out, "indexed %s in %s with %s: %d pieces, %d added, %d moved, %d removed\n",
-			many(r.Files, "file", "files"), visible(s.Scope()), model, r.Pieces, r.Added, r.Moved, r.Removed)
+		_, err = fmt.Fprintf(a.Out, "indexed %s in %s with %s: %d pieces, %d added, %d moved, %d removed\n",
+			many(r.Files, "file", "files"), render.Visible(s.Scope()), model, r.Pieces, r.Added, r.Moved, r.Removed)
 		return errors.Join(embedErr, err)
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wf/api"
+	"wf/cmd/internal/render"
 )
 
 func newMessages(a *app) *cobra.Command {
@@ -34,8 +35,8 @@ func (a *app) messages(ctx context.Context, here *target, arg string) error {
 	switch {
 	case err != nil:
 		return err
-	case a.asJSON():
-		return a.answer(m.Prompt)
+	case a.AsJSON():
+		return a.Answer(m.Prompt)
 	case m.Command != nil:
 		return a.commandLines(at.Step, m.Command)
 	}
@@ -44,12 +45,12 @@ func (a *app) messages(ctx context.Context, here *target, arg string) error {
 
 // commandLines shows what a command was given: no model was asked, and so nothing was sent.
 func (a *app) commandLines(step string, c *api.Command) error {
-	p := paint{a.out.color}
-	fmt.Fprintf(a.out, "%s is a command: no model was asked. It was given\n", p.bold(step))
-	rows := [][]string{{"  " + p.dim("run"), indentLines(visible(c.Run), "    ")}}
+	p := a.Out.Paint()
+	fmt.Fprintf(a.Out, "%s is a command: no model was asked. It was given\n", p.Bold(step))
+	rows := [][]string{{"  " + p.Dim("run"), render.IndentLines(render.Visible(c.Run), "    ")}}
 	row := func(name, value string) {
 		if value != "" {
-			rows = append(rows, []string{"  " + p.dim(name), indentLines(visible(value), "    ")})
+			rows = append(rows, []string{"  " + p.Dim(name), render.IndentLines(render.Visible(value), "    ")})
 		}
 	}
 	row("dir", c.Dir)
@@ -58,23 +59,23 @@ func (a *app) commandLines(step string, c *api.Command) error {
 	}
 	row("edge prompt", c.EdgePrompt)
 	row("stdin", "its turn, wf.turn/v1: the inputs, what happened before, and the messages that an agent in its place would be sent; -o json shows those")
-	return table(a.out, rows)
+	return render.Table(a.Out, rows)
 }
 
 // messageLines shows the messages, and where what the previous visit was sent ends.
 func (a *app) messageLines(m *api.Messages) error {
-	p := paint{a.out.color}
+	p := a.Out.Paint()
 	if n := len(m.Tools); n > len("[]") {
-		fmt.Fprintf(a.out, "%s %s\n", p.bold("tools"), p.dim(fmt.Sprintf("%d bytes", n)))
+		fmt.Fprintf(a.Out, "%s %s\n", p.Bold("tools"), p.Dim(fmt.Sprintf("%d bytes", n)))
 	}
 	for i, msg := range m.Messages {
 		if m.Seam != nil && i == m.Seam.Before {
-			fmt.Fprintf(a.out, "%s\n\n", p.dim(seamLine(m.Seam)))
+			fmt.Fprintf(a.Out, "%s\n\n", p.Dim(seamLine(m.Seam)))
 		}
-		fmt.Fprintf(a.out, "%s %s\n", p.bold(fmt.Sprintf("%d %s", i, msg.Role)), p.dim(fmt.Sprintf("%d bytes", len(msg.Content))))
-		fmt.Fprintf(a.out, "%s\n\n", visible(msg.Content))
+		fmt.Fprintf(a.Out, "%s %s\n", p.Bold(fmt.Sprintf("%d %s", i, msg.Role)), p.Dim(fmt.Sprintf("%d bytes", len(msg.Content))))
+		fmt.Fprintf(a.Out, "%s\n\n", render.Visible(msg.Content))
 	}
-	_, err := fmt.Fprintf(a.out, "%s %s\n", p.dim("digest"), m.Digest)
+	_, err := fmt.Fprintf(a.Out, "%s %s\n", p.Dim("digest"), m.Digest)
 	return err
 }
 

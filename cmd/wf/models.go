@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wf/agentkit/config"
+	"wf/cmd/internal/render"
 	"wf/service/compose"
 )
 
@@ -96,8 +98,8 @@ func (a *app) models(ctx context.Context, args []string, probe bool) error {
 		}
 		out.Found = config.Probe(ctx, unique(bases), compose.ProbeTime)
 	}
-	if a.asJSON() {
-		return a.answer(out)
+	if a.AsJSON() {
+		return a.Answer(out)
 	}
 	return a.modelTable(out, probe)
 }
@@ -107,8 +109,8 @@ func providers(c *config.Loaded) []providerJSON {
 	isSet := func(name string) bool { return name != "" && os.Getenv(name) != "" }
 	out := []providerJSON{}
 	for _, p := range []providerJSON{
-		{Name: "anthropic", Wire: config.WireAnthropic, BaseURL: orWord(os.Getenv("ANTHROPIC_BASE_URL"), "https://api.anthropic.com"), KeyEnv: "ANTHROPIC_API_KEY"},
-		{Name: "openai", Wire: config.WireOpenAI, BaseURL: orWord(os.Getenv("OPENAI_BASE_URL"), "https://api.openai.com/v1"), KeyEnv: "OPENAI_API_KEY"},
+		{Name: "anthropic", Wire: config.WireAnthropic, BaseURL: cmp.Or(os.Getenv("ANTHROPIC_BASE_URL"), "https://api.anthropic.com"), KeyEnv: "ANTHROPIC_API_KEY"},
+		{Name: "openai", Wire: config.WireOpenAI, BaseURL: cmp.Or(os.Getenv("OPENAI_BASE_URL"), "https://api.openai.com/v1"), KeyEnv: "OPENAI_API_KEY"},
 	} {
 		if _, replaced := c.Providers[p.Name]; !replaced {
 			p.KeySet = isSet(p.KeyEnv)
@@ -136,8 +138,8 @@ func unique(list []string) []string {
 }
 
 func (a *app) modelTable(m modelsJSON, probed bool) error {
-	p := paint{a.out.color}
-	rows := [][]string{{p.dim("models"), p.dim("wire"), p.dim("server"), p.dim("key"), p.dim("from")}}
+	p := a.Out.Paint()
+	rows := [][]string{{p.Dim("models"), p.Dim("wire"), p.Dim("server"), p.Dim("key"), p.Dim("from")}}
 	for _, x := range m.Providers {
 		key := "none"
 		switch {
@@ -148,27 +150,27 @@ func (a *app) modelTable(m modelsJSON, probed bool) error {
 		case x.KeyEnv != "":
 			key = "$" + x.KeyEnv + " is not set"
 		}
-		rows = append(rows, []string{visible(x.Name) + "/…", x.Wire, visible(x.BaseURL), visible(key), visible(x.From)})
+		rows = append(rows, []string{render.Visible(x.Name) + "/…", x.Wire, render.Visible(x.BaseURL), render.Visible(key), render.Visible(x.From)})
 	}
 	rows = append(rows, []string{"script/FILE", "", "answers from a file"}, []string{"tape/FILE", "", "traffic recorded with wf run --record"})
-	if err := table(a.out, rows); err != nil {
+	if err := render.Table(a.Out, rows); err != nil {
 		return err
 	}
 	if len(m.Default) > 0 {
-		fmt.Fprintf(a.out, "default: %s\n", visible(strings.Join(m.Default, ", ")))
+		fmt.Fprintf(a.Out, "default: %s\n", render.Visible(strings.Join(m.Default, ", ")))
 	}
 	for _, r := range m.Roles {
-		fmt.Fprintf(a.out, "%s\n", visible(config.Resolution(r).String()))
+		fmt.Fprintf(a.Out, "%s\n", render.Visible(config.Resolution(r).String()))
 	}
 	if m.Workflow != "" && len(m.Roles) == 0 {
-		fmt.Fprintf(a.out, "%s has no agents\n", visible(m.Workflow))
+		fmt.Fprintf(a.Out, "%s has no agents\n", render.Visible(m.Workflow))
 	}
-	fmt.Fprintf(a.out, "prices of %s; wf doctor tells where they come from\n", m.Prices)
+	fmt.Fprintf(a.Out, "prices of %s; wf doctor tells where they come from\n", m.Prices)
 	for _, f := range m.Found {
-		fmt.Fprintf(a.out, "found %s: %s\n", f.BaseURL, visible(strings.Join(f.Models, ", ")))
+		fmt.Fprintf(a.Out, "found %s: %s\n", f.BaseURL, render.Visible(strings.Join(f.Models, ", ")))
 	}
 	if probed && len(m.Found) == 0 {
-		fmt.Fprintln(a.out, "no server on this machine answers")
+		fmt.Fprintln(a.Out, "no server on this machine answers")
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"wf/agentkit/modeltest"
 	"wf/api"
+	"wf/cmd/internal/render"
 )
 
 // pingPong enters two roles six times in turn. They have no schema: a model of random weights
@@ -66,7 +67,7 @@ func checkCached(t *testing.T, calls []*api.CacheCall, from int, slack int64) {
 	for _, c := range calls {
 		role, _, _ := strings.Cut(c.Step, "#")
 		visits[role]++
-		t.Logf("%s: prompt %d, cached %d, written %s %s", c.Step, *c.Input, *c.Cached, count(c.Written), c.Miss)
+		t.Logf("%s: prompt %d, cached %d, written %s %s", c.Step, *c.Input, *c.Cached, render.Count(c.Written), c.Miss)
 		if last := before[role]; last != nil && visits[role]-1 >= from && *c.Cached < *last.Input-slack {
 			t.Errorf("%s read %d tokens from the cache, the visit before it sent %d", c.Step, *c.Cached, *last.Input)
 		}

@@ -52,9 +52,9 @@ func (a *app) hereAlone(cmd *cobra.Command) {
 // tellServer names the workers that did not list their runs, and the requests that no worker has begun.
 func (a *app) tellServer(ctx context.Context, server *client.API, url string, p *api.Page) error {
 	if len(p.Missing) > 0 {
-		a.progress("the runs of %s are not listed: no answer from there", strings.Join(p.Missing, ", "))
+		a.Progress("the runs of %s are not listed: no answer from there", strings.Join(p.Missing, ", "))
 	}
-	if a.asJSON() {
+	if a.AsJSON() {
 		return nil
 	}
 	raw, err := server.Queue(ctx)
@@ -70,7 +70,7 @@ func (a *app) tellServer(ctx context.Context, server *client.API, url string, p 
 	}
 	for _, e := range list.Items {
 		if e.State != queue.Dead {
-			a.progress("%s waits for an agent: wf cancel %s withdraws it", e.Workflow, e.ID)
+			a.Progress("%s waits for an agent: wf cancel %s withdraws it", e.Workflow, e.ID)
 		}
 	}
 	return nil

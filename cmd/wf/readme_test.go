@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"wf/cmd/internal/render"
 )
 
 var update = flag.Bool("update", false, "write the goldens of the commands, and the screen of wf demo in README.md, anew")
@@ -76,10 +78,10 @@ func demoScreen(t *testing.T) string {
 	home := t.TempDir()
 	t.Setenv("XDG_STATE_HOME", filepath.Join(home, "state"))
 	x := &terminal{}
-	on := func(w io.Writer) *screen { return &screen{Writer: w, tty: true, width: readmeWidth} }
+	on := func(w io.Writer) *render.Screen { return &render.Screen{Writer: w, TTY: true, Width: readmeWidth} }
 	a := newAppOn(strings.NewReader(""), on(x), on(x))
-	a.color, a.Options.Store = "never", filepath.Join(home, ".wf")
-	a.out.color, a.err.color = false, false
+	a.Color, a.Options.Store = "never", filepath.Join(home, ".wf")
+	a.Out.Color, a.Err.Color = false, false
 	dir := filepath.Join(home, "wf-demo")
 	if err := a.demo(context.Background(), dir); err != nil {
 		t.Fatalf("%v\n%s", err, x.text(t))

@@ -33,12 +33,3 @@ func (a *app) withRun(ctx context.Context, arg string, f func(*cas.Store, protoc
 		return f(s, run)
 	})
 }
-
-// shortCID is what screens show of a CID.
-func shortCID(cid string) string {
-	l, err := protocol.ParseLink(cid)
-	if err != nil {
-		return cid
-	}
-	return l.Short()
-}

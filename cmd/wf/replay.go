@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"wf/api"
+	"wf/cmd/internal/render"
 	"wf/protocol"
 )
 
@@ -86,20 +87,20 @@ func (w *eventWindow) end() protocol.Seq {
 }
 
 func (a *app) replay(ctx context.Context, p *target, run protocol.RunID, w eventWindow, follow bool) error {
-	if a.format != "json" {
+	if a.Format != "json" {
 		return a.logEvents(ctx, p, api.Ref{Run: run}, w, follow, false, nil)
 	}
 	if follow {
 		return usagef("--follow streams; it needs -o jsonl")
 	}
-	events := []eventJSON{}
+	events := []render.EventJSON{}
 	err := a.events(ctx, p, api.Ref{Run: run}, w, false, func(u api.Update) error {
-		j, err := newEventJSON(u.Entry, u.Data)
+		j, err := render.NewEventJSON(u.Entry, u.Data)
 		events = append(events, j)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	return a.answer(map[string]any{"schema": "wf.replay/v1", "run": run, "items": events})
+	return a.Answer(map[string]any{"schema": "wf.replay/v1", "run": run, "items": events})
 }

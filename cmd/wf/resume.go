@@ -70,14 +70,14 @@ func (a *app) resume(ctx context.Context, p *target, args []string, x api.Resume
 		return err
 	}
 	if len(args) == 0 {
-		a.progress("the latest run here is %s, in the store %s", run, p.name)
+		a.Progress("the latest run here is %s, in the store %s", run, p.name)
 	}
 	before, err := a.shown(ctx, p, run)
 	if err != nil {
 		return err
 	}
 	if before.Status.Final() {
-		return errors.Join(a.showOutcome(before), outcome(before))
+		return errors.Join(a.ShowOutcome(before), outcome(before))
 	}
 	if err := p.Resume(ctx, run, x); err != nil && (p.here != nil || !errors.Is(err, protocol.ErrRunLive)) {
 		return err

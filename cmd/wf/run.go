@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,6 +20,7 @@ import (
 	"wf/agentkit/mcp"
 	"wf/api"
 	"wf/cas"
+	"wf/cmd/internal/render"
 	"wf/engine"
 	"wf/engine/lang"
 	"wf/protocol"
@@ -170,7 +172,7 @@ func (a *app) launch(ctx context.Context, path string, f runFlags) (l engine.Lau
 		return l, usagef("--record needs the run to stay here: leave --detach out")
 	}
 	for _, name := range p.Unset(inputs) {
-		a.progress("input %s was not given: it is null, and nothing in a text (wf run %s --help-inputs)", name, path)
+		a.Progress("input %s was not given: it is null, and nothing in a text (wf run %s --help-inputs)", name, path)
 	}
 	a.tellModels(resolved)
 	return engine.Launch{
@@ -197,13 +199,13 @@ func (a *app) begin(ctx context.Context, p *target, l engine.Launch, f runFlags)
 // begun goes on with a run that has begun; with a request id that was used before it shows that run.
 func (a *app) begun(ctx context.Context, p *target, run protocol.RunID, fresh bool, f runFlags) error {
 	if !fresh {
-		a.progress("request %s was started before, as run %s", f.request, run)
+		a.Progress("request %s was started before, as run %s", f.request, run)
 		v, err := a.shown(ctx, p, run)
 		if err != nil {
 			return err
 		}
 		if f.detach || v.Driven == nil || !*v.Driven {
-			return errors.Join(a.showOutcome(v), outcome(v))
+			return errors.Join(a.ShowOutcome(v), outcome(v))
 		}
 		return a.attend(ctx, p, run, v.Seq)
 	}
@@ -214,7 +216,7 @@ func (a *app) begun(ctx context.Context, p *target, run protocol.RunID, fresh bo
 		return err
 	}
 	from := protocol.Seq(1) // the headline says that it has started
-	if a.format == "jsonl" {
+	if a.Format == "jsonl" {
 		from = 0
 	}
 	return a.attend(ctx, p, run, from)
@@ -230,15 +232,15 @@ func (a *app) detached(ctx context.Context, p *target, run protocol.RunID) error
 		}
 		behind = fmt.Sprintf("in the background, as process %d; wf log %s -f", pid, run)
 	}
-	if a.asJSON() {
+	if a.AsJSON() {
 		v, err := p.Run(ctx, run, api.Window{})
 		if err != nil {
 			return err
 		}
-		return a.answer(v)
+		return a.Answer(v)
 	}
-	a.progress("run %s goes on %s follows it", run, behind)
-	_, err := fmt.Fprintln(a.out, run)
+	a.Progress("run %s goes on %s follows it", run, behind)
+	_, err := fmt.Fprintln(a.Out, run)
 	return err
 }
 
@@ -378,11 +380,11 @@ func hintedAs(err error, message string) error {
 
 func (a *app) showInputs(p *lang.Program) error {
 	inputs := p.Workflow.Inputs
-	if a.asJSON() {
-		return a.answer(map[string]any{"schema": "wf.inputs/v1", "workflow": p.Workflow.Name, "inputs": inputs})
+	if a.AsJSON() {
+		return a.Answer(map[string]any{"schema": "wf.inputs/v1", "workflow": p.Workflow.Name, "inputs": inputs})
 	}
 	if len(inputs) == 0 {
-		_, err := fmt.Fprintf(a.out, "%s takes no inputs\n", p.Workflow.Name)
+		_, err := fmt.Fprintf(a.Out, "%s takes no inputs\n", p.Workflow.Name)
 		return err
 	}
 	var rows [][]string
@@ -395,9 +397,9 @@ func (a *app) showInputs(p *lang.Program) error {
 		case in.Default != "":
 			need = "default " + in.Default
 		}
-		rows = append(rows, []string{"-i " + name + "=…", orWord(in.Type, "any"), need, in.Description})
+		rows = append(rows, []string{"-i " + name + "=…", cmp.Or(in.Type, "any"), need, in.Description})
 	}
-	return table(a.out, rows)
+	return render.Table(a.Out, rows)
 }
 
 // untilDriven waits until a process drives a new run, has driven it, or has ended before it could: so the

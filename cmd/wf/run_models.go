@@ -7,7 +7,7 @@ import (
 
 // tellModels prints how the models were found, one line for roles that agree.
 func (a *app) tellModels(all []config.Resolution) {
-	if a.asJSON() {
+	if a.AsJSON() {
 		return
 	}
 	var order []string
@@ -19,8 +19,8 @@ func (a *app) tellModels(all []config.Resolution) {
 		}
 		roles[key] = append(roles[key], r.Role)
 	}
-	p := paint{a.err.color}
+	p := a.Err.Paint()
 	for _, key := range order {
-		a.progress("  %s %s: %s", p.dim("model"), strings.Join(roles[key], ", "), key)
+		a.Progress("  %s %s: %s", p.Dim("model"), strings.Join(roles[key], ", "), key)
 	}
 }

@@ -35,7 +35,7 @@ part of it, for example roles.retry or edges. wf help language explains the same
 				}
 				return a.answerIndented(part)
 			}
-			_, err := fmt.Fprintf(a.out, "%s\n", strings.TrimRight(string(schema), "\n"))
+			_, err := fmt.Fprintf(a.Out, "%s\n", strings.TrimRight(string(schema), "\n"))
 			return err
 		},
 	}
@@ -53,10 +53,10 @@ func notAFile(path string) error {
 
 // answerIndented writes a JSON value for people and programs alike.
 func (a *app) answerIndented(v any) error {
-	enc := json.NewEncoder(a.out)
+	enc := json.NewEncoder(a.Out)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	a.reported = true
+	a.Answered = true
 	return enc.Encode(v)
 }
 

@@ -120,7 +120,7 @@ func (a *app) serveStore(ctx context.Context, s *cas.Store, f serveFlags) error 
 			err = ctx.Err()
 		}
 	}
-	a.progress("stopping: runs are suspended, the next wf serve goes on with them")
+	a.Progress("stopping: runs are suspended, the next wf serve goes on with them")
 	leave()
 	closed := d.Close()
 	for _, l := range listeners {
@@ -132,8 +132,8 @@ func (a *app) serveStore(ctx context.Context, s *cas.Store, f serveFlags) error 
 // newLog writes what a daemon has to tell to stderr.
 func (a *app) newLog() *slog.Logger {
 	level := slog.LevelInfo
-	if a.quiet {
+	if a.Quiet {
 		level = slog.LevelError
 	}
-	return slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: level}))
+	return slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: level}))
 }

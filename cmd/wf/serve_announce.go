@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 
+	"wf/cmd/internal/render"
 	"wf/daemon"
 	"wf/hub/guard"
 	"wf/protocol"
@@ -37,25 +38,25 @@ func (a *app) announce(d *daemon.Daemon, doors []*daemon.Listener, keys *guard.K
 	if keys != nil {
 		out.TokenFile = keys.Path()
 	}
-	if a.asJSON() {
-		a.reported = true
-		return line(a.out, out)
+	if a.AsJSON() {
+		a.Answered = true
+		return render.WriteLine(a.Out, out)
 	}
-	p := paint{a.out.color}
-	fmt.Fprintf(a.out, "%s wf serve  %s  store %s\n", p.cyan("●"), p.bold(d.Name), out.Store)
+	p := a.Out.Paint()
+	fmt.Fprintf(a.Out, "%s wf serve  %s  store %s\n", p.Cyan("●"), p.Bold(d.Name), out.Store)
 	for _, l := range out.Listen {
 		if l.Open == "" {
-			fmt.Fprintf(a.out, "  %s %s\n", p.dim("socket"), strings.TrimPrefix(l.URL, "unix:"))
+			fmt.Fprintf(a.Out, "  %s %s\n", p.Dim("socket"), strings.TrimPrefix(l.URL, "unix:"))
 			continue
 		}
-		fmt.Fprintf(a.out, "  %s   %s\n", p.dim("open"), l.Open)
+		fmt.Fprintf(a.Out, "  %s   %s\n", p.Dim("open"), l.Open)
 	}
 	if out.TokenFile != "" {
-		fmt.Fprintf(a.out, "  %s  %s\n", p.dim("token"), out.TokenFile)
+		fmt.Fprintf(a.Out, "  %s  %s\n", p.Dim("token"), out.TokenFile)
 	} else {
-		fmt.Fprintf(a.out, "  %s   wf serve --listen %s opens a page for browsers\n", p.dim("more"), guard.DefaultTCP)
+		fmt.Fprintf(a.Out, "  %s   wf serve --listen %s opens a page for browsers\n", p.Dim("more"), guard.DefaultTCP)
 	}
-	_, err = fmt.Fprintf(a.out, "  %s\n", p.dim("Ctrl-C suspends what runs; the next start goes on"))
+	_, err = fmt.Fprintf(a.Out, "  %s\n", p.Dim("Ctrl-C suspends what runs; the next start goes on"))
 	return err
 }
 
@@ -64,7 +65,7 @@ func (a *app) tellWaiting(s compose.Catalog) error {
 	all, err := s.List()
 	for _, f := range all {
 		if len(f.Waits) > 0 {
-			a.progress("  %s waits for trust: wf trust %s", visible(f.Name), protocol.ShellWord(f.Path))
+			a.Progress("  %s waits for trust: wf trust %s", render.Visible(f.Name), protocol.ShellWord(f.Path))
 		}
 	}
 	return err

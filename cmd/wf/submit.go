@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"wf/api"
+	"wf/cmd/internal/render"
 	"wf/engine/lang"
 	"wf/files"
 	"wf/hub/client"
@@ -67,7 +68,7 @@ func (a *app) waits() func(client.Waiting) {
 		defer mu.Unlock()
 		text := waitingFor(w)
 		if text != last {
-			a.progress("%s", text)
+			a.Progress("%s", text)
 		}
 		last = text
 	}
@@ -77,7 +78,7 @@ func (a *app) waits() func(client.Waiting) {
 func waitingFor(w client.Waiting) string {
 	switch {
 	case w.Err != nil:
-		return "not begun yet: " + oneLine(w.Err.Error(), 200) + "; it is submitted again"
+		return "not begun yet: " + render.OneLine(w.Err.Error(), 200) + "; it is submitted again"
 	case w.State == "leased":
 		return "the worker " + w.Agent + " begins the run"
 	}
@@ -93,10 +94,10 @@ func (a *app) withdraw(ctx context.Context, p *target, request string) {
 	defer done()
 	switch _, err := p.server.CancelJob(ctx, request); {
 	case err == nil:
-		a.progress("request %s was withdrawn, nothing has begun", request)
+		a.Progress("request %s was withdrawn, nothing has begun", request)
 	case errors.Is(err, queue.ErrUnknownJob): // it never got there
 	default:
-		a.progress("request %s may have begun; wf ls lists the runs: %s", request, oneLine(err.Error(), 200))
+		a.Progress("request %s may have begun; wf ls lists the runs: %s", request, render.OneLine(err.Error(), 200))
 	}
 }
 

@@ -58,7 +58,7 @@ func (a *app) atServer(url string, f func(*target) error) error {
 		return err
 	}
 	defer server.Close()
-	there := client.Service{API: server, Name: url, Tell: func(text string) { a.progress("%s", text) }, Waits: a.waits()}
+	there := client.Service{API: server, Name: url, Tell: func(text string) { a.Progress("%s", text) }, Waits: a.waits()}
 	return f(&target{Service: there, Follower: there, Blocks: &client.Blocks{API: server}, server: server, name: url,
 		about: func(ctx context.Context, p *api.Page) error { return a.tellServer(ctx, server, url, p) }})
 }
@@ -97,7 +97,7 @@ func (p *target) runOrStep(ctx context.Context, arg string) (api.Ref, error) {
 
 // shown reads a run to show it: all of it as JSON, its last steps to a person.
 func (a *app) shown(ctx context.Context, p *target, run protocol.RunID) (*api.Run, error) {
-	if a.asJSON() {
+	if a.AsJSON() {
 		return p.Run(ctx, run, api.Window{})
 	}
 	return p.Run(ctx, run, api.Window{Limit: lastSteps})

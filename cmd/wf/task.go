@@ -11,6 +11,7 @@ import (
 	"wf/agentkit/task"
 	"wf/api"
 	"wf/cas"
+	"wf/cmd/internal/render"
 	"wf/protocol"
 	"wf/service/compose"
 	"wf/service/query"
@@ -102,11 +103,11 @@ type taskJSON struct {
 }
 
 func newTaskJSON(t *task.Task, table price.Table) taskJSON {
-	out := taskJSON{Task: t, Created: timeText(t.Created)}
+	out := taskJSON{Task: t, Created: render.TimeText(t.Created)}
 	_, out.Cost = query.CostOf(t.Calls, table)
 	out.Cost.Name, out.Cost.Goal = "", ""
 	if t.Completed > 0 {
-		at, seconds := timeText(t.Completed), (t.Completed-t.Created)/1e6
+		at, seconds := render.TimeText(t.Completed), (t.Completed-t.Created)/1e6
 		out.Completed, out.Seconds = &at, &seconds
 	}
 	return out
@@ -121,26 +122,26 @@ func (a *app) listTasks(ctx context.Context, s *cas.Store, run protocol.RunID) e
 	if err != nil {
 		return err
 	}
-	if a.asJSON() {
+	if a.AsJSON() {
 		items := []taskJSON{}
 		for _, t := range tasks {
 			items = append(items, newTaskJSON(t, table))
 		}
-		return a.answer(struct {
+		return a.Answer(struct {
 			Schema string         `json:"schema"`
 			Run    protocol.RunID `json:"run"`
 			Items  []taskJSON     `json:"items"`
 		}{"wf.tasks/v1", run, items})
 	}
 	if len(tasks) == 0 {
-		_, err := fmt.Fprintf(a.out, "run %s has no tasks: an agent has them with context: task, or all with wf run --context task\n", run)
+		_, err := fmt.Fprintf(a.Out, "run %s has no tasks: an agent has them with context: task, or all with wf run --context task\n", run)
 		return err
 	}
 	return a.taskTable(tasks, table)
 }
 
 func (a *app) taskTable(tasks []*task.Task, prices price.Table) error {
-	p := paint{a.out.color}
+	p := a.Out.Paint()
 	rows := [][]string{}
 	completed := 0
 	for _, t := range tasks {
@@ -152,26 +153,26 @@ func (a *app) taskTable(tasks []*task.Task, prices price.Table) error {
 			note = "asks: " + t.Question
 		}
 		cost, _ := query.CostOf(t.Calls, prices)
-		rows = append(rows, []string{p.taskSign(t), t.ID, visible(t.Goal), task.Dollars(cost), t.Tokens().Short(), p.dim(oneLine(note, 80))})
+		rows = append(rows, []string{taskSign(p, t), t.ID, render.Visible(t.Goal), task.Dollars(cost), t.Tokens().Short(), p.Dim(render.OneLine(note, 80))})
 	}
-	if err := table(a.out, rows); err != nil {
+	if err := render.Table(a.Out, rows); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(a.out, "%d of %s completed\n", completed, protocol.Plural(len(tasks), "task"))
+	_, err := fmt.Fprintf(a.Out, "%d of %s completed\n", completed, protocol.Plural(len(tasks), "task"))
 	return err
 }
 
 // taskSign is how a task stands.
-func (p paint) taskSign(t *task.Task) string {
+func taskSign(p render.Paint, t *task.Task) string {
 	switch sign := t.Sign(); sign {
 	case "✓":
-		return p.green(sign)
+		return p.Green(sign)
 	case "⏸":
-		return p.yellow(sign)
+		return p.Yellow(sign)
 	case "✗":
-		return p.red(sign)
+		return p.Red(sign)
 	default:
-		return p.cyan(sign)
+		return p.Cyan(sign)
 	}
 }
 
@@ -212,8 +213,8 @@ func (a *app) showTask(ctx context.Context, s *cas.Store, arg string) error {
 		}
 		t = tasks[len(tasks)-1]
 	}
-	if a.asJSON() {
-		return a.answer(struct {
+	if a.AsJSON() {
+		return a.Answer(struct {
 			Schema string         `json:"schema"`
 			Run    protocol.RunID `json:"run"`
 			taskJSON
@@ -221,10 +222,10 @@ func (a *app) showTask(ctx context.Context, s *cas.Store, arg string) error {
 	}
 	cost, _ := query.CostOf(t.Calls, prices)
 	page := t.Markdown(cost)
-	if a.out.tty {
-		page = visible(page)
+	if a.Out.TTY {
+		page = render.Visible(page)
 	}
-	_, err = io.WriteString(a.out, page)
+	_, err = io.WriteString(a.Out, page)
 	return err
 }
 
@@ -253,20 +254,20 @@ func (a *app) exportTasks(ctx context.Context, s *cas.Store, arg, dir string) er
 		}
 		files = append(files, file)
 	}
-	if a.asJSON() {
-		return a.answer(struct {
+	if a.AsJSON() {
+		return a.Answer(struct {
 			Schema string         `json:"schema"`
 			Run    protocol.RunID `json:"run"`
 			Files  []string       `json:"files"`
 		}{"wf.tasks_exported/v1", at.Run, files})
 	}
 	for _, f := range files {
-		if _, err := fmt.Fprintln(a.out, f); err != nil {
+		if _, err := fmt.Fprintln(a.Out, f); err != nil {
 			return err
 		}
 	}
 	if len(files) == 0 {
-		a.progress("run %s has no completed tasks", at.Run)
+		a.Progress("run %s has no completed tasks", at.Run)
 	}
 	return nil
 }

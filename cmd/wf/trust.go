@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wf/agentkit/config"
+	"wf/cmd/internal/render"
 	"wf/engine/lang"
 	"wf/protocol"
 	"wf/service/compose"
@@ -78,10 +79,10 @@ func (a *app) trust(ctx context.Context, revoke, yes bool) error {
 		}
 	}
 	answer := func(trusted bool, powers []string) error {
-		if a.asJSON() {
-			return a.answer(map[string]any{"schema": "wf.trust/v1", "file": file, "trusted": trusted, "powers": powers})
+		if a.AsJSON() {
+			return a.Answer(map[string]any{"schema": "wf.trust/v1", "file": file, "trusted": trusted, "powers": powers})
 		}
-		_, err := fmt.Fprintf(a.out, "%s: %s\n", file, map[bool]string{true: "trusted", false: "not trusted"}[trusted])
+		_, err := fmt.Fprintf(a.Out, "%s: %s\n", file, map[bool]string{true: "trusted", false: "not trusted"}[trusted])
 		return err
 	}
 	if revoke {
@@ -244,19 +245,19 @@ func (a *app) listTrust(files []string) error {
 			add(x, true)
 		}
 	}
-	if a.asJSON() {
-		return a.answer(map[string]any{"schema": "wf.trusted/v1", "items": rows})
+	if a.AsJSON() {
+		return a.Answer(map[string]any{"schema": "wf.trusted/v1", "items": rows})
 	}
 	if len(rows) == 0 {
-		_, err := fmt.Fprintln(a.out, "nothing here needs trust")
+		_, err := fmt.Fprintln(a.Out, "nothing here needs trust")
 		return err
 	}
 	var lines [][]string
 	for _, r := range rows {
 		state := map[bool]string{true: "trusted", false: "waits"}[r.Trusted]
-		lines = append(lines, []string{state, string(r.Power), visible(r.Name), r.CID, visible(r.File)})
+		lines = append(lines, []string{state, string(r.Power), render.Visible(r.Name), r.CID, render.Visible(r.File)})
 	}
-	return table(a.out, lines)
+	return render.Table(a.Out, lines)
 }
 
 // revokeTrust takes the trust in workflows back, with the servers that they declare, or in what has a CID.
@@ -289,7 +290,7 @@ func (a *app) revokeTrust(args []string) error {
 		for _, power := range config.Powers {
 			errs = append(errs, g.Remove(power, cid))
 		}
-		a.progress("%s is not trusted", visible(arg))
+		a.Progress("%s is not trusted", render.Visible(arg))
 	}
 	return errors.Join(errs...)
 }

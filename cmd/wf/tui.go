@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wf/api"
+	"wf/cmd/internal/render"
 	"wf/cmd/internal/tui"
 	"wf/daemon"
 	"wf/engine"
@@ -45,15 +46,15 @@ messages, events, the difference to the visit before, cost and proof. What moves
 
 // wantsTerminal refuses a command that draws on a screen where there is none.
 func (a *app) wantsTerminal(name, instead string) error {
-	if a.interactive() && a.out.tty {
+	if a.interactive() && a.Out.TTY {
 		return nil
 	}
 	return usagef("wf %s needs a terminal; %s do the same without one", name, instead)
 }
 
 func (a *app) tui(ctx context.Context, api *client.API) error {
-	defer func(quiet bool) { a.quiet = quiet }(a.quiet)
-	a.quiet = true // a word on stderr would tear the screen
+	defer func(quiet bool) { a.Quiet = quiet }(a.Quiet)
+	a.Quiet = true // a word on stderr would tear the screen
 	return onScreen(ctx, tui.New(ctx, tuiSource{api}))
 }
 
@@ -77,7 +78,7 @@ func (s tuiSource) Runs(ctx context.Context) ([]tui.Run, error) {
 		if err := json.Unmarshal(raw, &r); err != nil {
 			return nil, fmt.Errorf("a run of the list: %w", err)
 		}
-		out[i] = tui.Run{ID: r.ID, Workflow: r.Workflow, Title: r.Title, Status: rowStanding(r).word(), Steps: r.Steps, Updated: r.Updated}
+		out[i] = tui.Run{ID: r.ID, Workflow: r.Workflow, Title: r.Title, Status: rowState(r).Word(), Steps: r.Steps, Updated: r.Updated}
 	}
 	return out, nil
 }
@@ -131,7 +132,7 @@ func (s tuiSource) Run(ctx context.Context, id protocol.RunID) (tui.View, error)
 	if err != nil {
 		return tui.View{}, err
 	}
-	out := tui.View{Run: tui.Run{ID: id, Workflow: v.Workflow, Title: v.Info.Title, Status: standing{v.Status, v.Idle}.word(), Steps: max(v.Total, len(v.Steps))}, Reason: v.Reason}
+	out := tui.View{Run: tui.Run{ID: id, Workflow: v.Workflow, Title: v.Info.Title, Status: render.State{Status: v.Status, Idle: v.Idle}.Word(), Steps: max(v.Total, len(v.Steps))}, Reason: v.Reason}
 	for _, x := range v.Steps {
 		step := tui.Step{ID: x.ID, Status: x.Status, Resumes: x.Resumes != nil, Prompt: x.Prompt}
 		if x.CID != nil {
@@ -251,7 +252,7 @@ func (s tuiSource) events(ctx context.Context, id protocol.RunID, step string) (
 		if err != nil {
 			return fmt.Errorf("event %d: %w", e.Seq, err)
 		}
-		fmt.Fprintf(&b, "%5d  %s  %-18s %s\n", e.Seq, e.Time().Format("15:04:05.000"), e.Type, tell(n.Data))
+		fmt.Fprintf(&b, "%5d  %s  %-18s %s\n", e.Seq, e.Time().Format("15:04:05.000"), e.Type, render.Event(n.Data))
 		return nil
 	}})
 	return b.String(), err

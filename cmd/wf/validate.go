@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wf/cmd/internal/render"
 	"wf/engine/lang"
 	"wf/protocol"
 	"wf/service/compose"
@@ -16,10 +17,10 @@ func (a *app) valid(d compose.Definition) (*lang.Program, error) {
 	if d.Program != nil {
 		return d.Program, nil
 	}
-	lang.Render(a.err, d.Source, d.Diags, a.err.color)
-	if inActions() {
+	lang.Render(a.Err, d.Source, d.Diags, a.Err.Color)
+	if render.InActions() {
 		for _, diag := range d.Diags {
-			fmt.Fprintln(a.err, annotation(diag))
+			fmt.Fprintln(a.Err, annotation(diag))
 		}
 	}
 	return nil, fail(protocol.ErrInvalid, "correct what is named above; wf validate checks again", "%s is not a valid workflow; nothing ran", d.Path)
@@ -74,26 +75,26 @@ func (a *app) validate(paths []string) error {
 		result.OK = result.OK && file.OK
 		result.Files = append(result.Files, file)
 		result.Diagnostics = append(result.Diagnostics, d.Diags...)
-		switch a.format {
+		switch a.Format {
 		case "human":
-			lang.Render(a.out, d.Source, d.Diags, a.out.color)
+			lang.Render(a.Out, d.Source, d.Diags, a.Out.Color)
 			if d.Program != nil {
 				a.validLine(d.Program, file)
 			}
 		case "github":
 			for _, diag := range d.Diags {
-				fmt.Fprintln(a.out, annotation(diag))
+				fmt.Fprintln(a.Out, annotation(diag))
 			}
 		case "jsonl":
 			for _, diag := range d.Diags {
-				if err := line(a.out, diag); err != nil {
+				if err := render.WriteLine(a.Out, diag); err != nil {
 					return err
 				}
 			}
 		}
 	}
-	if a.asJSON() {
-		if err := a.answer(result); err != nil {
+	if a.AsJSON() {
+		if err := a.Answer(result); err != nil {
 			return err
 		}
 	}
@@ -104,9 +105,9 @@ func (a *app) validate(paths []string) error {
 }
 
 func (a *app) validLine(p *lang.Program, file validatedFile) {
-	paint := paint{a.out.color}
-	fmt.Fprintf(a.out, "%s %s  %s: %s, %s  def %s\n", paint.green("✓"), file.File,
-		file.Name, protocol.Plural(len(p.Workflow.Roles), "role"), protocol.Plural(len(p.Workflow.Edges), "edge"), shortCID(file.Definition))
+	paint := a.Out.Paint()
+	fmt.Fprintf(a.Out, "%s %s  %s: %s, %s  def %s\n", paint.Green("✓"), file.File,
+		file.Name, protocol.Plural(len(p.Workflow.Roles), "role"), protocol.Plural(len(p.Workflow.Edges), "edge"), render.ShortCID(file.Definition))
 }
 
 // annotation is a workflow command of GitHub Actions.

@@ -13,6 +13,7 @@ import (
 
 	"wf/api"
 	"wf/cas"
+	"wf/cmd/internal/render"
 	"wf/protocol"
 	"wf/service/query"
 )
@@ -109,7 +110,7 @@ func (a *app) verifyThere(ctx context.Context, p *target, args []string, o cas.V
 		return err
 	}
 	if len(list.Missing) > 0 {
-		a.progress("the runs of %s are not verified: no answer from there", strings.Join(list.Missing, ", "))
+		a.Progress("the runs of %s are not verified: no answer from there", strings.Join(list.Missing, ", "))
 	}
 	all := cas.Report{OK: true}
 	for _, row := range list.Items {
@@ -245,7 +246,7 @@ func (a *app) verifyStore(ctx context.Context, args []string, o cas.VerifyOption
 		accepted := slices.DeleteFunc(slices.Clone(r.Heads), func(h cas.Head) bool { return !forget || own[h.Name].Seq == 0 })
 		err := errors.Join(cas.Forget(ctx, state, dir, forgotten), cas.Adopt(ctx, state, dir, accepted))
 		if err = errors.Join(err, cas.SeeFound(ctx, state, dir, r.Heads)); err != nil {
-			a.progress("warning: the heads were not noted outside of the store: %v", err)
+			a.Progress("warning: the heads were not noted outside of the store: %v", err)
 		}
 	}
 	return a.report(r, what)
@@ -269,7 +270,7 @@ func (a *app) runToVerify(ctx context.Context, arg string) (protocol.RunID, erro
 		errors.Is(err, protocol.ErrBusy), errors.Is(err, protocol.ErrNotFound) && !newest:
 		return "", err
 	}
-	a.progress("the store cannot be read in the usual way (%s); reading its file directly", messageOf(err))
+	a.Progress("the store cannot be read in the usual way (%s); reading its file directly", messageOf(err))
 	if newest {
 		return "", nil // which one was the latest cannot be told: all are verified
 	}
@@ -278,9 +279,9 @@ func (a *app) runToVerify(ctx context.Context, arg string) (protocol.RunID, erro
 
 // report writes what a verification found.
 func (a *app) report(r cas.Report, what string) error {
-	if !a.asJSON() {
+	if !a.AsJSON() {
 		a.reportLines(query.Report(r), what)
-	} else if err := a.answer(query.Report(r)); err != nil {
+	} else if err := a.Answer(query.Report(r)); err != nil {
 		return err
 	}
 	if err := r.Err(); err != nil {
@@ -290,21 +291,21 @@ func (a *app) report(r cas.Report, what string) error {
 }
 
 func (a *app) reportLines(r *api.Report, what string) {
-	p := paint{a.out.color}
+	p := a.Out.Paint()
 	for _, f := range r.Findings {
-		fmt.Fprintf(a.out, "%s %s: %s\n    expected %s\n    actual   %s\n", p.red("✗"), visible(f.Where), f.Kind, visible(f.Expected), visible(f.Actual))
+		fmt.Fprintf(a.Out, "%s %s: %s\n    expected %s\n    actual   %s\n", p.Red("✗"), render.Visible(f.Where), f.Kind, render.Visible(f.Expected), render.Visible(f.Actual))
 		if f.Fix != "" {
-			fmt.Fprintf(a.out, "    %s      %s\n", p.bold("fix"), visible(f.Fix))
+			fmt.Fprintf(a.Out, "    %s      %s\n", p.Bold("fix"), render.Visible(f.Fix))
 		}
 	}
 	c := r.Checked
 	if r.OK {
-		fmt.Fprintf(a.out, "%s %s: %s, %s, %s, %s read again, all as their hashes say\n", p.green("✓"), what,
+		fmt.Fprintf(a.Out, "%s %s: %s, %s, %s, %s read again, all as their hashes say\n", p.Green("✓"), what,
 			protocol.Plural(c.Heads, "head"), protocol.Plural(int(c.Events), "event"), protocol.Plural(int(c.Records), "record"), protocol.Plural(int(c.Blocks), "block"))
 	} else {
-		fmt.Fprintf(a.out, "%s %s: %s\n", p.red("✗"), what, protocol.Plural(len(r.Findings), "finding"))
+		fmt.Fprintf(a.Out, "%s %s: %s\n", p.Red("✗"), what, protocol.Plural(len(r.Findings), "finding"))
 	}
 	for _, n := range r.NotProven {
-		fmt.Fprintf(a.out, "  %s %s\n", p.dim("not proven:"), visible(n))
+		fmt.Fprintf(a.Out, "  %s %s\n", p.Dim("not proven:"), render.Visible(n))
 	}
 }

@@ -55,10 +55,10 @@ func newVersion(a *app) *cobra.Command {
 				"wf.version/v1", version(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH,
 				protocol.Format, protocol.Semantics, protocol.RecordVersion,
 			}
-			if a.asJSON() {
-				return a.answer(v)
+			if a.AsJSON() {
+				return a.Answer(v)
 			}
-			_, err := fmt.Fprintf(a.out, "wf %s (%s, %s)\nrecords v%d, messages v%d, rules v%d\n",
+			_, err := fmt.Fprintf(a.Out, "wf %s (%s, %s)\nrecords v%d, messages v%d, rules v%d\n",
 				v.Version, v.Go, v.Platform, v.Record, v.Format, v.Semantics)
 			return err
 		},

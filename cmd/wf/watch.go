@@ -40,26 +40,12 @@ run ends or parks, with the exit status of the run. Ctrl-C leaves; the run goes 
 
 // watch shows a run that another process drives until it stops, and ends as it did.
 func (a *app) watch(ctx context.Context, p *target, run protocol.RunID, from protocol.Seq) error {
-	if err := a.follow(ctx, p, run, from, a.newWatchReporter); err != nil {
+	if err := a.follow(ctx, p, run, from, a.Stream); err != nil {
 		return err
 	}
 	v, err := a.shown(ctx, p, run)
 	if err != nil {
 		return err
 	}
-	return errors.Join(a.showOutcome(v), outcome(v))
-}
-
-// newWatchReporter picks how a stream is shown; it is the answer, and goes to stdout.
-func (a *app) newWatchReporter(b backdrop) reporter {
-	b.guest = true
-	switch {
-	case a.format == "json", a.quiet && a.format != "jsonl":
-		return silence{}
-	case a.format == "jsonl":
-		return &jsonLines{a: a, live: true}
-	case a.out.tty:
-		return &spokenScreen{backdrop: b, w: a.out, paint: paint{a.out.color}}
-	}
-	return &plainLines{w: a.out, backdrop: b, fold: a.newFolder()}
+	return errors.Join(a.ShowOutcome(v), outcome(v))
 }

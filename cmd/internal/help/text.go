@@ -1,0 +1,67 @@
+package help
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"wf/cmd/internal/markdown"
+	"wf/protocol/lazy"
+)
+
+// textWidth is the width of a page at the terminal.
+const textWidth = 80
+
+var (
+	linkWithin = lazy.Regexp(`\[([^\]]+)\]\(#[^)]*\)`)
+	inlineCode = lazy.Regexp("`[^`]+`")
+)
+
+// Text is a page of Markdown as plain text. Main headings are underlined, and code of several words keeps
+// its marks, so that a command does not run into the sentence around it.
+func Text(page string) string {
+	var out strings.Builder
+	for _, line := range markdown.Lines(strings.Join(unfolded(linkWithin().ReplaceAllString(page, "$1")), "\n"), textWidth) {
+		out.WriteString(strings.TrimRight(ansi.Strip(line), " ") + "\n")
+	}
+	return out.String()
+}
+
+// unfolded are the lines of a page in which each paragraph and each item of a list is one line, with
+// what plain text needs in place of colours.
+func unfolded(page string) []string {
+	var out []string
+	prose := map[int]bool{}       // which of them are no code
+	fenced, joins := false, false // joins: the line before goes on
+	for _, line := range strings.Split(strings.TrimRight(page, "\n"), "\n") {
+		level := len(line) - len(strings.TrimLeft(line, "#"))
+		switch {
+		case strings.HasPrefix(line, "```"):
+			fenced, joins = !fenced, false
+		case fenced, line == "", strings.HasPrefix(line, "    "):
+			joins = false
+		case level > 0:
+			out, joins = append(out, line), false
+			if n := utf8.RuneCountInString(line) - level - 1; level < 3 {
+				out = append(out, strings.Repeat("=-"[level-1:level], n))
+			}
+			continue
+		case joins && !strings.HasPrefix(line, "- "):
+			out[len(out)-1] += " " + strings.TrimSpace(line)
+			continue
+		default:
+			joins, prose[len(out)] = true, true
+		}
+		out = append(out, line)
+	}
+	for i := range prose {
+		out[i] = inlineCode().ReplaceAllStringFunc(out[i], func(code string) string {
+			if strings.Contains(code, " ") {
+				return strings.ReplaceAll(code, "`", "\\`")
+			}
+			return code
+		})
+	}
+	return out
+}

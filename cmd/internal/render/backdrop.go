@@ -1,0 +1,120 @@
+package render
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"wf/cas"
+	"wf/protocol"
+)
+
+// A Backdrop is what a reporter looks up beside the events: the edges of the workflow, and the
+// records of the steps.
+type Backdrop struct {
+	Context context.Context
+	Blocks  protocol.Blocks
+	Edges   []protocol.Edge
+	steers  map[string]bool // calls by which agents steer their tasks: task events tell the same
+	Guest   bool            // another process drives the run: whoever leaves does not stop it
+}
+
+// leaving says what Ctrl-C does.
+func (b Backdrop) leaving() string {
+	if b.Guest {
+		return "Ctrl-C leaves, the run goes on"
+	}
+	return "Ctrl-C suspends safely"
+}
+
+// tell is tell, with how a command ended.
+func (b Backdrop) tell(d protocol.Data) string {
+	switch d := d.(type) {
+	case protocol.ToolCall:
+		steers := protocol.IsTaskControl(d.Name)
+		if b.steers != nil {
+			b.steers[d.Call] = steers // ids of calls may repeat between steps
+		}
+		if steers {
+			return ""
+		}
+	case protocol.ToolResult:
+		if b.steers[d.Call] && !d.IsError {
+			return ""
+		}
+	}
+	if done, ok := d.(protocol.StepCompleted); ok {
+		return strings.TrimSpace(Event(d) + "  " + b.exit(done))
+	}
+	return Event(d)
+}
+
+// exit is "exit 1" for the step of a command, "" for others.
+func (b Backdrop) exit(d protocol.StepCompleted) string {
+	code, _ := b.command(d)
+	if code == nil {
+		return ""
+	}
+	return fmt.Sprintf("exit %d", *code)
+}
+
+// command is how the step of a command ended and what it wrote; a nil code is no command. A
+// record that cannot be read is no reason to stop the run: wf verify tells of it.
+func (b Backdrop) command(d protocol.StepCompleted) (code *int, wrote func() string) {
+	var record protocol.StepRecord
+	raw, err := b.Blocks.Block(b.Context, d.Record)
+	if err != nil || cas.Decode(raw, &record) != nil || !record.Data.Defined() {
+		return nil, nil
+	}
+	data, err := protocol.ReadPayload(b.Context, b.Blocks, record.Data)
+	var fields struct {
+		ExitCode *int `json:"exit_code"`
+	}
+	if err != nil || json.Unmarshal(data, &fields) != nil || fields.ExitCode == nil {
+		return nil, nil
+	}
+	return fields.ExitCode, func() string {
+		text, err := protocol.ReadPayload(b.Context, b.Blocks, record.Output)
+		if err != nil || !record.Output.Defined() {
+			return ""
+		}
+		return string(text)
+	}
+}
+
+// wroteLines is how much of what a command wrote is shown below its step, its end.
+const wroteLines = 20
+
+// wrote are the lines that a command wrote, the last ones; the first one then says how many are
+// left out, and what shows them.
+func (b Backdrop) wrote(run protocol.RunID, step string, data protocol.Data) []string {
+	d, ok := data.(protocol.StepCompleted)
+	if !ok {
+		return nil
+	}
+	code, text := b.command(d)
+	if code == nil {
+		return nil
+	}
+	said := strings.TrimRight(Visible(text()), "\n")
+	if said == "" {
+		return nil
+	}
+	lines := strings.Split(said, "\n")
+	if left := len(lines) - wroteLines; left > 0 {
+		lines = append([]string{fmt.Sprintf("… %s before: wf log %s:%s", protocol.Plural(left, "line"), run, step)}, lines[left:]...)
+	}
+	for i, l := range lines {
+		lines[i] = "    " + l
+	}
+	return lines
+}
+
+// way is the edge by which a step was entered: "test → coder".
+func (b Backdrop) way(d protocol.StepStarted) string {
+	if d.Edge < 0 || d.Edge >= len(b.Edges) {
+		return d.Role
+	}
+	return strings.Join(b.Edges[d.Edge].From, "+") + " → " + d.Role
+}

@@ -1,0 +1,112 @@
+package render
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"wf/protocol"
+)
+
+// Event says in one line what happened, without time and step; "" for what only repeats
+// something else.
+func Event(d protocol.Data) string {
+	switch d := d.(type) {
+	case protocol.RunStarted:
+		return "run started: " + d.Title
+	case protocol.StepStarted:
+		text := "started"
+		if d.Attempt > 1 {
+			text = fmt.Sprintf("started, attempt %d", d.Attempt)
+		}
+		if prompt := OneLine(d.EdgePrompt.S, 100); prompt != "" {
+			text += ": " + prompt
+		}
+		return text
+	case protocol.PromptSent:
+		return "asked " + d.Model
+	case protocol.Thinking:
+		return "thought " + OneLine(d.Content.S, 100)
+	case protocol.TextSaid:
+		return "said " + OneLine(withoutFences(d.Content.S), 100)
+	case protocol.ToolCall:
+		return "calls " + d.Name + " " + OneLine(d.Args.S, 100)
+	case protocol.ToolResult:
+		text := "tool answered "
+		if d.IsError {
+			text = "tool failed: "
+		}
+		text += OneLine(d.Content.S, 100)
+		if _, wall, met := strings.Cut(d.Content.S, "\n[sandbox "); met && !d.IsError {
+			text += "  [sandbox " + OneLine(wall, 400)
+		}
+		return both(text, d.Appeared.String())
+	case protocol.Usage:
+		return tokens(d)
+	case protocol.AttemptFailed:
+		text := fmt.Sprintf("attempt %d failed: %s", d.Attempt, OneLine(d.Error.Error(), 160))
+		if d.RetryAt > 0 {
+			text += ", again at " + clock(d.RetryAt)
+		}
+		return text
+	case protocol.StepCompleted:
+		return fmt.Sprintf("completed %s in %s  %s", cmp.Or(string(d.Status), "ok"), Span(time.Duration(d.MS)*time.Millisecond), d.Record.Short())
+	case protocol.WaitingFor:
+		text := "waits for " + article(string(d.Kind))
+		if d.Kind == protocol.WaitTask {
+			text = "asks the user"
+		}
+		if q := OneLine(d.Question.S, 160); q != "" {
+			text += ": " + q
+		}
+		if d.Due > 0 {
+			text += ", until " + clock(d.Due)
+		}
+		return text
+	case protocol.Answered:
+		return "answered by " + cmp.Or(d.By, "someone") + ": " + strings.TrimSpace(d.Choice+" "+OneLine(d.Text.S, 100))
+	case protocol.MessageIn:
+		return "message from " + d.Source + ": " + OneLine(d.Text.S, 100)
+	case protocol.TimerFired:
+		return "timer fired"
+	case protocol.Approval:
+		return d.Decision + " " + d.Tool + " by " + cmp.Or(d.By, "policy")
+	case protocol.SandboxTier:
+		if text := both(d.Met, d.Appeared.String()); text != "" {
+			return text
+		}
+		return "sandbox " + d.Tier
+	case protocol.SuspendedBy:
+		return "suspended (" + string(d.Reason) + ")" + Because(OneLine(d.Detail.S, 200))
+	case protocol.ResumedBy:
+		return "resumed by " + cmp.Or(d.By, "someone")
+	case protocol.LimitReached:
+		return fmt.Sprintf("limit %s reached: %s of %s", d.Limit, amount(d.Limit, d.Value), amount(d.Limit, d.Max))
+	case protocol.LimitChanged:
+		return fmt.Sprintf("limit %s is now %s", d.Limit, amount(d.Limit, d.Max))
+	case protocol.ModelFallback:
+		return fmt.Sprintf("model %s instead of %s: %s", d.To, d.From, OneLine(d.Reason, 100))
+	case protocol.Correction:
+		return fmt.Sprintf("answer %d does not fit: %s", d.Number, OneLine(d.Reasons.S, 200))
+	case protocol.Compacted:
+		return fmt.Sprintf("compacted the %s: %d → about %d tokens", d.Scope, d.TokensBefore, d.TokensAfter) + Because(OneLine(d.Error.S, 160))
+	case protocol.TaskStarted:
+		return "task: " + OneLine(d.Goal, 100)
+	case protocol.TaskStateUpdated:
+		return "state: " + OneLine(d.State.S, 160)
+	case protocol.TaskWaitingOn:
+		return "" // the waiting event beside it tells the same
+	case protocol.TaskDone:
+		return "task completed: " + OneLine(d.FinalResponse.S, 160)
+	case protocol.MemoryChanged:
+		return "memory " + d.Scope + " changed"
+	case protocol.Forked:
+		return "forked from event " + d.Base.Short()
+	case protocol.CancelledBy:
+		return "cancelled by " + cmp.Or(d.By, "someone") + Because(d.Reason)
+	case protocol.Finished:
+		return string(d.Status) + "  result " + d.Result.Short()
+	}
+	return ""
+}

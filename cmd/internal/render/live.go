@@ -1,0 +1,258 @@
+package render
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"wf/api"
+	"wf/cmd/internal/plain"
+	"wf/protocol"
+)
+
+// A live screen keeps the open steps at the bottom of the terminal and lets what is over
+// scroll away above them:
+//
+//	✓ test#1     0.3s  exit 1   k3mau2xq  2 failing
+//	↺ coder      test → coder (2): "fix the two failing tests"
+//	⠹ coder#2    2.7s  in 1494 (cached 812)  "The split case must…"
+//	─ 3 steps · 7.4s · Ctrl-C suspends safely
+type live struct {
+	Backdrop
+	w     *Screen
+	paint Paint
+	stop  chan struct{}
+	done  chan struct{}
+
+	mu    sync.Mutex
+	open  []*liveStep // in order of their start
+	over  int
+	begun time.Time
+	frame int
+	drawn int // lines at the bottom to be wiped
+}
+
+type liveStep struct {
+	id              string
+	begun           time.Time
+	calls           int
+	in, cached, out int64
+	tail            string // last line said
+}
+
+// spinner is one turn of the sign in front of an open step.
+var spinner = []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
+
+const frameEvery = 100 * time.Millisecond
+
+func newLive(w *Screen, b Backdrop) *live {
+	l := &live{Backdrop: b, w: w, paint: w.Paint(), stop: make(chan struct{}), done: make(chan struct{}), begun: time.Now()}
+	go l.spin()
+	return l
+}
+
+func (l *live) spin() {
+	defer close(l.done)
+	tick := time.NewTicker(frameEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-l.stop:
+			return
+		case <-tick.C:
+			l.mu.Lock()
+			l.frame++
+			l.draw("")
+			l.mu.Unlock()
+		}
+	}
+}
+
+func (l *live) Close() {
+	close(l.stop)
+	<-l.done
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.open = nil
+	l.w.redraw(l.drawn, "")
+	l.drawn = 0
+}
+
+func (l *live) Notice(n api.Update) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.step(n.Step)
+	switch d := n.Data.(type) {
+	case protocol.StepStarted:
+		again := ""
+		if d.Attempt > 1 {
+			again = fmt.Sprintf(" (attempt %d)", d.Attempt)
+		}
+		if s == nil {
+			l.open = append(l.open, &liveStep{id: n.Step, begun: time.Now()})
+		}
+		if d.Visit > 1 && d.EdgePrompt.S != "" || again != "" {
+			l.draw(l.reentry(n.Step, d, again))
+		}
+	case protocol.Delta:
+		if s != nil {
+			s.hear(d.Text)
+		}
+	case protocol.TextSaid:
+		if s != nil {
+			s.tail = gist(d.Content.S)
+		}
+	case protocol.Usage:
+		if s != nil {
+			s.add(d)
+		}
+	case protocol.ToolCall:
+		if s != nil && !protocol.IsTaskControl(d.Name) {
+			s.tail = d.Name + " " + OneLine(d.Args.S, 60)
+		}
+	case protocol.TaskStarted, protocol.TaskStateUpdated:
+		if s != nil {
+			s.tail = Event(d)
+		}
+	case protocol.ToolResult:
+		l.appeared(n.Step, d.Appeared)
+	case protocol.SandboxTier:
+		l.appeared(n.Step, d.Appeared)
+	case protocol.AttemptFailed:
+		l.draw(l.row(l.paint.Yellow("!"), n.Step, Event(d)))
+	case protocol.WaitingFor:
+		l.close1(n.Step, l.row(l.paint.Yellow("⏸"), n.Step, Event(d)))
+	case protocol.StepCompleted:
+		l.completed(n.Step, s, d)
+	case protocol.SuspendedBy, protocol.LimitReached, protocol.ModelFallback, protocol.CancelledBy, protocol.ResumedBy:
+		l.draw(l.row(l.paint.Yellow("!"), n.Step, Event(n.Data)))
+	}
+}
+
+// appeared tells what a step left on which other programs act.
+func (l *live) appeared(step string, a *protocol.Appeared) {
+	if a != nil {
+		l.draw(l.row(l.paint.Yellow("!"), step, a.String()))
+	}
+}
+
+func (l *live) step(id string) *liveStep {
+	for _, s := range l.open {
+		if s.id == id && id != "" {
+			return s
+		}
+	}
+	return nil
+}
+
+// hear keeps the last line of what a step says.
+func (s *liveStep) hear(text string) {
+	all := s.tail + text
+	if i := strings.LastIndexByte(strings.TrimRight(all, "\n"), '\n'); i >= 0 {
+		all = all[i+1:]
+	}
+	s.tail = all[max(0, len(all)-400):]
+}
+
+// reentry is the line above a visit that goes on: what the moderator said.
+func (l *live) reentry(step string, d protocol.StepStarted, again string) string {
+	text := fmt.Sprintf("%s (visit %d)%s", l.way(d), d.Visit, again)
+	if prompt := OneLine(d.EdgePrompt.S, 100); prompt != "" {
+		text += `: "` + prompt + `"`
+	}
+	return l.row(l.paint.Cyan("↺"), step, text)
+}
+
+func (l *live) completed(id string, s *liveStep, d protocol.StepCompleted) {
+	l.over++
+	sign := l.paint.Green("✓")
+	switch d.Status {
+	case protocol.StepFailed:
+		sign = l.paint.Red("✗")
+	case protocol.StepSkipped:
+		sign = l.paint.Dim("–")
+	}
+	text := Span(time.Duration(d.MS) * time.Millisecond)
+	if s != nil {
+		text += s.used()
+	}
+	if exit := l.exit(d); exit != "" {
+		text += "  " + exit
+	}
+	text += "  " + l.paint.Dim(d.Record.Short())
+	if s != nil {
+		if last := OneLine(lastLine(s.tail), 60); last != "" {
+			text += "  " + last
+		}
+	}
+	l.close1(id, l.row(sign, id, text))
+}
+
+// close1 takes a step from the bottom and leaves a line above.
+func (l *live) close1(id, text string) {
+	l.open = slices.DeleteFunc(l.open, func(s *liveStep) bool { return s.id == id })
+	l.draw(text)
+}
+
+func (s *liveStep) used() string {
+	if s.calls == 0 {
+		return ""
+	}
+	return fmt.Sprintf("  in %d (cached %d)  out %d", s.in, s.cached, s.out)
+}
+
+// add sums a model call; what the provider did not tell adds nothing.
+func (s *liveStep) add(d protocol.Usage) {
+	s.calls++
+	for _, pair := range []struct {
+		sum *int64
+		n   *int64
+	}{{&s.in, d.Input}, {&s.cached, d.Cached}, {&s.out, d.Output}} {
+		if pair.n != nil {
+			*pair.sum += *pair.n
+		}
+	}
+}
+
+func (l *live) row(sign, step, text string) string {
+	return fmt.Sprintf("  %s %-12s %s", sign, step, text)
+}
+
+// draw writes a line above the open steps, if it is not empty, and the open steps anew.
+func (l *live) draw(above string) {
+	var b strings.Builder
+	wiped := l.drawn
+	l.drawn = 0
+	width, height := l.w.size()
+	fit := func(s string) {
+		b.WriteString(plain.Cut(s, width-1, "…"))
+		b.WriteByte('\n')
+	}
+	if above != "" {
+		fit(above)
+	}
+	sign := l.paint.Cyan(string(spinner[l.frame%len(spinner)]))
+	shown := l.open
+	if most := max(1, height-4); len(shown) > most { // what scrolled away could not be wiped
+		shown = shown[:most-1]
+	}
+	for _, s := range shown {
+		text := Span(time.Since(s.begun)) + s.used()
+		if last := OneLine(lastLine(s.tail), 100); last != "" {
+			text += "  " + l.paint.Dim(last)
+		}
+		fit(l.row(sign, s.id, text))
+		l.drawn++
+	}
+	if more := len(l.open) - len(shown); more > 0 {
+		fit(l.row(sign, "…", fmt.Sprintf("%d more are open", more)))
+		l.drawn++
+	}
+	if len(l.open) > 0 {
+		fit(l.paint.Dim(fmt.Sprintf("─ %s · %s · %s", protocol.Plural(l.over, "step"), Span(time.Since(l.begun)), l.leaving())))
+		l.drawn++
+	}
+	l.w.redraw(wiped, b.String())
+}

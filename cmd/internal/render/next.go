@@ -1,0 +1,139 @@
+package render
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"wf/api"
+	"wf/protocol"
+)
+
+// Next is the most useful next command.
+func Next(v *api.Run) string {
+	id := string(v.ID)
+	if v.Foreign && !v.Status.Final() {
+		return "wf store adopt " + id + " · wf log " + id
+	}
+	switch v.Status {
+	case protocol.Done:
+		return "wf show " + id + " · wf verify " + id + " · wf replay " + id + " --check"
+	case protocol.Waiting:
+		return nextAnswer(v)
+	case protocol.Suspended:
+		if v.Suspended == protocol.ByLimit {
+			return nextLimit(v)
+		}
+		if v.Mend != nil {
+			return NextMend(v)
+		}
+		return "wf log " + id + " · wf resume " + id
+	case protocol.Failed, protocol.Cancelled:
+		if n := len(v.Steps); n > 0 {
+			return "wf log " + id + " · wf fork " + id + ":" + v.Steps[n-1].ID
+		}
+		return "wf log " + id
+	}
+	if v.Idle != "" {
+		return ResumeCommand(v.ID, v.Info.Parent, v.Info.ForkedFrom != nil) + " · wf log " + id
+	}
+	return "wf watch " + id + " · wf log " + id + " -f"
+}
+
+// NextMend goes on under the definition as it is once it was edited.
+func NextMend(v *api.Run) string {
+	file := v.Info.File
+	if cwd, err := os.Getwd(); err == nil {
+		if rel, err := filepath.Rel(cwd, file); err == nil && filepath.IsLocal(rel) {
+			file = rel
+		}
+	}
+	if file == "" {
+		file = "fixed.yaml"
+	}
+	file = protocol.ShellWord(file)
+	if v.Mend.Step == "" {
+		return fmt.Sprintf("correct %s, then wf run %s", file, file)
+	}
+	after := ""
+	if v.Mend.After {
+		after = " --after"
+	}
+	return fmt.Sprintf("correct %s, then wf fork %s%s --with %s --run", file, protocol.ShellWord(string(v.ID)+":"+v.Mend.Step), after, file)
+}
+
+// nextLimit goes on beyond a limit: that of a run is raised, that of an edge or a role is
+// passed once by whoever resumes.
+func nextLimit(v *api.Run) string {
+	resume := "wf resume " + string(v.ID)
+	for _, limit := range []string{"steps", "duration", "cost_usd", "tokens"} {
+		if strings.HasPrefix(v.Reason, "limits."+limit+" ") {
+			return resume + " --limit " + limit + "=… with a higher limit"
+		}
+	}
+	return resume + " passes the bound once"
+}
+
+func nextAnswer(v *api.Run) string {
+	for _, w := range v.Waiting {
+		answer := fmt.Sprintf("wf answer %s:%s", v.ID, w.Step)
+		fields := fieldFlags(string(w.Form))
+		switch {
+		case w.Kind == protocol.WaitTimer:
+			continue
+		case w.Kind == protocol.WaitSignal:
+			return fmt.Sprintf("wf answer %s --signal %s", v.ID, w.Question)
+		case w.Kind == protocol.WaitApproval: // whether to allow it is for the user to say
+			return fmt.Sprintf(`%s --choice allow, or: wf answer %s:%s "deny WHY"; wf show %s has all of the call`, answer, v.ID, w.Step, v.ID)
+		case len(w.Choices) > 0:
+			pick := max(0, slices.IndexFunc(w.Choices, func(c protocol.Choice) bool { return c.Primary }))
+			answer += " --choice " + protocol.ShellWord(w.Choices[pick].Value)
+		case fields == "":
+			answer += ` "…"`
+		}
+		return strings.TrimSpace(answer + " " + fields)
+	}
+	return "wf resume " + string(v.ID)
+}
+
+// ResumeCommand is the command that goes on with a run that no process drives: a sub-workflow goes on
+// with the run that it is a part of.
+func ResumeCommand(run protocol.RunID, parent *protocol.ParentRun, forked bool) string {
+	if parent != nil && !forked {
+		run = parent.Run
+	}
+	return "wf resume " + string(run)
+}
+
+// WaitsFor says what a run waits for, to follow "waits".
+func WaitsFor(v *api.Run) string {
+	if len(v.Waiting) == 0 {
+		return ""
+	}
+	switch w := v.Waiting[0]; w.Kind {
+	case protocol.WaitTimer:
+		return " for its timer"
+	case protocol.WaitSignal:
+		return " for the signal " + w.Question
+	default:
+		return ": " + w.Step + ` asks "` + OneLine(w.Question, 100) + `"`
+	}
+}
+
+// fieldFlags are the flags of wf answer that fill in a form: those that are required and have
+// no default, or, where there is none such, the first, each with a value that its type takes.
+func fieldFlags(form string) string {
+	fields := protocol.FormFields(form)
+	var flags []string
+	for _, f := range fields {
+		if f.Required && len(f.Default) == 0 {
+			flags = append(flags, "--field "+protocol.ShellWord(f.Name+"="+f.Example()))
+		}
+	}
+	if len(flags) == 0 && len(fields) > 0 {
+		flags = append(flags, "--field "+protocol.ShellWord(fields[0].Name+"="+fields[0].Example()))
+	}
+	return strings.Join(flags, " ")
+}

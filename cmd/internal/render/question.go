@@ -1,0 +1,82 @@
+package render
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"wf/api"
+	"wf/protocol"
+)
+
+func (p *Printer) showQuestion(w api.Waiting) error {
+	ink := p.Out.Paint()
+	switch w.Kind {
+	case protocol.WaitTimer:
+		due := "its time"
+		if w.Due != nil {
+			due = *w.Due
+		}
+		fmt.Fprintf(p.Out, "  %s waits until %s\n", w.Step, due)
+	case protocol.WaitSignal:
+		fmt.Fprintf(p.Out, "  %s waits for the signal %s\n", w.Step, w.Question)
+	default:
+		fmt.Fprintf(p.Out, "  %s asks: %s\n", w.Step, IndentLines(w.Question, "    "))
+	}
+	for _, c := range w.Choices {
+		mark := " "
+		if c.Primary {
+			mark = "*"
+		}
+		fmt.Fprintf(p.Out, "  %s %s  %s\n", mark, ink.Bold(c.Value), c.Label)
+	}
+	return p.showForm(string(w.Form))
+}
+
+// AboutField is what a field takes, in a few words.
+func AboutField(f protocol.FormField) string {
+	var parts []string
+	switch {
+	case len(f.Enum) > 0:
+		parts = append(parts, "one of them")
+	case f.Type == "boolean":
+		parts = append(parts, "yes or no")
+	case f.Type == "array" || f.Type == "object":
+		parts = append(parts, f.Type+", as JSON")
+	default:
+		parts = append(parts, cmp.Or(f.Type, "any value"))
+	}
+	switch {
+	case len(f.Default) > 0:
+		parts = append(parts, "Enter is "+OneLine(protocol.JSONText(f.Default), 40))
+	case f.Required:
+		parts = append(parts, "required")
+	default:
+		parts = append(parts, "may be left empty")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// showForm lists the fields that a question asks for.
+func (p *Printer) showForm(form string) error {
+	ink := p.Out.Paint()
+	var rows [][]string
+	for _, f := range protocol.FormFields(form) {
+		var values []string
+		for _, v := range f.Enum {
+			values = append(values, protocol.JSONText(v))
+		}
+		about := OneLine(strings.Join(values, "|"), 60)
+		if about == "" {
+			about = cmp.Or(f.Type, "any")
+		}
+		switch {
+		case len(f.Default) > 0:
+			about += ", default " + OneLine(protocol.JSONText(f.Default), 40)
+		case f.Required:
+			about += ", required"
+		}
+		rows = append(rows, []string{"    " + ink.Bold(Visible(f.Name)), about, OneLine(f.Description, 100)})
+	}
+	return Table(p.Out, rows)
+}

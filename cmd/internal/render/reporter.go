@@ -1,0 +1,142 @@
+package render
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"sync"
+
+	"wf/api"
+	"wf/protocol"
+)
+
+// A Reporter shows a run while it is driven. Notice is called for one update after the other;
+// Close is called once, before the answer is written.
+type Reporter interface {
+	Notice(api.Update)
+	Close()
+}
+
+// Reporter picks how progress is shown: as JSON lines on stdout, not at all, live on a
+// terminal, in groups in GitHub Actions, else one line per event.
+func (p *Printer) Reporter(b Backdrop) Reporter {
+	b.steers = map[string]bool{}
+	switch {
+	case p.Format == "jsonl":
+		return &jsonLines{p: p}
+	case p.Quiet:
+		return silence{}
+	case p.Err.TTY:
+		return newLive(p.Err, b)
+	case InActions():
+		return &groups{w: p.Err, Backdrop: b, lines: map[string][]string{}}
+	}
+	return &plainLines{w: p.Err, Backdrop: b, verbose: p.Verbose, fold: p.NewFolder()}
+}
+
+// Stream picks how wf watch shows a run, as the answer on stdout: as JSON lines, not at all, as a
+// transcript on a terminal, else one line per event.
+func (p *Printer) Stream(b Backdrop) Reporter {
+	b.steers, b.Guest = map[string]bool{}, true
+	switch {
+	case p.Format == "json", p.Quiet && p.Format != "jsonl":
+		return silence{}
+	case p.Format == "jsonl":
+		return &jsonLines{p: p, live: true}
+	case p.Out.TTY:
+		return &transcript{Backdrop: b, w: p.Out, paint: p.Out.Paint()}
+	}
+	return &plainLines{w: p.Out, Backdrop: b, fold: p.NewFolder()}
+}
+
+// InActions reports whether wf runs in GitHub Actions.
+func InActions() bool { return os.Getenv("GITHUB_ACTIONS") == "true" }
+
+type silence struct{}
+
+func (silence) Notice(api.Update) {}
+func (silence) Close()            {}
+
+// jsonLines streams the events to stdout.
+type jsonLines struct {
+	mu   sync.Mutex
+	p    *Printer
+	live bool // live output too, which is no event: a frame of the replay protocol
+}
+
+func (j *jsonLines) Notice(n api.Update) {
+	if n.Entry == nil {
+		j.delta(n)
+		return
+	}
+	e, err := NewEventJSON(n.Entry, n.Data)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if err == nil {
+		err = WriteLine(j.p.Out, e)
+	}
+	if err != nil {
+		j.p.Progress("error: event %d was not shown: %v", n.Entry.Seq, err)
+	}
+}
+
+func (j *jsonLines) delta(n api.Update) {
+	d, ok := n.Data.(protocol.Delta)
+	if !ok || !j.live {
+		return
+	}
+	f := protocol.Frame{Type: protocol.FrameDelta, AfterSeq: n.After, Step: n.Step, N: n.N, Kind: d.Kind, Text: d.Text}
+	b, err := f.Encode(protocol.JSONFrames)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if err == nil {
+		err = WriteLine(j.p.Out, json.RawMessage(b))
+	}
+	if err != nil {
+		j.p.Progress("error: live output was not shown: %v", err)
+	}
+}
+
+func (j *jsonLines) Close() {}
+
+// plainLines writes one line per event, with its time, and with verbose what commands wrote.
+type plainLines struct {
+	Backdrop
+	mu      sync.Mutex
+	w       *Screen
+	verbose bool
+	fold    *Folder
+}
+
+func (p *plainLines) Notice(n api.Update) {
+	if n.Entry == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	own, lines, behind := p.fold.take(n.Entry, n.Data, p.exit)
+	if own {
+		if text := p.tell(n.Data); text != "" {
+			lines = append(lines, eventLine(n.Entry, text))
+			if p.verbose {
+				lines = append(lines, p.wrote(n.Run, n.Step, n.Data)...)
+			}
+		}
+	}
+	for _, l := range append(lines, behind...) {
+		fmt.Fprintln(p.w, l)
+	}
+}
+
+func (p *plainLines) Close() {}
+
+// eventLine is an event on a line of its own: time in UTC, step, what happened.
+func eventLine(e *protocol.Entry, text string) string { return stamped(e, e.StepName(), text) }
+
+// stamped is a line of the time of an event.
+func stamped(e *protocol.Entry, step, text string) string {
+	if step != "" {
+		step += "  "
+	}
+	return e.Time().Format("2006-01-02T15:04:05.000Z") + "  " + step + text
+}

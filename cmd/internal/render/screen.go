@@ -1,0 +1,122 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"unicode/utf8"
+
+	"golang.org/x/term"
+
+	"wf/cmd/internal/plain"
+	"wf/protocol/lazy"
+)
+
+// A Screen is an output stream with what is known about it. What is written to it is a text: nothing of
+// it acts on a terminal, from whatever source and in whatever way it came, but the colours of a paint where
+// the stream has colours. All else that would act is written out, as in JSON. Bytes that are no text go
+// to Writer.
+type Screen struct {
+	io.Writer
+	TTY   bool
+	Color bool
+	Width int // columns; 0 is unknown
+
+	mu   sync.Mutex
+	held []byte // the beginning of a letter, at the end of what was written
+}
+
+// NewScreen is the screen of a stream of the process; colours are off.
+func NewScreen(f *os.File) *Screen {
+	s := &Screen{Writer: f, TTY: term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"}
+	if s.TTY {
+		if w, _, err := term.GetSize(int(f.Fd())); err == nil {
+			s.Width = w
+		}
+	}
+	return s
+}
+
+// size is how many columns and rows a terminal has now.
+func (s *Screen) size() (width, height int) {
+	width, height = s.Width, 24
+	if f, ok := s.Writer.(*os.File); ok {
+		if w, h, err := term.GetSize(int(f.Fd())); err == nil {
+			width, height = w, h
+		}
+	}
+	if width <= 0 {
+		width = 80
+	}
+	return width, height
+}
+
+// Write shows a text.
+func (s *Screen) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, err := s.Writer.Write(s.shown(nil, p)); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// redraw goes back over so many lines, wipes them, and shows a text there.
+func (s *Screen) redraw(lines int, text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var b []byte
+	if lines > 0 {
+		b = fmt.Appendf(b, "\x1b[%dA\r\x1b[J", lines)
+	}
+	_, _ = s.Writer.Write(s.shown(b, []byte(text))) // progress: what is lost is drawn again
+}
+
+// ownColor is what a paint, and a diagnostic, begin and end with.
+var ownColor = lazy.Regexp(`^\x1b\[(?:0|1|2|3[0-9]|4|1;3[0-9])m`)
+
+// shown appends a text to dst as it is shown. What may go on in the next one is held.
+func (s *Screen) shown(dst, p []byte) []byte {
+	if len(s.held) > 0 {
+		p = append(s.held, p...)
+		s.held = nil
+	}
+	if n := unfinished(p); n > 0 {
+		s.held = append([]byte(nil), p[len(p)-n:]...)
+		p = p[:len(p)-n]
+	}
+	for s.Color {
+		at := indexColor(p)
+		if at < 0 {
+			break
+		}
+		end := at + len(ownColor().Find(p[at:]))
+		dst = append(plain.AppendVisible(dst, p[:at]), p[at:end]...)
+		p = p[end:]
+	}
+	return plain.AppendVisible(dst, p)
+}
+
+// indexColor is where the first colour of wf's own begins, −1 for none.
+func indexColor(p []byte) int {
+	for i := range p {
+		if p[i] == 0x1b && ownColor().Match(p[i:]) {
+			return i
+		}
+	}
+	return -1
+}
+
+// unfinished is how many bytes at the end are the beginning of a letter.
+func unfinished(p []byte) int {
+	for n := 1; n < utf8.UTFMax && n <= len(p); n++ {
+		if c := p[len(p)-n]; utf8.RuneStart(c) {
+			if c >= utf8.RuneSelf && !utf8.FullRune(p[len(p)-n:]) {
+				return n
+			}
+			return 0
+		}
+	}
+	return 0
+}
