@@ -1,8 +1,6 @@
 package render
 
-import (
-	"wf/protocol"
-)
+import "wf/protocol"
 
 // Logged are the lines of an event in wf log, with wrote also what a command wrote; none for an item
 // that is folded.
