@@ -2,8 +2,8 @@
 // which agent has which run.
 //
 //	submitter ──Submit──► Queue ──Lease──► agent          a job is an id and a workflow
-//	agent ──Announce──► Registry ──List, Watch──► page    an agent lives as long as it is heard
-//	agent ──Swap──► Pointers ──Get, Watch──► forwarding   run → agent, by compare-and-swap
+//	agent ──Announce──► Registry ──List──► page           an agent lives as long as it is heard
+//	agent ──Swap──► Pointers ──Get──► forwarding          run → agent, by compare-and-swap
 //
 // # Words
 //

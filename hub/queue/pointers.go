@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	"iter"
 
 	"wf/protocol"
 )
@@ -30,7 +29,4 @@ type Pointers interface {
 	// the error wraps ErrSwapped. A pointer that got another agent or epoch is durable then; a
 	// new one without an epoch, and how far a run is, soon: its agent says it again.
 	Swap(ctx context.Context, p Pointer) (Pointer, error)
-	// Watch yields the pointer as soon as there is one, and every newer one; those that come
-	// faster than they are taken are left out, but not the last.
-	Watch(ctx context.Context, run protocol.RunID) iter.Seq2[Pointer, error]
 }

@@ -74,23 +74,16 @@ type Entry struct {
 	Why      string         `json:"why,omitempty"` // code of what ended the last lease
 }
 
-// A Worker is who wants a job.
-type Worker struct {
-	Agent string
-	// Fits reports whether the worker can start the job now. It is asked again when anything is
-	// submitted; it must not call the queue. nil takes every job.
-	Fits func(Job) bool
-}
-
 // Queue hands out jobs in the order in which they were submitted. All methods are safe for
 // concurrent use, and what they return is durable.
 type Queue interface {
 	// Submit puts a job behind the others. A job whose id is known is left as it is, whatever
 	// its workflow; fresh is then false. A job that fails Check is refused.
 	Submit(ctx context.Context, j Job) (e Entry, fresh bool, err error)
-	// Lease waits for the oldest queued job that fits and gives it to the worker for ttl. What
-	// does not fit keeps its place, and its attempts.
-	Lease(ctx context.Context, w Worker, ttl time.Duration) (Lease, error)
+	// Lease waits for the oldest queued job that fits and gives it to the agent for ttl. What does not
+	// fit keeps its place, and its attempts. fits reports whether the agent can start the job now; it is
+	// asked again when anything is submitted, and must not call the queue. nil takes every job.
+	Lease(ctx context.Context, agent string, fits func(Job) bool, ttl time.Duration) (Lease, error)
 	// Settle ends a job without a lease: it is found out that run is what became of it. A
 	// lease of it is lost, unless it is agent's. An unknown job is taken as submitted and done.
 	Settle(ctx context.Context, j Job, agent string, run protocol.RunID) error

@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	"iter"
 	"time"
 )
 
@@ -28,7 +27,4 @@ type Registry interface {
 	Withdraw(ctx context.Context, id string) error
 	// List gives the agents by name, then id.
 	List(ctx context.Context) ([]Agent, error)
-	// Watch yields the list now, and again after it changed in more than Seen, also when an
-	// agent lapsed. Changes that come faster than they are taken are yielded as one.
-	Watch(ctx context.Context) iter.Seq2[[]Agent, error]
 }

@@ -105,14 +105,10 @@ func TestTheRunsOfAllAgentsAreOneList(t *testing.T) {
 			t.Errorf("%s: %d %s", what, status, bad.Code)
 		}
 	}
-	for agents, err := range h.hub.Registry.Watch(t.Context()) { // all of them were heard
-		if err != nil {
-			t.Fatal(err)
-		}
-		if agents[0].ID == "a" && agents[0].Runs == 3 {
-			break
-		}
-	}
+	h.until(func() bool { // all of them were heard
+		list := must(h.kept.List(t.Context()))(t)
+		return list[0].ID == "a" && list[0].Runs == 3
+	})
 	a.leave()
 	h.await(1)
 	var rest list

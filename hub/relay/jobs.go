@@ -148,7 +148,7 @@ func (l *link) dispatch() {
 		l.mu.Lock()
 		l.restartLease = cancel
 		l.mu.Unlock()
-		lease, err := h.Queue.Lease(ctx, queue.Worker{Agent: l.id, Fits: l.fits}, h.Lease)
+		lease, err := h.Queue.Lease(ctx, l.id, l.fits, h.Lease)
 		cancel()
 		switch {
 		case err == nil:

@@ -58,6 +58,7 @@ type house struct {
 	dir    string // of its disk
 	addr   string
 	store  *embedded.Store
+	kept   *kept
 	server *http.Server
 	api    *client.API
 	wrap   func(http.Handler) http.Handler
@@ -76,7 +77,8 @@ func newHouse(t testing.TB) *house {
 func (h *house) open() {
 	h.Helper()
 	h.store = must(embedded.Open(filepath.Join(h.dir, "hub.db"), embedded.Options{}))(h)
-	h.hub = &relay.Hub{Queue: h.store.Queue, Registry: h.store.Registry, Pointers: h.store.Pointers, Name: "hub", Version: "1", Log: logger(h),
+	h.kept = &kept{Registry: h.store.Registry, Pointers: h.store.Pointers, changed: make(chan struct{})}
+	h.hub = &relay.Hub{Queue: h.store.Queue, Registry: h.kept, Pointers: h.kept, Name: "hub", Version: "1", Log: logger(h),
 		TTL: time.Minute, Asking: time.Minute, Holding: time.Minute, Settling: h.settling} // nothing of it passes by itself
 	l, err := net.Listen("tcp", h.addr)
 	for deadline := time.Now().Add(10 * time.Second); errors.Is(err, syscall.EADDRINUSE) && time.Now().Before(deadline); {
@@ -108,36 +110,79 @@ func (h *house) shut() {
 	h.server = nil
 }
 
-// agents waits until so many agents are connected.
+// kept is the registry and the pointers of a hub, and says when it changed them.
+type kept struct {
+	queue.Registry
+	queue.Pointers
+
+	mu      sync.Mutex
+	changed chan struct{} // closed at the next change
+}
+
+func (k *kept) change() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	close(k.changed)
+	k.changed = make(chan struct{})
+}
+
+func (k *kept) Announce(ctx context.Context, a queue.Agent, ttl time.Duration) error {
+	defer k.change()
+	return k.Registry.Announce(ctx, a, ttl)
+}
+
+func (k *kept) Withdraw(ctx context.Context, id string) error {
+	defer k.change()
+	return k.Registry.Withdraw(ctx, id)
+}
+
+func (k *kept) Swap(ctx context.Context, p queue.Pointer) (queue.Pointer, error) {
+	defer k.change()
+	return k.Pointers.Swap(ctx, p)
+}
+
+// until waits until a change of the registry or a pointer has made ok true.
+func (h *house) until(ok func() bool) {
+	h.Helper()
+	for {
+		h.kept.mu.Lock()
+		changed := h.kept.changed
+		h.kept.mu.Unlock()
+		if ok() {
+			return
+		}
+		select {
+		case <-changed:
+		case <-h.Context().Done():
+			h.Fatal(h.Context().Err())
+		}
+	}
+}
+
+// await waits until so many agents are connected.
 func (h *house) await(n int) {
 	h.Helper()
-	for list, err := range h.hub.Registry.Watch(h.Context()) {
-		if err != nil {
-			h.Fatal(err)
-		}
+	h.until(func() bool {
 		live := 0
-		for _, a := range list {
+		for _, a := range must(h.kept.List(h.Context()))(h) {
 			if a.Live {
 				live++
 			}
 		}
-		if live == n {
-			return
-		}
-	}
+		return live == n
+	})
 }
 
 // pointed waits until the pointer of a run is as wanted.
 func (h *house) pointed(run protocol.RunID, ok func(queue.Pointer) bool) {
 	h.Helper()
-	for p, err := range h.hub.Pointers.Watch(h.Context(), run) {
-		if err != nil {
+	h.until(func() bool {
+		p, err := h.kept.Get(h.Context(), run)
+		if err != nil && !errors.Is(err, protocol.ErrUnknownRun) {
 			h.Fatal(err)
 		}
-		if ok(p) {
-			return
-		}
-	}
+		return err == nil && ok(p)
+	})
 }
 
 // get reads a path of the hub as JSON.

@@ -58,7 +58,7 @@ func TestEpochsGrowWithoutTheDisk(t *testing.T) {
 			if _, _, err := s.Queue.Submit(t.Context(), queue.Job{ID: id, Workflow: "w"}); err != nil {
 				t.Fatal(err)
 			}
-			l, err := s.Queue.Lease(t.Context(), queue.Worker{Agent: "x"}, time.Minute)
+			l, err := s.Queue.Lease(t.Context(), "x", nil, time.Minute)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -86,7 +86,7 @@ func TestOldThingsAreForgotten(t *testing.T) {
 		if err := s.Queue.Settle(t.Context(), queue.Job{ID: "done", Workflow: "w"}, "x", "R"); err != nil {
 			t.Fatal(err)
 		}
-		l, err := s.Queue.Lease(t.Context(), queue.Worker{Agent: "x"}, time.Minute)
+		l, err := s.Queue.Lease(t.Context(), "x", nil, time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"iter"
 	"sync"
 	"time"
 
@@ -22,8 +21,7 @@ type Pointers struct {
 	mu     sync.Mutex
 	byRun  map[protocol.RunID]queue.Pointer
 	behind map[protocol.RunID]bool // newer in memory than in the file
-	news   map[protocol.RunID]chan struct{}
-	timer  *time.Timer // of the next flush; nil where nothing is behind
+	timer  *time.Timer             // of the next flush; nil where nothing is behind
 	closed bool
 }
 
@@ -32,8 +30,7 @@ type Pointers struct {
 const flushAfter = time.Second
 
 func newPointers(db *bbolt.DB) *Pointers {
-	return &Pointers{db: db, byRun: map[protocol.RunID]queue.Pointer{}, behind: map[protocol.RunID]bool{},
-		news: map[protocol.RunID]chan struct{}{}}
+	return &Pointers{db: db, byRun: map[protocol.RunID]queue.Pointer{}, behind: map[protocol.RunID]bool{}}
 }
 
 func (p *Pointers) load(tx *bbolt.Tx) error {
@@ -79,10 +76,6 @@ func (p *Pointers) Swap(ctx context.Context, x queue.Pointer) (queue.Pointer, er
 		return old, fmt.Errorf("pointer of run %s: %w", x.Run, err)
 	}
 	p.byRun[x.Run] = x
-	if c := p.news[x.Run]; c != nil {
-		close(c)
-		delete(p.news, x.Run)
-	}
 	return x, nil
 }
 
@@ -126,37 +119,6 @@ func (p *Pointers) write(also ...queue.Pointer) error {
 	return err
 }
 
-// Watch yields a pointer, and each newer one.
-func (p *Pointers) Watch(ctx context.Context, run protocol.RunID) iter.Seq2[queue.Pointer, error] {
-	return func(yield func(queue.Pointer, error) bool) {
-		var seen uint64
-		for {
-			p.mu.Lock()
-			err := p.ready(ctx)
-			x := p.byRun[run]
-			if p.news[run] == nil {
-				p.news[run] = make(chan struct{})
-			}
-			news := p.news[run]
-			p.mu.Unlock()
-			switch {
-			case err != nil:
-				yield(queue.Pointer{}, err)
-				return
-			case x.Revision > seen:
-				if !yield(x, nil) {
-					return
-				}
-				seen = x.Revision
-			}
-			if !wait(ctx, news, -1) {
-				yield(queue.Pointer{}, ctx.Err())
-				return
-			}
-		}
-	}
-}
-
 func (p *Pointers) ready(ctx context.Context) error {
 	if p.closed {
 		return queue.ErrClosed
@@ -171,10 +133,6 @@ func (p *Pointers) close() error {
 		return nil
 	}
 	p.closed = true
-	for _, c := range p.news {
-		close(c)
-	}
-	clear(p.news)
 	if p.timer != nil {
 		p.timer.Stop()
 	}

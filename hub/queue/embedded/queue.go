@@ -95,9 +95,9 @@ func (q *Queue) Submit(ctx context.Context, want queue.Job) (queue.Entry, bool, 
 }
 
 // Lease waits for the oldest queued job that fits.
-func (q *Queue) Lease(ctx context.Context, w queue.Worker, ttl time.Duration) (queue.Lease, error) {
+func (q *Queue) Lease(ctx context.Context, agent string, fits func(queue.Job) bool, ttl time.Duration) (queue.Lease, error) {
 	for {
-		l, news, err := q.tryLease(ctx, w, ttl)
+		l, news, err := q.tryLease(ctx, agent, fits, ttl)
 		if l != nil || err != nil {
 			return l, err
 		}
@@ -110,7 +110,7 @@ func (q *Queue) Lease(ctx context.Context, w queue.Worker, ttl time.Duration) (q
 }
 
 // tryLease leases a job, or gives the channel that is closed when there may be one.
-func (q *Queue) tryLease(ctx context.Context, w queue.Worker, ttl time.Duration) (queue.Lease, <-chan struct{}, error) {
+func (q *Queue) tryLease(ctx context.Context, agent string, fits func(queue.Job) bool, ttl time.Duration) (queue.Lease, <-chan struct{}, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if err := q.ready(ctx); err != nil {
@@ -118,11 +118,11 @@ func (q *Queue) tryLease(ctx context.Context, w queue.Worker, ttl time.Duration)
 	}
 	now := q.now()
 	for i, j := range q.line {
-		if j.State != queue.Queued || j.Until.After(now) || w.Fits != nil && !w.Fits(j.Job) {
+		if j.State != queue.Queued || j.Until.After(now) || fits != nil && !fits(j.Job) {
 			continue
 		}
 		next := *j
-		next.State, next.Since, next.Agent, next.Attempts = queue.Leased, now, w.Agent, j.Attempts+1
+		next.State, next.Since, next.Agent, next.Attempts = queue.Leased, now, agent, j.Attempts+1
 		// Larger than any epoch of an earlier file, as long as the clock does not go back by
 		// more than the hub was away.
 		next.Epoch = max(q.epoch+1, uint64(now.UnixMilli()))

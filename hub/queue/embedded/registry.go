@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"iter"
 	"slices"
 	"sync"
 	"time"
@@ -26,7 +25,6 @@ type Registry struct {
 
 	mu     sync.Mutex
 	agents map[string]*agent
-	news   chan struct{}
 	closed bool
 }
 
@@ -37,7 +35,7 @@ type agent struct {
 }
 
 func newRegistry(db *bbolt.DB, o Options) *Registry {
-	return &Registry{db: db, now: o.Now, keep: o.Keep, agents: map[string]*agent{}, news: make(chan struct{})}
+	return &Registry{db: db, now: o.Now, keep: o.Keep, agents: map[string]*agent{}}
 }
 
 // load reads who was there; nobody lives until it is heard of again.
@@ -68,20 +66,16 @@ func (r *Registry) Announce(ctx context.Context, said queue.Agent, ttl time.Dura
 	if old != nil && old.Live {
 		a.Since = old.Since
 	}
-	news := old == nil || !same(old.Agent, a.Agent)
-	if a.written = now; !news && now.Sub(old.written) < seenEvery {
+	if a.written = now; old != nil && same(old.Agent, a.Agent) && now.Sub(old.written) < seenEvery {
 		a.written = old.written
 	} else if err := r.write(a); err != nil {
 		return fmt.Errorf("announce agent %s: %w", a.ID, err)
 	}
 	r.agents[a.ID] = a
-	if news {
-		r.changed()
-	}
 	return nil
 }
 
-// same compares what a watcher is told of.
+// same reports whether the file need not be written for what was said: Seen may lag behind.
 func same(a, b queue.Agent) bool {
 	return a.Name == b.Name && a.Version == b.Version && slices.Equal(a.Caps, b.Caps) && a.Runs == b.Runs && a.Live == b.Live
 }
@@ -103,7 +97,6 @@ func (r *Registry) Withdraw(ctx context.Context, id string) error {
 		return fmt.Errorf("withdraw agent %s: %w", id, err)
 	}
 	r.agents[id] = &a
-	r.changed()
 	return nil
 }
 
@@ -114,10 +107,6 @@ func (r *Registry) List(ctx context.Context) ([]queue.Agent, error) {
 	if err := r.ready(ctx); err != nil {
 		return nil, err
 	}
-	return r.list(), nil
-}
-
-func (r *Registry) list() []queue.Agent {
 	out := make([]queue.Agent, 0, len(r.agents))
 	for _, a := range r.agents {
 		out = append(out, a.Agent)
@@ -125,62 +114,7 @@ func (r *Registry) list() []queue.Agent {
 	slices.SortFunc(out, func(a, b queue.Agent) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
 	})
-	return out
-}
-
-// Watch yields the list, and again after each change.
-func (r *Registry) Watch(ctx context.Context) iter.Seq2[[]queue.Agent, error] {
-	return func(yield func([]queue.Agent, error) bool) {
-		var last []queue.Agent
-		for first := true; ; first = false {
-			r.mu.Lock()
-			err := r.ready(ctx)
-			list, news, next := r.list(), r.news, r.next()
-			r.mu.Unlock()
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			if first || !slices.EqualFunc(last, list, func(a, b queue.Agent) bool { return a.ID == b.ID && same(a, b) }) {
-				if !yield(list, nil) {
-					return
-				}
-				last = list
-			}
-			if !wait(ctx, news, next) {
-				yield(nil, ctx.Err())
-				return
-			}
-		}
-	}
-}
-
-// wait returns at news or after d, if d is not negative; false says that ctx ended.
-func wait(ctx context.Context, news <-chan struct{}, d time.Duration) bool {
-	var after <-chan time.Time
-	if d >= 0 {
-		t := time.NewTimer(d)
-		defer t.Stop()
-		after = t.C
-	}
-	select {
-	case <-ctx.Done():
-		return false
-	case <-news:
-	case <-after:
-	}
-	return true
-}
-
-// next is how long it takes until the next agent lapses, negative for never.
-func (r *Registry) next() time.Duration {
-	d, now := time.Duration(-1), r.now()
-	for _, a := range r.agents {
-		if left := a.until.Sub(now); a.Live && (d < 0 || left < d) {
-			d = max(0, left)
-		}
-	}
-	return d
+	return out, nil
 }
 
 // ready lets agents lapse, and forgets those that are gone for long.
@@ -225,16 +159,8 @@ func (r *Registry) write(a *agent) error {
 	})
 }
 
-func (r *Registry) changed() {
-	close(r.news)
-	r.news = make(chan struct{})
-}
-
 func (r *Registry) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.closed {
-		r.closed = true
-		r.changed()
-	}
+	r.closed = true
 }

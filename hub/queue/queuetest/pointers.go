@@ -1,7 +1,6 @@
 package queuetest
 
 import (
-	"context"
 	"errors"
 	"sync"
 
@@ -56,39 +55,6 @@ var pointerCases = map[string]func(*world){
 		if won != 1 || lost != claims-1 {
 			w.Errorf("%d won, %d lost", won, lost)
 		}
-	},
-	"Watch yields the newest pointer": func(w *world) {
-		ctx, cancel := context.WithCancel(w.Context())
-		defer cancel()
-		go func() {
-			p := queue.Pointer{Run: "R1", Agent: "a"}
-			for range 50 {
-				p.Seq++
-				var err error
-				if p, err = w.Pointers.Swap(ctx, p); err != nil {
-					w.Error(err)
-				}
-			}
-		}()
-		last := queue.Pointer{}
-		for p, err := range w.Pointers.Watch(ctx, "R1") {
-			w.ok(err)
-			if p.Revision <= last.Revision || p.Seq <= last.Seq {
-				w.Fatalf("%+v follows %+v", p, last)
-			}
-			if last = p; p.Seq == 50 {
-				break
-			}
-		}
-	},
-	"Watch ends with its context": func(w *world) {
-		ctx, cancel := context.WithCancel(w.Context())
-		cancel()
-		var last error
-		for _, err := range w.Pointers.Watch(ctx, "R1") {
-			last = err
-		}
-		w.wants(last, context.Canceled)
 	},
 	"a restart knows who has a run": func(w *world) {
 		p, err := w.Pointers.Swap(w.Context(), queue.Pointer{Run: "R1", Agent: "a", Epoch: 3})

@@ -47,7 +47,7 @@ var queueCases = map[string]func(*world){
 	},
 	"what does not fit keeps its place and its attempts": func(w *world) {
 		w.submit("a", "b")
-		l, err := w.Queue.Lease(w.Context(), queue.Worker{Agent: "x", Fits: func(j queue.Job) bool { return j.ID == "b" }}, w.TTL)
+		l, err := w.Queue.Lease(w.Context(), "x", func(j queue.Job) bool { return j.ID == "b" }, w.TTL)
 		w.ok(err)
 		if l.Entry().ID != "b" || w.find("a").Attempts != 0 {
 			w.Errorf("leased %s with a tried %d times", l.Entry().ID, w.find("a").Attempts)
@@ -61,12 +61,12 @@ var queueCases = map[string]func(*world){
 		got := make(chan queue.Lease, 1)
 		asked := make(chan struct{}, 10)
 		go func() {
-			l, err := w.Queue.Lease(w.Context(), queue.Worker{Agent: "x", Fits: func(queue.Job) bool {
+			l, err := w.Queue.Lease(w.Context(), "x", func(queue.Job) bool {
 				mu.Lock()
 				defer mu.Unlock()
 				asked <- struct{}{}
 				return can
-			}}, w.TTL)
+			}, w.TTL)
 			if err == nil {
 				got <- l
 			}
@@ -247,7 +247,7 @@ var queueCases = map[string]func(*world){
 		for i := range workers {
 			all.Go(func() {
 				for {
-					l, err := w.Queue.Lease(ctx, queue.Worker{Agent: fmt.Sprint("agent", i)}, w.TTL)
+					l, err := w.Queue.Lease(ctx, fmt.Sprint("agent", i), nil, w.TTL)
 					if err != nil {
 						return
 					}
@@ -276,7 +276,7 @@ var queueCases = map[string]func(*world){
 		ended := make(chan error, 1)
 		q := w.Queue
 		go func() {
-			_, err := q.Lease(w.Context(), queue.Worker{Agent: "x"}, w.TTL)
+			_, err := q.Lease(w.Context(), "x", nil, w.TTL)
 			ended <- err
 		}()
 		w.close()
