@@ -39,7 +39,7 @@ type Guard struct {
 	recheck time.Duration // see lasting; 0 is recheckEvery
 }
 
-// LoginPath is where a browser exchanges its code for a session: POST {"code":"…"}.
+// LoginPath is where a browser exchanges its code for a login: POST {"code":"…"}.
 const LoginPath = "/v1/login"
 
 // TokenProtocol begins the WebSocket subprotocol that carries a token, where no header can be
@@ -167,8 +167,8 @@ func (g *Guard) inQuery(u *url.URL) error {
 				continue
 			}
 			_, token := g.Keys.byToken(v)
-			_, _, session := g.Keys.bySession(v)
-			if token || session {
+			_, _, login := g.Keys.byLogin(v)
+			if token || login {
 				return bad(name)
 			}
 		}
@@ -229,7 +229,7 @@ func safe(method string) bool { return method == http.MethodGet || method == htt
 
 func upgrades(r *http.Request) bool { return strings.EqualFold(r.Header.Get("Upgrade"), "websocket") }
 
-// loginJSON is wf.login/v1: a session. Its token is sent as those of programs are.
+// loginJSON is wf.login/v1: a login. Its token is sent as those of programs are.
 type loginJSON struct {
 	Schema  string  `json:"schema"`
 	Token   string  `json:"token"`
@@ -237,7 +237,7 @@ type loginJSON struct {
 	Scopes  []Scope `json:"scopes"`
 }
 
-// login exchanges a code for a session.
+// login exchanges a code for a login.
 func (g *Guard) login(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)

@@ -21,7 +21,7 @@ const (
 	// of what an agent wants to do.
 	Answer Scope = "answer"
 	Admin  Scope = "admin" // let others in; start runs under any model, local scripts included
-	Agent  Scope = "agent" // connect to a hub as an agent, and nothing else; no owner has it
+	Worker Scope = "agent" // connect to a hub as a worker, and nothing else; no owner has it
 )
 
 // AllScopes are the scopes of an owner, who has Answer by Run.
@@ -31,13 +31,13 @@ var AllScopes = []Scope{Read, Run, Admin}
 type Identity struct {
 	Name   string // who it is, as runs record it: a user, what a token is called, "key 3f2a…"; never a secret
 	Scopes []Scope
-	// Agent is the only agent id that the credentials may register at a hub; "" binds them to none.
-	Agent string
+	// Worker is the only worker id that the credentials may register at a hub; "" binds them to none.
+	Worker string
 }
 
 // same reports whether two identities allow the same.
 func (i Identity) same(other Identity) bool {
-	return i.Agent == other.Agent && slices.Equal(i.Scopes, other.Scopes)
+	return i.Worker == other.Worker && slices.Equal(i.Scopes, other.Scopes)
 }
 
 // Allows reports whether the identity has a scope.
@@ -83,7 +83,7 @@ func Need(ctx context.Context, s Scope) error {
 }
 
 // As serves every request as one identity: for a connection whose other end was let in
-// already, such as that from an agent to its hub.
+// already, such as that from a worker to its hub.
 func As(id Identity, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		next.ServeHTTP(w, r.WithContext(With(r.Context(), id)))

@@ -17,7 +17,7 @@ type payload struct {
 	by   guard.Identity
 }
 
-// payloads are the bodies of the jobs that wait, and what agents refused jobs with. Both are
+// payloads are the bodies of the jobs that wait, and what workers refused jobs with. Both are
 // bounded: a body that does not fit stays in the outbox of whoever submits it.
 type payloads struct {
 	mu       sync.Mutex
@@ -78,7 +78,7 @@ func (p *payloads) ids() []string {
 	return out
 }
 
-// refuse remembers with what an agent refused a job.
+// refuse remembers with what a worker refused a job.
 func (p *payloads) refuse(id string, a *answer) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -75,11 +75,11 @@ func (s *Server) Follow(ctx context.Context, r protocol.Request, sink Sink) erro
 	failed := func() error { return nil }
 	var ready <-chan struct{}
 	if r.Live {
-		l, err := s.news.listen(ctx, c.run)
+		l, err := s.notifier.subscribe(ctx, c.run)
 		if err != nil {
 			return err
 		}
-		defer s.news.leave(l)
+		defer s.notifier.unsubscribe(l)
 		moved, failed = l.ch, l.failed
 		if s.Deltas != nil {
 			c.ring = newRing()

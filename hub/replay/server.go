@@ -21,12 +21,12 @@ type Server struct {
 	Sockets       int           // open at once, streams over HTTP included; default protocol.MaxSockets
 	Subscriptions int           // of one socket; default protocol.MaxSubscriptions
 
-	once  sync.Once
-	news  news
-	cache cache
-	shelf shelf
-	ctx   context.Context
-	stop  context.CancelCauseFunc
+	once     sync.Once
+	notifier notifier
+	cache    cache
+	shelf    shelf
+	ctx      context.Context
+	stop     context.CancelCauseFunc
 
 	mu     sync.Mutex
 	open   int
@@ -37,7 +37,7 @@ type Server struct {
 func (s *Server) init() {
 	s.once.Do(func() {
 		s.ctx, s.stop = context.WithCancelCause(context.Background())
-		s.news.feed = s.Feed
+		s.notifier.feed = s.Feed
 		s.cache.max = cacheBytes
 	})
 }
@@ -72,7 +72,7 @@ func (s *Server) Close() error {
 	s.mu.Unlock()
 	s.stop(protocol.ErrShuttingDown)
 	s.idle.Wait()
-	s.news.gone.Wait()
+	s.notifier.gone.Wait()
 	return nil
 }
 

@@ -68,7 +68,7 @@ var statuses = map[string]int{
 	protocol.ErrModel.Code:     http.StatusServiceUnavailable,
 	protocol.ErrDiskFull.Code:  http.StatusInsufficientStorage,
 
-	protocol.ErrAgentAway.Code:    http.StatusServiceUnavailable,
+	protocol.ErrWorkerAway.Code:   http.StatusServiceUnavailable,
 	protocol.ErrShuttingDown.Code: http.StatusServiceUnavailable,
 }
 

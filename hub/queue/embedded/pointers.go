@@ -14,7 +14,7 @@ import (
 )
 
 // Pointers is a queue.Pointers. What a lease decided, and a run that changed hands, is in the
-// file when Swap returns; what agents say of their own runs within flushAfter, together.
+// file when Swap returns; what workers say of their own runs within flushAfter, together.
 type Pointers struct {
 	db *bbolt.DB
 
@@ -25,7 +25,7 @@ type Pointers struct {
 	closed bool
 }
 
-// flushAfter is for how long the file may be behind. What is lost by a crash meanwhile agents
+// flushAfter is for how long the file may be behind. What is lost by a crash meanwhile workers
 // say again.
 const flushAfter = time.Second
 
@@ -70,7 +70,7 @@ func (p *Pointers) Swap(ctx context.Context, x queue.Pointer) (queue.Pointer, er
 		return old, fmt.Errorf("run %s: revision %d, have %d: %w", x.Run, old.Revision, x.Revision, queue.ErrSwapped)
 	}
 	x.Revision++
-	if old.Epoch == x.Epoch && (old.Agent == x.Agent || old.Revision == 0) {
+	if old.Epoch == x.Epoch && (old.Worker == x.Worker || old.Revision == 0) {
 		p.fallBehind(x.Run)
 	} else if err := p.write(x); err != nil {
 		return old, fmt.Errorf("pointer of run %s: %w", x.Run, err)

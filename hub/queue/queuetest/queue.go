@@ -33,7 +33,7 @@ var queueCases = map[string]func(*world){
 		w.ok(w.leaseOf("x", "a").Done(w.Context(), "RUN1"))
 		e, fresh, err := w.Queue.Submit(w.Context(), queue.Job{ID: "a", Workflow: "w"})
 		w.ok(err)
-		if fresh || e.State != queue.Done || e.Run != "RUN1" || e.Agent != "x" {
+		if fresh || e.State != queue.Done || e.Run != "RUN1" || e.Worker != "x" {
 			w.Errorf("have %+v, fresh %v; want it done by x as RUN1", e, fresh)
 		}
 		w.empty()
@@ -86,7 +86,7 @@ var queueCases = map[string]func(*world){
 		first := w.leaseOf("x", "a")
 		<-first.Lost()
 		second := w.leaseOf("y", "a")
-		if e := second.Entry(); e.Attempts != 2 || e.Epoch <= first.Entry().Epoch || e.Agent != "y" {
+		if e := second.Entry(); e.Attempts != 2 || e.Epoch <= first.Entry().Epoch || e.Worker != "y" {
 			w.Errorf("have %+v after epoch %d", e, first.Entry().Epoch)
 		}
 		w.wants(first.Done(w.Context(), "R"), queue.ErrLeaseLost)
@@ -209,7 +209,7 @@ var queueCases = map[string]func(*world){
 		w.wants(l.Done(w.Context(), "R"), queue.ErrLeaseLost)
 		w.ok(w.Queue.Settle(w.Context(), queue.Job{ID: "new", Workflow: "w"}, "x", "RUN2"))
 		for id, run := range map[string]string{"a": "RUN1", "new": "RUN2"} {
-			if e := w.find(id); e.State != queue.Done || string(e.Run) != run || e.Agent != "x" {
+			if e := w.find(id); e.State != queue.Done || string(e.Run) != run || e.Worker != "x" {
 				w.Errorf("have %+v, want %s by x", e, run)
 			}
 		}

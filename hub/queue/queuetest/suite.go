@@ -26,7 +26,7 @@ type Setup struct {
 	Open func(t *testing.T, dir string) Backend
 	// Volatile: nothing is left after Close.
 	Volatile bool
-	// TTL is what leases and agents live for; default 10 s of virtual time.
+	// TTL is what leases and workers live for; default 10 s of virtual time.
 	TTL time.Duration
 }
 
@@ -104,18 +104,18 @@ func (w *world) submit(ids ...string) {
 	}
 }
 
-// lease leases the next job for an agent.
-func (w *world) lease(agent string) queue.Lease {
+// lease leases the next job for a worker.
+func (w *world) lease(worker string) queue.Lease {
 	w.Helper()
-	l, err := w.Queue.Lease(w.Context(), agent, nil, w.TTL)
+	l, err := w.Queue.Lease(w.Context(), worker, nil, w.TTL)
 	w.ok(err)
 	return l
 }
 
 // leaseOf leases the next job and checks which it is.
-func (w *world) leaseOf(agent, id string) queue.Lease {
+func (w *world) leaseOf(worker, id string) queue.Lease {
 	w.Helper()
-	l := w.lease(agent)
+	l := w.lease(worker)
 	if l.Entry().ID != id {
 		w.Fatalf("leased %s, want %s", l.Entry().ID, id)
 	}

@@ -10,7 +10,7 @@ import (
 
 // news tells cursors that the head of their run moved. One goroutine waits for changes of the
 // store for all of them, while there is anyone to be told.
-type news struct {
+type notifier struct {
 	feed protocol.Feed
 
 	mu     sync.Mutex
@@ -22,12 +22,12 @@ type news struct {
 // topic is a run that is listened to.
 type topic struct {
 	tip  protocol.Link
-	subs map[*listener]bool
+	subs map[*subscriber]bool
 }
 
 // listener is one cursor that waits. Its channel holds one signal, so that many changes are
 // one.
-type listener struct {
+type subscriber struct {
 	run protocol.RunID
 	ch  chan struct{}
 
@@ -35,7 +35,7 @@ type listener struct {
 	err error // waiting failed; it ends the subscription
 }
 
-func (l *listener) signal(err error) {
+func (l *subscriber) signal(err error) {
 	if err != nil {
 		l.mu.Lock()
 		l.err = err
@@ -47,17 +47,17 @@ func (l *listener) signal(err error) {
 	}
 }
 
-func (l *listener) failed() error {
+func (l *subscriber) failed() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.err
 }
 
 // listen begins before the journal is read: what is committed later is signalled.
-func (n *news) listen(ctx context.Context, run protocol.RunID) (*listener, error) {
+func (n *notifier) subscribe(ctx context.Context, run protocol.RunID) (*subscriber, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	l := &listener{run: run, ch: make(chan struct{}, 1)}
+	l := &subscriber{run: run, ch: make(chan struct{}, 1)}
 	if n.stop == nil {
 		seen, err := n.feed.Changes(ctx)
 		if err != nil {
@@ -72,14 +72,14 @@ func (n *news) listen(ctx context.Context, run protocol.RunID) (*listener, error
 		if n.topics == nil {
 			n.topics = map[protocol.RunID]*topic{}
 		}
-		t = &topic{subs: map[*listener]bool{}}
+		t = &topic{subs: map[*subscriber]bool{}}
 		n.topics[run] = t
 	}
 	t.subs[l] = true
 	return l, nil
 }
 
-func (n *news) leave(l *listener) {
+func (n *notifier) unsubscribe(l *subscriber) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	t := n.topics[l.run]
@@ -95,7 +95,7 @@ func (n *news) leave(l *listener) {
 	}
 }
 
-func (n *news) wait(ctx context.Context, seen uint64) {
+func (n *notifier) wait(ctx context.Context, seen uint64) {
 	for {
 		now, err := n.feed.AwaitChange(ctx, seen)
 		if ctx.Err() != nil {
@@ -116,7 +116,7 @@ func (n *news) wait(ctx context.Context, seen uint64) {
 	}
 }
 
-func (n *news) runs() []protocol.RunID {
+func (n *notifier) runs() []protocol.RunID {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	out := make([]protocol.RunID, 0, len(n.topics))
@@ -128,7 +128,7 @@ func (n *news) runs() []protocol.RunID {
 
 // moved signals the cursors of a run if it has another tip. Where that could not be read they
 // look themselves, and meet the error if it lasts.
-func (n *news) moved(run protocol.RunID, tip protocol.Link, err error) {
+func (n *notifier) moved(run protocol.RunID, tip protocol.Link, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	t := n.topics[run]
@@ -142,7 +142,7 @@ func (n *news) moved(run protocol.RunID, tip protocol.Link, err error) {
 }
 
 // fail ends the subscriptions of everyone who waits: without news they would be silent for ever.
-func (n *news) fail(ctx context.Context, err error) {
+func (n *notifier) fail(ctx context.Context, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if ctx.Err() != nil {
