@@ -9,19 +9,19 @@ import (
 	"wf/protocol"
 )
 
-// credentials are what a request showed, and whom they are of.
+// credentials are those of a request, with the identity that they prove.
 type credentials struct {
 	Identity
 	again func() (Identity, bool) // looks at them anew; nil for those that cannot end
 }
 
-// identify finds who asks; nil for a request without credentials.
+// identify finds the identity of a request; nil for one without credentials.
 func (g *Guard) identify(r *http.Request) (*credentials, error) {
 	if g.Keys == nil {
 		return &credentials{Identity: g.Peer}, nil
 	}
 	if _, err := g.Keys.current(); err != nil {
-		g.log().Error("the tokens cannot be read: nobody is let in", "error", err)
+		g.log().Error("the tokens cannot be read: every request is refused", "error", err)
 	}
 	if token, ok := bearer(r); ok {
 		if id, ok := g.Keys.byToken(token); ok {

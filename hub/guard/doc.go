@@ -1,4 +1,4 @@
-// Package guard decides who may talk to a server of wf: how it listens, by which names it is
+// Package guard decides which clients may use a server of wf: how it listens, by which names it is
 // called, and which credentials open it.
 //
 //	peer uid │ Host ─► Origin ─► cross-site ─► query ─► token │ login ─► scopes ─► handler

@@ -33,7 +33,7 @@ const mostKeys = 1 << 20
 // Keys are the tokens of a file, with the codes and logins made from them.
 //
 // Each line is a token and its scopes; a token alone has all of them. What follows # is the name
-// under which the runs record who used the token; without one it is Owner for a token of all
+// under which the runs record the user of the token; without one it is Owner for a token of all
 // scopes, else the id of the key. The file is read again when it changes: a token that was taken out of it, and the
 // logins made from it, are good no longer.
 //
@@ -44,19 +44,19 @@ type Keys struct {
 	path string
 	now  func() time.Time
 
-	// Owner is who has the tokens without a name; "" is nobody in particular. It is set before use.
+	// Owner is the name of the user of tokens without a name; "" is none. It is set before use.
 	Owner string
 
-	mu       sync.Mutex
-	stamp    fs.FileInfo // of the file as it was read
-	list     []key
-	codes    map[[sha256.Size]byte]code
+	mu     sync.Mutex
+	stamp  fs.FileInfo // of the file as it was read
+	list   []key
+	codes  map[[sha256.Size]byte]code
 	logins map[[sha256.Size]byte]login
 }
 
 type key struct {
-	id     string // tells keys apart; tells nothing of the token
-	name   string // of who has it, or ""
+	id     string // tells keys apart, and nothing about the token
+	name   string // of its user, or ""
 	secret []byte // the token as it is sent
 	scopes []Scope
 	worker string // id of the only worker that the key may be, or ""
@@ -175,7 +175,7 @@ func parseKeys(b []byte) ([]key, error) {
 	return list, nil
 }
 
-// longestName of who has a token, in bytes.
+// longestName is the length of the name of a token's user at most, in bytes.
 const longestName = 100
 
 // nameOf is the name in a comment; "" where that is none.
@@ -187,7 +187,7 @@ func nameOf(comment string) string {
 	return name
 }
 
-// keyID names a key without telling of it.
+// keyID names a key without revealing it.
 func keyID(secret string) string {
 	sum := sha256.Sum256([]byte("wf key\x00" + secret))
 	return hex.EncodeToString(sum[:6])
@@ -201,7 +201,7 @@ func (k *Keys) current() ([]key, error) {
 	return k.list, err
 }
 
-// byToken finds who a token is of. Every key is compared, in constant time.
+// byToken finds the identity of a token. Every key is compared, in constant time.
 func (k *Keys) byToken(token string) (Identity, bool) {
 	list, err := k.current()
 	if err != nil {
@@ -262,7 +262,7 @@ func (k *Keys) AddWorker(id string) (line string, err error) {
 	return line, k.add(line)
 }
 
-// AddShared puts a new token into the file that any worker can use whose id no other token names.
+// AddShared puts a new token into the file for every worker with an id that no other token names.
 func (k *Keys) AddShared() (token string, err error) {
 	token = newSecret()
 	return token, k.add(token + " " + string(Worker) + "  # for wf serve --hub")

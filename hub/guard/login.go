@@ -9,13 +9,13 @@ import (
 
 // How long a browser may take to exchange a code, and how long its login then lasts.
 const (
-	CodeLife    = 10 * time.Minute
+	CodeLife  = 10 * time.Minute
 	LoginLife = 12 * time.Hour
 )
 
 // How many codes and logins are open at once; the oldest gives way.
 const (
-	maxCodes    = 64
+	maxCodes  = 64
 	maxLogins = 256
 )
 
@@ -114,7 +114,7 @@ func (k *Keys) makeRoom(now time.Time) {
 	}
 }
 
-// byLogin finds who the login with a token is of, and where it holds.
+// byLogin finds the identity of the login with a token, and where it holds.
 func (k *Keys) byLogin(token string) (Identity, place, bool) {
 	list, err := k.current()
 	if err != nil {

@@ -2,16 +2,16 @@
 // which worker has which run.
 //
 //	submitter ──Submit──► Queue ──Lease──► worker          a job is an id and a workflow
-//	worker ──Announce──► Registry ──List──► page           a worker lives as long as it is heard
+//	worker ──Announce──► Registry ──List──► page           a worker is live as long as it is heard
 //	worker ──Swap──► Pointers ──Get──► forwarding          run → worker, by compare-and-swap
 //
 // # Words
 //
 //	job      the wish to start a run: the id of the request and the workflow. Its inputs are
-//	         not here: whoever submits keeps them until the run has its first event.
+//	         not here: the client that submits keeps them until the run has its first event.
 //	lease    the right to start one job, for a while; it ends by a word of the holder, or lapses
 //	epoch    the number of a lease. A later lease of any job has a larger one, also after the
-//	         queue lost its disk: a holder of a smaller epoch knows that it is too late.
+//	         queue lost its disk: the holder of a smaller epoch knows that it is too late.
 //	pointer  the worker that has a run, and how far the run was when it was last heard of
 //
 // # A job
@@ -27,7 +27,7 @@
 //
 // # Not promised
 //
-// That a job starts once: a holder whose lease lapsed may have started it. So the id of a run
+// That a job starts once: a worker may have started it before its lease lapsed. So the id of a run
 // is made of the id of its job, and starting it again on the same worker starts nothing.
 //
 // Implementations: embedded, on one bbolt file. Each passes queuetest.

@@ -77,7 +77,7 @@ type Entry struct {
 // Queue hands out jobs in the order in which they were submitted. All methods are safe for
 // concurrent use, and what they return is durable.
 type Queue interface {
-	// Submit puts a job behind the others. A job whose id is known is left as it is, whatever
+	// Submit puts a job behind the others. A job with an id that is known is left as it is, whatever
 	// its workflow; fresh is then false. A job that fails Check is refused.
 	Submit(ctx context.Context, j Job) (e Entry, fresh bool, err error)
 	// Lease waits for the oldest queued job that fits and gives it to the worker for ttl. What does not

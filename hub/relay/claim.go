@@ -53,14 +53,14 @@ func (h *Hub) makes(request string, run protocol.RunID) bool {
 }
 
 // mayTake reports whether a worker may have the run of another one that is away. The lease of the
-// job that makes the run allows it. Without a lease only workers whose ids no credentials are bound
-// to take runs of one another: they share a token, and a store may have come under another name.
+// job that makes the run allows it. Without a lease only workers with ids that no credentials are
+// bound to take runs of one another: they share a token, and a store may have come under another name.
 func (l *link) mayTake(from string, epoch uint64) bool {
 	return epoch > 0 || l.bound == "" && !l.hub.names(from)
 }
 
-// point writes the pointer of a run, unless the run is another worker's, and returns whose it
-// is. A run belongs to the worker that claimed it first. It changes hands when its worker is away, the
+// point writes the pointer of a run, unless the run is another worker's, and returns its
+// worker. A run belongs to the worker that claimed it first. It changes hands when its worker is away, the
 // claimant may take it (mayTake) and has at least the events that were heard of. epoch is that of
 // the lease of the job that makes the run, 0 without one.
 func (h *Hub) point(l *link, r Run, epoch uint64) (owner string, err error) {
@@ -90,7 +90,7 @@ func (h *Hub) point(l *link, r Run, epoch uint64) (owner string, err error) {
 }
 
 // contested answers a claim to a run of another worker. Where a lease gave the run to that one,
-// the claimant started it under an earlier lease, and is told to stop.
+// the claimant started it under an earlier lease, and is sent msgMoved, by which it stops.
 func (h *Hub) contested(l *link, r Run, owner string) error {
 	h.Log.Warn("two workers claim one run", "run", r.ID, "worker", owner, "refused", l.id)
 	p, err := h.Pointers.Get(l.ctx, r.ID)
@@ -127,7 +127,7 @@ func (l *link) offered(q question) bool {
 }
 
 // owner is the link of the worker that has a run. A worker that is away is an error wrapping
-// protocol.ErrWorkerAway, and so is a run that nobody knows while the hub is settling; later
+// protocol.ErrWorkerAway, and so is a run that no worker is known to have in the grace period; later
 // that is one wrapping protocol.ErrUnknownRun.
 func (h *Hub) owner(ctx context.Context, run protocol.RunID) (*link, error) {
 	p, err := h.Pointers.Get(ctx, run)
@@ -139,7 +139,7 @@ func (h *Hub) owner(ctx context.Context, run protocol.RunID) (*link, error) {
 		return nil, err
 	}
 	// A run may be so new that its worker has not said so yet.
-	if l := h.whoHas(ctx, "/v1/runs/"+escape(string(run))); l != nil {
+	if l := h.serving(ctx, "/v1/runs/"+escape(string(run))); l != nil {
 		owner, err := h.point(l, Run{ID: run}, 0)
 		if err != nil {
 			return nil, err
@@ -157,8 +157,8 @@ func (h *Hub) owner(ctx context.Context, run protocol.RunID) (*link, error) {
 	return nil, fmt.Errorf("run %s: no worker has it: %w", run, protocol.ErrUnknownRun)
 }
 
-// whoHas asks all workers at once whether they serve a path, and returns one that does, or nil.
-func (h *Hub) whoHas(ctx context.Context, path string) *link {
+// serving asks all workers at once whether they serve a path, and returns one that does, or nil.
+func (h *Hub) serving(ctx context.Context, path string) *link {
 	ctx, cancel := context.WithTimeout(ctx, h.Asking)
 	defer cancel()
 	links := h.all()

@@ -208,7 +208,7 @@ func (s *connection) confirm(ctx context.Context, q question) (until time.Time, 
 	}
 }
 
-// identity is who asks, as the hub says, with no more than the worker allows.
+// identity is the client as the hub names it, with no more scopes than the worker allows.
 func (a *Worker) identity(r *http.Request) guard.Identity {
 	id := guard.Identity{Name: r.Header.Get(headerBy)}
 	if id.Name == "" {

@@ -49,7 +49,7 @@ var errOtherRun = errors.New("the worker answered with a run that is not that of
 const maxStarted = 16 << 20
 
 // startJob has the worker start a job, under the lease: extended while the worker works on it,
-// and given back by what came of it. Where no answer comes nobody knows whether the worker has
+// and given back by what came of it. Without an answer it is not known whether the worker has
 // started the run: the lease is left to lapse, which gives the worker time to say so.
 func (l *link) startJob(lease queue.Lease) {
 	h, e := l.hub, lease.Entry()
@@ -157,7 +157,7 @@ func (l *link) extend(ctx context.Context, lease queue.Lease, q question) (conte
 	return ctx, func() { cancel(); <-ended }
 }
 
-// post sends the body of a job to the worker, as whoever submitted it.
+// post sends the body of a job to the worker, in the name of the client that submitted it.
 func (l *link) post(ctx context.Context, q question, p *payload) (*answer, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, workerBase+"/v1/runs", bytes.NewReader(p.body))
 	if err != nil {
@@ -186,7 +186,7 @@ var hubIdentity = guard.Identity{Name: "hub", Scopes: []guard.Scope{guard.Read}}
 // workerBase begins the addresses at a worker; its streams lead nowhere else.
 const workerBase = "http://agent"
 
-// introduce says in a request to a worker who asks.
+// introduce names the client in a request to a worker.
 func introduce(h http.Header, id guard.Identity) {
 	var scopes []string
 	for _, s := range id.Scopes {
@@ -211,7 +211,7 @@ func (l *link) do(r *http.Request) (*answer, error) {
 
 // started writes the pointer of the run that a job became, and then ends the job: its first
 // event is durable and known. The pointer decides: where the lease was lost meanwhile and
-// another worker was faster, the run is that one's, and this worker is told.
+// another worker was faster, the run is that one's, and this worker is sent msgMoved.
 func (l *link) started(lease queue.Lease, got *answer) error {
 	h, e := l.hub, lease.Entry()
 	var s struct{ ID protocol.RunID }

@@ -1,4 +1,4 @@
-// Package relay joins workers with whoever wants to see and start runs, without knowing what is
+// Package relay connects workers with the clients that see and start runs, without knowing what is
 // in them: workers dial out to a hub, and the hub passes on what is asked.
 //
 //	client ──HTTP, WebSocket──► Hub ◄──WebSocket, yamux── Worker ──► its ordinary http.Handler
@@ -10,14 +10,15 @@
 //	link      the connection of a worker to the hub: a WebSocket on which yamux carries streams
 //	control   the first stream of a link, opened by the worker: messages as lines of JSON
 //	claim     a worker says that it has a run, and how far it is
-//	settling  the hub has just started: whom it does not know may still be on the way
+//	grace period
+//	          the time after the start of a hub in which workers that it does not know may connect
 //
 // # The life of a link
 //
 // The worker dials, opens the control stream and says register, its runs, ready; then a
 // heartbeat every few seconds, and what changed. The hub opens a stream for each request and
-// speaks plain HTTP on it. Who is not heard of for a TTL is cut off. The worker dials again for
-// ever.
+// speaks plain HTTP on it. A worker that is not heard of for a TTL is cut off. It dials again
+// for ever.
 //
 // # The life of a job
 //

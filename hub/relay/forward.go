@@ -67,8 +67,8 @@ func (h *Hub) ofRun(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// has reports whether the worker serves a path, without reading what is there: a client that
-// says that it holds any version is told that nothing changed.
+// has reports whether the worker serves a path, without reading what is there: with
+// If-None-Match: * the answer is that nothing changed.
 func (l *link) has(ctx context.Context, path string) bool {
 	if l.stalled() {
 		return false

@@ -12,7 +12,7 @@ import (
 	"wf/hub/reply"
 )
 
-// gate stands before the handler of a worker: who asks is who the hub says, and a job is only
+// gate is before the handler of a worker: the hub names the client of a request, and a job is only
 // started under a lease that holds.
 func (a *Worker) gate(s *connection) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

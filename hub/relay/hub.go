@@ -29,7 +29,7 @@ type Hub struct {
 	RequestRun func(request string) protocol.RunID
 	// NewCode makes a one-time code for a browser; nil where nothing listens for one.
 	NewCode func() (server.Code, error)
-	Log     *slog.Logger // nil is nobody
+	Log     *slog.Logger // nil discards it
 
 	Heartbeat time.Duration // of workers; default 5 s
 	TTL       time.Duration // after which a silent worker is cut off; default 3 heartbeats
@@ -43,14 +43,14 @@ type Hub struct {
 	GracePeriod time.Duration
 
 	once       sync.Once
-	graceOver  chan struct{} // closed when the hub knows who is there
+	graceOver  chan struct{} // closed at the end of the grace period
 	graceTimer *time.Timer
 	work       sync.WaitGroup // handlers of links and what they started
 
 	mu       sync.Mutex
 	links    map[string]*link
 	requests map[string]claimed // by request id
-	news     chan struct{}      // closed when a request is added
+	changed  chan struct{}      // closed when a request is added
 	sockets  map[*socket]bool
 	closed   bool
 
@@ -71,8 +71,8 @@ func (h *Hub) learn(request string, c claimed) {
 		return
 	}
 	h.requests[request] = c
-	close(h.news)
-	h.news = make(chan struct{})
+	close(h.changed)
+	h.changed = make(chan struct{})
 }
 
 func (h *Hub) start() {
@@ -96,12 +96,12 @@ func (h *Hub) start() {
 			h.Log = discard
 		}
 		h.links, h.requests, h.sockets = map[string]*link{}, map[string]claimed{}, map[*socket]bool{}
-		h.graceOver, h.news = make(chan struct{}), make(chan struct{})
+		h.graceOver, h.changed = make(chan struct{}), make(chan struct{})
 		h.graceTimer = time.AfterFunc(h.GracePeriod, func() { close(h.graceOver) })
 	})
 }
 
-// inGracePeriod reports whether whom the hub does not know may still be on the way.
+// inGracePeriod reports whether workers that the hub does not know may still connect.
 func (h *Hub) inGracePeriod() bool {
 	select {
 	case <-h.graceOver:

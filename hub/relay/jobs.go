@@ -91,13 +91,13 @@ func readJob(r *http.Request) (job queue.Job, body []byte, fresh bool, err error
 	return job, body, fresh, err
 }
 
-// known answers a submission whose run has begun, as soon as the hub can tell.
+// known answers a submission if its run has begun, as soon as the hub can tell.
 func (h *Hub) known(w http.ResponseWriter, ctx context.Context, job queue.Job) (bool, error) {
 	for {
 		graceOver := !h.inGracePeriod()
 		h.mu.Lock()
 		c, ok := h.requests[job.ID]
-		news := h.news
+		changed := h.changed
 		h.mu.Unlock()
 		if ok {
 			return true, h.concluded(w, queue.Entry{Job: job, State: queue.Done, Worker: c.worker, Run: c.run}, false)
@@ -111,7 +111,7 @@ func (h *Hub) known(w http.ResponseWriter, ctx context.Context, job queue.Job) (
 		}
 		select {
 		case <-h.graceOver:
-		case <-news:
+		case <-changed:
 		case <-ctx.Done():
 			return false, fmt.Errorf("the hub has just started, and waits for its workers: %w", protocol.ErrWorkerAway)
 		}

@@ -20,7 +20,7 @@ import (
 	"wf/protocol"
 )
 
-// ErrWorkerTaken refuses a worker whose id another process has.
+// ErrWorkerTaken refuses a worker with the id of another process.
 var ErrWorkerTaken = &protocol.Error{Code: "agent_taken", Message: "another process is this worker", Hint: "stop that one, or give this one an id of its own"}
 
 // link is one connected worker, at the hub.
@@ -72,8 +72,8 @@ func (h *Hub) worker(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(r.Context()))
 	defer cancel(nil)
-	who, _ := guard.Of(r.Context())
-	l := &link{hub: h, bound: who.Worker, ctx: ctx, cancel: cancel, runs: map[protocol.RunID]bool{}, leases: map[question]time.Time{}, failed: map[string]bool{}}
+	client, _ := guard.Of(r.Context())
+	l := &link{hub: h, bound: client.Worker, ctx: ctx, cancel: cancel, runs: map[protocol.RunID]bool{}, leases: map[question]time.Time{}, failed: map[string]bool{}}
 	if l.tunnel, err = newTunnel(ctx, c, true, h.Log); err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func (l *link) welcome() error {
 	return l.lines.send(message{Type: msgRegistered, HeartbeatMS: l.hub.Heartbeat.Milliseconds(), TTLMS: l.hub.TTL.Milliseconds()})
 }
 
-// introduce reads who the worker is.
+// introduce reads the id and the name of the worker.
 func (l *link) introduce(m message) error {
 	switch {
 	case m.Type != msgRegister:

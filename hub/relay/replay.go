@@ -139,7 +139,7 @@ func (k *socket) handle(r protocol.Request, raw []byte) error {
 	case protocol.FrameBlockRequest:
 		up := k.only()
 		if up == nil {
-			l := k.hub.whoHas(k.ctx, "/v1/blocks/"+r.CID.String())
+			l := k.hub.serving(k.ctx, "/v1/blocks/"+r.CID.String())
 			if l == nil {
 				return fmt.Errorf("no worker that is connected has the block %s: %w", r.CID, protocol.ErrNotFound)
 			}

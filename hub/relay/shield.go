@@ -13,7 +13,7 @@ import (
 	"wf/protocol"
 )
 
-// errForeignAnswer is a worker whose answer is none of the API.
+// errForeignAnswer is an answer of a worker that is none of the API.
 var errForeignAnswer = &protocol.Error{Code: "bad_answer", Message: "the worker answered with what is not of the API", Hint: "update wf at the worker, or take its token out of the hub's"}
 
 // policies has the media types of the API; what a worker says to be of another type is not passed
@@ -30,7 +30,7 @@ var policies = map[string]string{
 
 const sandboxed = "default-src 'none'; frame-ancestors 'none'; sandbox"
 
-// shield stands between the answer of a worker and the client. The hub's own headers stay as they
+// shield is between the answer of a worker and the client. The hub's own headers stay as they
 // are; of those of the worker only a few are taken, and none that says to a browser what it may do:
 // the media type, if it is one of the API, the length, the version, where a new run is, when to
 // come again. An answer before the answer (1xx) and trailers are dropped, and no connection is

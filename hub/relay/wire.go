@@ -24,8 +24,8 @@ const Subprotocol = "wf.agent.v1"
 // Headers of requests from the hub to a worker. The worker believes them, because only its hub
 // can open streams; the hub takes them off what clients send.
 const (
-	headerBy     = "Wf-By"     // name of who asks
-	headerScopes = "Wf-Scopes" // of who asks, with spaces between
+	headerBy     = "Wf-By"     // name of the client
+	headerScopes = "Wf-Scopes" // of the client, with spaces between
 	headerJob    = "Wf-Job"    // id of the job that a POST /v1/runs starts
 	headerEpoch  = "Wf-Epoch"  // of its lease
 )

@@ -47,8 +47,8 @@ type Worker struct {
 	// ended. nil is for a worker that starts no jobs.
 	Moved func(run protocol.RunID, to string)
 
-	Log *slog.Logger // nil is nobody
-	// Debounce is how long changes of the store are gathered before the hub is told; default
+	Log *slog.Logger // nil discards it
+	// Debounce is how long changes of the store are gathered before they are sent to the hub; default
 	// 200 ms.
 	Debounce time.Duration
 
@@ -56,7 +56,6 @@ type Worker struct {
 	epochs   epochs
 }
 
-// discard is a log that nobody reads.
 var discard = slog.New(slog.DiscardHandler)
 
 // How long a worker waits before it dials again, after n failures in a row: between 0 and

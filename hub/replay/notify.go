@@ -8,8 +8,8 @@ import (
 	"wf/protocol"
 )
 
-// news tells cursors that the head of their run moved. One goroutine waits for changes of the
-// store for all of them, while there is anyone to be told.
+// notifier signals subscribers when the head of their run moved. One goroutine waits for changes of
+// the store for all of them, while there are any.
 type notifier struct {
 	feed protocol.Feed
 
@@ -19,13 +19,13 @@ type notifier struct {
 	gone   sync.WaitGroup
 }
 
-// topic is a run that is listened to.
+// topic is a run with subscribers.
 type topic struct {
 	tip  protocol.Link
 	subs map[*subscriber]bool
 }
 
-// listener is one cursor that waits. Its channel holds one signal, so that many changes are
+// subscriber is one cursor that waits. Its channel holds one signal, so that many changes are
 // one.
 type subscriber struct {
 	run protocol.RunID
@@ -35,25 +35,25 @@ type subscriber struct {
 	err error // waiting failed; it ends the subscription
 }
 
-func (l *subscriber) signal(err error) {
+func (s *subscriber) signal(err error) {
 	if err != nil {
-		l.mu.Lock()
-		l.err = err
-		l.mu.Unlock()
+		s.mu.Lock()
+		s.err = err
+		s.mu.Unlock()
 	}
 	select {
-	case l.ch <- struct{}{}:
+	case s.ch <- struct{}{}:
 	default:
 	}
 }
 
-func (l *subscriber) failed() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.err
+func (s *subscriber) failed() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
 }
 
-// listen begins before the journal is read: what is committed later is signalled.
+// subscribe begins before the journal is read: what is committed later is signalled.
 func (n *notifier) subscribe(ctx context.Context, run protocol.RunID) (*subscriber, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -79,17 +79,17 @@ func (n *notifier) subscribe(ctx context.Context, run protocol.RunID) (*subscrib
 	return l, nil
 }
 
-func (n *notifier) unsubscribe(l *subscriber) {
+func (n *notifier) unsubscribe(s *subscriber) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	t := n.topics[l.run]
-	if t == nil || !t.subs[l] {
+	t := n.topics[s.run]
+	if t == nil || !t.subs[s] {
 		return
 	}
-	if delete(t.subs, l); len(t.subs) > 0 {
+	if delete(t.subs, s); len(t.subs) > 0 {
 		return
 	}
-	if delete(n.topics, l.run); len(n.topics) == 0 && n.stop != nil {
+	if delete(n.topics, s.run); len(n.topics) == 0 && n.stop != nil {
 		n.stop()
 		n.stop = nil
 	}
@@ -141,7 +141,7 @@ func (n *notifier) moved(run protocol.RunID, tip protocol.Link, err error) {
 	}
 }
 
-// fail ends the subscriptions of everyone who waits: without news they would be silent for ever.
+// fail ends all subscriptions: without a notifier they would be silent for ever.
 func (n *notifier) fail(ctx context.Context, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

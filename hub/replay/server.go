@@ -76,8 +76,8 @@ func (s *Server) Close() error {
 	return nil
 }
 
-// WebSocket serves GET /v1/replay. It checks neither Host nor Origin nor a token: whoever mounts
-// it does that before, see hub/guard.
+// WebSocket serves GET /v1/replay. It checks neither Host nor Origin nor a token: the server
+// around it does that before, see hub/guard.
 func (s *Server) WebSocket() http.Handler { return http.HandlerFunc(s.serveSocket) }
 
 // Events serves GET /v1/sessions/{id}/events, with the run as path value "id": as a stream of

@@ -27,7 +27,7 @@ type Queue struct {
 	over   []*job // done and dead, in the order in which they became so
 	number uint64 // of the newest submission
 	epoch  uint64 // of the newest lease
-	news   chan struct{}
+	wake   chan struct{}
 	timer  *time.Timer
 	closed bool
 }
@@ -42,7 +42,7 @@ type job struct {
 }
 
 func newQueue(db *bbolt.DB, o Options) *Queue {
-	return &Queue{db: db, now: o.Now, keep: o.Keep, byID: map[string]*job{}, news: make(chan struct{})}
+	return &Queue{db: db, now: o.Now, keep: o.Keep, byID: map[string]*job{}, wake: make(chan struct{})}
 }
 
 func (q *Queue) load(tx *bbolt.Tx) error {
@@ -97,14 +97,14 @@ func (q *Queue) Submit(ctx context.Context, want queue.Job) (queue.Entry, bool, 
 // Lease waits for the oldest queued job that fits.
 func (q *Queue) Lease(ctx context.Context, worker string, fits func(queue.Job) bool, ttl time.Duration) (queue.Lease, error) {
 	for {
-		l, news, err := q.tryLease(ctx, worker, fits, ttl)
+		l, wake, err := q.tryLease(ctx, worker, fits, ttl)
 		if l != nil || err != nil {
 			return l, err
 		}
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
-		case <-news:
+		case <-wake:
 		}
 	}
 }
@@ -135,7 +135,7 @@ func (q *Queue) tryLease(ctx context.Context, worker string, fits func(queue.Job
 		q.changed()
 		return &lease{q: q, entry: next.Entry, lost: next.lost}, nil, nil
 	}
-	return nil, q.news, nil
+	return nil, q.wake, nil
 }
 
 // Settle ends a job without a lease.
@@ -235,7 +235,7 @@ func (q *Queue) Await(ctx context.Context, id string) (queue.Entry, error) {
 		if known {
 			e = j.Entry
 		}
-		news := q.news
+		wake := q.wake
 		q.mu.Unlock()
 		switch {
 		case err != nil:
@@ -248,7 +248,7 @@ func (q *Queue) Await(ctx context.Context, id string) (queue.Entry, error) {
 		select {
 		case <-ctx.Done():
 			return e, ctx.Err()
-		case <-news:
+		case <-wake:
 		}
 	}
 }

@@ -31,14 +31,14 @@ type Registry struct {
 type worker struct {
 	queue.Worker
 	until   time.Time // it lives till then
-	written time.Time // Seen as it stands in the file
+	written time.Time // Seen, as the file has it
 }
 
 func newRegistry(db *bbolt.DB, o Options) *Registry {
 	return &Registry{db: db, now: o.Now, keep: o.Keep, workers: map[string]*worker{}}
 }
 
-// load reads who was there; nobody lives until it is heard of again.
+// load reads the workers of the file; none is live until it is heard of again.
 func (r *Registry) load(tx *bbolt.Tx) error {
 	return tx.Bucket(workersBucket).ForEach(func(k, v []byte) error {
 		a := &worker{}

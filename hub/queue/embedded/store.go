@@ -5,7 +5,7 @@
 //	                 ▲
 //	  change ──one transaction──► file, then memory
 //
-// Everything is small and stands in memory; the file is there for the next start. What a
+// Everything is small and is held in memory; the file is there for the next start. What a
 // method returned is in the file before. Two things are not written at once, because the next
 // start finds them anyway: that a lease lapsed follows from its time, and which runs a worker
 // has and how far they are follows from what it says.
@@ -133,7 +133,7 @@ func openFile(path string) (*bbolt.DB, error) {
 	return db, nil
 }
 
-// Close writes what was left in memory and closes the file. Whoever waits gets queue.ErrClosed.
+// Close writes what was left in memory and closes the file. Waiting calls get queue.ErrClosed.
 func (s *Store) Close() error {
 	s.Queue.close()
 	s.Registry.close()

@@ -56,7 +56,7 @@ var pointerCases = map[string]func(*world){
 			w.Errorf("%d won, %d lost", won, lost)
 		}
 	},
-	"a restart knows who has a run": func(w *world) {
+	"a restart knows which worker has a run": func(w *world) {
 		p, err := w.Pointers.Swap(w.Context(), queue.Pointer{Run: "R1", Worker: "a", Epoch: 3})
 		w.ok(err)
 		p.Seq, p.Head = 9, "c9"

@@ -76,7 +76,7 @@ var queueCases = map[string]func(*world){
 		mu.Lock()
 		can = true
 		mu.Unlock()
-		w.submit("a") // again, for those who have learnt something
+		w.submit("a") // again, for workers that can start more now
 		if l := <-got; l == nil || l.Entry().ID != "a" {
 			w.Error("the job was not leased")
 		}
@@ -99,14 +99,14 @@ var queueCases = map[string]func(*world){
 	},
 	"a lease that is extended lasts": func(w *world) {
 		w.submit("a", "b")
-		held, witness := w.leaseOf("x", "a"), w.leaseOf("x", "b")
+		held, other := w.leaseOf("x", "a"), w.leaseOf("x", "b")
 		extended := time.AfterFunc(w.TTL/2, func() {
 			if err := held.Extend(w.Context()); err != nil {
 				w.Error(err)
 			}
 		})
 		defer extended.Stop()
-		<-witness.Lost() // a whole TTL has passed
+		<-other.Lost() // a whole TTL has passed
 		if e := w.find("a"); e.State != queue.Leased {
 			w.Errorf("have %+v, want it leased", e)
 		}
@@ -165,7 +165,7 @@ var queueCases = map[string]func(*world){
 		}
 		w.empty()
 	},
-	"Cancel takes a job out that nobody has begun": func(w *world) {
+	"Cancel takes a job out that no worker has begun": func(w *world) {
 		w.submit("a", "b", "c")
 		got := make(chan queue.Entry, 1)
 		go func() {
@@ -191,7 +191,7 @@ var queueCases = map[string]func(*world){
 		w.ok(l.Done(w.Context(), "RUN1"))
 		_, err = w.Queue.Cancel(w.Context(), "a")
 		w.wants(err, queue.ErrBegun)
-		_, err = w.Queue.Cancel(w.Context(), "nobody")
+		_, err = w.Queue.Cancel(w.Context(), "unknown")
 		w.wants(err, queue.ErrUnknownJob)
 		w.leaseOf("x", "c")
 		w.empty()

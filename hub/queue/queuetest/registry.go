@@ -61,7 +61,7 @@ var registryCases = map[string]func(*world){
 	"a worker withdraws": func(w *world) {
 		w.announce("1", "ada")
 		w.ok(w.Registry.Withdraw(w.Context(), "1"))
-		w.ok(w.Registry.Withdraw(w.Context(), "nobody"))
+		w.ok(w.Registry.Withdraw(w.Context(), "unknown"))
 		if list := w.workers(); len(list) != 1 || list[0].Live {
 			w.Errorf("have %+v, want it listed as gone", list)
 		}
