@@ -6,6 +6,7 @@ import (
 )
 
 // Error is a failure with a code that travels: over the wire, in -o json, and to the exit status.
+//
 // It is compared by Code, so that errors.Is finds a sentinel through any wrapping.
 type Error struct {
 	Code    string `json:"code"` // stable, snake_case

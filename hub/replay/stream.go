@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"wf/hub/internal/socketend"
+	"wf/hub/reply"
 	"wf/protocol"
 )
 
@@ -135,13 +136,7 @@ func refuse(w http.ResponseWriter, err error) {
 		status = http.StatusServiceUnavailable
 		w.Header().Set("Retry-After", "1")
 	}
-	b, err := json.Marshal(struct {
-		Schema  string       `json:"schema"`
-		Code    string       `json:"code"`
-		Message string       `json:"message"`
-		Fix     string       `json:"fix"`
-		HeadSeq protocol.Seq `json:"headSeq,omitempty"`
-	}{"wf.error/v1", f.Code, f.Message, protocol.HintOf(f.Err()), f.HeadSeq})
+	b, err := json.Marshal(reply.Failure{Schema: reply.ErrorSchema, Code: f.Code, Message: f.Message, Fix: protocol.HintOf(f.Err()), HeadSeq: f.HeadSeq})
 	if err != nil {
 		http.Error(w, f.Message, status)
 		return
