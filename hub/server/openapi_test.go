@@ -78,30 +78,41 @@ func TestEveryRouteIsDescribedAndEveryDescribedRouteServed(t *testing.T) {
 	}
 }
 
-// The server refuses fields that it does not know, and so does the description: of each request.
+// required are the fields without which a request is refused; all others are optional.
+var required = map[string][]string{
+	"LoginRequest": {"code"}, "StartRequest": {"workflow"}, "AnswerRequest": nil, "CancelRequest": nil, "ResumeRequest": nil,
+	"ForkRequest": {"step"}, "MessageRequest": {"source", "text"},
+}
+
+// The server refuses fields that it does not know, and few must be there: so it is described.
 func TestRequestsAreDescribedAsStrictAsTheyAre(t *testing.T) {
-	bodies := 0
-	for name, o := range described(t) {
+	seen := map[string][]string{}
+	for route, o := range described(t) {
 		if o.RequestBody == nil {
 			continue
 		}
-		bodies++
 		var body struct {
 			Ref string `json:"$ref"`
 		}
 		if err := json.Unmarshal(o.RequestBody.Content["application/json"].Schema, &body); err != nil {
-			t.Fatalf("%s: %v", name, err)
+			t.Fatalf("%s: %v", route, err)
 		}
-		if more := schemas(t)[strings.TrimPrefix(body.Ref, "#/components/schemas/")].AdditionalProperties; more == nil || *more {
-			t.Errorf("%s takes %q, which allows any field", name, body.Ref)
+		name := strings.TrimPrefix(body.Ref, "#/components/schemas/")
+		s := schemas(t)[name]
+		if more := s.AdditionalProperties; more == nil || *more {
+			t.Errorf("%s takes %q, which allows any field", route, name)
 		}
+		seen[name] = s.Required
 	}
-	if bodies == 0 {
-		t.Error("no request has a body")
+	if d := cmp.Diff(required, seen); d != "" {
+		t.Errorf("− refused without, + described as required (an optional field has omitempty in its tag):\n%s", d)
 	}
 }
 
-type component struct{ AdditionalProperties *bool }
+type component struct {
+	AdditionalProperties *bool
+	Required             []string
+}
 
 func schemas(t *testing.T) map[string]component {
 	t.Helper()
