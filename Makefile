@@ -1,6 +1,6 @@
 # make check is what CI runs: Go, and for the web page Node and a browser. The rest needs Go alone.
 
-FUZZTIME ?= 3s
+FUZZTIME ?= 5s
 
 .PHONY: check test race lint fuzz bench page build release demo update clean
 
