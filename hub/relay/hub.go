@@ -122,7 +122,7 @@ func (h *Hub) Close() {
 	h.links, h.sockets = map[string]*link{}, nil
 	h.mu.Unlock()
 	for k := range sockets {
-		k.fail(protocol.ErrShuttingDown)
+		k.Fail(protocol.ErrShuttingDown)
 	}
 	for _, l := range links {
 		l.close(protocol.ErrShuttingDown)
