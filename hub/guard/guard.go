@@ -127,7 +127,7 @@ func (g *Guard) screen(r *http.Request, cross *http.CrossOriginProtection) error
 
 // forbidden is a refusal with its own remedy.
 func forbidden(fix, format string, args ...any) error {
-	return &protocol.Error{Code: protocol.ErrForbidden.Code, Message: fmt.Sprintf(format, args...), Hint: fix}
+	return protocol.ErrForbidden.With(fix, format, args...)
 }
 
 // ours reports whether an Origin is that of the server itself, or one that is allowed.

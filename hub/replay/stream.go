@@ -50,7 +50,7 @@ func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request) {
 		err = context.Cause(ctx) // a read that was cut off knows no reason
 	}
 	switch {
-	case err == nil, r.Context().Err() != nil && !errors.Is(err, protocol.ErrUnauthorized), errors.Is(err, errClosed):
+	case err == nil, r.Context().Err() != nil && !errors.Is(err, protocol.ErrUnauthorized), errors.Is(err, socketend.ErrGone):
 	case !out.begun:
 		refuse(w, err)
 	default: // nothing can be done if the client does not take that either
@@ -194,7 +194,7 @@ func (t *stream) flush() error {
 	limit := orDefault(t.s.WriteTimeout, 10*time.Second)
 	begun := time.Now()
 	if err := t.rc.SetWriteDeadline(begun.Add(limit + limit/5)); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return errClosed
+		return socketend.ErrGone
 	}
 	if t.hurried.Load() {
 		t.hurry()
@@ -206,7 +206,7 @@ func (t *stream) flush() error {
 	}
 	switch {
 	case err != nil:
-		return errClosed
+		return socketend.ErrGone
 	case time.Since(begun) > limit:
 		return protocol.ErrTooSlow
 	}
