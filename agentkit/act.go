@@ -36,7 +36,7 @@ func (v *visit) act(ctx context.Context) error {
 	}
 	policy := v.policy(ctx, t)
 	if v.masked[call.ID] != "" && policy == tool.Auto && !t.ReadOnly {
-		policy = tool.Ask // nobody could see afterwards what ran
+		policy = tool.Ask // what ran could not be seen afterwards
 	}
 	if policy == tool.Ask {
 		cutOff = cutOff && v.decided[call.ID].Decision != ""
@@ -77,7 +77,7 @@ func (v *visit) act(ctx context.Context) error {
 	at.Watch = func(kind, text string) {
 		mu.Lock()
 		defer mu.Unlock()
-		// Live output is for watchers; who does not get it can read the result.
+		// Live output is for watchers; without it the result can be read.
 		_ = v.emit(ctx, protocol.Delta{Kind: kind, Text: text})
 	}
 	if err := ctx.Err(); err != nil {
@@ -97,7 +97,7 @@ func (v *visit) act(ctx context.Context) error {
 var unknownOutcome = tool.Result{IsError: true, Content: "error: the outcome of this call is unknown: " +
 	"it was interrupted after it was started, and is not repeated. Look at the workspace to see what it did."}
 
-// stop journals, although the visit is to end, what came of a call that was started: whoever
+// stop journals, although the visit is to end, what came of a call that was started: a process that
 // goes on after a suspension takes a call without a result for one that never was. A call that
 // was cut off in the middle and can be repeated is.
 func (v *visit) stop(ctx context.Context, t tool.Tool, call protocol.CallMessage, r tool.Result, err error) error {

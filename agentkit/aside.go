@@ -56,7 +56,7 @@ func (v *visit) writeGoal(ctx context.Context, original string) (goal string, us
 	return goal, usage, nil
 }
 
-// writeTaskSummary asks for the summary of a task whose first pending call completes it.
+// writeTaskSummary asks for the summary of a task when its first pending call completes it.
 func (v *visit) writeTaskSummary(ctx context.Context) (string, *protocol.Usage, error) {
 	return v.writeSummary(ctx, aside{kind: protocol.UsageSummary, model: v.taskModel(), messages: v.ForTaskSummary()}, 0)
 }

@@ -185,7 +185,7 @@ func (v *visit) gaveUp(ctx context.Context, u protocol.Usage) error {
 	return ctx.Err()
 }
 
-// describe is what a model is told of a request beside its messages.
+// describe is what a request holds beside its messages.
 func (v *visit) describe(messages []protocol.Message) model.Request {
 	r := model.Request{
 		Role: v.turn.Role.Name, Visit: v.turn.Visit,

@@ -14,7 +14,7 @@ import (
 )
 
 // Template performs workflow roles. With the context task each visit is a task that a workflow
-// carries out: its message is what the moderator says, its final response and summary are
+// carries out: its message is the edge prompt, its final response and summary are
 // outputs of the workflow.
 //
 //	task_started ─► the sub-workflow, its calls and questions ─► task_completed

@@ -13,10 +13,10 @@ import (
 
 // DriveOptions say how a run is gone on with.
 type DriveOptions struct {
-	By     string                  // who resumes it; recorded
+	By     string                  // the person or program that resumes it; recorded
 	Limits []protocol.LimitChanged // raised before anything else
 
-	stored func([]protocol.Entry, []cas.Draft) // told what the driver committed, nil for nobody
+	stored func([]protocol.Entry, []cas.Draft) // called with what the driver committed; may be nil
 }
 
 // Drive goes on with a run until it is over or nothing can move, and returns where it stands.
@@ -91,7 +91,7 @@ type driver struct {
 type report struct {
 	step  string
 	data  []protocol.Data
-	reply chan error // for data; nil where nobody waits
+	reply chan error // for data; nil if no sender waits
 	soon  bool       // the reply tells that the data has its place, not that it is durable
 	end   *outcome
 }
@@ -250,7 +250,7 @@ func (d *driver) wake(ctx context.Context, p rules.Plan) error {
 	return d.advance(ctx, d.fired(p), nil)
 }
 
-// fired are the timers whose time has come.
+// fired are the timers that are due.
 func (d *driver) fired(p rules.Plan) []cas.Draft {
 	var facts []cas.Draft
 	for _, t := range p.Timers {
@@ -289,7 +289,7 @@ func (d *driver) take(ctx context.Context, r report) error {
 			err = d.note(ctx, r)
 		}
 	}
-	if d.pipe.open != nil { // who goes on before all is durable goes no further than a limit
+	if d.pipe.open != nil { // work that goes on before all is durable still stops at a limit
 		if b := d.breached(false); b != nil {
 			d.breach = b
 		}
@@ -333,7 +333,7 @@ func (d *driver) note(ctx context.Context, r report) error {
 		facts, blocks, err := d.heard(r)
 		switch {
 		case err != nil:
-			r.reply <- err // to the one who asked for what cannot be stored
+			r.reply <- err // to the sender of what cannot be stored
 			return nil
 		case r.soon && r.reply != nil:
 			d.soon = append(d.soon, r.reply)

@@ -37,7 +37,7 @@ type Engine struct {
 	// thing does: it must not block. nil is allowed.
 	Watch func(api.Update)
 
-	// Warn is told what went wrong without harm to any run: something derived that could not be
+	// Warn is called with what went wrong without harm to any run: something derived that could not be
 	// kept. It must not block; nil is allowed.
 	Warn func(error)
 

@@ -44,7 +44,7 @@ func (Ask) Perform(ctx context.Context, turn protocol.Turn, emit Emit) (protocol
 }
 
 // AnswerOf is what an ask role concludes with an answer. An answer that fits neither the
-// choices nor the form is an error that says why; whoever takes answers can so refuse one
+// choices nor the form is an error that says why; a server can so refuse one
 // before it is stored. A text that is the value or the label of a choice chooses it.
 func AnswerOf(role protocol.Role, answer protocol.Answered) (protocol.Conclusion, error) {
 	choice, text := answer.Choice, answer.Text.S

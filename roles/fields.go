@@ -69,7 +69,7 @@ func violations(wrong []frontmatter.Violation) string {
 	return strings.Join(parts, "; ")
 }
 
-// invalidOutput is the failure of a visit whose output does not fit its schema.
+// invalidOutput is the failure of a visit with an output that does not fit its schema.
 func invalidOutput(format string, args ...any) *protocol.Failure {
 	return &protocol.Failure{
 		ErrorInfo: protocol.ErrorInfo{

@@ -57,7 +57,7 @@ func privateKey(in []byte, at, n int, ended bool) finding {
 
 var setOfDash = setOf("-")
 
-// pemBody is where the key ends whose body begins at i, 0 if it has none.
+// pemBody is the end of the key that has its body begin at i, 0 if it has none.
 func pemBody(in []byte, i int, ended bool) (to int, ok bool) {
 	size := 0 // characters of Base64
 	for {

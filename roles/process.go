@@ -42,7 +42,7 @@ type ending struct {
 // SIGKILL after the grace. An error means that it could not be started, or that its output
 // could not be taken; then it was stopped too.
 func (p process) run(ctx context.Context) (ending, error) {
-	// The command is told to die with the thread that started it (see dieWithParent).
+	// The command dies with the thread that started it (see dieWithParent).
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 

@@ -19,7 +19,7 @@ func groupLives(group int) bool {
 	}
 	dirs, err := os.ReadDir("/proc")
 	if err != nil {
-		return true // nobody can tell
+		return true // unknown
 	}
 	for _, d := range dirs {
 		if _, err := strconv.Atoi(d.Name()); err != nil {

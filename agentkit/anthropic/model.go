@@ -91,8 +91,8 @@ func (m *Model) Call(ctx context.Context, prompt string, options ...llms.CallOpt
 	return llms.GenerateFromSinglePrompt(ctx, m, prompt, options...)
 }
 
-// GenerateContent makes one streamed request. Failures are *model.Error, but for ctx, whose
-// error is given as it is.
+// GenerateContent makes one streamed request. Failures are *model.Error, but for that of ctx,
+// which is returned as it is.
 func (m *Model) GenerateContent(ctx context.Context, messages []llms.MessageContent, options ...llms.CallOption) (*llms.ContentResponse, error) {
 	var opts llms.CallOptions
 	for _, o := range options {

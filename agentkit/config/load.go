@@ -173,7 +173,7 @@ func (l *Loaded) block(name string, p Provider) {
 	case l.replaces(name):
 		l.blocked[name] = "it would take the place of your provider of that name"
 	default:
-		l.blocked[name] = fmt.Sprintf("it would send what agents are told to %s, which is no literal address of this machine such as http://127.0.0.1:8080/v1", orDefault(p.BaseURL, "the maker of the wire"))
+		l.blocked[name] = fmt.Sprintf("it would send the prompts of agents to %s, which is no literal address of this machine such as http://127.0.0.1:8080/v1", orDefault(p.BaseURL, "the maker of the wire"))
 	}
 }
 

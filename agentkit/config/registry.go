@@ -37,8 +37,8 @@ func (l *Loaded) Registry() agentkit.Registry {
 	return r
 }
 
-// open opens a model of a provider. One that the config may not reach, or whose key is not
-// set, is a *model.Error of class unavailable that says what to do.
+// open opens a model of a provider. One that the config may not reach, or without its key
+// being set, is a *model.Error of class unavailable that says what to do.
 func (l *Loaded) open(name, id, provider string, p Provider) (llms.Model, error) {
 	unavailable := func(format string, args ...any) error {
 		return &model.Error{Class: model.Unavailable, Message: fmt.Sprintf("model %s: ", name) + fmt.Sprintf(format, args...), Err: protocol.ErrModel}
@@ -105,7 +105,7 @@ func (l *Loaded) Window(model string) int {
 // it can.
 func (l *Loaded) Blocked(provider string) string { return l.blocked[provider] }
 
-// Local reports whether what a model is told stays on this machine: it answers from a file, or is one
+// Local reports whether what is sent to a model stays on this machine: it answers from a file, or is one
 // of a server that is named by its address, not by a name, and is sent no key.
 func (l *Loaded) Local(model string) bool {
 	if strings.HasPrefix(model, script.Prefix) || strings.HasPrefix(model, tape.Prefix) {

@@ -99,7 +99,7 @@ func (o *OpenAI) EmbedQuery(ctx context.Context, text string) ([]float32, error)
 }
 
 // EmbedDocuments gives the vectors of texts, some in each request. Failures are *model.Error,
-// but for ctx, whose error is given as it is.
+// but for that of ctx, which is returned as it is.
 func (o *OpenAI) EmbedDocuments(ctx context.Context, texts []string) ([][]float32, error) {
 	out := make([][]float32, 0, len(texts))
 	for rest := texts; len(rest) > 0; {

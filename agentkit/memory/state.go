@@ -14,7 +14,7 @@ import (
 type State struct {
 	Head  protocol.Link // the newest event; null before the first
 	Seq   protocol.Seq  // of Head
-	Model string        // whose vectors find the memories; "" before the first
+	Model string        // its vectors find the memories; "" before the first
 
 	list   []slot // by id
 	at     map[protocol.Seq]int
@@ -53,7 +53,7 @@ func newState() *State {
 }
 
 // Apply takes in the next event. One that speaks of a memory which is not there changes
-// nothing: whoever removed it was first.
+// nothing: it was removed by an earlier event.
 func (s *State) Apply(e *protocol.Entry) error {
 	if e.Seq != s.Seq+1 {
 		return fmt.Errorf("event %d of a memory after %d: %w", e.Seq, s.Seq, protocol.ErrCorrupt)

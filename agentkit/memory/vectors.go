@@ -170,7 +170,7 @@ func (s *Store) follow(ctx context.Context) error {
 	return nil
 }
 
-// nameWeight is how often the lexical model is told the name of a file: it counts words, and the
+// nameWeight is how often the lexical model gets the name of a file: it counts words, and the
 // name says more than most of them.
 const nameWeight = 4
 

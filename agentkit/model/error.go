@@ -13,7 +13,7 @@ import (
 	"github.com/tmc/langchaingo/llms"
 )
 
-// Class is what a failed call means for whoever called.
+// Class is what a failed call means for the caller.
 type Class string
 
 // The classes of failed calls. The first three may go away by themselves; unavailable needs a
@@ -22,7 +22,7 @@ const (
 	RateLimit   Class = "rate_limit"   // 429
 	ServerError Class = "server_error" // 5xx, a cut stream, an error event
 	Timeout     Class = "timeout"      // 408, 504, a deadline of the transport
-	Unavailable Class = "unavailable"  // 401, 403, unknown model, no such host, nobody listens, a wrong certificate
+	Unavailable Class = "unavailable"  // 401, 403, unknown model, no such host, no listener, a wrong certificate
 	Invalid     Class = "invalid"      // any other refusal of the request
 )
 

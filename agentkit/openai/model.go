@@ -40,7 +40,7 @@ type Model struct {
 	url, key string
 	official bool
 	marks    bool
-	keyed    bool // it is told prompt_cache_key
+	keyed    bool // requests carry prompt_cache_key
 	llama    bool
 	slots    *slotCache // nil for none
 	idle     time.Duration
@@ -96,8 +96,8 @@ func (m *Model) Call(ctx context.Context, prompt string, options ...llms.CallOpt
 	return llms.GenerateFromSinglePrompt(ctx, m, prompt, options...)
 }
 
-// GenerateContent makes one streamed request. Failures are *model.Error, but for ctx, whose
-// error is given as it is.
+// GenerateContent makes one streamed request. Failures are *model.Error, but for that of ctx,
+// which is returned as it is.
 func (m *Model) GenerateContent(ctx context.Context, messages []llms.MessageContent, options ...llms.CallOption) (res *llms.ContentResponse, err error) {
 	var opts llms.CallOptions
 	for _, o := range options {

@@ -172,7 +172,7 @@ func Environ() []string {
 	return env
 }
 
-// removeClosed removes a directory with those in it that nobody may read, as the kernel makes them.
+// removeClosed removes a directory with the unreadable ones in it that the kernel makes.
 func removeClosed(dir string) error {
 	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || !e.IsDir() {

@@ -21,7 +21,7 @@ import (
 // that starts the command is confined, and it ends at once: the launcher itself stays outside
 // of the command's Landlock domain, so that the command can neither trace nor signal it.
 func launcher() {
-	// Nobody who runs as the same user may look into the launcher, which can still do more
+	// No process of the same user may look into the launcher, which can still do more
 	// than the command.
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		quit(125)
@@ -33,7 +33,7 @@ func launcher() {
 		var errno syscall.Errno
 		errors.As(err, &errno)
 		text := strings.TrimSuffix(err.Error(), ": "+errno.Error())
-		fmt.Fprintf(report, "%d %s", int(errno), text) // nobody else to tell
+		fmt.Fprintf(report, "%d %s", int(errno), text) // there is no other way to report it
 		quit(125)
 	}
 	if l.Probe {
@@ -42,7 +42,7 @@ func launcher() {
 	report.Close()
 
 	go func() {
-		// A write error is as good as the end: either way nobody waits for the command.
+		// A write error is as good as the end: either way no process waits for the command.
 		_, _ = io.Copy(io.Discard, orders)
 		l.signal(pid, unix.SIGTERM)
 		time.Sleep(l.Grace)
@@ -260,7 +260,7 @@ func (l *launch) end() {
 	}
 }
 
-// children lists the processes whose parent this one is.
+// children lists the child processes of this one.
 func children() []int {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {

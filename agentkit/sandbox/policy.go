@@ -38,8 +38,8 @@ type Policy struct {
 	// programs act, if it left any; nil is not called.
 	Appeared func(*protocol.Appeared)
 
-	// Lasting is a command that works for several calls, such as a server: what it leaves is told by those who
-	// make them, and Appeared is not called.
+	// Lasting is a command that works for several calls, such as a server: what it leaves is reported by those
+	// calls, and Appeared is not called.
 	Lasting bool
 
 	// Environ are NAME=value pairs on top of what the environment's allow-list lets through.
@@ -69,7 +69,7 @@ type Grants struct {
 	// not given.
 	Devices []string
 
-	// SSHAgent lets the command use the user's ssh-agent, whose socket SSH_AUTH_SOCK names. It needs
+	// SSHAgent lets the command use the user's ssh-agent at SSH_AUTH_SOCK. It needs
 	// Tier.Namespaces; where there is no agent none is given.
 	SSHAgent bool
 

@@ -23,7 +23,7 @@ type host struct {
 	// given: a command before this one may have made it.
 	written []string
 
-	// targets are where links lead, "" for what is none: of one command, whose hundred paths share their
+	// targets are where links lead, "" for what is none: of one command: its hundred paths share their
 	// beginnings.
 	targets map[string]string
 }
@@ -230,7 +230,7 @@ func (h host) installed(name string) string {
 	return filepath.Dir(real)
 }
 
-// granted lets a directory through unless it holds what is nobody's business: the home
+// granted lets a directory through unless it holds what no command should read: the home
 // directory, or one of those in which programs and secrets lie side by side.
 func (h host) granted(dir string) string {
 	real := h.reach(dir)

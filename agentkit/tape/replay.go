@@ -124,7 +124,7 @@ func (m *Model) find(key string, r model.Request) *line {
 	return &m.lines[at]
 }
 
-// response is a reply as it came, told to who watches.
+// response is a reply as it came, passed to the watcher.
 func (r *reply) response(ctx context.Context, opts *llms.CallOptions) (*llms.ContentResponse, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -169,7 +169,7 @@ func List(tools []Tool) (string, error) {
 	return string(b), err
 }
 
-// Decode reads the arguments of a call; an unknown or missing one is told to the model.
+// Decode reads the arguments of a call; an unknown or missing one is reported to the model.
 func Decode(args json.RawMessage, into any, required ...string) error {
 	var given map[string]json.RawMessage
 	if err := json.Unmarshal(args, &given); err != nil {

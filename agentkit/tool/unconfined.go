@@ -38,7 +38,7 @@ func unconfined(ctx context.Context, at Workspace, line string, stdout, stderr i
 	cmd.Env = append(append(sandbox.Environ(), "PWD="+at.Dir), at.Environ...)
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	// The command is told to die with the thread that starts it (see dieWithParent).
+	// The command dies with the thread that starts it (see dieWithParent).
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	dieWithParent(cmd.SysProcAttr)

@@ -11,8 +11,8 @@ import (
 	"github.com/expr-lang/expr/vm"
 )
 
-// disabled are the functions of expr that read the clock or the locale, or whose order of
-// results changes from call to call.
+// disabled are the functions of expr that read the clock or the locale, or return
+// results in an order that changes from call to call.
 var disabled = []string{"now", "date", "timezone", "keys", "values", "toPairs"}
 
 // maxNodes bounds the size of an expression.

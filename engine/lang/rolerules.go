@@ -17,7 +17,7 @@ func isTime(s string) bool {
 	return err == nil
 }
 
-// schema reads a JSON Schema whose instances are objects (WF030), as canonical JSON.
+// schema reads a JSON Schema for objects (WF030), as canonical JSON.
 func (l *loader) schema(n *yaml.Node, path string) string {
 	if !l.good(n) || n.Kind != yaml.Mapping {
 		return ""

@@ -69,7 +69,7 @@ func instead(key string, a protocol.Action) string {
 var tasked = map[string]bool{"context": true, "task": true}
 
 // inherits reports whether defaults.<key> reaches roles of an action. What bounds the work of a
-// role does not bound a sub-workflow, whose roles have bounds of their own.
+// role does not bound a sub-workflow: the roles of that have bounds of their own.
 func inherits(key string, a protocol.Action) bool {
 	return effective(key, a) && (a != protocol.ActWorkflow || key != "timeout" && key != "retry")
 }

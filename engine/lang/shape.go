@@ -27,7 +27,7 @@ type shape struct {
 	null     bool // null is as good as an empty object
 }
 
-// key is a key of an object, with what people are told of it. One that is neither required nor an
+// key is a key of an object, with its description. One that is neither required nor an
 // action has def or unset.
 type key struct {
 	name     string
@@ -57,7 +57,7 @@ const (
 	aList               // of elem
 	aMap                // names → elem
 	anObject            // keys
-	aSchema             // JSON Schema whose top level is an object
+	aSchema             // JSON Schema with an object at the top level
 	anyJSON             // every value
 	oneOf               // the first of alts that fits the kind of the node
 )

@@ -11,7 +11,7 @@ import (
 	"wf/protocol/lazy"
 )
 
-// graph has lint look at the graph. Of what was refused lint is told that it is not known, so
+// graph has lint look at the graph. What was refused is given to lint as unknown, so
 // that it says nothing which follows from that.
 func (l *loader) graph() {
 	if n := l.root.Get("edges"); len(l.w.Roles) == 0 || n != nil && (n.Kind != yaml.Sequence || l.bad[n]) {

@@ -70,7 +70,7 @@ func (t *typ) expr() types.Type {
 }
 
 // schemaType is the type that a JSON Schema gives. Properties close an object unless
-// additionalProperties opens it again: a field nobody declared is a typo.
+// additionalProperties opens it again: a field that is not declared is a typo.
 func schemaType(v any) *typ {
 	m, ok := v.(map[string]any)
 	if !ok {

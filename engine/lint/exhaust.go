@@ -134,7 +134,7 @@ func exitCodes(r *protocol.Role) []any {
 	return codes
 }
 
-// unseenExits warns of a condition that only a failed command could fulfil, on a role whose
+// unseenExits warns of a condition that only a failed command could fulfil, on a role if its
 // failures do not come this way.
 func (c *check) unseenExits(batch map[string]bool) {
 	for i := range c.w.Edges {

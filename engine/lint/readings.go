@@ -15,13 +15,13 @@ const Unknown = "?"
 
 // A reading is what a definition with names that mean nothing may have meant. In the one, each
 // such name is a role of its own, a stranger, of which nothing is known; in the other it is the
-// role whose name is nearest. What is true of both is true of the graph that the author has in
-// mind, and so is told beside the names.
+// role with the nearest name. What is true of both is true of the graph that the author has in
+// mind, and so is reported beside the names.
 
 // reading is one of them: its unknown names are resolved, the strangers are declared.
 type reading struct {
 	w         *protocol.Workflow
-	strangers map[string]string // name → as it stands in the file
+	strangers map[string]string // name → its spelling in the file
 }
 
 // stranger adds a role of which nothing is known. Words that have a meaning elsewhere, and every

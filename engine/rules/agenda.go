@@ -13,7 +13,7 @@ import (
 type agenda struct {
 	steps  map[stepName]*act // activations of the live region
 	open   []*act            // those with a visit that has not ended, ascending n
-	tokens []*act            // those whose token is not used up, ascending n
+	tokens []*act            // those with a token that is not used up, ascending n
 	visits [Ended][]*visit   // by mode, by activation and item; of retries by due time first
 	timers []*visit          // those that wait for a time, by due time
 }

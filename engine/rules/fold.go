@@ -315,7 +315,7 @@ func (s *State) twin(a *act) *act {
 	return nil
 }
 
-// sources finds the completed activations whose records are links, in the order of e.From.
+// sources finds the completed activations with these links as records, in the order of e.From.
 func (s *State) sources(e *protocol.Edge, links []protocol.Link) ([]*act, error) {
 	var out []*act
 	rest := links

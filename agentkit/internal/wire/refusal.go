@@ -76,7 +76,7 @@ func RetryAfter(h http.Header, now time.Time) time.Duration {
 	return max(at.Sub(now), 0)
 }
 
-// forever is a wait that nobody waits for.
+// forever is longer than any wait.
 const forever = 100 * 365 * 24 * time.Hour
 
 // span reads a number of units, at most forever.
