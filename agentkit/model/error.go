@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/tmc/langchaingo/llms"
+
+	"wf/protocol"
 )
 
 // Class is what a failed call means for the caller.
@@ -44,6 +46,11 @@ func (e *Error) Error() string {
 		return e.Message + ": " + e.Err.Error()
 	}
 	return e.Message
+}
+
+// Unusable is a model that cannot be asked before a person has changed something; what is how it is called.
+func Unusable(what, format string, args ...any) *Error {
+	return &Error{Class: Unavailable, Message: what + ": " + fmt.Sprintf(format, args...), Err: protocol.ErrModel}
 }
 
 // Unwrap gives the cause.

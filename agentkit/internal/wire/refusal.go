@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -43,6 +44,19 @@ func ErrorText(body []byte) string {
 		return "no reason given"
 	}
 	return strings.ToValidUTF8(text, "�")
+}
+
+// Failed is an error inside a stream; status is that of its kind, 0 where it has none.
+func Failed(name string, status int, data []byte) *model.Error {
+	e := &model.Error{Class: model.ServerError, Status: status, Overflow: model.OverflowOf(status, data),
+		Message: fmt.Sprintf("model %s: the stream holds an error: %s", name, ErrorText(data))}
+	switch {
+	case e.Overflow != nil:
+		e.Class = model.Invalid
+	case status != 0:
+		e.Class = model.ClassOfStatus(status)
+	}
+	return e
 }
 
 // classOf tells what a refusal means. An account without money is none that may answer a little
