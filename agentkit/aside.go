@@ -164,10 +164,7 @@ func (v *visit) callAside(ctx context.Context, a aside) (r *llms.ContentResponse
 	if ctx.Err() != nil {
 		return nil, nil, v.gaveUp(ctx, u)
 	}
-	if err == nil && (r == nil || len(r.Choices) == 0) {
-		err = &model.Error{Class: model.ServerError, Message: fmt.Sprintf("model %s: the response holds no choice", a.model)}
-	}
-	if err != nil {
+	if err = answered(a.model, r, err); err != nil {
 		failed := model.AsError(a.model, err)
 		if failed.Class == model.Unavailable { // nothing was asked
 			return nil, nil, failed

@@ -68,7 +68,7 @@ type window struct {
 func (k *window) write(s string) {
 	half := k.max / 2
 	if n := half - len(k.head); n > 0 && len(k.tail) == 0 && k.gone == 0 {
-		n = cutRunes(s, n)
+		n = CutRunes(s, n)
 		k.head = append(k.head, s[:n]...)
 		s = s[n:]
 	}
@@ -107,8 +107,8 @@ func (k *window) String() string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// cutRunes is the largest length ≤ n at which s can be cut without splitting a rune.
-func cutRunes(s string, n int) int {
+// CutRunes is the largest length ≤ n at which s can be cut without splitting a rune.
+func CutRunes(s string, n int) int {
 	if n >= len(s) {
 		return len(s)
 	}

@@ -262,8 +262,7 @@ func (o *output) conclusion(everything bool) protocol.Conclusion {
 	if o.answer != nil && !everything {
 		from = o.answer
 	}
-	text := from.String()
-	return protocol.Conclusion{Text: &text}
+	return protocol.Conclusion{Text: new(from.String())}
 }
 
 // conclude is the outcome of a command that ended by itself.

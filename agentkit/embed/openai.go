@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"wf/agentkit/internal/wire"
 	"wf/agentkit/model"
@@ -160,12 +159,8 @@ func (o *OpenAI) patient(ctx context.Context, batch []string) ([][]float32, erro
 		if wait > maxPatience {
 			return nil, err
 		}
-		t := time.NewTimer(wait)
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			t.Stop()
-			return nil, ctx.Err()
+		if err := model.Wait(ctx, wait); err != nil {
+			return nil, err
 		}
 	}
 }
@@ -277,12 +272,4 @@ func (o *OpenAI) broken(format string, args ...any) error {
 }
 
 // head is at most the first n bytes of a text, whole runes.
-func head(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
-}
+func head(s string, n int) string { return s[:roles.CutRunes(s, n)] }

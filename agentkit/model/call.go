@@ -2,6 +2,7 @@ package model
 
 import (
 	"context"
+	"time"
 
 	"github.com/tmc/langchaingo/llms"
 )
@@ -13,6 +14,21 @@ func OptionsOf(options []llms.CallOption) *llms.CallOptions {
 		o(&opts)
 	}
 	return &opts
+}
+
+// Wait waits for d, or until ctx is done, which is the error.
+func Wait(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // Stream passes a whole answer to the watcher of a call, the thought first.

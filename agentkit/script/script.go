@@ -238,7 +238,7 @@ func (m *Model) GenerateContent(ctx context.Context, messages []llms.MessageCont
 			"model %s has no reply for %s, %s %d: the script holds %s", m.name, visit, call, request.Call+1, m.held(visit))}
 	}
 	delay, _ := duration(reply.Delay) // checked by Parse
-	if err := wait(ctx, delay); err != nil {
+	if err := model.Wait(ctx, delay); err != nil {
 		return nil, err
 	}
 	if reply.Error != nil {
@@ -309,20 +309,6 @@ func (m *Model) failure(f *Failure) error {
 	after, _ := duration(f.RetryAfter) // checked by Parse
 	return &model.Error{Class: model.ClassOfStatus(status), Status: status, RetryAfter: after,
 		Message: fmt.Sprintf("model %s: status %d: %s", m.name, status, cmp.Or(f.Message, "scripted error"))}
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return ctx.Err()
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // usage is what the script says, else a quarter of the bytes: the same on every machine.

@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"wf/files"
 	"wf/protocol"
@@ -179,7 +178,7 @@ func readLines(p *workspace.Place, name string, start, end int, at Workspace) Re
 		return failed("%s has %d lines", name, line-ended)
 	}
 	s := at.clean(strings.ToValidUTF8(out.String(), "�"))
-	if cut := runeCut(s, ReadMax); cut < len(s) || left > 0 {
+	if cut := roles.CutRunes(s, ReadMax); cut < len(s) || left > 0 {
 		next, how := start+strings.Count(s[:cut], "\n"), "go on with start_line %d"
 		if next == start {
 			how = "line %d is longer than one call gives, search shows parts of it"
@@ -187,17 +186,6 @@ func readLines(p *workspace.Place, name string, start, end int, at Workspace) Re
 		s = fmt.Sprintf("%s\n…[%d more bytes; "+how+"]", s[:cut], left+int64(len(s)-cut), next)
 	}
 	return Result{Content: s}
-}
-
-// runeCut is the largest length ≤ n at which s can be cut without splitting a rune.
-func runeCut(s string, n int) int {
-	if n >= len(s) {
-		return len(s)
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return n
 }
 
 type writeArgs struct {

@@ -65,7 +65,11 @@ func evalOptions(m mode) []expr.Option {
 	return opts
 }
 
+// compile makes the program of an expression, nil for "".
 func compile(src string, m mode) (*code, error) {
+	if src == "" {
+		return nil, nil
+	}
 	prog, err := expr.Compile(src, evalOptions(m)...)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", src, plain(err))

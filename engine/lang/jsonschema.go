@@ -50,8 +50,9 @@ func validateStored(s *schema.Schema, data []byte) []Violation {
 	return s.Validate(data)
 }
 
-// decodeJSON reads one value with integers as int.
-func decodeJSON(b []byte) (any, error) {
+// DecodeJSON reads one JSON value as expressions see it: integers as int, other numbers as
+// float64.
+func DecodeJSON(b []byte) (any, error) {
 	if v, ok := plainJSON(b); ok {
 		return v, nil
 	}

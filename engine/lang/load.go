@@ -141,8 +141,7 @@ func (l *loader) wrongAt(n *yaml.Node, code, msg, hint string) {
 
 func (l *loader) yamlError(err error, code string) {
 	d := Diagnostic{Code: code, Message: err.Error(), Range: Range{Pos{Line: 1, Col: 1}, Pos{Line: 1, Col: 2}}}
-	var ye *yaml.Error
-	if errors.As(err, &ye) {
+	if ye, ok := errors.AsType[*yaml.Error](err); ok {
 		d.Message, d.Hint, d.Range = ye.Message, ye.Hint, Range{ye.Pos, ye.End}
 		if line := ye.Pos.Line; d.Hint == "" && line <= len(l.lines) && hasExpr(l.lines[line-1]) {
 			d.Hint = "inside { } and [ ], quote a value that holds ${{ }}"

@@ -3,6 +3,7 @@ package lang
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	"wf/protocol"
@@ -134,15 +135,11 @@ func compileOne(w *protocol.Workflow) (*Program, error) {
 }
 
 func compileEdge(e *protocol.Edge) (c edgeCode, err error) {
-	if e.When != "" {
-		if c.when, err = compile(e.When, strict); err != nil {
-			return c, err
-		}
+	if c.when, err = compile(e.When, strict); err != nil {
+		return c, err
 	}
-	if e.ForEach != "" {
-		if c.forEach, err = compile(e.ForEach, strict); err != nil {
-			return c, err
-		}
+	if c.forEach, err = compile(e.ForEach, strict); err != nil {
+		return c, err
 	}
 	c.prompt, err = compileTemplate(e.Prompt, strict)
 	c.whenUses, c.forEachUses, c.promptUses = usesOfCode(c.when), usesOfCode(c.forEach), usesOfTemplates(c.prompt)
@@ -158,10 +155,8 @@ func compileRole(r *protocol.Role) (*roleCode, error) {
 	if c.ask, err = compileTemplate(r.Ask, strict); err != nil {
 		return nil, err
 	}
-	if r.ChoicesOf != "" {
-		if c.choices, err = compile(r.ChoicesOf, strict); err != nil {
-			return nil, fmt.Errorf("choices: %w", err)
-		}
+	if c.choices, err = compile(r.ChoicesOf, strict); err != nil {
+		return nil, fmt.Errorf("choices: %w", err)
 	}
 	for _, e := range r.Env {
 		t, err := compileTemplate(e.Value, strict)
@@ -222,7 +217,7 @@ func compileNamed(n protocol.NamedTemplate, m mode) (*valueCode, error) {
 	if n.JSON == "" {
 		return compileAny(n.Value, m)
 	}
-	v, err := decodeJSON([]byte(n.JSON))
+	v, err := DecodeJSON([]byte(n.JSON))
 	if err != nil {
 		return nil, err
 	}
@@ -262,22 +257,11 @@ func compileAny(v any, m mode) (*valueCode, error) {
 	return &valueCode{plain: v}, nil
 }
 
-func sortedKeys[V any](m map[string]V) []string {
-	out := make([]string, 0, len(m))
-	for k := range m {
-		out = append(out, k)
-	}
-	slices.Sort(out)
-	return out
-}
-
-// DecodeJSON reads one JSON value as expressions see it: integers as int, other numbers as
-// float64.
-func DecodeJSON(b json.RawMessage) (any, error) { return decodeJSON(b) }
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // DecodeObject is DecodeJSON for what must be an object.
 func DecodeObject(b json.RawMessage) (map[string]any, error) {
-	v, err := decodeJSON(b)
+	v, err := DecodeJSON(b)
 	if err != nil {
 		return nil, err
 	}

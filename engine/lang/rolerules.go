@@ -94,8 +94,7 @@ func worst(e *schema.Invalid) Violation {
 }
 
 func schemaReason(err error) string {
-	var invalid *schema.Invalid
-	if errors.As(err, &invalid) {
+	if invalid, ok := errors.AsType[*schema.Invalid](err); ok {
 		return worst(invalid).String()
 	}
 	return err.Error()

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"wf/engine/lint"
 	"wf/engine/yaml"
 	"wf/protocol"
 )
@@ -85,7 +86,7 @@ func (l *loader) decodeRoles(n, defaults *yaml.Node) {
 		name := p.Key.Value
 		l.roleOrder = append(l.roleOrder, name)
 		l.roleNodes[name], l.roleKeys[name] = p.Value, p.Key
-		if isReserved(name) {
+		if lint.Reserved(name) {
 			l.report(p.Key, Diagnostic{Code: "WF018", Message: fmt.Sprintf("%s is a reserved name", name), Hint: "give the role another name"})
 		}
 		r := protocol.Role{Name: name}

@@ -28,7 +28,7 @@ type reading struct {
 // Unknown, stand for one each.
 func (r *reading) stranger(edge int, name string) string {
 	own := name
-	if name == Unknown || isReserved(name) {
+	if name == Unknown || Reserved(name) {
 		own = fmt.Sprintf("%s(%d)", name, edge)
 	}
 	r.strangers[own] = name
@@ -43,14 +43,15 @@ func (c *check) strange() reading {
 // meant is the definition with each unknown name replaced by the one that is nearest.
 func (c *check) meant() reading {
 	return c.read(func(r *reading, i int, name string, known []string) string {
-		if near := nearest(name, known); near != "" && name != Unknown && !isReserved(name) {
+		if near := nearest(name, known); near != "" && name != Unknown && !Reserved(name) {
 			return near
 		}
 		return r.stranger(i, name)
 	})
 }
 
-func isReserved(name string) bool {
+// Reserved reports whether a name is that of an end of the graph.
+func Reserved(name string) bool {
 	switch name {
 	case protocol.NodeStart, protocol.NodeEnd, protocol.NodeFail, protocol.NodeSuspend:
 		return true
