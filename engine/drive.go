@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"wf/api"
@@ -175,11 +177,7 @@ func (d *driver) opening(ctx context.Context, o DriveOptions) (facts []cas.Draft
 		return nil, err
 	}
 	if d.s.Seq > 1 && (d.s.Status() != protocol.Waiting || len(d.poke) > 0) {
-		by := o.By
-		if by == "" {
-			by = "wf"
-		}
-		facts = append(facts, cas.Draft{Data: protocol.ResumedBy{By: by}})
+		facts = append(facts, cas.Draft{Data: protocol.ResumedBy{By: cmp.Or(o.By, "wf")}})
 	}
 	return facts, nil
 }
@@ -268,14 +266,7 @@ func (d *driver) catchup(ctx context.Context) error {
 	if err != nil || len(entries) == 0 {
 		return err
 	}
-	err = d.s.FoldMore(func(yield func(protocol.Entry, error) bool) {
-		for _, e := range entries {
-			if !yield(e, nil) {
-				return
-			}
-		}
-	})
-	if err != nil {
+	if err := d.s.FoldMore(these(entries...)); err != nil {
 		return err
 	}
 	return d.e.tellStored(ctx, d.run, entries)
@@ -400,14 +391,6 @@ func (d *driver) settle(ctx context.Context, p rules.Plan) (again bool, err erro
 
 // stays reports whether a timer is near enough to wait for.
 func (d *driver) stays(p rules.Plan) bool {
-	patience := d.e.Patience
-	if patience == 0 {
-		patience = time.Minute
-	}
-	for _, t := range p.Timers {
-		if t.Due-d.e.now() <= patience.Microseconds() {
-			return true
-		}
-	}
-	return false
+	patience := cmp.Or(d.e.Patience, time.Minute)
+	return slices.ContainsFunc(p.Timers, func(t rules.WaitingVisit) bool { return t.Due-d.e.now() <= patience.Microseconds() })
 }

@@ -31,19 +31,19 @@ func (p *Pool) start(ctx context.Context, s protocol.MCPServer, at Place) (*conn
 		Capabilities:   &sdk.ClientCapabilities{}, // no roots, sampling or elicitation
 		MultiRoundTrip: &sdk.MultiRoundTripOptions{Disabled: true},
 	})
-	fail := func(what string, err error) (*connection, error) {
+	fail := func(what string, err error) error {
 		out.close()
-		return nil, fmt.Errorf("%s: %w%s", what, err, out.said())
+		return fmt.Errorf("%s: %w%s", what, err, out.said())
 	}
 	if out.client, err = client.Connect(ctx, transport, nil); err != nil {
-		return fail("no session", err)
+		return nil, fail("no session", err)
 	}
 	for t, err := range out.client.Tools(ctx, nil) {
 		if err != nil {
-			return fail("list its tools", err)
+			return nil, fail("list its tools", err)
 		}
 		if out.tools[wireName(s.Name, t.Name)] = t; len(out.tools) > toolsMax {
-			return fail("list its tools", fmt.Errorf("there are more than %d", toolsMax))
+			return nil, fail("list its tools", fmt.Errorf("there are more than %d", toolsMax))
 		}
 	}
 	return out, nil

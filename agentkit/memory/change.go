@@ -85,7 +85,7 @@ func (s *Store) Remember(ctx context.Context, notes ...Note) ([]protocol.Seq, er
 		}
 		all[i] = protocol.Remembered{Content: protocol.NewText(n.Content), Tags: n.Tags, Pinned: n.Pinned, Place: n.Place, MemoryOrigin: n.Origin.data()}
 	}
-	_, err := s.change(ctx, func(st *State) ([]Change, error) {
+	err := s.change(ctx, func(st *State) ([]Change, error) {
 		var out []Change
 		for i, d := range all {
 			if id, known := st.keys[d.Key]; known {
@@ -136,7 +136,7 @@ func (s *Store) Edit(ctx context.Context, id protocol.Seq, e Edit, o Origin) (Me
 		return Memory{}, err
 	}
 	var now Memory
-	_, err = s.change(ctx, func(st *State) ([]Change, error) {
+	err = s.change(ctx, func(st *State) ([]Change, error) {
 		if _, known := st.keys[o.Key]; known {
 			now, _ = st.Get(id)
 			return nil, nil
@@ -175,7 +175,7 @@ func (s *Store) EditAll(ctx context.Context, targets []Target, o Origin) error {
 			return err
 		}
 	}
-	_, err := s.change(ctx, func(st *State) ([]Change, error) {
+	err := s.change(ctx, func(st *State) ([]Change, error) {
 		var out []Change
 		for i, t := range targets {
 			m, there := st.Get(t.ID)
@@ -260,7 +260,7 @@ func (s *Store) SetAnchor(ctx context.Context, text string, o Origin) error {
 			return err
 		}
 	}
-	_, err := s.change(ctx, func(st *State) ([]Change, error) {
+	err := s.change(ctx, func(st *State) ([]Change, error) {
 		old, there := st.Anchor()
 		_, known := st.keys[o.Key]
 		switch {

@@ -61,9 +61,9 @@ func (s *State) Apply(e *protocol.Entry) error {
 	var err error
 	switch e.Type {
 	case protocol.EvRemembered:
-		err = apply(s, e, s.remembered)
+		err = apply(e, s.remembered)
 	case protocol.EvEdited:
-		err = apply(s, e, func(e *protocol.Entry, d protocol.Edited) {
+		err = apply(e, func(e *protocol.Entry, d protocol.Edited) {
 			s.change(e, d.ID, d.MemoryOrigin, func(m *slot) {
 				if d.Place != nil {
 					s.moved = s.moved || m.lent != nil && d.Content.Empty() && (m.Place == nil || m.Place.File != d.Place.File)
@@ -75,21 +75,21 @@ func (s *State) Apply(e *protocol.Entry) error {
 			})
 		})
 	case protocol.EvPinned:
-		err = apply(s, e, func(e *protocol.Entry, d protocol.Pinned) {
+		err = apply(e, func(e *protocol.Entry, d protocol.Pinned) {
 			s.change(e, d.ID, d.MemoryOrigin, func(m *slot) { m.Pinned = true })
 		})
 	case protocol.EvUnpinned:
-		err = apply(s, e, func(e *protocol.Entry, d protocol.Unpinned) {
+		err = apply(e, func(e *protocol.Entry, d protocol.Unpinned) {
 			s.change(e, d.ID, d.MemoryOrigin, func(m *slot) { m.Pinned = false })
 		})
 	case protocol.EvTagged:
-		err = apply(s, e, func(e *protocol.Entry, d protocol.Tagged) {
+		err = apply(e, func(e *protocol.Entry, d protocol.Tagged) {
 			s.change(e, d.ID, d.MemoryOrigin, func(m *slot) { s.tag(m, d.Tags) })
 		})
 	case protocol.EvRemoved:
-		err = apply(s, e, func(e *protocol.Entry, d protocol.Removed) { s.change(e, d.ID, d.MemoryOrigin, s.remove) })
+		err = apply(e, func(e *protocol.Entry, d protocol.Removed) { s.change(e, d.ID, d.MemoryOrigin, s.remove) })
 	case protocol.EvIndexed:
-		err = apply(s, e, func(e *protocol.Entry, d protocol.Indexed) { s.Model = d.Model })
+		err = apply(e, func(e *protocol.Entry, d protocol.Indexed) { s.Model = d.Model })
 	}
 	if err != nil {
 		return fmt.Errorf("event %d of a memory, %s: %w: %w", e.Seq, e.Type, protocol.ErrCorrupt, err)
@@ -98,7 +98,7 @@ func (s *State) Apply(e *protocol.Entry) error {
 	return nil
 }
 
-func apply[D protocol.Data](s *State, e *protocol.Entry, do func(*protocol.Entry, D)) error {
+func apply[D protocol.Data](e *protocol.Entry, do func(*protocol.Entry, D)) error {
 	var d D
 	if err := cbor.Unmarshal(e.Data, &d); err != nil {
 		return err

@@ -28,7 +28,7 @@ func launcher() {
 	}
 	report := os.NewFile(fdReport, "report")
 	orders := os.NewFile(fdOrders, "orders")
-	pid, l, err := start(orders, report)
+	pid, l, err := start(orders)
 	if err != nil {
 		var errno syscall.Errno
 		errors.As(err, &errno)
@@ -57,7 +57,7 @@ func launcher() {
 // quit ends the launcher without what os.Exit does for tests and coverage.
 func quit(status int) { syscall.Exit(status) }
 
-func start(orders io.Reader, report *os.File) (int, launch, error) {
+func start(orders io.Reader) (int, launch, error) {
 	var l launch
 	// Whatever else was inherited is not for the command.
 	if err := unix.CloseRange(3, ^uint(0)>>1&0xffffffff, unix.CLOSE_RANGE_CLOEXEC); err != nil {

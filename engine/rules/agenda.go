@@ -2,6 +2,7 @@ package rules
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"wf/protocol"
@@ -183,5 +184,5 @@ func (s *State) visitNamed(step string) (*visit, *act, error) {
 			return v, a, nil
 		}
 	}
-	return nil, nil, noOpenStep(step)
+	return nil, nil, fmt.Errorf("no open step %s: %w", step, protocol.ErrNotFound)
 }

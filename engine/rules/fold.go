@@ -403,7 +403,3 @@ func (s *State) resume() error {
 	}
 	return nil
 }
-
-func noOpenStep(step string) error {
-	return fmt.Errorf("no open step %s: %w", step, protocol.ErrNotFound)
-}

@@ -64,13 +64,13 @@ func Parse(src []byte, l Limits) (*Node, []*Error) {
 		if errors.Is(err, io.EOF) {
 			return nil, nil
 		}
-		return nil, []*Error{syntax(err, src, lines)}
+		return nil, []*Error{syntax(err, lines)}
 	}
 	switch err := loader.Load(&second); {
 	case err == nil:
 		return nil, []*Error{at(second.Line, 1, "a second document begins here; a file holds one", "remove the --- line, or split the file")}
 	case !errors.Is(err, io.EOF):
-		return nil, []*Error{syntax(err, src, lines)}
+		return nil, []*Error{syntax(err, lines)}
 	}
 	if len(doc.Content) == 0 {
 		return nil, nil
@@ -113,7 +113,7 @@ func checkUTF8(src []byte) *Error {
 
 // syntax turns an error of the library into ours. A tab that stands where indentation belongs
 // is named as such, whatever the scanner made of it.
-func syntax(err error, src []byte, lines []string) *Error {
+func syntax(err error, lines []string) *Error {
 	var le *yaml.LoadError
 	if !errors.As(err, &le) {
 		return at(1, 1, err.Error(), "")
