@@ -1,6 +1,7 @@
 package agentkit
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -117,10 +118,7 @@ func (v *visit) stop(ctx context.Context, t tool.Tool, call protocol.CallMessage
 
 // answer journals a result, then shows it to the model.
 func (v *visit) answer(ctx context.Context, call protocol.CallMessage, r tool.Result) error {
-	content := v.clean(strings.ToValidUTF8(r.Content, "�"))
-	if content == "" {
-		content = "(no output)"
-	}
+	content := cmp.Or(v.clean(strings.ToValidUTF8(r.Content, "�")), "(no output)")
 	err := v.journal(ctx, protocol.ToolResult{Call: call.ID, Content: protocol.NewText(content), IsError: r.IsError, Appeared: r.Appeared.Clean(v.clean)})
 	if err != nil {
 		return err
@@ -150,9 +148,7 @@ func (v *visit) find(call protocol.CallMessage) (t tool.Tool, args json.RawMessa
 		text = call.Arguments
 	}
 	text = strings.TrimSpace(text)
-	if text == "" {
-		text = "{}" // what providers stream for a call without arguments
-	}
+	text = cmp.Or(text, "{}") // what providers stream for a call without arguments
 	if v.Truncated && len(v.Pending) == 1 && (text == "{}" || !json.Valid([]byte(text))) {
 		return t, nil, "the reply was cut off before the arguments ended: it has as many tokens as one may have. " +
 			"Call again with less, such as a long text in parts"

@@ -75,7 +75,7 @@ type Agent struct {
 
 	// Memory opens the memory of a role that has one. Its tools are offered to the role besides
 	// those it names, what it holds enters at the start of a visit, and the model reflects on
-	// it before a compaction. Whoever gives it closes it. nil knows none.
+	// it before a compaction. The giver closes it. nil knows none.
 	Memory func(ctx context.Context, turn protocol.Turn) (*memory.Store, error)
 
 	// Secret looks up the value of a declared secret; nil is os.LookupEnv.

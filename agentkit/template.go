@@ -1,6 +1,7 @@
 package agentkit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -116,9 +117,7 @@ func (t *templateTask) open(ctx context.Context, v *visit) error {
 			started.Error = protocol.NewText(v.why(why))
 		}
 	}
-	if started.Goal == "" {
-		started.Goal = t.id
-	}
+	started.Goal = cmp.Or(started.Goal, t.id)
 	t.goal = started.Goal
 	return t.emit(ctx, append([]protocol.Data{started}, events...)...)
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -142,9 +143,7 @@ func (c *checker) decision(s *rules.State, x protocol.Entry, d protocol.StepStar
 			near = got
 		}
 	}
-	if near == "" {
-		near = "no such visit"
-	}
+	near = cmp.Or(near, "no such visit")
 	c.r.Findings = append(c.r.Findings, Finding{"decision", fmt.Sprintf("seq %d %s", x.Seq, x.StepName()), want, near})
 	return nil
 }

@@ -1,6 +1,7 @@
 package roles
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -84,9 +85,7 @@ func formFields(form, fields string) (map[string]any, error) {
 		}
 		return data, nil
 	}
-	if fields == "" {
-		fields = "{}"
-	}
+	fields = cmp.Or(fields, "{}")
 	got, err := decodeObject(fields)
 	if err != nil {
 		return nil, fmt.Errorf("form: the fields are no JSON object: %w", err)

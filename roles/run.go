@@ -224,10 +224,7 @@ type output struct {
 }
 
 func (r *Run) newOutput(ctx context.Context, turn protocol.Turn, emit Emit, secrets map[string]string) *output {
-	limit := r.OutputMax
-	if limit == 0 {
-		limit = OutputMax
-	}
+	limit := cmp.Or(r.OutputMax, OutputMax)
 	send := func(kind, text string) error {
 		if ctx.Err() != nil {
 			return nil // there is no watcher any more; what the command says while it ends is kept

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -246,12 +247,7 @@ func (p *Pool) open(ctx context.Context, s protocol.MCPServer) (*connection, err
 }
 
 // root is the workspace.
-func (p *Pool) root() string {
-	if p.Root == "" {
-		return p.Dir
-	}
-	return p.Root
-}
+func (p *Pool) root() string { return cmp.Or(p.Root, p.Dir) }
 
 func (p *Pool) place(s protocol.MCPServer) (Place, error) { return PlaceOf(p.root(), p.Dir, s) }
 

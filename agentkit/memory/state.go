@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"slices"
@@ -109,9 +110,7 @@ func apply[D protocol.Data](e *protocol.Entry, do func(*protocol.Entry, D)) erro
 
 func (s *State) remembered(e *protocol.Entry, d protocol.Remembered) {
 	s.key(e, d.MemoryOrigin)
-	if s.Model == "" {
-		s.Model = d.Model
-	}
+	s.Model = cmp.Or(s.Model, d.Model)
 	if d.Special != "" {
 		if old, ok := s.find(s.anchor); ok {
 			s.remove(old)

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -190,9 +191,7 @@ func (s *stream) call(d *callDelta) {
 		s.calls = append(s.calls, c)
 		s.at[index] = c
 	}
-	if c.ID == "" {
-		c.ID = d.ID
-	}
+	c.ID = cmp.Or(c.ID, d.ID)
 	if name := d.Function.Name; name != c.Function.Name { // some servers repeat it
 		c.Function.Name += name
 	}

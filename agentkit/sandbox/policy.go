@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -109,15 +110,11 @@ func (l Limits) Bounds() string {
 }
 
 func (l Limits) filled() Limits {
-	if l.FileSize == 0 {
-		l.FileSize = DefaultFileSize
-	}
+	l.FileSize = cmp.Or(l.FileSize, DefaultFileSize)
 	if l.OpenFiles == 0 {
 		l.OpenFiles = DefaultOpenFiles
 	}
-	if l.Processes == 0 {
-		l.Processes = DefaultProcesses
-	}
+	l.Processes = cmp.Or(l.Processes, DefaultProcesses)
 	if l.Memory == 0 {
 		l.Memory = machineMemory() / 4 * 3
 	}

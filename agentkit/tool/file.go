@@ -3,6 +3,7 @@ package tool
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -81,9 +82,7 @@ func inside(at Workspace, name string) (local string, ok bool) {
 		}
 		name = rel
 	}
-	if name == "" {
-		name = "."
-	}
+	name = cmp.Or(name, ".")
 	name = path.Clean(filepath.ToSlash(name))
 	return name, filepath.IsLocal(name)
 }

@@ -17,6 +17,7 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"encoding/json"
@@ -86,12 +87,7 @@ type Workspace struct {
 }
 
 // root is what commands may write.
-func (w Workspace) root() string {
-	if w.Root == "" {
-		return w.Dir
-	}
-	return w.Root
-}
+func (w Workspace) root() string { return cmp.Or(w.Root, w.Dir) }
 
 // below is Dir as a path in the root.
 func (w Workspace) below() (string, error) {

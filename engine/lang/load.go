@@ -1,6 +1,7 @@
 package lang
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path"
@@ -38,9 +39,7 @@ type Options struct {
 // Load reads a workflow. It reports everything that is wrong, in order of place, warnings
 // included; the Program is nil if and only if one of the diagnostics is an error.
 func Load(src []byte, o Options) (*Program, []Diagnostic) {
-	if o.File == "" {
-		o.File = "workflow.yaml"
-	}
+	o.File = cmp.Or(o.File, "workflow.yaml")
 	if o.MaxNesting == 0 {
 		o.MaxNesting = maxNesting
 	}
@@ -106,9 +105,7 @@ func load(src []byte, o Options, fam *family) (*Program, []Diagnostic) {
 }
 
 func (l *loader) add(d Diagnostic) {
-	if d.Severity == "" {
-		d.Severity = SeverityError
-	}
+	d.Severity = cmp.Or(d.Severity, SeverityError)
 	if d.File == "" {
 		d.File = l.o.File
 	}

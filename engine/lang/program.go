@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"wf/protocol"
-	"wf/roles/schema"
 )
 
 // Program is a definition with its expressions compiled. It is immutable and safe for
@@ -40,7 +39,6 @@ type roleCode struct {
 	values             []namedValue // set or with
 	choices            *code        // ask: what gives the choices, or nil
 	waitFor, waitUntil *template
-	output, form       *schema.Schema
 	uses               Uses
 }
 
@@ -176,10 +174,10 @@ func compileRole(r *protocol.Role) (*roleCode, error) {
 			return nil, err
 		}
 	}
-	if c.output, err = compileSchema(r.Output); err != nil {
+	if err := checkSchema(r.Output); err != nil {
 		return nil, fmt.Errorf("output: %w", err)
 	}
-	if c.form, err = compileSchema(r.Form); err != nil {
+	if err := checkSchema(r.Form); err != nil {
 		return nil, fmt.Errorf("form: %w", err)
 	}
 	c.uses = c.templates()

@@ -281,9 +281,7 @@ func (l *loader) choices(role string, n *yaml.Node) []protocol.Choice {
 				at = v
 			}
 		}
-		if c.Value == "" {
-			c.Value = c.Label
-		}
+		c.Value = cmp.Or(c.Value, c.Label)
 		if c.Label == "" {
 			c.Label = c.Value
 		}

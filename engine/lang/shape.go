@@ -1,6 +1,7 @@
 package lang
 
 import (
+	"cmp"
 	"regexp"
 	"strings"
 	"time"
@@ -145,9 +146,7 @@ func parseDecimal(s string) (string, bool) {
 		return "", false
 	}
 	whole, part := strings.TrimLeft(m[1], "0"), strings.TrimRight(m[2], "0")
-	if whole == "" {
-		whole = "0"
-	}
+	whole = cmp.Or(whole, "0")
 	if part == "" {
 		return whole, true
 	}

@@ -2,6 +2,7 @@ package yaml
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -20,15 +21,11 @@ type Limits struct {
 }
 
 func (l Limits) withDefaults() Limits {
-	if l.Bytes == 0 {
-		l.Bytes = 4 << 20
-	}
+	l.Bytes = cmp.Or(l.Bytes, 4<<20)
 	if l.Depth == 0 {
 		l.Depth = 100
 	}
-	if l.Nodes == 0 {
-		l.Nodes = 500_000
-	}
+	l.Nodes = cmp.Or(l.Nodes, 500_000)
 	return l
 }
 
