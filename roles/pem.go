@@ -2,6 +2,7 @@ package roles
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 )
 
@@ -177,12 +178,7 @@ var headerSet = func() *set {
 
 // header reports whether in begins with a header of a key.
 func header(in []byte) bool {
-	for _, name := range []string{"Proc-Type: ", "DEK-Info: ", "Version: ", "Comment: "} {
-		if bytes.HasPrefix(in, []byte(name)) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"Proc-Type: ", "DEK-Info: ", "Version: ", "Comment: "}, func(name string) bool { return bytes.HasPrefix(in, []byte(name)) })
 }
 
 // skipGap is where the next line begins: behind blanks, quotes and written-out line ends, and

@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 
@@ -130,8 +131,6 @@ type headers struct{ add http.Header }
 // RoundTrip sends a request with the headers.
 func (h headers) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
-	for name, values := range h.add {
-		r.Header[name] = values
-	}
+	maps.Copy(r.Header, h.add)
 	return http.DefaultTransport.RoundTrip(r)
 }

@@ -272,10 +272,8 @@ func DecodeObject(b json.RawMessage) (map[string]any, error) {
 
 // HasAgent reports whether a role of the workflow, or of a sub-workflow, is an agent.
 func (p *Program) HasAgent() bool {
-	for i := range p.Workflow.Roles {
-		if p.Workflow.Roles[i].Action == protocol.ActPrompt {
-			return true
-		}
+	if slices.ContainsFunc(p.Workflow.Roles, func(r protocol.Role) bool { return r.Action == protocol.ActPrompt }) {
+		return true
 	}
 	for _, child := range p.Children {
 		if child.HasAgent() {
