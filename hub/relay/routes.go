@@ -155,7 +155,7 @@ func (h *Hub) cancelJob(w http.ResponseWriter, r *http.Request) error {
 
 // Agents is wf.agents/v1: the workers by name, those that are away too.
 type Agents struct {
-	Schema string        `json:"schema"`
+	Schema string         `json:"schema"`
 	Items  []queue.Worker `json:"items"`
 }
 
