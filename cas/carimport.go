@@ -83,6 +83,8 @@ func importFrom(ctx context.Context, r io.Reader, into *Store, o ImportOptions) 
 	if err != nil {
 		return Imported{}, err
 	}
+	// What is sound is kept as a whole: who asked for it may go away meanwhile.
+	ctx = context.WithoutCancel(ctx)
 	if err := x.commit(ctx); err != nil {
 		return Imported{}, err
 	}
