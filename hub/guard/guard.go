@@ -78,7 +78,7 @@ func (g *Guard) Wrap(next http.Handler) http.Handler {
 			g.refuse(w, r, err)
 			return
 		}
-		g.limitBody(w, r)
+		r = g.limitBody(w, r)
 		if r.URL.Path == LoginPath && g.Keys != nil {
 			g.login(w, r)
 			return
@@ -181,28 +181,33 @@ func (g *Guard) inQuery(u *url.URL) error {
 	return nil
 }
 
-func (g *Guard) limitBody(w http.ResponseWriter, r *http.Request) {
+// limitBody bounds the body of a request, and the time in which it must come.
+func (g *Guard) limitBody(w http.ResponseWriter, r *http.Request) *http.Request {
 	if r.Body == nil || r.Body == http.NoBody {
-		return
+		return r
 	}
 	deadline := http.NewResponseController(w)
 	// Where deadlines cannot be set (a recorder, a stream of a hub) the other end has its own.
 	_ = deadline.SetReadDeadline(g.time().Add(bodyTime))
 	if g.Uploads != nil && g.Uploads(r) {
+		// The request of the server keeps its own body: where that is not read, a client that waits for
+		// 100 Continue has the answer at once.
+		r = r.WithContext(r.Context())
 		r.Body = &pieces{r.Body, func() { _ = deadline.SetReadDeadline(g.time().Add(bodyTime)) }}
-		return
+		return r
 	}
 	limit := g.MaxBody
 	if limit == 0 {
 		limit = defaultBody
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, limit)
+	return r
 }
 
 // pieces is a body that is longer than it may take to come: the time is that of each piece.
 type pieces struct {
 	io.ReadCloser
-	extend func()
+	extend func() // gives the client time for the next piece
 }
 
 func (p *pieces) Read(b []byte) (int, error) {
