@@ -19,9 +19,10 @@ import (
 //	the user named or trusted what it does   --with FILE, wf trust, --trust CID
 //	and where it does it                     --dir DIR, or the current directory
 //
-// or agreed to both at the terminal. Over HTTP nobody says where: a client knows no place of this machine.
-// Else it is shown, and waits for wf store adopt as the run itself does. A definition that a client brings
-// came from elsewhere too, until the person of this machine trusts it.
+// or agreed to both at the terminal. Over HTTP a client of scope admin may let it go on where the daemon starts
+// its runs anyway, under what the user of this machine trusted; a client names no place. Else the fork is shown,
+// and waits for wf store adopt as the run itself does. A definition that a client brings came from
+// elsewhere too.
 
 // mayBring is nil if what a fork brings may be given by its asker: a client brings a definition only with scope
 // admin, and names no place of this machine.
@@ -63,13 +64,8 @@ func (l *Local) brought(ctx context.Context, d compose.Definition, hold bool) (f
 // mayGoOn answers engine.ForkOptions.Elsewhere. Only for a fork that goes on a person is asked.
 func (l *Local) mayGoOn(ctx context.Context, run protocol.RunID, f api.Fork) func(*lang.Program, string) (bool, error) {
 	return func(p *lang.Program, workspace string) (bool, error) {
-		if _, remote := api.CallerOf(ctx); remote {
-			if f.Hold {
-				return false, nil
-			}
-			return false, l.Engine.Own(ctx, run)
-		}
-		known := f.With != nil
+		c, remote := api.CallerOf(ctx)
+		known := f.With != nil && !remote
 		if !known {
 			wanted, err := l.Wanted(p, "", nil)
 			if err != nil {
@@ -77,12 +73,21 @@ func (l *Local) mayGoOn(ctx context.Context, run protocol.RunID, f api.Fork) fun
 			}
 			known = !slices.ContainsFunc(wanted, func(x config.Grant) bool { return x.Power != config.Schedule })
 		}
-		placed := f.Dir != "" || isHere(workspace)
+		here, err := os.Getwd()
+		if err != nil {
+			return false, err
+		}
+		placed := f.Dir != "" || sameDir(workspace, here)
+		if remote {
+			placed = c.Owner && sameDir(workspace, l.Dir)
+		}
 		switch {
 		case known && placed:
 			return true, nil
 		case f.Hold:
 			return false, nil
+		case remote:
+			return false, l.Engine.Own(ctx, run)
 		case l.Agree == nil:
 			return false, untrustedFork(p, run, f, known, placed)
 		}
@@ -90,17 +95,13 @@ func (l *Local) mayGoOn(ctx context.Context, run protocol.RunID, f api.Fork) fun
 	}
 }
 
-// isHere reports whether a path is the current directory.
-func isHere(path string) bool {
-	here, err := os.Getwd()
+// sameDir reports whether two paths lead to one directory.
+func sameDir(a, b string) bool {
+	a, err := filepath.EvalSymlinks(a)
 	if err != nil {
 		return false
 	}
-	a, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return false
-	}
-	b, err := filepath.EvalSymlinks(here)
+	b, err = filepath.EvalSymlinks(b)
 	return err == nil && a == b
 }
 
