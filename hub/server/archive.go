@@ -53,7 +53,7 @@ const maxArchive = 4 << 30
 
 // take imports an archive.
 func (s *Server) take(w http.ResponseWriter, r *http.Request) error {
-	q, err := query(r, "run")
+	q, err := query(r, "run", "agent")
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func (s *Server) take(w http.ResponseWriter, r *http.Request) error {
 		return tooLong(limit)
 	}
 	body := &upload{from: http.MaxBytesReader(w, r.Body, limit)}
-	got, err := s.Service.Import(r.Context(), body, api.ImportOptions{Run: protocol.RunID(q.text("run"))})
+	got, err := s.Service.Import(r.Context(), body, api.ImportOptions{Run: protocol.RunID(q.text("run")), Worker: q.text("agent")})
 	switch {
 	case errors.As(body.err, new(*http.MaxBytesError)):
 		return tooLong(limit)

@@ -86,7 +86,8 @@ func TestAnArchiveThatIsNotTakenIsNotSent(t *testing.T) {
 	if _, err := c.Import(t.Context(), unread{t}, api.ImportOptions{Run: protocol.RunID(strings.Repeat("x", 201))}); protocol.CodeOf(err) != protocol.ErrBadRequest.Code {
 		t.Errorf("%v", err)
 	}
-	if _, err := c.Import(t.Context(), unread{t}, api.ImportOptions{Worker: "a"}); protocol.CodeOf(err) != protocol.ErrBadRequest.Code {
+	s.takes = func(io.Reader) error { return protocol.ErrUsage } // as a store says where a worker is named
+	if _, err := c.Import(t.Context(), unread{t}, api.ImportOptions{Worker: "a"}); protocol.CodeOf(err) != protocol.ErrUsage.Code {
 		t.Errorf("a worker at what is no hub: %v", err)
 	}
 	if len(s.asked) != 0 {
