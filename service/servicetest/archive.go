@@ -68,9 +68,7 @@ func archives(t *testing.T, suite Suite) {
 		t.Errorf("at a worker that is not there: %v", err)
 	}
 	_, err = imported(t.Context(), to, early, api.ImportOptions{Run: "../run"})
-	if err == nil {
-		t.Error("under an id that is none: no error")
-	}
+	fails(t, "under an id that is none", err, protocol.ErrUnknownRun)
 }
 
 // damaged brings archives that are none: nothing of them is there afterwards, and the error says that it is the archive.
