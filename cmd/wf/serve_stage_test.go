@@ -28,7 +28,7 @@ type served struct {
 	t      *testing.T
 	dir    string
 	cmd    *exec.Cmd
-	said   servingJSON
+	said   api.Serving
 	err    *safeBuffer
 	client *http.Client
 	store  *cas.Store // to look at the files beside it
