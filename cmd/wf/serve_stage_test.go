@@ -116,7 +116,7 @@ func trustAll(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatalf("wf trust --list: %v: %s", err, out)
 	}
-	var list struct{ Items []trustRow }
+	var list struct{ Items []api.Trusted }
 	if err := json.Unmarshal(out, &list); err != nil {
 		t.Fatal(err)
 	}
