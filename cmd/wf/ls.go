@@ -9,15 +9,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"wf/api"
+	"wf/cmd/internal/complete"
 	"wf/protocol"
 	"wf/service/compose"
 )
-
-// runStatuses are the states a run can be in.
-var runStatuses = []string{
-	string(protocol.Running), string(protocol.Waiting), string(protocol.Suspended),
-	string(protocol.Done), string(protocol.Failed), string(protocol.Cancelled),
-}
 
 type lsFlags struct {
 	limit    int
@@ -43,8 +38,8 @@ func newLs(a *app) *cobra.Command {
 		Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
-			if f.status != "" && !slices.Contains(runStatuses, f.status) {
-				return usagef("--status %q: want %s", f.status, strings.Join(runStatuses, ", "))
+			if f.status != "" && !slices.Contains(complete.Statuses, f.status) {
+				return usagef("--status %q: want %s", f.status, strings.Join(complete.Statuses, ", "))
 			}
 			missing, err := a.NoStoreYet()
 			switch {
@@ -60,7 +55,7 @@ func newLs(a *app) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.IntVarP(&f.limit, "limit", "n", 50, "at most this many, 0 is all")
-	flags.StringVar(&f.status, "status", "", "only these: "+strings.Join(runStatuses, ", "))
+	flags.StringVar(&f.status, "status", "", "only these: "+strings.Join(complete.Statuses, ", "))
 	flags.StringVar(&f.tag, "tag", "", "only runs with this tag")
 	flags.StringVar(&f.workflow, "workflow", "", "only runs of this workflow")
 	flags.BoolVar(&f.all, "all", false, "the runs of sub-workflows too")
