@@ -146,7 +146,7 @@ func (h *Hub) open(ctx context.Context, data hubData) (err error) {
 	}
 	h.relay = &relay.Hub{Queue: h.store.Queue, Registry: h.store.Registry, Pointers: h.store.Pointers,
 		Name: h.Name, Version: h.Version, Page: web.Handler(), Log: h.Log,
-		NewCode: CodeFor(h.keys, h.listeners), NamesAgent: h.keys.NamesAgent, RequestRun: engine.RequestRun}
+		NewCode: CodeFor(h.keys, h.listeners), NamesWorker: h.keys.NamesWorker, RequestRun: engine.RequestRun}
 	handler := h.relay.Handler()
 	if h.ClientCA != "" {
 		handler = certified(handler)
@@ -158,7 +158,7 @@ func (h *Hub) open(ctx context.Context, data hubData) (err error) {
 // certified lets workers in that have a certificate which was verified.
 func certified(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == relay.AgentPath && (r.TLS == nil || len(r.TLS.VerifiedChains) == 0) {
+		if r.URL.Path == relay.WorkerPath && (r.TLS == nil || len(r.TLS.VerifiedChains) == 0) {
 			reply.Error(w, protocol.ErrForbidden.With("give the agent --hub-cert and --hub-key", "this hub wants a certificate of its agents"))
 			return
 		}
@@ -201,7 +201,7 @@ func (h *Hub) listen(ctx context.Context, data hubData) (err error) {
 		}
 		d := newListener(l, e, h.ListenOptions, secure != nil, h.keys, h.Log)
 		if e.Socket != "" { // workers of the same user need no token there
-			d.Guard.Peer.Scopes = append(append([]guard.Scope(nil), guard.AllScopes...), guard.Agent)
+			d.Guard.Peer.Scopes = append(append([]guard.Scope(nil), guard.AllScopes...), guard.Worker)
 		}
 		h.listeners = append(h.listeners, d)
 	}
@@ -220,7 +220,7 @@ func (h *Hub) Where() (*api.HubServing, error) {
 // Wait returns when ctx ends or an address fails, with the reason.
 func (h *Hub) Wait(ctx context.Context) error { return failure(ctx, h.failed) }
 
-// Close lets no one in any more, and closes the data.
+// Close accepts no more connections, and closes the data.
 func (h *Hub) Close() error {
 	h.relay.Close()
 	return errors.Join(closeAll(h.listeners), h.store.Close())

@@ -86,7 +86,7 @@ func (d hubData) workerToken(keys *guard.Keys) (string, error) {
 
 // newWorker makes a token that is good for one worker alone, and a file with it.
 func (d hubData) newWorker(id string, keys *guard.Keys) (string, error) {
-	line, err := keys.AddAgent(id)
+	line, err := keys.AddWorker(id)
 	if err != nil {
 		return "", err
 	}

@@ -34,7 +34,7 @@ func (p *pipeListener) Accept() (net.Conn, error) {
 	}
 }
 
-// Close lets nobody in any more.
+// Close accepts no more connections.
 func (p *pipeListener) Close() error {
 	p.once.Do(func() { close(p.gone) })
 	return nil

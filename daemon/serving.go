@@ -58,7 +58,7 @@ func (s *Serving) Where() (*api.Serving, error) {
 // Wait returns when ctx ends or an address fails, with the reason.
 func (s *Serving) Wait(ctx context.Context) error { return failure(ctx, s.failed) }
 
-// Close leaves the hub, suspends what runs, and lets no one in any more.
+// Close leaves the hub, suspends what runs, and accepts no more connections.
 func (s *Serving) Close() error {
 	s.leave()
 	return errors.Join(s.Daemon.Close(), closeAll(s.listeners))

@@ -100,7 +100,7 @@ func (t *trail) reset(c Cursor) error {
 func (t *trail) there(ctx context.Context) error {
 	v, err := t.s.Run(ctx, t.run, api.Window{Limit: 1})
 	switch {
-	case errors.Is(err, ErrUnreachable), errors.Is(err, protocol.ErrAgentAway), errors.Is(err, protocol.ErrShuttingDown):
+	case errors.Is(err, ErrUnreachable), errors.Is(err, protocol.ErrWorkerAway), errors.Is(err, protocol.ErrShuttingDown):
 		return nil // the connection is as good as gone, and is asked again when it is back
 	case err != nil:
 		return err

@@ -9,14 +9,15 @@ import (
 	"strings"
 	"time"
 
+	"wf/hub/queue"
 	"wf/hub/reply"
 	"wf/protocol"
 )
 
-// errForeignAnswer is an agent whose answer is none of the API.
-var errForeignAnswer = &protocol.Error{Code: "bad_answer", Message: "the agent answered with what is not of the API", Hint: "update wf at the agent, or take its token out of the hub's"}
+// errForeignAnswer is an answer of a worker that is none of the API.
+var errForeignAnswer = &protocol.Error{Code: "bad_answer", Message: "the worker answered with what is not of the API", Hint: "update wf at the worker, or take its token out of the hub's"}
 
-// policies has the media types of the API; what an agent says to be of another type is not passed
+// policies has the media types of the API; what a worker says to be of another type is not passed
 // on. The value is the policy for a browser that shows such an answer by itself: it runs nothing.
 var policies = map[string]string{
 	"application/json":              sandboxed,
@@ -30,8 +31,8 @@ var policies = map[string]string{
 
 const sandboxed = "default-src 'none'; frame-ancestors 'none'; sandbox"
 
-// shield stands between the answer of an agent and the client. The hub's own headers stay as they
-// are; of those of the agent only a few are taken, and none that says to a browser what it may do:
+// shield is between the answer of a worker and the client. The hub's own headers stay as they
+// are; of those of the worker only a few are taken, and none that says to a browser what it may do:
 // the media type, if it is one of the API, the length, the version, where a new run is, when to
 // come again. An answer before the answer (1xx) and trailers are dropped, and no connection is
 // handed over. The client has a while for each piece of the body, so that one that does not read
@@ -40,7 +41,7 @@ type shield struct {
 	to       http.ResponseWriter
 	deadline *http.ResponseController
 	patience time.Duration
-	said     http.Header // by the agent
+	said     http.Header // by the worker
 	begun    bool
 	refused  bool // the answer is not passed on
 }
@@ -49,7 +50,7 @@ func newShield(w http.ResponseWriter, patience time.Duration) *shield {
 	return &shield{to: w, deadline: http.NewResponseController(w), patience: patience, said: http.Header{}}
 }
 
-// Header is where the headers of the agent are put.
+// Header is where the headers of the worker are put.
 func (s *shield) Header() http.Header { return s.said }
 
 // WriteHeader passes the status on, with the headers that are taken.
@@ -72,14 +73,14 @@ func (s *shield) WriteHeader(status int) {
 	if n, err := strconv.ParseUint(s.said.Get("Content-Length"), 10, 63); err == nil && media != "" {
 		own.Set("Content-Length", strconv.FormatUint(n, 10))
 	}
-	if at := s.said.Get("Location"); strings.HasPrefix(at, "/v1/runs/") && plain(at, 512) {
+	if at := s.said.Get("Location"); strings.HasPrefix(at, "/v1/runs/") && queue.Plain(at, 512) {
 		own.Set("Location", at)
 	}
 	if n, err := strconv.ParseUint(s.said.Get("Retry-After"), 10, 16); err == nil {
 		own.Set("Retry-After", strconv.FormatUint(n, 10))
 	}
 	own.Set("Cache-Control", "no-store")
-	if tag := s.said.Get("ETag"); tag != "" && plain(tag, 512) {
+	if tag := s.said.Get("ETag"); tag != "" && queue.Plain(tag, 512) {
 		own.Set("ETag", tag)
 		own.Set("Cache-Control", "private, no-cache")
 	}
@@ -89,7 +90,7 @@ func (s *shield) WriteHeader(status int) {
 	s.to.WriteHeader(status)
 }
 
-// mediaOf is the type of an agent's answer with its policy, "" for one without a body. What is no
+// mediaOf is the type of a worker's answer with its policy, "" for one without a body. What is no
 // answer of the API is an error wrapping errForeignAnswer.
 func mediaOf(status int, head http.Header) (media, policy string, err error) {
 	if status == http.StatusNoContent || status == http.StatusNotModified {

@@ -3,7 +3,6 @@ package relay
 import (
 	"context"
 	"encoding/binary"
-	"io"
 	"log/slog"
 	"net"
 	"time"
@@ -34,7 +33,7 @@ func newTunnel(ctx context.Context, c *websocket.Conn, hub bool, log *slog.Logge
 // https://github.com/hashicorp/yamux/blob/master/spec.md
 type joined struct {
 	net.Conn
-	held []byte // a header whose data comes with the next Write
+	held []byte // a header; its data comes with the next Write
 }
 
 const (
@@ -55,5 +54,3 @@ func (j *joined) Write(b []byte) (int, error) {
 	n, err := j.Conn.Write(whole)
 	return max(0, n-yamuxHeader), err
 }
-
-var _ io.Writer = (*joined)(nil)

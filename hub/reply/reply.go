@@ -1,4 +1,4 @@
-// Package reply writes what the servers of wf answer: JSON, and errors whose code travels.
+// Package reply writes what the servers of wf answer: JSON, and errors with their codes.
 //
 //	{"schema":"wf.error/v1","code":"unknown_session","message":"…","fix":"wf ls lists the runs"}
 //
@@ -32,6 +32,8 @@ type Failure struct {
 	Code    string `json:"code"`    // stable, snake_case; "internal" where there is none
 	Message string `json:"message"` // what, where, why
 	Fix     string `json:"fix"`     // what to do, or ""
+
+	HeadSeq protocol.Seq `json:"headSeq,omitempty"` // of future_cursor: the newest event
 }
 
 // statuses is the one table from codes to statuses; a code that is not listed is 500.
@@ -68,7 +70,7 @@ var statuses = map[string]int{
 	protocol.ErrModel.Code:     http.StatusServiceUnavailable,
 	protocol.ErrDiskFull.Code:  http.StatusInsufficientStorage,
 
-	protocol.ErrAgentAway.Code:    http.StatusServiceUnavailable,
+	protocol.ErrWorkerAway.Code:   http.StatusServiceUnavailable,
 	protocol.ErrShuttingDown.Code: http.StatusServiceUnavailable,
 }
 
@@ -85,7 +87,7 @@ func Status(err error) int {
 
 // FailureOf is the wire form of an error.
 func FailureOf(err error) Failure {
-	f := Failure{ErrorSchema, protocol.CodeOf(err), err.Error(), protocol.HintOf(err)}
+	f := Failure{Schema: ErrorSchema, Code: protocol.CodeOf(err), Message: err.Error(), Fix: protocol.HintOf(err)}
 	if f.Code == "" {
 		f.Code = "internal"
 	}

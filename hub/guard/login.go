@@ -1,0 +1,132 @@
+package guard
+
+import (
+	"crypto/sha256"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// How long a browser may take to exchange a code, and how long its login then lasts.
+const (
+	CodeLife  = 10 * time.Minute
+	LoginLife = 12 * time.Hour
+)
+
+// How many codes and logins are open at once; the oldest gives way.
+const (
+	maxCodes  = 64
+	maxLogins = 256
+)
+
+// NewCode makes a one-time code for a browser of the owner, good for CodeLife. Codes live in
+// memory, as logins do: a restart of the server forgets them.
+func (k *Keys) NewCode() (string, error) {
+	owner, err := k.owner()
+	if err != nil {
+		return "", err
+	}
+	secret := newSecret()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	makeRoom(k.codes, maxCodes, k.now())
+	k.codes[sha256.Sum256([]byte(secret))] = login{key: owner.id, expires: k.now().Add(CodeLife)}
+	return secret, nil
+}
+
+// place is where a login holds: the origin of the page that logged in, and the Host by which it
+// reached the server. They differ where a proxy stands between.
+type place struct{ origin, host string }
+
+// placeOf is where a request comes from. A browser names the origin when it sends or opens
+// something, and leaves it out when a page reads from its own server.
+func placeOf(r *http.Request) place {
+	return place{strings.ToLower(r.Header.Get("Origin")), strings.ToLower(r.Host)}
+}
+
+// login is a browser that logged in, or a code by which one may.
+type login struct {
+	key     string // id
+	at      place
+	expires time.Time
+}
+
+// redeem exchanges a code for a login: its token, and when it ends. A code is looked up by its
+// hash: how long that takes tells nothing of it. The server keeps logins in memory: one that is
+// started again, or another with the same keys, knows none of them.
+func (k *Keys) redeem(text string, at place) (token string, ends time.Time, id Identity, ok bool) {
+	list, err := k.current()
+	if err != nil {
+		return "", ends, Identity{}, false
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	h, now := sha256.Sum256([]byte(text)), k.now()
+	c, ok := k.codes[h]
+	delete(k.codes, h)
+	if !ok || now.After(c.expires) {
+		return "", ends, Identity{}, false
+	}
+	if id, ok = k.ofKey(list, c.key); !ok {
+		return "", ends, Identity{}, false
+	}
+	token, ends = newSecret(), now.Add(LoginLife)
+	makeRoom(k.logins, maxLogins, now)
+	k.logins[sha256.Sum256([]byte(token))] = login{c.key, at, ends}
+	return token, ends, id, true
+}
+
+// ofKey is the identity of the key with an id; false where it is no longer in the file.
+func (k *Keys) ofKey(list []key, id string) (Identity, bool) {
+	i := slices.IndexFunc(list, func(x key) bool { return x.id == id })
+	if i < 0 {
+		return Identity{}, false
+	}
+	return k.identity(&list[i]), true
+}
+
+// makeRoom forgets what has expired, and the oldest if there are too many.
+func makeRoom(all map[[sha256.Size]byte]login, most int, now time.Time) {
+	var oldest [sha256.Size]byte
+	var first time.Time
+	for h, x := range all {
+		if !now.Before(x.expires) {
+			delete(all, h)
+		} else if first.IsZero() || x.expires.Before(first) {
+			oldest, first = h, x.expires
+		}
+	}
+	if len(all) >= most {
+		delete(all, oldest)
+	}
+}
+
+// byLogin finds the identity of the login with a token, and where it holds.
+func (k *Keys) byLogin(token string) (Identity, place, bool) {
+	list, err := k.current()
+	if err != nil {
+		return Identity{}, place{}, false
+	}
+	k.mu.Lock()
+	s, ok := k.logins[sha256.Sum256([]byte(token))]
+	k.mu.Unlock()
+	if !ok || !k.now().Before(s.expires) {
+		return Identity{}, place{}, false
+	}
+	id, ok := k.ofKey(list, s.key)
+	return id, s.at, ok
+}
+
+// mayUse is nil if a request may use a login that holds at a place: it comes from the page that
+// logged in, by the same name of the server. One that names no origin may only read.
+func mayUse(r *http.Request, at place) error {
+	from := placeOf(r)
+	switch {
+	case from.host != at.host || from.origin != "" && from.origin != at.origin:
+		return forbidden("log in at this address", "the login is of the page %s", at.origin)
+	case from.origin == "" && (!safe(r.Method) || upgrades(r)):
+		return forbidden("use a token", "a login without an Origin may only read")
+	}
+	return nil
+}
