@@ -288,7 +288,7 @@ func (a *app) contentArgument(arg string) (string, error) {
 	case err != nil:
 		return "", fmt.Errorf("stdin: %w", err)
 	case len(b) == most:
-		return "", fail(memory.ErrNote, "keep it in a file, and remember where it lies", "stdin holds more than %d bytes, the most that a memory holds", protocol.MemoryMax)
+		return "", fail(protocol.ErrMemory, "keep it in a file, and remember where it lies", "stdin holds more than %d bytes, the most that a memory holds", protocol.MemoryMax)
 	}
 	return string(b), nil
 }

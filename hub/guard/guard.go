@@ -30,8 +30,8 @@ type Guard struct {
 	// Public are the requests that need no credentials: the page, not what it shows. nil is
 	// none.
 	Public func(*http.Request) bool
-	// MaxBody is the most bytes of a body; 0 is 1 MiB.
-	MaxBody int64
+	// MaxBody is the most bytes of the body of a request; nil is 1 MiB for all.
+	MaxBody func(*http.Request) int64
 	// Log has a line for every refusal; nil discards it.
 	Log *slog.Logger
 
@@ -181,9 +181,9 @@ func (g *Guard) limitBody(w http.ResponseWriter, r *http.Request) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return
 	}
-	limit := g.MaxBody
-	if limit == 0 {
-		limit = defaultBody
+	limit := int64(defaultBody)
+	if g.MaxBody != nil {
+		limit = g.MaxBody(r)
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, limit)
 	// Where deadlines cannot be set (a recorder, a stream of a hub) the other end has its own.

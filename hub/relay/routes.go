@@ -37,6 +37,10 @@ var routes = []route{
 	{"POST /v1/runs/{id}/messages", guard.Answer, (*Hub).ofRun},
 	{"POST /v1/runs/{id}/{rest...}", guard.Run, (*Hub).ofRun},
 	{"GET /v1/sessions/{id}/events", guard.Read, (*Hub).ofRun},
+	{"GET /v1/memories", guard.Read, (*Hub).ofWorker},
+	{"GET /v1/memories/{rest...}", guard.Read, (*Hub).ofWorker},
+	{"POST /v1/memories/recall", guard.Read, (*Hub).ofWorker},
+	{"POST /v1/memories/{rest...}", guard.Run, (*Hub).ofWorker},
 	{"GET /v1/blocks/{cid}", guard.Read, (*Hub).block},
 	{"GET /v1/replay", guard.Read, (*Hub).replay},
 }
@@ -155,7 +159,7 @@ func (h *Hub) cancelJob(w http.ResponseWriter, r *http.Request) error {
 
 // Agents is wf.agents/v1: the workers by name, those that are away too.
 type Agents struct {
-	Schema string        `json:"schema"`
+	Schema string         `json:"schema"`
 	Items  []queue.Worker `json:"items"`
 }
 
