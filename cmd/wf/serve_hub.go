@@ -13,6 +13,7 @@ import (
 type reachFlags struct {
 	url       string
 	tokenFile string
+	worker    string // id of that one of a hub whose memories are meant
 	ca        string // certificates to trust instead of the system's
 	cert, key string // that of this agent, for a hub that wants one
 }
