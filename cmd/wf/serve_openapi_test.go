@@ -264,8 +264,8 @@ func TestEveryAnswerIsAsItIsDescribed(t *testing.T) {
 	c.holds("GET", "/v1/runs?limit=1", nil, 200, "Runs")
 	c.holds("GET", "/v1/runs", nil, 200, "Runs")
 
-	c.holds("GET", "/v1/runs/"+string(errand)+"/tasks", nil, 200, "Tasks")
-	c.holds("GET", "/v1/runs/"+string(errand)+"/tasks?limit=1", nil, 200, "Tasks")
+	c.holds("GET", "/v1/runs/"+string(errand)+"/tasks", nil, 200, "TaskList")
+	c.holds("GET", "/v1/runs/"+string(errand)+"/tasks?limit=1", nil, 200, "TaskList")
 	c.holds("GET", "/v1/runs/"+string(errand)+"/tasks/"+url.PathEscape("a#1"), nil, 200, "RunTask")
 	c.holds("GET", "/v1/runs/"+string(errand)+"/tasks/"+url.PathEscape("a#7"), nil, 404, "Error")
 	note := func(text string, more map[string]any) map[string]any {
@@ -301,7 +301,7 @@ func TestEveryAnswerIsAsItIsDescribed(t *testing.T) {
 		"Task.failed": true, "MemoryItem.run": true, "MemoryItem.step": true,
 	}
 	for _, schema := range []string{"Health", "Info", "Code", "Workflows", "Workflow", "Started", "Accepted", "Runs", "RunRow", "Run", "RunInfo", "StepView", "Waiting", "Choice", "Usage", "Timing", "Failure", "Messages", "Diff", "RunDiff", "Explanation", "Cache", "Verify", "Cost", "CostRow", "Error",
-		"Tasks", "Task", "MemoryScopes", "MemoryScope", "Memories", "MemoryItem", "OneMemory", "Recalled", "Remembered", "MemoriesChanged", "Reindexed"} {
+		"TaskList", "Task", "MemoryScopes", "MemoryScope", "Memories", "MemoryItem", "OneMemory", "Recalled", "Remembered", "MemoriesChanged", "Reindexed"} {
 		for _, p := range slices.Sorted(maps.Keys(c.schema(schema)["properties"].(map[string]any))) {
 			if name := schema + "." + p; !c.seen[name] && !elsewhere[name] {
 				t.Errorf("%s is described, and no answer has it", name)

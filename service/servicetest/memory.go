@@ -125,7 +125,7 @@ func remembered(t *testing.T, s api.Service) {
 	}
 	remember(t, s, "role/fix/coder", api.Note{Content: "x", Pinned: true})
 	scopes := must(s.Scopes(t.Context()))(t)
-	first := api.Scope{Scope: "notes", Memories: 3, Pinned: 1, Model: "lexical/ngrams-1", Head: got.Head, Seq: 3}
+	first := api.MemoryScope{Scope: "notes", Memories: 3, Pinned: 1, Model: "lexical/ngrams-1", Head: got.Head, Seq: 3}
 	if len(scopes.Items) != 2 || scopes.Items[0] != first || scopes.Items[1].Scope != "role/fix/coder" {
 		t.Errorf("memories %+v", scopes.Items)
 	}
