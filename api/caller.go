@@ -6,6 +6,7 @@ import "context"
 type Caller struct {
 	Name  string
 	Owner bool // may do everything: the user whose process answers
+	Runs  bool // may start runs, and so have models asked
 }
 
 type callerKey struct{}

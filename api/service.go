@@ -15,6 +15,8 @@ type Service interface {
 	Runs
 	Driver
 	Archive
+	Tasks
+	Memory
 }
 
 // Workflows shows what can be started.

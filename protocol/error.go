@@ -83,6 +83,9 @@ var (
 	ErrFinal      = &Error{"run_final", "the run has ended", "wf fork goes on from any of its steps"}
 	ErrVerify     = &Error{"verify_failed", "the check found a fault", "each finding names its repair"}
 
+	ErrMemory    = &Error{"memory_refused", "the memory refuses this", ""}
+	ErrEmbedding = &Error{"embedding_model", "the memory is indexed with another embedding model", "wf memory reindex --model MODEL indexes it with another one"}
+
 	ErrMisdirected = &Error{"misdirected", "this server does not go by that name", "use the address that it prints, or allow the name with --host"}
 	ErrInsecure    = &Error{"insecure_listen", "beyond this machine only with TLS and a token", "listen on 127.0.0.1, or give --tls-cert and --tls-key"}
 	ErrInUse       = &Error{"address_in_use", "the address is taken", "stop the process that listens there, or choose another with --listen"}

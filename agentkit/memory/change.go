@@ -32,15 +32,13 @@ type Note struct {
 	Origin  Origin
 }
 
-// ErrNote is a change or a question that a memory refuses as it is put.
-var ErrNote = &protocol.Error{Code: "memory_refused", Message: "the memory refuses this"}
-
-// refused is an ErrNote that says why; hint, for people, may be "".
+// refused is a change or a question that a memory does not take as it is put: an ErrMemory that says why;
+// hint, for people, may be "".
 func refused(hint, format string, args ...any) error {
-	return &protocol.Error{Code: ErrNote.Code, Message: fmt.Sprintf(format, args...), Hint: hint}
+	return protocol.ErrMemory.With(hint, format, args...)
 }
 
-// NoMemory is the ErrNote of an id that a scope has not.
+// NoMemory is the ErrMemory of an id that a scope has not.
 func NoMemory(scope string, id protocol.Seq) error {
 	return refused("wf memory ls --scope "+scope+" lists what there is", "memory %s has no memory %d", scope, id)
 }
@@ -63,7 +61,7 @@ func content(s string) (string, error) {
 	return s, nil
 }
 
-// Kept is n as a memory keeps it, or an ErrNote where it cannot.
+// Kept is n as a memory keeps it, or an ErrMemory where it cannot.
 func (n Note) Kept() (Note, error) {
 	var err error
 	if n.Content, err = content(n.Content); err == nil {
@@ -128,7 +126,7 @@ type Edit struct {
 	Remove  bool
 }
 
-// Edit changes a memory; one that is not there is an error wrapping ErrNote. What is so
+// Edit changes a memory; one that is not there is an error wrapping protocol.ErrMemory. What is so
 // already is not written again.
 func (s *Store) Edit(ctx context.Context, id protocol.Seq, e Edit, o Origin) (Memory, error) {
 	e, err := e.kept()

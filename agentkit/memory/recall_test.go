@@ -140,7 +140,7 @@ func TestAnotherModelIsToldUntilTheMemoryIsReindexed(t *testing.T) {
 	s := newStage(t)
 	id := remember(t, s.open(t, "axes"), "a=1")
 	other := s.open(t, "axes/two")
-	if _, err := other.Recall(t.Context(), memory.Query{Text: "a=1"}); !errors.Is(err, memory.ErrModel) {
+	if _, err := other.Recall(t.Context(), memory.Query{Text: "a=1"}); !errors.Is(err, protocol.ErrEmbedding) {
 		t.Errorf("recall: %v", err)
 	}
 	if _, err := other.Reindex(t.Context(), "axes/two", memory.Origin{By: "ada"}, nil); err != nil {

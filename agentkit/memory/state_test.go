@@ -74,7 +74,7 @@ func TestAMemoryIsWhatItsEventsSay(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	if _, err := m.Edit(t.Context(), second, memory.Edit{Pinned: &pinned}, memory.Origin{}); !errors.Is(err, memory.ErrNote) {
+	if _, err := m.Edit(t.Context(), second, memory.Edit{Pinned: &pinned}, memory.Origin{}); !errors.Is(err, protocol.ErrMemory) {
 		t.Errorf("editing what is removed: %v", err)
 	}
 }
@@ -149,7 +149,7 @@ func TestBadContentsAreToldOrPutRight(t *testing.T) {
 		t.Errorf("%d bytes, %v", len(text), err)
 	}
 	for _, bad := range []string{"", " \n", strings.Repeat("x", protocol.MemoryMax+1)} {
-		if _, err := m.Remember(t.Context(), memory.Note{Content: bad}); !errors.Is(err, memory.ErrNote) {
+		if _, err := m.Remember(t.Context(), memory.Note{Content: bad}); !errors.Is(err, protocol.ErrMemory) {
 			t.Errorf("%d bytes: %v", len(bad), err)
 		}
 	}
@@ -188,10 +188,10 @@ func TestTagsThatDoNotFitAreToldAndNotCut(t *testing.T) {
 		{[]string{strings.Repeat("é", memory.TagMax+1)}, "of 101 characters is too long"},
 		{many, "33 tags are too many"},
 	} {
-		if _, err := m.Remember(t.Context(), memory.Note{Content: "x", Tags: test.tags}); !errors.Is(err, memory.ErrNote) || !strings.Contains(err.Error(), test.want) {
+		if _, err := m.Remember(t.Context(), memory.Note{Content: "x", Tags: test.tags}); !errors.Is(err, protocol.ErrMemory) || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("remembered: %v", err)
 		}
-		if _, err := m.Edit(t.Context(), id, memory.Edit{Tags: &test.tags}, memory.Origin{}); !errors.Is(err, memory.ErrNote) || !strings.Contains(err.Error(), test.want) {
+		if _, err := m.Edit(t.Context(), id, memory.Edit{Tags: &test.tags}, memory.Origin{}); !errors.Is(err, protocol.ErrMemory) || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("changed: %v", err)
 		}
 	}
@@ -231,7 +231,7 @@ func TestTheAnchorStaysPinnedAndWithoutTags(t *testing.T) {
 	}
 	no, yes, none := false, true, []string{}
 	for _, e := range []memory.Edit{{Pinned: &no}, {Tags: &[]string{"x"}}} {
-		if _, err := m.Edit(t.Context(), 1, e, memory.Origin{}); !errors.Is(err, memory.ErrNote) {
+		if _, err := m.Edit(t.Context(), 1, e, memory.Origin{}); !errors.Is(err, protocol.ErrMemory) {
 			t.Errorf("%+v: %v", e, err)
 		}
 	}

@@ -30,10 +30,6 @@ type Change struct {
 	Data protocol.Data
 }
 
-// ErrModel is a memory that is indexed with another model than the one asked for.
-var ErrModel = &protocol.Error{Code: "embedding_model", Message: "the memory is indexed with another embedding model",
-	Hint: "wf memory reindex --model MODEL indexes it with another one"}
-
 // Config is what a Store works with.
 type Config struct {
 	Scope   string
@@ -167,7 +163,8 @@ func (s *Store) Head() (protocol.Link, protocol.Seq) {
 }
 
 // Model is the embedding model that finds the memories. One that is asked for, but is not the
-// one they are indexed with, is an error wrapping ErrModel.
+// one they are indexed with, is an error wrapping
+// protocol.ErrEmbedding.
 func (s *Store) Model(ctx context.Context) (name string, err error) {
 	verr := s.View(ctx, func(st *State) { name, err = s.modelName(st) })
 	return name, errors.Join(verr, err)
@@ -184,6 +181,5 @@ func (s *Store) modelName(st *State) (string, error) {
 		return st.Model, nil
 	}
 	return "", fmt.Errorf("memory %s is indexed with %s, asked for is %s: %w", s.c.Scope, st.Model, s.c.Model,
-		&protocol.Error{Code: ErrModel.Code, Message: ErrModel.Message,
-			Hint: fmt.Sprintf("wf memory reindex --scope %s --model %s, or ask with embed: %s", s.c.Scope, s.c.Model, st.Model)})
+		protocol.ErrEmbedding.With(fmt.Sprintf("wf memory reindex --scope %s --model %s, or ask with embed: %s", s.c.Scope, s.c.Model, st.Model), "%s", protocol.ErrEmbedding.Message))
 }

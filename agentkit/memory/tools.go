@@ -98,7 +98,7 @@ func (d Desk) call(ctx context.Context, run func(*Store) (string, error)) (tool.
 		return tool.Result{}, e.error
 	}
 	content := "error: " + err.Error()
-	if hint := protocol.HintOf(err); hint != "" && !errors.Is(err, ErrNote) {
+	if hint := protocol.HintOf(err); hint != "" && !errors.Is(err, protocol.ErrMemory) {
 		content += " (" + hint + ")"
 	}
 	return tool.Result{Content: content, IsError: true}, nil

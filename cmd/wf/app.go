@@ -26,6 +26,7 @@ type app struct {
 	lines   *bufio.Reader // in, once questions are read from it
 	noInput bool
 	reach   daemon.Remote // --hub
+	worker  string        // --worker: id of that one of a hub whose memories are meant
 	started bool          // the command line was understood
 }
 

@@ -5,87 +5,81 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 
-	"wf/agentkit/memory"
+	"wf/api"
 	"wf/cmd/internal/chat"
 	"wf/engine"
 	"wf/protocol"
 	"wf/service/compose"
 )
 
-// chatMemory opens the memory of the agent that is talked with; ok is false where it has none.
-// It is closed with the app's other memories.
-func (s *chatSession) chatMemory(ctx context.Context) (m *memory.Store, ok bool, err error) {
+// chatMemory is the scope of the memory of the agent that is talked with; "" is that it has none.
+func (s *chatSession) chatMemory(ctx context.Context) (scope string, err error) {
 	if s.local == nil {
-		return nil, false, fail(protocol.ErrUsage, "wf memory, where the agent is", "the memories are with the agent: wf memory shows them there")
+		return "", fail(protocol.ErrUsage, "wf memory ls --scopes lists the memories there", "a chat with a daemon elsewhere does not know which memory is its agent's")
 	}
 	st, err := s.local.Service.Engine.State(ctx, s.current())
 	if err != nil {
-		return nil, false, err
+		return "", err
 	}
 	for _, r := range st.Program().Workflow.Roles {
 		if r.Action == protocol.ActPrompt && r.Memory != nil {
-			m, err := s.a.AgentMemory(s.local.Service.Store)(ctx, protocol.Turn{Run: s.current(), Workflow: st.Program().Workflow.Name, Role: r})
-			return m, err == nil, err
+			return compose.AgentScope(st.Program().Workflow.Name, r), nil
 		}
 	}
-	return nil, false, nil
+	return "", nil
 }
 
 // memories shows what is remembered, or writes it to a file.
 func (s *chatSession) memories(ctx context.Context, c chat.Command) (chat.Outcome, error) {
-	m, ok, err := s.chatMemory(ctx)
+	scope, err := s.chatMemory(ctx)
 	if err != nil {
 		return chat.Outcome{}, err
 	}
-	if !ok {
+	if scope == "" {
 		return chat.Outcome{Text: "this agent has no memory; memory: true gives it one"}, nil
 	}
+	m := s.local.Service
 	if c.Action == chat.Dump {
 		path := cmp.Or(c.Arg, "memories.json")
 		if _, err := os.Stat(path); err == nil && c.Arg == "" {
 			return chat.Outcome{}, usagef("%s is there already; /dump PATH writes elsewhere", path)
 		}
-		if err := s.a.memoryDump(ctx, m, []string{path}); err != nil {
+		if err := s.a.memoryDump(ctx, m, scope, []string{path}); err != nil {
 			return chat.Outcome{}, err
 		}
 		return chat.Outcome{Text: "the memories are in " + path}, nil
 	}
-	var hits []memory.Hit
+	var found []api.MemoryItem
 	if c.Arg != "" {
-		hits, err = m.Recall(ctx, memory.Query{Text: c.Arg})
-	} else {
-		var l memory.Listing
-		if l, err = m.List(ctx, 30); err == nil {
-			for _, x := range append(l.Pinned, l.Recent...) {
-				hits = append(hits, memory.Hit{Memory: x})
-			}
-		}
-	}
-	if err != nil {
-		return chat.Outcome{}, err
-	}
-	var b strings.Builder
-	for _, h := range hits {
-		text, err := m.Text(ctx, h.Memory)
+		got, err := m.Recall(ctx, api.Recall{Scope: scope, Text: c.Arg})
 		if err != nil {
 			return chat.Outcome{}, err
 		}
-		fmt.Fprintf(&b, "%d%s", h.ID, map[bool]string{true: " pinned"}[h.Pinned])
-		if len(h.Tags) > 0 {
-			b.WriteString(" [" + strings.Join(h.Tags, ", ") + "]")
+		found = got.Items
+	} else {
+		got, err := m.Memories(ctx, api.MemoryQuery{Scope: scope, Part: api.Part{Limit: 100}})
+		if err != nil {
+			return chat.Outcome{}, err
 		}
-		if h.Distance != nil {
-			fmt.Fprintf(&b, " %.2f away", *h.Distance)
+		found = got.Items
+	}
+	var b strings.Builder
+	for _, x := range found {
+		fmt.Fprintf(&b, "%d%s", x.ID, map[bool]string{true: " pinned"}[x.Pinned])
+		if len(x.Tags) > 0 {
+			b.WriteString(" [" + strings.Join(x.Tags, ", ") + "]")
 		}
-		b.WriteString("\n  " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n  ") + "\n\n")
+		if x.Distance != nil {
+			fmt.Fprintf(&b, " %.2f away", *x.Distance)
+		}
+		b.WriteString("\n  " + strings.ReplaceAll(strings.TrimSpace(x.Content), "\n", "\n  ") + "\n\n")
 	}
 	if b.Len() == 0 {
 		b.WriteString("nothing")
 	}
-	return chat.Outcome{Dialog: true, Title: "Remembered in " + m.Scope(), Text: b.String()}, nil
+	return chat.Outcome{Dialog: true, Title: "Remembered in " + scope, Text: b.String()}, nil
 }
 
 // reset begins the workflow anew; what this run remembered gets tombstones.
@@ -101,7 +95,7 @@ func (s *chatSession) reset(ctx context.Context) (chat.Outcome, error) {
 	if err != nil {
 		return chat.Outcome{}, err
 	}
-	m, ok, err := s.chatMemory(ctx)
+	scope, err := s.chatMemory(ctx)
 	if err != nil {
 		return chat.Outcome{}, err
 	}
@@ -115,29 +109,30 @@ func (s *chatSession) reset(ctx context.Context) (chat.Outcome, error) {
 	if err != nil {
 		return chat.Outcome{}, err
 	}
-	if ok {
-		if err := forgetRun(ctx, m, old); err != nil {
+	if scope != "" {
+		if err := forgetRun(ctx, s.local.Service, scope, old); err != nil {
 			return chat.Outcome{}, err
 		}
-		s.a.NoteMemory(ctx, s.local.Service.Store, m.Scope())
 	}
 	s.local.Supervisor.Keep(run, engine.DriveOptions{By: compose.User()})
 	return s.goTo(ctx, run)
 }
 
 // forgetRun sets tombstones on what a run remembered; the history of the memory stays.
-func forgetRun(ctx context.Context, m *memory.Store, run protocol.RunID) error {
-	var all []memory.Target
-	err := m.View(ctx, func(st *memory.State) {
-		for x := range st.Newest() {
-			if x.Run == run {
-				all = append(all, memory.Target{ID: x.ID, Edit: memory.Edit{Remove: true}})
-			}
-		}
-	})
-	if err != nil || len(all) == 0 {
+func forgetRun(ctx context.Context, m api.Memory, scope string, run protocol.RunID) error {
+	l, err := m.Memories(ctx, api.MemoryQuery{Scope: scope, Oldest: true, Sums: true})
+	if err != nil {
 		return err
 	}
-	slices.Reverse(all)
-	return m.EditAll(ctx, all, memory.Origin{By: compose.User(), Run: run})
+	c := api.MemoryChanges{Scope: scope}
+	for _, x := range l.Items {
+		if x.Run == run {
+			c.Changes = append(c.Changes, api.MemoryChange{ID: x.ID, Remove: true})
+		}
+	}
+	if len(c.Changes) == 0 {
+		return nil
+	}
+	_, err = m.ChangeMemories(ctx, c)
+	return err
 }

@@ -12,7 +12,6 @@ import (
 	"wf/agentkit/config"
 	"wf/agentkit/embed"
 	"wf/agentkit/mcp"
-	"wf/agentkit/memory"
 	"wf/cmd/internal/help"
 	"wf/daemon"
 	"wf/hub/client"
@@ -45,14 +44,14 @@ var exits = []struct {
 	{2, "wrong usage", []string{
 		protocol.ErrUsage.Code, protocol.ErrInputs.Code, protocol.ErrUnknownRun.Code, protocol.ErrAmbiguous.Code,
 		protocol.ErrFutureCursor.Code, protocol.ErrBadCursor.Code, protocol.ErrNotWaiting.Code, protocol.ErrFinal.Code, protocol.ErrMisdirected.Code,
-		protocol.ErrInsecure.Code, daemon.ErrNone.Code, memory.ErrNote.Code,
+		protocol.ErrInsecure.Code, daemon.ErrNone.Code, protocol.ErrMemory.Code,
 	}},
 	{3, "invalid workflow, config or version, nothing ran", []string{
 		protocol.ErrInvalid.Code, protocol.ErrSemantics.Code, protocol.ErrPrice.Code, config.ErrConfig.Code,
 	}},
 	{4, "model, credentials or sandbox unavailable, or trust wanting", []string{
 		protocol.ErrModel.Code, protocol.ErrUnauthorized.Code, protocol.ErrForbidden.Code, mcp.ErrUntrusted.Code, protocol.ErrForeign.Code, protocol.ErrUntrusted.Code,
-		compose.ErrUnconfined.Code, client.ErrForeignServer.Code, memory.ErrModel.Code, embed.ErrDimension.Code, embed.ErrTable.Code, embed.ErrAnswer.Code,
+		compose.ErrUnconfined.Code, client.ErrForeignServer.Code, protocol.ErrEmbedding.Code, embed.ErrDimension.Code, embed.ErrTable.Code, embed.ErrAnswer.Code,
 	}},
 	{5, "store unreadable, busy or disk full", []string{
 		protocol.ErrStore.Code, protocol.ErrBusy.Code, protocol.ErrDiskFull.Code, protocol.ErrReadOnly.Code,

@@ -12,10 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"wf/agentkit/memory"
-	"wf/agentkit/memory/files"
-	"wf/cas"
+	"wf/api"
 	"wf/cmd/internal/render"
+	"wf/service"
 	"wf/service/compose"
 )
 
@@ -52,26 +51,18 @@ func (a *app) memorySearch(ctx context.Context, m memoryFlags, text string, f me
 	if strings.TrimSpace(text) == "" && len(f.tags) == 0 {
 		return usagef("wf memory search needs a text or --tag")
 	}
-	if f.limit < 0 || f.limit > memory.MaxHits {
-		return usagef("-n %d: want 1 to %d", f.limit, memory.MaxHits)
+	if f.limit < 0 || f.limit > api.MaxRecalled {
+		return usagef("-n %d: want 1 to %d", f.limit, api.MaxRecalled)
 	}
-	return a.withMemory(ctx, m, false, func(s *cas.Store, store *memory.Store) error {
-		model, err := store.Model(ctx)
+	return a.inMemory(ctx, false, func(p *target) error {
+		got, err := p.Recall(ctx, api.Recall{Scope: m.scope, Model: m.model, Text: text, Tags: f.tags, AllTags: f.all, Limit: f.limit, Within: f.within})
 		if err != nil {
 			return err
 		}
-		hits, err := store.Recall(ctx, memory.Query{Text: text, Tags: f.tags, Mode: modeFor(f.all), Limit: f.limit, Within: f.within})
-		if err != nil {
-			return err
+		if len(got.Items) == 0 && !a.AsJSON() {
+			a.Progress("nothing that fits is remembered in %s; wf memory ls --scopes lists the others", got.Scope)
 		}
-		items, err := shownMemories(ctx, store, hits)
-		if err == nil && len(items) == 0 && !a.AsJSON() {
-			a.Progress("nothing that fits is remembered in %s; wf memory ls --scopes lists the others", store.Scope())
-		}
-		if err != nil {
-			return err
-		}
-		return a.listMemories("wf.memory_search/v1", store.Scope(), items, map[string]any{"query": text, "model": model})
+		return a.listMemories(got, got.Items)
 	})
 }
 
@@ -87,65 +78,45 @@ one, and wholly where the model now gives vectors of another length. Nothing tha
   wf memory reindex --all`,
 		Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx := cmd.Context()
-			if !every {
-				return a.withMemory(ctx, memoryFlags{scope: m.scope}, false, func(_ *cas.Store, s *memory.Store) error {
-					return a.memoryReindex(ctx, m.model, s)
-				})
-			}
-			return a.WithStore(ctx, func(s *cas.Store) error {
-				scopes, err := s.Memories(ctx)
-				if err != nil {
-					return err
-				}
-				var stores []*memory.Store
-				for _, scope := range scopes {
-					store, err := a.OpenMemory(ctx, s, scope, "")
-					if err != nil {
-						return err
-					}
-					stores = append(stores, store)
-				}
-				return a.memoryReindex(ctx, m.model, stores...)
-			})
+			return a.memoryReindex(cmd.Context(), *m, every)
 		},
 	}
 	cmd.Flags().BoolVar(&every, "all", false, "every memory of the store")
 	return cmd
 }
 
-// reindexJSON is what was done for one memory.
-type reindexJSON struct {
-	Scope    string `json:"scope"`
-	Model    string `json:"model"`
-	Memories int    `json:"memories"`
-	Embedded int    `json:"embedded"`
-}
-
-func (a *app) memoryReindex(ctx context.Context, model string, stores ...*memory.Store) error {
-	items := []reindexJSON{}
-	for _, s := range stores {
-		made, err := s.Reindex(ctx, model, byUser(), a.embedding(s.Scope()))
-		if err != nil {
-			return err
+func (a *app) memoryReindex(ctx context.Context, m memoryFlags, every bool) error {
+	return a.inMemory(ctx, false, func(p *target) error {
+		scopes := []string{m.scope}
+		if every {
+			l, err := p.Scopes(ctx)
+			if err != nil {
+				return err
+			}
+			scopes = nil
+			for _, x := range l.Items {
+				scopes = append(scopes, x.Scope)
+			}
 		}
-		x := reindexJSON{Scope: s.Scope(), Embedded: made}
-		err = s.View(ctx, func(st *memory.State) { x.Model, x.Memories = st.Model, st.Len() })
-		if err != nil {
-			return err
+		items := []api.ReindexedScope{}
+		for _, scope := range scopes {
+			got, err := p.Reindex(ctx, api.Reindex{Scope: scope, Model: m.model}, a.embedding(compose.MemoryScope(scope)))
+			if err != nil {
+				return err
+			}
+			items = append(items, got.ReindexedScope)
 		}
-		items = append(items, x)
-	}
-	if a.AsJSON() {
-		return a.Answer(map[string]any{"schema": "wf.memory_reindex/v1", "items": items})
-	}
-	for _, x := range items {
-		_, err := fmt.Fprintf(a.Out, "%s: %s indexed with %s, %d embedded anew\n", render.Visible(x.Scope), many(x.Memories, "memory", "memories"), cmp.Or(x.Model, "no model yet"), x.Embedded)
-		if err != nil {
-			return err
+		if a.AsJSON() {
+			return a.Answer(map[string]any{"schema": "wf.memory_reindex/v1", "items": items})
 		}
-	}
-	return nil
+		for _, x := range items {
+			_, err := fmt.Fprintf(a.Out, "%s: %s indexed with %s, %d embedded anew\n", render.Visible(x.Scope), many(x.Memories, "memory", "memories"), render.Visible(cmp.Or(x.Model, "no model yet")), x.Embedded)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // tellEvery is how often long work on a memory tells how far it has come.
@@ -203,19 +174,15 @@ func (a *app) memoryIndex(ctx context.Context, m memoryFlags, dir string) error 
 	if at, err := os.Stat(root); err != nil || !at.IsDir() {
 		return usagef("%s is no directory", dir)
 	}
-	return a.withMemory(ctx, m, true, func(_ *cas.Store, s *memory.Store) error {
-		r, err := files.Index(ctx, s, root, compose.User(), a.reading(s.Scope()))
-		if err != nil {
-			return err
-		}
-		model, err := s.Model(ctx)
-		if err != nil {
-			return err
+	return a.inMemory(ctx, true, func(p *target) error {
+		scope := compose.MemoryScope(m.scope)
+		r, embedErr := service.IndexFiles(ctx, p, m.scope, m.model, root, a.reading(scope), a.embedding(scope))
+		if r == nil {
+			return embedErr
 		}
 		// The pieces are kept; vectors that cannot be made now are made when they are missed.
-		embedded, embedErr := s.Reindex(ctx, "", byUser(), a.embedding(s.Scope()))
 		if a.AsJSON() {
-			return errors.Join(embedErr, a.Answer(map[string]any{"schema": "wf.memory_index/v1", "scope": s.Scope(), "root": root, "model": model, "embedded": embedded,
+			return errors.Join(embedErr, a.Answer(map[string]any{"schema": "wf.memory_index/v1", "scope": r.Scope, "root": root, "model": r.Model, "embedded": r.Embedded,
 				"files": r.Files, "pieces": r.Pieces, "added": r.Added, "moved": r.Moved, "removed": r.Removed, "skipped": r.Skipped}))
 		}
 		for _, x := range r.Skipped {
@@ -227,7 +194,7 @@ func (a *app) memoryIndex(ctx context.Context, m memoryFlags, dir string) error 
 			a.Progress("left out %s, -v names them", many(n, "file", "files"))
 		}
 		_, err = fmt.Fprintf(a.Out, "indexed %s in %s with %s: %d pieces, %d added, %d moved, %d removed\n",
-			many(r.Files, "file", "files"), render.Visible(s.Scope()), model, r.Pieces, r.Added, r.Moved, r.Removed)
+			many(r.Files, "file", "files"), render.Visible(r.Scope), render.Visible(r.Model), r.Pieces, r.Added, r.Moved, r.Removed)
 		return errors.Join(embedErr, err)
 	})
 }

@@ -183,6 +183,8 @@ func TestEveryAnswerIsAsItIsDescribed(t *testing.T) {
 	write(t, dir, "lost.yaml", "wf: 1\nname: lost\ndefaults: {timeout: 1m}\nroles: {a: {prompt: Hi., model: script/none.yaml}}\n")
 	write(t, dir, "danger.yaml", "wf: 1\nname: danger\ndefaults: {timeout: 1m}\nroles: {a: {prompt: Hi., tools: [write_file: ask], model: script/danger-replies.yaml}}\n")
 	write(t, dir, "danger-replies.yaml", "a#1: [{tool: write_file, args: {path: out.txt, content: x}}, {text: Done.}]\n")
+	write(t, dir, "errand.yaml", "wf: 1\nname: errand\ndefaults: {timeout: 1m}\nlimits: {steps: 4}\nroles: {a: {prompt: Hi., context: task, model: script/errand-replies.yaml}, b: {prompt: Hi., context: task, model: script/errand-replies.yaml}}\nedges: [{from: START, to: a}, {from: a, to: b}, {from: b, to: END}]\n")
+	write(t, dir, "errand-replies.yaml", "a#1: [{tool: task_complete, args: {final_response: Ten., summary: Ten sheep., share: {sheep: 10}}, usage: {input: 9, output: 2}}]\n")
 	s := startServe(t, dir, "--listen", "unix", "--listen", "127.0.0.1:0", "--workflows", dir)
 	c := newContract(s)
 	c.holds("GET", "/healthz", nil, 200, "Health")
@@ -228,6 +230,8 @@ func TestEveryAnswerIsAsItIsDescribed(t *testing.T) {
 	c.holds("POST", "/v1/runs", map[string]any{"workflow": "none"}, 404, "Error")
 	c.holds("POST", "/v1/runs", map[string]any{"workflow": "rich", "inputs": map[string]any{"n": 9}}, 422, "Error")
 
+	errand := s.started(map[string]any{"workflow": "errand"})
+	s.awaitStatus(errand, protocol.Suspended) // b has no reply
 	for _, name := range []string{"broken", "lost"} {
 		run := s.started(map[string]any{"workflow": name})
 		s.awaitStatus(run, protocol.Suspended)
@@ -260,6 +264,27 @@ func TestEveryAnswerIsAsItIsDescribed(t *testing.T) {
 	c.holds("GET", "/v1/runs?limit=1", nil, 200, "Runs")
 	c.holds("GET", "/v1/runs", nil, 200, "Runs")
 
+	c.holds("GET", "/v1/runs/"+string(errand)+"/tasks", nil, 200, "TaskList")
+	c.holds("GET", "/v1/runs/"+string(errand)+"/tasks?limit=1", nil, 200, "TaskList")
+	c.holds("GET", "/v1/runs/"+string(errand)+"/tasks/"+url.PathEscape("a#1"), nil, 200, "RunTask")
+	c.holds("GET", "/v1/runs/"+string(errand)+"/tasks/"+url.PathEscape("a#7"), nil, 404, "Error")
+	note := func(text string, more map[string]any) map[string]any {
+		more["content"] = text
+		return more
+	}
+	c.holds("POST", "/v1/memories/remember", map[string]any{"scope": "notes", "notes": []any{note("one", map[string]any{"tags": []string{"x"}, "pinned": true}),
+		note("two", map[string]any{"place": map[string]any{"file": "a.go", "line": 1, "end": 2}}), note("me", map[string]any{"special": "anchor"})}}, 200, "Remembered")
+	c.holds("POST", "/v1/memories/remember", map[string]any{"scope": "notes", "notes": []any{note(" ", map[string]any{})}}, 422, "Error")
+	c.holds("GET", "/v1/memories", nil, 200, "MemoryScopes")
+	c.holds("GET", "/v1/memories/items?scope=notes&limit=2", nil, 200, "Memories")
+	c.holds("GET", "/v1/memories/items?scope=notes&sums=true", nil, 200, "Memories")
+	c.holds("GET", "/v1/memories/items/1?scope=notes", nil, 200, "OneMemory")
+	c.holds("GET", "/v1/memories/items/9?scope=notes", nil, 422, "Error")
+	c.holds("POST", "/v1/memories/recall", map[string]any{"scope": "notes", "text": "one"}, 200, "Recalled")
+	c.holds("POST", "/v1/memories/recall", map[string]any{"scope": "notes", "text": "one", "model": "nobody/x"}, 503, "Error")
+	c.holds("POST", "/v1/memories/change", map[string]any{"scope": "notes", "changes": []any{map[string]any{"id": 2, "pinned": false}}}, 200, "MemoriesChanged")
+	c.holds("POST", "/v1/memories/reindex", map[string]any{"scope": "notes"}, 200, "Reindexed")
+
 	svg := string(c.get(at+"/graph", nil))
 	if !strings.HasPrefix(svg, "<svg") || !strings.Contains(svg, "taken") || !strings.Contains(svg, "2×") {
 		t.Errorf("no picture of the path: %.300s", svg)
@@ -273,8 +298,10 @@ func TestEveryAnswerIsAsItIsDescribed(t *testing.T) {
 	elsewhere := map[string]bool{
 		"Runs.unread": true, "Run.leftovers": true, "Run.mend": true, "Run.mend.step": true, "Run.mend.after": true, "StepView.compactions": true, "StepView.corrections": true, "StepView.cut_off": true, "StepView.child": true, "RunRow.agent": true, "RunInfo.parent.run": true, "RunInfo.parent.step": true,
 		"StepView.workspace.git_head": true, "StepView.workspace.dirty": true, "CostRow.goal": true, "Cache.compactions": true, "Cache.min_compacted": true, "Run.foreign": true, "RunRow.foreign": true, "Workflow.waits_for_trust": true,
+		"Task.failed": true, "MemoryItem.run": true, "MemoryItem.step": true,
 	}
-	for _, schema := range []string{"Health", "Info", "Code", "Workflows", "Workflow", "Started", "Accepted", "Runs", "RunRow", "Run", "RunInfo", "StepView", "Waiting", "Choice", "Usage", "Timing", "Failure", "Messages", "Diff", "RunDiff", "Explanation", "Cache", "Verify", "Cost", "CostRow", "Error"} {
+	for _, schema := range []string{"Health", "Info", "Code", "Workflows", "Workflow", "Started", "Accepted", "Runs", "RunRow", "Run", "RunInfo", "StepView", "Waiting", "Choice", "Usage", "Timing", "Failure", "Messages", "Diff", "RunDiff", "Explanation", "Cache", "Verify", "Cost", "CostRow", "Error",
+		"TaskList", "Task", "MemoryScopes", "MemoryScope", "Memories", "MemoryItem", "OneMemory", "Recalled", "Remembered", "MemoriesChanged", "Reindexed"} {
 		for _, p := range slices.Sorted(maps.Keys(c.schema(schema)["properties"].(map[string]any))) {
 			if name := schema + "." + p; !c.seen[name] && !elsewhere[name] {
 				t.Errorf("%s is described, and no answer has it", name)

@@ -27,7 +27,7 @@ type target struct {
 // everywhere are the commands that work at a target.
 var everywhere = map[string]bool{
 	"answer": true, "cache": true, "cancel": true, "chat": true, "cost": true, "diff": true, "explain": true, "export": true, "fork": true, "import": true, "log": true, "ls": true,
-	"messages": true, "replay": true, "resume": true, "run": true, "show": true, "tui": true, "verify": true, "watch": true,
+	"memory": true, "messages": true, "replay": true, "resume": true, "run": true, "show": true, "task": true, "tui": true, "verify": true, "watch": true,
 }
 
 // hubURL is the address of the server that commands work at; "" is the store of this machine.
@@ -56,7 +56,7 @@ func (a *app) atServer(url string, f func(*target) error) error {
 		return err
 	}
 	defer server.Close()
-	there := client.Service{API: server, Name: url, Tell: func(text string) { a.Progress("%s", text) }, Waits: a.waits()}
+	there := client.Service{API: server, Name: url, Tell: func(text string) { a.Progress("%s", text) }, Waits: a.waits(), Worker: a.worker}
 	return f(&target{Service: there, Follower: there, Blocks: &client.Blocks{API: server}, server: server, name: url,
 		about: func(ctx context.Context, p *api.Page) error { return a.tellServer(ctx, server, url, p) }})
 }

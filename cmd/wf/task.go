@@ -4,13 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
-	"wf/agentkit/price"
 	"wf/agentkit/task"
 	"wf/api"
-	"wf/cas"
 	"wf/cmd/internal/render"
 	"wf/protocol"
 	"wf/service/compose"
@@ -42,7 +41,7 @@ func (a *app) taskLs() *cobra.Command {
 		Args: takes(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			return a.withRun(ctx, latestUnless(args), func(s *cas.Store, run protocol.RunID) error { return a.listTasks(ctx, s, run) })
+			return a.at(ctx, func(p *target) error { return a.listTasks(ctx, p, latestUnless(args)) })
 		},
 	}
 }
@@ -56,7 +55,7 @@ func (a *app) taskShow() *cobra.Command {
 		Args: takes(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			return a.WithStore(ctx, func(s *cas.Store) error { return a.showTask(ctx, s, latestUnless(args)) })
+			return a.at(ctx, func(p *target) error { return a.showTask(ctx, p, latestUnless(args)) })
 		},
 	}
 }
@@ -86,65 +85,41 @@ are written as they complete. A task that is named is written also while it is o
 		Args: takes(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			return a.WithStore(ctx, func(s *cas.Store) error { return a.exportTasks(ctx, s, latestUnless(args), out) })
+			return a.at(ctx, func(p *target) error { return a.exportTasks(ctx, p, latestUnless(args), out) })
 		},
 	}
 	cmd.Flags().StringVar(&out, "out", "", "the directory to write to (default: tasks/RUN beside the store)")
 	return cmd
 }
 
-// taskJSON is one task in wf.tasks/v1 and wf.task/v1.
-type taskJSON struct {
-	*task.Task
-	Created   string       `json:"created"`
-	Completed *string      `json:"completed"`
-	Seconds   *int64       `json:"duration_s"`
-	Cost      *api.CostRow `json:"cost"`
-}
-
-func newTaskJSON(t *task.Task, table price.Table) taskJSON {
-	out := taskJSON{Task: t, Created: render.TimeText(t.Created)}
-	_, out.Cost = query.CostOf(t.Calls, table)
-	out.Cost.Name, out.Cost.Goal = "", ""
-	if t.Completed > 0 {
-		at, seconds := render.TimeText(t.Completed), (t.Completed-t.Created)/1e6
-		out.Completed, out.Seconds = &at, &seconds
-	}
-	return out
-}
-
-func (a *app) listTasks(ctx context.Context, s *cas.Store, run protocol.RunID) error {
-	table, err := a.Prices()
+func (a *app) listTasks(ctx context.Context, p *target, arg string) error {
+	run, err := p.run(ctx, arg)
 	if err != nil {
 		return err
 	}
-	tasks, err := query.Tasks(ctx, s, run)
+	list, err := p.Tasks(ctx, run, api.Part{})
 	if err != nil {
 		return err
 	}
 	if a.AsJSON() {
-		items := []taskJSON{}
-		for _, t := range tasks {
-			items = append(items, newTaskJSON(t, table))
-		}
-		return a.Answer(struct {
-			Schema string         `json:"schema"`
-			Run    protocol.RunID `json:"run"`
-			Items  []taskJSON     `json:"items"`
-		}{"wf.tasks/v1", run, items})
+		return a.Answer(list)
 	}
-	if len(tasks) == 0 {
+	if len(list.Items) == 0 {
 		_, err := fmt.Fprintf(a.Out, "run %s has no tasks: an agent has them with context: task, or all with wf run --context task\n", run)
 		return err
 	}
-	return a.taskTable(tasks, table)
+	return a.taskTable(list.Items)
 }
 
-func (a *app) taskTable(tasks []*task.Task, prices price.Table) error {
+func (a *app) taskTable(tasks []*api.Task) error {
 	p := a.Out.Paint()
 	rows := [][]string{}
 	completed := 0
-	for _, t := range tasks {
+	for _, x := range tasks {
+		t, err := query.TaskPageOf(x)
+		if err != nil {
+			return err
+		}
 		if t.Status == protocol.TaskCompleted {
 			completed++
 		}
@@ -152,8 +127,7 @@ func (a *app) taskTable(tasks []*task.Task, prices price.Table) error {
 		if t.Status == protocol.TaskWaiting {
 			note = "asks: " + t.Question
 		}
-		cost, _ := query.CostOf(t.Calls, prices)
-		rows = append(rows, []string{taskSign(p, t), t.ID, render.Visible(t.Goal), task.Dollars(cost), t.Tokens().Short(), p.Dim(render.OneLine(note, 80))})
+		rows = append(rows, []string{taskSign(p, t.Task), render.Visible(t.ID), render.Visible(t.Goal), task.Dollars(t.Cost), t.Tokens().Short(), p.Dim(render.OneLine(note, 80))})
 	}
 	if err := render.Table(a.Out, rows); err != nil {
 		return err
@@ -176,52 +150,38 @@ func taskSign(p render.Paint, t *task.Task) string {
 	}
 }
 
-// taskNamed reads the tasks of a run and picks the one of a step.
-func (a *app) taskNamed(ctx context.Context, s *cas.Store, arg string) (at api.Ref, tasks []*task.Task, picked *task.Task, err error) {
-	if at, err = a.resolve(ctx, s, arg); err != nil {
-		return at, nil, nil, err
+// taskNamed is the task of a step that the user wrote, and the newest one of a run.
+func (a *app) taskNamed(ctx context.Context, p *target, arg string) (*api.RunTask, error) {
+	at, err := p.runOrStep(ctx, arg)
+	if err != nil {
+		return nil, err
 	}
-	if at.Block.Defined() {
-		return at, nil, nil, usagef("%s is a block, a run or a task of one is wanted", written(arg))
+	if at.Step != "" {
+		return p.Task(ctx, at.Run, at.Step)
 	}
-	if tasks, err = query.Tasks(ctx, s, at.Run); err != nil {
-		return at, nil, nil, err
+	list, err := p.Tasks(ctx, at.Run, api.Part{})
+	if err != nil {
+		return nil, err
 	}
-	for _, t := range tasks {
-		if t.ID == at.Step {
-			picked = t
-		}
+	if len(list.Items) == 0 {
+		return nil, fail(protocol.ErrNotFound, "an agent has tasks with context: task", "run %s has no tasks", at.Run)
 	}
-	if at.Step != "" && picked == nil {
-		err = fail(protocol.ErrNotFound, "wf task ls "+string(at.Run)+" lists the tasks", "run %s has no task %s", at.Run, at.Step)
-	}
-	return at, tasks, picked, err
+	return &api.RunTask{Schema: "wf.task/v1", Run: at.Run, Task: list.Items[len(list.Items)-1]}, nil
 }
 
-func (a *app) showTask(ctx context.Context, s *cas.Store, arg string) error {
-	prices, err := a.Prices()
+func (a *app) showTask(ctx context.Context, p *target, arg string) error {
+	t, err := a.taskNamed(ctx, p, arg)
 	if err != nil {
 		return err
-	}
-	at, tasks, t, err := a.taskNamed(ctx, s, arg)
-	if err != nil {
-		return err
-	}
-	if t == nil {
-		if len(tasks) == 0 {
-			return fail(protocol.ErrNotFound, "an agent has tasks with context: task", "run %s has no tasks", at.Run)
-		}
-		t = tasks[len(tasks)-1]
 	}
 	if a.AsJSON() {
-		return a.Answer(struct {
-			Schema string         `json:"schema"`
-			Run    protocol.RunID `json:"run"`
-			taskJSON
-		}{"wf.task/v1", at.Run, newTaskJSON(t, prices)})
+		return a.Answer(t)
 	}
-	cost, _ := query.CostOf(t.Calls, prices)
-	page := t.Markdown(cost)
+	shown, err := query.TaskPageOf(t.Task)
+	if err != nil {
+		return err
+	}
+	page := shown.Markdown()
 	if a.Out.TTY {
 		page = render.Visible(page)
 	}
@@ -229,26 +189,41 @@ func (a *app) showTask(ctx context.Context, s *cas.Store, arg string) error {
 	return err
 }
 
-func (a *app) exportTasks(ctx context.Context, s *cas.Store, arg, dir string) error {
-	prices, err := a.Prices()
+func (a *app) exportTasks(ctx context.Context, p *target, arg, dir string) error {
+	at, err := p.runOrStep(ctx, arg)
 	if err != nil {
 		return err
 	}
-	at, tasks, picked, err := a.taskNamed(ctx, s, arg)
-	if err != nil {
-		return err
+	var tasks []*api.Task
+	if at.Step != "" {
+		t, err := p.Task(ctx, at.Run, at.Step)
+		if err != nil {
+			return err
+		}
+		tasks = append(tasks, t.Task)
+	} else {
+		list, err := p.Tasks(ctx, at.Run, api.Part{})
+		if err != nil {
+			return err
+		}
+		tasks = slices.DeleteFunc(list.Items, func(t *api.Task) bool { return t.Status != protocol.TaskCompleted })
 	}
-	if dir == "" {
-		if dir, err = compose.TaskDir(s, at.Run); err != nil {
+	switch {
+	case dir != "":
+	case p.here == nil:
+		return usagef("the store of run %s is at %s: --out DIR names the directory on this machine to write to", at.Run, p.name)
+	default:
+		if dir, err = compose.TaskDir(p.here.Store, at.Run); err != nil {
 			return err
 		}
 	}
 	files := []string{}
 	for _, t := range tasks {
-		if t != picked && (picked != nil || t.Status != protocol.TaskCompleted) {
-			continue
+		page, err := query.TaskPageOf(t)
+		if err != nil {
+			return err
 		}
-		file, err := compose.WriteTask(dir, t, prices)
+		file, err := compose.WriteTask(dir, t.ID, page.Markdown())
 		if err != nil {
 			return fmt.Errorf("export task %s: %w", t.ID, err)
 		}

@@ -19,6 +19,8 @@ type Service struct {
 	Name  string        // of the server in errors: the address as the user gave it
 	Tell  func(string)  // what a user should know besides, such as workers that did not answer; nil tells nothing
 	Waits func(Waiting) // called while Start waits for the run to begin; may be nil
+	// Worker is the id of the worker whose memories are meant at a hub that knows several; "" is the only one.
+	Worker string
 }
 
 var (

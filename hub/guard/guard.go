@@ -31,8 +31,8 @@ type Guard struct {
 	// Public are the requests that need no credentials: the page, not what it shows. nil is
 	// none.
 	Public func(*http.Request) bool
-	// MaxBody is the most bytes of a body; 0 is 1 MiB.
-	MaxBody int64
+	// MaxBody is the most bytes of the body of a request; nil is 1 MiB for all.
+	MaxBody func(*http.Request) int64
 	// Uploads are the requests whose handler bounds the body and reads it as it comes: a client has a while for
 	// each piece of it. nil is none.
 	Uploads func(*http.Request) bool
@@ -196,9 +196,9 @@ func (g *Guard) limitBody(w http.ResponseWriter, r *http.Request) *http.Request 
 		r.Body = &pieces{r.Body, func() { _ = deadline.SetReadDeadline(g.time().Add(bodyTime)) }}
 		return r
 	}
-	limit := g.MaxBody
-	if limit == 0 {
-		limit = defaultBody
+	limit := int64(defaultBody)
+	if g.MaxBody != nil {
+		limit = g.MaxBody(r)
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, limit)
 	return r

@@ -43,7 +43,7 @@ func newStage(t *testing.T) *stage {
 	}
 	g := &Guard{Hosts: []string{here, "localhost:8765", "[::1]:8765"}, Origins: []string{"https://wf.example.org"}, Keys: s.keys,
 		Public: func(r *http.Request) bool { return r.URL.Path == "/" },
-		Log:    slog.New(slog.NewTextHandler(s.log, nil)), MaxBody: 1000, now: clock}
+		Log:    slog.New(slog.NewTextHandler(s.log, nil)), MaxBody: func(*http.Request) int64 { return 1000 }, now: clock}
 	s.handler = g.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {
 			if _, err := io.ReadAll(r.Body); err != nil {

@@ -15,8 +15,10 @@ type Scope string
 
 // The scopes. But for Run they do not include one another.
 const (
-	Read Scope = "read" // see runs, blocks and events
-	Run  Scope = "run"  // start listed workflows, answer, cancel, resume and fork runs; it includes Answer
+	Read Scope = "read" // see runs, blocks, events and memories
+	// Run is to start listed workflows, to answer, cancel, resume and fork runs, and to change what agents
+	// remember; it includes Answer.
+	Run Scope = "run"
 	// Answer is to answer what runs ask, and to hand them messages. What they ask includes the approval
 	// of what an agent wants to do.
 	Answer Scope = "answer"
@@ -59,7 +61,7 @@ type identityKey struct{}
 
 // With gives a context of a request that was let in as id.
 func With(ctx context.Context, id Identity) context.Context {
-	ctx = api.WithCaller(ctx, api.Caller{Name: id.Name, Owner: id.Allows(Admin)})
+	ctx = api.WithCaller(ctx, api.Caller{Name: id.Name, Owner: id.Allows(Admin), Runs: id.Allows(Run)})
 	return context.WithValue(ctx, identityKey{}, id)
 }
 

@@ -113,6 +113,7 @@ func (f failing) Read([]byte) (int, error) { return 0, f.err }
 // takes none.
 func TestAnArchiveGoesToTheWorkerThatIsNamed(t *testing.T) {
 	h := newHouse(t)
+	h.awaitGrace()
 	archive := heavy(t, "one", 1000)
 	s := client.Service{API: h.api}
 	if _, err := s.Import(t.Context(), bytes.NewReader(archive), api.ImportOptions{}); protocol.CodeOf(err) != protocol.ErrWorkerAway.Code {
@@ -127,7 +128,7 @@ func TestAnArchiveGoesToTheWorkerThatIsNamed(t *testing.T) {
 	if _, err := s.Import(t.Context(), bytes.NewReader(archive), api.ImportOptions{}); protocol.CodeOf(err) != protocol.ErrAmbiguous.Code {
 		t.Errorf("among three: %v", err)
 	}
-	if _, err := s.Import(t.Context(), bytes.NewReader(archive), api.ImportOptions{Worker: "x"}); protocol.CodeOf(err) != protocol.ErrWorkerAway.Code {
+	if _, err := s.Import(t.Context(), bytes.NewReader(archive), api.ImportOptions{Worker: "x"}); protocol.CodeOf(err) != protocol.ErrNotFound.Code {
 		t.Errorf("one that is not there: %v", err)
 	}
 	got, err := s.Import(t.Context(), bytes.NewReader(archive), api.ImportOptions{Worker: "b", Run: "copy"})

@@ -36,8 +36,12 @@ var routes = []route{
 	{"POST /v1/runs/{id}/answer", guard.Answer, (*Hub).ofRun},
 	{"POST /v1/runs/{id}/messages", guard.Answer, (*Hub).ofRun},
 	{"POST /v1/runs/{id}/{rest...}", guard.Run, (*Hub).ofRun},
-	{"POST " + server.ImportPath, guard.Admin, (*Hub).take},
+	{"POST " + server.ImportPath, guard.Admin, (*Hub).ofWorker},
 	{"GET /v1/sessions/{id}/events", guard.Read, (*Hub).ofRun},
+	{"GET /v1/memories", guard.Read, (*Hub).ofWorker},
+	{"GET /v1/memories/{rest...}", guard.Read, (*Hub).ofWorker},
+	{"POST /v1/memories/recall", guard.Read, (*Hub).ofWorker},
+	{"POST /v1/memories/{rest...}", guard.Run, (*Hub).ofWorker},
 	{"GET /v1/blocks/{cid}", guard.Read, (*Hub).block},
 	{"GET /v1/replay", guard.Read, (*Hub).replay},
 }

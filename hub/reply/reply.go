@@ -63,6 +63,8 @@ var statuses = map[string]int{
 	protocol.ErrInvalid.Code:     http.StatusUnprocessableEntity,
 	protocol.ErrInputs.Code:      http.StatusUnprocessableEntity,
 	protocol.ErrPrice.Code:       http.StatusUnprocessableEntity,
+	protocol.ErrMemory.Code:      http.StatusUnprocessableEntity,
+	protocol.ErrEmbedding.Code:   http.StatusConflict,
 	protocol.ErrRateLimited.Code: http.StatusTooManyRequests,
 
 	protocol.ErrSemantics.Code: http.StatusNotImplemented,

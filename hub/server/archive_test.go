@@ -20,7 +20,7 @@ import (
 func guarded(t *testing.T, s *shop, most int64, scopes ...guard.Scope) client.Service {
 	t.Helper()
 	h := httptest.NewUnstartedServer(nil)
-	g := &guard.Guard{Hosts: []string{h.Listener.Addr().String()}, Peer: guard.Identity{Name: "ada", Scopes: scopes}, MaxBody: 10, Uploads: Upload}
+	g := &guard.Guard{Hosts: []string{h.Listener.Addr().String()}, Peer: guard.Identity{Name: "ada", Scopes: scopes}, MaxBody: func(*http.Request) int64 { return 10 }, Uploads: Upload}
 	h.Config.Handler = g.Wrap((&Server{Service: s, Feed: s, MaxArchive: most}).Handler())
 	h.Start()
 	t.Cleanup(h.Close)

@@ -6,9 +6,11 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 
+	"wf/api"
 	"wf/hub/reply"
 	"wf/protocol"
 )
@@ -39,7 +41,11 @@ func decode(r *http.Request, into any, empty bool) error {
 type parameters map[string][]string
 
 func query(r *http.Request, known ...string) (parameters, error) {
-	all := r.URL.Query()
+	return only(r.URL.Query(), known...)
+}
+
+// only are the parameters of a query of which each is known and given once.
+func only(all url.Values, known ...string) (parameters, error) {
 	for name, values := range all {
 		ok := false
 		for _, k := range known {
@@ -73,6 +79,13 @@ func (p parameters) number(name string, least, most, otherwise int) (int, error)
 		return 0, reply.Badf("%s=%q: want a number from %d to %d", name, text, least, most)
 	}
 	return n, nil
+}
+
+// part is the part of a list that is asked for, within what one answer holds.
+func (p parameters) part() (out api.Part, err error) {
+	out.After, out.Bytes = p.text("after"), api.PartBytes
+	out.Limit, err = p.number("limit", 1, api.MaxPart, api.MaxPart)
+	return out, err
 }
 
 // yes is a parameter that is true or false, false without one.

@@ -129,6 +129,33 @@ func (s *shop) Fork(_ context.Context, r protocol.RunID, f api.Fork) (api.Forked
 func (s *shop) Send(_ context.Context, r protocol.RunID, m api.Message) error {
 	return s.note("message %s %s", m.Source, m.Text)
 }
+func (s *shop) Tasks(_ context.Context, r protocol.RunID, p api.Part) (*api.TaskList, error) {
+	return &api.TaskList{}, s.note("tasks %s %+v", r, p)
+}
+func (s *shop) Task(_ context.Context, r protocol.RunID, step string) (*api.RunTask, error) {
+	return &api.RunTask{}, s.note("task %s %s", r, step)
+}
+func (s *shop) Scopes(context.Context) (*api.MemoryScopes, error) {
+	return &api.MemoryScopes{}, s.note("scopes")
+}
+func (s *shop) Memories(_ context.Context, q api.MemoryQuery) (*api.Memories, error) {
+	return &api.Memories{}, s.note("memories %+v", q)
+}
+func (s *shop) Memory(_ context.Context, scope string, id protocol.Seq) (*api.OneMemory, error) {
+	return &api.OneMemory{}, s.note("memory %d of %s", id, scope)
+}
+func (s *shop) Recall(_ context.Context, q api.Recall) (*api.Recalled, error) {
+	return &api.Recalled{}, s.note("recall %+v", q)
+}
+func (s *shop) Remember(_ context.Context, r api.Remember) (*api.Remembered, error) {
+	return &api.Remembered{}, s.note("remember %d in %s", len(r.Notes), r.Scope)
+}
+func (s *shop) ChangeMemories(_ context.Context, c api.MemoryChanges) (*api.MemoriesChanged, error) {
+	return &api.MemoriesChanged{}, s.note("change %d of %s", len(c.Changes), c.Scope)
+}
+func (s *shop) Reindex(_ context.Context, r api.Reindex, _ func(int, int)) (*api.Reindexed, error) {
+	return &api.Reindexed{}, s.note("reindex %s with %s", r.Scope, r.Model)
+}
 
 // The feed of a shop: a run R, whose head moves with seq.
 func (s *shop) After(context.Context, protocol.RunID, protocol.Seq) iter.Seq2[protocol.Entry, error] {
@@ -245,6 +272,24 @@ func TestRequestsReachTheBackendAndNothingElseDoes(t *testing.T) {
 		{"a message", "POST", "/v1/runs/R/messages", `{"source":"mail","text":"hi"}`, 200, "message mail hi"},
 		{"a message of nobody", "POST", "/v1/runs/R/messages", `{"text":"hi"}`, 400, "bad_request"},
 		{"import what is no archive", "POST", "/v1/archives", `{}`, 400, "bad_request"},
+		{"tasks", "GET", "/v1/runs/R/tasks", "", 200, "tasks R {After: Limit:5000 Bytes:4194304}"},
+		{"more tasks", "GET", "/v1/runs/R/tasks?after=a%231&limit=5", "", 200, "tasks R {After:a#1 Limit:5 Bytes:4194304}"},
+		{"too many tasks", "GET", "/v1/runs/R/tasks?limit=5001", "", 400, "bad_request"},
+		{"a task", "GET", "/v1/runs/R/tasks/coder%232", "", 200, "task R coder#2"},
+		{"a task of no step", "GET", "/v1/runs/R/tasks/coder", "", 400, "bad_request"},
+		{"all memories", "GET", "/v1/memories", "", 200, "scopes"},
+		{"a memory", "GET", "/v1/memories/items?scope=role/a/b&tag=x&tag=y,z&all_tags=true&pinned=true&oldest=true&sums=true&after=2.-3&limit=7", "", 200,
+			"memories {Scope:role/a/b Tags:[x y,z] AllTags:true Pinned:true Oldest:true Sums:true Part:{After:2.-3 Limit:7 Bytes:4194304}}"},
+		{"all memories of a worker, of no hub", "GET", "/v1/memories?agent=a", "", 400, "bad_request"},
+		{"a memory with many tags", "GET", "/v1/memories/items?tag=" + strings.Repeat("x&tag=", 64) + "y", "", 400, "bad_request"},
+		{"two memories", "GET", "/v1/memories/items?scope=a&scope=b", "", 400, "bad_request"},
+		{"one thing remembered", "GET", "/v1/memories/items/12?scope=a", "", 200, "memory 12 of a"},
+		{"one thing without a number", "GET", "/v1/memories/items/x", "", 400, "bad_request"},
+		{"recall", "POST", "/v1/memories/recall", `{"scope":"a","text":"x","tags":["t"],"limit":3,"within":0.5}`, 200, "recall {Scope:a Text:x Tags:[t] AllTags:false Limit:3 Within:0.5 Model:}"},
+		{"remember", "POST", "/v1/memories/remember", `{"scope":"a","notes":[{"content":"x"},{"content":"y","tags":["t"],"pinned":true}]}`, 200, "remember 2 in a"},
+		{"remember something unknown", "POST", "/v1/memories/remember", `{"scope":"a","notes":[{"content":"x","by":"bob"}]}`, 400, "bad_request"},
+		{"change", "POST", "/v1/memories/change", `{"scope":"a","changes":[{"id":1,"remove":true}]}`, 200, "change 1 of a"},
+		{"reindex", "POST", "/v1/memories/reindex", `{"scope":"a","model":"m"}`, 200, "reindex a with m"},
 		{"a block", "GET", "/v1/blocks/" + blockCID.String(), "", 200, ""},
 		{"an unknown block", "GET", "/v1/blocks/bafkreifzjut3te7nhyekklss27nh3k72ysco7y32koao5eei66wof36n5e", "", 404, "not_found"},
 		{"no CID", "GET", "/v1/blocks/x", "", 400, "bad_request"},
@@ -276,7 +321,7 @@ func TestRequestsReachTheBackendAndNothingElseDoes(t *testing.T) {
 
 func TestEveryRouteWantsItsScope(t *testing.T) {
 	for _, r := range routes {
-		target := strings.NewReplacer("{id}", "R", "{step}", "a%231", "{cid}", blockCID.String(), "{other}", "Q").Replace(r.path)
+		target := strings.NewReplacer("{id}", "R", "{step}", "a%231", "{cid}", blockCID.String(), "{other}", "Q", "{memory}", "1").Replace(r.path)
 		if r.scope == "" {
 			if w := ask(&shop{}, nil, r.method, target, ""); w.Code != 200 {
 				t.Errorf("%s %s is open, and answers %d", r.method, r.path, w.Code)

@@ -94,7 +94,7 @@ type memoryKey struct {
 // AgentMemory opens the memories of roles, for an engine over s.
 func (u *Setup) AgentMemory(s *cas.Store) func(context.Context, protocol.Turn) (*memory.Store, error) {
 	return func(ctx context.Context, turn protocol.Turn) (*memory.Store, error) {
-		key := memoryKey{s, scopeOf(turn, User()), turn.Role.Memory.Embed}
+		key := memoryKey{s, AgentScope(turn.Workflow, turn.Role), turn.Role.Memory.Embed}
 		u.memories.mu.Lock()
 		defer u.memories.mu.Unlock()
 		if m := u.memories.open[key]; m != nil {
@@ -112,21 +112,30 @@ func (u *Setup) AgentMemory(s *cas.Store) func(context.Context, protocol.Turn) (
 	}
 }
 
-// scopeOf is the memory of a role: its own, the workflow's, the user's, or a shared one.
-func scopeOf(turn protocol.Turn, user string) string {
-	switch scope := turn.Role.Memory.Scope; scope {
+// AgentScope is the memory of a role that has one: its own, the workflow's, the user's, or a shared one.
+func AgentScope(workflow string, r protocol.Role) string {
+	switch scope := r.Memory.Scope; scope {
 	case "", protocol.MemoryRole:
-		return "role/" + scopePart(turn.Workflow) + "/" + scopePart(turn.Role.Name)
+		return "role/" + scopePart(workflow) + "/" + scopePart(r.Name)
 	case protocol.MemoryWorkflow:
-		return "workflow/" + scopePart(turn.Workflow)
+		return "workflow/" + scopePart(workflow)
 	case protocol.MemoryUser:
-		return UserScope(user)
+		return UserScope(User())
 	default:
 		return scope
 	}
 }
 
+// UserScope is the memory of a user.
 func UserScope(user string) string { return "user/" + scopePart(user) }
+
+// MemoryScope is a scope in full: "" and user alone are the memory of the user of this process.
+func MemoryScope(scope string) string {
+	if scope == "" || scope == protocol.MemoryUser {
+		return UserScope(User())
+	}
+	return scope
+}
 
 // scopePart is a name as a part of a scope: what has a meaning there is escaped.
 func scopePart(name string) string {

@@ -6,10 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 
-	"wf/agentkit/price"
-	"wf/agentkit/task"
 	"wf/api"
 	"wf/cas"
 	"wf/engine"
@@ -78,7 +77,8 @@ func (p *taskPages) write(u *Setup, s *cas.Store, run protocol.RunID, step strin
 	}
 	dir, err := TaskDir(s, run)
 	if err == nil {
-		_, err = WriteTask(dir, t, table)
+		cost, _ := query.CostOf(t.Calls, table)
+		_, err = WriteTask(dir, t.ID, t.Markdown(cost))
 	}
 	r.Forget(step)
 	return err
@@ -95,8 +95,12 @@ func TaskDir(s *cas.Store, run protocol.RunID) (string, error) {
 }
 
 // WriteTask writes the page of a task into a directory. A page that is there keeps its old
-// content until the new one is complete.
-func WriteTask(dir string, t *task.Task, table price.Table) (path string, err error) {
+// content until the new one is complete. The id may come from elsewhere: one that leads out of the directory is
+// an error wrapping protocol.ErrCorrupt.
+func WriteTask(dir, id, page string) (path string, err error) {
+	if id == "" || strings.ContainsAny(id, "/\\\x00") {
+		return "", fmt.Errorf("the id %.80q of a task is no name for a file: %w", id, protocol.ErrCorrupt)
+	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err
 	}
@@ -104,10 +108,9 @@ func WriteTask(dir string, t *task.Task, table price.Table) (path string, err er
 	if err != nil {
 		return "", err
 	}
-	cost, _ := query.CostOf(t.Calls, table)
-	_, err = f.WriteString(t.Markdown(cost))
+	_, err = f.WriteString(page)
 	err = errors.Join(err, f.Close())
-	path = filepath.Join(dir, t.ID+".md")
+	path = filepath.Join(dir, id+".md")
 	if err == nil {
 		err = os.Rename(f.Name(), path)
 	}

@@ -86,7 +86,7 @@ func rowOf(h cas.Head, st *rules.State) api.Row {
 	row := api.Row{
 		ID: protocol.RunOf(h.Name), Workflow: st.Program().Workflow.Name, Title: st.Info.Title,
 		Status: st.Status(), Reason: st.Reason(), Steps: st.Totals.Steps,
-		Started: stamp(st.Info.Started), Updated: stamp(st.TS), ActiveMS: st.Totals.Active / 1000,
+		Started: Stamp(st.Info.Started), Updated: Stamp(st.TS), ActiveMS: st.Totals.Active / 1000,
 		Usage: api.RowUsage{Calls: st.Totals.Calls, Input: st.Totals.Input, Cached: st.Totals.Cached, Output: st.Totals.Output},
 		Head:  h.Link.String(), Seq: h.Seq, Tags: st.Info.Tags, RequestID: st.Info.RequestID, Waiting: []api.Waiting{},
 	}
@@ -137,5 +137,5 @@ func Started(ctx context.Context, s *cas.Store, run protocol.RunID) (protocol.Ru
 	return protocol.RunStarted{}, fmt.Errorf("run %s has no events: %w", run, protocol.ErrCorrupt)
 }
 
-// stamp is a time in µs as it is shown, RFC 3339 in UTC.
-func stamp(us int64) string { return time.UnixMicro(us).UTC().Format("2006-01-02T15:04:05.000000Z") }
+// Stamp is a time in unix µs as it is shown, RFC 3339 in UTC.
+func Stamp(us int64) string { return time.UnixMicro(us).UTC().Format("2006-01-02T15:04:05.000000Z") }

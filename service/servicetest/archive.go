@@ -64,7 +64,7 @@ func archives(t *testing.T, suite Suite) {
 	_, err = imported(t.Context(), to, early, api.ImportOptions{Run: other})
 	fails(t, "under the id of another run", err, protocol.ErrHeadMoved)
 	_, err = imported(t.Context(), to, early, api.ImportOptions{Worker: "nobody"})
-	if c := protocol.CodeOf(err); c != protocol.ErrUsage.Code && c != protocol.ErrWorkerAway.Code { // the latter at a hub
+	if c := protocol.CodeOf(err); c != protocol.ErrUsage.Code && c != protocol.ErrNotFound.Code { // the latter at a hub
 		t.Errorf("at a worker that is not there: %v", err)
 	}
 	_, err = imported(t.Context(), to, early, api.ImportOptions{Run: "../run"})

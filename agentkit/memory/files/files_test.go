@@ -51,9 +51,32 @@ func open(t testing.TB, l *memorytest.Ledger) *memory.Store {
 	return m
 }
 
+// shelf keeps pieces in a memory of this process.
+type shelf struct{ *memory.Store }
+
+func (s shelf) Placed(ctx context.Context) (list []files.Placed, err error) {
+	err = s.View(ctx, func(st *memory.State) {
+		for m := range st.Newest() {
+			if m.Place != nil {
+				list = append(list, files.Placed{ID: m.ID, Place: *m.Place, Sum: m.Sum()})
+			}
+		}
+	})
+	return list, err
+}
+
+func (s shelf) Remember(ctx context.Context, notes []memory.Note) error {
+	_, err := s.Store.Remember(ctx, notes...)
+	return err
+}
+
+func (s shelf) Edit(ctx context.Context, targets []memory.Target) error {
+	return s.EditAll(ctx, targets, memory.Origin{})
+}
+
 func index(t testing.TB, m *memory.Store, dir string) files.Report {
 	t.Helper()
-	r, err := files.Index(t.Context(), m, dir, "ada", nil)
+	r, err := files.Index(t.Context(), shelf{m}, dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +181,7 @@ func TestAHostileTreeIsIndexedOnce(t *testing.T) {
 	l := &memorytest.Ledger{}
 	m := open(t, l)
 	var told []int
-	r, err := files.Index(t.Context(), m, dir, "ada", func(files, pieces int) { told = append(told, files, pieces) })
+	r, err := files.Index(t.Context(), shelf{m}, dir, func(files, pieces int) { told = append(told, files, pieces) })
 	if err != nil || r.Files != 6 || r.Added != 6 || !cmp.Equal(told[len(told)-2:], []int{6, 6}) {
 		t.Fatalf("%+v, told %v, %v", r, told, err)
 	}

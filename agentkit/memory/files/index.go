@@ -1,6 +1,7 @@
 package files
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"path"
@@ -21,25 +22,41 @@ type Report struct {
 	Skipped []Skipped `json:"skipped"`
 }
 
+// A Memory is where pieces are kept.
+type Memory interface {
+	// Placed are the memories that come from files.
+	Placed(ctx context.Context) ([]Placed, error)
+	// Remember adds notes, all or none of them.
+	Remember(ctx context.Context, notes []memory.Note) error
+	// Edit changes memories.
+	Edit(ctx context.Context, targets []memory.Target) error
+}
+
+// Placed is a memory that comes from a file, with the sha256 of its text.
+type Placed struct {
+	ID    protocol.Seq
+	Place protocol.MemoryPlace
+	Sum   [sha256.Size]byte
+}
+
 // together is how many pieces are remembered in one commit.
 const together = 200
 
-// Index remembers the files below dir in a memory, as by. Pieces of files that are there no
+// Index remembers the files below dir in a memory. Pieces of files that are there no
 // longer are removed, and no other memories. It tells progress, if it is not nil, how many
 // files and pieces were read, file by file.
-func Index(ctx context.Context, s *memory.Store, dir, by string, progress func(files, pieces int)) (Report, error) {
+func Index(ctx context.Context, m Memory, dir string, progress func(files, pieces int)) (Report, error) {
 	r := Report{Skipped: []Skipped{}}
-	known, err := knownPieces(ctx, s)
+	known, err := knownPieces(ctx, m)
 	if err != nil {
 		return r, err
 	}
 	var fresh []memory.Note
 	var changed []memory.Target
-	origin := memory.Origin{By: by}
 	flush := func() error {
 		for len(fresh) > 0 {
 			n := min(len(fresh), together)
-			if _, err := s.Remember(ctx, fresh[:n]...); err != nil {
+			if err := m.Remember(ctx, fresh[:n]); err != nil {
 				return err
 			}
 			r.Added += n
@@ -53,14 +70,14 @@ func Index(ctx context.Context, s *memory.Store, dir, by string, progress func(f
 			r.Pieces++
 			place := protocol.MemoryPlace{File: f.Name, Line: p.Line, End: p.End}
 			text := memory.Kept(p.Text)
-			if m, ok := known.take(f.Name, text); ok {
-				if *m.Place != place {
-					changed = append(changed, memory.Target{ID: m.ID, Edit: memory.Edit{Place: &place}})
+			if old, ok := known.take(f.Name, text); ok {
+				if old.Place != place {
+					changed = append(changed, memory.Target{ID: old.ID, Edit: memory.Edit{Place: &place}})
 					r.Moved++
 				}
 				continue
 			}
-			fresh = append(fresh, memory.Note{Content: text, Tags: tagsOf(f.Name), Place: &place, Origin: origin})
+			fresh = append(fresh, memory.Note{Content: text, Tags: tagsOf(f.Name), Place: &place})
 		}
 		if progress != nil {
 			progress(r.Files, r.Pieces)
@@ -82,7 +99,7 @@ func Index(ctx context.Context, s *memory.Store, dir, by string, progress func(f
 		r.Removed++
 	}
 	for some := range slices.Chunk(changed, together) {
-		if err := s.EditAll(ctx, some, origin); err != nil {
+		if err := m.Edit(ctx, some); err != nil {
 			return r, err
 		}
 	}
@@ -99,7 +116,7 @@ func tagsOf(name string) []string {
 
 // pieces are the memories that come from files, in the order of their lines. Their texts are
 // not read: those of a large tree would fill the memory of the machine.
-type pieces map[piece][]memory.Memory
+type pieces map[piece][]Placed
 
 // piece is a file and the sum of a text in it.
 type piece struct {
@@ -107,28 +124,23 @@ type piece struct {
 	text [sha256.Size]byte
 }
 
-func knownPieces(ctx context.Context, s *memory.Store) (pieces, error) {
+func knownPieces(ctx context.Context, m Memory) (pieces, error) {
 	known := pieces{}
-	err := s.View(ctx, func(st *memory.State) {
-		for m := range st.Newest() {
-			if m.Place != nil {
-				k := piece{m.Place.File, m.Sum()}
-				known[k] = append(known[k], m)
-			}
-		}
-	})
-	for _, list := range known {
-		slices.Reverse(list)
+	list, err := m.Placed(ctx)
+	slices.SortFunc(list, func(a, b Placed) int { return cmp.Compare(a.ID, b.ID) })
+	for _, x := range list {
+		k := piece{x.Place.File, x.Sum}
+		known[k] = append(known[k], x)
 	}
 	return known, err
 }
 
 // take finds the piece with a text, and takes it out.
-func (k pieces) take(file, text string) (memory.Memory, bool) {
+func (k pieces) take(file, text string) (Placed, bool) {
 	key := piece{file, sha256.Sum256([]byte(text))}
 	list := k[key]
 	if len(list) == 0 {
-		return memory.Memory{}, false
+		return Placed{}, false
 	}
 	if k[key] = list[1:]; len(list) == 1 {
 		delete(k, key)
@@ -140,8 +152,8 @@ func (k pieces) take(file, text string) (memory.Memory, bool) {
 func (k pieces) left() []protocol.Seq {
 	var out []protocol.Seq
 	for _, list := range k {
-		for _, m := range list {
-			out = append(out, m.ID)
+		for _, x := range list {
+			out = append(out, x.ID)
 		}
 	}
 	slices.Sort(out)

@@ -102,6 +102,12 @@ export interface CancelRequest {
   reason?: string;
 }
 
+/** Changes of memories that are there. */
+export interface ChangeMemoriesRequest {
+  scope?: string;
+  changes?: Array<MemoryChange>;
+}
+
 /** Checked counts what was read. */
 export interface Checked {
   heads: number;
@@ -311,6 +317,73 @@ export interface LoginRequest {
   code: string; // Of an address that wf printed, once.
 }
 
+/** What a memory holds: wf.memories/v1. */
+export interface Memories {
+  items: Array<MemoryItem>;
+  model?: string; // That embeds them.
+  next?: string; // Part.After of the memories behind these; "" at the end.
+  schema: "wf.memories/v1";
+  scope: string; // In full.
+}
+
+/** wf.memory_changed/v1. */
+export interface MemoriesChanged {
+  head: string;
+  ids: Array<number>;
+  schema: "wf.memory_changed/v1";
+  scope: string;
+  seq: number;
+}
+
+/** MemoryChange changes one memory; what is left out stays. */
+export interface MemoryChange {
+  id: number;
+  tags?: Array<string>;
+  pinned?: boolean;
+  place?: Record<string, unknown>;
+  remove?: boolean; // It is no longer found; its history stays.
+}
+
+/** One memory. */
+export interface MemoryItem {
+  id: number; // The seq of the event that remembered it.
+  content: string; // At most protocol.MemoryMax bytes.
+  sum?: string; // sha256 of the content in hex, where that was asked for.
+  tags: Array<string>;
+  pinned: boolean; // Every new conversation begins with it.
+  special?: string;
+  place?: MemoryPlace;
+  distance?: number; // From what was asked for, 0 to 2.
+  at: Time; // RFC 3339, in UTC.
+  changed: Time;
+  by?: string;
+  run?: string; // In which it was remembered.
+  step?: string;
+}
+
+/** Where in a tree of files a memory comes from: lines Line to End of File, which is relative, with slashes, to the root that was indexed. */
+export interface MemoryPlace {
+  file: string;
+  line: number;
+  end: number;
+}
+
+/** A memory among others. */
+export interface MemoryScope {
+  scope: string;
+  memories: number;
+  pinned: number;
+  model: string; // That embeds it; "" before the first memory.
+  head: string; // CID of its newest event.
+  seq: number; // Of that event.
+}
+
+/** The memories of a store: wf.memory_scopes/v1. */
+export interface MemoryScopes {
+  items: Array<MemoryScope>;
+  schema: "wf.memory_scopes/v1";
+}
+
 /** How a suspended run goes on once its definition was corrected: as a fork, under the corrected one. */
 export interface Mend {
   step: string; // The step to fork at; "" is the beginning: the run is started anew.
@@ -355,6 +428,24 @@ export interface NamedTemplate {
   json?: string; // Canonical JSON; strings inside it may be templates.
 }
 
+/** One thing to remember. Spaces around its text are dropped, and what has the shape of a key is replaced by [redacted:KIND]. */
+export interface Note {
+  content: string;
+  tags?: Array<string>;
+  pinned?: boolean;
+  special?: string; // protocol.SpecialAnchor or "". The anchor takes the place of the one before it; it has no tags and is always pinned.
+  place?: Record<string, unknown>;
+}
+
+/** A memory with the state of the scope that it is of: wf.memory/v1. */
+export interface OneMemory {
+  head: string;
+  memory: MemoryItem;
+  schema: "wf.memory/v1";
+  scope: string;
+  seq: number;
+}
+
 /** The step of the parent that a run is the sub-workflow of. */
 export interface ParentRun {
   run: string;
@@ -379,6 +470,59 @@ export interface Queued {
   epoch: number; // Of that lease, 0 before the first.
   run?: string; // What it became, when done.
   why?: string; // Code of what ended the last lease.
+}
+
+/** Recall asks a memory. A text, tags or both are wanted. */
+export interface RecallRequest {
+  scope?: string;
+  text?: string; // The nearest in meaning; "" is by tags alone, the newest first.
+  tags?: Array<string>; // Only memories with one of these.
+  all_tags?: boolean;
+  limit?: number; // At most so many, up to MaxRecalled; 0 is 5, and 20 by tags alone.
+  within?: number; // Only those no farther than this; 0 is any distance.
+  model?: string; // Embedding model, "" is the one that the memory has.
+}
+
+/** What was found, the nearest first: wf.memory_search/v1. */
+export interface Recalled {
+  items: Array<MemoryItem>;
+  model: string;
+  query: string;
+  schema: "wf.memory_search/v1";
+  scope: string;
+}
+
+/** Reindex says how a memory is indexed. */
+export interface ReindexRequest {
+  scope?: string;
+  model?: string; // Embedding model from here on; "" is the one that the memory has.
+}
+
+/** wf.memory_reindexed/v1. */
+export interface Reindexed {
+  schema: "wf.memory_reindexed/v1";
+  scope: string;
+  model: string;
+  memories: number;
+  embedded: number; // Anew.
+}
+
+/** What is to be remembered. */
+export interface RememberRequest {
+  scope?: string;
+  model?: string; // That embeds a memory which has none yet; "" is the built-in one.
+  new?: boolean; // New passes over what the memory holds already, with the same text, tags and place, and an anchor where there is one.
+  notes?: Array<Note>;
+}
+
+/** wf.memory_remembered/v1. */
+export interface Remembered {
+  added: number;
+  head: string;
+  ids: Array<number>; // One for each note; 0 for one that was passed over.
+  schema: "wf.memory_remembered/v1";
+  scope: string;
+  seq: number;
 }
 
 /** Resume says how a run is gone on with. */
@@ -487,6 +631,26 @@ export interface RunRow {
   parent: string | null; // RUN:STEP of which it is a sub-workflow.
   waiting: Array<Waiting>;
   agent?: string; // That has the run.
+}
+
+/** A task with the run that it is of: wf.task/v1. */
+export interface RunTask {
+  schema: "wf.task/v1";
+  run: string;
+  id: string; // Of the step.
+  goal: string;
+  status: TaskStatus;
+  failed?: boolean; // Its visit failed for good.
+  original: string; // The message that set it.
+  state: string; // What the agent noted of its progress.
+  question: string; // The last one that was asked.
+  final_response: string;
+  summary: string;
+  shared?: unknown; // Values for later tasks, an object.
+  created: Time; // RFC 3339, in UTC.
+  completed: Time | null; // Null while it is open.
+  duration_s: number | null;
+  cost: CostRow | null; // Of all its model calls.
 }
 
 /** A part of the list of runs: wf.runs/v1. */
@@ -612,6 +776,35 @@ export interface StepView {
 
 /** SuspendReason says why a run was suspended. */
 export type SuspendReason = "interrupt" | "error" | "stalled" | "limit" | "answer";
+
+/** One task. */
+export interface Task {
+  id: string; // Of the step.
+  goal: string;
+  status: TaskStatus;
+  failed?: boolean; // Its visit failed for good.
+  original: string; // The message that set it.
+  state: string; // What the agent noted of its progress.
+  question: string; // The last one that was asked.
+  final_response: string;
+  summary: string;
+  shared?: Record<string, unknown>; // Values for later tasks, an object.
+  created: Time; // RFC 3339, in UTC.
+  completed: Time | null; // Null while it is open.
+  duration_s: number | null;
+  cost: CostRow | null; // Of all its model calls.
+}
+
+/** Tasks of a run: wf.tasks/v1. */
+export interface TaskList {
+  schema: "wf.tasks/v1";
+  run: string;
+  items: Array<Task>;
+  next?: string; // Part.After of the tasks behind these; "" at the end.
+}
+
+/** The state of a task. */
+export type TaskStatus = "active" | "waiting" | "completed";
 
 /** A part of a condition with its value, as JSON. */
 export interface Term {

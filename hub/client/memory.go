@@ -1,0 +1,183 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"wf/api"
+	"wf/protocol"
+)
+
+// pages reads a list in as many answers as that takes, from p on: read adds an answer to what was read before,
+// and tells how many items there are now and where the next answer begins.
+func pages(p api.Part, path string, read func(query url.Values) (items int, next string, err error)) error {
+	for before := 0; ; {
+		v := url.Values{}
+		if p.After != "" {
+			v.Set("after", p.After)
+		}
+		have, next, err := read(v)
+		if err != nil || next == "" || p.Limit > 0 && have >= p.Limit {
+			return err
+		}
+		if err := sound(have > before && next != p.After, path); err != nil {
+			return err
+		}
+		p.After, before = next, have
+	}
+}
+
+// limited asks for no more than is still wanted of a part.
+func limited(v url.Values, p api.Part, have int) {
+	if p.Limit > 0 {
+		v.Set("limit", strconv.Itoa(min(p.Limit-have, api.MaxPart)))
+	}
+}
+
+// Tasks lists the tasks of a run.
+func (s Service) Tasks(ctx context.Context, run protocol.RunID, p api.Part) (*api.TaskList, error) {
+	all := &api.TaskList{Items: []*api.Task{}}
+	path := runPath(run, "tasks")
+	err := pages(p, path, func(v url.Values) (int, string, error) {
+		limited(v, p, len(all.Items))
+		part, err := get[api.TaskList](ctx, s.API, withQuery(path, v))
+		if err == nil {
+			err = sound(without(part.Items) && soundTasks(part.Items), path)
+		}
+		if err != nil {
+			return 0, "", err
+		}
+		part.Items = append(all.Items, part.Items...)
+		*all = *part
+		return len(all.Items), all.Next, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+// soundTasks reports whether tasks have what every task has.
+func soundTasks(list []*api.Task) bool {
+	for _, t := range list {
+		if t == nil || t.Cost == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// Task is the task of a step.
+func (s Service) Task(ctx context.Context, run protocol.RunID, step string) (*api.RunTask, error) {
+	path := runPath(run, "tasks", step)
+	t, err := get[api.RunTask](ctx, s.API, path)
+	if err == nil {
+		err = sound(soundTasks([]*api.Task{t.Task}), path)
+	}
+	return t, err
+}
+
+func withQuery(path string, v url.Values) string {
+	if len(v) == 0 {
+		return path
+	}
+	return path + "?" + v.Encode()
+}
+
+// ofMemories is the address of what is asked of memories: a hub asks the worker that is named.
+func (s Service) ofMemories(path string, v url.Values) string {
+	if s.Worker != "" {
+		v.Set("agent", s.Worker)
+	}
+	return withQuery("/v1/memories"+path, v)
+}
+
+// tell posts what is asked of a memory.
+func tell[T any](ctx context.Context, s Service, verb string, body any) (*T, error) {
+	v := new(T)
+	_, err := s.API.call(ctx, http.MethodPost, s.ofMemories("/"+verb, url.Values{}), nil, body, v)
+	if err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// Scopes lists the memories of the server.
+func (s Service) Scopes(ctx context.Context) (*api.MemoryScopes, error) {
+	return get[api.MemoryScopes](ctx, s.API, s.ofMemories("", url.Values{}))
+}
+
+// Memories lists what a memory holds.
+func (s Service) Memories(ctx context.Context, q api.MemoryQuery) (*api.Memories, error) {
+	all := &api.Memories{Items: []api.MemoryItem{}}
+	err := pages(q.Part, "/v1/memories/items", func(v url.Values) (int, string, error) {
+		limited(v, q.Part, len(all.Items))
+		scoped(v, q.Scope)
+		for _, tag := range q.Tags {
+			v.Add("tag", tag)
+		}
+		for name, wanted := range map[string]bool{"all_tags": q.AllTags, "pinned": q.Pinned, "oldest": q.Oldest, "sums": q.Sums} {
+			if wanted {
+				v.Set(name, "true")
+			}
+		}
+		part, err := get[api.Memories](ctx, s.API, s.ofMemories("/items", v))
+		if err != nil {
+			return 0, "", err
+		}
+		part.Items = append(all.Items, part.Items...)
+		*all = *part
+		return len(all.Items), all.Next, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+func scoped(v url.Values, scope string) {
+	if scope != "" {
+		v.Set("scope", scope)
+	}
+}
+
+// Memory is one memory of a scope.
+func (s Service) Memory(ctx context.Context, scope string, id protocol.Seq) (*api.OneMemory, error) {
+	v := url.Values{}
+	scoped(v, scope)
+	return get[api.OneMemory](ctx, s.API, s.ofMemories(fmt.Sprintf("/items/%d", id), v))
+}
+
+// Recall finds memories.
+func (s Service) Recall(ctx context.Context, q api.Recall) (*api.Recalled, error) {
+	return tell[api.Recalled](ctx, s, "recall", q)
+}
+
+// Remember adds memories. What is longer than a server takes at once is an error wrapping protocol.ErrTooLarge.
+func (s Service) Remember(ctx context.Context, r api.Remember) (*api.Remembered, error) {
+	notes := make([]api.Note, len(r.Notes))
+	for i, n := range r.Notes {
+		n.Content = strings.ToValidUTF8(n.Content, "\ufffd") // JSON would replace each byte
+		notes[i] = n
+	}
+	r.Notes = notes
+	out, err := tell[api.Remembered](ctx, s, "remember", r)
+	if err == nil {
+		err = sound(len(out.IDs) == len(notes), "/v1/memories/remember")
+	}
+	return out, err
+}
+
+// ChangeMemories changes memories.
+func (s Service) ChangeMemories(ctx context.Context, c api.MemoryChanges) (*api.MemoriesChanged, error) {
+	return tell[api.MemoriesChanged](ctx, s, "change", c)
+}
+
+// Reindex makes the vectors of a memory; how far that has come is not known before it is done.
+func (s Service) Reindex(ctx context.Context, r api.Reindex, _ func(done, of int)) (*api.Reindexed, error) {
+	return tell[api.Reindexed](ctx, s, "reindex", r)
+}
