@@ -9,6 +9,7 @@ import (
 	"wf/api"
 	"wf/cmd/internal/chat"
 	"wf/cmd/internal/plain"
+	"wf/cmd/internal/render"
 	"wf/hub/client"
 	"wf/protocol"
 )
@@ -43,7 +44,7 @@ func costText(ctx context.Context, server *client.API, run protocol.RunID, by st
 		for _, n := range []int64{int64(r.Calls), r.Input, r.Cached, r.CacheWrite5m + r.CacheWrite1h, r.Output} {
 			row = append(row, strconv.FormatInt(n, 10))
 		}
-		rows = append(rows, append(row, money(r), plain.Line(plain.Text(r.Goal), protocol.TaskGoalMax)))
+		rows = append(rows, append(row, render.Money(r), plain.Line(plain.Text(r.Goal), protocol.TaskGoalMax)))
 	}
 	for _, r := range c.Items {
 		add(r.Name, r)

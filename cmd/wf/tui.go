@@ -78,7 +78,7 @@ func (s tuiSource) Runs(ctx context.Context) ([]tui.Run, error) {
 		if err := json.Unmarshal(raw, &r); err != nil {
 			return nil, fmt.Errorf("a run of the list: %w", err)
 		}
-		out[i] = tui.Run{ID: r.ID, Workflow: r.Workflow, Title: r.Title, Status: rowState(r).Word(), Steps: r.Steps, Updated: r.Updated}
+		out[i] = tui.Run{ID: r.ID, Workflow: r.Workflow, Title: r.Title, Status: render.RowState(r).Word(), Steps: r.Steps, Updated: r.Updated}
 	}
 	return out, nil
 }
