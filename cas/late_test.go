@@ -91,7 +91,11 @@ func TestALargeCommitLeavesMoreToBeIndexedAndSmallOnesBringItDown(t *testing.T) 
 // Commits that add as many blocks as leave all of them, about that many, and far more: each block is
 // found, and no commit leaves more than the most.
 func TestCommitsAroundWhatMayBeLate(t *testing.T) {
-	for _, n := range []int{lateMax/lateSize - 1, lateMax / lateSize, lateMax/lateSize + 1, lateCrowd/lateSize - 1, lateCrowd / lateSize, lateCrowd/lateSize + 1, 3 * lateCrowd / lateSize} {
+	counts := []int{lateMax/lateSize - 1, lateMax / lateSize, lateMax/lateSize + 1, lateCrowd/lateSize - 1, lateCrowd / lateSize, lateCrowd/lateSize + 1, 3 * lateCrowd / lateSize}
+	if testing.Short() {
+		counts = counts[:3] // with the race detector the others take most of the time of this package
+	}
+	for _, n := range counts {
 		s := openSample(t)
 		var blocks []Block
 		var links []protocol.Link

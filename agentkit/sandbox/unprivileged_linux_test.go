@@ -7,4 +7,9 @@ import (
 )
 
 // The tests of this package once more, as a user who may do nothing.
-func TestWithoutRoot(t *testing.T) { workspacetest.Unprivileged(t, "TestB07Sockets", "-test.short") }
+func TestWithoutRoot(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the same tests once more")
+	}
+	workspacetest.Unprivileged(t, "TestB07Sockets", "-test.short")
+}

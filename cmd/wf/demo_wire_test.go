@@ -151,6 +151,7 @@ func demoAnswers(t *testing.T) []modeltest.Answer {
 // The demo's workflow, as it is, repairs the module with models of either wire just as it does
 // with its script: the same steps conclude the same.
 func TestTheDemoRunsUnchangedOnBothWires(t *testing.T) {
+	oneAfterAnother(t)
 	t.Parallel()
 	scripted := demoPlace(t)
 	scripted.wf(0, "run", workflows.DemoWorkflow, "-q")
@@ -232,6 +233,7 @@ func withoutSchema(t *testing.T, text string) string {
 // lets it try once more, and every prompt is read from the engine's cache as far as the one
 // before it went.
 func TestTheDemoRunsOnALlamaServer(t *testing.T) {
+	oneAfterAnother(t)
 	// Random weights may never come to an end by themselves.
 	base := modeltest.Llama(t, "-n", "48")
 	p := demoPlace(t, "OPENAI_BASE_URL="+base)

@@ -20,7 +20,10 @@ func TestCommands(t *testing.T) {
 	if !testing.Short() {
 		h.startHub(t)
 	}
-	t.Run("directory", func(t *testing.T) { h.atDirectory(t) })
+	t.Run("directory", func(t *testing.T) {
+		oneAfterAnother(t)
+		h.atDirectory(t)
+	})
 	h.everywhere(t)
 }
 

@@ -29,6 +29,7 @@ type forkedGolden struct {
 // fork keeps the format that the run pins: what its agents read is, byte for byte, what they had
 // read. Under the same definition it comes to the same records.
 func TestAForkOfAnOldRunKeepsItsFormat(t *testing.T) {
+	oneAfterAnother(t)
 	for _, f := range []forkedGolden{
 		{"agent", "f1s1", "coder#2", "Round ${{ edge.visit }}:", "Once more, round ${{ edge.visit }}:", "coder#2", "coder#1"},
 		{"compaction", "f1s1", "coder#2", `"Round ${{ edge.visit }}."`, `"Turn ${{ edge.visit }}."`, "coder#2", "coder#1"},

@@ -19,6 +19,7 @@ import (
 // What released programs wrote is read by this one, and the same definitions come to the same
 // conclusions: testdata/README.md says what lies there, and how to add to it.
 func TestGolden(t *testing.T) {
+	oneAfterAnother(t)
 	dirs, err := filepath.Glob("../../testdata/golden/*/commands")
 	if err != nil || len(dirs) == 0 {
 		t.Fatalf("no goldens: %v", err)

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"syscall"
@@ -24,6 +25,7 @@ func TestMain(m *testing.M) {
 	endAtOnce()
 	if programs[filepath.Base(os.Args[0])] == nil { // else it is the program that tests start
 		inmemory.TempDirs()
+		debug.SetGCPercent(400) // the marking of its small heap would be a third of what this process computes
 	}
 	testscript.Main(m, programs)
 }
@@ -77,6 +79,15 @@ func endAtOnce() {
 		if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil {
 			panic(err)
 		}
+	}
+}
+
+// oneAfterAnother skips a test with -short, as the race detector runs it, in which commands only follow one another:
+// under the detector it takes long, and scripts run the same commands.
+func oneAfterAnother(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("one command after another")
 	}
 }
 

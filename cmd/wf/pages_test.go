@@ -54,6 +54,7 @@ func ids(steps []*api.Step) []string {
 // The steps of a long run come in pages over HTTP, and all of them with wf show -o json, here and
 // through a server.
 func TestALongRunComesInPages(t *testing.T) {
+	oneAfterAnother(t)
 	t.Parallel()
 	dir, run := longRun(t)
 	wf := func(args ...string) string {

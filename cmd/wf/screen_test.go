@@ -13,6 +13,7 @@ import (
 
 // What every command prints of a run whose model and commands are hostile, in every form.
 func TestNoCommandPrintsWhatActsOnATerminal(t *testing.T) {
+	oneAfterAnother(t)
 	t.Parallel()
 	dir := t.TempDir()
 	all := strings.Join(screentest.Hostile, "|")

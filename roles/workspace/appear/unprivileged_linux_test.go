@@ -8,5 +8,8 @@ import (
 
 // The tests of this package once more, as a user who may do nothing.
 func TestWithoutRoot(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the same tests once more")
+	}
 	workspacetest.Unprivileged(t, "TestADirectoryThatCannotBeReadIsTold")
 }
