@@ -199,7 +199,7 @@ func (h *Hub) listen(ctx context.Context, data hubData) (err error) {
 		if err != nil {
 			return err
 		}
-		d := newListener(l, e, h.ListenOptions, secure != nil, h.keys, h.Log)
+		d := NewListener(l, e, h.ListenOptions, secure != nil, h.keys, h.Log)
 		if e.Socket != "" { // workers of the same user need no token there
 			d.Guard.Peer.Scopes = append(append([]guard.Scope(nil), guard.AllScopes...), guard.Worker)
 		}

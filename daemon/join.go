@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"wf/hub/client"
+	"wf/hub/guard"
 	"wf/hub/relay"
 	"wf/protocol"
 )
@@ -42,6 +43,9 @@ func (d *Daemon) Join(h Remote) (stop func(), err error) {
 				d.Log.Error("a run of another worker was not stopped", "run", run, "error", err)
 			}
 		}}
+	if h.Admin {
+		worker.Scopes = guard.AllScopes
+	}
 	if h.TokenFile != "" {
 		worker.Token = func() (string, error) { return ReadToken(h.TokenFile) }
 		if _, err := worker.Token(); err != nil {

@@ -75,7 +75,7 @@ func Listen(ctx context.Context, store string, o ListenOptions, log *slog.Logger
 		if err != nil {
 			return all, keys, err
 		}
-		all = append(all, newListener(l, e, o, secure != nil, keys, log))
+		all = append(all, NewListener(l, e, o, secure != nil, keys, log))
 	}
 	return all, keys, nil
 }
@@ -91,9 +91,10 @@ func TLS(cert, key string) (*tls.Config, error) {
 	return guard.LoadTLS(cert, key)
 }
 
-func newListener(l net.Listener, e guard.Endpoint, o ListenOptions, secure bool, keys *guard.Keys, log *slog.Logger) *Listener {
+// NewListener is an endpoint that listens already, with its guard; secure says that it speaks TLS.
+func NewListener(l net.Listener, e guard.Endpoint, o ListenOptions, secure bool, keys *guard.Keys, log *slog.Logger) *Listener {
 	hosts := guard.HostsOf(l, o.Hosts)
-	g := &guard.Guard{Hosts: hosts, Origins: o.Origins, Public: server.Public, Log: log}
+	g := &guard.Guard{Hosts: hosts, Origins: o.Origins, Public: server.Public, Uploads: server.Upload, Log: log}
 	d := &Listener{listener: l, Guard: g, server: guard.Server(nil, log)}
 	switch {
 	case e.Socket != "":

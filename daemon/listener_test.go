@@ -16,7 +16,7 @@ func TestADoorIsClosedWhileItOpens(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d := newListener(l, e, ListenOptions{}, false, nil, nil)
+		d := NewListener(l, e, ListenOptions{}, false, nil, nil)
 		opens, served := make(chan struct{}), make(chan error, 1)
 		go func() {
 			close(opens)

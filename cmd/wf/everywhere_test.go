@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -107,7 +108,7 @@ func (d differences) String() string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "# %d commands do not yet lead everywhere to what they lead to at the directory of the store.\n", len(d))
 	s.WriteString("# The first line that differs: - at the directory, + there.\n")
-	for _, command := range sortedKeys(d) {
+	for _, command := range slices.Sorted(maps.Keys(d)) {
 		s.WriteString("\n" + markCommand + command + "\n")
 		var done []string
 		for _, p := range otherPlaces {
@@ -258,7 +259,7 @@ func (h *house) startHub(t *testing.T) {
 // atHub serves the store through the hub.
 func (h *house) atHub(t *testing.T) []string {
 	url := h.hub.Listen[0].URL
-	h.serve(t, "--name", "desk", "--listen", "unix", "--hub", url, "--hub-token-file", h.hub.AgentToken)
+	h.serve(t, "--name", "desk", "--listen", "unix", "--hub", url, "--hub-token-file", h.hub.AgentToken, "--hub-admin")
 	flags := h.behind(t, url, "--hub-token-file", h.hub.TokenFile)
 	h.await(t, func() bool {
 		var list struct{ Items []json.RawMessage }

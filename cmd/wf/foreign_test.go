@@ -182,7 +182,7 @@ func TestADaemonLeavesRunsFromElsewhereAlone(t *testing.T) {
 		t.Errorf("it was resumed over HTTP: %v", err)
 	}
 	if fork, err := d.Service.Fork(ctx, foreign, api.Fork{Step: "nap#1"}); protocol.CodeOf(err) != protocol.ErrForeign.Code {
-		t.Errorf("a fork of it goes on over HTTP: %s, %v", fork, err)
+		t.Errorf("a fork of it goes on over HTTP: %s, %v", fork.ID, err)
 	}
 	if _, err := (&chatSession{a: newAppOn(nil, render.NewScreen(os.Stdout), render.NewScreen(os.Stderr)), run: foreign, local: d}).reset(ctx); protocol.CodeOf(err) != protocol.ErrForeign.Code {
 		t.Errorf("/reset begins it anew: %v", err)

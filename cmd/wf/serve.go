@@ -65,6 +65,7 @@ machine too; beyond it TLS as well. For browsers it prints an address with a cod
 	flags.StringVar(&hub.CA, "hub-ca", "", "certificate (PEM) that signed the hub's, instead of those of the system")
 	flags.StringVar(&hub.Cert, "hub-cert", "", "certificate of this agent, for a hub with --client-ca")
 	flags.StringVar(&hub.Key, "hub-key", "", "its key")
+	flags.BoolVar(&hub.Admin, "hub-admin", false, "let those of scope admin at the hub do here what needs it: import archives, bring definitions, choose any model")
 	a.trustFlag(flags)
 	return cmd
 }
