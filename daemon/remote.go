@@ -19,7 +19,8 @@ type Remote struct {
 	TokenFile string
 	CA        string // file with certificates (PEM) to trust instead of the system's
 	Cert, Key string // files: the certificate of this worker, for a hub that wants one
-	// Admin lets those who have scope admin at the hub have it here too: they import archives, and bring definitions.
+	// Admin lets those who have scope admin at the hub have it at this worker too: they import archives, and bring
+	// definitions.
 	Admin bool
 }
 
