@@ -24,7 +24,7 @@ var starters = map[string]string{
 	"agentkit/mcp/program.go":                             "a server that a person trusts",
 	"agentkit/modeltest/llama.go":                         "a model server, in tests",
 	"roles/workspace/workspacetest/unprivileged_linux.go": "a test program, in tests",
-	"cmd/wf/run.go":                                       "this binary, for wf run --detach",
+	"daemon/detach.go":                                    "this binary, for wf run --detach",
 	"release/build.go":                                    "go, git and the wf that it built, in the checkout",
 }
 

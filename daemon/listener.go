@@ -91,6 +91,7 @@ func TLS(cert, key string) (*tls.Config, error) {
 	return guard.LoadTLS(cert, key)
 }
 
+// NewListener is an endpoint that listens already, with its guard; secure says that it speaks TLS.
 func NewListener(l net.Listener, e guard.Endpoint, o ListenOptions, secure bool, keys *guard.Keys, log *slog.Logger) *Listener {
 	hosts := guard.HostsOf(l, o.Hosts)
 	g := &guard.Guard{Hosts: hosts, Origins: o.Origins, Public: server.Public, MaxBody: server.MaxBody, Uploads: server.Upload, Log: log}

@@ -8,6 +8,7 @@
 //
 //	Local   the service of one store
 //	Keeper  what drives runs for it: package daemon has one
+//	Adopting  runs that came from elsewhere, and may be let go on here
 //
 // # Promised
 //

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"bufio"
+	"context"
 	"io"
 	"os"
 	"slices"
@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
+	"wf/cmd/internal/ask"
 	"wf/cmd/internal/render"
 	"wf/daemon"
 	"wf/protocol"
@@ -23,7 +24,7 @@ type app struct {
 	*render.Printer
 
 	in      io.Reader
-	lines   *bufio.Reader // in, once questions are read from it
+	person  *ask.Terminal
 	noInput bool
 	reach   daemon.Remote // --hub
 	worker  string        // --worker: id of that one of a hub whose memories are meant
@@ -36,6 +37,7 @@ func newApp(in io.Reader, out, err *os.File) *app {
 
 func newAppOn(in io.Reader, out, err *render.Screen) *app {
 	a := &app{Setup: &compose.Setup{Options: compose.Options{Version: version(), Stdin: in}}, Printer: render.New(out, err), in: in}
+	a.person = &ask.Terminal{Printer: a.Printer, In: in}
 	a.Tell = func(text string) { a.Progress("%s", strings.TrimRight(render.Visible(text), "\n")) }
 	return a
 }
@@ -44,6 +46,14 @@ func newAppOn(in io.Reader, out, err *render.Screen) *app {
 func (a *app) interactive() bool {
 	f, ok := a.in.(*os.File)
 	return ok && !a.noInput && a.Err.TTY && term.IsTerminal(int(f.Fd()))
+}
+
+// confirm asks a person at the terminal; where there is none it refuses.
+func (a *app) confirm(ctx context.Context, question string) (bool, error) {
+	if !a.interactive() {
+		return false, nil
+	}
+	return a.person.Confirm(ctx, question)
 }
 
 func (a *app) globalFlags(f *pflag.FlagSet) {

@@ -3,12 +3,12 @@ package main
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"wf/cmd/internal/help"
 	"wf/protocol"
 	"wf/protocol/lazy"
 )
@@ -101,7 +101,7 @@ func badFlag(cmd *cobra.Command, err error) error {
 	name := unknown.GetSpecifiedName()
 	best, least := "", 1+len(name)/3
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if d := edits(name, f.Name); !f.Hidden && (d < least || best == "" && d == least) {
+		if d := help.Edits(name, f.Name); !f.Hidden && (d < least || best == "" && d == least) {
 			best, least = f.Name, d
 		}
 	})
@@ -109,30 +109,4 @@ func badFlag(cmd *cobra.Command, err error) error {
 		return fail(protocol.ErrUsage, cmd.CommandPath()+" --help lists the flags", "%v", err)
 	}
 	return fail(protocol.ErrUsage, "did you mean --"+best+"?", "%v", err)
-}
-
-// edits is how many letters must be put in, left out, replaced or swapped with the next to make
-// b of a.
-func edits(a, b string) int {
-	rows := make([][]int, len(a)+1)
-	for i := range rows {
-		rows[i] = make([]int, len(b)+1)
-		rows[i][0] = i
-	}
-	for j := range rows[0] {
-		rows[0][j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			rows[i][j] = slices.Min([]int{rows[i-1][j] + 1, rows[i][j-1] + 1, rows[i-1][j-1] + cost})
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
-			}
-		}
-	}
-	return rows[len(a)][len(b)]
 }

@@ -3,8 +3,10 @@ package main
 import (
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -96,7 +98,7 @@ func conversationWith(source []byte, role, path string) ([]byte, error) {
 		}
 	}
 	if !ok {
-		return nil, usagef("%s has no agent %q; its roles are %s", path, role, strings.Join(sortedKeys(doc.Roles), ", "))
+		return nil, usagef("%s has no agent %q; its roles are %s", path, role, strings.Join(slices.Sorted(maps.Keys(doc.Roles)), ", "))
 	}
 	const turns = 1_000_000
 	person := "you"

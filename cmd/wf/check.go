@@ -2,21 +2,23 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"os"
 
-	"wf/agentkit/prompt"
-	"wf/cas"
 	"wf/cmd/internal/render"
 	"wf/engine"
 	"wf/protocol"
+	"wf/service/proof"
 )
 
-// checkReplay decides every edge and builds every prompt of a run again.
-func (a *app) checkReplay(ctx context.Context, s *cas.Store, run protocol.RunID) error {
-	r, err := a.Engine(s, nil).CheckAll(ctx, run, rebuilt)
+// checkReplay decides every edge and builds every prompt of a run again; one of a server here, from its archive.
+func (a *app) checkReplay(ctx context.Context, p *target, run protocol.RunID) error {
+	var r *engine.CheckReport
+	var err error
+	if p.here != nil {
+		r, err = proof.Replay(ctx, a.Setup, p.here.Store, run)
+	} else {
+		r, err = proof.ReplayArchive(ctx, a.Setup, p, run)
+	}
 	if err != nil {
 		return err
 	}
@@ -37,37 +39,6 @@ func (a *app) checkReplay(ctx context.Context, s *cas.Store, run protocol.RunID)
 		return silent{errDifference}
 	}
 	return nil
-}
-
-// checkArchive is checkReplay for a run of a server, in a store that is made of its archive: the word of another
-// machine proves nothing.
-func (a *app) checkArchive(ctx context.Context, p *target, run protocol.RunID) (err error) {
-	dir, err := os.MkdirTemp("", "wf-check-")
-	if err != nil {
-		return fmt.Errorf("check run %s: %w", run, err)
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	s, err := cas.Open(ctx, dir, cas.Options{Seal: a.Seal()})
-	if err != nil {
-		return err
-	}
-	err = archived(ctx, p, run, func(r io.Reader) error {
-		_, err := cas.Import(ctx, r, s, cas.ImportOptions{})
-		return err
-	})
-	if err == nil {
-		err = a.checkReplay(ctx, s, run)
-	}
-	return errors.Join(err, s.Close())
-}
-
-// rebuilt renders a request as it was hashed.
-func rebuilt(t protocol.Turn) ([]byte, protocol.Link, error) {
-	messages, err := prompt.Rebuild(t)
-	if err != nil {
-		return nil, protocol.Link{}, err
-	}
-	return prompt.Bytes(t.History.Tools, messages), prompt.Digest(t.History.Tools, messages), nil
 }
 
 func (a *app) checkLines(r *engine.CheckReport) error {

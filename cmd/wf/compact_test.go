@@ -17,6 +17,7 @@ import (
 	"wf/engine/lang"
 	"wf/protocol"
 	"wf/roles"
+	"wf/service/proof"
 )
 
 // compacting is a file of a workflow with an agent that compacts its conversation before visit 3 and inside
@@ -106,7 +107,7 @@ func TestB06AgentsKilledAroundCompactions(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		r, err := e.Check(context.Background(), id, rebuilt)
+		r, err := e.Check(context.Background(), id, proof.Rebuilt)
 		if err != nil || !r.OK() {
 			t.Fatalf("killed after %d: %v %+v", kill, err, r)
 		}

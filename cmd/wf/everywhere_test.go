@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -107,7 +108,7 @@ func (d differences) String() string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "# %d commands do not yet lead everywhere to what they lead to at the directory of the store.\n", len(d))
 	s.WriteString("# The first line that differs: - at the directory, + there.\n")
-	for _, command := range sortedKeys(d) {
+	for _, command := range slices.Sorted(maps.Keys(d)) {
 		s.WriteString("\n" + markCommand + command + "\n")
 		var done []string
 		for _, p := range otherPlaces {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
@@ -11,6 +10,7 @@ import (
 	"wf/cas"
 	"wf/protocol"
 	"wf/service/compose"
+	"wf/service/proof"
 )
 
 func newExport(a *app) *cobra.Command {
@@ -53,7 +53,7 @@ func (a *app) export(ctx context.Context, here *target, arg, path string) error 
 	var stats cas.Stats
 	err = to.Replace(func(w io.Writer) error {
 		file := &sink{to: w}
-		err := archived(ctx, here, run, func(r io.Reader) (err error) {
+		err := proof.Archived(ctx, here, run, func(r io.Reader) (err error) {
 			stats, err = cas.CountCAR(io.TeeReader(r, file))
 			return err
 		})
@@ -83,25 +83,3 @@ func (s *sink) Write(p []byte) (n int, err error) {
 	n, s.err = s.to.Write(p)
 	return n, s.err
 }
-
-// archived has f read the archive of a run as it comes. Its error is that of the archive, where that failed.
-func archived(ctx context.Context, here *target, run protocol.RunID, f func(io.Reader) error) error {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	r, w := io.Pipe()
-	sent := make(chan error, 1)
-	go func() {
-		err := here.Export(ctx, run, w)
-		sent <- err
-		w.CloseWithError(err)
-	}()
-	read := f(r)
-	r.CloseWithError(errStopped) // where f did not read all of it
-	if err := <-sent; err != nil && !errors.Is(err, errStopped) {
-		return err
-	}
-	return read
-}
-
-// errStopped ends an archive that is not read to its end.
-var errStopped = errors.New("the archive is not read to its end")

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -71,23 +69,4 @@ func (a *app) gc(ctx context.Context, s *cas.Store, o cas.GCOptions, yes bool) e
 	_, err = fmt.Fprintf(a.Out, "%s %s, %d bytes; kept %s; the store file has %d bytes, had %d\n",
 		did, protocol.Plural(int(r.Removed), "block"), r.Bytes, protocol.Plural(int(r.Kept+r.Young), "block"), r.After, r.Before)
 	return err
-}
-
-// confirm asks a person at the terminal; where there is none it refuses.
-func (a *app) confirm(ctx context.Context, question string) (bool, error) {
-	if !a.interactive() {
-		return false, nil
-	}
-	fmt.Fprintf(a.Err, "%s [y/N] ", question)
-	answer := make(chan string, 1)
-	go func() {
-		text, _ := bufio.NewReader(a.in).ReadString('\n') // an error is no yes
-		answer <- text
-	}()
-	select {
-	case text := <-answer:
-		return strings.HasPrefix(strings.ToLower(strings.TrimSpace(text)), "y"), nil
-	case <-ctx.Done():
-		return false, context.Cause(ctx)
-	}
 }

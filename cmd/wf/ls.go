@@ -11,6 +11,7 @@ import (
 	"wf/api"
 	"wf/cmd/internal/complete"
 	"wf/protocol"
+	"wf/service"
 	"wf/service/compose"
 )
 
@@ -94,4 +95,12 @@ func (a *app) tellStore(ctx context.Context, p *api.Page) error {
 	}
 	a.Progress("store %s (%s)", dir, where)
 	return nil
+}
+
+// tellEarlier says where the runs of the project in dir are that were made before it had the store of its own
+// that is in use.
+func (a *app) tellEarlier(ctx context.Context, dir, used string) {
+	if n, in := service.Earlier(ctx, a.Setup, dir, used); n > 0 {
+		a.Progress("%s of this project from before it had a store of its own: wf ls --store %s", protocol.Plural(n, "run"), in)
+	}
 }

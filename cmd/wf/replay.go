@@ -36,10 +36,8 @@ and builds every prompt again from the records, and exits 1 where something diff
 					return err
 				case !check:
 					return a.replay(ctx, p, run, w, follow)
-				case p.here == nil:
-					return a.checkArchive(ctx, p, run)
 				}
-				return a.checkReplay(ctx, p.here.Store, run)
+				return a.checkReplay(ctx, p, run)
 			})
 		},
 	}

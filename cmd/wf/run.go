@@ -7,17 +7,14 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"wf/api"
-	"wf/cas"
+	"wf/daemon"
 	"wf/engine"
 	"wf/engine/lang"
 	"wf/protocol"
@@ -223,7 +220,7 @@ func (a *app) begun(ctx context.Context, p *target, run protocol.RunID, fresh bo
 func (a *app) detached(ctx context.Context, p *target, run protocol.RunID) error {
 	behind := "at " + p.name + "; wf watch " + string(run)
 	if p.here != nil {
-		pid, err := a.detach(ctx, p.here.Store, run)
+		pid, err := daemon.Detach(ctx, a.Setup, p.here.Store, run)
 		if err != nil {
 			return err
 		}
@@ -336,52 +333,4 @@ func places(path, dir string) (workspace, file string, err error) {
 // hintedAs keeps the code and the hint of an error and says it in other words.
 func hintedAs(err error, message string) error {
 	return &protocol.Error{Code: protocol.CodeOf(err), Message: message, Hint: protocol.HintOf(err)}
-}
-
-// untilDriven waits until a process drives a new run, has driven it, or has ended before it could: so the
-// next command does not find the run as one that has not started.
-func untilDriven(ctx context.Context, s *cas.Store, run protocol.RunID, ended <-chan struct{}) error {
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		if driven, err := s.Driven(run); err != nil || driven {
-			return err
-		}
-		if _, seq, err := s.Tip(ctx, run); err != nil || seq > 1 {
-			return err
-		}
-		select {
-		case <-tick.C:
-		case <-ended:
-			return nil
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-}
-
-// detach leaves the run to a process of its own.
-func (a *app) detach(ctx context.Context, s *cas.Store, run protocol.RunID) (pid int, err error) {
-	self, err := os.Executable()
-	if err != nil {
-		return 0, fmt.Errorf("detach: %w", err)
-	}
-	cmd := exec.Command(self, "resume", string(run), "--store", s.Dir(), "--quiet", "--no-input")
-	for _, name := range a.Setup.Options.Servers {
-		cmd.Args = append(cmd.Args, "--trust-mcp", name)
-	}
-	for _, cid := range a.Trusted {
-		cmd.Args = append(cmd.Args, "--trust", cid)
-	}
-	cmd.Args[0] = os.Args[0]
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := cmd.Start(); err != nil {
-		return 0, fmt.Errorf("detach run %s: %w", run, err)
-	}
-	ended := make(chan struct{})
-	go func() {
-		_ = cmd.Wait() // how it ended is in the run
-		close(ended)
-	}()
-	return cmd.Process.Pid, untilDriven(ctx, s, run, ended)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -138,13 +137,10 @@ func (a *app) login(ctx context.Context) error {
 	return err
 }
 
-// askDaemon is how long a server may take to make a code.
-const askDaemon = 5 * time.Second
-
 // newCode has a server make a code, and prints what to open.
 func (a *app) newCode(ctx context.Context, server *client.API) error {
 	defer server.Close()
-	ctx, cancel := context.WithTimeout(ctx, askDaemon)
+	ctx, cancel := context.WithTimeout(ctx, daemon.AskTime)
 	defer cancel()
 	code, err := server.NewCode(ctx)
 	if err != nil {

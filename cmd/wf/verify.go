@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,12 +11,12 @@ import (
 	"wf/api"
 	"wf/cas"
 	"wf/protocol"
+	"wf/service/proof"
 	"wf/service/query"
 )
 
 func newVerify(a *app) *cobra.Command {
-	var o cas.VerifyOptions
-	var forget, mend bool
+	var o proof.Options
 	var head string
 	cmd := &cobra.Command{
 		Use:   "verify [RUN | FILE.car]",
@@ -53,41 +50,31 @@ seen. Where that was done on purpose, --forget has the heads that are there now 
 			switch archive := len(args) == 1 && strings.HasSuffix(args[0], ".car"); {
 			case o.All && len(args) == 1:
 				return usagef("either %s or --all", written(args[0]))
-			case archive && forget:
+			case archive && o.Forget:
 				return usagef("--forget is for a store; nothing was noted of %s", args[0])
-			case archive && mend:
+			case archive && o.Mend:
 				return usagef("--mend is for a store; an archive has no stored states")
 			case archive:
-				return a.verifyCAR(cmd.Context(), args[0], o)
+				r, err := proof.File(cmd.Context(), args[0], o.VerifyOptions)
+				if err != nil {
+					return err
+				}
+				return a.report(r, args[0])
 			}
 			if url := a.hubURL(); url != "" {
-				if forget || mend {
+				if o.Forget || o.Mend {
 					return usagef("--forget and --mend are for the store of this machine, not for %s; from there archives are read and proved here", url)
 				}
-				return a.atServer(url, func(p *target) error { return a.verifyThere(cmd.Context(), p, args, o) })
+				return a.atServer(url, func(p *target) error { return a.verifyThere(cmd.Context(), p, args, o.VerifyOptions) })
 			}
-			return a.verifyStore(cmd.Context(), args, o, forget, mend)
+			return a.verifyStore(cmd.Context(), args, o)
 		},
 	}
 	cmd.Flags().BoolVar(&o.All, "all", false, "every run and every block of the store")
-	cmd.Flags().BoolVar(&forget, "forget", false, "take the heads as they are, whatever was seen before")
-	cmd.Flags().BoolVar(&mend, "mend", false, "drop stored states that differ from their journals; they are made anew")
+	cmd.Flags().BoolVar(&o.Forget, "forget", false, "take the heads as they are, whatever was seen before")
+	cmd.Flags().BoolVar(&o.Mend, "mend", false, "drop stored states that differ from their journals; they are made anew")
 	cmd.Flags().StringVar(&head, "head", "", "the CID of the newest event, as it was noted elsewhere")
 	return cmd
-}
-
-func (a *app) verifyCAR(ctx context.Context, path string, o cas.VerifyOptions) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return usagef("%v", err)
-	}
-	defer f.Close()
-	r, err := cas.VerifyCAR(ctx, f, o)
-	if err != nil {
-		return err
-	}
-	r.Findings = faults(r.Findings)
-	return a.report(r, path)
 }
 
 // verifyThere proves runs of a server, one or all of them: their archives are read and hashed here, since the word
@@ -98,7 +85,7 @@ func (a *app) verifyThere(ctx context.Context, p *target, args []string, o cas.V
 		if err != nil {
 			return err
 		}
-		r, err := proved(ctx, p, run, o)
+		r, err := proof.Run(ctx, p, run, o)
 		if err != nil {
 			return err
 		}
@@ -113,100 +100,17 @@ func (a *app) verifyThere(ctx context.Context, p *target, args []string, o cas.V
 	}
 	all := cas.Report{OK: true}
 	for _, row := range list.Items {
-		r, err := proved(ctx, p, row.ID, o)
+		r, err := proof.Run(ctx, p, row.ID, o)
 		if err != nil {
 			return fmt.Errorf("run %s: %w", row.ID, err)
 		}
-		add(&all, r)
+		proof.Add(&all, r)
 	}
 	return a.report(all, "the store "+p.name)
 }
 
-// proved reads the archive of a run and proves it.
-func proved(ctx context.Context, p *target, run protocol.RunID, o cas.VerifyOptions) (r cas.Report, err error) {
-	err = archived(ctx, p, run, func(from io.Reader) (err error) {
-		if o.Head.Defined() {
-			o.Run = run // the chain of the first root must hold that head, whatever the archive calls its runs
-		}
-		r, err = cas.VerifyCAR(ctx, from, o)
-		return err
-	})
-	if err != nil {
-		return r, err
-	}
-	if !o.Head.Defined() {
-		mustHold(&r, run)
-	}
-	r.Findings = faults(r.Findings)
-	return r, nil
-}
-
-// add joins the reports of two archives.
-func add(all *cas.Report, r cas.Report) {
-	all.Schema, all.OK = r.Schema, all.OK && r.OK
-	c := &all.Checked
-	c.Heads += r.Checked.Heads
-	c.Events += r.Checked.Events
-	c.Records += r.Checked.Records
-	c.Blocks += r.Checked.Blocks
-	c.Bytes += r.Checked.Bytes
-	all.Findings = append(all.Findings, r.Findings...)
-	for _, n := range r.NotProven {
-		if !slices.Contains(all.NotProven, n) {
-			all.NotProven = append(all.NotProven, n)
-		}
-	}
-}
-
-// mustHold adds a finding to the report of an archive that holds another run than the one that was asked for. No
-// event names its run: that the archive gives it the right name is the word of the server.
-func mustHold(r *cas.Report, run protocol.RunID) {
-	var held []string
-	for _, h := range r.Heads {
-		if h.Name == protocol.RunHead(run) {
-			r.NotProven = append(r.NotProven, "no event names its run: that it is the one that was asked for is the word of the server, unless --head is a head that was noted elsewhere")
-			return
-		}
-		held = append(held, h.Name)
-	}
-	if !r.OK {
-		return // it could not be read far enough to tell
-	}
-	r.OK = false
-	r.Findings = append(r.Findings, cas.Finding{Kind: "archive", Where: "runs", Expected: protocol.RunHead(run), Actual: strings.Join(held, ", "),
-		Fix: "ask the server for another archive, or its operator why it sends another run"})
-}
-
-// anotherArchive is what helps with an archive that is damaged: nothing can be put into it.
-const anotherArchive = "export the run again, with wf export RUN -o FILE where it is whole, or fetch the archive again"
-
-// faults are the findings of an archive, one for each damaged block: what links to such a block
-// finds it damaged or missing too, and tells where in the run it lies.
-func faults(all []cas.Finding) []cas.Finding {
-	var out []cas.Finding
-	byCID := map[string]int{} // what a block should be, and what it is, to its place in out
-	for _, f := range all {
-		if f.Kind == "corrupt" || f.Kind == "missing" {
-			f.Fix = anotherArchive
-		}
-		if strings.HasPrefix(f.Where, "byte ") {
-			byCID[f.Expected], byCID[f.Actual] = len(out), len(out)
-			out = append(out, f)
-			continue
-		}
-		i, known := byCID[f.Expected]
-		switch {
-		case !known:
-			out = append(out, f)
-		case !strings.Contains(out[i].Where, "("):
-			out[i].Where += " (" + f.Where + ")"
-		}
-	}
-	return out
-}
-
 // verifyStore verifies a store, or one run of it, and notes the heads that it found sound.
-func (a *app) verifyStore(ctx context.Context, args []string, o cas.VerifyOptions, forget, mend bool) error {
+func (a *app) verifyStore(ctx context.Context, args []string, o proof.Options) error {
 	dir, _, err := a.StoreDir()
 	if err != nil {
 		return err
@@ -220,33 +124,9 @@ func (a *app) verifyStore(ctx context.Context, args []string, o cas.VerifyOption
 			what = "run " + string(o.Run)
 		}
 	}
-	state := cas.StateDir(os.Getenv)
-	if state != "" {
-		if o.LastSeen, err = cas.LoadPinnedHeads(state, dir); err != nil {
-			return err
-		}
-	}
-	var forgotten []string
-	own := o.LastSeen.Heads
-	if forget {
-		forgotten, o.LastSeen = o.LastSeen.Names(o.Run), cas.PinnedHeads{}
-	}
-	r, err := cas.VerifyDir(ctx, dir, o)
-	if errors.Is(err, protocol.ErrUnknownRun) {
-		return fail(protocol.ErrUnknownRun, "", "no run %q in %s", o.Run, dir)
-	}
-	if err == nil {
-		err = a.RefoldDir(ctx, dir, &r, mend)
-	}
+	r, err := proof.Store(ctx, a.Setup, dir, o)
 	if err != nil {
 		return err
-	}
-	if r.OK && state != "" {
-		accepted := slices.DeleteFunc(slices.Clone(r.Heads), func(h cas.Head) bool { return !forget || own[h.Name].Seq == 0 })
-		err := errors.Join(cas.Forget(ctx, state, dir, forgotten), cas.Adopt(ctx, state, dir, accepted))
-		if err = errors.Join(err, cas.SeeFound(ctx, state, dir, r.Heads)); err != nil {
-			a.Progress("warning: the heads were not noted outside of the store: %v", err)
-		}
 	}
 	return a.report(r, what)
 }

@@ -65,5 +65,8 @@ func (u *Setup) tellf(format string, args ...any) {
 
 func (u *Setup) warnf(format string, args ...any) { u.tellf("warning: "+format, args...) }
 
+// Warn tells the user what went wrong without harm.
+func (u *Setup) Warn(err error) { u.warn(err) }
+
 // warn reports what went wrong without harm.
 func (u *Setup) warn(err error) { u.warnf("%v", err) }

@@ -68,6 +68,15 @@ func (p *Printer) Answer(v any) error {
 	return enc.Encode(v)
 }
 
+// AnswerIndented writes one object indented, for people and programs alike.
+func (p *Printer) AnswerIndented(v any) error {
+	enc := json.NewEncoder(p.Out)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	p.Answered = true
+	return enc.Encode(v)
+}
+
 // WriteLine writes one object on a line of its own, in a stream.
 func WriteLine(w io.Writer, v any) error {
 	enc := json.NewEncoder(w)

@@ -1,4 +1,4 @@
-package main
+package ask
 
 import (
 	"context"
@@ -13,19 +13,19 @@ import (
 
 // readForm asks for the fields of a form, one after the other as they were written. A value that
 // does not fit is asked for again, with the reason. io.EOF is the end of input.
-func (a *app) readForm(ctx context.Context, form string) (protocol.JSON, error) {
-	p := a.Err.Paint()
+func (t *Terminal) readForm(ctx context.Context, form string) (protocol.JSON, error) {
+	ink := t.Err.Paint()
 	filled := map[string]any{}
 	for _, f := range protocol.FormFields(form) {
-		fmt.Fprintf(a.Err, "  %s %s\n", p.Bold(render.Visible(f.Name)), p.Dim(render.AboutField(f)))
+		fmt.Fprintf(t.Err, "  %s %s\n", ink.Bold(render.Visible(f.Name)), ink.Dim(render.AboutField(f)))
 		if f.Description != "" {
-			fmt.Fprintf(a.Err, "    %s\n", render.IndentLines(f.Description, "    "))
+			fmt.Fprintf(t.Err, "    %s\n", render.IndentLines(f.Description, "    "))
 		}
 		for i, v := range f.Enum {
-			fmt.Fprintf(a.Err, "    %d  %s\n", i+1, render.Visible(protocol.JSONText(v)))
+			fmt.Fprintf(t.Err, "    %d  %s\n", i+1, render.Visible(protocol.JSONText(v)))
 		}
 		for {
-			text, err := a.readLine(ctx)
+			text, err := t.readLine(ctx)
 			if err != nil {
 				return nil, err
 			}
@@ -33,7 +33,7 @@ func (a *app) readForm(ctx context.Context, form string) (protocol.JSON, error) 
 			if wrong == "" {
 				break
 			}
-			fmt.Fprintf(a.Err, "    %s\n", p.Red(render.Visible(f.Name+": "+wrong)))
+			fmt.Fprintf(t.Err, "    %s\n", ink.Red(render.Visible(f.Name+": "+wrong)))
 		}
 	}
 	return protocol.CanonicalJSON(filled)

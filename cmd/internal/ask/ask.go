@@ -1,4 +1,4 @@
-package main
+package ask
 
 import (
 	"bufio"
@@ -14,9 +14,17 @@ import (
 	"wf/protocol"
 )
 
-// askAtTerminal asks the person at the terminal what a run waits for, and has the answer recorded.
+// A Terminal is where a person is asked.
+type Terminal struct {
+	*render.Printer
+	In io.Reader
+
+	lines *bufio.Reader // In, once questions are read from it
+}
+
+// Ask asks the person at the terminal what a run waits for, and has the answer recorded.
 // It reports false where the run waits for something else, or the person leaves it open.
-func (a *app) askAtTerminal(ctx context.Context, v *api.Run, record func(context.Context, api.Answer) error) (bool, error) {
+func (t *Terminal) Ask(ctx context.Context, v *api.Run, record func(context.Context, api.Answer) error) (bool, error) {
 	if v.Status != protocol.Waiting {
 		return false, nil
 	}
@@ -26,15 +34,15 @@ func (a *app) askAtTerminal(ctx context.Context, v *api.Run, record func(context
 		default:
 			continue
 		}
-		p := a.Err.Paint()
-		fmt.Fprintf(a.Err, "\n%s %s\n", p.Bold(w.Step+" asks:"), render.IndentLines(w.Question, "  "))
+		ink := t.Err.Paint()
+		fmt.Fprintf(t.Err, "\n%s %s\n", ink.Bold(w.Step+" asks:"), render.IndentLines(w.Question, "  "))
 		for i, c := range w.Choices {
-			fmt.Fprintf(a.Err, "  %d  %s\n", i+1, c.Label)
+			fmt.Fprintf(t.Err, "  %d  %s\n", i+1, c.Label)
 		}
 		if w.Kind == protocol.WaitApproval {
-			fmt.Fprintf(a.Err, "  %s\n", p.Dim("a reason goes behind: deny use the test database"))
+			fmt.Fprintf(t.Err, "  %s\n", ink.Dim("a reason goes behind: deny use the test database"))
 		}
-		reply, err := a.readReply(ctx, w)
+		reply, err := t.readReply(ctx, w)
 		if err != nil || reply == nil {
 			return false, err
 		}
@@ -42,10 +50,10 @@ func (a *app) askAtTerminal(ctx context.Context, v *api.Run, record func(context
 		err = record(ctx, *reply)
 		switch {
 		case errors.Is(err, protocol.ErrUsage): // asked again
-			fmt.Fprintln(a.Err, messageOf(err))
+			fmt.Fprintln(t.Err, strings.TrimRight(render.Visible(err.Error()), "\n"))
 			return true, nil
 		case errors.Is(err, protocol.ErrNotWaiting):
-			a.Progress("%s was answered elsewhere meanwhile", w.Step)
+			t.Progress("%s was answered elsewhere meanwhile", w.Step)
 			return true, nil
 		}
 		return err == nil, err
@@ -57,10 +65,10 @@ func (a *app) askAtTerminal(ctx context.Context, v *api.Run, record func(context
 // then each field of the form. It is nil where the person leaves the question open, by an
 // empty line or the end of input. A number picks a choice; with a text behind it, the text goes
 // along.
-func (a *app) readReply(ctx context.Context, w api.Waiting) (*api.Answer, error) {
+func (t *Terminal) readReply(ctx context.Context, w api.Waiting) (*api.Answer, error) {
 	var reply api.Answer
 	if len(w.Form) == 0 || len(w.Choices) > 0 {
-		text, err := a.readLine(ctx)
+		text, err := t.readLine(ctx)
 		if text == "" && (err == nil || errors.Is(err, io.EOF)) {
 			return nil, nil
 		}
@@ -79,7 +87,7 @@ func (a *app) readReply(ctx context.Context, w api.Waiting) (*api.Answer, error)
 	if len(w.Form) == 0 {
 		return &reply, nil
 	}
-	fields, err := a.readForm(ctx, string(w.Form))
+	fields, err := t.readForm(ctx, string(w.Form))
 	if errors.Is(err, io.EOF) {
 		return nil, nil
 	}
@@ -89,10 +97,10 @@ func (a *app) readReply(ctx context.Context, w api.Waiting) (*api.Answer, error)
 
 // readLine shows a prompt and reads a line. io.EOF is the end of input; a last line without its
 // end is a line.
-func (a *app) readLine(ctx context.Context) (string, error) {
-	fmt.Fprint(a.Err, "> ")
-	if a.lines == nil {
-		a.lines = bufio.NewReader(a.in)
+func (t *Terminal) readLine(ctx context.Context) (string, error) {
+	fmt.Fprint(t.Err, "> ")
+	if t.lines == nil {
+		t.lines = bufio.NewReader(t.In)
 	}
 	type input struct {
 		text string
@@ -100,7 +108,7 @@ func (a *app) readLine(ctx context.Context) (string, error) {
 	}
 	got := make(chan input, 1)
 	go func() {
-		text, err := a.lines.ReadString('\n')
+		text, err := t.lines.ReadString('\n')
 		got <- input{text, err}
 	}()
 	select {
@@ -112,5 +120,21 @@ func (a *app) readLine(ctx context.Context) (string, error) {
 		return text, in.err
 	case <-ctx.Done(): // the reader is left behind; the process ends soon
 		return "", context.Cause(ctx)
+	}
+}
+
+// Confirm asks a question that y or yes agrees to.
+func (t *Terminal) Confirm(ctx context.Context, question string) (bool, error) {
+	fmt.Fprintf(t.Err, "%s [y/N] ", question)
+	answer := make(chan string, 1)
+	go func() {
+		text, _ := bufio.NewReader(t.In).ReadString('\n') // an error is no yes
+		answer <- text
+	}()
+	select {
+	case text := <-answer:
+		return strings.HasPrefix(strings.ToLower(strings.TrimSpace(text)), "y"), nil
+	case <-ctx.Done():
+		return false, context.Cause(ctx)
 	}
 }

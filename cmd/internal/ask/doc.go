@@ -1,0 +1,13 @@
+// Package ask asks a person at a terminal what a run waits for.
+//
+//	api.Waiting ─► question, choices, form ─► lines that are read ─► api.Answer
+//
+// # Promised
+//
+// Questions are written to the screen of progress. A person who leaves a question open, by an empty line or the
+// end of input, has answered nothing. What does not fit a form is asked for again, with the reason.
+//
+// # Not here
+//
+// Whether a person can be asked: the command knows its flags and its streams.
+package ask

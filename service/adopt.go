@@ -1,0 +1,95 @@
+package service
+
+import (
+	"context"
+	"errors"
+
+	"wf/api"
+	"wf/cas"
+	"wf/protocol"
+	"wf/service/compose"
+	"wf/service/query"
+)
+
+// Adopting is a list of runs that came from elsewhere, with their heads as they were read.
+type Adopting struct {
+	Runs  []api.Adoptable
+	heads []cas.Head
+}
+
+// Adoptable lists the runs of a store that came from elsewhere: those that refs name, with those of their
+// sub-workflows; without refs all. The user is told of those that cannot be read.
+func Adoptable(ctx context.Context, u *compose.Setup, s *cas.Store, refs []string) (Adopting, error) {
+	out := Adopting{Runs: []api.Adoptable{}}
+	heads, err := headsToAdopt(ctx, u, s, refs)
+	if err != nil {
+		return out, err
+	}
+	for _, h := range heads {
+		x, err := adoptable(ctx, u, s, protocol.RunOf(h.Name))
+		switch {
+		case ctx.Err() != nil:
+			return out, context.Cause(ctx)
+		case err != nil && u.Tell != nil:
+			u.Tell("warning: " + string(protocol.RunOf(h.Name)) + " is left as it is: " + err.Error())
+		case x != nil:
+			out.Runs, out.heads = append(out.Runs, *x), append(out.heads, h)
+		}
+	}
+	return out, nil
+}
+
+// Adopt lets them go on here.
+func (x Adopting) Adopt(ctx context.Context, u *compose.Setup, s *cas.Store) error {
+	return u.Pins(s).Adopt(ctx, x.heads)
+}
+
+func headsToAdopt(ctx context.Context, u *compose.Setup, s *cas.Store, refs []string) ([]cas.Head, error) {
+	if len(refs) == 0 {
+		return query.Newest(ctx, s)
+	}
+	e := u.Engine(s, nil)
+	var out []cas.Head
+	for _, ref := range refs {
+		at, err := Resolve(ctx, u, s, ref)
+		if err == nil {
+			err = at.MustBeRun(ref)
+		}
+		if err != nil {
+			return nil, err
+		}
+		children, err := e.Descendants(ctx, at.Run)
+		if err != nil {
+			return nil, err
+		}
+		for _, run := range append([]protocol.RunID{at.Run}, children...) {
+			h, err := s.Head(ctx, protocol.RunHead(run))
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, h)
+		}
+	}
+	return out, nil
+}
+
+// adoptable is nil for a run that is the user's own.
+func adoptable(ctx context.Context, u *compose.Setup, s *cas.Store, run protocol.RunID) (*api.Adoptable, error) {
+	why := u.Pins(s).Own(ctx, run)
+	switch {
+	case why == nil:
+		return nil, nil
+	case !errors.Is(why, protocol.ErrForeign) && !errors.Is(why, protocol.ErrRolledBack):
+		return nil, why
+	}
+	st, err := u.Engine(s, nil).State(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	x := &api.Adoptable{ID: run, Workflow: st.Program().Workflow.Name, Status: st.Status(), Why: protocol.CodeOf(why), Runs: compose.Acts(st.Program())}
+	if p := st.Info.Parent; p != nil {
+		parent := string(p.Run) + ":" + p.Step
+		x.Parent = &parent
+	}
+	return x, nil
+}
