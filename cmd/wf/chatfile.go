@@ -8,8 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"go.yaml.in/yaml/v4"
-
+	"wf/cas"
 	"wf/protocol"
 	"wf/service/compose"
 	"wf/workflows"
@@ -49,7 +48,7 @@ func (a *app) chatDefinition(arg string, last bool) (def compose.Found, isRun bo
 		return def, false, err
 	}
 	if role != "" {
-		if d.Source, err = conversationWith(d.Source, role, path); err != nil {
+		if d.Source, err = compose.Conversation(d.Source, role, path); err != nil {
 			return def, false, err
 		}
 		a.Load(&d, path)
@@ -73,53 +72,6 @@ func (a *app) chatProgram(d compose.Definition) (compose.Found, error) {
 		return compose.Found{}, err
 	}
 	return compose.Found{Path: abs, Name: p.Workflow.Name, Source: d.Source, Program: p}, nil
-}
-
-// chatKeeps are the parts of a workflow that a conversation with one of its roles keeps.
-var chatKeeps = []string{"inputs", "secrets", "mcp", "defaults"}
-
-// conversationWith makes the workflow in which a person and one role of another workflow take
-// turns.
-func conversationWith(source []byte, role, path string) ([]byte, error) {
-	var doc struct {
-		Rest  map[string]yaml.Node `yaml:",inline"`
-		Roles map[string]yaml.Node `yaml:"roles"`
-	}
-	if err := yaml.Unmarshal(source, &doc); err != nil {
-		return nil, fail(protocol.ErrInvalid, "wf validate "+path, "%s: %v", path, err)
-	}
-	r, ok := doc.Roles[role]
-	var act map[string]any
-	if ok {
-		if err := r.Decode(&act); err != nil || act["prompt"] == nil {
-			ok = false
-		}
-	}
-	if !ok {
-		return nil, usagef("%s has no agent %q; its roles are %s", path, role, strings.Join(sortedKeys(doc.Roles), ", "))
-	}
-	const turns = 1_000_000
-	person := "you"
-	if role == person {
-		person = "person"
-	}
-	out := map[string]any{
-		"wf": 1, "name": "chat-" + role, "description": "A person and " + role + " of " + filepath.Base(path) + " in turn",
-		"limits": map[string]int{"steps": turns},
-		"roles":  map[string]any{person: map[string]string{"ask": ""}, role: r},
-		"edges": []map[string]any{
-			{"from": "START", "to": person},
-			{"from": person, "to": "END", "when": "output.text == " + strconv.Quote("/end")},
-			{"from": person, "to": role, "prompt": "${{ output.text }}"},
-			{"from": role, "to": person, "limit": turns},
-		},
-	}
-	for _, key := range chatKeeps {
-		if n, ok := doc.Rest[key]; ok {
-			out[key] = n
-		}
-	}
-	return yaml.Marshal(out)
 }
 
 // historyMax is how many lines of earlier chats are kept.
@@ -183,4 +135,12 @@ func replaceFile(path, text string) error {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
 	return nil
+}
+
+// chatHistory is the file of what a person wrote in chats, "" for none.
+func chatHistory() string {
+	if state := cas.StateDir(os.Getenv); state != "" {
+		return state + "/chat_history"
+	}
+	return ""
 }

@@ -62,7 +62,7 @@ func (a *app) costTable(c *api.Cost) error {
 	rows := [][]string{head}
 	line := func(r *api.CostRow, name string) {
 		written := r.CacheWrite5m + r.CacheWrite1h
-		rows = append(rows, []string{render.Visible(name), strconv.Itoa(r.Calls), render.Count(&r.Input), render.Count(&r.Cached), render.Count(&written), render.Count(&r.Output), money(r)})
+		rows = append(rows, []string{render.Visible(name), strconv.Itoa(r.Calls), render.Count(&r.Input), render.Count(&r.Cached), render.Count(&written), render.Count(&r.Output), render.Money(r)})
 	}
 	for _, r := range c.Items {
 		name := r.Name
@@ -82,17 +82,4 @@ func (a *app) costTable(c *api.Cost) error {
 		fmt.Fprintln(a.Out, "some prices are unknown: set them under prices: in "+compose.UserConfig()+", or in .wf/config.yaml and then wf trust, in micro-dollars per million tokens")
 	}
 	return nil
-}
-
-// money is a cost for people: unknown, exact to a hundredth of a cent, or at least what is known.
-func money(r *api.CostRow) string {
-	known, _ := r.KnownUSD.Float64() // it was written by wf
-	amount := fmt.Sprintf("$%.4f", known)
-	switch {
-	case r.CostUSD != nil:
-		return amount
-	case known > 0:
-		return "≥ " + amount
-	}
-	return "unknown"
 }

@@ -135,14 +135,12 @@ func (a *app) runTable(rows []api.Row) error {
 	}
 	for _, r := range rows {
 		lines = append(lines, []string{
-			p.Bold(string(r.ID)), render.Visible(r.Workflow), rowState(r).Sign(p) + " " + rowState(r).Word(), fmt.Sprint(r.Steps),
+			p.Bold(string(r.ID)), render.Visible(r.Workflow), render.RowState(r).Sign(p) + " " + render.RowState(r).Word(), fmt.Sprint(r.Steps),
 			age(r.Updated), render.Span(time.Duration(r.ActiveMS) * time.Millisecond), shortUsage(r.Usage), render.ShortCID(r.Head), rowNote(r),
 		})
 	}
 	return render.Table(a.Out, lines)
 }
-
-func rowState(r api.Row) render.State { return render.State{Status: r.Status, Idle: r.Idle} }
 
 // rowNote is what a run waits for, why it stopped, or what goes on with it.
 func rowNote(r api.Row) string {

@@ -18,6 +18,9 @@ type Service struct {
 	Name  string        // of the server in errors: the address as the user gave it
 	Tell  func(string)  // what a user should know besides, such as workers that did not answer; nil tells nothing
 	Waits func(Waiting) // called while Start waits for the run to begin; may be nil
+	// Decode makes the update of an event that Follow shows, with its long texts, which read finds; nil leaves
+	// the data of events out.
+	Decode func(read func(protocol.Link) ([]byte, error), run protocol.RunID, e protocol.Entry) (api.Update, error)
 }
 
 var (
