@@ -11,24 +11,24 @@ import (
 	"wf/protocol"
 )
 
-// Runs begin often, and a Witness of many is large: so the first events of runs that begin are added
+// Runs begin often, and the file of many is large: so the first events of runs that begin are added
 // to a file beside it, a line for each, until the next change takes them in.
 //
 //	SEQ CID NAME
 //
 // A line that was cut off by a crash is as good as none.
 
-func begunFile(witness string) string { return witness + ".begun" }
+func begunFile(pinned string) string { return pinned + ".begun" }
 
 // Begin notes the first events of runs that are about to be begun, or were forked just now, as one's
 // own. It returns when they are on disk; of many callers one waits for the disk.
 func Begin(ctx context.Context, stateDir, dir string, heads []Head) error {
-	return queueWitness(ctx, stateDir, dir, &witnessChange{begun: heads})
+	return queueChange(ctx, stateDir, dir, &pinChange{begun: heads})
 }
 
-// appendBegun adds what was begun to the file beside the witness at path.
-func appendBegun(path string, all []*witnessChange) error {
-	return lockedWitness(path, func() error {
+// appendBegun adds what was begun to the file beside the pinned heads at path.
+func appendBegun(path string, all []*pinChange) error {
+	return lockedPinned(path, func() error {
 		f, err := os.OpenFile(begunFile(path), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 		if err != nil {
 			return err
@@ -45,7 +45,7 @@ func appendBegun(path string, all []*witnessChange) error {
 	})
 }
 
-// readBegun reads the heads beside the witness at path.
+// readBegun reads the heads beside the pinned heads at path.
 func readBegun(path string) ([]Head, error) {
 	raw, err := os.ReadFile(begunFile(path))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -156,7 +156,7 @@ func Check(l protocol.Link, data []byte) error {
 	return nil
 }
 
-// Mismatch is a block whose bytes have another hash than its name. It wraps
+// Mismatch is a block with bytes of another hash than its name. It wraps
 // protocol.ErrCorrupt.
 type Mismatch struct{ Expected, Actual protocol.Link }
 

@@ -30,7 +30,7 @@ type Move struct {
 	Events []EventRef
 	Note   string // for the reflog
 	TS     int64  // unix µs; 0 is now
-	// Base is the run whose events up to Events[0].Seq−1 a new fork shares.
+	// Base is the run that a new fork shares the events up to Events[0].Seq−1 with.
 	Base protocol.RunID
 }
 
@@ -116,8 +116,8 @@ func (s *Store) commit(ctx context.Context, b Batch, packs []packed) error {
 	return err
 }
 
-// enqueue has r written by the committer. When there is none and the store is open, the
-// caller is told to be it, for this one batch: h is then not nil.
+// enqueue has r written by the committer. Where there is none and the store is open, h is not nil,
+// and the caller is the committer for this one batch.
 func (s *Store) enqueue(r *request) (h *holding, err error) {
 	q := &s.queue
 	q.mu.Lock()
@@ -140,7 +140,7 @@ func (s *Store) enqueue(r *request) (h *holding, err error) {
 	return nil, nil
 }
 
-// handOver ends the part of a caller who was the committer.
+// handOver ends the part of a caller as the committer.
 func (s *Store) handOver() {
 	q := &s.queue
 	q.mu.Lock()
@@ -209,7 +209,7 @@ func (s *Store) drain() {
 			continue
 		}
 		s.writeGroup(h, group)
-		runtime.Gosched() // whose batches were written come with the next ones
+		runtime.Gosched() // the callers of the written batches come with the next ones
 	}
 }
 
@@ -366,8 +366,8 @@ func (s *Store) put(lk *lookup, p packed) error {
 	return nil
 }
 
-// room finds the pack for n more blocks: the newest, whose segments are then put before those
-// of stored, or a new one. first is the place of the first of the blocks. Where only one batch is
+// room finds the pack for n more blocks: the newest, with its segments put before those of
+// stored, or a new one. first is the place of the first of the blocks. Where only one batch is
 // written there is time to make more room in it.
 func (lk *lookup) room(n int, stored *[]byte) (key []byte, first int, err error) {
 	last := packKey(lk.packs.Sequence())

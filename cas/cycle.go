@@ -11,7 +11,7 @@ import (
 
 // checkCycles looks whether a damaged branch page leads back to a page above it: bbolt would
 // walk in that circle for ever, and take memory for every round. It reads the branch pages of
-// the buckets alone, about one page in a hundred. All other damage is left to those who read.
+// the buckets alone, about one page in a hundred. All other damage is found when it is read.
 func checkCycles(path string) error {
 	f, err := openData(path)
 	if err != nil {

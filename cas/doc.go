@@ -23,9 +23,9 @@
 //
 // # Shared
 //
-// A Store holds the file lock only while it works. Processes queue for it (gate.go); who has
-// it lets go after a commit or a short read as soon as someone queues, and when idle for 20
-// ms. Nobody waits longer than Options.Wait without being told whom for.
+// A Store holds the file lock only while it works. Processes queue for it (gate.go); the process
+// that has it releases it after a commit or a short read as soon as another one queues, and when
+// idle for 20 ms. After Options.Wait in the queue the error names the process that has the lock.
 //
 // # Checked
 //

@@ -70,7 +70,7 @@ func guard(f func() error) (err error) {
 	return f()
 }
 
-// view runs f in a read transaction and then looks whether others wait. f must be short and
+// view runs f in a read transaction, and lets other processes in afterwards where they queue. f must be short and
 // copy out what it keeps.
 func (s *Store) view(ctx context.Context, f func(*bolt.Tx) error) error {
 	renewals := s.renewals.Load()
@@ -131,7 +131,7 @@ func (s *Store) write(h *holding, f func(*bolt.Tx) error) error {
 				return err
 			}
 			// Before and after: a process killed between its commit and the count must not
-			// hide the commit from those who follow, nor may we announce what is not there.
+			// hide the commit from followers, and a commit that is not there must not be announced.
 			return h.bump()
 		})
 	})

@@ -16,7 +16,7 @@ import (
 // FindMin is how many characters of a CID Find wants.
 const FindMin = 6
 
-// Find lists the stored blocks whose CID goes on with part after its first 7 characters,
+// Find lists the stored blocks with a CID that goes on with part after its first 7 characters,
 // bafyrei or bafkrei, which all CIDs of a codec share; sorted. part has at least FindMin
 // characters, or nothing is found.
 func (s *Store) Find(ctx context.Context, part string) ([]protocol.Link, error) {
@@ -44,8 +44,8 @@ func (s *Store) Find(ctx context.Context, part string) ([]protocol.Link, error) 
 	return slices.Compact(out), err
 }
 
-// digestRange are the first 8 bytes of the lowest and the highest digest whose CID goes on
-// with part. The 7 characters before it hold 30 of the 32 bits in front of the digest.
+// digestRange are the first 8 bytes of the lowest and the highest digest of a CID that
+// goes on with part. The 7 characters before it hold 30 of the 32 bits in front of the digest.
 func digestRange(part string) (low, high []byte, ok bool) {
 	if len(part) < FindMin || len(part) > 52 {
 		return nil, nil, false
@@ -67,7 +67,7 @@ func digestRange(part string) (low, high []byte, ok bool) {
 	return low, high, ok
 }
 
-// between lists where the blocks lie whose digests begin with low … high.
+// between lists the places of the blocks with digests that begin with low … high.
 func (lk *lookup) between(low, high []byte) []place {
 	var out []place
 	within := func(key []byte) bool { return bytes.Compare(key, low) >= 0 && bytes.Compare(key, high) <= 0 }

@@ -63,7 +63,7 @@ func lockWait(f *os.File, exclusive bool) error {
 	}
 }
 
-// tryLock locks f exclusively if nobody else has it.
+// tryLock locks f exclusively if no other descriptor has it locked.
 func tryLock(f *os.File) (bool, error) {
 	switch err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); {
 	case err == nil:

@@ -23,12 +23,12 @@ import (
 //	turn EX ─► store.lock SH│EX ─► pid ─► turn free ─► bolt.Open ─► work … ─► close ─► lock free
 //
 // bbolt locks its file for as long as it is open and polls for the lock, which starves all but
-// one writer. So whoever wants in queues for turn first, and the holder, after every commit
-// and every batch of reads, looks whether turn is taken: if so it closes and queues again.
+// one writer. So each process queues for turn first, and the holder, after every commit and every
+// batch of reads, looks whether turn is taken: if so it closes the database and queues again.
 type gate struct {
 	dir     string
 	opts    *Options
-	check   func(*bolt.DB) error // run on every fresh database, before anyone sees it
+	check   func(*bolt.DB) error // run on every fresh database, before its first use
 	mu      sync.Mutex
 	probe   *os.File // turn, to see whether another process queues; nil in a directory without locks
 	hold    *holding // the open database, or nil
@@ -53,7 +53,7 @@ type holding struct {
 	gone     chan struct{} // closed when the database is
 
 	counting sync.Mutex
-	commits  uint64 // the commit counter, once counted; of who writes
+	commits  uint64 // the commit counter, once counted; of a writer
 	counted  bool
 }
 
@@ -67,7 +67,7 @@ type attempt struct {
 
 	mu   sync.Mutex
 	turn *os.File
-	left bool // nobody waits for it any more
+	left bool // given up
 }
 
 const (
@@ -124,7 +124,7 @@ func (g *gate) enter(ctx context.Context, write bool) (*holding, error) {
 	}
 }
 
-// join is enter for a writer who does not wait; nil when the database is not open for writing.
+// join is enter for a writer that does not wait; nil when the database is not open for writing.
 func (g *gate) join() *holding {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -136,8 +136,8 @@ func (g *gate) join() *holding {
 	return h
 }
 
-// leave ends the use of h; discard closes it even when nobody queues, for a database whose
-// state in memory is not to be trusted after a failed commit.
+// leave ends the use of h; discard closes it in any case: after a failed commit the
+// state of the database in memory is not to be trusted.
 func (g *gate) leave(h *holding, discard bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -150,7 +150,7 @@ func (g *gate) leave(h *holding, discard bool) {
 	}
 }
 
-// rest closes the database unless someone comes back soon. One timer serves all: it looks when it fires.
+// rest closes the database unless it is used again soon. One timer serves all: it looks when it fires.
 func (g *gate) rest() {
 	g.used = time.Now()
 	switch {
@@ -170,7 +170,7 @@ func (g *gate) rested() {
 	h := g.hold
 	switch left := idleClose - time.Since(g.used); {
 	case h == nil || h.users > 0:
-		g.resting = false // who leaves last starts it again
+		g.resting = false // the last user to leave starts it again
 	case left > 0:
 		g.idle.Reset(left)
 	default:
@@ -306,7 +306,7 @@ func (g *gate) finish(a *attempt, h *holding, err error) {
 	g.opening = nil
 	if h != nil && err == nil {
 		g.hold = h
-		g.rest() // whoever waited may have left
+		g.rest() // the waiting callers may have left
 	}
 	close(a.done)
 }
@@ -335,7 +335,7 @@ func (a *attempt) abandoned() bool {
 	return a.left
 }
 
-// shut closes the database and refuses everyone from now on.
+// shut closes the database and refuses all use from now on.
 func (g *gate) shut() {
 	g.mu.Lock()
 	g.closed = true
@@ -393,24 +393,24 @@ func (g *gate) pause() (resume func()) {
 	})
 }
 
-// busy names who holds the store.
+// busy is the error that names the process with the store.
 func (g *gate) busy(waited time.Duration) error {
-	who := "another process"
+	holder := "another process"
 	hint := "wait for it, or end it"
 	lock := filepath.Join(g.dir, fileLock)
-	pid, ok := flockedBy(lock) // of several readers the note has only who came last
+	pid, ok := flockedBy(lock) // of several readers the note names only the last
 	if !ok {
 		pid, ok = readPID(lock)
 	}
 	if ok {
-		who = "process " + strconv.Itoa(pid)
+		holder = "process " + strconv.Itoa(pid)
 		if stoppedProcess(pid) {
-			who += " (stopped)"
+			holder += " (stopped)"
 			hint = fmt.Sprintf("let it go on with kill -CONT %d, or end it", pid)
 		}
 	}
 	e := *protocol.ErrBusy
-	e.Message = fmt.Sprintf("%s is held by %s; waited %s", g.dir, who, waited)
+	e.Message = fmt.Sprintf("%s is held by %s; waited %s", g.dir, holder, waited)
 	e.Hint = hint
 	return &e
 }
@@ -442,7 +442,7 @@ func readPID(path string) (int, bool) {
 	return pid, err == nil
 }
 
-// spoil refuses everyone from now on: a transaction broke off inside bbolt.
+// spoil refuses all use from now on: a transaction broke off inside bbolt.
 func (g *gate) spoil(err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 type GCOptions struct {
 	// Grace keeps blocks that no head reaches for at least this long. How old a block is
 	// follows from earlier collections, which note how far the store had got; so the first
-	// one with a grace removes nothing. 0 keeps none: right when nobody writes.
+	// one with a grace removes nothing. 0 keeps none: right while no process writes.
 	Grace time.Duration
 	// Reflog is how far back heads keep what they pointed to; default ReflogKept, and never
 	// less.
@@ -58,7 +58,7 @@ type GCReport struct {
 // keys, blob files after the packs that named them, and a compacted store.db replaces the old
 // one by a rename.
 //
-// Who stores blocks in one commit and names them in a later one relies on the grace period.
+// A caller that stores blocks in one commit and names them in a later one relies on the grace period.
 func GC(ctx context.Context, s *Store, o GCOptions) (GCReport, error) {
 	r, err := collectGarbage(ctx, s, o)
 	if err != nil {
@@ -111,8 +111,8 @@ func fileSize(s *Store) int64 {
 	return fi.Size()
 }
 
-// lockGC keeps collections apart from each other and from imports, whose blocks are reached
-// by nothing until the end.
+// lockGC keeps collections apart from each other and from imports: no head reaches the blocks of
+// an import until its end.
 func lockGC(s *Store, exclusive bool) (func(), error) {
 	dir := filepath.Join(s.Dir(), dirRuns)
 	if err := files.MakeDir(dir); err != nil {

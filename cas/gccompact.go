@@ -10,6 +10,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"wf/files"
 	"wf/protocol"
 )
 
@@ -38,7 +39,7 @@ func compact(ctx context.Context, s *Store) (bool, error) {
 	}
 	if err == nil {
 		if err = os.Rename(tmp, path); err == nil {
-			return true, classify(syncDir(s.Dir()))
+			return true, classify(files.SyncDir(s.Dir()))
 		}
 	}
 	return false, errors.Join(classify(err), removeIfThere(tmp))

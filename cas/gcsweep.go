@@ -175,7 +175,7 @@ func dropPlace(index *bolt.Bucket, key, at []byte) error {
 
 // sweepBlobs removes the files that no pack names. A file is written before the commit that
 // names it: so it must also be older than the grace period. The store is held meanwhile, and
-// whoever commits makes sure that the file is there (putPack): so none is named after it is gone.
+// each commit makes sure that the file is there (putPack): so none is named after it is gone.
 func (c *collector) sweepBlobs(ctx context.Context, r *GCReport) error {
 	files, err := c.oldFiles(ctx)
 	if err != nil {
@@ -227,7 +227,7 @@ func (c *collector) oldFiles(ctx context.Context) (files []string, err error) {
 		sum, err := hex.DecodeString(e.Name())
 		switch {
 		case strings.HasPrefix(e.Name(), "new-"):
-			atLeast = max(atLeast, time.Hour) // someone may be writing it
+			atLeast = max(atLeast, time.Hour) // it may be being written
 		case err != nil || len(sum) != sha256.Size:
 			return nil // not ours
 		}

@@ -40,7 +40,7 @@ func (s *Store) Tip(ctx context.Context, run protocol.RunID) (protocol.Link, pro
 	return h.Link, h.Seq, err
 }
 
-// Heads lists the heads whose names begin with prefix, by name.
+// Heads lists the heads with names that begin with prefix, by name.
 func (s *Store) Heads(ctx context.Context, prefix string) ([]Head, error) {
 	var out []Head
 	err := s.view(ctx, func(tx *bolt.Tx) error {

@@ -131,7 +131,7 @@ func (s *Store) locate(tx *bolt.Tx, f func(key, at []byte) error) error {
 	return tx.Bucket(bucketBlocks).ForEach(func(k, v []byte) error {
 		u, err := s.unpack(v)
 		if err != nil || len(k) != packKeySize {
-			return nil // whoever asks for these blocks finds them missing; wf verify names the pack
+			return nil // a reader finds these blocks missing; wf verify names the pack
 		}
 		for i := range u {
 			at := append(append(make([]byte, 0, placeSize), k...), byte(i))

@@ -10,9 +10,9 @@ import (
 	"wf/protocol"
 )
 
-// Journal appends to the events of one run. Several may be open on a run; the one that comes
-// late is told so by ErrHeadMoved. It is safe for concurrent use; but who stages events must
-// be alone in appending to it.
+// Journal appends to the events of one run. Several may be open on a run; an append after that of
+// another journal is ErrHeadMoved. It is safe for concurrent use, but a caller that stages events must
+// be the only one that appends.
 type Journal struct {
 	s    *Store
 	run  protocol.RunID
@@ -126,8 +126,8 @@ func (j *Journal) Fork(ctx context.Context, now int64, newRun protocol.RunID, at
 	return f, nil
 }
 
-// notInID tells what no run id holds: the signs of paths and of references, blanks, and what
-// does not print.
+// notInID reports whether a run id must not hold a character: the signs of paths and of references,
+// blanks, and what does not print.
 func notInID(r rune) bool {
 	return strings.ContainsRune("/\\:", r) || unicode.IsSpace(r) || !unicode.IsPrint(r)
 }

@@ -11,7 +11,7 @@ import (
 // Digests are random: an entry of index/blocks is a page of its own in nearly every commit,
 // while a pack shares one with the packs before it. So entries are gathered in one value,
 // "late" in meta. When there are many, those of the range of keys that has the most are
-// written to index/blocks, several to a page. Who looks for a block looks at both.
+// written to index/blocks, several to a page. A look-up of a block looks at both.
 //
 // late is entries one behind the other: digest[:8] ‖ place.
 const (
@@ -65,7 +65,7 @@ func (s *sketch) has(key []byte) bool {
 	return s[h>>6]>>(h&63)&1 != 0
 }
 
-// latePlaces adds the places of the blocks whose digests begin with key.
+// latePlaces adds the places of the blocks with digests that begin with key.
 func latePlaces(out []place, late []byte, key string) []place {
 	want := binary.LittleEndian.Uint64([]byte(key)) // for each look-up: one comparison an entry
 	for i := 0; i+lateSize <= len(late); i += lateSize {

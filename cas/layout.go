@@ -25,7 +25,7 @@ import (
 //	reflog         name ‖ 00 ‖ chunk (4, BE) lines (reflog.go), at most reflogChunk bytes
 //	index/blocks   digest[:8]                pack number (5) ‖ place in the pack (1), again for each block that begins alike
 //	index/events   name ‖ 00 ‖ seq (8, BE)   digest of that event, at every checkpoint-th seq
-//	index/bases    name                      seq (8, BE) ‖ name of the head whose events up to seq this one shares
+//	index/bases    name                      seq (8, BE) ‖ name of the head that this one shares the events up to seq with
 //	index/derived  key                       sha256[:16] of CID and data ‖ CID length and bytes ‖ seal (16, derived.go) ‖ data
 //	lost/n/index   –                         an index that was damaged (heal.go); left out of a compaction
 //

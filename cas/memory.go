@@ -78,7 +78,7 @@ func (m *Memory) Append(ctx context.Context, now int64, prev EventRef, drafts []
 		move.Events = append(move.Events, prev)
 	}
 	move.New = prev.CID
-	// Events side by side: who reads the journal of many texts unpacks fewer, and larger, segments.
+	// Events side by side: a reader of a journal of many texts unpacks fewer, and larger, segments.
 	if err := m.s.Commit(ctx, Batch{Blocks: append(texts, events...), Moves: []Move{move}}); err != nil {
 		return nil, fmt.Errorf("journal of memory %s: %w", m.scope, err)
 	}

@@ -84,7 +84,7 @@ func TestGCAndVerifyCoverMemories(t *testing.T) {
 		t.Fatalf("%+v %v", v, err)
 	}
 	// A store put back to yesterday lacks the newest memories.
-	seen := cas.Witness{Heads: map[string]cas.Seen{"memory/user/ada": {Head: last.CID, Seq: last.Seq}}}
+	seen := cas.PinnedHeads{Heads: map[string]cas.Seen{"memory/user/ada": {Head: last.CID, Seq: last.Seq}}}
 	older := openClosing(t, t.TempDir())
 	remember(t, memory(t, older, "user/ada"), cas.EventRef{}, 60)
 	v, err = cas.Verify(t.Context(), older, cas.VerifyOptions{LastSeen: seen})

@@ -13,6 +13,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"wf/files"
 	"wf/protocol"
 )
 
@@ -32,7 +33,7 @@ type Options struct {
 	// Seal is a key outside of the store, see UserKey. A derived value that was not sealed with it is not
 	// used: it is made again. Without it those are used that were sealed without one.
 	Seal []byte
-	// Warn is told what went wrong without harm to what is stored: a derived value that could
+	// Warn is called with what went wrong without harm to what is stored: a derived value that could
 	// not be written. It must not block; nil is allowed.
 	Warn func(error)
 	// Now is the clock, unix µs, for moves that carry no time; default the system's.
@@ -73,7 +74,7 @@ func (s *Store) warn(err error) {
 	}
 }
 
-// ours are the names that may stand in a directory before a store is made in it.
+// ours are the names that a directory may hold before a store is made in it.
 var ours = []string{fileDB, fileLock, fileTurn, dirBlobs, dirRuns, "config.yaml", ".gitignore", "trust", "tmp"}
 
 // Open opens the store in dir, and makes it when there is none. It takes no lock that stays:
@@ -237,7 +238,7 @@ func (s *Store) create() error {
 	if err := os.Rename(tmp, path); err != nil {
 		return classify(err)
 	}
-	return classify(syncDir(dir))
+	return classify(files.SyncDir(dir))
 }
 
 func removeIfThere(path string) error {
@@ -271,7 +272,7 @@ func initDB(path string) error {
 
 func boltOptions(write bool) *bolt.Options {
 	return &bolt.Options{
-		Timeout:      time.Second, // our own locks decide; this is for strangers
+		Timeout:      time.Second, // our own locks decide; this is for other programs
 		FreelistType: bolt.FreelistMapType,
 		ReadOnly:     !write,
 		NoStatistics: true,
@@ -309,13 +310,4 @@ func openDB(path string, o *Options, write bool) (*bolt.DB, error) {
 	// bbolt grows the file by this much at a time; its default of 16 MiB is most of a small store.
 	db.AllocSize = int(min(max(fi.Size()/16, 64<<10), 16<<20))
 	return db, nil
-}
-
-// syncDir makes renames in dir durable.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }

@@ -16,7 +16,7 @@ import (
 	"wf/protocol"
 )
 
-// A stored pack is packBlob and the digest of its only block, whose stored pack is then the
+// A stored pack is packBlob and the digest of its only block, with the stored pack of that in the
 // file blobs/xx/digest; or segments, one after another:
 //
 //	uvarint(length of the rest) ‖ number of blocks (1) ‖ how it is held (1) ‖ body
@@ -24,7 +24,7 @@ import (
 //	packPlain  the body as it is
 //	packZstd1  a zstd frame without its magic, made with dictionary 1
 //
-// A segment holds records, or it holds payloads, so that who reads a journal need not unpack
+// A segment holds records, or it holds payloads, so that a reader of a journal need not unpack
 // payloads; batches that are written in one transaction may share segments (gather.go). A commit adds
 // segments to the newest pack while there is room: entries of bbolt cost 21 bytes, and pages of few
 // entries stay half empty. Where there is none left the segments may be made one, which holds both,
@@ -221,8 +221,8 @@ type unpacked struct {
 	data   []byte
 }
 
-// unpack reads a stored pack, all of it. The blocks are new memory and hashed, so whoever
-// looks for one compares digests; a damaged pack yields blocks of other names, or an error
+// unpack reads a stored pack, all of it. The blocks are new memory and hashed, so a
+// look-up compares digests; a damaged pack yields blocks of other names, or an error
 // wrapping protocol.ErrCorrupt beside what is left: blocks without data hold the places of
 // the lost ones.
 func unpack(stored []byte) ([]unpacked, error) {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 
+	"wf/files"
 	"wf/protocol"
 )
 
@@ -22,12 +23,12 @@ type Pins struct {
 	state string // "": nothing can be noted, and only what this process began is known
 
 	mu   sync.Mutex
-	seen Witness         // as the files were at the stamp
+	seen PinnedHeads     // as the files were at the stamp
 	at   stamp           // of seen
 	last map[string]Seen // heads that this process has written, or looked at, and that are the user's own
 }
 
-// stamp is the state of the two files of a witness; nil for one that is not there.
+// stamp is the state of the two files of pinned heads; nil for one that is not there.
 type stamp [2]fs.FileInfo
 
 func (a stamp) equal(b stamp) bool {
@@ -67,7 +68,7 @@ func (p *Pins) Begin(ctx context.Context, run protocol.RunID, head protocol.Link
 
 var errNoState = &protocol.Error{Code: protocol.ErrForeign.Code, Message: "there is no state directory for it", Hint: "set HOME or XDG_STATE_HOME"}
 
-// Drove tells that this process wrote a run up to head, after Own had let it.
+// Drove notes that this process wrote a run up to head, after Own had allowed it.
 func (p *Pins) Drove(run protocol.RunID, head protocol.Link, seq protocol.Seq) {
 	p.know(Head{Name: protocol.RunHead(run), Link: head, Seq: seq})
 }
@@ -78,8 +79,8 @@ func (p *Pins) know(h Head) {
 	p.last[h.Name] = Seen{Head: h.Link, Seq: h.Seq}
 }
 
-// Own is nil where a run is the user's own. One that came from elsewhere, or that was changed by
-// others, is an error wrapping protocol.ErrForeign; one that is older than what was seen of it an
+// Own is nil where a run is the user's own. One that came from elsewhere, or that other
+// programs changed, is an error wrapping protocol.ErrForeign; one that is older than what was seen of it an
 // error wrapping protocol.ErrRolledBack. It reads the events since the last look, and none where
 // the run did not move.
 func (p *Pins) Own(ctx context.Context, run protocol.RunID) error {
@@ -182,7 +183,7 @@ func (p *Pins) load() error {
 	if err != nil || p.seen.Heads != nil && at.equal(p.at) {
 		return err
 	}
-	seen, err := LoadWitness(p.state, p.s.Dir())
+	seen, err := LoadPinnedHeads(p.state, p.s.Dir())
 	if err == nil {
 		p.seen, p.at = seen, at
 	}
@@ -191,11 +192,7 @@ func (p *Pins) load() error {
 
 // stamp looks at the files.
 func (p *Pins) stamp() (at stamp, err error) {
-	store, err := storePath(p.s.Dir())
-	if err != nil {
-		return at, err
-	}
-	path := witnessFile(p.state, store)
+	path := pinnedFile(p.state, files.Real(p.s.Dir()))
 	for i, path := range []string{path, begunFile(path)} {
 		info, err := os.Stat(path)
 		if err == nil {
@@ -266,7 +263,7 @@ func (p *Pins) Adopt(ctx context.Context, heads []Head) error {
 	return nil
 }
 
-// Disown takes runs for foreign from now on: what comes next in them, others wrote.
+// Disown takes runs for foreign from now on: other programs wrote what comes next in them.
 func (p *Pins) Disown(ctx context.Context, runs []protocol.RunID) error {
 	p.mu.Lock()
 	for _, run := range runs {

@@ -47,7 +47,7 @@ func TestOnlyWhatDescendsFromWhatWasSeenIsOnesOwn(t *testing.T) {
 	if err := NewPins(s, state).Note(t.Context(), "one"); err != nil {
 		t.Fatal(err)
 	}
-	w, err := LoadWitness(state, s.Dir())
+	w, err := LoadPinnedHeads(state, s.Dir())
 	if err != nil || w.Heads["run/one"].Head != head || len(w.Begun) > 0 {
 		t.Fatalf("noted %+v, %v", w, err)
 	}

@@ -128,7 +128,7 @@ func readReflog(tx *bolt.Tx, name string) ([]ReflogLine, error) {
 	return out, nil
 }
 
-// rawLine is a line whose links were not made: lines that are only passed over do not need them.
+// rawLine is a line before its links are made: lines that are only passed over do not need them.
 type rawLine struct {
 	old, new []byte // CIDs; nil is null
 	short    bool   // new is a digest alone

@@ -121,7 +121,7 @@ func (w *walk) read(ctx context.Context) ([]protocol.Entry, error) {
 	return out, err
 }
 
-// window appends the events from+1…end, whose last is link.
+// window appends the events from+1…end; link is the last.
 func (lk *lookup) window(out []protocol.Entry, from, end protocol.Seq, link protocol.Link) ([]protocol.Entry, error) {
 	n := len(out)
 	out = slices.Grow(out, int(end-from))[:n+int(end-from)]

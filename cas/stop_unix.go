@@ -15,7 +15,7 @@ import (
 // works until Close. A program with several stores handles each.
 func (s *Store) HandleStop() {
 	if signal.Ignored(syscall.SIGTSTP) {
-		return // who started the process does not want it to stop
+		return // the parent of the process does not want it to stop
 	}
 	s.handleStop(stopProcess)
 }

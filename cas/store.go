@@ -38,7 +38,7 @@ type Store struct {
 	heard   bool     // the system reports commits of other processes
 	deaf    bool     // and cannot be
 
-	// ghost stands in for a lost index/blocks where the store may not be written.
+	// ghost replaces a lost index/blocks where the store may not be written.
 	ghost map[string][]byte
 }
 
@@ -63,7 +63,7 @@ func (s *Store) Close() error {
 // Dir is the directory of the store, absolute.
 func (s *Store) Dir() string { return s.gate.dir }
 
-// Block gives a copy of a block whose hash was just checked. A missing one is an error
+// Block gives a copy of a block, with its hash checked. A missing one is an error
 // wrapping protocol.ErrNotFound, a damaged one an error wrapping protocol.ErrCorrupt.
 func (s *Store) Block(ctx context.Context, l protocol.Link) ([]byte, error) {
 	var data []byte
@@ -123,7 +123,7 @@ func (s *Store) newLookup(tx *bolt.Tx) *lookup {
 	return lk
 }
 
-// indexed reports whether the index is there; else the ghost stands in for it.
+// indexed reports whether the index is there; else the ghost replaces it.
 func (lk *lookup) indexed() bool { return lk.index != nil && lk.late != nil }
 
 // heldPacks bounds the packs a lookup remembers: a walk through a journal meets the same one
@@ -163,7 +163,7 @@ func (lk *lookup) block(l protocol.Link) ([]byte, error) {
 	return nil, fmt.Errorf("block %s: %w", l, damage)
 }
 
-// places is where blocks lie whose digest begins like digest.
+// places are the places of the blocks with digests that begin like digest.
 func (lk *lookup) places(digest string) []place {
 	if !lk.indexed() {
 		return places(lk.s.ghost[digest[:8]])
@@ -288,5 +288,5 @@ func (s *Store) writeBlob(digest, stored []byte) (err error) {
 	if err := os.Rename(f.Name(), path); err != nil {
 		return err
 	}
-	return errors.Join(syncDir(dir), syncDir(filepath.Dir(dir)), syncDir(s.gate.dir))
+	return errors.Join(files.SyncDir(dir), files.SyncDir(filepath.Dir(dir)), files.SyncDir(s.gate.dir))
 }

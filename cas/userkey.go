@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"wf/files"
 	"wf/protocol"
 )
 
@@ -76,5 +77,5 @@ func makeKey(path string) error {
 	if err = errors.Join(err, os.Remove(f.Name())); err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(path))
+	return files.SyncDir(filepath.Dir(path))
 }

@@ -25,21 +25,21 @@ type VerifyOptions struct {
 	Head protocol.Link
 	// LastSeen are the heads as they were seen before, kept outside the store. A run that
 	// no longer holds its last seen event was rolled back.
-	LastSeen Witness
+	LastSeen PinnedHeads
 }
 
 // VerifySchema names the JSON form of a Report.
 const VerifySchema = "wf.verify/v1"
 
 // Report is what a verification found. OK is true when there are no Findings; what could not
-// be checked stands under NotProven and is no failure.
+// be checked is listed in NotProven and is no failure.
 type Report struct {
 	Schema    string    `json:"schema"`
 	OK        bool      `json:"ok"`
 	Checked   Checked   `json:"checked"`
 	Findings  []Finding `json:"findings"`
 	NotProven []string  `json:"not_proven"`
-	Heads     []Head    `json:"-"` // as they were checked: what a Witness keeps
+	Heads     []Head    `json:"-"` // as they were checked: what PinnedHeads keep
 }
 
 // Checked counts what was read.
@@ -85,7 +85,7 @@ const findingsMax = 1000
 // Verify reads a store again from its file, without bbolt, and holds everything against its
 // hash and its place: bytes, strict form, record profile, links, the chain of each run, its
 // records, its head against reflog, last seen heads and a pinned head. Other processes may
-// use the store meanwhile. The error tells that it could not be read at all; faults are in
+// use the store meanwhile. An error means that it could not be read at all; faults are in
 // the report.
 func Verify(ctx context.Context, s *Store, o VerifyOptions) (Report, error) {
 	return verifyDir(ctx, s.Dir(), s.opts.wait(), o)
@@ -125,8 +125,8 @@ func verifyDir(ctx context.Context, dir string, patience time.Duration, o Verify
 	return r, v.opens(ctx, dir, patience, &r)
 }
 
-// opens has a store that is sound by its parts open, as all who use it do: what that refuses is a
-// fault too.
+// opens opens a store that is sound by its parts, as every program does that uses it: what that
+// refuses is a fault too.
 func (v *verifier) opens(ctx context.Context, dir string, patience time.Duration, r *Report) error {
 	s, err := Open(ctx, dir, Options{MustExist: true, ReadOnly: true, AnyOwner: true, Wait: patience})
 	if err == nil {

@@ -279,7 +279,7 @@ func TestW19ARewoundHeadIsFound(t *testing.T) {
 		t.Errorf("not proven: %q", r.NotProven)
 	}
 	wantKinds(t, verifyClosed(t, dir, VerifyOptions{Run: "one", Head: head}), "rolled_back")
-	seen := Witness{Heads: map[string]Seen{"run/one": {Head: head, Seq: seq}}}
+	seen := PinnedHeads{Heads: map[string]Seen{"run/one": {Head: head, Seq: seq}}}
 	wantKinds(t, verifyClosed(t, dir, VerifyOptions{LastSeen: seen}), "rolled_back")
 }
 
@@ -303,7 +303,7 @@ func TestW19YesterdaysCopyIsFoundByWhatWasSeen(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	seen, err := LoadWitness(state, dir)
+	seen, err := LoadPinnedHeads(state, dir)
 	if err != nil || len(seen.Heads) != 2 {
 		t.Fatalf("seen %+v, %v", seen, err)
 	}

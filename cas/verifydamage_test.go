@@ -165,7 +165,7 @@ func TestW19NoOverflowCountMakesVerifyRunAway(t *testing.T) {
 	}
 }
 
-func TestWitnessKeepsTheNewestOfManyWriters(t *testing.T) {
+func TestPinnedHeadsKeepTheNewestOfManyWriters(t *testing.T) {
 	state, dir := t.TempDir(), t.TempDir()
 	link := Raw(nil).Link
 	var writers sync.WaitGroup
@@ -180,25 +180,25 @@ func TestWitnessKeepsTheNewestOfManyWriters(t *testing.T) {
 		})
 	}
 	writers.Wait()
-	w, err := LoadWitness(state, dir)
+	w, err := LoadPinnedHeads(state, dir)
 	if err != nil || len(w.Heads) != 9 || w.Heads["run/3"].Seq != 5 {
 		t.Fatalf("%+v, %v", w, err)
 	}
 	if err := See(t.Context(), state, dir, []Head{{Name: "run/3", Link: link, Seq: 2}}); err != nil {
 		t.Fatal(err)
 	}
-	if w, err = LoadWitness(state, dir); err != nil || w.Heads["run/3"].Seq != 5 {
+	if w, err = LoadPinnedHeads(state, dir); err != nil || w.Heads["run/3"].Seq != 5 {
 		t.Errorf("an older head replaced a newer one: %+v, %v", w.Heads["run/3"], err)
 	}
 	if err := Forget(t.Context(), state, dir, []string{"run/3"}); err != nil {
 		t.Fatal(err)
 	}
-	if w, err = LoadWitness(state, dir); err != nil || len(w.Heads) != 8 {
+	if w, err = LoadPinnedHeads(state, dir); err != nil || len(w.Heads) != 8 {
 		t.Errorf("%+v, %v", w, err)
 	}
 }
 
-func TestAWitnessThatDoesNotReadIsAnError(t *testing.T) {
+func TestPinnedHeadsThatDoNotReadAreAnError(t *testing.T) {
 	state, dir := t.TempDir(), t.TempDir()
 	if err := See(t.Context(), state, dir, []Head{{Name: "run/a", Link: Raw(nil).Link, Seq: 1}}); err != nil {
 		t.Fatal(err)
@@ -208,7 +208,7 @@ func TestAWitnessThatDoesNotReadIsAnError(t *testing.T) {
 		t.Fatalf("%v, %v", files, err)
 	}
 	writeOver(t, files[0], []byte("{"))
-	if _, err := LoadWitness(state, dir); !errors.Is(err, protocol.ErrCorrupt) {
+	if _, err := LoadPinnedHeads(state, dir); !errors.Is(err, protocol.ErrCorrupt) {
 		t.Errorf("err = %v", err)
 	}
 	if got := StateDir(func(k string) string { return map[string]string{"HOME": "/h"}[k] }); got != "/h/.local/state/wf" {

@@ -75,7 +75,7 @@ type stepFacts struct {
 // linksAtOnce bounds what room is made for the links of a block before they are read.
 const linksAtOnce = 64
 
-// examine reads one block whose bytes have the right hash.
+// examine reads one block; its bytes have the right hash.
 func examine(codec byte, data []byte) *node {
 	n := &node{size: len(data)}
 	if codec != cid.DagCBOR {
@@ -261,7 +261,7 @@ func pathTo(w *dagcbor.Walk, offset int, path string) (string, bool) {
 
 // evidence is where verify reads blocks: a store, what is left of one, or an archive.
 type evidence interface {
-	// fetch gives the bytes of a block, whose hash was checked. An error wraps
+	// fetch gives the bytes of a block, with their hash checked. An error wraps
 	// protocol.ErrNotFound, or protocol.ErrCorrupt with what was found instead.
 	fetch(ctx context.Context, n blockName) ([]byte, error)
 }

@@ -12,7 +12,7 @@ import (
 // batchTime is how long the store is held while others queue.
 const batchTime = 5 * time.Millisecond
 
-// hold queues for the store like anyone else.
+// hold queues for the store as other processes do.
 func (d *storeEvidence) hold(ctx context.Context) (err error) {
 	d.turn, d.lock, err = queueFor(ctx, d.dir, false, d.patience)
 	d.since = time.Now()
@@ -20,7 +20,7 @@ func (d *storeEvidence) hold(ctx context.Context) (err error) {
 }
 
 // queueFor goes through the turnstile of a store without opening it. turn is open, not held;
-// both files are nil in a directory without locks: nobody writes there.
+// both files are nil in a directory without locks, which no process writes.
 func queueFor(ctx context.Context, dir string, exclusive bool, patience time.Duration) (turn, lock *os.File, err error) {
 	type got struct {
 		turn, lock *os.File

@@ -99,7 +99,7 @@ func (d *storeEvidence) load() error {
 	meta, _ := pages.sub(bucketMeta)
 	late, ok := meta.find(keyLate)
 	if !ok || late.bucket {
-		d.index = tree{} // who opens the store makes it anew
+		d.index = tree{} // the next process to open the store makes it anew
 	}
 	d.late = bytes.Clone(late.value)
 	return nil
@@ -269,7 +269,7 @@ func (d *storeEvidence) checkIndexed(it pageItem) {
 		}
 		if d.broken || d.byContent {
 			d.loose[us[i].digest] = loose{it.at, len(it.value), i}
-		} else { // whoever reads the store does not find it either: the walk of its run says where
+		} else { // readers of the store do not find it either: the walk of its run says where
 			n := blockName{us[i].codec, us[i].digest}
 			delete(d.g.nodes, n)
 			d.unindexed[n] = true
@@ -336,7 +336,7 @@ func (d *storeEvidence) open(stored []byte) ([]unpacked, error) {
 	return unpack(stored)
 }
 
-// places is where the index says that blocks lie whose digest begins like sum.
+// places are the places, by the index, of blocks with digests that begin like sum.
 func (d *storeEvidence) places(sum [32]byte) []place {
 	var out []place
 	if it, ok := d.index.find(sum[:8]); ok && !it.bucket {

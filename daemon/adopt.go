@@ -16,19 +16,19 @@ import (
 //	of its own, waiting ─► answered ─► drive
 //	of another process  ─► quiet for a second, and not driven ─► waits: keep │ answered: drive
 //
-// What another process is about to do is left to it, so that no one who has just begun or
-// answered a run finds it taken. A run that came from elsewhere is left alone, and its timers with
+// What another process is about to do is left to it, so that a user who has just begun or
+// answered a run does not find it taken. A run that came from elsewhere is left alone, and its timers with
 // it, until wf store adopt.
 
-// stranger is a run that the supervisor does not care for.
-type stranger struct {
+// unmanaged is a run that the supervisor does not manage.
+type unmanaged struct {
 	head  protocol.Link // as it was last seen
 	since time.Time     // when; the zero time is a head that was looked at
 }
 
 const (
-	calm    = 50 * time.Millisecond // commits gather for so long before they are looked at
-	settled = time.Second           // how long a stranger is quiet before it is looked at
+	debounce    = 50 * time.Millisecond // commits gather for so long before they are looked at
+	gracePeriod = time.Second           // how long an unmanaged run is quiet before it is looked at
 )
 
 // follow looks for runs to go on with until the supervisor ends. A store that cannot be read now is
@@ -43,8 +43,8 @@ func (k *Supervisor) follow() {
 			return
 		}
 		if err != nil {
-			k.log.Error("what other processes do is not seen", "why", describe(err), "again in", settled)
-			k.pause(settled)
+			k.log.Error("what other processes do is not seen", "why", describe(err), "again in", gracePeriod)
+			k.pause(gracePeriod)
 		}
 		var now uint64
 		if now, err = k.awaitChange(since); err != nil {
@@ -56,7 +56,7 @@ func (k *Supervisor) follow() {
 			}
 		}
 		if now != since {
-			k.pause(calm)
+			k.pause(debounce)
 		}
 		if err = k.lookAround(now != since); err == nil {
 			since = now
@@ -72,9 +72,9 @@ func (k *Supervisor) pause(d time.Duration) {
 	}
 }
 
-// awaitChange waits for a commit, or until strangers may have settled.
+// awaitChange waits for a commit, or until an unmanaged run may have been quiet for the grace period.
 func (k *Supervisor) awaitChange(since uint64) (uint64, error) {
-	wait, stop := context.WithTimeout(k.ctx, settled)
+	wait, stop := context.WithTimeout(k.ctx, gracePeriod)
 	defer stop()
 	now, err := k.s.AwaitChange(wait, since)
 	if err != nil && k.ctx.Err() == nil && wait.Err() != nil {
@@ -83,7 +83,7 @@ func (k *Supervisor) awaitChange(since uint64) (uint64, error) {
 	return now, err
 }
 
-// adopt goes on with the runs that a daemon, or whoever drove them, left behind: those that
+// adopt goes on with the runs that a daemon or another driver left behind: those that
 // were cut off, those that wait, and those that stopping a daemon suspended. What a person
 // suspended, an error or a limit, stays as it is. It looks only at runs that are wanted.
 func (k *Supervisor) adopt(wanted func(protocol.RunID) bool) error {
@@ -100,7 +100,7 @@ func (k *Supervisor) adopt(wanted func(protocol.RunID) bool) error {
 		if k.ctx.Err() != nil {
 			return k.ctx.Err()
 		}
-		k.leave(run, stranger{head: h.Link})
+		k.leave(run, unmanaged{head: h.Link})
 		if err != nil {
 			k.log.Error("the run cannot be read; wf verify tells more", "run", run, "why", err)
 			continue
@@ -154,11 +154,11 @@ func (k *Supervisor) adopted() bool {
 	return waits && !k.alone && k.e.Pins != nil && k.e.Pins.Changed()
 }
 
-// leave notes a run that the supervisor does not care for.
-func (k *Supervisor) leave(run protocol.RunID, s stranger) {
+// leave notes a run that the supervisor does not manage.
+func (k *Supervisor) leave(run protocol.RunID, s unmanaged) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.strangers[run] = s
+	k.unmanaged[run] = s
 }
 
 // hold keeps a run that waits.
@@ -166,15 +166,15 @@ func (k *Supervisor) hold(run protocol.RunID, head protocol.Link, st *rules.Stat
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.runs[run] == nil {
-		delete(k.strangers, run)
-		r := &kept{head: head}
+		delete(k.unmanaged, run)
+		r := &managed{head: head}
 		k.runs[run] = r
 		k.await(run, r, st)
 	}
 }
 
-// lookAround looks at the runs whose heads moved, and at strangers that are quiet now. One that
-// cannot be read is in nobody's way.
+// lookAround looks at the runs with heads that moved, and at unmanaged ones that are quiet now. A run
+// that cannot be read does not stop the others.
 func (k *Supervisor) lookAround(moved bool) error {
 	if !moved && !k.unsettled() {
 		return nil
@@ -191,7 +191,7 @@ func (k *Supervisor) lookAround(moved bool) error {
 		case ours:
 			k.awaitRequests()
 			err = k.look(run, h.Link)
-		case settledStranger:
+		case quiet:
 			err = k.consider(run, h)
 		}
 		if k.ctx.Err() != nil {
@@ -199,7 +199,7 @@ func (k *Supervisor) lookAround(moved bool) error {
 		}
 		if err != nil {
 			k.log.Error("the run cannot be read; wf verify tells more", "run", run, "why", err)
-			k.leave(run, stranger{head: h.Link})
+			k.leave(run, unmanaged{head: h.Link})
 		}
 	}
 	return nil
@@ -208,7 +208,7 @@ func (k *Supervisor) lookAround(moved bool) error {
 func (k *Supervisor) unsettled() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for _, s := range k.strangers {
+	for _, s := range k.unmanaged {
 		if !s.since.IsZero() {
 			return true
 		}
@@ -216,13 +216,13 @@ func (k *Supervisor) unsettled() bool {
 	return false
 }
 
-// What is to be done with a run whose head was read.
+// What is to be done with a run, once its head was read.
 type sorting int
 
 const (
 	nothing sorting = iota
 	ours
-	settledStranger
+	quiet
 )
 
 // sort says what is to be done with a run.
@@ -235,24 +235,24 @@ func (k *Supervisor) sort(run protocol.RunID, head protocol.Link, now time.Time)
 		}
 		return ours
 	}
-	s, known := k.strangers[run]
+	s, known := k.unmanaged[run]
 	switch {
 	case k.alone, known && s.head == head && s.since.IsZero():
 		return nothing
 	case !known || s.head != head:
-		k.strangers[run] = stranger{head, now}
+		k.unmanaged[run] = unmanaged{head, now}
 		return nothing
-	case now.Sub(s.since) < settled:
+	case now.Sub(s.since) < gracePeriod:
 		return nothing
 	}
-	return settledStranger
+	return quiet
 }
 
 // consider goes on with a run that another process left waiting, or answered.
 func (k *Supervisor) consider(run protocol.RunID, h cas.Head) error {
 	driven, err := k.s.Driven(run)
 	if driven {
-		k.leave(run, stranger{h.Link, time.Now()}) // to be looked at when it is let go
+		k.leave(run, unmanaged{h.Link, time.Now()}) // to be looked at when it is let go
 		return nil
 	}
 	if err != nil {
@@ -262,7 +262,7 @@ func (k *Supervisor) consider(run protocol.RunID, h cas.Head) error {
 	if err != nil {
 		return err
 	}
-	k.leave(run, stranger{head: h.Link})
+	k.leave(run, unmanaged{head: h.Link})
 	switch {
 	case st.Info.Parent != nil: // driven with its parent
 	case st.Status().Final(), !k.own(run):
@@ -301,7 +301,7 @@ func (k *Supervisor) look(run protocol.RunID, head protocol.Link) error {
 	}
 	if !own {
 		delete(k.runs, run)
-		k.strangers[run] = stranger{head: head}
+		k.unmanaged[run] = unmanaged{head: head}
 		return nil
 	}
 	switch st.Status() {

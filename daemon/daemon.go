@@ -87,7 +87,8 @@ func New(u *compose.Setup, s *cas.Store, o Options) (*Daemon, error) {
 // keeps.
 const Dir = "serve"
 
-// Handler is the API without a guard: what serves it says who asks (guard.As, guard.With).
+// Handler is the API without a guard: the server around it puts the identity of the client into each
+// request (guard.As, guard.With).
 func (d *Daemon) Handler() http.Handler { return d.server.Handler() }
 
 // Start begins to drive runs, and to start those that are due, unless the daemon is alone.

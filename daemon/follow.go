@@ -32,7 +32,7 @@ func (f *Foreground) Follow(ctx context.Context, run protocol.RunID, w api.Follo
 			if !m.shared || !errors.Is(err, protocol.ErrRunLive) {
 				return err
 			}
-			if err := t.remark("another process drives the run and goes on with it"); err != nil {
+			if err := t.remark("another process goes on with the run"); err != nil {
 				return err
 			}
 		}

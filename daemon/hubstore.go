@@ -12,7 +12,7 @@ import (
 	"wf/service/query"
 )
 
-// hubStore is what a hub is told of the store.
+// hubStore is the part of a store that a hub sees.
 type hubStore struct {
 	s       *cas.Store
 	catalog compose.Catalog

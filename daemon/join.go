@@ -37,27 +37,27 @@ func (d *Daemon) Join(h Hub) (stop func(), err error) {
 			return stop, err
 		}
 		if !strings.HasPrefix(reached, "unix:") {
-			return stop, protocol.ErrUnauthorized.With("name the file with the token that wf hub made for this agent: --hub-token-file FILE", "the hub %s wants a token of its agents", h.URL)
+			return stop, protocol.ErrUnauthorized.With("name the file with the token that wf hub made for this worker: --hub-token-file FILE", "the hub %s wants a token of its workers", h.URL)
 		}
 	}
-	agent := &relay.Agent{Hub: reached, TLS: h.TLS, ID: id, Name: d.Name, Version: d.Service.Version, Handler: d.Handler(), Log: d.Log,
+	worker := &relay.Worker{Hub: reached, TLS: h.TLS, ID: id, Name: d.Name, Version: d.Service.Version, Handler: d.Handler(), Log: d.Log,
 		Store: &hubStore{s: d.Service.Store, catalog: d.Service.Catalog},
 		Moved: func(run protocol.RunID, to string) {
-			err := d.Service.Cancel(d.Supervisor.ctx, run, "the agent "+to+" has this run: the lease of the job had ended here")
+			err := d.Service.Cancel(d.Supervisor.ctx, run, "the worker "+to+" has this run: the lease of the job had ended here")
 			if err != nil && !errors.Is(err, protocol.ErrFinal) {
-				d.Log.Error("a run of another agent was not stopped", "run", run, "error", err)
+				d.Log.Error("a run of another worker was not stopped", "run", run, "error", err)
 			}
 		}}
 	if h.TokenFile != "" {
-		agent.Token = func() (string, error) { return ReadToken(h.TokenFile) }
-		if _, err := agent.Token(); err != nil {
+		worker.Token = func() (string, error) { return ReadToken(h.TokenFile) }
+		if _, err := worker.Token(); err != nil {
 			return stop, err
 		}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var done sync.WaitGroup
 	done.Go(func() {
-		if err := agent.Serve(ctx); err != nil {
+		if err := worker.Serve(ctx); err != nil {
 			d.Log.Error("the hub is given up", "hub", h.URL, "error", err)
 		}
 	})

@@ -112,7 +112,7 @@ func shownHost(hosts []string, l net.Listener, named []string) string {
 	if len(named) > 0 {
 		return hosts[len(guard.HostsOf(l, nil))]
 	}
-	if len(hosts) == 0 { // on every interface, and nobody said by which name
+	if len(hosts) == 0 { // on every interface, and no name was given
 		return l.Addr().String()
 	}
 	return hosts[0]
@@ -130,7 +130,7 @@ func (d *Listener) Serve(h http.Handler) error {
 // farewell is how long answers that are under way may take when a daemon stops.
 const farewell = 2 * time.Second
 
-// Close lets no one in any more and waits for the answers that are under way.
+// Close accepts no more connections and waits for the answers that are under way.
 func (d *Listener) Close() error {
 	var err error
 	d.once.Do(func() {

@@ -8,7 +8,7 @@ import (
 	"wf/hub/guard"
 )
 
-// A daemon that is stopped while it starts closes doors that are about to open.
+// A daemon that is stopped while it starts closes listeners that are about to open.
 func TestADoorIsClosedWhileItOpens(t *testing.T) {
 	for range 50 {
 		e := guard.Endpoint{Socket: filepath.Join(t.TempDir(), "wf.sock")}

@@ -17,16 +17,16 @@ import (
 const LongestSocket = 100
 
 // RuntimeDir is the user's directory for the sockets of daemons and runs, made if it is not there. They
-// do not lie in stores: a store may be in a workspace, which the commands of agents reach. It is that of
-// the session, $XDG_RUNTIME_DIR or /run/user/UID, or one for temporary files, which must be the user's own.
+// do not lie in stores: a store may be in a workspace, which the commands of agents reach. It lies
+// in $XDG_RUNTIME_DIR or /run/user/UID, else in the directory for temporary files, and must be the user's own.
 func RuntimeDir() (string, error) {
 	uid := strconv.Itoa(os.Geteuid())
-	session := os.Getenv("XDG_RUNTIME_DIR")
-	if !filepath.IsAbs(session) {
-		session = filepath.Join("/run/user", uid)
+	runtime := os.Getenv("XDG_RUNTIME_DIR")
+	if !filepath.IsAbs(runtime) {
+		runtime = filepath.Join("/run/user", uid)
 	}
-	if info, err := os.Stat(session); err == nil && info.IsDir() && files.Writable(session) {
-		if dir := filepath.Join(session, "wf"); len(filepath.Join(dir, "0123456789abcdef.sock")) <= LongestSocket {
+	if info, err := os.Stat(runtime); err == nil && info.IsDir() && files.Writable(runtime) {
+		if dir := filepath.Join(runtime, "wf"); len(filepath.Join(dir, "0123456789abcdef.sock")) <= LongestSocket {
 			return dir, guard.PrivateDir(dir)
 		}
 	}

@@ -38,17 +38,17 @@ type Supervisor struct {
 	work sync.WaitGroup
 
 	mu        sync.Mutex
-	runs      map[protocol.RunID]*kept
-	strangers map[protocol.RunID]stranger // that may be left to the supervisor; see adopt.go
-	foreign   map[protocol.RunID]bool     // that came from elsewhere, and wait for wf store adopt
+	runs      map[protocol.RunID]*managed
+	unmanaged map[protocol.RunID]unmanaged // that may be left to the supervisor; see adopt.go
+	foreign   map[protocol.RunID]bool      // that came from elsewhere, and wait for wf store adopt
 }
 
-// kept is a run that the supervisor cares for.
-type kept struct {
+// managed is a run that the supervisor drives, or waits with.
+type managed struct {
 	driving bool
 	again   *engine.DriveOptions // drive once more when this drive ends, if the run waits then
 	resume  *engine.DriveOptions // drive once more when this drive ends, also if it is suspended
-	moved   chan struct{}        // closed at the first event of a drive; nil when nobody asks
+	moved   chan struct{}        // closed at the first event of a drive; nil where no caller waits for it
 	halt    context.CancelFunc   // of this drive
 	over    chan struct{}        // closed when this drive has ended
 	head    protocol.Link        // where it waits
@@ -59,7 +59,7 @@ type kept struct {
 // Start begins to keep; open runs of the store are looked for in the background.
 func (k *Supervisor) Start() {
 	k.ctx, k.stop = context.WithCancelCause(context.Background())
-	k.runs, k.strangers, k.foreign = map[protocol.RunID]*kept{}, map[protocol.RunID]stranger{}, map[protocol.RunID]bool{}
+	k.runs, k.unmanaged, k.foreign = map[protocol.RunID]*managed{}, map[protocol.RunID]unmanaged{}, map[protocol.RunID]bool{}
 	k.work.Go(k.follow)
 }
 
@@ -84,11 +84,11 @@ func (k *Supervisor) Keep(run protocol.RunID, o engine.DriveOptions) {
 }
 
 // begin is Keep; the caller holds mu.
-func (k *Supervisor) begin(run protocol.RunID, o engine.DriveOptions) *kept {
-	delete(k.strangers, run)
+func (k *Supervisor) begin(run protocol.RunID, o engine.DriveOptions) *managed {
+	delete(k.unmanaged, run)
 	r := k.runs[run]
 	if r == nil {
-		r = &kept{}
+		r = &managed{}
 		k.runs[run] = r
 	}
 	if r.timer != nil {
@@ -158,7 +158,7 @@ func (k *Supervisor) Drives(run protocol.RunID) bool {
 	return r != nil && r.driving
 }
 
-// notice is told of every event of the engine.
+// notice is called for every event of the engine.
 func (k *Supervisor) notice(n api.Update) {
 	if n.Entry == nil {
 		return
@@ -197,15 +197,15 @@ func (k *Supervisor) awaitRequests() {
 	}
 }
 
-// signal wakes who waits for the run to move; the caller holds mu.
-func (r *kept) signal() {
+// signal wakes the caller that waits for the run to move; the caller of it holds mu.
+func (r *managed) signal() {
 	if r.moved != nil {
 		close(r.moved)
 		r.moved = nil
 	}
 }
 
-func (k *Supervisor) drive(ctx context.Context, run protocol.RunID, r *kept, o engine.DriveOptions) {
+func (k *Supervisor) drive(ctx context.Context, run protocol.RunID, r *managed, o engine.DriveOptions) {
 	for {
 		st, err := k.e.Drive(ctx, run, o)
 		k.note(run)
@@ -225,10 +225,10 @@ func (k *Supervisor) drive(ctx context.Context, run protocol.RunID, r *kept, o e
 	}
 }
 
-// settle decides what follows a drive: another one, if somebody asked for it or answered just
+// settle decides what follows a drive: another one, if a client asked for it or answered just
 // then, or to wait, or to let the run go. What another process commits from here on is a change
 // that follow sees.
-func (k *Supervisor) settle(run protocol.RunID, r *kept, st *rules.State, failed error) (next engine.DriveOptions, more bool) {
+func (k *Supervisor) settle(run protocol.RunID, r *managed, st *rules.State, failed error) (next engine.DriveOptions, more bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if r.resume != nil && k.ctx.Err() == nil && (errors.Is(failed, context.Canceled) || failed == nil && !st.Status().Final()) {
@@ -242,7 +242,7 @@ func (k *Supervisor) settle(run protocol.RunID, r *kept, st *rules.State, failed
 	if failed != nil || st.Status() != protocol.Waiting || k.ctx.Err() != nil {
 		delete(k.runs, run)
 		if errors.Is(failed, protocol.ErrRunLive) { // another process may leave it waiting
-			k.strangers[run] = stranger{since: time.Now()}
+			k.unmanaged[run] = unmanaged{since: time.Now()}
 		}
 		return next, false
 	}
@@ -261,7 +261,7 @@ func (k *Supervisor) settle(run protocol.RunID, r *kept, st *rules.State, failed
 }
 
 // await notes that a run waits, and wakes at its first timer. The caller holds mu.
-func (k *Supervisor) await(run protocol.RunID, r *kept, st *rules.State) {
+func (k *Supervisor) await(run protocol.RunID, r *managed, st *rules.State) {
 	r.due = 0
 	for _, w := range st.Waiting() {
 		if w.Due > 0 && (r.due == 0 || w.Due < r.due) {

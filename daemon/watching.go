@@ -27,8 +27,8 @@ import (
 //
 //	engine ─► notice ─► broadcast ─► a socket of the run ─► wf watch
 //
-// The socket appears with the first thing that happens and goes with the drive. A run is none
-// the worse without it: whoever watches then follows the store, and sees no live output.
+// The socket appears with the first thing that happens and goes with the drive. A run does
+// not need it: without it watchers follow the store, and see no live output.
 type LiveSockets struct {
 	store *cas.Store
 	said  replay.Broadcast
@@ -49,8 +49,8 @@ func NewLiveSockets(s *cas.Store) *LiveSockets {
 	return &LiveSockets{store: s, open: map[protocol.RunID]*liveSocket{}}
 }
 
-// Notice passes on what happens. It is called while the run's lock is held, and so a socket that
-// answers nobody is left over from a process that was killed.
+// Notice passes on what happens. It is called while the run's lock is held, and so a socket
+// without an answer is left over from a process that was killed.
 func (l *LiveSockets) Notice(n api.Update) {
 	if d, ok := n.Data.(protocol.Delta); ok {
 		l.said.Delta(n.Run, n.Step, d)
@@ -74,7 +74,7 @@ func (l *LiveSockets) Notice(n api.Update) {
 	}
 }
 
-// End closes the socket of a run that this process no longer drives. Those who watch read the
+// End closes the socket of a run that this process no longer drives. Watchers read the
 // rest from the store.
 func (l *LiveSockets) End(run protocol.RunID) {
 	l.said.End(run)
@@ -94,7 +94,7 @@ func (l *LiveSockets) End(run protocol.RunID) {
 // leaveTime is how long a process that ends waits for watchers to take leave.
 const leaveTime = 500 * time.Millisecond
 
-// Close ends all  A watcher that does not read holds nobody up for long.
+// Close ends all sockets, and waits for leaveTime at most: a watcher may not read.
 func (l *LiveSockets) Close() {
 	l.mu.Lock()
 	runs := maps.Clone(l.open)
@@ -113,7 +113,7 @@ func (l *LiveSockets) Close() {
 	}
 }
 
-// listen puts a socket of mode 0600 in place: it is made in a directory that nobody else can
+// listen puts a socket of mode 0600 in place: it is made in a directory that no other user can
 // enter, since the umask belongs to the commands that this process starts as well.
 func (l *LiveSockets) listen(run protocol.RunID) (*liveSocket, error) {
 	dir, name, err := RunSocket(l.store.Dir(), run)
@@ -169,7 +169,7 @@ func DialRun(ctx context.Context, store string, run protocol.RunID) (c net.Conn,
 const sunPath = 104
 
 // withSocketPath gives f a path of a socket that fits into an address. On Linux a directory
-// whose name is too long is reached by its descriptor; elsewhere it has no
+// with too long a name is reached by its descriptor; elsewhere it has no socket.
 func withSocketPath(dir, name string, f func(path string) error) error {
 	path := filepath.Join(dir, name)
 	if len(path) < sunPath {

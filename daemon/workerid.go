@@ -19,42 +19,42 @@ import (
 // store.
 func workerID(store, name, tokenFile string) (string, error) {
 	if tokenFile == "" {
-		return agentID(store, name)
+		return storeID(store, name)
 	}
 	words, err := TokenWords(tokenFile)
 	if err != nil {
 		return "", err
 	}
 	for _, w := range words[1:] {
-		if id, ok := strings.CutPrefix(w, string(guard.Agent)+":"); ok {
+		if id, ok := strings.CutPrefix(w, string(guard.Worker)+":"); ok {
 			return id, nil
 		}
 	}
-	return agentID(store, name)
+	return storeID(store, name)
 }
 
-// agentID is the name of this store among the agents of a hub: made once, and kept with it.
-func agentID(store, name string) (string, error) {
+// storeID is the worker id of a store at the hubs that it joins: made once, and kept in the store.
+func storeID(store, name string) (string, error) {
 	path := filepath.Join(store, Dir, "agent-id")
 	// A store may come from elsewhere: a link would give the hub another file, or have one made.
 	b, err := files.Read(path, 1<<10)
 	if errors.Is(err, files.ErrOdd) {
-		return "", protocol.ErrStore.With("remove it; wf makes a new one", "agent id: %v", err)
+		return "", protocol.ErrStore.With("remove it; wf makes a new one", "worker id: %v", err)
 	}
 	if id := strings.TrimSpace(string(b)); err == nil && id != "" {
 		return id, nil
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("agent id: %w", err)
+		return "", fmt.Errorf("worker id: %w", err)
 	}
 	var chance [4]byte
 	_, _ = rand.Read(chance[:]) // never fails (crypto/rand)
 	id := printable(name, 60) + "-" + hex.EncodeToString(chance[:])
 	if err := files.MakeDir(filepath.Dir(path)); err != nil {
-		return "", fmt.Errorf("agent id: %w", err)
+		return "", fmt.Errorf("worker id: %w", err)
 	}
 	if err := os.WriteFile(path, []byte(id+"\n"), 0o600); err != nil {
-		return "", fmt.Errorf("agent id: %w", err)
+		return "", fmt.Errorf("worker id: %w", err)
 	}
 	return id, nil
 }

@@ -26,7 +26,7 @@ func TestAnIDThatIsALinkIsRefused(t *testing.T) {
 	if err := os.Symlink(victim, path); err != nil {
 		t.Fatal(err)
 	}
-	if id, err := agentID(store, "x"); !errors.Is(err, protocol.ErrStore) {
+	if id, err := storeID(store, "x"); !errors.Is(err, protocol.ErrStore) {
 		t.Errorf("%q (%v)", id, err)
 	}
 	if _, err := os.Lstat(victim); !errors.Is(err, fs.ErrNotExist) {
@@ -35,14 +35,14 @@ func TestAnIDThatIsALinkIsRefused(t *testing.T) {
 	if err := os.WriteFile(victim, []byte("the key"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if id, err := agentID(store, "x"); !errors.Is(err, protocol.ErrStore) {
+	if id, err := storeID(store, "x"); !errors.Is(err, protocol.ErrStore) {
 		t.Errorf("%q (%v)", id, err)
 	}
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	id, err := agentID(store, "x")
-	if again, err2 := agentID(store, "x"); err != nil || err2 != nil || id != again {
+	id, err := storeID(store, "x")
+	if again, err2 := storeID(store, "x"); err != nil || err2 != nil || id != again {
 		t.Errorf("%q (%v), then %q (%v)", id, err, again, err2)
 	}
 }
@@ -53,7 +53,7 @@ func TestWhatADaemonKeepsIsKeptInItsStore(t *testing.T) {
 	if err := os.Symlink(elsewhere, filepath.Join(store, Dir)); err != nil {
 		t.Fatal(err)
 	}
-	if id, err := agentID(store, "x"); err == nil {
+	if id, err := storeID(store, "x"); err == nil {
 		t.Errorf("an id was made: %q", id)
 	}
 	seen := &schedule.Seen{Path: filepath.Join(store, Dir, "schedule.json")}

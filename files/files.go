@@ -2,6 +2,7 @@
 // agent, an archive or a clone can have written.
 //
 //	wf's own place     Open, Read, MakeDir    no link in place of the file is followed
+//	                   Replace                the file is written whole, and durable
 //	what a text names  OpenNamed, ReadNamed   links are followed, to a regular file
 //
 // A pipe or a device is refused and never waited for, and nothing is read without a bound. Directories
@@ -15,6 +16,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 )
 
 // ErrOdd is what is no regular file, or no directory, or longer than it may be. Its text names the path.
@@ -117,6 +119,31 @@ func MakeDir(path string) error {
 		err = odd("%s is not a directory", path)
 	}
 	return err
+}
+
+// Replace writes a file whole or not at all: a temporary file beside it is synced and takes its name.
+func Replace(path string, data []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return SyncDir(filepath.Dir(path))
+}
+
+// SyncDir makes what was created, renamed or removed in a directory durable.
+func SyncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
 }
 
 // odd is an error that wraps ErrOdd and says something of its own.

@@ -71,7 +71,7 @@ func (a *Appeared) Clean(clean func(string) string) *Appeared {
 	return &out
 }
 
-// String is one line for people, without who made it: "made a git repository in sub/: wf does not act on it; your
+// String is one line for people, without the maker: "made a git repository in sub/: wf does not act on it; your
 // git may". nil is "".
 func (a *Appeared) String() string {
 	if a == nil {

@@ -1,7 +1,7 @@
 package protocol
 
-// Workflow is the canonical definition: the block whose CID pins the behaviour of every run
-// started from it. Comments, key order, quoting and sugar of the YAML do not reach it.
+// Workflow is the canonical definition: its CID pins the behaviour of every run started
+// from it. Comments, key order, quoting and sugar of the YAML do not reach it.
 //
 // Unset modifiers are left out of the block, so that a later one does not move old CIDs.
 // Durations are microseconds, money is micro-dollars, decimals are strings.
@@ -52,7 +52,7 @@ type Input struct {
 	Description string `cbor:"description,omitempty" json:"description,omitempty"`
 }
 
-// Limits bound a run; 0 is none, but for Steps, whose default is DefaultSteps.
+// Limits bound a run; 0 is none, but for Steps, with the default DefaultSteps.
 type Limits struct {
 	Steps    int   `cbor:"steps,omitempty" json:"steps,omitempty"`
 	Duration int64 `cbor:"duration,omitempty" json:"duration_us,omitempty"` // active time, µs

@@ -1,4 +1,4 @@
-// Package protocol holds the words of wf: what is stored, what happens, what is said.
+// Package protocol holds the types of wf: records, events, frames and errors.
 //
 //	definition ─► Start ─► StepRecord ─► StepRecord ─► … ─► Result      what was concluded
 //	Event 1 ◄── Event 2 ◄── Event 3 ◄── …                    ◄── head   what happened
@@ -17,6 +17,6 @@
 // # Not here
 //
 // No I/O, no hashing, and no encoding options but those of frames, which both ends of a live
-// stream need and nobody hashes: the bytes of blocks are made in cas. Nothing of wf is
+// stream need and which are never hashed: the bytes of blocks are made in cas. Nothing of wf is
 // imported by this package.
 package protocol

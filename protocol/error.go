@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Error is a failure whose code travels: over the wire, in -o json, and to the exit status.
+// Error is a failure with a code that travels: over the wire, in -o json, and to the exit status.
 // It is compared by Code, so that errors.Is finds a sentinel through any wrapping.
 type Error struct {
 	Code    string `json:"code"` // stable, snake_case

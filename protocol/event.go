@@ -29,7 +29,7 @@ func (e *Event) StepName() string {
 // Time is TS in UTC.
 func (e *Event) Time() time.Time { return time.UnixMicro(e.TS).UTC() }
 
-// Entry is an event as it stands in a store: under its CID, with the stored bytes.
+// Entry is an event as a store has it: under its CID, with the stored bytes.
 type Entry struct {
 	Event
 	CID Link
@@ -77,7 +77,7 @@ const (
 	EvDone             EventType = "done"
 )
 
-// Data is the data of one event type: a struct whose EventType method has a value receiver.
+// Data is the data of one event type: a struct; its EventType method has a value receiver.
 type Data interface{ EventType() EventType }
 
 // RunStarted opens a journal. It holds no run id: forks share it.
@@ -119,7 +119,7 @@ func (r RunStarted) StartedIn() string {
 	return r.Workspace
 }
 
-// ParentRun is the step whose sub-workflow a run is.
+// ParentRun is the step of the parent that a run is the sub-workflow of.
 type ParentRun struct {
 	Run  RunID  `cbor:"run" json:"run"`
 	Step string `cbor:"step" json:"step"`
@@ -174,7 +174,7 @@ type ToolCall struct {
 	Name string `cbor:"name" json:"name"`
 	Args Text   `cbor:"args" json:"args"` // raw JSON as the model wrote it
 	// Digest tells the arguments, of which a part was hidden in Args, from others: their HMAC-SHA-256, in hex, by
-	// a key of the user who drives the run. Older runs have the SHA-256.
+	// a key of the user of the driving process. Older runs have the SHA-256.
 	Digest string `cbor:"digest,omitempty" json:"digest,omitempty"`
 }
 
@@ -202,7 +202,7 @@ type Usage struct {
 	// Stop is why the reply is not whole: StopLength, StopRefused, StopOverflow or StopGivenUp;
 	// "" where it is.
 	Stop string `cbor:"stop,omitempty" json:"stop,omitempty"`
-	// Window and Held, in tokens, are told with StopOverflow: what the model reads at most, as far
+	// Window and Held, in tokens, are set with StopOverflow: what the model reads at most, as far
 	// as it became known, and what the request held. Nothing of it was used.
 	Window int64 `cbor:"window,omitempty" json:"window,omitempty"`
 	Held   int64 `cbor:"held,omitempty" json:"held,omitempty"`
@@ -417,7 +417,7 @@ type Compacted struct {
 }
 
 // CompactionDraft is emitted by a performer in the place of a Compacted of the scope
-// conversation: whoever writes the journal makes the Compaction of it, and stores both in one
+// conversation: the writer of the journal makes the Compaction of it, and stores both in one
 // commit.
 type CompactionDraft struct {
 	Compacted Compacted // without Record

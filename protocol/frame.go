@@ -83,7 +83,7 @@ const (
 //	ping            N
 //	block_request   ID, CID
 //
-// A replay_request whose ID is in use takes the place of that subscription.
+// A replay_request with an ID that is in use takes the place of that subscription.
 type Request struct {
 	Type      FrameType
 	ID        string // up to MaxFrameID bytes, echoed in every answer; may be ""
@@ -132,7 +132,7 @@ type Frame struct {
 	LastCID Link
 
 	AfterSeq Seq    // the newest event when the delta was said
-	Step     string // whose output the delta is
+	Step     string // that the delta is output of
 	N        int64
 	Kind     string // text, thinking, stdout, stderr
 	Text     string
@@ -141,7 +141,7 @@ type Frame struct {
 	Reason    string // head_moved
 	CommonSeq Seq    // the last event that old and new history share; 0 is none
 	CommonCID Link
-	HeadSeq   Seq // 0 is not told
+	HeadSeq   Seq // 0 is unknown
 
 	Code    string
 	Message string

@@ -12,8 +12,8 @@ var (
 	ErrUnauthorized = &Error{"unauthorized", "no valid token", "give the token as Authorization: Bearer, or log in"}
 	ErrForbidden    = &Error{"forbidden", "not allowed with this token or from this origin", "use a token with the scope that is named"}
 	ErrGap          = &Error{"gap", "the journal cannot be read without a hole", "wf verify names the fault"}
-	ErrAgentAway    = &Error{"agent_unavailable", "the agent that owns the run is not connected", "it is tried again when the agent is back"}
-	ErrAgentMoved   = &Error{"agent_moved", "another agent owns the run now", "ask again"}
+	ErrWorkerAway   = &Error{"agent_unavailable", "the worker that has the run is not connected", "it is tried again when the worker is back"}
+	ErrWorkerMoved  = &Error{"agent_moved", "another worker has the run now", "ask again"}
 	ErrTooSlow      = &Error{"too_slow", "the client did not read in time", "connect again with the last seq: nothing is lost"}
 	ErrTooLarge     = &Error{"too_large", "longer than a frame may be", "a frame from a client has up to 64 KiB"}
 	ErrRateLimited  = &Error{"rate_limited", "too many at once", "close some, or wait and try again"}
@@ -24,7 +24,7 @@ var (
 // replayCodes are the codes that a replay_error may carry.
 var replayCodes = map[string]bool{
 	ErrBadRequest.Code: true, ErrUnauthorized.Code: true, ErrForbidden.Code: true, ErrUnknownRun.Code: true,
-	ErrBadCursor.Code: true, ErrFutureCursor.Code: true, ErrGap.Code: true, ErrAgentAway.Code: true, ErrAgentMoved.Code: true,
+	ErrBadCursor.Code: true, ErrFutureCursor.Code: true, ErrGap.Code: true, ErrWorkerAway.Code: true, ErrWorkerMoved.Code: true,
 	ErrTooSlow.Code: true, ErrTooLarge.Code: true, ErrRateLimited.Code: true, ErrShuttingDown.Code: true, ErrInternal.Code: true,
 	ErrNotFound.Code: true,
 }
@@ -50,7 +50,7 @@ func (f *Frame) Err() error { return &Error{Code: f.Code, Message: f.Message, Hi
 var hints = func() map[string]string {
 	m := map[string]string{}
 	for _, e := range []*Error{ErrBadRequest, ErrUnauthorized, ErrForbidden, ErrUnknownRun, ErrBadCursor, ErrFutureCursor, ErrGap,
-		ErrAgentAway, ErrAgentMoved, ErrTooSlow, ErrTooLarge, ErrRateLimited, ErrShuttingDown, ErrInternal, ErrNotFound} {
+		ErrWorkerAway, ErrWorkerMoved, ErrTooSlow, ErrTooLarge, ErrRateLimited, ErrShuttingDown, ErrInternal, ErrNotFound} {
 		m[e.Code] = e.Hint
 	}
 	return m

@@ -2,7 +2,7 @@ package protocol
 
 import "context"
 
-// Feed is what a live reader needs of a store: journals, blocks, and the news that something
+// Feed is what a live reader needs of a store: journals, blocks, and the notice that something
 // moved. A follower reads the counter first, then the journals, then waits for another
 // counter: so it misses nothing.
 type Feed interface {
@@ -23,7 +23,7 @@ type Feed interface {
 type LiveDelta struct {
 	Run   RunID
 	After Seq    // the newest event when it was said
-	Step  string // whose output it is
+	Step  string // that it is output of
 	N     int64  // counts the deltas of a step, so that a reader sees what it missed
 	Delta Delta
 }

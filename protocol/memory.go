@@ -15,13 +15,13 @@ const (
 	EvIndexed    EventType = "indexed"
 )
 
-// SpecialAnchor is the special memory that stands in front of all others.
+// SpecialAnchor is the special memory that comes before all others.
 const SpecialAnchor = "anchor"
 
 // MemoryMax is the longest content of a memory, in bytes.
 const MemoryMax = ChunkSize
 
-// MemoryOrigin says who changed a memory. Key is the same when a change is made again after a
+// MemoryOrigin is the origin of a change of a memory. Key is the same when a change is made again after a
 // crash, and distinct between changes: a second event of one key changes nothing. "" is none.
 type MemoryOrigin struct {
 	By  string `cbor:"by,omitempty" json:"by,omitempty"`
@@ -83,7 +83,7 @@ type Removed struct {
 	MemoryOrigin
 }
 
-// Indexed names the model whose vectors the memories are found by from here on.
+// Indexed names the model that makes the vectors by which memories are found from here on.
 type Indexed struct {
 	Model string `cbor:"model" json:"model"`
 	MemoryOrigin

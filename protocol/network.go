@@ -42,10 +42,10 @@ type Endpoint struct {
 	Port uint16
 }
 
-// hostName is a name of DNS whose last part is no number, so that none is an address in disguise.
+// hostName is a name of DNS with a last part that is no number, so that none is an address in disguise.
 var hostName = lazy.Regexp(`^([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z_]([a-z0-9_-]{0,61}[a-z0-9_])?$`)
 
-// ParseEndpoint reads HOST:PORT, where an IPv6 address stands in brackets.
+// ParseEndpoint reads HOST:PORT, with an IPv6 address in brackets.
 func ParseEndpoint(s string) (Endpoint, error) {
 	colon := strings.LastIndexByte(s, ':')
 	if colon < 0 {

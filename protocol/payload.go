@@ -55,7 +55,7 @@ func OpenPayload(read func(Link) ([]byte, error), l Link) (Payload, error) {
 	return Payload{Size: c.Size, link: l, parts: c.Parts}, nil
 }
 
-// Bytes reads all of the payload. Chunks whose sizes do not add up are an error wrapping
+// Bytes reads all of the payload. Chunks with sizes that do not add up are an error wrapping
 // ErrCorrupt.
 func (p Payload) Bytes(read func(Link) ([]byte, error)) ([]byte, error) {
 	if p.parts == nil {

@@ -15,9 +15,9 @@ type Seq int64
 // RunHead is the name of the head of a run.
 func RunHead(id RunID) string { return "run/" + string(id) }
 
-// RunStatus is where a run stands.
+// RunStatus is the state of a run.
 //
-//	running ──► waiting ──► running       someone answered, a timer fired
+//	running ──► waiting ──► running       an answer came, a timer fired
 //	   │  └───► suspended ─► running      interrupt, error, limit, stalled; wf resume
 //	   └──────► done │ failed │ cancelled for good
 type RunStatus string
@@ -44,7 +44,7 @@ const (
 	ByError     SuspendReason = "error"
 	ByStall     SuspendReason = "stalled"
 	ByLimit     SuspendReason = "limit"
-	ByAnswer    SuspendReason = "answer" // a question nobody answered
+	ByAnswer    SuspendReason = "answer" // a question without an answer
 )
 
 // StepID names a visit within a run, for people and the journal: coder#2, and in a fan-out

@@ -10,7 +10,7 @@ const (
 	secretClose = "\x00"
 )
 
-// SecretRef is the reference to the secret of that name, as it stands in Turn.Env.
+// SecretRef is the reference to the secret of that name, as Turn.Env has it.
 func SecretRef(name string) string { return secretOpen + name + secretClose }
 
 // ExpandSecrets puts the values of secrets in the place of their references. lookup tells

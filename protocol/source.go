@@ -15,7 +15,7 @@ type Source interface {
 	After(ctx context.Context, run RunID, from Seq) iter.Seq2[Entry, error]
 }
 
-// Blocks reads immutable blocks. Block returns a copy whose hash was checked; a missing block
+// Blocks reads immutable blocks. Block returns a copy with its hash checked; a missing block
 // is an error wrapping ErrNotFound, a damaged one an error wrapping ErrCorrupt.
 type Blocks interface {
 	Block(ctx context.Context, l Link) ([]byte, error)

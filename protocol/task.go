@@ -2,7 +2,7 @@ package protocol
 
 import "fmt"
 
-// The tools by which an agent steers its task. They run without anyone's word and act on the
+// The tools by which an agent steers its task. They run without approval and act on the
 // task alone; screens leave them out, the journal has them.
 const (
 	ToolTaskUpdateState   = "task_update_state"
@@ -15,7 +15,7 @@ func IsTaskControl(tool string) bool {
 	return tool == ToolTaskUpdateState || tool == ToolTaskWaitingOnUser || tool == ToolTaskComplete
 }
 
-// TaskStatus is where a task stands.
+// TaskStatus is the state of a task.
 //
 //	active ──► waiting ──► active      the person answered
 //	   └─────► completed for good
@@ -35,10 +35,10 @@ const (
 	DefaultTaskWords     = 200 // of a summary
 )
 
-// TaskSummary says who writes the summary of a task.
+// TaskSummary is the writer of the summary of a task.
 type TaskSummary string
 
-// The agent itself as it completes the task, a further model call, or nobody.
+// The agent itself as it completes the task, a further model call, or none.
 const (
 	SummaryByAgent TaskSummary = "agent" // also ""
 	SummaryByModel TaskSummary = "model"

@@ -14,7 +14,7 @@ const InlineMax = 1024
 // Text is a string of an event: held inline, or, above InlineMax bytes, by a link to a raw
 // block. The zero Text is null.
 //
-// A program fills S alone; whoever writes the event moves long strings into blocks and sets
+// A program fills S alone; the writer of the event moves long strings into blocks and sets
 // Link. After reading, S is empty where Link is set until the block was fetched.
 type Text struct {
 	S    string

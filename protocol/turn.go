@@ -37,7 +37,7 @@ type Turn struct {
 	History History // the conversation and its ancestors; loaded for agents and commands
 	// Transcript is the events of this visit so far, texts resolved: what a crash resumes from.
 	// Between them stand the suspended and resumed events of the run: where a process went on
-	// with a run that nobody had suspended, the one before it died.
+	// with a run that was not suspended, the one before it died.
 	Transcript []Entry
 	Answers    []AnswerTo
 
@@ -50,7 +50,7 @@ type Turn struct {
 	// Windows are how many tokens models read at most, by name, as far as refusals told the run
 	// before the visit was performed.
 	Windows map[string]int64
-	// Allowed are the tool calls that a person allowed for the whole run: digest → by whom.
+	// Allowed are the tool calls that a person allowed for the whole run: digest → the name of that person.
 	Allowed map[string]string
 }
 

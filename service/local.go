@@ -161,7 +161,7 @@ func (l *Local) Verify(ctx context.Context, run protocol.RunID) (*api.Report, er
 	state := cas.StateDir(os.Getenv)
 	if state != "" {
 		var err error
-		if o.LastSeen, err = cas.LoadWitness(state, l.Store.Dir()); err != nil {
+		if o.LastSeen, err = cas.LoadPinnedHeads(state, l.Store.Dir()); err != nil {
 			return nil, err
 		}
 	}

@@ -1,5 +1,5 @@
 // Package castest is the conformance suite of stores: what every cas.Store must do, also one
-// whose disk fails.
+// with a disk that fails.
 //
 //	castest.Exercise(t, func(t *testing.T, dir string) *cas.Store { … })
 package castest
@@ -32,7 +32,7 @@ func Exercise(t *testing.T, open func(t *testing.T, dir string) *cas.Store) {
 		{"every move is in the reflog", reflog},
 		{"a journal reads back what was appended", journal},
 		{"long texts are moved to blocks and come back", longTexts},
-		{"a late journal is told and catches up", catchup},
+		{"a late journal gets an error and catches up", catchup},
 		{"staged events are committed in their order, or void together", staged},
 		{"a fork shares the events before it", fork},
 		{"a fork of a fork reads from the first event", forkOfFork},

@@ -204,7 +204,7 @@ func cursors(t *testing.T, open func() *cas.Store) {
 		run  protocol.RunID
 		from protocol.Seq
 		want error
-	}{{"r1", 5, protocol.ErrFutureCursor}, {"r1", -1, protocol.ErrBadCursor}, {"nobody", 0, protocol.ErrUnknownRun}} {
+	}{{"r1", 5, protocol.ErrFutureCursor}, {"r1", -1, protocol.ErrBadCursor}, {"unknown", 0, protocol.ErrUnknownRun}} {
 		if _, err := Events(ctx, s, c.run, c.from); !errors.Is(err, c.want) {
 			t.Errorf("%s after %d: %v", c.run, c.from, err)
 		}

@@ -69,7 +69,9 @@ func (a *app) followAndAsk(ctx context.Context, p *target, run protocol.RunID, f
 		if err != nil || !asked {
 			return err
 		}
-		from = v.Seq
+		if from = v.Seq; p.here != nil {
+			p.here.GoOn(run) // another user may have answered, and left the run to this process
+		}
 	}
 }
 

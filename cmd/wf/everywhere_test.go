@@ -179,10 +179,14 @@ var exceptions = []struct {
 	{lazy.Regexp(`no agent that is connected has the block (\w+).*`), "block $1: no such block", "a hub asks all its workers for a block"},
 }
 
+// late is what a user reads of a server that is slow to begin a run, which a loaded machine makes of any.
+var late = lazy.Regexp(`(?m)^the run waits for a worker .*\n`)
+
 // excepting are the exceptions that were needed.
 var excepting = map[int]bool{}
 
 func excepted(p printed) string {
+	p.stderr = late().ReplaceAllString(p.stderr, "")
 	for i, x := range exceptions {
 		before := p
 		p.stdout = x.what().ReplaceAllString(p.stdout, x.with)

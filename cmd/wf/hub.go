@@ -189,7 +189,7 @@ func (a *app) openHub(ctx context.Context, f hubFlags, store *embedded.Store, lo
 	}
 	h := &relay.Hub{Queue: store.Queue, Registry: store.Registry, Pointers: store.Pointers,
 		Name: f.name, Version: version(), Page: web.Handler(), Log: log,
-		NewCode: daemon.CodeFor(keys, doors), NamesAgent: keys.NamesAgent, RequestRun: engine.RequestRun}
+		NewCode: daemon.CodeFor(keys, doors), NamesWorker: keys.NamesWorker, RequestRun: engine.RequestRun}
 	handler := h.Handler()
 	if f.clientCA != "" {
 		handler = certified(handler)
@@ -215,7 +215,7 @@ func (a *app) openHub(ctx context.Context, f hubFlags, store *embedded.Store, lo
 // certified lets agents in that have a certificate which was verified.
 func certified(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == relay.AgentPath && (r.TLS == nil || len(r.TLS.VerifiedChains) == 0) {
+		if r.URL.Path == relay.WorkerPath && (r.TLS == nil || len(r.TLS.VerifiedChains) == 0) {
 			reply.Error(w, fail(protocol.ErrForbidden, "give the agent --hub-cert and --hub-key", "this hub wants a certificate of its agents"))
 			return
 		}
@@ -261,7 +261,7 @@ func hubDoors(ctx context.Context, f hubFlags, keys *guard.Keys, log *slog.Logge
 		}
 		d := daemon.NewListener(l, e, f.options(), secure != nil, keys, log)
 		if e.Socket != "" { // agents of the same user need no token there
-			d.Guard.Peer.Scopes = append(append([]guard.Scope(nil), guard.AllScopes...), guard.Agent)
+			d.Guard.Peer.Scopes = append(append([]guard.Scope(nil), guard.AllScopes...), guard.Worker)
 		}
 		doors = append(doors, d)
 	}
@@ -295,7 +295,7 @@ func (a *app) newAgent(f hubFlags) error {
 	if err != nil {
 		return err
 	}
-	line, err := keys.AddAgent(f.newAgent)
+	line, err := keys.AddWorker(f.newAgent)
 	if err != nil {
 		return err
 	}

@@ -158,7 +158,7 @@ func inputTypes(ctx context.Context, p *target, workflow string, f runFlags) (ma
 		return nil, nil
 	}
 	all, err := p.Workflows(ctx)
-	if errors.Is(err, client.ErrUnreachable) || errors.Is(err, protocol.ErrAgentAway) {
+	if errors.Is(err, client.ErrUnreachable) || errors.Is(err, protocol.ErrWorkerAway) {
 		return nil, err
 	}
 	types := map[string]string{}

@@ -223,14 +223,14 @@ func (a *app) verifyStore(ctx context.Context, args []string, o cas.VerifyOption
 	}
 	state := cas.StateDir(os.Getenv)
 	if state != "" {
-		if o.LastSeen, err = cas.LoadWitness(state, dir); err != nil {
+		if o.LastSeen, err = cas.LoadPinnedHeads(state, dir); err != nil {
 			return err
 		}
 	}
 	var forgotten []string
 	own := o.LastSeen.Heads
 	if forget {
-		forgotten, o.LastSeen = o.LastSeen.Names(o.Run), cas.Witness{}
+		forgotten, o.LastSeen = o.LastSeen.Names(o.Run), cas.PinnedHeads{}
 	}
 	r, err := cas.VerifyDir(ctx, dir, o)
 	if errors.Is(err, protocol.ErrUnknownRun) {

@@ -125,7 +125,7 @@ func (t *trail) block(ctx context.Context, l protocol.Link) ([]byte, error) {
 
 // away reports whether an error is over once the server, and the worker behind a hub, are back.
 func away(err error) bool {
-	return errors.Is(err, ErrUnreachable) || errors.Is(err, protocol.ErrAgentAway) || errors.Is(err, protocol.ErrShuttingDown)
+	return errors.Is(err, ErrUnreachable) || errors.Is(err, protocol.ErrWorkerAway) || errors.Is(err, protocol.ErrShuttingDown)
 }
 
 // whole says that all that is recorded was shown, and whether a process drives the run.

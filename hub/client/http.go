@@ -403,7 +403,7 @@ func (a *API) Submit(ctx context.Context, s Start, tell func(Waiting)) (run prot
 // passing reports whether a failure may be over when one asks again.
 func passing(status int, err error) bool {
 	switch protocol.CodeOf(err) {
-	case protocol.ErrAgentAway.Code, protocol.ErrShuttingDown.Code, protocol.ErrRateLimited.Code, protocol.ErrBusy.Code, ErrUnreachable.Code:
+	case protocol.ErrWorkerAway.Code, protocol.ErrShuttingDown.Code, protocol.ErrRateLimited.Code, protocol.ErrBusy.Code, ErrUnreachable.Code:
 		return true
 	}
 	return status == http.StatusBadGateway || status == http.StatusGatewayTimeout // of a proxy on the way

@@ -246,7 +246,7 @@ func (f *follower) stands(frame *protocol.Frame) bool {
 // told is a replay_error.
 func (f *follower) told(frame *protocol.Frame) error {
 	err := fmt.Errorf("run %s after event %d: %w", f.r.Run, f.at.Seq, frame.Err())
-	for _, mends := range []*protocol.Error{protocol.ErrAgentAway, protocol.ErrAgentMoved, protocol.ErrTooSlow, protocol.ErrRateLimited,
+	for _, mends := range []*protocol.Error{protocol.ErrWorkerAway, protocol.ErrWorkerMoved, protocol.ErrTooSlow, protocol.ErrRateLimited,
 		protocol.ErrShuttingDown, protocol.ErrInternal} {
 		if errors.Is(err, mends) {
 			return err

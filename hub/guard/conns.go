@@ -6,7 +6,7 @@ import (
 )
 
 // MaxConns is how many connections a listener has open at once. Beyond that the next ones wait:
-// whoever opens many must not take the files that the store needs.
+// a client that opens many must not take the files that the store needs.
 const MaxConns = 512
 
 // limited takes connections while there are fewer than MaxConns.

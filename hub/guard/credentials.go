@@ -9,33 +9,33 @@ import (
 	"wf/protocol"
 )
 
-// credentials are what a request showed, and whom they are of.
+// credentials are those of a request, with the identity that they prove.
 type credentials struct {
 	Identity
 	again func() (Identity, bool) // looks at them anew; nil for those that cannot end
 }
 
-// identify finds who asks; nil for a request without credentials.
+// identify finds the identity of a request; nil for one without credentials.
 func (g *Guard) identify(r *http.Request) (*credentials, error) {
 	if g.Keys == nil {
 		return &credentials{Identity: g.Peer}, nil
 	}
 	if _, err := g.Keys.current(); err != nil {
-		g.log().Error("the tokens cannot be read: nobody is let in", "error", err)
+		g.log().Error("the tokens cannot be read: every request is refused", "error", err)
 	}
 	if token, ok := bearer(r); ok {
 		if id, ok := g.Keys.byToken(token); ok {
 			return &credentials{id, func() (Identity, bool) { return g.Keys.byToken(token) }}, nil
 		}
-		id, at, ok := g.Keys.bySession(token)
+		id, at, ok := g.Keys.byLogin(token)
 		if !ok {
-			return nil, fmt.Errorf("the token is not valid, or the session has ended: %w", protocol.ErrUnauthorized)
+			return nil, fmt.Errorf("the token is not valid, or the login has ended: %w", protocol.ErrUnauthorized)
 		}
 		if err := mayUse(r, at); err != nil {
 			return nil, err
 		}
 		return &credentials{id, func() (Identity, bool) {
-			id, _, ok := g.Keys.bySession(token)
+			id, _, ok := g.Keys.byLogin(token)
 			return id, ok
 		}}, nil
 	}
@@ -43,7 +43,7 @@ func (g *Guard) identify(r *http.Request) (*credentials, error) {
 }
 
 // lasting gives a context that ends when the credentials do, or allow something else than they
-// did: a token was taken out of the file, a session is over. Call done when the request is.
+// did: a token was taken out of the file, a login is over. Call done when the request is.
 func (g *Guard) lasting(ctx context.Context, c *credentials) (_ context.Context, done func()) {
 	if c.again == nil {
 		return ctx, func() {}
@@ -59,7 +59,7 @@ func (g *Guard) lasting(ctx context.Context, c *credentials) (_ context.Context,
 			return
 		}
 		if id, ok := c.again(); !ok || !id.same(c.Identity) {
-			end(fmt.Errorf("the token or session is good no longer: %w", protocol.ErrUnauthorized))
+			end(fmt.Errorf("the token or login is good no longer: %w", protocol.ErrUnauthorized))
 			return
 		}
 		time.AfterFunc(every, look)

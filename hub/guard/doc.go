@@ -1,7 +1,7 @@
-// Package guard decides who may talk to a server of wf: how it listens, by which names it is
+// Package guard decides which clients may use a server of wf: how it listens, by which names it is
 // called, and which credentials open it.
 //
-//	peer uid │ Host ─► Origin ─► cross-site ─► query ─► token │ session ─► scopes ─► handler
+//	peer uid │ Host ─► Origin ─► cross-site ─► query ─► token │ login ─► scopes ─► handler
 //
 // A request is refused at the first thing that is wrong, before anything of it is acted on.
 // Limits of headers, time and bodies hold before credentials are looked at.
@@ -10,7 +10,7 @@
 //
 //	key      a token of 32 random bytes from a file of mode 0600, with its scopes
 //	code     what a browser is opened with, in the fragment of the address: good once
-//	session  the token that a code is exchanged for; it is bound to the key, the page and the server,
+//	login  the token that a code is exchanged for; it is bound to the key, the page and the server,
 //	         lasts for 12 hours and is sent as tokens are
 //	scope    read, run, answer or admin: what credentials allow, decided here and never by the client
 //

@@ -10,7 +10,7 @@ import (
 )
 
 // A remote host may fail so often at once, and then once per failEvery. The right credentials
-// are let in all the same: who fails on purpose must not lock the owner out.
+// are let in all the same: a client that fails on purpose must not lock the owner out.
 const (
 	failBurst = 10
 	failEvery = 2 * time.Second

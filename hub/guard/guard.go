@@ -31,7 +31,7 @@ type Guard struct {
 	Public func(*http.Request) bool
 	// MaxBody is the most bytes of a body; 0 is 1 MiB.
 	MaxBody int64
-	// Log is told of every refusal; nil is nobody.
+	// Log has a line for every refusal; nil discards it.
 	Log *slog.Logger
 
 	failed  failures
@@ -39,7 +39,7 @@ type Guard struct {
 	recheck time.Duration // see lasting; 0 is recheckEvery
 }
 
-// LoginPath is where a browser exchanges its code for a session: POST {"code":"…"}.
+// LoginPath is where a browser exchanges its code for a login: POST {"code":"…"}.
 const LoginPath = "/v1/login"
 
 // TokenProtocol begins the WebSocket subprotocol that carries a token, where no header can be
@@ -78,13 +78,13 @@ func (g *Guard) Wrap(next http.Handler) http.Handler {
 			g.login(w, r)
 			return
 		}
-		who, err := g.identify(r)
+		found, err := g.identify(r)
 		switch {
 		case err != nil:
 			g.refuse(w, r, err)
 			return
-		case who != nil:
-			ctx, done := g.lasting(With(r.Context(), who.Identity), who)
+		case found != nil:
+			ctx, done := g.lasting(With(r.Context(), found.Identity), found)
 			defer done()
 			r = r.WithContext(ctx)
 		case g.Public == nil || !g.Public(r):
@@ -105,7 +105,7 @@ func headers(h http.Header) {
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 }
 
-// screen looks at what needs no credentials to be wrong.
+// screen refuses what is wrong whatever the credentials.
 func (g *Guard) screen(r *http.Request, cross *http.CrossOriginProtection) error {
 	if !slices.Contains(g.Hosts, strings.ToLower(r.Host)) {
 		return fmt.Errorf("the Host %q is none of %s: %w", r.Host, strings.Join(g.Hosts, ", "), protocol.ErrMisdirected)
@@ -167,8 +167,8 @@ func (g *Guard) inQuery(u *url.URL) error {
 				continue
 			}
 			_, token := g.Keys.byToken(v)
-			_, _, session := g.Keys.bySession(v)
-			if token || session {
+			_, _, login := g.Keys.byLogin(v)
+			if token || login {
 				return bad(name)
 			}
 		}
@@ -229,7 +229,7 @@ func safe(method string) bool { return method == http.MethodGet || method == htt
 
 func upgrades(r *http.Request) bool { return strings.EqualFold(r.Header.Get("Upgrade"), "websocket") }
 
-// loginJSON is wf.login/v1: a session. Its token is sent as those of programs are.
+// loginJSON is wf.login/v1: a login. Its token is sent as those of programs are.
 type loginJSON struct {
 	Schema  string  `json:"schema"`
 	Token   string  `json:"token"`
@@ -237,7 +237,7 @@ type loginJSON struct {
 	Scopes  []Scope `json:"scopes"`
 }
 
-// login exchanges a code for a session.
+// login exchanges a code for a login.
 func (g *Guard) login(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
@@ -266,8 +266,8 @@ func (g *Guard) login(w http.ResponseWriter, r *http.Request) {
 	reply.JSON(w, http.StatusOK, loginJSON{"wf.login/v1", token, ends.UTC().Format(time.RFC3339), id.Scopes})
 }
 
-// refuse answers with an error and logs it. Wrong credentials count; none do not, or any web
-// page could lock the owner out.
+// refuse answers with an error and logs it. Wrong credentials count; a request without any does not,
+// or any web page could lock the owner out.
 func (g *Guard) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, protocol.ErrUnauthorized) {
 		w.Header().Set("WWW-Authenticate", "Bearer")

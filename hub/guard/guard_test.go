@@ -175,7 +175,7 @@ func TestTheTokenIsTheOnlyKey(t *testing.T) {
 
 func TestARotatedTokenOpensNothing(t *testing.T) {
 	s := newStage(t)
-	session := s.session()
+	login := s.login()
 	bearer := "Authorization: Bearer " + s.token
 	if w := s.ask("GET", "/v1/runs", "", bearer); w.Code != 200 {
 		t.Fatal(w.Code)
@@ -191,7 +191,7 @@ func TestARotatedTokenOpensNothing(t *testing.T) {
 	for _, test := range []struct {
 		name, header string
 		status       int
-	}{{"the old token", bearer, 401}, {"its session", session, 401}, {"the new token", "Authorization: Bearer " + fresh, 200}} {
+	}{{"the old token", bearer, 401}, {"its login", login, 401}, {"the new token", "Authorization: Bearer " + fresh, 200}} {
 		if w := s.ask("GET", "/v1/runs", "", test.header); w.Code != test.status {
 			t.Errorf("%s: status %d, want %d", test.name, w.Code, test.status)
 		}
@@ -204,7 +204,7 @@ func TestARotatedTokenOpensNothing(t *testing.T) {
 	}
 }
 
-// What is open when a token is taken away, or may do less, ends, for a token as for its session.
+// What is open when a token is taken away, or may do less, ends, for a token as for its login.
 func TestAnOpenStreamEndsWithItsCredentials(t *testing.T) {
 	for _, after := range []struct{ name, file string }{
 		{"taken out", newSecret() + "\n"}, {"may only read", "TOKEN read\n" + newSecret() + "\n"},
@@ -218,7 +218,7 @@ func TestAnOpenStreamEndsWithItsCredentials(t *testing.T) {
 				<-r.Context().Done()
 				causes <- context.Cause(r.Context())
 			}))
-			for _, header := range []string{"Authorization: Bearer " + s.token, s.session()} {
+			for _, header := range []string{"Authorization: Bearer " + s.token, s.login()} {
 				go s.ask("GET", "/v1/stream", "", header)
 				<-begun
 			}

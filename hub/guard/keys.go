@@ -30,12 +30,12 @@ const tokenBytes = 32
 // mostKeys bounds a file of tokens, in bytes.
 const mostKeys = 1 << 20
 
-// Keys are the tokens of a file, with the codes and sessions made from them.
+// Keys are the tokens of a file, with the codes and logins made from them.
 //
 // Each line is a token and its scopes; a token alone has all of them. What follows # is the name
-// under which the runs record who used the token; without one it is Owner for a token of all
+// under which the runs record the user of the token; without one it is Owner for a token of all
 // scopes, else the id of the key. The file is read again when it changes: a token that was taken out of it, and the
-// sessions made from it, are good no longer.
+// logins made from it, are good no longer.
 //
 //	mJ0…Wk
 //	2lq…9A  read           # dashboard
@@ -44,22 +44,22 @@ type Keys struct {
 	path string
 	now  func() time.Time
 
-	// Owner is who has the tokens without a name; "" is nobody in particular. It is set before use.
+	// Owner is the name of the user of tokens without a name; "" is none. It is set before use.
 	Owner string
 
-	mu       sync.Mutex
-	stamp    fs.FileInfo // of the file as it was read
-	list     []key
-	codes    map[[sha256.Size]byte]code
-	sessions map[[sha256.Size]byte]session
+	mu     sync.Mutex
+	stamp  fs.FileInfo // of the file as it was read
+	list   []key
+	codes  map[[sha256.Size]byte]code
+	logins map[[sha256.Size]byte]login
 }
 
 type key struct {
-	id     string // tells keys apart; tells nothing of the token
-	name   string // of who has it, or ""
+	id     string // tells keys apart, and nothing about the token
+	name   string // of its user, or ""
 	secret []byte // the token as it is sent
 	scopes []Scope
-	agent  string // id of the only agent that the key may be, or ""
+	worker string // id of the only worker that the key may be, or ""
 }
 
 // OpenKeys reads a file of tokens. One that does not exist is made, mode 0600, with one token
@@ -69,7 +69,7 @@ func OpenKeys(path string, now func() time.Time) (*Keys, error) {
 	if now == nil {
 		now = time.Now
 	}
-	k := &Keys{path: path, now: now, codes: map[[sha256.Size]byte]code{}, sessions: map[[sha256.Size]byte]session{}}
+	k := &Keys{path: path, now: now, codes: map[[sha256.Size]byte]code{}, logins: map[[sha256.Size]byte]login{}}
 	if err := makeKeys(path); err != nil {
 		return nil, err
 	}
@@ -153,13 +153,13 @@ func parseKeys(b []byte) ([]key, error) {
 			key.scopes = nil
 		}
 		for _, w := range words[1:] {
-			id, bound := strings.CutPrefix(w, agentPrefix)
+			id, bound := strings.CutPrefix(w, workerPrefix)
 			switch {
-			case bound && (!ValidAgent(id) || key.agent != ""):
-				return nil, fmt.Errorf("line %d: %q names no agent; want agent:ID once, with an ID of at most 128 letters, digits, '.', '_' and '-': %w", n, w, protocol.ErrUsage)
+			case bound && (!ValidWorker(id) || key.worker != ""):
+				return nil, fmt.Errorf("line %d: %q names no worker; want agent:ID once, with an ID of at most 128 letters, digits, '.', '_' and '-': %w", n, w, protocol.ErrUsage)
 			case bound:
-				key.agent, w = id, string(Agent)
-			case !slices.Contains([]Scope{Read, Run, Answer, Admin, Agent}, Scope(w)):
+				key.worker, w = id, string(Worker)
+			case !slices.Contains([]Scope{Read, Run, Answer, Admin, Worker}, Scope(w)):
 				return nil, fmt.Errorf("line %d: no scope %q; there are read, run, answer, admin, agent and agent:ID: %w", n, w, protocol.ErrUsage)
 			}
 			key.scopes = append(key.scopes, Scope(w))
@@ -175,7 +175,7 @@ func parseKeys(b []byte) ([]key, error) {
 	return list, nil
 }
 
-// longestName of who has a token, in bytes.
+// longestName is the length of the name of a token's user at most, in bytes.
 const longestName = 100
 
 // nameOf is the name in a comment; "" where that is none.
@@ -187,7 +187,7 @@ func nameOf(comment string) string {
 	return name
 }
 
-// keyID names a key without telling of it.
+// keyID names a key without revealing it.
 func keyID(secret string) string {
 	sum := sha256.Sum256([]byte("wf key\x00" + secret))
 	return hex.EncodeToString(sum[:6])
@@ -201,7 +201,7 @@ func (k *Keys) current() ([]key, error) {
 	return k.list, err
 }
 
-// byToken finds who a token is of. Every key is compared, in constant time.
+// byToken finds the identity of a token. Every key is compared, in constant time.
 func (k *Keys) byToken(token string) (Identity, bool) {
 	list, err := k.current()
 	if err != nil {
@@ -220,7 +220,7 @@ func (k *Keys) byToken(token string) (Identity, bool) {
 }
 
 func (k *Keys) identity(x *key) Identity {
-	id := Identity{Name: x.name, Scopes: x.scopes, Agent: x.agent}
+	id := Identity{Name: x.name, Scopes: x.scopes, Worker: x.worker}
 	switch {
 	case id.Name != "":
 	case k.Owner != "" && id.allowsAll():
@@ -231,41 +231,41 @@ func (k *Keys) identity(x *key) Identity {
 	return id
 }
 
-// agentPrefix begins the word that binds a token to an agent.
-const agentPrefix = string(Agent) + ":"
+// workerPrefix begins the word that binds a token to a worker.
+const workerPrefix = string(Worker) + ":"
 
-// ValidAgent reports whether an agent id can be named in a file of tokens.
-func ValidAgent(id string) bool {
+// ValidWorker reports whether a worker id can be named in a file of tokens.
+func ValidWorker(id string) bool {
 	return id != "" && len(id) <= 128 && !strings.ContainsFunc(id, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '.' && r != '_' && r != '-'
 	})
 }
 
-// NamesAgent reports whether a token of the file is bound to an agent. While the file cannot be
-// read every agent counts as named: then no token opens anything.
-func (k *Keys) NamesAgent(id string) bool {
+// NamesWorker reports whether a token of the file is bound to a worker. While the file cannot be
+// read every worker counts as named: then no token opens anything.
+func (k *Keys) NamesWorker(id string) bool {
 	list, err := k.current()
-	return err != nil || slices.ContainsFunc(list, func(x key) bool { return x.agent == id })
+	return err != nil || slices.ContainsFunc(list, func(x key) bool { return x.worker == id })
 }
 
-// AddAgent puts a new token into the file that is bound to an agent, and returns the line to give
-// to that agent: TOKEN agent:ID. An id that cannot be named, or that has a token already, is an
+// AddWorker puts a new token into the file that is bound to a worker, and returns the line to give
+// to that worker: TOKEN agent:ID. An id that cannot be named, or that has a token already, is an
 // error wrapping protocol.ErrUsage.
-func (k *Keys) AddAgent(id string) (line string, err error) {
+func (k *Keys) AddWorker(id string) (line string, err error) {
 	switch {
-	case !ValidAgent(id):
-		return "", fmt.Errorf("agent id %.140q: want 1 to 128 letters, digits, '.', '_' and '-': %w", id, protocol.ErrUsage)
-	case k.NamesAgent(id):
-		return "", fmt.Errorf("%s has a token for the agent %s already; take its line out first: %w", k.path, id, protocol.ErrUsage)
+	case !ValidWorker(id):
+		return "", fmt.Errorf("worker id %.140q: want 1 to 128 letters, digits, '.', '_' and '-': %w", id, protocol.ErrUsage)
+	case k.NamesWorker(id):
+		return "", fmt.Errorf("%s has a token for the worker %s already; take its line out first: %w", k.path, id, protocol.ErrUsage)
 	}
-	line = newSecret() + " " + agentPrefix + id
+	line = newSecret() + " " + workerPrefix + id
 	return line, k.add(line)
 }
 
-// AddShared puts a new token into the file that any agent can use whose id no other token names.
+// AddShared puts a new token into the file for every worker with an id that no other token names.
 func (k *Keys) AddShared() (token string, err error) {
 	token = newSecret()
-	return token, k.add(token + " " + string(Agent) + "  # for wf serve --hub")
+	return token, k.add(token + " " + string(Worker) + "  # for wf serve --hub")
 }
 
 func (k *Keys) add(line string) error {

@@ -72,7 +72,7 @@ func (e Endpoint) String() string {
 // Listen opens the endpoint. secure is the TLS of a TCP endpoint, or nil, keys what opens it.
 // Beyond loopback both are needed: without them, and on TCP without keys at all, the error
 // wraps protocol.ErrInsecure and nothing was opened. An address that is taken gives an error
-// wrapping protocol.ErrInUse. log is told of peers that are turned away; it may be nil.
+// wrapping protocol.ErrInUse. log has a line for each peer that is refused; it may be nil.
 func (e Endpoint) Listen(ctx context.Context, secure *tls.Config, keys *Keys, log *slog.Logger) (net.Listener, error) {
 	if e.Socket != "" {
 		l, err := listenUnix(ctx, e.Socket, log)

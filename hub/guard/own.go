@@ -6,7 +6,7 @@ import (
 )
 
 // OwnPeers takes connections of the own user only, and on Linux from the own user and pid namespaces
-// only, whatever the permissions of the socket are; others are closed. log is told of them; nil is
+// only, whatever the permissions of the socket are; others are closed. log has a line for each; nil is
 // slog's default. It is for sockets that a program binds itself.
 func OwnPeers(l *net.UnixListener, log *slog.Logger) net.Listener {
 	if log == nil {
@@ -31,7 +31,7 @@ func (p ownPeers) Accept() (net.Conn, error) {
 			return c, nil
 		}
 		p.log.Warn("peer refused", "socket", p.Addr().String(), "why", err)
-		_ = c.Close() // of a stranger
+		_ = c.Close() // of another user
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 // The namespaces are read from /proc by the number of the process that connected. Where the kernel
 // gives a handle of it (SO_PEERPIDFD, since 6.5) it is looked at again afterwards, so that the number
 // was not another process's meanwhile. On older kernels there is that race: a command that connects,
-// hands the socket on and ends, and whose number is given to a process outside within that time.
+// hands the socket on and ends, while its number is given to a process outside within that time.
 func admit(fd int) error {
 	c, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	switch {

@@ -4,7 +4,7 @@ package guard
 
 import "errors"
 
-// admit refuses every peer: it is not known here whose it is.
+// admit refuses every peer: this system does not tell its user.
 func admit(int) error {
 	return errors.New("this system does not say which user is at the other end of a socket")
 }

@@ -20,24 +20,24 @@ const (
 	// Answer is to answer what runs ask, and to hand them messages. What they ask includes the approval
 	// of what an agent wants to do.
 	Answer Scope = "answer"
-	Admin  Scope = "admin" // let others in; start runs under any model, local scripts included
-	Agent  Scope = "agent" // connect to a hub as an agent, and nothing else; no owner has it
+	Admin  Scope = "admin" // let other clients in; start runs under any model, local scripts included
+	Worker Scope = "agent" // connect to a hub as a worker, and nothing else; no owner has it
 )
 
-// AllScopes are the scopes of an owner, who has Answer by Run.
+// AllScopes are the scopes of an owner; Run includes Answer.
 var AllScopes = []Scope{Read, Run, Admin}
 
-// Identity is who makes a request.
+// Identity is the client of a request.
 type Identity struct {
-	Name   string // who it is, as runs record it: a user, what a token is called, "key 3f2a…"; never a secret
+	Name   string // as runs record it: a user, what a token is called, "key 3f2a…"; never a secret
 	Scopes []Scope
-	// Agent is the only agent id that the credentials may register at a hub; "" binds them to none.
-	Agent string
+	// Worker is the only worker id that the credentials may register at a hub; "" binds them to none.
+	Worker string
 }
 
 // same reports whether two identities allow the same.
 func (i Identity) same(other Identity) bool {
-	return i.Agent == other.Agent && slices.Equal(i.Scopes, other.Scopes)
+	return i.Worker == other.Worker && slices.Equal(i.Scopes, other.Scopes)
 }
 
 // Allows reports whether the identity has a scope.
@@ -63,7 +63,7 @@ func With(ctx context.Context, id Identity) context.Context {
 	return context.WithValue(ctx, identityKey{}, id)
 }
 
-// Of is who made the request of a context; ok is false for one that was not let in.
+// Of is the client of the request of a context; ok is false for a request that was not let in.
 func Of(ctx context.Context) (id Identity, ok bool) {
 	id, ok = ctx.Value(identityKey{}).(Identity)
 	return id, ok
@@ -82,8 +82,8 @@ func Need(ctx context.Context, s Scope) error {
 	return nil
 }
 
-// As serves every request as one identity: for a connection whose other end was let in
-// already, such as that from an agent to its hub.
+// As serves every request as one identity: for a connection with an end that was let in
+// already, such as that from a worker to its hub.
 func As(id Identity, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		next.ServeHTTP(w, r.WithContext(With(r.Context(), id)))

@@ -22,7 +22,7 @@ const (
 )
 
 // Sweep removes the sockets of servers that were killed from a directory of the user's own: those of the
-// own user that refuse a connection. One whose lock is held is about to listen, and stays; so does every
+// own user that refuse a connection. One with a lock that is held is about to be listened on, and stays; so does every
 // other file. It returns how many went.
 func Sweep(ctx context.Context, dir string) (int, error) {
 	entries, err := os.ReadDir(dir)

@@ -1,18 +1,18 @@
-// Package queue says what a hub keeps: jobs that wait for an agent, agents that are there, and
-// which agent has which run.
+// Package queue says what a hub keeps: jobs that wait for a worker, workers that are there, and
+// which worker has which run.
 //
-//	submitter ──Submit──► Queue ──Lease──► agent          a job is an id and a workflow
-//	agent ──Announce──► Registry ──List, Watch──► page    an agent lives as long as it is heard
-//	agent ──Swap──► Pointers ──Get, Watch──► forwarding   run → agent, by compare-and-swap
+//	submitter ──Submit──► Queue ──Lease──► worker          a job is an id and a workflow
+//	worker ──Announce──► Registry ──List──► page           a worker is live as long as it is heard
+//	worker ──Swap──► Pointers ──Get──► forwarding          run → worker, by compare-and-swap
 //
 // # Words
 //
 //	job      the wish to start a run: the id of the request and the workflow. Its inputs are
-//	         not here: whoever submits keeps them until the run has its first event.
+//	         not here: the client that submits keeps them until the run has its first event.
 //	lease    the right to start one job, for a while; it ends by a word of the holder, or lapses
 //	epoch    the number of a lease. A later lease of any job has a larger one, also after the
-//	         queue lost its disk: a holder of a smaller epoch knows that it is too late.
-//	pointer  the agent that has a run, and how far the run was when it was last heard of
+//	         queue lost its disk: the holder of a smaller epoch knows that it is too late.
+//	pointer  the worker that has a run, and how far the run was when it was last heard of
 //
 // # A job
 //
@@ -27,8 +27,8 @@
 //
 // # Not promised
 //
-// That a job starts once: a holder whose lease lapsed may have started it. So the id of a run
-// is made of the id of its job, and starting it again on the same agent starts nothing.
+// That a job starts once: a worker may have started it before its lease lapsed. So the id of a run
+// is made of the id of its job, and starting it again on the same worker starts nothing.
 //
 // Implementations: embedded, on one bbolt file. Each passes queuetest.
 package queue

@@ -2,16 +2,15 @@ package queue
 
 import (
 	"context"
-	"iter"
 
 	"wf/protocol"
 )
 
-// A Pointer says which agent has a run.
+// A Pointer says which worker has a run.
 type Pointer struct {
-	Run   protocol.RunID `json:"run"`
-	Agent string         `json:"agent"`
-	// Epoch of the lease by which the agent got the run, 0 for a run of its own.
+	Run    protocol.RunID `json:"run"`
+	Worker string         `json:"agent"`
+	// Epoch of the lease by which the worker got the run, 0 for a run of its own.
 	Epoch uint64 `json:"epoch"`
 	// Seq and Head are how far the run was when it was last heard of: a hint, which may be
 	// older after a restart.
@@ -27,10 +26,7 @@ type Pointers interface {
 	// error wrapping protocol.ErrUnknownRun.
 	Get(ctx context.Context, run protocol.RunID) (Pointer, error)
 	// Swap writes p if the pointer still has p.Revision, and returns it with the new one; else
-	// the error wraps ErrSwapped. A pointer that got another agent or epoch is durable then; a
-	// new one without an epoch, and how far a run is, soon: its agent says it again.
+	// the error wraps ErrSwapped. A pointer that got another worker or epoch is durable then; a
+	// new one without an epoch, and how far a run is, soon: its worker says it again.
 	Swap(ctx context.Context, p Pointer) (Pointer, error)
-	// Watch yields the pointer as soon as there is one, and every newer one; those that come
-	// faster than they are taken are left out, but not the last.
-	Watch(ctx context.Context, run protocol.RunID) iter.Seq2[Pointer, error]
 }

@@ -16,7 +16,7 @@ const Attempts = 5
 var (
 	ErrUnknownJob = &protocol.Error{Code: "unknown_job", Message: "no such job", Hint: "submit it again with the same id: that is safe"}
 	ErrBadJob     = &protocol.Error{Code: "bad_job", Message: "not a job", Hint: "an id has 1 to 128 printable characters, a workflow has a name"}
-	ErrLeaseLost  = &protocol.Error{Code: "lease_lost", Message: "the lease has ended", Hint: "start nothing: the job may be another agent's"}
+	ErrLeaseLost  = &protocol.Error{Code: "lease_lost", Message: "the lease has ended", Hint: "start nothing: the job may be another worker's"}
 	ErrBegun      = &protocol.Error{Code: "job_begun", Message: "the job is no longer in the queue", Hint: "cancel the run that it becomes"}
 	ErrSwapped    = &protocol.Error{Code: "pointer_swapped", Message: "the pointer is not what it was", Hint: "read it again"}
 	ErrClosed     = &protocol.Error{Code: "queue_closed", Message: "the queue is closed", Hint: "the hub ends; submit again when it is back"}
@@ -68,32 +68,25 @@ type Entry struct {
 	State    State          `json:"state"`
 	Since    time.Time      `json:"since"`         // of the state
 	Attempts int            `json:"attempts"`      // leases so far
-	Agent    string         `json:"agent"`         // that holds the lease, or held the last one
+	Worker   string         `json:"agent"`         // that holds the lease, or held the last one
 	Epoch    uint64         `json:"epoch"`         // of that lease, 0 before the first
 	Run      protocol.RunID `json:"run,omitempty"` // what it became, when done
 	Why      string         `json:"why,omitempty"` // code of what ended the last lease
 }
 
-// A Worker is who wants a job.
-type Worker struct {
-	Agent string
-	// Fits reports whether the worker can start the job now. It is asked again when anything is
-	// submitted; it must not call the queue. nil takes every job.
-	Fits func(Job) bool
-}
-
 // Queue hands out jobs in the order in which they were submitted. All methods are safe for
 // concurrent use, and what they return is durable.
 type Queue interface {
-	// Submit puts a job behind the others. A job whose id is known is left as it is, whatever
+	// Submit puts a job behind the others. A job with an id that is known is left as it is, whatever
 	// its workflow; fresh is then false. A job that fails Check is refused.
 	Submit(ctx context.Context, j Job) (e Entry, fresh bool, err error)
-	// Lease waits for the oldest queued job that fits and gives it to the worker for ttl. What
-	// does not fit keeps its place, and its attempts.
-	Lease(ctx context.Context, w Worker, ttl time.Duration) (Lease, error)
+	// Lease waits for the oldest queued job that fits and gives it to the worker for ttl. What does not
+	// fit keeps its place, and its attempts. fits reports whether the worker can start the job now; it is
+	// asked again when anything is submitted, and must not call the queue. nil takes every job.
+	Lease(ctx context.Context, worker string, fits func(Job) bool, ttl time.Duration) (Lease, error)
 	// Settle ends a job without a lease: it is found out that run is what became of it. A
-	// lease of it is lost, unless it is agent's. An unknown job is taken as submitted and done.
-	Settle(ctx context.Context, j Job, agent string, run protocol.RunID) error
+	// lease of it is lost, unless it is worker's. An unknown job is taken as submitted and done.
+	Settle(ctx context.Context, j Job, worker string, run protocol.RunID) error
 	// Cancel takes a queued job out: it is dead, and Why is WhyCancelled. A dead job is left as it
 	// is; one that is leased or done is an error wrapping ErrBegun, and an unknown one one wrapping
 	// ErrUnknownJob.

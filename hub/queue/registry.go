@@ -2,12 +2,11 @@ package queue
 
 import (
 	"context"
-	"iter"
 	"time"
 )
 
-// An Agent is a process that drives runs.
-type Agent struct {
+// A Worker is a process that drives runs.
+type Worker struct {
 	ID      string    `json:"id"`
 	Name    string    `json:"name"`
 	Version string    `json:"version"`
@@ -18,17 +17,14 @@ type Agent struct {
 	Live    bool      `json:"connected"` // its last word holds still
 }
 
-// Registry knows the agents. An agent lives for the ttl of its last word; later it is still
+// Registry knows the workers. A worker lives for the ttl of its last word; later it is still
 // listed, as one that is gone, until it is forgotten.
 type Registry interface {
-	// Announce adds an agent or refreshes it. Since is kept while it lives; Since, Seen and
+	// Announce adds a worker or refreshes it. Since is kept while it lives; Since, Seen and
 	// Live of the argument do not matter.
-	Announce(ctx context.Context, a Agent, ttl time.Duration) error
-	// Withdraw says that an agent is gone before its ttl has passed. An unknown one is no error.
+	Announce(ctx context.Context, a Worker, ttl time.Duration) error
+	// Withdraw says that a worker is gone before its ttl has passed. An unknown one is no error.
 	Withdraw(ctx context.Context, id string) error
-	// List gives the agents by name, then id.
-	List(ctx context.Context) ([]Agent, error)
-	// Watch yields the list now, and again after it changed in more than Seen, also when an
-	// agent lapsed. Changes that come faster than they are taken are yielded as one.
-	Watch(ctx context.Context) iter.Seq2[[]Agent, error]
+	// List gives the workers by name, then id.
+	List(ctx context.Context) ([]Worker, error)
 }

@@ -15,12 +15,12 @@ import (
 	"wf/protocol"
 )
 
-// BenchmarkForwarding replays 20,000 events of 600 bytes from an agent, directly and through the
+// BenchmarkForwarding replays 20,000 events of 600 bytes from a worker, directly and through the
 // hub, and reports events per second of both and their ratio.
 func BenchmarkForwarding(b *testing.B) {
 	h := newHouse(b)
 	d := newDesk(h, "a")
-	direct := httptest.NewServer(guard.As(everyone, d.agent.Handler))
+	direct := httptest.NewServer(guard.As(everyone, d.worker.Handler))
 	defer direct.Close()
 	const events = 20_000
 	text := strings.Repeat("words that fill, ", 25)

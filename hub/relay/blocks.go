@@ -12,8 +12,8 @@ import (
 	"wf/protocol"
 )
 
-// block serves GET /v1/blocks/{cid} from any agent that has the block. The hub hashes what comes: an
-// agent that does not have a block cannot answer for one that does.
+// block serves GET /v1/blocks/{cid} from any worker that has the block. The hub hashes what comes: an
+// worker that does not have a block cannot answer for one that does.
 func (h *Hub) block(w http.ResponseWriter, r *http.Request) error {
 	l, err := protocol.ParseLink(r.PathValue("cid"))
 	if err != nil {
@@ -81,11 +81,11 @@ func wantsPayload(r *http.Request) (payload bool, err error) {
 	return payload, nil
 }
 
-// blocks are those of all agents.
+// blocks are those of all workers.
 type blocks struct{ h *Hub }
 
-// Block reads a block from the first agent that gives its bytes, as their hash says. One that no
-// connected agent has is an error wrapping protocol.ErrNotFound.
+// Block reads a block from the first worker that gives its bytes, as their hash says. One that no
+// connected worker has is an error wrapping protocol.ErrNotFound.
 func (b blocks) Block(ctx context.Context, l protocol.Link) ([]byte, error) {
 	reading, done := context.WithCancel(ctx)
 	defer done()
@@ -95,17 +95,17 @@ func (b blocks) Block(ctx context.Context, l protocol.Link) ([]byte, error) {
 	links := b.h.all()
 	found := make(chan []byte, len(links))
 	var all sync.WaitGroup
-	for _, agent := range links {
+	for _, worker := range links {
 		all.Go(func() {
-			if !agent.has(asking, path) {
+			if !worker.has(asking, path) {
 				return
 			}
-			got, err := agent.get(reading, path)
+			got, err := worker.get(reading, path)
 			if err != nil || got.status != http.StatusOK {
 				return // another may have it, and was faster
 			}
 			if sum, err := l.CID().Prefix().Sum(got.body); err != nil || !bytes.Equal(sum.Bytes(), l.Bytes()) {
-				b.h.Log.Warn("an agent gives other bytes for a block", "agent", agent.id, "cid", l)
+				b.h.Log.Warn("a worker gives other bytes for a block", "worker", worker.id, "cid", l)
 				return
 			}
 			found <- got.body
@@ -120,5 +120,5 @@ func (b blocks) Block(ctx context.Context, l protocol.Link) ([]byte, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	return nil, fmt.Errorf("no agent that is connected has the block %s: %w", l, protocol.ErrNotFound)
+	return nil, fmt.Errorf("no worker that is connected has the block %s: %w", l, protocol.ErrNotFound)
 }

@@ -10,17 +10,17 @@ import (
 	"wf/protocol"
 )
 
-// claim takes what an agent says of its runs.
+// claim takes what a worker says of its runs.
 func (h *Hub) claim(l *link, runs []Run) error {
 	for _, r := range runs {
 		if r.ID == "" || !plain(string(r.ID), 128) || !plain(r.HeadCID, 200) {
-			return fmt.Errorf("agent %s claims a run with a name that is none: %w", l.id, protocol.ErrBadRequest)
+			return fmt.Errorf("worker %s claims a run with a name that is none: %w", l.id, protocol.ErrBadRequest)
 		}
 		if (queue.Job{ID: r.RequestID, Workflow: "any"}).Check() != nil {
-			r.RequestID = "" // given at the agent, and no id of a job
+			r.RequestID = "" // given at the worker, and no id of a job
 		}
 		if r.RequestID != "" && !h.makes(r.RequestID, r.ID) {
-			h.Log.Warn("an agent names a run that is not that of the request", "agent", l.id, "run", r.ID)
+			h.Log.Warn("a worker names a run that is not that of the request", "worker", l.id, "run", r.ID)
 			r.RequestID = ""
 		}
 		owner, err := h.point(l, r, 0)
@@ -52,15 +52,15 @@ func (h *Hub) makes(request string, run protocol.RunID) bool {
 	return h.RequestRun == nil || h.RequestRun(request) == run
 }
 
-// mayTake reports whether an agent may have the run of another one that is away. The lease of the
-// job that makes the run allows it. Without a lease only agents whose ids no credentials are bound
-// to take runs of one another: they share a token, and a store may have come under another name.
+// mayTake reports whether a worker may have the run of another one that is away. The lease of the
+// job that makes the run allows it. Without a lease only workers with ids that no credentials are
+// bound to take runs of one another: they share a token, and a store may have come under another name.
 func (l *link) mayTake(from string, epoch uint64) bool {
 	return epoch > 0 || l.bound == "" && !l.hub.names(from)
 }
 
-// point writes the pointer of a run, unless the run is another agent's, and returns whose it
-// is. A run belongs to the agent that claimed it first. It changes hands when its agent is away, the
+// point writes the pointer of a run, unless the run is another worker's, and returns its
+// worker. A run belongs to the worker that claimed it first. It changes hands when its worker is away, the
 // claimant may take it (mayTake) and has at least the events that were heard of. epoch is that of
 // the lease of the job that makes the run, 0 without one.
 func (h *Hub) point(l *link, r Run, epoch uint64) (owner string, err error) {
@@ -68,15 +68,15 @@ func (h *Hub) point(l *link, r Run, epoch uint64) (owner string, err error) {
 		p, err := h.Pointers.Get(l.ctx, r.ID)
 		switch {
 		case errors.Is(err, protocol.ErrUnknownRun):
-			p = queue.Pointer{Run: r.ID, Agent: l.id}
+			p = queue.Pointer{Run: r.ID, Worker: l.id}
 		case err != nil:
 			return "", err
-		case p.Agent == l.id:
-		case h.link(p.Agent) != nil || r.HeadSeq < p.Seq || !l.mayTake(p.Agent, epoch):
-			return p.Agent, nil
+		case p.Worker == l.id:
+		case h.link(p.Worker) != nil || r.HeadSeq < p.Seq || !l.mayTake(p.Worker, epoch):
+			return p.Worker, nil
 		}
 		next := p
-		next.Agent, next.Epoch = l.id, max(epoch, p.Epoch)
+		next.Worker, next.Epoch = l.id, max(epoch, p.Epoch)
 		if r.HeadSeq > 0 {
 			next.Seq, next.Head = r.HeadSeq, r.HeadCID
 		}
@@ -89,10 +89,10 @@ func (h *Hub) point(l *link, r Run, epoch uint64) (owner string, err error) {
 	}
 }
 
-// contested answers a claim to a run of another agent. Where a lease gave the run to that one,
-// the claimant started it under an earlier lease, and is told to stop.
+// contested answers a claim to a run of another worker. Where a lease gave the run to that one,
+// the claimant started it under an earlier lease, and is sent msgMoved, by which it stops.
 func (h *Hub) contested(l *link, r Run, owner string) error {
-	h.Log.Warn("two agents claim one run", "run", r.ID, "agent", owner, "refused", l.id)
+	h.Log.Warn("two workers claim one run", "run", r.ID, "worker", owner, "refused", l.id)
 	p, err := h.Pointers.Get(l.ctx, r.ID)
 	if err != nil || p.Epoch == 0 || r.RequestID == "" {
 		return err
@@ -100,7 +100,7 @@ func (h *Hub) contested(l *link, r Run, owner string) error {
 	return l.lines.send(message{Type: msgMoved, Run: r.ID, To: owner})
 }
 
-// found ends the job of a run that an agent has started already.
+// found ends the job of a run that a worker has started already.
 func (h *Hub) found(l *link, r Run) error {
 	e, err := h.Queue.Find(l.ctx, r.RequestID)
 	switch {
@@ -108,13 +108,13 @@ func (h *Hub) found(l *link, r Run) error {
 		return nil
 	case err != nil || e.State == queue.Done:
 		return err
-	case e.State == queue.Leased && e.Agent == l.id && l.offered(question{e.ID, e.Epoch}):
+	case e.State == queue.Leased && e.Worker == l.id && l.offered(question{e.ID, e.Epoch}):
 		return nil // it is being started at this moment, and that will say so
 	}
 	if err := h.Queue.Settle(l.ctx, e.Job, l.id, r.ID); err != nil {
 		return err
 	}
-	h.Log.Info("a job had been started", "job", e.ID, "run", r.ID, "agent", l.id)
+	h.Log.Info("a job had been started", "job", e.ID, "run", r.ID, "worker", l.id)
 	h.payloads.drop(e.ID)
 	return nil
 }
@@ -126,20 +126,20 @@ func (l *link) offered(q question) bool {
 	return ok
 }
 
-// owner is the link of the agent that has a run. An agent that is away is an error wrapping
-// protocol.ErrAgentAway, and so is a run that nobody knows while the hub is settling; later
+// owner is the link of the worker that has a run. A worker that is away is an error wrapping
+// protocol.ErrWorkerAway, and so is a run that no worker is known to have in the grace period; later
 // that is one wrapping protocol.ErrUnknownRun.
 func (h *Hub) owner(ctx context.Context, run protocol.RunID) (*link, error) {
 	p, err := h.Pointers.Get(ctx, run)
 	if err == nil {
-		if l := h.link(p.Agent); l != nil {
+		if l := h.link(p.Worker); l != nil {
 			return l, nil
 		}
 	} else if !errors.Is(err, protocol.ErrUnknownRun) {
 		return nil, err
 	}
-	// A run may be so new that its agent has not said so yet.
-	if l := h.whoHas(ctx, "/v1/runs/"+escape(string(run))); l != nil {
+	// A run may be so new that its worker has not said so yet.
+	if l := h.serving(ctx, "/v1/runs/"+escape(string(run))); l != nil {
 		owner, err := h.point(l, Run{ID: run}, 0)
 		if err != nil {
 			return nil, err
@@ -149,16 +149,16 @@ func (h *Hub) owner(ctx context.Context, run protocol.RunID) (*link, error) {
 		}
 	}
 	switch {
-	case p.Agent != "":
-		return nil, fmt.Errorf("run %s is at the agent %s: %w", run, p.Agent, protocol.ErrAgentAway)
-	case h.settling():
-		return nil, fmt.Errorf("run %s: the hub has just started, its agent may be on the way: %w", run, protocol.ErrAgentAway)
+	case p.Worker != "":
+		return nil, fmt.Errorf("run %s is at the worker %s: %w", run, p.Worker, protocol.ErrWorkerAway)
+	case h.inGracePeriod():
+		return nil, fmt.Errorf("run %s: the hub has just started, its worker may be on the way: %w", run, protocol.ErrWorkerAway)
 	}
-	return nil, fmt.Errorf("run %s: no agent has it: %w", run, protocol.ErrUnknownRun)
+	return nil, fmt.Errorf("run %s: no worker has it: %w", run, protocol.ErrUnknownRun)
 }
 
-// whoHas asks all agents at once whether they serve a path, and returns one that does, or nil.
-func (h *Hub) whoHas(ctx context.Context, path string) *link {
+// serving asks all workers at once whether they serve a path, and returns one that does, or nil.
+func (h *Hub) serving(ctx context.Context, path string) *link {
 	ctx, cancel := context.WithTimeout(ctx, h.Asking)
 	defer cancel()
 	links := h.all()

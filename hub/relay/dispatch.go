@@ -18,7 +18,7 @@ import (
 	"wf/protocol"
 )
 
-// answer is what an agent said to a request.
+// answer is what a worker said to a request.
 type answer struct {
 	status int
 	media  string
@@ -42,15 +42,15 @@ func (a *answer) code() string {
 	return f.Code
 }
 
-// errOtherRun is an agent that answers a job with a run that the job does not make.
-var errOtherRun = errors.New("the agent answered with a run that is not that of the job")
+// errOtherRun is a worker that answers a job with a run that the job does not make.
+var errOtherRun = errors.New("the worker answered with a run that is not that of the job")
 
-// maxStarted bounds what an agent answers to a start, or of its head.
+// maxStarted bounds what a worker answers to a start, or of its head.
 const maxStarted = 16 << 20
 
-// startJob has the agent start a job, under the lease: extended while the agent works on it,
-// and given back by what came of it. Where no answer comes nobody knows whether the agent has
-// started the run: the lease is left to lapse, which gives the agent time to say so.
+// startJob has the worker start a job, under the lease: extended while the worker works on it,
+// and given back by what came of it. Without an answer it is not known whether the worker has
+// started the run: the lease is left to lapse, which gives the worker time to say so.
 func (l *link) startJob(lease queue.Lease) {
 	h, e := l.hub, lease.Entry()
 	q := question{e.ID, e.Epoch}
@@ -67,9 +67,9 @@ func (l *link) startJob(lease queue.Lease) {
 		got, err = l.post(ctx, q, p)
 	}
 	stop()
-	log := h.Log.With("job", e.ID, "workflow", e.Workflow, "agent", l.id, "attempt", e.Attempts)
+	log := h.Log.With("job", e.ID, "workflow", e.Workflow, "worker", l.id, "attempt", e.Attempts)
 	switch {
-	case p == nil: // dropped since the agent was chosen for it
+	case p == nil: // dropped since the worker was chosen for it
 		err = lease.Retry(l.ctx, 0, "body_gone")
 	case err == nil && got.status/100 == 2:
 		err = l.started(lease, got)
@@ -83,13 +83,13 @@ func (l *link) startJob(lease queue.Lease) {
 			err = lease.Retry(l.ctx, pause(e.Attempts), "other_run")
 		}
 	case l.ctx.Err() != nil:
-		log.Warn("the agent went away while it started a job", "error", context.Cause(l.ctx))
+		log.Warn("the worker went away while it started a job", "error", context.Cause(l.ctx))
 	case err != nil:
 		log.Warn("no answer to the start of a job", "error", err)
 		l.fails(e.ID)
 		err = nil
 	case got.code() == queue.ErrLeaseLost.Code:
-		log.Warn("the agent says that its lease has ended")
+		log.Warn("the worker says that its lease has ended")
 	case got.status/100 == 4 && got.status != http.StatusTooManyRequests && got.status != http.StatusUnauthorized && got.status != http.StatusForbidden:
 		log.Warn("job refused", "code", got.code())
 		h.payloads.refuse(e.ID, got)
@@ -105,7 +105,7 @@ func (l *link) startJob(lease queue.Lease) {
 	}
 }
 
-// fails remembers a job that the agent did not start.
+// fails remembers a job that the worker did not start.
 func (l *link) fails(job string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -157,9 +157,9 @@ func (l *link) extend(ctx context.Context, lease queue.Lease, q question) (conte
 	return ctx, func() { cancel(); <-ended }
 }
 
-// post sends the body of a job to the agent, as whoever submitted it.
+// post sends the body of a job to the worker, in the name of the client that submitted it.
 func (l *link) post(ctx context.Context, q question, p *payload) (*answer, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, agentBase+"/v1/runs", bytes.NewReader(p.body))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, workerBase+"/v1/runs", bytes.NewReader(p.body))
 	if err != nil {
 		return nil, err
 	}
@@ -170,9 +170,9 @@ func (l *link) post(ctx context.Context, q question, p *payload) (*answer, error
 	return l.do(r)
 }
 
-// get reads a path of the agent as the hub itself.
+// get reads a path of the worker as the hub itself.
 func (l *link) get(ctx context.Context, path string) (*answer, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, agentBase+path, nil)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, workerBase+path, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -183,10 +183,10 @@ func (l *link) get(ctx context.Context, path string) (*answer, error) {
 // hubIdentity is the hub when it asks for itself.
 var hubIdentity = guard.Identity{Name: "hub", Scopes: []guard.Scope{guard.Read}}
 
-// agentBase begins the addresses at an agent; its streams lead nowhere else.
-const agentBase = "http://agent"
+// workerBase begins the addresses at a worker; its streams lead nowhere else.
+const workerBase = "http://agent"
 
-// introduce says in a request to an agent who asks.
+// introduce names the client in a request to a worker.
 func introduce(h http.Header, id guard.Identity) {
 	var scopes []string
 	for _, s := range id.Scopes {
@@ -204,19 +204,19 @@ func (l *link) do(r *http.Request) (*answer, error) {
 	defer res.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxStarted+1))
 	if err == nil && len(body) > maxStarted {
-		err = fmt.Errorf("agent %s: %s has more than %d bytes: %w", l.id, r.URL.Path, maxStarted, protocol.ErrTooLarge)
+		err = fmt.Errorf("worker %s: %s has more than %d bytes: %w", l.id, r.URL.Path, maxStarted, protocol.ErrTooLarge)
 	}
 	return &answer{res.StatusCode, res.Header.Get("Content-Type"), body}, err
 }
 
 // started writes the pointer of the run that a job became, and then ends the job: its first
 // event is durable and known. The pointer decides: where the lease was lost meanwhile and
-// another agent was faster, the run is that one's, and this agent is told.
+// another worker was faster, the run is that one's, and this worker is sent msgMoved.
 func (l *link) started(lease queue.Lease, got *answer) error {
 	h, e := l.hub, lease.Entry()
 	var s struct{ ID protocol.RunID }
 	if err := json.Unmarshal(got.body, &s); err != nil || s.ID == "" || !plain(string(s.ID), 128) {
-		return fmt.Errorf("the agent answered %.100q to a start: %w", got.body, protocol.ErrBadRequest)
+		return fmt.Errorf("the worker answered %.100q to a start: %w", got.body, protocol.ErrBadRequest)
 	}
 	if !h.makes(e.ID, s.ID) {
 		return fmt.Errorf("run %s: %w", s.ID, errOtherRun)
@@ -231,7 +231,7 @@ func (l *link) started(lease queue.Lease, got *answer) error {
 		Seq  protocol.Seq
 	}
 	if err := json.Unmarshal(head.body, &at); err != nil || head.status != http.StatusOK || at.Seq < 1 {
-		return fmt.Errorf("the agent has started run %s and shows no head of it (status %d): %w", s.ID, head.status, protocol.ErrBadRequest)
+		return fmt.Errorf("the worker has started run %s and shows no head of it (status %d): %w", s.ID, head.status, protocol.ErrBadRequest)
 	}
 	r.HeadSeq, r.HeadCID = at.Seq, at.Head
 	owner, err := h.point(l, r, e.Epoch)

@@ -1,27 +1,28 @@
-// Package relay joins agents with whoever wants to see and start runs, without knowing what is
-// in them: agents dial out to a hub, and the hub passes on what is asked.
+// Package relay connects workers with the clients that see and start runs, without knowing what is
+// in them: workers dial out to a hub, and the hub passes on what is asked.
 //
-//	client ──HTTP, WebSocket──► Hub ◄──WebSocket, yamux── Agent ──► its ordinary http.Handler
+//	client ──HTTP, WebSocket──► Hub ◄──WebSocket, yamux── Worker ──► its ordinary http.Handler
 //	                             │
 //	                             └── queue, registry, pointers; no content
 //
 // # Words
 //
-//	link      the connection of an agent to the hub: a WebSocket on which yamux carries streams
-//	control   the first stream of a link, opened by the agent: messages as lines of JSON
-//	claim     an agent says that it has a run, and how far it is
-//	settling  the hub has just started: whom it does not know may still be on the way
+//	link      the connection of a worker to the hub: a WebSocket on which yamux carries streams
+//	control   the first stream of a link, opened by the worker: messages as lines of JSON
+//	claim     a worker says that it has a run, and how far it is
+//	grace period
+//	          the time after the start of a hub in which workers that it does not know may connect
 //
 // # The life of a link
 //
-// The agent dials, opens the control stream and says register, its runs, ready; then a
+// The worker dials, opens the control stream and says register, its runs, ready; then a
 // heartbeat every few seconds, and what changed. The hub opens a stream for each request and
-// speaks plain HTTP on it. Who is not heard of for a TTL is cut off. The agent dials again for
-// ever.
+// speaks plain HTTP on it. A worker that is not heard of for a TTL is cut off. It dials again
+// for ever.
 //
 // # The life of a job
 //
-// POST /v1/runs at the hub puts an id into the queue and keeps the body in memory. An agent
+// POST /v1/runs at the hub puts an id into the queue and keeps the body in memory. A worker
 // with the workflow gets a lease, and the body with the number of the lease; before it starts
 // anything it asks the hub whether the lease holds. When the run has its first event the
 // pointer is written, and then the job is done. The id of the run is made of that of the job,
@@ -30,6 +31,6 @@
 // # What is kept
 //
 // Ids, names of workflows, states, times and CIDs. Bodies, frames and answers pass through
-// memory. A hub that is restarted asks for what it forgot: agents register, clients go on from
+// memory. A hub that is restarted asks for what it forgot: workers register, clients go on from
 // their cursors, submitters submit again with the same id.
 package relay

@@ -8,7 +8,7 @@ import (
 	"wf/hub/client"
 )
 
-// SpeakFirst dials in as an agent and says a line; it returns the code of the refusal, "" for a
+// SpeakFirst dials in as a worker and says a line; it returns the code of the refusal, "" for a
 // link that just ends.
 func SpeakFirst(ctx context.Context, hub, first string) string {
 	base, via, err := client.Reach(hub, nil)
@@ -16,7 +16,7 @@ func SpeakFirst(ctx context.Context, hub, first string) string {
 		return err.Error()
 	}
 	defer via.CloseIdleConnections()
-	c, _, err := websocket.Dial(ctx, base+AgentPath, &websocket.DialOptions{HTTPClient: via, Subprotocols: []string{Subprotocol}})
+	c, _, err := websocket.Dial(ctx, base+WorkerPath, &websocket.DialOptions{HTTPClient: via, Subprotocols: []string{Subprotocol}})
 	if err != nil {
 		return err.Error()
 	}
@@ -49,11 +49,11 @@ func Routes() map[string]string {
 	return out
 }
 
-// Settled is closed when the hub no longer waits for agents to come back.
-func Settled(h *Hub) <-chan struct{} { return h.settled }
+// GraceOver is closed when the hub no longer waits for workers to come back.
+func GraceOver(h *Hub) <-chan struct{} { return h.graceOver }
 
 // Once dials the hub once, and returns why that ended.
-func (a *Agent) Once(ctx context.Context) error {
+func (a *Worker) Once(ctx context.Context) error {
 	if err := a.prepare(); err != nil {
 		return err
 	}

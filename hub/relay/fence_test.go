@@ -18,16 +18,16 @@ import (
 	"wf/protocol"
 )
 
-// An agent whose connection stands still while it is given a job gets it when the lease is
+// A worker whose connection stands still while it is given a job gets it when the lease is
 // another's: it asks the hub, and starts nothing.
-func TestAnAgentThatLostItsLeaseDoesNotStartTheJob(t *testing.T) {
+func TestAWorkerThatLostItsLeaseDoesNotStartTheJob(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.hub.Lease = 2 * time.Second
 	h.hub.Starting = time.Second
 	a, b := newDesk(h, "a", "fix"), newDesk(h, "b", "fix")
 	cut := newCutter(t, h.addr)
-	a.agent.Hub = "http://" + cut.addr
+	a.worker.Hub = "http://" + cut.addr
 	a.say("hello", "x")
 	a.arrive()
 	h.pointed("hello", func(queue.Pointer) bool { return true })
@@ -51,14 +51,14 @@ func TestAnAgentThatLostItsLeaseDoesNotStartTheJob(t *testing.T) {
 	if len(a.begun()) != 0 || !slices.Equal(b.begun(), []string{"job1"}) {
 		t.Errorf("started: a %v, b %v", a.begun(), b.begun())
 	}
-	if p := must(h.hub.Pointers.Get(t.Context(), "R-job1"))(t); p.Agent != "b" {
+	if p := must(h.hub.Pointers.Get(t.Context(), "R-job1"))(t); p.Worker != "b" {
 		t.Errorf("have %+v", p)
 	}
 }
 
-// An agent started a job, died, and comes back when another one has it: its run is that one's,
+// A worker started a job, died, and comes back when another one has it: its run is that one's,
 // and it is told.
-func TestAnAgentThatComesBackTooLateIsTold(t *testing.T) {
+func TestAWorkerThatComesBackTooLateIsTold(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.hub.Lease = 2 * time.Second // longer than b takes to start
@@ -78,30 +78,30 @@ func TestAnAgentThatComesBackTooLateIsTold(t *testing.T) {
 		t.Fatalf("b started %v", b.begun())
 	}
 	told := make(chan string, 1)
-	a.agent.Moved = func(run protocol.RunID, to string) { told <- string(run) + " " + to }
+	a.worker.Moved = func(run protocol.RunID, to string) { told <- string(run) + " " + to }
 	a.arrive()
 	if got := <-told; got != "R-job1 b" {
 		t.Errorf("told %q", got)
 	}
-	if p := must(h.hub.Pointers.Get(t.Context(), "R-job1"))(t); p.Agent != "b" || p.Epoch == 0 {
+	if p := must(h.hub.Pointers.Get(t.Context(), "R-job1"))(t); p.Worker != "b" || p.Epoch == 0 {
 		t.Errorf("have %+v", p)
 	}
 }
 
 // Two stores have one run, say because one is a copy of the other. It belongs to whoever said so
 // first, as long as that one is there; a copy with fewer events never gets it.
-func TestTwoAgentsClaimOneRun(t *testing.T) {
+func TestTwoWorkersClaimOneRun(t *testing.T) {
 	h := newHouse(t)
 	a, b := newDesk(h, "a"), newDesk(h, "b")
 	a.say("run1", "one", "two", "three")
 	b.say("run1", "one", "two")
 	b.say("mark", "x")
-	b.agent.Moved = func(protocol.RunID, string) { t.Error("a copy that no job made is not to be stopped") }
+	b.worker.Moved = func(protocol.RunID, string) { t.Error("a copy that no job made is not to be stopped") }
 	a.arrive()
 	h.pointed("run1", func(p queue.Pointer) bool { return p.Seq == 3 })
 	b.arrive()
-	h.pointed("mark", func(p queue.Pointer) bool { return p.Agent == "b" }) // all claims of b were heard
-	owner := func() string { return must(h.hub.Pointers.Get(t.Context(), "run1"))(t).Agent }
+	h.pointed("mark", func(p queue.Pointer) bool { return p.Worker == "b" }) // all claims of b were heard
+	owner := func() string { return must(h.hub.Pointers.Get(t.Context(), "run1"))(t).Worker }
 	if owner() != "a" {
 		t.Error("the second claim won")
 	}
@@ -117,12 +117,12 @@ func TestTwoAgentsClaimOneRun(t *testing.T) {
 		t.Error("a copy with fewer events won")
 	}
 	b.say("run1", "another three", "four")
-	h.pointed("run1", func(p queue.Pointer) bool { return p.Agent == "b" && p.Seq == 4 })
+	h.pointed("run1", func(p queue.Pointer) bool { return p.Worker == "b" && p.Seq == 4 })
 }
 
 // One id, two processes: the second is refused while the first lives, and gets in when it is
 // gone. The same process that connects anew takes its own place.
-func TestTwoProcessesAreOneAgent(t *testing.T) {
+func TestTwoProcessesAreOneWorker(t *testing.T) {
 	h := newHouse(t)
 	first, second := newDesk(h, "a").arrive(), newDesk(h, "a")
 	h.await(1)
@@ -131,7 +131,7 @@ func TestTwoProcessesAreOneAgent(t *testing.T) {
 	second.say("run2", "x")
 	second.arrive()
 	first.leave()
-	h.pointed("run2", func(p queue.Pointer) bool { return p.Agent == "a" }) // it tried until then
+	h.pointed("run2", func(p queue.Pointer) bool { return p.Worker == "a" }) // it tried until then
 }
 
 // A link that is cut in the middle of a frame costs nothing but the time to connect anew.
@@ -139,8 +139,8 @@ func TestALinkThatIsCutInTheMiddleIsMadeAnew(t *testing.T) {
 	h := newHouse(t)
 	a := newDesk(h, "a")
 	cut := newCutter(t, h.addr)
-	a.agent.Hub = "http://" + cut.addr
-	// The agent comes by the cutter, under whose name the hub does not go: that is the guard's
+	a.worker.Hub = "http://" + cut.addr
+	// The worker comes by the cutter, under whose name the hub does not go: that is the guard's
 	// business, and none stands here.
 	a.arrive()
 	h.await(1)
@@ -148,7 +148,7 @@ func TestALinkThatIsCutInTheMiddleIsMadeAnew(t *testing.T) {
 	for range 50 {
 		entries = append(entries, a.say("run1", strings.Repeat("y", 3000))...)
 	}
-	h.settling = time.Minute
+	h.grace = time.Minute
 	seen := 0
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -257,8 +257,8 @@ func (c *cutter) now() {
 	c.open = nil
 }
 
-// What dials in and does not speak as an agent does is cut off, and the hub goes on.
-func TestWhoIsNoAgentIsRefused(t *testing.T) {
+// What dials in and does not speak as a worker does is cut off, and the hub goes on.
+func TestWhoIsNoWorkerIsRefused(t *testing.T) {
 	h := newHouse(t)
 	for _, test := range []struct{ name, first, want string }{
 		{"no register", `{"type":"heartbeat"}`, "bad_request"},
@@ -290,34 +290,34 @@ type ledger struct {
 
 func (l *ledger) Runs(context.Context) ([]relay.Run, error) { return l.runs, nil }
 
-// An agent with very many runs is registered before its heartbeat is missed.
-func TestAnAgentWithManyRunsRegisters(t *testing.T) {
+// A worker with very many runs is registered before its heartbeat is missed.
+func TestAWorkerWithManyRunsRegisters(t *testing.T) {
 	h := newHouse(t)
 	d := newDesk(h, "a")
 	all := &ledger{shelf: &shelf{d.store, nil}}
 	for i := range 20_000 {
 		all.runs = append(all.runs, relay.Run{ID: protocol.RunID(fmt.Sprint("run", i)), HeadSeq: 1, HeadCID: "c", RequestID: fmt.Sprint("request", i)})
 	}
-	d.agent.Store = all
+	d.worker.Store = all
 	d.arrive()
-	h.pointed("run19999", func(p queue.Pointer) bool { return p.Agent == "a" })
+	h.pointed("run19999", func(p queue.Pointer) bool { return p.Worker == "a" })
 	if e := must(h.hub.Queue.List(t.Context()))(t); len(e) > 0 {
 		t.Errorf("the queue has %v", e)
 	}
 }
 
-// A run that was started at the agent under a request id that no queue takes is listed like any
-// other, and is no reason to refuse the agent.
+// A run that was started at the worker under a request id that no queue takes is listed like any
+// other, and is no reason to refuse the worker.
 func TestARequestIDThatIsNoJobsIsLeftOut(t *testing.T) {
 	h := newHouse(t)
 	d := newDesk(h, "a")
-	d.agent.Store = &ledger{shelf: &shelf{d.store, nil}, runs: []relay.Run{
+	d.worker.Store = &ledger{shelf: &shelf{d.store, nil}, runs: []relay.Run{
 		{ID: "long", HeadSeq: 1, HeadCID: "c", RequestID: strings.Repeat("x", 500)},
 		{ID: "odd", HeadSeq: 1, HeadCID: "c", RequestID: "a\tb"},
 		{ID: "plain", HeadSeq: 1, HeadCID: "c", RequestID: "request"},
 	}}
 	d.arrive()
 	for _, run := range []protocol.RunID{"long", "odd", "plain"} {
-		h.pointed(run, func(p queue.Pointer) bool { return p.Agent == "a" })
+		h.pointed(run, func(p queue.Pointer) bool { return p.Worker == "a" })
 	}
 }

@@ -14,10 +14,10 @@ import (
 	"wf/protocol"
 )
 
-// passedOff are headers of clients that are for the hub and not for its agents.
+// passedOff are headers of clients that are for the hub and not for its workers.
 var passedOff = []string{"Authorization", "Cookie", "Origin", "Referer", "Connection", "Upgrade", headerBy, headerScopes, headerJob, headerEpoch}
 
-// newProxy passes requests on to the agent of a link, and its answers back as they come; what is
+// newProxy passes requests on to the worker of a link, and its answers back as they come; what is
 // taken of their headers says shield.
 func (l *link) newProxy() *httputil.ReverseProxy {
 	return &httputil.ReverseProxy{
@@ -38,17 +38,17 @@ func (l *link) newProxy() *httputil.ReverseProxy {
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
 			switch {
 			case errors.Is(err, errForeignAnswer):
-				l.hub.Log.Warn("an answer is not passed on", "agent", l.id, "path", r.URL.Path, "why", err)
-				reply.JSON(w, http.StatusBadGateway, reply.FailureOf(fmt.Errorf("agent %s: %w", l.id, err)))
+				l.hub.Log.Warn("an answer is not passed on", "worker", l.id, "path", r.URL.Path, "why", err)
+				reply.JSON(w, http.StatusBadGateway, reply.FailureOf(fmt.Errorf("worker %s: %w", l.id, err)))
 			case r.Context().Err() == nil:
-				reply.Error(w, fmt.Errorf("agent %s: %w: %w", l.id, protocol.ErrAgentAway, err))
+				reply.Error(w, fmt.Errorf("worker %s: %w: %w", l.id, protocol.ErrWorkerAway, err))
 			}
 		},
 		ErrorLog: slog.NewLogLogger(l.hub.Log.Handler(), slog.LevelDebug),
 	}
 }
 
-// forward passes a request on to the agent.
+// forward passes a request on to the worker.
 func (l *link) forward(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
@@ -56,7 +56,7 @@ func (l *link) forward(w http.ResponseWriter, r *http.Request) {
 	l.proxy.ServeHTTP(newShield(w, l.hub.Patience), r.WithContext(ctx))
 }
 
-// ofRun serves what belongs to a run, from the agent that has it.
+// ofRun serves what belongs to a run, from the worker that has it.
 func (h *Hub) ofRun(w http.ResponseWriter, r *http.Request) error {
 	l, err := h.owner(r.Context(), protocol.RunID(r.PathValue("id")))
 	if err != nil {
@@ -67,13 +67,13 @@ func (h *Hub) ofRun(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// has reports whether the agent serves a path, without reading what is there: a client that
-// says that it holds any version is told that nothing changed.
+// has reports whether the worker serves a path, without reading what is there: with
+// If-None-Match: * the answer is that nothing changed.
 func (l *link) has(ctx context.Context, path string) bool {
 	if l.stalled() {
 		return false
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, agentBase+path, nil)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, workerBase+path, nil)
 	if err != nil {
 		return false
 	}
@@ -84,7 +84,7 @@ func (l *link) has(ctx context.Context, path string) bool {
 		return false
 	}
 	defer res.Body.Close()
-	if res.StatusCode == http.StatusOK { // of an agent that knows no ETag
+	if res.StatusCode == http.StatusOK { // of a worker that knows no ETag
 		_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 1<<20)) // so that the stream serves again
 	}
 	return res.StatusCode == http.StatusOK || res.StatusCode == http.StatusNotModified

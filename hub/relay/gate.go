@@ -12,9 +12,9 @@ import (
 	"wf/hub/reply"
 )
 
-// gate stands before the handler of an agent: who asks is who the hub says, and a job is only
+// gate is before the handler of a worker: the hub names the client of a request, and a job is only
 // started under a lease that holds.
-func (a *Agent) gate(s *session) http.Handler {
+func (a *Worker) gate(s *connection) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if job := r.Header.Get(headerJob); job != "" {
 			if err := a.allowed(s, r, job); err != nil {
@@ -31,10 +31,10 @@ func (a *Agent) gate(s *session) http.Handler {
 	})
 }
 
-// allowed is nil if a job may be started now. The lease is the newest that this agent saw of
+// allowed is nil if a job may be started now. The lease is the newest that this worker saw of
 // the job, the hub says that it holds, and the answer did not take longer than the lease lasts:
-// an agent that was stopped in between would come too late.
-func (a *Agent) allowed(s *session, r *http.Request, job string) error {
+// a worker that was stopped in between would come too late.
+func (a *Worker) allowed(s *connection, r *http.Request, job string) error {
 	epoch, err := strconv.ParseUint(r.Header.Get(headerEpoch), 10, 64)
 	if err != nil {
 		return reply.Badf("%s: %v", headerEpoch, err)
@@ -52,7 +52,7 @@ func (a *Agent) allowed(s *session, r *http.Request, job string) error {
 	return nil
 }
 
-// epochs are the newest leases of the jobs that an agent was offered.
+// epochs are the newest leases of the jobs that a worker was offered.
 type epochs struct {
 	mu  sync.Mutex
 	of  map[string]uint64

@@ -11,7 +11,7 @@ import (
 	"wf/protocol"
 )
 
-// Hub is the server that agents dial in to. The fields are set once, before Handler; zero
+// Hub is the server that workers dial in to. The fields are set once, before Handler; zero
 // times have their defaults.
 type Hub struct {
 	Queue    queue.Queue
@@ -21,36 +21,36 @@ type Hub struct {
 	Name    string
 	Version string
 	Page    http.Handler // everything that is not the API; nil is nothing
-	// NamesAgent reports whether credentials exist that are bound to an agent id: others cannot
+	// NamesWorker reports whether credentials exist that are bound to a worker id: others cannot
 	// register it. nil is for a hub without such credentials.
-	NamesAgent func(id string) bool
-	// RequestRun is the run that a request id makes at every agent. An agent that names another
+	NamesWorker func(id string) bool
+	// RequestRun is the run that a request id makes at every worker. A worker that names another
 	// run for a request is not believed.
 	RequestRun func(request string) protocol.RunID
 	// NewCode makes a one-time code for a browser; nil where nothing listens for one.
 	NewCode func() (server.Code, error)
-	Log     *slog.Logger // nil is nobody
+	Log     *slog.Logger // nil discards it
 
-	Heartbeat time.Duration // of agents; default 5 s
-	TTL       time.Duration // after which a silent agent is cut off; default 3 heartbeats
+	Heartbeat time.Duration // of workers; default 5 s
+	TTL       time.Duration // after which a silent worker is cut off; default 3 heartbeats
 	Lease     time.Duration // of a job; default 30 s
-	Starting  time.Duration // an agent may take to start a job; default 2 min
-	Asking    time.Duration // an agent may take to answer for a list; default 2 s
+	Starting  time.Duration // a worker may take to start a job; default 2 min
+	Asking    time.Duration // a worker may take to answer for a list; default 2 s
 	Holding   time.Duration // a submission is answered after, if the job has not begun; default 20 s
 	Patience  time.Duration // a client may take for one piece of an answer or a stream; default 10 s
-	// Settling is how long after its start the hub waits for agents before it says of anything
+	// GracePeriod is how long after its start the hub waits for workers before it says of anything
 	// that it does not exist; default twice LongestWait.
-	Settling time.Duration
+	GracePeriod time.Duration
 
-	once    sync.Once
-	settled chan struct{} // closed when the hub knows who is there
-	settle  *time.Timer
-	work    sync.WaitGroup // handlers of links and what they started
+	once       sync.Once
+	graceOver  chan struct{} // closed at the end of the grace period
+	graceTimer *time.Timer
+	work       sync.WaitGroup // handlers of links and what they started
 
 	mu       sync.Mutex
 	links    map[string]*link
 	requests map[string]claimed // by request id
-	news     chan struct{}      // closed when a request is added
+	changed  chan struct{}      // closed when a request is added
 	sockets  map[*socket]bool
 	closed   bool
 
@@ -59,8 +59,8 @@ type Hub struct {
 
 // claimed is what became of a request.
 type claimed struct {
-	agent string
-	run   protocol.RunID
+	worker string
+	run    protocol.RunID
 }
 
 // learn remembers what became of a request.
@@ -71,8 +71,8 @@ func (h *Hub) learn(request string, c claimed) {
 		return
 	}
 	h.requests[request] = c
-	close(h.news)
-	h.news = make(chan struct{})
+	close(h.changed)
+	h.changed = make(chan struct{})
 }
 
 func (h *Hub) start() {
@@ -83,7 +83,7 @@ func (h *Hub) start() {
 		}{
 			{&h.Heartbeat, 5 * time.Second}, {&h.Lease, 30 * time.Second}, {&h.Starting, 2 * time.Minute},
 			{&h.Asking, 2 * time.Second}, {&h.Holding, 20 * time.Second}, {&h.Patience, 10 * time.Second},
-			{&h.Settling, 2 * LongestWait},
+			{&h.GracePeriod, 2 * LongestWait},
 		} {
 			if *d.field == 0 {
 				*d.field = d.value
@@ -96,26 +96,26 @@ func (h *Hub) start() {
 			h.Log = discard
 		}
 		h.links, h.requests, h.sockets = map[string]*link{}, map[string]claimed{}, map[*socket]bool{}
-		h.settled, h.news = make(chan struct{}), make(chan struct{})
-		h.settle = time.AfterFunc(h.Settling, func() { close(h.settled) })
+		h.graceOver, h.changed = make(chan struct{}), make(chan struct{})
+		h.graceTimer = time.AfterFunc(h.GracePeriod, func() { close(h.graceOver) })
 	})
 }
 
-// settling reports whether whom the hub does not know may still be on the way.
-func (h *Hub) settling() bool {
+// inGracePeriod reports whether workers that the hub does not know may still connect.
+func (h *Hub) inGracePeriod() bool {
 	select {
-	case <-h.settled:
+	case <-h.graceOver:
 		return false
 	default:
 		return true
 	}
 }
 
-// Close cuts the links to all agents and waits until nothing of them is left. Requests that
+// Close cuts the links to all workers and waits until nothing of them is left. Requests that
 // are open end; new ones are answered with shutting_down.
 func (h *Hub) Close() {
 	h.start()
-	h.settle.Stop()
+	h.graceTimer.Stop()
 	h.mu.Lock()
 	h.closed = true
 	links, sockets := h.links, h.sockets
@@ -130,11 +130,11 @@ func (h *Hub) Close() {
 	h.work.Wait()
 }
 
-// link is the connection of an agent, nil if there is none.
-func (h *Hub) link(agent string) *link {
+// link is the connection of a worker, nil if there is none.
+func (h *Hub) link(worker string) *link {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.links[agent]
+	return h.links[worker]
 }
 
 // enter counts a socket in; false says that the hub is closed or has too many.

@@ -37,7 +37,7 @@ func (l list) column(name string) []string {
 	return out
 }
 
-func TestAgentsAreListed(t *testing.T) {
+func TestWorkersAreListed(t *testing.T) {
 	h := newHouse(t)
 	a := newDesk(h, "a", "review", "fix").arrive()
 	newDesk(h, "b").arrive()
@@ -62,7 +62,7 @@ func TestAgentsAreListed(t *testing.T) {
 	}
 }
 
-func TestTheRunsOfAllAgentsAreOneList(t *testing.T) {
+func TestTheRunsOfAllWorkersAreOneList(t *testing.T) {
 	h := newHouse(t)
 	a, b := newDesk(h, "a", "fix", "shared"), newDesk(h, "b", "shared")
 	var want []string
@@ -76,18 +76,18 @@ func TestTheRunsOfAllAgentsAreOneList(t *testing.T) {
 	b.arrive()
 	h.await(2)
 	for _, limit := range []int{1, 2, 3, 7, 50} {
-		var ids, agents []string
+		var ids, workers []string
 		for pages, next := 0, ""; pages == 0 || next != ""; pages++ {
 			var got list
 			if h.get(fmt.Sprintf("/v1/runs?limit=%d&before=%s", limit, next), &got); len(got.Items) > limit || pages > 10 {
 				t.Fatalf("limit %d: page %d has %d items", limit, pages, len(got.Items))
 			}
-			ids, agents, next = append(ids, got.column("id")...), append(agents, got.column("agent")...), got.Next
+			ids, workers, next = append(ids, got.column("id")...), append(workers, got.column("agent")...), got.Next
 		}
 		if d := cmp.Diff(want, ids); d != "" {
 			t.Errorf("limit %d: %s", limit, d)
 		}
-		if d := cmp.Diff([]string{"a", "b", "b", "a", "b", "b", "a"}, agents); d != "" {
+		if d := cmp.Diff([]string{"a", "b", "b", "a", "b", "b", "a"}, workers); d != "" {
 			t.Errorf("limit %d: %s", limit, d)
 		}
 	}
@@ -105,25 +105,21 @@ func TestTheRunsOfAllAgentsAreOneList(t *testing.T) {
 			t.Errorf("%s: %d %s", what, status, bad.Code)
 		}
 	}
-	for agents, err := range h.hub.Registry.Watch(t.Context()) { // all of them were heard
-		if err != nil {
-			t.Fatal(err)
-		}
-		if agents[0].ID == "a" && agents[0].Runs == 3 {
-			break
-		}
-	}
+	h.until(func() bool { // all of them were heard
+		list := must(h.kept.List(t.Context()))(t)
+		return list[0].ID == "a" && list[0].Runs == 3
+	})
 	a.leave()
 	h.await(1)
 	var rest list
 	h.get("/v1/runs", &rest)
 	if d := cmp.Diff([]string{"a"}, rest.Missing); d != "" || len(rest.Items) != 4 {
-		t.Errorf("an agent that is away: %d runs; %s", len(rest.Items), d)
+		t.Errorf("a worker that is away: %d runs; %s", len(rest.Items), d)
 	}
 }
 
-// An agent that takes requests and does not answer is named, and the others are listed.
-func TestAStalledAgentDoesNotHoldUpTheList(t *testing.T) {
+// A worker that takes requests and does not answer is named, and the others are listed.
+func TestAStalledWorkerDoesNotHoldUpTheList(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.hub.Asking = 2 * time.Second // the other one has to answer in it
@@ -145,7 +141,7 @@ func TestAStalledAgentDoesNotHoldUpTheList(t *testing.T) {
 	}
 }
 
-func TestARequestGoesToTheAgentThatHasTheRun(t *testing.T) {
+func TestARequestGoesToTheWorkerThatHasTheRun(t *testing.T) {
 	h := newHouse(t)
 	a, b := newDesk(h, "a").arrive(), newDesk(h, "b").arrive()
 	entries := b.say("run1", "x", "y")
@@ -169,21 +165,21 @@ func TestARequestGoesToTheAgentThatHasTheRun(t *testing.T) {
 	head := <-seen
 	for _, name := range []string{"Authorization", "Cookie", "Wf-Scopes", "Wf-By", "Wf-Job", "Wf-Epoch"} {
 		if v := head.Get(name); v != "" {
-			t.Errorf("the agent was sent %s: %s", name, v)
+			t.Errorf("the worker was sent %s: %s", name, v)
 		}
 	}
 	if status := h.get("/v1/runs/unknown", &got); status != 503 && status != 404 {
 		t.Errorf("an unknown run: %d", status)
 	}
-	<-relay.Settled(h.hub)
+	<-relay.GraceOver(h.hub)
 	if status := h.get("/v1/runs/unknown", &got); status != 404 || got.Code != protocol.ErrUnknownRun.Code {
 		t.Errorf("an unknown run: %d %s", status, got.Code)
 	}
-	h.pointed("run1", func(p queue.Pointer) bool { return p.Agent == "b" })
+	h.pointed("run1", func(p queue.Pointer) bool { return p.Worker == "b" })
 	b.leave()
 	h.await(1)
-	if status := h.get("/v1/runs/run1", &got); status != 503 || got.Code != protocol.ErrAgentAway.Code {
-		t.Errorf("a run whose agent is away: %d %s", status, got.Code)
+	if status := h.get("/v1/runs/run1", &got); status != 503 || got.Code != protocol.ErrWorkerAway.Code {
+		t.Errorf("a run whose worker is away: %d %s", status, got.Code)
 	}
 	a.say("run2", "x")
 	if status := h.get("/v1/runs/run2", &got); status != 200 || got.Desk != "a" {
@@ -195,11 +191,11 @@ func TestARequestGoesToTheAgentThatHasTheRun(t *testing.T) {
 		t.Errorf("block %s has %d bytes, want %d", link, len(block), len(want))
 	}
 	if _, err := h.api.Block(t.Context(), entries[0].CID); !errors.Is(err, protocol.ErrNotFound) {
-		t.Errorf("a block of an agent that is away: %v", err)
+		t.Errorf("a block of a worker that is away: %v", err)
 	}
 }
 
-// What a client may do is decided at the hub, and an agent may allow less.
+// What a client may do is decided at the hub, and a worker may allow less.
 func TestScopesHoldThroughTheHub(t *testing.T) {
 	h := newHouse(t)
 	h.shut()
@@ -210,8 +206,8 @@ func TestScopesHoldThroughTheHub(t *testing.T) {
 	}
 	h.open()
 	a := newDesk(h, "a", "fix")
-	a.agent.Token = func() (string, error) { return tokens["agent"], nil }
-	a.agent.Scopes = []guard.Scope{guard.Read}
+	a.worker.Token = func() (string, error) { return tokens["agent"], nil }
+	a.worker.Scopes = []guard.Scope{guard.Read}
 	a.say("run1", "x")
 	a.arrive()
 	h.await(1)
@@ -239,14 +235,14 @@ func TestScopesHoldThroughTheHub(t *testing.T) {
 		api.Close()
 	}
 	for _, token := range []string{"read", "run", ""} {
-		req := must(http.NewRequest("GET", "http://"+h.addr+relay.AgentPath, nil))(t)
+		req := must(http.NewRequest("GET", "http://"+h.addr+relay.WorkerPath, nil))(t)
 		if token != "" {
 			req.Header.Set("Authorization", "Bearer "+tokens[token])
 		}
 		res := must(h.api.HTTP().Do(req))(t)
 		res.Body.Close()
 		if res.StatusCode != http.StatusForbidden && res.StatusCode != http.StatusUnauthorized {
-			t.Errorf("an agent with the token %q: %s", token, res.Status)
+			t.Errorf("a worker with the token %q: %s", token, res.Status)
 		}
 	}
 }

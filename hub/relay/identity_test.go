@@ -19,48 +19,48 @@ import (
 	"wf/protocol"
 )
 
-// The agents of a bound house have tokens of their own: that of the agent a is "a". "shared" is a
-// token of no agent in particular. The tokens name the agents a, b and evil.
+// The workers of a bound house have tokens of their own: that of the worker a is "a". "shared" is a
+// token of no worker in particular. The tokens name the workers a, b and evil.
 func newBoundHouse(t testing.TB) *house {
 	h := newHouse(t)
 	h.shut()
 	h.wrap = func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			id := everyone
-			if r.URL.Path == relay.AgentPath {
+			if r.URL.Path == relay.WorkerPath {
 				token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
-				id = guard.Identity{Name: token, Scopes: []guard.Scope{guard.Agent}, Agent: token}
+				id = guard.Identity{Name: token, Scopes: []guard.Scope{guard.Worker}, Worker: token}
 				if token == "shared" {
-					id.Agent = ""
+					id.Worker = ""
 				}
 			}
 			next.ServeHTTP(w, r.WithContext(guard.With(r.Context(), id)))
 		})
 	}
 	h.open()
-	h.hub.NamesAgent = func(id string) bool { return slices.Contains([]string{"a", "b", "evil"}, id) }
+	h.hub.NamesWorker = func(id string) bool { return slices.Contains([]string{"a", "b", "evil"}, id) }
 	h.hub.RequestRun = func(request string) protocol.RunID { return protocol.RunID("R-" + request) }
 	return h
 }
 
-// with gives the agent a token.
+// with gives the worker a token.
 func (d *desk) with(token string) *desk {
-	d.agent.Token = func() (string, error) { return token, nil }
+	d.worker.Token = func() (string, error) { return token, nil }
 	return d
 }
 
-// The token of one agent, and that which agents share, are refused under the id of another agent
-// that has a token: while that agent is away, and while it is connected.
-func TestATokenOfOneAgentCannotRegisterAnother(t *testing.T) {
+// The token of one worker, and that which workers share, are refused under the id of another worker
+// that has a token: while that worker is away, and while it is connected.
+func TestATokenOfOneWorkerCannotRegisterAnother(t *testing.T) {
 	h := newBoundHouse(t)
 	refused := func(token string) {
 		t.Helper()
 		d := newDesk(h, "a").with(token)
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // for a hub that takes it
 		defer cancel()
-		err := d.agent.Once(ctx)
+		err := d.worker.Once(ctx)
 		if protocol.CodeOf(err) != protocol.ErrForbidden.Code {
-			t.Errorf("the token %s registered the agent a: %v", token, err)
+			t.Errorf("the token %s registered the worker a: %v", token, err)
 		}
 	}
 	refused("evil")
@@ -73,24 +73,24 @@ func TestATokenOfOneAgentCannotRegisterAnother(t *testing.T) {
 	h.await(2)
 }
 
-// An agent that claims the runs of another one, with more events than were heard of, does not get
+// A worker that claims the runs of another one, with more events than were heard of, does not get
 // them, whether the other is connected or away; and the runs that it lists under their names are
 // not shown.
-func TestAnAgentCannotTakeTheRunsOfAnother(t *testing.T) {
+func TestAWorkerCannotTakeTheRunsOfAnother(t *testing.T) {
 	for _, token := range []string{"evil", "shared"} {
 		t.Run(token, func(t *testing.T) {
 			h := newBoundHouse(t)
 			a := newDesk(h, "a").with("a")
 			a.say("run1", "one")
 			a.arrive()
-			h.pointed("run1", func(p queue.Pointer) bool { return p.Agent == "a" })
-			owner := func() string { return must(h.hub.Pointers.Get(t.Context(), "run1"))(t).Agent }
+			h.pointed("run1", func(p queue.Pointer) bool { return p.Worker == "a" })
+			owner := func() string { return must(h.hub.Pointers.Get(t.Context(), "run1"))(t).Worker }
 			id := map[string]string{"evil": "evil", "shared": "c"}[token]
 			evil := newDesk(h, id).with(token)
 			evil.say("run1", "one", "two", "three")
 			evil.say("mark1", "x")
 			evil.arrive()
-			h.pointed("mark1", func(p queue.Pointer) bool { return p.Agent == id })
+			h.pointed("mark1", func(p queue.Pointer) bool { return p.Worker == id })
 			if got := owner(); got != "a" {
 				t.Errorf("connected: the run went to %s", got)
 			}
@@ -100,19 +100,19 @@ func TestAnAgentCannotTakeTheRunsOfAnother(t *testing.T) {
 			evil.say("run1", "four")
 			evil.say("mark2", "x")
 			evil.arrive()
-			h.pointed("mark2", func(p queue.Pointer) bool { return p.Agent == id })
+			h.pointed("mark2", func(p queue.Pointer) bool { return p.Worker == id })
 			if got := owner(); got != "a" {
 				t.Errorf("away: the run went to %s", got)
 			}
 			var answer struct{ Code string }
-			if status := h.get("/v1/runs/run1", &answer); status != http.StatusServiceUnavailable || answer.Code != protocol.ErrAgentAway.Code {
+			if status := h.get("/v1/runs/run1", &answer); status != http.StatusServiceUnavailable || answer.Code != protocol.ErrWorkerAway.Code {
 				t.Errorf("the run was answered for: %d %+v", status, answer)
 			}
-			var list struct{ Items []struct{ ID, Agent string } }
+			var list struct{ Items []struct{ ID, Worker string } }
 			h.get("/v1/runs", &list)
 			for _, x := range list.Items {
 				if x.ID == "run1" {
-					t.Errorf("the run is listed as that of %s", x.Agent)
+					t.Errorf("the run is listed as that of %s", x.Worker)
 				}
 			}
 			if len(list.Items) != 2 {
@@ -122,20 +122,20 @@ func TestAnAgentCannotTakeTheRunsOfAnother(t *testing.T) {
 	}
 }
 
-// An agent that is given a job answers with the run of another agent, or says that its own run is
+// A worker that is given a job answers with the run of another worker, or says that its own run is
 // what became of a request that it was never given. It gets neither.
-func TestAnAgentCannotAnswerAJobWithAnotherRun(t *testing.T) {
+func TestAWorkerCannotAnswerAJobWithAnotherRun(t *testing.T) {
 	h := newBoundHouse(t)
 	a := newDesk(h, "a").with("a")
 	a.say("run1", "one")
 	a.arrive()
-	h.pointed("run1", func(p queue.Pointer) bool { return p.Agent == "a" })
+	h.pointed("run1", func(p queue.Pointer) bool { return p.Worker == "a" })
 	a.leave()
 	h.await(0)
 	evil := newDesk(h, "evil", "fix").with("evil")
-	honest := evil.agent.Handler
+	honest := evil.worker.Handler
 	asked := make(chan struct{}, queue.Attempts)
-	evil.agent.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	evil.worker.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost {
 			honest.ServeHTTP(w, r)
 			return
@@ -161,24 +161,24 @@ func TestAnAgentCannotAnswerAJobWithAnotherRun(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	if p := must(h.hub.Pointers.Get(t.Context(), "run1"))(t); p.Agent != "a" {
-		t.Errorf("the run of the agent a went to %s", p.Agent)
+	if p := must(h.hub.Pointers.Get(t.Context(), "run1"))(t); p.Worker != "a" {
+		t.Errorf("the run of the worker a went to %s", p.Worker)
 	}
-	if p := must(h.hub.Pointers.Get(t.Context(), "R-job1"))(t); p.Agent != "b" {
-		t.Errorf("the job went to %s", p.Agent)
+	if p := must(h.hub.Pointers.Get(t.Context(), "R-job1"))(t); p.Worker != "b" {
+		t.Errorf("the job went to %s", p.Worker)
 	}
 }
 
-// An agent answers on the socket of a client with frames under the id of a subscription that leads
-// to another agent. The client does not see them.
-func TestAnAgentCannotSpeakUnderTheSubscriptionOfAnother(t *testing.T) {
+// A worker answers on the socket of a client with frames under the id of a subscription that leads
+// to another worker. The client does not see them.
+func TestAWorkerCannotSpeakUnderTheSubscriptionOfAnother(t *testing.T) {
 	h := newBoundHouse(t)
 	a := newDesk(h, "a").with("a")
 	a.say("run-a", "one")
 	a.arrive()
 	evil := newDesk(h, "evil").with("evil")
 	evil.say("run-e", "one")
-	evil.agent.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	evil.worker.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{protocol.JSONFrames.Subprotocol()}})
 		if err != nil {
 			t.Error(err)
@@ -201,8 +201,8 @@ func TestAnAgentCannotSpeakUnderTheSubscriptionOfAnother(t *testing.T) {
 		_, _, _ = c.Read(r.Context()) // until the client leaves
 	})
 	evil.arrive()
-	h.pointed("run-e", func(p queue.Pointer) bool { return p.Agent == "evil" })
-	h.pointed("run-a", func(p queue.Pointer) bool { return p.Agent == "a" })
+	h.pointed("run-e", func(p queue.Pointer) bool { return p.Worker == "evil" })
+	h.pointed("run-a", func(p queue.Pointer) bool { return p.Worker == "a" })
 	w := h.dial(protocol.JSONFrames)
 	w.ask("x", "run-a", 0, true)
 	w.expect(map[string][]string{"x": {"event 1", "complete 1"}})
@@ -213,9 +213,9 @@ func TestAnAgentCannotSpeakUnderTheSubscriptionOfAnother(t *testing.T) {
 	_ = w.conn.CloseNow() // the hub would wait for it at the end
 }
 
-// An agent says that it has every block, and gives other bytes for them. Clients get those of the
-// agent that has the block, also where the text of a payload is put together of several.
-func TestAnAgentCannotAnswerForTheBlocksOfAnother(t *testing.T) {
+// A worker says that it has every block, and gives other bytes for them. Clients get those of the
+// worker that has the block, also where the text of a payload is put together of several.
+func TestAWorkerCannotAnswerForTheBlocksOfAnother(t *testing.T) {
 	h := newBoundHouse(t)
 	a := newDesk(h, "a").with("a")
 	link := a.say("run-a", "the truth")[0].CID
@@ -228,7 +228,7 @@ func TestAnAgentCannotAnswerForTheBlocksOfAnother(t *testing.T) {
 	a.arrive()
 	h.await(1)
 	evil := newDesk(h, "evil").with("evil")
-	evil.agent.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	evil.worker.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("If-None-Match") == "*" {
 			w.WriteHeader(http.StatusNotModified)
 			return
@@ -252,6 +252,6 @@ func TestAnAgentCannotAnswerForTheBlocksOfAnother(t *testing.T) {
 	a.leave()
 	h.await(1)
 	if _, err := h.api.Block(t.Context(), link); protocol.CodeOf(err) != protocol.ErrNotFound.Code {
-		t.Errorf("a block of an agent that is away: %v", err)
+		t.Errorf("a block of a worker that is away: %v", err)
 	}
 }

@@ -31,7 +31,7 @@ func (h *Hub) submit(w http.ResponseWriter, r *http.Request) error {
 	ctx, cancel := context.WithTimeout(r.Context(), h.Holding)
 	defer cancel()
 	if !fresh {
-		// The run may have been begun by an agent that is not back yet.
+		// The run may have been begun by a worker that is not back yet.
 		if done, err := h.known(w, ctx, job); done || err != nil {
 			return err
 		}
@@ -91,29 +91,29 @@ func readJob(r *http.Request) (job queue.Job, body []byte, fresh bool, err error
 	return job, body, fresh, err
 }
 
-// known answers a submission whose run has begun, as soon as the hub can tell.
+// known answers a submission if its run has begun, as soon as the hub can tell.
 func (h *Hub) known(w http.ResponseWriter, ctx context.Context, job queue.Job) (bool, error) {
 	for {
-		settled := !h.settling()
+		graceOver := !h.inGracePeriod()
 		h.mu.Lock()
 		c, ok := h.requests[job.ID]
-		news := h.news
+		changed := h.changed
 		h.mu.Unlock()
 		if ok {
-			return true, h.concluded(w, queue.Entry{Job: job, State: queue.Done, Agent: c.agent, Run: c.run}, false)
+			return true, h.concluded(w, queue.Entry{Job: job, State: queue.Done, Worker: c.worker, Run: c.run}, false)
 		}
 		e, err := h.Queue.Find(ctx, job.ID)
 		if err == nil && (e.State == queue.Done || e.State == queue.Dead) {
 			return true, h.concluded(w, e, false)
 		}
-		if settled {
+		if graceOver {
 			return false, nil
 		}
 		select {
-		case <-h.settled:
-		case <-news:
+		case <-h.graceOver:
+		case <-changed:
 		case <-ctx.Done():
-			return false, fmt.Errorf("the hub has just started, and waits for its agents: %w", protocol.ErrAgentAway)
+			return false, fmt.Errorf("the hub has just started, and waits for its workers: %w", protocol.ErrWorkerAway)
 		}
 	}
 }
@@ -127,7 +127,7 @@ func (h *Hub) concluded(w http.ResponseWriter, e queue.Entry, fresh bool) error 
 			return nil
 		}
 		if e.Why == queue.WhyCancelled {
-			return &protocol.Error{Code: ErrJobDead.Code, Message: fmt.Sprintf("job %s was cancelled before an agent began it", e.ID), Hint: "submit it with another request id"}
+			return &protocol.Error{Code: ErrJobDead.Code, Message: fmt.Sprintf("job %s was cancelled before a worker began it", e.ID), Hint: "submit it with another request id"}
 		}
 		return fmt.Errorf("job %s, after %d attempts: %s: %w", e.ID, e.Attempts, e.Why, ErrJobDead)
 	}
@@ -136,11 +136,11 @@ func (h *Hub) concluded(w http.ResponseWriter, e queue.Entry, fresh bool) error 
 		status = http.StatusCreated
 	}
 	w.Header().Set("Location", "/v1/runs/"+escape(string(e.Run)))
-	reply.JSON(w, status, map[string]any{"schema": "wf.started/v1", "id": e.Run, "fresh": fresh, "agent": e.Agent})
+	reply.JSON(w, status, map[string]any{"schema": "wf.started/v1", "id": e.Run, "fresh": fresh, "agent": e.Worker})
 	return nil
 }
 
-// dispatch gives jobs to the agent, one after the other, until the link ends.
+// dispatch gives jobs to the worker, one after the other, until the link ends.
 func (l *link) dispatch() {
 	h := l.hub
 	for l.ctx.Err() == nil {
@@ -148,7 +148,7 @@ func (l *link) dispatch() {
 		l.mu.Lock()
 		l.restartLease = cancel
 		l.mu.Unlock()
-		lease, err := h.Queue.Lease(ctx, queue.Worker{Agent: l.id, Fits: l.fits}, h.Lease)
+		lease, err := h.Queue.Lease(ctx, l.id, l.fits, h.Lease)
 		cancel()
 		switch {
 		case err == nil:
@@ -157,14 +157,14 @@ func (l *link) dispatch() {
 		case errors.Is(err, queue.ErrClosed):
 			return
 		case !errors.Is(err, context.Canceled):
-			h.Log.Error("queue", "agent", l.id, "error", err)
+			h.Log.Error("queue", "worker", l.id, "error", err)
 			sleep(l.ctx, time.Second)
 		}
 	}
 }
 
-// fits reports whether the agent is to have a job: it can start it, the hub has the body, and
-// if it failed to start it before, no other agent could.
+// fits reports whether the worker is to have a job: it can start it, the hub has the body, and
+// if it failed to start it before, no other worker could.
 func (l *link) fits(j queue.Job) bool {
 	if !l.can(j.Workflow) || l.hub.payloads.get(j.ID) == nil {
 		return false

@@ -64,7 +64,7 @@ func TestK10JobsAreStartedInTheirOrderAndOnce(t *testing.T) {
 		if run, err := h.submit("fix", id); err != nil || run != protocol.RunID("R-"+id) {
 			t.Errorf("%s: %s, %v", id, run, err)
 		}
-		if p := must(h.hub.Pointers.Get(t.Context(), protocol.RunID("R-"+id)))(t); p.Agent != "a" || p.Epoch == 0 || p.Seq != 1 || p.Head == "" {
+		if p := must(h.hub.Pointers.Get(t.Context(), protocol.RunID("R-"+id)))(t); p.Worker != "a" || p.Epoch == 0 || p.Seq != 1 || p.Head == "" {
 			t.Errorf("%s: have %+v", id, p)
 		}
 	}
@@ -73,9 +73,9 @@ func TestK10JobsAreStartedInTheirOrderAndOnce(t *testing.T) {
 	}
 }
 
-// An agent that dies when it is given a job, before it starts the run: the job is delivered once
+// A worker that dies when it is given a job, before it starts the run: the job is delivered once
 // more, to whoever is there then.
-func TestK10AJobWhoseAgentDiesBeforeTheAckIsDeliveredOnceMore(t *testing.T) {
+func TestK10AJobWhoseWorkerDiesBeforeTheAckIsDeliveredOnceMore(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.hub.Lease = 2 * time.Second // longer than b takes to start
@@ -97,12 +97,12 @@ func TestK10AJobWhoseAgentDiesBeforeTheAckIsDeliveredOnceMore(t *testing.T) {
 	if d := cmp.Diff([][]string{{"job1"}, {"job1"}}, [][]string{a.begun(), b.begun()}); d != "" {
 		t.Error(d)
 	}
-	if e := must(h.hub.Queue.Find(t.Context(), "job1"))(t); e.Attempts != 2 || e.Agent != "b" || e.State != queue.Done {
+	if e := must(h.hub.Queue.Find(t.Context(), "job1"))(t); e.Attempts != 2 || e.Worker != "b" || e.State != queue.Done {
 		t.Errorf("have %+v", e)
 	}
 }
 
-// An agent that dies between the first event and the answer comes back and says that it has the
+// A worker that dies between the first event and the answer comes back and says that it has the
 // run: nothing is delivered again.
 func TestK10AJobThatWasStartedUnheardIsNotStartedAgain(t *testing.T) {
 	h := newHouse(t)
@@ -127,12 +127,12 @@ func TestK10AJobThatWasStartedUnheardIsNotStartedAgain(t *testing.T) {
 	if d := cmp.Diff([][]string{{"job1"}, nil}, [][]string{a.begun(), b.begun()}); d != "" {
 		t.Error(d)
 	}
-	if e := must(h.hub.Queue.Find(t.Context(), "job1"))(t); e.Attempts != 1 || e.Agent != "a" || e.State != queue.Done {
+	if e := must(h.hub.Queue.Find(t.Context(), "job1"))(t); e.Attempts != 1 || e.Worker != "a" || e.State != queue.Done {
 		t.Errorf("have %+v", e)
 	}
 }
 
-func TestAJobThatKillsItsAgentFiveTimesIsDead(t *testing.T) {
+func TestAJobThatKillsItsWorkerFiveTimesIsDead(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.hub.Lease = 300 * time.Millisecond
@@ -146,7 +146,7 @@ func TestAJobThatKillsItsAgentFiveTimesIsDead(t *testing.T) {
 	}
 	stop := make(chan struct{})
 	var all sync.WaitGroup
-	all.Go(func() { // what starts the agent again
+	all.Go(func() { // what starts the worker again
 		for {
 			a.arrive()
 			select {
@@ -175,7 +175,7 @@ func TestAJobThatKillsItsAgentFiveTimesIsDead(t *testing.T) {
 	}
 }
 
-// What an agent refuses for good is told to whoever submitted it, and is dead.
+// What a worker refuses for good is told to whoever submitted it, and is dead.
 func TestARefusedJobTellsWhy(t *testing.T) {
 	h := newHouse(t)
 	a := newDesk(h, "a", "fix")
@@ -195,7 +195,7 @@ func TestARefusedJobTellsWhy(t *testing.T) {
 }
 
 // A job that waits is taken out of the queue: whoever submitted it is told, its body is gone, and
-// an agent that could start it gets the next one.
+// a worker that could start it gets the next one.
 func TestAQueuedJobIsCancelled(t *testing.T) {
 	h := newHouse(t)
 	told := make(chan error, 1)
@@ -229,7 +229,7 @@ func TestAQueuedJobIsCancelled(t *testing.T) {
 func TestK09TheDiskOfTheHubHoldsNoPromptText(t *testing.T) {
 	h := newHouse(t)
 	const secret = "zebra-crossing-prompt"
-	go func() { // this one waits for an agent that never comes
+	go func() { // this one waits for a worker that never comes
 		_, _, _ = h.api.Submit(t.Context(), client.Start{Workflow: "never", RequestID: "waits", Title: secret, Inputs: topic(secret)}, nil)
 	}()
 	h.queued(1)
@@ -300,11 +300,11 @@ func TestASubmitterBringsAJobBackAfterARestart(t *testing.T) {
 }
 
 // While a hub with an empty disk settles, a request that may have been answered before waits
-// for the agents, and one whose id was made just now does not.
-func TestASettlingHubStartsNothingTwice(t *testing.T) {
+// for the workers, and one whose id was made just now does not.
+func TestAHubInItsGracePeriodStartsNothingTwice(t *testing.T) {
 	h := newHouse(t)
 	h.shut()
-	h.dir, h.settling = t.TempDir(), time.Hour
+	h.dir, h.grace = t.TempDir(), time.Hour
 	h.open()
 	a, b := newDesk(h, "a", "fix"), newDesk(h, "b", "fix").arrive()
 	h.await(1)

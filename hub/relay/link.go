@@ -20,10 +20,10 @@ import (
 	"wf/protocol"
 )
 
-// ErrAgentTaken refuses an agent whose id another process has.
-var ErrAgentTaken = &protocol.Error{Code: "agent_taken", Message: "another process is this agent", Hint: "stop that one, or give this one an id of its own"}
+// ErrWorkerTaken refuses a worker with the id of another process.
+var ErrWorkerTaken = &protocol.Error{Code: "agent_taken", Message: "another process is this worker", Hint: "stop that one, or give this one an id of its own"}
 
-// link is one connected agent, at the hub.
+// link is one connected worker, at the hub.
 type link struct {
 	hub      *Hub
 	bound    string // the only id that the credentials allow, or ""
@@ -32,7 +32,7 @@ type link struct {
 	instance string
 	lines    *lines
 	tunnel   *yamux.Session
-	via      *http.Transport        // speaks to the agent
+	via      *http.Transport        // speaks to the worker
 	proxy    *httputil.ReverseProxy // passes requests on to it
 
 	ctx    context.Context // ends with the link; its cause says why
@@ -40,19 +40,19 @@ type link struct {
 
 	mu           sync.Mutex
 	caps         []string
-	runs         map[protocol.RunID]bool // those that the agent has
+	runs         map[protocol.RunID]bool // those that the worker has
 	leases       map[question]time.Time  // of jobs that are offered to it: until when
 	failed       map[string]bool         // jobs that it did not start: others go first
 	restartLease context.CancelFunc
 	heard        time.Time
 }
 
-// maxAgents that are connected at once.
-const maxAgents = 1024
+// maxWorkers that are connected at once.
+const maxWorkers = 1024
 
-// agent serves AgentPath: it holds the link for as long as it lasts.
-func (h *Hub) agent(w http.ResponseWriter, r *http.Request) error {
-	if err := guard.Need(r.Context(), guard.Agent); err != nil {
+// worker serves WorkerPath: it holds the link for as long as it lasts.
+func (h *Hub) worker(w http.ResponseWriter, r *http.Request) error {
+	if err := guard.Need(r.Context(), guard.Worker); err != nil {
 		return err
 	}
 	if !socketend.Wanted(w, r, Subprotocol) {
@@ -72,8 +72,8 @@ func (h *Hub) agent(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(r.Context()))
 	defer cancel(nil)
-	who, _ := guard.Of(r.Context())
-	l := &link{hub: h, bound: who.Agent, ctx: ctx, cancel: cancel, runs: map[protocol.RunID]bool{}, leases: map[question]time.Time{}, failed: map[string]bool{}}
+	client, _ := guard.Of(r.Context())
+	l := &link{hub: h, bound: client.Worker, ctx: ctx, cancel: cancel, runs: map[protocol.RunID]bool{}, leases: map[question]time.Time{}, failed: map[string]bool{}}
 	if l.tunnel, err = newTunnel(ctx, c, true, h.Log); err != nil {
 		return err
 	}
@@ -81,13 +81,13 @@ func (h *Hub) agent(w http.ResponseWriter, r *http.Request) error {
 	// A token that is taken away takes the link with it.
 	defer context.AfterFunc(r.Context(), func() { l.close(context.Cause(r.Context())) })()
 	if err := l.welcome(); err != nil {
-		h.Log.Warn("agent refused", "remote", r.RemoteAddr, "agent", l.id, "error", err)
+		h.Log.Warn("worker refused", "remote", r.RemoteAddr, "worker", l.id, "error", err)
 		return nil
 	}
-	h.Log.Info("agent connected", "agent", l.id, "name", l.name, "remote", r.RemoteAddr)
+	h.Log.Info("worker connected", "worker", l.id, "name", l.name, "remote", r.RemoteAddr)
 	err = l.serve()
 	h.detach(l)
-	h.Log.Info("agent gone", "agent", l.id, "name", l.name, "why", err)
+	h.Log.Info("worker gone", "worker", l.id, "name", l.name, "why", err)
 	return nil
 }
 
@@ -102,7 +102,7 @@ func (h *Hub) begin() bool {
 	return true
 }
 
-// welcome takes the control stream and the agent's register.
+// welcome takes the control stream and the worker's register.
 func (l *link) welcome() error {
 	ctx, cancel := context.WithTimeout(l.ctx, dialTime)
 	defer cancel()
@@ -129,43 +129,43 @@ func (l *link) welcome() error {
 	return l.lines.send(message{Type: msgRegistered, HeartbeatMS: l.hub.Heartbeat.Milliseconds(), TTLMS: l.hub.TTL.Milliseconds()})
 }
 
-// introduce reads who the agent is.
+// introduce reads the id and the name of the worker.
 func (l *link) introduce(m message) error {
 	switch {
 	case m.Type != msgRegister:
 		return fmt.Errorf("the first message is %.40q, register is wanted: %w", m.Type, protocol.ErrBadRequest)
 	case m.Wire != wireVersion:
 		return fmt.Errorf("version %d of the control stream, %d is spoken here; update the older wf: %w", m.Wire, wireVersion, protocol.ErrBadRequest)
-	case m.Agent == "" || !plain(m.Agent, 128) || !plain(m.Name, 200) || !plain(m.Version, 200) || !plain(m.Instance, 128):
-		return fmt.Errorf("the agent id, name or version is empty, too long or unprintable: %w", protocol.ErrBadRequest)
+	case m.Worker == "" || !plain(m.Worker, 128) || !plain(m.Name, 200) || !plain(m.Version, 200) || !plain(m.Instance, 128):
+		return fmt.Errorf("the worker id, name or version is empty, too long or unprintable: %w", protocol.ErrBadRequest)
 	}
-	l.id, l.name, l.version, l.instance = m.Agent, m.Name, m.Version, m.Instance
+	l.id, l.name, l.version, l.instance = m.Worker, m.Name, m.Version, m.Instance
 	if err := l.mayBe(); err != nil {
 		return err
 	}
 	return l.learn(m.Caps)
 }
 
-// mayBe is nil if the credentials of the link are good for its agent id: those that are bound to
-// an agent for that one alone, others for every id that no credentials are bound to.
+// mayBe is nil if the credentials of the link are good for its worker id: those that are bound to
+// a worker for that one alone, others for every id that no credentials are bound to.
 func (l *link) mayBe() error {
 	switch {
 	case l.bound == l.id:
 		return nil
 	case l.bound != "":
-		return &protocol.Error{Code: protocol.ErrForbidden.Code, Message: fmt.Sprintf("the token is of the agent %s, and this is %s", l.bound, l.id),
-			Hint: "make a token for this agent at the hub: wf hub --new-agent ID"}
+		return &protocol.Error{Code: protocol.ErrForbidden.Code, Message: fmt.Sprintf("the token is of the worker %s, and this is %s", l.bound, l.id),
+			Hint: "make a token for this worker at the hub: wf hub --new-agent ID"}
 	case l.hub.names(l.id):
-		return &protocol.Error{Code: protocol.ErrForbidden.Code, Message: fmt.Sprintf("the agent %s has a token of its own at this hub, and this is another token", l.id),
-			Hint: "give the token of that agent with --hub-token-file, or choose another id"}
+		return &protocol.Error{Code: protocol.ErrForbidden.Code, Message: fmt.Sprintf("the worker %s has a token of its own at this hub, and this is another token", l.id),
+			Hint: "give the token of that worker with --hub-token-file, or choose another id"}
 	}
 	return nil
 }
 
-// names reports whether credentials are bound to an agent.
-func (h *Hub) names(agent string) bool { return h.NamesAgent != nil && h.NamesAgent(agent) }
+// names reports whether credentials are bound to a worker.
+func (h *Hub) names(worker string) bool { return h.NamesWorker != nil && h.NamesWorker(worker) }
 
-// learn takes what the agent can start.
+// learn takes what the worker can start.
 func (l *link) learn(caps []string) error {
 	if len(caps) > maxCaps {
 		return fmt.Errorf("%d workflows, %d at most: %w", len(caps), maxCaps, protocol.ErrTooLarge)
@@ -176,7 +176,7 @@ func (l *link) learn(caps []string) error {
 	return nil
 }
 
-// can reports whether the agent can start a workflow.
+// can reports whether the worker can start a workflow.
 func (l *link) can(workflow string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -184,7 +184,7 @@ func (l *link) can(workflow string) bool {
 	return ok
 }
 
-// refuse tells the agent why, and waits a moment for it to hang up: what is closed too early
+// refuse tells the worker why, and waits a moment for it to hang up: what is closed too early
 // takes the reason with it.
 func (l *link) refuse(err error) error {
 	if err := l.lines.send(message{Type: msgRefused, Code: protocol.CodeOf(err), Message: err.Error()}); err != nil {
@@ -198,11 +198,11 @@ func (l *link) refuse(err error) error {
 	return nil
 }
 
-// attach makes l the link of its agent. An older link of the same process gives way, and one
+// attach makes l the link of its worker. An older link of the same process gives way, and one
 // that does not answer any more; else the newcomer is refused.
 func (h *Hub) attach(l *link) error {
 	if old := h.link(l.id); old != nil && old.instance != l.instance && old.answers(h.Asking) {
-		return fmt.Errorf("agent %s: %w", l.id, ErrAgentTaken)
+		return fmt.Errorf("worker %s: %w", l.id, ErrWorkerTaken)
 	}
 	h.mu.Lock()
 	old := h.links[l.id]
@@ -210,14 +210,14 @@ func (h *Hub) attach(l *link) error {
 	case h.closed:
 		h.mu.Unlock()
 		return protocol.ErrShuttingDown
-	case old == nil && len(h.links) >= maxAgents:
+	case old == nil && len(h.links) >= maxWorkers:
 		h.mu.Unlock()
-		return fmt.Errorf("%d agents are connected: %w", maxAgents, protocol.ErrRateLimited)
+		return fmt.Errorf("%d workers are connected: %w", maxWorkers, protocol.ErrRateLimited)
 	}
 	h.links[l.id] = l
 	h.mu.Unlock()
 	if old != nil {
-		old.close(fmt.Errorf("the agent connected anew"))
+		old.close(fmt.Errorf("the worker connected anew"))
 	}
 	return l.announce()
 }
@@ -255,7 +255,7 @@ func (h *Hub) detach(l *link) {
 	h.mu.Unlock()
 	if current {
 		if err := h.Registry.Withdraw(context.WithoutCancel(l.ctx), l.id); err != nil && !errors.Is(err, queue.ErrClosed) {
-			h.Log.Error("registry", "agent", l.id, "error", err)
+			h.Log.Error("registry", "worker", l.id, "error", err)
 		}
 		for _, other := range h.all() {
 			other.restart() // a job that was left to l may be another's now
@@ -263,23 +263,23 @@ func (h *Hub) detach(l *link) {
 	}
 }
 
-// announce tells the registry that the agent is there.
+// announce tells the registry that the worker is there.
 func (l *link) announce() error {
 	l.mu.Lock()
 	l.heard = time.Now()
-	a := queue.Agent{ID: l.id, Name: l.name, Version: l.version, Caps: l.caps, Runs: len(l.runs)}
+	a := queue.Worker{ID: l.id, Name: l.name, Version: l.version, Caps: l.caps, Runs: len(l.runs)}
 	l.mu.Unlock()
 	return l.hub.Registry.Announce(l.ctx, a, l.hub.TTL)
 }
 
-// stalled reports whether the agent has not been heard of for longer than it should.
+// stalled reports whether the worker has not been heard of for longer than it should.
 func (l *link) stalled() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return time.Since(l.heard) > 2*l.hub.Heartbeat
 }
 
-// serve takes the messages of the agent until the link ends.
+// serve takes the messages of the worker until the link ends.
 func (l *link) serve() error {
 	var all sync.WaitGroup
 	defer all.Wait()
@@ -325,7 +325,7 @@ func (l *link) listen(ready func()) error {
 	}
 }
 
-// confirm tells the agent whether its lease of a job holds.
+// confirm tells the worker whether its lease of a job holds.
 func (l *link) confirm(q question) error {
 	l.mu.Lock()
 	until, ok := l.leases[q]

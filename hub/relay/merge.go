@@ -16,13 +16,13 @@ import (
 	"wf/protocol"
 )
 
-// A page is what one agent answered for a list.
+// A page is what one worker answered for a list.
 type page struct {
 	link  *link
 	Items []json.RawMessage `json:"items"`
 }
 
-// gather asks all agents at once. Those that do not answer in time, or that have stalled
+// gather asks all workers at once. Those that do not answer in time, or that have stalled
 // already, are named in missing: one of them must not hold up the page of all.
 func (h *Hub) gather(ctx context.Context, path func(*link) string) (pages []page, missing []string) {
 	ctx, cancel := context.WithTimeout(ctx, h.Asking)
@@ -44,7 +44,7 @@ func (h *Hub) gather(ctx context.Context, path func(*link) string) (pages []page
 			a, err := l.get(ctx, p)
 			one := &page{link: l}
 			if err != nil || a.status != http.StatusOK || json.Unmarshal(a.body, one) != nil {
-				h.Log.Warn("no list from an agent", "agent", l.id, "path", p, "error", err)
+				h.Log.Warn("no list from a worker", "worker", l.id, "path", p, "error", err)
 				return
 			}
 			got[i] = one
@@ -62,10 +62,10 @@ func (h *Hub) gather(ctx context.Context, path func(*link) string) (pages []page
 	return pages, missing
 }
 
-// away adds the agents that are not connected and had runs when they were: those are not listed.
+// away adds the workers that are not connected and had runs when they were: those are not listed.
 func (h *Hub) away(ctx context.Context, missing []string, only string) ([]string, error) {
-	agents, err := h.Registry.List(ctx)
-	for _, a := range agents {
+	workers, err := h.Registry.List(ctx)
+	for _, a := range workers {
 		if !a.Live && a.Runs > 0 && (only == "" || only == a.ID) && h.link(a.ID) == nil && !slices.Contains(missing, a.ID) {
 			missing = append(missing, a.ID)
 		}
@@ -74,22 +74,22 @@ func (h *Hub) away(ctx context.Context, missing []string, only string) ([]string
 	return missing, err
 }
 
-// row is a run of a list, with the agent that has it.
+// row is a run of a list, with the worker that has it.
 type row struct {
-	agent   string
+	worker  string
 	id      string
 	updated string // RFC 3339 of one length, and so ordered as text
 	json    json.RawMessage
 }
 
-// owns reports whether a run that an agent lists may be shown as its own: not one that is known to
-// be another agent's.
+// owns reports whether a run that a worker lists may be shown as its own: not one that is known to
+// be another worker's.
 func (h *Hub) owns(ctx context.Context, x row) bool {
 	p, err := h.Pointers.Get(ctx, protocol.RunID(x.id))
-	return err != nil || p.Agent == x.agent
+	return err != nil || p.Worker == x.worker
 }
 
-// newRow adds the agent to a run of its list.
+// newRow adds the worker to a run of its list.
 func newRow(l *link, raw json.RawMessage) (row, bool) {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(raw, &fields) != nil {
@@ -107,8 +107,8 @@ func newRow(l *link, raw json.RawMessage) (row, bool) {
 	return row{l.id, r.ID, r.Updated, b}, err == nil
 }
 
-// runs serves GET /v1/runs: the runs of all agents, the one that moved last first. A page of
-// the hub goes on where the pages of the agents stopped: before holds a place for each.
+// runs serves GET /v1/runs: the runs of all workers, the one that moved last first. A page of
+// the hub goes on where the pages of the workers stopped: before holds a place for each.
 func (h *Hub) runs(w http.ResponseWriter, r *http.Request) error {
 	asks, err := server.ParseQuery(r, "agent")
 	if err != nil {
@@ -149,8 +149,8 @@ func (h *Hub) runs(w http.ResponseWriter, r *http.Request) error {
 		if h.owns(r.Context(), x) { // others are passed over, and read all the same
 			items = append(items, x.json)
 		}
-		next[x.agent] = x.id
-		asked[x.agent]--
+		next[x.worker] = x.id
+		asked[x.worker]--
 	}
 	more := false
 	for _, p := range pages {
@@ -172,7 +172,7 @@ func (h *Hub) runs(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// places are how far the list of each agent was read: a run, or "" for the end.
+// places are how far the list of each worker was read: a run, or "" for the end.
 type places map[string]string
 
 func parsePlaces(s string) (places, error) {
@@ -198,8 +198,8 @@ func (p places) String() string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// workflows serves GET /v1/workflows: what can be started at any agent, by name, with the
-// agents that have it.
+// workflows serves GET /v1/workflows: what can be started at any worker, by name, with the
+// workers that have it.
 func (h *Hub) workflows(w http.ResponseWriter, r *http.Request) error {
 	pages, missing := h.gather(r.Context(), func(*link) string { return "/v1/workflows" })
 	merged := map[string]map[string]any{}

@@ -16,7 +16,7 @@ import (
 //go:embed openapi.yaml
 var openapiYAML []byte
 
-// OpenAPI is the description of the API of a hub: that of an agent with what a hub adds.
+// OpenAPI is the description of the API of a hub: that of a worker with what a hub adds.
 // OpenAPI 3.1 as JSON.
 var OpenAPI = sync.OnceValues(func() ([]byte, error) {
 	b, err := server.OpenAPI()

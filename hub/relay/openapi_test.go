@@ -12,7 +12,7 @@ import (
 )
 
 // Every route of the hub is described, with the scope that it wants, and what the hub says of
-// agents and jobs is as described.
+// workers and jobs is as described.
 func TestTheHubIsAsItsDescriptionSays(t *testing.T) {
 	h := newHouse(t)
 	type operation struct {
@@ -37,7 +37,7 @@ func TestTheHubIsAsItsDescriptionSays(t *testing.T) {
 	for path, scope := range relay.Routes() {
 		method, path, _ := strings.Cut(path, " ")
 		if strings.HasSuffix(path, "/{rest...}") {
-			continue // what an agent has there is described there
+			continue // what a worker has there is described there
 		}
 		op := described(path, method)
 		if op.Summary == "" || op.Scope != scope {

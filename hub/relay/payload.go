@@ -11,14 +11,14 @@ import (
 	"wf/protocol"
 )
 
-// payload is the body of a job, in memory alone, with who submitted it.
+// payload is the body of a job, in memory alone, with the client that submitted it.
 type payload struct {
 	body []byte
 	by   guard.Identity
 }
 
-// payloads are the bodies of the jobs that wait, and what agents refused jobs with. Both are
-// bounded: a body that does not fit stays in the outbox of whoever submits it.
+// payloads are the bodies of the jobs that wait, and what workers refused jobs with. Both are
+// bounded: a body that does not fit stays in the outbox of the client.
 type payloads struct {
 	mu       sync.Mutex
 	of       map[string]*payload
@@ -27,7 +27,7 @@ type payloads struct {
 	refusals []string // ids of refused, the oldest first
 }
 
-// Bounds of what waits, and of what is told later.
+// Bounds of what waits, and of the refusals that are kept.
 const (
 	maxPayloads     = 10_000
 	maxPayloadBytes = 256 << 20
@@ -78,7 +78,7 @@ func (p *payloads) ids() []string {
 	return out
 }
 
-// refuse remembers with what an agent refused a job.
+// refuse remembers with what a worker refused a job.
 func (p *payloads) refuse(id string, a *answer) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -16,11 +16,11 @@ import (
 	"wf/protocol"
 )
 
-// socket is the WebSocket of a client, with the subscriptions that lead to agents. Frames pass
+// socket is the WebSocket of a client, with the subscriptions that lead to workers. Frames pass
 // through it as they are, in both directions; only what is needed to find their way is read.
 //
-//	client ◄── socket ──┬── upstream ◄── agent a     one per agent that has a run of the client's
-//	                    └── upstream ◄── agent b
+//	client ◄── socket ──┬── upstream ◄── worker a     one per worker that has a run of the client's
+//	                    └── upstream ◄── worker b
 type socket struct {
 	hub   *Hub
 	by    guard.Identity
@@ -139,9 +139,9 @@ func (k *socket) handle(r protocol.Request, raw []byte) error {
 	case protocol.FrameBlockRequest:
 		up := k.only()
 		if up == nil {
-			l := k.hub.whoHas(k.ctx, "/v1/blocks/"+r.CID.String())
+			l := k.hub.serving(k.ctx, "/v1/blocks/"+r.CID.String())
 			if l == nil {
-				return fmt.Errorf("no agent that is connected has the block %s: %w", r.CID, protocol.ErrNotFound)
+				return fmt.Errorf("no worker that is connected has the block %s: %w", r.CID, protocol.ErrNotFound)
 			}
 			up = k.upstream(l)
 		}
@@ -150,7 +150,7 @@ func (k *socket) handle(r protocol.Request, raw []byte) error {
 	return nil
 }
 
-// subscribe passes a replay_request on to the agent that has the run. One with an id that is in
+// subscribe passes a replay_request on to the worker that has the run. One with an id that is in
 // use takes the place of that subscription, wherever it led.
 func (k *socket) subscribe(r protocol.Request, raw []byte) error {
 	l, err := k.hub.owner(k.ctx, r.SessionID)
@@ -203,7 +203,7 @@ func (k *socket) only() *upstream {
 	return nil
 }
 
-// upstream is the way to an agent, opened if there is none yet.
+// upstream is the way to a worker, opened if there is none yet.
 func (k *socket) upstream(l *link) *upstream {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -101,7 +101,7 @@ func (w *wire) expect(want map[string][]string) {
 	}
 }
 
-func TestOneSocketReachesTheRunsOfAllAgents(t *testing.T) {
+func TestOneSocketReachesTheRunsOfAllWorkers(t *testing.T) {
 	for _, codec := range []protocol.Codec{protocol.JSONFrames, protocol.CBORFrames} {
 		t.Run(codec.Subprotocol(), func(t *testing.T) {
 			h := newHouse(t)
@@ -120,8 +120,8 @@ func TestOneSocketReachesTheRunsOfAllAgents(t *testing.T) {
 			w.send(protocol.Request{Type: protocol.FramePing, ID: "p", N: 7})
 			w.expect(map[string][]string{"p": {"pong"}})
 			w.ask("z", "nowhere", 0, false)
-			<-relay.Settled(h.hub)
-			w.tells() // away or unknown, as the hub has settled or not
+			<-relay.GraceOver(h.hub)
+			w.tells() // away or unknown, as the grace period is over or not
 			w.ask("z", "nowhere", 0, false)
 			w.expect(map[string][]string{"z": {"error unknown_session"}})
 			w.ask("z", "run-a", 99, false)
@@ -130,7 +130,7 @@ func TestOneSocketReachesTheRunsOfAllAgents(t *testing.T) {
 			w.expect(map[string][]string{"k": {fmt.Sprintf("block %d of %d", len(first[0].Raw), len(first[0].Raw))}})
 			w.raw([]byte{0xff})
 			w.expect(map[string][]string{"": {"error bad_request"}})
-			one := h.dial(codec) // asks its one agent, which has not got it
+			one := h.dial(codec) // asks its one worker, which has not got it
 			one.ask("q", "run-a", 3, true)
 			one.expect(map[string][]string{"q": {"complete 3"}})
 			one.send(protocol.Request{Type: protocol.FrameBlockRequest, CID: foreign[0].CID})
@@ -149,10 +149,10 @@ func TestOneSocketReachesTheRunsOfAllAgents(t *testing.T) {
 			b.say("run-b", "four")
 			w.expect(map[string][]string{"y": {"event 4"}})
 
-			// An agent goes: whoever hangs on it is told, the others do not notice.
+			// A worker goes: whoever hangs on it is told, the others do not notice.
 			w.ask("v", "run-a", 4, true)
 			w.expect(map[string][]string{"v": {"complete 4"}})
-			h.pointed("run-b", func(p queue.Pointer) bool { return p.Agent == "b" })
+			h.pointed("run-b", func(p queue.Pointer) bool { return p.Worker == "b" })
 			b.leave()
 			w.expect(map[string][]string{"y": {"error agent_unavailable"}})
 			a.say("run-a", "five")
@@ -217,7 +217,7 @@ func TestStreamsOverHTTPAreForwarded(t *testing.T) {
 			t.Fatalf("%v after %s", err, text.String())
 		}
 	}
-	a.leave() // the stream ends with its agent
+	a.leave() // the stream ends with its worker
 	if _, err := io.ReadAll(res.Body); err == nil && !strings.HasSuffix(text.String(), "\n") {
 		t.Errorf("the stream ended in the middle: %q", text.String())
 	}
@@ -246,12 +246,12 @@ func TestAClientThatNeverReadsHoldsNothingUp(t *testing.T) {
 	<-over
 }
 
-// The hub is killed and comes back with an empty disk, while two agents write and two clients
-// follow: the agents register again, the clients go on from their cursors, and each event comes
+// The hub is killed and comes back with an empty disk, while two workers write and two clients
+// follow: the workers register again, the clients go on from their cursors, and each event comes
 // once and in order.
 func TestK07TheHubRestartsWithAnEmptyDisk(t *testing.T) {
 	h := newHouse(t)
-	h.settling = time.Minute // agents come back within seconds
+	h.grace = time.Minute // workers come back within seconds
 	const events, kills = 60, 3
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -17,15 +17,15 @@ type route struct {
 	handle func(*Hub, http.ResponseWriter, *http.Request) error
 }
 
-// routes is the one table of the hub's API: that of an agent (package api), and what only a hub
+// routes is the one table of the hub's API: that of a worker (package api), and what only a hub
 // has.
 var routes = []route{
 	{"GET /healthz", "", (*Hub).health},
 	{"GET /v1/openapi.json", "", (*Hub).openapi},
 	{"GET /v1/info", guard.Read, (*Hub).info},
 	{"POST /v1/codes", guard.Admin, (*Hub).code},
-	{"GET " + AgentPath, guard.Agent, (*Hub).agent},
-	{"GET /v1/agents", guard.Read, (*Hub).agents},
+	{"GET " + WorkerPath, guard.Worker, (*Hub).worker},
+	{"GET /v1/agents", guard.Read, (*Hub).workers},
 	{"GET /v1/queue", guard.Read, (*Hub).jobs},
 	{"POST /v1/queue/{id}/cancel", guard.Run, (*Hub).cancelJob},
 	{"GET /v1/workflows", guard.Read, (*Hub).workflows},
@@ -71,11 +71,11 @@ func (h *Hub) Handler() http.Handler {
 	return mux
 }
 
-// fail answers with an error. The errors of the queue and of agents, which package reply does
+// fail answers with an error. The errors of the queue and of workers, which package reply does
 // not know, have their statuses here.
 func fail(w http.ResponseWriter, err error) {
 	switch protocol.CodeOf(err) {
-	case ErrJobDead.Code, ErrAgentTaken.Code, queue.ErrBegun.Code:
+	case ErrJobDead.Code, ErrWorkerTaken.Code, queue.ErrBegun.Code:
 		reply.JSON(w, http.StatusConflict, reply.FailureOf(err))
 	case queue.ErrUnknownJob.Code:
 		reply.JSON(w, http.StatusNotFound, reply.FailureOf(err))
@@ -115,14 +115,14 @@ func (h *Hub) code(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// agents serves GET /v1/agents.
-func (h *Hub) agents(w http.ResponseWriter, r *http.Request) error {
+// workers serves GET /v1/agents.
+func (h *Hub) workers(w http.ResponseWriter, r *http.Request) error {
 	items, err := h.Registry.List(r.Context())
 	if err != nil {
 		return err
 	}
 	if items == nil {
-		items = []queue.Agent{}
+		items = []queue.Worker{}
 	}
 	reply.JSON(w, http.StatusOK, map[string]any{"schema": "wf.agents/v1", "items": items})
 	return nil
@@ -141,7 +141,7 @@ func (h *Hub) jobs(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// cancelJob serves POST /v1/queue/{id}/cancel: a job that no agent has begun is given up.
+// cancelJob serves POST /v1/queue/{id}/cancel: a job that no worker has begun is given up.
 func (h *Hub) cancelJob(w http.ResponseWriter, r *http.Request) error {
 	e, err := h.Queue.Cancel(r.Context(), r.PathValue("id"))
 	if err != nil {

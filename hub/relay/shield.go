@@ -13,10 +13,10 @@ import (
 	"wf/protocol"
 )
 
-// errForeignAnswer is an agent whose answer is none of the API.
-var errForeignAnswer = &protocol.Error{Code: "bad_answer", Message: "the agent answered with what is not of the API", Hint: "update wf at the agent, or take its token out of the hub's"}
+// errForeignAnswer is an answer of a worker that is none of the API.
+var errForeignAnswer = &protocol.Error{Code: "bad_answer", Message: "the worker answered with what is not of the API", Hint: "update wf at the worker, or take its token out of the hub's"}
 
-// policies has the media types of the API; what an agent says to be of another type is not passed
+// policies has the media types of the API; what a worker says to be of another type is not passed
 // on. The value is the policy for a browser that shows such an answer by itself: it runs nothing.
 var policies = map[string]string{
 	"application/json":              sandboxed,
@@ -30,8 +30,8 @@ var policies = map[string]string{
 
 const sandboxed = "default-src 'none'; frame-ancestors 'none'; sandbox"
 
-// shield stands between the answer of an agent and the client. The hub's own headers stay as they
-// are; of those of the agent only a few are taken, and none that says to a browser what it may do:
+// shield is between the answer of a worker and the client. The hub's own headers stay as they
+// are; of those of the worker only a few are taken, and none that says to a browser what it may do:
 // the media type, if it is one of the API, the length, the version, where a new run is, when to
 // come again. An answer before the answer (1xx) and trailers are dropped, and no connection is
 // handed over. The client has a while for each piece of the body, so that one that does not read
@@ -40,7 +40,7 @@ type shield struct {
 	to       http.ResponseWriter
 	deadline *http.ResponseController
 	patience time.Duration
-	said     http.Header // by the agent
+	said     http.Header // by the worker
 	begun    bool
 	refused  bool // the answer is not passed on
 }
@@ -49,7 +49,7 @@ func newShield(w http.ResponseWriter, patience time.Duration) *shield {
 	return &shield{to: w, deadline: http.NewResponseController(w), patience: patience, said: http.Header{}}
 }
 
-// Header is where the headers of the agent are put.
+// Header is where the headers of the worker are put.
 func (s *shield) Header() http.Header { return s.said }
 
 // WriteHeader passes the status on, with the headers that are taken.
@@ -89,7 +89,7 @@ func (s *shield) WriteHeader(status int) {
 	s.to.WriteHeader(status)
 }
 
-// mediaOf is the type of an agent's answer with its policy, "" for one without a body. What is no
+// mediaOf is the type of a worker's answer with its policy, "" for one without a body. What is no
 // answer of the API is an error wrapping errForeignAnswer.
 func mediaOf(status int, head http.Header) (media, policy string, err error) {
 	if status == http.StatusNoContent || status == http.StatusNotModified {

@@ -11,9 +11,9 @@ import (
 	"wf/hub/queue"
 )
 
-// An agent answers with headers of its own, with HTML, with a redirect, with an encoding, and with
+// A worker answers with headers of its own, with HTML, with a redirect, with an encoding, and with
 // an answer before the answer. What reaches the client has the headers of the hub alone.
-func TestAnAgentSaysNothingToTheBrowser(t *testing.T) {
+func TestAWorkerSaysNothingToTheBrowser(t *testing.T) {
 	h := newHouse(t)
 	h.shut()
 	h.wrap = func(next http.Handler) http.Handler {
@@ -25,8 +25,8 @@ func TestAnAgentSaysNothingToTheBrowser(t *testing.T) {
 	evil := newDesk(h, "evil")
 	var media, encoding string
 	var status int
-	honest := evil.agent.Handler
-	evil.agent.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	honest := evil.worker.Handler
+	evil.worker.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/v1/runs/run1" || r.Header.Get("If-None-Match") == "*" {
 			honest.ServeHTTP(w, r)
 			return
@@ -50,7 +50,7 @@ func TestAnAgentSaysNothingToTheBrowser(t *testing.T) {
 	})
 	evil.say("run1", "x")
 	evil.arrive()
-	h.pointed("run1", func(p queue.Pointer) bool { return p.Agent == "evil" })
+	h.pointed("run1", func(p queue.Pointer) bool { return p.Worker == "evil" })
 	for _, test := range []struct {
 		media, encoding string
 		status, want    int

@@ -34,7 +34,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // everyone may do everything.
-var everyone = guard.Identity{Name: "ada", Scopes: append(slices.Clone(guard.AllScopes), guard.Agent)}
+var everyone = guard.Identity{Name: "ada", Scopes: append(slices.Clone(guard.AllScopes), guard.Worker)}
 
 func must[T any](v T, err error) func(testing.TB) T {
 	return func(t testing.TB) T {
@@ -46,7 +46,7 @@ func must[T any](v T, err error) func(testing.TB) T {
 	}
 }
 
-// log shows what hubs and agents say, if the test fails.
+// log shows what hubs and workers say, if the test fails.
 func logger(t testing.TB) *slog.Logger {
 	return slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelInfo}))
 }
@@ -58,15 +58,16 @@ type house struct {
 	dir    string // of its disk
 	addr   string
 	store  *embedded.Store
+	kept   *kept
 	server *http.Server
 	api    *client.API
 	wrap   func(http.Handler) http.Handler
 
-	settling time.Duration
+	grace time.Duration
 }
 
 func newHouse(t testing.TB) *house {
-	h := &house{TB: t, dir: t.TempDir(), addr: "127.0.0.1:0", settling: 100 * time.Millisecond, wrap: func(next http.Handler) http.Handler { return guard.As(everyone, next) }}
+	h := &house{TB: t, dir: t.TempDir(), addr: "127.0.0.1:0", grace: 100 * time.Millisecond, wrap: func(next http.Handler) http.Handler { return guard.As(everyone, next) }}
 	h.open()
 	t.Cleanup(h.shut)
 	return h
@@ -76,8 +77,9 @@ func newHouse(t testing.TB) *house {
 func (h *house) open() {
 	h.Helper()
 	h.store = must(embedded.Open(filepath.Join(h.dir, "hub.db"), embedded.Options{}))(h)
-	h.hub = &relay.Hub{Queue: h.store.Queue, Registry: h.store.Registry, Pointers: h.store.Pointers, Name: "hub", Version: "1", Log: logger(h),
-		TTL: time.Minute, Asking: time.Minute, Holding: time.Minute, Settling: h.settling} // nothing of it passes by itself
+	h.kept = &kept{Registry: h.store.Registry, Pointers: h.store.Pointers, changed: make(chan struct{})}
+	h.hub = &relay.Hub{Queue: h.store.Queue, Registry: h.kept, Pointers: h.kept, Name: "hub", Version: "1", Log: logger(h),
+		TTL: time.Minute, Asking: time.Minute, Holding: time.Minute, GracePeriod: h.grace} // nothing of it passes by itself
 	l, err := net.Listen("tcp", h.addr)
 	for deadline := time.Now().Add(10 * time.Second); errors.Is(err, syscall.EADDRINUSE) && time.Now().Before(deadline); {
 		time.Sleep(10 * time.Millisecond) // a client on its way out has the port
@@ -108,36 +110,79 @@ func (h *house) shut() {
 	h.server = nil
 }
 
-// agents waits until so many agents are connected.
+// kept is the registry and the pointers of a hub, and says when it changed them.
+type kept struct {
+	queue.Registry
+	queue.Pointers
+
+	mu      sync.Mutex
+	changed chan struct{} // closed at the next change
+}
+
+func (k *kept) change() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	close(k.changed)
+	k.changed = make(chan struct{})
+}
+
+func (k *kept) Announce(ctx context.Context, a queue.Worker, ttl time.Duration) error {
+	defer k.change()
+	return k.Registry.Announce(ctx, a, ttl)
+}
+
+func (k *kept) Withdraw(ctx context.Context, id string) error {
+	defer k.change()
+	return k.Registry.Withdraw(ctx, id)
+}
+
+func (k *kept) Swap(ctx context.Context, p queue.Pointer) (queue.Pointer, error) {
+	defer k.change()
+	return k.Pointers.Swap(ctx, p)
+}
+
+// until waits until a change of the registry or a pointer has made ok true.
+func (h *house) until(ok func() bool) {
+	h.Helper()
+	for {
+		h.kept.mu.Lock()
+		changed := h.kept.changed
+		h.kept.mu.Unlock()
+		if ok() {
+			return
+		}
+		select {
+		case <-changed:
+		case <-h.Context().Done():
+			h.Fatal(h.Context().Err())
+		}
+	}
+}
+
+// await waits until so many workers are connected.
 func (h *house) await(n int) {
 	h.Helper()
-	for list, err := range h.hub.Registry.Watch(h.Context()) {
-		if err != nil {
-			h.Fatal(err)
-		}
+	h.until(func() bool {
 		live := 0
-		for _, a := range list {
+		for _, a := range must(h.kept.List(h.Context()))(h) {
 			if a.Live {
 				live++
 			}
 		}
-		if live == n {
-			return
-		}
-	}
+		return live == n
+	})
 }
 
 // pointed waits until the pointer of a run is as wanted.
 func (h *house) pointed(run protocol.RunID, ok func(queue.Pointer) bool) {
 	h.Helper()
-	for p, err := range h.hub.Pointers.Watch(h.Context(), run) {
-		if err != nil {
+	h.until(func() bool {
+		p, err := h.kept.Get(h.Context(), run)
+		if err != nil && !errors.Is(err, protocol.ErrUnknownRun) {
 			h.Fatal(err)
 		}
-		if ok(p) {
-			return
-		}
-	}
+		return err == nil && ok(p)
+	})
 }
 
 // get reads a path of the hub as JSON.
@@ -152,11 +197,11 @@ func (h *house) get(path string, into any) int {
 	return res.StatusCode
 }
 
-// A desk is an agent with a real store and a small stand-in for the daemon: a run is its
+// A desk is a worker with a real store and a small stand-in for the daemon: a run is its
 // first event, named after the request.
 type desk struct {
 	testing.TB
-	agent  relay.Agent
+	worker relay.Worker
 	store  *cas.Store
 	live   *replay.Server
 	cancel context.CancelFunc
@@ -172,13 +217,13 @@ type desk struct {
 func newDesk(h *house, id string, caps ...string) *desk {
 	d := &desk{TB: h.TB, store: must(cas.Open(context.Background(), h.TempDir(), cas.Options{}))(h)}
 	d.live = &replay.Server{Feed: d.store}
-	d.agent = relay.Agent{Hub: "http://" + h.addr, ID: id, Name: "desk " + id, Version: "1", Store: &shelf{d.store, caps},
-		Settle: 10 * time.Millisecond, Log: logger(h), Moved: func(run protocol.RunID, _ string) {
+	d.worker = relay.Worker{Hub: "http://" + h.addr, ID: id, Name: "desk " + id, Version: "1", Store: &shelf{d.store, caps},
+		Debounce: 10 * time.Millisecond, Log: logger(h), Moved: func(run protocol.RunID, _ string) {
 			d.mu.Lock()
 			defer d.mu.Unlock()
 			d.moved = append(d.moved, run)
 		}}
-	d.agent.Handler = d.handler()
+	d.worker.Handler = d.handler()
 	h.Cleanup(func() {
 		d.leave()
 		if err := errors.Join(d.live.Close(), d.store.Close()); err != nil {
@@ -188,7 +233,7 @@ func newDesk(h *house, id string, caps ...string) *desk {
 	return d
 }
 
-// arrive connects the agent.
+// arrive connects the worker.
 func (d *desk) arrive() *desk {
 	d.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -196,14 +241,14 @@ func (d *desk) arrive() *desk {
 	d.cancel, d.gone = cancel, gone
 	go func() {
 		defer close(gone)
-		if err := d.agent.Serve(ctx); err != nil {
+		if err := d.worker.Serve(ctx); err != nil {
 			d.Error(err)
 		}
 	}()
 	return d
 }
 
-// leave ends the agent's process, as far as the hub can tell.
+// leave ends the worker's process, as far as the hub can tell.
 func (d *desk) leave() {
 	if d.cancel != nil {
 		d.cancel()
@@ -212,7 +257,7 @@ func (d *desk) leave() {
 	}
 }
 
-// die cuts the agent off in the middle of a request: its answer is heard by nobody.
+// die cuts the worker off in the middle of a request: its answer is heard by nobody.
 func (d *desk) die() {
 	gone := d.gone
 	d.cancel()
@@ -227,7 +272,7 @@ func (d *desk) handler() http.Handler {
 	mux.HandleFunc("GET /v1/runs", d.runs)
 	mux.HandleFunc("GET /v1/workflows", func(w http.ResponseWriter, r *http.Request) {
 		items := []map[string]any{}
-		for _, c := range d.agent.Store.(*shelf).caps {
+		for _, c := range d.worker.Store.(*shelf).caps {
 			items = append(items, map[string]any{"name": c, "description": "", "file": "/" + c, "inputs": map[string]any{}, "schedule": nil, "problem": ""})
 		}
 		reply.JSON(w, 200, map[string]any{"schema": "wf.workflows/v1", "items": items})
@@ -239,7 +284,7 @@ func (d *desk) handler() http.Handler {
 			return
 		}
 		w.Header().Set("X-Scopes", fmt.Sprint(must(identity(r))(d).Scopes))
-		reply.JSON(w, 200, map[string]any{"schema": "wf.run/v1", "id": r.PathValue("id"), "head": head.String(), "seq": seq, "desk": d.agent.ID})
+		reply.JSON(w, 200, map[string]any{"schema": "wf.run/v1", "id": r.PathValue("id"), "head": head.String(), "seq": seq, "desk": d.worker.ID})
 	})
 	mux.HandleFunc("POST /v1/runs/{id}/cancel", func(w http.ResponseWriter, r *http.Request) {
 		reply.JSON(w, 200, map[string]any{"schema": "wf.accepted/v1", "id": r.PathValue("id"), "step": nil})

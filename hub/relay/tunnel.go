@@ -34,7 +34,7 @@ func newTunnel(ctx context.Context, c *websocket.Conn, hub bool, log *slog.Logge
 // https://github.com/hashicorp/yamux/blob/master/spec.md
 type joined struct {
 	net.Conn
-	held []byte // a header whose data comes with the next Write
+	held []byte // a header; its data comes with the next Write
 }
 
 const (

@@ -12,12 +12,12 @@ import (
 	"wf/protocol"
 )
 
-// upstream is the WebSocket from the hub to an agent, for one client.
+// upstream is the WebSocket from the hub to a worker, for one client.
 type upstream struct {
 	socket *socket
 	link   *link
 	frames chan []byte // of the client
-	// over are ids that the client cancelled or took elsewhere: what the agent still sends
+	// over are ids that the client cancelled or took elsewhere: what the worker still sends
 	// for them is dropped. Guarded by socket.mu.
 	over   map[string]bool
 	ctx    context.Context
@@ -32,22 +32,22 @@ func newUpstream(k *socket, l *link) *upstream {
 	return &upstream{socket: k, link: l, frames: make(chan []byte, maxWaiting), over: map[string]bool{}, ctx: ctx, cancel: cancel}
 }
 
-// pass sends a frame to the agent, as soon as it takes it.
+// pass sends a frame to the worker, as soon as it takes it.
 func (u *upstream) pass(raw []byte) error {
 	select {
 	case u.frames <- raw:
 		return nil
 	case <-u.ctx.Done():
-		return fmt.Errorf("agent %s: %w", u.link.id, protocol.ErrAgentAway)
+		return fmt.Errorf("worker %s: %w", u.link.id, protocol.ErrWorkerAway)
 	default:
-		return fmt.Errorf("agent %s has %d frames of this socket to answer: %w", u.link.id, maxWaiting, protocol.ErrRateLimited)
+		return fmt.Errorf("worker %s has %d frames of this socket to answer: %w", u.link.id, maxWaiting, protocol.ErrRateLimited)
 	}
 }
 
-// serve carries frames until the agent, the client or the hub ends, and tells the client which
+// serve carries frames until the worker, the client or the hub ends, and tells the client which
 // of its subscriptions ended by it.
 func (u *upstream) serve() {
-	defer context.AfterFunc(u.link.ctx, func() { u.cancel(protocol.ErrAgentAway) })()
+	defer context.AfterFunc(u.link.ctx, func() { u.cancel(protocol.ErrWorkerAway) })()
 	err := u.carry()
 	u.cancel(err)
 	k := u.socket
@@ -65,11 +65,11 @@ func (u *upstream) serve() {
 		return
 	}
 	for id, run := range ended {
-		why := protocol.ErrAgentAway
-		if p, err := k.hub.Pointers.Get(k.ctx, run); err == nil && p.Agent != u.link.id {
-			why = protocol.ErrAgentMoved
+		why := protocol.ErrWorkerAway
+		if p, err := k.hub.Pointers.Get(k.ctx, run); err == nil && p.Worker != u.link.id {
+			why = protocol.ErrWorkerMoved
 		}
-		k.answer(protocol.ReplayError(id, fmt.Errorf("run %s: agent %s: %w", run, u.link.id, why)))
+		k.answer(protocol.ReplayError(id, fmt.Errorf("run %s: worker %s: %w", run, u.link.id, why)))
 	}
 }
 
@@ -78,7 +78,7 @@ func (u *upstream) carry() error {
 	head := http.Header{}
 	introduce(head, k.by)
 	dial, done := context.WithTimeout(u.ctx, dialTime)
-	conn, _, err := websocket.Dial(dial, agentBase+"/v1/replay", &websocket.DialOptions{
+	conn, _, err := websocket.Dial(dial, workerBase+"/v1/replay", &websocket.DialOptions{
 		HTTPClient: &http.Client{Transport: u.link.via}, HTTPHeader: head,
 		Subprotocols: []string{k.codec.Subprotocol()}, CompressionMode: websocket.CompressionDisabled,
 	})
@@ -132,15 +132,15 @@ var endings = [][]byte{[]byte(protocol.FrameReplayComplete), []byte(protocol.Fra
 // typeWithin is how many bytes of a frame hold its type.
 const typeWithin = protocol.MaxFrameID + 48
 
-// endsSocket are the codes by which an agent ends its whole socket. Other errors without an id
+// endsSocket are the codes by which a worker ends its whole socket. Other errors without an id
 // are answers to requests without one.
 var endsSocket = map[string]bool{
 	protocol.ErrShuttingDown.Code: true, protocol.ErrTooSlow.Code: true, protocol.ErrTooLarge.Code: true, protocol.ErrInternal.Code: true,
 }
 
 // concerns keeps account of the subscriptions that end, and reports whether the client is to
-// see the frame: what an agent says of the whole socket is not about the client's, and what it
-// says under the id of a subscription that leads to another agent is not its to say.
+// see the frame: what a worker says of the whole socket is not about the client's, and what it
+// says under the id of a subscription that leads to another worker is not its to say.
 func (u *upstream) concerns(b []byte) bool {
 	k := u.socket
 	k.mu.Lock()
@@ -152,7 +152,7 @@ func (u *upstream) concerns(b []byte) bool {
 	}
 	f, err := protocol.ParseFrame(k.codec, b)
 	if err != nil {
-		return alone // the client may know it; among several agents it may pose as another's
+		return alone // the client may know it; among several workers it may pose as another's
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -12,28 +12,28 @@ import (
 	"wf/protocol"
 )
 
-// AgentPath is where agents dial in.
-const AgentPath = "/v1/agent"
+// WorkerPath is where workers dial in.
+const WorkerPath = "/v1/agent"
 
-// wireVersion of the control stream. A hub refuses agents of another one.
+// wireVersion of the control stream. A hub refuses workers of another one.
 const wireVersion = 1
 
 // Subprotocol of the WebSocket of a link.
 const Subprotocol = "wf.agent.v1"
 
-// Headers of requests from the hub to an agent. The agent believes them, because only its hub
+// Headers of requests from the hub to a worker. The worker believes them, because only its hub
 // can open streams; the hub takes them off what clients send.
 const (
-	headerBy     = "Wf-By"     // name of who asks
-	headerScopes = "Wf-Scopes" // of who asks, with spaces between
+	headerBy     = "Wf-By"     // name of the client
+	headerScopes = "Wf-Scopes" // of the client, with spaces between
 	headerJob    = "Wf-Job"    // id of the job that a POST /v1/runs starts
 	headerEpoch  = "Wf-Epoch"  // of its lease
 )
 
 // The control messages.
 const (
-	// From an agent.
-	msgRegister  = "register"  // Wire, Agent, Instance, Name, Version, Caps
+	// From a worker.
+	msgRegister  = "register"  // Wire, Worker, Instance, Name, Version, Caps
 	msgRuns      = "runs"      // Runs: all of them between register and ready, then those that moved
 	msgReady     = "ready"     // all runs were told
 	msgCaps      = "caps"      // Caps
@@ -44,7 +44,7 @@ const (
 	msgRegistered = "registered" // HeartbeatMS, TTLMS
 	msgRefused    = "refused"    // Code, Message; the link ends
 	msgConfirmed  = "confirmed"  // Job, Epoch, OK, LeftMS
-	msgMoved      = "moved"      // Run, To: a run of the sender belongs to another agent
+	msgMoved      = "moved"      // Run, To: a run of the sender belongs to another worker
 )
 
 // message is a line of the control stream.
@@ -52,7 +52,7 @@ type message struct {
 	Type string `json:"type"`
 
 	Wire     int      `json:"wire,omitempty"`
-	Agent    string   `json:"agentId,omitempty"`
+	Worker   string   `json:"agentId,omitempty"`
 	Instance string   `json:"instance,omitempty"` // of the process: tells a reconnect from a copy
 	Name     string   `json:"name,omitempty"`
 	Version  string   `json:"version,omitempty"`
@@ -73,7 +73,7 @@ type message struct {
 	Message     string `json:"message,omitempty"`
 }
 
-// A Run is what an agent says of a run that it has.
+// A Run is what a worker says of a run that it has.
 type Run struct {
 	ID        protocol.RunID `json:"id"`
 	HeadSeq   protocol.Seq   `json:"headSeq"`

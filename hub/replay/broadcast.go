@@ -9,15 +9,15 @@ import (
 	"wf/protocol"
 )
 
-// Broadcast hands the deltas of runs that this process drives to whoever subscribed. The zero
-// Broadcast is ready. Whoever drives a run calls Event for everything that became durable and
+// Broadcast hands the deltas of runs that this process drives to the subscribers. The zero
+// Broadcast is ready. The driver of a run calls Event for everything that became durable and
 // Delta for everything else, in order for each run; neither blocks.
 type Broadcast struct {
 	mu   sync.Mutex
 	runs map[protocol.RunID]*channel
 }
 
-// channel is one run: where it stands, and who listens.
+// channel is one run: its newest event, and the subscribers.
 type channel struct {
 	after protocol.Seq
 	said  map[string]int64   // deltas of each open step

@@ -58,7 +58,7 @@ func (c *cache) keep(name protocol.Link, json []byte) {
 	}
 }
 
-// forget drops everything: a redaction took a text away that may stand in it.
+// forget drops everything: a redaction took a text away that it may hold.
 func (c *cache) forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

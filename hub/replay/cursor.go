@@ -60,8 +60,8 @@ type cursor struct {
 }
 
 // Follow reads a run for a sink as a replay_request asks, until it is complete, or with Live
-// until ctx ends. The error is that of ctx or of the sink, or one whose code
-// protocol.ReplayError knows.
+// until ctx ends. The error is that of ctx or of the sink, or one with a code
+// that protocol.ReplayError knows.
 func (s *Server) Follow(ctx context.Context, r protocol.Request, sink Sink) error {
 	s.init()
 	if err := r.CheckWindow(); err != nil {
@@ -75,11 +75,11 @@ func (s *Server) Follow(ctx context.Context, r protocol.Request, sink Sink) erro
 	failed := func() error { return nil }
 	var ready <-chan struct{}
 	if r.Live {
-		l, err := s.news.listen(ctx, c.run)
+		l, err := s.notifier.subscribe(ctx, c.run)
 		if err != nil {
 			return err
 		}
-		defer s.news.leave(l)
+		defer s.notifier.unsubscribe(l)
 		moved, failed = l.ch, l.failed
 		if s.Deltas != nil {
 			c.ring = newRing()
@@ -107,7 +107,7 @@ func (s *Server) Follow(ctx context.Context, r protocol.Request, sink Sink) erro
 			if err != nil {
 				return err
 			}
-			if ahead { // said after an event that was not read yet
+			if ahead { // sent after an event that was not read yet
 				break
 			}
 			select {
@@ -150,7 +150,7 @@ func (c *cursor) tell(ctx context.Context, kind protocol.FrameType) error {
 	return c.sink.Frame(ctx, &protocol.Frame{Type: kind, LastSeq: c.from, LastCID: c.last})
 }
 
-// errMoved is a head whose history does not contain the event of the cursor.
+// errMoved is a head of a history without the event of the cursor.
 var errMoved = errors.New("the head of the run was moved to another history")
 
 // putBack reports whether a read failed because the head was put back meanwhile.

@@ -1,5 +1,5 @@
-// Package replay hands the journals of runs to whoever asks, from any place on, and goes on as
-// they grow.
+// Package replay sends the journals of runs to clients, from any place on, and goes on as they
+// grow.
 //
 //	GET /v1/replay                 WebSocket   wf.replay.v1, wf.replay.v1+cbor
 //	GET /v1/sessions/{id}/events   SSE, or NDJSON by Accept
@@ -8,15 +8,15 @@
 //
 // A cursor is the last event that the client has. It reads what follows in short transactions,
 // writes it when they are closed, and at the end of the journal says replay_complete and waits
-// for news. There is no moment at which reading ends and listening begins, and so there is no
+// for a change. There is no moment at which reading ends and listening begins, and so there is no
 // gap and no duplicate at the hand-over.
 //
-//	place ──► read ≤ 256 events │ 64 KiB ──► write ──► … ──► complete ──► news │ delta │ 15 s
+//	place ──► read ≤ 256 events │ 64 KiB ──► write ──► … ──► complete ──► change │ delta │ 15 s
 //	  ▲                                                                     │
 //	  └──── reset {commonSeq}: the head stands on another history ◄─────────┘
 //
-// A slow client costs its cursor: TCP holds it back, nobody waits for it, and past the write
-// deadline it is cut off and loses nothing.
+// A slow client delays its own cursor alone: TCP holds it back, and past the write deadline it is
+// cut off and loses nothing.
 //
 // Cursors of one run share what they read: a batch, and the JSON of an event, is made once for a
 // crowd. One goroutine waits for changes of the store for all of them, while there are any.
@@ -29,5 +29,5 @@
 //
 // # Not here
 //
-// Authentication, and the checks of Host and Origin: hub/guard stands in front.
+// Authentication, and the checks of Host and Origin: hub/guard has them.
 package replay

@@ -21,12 +21,12 @@ type Server struct {
 	Sockets       int           // open at once, streams over HTTP included; default protocol.MaxSockets
 	Subscriptions int           // of one socket; default protocol.MaxSubscriptions
 
-	once  sync.Once
-	news  news
-	cache cache
-	shelf shelf
-	ctx   context.Context
-	stop  context.CancelCauseFunc
+	once     sync.Once
+	notifier notifier
+	cache    cache
+	shelf    shelf
+	ctx      context.Context
+	stop     context.CancelCauseFunc
 
 	mu     sync.Mutex
 	open   int
@@ -37,7 +37,7 @@ type Server struct {
 func (s *Server) init() {
 	s.once.Do(func() {
 		s.ctx, s.stop = context.WithCancelCause(context.Background())
-		s.news.feed = s.Feed
+		s.notifier.feed = s.Feed
 		s.cache.max = cacheBytes
 	})
 }
@@ -72,12 +72,12 @@ func (s *Server) Close() error {
 	s.mu.Unlock()
 	s.stop(protocol.ErrShuttingDown)
 	s.idle.Wait()
-	s.news.gone.Wait()
+	s.notifier.gone.Wait()
 	return nil
 }
 
-// WebSocket serves GET /v1/replay. It checks neither Host nor Origin nor a token: whoever mounts
-// it does that before, see hub/guard.
+// WebSocket serves GET /v1/replay. It checks neither Host nor Origin nor a token: the server
+// around it does that before, see hub/guard.
 func (s *Server) WebSocket() http.Handler { return http.HandlerFunc(s.serveSocket) }
 
 // Events serves GET /v1/sessions/{id}/events, with the run as path value "id": as a stream of

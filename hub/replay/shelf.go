@@ -22,7 +22,7 @@ type shelf struct {
 	runs  map[protocol.RunID]*crowd
 }
 
-// crowd is the cursors of a run; who reads for all of them holds turn.
+// crowd is the cursors of a run; the one that reads for all of them holds turn.
 type crowd struct {
 	n    int
 	turn sync.Mutex

@@ -59,12 +59,12 @@ func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request) {
 	}
 	conn.SetReadLimit(-1) // read keeps the limit, and says so in a frame
 	ctx, fail := context.WithCancelCause(s.ctx)
-	// Whoever let the client in may end that: the context of the request says so.
+	// The guard may end what it let in: then the context of the request ends.
 	defer context.AfterFunc(r.Context(), func() { fail(context.Cause(r.Context())) })()
 	k := &socket{s: s, conn: conn, codec: protocol.CodecOf(conn.Subprotocol()), ctx: ctx, fail: fail, subs: map[string]*subscription{}}
 	k.gone.Go(k.ping)
 	ended := make(chan struct{})
-	go func() { // whoever ends the socket says why; then the reader ends too
+	go func() { // the cause of ctx says why the socket ends; then the reader ends too
 		defer close(ended)
 		<-ctx.Done()
 		k.gone.Wait()

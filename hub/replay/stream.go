@@ -240,7 +240,7 @@ func (t *stream) Events(ctx context.Context, batch []protocol.Entry, live bool) 
 	return t.flush()
 }
 
-// Frame writes what is no event. A heartbeat is a comment in SSE, for whom it keeps the
+// Frame writes what is no event. A heartbeat is a comment in SSE, where it keeps the
 // connection; after a reset EventSource must come back to the common event, so it has its id.
 func (t *stream) Frame(_ context.Context, f *protocol.Frame) error {
 	b, err := f.Encode(protocol.JSONFrames)

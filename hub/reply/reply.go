@@ -1,4 +1,4 @@
-// Package reply writes what the servers of wf answer: JSON, and errors whose code travels.
+// Package reply writes what the servers of wf answer: JSON, and errors with their codes.
 //
 //	{"schema":"wf.error/v1","code":"unknown_session","message":"…","fix":"wf ls lists the runs"}
 //
@@ -68,7 +68,7 @@ var statuses = map[string]int{
 	protocol.ErrModel.Code:     http.StatusServiceUnavailable,
 	protocol.ErrDiskFull.Code:  http.StatusInsufficientStorage,
 
-	protocol.ErrAgentAway.Code:    http.StatusServiceUnavailable,
+	protocol.ErrWorkerAway.Code:   http.StatusServiceUnavailable,
 	protocol.ErrShuttingDown.Code: http.StatusServiceUnavailable,
 }
 

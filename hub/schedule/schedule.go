@@ -11,9 +11,9 @@
 //
 // # Promised
 //
-// A firing is started once: its request id is made from the workflow and the minute, and whoever
-// starts runs starts a request id once. So a restart, or a second daemon of the same store, does
-// no harm. Of the firings that passed while nobody ran, or while the machine slept, only the
+// A firing is started once: its request id is made from the workflow and the minute, and a
+// service starts each request id once. So a restart, or a second daemon of the same store, does
+// no harm. Of the firings that passed while no daemon ran, or while the machine slept, only the
 // newest is started.
 //
 // # Not promised

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -71,7 +70,7 @@ func (s *Seen) load() error {
 	return nil
 }
 
-// save writes the file anew beside the old one and puts it in its place.
+// save replaces the file.
 func (s *Seen) save() error {
 	b, err := json.MarshalIndent(seenFile{"wf.schedule/v1", s.since}, "", "  ")
 	if err != nil {
@@ -80,16 +79,8 @@ func (s *Seen) save() error {
 	if err := files.MakeDir(filepath.Dir(s.Path)); err != nil {
 		return fmt.Errorf("schedule: %w", err)
 	}
-	f, err := os.CreateTemp(filepath.Dir(s.Path), "schedule-*")
-	if err != nil {
+	if err := files.Replace(s.Path, append(b, '\n')); err != nil {
 		return fmt.Errorf("schedule: %w", err)
-	}
-	_, err = f.Write(append(b, '\n'))
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), s.Path)
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("schedule: %w", err), os.Remove(f.Name()))
 	}
 	return nil
 }

@@ -266,7 +266,7 @@ func TestEveryRouteWantsItsScope(t *testing.T) {
 		if w := ask(&shop{}, nil, r.method, target, ""); w.Code != 401 {
 			t.Errorf("%s %s of nobody: %d", r.method, r.path, w.Code)
 		}
-		for _, other := range append([]guard.Scope{guard.Answer, guard.Agent}, guard.AllScopes...) {
+		for _, other := range append([]guard.Scope{guard.Answer, guard.Worker}, guard.AllScopes...) {
 			s := &shop{}
 			w := ask(s, []guard.Scope{other}, r.method, target, "")
 			if refused := w.Code == 403; refused != !(other == r.scope || other == guard.Run && r.scope == guard.Answer) || refused && len(s.asked) > 0 {

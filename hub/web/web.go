@@ -13,7 +13,7 @@
 //
 // # Not here
 //
-// The interface that the page speaks (hub/server, hub/replay), and who may speak it (hub/guard).
+// The interface that the page speaks (hub/server, hub/replay), and the clients that may use it (hub/guard).
 package web
 
 import (

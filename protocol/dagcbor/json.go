@@ -34,8 +34,8 @@ func ToJSON(b []byte) ([]byte, error) {
 	return dst, w.Err()
 }
 
-// AppendJSON appends the next item as ToJSON shows it, but for the keys, which stand in the order
-// they are stored in.
+// AppendJSON appends the next item as ToJSON shows it, but with the keys in the order in which they
+// are stored.
 func (w *Walk) AppendJSON(dst []byte) []byte { return w.json(dst, jsonDepth, false) }
 
 func (w *Walk) json(dst []byte, depth int, sorted bool) []byte {

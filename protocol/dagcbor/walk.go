@@ -140,7 +140,7 @@ func (w *Walk) Head() (major, info byte, arg uint64) {
 	return major, info, arg
 }
 
-// content reads the n bytes of a string whose head began at at.
+// content reads the n bytes of a string; its head began at at.
 func (w *Walk) content(at int, n uint64) []byte {
 	if n > uint64(w.Left()) {
 		w.fail(at, StringLength)

@@ -62,7 +62,7 @@ func Next(prev protocol.Entry, text string) protocol.Entry {
 	return protocol.Entry{Event: e, CID: protocol.NewLink(cid.NewCidV1(cid.DagCBOR, sum)), Raw: raw}
 }
 
-// Add appends n events whose texts tell what they are.
+// Add appends n events, with texts that number them.
 func (m *Feed) Add(run protocol.RunID, n int, what string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

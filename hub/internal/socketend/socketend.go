@@ -47,7 +47,7 @@ func (w *Writers) Wait() {
 	w.all.Wait()
 }
 
-// Wanted reports whether a request asks for a WebSocket; one that does not is told that it must.
+// Wanted reports whether a request asks for a WebSocket; one that does not is answered with an error.
 func Wanted(w http.ResponseWriter, r *http.Request, protocols ...string) bool {
 	if strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
 		return true

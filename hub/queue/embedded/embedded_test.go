@@ -58,7 +58,7 @@ func TestEpochsGrowWithoutTheDisk(t *testing.T) {
 			if _, _, err := s.Queue.Submit(t.Context(), queue.Job{ID: id, Workflow: "w"}); err != nil {
 				t.Fatal(err)
 			}
-			l, err := s.Queue.Lease(t.Context(), queue.Worker{Agent: "x"}, time.Minute)
+			l, err := s.Queue.Lease(t.Context(), "x", nil, time.Minute)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -86,21 +86,21 @@ func TestOldThingsAreForgotten(t *testing.T) {
 		if err := s.Queue.Settle(t.Context(), queue.Job{ID: "done", Workflow: "w"}, "x", "R"); err != nil {
 			t.Fatal(err)
 		}
-		l, err := s.Queue.Lease(t.Context(), queue.Worker{Agent: "x"}, time.Minute)
+		l, err := s.Queue.Lease(t.Context(), "x", nil, time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if err := l.Dead(t.Context(), "x"); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Registry.Announce(t.Context(), queue.Agent{ID: "gone", Name: "gone"}, time.Second); err != nil {
+		if err := s.Registry.Announce(t.Context(), queue.Worker{ID: "gone", Name: "gone"}, time.Second); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * time.Hour)
 		if _, _, err := s.Queue.Submit(t.Context(), queue.Job{ID: "new", Workflow: "w"}); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Registry.Announce(t.Context(), queue.Agent{ID: "here", Name: "here"}, time.Second); err != nil {
+		if err := s.Registry.Announce(t.Context(), queue.Worker{ID: "here", Name: "here"}, time.Second); err != nil {
 			t.Fatal(err)
 		}
 		for range 2 {
@@ -111,9 +111,9 @@ func TestOldThingsAreForgotten(t *testing.T) {
 			if _, err := s.Queue.Find(t.Context(), "done"); protocol.CodeOf(err) != queue.ErrUnknownJob.Code {
 				t.Errorf("the done job: %v", err)
 			}
-			agents, err := s.Registry.List(t.Context())
-			if err != nil || len(agents) != 1 || agents[0].ID != "here" {
-				t.Errorf("have %+v, %v", agents, err)
+			workers, err := s.Registry.List(t.Context())
+			if err != nil || len(workers) != 1 || workers[0].ID != "here" {
+				t.Errorf("have %+v, %v", workers, err)
 			}
 			if err := s.Close(); err != nil {
 				t.Fatal(err)

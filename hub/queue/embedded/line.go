@@ -12,7 +12,7 @@ import (
 
 // The methods below are called with q.mu held, unless they say otherwise.
 
-// ready is asked before anything is read: leases whose time has passed have lapsed by now.
+// ready is called before anything is read: it ends the leases that have lapsed by now.
 func (q *Queue) ready(ctx context.Context) error {
 	if q.closed {
 		return queue.ErrClosed
@@ -21,7 +21,7 @@ func (q *Queue) ready(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// lapse ends the leases whose time has passed. Nothing is written: the next start comes to the
+// lapse ends the leases with a time that has passed. Nothing is written: the next start comes to the
 // same conclusion.
 func (q *Queue) lapse(now time.Time) {
 	lapsed := false
@@ -114,10 +114,10 @@ func (q *Queue) write(j *job, forget ...*job) error {
 	return nil
 }
 
-// changed wakes whoever waits, and sets the timer for what comes next by itself.
+// changed wakes all waiting calls, and sets the timer for what comes next by itself.
 func (q *Queue) changed() {
-	close(q.news)
-	q.news = make(chan struct{})
+	close(q.wake)
+	q.wake = make(chan struct{})
 	q.arm()
 }
 
@@ -148,7 +148,7 @@ func (q *Queue) arm() {
 	})
 }
 
-// close wakes everyone for good. Leases are lost to their holders; the file keeps them until
+// close wakes all waiting calls for good. Leases are lost to their holders; the file keeps them until
 // they lapse. It takes the lock itself.
 func (q *Queue) close() {
 	q.mu.Lock()

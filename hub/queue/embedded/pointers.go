@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"iter"
 	"sync"
 	"time"
 
@@ -15,25 +14,23 @@ import (
 )
 
 // Pointers is a queue.Pointers. What a lease decided, and a run that changed hands, is in the
-// file when Swap returns; what agents say of their own runs within flushAfter, together.
+// file when Swap returns; what workers say of their own runs within flushAfter, together.
 type Pointers struct {
 	db *bbolt.DB
 
 	mu     sync.Mutex
 	byRun  map[protocol.RunID]queue.Pointer
 	behind map[protocol.RunID]bool // newer in memory than in the file
-	news   map[protocol.RunID]chan struct{}
-	timer  *time.Timer // of the next flush; nil where nothing is behind
+	timer  *time.Timer             // of the next flush; nil where nothing is behind
 	closed bool
 }
 
-// flushAfter is for how long the file may be behind. What is lost by a crash meanwhile agents
+// flushAfter is for how long the file may be behind. What is lost by a crash meanwhile workers
 // say again.
 const flushAfter = time.Second
 
 func newPointers(db *bbolt.DB) *Pointers {
-	return &Pointers{db: db, byRun: map[protocol.RunID]queue.Pointer{}, behind: map[protocol.RunID]bool{},
-		news: map[protocol.RunID]chan struct{}{}}
+	return &Pointers{db: db, byRun: map[protocol.RunID]queue.Pointer{}, behind: map[protocol.RunID]bool{}}
 }
 
 func (p *Pointers) load(tx *bbolt.Tx) error {
@@ -73,16 +70,12 @@ func (p *Pointers) Swap(ctx context.Context, x queue.Pointer) (queue.Pointer, er
 		return old, fmt.Errorf("run %s: revision %d, have %d: %w", x.Run, old.Revision, x.Revision, queue.ErrSwapped)
 	}
 	x.Revision++
-	if old.Epoch == x.Epoch && (old.Agent == x.Agent || old.Revision == 0) {
+	if old.Epoch == x.Epoch && (old.Worker == x.Worker || old.Revision == 0) {
 		p.fallBehind(x.Run)
 	} else if err := p.write(x); err != nil {
 		return old, fmt.Errorf("pointer of run %s: %w", x.Run, err)
 	}
 	p.byRun[x.Run] = x
-	if c := p.news[x.Run]; c != nil {
-		close(c)
-		delete(p.news, x.Run)
-	}
 	return x, nil
 }
 
@@ -126,37 +119,6 @@ func (p *Pointers) write(also ...queue.Pointer) error {
 	return err
 }
 
-// Watch yields a pointer, and each newer one.
-func (p *Pointers) Watch(ctx context.Context, run protocol.RunID) iter.Seq2[queue.Pointer, error] {
-	return func(yield func(queue.Pointer, error) bool) {
-		var seen uint64
-		for {
-			p.mu.Lock()
-			err := p.ready(ctx)
-			x := p.byRun[run]
-			if p.news[run] == nil {
-				p.news[run] = make(chan struct{})
-			}
-			news := p.news[run]
-			p.mu.Unlock()
-			switch {
-			case err != nil:
-				yield(queue.Pointer{}, err)
-				return
-			case x.Revision > seen:
-				if !yield(x, nil) {
-					return
-				}
-				seen = x.Revision
-			}
-			if !wait(ctx, news, -1) {
-				yield(queue.Pointer{}, ctx.Err())
-				return
-			}
-		}
-	}
-}
-
 func (p *Pointers) ready(ctx context.Context) error {
 	if p.closed {
 		return queue.ErrClosed
@@ -171,10 +133,6 @@ func (p *Pointers) close() error {
 		return nil
 	}
 	p.closed = true
-	for _, c := range p.news {
-		close(c)
-	}
-	clear(p.news)
 	if p.timer != nil {
 		p.timer.Stop()
 	}

@@ -27,7 +27,7 @@ type Queue struct {
 	over   []*job // done and dead, in the order in which they became so
 	number uint64 // of the newest submission
 	epoch  uint64 // of the newest lease
-	news   chan struct{}
+	wake   chan struct{}
 	timer  *time.Timer
 	closed bool
 }
@@ -42,7 +42,7 @@ type job struct {
 }
 
 func newQueue(db *bbolt.DB, o Options) *Queue {
-	return &Queue{db: db, now: o.Now, keep: o.Keep, byID: map[string]*job{}, news: make(chan struct{})}
+	return &Queue{db: db, now: o.Now, keep: o.Keep, byID: map[string]*job{}, wake: make(chan struct{})}
 }
 
 func (q *Queue) load(tx *bbolt.Tx) error {
@@ -95,22 +95,22 @@ func (q *Queue) Submit(ctx context.Context, want queue.Job) (queue.Entry, bool, 
 }
 
 // Lease waits for the oldest queued job that fits.
-func (q *Queue) Lease(ctx context.Context, w queue.Worker, ttl time.Duration) (queue.Lease, error) {
+func (q *Queue) Lease(ctx context.Context, worker string, fits func(queue.Job) bool, ttl time.Duration) (queue.Lease, error) {
 	for {
-		l, news, err := q.tryLease(ctx, w, ttl)
+		l, wake, err := q.tryLease(ctx, worker, fits, ttl)
 		if l != nil || err != nil {
 			return l, err
 		}
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
-		case <-news:
+		case <-wake:
 		}
 	}
 }
 
 // tryLease leases a job, or gives the channel that is closed when there may be one.
-func (q *Queue) tryLease(ctx context.Context, w queue.Worker, ttl time.Duration) (queue.Lease, <-chan struct{}, error) {
+func (q *Queue) tryLease(ctx context.Context, worker string, fits func(queue.Job) bool, ttl time.Duration) (queue.Lease, <-chan struct{}, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if err := q.ready(ctx); err != nil {
@@ -118,11 +118,11 @@ func (q *Queue) tryLease(ctx context.Context, w queue.Worker, ttl time.Duration)
 	}
 	now := q.now()
 	for i, j := range q.line {
-		if j.State != queue.Queued || j.Until.After(now) || w.Fits != nil && !w.Fits(j.Job) {
+		if j.State != queue.Queued || j.Until.After(now) || fits != nil && !fits(j.Job) {
 			continue
 		}
 		next := *j
-		next.State, next.Since, next.Agent, next.Attempts = queue.Leased, now, w.Agent, j.Attempts+1
+		next.State, next.Since, next.Worker, next.Attempts = queue.Leased, now, worker, j.Attempts+1
 		// Larger than any epoch of an earlier file, as long as the clock does not go back by
 		// more than the hub was away.
 		next.Epoch = max(q.epoch+1, uint64(now.UnixMilli()))
@@ -135,11 +135,11 @@ func (q *Queue) tryLease(ctx context.Context, w queue.Worker, ttl time.Duration)
 		q.changed()
 		return &lease{q: q, entry: next.Entry, lost: next.lost}, nil, nil
 	}
-	return nil, q.news, nil
+	return nil, q.wake, nil
 }
 
 // Settle ends a job without a lease.
-func (q *Queue) Settle(ctx context.Context, want queue.Job, agent string, run protocol.RunID) error {
+func (q *Queue) Settle(ctx context.Context, want queue.Job, worker string, run protocol.RunID) error {
 	if err := want.Check(); err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func (q *Queue) Settle(ctx context.Context, want queue.Job, agent string, run pr
 		return nil
 	}
 	next := *j
-	next.State, next.Since, next.Agent, next.Run, next.Why = queue.Done, q.now(), agent, run, ""
+	next.State, next.Since, next.Worker, next.Run, next.Why = queue.Done, q.now(), worker, run, ""
 	if err := q.replace(j, &next); err != nil {
 		return fmt.Errorf("settle job %s: %w", want.ID, err)
 	}
@@ -178,9 +178,9 @@ func (q *Queue) Cancel(ctx context.Context, id string) (queue.Entry, error) {
 	case j.State == queue.Dead:
 		return j.Entry, nil
 	case j.State == queue.Leased:
-		return j.Entry, fmt.Errorf("job %s: the agent %s begins it: %w", id, j.Agent, queue.ErrBegun)
+		return j.Entry, fmt.Errorf("job %s: the worker %s begins it: %w", id, j.Worker, queue.ErrBegun)
 	case j.State == queue.Done:
-		return j.Entry, fmt.Errorf("job %s: it is run %s of the agent %s: %w", id, j.Run, j.Agent, queue.ErrBegun)
+		return j.Entry, fmt.Errorf("job %s: it is run %s of the worker %s: %w", id, j.Run, j.Worker, queue.ErrBegun)
 	}
 	next := *j
 	next.State, next.Since, next.Why = queue.Dead, q.now(), queue.WhyCancelled
@@ -235,7 +235,7 @@ func (q *Queue) Await(ctx context.Context, id string) (queue.Entry, error) {
 		if known {
 			e = j.Entry
 		}
-		news := q.news
+		wake := q.wake
 		q.mu.Unlock()
 		switch {
 		case err != nil:
@@ -248,7 +248,7 @@ func (q *Queue) Await(ctx context.Context, id string) (queue.Entry, error) {
 		select {
 		case <-ctx.Done():
 			return e, ctx.Err()
-		case <-news:
+		case <-wake:
 		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"iter"
 	"slices"
 	"sync"
 	"time"
@@ -24,191 +23,126 @@ type Registry struct {
 	now  func() time.Time
 	keep time.Duration
 
-	mu     sync.Mutex
-	agents map[string]*agent
-	news   chan struct{}
-	closed bool
+	mu      sync.Mutex
+	workers map[string]*worker
+	closed  bool
 }
 
-type agent struct {
-	queue.Agent
+type worker struct {
+	queue.Worker
 	until   time.Time // it lives till then
-	written time.Time // Seen as it stands in the file
+	written time.Time // Seen, as the file has it
 }
 
 func newRegistry(db *bbolt.DB, o Options) *Registry {
-	return &Registry{db: db, now: o.Now, keep: o.Keep, agents: map[string]*agent{}, news: make(chan struct{})}
+	return &Registry{db: db, now: o.Now, keep: o.Keep, workers: map[string]*worker{}}
 }
 
-// load reads who was there; nobody lives until it is heard of again.
+// load reads the workers of the file; none is live until it is heard of again.
 func (r *Registry) load(tx *bbolt.Tx) error {
-	return tx.Bucket(agentsBucket).ForEach(func(k, v []byte) error {
-		a := &agent{}
-		if err := json.Unmarshal(v, &a.Agent); err != nil {
-			return fmt.Errorf("agent %s: %w", k, err)
+	return tx.Bucket(workersBucket).ForEach(func(k, v []byte) error {
+		a := &worker{}
+		if err := json.Unmarshal(v, &a.Worker); err != nil {
+			return fmt.Errorf("worker %s: %w", k, err)
 		}
 		a.Live, a.written = false, a.Seen
-		r.agents[a.ID] = a
+		r.workers[a.ID] = a
 		return nil
 	})
 }
 
-// Announce adds an agent or refreshes it.
-func (r *Registry) Announce(ctx context.Context, said queue.Agent, ttl time.Duration) error {
+// Announce adds a worker or refreshes it.
+func (r *Registry) Announce(ctx context.Context, said queue.Worker, ttl time.Duration) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err := r.ready(ctx); err != nil {
 		return err
 	}
 	now := r.now()
-	a := &agent{Agent: said, until: now.Add(ttl)}
+	a := &worker{Worker: said, until: now.Add(ttl)}
 	a.Caps = slices.Sorted(slices.Values(said.Caps))
 	a.Since, a.Seen, a.Live = now, now, true
-	old := r.agents[a.ID]
+	old := r.workers[a.ID]
 	if old != nil && old.Live {
 		a.Since = old.Since
 	}
-	news := old == nil || !same(old.Agent, a.Agent)
-	if a.written = now; !news && now.Sub(old.written) < seenEvery {
+	if a.written = now; old != nil && same(old.Worker, a.Worker) && now.Sub(old.written) < seenEvery {
 		a.written = old.written
 	} else if err := r.write(a); err != nil {
-		return fmt.Errorf("announce agent %s: %w", a.ID, err)
+		return fmt.Errorf("announce worker %s: %w", a.ID, err)
 	}
-	r.agents[a.ID] = a
-	if news {
-		r.changed()
-	}
+	r.workers[a.ID] = a
 	return nil
 }
 
-// same compares what a watcher is told of.
-func same(a, b queue.Agent) bool {
+// same reports whether the file need not be written for what was said: Seen may lag behind.
+func same(a, b queue.Worker) bool {
 	return a.Name == b.Name && a.Version == b.Version && slices.Equal(a.Caps, b.Caps) && a.Runs == b.Runs && a.Live == b.Live
 }
 
-// Withdraw says that an agent is gone.
+// Withdraw says that a worker is gone.
 func (r *Registry) Withdraw(ctx context.Context, id string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err := r.ready(ctx); err != nil {
 		return err
 	}
-	old := r.agents[id]
+	old := r.workers[id]
 	if old == nil || !old.Live {
 		return nil
 	}
 	a := *old
 	a.Live, a.written = false, a.Seen
 	if err := r.write(&a); err != nil {
-		return fmt.Errorf("withdraw agent %s: %w", id, err)
+		return fmt.Errorf("withdraw worker %s: %w", id, err)
 	}
-	r.agents[id] = &a
-	r.changed()
+	r.workers[id] = &a
 	return nil
 }
 
-// List gives the agents by name, then id.
-func (r *Registry) List(ctx context.Context) ([]queue.Agent, error) {
+// List gives the workers by name, then id.
+func (r *Registry) List(ctx context.Context) ([]queue.Worker, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err := r.ready(ctx); err != nil {
 		return nil, err
 	}
-	return r.list(), nil
-}
-
-func (r *Registry) list() []queue.Agent {
-	out := make([]queue.Agent, 0, len(r.agents))
-	for _, a := range r.agents {
-		out = append(out, a.Agent)
+	out := make([]queue.Worker, 0, len(r.workers))
+	for _, a := range r.workers {
+		out = append(out, a.Worker)
 	}
-	slices.SortFunc(out, func(a, b queue.Agent) int {
+	slices.SortFunc(out, func(a, b queue.Worker) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
 	})
-	return out
+	return out, nil
 }
 
-// Watch yields the list, and again after each change.
-func (r *Registry) Watch(ctx context.Context) iter.Seq2[[]queue.Agent, error] {
-	return func(yield func([]queue.Agent, error) bool) {
-		var last []queue.Agent
-		for first := true; ; first = false {
-			r.mu.Lock()
-			err := r.ready(ctx)
-			list, news, next := r.list(), r.news, r.next()
-			r.mu.Unlock()
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			if first || !slices.EqualFunc(last, list, func(a, b queue.Agent) bool { return a.ID == b.ID && same(a, b) }) {
-				if !yield(list, nil) {
-					return
-				}
-				last = list
-			}
-			if !wait(ctx, news, next) {
-				yield(nil, ctx.Err())
-				return
-			}
-		}
-	}
-}
-
-// wait returns at news or after d, if d is not negative; false says that ctx ended.
-func wait(ctx context.Context, news <-chan struct{}, d time.Duration) bool {
-	var after <-chan time.Time
-	if d >= 0 {
-		t := time.NewTimer(d)
-		defer t.Stop()
-		after = t.C
-	}
-	select {
-	case <-ctx.Done():
-		return false
-	case <-news:
-	case <-after:
-	}
-	return true
-}
-
-// next is how long it takes until the next agent lapses, negative for never.
-func (r *Registry) next() time.Duration {
-	d, now := time.Duration(-1), r.now()
-	for _, a := range r.agents {
-		if left := a.until.Sub(now); a.Live && (d < 0 || left < d) {
-			d = max(0, left)
-		}
-	}
-	return d
-}
-
-// ready lets agents lapse, and forgets those that are gone for long.
+// ready lets workers lapse, and forgets those that are gone for long.
 func (r *Registry) ready(ctx context.Context) error {
 	if r.closed {
 		return queue.ErrClosed
 	}
 	now := r.now()
-	for id, a := range r.agents {
+	for id, a := range r.workers {
 		switch {
 		case a.Live && !a.until.After(now):
 			gone := *a
 			gone.Live = false
-			r.agents[id] = &gone
+			r.workers[id] = &gone
 		case !a.Live && now.Sub(a.Seen) > r.keep:
-			delete(r.agents, id) // from the file with the next word of any agent
+			delete(r.workers, id) // from the file with the next word of any worker
 		}
 	}
 	return ctx.Err()
 }
 
-// write makes an agent durable, and deletes those that are forgotten.
-func (r *Registry) write(a *agent) error {
+// write makes a worker durable, and deletes those that are forgotten.
+func (r *Registry) write(a *worker) error {
 	return update(r.db, func(tx *bbolt.Tx) error {
-		b := tx.Bucket(agentsBucket)
+		b := tx.Bucket(workersBucket)
 		var forgotten [][]byte
 		err := b.ForEach(func(k, _ []byte) error {
-			if r.agents[string(k)] == nil {
+			if r.workers[string(k)] == nil {
 				forgotten = append(forgotten, slices.Clone(k))
 			}
 			return nil
@@ -221,20 +155,12 @@ func (r *Registry) write(a *agent) error {
 				return err
 			}
 		}
-		return put(b, []byte(a.ID), a.Agent)
+		return put(b, []byte(a.ID), a.Worker)
 	})
-}
-
-func (r *Registry) changed() {
-	close(r.news)
-	r.news = make(chan struct{})
 }
 
 func (r *Registry) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.closed {
-		r.closed = true
-		r.changed()
-	}
+	r.closed = true
 }

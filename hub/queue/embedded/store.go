@@ -5,16 +5,16 @@
 //	                 ▲
 //	  change ──one transaction──► file, then memory
 //
-// Everything is small and stands in memory; the file is there for the next start. What a
+// Everything is small and is held in memory; the file is there for the next start. What a
 // method returned is in the file before. Two things are not written at once, because the next
-// start finds them anyway: that a lease lapsed follows from its time, and which runs an agent
+// start finds them anyway: that a lease lapsed follows from its time, and which runs a worker
 // has and how far they are follows from what it says.
 //
 // # Buckets
 //
 //	meta      version 1, epoch of the newest lease
 //	jobs      number of the submission, 8 bytes big-endian → JSON of the job
-//	agents    id → JSON of the agent
+//	workers    id → JSON of the worker
 //	pointers  run → JSON of the pointer
 //
 // # Not promised
@@ -41,7 +41,7 @@ import (
 type Options struct {
 	// Now is the clock, default time.Now. Timers run for the differences between its times.
 	Now func() time.Time
-	// Keep is for how long done and dead jobs, and agents that are gone, are remembered;
+	// Keep is for how long done and dead jobs, and workers that are gone, are remembered;
 	// default 7 days.
 	Keep time.Duration
 }
@@ -58,7 +58,7 @@ type Store struct {
 var (
 	metaBucket     = []byte("meta")
 	jobsBucket     = []byte("jobs")
-	agentsBucket   = []byte("agents")
+	workersBucket  = []byte("agents")
 	pointersBucket = []byte("pointers")
 
 	versionKey = []byte("version")
@@ -113,7 +113,7 @@ func openFile(path string) (*bbolt.DB, error) {
 		return nil, fmt.Errorf("hub data %s: %w: %w", path, err, protocol.ErrStore)
 	}
 	err = db.Update(func(tx *bbolt.Tx) error {
-		for _, name := range [][]byte{metaBucket, jobsBucket, agentsBucket, pointersBucket} {
+		for _, name := range [][]byte{metaBucket, jobsBucket, workersBucket, pointersBucket} {
 			if _, err := tx.CreateBucketIfNotExists(name); err != nil {
 				return err
 			}
@@ -133,7 +133,7 @@ func openFile(path string) (*bbolt.DB, error) {
 	return db, nil
 }
 
-// Close writes what was left in memory and closes the file. Whoever waits gets queue.ErrClosed.
+// Close writes what was left in memory and closes the file. Waiting calls get queue.ErrClosed.
 func (s *Store) Close() error {
 	s.Queue.close()
 	s.Registry.close()

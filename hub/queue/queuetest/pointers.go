@@ -1,7 +1,6 @@
 package queuetest
 
 import (
-	"context"
 	"errors"
 	"sync"
 
@@ -15,31 +14,31 @@ var pointerCases = map[string]func(*world){
 		w.wants(err, protocol.ErrUnknownRun)
 	},
 	"Swap writes from the revision that was read": func(w *world) {
-		p, err := w.Pointers.Swap(w.Context(), queue.Pointer{Run: "R1", Agent: "a", Seq: 1, Head: "c1"})
+		p, err := w.Pointers.Swap(w.Context(), queue.Pointer{Run: "R1", Worker: "a", Seq: 1, Head: "c1"})
 		w.ok(err)
-		_, err = w.Pointers.Swap(w.Context(), queue.Pointer{Run: "R1", Agent: "b"})
+		_, err = w.Pointers.Swap(w.Context(), queue.Pointer{Run: "R1", Worker: "b"})
 		w.wants(err, queue.ErrSwapped)
-		p.Agent, p.Epoch = "b", 7
+		p.Worker, p.Epoch = "b", 7
 		next, err := w.Pointers.Swap(w.Context(), p)
 		w.ok(err)
 		_, err = w.Pointers.Swap(w.Context(), p)
 		w.wants(err, queue.ErrSwapped)
 		got, err := w.Pointers.Get(w.Context(), "R1")
 		w.ok(err)
-		if got != next || got.Agent != "b" || got.Epoch != 7 || got.Seq != 1 || got.Revision <= p.Revision {
+		if got != next || got.Worker != "b" || got.Epoch != 7 || got.Seq != 1 || got.Revision <= p.Revision {
 			w.Errorf("have %+v, want %+v", got, next)
 		}
 		_, err = w.Pointers.Get(w.Context(), "R2")
 		w.wants(err, protocol.ErrUnknownRun)
 	},
-	"two agents that claim one run: one of them wins": func(w *world) {
+	"two workers that claim one run: one of them wins": func(w *world) {
 		const claims = 20
 		var won, lost int
 		var mu sync.Mutex
 		var all sync.WaitGroup
 		for range claims {
 			all.Go(func() {
-				_, err := w.Pointers.Swap(w.Context(), queue.Pointer{Run: "R1", Agent: "a"})
+				_, err := w.Pointers.Swap(w.Context(), queue.Pointer{Run: "R1", Worker: "a"})
 				mu.Lock()
 				defer mu.Unlock()
 				switch {
@@ -57,41 +56,8 @@ var pointerCases = map[string]func(*world){
 			w.Errorf("%d won, %d lost", won, lost)
 		}
 	},
-	"Watch yields the newest pointer": func(w *world) {
-		ctx, cancel := context.WithCancel(w.Context())
-		defer cancel()
-		go func() {
-			p := queue.Pointer{Run: "R1", Agent: "a"}
-			for range 50 {
-				p.Seq++
-				var err error
-				if p, err = w.Pointers.Swap(ctx, p); err != nil {
-					w.Error(err)
-				}
-			}
-		}()
-		last := queue.Pointer{}
-		for p, err := range w.Pointers.Watch(ctx, "R1") {
-			w.ok(err)
-			if p.Revision <= last.Revision || p.Seq <= last.Seq {
-				w.Fatalf("%+v follows %+v", p, last)
-			}
-			if last = p; p.Seq == 50 {
-				break
-			}
-		}
-	},
-	"Watch ends with its context": func(w *world) {
-		ctx, cancel := context.WithCancel(w.Context())
-		cancel()
-		var last error
-		for _, err := range w.Pointers.Watch(ctx, "R1") {
-			last = err
-		}
-		w.wants(last, context.Canceled)
-	},
-	"a restart knows who has a run": func(w *world) {
-		p, err := w.Pointers.Swap(w.Context(), queue.Pointer{Run: "R1", Agent: "a", Epoch: 3})
+	"a restart knows which worker has a run": func(w *world) {
+		p, err := w.Pointers.Swap(w.Context(), queue.Pointer{Run: "R1", Worker: "a", Epoch: 3})
 		w.ok(err)
 		p.Seq, p.Head = 9, "c9"
 		_, err = w.Pointers.Swap(w.Context(), p)
@@ -99,10 +65,10 @@ var pointerCases = map[string]func(*world){
 		w.reopen()
 		got, err := w.Pointers.Get(w.Context(), "R1")
 		w.ok(err)
-		if got.Agent != "a" || got.Epoch != 3 || got.Seq != 9 || got.Head != "c9" {
+		if got.Worker != "a" || got.Epoch != 3 || got.Seq != 9 || got.Head != "c9" {
 			w.Errorf("have %+v", got)
 		}
-		got.Agent = "b"
+		got.Worker = "b"
 		_, err = w.Pointers.Swap(w.Context(), got)
 		w.ok(err)
 	},

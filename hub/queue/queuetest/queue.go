@@ -33,7 +33,7 @@ var queueCases = map[string]func(*world){
 		w.ok(w.leaseOf("x", "a").Done(w.Context(), "RUN1"))
 		e, fresh, err := w.Queue.Submit(w.Context(), queue.Job{ID: "a", Workflow: "w"})
 		w.ok(err)
-		if fresh || e.State != queue.Done || e.Run != "RUN1" || e.Agent != "x" {
+		if fresh || e.State != queue.Done || e.Run != "RUN1" || e.Worker != "x" {
 			w.Errorf("have %+v, fresh %v; want it done by x as RUN1", e, fresh)
 		}
 		w.empty()
@@ -47,7 +47,7 @@ var queueCases = map[string]func(*world){
 	},
 	"what does not fit keeps its place and its attempts": func(w *world) {
 		w.submit("a", "b")
-		l, err := w.Queue.Lease(w.Context(), queue.Worker{Agent: "x", Fits: func(j queue.Job) bool { return j.ID == "b" }}, w.TTL)
+		l, err := w.Queue.Lease(w.Context(), "x", func(j queue.Job) bool { return j.ID == "b" }, w.TTL)
 		w.ok(err)
 		if l.Entry().ID != "b" || w.find("a").Attempts != 0 {
 			w.Errorf("leased %s with a tried %d times", l.Entry().ID, w.find("a").Attempts)
@@ -61,12 +61,12 @@ var queueCases = map[string]func(*world){
 		got := make(chan queue.Lease, 1)
 		asked := make(chan struct{}, 10)
 		go func() {
-			l, err := w.Queue.Lease(w.Context(), queue.Worker{Agent: "x", Fits: func(queue.Job) bool {
+			l, err := w.Queue.Lease(w.Context(), "x", func(queue.Job) bool {
 				mu.Lock()
 				defer mu.Unlock()
 				asked <- struct{}{}
 				return can
-			}}, w.TTL)
+			}, w.TTL)
 			if err == nil {
 				got <- l
 			}
@@ -76,7 +76,7 @@ var queueCases = map[string]func(*world){
 		mu.Lock()
 		can = true
 		mu.Unlock()
-		w.submit("a") // again, for those who have learnt something
+		w.submit("a") // again, for workers that can start more now
 		if l := <-got; l == nil || l.Entry().ID != "a" {
 			w.Error("the job was not leased")
 		}
@@ -86,7 +86,7 @@ var queueCases = map[string]func(*world){
 		first := w.leaseOf("x", "a")
 		<-first.Lost()
 		second := w.leaseOf("y", "a")
-		if e := second.Entry(); e.Attempts != 2 || e.Epoch <= first.Entry().Epoch || e.Agent != "y" {
+		if e := second.Entry(); e.Attempts != 2 || e.Epoch <= first.Entry().Epoch || e.Worker != "y" {
 			w.Errorf("have %+v after epoch %d", e, first.Entry().Epoch)
 		}
 		w.wants(first.Done(w.Context(), "R"), queue.ErrLeaseLost)
@@ -99,14 +99,14 @@ var queueCases = map[string]func(*world){
 	},
 	"a lease that is extended lasts": func(w *world) {
 		w.submit("a", "b")
-		held, witness := w.leaseOf("x", "a"), w.leaseOf("x", "b")
+		held, other := w.leaseOf("x", "a"), w.leaseOf("x", "b")
 		extended := time.AfterFunc(w.TTL/2, func() {
 			if err := held.Extend(w.Context()); err != nil {
 				w.Error(err)
 			}
 		})
 		defer extended.Stop()
-		<-witness.Lost() // a whole TTL has passed
+		<-other.Lost() // a whole TTL has passed
 		if e := w.find("a"); e.State != queue.Leased {
 			w.Errorf("have %+v, want it leased", e)
 		}
@@ -165,7 +165,7 @@ var queueCases = map[string]func(*world){
 		}
 		w.empty()
 	},
-	"Cancel takes a job out that nobody has begun": func(w *world) {
+	"Cancel takes a job out that no worker has begun": func(w *world) {
 		w.submit("a", "b", "c")
 		got := make(chan queue.Entry, 1)
 		go func() {
@@ -191,7 +191,7 @@ var queueCases = map[string]func(*world){
 		w.ok(l.Done(w.Context(), "RUN1"))
 		_, err = w.Queue.Cancel(w.Context(), "a")
 		w.wants(err, queue.ErrBegun)
-		_, err = w.Queue.Cancel(w.Context(), "nobody")
+		_, err = w.Queue.Cancel(w.Context(), "unknown")
 		w.wants(err, queue.ErrUnknownJob)
 		w.leaseOf("x", "c")
 		w.empty()
@@ -209,7 +209,7 @@ var queueCases = map[string]func(*world){
 		w.wants(l.Done(w.Context(), "R"), queue.ErrLeaseLost)
 		w.ok(w.Queue.Settle(w.Context(), queue.Job{ID: "new", Workflow: "w"}, "x", "RUN2"))
 		for id, run := range map[string]string{"a": "RUN1", "new": "RUN2"} {
-			if e := w.find(id); e.State != queue.Done || string(e.Run) != run || e.Agent != "x" {
+			if e := w.find(id); e.State != queue.Done || string(e.Run) != run || e.Worker != "x" {
 				w.Errorf("have %+v, want %s by x", e, run)
 			}
 		}
@@ -247,7 +247,7 @@ var queueCases = map[string]func(*world){
 		for i := range workers {
 			all.Go(func() {
 				for {
-					l, err := w.Queue.Lease(ctx, queue.Worker{Agent: fmt.Sprint("agent", i)}, w.TTL)
+					l, err := w.Queue.Lease(ctx, fmt.Sprint("agent", i), nil, w.TTL)
 					if err != nil {
 						return
 					}
@@ -276,7 +276,7 @@ var queueCases = map[string]func(*world){
 		ended := make(chan error, 1)
 		q := w.Queue
 		go func() {
-			_, err := q.Lease(w.Context(), queue.Worker{Agent: "x"}, w.TTL)
+			_, err := q.Lease(w.Context(), "x", nil, w.TTL)
 			ended <- err
 		}()
 		w.close()

@@ -1,18 +1,18 @@
 package queuetest
 
 import (
-	"context"
 	"slices"
+	"time"
 
 	"wf/hub/queue"
 )
 
 func (w *world) announce(id, name string, caps ...string) {
 	w.Helper()
-	w.ok(w.Registry.Announce(w.Context(), queue.Agent{ID: id, Name: name, Version: "1", Caps: caps}, w.TTL))
+	w.ok(w.Registry.Announce(w.Context(), queue.Worker{ID: id, Name: name, Version: "1", Caps: caps}, w.TTL))
 }
 
-func (w *world) agents() []queue.Agent {
+func (w *world) workers() []queue.Worker {
 	w.Helper()
 	list, err := w.Registry.List(w.Context())
 	w.ok(err)
@@ -20,11 +20,11 @@ func (w *world) agents() []queue.Agent {
 }
 
 var registryCases = map[string]func(*world){
-	"agents are listed by name": func(w *world) {
+	"workers are listed by name": func(w *world) {
 		w.announce("2", "zoe", "b", "a")
 		w.announce("3", "ada")
 		w.announce("1", "zoe")
-		list := w.agents()
+		list := w.workers()
 		var ids []string
 		for _, a := range list {
 			ids = append(ids, a.ID)
@@ -36,70 +36,40 @@ var registryCases = map[string]func(*world){
 			w.Errorf("have %v, %v", ids, list[2].Caps)
 		}
 	},
-	"an agent that is not heard of is gone, and comes back": func(w *world) {
-		ctx, cancel := context.WithCancel(w.Context())
-		defer cancel()
+	"a worker that is not heard of is gone, and comes back": func(w *world) {
 		w.announce("1", "ada")
-		since := w.agents()[0].Since
-		n := 0
-		for list, err := range w.Registry.Watch(ctx) {
-			w.ok(err)
-			live := len(list) == 1 && list[0].Live
-			if n++; live != (n != 2) {
-				w.Fatalf("list %d: have %+v", n, list)
-			}
-			if n == 2 {
-				w.announce("1", "ada")
-			}
-			if n == 3 {
-				if !list[0].Since.After(since) {
-					w.Errorf("since %v, as if it had not been away", list[0].Since)
-				}
-				break
-			}
+		since := w.workers()[0].Since
+		<-time.After(w.TTL)
+		if list := w.workers(); len(list) != 1 || list[0].Live {
+			w.Fatalf("have %+v, want it listed as gone", list)
+		}
+		w.announce("1", "ada")
+		if a := w.workers()[0]; !a.Live || !a.Since.After(since) {
+			w.Errorf("have %+v, as if it had not been away", a)
 		}
 	},
-	"a heartbeat keeps an agent, and is no news": func(w *world) {
-		ctx, cancel := context.WithCancel(w.Context())
-		defer cancel()
+	"a heartbeat keeps a worker": func(w *world) {
 		w.announce("1", "ada")
-		since := w.agents()[0].Since
-		n := 0
-		for list, err := range w.Registry.Watch(ctx) {
-			w.ok(err)
-			if n++; n == 1 {
-				w.announce("1", "ada")
-				w.announce("1", "ada", "new")
-				continue
-			}
-			if !slices.Equal(list[0].Caps, []string{"new"}) || !list[0].Since.Equal(since) {
-				w.Errorf("have %+v", list)
-			}
-			break
+		since := w.workers()[0].Since
+		<-time.After(w.TTL / 2)
+		w.announce("1", "ada", "new")
+		<-time.After(w.TTL * 3 / 4)
+		if a := w.workers()[0]; !a.Live || !slices.Equal(a.Caps, []string{"new"}) || !a.Since.Equal(since) {
+			w.Errorf("have %+v", a)
 		}
 	},
-	"an agent withdraws": func(w *world) {
+	"a worker withdraws": func(w *world) {
 		w.announce("1", "ada")
 		w.ok(w.Registry.Withdraw(w.Context(), "1"))
-		w.ok(w.Registry.Withdraw(w.Context(), "nobody"))
-		if list := w.agents(); len(list) != 1 || list[0].Live {
+		w.ok(w.Registry.Withdraw(w.Context(), "unknown"))
+		if list := w.workers(); len(list) != 1 || list[0].Live {
 			w.Errorf("have %+v, want it listed as gone", list)
 		}
 	},
-	"Watch ends with its context": func(w *world) {
-		ctx, cancel := context.WithCancel(w.Context())
-		var last error
-		for _, err := range w.Registry.Watch(ctx) {
-			last = err
-			cancel()
-		}
-		cancel()
-		w.wants(last, context.Canceled)
-	},
-	"a restart knows the agents, and that none is here yet": func(w *world) {
+	"a restart knows the workers, and that none is here yet": func(w *world) {
 		w.announce("1", "ada", "fix")
 		w.reopen()
-		list := w.agents()
+		list := w.workers()
 		if len(list) != 1 || list[0].Live || list[0].Name != "ada" || !slices.Equal(list[0].Caps, []string{"fix"}) {
 			w.Errorf("have %+v", list)
 		}

@@ -26,11 +26,8 @@ type Setup struct {
 	Open func(t *testing.T, dir string) Backend
 	// Volatile: nothing is left after Close.
 	Volatile bool
-	// TTL is what leases and agents live for; default 10 s, which is virtual time unless
-	// RealTime.
+	// TTL is what leases and workers live for; default 10 s of virtual time.
 	TTL time.Duration
-	// RealTime runs outside of a synctest bubble, for what talks to the net.
-	RealTime bool
 }
 
 // Exercise runs the suite.
@@ -51,17 +48,12 @@ func Exercise(t *testing.T, s Setup) {
 }
 
 func (s Setup) run(t *testing.T, f func(*world)) {
-	one := func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		w := &world{T: t, Setup: s, dir: t.TempDir()}
 		w.open()
 		defer w.close()
 		f(w)
-	}
-	if s.RealTime {
-		one(t)
-		return
-	}
-	synctest.Test(t, one)
+	})
 }
 
 // A world is what one case works with.
@@ -112,18 +104,18 @@ func (w *world) submit(ids ...string) {
 	}
 }
 
-// lease leases the next job for an agent.
-func (w *world) lease(agent string) queue.Lease {
+// lease leases the next job for a worker.
+func (w *world) lease(worker string) queue.Lease {
 	w.Helper()
-	l, err := w.Queue.Lease(w.Context(), queue.Worker{Agent: agent}, w.TTL)
+	l, err := w.Queue.Lease(w.Context(), worker, nil, w.TTL)
 	w.ok(err)
 	return l
 }
 
 // leaseOf leases the next job and checks which it is.
-func (w *world) leaseOf(agent, id string) queue.Lease {
+func (w *world) leaseOf(worker, id string) queue.Lease {
 	w.Helper()
-	l := w.lease(agent)
+	l := w.lease(worker)
 	if l.Entry().ID != id {
 		w.Fatalf("leased %s, want %s", l.Entry().ID, id)
 	}
@@ -135,7 +127,7 @@ func (w *world) empty() {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(w.Context(), min(w.TTL/10, 100*time.Millisecond))
 	defer cancel()
-	l, err := w.Queue.Lease(ctx, queue.Worker{Agent: "nobody"}, w.TTL)
+	l, err := w.Queue.Lease(ctx, "unknown", nil, w.TTL)
 	if err == nil {
 		w.Fatalf("leased %s, want nothing", l.Entry().ID)
 	}

@@ -15,10 +15,10 @@ import (
 	"wf/protocol"
 )
 
-// session is one link, at the agent.
-type session struct {
-	agent *Agent
-	lines *lines
+// connection is one link, at the worker.
+type connection struct {
+	worker *Worker
+	lines  *lines
 
 	heartbeat, ttl time.Duration // as the hub says
 
@@ -35,15 +35,15 @@ type question struct {
 	epoch uint64
 }
 
-// register introduces the agent and tells of all its runs.
-func (s *session) register(ctx context.Context) error {
-	a := s.agent
+// register introduces the worker and tells of all its runs.
+func (s *connection) register(ctx context.Context) error {
+	a := s.worker
 	caps, err := a.Store.Caps(ctx)
 	if err != nil {
 		return err
 	}
 	s.caps = slices.Sorted(slices.Values(caps))
-	if err := s.lines.send(message{Type: msgRegister, Wire: wireVersion, Agent: a.ID, Instance: a.instance,
+	if err := s.lines.send(message{Type: msgRegister, Wire: wireVersion, Worker: a.ID, Instance: a.instance,
 		Name: a.Name, Version: a.Version, Caps: s.caps}); err != nil {
 		return err
 	}
@@ -65,8 +65,8 @@ func (s *session) register(ctx context.Context) error {
 }
 
 // tellRuns tells of the runs that moved since the last time.
-func (s *session) tellRuns(ctx context.Context) error {
-	runs, err := s.agent.Store.Runs(ctx)
+func (s *connection) tellRuns(ctx context.Context) error {
+	runs, err := s.worker.Store.Runs(ctx)
 	if err != nil {
 		return err
 	}
@@ -85,8 +85,8 @@ func (s *session) tellRuns(ctx context.Context) error {
 	return nil
 }
 
-func (s *session) tellCaps(ctx context.Context) error {
-	caps, err := s.agent.Store.Caps(ctx)
+func (s *connection) tellCaps(ctx context.Context) error {
+	caps, err := s.worker.Store.Caps(ctx)
 	if err != nil {
 		return err
 	}
@@ -98,10 +98,10 @@ func (s *session) tellCaps(ctx context.Context) error {
 }
 
 // serve answers the hub until the link ends, and says why it did.
-func (s *session) serve(ctx context.Context, streams net.Listener) error {
+func (s *connection) serve(ctx context.Context, streams net.Listener) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	server := guard.Server(s.agent.gate(s), s.agent.Log)
+	server := guard.Server(s.worker.gate(s), s.worker.Log)
 	server.BaseContext = func(net.Listener) context.Context { return ctx }
 	var all sync.WaitGroup
 	for _, part := range []func(context.Context) error{
@@ -117,13 +117,13 @@ func (s *session) serve(ctx context.Context, streams net.Listener) error {
 	err := errors.Join(s.lines.conn.Close(), streams.Close(), server.Close())
 	all.Wait()
 	if err != nil && !closed(err) {
-		s.agent.Log.Debug("link to the hub closed", "error", err)
+		s.worker.Log.Debug("link to the hub closed", "error", err)
 	}
 	return context.Cause(ctx)
 }
 
 // beat sends the heartbeat.
-func (s *session) beat(ctx context.Context) error {
+func (s *connection) beat(ctx context.Context) error {
 	tick := time.NewTicker(s.heartbeat)
 	defer tick.Stop()
 	for {
@@ -139,10 +139,10 @@ func (s *session) beat(ctx context.Context) error {
 }
 
 // follow tells the hub what changes in the store.
-func (s *session) follow(ctx context.Context) error {
+func (s *connection) follow(ctx context.Context) error {
 	var seen uint64
 	for {
-		now, err := s.agent.Store.AwaitChange(ctx, seen)
+		now, err := s.worker.Store.AwaitChange(ctx, seen)
 		if err != nil {
 			return err
 		}
@@ -150,12 +150,12 @@ func (s *session) follow(ctx context.Context) error {
 		if err := errors.Join(s.tellRuns(ctx), s.tellCaps(ctx)); err != nil {
 			return err
 		}
-		sleep(ctx, s.agent.Settle)
+		sleep(ctx, s.worker.Debounce)
 	}
 }
 
 // listen takes the messages of the hub. One that is silent for a TTL is gone.
-func (s *session) listen() error {
+func (s *connection) listen() error {
 	for {
 		m, err := s.lines.next(s.ttl)
 		if err != nil {
@@ -170,9 +170,9 @@ func (s *session) listen() error {
 			}
 			s.mu.Unlock()
 		case msgMoved:
-			s.agent.Log.Warn("a run belongs to another agent", "run", m.Run, "agent", m.To)
-			if s.agent.Moved != nil {
-				s.agent.Moved(m.Run, m.To)
+			s.worker.Log.Warn("a run belongs to another worker", "run", m.Run, "worker", m.To)
+			if s.worker.Moved != nil {
+				s.worker.Moved(m.Run, m.To)
 			}
 		case msgRefused:
 			return &protocol.Error{Code: m.Code, Message: m.Message, Hint: "see the log of the hub"}
@@ -181,7 +181,7 @@ func (s *session) listen() error {
 }
 
 // confirm asks the hub whether a lease holds, and until when, by this machine's own clock.
-func (s *session) confirm(ctx context.Context, q question) (until time.Time, err error) {
+func (s *connection) confirm(ctx context.Context, q question) (until time.Time, err error) {
 	answer := make(chan message, 1)
 	s.mu.Lock()
 	s.asked[q] = answer
@@ -208,8 +208,8 @@ func (s *session) confirm(ctx context.Context, q question) (until time.Time, err
 	}
 }
 
-// identity is who asks, as the hub says, with no more than the agent allows.
-func (a *Agent) identity(r *http.Request) guard.Identity {
+// identity is the client as the hub names it, with no more scopes than the worker allows.
+func (a *Worker) identity(r *http.Request) guard.Identity {
 	id := guard.Identity{Name: r.Header.Get(headerBy)}
 	if id.Name == "" {
 		id.Name = "hub"

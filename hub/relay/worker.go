@@ -19,7 +19,7 @@ import (
 	"wf/protocol"
 )
 
-// A Store is what an agent tells its hub of. Implementations are safe for concurrent use.
+// A Store is what a worker tells its hub of. Implementations are safe for concurrent use.
 type Store interface {
 	// Caps are the names under which workflows can be started here.
 	Caps(ctx context.Context) ([]string, error)
@@ -29,37 +29,36 @@ type Store interface {
 	AwaitChange(ctx context.Context, since uint64) (uint64, error)
 }
 
-// Agent dials out to a hub and serves what comes from there. The fields are set once, before
+// Worker dials out to a hub and serves what comes from there. The fields are set once, before
 // Serve.
-type Agent struct {
+type Worker struct {
 	Hub   string                 // http://host:port, https://…, or unix:PATH
-	Token func() (string, error) // of the scope agent; asked at each dial
+	Token func() (string, error) // of the scope worker; asked at each dial
 	TLS   *tls.Config            // for https, with a certificate of its own for mTLS; nil is the system's
 
-	ID      string // stays the same over restarts, and differs from every other agent's
+	ID      string // stays the same over restarts, and differs from every other worker's
 	Name    string // for people
 	Version string
 
 	Handler http.Handler  // the API, as it is served locally; requests carry an identity
 	Scopes  []guard.Scope // what the hub may do here at most; default read, run and answer
 	Store   Store
-	// Moved is called when a run that a job started here is another agent's now: its lease had
-	// ended. nil is for an agent that starts no jobs.
+	// Moved is called when a run that a job started here is another worker's now: its lease had
+	// ended. nil is for a worker that starts no jobs.
 	Moved func(run protocol.RunID, to string)
 
-	Log *slog.Logger // nil is nobody
-	// Settle is how long changes of the store are gathered before the hub is told; default
+	Log *slog.Logger // nil discards it
+	// Debounce is how long changes of the store are gathered before they are sent to the hub; default
 	// 200 ms.
-	Settle time.Duration
+	Debounce time.Duration
 
 	instance string
 	epochs   epochs
 }
 
-// discard is a log that nobody reads.
 var discard = slog.New(slog.DiscardHandler)
 
-// How long an agent waits before it dials again, after n failures in a row: between 0 and
+// How long a worker waits before it dials again, after n failures in a row: between 0 and
 // firstWait · 2ⁿ, and never more than LongestWait.
 const (
 	firstWait   = 250 * time.Millisecond
@@ -67,8 +66,8 @@ const (
 )
 
 // Serve dials the hub, again and again, until ctx ends; then it returns nil. Only what no
-// later try can cure is an error: an Agent that lacks something.
-func (a *Agent) Serve(ctx context.Context) error {
+// later try can cure is an error: a Worker that lacks something.
+func (a *Worker) Serve(ctx context.Context) error {
 	if err := a.prepare(); err != nil {
 		return err
 	}
@@ -88,20 +87,20 @@ func (a *Agent) Serve(ctx context.Context) error {
 	return nil
 }
 
-// fixOf is what helps an agent that is not connected.
+// fixOf is what helps a worker that is not connected.
 func fixOf(err error) string {
 	if errors.Is(err, protocol.ErrUnauthorized) || errors.Is(err, protocol.ErrForbidden) {
-		return "wf hub prints where the token of its agents lies; name that file with --hub-token-file"
+		return "wf hub prints where the token of its workers lies; name that file with --hub-token-file"
 	}
 	return protocol.HintOf(err)
 }
 
-func (a *Agent) prepare() error {
+func (a *Worker) prepare() error {
 	switch {
 	case a.ID == "" || !plain(a.ID, 128):
-		return fmt.Errorf("agent id %.140q: want 1 to 128 printable characters: %w", a.ID, protocol.ErrUsage)
+		return fmt.Errorf("worker id %.140q: want 1 to 128 printable characters: %w", a.ID, protocol.ErrUsage)
 	case a.Handler == nil || a.Store == nil:
-		return errors.New("relay: an agent needs a Handler and a Store")
+		return errors.New("relay: a worker needs a Handler and a Store")
 	}
 	if a.Log == nil {
 		a.Log = discard
@@ -109,8 +108,8 @@ func (a *Agent) prepare() error {
 	if a.Scopes == nil {
 		a.Scopes = []guard.Scope{guard.Read, guard.Run, guard.Answer}
 	}
-	if a.Settle == 0 {
-		a.Settle = 200 * time.Millisecond
+	if a.Debounce == 0 {
+		a.Debounce = 200 * time.Millisecond
 	}
 	if a.instance == "" {
 		a.instance = rand.Text()
@@ -130,8 +129,8 @@ func sleep(ctx context.Context, d time.Duration) {
 // dialTime is how long the hub may take to answer.
 const dialTime = 10 * time.Second
 
-// connect holds one link. began reports whether the hub took the agent.
-func (a *Agent) connect(ctx context.Context) (began bool, err error) {
+// connect holds one link. began reports whether the hub took the worker.
+func (a *Worker) connect(ctx context.Context) (began bool, err error) {
 	base, via, err := client.Reach(a.Hub, a.TLS)
 	if err != nil {
 		return false, err
@@ -147,7 +146,7 @@ func (a *Agent) connect(ctx context.Context) (began bool, err error) {
 	}
 	dial, stop := context.WithTimeout(ctx, dialTime)
 	defer stop()
-	c, answer, err := websocket.Dial(dial, base+AgentPath, &websocket.DialOptions{
+	c, answer, err := websocket.Dial(dial, base+WorkerPath, &websocket.DialOptions{
 		HTTPClient: via, HTTPHeader: head, Subprotocols: []string{Subprotocol},
 	})
 	if err != nil {
@@ -168,11 +167,11 @@ func (a *Agent) connect(ctx context.Context) (began bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	s := &session{agent: a, lines: newLines(control), asked: map[question]chan message{}}
+	s := &connection{worker: a, lines: newLines(control), asked: map[question]chan message{}}
 	if err := s.register(ctx); err != nil {
 		return false, err
 	}
-	a.Log.Info("registered with the hub", "hub", a.Hub, "agent", a.ID)
+	a.Log.Info("registered with the hub", "hub", a.Hub, "worker", a.ID)
 	return true, s.serve(ctx, tunnel)
 }
 

@@ -15,13 +15,14 @@ import (
 	"strings"
 	"sync"
 
+	"wf/files"
 	"wf/protocol"
 )
 
-// Witness remembers, outside of a store, which heads were seen in it. A store that is put
+// PinnedHeads remembers, outside of a store, which heads were seen in it. A store that is put
 // back to an older copy of itself agrees with itself in everything; only what was noted
 // elsewhere shows it.
-type Witness struct {
+type PinnedHeads struct {
 	Store string          `json:"store"` // absolute path
 	Heads map[string]Seen `json:"heads"` // by name: of what this user has begun, driven or adopted
 	// Found are heads of runs as a verification found them sound. They show a store that was put
@@ -39,10 +40,10 @@ type Seen struct {
 }
 
 // Empty reports whether nothing was seen.
-func (w Witness) Empty() bool { return len(w.Heads)+len(w.Found)+len(w.Begun) == 0 }
+func (w PinnedHeads) Empty() bool { return len(w.Heads)+len(w.Found)+len(w.Begun) == 0 }
 
 // All are the heads of both kinds, the later one of each name.
-func (w Witness) All() map[string]Seen {
+func (w PinnedHeads) All() map[string]Seen {
 	all := map[string]Seen{}
 	maps.Copy(all, w.Heads)
 	for name, s := range w.Found {
@@ -54,7 +55,7 @@ func (w Witness) All() map[string]Seen {
 }
 
 // Names are the heads that were seen: that of run, with "" all.
-func (w Witness) Names(run protocol.RunID) []string {
+func (w PinnedHeads) Names(run protocol.RunID) []string {
 	var out []string
 	for name := range w.All() {
 		if run == "" || name == protocol.RunHead(run) {
@@ -65,7 +66,7 @@ func (w Witness) Names(run protocol.RunID) []string {
 	return out
 }
 
-// StateDir is where witnesses are kept: $XDG_STATE_HOME/wf, else ~/.local/state/wf. It is ""
+// StateDir is the directory of pinned heads: $XDG_STATE_HOME/wf, else ~/.local/state/wf. It is ""
 // where neither is known.
 func StateDir(getenv func(string) string) string {
 	if d := getenv("XDG_STATE_HOME"); filepath.IsAbs(d) {
@@ -77,51 +78,34 @@ func StateDir(getenv func(string) string) string {
 	return ""
 }
 
-// storePath is the path of a store by which it is remembered: the same through a symbolic link.
-func storePath(dir string) (string, error) {
-	path, err := filepath.Abs(dir)
-	if err != nil {
-		return "", fmt.Errorf("last seen heads of %s: %w", dir, err)
-	}
-	if real, err := filepath.EvalSymlinks(path); err == nil { // a store that is not there has the path that was named
-		path = real
-	}
-	return path, nil
-}
-
-// witnessFile is the file of one store: the witness of a store that was moved is another.
-func witnessFile(stateDir, store string) string {
+// pinnedFile is the file of one store; a store that was moved has another.
+func pinnedFile(stateDir, store string) string {
 	sum := sha256.Sum256([]byte(store))
 	return filepath.Join(stateDir, "heads", hex.EncodeToString(sum[:8])+".json")
 }
 
-// LoadWitness reads what was seen in the store in dir. Nothing seen yet is an empty Witness.
+// LoadPinnedHeads reads what was seen in the store in dir. They are empty where nothing was seen yet.
 // A file that does not read is an error wrapping protocol.ErrCorrupt: to ignore it would hide
 // what it is there to show.
-func LoadWitness(stateDir, dir string) (Witness, error) {
-	store, err := storePath(dir)
+func LoadPinnedHeads(stateDir, dir string) (PinnedHeads, error) {
+	store := files.Real(dir)
+	w := PinnedHeads{Store: store}
+	path := pinnedFile(stateDir, store)
+	begun, err := readBegun(path) // first: a process that takes them into the file removes them afterwards
 	if err != nil {
-		return Witness{}, err
-	}
-	w := Witness{Store: store, Heads: map[string]Seen{}}
-	path := witnessFile(stateDir, store)
-	begun, err := readBegun(path) // first: who takes them into the file removes them afterwards
-	if err != nil {
-		return Witness{}, fmt.Errorf("last seen heads in %s: %w", begunFile(path), err)
+		return PinnedHeads{}, fmt.Errorf("last seen heads in %s: %w", begunFile(path), err)
 	}
 	raw, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		w.begin(begun)
-		return w, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(raw, &w)
-	}
-	if err == nil && w.Store != store {
-		err = fmt.Errorf("they are those of %s", w.Store)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		err = nil
+	case err == nil:
+		if err = json.Unmarshal(raw, &w); err == nil && w.Store != store {
+			err = fmt.Errorf("they are those of %s", w.Store)
+		}
 	}
 	if err != nil {
-		return Witness{}, fmt.Errorf("last seen heads in %s: %w: %w", path, protocol.ErrCorrupt, err)
+		return PinnedHeads{}, fmt.Errorf("last seen heads in %s: %w: %w", path, protocol.ErrCorrupt, err)
 	}
 	if w.Heads == nil {
 		w.Heads = map[string]Seen{}
@@ -130,11 +114,11 @@ func LoadWitness(stateDir, dir string) (Witness, error) {
 	return w, nil
 }
 
-// See notes heads of one's own commits: what descends from them is one's own too. Others may note
-// theirs at the same time: the file is locked, read again, and replaced whole. A head goes back only
+// See notes heads of one's own commits: what descends from them is one's own too. Other
+// processes may note theirs at the same time: the file is locked, read again, and replaced whole. A head goes back only
 // when its run was forgotten with Forget.
 func See(ctx context.Context, stateDir, dir string, heads []Head) error {
-	return changeWitness(ctx, stateDir, dir, func(w *Witness) bool {
+	return changePinned(ctx, stateDir, dir, func(w *PinnedHeads) bool {
 		changed := false
 		for _, h := range heads {
 			if w.Begun[h.Name] != nil { // which may be of a run after the one that was seen before
@@ -151,7 +135,7 @@ func See(ctx context.Context, stateDir, dir string, heads []Head) error {
 // SeeFound notes the heads of a clean report, for the next verification. A run that came from
 // elsewhere stays foreign: to look at it is no leave to drive it.
 func SeeFound(ctx context.Context, stateDir, dir string, heads []Head) error {
-	return changeWitness(ctx, stateDir, dir, func(w *Witness) bool {
+	return changePinned(ctx, stateDir, dir, func(w *PinnedHeads) bool {
 		changed := false
 		for _, h := range heads {
 			switch own, ok := w.Heads[h.Name]; {
@@ -170,7 +154,7 @@ func SeeFound(ctx context.Context, stateDir, dir string, heads []Head) error {
 }
 
 // see notes a head in a map of w, unless a later one is there.
-func (w *Witness) see(in map[string]Seen, h Head) bool {
+func (w *PinnedHeads) see(in map[string]Seen, h Head) bool {
 	if old, ok := in[h.Name]; ok && (old.Seq > h.Seq || old.Head == h.Link) {
 		return false
 	}
@@ -180,7 +164,7 @@ func (w *Witness) see(in map[string]Seen, h Head) bool {
 
 // Adopt notes heads as one's own, whatever was seen of them before.
 func Adopt(ctx context.Context, stateDir, dir string, heads []Head) error {
-	return changeWitness(ctx, stateDir, dir, func(w *Witness) bool {
+	return changePinned(ctx, stateDir, dir, func(w *PinnedHeads) bool {
 		for _, h := range heads {
 			w.Heads[h.Name] = Seen{Head: h.Link, Seq: h.Seq}
 			delete(w.Found, h.Name)
@@ -191,7 +175,7 @@ func Adopt(ctx context.Context, stateDir, dir string, heads []Head) error {
 }
 
 // begin takes in first events that were about to be written.
-func (w *Witness) begin(heads []Head) {
+func (w *PinnedHeads) begin(heads []Head) {
 	if w.Begun == nil && len(heads) > 0 {
 		w.Begun = map[string][]Seen{}
 	}
@@ -206,9 +190,9 @@ func (w *Witness) begin(heads []Head) {
 // mostBegun is how many processes may race to begin one run.
 const mostBegun = 16
 
-// Disown takes runs for foreign from now on: others wrote what comes next in them.
+// Disown takes runs for foreign from now on: other programs wrote what comes next in them.
 func Disown(ctx context.Context, stateDir, dir string, runs []protocol.RunID) error {
-	return changeWitness(ctx, stateDir, dir, func(w *Witness) bool {
+	return changePinned(ctx, stateDir, dir, func(w *PinnedHeads) bool {
 		changed := false
 		for _, run := range runs {
 			name := protocol.RunHead(run)
@@ -235,7 +219,7 @@ func Disown(ctx context.Context, stateDir, dir string, runs []protocol.RunID) er
 
 // Forget drops what was seen of heads, for example of a run that was deleted on purpose.
 func Forget(ctx context.Context, stateDir, dir string, names []string) error {
-	return changeWitness(ctx, stateDir, dir, func(w *Witness) bool {
+	return changePinned(ctx, stateDir, dir, func(w *PinnedHeads) bool {
 		before := len(w.Heads) + len(w.Found)
 		for _, n := range names {
 			delete(w.Heads, n)
@@ -246,40 +230,38 @@ func Forget(ctx context.Context, stateDir, dir string, names []string) error {
 	})
 }
 
-// witnessQueue takes the changes of one file together: of many goroutines one waits for the lock of
+// changeQueue takes the changes of one file together: of many goroutines one waits for the lock of
 // the file, and so one thread, and writes what the others want too.
-type witnessQueue struct {
+type changeQueue struct {
 	turn sync.Mutex
 
 	mu   sync.Mutex
-	wait []*witnessChange
+	wait []*pinChange
 }
 
-type witnessChange struct {
-	apply func(*Witness) bool
+type pinChange struct {
+	apply func(*PinnedHeads) bool
 	begun []Head // instead of apply: they are only added, and the file is not written again
 	done  bool   // err is set
 	err   error
 }
 
-// witnessQueues are those of this process, by path.
-var witnessQueues sync.Map
+// changeQueues are those of this process, by path.
+var changeQueues sync.Map
 
-// changeWitness changes the file, together with others that want to.
-func changeWitness(ctx context.Context, stateDir, dir string, change func(*Witness) bool) error {
-	return queueWitness(ctx, stateDir, dir, &witnessChange{apply: change})
+// changePinned changes the file, together with others that want to.
+func changePinned(ctx context.Context, stateDir, dir string, change func(*PinnedHeads) bool) error {
+	return queueChange(ctx, stateDir, dir, &pinChange{apply: change})
 }
 
-func queueWitness(ctx context.Context, stateDir, dir string, mine *witnessChange) error {
-	path, err := storePath(dir)
-	if err != nil {
-		return err
-	}
-	if err := ctx.Err(); err != nil {
+func queueChange(ctx context.Context, stateDir, dir string, mine *pinChange) error {
+	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	found, _ := witnessQueues.LoadOrStore(witnessFile(stateDir, path), &witnessQueue{})
-	q := found.(*witnessQueue)
+	store := files.Real(dir)
+	path := pinnedFile(stateDir, store)
+	found, _ := changeQueues.LoadOrStore(path, &changeQueue{})
+	q := found.(*changeQueue)
 	q.mu.Lock()
 	q.wait = append(q.wait, mine)
 	q.mu.Unlock()
@@ -292,8 +274,9 @@ func queueWitness(ctx context.Context, stateDir, dir string, mine *witnessChange
 	all := q.wait
 	q.wait = nil
 	q.mu.Unlock()
-	if slices.ContainsFunc(all, func(c *witnessChange) bool { return c.apply != nil }) {
-		err = rewriteWitness(stateDir, path, func(w *Witness) bool {
+	var err error
+	if slices.ContainsFunc(all, func(c *pinChange) bool { return c.apply != nil }) {
+		err = rewritePinned(stateDir, store, func(w *PinnedHeads) bool {
 			changed := false
 			for _, c := range all {
 				if c.apply == nil {
@@ -306,7 +289,7 @@ func queueWitness(ctx context.Context, stateDir, dir string, mine *witnessChange
 			return changed
 		})
 	} else {
-		err = appendBegun(witnessFile(stateDir, path), all)
+		err = appendBegun(path, all)
 	}
 	for _, c := range all {
 		c.done, c.err = true, err
@@ -314,11 +297,11 @@ func queueWitness(ctx context.Context, stateDir, dir string, mine *witnessChange
 	return err
 }
 
-// rewriteWitness replaces the file of a store, by its storePath, with what change makes of it.
-func rewriteWitness(stateDir, store string, change func(*Witness) bool) error {
-	path := witnessFile(stateDir, store)
-	return lockedWitness(path, func() error {
-		w, err := LoadWitness(stateDir, store)
+// rewritePinned replaces the file of a store, in the directory store, with what change makes of it.
+func rewritePinned(stateDir, store string, change func(*PinnedHeads) bool) error {
+	path := pinnedFile(stateDir, store)
+	return lockedPinned(path, func() error {
+		w, err := LoadPinnedHeads(stateDir, store)
 		if err != nil || !change(&w) {
 			return err
 		}
@@ -326,15 +309,15 @@ func rewriteWitness(stateDir, store string, change func(*Witness) bool) error {
 		if err != nil {
 			return err
 		}
-		if err := replaceFile(path, append(raw, '\n')); err != nil {
+		if err := files.Replace(path, append(raw, '\n')); err != nil {
 			return err
 		}
 		return removeIfThere(begunFile(path))
 	})
 }
 
-// lockedWitness calls f while no other process writes the file at path.
-func lockedWitness(path string, f func() error) (err error) {
+// lockedPinned calls f while no other process writes the file at path.
+func lockedPinned(path string, f func() error) (err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("last seen heads in %s: %w", path, err)
@@ -352,20 +335,4 @@ func lockedWitness(path string, f func() error) (err error) {
 		return err
 	}
 	return f()
-}
-
-// replaceFile writes a file whole or not at all.
-func replaceFile(path string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, removeIfThere(f.Name()))
-	}
-	return syncDir(filepath.Dir(path))
 }

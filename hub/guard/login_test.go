@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// session logs a browser in and gives the header with its session.
-func (s *stage) session() string {
+// login logs a browser in and gives the header with its login.
+func (s *stage) login() string {
 	s.t.Helper()
 	code, err := s.keys.NewCode()
 	if err != nil {
@@ -31,7 +31,7 @@ func (s *stage) session() string {
 		s.t.Fatalf("login: %s, %v", w.Body, err)
 	}
 	if want := s.now.Add(12 * time.Hour).Format(time.RFC3339); got.Expires != want {
-		s.t.Errorf("the session ends at %s, want %s", got.Expires, want)
+		s.t.Errorf("the login ends at %s, want %s", got.Expires, want)
 	}
 	return "Authorization: Bearer " + got.Token
 }
@@ -84,11 +84,11 @@ func TestACodeIsGoodOnce(t *testing.T) {
 	}
 }
 
-// A session holds for the page that logged in, by the same name of the server. Pages of other origins
+// A login holds for the page that logged in, by the same name of the server. Pages of other origins
 // do nothing with it, nor does a program that does not say where it comes from.
-func TestASessionIsBoundToItsPage(t *testing.T) {
+func TestALoginIsBoundToItsPage(t *testing.T) {
 	s := newStage(t)
-	session := s.session()
+	login := s.login()
 	for _, test := range []struct {
 		name    string
 		method  string
@@ -110,24 +110,24 @@ func TestASessionIsBoundToItsPage(t *testing.T) {
 		{"a WebSocket without an Origin", "GET", []string{"Upgrade: websocket"}, 403},
 		{"a script element of another port", "GET", []string{"Sec-Fetch-Site: same-site", "Sec-Fetch-Mode: no-cors"}, 403},
 	} {
-		if w := s.ask(test.method, "/v1/runs", "{}", append(test.headers, session)...); w.Code != test.status {
+		if w := s.ask(test.method, "/v1/runs", "{}", append(test.headers, login)...); w.Code != test.status {
 			t.Errorf("%s: status %d %s, want %d", test.name, w.Code, w.Body, test.status)
 		}
 	}
-	_, token, _ := strings.Cut(session, "Bearer ")
+	_, token, _ := strings.Cut(login, "Bearer ")
 	if w := s.ask("GET", "/v1/runs", "", "Origin: http://"+here, "Upgrade: websocket", "Sec-WebSocket-Protocol: wf.replay.v1, wf.token."+token); w.Code != 200 || strings.Contains(w.Body.String(), token) {
 		t.Errorf("a WebSocket with the subprotocol: %d %s", w.Code, w.Body)
 	}
-	if w := s.ask("GET", "/v1/runs?x="+token, "", session); w.Code != 400 {
-		t.Errorf("a session in an address: %d", w.Code)
+	if w := s.ask("GET", "/v1/runs?x="+token, "", login); w.Code != 400 {
+		t.Errorf("a login in an address: %d", w.Code)
 	}
 }
 
 // Browsers send cookies to every port of a machine, and a program there can send them on with any
-// Origin. None opens anything: not the session under any name, nor one as earlier versions made it.
+// Origin. None opens anything: not the login under any name, nor one as earlier versions made it.
 func TestNoCookieIsAccepted(t *testing.T) {
 	s := newStage(t)
-	_, token, _ := strings.Cut(s.session(), "Bearer ")
+	_, token, _ := strings.Cut(s.login(), "Bearer ")
 	until := strconv.FormatInt(s.now.Add(time.Hour).Unix(), 10)
 	mac := hmac.New(sha256.New, []byte(s.token))
 	mac.Write([]byte("wf session\x00" + until))
@@ -141,11 +141,11 @@ func TestNoCookieIsAccepted(t *testing.T) {
 	}
 }
 
-// A session ends with its time, with its key and with its server.
-func TestASessionEnds(t *testing.T) {
+// A login ends with its time, with its key and with its server.
+func TestALoginEnds(t *testing.T) {
 	for name, end := range map[string]func(*stage) *Keys{
 		"its time is over": func(s *stage) *Keys {
-			s.now = s.now.Add(SessionLife)
+			s.now = s.now.Add(LoginLife)
 			return s.keys
 		},
 		"its key is taken out": func(s *stage) *Keys {
@@ -163,19 +163,19 @@ func TestASessionEnds(t *testing.T) {
 		},
 	} {
 		s := newStage(t)
-		_, token, _ := strings.Cut(s.session(), "Bearer ")
-		if _, _, ok := s.keys.bySession(token); !ok {
-			t.Errorf("%s: there was no session", name)
+		_, token, _ := strings.Cut(s.login(), "Bearer ")
+		if _, _, ok := s.keys.byLogin(token); !ok {
+			t.Errorf("%s: there was no login", name)
 		}
-		if _, _, ok := end(s).bySession(token); ok {
-			t.Errorf("%s: the session is good", name)
+		if _, _, ok := end(s).byLogin(token); ok {
+			t.Errorf("%s: the login is good", name)
 		}
 	}
 	s := newStage(t)
-	for range 3 * maxSessions {
-		s.session()
+	for range 3 * maxLogins {
+		s.login()
 	}
-	if len(s.keys.sessions) > maxSessions {
-		t.Errorf("%d sessions are open", len(s.keys.sessions))
+	if len(s.keys.logins) > maxLogins {
+		t.Errorf("%d logins are open", len(s.keys.logins))
 	}
 }

@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// How long a browser may take to exchange a code, and how long its session then lasts.
+// How long a browser may take to exchange a code, and how long its login then lasts.
 const (
-	CodeLife    = 10 * time.Minute
-	SessionLife = 12 * time.Hour
+	CodeLife  = 10 * time.Minute
+	LoginLife = 12 * time.Hour
 )
 
-// How many codes and sessions are open at once; the oldest gives way.
+// How many codes and logins are open at once; the oldest gives way.
 const (
-	maxCodes    = 64
-	maxSessions = 256
+	maxCodes  = 64
+	maxLogins = 256
 )
 
 // code is a code that was not used yet.
@@ -26,7 +26,7 @@ type code struct {
 }
 
 // NewCode makes a one-time code for a browser of the owner, good for CodeLife. Codes live in
-// memory, as sessions do: a restart of the server forgets them.
+// memory, as logins do: a restart of the server forgets them.
 func (k *Keys) NewCode() (string, error) {
 	owner, err := k.owner()
 	if err != nil {
@@ -52,7 +52,7 @@ func (k *Keys) NewCode() (string, error) {
 	return secret, nil
 }
 
-// place is where a session holds: the origin of the page that logged in, and the Host by which it
+// place is where a login holds: the origin of the page that logged in, and the Host by which it
 // reached the server. They differ where a proxy stands between.
 type place struct{ origin, host string }
 
@@ -62,15 +62,15 @@ func placeOf(r *http.Request) place {
 	return place{strings.ToLower(r.Header.Get("Origin")), strings.ToLower(r.Host)}
 }
 
-// session is a browser that logged in.
-type session struct {
+// login is a browser that logged in.
+type login struct {
 	key     string // id
 	at      place
 	expires time.Time
 }
 
-// redeem exchanges a code for a session: its token, and when it ends. A code is looked up by its
-// hash: how long that takes tells nothing of it. The server keeps sessions in memory: one that is
+// redeem exchanges a code for a login: its token, and when it ends. A code is looked up by its
+// hash: how long that takes tells nothing of it. The server keeps logins in memory: one that is
 // started again, or another with the same keys, knows none of them.
 func (k *Keys) redeem(text string, at place) (token string, ends time.Time, id Identity, ok bool) {
 	list, err := k.current()
@@ -89,39 +89,39 @@ func (k *Keys) redeem(text string, at place) (token string, ends time.Time, id I
 		if list[i].id != c.key {
 			continue
 		}
-		token, ends = newSecret(), now.Add(SessionLife)
+		token, ends = newSecret(), now.Add(LoginLife)
 		k.makeRoom(now)
-		k.sessions[sha256.Sum256([]byte(token))] = session{c.key, at, ends}
+		k.logins[sha256.Sum256([]byte(token))] = login{c.key, at, ends}
 		return token, ends, k.identity(&list[i]), true
 	}
 	return "", ends, Identity{}, false
 }
 
-// makeRoom forgets the sessions that are over, and the oldest if there are too many. The caller
+// makeRoom forgets the logins that are over, and the oldest if there are too many. The caller
 // holds mu.
 func (k *Keys) makeRoom(now time.Time) {
 	var oldest [sha256.Size]byte
 	var first time.Time
-	for h, s := range k.sessions {
+	for h, s := range k.logins {
 		if !now.Before(s.expires) {
-			delete(k.sessions, h)
+			delete(k.logins, h)
 		} else if first.IsZero() || s.expires.Before(first) {
 			oldest, first = h, s.expires
 		}
 	}
-	if len(k.sessions) >= maxSessions {
-		delete(k.sessions, oldest)
+	if len(k.logins) >= maxLogins {
+		delete(k.logins, oldest)
 	}
 }
 
-// bySession finds who the session with a token is of, and where it holds.
-func (k *Keys) bySession(token string) (Identity, place, bool) {
+// byLogin finds the identity of the login with a token, and where it holds.
+func (k *Keys) byLogin(token string) (Identity, place, bool) {
 	list, err := k.current()
 	if err != nil {
 		return Identity{}, place{}, false
 	}
 	k.mu.Lock()
-	s, ok := k.sessions[sha256.Sum256([]byte(token))]
+	s, ok := k.logins[sha256.Sum256([]byte(token))]
 	k.mu.Unlock()
 	if !ok || !k.now().Before(s.expires) {
 		return Identity{}, place{}, false
@@ -134,15 +134,15 @@ func (k *Keys) bySession(token string) (Identity, place, bool) {
 	return Identity{}, place{}, false
 }
 
-// mayUse is nil if a request may use a session that holds at a place: it comes from the page that
+// mayUse is nil if a request may use a login that holds at a place: it comes from the page that
 // logged in, by the same name of the server. One that names no origin may only read.
 func mayUse(r *http.Request, at place) error {
 	from := placeOf(r)
 	switch {
 	case from.host != at.host || from.origin != "" && from.origin != at.origin:
-		return forbidden("log in at this address", "the session is of the page %s", at.origin)
+		return forbidden("log in at this address", "the login is of the page %s", at.origin)
 	case from.origin == "" && (!safe(r.Method) || upgrades(r)):
-		return forbidden("use a token", "a session without an Origin may only read")
+		return forbidden("use a token", "a login without an Origin may only read")
 	}
 	return nil
 }

@@ -27,7 +27,7 @@ func TestManyHeadsAreNotedTogether(t *testing.T) {
 		})
 	}
 	all.Wait()
-	w, err := cas.LoadWitness(state, dir)
+	w, err := cas.LoadPinnedHeads(state, dir)
 	if err != nil {
 		t.Fatal(err)
 	}

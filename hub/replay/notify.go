@@ -8,9 +8,9 @@ import (
 	"wf/protocol"
 )
 
-// news tells cursors that the head of their run moved. One goroutine waits for changes of the
-// store for all of them, while there is anyone to be told.
-type news struct {
+// notifier signals subscribers when the head of their run moved. One goroutine waits for changes of
+// the store for all of them, while there are any.
+type notifier struct {
 	feed protocol.Feed
 
 	mu     sync.Mutex
@@ -19,15 +19,15 @@ type news struct {
 	gone   sync.WaitGroup
 }
 
-// topic is a run that is listened to.
+// topic is a run with subscribers.
 type topic struct {
 	tip  protocol.Link
-	subs map[*listener]bool
+	subs map[*subscriber]bool
 }
 
-// listener is one cursor that waits. Its channel holds one signal, so that many changes are
+// subscriber is one cursor that waits. Its channel holds one signal, so that many changes are
 // one.
-type listener struct {
+type subscriber struct {
 	run protocol.RunID
 	ch  chan struct{}
 
@@ -35,29 +35,29 @@ type listener struct {
 	err error // waiting failed; it ends the subscription
 }
 
-func (l *listener) signal(err error) {
+func (s *subscriber) signal(err error) {
 	if err != nil {
-		l.mu.Lock()
-		l.err = err
-		l.mu.Unlock()
+		s.mu.Lock()
+		s.err = err
+		s.mu.Unlock()
 	}
 	select {
-	case l.ch <- struct{}{}:
+	case s.ch <- struct{}{}:
 	default:
 	}
 }
 
-func (l *listener) failed() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.err
+func (s *subscriber) failed() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
 }
 
-// listen begins before the journal is read: what is committed later is signalled.
-func (n *news) listen(ctx context.Context, run protocol.RunID) (*listener, error) {
+// subscribe begins before the journal is read: what is committed later is signalled.
+func (n *notifier) subscribe(ctx context.Context, run protocol.RunID) (*subscriber, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	l := &listener{run: run, ch: make(chan struct{}, 1)}
+	l := &subscriber{run: run, ch: make(chan struct{}, 1)}
 	if n.stop == nil {
 		seen, err := n.feed.Changes(ctx)
 		if err != nil {
@@ -72,30 +72,30 @@ func (n *news) listen(ctx context.Context, run protocol.RunID) (*listener, error
 		if n.topics == nil {
 			n.topics = map[protocol.RunID]*topic{}
 		}
-		t = &topic{subs: map[*listener]bool{}}
+		t = &topic{subs: map[*subscriber]bool{}}
 		n.topics[run] = t
 	}
 	t.subs[l] = true
 	return l, nil
 }
 
-func (n *news) leave(l *listener) {
+func (n *notifier) unsubscribe(s *subscriber) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	t := n.topics[l.run]
-	if t == nil || !t.subs[l] {
+	t := n.topics[s.run]
+	if t == nil || !t.subs[s] {
 		return
 	}
-	if delete(t.subs, l); len(t.subs) > 0 {
+	if delete(t.subs, s); len(t.subs) > 0 {
 		return
 	}
-	if delete(n.topics, l.run); len(n.topics) == 0 && n.stop != nil {
+	if delete(n.topics, s.run); len(n.topics) == 0 && n.stop != nil {
 		n.stop()
 		n.stop = nil
 	}
 }
 
-func (n *news) wait(ctx context.Context, seen uint64) {
+func (n *notifier) wait(ctx context.Context, seen uint64) {
 	for {
 		now, err := n.feed.AwaitChange(ctx, seen)
 		if ctx.Err() != nil {
@@ -116,7 +116,7 @@ func (n *news) wait(ctx context.Context, seen uint64) {
 	}
 }
 
-func (n *news) runs() []protocol.RunID {
+func (n *notifier) runs() []protocol.RunID {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	out := make([]protocol.RunID, 0, len(n.topics))
@@ -128,7 +128,7 @@ func (n *news) runs() []protocol.RunID {
 
 // moved signals the cursors of a run if it has another tip. Where that could not be read they
 // look themselves, and meet the error if it lasts.
-func (n *news) moved(run protocol.RunID, tip protocol.Link, err error) {
+func (n *notifier) moved(run protocol.RunID, tip protocol.Link, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	t := n.topics[run]
@@ -141,8 +141,8 @@ func (n *news) moved(run protocol.RunID, tip protocol.Link, err error) {
 	}
 }
 
-// fail ends the subscriptions of everyone who waits: without news they would be silent for ever.
-func (n *news) fail(ctx context.Context, err error) {
+// fail ends all subscriptions: without a notifier they would be silent for ever.
+func (n *notifier) fail(ctx context.Context, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if ctx.Err() != nil {

@@ -292,7 +292,7 @@ func (t tree) each(from []byte, visit func(pageItem) error) error {
 	return t.descend(t.root, t.depth, from, nil, nil, visit)
 }
 
-// descend walks the page id, whose keys must lie in [low, high).
+// descend walks the page id, which must have its keys in [low, high).
 func (t tree) descend(id uint64, depth int, from, low, high []byte, visit func(pageItem) error) error {
 	if depth > pageDepth {
 		t.p.fault(fmt.Sprintf("page %d: a tree deeper than any of this size can be", id))
