@@ -1,6 +1,6 @@
 # make check is what CI runs: Go, and for the web page Node and a browser. The rest needs Go alone.
 
-FUZZTIME ?= 3s
+FUZZTIME ?= 5s
 
 .PHONY: check test race lint fuzz bench page build release demo update clean
 
@@ -37,7 +37,8 @@ release: ## dist/: archives, Debian packages and an image for containers, with t
 demo: ## a workflow repairs a failing Go module
 	go run ./cmd/wf demo
 
-update: ## the screen in the README, workflows/schema.json and docs/language.md, anew
+update: ## what is written from the code: schemas of the API and types of the page, the language, the README's screen
+	go run ./hub/server/schemas
 	go test ./workflows -run Schema -update
 	go test ./engine/lang -run ThePageOfTheLanguage -update
 	go test ./cmd/wf -run ReadmeDemo -update

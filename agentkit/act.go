@@ -1,6 +1,7 @@
 package agentkit
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -36,7 +37,7 @@ func (v *visit) act(ctx context.Context) error {
 	}
 	policy := v.policy(ctx, t)
 	if v.masked[call.ID] != "" && policy == tool.Auto && !t.ReadOnly {
-		policy = tool.Ask // nobody could see afterwards what ran
+		policy = tool.Ask // what ran could not be seen afterwards
 	}
 	if policy == tool.Ask {
 		cutOff = cutOff && v.decided[call.ID].Decision != ""
@@ -77,7 +78,7 @@ func (v *visit) act(ctx context.Context) error {
 	at.Watch = func(kind, text string) {
 		mu.Lock()
 		defer mu.Unlock()
-		// Live output is for watchers; who does not get it can read the result.
+		// Live output is for watchers; without it the result can be read.
 		_ = v.emit(ctx, protocol.Delta{Kind: kind, Text: text})
 	}
 	if err := ctx.Err(); err != nil {
@@ -97,7 +98,7 @@ func (v *visit) act(ctx context.Context) error {
 var unknownOutcome = tool.Result{IsError: true, Content: "error: the outcome of this call is unknown: " +
 	"it was interrupted after it was started, and is not repeated. Look at the workspace to see what it did."}
 
-// stop journals, although the visit is to end, what came of a call that was started: whoever
+// stop journals, although the visit is to end, what came of a call that was started: a process that
 // goes on after a suspension takes a call without a result for one that never was. A call that
 // was cut off in the middle and can be repeated is.
 func (v *visit) stop(ctx context.Context, t tool.Tool, call protocol.CallMessage, r tool.Result, err error) error {
@@ -117,10 +118,7 @@ func (v *visit) stop(ctx context.Context, t tool.Tool, call protocol.CallMessage
 
 // answer journals a result, then shows it to the model.
 func (v *visit) answer(ctx context.Context, call protocol.CallMessage, r tool.Result) error {
-	content := v.clean(strings.ToValidUTF8(r.Content, "�"))
-	if content == "" {
-		content = "(no output)"
-	}
+	content := cmp.Or(v.clean(strings.ToValidUTF8(r.Content, "�")), "(no output)")
 	err := v.journal(ctx, protocol.ToolResult{Call: call.ID, Content: protocol.NewText(content), IsError: r.IsError, Appeared: r.Appeared.Clean(v.clean)})
 	if err != nil {
 		return err
@@ -150,9 +148,7 @@ func (v *visit) find(call protocol.CallMessage) (t tool.Tool, args json.RawMessa
 		text = call.Arguments
 	}
 	text = strings.TrimSpace(text)
-	if text == "" {
-		text = "{}" // what providers stream for a call without arguments
-	}
+	text = cmp.Or(text, "{}") // what providers stream for a call without arguments
 	if v.Truncated && len(v.Pending) == 1 && (text == "{}" || !json.Valid([]byte(text))) {
 		return t, nil, "the reply was cut off before the arguments ended: it has as many tokens as one may have. " +
 			"Call again with less, such as a long text in parts"

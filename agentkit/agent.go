@@ -39,7 +39,7 @@ type Agent struct {
 	// the run unless a further model of the role can be opened.
 	Models func(name, dir string) (llms.Model, error)
 
-	// Default names the models of a role for which nobody else does; an error suspends the run.
+	// Default names the models of a role that names none itself; an error suspends the run.
 	// nil knows none.
 	Default func(role string) ([]string, error)
 
@@ -66,7 +66,7 @@ type Agent struct {
 	Approve map[string]tool.Policy
 
 	// Withheld keeps arguments in which a key was hidden while a person is asked for their call;
-	// with nil such a call is lost once its visit waits, and the model is told so.
+	// with nil such a call is lost once its visit waits, and the model gets a message that says so.
 	Withheld *Withheld
 
 	// Seal is the key for digests of what is hidden. Without it digests of one process mean nothing to
@@ -75,7 +75,7 @@ type Agent struct {
 
 	// Memory opens the memory of a role that has one. Its tools are offered to the role besides
 	// those it names, what it holds enters at the start of a visit, and the model reflects on
-	// it before a compaction. Whoever gives it closes it. nil knows none.
+	// it before a compaction. The giver closes it. nil knows none.
 	Memory func(ctx context.Context, turn protocol.Turn) (*memory.Store, error)
 
 	// Secret looks up the value of a declared secret; nil is os.LookupEnv.

@@ -1,6 +1,7 @@
 package agentkit
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -32,10 +33,7 @@ func (v *visit) approve(ctx context.Context, t tool.Tool, call protocol.CallMess
 	by, granted := v.allows[digest]
 	switch {
 	case ok:
-		decision.Decision, decision.By = protocol.Deny, a.By
-		if decision.By == "" {
-			decision.By = a.Source
-		}
+		decision.Decision, decision.By = protocol.Deny, cmp.Or(a.By, a.Source)
 		if a.Choice == protocol.Allow || a.Choice == protocol.AllowRun {
 			decision.Decision = protocol.Allow
 		}
@@ -142,9 +140,7 @@ func (v *visit) shown(t tool.Tool, call protocol.CallMessage, args json.RawMessa
 	if t.Show != nil {
 		text = v.clean(strings.ToValidUTF8(t.Show(v.workspace, args), "�"))
 	}
-	if text == "" {
-		text = call.Arguments
-	}
+	text = cmp.Or(text, call.Arguments)
 	return legible(text)
 }
 

@@ -56,7 +56,7 @@ func (v *visit) writeGoal(ctx context.Context, original string) (goal string, us
 	return goal, usage, nil
 }
 
-// writeTaskSummary asks for the summary of a task whose first pending call completes it.
+// writeTaskSummary asks for the summary of a task when its first pending call completes it.
 func (v *visit) writeTaskSummary(ctx context.Context) (string, *protocol.Usage, error) {
 	return v.writeSummary(ctx, aside{kind: protocol.UsageSummary, model: v.taskModel(), messages: v.ForTaskSummary()}, 0)
 }
@@ -164,10 +164,7 @@ func (v *visit) callAside(ctx context.Context, a aside) (r *llms.ContentResponse
 	if ctx.Err() != nil {
 		return nil, nil, v.gaveUp(ctx, u)
 	}
-	if err == nil && (r == nil || len(r.Choices) == 0) {
-		err = &model.Error{Class: model.ServerError, Message: fmt.Sprintf("model %s: the response holds no choice", a.model)}
-	}
-	if err != nil {
+	if err = answered(a.model, r, err); err != nil {
 		failed := model.AsError(a.model, err)
 		if failed.Class == model.Unavailable { // nothing was asked
 			return nil, nil, failed

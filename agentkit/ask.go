@@ -58,7 +58,7 @@ func (v *visit) ask(ctx context.Context) error {
 		if failed.Class.Temporary() && try < tries {
 			wait, ok := v.backoff(try, failed.RetryAfter)
 			if ok {
-				if err := sleep(ctx, wait); err != nil {
+				if err := model.Wait(ctx, wait); err != nil {
 					return err
 				}
 				continue
@@ -88,8 +88,8 @@ func (v *visit) open(ctx context.Context) (string, llms.Model, error) {
 		if err == nil {
 			return name, m, nil
 		}
-		e := (*model.Error)(nil)
-		if !errors.As(err, &e) {
+		e, ok := errors.AsType[*model.Error](err)
+		if !ok {
 			e = &model.Error{Class: model.Unavailable, Message: err.Error(), Err: err}
 		}
 		if first == nil {
@@ -143,9 +143,7 @@ func (v *visit) call(ctx context.Context, name string, m llms.Model) error {
 	if werr := watch.end(ctx); werr != nil {
 		return werr
 	}
-	if err == nil && (r == nil || len(r.Choices) == 0) {
-		err = &model.Error{Class: model.ServerError, Message: fmt.Sprintf("model %s: the response holds no choice", name)}
-	}
+	err = answered(name, r, err)
 	v.calls++
 	if err != nil {
 		failed, usage := model.AsError(name, err), protocol.Usage{Model: name}
@@ -175,6 +173,14 @@ func (v *visit) call(ctx context.Context, name string, m llms.Model) error {
 	return v.journal(roles.Soon(ctx), append(events, usage)...)
 }
 
+// answered is the error of a call, also of one that gave nothing.
+func answered(name string, r *llms.ContentResponse, err error) error {
+	if err == nil && (r == nil || len(r.Choices) == 0) {
+		return &model.Error{Class: model.ServerError, Message: fmt.Sprintf("model %s: the response holds no choice", name)}
+	}
+	return err
+}
+
 // gaveUp journals a call that was sent and that its context ended: it may have to be paid for. What
 // it used is not known. The error is that of the context.
 func (v *visit) gaveUp(ctx context.Context, u protocol.Usage) error {
@@ -185,7 +191,7 @@ func (v *visit) gaveUp(ctx context.Context, u protocol.Usage) error {
 	return ctx.Err()
 }
 
-// describe is what a model is told of a request beside its messages.
+// describe is what a request holds beside its messages.
 func (v *visit) describe(messages []protocol.Message) model.Request {
 	r := model.Request{
 		Role: v.turn.Role.Name, Visit: v.turn.Visit,
@@ -330,17 +336,6 @@ func (v *visit) backoff(try int, after time.Duration) (wait time.Duration, ok bo
 		return after, after <= most
 	}
 	return min(wait<<(try-1), most), true
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // cacheKey is the same for all calls of a role in a run and says nothing about either.

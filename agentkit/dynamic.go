@@ -10,10 +10,10 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"wf/agentkit/prompt"
 	"wf/protocol"
+	"wf/roles"
 	"wf/roles/workspace"
 )
 
@@ -97,9 +97,6 @@ func cutBytes(s string) string {
 	if len(s) <= dynamicMax {
 		return s
 	}
-	n := dynamicMax
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
+	n := roles.CutRunes(s, dynamicMax)
 	return fmt.Sprintf("%s\n…[%d more bytes]", s[:n], len(s)-n)
 }

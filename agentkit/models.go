@@ -60,7 +60,7 @@ func nonNil[M llms.Model](m M, err error) (llms.Model, error) {
 	return m, nil
 }
 
-// Open opens a model. A name whose prefix is unknown is an error wrapping protocol.ErrModel
+// Open opens a model. A name with an unknown prefix is an error wrapping protocol.ErrModel
 // that says what to do.
 func (r Registry) Open(name, dir string) (llms.Model, error) {
 	prefix, rest, ok := strings.Cut(name, "/")

@@ -1,6 +1,7 @@
 package agentkit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -111,10 +112,7 @@ func (v *visit) ponderCall(ctx context.Context, tools map[string]tool.Tool, call
 	if !ok {
 		return tool.Result{Content: fmt.Sprintf("error: there is no tool %q here; there are %s", call.Name, strings.Join(memory.Names, ", ")), IsError: true}, nil
 	}
-	args := strings.TrimSpace(call.Arguments)
-	if args == "" {
-		args = "{}"
-	}
+	args := cmp.Or(strings.TrimSpace(call.Arguments), "{}")
 	r, err := t.Run(memory.WithCall(ctx, call.Name+"\x00"+args), v.workspace, []byte(args))
 	if err != nil {
 		return r, fmt.Errorf("tool %s: %w", t.Name, err)

@@ -18,7 +18,7 @@ import (
 	"wf/roles"
 )
 
-// errNoMemory is a role with a memory where nobody keeps any.
+// errNoMemory is a role with a memory where there is no store for any.
 var errNoMemory = errors.New("this program keeps no memory")
 
 // memoryOf opens the memory of the role of a turn.
@@ -68,7 +68,7 @@ func (a Agent) desk(turn protocol.Turn, emit roles.Emit) memory.Desk {
 }
 
 // remembered is what a memory gives to the message of a visit: what stands at the start of
-// every context, if this is one, and what is close to what the moderator says.
+// every context, if this is one, and what is close to the edge prompt.
 func (a Agent) remembered(ctx context.Context, turn protocol.Turn) (string, error) {
 	spec := turn.Role.Memory
 	if spec == nil {
@@ -124,7 +124,7 @@ func recalledFor(ctx context.Context, s *memory.Store, turn protocol.Turn) ([]me
 // aboutMax is how many runes of what a visit is about are looked for.
 const aboutMax = 4_000
 
-// aboutVisit is what the moderator says; where it says nothing at the start, the inputs.
+// aboutVisit is the edge prompt; where that is empty at the start, the inputs.
 func aboutVisit(turn protocol.Turn) string {
 	if text := strings.TrimSpace(turn.EdgePrompt); text != "" || turn.Visit > 1 {
 		return prompt.Head(text, aboutMax)

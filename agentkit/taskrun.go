@@ -1,6 +1,7 @@
 package agentkit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -53,7 +54,7 @@ func (v *visit) openTask(ctx context.Context) error {
 	return v.journal(ctx, events...)
 }
 
-// control carries out a call by which the model steers its task. Nobody is asked for it.
+// control carries out a call by which the model steers its task. No person is asked for it.
 func (v *visit) control(ctx context.Context, call protocol.CallMessage) error {
 	if first := v.Steered(call.ID); first != "" {
 		return v.refuse(ctx, call, fmt.Errorf("%s was called in the same reply: call one of the task tools in a reply, then see its result", first))
@@ -102,10 +103,7 @@ func (v *visit) waitOnUser(ctx context.Context, call protocol.CallMessage) error
 		return v.refuse(ctx, call, err)
 	}
 	if a, ok := v.taskAnswer(call.ID); ok {
-		text := strings.TrimSpace(a.Text.S)
-		if text == "" {
-			text = "(no text)"
-		}
+		text := cmp.Or(strings.TrimSpace(a.Text.S), "(no text)")
 		return v.answer(ctx, call, tool.Result{Content: "You asked:\n\n" + q.Question + "\n\nThe user answers:\n\n" + text})
 	}
 	if _, asked := v.asked[call.ID]; !asked {

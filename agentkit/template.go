@@ -1,6 +1,7 @@
 package agentkit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -14,7 +15,7 @@ import (
 )
 
 // Template performs workflow roles. With the context task each visit is a task that a workflow
-// carries out: its message is what the moderator says, its final response and summary are
+// carries out: its message is the edge prompt, its final response and summary are
 // outputs of the workflow.
 //
 //	task_started ─► the sub-workflow, its calls and questions ─► task_completed
@@ -116,9 +117,7 @@ func (t *templateTask) open(ctx context.Context, v *visit) error {
 			started.Error = protocol.NewText(v.why(why))
 		}
 	}
-	if started.Goal == "" {
-		started.Goal = t.id
-	}
+	started.Goal = cmp.Or(started.Goal, t.id)
 	t.goal = started.Goal
 	return t.emit(ctx, append([]protocol.Data{started}, events...)...)
 }

@@ -36,9 +36,9 @@ type visit struct {
 	// Arguments in which something was hidden run as the model wrote them, and only in the
 	// process that read them: they are never stored. Nor are a provider's own blocks.
 	raw    map[string]string // call → such arguments
-	lost   map[string]bool   // calls whose arguments were so lost
+	lost   map[string]bool   // calls that so lost their arguments
 	blocks map[string]string // first call of a reply → such a block
-	masked map[string]string // calls whose arguments were so hidden → the digest of those
+	masked map[string]string // calls with arguments so hidden → the digest of those
 	allows map[string]string // calls that are allowed for the run: digest → by whom
 
 	attempt
@@ -139,7 +139,7 @@ func (v *visit) take(data protocol.Data) {
 		// pending call was never started, unless an earlier process died with it.
 		v.paused, v.old = true, v.torn
 	case protocol.ResumedBy:
-		if !v.paused { // nobody had suspended the run: the process before died
+		if !v.paused { // the run was not suspended: the process before died
 			v.old, v.torn = true, true
 		}
 		v.paused = false

@@ -12,7 +12,7 @@ import (
 )
 
 // Withheld keeps the arguments of calls in which a key was hidden, in the memory of this process
-// alone: a person who is asked for such a call may take a while, and its visit ends meanwhile. The
+// alone: the answer of a person to such a call may take a while, and its visit ends meanwhile. The
 // zero Withheld is ready; nil keeps nothing.
 type Withheld struct {
 	mu    sync.Mutex

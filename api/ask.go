@@ -5,16 +5,19 @@ import (
 	"wf/protocol"
 )
 
-// Workflow is one that can be started.
+// Workflow is a workflow that can be started.
 type Workflow struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
-	File        string          `json:"file"`                      // path, as it is recorded with its runs
-	Inputs      json.RawMessage `json:"inputs"`                    // JSON Schema of an object
-	Schedule    *string         `json:"schedule"`                  // cron expression, or null
-	Problem     string          `json:"problem"`                   // why it cannot be started, "" if it can
-	Definition  string          `json:"definition,omitempty"`      // CID, of a valid one
-	Waits       bool            `json:"waits_for_trust,omitempty"` // it is not started before a person trusts it
+	File        string          `json:"file"`                 // path, as it is recorded with its runs
+	Inputs      json.RawMessage `json:"inputs"`               // JSON Schema of the inputs, an object
+	Schedule    *string         `json:"schedule"`             // cron expression, or null
+	Problem     string          `json:"problem"`              // why it cannot be started, "" if it can
+	Definition  CID             `json:"definition,omitempty"` // of a valid one
+	// Waits: it is started neither by a client nor by the clock before a person trusts it on that
+	// machine, with wf trust.
+	Waits  bool     `json:"waits_for_trust,omitempty"`
+	Agents []string `json:"agents,omitempty" at:"hub"` // that can start it
 }
 
 // Query chooses runs. The zero Query is the newest ones.
@@ -36,20 +39,22 @@ const (
 
 // Start is what a run is started with.
 type Start struct {
-	Workflow    string                     `json:"workflow"` // name or file of one that Workflows lists
-	Inputs      map[string]json.RawMessage `json:"inputs"`
-	Title       string                     `json:"title"`
-	Description string                     `json:"description"`
-	Type        string                     `json:"type"`
-	Scope       string                     `json:"scope"`
-	Tags        []string                   `json:"tags"`
-	CreatedBy   string                     `json:"created_by"`
-	TargetUser  string                     `json:"target_user"`
-	RequestID   string                     `json:"request_id"`
-	Models      map[string]ModelList       `json:"models"`  // by role, "" is every role
-	Context     string                     `json:"context"` // how agents see their past: conversation, task, fresh; "" is as their roles say
+	Workflow    string                     `json:"workflow"` // name or file of one that is listed
+	Inputs      map[string]json.RawMessage `json:"inputs,omitempty"`
+	Title       string                     `json:"title,omitempty"`
+	Description string                     `json:"description,omitempty"`
+	Type        string                     `json:"type,omitempty"`
+	Scope       string                     `json:"scope,omitempty"`
+	Tags        []string                   `json:"tags,omitempty"`
+	CreatedBy   string                     `json:"created_by,omitempty"`
+	TargetUser  string                     `json:"target_user,omitempty"`
+	RequestID   string                     `json:"request_id,omitempty"` // the same id starts nothing twice
+	Models      map[string]ModelList       `json:"models,omitempty"`     // by role, "" is every role
+	Context     string                     `json:"context,omitempty"`    // how agents see their past: conversation, task, fresh; "" is as their roles say
 
-	AllowSecretInputs []string `json:"allow_secret_inputs"` // inputs that may hold a secret, which then is stored, shown and sent
+	// AllowSecretInputs are inputs that may hold a secret, which then is stored, shown and sent.
+	// Without it such inputs are refused.
+	AllowSecretInputs []string `json:"allow_secret_inputs,omitempty"`
 }
 
 // ModelList is models that are tried in order; one may stand alone.
@@ -67,14 +72,14 @@ func (m *ModelList) UnmarshalJSON(b []byte) error {
 
 // Answer is a reply to a waiting visit.
 type Answer struct {
-	Step   string          `json:"step"`   // gate#1; "" where only one visit waits
-	Signal string          `json:"signal"` // instead of step: what waits for this signal
-	Text   string          `json:"text"`
-	Choice string          `json:"choice"` // value or label
-	Fields json.RawMessage `json:"fields"` // of a form, an object
-	// Shown is that of what waits, as it was shown: another tool call by now is not answered. "" takes
-	// whatever waits.
-	Shown string `json:"shown"`
+	Step   string          `json:"step,omitempty"`   // gate#1; may be left out where only one visit waits
+	Signal string          `json:"signal,omitempty"` // instead of step: what waits for this signal
+	Text   string          `json:"text,omitempty"`
+	Choice string          `json:"choice,omitempty"` // value or label
+	Fields json.RawMessage `json:"fields,omitempty"` // of a form, an object
+	// Shown is that of the Waiting that was shown: a visit that asks for another tool call by now gives
+	// not_waiting (409). Left out, the answer is for whatever waits.
+	Shown string `json:"shown,omitempty"`
 	// Source is where the answer comes from, kept with it: cli, terminal. What comes over HTTP is http.
 	Source string `json:"-"`
 }
@@ -82,27 +87,27 @@ type Answer struct {
 // Resume says how a run is gone on with.
 type Resume struct {
 	// Limits by name, raised to: steps, tokens, cost_usd in dollars, duration as in 30m.
-	Limits map[string]json.RawMessage `json:"limits"`
+	Limits map[string]json.RawMessage `json:"limits,omitempty"`
 }
 
 // Fork says where a fork begins.
 type Fork struct {
 	Step  string `json:"step"`
-	After bool   `json:"after"` // keep the step, go on behind it
-	Note  string `json:"note"`
+	After bool   `json:"after,omitempty"` // keep the step, go on behind it
+	Note  string `json:"note,omitempty"`
 	// Models by role, "" is every role, from here on; none leaves them.
-	Models map[string]ModelList `json:"models"`
+	Models map[string]ModelList `json:"models,omitempty"`
 }
 
 // Message is a text from elsewhere.
 type Message struct {
-	Source string `json:"source"` // who says it: mail, slack, a name
+	Source string `json:"source"` // where it comes from: mail, slack, a name
 	Text   string `json:"text"`
 }
 
-// Cancel says why.
+// Cancel says why a run is cancelled.
 type Cancel struct {
-	Reason string `json:"reason"`
+	Reason string `json:"reason,omitempty"`
 }
 
 // MaxSteps is how many steps one answer has at most, and where no limit is given.
@@ -112,12 +117,13 @@ const MaxSteps = 1000
 type Started struct {
 	Schema string         `json:"schema"`
 	ID     protocol.RunID `json:"id"`
-	Fresh  bool           `json:"fresh"` // false: the request id was used before, nothing was started
+	Fresh  bool           `json:"fresh"`                    // false: the request id was used before, nothing was started
+	Agent  string         `json:"agent,omitempty" at:"hub"` // that has the run
 }
 
 // Accepted is wf.accepted/v1: what was asked for is durable.
 type Accepted struct {
 	Schema string         `json:"schema"`
 	ID     protocol.RunID `json:"id"`   // of the run; of the new one for a fork
-	Step   *string        `json:"step"` // that was answered, else null
+	Step   *string        `json:"step"` // the visit that was answered, else null
 }

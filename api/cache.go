@@ -7,13 +7,11 @@ const CompactionPart = "compaction"
 
 // Cache is how much of each prompt of a run the provider had seen before: wf.cache/v1.
 type Cache struct {
-	Schema    string         `json:"schema"`
-	Run       protocol.RunID `json:"run"`
-	MinPrefix float64        `json:"min_prefix"` // the least ratio of all calls but those after a compaction
-	// Compactions are the prompts that a compaction broke on purpose, MinCompacted the least ratio
-	// of these; left out where there is none.
-	Compactions  int      `json:"compactions,omitempty"`
-	MinCompacted *float64 `json:"min_compacted,omitempty"`
+	Schema       string         `json:"schema"`
+	Run          protocol.RunID `json:"run"`
+	MinPrefix    float64        `json:"min_prefix"`              // the least ratio of all calls but those after a compaction
+	Compactions  int            `json:"compactions,omitempty"`   // prompts that a compaction broke on purpose
+	MinCompacted *float64       `json:"min_compacted,omitempty"` // the least ratio of these
 
 	Hit   *float64     `json:"hit"` // cached of input over all calls; null where nothing was reported
 	Items []*CacheCall `json:"items"`

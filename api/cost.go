@@ -14,7 +14,7 @@ var CostGroups = []string{"role", "step", "task", "model", "kind"}
 type Cost struct {
 	Schema string         `json:"schema"`
 	Run    protocol.RunID `json:"run"`
-	By     string         `json:"by"`     // one of CostGroups
+	By     string         `json:"by"`     // what it is summed by
 	Prices string         `json:"prices"` // date of the table
 	Items  []*CostRow     `json:"items"`
 	Total  *CostRow       `json:"total"`

@@ -10,20 +10,20 @@ type Diff struct {
 	Equal      bool           `json:"equal"`
 	Steps      []StepDiff     `json:"steps"`
 	Definition []string       `json:"definition"` // paths that differ
-	Inputs     []string       `json:"inputs"`
+	Inputs     []string       `json:"inputs"`     // paths that differ
 }
 
 // StepDiff compares two visits of one name.
 type StepDiff struct {
 	ID      string   `json:"id"`
 	How     string   `json:"how"` // equal, changed, left, right
-	Left    *string  `json:"left"`
-	Right   *string  `json:"right"`
+	Left    *CID     `json:"left"`
+	Right   *CID     `json:"right"`
 	Changed []string `json:"changed"`           // what differs, in words
 	Unified string   `json:"unified,omitempty"` // unified diff of the texts
 }
 
-// VisitDiff compares the outputs of two visits of a role.
+// VisitDiff compares the outputs of two visits of a role: wf.diff/v1.
 type VisitDiff struct {
 	Schema   string         `json:"schema"`
 	Run      protocol.RunID `json:"run"`

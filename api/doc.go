@@ -20,3 +20,9 @@
 //
 // What is stored: records and events are those of package protocol.
 package api
+
+// CID names a block by its hash: base32, in lower case.
+type CID = string
+
+// Time is a time as in RFC 3339, in UTC.
+type Time = string

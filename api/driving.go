@@ -3,15 +3,16 @@ package api
 // Driving tells whether a process drives a run whose status is running. The journal cannot: a
 // process that was killed writes nothing.
 type Driving struct {
-	Driven *bool `json:"driven,omitempty"` // nil: the run is not running, or it is not known
-	Idle   Idle  `json:"idle,omitempty"`   // why no process drives it; "" unless Driven is false
+	Driven *bool `json:"driven,omitempty"` // whether a process drives the run; left out unless it is running, and where that is not known
+	Idle   Idle  `json:"idle,omitempty"`   // where driven is false
 }
 
 // Settled reports whether it stays as it is until the next event of the run: a process can be killed
 // between two events.
 func (d Driving) Settled() bool { return d.Driven == nil }
 
-// Idle is why no process drives a run that could go on.
+// Idle is why no process drives a run that could go on: its process was killed or could not write, none
+// has driven it yet, or it was answered while none was there. POST …/resume goes on.
 type Idle string
 
 const (

@@ -7,10 +7,10 @@ type Explanation struct {
 	Schema     string         `json:"schema"`
 	Run        protocol.RunID `json:"run"`
 	Step       string         `json:"step"`
-	Edge       int            `json:"edge"`
+	Edge       int            `json:"edge"` // index in the definition
 	Via        protocol.Via   `json:"via"`
 	EdgePrompt string         `json:"edge_prompt"`
-	Parents    []string       `json:"parents"`
+	Parents    []CID          `json:"parents"`
 	Tried      []Tried        `json:"tried"`
 	Bounds     []Bound        `json:"bounds"`
 }
@@ -23,7 +23,7 @@ type Tried struct {
 	When  string   `json:"when"`
 	Holds bool     `json:"holds"`
 	Taken bool     `json:"taken"`
-	Join  bool     `json:"join"`
+	Join  bool     `json:"join"` // the token waits here for others, whatever the conditions say
 	// OnLimit is where the token went instead, because a bound was reached.
 	OnLimit string `json:"on_limit,omitempty"`
 	Error   string `json:"error,omitempty"`

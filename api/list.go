@@ -9,21 +9,21 @@ type Row struct {
 	Title    string             `json:"title"`
 	Status   protocol.RunStatus `json:"status"`
 	Driving
-	Foreign   bool         `json:"foreign,omitempty"` // it came from elsewhere
+	Foreign   bool         `json:"foreign,omitempty"` // it came from elsewhere, and is not driven before wf store adopt on that machine
 	Reason    string       `json:"reason,omitempty"`
 	Steps     int          `json:"steps"`
-	Started   string       `json:"started"`
-	Updated   string       `json:"updated"`
+	Started   Time         `json:"started"`
+	Updated   Time         `json:"updated"` // of the newest event
 	ActiveMS  int64        `json:"active_ms"`
 	Usage     RowUsage     `json:"usage"`
-	CostUSD   *float64     `json:"cost_usd"`
-	Head      string       `json:"head"`
-	Seq       protocol.Seq `json:"seq"`
+	CostUSD   *float64     `json:"cost_usd"` // null: unknown
+	Head      CID          `json:"head"`     // of the newest event
+	Seq       protocol.Seq `json:"seq"`      // of the newest event
 	Tags      []string     `json:"tags"`
 	RequestID string       `json:"request_id"`
-	Parent    *string      `json:"parent"`
+	Parent    *string      `json:"parent"` // RUN:STEP of which it is a sub-workflow
 	Waiting   []Waiting    `json:"waiting"`
-	Agent     string       `json:"agent,omitempty"` // that has it, in the list of a hub
+	Agent     string       `json:"agent,omitempty" at:"hub"` // that has the run
 }
 
 // RowUsage are the tokens of a run, as the state of the run counts them.
@@ -38,10 +38,10 @@ type RowUsage struct {
 type Page struct {
 	Schema string          `json:"schema"`
 	Items  []Row           `json:"items"`
-	Next   *protocol.RunID `json:"next"` // Query.Before of the next page; null at the end
+	Next   *protocol.RunID `json:"next"` // before, for the next page; null at the end
 	// Unread are why runs are not listed: they are damaged, or of a newer wf.
 	Unread []*protocol.Error `json:"unread,omitempty"`
-	// Missing are the agents of a hub whose runs are not listed: they did not answer in time, or
+	// Missing are the workers of a hub whose runs are not listed: they did not answer in time, or
 	// are away.
-	Missing []string `json:"missing,omitempty"`
+	Missing []string `json:"missing,omitempty" at:"hub"`
 }

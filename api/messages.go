@@ -9,7 +9,7 @@ import (
 // Prompt is what an agent was sent first, built again from records alone: wf.messages/v1.
 type Prompt struct {
 	Schema   string             `json:"schema"`
-	Digest   string             `json:"digest"` // CID, as in the prompt event
+	Digest   CID                `json:"digest"` // as in the prompt event
 	Messages []protocol.Message `json:"messages"`
 	Tools    json.RawMessage    `json:"tools"` // a list
 }

@@ -1,7 +1,7 @@
 package api
 
-// Report is what a verification found: wf.verify/v1. OK is true when there are no Findings; what
-// could not be checked is listed under NotProven and is no failure.
+// Report is what a verification found: wf.verify/v1. It is ok when there are no findings; what
+// could not be checked is listed under not_proven and is no failure.
 type Report struct {
 	Schema    string    `json:"schema"`
 	OK        bool      `json:"ok"`

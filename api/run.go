@@ -10,31 +10,31 @@ type Run struct {
 	Schema     string                 `json:"schema"`
 	ID         protocol.RunID         `json:"id"`
 	Workflow   string                 `json:"workflow"`
-	Definition string                 `json:"definition"` // CID
+	Definition CID                    `json:"definition"`
 	Status     protocol.RunStatus     `json:"status"`
 	Driving                           // of a running one
-	Foreign    bool                   `json:"foreign,omitempty"` // it came from elsewhere: it goes on only once it was adopted
+	Foreign    bool                   `json:"foreign,omitempty"` // it came from elsewhere (an archive, a clone, a copy of the store that was put back): it is not driven or answered before wf store adopt on that machine
 	Reason     string                 `json:"reason"`
 	Suspended  protocol.SuspendReason `json:"suspended_by,omitempty"`
 	Code       string                 `json:"code,omitempty"`        // of the error behind a suspension
-	Head       string                 `json:"head"`                  // CID of the newest event
+	Head       CID                    `json:"head"`                  // of the newest event
 	Seq        protocol.Seq           `json:"seq"`                   // of the newest event
-	Result     *string                `json:"result"`                // CID; null until the run is done
-	Steps      []*Step                `json:"steps"`                 // in the order in which they began; see Window
-	Total      int                    `json:"steps_total,omitempty"` // where Steps is not all of them
-	Earlier    protocol.Seq           `json:"earlier,omitempty"`     // Window.Before of the steps before these; 0 is that there are none
-	Roles      []Role                 `json:"roles,omitempty"`       // that were entered, where Steps is not all
-	Ways       []WayTaken             `json:"ways,omitempty"`        // where Steps is not all
+	Result     *CID                   `json:"result"`                // null until the run is done
+	Steps      []*Step                `json:"steps"`                 // in the order in which they began; at most 1000, the newest
+	Total      int                    `json:"steps_total,omitempty"` // of the run, where steps is not all of them
+	Earlier    protocol.Seq           `json:"earlier,omitempty"`     // before, for the steps before these; left out where there are none
+	Roles      []Role                 `json:"roles,omitempty"`       // that were entered, where steps is not all of them
+	Ways       []WayTaken             `json:"ways,omitempty"`        // out of edges that the run took, where steps is not all of them
 	Outputs    protocol.JSON          `json:"outputs"`
 	Usage      Usage                  `json:"usage"`
 	CostUSD    *float64               `json:"cost_usd"` // null: unknown
-	Started    string                 `json:"started"`  // RFC 3339, in UTC
-	Updated    string                 `json:"updated"`
+	Started    Time                   `json:"started"`
+	Updated    Time                   `json:"updated"` // of the newest event
 	ActiveMS   int64                  `json:"active_ms"`
 	Timing     Timing                 `json:"timing"`
 	Scripted   int                    `json:"scripted_calls"`
 	Waiting    []Waiting              `json:"waiting,omitempty"`
-	Mend       *Mend                  `json:"mend,omitempty"`      // of a suspended run whose definition is wrong
+	Mend       *Mend                  `json:"mend,omitempty"`      // of a suspended run whose definition is wrong: how it goes on
 	Leftovers  []string               `json:"leftovers,omitempty"` // joins of a finished run that still wait, and for which roles
 	Info       RunInfo                `json:"info"`
 }
@@ -55,7 +55,7 @@ type RunInfo struct {
 	Workspace   string              `json:"workspace"`
 	File        string              `json:"file"`
 	Parent      *protocol.ParentRun `json:"parent"`
-	ForkedFrom  *string             `json:"forked_from"` // CID of the newest event that both runs share
+	ForkedFrom  *CID                `json:"forked_from"` // the newest event that both runs share
 	Inputs      protocol.JSON       `json:"inputs"`
 }
 
@@ -70,7 +70,7 @@ type Window struct {
 type Role struct {
 	Role   string `json:"role"`
 	Visits int    `json:"visits"` // a fan-out is one
-	Status string `json:"status"` // of its newest visit, as in a Step
+	Status string `json:"status"` // of its newest visit
 }
 
 // Way is a way out of an edge: to one of its targets, or to where its bound diverts it.
@@ -87,8 +87,8 @@ type WayTaken struct {
 }
 
 // Timing says what the time of visits of agents and commands went into, waiting for people
-// and timers left out. TTFEMS, ThinkingMS and ToolsMS add up to TotalMS, and the percentages
-// to 100 where there is any time.
+// and timers left out. ttfe, thinking and tools add up to the total, and the percentages to 100 where
+// there is any time.
 type Timing struct {
 	TotalMS     int64 `json:"total_ms"`
 	TTFEMS      int64 `json:"ttfe_ms"`     // until the model's first event, once for each visit
@@ -111,9 +111,11 @@ type Mend struct {
 type Waiting struct {
 	Step     string            `json:"step"`
 	Kind     protocol.WaitKind `json:"kind"`
-	Question string            `json:"question"`
+	Question string            `json:"question"` // for a signal, its name
 	Choices  []protocol.Choice `json:"choices"`
-	Form     protocol.JSON     `json:"form,omitempty"`  // JSON Schema of the fields to fill in
-	Due      *string           `json:"due"`             // RFC 3339, of a timer
-	Shown    string            `json:"shown,omitempty"` // digest of the tool call that Question shows
+	Form     protocol.JSON     `json:"form,omitempty"` // JSON Schema of the fields to fill in
+	Due      *Time             `json:"due"`            // of a timer
+	// Shown is the digest of the tool call that question shows. Choices are allow, allow_run (exactly
+	// this call, until the run ends; not always offered) and deny, whose text is the reason.
+	Shown string `json:"shown,omitempty"`
 }

@@ -9,13 +9,13 @@ type Step struct {
 	Action     protocol.Action     `json:"action"`
 	Visit      int                 `json:"visit"`
 	Item       *int                `json:"item,omitempty"`
-	CID        *string             `json:"cid"`             // of its record; null until it has ended
+	CID        *CID                `json:"cid"`             // of its record; null until it has ended
 	Status     string              `json:"status"`          // ok, failed, skipped; running, waiting, parked, retrying
 	Began      protocol.Seq        `json:"began,omitempty"` // its first event
-	Ended      protocol.Seq        `json:"ended,omitempty"` // its last event; 0 while it goes on
-	Parents    []string            `json:"parents"`         // CIDs
-	Resumes    *string             `json:"resumes"`         // CID of the visit whose conversation goes on
-	Edge       int                 `json:"edge"`            // index in the definition
+	Ended      protocol.Seq        `json:"ended,omitempty"` // its last event; left out while it goes on
+	Parents    []CID               `json:"parents"`
+	Resumes    *CID                `json:"resumes"` // the visit whose conversation goes on
+	Edge       int                 `json:"edge"`    // index in the definition
 	Via        protocol.Via        `json:"via"`
 	EdgePrompt string              `json:"edge_prompt"`
 	Output     protocol.JSON       `json:"output"`
@@ -50,9 +50,9 @@ type RunStep struct {
 // Attempt is one try of a visit.
 type Attempt struct {
 	Attempt int                 `json:"attempt"` // from 1
-	Started string              `json:"started"` // RFC 3339
+	Started Time                `json:"started"`
 	Error   *protocol.ErrorInfo `json:"error"`
-	RetryAt *string             `json:"retry_at,omitempty"`
+	RetryAt *Time               `json:"retry_at,omitempty"`
 	Usage   Usage               `json:"usage"`
 }
 
@@ -60,7 +60,7 @@ type Attempt struct {
 // have them.
 type Compaction struct {
 	Scope        protocol.CompactScope `json:"scope"`
-	Record       *string               `json:"record"`            // CID of the Compaction of a conversation
+	Record       *CID                  `json:"record"`            // the Compaction of a conversation
 	Covers       int                   `json:"covers,omitempty"`  // conversation: visits up to this one are in the summary
 	Prior        int                   `json:"prior,omitempty"`   // those after it up to this one stay whole
 	Replies      int                   `json:"replies,omitempty"` // visit: oldest replies, with their results, in the summary

@@ -26,15 +26,8 @@ func Raw(data []byte) Block { return Block{linkTo(cid.Raw, data), data} }
 
 // linkTo hashes data.
 func linkTo(codec byte, data []byte) protocol.Link {
-	var b [36]byte
-	b[0], b[1], b[2], b[3] = 1, codec, 0x12, 32
 	sum := sha256.Sum256(data)
-	copy(b[4:], sum[:])
-	l, err := protocol.CastLink(b[:])
-	if err != nil {
-		panic("cas: a CID made here does not parse: " + err.Error())
-	}
-	return l
+	return linkOf(codec, sum[:])
 }
 
 // encMode writes DAG-CBOR. Canonical and CoreDet of the library shorten floats and are not it.

@@ -223,8 +223,7 @@ func (s *Store) writeGroup(h *holding, group []*request) {
 			err = s.writeOnce(h, group, derived)
 		}
 	}
-	var lost *derivedLost
-	if errors.As(err, &lost) {
+	if _, ok := errors.AsType[*derivedLost](err); ok {
 		s.warn(err)
 		again(false)
 	}

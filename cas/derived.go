@@ -55,8 +55,7 @@ func (s *Store) AnyDerived(ctx context.Context, key string) (d Derived, sealed b
 		sealed = hmac.Equal(s.seal(key, sum), seal)
 		return nil
 	})
-	var damaged *panicked
-	if errors.As(err, &damaged) {
+	if _, ok := errors.AsType[*panicked](err); ok {
 		return Derived{}, false, nil
 	}
 	return d, sealed, err

@@ -84,10 +84,8 @@ func (s *Store) driveLock(id protocol.RunID) string {
 
 // runLive says that a run is driven, and names the process.
 func (s *Store) runLive(id protocol.RunID) error {
-	e := *protocol.ErrRunLive
-	e.Message = fmt.Sprintf("run %s is driven by another process", id)
 	if pid, known := readPID(s.driveLock(id)); known {
-		e.Message = fmt.Sprintf("run %s is driven by process %d", id, pid)
+		return protocol.ErrRunLive.With("", "run %s is driven by process %d", id, pid)
 	}
-	return &e
+	return protocol.ErrRunLive.With("", "run %s is driven by another process", id)
 }

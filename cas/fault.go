@@ -142,8 +142,7 @@ func (s *Store) write(h *holding, f func(*bolt.Tx) error) error {
 	if err == nil {
 		err = errors.Join(s.opts.before(OpCount), h.bump())
 	}
-	var p *panicked
-	if errors.As(err, &p) {
+	if _, ok := errors.AsType[*panicked](err); ok {
 		s.gate.spoil(fmt.Errorf("%s: %w", s.gate.dir, err))
 	}
 	s.gate.leave(h, err != nil)

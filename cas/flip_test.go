@@ -24,7 +24,7 @@ func TestAStoreOpensByEitherMetaPage(t *testing.T) {
 	}
 	page := os.Getpagesize()
 	for _, meta := range []int{0, page} {
-		for at := meta + boltPageHeader; at < meta+boltPageHeader+boltMetaSize; at++ {
+		for at := meta + pageHead; at < meta+pageHead+64; at++ {
 			flipByte(t, file, data, at)
 			s, err := Open(t.Context(), dir, Options{ReadOnly: true})
 			if err == nil {

@@ -409,10 +409,7 @@ func (g *gate) busy(waited time.Duration) error {
 			hint = fmt.Sprintf("let it go on with kill -CONT %d, or end it", pid)
 		}
 	}
-	e := *protocol.ErrBusy
-	e.Message = fmt.Sprintf("%s is held by %s; waited %s", g.dir, holder, waited)
-	e.Hint = hint
-	return &e
+	return protocol.ErrBusy.With(hint, "%s is held by %s; waited %s", g.dir, holder, waited)
 }
 
 func (g *gate) fail(what string, err error) error {

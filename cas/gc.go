@@ -25,9 +25,6 @@ type GCOptions struct {
 	DryRun bool
 }
 
-// DefaultGrace is what callers pass as Grace when nobody asked for another.
-const DefaultGrace = 14 * 24 * time.Hour
-
 // ReflogKept is how long what a head pointed to is kept, at least.
 const ReflogKept = 14 * 24 * time.Hour
 

@@ -38,9 +38,6 @@ func (s *Store) Journal(ctx context.Context, run protocol.RunID) (*Journal, erro
 	return j, nil
 }
 
-// Run is the run the journal is of.
-func (j *Journal) Run() protocol.RunID { return j.run }
-
 // Head is the newest event on disk that the journal knows of; null and 0 before the first.
 func (j *Journal) Head() (protocol.Link, protocol.Seq) {
 	j.mu.Lock()

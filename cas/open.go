@@ -107,7 +107,7 @@ var (
 )
 
 func wrongPlace(format string, args ...any) error {
-	return &protocol.Error{Code: protocol.ErrStore.Code, Message: fmt.Sprintf(format, args...), Hint: "name the right one with --store; wf run makes one"}
+	return protocol.ErrStore.With("name the right one with --store; wf run makes one", format, args...)
 }
 
 func (s *Store) open(ctx context.Context) error {

@@ -49,8 +49,8 @@ func openPages(in io.ReaderAt, size int64) (*pageFile, error) {
 	found := false
 	sound := map[int]bool{}
 	for _, at := range metaOffsets {
-		m, ok := readMeta(in, at)
-		if !ok || at > 0 && m.pageSize != at {
+		m, _, ok := readMeta(in, at)
+		if !ok || m.version != pageVersion {
 			continue
 		}
 		n := 0
@@ -74,24 +74,28 @@ func openPages(in io.ReaderAt, size int64) (*pageFile, error) {
 }
 
 type meta struct {
-	pageSize         int64
-	root, free, txid uint64
+	pageSize                int64
+	root, free, pages, txid uint64
+	version                 uint32
 }
 
-func readMeta(in io.ReaderAt, at int64) (meta, bool) {
+// readMeta reads a meta page. magic reports whether it is one of bbolt, sound whether it is undamaged.
+// bbolt writes the byte order of the machine.
+func readMeta(in io.ReaderAt, at int64) (m meta, magic, sound bool) {
 	var b [pageHead + 64]byte
 	if _, err := in.ReadAt(b[:], at); err != nil {
-		return meta{}, false
+		return m, false, false
 	}
 	v := b[pageHead:]
-	u32 := func(i int) uint32 { return binary.LittleEndian.Uint32(v[i:]) }
-	u64 := func(i int) uint64 { return binary.LittleEndian.Uint64(v[i:]) }
+	u32 := func(i int) uint32 { return binary.NativeEndian.Uint32(v[i:]) }
+	u64 := func(i int) uint64 { return binary.NativeEndian.Uint64(v[i:]) }
 	h := fnv.New64a()
 	h.Write(v[:56])
-	m := meta{pageSize: int64(u32(8)), root: u64(16), free: u64(32), txid: u64(48)}
-	ok := u32(0) == pageMagic && u32(4) == pageVersion && u64(56) == h.Sum64() &&
+	m = meta{pageSize: int64(u32(8)), root: u64(16), free: u64(32), pages: u64(40), txid: u64(48), version: u32(4)}
+	magic = u32(0) == pageMagic
+	sound = magic && u64(56) == h.Sum64() && (at == 0 || m.pageSize == at) &&
 		m.pageSize >= 1<<10 && m.pageSize <= 1<<16 && m.pageSize&(m.pageSize-1) == 0
-	return m, ok
+	return m, magic, sound
 }
 
 // pageContent is the content of a page that was read: keys with values, or with children.

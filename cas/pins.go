@@ -128,17 +128,13 @@ func (p *Pins) Own(ctx context.Context, run protocol.RunID) error {
 
 // older is the error of a run that was seen further than it is now.
 func (p *Pins) older(run protocol.RunID, h Head, seen Seen) error {
-	e := *protocol.ErrRolledBack
-	e.Message = fmt.Sprintf("run %s ends with event %d, and was seen with event %d: the store in %s was put back to an older copy", run, h.Seq, seen.Seq, p.s.Dir())
-	e.Hint = fmt.Sprintf("put the newer copy of the store back; or go on from here with wf store adopt %s, and what came after event %d is done again", run, h.Seq)
-	return &e
+	return protocol.ErrRolledBack.With(
+		fmt.Sprintf("put the newer copy of the store back; or go on from here with wf store adopt %s, and what came after event %d is done again", run, h.Seq),
+		"run %s ends with event %d, and was seen with event %d: the store in %s was put back to an older copy", run, h.Seq, seen.Seq, p.s.Dir())
 }
 
 func foreign(run protocol.RunID, format string, args ...any) error {
-	e := *protocol.ErrForeign
-	e.Message = fmt.Sprintf(format, args...)
-	e.Hint = fmt.Sprintf("look at it with wf show %s; wf store adopt %s lets it go on here", run, run)
-	return &e
+	return protocol.ErrForeign.With(fmt.Sprintf("look at it with wf show %s; wf store adopt %s lets it go on here", run, run), format, args...)
 }
 
 // before are the events of which a run must hold one, by their seq: as it was seen last, or as it

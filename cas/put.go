@@ -56,8 +56,7 @@ func (f fault) Unwrap() []error { return []error{protocol.ErrInvalidBlock, f.Fau
 
 // invalid makes a fault of what dagcbor says.
 func invalid(err error) error {
-	var f *dagcbor.Fault
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*dagcbor.Fault](err); ok {
 		return fault{f}
 	}
 	return err

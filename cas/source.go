@@ -127,20 +127,28 @@ func (lk *lookup) window(out []protocol.Entry, from, end protocol.Seq, link prot
 	out = slices.Grow(out, int(end-from))[:n+int(end-from)]
 	for seq := end; seq > from; seq-- {
 		e := &out[n+int(seq-from)-1]
-		raw, err := lk.block(link)
-		if err != nil {
-			return out, fmt.Errorf("event %d: %w", seq, lost(err))
+		if err := lk.event(e, seq, link); err != nil {
+			return out, err
 		}
-		if err := protocol.DecodeEvent(raw, &e.Event); err != nil {
-			return out, fmt.Errorf("event %d (%s) is none: %w: %w", seq, link, protocol.ErrCorrupt, err)
-		}
-		if e.Seq != seq || e.Prev.Defined() != (seq > 1) {
-			return out, fmt.Errorf("event %s has seq %d and prev %s where seq %d is due: %w", link, e.Seq, orNone(e.Prev), seq, protocol.ErrCorrupt)
-		}
-		e.CID, e.Raw = link, raw
 		link = e.Prev
 	}
 	return out, nil
+}
+
+// event reads the event of a journal at seq, which is link.
+func (lk *lookup) event(e *protocol.Entry, seq protocol.Seq, link protocol.Link) error {
+	raw, err := lk.block(link)
+	if err != nil {
+		return fmt.Errorf("event %d: %w", seq, lost(err))
+	}
+	if err := protocol.DecodeEvent(raw, &e.Event); err != nil {
+		return fmt.Errorf("event %d (%s) is none: %w: %w", seq, link, protocol.ErrCorrupt, err)
+	}
+	if e.Seq != seq || e.Prev.Defined() != (seq > 1) {
+		return fmt.Errorf("event %s has seq %d and prev %s where seq %d is due: %w", link, e.Seq, orNone(e.Prev), seq, protocol.ErrCorrupt)
+	}
+	e.CID, e.Raw = link, raw
+	return nil
 }
 
 // mark finds a checkpoint, in the run or in the one it was forked from.
@@ -180,16 +188,9 @@ func (s *Store) recheck(ctx context.Context, w *walk) error {
 				if seq%checkpoint == 0 {
 					marks[seq] = link
 				}
-				raw, err := lk.block(link)
-				if err != nil {
-					return fmt.Errorf("event %d: %w", seq, lost(err))
-				}
-				var e protocol.Event
-				if err := protocol.DecodeEvent(raw, &e); err != nil {
-					return fmt.Errorf("event %d (%s) is none: %w: %w", seq, link, protocol.ErrCorrupt, err)
-				}
-				if e.Seq != seq {
-					return fmt.Errorf("event %s has seq %d where %d is due: %w", link, e.Seq, seq, protocol.ErrCorrupt)
+				var e protocol.Entry
+				if err := lk.event(&e, seq, link); err != nil {
+					return err
 				}
 				link = e.Prev
 			}

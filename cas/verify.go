@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -256,7 +255,7 @@ func (v *verifier) absent(heads []Head, moves map[string][]ReflogLine) {
 			names = append(names, name)
 		}
 	}
-	sort.Strings(names)
+	slices.Sort(names)
 	for _, name := range names {
 		v.find(Finding{Kind: "head_missing", Where: where(name, gone[name].Seq, ""), Expected: gone[name].Head.String(),
 			Actual: "no head", Fix: fix[name]})

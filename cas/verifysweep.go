@@ -2,6 +2,8 @@ package cas
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -43,9 +45,6 @@ func (d *storeEvidence) sweep(ctx context.Context) error {
 		}
 		return nil
 	})
-	d.heads = d.heads[:0]
-	for _, h := range have {
-		d.heads = append(d.heads, h)
-	}
+	d.heads = slices.Collect(maps.Values(have))
 	return err
 }

@@ -149,7 +149,7 @@ func (b *batch) put(d *driver, x cas.Draft, now int64) error {
 	return nil
 }
 
-// reopen adds further attempts: of visits that were answered or resumed, whose retry is due,
+// reopen adds further attempts: of visits that were answered or resumed, that have a retry due,
 // or that were cut off when the process before this one ended.
 func (d *driver) reopen(b *batch, plan rules.Plan) error {
 	busy := map[string]bool{}
@@ -194,7 +194,7 @@ func (d *driver) attempt(b *batch, step string) error {
 	return b.draft(d, step, v.Begun)
 }
 
-// cutOff goes on with a visit whose process ended in the middle. A command may have acted:
+// cutOff goes on with a visit that was cut off by the end of its process. A command may have acted:
 // it is a new attempt, and one that must run only once asks a person.
 func (d *driver) cutOff(b *batch, step string) error {
 	v, err := d.s.Visit(step)

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -57,7 +58,7 @@ func (e *Engine) Check(ctx context.Context, run protocol.RunID, render Prompter)
 		if err := c.event(ctx, s, x); err != nil {
 			return nil, fmt.Errorf("run %s, event %d: %w", run, x.Seq, err)
 		}
-		if err := s.FoldMore(one(x)); err != nil {
+		if err := s.FoldMore(these(x)); err != nil {
 			return nil, fmt.Errorf("run %s: %w", run, err)
 		}
 	}
@@ -142,9 +143,7 @@ func (c *checker) decision(s *rules.State, x protocol.Entry, d protocol.StepStar
 			near = got
 		}
 	}
-	if near == "" {
-		near = "no such visit"
-	}
+	near = cmp.Or(near, "no such visit")
 	c.r.Findings = append(c.r.Findings, Finding{"decision", fmt.Sprintf("seq %d %s", x.Seq, x.StepName()), want, near})
 	return nil
 }
@@ -292,6 +291,13 @@ func upTo(events iter.Seq2[protocol.Entry, error], last protocol.Seq) iter.Seq2[
 	}
 }
 
-func one(x protocol.Entry) func(func(protocol.Entry, error) bool) {
-	return func(yield func(protocol.Entry, error) bool) { yield(x, nil) }
+// these are events that were read.
+func these(entries ...protocol.Entry) iter.Seq2[protocol.Entry, error] {
+	return func(yield func(protocol.Entry, error) bool) {
+		for _, x := range entries {
+			if !yield(x, nil) {
+				return
+			}
+		}
+	}
 }

@@ -42,7 +42,7 @@ func (e *Engine) Descendants(ctx context.Context, run protocol.RunID) ([]protoco
 }
 
 // childrenNamed are the runs that a journal leads to, whether they are in the store or not: those
-// of its own visits, and those whose model calls it took over, which in a fork may be of the
+// of its own visits, and the runs that supplied model calls to it, which in a fork may be of the
 // visits that it shares with another run.
 func (e *Engine) childrenNamed(ctx context.Context, run protocol.RunID) ([]protocol.RunID, error) {
 	var out []protocol.RunID

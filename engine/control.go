@@ -21,7 +21,7 @@ type Reply struct {
 	Fields protocol.JSON // of a form, an object
 	By     string
 	Source string // cli, terminal, http, …
-	// Shown is the digest of the tool call that was shown to who answers, "" for whatever waits: the
+	// Shown is the digest of the tool call that was shown to the person, "" for any question: the
 	// reply is refused where the visit asks for another call by now.
 	Shown string
 }

@@ -76,9 +76,8 @@ func TestWhatIsSaidAfterAnInterruptionIsHeardWhenTheVisitGoesOn(t *testing.T) {
 	if want := "count to a million\n[message from ada]\n" + long; len(x.seen) != 2 || x.seen[1] != want {
 		t.Errorf("the agent read %.200q", x.seen)
 	}
-	h, err := b.e.History(t.Context(), id, "bot#1")
-	if err != nil || !strings.Contains(h.Visit.Inject, "no, to ten") {
-		t.Errorf("its history holds %.80q, %v", h.Visit.Inject, err)
+	if h := b.history(id, "bot#1"); !strings.Contains(h.Visit.Inject, "no, to ten") {
+		t.Errorf("its history holds %.80q", h.Visit.Inject)
 	}
 	b.sound(id)
 }

@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"wf/api"
@@ -13,10 +15,10 @@ import (
 
 // DriveOptions say how a run is gone on with.
 type DriveOptions struct {
-	By     string                  // who resumes it; recorded
+	By     string                  // the person or program that resumes it; recorded
 	Limits []protocol.LimitChanged // raised before anything else
 
-	stored func([]protocol.Entry, []cas.Draft) // told what the driver committed, nil for nobody
+	stored func([]protocol.Entry, []cas.Draft) // called with what the driver committed; may be nil
 }
 
 // Drive goes on with a run until it is over or nothing can move, and returns where it stands.
@@ -91,7 +93,7 @@ type driver struct {
 type report struct {
 	step  string
 	data  []protocol.Data
-	reply chan error // for data; nil where nobody waits
+	reply chan error // for data; nil if no sender waits
 	soon  bool       // the reply tells that the data has its place, not that it is durable
 	end   *outcome
 }
@@ -175,11 +177,7 @@ func (d *driver) opening(ctx context.Context, o DriveOptions) (facts []cas.Draft
 		return nil, err
 	}
 	if d.s.Seq > 1 && (d.s.Status() != protocol.Waiting || len(d.poke) > 0) {
-		by := o.By
-		if by == "" {
-			by = "wf"
-		}
-		facts = append(facts, cas.Draft{Data: protocol.ResumedBy{By: by}})
+		facts = append(facts, cas.Draft{Data: protocol.ResumedBy{By: cmp.Or(o.By, "wf")}})
 	}
 	return facts, nil
 }
@@ -250,7 +248,7 @@ func (d *driver) wake(ctx context.Context, p rules.Plan) error {
 	return d.advance(ctx, d.fired(p), nil)
 }
 
-// fired are the timers whose time has come.
+// fired are the timers that are due.
 func (d *driver) fired(p rules.Plan) []cas.Draft {
 	var facts []cas.Draft
 	for _, t := range p.Timers {
@@ -268,14 +266,7 @@ func (d *driver) catchup(ctx context.Context) error {
 	if err != nil || len(entries) == 0 {
 		return err
 	}
-	err = d.s.FoldMore(func(yield func(protocol.Entry, error) bool) {
-		for _, e := range entries {
-			if !yield(e, nil) {
-				return
-			}
-		}
-	})
-	if err != nil {
+	if err := d.s.FoldMore(these(entries...)); err != nil {
 		return err
 	}
 	return d.e.tellStored(ctx, d.run, entries)
@@ -289,7 +280,7 @@ func (d *driver) take(ctx context.Context, r report) error {
 			err = d.note(ctx, r)
 		}
 	}
-	if d.pipe.open != nil { // who goes on before all is durable goes no further than a limit
+	if d.pipe.open != nil { // work that goes on before all is durable still stops at a limit
 		if b := d.breached(false); b != nil {
 			d.breach = b
 		}
@@ -333,7 +324,7 @@ func (d *driver) note(ctx context.Context, r report) error {
 		facts, blocks, err := d.heard(r)
 		switch {
 		case err != nil:
-			r.reply <- err // to the one who asked for what cannot be stored
+			r.reply <- err // to the sender of what cannot be stored
 			return nil
 		case r.soon && r.reply != nil:
 			d.soon = append(d.soon, r.reply)
@@ -400,14 +391,6 @@ func (d *driver) settle(ctx context.Context, p rules.Plan) (again bool, err erro
 
 // stays reports whether a timer is near enough to wait for.
 func (d *driver) stays(p rules.Plan) bool {
-	patience := d.e.Patience
-	if patience == 0 {
-		patience = time.Minute
-	}
-	for _, t := range p.Timers {
-		if t.Due-d.e.now() <= patience.Microseconds() {
-			return true
-		}
-	}
-	return false
+	patience := cmp.Or(d.e.Patience, time.Minute)
+	return slices.ContainsFunc(p.Timers, func(t rules.WaitingVisit) bool { return t.Due-d.e.now() <= patience.Microseconds() })
 }

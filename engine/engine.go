@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -8,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"math/big"
 	"slices"
 	"sync"
 	"time"
@@ -37,7 +37,7 @@ type Engine struct {
 	// thing does: it must not block. nil is allowed.
 	Watch func(api.Update)
 
-	// Warn is told what went wrong without harm to any run: something derived that could not be
+	// Warn is called with what went wrong without harm to any run: something derived that could not be
 	// kept. It must not block; nil is allowed.
 	Warn func(error)
 
@@ -129,6 +129,28 @@ func sourcesOf(p *lang.Program) (map[string]protocol.Link, []cas.Block) {
 	return out, blocks
 }
 
+// startBlocks is a Start with the blocks that it leads to.
+type startBlocks struct {
+	start, def protocol.Link
+	blocks     []cas.Block
+}
+
+// startOf makes the Start of a program and its inputs; st says what else is in it.
+func startOf(p *lang.Program, inputs protocol.JSON, st protocol.Start) (startBlocks, error) {
+	blocks, err := p.AllBlocks()
+	if err != nil {
+		return startBlocks{}, err
+	}
+	def, err := p.Block()
+	if err != nil {
+		return startBlocks{}, err
+	}
+	in, parts := cas.Payload(inputs)
+	st.Kind, st.V, st.Workflow, st.Inputs, st.Semantics = protocol.KindStart, protocol.RecordVersion, def.Link, in, rules.SemanticsOf(p.Workflow)
+	start, err := cas.Encode(st)
+	return startBlocks{start.Link, def.Link, append(slices.Concat(blocks, parts), start)}, err
+}
+
 func (e *Engine) warn(err error) {
 	if e.Warn != nil {
 		e.Warn(err)
@@ -154,18 +176,12 @@ func (e *Engine) Begin(ctx context.Context, l Launch) (run protocol.RunID, fresh
 	case l.RequestID != "":
 		run = RequestRun(l.RequestID)
 	default:
-		if run, err = newRunID(); err != nil {
-			return "", false, err
-		}
+		run = newRunID()
 	}
-	if run != "" {
-		head, err := e.Store.Head(ctx, protocol.RunHead(run))
-		if err != nil {
-			return "", false, err
-		}
-		if head.Link.Defined() {
-			return run, false, nil
-		}
+	if head, err := e.Store.Head(ctx, protocol.RunHead(run)); err != nil {
+		return "", false, err
+	} else if head.Link.Defined() {
+		return run, false, nil
 	}
 	if l.parent != nil {
 		if l.AllowSecretInputs, err = e.openChildInputs(ctx, &l); err != nil {
@@ -179,36 +195,21 @@ func (e *Engine) Begin(ctx context.Context, l Launch) (run protocol.RunID, fresh
 			return "", false, err
 		}
 	}
-	blocks, err := l.Program.AllBlocks()
+	begin, err := startOf(l.Program, l.Inputs, protocol.Start{Format: protocol.Format})
 	if err != nil {
 		return "", false, err
 	}
-	def, err := l.Program.Block()
-	if err != nil {
-		return "", false, err
-	}
-	inputs, inputParts := cas.Payload(l.Inputs)
 	source, sourceBlocks := cas.Payload(l.Source)
 	sources := l.sources
 	if l.parent == nil {
 		var parts []cas.Block
 		sources, parts = sourcesOf(l.Program)
 		sourceBlocks = append(sourceBlocks, parts...)
-	} else if own, ok := sources[def.Link.String()]; ok {
+	} else if own, ok := sources[begin.def.String()]; ok {
 		source, sourceBlocks = own, nil
 	}
-	start, err := cas.Encode(protocol.Start{Kind: protocol.KindStart, V: protocol.RecordVersion, Workflow: def.Link,
-		Inputs: inputs, Format: protocol.Format, Semantics: rules.SemanticsOf(l.Program.Workflow)})
-	if err != nil {
-		return "", false, err
-	}
-	blocks = append(slices.Concat(blocks, sourceBlocks, inputParts), start)
-	title := l.Title
-	if title == "" {
-		title = l.Program.Workflow.Name
-	}
 	hide := hider(l.Program)
-	d := protocol.RunStarted{Start: start.Link, Source: source, Sources: sources, Title: hide.String(title), Description: protocol.NewText(hide.String(l.Description)),
+	d := protocol.RunStarted{Start: begin.start, Source: source, Sources: sources, Title: hide.String(cmp.Or(l.Title, l.Program.Workflow.Name)), Description: protocol.NewText(hide.String(l.Description)),
 		Type: l.Type, Scope: l.Scope, Tags: l.Tags, CreatedBy: l.CreatedBy, TargetUser: l.TargetUser, RequestID: l.RequestID,
 		Parent: l.parent, Workspace: l.Workspace, Version: e.Version, Models: l.Models, File: l.File, Context: l.Context, AllowSecretInputs: l.AllowSecretInputs}
 	if l.Place != l.Workspace {
@@ -221,7 +222,7 @@ func (e *Engine) Begin(ctx context.Context, l Launch) (run protocol.RunID, fresh
 	if head, _ := j.Head(); head.Defined() {
 		return run, false, nil // someone began it meanwhile
 	}
-	st, err := j.Stage(e.now(), []cas.Draft{{Data: d}}, blocks)
+	st, err := j.Stage(e.now(), []cas.Draft{{Data: d}}, append(begin.blocks, sourceBlocks...))
 	if err != nil {
 		return "", false, fmt.Errorf("start run %s: %w", run, err)
 	}
@@ -345,16 +346,13 @@ func RequestRun(requestID string) protocol.RunID { return nameFrom("request\x00"
 const runAlphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 // newRunID is 10 random characters: 50 bits.
-func newRunID() (protocol.RunID, error) {
+func newRunID() protocol.RunID {
 	id := make([]byte, 10)
-	for i := range id {
-		n, err := rand.Int(rand.Reader, big.NewInt(int64(len(runAlphabet))))
-		if err != nil {
-			return "", fmt.Errorf("run id: %w", err)
-		}
-		id[i] = runAlphabet[n.Int64()]
+	rand.Read(id) // never fails
+	for i, b := range id {
+		id[i] = runAlphabet[int(b)%len(runAlphabet)] // 32 letters: each is as likely
 	}
-	return protocol.RunID(id), nil
+	return protocol.RunID(id)
 }
 
 // nameFrom is the run id that a seed always gives.

@@ -68,10 +68,7 @@ func (e *Engine) Fork(ctx context.Context, run protocol.RunID, o ForkOptions) (p
 	if err != nil {
 		return "", err
 	}
-	id, err := newRunID()
-	if err != nil {
-		return "", err
-	}
+	id := newRunID()
 	j, err := e.Store.Journal(ctx, run)
 	if err != nil {
 		return "", err
@@ -120,24 +117,14 @@ func newStart(s *rules.State, o ForkOptions, d *protocol.Forked) ([]cas.Block, e
 	if err := openInputs(o.With, inputs, allowed); err != nil {
 		return nil, err
 	}
-	blocks, err := o.With.AllBlocks()
-	if err != nil {
-		return nil, err
-	}
-	def, err := o.With.Block()
-	if err != nil {
-		return nil, err
-	}
-	in, inputParts := cas.Payload(inputs)
-	start, err := cas.Encode(protocol.Start{Kind: protocol.KindStart, V: protocol.RecordVersion, Workflow: def.Link, Inputs: in,
-		Format: s.FormatOfFork(), Semantics: rules.SemanticsOf(o.With.Workflow), Continues: s.Continues()})
+	begin, err := startOf(o.With, inputs, protocol.Start{Format: s.FormatOfFork(), Continues: s.Continues()})
 	if err != nil {
 		return nil, err
 	}
 	source, parts := cas.Payload(o.Source)
 	sources, more := sourcesOf(o.With)
-	d.Start, d.Source, d.Sources, d.File = start.Link, source, sources, o.File
-	return slices.Concat(blocks, parts, more, inputParts, []cas.Block{start}), nil
+	d.Start, d.Source, d.Sources, d.File = begin.start, source, sources, o.File
+	return slices.Concat(begin.blocks, parts, more), nil
 }
 
 // over reads blocks that are not written yet, and all others by read.

@@ -140,16 +140,8 @@ func (h *Histories) Of(step string) (protocol.History, error) {
 	return out, err
 }
 
-// History is what the messages of a step are built from, for wf messages and for checks.
-func (e *Engine) History(ctx context.Context, run protocol.RunID, step string) (protocol.History, error) {
-	all, err := e.HistoriesOf(ctx, run, step)
-	if err != nil {
-		return protocol.History{}, err
-	}
-	return all[0], nil
-}
-
-// HistoriesOf is History for some steps; the journal, and each record, is read once for all.
+// HistoriesOf are what the messages of some steps are built from, for wf messages and for checks. The
+// journal, and each record, is read once for all.
 func (e *Engine) HistoriesOf(ctx context.Context, run protocol.RunID, steps ...string) ([]protocol.History, error) {
 	h := e.Histories(ctx)
 	for x, err := range e.Store.After(ctx, run, 0) {

@@ -79,7 +79,7 @@ type said struct {
 	api.Update
 }
 
-// add takes facts into the state and gathers them. reply, if not nil, is told when they, and
+// add takes facts into the state and gathers them. reply, if not nil, gets nil when they, and
 // all before them, are on disk.
 func (d *driver) add(facts []cas.Draft, blocks []cas.Block, reply chan error) error {
 	b := d.pipe.open
@@ -209,8 +209,8 @@ func (p *pipe) close() {
 	}
 }
 
-// land is called when a commit is over: it tells everyone, sends off what comes next, and
-// performs the visits whose starts are now on disk.
+// land is called when a commit is over: it informs senders and watchers, starts the next commit, and
+// performs the visits that have their starts on disk now.
 func (d *driver) land(ctx context.Context, l landing) error {
 	p := &d.pipe
 	b := p.flight[0]
@@ -312,8 +312,8 @@ func (d *driver) rebase(ctx context.Context) error {
 	return d.push(ctx)
 }
 
-// say tells the watcher of live output, behind the events before it: those that are not on disk
-// yet are told first.
+// say passes live output to the watcher, after the events before it: those that are not on disk
+// yet go first.
 func (d *driver) say(x api.Update) {
 	if d.e.Watch == nil {
 		return
@@ -325,7 +325,7 @@ func (d *driver) say(x api.Update) {
 	d.e.Watch(x)
 }
 
-// tell tells the watcher of a batch that is on disk.
+// tell passes a batch that is on disk to the watcher.
 func (d *driver) tell(b *batch, entries []protocol.Entry) {
 	told := 0
 	for _, x := range b.said {

@@ -17,7 +17,7 @@ import (
 )
 
 // Inputs are stored, shown and sent to models as they are given: to hide a secret in them would change
-// what expressions compute, and what a resume does. So a run whose inputs hold one is refused before
+// what expressions compute, and what a resume does. So a run with inputs that hold one is refused before
 // anything is written, a fork under a definition that declares what they hold as well; the step of a
 // sub-workflow fails, since its inputs are computed. What people and programs say later is text, in which
 // secrets are hidden before it is stored.
@@ -62,7 +62,7 @@ func inputsWithSecrets(p *lang.Program, inputs protocol.JSON, may func(name stri
 	return holding, names, nil
 }
 
-// openChildInputs is openInputs for a sub-workflow, whose inputs are computed: its step fails. What its
+// openChildInputs is openInputs for a sub-workflow. Its inputs are computed, so its step fails. What its
 // caller was allowed to hold it may hand on; the inputs that hold no other secret are returned as allowed.
 func (e *Engine) openChildInputs(ctx context.Context, l *Launch) (allowed []string, err error) {
 	var handed []string // what the caller may hold, as text and as JSON

@@ -18,7 +18,7 @@ import (
 // step, so that it is never started twice.
 type subflow struct{ e *Engine }
 
-// SubWorkflow performs workflow roles; who performs more than that around it calls it.
+// SubWorkflow performs workflow roles; a performer that adds to it calls it.
 func (e *Engine) SubWorkflow() roles.Performer { return subflow{e} }
 
 // childRun is the run of a sub-workflow visit.
@@ -104,7 +104,7 @@ func stuck(s *rules.State) bool {
 	return false
 }
 
-// unfinished is the failure of a visit whose child came to another end than done. The record says
+// unfinished is the failure of a visit when its child did not end as done. The record says
 // which; why, with the names of runs and what was measured, is said in the journal.
 func unfinished(prog *lang.Program, end, detail string) *protocol.Failure {
 	code, _, _ := strings.Cut(end, " ")
@@ -197,7 +197,7 @@ func (p subflow) handDown(ctx context.Context, child protocol.RunID, turn protoc
 	return nil // it was answered there, and the child asks anew what it asks now
 }
 
-// movedChildren are the waiting visits whose sub-workflow went on while nobody drove this run.
+// movedChildren are the waiting visits with a sub-workflow that went on while this run was not driven.
 func (d *driver) movedChildren(ctx context.Context) ([]string, error) {
 	var out []string
 	for v := range d.s.Visits() {

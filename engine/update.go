@@ -8,12 +8,12 @@ import (
 	"wf/protocol"
 )
 
-// Update makes what Watch is told of a stored event, long texts in place.
+// Update is the message to Watch for a stored event, long texts in place.
 func (e *Engine) Update(ctx context.Context, run protocol.RunID, x protocol.Entry) (api.Update, error) {
 	return ReadUpdate(e.reader(ctx), run, x)
 }
 
-// ReadUpdate is Update for an event of a run that lies elsewhere, whose long texts read finds.
+// ReadUpdate is Update for an event of a run that lies elsewhere; read finds its long texts.
 func ReadUpdate(read Reader, run protocol.RunID, x protocol.Entry) (api.Update, error) {
 	whole := x.Event
 	if err := inline(read, &whole); err != nil {

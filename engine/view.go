@@ -219,8 +219,7 @@ func (b *viewer) event(x protocol.Entry) error {
 		a := &st.Attempts[len(st.Attempts)-1]
 		a.Error = &f.Error
 		if f.RetryAt > 0 {
-			at := stamp(f.RetryAt)
-			a.RetryAt = &at
+			a.RetryAt = new(stamp(f.RetryAt))
 		}
 	case protocol.EvStepCompleted:
 		d, err := cas.DecodeData[protocol.StepCompleted](&x.Event)
@@ -331,8 +330,7 @@ func (b *viewer) finish(ctx context.Context) error {
 	v.Usage, v.Timing = api.Usage(s.Totals.Told), timingOf(s.Times())
 	v.ActiveMS, v.Scripted = s.Totals.Active/1000, s.Totals.Scripted
 	if cost, _ := b.e.Cost(s.Totals); cost != nil {
-		dollars := float64(*cost) / 1e12
-		v.CostUSD = &dollars
+		v.CostUSD = new(float64(*cost) / 1e12)
 	}
 	if err := b.info(); err != nil {
 		return err
@@ -380,8 +378,7 @@ func (b *viewer) waiting() error {
 		}
 		x.Form = protocol.JSON(form)
 		if w.Due > 0 {
-			at := stamp(w.Due)
-			x.Due = &at
+			x.Due = new(stamp(w.Due))
 		}
 		b.v.Waiting = append(b.v.Waiting, x)
 	}
@@ -438,8 +435,7 @@ func text(l protocol.Link) *string {
 	if !l.Defined() {
 		return nil
 	}
-	s := l.String()
-	return &s
+	return new(l.String())
 }
 
 // stamp is a time in µs as it is shown, RFC 3339 in UTC.

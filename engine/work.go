@@ -42,7 +42,7 @@ var errTimeout = errors.New("the attempt took longer than its timeout")
 // phaseExpression is the phase of a failure by an expression of the definition.
 const phaseExpression = "expression"
 
-// performer finds who carries out an action.
+// performer finds the Performer of an action.
 func (e *Engine) performer(a protocol.Action) (roles.Performer, error) {
 	if p := e.Performers[a]; p != nil {
 		return p, nil

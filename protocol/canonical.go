@@ -232,22 +232,10 @@ func compareKeys(a, b string) int {
 func (c *canonical) text() (string, error) {
 	c.pos++
 	start := c.pos
-	for c.pos < len(c.in) { // most strings have no escapes
-		b := c.in[c.pos]
-		if b == '"' {
-			s := c.in[start:c.pos]
-			if !utf8.Valid(s) {
-				return "", c.fail("a string is not UTF-8")
-			}
-			c.pos++
-			return string(s), nil
-		}
-		if b == '\\' || b < 0x20 {
-			break
-		}
+	for b := c.next(); b >= 0x20 && b != '"' && b != '\\'; b = c.next() {
 		c.pos++
 	}
-	s := slices.Clone(c.in[start:c.pos])
+	s := c.in[start:c.pos:c.pos] // most strings have no escapes; what follows one is added to a copy
 	for c.pos < len(c.in) {
 		b := c.in[c.pos]
 		switch {

@@ -6,6 +6,7 @@ import (
 )
 
 // Error is a failure with a code that travels: over the wire, in -o json, and to the exit status.
+//
 // It is compared by Code, so that errors.Is finds a sentinel through any wrapping.
 type Error struct {
 	Code    string `json:"code"` // stable, snake_case
@@ -28,16 +29,14 @@ func (e *Error) With(hint, format string, args ...any) error {
 
 // Flat is an error without what it wraps: its code, text and hint, as they travel.
 func Flat(err error) *Error {
-	var x Error
-	x.Code, x.Message, x.Hint = CodeOf(err), err.Error(), HintOf(err)
-	return &x
+	return &Error{CodeOf(err), err.Error(), HintOf(err)}
 }
 
 // Hinted keeps the code and the text of an error and replaces its hint; one without a code stays as
 // it is.
 func Hinted(err error, hint string) error {
-	var e *Error
-	if !errors.As(err, &e) {
+	e, ok := errors.AsType[*Error](err)
+	if !ok {
 		return err
 	}
 	x := *e
@@ -47,8 +46,8 @@ func Hinted(err error, hint string) error {
 
 // Is makes errors of one code equal.
 func (e *Error) Is(target error) bool {
-	var t *Error
-	return errors.As(target, &t) && t.Code == e.Code
+	t, ok := errors.AsType[*Error](target)
+	return ok && t.Code == e.Code
 }
 
 // The sentinels, each declared once. Wrap them with %w.
@@ -91,8 +90,7 @@ var (
 
 // CodeOf is the code of the first Error in err's tree, or "".
 func CodeOf(err error) string {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Code
 	}
 	return ""
@@ -100,8 +98,7 @@ func CodeOf(err error) string {
 
 // HintOf is the hint of the first Error in err's tree, or "".
 func HintOf(err error) string {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Hint
 	}
 	return ""

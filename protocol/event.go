@@ -259,7 +259,7 @@ type StepCompleted struct {
 // GitState is what a visit left the workspace in; null outside of git.
 type GitState struct {
 	Head string `cbor:"git_head" json:"git_head"`
-	// Dirty says that files differed from the commit. nil is unknown: only older versions asked
+	// Dirty is whether files differed from the commit. Without it that is unknown: only older versions asked
 	// git, which runs the programs that a repository names.
 	Dirty *bool `cbor:"dirty,omitempty" json:"dirty,omitempty"`
 }

@@ -21,13 +21,15 @@ var (
 	ErrInternal     = &Error{"internal", "the server failed", "its log says more"}
 )
 
-// replayCodes are the codes that a replay_error may carry.
-var replayCodes = map[string]bool{
-	ErrBadRequest.Code: true, ErrUnauthorized.Code: true, ErrForbidden.Code: true, ErrUnknownRun.Code: true,
-	ErrBadCursor.Code: true, ErrFutureCursor.Code: true, ErrGap.Code: true, ErrWorkerAway.Code: true, ErrWorkerMoved.Code: true,
-	ErrTooSlow.Code: true, ErrTooLarge.Code: true, ErrRateLimited.Code: true, ErrShuttingDown.Code: true, ErrInternal.Code: true,
-	ErrNotFound.Code: true,
-}
+// replayErrors are the errors that a replay_error may carry, by their codes.
+var replayErrors = func() map[string]*Error {
+	m := map[string]*Error{}
+	for _, e := range []*Error{ErrBadRequest, ErrUnauthorized, ErrForbidden, ErrUnknownRun, ErrBadCursor, ErrFutureCursor, ErrGap,
+		ErrWorkerAway, ErrWorkerMoved, ErrTooSlow, ErrTooLarge, ErrRateLimited, ErrShuttingDown, ErrInternal, ErrNotFound} {
+		m[e.Code] = e
+	}
+	return m
+}()
 
 // ReplayError makes the frame that tells a client of err. A code that the protocol does not
 // have becomes internal, a damaged journal gap, an ended context shutting_down.
@@ -38,20 +40,17 @@ func ReplayError(id string, err error) *Frame {
 		f.Code = ErrGap.Code
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		f.Code, f.Message = ErrShuttingDown.Code, ErrShuttingDown.Message
-	case !replayCodes[f.Code]:
+	case replayErrors[f.Code] == nil:
 		f.Code = ErrInternal.Code
 	}
 	return f
 }
 
 // Err is the error that a replay_error tells of: it wraps the sentinel of its code.
-func (f *Frame) Err() error { return &Error{Code: f.Code, Message: f.Message, Hint: hints[f.Code]} }
-
-var hints = func() map[string]string {
-	m := map[string]string{}
-	for _, e := range []*Error{ErrBadRequest, ErrUnauthorized, ErrForbidden, ErrUnknownRun, ErrBadCursor, ErrFutureCursor, ErrGap,
-		ErrWorkerAway, ErrWorkerMoved, ErrTooSlow, ErrTooLarge, ErrRateLimited, ErrShuttingDown, ErrInternal, ErrNotFound} {
-		m[e.Code] = e.Hint
+func (f *Frame) Err() error {
+	e := &Error{Code: f.Code, Message: f.Message}
+	if known := replayErrors[f.Code]; known != nil {
+		e.Hint = known.Hint
 	}
-	return m
-}()
+	return e
+}

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// nobody is the user of the image: one that no system gives to a person.
-const nobody = 65532
+// imageUser is the user of the image: one that no system gives to a person.
+const imageUser = 65532
 
 // The documents of an OCI image: https://github.com/opencontainers/image-spec
 type (
@@ -112,7 +112,7 @@ func (r *release) image() (product, error) {
 		config := blob(mediaConfig, document(imageConfig{
 			Created: r.when.Format(time.RFC3339), ociPlatform: where,
 			Config: containerConfig{
-				User: fmt.Sprintf("%d:%d", nobody, nobody), WorkingDir: "/home/wf", Labels: labels, StopSignal: "SIGTERM",
+				User: fmt.Sprintf("%d:%d", imageUser, imageUser), WorkingDir: "/home/wf", Labels: labels, StopSignal: "SIGTERM",
 				Env: []string{"PATH=/usr/bin", "HOME=/home/wf"}, Entrypoint: []string{"/usr/bin/wf"}, Cmd: []string{"--help"},
 			},
 			RootFS:  rootFS{"layers", []string{digest(packed)}},
@@ -144,9 +144,9 @@ func (r *release) image() (product, error) {
 func (r *release) root(p platform) []file {
 	out := []file{
 		{name: "usr/bin/wf", mode: 0o755, data: r.programs[p]},
-		{name: "etc/passwd", mode: 0o644, data: fmt.Appendf(nil, "root:x:0:0:root:/:/nonexistent\nwf:x:%d:%d:wf:/home/wf:/nonexistent\n", nobody, nobody)},
-		{name: "etc/group", mode: 0o644, data: fmt.Appendf(nil, "root:x:0:\nwf:x:%d:\n", nobody)},
-		{name: "home/wf/", mode: 0o700, owner: nobody},
+		{name: "etc/passwd", mode: 0o644, data: fmt.Appendf(nil, "root:x:0:0:root:/:/nonexistent\nwf:x:%d:%d:wf:/home/wf:/nonexistent\n", imageUser, imageUser)},
+		{name: "etc/group", mode: 0o644, data: fmt.Appendf(nil, "root:x:0:\nwf:x:%d:\n", imageUser)},
+		{name: "home/wf/", mode: 0o700, owner: imageUser},
 		{name: "tmp/", mode: 0o1777},
 	}
 	if r.roots != nil {

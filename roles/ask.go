@@ -1,6 +1,7 @@
 package roles
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -44,7 +45,7 @@ func (Ask) Perform(ctx context.Context, turn protocol.Turn, emit Emit) (protocol
 }
 
 // AnswerOf is what an ask role concludes with an answer. An answer that fits neither the
-// choices nor the form is an error that says why; whoever takes answers can so refuse one
+// choices nor the form is an error that says why; a server can so refuse one
 // before it is stored. A text that is the value or the label of a choice chooses it.
 func AnswerOf(role protocol.Role, answer protocol.Answered) (protocol.Conclusion, error) {
 	choice, text := answer.Choice, answer.Text.S
@@ -84,9 +85,7 @@ func formFields(form, fields string) (map[string]any, error) {
 		}
 		return data, nil
 	}
-	if fields == "" {
-		fields = "{}"
-	}
+	fields = cmp.Or(fields, "{}")
 	got, err := decodeObject(fields)
 	if err != nil {
 		return nil, fmt.Errorf("form: the fields are no JSON object: %w", err)

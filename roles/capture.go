@@ -57,18 +57,18 @@ func normalise(dst, in []byte, ended bool) (out, rest []byte) {
 	return dst, in
 }
 
-// A keeper holds the text of a command in bounded memory: the first and the last max/2 bytes.
-type keeper struct {
+// A window holds the text of a command in bounded memory: the first and the last max/2 bytes.
+type window struct {
 	max  int
 	head []byte
 	tail []byte // up to max bytes, of which the last max/2 count
 	gone int64  // bytes between head and tail
 }
 
-func (k *keeper) write(s string) {
+func (k *window) write(s string) {
 	half := k.max / 2
 	if n := half - len(k.head); n > 0 && len(k.tail) == 0 && k.gone == 0 {
-		n = cutRunes(s, n)
+		n = CutRunes(s, n)
 		k.head = append(k.head, s[:n]...)
 		s = s[n:]
 	}
@@ -83,7 +83,7 @@ func (k *keeper) write(s string) {
 }
 
 // dropTo shortens the tail to its last n bytes, or less, so that it begins with a rune.
-func (k *keeper) dropTo(n int) {
+func (k *window) dropTo(n int) {
 	from := max(len(k.tail)-n, 0)
 	for from < len(k.tail) && !utf8.RuneStart(k.tail[from]) {
 		from++
@@ -93,7 +93,7 @@ func (k *keeper) dropTo(n int) {
 }
 
 // String is the text, without the newlines at its end.
-func (k *keeper) String() string {
+func (k *window) String() string {
 	if len(k.head)+len(k.tail) > k.max {
 		k.dropTo(k.max / 2)
 	}
@@ -107,8 +107,8 @@ func (k *keeper) String() string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// cutRunes is the largest length ≤ n at which s can be cut without splitting a rune.
-func cutRunes(s string, n int) int {
+// CutRunes is the largest length ≤ n at which s can be cut without splitting a rune.
+func CutRunes(s string, n int) int {
 	if n >= len(s) {
 		return len(s)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	"wf/protocol"
@@ -33,9 +34,7 @@ func decodeObject(s string) (map[string]any, error) {
 // exitData is {exit_code} beside the declared fields.
 func exitData(fields map[string]any, code int) protocol.JSON {
 	data := map[string]any{}
-	for name, value := range fields {
-		data[name] = value
-	}
+	maps.Copy(data, fields)
 	data["exit_code"] = code
 	return object(data)
 }
@@ -69,7 +68,7 @@ func violations(wrong []frontmatter.Violation) string {
 	return strings.Join(parts, "; ")
 }
 
-// invalidOutput is the failure of a visit whose output does not fit its schema.
+// invalidOutput is the failure of a visit with an output that does not fit its schema.
 func invalidOutput(format string, args ...any) *protocol.Failure {
 	return &protocol.Failure{
 		ErrorInfo: protocol.ErrorInfo{

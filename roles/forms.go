@@ -14,7 +14,7 @@ import (
 const ShortSecret = 8
 
 // forms are the ways in which a value may be written: as it is or with other line ends, in JSON, in an address, in
-// hexadecimal, and in Base64 of it and of any text that it stands in.
+// hexadecimal, and in Base64 of it and of any text around it.
 func forms(value string) []string {
 	plain, _ := normalise(nil, []byte(value), true)
 	lf := string(plain)

@@ -2,6 +2,7 @@ package roles
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 )
 
@@ -57,7 +58,7 @@ func privateKey(in []byte, at, n int, ended bool) finding {
 
 var setOfDash = setOf("-")
 
-// pemBody is where the key ends whose body begins at i, 0 if it has none.
+// pemBody is the end of the key that has its body begin at i, 0 if it has none.
 func pemBody(in []byte, i int, ended bool) (to int, ok bool) {
 	size := 0 // characters of Base64
 	for {
@@ -177,12 +178,7 @@ var headerSet = func() *set {
 
 // header reports whether in begins with a header of a key.
 func header(in []byte) bool {
-	for _, name := range []string{"Proc-Type: ", "DEK-Info: ", "Version: ", "Comment: "} {
-		if bytes.HasPrefix(in, []byte(name)) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"Proc-Type: ", "DEK-Info: ", "Version: ", "Comment: "}, func(name string) bool { return bytes.HasPrefix(in, []byte(name)) })
 }
 
 // skipGap is where the next line begins: behind blanks, quotes and written-out line ends, and

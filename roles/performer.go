@@ -48,7 +48,7 @@ type Emit func(ctx context.Context, data ...protocol.Data) error
 // knows nothing of Soon makes them durable first, which is right too.
 func Soon(ctx context.Context) context.Context { return context.WithValue(ctx, soonKey{}, true) }
 
-// IsSoon tells who implements Emit whether ctx is one of Soon.
+// IsSoon tells an implementation of Emit whether ctx is one of Soon.
 func IsSoon(ctx context.Context) bool { return ctx.Value(soonKey{}) != nil }
 
 type soonKey struct{}

@@ -42,7 +42,7 @@ type ending struct {
 // SIGKILL after the grace. An error means that it could not be started, or that its output
 // could not be taken; then it was stopped too.
 func (p process) run(ctx context.Context) (ending, error) {
-	// The command is told to die with the thread that started it (see dieWithParent).
+	// The command dies with the thread that started it (see DieWithParent).
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 
@@ -53,7 +53,7 @@ func (p process) run(ctx context.Context) (ending, error) {
 		return ending{}, err
 	}
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	dieWithParent(p.cmd.SysProcAttr)
+	DieWithParent(p.cmd.SysProcAttr)
 	err = p.cmd.Start()
 	out.started()
 	if err != nil {
@@ -77,7 +77,7 @@ func (p process) run(ctx context.Context) (ending, error) {
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
 		return ending{stopped: stopped}, err
 	}
-	return ending{code: exitCode(p.cmd.ProcessState), stopped: stopped}, nil
+	return ending{code: ExitCode(p.cmd.ProcessState), stopped: stopped}, nil
 }
 
 // end stops the group and gives what Wait gave.
@@ -108,8 +108,8 @@ func (p process) end(waited <-chan error) error {
 	return err
 }
 
-// exitCode is the exit status as a shell tells it: 128+n after signal n.
-func exitCode(s *os.ProcessState) int {
+// ExitCode is the exit status as a shell tells it: 128+n after signal n.
+func ExitCode(s *os.ProcessState) int {
 	if ws, ok := s.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
 		return 128 + int(ws.Signal())
 	}

@@ -7,9 +7,9 @@ import (
 	"syscall"
 )
 
-// dieWithParent ends a command when the thread that started it ends: after a kill -9 of wf the
-// old command must not work beside the one that wf resume starts.
-func dieWithParent(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGKILL }
+// DieWithParent ends a command when the thread that started it ends: after a kill -9 of wf the
+// old command must not work beside the one that wf resume starts. What it has started by then may go on.
+func DieWithParent(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGKILL }
 
 // groupLives reports whether a process of the group still works. What has ended and was not
 // waited for stays in its group, in a container without an init for ever; it does not count.
@@ -19,7 +19,7 @@ func groupLives(group int) bool {
 	}
 	dirs, err := os.ReadDir("/proc")
 	if err != nil {
-		return true // nobody can tell
+		return true // unknown
 	}
 	for _, d := range dirs {
 		if _, err := strconv.Atoi(d.Name()); err != nil {

@@ -4,8 +4,8 @@ package roles
 
 import "syscall"
 
-// dieWithParent does nothing where the system cannot do it.
-func dieWithParent(*syscall.SysProcAttr) {}
+// DieWithParent does nothing where the system cannot do it.
+func DieWithParent(*syscall.SysProcAttr) {}
 
 // groupLives reports whether the group still has a process.
 func groupLives(group int) bool { return syscall.Kill(-group, 0) == nil }

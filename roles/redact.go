@@ -14,7 +14,7 @@ const lineMin = 8
 
 // A Redactor hides the values of secrets: each is replaced by [secret:NAME], also where it is
 // written in JSON, in an address, in hexadecimal or, within whatever text, in Base64. What has the
-// shape of a well-known kind of key, whoever it belongs to, is replaced by [redacted:KIND]. It
+// shape of a well-known kind of key, of any owner, is replaced by [redacted:KIND]. It
 // works on a stream; what is cut in two by the border of a chunk is found all the same.
 //
 // The keys that were given to Conceal are secrets of every Redactor, also of one that was made

@@ -163,11 +163,11 @@ func TestCleanerNormalises(t *testing.T) {
 	}
 }
 
-// A keeper holds the beginning and the end, and counts what it dropped to the byte.
+// A window holds the beginning and the end, and counts what it dropped to the byte.
 func TestKeeperKeepsBothEnds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		parts := rapid.SliceOf(rapid.StringOfN(rapid.SampledFrom([]rune("abü€😀")), 1, 9, -1)).Draw(t, "parts")
-		k := keeper{max: 16}
+		k := window{max: 16}
 		for _, p := range parts {
 			k.write(p)
 			if len(k.head) > 8 || cap(k.tail) > 96 {

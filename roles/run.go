@@ -220,26 +220,23 @@ func failure(code, class, format string, args ...any) *protocol.Failure {
 // fields, stdout alone beside it.
 type output struct {
 	stdout, stderr *stream // stderr is nil where it is joined to stdout
-	all, answer    *keeper // answer is nil without declared fields
+	all, answer    *window // answer is nil without declared fields
 }
 
 func (r *Run) newOutput(ctx context.Context, turn protocol.Turn, emit Emit, secrets map[string]string) *output {
-	limit := r.OutputMax
-	if limit == 0 {
-		limit = OutputMax
-	}
+	limit := cmp.Or(r.OutputMax, OutputMax)
 	send := func(kind, text string) error {
 		if ctx.Err() != nil {
-			return nil // nobody follows any more; what the command says while it ends is kept
+			return nil // there is no watcher any more; what the command says while it ends is kept
 		}
 		return emit(ctx, protocol.Delta{Kind: kind, Text: text})
 	}
-	o := &output{all: &keeper{max: limit}}
-	o.stdout = &stream{kind: "stdout", clean: NewCleaner(NewRedactor(secrets)), send: send, keep: []*keeper{o.all}}
+	o := &output{all: &window{max: limit}}
+	o.stdout = &stream{kind: "stdout", clean: NewCleaner(NewRedactor(secrets)), send: send, keep: []*window{o.all}}
 	if turn.Role.Output != "" {
-		o.answer = &keeper{max: limit}
+		o.answer = &window{max: limit}
 		o.stdout.keep = append(o.stdout.keep, o.answer)
-		o.stderr = &stream{kind: "stderr", clean: NewCleaner(NewRedactor(secrets)), send: send, keep: []*keeper{o.all}}
+		o.stderr = &stream{kind: "stderr", clean: NewCleaner(NewRedactor(secrets)), send: send, keep: []*window{o.all}}
 	}
 	return o
 }
@@ -262,8 +259,7 @@ func (o *output) conclusion(everything bool) protocol.Conclusion {
 	if o.answer != nil && !everything {
 		from = o.answer
 	}
-	text := from.String()
-	return protocol.Conclusion{Text: &text}
+	return protocol.Conclusion{Text: new(from.String())}
 }
 
 // conclude is the outcome of a command that ended by itself.
@@ -296,7 +292,7 @@ type stream struct {
 	kind  string
 	clean *Cleaner
 	send  func(kind, text string) error
-	keep  []*keeper
+	keep  []*window
 }
 
 var _ io.Writer = (*stream)(nil)

@@ -113,7 +113,7 @@ func (p *prefixes) fill() {
 	}
 }
 
-// at are the shapes whose prefixes may begin at a place that is not the last.
+// at are the shapes with a prefix that may begin at a place that is not the last.
 func (p *prefixes) at(in []byte, at int) []*shape {
 	return p.lists[p.seconds[p.starts[in[at]]][in[at+1]]]
 }

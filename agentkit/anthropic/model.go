@@ -1,11 +1,11 @@
 package anthropic
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -63,21 +63,16 @@ func Open(name string) (*Model, error) {
 // New makes a model: name is what wf calls it, id what the server does.
 func New(name, id string, c Config) (*Model, error) {
 	roles.Conceal("model key", c.Key)
-	base := c.BaseURL
-	if base == "" {
-		base = "https://api.anthropic.com"
+	base := cmp.Or(c.BaseURL, "https://api.anthropic.com")
+	u, err := wire.Base("model "+name, base, "https://HOST", "ANTHROPIC_BASE_URL")
+	if err != nil {
+		return nil, err
 	}
-	unusable := func(format string, args ...any) (*Model, error) {
-		return nil, &model.Error{Class: model.Unavailable, Message: "model " + name + ": " + fmt.Sprintf(format, args...), Err: protocol.ErrModel}
-	}
-	u, err := url.Parse(strings.TrimSuffix(strings.TrimRight(base, "/"), "/v1"))
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return unusable("%q is no base URL (want https://HOST; look at ANTHROPIC_BASE_URL)", base)
-	}
+	u.Path, u.RawPath = rootOf(u.Path), rootOf(u.RawPath)
 	switch c.TTL {
 	case "", "5m", "1h":
 	default:
-		return unusable("%q is no lifetime of a cache mark (want 5m or 1h)", c.TTL)
+		return nil, model.Unusable("model "+name, "%q is no lifetime of a cache mark (want 5m or 1h)", c.TTL)
 	}
 	m := &Model{name: name, id: id, url: wire.Below(u, "v1/messages"), key: c.Key, ttl: c.TTL, maxTokens: c.MaxTokens, idle: c.Idle}
 	if m.maxTokens <= 0 {
@@ -86,24 +81,24 @@ func New(name, id string, c Config) (*Model, error) {
 	return m, nil
 }
 
+// rootOf is the path of a server without that of the API's version.
+func rootOf(path string) string { return strings.TrimSuffix(strings.TrimRight(path, "/"), "/v1") }
+
 // Call is the older form of GenerateContent.
 func (m *Model) Call(ctx context.Context, prompt string, options ...llms.CallOption) (string, error) {
 	return llms.GenerateFromSinglePrompt(ctx, m, prompt, options...)
 }
 
-// GenerateContent makes one streamed request. Failures are *model.Error, but for ctx, whose
-// error is given as it is.
+// GenerateContent makes one streamed request. Failures are *model.Error, but for that of ctx,
+// which is returned as it is.
 func (m *Model) GenerateContent(ctx context.Context, messages []llms.MessageContent, options ...llms.CallOption) (*llms.ContentResponse, error) {
-	var opts llms.CallOptions
-	for _, o := range options {
-		o(&opts)
-	}
+	opts := model.OptionsOf(options)
 	request, _ := model.RequestFrom(ctx)
-	body, sent, err := m.body(messages, &opts, request)
+	body, sent, err := m.body(messages, opts, request)
 	if err != nil {
 		return nil, &model.Error{Class: model.Invalid, Message: fmt.Sprintf("model %s: %v", m.name, err), Err: err}
 	}
-	s := &stream{name: m.name, ttl: sent.ttl, opts: &opts, start: time.Now()}
+	s := &stream{name: m.name, ttl: sent.ttl, opts: opts, start: time.Now()}
 	err = wire.Exchange(ctx, m.name, m.idle,
 		func(ctx context.Context) (*http.Response, error) {
 			return wire.Post(ctx, m.url, body, map[string]string{

@@ -3,7 +3,6 @@ package anthropic
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -94,15 +93,7 @@ func (s *stream) read(ctx context.Context, h http.Header, body io.Reader) error 
 		}
 		return e.Type == "message_stop", s.event(ctx, &e)
 	})
-	switch {
-	case errors.Is(err, wire.ErrCut) && s.stop != "":
-		return nil // it is complete but for message_stop
-	case errors.Is(err, wire.ErrCut):
-		return fmt.Errorf("%w: it ended without stop_reason and message_stop", err)
-	case err == nil && s.stop == "":
-		return fmt.Errorf("%w: it ended without stop_reason", wire.ErrCut)
-	}
-	return err
+	return wire.Ended(err, s.stop != "", "stop_reason", "message_stop")
 }
 
 // whole reads a response that is no stream.
@@ -188,14 +179,8 @@ func (s *stream) delta(ctx context.Context, p *part, e *event) error {
 }
 
 func (s *stream) say(ctx context.Context, p *part, text string) error {
-	if text == "" {
-		return nil
-	}
 	p.text.WriteString(text)
-	if s.opts.StreamingFunc == nil {
-		return nil
-	}
-	return s.opts.StreamingFunc(ctx, []byte(text))
+	return model.Say(ctx, s.opts, text)
 }
 
 func (s *stream) think(ctx context.Context, p *part, thought string) error {
@@ -207,10 +192,7 @@ func (s *stream) think(ctx context.Context, p *part, thought string) error {
 		s.thinkingFrom = s.thinkingTo
 	}
 	p.text.WriteString(thought)
-	if s.opts.StreamingReasoningFunc == nil {
-		return nil
-	}
-	return s.opts.StreamingReasoningFunc(ctx, []byte(thought), nil)
+	return model.Think(ctx, s.opts, thought)
 }
 
 // statuses are the HTTP statuses of the API's error types: an error in a stream has none.
@@ -222,19 +204,11 @@ var statuses = map[string]int{
 
 // failed is an error inside a stream.
 func (s *stream) failed(data []byte) error {
-	e := &model.Error{Class: model.ServerError, Message: fmt.Sprintf("model %s: the stream holds an error: %s", s.name, wire.ErrorText(data))}
 	var shape struct {
 		Error struct {
 			Type string `json:"type"`
 		} `json:"error"`
 	}
-	if json.Unmarshal(data, &shape) == nil {
-		if status, ok := statuses[shape.Error.Type]; ok {
-			e.Status, e.Class = status, model.ClassOfStatus(status)
-		}
-	}
-	if e.Overflow = model.OverflowOf(e.Status, data); e.Overflow != nil {
-		e.Class = model.Invalid
-	}
-	return e
+	_ = json.Unmarshal(data, &shape) // without a type it has no status
+	return wire.Failed(s.name, statuses[shape.Error.Type], data)
 }

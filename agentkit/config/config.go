@@ -47,7 +47,7 @@ type Config struct {
 	Prices    map[string]price.Price     `json:"prices"` // by whole name of a model, or prefix*
 	MCP       map[string]json.RawMessage `json:"mcp"`    // servers that offer tools, by name
 	Sandbox   Sandbox                    `json:"sandbox"`
-	// AllowModels are models that clients of a daemon may choose who are not its owner, by whole name or
+	// AllowModels are models that clients of a daemon other than its owner may choose, by whole name or
 	// prefix*: besides those that the workflow names, and the default.
 	AllowModels []string `json:"allow_models"`
 	Defaults    Defaults `json:"defaults"`

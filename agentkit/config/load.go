@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -169,23 +170,16 @@ func (l *Loaded) replaces(name string) bool {
 func (l *Loaded) block(name string, p Provider) {
 	switch {
 	case p.KeyEnv != "":
-		l.blocked[name] = fmt.Sprintf("it would send $%s to %s", p.KeyEnv, orDefault(p.BaseURL, "the maker of the wire"))
+		l.blocked[name] = fmt.Sprintf("it would send $%s to %s", p.KeyEnv, cmp.Or(p.BaseURL, "the maker of the wire"))
 	case l.replaces(name):
 		l.blocked[name] = "it would take the place of your provider of that name"
 	default:
-		l.blocked[name] = fmt.Sprintf("it would send what agents are told to %s, which is no literal address of this machine such as http://127.0.0.1:8080/v1", orDefault(p.BaseURL, "the maker of the wire"))
+		l.blocked[name] = fmt.Sprintf("it would send the prompts of agents to %s, which is no literal address of this machine such as http://127.0.0.1:8080/v1", cmp.Or(p.BaseURL, "the maker of the wire"))
 	}
 }
 
 // MCPNames are the servers of tools that the configs name, sorted.
 func (l *Loaded) MCPNames() []string { return sorted(l.MCP) }
-
-func orDefault(s, fallback string) string {
-	if s == "" {
-		return fallback
-	}
-	return s
-}
 
 // maxFile bounds a config, in bytes.
 const maxFile = 1 << 20

@@ -12,7 +12,7 @@ import (
 	"wf/protocol"
 )
 
-// ownDirectory refuses a directory of another user, who could change it at any time.
+// ownDirectory refuses a directory of another user, since that user could change it at any time.
 func ownDirectory(dir string) error {
 	info, err := os.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -2,7 +2,6 @@ package config
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"net/netip"
 	"net/url"
@@ -20,7 +19,6 @@ import (
 	"wf/agentkit/price"
 	"wf/agentkit/script"
 	"wf/agentkit/tape"
-	"wf/protocol"
 	"wf/roles"
 )
 
@@ -37,21 +35,12 @@ func (l *Loaded) Registry() agentkit.Registry {
 	return r
 }
 
-// open opens a model of a provider. One that the config may not reach, or whose key is not
-// set, is a *model.Error of class unavailable that says what to do.
+// open opens a model of a provider. One that the config may not reach, or without its key
+// being set, is a *model.Error of class unavailable that says what to do.
 func (l *Loaded) open(name, id, provider string, p Provider) (llms.Model, error) {
-	unavailable := func(format string, args ...any) error {
-		return &model.Error{Class: model.Unavailable, Message: fmt.Sprintf("model %s: ", name) + fmt.Sprintf(format, args...), Err: protocol.ErrModel}
-	}
-	if why := l.blocked[provider]; why != "" {
-		return nil, unavailable("the config %s is not trusted: %s. Fix: look at it, then wf trust", p.From, why)
-	}
-	key := ""
-	if p.KeyEnv != "" {
-		if key = os.Getenv(p.KeyEnv); key == "" {
-			return nil, unavailable("%s names the variable %s for its key, which is not set. Fix: export %s=…", p.From, p.KeyEnv, p.KeyEnv)
-		}
-		roles.Conceal(p.KeyEnv, key)
+	key, err := l.reach("model "+name, provider, p)
+	if err != nil {
+		return nil, err
 	}
 	if p.Wire == WireAnthropic {
 		m, err := anthropic.New(name, id, anthropic.Config{BaseURL: p.BaseURL, Key: key, TTL: p.TTL, Idle: time.Duration(p.Idle)})
@@ -65,6 +54,21 @@ func (l *Loaded) open(name, id, provider string, p Provider) (llms.Model, error)
 		return nil, err
 	}
 	return m, nil
+}
+
+// reach gives the key of a provider, "" for none. what is how a model of it is called.
+func (l *Loaded) reach(what, provider string, p Provider) (key string, err error) {
+	if why := l.blocked[provider]; why != "" {
+		return "", model.Unusable(what, "the config %s is not trusted: %s. Fix: look at it, then wf trust", p.From, why)
+	}
+	if p.KeyEnv == "" {
+		return "", nil
+	}
+	if key = os.Getenv(p.KeyEnv); key == "" {
+		return "", model.Unusable(what, "%s names the variable %s for its key, which is not set. Fix: export %s=…", p.From, p.KeyEnv, p.KeyEnv)
+	}
+	roles.Conceal(p.KeyEnv, key)
+	return key, nil
 }
 
 // Table is the prices of the binary with those of the config over them.
@@ -105,7 +109,7 @@ func (l *Loaded) Window(model string) int {
 // it can.
 func (l *Loaded) Blocked(provider string) string { return l.blocked[provider] }
 
-// Local reports whether what a model is told stays on this machine: it answers from a file, or is one
+// Local reports whether what is sent to a model stays on this machine: it answers from a file, or is one
 // of a server that is named by its address, not by a name, and is sent no key.
 func (l *Loaded) Local(model string) bool {
 	if strings.HasPrefix(model, script.Prefix) || strings.HasPrefix(model, tape.Prefix) {

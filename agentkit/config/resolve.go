@@ -88,9 +88,9 @@ func (l *Loaded) AllowsModel(model string) bool {
 
 // modelFrom is the file that names the default model: the last one read that does.
 func (l *Loaded) modelFrom() string {
-	for i := len(l.Files) - 1; i >= 0; i-- {
-		if c, err := Parse(l.Files[i].Path, string(l.Files[i].text)); err == nil && len(c.Model) > 0 {
-			return l.Files[i].Path
+	for _, f := range slices.Backward(l.Files) {
+		if c, err := Parse(f.Path, string(f.text)); err == nil && len(c.Model) > 0 {
+			return f.Path
 		}
 	}
 	return ""

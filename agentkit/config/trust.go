@@ -103,18 +103,6 @@ func (l *Loaded) fromProject(server string) bool {
 	return ok
 }
 
-// Trust trusts all that the configs want.
-func (l *Loaded) Trust() error {
-	wants, err := l.Wants()
-	errs := []error{err}
-	for _, w := range wants {
-		if !w.Trusted {
-			errs = append(errs, l.grants.Add(w.Grant))
-		}
-	}
-	return errors.Join(errs...)
-}
-
 // Distrust takes the trust in all that back.
 func (l *Loaded) Distrust() error {
 	wants, err := l.Wants()

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -118,7 +119,7 @@ func (l *Loaded) want(power Power, name, file, does, text string, key any) (Want
 // wantProvider is what a provider of the project wants; ok is false for one that wants nothing: a server of this
 // machine that is sent no key, and takes the place of none.
 func (l *Loaded) wantProvider(name string, p Provider, replaces bool) (w Want, ok bool, err error) {
-	to := orDefault(p.BaseURL, "the maker of the wire "+p.Wire)
+	to := cmp.Or(p.BaseURL, "the maker of the wire "+p.Wire)
 	does := ""
 	switch {
 	case p.KeyEnv != "":

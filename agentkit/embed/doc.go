@@ -41,7 +41,7 @@ import (
 // order, all of one length.
 type Embedder = embeddings.Embedder
 
-// Open finds an embedder by its whole name. A name whose prefix is unknown is a *model.Error
+// Open finds an embedder by its whole name. A name with an unknown prefix is a *model.Error
 // of class unavailable that says what to do.
 func Open(name string) (Embedder, error) {
 	switch prefix, _, _ := strings.Cut(name, "/"); {
@@ -55,8 +55,8 @@ func Open(name string) (Embedder, error) {
 			"OPENAI_BASE_URL set, for example to a llama-server or Ollama; or PROVIDER/MODEL of a provider in .wf/config.yaml", name, LexicalName)}
 }
 
-// Near is how far a text may be from what is asked for to count as close, where nobody says:
-// 0.3, and for the lexical model, whose texts are close only when they share most words, more.
+// Near is how far a text may be from what is asked for to count as close, by default:
+// 0.3, and more for the lexical model: by it, texts are close only when they share most words.
 func Near(name string) float64 {
 	if name == "" || name == LexicalName {
 		return lexicalNear

@@ -1,6 +1,9 @@
 package embed
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // dot is the scalar product of two vectors of one length. Eight sums run side by side, so that
 // an addition does not wait for the one before; they are joined in a fixed order, so that the
@@ -52,12 +55,7 @@ func unit(v []float32) []float32 {
 
 // finite reports whether all of v are numbers.
 func finite(v []float32) bool {
-	for _, x := range v {
-		if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(v, func(x float32) bool { return math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) })
 }
 
 // Cosine is the distance of two vectors of one length, 0 to 2.

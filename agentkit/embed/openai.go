@@ -1,6 +1,7 @@
 package embed
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/binary"
@@ -10,18 +11,15 @@ import (
 	"io"
 	"math"
 	"net/http"
-	"net/url"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
-	"unicode/utf8"
 
 	"wf/agentkit/internal/wire"
 	"wf/agentkit/model"
 	"wf/protocol"
+	"wf/protocol/lazy"
 	"wf/roles"
 )
 
@@ -66,13 +64,10 @@ func openByEnvironment(name string) (Embedder, error) {
 // NewOpenAI makes an embedder: name is what wf calls the model, id what the server does.
 func NewOpenAI(name, id string, c Config) (*OpenAI, error) {
 	roles.Conceal("model key", c.Key)
-	if c.BaseURL == "" {
-		c.BaseURL = "https://api.openai.com/v1"
-	}
-	u, err := url.Parse(c.BaseURL)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, &model.Error{Class: model.Unavailable, Err: protocol.ErrModel,
-			Message: fmt.Sprintf("embedding model %s: %q is no base URL (want https://HOST/v1; look at OPENAI_BASE_URL)", name, c.BaseURL)}
+	c.BaseURL = cmp.Or(c.BaseURL, "https://api.openai.com/v1")
+	u, err := wire.Base("embedding model "+name, c.BaseURL, "https://HOST/v1", "OPENAI_BASE_URL")
+	if err != nil {
+		return nil, err
 	}
 	if c.Batch <= 0 {
 		c.Batch = batchTexts
@@ -99,7 +94,7 @@ func (o *OpenAI) EmbedQuery(ctx context.Context, text string) ([]float32, error)
 }
 
 // EmbedDocuments gives the vectors of texts, some in each request. Failures are *model.Error,
-// but for ctx, whose error is given as it is.
+// but for that of ctx, which is returned as it is.
 func (o *OpenAI) EmbedDocuments(ctx context.Context, texts []string) ([][]float32, error) {
 	out := make([][]float32, 0, len(texts))
 	for rest := texts; len(rest) > 0; {
@@ -125,16 +120,14 @@ func (o *OpenAI) EmbedDocuments(ctx context.Context, texts []string) ([][]float3
 }
 
 // tooLong is how servers say that a text is longer than the model reads, whatever the status.
-var tooLong = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)too (large|long)|context (length|size|window)|maximum context|batch size|exceeds? .*(token|length|limit)`)
-})
+var tooLong = lazy.Regexp(`(?i)too (large|long)|context (length|size|window)|maximum context|batch size|exceeds? .*(token|length|limit)`)
 
 // fitting makes a request. Where a text is too long for the model, the texts go one by one,
 // and the long one is cut in halves until it fits.
 func (o *OpenAI) fitting(ctx context.Context, batch []string) ([][]float32, error) {
 	vectors, err := o.patient(ctx, batch)
-	var failed *model.Error
-	if err == nil || !errors.As(err, &failed) || failed.Status == 0 || !tooLong().MatchString(failed.Message) {
+	failed, ok := errors.AsType[*model.Error](err)
+	if !ok || failed.Status == 0 || !tooLong().MatchString(failed.Message) {
 		return vectors, err
 	}
 	if len(batch) == 1 {
@@ -155,8 +148,8 @@ func (o *OpenAI) fitting(ctx context.Context, batch []string) ([][]float32, erro
 func (o *OpenAI) patient(ctx context.Context, batch []string) ([][]float32, error) {
 	for try := 1; ; try++ {
 		vectors, err := o.request(ctx, batch)
-		var failed *model.Error
-		if err == nil || !errors.As(err, &failed) || try >= o.c.Tries || !failed.Class.Temporary() || tooLong().MatchString(failed.Message) {
+		failed, ok := errors.AsType[*model.Error](err)
+		if !ok || try >= o.c.Tries || !failed.Class.Temporary() || tooLong().MatchString(failed.Message) {
 			return vectors, err
 		}
 		wait := o.c.Backoff << (try - 1)
@@ -166,12 +159,8 @@ func (o *OpenAI) patient(ctx context.Context, batch []string) ([][]float32, erro
 		if wait > maxPatience {
 			return nil, err
 		}
-		t := time.NewTimer(wait)
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			t.Stop()
-			return nil, ctx.Err()
+		if err := model.Wait(ctx, wait); err != nil {
+			return nil, err
 		}
 	}
 }
@@ -196,8 +185,7 @@ func (o *OpenAI) request(ctx context.Context, batch []string) (vectors [][]float
 			vectors, err = o.read(r, len(batch))
 			return err
 		})
-	var failed *model.Error
-	if errors.As(err, &failed) && failed.Class != model.Invalid {
+	if failed, ok := errors.AsType[*model.Error](err); ok && failed.Class != model.Invalid {
 		located := *failed
 		located.Message, located.Err = fmt.Sprintf("embeddings at %s: %s", o.c.BaseURL, failed.Error()), protocol.ErrModel
 		err = &located
@@ -284,12 +272,4 @@ func (o *OpenAI) broken(format string, args ...any) error {
 }
 
 // head is at most the first n bytes of a text, whole runes.
-func head(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
-}
+func head(s string, n int) string { return s[:roles.CutRunes(s, n)] }

@@ -61,12 +61,13 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // RemoveTable removes the table of a model, damaged or not. Its vectors are made again when
 // they are missed.
-func RemoveTable(dir, model string) error {
-	err := os.Remove(tablePath(dir, model))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+func RemoveTable(dir, model string) error { return removeIfThere(tablePath(dir, model)) }
+
+func removeIfThere(path string) error {
+	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
-	return err
+	return nil
 }
 
 func tablePath(dir, model string) string {
@@ -258,6 +259,17 @@ func (t *Table) sound(i int) bool {
 	return binary.NativeEndian.Uint32(b[sha256.Size:]) == sum(b[:sha256.Size], b[rowHead:])
 }
 
+// lock keeps other writers out of the table, in its directory, which it makes.
+func (t *Table) lock() (unlock func(), err error) {
+	if err = files.MakeDir(filepath.Dir(t.path)); err == nil {
+		unlock, err = lockFile(t.path + ".lock")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("index of vectors: %w", err)
+	}
+	return unlock, nil
+}
+
 // Add stores vectors under their keys; those that are there already stay. Vectors of another
 // length than the table's are an error wrapping ErrDimension, and nothing is stored.
 func (t *Table) Add(keys []Key, vectors [][]float32) error {
@@ -266,23 +278,18 @@ func (t *Table) Add(keys []Key, vectors [][]float32) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if err := files.MakeDir(filepath.Dir(t.path)); err != nil {
-		return fmt.Errorf("index of vectors: %w", err)
-	}
-	unlock, err := lockFile(t.path + ".lock")
+	unlock, err := t.lock()
 	if err != nil {
-		return fmt.Errorf("index of vectors: %w", err)
+		return err
 	}
 	defer unlock()
 	if err := t.refresh(); err != nil {
 		return err
 	}
 	dim := t.dim
+	var out []byte
 	if dim == 0 {
 		dim = len(vectors[0])
-	}
-	var out []byte
-	if t.dim == 0 {
 		out = header(t.model, dim)
 	}
 	if out, err = appendRows(out, dim, keys, vectors, t.at); err != nil {
@@ -334,12 +341,9 @@ func appendRows(out []byte, dim int, keys []Key, vectors [][]float32, known map[
 func (t *Table) Remake(keep func(Key) bool) (kept int, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if err := files.MakeDir(filepath.Dir(t.path)); err != nil {
-		return 0, fmt.Errorf("index of vectors: %w", err)
-	}
-	unlock, err := lockFile(t.path + ".lock")
+	unlock, err := t.lock()
 	if err != nil {
-		return 0, fmt.Errorf("index of vectors: %w", err)
+		return 0, err
 	}
 	defer unlock()
 	if err := t.refresh(); err != nil && !errors.Is(err, ErrTable) {
@@ -353,11 +357,7 @@ func (t *Table) Remake(keep func(Key) bool) (kept int, err error) {
 	}
 	switch {
 	case len(rows) == 0:
-		err = os.Remove(t.path)
-		if errors.Is(err, fs.ErrNotExist) {
-			err = nil
-		}
-		return 0, errors.Join(err, t.drop())
+		return 0, errors.Join(removeIfThere(t.path), t.drop())
 	case len(rows) == t.rows:
 		return len(rows), nil
 	}
@@ -373,7 +373,7 @@ func (t *Table) Remake(keep func(Key) bool) (kept int, err error) {
 
 // copyRows writes a table of some rows of this one.
 func (t *Table) copyRows(path string, rows []int) error {
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := removeIfThere(path); err != nil {
 		return err
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)

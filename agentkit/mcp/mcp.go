@@ -1,17 +1,17 @@
 // Package mcp offers the tools of MCP servers (Model Context Protocol) to agents.
 //
 //	mcp:NAME/*  ──List──► tools, as mcp__NAME__TOOL ──► recorded with the visit
-//	call        ──Run───► session, opened by the first call ──► result
-//	Close       ────────► sessions ended, their processes killed
+//	call        ──Run───► connection, opened by the first call ──► result
+//	Close       ────────► connections ended, their processes killed
 //
 // # Words
 //
-// A server is a program spoken to over stdin and stdout, or a URL. A Pool holds the sessions
+// A server is a program at the other end of stdin and stdout, or a URL. A Pool holds the connections
 // of one visit. The wire name of a tool is what the model calls it: mcp__NAME__TOOL.
 //
 // # Trust
 //
-// A program that lies in the workspace, or whose command names something that does (PlaceOf), runs within
+// A program in the workspace, or with a command that names something there (PlaceOf), runs within
 // the walls of commands, since an agent may have written it. Any other, and one that says
 // sandbox: off, runs as the user, and is started only if the Pool's Trusted says so; in the second case
 // the trust is in the files that it names, too, as they are at each start. Of the environment a program

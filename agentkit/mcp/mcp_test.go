@@ -274,7 +274,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	group := p.sessions["t"].proc.group
+	group := p.connections["t"].proc.group
 	p.Close()
 	// The child became one of init, which reaps it when it comes to it.
 	deadline := time.After(2 * time.Minute)

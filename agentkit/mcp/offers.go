@@ -22,14 +22,14 @@ type Offers struct {
 const offersMax = 64
 
 type offers struct {
-	free  chan struct{} // holds one token: whoever has it lists
+	free  chan struct{} // holds one token: the caller that takes it lists
 	known bool
 	tools []protocol.Tool
 }
 
 // Tools gives the tools that names stand for, of servers in that pool: as they were offered to
 // that role of the run before, else as the servers offer them now. Of several callers at once
-// one asks; an error is kept by nobody.
+// one asks; an error is not kept.
 func (o *Offers) Tools(ctx context.Context, run protocol.RunID, role string, p *Pool, names []string) ([]tool.Tool, error) {
 	if o == nil || len(names) == 0 {
 		return p.listed(ctx, names)

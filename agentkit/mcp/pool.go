@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -29,7 +30,7 @@ const (
 	startsMax    = 3                // of one program in a visit
 )
 
-// A Pool holds the sessions of one visit. The zero Pool has no servers.
+// A Pool holds the connections of one visit. The zero Pool has no servers.
 type Pool struct {
 	Servers []protocol.MCPServer
 	Dir     string // where programs run, absolute
@@ -50,10 +51,10 @@ type Pool struct {
 	// Secret looks up a variable that is kept secret; nil is os.LookupEnv.
 	Secret func(name string) (string, bool)
 
-	mu       sync.Mutex
-	sessions map[string]*session
-	starts   map[string]int
-	recorded map[string]protocol.Tool // by wire name
+	mu          sync.Mutex
+	connections map[string]*connection
+	starts      map[string]int
+	recorded    map[string]protocol.Tool // by wire name
 }
 
 // Secrets are the values that the servers are handed, name of the variable → value: they are
@@ -90,14 +91,14 @@ func (p *Pool) Tools(ctx context.Context, name string) ([]tool.Tool, error) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	session, err := p.open(ctx, s)
+	conn, err := p.open(ctx, s)
 	if err != nil {
 		return nil, fmt.Errorf("mcp:%s: %w", server, err)
 	}
 	var out []tool.Tool
 	size := 0
-	for _, wire := range slices.Sorted(maps.Keys(session.tools)) {
-		t := session.tools[wire]
+	for _, wire := range slices.Sorted(maps.Keys(conn.tools)) {
+		t := conn.tools[wire]
 		if want != "*" && t.Name != want {
 			continue
 		}
@@ -112,8 +113,8 @@ func (p *Pool) Tools(ctx context.Context, name string) ([]tool.Tool, error) {
 		p.record(offer)
 	}
 	if len(out) == 0 {
-		names := make([]string, 0, len(session.tools))
-		for _, t := range session.tools {
+		names := make([]string, 0, len(conn.tools))
+		for _, t := range conn.tools {
 			names = append(names, t.Name)
 		}
 		slices.Sort(names)
@@ -152,11 +153,11 @@ func (p *Pool) onlyReads(ctx context.Context, s protocol.MCPServer, wire string)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	session, err := p.open(ctx, s)
+	conn, err := p.open(ctx, s)
 	if err != nil {
 		return false // the call tells why
 	}
-	t := session.tools[wire]
+	t := conn.tools[wire]
 	if t == nil || t.Annotations == nil || !t.Annotations.ReadOnlyHint {
 		return false
 	}
@@ -164,7 +165,7 @@ func (p *Pool) onlyReads(ctx context.Context, s protocol.MCPServer, wire string)
 		if owner, ok := p.owner(name); !ok || owner.Name != s.Name {
 			continue
 		}
-		now := session.tools[name]
+		now := conn.tools[name]
 		if now == nil {
 			return false
 		}
@@ -211,10 +212,10 @@ func (p *Pool) tool(s protocol.MCPServer, offer protocol.Tool) tool.Tool {
 	}
 }
 
-// open gives the session of a server, and starts it where there is none. p.mu is held.
-func (p *Pool) open(ctx context.Context, s protocol.MCPServer) (*session, error) {
-	if session := p.sessions[s.Name]; session != nil {
-		return session, nil
+// open gives the connection of a server, and starts it where there is none. p.mu is held.
+func (p *Pool) open(ctx context.Context, s protocol.MCPServer) (*connection, error) {
+	if conn := p.connections[s.Name]; conn != nil {
+		return conn, nil
 	}
 	if p.starts[s.Name] >= startsMax {
 		return nil, fmt.Errorf("it ended %d times and is not started again", startsMax)
@@ -228,30 +229,25 @@ func (p *Pool) open(ctx context.Context, s protocol.MCPServer) (*session, error)
 			return nil, err
 		}
 	}
-	if p.sessions == nil {
-		p.sessions, p.starts = map[string]*session{}, map[string]int{}
+	if p.connections == nil {
+		p.connections, p.starts = map[string]*connection{}, map[string]int{}
 	}
 	p.starts[s.Name]++
 	limited, stop := context.WithTimeout(ctx, StartTimeout)
 	defer stop()
-	session, err := p.start(limited, s, at)
+	conn, err := p.start(limited, s, at)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		return nil, err
 	}
-	p.sessions[s.Name] = session
-	return session, nil
+	p.connections[s.Name] = conn
+	return conn, nil
 }
 
 // root is the workspace.
-func (p *Pool) root() string {
-	if p.Root == "" {
-		return p.Dir
-	}
-	return p.Root
-}
+func (p *Pool) root() string { return cmp.Or(p.Root, p.Dir) }
 
 func (p *Pool) place(s protocol.MCPServer) (Place, error) { return PlaceOf(p.root(), p.Dir, s) }
 
@@ -265,19 +261,19 @@ func (p *Pool) trusts(s protocol.MCPServer, at Place) error {
 	return p.Trusted(s, at)
 }
 
-// drop ends a session that is of no more use. p.mu is held.
+// drop ends a connection that is of no more use. p.mu is held.
 func (p *Pool) drop(name string) {
-	if s := p.sessions[name]; s != nil {
-		delete(p.sessions, name)
+	if s := p.connections[name]; s != nil {
+		delete(p.connections, name)
 		s.close()
 	}
 }
 
-// Close ends all sessions and kills what was started for them.
+// Close ends all connections and kills what was started for them.
 func (p *Pool) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, name := range slices.Sorted(maps.Keys(p.sessions)) {
+	for _, name := range slices.Sorted(maps.Keys(p.connections)) {
 		p.drop(name)
 	}
 }
@@ -287,7 +283,7 @@ func (p *Pool) Close() {
 func (p *Pool) call(ctx context.Context, s protocol.MCPServer, wire string, args json.RawMessage, clean func(string) string) (tool.Result, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	session, err := p.open(ctx, s)
+	conn, err := p.open(ctx, s)
 	switch {
 	case ctx.Err() != nil:
 		return tool.Result{}, ctx.Err()
@@ -296,13 +292,13 @@ func (p *Pool) call(ctx context.Context, s protocol.MCPServer, wire string, args
 	case err != nil:
 		return failed("mcp:%s cannot be used: %v", s.Name, err), nil
 	}
-	t := session.tools[wire]
+	t := conn.tools[wire]
 	if t == nil {
 		return failed("mcp:%s no longer has this tool", s.Name), nil
 	}
 	limited, stop := context.WithTimeout(ctx, CallTimeout)
 	defer stop()
-	r, err := session.client.CallTool(limited, &sdk.CallToolParams{Name: t.Name, Arguments: args})
+	r, err := conn.client.CallTool(limited, &sdk.CallToolParams{Name: t.Name, Arguments: args})
 	var refused *wireError
 	switch {
 	case ctx.Err() != nil:
@@ -314,7 +310,7 @@ func (p *Pool) call(ctx context.Context, s protocol.MCPServer, wire string, args
 		return failed("mcp:%s refuses the call: %s", s.Name, refused.Message), nil
 	case err != nil:
 		p.drop(s.Name)
-		return failed("mcp:%s ended during the call, its outcome is unknown: %v%s", s.Name, err, session.said()), nil
+		return failed("mcp:%s ended during the call, its outcome is unknown: %v%s", s.Name, err, conn.said()), nil
 	}
 	return result(r, clean), nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"wf/agentkit/sandbox"
 	"wf/protocol"
+	"wf/roles"
 	"wf/roles/workspace"
 )
 
@@ -132,7 +133,7 @@ func startProgram(file string, command, env []string, root, dir string) (*progra
 	}
 	cmd := &exec.Cmd{Path: file, Args: command, Dir: cwd.Path, Env: env, Stdin: theirIn, Stdout: theirOut, Stderr: p.stderr,
 		SysProcAttr: &syscall.SysProcAttr{Setpgid: true}, WaitDelay: grace}
-	dieWithParent(cmd.SysProcAttr)
+	roles.DieWithParent(cmd.SysProcAttr)
 	started := make(chan error)
 	go func() {
 		runtime.LockOSThread() // not unlocked: the thread ends with the goroutine

@@ -60,7 +60,7 @@ var runners = map[string]runner{
 	"yarn":     {packages: true, first: true, projects: []string{"package.json", ".yarnrc.yml", ".yarnrc"}},
 }
 
-// runnerNamed is that of a program, whose name may end in a version: python3.12.
+// runnerNamed is that of a program. Its name may end in a version: python3.12.
 func runnerNamed(program string) runner {
 	if r, ok := runners[program]; ok {
 		return r

@@ -67,7 +67,7 @@ func TestAServerInTheWorkspaceHasItsKeysAndNoOthers(t *testing.T) {
 	}
 }
 
-// A server within walls lives as long as its session, and so does what it started.
+// A server within walls lives as long as its connection, and so does what it started.
 func TestNothingOutlivesTheSessionOfAConfinedServer(t *testing.T) {
 	p := confinedStage(t)
 	if r := call(t, p, "say", `{"text":"hi"}`); r.Content != "hi" {
@@ -83,7 +83,7 @@ func TestNothingOutlivesTheSessionOfAConfinedServer(t *testing.T) {
 	}
 	p.Close()
 	if lingers(t, p) {
-		t.Error("a process of the server outlived its session")
+		t.Error("a process of the server outlived its connection")
 	}
 	if r := call(t, p, "crash", `{}`); !strings.Contains(r.Content, "ended with status 3") || !strings.Contains(r.Content, "start.sh") || !strings.Contains(r.Content, "sandbox: off") {
 		t.Errorf("a crash gives %q", r.Content)

@@ -10,7 +10,7 @@ import (
 	"wf/roles"
 )
 
-// Origin says who makes a change, for the journal. Key is the same when a change is made again
+// Origin is the author of a change, for the journal. Key is the same when a change is made again
 // after a crash and distinct between changes; "" lets each count.
 type Origin struct {
 	By   string
@@ -72,7 +72,7 @@ func (n Note) Kept() (Note, error) {
 	return n, err
 }
 
-// Remember keeps notes, all or none of them, and gives their ids. A note whose key is known
+// Remember keeps notes, all or none of them, and gives their ids. A note with a known key
 // keeps the id it got then. Vectors are made later, when somebody asks: nothing that can fail
 // stands between a note and the disk.
 func (s *Store) Remember(ctx context.Context, notes ...Note) ([]protocol.Seq, error) {
@@ -85,7 +85,7 @@ func (s *Store) Remember(ctx context.Context, notes ...Note) ([]protocol.Seq, er
 		}
 		all[i] = protocol.Remembered{Content: protocol.NewText(n.Content), Tags: n.Tags, Pinned: n.Pinned, Place: n.Place, MemoryOrigin: n.Origin.data()}
 	}
-	_, err := s.change(ctx, func(st *State) ([]Change, error) {
+	err := s.change(ctx, func(st *State) ([]Change, error) {
 		var out []Change
 		for i, d := range all {
 			if id, known := st.keys[d.Key]; known {
@@ -136,7 +136,7 @@ func (s *Store) Edit(ctx context.Context, id protocol.Seq, e Edit, o Origin) (Me
 		return Memory{}, err
 	}
 	var now Memory
-	_, err = s.change(ctx, func(st *State) ([]Change, error) {
+	err = s.change(ctx, func(st *State) ([]Change, error) {
 		if _, known := st.keys[o.Key]; known {
 			now, _ = st.Get(id)
 			return nil, nil
@@ -175,7 +175,7 @@ func (s *Store) EditAll(ctx context.Context, targets []Target, o Origin) error {
 			return err
 		}
 	}
-	_, err := s.change(ctx, func(st *State) ([]Change, error) {
+	err := s.change(ctx, func(st *State) ([]Change, error) {
 		var out []Change
 		for i, t := range targets {
 			m, there := st.Get(t.ID)
@@ -250,7 +250,7 @@ func edits(m Memory, e Edit, o Origin) (out []Change, err error) {
 	return out, nil
 }
 
-// SetAnchor replaces the special memory that stands in front of all others; an empty text
+// SetAnchor replaces the special memory that is placed before all others; an empty text
 // removes it.
 func (s *Store) SetAnchor(ctx context.Context, text string, o Origin) error {
 	text = strings.TrimSpace(text)
@@ -260,7 +260,7 @@ func (s *Store) SetAnchor(ctx context.Context, text string, o Origin) error {
 			return err
 		}
 	}
-	_, err := s.change(ctx, func(st *State) ([]Change, error) {
+	err := s.change(ctx, func(st *State) ([]Change, error) {
 		old, there := st.Anchor()
 		_, known := st.keys[o.Key]
 		switch {

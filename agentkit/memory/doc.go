@@ -10,7 +10,7 @@
 // A scope is one memory: of a role, a workflow, a user, or shared under a name; each has a
 // journal of its own, under the head memory/<scope>. A memory in it has an id, the seq of the
 // event that remembered it. A pinned one enters every new context; the anchor is a special one
-// that stands in front of all. A removed one leaves a tombstone: its events stay.
+// that is placed before all others. A removed one leaves a tombstone: its events stay.
 //
 // # Found
 //
@@ -20,7 +20,7 @@
 //
 // # Two processes
 //
-// A change is decided on what was read and appended behind it; who comes late reads on and
+// A change is decided on what was read and appended behind it; a late writer reads on and
 // decides again. A change that carries a key and was made before is not made twice.
 //
 // # Prompts

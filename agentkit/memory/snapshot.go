@@ -282,7 +282,7 @@ func (s *Store) keep(ctx context.Context) {
 	}
 	model, err := s.modelName(s.state)
 	if err != nil || !s.state.keyed(model) {
-		return // of the model that was not asked for, whose keys are not known
+		return // of the model that was not asked for: the keys of its vectors are not known
 	}
 	k.KeepSnapshot(ctx, s.state.snapshot(model), s.state.Head)
 	s.state.kept = s.state.Seq

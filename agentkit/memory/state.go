@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"slices"
@@ -14,7 +15,7 @@ import (
 type State struct {
 	Head  protocol.Link // the newest event; null before the first
 	Seq   protocol.Seq  // of Head
-	Model string        // whose vectors find the memories; "" before the first
+	Model string        // its vectors find the memories; "" before the first
 
 	list   []slot // by id
 	at     map[protocol.Seq]int
@@ -53,7 +54,7 @@ func newState() *State {
 }
 
 // Apply takes in the next event. One that speaks of a memory which is not there changes
-// nothing: whoever removed it was first.
+// nothing: it was removed by an earlier event.
 func (s *State) Apply(e *protocol.Entry) error {
 	if e.Seq != s.Seq+1 {
 		return fmt.Errorf("event %d of a memory after %d: %w", e.Seq, s.Seq, protocol.ErrCorrupt)
@@ -61,9 +62,9 @@ func (s *State) Apply(e *protocol.Entry) error {
 	var err error
 	switch e.Type {
 	case protocol.EvRemembered:
-		err = apply(s, e, s.remembered)
+		err = apply(e, s.remembered)
 	case protocol.EvEdited:
-		err = apply(s, e, func(e *protocol.Entry, d protocol.Edited) {
+		err = apply(e, func(e *protocol.Entry, d protocol.Edited) {
 			s.change(e, d.ID, d.MemoryOrigin, func(m *slot) {
 				if d.Place != nil {
 					s.moved = s.moved || m.lent != nil && d.Content.Empty() && (m.Place == nil || m.Place.File != d.Place.File)
@@ -75,21 +76,21 @@ func (s *State) Apply(e *protocol.Entry) error {
 			})
 		})
 	case protocol.EvPinned:
-		err = apply(s, e, func(e *protocol.Entry, d protocol.Pinned) {
+		err = apply(e, func(e *protocol.Entry, d protocol.Pinned) {
 			s.change(e, d.ID, d.MemoryOrigin, func(m *slot) { m.Pinned = true })
 		})
 	case protocol.EvUnpinned:
-		err = apply(s, e, func(e *protocol.Entry, d protocol.Unpinned) {
+		err = apply(e, func(e *protocol.Entry, d protocol.Unpinned) {
 			s.change(e, d.ID, d.MemoryOrigin, func(m *slot) { m.Pinned = false })
 		})
 	case protocol.EvTagged:
-		err = apply(s, e, func(e *protocol.Entry, d protocol.Tagged) {
+		err = apply(e, func(e *protocol.Entry, d protocol.Tagged) {
 			s.change(e, d.ID, d.MemoryOrigin, func(m *slot) { s.tag(m, d.Tags) })
 		})
 	case protocol.EvRemoved:
-		err = apply(s, e, func(e *protocol.Entry, d protocol.Removed) { s.change(e, d.ID, d.MemoryOrigin, s.remove) })
+		err = apply(e, func(e *protocol.Entry, d protocol.Removed) { s.change(e, d.ID, d.MemoryOrigin, s.remove) })
 	case protocol.EvIndexed:
-		err = apply(s, e, func(e *protocol.Entry, d protocol.Indexed) { s.Model = d.Model })
+		err = apply(e, func(e *protocol.Entry, d protocol.Indexed) { s.Model = d.Model })
 	}
 	if err != nil {
 		return fmt.Errorf("event %d of a memory, %s: %w: %w", e.Seq, e.Type, protocol.ErrCorrupt, err)
@@ -98,7 +99,7 @@ func (s *State) Apply(e *protocol.Entry) error {
 	return nil
 }
 
-func apply[D protocol.Data](s *State, e *protocol.Entry, do func(*protocol.Entry, D)) error {
+func apply[D protocol.Data](e *protocol.Entry, do func(*protocol.Entry, D)) error {
 	var d D
 	if err := cbor.Unmarshal(e.Data, &d); err != nil {
 		return err
@@ -109,9 +110,7 @@ func apply[D protocol.Data](s *State, e *protocol.Entry, do func(*protocol.Entry
 
 func (s *State) remembered(e *protocol.Entry, d protocol.Remembered) {
 	s.key(e, d.MemoryOrigin)
-	if s.Model == "" {
-		s.Model = d.Model
-	}
+	s.Model = cmp.Or(s.Model, d.Model)
 	if d.Special != "" {
 		if old, ok := s.find(s.anchor); ok {
 			s.remove(old)

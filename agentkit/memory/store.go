@@ -131,16 +131,16 @@ func (s *Store) Text(ctx context.Context, m Memory) (string, error) {
 
 // change appends what decide finds right on the newest state. Where another process was faster
 // it decides again.
-func (s *Store) change(ctx context.Context, decide func(*State) ([]Change, error)) ([]protocol.Entry, error) {
+func (s *Store) change(ctx context.Context, decide func(*State) ([]Change, error)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for last := protocol.Seq(-1); ; {
 		if err := s.refresh(ctx); err != nil {
-			return nil, err
+			return err
 		}
 		changes, err := decide(s.state)
 		if err != nil || len(changes) == 0 {
-			return nil, err
+			return err
 		}
 		entries, err := s.c.Journal.Append(ctx, s.state.Seq, s.state.Head, changes)
 		if errors.Is(err, protocol.ErrHeadMoved) && s.state.Seq != last {
@@ -148,14 +148,14 @@ func (s *Store) change(ctx context.Context, decide func(*State) ([]Change, error
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("memory %s: %w", s.c.Scope, err)
+			return fmt.Errorf("memory %s: %w", s.c.Scope, err)
 		}
 		for i := range entries {
 			if err := s.state.Apply(&entries[i]); err != nil {
-				return nil, fmt.Errorf("memory %s: %w", s.c.Scope, err)
+				return fmt.Errorf("memory %s: %w", s.c.Scope, err)
 			}
 		}
-		return entries, nil
+		return nil
 	}
 }
 

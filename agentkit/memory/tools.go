@@ -22,12 +22,12 @@ type Desk struct {
 	// Open gives the memory of the visit.
 	Open func(ctx context.Context) (*Store, error)
 
-	// Origin is who acts; its Key is stable over attempts of the visit and distinct between
+	// Origin is the author of changes; its Key is stable over attempts of the visit and distinct between
 	// visits. With the id of the call it keeps a call that is repeated after a crash from
 	// acting twice.
 	Origin Origin
 
-	// Changed is told of every change, when it is durable, with the name of the memory and the
+	// Changed is called for every change, when it is durable, with the name of the memory and the
 	// text of its newest event's CID. An error ends the call.
 	Changed func(ctx context.Context, scope, head string) error
 }
@@ -125,7 +125,7 @@ func WithCall(ctx context.Context, id string) context.Context {
 	return context.WithValue(ctx, callKey{}, id)
 }
 
-// origin is who acts, with the key of the call at hand.
+// origin is the author of a change, with the key of the call at hand.
 func (d Desk) origin(ctx context.Context) Origin {
 	o := d.Origin
 	if id, ok := ctx.Value(callKey{}).(string); ok && o.Key != "" {

@@ -170,7 +170,7 @@ func (s *Store) follow(ctx context.Context) error {
 	return nil
 }
 
-// nameWeight is how often the lexical model is told the name of a file: it counts words, and the
+// nameWeight is how often the lexical model gets the name of a file: it counts words, and the
 // name says more than most of them.
 const nameWeight = 4
 
@@ -268,7 +268,7 @@ func (s *Store) advised(err error) error {
 
 // choose makes a model that of the scope, if it can be opened.
 func (s *Store) choose(ctx context.Context, model string, o Origin) (name string, e embed.Embedder, err error) {
-	_, err = s.change(ctx, func(st *State) ([]Change, error) {
+	err = s.change(ctx, func(st *State) ([]Change, error) {
 		if name = model; name == "" {
 			if name = st.Model; name == "" {
 				name, _ = s.modelName(st) // of a memory without a model: no conflict

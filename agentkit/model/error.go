@@ -11,9 +11,11 @@ import (
 	"time"
 
 	"github.com/tmc/langchaingo/llms"
+
+	"wf/protocol"
 )
 
-// Class is what a failed call means for whoever called.
+// Class is what a failed call means for the caller.
 type Class string
 
 // The classes of failed calls. The first three may go away by themselves; unavailable needs a
@@ -22,7 +24,7 @@ const (
 	RateLimit   Class = "rate_limit"   // 429
 	ServerError Class = "server_error" // 5xx, a cut stream, an error event
 	Timeout     Class = "timeout"      // 408, 504, a deadline of the transport
-	Unavailable Class = "unavailable"  // 401, 403, unknown model, no such host, nobody listens, a wrong certificate
+	Unavailable Class = "unavailable"  // 401, 403, unknown model, no such host, no listener, a wrong certificate
 	Invalid     Class = "invalid"      // any other refusal of the request
 )
 
@@ -44,6 +46,11 @@ func (e *Error) Error() string {
 		return e.Message + ": " + e.Err.Error()
 	}
 	return e.Message
+}
+
+// Unusable is a model that cannot be asked before a person has changed something; what is how it is called.
+func Unusable(what, format string, args ...any) *Error {
+	return &Error{Class: Unavailable, Message: what + ": " + fmt.Sprintf(format, args...), Err: protocol.ErrModel}
 }
 
 // Unwrap gives the cause.

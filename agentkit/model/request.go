@@ -32,7 +32,7 @@ type Request struct {
 	Failed map[int]bool
 
 	// Summary marks the request for a summary of what precedes its last message. Call then
-	// numbers these requests alone. The reply should be text: a model whose prefix cache does
+	// numbers these requests alone. The reply should be text: a model with a prefix cache that does
 	// not depend on the choice of tools allows none.
 	Summary bool
 

@@ -55,7 +55,7 @@ func Text(text string) Answer {
 // Call is a tool call of an answer; Args is raw.
 type Call struct{ ID, Name, Args string }
 
-// Calls answers with tool calls whose arguments come interleaved, byte by byte.
+// Calls answers with tool calls; their arguments come interleaved, byte by byte.
 func Calls(calls ...Call) Answer {
 	a := Answer{Usage: true}
 	for i, c := range calls {

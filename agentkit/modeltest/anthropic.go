@@ -1,6 +1,7 @@
 package modeltest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -69,9 +70,7 @@ func anthropicStream(a Answer, input, cached, written int) string {
 	}
 	if a.Failure != nil {
 		kind := map[int]string{429: "rate_limit_error", 529: "overloaded_error", 504: "timeout_error"}[a.Failure.Status]
-		if kind == "" {
-			kind = "api_error"
-		}
+		kind = cmp.Or(kind, "api_error")
 		event("error", map[string]any{"error": map[string]any{"type": kind, "message": a.Failure.Message}})
 		return b.String()
 	}

@@ -2,7 +2,7 @@
 // passes against it.
 //
 // The server records the exact bytes of every request and answers, stalls, cuts or fails as it
-// is told. It speaks both wires: OpenAI's chat completions and Anthropic's messages, streamed;
+// is set to. It speaks both wires: OpenAI's chat completions and Anthropic's messages, streamed;
 // an Answer is in the words of neither.
 //
 //	Answer{Say: […]} ─► /v1/chat/completions   data: {"choices":…}    data: [DONE]
@@ -11,7 +11,7 @@
 // # What it refuses
 //
 // What the providers refuse: a tool call without its result in the next message, empty text, a
-// call whose input is no object, more than four cache marks. Such a request gets status 400.
+// call with an input that is no object, more than four cache marks. Such a request gets status 400.
 //
 // # Its prefix caches
 //

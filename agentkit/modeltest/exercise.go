@@ -40,7 +40,7 @@ func Exercise(t *testing.T, w Wire) {
 		"a tool may be forced":                     toolChoice,
 		"a prefix is read from the cache":          prefix,
 		"failures are typed":                       failures,
-		"nobody listening":                         nobody,
+		"no listener":                              noListener,
 		"a cancelled call is never a success":      cancelled,
 		"silence is a timeout":                     silence,
 		"a key follows no redirect":                redirect,
@@ -250,7 +250,7 @@ func oddAnswers(t *testing.T, w Wire) {
 	}
 }
 
-// oneCall answers with one call whose arguments come in one piece.
+// oneCall answers with one call; its arguments come in one piece.
 func oneCall(name, args string) Answer {
 	return Answer{Usage: true, Say: []Piece{{Call: &CallPiece{ID: "a", Name: name}}, {Call: &CallPiece{Args: args}}, {Finish: "tool_calls"}}}
 }
@@ -292,7 +292,7 @@ func prefix(t *testing.T, w Wire) {
 	}
 }
 
-func nobody(t *testing.T, w Wire) {
+func noListener(t *testing.T, w Wire) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -95,7 +95,7 @@ func Start(t testing.TB, answers ...Answer) *Server {
 	return (&Server{answers: answers}).start(t)
 }
 
-// Serve starts a server that answers every request by what it holds, whoever sends it, and ends
+// Serve starts a server that answers every request, of any client, by what it holds, and ends
 // with the test. answer may be called by several goroutines at once.
 func Serve(t testing.TB, answer func(Request) Answer) *Server {
 	return (&Server{by: answer}).start(t)

@@ -1,13 +1,13 @@
 package openai
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/netip"
-	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -40,7 +40,7 @@ type Model struct {
 	url, key string
 	official bool
 	marks    bool
-	keyed    bool // it is told prompt_cache_key
+	keyed    bool // requests carry prompt_cache_key
 	llama    bool
 	slots    *slotCache // nil for none
 	idle     time.Duration
@@ -65,14 +65,10 @@ func Open(name string) (*Model, error) {
 // New makes a model: name is what wf calls it, id what the server does.
 func New(name, id string, c Config) (*Model, error) {
 	roles.Conceal("model key", c.Key)
-	base := c.BaseURL
-	if base == "" {
-		base = "https://api.openai.com/v1"
-	}
-	u, err := url.Parse(base)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, &model.Error{Class: model.Unavailable,
-			Message: fmt.Sprintf("model %s: %q is no base URL (want https://HOST/v1; look at OPENAI_BASE_URL)", name, base), Err: protocol.ErrModel}
+	base := cmp.Or(c.BaseURL, "https://api.openai.com/v1")
+	u, err := wire.Base("model "+name, base, "https://HOST/v1", "OPENAI_BASE_URL")
+	if err != nil {
+		return nil, err
 	}
 	m := &Model{name: name, id: id, url: wire.Below(u, "chat/completions"), key: c.Key, idle: c.Idle}
 	m.llama, m.marks = c.Llama, c.Marks
@@ -96,20 +92,17 @@ func (m *Model) Call(ctx context.Context, prompt string, options ...llms.CallOpt
 	return llms.GenerateFromSinglePrompt(ctx, m, prompt, options...)
 }
 
-// GenerateContent makes one streamed request. Failures are *model.Error, but for ctx, whose
-// error is given as it is.
+// GenerateContent makes one streamed request. Failures are *model.Error, but for that of ctx,
+// which is returned as it is.
 func (m *Model) GenerateContent(ctx context.Context, messages []llms.MessageContent, options ...llms.CallOption) (res *llms.ContentResponse, err error) {
-	var opts llms.CallOptions
-	for _, o := range options {
-		o(&opts)
-	}
+	opts := model.OptionsOf(options)
 	request, _ := model.RequestFrom(ctx)
-	body, prefixes, err := m.body(messages, &opts, request)
+	body, prefixes, err := m.body(messages, opts, request)
 	if err != nil {
 		return nil, &model.Error{Class: model.Invalid, Message: fmt.Sprintf("model %s: %v", m.name, err), Err: err}
 	}
 
-	s := &stream{name: m.name, opts: &opts, start: time.Now()}
+	s := &stream{name: m.name, opts: opts, start: time.Now()}
 	if len(prefixes) > 0 {
 		h := m.slots.take(ctx, prefixes)
 		defer func() { m.slots.give(context.WithoutCancel(ctx), h, err == nil) }()

@@ -23,7 +23,7 @@ import (
 //	give: save the slot under the digest of its prompt, once
 //
 // Names of saved slots follow from the prompt alone, so that another process, or a server that
-// was restarted, finds them again. The server offers no way to delete them: whoever runs it
+// was restarted, finds them again. The server offers no way to delete them: its operator
 // empties its directory.
 type slotCache struct {
 	root string // base URL without /v1
@@ -111,7 +111,7 @@ func (s *slotCache) pick(prefixes []string) (h *held, fits bool) {
 }
 
 // give returns a slot. After a call that worked it holds the prompt, and is saved under its
-// digest; after another nobody knows what it holds.
+// digest; after a failed one it is unknown what the slot holds.
 func (s *slotCache) give(ctx context.Context, h *held, worked bool) {
 	if h == nil {
 		return

@@ -2,9 +2,9 @@ package openai
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -105,15 +105,7 @@ func (s *stream) read(ctx context.Context, h http.Header, body io.Reader) error 
 		}
 		return false, s.event(ctx, data)
 	})
-	switch {
-	case errors.Is(err, wire.ErrCut) && s.finish != "":
-		return nil // it is complete but for [DONE]
-	case errors.Is(err, wire.ErrCut):
-		return fmt.Errorf("%w: it ended without finish_reason and [DONE]", err)
-	case err == nil && s.finish == "":
-		return fmt.Errorf("%w: it ended without finish_reason", wire.ErrCut)
-	}
-	return err
+	return wire.Ended(err, s.finish != "", "finish_reason", "[DONE]")
 }
 
 // event adds one chunk.
@@ -167,20 +159,15 @@ func (s *stream) delta(ctx context.Context, d *delta) error {
 		}
 		s.thinkingTo = now
 		s.reasoning.WriteString(thought)
-		if s.opts.StreamingReasoningFunc != nil {
-			if err := s.opts.StreamingReasoningFunc(ctx, []byte(thought), nil); err != nil {
-				return err
-			}
+		if err := model.Think(ctx, s.opts, thought); err != nil {
+			return err
 		}
 	}
 	s.refused = s.refused || d.Refusal != ""
-	if text := d.Content + d.Refusal; text != "" {
-		s.text.WriteString(text)
-		if s.opts.StreamingFunc != nil {
-			if err := s.opts.StreamingFunc(ctx, []byte(text)); err != nil {
-				return err
-			}
-		}
+	text := d.Content + d.Refusal
+	s.text.WriteString(text)
+	if err := model.Say(ctx, s.opts, text); err != nil {
+		return err
 	}
 	for i := range d.ToolCalls {
 		s.call(&d.ToolCalls[i])
@@ -204,9 +191,7 @@ func (s *stream) call(d *callDelta) {
 		s.calls = append(s.calls, c)
 		s.at[index] = c
 	}
-	if c.ID == "" {
-		c.ID = d.ID
-	}
+	c.ID = cmp.Or(c.ID, d.ID)
 	if name := d.Function.Name; name != c.Function.Name { // some servers repeat it
 		c.Function.Name += name
 	}
@@ -232,9 +217,7 @@ func (s *stream) response() *llms.ContentResponse {
 	}
 	if s.field != "" {
 		choice.GenerationInfo[model.KeyThinkingMS] = s.thinkingTo.Sub(s.thinkingFrom).Milliseconds()
-		var block wire.Object
-		block.Add(s.field, s.reasoning.String())
-		if b, err := block.Bytes(); err == nil { // a string always has a JSON form
+		if b, err := wire.Encode(map[string]string{s.field: s.reasoning.String()}); err == nil { // a string always has a JSON form
 			choice.GenerationInfo[model.KeyOpaque] = string(b)
 		}
 	}
@@ -287,14 +270,11 @@ func (s *stream) failed(data []byte) error {
 			Code json.RawMessage `json:"code"`
 		} `json:"error"`
 	}
-	e := &model.Error{Class: model.ServerError, Message: fmt.Sprintf("model %s: the stream holds an error: %s", s.name, wire.ErrorText(data))}
+	status := 0
 	if json.Unmarshal(data, &shape) == nil {
 		if n, err := strconv.Atoi(strings.Trim(string(shape.Error.Code), `"`)); err == nil && n >= 400 && n < 600 {
-			e.Status, e.Class = n, model.ClassOfStatus(n)
+			status = n
 		}
 	}
-	if e.Overflow = model.OverflowOf(e.Status, data); e.Overflow != nil {
-		e.Class = model.Invalid
-	}
-	return e
+	return wire.Failed(s.name, status, data)
 }

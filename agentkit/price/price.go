@@ -98,12 +98,8 @@ func (p Price) Check() error {
 // With is the table with the prices of another put over it.
 func (t Table) With(over map[string]Price) Table {
 	out := Table{Date: t.Date, Source: t.Source, Prices: make(map[string]Price, len(t.Prices)+len(over))}
-	for name, p := range t.Prices {
-		out.Prices[name] = p
-	}
-	for name, p := range over {
-		out.Prices[name] = p
-	}
+	maps.Copy(out.Prices, t.Prices)
+	maps.Copy(out.Prices, over)
 	return out
 }
 

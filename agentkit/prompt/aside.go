@@ -23,7 +23,7 @@ func ForGoal(original string) []protocol.Message {
 	}
 }
 
-// ForTaskSummary asks for the summary of a task whose first pending call completes it, on the live
+// ForTaskSummary asks for the summary of a task when its first pending call completes it, on the live
 // prefix.
 func (w *Work) ForTaskSummary() []protocol.Message {
 	messages := w.Request()

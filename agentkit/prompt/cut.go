@@ -81,7 +81,7 @@ func (w *Work) Due(refusal string) (*Cut, error) {
 		w.newest, most, w.turn.Role.Name))
 }
 
-// dueAtStart is for the first request of an attempt, whose size is that of the visit before.
+// dueAtStart is for the first request of an attempt; its size is that of the visit before.
 func (w *Work) dueAtStart(most int64) (*Cut, error) {
 	switch tokens := w.turn.LastUsage; {
 	case w.moved || w.opening > 0:
@@ -248,7 +248,7 @@ func (w *Work) tooNarrow(tokens, least int64) error {
 		"Raise compaction.watermark of the role, or shorten what it is sent", tokens, c.Watermark, w.turn.Role.Name, least))
 }
 
-// tooLong is how a visit ends whose request was refused for its size, when nothing of it can be
+// tooLong is how a visit ends after a refusal of its request for its size, when nothing of it can be
 // summarised.
 func (w *Work) tooLong(refusal string) error {
 	held, model, window := w.over.Held, w.over.Model, w.windows[w.over.Model]
@@ -266,7 +266,7 @@ func (w *Work) tooLong(refusal string) error {
 	return contextFull(message)
 }
 
-// contextFull is the failure of a visit whose request cannot be made small enough.
+// contextFull is the failure of a visit when its request cannot be made small enough.
 func contextFull(message string) *protocol.Failure {
 	return &protocol.Failure{
 		ErrorInfo: protocol.ErrorInfo{Code: "context_full", Phase: "compaction", Message: message}, Class: "context_full",

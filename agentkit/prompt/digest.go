@@ -2,6 +2,7 @@ package prompt
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 
 	"github.com/ipfs/go-cid"
@@ -14,9 +15,7 @@ import (
 // first ("[]" for none), then one message per line with its fields in fixed order and nothing
 // escaped for HTML. Cache marks are no part of it.
 func Bytes(tools string, messages []protocol.Message) []byte {
-	if tools == "" {
-		tools = "[]"
-	}
+	tools = cmp.Or(tools, "[]")
 	var buf bytes.Buffer
 	buf.WriteString(tools)
 	buf.WriteByte('\n')

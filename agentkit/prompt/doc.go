@@ -2,7 +2,7 @@
 //
 // The same records give the same bytes: in every process, on every machine, for ever. So each
 // request of a conversation begins with the whole of the one before, a provider reads it from its
-// prefix cache, and anyone who has the records can check the digest that the journal holds.
+// prefix cache, and the digest that the journal holds can be checked from the records.
 //
 //	StepRecords, Compactions ─ telling ─► parts ─ format n ─► P_k ─┐
 //	                                                               ├─ Request ─► Contents ─► the model
@@ -10,7 +10,7 @@
 //
 // # Words
 //
-// P_k is the first request of visit k; U_k and A_k are what the moderator said and what the role
+// P_k is the first request of visit k; U_k and A_k are the edge prompt with what goes with it and what the role
 // concluded. A format renders the parts of P_k; it is never changed, only followed by another.
 // A Work is a visit as its events tell it: P_k and what was said since. A Cut is an older part of
 // a request that a summary is to take the place of.

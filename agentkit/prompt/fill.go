@@ -31,8 +31,8 @@ type fill struct {
 	repeated  bool            // nothing was answered since the first refusal
 }
 
-// watermark is where compaction sets in. It is firm where someone knew the model: a guess of
-// ours fails nobody.
+// watermark is where compaction sets in. It is firm if it was configured for the model: a guess of
+// ours fails no visit.
 func (w *Work) watermark() (tokens int64, firm bool) {
 	tokens, firm = DefaultWatermark, false
 	if c := w.turn.Role.Compaction; c != nil && c.Watermark > 0 {

@@ -12,7 +12,7 @@ import (
 	"wf/protocol"
 )
 
-// Caps of format 1, in runes. A direct parent is told in full: up to parentMax, and where many
+// Caps of format 1, in runes. A direct parent is quoted in full: up to parentMax, and where many
 // join, up to an equal share of parentsMax, but never less than any other step.
 const (
 	parentMax  = 24_000
@@ -65,7 +65,7 @@ func sinceV1(u *userParts) string {
 			direct[p] = true
 		}
 	}
-	whole := 0 // direct parents that are told in full
+	whole := 0 // direct parents that are quoted in full
 	for _, step := range u.since {
 		if direct[step] && !mentionedV1(u, step) {
 			whole++

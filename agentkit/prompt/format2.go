@@ -4,7 +4,7 @@ import "wf/protocol"
 
 // Format 2 is format 1 without headers that have nothing below them: a step that ended well is
 // told only where there is something to tell that the edge prompt does not tell already, and
-// "What happened since" only where a step is told.
+// "What happened since" only where a step is described.
 
 func userV2(u *userParts) string {
 	told := *u

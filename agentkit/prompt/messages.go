@@ -9,7 +9,7 @@ import (
 )
 
 // BuildMessages renders the first request P_k of a visit from the records alone: the system
-// message, and for each earlier visit of the conversation what the moderator said (U) and what
+// message, and for each earlier visit of the conversation the message to it (U) and what
 // the role concluded (A), then the U of this visit.
 //
 //	P_{k+1} = P_k ‖ A_k ‖ U_{k+1}      byte for byte, for ever
@@ -20,7 +20,7 @@ import (
 // protocol.ErrSemantics, a conversation that links to a record missing from h one
 // wrapping protocol.ErrNotFound.
 //
-// A visit whose recorded tools are those of a task reads, instead of earlier visits, the
+// A visit with the recorded tools of a task reads, instead of earlier visits, the
 // summaries of the newest h.Summaries tasks and what all of them shared; its goal, h.Goal, is
 // not in the records before it ends.
 func BuildMessages(h protocol.History) ([]protocol.Message, error) {

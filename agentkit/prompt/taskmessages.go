@@ -82,7 +82,7 @@ func taskSystemV1(h *protocol.History) string {
 	return Join(h.System, task.SystemText(), task.OutputText(h.Schema))
 }
 
-// originalV1 is what the moderator says, with the inputs and steps that it does not tell
+// originalV1 is the edge prompt, with the inputs and steps that it does not tell
 // already. Steps of which nothing but their names would be told are left out.
 func originalV1(u *userParts) string {
 	since := ""

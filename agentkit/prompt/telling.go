@@ -31,7 +31,7 @@ type told struct {
 	before *told
 	n      int // visits up to this one
 	visit  *protocol.Past
-	user   string // what the moderator said, and what the visit answered: of a conversation
+	user   string // the message to the visit, and what the visit answered: of a conversation
 	answer string
 
 	shared *protocol.Layers[string, json.RawMessage] // what tasks left shared

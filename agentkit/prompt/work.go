@@ -55,7 +55,7 @@ type Work struct {
 	turns       int                // replies so far
 	corrections int                // answers refused so far
 	last        bool               // the model was told that its turns are over
-	reply       protocol.Message   // what the journal holds of one whose usage is to come
+	reply       protocol.Message   // what the journal holds of one before its usage comes
 	said        bool               // reply holds something
 	fill
 }
@@ -178,7 +178,7 @@ func (w *Work) Conclude() {
 	w.remind()
 }
 
-// tell adds what the model is told.
+// tell adds a message to the model.
 func (w *Work) tell(text string) {
 	w.tail = append(w.tail, protocol.Message{Role: protocol.RoleUser, Content: text})
 }
@@ -218,7 +218,7 @@ func (w *Work) judge(reply protocol.Message) {
 	}
 	w.corrections++
 	w.Corrected = &protocol.Correction{Number: w.corrections, Reasons: protocol.NewText(strings.Join(reasons, "\n"))}
-	w.tail = append(w.tail, spoken(reply))
+	w.tail = append(w.tail, nonEmpty(reply))
 	w.tell(strings.Replace(strings.TrimSpace(correctionText), "{{reasons}}", list(reasons), 1))
 }
 
@@ -237,7 +237,7 @@ func (w *Work) check(text string) (data protocol.JSON, reasons []string) {
 	return data, reasons
 }
 
-// misfit is how a visit ends whose answer was corrected in vain.
+// misfit is how a visit ends after its answer was corrected in vain.
 func misfit(what, reasons string) *protocol.Failure {
 	return &protocol.Failure{
 		ErrorInfo: protocol.ErrorInfo{Code: "output_invalid", Phase: "output_validation",
@@ -249,8 +249,8 @@ func misfit(what, reasons string) *protocol.Failure {
 // list sets reasons one a line.
 func list(reasons []string) string { return "- " + strings.Join(reasons, "\n- ") }
 
-// spoken is a reply that says something.
-func spoken(reply protocol.Message) protocol.Message {
+// nonEmpty is a reply that says something.
+func nonEmpty(reply protocol.Message) protocol.Message {
 	if strings.TrimSpace(reply.Content) == "" {
 		reply.Content = silent
 	}

@@ -124,7 +124,7 @@ func (w *Work) taskResult(call, content string, isError bool) {
 // stopped takes in a reply that calls no tool: the model is asked to go on, or the run is
 // suspended.
 func (w *Work) stopped(reply protocol.Message) {
-	w.tail = append(w.tail, spoken(reply))
+	w.tail = append(w.tail, nonEmpty(reply))
 	if w.Task.stops++; w.Task.stops <= maxStops {
 		w.tell(task.NudgeText())
 		return

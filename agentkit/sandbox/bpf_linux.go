@@ -60,7 +60,7 @@ func (p *program) anyOf(bits, action uint32) {
 	p.ret(action)
 }
 
-// on runs a part for one system call, whose number is in the register. What the part does not
+// on runs a part for one system call; its number is in the register. What the part does not
 // end is allowed.
 func (p *program) on(call uint32, part func(*program)) {
 	q := &program{}

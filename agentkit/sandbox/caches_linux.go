@@ -147,7 +147,7 @@ func (o overlay) clear() error {
 	return nil
 }
 
-// unlock opens the marks to others than root: a user who empties the cache could not remove them.
+// unlock opens the marks to others than root: otherwise the user could not empty the cache.
 func (o overlay) unlock() {
 	if os.Geteuid() == 0 {
 		return

@@ -144,15 +144,7 @@ func (o own) environ(h host, p Policy, over []overlay) []string {
 		}
 	}
 
-	var env []string
-	for _, name := range Allowed {
-		if _, ours := set[name]; ours {
-			continue
-		}
-		if v, ok := h.lookup(name); ok {
-			env = append(env, name+"="+openly(v))
-		}
-	}
+	env := allowed(h.lookup, set)
 	for _, name := range slices.Sorted(maps.Keys(set)) {
 		if set[name] != "" {
 			env = append(env, name+"="+set[name])
@@ -162,17 +154,21 @@ func (o own) environ(h host, p Policy, over []overlay) []string {
 }
 
 // Environ is the environment of a command that is not confined: the allow-list alone.
-func Environ() []string {
+func Environ() []string { return allowed(os.LookupEnv, nil) }
+
+// allowed is the allow-list of an environment, but for what is set otherwise.
+func allowed(lookup func(string) (string, bool), set map[string]string) []string {
 	var env []string
 	for _, name := range Allowed {
-		if v, ok := os.LookupEnv(name); ok {
+		_, ours := set[name]
+		if v, ok := lookup(name); ok && !ours {
 			env = append(env, name+"="+openly(v))
 		}
 	}
 	return env
 }
 
-// removeClosed removes a directory with those in it that nobody may read, as the kernel makes them.
+// removeClosed removes a directory with the unreadable ones in it that the kernel makes.
 func removeClosed(dir string) error {
 	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || !e.IsDir() {

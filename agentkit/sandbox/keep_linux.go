@@ -21,7 +21,7 @@ var privateName = lazy.Regexp(`^(go-)?[0-9a-f]{16}$`)
 // hold keeps the private directory of a policy from being swept until release is called.
 func (p Policy) hold() (release func(), err error) {
 	if p.Private != "" {
-		return func() {}, nil // whoever named it looks after it
+		return func() {}, nil // the caller that named it removes it
 	}
 	workspace, err := filepath.EvalSymlinks(p.Workspace)
 	if err != nil {

@@ -42,7 +42,7 @@ type launch struct {
 	stdin  *os.File
 	layers []*os.File // held as long as the Overlays are mounted
 
-	span     *appear.Span // until what the command left is told
+	span     *appear.Span // until what the command left is reported
 	appeared func(*protocol.Appeared)
 }
 

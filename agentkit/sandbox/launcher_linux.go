@@ -21,19 +21,19 @@ import (
 // that starts the command is confined, and it ends at once: the launcher itself stays outside
 // of the command's Landlock domain, so that the command can neither trace nor signal it.
 func launcher() {
-	// Nobody who runs as the same user may look into the launcher, which can still do more
+	// No process of the same user may look into the launcher, which can still do more
 	// than the command.
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		quit(125)
 	}
 	report := os.NewFile(fdReport, "report")
 	orders := os.NewFile(fdOrders, "orders")
-	pid, l, err := start(orders, report)
+	pid, l, err := start(orders)
 	if err != nil {
 		var errno syscall.Errno
 		errors.As(err, &errno)
 		text := strings.TrimSuffix(err.Error(), ": "+errno.Error())
-		fmt.Fprintf(report, "%d %s", int(errno), text) // nobody else to tell
+		fmt.Fprintf(report, "%d %s", int(errno), text) // there is no other way to report it
 		quit(125)
 	}
 	if l.Probe {
@@ -42,7 +42,7 @@ func launcher() {
 	report.Close()
 
 	go func() {
-		// A write error is as good as the end: either way nobody waits for the command.
+		// A write error is as good as the end: either way no process waits for the command.
 		_, _ = io.Copy(io.Discard, orders)
 		l.signal(pid, unix.SIGTERM)
 		time.Sleep(l.Grace)
@@ -57,7 +57,7 @@ func launcher() {
 // quit ends the launcher without what os.Exit does for tests and coverage.
 func quit(status int) { syscall.Exit(status) }
 
-func start(orders io.Reader, report *os.File) (int, launch, error) {
+func start(orders io.Reader) (int, launch, error) {
 	var l launch
 	// Whatever else was inherited is not for the command.
 	if err := unix.CloseRange(3, ^uint(0)>>1&0xffffffff, unix.CLOSE_RANGE_CLOEXEC); err != nil {
@@ -260,7 +260,7 @@ func (l *launch) end() {
 	}
 }
 
-// children lists the processes whose parent this one is.
+// children lists the child processes of this one.
 func children() []int {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {

@@ -13,7 +13,7 @@ func (l *launch) namespaces() error {
 			return fmt.Errorf("bring up the loopback: %w", err)
 		}
 		if len(l.Hosts) > 0 {
-			if err := lend(fdDoor); err != nil {
+			if err := lend(fdLender); err != nil {
 				return fmt.Errorf("listen for the proxy: %w", err)
 			}
 		}

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -38,8 +39,8 @@ type Policy struct {
 	// programs act, if it left any; nil is not called.
 	Appeared func(*protocol.Appeared)
 
-	// Lasting is a command that works for several calls, such as a server: what it leaves is told by those who
-	// make them, and Appeared is not called.
+	// Lasting is a command that works for several calls, such as a server: what it leaves is reported by those
+	// calls, and Appeared is not called.
 	Lasting bool
 
 	// Environ are NAME=value pairs on top of what the environment's allow-list lets through.
@@ -69,7 +70,7 @@ type Grants struct {
 	// not given.
 	Devices []string
 
-	// SSHAgent lets the command use the user's ssh-agent, whose socket SSH_AUTH_SOCK names. It needs
+	// SSHAgent lets the command use the user's ssh-agent at SSH_AUTH_SOCK. It needs
 	// Tier.Namespaces; where there is no agent none is given.
 	SSHAgent bool
 
@@ -109,15 +110,11 @@ func (l Limits) Bounds() string {
 }
 
 func (l Limits) filled() Limits {
-	if l.FileSize == 0 {
-		l.FileSize = DefaultFileSize
-	}
+	l.FileSize = cmp.Or(l.FileSize, DefaultFileSize)
 	if l.OpenFiles == 0 {
 		l.OpenFiles = DefaultOpenFiles
 	}
-	if l.Processes == 0 {
-		l.Processes = DefaultProcesses
-	}
+	l.Processes = cmp.Or(l.Processes, DefaultProcesses)
 	if l.Memory == 0 {
 		l.Memory = machineMemory() / 4 * 3
 	}

@@ -128,7 +128,7 @@ func (p *protection) add(path string) {
 	}
 }
 
-// repository protects what controls the repository whose .git lies in a directory.
+// repository protects what controls the repository that has its .git in a directory.
 func (p *protection) repository(top string) {
 	git := filepath.Join(top, ".git")
 	info, err := os.Lstat(git)

@@ -228,7 +228,7 @@ func public(a netip.Addr) bool {
 	return a.IsGlobalUnicast() && !a.IsPrivate() && !slices.ContainsFunc(closedNets(), func(n netip.Prefix) bool { return n.Contains(a) })
 }
 
-// answer refuses a request. The text stands in the first line too, which many clients show.
+// answer refuses a request. The text is in the first line too, which many clients show.
 func answer(c *net.TCPConn, status int, text string) {
 	c.SetDeadline(time.Now().Add(time.Second)) // an error shows when it is written
 	_, err := fmt.Fprintf(c, "HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s\n", status, text, len(text)+1, text)

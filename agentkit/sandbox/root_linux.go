@@ -24,7 +24,7 @@ const base = "/usr"
 
 // enterRoot gives the launcher, and so the command, a root directory in which there is what the
 // launch names and nothing else. What is not named has no name in there: neither files nor sockets
-// of the machine can be reached, whoever may open them.
+// of the machine can be reached, whatever their modes.
 //
 // Trees are taken by descriptor before anything is mounted, and attached below the new root in the
 // order of their depth. The root itself is a read-only tmpfs that holds mount points alone.

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"bufio"
+	"cmp"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -23,7 +24,7 @@ type host struct {
 	// given: a command before this one may have made it.
 	written []string
 
-	// targets are where links lead, "" for what is none: of one command, whose hundred paths share their
+	// targets are where links lead, "" for what is none: of one command: its hundred paths share their
 	// beginnings.
 	targets map[string]string
 }
@@ -118,18 +119,13 @@ func (h host) moduleCache() string {
 }
 
 // goCache is where go keeps what it has built, links resolved; "" where that is not there.
-func (h host) goCache() string {
-	if v := h.value("GOCACHE", ""); v != "" {
-		return h.reach(v)
-	}
-	return h.reach(h.below("XDG_CACHE_HOME", ".cache", "go-build"))
-}
+func (h host) goCache() string { return h.cache("GOCACHE", "go-build") }
 
-func (h host) pipCache() string {
-	if v := h.value("PIP_CACHE_DIR", ""); v != "" {
-		return h.reach(v)
-	}
-	return h.reach(h.below("XDG_CACHE_HOME", ".cache", "pip"))
+func (h host) pipCache() string { return h.cache("PIP_CACHE_DIR", "pip") }
+
+// cache is the directory that a variable names, else one among the caches of the user.
+func (h host) cache(name, dir string) string {
+	return h.reach(cmp.Or(h.value(name, ""), h.below("XDG_CACHE_HOME", ".cache", dir)))
 }
 
 // below is a path in a directory that the environment names, or that has a name in the home directory.
@@ -230,7 +226,7 @@ func (h host) installed(name string) string {
 	return filepath.Dir(real)
 }
 
-// granted lets a directory through unless it holds what is nobody's business: the home
+// granted lets a directory through unless it holds what no command should read: the home
 // directory, or one of those in which programs and secrets lie side by side.
 func (h host) granted(dir string) string {
 	real := h.reach(dir)

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// flags are the namespaces for a policy: whoever may use the network shares that of wf.
+// flags are the namespaces for a policy: a command that may use the network shares that of wf.
 func (f found) flags(p Policy) uintptr {
 	if p.Network {
 		return f.namespaces &^ unix.CLONE_NEWNET
@@ -29,7 +29,7 @@ func (f found) flags(p Policy) uintptr {
 const (
 	fdOrders = 3 // a launch; afterwards its end says that wf wants the command to end, or is gone
 	fdReport = 4 // what went wrong, closed without a word when the command has started
-	fdDoor   = 5 // of a launch with Hosts: a socket for the listener that it lends
+	fdLender = 5 // of a launch with Hosts: a socket for the listener that it lends
 	// After these may come the layers of the launch, which the launcher holds until it ends.
 )
 
@@ -59,7 +59,7 @@ func (l *launch) run(ctx context.Context, flags uintptr, stdout, stderr io.Write
 	if l.stdin != nil { // not a nil file in an interface
 		cmd.Stdin = l.stdin
 	}
-	var door *os.File
+	var lender *os.File
 	if len(l.Hosts) > 0 {
 		ours, theirs, err := socketPair()
 		if err != nil {
@@ -69,7 +69,7 @@ func (l *launch) run(ctx context.Context, flags uintptr, stdout, stderr io.Write
 		}
 		defer ours.Close()
 		defer theirs.Close()
-		door, cmd.ExtraFiles = ours, append(cmd.ExtraFiles, theirs)
+		lender, cmd.ExtraFiles = ours, append(cmd.ExtraFiles, theirs)
 	}
 	cmd.ExtraFiles = append(cmd.ExtraFiles, l.layers...)
 	if flags&unix.CLONE_NEWUSER != 0 {
@@ -92,8 +92,8 @@ func (l *launch) run(ctx context.Context, flags uintptr, stdout, stderr io.Write
 	sent := gob.NewEncoder(lifeline).Encode(l)
 	failure, heard := io.ReadAll(report)
 	var way *proxy
-	if door != nil && len(failure) == 0 && heard == nil {
-		if way, heard = l.openWay(door); heard != nil {
+	if lender != nil && len(failure) == 0 && heard == nil {
+		if way, heard = l.openWay(lender); heard != nil {
 			lifeline.Close()
 		}
 	}

@@ -23,8 +23,8 @@ type found struct {
 	namespaces uintptr // flags of clone(2)
 }
 
-// isolation are the namespaces of a command: with a user namespace, or without one for a root
-// who may make the others.
+// isolation are the namespaces of a command: with a user namespace, or without one for root,
+// as that may make the others.
 var isolation = func() []uintptr {
 	const all = unix.CLONE_NEWNET | unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWIPC
 	if os.Geteuid() == 0 {

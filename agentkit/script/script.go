@@ -27,11 +27,13 @@ package script
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -101,8 +103,7 @@ const mostScript = 64 << 20
 func Open(name, file string) (*Model, error) {
 	text, err := files.ReadNamed(file, mostScript)
 	if err != nil {
-		var p *os.PathError
-		if errors.As(err, &p) {
+		if p, ok := errors.AsType[*os.PathError](err); ok {
 			err = p.Err
 		}
 		return nil, &model.Error{Class: model.Unavailable, Message: fmt.Sprintf("model %s: read %s: %v", name, file, err), Err: err}
@@ -237,18 +238,15 @@ func (m *Model) GenerateContent(ctx context.Context, messages []llms.MessageCont
 			"model %s has no reply for %s, %s %d: the script holds %s", m.name, visit, call, request.Call+1, m.held(visit))}
 	}
 	delay, _ := duration(reply.Delay) // checked by Parse
-	if err := wait(ctx, delay); err != nil {
+	if err := model.Wait(ctx, delay); err != nil {
 		return nil, err
 	}
 	if reply.Error != nil {
 		return nil, m.failure(reply.Error)
 	}
-	var opts llms.CallOptions
-	for _, o := range options {
-		o(&opts)
-	}
 	choice := &llms.ContentChoice{StopReason: "stop", ReasoningContent: reply.Thinking, Content: reply.said()}
-	if err := stream(ctx, &opts, reply.Thinking, choice.Content); err != nil {
+	opts := model.OptionsOf(options)
+	if err := model.Stream(ctx, opts, reply.Thinking, choice.Content); err != nil {
 		return nil, err
 	}
 	for i, c := range reply.Tools {
@@ -258,7 +256,7 @@ func (m *Model) GenerateContent(ctx context.Context, messages []llms.MessageCont
 			FunctionCall: &llms.FunctionCall{Name: c.Tool, Arguments: string(c.Args)},
 		})
 	}
-	choice.GenerationInfo = reply.usage(messages, &opts)
+	choice.GenerationInfo = reply.usage(messages, opts)
 	return &llms.ContentResponse{Choices: []*llms.ContentChoice{choice}}, nil
 }
 
@@ -300,55 +298,17 @@ func (m *Model) held(visit string) string {
 	if n := len(m.replies[visit]); n > 0 {
 		return fmt.Sprintf("%d for it", n)
 	}
-	var visits []string
-	for v := range m.replies {
-		visits = append(visits, v)
-	}
-	slices.Sort(visits)
-	if len(visits) == 0 {
+	if len(m.replies) == 0 {
 		return "none at all"
 	}
-	return "replies for " + strings.Join(visits, ", ")
+	return "replies for " + strings.Join(slices.Sorted(maps.Keys(m.replies)), ", ")
 }
 
 func (m *Model) failure(f *Failure) error {
-	status := f.Status
-	if status == 0 {
-		status = 500
-	}
+	status := cmp.Or(f.Status, 500)
 	after, _ := duration(f.RetryAfter) // checked by Parse
-	text := f.Message
-	if text == "" {
-		text = "scripted error"
-	}
 	return &model.Error{Class: model.ClassOfStatus(status), Status: status, RetryAfter: after,
-		Message: fmt.Sprintf("model %s: status %d: %s", m.name, status, text)}
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return ctx.Err()
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func stream(ctx context.Context, opts *llms.CallOptions, thinking, text string) error {
-	if thinking != "" && opts.StreamingReasoningFunc != nil {
-		if err := opts.StreamingReasoningFunc(ctx, []byte(thinking), nil); err != nil {
-			return err
-		}
-	}
-	if text != "" && opts.StreamingFunc != nil {
-		return opts.StreamingFunc(ctx, []byte(text))
-	}
-	return nil
+		Message: fmt.Sprintf("model %s: status %d: %s", m.name, status, cmp.Or(f.Message, "scripted error"))}
 }
 
 // usage is what the script says, else a quarter of the bytes: the same on every machine.

@@ -3,7 +3,7 @@
 //	wf run --record FILE ─► Recorder ─► real model        FILE: one call per line
 //	model: tape/FILE     ─► Model, the answer recorded for exactly that request
 //
-// A call is found by the digest of its request: messages, tools and params, whoever answered
+// A call is found by the digest of its request: messages, tools and params, whichever model answered
 // then. A request that was never recorded is a loud miss, with the first message that differs
 // from the nearest recorded request.
 //

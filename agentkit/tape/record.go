@@ -49,12 +49,8 @@ func (m *recorded) Call(ctx context.Context, prompt string, options ...llms.Call
 // GenerateContent asks the model and writes down what came of it. An answer that cannot be
 // written is an error: a recording with a hole is none. A call that was cancelled is left out.
 func (m *recorded) GenerateContent(ctx context.Context, messages []llms.MessageContent, options ...llms.CallOption) (*llms.ContentResponse, error) {
-	var opts llms.CallOptions
-	for _, o := range options {
-		o(&opts)
-	}
 	request, _ := model.RequestFrom(ctx)
-	lines, err := requestLines(messages, &opts, request)
+	lines, err := requestLines(messages, model.OptionsOf(options), request)
 	if err != nil {
 		return nil, fmt.Errorf("record: %w", err)
 	}

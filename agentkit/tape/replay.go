@@ -77,12 +77,9 @@ func (m *Model) Call(ctx context.Context, prompt string, options ...llms.CallOpt
 // A request that was not recorded is a *model.Error of class unavailable that shows where it
 // differs.
 func (m *Model) GenerateContent(ctx context.Context, messages []llms.MessageContent, options ...llms.CallOption) (*llms.ContentResponse, error) {
-	var opts llms.CallOptions
-	for _, o := range options {
-		o(&opts)
-	}
+	opts := model.OptionsOf(options)
 	request, _ := model.RequestFrom(ctx)
-	lines, err := requestLines(messages, &opts, request)
+	lines, err := requestLines(messages, opts, request)
 	if err != nil {
 		return nil, &model.Error{Class: model.Invalid, Message: fmt.Sprintf("model %s: %v", m.name, err), Err: err}
 	}
@@ -93,7 +90,7 @@ func (m *Model) GenerateContent(ctx context.Context, messages []llms.MessageCont
 	if f := l.Failure; f != nil {
 		return nil, &model.Error{Class: f.Class, Status: f.Status, RetryAfter: time.Duration(f.RetryAfterMS) * time.Millisecond, Message: f.Message}
 	}
-	return l.Reply.response(ctx, &opts)
+	return l.Reply.response(ctx, opts)
 }
 
 // find takes the call of that request: the one at the same place of a visit, so that a process
@@ -124,20 +121,13 @@ func (m *Model) find(key string, r model.Request) *line {
 	return &m.lines[at]
 }
 
-// response is a reply as it came, told to who watches.
+// response is a reply as it came, passed to the watcher.
 func (r *reply) response(ctx context.Context, opts *llms.CallOptions) (*llms.ContentResponse, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if r.Thinking != "" && opts.StreamingReasoningFunc != nil {
-		if err := opts.StreamingReasoningFunc(ctx, []byte(r.Thinking), nil); err != nil {
-			return nil, err
-		}
-	}
-	if r.Text != "" && opts.StreamingFunc != nil {
-		if err := opts.StreamingFunc(ctx, []byte(r.Text)); err != nil {
-			return nil, err
-		}
+	if err := model.Stream(ctx, opts, r.Thinking, r.Text); err != nil {
+		return nil, err
 	}
 	c := &llms.ContentChoice{Content: r.Text, ReasoningContent: r.Thinking, StopReason: r.Stop, GenerationInfo: map[string]any{}}
 	if r.Opaque != "" {

@@ -76,7 +76,7 @@ func Offered(list string) bool {
 	return false
 }
 
-// SummaryBy is who writes the summary of a task; nil is the agent.
+// SummaryBy says what writes the summary of a task; nil is the agent.
 func SummaryBy(spec *protocol.TaskSpec) protocol.TaskSummary {
 	if spec == nil || spec.Summary == "" {
 		return protocol.SummaryByAgent

@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 
@@ -52,8 +53,6 @@ func Read(data protocol.JSON) (d protocol.TaskData, ok bool) {
 
 // Block is goal and state as they stand at the end of what an agent reads.
 func Block(goal, state string) string {
-	if state == "" {
-		state = "(nothing saved yet)"
-	}
+	state = cmp.Or(state, "(nothing saved yet)")
 	return "<task>\nGoal: " + goal + "\nState: " + state + "\n</task>"
 }

@@ -53,7 +53,7 @@ func (f *Fold) Add(step string, at int64, data protocol.Data) *Task {
 	return t
 }
 
-// Forget drops a task, so that a long run does not fill the memory of who follows it.
+// Forget drops a task, so that a long run does not fill the memory of its reader.
 func (f *Fold) Forget(step string) {
 	t := f.byID[step]
 	delete(f.byID, step)

@@ -3,6 +3,7 @@ package tool
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,7 +14,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"wf/files"
 	"wf/protocol"
@@ -82,9 +82,7 @@ func inside(at Workspace, name string) (local string, ok bool) {
 		}
 		name = rel
 	}
-	if name == "" {
-		name = "."
-	}
+	name = cmp.Or(name, ".")
 	name = path.Clean(filepath.ToSlash(name))
 	return name, filepath.IsLocal(name)
 }
@@ -179,7 +177,7 @@ func readLines(p *workspace.Place, name string, start, end int, at Workspace) Re
 		return failed("%s has %d lines", name, line-ended)
 	}
 	s := at.clean(strings.ToValidUTF8(out.String(), "�"))
-	if cut := runeCut(s, ReadMax); cut < len(s) || left > 0 {
+	if cut := roles.CutRunes(s, ReadMax); cut < len(s) || left > 0 {
 		next, how := start+strings.Count(s[:cut], "\n"), "go on with start_line %d"
 		if next == start {
 			how = "line %d is longer than one call gives, search shows parts of it"
@@ -187,17 +185,6 @@ func readLines(p *workspace.Place, name string, start, end int, at Workspace) Re
 		s = fmt.Sprintf("%s\n…[%d more bytes; "+how+"]", s[:cut], left+int64(len(s)-cut), next)
 	}
 	return Result{Content: s}
-}
-
-// runeCut is the largest length ≤ n at which s can be cut without splitting a rune.
-func runeCut(s string, n int) int {
-	if n >= len(s) {
-		return len(s)
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return n
 }
 
 type writeArgs struct {

@@ -10,7 +10,7 @@ import (
 	"wf/roles/workspace"
 )
 
-// keyMark stands for the rest of a private key whose beginning is not shown.
+// keyMark takes the place of the rest of a private key when its beginning is not shown.
 const keyMark = "[redacted:private_key]\n"
 
 var (

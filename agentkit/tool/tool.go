@@ -17,6 +17,7 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"encoding/json"
@@ -86,12 +87,7 @@ type Workspace struct {
 }
 
 // root is what commands may write.
-func (w Workspace) root() string {
-	if w.Root == "" {
-		return w.Dir
-	}
-	return w.Root
-}
+func (w Workspace) root() string { return cmp.Or(w.Root, w.Dir) }
 
 // below is Dir as a path in the root.
 func (w Workspace) below() (string, error) {
@@ -169,7 +165,7 @@ func List(tools []Tool) (string, error) {
 	return string(b), err
 }
 
-// Decode reads the arguments of a call; an unknown or missing one is told to the model.
+// Decode reads the arguments of a call; an unknown or missing one is reported to the model.
 func Decode(args json.RawMessage, into any, required ...string) error {
 	var given map[string]json.RawMessage
 	if err := json.Unmarshal(args, &given); err != nil {

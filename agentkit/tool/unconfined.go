@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
 	"os/exec"
 	"runtime"
 	"syscall"
 	"time"
 
 	"wf/agentkit/sandbox"
+	"wf/roles"
 	"wf/roles/workspace"
 	"wf/roles/workspace/appear"
 )
@@ -38,10 +38,10 @@ func unconfined(ctx context.Context, at Workspace, line string, stdout, stderr i
 	cmd.Env = append(append(sandbox.Environ(), "PWD="+at.Dir), at.Environ...)
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	// The command is told to die with the thread that starts it (see dieWithParent).
+	// The command dies with the thread that starts it (see roles.DieWithParent).
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	dieWithParent(cmd.SysProcAttr)
+	roles.DieWithParent(cmd.SysProcAttr)
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = grace
 
@@ -55,13 +55,5 @@ func unconfined(ctx context.Context, at Workspace, line string, stdout, stderr i
 	if err != nil && ctx.Err() == nil && !errors.As(err, &exit) && !errors.Is(err, exec.ErrWaitDelay) {
 		return 0, err
 	}
-	return exitCode(cmd.ProcessState), nil
-}
-
-// exitCode is the exit status as a shell tells it: 128+n after signal n.
-func exitCode(s *os.ProcessState) int {
-	if ws, ok := s.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
-		return 128 + int(ws.Signal())
-	}
-	return s.ExitCode()
+	return roles.ExitCode(cmd.ProcessState), nil
 }

@@ -44,7 +44,7 @@ func newHouse(t *testing.T) *house {
 	if err := os.CopyFS(h.dir, os.DirFS("testdata/commands/store")); err != nil {
 		t.Fatal(err)
 	}
-	write(t, h.dir, "big-replies.yaml", "big#1: [{text: \""+bigText+"\", usage: {input: 10, output: 300000}}]\n")
+	write(t, h.dir, "big-replies.yaml", "big#1: [{text: \""+bigText()+"\", usage: {input: 10, output: 300000}}]\n")
 	config := filepath.Join(h.dir, ".config", "wf")
 	if err := os.MkdirAll(config, 0o700); err != nil {
 		t.Fatal(err)

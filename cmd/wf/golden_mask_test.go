@@ -6,6 +6,7 @@ import (
 	"maps"
 	"regexp"
 	"strings"
+	"sync"
 
 	"wf/protocol"
 	"wf/protocol/lazy"
@@ -68,15 +69,16 @@ var masked = []struct {
 	{lazy.Regexp(`(\b(?:wrote .*:|imported) \d+ blocks, )\d+( bytes)`), "${1}0${2}"}, // likewise
 }
 
-// bigText is the answer of more than 1 MiB in the store, bigName what stands for it.
-var bigText = strings.Repeat("0123456789abcde ", 70_000)
+// bigText is the answer of more than 1 MiB in the store, bigName what stands for it. It is made when it is needed:
+// this program starts thousands of times, as wf.
+var bigText = sync.OnceValue(func() string { return strings.Repeat("0123456789abcde ", 70_000) })
 
 const bigName = "(70,000 times '0123456789abcde ')"
 
 // text masks a text. Where something took a time the columns beside it are as wide as it was long: there
 // the gaps between columns are two spaces.
 func (m *mask) text(s string) string {
-	s = strings.ReplaceAll(s, bigText, bigName)
+	s = strings.ReplaceAll(s, bigText(), bigName)
 	if m.place != "" {
 		s = strings.ReplaceAll(s, m.place, "PLACE")
 	}

@@ -8,7 +8,7 @@ import (
 	"wf/protocol"
 )
 
-// Block is the canonical definition, whose CID pins the behaviour of a run.
+// Block is the canonical definition; its CID pins the behaviour of a run.
 func (p *Program) Block() (cas.Block, error) { return encode(p.Workflow) }
 
 // AllBlocks are the canonical definitions of the sub-workflows, each once and before what

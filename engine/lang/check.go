@@ -125,7 +125,7 @@ func advice(name string, s *shape) string {
 	return ""
 }
 
-// example is a value of a key whose form is not that of the key it stands for.
+// example is a value of a key in the form that this key has, where it takes the place of another.
 func example(k *key) string {
 	switch {
 	case k.shape.only != 0:

@@ -1,6 +1,7 @@
 package lang
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -54,9 +55,7 @@ func choiceOf(v any) (protocol.Choice, error) {
 	c.Label, _ = m["label"].(string)
 	c.Value, _ = m["value"].(string)
 	c.Primary, _ = m["primary"].(bool)
-	if c.Value == "" {
-		c.Value = c.Label
-	}
+	c.Value = cmp.Or(c.Value, c.Label)
 	if c.Label == "" {
 		c.Label = c.Value
 	}

@@ -132,7 +132,7 @@ func (l *loader) edge(n *yaml.Node, i int) protocol.Edge {
 	if e.MaxParallel > 0 && e.ForEach == "" {
 		l.wrongAt(n.Get("max_parallel"), "WF002", fmt.Sprintf("edges[%d]: max_parallel needs for_each", i), "add for_each: a list")
 	}
-	if e.ForEach != "" && (len(e.To) != 1 || isReserved(e.To[0])) {
+	if e.ForEach != "" && (len(e.To) != 1 || lint.Reserved(e.To[0])) {
 		l.wrongAt(n.Get("for_each"), "WF023", fmt.Sprintf("edges[%d]: a fan-out leads to one role", i), "name one role in to")
 	}
 	for _, key := range []string{"from", "to"} {
@@ -150,14 +150,6 @@ func items(n *yaml.Node) []*yaml.Node {
 		return nil
 	}
 	return n.Items
-}
-
-func isReserved(name string) bool {
-	switch name {
-	case protocol.NodeStart, protocol.NodeEnd, protocol.NodeFail, protocol.NodeSuspend:
-		return true
-	}
-	return false
 }
 
 // unwrap takes the braces off a condition that is only one ${{ }}; when and for_each are

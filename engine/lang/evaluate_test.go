@@ -262,28 +262,6 @@ edges:
 	}
 }
 
-func TestOutputsAreValidatedAllAtOnce(t *testing.T) {
-	p := fixBug(t)
-	if got := p.ValidateOutput("coder", []byte(`{"status":"done","summary":"x"}`)); got != nil {
-		t.Errorf("valid: %v", got)
-	}
-	got := p.ValidateOutput("coder", []byte(`{"status":"maybe","summary":3}`))
-	want := []lang.Violation{{Pointer: "/status", Reason: "value must be one of 'done', 'stuck'"}, {Pointer: "/summary", Reason: "got number, want string"}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
-	got = p.ValidateOutput("coder", []byte(`{"status":"done"}`))
-	if diff := cmp.Diff([]lang.Violation{{Reason: "missing property 'summary'"}}, got); diff != "" {
-		t.Error(diff)
-	}
-	if got := p.ValidateOutput("coder", []byte(`{"status":"done","summary":"x","n":9007199254740993}`)); len(got) != 1 {
-		t.Errorf("a number beyond 2^53−1: %v", got)
-	}
-	if got := p.ValidateOutput("coder", []byte(`{`)); len(got) != 1 {
-		t.Errorf("no JSON: %v", got)
-	}
-}
-
 func TestACompiledProgramNeedsItsSubWorkflows(t *testing.T) {
 	_, err := lang.Compile(&protocol.Workflow{Name: "t", Edges: []protocol.Edge{{When: "1 +"}}}, nil)
 	if !errors.Is(err, protocol.ErrInvalid) {

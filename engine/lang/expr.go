@@ -11,8 +11,8 @@ import (
 	"github.com/expr-lang/expr/vm"
 )
 
-// disabled are the functions of expr that read the clock or the locale, or whose order of
-// results changes from call to call.
+// disabled are the functions of expr that read the clock or the locale, or return
+// results in an order that changes from call to call.
 var disabled = []string{"now", "date", "timezone", "keys", "values", "toPairs"}
 
 // maxNodes bounds the size of an expression.
@@ -65,7 +65,11 @@ func evalOptions(m mode) []expr.Option {
 	return opts
 }
 
+// compile makes the program of an expression, nil for "".
 func compile(src string, m mode) (*code, error) {
+	if src == "" {
+		return nil, nil
+	}
 	prog, err := expr.Compile(src, evalOptions(m)...)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", src, plain(err))

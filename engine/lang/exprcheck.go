@@ -29,8 +29,7 @@ func (c *checker) template(n *yaml.Node, s *scopeType) {
 	pieces, err := split(n.Value)
 	if err != nil {
 		nth := 0
-		var bt *badTemplate
-		if errors.As(err, &bt) {
+		if bt, ok := errors.AsType[*badTemplate](err); ok {
 			nth = bt.nth
 		}
 		at := c.markPos(n, nth)

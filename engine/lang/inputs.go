@@ -22,12 +22,12 @@ func compileInput(in protocol.Input) (*inputCode, error) {
 	c := &inputCode{decl: in}
 	var err error
 	if in.Default != "" {
-		if c.def, err = decodeJSON([]byte(in.Default)); err != nil {
+		if c.def, err = DecodeJSON([]byte(in.Default)); err != nil {
 			return nil, fmt.Errorf("default: %w", err)
 		}
 	}
 	if in.Enum != "" {
-		v, err := decodeJSON([]byte(in.Enum))
+		v, err := DecodeJSON([]byte(in.Enum))
 		if err != nil {
 			return nil, fmt.Errorf("enum: %w", err)
 		}
@@ -152,7 +152,7 @@ func asJSON(v any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return decodeJSON(b)
+	return DecodeJSON(b)
 }
 
 // Coerce reads the text of a command line, as in -i name=text, by the declared type of the
@@ -182,7 +182,7 @@ func (p *Program) Coerce(name, text string) (any, error) {
 		}
 		return int(i), nil
 	}
-	v, err := decodeJSON([]byte(text))
+	v, err := DecodeJSON([]byte(text))
 	switch {
 	case in.decl.Type == "" && err != nil:
 		return text, nil // an input of any type: what is no JSON is text

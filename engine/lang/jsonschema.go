@@ -11,47 +11,18 @@ import (
 	"wf/roles/schema"
 )
 
-// Violation is one way in which a value breaks a schema.
-type Violation = schema.Violation
-
-// compileSchema compiles canonical JSON; "" is no schema. Formats are asserted.
-func compileSchema(s string) (*schema.Schema, error) {
+// checkSchema reports what keeps canonical JSON from being a schema; "" is none.
+func checkSchema(s string) error {
 	if s == "" {
-		return nil, nil
-	}
-	return schema.Compile(s, true)
-}
-
-// ValidateOutput checks the declared fields of a role's output: every violation at once, in
-// order of place. A role without `output` accepts everything.
-func (p *Program) ValidateOutput(role string, data json.RawMessage) []Violation {
-	c := p.roles[role]
-	if c == nil || c.output == nil {
 		return nil
 	}
-	return validateStored(c.output, data)
+	_, err := schema.Compile(s, true)
+	return err
 }
 
-// ValidateForm checks the fields that a person filled in, as ValidateOutput does.
-func (p *Program) ValidateForm(role string, data json.RawMessage) []Violation {
-	c := p.roles[role]
-	if c == nil || c.form == nil {
-		return nil
-	}
-	return validateStored(c.form, data)
-}
-
-// validateStored also refuses what canonical JSON cannot hold: other readers would see
-// another value.
-func validateStored(s *schema.Schema, data []byte) []Violation {
-	if _, err := protocol.CanonicalizeJSON(data); err != nil {
-		return []Violation{{Reason: err.Error()}}
-	}
-	return s.Validate(data)
-}
-
-// decodeJSON reads one value with integers as int.
-func decodeJSON(b []byte) (any, error) {
+// DecodeJSON reads one JSON value as expressions see it: integers as int, other numbers as
+// float64.
+func DecodeJSON(b []byte) (any, error) {
 	if v, ok := plainJSON(b); ok {
 		return v, nil
 	}

@@ -1,6 +1,7 @@
 package lang
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path"
@@ -38,9 +39,7 @@ type Options struct {
 // Load reads a workflow. It reports everything that is wrong, in order of place, warnings
 // included; the Program is nil if and only if one of the diagnostics is an error.
 func Load(src []byte, o Options) (*Program, []Diagnostic) {
-	if o.File == "" {
-		o.File = "workflow.yaml"
-	}
+	o.File = cmp.Or(o.File, "workflow.yaml")
 	if o.MaxNesting == 0 {
 		o.MaxNesting = maxNesting
 	}
@@ -106,9 +105,7 @@ func load(src []byte, o Options, fam *family) (*Program, []Diagnostic) {
 }
 
 func (l *loader) add(d Diagnostic) {
-	if d.Severity == "" {
-		d.Severity = SeverityError
-	}
+	d.Severity = cmp.Or(d.Severity, SeverityError)
 	if d.File == "" {
 		d.File = l.o.File
 	}
@@ -141,8 +138,7 @@ func (l *loader) wrongAt(n *yaml.Node, code, msg, hint string) {
 
 func (l *loader) yamlError(err error, code string) {
 	d := Diagnostic{Code: code, Message: err.Error(), Range: Range{Pos{Line: 1, Col: 1}, Pos{Line: 1, Col: 2}}}
-	var ye *yaml.Error
-	if errors.As(err, &ye) {
+	if ye, ok := errors.AsType[*yaml.Error](err); ok {
 		d.Message, d.Hint, d.Range = ye.Message, ye.Hint, Range{ye.Pos, ye.End}
 		if line := ye.Pos.Line; d.Hint == "" && line <= len(l.lines) && hasExpr(l.lines[line-1]) {
 			d.Hint = "inside { } and [ ], quote a value that holds ${{ }}"

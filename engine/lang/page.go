@@ -169,8 +169,8 @@ func Find(name string) Found {
 	return Found{Near: nearest(name, names())}
 }
 
-// entriesNamed are the keys that a path names: those that it names in full, else those whose
-// path ends so.
+// entriesNamed are the keys that a path names: those that it names in full, else those with
+// a path that ends so.
 func entriesNamed(name string) []Entry {
 	want := strings.FieldsFunc(strings.NewReplacer("[", ".", "]", ".").Replace(name), func(r rune) bool { return r == '.' })
 	if len(want) == 0 {

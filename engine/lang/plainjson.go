@@ -8,7 +8,7 @@ import (
 
 // plainJSON reads JSON without escapes in its texts and with short integers as its only numbers,
 // which nearly all values of a run are: each is read several times. ok is false for any other, and
-// for what is no JSON; decodeJSON then reads it, or says what is wrong.
+// for what is no JSON; DecodeJSON then reads it, or says what is wrong.
 func plainJSON(b []byte) (v any, ok bool) {
 	r := plainReader{b: b}
 	v = r.value(0)

@@ -3,10 +3,10 @@ package lang
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	"wf/protocol"
-	"wf/roles/schema"
 )
 
 // Program is a definition with its expressions compiled. It is immutable and safe for
@@ -39,7 +39,6 @@ type roleCode struct {
 	values             []namedValue // set or with
 	choices            *code        // ask: what gives the choices, or nil
 	waitFor, waitUntil *template
-	output, form       *schema.Schema
 	uses               Uses
 }
 
@@ -134,15 +133,11 @@ func compileOne(w *protocol.Workflow) (*Program, error) {
 }
 
 func compileEdge(e *protocol.Edge) (c edgeCode, err error) {
-	if e.When != "" {
-		if c.when, err = compile(e.When, strict); err != nil {
-			return c, err
-		}
+	if c.when, err = compile(e.When, strict); err != nil {
+		return c, err
 	}
-	if e.ForEach != "" {
-		if c.forEach, err = compile(e.ForEach, strict); err != nil {
-			return c, err
-		}
+	if c.forEach, err = compile(e.ForEach, strict); err != nil {
+		return c, err
 	}
 	c.prompt, err = compileTemplate(e.Prompt, strict)
 	c.whenUses, c.forEachUses, c.promptUses = usesOfCode(c.when), usesOfCode(c.forEach), usesOfTemplates(c.prompt)
@@ -158,10 +153,8 @@ func compileRole(r *protocol.Role) (*roleCode, error) {
 	if c.ask, err = compileTemplate(r.Ask, strict); err != nil {
 		return nil, err
 	}
-	if r.ChoicesOf != "" {
-		if c.choices, err = compile(r.ChoicesOf, strict); err != nil {
-			return nil, fmt.Errorf("choices: %w", err)
-		}
+	if c.choices, err = compile(r.ChoicesOf, strict); err != nil {
+		return nil, fmt.Errorf("choices: %w", err)
 	}
 	for _, e := range r.Env {
 		t, err := compileTemplate(e.Value, strict)
@@ -181,10 +174,10 @@ func compileRole(r *protocol.Role) (*roleCode, error) {
 			return nil, err
 		}
 	}
-	if c.output, err = compileSchema(r.Output); err != nil {
+	if err := checkSchema(r.Output); err != nil {
 		return nil, fmt.Errorf("output: %w", err)
 	}
-	if c.form, err = compileSchema(r.Form); err != nil {
+	if err := checkSchema(r.Form); err != nil {
 		return nil, fmt.Errorf("form: %w", err)
 	}
 	c.uses = c.templates()
@@ -222,7 +215,7 @@ func compileNamed(n protocol.NamedTemplate, m mode) (*valueCode, error) {
 	if n.JSON == "" {
 		return compileAny(n.Value, m)
 	}
-	v, err := decodeJSON([]byte(n.JSON))
+	v, err := DecodeJSON([]byte(n.JSON))
 	if err != nil {
 		return nil, err
 	}
@@ -262,22 +255,11 @@ func compileAny(v any, m mode) (*valueCode, error) {
 	return &valueCode{plain: v}, nil
 }
 
-func sortedKeys[V any](m map[string]V) []string {
-	out := make([]string, 0, len(m))
-	for k := range m {
-		out = append(out, k)
-	}
-	slices.Sort(out)
-	return out
-}
-
-// DecodeJSON reads one JSON value as expressions see it: integers as int, other numbers as
-// float64.
-func DecodeJSON(b json.RawMessage) (any, error) { return decodeJSON(b) }
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // DecodeObject is DecodeJSON for what must be an object.
 func DecodeObject(b json.RawMessage) (map[string]any, error) {
-	v, err := decodeJSON(b)
+	v, err := DecodeJSON(b)
 	if err != nil {
 		return nil, err
 	}
@@ -290,10 +272,8 @@ func DecodeObject(b json.RawMessage) (map[string]any, error) {
 
 // HasAgent reports whether a role of the workflow, or of a sub-workflow, is an agent.
 func (p *Program) HasAgent() bool {
-	for i := range p.Workflow.Roles {
-		if p.Workflow.Roles[i].Action == protocol.ActPrompt {
-			return true
-		}
+	if slices.ContainsFunc(p.Workflow.Roles, func(r protocol.Role) bool { return r.Action == protocol.ActPrompt }) {
+		return true
 	}
 	for _, child := range p.Children {
 		if child.HasAgent() {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"wf/engine/lint"
 	"wf/protocol"
 )
 
@@ -63,11 +64,11 @@ func edgeInPlace(edge string) string {
 			from, joined = names, m[2] != ""
 		}
 		for _, name := range strings.Split(names, ", ") {
-			if !added[name] && !isReserved(name) {
+			if !added[name] && !lint.Reserved(name) {
 				added[name] = true
 				roles += "  " + name + ": {run: make " + name + ", continue_on_error: true}\n"
 			}
-			if m[1] != "from" && !isReserved(name) {
+			if m[1] != "from" && !lint.Reserved(name) {
 				ends += "  - {from: " + name + ", to: END}\n"
 			}
 		}

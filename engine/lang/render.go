@@ -67,7 +67,7 @@ func Render(w io.Writer, src []byte, ds []Diagnostic, color bool) {
 		}
 	}
 	fmt.Fprintf(&b, "%s, %s in %s\n", count(errs, "error"), count(warnings, "warning"), count(len(files), "file"))
-	_, _ = io.WriteString(w, b.String()) // a writer that fails has nobody left to tell
+	_, _ = io.WriteString(w, b.String()) // a failed writer is the caller's to notice
 }
 
 func count(n int, noun string) string {

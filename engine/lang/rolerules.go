@@ -17,7 +17,7 @@ func isTime(s string) bool {
 	return err == nil
 }
 
-// schema reads a JSON Schema whose instances are objects (WF030), as canonical JSON.
+// schema reads a JSON Schema for objects (WF030), as canonical JSON.
 func (l *loader) schema(n *yaml.Node, path string) string {
 	if !l.good(n) || n.Kind != yaml.Mapping {
 		return ""
@@ -40,7 +40,7 @@ func (l *loader) schema(n *yaml.Node, path string) string {
 	if err != nil {
 		return bad(n, fmt.Sprintf("%s: %v", path, err), "")
 	}
-	if _, err := compileSchema(string(b)); err != nil {
+	if err := checkSchema(string(b)); err != nil {
 		return bad(schemaPlace(n, err), fmt.Sprintf("%s is not a valid JSON Schema: %s", path, schemaReason(err)), "")
 	}
 	if extra := undeclared(n); extra != nil {
@@ -88,14 +88,13 @@ func schemaPlace(n *yaml.Node, err error) *yaml.Node {
 }
 
 // worst is the one violation that says most: what would have been valid.
-func worst(e *schema.Invalid) Violation {
-	i := slices.IndexFunc(e.Violations, func(v Violation) bool { return strings.Contains(v.Reason, "must be") })
+func worst(e *schema.Invalid) schema.Violation {
+	i := slices.IndexFunc(e.Violations, func(v schema.Violation) bool { return strings.Contains(v.Reason, "must be") })
 	return e.Violations[max(i, 0)]
 }
 
 func schemaReason(err error) string {
-	var invalid *schema.Invalid
-	if errors.As(err, &invalid) {
+	if invalid, ok := errors.AsType[*schema.Invalid](err); ok {
 		return worst(invalid).String()
 	}
 	return err.Error()

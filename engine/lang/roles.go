@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"wf/engine/lint"
 	"wf/engine/yaml"
 	"wf/protocol"
 )
@@ -69,7 +70,7 @@ func instead(key string, a protocol.Action) string {
 var tasked = map[string]bool{"context": true, "task": true}
 
 // inherits reports whether defaults.<key> reaches roles of an action. What bounds the work of a
-// role does not bound a sub-workflow, whose roles have bounds of their own.
+// role does not bound a sub-workflow: the roles of that have bounds of their own.
 func inherits(key string, a protocol.Action) bool {
 	return effective(key, a) && (a != protocol.ActWorkflow || key != "timeout" && key != "retry")
 }
@@ -85,7 +86,7 @@ func (l *loader) decodeRoles(n, defaults *yaml.Node) {
 		name := p.Key.Value
 		l.roleOrder = append(l.roleOrder, name)
 		l.roleNodes[name], l.roleKeys[name] = p.Value, p.Key
-		if isReserved(name) {
+		if lint.Reserved(name) {
 			l.report(p.Key, Diagnostic{Code: "WF018", Message: fmt.Sprintf("%s is a reserved name", name), Hint: "give the role another name"})
 		}
 		r := protocol.Role{Name: name}
@@ -280,9 +281,7 @@ func (l *loader) choices(role string, n *yaml.Node) []protocol.Choice {
 				at = v
 			}
 		}
-		if c.Value == "" {
-			c.Value = c.Label
-		}
+		c.Value = cmp.Or(c.Value, c.Label)
 		if c.Label == "" {
 			c.Label = c.Value
 		}

@@ -12,7 +12,7 @@ var secretExpr = lazy.Regexp(`^secrets\.([A-Za-z_][A-Za-z0-9_]*)$`)
 // isSecretExpr reports whether an expression is exactly secrets.NAME.
 func isSecretExpr(src string) bool { return secretExpr().MatchString(src) }
 
-// Needs are the secrets that roles, and the servers whose tools agents name, are handed, those of
+// Needs are the secrets that are passed to roles and to the servers of the tools that agents name, those of
 // sub-workflows included; sorted. A run for which one of them is not set would stop at that role.
 func (p *Program) Needs() []string {
 	found := map[string]bool{}

@@ -1,6 +1,7 @@
 package lang
 
 import (
+	"cmp"
 	"regexp"
 	"strings"
 	"time"
@@ -27,7 +28,7 @@ type shape struct {
 	null     bool // null is as good as an empty object
 }
 
-// key is a key of an object, with what people are told of it. One that is neither required nor an
+// key is a key of an object, with its description. One that is neither required nor an
 // action has def or unset.
 type key struct {
 	name     string
@@ -57,7 +58,7 @@ const (
 	aList               // of elem
 	aMap                // names → elem
 	anObject            // keys
-	aSchema             // JSON Schema whose top level is an object
+	aSchema             // JSON Schema with an object at the top level
 	anyJSON             // every value
 	oneOf               // the first of alts that fits the kind of the node
 )
@@ -145,9 +146,7 @@ func parseDecimal(s string) (string, bool) {
 		return "", false
 	}
 	whole, part := strings.TrimLeft(m[1], "0"), strings.TrimRight(m[2], "0")
-	if whole == "" {
-		whole = "0"
-	}
+	whole = cmp.Or(whole, "0")
 	if part == "" {
 		return whole, true
 	}

@@ -9,7 +9,7 @@ type use struct {
 	width int // in bytes; names are ASCII
 }
 
-// unquoted lists the uses of the named variables in a shell command whose values the shell
+// unquoted lists the uses of the named variables in a shell command where the shell
 // would split and expand: outside of double quotes, of assignments and of here-documents.
 // It reads the POSIX grammar as far as quoting goes.
 func unquoted(cmd string, names map[string]bool) []use {

@@ -13,7 +13,7 @@ type piece struct {
 	nth  int // of an expression: how many ${{ stand before it
 }
 
-// badTemplate is a template whose braces do not close.
+// badTemplate is a template with braces that do not close.
 type badTemplate struct {
 	nth int
 	msg string

@@ -2,6 +2,7 @@ package lang
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -11,7 +12,7 @@ import (
 	"wf/protocol/lazy"
 )
 
-// graph has lint look at the graph. Of what was refused lint is told that it is not known, so
+// graph has lint look at the graph. What was refused is given to lint as unknown, so
 // that it says nothing which follows from that.
 func (l *loader) graph() {
 	if n := l.root.Get("edges"); len(l.w.Roles) == 0 || n != nil && (n.Kind != yaml.Sequence || l.bad[n]) {
@@ -56,13 +57,13 @@ func (l *loader) readable() (*protocol.Workflow, []*protocol.Workflow) {
 			continue
 		}
 		// wf added the edge: what has a reserved name at the inner end of it is a role.
-		if e := &w.Edges[i]; i > 0 && isReserved(e.From[0]) {
+		if e := &w.Edges[i]; i > 0 && lint.Reserved(e.From[0]) {
 			e.From = []string{lint.Unknown}
-		} else if isReserved(e.To[0]) && i < len(w.Edges)-1 {
+		} else if lint.Reserved(e.To[0]) && i < len(w.Edges)-1 {
 			e.To = []string{lint.Unknown}
 		}
 	}
-	w.Roles = slices.DeleteFunc(slices.Clone(w.Roles), func(r protocol.Role) bool { return isReserved(r.Name) })
+	w.Roles = slices.DeleteFunc(slices.Clone(w.Roles), func(r protocol.Role) bool { return lint.Reserved(r.Name) })
 	other := w
 	other.Roles = slices.Clone(w.Roles)
 	differ := false
@@ -287,9 +288,7 @@ func (c *checker) into(role string) *scopeType {
 		if len(e.From) < 2 {
 			continue // outputs is what a join brings along
 		}
-		for name, t := range from.outputs {
-			s.outputs[name] = t
-		}
+		maps.Copy(s.outputs, from.outputs)
 	}
 	if s.output == nil {
 		s.noOut = "what leads here has no single source"

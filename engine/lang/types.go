@@ -2,6 +2,7 @@ package lang
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 
 	"github.com/expr-lang/expr/types"
@@ -70,7 +71,7 @@ func (t *typ) expr() types.Type {
 }
 
 // schemaType is the type that a JSON Schema gives. Properties close an object unless
-// additionalProperties opens it again: a field nobody declared is a typo.
+// additionalProperties opens it again: a field that is not declared is a typo.
 func schemaType(v any) *typ {
 	m, ok := v.(map[string]any)
 	if !ok {
@@ -230,7 +231,7 @@ func inputType(in protocol.Input) *typ {
 	if in.Type != "" {
 		m["type"] = in.Type
 	}
-	if v, err := decodeJSON([]byte(in.Enum)); err == nil {
+	if v, err := DecodeJSON([]byte(in.Enum)); err == nil {
 		m["enum"] = v
 	}
 	return schemaType(m)
@@ -306,13 +307,11 @@ func addTask(t *typ, nested bool) {
 // declared is the type of a stored schema, as a fresh object.
 func declared(schema string) *typ {
 	if schema != "" {
-		if v, err := decodeJSON(json.RawMessage(schema)); err == nil {
+		if v, err := DecodeJSON(json.RawMessage(schema)); err == nil {
 			if t := schemaType(v); t.kind == tObject {
 				c := *t
 				c.fields = map[string]*typ{}
-				for k, f := range t.fields {
-					c.fields[k] = f
-				}
+				maps.Copy(c.fields, t.fields)
 				return &c
 			}
 			return &typ{kind: tObject, fields: map[string]*typ{}, open: true}
@@ -325,7 +324,7 @@ func templateType(v protocol.NamedTemplate) *typ {
 	if v.JSON == "" {
 		return valueType(v.Value)
 	}
-	x, err := decodeJSON([]byte(v.JSON))
+	x, err := DecodeJSON([]byte(v.JSON))
 	if err != nil {
 		return anyT
 	}

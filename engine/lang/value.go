@@ -112,7 +112,7 @@ func textOf(v any) (string, error) {
 	return string(b), err
 }
 
-// valueCode is a value with templates in it: a template, or JSON whose strings may be ones.
+// valueCode is a value with templates in it: a template, or JSON with strings that may be templates.
 type valueCode struct {
 	tmpl  *template
 	list  []*valueCode

@@ -39,7 +39,7 @@ func (l *loader) warn(n *yaml.Node, code, msg, hint string) {
 	l.report(n, Diagnostic{Code: code, Severity: SeverityWarning, Message: msg, Hint: hint})
 }
 
-// routedByText warns of an agent whose free text decides where a run goes (WF500).
+// routedByText warns of an agent if its free text decides where a run goes (WF500).
 func (l *loader) routedByText(r *protocol.Role) {
 	if r.Action != protocol.ActPrompt || r.Output != "" {
 		return

@@ -37,7 +37,7 @@ type Graph struct {
 // Kind tells nodes apart.
 type Kind string
 
-// The kinds of nodes; those of roles say who acts.
+// The kinds of nodes; those of roles say what performs them.
 const (
 	Agent       Kind = "agent"
 	Command     Kind = "command"

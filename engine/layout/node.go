@@ -2,7 +2,7 @@ package layout
 
 import "slices"
 
-// words for a person who hears the picture.
+// words for a screen reader.
 var kindWords = map[Kind]string{
 	Agent: "agent", Command: "command", Person: "person", Timer: "timer", SubWorkflow: "sub-workflow", Values: "values",
 	Start: "start", End: "end", Fail: "failure", Suspend: "suspension", Join: "join",

@@ -70,7 +70,7 @@ func (d *drawing) order() {
 	d.ranks = best
 }
 
-// arrange sorts a rank by the mean position of the neighbours; who has none keeps its place.
+// arrange sorts a rank by the mean position of the neighbours; a node without neighbours keeps its place.
 func (d *drawing) arrange(rank []int, beside [][]int, pos []int) {
 	const scale = 5040 // divisible by every usual number of neighbours
 	mean := make(map[int]int, len(rank))

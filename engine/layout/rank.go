@@ -39,7 +39,7 @@ type drawing struct {
 // vertex is a node, or a place where an arc passes a rank.
 type vertex struct {
 	node  int // index in Graph.Nodes, −1 where an arc passes
-	label int // arc whose label stands here, −1 is none
+	label int // arc that has its label here, −1 is none
 	rank  int
 	x     int // of its centre, in units of a pixel / fine
 	l, r  int // how far it extends to either side, in pixels

@@ -55,7 +55,7 @@ func (g *Graph) row(width int) ([]string, bool) {
 	}
 	slices.SortStableFunc(lanes, func(a, b *lane) int { return cmp.Compare(a.span(), b.span()) })
 
-	// A label stands in its own lane; where it has no room the row is stretched.
+	// A label lies in its own lane; where it has no room the row is stretched.
 	gaps := make([]int, len(order))
 	for range len(lanes) + 1 {
 		first := g.spread(order, inline, lanes, gaps)
@@ -142,8 +142,8 @@ func attached(lanes []*lane, at int) []*int {
 	return slices.Concat(left, loops, right)
 }
 
-// drawLanes draws every lane in a line of its own below those that are shorter. A lane whose label
-// has no room is given back.
+// drawLanes draws every lane in a line of its own below those that are shorter. A lane that
+// has no room for its label is returned.
 func drawLanes(lanes []*lane) (lines []string, cramped *lane) {
 	if len(lanes) == 0 {
 		return nil, nil

@@ -10,7 +10,7 @@ import (
 )
 
 // SVG writes the picture as one self-contained document: no script, no font, no address. It
-// follows the light or dark scheme of whoever looks, and reads aloud as its nodes and arrows.
+// follows the light or dark scheme of the viewer, and reads aloud as its nodes and arrows.
 // The error is that of w.
 func (g *Graph) SVG(w io.Writer, o Overlay) error {
 	p := &pen{w: bufio.NewWriter(w), g: g, o: o}
@@ -45,7 +45,7 @@ func (g *Graph) told() string {
 	return strings.Join(s, "; ")
 }
 
-// called is the name of a node as people are told it.
+// called is the name of a node in texts for people.
 func (g *Graph) called(n int) string {
 	if g.Nodes[n].Kind == Join {
 		return "join"

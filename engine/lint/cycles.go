@@ -23,7 +23,7 @@ func (c *check) cycles() {
 		}
 		arcs = slices.DeleteFunc(arcs, func(a arc) bool { return slices.Contains(ring, a) })
 
-		// The ring is told from the role that a run meets first.
+		// The ring is described from the role that a run meets first.
 		first := 0
 		for i := range ring {
 			if rank[ring[i].from] < rank[ring[first].from] {

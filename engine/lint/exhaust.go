@@ -3,6 +3,7 @@ package lint
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -94,9 +95,7 @@ type field struct {
 func (c *check) fields(r *protocol.Role) []field {
 	known := map[string][]string{}
 	if c.enums != nil {
-		for name, values := range c.enums(r.Name) {
-			known[name] = values
-		}
+		maps.Copy(known, c.enums(r.Name))
 	}
 	var fields []field
 	if r.Action == protocol.ActRun {
@@ -134,7 +133,7 @@ func exitCodes(r *protocol.Role) []any {
 	return codes
 }
 
-// unseenExits warns of a condition that only a failed command could fulfil, on a role whose
+// unseenExits warns of a condition that only a failed command could fulfil, on a role if its
 // failures do not come this way.
 func (c *check) unseenExits(batch map[string]bool) {
 	for i := range c.w.Edges {

@@ -1,6 +1,8 @@
 package lint
 
 import (
+	"strings"
+
 	"github.com/expr-lang/expr/ast"
 )
 
@@ -177,19 +179,8 @@ func (g given) known(n ast.Node) (any, bool) {
 			}
 		}
 	}
-	if path, ok := dotted(n); ok && join(path) == g.path {
+	if path, ok := dotted(n); ok && strings.Join(path, ".") == g.path {
 		return g.value, true
 	}
 	return nil, false
-}
-
-func join(path []string) string {
-	s := ""
-	for i, p := range path {
-		if i > 0 {
-			s += "."
-		}
-		s += p
-	}
-	return s
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// joins reports joins that cannot fire, that wait for what cannot come together, or whose
-// inputs could hold two tokens (WF017), and a bound that sends a token where the edge leads
+// joins reports joins that cannot fire, that wait for what cannot come together, or with
+// inputs that could hold two tokens (WF017), and a bound that sends a token where the edge leads
 // anyway.
 func (c *check) joins() {
 	c.t = netOf(c.g).explore()

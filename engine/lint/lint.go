@@ -1,7 +1,7 @@
 // Package lint finds what is wrong with the graph of a workflow before anything runs.
 //
 // It reads the canonical definition alone: no YAML, no positions. A Finding names its place
-// by a path such as edges[3].to[0]; whoever parsed the file knows the line of it.
+// by a path such as edges[3].to[0]; the parser of the file knows the line of it.
 //
 //	Workflow ─► names ─► offers ─► arcs  ─► reach, cycles, references
 //	                        └────► nets ─► joins, overlaps
@@ -50,9 +50,9 @@ type Enums = func(role string) map[string][]string
 // Check reports everything wrong with the graph of w, in edge order, then by code. A nil
 // enums knows of no enum; choices of an ask role and exit codes are known without it.
 //
-// Where names are unknown the rest is looked at all the same, and what is found is told if it
+// Where names are unknown the rest is looked at all the same, and a finding is reported if it
 // is so whatever they were meant to be. Others are further definitions that the file may have
-// meant, with the same edges: a finding that one of them does not have is not told.
+// meant, with the same edges: a finding that one of them does not have is not reported.
 func Check(w *protocol.Workflow, enums Enums, others ...*protocol.Workflow) []Finding {
 	c := &check{w: w, enums: enums}
 	c.names()

@@ -77,16 +77,16 @@ func (c *check) name(edge int, part, name string, reserved []string) {
 func nearest(name string, known []string) string {
 	best, least := "", max(1, len([]rune(name))/3)+1
 	for _, k := range known {
-		if d := edits(name, k); d < least {
+		if d := Edits(name, k); d < least {
 			best, least = k, d
 		}
 	}
 	return best
 }
 
-// edits counts the insertions, deletions, replacements and swaps of neighbours between a and
+// Edits counts the insertions, deletions, replacements and swaps of neighbours between a and
 // b; letters that differ in case alone count as equal.
-func edits(a, b string) int {
+func Edits(a, b string) int {
 	s, t := []rune(a), []rune(b)
 	var before []int
 	prev := make([]int, len(t)+1)

@@ -114,7 +114,7 @@ type together struct {
 }
 
 // explore computes together as the least fixpoint: what the initial token marks, what a move
-// gives at once, and what stays beside a move whose tokens it can lie beside. It may say yes
+// gives at once, and what stays beside a move if it can lie beside the tokens of that move. It may say yes
 // where the truth is no, never the reverse.
 func (n *net) explore() *together {
 	t := &together{net: n, marked: make([]bool, n.places), pairs: make([][]bool, n.places), using: make([][]int, n.places)}

@@ -15,20 +15,20 @@ const Unknown = "?"
 
 // A reading is what a definition with names that mean nothing may have meant. In the one, each
 // such name is a role of its own, a stranger, of which nothing is known; in the other it is the
-// role whose name is nearest. What is true of both is true of the graph that the author has in
-// mind, and so is told beside the names.
+// role with the nearest name. What is true of both is true of the graph that the author has in
+// mind, and so is reported beside the names.
 
 // reading is one of them: its unknown names are resolved, the strangers are declared.
 type reading struct {
 	w         *protocol.Workflow
-	strangers map[string]string // name → as it stands in the file
+	strangers map[string]string // name → its spelling in the file
 }
 
 // stranger adds a role of which nothing is known. Words that have a meaning elsewhere, and every
 // Unknown, stand for one each.
 func (r *reading) stranger(edge int, name string) string {
 	own := name
-	if name == Unknown || isReserved(name) {
+	if name == Unknown || Reserved(name) {
 		own = fmt.Sprintf("%s(%d)", name, edge)
 	}
 	r.strangers[own] = name
@@ -43,14 +43,15 @@ func (c *check) strange() reading {
 // meant is the definition with each unknown name replaced by the one that is nearest.
 func (c *check) meant() reading {
 	return c.read(func(r *reading, i int, name string, known []string) string {
-		if near := nearest(name, known); near != "" && name != Unknown && !isReserved(name) {
+		if near := nearest(name, known); near != "" && name != Unknown && !Reserved(name) {
 			return near
 		}
 		return r.stranger(i, name)
 	})
 }
 
-func isReserved(name string) bool {
+// Reserved reports whether a name is that of an end of the graph.
+func Reserved(name string) bool {
 	switch name {
 	case protocol.NodeStart, protocol.NodeEnd, protocol.NodeFail, protocol.NodeSuspend:
 		return true

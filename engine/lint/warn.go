@@ -103,7 +103,7 @@ func writes(r *protocol.Role) bool {
 	return false
 }
 
-// writingWords are commands whose purpose is to change files.
+// writingWords are commands that serve to change files.
 var writingWords = []string{
 	"cp", "git add", "git am", "git apply", "git checkout", "git commit", "git merge", "git pull", "git rebase",
 	"git reset", "git restore", "git stash", "git switch", "go generate", "go get", "go mod", "gofmt -w", "install",

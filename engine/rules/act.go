@@ -65,7 +65,7 @@ type visit struct {
 	size      int64 // tokens of its first request, 0 while that is not known, or unsized
 	compacted bool  // resumes is a Compaction that it made itself
 	compact   bool  // a person asked that it begin with one
-	lap       *lap  // null for roles whose time is not measured
+	lap       *lap  // null for roles without a time limit
 }
 
 // ref names a completed activation that may have left the live region.

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"wf/protocol"
@@ -13,7 +14,7 @@ import (
 type agenda struct {
 	steps  map[stepName]*act // activations of the live region
 	open   []*act            // those with a visit that has not ended, ascending n
-	tokens []*act            // those whose token is not used up, ascending n
+	tokens []*act            // those with a token that is not used up, ascending n
 	visits [Ended][]*visit   // by mode, by activation and item; of retries by due time first
 	timers []*visit          // those that wait for a time, by due time
 }
@@ -183,5 +184,5 @@ func (s *State) visitNamed(step string) (*visit, *act, error) {
 			return v, a, nil
 		}
 	}
-	return nil, nil, noOpenStep(step)
+	return nil, nil, fmt.Errorf("no open step %s: %w", step, protocol.ErrNotFound)
 }

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"wf/protocol"
@@ -28,9 +29,7 @@ func (s *State) ancestry(sources []*act) (ancestry, error) {
 		return up, err
 	}
 	up.edges, up.entries = slices.Clone(base.edges), map[string]int{}
-	for role, n := range base.entries {
-		up.entries[role] = n
-	}
+	maps.Copy(up.entries, base.entries)
 	fired := map[int]bool{}
 	for _, a := range region {
 		up.entries[a.role]++

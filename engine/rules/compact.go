@@ -12,7 +12,7 @@ func (s *State) Compacts(d Decision) bool {
 	return s.compact && s.isAgent(d.Role) && d.Resumes.Defined()
 }
 
-// unsized marks a visit the first request of which nobody counted: its prompt changed after it
+// unsized marks a visit without a count of its first request: its prompt changed after it
 // had been sent.
 const unsized = -1
 

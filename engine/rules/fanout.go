@@ -9,7 +9,7 @@ import (
 	"wf/protocol"
 )
 
-// fanOut is a for_each whose list was evaluated. The visits of it are made one by one, when they
+// fanOut is a for_each after its list was evaluated. The visits of it are made one by one, when they
 // are dispatched: a list of 10,000 items with long prompts is never in memory at once.
 type fanOut struct {
 	base   Decision // what all its visits share; of an empty one the only decision

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"maps"
@@ -176,9 +177,7 @@ func (s *State) begin(d protocol.RunStarted, ts int64) error {
 	}
 	s.Info = Info{RunStarted: d, Started: ts}
 	s.Start, s.prog, s.begun, s.Limits = d.Start, o.Program, o, o.Program.Workflow.Limits
-	if s.Limits.Steps == 0 {
-		s.Limits.Steps = protocol.DefaultSteps
-	}
+	s.Limits.Steps = cmp.Or(s.Limits.Steps, protocol.DefaultSteps)
 	first := &act{n: startNode, role: protocol.NodeStart, edge: noEdge, links: []protocol.Link{d.Start}, of: -1,
 		edges: make([]int, len(o.Program.Workflow.Edges)), entries: map[string]int{},
 		latest: map[string]*ref{}, convs: map[string]*conversations{}}
@@ -315,7 +314,7 @@ func (s *State) twin(a *act) *act {
 	return nil
 }
 
-// sources finds the completed activations whose records are links, in the order of e.From.
+// sources finds the completed activations with these links as records, in the order of e.From.
 func (s *State) sources(e *protocol.Edge, links []protocol.Link) ([]*act, error) {
 	var out []*act
 	rest := links
@@ -402,8 +401,4 @@ func (s *State) resume() error {
 		}
 	}
 	return nil
-}
-
-func noOpenStep(step string) error {
-	return fmt.Errorf("no open step %s: %w", step, protocol.ErrNotFound)
 }

@@ -74,12 +74,11 @@ func (s *State) Plan(most int) (Plan, error) {
 	if err := s.openBatches(&p, most); err != nil {
 		return p, err
 	}
-	left, err := s.dispatchAll(&p, fs, most)
-	if err != nil || len(p.Start)+len(p.Again)+len(p.Running) > 0 {
-		return p, err
+	left := s.dispatchAll(&p, fs, most)
+	if len(p.Start)+len(p.Again)+len(p.Running) == 0 {
+		p.End = s.verdict(fs, left)
 	}
-	p.End, err = s.verdict(fs, left)
-	return p, err
+	return p, nil
 }
 
 // leftover is what the firings of a plan could not dispatch.
@@ -90,7 +89,7 @@ type leftover struct {
 }
 
 // dispatchAll makes the decisions for the targets of firings.
-func (s *State) dispatchAll(p *Plan, fs []firing, most int) (x leftover, err error) {
+func (s *State) dispatchAll(p *Plan, fs []firing, most int) (x leftover) {
 	nums := map[string]int{}
 	for _, f := range fs {
 		if f.err != nil {
@@ -114,7 +113,7 @@ func (s *State) dispatchAll(p *Plan, fs []firing, most int) (x leftover, err err
 			}
 		}
 	}
-	return x, nil
+	return x
 }
 
 // toFail finds the first token that leads to FAIL.
@@ -274,20 +273,20 @@ func (s *State) promptScope(edge int, up ancestry) (lang.Scope, error) {
 const outputsFailed = "outputs: "
 
 // verdict ends a run in which nothing can move.
-func (s *State) verdict(fs []firing, x leftover) (*Verdict, error) {
+func (s *State) verdict(fs []firing, x leftover) *Verdict {
 	if s.Status() == protocol.Waiting {
-		return &Verdict{Status: protocol.Waiting}, nil
+		return &Verdict{Status: protocol.Waiting}
 	}
 	ends := x.ends
 	if why := append(s.parkedWhy(), x.why...); len(why) > 0 {
 		why = append(why, x.limits...)
-		return &Verdict{Status: protocol.Suspended, Reason: protocol.ByError, Detail: strings.Join(why, "; "), Code: s.parkedCode()}, nil
+		return &Verdict{Status: protocol.Suspended, Reason: protocol.ByError, Detail: strings.Join(why, "; "), Code: s.parkedCode()}
 	}
 	if len(x.limits) > 0 {
-		return &Verdict{Status: protocol.Suspended, Reason: protocol.ByLimit, Detail: strings.Join(x.limits, "; ")}, nil
+		return &Verdict{Status: protocol.Suspended, Reason: protocol.ByLimit, Detail: strings.Join(x.limits, "; ")}
 	}
 	if len(ends) == 0 {
-		return &Verdict{Status: protocol.Suspended, Reason: protocol.ByStall, Detail: s.stalled(fs)}, nil
+		return &Verdict{Status: protocol.Suspended, Reason: protocol.ByStall, Detail: s.stalled(fs)}
 	}
 	slices.SortFunc(ends, func(a, b firing) int {
 		if c := cmp.Compare(a.edge, b.edge); c != 0 {
@@ -309,9 +308,9 @@ func (s *State) verdict(fs []firing, x leftover) (*Verdict, error) {
 		}
 	}
 	if err != nil {
-		return &Verdict{Status: protocol.Suspended, Reason: protocol.ByError, Detail: fmt.Sprintf("%s%v", outputsFailed, err)}, nil
+		return &Verdict{Status: protocol.Suspended, Reason: protocol.ByError, Detail: fmt.Sprintf("%s%v", outputsFailed, err)}
 	}
-	return v, nil
+	return v
 }
 
 func links(sources []*act) []protocol.Link {

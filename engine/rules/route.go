@@ -228,7 +228,7 @@ func (s *State) fireBound(edge, key int, sources []*act, lifted func(diverted st
 			if full(node) && !free {
 				t = diverted
 			}
-			if !hasTarget(f.targets, t) {
+			if !slices.ContainsFunc(f.targets, func(x target) bool { return x.node == t.node }) {
 				f.targets = append(f.targets, t)
 			}
 		}
@@ -301,13 +301,4 @@ func (s *State) scope(edge int, up ancestry, uses lang.Uses) (lang.Scope, error)
 	sc, err := s.scopeOf(up, s.prog.Workflow.Edges[edge].From, uses)
 	sc.EdgeVisit = up.edges[edge] + 1
 	return sc, err
-}
-
-func hasTarget(l []target, t target) bool {
-	for _, x := range l {
-		if x.node == t.node {
-			return true
-		}
-	}
-	return false
 }

@@ -197,9 +197,7 @@ func (in *Snapshot) Restore(from Records) (*State, error) {
 	s := New(from)
 	s.Info, s.Start, s.Seq, s.TS, s.Totals, s.timed, s.Limits = in.Info, in.Start, in.Seq, in.TS, in.Totals, in.Timed, in.Limits
 	s.nextN, s.active, s.result, s.prog, s.begun, s.inbox, s.compact, s.windows, s.allowed = in.NextN, in.Active, in.Result, o.Program, o, in.Inbox, in.Compact, in.Windows, in.Allowed
-	for role, n := range in.Nums {
-		s.nums[role] = n
-	}
+	maps.Copy(s.nums, in.Nums)
 	for _, w := range in.Ways {
 		s.path.ways[w.Way] = w.Times
 	}

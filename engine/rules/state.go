@@ -11,7 +11,7 @@ import (
 // nearest one that all of them descend from. Older ones are summed up in counts, latest and
 // conversations, so that a State does not grow with the history of a loop.
 type State struct {
-	Info   Info            // who started what, and where
+	Info   Info            // what was started, by which person or program, and where
 	Start  protocol.Link   // the Start in force: a fork may bring another
 	Seq    protocol.Seq    // newest event folded
 	TS     int64           // its time, unix µs
@@ -58,7 +58,7 @@ type stop struct {
 	code   string // of the Error behind it, or ""
 }
 
-// Status is where the run stands, as far as the journal knows: a run whose process was
+// Status is the status of the run, as far as the journal knows: a run after its process was
 // killed is still running.
 func (s *State) Status() protocol.RunStatus {
 	if s.stop != nil {

@@ -71,7 +71,7 @@ func (s *State) clockRun(ts int64, typ protocol.EventType) {
 	switch typ {
 	case protocol.EvSuspended, protocol.EvCancelled, protocol.EvDone, protocol.EvForked:
 		s.laps(func(l *lap) { l.end(ts) })
-	case protocol.EvResumed: // the time between counts for nobody
+	case protocol.EvResumed: // the time between is not counted
 		s.laps(func(l *lap) { l.end(l.Last) })
 	}
 }

@@ -21,7 +21,7 @@ func (a *act) records() []protocol.Link {
 	return out
 }
 
-// complete turns an activation whose visits have all ended into a token.
+// complete turns an activation into a token, once all its visits have ended.
 func (s *State) complete(a *act) {
 	failed := false
 	for _, v := range a.visits {

@@ -76,7 +76,7 @@ func (s *State) transplant(a *act, before *protocol.Workflow) error {
 			s.to(v, Ready, v.due)
 		}
 	}
-	var sources []*act // whose tokens other targets of the old edge still wait for
+	var sources []*act // the tokens of these are awaited by other targets of the old edge
 	for _, n := range a.parents {
 		if p := s.act(n); p != nil && p.offer != nil && !p.offer.closed {
 			sources = append(sources, p)
@@ -113,8 +113,8 @@ func (s *State) edgeLike(was *protocol.Edge, a *act) int {
 	return found
 }
 
-// FormatOfFork is how the messages of a fork are rendered: as before where a visit has begun,
-// whose conversation goes on byte for byte, else in the newest way.
+// FormatOfFork is how the messages of a fork are rendered: as before if a visit has begun, since
+// its conversation goes on byte for byte, else in the newest way.
 func (s *State) FormatOfFork() int {
 	if slices.ContainsFunc(s.acts, func(a *act) bool { return a.n != startNode }) {
 		return s.begun.Start.Format

@@ -83,7 +83,7 @@ func (s *State) Record(step string, status protocol.StepStatus) (protocol.StepRe
 	return r, nil
 }
 
-// RecordOf is the StepRecord of a visit as far as its step_started, whose edge prompt was read, says it.
+// RecordOf is the StepRecord of a visit as far as its step_started says it; the edge prompt of that was read.
 func RecordOf(d *protocol.StepStarted) protocol.StepRecord {
 	return protocol.StepRecord{Kind: protocol.KindStep, V: protocol.RecordVersion, Start: d.Start, Parents: d.Parents,
 		Role: d.Role, Visit: d.Visit, Item: d.Item, Edge: d.Edge, Via: d.Via, EdgePrompt: d.EdgePrompt.S, Resumes: d.Resumes,

@@ -1,6 +1,6 @@
 // Package yaml reads one YAML document into nodes that know where they were written.
 //
-// It is the only door to the YAML library. Parse refuses what a definition never needs:
+// No other package of the engine imports the YAML library. Parse refuses what a definition never needs:
 // more than Limits.Bytes, deeper than Limits.Depth, more nodes than Limits.Nodes once every
 // alias is written out, an alias inside itself, a key given twice, tabs as indentation, bytes
 // that are not UTF-8, a second document. All repeated keys are reported at once; an error of

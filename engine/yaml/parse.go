@@ -2,6 +2,7 @@ package yaml
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -20,15 +21,11 @@ type Limits struct {
 }
 
 func (l Limits) withDefaults() Limits {
-	if l.Bytes == 0 {
-		l.Bytes = 4 << 20
-	}
+	l.Bytes = cmp.Or(l.Bytes, 4<<20)
 	if l.Depth == 0 {
 		l.Depth = 100
 	}
-	if l.Nodes == 0 {
-		l.Nodes = 500_000
-	}
+	l.Nodes = cmp.Or(l.Nodes, 500_000)
 	return l
 }
 
@@ -64,13 +61,13 @@ func Parse(src []byte, l Limits) (*Node, []*Error) {
 		if errors.Is(err, io.EOF) {
 			return nil, nil
 		}
-		return nil, []*Error{syntax(err, src, lines)}
+		return nil, []*Error{syntax(err, lines)}
 	}
 	switch err := loader.Load(&second); {
 	case err == nil:
 		return nil, []*Error{at(second.Line, 1, "a second document begins here; a file holds one", "remove the --- line, or split the file")}
 	case !errors.Is(err, io.EOF):
-		return nil, []*Error{syntax(err, src, lines)}
+		return nil, []*Error{syntax(err, lines)}
 	}
 	if len(doc.Content) == 0 {
 		return nil, nil
@@ -113,7 +110,7 @@ func checkUTF8(src []byte) *Error {
 
 // syntax turns an error of the library into ours. A tab that stands where indentation belongs
 // is named as such, whatever the scanner made of it.
-func syntax(err error, src []byte, lines []string) *Error {
+func syntax(err error, lines []string) *Error {
 	var le *yaml.LoadError
 	if !errors.As(err, &le) {
 		return at(1, 1, err.Error(), "")

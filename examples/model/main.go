@@ -74,7 +74,7 @@ var stock = tool.Tool{
 }
 
 func main() {
-	sandbox.Main() // before all else, in a program whose agents may have the tool shell
+	sandbox.Main() // before all else, in a program with agents that may have the tool shell
 	dir, err := os.MkdirTemp("", "wf-example")
 	if err != nil {
 		log.Fatal(err)

@@ -35,7 +35,7 @@ roles:
 outputs: {receipt: "${{ output.receipt }}", cents: "${{ steps.price.output.cents }}"}
 `
 
-// A function performs the roles whose run: names it. key is the same for all attempts of a step.
+// A function performs the roles that name it in run:. key is the same for all attempts of a step.
 type function func(ctx context.Context, key string, env map[string]string) (any, error)
 
 // functions is a roles.Performer.

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"wf/api"
 	"wf/hub/reply"
 	"wf/protocol"
 )
@@ -126,7 +127,7 @@ func (g *Guard) screen(r *http.Request, cross *http.CrossOriginProtection) error
 
 // forbidden is a refusal with its own remedy.
 func forbidden(fix, format string, args ...any) error {
-	return &protocol.Error{Code: protocol.ErrForbidden.Code, Message: fmt.Sprintf(format, args...), Hint: fix}
+	return protocol.ErrForbidden.With(fix, format, args...)
 }
 
 // ours reports whether an Origin is that of the server itself, or one that is allowed.
@@ -229,12 +230,17 @@ func safe(method string) bool { return method == http.MethodGet || method == htt
 
 func upgrades(r *http.Request) bool { return strings.EqualFold(r.Header.Get("Upgrade"), "websocket") }
 
-// loginJSON is wf.login/v1: a login. Its token is sent as those of programs are.
-type loginJSON struct {
-	Schema  string  `json:"schema"`
-	Token   string  `json:"token"`
-	Expires string  `json:"expires"` // RFC 3339
-	Scopes  []Scope `json:"scopes"`
+// LoginRequest asks for a login.
+type LoginRequest struct {
+	Code string `json:"code"` // of an address that wf printed, once
+}
+
+// Login is wf.login/v1: a login. Its token is sent as those of programs are.
+type Login struct {
+	Schema  string   `json:"schema"`
+	Token   string   `json:"token"`
+	Expires api.Time `json:"expires"`
+	Scopes  []Scope  `json:"scopes"`
 }
 
 // login exchanges a code for a login.
@@ -244,9 +250,7 @@ func (g *Guard) login(w http.ResponseWriter, r *http.Request) {
 		reply.JSON(w, http.StatusMethodNotAllowed, reply.FailureOf(reply.Badf("%s is for POST", LoginPath)))
 		return
 	}
-	var body struct {
-		Code string `json:"code"`
-	}
+	var body LoginRequest
 	d := json.NewDecoder(r.Body)
 	d.DisallowUnknownFields()
 	if err := d.Decode(&body); err != nil {
@@ -263,7 +267,7 @@ func (g *Guard) login(w http.ResponseWriter, r *http.Request) {
 		g.refuse(w, r, fmt.Errorf("the code was used, is too old, or was never given; wf serve prints a new one when it starts, and with wf serve --login: %w", protocol.ErrUnauthorized))
 		return
 	}
-	reply.JSON(w, http.StatusOK, loginJSON{"wf.login/v1", token, ends.UTC().Format(time.RFC3339), id.Scopes})
+	reply.JSON(w, http.StatusOK, Login{"wf.login/v1", token, ends.UTC().Format(time.RFC3339), id.Scopes})
 }
 
 // refuse answers with an error and logs it. Wrong credentials count; a request without any does not,

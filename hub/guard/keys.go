@@ -50,7 +50,7 @@ type Keys struct {
 	mu     sync.Mutex
 	stamp  fs.FileInfo // of the file as it was read
 	list   []key
-	codes  map[[sha256.Size]byte]code
+	codes  map[[sha256.Size]byte]login
 	logins map[[sha256.Size]byte]login
 }
 
@@ -69,7 +69,7 @@ func OpenKeys(path string, now func() time.Time) (*Keys, error) {
 	if now == nil {
 		now = time.Now
 	}
-	k := &Keys{path: path, now: now, codes: map[[sha256.Size]byte]code{}, logins: map[[sha256.Size]byte]login{}}
+	k := &Keys{path: path, now: now, codes: map[[sha256.Size]byte]login{}, logins: map[[sha256.Size]byte]login{}}
 	if err := makeKeys(path); err != nil {
 		return nil, err
 	}
@@ -308,7 +308,5 @@ func (k *Keys) owner() (key, error) {
 
 // insecure is a refusal with its own remedy.
 func insecure(fix, format string, args ...any) error {
-	e := *protocol.ErrInsecure
-	e.Message, e.Hint = fmt.Sprintf(format, args...), fix
-	return &e
+	return protocol.ErrInsecure.With(fix, format, args...)
 }

@@ -3,6 +3,7 @@ package guard
 import (
 	"crypto/sha256"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 )
@@ -19,12 +20,6 @@ const (
 	maxLogins = 256
 )
 
-// code is a code that was not used yet.
-type code struct {
-	key     string // id
-	expires time.Time
-}
-
 // NewCode makes a one-time code for a browser of the owner, good for CodeLife. Codes live in
 // memory, as logins do: a restart of the server forgets them.
 func (k *Keys) NewCode() (string, error) {
@@ -35,20 +30,8 @@ func (k *Keys) NewCode() (string, error) {
 	secret := newSecret()
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	now := k.now()
-	var oldest [sha256.Size]byte
-	var first time.Time
-	for h, c := range k.codes {
-		if now.After(c.expires) {
-			delete(k.codes, h)
-		} else if first.IsZero() || c.expires.Before(first) {
-			oldest, first = h, c.expires
-		}
-	}
-	if len(k.codes) >= maxCodes {
-		delete(k.codes, oldest)
-	}
-	k.codes[sha256.Sum256([]byte(secret))] = code{owner.id, now.Add(CodeLife)}
+	makeRoom(k.codes, maxCodes, k.now())
+	k.codes[sha256.Sum256([]byte(secret))] = login{key: owner.id, expires: k.now().Add(CodeLife)}
 	return secret, nil
 }
 
@@ -62,7 +45,7 @@ func placeOf(r *http.Request) place {
 	return place{strings.ToLower(r.Header.Get("Origin")), strings.ToLower(r.Host)}
 }
 
-// login is a browser that logged in.
+// login is a browser that logged in, or a code by which one may.
 type login struct {
 	key     string // id
 	at      place
@@ -85,32 +68,37 @@ func (k *Keys) redeem(text string, at place) (token string, ends time.Time, id I
 	if !ok || now.After(c.expires) {
 		return "", ends, Identity{}, false
 	}
-	for i := range list {
-		if list[i].id != c.key {
-			continue
-		}
-		token, ends = newSecret(), now.Add(LoginLife)
-		k.makeRoom(now)
-		k.logins[sha256.Sum256([]byte(token))] = login{c.key, at, ends}
-		return token, ends, k.identity(&list[i]), true
+	if id, ok = k.ofKey(list, c.key); !ok {
+		return "", ends, Identity{}, false
 	}
-	return "", ends, Identity{}, false
+	token, ends = newSecret(), now.Add(LoginLife)
+	makeRoom(k.logins, maxLogins, now)
+	k.logins[sha256.Sum256([]byte(token))] = login{c.key, at, ends}
+	return token, ends, id, true
 }
 
-// makeRoom forgets the logins that are over, and the oldest if there are too many. The caller
-// holds mu.
-func (k *Keys) makeRoom(now time.Time) {
+// ofKey is the identity of the key with an id; false where it is no longer in the file.
+func (k *Keys) ofKey(list []key, id string) (Identity, bool) {
+	i := slices.IndexFunc(list, func(x key) bool { return x.id == id })
+	if i < 0 {
+		return Identity{}, false
+	}
+	return k.identity(&list[i]), true
+}
+
+// makeRoom forgets what has expired, and the oldest if there are too many.
+func makeRoom(all map[[sha256.Size]byte]login, most int, now time.Time) {
 	var oldest [sha256.Size]byte
 	var first time.Time
-	for h, s := range k.logins {
-		if !now.Before(s.expires) {
-			delete(k.logins, h)
-		} else if first.IsZero() || s.expires.Before(first) {
-			oldest, first = h, s.expires
+	for h, x := range all {
+		if !now.Before(x.expires) {
+			delete(all, h)
+		} else if first.IsZero() || x.expires.Before(first) {
+			oldest, first = h, x.expires
 		}
 	}
-	if len(k.logins) >= maxLogins {
-		delete(k.logins, oldest)
+	if len(all) >= most {
+		delete(all, oldest)
 	}
 }
 
@@ -126,12 +114,8 @@ func (k *Keys) byLogin(token string) (Identity, place, bool) {
 	if !ok || !k.now().Before(s.expires) {
 		return Identity{}, place{}, false
 	}
-	for i := range list {
-		if list[i].id == s.key {
-			return k.identity(&list[i]), s.at, true
-		}
-	}
-	return Identity{}, place{}, false
+	id, ok := k.ofKey(list, s.key)
+	return id, s.at, ok
 }
 
 // mayUse is nil if a request may use a login that holds at a place: it comes from the page that

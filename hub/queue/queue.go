@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -30,22 +31,18 @@ type Job struct {
 
 // Check is an error wrapping ErrBadJob for a job that no queue takes.
 func (j Job) Check() error {
-	if j.ID == "" || len(j.ID) > 128 || !printable(j.ID) {
+	if j.ID == "" || !Plain(j.ID, 128) {
 		return fmt.Errorf("id %.140q: %w", j.ID, ErrBadJob)
 	}
-	if j.Workflow == "" || len(j.Workflow) > 512 || !printable(j.Workflow) {
+	if j.Workflow == "" || !Plain(j.Workflow, 512) {
 		return fmt.Errorf("job %s: workflow %.520q: %w", j.ID, j.Workflow, ErrBadJob)
 	}
 	return nil
 }
 
-func printable(s string) bool {
-	for _, r := range s {
-		if r < 0x20 || r == 0x7f || r == utf8.RuneError {
-			return false
-		}
-	}
-	return true
+// Plain reports whether s has printable characters alone, and at most so many bytes.
+func Plain(s string, most int) bool {
+	return len(s) <= most && !strings.ContainsFunc(s, func(r rune) bool { return r < 0x20 || r == 0x7f || r == utf8.RuneError })
 }
 
 // State is where a job stands.

@@ -13,7 +13,7 @@ import (
 // claim takes what a worker says of its runs.
 func (h *Hub) claim(l *link, runs []Run) error {
 	for _, r := range runs {
-		if r.ID == "" || !plain(string(r.ID), 128) || !plain(r.HeadCID, 200) {
+		if r.ID == "" || !queue.Plain(string(r.ID), 128) || !queue.Plain(r.HeadCID, 200) {
 			return fmt.Errorf("worker %s claims a run with a name that is none: %w", l.id, protocol.ErrBadRequest)
 		}
 		if (queue.Job{ID: r.RequestID, Workflow: "any"}).Check() != nil {

@@ -215,7 +215,7 @@ func (l *link) do(r *http.Request) (*answer, error) {
 func (l *link) started(lease queue.Lease, got *answer) error {
 	h, e := l.hub, lease.Entry()
 	var s struct{ ID protocol.RunID }
-	if err := json.Unmarshal(got.body, &s); err != nil || s.ID == "" || !plain(string(s.ID), 128) {
+	if err := json.Unmarshal(got.body, &s); err != nil || s.ID == "" || !queue.Plain(string(s.ID), 128) {
 		return fmt.Errorf("the worker answered %.100q to a start: %w", got.body, protocol.ErrBadRequest)
 	}
 	if !h.makes(e.ID, s.ID) {

@@ -2,7 +2,9 @@ package relay
 
 import (
 	"log/slog"
+	"maps"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -122,7 +124,7 @@ func (h *Hub) Close() {
 	h.links, h.sockets = map[string]*link{}, nil
 	h.mu.Unlock()
 	for k := range sockets {
-		k.fail(protocol.ErrShuttingDown)
+		k.Fail(protocol.ErrShuttingDown)
 	}
 	for _, l := range links {
 		l.close(protocol.ErrShuttingDown)
@@ -161,9 +163,5 @@ const maxSockets = 4 * protocol.MaxSockets
 func (h *Hub) all() []*link {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	out := make([]*link, 0, len(h.links))
-	for _, l := range h.links {
-		out = append(out, l)
-	}
-	return out
+	return slices.Collect(maps.Values(h.links))
 }

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"time"
 
+	"wf/api"
 	"wf/hub/client"
 	"wf/hub/guard"
 	"wf/hub/queue"
@@ -49,7 +50,7 @@ func (h *Hub) submit(w http.ResponseWriter, r *http.Request) error {
 		if e, err = h.Queue.Find(r.Context(), job.ID); err != nil {
 			return err
 		}
-		reply.JSON(w, http.StatusAccepted, queuedEntry{"wf.queued/v1", e})
+		reply.JSON(w, http.StatusAccepted, Queued{"wf.queued/v1", e})
 		return nil
 	}
 	if err != nil {
@@ -136,7 +137,7 @@ func (h *Hub) concluded(w http.ResponseWriter, e queue.Entry, fresh bool) error 
 		status = http.StatusCreated
 	}
 	w.Header().Set("Location", "/v1/runs/"+escape(string(e.Run)))
-	reply.JSON(w, status, map[string]any{"schema": "wf.started/v1", "id": e.Run, "fresh": fresh, "agent": e.Worker})
+	reply.JSON(w, status, api.Started{Schema: "wf.started/v1", ID: e.Run, Fresh: fresh, Agent: e.Worker})
 	return nil
 }
 

@@ -136,7 +136,7 @@ func (l *link) introduce(m message) error {
 		return fmt.Errorf("the first message is %.40q, register is wanted: %w", m.Type, protocol.ErrBadRequest)
 	case m.Wire != wireVersion:
 		return fmt.Errorf("version %d of the control stream, %d is spoken here; update the older wf: %w", m.Wire, wireVersion, protocol.ErrBadRequest)
-	case m.Worker == "" || !plain(m.Worker, 128) || !plain(m.Name, 200) || !plain(m.Version, 200) || !plain(m.Instance, 128):
+	case m.Worker == "" || !queue.Plain(m.Worker, 128) || !queue.Plain(m.Name, 200) || !queue.Plain(m.Version, 200) || !queue.Plain(m.Instance, 128):
 		return fmt.Errorf("the worker id, name or version is empty, too long or unprintable: %w", protocol.ErrBadRequest)
 	}
 	l.id, l.name, l.version, l.instance = m.Worker, m.Name, m.Version, m.Instance

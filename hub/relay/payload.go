@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 
 	"wf/hub/guard"
@@ -71,11 +73,7 @@ func (p *payloads) drop(id string) {
 func (p *payloads) ids() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	out := make([]string, 0, len(p.of))
-	for id := range p.of {
-		out = append(out, id)
-	}
-	return out
+	return slices.Collect(maps.Keys(p.of))
 }
 
 // refuse remembers with what a worker refused a job.

@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"sync"
 	"time"
-
-	"github.com/coder/websocket"
 
 	"wf/hub/guard"
 	"wf/hub/internal/socketend"
@@ -22,17 +19,13 @@ import (
 //	client ◄── socket ──┬── upstream ◄── worker a     one per worker that has a run of the client's
 //	                    └── upstream ◄── worker b
 type socket struct {
-	hub   *Hub
-	by    guard.Identity
-	conn  *websocket.Conn
-	codec protocol.Codec
-	ctx   context.Context // ends with the socket
-	fail  context.CancelCauseFunc
+	*socketend.Socket
+	hub *Hub
+	by  guard.Identity
 
 	mu   sync.Mutex
 	ups  map[*link]*upstream
 	subs map[string]subscription // by the id of the client's request
-	gone socketend.Writers
 }
 
 // subscription is where a replay_request went.
@@ -45,9 +38,6 @@ type subscription struct {
 // pingEvery is how often a client is pinged; two that are not answered end the socket.
 const pingEvery = 20 * time.Second
 
-// errClosed is a client that went away.
-var errClosed = errors.New("the client closed the connection")
-
 // replay serves GET /v1/replay.
 func (h *Hub) replay(w http.ResponseWriter, r *http.Request) error {
 	if !socketend.Wanted(w, r, protocol.FramesJSON, protocol.FramesCBOR) {
@@ -58,64 +48,18 @@ func (h *Hub) replay(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer h.work.Done()
 	id, _ := guard.Of(r.Context())
-	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{
-		InsecureSkipVerify: true, // hub/guard knows the exact names; the library's check proves nothing
-		Subprotocols:       []string{protocol.FramesCBOR, protocol.FramesJSON},
-		CompressionMode:    websocket.CompressionDisabled,
-	})
-	if err != nil {
+	end := socketend.Accept(context.WithoutCancel(r.Context()), w, r)
+	if end == nil {
 		return nil // answered by Accept
 	}
-	conn.SetReadLimit(-1) // read keeps the limit, and says so in a frame
-	ctx, fail := context.WithCancelCause(context.WithoutCancel(r.Context()))
-	defer context.AfterFunc(r.Context(), func() { fail(context.Cause(r.Context())) })()
-	k := &socket{hub: h, by: id, conn: conn, codec: protocol.CodecOf(conn.Subprotocol()), ctx: ctx, fail: fail,
-		ups: map[*link]*upstream{}, subs: map[string]subscription{}}
+	k := &socket{Socket: end, hub: h, by: id, ups: map[*link]*upstream{}, subs: map[string]subscription{}}
 	if !h.enter(k) {
-		conn.CloseNow()
+		k.Conn.CloseNow()
 		return nil
 	}
 	defer h.leave(k)
-	k.gone.Go(k.ping)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		<-ctx.Done()
-		k.gone.Wait()
-		k.bye(context.Cause(ctx))
-	}()
-	fail(k.read())
-	<-ended
+	k.Serve(r, pingEvery, k.handle, k.answer)
 	return nil
-}
-
-// read takes the frames of the client until the socket ends.
-func (k *socket) read() error {
-	for {
-		// Not with k.ctx: when that ends the library would close without a word.
-		typ, r, err := k.conn.Reader(context.Background())
-		if err != nil {
-			return errClosed
-		}
-		b, err := io.ReadAll(io.LimitReader(r, protocol.MaxRequest+1))
-		if err != nil {
-			return errClosed
-		}
-		if len(b) > protocol.MaxRequest {
-			return fmt.Errorf("a frame of more than %d bytes: %w", protocol.MaxRequest, protocol.ErrTooLarge)
-		}
-		if typ != socketend.Kind(k.codec) {
-			k.answer(protocol.ReplayError("", fmt.Errorf("a %s message, this socket speaks %s: %w", typ, k.codec.Subprotocol(), protocol.ErrBadRequest)))
-			continue
-		}
-		req, err := protocol.ParseRequest(k.codec, b)
-		if err == nil {
-			err = k.handle(req, b)
-		}
-		if err != nil {
-			k.answer(protocol.ReplayError(req.ID, err))
-		}
-	}
 }
 
 // handle sends a frame of the client on its way.
@@ -139,7 +83,7 @@ func (k *socket) handle(r protocol.Request, raw []byte) error {
 	case protocol.FrameBlockRequest:
 		up := k.only()
 		if up == nil {
-			l := k.hub.serving(k.ctx, "/v1/blocks/"+r.CID.String())
+			l := k.hub.serving(k.Ctx, "/v1/blocks/"+r.CID.String())
 			if l == nil {
 				return fmt.Errorf("no worker that is connected has the block %s: %w", r.CID, protocol.ErrNotFound)
 			}
@@ -153,7 +97,7 @@ func (k *socket) handle(r protocol.Request, raw []byte) error {
 // subscribe passes a replay_request on to the worker that has the run. One with an id that is in
 // use takes the place of that subscription, wherever it led.
 func (k *socket) subscribe(r protocol.Request, raw []byte) error {
-	l, err := k.hub.owner(k.ctx, r.SessionID)
+	l, err := k.hub.owner(k.Ctx, r.SessionID)
 	if err != nil {
 		return err
 	}
@@ -173,7 +117,7 @@ func (k *socket) subscribe(r protocol.Request, raw []byte) error {
 		return fmt.Errorf("%d subscriptions are open on this socket: %w", protocol.MaxSubscriptions, protocol.ErrRateLimited)
 	}
 	if replaced && old.up != up {
-		cancel, err := protocol.Request{Type: protocol.FrameCancel, ID: r.ID}.Encode(k.codec)
+		cancel, err := protocol.Request{Type: protocol.FrameCancel, ID: r.ID}.Encode(k.Codec)
 		if err == nil {
 			err = old.up.pass(cancel)
 		}
@@ -211,14 +155,14 @@ func (k *socket) upstream(l *link) *upstream {
 	if up == nil {
 		up = newUpstream(k, l)
 		k.ups[l] = up
-		k.gone.Go(up.serve)
+		k.Go(up.serve)
 	}
 	return up
 }
 
 // answer writes a frame of the hub's own.
 func (k *socket) answer(f *protocol.Frame) {
-	if b, err := f.Encode(k.codec); err == nil {
+	if b, err := f.Encode(k.Codec); err == nil {
 		k.write(b)
 	}
 }
@@ -229,31 +173,15 @@ func (k *socket) write(b []byte) bool {
 	defer done()
 	// A write that is cut off takes the connection with it, and with it the word why the socket
 	// ends: so the one under way has a moment more.
-	defer context.AfterFunc(k.ctx, func() { time.AfterFunc(socketend.LastWrite, done) })()
-	err := k.conn.Write(ctx, socketend.Kind(k.codec), b)
+	defer context.AfterFunc(k.Ctx, func() { time.AfterFunc(socketend.LastWrite, done) })()
+	err := k.Conn.Write(ctx, socketend.Kind(k.Codec), b)
 	switch {
 	case err == nil:
 		return true
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		k.fail(protocol.ErrTooSlow)
+		k.Fail(protocol.ErrTooSlow)
 	default:
-		k.fail(errClosed)
+		k.Fail(socketend.ErrGone)
 	}
 	return false
-}
-
-// ping finds out whether the client is still there.
-func (k *socket) ping() {
-	if socketend.Gone(k.ctx, k.conn, pingEvery) {
-		k.fail(errClosed)
-	}
-}
-
-// bye ends the socket, with a frame and a status that say why, if the client still listens.
-func (k *socket) bye(why error) {
-	if errors.Is(why, errClosed) || errors.Is(why, protocol.ErrTooSlow) {
-		k.conn.CloseNow() // a write that was cut off ends the connection
-		return
-	}
-	socketend.Bye(k.conn, k.codec, why)
 }

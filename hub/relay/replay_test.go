@@ -159,6 +159,7 @@ func TestOneSocketReachesTheRunsOfAllWorkers(t *testing.T) {
 			w.expect(map[string][]string{"v": {"event 5"}})
 			w.ask("y", "run-b", 4, true)
 			w.expect(map[string][]string{"y": {"error agent_unavailable"}})
+			h.await(1) // the hub tells its clients before its registry
 			b.arrive()
 			h.await(2)
 			w.ask("y", "run-b", 4, true)

@@ -93,7 +93,7 @@ func notFound(r *http.Request) error {
 }
 
 func (h *Hub) health(w http.ResponseWriter, _ *http.Request) error {
-	reply.JSON(w, http.StatusOK, map[string]any{"schema": "wf.health/v1", "ok": true})
+	reply.JSON(w, http.StatusOK, server.Healthy)
 	return nil
 }
 
@@ -124,7 +124,7 @@ func (h *Hub) workers(w http.ResponseWriter, r *http.Request) error {
 	if items == nil {
 		items = []queue.Worker{}
 	}
-	reply.JSON(w, http.StatusOK, map[string]any{"schema": "wf.agents/v1", "items": items})
+	reply.JSON(w, http.StatusOK, Agents{"wf.agents/v1", items})
 	return nil
 }
 
@@ -137,7 +137,7 @@ func (h *Hub) jobs(w http.ResponseWriter, r *http.Request) error {
 	if items == nil {
 		items = []queue.Entry{}
 	}
-	reply.JSON(w, http.StatusOK, map[string]any{"schema": "wf.queue/v1", "items": items})
+	reply.JSON(w, http.StatusOK, Queue{"wf.queue/v1", items})
 	return nil
 }
 
@@ -149,12 +149,24 @@ func (h *Hub) cancelJob(w http.ResponseWriter, r *http.Request) error {
 	}
 	h.payloads.drop(e.ID)
 	h.Log.Info("job cancelled", "job", e.ID, "workflow", e.Workflow)
-	reply.JSON(w, http.StatusOK, queuedEntry{"wf.queued/v1", e})
+	reply.JSON(w, http.StatusOK, Queued{"wf.queued/v1", e})
 	return nil
 }
 
-// queuedEntry is wf.queued/v1: a job that is no run yet.
-type queuedEntry struct {
+// Agents is wf.agents/v1: the workers by name, those that are away too.
+type Agents struct {
+	Schema string        `json:"schema"`
+	Items  []queue.Worker `json:"items"`
+}
+
+// Queue is wf.queue/v1: jobs, the oldest first.
+type Queue struct {
+	Schema string        `json:"schema"`
+	Items  []queue.Entry `json:"items"`
+}
+
+// Queued is wf.queued/v1: a job that is no run yet.
+type Queued struct {
 	Schema string `json:"schema"`
 	queue.Entry
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"wf/hub/queue"
 	"wf/hub/reply"
 	"wf/protocol"
 )
@@ -72,14 +73,14 @@ func (s *shield) WriteHeader(status int) {
 	if n, err := strconv.ParseUint(s.said.Get("Content-Length"), 10, 63); err == nil && media != "" {
 		own.Set("Content-Length", strconv.FormatUint(n, 10))
 	}
-	if at := s.said.Get("Location"); strings.HasPrefix(at, "/v1/runs/") && plain(at, 512) {
+	if at := s.said.Get("Location"); strings.HasPrefix(at, "/v1/runs/") && queue.Plain(at, 512) {
 		own.Set("Location", at)
 	}
 	if n, err := strconv.ParseUint(s.said.Get("Retry-After"), 10, 16); err == nil {
 		own.Set("Retry-After", strconv.FormatUint(n, 10))
 	}
 	own.Set("Cache-Control", "no-store")
-	if tag := s.said.Get("ETag"); tag != "" && plain(tag, 512) {
+	if tag := s.said.Get("ETag"); tag != "" && queue.Plain(tag, 512) {
 		own.Set("ETag", tag)
 		own.Set("Cache-Control", "private, no-cache")
 	}

@@ -3,7 +3,6 @@ package relay
 import (
 	"context"
 	"encoding/binary"
-	"io"
 	"log/slog"
 	"net"
 	"time"
@@ -55,5 +54,3 @@ func (j *joined) Write(b []byte) (int, error) {
 	n, err := j.Conn.Write(whole)
 	return max(0, n-yamuxHeader), err
 }
-
-var _ io.Writer = (*joined)(nil)

@@ -28,7 +28,7 @@ type upstream struct {
 const maxWaiting = 4 * protocol.MaxSubscriptions
 
 func newUpstream(k *socket, l *link) *upstream {
-	ctx, cancel := context.WithCancelCause(k.ctx)
+	ctx, cancel := context.WithCancelCause(k.Ctx)
 	return &upstream{socket: k, link: l, frames: make(chan []byte, maxWaiting), over: map[string]bool{}, ctx: ctx, cancel: cancel}
 }
 
@@ -61,12 +61,12 @@ func (u *upstream) serve() {
 		}
 	}
 	k.mu.Unlock()
-	if k.ctx.Err() != nil {
+	if k.Ctx.Err() != nil {
 		return
 	}
 	for id, run := range ended {
 		why := protocol.ErrWorkerAway
-		if p, err := k.hub.Pointers.Get(k.ctx, run); err == nil && p.Worker != u.link.id {
+		if p, err := k.hub.Pointers.Get(k.Ctx, run); err == nil && p.Worker != u.link.id {
 			why = protocol.ErrWorkerMoved
 		}
 		k.answer(protocol.ReplayError(id, fmt.Errorf("run %s: worker %s: %w", run, u.link.id, why)))
@@ -80,7 +80,7 @@ func (u *upstream) carry() error {
 	dial, done := context.WithTimeout(u.ctx, dialTime)
 	conn, _, err := websocket.Dial(dial, workerBase+"/v1/replay", &websocket.DialOptions{
 		HTTPClient: &http.Client{Transport: u.link.via}, HTTPHeader: head,
-		Subprotocols: []string{k.codec.Subprotocol()}, CompressionMode: websocket.CompressionDisabled,
+		Subprotocols: []string{k.Codec.Subprotocol()}, CompressionMode: websocket.CompressionDisabled,
 	})
 	done()
 	if err != nil {
@@ -106,7 +106,7 @@ func (u *upstream) send(conn *websocket.Conn) error {
 		case <-u.ctx.Done():
 			return u.ctx.Err()
 		case b := <-u.frames:
-			if err := conn.Write(u.ctx, socketend.Kind(u.socket.codec), b); err != nil {
+			if err := conn.Write(u.ctx, socketend.Kind(u.socket.Codec), b); err != nil {
 				return err
 			}
 		}
@@ -120,7 +120,7 @@ func (u *upstream) receive(conn *websocket.Conn) error {
 			return err
 		}
 		if u.concerns(b) && !u.socket.write(b) {
-			return errClosed
+			return socketend.ErrGone
 		}
 	}
 }
@@ -150,7 +150,7 @@ func (u *upstream) concerns(b []byte) bool {
 	if alone && !dropping && !bytes.Contains(start, endings[0]) && !bytes.Contains(start, endings[1]) {
 		return true
 	}
-	f, err := protocol.ParseFrame(k.codec, b)
+	f, err := protocol.ParseFrame(k.Codec, b)
 	if err != nil {
 		return alone // the client may know it; among several workers it may pose as another's
 	}

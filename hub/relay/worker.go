@@ -16,6 +16,7 @@ import (
 
 	"wf/hub/client"
 	"wf/hub/guard"
+	"wf/hub/queue"
 	"wf/protocol"
 )
 
@@ -97,7 +98,7 @@ func fixOf(err error) string {
 
 func (a *Worker) prepare() error {
 	switch {
-	case a.ID == "" || !plain(a.ID, 128):
+	case a.ID == "" || !queue.Plain(a.ID, 128):
 		return fmt.Errorf("worker id %.140q: want 1 to 128 printable characters: %w", a.ID, protocol.ErrUsage)
 	case a.Handler == nil || a.Store == nil:
 		return errors.New("relay: a worker needs a Handler and a Store")
@@ -173,16 +174,6 @@ func (a *Worker) connect(ctx context.Context) (began bool, err error) {
 	}
 	a.Log.Info("registered with the hub", "hub", a.Hub, "worker", a.ID)
 	return true, s.serve(ctx, tunnel)
-}
-
-// plain reports whether s has printable characters alone, and at most n bytes.
-func plain(s string, n int) bool {
-	for _, r := range s {
-		if r < 0x20 || r == 0x7f || r == 0xfffd {
-			return false
-		}
-	}
-	return len(s) <= n
 }
 
 // closed reports whether an error says no more than that a connection ended.

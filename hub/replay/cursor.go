@@ -36,8 +36,7 @@ func (f failure) Unwrap() error { return f.error }
 // errorFrame is the replay_error of err.
 func errorFrame(id string, err error) *protocol.Frame {
 	f := protocol.ReplayError(id, err)
-	var with failure
-	if errors.As(err, &with) {
+	if with, ok := errors.AsType[failure](err); ok {
 		f.HeadSeq, f.Seq = with.head, with.seq
 	}
 	return f

@@ -3,6 +3,8 @@ package replay
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 
 	"wf/protocol"
@@ -119,11 +121,7 @@ func (n *notifier) wait(ctx context.Context, seen uint64) {
 func (n *notifier) runs() []protocol.RunID {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	out := make([]protocol.RunID, 0, len(n.topics))
-	for run := range n.topics {
-		out = append(out, run)
-	}
-	return out
+	return slices.Collect(maps.Keys(n.topics))
 }
 
 // moved signals the cursors of a run if it has another tip. Where that could not be read they

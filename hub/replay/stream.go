@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"wf/hub/internal/socketend"
+	"wf/hub/reply"
 	"wf/protocol"
 )
 
@@ -49,7 +50,7 @@ func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request) {
 		err = context.Cause(ctx) // a read that was cut off knows no reason
 	}
 	switch {
-	case err == nil, r.Context().Err() != nil && !errors.Is(err, protocol.ErrUnauthorized), errors.Is(err, errClosed):
+	case err == nil, r.Context().Err() != nil && !errors.Is(err, protocol.ErrUnauthorized), errors.Is(err, socketend.ErrGone):
 	case !out.begun:
 		refuse(w, err)
 	default: // nothing can be done if the client does not take that either
@@ -135,13 +136,7 @@ func refuse(w http.ResponseWriter, err error) {
 		status = http.StatusServiceUnavailable
 		w.Header().Set("Retry-After", "1")
 	}
-	b, err := json.Marshal(struct {
-		Schema  string       `json:"schema"`
-		Code    string       `json:"code"`
-		Message string       `json:"message"`
-		Fix     string       `json:"fix"`
-		HeadSeq protocol.Seq `json:"headSeq,omitempty"`
-	}{"wf.error/v1", f.Code, f.Message, protocol.HintOf(f.Err()), f.HeadSeq})
+	b, err := json.Marshal(reply.Failure{Schema: reply.ErrorSchema, Code: f.Code, Message: f.Message, Fix: protocol.HintOf(f.Err()), HeadSeq: f.HeadSeq})
 	if err != nil {
 		http.Error(w, f.Message, status)
 		return
@@ -199,7 +194,7 @@ func (t *stream) flush() error {
 	limit := orDefault(t.s.WriteTimeout, 10*time.Second)
 	begun := time.Now()
 	if err := t.rc.SetWriteDeadline(begun.Add(limit + limit/5)); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return errClosed
+		return socketend.ErrGone
 	}
 	if t.hurried.Load() {
 		t.hurry()
@@ -211,7 +206,7 @@ func (t *stream) flush() error {
 	}
 	switch {
 	case err != nil:
-		return errClosed
+		return socketend.ErrGone
 	case time.Since(begun) > limit:
 		return protocol.ErrTooSlow
 	}

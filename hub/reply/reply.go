@@ -32,6 +32,8 @@ type Failure struct {
 	Code    string `json:"code"`    // stable, snake_case; "internal" where there is none
 	Message string `json:"message"` // what, where, why
 	Fix     string `json:"fix"`     // what to do, or ""
+
+	HeadSeq protocol.Seq `json:"headSeq,omitempty"` // of future_cursor: the newest event
 }
 
 // statuses is the one table from codes to statuses; a code that is not listed is 500.
@@ -85,7 +87,7 @@ func Status(err error) int {
 
 // FailureOf is the wire form of an error.
 func FailureOf(err error) Failure {
-	f := Failure{ErrorSchema, protocol.CodeOf(err), err.Error(), protocol.HintOf(err)}
+	f := Failure{Schema: ErrorSchema, Code: protocol.CodeOf(err), Message: err.Error(), Fix: protocol.HintOf(err)}
 	if f.Code == "" {
 		f.Code = "internal"
 	}

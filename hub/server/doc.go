@@ -1,5 +1,6 @@
 // Package server is the HTTP interface of an agent: JSON over an api.Service,
-// described by an OpenAPI document that it serves itself.
+// described by an OpenAPI document that it serves itself, whose schemas are written from the types
+// (directory schemas).
 //
 //	guard ─► route ─► scope ─► strict request ─► Service ─► JSON │ wf.error/v1
 //

@@ -15,14 +15,23 @@ import (
 )
 
 func (s *Server) health(w http.ResponseWriter, _ *http.Request) error {
-	reply.JSON(w, http.StatusOK, map[string]any{"schema": "wf.health/v1", "ok": true})
+	reply.JSON(w, http.StatusOK, Healthy)
 	return nil
 }
+
+// Health is wf.health/v1: the server answers.
+type Health struct {
+	Schema string `json:"schema"`
+	OK     bool   `json:"ok"`
+}
+
+// Healthy is what a server that answers says.
+var Healthy = Health{"wf.health/v1", true}
 
 // Info is wf.info/v1: what is at the other end, and what the asker may do there.
 type Info struct {
 	Schema  string        `json:"schema"`
-	Kind    string        `json:"kind"` // agent or hub
+	Kind    string        `json:"kind"` // agent, or hub
 	Name    string        `json:"name"`
 	Version string        `json:"version"`
 	Scopes  []guard.Scope `json:"scopes"`
@@ -50,6 +59,13 @@ func (s *Server) newCode(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// Workflows is wf.workflows/v1: what can be started, by name.
+type Workflows struct {
+	Schema  string         `json:"schema"`
+	Items   []api.Workflow `json:"items"`
+	Missing []string       `json:"missing,omitempty" at:"hub"` // workers that did not answer in time
+}
+
 func (s *Server) workflows(w http.ResponseWriter, r *http.Request) error {
 	if _, err := query(r); err != nil {
 		return err
@@ -61,7 +77,7 @@ func (s *Server) workflows(w http.ResponseWriter, r *http.Request) error {
 	if items == nil {
 		items = []api.Workflow{}
 	}
-	reply.JSON(w, http.StatusOK, map[string]any{"schema": "wf.workflows/v1", "items": items})
+	reply.JSON(w, http.StatusOK, Workflows{Schema: "wf.workflows/v1", Items: items})
 	return nil
 }
 

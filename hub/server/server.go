@@ -26,12 +26,12 @@ type Server struct {
 	NewCode func() (Code, error)
 }
 
-// Code is wf.code/v1: what a browser is opened with.
+// Code is wf.code/v1: what a browser is opened with, once.
 type Code struct {
 	Schema  string   `json:"schema"`
 	Code    string   `json:"code"`
-	Expires string   `json:"expires"` // RFC 3339
-	URLs    []string `json:"urls"`    // with the code in the fragment
+	Expires api.Time `json:"expires"`
+	URLs    []string `json:"urls"` // addresses to open, with the code in the fragment
 }
 
 // route is an entry of the API.

@@ -9,6 +9,7 @@ import (
 	"math"
 	"math/big"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -56,11 +57,8 @@ func loneSurrogate(b []byte) int {
 		if at+6 > len(b) || b[at] != '\\' || b[at+1] != 'u' {
 			return 0, false
 		}
-		n, ok := new(big.Int).SetString(string(b[at+2:at+6]), 16)
-		if !ok {
-			return 0, false
-		}
-		return n.Uint64(), true
+		n, err := strconv.ParseUint(string(b[at+2:at+6]), 16, 16)
+		return n, err == nil
 	}
 	for i := 0; i < len(b); i++ {
 		if b[i] != '\\' {

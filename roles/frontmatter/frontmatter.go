@@ -41,7 +41,7 @@ const (
 type Violation = schema.Violation
 
 // Parse splits a text into its fields, as canonical JSON, and its body, and checks the fields
-// against a JSON Schema. All violations are told at once; then data is nil, and body still
+// against a JSON Schema. All violations are returned at once; then data is nil, and body still
 // what follows the fence, if there is one. With schema "" any fields will do.
 func Parse(text, schema string) (data protocol.JSON, body string, violations []Violation) {
 	fields, body, err := Split(text)

@@ -146,7 +146,7 @@ func (w *writer) text(s string) {
 	w.out.Write(b)
 }
 
-// Line is where a value stands in a YAML text: the line, from 1, of what the path leads to, by
+// Line is the place of a value in a YAML text: the line, from 1, of what the path leads to, by
 // names of fields and places in lists; 0 where that is not known.
 func Line(text string, path ...string) int {
 	var doc yaml.Node

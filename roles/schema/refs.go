@@ -137,7 +137,7 @@ func outside(address string) error {
 	return fmt.Errorf("failing loading %q: a schema may refer to its own parts alone, not to %s", address, address)
 }
 
-// published is the draft whose meta-schema a reference names, 0 for any other reference.
+// published is the draft of the meta-schema that a reference names, 0 for any other reference.
 func published(ref string) int { return drafts[strings.TrimSuffix(ref, "#")] }
 
 // rules gives how a value breaks the rules for schemas of a draft, which is what a reference to its

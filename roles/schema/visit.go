@@ -111,7 +111,7 @@ func (v *visit) self(n *node) {
 	v.found = append(v.found, found...)
 }
 
-// try looks at the same value with another node, whose violations need not be those of this one.
+// try looks at the same value with another node; violations of that need not be those of this one.
 func (v *visit) try(n *node) (found []Violation, fits bool) {
 	found, saw := n.eval(v.value, v.at, &v.frame)
 	if len(found) > 0 {

@@ -111,8 +111,8 @@ func float(r *big.Rat) float64 {
 	return f
 }
 
-// identity is a text that equal values share: 1 and 1.0 are equal, as are objects whose members
-// stand in another order.
+// identity is a text that equal values share: 1 and 1.0 are equal, as are objects with the same members
+// in another order.
 func identity(v any) string {
 	var b strings.Builder
 	identify(&b, v)

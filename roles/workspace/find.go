@@ -265,7 +265,7 @@ func (p *Place) opened(fits func(fs.FileMode) error) (*os.File, error) {
 	return f, nil
 }
 
-// OpenRegular opens a regular file for reading, by a path whose links are followed as long as they stay in
+// OpenRegular opens a regular file for reading, by a path; its links are followed as long as they stay in
 // root. It does not wait for the other end of a pipe.
 func OpenRegular(root *os.Root, name string) (*os.File, error) {
 	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)

@@ -67,7 +67,7 @@ func (r repository) close() {
 	}
 }
 
-// discover finds the repository of a directory, whose descriptor stays open.
+// discover finds the repository of a directory; the descriptor of that stays open.
 func discover(dir int) (repository, error) {
 	at, err := walk(dir, ".", unix.O_DIRECTORY)
 	if err != nil {
@@ -100,7 +100,7 @@ func discover(dir int) (repository, error) {
 	return repository{}, unix.ENOENT
 }
 
-// open opens the repository whose .git lies in a directory; ENOENT says that git, too, would
+// open opens the repository that has its .git in a directory; ENOENT says that git, too, would
 // look above.
 func open(dir int) (repository, error) {
 	git, err := walk(dir, ".git", 0)

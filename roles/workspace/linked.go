@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Linked is the repository, a .git directory elsewhere, whose worktree the directory top is; ""
+// Linked is the repository, a .git directory elsewhere, that has the directory top as a worktree; ""
 // for any other directory, and where the repository does not name this worktree: a command
 // could have written any path into .git. top is absolute, without links.
 func Linked(top string) string {

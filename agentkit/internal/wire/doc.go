@@ -1,5 +1,5 @@
 // Package wire is what the adapters share: requests whose bytes are fixed, streams of
-// server-sent events, and refusals told apart.
+// server-sent events, and refusals by their kind.
 //
 //	Object ─bytes─► Exchange ─Post─► refusal → *model.Error
 //	                         └─read─► Events ─► adapter

@@ -60,3 +60,18 @@ func Events(r io.Reader, each func(name string, data []byte) (done bool, err err
 		}
 	}
 }
+
+// Ended judges the end of a stream by the error of Events. finished says that the reason for which
+// the model stopped has come; reason and last are how the wire calls it and its last event. Without
+// the last event alone the answer is complete.
+func Ended(err error, finished bool, reason, last string) error {
+	switch {
+	case errors.Is(err, ErrCut) && finished:
+		return nil
+	case errors.Is(err, ErrCut):
+		return fmt.Errorf("%w: it ended without %s and %s", err, reason, last)
+	case err == nil && !finished:
+		return fmt.Errorf("%w: it ended without %s", ErrCut, reason)
+	}
+	return err
+}

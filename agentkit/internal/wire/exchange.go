@@ -28,7 +28,7 @@ const MaxResponse = 64 << 20
 const MaxRefusal = 64 << 10
 
 // Client is the HTTP client of all adapters. It keeps a connection for each of many calls at
-// once, and follows no redirect: a key must not travel to a host nobody named.
+// once, and follows no redirect: a key must not travel to a host that was not named.
 var Client = &http.Client{
 	Transport:     transport(),
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

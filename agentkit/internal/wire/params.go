@@ -116,7 +116,7 @@ func (p Params) Take(name string, v any) (ok bool, err error) {
 var engineOnly = []string{"id_slot", "cache_prompt", "speculative"}
 
 // TakeEngine removes the params that a local engine alone knows. The options of speculative:
-// are then named as the server names them, speculative.n_max. Whoever talks to another server
+// are then named as the server names them, speculative.n_max. An adapter of another server
 // sends none of them.
 func (p Params) TakeEngine() (Params, error) {
 	own := Params{}

@@ -6,10 +6,22 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"wf/agentkit/model"
 )
 
 // UserAgent is all that a server learns of the program that calls it.
 const UserAgent = "wf"
+
+// Base reads the base URL of the server of a model. what is how the model is called, want how such a URL
+// looks, and variable where the user may have set it.
+func Base(what, base, want, variable string) (*url.URL, error) {
+	u, err := url.Parse(base)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, model.Unusable(what, "%q is no base URL (want %s; look at %s)", base, want, variable)
+	}
+	return u, nil
+}
 
 // Below is the URL of path below base. The query of base is left out.
 func Below(base *url.URL, path string) string {

@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -45,6 +46,19 @@ func ErrorText(body []byte) string {
 	return strings.ToValidUTF8(text, "�")
 }
 
+// Failed is an error inside a stream; status is that of its kind, 0 where it has none.
+func Failed(name string, status int, data []byte) *model.Error {
+	e := &model.Error{Class: model.ServerError, Status: status, Overflow: model.OverflowOf(status, data),
+		Message: fmt.Sprintf("model %s: the stream holds an error: %s", name, ErrorText(data))}
+	switch {
+	case e.Overflow != nil:
+		e.Class = model.Invalid
+	case status != 0:
+		e.Class = model.ClassOfStatus(status)
+	}
+	return e
+}
+
 // classOf tells what a refusal means. An account without money is none that may answer a little
 // later, whatever the status: OpenAI says it with 429, Anthropic with 400.
 func classOf(status int, body []byte) model.Class {
@@ -76,7 +90,7 @@ func RetryAfter(h http.Header, now time.Time) time.Duration {
 	return max(at.Sub(now), 0)
 }
 
-// forever is a wait that nobody waits for.
+// forever is longer than any wait.
 const forever = 100 * 365 * 24 * time.Hour
 
 // span reads a number of units, at most forever.

@@ -34,7 +34,7 @@ type walker struct {
 }
 
 // Walk calls file for each text file below dir, in the order of their names. Files that are
-// left out though git would keep them are told.
+// left out though git would keep them are returned.
 func Walk(ctx context.Context, dir string, file func(File) error) ([]Skipped, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

@@ -19,12 +19,12 @@ import (
 	"wf/protocol"
 )
 
-// ErrKilled is what an append returns that was made, but whose caller died.
+// ErrKilled is what an append returns that was made, while its caller died.
 var ErrKilled = errors.New("killed after the commit")
 
 // Ledger is a memory.Journal. The zero value is empty; events are a second apart.
 type Ledger struct {
-	// Killed has appends made and reported as failed. Set it while nobody appends.
+	// Killed has appends made and reported as failed. Set it while there is no append.
 	Killed bool
 
 	mu       sync.Mutex

@@ -1,6 +1,6 @@
 // Package rulestest draws workflows for the tests of the rules and of what drives runs by them.
 //
-//	Flow ──► YAML of a workflow whose roles only set values
+//	Flow ──► YAML of a workflow; its roles only set values
 //
 // # Limits
 //

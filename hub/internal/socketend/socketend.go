@@ -1,10 +1,12 @@
-// Package socketend holds what every WebSocket of the replay protocol does at its ends: to want one,
-// to find out that the client is gone, and to say why it is closed.
+// Package socketend is the server's end of a WebSocket of the replay protocol: it accepts one, reads the
+// requests of the client, finds out that the client is gone, and says why the socket is closed.
 package socketend
 
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -59,29 +61,109 @@ func Wanted(w http.ResponseWriter, r *http.Request, protocols ...string) bool {
 	return false
 }
 
-// Gone pings a client until two pings in a row had no answer, and reports true, or until ctx
-// ends. Browsers answer by themselves.
-func Gone(ctx context.Context, conn *websocket.Conn, every time.Duration) bool {
+// ErrGone is the cause of a socket that ended because its client went away.
+var ErrGone = errors.New("the client closed the connection")
+
+// A Socket is a WebSocket that was accepted.
+type Socket struct {
+	Conn  *websocket.Conn
+	Codec protocol.Codec
+	Ctx   context.Context // ends with the socket; its cause says why
+	Fail  context.CancelCauseFunc
+	Writers
+}
+
+// Accept makes a socket that ends with ctx at the latest; nil where the request was answered with an
+// error instead.
+func Accept(ctx context.Context, w http.ResponseWriter, r *http.Request) *Socket {
+	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{
+		// The library compares Origin with Host, which DNS rebinding makes equal: that check proves
+		// nothing, and is left to hub/guard, which knows the exact names.
+		InsecureSkipVerify: true,
+		Subprotocols:       []string{protocol.FramesCBOR, protocol.FramesJSON},
+		CompressionMode:    websocket.CompressionDisabled, // it costs more than the wire, and opens bombs
+	})
+	if err != nil {
+		return nil
+	}
+	conn.SetReadLimit(-1) // read keeps the limit, and says so in a frame
+	s := &Socket{Conn: conn, Codec: protocol.CodecOf(conn.Subprotocol())}
+	s.Ctx, s.Fail = context.WithCancelCause(ctx)
+	return s
+}
+
+// Serve gives the requests of the client to handle, with their bytes, until the socket has ended, also
+// because r lost its credentials. Errors of handle, and of frames that are none, are answered. The
+// client is pinged at the interval ping; two that are not answered in a row end the socket.
+func (s *Socket) Serve(r *http.Request, ping time.Duration, handle func(protocol.Request, []byte) error, answer func(*protocol.Frame)) {
+	defer context.AfterFunc(r.Context(), func() { s.Fail(context.Cause(r.Context())) })()
+	s.Go(func() { s.ping(ping) })
+	ended := make(chan struct{})
+	go func() { // the cause of Ctx says why the socket ends; then the reader ends too
+		defer close(ended)
+		<-s.Ctx.Done()
+		s.Wait()
+		s.bye(context.Cause(s.Ctx))
+	}()
+	s.Fail(s.read(handle, answer))
+	<-ended
+}
+
+// read takes the frames of the client until the socket ends.
+func (s *Socket) read(handle func(protocol.Request, []byte) error, answer func(*protocol.Frame)) error {
+	for {
+		// Not with Ctx: when that ends the library would close without a word.
+		typ, r, err := s.Conn.Reader(context.Background())
+		if err != nil {
+			return ErrGone
+		}
+		b, err := io.ReadAll(io.LimitReader(r, protocol.MaxRequest+1))
+		if err != nil {
+			return ErrGone
+		}
+		if len(b) > protocol.MaxRequest {
+			return fmt.Errorf("a frame of more than %d bytes: %w", protocol.MaxRequest, protocol.ErrTooLarge)
+		}
+		if typ != Kind(s.Codec) {
+			answer(protocol.ReplayError("", fmt.Errorf("a %s message, this socket speaks %s: %w", typ, s.Codec.Subprotocol(), protocol.ErrBadRequest)))
+			continue
+		}
+		req, err := protocol.ParseRequest(s.Codec, b)
+		if err == nil {
+			err = handle(req, b)
+		}
+		if err != nil {
+			answer(protocol.ReplayError(req.ID, err))
+		}
+	}
+}
+
+// ping finds out whether the client is still there. Browsers answer pings by themselves.
+func (s *Socket) ping(every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for missed := 0; missed < 2; {
 		select {
-		case <-ctx.Done():
-			return false
+		case <-s.Ctx.Done():
+			return
 		case <-tick.C:
 		}
-		ping, done := context.WithTimeout(ctx, every)
-		err := conn.Ping(ping)
+		ping, done := context.WithTimeout(s.Ctx, every)
+		err := s.Conn.Ping(ping)
 		done()
 		if missed++; err == nil {
 			missed = 0
 		}
 	}
-	return true
+	s.Fail(ErrGone)
 }
 
-// Bye closes a connection with a frame and a status that say why, if the client still listens.
-func Bye(conn *websocket.Conn, codec protocol.Codec, why error) {
+// bye closes the connection with a frame and a status that say why, if the client still reads.
+func (s *Socket) bye(why error) {
+	if errors.Is(why, ErrGone) {
+		s.Conn.CloseNow()
+		return
+	}
 	status := websocket.StatusInternalError
 	switch {
 	case errors.Is(why, protocol.ErrShuttingDown):
@@ -94,17 +176,17 @@ func Bye(conn *websocket.Conn, codec protocol.Codec, why error) {
 		status = websocket.StatusPolicyViolation
 	}
 	f := protocol.ReplayError("", why)
-	b, err := f.Encode(codec)
+	b, err := f.Encode(s.Codec)
 	if err == nil {
 		ctx, done := context.WithTimeout(context.Background(), time.Second)
 		defer done()
-		err = conn.Write(ctx, Kind(codec), b)
+		err = s.Conn.Write(ctx, Kind(s.Codec), b)
 	}
 	if err != nil {
-		conn.CloseNow()
+		s.Conn.CloseNow()
 		return
 	}
-	conn.Close(status, f.Code)
+	s.Conn.Close(status, f.Code)
 }
 
 // Kind is the type of the messages of a codec.

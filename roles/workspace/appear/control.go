@@ -19,7 +19,7 @@ import (
 
 // Bounds of what is looked at of repositories.
 const (
-	reposMax   = 1_000   // repositories whose settings are looked at
+	reposMax   = 1_000   // repositories with settings that are looked at
 	configMax  = 1 << 20 // bytes of a config or a todo
 	targetMax  = 300     // entries of a directory of hooks
 	linkedMax  = 32      // worktrees of a repository
@@ -100,7 +100,7 @@ func (w *Watch) items(yield func(path string, i *item)) {
 	}
 }
 
-// control looks at what makes the repositories run programs. What is found of one that commands made is told
+// control looks at what makes the repositories run programs. What is found of one that commands made is reported
 // with it, once. cut reports that a config names more than is looked at.
 func (w *Watch) control(made bool) (cut bool) {
 	slash, err := openIn(unix.AT_FDCWD, "/", unix.O_DIRECTORY)
@@ -215,7 +215,7 @@ func (w *Watch) named(slash int, config, top string) (out []string, cut bool) {
 		if real, err := filepath.EvalSymlinks(path); err == nil {
 			path = real
 		}
-		// What the whole repository lies in is told by other means than a list of its files.
+		// What the whole repository lies in is reported by other means than a list of its files.
 		if strings.HasPrefix(path, w.root+"/") && !strings.HasPrefix(top+"/", path+"/") && !slices.Contains(out, path) {
 			out = append(out, path)
 		}

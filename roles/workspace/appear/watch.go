@@ -94,7 +94,7 @@ func (w *Watch) Begin() *Span {
 	return s
 }
 
-// End looks and ends the span. What was found since Begin, and not told by another span, is told by this one;
+// End looks and ends the span. What was found since Begin, and not reported by another span, is reported by this one;
 // nil is nothing. A second End is nothing, as is that of no span.
 func (s *Span) End() *protocol.Appeared {
 	if s == nil {
@@ -153,7 +153,7 @@ func (w *Watch) look(made bool) {
 	w.partial = l.partial
 }
 
-// pathMax is how much of a path is told, in bytes.
+// pathMax is how much of a path is reported, in bytes.
 const pathMax = 300
 
 // found notes what is to be told. The path of a repository is that of the directory in which it is.

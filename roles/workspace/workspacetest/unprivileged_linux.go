@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// nobody is a user that owns nothing.
-const nobody = 65534
+// unowning is the id of a user that owns nothing.
+const unowning = 65534
 
 // Unprivileged runs the tests of this program once more as a user without rights, with flags of the test program;
 // its own directory is the home and the one for temporary files. passes is a test that must have passed there.
@@ -36,13 +36,13 @@ func Unprivileged(t *testing.T, passes string, flags ...string) {
 		t.Fatal(err)
 	}
 	program := filepath.Join(dir, "program.test")
-	if err := errors.Join(os.WriteFile(program, self, 0o755), os.Chown(program, nobody, nobody), os.Chown(dir, nobody, nobody)); err != nil {
+	if err := errors.Join(os.WriteFile(program, self, 0o755), os.Chown(program, unowning, unowning), os.Chown(dir, unowning, unowning)); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(program, append([]string{"-test.v"}, flags...)...)
 	cmd.Dir = dir
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}, Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: unowning, Gid: unowning}, Pdeathsig: syscall.SIGKILL}
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Errorf("%v\n%s", err, out)

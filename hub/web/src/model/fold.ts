@@ -1,10 +1,10 @@
 // The state of a run at any seq: a fold over its events. The server folds too, and knows more
 // (records, prices); this is what the page needs to replay.
 
-import {cidOf, textOf, type Choice, type Entry, type Text} from "./wire.ts";
+import type {Choice, Status, StepView, Via, WaitKind} from "./service.ts";
+import {cidOf, textOf, type Entry, type Text} from "./wire.ts";
 
-export type RunStatus = "running" | "waiting" | "suspended" | "done" | "failed" | "cancelled";
-export type StepStatus = "running" | "waiting" | "retrying" | "parked" | "ok" | "failed" | "skipped";
+export type StepStatus = StepView["status"];
 
 /** A stretch of a visit: at work, or waiting for someone. to is null while it lasts. */
 export interface Span {
@@ -22,7 +22,7 @@ export interface Usage {
 
 export interface Question {
   step: string;
-  kind: string; // question, choice, approval, signal, timer, task
+  kind: WaitKind;
   question: Text;
   choices: Choice[];
   form: Text; // JSON Schema
@@ -37,7 +37,7 @@ export interface Step {
   visit: number;
   item: number | null;
   edge: number;
-  via: string;
+  via: Via;
   prompt: Text;
   resumes: string | null;
   status: StepStatus;
@@ -72,7 +72,7 @@ export class State {
   at = 0; // of the newest event
   began = 0;
   title = "";
-  status: RunStatus = "running";
+  status: Status = "running";
   reason = "";
   steps = new Map<string, Step>(); // in order of their start
   taken = new Map<string, number>(); // way → times
@@ -122,7 +122,7 @@ export class State {
   }
 
   /** Begins where the server says that a run stands: with some of its steps, and sums over all of them. */
-  begin(at: {seq: number; cid: string; at: number; began: number; title: string; status: RunStatus; reason: string; earlier: number}): void {
+  begin(at: {seq: number; cid: string; at: number; began: number; title: string; status: Status; reason: string; earlier: number}): void {
     Object.assign(this, at);
     this.over = at.status === "done" || at.status === "failed" || at.status === "cancelled";
     this.suspended = at.status === "suspended";
@@ -192,7 +192,7 @@ export class State {
     this.goOn();
   }
 
-  end(status: RunStatus, reason: string): void {
+  end(status: Status, reason: string): void {
     this.over = true;
     this.status = status;
     this.reason = reason;
@@ -246,7 +246,7 @@ const folds: Record<string, (r: State, e: Entry, s: Step | undefined) => void> =
       const item = d["item"] as {index?: number} | null | undefined;
       s = {
         id: e.step, role: textOf(d["role"]), visit: num(d["visit"]), item: item ? num(item.index) : null,
-        edge: num(d["edge"]), via: textOf(d["via"]), prompt: d["edgePrompt"] as Text, resumes: cidOf(d["resumes"]),
+        edge: num(d["edge"]), via: textOf(d["via"]) as Via, prompt: d["edgePrompt"] as Text, resumes: cidOf(d["resumes"]),
         status: "running", record: null, attempt: 1, failures: [], first: e.seq, last: e.seq, lastAt: e.at,
         spans: [], ms: 0, toolCalls: 0, usage: {calls: 0, input: 0, cached: 0, output: 0}, said: "",
       };
@@ -299,7 +299,7 @@ const folds: Record<string, (r: State, e: Entry, s: Step | undefined) => void> =
     if (!s) return;
     const d = e.data;
     r.waiting.set(s.id, {
-      step: s.id, kind: textOf(d["kind"]), question: d["question"] as Text, choices: (d["choices"] as Choice[] | null) ?? [],
+      step: s.id, kind: textOf(d["kind"]) as WaitKind, question: d["question"] as Text, choices: (d["choices"] as Choice[] | null) ?? [],
       form: d["form"] as Text, due: millis(d["due"]), since: e.at, shown: textOf(d["shown"]),
     });
     r.move(s, "waiting");

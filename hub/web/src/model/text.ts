@@ -1,5 +1,6 @@
 // How figures and foreign text are written for people.
 
+import type {Timing} from "./service.ts";
 import type {Text} from "./wire.ts";
 
 // CSI, OSC, other escape sequences, and control characters but tab and newline.
@@ -109,18 +110,6 @@ export function value(v: unknown): string {
 export function shown(t: Text): string {
   if (typeof t === "string") return plain(t);
   return t ? `[${shortCID(t["/"])}]` : "";
-}
-
-/** The timing of a run in one line, as it was measured. */
-export interface Timing {
-  total_ms: number;
-  ttfe_ms: number;
-  thinking_ms: number;
-  tools_ms: number;
-  tool_calls: number;
-  ttfe_pct: number;
-  thinking_pct: number;
-  tools_pct: number;
 }
 
 /** "⏱ 106.8 s · 1 tools · TTFE 5% · Thinking 95% · Tools 0%" */

@@ -28,13 +28,6 @@ export interface Delta {
   text: string;
 }
 
-/** One answer a person can pick. */
-export interface Choice {
-  label: string;
-  value: string;
-  primary?: boolean;
-}
-
 /** The text, or "" where only its link came. */
 export function textOf(t: unknown): string {
   return typeof t === "string" ? t : "";

@@ -1,8 +1,9 @@
 // The HTTP interface, as the page uses it.
 
-import {entryOf, type Choice} from "../model/wire.ts";
-import type {RunStatus, StepStatus} from "../model/fold.ts";
-import type {Timing} from "../model/text.ts";
+import type {
+  Accepted, Agents, AnswerRequest, Cost, Diff, Info, Login, MessageRequest, Messages, Queue, Queued, Run, Runs, StartRequest, Started, Verify, Workflows,
+} from "../model/service.ts";
+import {entryOf} from "../model/wire.ts";
 import {keep, session} from "./session.ts";
 
 /** A refusal or a failure: what the server said, or that it was not reached (status 0). */
@@ -15,222 +16,6 @@ export class ApiError extends Error {
   ) {
     super(message);
   }
-}
-
-export interface Info {
-  kind: "agent" | "hub";
-  name: string;
-  version: string;
-  scopes: string[];
-}
-
-export interface Waiting {
-  step: string;
-  kind: string;
-  question: string;
-  choices: Choice[] | null;
-  form?: unknown;
-  due?: string | null;
-  shown?: string; // digest of the tool call that question shows
-}
-
-export interface Usage {
-  calls: number;
-  input: number | null;
-  cached: number | null;
-  output: number | null;
-}
-
-/** Why no process drives a run whose status is running. */
-export type Idle = "interrupted" | "not_started" | "answered";
-
-export interface RunRow {
-  id: string;
-  workflow: string;
-  title: string;
-  status: RunStatus;
-  idle?: Idle;
-  reason?: string;
-  steps: number;
-  started: string;
-  updated: string;
-  active_ms: number;
-  usage: Usage;
-  cost_usd: number | null;
-  seq: number;
-  tags: string[] | null;
-  parent: string | null;
-  waiting: Waiting[] | null;
-  agent?: string;
-}
-
-export interface StepView {
-  id: string;
-  role: string;
-  action: string;
-  visit: number;
-  item?: number;
-  edge: number;
-  via: string;
-  began: number; // seq of its first event
-  ended?: number; // of its last one
-  cid: string | null;
-  status: StepStatus;
-  parents: string[];
-  resumes: string | null;
-  edge_prompt: string;
-  output: Record<string, unknown> | unknown[] | null;
-  text: string;
-  error: {code: string; phase: string; message: string} | null;
-  attempts: {attempt: number; started: string; error: {code: string; message: string} | null}[];
-  tool_calls: number;
-  usage: Usage;
-  ms: number;
-  workspace: {git_head: string; dirty?: boolean} | null;
-  child?: string; // the run of a sub-workflow
-}
-
-export interface RunView {
-  id: string;
-  workflow: string;
-  definition: string;
-  status: RunStatus;
-  idle?: Idle;
-  reason: string;
-  suspended_by?: string;
-  head: string;
-  seq: number;
-  result: string | null;
-  steps: StepView[];
-  // Where steps is not all of them:
-  steps_total?: number;
-  earlier?: number; // the event before which the others began
-  roles?: {role: string; visits: number; status: StepStatus}[];
-  ways?: {edge: number; to: string; limit?: boolean; times: number}[];
-  outputs: Record<string, unknown>;
-  usage: Usage;
-  cost_usd: number | null;
-  started: string;
-  updated: string;
-  active_ms: number;
-  scripted_calls: number;
-  waiting?: Waiting[] | null;
-  timing?: Timing | null;
-  agent?: string;
-  info: {
-    title: string; description: string; type: string; scope: string; tags: string[] | null;
-    created_by: string; target_user: string; request_id: string; workspace: string; file: string;
-    parent: {run: string; step: string} | null; forked_from: string | null; inputs: unknown;
-  };
-}
-
-export interface WorkflowRow {
-  name: string;
-  description: string;
-  file: string;
-  inputs: unknown; // JSON Schema
-  schedule: string | null;
-  problem?: string; // why it cannot be started
-  waits_for_trust?: boolean; // nothing starts it before a person trusts it on its machine: problem has the command
-}
-
-export interface Message {
-  role: string;
-  content: unknown;
-  [key: string]: unknown;
-}
-
-export interface Messages {
-  digest: string;
-  messages: Message[];
-  tools: unknown[] | null;
-  resumes?: string | null; // the visit whose conversation goes on
-  shared_prefix?: number;
-}
-
-/** The output of a visit against that of the role's visit before. */
-export interface VisitDiff {
-  previous: string | null;
-  equal: boolean;
-  added: number;
-  removed: number;
-  changed: string[] | null; // what differs, in words
-  unified: string;
-}
-
-export interface CostRow {
-  name?: string;
-  calls: number;
-  unreported?: number;
-  input: number;
-  cached: number;
-  output: number;
-  cost_usd: number | string | null;
-  known_usd: number | string;
-}
-
-export interface Cost {
-  by: string;
-  prices: string;
-  items: CostRow[];
-  total: CostRow;
-}
-
-export interface Verification {
-  ok: boolean;
-  checked: Record<string, number>;
-  findings: {kind: string; where: string; expected: string; actual: string; fix: string}[];
-  not_proven: string[];
-}
-
-export interface Agent {
-  id: string;
-  name: string;
-  version: string;
-  since: string;
-  last_seen: string;
-  caps: string[] | null;
-  runs: number;
-  connected: boolean;
-}
-
-export interface Job {
-  id: string;
-  workflow: string;
-  state: "queued" | "leased" | "done" | "dead";
-  agent: string | null;
-  attempts: number;
-  since: string;
-  run?: string; // what it became
-  why?: string; // what ended its last lease
-}
-
-/** What became of a start: a run, or a job that no agent has taken yet. */
-export interface Started {
-  schema: string; // wf.started/v1 or wf.queued/v1
-  id: string; // of the run, or of the job
-}
-
-export interface StartRequest {
-  workflow: string;
-  inputs: Record<string, unknown>;
-  request_id: string;
-  title?: string;
-  description?: string;
-  type?: string;
-  scope?: string;
-  tags?: string[];
-  target_user?: string;
-  models?: Record<string, string[]>;
-  context?: string;
-}
-
-export interface AnswerRequest {
-  step?: string;
-  text?: string;
-  choice?: string;
-  fields?: Record<string, unknown>;
-  shown?: string;
 }
 
 /** The clock of the server less that of this machine, in milliseconds; a second or so is not noticed. */
@@ -306,11 +91,11 @@ function search(q: object): string {
 
 export const api = {
   info: () => get<Info>("/v1/info"),
-  login: async (code: string) => keep((await post<{token: string}>(loginPath, {code})).token),
-  workflows: () => get<{items: WorkflowRow[] | null}>("/v1/workflows"),
-  runs: (q: RunQuery, signal?: AbortSignal) => get<{items: RunRow[] | null; next?: string | null}>(`/v1/runs${search(q)}`, signal),
-  start: (r: StartRequest) => post<Started>("/v1/runs", r),
-  run: (id: string, q: StepQuery = {}, signal?: AbortSignal) => get<RunView>(at(id, search(q)), signal),
+  login: async (code: string) => keep((await post<Login>(loginPath, {code})).token),
+  workflows: () => get<Workflows>("/v1/workflows"),
+  runs: (q: RunQuery, signal?: AbortSignal) => get<Runs>(`/v1/runs${search(q)}`, signal),
+  start: (r: StartRequest) => post<Started | Queued>("/v1/runs", r),
+  run: (id: string, q: StepQuery = {}, signal?: AbortSignal) => get<Run>(at(id, search(q)), signal),
   events: async (id: string, from: number, to: number, signal?: AbortSignal) => {
     const lines = await (await call("GET", `/v1/sessions/${encodeURIComponent(id)}/events?fromSeq=${from}&toSeq=${to}`, undefined, signal, "application/x-ndjson")).text();
     const frames = lines.split("\n").filter((l) => l !== "").map((l) => JSON.parse(l) as Record<string, unknown>);
@@ -320,16 +105,16 @@ export const api = {
   },
   graph: async (id: string) => (await call("GET", at(id, "/graph"))).text(),
   messages: (id: string, s: string, signal?: AbortSignal) => get<Messages>(step(id, s, "messages"), signal),
-  diff: (id: string, s: string, signal?: AbortSignal) => get<VisitDiff>(step(id, s, "diff"), signal),
-  verify: (id: string) => get<Verification>(at(id, "/verify")),
+  diff: (id: string, s: string, signal?: AbortSignal) => get<Diff>(step(id, s, "diff"), signal),
+  verify: (id: string) => get<Verify>(at(id, "/verify")),
   cost: (id: string, by: string, signal?: AbortSignal) => get<Cost>(at(id, `/cost?by=${by}`), signal),
-  answer: (id: string, a: AnswerRequest) => post<unknown>(at(id, "/answer"), a),
-  cancel: (id: string, reason: string) => post<unknown>(at(id, "/cancel"), reason ? {reason} : {}),
-  suspend: (id: string) => post<unknown>(at(id, "/suspend")),
-  resume: (id: string, limits: Record<string, unknown>) => post<unknown>(at(id, "/resume"), Object.keys(limits).length ? {limits} : {}),
-  fork: (id: string, s: string, after: boolean, note: string) => post<{id: string}>(at(id, "/fork"), {step: s, after, ...(note ? {note} : {})}),
-  message: (id: string, text: string) => post<unknown>(at(id, "/messages"), {source: "page", text}),
+  answer: (id: string, a: AnswerRequest) => post<Accepted>(at(id, "/answer"), a),
+  cancel: (id: string, reason: string) => post<Accepted>(at(id, "/cancel"), reason ? {reason} : {}),
+  suspend: (id: string) => post<Accepted>(at(id, "/suspend")),
+  resume: (id: string, limits: Record<string, unknown>) => post<Accepted>(at(id, "/resume"), Object.keys(limits).length ? {limits} : {}),
+  fork: (id: string, s: string, after: boolean, note: string) => post<Accepted>(at(id, "/fork"), {step: s, after, ...(note ? {note} : {})}),
+  message: (id: string, text: string) => post<Accepted>(at(id, "/messages"), {source: "page", text} satisfies MessageRequest),
   payload: async (cid: string) => (await call("GET", `/v1/blocks/${encodeURIComponent(cid)}?payload=true`)).text(),
-  agents: () => get<{items: Agent[] | null}>("/v1/agents"),
-  queue: () => get<{items: Job[] | null}>("/v1/queue"),
+  agents: () => get<Agents>("/v1/agents"),
+  queue: () => get<Queue>("/v1/queue"),
 };

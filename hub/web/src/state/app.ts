@@ -1,9 +1,10 @@
 // What the whole page shares: who we are, where we are, how the connection stands.
 
 import {effect, signal} from "@preact/signals";
-import {api, ApiError, onUnauthorized, type Info} from "../net/api.ts";
+import {api, ApiError, onUnauthorized} from "../net/api.ts";
 import {protocol, Replay, type Link} from "../net/replay.ts";
 import {protocols} from "../net/session.ts";
+import type {Info} from "../model/service.ts";
 
 /** null while unknown. */
 export const info = signal<Info | null>(null);

@@ -7,9 +7,10 @@ import {before, Journal, windowSpan} from "../model/journal.ts";
 import {Drafts} from "../model/live.ts";
 import {compress, type Axis, type Hole, type Stretch} from "../model/timeline.ts";
 import type {Entry} from "../model/wire.ts";
-import {api, ApiError, skew, type Idle, type RunView, type StepView} from "../net/api.ts";
+import {api, ApiError, skew} from "../net/api.ts";
 import {fault, link, now, replay} from "./app.ts";
 import {agree, stateOf, stepOf} from "./told.ts";
+import type {Idle, Run as RunView, StepView} from "../model/service.ts";
 
 // Events that change what GET /v1/runs/{id} tells beyond the fold.
 const telling = new Set([

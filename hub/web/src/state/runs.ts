@@ -1,8 +1,9 @@
 // The list of runs, and who else there is.
 
 import {effect, signal} from "@preact/signals";
-import {api, ApiError, type Agent, type Job, type RunRow, type StartRequest, type WorkflowRow} from "../net/api.ts";
+import {api, ApiError} from "../net/api.ts";
 import {fault, hrefOf, info, link, locked, refine, replay, route, tell} from "./app.ts";
+import type {Agent, Job, RunRow, StartRequest, Workflow} from "../model/service.ts";
 
 export interface Filter {
   status: string;
@@ -26,7 +27,7 @@ effect(() => {
 });
 export const runs = signal<RunRow[] | null>(null);
 export const more = signal(false); // whether there are older ones
-export const workflows = signal<WorkflowRow[] | null>(null);
+export const workflows = signal<Workflow[] | null>(null);
 export const agents = signal<Agent[] | null>(null);
 export const queue = signal<Job[] | null>(null);
 

@@ -2,10 +2,10 @@
 // all there.
 
 import {State, way, type Question, type Step} from "../model/fold.ts";
-import type {RunView, StepView, Usage, Waiting} from "../net/api.ts";
+import type {Run, StepView, Usage, Waiting} from "../model/service.ts";
 
 /** The state at v.seq. It has the steps of v, and the sums over all of them. */
-export function stateOf(v: RunView): State {
+export function stateOf(v: Run): State {
   const s = new State();
   for (const x of v.steps) s.enter(stepOf(x, v.seq));
   agree(s, v);
@@ -19,7 +19,7 @@ export function stateOf(v: RunView): State {
 }
 
 /** Takes over what the server tells of a run at the seq of s: of steps that s lacks, events tell little. */
-export function agree(s: State, v: RunView): void {
+export function agree(s: State, v: Run): void {
   s.count = v.steps_total ?? v.steps.length;
   for (const r of v.roles ?? []) s.enteredSoFar(r.role, r.visits, r.status);
   const waiting = v.waiting ?? [];
@@ -43,7 +43,7 @@ export function stepOf(v: StepView, seq: number): Step {
     id: v.id, role: v.role, visit: v.visit, item: v.item ?? null, edge: v.edge, via: v.via, prompt: v.edge_prompt, resumes: v.resumes,
     status: v.status, record: v.cid, attempt: newest?.attempt ?? 1,
     failures: v.attempts.flatMap((a) => (a.error ? [{attempt: a.attempt, code: a.error.code, message: a.error.message}] : [])),
-    first: v.began, last: v.ended ?? seq, lastAt: from, spans: open ? [{from, to: null, kind: v.status === "waiting" ? "wait" : "work"}] : [],
+    first: v.began ?? 0, last: v.ended ?? seq, lastAt: from, spans: open ? [{from, to: null, kind: v.status === "waiting" ? "wait" : "work"}] : [],
     ms: v.ms, toolCalls: v.tool_calls, usage: sums(v.usage), said: v.text,
   };
 }

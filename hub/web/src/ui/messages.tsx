@@ -2,11 +2,12 @@
 
 import type {Step} from "../model/fold.ts";
 import {plural, shortCID, value} from "../model/text.ts";
-import {api, type Message} from "../net/api.ts";
+import {api} from "../net/api.ts";
 import type {Run} from "../state/run.ts";
 import {Empty, Scroll, TextBox} from "./bits.tsx";
 import {useLoad} from "./load.ts";
 import {StepHead} from "./step.tsx";
+import type {Message} from "../model/service.ts";
 
 export function Messages({run, step: s}: {run: Run; step: Step}) {
   const view = run.told(s.id);

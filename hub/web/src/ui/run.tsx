@@ -2,7 +2,7 @@
 
 import {useEffect, useLayoutEffect, useMemo, useRef, useState} from "preact/hooks";
 import {dollars, headline, plain, share, span, tokens} from "../model/text.ts";
-import type {Choice} from "../model/wire.ts";
+import type {Choice} from "../model/service.ts";
 import {api} from "../net/api.ts";
 import {followAddress} from "../state/address.ts";
 import {fault, hrefOf, may, refine, route, tell} from "../state/app.ts";
@@ -126,7 +126,6 @@ function Head({run, title, act}: {run: Run; title: string; act: (d: Deed) => voi
           <a href={back.value}>Runs</a><span aria-hidden="true">/</span>
           {view ? <><a href={hrefOf("runs", "", {workflow: view.workflow})} title="all runs of this workflow">{plain(view.workflow)}</a><span aria-hidden="true">/</span></> : null}
           <button type="button" class="mono btn quiet tight" onClick={() => void copy(run.id)} aria-label={`copy the id ${run.id}`} title="Copy the id">{run.id}</button>
-          {view?.agent ? <span>on {view.agent}</span> : null}
           {view?.info.parent ? <a href={hrefOf("run", view.info.parent.run, {step: view.info.parent.step})}>part of {view.info.parent.run}</a> : null}
         </div>
         <h1>{title} <Status of={status} /></h1>

@@ -2,7 +2,7 @@
 
 import {useEffect, useRef, useState} from "preact/hooks";
 import {headline, plain, plural, dollars, share, span, tokens} from "../model/text.ts";
-import type {RunRow} from "../net/api.ts";
+import type {RunRow} from "../model/service.ts";
 import {hrefOf, info, may} from "../state/app.ts";
 import {agents, filter, follow, followHub, more, outbox, runs, setFilter, showAll, showMore, workflows} from "../state/runs.ts";
 import {Ago, Empty, Status} from "./bits.tsx";

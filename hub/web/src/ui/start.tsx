@@ -3,11 +3,12 @@
 import {useEffect, useMemo, useRef, useState} from "preact/hooks";
 import {fieldsOf, valuesOf} from "../model/schema.ts";
 import {plain} from "../model/text.ts";
-import {ApiError, type StartRequest} from "../net/api.ts";
+import {ApiError} from "../net/api.ts";
 import {fault, go, info} from "../state/app.ts";
 import {readWorkflows, startRun, workflows} from "../state/runs.ts";
 import {Dialog} from "./bits.tsx";
 import {FormFields, Line} from "./form.tsx";
+import type {StartRequest} from "../model/service.ts";
 
 export function Start({onClose}: {onClose: () => void}) {
   const all = workflows.value;
@@ -23,7 +24,7 @@ export function Start({onClose}: {onClose: () => void}) {
   const fields = useMemo(() => fieldsOf(chosen?.inputs), [chosen]);
   const [typed, setTyped] = useState<Record<string, string>>({});
   const [faults, setFaults] = useState<Record<string, string>>({});
-  const [job, setJob] = useState({title: "", description: "", type: "", scope: "", tags: "", target_user: "", model: "", context: ""});
+  const [job, setJob] = useState({title: "", description: "", type: "", scope: "", tags: "", target_user: "", model: "", context: "" as NonNullable<StartRequest["context"]>});
   const [busy, setBusy] = useState(false);
   const [refused, setRefused] = useState("");
   // One id for this dialog: sent twice, it starts one run.

@@ -2,12 +2,13 @@
 
 import {useState} from "preact/hooks";
 import {plain, plural} from "../model/text.ts";
-import {api, type Verification} from "../net/api.ts";
+import {api} from "../net/api.ts";
 import type {Run} from "../state/run.ts";
 import {Fields} from "./bits.tsx";
+import type {Verify} from "../model/service.ts";
 
 export function Verify({run}: {run: Run}) {
-  const [got, setGot] = useState<{v: Verification; seq: number} | null>(null);
+  const [got, setGot] = useState<{v: Verify; seq: number} | null>(null);
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState("");
   const verify = async () => {
@@ -22,7 +23,6 @@ export function Verify({run}: {run: Run}) {
     setBusy(false);
   };
   const v = got?.v;
-  const c = v?.checked ?? {};
   return (
     <>
       <p>Every block of the run is read again and held against its hash and its place: events, chain, records, head.
@@ -32,14 +32,14 @@ export function Verify({run}: {run: Run}) {
         {error ? <p class="worse">{error}</p> : null}
         {v ? (
           v.ok
-            ? <p class="good" data-verified>✓ {plural(c["events"] ?? 0, "event")}, {plural(c["records"] ?? 0, "record")}, {plural(c["blocks"] ?? 0, "block")} read again, all as their hashes say (up to event {got.seq})</p>
+            ? <p class="good" data-verified>✓ {plural(v.checked.events, "event")}, {plural(v.checked.records, "record")}, {plural(v.checked.blocks, "block")} read again, all as their hashes say (up to event {got.seq})</p>
             : <p class="worse">✗ {plural(v.findings.length, "finding")}</p>
         ) : null}
       </div>
       {v?.findings.map((f) => (
         <Fields of={[["where", plain(f.where)], ["what", plain(f.kind)], ["expected", plain(f.expected), true], ["actual", plain(f.actual), true], ["fix", plain(f.fix)]]} />
       ))}
-      {v?.not_proven?.length ? <section><h2>Not proven</h2><ul>{v.not_proven.map((n) => <li>{plain(n)}</li>)}</ul></section> : null}
+      {v?.not_proven.length ? <section><h2>Not proven</h2><ul>{v.not_proven.map((n) => <li>{plain(n)}</li>)}</ul></section> : null}
     </>
   );
 }

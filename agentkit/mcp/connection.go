@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 
@@ -13,16 +14,16 @@ import (
 
 const messageMax = 64 << 20 // bytes of one message
 
-// A session is a server that is spoken to.
-type session struct {
+// A connection is a server that was started or reached, with its tools.
+type connection struct {
 	client *sdk.ClientSession
 	tools  map[string]*sdk.Tool // by wire name
 	proc   *program             // nil for a URL
 }
 
-// start opens a session and lists the tools.
-func (p *Pool) start(ctx context.Context, s protocol.MCPServer, at Place) (*session, error) {
-	out := &session{tools: map[string]*sdk.Tool{}}
+// start opens a connection and lists the tools.
+func (p *Pool) start(ctx context.Context, s protocol.MCPServer, at Place) (*connection, error) {
+	out := &connection{tools: map[string]*sdk.Tool{}}
 	transport, err := p.transport(s, at, out)
 	if err != nil {
 		return nil, err
@@ -31,27 +32,27 @@ func (p *Pool) start(ctx context.Context, s protocol.MCPServer, at Place) (*sess
 		Capabilities:   &sdk.ClientCapabilities{}, // no roots, sampling or elicitation
 		MultiRoundTrip: &sdk.MultiRoundTripOptions{Disabled: true},
 	})
-	fail := func(what string, err error) (*session, error) {
+	fail := func(what string, err error) error {
 		out.close()
-		return nil, fmt.Errorf("%s: %w%s", what, err, out.said())
+		return fmt.Errorf("%s: %w%s", what, err, out.said())
 	}
 	if out.client, err = client.Connect(ctx, transport, nil); err != nil {
-		return fail("no session", err)
+		return nil, fail("no session", err)
 	}
 	for t, err := range out.client.Tools(ctx, nil) {
 		if err != nil {
-			return fail("list its tools", err)
+			return nil, fail("list its tools", err)
 		}
 		if out.tools[wireName(s.Name, t.Name)] = t; len(out.tools) > toolsMax {
-			return fail("list its tools", fmt.Errorf("there are more than %d", toolsMax))
+			return nil, fail("list its tools", fmt.Errorf("there are more than %d", toolsMax))
 		}
 	}
 	return out, nil
 }
 
 // said is what the program wrote to stderr last, as the end of a message. It is complete once
-// the session is closed.
-func (s *session) said() string {
+// the connection is closed.
+func (s *connection) said() string {
 	if s.proc == nil {
 		return ""
 	}
@@ -69,8 +70,8 @@ func (s *session) said() string {
 	return out + s.proc.note
 }
 
-// close ends the session. A program is stopped first: what it would still say is of no use.
-func (s *session) close() {
+// close ends the connection. A program is stopped first: what it would still say is of no use.
+func (s *connection) close() {
 	if s.proc != nil {
 		s.proc.stop()
 	}
@@ -79,7 +80,7 @@ func (s *session) close() {
 	}
 }
 
-func (p *Pool) transport(s protocol.MCPServer, at Place, out *session) (_ sdk.Transport, err error) {
+func (p *Pool) transport(s protocol.MCPServer, at Place, out *connection) (_ sdk.Transport, err error) {
 	if s.URL != "" {
 		header := http.Header{}
 		for _, h := range s.Headers {
@@ -130,8 +131,6 @@ type headers struct{ add http.Header }
 // RoundTrip sends a request with the headers.
 func (h headers) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
-	for name, values := range h.add {
-		r.Header[name] = values
-	}
+	maps.Copy(r.Header, h.add)
 	return http.DefaultTransport.RoundTrip(r)
 }

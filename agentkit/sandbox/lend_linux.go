@@ -15,13 +15,13 @@ func socketPair() (ours, theirs *os.File, err error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("a pair of sockets: %w", err)
 	}
-	return os.NewFile(uintptr(fds[0]), "door"), os.NewFile(uintptr(fds[1]), "door"), nil
+	return os.NewFile(uintptr(fds[0]), "listener"), os.NewFile(uintptr(fds[1]), "listener"), nil
 }
 
 // lend listens on the loopback of this network namespace and sends the listener to wf, which accepts on it
 // outside. Nothing in here holds it.
-func lend(door int) error {
-	defer unix.Close(door)
+func lend(lender int) error {
+	defer unix.Close(lender)
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return err
@@ -33,13 +33,13 @@ func lend(door int) error {
 	if err := unix.Listen(fd, proxyConns); err != nil {
 		return err
 	}
-	return unix.Sendmsg(door, []byte{0}, unix.UnixRights(fd), nil, 0)
+	return unix.Sendmsg(lender, []byte{0}, unix.UnixRights(fd), nil, 0)
 }
 
 // openWay receives the listener, which was sent before the command started, and serves on it.
-func (l launch) openWay(door *os.File) (*proxy, error) {
+func (l launch) openWay(lender *os.File) (*proxy, error) {
 	oob := make([]byte, unix.CmsgSpace(4))
-	_, n, _, _, err := unix.Recvmsg(int(door.Fd()), make([]byte, 1), oob, unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
+	_, n, _, _, err := unix.Recvmsg(int(lender.Fd()), make([]byte, 1), oob, unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
 	if err != nil {
 		return nil, fmt.Errorf("receive the listener of the proxy: %w", err)
 	}

@@ -1,0 +1,56 @@
+package model
+
+import (
+	"context"
+	"time"
+
+	"github.com/tmc/langchaingo/llms"
+)
+
+// OptionsOf are the options of a call.
+func OptionsOf(options []llms.CallOption) *llms.CallOptions {
+	var opts llms.CallOptions
+	for _, o := range options {
+		o(&opts)
+	}
+	return &opts
+}
+
+// Wait waits for d, or until ctx is done, which is the error.
+func Wait(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Stream passes a whole answer to the watcher of a call, the thought first.
+func Stream(ctx context.Context, opts *llms.CallOptions, thought, text string) error {
+	if err := Think(ctx, opts, thought); err != nil {
+		return err
+	}
+	return Say(ctx, opts, text)
+}
+
+// Think passes a thought to the watcher of a call, if there is one.
+func Think(ctx context.Context, opts *llms.CallOptions, thought string) error {
+	if thought == "" || opts.StreamingReasoningFunc == nil {
+		return nil
+	}
+	return opts.StreamingReasoningFunc(ctx, []byte(thought), nil)
+}
+
+// Say passes text of an answer to the watcher of a call, if there is one.
+func Say(ctx context.Context, opts *llms.CallOptions, text string) error {
+	if text == "" || opts.StreamingFunc == nil {
+		return nil
+	}
+	return opts.StreamingFunc(ctx, []byte(text))
+}

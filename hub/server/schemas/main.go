@@ -1,0 +1,83 @@
+// Schemas writes what describes the JSON of the service, from the types that it is made of:
+//
+//	openapi.yaml (paths, by hand) ──names──► Go types (api, protocol, …) ──► components.schemas of openapi.yaml
+//	                                             overrides.yaml ───────┘└──► the types of the web page
+//
+// Run it in the root of the module: go run ./hub/server/schemas, or make update. A test fails while
+// the files are not what it writes.
+//
+// # Words
+//
+// A component is a schema that is referred to by its name: that of a Go type, or the one that
+// overrides.yaml gives it. Those that the paths refer to are written, and those that they lead to.
+//
+// # Promised
+//
+// Fields are required unless their tag says omitempty or omitzero; pointers may be null, slices and
+// maps are not. Comments are the descriptions. Constants of a string type are its values. The field
+// "schema" has the value that the comment of its type names, as in wf.run/v1. A field with the tag
+// at:"hub" is described by the hub alone. Requests refuse other fields, as the server does.
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// packages are where types are looked for, in this order.
+var packages = []string{"api", "protocol", "hub/server", "hub/guard", "hub/reply", "hub/queue", "hub/relay"}
+
+const (
+	ofServer, ofHub = "hub/server/openapi.yaml", "hub/relay/openapi.yaml" // by hand above the mark, with a requestBody in one line
+	mark            = "  schemas: # written by go run ./hub/server/schemas (make update) from the Go types: change those\n"
+	page            = "hub/web/src/model/service.ts"
+	overrides       = "hub/server/schemas/overrides.yaml"
+)
+
+var reference = regexp.MustCompile(`#/components/schemas/(\w+)`)
+
+func main() {
+	files, err := generate(".")
+	for name, text := range files {
+		if err == nil {
+			err = os.WriteFile(name, text, 0o644)
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "schemas:", err)
+		os.Exit(1)
+	}
+}
+
+// generate gives the files by name, with the contents that they should have.
+func generate(root string) (map[string][]byte, error) {
+	g, err := read(root)
+	if err != nil {
+		return nil, err
+	}
+	files := map[string][]byte{}
+	for _, name := range []string{ofServer, ofHub} {
+		text, err := os.ReadFile(filepath.Join(root, name))
+		if err != nil {
+			return nil, err
+		}
+		hand, _, found := bytes.Cut(text, []byte(mark))
+		if !found {
+			return nil, fmt.Errorf("%s: the line below which schemas are written is missing:\n%s", name, mark)
+		}
+		for i, line := range strings.Split(string(hand), "\n") {
+			for _, m := range reference.FindAllStringSubmatch(line, -1) {
+				if err := g.want(m[1], strings.Contains(line, "requestBody:")); err != nil {
+					return nil, fmt.Errorf("%s:%d: %w", name, i+1, err)
+				}
+			}
+		}
+		files[name] = append(append(hand, mark...), g.yaml(name)...)
+	}
+	files[page] = g.typeScript()
+	return files, g.unused()
+}

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"wf/api"
+	"wf/hub/guard"
+	"wf/hub/queue"
+	"wf/hub/relay"
+	"wf/hub/reply"
+	"wf/hub/server"
+	"wf/protocol"
+)
+
+const root = "../../.."
+
+func TestTheFilesAreWhatIsWrittenFromTheTypes(t *testing.T) {
+	files, err := generate(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range files {
+		have, err := os.ReadFile(filepath.Join(root, name))
+		if err != nil {
+			t.Error(err)
+		}
+		if d := cmp.Diff(string(have), string(want)); d != "" {
+			t.Errorf("%s is not what the types say: run make update (go run ./hub/server/schemas)\n− file, + types:\n%s", name, d)
+		}
+	}
+}
+
+// described has a value for each component that is an object.
+var described = map[string]any{
+	"Accepted": api.Accepted{}, "Agent": queue.Worker{}, "Agents": relay.Agents{}, "AnswerRequest": api.Answer{}, "Attempt": api.Attempt{},
+	"Bound": api.Bound{}, "Cache": api.Cache{}, "CacheCall": api.CacheCall{}, "CallMessage": protocol.CallMessage{}, "CancelRequest": api.Cancel{},
+	"Checked": api.Checked{}, "Choice": protocol.Choice{}, "Code": server.Code{}, "Command": api.Command{}, "Compaction": api.Compaction{},
+	"Cost": api.Cost{}, "CostRow": api.CostRow{KnownUSD: "0"}, "Diff": api.VisitDiff{}, "Error": reply.Failure{}, "Explanation": api.Explanation{},
+	"Failure": protocol.ErrorInfo{}, "Finding": api.Finding{}, "ForkRequest": api.Fork{}, "GitState": protocol.GitState{}, "Health": server.Health{},
+	"Info": server.Info{}, "Job": queue.Entry{}, "Login": guard.Login{}, "LoginRequest": guard.LoginRequest{}, "Mend": api.Mend{},
+	"Message": protocol.Message{}, "MessageRequest": api.Message{}, "Messages": api.Messages{}, "NamedTemplate": protocol.NamedTemplate{},
+	"ParentRun": protocol.ParentRun{}, "Queue": relay.Queue{}, "Queued": relay.Queued{}, "ResumeRequest": api.Resume{}, "Role": api.Role{},
+	"RowUsage": api.RowUsage{}, "Run": api.Run{}, "RunDiff": api.Diff{}, "RunInfo": api.RunInfo{}, "RunRow": api.Row{}, "Runs": api.Page{},
+	"Seam": api.Seam{}, "StartRequest": api.Start{}, "Started": api.Started{}, "Step": api.RunStep{Step: &api.Step{}}, "StepDiff": api.StepDiff{},
+	"StepView": api.Step{}, "Term": api.Term{}, "Timing": api.Timing{}, "Tried": api.Tried{}, "Usage": api.Usage{}, "Verify": api.Report{},
+	"Waiting": api.Waiting{}, "WayTaken": api.WayTaken{}, "Why": protocol.Error{}, "Workflow": api.Workflow{}, "Workflows": server.Workflows{},
+}
+
+// What encoding/json writes is what is described: of an empty value the required fields, of a full
+// one all of them.
+func TestTheSchemasHaveTheFieldsThatAreSent(t *testing.T) {
+	g, err := read(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := relay.OpenAPI()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc struct {
+		Components struct {
+			Schemas map[string]struct {
+				Required   []string
+				Properties map[string]struct{ Type, OneOf any }
+			}
+		}
+	}
+	if err := json.Unmarshal(text, &doc); err != nil {
+		t.Fatal(err)
+	}
+	for name, s := range doc.Components.Schemas {
+		if s.Properties == nil {
+			continue
+		}
+		v, ok := described[name]
+		if !ok {
+			t.Errorf("%s: add a value of its type to described in this test", name)
+			continue
+		}
+		empty, full := reflect.New(reflect.TypeOf(v)).Elem(), reflect.New(reflect.TypeOf(v)).Elem()
+		empty.Set(reflect.ValueOf(v))
+		fill(full)
+		if d := cmp.Diff(keys(t, empty), slices.Sorted(slices.Values(s.Required))); d != "" {
+			t.Errorf("%s: − always sent, + required:\n%s", name, d)
+		}
+		properties := slices.Collect(maps.Keys(s.Properties))
+		for _, at := range g.Omit {
+			if of, field, _ := strings.Cut(at, "."); of == name {
+				properties = append(properties, field)
+			}
+		}
+		slices.Sort(properties)
+		if d := cmp.Diff(keys(t, full), properties); d != "" {
+			t.Errorf("%s: − sent, + described:\n%s", name, d)
+		}
+	}
+	for name := range described {
+		if _, ok := doc.Components.Schemas[name]; !ok {
+			t.Errorf("%s is described no more", name)
+		}
+	}
+}
+
+// keys are the fields of a value as JSON, sorted; nil for none.
+func keys(t *testing.T, v reflect.Value) []string {
+	t.Helper()
+	b, err := json.Marshal(v.Addr().Interface())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var m map[string]any
+	if err := json.Unmarshal(b, &m); err != nil {
+		t.Fatal(err)
+	}
+	return slices.Sorted(maps.Keys(m))
+}
+
+// fill gives every field a value that is not left out.
+func fill(v reflect.Value) {
+	switch {
+	case v.Type() == reflect.TypeFor[json.RawMessage]():
+		v.SetBytes([]byte("{}"))
+		return
+	case v.Type() == reflect.TypeFor[json.Number]():
+		v.SetString("1")
+		return
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Field(i).CanSet() && v.Type().Field(i).Tag.Get("json") != "-" {
+				fill(v.Field(i))
+			}
+		}
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem())
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		fill(v.Index(0))
+	case reflect.Map:
+		v.Set(reflect.MakeMap(v.Type()))
+		item := reflect.New(v.Type().Elem()).Elem()
+		fill(item)
+		v.SetMapIndex(reflect.Zero(v.Type().Key()), item)
+	case reflect.String:
+		v.SetString("x")
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int, reflect.Int64:
+		v.SetInt(1)
+	case reflect.Uint64:
+		v.SetUint(1)
+	case reflect.Float64:
+		v.SetFloat(1)
+	}
+}

@@ -1,0 +1,698 @@
+// Written by go run ./hub/server/schemas (make update) from the Go types: change those.
+
+/** wf.accepted/v1: what was asked for is durable. */
+export interface Accepted {
+  schema: "wf.accepted/v1";
+  id: string; // Of the run; of the new one for a fork.
+  step: string | null; // The visit that was answered, else null.
+}
+
+/** What a role does. */
+export type Action = "prompt" | "run" | "ask" | "workflow" | "wait" | "set";
+
+/** A process that drives runs. */
+export interface Agent {
+  id: string;
+  name: string;
+  version: string;
+  caps: Array<string> | null; // Workflows that it can start, sorted.
+  runs: number; // That it has.
+  since: string;
+  last_seen: string;
+  connected: boolean; // Its last word holds still.
+}
+
+/** wf.agents/v1: the workers by name, those that are away too. */
+export interface Agents {
+  schema: "wf.agents/v1";
+  items: Array<Agent>;
+}
+
+/** A reply to a waiting visit. */
+export interface AnswerRequest {
+  step?: string; // gate#1; may be left out where only one visit waits.
+  signal?: string; // Instead of step: what waits for this signal.
+  text?: string;
+  choice?: string; // Value or label.
+  fields?: Record<string, unknown>; // Of a form, an object.
+  shown?: string; // That of the Waiting that was shown: a visit that asks for another tool call by now gives not_waiting (409). Left out, the answer is for whatever waits.
+}
+
+/** One try of a visit. */
+export interface Attempt {
+  attempt: number; // From 1.
+  started: Time;
+  error: Failure | null;
+  retry_at?: Time;
+  usage: Usage;
+}
+
+/** A limit along the branch, with what was counted before the visit. */
+export interface Bound {
+  name: string;
+  count: number;
+  max: number;
+  reached: boolean;
+}
+
+/** CID names a block by its hash: base32, in lower case. */
+export type CID = string;
+
+/** How much of each prompt of a run the provider had seen before: wf.cache/v1. */
+export interface Cache {
+  schema: "wf.cache/v1";
+  run: string;
+  min_prefix: number; // The least ratio of all calls but those after a compaction.
+  compactions?: number; // Prompts that a compaction broke on purpose.
+  min_compacted?: number; // The least ratio of these.
+  hit: number | null; // Cached of input over all calls; null where nothing was reported.
+  items: Array<CacheCall>;
+}
+
+/** One model call. */
+export interface CacheCall {
+  step: string;
+  call: number; // Of the visit, from 1.
+  kind?: string; // What the call was for; "" is a turn of the visit.
+  model: string;
+  bytes: number; // Of the visit's first request, P_k.
+  before: string; // The visit whose prompt it goes on from, "" for none.
+  of: number; // Bytes of that prompt.
+  shared: number; // Of these: what P_k begins with.
+  ratio: number; // Shared / of; 1 where there is none.
+  differs_at: number | null; // First byte that differs, null for none.
+  part: string; // Tools, system, history, compaction: what it lies in.
+  input: number | null; // Tokens, as these.
+  cached: number | null;
+  written: number | null;
+  miss: string; // Why less was read than could be; "" for no miss or no report.
+}
+
+/** A tool call of an assistant message; Arguments is raw JSON as written by the model. */
+export interface CallMessage {
+  id: string;
+  name: string;
+  arguments: string;
+}
+
+/** Cancel says why a run is cancelled. */
+export interface CancelRequest {
+  reason?: string;
+}
+
+/** Checked counts what was read. */
+export interface Checked {
+  heads: number;
+  events: number;
+  records: number;
+  blocks: number;
+  bytes: number; // Of blocks, unpacked.
+  moves: number; // Reflog lines.
+}
+
+/** One answer a person can pick. */
+export interface Choice {
+  label: string;
+  value: string;
+  primary?: boolean;
+}
+
+/** wf.code/v1: what a browser is opened with, once. */
+export interface Code {
+  schema: "wf.code/v1";
+  code: string;
+  expires: Time;
+  urls: Array<string>; // Addresses to open, with the code in the fragment.
+}
+
+/** What a command was given. */
+export interface Command {
+  run: string;
+  dir: string;
+  env: Array<NamedTemplate> | null;
+  edge_prompt: string;
+}
+
+/** What a summary took the place of. */
+export type CompactScope = "conversation" | "visit";
+
+/** What a visit replaced by a summary. The originals stay: replay and the records have them. */
+export interface Compaction {
+  scope: CompactScope;
+  record: CID | null; // The Compaction of a conversation.
+  covers?: number; // Conversation: visits up to this one are in the summary.
+  prior?: number; // Those after it up to this one stay whole.
+  replies?: number; // Visit: oldest replies, with their results, in the summary.
+  summary: string;
+  model: string; // That wrote it; "" for an extract.
+  error?: string;
+  tokens_before: number;
+  tokens_after: number; // Estimated.
+}
+
+/** What the model calls of a run used: wf.cost/v1. */
+export interface Cost {
+  schema: "wf.cost/v1";
+  run: string;
+  by: "role" | "step" | "task" | "model" | "kind"; // What it is summed by.
+  prices: string; // Date of the table.
+  items: Array<CostRow>;
+  total: CostRow;
+}
+
+/** A sum over calls, in tokens and dollars. */
+export interface CostRow {
+  name?: string;
+  goal?: string; // Of a task.
+  calls: number;
+  unreported: number; // Calls of which the provider reported no tokens.
+  input: number;
+  cached: number;
+  cache_write_5m: number;
+  cache_write_1h: number;
+  output: number;
+  cost_usd: number | null; // Null where a price is unknown.
+  known_usd: number; // Of the calls whose price is known.
+}
+
+/** VisitDiff compares the outputs of two visits of a role: wf.diff/v1. */
+export interface Diff {
+  schema: "wf.diff/v1";
+  run: string;
+  step: string;
+  previous: string | null; // Null for the first visit: all of it is new.
+  equal: boolean;
+  added: number; // Lines.
+  removed: number;
+  changed: Array<string>; // What differs, in words.
+  unified: string; // Of the texts.
+}
+
+/** An error on the wire: wf.error/v1. */
+export interface Error {
+  schema: "wf.error/v1";
+  code: string; // Stable, snake_case; "internal" where there is none.
+  message: string; // What, where, why.
+  fix: string; // What to do, or "".
+  headSeq?: number; // Of future_cursor: the newest event.
+}
+
+/** Why a step was entered: wf.explain/v1. */
+export interface Explanation {
+  schema: "wf.explain/v1";
+  run: string;
+  step: string;
+  edge: number; // Index in the definition.
+  via: Via;
+  edge_prompt: string;
+  parents: Array<CID>;
+  tried: Array<Tried>;
+  bounds: Array<Bound>;
+}
+
+/** ErrorInfo says why a visit failed, in a record. It holds nothing volatile: no duration, no request id, no host. */
+export interface Failure {
+  code: string; // For example exit_code, timeout, output_validation.
+  phase: string; // Run, model, tool, output_validation, expression, ….
+  message: string; // For people.
+}
+
+/** One fault. Where is run/seq/field, as far as each is known; for what is not part of a run it is a place in the store or archive. */
+export interface Finding {
+  kind: string;
+  where: string;
+  expected: string;
+  actual: string;
+  fix: string;
+}
+
+/** Fork says where a fork begins. */
+export interface ForkRequest {
+  step: string;
+  after?: boolean; // Keep the step, go on behind it.
+  note?: string;
+  models?: Record<string, Models>; // Models by role, "" is every role, from here on; none leaves them.
+}
+
+/** What a visit left the workspace in; null outside of git. */
+export interface GitState {
+  git_head: string;
+  dirty?: boolean; // Whether files differed from the commit. Without it that is unknown: only older versions asked git, which runs the programs that a repository names.
+}
+
+/** wf.health/v1: the server answers. */
+export interface Health {
+  schema: "wf.health/v1";
+  ok: true;
+}
+
+/** Why no process drives a run that could go on: its process was killed or could not write, none has driven it yet, or it was answered while none was there. POST …/resume goes on. */
+export type Idle = "interrupted" | "not_started" | "answered";
+
+/** wf.info/v1: what is at the other end, and what the asker may do there. */
+export interface Info {
+  schema: "wf.info/v1";
+  kind: "agent" | "hub"; // Agent, or hub.
+  name: string;
+  version: string;
+  scopes: Array<Scope>;
+}
+
+/** A job with its state. */
+export interface Job {
+  id: string;
+  workflow: string;
+  state: JobState;
+  since: string; // Of the state.
+  attempts: number; // Leases so far.
+  agent: string; // That holds the lease, or held the last one.
+  epoch: number; // Of that lease, 0 before the first.
+  run?: string; // What it became, when done.
+  why?: string; // Code of what ended the last lease.
+}
+
+/** Where a job stands. */
+export type JobState = "queued" | "leased" | "done" | "dead";
+
+/** wf.login/v1: a login. Its token is sent as those of programs are. */
+export interface Login {
+  schema: "wf.login/v1";
+  token: string;
+  expires: Time;
+  scopes: Array<Scope>;
+}
+
+/** LoginRequest asks for a login. */
+export interface LoginRequest {
+  code: string; // Of an address that wf printed, once.
+}
+
+/** How a suspended run goes on once its definition was corrected: as a fork, under the corrected one. */
+export interface Mend {
+  step: string; // The step to fork at; "" is the beginning: the run is started anew.
+  after?: boolean; // Keep the step and go on behind it.
+}
+
+/** One message of a conversation, in the order and form in which it is hashed. */
+export interface Message {
+  role: "system" | "user" | "assistant" | "tool";
+  content: string;
+  tool_calls?: Array<CallMessage>;
+  tool_call_id?: string;
+  is_error?: boolean;
+  opaque?: string; // A provider's own block, for example signed thinking; sent back verbatim inside the visit, never part of P_k.
+}
+
+/** A text from elsewhere. */
+export interface MessageRequest {
+  source: string; // Where it comes from: mail, slack, a name.
+  text: string;
+}
+
+/** A Prompt with what the provider had seen of it before. */
+export interface Messages {
+  schema: "wf.messages/v1";
+  digest: CID; // As in the prompt event.
+  messages: Array<Message>;
+  tools: Array<unknown>; // A list.
+  resumes: string | null; // The visit whose conversation goes on, or null.
+  shared_prefix: number; // Leading messages that were sent with it, byte for byte.
+  seam?: Seam;
+  command?: Command; // What a role that runs a command was given: no model was asked.
+}
+
+/** Models that are tried in order; one may stand alone. */
+export type Models = string | Array<string>;
+
+/** A name with a template. A value that is only one ${{ }} keeps its type; a non-string YAML value is held as canonical JSON under JSON. */
+export interface NamedTemplate {
+  name: string;
+  value?: string; // Template.
+  json?: string; // Canonical JSON; strings inside it may be templates.
+}
+
+/** The step of the parent that a run is the sub-workflow of. */
+export interface ParentRun {
+  run: string;
+  step: string;
+}
+
+/** wf.queue/v1: jobs, the oldest first. */
+export interface Queue {
+  schema: "wf.queue/v1";
+  items: Array<Job>;
+}
+
+/** wf.queued/v1: a job that is no run yet. */
+export interface Queued {
+  schema: "wf.queued/v1";
+  id: string;
+  workflow: string;
+  state: JobState;
+  since: string; // Of the state.
+  attempts: number; // Leases so far.
+  agent: string; // That holds the lease, or held the last one.
+  epoch: number; // Of that lease, 0 before the first.
+  run?: string; // What it became, when done.
+  why?: string; // Code of what ended the last lease.
+}
+
+/** Resume says how a run is gone on with. */
+export interface ResumeRequest {
+  limits?: Record<string, number | string>; // Limits by name, raised to: steps, tokens, cost_usd in dollars, duration as in 30m.
+}
+
+/** What a run did with a role. */
+export interface Role {
+  role: string;
+  visits: number; // A fan-out is one.
+  status: "ok" | "failed" | "skipped" | "running" | "waiting" | "parked" | "retrying"; // Of its newest visit.
+}
+
+/** The tokens of a run, as the state of the run counts them. */
+export interface RowUsage {
+  calls: number;
+  input: number;
+  cached: number;
+  output: number;
+}
+
+/** A run as people and programs see it: wf.run/v1. */
+export interface Run {
+  schema: "wf.run/v1";
+  id: string;
+  workflow: string;
+  definition: CID;
+  status: Status;
+  driven?: boolean; // Whether a process drives the run; left out unless it is running, and where that is not known.
+  idle?: Idle; // Where driven is false.
+  foreign?: boolean; // It came from elsewhere (an archive, a clone, a copy of the store that was put back): it is not driven or answered before wf store adopt on that machine.
+  reason: string;
+  suspended_by?: SuspendReason;
+  code?: string; // Of the error behind a suspension.
+  head: CID; // Of the newest event.
+  seq: number; // Of the newest event.
+  result: CID | null; // Null until the run is done.
+  steps: Array<StepView>; // In the order in which they began; at most 1000, the newest.
+  steps_total?: number; // Of the run, where steps is not all of them.
+  earlier?: number; // Before, for the steps before these; left out where there are none.
+  roles?: Array<Role>; // That were entered, where steps is not all of them.
+  ways?: Array<WayTaken>; // Out of edges that the run took, where steps is not all of them.
+  outputs: Record<string, unknown>;
+  usage: Usage;
+  cost_usd: number | null; // Null: unknown.
+  started: Time;
+  updated: Time; // Of the newest event.
+  active_ms: number;
+  timing: Timing;
+  scripted_calls: number;
+  waiting?: Array<Waiting>;
+  mend?: Mend; // Of a suspended run whose definition is wrong: how it goes on.
+  leftovers?: Array<string>; // Joins of a finished run that still wait, and for which roles.
+  info: RunInfo;
+}
+
+/** Diff compares two runs: wf.diff/v1. */
+export interface RunDiff {
+  schema: "wf.diff/v1";
+  left: string;
+  right: string;
+  equal: boolean;
+  steps: Array<StepDiff>;
+  definition: Array<string>; // Paths that differ.
+  inputs: Array<string>; // Paths that differ.
+}
+
+/** What a run was started with. */
+export interface RunInfo {
+  title: string;
+  description: string;
+  type: string;
+  scope: string;
+  tags: Array<string> | null;
+  created_by: string;
+  target_user: string;
+  request_id: string;
+  workspace: string;
+  file: string;
+  parent: ParentRun | null;
+  forked_from: CID | null; // The newest event that both runs share.
+  inputs: Record<string, unknown>;
+}
+
+/** A run in a list of runs. */
+export interface RunRow {
+  id: string;
+  workflow: string;
+  title: string;
+  status: Status;
+  driven?: boolean; // Whether a process drives the run; left out unless it is running, and where that is not known.
+  idle?: Idle; // Where driven is false.
+  foreign?: boolean; // It came from elsewhere, and is not driven before wf store adopt on that machine.
+  reason?: string;
+  steps: number;
+  started: Time;
+  updated: Time; // Of the newest event.
+  active_ms: number;
+  usage: RowUsage;
+  cost_usd: number | null; // Null: unknown.
+  head: CID; // Of the newest event.
+  seq: number; // Of the newest event.
+  tags: Array<string>;
+  request_id: string;
+  parent: string | null; // RUN:STEP of which it is a sub-workflow.
+  waiting: Array<Waiting>;
+  agent?: string; // That has the run.
+}
+
+/** A part of the list of runs: wf.runs/v1. */
+export interface Runs {
+  schema: "wf.runs/v1";
+  items: Array<RunRow>;
+  next: string | null; // Before, for the next page; null at the end.
+  unread?: Array<Why>; // Why runs are not listed: they are damaged, or of a newer wf.
+  missing?: Array<string>; // The workers of a hub whose runs are not listed: they did not answer in time, or are away.
+}
+
+/** Something that credentials allow. */
+export type Scope = "read" | "run" | "answer" | "admin" | "agent";
+
+/** Where what an earlier request had ends within a prompt. */
+export interface Seam {
+  step: string; // Of the earlier request.
+  before: number; // Index of the message that it is before.
+  shared: number; // Leading bytes that are the same.
+  bytes: number; // Of the prompt.
+  differs: string; // What differs: tools, system, history; "" where all of the earlier request is in it.
+}
+
+/** What a run is started with. */
+export interface StartRequest {
+  workflow: string; // Name or file of one that is listed.
+  inputs?: Record<string, unknown>;
+  title?: string;
+  description?: string;
+  type?: string;
+  scope?: string;
+  tags?: Array<string>;
+  created_by?: string;
+  target_user?: string;
+  request_id?: string; // The same id starts nothing twice.
+  models?: Record<string, Models>; // By role, "" is every role.
+  context?: "" | "conversation" | "task" | "fresh"; // How agents see their past: conversation, task, fresh; "" is as their roles say.
+  allow_secret_inputs?: Array<string>; // Inputs that may hold a secret, which then is stored, shown and sent. Without it such inputs are refused.
+}
+
+/** wf.started/v1. */
+export interface Started {
+  schema: "wf.started/v1";
+  id: string;
+  fresh: boolean; // False: the request id was used before, nothing was started.
+  agent?: string; // That has the run.
+}
+
+/** The state of a run. */
+export type Status = "running" | "waiting" | "suspended" | "done" | "failed" | "cancelled";
+
+/** A visit with the run that it is of: wf.step/v1. */
+export interface Step {
+  schema: "wf.step/v1";
+  run: string;
+  id: string; // coder#2, or coder#1[0] for an item of a fan-out.
+  role: string;
+  action: Action;
+  visit: number;
+  item?: number;
+  cid: CID | null; // Of its record; null until it has ended.
+  status: "ok" | "failed" | "skipped" | "running" | "waiting" | "parked" | "retrying"; // Ok, failed, skipped; running, waiting, parked, retrying.
+  began?: number; // Its first event.
+  ended?: number; // Its last event; left out while it goes on.
+  parents: Array<CID>;
+  resumes: CID | null; // The visit whose conversation goes on.
+  edge: number; // Index in the definition.
+  via: Via;
+  edge_prompt: string;
+  output: Record<string, unknown>;
+  text: string;
+  error: Failure | null;
+  attempts: Array<Attempt>;
+  tool_calls: number;
+  usage: Usage;
+  ms: number;
+  workspace: GitState | null;
+  child?: string; // The run of a sub-workflow.
+  compactions?: Array<Compaction>; // In order; each took the place of what was read before it.
+  corrections?: Array<string>; // Why answers did not fit the declared output, one for each that the model was sent.
+  cut_off?: boolean; // Set where the newest reply has as many tokens as it may have, and so no end.
+}
+
+/** StepDiff compares two visits of one name. */
+export interface StepDiff {
+  id: string;
+  how: "equal" | "changed" | "left" | "right"; // Equal, changed, left, right.
+  left: CID | null;
+  right: CID | null;
+  changed: Array<string>; // What differs, in words.
+  unified?: string; // Unified diff of the texts.
+}
+
+/** One visit of a role. */
+export interface StepView {
+  id: string; // coder#2, or coder#1[0] for an item of a fan-out.
+  role: string;
+  action: Action;
+  visit: number;
+  item?: number;
+  cid: CID | null; // Of its record; null until it has ended.
+  status: "ok" | "failed" | "skipped" | "running" | "waiting" | "parked" | "retrying"; // Ok, failed, skipped; running, waiting, parked, retrying.
+  began?: number; // Its first event.
+  ended?: number; // Its last event; left out while it goes on.
+  parents: Array<CID>;
+  resumes: CID | null; // The visit whose conversation goes on.
+  edge: number; // Index in the definition.
+  via: Via;
+  edge_prompt: string;
+  output: Record<string, unknown>;
+  text: string;
+  error: Failure | null;
+  attempts: Array<Attempt>;
+  tool_calls: number;
+  usage: Usage;
+  ms: number;
+  workspace: GitState | null;
+  child?: string; // The run of a sub-workflow.
+  compactions?: Array<Compaction>; // In order; each took the place of what was read before it.
+  corrections?: Array<string>; // Why answers did not fit the declared output, one for each that the model was sent.
+  cut_off?: boolean; // Set where the newest reply has as many tokens as it may have, and so no end.
+}
+
+/** SuspendReason says why a run was suspended. */
+export type SuspendReason = "interrupt" | "error" | "stalled" | "limit" | "answer";
+
+/** A part of a condition with its value, as JSON. */
+export interface Term {
+  source: string;
+  value: unknown;
+  error?: string;
+}
+
+/** A time as in RFC 3339, in UTC. */
+export type Time = string;
+
+/** Timing says what the time of visits of agents and commands went into, waiting for people and timers left out. ttfe, thinking and tools add up to the total, and the percentages to 100 where there is any time. */
+export interface Timing {
+  total_ms: number;
+  ttfe_ms: number; // Until the model's first event, once for each visit.
+  thinking_ms: number; // The rest.
+  tools_ms: number; // In which a tool or command ran; side by side counts once.
+  tool_calls: number;
+  ttfe_pct: number;
+  thinking_pct: number;
+  tools_pct: number;
+}
+
+/** One edge that was looked at. */
+export interface Tried {
+  edge: number;
+  from: Array<string>;
+  to: Array<string>;
+  when: string;
+  holds: boolean;
+  taken: boolean;
+  join: boolean; // The token waits here for others, whatever the conditions say.
+  on_limit?: string; // Where the token went instead, because a bound was reached.
+  error?: string;
+  terms: Array<Term>;
+}
+
+/** Usage sums model calls, in tokens; what no provider reported is null. */
+export interface Usage {
+  calls: number;
+  input: number | null;
+  cached: number | null;
+  cache_write_5m: number | null;
+  cache_write_1h: number | null;
+  output: number | null;
+  reasoning: number | null;
+}
+
+/** What a verification found: wf.verify/v1. It is ok when there are no findings; what could not be checked is listed under not_proven and is no failure. */
+export interface Verify {
+  schema: "wf.verify/v1";
+  ok: boolean;
+  checked: Checked;
+  findings: Array<Finding>;
+  not_proven: Array<string>;
+}
+
+/** Via says how a visit was reached. */
+export type Via = "edge" | "limit" | "start";
+
+/** What a visit waits for. */
+export type WaitKind = "question" | "choice" | "approval" | "signal" | "timer" | "task";
+
+/** What a run waits for. */
+export interface Waiting {
+  step: string;
+  kind: WaitKind;
+  question: string; // For a signal, its name.
+  choices: Array<Choice> | null;
+  form?: Record<string, unknown>; // JSON Schema of the fields to fill in.
+  due: Time | null; // Of a timer.
+  shown?: string; // The digest of the tool call that question shows. Choices are allow, allow_run (exactly this call, until the run ends; not always offered) and deny, whose text is the reason.
+}
+
+/** A way that a run took. */
+export interface WayTaken {
+  edge: number; // Index in the definition.
+  to: string;
+  limit?: boolean; // Since a bound was exhausted.
+  times: number;
+}
+
+/** A failure with a code that travels: over the wire, in -o json, and to the exit status. */
+export interface Why {
+  code: string; // Stable, snake_case.
+  message: string;
+  fix: string; // What to do, for people.
+}
+
+/** A workflow that can be started. */
+export interface Workflow {
+  name: string;
+  description: string;
+  file: string; // Path, as it is recorded with its runs.
+  inputs: Record<string, unknown>; // JSON Schema of the inputs, an object.
+  schedule: string | null; // Cron expression, or null.
+  problem: string; // Why it cannot be started, "" if it can.
+  definition?: CID; // Of a valid one.
+  waits_for_trust?: boolean; // Waits: it is started neither by a client nor by the clock before a person trusts it on that machine, with wf trust.
+  agents?: Array<string>; // That can start it.
+}
+
+/** wf.workflows/v1: what can be started, by name. */
+export interface Workflows {
+  schema: "wf.workflows/v1";
+  items: Array<Workflow>;
+  missing?: Array<string>; // Workers that did not answer in time.
+}
