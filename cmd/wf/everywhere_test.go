@@ -176,7 +176,7 @@ var exceptions = []struct {
 	{lazy.Regexp(`"source": ?"(?:cli|http)"`), `"source":""`, "the record of an answer says by which way it came"},
 	{lazy.Regexp(`(?m)(: |"checked": ?\{)[^{}]*?(, all as their hashes say$|"moves": ?\d+\n? *\}),?`), "$1$2", "from a server the archive of a run is proved, with its names and its sub-workflows"},
 	{lazy.Regexp(`"not_proven": ?\[[^\]]*\]|(?m)^  not proven: .*\n|(RUN_\w+)/\d+(/head: rolled_back)`), "$1$2", "an archive has no reflog and no other runs, and no event names its run"},
-	{lazy.Regexp(`no agent that is connected has the block (\w+).*`), "block $1: no such block", "a hub asks all its workers for a block"},
+	{lazy.Regexp(`no worker that is connected has the block (\w+).*`), "block $1: no such block", "a hub asks all its workers for a block"},
 }
 
 // late is what a user reads of a server that is slow to begin a run, which a loaded machine makes of any.
