@@ -70,7 +70,8 @@ var mayTest = map[string][]string{
 	"engine":    {"agentkit"},
 	"hub":       {"cas"},
 
-	"cmd/internal/help": {"engine"}, // the page of the language
+	"cmd/internal/help":         {"engine"}, // the page of the language
+	"cmd/internal/chat/session": {"cas"},    // events as they are stored
 }
 
 // core are the packages that decide: they must not reach for the clock, the environment, the

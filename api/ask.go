@@ -90,13 +90,32 @@ type Resume struct {
 	Limits map[string]json.RawMessage `json:"limits,omitempty"`
 }
 
-// Fork says where a fork begins.
+// Fork says where a fork begins, and what differs in it.
 type Fork struct {
 	Step  string `json:"step"`
 	After bool   `json:"after,omitempty"` // keep the step, go on behind it
 	Note  string `json:"note,omitempty"`
 	// Models by role, "" is every role, from here on; none leaves them.
 	Models map[string]ModelList `json:"models,omitempty"`
+	// Limits by name, as in Resume.
+	Limits map[string]json.RawMessage `json:"limits,omitempty"`
+	// With is another definition to go on under. Over HTTP it needs scope admin and is not trusted: a fork under one that
+	// runs commands or reaches the network is made with hold alone, and does not go on before wf store adopt.
+	With *Definition `json:"with,omitempty"`
+	Hold bool        `json:"hold,omitempty"` // make the fork, and do not go on with it
+
+	// Dir is another workspace, as an absolute path, and Worktree a clone of the repository at the commit that the
+	// step found. Both are for the machine of the store: over HTTP they are refused.
+	Dir      string `json:"-"`
+	Worktree bool   `json:"-"`
+}
+
+// Definition is a workflow that is not in the store yet, with the files that it names.
+type Definition struct {
+	File   string `json:"file"`   // absolute path, as it is recorded with the run
+	Source string `json:"source"` // its YAML
+	// Files are the texts of its sub-workflows, by absolute path.
+	Files map[string]string `json:"files,omitempty"`
 }
 
 // Message is a text from elsewhere.
@@ -124,6 +143,16 @@ type Started struct {
 // Accepted is wf.accepted/v1: what was asked for is durable.
 type Accepted struct {
 	Schema string         `json:"schema"`
-	ID     protocol.RunID `json:"id"`   // of the run; of the new one for a fork
-	Step   *string        `json:"step"` // the visit that was answered, else null
+	ID     protocol.RunID `json:"id"`            // of the run; of the new one for a fork
+	Step   *string        `json:"step"`          // the visit that was answered, else null
+	Seq    protocol.Seq   `json:"seq,omitempty"` // of a fork: its newest event, as it was made
+	// Warnings are what the user of a fork should know, such as that its workspace is not as the step found it.
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// Forked is a fork that was made.
+type Forked struct {
+	ID       protocol.RunID
+	Seq      protocol.Seq // its newest event, before it goes on
+	Warnings []string     // that its workspace is not as the step found it
 }

@@ -70,8 +70,11 @@ type Driver interface {
 	Compact(ctx context.Context, run protocol.RunID) error
 	// Resume goes on with a run that is suspended, with higher limits if any are given.
 	Resume(ctx context.Context, run protocol.RunID, r Resume) error
-	// Fork makes a new run that shares what came before a step, and goes on with it.
-	Fork(ctx context.Context, run protocol.RunID, f Fork) (protocol.RunID, error)
+	// Fork makes a new run that shares what came before a step, and goes on with it unless f.Hold is
+	// set. One that came from elsewhere, or whose definition did, does not go on before it was adopted
+	// or trusted there: it is made with f.Hold alone, else the error wraps protocol.ErrForeign or
+	// protocol.ErrUntrusted.
+	Fork(ctx context.Context, run protocol.RunID, f Fork) (Forked, error)
 	// Send queues a text of another source for a run.
 	Send(ctx context.Context, run protocol.RunID, m Message) error
 }
@@ -81,4 +84,8 @@ type Archive interface {
 	// Export writes a run, with the runs of its sub-workflows, as one CARv1 archive. Where it fails
 	// once something was written, that is no archive of the run.
 	Export(ctx context.Context, run protocol.RunID, w io.Writer) error
+	// Import reads an archive into the store. Nothing of it is there before all of it was checked; what is
+	// cut off or damaged leaves nothing behind, and an archive that is there already changes nothing. Imported
+	// runs came from elsewhere: they do not go on before they were adopted. Over HTTP it needs scope admin.
+	Import(ctx context.Context, archive io.Reader, o ImportOptions) (*Imported, error)
 }

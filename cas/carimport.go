@@ -36,15 +36,16 @@ type Imported struct {
 var errForeign = &protocol.Error{Code: protocol.ErrInvalidBlock.Code, Message: "a store keeps CIDv1 of dag-cbor or raw with sha2-256 alone",
 	Hint: "the archive may be sound, but it is not one of wf: read it with a tool of the IPLD project"}
 
-// importBatch is how many bytes of blocks go into one commit.
-const importBatch = 1 << 20
-
 // Import reads a CAR archive, version 1 or 2, into a store. Every block must match its CID,
 // and be one this store can hold. A root that is an event becomes the head of a run, once
 // the whole run has been verified. A run that is there already goes on where the archive holds its
 // further history, and stays where it is the further one itself; a run of another history is never
-// overwritten. When an error is returned no head was made or moved; blocks that came in before it
-// are garbage for gc.
+// overwritten.
+//
+// Nothing is written before the archive was read to its end and all of it was found sound: what is
+// damaged or cut off leaves nothing behind. An error after that (a full disk, one of o.Before) leaves
+// blocks that nothing reaches, as a process that is killed does: garbage for gc. An r that cannot
+// be read twice, such as a pipe, is kept meanwhile in a file without a name in the directory of the store.
 //
 // Damage wraps ErrCorrupt, an incomplete or faulty run ErrVerify, a name that is taken
 // ErrHeadMoved, a block of another kind ErrInvalidBlock.
@@ -62,58 +63,44 @@ func importFrom(ctx context.Context, r io.Reader, into *Store, o ImportOptions) 
 			return Imported{}, err
 		}
 	}
+	archive, base, done, err := rereadable(r, into.Dir())
+	if err != nil {
+		return Imported{}, err
+	}
+	defer done()
 	unlockGC, err := lockGC(into, false)
 	if err != nil {
 		return Imported{}, err
 	}
 	defer unlockGC()
-	c, err := newCARReader(r)
+	x := &incoming{archive: archive, base: base, into: into}
+	v := newVerifier(VerifyOptions{}, x)
+	in, err := x.survey(ctx, v)
 	if err != nil {
 		return Imported{}, err
 	}
-	v := newVerifier(VerifyOptions{}, stored{into})
-	var in Imported
-	in.Roots = c.roots
-	var batch []Block
-	size := 0
-	flush := func() error {
-		err := into.Commit(ctx, Batch{Blocks: batch})
-		batch, size = nil, 0
-		return err
-	}
-	for {
-		b, at, err := c.next()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return Imported{}, err
-		}
-		n, ok := nameOf(b.Link)
-		if !ok {
-			return Imported{}, fmt.Errorf("CAR, byte %d: block %s is of another codec or hash function: %w", at, b.Link, errForeign)
-		}
-		if nd := v.g.add(n, b.Data); nd.fault != nil {
-			return Imported{}, &CARError{at, fmt.Errorf("block %s: %s: %w", b.Link, nd.fault.Actual, protocol.ErrInvalidBlock)}
-		}
-		in.Blocks++
-		in.Bytes += int64(len(b.Data))
-		batch = append(batch, b)
-		if size += len(b.Data); size >= importBatch {
-			if err := flush(); err != nil {
-				return Imported{}, err
-			}
-		}
-	}
-	if err := flush(); err != nil {
+	moves, err := importHeads(ctx, v, into, &in, o)
+	if err != nil {
 		return Imported{}, err
 	}
-	return in, importHeads(ctx, v, into, &in, o)
+	// What is sound is kept as a whole: who asked for it may go away meanwhile.
+	ctx = context.WithoutCancel(ctx)
+	if err := x.commit(ctx); err != nil {
+		return Imported{}, err
+	}
+	if len(moves) == 0 {
+		return in, nil
+	}
+	if o.Before != nil {
+		if err := o.Before(in.Forwarded); err != nil {
+			return Imported{}, err
+		}
+	}
+	return in, into.Commit(ctx, Batch{Moves: moves})
 }
 
-// importHeads verifies what the roots lead to and makes heads of the events.
-func importHeads(ctx context.Context, v *verifier, into *Store, in *Imported, o ImportOptions) error {
-	var moves []Move
+// importHeads verifies what the roots lead to, and returns the moves that make heads of the events.
+func importHeads(ctx context.Context, v *verifier, into *Store, in *Imported, o ImportOptions) (moves []Move, err error) {
 	heads, recorded := v.rootHeads(in.Roots, o.Run)
 	for _, h := range heads {
 		if h.Seq == 0 {
@@ -128,11 +115,11 @@ func importHeads(ctx context.Context, v *verifier, into *Store, in *Imported, o 
 			err = v.report.Err()
 		}
 		if err != nil {
-			return fmt.Errorf("run %s: %w", id, err)
+			return nil, fmt.Errorf("run %s: %w", id, err)
 		}
 		old, err := into.Head(ctx, h.Name)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if recorded && h.Link != in.Roots[0] {
 			in.Children = append(in.Children, id)
@@ -141,7 +128,7 @@ func importHeads(ctx context.Context, v *verifier, into *Store, in *Imported, o 
 		}
 		held, err := holds(ctx, into, id, old, h)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if held {
 			in.Held = append(in.Held, id)
@@ -156,7 +143,7 @@ func importHeads(ctx context.Context, v *verifier, into *Store, in *Imported, o 
 			}
 		}
 		if !forward {
-			return &protocol.Error{Code: protocol.ErrHeadMoved.Code, Hint: "--run NAME imports it beside that one, under another name",
+			return nil, &protocol.Error{Code: protocol.ErrHeadMoved.Code, Hint: "--run NAME imports it beside that one, under another name",
 				Message: fmt.Sprintf("there is another run %s already, with the head %s", id, old.Link)}
 		}
 		if old.Link.Defined() {
@@ -164,15 +151,7 @@ func importHeads(ctx context.Context, v *verifier, into *Store, in *Imported, o 
 		}
 		moves = append(moves, m)
 	}
-	if len(moves) == 0 {
-		return nil
-	}
-	if o.Before != nil {
-		if err := o.Before(in.Forwarded); err != nil {
-			return err
-		}
-	}
-	return into.Commit(ctx, Batch{Moves: moves})
+	return moves, nil
 }
 
 // holds reports whether a run that is there holds an event in its history.
@@ -184,11 +163,4 @@ func holds(ctx context.Context, into *Store, id protocol.RunID, have, want Head)
 		return err == nil && x.CID == want.Link, err
 	}
 	return false, nil
-}
-
-// stored is the evidence of a store in use.
-type stored struct{ s *Store }
-
-func (e stored) fetch(ctx context.Context, n blockName) ([]byte, error) {
-	return e.s.Block(ctx, n.link())
 }

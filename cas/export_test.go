@@ -4,8 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"os"
 	"strings"
 	"testing"
+	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
 
 	"wf/protocol"
 	"wf/protocol/dagcbor"
@@ -307,6 +311,65 @@ func TestTheRecordOfAnArchiveIsChecked(t *testing.T) {
 			t.Errorf("%s: heads %v, %v", what, heads, err)
 		}
 	}
+}
+
+// What is no sound run leaves a store as it was, however the archive comes in: not a block of it is kept.
+func TestAnArchiveThatIsNotWholeLeavesNothing(t *testing.T) {
+	s := openSample(t)
+	big := Raw(bytes.Repeat([]byte("x"), 3*importBatch))
+	j, err := s.Journal(t.Context(), "one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := j.Append(t.Context(), 1, []Draft{{Data: protocol.RunStarted{Start: big.Link, Source: big.Link}}}, []Block{big}); err != nil {
+		t.Fatal(err)
+	}
+	data, _ := exported(t, s, "one")
+	flipped := bytes.Clone(data)
+	flipped[len(flipped)-40] ^= 1
+	broken := errors.New("the connection broke off")
+	for what, archive := range map[string]io.Reader{
+		"cut in a file":     bytes.NewReader(data[:len(data)-100]),
+		"cut in a pipe":     io.MultiReader(bytes.NewReader(data[:len(data)-100])),
+		"flipped in a file": bytes.NewReader(flipped),
+		"flipped in a pipe": io.MultiReader(bytes.NewReader(flipped)),
+		"broken off":        io.MultiReader(bytes.NewReader(data[:len(data)-100]), iotest.ErrReader(broken)),
+	} {
+		into := openSample(t)
+		before := listed(t, into)
+		if _, err := Import(t.Context(), archive, into, ImportOptions{}); !errors.Is(err, protocol.ErrCorrupt) && !errors.Is(err, broken) {
+			t.Errorf("%s: %v", what, err)
+		}
+		r, err := Verify(t.Context(), into, VerifyOptions{All: true})
+		if err != nil || r.Checked.Blocks != 0 {
+			t.Errorf("%s: %d blocks are left, %v", what, r.Checked.Blocks, err)
+		}
+		if d := cmp.Diff(before, listed(t, into)); d != "" {
+			t.Errorf("%s: files are left:\n%s", what, d)
+		}
+	}
+	into := openSample(t)
+	if _, err := Import(t.Context(), io.MultiReader(bytes.NewReader(data)), into, ImportOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if again, _ := exported(t, into, "one"); !bytes.Equal(again, data) {
+		t.Error("a pipe brought another archive")
+	}
+}
+
+// listed are the files of a store, but for its locks.
+func listed(t *testing.T, s *Store) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(s.Dir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.Name() != dirRuns {
+			names = append(names, e.Name())
+		}
+	}
+	return names
 }
 
 func TestImportOfADamagedArchiveMakesNoHead(t *testing.T) {

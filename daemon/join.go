@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"wf/hub/client"
+	"wf/hub/guard"
 	"wf/hub/relay"
 	"wf/protocol"
 )
@@ -19,6 +20,8 @@ type Hub struct {
 	// Own finds the address of a hub of this user, which is reached without a token. An address
 	// that is none is an error.
 	Own func(url string) (address string, err error)
+	// Admin lets those who have scope admin at the hub have it here too: they import archives, and bring definitions.
+	Admin bool
 }
 
 // Join connects the daemon to a hub, as long as it runs, until stop is called. stop is never nil.
@@ -48,6 +51,9 @@ func (d *Daemon) Join(h Hub) (stop func(), err error) {
 				d.Log.Error("a run of another worker was not stopped", "run", run, "error", err)
 			}
 		}}
+	if h.Admin {
+		worker.Scopes = guard.AllScopes
+	}
 	if h.TokenFile != "" {
 		worker.Token = func() (string, error) { return ReadToken(h.TokenFile) }
 		if _, err := worker.Token(); err != nil {

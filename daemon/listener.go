@@ -93,7 +93,7 @@ func TLS(cert, key string) (*tls.Config, error) {
 
 func NewListener(l net.Listener, e guard.Endpoint, o ListenOptions, secure bool, keys *guard.Keys, log *slog.Logger) *Listener {
 	hosts := guard.HostsOf(l, o.Hosts)
-	g := &guard.Guard{Hosts: hosts, Origins: o.Origins, Public: server.Public, Log: log}
+	g := &guard.Guard{Hosts: hosts, Origins: o.Origins, Public: server.Public, Uploads: server.Upload, Log: log}
 	d := &Listener{listener: l, Guard: g, server: guard.Server(nil, log)}
 	switch {
 	case e.Socket != "":

@@ -25,6 +25,9 @@ type ForkOptions struct {
 	Note   string
 	By     string
 
+	// Foreign makes a fork that came from elsewhere, since what it goes on under did: it is shown, and goes on
+	// only once it was adopted.
+	Foreign bool
 	// Elsewhere is asked about a fork of a run that came from elsewhere, which goes on under p in a
 	// workspace: whether the fork is the user's own. An error of it is that of Fork. nil: it is as the run.
 	Elsewhere func(p *lang.Program, workspace string) (bool, error)
@@ -94,6 +97,8 @@ func (e *Engine) Fork(ctx context.Context, run protocol.RunID, o ForkOptions) (p
 func (e *Engine) ownFork(ctx context.Context, run protocol.RunID, s *rules.State, o ForkOptions) (bool, error) {
 	err := e.Own(ctx, run)
 	switch {
+	case o.Foreign:
+		return false, nil
 	case err == nil, errors.Is(err, protocol.ErrRolledBack):
 		return true, nil
 	case !errors.Is(err, protocol.ErrForeign):

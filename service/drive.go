@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"wf/api"
-	"wf/cas"
 	"wf/engine"
 	"wf/engine/lang"
 	"wf/protocol"
@@ -174,12 +173,9 @@ func (l *Local) Compact(ctx context.Context, run protocol.RunID) error {
 // Resume goes on with a run, and returns when that is recorded, or when nothing can move.
 func (l *Local) Resume(ctx context.Context, run protocol.RunID, r api.Resume) error {
 	o := engine.DriveOptions{By: caller(ctx)}
-	for _, name := range slices.Sorted(maps.Keys(r.Limits)) {
-		limit, err := limitOf(ctx, name, r.Limits[name])
-		if err != nil {
-			return err
-		}
-		o.Limits = append(o.Limits, limit)
+	var err error
+	if o.Limits, err = limitsOf(ctx, r.Limits); err != nil {
+		return err
 	}
 	st, err := l.Engine.State(ctx, run)
 	if err != nil {
@@ -197,6 +193,18 @@ func (l *Local) Resume(ctx context.Context, run protocol.RunID, r api.Resume) er
 	return l.Keeper.Resume(ctx, run, st.Status(), o)
 }
 
+// limitsOf reads limits by name.
+func limitsOf(ctx context.Context, given map[string]json.RawMessage) (all []protocol.LimitChanged, err error) {
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		limit, err := limitOf(ctx, name, given[name])
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, limit)
+	}
+	return all, nil
+}
+
 // limitOf reads a limit as it stands in JSON: 60, 1.5 or "30m".
 func limitOf(ctx context.Context, name string, value json.RawMessage) (protocol.LimitChanged, error) {
 	text := string(value)
@@ -210,36 +218,6 @@ func limitOf(ctx context.Context, name string, value json.RawMessage) (protocol.
 			"limits: %q: %s is no new limit; there are steps, tokens, cost_usd and duration, each more than 0", name, value)
 	}
 	return l, nil
-}
-
-// Fork makes a new run and goes on with it. One of a run from elsewhere would not go on, and is refused.
-func (l *Local) Fork(ctx context.Context, run protocol.RunID, f api.Fork) (protocol.RunID, error) {
-	at, err := ForkPoint(ctx, l.Store, run, f.Step, f.After)
-	if err != nil {
-		return "", err
-	}
-	o := engine.ForkOptions{At: at, Note: f.Note, By: caller(ctx)}
-	o.Elsewhere = func(*lang.Program, string) (bool, error) { return false, l.Engine.Own(ctx, run) }
-	if len(f.Models) > 0 {
-		st, err := l.Engine.State(ctx, run)
-		if err != nil {
-			return "", err
-		}
-		if o.Models, err = l.modelsFor(ctx, st.Program(), f.Models); err != nil {
-			return "", err
-		}
-		if o.Models, _, err = l.ResolveModels(ctx, st.Program(), o.Models); err != nil {
-			return "", err
-		}
-	}
-	l.moving.RLock()
-	defer l.moving.RUnlock()
-	id, err := l.Engine.Fork(ctx, run, o)
-	if err != nil {
-		return "", err
-	}
-	l.Keeper.Keep(id, engine.DriveOptions{By: caller(ctx)})
-	return id, nil
 }
 
 // Send queues a text for a run. One that answers a question makes the run go on.
@@ -257,29 +235,6 @@ func (l *Local) Send(ctx context.Context, run protocol.RunID, m api.Message) err
 		l.Keeper.Keep(run, engine.DriveOptions{By: caller(ctx)})
 	}
 	return nil
-}
-
-// ForkPoint is the newest event that the fork shares: the one before the step began, or with
-// after the one that ended it.
-func ForkPoint(ctx context.Context, s *cas.Store, run protocol.RunID, step string, after bool) (protocol.Seq, error) {
-	for e, err := range s.After(ctx, run, 0) {
-		if err != nil {
-			return 0, err
-		}
-		if e.StepName() != step {
-			continue
-		}
-		switch {
-		case !after && e.Type == protocol.EvStepStarted:
-			return e.Seq - 1, nil
-		case after && e.Type == protocol.EvStepCompleted:
-			return e.Seq, nil
-		}
-	}
-	if after {
-		return 0, protocol.ErrUsage.With("without --after the fork does it anew", "%s:%s has not ended", run, step)
-	}
-	return 0, protocol.ErrUnknownRun.With("wf show "+string(run)+" lists the steps", "run %s has no step %s", run, step)
 }
 
 // HasAgent reports whether a workflow has an agent of that name; "" stands for all of them.

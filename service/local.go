@@ -3,7 +3,6 @@ package service
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"sync"
 
@@ -23,6 +22,9 @@ type Local struct {
 	Keeper  Keeper // nil where nothing is driven: runs are shown, and not moved
 	Catalog compose.Catalog
 	Dir     string // workspace of the runs that it starts
+	// Agree asks the person at this process whether a fork of a run from elsewhere, which runs acts in a
+	// workspace, may go on. nil is where no person can be asked.
+	Agree func(ctx context.Context, run protocol.RunID, workspace string, acts []string) (bool, error)
 
 	// moving is held for reading from before a commit by which a run goes on until the keeper has
 	// the run. Suspend waits for that: else it would find a run that moves, and no drive to stop.
@@ -187,14 +189,4 @@ func (l *Local) Cost(ctx context.Context, run protocol.RunID, by string) (*api.C
 		return nil, err
 	}
 	return query.Cost(ctx, l.Store, run, by, table)
-}
-
-// Export writes a run, with the runs of its sub-workflows, as an archive.
-func (l *Local) Export(ctx context.Context, run protocol.RunID, w io.Writer) error {
-	children, err := l.Engine.Descendants(ctx, run)
-	if err != nil {
-		return err
-	}
-	_, err = cas.Export(ctx, w, l.Store, run, children...)
-	return err
 }

@@ -257,7 +257,7 @@ func (h *house) startHub(t *testing.T) {
 // atHub serves the store through the hub.
 func (h *house) atHub(t *testing.T) []string {
 	url := h.hub.Listen[0].URL
-	h.serve(t, "--name", "desk", "--listen", "unix", "--hub", url, "--hub-token-file", h.hub.AgentToken)
+	h.serve(t, "--name", "desk", "--listen", "unix", "--hub", url, "--hub-token-file", h.hub.AgentToken, "--hub-admin")
 	flags := h.behind(t, url, "--hub-token-file", h.hub.TokenFile)
 	h.await(t, func() bool {
 		var list struct{ Items []json.RawMessage }

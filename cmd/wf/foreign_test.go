@@ -183,7 +183,7 @@ func TestADaemonLeavesRunsFromElsewhereAlone(t *testing.T) {
 		t.Errorf("it was resumed over HTTP: %v", err)
 	}
 	if fork, err := d.Service.Fork(ctx, foreign, api.Fork{Step: "nap#1"}); protocol.CodeOf(err) != protocol.ErrForeign.Code {
-		t.Errorf("a fork of it goes on over HTTP: %s, %v", fork, err)
+		t.Errorf("a fork of it goes on over HTTP: %s, %v", fork.ID, err)
 	}
 	talk, err := session.Open(ctx, session.Place{Service: d.Service, Follower: d, Near: d.Service}, foreign)
 	if err != nil {

@@ -2,18 +2,13 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"wf/api"
-	"wf/cas"
-	"wf/engine"
+	"wf/cmd/internal/render"
 	"wf/protocol"
-	"wf/service"
-	"wf/service/compose"
 )
 
 type forkFlags struct {
@@ -24,6 +19,7 @@ type forkFlags struct {
 	worktree bool
 	run      bool
 	limits   []string
+	models   []string
 }
 
 func newFork(a *app) *cobra.Command {
@@ -36,14 +32,25 @@ func newFork(a *app) *cobra.Command {
 --with it goes on under another definition. wf resume, or --run, goes on with it.
 
 A fork of a run that came from elsewhere goes on once its definition was trusted, or is that of --with, and its
-workspace is the current directory or that of --dir; with --run you are asked. Else wf store adopt lets it.`,
+workspace is the current directory or that of --dir; with --run you are asked. Else wf store adopt lets it.
+
+At a server (--hub) a definition of --with needs scope admin, and is not trusted there: a fork under one that runs
+commands or reaches the network is made without --run, and goes on once wf store adopt on that machine let it.`,
 		Example: `  wf fork -1:coder#2 --run
   wf fork 7K3Q:coder#2 --with new.yaml
   wf fork 7K3Q:test#1 --after --worktree`,
 		Args: takes(1, 1, "a step, such as -1:coder#2"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			return a.WithStore(ctx, func(s *cas.Store) error { return a.fork(ctx, s, args[0], f) })
+			if url := a.hubURL(); url != "" {
+				if err := a.forRunsHere(url, f.dir, ""); err != nil {
+					return err
+				}
+				if f.worktree {
+					return usagef("--worktree is for runs on this machine, not for those on %s", url)
+				}
+			}
+			return a.at(ctx, func(p *target) error { return a.fork(ctx, p, args[0], f) })
 		},
 	}
 	flags := cmd.Flags()
@@ -53,122 +60,87 @@ workspace is the current directory or that of --dir; with --run you are asked. E
 	flags.BoolVar(&f.worktree, "worktree", false, "a clone of the git repository, at the commit the step found, as the workspace")
 	flags.StringVar(&f.note, "note", "", "why, kept with the run")
 	flags.StringArrayVar(&f.limits, "limit", nil, "a new limit: steps=60, tokens=500000, cost_usd=3 or duration=30m")
+	flags.StringArrayVar(&f.models, "model", nil, "model, or role=model, from here on; given again, the next one to try")
 	a.trustFlag(flags)
 	flags.BoolVar(&f.run, "run", false, "go on with it at once")
 	return cmd
 }
 
-func (a *app) fork(ctx context.Context, s *cas.Store, arg string, f forkFlags) error {
-	at, err := a.atStore(s).step(ctx, arg)
+func (a *app) fork(ctx context.Context, p *target, arg string, f forkFlags) error {
+	at, err := p.step(ctx, arg)
 	if err != nil {
 		return err
 	}
-	e := a.Engine(s, nil)
-	v, err := e.View(ctx, at.Run)
+	x := api.Fork{Step: at.Step, After: f.after, Note: f.note, Models: chosenModels(f.models), Hold: !f.run, Worktree: f.worktree}
+	if x.Limits, err = raisedLimits(f.limits); err != nil {
+		return err
+	}
+	if x.With, err = a.forkDefinition(f.with); err != nil {
+		return err
+	}
+	if f.dir != "" {
+		if x.Dir, _, err = places("", f.dir); err != nil {
+			return err
+		}
+	}
+	if p.here != nil && a.interactive() {
+		p.here.Agree = a.agreeToFork
+	}
+	made, err := p.Fork(ctx, at.Run, x)
 	if err != nil {
 		return err
 	}
-	o := engine.ForkOptions{Note: f.note, By: compose.User(), Elsewhere: a.mayFork(ctx, at, f)}
-	if o.Limits, err = limitFlags(f.limits); err != nil {
-		return err
-	}
-	if o.At, err = service.ForkPoint(ctx, s, at.Run, at.Step, f.after); err != nil {
-		return err
-	}
-	if err := a.forkDefinition(&o, f.with); err != nil {
-		return err
-	}
-	left := stateBefore(v, at.Step, f.after)
-	if o.Dir, err = a.forkPlace(ctx, v, left, f); err != nil {
-		return err
-	}
-	id, err := e.Fork(ctx, at.Run, o)
-	if err != nil {
-		return err
-	}
-	a.Note(ctx, s, id)
-	if o.Dir == "" {
-		a.warnWorkspace(ctx, v.Info.Workspace, left)
+	for _, w := range made.Warnings {
+		a.Progress("warning: %s", w)
 	}
 	if f.run {
-		p := a.atStore(s)
-		p.here.GoOn(id)
-		_, head, err := s.Tip(ctx, id)
-		if err != nil {
-			return err
-		}
-		return a.attend(ctx, p, id, head)
+		return a.attend(ctx, p, made.ID, made.Seq)
+	}
+	v, err := a.shown(ctx, p, made.ID)
+	if err != nil {
+		return err
 	}
 	if a.AsJSON() {
-		forked, err := e.View(ctx, id)
-		if err != nil {
-			return err
-		}
-		return a.Answer(forked)
+		return a.Answer(v)
 	}
-	if _, err := fmt.Fprintln(a.Out, id); err != nil {
+	if _, err := fmt.Fprintln(a.Out, made.ID); err != nil {
 		return err
 	}
 	goOn := "wf resume "
-	if err := e.Own(ctx, id); errors.Is(err, protocol.ErrForeign) {
+	if v.Foreign {
 		goOn = "wf store adopt "
-	} else if err != nil {
-		return err
 	}
-	a.Progress("  next   %s%s · wf diff %s %s", goOn, id, at.Run, id)
+	a.Progress("  next   %s%s · wf diff %s %s", goOn, made.ID, at.Run, made.ID)
 	return nil
 }
 
-func (a *app) forkDefinition(o *engine.ForkOptions, path string) error {
+// forkDefinition reads the definition of a path, nil for "".
+func (a *app) forkDefinition(path string) (*api.Definition, error) {
 	if path == "" {
-		return nil
+		return nil, nil
 	}
 	d, err := a.Read(path)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if o.With, err = a.valid(d); err != nil {
-		return err
+	if _, err := a.valid(d); err != nil {
+		return nil, err
 	}
-	o.Source = d.Source
-	o.File, err = filepath.Abs(path)
-	return err
+	return a.Whole(d)
 }
 
-// stateBefore is what the workspace was when the fork's first step began: as the newest step
-// before it left it, nil where that is not known.
-func stateBefore(v *api.Run, step string, after bool) *protocol.GitState {
-	var left *protocol.GitState
-	for _, s := range v.Steps {
-		if s.ID == step && !after {
-			break
-		}
-		if s.Workspace != nil {
-			left = s.Workspace
-		}
-		if s.ID == step {
-			break
-		}
+// agreeToFork asks whether a fork of a run from elsewhere goes on.
+func (a *app) agreeToFork(ctx context.Context, run protocol.RunID, workspace string, acts []string) (bool, error) {
+	a.Progress("run %s came from elsewhere. Its fork works in %s, and may run", run, render.Visible(workspace))
+	for _, act := range acts {
+		a.Progress("    %s", render.IndentLines(render.Visible(act), "      "))
 	}
-	return left
-}
-
-// forkPlace is the workspace of the fork, "" for that of the original.
-func (a *app) forkPlace(ctx context.Context, v *api.Run, left *protocol.GitState, f forkFlags) (string, error) {
-	switch {
-	case f.dir != "" && f.worktree:
-		return "", usagef("--dir and --worktree name two workspaces")
-	case f.dir != "":
-		workspace, _, err := places("", f.dir)
-		return workspace, err
-	case !f.worktree:
-		return "", nil
-	case left == nil:
-		return "", fail(protocol.ErrUsage, "--dir names another workspace", "--worktree: no step of the run tells of a git commit; it did not run in a git repository")
+	if len(acts) == 0 {
+		a.Progress("    nothing outside of the sandbox")
 	}
-	dir, err := a.forkCopy(ctx, v, left)
-	if err == nil {
-		a.Progress("  %s has what was committed at %.8s, and no more", dir, left.Head)
+	agreed, err := a.confirm(ctx, "Let the fork run there?")
+	if err == nil && !agreed {
+		err = fail(errRefused, "without --run it is made and shown", "run %s was not forked", run)
 	}
-	return dir, err
+	return agreed, err
 }

@@ -103,18 +103,6 @@ func raisedLimits(given []string) (map[string]json.RawMessage, error) {
 	return out, nil
 }
 
-// limitFlags reads all of --limit.
-func limitFlags(given []string) (all []protocol.LimitChanged, err error) {
-	for _, g := range given {
-		l, err := service.ParseLimit(g, compose.User())
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, l)
-	}
-	return all, nil
-}
-
 // latestUnless is the run named on the command line, else the latest.
 func latestUnless(args []string) string {
 	if len(args) == 0 {

@@ -15,6 +15,7 @@ type reachFlags struct {
 	tokenFile string
 	ca        string // certificates to trust instead of the system's
 	cert, key string // that of this agent, for a hub that wants one
+	admin     bool   // scope admin at the hub is scope admin here
 }
 
 // joinFlags add --hub and what belongs to it to wf serve.
@@ -24,6 +25,7 @@ func (f *reachFlags) join(flags *pflag.FlagSet) {
 	flags.StringVar(&f.ca, "hub-ca", "", "certificate (PEM) that signed the hub's, instead of those of the system")
 	flags.StringVar(&f.cert, "hub-cert", "", "certificate of this agent, for a hub with --client-ca")
 	flags.StringVar(&f.key, "hub-key", "", "its key")
+	flags.BoolVar(&f.admin, "hub-admin", false, "let those of scope admin at the hub do here what needs it: import archives, bring definitions, choose any model")
 }
 
 // tls is the TLS of the connection, nil for the system's.
@@ -68,7 +70,7 @@ func (a *app) joinHub(d *daemon.Daemon, f reachFlags) (stop func(), err error) {
 	if err != nil {
 		return func() {}, err
 	}
-	return d.Join(daemon.Hub{URL: f.url, TLS: secure, TokenFile: f.tokenFile, Own: func(url string) (string, error) {
+	return d.Join(daemon.Hub{URL: f.url, TLS: secure, TokenFile: f.tokenFile, Admin: f.admin, Own: func(url string) (string, error) {
 		way, err := (&app{reach: f}).reachHub(url)
 		return way.url, err
 	}})

@@ -125,49 +125,6 @@ func (a *API) read(ctx context.Context, path string, out any) error {
 	return err
 }
 
-// download copies what GET path answers, of any length, to w.
-func (a *API) download(ctx context.Context, path string, w io.Writer) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.base+path, nil)
-	if err != nil {
-		return err
-	}
-	a.Authorize(req.Header)
-	answer, err := a.via.Do(req)
-	if err != nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		return unreachable(err)
-	}
-	defer answer.Body.Close()
-	if err := failureOf(answer); err != nil {
-		return err
-	}
-	var to errWriter
-	to.Writer = w
-	switch _, err := io.Copy(&to, answer.Body); {
-	case to.err != nil:
-		return to.err
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case err != nil:
-		return fmt.Errorf("GET %s: the answer broke off: %w: %w", path, ErrUnreachable, err)
-	}
-	return nil
-}
-
-// errWriter keeps the error of its Writer apart from those of what is copied to it.
-type errWriter struct {
-	io.Writer
-	err error
-}
-
-func (w *errWriter) Write(b []byte) (n int, err error) {
-	n, err = w.Writer.Write(b)
-	w.err = err
-	return n, err
-}
-
 // Info is what is at the other end: wf.info/v1.
 type Info struct {
 	Kind    string   `json:"kind"` // agent or hub

@@ -29,6 +29,8 @@ func Reach(address string, secure *tls.Config) (base string, via *http.Client, e
 		DialContext:         (&net.Dialer{Timeout: 5 * time.Second}).DialContext,
 		TLSHandshakeTimeout: 5 * time.Second,
 		IdleConnTimeout:     time.Minute,
+
+		ExpectContinueTimeout: 5 * time.Second, // of an upload, see upload
 	}
 	via = &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	if path, ok := strings.CutPrefix(address, "unix:"); ok && path != "" {

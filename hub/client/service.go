@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -39,7 +40,7 @@ func sound(is bool, path string) error {
 	if is {
 		return nil
 	}
-	return &protocol.Error{Code: "bad_answer", Message: "GET " + path + ": the answer lacks what every server of wf sends, or repeats a page",
+	return &protocol.Error{Code: "bad_answer", Message: path + ": the answer lacks what every server of wf sends, or repeats a page",
 		Hint: "is this address that of a wf serve or wf hub, of this version?"}
 }
 
@@ -253,14 +254,40 @@ func (s Service) Resume(ctx context.Context, run protocol.RunID, x api.Resume) e
 }
 
 // Fork makes a new run that shares what came before a step.
-func (s Service) Fork(ctx context.Context, run protocol.RunID, x api.Fork) (protocol.RunID, error) {
-	id, _, err := s.API.act(ctx, run, "fork", x)
-	return id, err
+func (s Service) Fork(ctx context.Context, run protocol.RunID, x api.Fork) (api.Forked, error) {
+	if x.Dir != "" || x.Worktree {
+		return api.Forked{}, protocol.ErrUsage.With("fork it on the machine of the store", "a workspace lies on the machine of the store: a server takes none from a client")
+	}
+	var out api.Accepted
+	path := runPath(run, "fork")
+	if _, err := s.API.call(ctx, http.MethodPost, path, nil, x, &out); err != nil {
+		return api.Forked{}, err
+	}
+	return api.Forked{ID: out.ID, Seq: out.Seq, Warnings: out.Warnings}, sound(out.ID != "", path)
 }
 
 // Send queues a text of another source for a run.
 func (s Service) Send(ctx context.Context, run protocol.RunID, x api.Message) error {
 	return s.act(ctx, run, "messages", x)
+}
+
+// Import sends an archive.
+func (s Service) Import(ctx context.Context, archive io.Reader, o api.ImportOptions) (*api.Imported, error) {
+	v := url.Values{}
+	for name, text := range map[string]string{"run": string(o.Run), "agent": o.Worker} {
+		if text != "" {
+			v.Set(name, text)
+		}
+	}
+	path := "/v1/archives"
+	if len(v) > 0 {
+		path += "?" + v.Encode()
+	}
+	out := new(api.Imported)
+	if err := s.API.upload(ctx, path, archive, out); err != nil {
+		return nil, err
+	}
+	return out, sound(out.Runs != nil && out.Roots != nil, path)
 }
 
 // Export writes a run as an archive. It is the caller's to prove by hash.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -32,6 +33,9 @@ type Guard struct {
 	Public func(*http.Request) bool
 	// MaxBody is the most bytes of a body; 0 is 1 MiB.
 	MaxBody int64
+	// Uploads are the requests whose handler bounds the body and reads it as it comes: a client has a while for
+	// each piece of it. nil is none.
+	Uploads func(*http.Request) bool
 	// Log has a line for every refusal; nil discards it.
 	Log *slog.Logger
 
@@ -74,7 +78,7 @@ func (g *Guard) Wrap(next http.Handler) http.Handler {
 			g.refuse(w, r, err)
 			return
 		}
-		g.limitBody(w, r)
+		r = g.limitBody(w, r)
 		if r.URL.Path == LoginPath && g.Keys != nil {
 			g.login(w, r)
 			return
@@ -177,17 +181,38 @@ func (g *Guard) inQuery(u *url.URL) error {
 	return nil
 }
 
-func (g *Guard) limitBody(w http.ResponseWriter, r *http.Request) {
+// limitBody bounds the body of a request, and the time in which it must come.
+func (g *Guard) limitBody(w http.ResponseWriter, r *http.Request) *http.Request {
 	if r.Body == nil || r.Body == http.NoBody {
-		return
+		return r
+	}
+	deadline := http.NewResponseController(w)
+	// Where deadlines cannot be set (a recorder, a stream of a hub) the other end has its own.
+	_ = deadline.SetReadDeadline(g.time().Add(bodyTime))
+	if g.Uploads != nil && g.Uploads(r) {
+		// The request of the server keeps its own body: where that is not read, a client that waits for
+		// 100 Continue has the answer at once.
+		r = r.WithContext(r.Context())
+		r.Body = &pieces{r.Body, func() { _ = deadline.SetReadDeadline(g.time().Add(bodyTime)) }}
+		return r
 	}
 	limit := g.MaxBody
 	if limit == 0 {
 		limit = defaultBody
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, limit)
-	// Where deadlines cannot be set (a recorder, a stream of a hub) the other end has its own.
-	_ = http.NewResponseController(w).SetReadDeadline(g.time().Add(bodyTime))
+	return r
+}
+
+// pieces is a body that is longer than it may take to come: the time is that of each piece.
+type pieces struct {
+	io.ReadCloser
+	extend func() // gives the client time for the next piece
+}
+
+func (p *pieces) Read(b []byte) (int, error) {
+	p.extend()
+	return p.ReadCloser.Read(b)
 }
 
 // bearer is the token of a request, from the header or the subprotocols of a WebSocket. The

@@ -121,6 +121,7 @@ func (l *link) welcome() error {
 	l.via = &http.Transport{
 		DialContext:        func(context.Context, string, string) (net.Conn, error) { return l.tunnel.Open() },
 		DisableCompression: true, MaxIdleConnsPerHost: 32, IdleConnTimeout: time.Minute,
+		ExpectContinueTimeout: 2 * time.Second, // of an archive: a worker that does not take it says so before it is sent
 	}
 	l.proxy = l.newProxy()
 	if err := l.hub.attach(l); err != nil {

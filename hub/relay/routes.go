@@ -36,6 +36,7 @@ var routes = []route{
 	{"POST /v1/runs/{id}/answer", guard.Answer, (*Hub).ofRun},
 	{"POST /v1/runs/{id}/messages", guard.Answer, (*Hub).ofRun},
 	{"POST /v1/runs/{id}/{rest...}", guard.Run, (*Hub).ofRun},
+	{"POST " + server.ImportPath, guard.Admin, (*Hub).take},
 	{"GET /v1/sessions/{id}/events", guard.Read, (*Hub).ofRun},
 	{"GET /v1/blocks/{cid}", guard.Read, (*Hub).block},
 	{"GET /v1/replay", guard.Read, (*Hub).replay},
@@ -155,7 +156,7 @@ func (h *Hub) cancelJob(w http.ResponseWriter, r *http.Request) error {
 
 // Agents is wf.agents/v1: the workers by name, those that are away too.
 type Agents struct {
-	Schema string        `json:"schema"`
+	Schema string         `json:"schema"`
 	Items  []queue.Worker `json:"items"`
 }
 

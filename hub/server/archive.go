@@ -1,10 +1,16 @@
 package server
 
 import (
+	"errors"
+	"fmt"
+	"io"
+	"mime"
 	"net/http"
 	"time"
 
+	"wf/api"
 	"wf/hub/reply"
+	"wf/protocol"
 )
 
 // mediaCAR is the media type of an archive: https://www.iana.org/assignments/media-types, vnd.ipld.
@@ -40,4 +46,64 @@ func (p *patient) Write(b []byte) (int, error) {
 	// Where deadlines cannot be set (a recorder, a stream of a hub) the other end has its own.
 	_ = p.deadline.SetWriteDeadline(time.Now().Add(reply.WriteTime))
 	return p.to.Write(b)
+}
+
+// maxArchive is the most bytes of an archive where nothing else is set.
+const maxArchive = 4 << 30
+
+// take imports an archive.
+func (s *Server) take(w http.ResponseWriter, r *http.Request) error {
+	q, err := query(r, "run", "agent")
+	if err != nil {
+		return err
+	}
+	if err := short("run", q.text("run"), maxName); err != nil {
+		return err
+	}
+	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != mediaCAR {
+		return reply.Badf("the body is %.100q, %s is wanted", r.Header.Get("Content-Type"), mediaCAR)
+	}
+	limit := s.MaxArchive
+	if limit == 0 {
+		limit = maxArchive
+	}
+	if r.ContentLength > limit {
+		return tooLong(limit)
+	}
+	body := &upload{from: http.MaxBytesReader(w, r.Body, limit)}
+	got, err := s.Service.Import(r.Context(), body, api.ImportOptions{Run: protocol.RunID(q.text("run")), Worker: q.text("agent")})
+	switch {
+	case errors.As(body.err, new(*http.MaxBytesError)):
+		return tooLong(limit)
+	case body.err != nil:
+		return reply.Badf("the archive broke off after %d bytes: %v", body.n, body.err)
+	case api.IsArchiveFault(err):
+		reply.JSON(w, http.StatusUnprocessableEntity, reply.FailureOf(err))
+		return nil
+	case err != nil:
+		return err
+	}
+	reply.JSON(w, http.StatusOK, got)
+	return nil
+}
+
+func tooLong(limit int64) error {
+	return &protocol.Error{Code: protocol.ErrTooLarge.Code, Message: fmt.Sprintf("the archive has more than %d bytes", limit),
+		Hint: "import it on the machine of the store: wf import FILE.car"}
+}
+
+// upload keeps why a body could not be read to its end, and how much of it came.
+type upload struct {
+	from io.Reader
+	n    int64
+	err  error
+}
+
+func (u *upload) Read(b []byte) (int, error) {
+	n, err := u.from.Read(b)
+	u.n += int64(n)
+	if err != nil && err != io.EOF {
+		u.err = err
+	}
+	return n, err
 }

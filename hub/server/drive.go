@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"wf/api"
+	"wf/hub/guard"
 	"wf/hub/reply"
 	"wf/protocol"
 )
@@ -98,12 +99,23 @@ func (s *Server) fork(w http.ResponseWriter, r *http.Request) error {
 		return reply.Badf("step: %v", err)
 	}
 	body.Step = id.String()
-	run, err := s.Service.Fork(r.Context(), runOf(r), body)
+	for role, list := range body.Models {
+		if len(list) == 0 {
+			return reply.Badf("models[%q] is empty", role)
+		}
+	}
+	if body.With != nil {
+		if err := guard.Need(r.Context(), guard.Admin); err != nil {
+			return err
+		}
+	}
+	made, err := s.Service.Fork(r.Context(), runOf(r), body)
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Location", "/v1/runs/"+string(run))
-	return accepted(w, http.StatusCreated, run, nil)
+	w.Header().Set("Location", "/v1/runs/"+string(made.ID))
+	reply.JSON(w, http.StatusCreated, api.Accepted{Schema: "wf.accepted/v1", ID: made.ID, Seq: made.Seq, Warnings: made.Warnings})
+	return nil
 }
 
 func (s *Server) message(w http.ResponseWriter, r *http.Request) error {

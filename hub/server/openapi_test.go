@@ -88,7 +88,7 @@ var required = map[string][]string{
 func TestRequestsAreDescribedAsStrictAsTheyAre(t *testing.T) {
 	seen := map[string][]string{}
 	for route, o := range described(t) {
-		if o.RequestBody == nil {
+		if o.RequestBody == nil || o.RequestBody.Content["application/json"].Schema == nil { // an archive
 			continue
 		}
 		var body struct {

@@ -22,6 +22,9 @@ type Server struct {
 	Events http.Handler // GET /v1/sessions/{id}/events
 	Page   http.Handler // everything that is not the API; nil is nothing
 
+	// MaxArchive is the most bytes of an archive that is imported; 0 is 4 GiB.
+	MaxArchive int64
+
 	// NewCode makes a one-time code for a browser; nil where nothing listens for one.
 	NewCode func() (Code, error)
 }
@@ -68,6 +71,7 @@ var routes = []route{
 	{"POST", "/v1/runs/{id}/compact", guard.Run, plain((*Server).compact)},
 	{"POST", "/v1/runs/{id}/fork", guard.Run, (*Server).fork},
 	{"POST", "/v1/runs/{id}/messages", guard.Answer, (*Server).message},
+	{"POST", ImportPath, guard.Admin, (*Server).take},
 	{"GET", "/v1/blocks/{cid}", guard.Read, (*Server).block},
 	{"GET", "/v1/replay", guard.Read, (*Server).replay},
 	{"GET", "/v1/sessions/{id}/events", guard.Read, (*Server).events},
@@ -85,6 +89,15 @@ func Public(r *http.Request) bool {
 	default:
 		return p != "/v1" && !strings.HasPrefix(p, "/v1/")
 	}
+}
+
+// ImportPath takes archives.
+const ImportPath = "/v1/archives"
+
+// Upload reports whether the body of a request is an archive: it is read as it comes, and is as long as
+// Server.MaxArchive lets it.
+func Upload(r *http.Request) bool {
+	return r.Method == http.MethodPost && r.URL.Path == ImportPath
 }
 
 // Handler serves the API. It expects requests that were let in: their guard.Identity decides

@@ -27,6 +27,7 @@ type shop struct {
 
 	blocks map[protocol.Link][]byte // beside blockCID
 	moving bool                     // whether R may change without an event
+	takes  func(io.Reader) error    // imports archives; nil counts their bytes
 }
 
 func (s *shop) note(format string, args ...any) error {
@@ -91,6 +92,16 @@ func (s *shop) Export(_ context.Context, r protocol.RunID, w io.Writer) error {
 	_, err := io.WriteString(w, "archive")
 	return err
 }
+func (s *shop) Import(_ context.Context, archive io.Reader, o api.ImportOptions) (*api.Imported, error) {
+	if s.takes != nil {
+		return nil, s.takes(archive)
+	}
+	b, err := io.ReadAll(archive)
+	if err != nil {
+		return nil, err
+	}
+	return &api.Imported{Runs: []protocol.RunID{"R"}, Roots: []string{}}, s.note("import of %d bytes as %q", len(b), o.Run)
+}
 func (s *shop) Cost(_ context.Context, r protocol.RunID, by string) (*api.Cost, error) {
 	return &api.Cost{}, s.note("cost %s %s", r, by)
 }
@@ -108,8 +119,12 @@ func (s *shop) Compact(_ context.Context, r protocol.RunID) error { return s.not
 func (s *shop) Resume(_ context.Context, r protocol.RunID, x api.Resume) error {
 	return s.note("resume %s %d", r, len(x.Limits))
 }
-func (s *shop) Fork(_ context.Context, r protocol.RunID, f api.Fork) (protocol.RunID, error) {
-	return "F", s.note("fork %s %s", r, f.Step)
+func (s *shop) Fork(_ context.Context, r protocol.RunID, f api.Fork) (api.Forked, error) {
+	with := ""
+	if f.With != nil {
+		with = " with " + f.With.File
+	}
+	return api.Forked{ID: "F"}, s.note("fork %s %s%s", r, f.Step, with)
 }
 func (s *shop) Send(_ context.Context, r protocol.RunID, m api.Message) error {
 	return s.note("message %s %s", m.Source, m.Text)
@@ -222,9 +237,14 @@ func TestRequestsReachTheBackendAndNothingElseDoes(t *testing.T) {
 		{"compact", "POST", "/v1/runs/R/compact", ``, 200, "compact R"},
 		{"resume", "POST", "/v1/runs/R/resume", `{"limits":{"steps":9}}`, 200, "resume R 1"},
 		{"fork", "POST", "/v1/runs/R/fork", `{"step":"coder#2"}`, 201, "fork R coder#2"},
+		{"fork with limits, and hold it", "POST", "/v1/runs/R/fork", `{"step":"coder#2","limits":{"steps":5},"hold":true}`, 201, "fork R coder#2"},
+		{"fork under another definition", "POST", "/v1/runs/R/fork", `{"step":"coder#2","with":{"file":"/w.yaml","source":"wf: 1"}}`, 201, "fork R coder#2 with /w.yaml"},
+		{"fork into a place", "POST", "/v1/runs/R/fork", `{"step":"coder#2","dir":"/home"}`, 400, "bad_request"},
+		{"fork with no models", "POST", "/v1/runs/R/fork", `{"step":"coder#2","models":{"r":[]}}`, 400, "bad_request"},
 		{"fork at no step", "POST", "/v1/runs/R/fork", `{"step":"coder"}`, 400, "bad_request"},
 		{"a message", "POST", "/v1/runs/R/messages", `{"source":"mail","text":"hi"}`, 200, "message mail hi"},
 		{"a message of nobody", "POST", "/v1/runs/R/messages", `{"text":"hi"}`, 400, "bad_request"},
+		{"import what is no archive", "POST", "/v1/archives", `{}`, 400, "bad_request"},
 		{"a block", "GET", "/v1/blocks/" + blockCID.String(), "", 200, ""},
 		{"an unknown block", "GET", "/v1/blocks/bafkreifzjut3te7nhyekklss27nh3k72ysco7y32koao5eei66wof36n5e", "", 404, "not_found"},
 		{"no CID", "GET", "/v1/blocks/x", "", 400, "bad_request"},

@@ -5,8 +5,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
 	"wf/agentkit/memory"
 	"wf/agentkit/tool"
+	"wf/api"
 	"wf/engine/lang"
 	"wf/files"
 	"wf/protocol"
@@ -61,6 +63,12 @@ func readSource(path string) ([]byte, error) {
 
 // Load makes the program of a source; name is that of its file.
 func (u *Setup) Load(d *Definition, name string) {
+	u.load(d, name, func(sub string) ([]byte, error) { return files.ReadNamed(filepath.FromSlash(sub), maxSource) },
+		func(sub string) bool { return elsewhere(name, filepath.FromSlash(sub)) })
+}
+
+// load makes the program of a source, whose sub-workflows are read by read.
+func (u *Setup) load(d *Definition, name string, read func(string) ([]byte, error), apart func(string) bool) {
 	var tools []string
 	for _, t := range tool.All() {
 		tools = append(tools, t.Name)
@@ -70,9 +78,55 @@ func (u *Setup) Load(d *Definition, name string) {
 		MCP:   u.serverNames(),
 		Tools: tools, MemoryTools: memory.Names,
 		Providers: u.providerNames(),
-		Read:      func(sub string) ([]byte, error) { return files.ReadNamed(filepath.FromSlash(sub), maxSource) },
-		Apart:     func(sub string) bool { return elsewhere(name, filepath.FromSlash(sub)) },
+		Read:      read,
+		Apart:     apart,
 	})
+}
+
+// Whole is a definition that was read, with the sub-workflows that it names, as it is given to another service.
+func (u *Setup) Whole(d Definition) (*api.Definition, error) {
+	file := d.Path
+	if file == "-" {
+		file = "stdin.yaml"
+	}
+	file, err := filepath.Abs(file)
+	if err != nil {
+		return nil, err
+	}
+	w := &api.Definition{File: file, Source: string(d.Source), Files: map[string]string{}}
+	u.load(&d, file, func(sub string) ([]byte, error) {
+		text, err := files.ReadNamed(filepath.FromSlash(sub), maxSource)
+		w.Files[sub] = string(text)
+		return text, err
+	}, nil)
+	return w, nil
+}
+
+// Given makes the program of a definition that holds all that it names: no file is read. One that is not valid is an
+// error wrapping protocol.ErrInvalid that has the first fault.
+func (u *Setup) Given(w *api.Definition) (Definition, error) {
+	d := Definition{Path: w.File, Source: []byte(w.Source)}
+	if !filepath.IsAbs(w.File) || len(w.Source) > maxSource {
+		return d, protocol.ErrInvalid.With("", "the definition %.200q: want an absolute path, and at most %d bytes", w.File, maxSource)
+	}
+	u.load(&d, w.File, func(sub string) ([]byte, error) {
+		text, ok := w.Files[sub]
+		if !ok {
+			return nil, fs.ErrNotExist
+		}
+		return []byte(text), nil
+	}, nil)
+	if d.Program != nil {
+		return d, nil
+	}
+	why := "it is no workflow"
+	for _, x := range d.Diags {
+		if x.Severity == lang.SeverityError {
+			why = x.Message
+			break
+		}
+	}
+	return d, protocol.ErrInvalid.With("wf validate "+protocol.ShellWord(w.File)+" tells everything that is wrong", "%s is not a valid workflow: %s", w.File, why)
 }
 
 // elsewhere reports whether a file lies outside of the project of a workflow, wherever links lead to it. A clone

@@ -36,7 +36,6 @@ type generator struct {
 	Names           map[string]string // these are overrides.yaml
 	Schemas, Fields map[string]schema
 	Nullable        map[string]bool
-	Omit            []string
 }
 
 // read parses the packages and the overrides.

@@ -171,7 +171,7 @@ func (g *generator) schema(in *goType, e ast.Expr, request bool) (schema, error)
 
 // unused is an error for overrides of what there is not.
 func (g *generator) unused() error {
-	for _, at := range slices.Concat(sorted(g.Names), sorted(g.Schemas), sorted(g.Fields), sorted(g.Nullable), g.Omit) {
+	for _, at := range slices.Concat(sorted(g.Names), sorted(g.Schemas), sorted(g.Fields), sorted(g.Nullable)) {
 		name, field, isField := strings.Cut(at, ".")
 		c := g.components[name]
 		if c == nil || isField && !slices.ContainsFunc(c.props, func(p property) bool { return p.name == field }) {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -15,7 +14,7 @@ func (g *generator) yaml(document string) []byte {
 		c, required, props := g.components[name], []string{}, ""
 		more := c.written != "" // described already, but for what the hub alone has
 		for _, p := range c.props {
-			if p.hub && document != ofHub || more && !p.hub || slices.Contains(g.Omit, name+"."+p.name) {
+			if p.hub && document != ofHub || more && !p.hub {
 				continue
 			}
 			if p.required {

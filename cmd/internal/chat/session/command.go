@@ -81,11 +81,11 @@ func (s *Session) fork(ctx context.Context, step, model string) (chat.Outcome, e
 	if model != "" {
 		f.Models = map[string]api.ModelList{"": {model}}
 	}
-	run, err := s.at.Service.Fork(ctx, s.run(), f)
+	made, err := s.at.Service.Fork(ctx, s.run(), f)
 	if err != nil {
 		return chat.Outcome{}, err
 	}
-	return chat.Outcome{Moved: true}, s.goTo(ctx, run)
+	return chat.Outcome{Moved: true}, s.goTo(ctx, made.ID)
 }
 
 // cost is wf cost as text, by one thing after the other.

@@ -5,6 +5,8 @@ export interface Accepted {
   schema: "wf.accepted/v1";
   id: string; // Of the run; of the new one for a fork.
   step: string | null; // The visit that was answered, else null.
+  seq?: number; // Of a fork: its newest event, as it was made.
+  warnings?: Array<string>; // What the user of a fork should know, such as that its workspace is not as the step found it.
 }
 
 /** What a role does. */
@@ -175,6 +177,13 @@ export interface CostRow {
   known_usd: number; // Of the calls whose price is known.
 }
 
+/** A workflow that is not in the store yet, with the files that it names. */
+export interface Definition {
+  file: string; // Absolute path, as it is recorded with the run.
+  source: string; // Its YAML.
+  files?: Record<string, string>; // The texts of its sub-workflows, by absolute path.
+}
+
 /** VisitDiff compares the outputs of two visits of a role: wf.diff/v1. */
 export interface Diff {
   schema: "wf.diff/v1";
@@ -226,12 +235,15 @@ export interface Finding {
   fix: string;
 }
 
-/** Fork says where a fork begins. */
+/** Fork says where a fork begins, and what differs in it. */
 export interface ForkRequest {
   step: string;
   after?: boolean; // Keep the step, go on behind it.
   note?: string;
   models?: Record<string, Models>; // Models by role, "" is every role, from here on; none leaves them.
+  limits?: Record<string, number | string>; // Limits by name, as in Resume.
+  with?: Definition; // Another definition to go on under. Over HTTP it needs scope admin and is not trusted: a fork under one that runs commands or reaches the network is made with hold alone, and does not go on before wf store adopt.
+  hold?: boolean; // Make the fork, and do not go on with it.
 }
 
 /** What a visit left the workspace in; null outside of git. */
@@ -248,6 +260,18 @@ export interface Health {
 
 /** Why no process drives a run that could go on: its process was killed or could not write, none has driven it yet, or it was answered while none was there. POST …/resume goes on. */
 export type Idle = "interrupted" | "not_started" | "answered";
+
+/** What an archive brought: wf.import/v1. */
+export interface Imported {
+  schema: "wf.import/v1";
+  runs: Array<string>; // Those that were exported.
+  roots: Array<string>; // CIDs.
+  blocks: number;
+  bytes: number;
+  children?: Array<string>; // The runs of sub-workflows.
+  forwarded?: Array<string>; // Those of both that were there, and went on.
+  held?: Array<string>; // Those of both that were there with all that came in.
+}
 
 /** wf.info/v1: what is at the other end, and what the asker may do there. */
 export interface Info {

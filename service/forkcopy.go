@@ -1,4 +1,4 @@
-package main
+package service
 
 import (
 	"bytes"
@@ -16,6 +16,29 @@ import (
 	"wf/service/compose"
 )
 
+// forkPlace is the workspace of the fork, "" for that of the original.
+func (l *Local) forkPlace(ctx context.Context, v *api.Run, left *protocol.GitState, f api.Fork) (string, error) {
+	switch {
+	case f.Dir != "" && f.Worktree:
+		return "", protocol.ErrUsage.With("--help shows how", "--dir and --worktree name two workspaces")
+	case f.Dir != "" || !f.Worktree:
+		return f.Dir, nil
+	case left == nil:
+		return "", protocol.ErrUsage.With("--dir names another workspace", "--worktree: no step of the run tells of a git commit; it did not run in a git repository")
+	}
+	dir, err := l.forkCopy(ctx, v, left)
+	if err == nil {
+		l.tellf("  %s has what was committed at %.8s, and no more", dir, left.Head)
+	}
+	return dir, err
+}
+
+func (l *Local) tellf(format string, args ...any) {
+	if l.Tell != nil {
+		l.Tell(fmt.Sprintf(format, args...))
+	}
+}
+
 // cloneAt makes a clone, in the current directory, of the repository that is the first argument, at
 // the commit that is the second. git-upload-pack, which serves it, heeds no program
 // that a repository names.
@@ -24,7 +47,7 @@ const cloneAt = `git clone -q --no-local --no-checkout "$1" . && git fetch -q or
 // forkCopy makes a workspace at the commit that a step found: a clone of the repository beside
 // the workspace. git runs in a sandbox that can write the clone alone, since agents may have written
 // what the repository tells git to run.
-func (a *app) forkCopy(ctx context.Context, v *api.Run, left *protocol.GitState) (string, error) {
+func (l *Local) forkCopy(ctx context.Context, v *api.Run, left *protocol.GitState) (string, error) {
 	from, err := repositoryOf(v.Info.Workspace)
 	if err != nil {
 		return "", err
@@ -32,11 +55,11 @@ func (a *app) forkCopy(ctx context.Context, v *api.Run, left *protocol.GitState)
 	dir := filepath.Join(filepath.Dir(from), filepath.Base(from)+"-"+left.Head[:min(len(left.Head), 8)])
 	byHand := fmt.Sprintf("(mkdir %[2]s && cd %[2]s && set -- %[1]s %[3]s && %[4]s), then wf fork with --dir %[2]s", quoted(from), quoted(dir), quoted(left.Head), cloneAt)
 	if tier := sandbox.Probe(); !tier.Holds {
-		return "", fail(protocol.ErrUsage, "make the workspace yourself: "+byHand,
+		return "", protocol.ErrUsage.With("make the workspace yourself: "+byHand,
 			"--worktree: wf starts git only in a sandbox, since agents may have written what the repository tells git to run, and there is none here: %s", tier)
 	}
 	if err := os.Mkdir(dir, 0o777); err != nil {
-		return "", fail(protocol.ErrUsage, "remove or rename it, or name it with --dir where it is what you want", "--worktree: %v", err)
+		return "", protocol.ErrUsage.With("remove or rename it, or name it with --dir where it is what you want", "--worktree: %v", err)
 	}
 	var said bytes.Buffer
 	code, err := sandbox.Run(ctx, sandbox.Policy{Workspace: dir, Grants: sandbox.Grants{Read: []string{workspace.Linked(from), filepath.Join(from, ".git")}}},
@@ -45,12 +68,12 @@ func (a *app) forkCopy(ctx context.Context, v *api.Run, left *protocol.GitState)
 		return inClone(dir, from, v.Info.Workspace)
 	}
 	if gone := os.RemoveAll(dir); gone != nil {
-		a.Progress("warning: %v", gone)
+		l.tellf("warning: %v", gone)
 	}
 	if err != nil {
 		return "", fmt.Errorf("clone %s: %w", from, err)
 	}
-	return "", fail(protocol.ErrUsage, "make the workspace yourself: "+byHand, "--worktree: git cannot clone %s in the sandbox: %s", from, strings.TrimSpace(said.String()))
+	return "", protocol.ErrUsage.With("make the workspace yourself: "+byHand, "--worktree: git cannot clone %s in the sandbox: %s", from, strings.TrimSpace(said.String()))
 }
 
 // inClone is the directory of a clone that corresponds to a workspace in the repository.
@@ -65,7 +88,7 @@ func inClone(dir, from, in string) (string, error) {
 	}
 	root, err := workspace.Open(dir, below)
 	if err != nil {
-		return "", fail(protocol.ErrUsage, "name a directory of "+dir+" with --dir", "--worktree: the commit has no directory %s", below)
+		return "", protocol.ErrUsage.With("name a directory of "+dir+" with --dir", "--worktree: the commit has no directory %s", below)
 	}
 	return filepath.Join(dir, below), root.Close()
 }
@@ -75,7 +98,7 @@ func repositoryOf(dir string) (string, error) {
 	top := compose.ProjectOf(dir)
 	info, err := os.Lstat(filepath.Join(top, ".git"))
 	if err != nil || !info.IsDir() && !info.Mode().IsRegular() {
-		return "", fail(protocol.ErrUsage, "--dir names another workspace", "--worktree: %s is no git repository", dir)
+		return "", protocol.ErrUsage.With("--dir names another workspace", "--worktree: %s is no git repository", dir)
 	}
 	return top, nil
 }
@@ -83,24 +106,24 @@ func repositoryOf(dir string) (string, error) {
 // quoted is a word of a shell.
 func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// warnWorkspace tells when the workspace is not as the step found it.
-func (a *app) warnWorkspace(ctx context.Context, dir string, left *protocol.GitState) {
+// differs tells that a workspace is not as the step found it.
+func differs(ctx context.Context, dir string, left *protocol.GitState) []string {
 	if left == nil {
-		return
+		return nil
 	}
 	root, err := workspace.Open(dir, "")
 	if err != nil {
-		a.Progress("warning: %v", err)
-		return
+		return []string{err.Error()}
 	}
 	defer root.Close()
 	head := workspace.ReadHead(ctx, root)
 	switch {
 	case head == nil:
-		return // nothing can be compared
+		return nil // nothing can be compared
 	case head.Commit != left.Head:
-		a.Progress("warning: %s is at commit %.8s, the step found %.8s; --worktree makes a workspace of that", dir, head.Commit, left.Head)
+		return []string{fmt.Sprintf("%s is at commit %.8s, the step found %.8s; --worktree makes a workspace of that", dir, head.Commit, left.Head)}
 	case left.Dirty != nil && *left.Dirty:
-		a.Progress("warning: the step found changes that were not committed; %s may differ", dir)
+		return []string{fmt.Sprintf("the step found changes that were not committed; %s may differ", dir)}
 	}
+	return nil
 }

@@ -1,0 +1,55 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"wf/api"
+	"wf/cas"
+	"wf/protocol"
+)
+
+// Export writes a run, with the runs of its sub-workflows, as an archive.
+func (l *Local) Export(ctx context.Context, run protocol.RunID, w io.Writer) error {
+	children, err := l.Engine.Descendants(ctx, run)
+	if err != nil {
+		return err
+	}
+	_, err = cas.Export(ctx, w, l.Store, run, children...)
+	return err
+}
+
+// Import reads an archive into the store. A run that is there and goes on to the head of the archive must not be
+// driven meanwhile, and came from elsewhere from then on.
+func (l *Local) Import(ctx context.Context, archive io.Reader, o api.ImportOptions) (*api.Imported, error) {
+	if o.Worker != "" {
+		return nil, protocol.ErrUsage.With("name a worker only at a hub", "%s is no worker here: this is the store itself", o.Worker)
+	}
+	var held []func() error // locks of runs that go on to the head of the archive
+	got, err := cas.Import(ctx, archive, l.Store, cas.ImportOptions{Run: o.Run, Before: func(forwarded []protocol.RunID) error {
+		for _, run := range forwarded {
+			unlock, err := l.Store.LockRun(run)
+			if err != nil {
+				return err
+			}
+			held = append(held, unlock)
+		}
+		return l.Pins(l.Store).Disown(ctx, forwarded)
+	}})
+	for _, unlock := range held {
+		err = errors.Join(err, unlock())
+	}
+	switch {
+	case errors.As(err, new(*cas.CARError)), errors.Is(err, protocol.ErrVerify):
+		return nil, api.ArchiveFault(err)
+	case err != nil:
+		return nil, err
+	}
+	out := &api.Imported{Schema: "wf.import/v1", Runs: append([]protocol.RunID{}, got.Runs...), Roots: make([]string, len(got.Roots)), Blocks: got.Blocks, Bytes: got.Bytes,
+		Children: got.Children, Forwarded: got.Forwarded, Held: got.Held}
+	for i, root := range got.Roots {
+		out.Roots[i] = root.String()
+	}
+	return out, nil
+}
