@@ -46,7 +46,7 @@ var described = map[string]any{
 	"Cost": api.Cost{}, "CostRow": api.CostRow{KnownUSD: "0"}, "Definition": api.Definition{}, "Diff": api.VisitDiff{}, "Error": reply.Failure{}, "Explanation": api.Explanation{},
 	"Failure": protocol.ErrorInfo{}, "Finding": api.Finding{}, "ForkRequest": api.Fork{}, "GitState": protocol.GitState{}, "Health": server.Health{},
 	"Imported": api.Imported{},
-	"Info": server.Info{}, "Job": queue.Entry{}, "Login": guard.Login{}, "LoginRequest": guard.LoginRequest{}, "Mend": api.Mend{},
+	"Info":     server.Info{}, "Job": queue.Entry{}, "Login": guard.Login{}, "LoginRequest": guard.LoginRequest{}, "Mend": api.Mend{},
 	"Message": protocol.Message{}, "MessageRequest": api.Message{}, "Messages": api.Messages{}, "NamedTemplate": protocol.NamedTemplate{},
 	"ParentRun": protocol.ParentRun{}, "Queue": relay.Queue{}, "Queued": relay.Queued{}, "ResumeRequest": api.Resume{}, "Role": api.Role{},
 	"RowUsage": api.RowUsage{}, "Run": api.Run{}, "RunDiff": api.Diff{}, "RunInfo": api.RunInfo{}, "RunRow": api.Row{}, "Runs": api.Page{},
