@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/spf13/cobra"
@@ -93,9 +94,25 @@ func (a *app) chatOn(ctx context.Context, s *cas.Store, arg string, f chatFlags)
 
 // chatHere is where the runs of a daemon in this process are.
 func (a *app) chatHere(d *daemon.Daemon) session.Place {
-	return session.Place{Service: d.Service, Follower: d, Near: d.Service, Me: compose.User(), TaskPage: chatTask,
-		Dump: func(ctx context.Context, scope, path string) error {
-			return a.memoryDump(ctx, d.Service, scope, []string{path})
+	at := a.chatAt(d.Service, d)
+	at.Near, at.Dump = d.Service, func(ctx context.Context, run protocol.RunID, path string) error {
+		m, err := d.Service.MemoryOf(ctx, run)
+		if err == nil && m == nil {
+			err = usagef("this agent has no memory; memory: true gives it one")
+		}
+		if err != nil {
+			return err
+		}
+		return a.memoryDump(ctx, m, []string{path})
+	}
+	return at
+}
+
+// chatAt is where a service and a follower find the runs.
+func (a *app) chatAt(s api.Service, f api.Follower) session.Place {
+	return session.Place{Service: s, Follower: f, Me: compose.User(),
+		Tasks: func(ctx context.Context, run protocol.RunID) ([]chat.TaskPage, error) {
+			return a.chatTasks(ctx, f, run)
 		}}
 }
 
@@ -111,7 +128,7 @@ func (a *app) chatThere(ctx context.Context, p *target, arg string, f chatFlags)
 	if err != nil {
 		return err
 	}
-	return a.chatScreen(ctx, session.Place{Service: p.Service, Follower: p.Follower, Me: compose.User(), TaskPage: chatTask}, run)
+	return a.chatScreen(ctx, a.chatAt(p.Service, p.Follower), run)
 }
 
 // chatRun finds or begins the run of a chat, and has it driven.
@@ -172,10 +189,16 @@ func (a *app) chatScreen(ctx context.Context, at session.Place, run protocol.Run
 	if err != nil {
 		return err
 	}
-	history := a.readHistory()
+	kept := chatHistory()
+	history, err := kept.Read()
+	if err != nil {
+		a.Progress("warning: %v", err)
+	}
 	screen := chat.New(ctx, s, history)
 	err = a.onScreen(ctx, screen)
-	a.writeHistory(screen.History(), len(history))
+	if failed := kept.Add(screen.History()[min(len(history), len(screen.History())):]); failed != nil {
+		a.Progress("warning: what you wrote was not kept for the next chat: %v", failed)
+	}
 	if err = errors.Join(err, screen.Err()); err == nil {
 		a.Progress("run %s stays as it is; wf chat %s goes on", screen.Run(), screen.Run())
 	}
@@ -201,16 +224,31 @@ func (a *app) onScreen(ctx context.Context, m tea.Model) error {
 	return err
 }
 
-// chatTask is a task as the screen lists it, with its page.
-func chatTask(x *api.Task) (chat.TaskPage, error) {
-	t, err := query.TaskPageOf(x)
+// chatTasks are the tasks of a run, as the screen lists them, with their pages.
+func (a *app) chatTasks(ctx context.Context, f api.Follower, run protocol.RunID) ([]chat.TaskPage, error) {
+	prices, err := a.Prices()
 	if err != nil {
-		return chat.TaskPage{}, err
+		return nil, err
 	}
-	tokens := "?"
-	if used := t.Tokens(); used.Told {
-		tokens = task.Count(used.In()) + " in / " + task.Count(used.Output) + " out"
+	var tasks query.TaskReader
+	err = f.Follow(ctx, run, api.Following{}, func(u api.Update) error {
+		if u.Entry == nil {
+			return nil
+		}
+		return tasks.Take(*u.Entry, func() (api.Update, error) { return u, nil })
+	})
+	if err != nil {
+		return nil, fmt.Errorf("tasks of run %s: %w", run, err)
 	}
-	return chat.TaskPage{Task: chat.Task{ID: t.ID, Goal: t.Goal, State: t.State, Status: t.Status},
-		Cost: task.Dollars(t.Cost), Tokens: tokens, Markdown: t.Markdown()}, nil
+	var out []chat.TaskPage
+	for _, t := range tasks.Tasks() {
+		cost, _ := query.CostOf(t.Calls, prices)
+		tokens := "?"
+		if used := t.Tokens(); used.Told {
+			tokens = task.Count(used.In()) + " in / " + task.Count(used.Output) + " out"
+		}
+		out = append(out, chat.TaskPage{Task: chat.Task{ID: t.ID, Goal: t.Goal, State: t.State, Status: t.Status},
+			Cost: task.Dollars(cost), Tokens: tokens, Markdown: t.Markdown(cost)})
+	}
+	return out, nil
 }

@@ -5,10 +5,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"wf/cas"
+	"wf/cmd/internal/chat/session"
 	"wf/protocol"
 	"wf/service/compose"
 	"wf/workflows"
@@ -74,73 +74,10 @@ func (a *app) chatProgram(d compose.Definition) (compose.Found, error) {
 	return compose.Found{Path: abs, Name: p.Workflow.Name, Source: d.Source, Program: p}, nil
 }
 
-// historyMax is how many lines of earlier chats are kept.
-const historyMax = 500
-
-// readHistory is what the person wrote in earlier chats; where it cannot be read there is none.
-func (a *app) readHistory() []string {
-	path := chatHistory()
-	if path == "" {
-		return nil
-	}
-	b, err := os.ReadFile(path)
-	if err != nil {
-		if !errors.Is(err, fs.ErrNotExist) {
-			a.Progress("warning: %v", err)
-		}
-		return nil
-	}
-	var out []string
-	for line := range strings.Lines(string(b)) {
-		if s, err := strconv.Unquote(strings.TrimSpace(line)); err == nil {
-			out = append(out, s)
-		}
-	}
-	return out[max(0, len(out)-historyMax):]
-}
-
-// writeHistory adds what was written since to what is kept; chats that ended meanwhile added
-// theirs.
-func (a *app) writeHistory(lines []string, before int) {
-	path := chatHistory()
-	if path == "" || len(lines) <= before {
-		return
-	}
-	var b strings.Builder
-	all := append(a.readHistory(), lines[before:]...)
-	for _, l := range all[max(0, len(all)-historyMax):] {
-		b.WriteString(strconv.Quote(l) + "\n")
-	}
-	if err := replaceFile(path, b.String()); err != nil {
-		a.Progress("warning: what you wrote was not kept for the next chat: %v", err)
-	}
-}
-
-// replaceFile writes a file of the person's own; whoever reads it sees the old content or the
-// new one.
-func replaceFile(path, text string) error {
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(dir, ".new-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(text)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
-}
-
-// chatHistory is the file of what a person wrote in chats, "" for none.
-func chatHistory() string {
+// chatHistory is the file of what a person wrote in chats.
+func chatHistory() session.History {
 	if state := cas.StateDir(os.Getenv); state != "" {
-		return state + "/chat_history"
+		return session.History(filepath.Join(state, "chat_history"))
 	}
 	return ""
 }

@@ -18,27 +18,29 @@ type Place struct {
 	Follower api.Follower
 	Me       string // by which name the person is recorded
 	Near     Near   // nil where the store is elsewhere
-	// TaskPage makes the page of a task.
-	TaskPage func(*api.Task) (chat.TaskPage, error)
-	// Dump writes a memory to a file, which it makes where it is not there.
-	Dump func(ctx context.Context, scope, path string) error
+	// Tasks are all tasks of a run, oldest first.
+	Tasks func(ctx context.Context, run protocol.RunID) ([]chat.TaskPage, error)
+	// Dump writes the memory of the agent of a run to a file, which it makes where it is not there.
+	Dump func(ctx context.Context, run protocol.RunID, path string) error
 }
 
 // Near is what only the process that has the store can do.
 type Near interface {
 	// Agent is the first agent of a run.
 	Agent(ctx context.Context, run protocol.RunID) (api.Agent, error)
-	// Again begins the workflow of a run anew, and has it driven once first returned nil.
-	Again(ctx context.Context, run protocol.RunID, first func() error) (protocol.RunID, error)
+	// Again begins the workflow of a run anew, and has it driven. The old run's memories are taken back.
+	Again(ctx context.Context, run protocol.RunID) (protocol.RunID, error)
+	// Remembered is what the agent of a run remembers, or what a text finds of it; scope is "" where it has no
+	// memory.
+	Remembered(ctx context.Context, run protocol.RunID, text string) (scope string, found []api.Memo, err error)
 }
 
 // A Session is a run that a person takes part in. It is safe for concurrent use.
 type Session struct {
 	at Place
 
-	mu    sync.Mutex
-	info  chat.Info
-	agent api.Agent
+	mu   sync.Mutex
+	info chat.Info
 }
 
 var _ chat.Session = (*Session)(nil)
@@ -66,7 +68,6 @@ func (s *Session) goTo(ctx context.Context, run protocol.RunID) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.agent = agent
 	s.info = chat.Info{Run: run, Title: v.Info.Title, Model: agent.Model, Window: agent.Window, Dir: v.Info.Workspace, Me: s.at.Me}
 	return nil
 }
@@ -173,4 +174,11 @@ func (s *Session) answer(ctx context.Context, x api.Answer) error {
 	defer cancel()
 	_, err := s.at.Service.Answer(ctx, s.run(), x)
 	return err
+}
+
+// Tasks are all tasks of the run, with their pages.
+func (s *Session) Tasks(ctx context.Context) ([]chat.TaskPage, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	return s.at.Tasks(ctx, s.run())
 }

@@ -63,28 +63,17 @@ func (d *desk) Answer(_ context.Context, run protocol.RunID, a api.Answer) (stri
 	return a.Step, nil
 }
 
-func (d *desk) Memories(_ context.Context, q api.MemoryQuery) (*api.Memories, error) {
-	return &api.Memories{Scope: q.Scope, Items: []api.MemoryItem{{ID: 1, Content: "from before", Run: "OLD"}, {ID: 2, Content: "said here", Run: "RUN", Pinned: true, Tags: []string{"ops"}}}}, nil
-}
-
-func (d *desk) ChangeMemories(_ context.Context, c api.MemoryChanges) (*api.MemoriesChanged, error) {
-	for _, x := range c.Changes {
-		d.note("remove %d of %s: %t", x.ID, c.Scope, x.Remove)
-	}
-	return &api.MemoriesChanged{}, nil
-}
-
 func (d *desk) Agent(context.Context, protocol.RunID) (api.Agent, error) {
-	return api.Agent{Model: "local/tiny", Window: 32000, Memory: d.scope}, nil
+	return api.Agent{Model: "local/tiny", Window: 32000}, nil
 }
 
-func (d *desk) Again(_ context.Context, run protocol.RunID, first func() error) (protocol.RunID, error) {
+func (d *desk) Again(_ context.Context, run protocol.RunID) (protocol.RunID, error) {
 	d.note("begin %s anew", run)
-	if err := first(); err != nil {
-		return "", err
-	}
-	d.note("drive it")
 	return "NEW", nil
+}
+
+func (d *desk) Remembered(context.Context, protocol.RunID, string) (string, []api.Memo, error) {
+	return d.scope, []api.Memo{{ID: 2, Text: "said here", Pinned: true, Tags: []string{"ops"}}}, nil
 }
 
 func (d *desk) Follow(_ context.Context, _ protocol.RunID, w api.Following, f func(api.Update) error) error {
@@ -203,7 +192,7 @@ func TestWhatAPersonDoesIsAskedOfTheService(t *testing.T) {
 		t.Errorf("/model: %+v, %+v", out, s.Info())
 	}
 	want := []string{`answer RUN you#3 "" "hi"  `, "send RUN ada: later", `answer RUN g#1 "no" "why"  d1`, `answer RUN f#1 "yes" "" {"age":3} `,
-		"suspend RUN", `resume RUN {"cost_usd":"50"}`, "begin RUN anew", "remove 2 of role/w/wf: true", "drive it", "fork NEW wf#2 true map[:[big/one]]"}
+		"suspend RUN", `resume RUN {"cost_usd":"50"}`, "begin RUN anew", "fork NEW wf#2 true map[:[big/one]]"}
 	if !slices.Equal(d.did, want) {
 		t.Errorf("it asks\n%s", cmp.Diff(want, d.did))
 	}
