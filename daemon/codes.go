@@ -2,6 +2,8 @@ package daemon
 
 import (
 	"time"
+
+	"wf/api"
 	"wf/hub/guard"
 	"wf/hub/server"
 )
@@ -23,17 +25,11 @@ func CodeFor(keys *guard.Keys, all []*Listener) func() (server.Code, error) {
 	}
 }
 
-// Address is where a server listens, as it writes it for programs.
-type Address struct {
-	URL  string `json:"url"`  // unix:PATH, http:// or https://
-	Open string `json:"open"` // with a one-time code, for a browser; "" for a socket
-}
-
-// Addresses are where listeners listen, each with a code of its own.
-func Addresses(keys *guard.Keys, all []*Listener) ([]Address, error) {
-	out := []Address{}
+// addresses are where listeners listen, each with a code of its own.
+func addresses(keys *guard.Keys, all []*Listener) ([]api.Address, error) {
+	out := []api.Address{}
 	for _, d := range all {
-		l := Address{URL: d.URL}
+		l := api.Address{URL: d.URL}
 		if d.Guard.Keys != nil {
 			code, err := keys.NewCode()
 			if err != nil {

@@ -2,32 +2,24 @@ package daemon
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"strings"
 	"sync"
+
 	"wf/hub/client"
 	"wf/hub/guard"
 	"wf/hub/relay"
 	"wf/protocol"
 )
 
-// A Hub is where a daemon works as a worker.
-type Hub struct {
-	URL       string
-	TLS       *tls.Config // nil is the system's
-	TokenFile string      // of workers; "" for a hub of this user, which Own reaches
-	// Own finds the address of a hub of this user, which is reached without a token. An address
-	// that is none is an error.
-	Own func(url string) (address string, err error)
-	// Admin lets those who have scope admin at the hub have it here too: they import archives, and bring definitions.
-	Admin bool
-}
-
 // Join connects the daemon to a hub, as long as it runs, until stop is called. stop is never nil.
-func (d *Daemon) Join(h Hub) (stop func(), err error) {
+func (d *Daemon) Join(h Remote) (stop func(), err error) {
 	stop = func() {}
-	if _, _, err := client.Reach(h.URL, h.TLS); err != nil {
+	secure, err := h.Secure()
+	if err != nil {
+		return stop, err
+	}
+	if _, _, err := client.Reach(h.URL, secure); err != nil {
 		return stop, err
 	}
 	id, err := workerID(d.Service.Store.Dir(), d.Name, h.TokenFile)
@@ -36,14 +28,14 @@ func (d *Daemon) Join(h Hub) (stop func(), err error) {
 	}
 	reached := h.URL
 	if h.TokenFile == "" {
-		if reached, err = h.Own(h.URL); err != nil {
+		if reached, _, err = (Remote{URL: h.URL, CA: h.CA, Cert: h.Cert, Key: h.Key}).Way(); err != nil {
 			return stop, err
 		}
 		if !strings.HasPrefix(reached, "unix:") {
 			return stop, protocol.ErrUnauthorized.With("name the file with the token that wf hub made for this worker: --hub-token-file FILE", "the hub %s wants a token of its workers", h.URL)
 		}
 	}
-	worker := &relay.Worker{Hub: reached, TLS: h.TLS, ID: id, Name: d.Name, Version: d.Service.Version, Handler: d.Handler(), Log: d.Log,
+	worker := &relay.Worker{Hub: reached, TLS: secure, ID: id, Name: d.Name, Version: d.Service.Version, Handler: d.Handler(), Log: d.Log,
 		Store: &hubStore{s: d.Service.Store, catalog: d.Service.Catalog},
 		Moved: func(run protocol.RunID, to string) {
 			err := d.Service.Cancel(d.Supervisor.ctx, run, "the worker "+to+" has this run: the lease of the job had ended here")

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/term"
 
 	"wf/cmd/internal/render"
+	"wf/daemon"
 	"wf/protocol"
 	"wf/service/compose"
 )
@@ -24,8 +25,8 @@ type app struct {
 	in      io.Reader
 	lines   *bufio.Reader // in, once questions are read from it
 	noInput bool
-	reach   reachFlags // --hub
-	started bool       // the command line was understood
+	reach   daemon.Remote // --hub
+	started bool          // the command line was understood
 }
 
 func newApp(in io.Reader, out, err *os.File) *app {

@@ -161,7 +161,7 @@ func (a *app) headline(ctx context.Context, p *target, run protocol.RunID) error
 	if p.here == nil {
 		where = "  at " + p.name + "  (Ctrl-C leaves, the run goes on)"
 	}
-	a.Progress("%s %s  run %s  def %s  (%s)%s", paint.Cyan("●"), paint.Bold(w.Name), run, render.ShortCID(v.Definition), cast(w), where)
+	a.Progress("%s %s  run %s  def %s  (%s)%s", paint.Cyan("●"), paint.Bold(w.Name), run, render.ShortCID(v.Definition), render.Cast(w), where)
 	return nil
 }
 

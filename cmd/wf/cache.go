@@ -2,15 +2,8 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"slices"
-	"strconv"
 
 	"github.com/spf13/cobra"
-
-	"wf/api"
-	"wf/cmd/internal/render"
-	"wf/protocol"
 )
 
 func newCache(a *app) *cobra.Command {
@@ -47,7 +40,7 @@ func (a *app) cache(ctx context.Context, here *target, arg string, least float64
 	if err != nil {
 		return err
 	}
-	if err := a.showCache(out); err != nil {
+	if err := a.ShowCache(out); err != nil {
 		return err
 	}
 	if out.MinPrefix < least {
@@ -55,46 +48,4 @@ func (a *app) cache(ctx context.Context, here *target, arg string, least float64
 			"run %s: a prompt begins with only %.4f of the one before", run, out.MinPrefix)
 	}
 	return nil
-}
-
-func (a *app) showCache(c *api.Cache) error {
-	if a.AsJSON() {
-		return a.Answer(c)
-	}
-	p := a.Out.Paint()
-	var head []string
-	for _, name := range []string{"step", "call", "prompt", "of the one before", "differs", "input", "cached", "written", "miss"} {
-		head = append(head, p.Dim(name))
-	}
-	rows := [][]string{head}
-	for _, i := range c.Items {
-		shared, differs := "", ""
-		if i.Before != "" {
-			shared = fmt.Sprintf("%d of %d bytes, %s", i.Shared, i.Of, i.Before)
-		}
-		if i.Differs != nil {
-			differs = fmt.Sprintf("byte %d, %s", *i.Differs, i.Part)
-		}
-		rows = append(rows, []string{i.Step, strconv.Itoa(i.Call), fmt.Sprintf("%d bytes", i.Bytes), shared, differs, render.Count(i.Input), render.Count(i.Cached), render.Count(i.Written), i.Miss})
-	}
-	if err := render.Table(a.Out, rows); err != nil {
-		return err
-	}
-	if len(c.Items) == 0 {
-		_, err := fmt.Fprintln(a.Out, "no model calls: there is nothing to compare")
-		return err
-	}
-	hit := "not told"
-	if c.Hit != nil {
-		hit = fmt.Sprintf("%.1f %%", *c.Hit*100)
-	}
-	least := fmt.Sprintf("shared prefix ≥ %.4f", c.MinPrefix)
-	if !slices.ContainsFunc(c.Items, func(i *api.CacheCall) bool { return i.Before != "" }) {
-		least = "no call goes on from another: no prefix to compare"
-	}
-	if n := c.Compactions; n > 0 {
-		least += fmt.Sprintf(", but ≥ %.4f after %s", *c.MinCompacted, protocol.Plural(n, "compaction"))
-	}
-	_, err := fmt.Fprintf(a.Out, "%s   read from the cache: %s\n", least, hit)
-	return err
 }

@@ -1,6 +1,16 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"wf/api"
+	"wf/cas"
+	"wf/cmd/internal/complete"
+	"wf/protocol"
+	"wf/workflows"
+)
 
 func newCompletion(a *app) *cobra.Command {
 	return &cobra.Command{
@@ -30,4 +40,29 @@ func newCompletion(a *app) *cobra.Command {
 			return usagef("no completion for %q; there is one for bash, zsh, fish and powershell", args[0])
 		},
 	}
+}
+
+// offer makes every command complete its arguments and flags.
+func (a *app) offer(root *cobra.Command) {
+	source := &complete.Source{
+		Runs: func(ctx context.Context, use func(api.Runs) error) error {
+			return a.WithStore(ctx, func(s *cas.Store) error { return use(a.atStore(s)) })
+		},
+		Workflow: func(file string) (protocol.Workflow, bool) {
+			if file == "-" {
+				return protocol.Workflow{}, false // nothing was written on stdin yet
+			}
+			d, err := a.Read(file)
+			if err != nil || d.Program == nil {
+				return protocol.Workflow{}, false
+			}
+			return *d.Program.Workflow, true
+		},
+		Scopes:  a.MemoryScopes,
+		Formats: formatsOf, Written: written,
+	}
+	for _, e := range workflows.Examples {
+		source.Examples = append(source.Examples, e.Name+"\t"+e.About)
+	}
+	source.Offer(root)
 }

@@ -2,16 +2,12 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"wf/api"
-	"wf/cmd/internal/render"
-	"wf/protocol"
 	"wf/service/compose"
 )
 
@@ -47,39 +43,5 @@ func (a *app) cost(ctx context.Context, here *target, arg, by string) error {
 	if err != nil {
 		return err
 	}
-	if a.AsJSON() {
-		return a.Answer(out)
-	}
-	return a.costTable(out)
-}
-
-func (a *app) costTable(c *api.Cost) error {
-	p := a.Out.Paint()
-	var head []string
-	for _, name := range []string{c.By, "calls", "input", "cached", "written", "output", "cost"} {
-		head = append(head, p.Dim(name))
-	}
-	rows := [][]string{head}
-	line := func(r *api.CostRow, name string) {
-		written := r.CacheWrite5m + r.CacheWrite1h
-		rows = append(rows, []string{render.Visible(name), strconv.Itoa(r.Calls), render.Count(&r.Input), render.Count(&r.Cached), render.Count(&written), render.Count(&r.Output), render.Money(r)})
-	}
-	for _, r := range c.Items {
-		name := r.Name
-		if r.Goal != "" {
-			name += "  " + render.OneLine(r.Goal, protocol.TaskGoalMax)
-		}
-		line(r, name)
-	}
-	line(c.Total, "total")
-	if err := render.Table(a.Out, rows); err != nil {
-		return err
-	}
-	if n := c.Total.Unreported; n > 0 {
-		fmt.Fprintf(a.Out, "%s told no tokens and %s not counted\n", protocol.Plural(n, "call"), map[bool]string{true: "is", false: "are"}[n == 1])
-	}
-	if c.Total.CostUSD == nil {
-		fmt.Fprintln(a.Out, "some prices are unknown: set them under prices: in "+compose.UserConfig()+", or in .wf/config.yaml and then wf trust, in micro-dollars per million tokens")
-	}
-	return nil
+	return a.ShowCost(out, compose.UserConfig())
 }

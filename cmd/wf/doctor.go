@@ -16,6 +16,7 @@ import (
 	"wf/agentkit/config"
 	"wf/agentkit/sandbox"
 	"wf/cmd/internal/render"
+	"wf/daemon"
 	"wf/hub/client"
 	"wf/protocol"
 	"wf/service/compose"
@@ -198,7 +199,11 @@ func checkGit() []checkup {
 // checkDaemon asks the daemon of the store, if there is one.
 func (a *app) checkDaemon(ctx context.Context) checkup {
 	c := checkup{Name: "daemon", State: "ok", Text: "none; wf serve starts one"}
-	server, socket, err := a.ownDaemon()
+	dir, _, err := a.StoreDir()
+	if err != nil {
+		return c // told with the store
+	}
+	server, socket, err := daemon.Dial(dir)
 	if err != nil {
 		return c // told with the store
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"wf/api"
 	"wf/protocol/lazy"
 )
 
@@ -278,7 +279,7 @@ func (h *house) behind(t *testing.T, url string, flags ...string) []string {
 }
 
 // serve starts a daemon of the store.
-func (h *house) serve(t *testing.T, args ...string) (said servingJSON) {
+func (h *house) serve(t *testing.T, args ...string) (said api.Serving) {
 	t.Helper()
 	p := startProcess(t, h.dir, append([]string{"serve"}, args...)...)
 	if err := json.Unmarshal(p.line, &said); err != nil {

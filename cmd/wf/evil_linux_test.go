@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"wf/agentkit/sandbox"
+	"wf/api"
 )
 
 // Variables of these tests: the program that they try, such as the built one, where it is not that of the tests;
@@ -172,7 +173,7 @@ func (w *world) serve(t *testing.T) (stop func(*testing.T)) {
 	if err != nil {
 		t.Fatalf("wf serve: %v\n%s", err, said)
 	}
-	var where servingJSON
+	var where api.Serving
 	w.must(json.Unmarshal(line, &where))
 	w.names["DAEMON"] = strings.TrimPrefix(where.Listen[0].URL, "unix:")
 	for _, want := range []string{"left alone", "wf trust "} {

@@ -14,6 +14,7 @@ import (
 	"wf/agentkit/mcp"
 	"wf/agentkit/memory"
 	"wf/cmd/internal/help"
+	"wf/daemon"
 	"wf/hub/client"
 	"wf/protocol"
 	"wf/service/compose"
@@ -44,7 +45,7 @@ var exits = []struct {
 	{2, "wrong usage", []string{
 		protocol.ErrUsage.Code, protocol.ErrInputs.Code, protocol.ErrUnknownRun.Code, protocol.ErrAmbiguous.Code,
 		protocol.ErrFutureCursor.Code, protocol.ErrBadCursor.Code, protocol.ErrNotWaiting.Code, protocol.ErrFinal.Code, protocol.ErrMisdirected.Code,
-		protocol.ErrInsecure.Code, errNoDaemon.Code, memory.ErrNote.Code,
+		protocol.ErrInsecure.Code, daemon.ErrNone.Code, memory.ErrNote.Code,
 	}},
 	{3, "invalid workflow, config or version, nothing ran", []string{
 		protocol.ErrInvalid.Code, protocol.ErrSemantics.Code, protocol.ErrPrice.Code, config.ErrConfig.Code,

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"wf/api"
 	"wf/cas"
 	"wf/protocol"
 )
@@ -25,7 +26,7 @@ type house struct {
 	dir  string // the home of the user, the workspace, and .wf
 	runs map[string]protocol.RunID
 	mask *mask
-	hub  hubJSON
+	hub  api.HubServing
 }
 
 // newHouse makes the store with everything.

@@ -41,7 +41,7 @@ func (a *app) lastRuns(ctx context.Context, s *cas.Store) error {
 	if len(rows) == 0 {
 		return a.firstSteps()
 	}
-	if err := a.runTable(rows); err != nil {
+	if err := a.RunTable(rows); err != nil {
 		return err
 	}
 	v, err := a.Engine(s, nil).ViewWindow(ctx, rows[0].ID, api.Window{Limit: 1})

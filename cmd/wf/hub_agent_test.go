@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"wf/api"
 	"wf/daemon"
 	"wf/hub/client"
 )
@@ -23,7 +24,7 @@ func TestAnAgentHasTheIDOfItsToken(t *testing.T) {
 		t.Fatalf("%s: %v %v", file, info, err)
 	}
 	hub := startProcess(t, dir, "hub", "--listen", "127.0.0.1:0", "--data", data)
-	var said hubJSON
+	var said api.HubServing
 	if err := json.Unmarshal(hub.line, &said); err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"wf/api"
 	"wf/cas"
 	"wf/daemon"
 	"wf/hub/client"
@@ -94,7 +95,7 @@ func TestK07K08AgentAndHubAreKilledAndTheRunFinishes(t *testing.T) {
 	trustAll(t, dirs["bob"])
 	data := filepath.Join(dirs["hub"], "data")
 	address := "127.0.0.1:0"
-	var said hubJSON
+	var said api.HubServing
 	startHub := func() *process {
 		p := startProcess(t, dirs["hub"], "hub", "--listen", address, "--data", data)
 		if err := json.Unmarshal(p.line, &said); err != nil {

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"wf/api"
 	"wf/daemon"
 	"wf/hub/client"
 )
@@ -80,7 +81,7 @@ func TestAgentsWithCertificates(t *testing.T) {
 	home := t.TempDir()
 	hub := startProcess(t, home, "hub", "--listen", "127.0.0.1:0", "--data", filepath.Join(home, "data"),
 		"--tls-cert", a.file("hub.pem"), "--tls-key", a.file("hub.key"), "--client-ca", a.file("ca.pem"))
-	var said hubJSON
+	var said api.HubServing
 	if err := json.Unmarshal(hub.line, &said); err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +104,7 @@ func TestAgentsWithCertificates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	secure, err := reachFlags{ca: a.file("ca.pem")}.tls()
+	secure, err := daemon.Remote{CA: a.file("ca.pem")}.Secure()
 	if err != nil {
 		t.Fatal(err)
 	}

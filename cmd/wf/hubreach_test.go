@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"wf/protocol"
+	"wf/api"
 )
 
 // A hub of this machine is reached by its socket, without a token, under the addresses at which it
@@ -16,7 +16,7 @@ import (
 func TestTheHubOfThisMachineIsReachedByItsSocket(t *testing.T) {
 	dir := t.TempDir() // the user's home
 	hub := startProcess(t, dir, "hub", "--listen", "127.0.0.1:0")
-	var said hubJSON
+	var said api.HubServing
 	if err := json.Unmarshal(hub.line, &said); err != nil {
 		t.Fatal(err)
 	}
@@ -39,33 +39,10 @@ func TestTheHubOfThisMachineIsReachedByItsSocket(t *testing.T) {
 		t.Errorf("%s: %v %s", other, err, out)
 	}
 	// Without its socket the stored token goes over TCP, to a process of the same user.
-	if err := os.Remove(filepath.Join(said.Data, hubSocket)); err != nil {
+	if err := os.Remove(filepath.Join(said.Data, "wf.sock")); err != nil {
 		t.Fatal(err)
 	}
 	if out, err := ls(url); err != nil || !strings.Contains(out, `"items"`) {
 		t.Errorf("%s, by TCP: %v %s", url, err, out)
-	}
-}
-
-// A token that the environment names goes over TCP of this machine only to the own user; one that is
-// named for the address goes where the user says.
-func TestWhichTokensAreBound(t *testing.T) {
-	t.Setenv("HOME", t.TempDir())
-	t.Setenv("XDG_STATE_HOME", "")
-	const token = "c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LXNlY3I"
-	file := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(file, []byte(token+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	const url = "http://127.0.0.1:8766"
-	if way, err := (&app{reach: reachFlags{tokenFile: file}}).reachHub(url); err != nil || way.Token != token || way.Own {
-		t.Errorf("named: %+v, %v", way, err)
-	}
-	if way, err := (&app{}).reachHub(url); protocol.CodeOf(err) != protocol.ErrUnauthorized.Code {
-		t.Errorf("none: %+v, %v", way, err)
-	}
-	t.Setenv("WF_HUB_TOKEN_FILE", file)
-	if way, err := (&app{}).reachHub(url); err != nil || way.Token != token || !way.Own {
-		t.Errorf("from the environment: %+v, %v", way, err)
 	}
 }

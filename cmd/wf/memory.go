@@ -105,7 +105,7 @@ func (a *app) listMemories(schema string, scope string, items []memoryJSON, more
 		if m.Distance != nil {
 			far = fmt.Sprintf("%.3f", *m.Distance)
 		}
-		rows = append(rows, []string{p.Bold(fmt.Sprint(m.ID)), far, age(m.At), strings.Join(notes, " "), render.Visible(memory.TagList(m.Tags)), render.OneLine(m.Content, 80)})
+		rows = append(rows, []string{p.Bold(fmt.Sprint(m.ID)), far, render.Age(m.At), strings.Join(notes, " "), render.Visible(memory.TagList(m.Tags)), render.OneLine(m.Content, 80)})
 	}
 	return render.Table(a.Out, withoutEmpty(rows))
 }

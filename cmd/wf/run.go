@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,10 +16,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"wf/agentkit/mcp"
 	"wf/api"
 	"wf/cas"
-	"wf/cmd/internal/render"
 	"wf/engine"
 	"wf/engine/lang"
 	"wf/protocol"
@@ -97,7 +94,7 @@ func (a *app) run(ctx context.Context, path string, f runFlags) error {
 		if err != nil {
 			return err
 		}
-		return a.showInputs(p)
+		return a.ShowInputs(p.Workflow)
 	}
 	if _, err := protocol.ParseContext(f.context); err != nil {
 		return usagef("--context %s: want conversation, task or fresh", f.context)
@@ -244,43 +241,6 @@ func (a *app) detached(ctx context.Context, p *target, run protocol.RunID) error
 	return err
 }
 
-// cast counts the roles of a workflow by what they are.
-func cast(w *protocol.Workflow) string {
-	names := map[protocol.Action]string{
-		protocol.ActPrompt: "agent", protocol.ActRun: "command", protocol.ActAsk: "question",
-		protocol.ActWorkflow: "sub-workflow", protocol.ActWait: "wait", protocol.ActSet: "value",
-	}
-	var parts []string
-	for _, action := range []protocol.Action{
-		protocol.ActPrompt, protocol.ActRun, protocol.ActAsk, protocol.ActWorkflow, protocol.ActWait, protocol.ActSet,
-	} {
-		n := 0
-		for _, r := range w.Roles {
-			if r.Action == action {
-				n++
-			}
-		}
-		if n > 0 {
-			parts = append(parts, protocol.Plural(n, names[action]))
-		}
-	}
-	var off []string
-	for _, r := range w.Roles {
-		if r.Sandbox == protocol.SandboxOff {
-			off = append(off, r.Name)
-		}
-	}
-	for _, s := range w.MCP {
-		if s.Sandbox == protocol.SandboxOff {
-			off = append(off, mcp.Prefix+s.Name)
-		}
-	}
-	if len(off) > 0 {
-		parts = append(parts, "runs as you: "+strings.Join(off, ", "))
-	}
-	return strings.Join(parts, ", ")
-}
-
 // given gathers the inputs: those of the file, then those of the command line, whose texts read makes what the
 // workflow wants.
 func (a *app) given(read func(name, text string) (any, error), f runFlags) (map[string]any, error) {
@@ -376,30 +336,6 @@ func places(path, dir string) (workspace, file string, err error) {
 // hintedAs keeps the code and the hint of an error and says it in other words.
 func hintedAs(err error, message string) error {
 	return &protocol.Error{Code: protocol.CodeOf(err), Message: message, Hint: protocol.HintOf(err)}
-}
-
-func (a *app) showInputs(p *lang.Program) error {
-	inputs := p.Workflow.Inputs
-	if a.AsJSON() {
-		return a.Answer(map[string]any{"schema": "wf.inputs/v1", "workflow": p.Workflow.Name, "inputs": inputs})
-	}
-	if len(inputs) == 0 {
-		_, err := fmt.Fprintf(a.Out, "%s takes no inputs\n", p.Workflow.Name)
-		return err
-	}
-	var rows [][]string
-	for _, name := range sortedKeys(inputs) {
-		in := inputs[name]
-		need := "optional"
-		switch {
-		case in.Required:
-			need = "required"
-		case in.Default != "":
-			need = "default " + in.Default
-		}
-		rows = append(rows, []string{"-i " + name + "=…", cmp.Or(in.Type, "any"), need, in.Description})
-	}
-	return render.Table(a.Out, rows)
 }
 
 // untilDriven waits until a process drives a new run, has driven it, or has ended before it could: so the

@@ -3,34 +3,25 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"wf/cas"
+	"wf/cmd/internal/render"
 	"wf/daemon"
+	"wf/hub/client"
+	"wf/hub/guard"
+	"wf/protocol"
 )
 
-// serveFlags are how a daemon listens and what it serves.
-type serveFlags struct {
-	listen    []string
-	workflows []string
-	dir       string
-	name      string
-	tokenFile string
-	cert, key string
-	hosts     []string
-	origins   []string
-	login     bool
-	hub       reachFlags
-}
-
-func (f serveFlags) options() daemon.ListenOptions {
-	return daemon.ListenOptions{Addresses: f.listen, TokenFile: f.tokenFile, Cert: f.cert, Key: f.key, Hosts: f.hosts, Origins: f.origins}
-}
-
 func newServe(a *app) *cobra.Command {
-	var f serveFlags
+	var o daemon.Options
+	var at daemon.ListenOptions
+	var hub daemon.Remote
+	var login bool
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Drive runs in the background, and answer for them over HTTP",
@@ -53,80 +44,73 @@ machine too; beyond it TLS as well. For browsers it prints an address with a cod
   wf serve --login`,
 		Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if f.login {
+			if login {
 				return a.login(cmd.Context())
 			}
-			return a.serve(cmd.Context(), f)
+			return a.WithNewStore(cmd.Context(), func(s *cas.Store) error { return a.serve(cmd.Context(), s, o, at, hub) })
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringArrayVar(&f.listen, "listen", []string{"unix"}, "where: unix, unix:PATH, PORT, or HOST:PORT; may be given several times")
-	flags.StringArrayVar(&f.workflows, "workflows", nil, "directory of workflows that can be started (default: those of the project)")
-	flags.StringVar(&f.dir, "dir", "", "workspace in which the runs that it starts work (default: here)")
-	flags.StringVar(&f.name, "name", "", "name of this agent (default: that of the machine)")
-	flags.StringVar(&f.tokenFile, "token-file", "", "file with the tokens, mode 0600; made if it is not there")
-	flags.StringVar(&f.cert, "tls-cert", "", "certificate, for TLS")
-	flags.StringVar(&f.key, "tls-key", "", "its key")
-	flags.StringArrayVar(&f.hosts, "host", nil, "a further name that the server goes by")
-	flags.StringArrayVar(&f.origins, "origin", nil, "a further origin that may send requests, such as https://wf.example.org")
-	flags.BoolVar(&f.login, "login", false, "print a new address for a browser, from the daemon that runs, and end")
-	f.hub.join(flags)
+	flags.StringArrayVar(&at.Addresses, "listen", []string{"unix"}, "where: unix, unix:PATH, PORT, or HOST:PORT; may be given several times")
+	flags.StringArrayVar(&o.Workflows, "workflows", nil, "directory of workflows that can be started (default: those of the project)")
+	flags.StringVar(&o.Dir, "dir", "", "workspace in which the runs that it starts work (default: here)")
+	flags.StringVar(&o.Name, "name", "", "name of this agent (default: that of the machine)")
+	flags.StringVar(&at.TokenFile, "token-file", "", "file with the tokens, mode 0600; made if it is not there")
+	flags.StringVar(&at.Cert, "tls-cert", "", "certificate, for TLS")
+	flags.StringVar(&at.Key, "tls-key", "", "its key")
+	flags.StringArrayVar(&at.Hosts, "host", nil, "a further name that the server goes by")
+	flags.StringArrayVar(&at.Origins, "origin", nil, "a further origin that may send requests, such as https://wf.example.org")
+	flags.BoolVar(&login, "login", false, "print a new address for a browser, from the daemon that runs, and end")
+	flags.StringVar(&hub.URL, "hub", "", "connect to this hub, so that others can follow and start runs here")
+	flags.StringVar(&hub.TokenFile, "hub-token-file", "", "file with the token for agents of the hub")
+	flags.StringVar(&hub.CA, "hub-ca", "", "certificate (PEM) that signed the hub's, instead of those of the system")
+	flags.StringVar(&hub.Cert, "hub-cert", "", "certificate of this agent, for a hub with --client-ca")
+	flags.StringVar(&hub.Key, "hub-key", "", "its key")
+	flags.BoolVar(&hub.Admin, "hub-admin", false, "let those of scope admin at the hub do here what needs it: import archives, bring definitions, choose any model")
 	a.trustFlag(flags)
 	return cmd
 }
 
 // serve runs a daemon until ctx ends.
-func (a *app) serve(ctx context.Context, f serveFlags) error {
-	s, err := a.OpenStore(ctx)
+func (a *app) serve(ctx context.Context, s *cas.Store, o daemon.Options, at daemon.ListenOptions, hub daemon.Remote) error {
+	o.Log = a.newLog()
+	d, err := daemon.New(a.Setup, s, o)
 	if err != nil {
 		return err
 	}
-	return errors.Join(a.serveStore(ctx, s, f), s.Close())
-}
-
-func (a *app) serveStore(ctx context.Context, s *cas.Store, f serveFlags) error {
-	log := a.newLog()
-	d, err := daemon.New(a.Setup, s, daemon.Options{Name: f.name, Dir: f.dir, Workflows: f.workflows, Log: log})
+	serving, err := d.Serve(ctx, at)
 	if err != nil {
 		return err
 	}
-	listeners, keys, err := daemon.Listen(ctx, s.Dir(), f.options(), log)
-	if err != nil {
-		return err
-	}
-	if keys != nil {
-		d.NewCode = daemon.CodeFor(keys, listeners)
-	}
-	d.Start()
-	handler := d.Handler()
-	failed := make(chan error, len(listeners))
-	for _, l := range listeners {
-		go func() { failed <- l.Serve(handler) }()
-	}
-	leave := func() {}
-	if f.hub.url != "" {
-		leave, err = a.joinHub(d, f.hub)
+	if hub.URL != "" {
+		err = serving.Join(hub)
 	}
 	if err == nil {
-		err = a.announce(d, listeners, keys)
+		err = a.tellServing(serving)
 	}
 	if err == nil {
-		err = a.tellWaiting(d.Service.Catalog)
-	}
-	if err == nil {
-		select {
-		case err = <-failed:
-		case <-ctx.Done():
-			err = ctx.Err()
-		}
+		err = serving.Wait(ctx)
 	}
 	a.Progress("stopping: runs are suspended, the next wf serve goes on with them")
-	leave()
-	closed := d.Close()
-	for _, l := range listeners {
-		closed = errors.Join(closed, l.Close())
+	return errors.Join(err, serving.Close())
+}
+
+// tellServing says where a daemon listens, and which workflows wait for trust.
+func (a *app) tellServing(s *daemon.Serving) error {
+	where, err := s.Where()
+	if err == nil {
+		err = a.ShowServing(where, guard.DefaultTCP)
 	}
-	return errors.Join(err, closed)
+	if err != nil {
+		return err
+	}
+	all, err := s.Service.Catalog.List()
+	for _, f := range all {
+		if len(f.Waits) > 0 {
+			a.Progress("  %s waits for trust: wf trust %s", render.Visible(f.Name), protocol.ShellWord(f.Path))
+		}
+	}
+	return err
 }
 
 // newLog writes what a daemon has to tell to stderr.
@@ -136,4 +120,35 @@ func (a *app) newLog() *slog.Logger {
 		level = slog.LevelError
 	}
 	return slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: level}))
+}
+
+// login has the daemon of the store make a code, and prints the address with it.
+func (a *app) login(ctx context.Context) error {
+	dir, _, err := a.StoreDir()
+	if err != nil {
+		return err
+	}
+	server, socket, err := daemon.Dial(dir)
+	if err != nil {
+		return err
+	}
+	if err = a.newCode(ctx, server); errors.Is(err, client.ErrUnreachable) {
+		return fmt.Errorf("socket %s: %w", socket, daemon.ErrNone)
+	}
+	return err
+}
+
+// askDaemon is how long a server may take to make a code.
+const askDaemon = 5 * time.Second
+
+// newCode has a server make a code, and prints what to open.
+func (a *app) newCode(ctx context.Context, server *client.API) error {
+	defer server.Close()
+	ctx, cancel := context.WithTimeout(ctx, askDaemon)
+	defer cancel()
+	code, err := server.NewCode(ctx)
+	if err != nil {
+		return err
+	}
+	return a.ShowCode(code.URLs, code.Expires)
 }

@@ -28,7 +28,7 @@ type served struct {
 	t      *testing.T
 	dir    string
 	cmd    *exec.Cmd
-	said   servingJSON
+	said   api.Serving
 	err    *safeBuffer
 	client *http.Client
 	store  *cas.Store // to look at the files beside it
@@ -116,7 +116,7 @@ func trustAll(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatalf("wf trust --list: %v: %s", err, out)
 	}
-	var list struct{ Items []trustRow }
+	var list struct{ Items []api.Trusted }
 	if err := json.Unmarshal(out, &list); err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ var everywhere = map[string]bool{
 }
 
 // hubURL is the address of the server that commands work at; "" is the store of this machine.
-func (a *app) hubURL() string { return cmp.Or(a.reach.url, os.Getenv("WF_HUB")) }
+func (a *app) hubURL() string { return cmp.Or(a.reach.URL, os.Getenv("WF_HUB")) }
 
 // at runs f at the target of the command line, where a store must exist.
 func (a *app) at(ctx context.Context, f func(*target) error) error {
@@ -50,11 +50,9 @@ func (a *app) atStore(s *cas.Store) *target {
 
 // atServer runs f at a server.
 func (a *app) atServer(url string, f func(*target) error) error {
-	way, err := a.reachHub(url)
-	if err != nil {
-		return err
-	}
-	server, err := client.New(way.url, way.Options)
+	way := a.reach
+	way.URL = url
+	server, err := way.Dial()
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,6 @@ import (
 
 	"wf/api"
 	"wf/cas"
-	"wf/cmd/internal/render"
 	"wf/protocol"
 	"wf/service/query"
 )
@@ -279,33 +278,11 @@ func (a *app) runToVerify(ctx context.Context, arg string) (protocol.RunID, erro
 
 // report writes what a verification found.
 func (a *app) report(r cas.Report, what string) error {
-	if !a.AsJSON() {
-		a.reportLines(query.Report(r), what)
-	} else if err := a.Answer(query.Report(r)); err != nil {
+	if err := a.ShowReport(query.Report(r), what); err != nil {
 		return err
 	}
 	if err := r.Err(); err != nil {
 		return silent{err}
 	}
 	return nil
-}
-
-func (a *app) reportLines(r *api.Report, what string) {
-	p := a.Out.Paint()
-	for _, f := range r.Findings {
-		fmt.Fprintf(a.Out, "%s %s: %s\n    expected %s\n    actual   %s\n", p.Red("✗"), render.Visible(f.Where), f.Kind, render.Visible(f.Expected), render.Visible(f.Actual))
-		if f.Fix != "" {
-			fmt.Fprintf(a.Out, "    %s      %s\n", p.Bold("fix"), render.Visible(f.Fix))
-		}
-	}
-	c := r.Checked
-	if r.OK {
-		fmt.Fprintf(a.Out, "%s %s: %s, %s, %s, %s read again, all as their hashes say\n", p.Green("✓"), what,
-			protocol.Plural(c.Heads, "head"), protocol.Plural(int(c.Events), "event"), protocol.Plural(int(c.Records), "record"), protocol.Plural(int(c.Blocks), "block"))
-	} else {
-		fmt.Fprintf(a.Out, "%s %s: %s\n", p.Red("✗"), what, protocol.Plural(len(r.Findings), "finding"))
-	}
-	for _, n := range r.NotProven {
-		fmt.Fprintf(a.Out, "  %s %s\n", p.Dim("not proven:"), render.Visible(n))
-	}
 }

@@ -151,3 +151,18 @@ func (u *Setup) NoteMemory(ctx context.Context, s *cas.Store, scope string) {
 		u.warnf("the newest head of the memory was not noted outside of the store: %s", strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
 }
+
+// MemoryScopes are the memories of the store; none where it cannot be read.
+func (u *Setup) MemoryScopes(ctx context.Context) (out []string) {
+	err := u.WithStore(ctx, func(s *cas.Store) error {
+		heads, err := s.Heads(ctx, protocol.MemoryHead(""))
+		for _, h := range heads {
+			out = append(out, strings.TrimPrefix(h.Name, protocol.MemoryHead("")))
+		}
+		return err
+	})
+	if err != nil {
+		return nil
+	}
+	return out
+}

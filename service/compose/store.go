@@ -153,3 +153,12 @@ func (u *Setup) WithStore(ctx context.Context, f func(*cas.Store) error) error {
 	}
 	return errors.Join(f(s), s.Close())
 }
+
+// WithNewStore runs f with a store, which is made when there is none, and closes it.
+func (u *Setup) WithNewStore(ctx context.Context, f func(*cas.Store) error) error {
+	s, err := u.OpenStore(ctx)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f(s), s.Close())
+}

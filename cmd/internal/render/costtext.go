@@ -1,7 +1,6 @@
 package render
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -9,19 +8,6 @@ import (
 	"wf/cmd/internal/plain"
 	"wf/protocol"
 )
-
-// Money is a cost for people: unknown, exact to a hundredth of a cent, or at least what is known.
-func Money(r *api.CostRow) string {
-	known, _ := r.KnownUSD.Float64() // it was written by wf
-	amount := fmt.Sprintf("$%.4f", known)
-	switch {
-	case r.CostUSD != nil:
-		return amount
-	case known > 0:
-		return "≥ " + amount
-	}
-	return "unknown"
-}
 
 // CostText is a table of costs for a screen: the numbers under each other, and what a task was for last, so that a
 // narrow screen cuts that. by is one of api.CostGroups.

@@ -14,9 +14,6 @@ type State struct {
 // StateOf is the state of a run.
 func StateOf(v *api.Run) State { return State{Status: v.Status, Idle: v.Idle} }
 
-// RowState is the state of a run of a list.
-func RowState(r api.Row) State { return State{Status: r.Status, Idle: r.Idle} }
-
 // Word is the state in a word or two.
 func (s State) Word() string {
 	switch s.Idle {

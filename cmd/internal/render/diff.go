@@ -1,0 +1,53 @@
+package render
+
+import (
+	"fmt"
+	"strings"
+
+	"wf/api"
+)
+
+// ShowDiff writes how two runs differ, with what differs in the first step that does; verbose, in each.
+func (p *Printer) ShowDiff(d *api.Diff) error {
+	if p.AsJSON() {
+		return p.Answer(d)
+	}
+	ink := p.Out.Paint()
+	var rows [][]string
+	shown := false
+	var text string
+	for _, s := range d.Steps {
+		switch s.How {
+		case "equal":
+			rows = append(rows, []string{ink.Dim("="), s.ID, ShortOf(s.Left), "same CID"})
+		case "left":
+			rows = append(rows, []string{ink.Red("−"), s.ID, ShortOf(s.Left), "only in " + string(d.Left)})
+		case "right":
+			rows = append(rows, []string{ink.Green("+"), s.ID, ShortOf(s.Right), "only in " + string(d.Right)})
+		default:
+			rows = append(rows, []string{ink.Yellow("~"), s.ID, ShortOf(s.Right), Visible(strings.Join(s.Changed, ", "))})
+			if (!shown || p.Verbose) && s.Unified != "" {
+				text, shown = text+s.Unified, true
+			}
+		}
+	}
+	if err := Table(p.Out, rows); err != nil {
+		return err
+	}
+	for _, what := range []struct {
+		name  string
+		paths []string
+	}{{"definition", d.Definition}, {"inputs", d.Inputs}} {
+		for _, path := range what.paths {
+			fmt.Fprintf(p.Out, "  %s: %s\n", what.name, Visible(path))
+		}
+	}
+	if text != "" {
+		fmt.Fprintf(p.Out, "\n%s", Visible(text))
+	}
+	if d.Equal {
+		_, err := fmt.Fprintln(p.Out, ink.Green("✓")+" the runs conclude the same")
+		return err
+	}
+	return nil
+}

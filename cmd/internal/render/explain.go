@@ -1,0 +1,70 @@
+package render
+
+import (
+	"fmt"
+	"strings"
+
+	"wf/api"
+	"wf/protocol"
+)
+
+// ShowExplanation writes why a step was entered: every edge that was tried, with its terms.
+func (p *Printer) ShowExplanation(out *api.Explanation) error {
+	if p.AsJSON() {
+		return p.Answer(out)
+	}
+	ink := p.Out.Paint()
+	fmt.Fprintf(p.Out, "%s was entered via %s, edge %d\n", ink.Bold(out.Step), out.Via, out.Edge)
+	for _, t := range out.Tried {
+		p.explainEdge(t)
+	}
+	for _, b := range out.Bounds {
+		state := "below"
+		if b.Reached {
+			state = "reached"
+		}
+		fmt.Fprintf(p.Out, "  %s: %d of %d before this visit, %s\n", b.Name, b.Count, b.Max, state)
+	}
+	var err error
+	if out.EdgePrompt != "" {
+		_, err = fmt.Fprintf(p.Out, "  edge prompt: %s\n", IndentLines(out.EdgePrompt, "    "))
+	}
+	return err
+}
+
+func (p *Printer) explainEdge(t api.Tried) {
+	ink := p.Out.Paint()
+	sign, verdict := ink.Dim("·"), "does not hold"
+	switch {
+	case t.OnLimit != "":
+		sign, verdict = ink.Yellow("↷"), "its bound was reached, and on_limit leads to "+t.OnLimit
+	case t.Taken:
+		sign, verdict = ink.Green("✓"), "taken"
+	case t.Join:
+		verdict = "a join: a token waits here for the others"
+	case t.Error != "":
+		verdict = "cannot be decided: " + t.Error
+	case t.Holds:
+		verdict = "holds, but another came first"
+	}
+	when := ""
+	if t.When != "" {
+		when = "  when " + t.When
+	}
+	fmt.Fprintf(p.Out, "  %s edge %d  %s → %s%s  %s\n", sign, t.Edge, strings.Join(t.From, "+"), strings.Join(t.To, ", "), when, ink.Dim(verdict))
+	for _, term := range t.Terms {
+		fmt.Fprintf(p.Out, "        %s = %s\n", Visible(term.Source), OneLine(termText(term), 120))
+	}
+}
+
+// termText is a value as JSON, or why there is none.
+func termText(t api.Term) string {
+	if t.Error != "" {
+		return t.Error
+	}
+	b, err := protocol.CanonicalJSON(t.Value)
+	if err != nil {
+		return err.Error()
+	}
+	return string(b)
+}

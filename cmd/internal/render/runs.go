@@ -1,0 +1,113 @@
+package render
+
+import (
+	"fmt"
+	"time"
+
+	"wf/api"
+)
+
+// ShowRuns writes a list of runs, of which some were picked or all are shown.
+func (p *Printer) ShowRuns(rows []api.Row, picked bool) error {
+	switch p.Format {
+	case "json":
+		if rows == nil {
+			rows = []api.Row{}
+		}
+		return p.Answer(map[string]any{"schema": "wf.runs/v1", "items": rows})
+	case "jsonl":
+		for _, r := range rows {
+			if err := WriteLine(p.Out, r); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	switch {
+	case len(rows) == 0 && picked:
+		p.Progress("no run is like that; wf ls without flags lists all")
+		return nil
+	case len(rows) == 0:
+		p.Progress("no runs; wf run FILE starts one")
+		return nil
+	}
+	return p.RunTable(rows)
+}
+
+// RunTable writes runs for people, one on each line.
+func (p *Printer) RunTable(rows []api.Row) error {
+	ink := p.Out.Paint()
+	lines := [][]string{{"RUN", "WORKFLOW", "STATUS", "STEPS", "AGE", "TIME", "TOKENS(cached)", "HEAD", ""}}
+	for i := range lines[0] {
+		lines[0][i] = ink.Dim(lines[0][i])
+	}
+	for _, r := range rows {
+		lines = append(lines, []string{
+			ink.Bold(string(r.ID)), Visible(r.Workflow), RowState(r).Sign(ink) + " " + RowState(r).Word(), fmt.Sprint(r.Steps),
+			Age(r.Updated), Span(time.Duration(r.ActiveMS) * time.Millisecond), shortUsage(r.Usage), ShortCID(r.Head), rowNote(r),
+		})
+	}
+	return Table(p.Out, lines)
+}
+
+// RowState is the state of a run in a list.
+func RowState(r api.Row) State { return State{Status: r.Status, Idle: r.Idle} }
+
+// rowNote is what a run waits for, why it stopped, or what goes on with it.
+func rowNote(r api.Row) string {
+	switch {
+	case r.Foreign && !r.Status.Final() && r.Parent == nil:
+		return "from elsewhere: wf store adopt " + string(r.ID)
+	case r.Foreign:
+		return "from elsewhere"
+	case r.Idle != "" && r.Parent != nil:
+		return "a part of " + *r.Parent
+	case r.Idle != "":
+		return "wf resume " + string(r.ID) + " goes on"
+	}
+	if len(r.Waiting) == 0 {
+		return OneLine(r.Reason, 60)
+	}
+	w := r.Waiting[0]
+	if w.Question == "" {
+		return "waits for a " + string(w.Kind)
+	}
+	return `asks: "` + OneLine(w.Question, 50) + `"`
+}
+
+// shortUsage is the tokens of a run: all of them, and which part of the prompts was cached.
+func shortUsage(u api.RowUsage) string {
+	if u.Calls == 0 {
+		return "–"
+	}
+	cached := int64(0)
+	if u.Input > 0 {
+		cached = 100 * u.Cached / u.Input
+	}
+	return fmt.Sprintf("%s (%d%%)", thousands(u.Input+u.Output), cached)
+}
+
+func thousands(n int64) string {
+	if n < 1000 {
+		return fmt.Sprint(n)
+	}
+	return fmt.Sprintf("%.1fk", float64(n)/1000)
+}
+
+// Age is how long ago a time was, as RFC 3339: 5s, 12m, 3h, 9d.
+func Age(at string) string {
+	t, err := time.Parse(time.RFC3339, at)
+	if err != nil {
+		return "?"
+	}
+	d := time.Since(t)
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", max(0, int(d.Seconds())))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh", int(d.Hours()))
+	}
+	return fmt.Sprintf("%dd", int(d.Hours()/24))
+}

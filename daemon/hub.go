@@ -1,0 +1,227 @@
+package daemon
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+
+	"wf/api"
+	"wf/engine"
+	"wf/files"
+	"wf/hub/client"
+	"wf/hub/guard"
+	"wf/hub/queue/embedded"
+	"wf/hub/relay"
+	"wf/hub/reply"
+	"wf/hub/web"
+	"wf/protocol"
+	"wf/service/compose"
+)
+
+// HubOptions are how a hub listens and where its data lies.
+type HubOptions struct {
+	ListenOptions
+	Data     string // directory of queue, tokens and pointers; "" is one in the state of the user
+	Name     string // "" is that of the machine
+	Version  string // of the program
+	ClientCA string // file with the certificates (PEM) one of which must have signed that of each worker; "" is none
+	Log      *slog.Logger
+}
+
+// place is where the data lies, and the options with the file of the tokens.
+func (o HubOptions) place() (HubOptions, hubData, error) {
+	data, err := openHubData(o.Data)
+	if err != nil {
+		return o, data, err
+	}
+	o.Data = string(data)
+	if o.TokenFile == "" {
+		o.TokenFile = data.tokens()
+	}
+	return o, data, nil
+}
+
+// NewWorker makes a token that is good for one worker alone, also while the hub runs, and gives the file for it.
+func (o HubOptions) NewWorker(id string) (file string, err error) {
+	o, data, err := o.place()
+	if err != nil {
+		return "", err
+	}
+	keys, err := guard.OpenKeys(o.TokenFile, nil)
+	if err != nil {
+		return "", err
+	}
+	return data.newWorker(id, keys)
+}
+
+// Dial is a client of the hub that listens as the options say: by its socket, unless a file with tokens is named,
+// else at its first address. The caller closes it.
+func (o HubOptions) Dial() (*client.API, error) {
+	named := o.TokenFile != ""
+	o, data, err := o.place()
+	if err != nil {
+		return nil, err
+	}
+	if files.Exists(data.socket()) && !named {
+		return client.New("unix:"+data.socket(), client.Options{})
+	}
+	e, err := guard.ParseEndpoint(o.Addresses[0], data.socket())
+	if err != nil {
+		return nil, err
+	}
+	url := "http://" + e.TCP
+	switch {
+	case e.Socket != "":
+		url = "unix:" + e.Socket
+	case o.Cert != "" || len(o.Hosts) > 0:
+		url = "https://" + e.TCP
+		if _, port, err := net.SplitHostPort(e.TCP); err == nil && len(o.Hosts) > 0 {
+			url = "https://" + net.JoinHostPort(o.Hosts[0], port)
+		}
+	}
+	token, err := ReadToken(o.TokenFile)
+	if err != nil {
+		return nil, err
+	}
+	how := client.Options{Token: token, Own: !named}
+	if o.Cert != "" { // the system may know nothing that signed it
+		how.TLS = &tls.Config{MinVersion: tls.VersionTLS13}
+		if how.TLS.RootCAs, err = certificates("--tls-cert", o.Cert); err != nil {
+			return nil, err
+		}
+	}
+	return client.New(url, how)
+}
+
+// A Hub brings workers and their clients together. It drives nothing itself.
+type Hub struct {
+	HubOptions
+	WorkerToken string // file with the token that workers share
+
+	store     *embedded.Store
+	relay     *relay.Hub
+	listeners []*Listener
+	keys      *guard.Keys
+	failed    <-chan error
+}
+
+// OpenHub opens the data of a hub, listens everywhere it is told to, and answers. The caller closes it.
+func OpenHub(ctx context.Context, o HubOptions) (*Hub, error) {
+	o, data, err := o.place()
+	if err != nil {
+		return nil, err
+	}
+	if o.Name == "" {
+		if host, err := os.Hostname(); err == nil {
+			o.Name = host
+		}
+	}
+	store, err := embedded.Open(data.file("hub.db"), embedded.Options{})
+	if err != nil {
+		return nil, err
+	}
+	h := &Hub{HubOptions: o, store: store}
+	if err := h.open(ctx, data); err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	return h, nil
+}
+
+func (h *Hub) open(ctx context.Context, data hubData) (err error) {
+	if h.keys, err = guard.OpenKeys(h.TokenFile, nil); err != nil {
+		return err
+	}
+	h.keys.Owner = compose.User()
+	if h.WorkerToken, err = data.workerToken(h.keys); err != nil {
+		return err
+	}
+	if err := h.listen(ctx, data); err != nil {
+		return err
+	}
+	h.relay = &relay.Hub{Queue: h.store.Queue, Registry: h.store.Registry, Pointers: h.store.Pointers,
+		Name: h.Name, Version: h.Version, Page: web.Handler(), Log: h.Log,
+		NewCode: CodeFor(h.keys, h.listeners), NamesWorker: h.keys.NamesWorker, RequestRun: engine.RequestRun}
+	handler := h.relay.Handler()
+	if h.ClientCA != "" {
+		handler = certified(handler)
+	}
+	h.failed = serveAll(h.listeners, handler)
+	return nil
+}
+
+// certified lets workers in that have a certificate which was verified.
+func certified(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == relay.WorkerPath && (r.TLS == nil || len(r.TLS.VerifiedChains) == 0) {
+			reply.Error(w, protocol.ErrForbidden.With("give the agent --hub-cert and --hub-key", "this hub wants a certificate of its agents"))
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// listen listens everywhere it is told to, or nowhere.
+func (h *Hub) listen(ctx context.Context, data hubData) (err error) {
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, closeAll(h.listeners))
+		}
+	}()
+	secure, err := TLS(h.Cert, h.Key)
+	if err != nil {
+		return err
+	}
+	if h.ClientCA != "" {
+		if secure == nil {
+			return protocol.ErrUsage.With("", "--client-ca needs TLS: give --tls-cert and --tls-key too")
+		}
+		if secure.ClientCAs, err = certificates("--client-ca", h.ClientCA); err != nil {
+			return err
+		}
+		secure.ClientAuth = tls.VerifyClientCertIfGiven // browsers have none
+	}
+	at := h.Addresses
+	if !slices.ContainsFunc(at, func(s string) bool { return strings.HasPrefix(s, "unix") }) && len(data.socket()) <= LongestSocket {
+		at = append(slices.Clone(at), "unix:"+data.socket()) // for the other processes of the user
+	}
+	for _, text := range at {
+		e, err := guard.ParseEndpoint(text, data.socket())
+		if err != nil {
+			return err
+		}
+		l, err := e.Listen(ctx, secure, h.keys, h.Log)
+		if err != nil {
+			return err
+		}
+		d := NewListener(l, e, h.ListenOptions, secure != nil, h.keys, h.Log)
+		if e.Socket != "" { // workers of the same user need no token there
+			d.Guard.Peer.Scopes = append(append([]guard.Scope(nil), guard.AllScopes...), guard.Worker)
+		}
+		h.listeners = append(h.listeners, d)
+	}
+	return data.keepAddresses(h.listeners)
+}
+
+// Where says where it listens, with a one-time code for each address that wants one.
+func (h *Hub) Where() (*api.HubServing, error) {
+	out := &api.HubServing{Schema: "wf.hub/v1", PID: os.Getpid(), Name: h.Name, Version: h.Version, Data: h.Data,
+		TokenFile: h.keys.Path(), AgentToken: h.WorkerToken}
+	var err error
+	out.Listen, err = addresses(h.keys, h.listeners)
+	return out, err
+}
+
+// Wait returns when ctx ends or an address fails, with the reason.
+func (h *Hub) Wait(ctx context.Context) error { return failure(ctx, h.failed) }
+
+// Close accepts no more connections, and closes the data.
+func (h *Hub) Close() error {
+	h.relay.Close()
+	return errors.Join(closeAll(h.listeners), h.store.Close())
+}

@@ -1,0 +1,311 @@
+package compose
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+
+	"wf/agentkit/config"
+	"wf/api"
+	"wf/engine/lang"
+	"wf/protocol"
+)
+
+// Asked is what a person is asked to trust, all at once.
+type Asked struct {
+	grants []config.Grant
+	acts   map[protocol.Link][]string // what each does, by its CID
+}
+
+// None reports whether there is nothing to ask.
+func (x *Asked) None() bool { return len(x.grants) == 0 }
+
+func (x *Asked) add(grants []config.Grant, acts []string) {
+	for _, g := range grants {
+		x.grants = append(x.grants, g)
+		if x.acts == nil {
+			x.acts = map[protocol.Link][]string{}
+		}
+		x.acts[g.CID] = acts
+	}
+}
+
+// addWants adds those that are not trusted yet.
+func (x *Asked) addWants(wants []config.Want) {
+	for _, w := range wants {
+		if !w.Trusted {
+			x.add([]config.Grant{w.Grant}, append([]string{"it may then " + w.Does}, strings.Split(strings.TrimSpace(w.Text), "\n")...))
+		}
+	}
+}
+
+// Questions are what a person is shown first: each thing with what it does, or how it differs from what is trusted.
+func (u *Setup) Questions(x Asked) (out []api.TrustQuestion, err error) {
+	g, err := u.Grants()
+	if err != nil {
+		return nil, err
+	}
+	shown := map[protocol.Link]bool{}
+	for _, grant := range x.grants {
+		q := api.TrustQuestion{CID: grant.CID.Short(), Name: grant.Name, File: grant.File, Does: powerText[grant.Power]}
+		if !shown[grant.CID] {
+			shown[grant.CID] = true
+			if q.Change, err = g.Change(grant); err != nil {
+				return nil, err
+			}
+			if q.Change == "" {
+				q.Acts = x.acts[grant.CID]
+			}
+		}
+		out = append(out, q)
+	}
+	return out, nil
+}
+
+// Trust gives all that was asked for.
+func (u *Setup) Trust(x Asked) error {
+	g, err := u.Grants()
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, grant := range x.grants {
+		errs = append(errs, g.Add(grant))
+	}
+	return errors.Join(errs...)
+}
+
+// powerText says what a power lets happen.
+var powerText = map[config.Power]string{
+	config.Serve:      "wf serve starts it when a client asks",
+	config.Schedule:   "wf serve starts it by the clock",
+	config.Unconfined: "runs, as you, whatever its agents write (sandbox: off)",
+
+	config.StartServer:   "a server of tools",
+	config.SetPrices:     "what models cost",
+	config.SendPrompts:   "a provider of models",
+	config.ChooseDefault: "where prompts go",
+	config.OfferModels:   "models that clients of a daemon may choose",
+	config.OpenWalls:     "the walls of agents' commands",
+}
+
+// AskUnconfined is what must be trusted before a definition runs without walls.
+func (u *Setup) AskUnconfined(p *lang.Program, d Definition) (x Asked, err error) {
+	if !Unconfined(p, p.HasAgent()) {
+		return x, nil
+	}
+	file, err := filepath.Abs(d.Path)
+	if err != nil {
+		return x, err
+	}
+	wanted, err := u.Wanted(p, file, d.Source)
+	for _, grant := range wanted {
+		if grant.Power == config.Unconfined {
+			x.add([]config.Grant{grant}, Acts(p))
+		}
+	}
+	return x, err
+}
+
+// ConfigTrust is what the configs of this place want to do.
+type ConfigTrust struct {
+	File   string   // of the project, else the first that wants something
+	Powers []string // what is wanted, trusted or not
+	Asked  Asked    // what is not trusted yet
+}
+
+// ConfigTrust reads it. Where no config wants anything and the project has none it is an error.
+func (u *Setup) ConfigTrust() (t ConfigTrust, err error) {
+	c, err := u.Config()
+	if err != nil {
+		return t, err
+	}
+	wants, err := c.Wants()
+	if err != nil {
+		return t, err
+	}
+	if c.Project == nil && len(wants) == 0 {
+		return t, config.ErrConfig.With("put one at .wf/config.yaml; your own needs no trust. wf trust FILE is for workflows", "there is no project config here")
+	}
+	if c.Project != nil {
+		t.File = c.Project.Path
+	}
+	t.Powers = []string{}
+	for _, w := range wants {
+		t.Powers = append(t.Powers, w.Does)
+		if t.File == "" {
+			t.File = w.File
+		}
+	}
+	t.Asked.addWants(wants)
+	return t, nil
+}
+
+// DistrustConfig takes the trust in all that the configs want back.
+func (u *Setup) DistrustConfig() error {
+	c, err := u.Config()
+	if err != nil {
+		return err
+	}
+	return c.Distrust()
+}
+
+// Weighed is a workflow with what it waits for.
+type Weighed struct {
+	file    string // as given
+	program *lang.Program
+	wanted  []config.Grant // of the definition
+	servers []config.Want  // that it declares
+}
+
+// Weigh finds what a definition waits for; p is its program.
+func (u *Setup) Weigh(d Definition, p *lang.Program) (w Weighed, err error) {
+	path, err := filepath.Abs(d.Path)
+	if err != nil {
+		return w, err
+	}
+	w = Weighed{file: d.Path, program: p}
+	if w.wanted, err = u.Wanted(p, path, d.Source); err != nil {
+		return w, err
+	}
+	w.servers, err = u.WantedServers(p, path)
+	return w, err
+}
+
+// Ask is what must be trusted before the workflows have all powers that they need.
+func Ask(all []Weighed) (x Asked) {
+	for _, w := range all {
+		x.add(w.wanted, Acts(w.program))
+		x.addWants(w.servers)
+	}
+	return x
+}
+
+// TrustIn lists the powers that workflows need, trusted or not.
+func (u *Setup) TrustIn(all []Weighed) ([]api.Trusted, error) {
+	var l trustList
+	err := u.listWorkflows(&l, all)
+	return l.items(), err
+}
+
+// AllTrust lists the powers that the workflows need which are served here, and all else that is trusted or waits
+// for that.
+func (u *Setup) AllTrust(served []Weighed) ([]api.Trusted, error) {
+	var l trustList
+	if err := u.listWorkflows(&l, served); err != nil {
+		return nil, err
+	}
+	loaded, err := u.Config()
+	if err != nil {
+		return nil, err
+	}
+	wants, err := loaded.Wants()
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range wants {
+		l.add(w.Grant, w.Trusted)
+	}
+	g, err := u.Grants()
+	if err != nil {
+		return nil, err
+	}
+	kept, err := g.List()
+	for _, x := range kept {
+		l.add(x, true)
+	}
+	return l.items(), err
+}
+
+// ServedHere are the files of the valid workflows that a daemon would serve here.
+func (u *Setup) ServedHere() (out []string, err error) {
+	store, _, err := u.StoreDir()
+	if err != nil {
+		return nil, err
+	}
+	c, err := u.NewCatalog(nil, store)
+	if err != nil {
+		return nil, err
+	}
+	served, err := c.List()
+	for _, f := range served {
+		if f.Program != nil {
+			out = append(out, f.Path)
+		}
+	}
+	return out, err
+}
+
+func (u *Setup) listWorkflows(l *trustList, all []Weighed) error {
+	loaded, err := u.Config()
+	if err != nil {
+		return err
+	}
+	for _, w := range all {
+		waits := map[config.Power]bool{}
+		for _, x := range w.wanted {
+			waits[x.Power] = true
+		}
+		def, err := w.program.Block()
+		if err != nil {
+			return err
+		}
+		for _, power := range PowersOf(loaded, w.program) {
+			l.add(config.Grant{Power: power, CID: def.Link, Name: w.program.Workflow.Name, File: w.file}, !waits[power])
+		}
+		for _, x := range w.servers {
+			l.add(x.Grant, x.Trusted)
+		}
+	}
+	return nil
+}
+
+// A trustList has each power of each thing once.
+type trustList struct {
+	rows   []api.Trusted
+	listed map[string]bool
+}
+
+func (l *trustList) items() []api.Trusted { return append([]api.Trusted{}, l.rows...) }
+
+func (l *trustList) add(x config.Grant, trusted bool) {
+	key := string(x.Power) + x.CID.String()
+	if l.listed[key] {
+		return
+	}
+	if l.listed == nil {
+		l.listed = map[string]bool{}
+	}
+	l.listed[key] = true
+	l.rows = append(l.rows, api.Trusted{Power: string(x.Power), CID: x.CID.String(), Name: x.Name, File: x.File, Trusted: trusted})
+}
+
+// Distrust takes the trust in a workflow back, with the servers that it declares.
+func (u *Setup) Distrust(w Weighed) error {
+	loaded, err := u.Config()
+	if err != nil {
+		return err
+	}
+	def, err := w.program.Block()
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, s := range w.servers {
+		errs = append(errs, loaded.Revoke(s))
+	}
+	return errors.Join(append(errs, u.DistrustCID(def.Link))...)
+}
+
+// DistrustCID takes all powers back that what has a CID was given.
+func (u *Setup) DistrustCID(cid protocol.Link) error {
+	g, err := u.Grants()
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, power := range config.Powers {
+		errs = append(errs, g.Remove(power, cid))
+	}
+	return errors.Join(errs...)
+}
