@@ -128,7 +128,7 @@ func TestTheServiceOfAHub(t *testing.T) {
 		})
 		d := serving(t, dir)
 		address := answering(t, hub.Handler())
-		leave, err := d.Join(daemon.Hub{URL: address, Own: func(url string) (string, error) { return url, nil }, Admin: true})
+		leave, err := d.Join(daemon.Remote{URL: address, Admin: true})
 		t.Cleanup(leave)
 		if err != nil {
 			t.Fatal(err)
