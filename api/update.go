@@ -8,20 +8,26 @@ import (
 )
 
 // An Update is one thing that happened to a run: an event that is durable, live output that never will be, or
-// a remark about how the run is followed.
+// news of how the run is followed.
 type Update struct {
 	Run   protocol.RunID
 	Entry *protocol.Entry // nil for what is no event
-	// Data is that of the event, decoded, long texts in place, and nil where a server sent the event;
-	// engine.ReadUpdate reads it then. Live output is a protocol.Delta.
+	// Data is that of the event, decoded, long texts in place; nil for a type of event of a later version. Live
+	// output is a protocol.Delta.
 	Data protocol.Data
 	Step string // of the event or the output, "" for what belongs to no step
 
 	After protocol.Seq // of live output that another process sent: the newest event when it was said
 	N     int64        // of the same: counts the output of a step, so that a reader sees what is missing
 
-	Remark string // what a user should know, such as a connection that is lost; then nothing else is set
-	Idle   Idle   // why no process goes on with the run; then nothing else is set
+	Remark string        // what a user should know of the connection or the history
+	Reset  *protocol.Seq // with a Remark: the events after this one are void
+	Away   string        // with a Remark: why there is no connection; it is tried again
+	Idle   Idle          // why no process goes on with the run; then only Run is set besides
+
+	// With Until Never alone, and then only Run is set besides:
+	Whole  bool  // all that is recorded was shown, what comes is new; said again for each new connection
+	Driven *bool // whether a process drives the run; said again when it was asked again
 }
 
 // A Follower shows what happens to runs as it happens.
@@ -46,6 +52,7 @@ const (
 	Recorded Until = iota // with the events that are there now
 	Parked                // when the run waits, is suspended or has ended, and no process drives it
 	Ended                 // when the run has ended for good
+	Never                 // with the context
 )
 
 // HeadMoved is the remark that a run was put on another history by wf cas or a restored store.

@@ -13,12 +13,19 @@ import (
 	"wf/hub/client"
 	"wf/hub/replay"
 	"wf/protocol"
+	"wf/service"
 )
 
-// Follow drives a run that this process moved, and follows any other: by the socket of the process that drives
-// it while there is one, else by the store.
+// Follow shows a run, whatever process drives it: by the socket of that process while there is one, else by the
+// store.
+func (d *Daemon) Follow(ctx context.Context, run protocol.RunID, w api.Following, show func(api.Update) error) error {
+	return newTrail(d.Service, run, w, show).follow(ctx)
+}
+
+// Follow drives a run that this process moved, and follows any other: by the socket of the process that drives it
+// while there is one, else by the store.
 func (f *Foreground) Follow(ctx context.Context, run protocol.RunID, w api.Following, show func(api.Update) error) error {
-	t := &trail{f: f, run: run, to: w.To, until: w.Until, at: client.Cursor{Seq: w.From}, show: show}
+	t := newTrail(f.Local, run, w, show)
 	if w.Until == api.Parked {
 		if m, moved := f.moves.take(run); moved {
 			err := t.drive(ctx, m.DriveOptions)
@@ -29,14 +36,13 @@ func (f *Foreground) Follow(ctx context.Context, run protocol.RunID, w api.Follo
 				return err
 			}
 		}
-		return t.watch(ctx)
 	}
-	return t.stored(ctx)
+	return t.follow(ctx)
 }
 
 // A trail is a run that is followed.
 type trail struct {
-	f     *Foreground
+	of    *service.Local
 	run   protocol.RunID
 	to    protocol.Seq
 	until api.Until
@@ -45,6 +51,18 @@ type trail struct {
 
 	over bool // the last event that was shown ends the run
 	idle bool // it was said that no process drives the run
+}
+
+func newTrail(l *service.Local, run protocol.RunID, w api.Following, show func(api.Update) error) *trail {
+	return &trail{of: l, run: run, to: w.To, until: w.Until, at: client.Cursor{Seq: w.From}, show: show}
+}
+
+// follow shows what other processes, and other parts of this one, do to the run.
+func (t *trail) follow(ctx context.Context) error {
+	if t.until == api.Parked || t.until == api.Never {
+		return t.watch(ctx)
+	}
+	return t.stored(ctx)
 }
 
 // errThere ends a stream: the run is where following it ends.
@@ -64,7 +82,7 @@ func (t *trail) remark(text string) error { return t.show(api.Update{Run: t.run,
 // drive shows what is recorded behind the cursor and then drives the run. Events of its sub-workflows belong to runs
 // of their own, whose steps have the same names.
 func (t *trail) drive(ctx context.Context, o engine.DriveOptions) error {
-	for x, err := range t.f.Store.After(ctx, t.run, t.at.Seq) {
+	for x, err := range t.of.Store.After(ctx, t.run, t.at.Seq) {
 		if err == nil {
 			err = t.event(ctx, x)
 		}
@@ -74,10 +92,10 @@ func (t *trail) drive(ctx context.Context, o engine.DriveOptions) error {
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	live := NewLiveSockets(t.f.Store)
+	live := NewLiveSockets(t.of.Store)
 	defer live.Close()
 	var failed error // to show an update
-	_, err := t.f.Setup.Engine(t.f.Store, func(u api.Update) {
+	_, err := t.of.Setup.Engine(t.of.Store, func(u api.Update) {
 		live.Notice(u)
 		if u.Run != t.run || failed != nil || u.Entry != nil && u.Entry.Seq <= t.at.Seq {
 			return
@@ -90,14 +108,14 @@ func (t *trail) drive(ctx context.Context, o engine.DriveOptions) error {
 		}
 	}).Drive(ctx, t.run, o)
 	live.End(t.run)
-	t.f.Note(ctx, t.f.Store, t.run)
+	t.of.Note(ctx, t.of.Store, t.run)
 	if failed != nil {
 		return failed
 	}
 	return err
 }
 
-// watch shows a run until it waits, is suspended or has ended, and no process drives it.
+// watch shows a run with what is said before it is recorded.
 func (t *trail) watch(ctx context.Context) error {
 	for {
 		err := t.live(ctx)
@@ -122,18 +140,25 @@ func (t *trail) watch(ctx context.Context) error {
 func (t *trail) live(ctx context.Context) error {
 	r := client.Replay{URL: "http://wf/v1/replay", Codec: protocol.CBORFrames, Run: t.run, Cursor: t.at, Live: true, Patience: -1,
 		HTTP: &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return DialRun(ctx, t.f.Store.Dir(), t.run)
+			return DialRun(ctx, t.of.Store.Dir(), t.run)
 		}}}}
-	var failed error
+	var failed error // to show an update
 	err := r.Follow(ctx, client.Consumer{
 		Event: func(e client.Event) error {
-			failed = t.event(ctx, e.Entry)
+			failed = errors.Join(failed, t.event(ctx, e.Entry))
 			return failed
 		},
 		Delta: func(d protocol.LiveDelta, _ int64) {
 			failed = errors.Join(failed, t.show(api.Update{Run: t.run, Data: d.Delta, Step: d.Step, After: d.After, N: d.N}))
 		},
-		Reset: t.reset,
+		Reset: func(c client.Cursor) error {
+			failed = errors.Join(failed, t.reset(c))
+			return failed
+		},
+		Complete: func(client.Cursor) error {
+			failed = errors.Join(failed, t.driven(true), t.whole())
+			return failed
+		},
 	})
 	switch {
 	case failed != nil:
@@ -149,7 +174,7 @@ func (t *trail) look(ctx context.Context, stop context.CancelCauseFunc) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for {
-		if c, err := DialRun(ctx, t.f.Store.Dir(), t.run); err == nil {
+		if c, err := DialRun(ctx, t.of.Store.Dir(), t.run); err == nil {
 			c.Close()
 			stop(errDriven)
 			return
@@ -164,7 +189,7 @@ func (t *trail) look(ctx context.Context, stop context.CancelCauseFunc) {
 
 // stored shows what the store has, and what comes, until the run is where following it ends.
 func (t *trail) stored(ctx context.Context) error {
-	from := replay.Server{Feed: t.f.Store, Heartbeat: quietAfter}
+	from := replay.Server{Feed: t.of.Store, Heartbeat: quietAfter}
 	defer from.Close() // nothing is open any more
 	err := from.Follow(ctx, protocol.Request{SessionID: t.run, FromSeq: &t.at.Seq, LastCID: t.at.CID, ToSeq: t.to, Live: t.until != api.Recorded}, recorded{t, ctx})
 	if errors.Is(err, errThere) {
@@ -195,8 +220,13 @@ func (r recorded) Frame(_ context.Context, f *protocol.Frame) error {
 	switch f.Type {
 	case protocol.FrameReset:
 		return r.reset(client.Cursor{Seq: f.CommonSeq, CID: f.CommonCID})
-	case protocol.FrameReplayComplete, protocol.FrameHeartbeat:
-		return r.there(r.ctx, f.Type == protocol.FrameHeartbeat)
+	case protocol.FrameReplayComplete:
+		if err := r.whole(); err != nil {
+			return err
+		}
+		return r.there(r.ctx, false)
+	case protocol.FrameHeartbeat:
+		return r.there(r.ctx, true)
 	}
 	return nil
 }
@@ -204,12 +234,28 @@ func (r recorded) Frame(_ context.Context, f *protocol.Frame) error {
 // reset goes back to the last event that two histories share: a head was put on another one.
 func (t *trail) reset(c client.Cursor) error {
 	t.at, t.over = c, false
-	return t.remark(api.HeadMoved(t.run, c.Seq))
+	return t.show(api.Update{Run: t.run, Remark: api.HeadMoved(t.run, c.Seq), Reset: &c.Seq})
+}
+
+// whole says that all that is recorded was shown, where following the run never ends.
+func (t *trail) whole() error {
+	if t.until != api.Never {
+		return nil
+	}
+	return t.show(api.Update{Run: t.run, Whole: true})
+}
+
+// driven says whether a process drives the run, likewise.
+func (t *trail) driven(is bool) error {
+	if t.until != api.Never {
+		return nil
+	}
+	return t.show(api.Update{Run: t.run, Driven: &is})
 }
 
 // event shows a stored event.
 func (t *trail) event(ctx context.Context, e protocol.Entry) error {
-	u, err := t.f.Engine.Update(ctx, t.run, e)
+	u, err := t.of.Engine.Update(ctx, t.run, e)
 	if err != nil {
 		return fmt.Errorf("run %s, event %d: %w", t.run, e.Seq, err)
 	}
@@ -225,15 +271,23 @@ func (t *trail) event(ctx context.Context, e protocol.Entry) error {
 // killed, and another may go on with it. quiet is that nothing happened for a while.
 func (t *trail) there(ctx context.Context, quiet bool) error {
 	switch {
+	case t.until == api.Never && quiet:
+		driven, err := t.isDriven()
+		if err != nil {
+			return err
+		}
+		return t.driven(driven)
+	case t.until == api.Never:
+		return nil
 	case t.over && t.until != api.Recorded:
 		return errThere
 	case t.until != api.Parked:
 		return nil
 	}
-	if driven, err := t.f.Store.Driven(t.run); err != nil || driven {
+	if driven, err := t.isDriven(); err != nil || driven {
 		return err
 	}
-	st, err := t.f.Engine.State(ctx, t.run)
+	st, err := t.of.Engine.State(ctx, t.run)
 	if err != nil {
 		return err
 	}
@@ -241,10 +295,18 @@ func (t *trail) there(ctx context.Context, quiet bool) error {
 	case status.Final(), status == protocol.Waiting, status == protocol.Suspended:
 		return errThere
 	case quiet && !t.idle:
-		if d := t.f.Engine.Driving(ctx, t.run, st); d.Idle != "" {
+		if d := t.of.Engine.Driving(ctx, t.run, st); d.Idle != "" {
 			t.idle = true
 			return t.show(api.Update{Run: t.run, Idle: d.Idle})
 		}
 	}
 	return nil
+}
+
+// isDriven reports whether a process drives the run, or this one is about to.
+func (t *trail) isDriven() (bool, error) {
+	if t.of.Keeper.Drives(t.run) {
+		return true, nil
+	}
+	return t.of.Store.Driven(t.run)
 }

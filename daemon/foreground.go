@@ -25,6 +25,7 @@ type Foreground struct {
 var (
 	_ api.Service  = (*Foreground)(nil)
 	_ api.Follower = (*Foreground)(nil)
+	_ api.Follower = (*Daemon)(nil)
 )
 
 // NewForeground is that of a store. Catalog and Dir may be set before its first use.

@@ -150,14 +150,6 @@ func waitFor(ctx context.Context, moved <-chan struct{}) error {
 	}
 }
 
-// Driven reports whether a process, be it this one, drives a run.
-func (k *Supervisor) Driven(run protocol.RunID) (bool, error) {
-	if k.Drives(run) {
-		return true, nil
-	}
-	return k.s.Driven(run)
-}
-
 // Drives reports whether this process drives a run, or is about to.
 func (k *Supervisor) Drives(run protocol.RunID) bool {
 	k.mu.Lock()

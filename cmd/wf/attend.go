@@ -9,7 +9,6 @@ import (
 	"wf/api"
 	"wf/cas"
 	"wf/cmd/internal/render"
-	"wf/engine"
 	"wf/protocol"
 )
 
@@ -92,18 +91,13 @@ func (a *app) follow(ctx context.Context, p *target, run protocol.RunID, from pr
 
 // showing is what Follow calls: it tells remarks, and hands on everything else whole.
 func (a *app) showing(ctx context.Context, p *target, show func(api.Update) error) func(api.Update) error {
-	return func(u api.Update) (err error) {
+	return func(u api.Update) error {
 		switch {
 		case u.Remark != "":
 			a.Progress("%s", render.OneLine(u.Remark, 300))
 			return nil
 		case u.Idle != "":
 			return a.tellIdle(ctx, p, u)
-		case u.Entry != nil && u.Data == nil:
-			u, err = engine.ReadUpdate(func(l protocol.Link) ([]byte, error) { return p.Block(ctx, l) }, u.Run, *u.Entry)
-			if err != nil {
-				return fmt.Errorf("run %s, event %d: %w", u.Run, u.Entry.Seq, err)
-			}
 		}
 		return show(u)
 	}

@@ -3,18 +3,20 @@ package main
 import (
 	"context"
 	"errors"
-	"os"
-	"time"
+	"fmt"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/spf13/cobra"
 
+	"wf/agentkit/task"
+	"wf/api"
 	"wf/cas"
 	"wf/cmd/internal/chat"
+	"wf/cmd/internal/chat/session"
 	"wf/daemon"
 	"wf/engine"
-	"wf/hub/client"
 	"wf/protocol"
+	"wf/service"
 	"wf/service/compose"
 	"wf/service/query"
 )
@@ -24,9 +26,6 @@ type chatFlags struct {
 	run  runFlags
 	last bool
 }
-
-// chatType marks the runs that are chats.
-const chatType = "chat"
 
 func newChat(a *app) *cobra.Command {
 	var f chatFlags
@@ -52,8 +51,11 @@ agent of it; RUN goes on with a run, be it a chat or not. /help lists the comman
 			if len(args) > 0 {
 				arg = args[0]
 			}
+			if err := a.wantsTerminal("chat", "wf run and wf answer"); err != nil {
+				return err
+			}
 			if url := a.hubURL(); url != "" {
-				return a.atServer(url, func(p *target) error { return a.chatThere(cmd.Context(), p, args, f) })
+				return a.atServer(url, func(p *target) error { return a.chatThere(cmd.Context(), p, arg, f) })
 			}
 			return a.chat(cmd.Context(), arg, f)
 		},
@@ -70,11 +72,8 @@ agent of it; RUN goes on with a run, be it a chat or not. /help lists the comman
 	return cmd
 }
 
-// chat opens the screen of a new or an old chat.
+// chat opens the screen of a new or an old chat of this machine.
 func (a *app) chat(ctx context.Context, arg string, f chatFlags) error {
-	if err := a.wantsTerminal("chat", "wf run and wf answer"); err != nil {
-		return err
-	}
 	s, err := a.OpenStore(ctx)
 	if err != nil {
 		return err
@@ -84,13 +83,45 @@ func (a *app) chat(ctx context.Context, arg string, f chatFlags) error {
 
 // chatOn drives the chat in this process.
 func (a *app) chatOn(ctx context.Context, s *cas.Store, arg string, f chatFlags) error {
-	return daemon.Private(a.Setup, s, f.run.dir, func(d *daemon.Daemon, api *client.API) error {
+	return daemon.Private(a.Setup, s, f.run.dir, func(d *daemon.Daemon) error {
 		run, err := a.chatRun(ctx, d, arg, f)
 		if err != nil {
 			return err
 		}
-		return a.chatScreen(ctx, &chatSession{a: a, api: api, run: run, local: d})
+		return a.chatScreen(ctx, a.chatHere(d), run)
 	})
+}
+
+// chatHere is where the runs of a daemon in this process are.
+func (a *app) chatHere(d *daemon.Daemon) session.Place {
+	at := a.chatAt(d.Service, d)
+	at.Near, at.Dump = d.Service, func(ctx context.Context, scope, path string) error {
+		return a.memoryDump(ctx, d.Service, scope, []string{path})
+	}
+	return at
+}
+
+// chatAt is where a service and a follower find the runs.
+func (a *app) chatAt(s api.Service, f api.Follower) session.Place {
+	return session.Place{Service: s, Follower: f, Me: compose.User(),
+		Tasks: func(ctx context.Context, run protocol.RunID) ([]chat.TaskPage, error) {
+			return a.chatTasks(ctx, f, run)
+		}}
+}
+
+// chatThere talks with an agent of a server: a run of it, or a new one of a workflow that it serves.
+func (a *app) chatThere(ctx context.Context, p *target, arg string, f chatFlags) error {
+	if arg == "" {
+		return usagef("name a run of %s, or a workflow that it serves: wf ls --hub %s lists runs", p.name, p.name)
+	}
+	run, err := p.run(ctx, arg)
+	if errors.Is(err, protocol.ErrUnknownRun) {
+		run, _, err = p.Start(ctx, api.Start{Workflow: arg, Type: service.ChatType, CreatedBy: compose.User(), Context: f.run.context, Models: chosenModels(f.run.models)})
+	}
+	if err != nil {
+		return err
+	}
+	return a.chatScreen(ctx, a.chatAt(p.Service, p.Follower), run)
 }
 
 // chatRun finds or begins the run of a chat, and has it driven.
@@ -129,7 +160,7 @@ func (a *app) chatRun(ctx context.Context, d *daemon.Daemon, arg string, f chatF
 	if _, _, err := a.ResolveModels(ctx, def.Program, models); errors.Is(err, protocol.ErrModel) {
 		return "", hintedAs(err, "there is no model to talk with: none was named, and no key is set")
 	}
-	run, _, err := d.Service.Launch(ctx, def, inputs, engine.Launch{Type: chatType, Tags: f.run.tags, CreatedBy: compose.User(), Models: models, Context: mode, AllowSecretInputs: f.run.open})
+	run, _, err := d.Service.Launch(ctx, def, inputs, engine.Launch{Type: service.ChatType, Tags: f.run.tags, CreatedBy: compose.User(), Models: models, Context: mode, AllowSecretInputs: f.run.open})
 	return run, err
 }
 
@@ -138,43 +169,47 @@ func (a *app) chatToContinue(ctx context.Context, d *daemon.Daemon, arg string, 
 	if !last {
 		return a.resolveRun(ctx, d.Service.Store, arg)
 	}
-	heads, err := query.Newest(ctx, d.Service.Store)
-	if err != nil {
-		return "", err
+	run, err := d.Service.NewestChat(ctx)
+	if err == nil && run == "" {
+		err = fail(protocol.ErrUnknownRun, "wf chat begins one", "there is no chat to go on with")
 	}
-	for _, h := range heads {
-		st, err := d.Service.Engine.State(ctx, protocol.RunOf(h.Name))
-		if err != nil {
-			return "", err
-		}
-		if st.Info.Type == chatType && !st.Status().Final() {
-			return protocol.RunOf(h.Name), nil
-		}
-	}
-	return "", fail(protocol.ErrUnknownRun, "wf chat begins one", "there is no chat to go on with")
+	return run, err
 }
 
-// chatScreen shows a session until the person leaves.
-func (a *app) chatScreen(ctx context.Context, s *chatSession) error {
-	if err := s.learn(ctx); err != nil {
+// chatScreen shows a run until the person leaves.
+func (a *app) chatScreen(ctx context.Context, at session.Place, run protocol.RunID) error {
+	s, err := session.Open(ctx, at, run)
+	if err != nil {
 		return err
 	}
-	history := a.readHistory()
-	quiet := a.Quiet
-	a.Quiet = true // a word on stderr would tear the screen
-	defer func() { a.Quiet = quiet }()
+	kept := chatHistory()
+	history, err := kept.Read()
+	if err != nil {
+		a.Progress("warning: %v", err)
+	}
 	screen := chat.New(ctx, s, history)
-	err := onScreen(ctx, screen)
-	a.writeHistory(screen.History(), len(history))
-	a.Quiet = quiet
+	err = a.onScreen(ctx, screen)
+	if failed := kept.Add(screen.History()[min(len(history), len(screen.History())):]); failed != nil {
+		a.Progress("warning: what you wrote was not kept for the next chat: %v", failed)
+	}
 	if err = errors.Join(err, screen.Err()); err == nil {
 		a.Progress("run %s stays as it is; wf chat %s goes on", screen.Run(), screen.Run())
 	}
 	return err
 }
 
+// wantsTerminal refuses a command that draws on a screen where there is none.
+func (a *app) wantsTerminal(name, instead string) error {
+	if a.interactive() && a.Out.TTY {
+		return nil
+	}
+	return usagef("wf %s needs a terminal; %s do the same without one", name, instead)
+}
+
 // onScreen runs a model on the terminal until the person leaves or ctx ends.
-func onScreen(ctx context.Context, m tea.Model) error {
+func (a *app) onScreen(ctx context.Context, m tea.Model) error {
+	defer func(quiet bool) { a.Quiet = quiet }(a.Quiet)
+	a.Quiet = true // a word on stderr would tear the screen
 	_, err := tea.NewProgram(m, tea.WithContext(ctx), tea.WithoutSignalHandler()).Run()
 	if errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil {
 		return ctx.Err()
@@ -182,13 +217,31 @@ func onScreen(ctx context.Context, m tea.Model) error {
 	return err
 }
 
-// chatTimeout bounds what a chat asks of its own daemon or another one.
-const chatTimeout = 30 * time.Second
-
-// chatHistory is the file of what a person wrote in chats.
-func chatHistory() string {
-	if state := cas.StateDir(os.Getenv); state != "" {
-		return state + "/chat_history"
+// chatTasks are the tasks of a run, as the screen lists them, with their pages.
+func (a *app) chatTasks(ctx context.Context, f api.Follower, run protocol.RunID) ([]chat.TaskPage, error) {
+	prices, err := a.Prices()
+	if err != nil {
+		return nil, err
 	}
-	return ""
+	var tasks query.TaskReader
+	err = f.Follow(ctx, run, api.Following{}, func(u api.Update) error {
+		if u.Entry == nil {
+			return nil
+		}
+		return tasks.Take(*u.Entry, func() (api.Update, error) { return u, nil })
+	})
+	if err != nil {
+		return nil, fmt.Errorf("tasks of run %s: %w", run, err)
+	}
+	var out []chat.TaskPage
+	for _, t := range tasks.Tasks() {
+		cost, _ := query.CostOf(t.Calls, prices)
+		tokens := "?"
+		if used := t.Tokens(); used.Told {
+			tokens = task.Count(used.In()) + " in / " + task.Count(used.Output) + " out"
+		}
+		out = append(out, chat.TaskPage{Task: chat.Task{ID: t.ID, Goal: t.Goal, State: t.State, Status: t.Status},
+			Cost: task.Dollars(cost), Tokens: tokens, Markdown: t.Markdown(cost)})
+	}
+	return out, nil
 }

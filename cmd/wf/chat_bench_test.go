@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"wf/cmd/internal/chat"
+	"wf/cmd/internal/chat/session"
 	"wf/daemon"
-	"wf/hub/client"
 	"wf/protocol"
 )
 
@@ -49,17 +49,20 @@ func BenchmarkTurnOfALongChat(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		err = daemon.Private(a.Setup, s, dir, func(d *daemon.Daemon, api *client.API) error {
+		err = daemon.Private(a.Setup, s, dir, func(d *daemon.Daemon) error {
 			run, err := a.chatRun(b.Context(), d, "", chatFlags{run: runFlags{models: []string{"script/" + dir + "/replies.yaml"}}})
 			if err != nil {
 				return err
 			}
 			ctx, stop := context.WithCancel(b.Context())
 			defer stop()
-			session := &chatSession{a: a, api: api, run: run, local: d}
+			talk, err := session.Open(ctx, a.chatHere(d), run)
+			if err != nil {
+				return err
+			}
 			yours, ended := make(chan string, 1), make(chan error, 1)
 			go func() {
-				ended <- session.Follow(ctx, 0, func(u chat.Update) {
+				ended <- talk.Follow(ctx, 0, func(u chat.Update) {
 					if u.Event != nil && u.Event.Type == protocol.EvWaiting {
 						yours <- *u.Event.Step
 					}
@@ -70,7 +73,7 @@ func BenchmarkTurnOfALongChat(b *testing.B) {
 				select {
 				case step := <-yours:
 					marks[i] = cpu(b)
-					if err := session.Say(ctx, step, "And what else is there?"); err != nil {
+					if err := talk.Say(ctx, step, "And what else is there?"); err != nil {
 						return err
 					}
 				case err := <-ended:

@@ -3,15 +3,12 @@ package main
 import (
 	"errors"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 
-	"go.yaml.in/yaml/v4"
-
+	"wf/cas"
+	"wf/cmd/internal/chat/session"
 	"wf/protocol"
 	"wf/service/compose"
 	"wf/workflows"
@@ -51,7 +48,7 @@ func (a *app) chatDefinition(arg string, last bool) (def compose.Found, isRun bo
 		return def, false, err
 	}
 	if role != "" {
-		if d.Source, err = conversationWith(d.Source, role, path); err != nil {
+		if d.Source, err = compose.Conversation(d.Source, role, path); err != nil {
 			return def, false, err
 		}
 		a.Load(&d, path)
@@ -77,112 +74,10 @@ func (a *app) chatProgram(d compose.Definition) (compose.Found, error) {
 	return compose.Found{Path: abs, Name: p.Workflow.Name, Source: d.Source, Program: p}, nil
 }
 
-// chatKeeps are the parts of a workflow that a conversation with one of its roles keeps.
-var chatKeeps = []string{"inputs", "secrets", "mcp", "defaults"}
-
-// conversationWith makes the workflow in which a person and one role of another workflow take
-// turns.
-func conversationWith(source []byte, role, path string) ([]byte, error) {
-	var doc struct {
-		Rest  map[string]yaml.Node `yaml:",inline"`
-		Roles map[string]yaml.Node `yaml:"roles"`
+// chatHistory is the file of what a person wrote in chats.
+func chatHistory() session.History {
+	if state := cas.StateDir(os.Getenv); state != "" {
+		return session.History(filepath.Join(state, "chat_history"))
 	}
-	if err := yaml.Unmarshal(source, &doc); err != nil {
-		return nil, fail(protocol.ErrInvalid, "wf validate "+path, "%s: %v", path, err)
-	}
-	r, ok := doc.Roles[role]
-	var act map[string]any
-	if ok {
-		if err := r.Decode(&act); err != nil || act["prompt"] == nil {
-			ok = false
-		}
-	}
-	if !ok {
-		return nil, usagef("%s has no agent %q; its roles are %s", path, role, strings.Join(slices.Sorted(maps.Keys(doc.Roles)), ", "))
-	}
-	const turns = 1_000_000
-	person := "you"
-	if role == person {
-		person = "person"
-	}
-	out := map[string]any{
-		"wf": 1, "name": "chat-" + role, "description": "A person and " + role + " of " + filepath.Base(path) + " in turn",
-		"limits": map[string]int{"steps": turns},
-		"roles":  map[string]any{person: map[string]string{"ask": ""}, role: r},
-		"edges": []map[string]any{
-			{"from": "START", "to": person},
-			{"from": person, "to": "END", "when": "output.text == " + strconv.Quote("/end")},
-			{"from": person, "to": role, "prompt": "${{ output.text }}"},
-			{"from": role, "to": person, "limit": turns},
-		},
-	}
-	for _, key := range chatKeeps {
-		if n, ok := doc.Rest[key]; ok {
-			out[key] = n
-		}
-	}
-	return yaml.Marshal(out)
-}
-
-// historyMax is how many lines of earlier chats are kept.
-const historyMax = 500
-
-// readHistory is what the person wrote in earlier chats; where it cannot be read there is none.
-func (a *app) readHistory() []string {
-	path := chatHistory()
-	if path == "" {
-		return nil
-	}
-	b, err := os.ReadFile(path)
-	if err != nil {
-		if !errors.Is(err, fs.ErrNotExist) {
-			a.Progress("warning: %v", err)
-		}
-		return nil
-	}
-	var out []string
-	for line := range strings.Lines(string(b)) {
-		if s, err := strconv.Unquote(strings.TrimSpace(line)); err == nil {
-			out = append(out, s)
-		}
-	}
-	return out[max(0, len(out)-historyMax):]
-}
-
-// writeHistory adds what was written since to what is kept; chats that ended meanwhile added
-// theirs.
-func (a *app) writeHistory(lines []string, before int) {
-	path := chatHistory()
-	if path == "" || len(lines) <= before {
-		return
-	}
-	var b strings.Builder
-	all := append(a.readHistory(), lines[before:]...)
-	for _, l := range all[max(0, len(all)-historyMax):] {
-		b.WriteString(strconv.Quote(l) + "\n")
-	}
-	if err := replaceFile(path, b.String()); err != nil {
-		a.Progress("warning: what you wrote was not kept for the next chat: %v", err)
-	}
-}
-
-// replaceFile writes a file of the person's own; whoever reads it sees the old content or the
-// new one.
-func replaceFile(path, text string) error {
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(dir, ".new-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(text)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
+	return ""
 }

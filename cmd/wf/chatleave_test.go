@@ -9,7 +9,6 @@ import (
 	"wf/cas"
 	"wf/daemon"
 	"wf/engine"
-	"wf/hub/client"
 	"wf/protocol"
 )
 
@@ -54,7 +53,7 @@ func TestARunWhoseScreenIsLeftSaysSo(t *testing.T) {
 	a, s := atHomeWithoutKeys(t)
 	write(t, ".", "slow.yaml", "wf: 1\nname: slow\nroles: {a: {run: \"echo >began; sleep 100\", timeout: 2m}}\n")
 	var run protocol.RunID
-	err := daemon.Private(a.Setup, s, ".", func(d *daemon.Daemon, _ *client.API) error {
+	err := daemon.Private(a.Setup, s, ".", func(d *daemon.Daemon) error {
 		def, _, err := a.chatDefinition("slow.yaml", false)
 		if err != nil {
 			return err

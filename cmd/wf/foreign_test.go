@@ -15,7 +15,8 @@ import (
 
 	"wf/api"
 	"wf/cas"
-	"wf/cmd/internal/render"
+	"wf/cmd/internal/chat"
+	"wf/cmd/internal/chat/session"
 	"wf/daemon"
 	"wf/engine"
 	"wf/hub/schedule"
@@ -184,7 +185,11 @@ func TestADaemonLeavesRunsFromElsewhereAlone(t *testing.T) {
 	if fork, err := d.Service.Fork(ctx, foreign, api.Fork{Step: "nap#1"}); protocol.CodeOf(err) != protocol.ErrForeign.Code {
 		t.Errorf("a fork of it goes on over HTTP: %s, %v", fork.ID, err)
 	}
-	if _, err := (&chatSession{a: newAppOn(nil, render.NewScreen(os.Stdout), render.NewScreen(os.Stderr)), run: foreign, local: d}).reset(ctx); protocol.CodeOf(err) != protocol.ErrForeign.Code {
+	talk, err := session.Open(ctx, session.Place{Service: d.Service, Follower: d, Near: d.Service}, foreign)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := talk.Command(ctx, chat.Command{Action: chat.Reset}); protocol.CodeOf(err) != protocol.ErrForeign.Code {
 		t.Errorf("/reset begins it anew: %v", err)
 	}
 

@@ -8,6 +8,7 @@ import (
 	"wf/api"
 	"wf/cas"
 	"wf/daemon"
+	"wf/engine"
 	"wf/hub/client"
 	"wf/protocol"
 )
@@ -56,7 +57,10 @@ func (a *app) atServer(url string, f func(*target) error) error {
 		return err
 	}
 	defer server.Close()
-	there := client.Service{API: server, Name: url, Tell: func(text string) { a.Progress("%s", text) }, Waits: a.waits(), Worker: a.worker}
+	there := client.Service{API: server, Name: url, Tell: func(text string) { a.Progress("%s", text) }, Waits: a.waits(), Worker: a.worker,
+		Decode: func(read func(protocol.Link) ([]byte, error), run protocol.RunID, e protocol.Entry) (api.Update, error) {
+			return engine.ReadUpdate(read, run, e)
+		}}
 	return f(&target{Service: there, Follower: there, Blocks: &client.Blocks{API: server}, server: server, name: url,
 		about: func(ctx context.Context, p *api.Page) error { return a.tellServer(ctx, server, url, p) }})
 }

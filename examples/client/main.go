@@ -7,25 +7,18 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log"
-	"net/http"
 	"os"
 	"os/signal"
 	"strings"
 
 	"wf/api"
 	"wf/hub/client"
-	"wf/protocol"
 )
-
-// errEnded ends following a run.
-var errEnded = errors.New("the run came to its end")
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -38,7 +31,7 @@ func main() {
 	}
 }
 
-// start starts a workflow, writes what happens in it, and ends with it. To leave does not stop the
+// start starts a workflow, writes what happens in it, and ends with it, or when it waits. To leave does not stop the
 // run: it is the daemon's.
 func start(ctx context.Context, address, workflow string, values []string, out io.Writer) error {
 	server, err := client.New(address, client.Options{Token: os.Getenv("WF_TOKEN")})
@@ -53,31 +46,24 @@ func start(ctx context.Context, address, workflow string, values []string, out i
 			return err
 		}
 	}
-	run, _, err := server.Submit(ctx, client.Start{Workflow: workflow, Inputs: inputs}, nil)
+	at := client.Service{API: server, Name: address}
+	run, _, err := at.Start(ctx, api.Start{Workflow: workflow, Inputs: inputs})
 	if err != nil {
 		return err
 	}
-	header := http.Header{}
-	server.Authorize(header)
 	// It connects again when it is cut off, and goes on behind the last event. Each event is held
 	// against its hash and the one before it.
-	follow := client.Replay{URL: server.Base() + "/v1/replay", HTTP: server.HTTP(), Header: header, Codec: protocol.CBORFrames, Run: run, Live: true}
-	err = follow.Follow(ctx, client.Consumer{Event: func(e client.Event) error {
-		fmt.Fprintln(out, strings.TrimSpace(fmt.Sprint(e.Seq, " ", e.Type, " ", e.StepName())))
-		if e.Type == protocol.EvDone || e.Type == protocol.EvSuspended {
-			return errEnded
+	err = at.Follow(ctx, run, api.Following{Until: api.Parked}, func(u api.Update) error {
+		if e := u.Entry; e != nil {
+			fmt.Fprintln(out, strings.TrimSpace(fmt.Sprint(e.Seq, " ", e.Type, " ", u.Step)))
 		}
 		return nil
-	}})
-	if !errors.Is(err, errEnded) {
-		return cmp.Or(err, errors.New("the server ended the stream before the run"))
-	}
-	answer, err := server.Run(ctx, run)
+	})
 	if err != nil {
 		return err
 	}
-	var ended api.Run
-	if err := json.Unmarshal(answer, &ended); err != nil {
+	ended, err := at.Run(ctx, run, api.Window{Limit: 1})
+	if err != nil {
 		return err
 	}
 	_, err = fmt.Fprintln(out, ended.Status, string(ended.Outputs))

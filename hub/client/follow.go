@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -12,9 +13,9 @@ import (
 )
 
 // Follow shows a run of a server. It outlives restarts of the server, of the hub and of the worker: it goes on
-// behind the last event that was shown. Data of events is left to the reader.
+// behind the last event that was shown.
 func (s Service) Follow(ctx context.Context, run protocol.RunID, w api.Following, show func(api.Update) error) error {
-	t := &trail{s: s, run: run, until: w.Until, at: Cursor{Seq: w.From}, show: show}
+	t := &trail{s: s, blocks: &Blocks{API: s.API}, run: run, until: w.Until, at: Cursor{Seq: w.From}, show: show}
 	r := s.API.Replay(run)
 	r.Codec, r.Cursor, r.To, r.Live = protocol.CBORFrames, t.at, w.To, w.Until != api.Recorded
 	if w.Until == api.Recorded {
@@ -29,6 +30,9 @@ func (s Service) Follow(ctx context.Context, run protocol.RunID, w api.Following
 		Complete: func(Cursor) error {
 			if err := t.back(); err != nil || w.Until == api.Recorded {
 				return err
+			}
+			if w.Until == api.Never {
+				return t.whole(ctx)
 			}
 			return t.there(ctx)
 		},
@@ -53,11 +57,12 @@ func (a *API) Replay(run protocol.RunID) Replay {
 
 // A trail is a run that is followed.
 type trail struct {
-	s     Service
-	run   protocol.RunID
-	until api.Until
-	at    Cursor // the last event that was shown
-	show  func(api.Update) error
+	s      Service
+	blocks *Blocks // with the long texts of events
+	run    protocol.RunID
+	until  api.Until
+	at     Cursor // the last event that was shown
+	show   func(api.Update) error
 
 	failed error        // of show, for live output
 	still  bool         // by the last event the run does not move
@@ -73,7 +78,14 @@ func (t *trail) event(ctx context.Context, e Event) error {
 	if err := errors.Join(t.failed, t.back()); err != nil {
 		return err
 	}
-	if err := t.show(api.Update{Run: t.run, Entry: &e.Entry, Step: e.StepName()}); err != nil {
+	u := api.Update{Run: t.run, Entry: &e.Entry, Step: e.StepName()}
+	if t.s.Decode != nil {
+		var err error
+		if u, err = t.s.Decode(func(l protocol.Link) ([]byte, error) { return t.block(ctx, l) }, t.run, e.Entry); err != nil {
+			return fmt.Errorf("run %s, event %d: %w", t.run, e.Seq, err)
+		}
+	}
+	if err := errors.Join(t.failed, t.show(u)); err != nil {
 		return err
 	}
 	t.at = Cursor{Seq: e.Seq, CID: e.CID}
@@ -83,7 +95,7 @@ func (t *trail) event(ctx context.Context, e Event) error {
 	case protocol.EvStepStarted, protocol.EvResumed, protocol.EvAnswered:
 		t.still = false
 	}
-	if t.until != api.Recorded && (e.Live && t.still || t.end > 0 && t.at.Seq >= t.end) {
+	if (t.until == api.Parked || t.until == api.Ended) && (e.Live && t.still || t.end > 0 && t.at.Seq >= t.end) {
 		return t.there(ctx)
 	}
 	return nil
@@ -92,7 +104,43 @@ func (t *trail) event(ctx context.Context, e Event) error {
 // reset goes back to the last event that two histories share: a head was put on another one.
 func (t *trail) reset(c Cursor) error {
 	t.at, t.still, t.end = c, false, 0
-	return t.show(api.Update{Run: t.run, Remark: api.HeadMoved(t.run, c.Seq)})
+	return t.show(api.Update{Run: t.run, Remark: api.HeadMoved(t.run, c.Seq), Reset: &c.Seq})
+}
+
+// block reads a long text of an event. Where following the run outlives the connection, so does this.
+func (t *trail) block(ctx context.Context, l protocol.Link) ([]byte, error) {
+	for try := 0; ; try++ {
+		data, err := t.blocks.Block(ctx, l)
+		if err == nil || t.until == api.Recorded || !away(err) {
+			return data, err
+		}
+		t.lost(err)
+		select {
+		case <-time.After(backoff(try)):
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// away reports whether an error is over once the server, and the worker behind a hub, are back.
+func away(err error) bool {
+	return errors.Is(err, ErrUnreachable) || errors.Is(err, protocol.ErrWorkerAway) || errors.Is(err, protocol.ErrShuttingDown)
+}
+
+// whole says that all that is recorded was shown, and whether a process drives the run.
+func (t *trail) whole(ctx context.Context) error {
+	if err := t.show(api.Update{Run: t.run, Whole: true}); err != nil {
+		return err
+	}
+	v, err := t.s.Run(ctx, t.run, api.Window{Limit: 1})
+	switch {
+	case err != nil && away(err):
+		return nil // the connection is as good as gone, and is asked again when it is back
+	case err != nil || v.Driven == nil:
+		return err
+	}
+	return t.show(api.Update{Run: t.run, Driven: v.Driven})
 }
 
 // there is errThere where following the run ends, and all of it was shown: it may have ended after the last
@@ -100,7 +148,7 @@ func (t *trail) reset(c Cursor) error {
 func (t *trail) there(ctx context.Context) error {
 	v, err := t.s.Run(ctx, t.run, api.Window{Limit: 1})
 	switch {
-	case errors.Is(err, ErrUnreachable), errors.Is(err, protocol.ErrWorkerAway), errors.Is(err, protocol.ErrShuttingDown):
+	case err != nil && away(err):
 		return nil // the connection is as good as gone, and is asked again when it is back
 	case err != nil:
 		return err
@@ -125,7 +173,7 @@ func (t *trail) lost(err error) {
 		why = said.Message
 	}
 	if why = strings.Join(strings.Fields(why), " "); why != t.gone {
-		t.failed = errors.Join(t.failed, t.show(api.Update{Run: t.run, Remark: "not connected: " + why + "; it is tried again, Ctrl-C leaves"}))
+		t.failed = errors.Join(t.failed, t.show(api.Update{Run: t.run, Away: why, Remark: "not connected: " + why + "; it is tried again, Ctrl-C leaves"}))
 	}
 	t.gone = why
 }

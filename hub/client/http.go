@@ -10,10 +10,10 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
+	"wf/api"
 	"wf/protocol"
 )
 
@@ -136,88 +136,6 @@ type Info struct {
 // Info asks who is there.
 func (a *API) Info(ctx context.Context) (i Info, err error) { return i, a.read(ctx, "/v1/info", &i) }
 
-// Query chooses runs; the zero Query is the newest ones.
-type Query struct {
-	Status, Workflow, Tag, Text string
-	Limit                       int    // 0 is the server's default
-	Before                      string // the Next of an earlier list
-	All                         bool   // those of sub-workflows too
-}
-
-func (q Query) encode() string {
-	v := url.Values{}
-	for name, text := range map[string]string{"status": q.Status, "workflow": q.Workflow, "tag": q.Tag, "q": q.Text, "before": q.Before} {
-		if text != "" {
-			v.Set(name, text)
-		}
-	}
-	if q.Limit > 0 {
-		v.Set("limit", strconv.Itoa(q.Limit))
-	}
-	if q.All {
-		v.Set("all", "true")
-	}
-	return v.Encode()
-}
-
-// List is a page of wf.runs/v1. Items are as in wf ls -o json.
-type List struct {
-	Items []json.RawMessage `json:"items"`
-	Next  string            `json:"next"` // Query.Before of the next page, "" at the end
-	// Missing are the agents of a hub whose runs are not listed: they did not answer in time, or
-	// are away.
-	Missing []string `json:"missing"`
-}
-
-// Runs lists runs, the one that moved last first.
-func (a *API) Runs(ctx context.Context, q Query) (l List, err error) {
-	path := "/v1/runs"
-	if s := q.encode(); s != "" {
-		path += "?" + s
-	}
-	return l, a.read(ctx, path, &l)
-}
-
-// Workflows lists what can be started: the items of wf.workflows/v1.
-func (a *API) Workflows(ctx context.Context) ([]json.RawMessage, error) {
-	var l List
-	return l.Items, a.read(ctx, "/v1/workflows", &l)
-}
-
-// Run is a run with its newest steps, as many as the server gives at once: wf.run/v1.
-func (a *API) Run(ctx context.Context, run protocol.RunID) (raw []byte, err error) {
-	return a.RunWindow(ctx, run, 0, 0)
-}
-
-// RunWindow is a run with at most limit steps, the newest of those that began before an event:
-// wf.run/v1. 0 is the server's own limit, and all steps. Where there are earlier steps the answer
-// has "earlier": what before is for them.
-func (a *API) RunWindow(ctx context.Context, run protocol.RunID, limit int, before protocol.Seq) (raw []byte, err error) {
-	v := url.Values{}
-	if limit > 0 {
-		v.Set("limit", strconv.Itoa(limit))
-	}
-	if before > 0 {
-		v.Set("before", strconv.FormatInt(int64(before), 10))
-	}
-	path := runPath(run)
-	if len(v) > 0 {
-		path += "?" + v.Encode()
-	}
-	return raw, a.read(ctx, path, &raw)
-}
-
-// About reads what GET /v1/runs/{id}/… answers: steps/coder#2/messages or verify, for example,
-// one part of the path each.
-func (a *API) About(ctx context.Context, run protocol.RunID, parts ...string) (raw []byte, err error) {
-	return raw, a.read(ctx, runPath(run, parts...), &raw)
-}
-
-// Cost sums what the model calls of a run used: wf.cost/v1.
-func (a *API) Cost(ctx context.Context, run protocol.RunID, by string) (raw []byte, err error) {
-	return raw, a.read(ctx, runPath(run, "cost")+"?by="+url.QueryEscape(by), &raw)
-}
-
 // Block reads a block. The hash is the caller's to check.
 func (a *API) Block(ctx context.Context, l protocol.Link) (raw []byte, err error) {
 	return raw, a.read(ctx, "/v1/blocks/"+l.String(), &raw)
@@ -261,13 +179,10 @@ func runPath(run protocol.RunID, more ...string) string {
 	return p
 }
 
-// Act posts to a run: answer, cancel, resume, fork or messages, with the body that the API
-// describes. It returns the run, for a fork the new one, and the step that was answered.
-func (a *API) Act(ctx context.Context, run protocol.RunID, verb string, body any) (protocol.RunID, string, error) {
-	var out struct {
-		ID   protocol.RunID
-		Step *string
-	}
+// act posts to a run: answer, cancel, resume, fork or messages. It returns the run, for a fork the new one, and the
+// step that was answered.
+func (a *API) act(ctx context.Context, run protocol.RunID, verb string, body any) (protocol.RunID, string, error) {
+	var out api.Accepted
 	if _, err := a.call(ctx, http.MethodPost, runPath(run, verb), nil, body, &out); err != nil {
 		return "", "", err
 	}

@@ -21,6 +21,9 @@ type Service struct {
 	Waits func(Waiting) // called while Start waits for the run to begin; may be nil
 	// Worker is the id of the worker whose memories are meant at a hub that knows several; "" is the only one.
 	Worker string
+	// Decode makes the update of an event that Follow shows, with its long texts, which read finds; nil leaves
+	// the data of events out.
+	Decode func(read func(protocol.Link) ([]byte, error), run protocol.RunID, e protocol.Entry) (api.Update, error)
 }
 
 var (
@@ -56,12 +59,13 @@ func (s Service) Workflows(ctx context.Context) ([]api.Workflow, error) {
 func (s Service) List(ctx context.Context, q api.Query) (*api.Page, error) {
 	var all *api.Page
 	read := map[protocol.RunID]bool{}
-	for want := q.Limit; ; {
-		part := Query{Status: string(q.Status), Workflow: q.Workflow, Tag: q.Tag, Text: q.Text, Before: string(q.Before), All: q.All, Limit: api.MaxLimit}
+	limit := q.Limit
+	for want := limit; ; {
+		q.Limit = api.MaxLimit
 		if want > 0 {
-			part.Limit = min(want, api.MaxLimit)
+			q.Limit = min(want, api.MaxLimit)
 		}
-		p, err := get[api.Page](ctx, s.API, "/v1/runs?"+part.encode())
+		p, err := get[api.Page](ctx, s.API, "/v1/runs?"+encode(q))
 		if err != nil {
 			return nil, err
 		}
@@ -69,16 +73,30 @@ func (s Service) List(ctx context.Context, q api.Query) (*api.Page, error) {
 			p.Items, p.Unread = append(all.Items, p.Items...), append(all.Unread, p.Unread...)
 		}
 		all = p
-		if all.Next == nil || want > 0 && len(all.Items) >= q.Limit {
+		if all.Next == nil || want > 0 && len(all.Items) >= limit {
 			return all, nil
 		}
 		if err := sound(!read[*all.Next], "/v1/runs"); err != nil {
 			return nil, err
 		}
 		if q.Before, read[*all.Next] = *all.Next, true; want > 0 {
-			want = q.Limit - len(all.Items)
+			want = limit - len(all.Items)
 		}
 	}
+}
+
+func encode(q api.Query) string {
+	v := url.Values{}
+	for name, text := range map[string]string{"status": string(q.Status), "workflow": q.Workflow, "tag": q.Tag, "q": q.Text, "before": string(q.Before)} {
+		if text != "" {
+			v.Set(name, text)
+		}
+	}
+	v.Set("limit", strconv.Itoa(q.Limit))
+	if q.All {
+		v.Set("all", "true")
+	}
+	return v.Encode()
 }
 
 // Run reads a run with some of its steps, in as many answers as that takes.
@@ -204,7 +222,7 @@ func Submission(x api.Start) Start {
 }
 
 func (s Service) act(ctx context.Context, run protocol.RunID, verb string, body any) error {
-	_, _, err := s.API.Act(ctx, run, verb, body)
+	_, _, err := s.API.act(ctx, run, verb, body)
 	return err
 }
 
@@ -213,7 +231,7 @@ func (s Service) Answer(ctx context.Context, run protocol.RunID, x api.Answer) (
 	if x.Fields == nil {
 		x.Fields = json.RawMessage("null")
 	}
-	_, step, err := s.API.Act(ctx, run, "answer", x)
+	_, step, err := s.API.act(ctx, run, "answer", x)
 	return step, err
 }
 

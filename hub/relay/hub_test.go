@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"wf/api"
 	"wf/hub/client"
 	"wf/hub/guard"
 	"wf/hub/queue"
@@ -225,17 +226,17 @@ func TestScopesHoldThroughTheHub(t *testing.T) {
 		{"read", "cancel", protocol.ErrForbidden},
 		{"run", "cancel", nil},
 	} {
-		api := must(client.New("http://"+h.addr, client.Options{Token: tokens[test.token]}))(t)
+		server := must(client.New("http://"+h.addr, client.Options{Token: tokens[test.token]}))(t)
 		var err error
 		if test.what == "run" {
-			_, err = api.Run(t.Context(), "run1")
+			_, err = client.Service{API: server}.Run(t.Context(), "run1", api.Window{})
 		} else {
-			_, _, err = api.Act(t.Context(), "run1", test.what, map[string]any{})
+			err = client.Service{API: server}.Cancel(t.Context(), "run1", "")
 		}
 		if test.want == nil && err != nil || test.want != nil && !errors.Is(err, test.want) {
 			t.Errorf("token %q, %s: have %v, want %v", test.token, test.what, err, test.want)
 		}
-		api.Close()
+		server.Close()
 	}
 	for _, token := range []string{"read", "run", ""} {
 		req := must(http.NewRequest("GET", "http://"+h.addr+relay.WorkerPath, nil))(t)

@@ -16,5 +16,5 @@
 //
 // # Not here
 //
-// Driving runs, storing, the network: a Session does that, over the replay protocol.
+// Driving runs, storing, the network: a Session does that; package session has one for runs here and at servers.
 package chat

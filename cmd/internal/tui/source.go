@@ -6,7 +6,7 @@ import (
 	"wf/protocol"
 )
 
-// Source gives what is shown; package client implements it over the API of a daemon.
+// Source gives what is shown; package source implements it.
 type Source interface {
 	// Runs lists the newest runs.
 	Runs(ctx context.Context) ([]Run, error)

@@ -1,0 +1,181 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"wf/api"
+	"wf/cmd/internal/chat"
+	"wf/cmd/internal/render"
+	"wf/protocol"
+)
+
+// A Place is where a run is. Service, Follower and Me are always set.
+type Place struct {
+	Service  api.Service
+	Follower api.Follower
+	Me       string // by which name the person is recorded
+	Near     Near   // nil where the store is elsewhere
+	// Tasks are all tasks of a run, oldest first.
+	Tasks func(ctx context.Context, run protocol.RunID) ([]chat.TaskPage, error)
+	// Dump writes the memory of a scope to a file, which it makes where it is not there.
+	Dump func(ctx context.Context, scope, path string) error
+}
+
+// Near is what only the process that has the store can do.
+type Near interface {
+	// Agent is the first agent of a run.
+	Agent(ctx context.Context, run protocol.RunID) (api.Agent, error)
+	// Again begins the workflow of a run anew, and has it driven. The old run's memories are taken back.
+	Again(ctx context.Context, run protocol.RunID) (protocol.RunID, error)
+}
+
+// A Session is a run that a person takes part in. It is safe for concurrent use.
+type Session struct {
+	at Place
+
+	mu   sync.Mutex
+	info chat.Info
+}
+
+var _ chat.Session = (*Session)(nil)
+
+// timeout bounds what is asked of the place.
+const timeout = 30 * time.Second
+
+// Open is a session with a run.
+func Open(ctx context.Context, at Place, run protocol.RunID) (*Session, error) {
+	s := &Session{at: at}
+	return s, s.goTo(ctx, run)
+}
+
+// goTo makes a run that of the session.
+func (s *Session) goTo(ctx context.Context, run protocol.RunID) error {
+	v, err := s.at.Service.Run(ctx, run, api.Window{Limit: 1})
+	if err != nil {
+		return err
+	}
+	var agent api.Agent
+	if s.at.Near != nil {
+		if agent, err = s.at.Near.Agent(ctx, run); err != nil {
+			return err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.info = chat.Info{Run: run, Title: v.Info.Title, Model: agent.Model, Window: agent.Window, Dir: v.Info.Workspace, Me: s.at.Me}
+	return nil
+}
+
+// Info is what is known from the start.
+func (s *Session) Info() chat.Info {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.info
+}
+
+func (s *Session) run() protocol.RunID { return s.Info().Run }
+
+// event is an event as the screen reads it.
+func event(u api.Update) (protocol.WireEvent, error) {
+	j, err := render.NewEventJSON(u.Entry, u.Data)
+	e := u.Entry
+	return protocol.WireEvent{Seq: e.Seq, CID: e.CID, Prev: e.Prev, TS: e.TS, Type: e.Type, Step: e.Step, Data: protocol.JSON(j.Data)}, err
+}
+
+// Follow hands on what follows from.
+func (s *Session) Follow(ctx context.Context, from protocol.Seq, on func(chat.Update)) error {
+	return s.at.Follower.Follow(ctx, s.run(), api.Following{From: from, Until: api.Never}, func(u api.Update) error {
+		switch d, said := u.Data.(protocol.Delta); {
+		case u.Entry != nil:
+			e, err := event(u)
+			if err != nil {
+				return err
+			}
+			on(chat.Update{Event: &e})
+		case said:
+			on(chat.Update{Delta: &protocol.Frame{Type: protocol.FrameDelta, AfterSeq: u.After, Step: u.Step, N: u.N, Kind: d.Kind, Text: d.Text}})
+		case u.Reset != nil:
+			on(chat.Update{Reset: u.Reset})
+		case u.Away != "":
+			on(chat.Update{Status: "not connected: " + u.Away})
+		case u.Whole:
+			on(chat.Update{Live: true})
+		case u.Driven != nil:
+			on(chat.Update{Driven: u.Driven})
+		default:
+			on(chat.Update{}) // connected again
+		}
+		return nil
+	})
+}
+
+// Page reads the n events before a seq.
+func (s *Session) Page(ctx context.Context, before protocol.Seq, n int) (out []protocol.WireEvent, err error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	from := max(0, before-1-protocol.Seq(n))
+	if before-1 <= from {
+		return nil, nil
+	}
+	err = s.at.Follower.Follow(ctx, s.run(), api.Following{From: from, To: before - 1}, func(u api.Update) error {
+		if u.Entry == nil {
+			return nil
+		}
+		e, err := event(u)
+		out = append(out, e)
+		return err
+	})
+	return out, err
+}
+
+// Tip is the newest seq.
+func (s *Session) Tip(ctx context.Context) (protocol.Seq, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	v, err := s.at.Service.Run(ctx, s.run(), api.Window{Limit: 1})
+	if err != nil {
+		return 0, err
+	}
+	return v.Seq, nil
+}
+
+// Say answers a step, or queues the words for the next agent.
+func (s *Session) Say(ctx context.Context, step, text string) error {
+	if step != "" {
+		return s.answer(ctx, api.Answer{Step: step, Text: text})
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	return s.at.Service.Send(ctx, s.run(), api.Message{Source: s.at.Me, Text: text})
+}
+
+// Choose answers a step with one of its choices.
+func (s *Session) Choose(ctx context.Context, c chat.Chosen) error {
+	return s.answer(ctx, api.Answer{Step: c.Step, Choice: c.Value, Text: c.Text, Shown: c.Shown})
+}
+
+// Fill answers a step with the fields it asks for, and one of its choices where it offers some.
+func (s *Session) Fill(ctx context.Context, step, choice string, fields map[string]any) error {
+	b, err := json.Marshal(fields)
+	if err != nil {
+		return err
+	}
+	return s.answer(ctx, api.Answer{Step: step, Choice: choice, Fields: b})
+}
+
+func (s *Session) answer(ctx context.Context, x api.Answer) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	_, err := s.at.Service.Answer(ctx, s.run(), x)
+	return err
+}
+
+// Tasks are all tasks of the run, with their pages.
+func (s *Session) Tasks(ctx context.Context) ([]chat.TaskPage, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	return s.at.Tasks(ctx, s.run())
+}

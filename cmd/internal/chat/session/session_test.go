@@ -1,0 +1,216 @@
+package session_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"wf/api"
+	"wf/cas"
+	"wf/cmd/internal/chat"
+	"wf/cmd/internal/chat/session"
+	"wf/protocol"
+)
+
+// desk is a place with runs that the test plays. What it is asked to do is written down.
+type desk struct {
+	api.Service
+	did     []string
+	updates []api.Update
+	follows []api.Following
+	scope   string // of the memory of the agent
+}
+
+func (d *desk) note(format string, args ...any) {
+	d.did = append(d.did, fmt.Sprintf(format, args...))
+}
+
+func (d *desk) Run(_ context.Context, run protocol.RunID, _ api.Window) (*api.Run, error) {
+	first, second := "c1", "c2"
+	return &api.Run{ID: run, Seq: 7, Info: api.RunInfo{Title: "talk of " + string(run), Workspace: "/w"},
+		Steps: []*api.Step{{ID: "wf#1", CID: &first}, {ID: "wf#2", CID: &second}, {ID: "you#3"}}}, nil
+}
+
+func (d *desk) Fork(_ context.Context, run protocol.RunID, f api.Fork) (api.Forked, error) {
+	d.note("fork %s %s %t %v", run, f.Step, f.After, f.Models)
+	return api.Forked{ID: "FORK"}, nil
+}
+
+func (d *desk) Resume(_ context.Context, run protocol.RunID, r api.Resume) error {
+	b, err := json.Marshal(r.Limits)
+	d.note("resume %s %s", run, b)
+	return err
+}
+
+func (d *desk) Suspend(_ context.Context, run protocol.RunID) error {
+	d.note("suspend %s", run)
+	return nil
+}
+
+func (d *desk) Send(_ context.Context, run protocol.RunID, m api.Message) error {
+	d.note("send %s %s: %s", run, m.Source, m.Text)
+	return nil
+}
+
+func (d *desk) Answer(_ context.Context, run protocol.RunID, a api.Answer) (string, error) {
+	d.note("answer %s %s %q %q %s %s", run, a.Step, a.Choice, a.Text, a.Fields, a.Shown)
+	return a.Step, nil
+}
+
+func (d *desk) Agent(context.Context, protocol.RunID) (api.Agent, error) {
+	return api.Agent{Model: "local/tiny", Window: 32000, Memory: d.scope}, nil
+}
+
+func (d *desk) Again(_ context.Context, run protocol.RunID) (protocol.RunID, error) {
+	d.note("begin %s anew", run)
+	return "NEW", nil
+}
+
+func (d *desk) Memories(_ context.Context, q api.MemoryQuery) (*api.Memories, error) {
+	return &api.Memories{Scope: q.Scope, Items: []api.MemoryItem{{ID: 2, Content: "said here", Pinned: true, Tags: []string{"ops"}}}}, nil
+}
+
+func (d *desk) Follow(_ context.Context, _ protocol.RunID, w api.Following, f func(api.Update) error) error {
+	d.follows = append(d.follows, w)
+	for _, u := range d.updates {
+		if err := f(u); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func open(t *testing.T, d *desk, near session.Near) *session.Session {
+	t.Helper()
+	s, err := session.Open(t.Context(), session.Place{Service: d, Follower: d, Near: near, Me: "ada"}, "RUN")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// event is one as a Follower shows it.
+func event(t *testing.T, seq protocol.Seq, step string, d protocol.Data) api.Update {
+	t.Helper()
+	raw, err := cas.Encode(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return api.Update{Entry: &protocol.Entry{Event: protocol.Event{Seq: seq, Type: d.EventType(), Step: &step, Data: raw.Data}}, Data: d, Step: step}
+}
+
+// What a follower tells becomes what the screen takes in.
+func TestWhatHappensComesToTheScreen(t *testing.T) {
+	yes, back := true, protocol.Seq(3)
+	d := &desk{updates: []api.Update{
+		event(t, 8, "wf#1", protocol.TextSaid{Content: protocol.NewText("hello")}),
+		{Whole: true},
+		{Driven: &yes},
+		{Step: "wf#1", Data: protocol.Delta{Kind: "text", Text: "hal"}, After: 8, N: 2},
+		{Remark: "not connected: no route; it is tried again", Away: "no route"},
+		{Remark: "connected again"},
+		{Remark: "the head was put on another history", Reset: &back},
+	}}
+	s := open(t, d, nil)
+	var got []string
+	err := s.Follow(t.Context(), 7, func(u chat.Update) {
+		switch {
+		case u.Event != nil:
+			got = append(got, fmt.Sprint("event ", u.Event.Seq, " ", *u.Event.Step, " ", string(u.Event.Data)))
+		case u.Delta != nil:
+			got = append(got, fmt.Sprint("delta ", u.Delta.Step, " ", u.Delta.Text, " ", u.Delta.AfterSeq, " ", u.Delta.N))
+		case u.Reset != nil:
+			got = append(got, fmt.Sprint("reset ", *u.Reset))
+		case u.Live:
+			got = append(got, "live")
+		case u.Driven != nil:
+			got = append(got, fmt.Sprint("driven ", *u.Driven))
+		default:
+			got = append(got, "status "+u.Status)
+		}
+	})
+	want := []string{`event 8 wf#1 {"content":"hello"}`, "live", "driven true", "delta wf#1 hal 8 2", "status not connected: no route", "status ", "reset 3"}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v\n%s", err, diff)
+	}
+	if w := d.follows[0]; w.From != 7 || w.Until != api.Never {
+		t.Errorf("it follows %+v", w)
+	}
+}
+
+// A page ends before an event, and an error of the screen's reading is not swallowed.
+func TestAPageIsAWindowOfEvents(t *testing.T) {
+	d := &desk{updates: []api.Update{event(t, 6, "wf#1", protocol.TextSaid{Content: protocol.NewText("six")}), {Whole: true}}}
+	s := open(t, d, nil)
+	events, err := s.Page(t.Context(), 7, 4)
+	if err != nil || len(events) != 1 || events[0].Seq != 6 {
+		t.Errorf("%v, %v", events, err)
+	}
+	if w := d.follows[0]; w != (api.Following{From: 2, To: 6}) {
+		t.Errorf("it asks for %+v", w)
+	}
+	if events, err := s.Page(t.Context(), 1, 4); err != nil || events != nil || len(d.follows) != 1 {
+		t.Errorf("before the first event there are %v, %v", events, err)
+	}
+	if tip, err := s.Tip(t.Context()); tip != 7 || err != nil {
+		t.Errorf("the newest event is %d, %v", tip, err)
+	}
+}
+
+func TestWhatAPersonDoesIsAskedOfTheService(t *testing.T) {
+	d := &desk{scope: "role/w/wf"}
+	s := open(t, d, d)
+	ctx := t.Context()
+	do := func(a chat.Action, arg string) chat.Outcome {
+		t.Helper()
+		out, err := s.Command(ctx, chat.Command{Action: a, Arg: arg})
+		if err != nil {
+			t.Fatalf("/%s %s: %v", a, arg, err)
+		}
+		return out
+	}
+	err := errors.Join(s.Say(ctx, "you#3", "hi"), s.Say(ctx, "", "later"), s.Choose(ctx, chat.Chosen{Step: "g#1", Value: "no", Text: "why", Shown: "d1"}),
+		s.Fill(ctx, "f#1", "yes", map[string]any{"age": 3}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	do(chat.Interrupt, "")
+	do(chat.Resume, "cost_usd=50")
+	if out := do(chat.Memories, ""); !out.Dialog || !strings.Contains(out.Text, "2 pinned [ops]\n  said here") {
+		t.Errorf("remembered is shown as %+v", out)
+	}
+	if out := do(chat.Reset, ""); !out.Moved || s.Info().Run != "NEW" {
+		t.Errorf("/reset: %+v, run %s", out, s.Info().Run)
+	}
+	if out := do(chat.Model, "big/one"); !out.Moved || s.Info().Run != "FORK" || s.Info().Title != "talk of FORK" {
+		t.Errorf("/model: %+v, %+v", out, s.Info())
+	}
+	want := []string{`answer RUN you#3 "" "hi"  `, "send RUN ada: later", `answer RUN g#1 "no" "why"  d1`, `answer RUN f#1 "yes" "" {"age":3} `,
+		"suspend RUN", `resume RUN {"cost_usd":"50"}`, "begin RUN anew", "fork NEW wf#2 true map[:[big/one]]"}
+	if !slices.Equal(d.did, want) {
+		t.Errorf("it asks\n%s", cmp.Diff(want, d.did))
+	}
+	if _, err := s.Command(ctx, chat.Command{Action: chat.Resume, Arg: "fifty"}); !errors.Is(err, protocol.ErrUsage) {
+		t.Errorf("a limit without a name: %v", err)
+	}
+}
+
+// What only the process that has the store can do is refused elsewhere, with what helps.
+func TestFarAwayTheMemoryIsNotKnown(t *testing.T) {
+	d := &desk{}
+	s := open(t, d, nil)
+	for _, a := range []chat.Action{chat.Memories, chat.Dump, chat.Reset} {
+		if _, err := s.Command(t.Context(), chat.Command{Action: a}); !errors.Is(err, protocol.ErrUsage) || protocol.HintOf(err) == "" {
+			t.Errorf("/%s: %v", a, err)
+		}
+	}
+	if len(d.did) > 0 {
+		t.Errorf("it did %q", d.did)
+	}
+}

@@ -1,0 +1,23 @@
+package daemon
+
+import (
+	"errors"
+	"log/slog"
+
+	"wf/cas"
+	"wf/service/compose"
+)
+
+// Private runs a daemon that listens to nothing and drives nothing but what f asks of it, until f returns.
+//
+//	screen ─► service ─► supervisor ─► engine ─► store
+//	   ▲                                  │
+//	   └────────── Daemon.Follow ◄────────┘
+func Private(u *compose.Setup, s *cas.Store, dir string, f func(*Daemon) error) error {
+	d, err := New(u, s, Options{Dir: dir, Log: slog.New(slog.DiscardHandler), Alone: true})
+	if err != nil {
+		return err
+	}
+	d.Start()
+	return errors.Join(f(d), d.Close())
+}
