@@ -96,7 +96,7 @@ func (n *node) eval(value any, at *place, up *frame) ([]Violation, *seen) {
 }
 
 func (v *visit) fail(format string, args ...any) {
-	v.found = append(v.found, Violation{v.at.String(), english().Sprintf(format, args...)})
+	v.found = append(v.found, Violation{v.at.String(), sentence(format, args...)})
 }
 
 // child looks at a member or an item.

@@ -3,19 +3,73 @@ package schema
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
+	"math"
 	"math/big"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
-
-	"golang.org/x/text/language"
-	"golang.org/x/text/message"
 )
 
-// english is the printer of reasons: never the machine's locale.
-var english = sync.OnceValue(func() *message.Printer { return message.NewPrinter(language.English) })
+// sentence is a reason, with numbers as they are written in English, whatever the machine's locale: 1,234.5 and
+// 1.2×10⁰⁶. Models read reasons, so their bytes do not change.
+func sentence(format string, args ...any) string {
+	for i, arg := range args {
+		switch n := arg.(type) {
+		case int:
+			args[i] = figure(grouped(strconv.Itoa(n)))
+		case float64:
+			args[i] = figure(english(n))
+		}
+	}
+	return fmt.Sprintf(format, args...)
+}
+
+// figure is a number as it is shown, by any verb.
+type figure string
+
+func (n figure) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, string(n)) } // a State keeps its own errors
+
+// english writes a number with as many digits as tell it from others.
+func english(f float64) string {
+	switch {
+	case math.IsInf(f, 1):
+		return "∞"
+	case math.IsInf(f, -1):
+		return "-∞"
+	case f == 0: // -0 too
+		return "0"
+	}
+	digits, exponent, scientific := strings.Cut(strconv.FormatFloat(f, 'g', -1, 64), "e")
+	if scientific {
+		return digits + "×10" + raised().Replace(exponent)
+	}
+	return grouped(digits)
+}
+
+// raised writes an exponent.
+var raised = sync.OnceValue(func() *strings.Replacer {
+	return strings.NewReplacer("+", "", "-", "⁻", "0", "⁰", "1", "¹", "2", "²", "3", "³", "4", "⁴", "5", "⁵", "6", "⁶", "7", "⁷", "8", "⁸", "9", "⁹")
+})
+
+// grouped sets a comma behind each thousand of a decimal number.
+func grouped(digits string) string {
+	whole, fraction, _ := strings.Cut(digits, ".")
+	sign := ""
+	if rest, negative := strings.CutPrefix(whole, "-"); negative {
+		sign, whole = "-", rest
+	}
+	for i := len(whole) - 3; i > 0; i -= 3 {
+		whole = whole[:i] + "," + whole[i:]
+	}
+	if fraction != "" {
+		whole += "." + fraction
+	}
+	return sign + whole
+}
 
 func typeOf(v any) string {
 	switch v.(type) {
