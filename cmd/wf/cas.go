@@ -120,10 +120,3 @@ func newCasImport(a *app) *cobra.Command {
 	c.Example = strings.ReplaceAll(c.Example, " import ", " cas import ")
 	return c
 }
-
-func nonNil[T any](s []T) []T {
-	if s == nil {
-		return []T{}
-	}
-	return s
-}

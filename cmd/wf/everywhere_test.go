@@ -2,17 +2,12 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
-	"maps"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"wf/api"
 	"wf/protocol/lazy"
@@ -30,17 +25,15 @@ var otherPlaces = []struct {
 	{"hub", false, (*house).atHub},
 }
 
-// everywhere performs the commands at every place. What differs from the goldens of the directory is listed in
-// one list, notYet, which is the work that is left: it is checked both ways.
+// everywhere performs the commands at every place, and holds what they print against the goldens of the directory.
 func (h *house) everywhere(t *testing.T) {
-	want, got := readNotYet(t), differences{}
 	compared := 0
 	for _, place := range otherPlaces {
 		if testing.Short() && !place.quick {
 			continue
 		}
 		t.Run(place.name, func(t *testing.T) {
-			h.at(t, place.name, place.start, want, got)
+			h.at(t, place.name, place.start)
 			compared++
 		})
 	}
@@ -52,114 +45,21 @@ func (h *house) everywhere(t *testing.T) {
 			t.Errorf("nothing needs the exception that %s", x.why)
 		}
 	}
-	if *update {
-		if err := os.WriteFile(filepath.Join(testdata, notYet), []byte(got.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Logf("not yet everywhere: %d commands of %d", len(got), comparable(t))
 }
 
 // at performs the commands at one place, on a fresh copy of the store.
-func (h *house) at(t *testing.T, place string, start func(*house, *testing.T) []string, want, got differences) {
+func (h *house) at(t *testing.T, place string, start func(*house, *testing.T) []string) {
 	h.open(t)
 	here := h.fork()
 	flags := start(here, t)
 	for _, b := range books(t, "read", "move") {
 		led := b.performed(t, here, flags)
 		for i, p := range b.pages {
-			name := b.name + ": " + p.command
 			if d := difference(p.printed, led.pages[i].printed); d != "" {
-				got.add(name, place, d)
-			}
-			if w, g := want[name][place], got[name][place]; w != g && !*update {
-				t.Errorf("%s at %s\n%s", name, place, changed(w, g))
+				t.Errorf("%s: %s\nleads elsewhere at %s than at the directory of the store: the first line that differs, − at the directory, + there:\n%s", b.name, p.command, place, d)
 			}
 		}
 	}
-}
-
-func changed(want, got string) string {
-	switch {
-	case got == "":
-		return "is as at the directory: take it off " + notYet + " (-update does)"
-	case want == "":
-		return "is not as at the directory:\n" + got
-	}
-	return "differs in another way from the directory than " + notYet + " says (-want +got):\n" + cmp.Diff(want, got)
-}
-
-// notYet is the file of all differences.
-const notYet = "not_yet_everywhere.txt"
-
-// differences are, by command and place, the first lines that differ.
-type differences map[string]map[string]string
-
-func (d differences) add(command, place, first string) {
-	if d[command] == nil {
-		d[command] = map[string]string{}
-	}
-	d[command][place] = first
-}
-
-// String is the list as it is kept: a command, and for the places at which it differs the same way the
-// first line that does, as it is at the directory and as it is there.
-func (d differences) String() string {
-	var s strings.Builder
-	fmt.Fprintf(&s, "# %d commands do not yet lead everywhere to what they lead to at the directory of the store.\n", len(d))
-	s.WriteString("# The first line that differs: - at the directory, + there.\n")
-	for _, command := range slices.Sorted(maps.Keys(d)) {
-		s.WriteString("\n" + markCommand + command + "\n")
-		var done []string
-		for _, p := range otherPlaces {
-			first := d[command][p.name]
-			if first == "" || slices.Contains(done, first) {
-				continue
-			}
-			done = append(done, first)
-			var at []string
-			for _, q := range otherPlaces {
-				if d[command][q.name] == first {
-					at = append(at, q.name)
-				}
-			}
-			s.WriteString("at " + strings.Join(at, ", ") + "\n" + first)
-		}
-	}
-	return s.String()
-}
-
-func readNotYet(t *testing.T) differences {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(testdata, notYet))
-	if err != nil && !*update {
-		t.Fatal(err)
-	}
-	d := differences{}
-	var command string
-	var at []string
-	for line := range strings.Lines(string(text)) {
-		switch {
-		case strings.HasPrefix(line, markCommand):
-			command = strings.TrimSpace(line[len(markCommand):])
-		case strings.HasPrefix(line, "at "):
-			at = strings.Split(strings.TrimSpace(line[len("at "):]), ", ")
-		case strings.HasPrefix(line, "- "), strings.HasPrefix(line, "+ "):
-			for _, place := range at {
-				d.add(command, place, d[command][place]+line)
-			}
-		}
-	}
-	return d
-}
-
-// comparable is how many commands are performed at each place.
-func comparable(t *testing.T) int {
-	n := 0
-	for _, b := range books(t, "read", "move") {
-		n += len(b.pages)
-	}
-	return n
 }
 
 // exceptions are the differences that are meant, with why. Both texts are compared with them replaced.
