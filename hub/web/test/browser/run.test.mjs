@@ -85,7 +85,8 @@ describe("a run", () => {
     assert.match(waiting[0].shown, /^[0-9a-f]{64}$/);
     const sent = page.waitForRequest((r) => r.url().endsWith("/answer"));
     await asks.getByLabel("Why, if you deny it").fill("not in this directory");
-    await asks.getByRole("button", {name: "Deny"}).click();
+    // Until the page has read the whole call there is no answer to it.
+    await asks.getByRole("button", {name: "Deny", disabled: false}).click();
     assert.deepEqual((await sent).postDataJSON(), {step: "agent#1", choice: "deny", text: "not in this directory", shown: waiting[0].shown});
     await status(page, "done");
     await page.getByText("a person denied this call: not in this directory").first().waitFor({state: "attached"});
