@@ -76,6 +76,9 @@ func TestTheOrderOfEventsNeverChangesAConclusion(t *testing.T) {
 			}
 		}
 	})
+	if testing.Short() {
+		return // few workflows are drawn then, and not every one skips a visit
+	}
 	for _, status := range []protocol.StepStatus{protocol.StepOK, protocol.StepFailed, protocol.StepSkipped} {
 		if seen[status] == 0 {
 			t.Errorf("no visit is %s: %v", status, seen)
