@@ -129,16 +129,12 @@ func (v *visit) asideText(ctx context.Context, a aside, what string) (string, *p
 	if err != nil {
 		return "", usage, err
 	}
-	text, calls := "", 0
-	for _, c := range r.Choices {
-		text += c.Content
-		calls += len(c.ToolCalls)
-	}
-	text = strings.TrimSpace(v.clean(valid(text)))
+	said := model.ReplyOf(r)
+	text := strings.TrimSpace(v.clean(valid(said.Text)))
 	switch {
 	case text != "":
 		return text, usage, nil
-	case calls > 0:
+	case len(said.Calls) > 0:
 		return "", usage, fmt.Errorf("model %s: it called tools in the place of a %s", a.model, what)
 	}
 	return "", usage, fmt.Errorf("model %s: the %s is empty", a.model, what)

@@ -225,37 +225,25 @@ func (v *visit) blockOf(m *protocol.Message) string {
 	return m.Opaque
 }
 
-// reply joins the choices (some of langchaingo's models give one for each block) to one
-// message, and says what is journaled of it. Secrets are hidden in it, and the ids of tool
-// calls made unique within the visit.
+// reply is a response as a message, and what is journaled of it. Secrets are hidden in it, and the ids
+// of tool calls made unique within the visit.
 func (v *visit) reply(r *llms.ContentResponse) (protocol.Message, []protocol.Data) {
-	reply := protocol.Message{Role: protocol.RoleAssistant}
-	var thinking strings.Builder
-	for _, c := range r.Choices {
-		reply.Content += c.Content
-		thinking.WriteString(c.ReasoningContent)
-		if block := model.OpaqueOf(c); block != "" {
-			reply.Opaque = block
+	said := model.ReplyOf(r)
+	reply := protocol.Message{Role: protocol.RoleAssistant, Content: v.clean(valid(said.Text)), Opaque: said.Opaque}
+	for _, call := range said.Calls {
+		id := v.clean(valid(call.ID))
+		for n := 1; id == "" || v.used[id]; n++ {
+			id = fmt.Sprintf("call_%d_%d", v.calls, len(reply.ToolCalls)+n)
 		}
-		for _, call := range c.ToolCalls {
-			if call.FunctionCall == nil {
-				continue
-			}
-			id := v.clean(valid(call.ID))
-			for n := 1; id == "" || v.used[id]; n++ {
-				id = fmt.Sprintf("call_%d_%d", v.calls, len(reply.ToolCalls)+n)
-			}
-			v.used[id] = true
-			raw := valid(call.FunctionCall.Arguments)
-			args := v.clean(raw)
-			if args != raw {
-				v.raw[id], v.masked[id] = raw, v.agent.sealed(raw)
-				v.agent.Withheld.keep(v.withheldAs(id), raw)
-			}
-			reply.ToolCalls = append(reply.ToolCalls, protocol.CallMessage{ID: id, Name: v.clean(valid(call.FunctionCall.Name)), Arguments: args})
+		v.used[id] = true
+		raw := valid(call.Arguments)
+		args := v.clean(raw)
+		if args != raw {
+			v.raw[id], v.masked[id] = raw, v.agent.sealed(raw)
+			v.agent.Withheld.keep(v.withheldAs(id), raw)
 		}
+		reply.ToolCalls = append(reply.ToolCalls, protocol.CallMessage{ID: id, Name: v.clean(valid(call.Name)), Arguments: args})
 	}
-	reply.Content = v.clean(valid(reply.Content))
 	if block := reply.Opaque; v.clean(block) != block {
 		// It may be signed and so cannot be changed: it goes back to its provider, and nowhere else.
 		if reply.Opaque = ""; len(reply.ToolCalls) > 0 {
@@ -264,7 +252,7 @@ func (v *visit) reply(r *llms.ContentResponse) (protocol.Message, []protocol.Dat
 	}
 
 	var events []protocol.Data
-	if text := v.clean(valid(thinking.String())); text != "" || reply.Opaque != "" {
+	if text := v.clean(valid(said.Thinking)); text != "" || reply.Opaque != "" {
 		events = append(events, protocol.Thinking{Content: protocol.NewText(text), Block: protocol.NewText(reply.Opaque)})
 	}
 	if reply.Content != "" || len(reply.ToolCalls) == 0 {

@@ -1,10 +1,12 @@
 package agentkit
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
 
+	"wf/agentkit/model"
 	"wf/protocol"
 	"wf/roles"
 )
@@ -16,9 +18,7 @@ type watch struct {
 
 	mu            sync.Mutex
 	said, thought channel
-	start, first  time.Time
-	thinkingFrom  time.Time
-	thinkingTo    time.Time
+	clock         model.Clock
 	err           error // of emit
 }
 
@@ -30,7 +30,7 @@ type channel struct {
 
 func newWatch(emit roles.Emit, secrets map[string]string) *watch {
 	return &watch{
-		emit: emit, start: time.Now(),
+		emit: emit, clock: model.Clock{Start: time.Now()},
 		said:    channel{"text", roles.NewRedactor(secrets)},
 		thought: channel{"thinking", roles.NewRedactor(secrets)},
 	}
@@ -42,7 +42,7 @@ func (w *watch) text(ctx context.Context, chunk []byte) error {
 	if len(chunk) == 0 {
 		return nil
 	}
-	w.mark(false)
+	w.clock.Heard()
 	return w.show(ctx, w.said.kind, w.said.redact.Write(nil, chunk))
 }
 
@@ -53,7 +53,8 @@ func (w *watch) thinking(ctx context.Context, chunk, _ []byte) error {
 	if len(chunk) == 0 {
 		return nil
 	}
-	w.mark(true)
+	w.clock.Heard()
+	w.clock.Thought()
 	return w.show(ctx, w.thought.kind, w.thought.redact.Write(nil, chunk))
 }
 
@@ -78,29 +79,12 @@ func (w *watch) show(ctx context.Context, kind string, b []byte) error {
 	return w.err
 }
 
-func (w *watch) mark(thinking bool) {
-	now := time.Now()
-	if w.first.IsZero() {
-		w.first = now
-	}
-	if thinking && w.thinkingFrom.IsZero() {
-		w.thinkingFrom = now
-	}
-	if thinking {
-		w.thinkingTo = now
-	}
-}
-
-func (w *watch) total() int64 { return time.Since(w.start).Milliseconds() }
+func (w *watch) total() int64 { return time.Since(w.clock.Start).Milliseconds() }
 
 // times fills in what the model did not measure itself.
 func (w *watch) times(u *protocol.Usage) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if u.TTFE == 0 && !w.first.IsZero() {
-		u.TTFE = w.first.Sub(w.start).Milliseconds()
-	}
-	if u.ThinkingMS == 0 && !w.thinkingFrom.IsZero() {
-		u.ThinkingMS = w.thinkingTo.Sub(w.thinkingFrom).Milliseconds()
-	}
+	ttfe, thinking := w.clock.Times()
+	u.TTFE, u.ThinkingMS = cmp.Or(u.TTFE, ttfe), cmp.Or(u.ThinkingMS, thinking)
 }

@@ -98,7 +98,7 @@ func (m *Model) GenerateContent(ctx context.Context, messages []llms.MessageCont
 	if err != nil {
 		return nil, &model.Error{Class: model.Invalid, Message: fmt.Sprintf("model %s: %v", m.name, err), Err: err}
 	}
-	s := &stream{name: m.name, ttl: sent.ttl, opts: opts, start: time.Now()}
+	s := &stream{name: m.name, ttl: sent.ttl, opts: opts, clock: model.Clock{Start: time.Now()}}
 	err = wire.Exchange(ctx, m.name, m.idle,
 		func(ctx context.Context) (*http.Response, error) {
 			return wire.Post(ctx, m.url, body, map[string]string{

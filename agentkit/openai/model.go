@@ -102,7 +102,7 @@ func (m *Model) GenerateContent(ctx context.Context, messages []llms.MessageCont
 		return nil, &model.Error{Class: model.Invalid, Message: fmt.Sprintf("model %s: %v", m.name, err), Err: err}
 	}
 
-	s := &stream{name: m.name, opts: opts, start: time.Now()}
+	s := &stream{name: m.name, opts: opts, clock: model.Clock{Start: time.Now()}}
 	if len(prefixes) > 0 {
 		h := m.slots.take(ctx, prefixes)
 		defer func() { m.slots.give(context.WithoutCancel(ctx), h, err == nil) }()
