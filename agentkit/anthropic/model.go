@@ -4,9 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
-	"net/http"
-	"os"
 	"strings"
 	"time"
 
@@ -14,7 +11,6 @@ import (
 
 	"wf/agentkit/internal/wire"
 	"wf/agentkit/model"
-	"wf/protocol"
 	"wf/roles"
 )
 
@@ -47,17 +43,11 @@ type Model struct {
 // Open makes a model named anthropic/MODEL from ANTHROPIC_BASE_URL and ANTHROPIC_API_KEY. With
 // neither it is an error wrapping protocol.ErrModel that says what to do.
 func Open(name string) (*Model, error) {
-	c := Config{BaseURL: os.Getenv("ANTHROPIC_BASE_URL"), Key: os.Getenv("ANTHROPIC_API_KEY")}
-	roles.Conceal("ANTHROPIC_API_KEY", c.Key)
-	if c.BaseURL == "" && c.Key == "" {
-		return nil, &model.Error{
-			Class: model.Unavailable,
-			Message: fmt.Sprintf("the model %s needs a key. Fixes: set ANTHROPIC_API_KEY; or set ANTHROPIC_BASE_URL to a server "+
-				"that speaks the messages API; or name another model with --model", name),
-			Err: protocol.ErrModel,
-		}
+	base, key, err := wire.FromEnvironment("ANTHROPIC", "model "+name, "that speaks the messages API", "another model with --model")
+	if err != nil {
+		return nil, err
 	}
-	return New(name, strings.TrimPrefix(name, Prefix), c)
+	return New(name, strings.TrimPrefix(name, Prefix), Config{BaseURL: base, Key: key})
 }
 
 // New makes a model: name is what wf calls it, id what the server does.
@@ -99,14 +89,10 @@ func (m *Model) GenerateContent(ctx context.Context, messages []llms.MessageCont
 		return nil, &model.Error{Class: model.Invalid, Message: fmt.Sprintf("model %s: %v", m.name, err), Err: err}
 	}
 	s := &stream{name: m.name, ttl: sent.ttl, opts: opts, clock: model.Clock{Start: time.Now()}}
-	err = wire.Exchange(ctx, m.name, m.idle,
-		func(ctx context.Context) (*http.Response, error) {
-			return wire.Post(ctx, m.url, body, map[string]string{
-				"X-Api-Key": m.key, "Anthropic-Version": version, "Anthropic-Beta": strings.Join(sent.betas, ","), "Accept": "text/event-stream",
-			})
-		},
-		func(h http.Header, r io.Reader) error { return s.read(ctx, h, r) })
-	if err != nil {
+	header := map[string]string{
+		"X-Api-Key": m.key, "Anthropic-Version": version, "Anthropic-Beta": strings.Join(sent.betas, ","), "Accept": "text/event-stream",
+	}
+	if err := (wire.Call{Name: m.name, URL: m.url, Header: header, Body: body, Idle: m.idle}).Do(ctx, s.read); err != nil {
 		return nil, err
 	}
 	return s.response()

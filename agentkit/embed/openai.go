@@ -11,7 +11,6 @@ import (
 	"io"
 	"math"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -51,14 +50,11 @@ type OpenAI struct {
 }
 
 func openByEnvironment(name string) (Embedder, error) {
-	c := Config{BaseURL: os.Getenv("OPENAI_BASE_URL"), Key: os.Getenv("OPENAI_API_KEY")}
-	roles.Conceal("OPENAI_API_KEY", c.Key)
-	if c.BaseURL == "" && c.Key == "" {
-		return nil, &model.Error{Class: model.Unavailable, Err: protocol.ErrModel,
-			Message: fmt.Sprintf("the embedding model %s needs a key. Fixes: set OPENAI_API_KEY; or set OPENAI_BASE_URL to a server "+
-				"of your own, for example http://127.0.0.1:8080/v1; or name %s, which needs none", name, LexicalName)}
+	base, key, err := wire.FromEnvironment("OPENAI", "embedding model "+name, "of your own, for example http://127.0.0.1:8080/v1", LexicalName+", which needs none")
+	if err != nil {
+		return nil, err
 	}
-	return NewOpenAI(name, strings.TrimPrefix(name, "openai/"), c)
+	return NewOpenAI(name, strings.TrimPrefix(name, "openai/"), Config{BaseURL: base, Key: key})
 }
 
 // NewOpenAI makes an embedder: name is what wf calls the model, id what the server does.
@@ -69,18 +65,8 @@ func NewOpenAI(name, id string, c Config) (*OpenAI, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.Batch <= 0 {
-		c.Batch = batchTexts
-	}
-	if c.Tries <= 0 {
-		c.Tries = 3
-	}
-	if c.Backoff <= 0 {
-		c.Backoff = 500 * time.Millisecond
-	}
-	if c.Idle <= 0 {
-		c.Idle = 2 * time.Minute
-	}
+	c.Batch, c.Tries = cmp.Or(max(c.Batch, 0), batchTexts), cmp.Or(max(c.Tries, 0), 3)
+	c.Backoff, c.Idle = cmp.Or(max(c.Backoff, 0), 500*time.Millisecond), cmp.Or(max(c.Idle, 0), 2*time.Minute)
 	return &OpenAI{name: name, id: id, c: c, url: wire.Below(u, "embeddings")}, nil
 }
 
@@ -177,14 +163,11 @@ func (o *OpenAI) request(ctx context.Context, batch []string) (vectors [][]float
 	if err != nil {
 		return nil, fmt.Errorf("embedding model %s: %w", o.name, err)
 	}
-	err = wire.Exchange(ctx, o.name, o.c.Idle,
-		func(ctx context.Context) (*http.Response, error) {
-			return wire.Post(ctx, o.url, raw, map[string]string{"Authorization": wire.Bearer(o.c.Key)})
-		},
-		func(_ http.Header, r io.Reader) error {
-			vectors, err = o.read(r, len(batch))
-			return err
-		})
+	call := wire.Call{Name: o.name, URL: o.url, Header: map[string]string{"Authorization": wire.Bearer(o.c.Key)}, Body: raw, Idle: o.c.Idle}
+	err = call.Do(ctx, func(_ context.Context, _ http.Header, r io.Reader) error {
+		vectors, err = o.read(r, len(batch))
+		return err
+	})
 	if failed, ok := errors.AsType[*model.Error](err); ok && failed.Class != model.Invalid {
 		located := *failed
 		located.Message, located.Err = fmt.Sprintf("embeddings at %s: %s", o.c.BaseURL, failed.Error()), protocol.ErrModel
