@@ -121,36 +121,29 @@ func (v *visit) announce(ctx context.Context, name string) error {
 
 // call makes one request, journals what came of it, and takes it in.
 func (v *visit) call(ctx context.Context, name string, m llms.Model) error {
-	messages := v.Request()
-	request := v.describe(messages)
-	request.Call, request.Prompt = v.calls, len(v.Prompt)
-	options, err := callOptions(v.offer, v.turn.Role.Params)
-	if err != nil {
-		return fmt.Errorf("role %s: %w", v.turn.Role.Name, err)
-	}
+	a := aside{model: name, messages: v.Request(), offer: v.offer}
+	a.request = v.describe(a.messages)
+	a.request.Call, a.request.Prompt = v.calls, len(v.Prompt)
 
 	watch := newWatch(v.emit, v.hidden)
-	options = append(options, llms.WithStreamingFunc(watch.text), llms.WithStreamingReasoningFunc(watch.thinking))
-	r, err := m.GenerateContent(model.WithRequest(ctx, request), prompt.Contents(messages), options...)
+	r, usage, err := v.generate(ctx, m, watch, a, llms.WithStreamingFunc(watch.text), llms.WithStreamingReasoningFunc(watch.thinking))
 	if ctx.Err() != nil {
-		var usage protocol.Usage
-		if err == nil {
-			usage = model.UsageOf(r) // some models give a part and no error
-		}
-		usage.Model, usage.TotalMS = name, watch.total()
-		return v.gaveUp(ctx, usage)
+		return err
 	}
 	if werr := watch.end(ctx); werr != nil {
 		return werr
 	}
-	err = answered(name, r, err)
+	failed, ok := errors.AsType[*model.Error](err)
+	if err != nil && !ok {
+		return fmt.Errorf("role %s: %w", v.turn.Role.Name, err)
+	}
 	v.calls++
 	if err != nil {
-		failed, usage := model.AsError(name, err), protocol.Usage{Model: name}
 		if failed.Overflow != nil {
+			ms := usage.TotalMS
 			usage = v.Refusal(name, failed.Overflow.Window, failed.Overflow.Held)
+			usage.TotalMS = ms
 		}
-		usage.TotalMS = watch.total()
 		if err := v.journal(ctx, usage); err != nil {
 			return err
 		}
@@ -159,8 +152,6 @@ func (v *visit) call(ctx context.Context, name string, m llms.Model) error {
 		}
 		return failed
 	}
-	usage := model.UsageOf(r)
-	usage.Model, usage.TotalMS = name, watch.total()
 	watch.times(&usage)
 	if usage.Stop, err = model.StopOf(name, r); err != nil { // paid for all the same
 		if err := v.emit(ctx, usage); err != nil {
@@ -171,24 +162,6 @@ func (v *visit) call(ctx context.Context, name string, m llms.Model) error {
 	_, events := v.reply(r)
 	v.old = false
 	return v.journal(roles.Soon(ctx), append(events, usage)...)
-}
-
-// answered is the error of a call, also of one that gave nothing.
-func answered(name string, r *llms.ContentResponse, err error) error {
-	if err == nil && (r == nil || len(r.Choices) == 0) {
-		return &model.Error{Class: model.ServerError, Message: fmt.Sprintf("model %s: the response holds no choice", name)}
-	}
-	return err
-}
-
-// gaveUp journals a call that was sent and that its context ended: it may have to be paid for. What
-// it used is not known. The error is that of the context.
-func (v *visit) gaveUp(ctx context.Context, u protocol.Usage) error {
-	u.Stop = protocol.StopGivenUp
-	if err := v.emit(context.WithoutCancel(ctx), u); err != nil {
-		return err
-	}
-	return ctx.Err()
 }
 
 // describe is what a request holds beside its messages.

@@ -95,14 +95,14 @@ func (v *visit) ponder(ctx context.Context, messages []protocol.Message, offer [
 	switch {
 	case ctx.Err() != nil:
 		return reply, nil, why
-	case usage == nil:
+	case len(usage) == 0:
 		return reply, why, nil
 	}
 	v.thoughts++
 	if why == nil {
 		reply, _ = v.reply(r)
 	}
-	return reply, why, v.emit(ctx, *usage)
+	return reply, why, v.emit(ctx, usage...)
 }
 
 // ponderCall runs a tool of a reflection. The same call does nothing twice, in this process or

@@ -32,26 +32,29 @@ func (v *visit) openTask(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	_, events, err := v.startTask(ctx, original, v.turn.History.Visit.EdgePrompt, original)
+	if err != nil {
+		return err
+	}
+	return v.journal(ctx, events...)
+}
+
+// startTask is what is journaled when a task begins. Without a goal that a model writes it takes the
+// beginning of the first of the texts that says something, or else its step.
+func (v *visit) startTask(ctx context.Context, original string, texts ...string) (goal string, events []protocol.Data, err error) {
 	started := protocol.TaskStarted{ID: v.turn.Step.String(), Original: protocol.NewText(original)}
 	goal, usage, why := v.writeGoal(ctx, original)
 	if ctx.Err() != nil {
-		return ctx.Err()
+		return "", nil, ctx.Err()
 	}
-	if started.Goal = goal; why != nil {
-		started.Goal = task.GoalFromMessage(v.turn.History.Visit.EdgePrompt)
-		if started.Goal == "" {
-			started.Goal = task.GoalFromMessage(original)
-		}
+	if why != nil && (v.Task != nil || v.taskModel() != "") {
 		started.Error = protocol.NewText(v.why(why))
 	}
-	if started.Goal == "" {
-		started.Goal = v.turn.Step.String() // the message holds nothing to be read
+	for _, text := range texts {
+		goal = cmp.Or(goal, task.GoalFromMessage(text))
 	}
-	events := []protocol.Data{started}
-	if usage != nil {
-		events = append(events, *usage)
-	}
-	return v.journal(ctx, events...)
+	started.Goal = cmp.Or(goal, started.ID)
+	return started.Goal, append([]protocol.Data{started}, usage...), nil
 }
 
 // control carries out a call by which the model steers its task. No person is asked for it.
@@ -102,8 +105,8 @@ func (v *visit) waitOnUser(ctx context.Context, call protocol.CallMessage) error
 	if err != nil {
 		return v.refuse(ctx, call, err)
 	}
-	if a, ok := v.taskAnswer(call.ID); ok {
-		text := cmp.Or(strings.TrimSpace(a.Text.S), "(no text)")
+	if a, ok := v.newestAnswer(protocol.WaitTask, call.ID); ok {
+		text := cmp.Or(strings.TrimSpace(a.Answer.Text.S), "(no text)")
 		return v.answer(ctx, call, tool.Result{Content: "You asked:\n\n" + q.Question + "\n\nThe user answers:\n\n" + text})
 	}
 	if _, asked := v.asked[call.ID]; !asked {
@@ -116,16 +119,6 @@ func (v *visit) waitOnUser(ctx context.Context, call protocol.CallMessage) error
 		v.asked[call.ID] = ""
 	}
 	return fmt.Errorf("%s asks the user: %w", v.turn.Step, protocol.ErrWaiting)
-}
-
-func (v *visit) taskAnswer(call string) (protocol.Answered, bool) {
-	for i := len(v.turn.Answers) - 1; i >= 0; i-- {
-		a := &v.turn.Answers[i]
-		if a.Waiting.Kind == protocol.WaitTask && a.Waiting.Call == call && !a.Fired {
-			return a.Answer, true
-		}
-	}
-	return protocol.Answered{}, false
 }
 
 // completeTask ends the task. All calls of the reply have their results then.
@@ -149,9 +142,7 @@ func (v *visit) completeTask(ctx context.Context, call protocol.CallMessage) err
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if usage != nil {
-			events = append(events, *usage)
-		}
+		events = usage
 		if why != nil {
 			text = c.FinalResponse
 			done.Error = protocol.NewText(v.why(why))
