@@ -154,16 +154,14 @@ func (a Agent) Perform(ctx context.Context, turn protocol.Turn, emit roles.Emit)
 	return v.run(ctx)
 }
 
-// tools lists what can be offered, the Agent's own first.
-func (a Agent) tools() []tool.Tool {
-	all := slices.Clone(a.Tools)
-	for _, t := range tool.All() {
-		if !slices.ContainsFunc(a.Tools, func(own tool.Tool) bool { return own.Name == t.Name }) {
-			all = append(all, t)
-		}
-	}
-	slices.SortFunc(all, func(x, y tool.Tool) int { return strings.Compare(x.Name, y.Name) })
-	return all
+// tools lists what can be offered; of two of one name the Agent's own.
+func (a Agent) tools() []tool.Tool { return byName(a.Tools, tool.All()) }
+
+// byName is tools sorted by name, of two of one name the first.
+func byName(lists ...[]tool.Tool) []tool.Tool {
+	all := slices.Concat(lists...)
+	slices.SortStableFunc(all, func(x, y tool.Tool) int { return strings.Compare(x.Name, y.Name) })
+	return slices.CompactFunc(all, func(x, y tool.Tool) bool { return x.Name == y.Name })
 }
 
 // named finds the tools of a role. Servers are started for it, and ended.
@@ -195,9 +193,7 @@ func (a Agent) named(ctx context.Context, turn protocol.Turn) ([]tool.Tool, erro
 	if err != nil {
 		return nil, err
 	}
-	all = append(append(all, theirs...), a.memoryTools(turn, nil)...)
-	slices.SortFunc(all, func(x, y tool.Tool) int { return strings.Compare(x.Name, y.Name) })
-	return slices.CompactFunc(all, func(x, y tool.Tool) bool { return x.Name == y.Name }), nil
+	return byName(all, theirs, a.memoryTools(turn, nil)), nil
 }
 
 // servers are those of the workflow and of the config. The config is asked only where a tool of

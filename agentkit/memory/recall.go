@@ -67,11 +67,6 @@ func (s *Store) byTags(ctx context.Context, q Query) ([]Hit, error) {
 	return hits, err
 }
 
-// ContextFor finds memories by tags alone, the newest first.
-func (s *Store) ContextFor(ctx context.Context, tags []string, mode Mode, limit int) ([]Hit, error) {
-	return s.Recall(ctx, Query{Tags: tags, Mode: mode, Limit: limit})
-}
-
 // nearest picks the hits among the candidates.
 func (s *Store) nearest(m measured, candidates []int32, q Query) ([]Hit, error) {
 	order := make([]int32, 0, len(candidates))
