@@ -23,11 +23,12 @@ import (
 	"wf/roles"
 )
 
-// Defaults of an Agent.
+// How a model call that failed for now is made again. A server that asks for more than MaxWait with
+// Retry-After fails the call at once; the role's own retry may then come back later.
 const (
-	DefaultTries   = 4                      // of one model call, the first included
-	DefaultBackoff = 500 * time.Millisecond // before the second try, then twice as long each time
-	DefaultMaxWait = 30 * time.Second       // before any try
+	Tries   = 4                      // of one model call, the first included
+	Backoff = 500 * time.Millisecond // before the second try, then twice as long each time
+	MaxWait = 30 * time.Second       // before any try
 )
 
 // Agent performs the visits of roles with a prompt. It implements roles.Performer and
@@ -61,10 +62,6 @@ type Agent struct {
 	// nil asks them for each.
 	Offers *mcp.Offers
 
-	// Approve is the policy of a tool, or of all under "*", where the role itself says
-	// nothing. What it does not name keeps the tool's own policy.
-	Approve map[string]tool.Policy
-
 	// Withheld keeps arguments in which a key was hidden while a person is asked for their call;
 	// with nil such a call is lost once its visit waits, and the model gets a message that says so.
 	Withheld *Withheld
@@ -91,18 +88,6 @@ type Agent struct {
 
 	// Window is how many tokens a model can read, by its name; 0 is not known. nil knows none.
 	Window func(name string) int
-
-	// Reflect is called before a conversation or the work of a visit is compacted, with what the
-	// model has read of it; what it emits is journaled in the visit. The text it returns follows
-	// the summary of a conversation; where work is compacted, P_k stays as it is. An error
-	// suspends the run. nil has a role with a memory reflect by its tools, and no other.
-	Reflect func(ctx context.Context, turn protocol.Turn, messages []protocol.Message, emit roles.Emit) (inject string, err error)
-
-	Tries   int           // per model call; 0 is DefaultTries
-	Backoff time.Duration // 0 is DefaultBackoff
-	// MaxWait bounds a wait between tries. A server that asks for more with Retry-After fails
-	// the call at once; the role's own retry may then come back later. 0 is DefaultMaxWait.
-	MaxWait time.Duration
 }
 
 // Prepare fixes the tool list and the dynamic text of a visit. A visit that goes on with a

@@ -29,10 +29,6 @@ var errOverflow = errors.New("the request holds more than the model reads")
 // being written; act waits before an effect. A crash may so lose replies and what was read
 // after them: they are asked for again, by the same requests.
 func (v *visit) ask(ctx context.Context) error {
-	tries := v.agent.Tries
-	if tries <= 0 {
-		tries = DefaultTries
-	}
 	for try := 1; ; try++ {
 		name, m, err := v.open(ctx)
 		if err != nil {
@@ -55,9 +51,8 @@ func (v *visit) ask(ctx context.Context) error {
 		if failed.Overflow != nil {
 			return errOverflow
 		}
-		if failed.Class.Temporary() && try < tries {
-			wait, ok := v.backoff(try, failed.RetryAfter)
-			if ok {
+		if failed.Class.Temporary() && try < Tries {
+			if wait, ok := backoff(try, failed.RetryAfter); ok {
 				if err := model.Wait(ctx, wait); err != nil {
 					return err
 				}
@@ -285,18 +280,11 @@ const saidMax = 800
 
 // backoff is how long to wait before the next try; ok is false where the server asks for more
 // than MaxWait.
-func (v *visit) backoff(try int, after time.Duration) (wait time.Duration, ok bool) {
-	most, wait := v.agent.MaxWait, v.agent.Backoff
-	if most <= 0 {
-		most = DefaultMaxWait
-	}
-	if wait <= 0 {
-		wait = DefaultBackoff
-	}
+func backoff(try int, after time.Duration) (wait time.Duration, ok bool) {
 	if after > 0 {
-		return after, after <= most
+		return after, after <= MaxWait
 	}
-	return min(wait<<(try-1), most), true
+	return min(Backoff<<(try-1), MaxWait), true
 }
 
 // cacheKey is the same for all calls of a role in a run and says nothing about either.

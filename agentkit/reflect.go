@@ -21,10 +21,6 @@ const ReflectionTurns = 6
 // new context begins with; unthought says why there was no reflection, where a model failed:
 // a compaction does not fail for that.
 func (v *visit) reflect(ctx context.Context, live []protocol.Message) (inject, unthought string, err error) {
-	if v.agent.Reflect != nil {
-		inject, err = v.agent.Reflect(ctx, *v.turn, live, v.emit)
-		return inject, "", err
-	}
 	if v.turn.Role.Memory == nil {
 		return "", "", nil
 	}

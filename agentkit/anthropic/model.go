@@ -24,20 +24,18 @@ const version = "2023-06-01" // header anthropic-version
 
 // Config is where a model is reached. The zero Config is Anthropic itself without a key.
 type Config struct {
-	BaseURL   string        // without /v1; "" is https://api.anthropic.com
-	Key       string        // "" sends none
-	TTL       string        // of cache marks: 5m or 1h; "" is 5m
-	MaxTokens int           // 0 is DefaultMaxTokens
-	Idle      time.Duration // silence that ends a call; 0 is 10 minutes before the answer, 5 within it
+	BaseURL string        // without /v1; "" is https://api.anthropic.com
+	Key     string        // "" sends none
+	TTL     string        // of cache marks: 5m or 1h; "" is 5m
+	Idle    time.Duration // silence that ends a call; 0 is 10 minutes before the answer, 5 within it
 }
 
 // Model implements llms.Model.
 type Model struct {
-	name, id  string
-	url, key  string
-	ttl       string
-	maxTokens int
-	idle      time.Duration
+	name, id string
+	url, key string
+	ttl      string
+	idle     time.Duration
 }
 
 // Open makes a model named anthropic/MODEL from ANTHROPIC_BASE_URL and ANTHROPIC_API_KEY. With
@@ -64,11 +62,7 @@ func New(name, id string, c Config) (*Model, error) {
 	default:
 		return nil, model.Unusable("model "+name, "%q is no lifetime of a cache mark (want 5m or 1h)", c.TTL)
 	}
-	m := &Model{name: name, id: id, url: wire.Below(u, "v1/messages"), key: c.Key, ttl: c.TTL, maxTokens: c.MaxTokens, idle: c.Idle}
-	if m.maxTokens <= 0 {
-		m.maxTokens = DefaultMaxTokens
-	}
-	return m, nil
+	return &Model{name: name, id: id, url: wire.Below(u, "v1/messages"), key: c.Key, ttl: c.TTL, idle: c.Idle}, nil
 }
 
 // rootOf is the path of a server without that of the API's version.

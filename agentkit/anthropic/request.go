@@ -45,7 +45,7 @@ func (m *Model) body(messages []llms.MessageContent, opts *llms.CallOptions, r m
 	if err != nil {
 		return nil, sent, err
 	}
-	most, err := m.most(params)
+	most, err := most(params)
 	if err != nil {
 		return nil, sent, err
 	}
@@ -80,8 +80,8 @@ func (m *Model) body(messages []llms.MessageContent, opts *llms.CallOptions, r m
 }
 
 // most takes max_tokens from the params, or its default: room to answer beside the thinking.
-func (m *Model) most(params wire.Params) (int, error) {
-	most := m.maxTokens
+func most(params wire.Params) (int, error) {
+	most := DefaultMaxTokens
 	given, err := params.Take("max_tokens", &most)
 	if given || err != nil {
 		return most, err

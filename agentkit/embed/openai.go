@@ -26,10 +26,7 @@ import (
 type Config struct {
 	BaseURL string        // with /v1; "" is https://api.openai.com/v1
 	Key     string        // "" sends none: local servers want none
-	Batch   int           // texts in one request at most; 0 is 64
-	Tries   int           // of one request, the first included; 0 is 3
 	Backoff time.Duration // before the second try, then twice as long each time; 0 is 500 ms
-	Idle    time.Duration // silence that ends a request; 0 is 2 minutes
 }
 
 // Bounds of a request.
@@ -39,6 +36,8 @@ const (
 	textMax     = 24 << 10 // bytes of a text that are sent at first: what embedding models read is about that
 	textMin     = 256      // bytes below which a text is not cut further
 	maxPatience = 30 * time.Second
+	tries       = 3               // of one request, the first included
+	idle        = 2 * time.Minute // of silence that end a request
 )
 
 // OpenAI embeds by an OpenAI-compatible server: OpenAI, llama-server, Ollama, vLLM. Of a text
@@ -65,8 +64,7 @@ func NewOpenAI(name, id string, c Config) (*OpenAI, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Batch, c.Tries = cmp.Or(max(c.Batch, 0), batchTexts), cmp.Or(max(c.Tries, 0), 3)
-	c.Backoff, c.Idle = cmp.Or(max(c.Backoff, 0), 500*time.Millisecond), cmp.Or(max(c.Idle, 0), 2*time.Minute)
+	c.Backoff = cmp.Or(max(c.Backoff, 0), 500*time.Millisecond)
 	return &OpenAI{name: name, id: id, c: c, url: wire.Below(u, "embeddings")}, nil
 }
 
@@ -85,7 +83,7 @@ func (o *OpenAI) EmbedDocuments(ctx context.Context, texts []string) ([][]float3
 	out := make([][]float32, 0, len(texts))
 	for rest := texts; len(rest) > 0; {
 		n, size := 0, 0
-		for n < len(rest) && n < o.c.Batch && (n == 0 || size+min(len(rest[n]), textMax) <= batchBytes) {
+		for n < len(rest) && n < batchTexts && (n == 0 || size+min(len(rest[n]), textMax) <= batchBytes) {
 			size += min(len(rest[n]), textMax)
 			n++
 		}
@@ -135,7 +133,7 @@ func (o *OpenAI) patient(ctx context.Context, batch []string) ([][]float32, erro
 	for try := 1; ; try++ {
 		vectors, err := o.request(ctx, batch)
 		failed, ok := errors.AsType[*model.Error](err)
-		if !ok || try >= o.c.Tries || !failed.Class.Temporary() || tooLong().MatchString(failed.Message) {
+		if !ok || try >= tries || !failed.Class.Temporary() || tooLong().MatchString(failed.Message) {
 			return vectors, err
 		}
 		wait := o.c.Backoff << (try - 1)
@@ -163,7 +161,7 @@ func (o *OpenAI) request(ctx context.Context, batch []string) (vectors [][]float
 	if err != nil {
 		return nil, fmt.Errorf("embedding model %s: %w", o.name, err)
 	}
-	call := wire.Call{Name: o.name, URL: o.url, Header: map[string]string{"Authorization": wire.Bearer(o.c.Key)}, Body: raw, Idle: o.c.Idle}
+	call := wire.Call{Name: o.name, URL: o.url, Header: map[string]string{"Authorization": wire.Bearer(o.c.Key)}, Body: raw, Idle: idle}
 	err = call.Do(ctx, func(_ context.Context, _ http.Header, r io.Reader) error {
 		vectors, err = o.read(r, len(batch))
 		return err
