@@ -17,23 +17,13 @@ type watch struct {
 	emit roles.Emit
 
 	mu            sync.Mutex
-	said, thought channel
+	said, thought *roles.Redactor
 	clock         model.Clock
 	err           error // of emit
 }
 
-// channel is one kind of delta.
-type channel struct {
-	kind   string
-	redact *roles.Redactor
-}
-
 func newWatch(emit roles.Emit, secrets map[string]string) *watch {
-	return &watch{
-		emit: emit, clock: model.Clock{Start: time.Now()},
-		said:    channel{"text", roles.NewRedactor(secrets)},
-		thought: channel{"thinking", roles.NewRedactor(secrets)},
-	}
+	return &watch{emit: emit, clock: model.Clock{Start: time.Now()}, said: roles.NewRedactor(secrets), thought: roles.NewRedactor(secrets)}
 }
 
 func (w *watch) text(ctx context.Context, chunk []byte) error {
@@ -43,7 +33,7 @@ func (w *watch) text(ctx context.Context, chunk []byte) error {
 		return nil
 	}
 	w.clock.Heard()
-	return w.show(ctx, w.said.kind, w.said.redact.Write(nil, chunk))
+	return w.show(ctx, "text", w.said.Write(nil, chunk))
 }
 
 // thinking ignores the second chunk: some models repeat the text there.
@@ -55,7 +45,7 @@ func (w *watch) thinking(ctx context.Context, chunk, _ []byte) error {
 	}
 	w.clock.Heard()
 	w.clock.Thought()
-	return w.show(ctx, w.thought.kind, w.thought.redact.Write(nil, chunk))
+	return w.show(ctx, "thinking", w.thought.Write(nil, chunk))
 }
 
 // end shows what was held back, and tells why the stream could not be shown, nil if it could:
@@ -63,10 +53,11 @@ func (w *watch) thinking(ctx context.Context, chunk, _ []byte) error {
 func (w *watch) end(ctx context.Context) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, c := range []channel{w.thought, w.said} {
-		if w.err == nil {
-			w.err = w.show(ctx, c.kind, c.redact.Flush(nil))
-		}
+	if w.err == nil {
+		w.err = w.show(ctx, "thinking", w.thought.Flush(nil))
+	}
+	if w.err == nil {
+		w.err = w.show(ctx, "text", w.said.Flush(nil))
 	}
 	return w.err
 }

@@ -219,9 +219,7 @@ func input(args string) json.RawMessage {
 	case trimmed[0] == '{' && json.Valid(trimmed):
 		return trimmed
 	}
-	var o wire.Object
-	o.Add("invalid_json", args)
-	b, err := o.Bytes()
+	b, err := wire.Encode(map[string]string{"invalid_json": args})
 	if err != nil {
 		return json.RawMessage("{}") // a string always has a JSON form
 	}

@@ -131,16 +131,14 @@ func toolChoice(c wire.ToolChoice) any {
 	switch c.Mode {
 	case "":
 		return nil
-	case "auto", "any", "none":
-		if len(c.Raw) > 0 {
-			return c.Raw // perhaps with disable_parallel_tool_use
-		}
-		return map[string]string{"type": c.Mode}
 	case "tool", "function":
-		if c.Mode == "tool" && len(c.Raw) > 0 {
-			return c.Raw
+		if c.Mode == "function" || len(c.Raw) == 0 {
+			return map[string]string{"type": "tool", "name": c.Name}
 		}
-		return map[string]string{"type": "tool", "name": c.Name}
+	case "auto", "any", "none":
+		if len(c.Raw) == 0 {
+			return map[string]string{"type": c.Mode}
+		}
 	}
-	return c.Raw
+	return c.Raw // perhaps with disable_parallel_tool_use
 }

@@ -41,9 +41,7 @@ func (s *stream) response() (*llms.ContentResponse, error) {
 		}
 	}
 	if own {
-		var o wire.Object
-		o.Add(opaqueKey, places)
-		b, err := o.Bytes()
+		b, err := wire.Encode(map[string]any{opaqueKey: places})
 		if err != nil {
 			return nil, &model.Error{Class: model.ServerError, Message: fmt.Sprintf("model %s: %v", s.name, err), Err: err}
 		}

@@ -2,7 +2,7 @@ package prompt
 
 import (
 	"bytes"
-	"container/heap"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -166,8 +166,8 @@ func (t *telling) since(v *protocol.Past) []*protocol.Past {
 		f.reach(known.CID, true)
 	}
 	for f.fresh > 0 {
-		x := heap.Pop(&f).(*reached)
-		if !x.known {
+		x := f.list[len(f.list)-1]
+		if f.list = f.list[:len(f.list)-1]; !x.known {
 			f.fresh--
 		}
 		for _, l := range x.past.Parents {
@@ -197,19 +197,8 @@ type reached struct {
 type frontier struct {
 	past  *protocol.Records
 	at    map[protocol.Link]*reached
-	list  []*reached
-	fresh int // in list, and not known
-}
-
-func (f *frontier) Len() int           { return len(f.list) }
-func (f *frontier) Less(i, j int) bool { return f.list[i].rank > f.list[j].rank }
-func (f *frontier) Swap(i, j int)      { f.list[i], f.list[j] = f.list[j], f.list[i] }
-func (f *frontier) Push(x any)         { f.list = append(f.list, x.(*reached)) }
-func (f *frontier) Pop() any {
-	last := len(f.list) - 1
-	x := f.list[last]
-	f.list = f.list[:last]
-	return x
+	list  []*reached // the highest rank last
+	fresh int        // in list, and not known
 }
 
 func (f *frontier) reach(l protocol.Link, known bool) {
@@ -229,7 +218,8 @@ func (f *frontier) reach(l protocol.Link, known bool) {
 	if !known {
 		f.fresh++
 	}
-	heap.Push(f, x)
+	at, _ := slices.BinarySearchFunc(f.list, rank, func(x *reached, rank int) int { return cmp.Or(cmp.Compare(x.rank, rank), -1) })
+	f.list = slices.Insert(f.list, at, x)
 }
 
 // order lists what is not known above v.
