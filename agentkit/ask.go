@@ -2,8 +2,6 @@ package agentkit
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -168,29 +166,20 @@ func (v *visit) describe(messages []protocol.Message) model.Request {
 	if v.turn.Item != nil {
 		r.Item = &v.turn.Item.Index
 	}
-	for i := range messages {
-		if block := v.blockOf(&messages[i]); block != "" {
-			if r.Opaque == nil {
-				r.Opaque = map[int]string{}
-			}
+	r.Opaque, r.Failed = map[int]string{}, map[int]bool{}
+	for i, m := range messages {
+		block := m.Opaque
+		if block == "" && len(m.ToolCalls) > 0 {
+			block = v.blocks[m.ToolCalls[0].ID]
+		}
+		if block != "" {
 			r.Opaque[i] = block
 		}
-		if messages[i].IsError {
-			if r.Failed == nil {
-				r.Failed = map[int]bool{}
-			}
+		if m.IsError {
 			r.Failed[i] = true
 		}
 	}
 	return r
-}
-
-// blockOf is the provider's own block of a message, as it came.
-func (v *visit) blockOf(m *protocol.Message) string {
-	if m.Opaque == "" && len(m.ToolCalls) > 0 {
-		return v.blocks[m.ToolCalls[0].ID]
-	}
-	return m.Opaque
 }
 
 // reply is a response as a message, and what is journaled of it. Secrets are hidden in it, and the ids
@@ -289,6 +278,5 @@ func backoff(try int, after time.Duration) (wait time.Duration, ok bool) {
 
 // cacheKey is the same for all calls of a role in a run and says nothing about either.
 func cacheKey(run protocol.RunID, role string) string {
-	sum := sha256.Sum256([]byte(string(run) + "\x00" + role))
-	return "wf-" + hex.EncodeToString(sum[:12])
+	return "wf-" + hexOf(string(run) + "\x00" + role)[:24]
 }

@@ -76,27 +76,20 @@ func (v *visit) refuse(ctx context.Context, call protocol.CallMessage, why error
 	return v.answer(ctx, call, tool.Result{Content: "error: " + why.Error(), IsError: true})
 }
 
-// settle journals what a task tool did with its result, in one commit.
-func (v *visit) settle(ctx context.Context, call protocol.CallMessage, content string, did protocol.Data) error {
-	if err := v.journal(roles.Soon(ctx), did, protocol.ToolResult{Call: call.ID, Content: protocol.NewText(content)}); err != nil {
-		return err
-	}
-	delete(v.raw, call.ID)
-	return nil
-}
-
+// updateState journals what the agent noted with the result of the call, in one commit.
 func (v *visit) updateState(ctx context.Context, call protocol.CallMessage) error {
 	u, err := task.ParseUpdate(call.Arguments)
 	if err != nil {
 		return v.refuse(ctx, call, err)
 	}
-	d := protocol.TaskStateUpdated{ID: v.turn.Step.String(), State: protocol.NewText(u.State)}
 	shared, err := task.Merge(v.Task.Shared, u.Share)
 	if err != nil {
 		return err
 	}
-	d.Shared = protocol.NewText(string(shared))
-	return v.settle(ctx, call, "Saved.", d)
+	delete(v.raw, call.ID)
+	return v.journal(roles.Soon(ctx),
+		protocol.TaskStateUpdated{ID: v.turn.Step.String(), State: protocol.NewText(u.State), Shared: protocol.NewText(string(shared))},
+		protocol.ToolResult{Call: call.ID, Content: protocol.NewText("Saved.")})
 }
 
 // waitOnUser parks the visit until the answer is there; then that is the result of the call.

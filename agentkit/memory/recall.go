@@ -86,7 +86,7 @@ func (s *Store) nearest(m measured, candidates []int32, q Query) ([]Hit, error) 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, i := range order {
-		if err := m.check(int(i)); err != nil {
+		if err := m.table.Check(m.gen, m.rows[i]); err != nil {
 			return nil, fmt.Errorf("recall from memory %s: %w", s.c.Scope, s.advised(err))
 		}
 		slot := &s.state.list[candidates[i]]

@@ -63,7 +63,7 @@ func New(name, id string, c Config) (*Model, error) {
 	m := &Model{name: name, id: id, url: wire.Below(u, "chat/completions"), key: c.Key, idle: c.Idle}
 	m.llama, m.marks = c.Llama, c.Marks
 	if c.Llama && c.Slots > 0 {
-		m.slots = newSlots(base, c.Key, c.Slots)
+		m.slots = &slotCache{root: strings.TrimSuffix(strings.TrimRight(base, "/"), "/v1"), key: c.Key, all: make([]slot, c.Slots)}
 	}
 	m.official = u.Hostname() == "api.openai.com"
 	m.keyed = m.official || m.marks || loopback(u.Hostname())

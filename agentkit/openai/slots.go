@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
@@ -54,10 +53,6 @@ const tries = 4
 
 // slotPatience bounds one save or restore.
 const slotPatience = 30 * time.Second
-
-func newSlots(base, key string, n int) *slotCache {
-	return &slotCache{root: strings.TrimSuffix(strings.TrimRight(base, "/"), "/v1"), key: key, all: make([]slot, n)}
-}
 
 // take finds a slot for a prompt; prefixes are the digests of what it begins with, itself
 // first, then ever shorter ones. nil is that the server may choose.

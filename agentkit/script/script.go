@@ -242,7 +242,11 @@ func (m *Model) GenerateContent(ctx context.Context, messages []llms.MessageCont
 		return nil, err
 	}
 	if reply.Error != nil {
-		return nil, m.failure(reply.Error)
+		f := reply.Error
+		status := cmp.Or(f.Status, 500)
+		after, _ := duration(f.RetryAfter) // checked by Parse
+		return nil, &model.Error{Class: model.ClassOfStatus(status), Status: status, RetryAfter: after,
+			Message: fmt.Sprintf("model %s: status %d: %s", m.name, status, cmp.Or(f.Message, "scripted error"))}
 	}
 	opts := model.OptionsOf(options)
 	said := model.Reply{Text: reply.said(), Thinking: reply.Thinking, Stop: "stop", Counts: reply.counts(messages, opts)}
@@ -295,13 +299,6 @@ func (m *Model) held(visit string) string {
 		return "none at all"
 	}
 	return "replies for " + strings.Join(slices.Sorted(maps.Keys(m.replies)), ", ")
-}
-
-func (m *Model) failure(f *Failure) error {
-	status := cmp.Or(f.Status, 500)
-	after, _ := duration(f.RetryAfter) // checked by Parse
-	return &model.Error{Class: model.ClassOfStatus(status), Status: status, RetryAfter: after,
-		Message: fmt.Sprintf("model %s: status %d: %s", m.name, status, cmp.Or(f.Message, "scripted error"))}
 }
 
 // counts are what the script says, else a quarter of the bytes: the same on every machine.

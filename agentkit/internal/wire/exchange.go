@@ -100,8 +100,12 @@ func Key(body []byte) string {
 // refusal reads why a server refused.
 func refusal(name string, res *http.Response) *model.Error {
 	text, err := io.ReadAll(io.LimitReader(res.Body, MaxRefusal))
+	class := model.ClassOfStatus(res.StatusCode)
+	if spent().Match(text) {
+		class = model.Unavailable
+	}
 	return &model.Error{
-		Class: classOf(res.StatusCode, text), Status: res.StatusCode, RetryAfter: RetryAfter(res.Header, time.Now()), Err: err,
+		Class: class, Status: res.StatusCode, RetryAfter: RetryAfter(res.Header, time.Now()), Err: err,
 		Message:  fmt.Sprintf("model %s: status %d: %s", name, res.StatusCode, ErrorText(text)),
 		Overflow: model.OverflowOf(res.StatusCode, text),
 	}
