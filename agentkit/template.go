@@ -76,9 +76,10 @@ type templateTask struct {
 
 func (t *templateTask) replay(transcript []protocol.Entry) error {
 	for i := range transcript {
-		data, err := prompt.DataOf(&transcript[i])
+		e := &transcript[i]
+		data, err := e.AnyData()
 		if err != nil {
-			return err
+			return fmt.Errorf("event %d (%s): %w", e.Seq, e.Type, err)
 		}
 		switch d := data.(type) {
 		case protocol.TaskStarted:

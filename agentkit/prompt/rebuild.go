@@ -3,8 +3,6 @@ package prompt
 import (
 	"fmt"
 
-	"github.com/fxamacker/cbor/v2"
-
 	"wf/protocol"
 )
 
@@ -25,33 +23,17 @@ func Rebuild(turn protocol.Turn) ([]protocol.Message, error) {
 	return w.Request(), nil
 }
 
-// Replay takes in the next event of the transcript, and returns its DataOf. The errors are those of
-// Add, and of data that cannot be read.
+// Replay takes in the next event of the transcript, and returns its data; nil for a type that this
+// binary does not know. The errors are those of Add, and of data that cannot be read.
 func (w *Work) Replay(e *protocol.Entry) (protocol.Data, error) {
-	data, err := DataOf(e)
-	if data == nil || err != nil {
-		return nil, err
+	data, err := e.AnyData()
+	if err == nil && data != nil {
+		err = w.add(data, e.Step == nil)
 	}
-	if err := w.add(data, e.Step == nil); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("event %d (%s): %w", e.Seq, e.Type, err)
 	}
 	return data, nil
-}
-
-// DataOf reads the data of an event of a transcript; nil for a type that this binary does not know.
-func DataOf(e *protocol.Entry) (protocol.Data, error) {
-	spec := e.Type.Spec()
-	if spec == nil {
-		return nil, nil
-	}
-	read, data := spec.New()
-	if read == nil {
-		return nil, nil
-	}
-	if err := cbor.Unmarshal(e.Data, read); err != nil {
-		return nil, fmt.Errorf("event %d (%s): %w", e.Seq, e.Type, err)
-	}
-	return data(), nil
 }
 
 // Add takes in what was journaled of the visit, in its order. The events of one reply are
