@@ -158,7 +158,7 @@ func (a Agent) named(ctx context.Context, turn protocol.Turn) ([]tool.Tool, erro
 	defer servers.Close()
 	var own, served []string
 	for _, name := range turn.Role.Tools {
-		if slices.Contains(memory.Names, name) && !a.has(name) {
+		if slices.Contains(memory.Names, name) && !slices.ContainsFunc(a.Tools, func(t tool.Tool) bool { return t.Name == name }) {
 			if turn.Role.Memory == nil {
 				return nil, fmt.Errorf("the tool %s needs a memory: give the role memory: true", name)
 			}

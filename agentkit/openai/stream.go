@@ -213,20 +213,15 @@ func (s *stream) response() *llms.ContentResponse {
 func (s *stream) counts() model.Counts {
 	u, t, c := s.usage, s.timings, model.Counts{}
 	c[model.KeyTTFE], c[model.KeyThinkingMS] = s.clock.Times()
-	c.Set(model.KeyInput, u.Prompt, sum(t.Cached, t.Prompt))
+	c.Set(model.KeyInput, u.Prompt)
+	if u.Prompt == nil && t.Cached != nil && t.Prompt != nil {
+		c[model.KeyInput] = *t.Cached + *t.Prompt
+	}
 	c.Set(model.KeyOutput, u.Completion, t.Output)
 	c.Set(model.KeyCached, u.Details.Cached, u.CacheHit, t.Cached)
 	c.Set(model.KeyWrite5m, u.Details.Written)
 	c.Set(model.KeyReasoning, u.CompletionDetails.Reasoning)
 	return c
-}
-
-func sum(a, b *int64) *int64 {
-	if a == nil || b == nil {
-		return nil
-	}
-	n := *a + *b
-	return &n
 }
 
 // failed is an error inside a stream; its code may be an HTTP status.

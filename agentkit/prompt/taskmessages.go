@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -89,11 +90,7 @@ func originalV1(u *userParts) string {
 	if slices.ContainsFunc(u.since, func(s *protocol.Past) bool { return !directV1(u, s) || !mentionedV1(u, s) }) {
 		since = sinceV1(u)
 	}
-	text := Join(u.visit.EdgePrompt, inputsV1(u.inputs, u.visit.Mentions), since)
-	if text == "" {
-		return "(continue)"
-	}
-	return text
+	return cmp.Or(Join(u.visit.EdgePrompt, inputsV1(u.inputs, u.visit.Mentions), since), "(continue)")
 }
 
 func directV1(u *userParts, s *protocol.Past) bool { return slices.Contains(u.visit.Parents, s.CID) }

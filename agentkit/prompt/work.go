@@ -91,17 +91,14 @@ func (w *Work) Request() []protocol.Message {
 }
 
 // Model names the model at hand, "" for none.
-func (w *Work) Model() string {
-	if w.model < len(w.models) {
-		return w.models[w.model]
-	}
-	return ""
-}
+func (w *Work) Model() string { return w.nth(w.model) }
 
 // Fallback names the model after the one at hand, "" for none.
-func (w *Work) Fallback() string {
-	if w.model+1 < len(w.models) {
-		return w.models[w.model+1]
+func (w *Work) Fallback() string { return w.nth(w.model + 1) }
+
+func (w *Work) nth(i int) string {
+	if i < len(w.models) {
+		return w.models[i]
 	}
 	return ""
 }
