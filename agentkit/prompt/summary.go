@@ -76,7 +76,7 @@ func (c *Cut) Event(s Summary) (protocol.Data, error) {
 // on from and what it says.
 func (w *Work) compacted(d protocol.CompactionDraft) protocol.History {
 	h := w.turn.History
-	next := protocol.Past{CID: digestOf([]byte(h.Visit.Resumes.String() + d.Summary)), Role: h.Role, Inject: d.Inject,
+	next := protocol.Past{CID: protocol.RawLink([]byte(h.Visit.Resumes.String() + d.Summary)), Role: h.Role, Inject: d.Inject,
 		Compaction: &protocol.PastCompaction{Prior: h.Visit.Resumes, Covers: d.Covers, Summary: d.Summary}}
 	h.Past = append(h.Past[:len(h.Past):len(h.Past)], next)
 	h.Visit.Resumes = next.CID
