@@ -47,7 +47,7 @@ func (v *visit) putInOrder(ctx context.Context, s *memory.Store, live []protocol
 	if err != nil {
 		return nil, err
 	}
-	known, err := s.Tell(ctx, l)
+	known, err := s.ListText(ctx, l)
 	if err != nil {
 		return nil, err
 	}

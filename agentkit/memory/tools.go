@@ -170,7 +170,7 @@ func (a search) find(ctx context.Context, s *Store, text string) (string, error)
 	if err != nil {
 		return "", err
 	}
-	return s.tell(ctx, hits)
+	return s.hitsText(ctx, hits)
 }
 
 func (d Desk) remember(ctx context.Context, s *Store, at tool.Workspace, raw json.RawMessage) (string, error) {
@@ -263,5 +263,5 @@ func list(ctx context.Context, s *Store, _ tool.Workspace, raw json.RawMessage) 
 	if err != nil {
 		return "", err
 	}
-	return s.Tell(ctx, l)
+	return s.ListText(ctx, l)
 }

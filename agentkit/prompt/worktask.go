@@ -126,7 +126,7 @@ func (w *Work) taskResult(call, content string, isError bool) {
 func (w *Work) stopped(reply protocol.Message) {
 	w.tail = append(w.tail, nonEmpty(reply))
 	if w.Task.stops++; w.Task.stops <= maxStops {
-		w.tell(task.NudgeText())
+		w.say(task.NudgeText())
 		return
 	}
 	w.Done = &protocol.Conclusion{}
@@ -144,7 +144,7 @@ func (w *Work) unsuspend() {
 		return
 	}
 	w.Done, w.Failure, w.Task.stops = nil, nil, 0
-	w.tell(task.NudgeText())
+	w.say(task.NudgeText())
 }
 
 // steers reports whether a reply may come after the turns are over: it ends or parks the task.
