@@ -175,13 +175,9 @@ var unseen = []*unicode.RangeTable{unicode.C, unicode.Zl, unicode.Zp, unicode.Zs
 // direction of writing, and all that is invisible or a blank other than the space are written as
 // \u{…}. Line feeds and tabs stay.
 func legible(s string) string {
-	hidden := func(r rune) bool { return r != '\n' && r != '\t' && r != ' ' && unicode.IsOneOf(unseen, r) }
-	if !slices.ContainsFunc([]rune(s), hidden) {
-		return s
-	}
 	var b strings.Builder
 	for _, r := range s {
-		if hidden(r) {
+		if r != '\n' && r != '\t' && r != ' ' && unicode.IsOneOf(unseen, r) {
 			fmt.Fprintf(&b, `\u{%x}`, r)
 		} else {
 			b.WriteRune(r)

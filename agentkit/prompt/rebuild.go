@@ -80,7 +80,7 @@ func (w *Work) add(data protocol.Data, ofRun bool) error {
 		case d.Replies < 0:
 			return fmt.Errorf("a compaction of %d replies: %w", d.Replies, protocol.ErrCorrupt)
 		default:
-			w.replace(d.Replies, d.Summary.S)
+			w.tail, w.newest, w.triedWork, w.over = w.replaced(d.Replies, d.Summary.S), 0, true, nil
 		}
 	case protocol.CompactionDraft:
 		h := w.compacted(d)
@@ -102,9 +102,14 @@ func (w *Work) add(data protocol.Data, ofRun bool) error {
 	}
 	switch d := data.(type) {
 	case protocol.TaskStarted:
-		return w.startTask(d.Goal)
+		w.Task.Goal, w.turn.History.Goal = d.Goal, d.Goal // and with it P_k
+		p, err := BuildMessages(w.turn.History)
+		w.Prompt = p
+		return err
 	case protocol.TaskStateUpdated:
-		w.Task.update(d)
+		if w.Task.state = d.State.S; d.Shared.S != "" {
+			w.Task.Shared = protocol.JSON(d.Shared.S)
+		}
 	case protocol.TaskWaitingOn:
 		w.Task.question = d.Question.S
 	case protocol.TaskDone:

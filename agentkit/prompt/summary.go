@@ -89,11 +89,6 @@ func (w *Work) moveOn() {
 	w.opening, w.newest, w.triedPast, w.over = 0, 0, true, nil
 }
 
-// replace goes on from compacted work.
-func (w *Work) replace(n int, summary string) {
-	w.tail, w.newest, w.triedWork, w.over = w.replaced(n, summary), 0, true, nil
-}
-
 // replaced is what was said since P_k, with a summary in the place of the n oldest replies.
 func (w *Work) replaced(n int, summary string) []protocol.Message {
 	from := len(w.tail)
