@@ -12,16 +12,12 @@ import (
 )
 
 func newStore(a *app) *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "store",
 		Short: "Accept a store, or runs of it, that came from elsewhere",
 		Example: `  wf store adopt
   wf store adopt 7K3Q --yes`,
-		Args: known,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newStoreAdopt(a))
-	return cmd
+	}, newStoreAdopt(a))
 }
 
 func newStoreAdopt(a *app) *cobra.Command {
@@ -70,9 +66,6 @@ func (a *app) adopt(ctx context.Context, s *cas.Store, args []string, yes bool) 
 			return err
 		}
 	}
-	if a.AsJSON() {
-		return a.Answer(map[string]any{"schema": "wf.adopt/v1", "store": s.Dir(), "adopted": list.Runs})
-	}
-	_, err = fmt.Fprintf(a.Out, "adopted %s of %s\n", protocol.Plural(len(list.Runs), "run"), s.Dir())
-	return err
+	return a.Say(map[string]any{"schema": "wf.adopt/v1", "store": s.Dir(), "adopted": list.Runs},
+		"adopted %s of %s\n", protocol.Plural(len(list.Runs), "run"), s.Dir())
 }

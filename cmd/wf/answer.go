@@ -42,14 +42,13 @@ that differs when it is to run is asked for again.`,
   wf answer -1 --field name=Ada --field age=36
   wf answer -1 --signal deployed --record`,
 		Args: takes(1, 2, "a run, such as -1 or 7K3Q:gate#1"),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: a.inTarget(func(ctx context.Context, p *target, args []string) error {
 			reply, err := a.reply(args[1:], f)
 			if err != nil {
 				return err
 			}
-			ctx := cmd.Context()
-			return a.at(ctx, func(p *target) error { return a.answerRun(ctx, p, args[0], reply, f) })
-		},
+			return a.answerRun(ctx, p, args[0], reply, f)
+		}),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.choice, "choice", "", "value or label of the choice")

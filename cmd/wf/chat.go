@@ -74,11 +74,7 @@ agent of it; RUN goes on with a run, be it a chat or not. /help lists the comman
 
 // chat opens the screen of a new or an old chat of this machine.
 func (a *app) chat(ctx context.Context, arg string, f chatFlags) error {
-	s, err := a.OpenStore(ctx)
-	if err != nil {
-		return err
-	}
-	return errors.Join(a.chatOn(ctx, s, arg, f), s.Close())
+	return a.WithNewStore(ctx, func(s *cas.Store) error { return a.chatOn(ctx, s, arg, f) })
 }
 
 // chatOn drives the chat in this process.
@@ -167,7 +163,7 @@ func (a *app) chatRun(ctx context.Context, d *daemon.Daemon, arg string, f chatF
 // chatToContinue is the run that an argument names, or the newest chat.
 func (a *app) chatToContinue(ctx context.Context, d *daemon.Daemon, arg string, last bool) (protocol.RunID, error) {
 	if !last {
-		return a.resolveRun(ctx, d.Service.Store, arg)
+		return a.atStore(d.Service.Store).run(ctx, arg)
 	}
 	run, err := d.Service.NewestChat(ctx)
 	if err == nil && run == "" {

@@ -158,7 +158,7 @@ func TestADaemonLeavesRunsFromElsewhereAlone(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	d, log := laidOut(t, ctx, mine)
-	foreign, err := appOf(d.Service.Store.Dir()).resolveRun(ctx, d.Service.Store, "-1")
+	foreign, err := appOf(d.Service.Store.Dir()).atStore(d.Service.Store).run(ctx, "-1")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,18 +40,14 @@ commands or reaches the network is made without --run, and goes on once wf store
   wf fork 7K3Q:coder#2 --with new.yaml
   wf fork 7K3Q:test#1 --after --worktree`,
 		Args: takes(1, 1, "a step, such as -1:coder#2"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx := cmd.Context()
-			if url := a.hubURL(); url != "" {
-				if err := a.forRunsHere(url, f.dir, ""); err != nil {
-					return err
-				}
-				if f.worktree {
-					return usagef("--worktree is for runs on this machine, not for those on %s", url)
-				}
+		PreRunE: func(*cobra.Command, []string) error {
+			err := a.forRunsHere(f.dir, "")
+			if url := a.hubURL(); err == nil && url != "" && f.worktree {
+				err = usagef("--worktree is for runs on this machine, not for those on %s", url)
 			}
-			return a.at(ctx, func(p *target) error { return a.fork(ctx, p, args[0], f) })
+			return err
 		},
+		RunE: a.ofStep(func(ctx context.Context, p *target, at api.Ref) error { return a.fork(ctx, p, at, f) }),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.with, "with", "", "another definition to go on under")
@@ -66,11 +62,7 @@ commands or reaches the network is made without --run, and goes on once wf store
 	return cmd
 }
 
-func (a *app) fork(ctx context.Context, p *target, arg string, f forkFlags) error {
-	at, err := p.step(ctx, arg)
-	if err != nil {
-		return err
-	}
+func (a *app) fork(ctx context.Context, p *target, at api.Ref, f forkFlags) (err error) {
 	x := api.Fork{Step: at.Step, After: f.after, Note: f.note, Models: chosenModels(f.models), Hold: !f.run, Worktree: f.worktree}
 	if x.Limits, err = raisedLimits(f.limits); err != nil {
 		return err
@@ -119,11 +111,8 @@ func (a *app) forkDefinition(path string) (*api.Definition, error) {
 	if path == "" {
 		return nil, nil
 	}
-	d, err := a.Read(path)
+	d, _, err := a.readValid(path)
 	if err != nil {
-		return nil, err
-	}
-	if _, err := a.valid(d); err != nil {
 		return nil, err
 	}
 	return a.Whole(d)

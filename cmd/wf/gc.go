@@ -59,14 +59,10 @@ func (a *app) gc(ctx context.Context, s *cas.Store, o cas.GCOptions, yes bool) e
 	if err != nil {
 		return err
 	}
-	if a.AsJSON() {
-		return a.Answer(r)
-	}
 	did := "removed"
 	if r.DryRun {
 		did = "would remove"
 	}
-	_, err = fmt.Fprintf(a.Out, "%s %s, %d bytes; kept %s; the store file has %d bytes, had %d\n",
+	return a.Say(r, "%s %s, %d bytes; kept %s; the store file has %d bytes, had %d\n",
 		did, protocol.Plural(int(r.Removed), "block"), r.Bytes, protocol.Plural(int(r.Kept+r.Young), "block"), r.After, r.Before)
-	return err
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"wf/api"
@@ -20,11 +19,7 @@ func (a *app) home(ctx context.Context) error {
 	if missing {
 		return a.firstSteps()
 	}
-	s, err := a.ExistingStore(ctx)
-	if err != nil {
-		return err
-	}
-	return errors.Join(a.lastRuns(ctx, s), s.Close())
+	return a.WithStore(ctx, func(s *cas.Store) error { return a.lastRuns(ctx, s) })
 }
 
 func (a *app) lastRuns(ctx context.Context, s *cas.Store) error {
@@ -53,15 +48,11 @@ func (a *app) lastRuns(ctx context.Context, s *cas.Store) error {
 }
 
 func (a *app) firstSteps() error {
-	if a.AsJSON() {
-		return a.Answer(map[string]any{"schema": "wf.runs/v1", "items": []api.Row{}})
-	}
-	_, err := fmt.Fprint(a.Out, `No runs yet.
+	return a.Say(map[string]any{"schema": "wf.runs/v1", "items": []api.Row{}}, `No runs yet.
 
   wf demo                 watch a workflow repair a failing Go module, without a key
   wf init                 write a first workflow, here
   wf run workflow.yaml    run it
   wf --help               everything else
 `)
-	return err
 }

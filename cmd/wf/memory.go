@@ -19,7 +19,7 @@ import (
 
 func newMemory(a *app) *cobra.Command {
 	var f memoryFlags
-	cmd := &cobra.Command{
+	cmd := group(&cobra.Command{
 		Use:   "memory",
 		Short: "Look at what agents remember, and change it",
 		Long: `What agents remember beyond a run: a role with memory: true has its own, others are shared by a
@@ -28,15 +28,12 @@ found, its history stays.`,
 		Example: `  wf memory add "The deploy key lives in the vault." --tag deploy --pin
   wf memory search "where is the key?"
   wf memory ls --scope role/fix-bug/coder`,
-		Args: known,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
+	}, newMemoryLs(a, &f), newMemoryAdd(a, &f), newMemorySearch(a, &f), newMemoryPin(a, &f), newMemoryUnpin(a, &f),
+		newMemoryTag(a, &f), newMemoryRm(a, &f), newMemoryDump(a, &f), newMemoryLoad(a, &f), newMemoryReindex(a, &f), newMemoryIndex(a, &f))
 	flags := cmd.PersistentFlags()
 	flags.StringVar(&f.scope, "scope", "", "which memory: user (default), role/WORKFLOW/ROLE, workflow/WORKFLOW or a name")
 	flags.StringVar(&a.worker, "worker", "", "id of the worker whose memories are meant, at a hub that has several")
 	flags.StringVar(&f.model, "model", "", "embedding model (default: the one the memory has, else lexical/ngrams-1)")
-	cmd.AddCommand(newMemoryLs(a, &f), newMemoryAdd(a, &f), newMemorySearch(a, &f), newMemoryPin(a, &f), newMemoryUnpin(a, &f),
-		newMemoryTag(a, &f), newMemoryRm(a, &f), newMemoryDump(a, &f), newMemoryLoad(a, &f), newMemoryReindex(a, &f), newMemoryIndex(a, &f))
 	return cmd
 }
 
@@ -116,10 +113,14 @@ func newMemoryLs(a *app, m *memoryFlags) *cobra.Command {
   wf memory ls --scope role/fix-bug/coder --tag deploy -o json`,
 		Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx := cmd.Context()
 			if f.scopes {
-				return a.memoryScopes(cmd.Context())
+				return a.inMemory(ctx, false, func(p *target) error {
+					l, err := p.Scopes(ctx)
+					return answer(a, l, err, a.scopeTable)
+				})
 			}
-			return a.memoryLs(cmd.Context(), *m, f)
+			return a.memoryLs(ctx, *m, f)
 		},
 	}
 	tagFlags(cmd, &f.tags, &f.all)
@@ -150,21 +151,12 @@ func (a *app) memoryLs(ctx context.Context, m memoryFlags, f memoryListFlags) er
 	})
 }
 
-func (a *app) memoryScopes(ctx context.Context) error {
-	return a.inMemory(ctx, false, func(p *target) error {
-		l, err := p.Scopes(ctx)
-		if err != nil {
-			return err
-		}
-		if a.AsJSON() {
-			return a.Answer(l)
-		}
-		rows := [][]string{{"SCOPE", "MEMORIES", "PINNED", "MODEL"}}
-		for _, x := range l.Items {
-			rows = append(rows, []string{render.Visible(x.Scope), fmt.Sprint(x.Memories), fmt.Sprint(x.Pinned), render.Visible(x.Model)})
-		}
-		return render.Table(a.Out, rows)
-	})
+func (a *app) scopeTable(l *api.MemoryScopes) error {
+	rows := [][]string{{"SCOPE", "MEMORIES", "PINNED", "MODEL"}}
+	for _, x := range l.Items {
+		rows = append(rows, []string{render.Visible(x.Scope), fmt.Sprint(x.Memories), fmt.Sprint(x.Pinned), render.Visible(x.Model)})
+	}
+	return render.Table(a.Out, rows)
 }
 
 // memoryIDs reads ids as they are shown: 12, or id:12.

@@ -77,11 +77,7 @@ func (a *app) memoryEdits(ctx context.Context, m memoryFlags, ids []protocol.Seq
 		if err != nil {
 			return err
 		}
-		if a.AsJSON() {
-			return a.Answer(got)
-		}
-		_, err = fmt.Fprintf(a.Out, "%s %s in %s\n", what, joinIDs(ids), render.Visible(got.Scope))
-		return err
+		return a.Say(got, "%s %s in %s\n", what, joinIDs(ids), render.Visible(got.Scope))
 	})
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 
@@ -21,10 +22,7 @@ func newMemoryDump(a *app, m *memoryFlags) *cobra.Command {
 		Example: `  wf memory dump memories.json
   wf memory dump --scope team-notes | jq '.items[].content'`,
 		Args: takes(0, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx := cmd.Context()
-			return a.inMemory(ctx, false, func(p *target) error { return a.memoryDump(ctx, p, m.scope, args) })
-		},
+		RunE: a.ofMemory(func(ctx context.Context, p *target, args []string) error { return a.memoryDump(ctx, p, m.scope, args) }),
 	}
 }
 
@@ -70,11 +68,7 @@ func (a *app) memoryDump(ctx context.Context, m api.Memory, scope string, args [
 	if err != nil {
 		return err
 	}
-	if err := render.WriteLine(f, d); err != nil {
-		_ = f.Close() // the error of the write says more
-		return fmt.Errorf("write %s: %w", args[0], err)
-	}
-	if err := f.Close(); err != nil {
+	if err := errors.Join(render.WriteLine(f, d), f.Close()); err != nil {
 		return fmt.Errorf("write %s: %w", args[0], err)
 	}
 	a.Progress("wrote %s of %s to %s", many(len(d.Items), "memory", "memories"), d.Scope, args[0])
@@ -124,9 +118,6 @@ func (a *app) memoryLoad(ctx context.Context, p *target, m memoryFlags, d dumpJS
 	if err != nil {
 		return err
 	}
-	if a.AsJSON() {
-		return a.Answer(loadedJSON{got.Added, got.Known, "wf.memory_load/v1", got.Scope})
-	}
-	_, err = fmt.Fprintf(a.Out, "remembered %s in %s, %d were known\n", many(got.Added, "memory", "memories"), render.Visible(got.Scope), got.Known)
-	return err
+	return a.Say(loadedJSON{got.Added, got.Known, "wf.memory_load/v1", got.Scope},
+		"remembered %s in %s, %d were known\n", many(got.Added, "memory", "memories"), render.Visible(got.Scope), got.Known)
 }

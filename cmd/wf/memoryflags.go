@@ -2,9 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/spf13/cobra"
 )
 
 // memoryFlags say which memory a command works on.
@@ -16,18 +17,21 @@ type memoryFlags struct {
 // inMemory runs f at the target of the command line. A store of this machine is made when there is none and make
 // is set.
 func (a *app) inMemory(ctx context.Context, make bool, f func(*target) error) error {
-	url := a.hubURL()
 	switch {
-	case url == "" && a.worker != "":
+	case a.hubURL() == "" && a.worker != "":
 		return usagef("--worker %s names a worker of a hub: name the hub with --hub", a.worker)
-	case url != "" || !make:
-		return a.at(ctx, f)
+	case make:
+		return a.atNew(ctx, f)
 	}
-	s, err := a.OpenStore(ctx)
-	if err != nil {
-		return err
+	return a.at(ctx, f)
+}
+
+// ofMemory is the RunE of a command that works on a memory that is there.
+func (a *app) ofMemory(f func(ctx context.Context, p *target, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		ctx := cmd.Context()
+		return a.inMemory(ctx, false, func(p *target) error { return f(ctx, p, args) })
 	}
-	return errors.Join(f(a.atStore(s)), s.Close())
 }
 
 // tellOthers says on stderr which other memories there are, where the one asked for is empty.

@@ -23,23 +23,14 @@ and builds every prompt again from the records, and exits 1 where something diff
   wf replay 7K3Q --from 120 --follow -o jsonl
   wf replay 7K3Q --from 9000 --limit 100
   wf replay -1 --check`,
-		Args: takes(0, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := w.check(follow, check); err != nil {
-				return err
-			}
-			ctx := cmd.Context()
-			return a.at(ctx, func(p *target) error {
-				run, err := p.run(ctx, latestUnless(args))
-				switch {
-				case err != nil:
-					return err
-				case !check:
-					return a.replay(ctx, p, run, w, follow)
-				}
+		Args:    takes(0, 1),
+		PreRunE: func(*cobra.Command, []string) error { return w.check(follow, check) },
+		RunE: a.ofRun(func(ctx context.Context, p *target, run protocol.RunID) error {
+			if check {
 				return a.checkReplay(ctx, p, run)
-			})
-		},
+			}
+			return a.replay(ctx, p, run, w, follow)
+		}),
 	}
 	flags := cmd.Flags()
 	w.flags(flags)

@@ -38,10 +38,8 @@ limit. What is recorded already is not done again. Without RUN it is the latest.
 			if err != nil {
 				return err
 			}
-			if url := a.hubURL(); url != "" {
-				if err := a.forRunsHere(url, "", record); err != nil {
-					return err
-				}
+			if err := a.forRunsHere("", record); err != nil {
+				return err
 			}
 			stop, err := a.recordTo(record)
 			if err != nil {
@@ -101,12 +99,4 @@ func raisedLimits(given []string) (map[string]json.RawMessage, error) {
 		}
 	}
 	return out, nil
-}
-
-// latestUnless is the run named on the command line, else the latest.
-func latestUnless(args []string) string {
-	if len(args) == 0 {
-		return "-1"
-	}
-	return args[0]
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"wf/agentkit/config"
 	"wf/api"
 	"wf/daemon"
 	"wf/engine"
@@ -109,11 +110,7 @@ func (a *app) run(ctx context.Context, path string, f runFlags) error {
 	if err != nil {
 		return err
 	}
-	s, err := a.OpenStore(ctx)
-	if err != nil {
-		return err
-	}
-	return errors.Join(a.begin(ctx, a.atStore(s), launch, f), s.Close())
+	return a.atNew(ctx, func(p *target) error { return a.begin(ctx, p, launch, f) })
 }
 
 // readValid reads a definition that has no errors.
@@ -175,6 +172,43 @@ func (a *app) launch(ctx context.Context, path string, f runFlags) (l engine.Lau
 		CreatedBy: compose.User(), TargetUser: f.target, RequestID: f.request,
 		Workspace: workspace, Place: here, File: file, Models: models, Context: protocol.ContextMode(f.context), AllowSecretInputs: f.open,
 	}, nil
+}
+
+// tellModels prints how the models were found, one line for roles that agree.
+func (a *app) tellModels(all []config.Resolution) {
+	if a.AsJSON() {
+		return
+	}
+	var order []string
+	roles := map[string][]string{}
+	for _, r := range all {
+		key := strings.TrimPrefix(r.String(), r.Role+": ")
+		if roles[key] == nil {
+			order = append(order, key)
+		}
+		roles[key] = append(roles[key], r.Role)
+	}
+	p := a.Err.Paint()
+	for _, key := range order {
+		a.Progress("  %s %s: %s", p.Dim("model"), strings.Join(roles[key], ", "), key)
+	}
+}
+
+// recordTo has every model call from here on recorded in a file, "" in none; stop ends that.
+func (a *app) recordTo(path string) (stop func() error, err error) {
+	if path == "" {
+		return func() error { return nil }, nil
+	}
+	to, err := compose.OutFile(path)
+	if err != nil {
+		return nil, err
+	}
+	defer to.Close()
+	f, err := to.Open(os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	return a.Record(f), nil
 }
 
 // begin begins a run of this machine, and goes on with it.

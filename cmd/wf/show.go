@@ -21,10 +21,9 @@ of a long run: where there are earlier ones, the output ends with the command th
   wf show 7K3Q:coder#2
   wf show -1 -o json | jq '.steps[].edge_prompt'`,
 		Args: takes(0, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx := cmd.Context()
-			return a.at(ctx, func(t *target) error { return a.show(ctx, t, latestUnless(args), w) })
-		},
+		RunE: a.inTarget(func(ctx context.Context, p *target, args []string) error {
+			return a.show(ctx, p, latestUnless(args), w)
+		}),
 	}
 	cmd.Flags().BoolVar(&a.All, "all", false, "every step, items of a fan-out on lines of their own")
 	windowFlags(cmd.Flags(), &w)
@@ -72,20 +71,8 @@ func (a *app) show(ctx context.Context, here *target, arg string, w api.Window) 
 		return a.ShowBlock(at.Block, data)
 	case at.Step == "":
 		v, err := here.Run(ctx, at.Run, w)
-		if err != nil {
-			return err
-		}
-		if a.AsJSON() {
-			return a.Answer(v)
-		}
-		return a.ShowRun(v)
+		return answer(a, v, err, a.ShowRun)
 	}
 	step, err := here.Step(ctx, at.Run, at.Step)
-	if err != nil {
-		return err
-	}
-	if a.AsJSON() {
-		return a.Answer(step)
-	}
-	return a.ShowStep(step.Step)
+	return answer(a, step, err, func(s *api.RunStep) error { return a.ShowStep(s.Step) })
 }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"os"
 
+	"github.com/spf13/cobra"
+
 	"wf/api"
 	"wf/cas"
 	"wf/daemon"
@@ -42,6 +44,66 @@ func (a *app) at(ctx context.Context, f func(*target) error) error {
 	return a.WithStore(ctx, func(s *cas.Store) error { return f(a.atStore(s)) })
 }
 
+// atNew is at where a store is made when there is none.
+func (a *app) atNew(ctx context.Context, f func(*target) error) error {
+	if url := a.hubURL(); url != "" {
+		return a.atServer(url, f)
+	}
+	return a.WithNewStore(ctx, func(s *cas.Store) error { return f(a.atStore(s)) })
+}
+
+// inTarget is the RunE of a command that works at the target of the command line.
+func (a *app) inTarget(f func(ctx context.Context, p *target, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		ctx := cmd.Context()
+		return a.at(ctx, func(p *target) error { return f(ctx, p, args) })
+	}
+}
+
+// ofRun is that of a command whose first argument is a run, without one the latest.
+func (a *app) ofRun(f func(ctx context.Context, p *target, run protocol.RunID) error) func(*cobra.Command, []string) error {
+	return a.inTarget(func(ctx context.Context, p *target, args []string) error {
+		run, err := p.run(ctx, latestUnless(args))
+		if err != nil {
+			return err
+		}
+		return f(ctx, p, run)
+	})
+}
+
+// ofStep is that of a command whose first argument is a step.
+func (a *app) ofStep(f func(ctx context.Context, p *target, at api.Ref) error) func(*cobra.Command, []string) error {
+	return a.inTarget(func(ctx context.Context, p *target, args []string) error {
+		at, err := p.find(ctx, args[0])
+		if err == nil {
+			err = at.MustBeStep(written(args[0]))
+		}
+		if err != nil {
+			return err
+		}
+		return f(ctx, p, at)
+	})
+}
+
+// latestUnless is the run named on the command line, else the latest.
+func latestUnless(args []string) string {
+	if len(args) == 0 {
+		return "-1"
+	}
+	return args[0]
+}
+
+// answer writes what was asked for: as JSON for programs, by show for people.
+func answer[T any](a *app, v T, err error, show func(T) error) error {
+	switch {
+	case err != nil:
+		return err
+	case a.AsJSON():
+		return a.Answer(v)
+	}
+	return show(v)
+}
+
 // atStore is the target of a store of this machine.
 func (a *app) atStore(s *cas.Store) *target {
 	here := daemon.NewForeground(a.Setup, s)
@@ -77,15 +139,6 @@ func (p *target) run(ctx context.Context, arg string) (protocol.RunID, error) {
 		err = r.MustBeRun(written(arg))
 	}
 	return r.Run, err
-}
-
-// step is a step of a run by what the user wrote.
-func (p *target) step(ctx context.Context, arg string) (api.Ref, error) {
-	r, err := p.find(ctx, arg)
-	if err == nil {
-		err = r.MustBeStep(written(arg))
-	}
-	return r, err
 }
 
 // runOrStep is a run, or a step of one, by what the user wrote.

@@ -11,9 +11,6 @@ import (
 
 // ShowCache writes how much of each prompt the provider has seen before.
 func (p *Printer) ShowCache(c *api.Cache) error {
-	if p.AsJSON() {
-		return p.Answer(c)
-	}
 	ink := p.Out.Paint()
 	var head []string
 	for _, name := range []string{"step", "call", "prompt", "of the one before", "differs", "input", "cached", "written", "miss"} {

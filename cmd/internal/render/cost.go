@@ -10,9 +10,6 @@ import (
 
 // ShowCost writes what model calls used and cost. config is the file in which the user may set prices.
 func (p *Printer) ShowCost(c *api.Cost, config string) error {
-	if p.AsJSON() {
-		return p.Answer(c)
-	}
 	ink := p.Out.Paint()
 	var head []string
 	for _, name := range []string{c.By, "calls", "input", "cached", "written", "output", "cost"} {

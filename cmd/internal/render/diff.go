@@ -9,9 +9,6 @@ import (
 
 // ShowDiff writes how two runs differ, with what differs in the first step that does; verbose, in each.
 func (p *Printer) ShowDiff(d *api.Diff) error {
-	if p.AsJSON() {
-		return p.Answer(d)
-	}
 	ink := p.Out.Paint()
 	var rows [][]string
 	shown := false

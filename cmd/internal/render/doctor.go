@@ -8,9 +8,6 @@ import (
 
 // ShowDoctor writes what was looked at, and how to put right what is not as it should be.
 func (p *Printer) ShowDoctor(d *api.Doctor) error {
-	if p.AsJSON() {
-		return p.Answer(d)
-	}
 	ink := p.Out.Paint()
 	for _, c := range d.Items {
 		mark := map[string]string{"ok": ink.Green("✓"), "note": ink.Yellow("!"), "bad": ink.Red("✗")}[c.State]

@@ -10,9 +10,6 @@ import (
 
 // ShowExplanation writes why a step was entered: every edge that was tried, with its terms.
 func (p *Printer) ShowExplanation(out *api.Explanation) error {
-	if p.AsJSON() {
-		return p.Answer(out)
-	}
 	ink := p.Out.Paint()
 	fmt.Fprintf(p.Out, "%s was entered via %s, edge %d\n", ink.Bold(out.Step), out.Via, out.Edge)
 	for _, t := range out.Tried {

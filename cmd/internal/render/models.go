@@ -9,9 +9,6 @@ import (
 
 // ShowModels writes where models come from; probed also which servers answered.
 func (p *Printer) ShowModels(m *api.Models, probed bool) error {
-	if p.AsJSON() {
-		return p.Answer(m)
-	}
 	ink := p.Out.Paint()
 	rows := [][]string{{ink.Dim("models"), ink.Dim("wire"), ink.Dim("server"), ink.Dim("key"), ink.Dim("from")}}
 	for _, x := range m.Providers {

@@ -68,6 +68,15 @@ func (p *Printer) Answer(v any) error {
 	return enc.Encode(v)
 }
 
+// Say answers with an object for programs, with a text for people.
+func (p *Printer) Say(v any, format string, args ...any) error {
+	if p.AsJSON() {
+		return p.Answer(v)
+	}
+	_, err := fmt.Fprintf(p.Out, format, args...)
+	return err
+}
+
 // AnswerIndented writes one object indented, for people and programs alike.
 func (p *Printer) AnswerIndented(v any) error {
 	enc := json.NewEncoder(p.Out)

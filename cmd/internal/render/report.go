@@ -9,9 +9,6 @@ import (
 
 // ShowReport writes what a verification of something found.
 func (p *Printer) ShowReport(r *api.Report, what string) error {
-	if p.AsJSON() {
-		return p.Answer(r)
-	}
 	ink := p.Out.Paint()
 	for _, f := range r.Findings {
 		fmt.Fprintf(p.Out, "%s %s: %s\n    expected %s\n    actual   %s\n", ink.Red("✗"), Visible(f.Where), f.Kind, Visible(f.Expected), Visible(f.Actual))

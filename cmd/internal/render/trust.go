@@ -21,11 +21,8 @@ func (p *Printer) TellTrust(all []api.TrustQuestion) {
 
 // ShowTrust writes whether what the configs want is trusted.
 func (p *Printer) ShowTrust(file string, trusted bool, powers []string) error {
-	if p.AsJSON() {
-		return p.Answer(map[string]any{"schema": "wf.trust/v1", "file": file, "trusted": trusted, "powers": powers})
-	}
-	_, err := fmt.Fprintf(p.Out, "%s: %s\n", file, map[bool]string{true: "trusted", false: "not trusted"}[trusted])
-	return err
+	return p.Say(map[string]any{"schema": "wf.trust/v1", "file": file, "trusted": trusted, "powers": powers},
+		"%s: %s\n", file, map[bool]string{true: "trusted", false: "not trusted"}[trusted])
 }
 
 // ShowTrusted writes what is trusted, and what waits for that.
