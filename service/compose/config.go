@@ -216,7 +216,14 @@ func (u *Setup) ResolveModels(ctx context.Context, p *lang.Program, flags map[st
 		}
 		all = append(all, r)
 	}
-	without.children(c, p, flags[""])
+	for x := range parts(p) {
+		if x.path == "" || x.Action != protocol.ActPrompt {
+			continue
+		}
+		if _, err := c.Resolve(x.Name, flags[""], x.Model, os.LookupEnv); err != nil {
+			without.add(x.path+x.Name, err)
+		}
+	}
 	if without.err != nil {
 		return nil, nil, suggest(ctx, without.err)
 	}
@@ -235,24 +242,6 @@ func (n *noModels) add(role string, err error) {
 		n.err = protocol.ErrModel.With(protocol.HintOf(err), "WF201: the roles %s name no model", strings.Join(n.roles, ", "))
 	} else {
 		n.err = protocol.ErrModel.With(protocol.HintOf(err), "WF201: the role %s names no model", role)
-	}
-}
-
-func (n *noModels) children(c *config.Loaded, p *lang.Program, flag []string) {
-	for _, role := range p.Workflow.Roles {
-		child := p.Children[role.Workflow]
-		if child == nil {
-			continue
-		}
-		for _, r := range child.Workflow.Roles {
-			if r.Action != protocol.ActPrompt {
-				continue
-			}
-			if _, err := c.Resolve(r.Name, flag, r.Model, os.LookupEnv); err != nil {
-				n.add(role.Name+"/"+r.Name, err)
-			}
-		}
-		n.children(c, child, flag)
 	}
 }
 

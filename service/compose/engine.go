@@ -23,7 +23,7 @@ func (u *Setup) Engine(s *cas.Store, watch func(api.Update)) *engine.Engine {
 		Version: u.Version,
 		Watch:   u.keepTasks(s, watch),
 		Price:   u.price,
-		Warn:    u.warn,
+		Warn:    u.Warn,
 		Admit:   u.admit,
 		Pins:    u.Pins(s),
 

@@ -66,7 +66,7 @@ func (u *Setup) OpenMemory(ctx context.Context, s *cas.Store, scope, model strin
 	if err != nil {
 		return nil, err
 	}
-	return memory.Open(ctx, memory.Config{Scope: scope, Journal: memoryJournal{s, m, scope, u.warn}, Vectors: vectorsDir(s), Embed: u.OpenEmbedder, Model: model})
+	return memory.Open(ctx, memory.Config{Scope: scope, Journal: memoryJournal{s, m, scope, u.Warn}, Vectors: vectorsDir(s), Embed: u.OpenEmbedder, Model: model})
 }
 
 // OpenEmbedder opens an embedding model by the config.

@@ -19,26 +19,18 @@ import (
 // with the roles that have them. listed gives the servers of the configs for a role, nil has only those that are declared.
 func serversOf(p *lang.Program, listed func(*protocol.Role) []protocol.MCPServer) iter.Seq2[protocol.MCPServer, *protocol.Role] {
 	return func(yield func(protocol.MCPServer, *protocol.Role) bool) {
-		for i := range p.Workflow.Roles {
-			role := &p.Workflow.Roles[i]
-			servers := slices.Clone(p.Workflow.MCP)
-			if listed != nil && slices.ContainsFunc(role.Tools, ofServer) {
-				for _, s := range listed(role) {
+		for x := range parts(p) {
+			servers := slices.Clone(x.of.Workflow.MCP)
+			if listed != nil && slices.ContainsFunc(x.Tools, ofServer) {
+				for _, s := range listed(x.Role) {
 					if !slices.ContainsFunc(servers, func(own protocol.MCPServer) bool { return own.Name == s.Name }) {
 						servers = append(servers, s)
 					}
 				}
 			}
 			for _, s := range servers {
-				if slices.ContainsFunc(role.Tools, func(tool string) bool { return strings.HasPrefix(tool, mcp.Prefix+s.Name+"/") }) && !yield(s, role) {
+				if slices.ContainsFunc(x.Tools, func(tool string) bool { return strings.HasPrefix(tool, mcp.Prefix+s.Name+"/") }) && !yield(s, x.Role) {
 					return
-				}
-			}
-			if child := p.Children[role.Workflow]; child != nil {
-				for s, inner := range serversOf(child, listed) {
-					if !yield(s, inner) {
-						return
-					}
 				}
 			}
 		}

@@ -52,7 +52,7 @@ type Setup struct {
 }
 
 // Settle returns when the pages of tasks are written that were completed until now.
-func (u *Setup) Settle() { u.pages.wait() }
+func (u *Setup) Settle() { u.pages.work.Wait() }
 
 // Close stops what goes on in the background.
 func (u *Setup) Close() { u.seeding.end() }
@@ -66,7 +66,4 @@ func (u *Setup) tellf(format string, args ...any) {
 func (u *Setup) warnf(format string, args ...any) { u.tellf("warning: "+format, args...) }
 
 // Warn tells the user what went wrong without harm.
-func (u *Setup) Warn(err error) { u.warn(err) }
-
-// warn reports what went wrong without harm.
-func (u *Setup) warn(err error) { u.warnf("%v", err) }
+func (u *Setup) Warn(err error) { u.warnf("%v", err) }
