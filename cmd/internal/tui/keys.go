@@ -7,6 +7,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"wf/api"
 	"wf/cmd/internal/plain"
 	"wf/protocol"
 )
@@ -178,7 +179,7 @@ func (a *App) typed(name, text string) tea.Cmd {
 
 func (a *App) refilter() tea.Cmd {
 	before := a.run.id
-	a.run.keep(ids(a.shownRuns(), func(r Run) string { return string(r.ID) }))
+	a.run.keep(ids(a.shownRuns(), runID))
 	if a.run.id == before {
 		return nil
 	}
@@ -186,14 +187,14 @@ func (a *App) refilter() tea.Cmd {
 }
 
 // question is the one that the chosen step asks, or the first that is open.
-func (a *App) question() (Question, bool) {
+func (a *App) question() (api.Waiting, bool) {
 	for _, q := range a.view.Waiting {
 		if q.Step == a.step.id {
 			return q, true
 		}
 	}
 	if len(a.view.Waiting) == 0 {
-		return Question{}, false
+		return api.Waiting{}, false
 	}
 	return a.view.Waiting[0], true
 }

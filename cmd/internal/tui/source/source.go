@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"wf/api"
-	"wf/cmd/internal/render"
 	"wf/cmd/internal/tui"
 	"wf/protocol"
 )
@@ -25,40 +24,21 @@ const (
 )
 
 // Runs lists the newest runs.
-func (s Source) Runs(ctx context.Context) ([]tui.Run, error) {
+func (s Source) Runs(ctx context.Context) ([]api.Row, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	l, err := s.Service.List(ctx, api.Query{Limit: listed})
 	if err != nil {
 		return nil, err
 	}
-	out := make([]tui.Run, len(l.Items))
-	for i, r := range l.Items {
-		out[i] = tui.Run{ID: r.ID, Workflow: r.Workflow, Title: r.Title, Status: render.RowState(r).Word(), Steps: r.Steps, Updated: r.Updated}
-	}
-	return out, nil
+	return l.Items, nil
 }
 
 // Run is one run with its steps.
-func (s Source) Run(ctx context.Context, id protocol.RunID) (tui.View, error) {
+func (s Source) Run(ctx context.Context, id protocol.RunID) (*api.Run, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	v, err := s.Service.Run(ctx, id, api.Window{Limit: api.MaxSteps})
-	if err != nil {
-		return tui.View{}, err
-	}
-	out := tui.View{Run: tui.Run{ID: id, Workflow: v.Workflow, Title: v.Info.Title, Status: render.StateOf(v).Word(), Steps: v.Count()}, Reason: v.Reason}
-	for _, x := range v.Steps {
-		step := tui.Step{ID: x.ID, Status: x.Status, Resumes: x.Resumes != nil, Prompt: x.EdgePrompt}
-		if x.CID != nil {
-			step.CID = *x.CID
-		}
-		out.Steps = append(out.Steps, step)
-	}
-	for _, w := range v.Waiting {
-		out.Waiting = append(out.Waiting, tui.Question{Step: w.Step, Text: w.Question, Choices: w.Choices, Shown: w.Shown})
-	}
-	return out, nil
+	return s.Service.Run(ctx, id, api.Window{Limit: api.MaxSteps})
 }
 
 // Follow tells of everything that happens to a run from now on.
@@ -87,7 +67,7 @@ func (s Source) tip(ctx context.Context, id protocol.RunID) (protocol.Seq, error
 }
 
 // Answer answers what a run waits for.
-func (s Source) Answer(ctx context.Context, id protocol.RunID, q tui.Question, text string) error {
+func (s Source) Answer(ctx context.Context, id protocol.RunID, q api.Waiting, text string) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	_, err := s.Service.Answer(ctx, id, api.Answer{Step: q.Step, Text: text, Shown: q.Shown})

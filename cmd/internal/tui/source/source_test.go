@@ -63,11 +63,11 @@ func TestTheListAndTheRunAreThoseOfTheService(t *testing.T) {
 	s := &shelf{}
 	src := source.Source{Service: s, Follower: s}
 	runs, err := src.Runs(t.Context())
-	if err != nil || len(runs) != 1 || runs[0].Status != "waiting" {
+	if err != nil || len(runs) != 1 || runs[0].Status != protocol.Waiting {
 		t.Errorf("%+v, %v", runs, err)
 	}
 	v, err := src.Run(t.Context(), "R")
-	if err != nil || v.Status != "interrupted" || v.Run.Steps != 12 || len(v.Steps) != 1 || v.Waiting[0].Shown != "d" {
+	if err != nil || v.Idle != api.Interrupted || v.Count() != 12 || len(v.Steps) != 1 || v.Waiting[0].Shown != "d" {
 		t.Errorf("%+v, %v", v, err)
 	}
 }
