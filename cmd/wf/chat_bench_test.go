@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"wf/cmd/internal/chat"
+	"wf/api"
 	"wf/cmd/internal/chat/session"
 	"wf/daemon"
 	"wf/protocol"
@@ -62,9 +62,9 @@ func BenchmarkTurnOfALongChat(b *testing.B) {
 			}
 			yours, ended := make(chan string, 1), make(chan error, 1)
 			go func() {
-				ended <- talk.Follow(ctx, 0, func(u chat.Update) {
-					if u.Event != nil && u.Event.Type == protocol.EvWaiting {
-						yours <- *u.Event.Step
+				ended <- talk.Follow(ctx, 0, func(u api.Update) {
+					if _, waits := u.Data.(protocol.WaitingFor); waits {
+						yours <- u.Step
 					}
 				})
 			}()
@@ -73,7 +73,7 @@ func BenchmarkTurnOfALongChat(b *testing.B) {
 				select {
 				case step := <-yours:
 					marks[i] = cpu(b)
-					if err := talk.Say(ctx, step, "And what else is there?"); err != nil {
+					if err := talk.Answer(ctx, api.Answer{Step: step, Text: "And what else is there?"}); err != nil {
 						return err
 					}
 				case err := <-ended:

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"fmt"
 
 	"wf/cmd/internal/frame"
@@ -101,7 +102,7 @@ func (b *browser) draw(width, height int) []string {
 	for i := b.top; i < min(len(b.tasks), b.top+h); i++ {
 		x := b.tasks[i]
 		used := fmt.Sprintf("  %*s  %*s", costWidth, x.Cost, tokensWidth, x.Tokens)
-		text := fmt.Sprintf("%s %s  %s", taskMarks[x.Status], plain.Pad(x.ID, idWidth), firstOf(plain.Line(plain.Text(x.Goal), protocol.TaskGoalMax), "…"))
+		text := fmt.Sprintf("%s %s  %s", taskMarks[x.Status], plain.Pad(x.ID, idWidth), cmp.Or(plain.Line(plain.Text(x.Goal), protocol.TaskGoalMax), "…"))
 		if room := w - plain.Width(used); room >= 20 {
 			text = plain.Pad(plain.Cut(text, room, "…"), room) + used
 		}

@@ -1,7 +1,7 @@
 // Package chat shows a run as a conversation in a terminal, and lets a person take part in it.
 //
 //	Session ─► events, live output ─► Transcript (pure) ─► lines ─► screen
-//	        ◄─ Say, Choose, Cancel …          ▲
+//	        ◄─ Say, Answer, Command           ▲
 //	                                     keys, commands
 //
 // # Promise

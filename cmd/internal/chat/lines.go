@@ -8,6 +8,7 @@ import (
 
 	"wf/cmd/internal/markdown"
 	"wf/cmd/internal/plain"
+	"wf/protocol"
 )
 
 // The looks of what is shown. Basic colours follow the theme of the terminal.
@@ -63,7 +64,7 @@ func (it *Item) replyLines(width int) []string {
 	head := styleReply.Render(who)
 	if it.Thinking != "" {
 		thoughts := strings.TrimSpace(it.Thinking)
-		label := fmt.Sprintf("▸ thinking, %s (/t)", plural(strings.Count(thoughts, "\n")+1, "line"))
+		label := fmt.Sprintf("▸ thinking, %s (/t)", protocol.Plural(strings.Count(thoughts, "\n")+1, "line"))
 		if it.Unfolded {
 			label = "▾ thinking"
 		}
@@ -153,11 +154,4 @@ func hang(head string, headWidth int, text string, width int, style func(...stri
 func roleOf(step string) string {
 	role, _, _ := strings.Cut(step, "#")
 	return plain.Text(role)
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"fmt"
 
 	"wf/cmd/internal/plain"
@@ -17,7 +18,7 @@ func sideLines(tasks TaskList, height int) []string {
 	}
 	current := tasks.Current()
 	if current != nil {
-		text(taskMarks[current.Status]+" "+firstOf(current.Goal, current.ID), styleQuestion.Render)
+		text(taskMarks[current.Status]+" "+cmp.Or(current.Goal, current.ID), styleQuestion.Render)
 		if current.State != "" {
 			out = append(out, "")
 			text(current.State, plainStyle)
@@ -30,7 +31,7 @@ func sideLines(tasks TaskList, height int) []string {
 	out = append(out, "")
 	for i := len(tasks) - 1; i >= 0 && len(out) < height; i-- {
 		if x := tasks[i]; x != current {
-			out = append(out, " "+styleDim.Render(plain.Cut(taskMarks[x.Status]+" "+plain.Line(firstOf(x.Goal, x.ID), sideWidth), sideWidth-2, "…")))
+			out = append(out, " "+styleDim.Render(plain.Cut(taskMarks[x.Status]+" "+plain.Line(cmp.Or(x.Goal, x.ID), sideWidth), sideWidth-2, "…")))
 		}
 	}
 	if len(out) > height {

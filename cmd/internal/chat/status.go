@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -39,7 +40,7 @@ func (a *App) statusLine() string {
 		}
 	}
 	line = plain.Cut(line, a.width, "…")
-	model := plain.Line(plain.Text(firstOf(m.Model, a.info.Model)), 40)
+	model := plain.Line(plain.Text(cmp.Or(m.Model, a.info.Model)), 40)
 	if gap := a.width - plain.Width(line) - plain.Width(model) - 1; model != "" && gap >= 2 {
 		line += strings.Repeat(" ", gap) + styleDim.Render(model)
 	}
@@ -94,11 +95,11 @@ func (a *App) word(few bool) string {
 	if w, ok := a.waiting(); ok && w.Step != "" {
 		return styleWaits.Render("your turn")
 	}
-	if a.t.Status == string(protocol.Running) {
+	if a.t.Status == protocol.Running {
 		return styleFailed.Render("interrupted") + styleDim.Render(" · /resume goes on")
 	}
-	status := firstOf(a.t.Status, "idle")
-	if a.t.Status == string(protocol.Suspended) {
+	status := cmp.Or(string(a.t.Status), "idle")
+	if a.t.Status == protocol.Suspended {
 		return styleFailed.Render(status) + styleDim.Render(" · /resume goes on")
 	}
 	return status

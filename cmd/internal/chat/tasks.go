@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"slices"
 
 	tea "charm.land/bubbletea/v2"
@@ -56,19 +57,19 @@ func (l *TaskList) named(step string) *Task {
 }
 
 // task folds the events of a task.
-func (t *Transcript) task(e protocol.WireEvent, step string, d data) {
+func (t *Transcript) task(e *protocol.Entry, step string, d protocol.Data) {
 	x := t.Tasks.named(step)
-	switch e.Type {
-	case protocol.EvTaskStarted:
-		x.Goal = plain.Text(string(d.Goal))
-	case protocol.EvTaskStateUpdated:
-		x.State = plain.Text(string(d.State))
-	case protocol.EvTaskWaiting:
+	switch d := d.(type) {
+	case protocol.TaskStarted:
+		x.Goal = plain.Text(d.Goal)
+	case protocol.TaskStateUpdated:
+		x.State = plain.Text(d.State.S)
+	case protocol.TaskWaitingOn:
 		x.Status = protocol.TaskWaiting
-	case protocol.EvTaskCompleted:
+	case protocol.TaskDone:
 		x.Status = protocol.TaskCompleted
 		t.closeReply(step)
-		if text := plain.Text(string(d.Final)); text != "" && !t.said(step, text) {
+		if text := plain.Text(d.FinalResponse.S); text != "" && !t.said(step, text) {
 			t.add(&Item{Kind: Reply, Seq: e.Seq, Step: step, Text: text})
 		}
 	}
@@ -145,7 +146,7 @@ func (a *App) tasks() TaskList {
 		}
 		if read[at].Goal == "" {
 			y := *read[at]
-			y.Goal, y.State = x.Goal, firstOf(y.State, x.State)
+			y.Goal, y.State = x.Goal, cmp.Or(y.State, x.State)
 			read[at] = &y
 		}
 	}

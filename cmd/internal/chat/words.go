@@ -67,12 +67,3 @@ func (t *Transcript) foreign(source string) string {
 	}
 	return plain.Text(source)
 }
-
-func firstOf(texts ...string) string {
-	for _, s := range texts {
-		if s != "" {
-			return s
-		}
-	}
-	return ""
-}

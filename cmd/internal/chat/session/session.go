@@ -2,13 +2,11 @@ package session
 
 import (
 	"context"
-	"encoding/json"
 	"sync"
 	"time"
 
 	"wf/api"
 	"wf/cmd/internal/chat"
-	"wf/cmd/internal/render"
 	"wf/protocol"
 )
 
@@ -78,42 +76,16 @@ func (s *Session) Info() chat.Info {
 
 func (s *Session) run() protocol.RunID { return s.Info().Run }
 
-// event is an event as the screen reads it.
-func event(u api.Update) (protocol.WireEvent, error) {
-	j, err := render.NewEventJSON(u.Entry, u.Data)
-	e := u.Entry
-	return protocol.WireEvent{Seq: e.Seq, CID: e.CID, Prev: e.Prev, TS: e.TS, Type: e.Type, Step: e.Step, Data: protocol.JSON(j.Data)}, err
-}
-
 // Follow hands on what follows from.
-func (s *Session) Follow(ctx context.Context, from protocol.Seq, on func(chat.Update)) error {
+func (s *Session) Follow(ctx context.Context, from protocol.Seq, on func(api.Update)) error {
 	return s.at.Follower.Follow(ctx, s.run(), api.Following{From: from, Until: api.Never}, func(u api.Update) error {
-		switch d, said := u.Data.(protocol.Delta); {
-		case u.Entry != nil:
-			e, err := event(u)
-			if err != nil {
-				return err
-			}
-			on(chat.Update{Event: &e})
-		case said:
-			on(chat.Update{Delta: &protocol.Frame{Type: protocol.FrameDelta, AfterSeq: u.After, Step: u.Step, N: u.N, Kind: d.Kind, Text: d.Text}})
-		case u.Reset != nil:
-			on(chat.Update{Reset: u.Reset})
-		case u.Away != "":
-			on(chat.Update{Status: "not connected: " + u.Away})
-		case u.Whole:
-			on(chat.Update{Live: true})
-		case u.Driven != nil:
-			on(chat.Update{Driven: u.Driven})
-		default:
-			on(chat.Update{}) // connected again
-		}
+		on(u)
 		return nil
 	})
 }
 
 // Page reads the n events before a seq.
-func (s *Session) Page(ctx context.Context, before protocol.Seq, n int) (out []protocol.WireEvent, err error) {
+func (s *Session) Page(ctx context.Context, before protocol.Seq, n int) (out []api.Update, err error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	from := max(0, before-1-protocol.Seq(n))
@@ -121,12 +93,10 @@ func (s *Session) Page(ctx context.Context, before protocol.Seq, n int) (out []p
 		return nil, nil
 	}
 	err = s.at.Follower.Follow(ctx, s.run(), api.Following{From: from, To: before - 1}, func(u api.Update) error {
-		if u.Entry == nil {
-			return nil
+		if u.Entry != nil {
+			out = append(out, u)
 		}
-		e, err := event(u)
-		out = append(out, e)
-		return err
+		return nil
 	})
 	return out, err
 }
@@ -142,31 +112,15 @@ func (s *Session) Tip(ctx context.Context) (protocol.Seq, error) {
 	return v.Seq, nil
 }
 
-// Say answers a step, or queues the words for the next agent.
-func (s *Session) Say(ctx context.Context, step, text string) error {
-	if step != "" {
-		return s.answer(ctx, api.Answer{Step: step, Text: text})
-	}
+// Say queues words for the next agent.
+func (s *Session) Say(ctx context.Context, text string) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	return s.at.Service.Send(ctx, s.run(), api.Message{Source: s.at.Me, Text: text})
 }
 
-// Choose answers a step with one of its choices.
-func (s *Session) Choose(ctx context.Context, c chat.Chosen) error {
-	return s.answer(ctx, api.Answer{Step: c.Step, Choice: c.Value, Text: c.Text, Shown: c.Shown})
-}
-
-// Fill answers a step with the fields it asks for, and one of its choices where it offers some.
-func (s *Session) Fill(ctx context.Context, step, choice string, fields map[string]any) error {
-	b, err := json.Marshal(fields)
-	if err != nil {
-		return err
-	}
-	return s.answer(ctx, api.Answer{Step: step, Choice: choice, Fields: b})
-}
-
-func (s *Session) answer(ctx context.Context, x api.Answer) error {
+// Answer answers the question of a step.
+func (s *Session) Answer(ctx context.Context, x api.Answer) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	_, err := s.at.Service.Answer(ctx, s.run(), x)
