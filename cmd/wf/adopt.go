@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -54,12 +53,11 @@ func (a *app) adopt(ctx context.Context, s *cas.Store, args []string, yes bool) 
 	if len(list.Runs) > 0 {
 		a.TellAdoptable(list.Runs)
 		if !yes {
-			agreed, err := a.confirm(ctx, fmt.Sprintf("Let %s go on here?", protocol.Plural(len(list.Runs), "run")))
+			runs := protocol.Plural(len(list.Runs), "run")
+			err := a.confirm(ctx, "Let "+runs+" go on here?",
+				fail(errRefused, "wf store adopt --yes does it without asking; wf verify proves the runs first", "%s of %s not adopted", runs, s.Dir()))
 			if err != nil {
 				return err
-			}
-			if !agreed {
-				return fail(errRefused, "wf store adopt --yes does it without asking; wf verify proves the runs first", "%s of %s not adopted", protocol.Plural(len(list.Runs), "run"), s.Dir())
 			}
 		}
 		if err := list.Adopt(ctx, a.Setup, s); err != nil {

@@ -90,7 +90,7 @@ func (a *app) chatOn(ctx context.Context, s *cas.Store, arg string, f chatFlags)
 
 // chatHere is where the runs of a daemon in this process are.
 func (a *app) chatHere(d *daemon.Daemon) session.Place {
-	at := a.chatAt(d.Service, d)
+	at := chatAt(d.Service, d)
 	at.Near, at.Dump = d.Service, func(ctx context.Context, scope, path string) error {
 		return a.memoryDump(ctx, d.Service, scope, []string{path})
 	}
@@ -98,10 +98,10 @@ func (a *app) chatHere(d *daemon.Daemon) session.Place {
 }
 
 // chatAt is where a service and a follower find the runs.
-func (a *app) chatAt(s api.Service, f api.Follower) session.Place {
+func chatAt(s api.Service, f api.Follower) session.Place {
 	return session.Place{Service: s, Follower: f, Me: compose.User(),
 		Tasks: func(ctx context.Context, run protocol.RunID) ([]chat.TaskPage, error) {
-			return a.chatTasks(ctx, f, run)
+			return chatTasks(ctx, s, run)
 		}}
 }
 
@@ -117,7 +117,7 @@ func (a *app) chatThere(ctx context.Context, p *target, arg string, f chatFlags)
 	if err != nil {
 		return err
 	}
-	return a.chatScreen(ctx, a.chatAt(p.Service, p.Follower), run)
+	return a.chatScreen(ctx, chatAt(p.Service, p.Follower), run)
 }
 
 // chatRun finds or begins the run of a chat, and has it driven.
@@ -179,13 +179,13 @@ func (a *app) chatScreen(ctx context.Context, at session.Place, run protocol.Run
 		return err
 	}
 	kept := chatHistory()
-	history, err := kept.Read()
+	history, err := kept.read()
 	if err != nil {
 		a.Progress("warning: %v", err)
 	}
 	screen := chat.New(ctx, s, history)
 	err = a.onScreen(ctx, screen)
-	if failed := kept.Add(screen.History()[min(len(history), len(screen.History())):]); failed != nil {
+	if failed := kept.add(screen.History()[min(len(history), len(screen.History())):]); failed != nil {
 		a.Progress("warning: what you wrote was not kept for the next chat: %v", failed)
 	}
 	if err = errors.Join(err, screen.Err()); err == nil {
@@ -214,30 +214,23 @@ func (a *app) onScreen(ctx context.Context, m tea.Model) error {
 }
 
 // chatTasks are the tasks of a run, as the screen lists them, with their pages.
-func (a *app) chatTasks(ctx context.Context, f api.Follower, run protocol.RunID) ([]chat.TaskPage, error) {
-	prices, err := a.Prices()
-	if err != nil {
-		return nil, err
-	}
-	var tasks query.TaskReader
-	err = f.Follow(ctx, run, api.Following{}, func(u api.Update) error {
-		if u.Entry == nil {
-			return nil
-		}
-		return tasks.Take(*u.Entry, func() (api.Update, error) { return u, nil })
-	})
+func chatTasks(ctx context.Context, s api.Tasks, run protocol.RunID) ([]chat.TaskPage, error) {
+	list, err := s.Tasks(ctx, run, api.Part{})
 	if err != nil {
 		return nil, fmt.Errorf("tasks of run %s: %w", run, err)
 	}
 	var out []chat.TaskPage
-	for _, t := range tasks.Tasks() {
-		cost, _ := query.CostOf(t.Calls, prices)
+	for _, x := range list.Items {
+		t, err := query.TaskPageOf(x)
+		if err != nil {
+			return nil, err
+		}
 		tokens := "?"
 		if used := t.Tokens(); used.Told {
 			tokens = task.Count(used.In()) + " in / " + task.Count(used.Output) + " out"
 		}
 		out = append(out, chat.TaskPage{Task: chat.Task{ID: t.ID, Goal: t.Goal, State: t.State, Status: t.Status},
-			Cost: task.Dollars(cost), Tokens: tokens, Markdown: t.Markdown(cost)})
+			Cost: task.Dollars(t.Cost), Tokens: tokens, Markdown: t.Markdown()})
 	}
 	return out, nil
 }

@@ -7,8 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"wf/cas"
-	"wf/cmd/internal/chat/session"
 	"wf/protocol"
 	"wf/service/compose"
 	"wf/workflows"
@@ -72,12 +70,4 @@ func (a *app) chatProgram(d compose.Definition) (compose.Found, error) {
 		return compose.Found{}, err
 	}
 	return compose.Found{Path: abs, Name: p.Workflow.Name, Source: d.Source, Program: p}, nil
-}
-
-// chatHistory is the file of what a person wrote in chats.
-func chatHistory() session.History {
-	if state := cas.StateDir(os.Getenv); state != "" {
-		return session.History(filepath.Join(state, "chat_history"))
-	}
-	return ""
 }

@@ -127,9 +127,6 @@ func (a *app) agreeToFork(ctx context.Context, run protocol.RunID, workspace str
 	if len(acts) == 0 {
 		a.Progress("    nothing outside of the sandbox")
 	}
-	agreed, err := a.confirm(ctx, "Let the fork run there?")
-	if err == nil && !agreed {
-		err = fail(errRefused, "without --run it is made and shown", "run %s was not forked", run)
-	}
-	return agreed, err
+	err := a.confirm(ctx, "Let the fork run there?", fail(errRefused, "without --run it is made and shown", "run %s was not forked", run))
+	return err == nil, err
 }

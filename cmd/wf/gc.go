@@ -47,12 +47,8 @@ func (a *app) gc(ctx context.Context, s *cas.Store, o cas.GCOptions, yes bool) e
 		if err != nil {
 			return err
 		}
-		ok, err := a.confirm(ctx, fmt.Sprintf("Remove %s (%d bytes) from %s?", protocol.Plural(int(r.Removed), "block"), r.Bytes, s.Dir()))
-		if err != nil {
+		if err := a.confirm(ctx, fmt.Sprintf("Remove %s (%d bytes) from %s?", protocol.Plural(int(r.Removed), "block"), r.Bytes, s.Dir()), errRefused); err != nil {
 			return err
-		}
-		if !ok {
-			return errRefused
 		}
 	}
 	r, err := cas.GC(ctx, s, o)

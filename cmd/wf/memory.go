@@ -39,16 +39,8 @@ found, its history stays.`,
 
 // listMemories writes memories: as the answer says, a line for each, or for people.
 func (a *app) listMemories(answer any, items []api.MemoryItem) error {
-	switch a.Format {
-	case "json":
-		return a.Answer(answer)
-	case "jsonl":
-		for _, m := range items {
-			if err := render.WriteLine(a.Out, m); err != nil {
-				return err
-			}
-		}
-		return nil
+	if a.AsJSON() {
+		return render.AnswerAll(a.Printer, answer, items)
 	}
 	p := a.Out.Paint()
 	var rows [][]string

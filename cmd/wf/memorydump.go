@@ -54,9 +54,6 @@ func (a *app) memoryDump(ctx context.Context, m api.Memory, scope string, args [
 	}
 	d := dumpJSON{Schema: dumpSchema, Scope: l.Scope, Model: l.Model, Items: l.Items}
 	if len(args) == 0 || args[0] == "-" {
-		if a.Format == "human" {
-			a.Format = "json"
-		}
 		return a.Answer(d)
 	}
 	to, err := compose.OutFile(args[0])

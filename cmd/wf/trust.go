@@ -147,12 +147,8 @@ func (a *app) askTrust(ctx context.Context, question string, x compose.Asked, ye
 	}
 	a.TellTrust(all)
 	if !yes {
-		agreed, err := a.confirm(ctx, "Trust "+question+"?")
-		if err != nil {
+		if err := a.confirm(ctx, "Trust "+question+"?", fail(errRefused, "--yes does it without asking", "%s: not trusted", question)); err != nil {
 			return err
-		}
-		if !agreed {
-			return fail(errRefused, "--yes does it without asking", "%s: not trusted", question)
 		}
 	}
 	return a.Setup.Trust(x)

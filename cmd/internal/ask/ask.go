@@ -68,7 +68,7 @@ func (t *Terminal) Ask(ctx context.Context, v *api.Run, record func(context.Cont
 func (t *Terminal) readReply(ctx context.Context, w api.Waiting) (*api.Answer, error) {
 	var reply api.Answer
 	if len(w.Form) == 0 || len(w.Choices) > 0 {
-		text, err := t.readLine(ctx)
+		text, err := t.readLine(ctx, prompt)
 		if text == "" && (err == nil || errors.Is(err, io.EOF)) {
 			return nil, nil
 		}
@@ -95,10 +95,13 @@ func (t *Terminal) readReply(ctx context.Context, w api.Waiting) (*api.Answer, e
 	return &reply, err
 }
 
+// prompt stands in front of an answer.
+const prompt = "> "
+
 // readLine shows a prompt and reads a line. io.EOF is the end of input; a last line without its
 // end is a line.
-func (t *Terminal) readLine(ctx context.Context) (string, error) {
-	fmt.Fprint(t.Err, "> ")
+func (t *Terminal) readLine(ctx context.Context, prompt string) (string, error) {
+	fmt.Fprint(t.Err, prompt)
 	if t.lines == nil {
 		t.lines = bufio.NewReader(t.In)
 	}
@@ -125,16 +128,9 @@ func (t *Terminal) readLine(ctx context.Context) (string, error) {
 
 // Confirm asks a question that y or yes agrees to.
 func (t *Terminal) Confirm(ctx context.Context, question string) (bool, error) {
-	fmt.Fprintf(t.Err, "%s [y/N] ", question)
-	answer := make(chan string, 1)
-	go func() {
-		text, _ := bufio.NewReader(t.In).ReadString('\n') // an error is no yes
-		answer <- text
-	}()
-	select {
-	case text := <-answer:
-		return strings.HasPrefix(strings.ToLower(strings.TrimSpace(text)), "y"), nil
-	case <-ctx.Done():
-		return false, context.Cause(ctx)
+	text, err := t.readLine(ctx, question+" [y/N] ")
+	if err != nil {
+		return false, context.Cause(ctx) // the end of input is no yes
 	}
+	return strings.HasPrefix(strings.ToLower(text), "y"), nil
 }

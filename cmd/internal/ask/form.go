@@ -25,7 +25,7 @@ func (t *Terminal) readForm(ctx context.Context, form string) (protocol.JSON, er
 			fmt.Fprintf(t.Err, "    %d  %s\n", i+1, render.Visible(protocol.JSONText(v)))
 		}
 		for {
-			text, err := t.readLine(ctx)
+			text, err := t.readLine(ctx, prompt)
 			if err != nil {
 				return nil, err
 			}

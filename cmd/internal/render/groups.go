@@ -3,7 +3,6 @@ package render
 import (
 	"fmt"
 	"strings"
-	"sync"
 
 	"wf/api"
 	"wf/protocol"
@@ -13,15 +12,12 @@ import (
 // concurrent steps must not mix, and groups do not nest.
 type groups struct {
 	Backdrop
-	mu    sync.Mutex
 	w     *Screen
 	lines map[string][]string // of the open steps
 	tail  map[string]string   // an incomplete line of output
 }
 
 func (g *groups) Notice(n api.Update) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
 	if delta, ok := n.Data.(protocol.Delta); ok {
 		g.output(n.Step, delta.Text)
 		return
@@ -76,8 +72,6 @@ func (g *groups) flush(step, title string) {
 }
 
 func (g *groups) Close() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
 	for step := range g.lines {
 		g.flush(step, "not over")
 	}

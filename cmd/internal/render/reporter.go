@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"sync"
 
 	"wf/api"
 	"wf/protocol"
@@ -59,7 +58,6 @@ func (silence) Close()            {}
 
 // jsonLines streams the events to stdout.
 type jsonLines struct {
-	mu   sync.Mutex
 	p    *Printer
 	live bool // live output too, which is no event: a frame of the replay protocol
 }
@@ -70,8 +68,6 @@ func (j *jsonLines) Notice(n api.Update) {
 		return
 	}
 	e, err := NewEventJSON(n.Entry, n.Data)
-	j.mu.Lock()
-	defer j.mu.Unlock()
 	if err == nil {
 		err = WriteLine(j.p.Out, e)
 	}
@@ -87,8 +83,6 @@ func (j *jsonLines) delta(n api.Update) {
 	}
 	f := protocol.Frame{Type: protocol.FrameDelta, AfterSeq: n.After, Step: n.Step, N: n.N, Kind: d.Kind, Text: d.Text}
 	b, err := f.Encode(protocol.JSONFrames)
-	j.mu.Lock()
-	defer j.mu.Unlock()
 	if err == nil {
 		err = WriteLine(j.p.Out, json.RawMessage(b))
 	}
@@ -102,7 +96,6 @@ func (j *jsonLines) Close() {}
 // plainLines writes one line per event, with its time, and with verbose what commands wrote.
 type plainLines struct {
 	Backdrop
-	mu      sync.Mutex
 	w       *Screen
 	verbose bool
 	fold    *Folder
@@ -112,8 +105,6 @@ func (p *plainLines) Notice(n api.Update) {
 	if n.Entry == nil {
 		return
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	own, lines, behind := p.fold.take(n.Entry, n.Data, p.exit)
 	if own {
 		if text := p.tell(n.Data); text != "" {

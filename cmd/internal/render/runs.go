@@ -9,21 +9,12 @@ import (
 
 // ShowRuns writes a list of runs, of which some were picked or all are shown.
 func (p *Printer) ShowRuns(rows []api.Row, picked bool) error {
-	switch p.Format {
-	case "json":
+	switch {
+	case p.AsJSON():
 		if rows == nil {
 			rows = []api.Row{}
 		}
-		return p.Answer(map[string]any{"schema": "wf.runs/v1", "items": rows})
-	case "jsonl":
-		for _, r := range rows {
-			if err := WriteLine(p.Out, r); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	switch {
+		return AnswerAll(p, map[string]any{"schema": "wf.runs/v1", "items": rows}, rows)
 	case len(rows) == 0 && picked:
 		p.Progress("no run is like that; wf ls without flags lists all")
 		return nil
@@ -37,10 +28,7 @@ func (p *Printer) ShowRuns(rows []api.Row, picked bool) error {
 // RunTable writes runs for people, one on each line.
 func (p *Printer) RunTable(rows []api.Row) error {
 	ink := p.Out.Paint()
-	lines := [][]string{{"RUN", "WORKFLOW", "STATUS", "STEPS", "AGE", "TIME", "TOKENS(cached)", "HEAD", ""}}
-	for i := range lines[0] {
-		lines[0][i] = ink.Dim(lines[0][i])
-	}
+	lines := p.head("RUN", "WORKFLOW", "STATUS", "STEPS", "AGE", "TIME", "TOKENS(cached)", "HEAD", "")
 	for _, r := range rows {
 		lines = append(lines, []string{
 			ink.Bold(string(r.ID)), Visible(r.Workflow), RowState(r).Sign(ink) + " " + RowState(r).Word(), fmt.Sprint(r.Steps),

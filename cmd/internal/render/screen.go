@@ -86,26 +86,10 @@ func (s *Screen) shown(dst, p []byte) []byte {
 		s.held = append([]byte(nil), p[len(p)-n:]...)
 		p = p[:len(p)-n]
 	}
-	for s.Color {
-		at := indexColor(p)
-		if at < 0 {
-			break
-		}
-		end := at + len(ownColor().Find(p[at:]))
-		dst = append(plain.AppendVisible(dst, p[:at]), p[at:end]...)
-		p = p[end:]
+	if !s.Color {
+		return plain.AppendVisible(dst, p)
 	}
-	return plain.AppendVisible(dst, p)
-}
-
-// indexColor is where the first colour of wf's own begins, −1 for none.
-func indexColor(p []byte) int {
-	for i := range p {
-		if p[i] == 0x1b && ownColor().Match(p[i:]) {
-			return i
-		}
-	}
-	return -1
+	return plain.AppendPainted(dst, p, func(p []byte) int { return len(ownColor().Find(p)) })
 }
 
 // unfinished is how many bytes at the end are the beginning of a letter.

@@ -10,8 +10,7 @@ import (
 // ShowServing writes where a daemon listens. page is the address at which one opens a page for browsers.
 func (p *Printer) ShowServing(s *api.Serving, page string) error {
 	if p.AsJSON() {
-		p.Answered = true
-		return WriteLine(p.Out, s)
+		return p.answerLine(s)
 	}
 	ink := p.Out.Paint()
 	fmt.Fprintf(p.Out, "%s wf serve  %s  store %s\n", ink.Cyan("●"), ink.Bold(s.Name), s.Store)
@@ -34,8 +33,7 @@ func (p *Printer) ShowServing(s *api.Serving, page string) error {
 // ShowHub writes where a hub listens, and how workers join it.
 func (p *Printer) ShowHub(h *api.HubServing) error {
 	if p.AsJSON() {
-		p.Answered = true
-		return WriteLine(p.Out, h)
+		return p.answerLine(h)
 	}
 	ink := p.Out.Paint()
 	fmt.Fprintf(p.Out, "%s wf hub  %s  data %s\n", ink.Cyan("●"), ink.Bold(h.Name), h.Data)

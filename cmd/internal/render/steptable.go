@@ -63,7 +63,6 @@ func (p *Printer) stepRow(s *api.Step) []string {
 func (p *Printer) foldedRows(fan []*api.Step) [][]string {
 	ink := p.Out.Paint()
 	counts, ms, worst := map[string]int{}, int64(0), string(protocol.StepOK)
-	var order []string
 	var rows [][]string
 	odd := 0
 	for _, s := range fan {
@@ -71,9 +70,7 @@ func (p *Printer) foldedRows(fan []*api.Step) [][]string {
 		if r := result(s); strings.HasPrefix(r, "exit ") && r != "exit 0" {
 			how = r
 		}
-		if counts[how]++; counts[how] == 1 {
-			order = append(order, how)
-		}
+		counts[how]++
 		ms += s.MS
 		if how == string(protocol.StepOK) || how == string(protocol.StepSkipped) {
 			continue
@@ -91,11 +88,6 @@ func (p *Printer) foldedRows(fan []*api.Step) [][]string {
 	if odd > oddMax {
 		rows = append(rows, []string{"", fmt.Sprintf("… %d more of %s: --all shows them", odd-oddMax, fanOf(fan[0]))})
 	}
-	slices.Sort(order)
-	var parts []string
-	for _, status := range order {
-		parts = append(parts, fmt.Sprintf("%d %s", counts[status], status))
-	}
-	first := []string{"  " + ink.step(worst), fmt.Sprintf("%s[%d items]", fanOf(fan[0]), len(fan)), Span(time.Duration(ms) * time.Millisecond), strings.Join(parts, ", ")}
+	first := []string{"  " + ink.step(worst), fmt.Sprintf("%s[%d items]", fanOf(fan[0]), len(fan)), Span(time.Duration(ms) * time.Millisecond), tally(counts)}
 	return slices.Concat([][]string{first}, rows)
 }

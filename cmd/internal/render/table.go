@@ -8,6 +8,15 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
+// head is the first row of a table.
+func (p *Printer) head(names ...string) [][]string {
+	ink := p.Out.Paint()
+	for i, name := range names {
+		names[i] = ink.Dim(name)
+	}
+	return [][]string{names}
+}
+
 // Table writes rows with columns of equal width; cells may hold colours and wide characters.
 func Table(w io.Writer, rows [][]string) error {
 	var widths []int

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"sync"
 
 	"wf/api"
 	"wf/protocol"
@@ -23,7 +22,6 @@ type transcript struct {
 	w     *Screen
 	paint Paint
 
-	mu    sync.Mutex
 	step  string                      // who is speaking
 	kind  string                      // and how
 	inRow bool                        // the line is not over
@@ -34,8 +32,6 @@ type transcript struct {
 const resultLines = 10
 
 func (s *transcript) Notice(n api.Update) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if d, ok := n.Data.(protocol.Delta); ok {
 		s.said(n.Step, d.Kind).WriteString(d.Text)
 		s.speak(n.Step, d.Kind, d.Text)
@@ -181,8 +177,4 @@ func (s *transcript) endRow() {
 	}
 }
 
-func (s *transcript) Close() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.endRow()
-}
+func (s *transcript) Close() { s.endRow() }
