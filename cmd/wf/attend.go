@@ -157,7 +157,7 @@ func (a *app) headline(ctx context.Context, p *target, run protocol.RunID) error
 	if err != nil {
 		return err
 	}
-	paint, where := a.Err.Paint(), ""
+	paint, where := a.Err.Paint, ""
 	if p.here == nil {
 		where = "  at " + p.name + "  (Ctrl-C leaves, the run goes on)"
 	}

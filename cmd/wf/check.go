@@ -42,15 +42,14 @@ func (a *app) checkReplay(ctx context.Context, p *target, run protocol.RunID) er
 }
 
 func (a *app) checkLines(r *engine.CheckReport) error {
-	p := a.Out.Paint()
 	mark := func(t engine.Tally) string {
 		if t.Equal == t.Checked {
-			return p.Green("✓")
+			return a.Out.Green("✓")
 		}
-		return p.Red("✗")
+		return a.Out.Red("✗")
 	}
 	for _, f := range r.Findings {
-		fmt.Fprintf(a.Out, "%s %s: %s\n    expected %s\n    actual   %s\n", p.Red("✗"), render.Visible(f.Where), f.Kind, render.Visible(f.Expected), render.Visible(f.Actual))
+		fmt.Fprintf(a.Out, "%s %s: %s\n    expected %s\n    actual   %s\n", a.Out.Red("✗"), render.Visible(f.Where), f.Kind, render.Visible(f.Expected), render.Visible(f.Actual))
 	}
 	events := protocol.Plural(r.Events, "event")
 	if r.Children > 0 {
@@ -58,11 +57,11 @@ func (a *app) checkLines(r *engine.CheckReport) error {
 	}
 	part := func(t engine.Tally, none, format string) string {
 		if t.Checked == 0 {
-			return p.Dim("– " + none)
+			return a.Out.Dim("– " + none)
 		}
 		return fmt.Sprintf("%s "+format, mark(t), t.Equal, t.Checked)
 	}
-	_, err := fmt.Fprintf(a.Out, "%s %s  %s  %s  %s\n", p.Green("✓"), events,
+	_, err := fmt.Fprintf(a.Out, "%s %s  %s  %s  %s\n", a.Out.Green("✓"), events,
 		part(r.Prompts, "no prompts to rebuild", "prompts rebuilt %d/%d byte-identical"),
 		part(r.Prefixes, "no prefixes to compare", "prefixes %d/%d"),
 		part(r.Decisions, "no edges to decide", "edges decided again %d/%d equal"))

@@ -42,7 +42,6 @@ func (a *app) listMemories(answer any, items []api.MemoryItem) error {
 	if a.AsJSON() {
 		return render.AnswerAll(a.Printer, answer, items)
 	}
-	p := a.Out.Paint()
 	var rows [][]string
 	for _, m := range items {
 		var notes []string
@@ -58,7 +57,7 @@ func (a *app) listMemories(answer any, items []api.MemoryItem) error {
 		if m.Distance != nil {
 			far = fmt.Sprintf("%.3f", *m.Distance)
 		}
-		rows = append(rows, []string{p.Bold(fmt.Sprint(m.ID)), far, render.Age(m.At), strings.Join(notes, " "), render.Visible(memory.TagList(m.Tags)), render.OneLine(m.Content, 80)})
+		rows = append(rows, []string{a.Out.Bold(fmt.Sprint(m.ID)), far, render.Age(m.At), strings.Join(notes, " "), render.Visible(memory.TagList(m.Tags)), render.OneLine(m.Content, 80)})
 	}
 	return render.Table(a.Out, withoutEmpty(rows))
 }

@@ -18,10 +18,9 @@ func (a *app) finish(err error) int {
 		return status
 	}
 	message, hint := messageOf(err), protocol.HintOf(err)
-	p := a.Err.Paint()
-	fmt.Fprintln(a.Err, p.Red("error:")+" "+message)
+	fmt.Fprintln(a.Err, a.Err.Red("error:")+" "+message)
 	if hint != "" {
-		fmt.Fprintln(a.Err, p.Bold("fix:")+"   "+hint)
+		fmt.Fprintln(a.Err, a.Err.Bold("fix:")+"   "+hint)
 	}
 	if a.AsJSON() && !a.Answered {
 		code := protocol.CodeOf(err)

@@ -188,9 +188,8 @@ func (a *app) tellModels(all []config.Resolution) {
 		}
 		roles[key] = append(roles[key], r.Role)
 	}
-	p := a.Err.Paint()
 	for _, key := range order {
-		a.Progress("  %s %s: %s", p.Dim("model"), strings.Join(roles[key], ", "), key)
+		a.Progress("  %s %s: %s", a.Err.Dim("model"), strings.Join(roles[key], ", "), key)
 	}
 }
 

@@ -102,7 +102,6 @@ are written as they complete. A task that is named is written also while it is o
 }
 
 func (a *app) taskTable(tasks []*api.Task) error {
-	p := a.Out.Paint()
 	rows := [][]string{}
 	completed := 0
 	for _, x := range tasks {
@@ -117,7 +116,7 @@ func (a *app) taskTable(tasks []*api.Task) error {
 		if t.Status == protocol.TaskWaiting {
 			note = "asks: " + t.Question
 		}
-		rows = append(rows, []string{taskSign(p, t.Task), render.Visible(t.ID), render.Visible(t.Goal), task.Dollars(t.Cost), t.Tokens().Short(), p.Dim(render.OneLine(note, 80))})
+		rows = append(rows, []string{taskSign(a.Out.Paint, t.Task), render.Visible(t.ID), render.Visible(t.Goal), task.Dollars(t.Cost), t.Tokens().Short(), a.Out.Dim(render.OneLine(note, 80))})
 	}
 	if err := render.Table(a.Out, rows); err != nil {
 		return err

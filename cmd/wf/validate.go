@@ -105,8 +105,7 @@ func (a *app) validate(paths []string) error {
 }
 
 func (a *app) validLine(p *lang.Program, file validatedFile) {
-	paint := a.Out.Paint()
-	fmt.Fprintf(a.Out, "%s %s  %s: %s, %s  def %s\n", paint.Green("✓"), file.File,
+	fmt.Fprintf(a.Out, "%s %s  %s: %s, %s  def %s\n", a.Out.Green("✓"), file.File,
 		file.Name, protocol.Plural(len(p.Workflow.Roles), "role"), protocol.Plural(len(p.Workflow.Edges), "edge"), render.ShortCID(file.Definition))
 }
 

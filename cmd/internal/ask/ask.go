@@ -34,13 +34,12 @@ func (t *Terminal) Ask(ctx context.Context, v *api.Run, record func(context.Cont
 		default:
 			continue
 		}
-		ink := t.Err.Paint()
-		fmt.Fprintf(t.Err, "\n%s %s\n", ink.Bold(w.Step+" asks:"), render.IndentLines(w.Question, "  "))
+		fmt.Fprintf(t.Err, "\n%s %s\n", t.Err.Bold(w.Step+" asks:"), render.IndentLines(w.Question, "  "))
 		for i, c := range w.Choices {
 			fmt.Fprintf(t.Err, "  %d  %s\n", i+1, c.Label)
 		}
 		if w.Kind == protocol.WaitApproval {
-			fmt.Fprintf(t.Err, "  %s\n", ink.Dim("a reason goes behind: deny use the test database"))
+			fmt.Fprintf(t.Err, "  %s\n", t.Err.Dim("a reason goes behind: deny use the test database"))
 		}
 		reply, err := t.readReply(ctx, w)
 		if err != nil || reply == nil {

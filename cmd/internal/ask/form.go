@@ -14,10 +14,9 @@ import (
 // readForm asks for the fields of a form, one after the other as they were written. A value that
 // does not fit is asked for again, with the reason. io.EOF is the end of input.
 func (t *Terminal) readForm(ctx context.Context, form string) (protocol.JSON, error) {
-	ink := t.Err.Paint()
 	filled := map[string]any{}
 	for _, f := range protocol.FormFields(form) {
-		fmt.Fprintf(t.Err, "  %s %s\n", ink.Bold(render.Visible(f.Name)), ink.Dim(render.AboutField(f)))
+		fmt.Fprintf(t.Err, "  %s %s\n", t.Err.Bold(render.Visible(f.Name)), t.Err.Dim(render.AboutField(f)))
 		if f.Description != "" {
 			fmt.Fprintf(t.Err, "    %s\n", render.IndentLines(f.Description, "    "))
 		}
@@ -33,7 +32,7 @@ func (t *Terminal) readForm(ctx context.Context, form string) (protocol.JSON, er
 			if wrong == "" {
 				break
 			}
-			fmt.Fprintf(t.Err, "    %s\n", ink.Red(render.Visible(f.Name+": "+wrong)))
+			fmt.Fprintf(t.Err, "    %s\n", t.Err.Red(render.Visible(f.Name+": "+wrong)))
 		}
 	}
 	return protocol.CanonicalJSON(filled)

@@ -53,9 +53,8 @@ func (p *Printer) showFields(indent string, object protocol.JSON) error {
 	if err != nil {
 		return err
 	}
-	ink := p.Out.Paint()
 	for _, f := range fields {
-		fmt.Fprintf(p.Out, "%s  %s %s\n", indent, ink.Bold(f.name+":"), IndentLines(f.text(), indent+"    "))
+		fmt.Fprintf(p.Out, "%s  %s %s\n", indent, p.Out.Bold(f.name+":"), IndentLines(f.text(), indent+"    "))
 	}
 	return nil
 }

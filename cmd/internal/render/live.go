@@ -21,10 +21,9 @@ import (
 //	─ 3 steps · 7.4s · Ctrl-C suspends safely
 type live struct {
 	Backdrop
-	w     *Screen
-	paint Paint
-	stop  chan struct{}
-	done  chan struct{}
+	w    *Screen
+	stop chan struct{}
+	done chan struct{}
 
 	mu    sync.Mutex
 	open  []*liveStep // in order of their start
@@ -48,7 +47,7 @@ var spinner = []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
 const frameEvery = 100 * time.Millisecond
 
 func newLive(w *Screen, b Backdrop) *live {
-	l := &live{Backdrop: b, w: w, paint: w.Paint(), stop: make(chan struct{}), done: make(chan struct{}), begun: time.Now()}
+	l := &live{Backdrop: b, w: w, stop: make(chan struct{}), done: make(chan struct{}), begun: time.Now()}
 	go l.spin()
 	return l
 }
@@ -121,20 +120,20 @@ func (l *live) Notice(n api.Update) {
 	case protocol.SandboxTier:
 		l.appeared(n.Step, d.Appeared)
 	case protocol.AttemptFailed:
-		l.draw(l.row(l.paint.Yellow("!"), n.Step, Event(d)))
+		l.draw(l.row(l.w.Yellow("!"), n.Step, Event(d)))
 	case protocol.WaitingFor:
-		l.close1(n.Step, l.row(l.paint.Yellow("⏸"), n.Step, Event(d)))
+		l.close1(n.Step, l.row(l.w.Yellow("⏸"), n.Step, Event(d)))
 	case protocol.StepCompleted:
 		l.completed(n.Step, s, d)
 	case protocol.SuspendedBy, protocol.LimitReached, protocol.ModelFallback, protocol.CancelledBy, protocol.ResumedBy:
-		l.draw(l.row(l.paint.Yellow("!"), n.Step, Event(n.Data)))
+		l.draw(l.row(l.w.Yellow("!"), n.Step, Event(n.Data)))
 	}
 }
 
 // appeared tells what a step left on which other programs act.
 func (l *live) appeared(step string, a *protocol.Appeared) {
 	if a != nil {
-		l.draw(l.row(l.paint.Yellow("!"), step, a.String()))
+		l.draw(l.row(l.w.Yellow("!"), step, a.String()))
 	}
 }
 
@@ -162,17 +161,17 @@ func (l *live) reentry(step string, d protocol.StepStarted, again string) string
 	if prompt := OneLine(d.EdgePrompt.S, 100); prompt != "" {
 		text += `: "` + prompt + `"`
 	}
-	return l.row(l.paint.Cyan("↺"), step, text)
+	return l.row(l.w.Cyan("↺"), step, text)
 }
 
 func (l *live) completed(id string, s *liveStep, d protocol.StepCompleted) {
 	l.over++
-	sign := l.paint.Green("✓")
+	sign := l.w.Green("✓")
 	switch d.Status {
 	case protocol.StepFailed:
-		sign = l.paint.Red("✗")
+		sign = l.w.Red("✗")
 	case protocol.StepSkipped:
-		sign = l.paint.Dim("–")
+		sign = l.w.Dim("–")
 	}
 	text := Span(time.Duration(d.MS) * time.Millisecond)
 	if s != nil {
@@ -181,7 +180,7 @@ func (l *live) completed(id string, s *liveStep, d protocol.StepCompleted) {
 	if exit := l.exit(d); exit != "" {
 		text += "  " + exit
 	}
-	text += "  " + l.paint.Dim(d.Record.Short())
+	text += "  " + l.w.Dim(d.Record.Short())
 	if s != nil {
 		if last := OneLine(lastLine(s.tail), 60); last != "" {
 			text += "  " + last
@@ -233,7 +232,7 @@ func (l *live) draw(above string) {
 	if above != "" {
 		fit(above)
 	}
-	sign := l.paint.Cyan(string(spinner[l.frame%len(spinner)]))
+	sign := l.w.Cyan(string(spinner[l.frame%len(spinner)]))
 	shown := l.open
 	if most := max(1, height-4); len(shown) > most { // what scrolled away could not be wiped
 		shown = shown[:most-1]
@@ -241,7 +240,7 @@ func (l *live) draw(above string) {
 	for _, s := range shown {
 		text := Span(time.Since(s.begun)) + s.used()
 		if last := OneLine(lastLine(s.tail), 100); last != "" {
-			text += "  " + l.paint.Dim(last)
+			text += "  " + l.w.Dim(last)
 		}
 		fit(l.row(sign, s.id, text))
 		l.drawn++
@@ -251,7 +250,7 @@ func (l *live) draw(above string) {
 		l.drawn++
 	}
 	if len(l.open) > 0 {
-		fit(l.paint.Dim(fmt.Sprintf("─ %s · %s · %s", protocol.Plural(l.over, "step"), Span(time.Since(l.begun)), l.leaving())))
+		fit(l.w.Dim(fmt.Sprintf("─ %s · %s · %s", protocol.Plural(l.over, "step"), Span(time.Since(l.begun)), l.leaving())))
 		l.drawn++
 	}
 	l.w.redraw(wiped, b.String())

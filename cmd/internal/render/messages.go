@@ -19,12 +19,11 @@ func (p *Printer) ShowMessages(step string, m *api.Messages) error {
 
 // commandLines shows what a command was given: no model was asked, and so nothing was sent.
 func (p *Printer) commandLines(step string, c *api.Command) error {
-	ink := p.Out.Paint()
-	fmt.Fprintf(p.Out, "%s is a command: no model was asked. It was given\n", ink.Bold(step))
-	rows := [][]string{{"  " + ink.Dim("run"), IndentLines(Visible(c.Run), "    ")}}
+	fmt.Fprintf(p.Out, "%s is a command: no model was asked. It was given\n", p.Out.Bold(step))
+	rows := [][]string{{"  " + p.Out.Dim("run"), IndentLines(Visible(c.Run), "    ")}}
 	row := func(name, value string) {
 		if value != "" {
-			rows = append(rows, []string{"  " + ink.Dim(name), IndentLines(Visible(value), "    ")})
+			rows = append(rows, []string{"  " + p.Out.Dim(name), IndentLines(Visible(value), "    ")})
 		}
 	}
 	row("dir", c.Dir)
@@ -38,18 +37,17 @@ func (p *Printer) commandLines(step string, c *api.Command) error {
 
 // messageLines shows the messages, and where what the previous visit was sent ends.
 func (p *Printer) messageLines(m *api.Messages) error {
-	ink := p.Out.Paint()
 	if n := len(m.Tools); n > len("[]") {
-		fmt.Fprintf(p.Out, "%s %s\n", ink.Bold("tools"), ink.Dim(fmt.Sprintf("%d bytes", n)))
+		fmt.Fprintf(p.Out, "%s %s\n", p.Out.Bold("tools"), p.Out.Dim(fmt.Sprintf("%d bytes", n)))
 	}
 	for i, msg := range m.Messages {
 		if m.Seam != nil && i == m.Seam.Before {
-			fmt.Fprintf(p.Out, "%s\n\n", ink.Dim(seamLine(m.Seam)))
+			fmt.Fprintf(p.Out, "%s\n\n", p.Out.Dim(seamLine(m.Seam)))
 		}
-		fmt.Fprintf(p.Out, "%s %s\n", ink.Bold(fmt.Sprintf("%d %s", i, msg.Role)), ink.Dim(fmt.Sprintf("%d bytes", len(msg.Content))))
+		fmt.Fprintf(p.Out, "%s %s\n", p.Out.Bold(fmt.Sprintf("%d %s", i, msg.Role)), p.Out.Dim(fmt.Sprintf("%d bytes", len(msg.Content))))
 		fmt.Fprintf(p.Out, "%s\n\n", Visible(msg.Content))
 	}
-	_, err := fmt.Fprintf(p.Out, "%s %s\n", ink.Dim("digest"), m.Digest)
+	_, err := fmt.Fprintf(p.Out, "%s %s\n", p.Out.Dim("digest"), m.Digest)
 	return err
 }
 

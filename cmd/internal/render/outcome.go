@@ -15,16 +15,15 @@ func (p *Printer) ShowOutcome(v *api.Run) error {
 	if p.AsJSON() {
 		return p.Answer(v)
 	}
-	ink := p.Out.Paint()
 	state := StateOf(v)
-	fmt.Fprintf(p.Out, "%s %s  run %s  %s  %s  head %s\n", state.Sign(ink), state.Word(), v.ID,
+	fmt.Fprintf(p.Out, "%s %s  run %s  %s  %s  head %s\n", state.Sign(p.Out.Paint), state.Word(), v.ID,
 		protocol.Plural(v.Count(), "step"), Span(time.Duration(v.ActiveMS)*time.Millisecond), ShortCID(v.Head))
 	if v.Reason != "" {
 		fmt.Fprintf(p.Out, "  %s\n", IndentLines(v.Reason, "  "))
 	}
 	for _, s := range v.Steps {
 		if s.CutOff {
-			fmt.Fprintf(p.Out, "  %s\n", ink.Yellow(s.ID+" "+cutOff))
+			fmt.Fprintf(p.Out, "  %s\n", p.Out.Yellow(s.ID+" "+cutOff))
 		}
 	}
 	p.showTail(v)
@@ -39,7 +38,7 @@ func (p *Printer) ShowOutcome(v *api.Run) error {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(p.Out, "  %s   %s\n", ink.Dim("next"), Next(v))
+	_, err := fmt.Fprintf(p.Out, "  %s   %s\n", p.Out.Dim("next"), Next(v))
 	return err
 }
 

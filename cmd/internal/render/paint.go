@@ -6,10 +6,10 @@ import (
 )
 
 // A Paint colours text for one stream, or leaves it alone.
-type Paint struct{ on bool }
+type Paint struct{ Color bool }
 
 func (p Paint) sgr(code, s string) string {
-	if !p.on || s == "" {
+	if !p.Color || s == "" {
 		return s
 	}
 	return "\x1b[" + code + "m" + s + "\x1b[0m"
@@ -65,6 +65,3 @@ func (p Paint) step(status string) string {
 	}
 	return p.Cyan("●")
 }
-
-// Paint colours texts for a screen, where it has colours.
-func (s *Screen) Paint() Paint { return Paint{s.Color} }

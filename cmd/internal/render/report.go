@@ -9,22 +9,21 @@ import (
 
 // ShowReport writes what a verification of something found.
 func (p *Printer) ShowReport(r *api.Report, what string) error {
-	ink := p.Out.Paint()
 	for _, f := range r.Findings {
-		fmt.Fprintf(p.Out, "%s %s: %s\n    expected %s\n    actual   %s\n", ink.Red("✗"), Visible(f.Where), f.Kind, Visible(f.Expected), Visible(f.Actual))
+		fmt.Fprintf(p.Out, "%s %s: %s\n    expected %s\n    actual   %s\n", p.Out.Red("✗"), Visible(f.Where), f.Kind, Visible(f.Expected), Visible(f.Actual))
 		if f.Fix != "" {
-			fmt.Fprintf(p.Out, "    %s      %s\n", ink.Bold("fix"), Visible(f.Fix))
+			fmt.Fprintf(p.Out, "    %s      %s\n", p.Out.Bold("fix"), Visible(f.Fix))
 		}
 	}
 	c := r.Checked
 	if r.OK {
-		fmt.Fprintf(p.Out, "%s %s: %s, %s, %s, %s read again, all as their hashes say\n", ink.Green("✓"), what,
+		fmt.Fprintf(p.Out, "%s %s: %s, %s, %s, %s read again, all as their hashes say\n", p.Out.Green("✓"), what,
 			protocol.Plural(c.Heads, "head"), protocol.Plural(int(c.Events), "event"), protocol.Plural(int(c.Records), "record"), protocol.Plural(int(c.Blocks), "block"))
 	} else {
-		fmt.Fprintf(p.Out, "%s %s: %s\n", ink.Red("✗"), what, protocol.Plural(len(r.Findings), "finding"))
+		fmt.Fprintf(p.Out, "%s %s: %s\n", p.Out.Red("✗"), what, protocol.Plural(len(r.Findings), "finding"))
 	}
 	for _, n := range r.NotProven {
-		fmt.Fprintf(p.Out, "  %s %s\n", ink.Dim("not proven:"), Visible(n))
+		fmt.Fprintf(p.Out, "  %s %s\n", p.Out.Dim("not proven:"), Visible(n))
 	}
 	return nil
 }

@@ -43,7 +43,7 @@ func (p *Printer) Stream(b Backdrop) Reporter {
 	case p.Format == "jsonl":
 		return &jsonLines{p: p, live: true}
 	case p.Out.TTY:
-		return &transcript{Backdrop: b, w: p.Out, paint: p.Out.Paint()}
+		return &transcript{Backdrop: b, w: p.Out}
 	}
 	return &plainLines{w: p.Out, Backdrop: b, fold: p.NewFolder()}
 }

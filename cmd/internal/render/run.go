@@ -11,14 +11,13 @@ import (
 
 // ShowRun writes a run with its steps, questions and outputs, as wf show does.
 func (p *Printer) ShowRun(v *api.Run) error {
-	ink := p.Out.Paint()
 	AtRest(v)
 	state := StateOf(v)
-	fmt.Fprintf(p.Out, "%s %s  run %s  %s  def %s\n", state.Sign(ink), ink.Bold(Visible(v.Info.Title)), v.ID, state.Word(), ShortCID(v.Definition))
+	fmt.Fprintf(p.Out, "%s %s  run %s  %s  def %s\n", state.Sign(p.Out.Paint), p.Out.Bold(Visible(v.Info.Title)), v.ID, state.Word(), ShortCID(v.Definition))
 	rows := [][]string{}
 	row := func(name, value string) {
 		if value != "" {
-			rows = append(rows, []string{"  " + ink.Dim(name), Visible(value)})
+			rows = append(rows, []string{"  " + p.Out.Dim(name), Visible(value)})
 		}
 	}
 	row("description", OneLine(v.Info.Description, 100))
@@ -42,7 +41,7 @@ func (p *Printer) ShowRun(v *api.Run) error {
 		return err
 	}
 	if v.Earlier > 0 {
-		fmt.Fprintln(p.Out, "  "+ink.Dim(fmt.Sprintf("%d of %d steps; wf show %s --before %d shows earlier ones", len(v.Steps), v.Total, v.ID, v.Earlier)))
+		fmt.Fprintln(p.Out, "  "+p.Out.Dim(fmt.Sprintf("%d of %d steps; wf show %s --before %d shows earlier ones", len(v.Steps), v.Total, v.ID, v.Earlier)))
 	}
 	if err := p.stepTable(v.Steps); err != nil {
 		return err
@@ -53,11 +52,11 @@ func (p *Printer) ShowRun(v *api.Run) error {
 		}
 	}
 	if v.Result != nil && !noOutputs(v.Outputs) {
-		fmt.Fprintln(p.Out, "  "+ink.Dim("outputs"))
+		fmt.Fprintln(p.Out, "  "+p.Out.Dim("outputs"))
 		if err := p.showFields("  ", v.Outputs); err != nil {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(p.Out, "  %s %s  seq %d\n  %s %s\n", ink.Dim("head"), v.Head, v.Seq, ink.Dim("next"), Next(v))
+	_, err := fmt.Fprintf(p.Out, "  %s %s  seq %d\n  %s %s\n", p.Out.Dim("head"), v.Head, v.Seq, p.Out.Dim("next"), Next(v))
 	return err
 }

@@ -27,11 +27,10 @@ func (p *Printer) ShowRuns(rows []api.Row, picked bool) error {
 
 // RunTable writes runs for people, one on each line.
 func (p *Printer) RunTable(rows []api.Row) error {
-	ink := p.Out.Paint()
 	lines := p.head("RUN", "WORKFLOW", "STATUS", "STEPS", "AGE", "TIME", "TOKENS(cached)", "HEAD", "")
 	for _, r := range rows {
 		lines = append(lines, []string{
-			ink.Bold(string(r.ID)), Visible(r.Workflow), RowState(r).Sign(ink) + " " + RowState(r).Word(), fmt.Sprint(r.Steps),
+			p.Out.Bold(string(r.ID)), Visible(r.Workflow), RowState(r).Sign(p.Out.Paint) + " " + RowState(r).Word(), fmt.Sprint(r.Steps),
 			Age(r.Updated), Span(time.Duration(r.ActiveMS) * time.Millisecond), shortUsage(r.Usage), ShortCID(r.Head), rowNote(r),
 		})
 	}

@@ -20,7 +20,7 @@ import (
 type Screen struct {
 	io.Writer
 	TTY   bool
-	Color bool
+	Paint     // its colours
 	Width int // columns; 0 is unknown
 
 	mu   sync.Mutex

@@ -9,36 +9,35 @@ import (
 
 // ShowStep writes a step with what led to it, how it went, and what it concluded.
 func (p *Printer) ShowStep(s *api.Step) error {
-	ink := p.Out.Paint()
-	fmt.Fprintf(p.Out, "%s %s  visit %d  %s  %s\n", ink.step(s.Status), ink.Bold(s.ID), s.Visit, result(s), ShortOf(s.CID))
+	fmt.Fprintf(p.Out, "%s %s  visit %d  %s  %s\n", p.Out.step(s.Status), p.Out.Bold(s.ID), s.Visit, result(s), ShortOf(s.CID))
 	if s.EdgePrompt != "" {
-		fmt.Fprintf(p.Out, "  %s %s\n", ink.Dim("edge prompt"), IndentLines(s.EdgePrompt, "    "))
+		fmt.Fprintf(p.Out, "  %s %s\n", p.Out.Dim("edge prompt"), IndentLines(s.EdgePrompt, "    "))
 	}
 	for _, parent := range s.Parents {
-		fmt.Fprintf(p.Out, "  %s %s\n", ink.Dim("after"), ShortCID(parent))
+		fmt.Fprintf(p.Out, "  %s %s\n", p.Out.Dim("after"), ShortCID(parent))
 	}
 	if s.Resumes != nil {
-		fmt.Fprintf(p.Out, "  %s %s\n", ink.Dim("resumes"), ShortOf(s.Resumes))
+		fmt.Fprintf(p.Out, "  %s %s\n", p.Out.Dim("resumes"), ShortOf(s.Resumes))
 	}
 	if s.Child != "" {
-		fmt.Fprintf(p.Out, "  %s %s\n", ink.Dim("sub-workflow"), "run "+s.Child)
+		fmt.Fprintf(p.Out, "  %s %s\n", p.Out.Dim("sub-workflow"), "run "+s.Child)
 	}
 	for _, c := range s.Compactions {
 		p.showCompaction(c)
 	}
 	for i, reasons := range s.Corrections {
-		fmt.Fprintf(p.Out, "  %s %s\n", ink.Yellow(fmt.Sprintf("correction %d:", i+1)), IndentLines(Visible(reasons), "    "))
+		fmt.Fprintf(p.Out, "  %s %s\n", p.Out.Yellow(fmt.Sprintf("correction %d:", i+1)), IndentLines(Visible(reasons), "    "))
 	}
 	for _, t := range s.Attempts {
 		if t.Error != nil {
-			fmt.Fprintf(p.Out, "  %s %s\n", ink.Yellow(fmt.Sprintf("attempt %d failed:", t.Attempt)), Visible(why(t.Error)))
+			fmt.Fprintf(p.Out, "  %s %s\n", p.Out.Yellow(fmt.Sprintf("attempt %d failed:", t.Attempt)), Visible(why(t.Error)))
 		}
 	}
 	if s.CutOff {
-		fmt.Fprintf(p.Out, "  %s\n", ink.Yellow(cutOff))
+		fmt.Fprintf(p.Out, "  %s\n", p.Out.Yellow(cutOff))
 	}
 	if s.Error != nil {
-		fmt.Fprintf(p.Out, "  %s %s\n", ink.Red("error:"), Visible(why(s.Error)))
+		fmt.Fprintf(p.Out, "  %s %s\n", p.Out.Red("error:"), Visible(why(s.Error)))
 	}
 	if err := p.showFields("", s.Output); err != nil {
 		return err
@@ -52,7 +51,6 @@ func (p *Printer) ShowStep(s *api.Step) error {
 
 // showCompaction tells what was dropped and what was kept.
 func (p *Printer) showCompaction(c api.Compaction) {
-	ink := p.Out.Paint()
 	var what string
 	switch {
 	case c.Scope == protocol.ScopeVisit:
@@ -66,8 +64,8 @@ func (p *Printer) showCompaction(c api.Compaction) {
 	if c.Model == "" {
 		by = "an extract" + Because(OneLine(c.Error, 160))
 	}
-	fmt.Fprintf(p.Out, "  %s %s; %d → about %d tokens  %s\n", ink.Dim("compacted"), what, c.TokensBefore, c.TokensAfter, ShortOf(c.Record))
-	fmt.Fprintf(p.Out, "  %s %s\n    %s\n", ink.Dim("summary"), Visible(by), IndentLines(c.Summary, "    "))
+	fmt.Fprintf(p.Out, "  %s %s; %d → about %d tokens  %s\n", p.Out.Dim("compacted"), what, c.TokensBefore, c.TokensAfter, ShortOf(c.Record))
+	fmt.Fprintf(p.Out, "  %s %s\n    %s\n", p.Out.Dim("summary"), Visible(by), IndentLines(c.Summary, "    "))
 }
 
 // visits names a range of visits.

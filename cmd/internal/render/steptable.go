@@ -45,7 +45,6 @@ func fanOf(s *api.Step) string {
 }
 
 func (p *Printer) stepRow(s *api.Step) []string {
-	ink := p.Out.Paint()
 	note := OneLine(said(s), 60)
 	if n := failures(s); n > 0 && s.Status != string(protocol.StepFailed) {
 		note = fmt.Sprintf("(after %s) %s", protocol.Plural(n, "failed attempt"), note)
@@ -56,12 +55,11 @@ func (p *Printer) stepRow(s *api.Step) []string {
 	if len(s.Compactions) > 0 {
 		note = "(compacted) " + note
 	}
-	return []string{"  " + ink.step(s.Status), s.ID, Span(time.Duration(s.MS) * time.Millisecond), result(s), ink.Dim(ShortOf(s.CID)), note}
+	return []string{"  " + p.Out.step(s.Status), s.ID, Span(time.Duration(s.MS) * time.Millisecond), result(s), p.Out.Dim(ShortOf(s.CID)), note}
 }
 
 // foldedRows are a line for a fan-out, and those of its items that want to be looked at.
 func (p *Printer) foldedRows(fan []*api.Step) [][]string {
-	ink := p.Out.Paint()
 	counts, ms, worst := map[string]int{}, int64(0), string(protocol.StepOK)
 	var rows [][]string
 	odd := 0
@@ -88,6 +86,6 @@ func (p *Printer) foldedRows(fan []*api.Step) [][]string {
 	if odd > oddMax {
 		rows = append(rows, []string{"", fmt.Sprintf("… %d more of %s: --all shows them", odd-oddMax, fanOf(fan[0]))})
 	}
-	first := []string{"  " + ink.step(worst), fmt.Sprintf("%s[%d items]", fanOf(fan[0]), len(fan)), Span(time.Duration(ms) * time.Millisecond), tally(counts)}
+	first := []string{"  " + p.Out.step(worst), fmt.Sprintf("%s[%d items]", fanOf(fan[0]), len(fan)), Span(time.Duration(ms) * time.Millisecond), tally(counts)}
 	return slices.Concat([][]string{first}, rows)
 }

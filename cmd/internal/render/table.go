@@ -10,9 +10,8 @@ import (
 
 // head is the first row of a table.
 func (p *Printer) head(names ...string) [][]string {
-	ink := p.Out.Paint()
 	for i, name := range names {
-		names[i] = ink.Dim(name)
+		names[i] = p.Out.Dim(name)
 	}
 	return [][]string{names}
 }
