@@ -124,9 +124,5 @@ func (a *app) answerRun(ctx context.Context, p *target, arg string, x api.Answer
 		return a.attend(ctx, p, at.Run, before.Seq)
 	}
 	a.Progress("answered %s of run %s", step, at.Run)
-	v, err := a.shown(ctx, p, at.Run)
-	if err != nil {
-		return err
-	}
-	return a.ShowOutcome(v)
+	return a.tell(ctx, p, at.Run)
 }

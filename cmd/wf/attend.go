@@ -41,6 +41,18 @@ func (a *app) attend(ctx context.Context, p *target, run protocol.RunID, from pr
 	return outcome(v)
 }
 
+// tell shows how a run is now.
+func (a *app) tell(ctx context.Context, p *target, run protocol.RunID) error {
+	v, err := a.shown(ctx, p, run)
+	if err != nil {
+		return err
+	}
+	return a.ShowOutcome(v)
+}
+
+// tellEnd shows a run that stopped, and ends as it did.
+func (a *app) tellEnd(v *api.Run) error { return errors.Join(a.ShowOutcome(v), outcome(v)) }
+
 // interrupted is a run that a signal suspended.
 type interrupted struct {
 	error

@@ -39,11 +39,7 @@ func (a *app) cancel(ctx context.Context, p *target, arg, reason string) error {
 	if err := p.Cancel(ctx, run, reason); err != nil {
 		return err
 	}
-	v, err := a.shown(ctx, p, run)
-	if err != nil {
-		return err
-	}
-	return a.ShowOutcome(v)
+	return a.tell(ctx, p, run)
 }
 
 // cancelRequest takes a request out of the queue of a hub; where there is none of that id the answer is

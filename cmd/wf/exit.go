@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"syscall"
 
@@ -31,38 +30,34 @@ var (
 
 // exits is the one table of exit statuses. An error is looked up by its code; one without a
 // code, or whose code is not listed, gives 1.
-var exits = []struct {
-	status  int
-	meaning string
-	codes   []string
-}{
-	{0, "done; for a run only after its done event is durable", nil},
-	{1, "the run failed, is suspended by an error or stalled, or the check found a difference", []string{
+var exits = []help.ExitStatus{
+	{Status: 0, Meaning: "done; for a run only after its done event is durable"},
+	{Status: 1, Meaning: "the run failed, is suspended by an error or stalled, or the check found a difference", Codes: []string{
 		errRunFailed.Code, errRunCancelled.Code, errRunSuspended.Code, errDifference.Code, errRefused.Code,
 		protocol.ErrInvalidBlock.Code, protocol.ErrNotFound.Code, protocol.ErrHeadMoved.Code,
 	}},
-	{2, "wrong usage", []string{
+	{Status: 2, Meaning: "wrong usage", Codes: []string{
 		protocol.ErrUsage.Code, protocol.ErrInputs.Code, protocol.ErrUnknownRun.Code, protocol.ErrAmbiguous.Code,
 		protocol.ErrFutureCursor.Code, protocol.ErrBadCursor.Code, protocol.ErrNotWaiting.Code, protocol.ErrFinal.Code, protocol.ErrMisdirected.Code,
 		protocol.ErrInsecure.Code, daemon.ErrNone.Code, protocol.ErrMemory.Code,
 	}},
-	{3, "invalid workflow, config or version, nothing ran", []string{
+	{Status: 3, Meaning: "invalid workflow, config or version, nothing ran", Codes: []string{
 		protocol.ErrInvalid.Code, protocol.ErrSemantics.Code, protocol.ErrPrice.Code, config.ErrConfig.Code,
 	}},
-	{4, "model, credentials or sandbox unavailable, or trust wanting", []string{
+	{Status: 4, Meaning: "model, credentials or sandbox unavailable, or trust wanting", Codes: []string{
 		protocol.ErrModel.Code, protocol.ErrUnauthorized.Code, protocol.ErrForbidden.Code, mcp.ErrUntrusted.Code, protocol.ErrForeign.Code, protocol.ErrUntrusted.Code,
 		compose.ErrUnconfined.Code, client.ErrForeignServer.Code, protocol.ErrEmbedding.Code, embed.ErrDimension.Code, embed.ErrTable.Code, embed.ErrAnswer.Code,
 	}},
-	{5, "store unreadable, busy or disk full", []string{
+	{Status: 5, Meaning: "store unreadable, busy or disk full", Codes: []string{
 		protocol.ErrStore.Code, protocol.ErrBusy.Code, protocol.ErrDiskFull.Code, protocol.ErrReadOnly.Code,
 		protocol.ErrNewerStore.Code, protocol.ErrRunLive.Code, client.ErrUnreachable.Code, protocol.ErrWorkerAway.Code, protocol.ErrInUse.Code,
 	}},
-	{6, "a limit or budget was hit (suspended)", []string{errRunLimit.Code}},
-	{7, "verification failed (corrupt, incomplete, rolled back)", []string{protocol.ErrVerify.Code, protocol.ErrCorrupt.Code, protocol.ErrRolledBack.Code}},
-	{8, "waiting for a person, timer or signal", []string{protocol.ErrWaiting.Code}},
-	{129, "the terminal was closed (the run is suspended safely)", nil},
-	{130, "interrupted by Ctrl-C (the run is suspended safely)", nil},
-	{143, "terminated (the run is suspended safely)", nil},
+	{Status: 6, Meaning: "a limit or budget was hit (suspended)", Codes: []string{errRunLimit.Code}},
+	{Status: 7, Meaning: "verification failed (corrupt, incomplete, rolled back)", Codes: []string{protocol.ErrVerify.Code, protocol.ErrCorrupt.Code, protocol.ErrRolledBack.Code}},
+	{Status: 8, Meaning: "waiting for a person, timer or signal", Codes: []string{protocol.ErrWaiting.Code}},
+	{Status: 129, Meaning: "the terminal was closed (the run is suspended safely)"},
+	{Status: 130, Meaning: "interrupted by Ctrl-C (the run is suspended safely)"},
+	{Status: 143, Meaning: "terminated (the run is suspended safely)"},
 }
 
 // statusOf is the exit status of an error.
@@ -80,27 +75,13 @@ func statusOf(err error) int {
 	}
 	code := protocol.CodeOf(err)
 	for _, e := range exits {
-		if code != "" && slices.Contains(e.codes, code) {
-			return e.status
+		if code != "" && slices.Contains(e.Codes, code) {
+			return e.Status
 		}
 	}
 	return 1
 }
 
-// meanings are the exit statuses as help shows them.
-func meanings() (out []help.ExitStatus) {
-	for _, e := range exits {
-		out = append(out, help.ExitStatus{Status: e.status, Meaning: e.meaning})
-	}
-	return out
-}
-
-func exitCodesTopic() *cobra.Command {
-	topic := &cobra.Command{Use: "exit-codes", Short: "What the exit statuses mean"}
-	topic.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
-		if _, err := fmt.Fprint(cmd.OutOrStdout(), help.Exits(meanings())); err != nil {
-			cmd.PrintErrln(err)
-		}
-	})
-	return topic
+func exitCodesTopic(a *app) *cobra.Command {
+	return a.topic("exit-codes", "What the exit statuses mean", func() string { return help.Exits(exits) })
 }

@@ -67,7 +67,8 @@ func unknownHelp(root *cobra.Command, args []string) error {
 func (a *app) language(args []string) error {
 	switch len(args) {
 	case 0:
-		return a.languagePage()
+		_, err := fmt.Fprint(a.Out, languagePage())
+		return err
 	case 1:
 	default:
 		return usagef("wf help language takes one name, such as retry or roles.*.retry")
@@ -84,16 +85,18 @@ func (a *app) language(args []string) error {
 	return err
 }
 
-func (a *app) languagePage() error {
-	_, err := fmt.Fprint(a.Out, help.Text(lang.Page()))
-	return err
-}
+func languagePage() string { return help.Text(lang.Page()) }
 
 // languageHelp is the topic by which commands and completion know the page.
 func languageHelp(a *app) *cobra.Command {
-	topic := &cobra.Command{Use: languageTopic, Short: "The workflow language: guides, and every key with an example"}
+	return a.topic(languageTopic, "The workflow language: guides, and every key with an example", languagePage)
+}
+
+// topic is a page about no command.
+func (a *app) topic(name, short string, page func() string) *cobra.Command {
+	topic := &cobra.Command{Use: name, Short: short}
 	topic.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
-		if err := a.languagePage(); err != nil {
+		if _, err := fmt.Fprint(a.Out, page()); err != nil {
 			cmd.PrintErrln(err)
 		}
 	})

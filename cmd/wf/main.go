@@ -132,7 +132,7 @@ wf help language shows how to write workflows, wf help exit-codes what the exit 
 		cmd.GroupID = c.group
 		root.AddCommand(cmd)
 	}
-	root.AddCommand(exitCodesTopic(), languageHelp(a))
+	root.AddCommand(exitCodesTopic(a), languageHelp(a))
 	root.SetHelpFunc(a.help)
 	root.SetHelpCommand(newHelp(a))
 	a.hubFlag(root)

@@ -75,7 +75,7 @@ func (a *app) resume(ctx context.Context, p *target, args []string, x api.Resume
 		return err
 	}
 	if before.Status.Final() {
-		return errors.Join(a.ShowOutcome(before), outcome(before))
+		return a.tellEnd(before)
 	}
 	if err := p.Resume(ctx, run, x); err != nil && (p.here != nil || !errors.Is(err, protocol.ErrRunLive)) {
 		return err

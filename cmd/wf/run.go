@@ -232,7 +232,7 @@ func (a *app) begun(ctx context.Context, p *target, run protocol.RunID, fresh bo
 			return err
 		}
 		if f.detach || v.Driven == nil || !*v.Driven {
-			return errors.Join(a.ShowOutcome(v), outcome(v))
+			return a.tellEnd(v)
 		}
 		return a.attend(ctx, p, run, v.Seq)
 	}

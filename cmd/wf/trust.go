@@ -100,9 +100,8 @@ func (a *app) weighed(files []string) (all []compose.Weighed, err error) {
 // listTrust lists the powers of the workflows that are named, or, without names, of all that are served here and
 // of what else is trusted.
 func (a *app) listTrust(files []string) (err error) {
-	list := a.TrustIn
-	if len(files) == 0 {
-		list = a.AllTrust
+	every := len(files) == 0
+	if every {
 		if files, err = a.ServedHere(); err != nil {
 			return err
 		}
@@ -111,7 +110,7 @@ func (a *app) listTrust(files []string) (err error) {
 	if err != nil {
 		return err
 	}
-	rows, err := list(all)
+	rows, err := a.Listed(all, every)
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -33,7 +32,7 @@ run ends or parks, with the exit status of the run. Ctrl-C leaves; the run goes 
 			if err != nil {
 				return err
 			}
-			return errors.Join(a.ShowOutcome(v), outcome(v))
+			return a.tellEnd(v)
 		}),
 	}
 	a.everyFlag(cmd.Flags())

@@ -141,11 +141,8 @@ func (s Catalog) read(path string) (Found, bool) {
 		}
 		return f, true
 	}
-	for _, diag := range d.Diags {
-		if diag.Severity == lang.SeverityError {
-			f.Problem = fmt.Sprintf("line %d: %s", diag.Range.Start.Line, diag.Message)
-			break
-		}
+	if x := d.fault(); x.Message != "" {
+		f.Problem = fmt.Sprintf("line %d: %s", x.Range.Start.Line, x.Message)
 	}
 	return f, true
 }

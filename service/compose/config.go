@@ -194,7 +194,8 @@ func (u *Setup) ResolveModels(ctx context.Context, p *lang.Program, flags map[st
 		return nil, nil, err
 	}
 	var all []config.Resolution
-	var without noModels
+	var without []string // agents for which no model resolves (WF201), those of sub-workflows too
+	var hint string
 	for _, role := range p.Workflow.Roles {
 		if role.Action != protocol.ActPrompt {
 			continue
@@ -205,7 +206,7 @@ func (u *Setup) ResolveModels(ctx context.Context, p *lang.Program, flags map[st
 		}
 		r, err := c.Resolve(role.Name, flag, role.Model, os.LookupEnv)
 		if err != nil {
-			without.add(role.Name, err)
+			without, hint = append(without, role.Name), protocol.HintOf(err)
 			continue
 		}
 		if r.Source == config.ByConfig || r.Source == config.ByEnvironment {
@@ -221,28 +222,18 @@ func (u *Setup) ResolveModels(ctx context.Context, p *lang.Program, flags map[st
 			continue
 		}
 		if _, err := c.Resolve(x.Name, flags[""], x.Model, os.LookupEnv); err != nil {
-			without.add(x.path+x.Name, err)
+			without, hint = append(without, x.path+x.Name), protocol.HintOf(err)
 		}
 	}
-	if without.err != nil {
-		return nil, nil, suggest(ctx, without.err)
+	switch len(without) {
+	case 0:
+		return flags, all, nil
+	case 1:
+		err = protocol.ErrModel.With(hint, "WF201: the role %s names no model", without[0])
+	default:
+		err = protocol.ErrModel.With(hint, "WF201: the roles %s name no model", strings.Join(without, ", "))
 	}
-	return flags, all, nil
-}
-
-// noModels gathers the agents for which no model resolves (WF201), those of sub-workflows too.
-type noModels struct {
-	roles []string
-	err   error
-}
-
-func (n *noModels) add(role string, err error) {
-	n.roles = append(n.roles, role)
-	if len(n.roles) > 1 {
-		n.err = protocol.ErrModel.With(protocol.HintOf(err), "WF201: the roles %s name no model", strings.Join(n.roles, ", "))
-	} else {
-		n.err = protocol.ErrModel.With(protocol.HintOf(err), "WF201: the role %s names no model", role)
-	}
+	return nil, nil, suggest(ctx, err)
 }
 
 // ProbeTime is how long a probe of this machine takes at most.

@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"os"
@@ -119,14 +120,18 @@ func (u *Setup) Given(w *api.Definition) (Definition, error) {
 	if d.Program != nil {
 		return d, nil
 	}
-	why := "it is no workflow"
+	why := cmp.Or(d.fault().Message, "it is no workflow")
+	return d, protocol.ErrInvalid.With("wf validate "+protocol.ShellWord(w.File)+" tells everything that is wrong", "%s is not a valid workflow: %s", w.File, why)
+}
+
+// fault is the first error of a definition, zero where there is none.
+func (d Definition) fault() lang.Diagnostic {
 	for _, x := range d.Diags {
 		if x.Severity == lang.SeverityError {
-			why = x.Message
-			break
+			return x
 		}
 	}
-	return d, protocol.ErrInvalid.With("wf validate "+protocol.ShellWord(w.File)+" tells everything that is wrong", "%s is not a valid workflow: %s", w.File, why)
+	return lang.Diagnostic{}
 }
 
 // elsewhere reports whether a file lies outside of the project of a workflow, wherever links lead to it. A clone

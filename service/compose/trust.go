@@ -184,15 +184,22 @@ func Ask(all []Weighed) (x Asked) {
 	return x
 }
 
-// TrustIn lists the powers that workflows need, trusted or not.
-func (u *Setup) TrustIn(all []Weighed) ([]api.Trusted, error) {
-	return listed(all).rows, nil
-}
-
-// AllTrust lists the powers that the workflows need which are served here, and all else that is trusted or waits
-// for that.
-func (u *Setup) AllTrust(served []Weighed) ([]api.Trusted, error) {
-	l := listed(served)
+// Listed lists the powers that workflows need, trusted or not; with rest also all else that is trusted or waits for
+// that.
+func (u *Setup) Listed(all []Weighed, rest bool) ([]api.Trusted, error) {
+	l := trustList{rows: []api.Trusted{}}
+	for _, w := range all {
+		for _, x := range w.powers {
+			x.File = w.file
+			l.add(x.Grant, x.Trusted)
+		}
+		for _, x := range w.servers {
+			l.add(x.Grant, x.Trusted)
+		}
+	}
+	if !rest {
+		return l.rows, nil
+	}
 	loaded, err := u.Config()
 	if err != nil {
 		return nil, err
@@ -236,21 +243,6 @@ func (u *Setup) ServedHere() (out []string, err error) {
 
 // A trustList has each power of each thing once.
 type trustList struct{ rows []api.Trusted }
-
-// listed are the powers that workflows need.
-func listed(all []Weighed) *trustList {
-	l := &trustList{rows: []api.Trusted{}}
-	for _, w := range all {
-		for _, x := range w.powers {
-			x.File = w.file
-			l.add(x.Grant, x.Trusted)
-		}
-		for _, x := range w.servers {
-			l.add(x.Grant, x.Trusted)
-		}
-	}
-	return l
-}
 
 func (l *trustList) add(x config.Grant, trusted bool) {
 	row := api.Trusted{Power: string(x.Power), CID: x.CID.String(), Name: x.Name, File: x.File, Trusted: trusted}
