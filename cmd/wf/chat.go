@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/spf13/cobra"
@@ -47,10 +48,7 @@ agent of it; RUN goes on with a run, be it a chat or not. /help lists the comman
   wf chat review.yaml:critic --context task`,
 		Args: takes(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			arg := ""
-			if len(args) > 0 {
-				arg = args[0]
-			}
+			arg := strings.Join(args, "") // there is one, or none
 			if err := a.wantsTerminal("chat", "wf run and wf answer"); err != nil {
 				return err
 			}
@@ -63,11 +61,11 @@ agent of it; RUN goes on with a run, be it a chat or not. /help lists the comman
 	flags := cmd.Flags()
 	flags.BoolVarP(&f.last, "continue", "c", false, "go on with the newest chat")
 	flags.StringArrayVarP(&f.run.inputs, "input", "i", nil, "an input of the workflow: name=value, or name=@file")
-	openFlag(flags, &f.run.open)
+	openFlag(flags, &f.run.AllowSecretInputs)
 	flags.StringArrayVar(&f.run.models, "model", nil, "model for every role, or role=model; several are tried in order")
 	flags.StringVar(&f.run.dir, "dir", "", "workspace in which commands and tools work (default: here)")
-	flags.StringVar(&f.run.context, "context", "", "how the agent sees its past: conversation, task or fresh")
-	flags.StringArrayVar(&f.run.tags, "tag", nil, "a tag, kept with the run")
+	flags.StringVar(&f.run.Context, "context", "", "how the agent sees its past: conversation, task or fresh")
+	flags.StringArrayVar(&f.run.Tags, "tag", nil, "a tag, kept with the run")
 	a.trustFlag(flags)
 	return cmd
 }
@@ -112,7 +110,7 @@ func (a *app) chatThere(ctx context.Context, p *target, arg string, f chatFlags)
 	}
 	run, err := p.run(ctx, arg)
 	if errors.Is(err, protocol.ErrUnknownRun) {
-		run, _, err = p.Start(ctx, api.Start{Workflow: arg, Type: service.ChatType, CreatedBy: compose.User(), Context: f.run.context, Models: chosenModels(f.run.models)})
+		run, _, err = p.Start(ctx, api.Start{Workflow: arg, Type: service.ChatType, CreatedBy: compose.User(), Context: f.run.Context, Models: chosenModels(f.run.models)})
 	}
 	if err != nil {
 		return err
@@ -141,9 +139,9 @@ func (a *app) chatRun(ctx context.Context, d *daemon.Daemon, arg string, f chatF
 		d.Supervisor.Keep(run, engine.DriveOptions{By: compose.User()})
 		return run, nil
 	}
-	mode, err := protocol.ParseContext(f.run.context)
+	mode, err := protocol.ParseContext(f.run.Context)
 	if err != nil {
-		return "", usagef("--context %s: want conversation, task or fresh", f.run.context)
+		return "", usagef("--context %s: want conversation, task or fresh", f.run.Context)
 	}
 	inputs, err := a.given(def.Program.Coerce, f.run)
 	if err != nil {
@@ -156,7 +154,7 @@ func (a *app) chatRun(ctx context.Context, d *daemon.Daemon, arg string, f chatF
 	if _, _, err := a.ResolveModels(ctx, def.Program, models); errors.Is(err, protocol.ErrModel) {
 		return "", hintedAs(err, "there is no model to talk with: none was named, and no key is set")
 	}
-	run, _, err := d.Service.Launch(ctx, def, inputs, engine.Launch{Type: service.ChatType, Tags: f.run.tags, CreatedBy: compose.User(), Models: models, Context: mode, AllowSecretInputs: f.run.open})
+	run, _, err := d.Service.Launch(ctx, def, inputs, engine.Launch{Type: service.ChatType, Tags: f.run.Tags, CreatedBy: compose.User(), Models: models, Context: mode, AllowSecretInputs: f.run.AllowSecretInputs})
 	return run, err
 }
 

@@ -12,14 +12,12 @@ import (
 )
 
 type forkFlags struct {
-	with     string
-	after    bool
-	dir      string
-	note     string
-	worktree bool
-	run      bool
-	limits   []string
-	models   []string
+	api.Fork
+	with   string
+	dir    string
+	run    bool
+	limits []string
+	models []string
 }
 
 func newFork(a *app) *cobra.Command {
@@ -42,7 +40,7 @@ commands or reaches the network is made without --run, and goes on once wf store
 		Args: takes(1, 1, "a step, such as -1:coder#2"),
 		PreRunE: func(*cobra.Command, []string) error {
 			err := a.forRunsHere(f.dir, "")
-			if url := a.hubURL(); err == nil && url != "" && f.worktree {
+			if url := a.hubURL(); err == nil && url != "" && f.Worktree {
 				err = usagef("--worktree is for runs on this machine, not for those on %s", url)
 			}
 			return err
@@ -51,10 +49,10 @@ commands or reaches the network is made without --run, and goes on once wf store
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.with, "with", "", "another definition to go on under")
-	flags.BoolVar(&f.after, "after", false, "keep the step, go on behind it")
+	flags.BoolVar(&f.After, "after", false, "keep the step, go on behind it")
 	flags.StringVar(&f.dir, "dir", "", "another workspace")
-	flags.BoolVar(&f.worktree, "worktree", false, "a clone of the git repository, at the commit the step found, as the workspace")
-	flags.StringVar(&f.note, "note", "", "why, kept with the run")
+	flags.BoolVar(&f.Worktree, "worktree", false, "a clone of the git repository, at the commit the step found, as the workspace")
+	flags.StringVar(&f.Note, "note", "", "why, kept with the run")
 	flags.StringArrayVar(&f.limits, "limit", nil, "a new limit: steps=60, tokens=500000, cost_usd=3 or duration=30m")
 	flags.StringArrayVar(&f.models, "model", nil, "model, or role=model, from here on; given again, the next one to try")
 	a.trustFlag(flags)
@@ -63,7 +61,8 @@ commands or reaches the network is made without --run, and goes on once wf store
 }
 
 func (a *app) fork(ctx context.Context, p *target, at api.Ref, f forkFlags) (err error) {
-	x := api.Fork{Step: at.Step, After: f.after, Note: f.note, Models: chosenModels(f.models), Hold: !f.run, Worktree: f.worktree}
+	x := f.Fork
+	x.Step, x.Models, x.Hold = at.Step, chosenModels(f.models), !f.run
 	if x.Limits, err = raisedLimits(f.limits); err != nil {
 		return err
 	}

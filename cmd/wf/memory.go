@@ -80,21 +80,14 @@ func withoutEmpty(rows [][]string) [][]string {
 	return out
 }
 
-type memoryListFlags struct {
-	tags   []string
-	all    bool
-	pinned bool
-	limit  int
-	scopes bool
-}
-
 func tagFlags(cmd *cobra.Command, tags *[]string, all *bool) {
 	cmd.Flags().StringArrayVar(tags, "tag", nil, "only memories with this tag; several: one of them")
 	cmd.Flags().BoolVar(all, "all-tags", false, "only memories with all of the tags")
 }
 
 func newMemoryLs(a *app, m *memoryFlags) *cobra.Command {
-	var f memoryListFlags
+	var q api.MemoryQuery
+	var scopes bool
 	cmd := &cobra.Command{
 		Use:     "ls",
 		Aliases: []string{"list"},
@@ -105,32 +98,34 @@ func newMemoryLs(a *app, m *memoryFlags) *cobra.Command {
 		Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
-			if f.scopes {
+			if scopes {
 				return a.inMemory(ctx, false, func(p *target) error {
 					l, err := p.Scopes(ctx)
 					return answer(a, l, err, a.scopeTable)
 				})
 			}
-			return a.memoryLs(ctx, *m, f)
+			q.Scope = m.scope
+			return a.memoryLs(ctx, q)
 		},
 	}
-	tagFlags(cmd, &f.tags, &f.all)
-	cmd.Flags().BoolVar(&f.pinned, "pinned", false, "only pinned ones")
-	cmd.Flags().IntVarP(&f.limit, "limit", "n", 50, "at most this many, 0 is all")
-	cmd.Flags().BoolVar(&f.scopes, "scopes", false, "list the memories there are instead of what one holds")
+	tagFlags(cmd, &q.Tags, &q.AllTags)
+	cmd.Flags().BoolVar(&q.Pinned, "pinned", false, "only pinned ones")
+	cmd.Flags().IntVarP(&q.Part.Limit, "limit", "n", 50, "at most this many, 0 is all")
+	cmd.Flags().BoolVar(&scopes, "scopes", false, "list the memories there are instead of what one holds")
 	return cmd
 }
 
-func (a *app) memoryLs(ctx context.Context, m memoryFlags, f memoryListFlags) error {
+func (a *app) memoryLs(ctx context.Context, q api.MemoryQuery) error {
 	if a.hubURL() == "" {
 		if missing, err := a.NoStoreYet(); err != nil {
 			return err
 		} else if missing {
-			return a.listMemories(api.Memories{Items: []api.MemoryItem{}, Schema: "wf.memories/v1", Scope: compose.MemoryScope(m.scope)}, nil)
+			return a.listMemories(api.Memories{Items: []api.MemoryItem{}, Schema: "wf.memories/v1", Scope: compose.MemoryScope(q.Scope)}, nil)
 		}
 	}
 	return a.inMemory(ctx, false, func(p *target) error {
-		l, err := p.Memories(ctx, api.MemoryQuery{Scope: m.scope, Tags: f.tags, AllTags: f.all, Pinned: f.pinned, Part: api.Part{Limit: max(0, f.limit)}})
+		q.Part.Limit = max(0, q.Part.Limit)
+		l, err := p.Memories(ctx, q)
 		if err == nil && len(l.Items) == 0 && !a.AsJSON() {
 			err = a.tellOthers(ctx, p, l.Scope)
 		}

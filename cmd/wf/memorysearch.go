@@ -18,15 +18,8 @@ import (
 	"wf/service/compose"
 )
 
-type memorySearchFlags struct {
-	tags   []string
-	all    bool
-	limit  int
-	within float64
-}
-
 func newMemorySearch(a *app, m *memoryFlags) *cobra.Command {
-	var f memorySearchFlags
+	var q api.Recall
 	cmd := &cobra.Command{
 		Use:     "search [TEXT]",
 		Aliases: []string{"recall"},
@@ -39,15 +32,16 @@ for an unrelated one, and comparable to others of the same embedding model alone
 		Args: takes(0, 1),
 		PreRunE: func(_ *cobra.Command, args []string) error {
 			switch {
-			case strings.TrimSpace(strings.Join(args, "")) == "" && len(f.tags) == 0:
+			case strings.TrimSpace(strings.Join(args, "")) == "" && len(q.Tags) == 0:
 				return usagef("wf memory search needs a text or --tag")
-			case f.limit < 0 || f.limit > api.MaxRecalled:
-				return usagef("-n %d: want 1 to %d", f.limit, api.MaxRecalled)
+			case q.Limit < 0 || q.Limit > api.MaxRecalled:
+				return usagef("-n %d: want 1 to %d", q.Limit, api.MaxRecalled)
 			}
 			return nil
 		},
 		RunE: a.ofMemory(func(ctx context.Context, p *target, args []string) error {
-			got, err := p.Recall(ctx, api.Recall{Scope: m.scope, Model: m.model, Text: strings.Join(args, ""), Tags: f.tags, AllTags: f.all, Limit: f.limit, Within: f.within})
+			q.Scope, q.Model, q.Text = m.scope, m.model, strings.Join(args, "")
+			got, err := p.Recall(ctx, q)
 			if err != nil {
 				return err
 			}
@@ -57,9 +51,9 @@ for an unrelated one, and comparable to others of the same embedding model alone
 			return a.listMemories(got, got.Items)
 		}),
 	}
-	tagFlags(cmd, &f.tags, &f.all)
-	cmd.Flags().IntVarP(&f.limit, "limit", "n", 0, "at most this many (default 5, and 20 by tags alone; 100 at most)")
-	cmd.Flags().Float64Var(&f.within, "within", 0, "only those no farther than this")
+	tagFlags(cmd, &q.Tags, &q.AllTags)
+	cmd.Flags().IntVarP(&q.Limit, "limit", "n", 0, "at most this many (default 5, and 20 by tags alone; 100 at most)")
+	cmd.Flags().Float64Var(&q.Within, "within", 0, "only those no farther than this")
 	return cmd
 }
 

@@ -107,8 +107,8 @@ func (a *app) withdraw(ctx context.Context, p *target, request string) {
 
 // submission reads the command line into a request.
 func (a *app) submission(ctx context.Context, p *target, path string, f runFlags) (x api.Start, err error) {
-	x = api.Start{Workflow: path, Title: f.title, Type: f.kind, Scope: f.scope, TargetUser: f.target, RequestID: f.request, Context: f.context,
-		Tags: f.tags, AllowSecretInputs: f.open, CreatedBy: compose.User()}
+	x = f.Start
+	x.Workflow, x.CreatedBy = path, compose.User()
 	var known *lang.Program // nil for a workflow that is not on this machine
 	if files.Exists(path) && filepath.Ext(path) != "" {
 		if _, known, err = a.readValid(path); err != nil {

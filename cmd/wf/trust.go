@@ -137,7 +137,7 @@ func (a *app) revokeTrust(args []string) error {
 
 // askTrust shows what things can do, and how they differ from what is trusted, and asks once for all of them.
 func (a *app) askTrust(ctx context.Context, question string, x compose.Asked, yes bool) error {
-	if x.None() {
+	if len(x) == 0 {
 		return nil
 	}
 	all, err := a.Questions(x)

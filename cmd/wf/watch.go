@@ -9,7 +9,7 @@ import (
 )
 
 func newWatch(a *app) *cobra.Command {
-	var from int64
+	var from protocol.Seq
 	cmd := &cobra.Command{
 		Use:   "watch [RUN]",
 		Short: "Watch a run that another process drives",
@@ -25,7 +25,7 @@ run ends or parks, with the exit status of the run. Ctrl-C leaves; the run goes 
 			return nil
 		},
 		RunE: a.ofRun(func(ctx context.Context, p *target, run protocol.RunID) error {
-			if err := a.follow(ctx, p, run, protocol.Seq(from), a.Stream); err != nil {
+			if err := a.follow(ctx, p, run, from, a.Stream); err != nil {
 				return err
 			}
 			v, err := a.shown(ctx, p, run)
@@ -36,6 +36,6 @@ run ends or parks, with the exit status of the run. Ctrl-C leaves; the run goes 
 		}),
 	}
 	a.everyFlag(cmd.Flags())
-	cmd.Flags().Int64Var(&from, "from", 0, "only the events after this seq")
+	cmd.Flags().Int64Var((*int64)(&from), "from", 0, "only the events after this seq")
 	return cmd
 }

@@ -13,27 +13,18 @@ import (
 )
 
 // Asked is what a person is asked to trust, all at once.
-type Asked struct {
-	grants []config.Grant
-	acts   map[protocol.Link][]string // what each does, by its CID
-}
+type Asked []asked
 
-// None reports whether there is nothing to ask.
-func (x *Asked) None() bool { return len(x.grants) == 0 }
-
-func (x *Asked) add(g config.Grant, acts []string) {
-	x.grants = append(x.grants, g)
-	if x.acts == nil {
-		x.acts = map[protocol.Link][]string{}
-	}
-	x.acts[g.CID] = acts
+type asked struct {
+	config.Grant
+	acts []string // what it does
 }
 
 // addWants adds those that are not trusted yet.
 func (x *Asked) addWants(wants []config.Want) {
 	for _, w := range wants {
 		if !w.Trusted {
-			x.add(w.Grant, append([]string{"it may then " + w.Does}, strings.Split(strings.TrimSpace(w.Text), "\n")...))
+			*x = append(*x, asked{w.Grant, append([]string{"it may then " + w.Does}, strings.Split(strings.TrimSpace(w.Text), "\n")...)})
 		}
 	}
 }
@@ -45,15 +36,15 @@ func (u *Setup) Questions(x Asked) (out []api.TrustQuestion, err error) {
 		return nil, err
 	}
 	shown := map[protocol.Link]bool{}
-	for _, grant := range x.grants {
-		q := api.TrustQuestion{CID: grant.CID.Short(), Name: grant.Name, File: grant.File, Does: powerText[grant.Power]}
-		if !shown[grant.CID] {
-			shown[grant.CID] = true
-			if q.Change, err = g.Change(grant); err != nil {
+	for _, a := range x {
+		q := api.TrustQuestion{CID: a.CID.Short(), Name: a.Name, File: a.File, Does: powerText[a.Power]}
+		if !shown[a.CID] {
+			shown[a.CID] = true
+			if q.Change, err = g.Change(a.Grant); err != nil {
 				return nil, err
 			}
 			if q.Change == "" {
-				q.Acts = x.acts[grant.CID]
+				q.Acts = a.acts
 			}
 		}
 		out = append(out, q)
@@ -68,8 +59,8 @@ func (u *Setup) Trust(x Asked) error {
 		return err
 	}
 	var errs []error
-	for _, grant := range x.grants {
-		errs = append(errs, g.Add(grant))
+	for _, a := range x {
+		errs = append(errs, g.Add(a.Grant))
 	}
 	return errors.Join(errs...)
 }
@@ -100,7 +91,7 @@ func (u *Setup) AskUnconfined(p *lang.Program, d Definition) (x Asked, err error
 	wanted, err := u.Wanted(p, file, d.Source)
 	for _, grant := range wanted {
 		if grant.Power == config.Unconfined {
-			x.add(grant, Acts(p))
+			x = append(x, asked{grant, Acts(p)})
 		}
 	}
 	return x, err
@@ -176,7 +167,7 @@ func Ask(all []Weighed) (x Asked) {
 	for _, w := range all {
 		for _, p := range w.powers {
 			if !p.Trusted {
-				x.add(p.Grant, Acts(w.program))
+				x = append(x, asked{p.Grant, Acts(w.program)})
 			}
 		}
 		x.addWants(w.servers)
