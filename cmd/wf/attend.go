@@ -128,32 +128,30 @@ func (a *app) tellIdle(ctx context.Context, p *target, u api.Update) error {
 
 // backdrop is what reporters look up of a run.
 func (a *app) backdrop(ctx context.Context, p *target, run protocol.RunID) (render.Backdrop, error) {
-	v, err := p.Run(ctx, run, api.Window{Limit: 1})
-	if err != nil {
-		return render.Backdrop{}, err
-	}
-	w, err := a.definition(ctx, p, v)
+	_, w, err := workflowOf(ctx, p, run)
 	if err != nil {
 		return render.Backdrop{}, err
 	}
 	return render.Backdrop{Context: context.WithoutCancel(ctx), Blocks: p.Blocks, Edges: w.Edges, Guest: p.here == nil}, nil
 }
 
-// definition is the workflow of a run.
-func (a *app) definition(ctx context.Context, p *target, v *api.Run) (*protocol.Workflow, error) {
-	l, err := protocol.ParseLink(v.Definition)
+// workflowOf is the workflow of a run.
+func workflowOf(ctx context.Context, p *target, run protocol.RunID) (def protocol.Link, w protocol.Workflow, err error) {
+	v, err := p.Run(ctx, run, api.Window{Limit: 1})
 	if err != nil {
-		return nil, err
+		return def, w, err
 	}
-	raw, err := p.Block(ctx, l)
+	if def, err = protocol.ParseLink(v.Definition); err != nil {
+		return def, w, err
+	}
+	raw, err := p.Block(ctx, def)
+	if err == nil {
+		err = cas.Decode(raw, &w)
+	}
 	if err != nil {
-		return nil, err
+		err = fmt.Errorf("definition %s: %w", def, err)
 	}
-	var w protocol.Workflow
-	if err := cas.Decode(raw, &w); err != nil {
-		return nil, fmt.Errorf("definition %s: %w", l, err)
-	}
-	return &w, nil
+	return def, w, err
 }
 
 // headline says what goes on now.
@@ -161,11 +159,7 @@ func (a *app) headline(ctx context.Context, p *target, run protocol.RunID) error
 	if a.AsJSON() || a.Quiet {
 		return nil
 	}
-	v, err := p.Run(ctx, run, api.Window{Limit: 1})
-	if err != nil {
-		return err
-	}
-	w, err := a.definition(ctx, p, v)
+	def, w, err := workflowOf(ctx, p, run)
 	if err != nil {
 		return err
 	}
@@ -173,7 +167,7 @@ func (a *app) headline(ctx context.Context, p *target, run protocol.RunID) error
 	if p.here == nil {
 		where = "  at " + p.name + "  (Ctrl-C leaves, the run goes on)"
 	}
-	a.Progress("%s %s  run %s  def %s  (%s)%s", paint.Cyan("●"), paint.Bold(w.Name), run, render.ShortCID(v.Definition), render.Cast(w), where)
+	a.Progress("%s %s  run %s  def %s  (%s)%s", paint.Cyan("●"), paint.Bold(w.Name), run, def.Short(), render.Cast(&w), where)
 	return nil
 }
 

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"syscall"
 
-	"github.com/spf13/cobra"
-
 	"wf/agentkit/config"
 	"wf/agentkit/embed"
 	"wf/agentkit/mcp"
@@ -82,10 +80,6 @@ func statusOf(err error) int {
 		}
 	}
 	return 1
-}
-
-func exitCodesTopic(a *app) *cobra.Command {
-	return a.topic("exit-codes", "What the exit statuses mean", func() string { return help.Exits(exits) })
 }
 
 // lastSteps is how many steps of a run a person is shown.

@@ -87,12 +87,7 @@ func (a *app) language(args []string) error {
 
 func languagePage() string { return help.Text(lang.Page()) }
 
-// languageHelp is the topic by which commands and completion know the page.
-func languageHelp(a *app) *cobra.Command {
-	return a.topic(languageTopic, "The workflow language: guides, and every key with an example", languagePage)
-}
-
-// topic is a page about no command.
+// topic is a page about no command, by which commands and completion know it.
 func (a *app) topic(name, short string, page func() string) *cobra.Command {
 	topic := &cobra.Command{Use: name, Short: short}
 	topic.SetHelpFunc(func(cmd *cobra.Command, _ []string) {

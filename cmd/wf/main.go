@@ -26,6 +26,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wf/agentkit/sandbox"
+	"wf/cmd/internal/help"
 	"wf/protocol"
 )
 
@@ -132,7 +133,10 @@ wf help language shows how to write workflows, wf help exit-codes what the exit 
 		cmd.GroupID = c.group
 		root.AddCommand(cmd)
 	}
-	root.AddCommand(exitCodesTopic(a), languageHelp(a))
+	root.AddCommand(
+		a.topic("exit-codes", "What the exit statuses mean", func() string { return help.Exits(exits) }),
+		a.topic(languageTopic, "The workflow language: guides, and every key with an example", languagePage),
+	)
 	root.SetHelpFunc(a.help)
 	root.SetHelpCommand(newHelp(a))
 	a.hubFlag(root)

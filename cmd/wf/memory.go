@@ -28,7 +28,9 @@ found, its history stays.`,
 		Example: `  wf memory add "The deploy key lives in the vault." --tag deploy --pin
   wf memory search "where is the key?"
   wf memory ls --scope role/fix-bug/coder`,
-	}, newMemoryLs(a, &f), newMemoryAdd(a, &f), newMemorySearch(a, &f), newMemoryPin(a, &f), newMemoryUnpin(a, &f),
+	}, newMemoryLs(a, &f), newMemoryAdd(a, &f), newMemorySearch(a, &f),
+		memoryByID(a, &f, "pin ID...", "Put memories at the start of every new conversation", "  wf memory pin 12", "pinned", api.MemoryChange{Pinned: new(true)}),
+		memoryByID(a, &f, "unpin ID...", "Take that back", "  wf memory unpin 12 14", "unpinned", api.MemoryChange{Pinned: new(false)}),
 		newMemoryTag(a, &f), newMemoryRm(a, &f), newMemoryDump(a, &f), newMemoryLoad(a, &f), newMemoryReindex(a, &f), newMemoryIndex(a, &f))
 	flags := cmd.PersistentFlags()
 	flags.StringVar(&f.scope, "scope", "", "which memory: user (default), role/WORKFLOW/ROLE, workflow/WORKFLOW or a name")

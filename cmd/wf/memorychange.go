@@ -69,32 +69,17 @@ func (a *app) memoryAdd(ctx context.Context, m memoryFlags, arg string, n api.No
 func (a *app) memoryEdits(ctx context.Context, m memoryFlags, ids []protocol.Seq, e api.MemoryChange, what string) error {
 	return a.inMemory(ctx, false, func(p *target) error {
 		c := api.MemoryChanges{Scope: m.scope}
+		var named []string
 		for _, id := range ids {
 			e.ID = id
-			c.Changes = append(c.Changes, e)
+			c.Changes, named = append(c.Changes, e), append(named, fmt.Sprint(id))
 		}
 		got, err := p.ChangeMemories(ctx, c)
 		if err != nil {
 			return err
 		}
-		return a.Say(got, "%s %s in %s\n", what, joinIDs(ids), render.Visible(got.Scope))
+		return a.Say(got, "%s %s in %s\n", what, strings.Join(named, ", "), render.Visible(got.Scope))
 	})
-}
-
-func joinIDs(ids []protocol.Seq) string {
-	out := make([]string, len(ids))
-	for i, id := range ids {
-		out[i] = fmt.Sprint(id)
-	}
-	return strings.Join(out, ", ")
-}
-
-func newMemoryPin(a *app, m *memoryFlags) *cobra.Command {
-	return memoryByID(a, m, "pin ID...", "Put memories at the start of every new conversation", "  wf memory pin 12", "pinned", api.MemoryChange{Pinned: new(true)})
-}
-
-func newMemoryUnpin(a *app, m *memoryFlags) *cobra.Command {
-	return memoryByID(a, m, "unpin ID...", "Take that back", "  wf memory unpin 12 14", "unpinned", api.MemoryChange{Pinned: new(false)})
 }
 
 func newMemoryRm(a *app, m *memoryFlags) *cobra.Command {

@@ -26,19 +26,14 @@ of a long run: where there are earlier ones, the output ends with the command th
 		}),
 	}
 	cmd.Flags().BoolVar(&a.All, "all", false, "every step, items of a fan-out on lines of their own")
-	windowFlags(cmd.Flags(), &w)
+	cmd.Flags().IntVar(&w.Limit, "limit", 0, "at most so many steps, the newest (default 200; all with --all and -o json)")
+	cmd.Flags().Int64Var((*int64)(&w.Before), "before", 0, "only the steps that began before this event")
 	return cmd
 }
 
 // everyFlag is --all of commands that show events.
 func (a *app) everyFlag(f *pflag.FlagSet) {
 	f.BoolVar(&a.All, "all", false, "every event of the items of long fan-outs too")
-}
-
-// windowFlags choose steps of a run.
-func windowFlags(f *pflag.FlagSet, w *api.Window) {
-	f.IntVar(&w.Limit, "limit", 0, "at most so many steps, the newest (default 200; all with --all and -o json)")
-	f.Int64Var((*int64)(&w.Before), "before", 0, "only the steps that began before this event")
 }
 
 // checkWindow fills in what a person is shown.

@@ -33,8 +33,12 @@ func (u *Setup) admit(c engine.Candidate) error {
 			return err
 		}
 	}
-	if c.New || c.Fork {
-		if err := u.admitPowers(c.Program, c.File); err != nil {
+	if (c.New || c.Fork) && unconfined(c.Program) {
+		wanted, err := u.Wanted(c.Program, c.File, nil)
+		if err == nil {
+			err = Untrusted(wanted, config.Unconfined)
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -3,7 +3,6 @@ package compose
 import (
 	"context"
 	"fmt"
-	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -46,15 +45,6 @@ func (u *Setup) loadConfig() (*config.Loaded, error) {
 	}
 	p.State, p.Dir = cas.StateDir(os.Getenv), cwd
 	return config.Load(p)
-}
-
-// providerNames are the first parts of the names of models; none where a config cannot be read.
-func (u *Setup) providerNames() []string {
-	c, err := u.Config()
-	if err != nil {
-		return nil
-	}
-	return slices.Collect(maps.Keys(c.Registry()))
 }
 
 // Confine is what commands of agents may do beyond what the sandbox lets them.

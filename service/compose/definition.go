@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"wf/agentkit/memory"
 	"wf/agentkit/tool"
@@ -74,14 +76,11 @@ func (u *Setup) load(d *Definition, name string, read func(string) ([]byte, erro
 	for _, t := range tool.All() {
 		tools = append(tools, t.Name)
 	}
-	d.Program, d.Diags = lang.Load(d.Source, lang.Options{
-		File:  filepath.ToSlash(name),
-		MCP:   u.serverNames(),
-		Tools: tools, MemoryTools: memory.Names,
-		Providers: u.providerNames(),
-		Read:      read,
-		Apart:     apart,
-	})
+	o := lang.Options{File: filepath.ToSlash(name), Tools: tools, MemoryTools: memory.Names, Read: read, Apart: apart}
+	if c, err := u.Config(); err == nil { // one that cannot be read names no server and no provider
+		o.MCP, o.Providers = c.MCPNames(), slices.Collect(maps.Keys(c.Registry()))
+	}
+	d.Program, d.Diags = lang.Load(d.Source, o)
 }
 
 // Whole is a definition that was read, with the sub-workflows that it names, as it is given to another service.

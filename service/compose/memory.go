@@ -57,16 +57,13 @@ func (j memoryJournal) Text(ctx context.Context, l protocol.Link) (string, error
 	return string(b), err
 }
 
-// vectorsDir is where a store keeps the vectors of its memories. They are derived.
-func vectorsDir(s *cas.Store) string { return filepath.Join(s.Dir(), "vectors") }
-
 // OpenMemory opens a memory; model is the embedding model that is asked for, "" the one it has.
 func (u *Setup) OpenMemory(ctx context.Context, s *cas.Store, scope, model string) (*memory.Store, error) {
 	m, err := s.Memory(scope)
 	if err != nil {
 		return nil, err
 	}
-	return memory.Open(ctx, memory.Config{Scope: scope, Journal: memoryJournal{s, m, scope, u.Warn}, Vectors: vectorsDir(s), Embed: u.OpenEmbedder, Model: model})
+	return memory.Open(ctx, memory.Config{Scope: scope, Journal: memoryJournal{s, m, scope, u.Warn}, Vectors: filepath.Join(s.Dir(), "vectors"), Embed: u.OpenEmbedder, Model: model})
 }
 
 // OpenEmbedder opens an embedding model by the config.

@@ -198,18 +198,6 @@ func trustAdvice(x config.Grant) string {
 	return "wf trust " + protocol.ShellWord(x.File) + ", or " + unattended
 }
 
-// admitPowers refuses a definition without walls that was not trusted.
-func (u *Setup) admitPowers(p *lang.Program, file string) error {
-	if !unconfined(p) {
-		return nil
-	}
-	wanted, err := u.Wanted(p, file, nil)
-	if err != nil {
-		return err
-	}
-	return Untrusted(wanted, config.Unconfined)
-}
-
 // Acts is what a workflow and its sub-workflows run as the user: commands, and the commands of
 // agents that say "sandbox: off".
 func Acts(p *lang.Program) []string {

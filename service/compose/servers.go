@@ -25,16 +25,6 @@ func (u *Setup) servers(root, dir string) ([]protocol.MCPServer, error) {
 	return c.Servers(root, dir)
 }
 
-// serverNames are their names, for those who check a workflow; a config that cannot be read
-// names none.
-func (u *Setup) serverNames() []string {
-	c, err := u.Config()
-	if err != nil {
-		return nil
-	}
-	return c.MCPNames()
-}
-
 // allowsServer reports whether a server that the workflow declares was allowed by its name.
 func (u *Setup) allowsServer(name string) bool {
 	return slices.Contains(u.Options.Servers, name) || slices.Contains(u.Options.Servers, "*")

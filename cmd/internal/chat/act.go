@@ -36,12 +36,6 @@ func (a *App) waiting() (Waiting, bool) {
 	return a.t.Waiting[0], true
 }
 
-// choices are the answers that are offered.
-func (a *App) choices() int {
-	w, _ := a.waiting()
-	return len(w.Choices)
-}
-
 // send takes the line that was written, or the choice that was picked.
 func (a *App) send() tea.Cmd {
 	line, text := a.prompt.take()

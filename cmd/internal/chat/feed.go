@@ -89,10 +89,3 @@ type earlier struct {
 	events []api.Update
 	err    error
 }
-
-func earlierThan(ctx context.Context, s Session, epoch int, seq protocol.Seq) tea.Cmd {
-	return func() tea.Msg {
-		events, err := s.Page(ctx, seq, page)
-		return earlier{epoch, events, err}
-	}
-}

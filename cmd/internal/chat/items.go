@@ -72,9 +72,3 @@ func (it *Item) settle() {
 		it.Thinking = it.liveThinking.text()
 	}
 }
-
-// whole takes the place of what came live.
-func (it *Item) whole(text string) {
-	it.liveText = live{}
-	it.Text = text
-}

@@ -126,8 +126,8 @@ func (t *Transcript) fold(u api.Update) {
 		it.changed()
 	case protocol.TextSaid:
 		it := t.reply(step, e.Seq)
-		it.whole(strings.Trim(plain.Text(withoutFields(d.Content.S)), "\n"))
-		it.Open = false
+		it.liveText = live{} // the whole takes its place
+		it.Text, it.Open = strings.Trim(plain.Text(withoutFields(d.Content.S)), "\n"), false
 		it.changed()
 		delete(t.open, step)
 	case protocol.ToolCall:

@@ -87,7 +87,11 @@ func Age(at string) string {
 	if err != nil {
 		return "?"
 	}
-	d := time.Since(t)
+	return Ago(time.Since(t))
+}
+
+// Ago is a time that has passed, in its greatest unit.
+func Ago(d time.Duration) string {
 	switch {
 	case d < time.Minute:
 		return fmt.Sprintf("%ds", max(0, int(d.Seconds())))

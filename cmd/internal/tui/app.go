@@ -227,10 +227,8 @@ func (a *App) gotRuns(m gotRuns) tea.Cmd {
 		return nil
 	}
 	a.runs, a.now, a.read = m.runs, m.now, true
-	before := a.run.id
-	a.run.keep(ids(a.shownRuns(), runID))
-	if a.run.id != before {
-		return a.chose()
+	if cmd := a.refilter(); cmd != nil {
+		return cmd
 	}
 	for _, r := range a.runs {
 		if r.ID == a.view.ID && render.RowState(r).Word() != render.StateOf(a.view).Word() {
@@ -262,8 +260,6 @@ func (a *App) gotView(m gotView) tea.Cmd {
 	a.step.keep(ids(m.view.Steps, func(s *api.Step) string { return s.ID }))
 	return a.readPage()
 }
-
-func runID(r api.Row) string { return string(r.ID) }
 
 func ids[T any](list []T, id func(T) string) []string {
 	out := make([]string, len(list))

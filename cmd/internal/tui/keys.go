@@ -179,7 +179,7 @@ func (a *App) typed(name, text string) tea.Cmd {
 
 func (a *App) refilter() tea.Cmd {
 	before := a.run.id
-	a.run.keep(ids(a.shownRuns(), runID))
+	a.run.keep(ids(a.shownRuns(), func(r api.Row) string { return string(r.ID) }))
 	if a.run.id == before {
 		return nil
 	}

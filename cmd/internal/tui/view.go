@@ -131,18 +131,10 @@ func age(updated string, now time.Time) string {
 	if err != nil || now.IsZero() {
 		return ""
 	}
-	switch d := now.Sub(at); {
-	case d < 5*time.Second:
-		return "now"
-	case d < time.Minute:
-		return fmt.Sprintf("%ds", int(d.Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%dm", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%dh", int(d.Hours()))
-	default:
-		return fmt.Sprintf("%dd", int(d.Hours()/24))
+	if d := now.Sub(at); d >= 5*time.Second {
+		return render.Ago(d)
 	}
+	return "now"
 }
 
 // row shows the chosen one of a list; brightly where the keys go.
