@@ -120,12 +120,7 @@ func (a *app) forkDefinition(path string) (*api.Definition, error) {
 // agreeToFork asks whether a fork of a run from elsewhere goes on.
 func (a *app) agreeToFork(ctx context.Context, run protocol.RunID, workspace string, acts []string) (bool, error) {
 	a.Progress("run %s came from elsewhere. Its fork works in %s, and may run", run, render.Visible(workspace))
-	for _, act := range acts {
-		a.Progress("    %s", render.IndentLines(render.Visible(act), "      "))
-	}
-	if len(acts) == 0 {
-		a.Progress("    nothing outside of the sandbox")
-	}
+	a.TellActs("    ", acts)
 	err := a.confirm(ctx, "Let the fork run there?", fail(errRefused, "without --run it is made and shown", "run %s was not forked", run))
 	return err == nil, err
 }

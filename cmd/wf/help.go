@@ -49,13 +49,11 @@ func newHelp(a *app) *cobra.Command {
 // unknownHelp names what was probably meant.
 func unknownHelp(root *cobra.Command, args []string) error {
 	hint := "wf help lists the commands; wf help language NAME shows a key of workflows"
-	near, least := "", 1+len(args[0])/3
+	var names []string
 	for _, sub := range root.Commands() {
-		if d := help.Edits(args[0], sub.Name()); d < least || d == least && near == "" {
-			near, least = sub.Name(), d
-		}
+		names = append(names, sub.Name())
 	}
-	if near != "" {
+	if near := help.Nearest(args[0], names); near != "" {
 		hint = "did you mean wf help " + near + "?"
 	} else if lang.Find(args[0]).Text != "" {
 		hint = "it is a part of the language: wf help language " + protocol.ShellWord(args[0])

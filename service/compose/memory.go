@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -20,8 +19,8 @@ import (
 
 // memoryJournal is the journal of a memory in a store, as memory.Store wants it.
 type memoryJournal struct {
+	*cas.Memory
 	s     *cas.Store
-	m     *cas.Memory
 	scope string
 	warn  func(error)
 }
@@ -40,16 +39,12 @@ func (j memoryJournal) KeepSnapshot(ctx context.Context, data []byte, head proto
 	}
 }
 
-func (j memoryJournal) After(ctx context.Context, from protocol.Seq) iter.Seq2[protocol.Entry, error] {
-	return j.m.After(ctx, from)
-}
-
 func (j memoryJournal) Append(ctx context.Context, seq protocol.Seq, head protocol.Link, changes []memory.Change) ([]protocol.Entry, error) {
 	drafts := make([]cas.Draft, len(changes))
 	for i, c := range changes {
 		drafts[i] = cas.Draft{Step: c.Step, Data: c.Data}
 	}
-	return j.m.Append(ctx, time.Now().UnixMicro(), cas.EventRef{Seq: seq, CID: head}, drafts)
+	return j.Memory.Append(ctx, time.Now().UnixMicro(), cas.EventRef{Seq: seq, CID: head}, drafts)
 }
 
 func (j memoryJournal) Text(ctx context.Context, l protocol.Link) (string, error) {
@@ -63,7 +58,7 @@ func (u *Setup) OpenMemory(ctx context.Context, s *cas.Store, scope, model strin
 	if err != nil {
 		return nil, err
 	}
-	return memory.Open(ctx, memory.Config{Scope: scope, Journal: memoryJournal{s, m, scope, u.Warn}, Vectors: filepath.Join(s.Dir(), "vectors"), Embed: u.OpenEmbedder, Model: model})
+	return memory.Open(ctx, memory.Config{Scope: scope, Journal: memoryJournal{m, s, scope, u.Warn}, Vectors: filepath.Join(s.Dir(), "vectors"), Embed: u.OpenEmbedder, Model: model})
 }
 
 // OpenEmbedder opens an embedding model by the config.

@@ -58,7 +58,7 @@ func (u *Setup) refoldMemory(ctx context.Context, s *cas.Store, scope string) (*
 	if err != nil {
 		return nil, err
 	}
-	j := memoryJournal{s, m, scope, u.Warn}
+	j := memoryJournal{m, s, scope, u.Warn}
 	d, _, err := s.AnyDerived(ctx, protocol.MemoryHead(scope))
 	if err != nil || !d.Head.Defined() {
 		return nil, err

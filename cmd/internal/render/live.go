@@ -83,38 +83,34 @@ func (l *live) Notice(n api.Update) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := l.step(n.Step)
+	open := s != nil
+	if !open {
+		s = &liveStep{} // what is said of it is not shown
+	}
 	switch d := n.Data.(type) {
 	case protocol.StepStarted:
 		again := ""
 		if d.Attempt > 1 {
 			again = fmt.Sprintf(" (attempt %d)", d.Attempt)
 		}
-		if s == nil {
+		if !open {
 			l.open = append(l.open, &liveStep{id: n.Step, begun: time.Now()})
 		}
 		if d.Visit > 1 && d.EdgePrompt.S != "" || again != "" {
 			l.draw(l.reentry(n.Step, d, again))
 		}
 	case protocol.Delta:
-		if s != nil {
-			s.hear(d.Text)
-		}
+		s.hear(d.Text)
 	case protocol.TextSaid:
-		if s != nil {
-			s.tail = gist(d.Content.S)
-		}
+		s.tail = gist(d.Content.S)
 	case protocol.Usage:
-		if s != nil {
-			s.add(d)
-		}
+		s.add(d)
 	case protocol.ToolCall:
-		if s != nil && !protocol.IsTaskControl(d.Name) {
+		if !protocol.IsTaskControl(d.Name) {
 			s.tail = d.Name + " " + OneLine(d.Args.S, 60)
 		}
 	case protocol.TaskStarted, protocol.TaskStateUpdated:
-		if s != nil {
-			s.tail = Event(d)
-		}
+		s.tail = Event(d)
 	case protocol.ToolResult:
 		l.appeared(n.Step, d.Appeared)
 	case protocol.SandboxTier:
@@ -173,18 +169,13 @@ func (l *live) completed(id string, s *liveStep, d protocol.StepCompleted) {
 	case protocol.StepSkipped:
 		sign = l.w.Dim("–")
 	}
-	text := Span(time.Duration(d.MS) * time.Millisecond)
-	if s != nil {
-		text += s.used()
-	}
+	text := Span(time.Duration(d.MS)*time.Millisecond) + s.used()
 	if exit := l.exit(d); exit != "" {
 		text += "  " + exit
 	}
 	text += "  " + l.w.Dim(d.Record.Short())
-	if s != nil {
-		if last := OneLine(lastLine(s.tail), 60); last != "" {
-			text += "  " + last
-		}
+	if last := OneLine(lastLine(s.tail), 60); last != "" {
+		text += "  " + last
 	}
 	l.close1(id, l.row(sign, id, text))
 }
@@ -205,12 +196,9 @@ func (s *liveStep) used() string {
 // add sums a model call; what the provider did not tell adds nothing.
 func (s *liveStep) add(d protocol.Usage) {
 	s.calls++
-	for _, pair := range []struct {
-		sum *int64
-		n   *int64
-	}{{&s.in, d.Input}, {&s.cached, d.Cached}, {&s.out, d.Output}} {
-		if pair.n != nil {
-			*pair.sum += *pair.n
+	for sum, n := range map[*int64]*int64{&s.in: d.Input, &s.cached: d.Cached, &s.out: d.Output} {
+		if n != nil {
+			*sum += *n
 		}
 	}
 }

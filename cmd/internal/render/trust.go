@@ -16,9 +16,19 @@ func (p *Printer) TellTrust(all []api.TrustQuestion) {
 		if q.Change != "" {
 			p.Progress("%s", Visible(q.Change))
 		}
-		for _, act := range q.Acts {
-			p.Progress("    %s", IndentLines(Visible(act), "      "))
+		if len(q.Acts) > 0 {
+			p.TellActs("    ", q.Acts)
 		}
+	}
+}
+
+// TellActs shows a person what is run beyond the sandbox.
+func (p *Printer) TellActs(indent string, acts []string) {
+	for _, act := range acts {
+		p.Progress("%s%s", indent, IndentLines(Visible(act), indent+"  "))
+	}
+	if len(acts) == 0 {
+		p.Progress("%snothing outside of the sandbox", indent)
 	}
 }
 
@@ -72,15 +82,9 @@ func (p *Printer) TellAdoptable(list []api.Adoptable) {
 			older = ", older than what was seen of it: what came after is done again"
 		}
 		p.Progress("  %s  %s  %s%s; it may run", x.ID, Visible(x.Workflow), x.Status, older)
-		for j, act := range x.Runs {
-			if j == mostListed {
-				p.Progress("      … and %d more; wf show %s", len(x.Runs)-j, x.ID)
-				break
-			}
-			p.Progress("      %s", IndentLines(Visible(act), "        "))
-		}
-		if len(x.Runs) == 0 {
-			p.Progress("      nothing outside of the sandbox")
+		p.TellActs("      ", x.Runs[:min(len(x.Runs), mostListed)])
+		if more := len(x.Runs) - mostListed; more > 0 {
+			p.Progress("      … and %d more; wf show %s", more, x.ID)
 		}
 	}
 }
