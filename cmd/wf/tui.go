@@ -8,7 +8,6 @@ import (
 	"wf/api"
 	"wf/cas"
 	"wf/cmd/internal/tui"
-	"wf/cmd/internal/tui/source"
 	"wf/daemon"
 )
 
@@ -37,5 +36,5 @@ messages, events, the difference to the visit before, cost and proof. What moves
 }
 
 func (a *app) tui(ctx context.Context, s api.Service, f api.Follower) error {
-	return a.onScreen(ctx, tui.New(ctx, source.Source{Service: s, Follower: f}))
+	return a.onScreen(ctx, tui.New(ctx, tui.Reader{Service: s, Follower: f}))
 }

@@ -7,7 +7,7 @@ import (
 	"wf/protocol"
 )
 
-// Source gives what is shown; package source implements it.
+// Source gives what is shown; a Reader is one.
 type Source interface {
 	// Runs lists the newest runs.
 	Runs(ctx context.Context) ([]api.Row, error)
