@@ -13,7 +13,6 @@ import (
 	"wf/api"
 	"wf/cas"
 	"wf/cmd/internal/chat"
-	"wf/cmd/internal/chat/session"
 	"wf/daemon"
 	"wf/engine"
 	"wf/protocol"
@@ -87,7 +86,7 @@ func (a *app) chatOn(ctx context.Context, s *cas.Store, arg string, f chatFlags)
 }
 
 // chatHere is where the runs of a daemon in this process are.
-func (a *app) chatHere(d *daemon.Daemon) session.Place {
+func (a *app) chatHere(d *daemon.Daemon) chat.Place {
 	at := chatAt(d.Service, d)
 	at.Near, at.Dump = d.Service, func(ctx context.Context, scope, path string) error {
 		return a.memoryDump(ctx, d.Service, scope, []string{path})
@@ -96,8 +95,8 @@ func (a *app) chatHere(d *daemon.Daemon) session.Place {
 }
 
 // chatAt is where a service and a follower find the runs.
-func chatAt(s api.Service, f api.Follower) session.Place {
-	return session.Place{Service: s, Follower: f, Me: compose.User(),
+func chatAt(s api.Service, f api.Follower) chat.Place {
+	return chat.Place{Service: s, Follower: f, Me: compose.User(),
 		Tasks: func(ctx context.Context, run protocol.RunID) ([]chat.TaskPage, error) {
 			return chatTasks(ctx, s, run)
 		}}
@@ -171,8 +170,8 @@ func (a *app) chatToContinue(ctx context.Context, d *daemon.Daemon, arg string, 
 }
 
 // chatScreen shows a run until the person leaves.
-func (a *app) chatScreen(ctx context.Context, at session.Place, run protocol.RunID) error {
-	s, err := session.Open(ctx, at, run)
+func (a *app) chatScreen(ctx context.Context, at chat.Place, run protocol.RunID) error {
+	s, err := chat.Open(ctx, at, run)
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"wf/api"
-	"wf/cmd/internal/chat/session"
+	"wf/cmd/internal/chat"
 	"wf/daemon"
 	"wf/protocol"
 )
@@ -56,7 +56,7 @@ func BenchmarkTurnOfALongChat(b *testing.B) {
 			}
 			ctx, stop := context.WithCancel(b.Context())
 			defer stop()
-			talk, err := session.Open(ctx, a.chatHere(d), run)
+			talk, err := chat.Open(ctx, a.chatHere(d), run)
 			if err != nil {
 				return err
 			}

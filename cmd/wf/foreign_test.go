@@ -16,7 +16,6 @@ import (
 	"wf/api"
 	"wf/cas"
 	"wf/cmd/internal/chat"
-	"wf/cmd/internal/chat/session"
 	"wf/daemon"
 	"wf/engine"
 	"wf/hub/schedule"
@@ -185,7 +184,7 @@ func TestADaemonLeavesRunsFromElsewhereAlone(t *testing.T) {
 	if fork, err := d.Service.Fork(ctx, foreign, api.Fork{Step: "nap#1"}); protocol.CodeOf(err) != protocol.ErrForeign.Code {
 		t.Errorf("a fork of it goes on over HTTP: %s, %v", fork.ID, err)
 	}
-	talk, err := session.Open(ctx, session.Place{Service: d.Service, Follower: d, Near: d.Service}, foreign)
+	talk, err := chat.Open(ctx, chat.Place{Service: d.Service, Follower: d, Near: d.Service}, foreign)
 	if err != nil {
 		t.Fatal(err)
 	}

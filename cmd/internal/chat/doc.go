@@ -16,5 +16,5 @@
 //
 // # Not here
 //
-// Driving runs, storing, the network: a Session does that; package session has one for runs here and at servers.
+// Driving runs, storing, the network: the services of a Place do that.
 package chat

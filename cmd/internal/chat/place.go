@@ -1,4 +1,4 @@
-package session
+package chat
 
 import (
 	"context"
@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"wf/api"
-	"wf/cmd/internal/chat"
 	"wf/protocol"
 )
 
@@ -17,7 +16,7 @@ type Place struct {
 	Me       string // by which name the person is recorded
 	Near     Near   // nil where the store is elsewhere
 	// Tasks are all tasks of a run, oldest first.
-	Tasks func(ctx context.Context, run protocol.RunID) ([]chat.TaskPage, error)
+	Tasks func(ctx context.Context, run protocol.RunID) ([]TaskPage, error)
 	// Dump writes the memory of a scope to a file, which it makes where it is not there.
 	Dump func(ctx context.Context, scope, path string) error
 }
@@ -30,27 +29,25 @@ type Near interface {
 	Again(ctx context.Context, run protocol.RunID) (protocol.RunID, error)
 }
 
-// A Session is a run that a person takes part in. It is safe for concurrent use.
-type Session struct {
+// session is a run of a Place. It is safe for concurrent use.
+type session struct {
 	at Place
 
 	mu   sync.Mutex
-	info chat.Info
+	info Info
 }
-
-var _ chat.Session = (*Session)(nil)
 
 // timeout bounds what is asked of the place.
 const timeout = 30 * time.Second
 
 // Open is a session with a run.
-func Open(ctx context.Context, at Place, run protocol.RunID) (*Session, error) {
-	s := &Session{at: at}
+func Open(ctx context.Context, at Place, run protocol.RunID) (Session, error) {
+	s := &session{at: at}
 	return s, s.goTo(ctx, run)
 }
 
 // goTo makes a run that of the session.
-func (s *Session) goTo(ctx context.Context, run protocol.RunID) error {
+func (s *session) goTo(ctx context.Context, run protocol.RunID) error {
 	v, err := s.at.Service.Run(ctx, run, api.Window{Limit: 1})
 	if err != nil {
 		return err
@@ -63,21 +60,19 @@ func (s *Session) goTo(ctx context.Context, run protocol.RunID) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.info = chat.Info{Run: run, Title: v.Info.Title, Model: agent.Model, Window: agent.Window, Dir: v.Info.Workspace, Me: s.at.Me}
+	s.info = Info{Run: run, Title: v.Info.Title, Model: agent.Model, Window: agent.Window, Dir: v.Info.Workspace, Me: s.at.Me}
 	return nil
 }
 
-// Info is what is known from the start.
-func (s *Session) Info() chat.Info {
+func (s *session) Info() Info {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.info
 }
 
-func (s *Session) run() protocol.RunID { return s.Info().Run }
+func (s *session) run() protocol.RunID { return s.Info().Run }
 
-// Follow hands on what follows from.
-func (s *Session) Follow(ctx context.Context, from protocol.Seq, on func(api.Update)) error {
+func (s *session) Follow(ctx context.Context, from protocol.Seq, on func(api.Update)) error {
 	return s.at.Follower.Follow(ctx, s.run(), api.Following{From: from, Until: api.Never}, func(u api.Update) error {
 		on(u)
 		return nil
@@ -85,7 +80,7 @@ func (s *Session) Follow(ctx context.Context, from protocol.Seq, on func(api.Upd
 }
 
 // Page reads the n events before a seq.
-func (s *Session) Page(ctx context.Context, before protocol.Seq, n int) (out []api.Update, err error) {
+func (s *session) Page(ctx context.Context, before protocol.Seq, n int) (out []api.Update, err error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	from := max(0, before-1-protocol.Seq(n))
@@ -101,8 +96,7 @@ func (s *Session) Page(ctx context.Context, before protocol.Seq, n int) (out []a
 	return out, err
 }
 
-// Tip is the newest seq.
-func (s *Session) Tip(ctx context.Context) (protocol.Seq, error) {
+func (s *session) Tip(ctx context.Context) (protocol.Seq, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	v, err := s.at.Service.Run(ctx, s.run(), api.Window{Limit: 1})
@@ -112,23 +106,20 @@ func (s *Session) Tip(ctx context.Context) (protocol.Seq, error) {
 	return v.Seq, nil
 }
 
-// Say queues words for the next agent.
-func (s *Session) Say(ctx context.Context, text string) error {
+func (s *session) Say(ctx context.Context, text string) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	return s.at.Service.Send(ctx, s.run(), api.Message{Source: s.at.Me, Text: text})
 }
 
-// Answer answers the question of a step.
-func (s *Session) Answer(ctx context.Context, x api.Answer) error {
+func (s *session) Answer(ctx context.Context, x api.Answer) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	_, err := s.at.Service.Answer(ctx, s.run(), x)
 	return err
 }
 
-// Tasks are all tasks of the run, with their pages.
-func (s *Session) Tasks(ctx context.Context) ([]chat.TaskPage, error) {
+func (s *session) Tasks(ctx context.Context) ([]TaskPage, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	return s.at.Tasks(ctx, s.run())

@@ -1,4 +1,4 @@
-package session_test
+package chat_test
 
 import (
 	"context"
@@ -15,7 +15,6 @@ import (
 	"wf/api"
 	"wf/cas"
 	"wf/cmd/internal/chat"
-	"wf/cmd/internal/chat/session"
 	"wf/protocol"
 )
 
@@ -87,17 +86,17 @@ func (d *desk) Follow(_ context.Context, _ protocol.RunID, w api.Following, f fu
 	return nil
 }
 
-func open(t *testing.T, d *desk, near session.Near) *session.Session {
+func enter(t *testing.T, d *desk, near chat.Near) chat.Session {
 	t.Helper()
-	s, err := session.Open(t.Context(), session.Place{Service: d, Follower: d, Near: near, Me: "ada"}, "RUN")
+	s, err := chat.Open(t.Context(), chat.Place{Service: d, Follower: d, Near: near, Me: "ada"}, "RUN")
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-// event is one as a Follower shows it.
-func event(t *testing.T, seq protocol.Seq, step string, d protocol.Data) api.Update {
+// stored is an event as a Follower shows it.
+func stored(t *testing.T, seq protocol.Seq, step string, d protocol.Data) api.Update {
 	t.Helper()
 	raw, err := cas.Encode(d)
 	if err != nil {
@@ -110,7 +109,7 @@ func event(t *testing.T, seq protocol.Seq, step string, d protocol.Data) api.Upd
 func TestWhatHappensComesToTheScreen(t *testing.T) {
 	yes, back := true, protocol.Seq(3)
 	d := &desk{updates: []api.Update{
-		event(t, 8, "wf#1", protocol.TextSaid{Content: protocol.NewText("hello")}),
+		stored(t, 8, "wf#1", protocol.TextSaid{Content: protocol.NewText("hello")}),
 		{Whole: true},
 		{Driven: &yes},
 		{Step: "wf#1", Data: protocol.Delta{Kind: "text", Text: "hal"}, After: 8, N: 2},
@@ -118,7 +117,7 @@ func TestWhatHappensComesToTheScreen(t *testing.T) {
 		{Remark: "connected again"},
 		{Remark: "the head was put on another history", Reset: &back},
 	}}
-	s := open(t, d, nil)
+	s := enter(t, d, nil)
 	var got []api.Update
 	err := s.Follow(t.Context(), 7, func(u api.Update) { got = append(got, u) })
 	if !reflect.DeepEqual(got, d.updates) || err != nil {
@@ -131,8 +130,8 @@ func TestWhatHappensComesToTheScreen(t *testing.T) {
 
 // A page ends before an event.
 func TestAPageIsAWindowOfEvents(t *testing.T) {
-	d := &desk{updates: []api.Update{event(t, 6, "wf#1", protocol.TextSaid{Content: protocol.NewText("six")}), {Whole: true}}}
-	s := open(t, d, nil)
+	d := &desk{updates: []api.Update{stored(t, 6, "wf#1", protocol.TextSaid{Content: protocol.NewText("six")}), {Whole: true}}}
+	s := enter(t, d, nil)
 	events, err := s.Page(t.Context(), 7, 4)
 	if err != nil || len(events) != 1 || events[0].Entry.Seq != 6 {
 		t.Errorf("%v, %v", events, err)
@@ -150,7 +149,7 @@ func TestAPageIsAWindowOfEvents(t *testing.T) {
 
 func TestWhatAPersonDoesIsAskedOfTheService(t *testing.T) {
 	d := &desk{scope: "role/w/wf"}
-	s := open(t, d, d)
+	s := enter(t, d, d)
 	ctx := t.Context()
 	do := func(a chat.Action, arg string) chat.Outcome {
 		t.Helper()
@@ -189,7 +188,7 @@ func TestWhatAPersonDoesIsAskedOfTheService(t *testing.T) {
 // What only the process that has the store can do is refused elsewhere, with what helps.
 func TestFarAwayTheMemoryIsNotKnown(t *testing.T) {
 	d := &desk{}
-	s := open(t, d, nil)
+	s := enter(t, d, nil)
 	for _, a := range []chat.Action{chat.Memories, chat.Dump, chat.Reset} {
 		if _, err := s.Command(t.Context(), chat.Command{Action: a}); !errors.Is(err, protocol.ErrUsage) || protocol.HintOf(err) == "" {
 			t.Errorf("/%s: %v", a, err)
