@@ -69,7 +69,6 @@ agent of it; RUN goes on with a run, be it a chat or not. /help lists the comman
 	return cmd
 }
 
-// chat opens the screen of a new or an old chat of this machine.
 func (a *app) chat(ctx context.Context, arg string, f chatFlags) error {
 	return a.WithNewStore(ctx, func(s *cas.Store) error { return a.chatOn(ctx, s, arg, f) })
 }

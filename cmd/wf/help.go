@@ -117,7 +117,6 @@ func completeHelp(cmd *cobra.Command, args []string, prefix string) ([]string, c
 	return out, cobra.ShellCompDirectiveNoFileComp
 }
 
-// help prints the help page of a command.
 func (a *app) help(cmd *cobra.Command, _ []string) {
 	a.UseColors() // --help ends a command before start
 	if _, err := fmt.Fprint(a.Out, help.Page(cmd, a.Out.Paint, a.Out.Width)); err != nil {

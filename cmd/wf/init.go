@@ -65,7 +65,6 @@ there already is left alone.`,
 	return cmd
 }
 
-// exampleFiles are the files of an example.
 func exampleFiles(name string) ([]workflows.File, error) {
 	var names []string
 	for _, e := range workflows.Examples {

@@ -98,7 +98,6 @@ func withSignals(parent context.Context) (context.Context, context.CancelFunc) {
 	return ctx, func() { cancel(nil) }
 }
 
-// newRoot is the tree of commands.
 func newRoot(a *app) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "wf",

@@ -70,7 +70,6 @@ func (a *app) memoryAdd(ctx context.Context, m memoryFlags, arg string, n api.No
 	})
 }
 
-// memoryEdits changes memories by id.
 func (a *app) memoryEdits(ctx context.Context, m memoryFlags, ids []protocol.Seq, e api.MemoryChange, what string) error {
 	return a.inMemory(ctx, false, func(p *target) error {
 		c := api.MemoryChanges{Scope: m.scope}
@@ -211,7 +210,6 @@ func newMemoryLoad(a *app, m *memoryFlags) *cobra.Command {
 	}
 }
 
-// loadedJSON is wf.memory_load/v1.
 type loadedJSON struct {
 	Added  int    `json:"added"`
 	Known  int    `json:"known"`

@@ -61,7 +61,6 @@ limit. What is recorded already is not done again. Without RUN it is the latest.
 	return cmd
 }
 
-// resume goes on with a run.
 func (a *app) resume(ctx context.Context, p *target, args []string, x api.Resume) error {
 	run, err := p.run(ctx, latestUnless(args))
 	if err != nil {

@@ -23,7 +23,6 @@ import (
 	"wf/service/compose"
 )
 
-// runFlags are what a run is started with.
 type runFlags struct {
 	api.Start
 	inputs     []string
@@ -74,7 +73,6 @@ the next begins: Ctrl-C, a crash or kill -9 lose nothing, and wf resume goes on.
 	return cmd
 }
 
-// openFlag adds --allow-secret-input.
 func openFlag(flags *pflag.FlagSet, names *[]string) {
 	flags.StringArrayVar(names, "allow-secret-input", nil, "an input that may hold a secret, which is then stored, shown and sent to models")
 }

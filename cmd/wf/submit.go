@@ -78,7 +78,6 @@ func (a *app) waits() func(client.Waiting) {
 	}
 }
 
-// waitingFor says why a run has not begun.
 func waitingFor(w client.Waiting) string {
 	switch {
 	case w.Err != nil:

@@ -115,7 +115,6 @@ func (a *app) atStore(s *cas.Store) *target {
 	return &target{Service: here, Follower: here, Blocks: s, here: here, name: s.Dir(), about: a.tellStore}
 }
 
-// atServer runs f at a server.
 func (a *app) atServer(url string, f func(*target) error) error {
 	way := a.reach
 	way.URL = url

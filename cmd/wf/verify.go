@@ -156,7 +156,6 @@ func (a *app) runToVerify(ctx context.Context, arg string) (protocol.RunID, erro
 	return id, nil
 }
 
-// report writes what a verification found.
 func (a *app) report(r cas.Report, what string) error {
 	if err := answer(a, query.Report(r), nil, func(r *api.Report) error { return a.ShowReport(r, what) }); err != nil {
 		return err

@@ -298,11 +298,9 @@ func Providers(c *config.Loaded) []api.Provider {
 }
 
 func unique(list []string) []string {
-	seen := map[string]bool{}
 	var out []string
 	for _, s := range list {
-		if s = strings.TrimSuffix(s, "/"); !seen[s] {
-			seen[s] = true
+		if s = strings.TrimSuffix(s, "/"); !slices.Contains(out, s) {
 			out = append(out, s)
 		}
 	}

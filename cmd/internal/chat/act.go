@@ -19,6 +19,8 @@ func (a *App) do(line string, f func(ctx context.Context) (Outcome, error)) tea.
 	epoch, ctx := a.epoch, a.ctx
 	a.said = ""
 	return func() tea.Msg {
+		ctx, cancel := context.WithTimeout(ctx, timeout)
+		defer cancel()
 		out, err := f(ctx)
 		return outcome{epoch, line, out, err}
 	}

@@ -35,7 +35,6 @@ type updates struct {
 	list  []api.Update
 }
 
-// next waits for updates.
 func (f *feed) next(ctx context.Context, epoch int) tea.Cmd {
 	return func() tea.Msg {
 		select {

@@ -4,7 +4,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// key takes a key press.
 func (a *App) key(m tea.KeyPressMsg) tea.Cmd {
 	name := m.String()
 	if name != "ctrl+c" {
@@ -97,7 +96,6 @@ func (a *App) leave(empty bool) tea.Cmd {
 	return nil
 }
 
-// down scrolls down.
 func (a *App) down(n int) {
 	a.owed = 0
 	a.scroll.move(-n)

@@ -37,7 +37,7 @@ type session struct {
 	info Info
 }
 
-// timeout bounds what is asked of the place.
+// timeout bounds what is asked of a session at a time.
 const timeout = 30 * time.Second
 
 // Open is a session with a run.
@@ -107,14 +107,10 @@ func (s *session) Tip(ctx context.Context) (protocol.Seq, error) {
 }
 
 func (s *session) Say(ctx context.Context, text string) error {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
 	return s.at.Service.Send(ctx, s.run(), api.Message{Source: s.at.Me, Text: text})
 }
 
 func (s *session) Answer(ctx context.Context, x api.Answer) error {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
 	_, err := s.at.Service.Answer(ctx, s.run(), x)
 	return err
 }

@@ -14,8 +14,6 @@ import (
 )
 
 func (s *session) Command(ctx context.Context, c Command) (Outcome, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
 	service, run := s.at.Service, s.run()
 	switch c.Action {
 	case Interrupt:

@@ -89,7 +89,6 @@ func (s *Source) offeredFields(ctx context.Context, arg, begun string) (out []st
 	return out
 }
 
-// offeredRoles are the agents of a workflow file.
 func (s *Source) offeredRoles(file, before, behind string) []string {
 	var out []string
 	w, _ := s.Workflow(file)
@@ -101,7 +100,6 @@ func (s *Source) offeredRoles(file, before, behind string) []string {
 	return out
 }
 
-// offeredInputs are the inputs of a workflow file.
 func (s *Source) offeredInputs(file string) []string {
 	var out []string
 	w, _ := s.Workflow(file)

@@ -11,7 +11,6 @@ import (
 	"wf/protocol/lazy"
 )
 
-// textWidth is the width of a page at the terminal.
 const textWidth = 80
 
 var (

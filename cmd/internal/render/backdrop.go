@@ -20,7 +20,6 @@ type Backdrop struct {
 	Guest   bool            // another process drives the run: whoever leaves does not stop it
 }
 
-// leaving says what Ctrl-C does.
 func (b Backdrop) leaving() string {
 	if b.Guest {
 		return "Ctrl-C leaves, the run goes on"

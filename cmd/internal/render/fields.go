@@ -41,7 +41,6 @@ func (f field) text() string {
 	return Visible(string(f.value))
 }
 
-// noOutputs reports whether an object has no fields.
 func noOutputs(object protocol.JSON) bool {
 	fields, err := fieldsOf(object)
 	return err == nil && len(fields) == 0

@@ -56,7 +56,6 @@ func AboutField(f protocol.FormField) string {
 	return strings.Join(parts, ", ")
 }
 
-// showForm lists the fields that a question asks for.
 func (p *Printer) showForm(form string) error {
 	var rows [][]string
 	for _, f := range protocol.FormFields(form) {

@@ -12,7 +12,6 @@ import (
 	"wf/protocol"
 )
 
-// keys of the screen, with what they do.
 var keys = [][2]string{
 	{"1 2 3, Tab", "go to runs, steps, the page; ← → too"},
 	{"j k, ↑ ↓", "choose; on the page, scroll"},
@@ -41,7 +40,6 @@ func helpLines(width int) []string {
 	return out
 }
 
-// key takes a key press.
 func (a *App) key(m tea.KeyPressMsg) tea.Cmd {
 	name := m.String()
 	if name == "ctrl+c" {
