@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"unsafe"
@@ -360,7 +361,7 @@ func (t *Table) Remake(keep func(Key) bool) (kept int, err error) {
 	case len(rows) == t.rows:
 		return len(rows), nil
 	}
-	anew := header(t.model, t.dim)
+	anew := slices.Grow(header(t.model, t.dim), len(rows)*len(t.row(rows[0])))
 	for _, i := range rows {
 		anew = append(anew, t.row(i)...)
 	}
