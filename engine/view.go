@@ -54,7 +54,7 @@ func (e *Engine) viewWindow(ctx context.Context, run protocol.RunID, s *rules.St
 	}
 	if n := len(b.v.Steps); n < s.Totals.Steps {
 		b.v.Total, b.v.Earlier = s.Totals.Steps, p.earlier
-		b.v.Roles, b.v.Ways = rolesOf(s), waysOf(s)
+		b.v.Roles, b.v.Ways = s.Roles(), s.Ways()
 	}
 	if w.At > 0 { // what was cannot be mended
 		return b.v, nil
@@ -327,7 +327,7 @@ func (b *viewer) finish(ctx context.Context) error {
 	}
 	v.Workflow, v.Definition = o.Program.Workflow.Name, o.Start.Workflow.String()
 	v.Status, v.Reason, v.Suspended, v.Code, v.Result = s.Status(), s.Reason(), s.SuspendedBy(), s.Code(), text(s.Result())
-	v.Usage, v.Timing = api.Usage(s.Totals.Told), timingOf(s.Times())
+	v.Usage, v.Timing = s.Totals.Reported, timingOf(s.Times())
 	v.ActiveMS, v.Scripted = s.Totals.Active/1000, s.Totals.Scripted
 	if cost, _ := b.e.Cost(s.Totals); cost != nil {
 		v.CostUSD = new(float64(*cost) / 1e12)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"wf/protocol"
 )
 
 // SVG writes the picture as one self-contained document: no script, no font, no address. It
@@ -102,7 +104,7 @@ func (p *pen) arc(a *Arc) {
 func (p *pen) times(a *Arc) int {
 	to := &p.g.Nodes[a.To]
 	if to.Kind != Join {
-		return p.o.Taken[Way{Edge: a.Edge, To: to.Name, Limit: a.Kind == Limit}]
+		return p.o.Taken[protocol.Way{Edge: a.Edge, To: to.Name, Limit: a.Kind == Limit}]
 	}
 	most := map[int]int{} // edge → times: one firing goes to all of its targets
 	for i := range p.g.Arcs {

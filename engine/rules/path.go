@@ -8,43 +8,23 @@ import (
 	"wf/protocol"
 )
 
-// Way is a way out of an edge: to one of its targets, or to where its bound diverts it.
-type Way struct {
-	Edge  int    `cbor:"edge"` // index in the definition
-	To    string `cbor:"to"`
-	Limit bool   `cbor:"limit,omitempty"` // since a bound was exhausted
-}
-
-// Entered is what a run did with a role.
-type Entered struct {
-	Role   string
-	Visits int    // a fan-out is one
-	Status string // of its newest visit: as Shown says, or how it ended
-}
-
-// Took is a way that a run took.
-type Took struct {
-	Way
-	Times int `cbor:"times"`
-}
-
 // path is where a run went, summed up over its journal: most of its steps have left the live
 // region.
 type path struct {
-	ways  map[Way]int
+	ways  map[protocol.Way]int
 	fates map[string]protocol.StepStatus // of the newest visit of a role, once it has ended
 }
 
-func newPath() path { return path{map[Way]int{}, map[string]protocol.StepStatus{}} }
+func newPath() path { return path{map[protocol.Way]int{}, map[string]protocol.StepStatus{}} }
 
 // entered notes an activation that begins.
 func (p *path) entered(a *act) {
-	p.ways[Way{a.edge, a.role, a.via == protocol.ViaLimit}]++
+	p.ways[protocol.Way{Edge: a.edge, To: a.role, Limit: a.via == protocol.ViaLimit}]++
 	delete(p.fates, a.role)
 }
 
-// Roles are the roles that the run entered, by name.
-func (s *State) Roles() []Entered {
+// Roles are the roles that the run entered, by name: the status of a visit is as Shown says, or how it ended.
+func (s *State) Roles() []protocol.RoleEntered {
 	open := map[string]*visit{}
 	for _, visits := range s.agenda.visits {
 		for _, v := range visits {
@@ -53,9 +33,9 @@ func (s *State) Roles() []Entered {
 			}
 		}
 	}
-	var out []Entered
+	var out []protocol.RoleEntered
 	for _, role := range slices.Sorted(maps.Keys(s.nums)) {
-		r := Entered{role, s.nums[role], string(s.path.fates[role])}
+		r := protocol.RoleEntered{Role: role, Visits: s.nums[role], Status: string(s.path.fates[role])}
 		if v := open[role]; v != nil {
 			r.Status = s.Shown(v.mode)
 		}
@@ -66,12 +46,12 @@ func (s *State) Roles() []Entered {
 
 // Ways are the ways that the run took, by edge and target. The last moves, to the ends of the
 // graph, are Arrivals.
-func (s *State) Ways() []Took {
-	var out []Took
+func (s *State) Ways() []protocol.WayTaken {
+	var out []protocol.WayTaken
 	for w, n := range s.path.ways {
-		out = append(out, Took{w, n})
+		out = append(out, protocol.WayTaken{Way: w, Times: n})
 	}
-	slices.SortFunc(out, func(a, b Took) int {
+	slices.SortFunc(out, func(a, b protocol.WayTaken) int {
 		if c := cmp.Or(cmp.Compare(a.Edge, b.Edge), cmp.Compare(a.To, b.To)); c != 0 || a.Limit == b.Limit {
 			return c
 		}

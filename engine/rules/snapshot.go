@@ -25,7 +25,7 @@ type (
 		Limits    protocol.Limits                `cbor:"limits"`
 		Acts      []snapAct                      `cbor:"acts"`
 		Nums      map[string]int                 `cbor:"nums"`
-		Ways      []Took                         `cbor:"ways"`
+		Ways      []protocol.WayTaken            `cbor:"ways"`
 		Fates     map[string]protocol.StepStatus `cbor:"fates"`
 		NextN     int                            `cbor:"next"`
 		Active    bool                           `cbor:"active"`

@@ -13,15 +13,15 @@ type Times struct {
 
 // lap measures a visit of an agent or a command by the times of its events, in µs.
 type lap struct {
-	From    int64 `cbor:"from"` // of the stretch that is open, 0 is none
-	Last    int64 `cbor:"last"` // newest event
-	Total   int64 `cbor:"total"`
-	TTFE    int64 `cbor:"ttfe"`
-	Told    bool  `cbor:"told"` // the first answer of a model came
-	Calls   int   `cbor:"calls"`
-	Running int   `cbor:"running"` // tools that run
-	Since   int64 `cbor:"since"`   // when the first of them began
-	Tools   int64 `cbor:"tools"`
+	From     int64 `cbor:"from"` // of the stretch that is open, 0 is none
+	Last     int64 `cbor:"last"` // newest event
+	Total    int64 `cbor:"total"`
+	TTFE     int64 `cbor:"ttfe"`
+	Answered bool  `cbor:"told"` // the first answer of a model came
+	Calls    int   `cbor:"calls"`
+	Running  int   `cbor:"running"` // tools that run
+	Since    int64 `cbor:"since"`   // when the first of them began
+	Tools    int64 `cbor:"tools"`
 }
 
 // clock takes the time of an event. That of a step_started is taken after the state has moved by
@@ -53,8 +53,8 @@ func (s *State) clock(step string, ts int64, typ protocol.EventType, d protocol.
 			l.Calls++
 		}
 	case protocol.EvUsage:
-		if u, ok := d.(protocol.Usage); ok && !l.Told && u.Kind == protocol.UsageTurn {
-			l.Told, l.TTFE = true, u.TTFE*1000
+		if u, ok := d.(protocol.Usage); ok && !l.Answered && u.Kind == protocol.UsageTurn {
+			l.Answered, l.TTFE = true, u.TTFE*1000
 		}
 	case protocol.EvToolCall:
 		l.begin(ts)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"wf/api"
 	"wf/protocol"
 )
 
@@ -75,7 +74,7 @@ func clock(us int64) string {
 }
 
 // used is what model calls used; what no provider told is a dash.
-func used(u api.Usage) string {
+func used(u protocol.UsageSum) string {
 	return fmt.Sprintf("in %s (cached %s) out %s", Count(u.Input), Count(u.Cached), Count(u.Output))
 }
 
