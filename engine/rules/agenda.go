@@ -32,15 +32,15 @@ func (g *agenda) moving() bool {
 
 // byPlace is the order of dispatch.
 func byPlace(a, b *visit) int {
-	if c := cmp.Compare(a.of.n, b.of.n); c != 0 {
+	if c := cmp.Compare(a.of.N, b.of.N); c != 0 {
 		return c
 	}
-	return cmp.Compare(a.id.Index, b.id.Index)
+	return cmp.Compare(a.Index, b.Index)
 }
 
 // byDue is the order of time.
 func byDue(a, b *visit) int {
-	if c := cmp.Compare(a.due, b.due); c != 0 {
+	if c := cmp.Compare(a.Due, b.Due); c != 0 {
 		return c
 	}
 	return byPlace(a, b)
@@ -53,7 +53,7 @@ func orderOf(m Mode) func(a, b *visit) int {
 	return byPlace
 }
 
-func byNumber(a, b *act) int { return cmp.Compare(a.n, b.n) }
+func byNumber(a, b *act) int { return cmp.Compare(a.N, b.N) }
 
 // insert puts x into a sorted list, once.
 func insert[T any](list []T, x T, order func(a, b T) int) []T {
@@ -76,17 +76,17 @@ func remove[T any](list []T, x T, order func(a, b T) int) []T {
 // dispatched notes a visit that begins.
 func (s *State) dispatched(v *visit) {
 	v.of.begun++
-	v.mode, v.due = Runs, 0
+	v.Mode, v.Due = Runs, 0
 	s.list(v)
 }
 
 // to moves a visit to another mode, or to another due time (unix µs, 0 is none).
 func (s *State) to(v *visit, m Mode, due int64) {
 	s.unlist(v)
-	if v.mode == Ended {
+	if v.Mode == Ended {
 		v.of.left++
 	}
-	v.mode, v.due = m, due
+	v.Mode, v.Due = m, due
 	if m == Ended {
 		v.of.left--
 	}
@@ -95,23 +95,23 @@ func (s *State) to(v *visit, m Mode, due int64) {
 }
 
 func (s *State) list(v *visit) {
-	if v.mode == Ended {
+	if v.Mode == Ended {
 		return
 	}
 	g := &s.agenda
-	g.visits[v.mode] = insert(g.visits[v.mode], v, orderOf(v.mode))
-	if v.mode == Waits && v.due > 0 {
+	g.visits[v.Mode] = insert(g.visits[v.Mode], v, orderOf(v.Mode))
+	if v.Mode == Waits && v.Due > 0 {
 		g.timers = insert(g.timers, v, byDue)
 	}
 }
 
 func (s *State) unlist(v *visit) {
-	if v.mode == Ended {
+	if v.Mode == Ended {
 		return
 	}
 	g := &s.agenda
-	g.visits[v.mode] = remove(g.visits[v.mode], v, orderOf(v.mode))
-	if v.mode == Waits && v.due > 0 {
+	g.visits[v.Mode] = remove(g.visits[v.Mode], v, orderOf(v.Mode))
+	if v.Mode == Waits && v.Due > 0 {
 		g.timers = remove(g.timers, v, byDue)
 	}
 }
@@ -144,7 +144,7 @@ func (s *State) spend(a *act) {
 // enter adds an activation to the live region; it is the newest.
 func (s *State) enter(a *act) {
 	s.acts = append(s.acts, a)
-	s.agenda.steps[stepName{a.role, a.num}] = a
+	s.agenda.steps[stepName{a.Role, a.Num}] = a
 	s.opened(a)
 	s.offers(a, a.offer)
 }
@@ -154,7 +154,7 @@ func (s *State) reindex() {
 	s.agenda = agenda{steps: make(map[stepName]*act, len(s.acts))}
 	for _, a := range s.acts {
 		a.begun, a.left = 0, a.size()
-		if a.n == startNode {
+		if a.N == startNode {
 			a.left = 0
 		}
 		for _, v := range a.visits {
@@ -162,12 +162,12 @@ func (s *State) reindex() {
 				continue
 			}
 			a.begun++
-			if v.mode == Ended {
+			if v.Mode == Ended {
 				a.left--
 			}
 			s.list(v)
 		}
-		s.agenda.steps[stepName{a.role, a.num}] = a
+		s.agenda.steps[stepName{a.Role, a.Num}] = a
 		s.opened(a)
 		s.offers(a, a.offer)
 	}

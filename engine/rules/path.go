@@ -8,19 +8,10 @@ import (
 	"wf/protocol"
 )
 
-// path is where a run went, summed up over its journal: most of its steps have left the live
-// region.
-type path struct {
-	ways  map[protocol.Way]int
-	fates map[string]protocol.StepStatus // of the newest visit of a role, once it has ended
-}
-
-func newPath() path { return path{map[protocol.Way]int{}, map[string]protocol.StepStatus{}} }
-
 // entered notes an activation that begins.
-func (p *path) entered(a *act) {
-	p.ways[protocol.Way{Edge: a.edge, To: a.role, Limit: a.via == protocol.ViaLimit}]++
-	delete(p.fates, a.role)
+func (s *State) entered(a *act) {
+	s.ways[protocol.Way{Edge: a.Edge, To: a.Role, Limit: a.Via == protocol.ViaLimit}]++
+	delete(s.Fates, a.Role)
 }
 
 // Roles are the roles that the run entered, by name: the status of a visit is as Shown says, or how it ended.
@@ -28,16 +19,16 @@ func (s *State) Roles() []protocol.RoleEntered {
 	open := map[string]*visit{}
 	for _, visits := range s.agenda.visits {
 		for _, v := range visits {
-			if b := open[v.of.role]; v.of.num == s.nums[v.of.role] && (b == nil || b.id.Index < v.id.Index) {
-				open[v.of.role] = v
+			if b := open[v.of.Role]; v.of.Num == s.Nums[v.of.Role] && (b == nil || b.Index < v.Index) {
+				open[v.of.Role] = v
 			}
 		}
 	}
 	var out []protocol.RoleEntered
-	for _, role := range slices.Sorted(maps.Keys(s.nums)) {
-		r := protocol.RoleEntered{Role: role, Visits: s.nums[role], Status: string(s.path.fates[role])}
+	for _, role := range slices.Sorted(maps.Keys(s.Nums)) {
+		r := protocol.RoleEntered{Role: role, Visits: s.Nums[role], Status: string(s.Fates[role])}
 		if v := open[role]; v != nil {
-			r.Status = s.Shown(v.mode)
+			r.Status = s.Shown(v.Mode)
 		}
 		out = append(out, r)
 	}
@@ -48,7 +39,7 @@ func (s *State) Roles() []protocol.RoleEntered {
 // graph, are Arrivals.
 func (s *State) Ways() []protocol.WayTaken {
 	var out []protocol.WayTaken
-	for w, n := range s.path.ways {
+	for w, n := range s.ways {
 		out = append(out, protocol.WayTaken{Way: w, Times: n})
 	}
 	slices.SortFunc(out, func(a, b protocol.WayTaken) int {
@@ -66,7 +57,7 @@ func (s *State) Ways() []protocol.WayTaken {
 // Shown is the status of a visit that has not ended: running, waiting, retrying or parked. In a run that
 // has stopped nothing runs.
 func (s *State) Shown(m Mode) string {
-	if s.stop != nil && (m != Waits || s.Status().Final()) {
+	if s.Stopped && (m != Waits || s.Status().Final()) {
 		return "parked"
 	}
 	return map[Mode]string{Runs: "running", Ready: "running", Waits: "waiting", Retries: "retrying", Parked: "parked"}[m]

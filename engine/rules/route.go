@@ -51,7 +51,7 @@ func (s *State) routed(a *act) *route {
 func (s *State) decide(a *act) *route {
 	all := false
 	tolerant := false
-	if r, ok := s.prog.Workflow.RoleNamed(a.role); ok {
+	if r, ok := s.prog.Workflow.RoleNamed(a.Role); ok {
 		all, tolerant = r.RouteAll, r.ContinueOnError
 	}
 	if a.offer.failed {
@@ -67,7 +67,7 @@ func (s *State) tryEdges(a *act, onFailure, all bool) *route {
 	joined := map[int]bool{}
 	for i := range s.prog.Workflow.Edges {
 		e := &s.prog.Workflow.Edges[i]
-		if e.OnFailure != onFailure || !slices.Contains(e.From, a.role) {
+		if e.OnFailure != onFailure || !slices.Contains(e.From, a.Role) {
 			continue
 		}
 		if len(e.From) > 1 {
@@ -143,8 +143,8 @@ func (s *State) firings() []firing {
 			if waiting[p.edge] == nil {
 				waiting[p.edge] = map[string]*act{}
 			}
-			if waiting[p.edge][a.role] == nil {
-				waiting[p.edge][a.role] = a
+			if waiting[p.edge][a.Role] == nil {
+				waiting[p.edge][a.Role] = a
 			}
 		}
 	}
@@ -208,7 +208,7 @@ func (s *State) fireBound(edge, key int, sources []*act, lifted func(diverted st
 	}
 	f.up = up
 	via := protocol.ViaEdge
-	if sources[0].n == startNode {
+	if sources[0].N == startNode {
 		via = protocol.ViaStart
 	}
 	full := func(role string) bool {
@@ -247,7 +247,7 @@ const wholePart = ""
 func (s *State) settle(want firing, role string) error {
 	e := &s.prog.Workflow.Edges[want.edge]
 	src := want.sources[0]
-	if r, ok := s.prog.Workflow.RoleNamed(src.role); len(e.From) == 1 && len(e.To) == 1 && (!ok || !r.RouteAll) {
+	if r, ok := s.prog.Workflow.RoleNamed(src.Role); len(e.From) == 1 && len(e.To) == 1 && (!ok || !r.RouteAll) {
 		s.spend(src) // the common case: nothing to evaluate
 		return nil
 	}
@@ -273,17 +273,11 @@ func (s *State) settle(want firing, role string) error {
 	}
 	for _, a := range want.sources {
 		o := a.offer
-		if o.taken == nil {
-			o.taken = map[int]map[string]bool{}
-		}
-		if o.taken[key] == nil {
-			o.taken[key] = map[string]bool{}
-		}
-		o.taken[key][role] = true
+		o.take(key, role)
 		if left > 0 {
 			continue
 		}
-		o.taken[key][wholePart] = true
+		o.take(key, wholePart)
 		if !slices.ContainsFunc(s.routed(a).parts, func(p part) bool { return !o.taken[p.edge][wholePart] }) {
 			s.spend(a)
 		}

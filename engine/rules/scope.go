@@ -54,8 +54,8 @@ func (s *State) stepOf(r *ref) (*lang.Step, error) {
 	if st := s.lists[r]; st != nil {
 		return st, nil
 	}
-	if !r.batch {
-		v, err := s.valueOf(r.records[0])
+	if !r.Batch {
+		v, err := s.valueOf(r.Records[0])
 		if err != nil {
 			return nil, err
 		}
@@ -63,7 +63,7 @@ func (s *State) stepOf(r *ref) (*lang.Step, error) {
 	}
 	list := []any{}
 	st := &lang.Step{Status: string(protocol.StepOK)}
-	for _, l := range r.records {
+	for _, l := range r.Records {
 		v, err := s.valueOf(l)
 		if err != nil {
 			return nil, err

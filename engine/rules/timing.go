@@ -32,23 +32,23 @@ func (s *State) clock(step string, ts int64, typ protocol.EventType, d protocol.
 		return
 	}
 	v, a, err := s.visitNamed(step)
-	if err != nil || v.mode == Ended {
+	if err != nil || v.Mode == Ended {
 		return
 	}
-	if v.lap == nil {
-		role, ok := s.prog.Workflow.RoleNamed(a.role)
+	if v.Lap == nil {
+		role, ok := s.prog.Workflow.RoleNamed(a.Role)
 		if !ok || !role.Action.ActsOnFiles() {
 			return
 		}
-		v.lap = &lap{}
+		v.Lap = &lap{}
 	}
-	l := v.lap
+	l := v.Lap
 	l.Last = ts
 	switch typ {
 	case protocol.EvStepStarted:
 		l.end(ts)
 		l.From = ts
-		if role, ok := s.prog.Workflow.RoleNamed(a.role); ok && role.Action == protocol.ActRun {
+		if role, ok := s.prog.Workflow.RoleNamed(a.Role); ok && role.Action == protocol.ActRun {
 			l.begin(ts)
 			l.Calls++
 		}
@@ -85,8 +85,8 @@ func (s *State) laps(f func(*lap)) {
 
 func (a *act) laps(f func(*lap)) {
 	for _, v := range a.visits {
-		if v != nil && v.lap != nil {
-			f(v.lap)
+		if v != nil && v.Lap != nil {
+			f(v.Lap)
 		}
 	}
 }
@@ -132,7 +132,7 @@ func (t *Times) add(l *lap) {
 
 // Times are those of the run so far.
 func (s *State) Times() Times {
-	sum := s.timed
+	sum := s.Timed
 	s.laps(sum.add)
 	return sum
 }
