@@ -129,11 +129,11 @@ func chosen(w rules.WaitingVisit, r Reply) (Reply, error) {
 
 // refusal is why an answer is not taken, with the code of a sentinel.
 func refusal(sentinel *protocol.Error, format string, args ...any) error {
-	e := &protocol.Error{Code: sentinel.Code, Message: fmt.Sprintf(format, args...), Hint: sentinel.Hint}
+	hint := ""
 	if sentinel == protocol.ErrUsage {
-		e.Hint = protocol.ErrNotWaiting.Hint
+		hint = protocol.ErrNotWaiting.Hint
 	}
-	return e
+	return sentinel.With(hint, format, args...)
 }
 
 // Cancel ends a run for good. A process that drives it stops what it started. The runs of its

@@ -3,10 +3,10 @@ package engine
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 
 	"wf/api"
-	"wf/cas"
 	"wf/engine/rules"
 	"wf/protocol"
 )
@@ -37,7 +37,7 @@ func (e *Engine) page(ctx context.Context, run protocol.RunID, s *rules.State, w
 			return pageOf(found, w.Limit), nil
 		}
 		if err := f.read(ctx, e, run); err != nil {
-			return page{}, err
+			return page{}, fmt.Errorf("run %s: %w", run, err)
 		}
 	}
 }
@@ -52,7 +52,7 @@ func (e *Engine) pageWith(ctx context.Context, run protocol.RunID, s *rules.Stat
 	f := finder{s: s, from: s.Seq, began: map[string]*beginning{}, ended: map[protocol.Link]bool{}}
 	for f.from > 0 {
 		if err := f.read(ctx, e, run); err != nil {
-			return page{}, err
+			return page{}, fmt.Errorf("run %s: %w", run, err)
 		}
 		b := f.began[step]
 		if b != nil && (f.from == 0 || f.parentEnded(b)) {
@@ -104,22 +104,19 @@ func (f *finder) read(ctx context.Context, e *Engine, run protocol.RunID) error 
 		if err != nil {
 			return err
 		}
-		if x.Type == protocol.EvStepStarted || x.Type == protocol.EvStepCompleted {
-			part = append(part, x)
-		}
+		part = append(part, x)
 	}
 	for _, x := range slices.Backward(part) {
-		if x.Type == protocol.EvStepCompleted {
-			d, err := cas.DecodeData[protocol.StepCompleted](&x.Event)
-			if err != nil {
-				return err
-			}
-			f.ended[d.Record] = true
-			continue
-		}
-		d, err := cas.DecodeData[protocol.StepStarted](&x.Event)
+		data, err := dataOf(&x, protocol.EvStepStarted, protocol.EvStepCompleted)
 		if err != nil {
 			return err
+		}
+		if d, ok := data.(protocol.StepCompleted); ok {
+			f.ended[d.Record] = true
+		}
+		d, ok := data.(protocol.StepStarted)
+		if !ok {
+			continue
 		}
 		b := &beginning{step: x.StepName(), seq: x.Seq, parents: d.Parents}
 		if v, err := f.s.Visit(b.step); err == nil { // the state knows it

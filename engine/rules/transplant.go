@@ -62,7 +62,7 @@ func (s *State) transplant(a *act, before *protocol.Workflow) error {
 	}
 	if edge == noEdge {
 		return fmt.Errorf("%s is under way, and no edge of the new definition leads to %s as the old one did: %w", a.name(), a.Role,
-			&protocol.Error{Code: protocol.ErrInvalid.Code, Message: protocol.ErrInvalid.Message, Hint: "keep the role and that edge, or fork at a step before " + a.name()})
+			protocol.Hinted(protocol.ErrInvalid, "keep the role and that edge, or fork at a step before "+a.name()))
 	}
 	a.Edge, a.fan = edge, nil
 	if a.Via != protocol.ViaLimit {
