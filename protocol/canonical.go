@@ -181,16 +181,12 @@ func (c *canonical) number() error {
 
 // appendNumber writes f as ECMAScript does (RFC 8785, section 3.2.2.3); |f| < 2^53.
 func appendNumber(out []byte, f float64) []byte {
-	if f == 0 {
-		return append(out, '0') // also for −0
+	if f == math.Trunc(f) {
+		return strconv.AppendInt(out, int64(f), 10) // also for −0
 	}
-	if abs := math.Abs(f); abs >= 1e-6 {
-		return strconv.AppendFloat(out, f, 'f', -1, 64)
+	b, err := json.Marshal(f)
+	if err != nil {
+		panic(err) // it is finite
 	}
-	out = strconv.AppendFloat(out, f, 'e', -1, 64)
-	if n := len(out); out[n-2] == '0' && out[n-3] == '-' { // 1e-07 is written 1e-7
-		out[n-2] = out[n-1]
-		out = out[:n-1]
-	}
-	return out
+	return append(out, b...)
 }

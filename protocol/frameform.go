@@ -8,7 +8,7 @@ import (
 // Encode writes a frame from a client.
 func (r Request) Encode(c Codec) ([]byte, error) {
 	w := wireFrame{Type: r.Type, ID: r.ID, SessionID: r.SessionID, Live: r.Live, Batch: r.Batch,
-		LastCID: orNil(plainLink{r.LastCID}), CID: orNil(plainLink{r.CID})}
+		LastCID: orNil(plainLink{r.LastCID}), placed: placed{CID: orNil(plainLink{r.CID})}}
 	if r.FromSeq != nil {
 		w.FromSeq = &number{n: *r.FromSeq}
 	}
@@ -114,7 +114,7 @@ func (f *Frame) Encode(c Codec) ([]byte, error) {
 	switch f.Type {
 	case FrameReplayEvent, FrameEvent:
 		e := f.Event.form(c)
-		w.Seq, w.CID, w.Prev, w.TS, w.Event, w.Size = &e.Seq, e.CID, e.Prev, e.TS, e.Event, e.Size
+		w.placed, w.Size = e.placed, e.Size
 	case FrameReplayBatch:
 		w.Live = f.Live
 		w.Events = make([]eventFrame, len(f.Events))
@@ -139,17 +139,16 @@ func (f *Frame) Encode(c Codec) ([]byte, error) {
 
 // form is the event as it is written.
 func (e *WireEvent) form(c Codec) eventFrame {
-	if c == CBORFrames {
-		f := eventFrame{Seq: e.Seq, CID: &plainLink{e.CID}}
-		if e.Raw == nil {
-			f.Size = &e.Size
-		} else {
-			f.Event = &wireBody{raw: e.Raw}
-		}
-		return f
+	f := eventFrame{placed: placed{Seq: &e.Seq, CID: &plainLink{e.CID}}}
+	switch {
+	case c == JSONFrames:
+		f.Prev, f.TS, f.Event = &plainLink{e.Prev}, string(AppendTime(nil, e.TS)), &wireBody{Type: e.Type, Step: e.Step, Data: e.Data}
+	case e.Raw == nil:
+		f.Size = &e.Size
+	default:
+		f.Event = &wireBody{raw: e.Raw}
 	}
-	return eventFrame{Seq: e.Seq, CID: &plainLink{e.CID}, Prev: &plainLink{e.Prev}, TS: string(AppendTime(nil, e.TS)),
-		Event: &wireBody{Type: e.Type, Step: e.Step, Data: e.Data}}
+	return f
 }
 
 // ParseFrame reads a frame to a client. What is no frame is an error wrapping ErrBadRequest. A
@@ -172,7 +171,7 @@ func ParseFrame(c Codec, b []byte) (Frame, error) {
 	case "":
 		return f, fmt.Errorf("a frame without a type: %w", ErrBadRequest)
 	case FrameReplayEvent, FrameEvent:
-		one := eventFrame{Seq: orZero(w.Seq), CID: w.CID, Prev: w.Prev, TS: w.TS, Event: w.Event, Size: w.Size}
+		one := eventFrame{w.placed, w.Size}
 		var err error
 		f.Event, err = one.parse(c)
 		f.Size = 0
@@ -193,7 +192,7 @@ func ParseFrame(c Codec, b []byte) (Frame, error) {
 
 // parse checks that an event has what it needs to be placed.
 func (f *eventFrame) parse(c Codec) (WireEvent, error) {
-	e := WireEvent{Seq: f.Seq, CID: orZero(f.CID).Link, Prev: orZero(f.Prev).Link}
+	e := WireEvent{Seq: orZero(f.Seq), CID: orZero(f.CID).Link, Prev: orZero(f.Prev).Link}
 	if e.Seq < 1 || !e.CID.Defined() {
 		return e, fmt.Errorf("an event without seq or cid: %w", ErrBadRequest)
 	}

@@ -32,19 +32,11 @@ func (g *agenda) moving() bool {
 
 // byPlace is the order of dispatch.
 func byPlace(a, b *visit) int {
-	if c := cmp.Compare(a.of.N, b.of.N); c != 0 {
-		return c
-	}
-	return cmp.Compare(a.Index, b.Index)
+	return cmp.Or(cmp.Compare(a.of.N, b.of.N), cmp.Compare(a.Index, b.Index))
 }
 
 // byDue is the order of time.
-func byDue(a, b *visit) int {
-	if c := cmp.Compare(a.Due, b.Due); c != 0 {
-		return c
-	}
-	return byPlace(a, b)
-}
+func byDue(a, b *visit) int { return cmp.Or(cmp.Compare(a.Due, b.Due), byPlace(a, b)) }
 
 func orderOf(m Mode) func(a, b *visit) int {
 	if m == Retries {
@@ -55,20 +47,14 @@ func orderOf(m Mode) func(a, b *visit) int {
 
 func byNumber(a, b *act) int { return cmp.Compare(a.N, b.N) }
 
-// insert puts x into a sorted list, once.
-func insert[T any](list []T, x T, order func(a, b T) int) []T {
+// listed has x in a sorted list, once, or not in it.
+func listed[T any](list []T, x T, in bool, order func(a, b T) int) []T {
 	i, found := slices.BinarySearchFunc(list, x, order)
-	if found {
+	switch {
+	case found == in:
 		return list
-	}
-	return slices.Insert(list, i, x)
-}
-
-// remove takes x out of a sorted list, where it is in it.
-func remove[T any](list []T, x T, order func(a, b T) int) []T {
-	i, found := slices.BinarySearchFunc(list, x, order)
-	if !found {
-		return list
+	case in:
+		return slices.Insert(list, i, x)
 	}
 	return slices.Delete(list, i, i+1)
 }
@@ -77,12 +63,12 @@ func remove[T any](list []T, x T, order func(a, b T) int) []T {
 func (s *State) dispatched(v *visit) {
 	v.of.begun++
 	v.Mode, v.Due = Runs, 0
-	s.list(v)
+	s.list(v, true)
 }
 
 // to moves a visit to another mode, or to another due time (unix µs, 0 is none).
 func (s *State) to(v *visit, m Mode, due int64) {
-	s.unlist(v)
+	s.list(v, false)
 	if v.Mode == Ended {
 		v.of.left++
 	}
@@ -90,55 +76,37 @@ func (s *State) to(v *visit, m Mode, due int64) {
 	if m == Ended {
 		v.of.left--
 	}
-	s.list(v)
+	s.list(v, true)
 	s.opened(v.of)
 }
 
-func (s *State) list(v *visit) {
+// list keeps the lists of the visits that have not ended.
+func (s *State) list(v *visit, in bool) {
 	if v.Mode == Ended {
 		return
 	}
 	g := &s.agenda
-	g.visits[v.Mode] = insert(g.visits[v.Mode], v, orderOf(v.Mode))
+	g.visits[v.Mode] = listed(g.visits[v.Mode], v, in, orderOf(v.Mode))
 	if v.Mode == Waits && v.Due > 0 {
-		g.timers = insert(g.timers, v, byDue)
-	}
-}
-
-func (s *State) unlist(v *visit) {
-	if v.Mode == Ended {
-		return
-	}
-	g := &s.agenda
-	g.visits[v.Mode] = remove(g.visits[v.Mode], v, orderOf(v.Mode))
-	if v.Mode == Waits && v.Due > 0 {
-		g.timers = remove(g.timers, v, byDue)
+		g.timers = listed(g.timers, v, in, byDue)
 	}
 }
 
 // opened keeps the list of open activations.
 func (s *State) opened(a *act) {
-	if a.open() {
-		s.agenda.open = insert(s.agenda.open, a, byNumber)
-	} else {
-		s.agenda.open = remove(s.agenda.open, a, byNumber)
-	}
+	s.agenda.open = listed(s.agenda.open, a, a.open(), byNumber)
 }
 
 // offers gives an activation a token, or takes it away (nil).
 func (s *State) offers(a *act, o *offer) {
 	a.offer = o
-	if o != nil && !o.closed {
-		s.agenda.tokens = insert(s.agenda.tokens, a, byNumber)
-	} else {
-		s.agenda.tokens = remove(s.agenda.tokens, a, byNumber)
-	}
+	s.agenda.tokens = listed(s.agenda.tokens, a, o != nil && !o.closed, byNumber)
 }
 
 // spend closes a token of which nothing is left.
 func (s *State) spend(a *act) {
 	a.offer.closed = true
-	s.agenda.tokens = remove(s.agenda.tokens, a, byNumber)
+	s.offers(a, a.offer)
 }
 
 // enter adds an activation to the live region; it is the newest.
@@ -165,7 +133,7 @@ func (s *State) reindex() {
 			if v.Mode == Ended {
 				a.left--
 			}
-			s.list(v)
+			s.list(v, true)
 		}
 		s.agenda.steps[stepName{a.Role, a.Num}] = a
 		s.opened(a)

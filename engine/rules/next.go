@@ -288,11 +288,9 @@ func (s *State) verdict(fs []firing, x leftover) *Verdict {
 	if len(ends) == 0 {
 		return &Verdict{Status: protocol.Suspended, Reason: protocol.ByStall, Detail: s.stalled(fs)}
 	}
+	byText := func(a, b protocol.Link) int { return strings.Compare(a.String(), b.String()) }
 	slices.SortFunc(ends, func(a, b firing) int {
-		if c := cmp.Compare(a.edge, b.edge); c != 0 {
-			return c
-		}
-		return strings.Compare(linkText(links(a.sources)), linkText(links(b.sources)))
+		return cmp.Or(cmp.Compare(a.edge, b.edge), slices.CompareFunc(links(a.sources), links(b.sources), byText))
 	})
 	v := &Verdict{Status: protocol.Done}
 	var sources []*act
@@ -319,12 +317,4 @@ func links(sources []*act) []protocol.Link {
 		out = append(out, a.records()...)
 	}
 	return out
-}
-
-func linkText(l []protocol.Link) string {
-	var b strings.Builder
-	for _, x := range l {
-		b.WriteString(x.String())
-	}
-	return b.String()
 }
