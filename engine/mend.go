@@ -2,7 +2,7 @@ package engine
 
 import (
 	"context"
-	"fmt"
+	"slices"
 
 	"wf/api"
 	"wf/engine/rules"
@@ -37,20 +37,19 @@ func (b *viewer) mends(ctx context.Context) error {
 }
 
 // lastCompleted is the step that was completed last, up to an event; "" for none.
-func (e *Engine) lastCompleted(ctx context.Context, run protocol.RunID, upper protocol.Seq) (last string, err error) {
-	for last == "" && upper > 0 {
-		lower := max(0, upper-backStep)
-		for x, err := range upTo(e.Store.After(ctx, run, lower), upper) {
-			if err != nil {
-				return "", fmt.Errorf("run %s: %w", run, err)
-			}
+func (e *Engine) lastCompleted(ctx context.Context, run protocol.RunID, upper protocol.Seq) (string, error) {
+	for ; upper > 0; upper -= backStep {
+		part, err := e.before(ctx, run, upper)
+		if err != nil {
+			return "", err
+		}
+		for _, x := range slices.Backward(part) {
 			if x.Type == protocol.EvStepCompleted {
-				last = x.StepName()
+				return x.StepName(), nil
 			}
 		}
-		upper = lower
 	}
-	return last, nil
+	return "", nil
 }
 
 // mend finds it for a run that was suspended, nil where the definition is not the cause. last is

@@ -25,8 +25,8 @@ func ReadUpdate(read Reader, run protocol.RunID, x protocol.Entry) (api.Update, 
 	return api.Update{Run: run, Entry: &x, Data: d, Step: x.StepName()}, err
 }
 
-// tellStored tells the watcher of events that another process wrote.
-func (e *Engine) tellStored(ctx context.Context, run protocol.RunID, entries []protocol.Entry) error {
+// notifyStored passes the watcher events that another process wrote.
+func (e *Engine) notifyStored(ctx context.Context, run protocol.RunID, entries []protocol.Entry) error {
 	if e.Watch == nil {
 		return nil
 	}

@@ -139,12 +139,11 @@ type viewer struct {
 	// unsettled are the wanted steps that later events may change, with the record of one that
 	// has failed: it may be tried again until another step goes on from it.
 	unsettled map[string]string
-	begun     int                         // of those wanted
 	named     map[string][]protocol.RunID // of sub-workflows, by step; its own one first
 	last      string                      // step that was completed last
 }
 
-// shown is a step with what its record will tell.
+// shown is a step with what its record will say.
 type shown struct {
 	*api.Step
 	record    protocol.Link
@@ -153,7 +152,7 @@ type shown struct {
 
 // settled reports whether no later event can change the steps that are wanted.
 func (b *viewer) settled() bool {
-	return b.only != nil && b.begun == len(b.only) && len(b.unsettled) == 0
+	return b.only != nil && len(b.v.Steps) == len(b.only) && len(b.unsettled) == 0
 }
 
 func (b *viewer) event(ctx context.Context, x protocol.Entry) error {
@@ -237,7 +236,6 @@ func (b *viewer) started(x protocol.Entry, d protocol.StepStarted) (err error) {
 		}
 		b.steps[st.ID] = st
 		b.v.Steps = append(b.v.Steps, st.Step)
-		b.begun++
 	}
 	b.unsettled[step] = ""
 	st.Ended = 0
@@ -276,7 +274,7 @@ func (b *viewer) children(ctx context.Context) error {
 	return nil
 }
 
-// finish adds what the state and the records tell.
+// finish adds what the state and the records say.
 func (b *viewer) finish(ctx context.Context) error {
 	v, s := b.v, b.s
 	o, err := b.e.lib.open(s.Start, b.read)
@@ -313,13 +311,7 @@ func (b *viewer) finish(ctx context.Context) error {
 	if err := b.waiting(); err != nil || !s.Result().Defined() {
 		return err
 	}
-	var r protocol.Result
-	if err := decode(b.read, s.Result(), &r); err != nil {
-		return err
-	}
-	if r.Outputs.Defined() {
-		v.Outputs, err = protocol.PayloadBytes(b.read, r.Outputs)
-	}
+	v.Outputs, err = outputsOf(b.read, s.Result())
 	return err
 }
 

@@ -37,7 +37,7 @@ func (e *Engine) page(ctx context.Context, run protocol.RunID, s *rules.State, w
 			return pageOf(found, w.Limit), nil
 		}
 		if err := f.read(ctx, e, run); err != nil {
-			return page{}, fmt.Errorf("run %s: %w", run, err)
+			return page{}, err
 		}
 	}
 }
@@ -52,7 +52,7 @@ func (e *Engine) pageWith(ctx context.Context, run protocol.RunID, s *rules.Stat
 	f := finder{s: s, from: s.Seq, began: map[string]*beginning{}, ended: map[protocol.Link]bool{}}
 	for f.from > 0 {
 		if err := f.read(ctx, e, run); err != nil {
-			return page{}, fmt.Errorf("run %s: %w", run, err)
+			return page{}, err
 		}
 		b := f.began[step]
 		if b != nil && (f.from == 0 || f.parentEnded(b)) {
@@ -97,19 +97,15 @@ type beginning struct {
 
 // read takes in the events before those that were read.
 func (f *finder) read(ctx context.Context, e *Engine, run protocol.RunID) error {
-	upper := f.from
-	f.from = max(0, upper-backStep)
-	var part []protocol.Entry
-	for x, err := range upTo(e.Store.After(ctx, run, f.from), upper) {
-		if err != nil {
-			return err
-		}
-		part = append(part, x)
+	part, err := e.before(ctx, run, f.from)
+	if err != nil {
+		return err
 	}
+	f.from = max(0, f.from-backStep)
 	for _, x := range slices.Backward(part) {
 		data, err := dataOf(&x, protocol.EvStepStarted, protocol.EvStepCompleted)
 		if err != nil {
-			return err
+			return fmt.Errorf("run %s: %w", run, err)
 		}
 		if d, ok := data.(protocol.StepCompleted); ok {
 			f.ended[d.Record] = true
@@ -125,6 +121,17 @@ func (f *finder) read(ctx context.Context, e *Engine, run protocol.RunID) error 
 		f.began[b.step] = b
 	}
 	return nil
+}
+
+// before are the last events of a run up to upper, backStep at most.
+func (e *Engine) before(ctx context.Context, run protocol.RunID, upper protocol.Seq) (part []protocol.Entry, err error) {
+	for x, err := range upTo(e.Store.After(ctx, run, max(0, upper-backStep)), upper) {
+		if err != nil {
+			return nil, fmt.Errorf("run %s: %w", run, err)
+		}
+		part = append(part, x)
+	}
+	return part, nil
 }
 
 // newest gives the last limit+1 beginnings, the newest first; all of them where limit is 0. ok

@@ -43,7 +43,7 @@ type storedState struct {
 
 	Inbox   []protocol.MessageIn `cbor:"inbox,omitempty"`   // that no agent has read yet
 	Compact bool                 `cbor:"compact,omitempty"` // a person asked for a compaction
-	Windows map[string]int64     `cbor:"windows,omitempty"` // tokens that models read at most, as far as refusals told
+	Windows map[string]int64     `cbor:"windows,omitempty"` // tokens that models read at most, as far as refusals showed
 	Allowed map[string]string    `cbor:"allowed,omitempty"` // tool calls that are allowed for the run: digest → by whom
 }
 
