@@ -327,10 +327,8 @@ func (e *Engine) keep(ctx context.Context, run protocol.RunID, s *rules.State, h
 
 // onBranch reports whether head, the newest event of a snapshot, is still event seq of run.
 func (e *Engine) onBranch(ctx context.Context, run protocol.RunID, head protocol.Link, seq protocol.Seq) bool {
-	for entry, err := range e.Store.After(ctx, run, seq-1) {
-		return err == nil && entry.Seq == seq && entry.CID == head
-	}
-	return false
+	x, err := e.entry(ctx, run, seq)
+	return err == nil && x.Seq == seq && x.CID == head
 }
 
 func (e *Engine) reader(ctx context.Context) Reader {
