@@ -59,7 +59,7 @@ func (s *State) decode(e protocol.Event) (protocol.Data, error) {
 
 // New is the state before the first event.
 func New(from Records) *State {
-	s := &State{from: from, ways: map[protocol.Way]int{}, vals: map[protocol.Link]*stepValue{}, lists: map[*ref]*lang.Step{}}
+	s := &State{from: from, ways: map[protocol.Way]int{}, vals: map[protocol.Link]*lang.Step{}, lists: map[*ref]*lang.Step{}}
 	s.Nums, s.Fates, s.NextN = map[string]int{}, map[string]protocol.StepStatus{}, startNode
 	s.reindex()
 	return s

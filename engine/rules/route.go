@@ -192,11 +192,6 @@ func (s *State) fire(edge, key int, sources []*act) firing {
 	return s.fireBound(edge, key, sources, func(diverted string) bool { return granted && diverted == protocol.NodeSuspend })
 }
 
-// fireFreely is fire without any bound, as the first releases had it after a resume.
-func (s *State) fireFreely(edge, key int, sources []*act) firing {
-	return s.fireBound(edge, key, sources, func(string) bool { return true })
-}
-
 // fireBound is fire; lifted says whether a bound that leads to a node holds no more.
 func (s *State) fireBound(edge, key int, sources []*act, lifted func(diverted string) bool) firing {
 	f := firing{edge: edge, part: key, sources: sources}
@@ -257,7 +252,8 @@ func (s *State) settle(want firing, role string) error {
 	}
 	f := s.fire(want.edge, key, want.sources)
 	if f.err == nil && !f.leadsTo(role) && slices.ContainsFunc(want.sources, func(a *act) bool { return len(a.offer.granted) > 0 }) {
-		f = s.fireFreely(want.edge, key, want.sources)
+		// The first releases lifted every bound after a resume.
+		f = s.fireBound(want.edge, key, want.sources, func(string) bool { return true })
 	}
 	if f.err != nil {
 		return f.err

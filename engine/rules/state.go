@@ -21,7 +21,7 @@ type State struct {
 	prog  *lang.Program
 	begun *Opened // the Start in force
 	from  Records
-	vals  map[protocol.Link]*stepValue // values of records, a cache
+	vals  map[protocol.Link]*lang.Step // values of records, a cache
 	lists map[*ref]*lang.Step          // outputs of fan-outs, a cache
 }
 
