@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"wf/api"
 	"wf/cmd/internal/plain"
 	"wf/protocol"
 )
@@ -146,7 +145,7 @@ func clock(us int64) string {
 }
 
 // used is what model calls used; what no provider told is a dash.
-func used(u api.Usage) string {
+func used(u protocol.UsageSum) string {
 	return fmt.Sprintf("in %s (cached %s) out %s", Count(u.Input), Count(u.Cached), Count(u.Output))
 }
 
