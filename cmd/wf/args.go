@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"wf/cmd/internal/help"
 	"wf/protocol"
 	"wf/protocol/lazy"
 )
@@ -101,7 +100,7 @@ func badFlag(cmd *cobra.Command, err error) error {
 	name := unknown.GetSpecifiedName()
 	best, least := "", 1+len(name)/3
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if d := help.Edits(name, f.Name); !f.Hidden && (d < least || best == "" && d == least) {
+		if d := protocol.Edits(name, f.Name); !f.Hidden && (d < least || best == "" && d == least) {
 			best, least = f.Name, d
 		}
 	})

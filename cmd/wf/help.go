@@ -51,7 +51,7 @@ func unknownHelp(root *cobra.Command, args []string) error {
 	hint := "wf help lists the commands; wf help language NAME shows a key of workflows"
 	near, least := "", 1+len(args[0])/3
 	for _, sub := range root.Commands() {
-		if d := help.Edits(args[0], sub.Name()); d < least || d == least && near == "" {
+		if d := protocol.Edits(args[0], sub.Name()); d < least || d == least && near == "" {
 			near, least = sub.Name(), d
 		}
 	}

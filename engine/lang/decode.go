@@ -155,8 +155,8 @@ func items(n *yaml.Node) []*yaml.Node {
 // unwrap takes the braces off a condition that is only one ${{ }}; when and for_each are
 // bare, yet both forms mean the same.
 func unwrap(s string) string {
-	if pieces, err := split(s); err == nil && len(pieces) == 1 && pieces[0].expr {
-		return pieces[0].text
+	if pieces, _, err := lint.Split(s); err == nil && len(pieces) == 1 && pieces[0].Expr {
+		return pieces[0].Text
 	}
 	return s
 }

@@ -6,6 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"wf/engine/lint"
 	"wf/engine/yaml"
 )
 
@@ -20,7 +21,7 @@ func (l *loader) markPos(n *yaml.Node, nth int) Pos {
 		}
 		rest, from := string(text[col-1:]), 0
 		for {
-			i := strings.Index(rest[from:], openMark)
+			i := strings.Index(rest[from:], lint.OpenMark)
 			if i < 0 {
 				break
 			}
@@ -28,7 +29,7 @@ func (l *loader) markPos(n *yaml.Node, nth int) Pos {
 				return Pos{Line: line, Col: col + utf8.RuneCountInString(rest[:from+i])}
 			}
 			nth--
-			from += i + len(openMark)
+			from += i + len(lint.OpenMark)
 		}
 	}
 	return n.Pos
@@ -46,8 +47,8 @@ func (l *loader) exprRange(n *yaml.Node, nth int, src string, from, to int) Rang
 	switch {
 	case nth >= 0 || hasExpr(n.Value):
 		start = l.markPos(n, max(nth, 0))
-		whole = Range{start, Pos{Line: start.Line, Col: start.Col + len(openMark)}}
-		start.Col += len(openMark)
+		whole = Range{start, Pos{Line: start.Line, Col: start.Col + len(lint.OpenMark)}}
+		start.Col += len(lint.OpenMark)
 	case n.Style == yaml.Literal || n.Style == yaml.Folded:
 		start = Pos{Line: n.Pos.Line + 1, Col: 1}
 	case n.Style != yaml.Plain:

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"wf/engine/lint"
 	"wf/engine/yaml"
 	"wf/protocol"
 	"wf/roles/schema"
@@ -135,10 +136,10 @@ func leaves(dir string) bool {
 }
 
 func (l *loader) runRules(r *protocol.Role, run *yaml.Node) {
-	spliced := strings.Count(run.Value, openMark)
+	spliced := strings.Count(run.Value, lint.OpenMark)
 	for nth := range spliced {
 		at := l.markPos(run, nth)
-		l.add(Diagnostic{Code: "WF041", Range: Range{at, Pos{Line: at.Line, Col: at.Col + len(openMark)}},
+		l.add(Diagnostic{Code: "WF041", Range: Range{at, Pos{Line: at.Line, Col: at.Col + len(lint.OpenMark)}},
 			Message: fmt.Sprintf("an expression inside roles.%s.run would be read by the shell as code", r.Name),
 			Hint:    `hand the value over: env: {VALUE: "${{ … }}"}, and use "$VALUE" in the command`})
 	}

@@ -411,9 +411,7 @@ func (c *checker) with(r *protocol.Role) {
 		in, ok := child.inputs[v.Name]
 		if !ok {
 			d := Diagnostic{Code: "WF031", Message: fmt.Sprintf("sub-workflow %s has no input %q", child.Workflow.Name, v.Name)}
-			if near := nearest(v.Name, declared); near != "" {
-				d.Hint, d.Fix = fmt.Sprintf("did you mean %q?", near), &Fix{near}
-			}
+			d.suggest(v.Name, declared)
 			c.report(key, d)
 			continue
 		}

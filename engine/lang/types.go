@@ -7,6 +7,7 @@ import (
 
 	"github.com/expr-lang/expr/types"
 
+	"wf/engine/lint"
 	"wf/protocol"
 )
 
@@ -168,10 +169,8 @@ func valueType(v any) *typ {
 	case float64:
 		return floatT
 	case string:
-		if pieces, err := split(v); err == nil && hasExpr(v) {
-			if len(pieces) == 1 {
-				return anyT
-			}
+		if pieces, _, err := lint.Split(v); err == nil && len(pieces) == 1 && pieces[0].Expr {
+			return anyT
 		}
 		return stringT
 	case []any:

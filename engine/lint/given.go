@@ -1,10 +1,6 @@
 package lint
 
-import (
-	"strings"
-
-	"github.com/expr-lang/expr/ast"
-)
+import "github.com/expr-lang/expr/ast"
 
 // truth is what is certain about a condition when one field is known and all else is free.
 type truth int
@@ -179,7 +175,7 @@ func (g given) known(n ast.Node) (any, bool) {
 			}
 		}
 	}
-	if path, ok := dotted(n); ok && strings.Join(path, ".") == g.path {
+	if chain := Chain(n); len(chain) > 0 && chain[len(chain)-1].Name != "" && dotted(chain) == g.path {
 		return g.value, true
 	}
 	return nil, false

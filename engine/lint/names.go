@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"wf/protocol"
 )
@@ -73,47 +74,18 @@ func (c *check) name(edge int, part, name string, reserved []string) {
 	c.edge(edge, "WF010", edgePath(edge, part), fmt.Sprintf("unknown role %q", name), hint)
 }
 
-// nearest is the known name fewest edits away, "" if none is near enough to be meant.
-func nearest(name string, known []string) string {
-	best, least := "", max(1, len([]rune(name))/3)+1
+// Nearest is the name that was probably meant, "" where none differs in few enough letters; case
+// does not count. Of several the first is given. most bounds the letters, however long the name is.
+func Nearest(name string, known []string, most int) string {
+	best, bound := "", max(1, min(most, len([]rune(name))/3))+1
+	low := strings.ToLower(name)
 	for _, k := range known {
-		if d := Edits(name, k); d < least {
-			best, least = k, d
+		if d := protocol.Edits(low, strings.ToLower(k)); d < bound {
+			best, bound = k, d
 		}
 	}
 	return best
 }
 
-// Edits counts the insertions, deletions, replacements and swaps of neighbours between a and
-// b; letters that differ in case alone count as equal.
-func Edits(a, b string) int {
-	s, t := []rune(a), []rune(b)
-	var before []int
-	prev := make([]int, len(t)+1)
-	for j := range prev {
-		prev[j] = j
-	}
-	for i := 1; i <= len(s); i++ {
-		row := make([]int, len(t)+1)
-		row[0] = i
-		for j := 1; j <= len(t); j++ {
-			differ := 1
-			if lower(s[i-1]) == lower(t[j-1]) {
-				differ = 0
-			}
-			row[j] = min(prev[j]+1, row[j-1]+1, prev[j-1]+differ)
-			if i > 1 && j > 1 && s[i-1] == t[j-2] && s[i-2] == t[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
-			}
-		}
-		before, prev = prev, row
-	}
-	return prev[len(t)]
-}
-
-func lower(r rune) rune {
-	if 'A' <= r && r <= 'Z' {
-		return r + 'a' - 'A'
-	}
-	return r
-}
+// nearest is Nearest for the name of a role: the longer it is, the more of it may be wrong.
+func nearest(name string, known []string) string { return Nearest(name, known, len(name)) }
