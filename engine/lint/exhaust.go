@@ -63,7 +63,7 @@ func (c *check) covers(edges []int, root string, r *protocol.Role) {
 		var missing []any
 		for _, v := range f.values {
 			given := given{root + "." + f.name, v}
-			if !slices.ContainsFunc(conditions, func(n ast.Node) bool { return given.holds(n) != no }) {
+			if !slices.ContainsFunc(conditions, func(n ast.Node) bool { return !given.surely(false, n) }) {
 				missing = append(missing, v)
 			}
 		}
@@ -152,7 +152,7 @@ func (c *check) unseenExits(batch map[string]bool) {
 		if refs, err := Refs(e.When); err != nil || !slices.Contains(refs, "output.exit_code") {
 			continue
 		}
-		if (given{"output.exit_code", 0.0}).holds(condition) == no {
+		if (given{"output.exit_code", 0.0}).surely(false, condition) {
 			c.edge(i, "WF507", edgePath(i, "when"),
 				fmt.Sprintf("the condition never holds: a command that exits non-zero has failed, and %s shows 0 here", r.Name),
 				fmt.Sprintf("set  continue_on_error: true  on %s, or make this an  on: failure  edge", r.Name))

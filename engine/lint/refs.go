@@ -197,8 +197,7 @@ func (c *check) tooEarly(at int, path, name, here string) {
 func (c *check) leads(a, b int) bool {
 	seen, ok := c.paths[a]
 	if !ok {
-		next := c.g.next(false)
-		seen = flood(next, next[a]...)
+		_, seen = flood(c.g.forth, nil, c.g.forth[a]...)
 		c.paths[a] = seen
 	}
 	return seen[b]

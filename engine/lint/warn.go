@@ -36,7 +36,7 @@ func (c *check) overlaps() {
 			twice = append(twice, n)
 		}
 	}
-	for _, r := range roots(twice, c.g.next(true), c.g.next(false)) {
+	for _, r := range roots(twice, c.g.back, c.g.forth) {
 		name := c.g.nodes[r.node]
 		c.role(name, "WF506", "roles."+name,
 			fmt.Sprintf("two branches can be in role %q at once: its step ids may swap between runs", name), c.inFront(r.node))
