@@ -18,7 +18,10 @@ const (
 type Pos = yaml.Pos
 
 // Range is a stretch of a file; End is exclusive.
-type Range struct{ Start, End Pos }
+type Range struct {
+	Start Pos `json:"start"`
+	End   Pos `json:"end"`
+}
 
 // Fix is a repair that an editor can apply: Replace takes the place of the Range.
 type Fix struct {
@@ -27,13 +30,13 @@ type Fix struct {
 
 // Diagnostic is something wrong with a file, or a warning.
 type Diagnostic struct {
-	Code     string // WF010 …; a number is never reused
-	Severity string // error or warning
-	File     string
-	Range    Range
-	Message  string
-	Hint     string // what to do, or ""
-	Fix      *Fix   // or nil
+	Code     string `json:"code"`     // WF010 …; a number is never reused
+	Severity string `json:"severity"` // error or warning
+	File     string `json:"file"`
+	Range    Range  `json:"range"`
+	Message  string `json:"message"`
+	Hint     string `json:"hint,omitempty"` // what to do, or ""
+	Fix      *Fix   `json:"fix,omitempty"`  // or nil
 
 	line string // the source line, where File is a sub-workflow
 }
@@ -41,29 +44,13 @@ type Diagnostic struct {
 // DiagSchema names the JSON form of a Diagnostic.
 const DiagSchema = "wf.diag/v1"
 
-type jsonPos struct {
-	Line int `json:"line"`
-	Col  int `json:"col"`
-}
-
 // MarshalJSON writes wf.diag/v1.
 func (d Diagnostic) MarshalJSON() ([]byte, error) {
-	type jsonRange struct {
-		Start jsonPos `json:"start"`
-		End   jsonPos `json:"end"`
-	}
+	type fields Diagnostic
 	return json.Marshal(struct {
-		Schema   string    `json:"schema"`
-		Code     string    `json:"code"`
-		Severity string    `json:"severity"`
-		File     string    `json:"file"`
-		Range    jsonRange `json:"range"`
-		Message  string    `json:"message"`
-		Hint     string    `json:"hint,omitempty"`
-		Fix      *Fix      `json:"fix,omitempty"`
-	}{DiagSchema, d.Code, d.Severity, d.File,
-		jsonRange{jsonPos{d.Range.Start.Line, d.Range.Start.Col}, jsonPos{d.Range.End.Line, d.Range.End.Col}},
-		d.Message, d.Hint, d.Fix})
+		Schema string `json:"schema"`
+		fields
+	}{DiagSchema, fields(d)})
 }
 
 // HasErrors reports whether one of ds is more than a warning.

@@ -9,6 +9,8 @@ import (
 	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/file"
 	"github.com/expr-lang/expr/vm"
+
+	"wf/engine/lint"
 )
 
 // disabled are the functions of expr that read the clock or the locale, or return
@@ -50,6 +52,7 @@ type edgeEnv struct {
 // code is a compiled expression.
 type code struct {
 	src  string
+	refs []string // what it refers to, as lint.Refs gives it
 	prog *vm.Program
 }
 
@@ -74,7 +77,11 @@ func compile(src string, m mode) (*code, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", src, plain(err))
 	}
-	return &code{src: src, prog: prog}, nil
+	refs, err := lint.Refs(src)
+	if err != nil {
+		refs = []string{"steps"} // it is too long to be looked into, and may refer to any of them
+	}
+	return &code{src: src, refs: refs, prog: prog}, nil
 }
 
 // eval runs c. The error names the source text of the expression.

@@ -128,11 +128,11 @@ func (e Entry) markdown() string {
 	if len(e.Actions) > 0 {
 		fmt.Fprintf(&b, "- Beside: `%s`\n", strings.Join(e.Actions, "`, `"))
 	}
-	switch unit := unitOf(e.Path); {
+	switch {
 	case e.Effect != "":
 		fmt.Fprintf(&b, "- Becomes: %s\n", e.Effect)
-	case unit != "":
-		fmt.Fprintf(&b, "- Becomes: `%s`, %s\n", e.Fields[0], unit)
+	case e.Unit != "":
+		fmt.Fprintf(&b, "- Becomes: `%s`, %s\n", e.Fields[0], e.Unit)
 	default:
 		fmt.Fprintf(&b, "- Becomes: `%s`\n", strings.Join(e.Fields, "`, `"))
 	}

@@ -23,14 +23,15 @@ type Program struct {
 	outputs []namedValue
 	secrets map[string]any // name → reference
 	maybe   []string       // inputs that are read though they may be missing
+
+	outputsUses Uses
 }
 
 type edgeCode struct {
 	when    *code
 	prompt  *template
 	forEach *code
-
-	whenUses, promptUses, forEachUses Uses
+	uses    EdgeUses
 }
 
 type roleCode struct {
@@ -48,8 +49,8 @@ type namedTemplate struct {
 }
 
 type namedValue struct {
-	name string
-	code *valueCode
+	name  string
+	value any // as compileAny gives it
 }
 
 // Compile makes the program of a stored definition. child gives the definition that a
@@ -129,6 +130,9 @@ func compileOne(w *protocol.Workflow) (*Program, error) {
 	if p.outputs, err = compileValues(w.Outputs, nullSafe); err != nil {
 		return nil, fmt.Errorf("outputs: %w", err)
 	}
+	for _, o := range p.outputs {
+		p.outputsUses.add(o.value)
+	}
 	return p, nil
 }
 
@@ -140,7 +144,7 @@ func compileEdge(e *protocol.Edge) (c edgeCode, err error) {
 		return c, err
 	}
 	c.prompt, err = compileTemplate(e.Prompt, strict)
-	c.whenUses, c.forEachUses, c.promptUses = usesOfCode(c.when), usesOfCode(c.forEach), usesOfTemplates(c.prompt)
+	c.uses = EdgeUses{When: usesOf(c.when), ForEach: usesOf(c.forEach), Prompt: usesOf(c.prompt)}
 	return c, err
 }
 
@@ -180,23 +184,14 @@ func compileRole(r *protocol.Role) (*roleCode, error) {
 	if err := checkSchema(r.Form); err != nil {
 		return nil, fmt.Errorf("form: %w", err)
 	}
-	c.uses = c.templates()
-	return c, nil
-}
-
-// templates is what the templates of the role look at.
-func (c *roleCode) templates() Uses {
-	u := usesOfTemplates(c.prompt, c.ask, c.waitFor, c.waitUntil)
-	if c.choices != nil {
-		u.add(c.choices.src)
-	}
+	c.uses = usesOf(c.prompt, c.ask, c.waitFor, c.waitUntil, c.choices)
 	for _, e := range c.env {
-		u.add(e.tmpl.sources()...)
+		c.uses.add(e.tmpl)
 	}
 	for _, v := range c.values {
-		u.add(v.code.sources()...)
+		c.uses.add(v.value)
 	}
-	return u
+	return c, nil
 }
 
 func compileValues(list []protocol.NamedTemplate, m mode) ([]namedValue, error) {
@@ -211,7 +206,7 @@ func compileValues(list []protocol.NamedTemplate, m mode) ([]namedValue, error) 
 	return out, nil
 }
 
-func compileNamed(n protocol.NamedTemplate, m mode) (*valueCode, error) {
+func compileNamed(n protocol.NamedTemplate, m mode) (any, error) {
 	if n.JSON == "" {
 		return compileAny(n.Value, m)
 	}
@@ -222,37 +217,28 @@ func compileNamed(n protocol.NamedTemplate, m mode) (*valueCode, error) {
 	return compileAny(v, m)
 }
 
-// compileAny finds the templates in a JSON value.
-func compileAny(v any, m mode) (*valueCode, error) {
+// compileAny replaces the texts of a JSON value that are templates by *template, in place.
+func compileAny(v any, m mode) (any, error) {
+	var err error
 	switch v := v.(type) {
 	case string:
-		if !hasExpr(v) {
-			break
+		if hasExpr(v) {
+			return compileTemplate(v, m)
 		}
-		t, err := compileTemplate(v, m)
-		return &valueCode{kind: isTemplate, tmpl: t}, err
 	case []any:
-		c := &valueCode{kind: isList}
-		for _, e := range v {
-			x, err := compileAny(e, m)
-			if err != nil {
+		for i := range v {
+			if v[i], err = compileAny(v[i], m); err != nil {
 				return nil, err
 			}
-			c.list = append(c.list, x)
 		}
-		return c, nil
 	case map[string]any:
-		c := &valueCode{kind: isObject}
 		for _, k := range sortedKeys(v) {
-			x, err := compileAny(v[k], m)
-			if err != nil {
+			if v[k], err = compileAny(v[k], m); err != nil {
 				return nil, err
 			}
-			c.keys, c.vals = append(c.keys, k), append(c.vals, x)
 		}
-		return c, nil
 	}
-	return &valueCode{plain: v}, nil
+	return v, nil
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -23,15 +23,9 @@ func (p *Program) Needs() []string {
 func (p *Program) needs(found map[string]bool) {
 	for _, c := range p.roles {
 		for _, e := range c.env {
-			if e.tmpl == nil {
-				continue
-			}
-			for _, part := range e.tmpl.parts {
-				if part.code == nil {
-					continue
-				}
-				if m := secretExpr().FindStringSubmatch(strings.TrimSpace(part.code.src)); m != nil {
-					found[m[1]] = true
+			for _, ref := range refsOf(e.tmpl) {
+				if name, ok := strings.CutPrefix(ref, "secrets."); ok {
+					found[name] = true
 				}
 			}
 		}

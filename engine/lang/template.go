@@ -43,20 +43,6 @@ func compileTemplate(s string, m mode) (*template, error) {
 	return t, nil
 }
 
-// sources are the expressions of t.
-func (t *template) sources() []string {
-	var out []string
-	if t == nil {
-		return out
-	}
-	for _, p := range t.parts {
-		if p.code != nil {
-			out = append(out, p.code.src)
-		}
-	}
-	return out
-}
-
 // text renders t; null is nothing, objects and lists are canonical JSON.
 func (t *template) text(e *env) (string, error) {
 	if t == nil {

@@ -415,16 +415,18 @@ func (c *checker) with(r *protocol.Role) {
 			c.report(key, d)
 			continue
 		}
-		code, err := compileNamed(v, strict)
-		if err != nil || code.kind == isTemplate && code.tmpl.single() != nil || code.kind == isList || code.kind == isObject {
+		value, err := compileNamed(v, strict)
+		switch code := value.(type) {
+		case []any, map[string]any:
 			continue // its value shows when it runs
-		}
-		value := code.plain
-		if code.kind == isTemplate {
-			value = "text"
-			if in.decl.Type == "" || in.decl.Type == "string" {
+		case *template:
+			if code.single() != nil || in.decl.Type == "" || in.decl.Type == "string" {
 				continue
 			}
+			value = "text"
+		}
+		if err != nil {
+			continue // reported
 		}
 		if why := in.fits(value); why != "" {
 			c.report(val, Diagnostic{Code: "WF031", Message: fmt.Sprintf("input %q of sub-workflow %s %s", v.Name, child.Workflow.Name, why)})
