@@ -130,24 +130,19 @@ func (l *loader) suggestRole(d *Diagnostic) {
 	d.Fix = &Fix{name}
 }
 
-// enums are the closed fields of a role's output, for lint: enum values and booleans, as
-// canonical JSON.
-func (l *loader) enums(role string) map[string][]string {
+// enums are the closed fields of a role's output, for lint: enum values and booleans.
+func (l *loader) enums(role string) map[string][]any {
 	r, ok := l.w.RoleNamed(role)
 	if !ok {
 		return nil
 	}
-	out := map[string][]string{}
+	out := map[string][]any{}
 	for name, t := range l.outputType(r).fields {
 		switch {
 		case len(t.enum) > 0:
-			for _, v := range t.enum {
-				if b, err := protocol.CanonicalJSON(v); err == nil {
-					out[name] = append(out[name], string(b))
-				}
-			}
+			out[name] = t.enum
 		case t.kind == tBool:
-			out[name] = []string{"false", "true"}
+			out[name] = []any{false, true}
 		}
 	}
 	return out

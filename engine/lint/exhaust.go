@@ -1,7 +1,6 @@
 package lint
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -88,12 +87,12 @@ func (c *check) covers(edges []int, root string, r *protocol.Role) {
 // field is an output field with all the values it can have.
 type field struct {
 	name   string
-	values []any // string, float64, bool or nil
+	values []any // JSON values, whole numbers as float64
 }
 
 // fields are the closed fields of a role, by name.
 func (c *check) fields(r *protocol.Role) []field {
-	known := map[string][]string{}
+	known := map[string][]any{}
 	if c.enums != nil {
 		maps.Copy(known, c.enums(r.Name))
 	}
@@ -111,10 +110,9 @@ func (c *check) fields(r *protocol.Role) []field {
 	}
 	for name, values := range known {
 		f := field{name: name}
-		for _, text := range values {
-			var v any
-			if json.Unmarshal([]byte(text), &v) != nil {
-				continue // no JSON: nothing certain can be said about it
+		for _, v := range values {
+			if n, ok := v.(int); ok {
+				v = float64(n) // as literals are read
 			}
 			f.values = append(f.values, v)
 		}

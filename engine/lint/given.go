@@ -1,11 +1,15 @@
 package lint
 
-import "github.com/expr-lang/expr/ast"
+import (
+	"reflect"
+
+	"github.com/expr-lang/expr/ast"
+)
 
 // given is the one known field: its dotted path and its value. All else is free.
 type given struct {
 	path  string
-	value any // string, float64, bool or nil
+	value any // a JSON value
 }
 
 // surely reports whether a condition certainly is true, or false.
@@ -47,7 +51,7 @@ func (g given) known(n ast.Node) (v any, ok bool) {
 		}
 		a, okA := g.known(n.Exp1)
 		b, okB := g.known(n.Exp2)
-		return a, okA && okB && a == b
+		return a, okA && okB && reflect.DeepEqual(a, b)
 	default:
 		chain := Chain(n)
 		return g.value, len(chain) > 0 && chain[len(chain)-1].Name != "" && dotted(chain) == g.path
@@ -80,9 +84,9 @@ func (g given) binary(n *ast.BinaryNode) (v any, ok bool) {
 	}
 	switch n.Operator {
 	case "==":
-		return a == b, true
+		return reflect.DeepEqual(a, b), true
 	case "!=":
-		return a != b, true
+		return !reflect.DeepEqual(a, b), true
 	}
 	x, isNumber := a.(float64)
 	y, areNumbers := b.(float64)
@@ -108,7 +112,7 @@ func (g given) among(n *ast.BinaryNode) (found, ok bool) {
 		sure := ok
 		for _, item := range set.Nodes {
 			w, known := g.known(item)
-			if ok && known && v == w {
+			if ok && known && reflect.DeepEqual(v, w) {
 				return true, true
 			}
 			sure = sure && known

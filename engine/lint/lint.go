@@ -43,9 +43,8 @@ type Finding struct {
 }
 
 // Enums tells the values that the top-level output fields of a role can have: field → its
-// enum as canonical JSON values, in declared order. A field that is not in the map can be
-// anything.
-type Enums = func(role string) map[string][]string
+// enum as JSON values, in declared order. A field that is not in the map can be anything.
+type Enums = func(role string) map[string][]any
 
 // Check reports everything wrong with the graph of w, in edge order, then by code. A nil
 // enums knows of no enum; choices of an ask role and exit codes are known without it.
