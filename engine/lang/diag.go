@@ -3,8 +3,10 @@ package lang
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"slices"
 
+	"wf/engine/lint"
 	"wf/engine/yaml"
 )
 
@@ -68,13 +70,21 @@ func tidy(ds []Diagnostic, file string) []Diagnostic {
 			}
 			return 1
 		}
-		return cmp.Or(cmp.Compare(a.File, b.File), comparePos(a.Range.Start, b.Range.Start), cmp.Compare(a.Code, b.Code), cmp.Compare(a.Message, b.Message))
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Range.Start.Line, b.Range.Start.Line),
+			cmp.Compare(a.Range.Start.Col, b.Range.Start.Col), cmp.Compare(a.Code, b.Code), cmp.Compare(a.Message, b.Message))
 	})
 	return slices.CompactFunc(ds, func(a, b Diagnostic) bool {
 		return a.File == b.File && a.Range.Start == b.Range.Start && a.Code == b.Code && a.Message == b.Message
 	})
 }
 
-func comparePos(a, b Pos) int {
-	return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col))
+// nearest is the candidate that name was probably meant to be, or "".
+func nearest(name string, candidates []string) string { return lint.Nearest(name, candidates, 3) }
+
+// suggest names the candidate that was probably meant in place of the hint, if there is one; in the
+// file it then replaces what d is about.
+func (d *Diagnostic) suggest(name string, candidates []string) {
+	if near := nearest(name, candidates); near != "" {
+		d.Hint, d.Fix = fmt.Sprintf("did you mean %q?", near), &Fix{near}
+	}
 }

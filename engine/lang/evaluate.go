@@ -83,7 +83,7 @@ func (p *Program) System(role string, inputs map[string]any) (string, error) {
 	if c == nil {
 		return "", fmt.Errorf("the workflow has no role %q", role)
 	}
-	text, err := c.prompt.text(&env{Inputs: orEmpty(inputs), Budget: newBudget()})
+	text, err := renderedText(c.texts["prompt"], &env{Inputs: orEmpty(inputs), Budget: newBudget()})
 	if err != nil {
 		return "", fmt.Errorf("role %s: prompt: %w", role, err)
 	}
@@ -113,10 +113,10 @@ func (p *Program) Templates(role *protocol.Role, s Scope) (Rendered, error) {
 		return Rendered{}, fmt.Errorf("role %s: %s: %w", role.Name, key, err)
 	}
 	var err error
-	if out.System, err = c.prompt.text(&env{Inputs: e.Inputs, Budget: e.Budget}); err != nil {
+	if out.System, err = renderedText(c.texts["prompt"], &env{Inputs: e.Inputs, Budget: e.Budget}); err != nil {
 		return fail("prompt", err)
 	}
-	if out.Question, err = c.ask.text(e); err != nil {
+	if out.Question, err = renderedText(c.texts["ask"], e); err != nil {
 		return fail("ask", err)
 	}
 	if c.choices != nil {
@@ -124,25 +124,29 @@ func (p *Program) Templates(role *protocol.Role, s Scope) (Rendered, error) {
 			return fail("choices", err)
 		}
 	}
-	if len(c.env) > 0 {
-		out.Env = make(map[string]string, len(c.env))
+	if len(role.Env) > 0 {
+		out.Env = make(map[string]string, len(role.Env))
 	}
-	for _, v := range c.env {
-		if out.Env[v.name], err = p.envValue(v.tmpl, e); err != nil {
-			return fail("env."+v.name, err)
+	for _, v := range role.Env {
+		if out.Env[v.Name], err = p.envValue(c.texts["env."+v.Name], e); err != nil {
+			return fail("env."+v.Name, err)
 		}
 	}
-	if role.Action == protocol.ActSet || role.Action == protocol.ActWorkflow {
-		if out.Values, err = objectOf(c.values, e); err != nil {
-			return fail(string(role.Action), err)
-		}
+	switch role.Action {
+	case protocol.ActSet:
+		out.Values, err = c.object("set.", role.Set, e)
+	case protocol.ActWorkflow:
+		out.Values, err = c.object("with.", role.With, e)
+	}
+	if err != nil {
+		return fail(string(role.Action), err)
 	}
 	if role.Wait != nil {
 		out.Wait.Signal = role.Wait.Signal
-		if out.Wait.For, err = c.waitFor.text(e); err != nil {
+		if out.Wait.For, err = renderedText(c.texts["wait.for"], e); err != nil {
 			return fail("wait.for", err)
 		}
-		if out.Wait.Until, err = c.waitUntil.text(e); err != nil {
+		if out.Wait.Until, err = renderedText(c.texts["wait.until"], e); err != nil {
 			return fail("wait.until", err)
 		}
 	}
@@ -151,9 +155,10 @@ func (p *Program) Templates(role *protocol.Role, s Scope) (Rendered, error) {
 
 // envValue renders one variable. Only here are secrets in scope. A NUL in any other value
 // could forge a reference to a secret, and no command can receive it: it is an error.
-func (p *Program) envValue(t *template, e *env) (string, error) {
-	if t == nil {
-		return "", nil
+func (p *Program) envValue(v any, e *env) (string, error) {
+	t, ok := v.(*template)
+	if !ok {
+		return renderedText(v, e)
 	}
 	with := *e
 	with.Secrets = p.secrets
@@ -207,14 +212,15 @@ func lacksStep(value any, s *Scope) bool {
 	})
 }
 
-func objectOf(values []namedValue, e *env) (json.RawMessage, error) {
+// object is what the templates of a role that begin with key give, by their names.
+func (c *roleCode) object(key string, values []protocol.NamedTemplate, e *env) (json.RawMessage, error) {
 	m := make(map[string]any, len(values))
 	for _, v := range values {
-		got, err := valueOf(v.value, e)
+		got, err := valueOf(c.texts[key+v.Name], e)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", v.name, err)
+			return nil, fmt.Errorf("%s: %w", v.Name, err)
 		}
-		m[v.name] = got
+		m[v.Name] = got
 	}
 	return protocol.CanonicalJSON(m)
 }

@@ -56,12 +56,18 @@ type code struct {
 	prog *vm.Program
 }
 
-// evalOptions are the options of every compilation; made once, they hold no state.
-func evalOptions(m mode) []expr.Option {
-	opts := append([]expr.Option{expr.Env(env{}), expr.MaxNodes(maxNodes)}, chargedOptions()...)
+// restricted are the options of every expression.
+func restricted(env any) []expr.Option {
+	opts := []expr.Option{expr.Env(env), expr.MaxNodes(maxNodes)}
 	for _, name := range disabled {
 		opts = append(opts, expr.DisableBuiltin(name))
 	}
+	return opts
+}
+
+// evalOptions are the options of an expression that is evaluated.
+func evalOptions(m mode) []expr.Option {
+	opts := append(restricted(env{}), chargedOptions()...)
 	if m == nullSafe {
 		opts = append(opts, expr.Patch(optionalMembers{}))
 	}

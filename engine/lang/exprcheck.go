@@ -94,11 +94,7 @@ func (x *exprCheck) run() *typ {
 	if x.wrong {
 		return nil
 	}
-	opts := []expr.Option{expr.Env(x.env), expr.MaxNodes(maxNodes)}
-	for _, name := range disabled {
-		opts = append(opts, expr.DisableBuiltin(name))
-	}
-	prog, err := expr.Compile(x.src, opts...)
+	prog, err := expr.Compile(x.src, restricted(x.env)...)
 	if err != nil {
 		x.compileError(err)
 		return nil
@@ -165,7 +161,7 @@ func inClosure(src string, at int) bool {
 func (x *exprCheck) call(n *ast.CallNode) {
 	x.tree.Inner[n.Callee] = true
 	if id, ok := n.Callee.(*ast.IdentifierNode); ok && slices.Contains(disabled, id.Value) {
-		x.fail("WF024", id.Location(), fmt.Sprintf("%s is switched off: its result would differ from run to run", id.Value), "pass the value in as an input", nil)
+		x.switchedOff(lint.Step{Name: id.Value, At: id.Location()})
 	} else if ok {
 		x.fail("WF020", id.Location(), fmt.Sprintf("unknown function %s", id.Value), "", nil)
 	}

@@ -15,23 +15,33 @@ var spelled = map[string]string{"null": "nil", "None": "nil", "undefined": "nil"
 
 // unknown reports a name that nothing has.
 func (x *exprCheck) unknown(root lint.Step) {
+	name := root.Name
+	_, isInput := x.w.Inputs[name]
+	meant := ""
 	switch {
-	case spelled[root.Name] != "" && !hasInput(x.w.Inputs, root.Name):
-		x.fail("WF020", root.At, fmt.Sprintf("unknown name %s", root.Name), fmt.Sprintf("did you mean %q?", spelled[root.Name]), &Fix{spelled[root.Name]})
-	case slices.Contains(disabled, root.Name):
-		x.fail("WF024", root.At, fmt.Sprintf("%s is switched off: its result would differ from run to run", root.Name), "pass the value in as an input", nil)
-	case root.Name == "$env":
+	case spelled[name] != "" && !isInput:
+		meant = spelled[name]
+	case slices.Contains(disabled, name):
+		x.switchedOff(root)
+		return
+	case name == "$env":
 		x.fail("WF024", root.At, "$env is switched off", "name what is meant", nil)
-	case x.roles[root.Name] != nil:
-		x.fail("WF020", root.At, fmt.Sprintf("unknown name %s", root.Name), fmt.Sprintf("did you mean %q?", "steps."+root.Name), &Fix{"steps." + root.Name})
-	case x.w.Inputs != nil && hasInput(x.w.Inputs, root.Name):
-		x.fail("WF020", root.At, fmt.Sprintf("unknown name %s", root.Name), fmt.Sprintf("did you mean %q?", "inputs."+root.Name), &Fix{"inputs." + root.Name})
+		return
+	case x.roles[name] != nil:
+		meant = "steps." + name
+	case isInput:
+		meant = "inputs." + name
 	default:
-		x.suggest("WF020", root, fmt.Sprintf("unknown name %s", root.Name), roots, "known: "+strings.Join(roots, ", "))
+		x.suggest("WF020", root, fmt.Sprintf("unknown name %s", name), roots, "known: "+strings.Join(roots, ", "))
+		return
 	}
+	x.fail("WF020", root.At, fmt.Sprintf("unknown name %s", name), fmt.Sprintf("did you mean %q?", meant), &Fix{meant})
 }
 
-func hasInput[V any](m map[string]V, name string) bool { _, ok := m[name]; return ok }
+// switchedOff reports a function that an expression cannot have.
+func (x *exprCheck) switchedOff(name lint.Step) {
+	x.fail("WF024", name.At, fmt.Sprintf("%s is switched off: its result would differ from run to run", name.Name), "pass the value in as an input", nil)
+}
 
 // suggest reports with the nearest of names as hint, else with the given one.
 func (x *exprCheck) suggest(code string, at lint.Step, msg string, names []string, hint string) {

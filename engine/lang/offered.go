@@ -23,10 +23,7 @@ func (l *loader) tools(r *protocol.Role, n *yaml.Node) {
 		r.Tools = append(r.Tools, name)
 		return true
 	}
-	if !l.good(n) {
-		return
-	}
-	for _, it := range n.Items {
+	for _, it := range items(n) {
 		if it.Kind == yaml.Scalar && l.good(it) {
 			add(it, it.Value)
 		}

@@ -1,6 +1,7 @@
 package lang
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -137,31 +138,23 @@ func (l *loader) textPos(n *yaml.Node, at int) Pos {
 // roles.coder.max_visits. What the file does not spell out is where its nearest parent is.
 func (l *loader) place(path string) Range {
 	head, rest, _ := strings.Cut(path, ".")
-	var n *yaml.Node
-	if i, ok := index(head, "edges"); ok {
-		if i >= len(l.edgeNodes) {
-			return Range{l.root.Pos, l.root.End}
+	n := l.root
+	switch i, isEdge := index(head, "edges"); {
+	case isEdge && i < len(l.edgeNodes) && l.edgeNodes[i] != nil:
+		n = l.edgeNodes[i]
+	case isEdge: // one that wf added: show the role it leads to
+		if rest = ""; i < len(l.edgeNodes) {
+			n = cmp.Or(l.roleKeys[l.w.Edges[i].To[0]], n)
 		}
-		if n = l.edgeNodes[i]; n == nil { // an edge that wf added: show the role it leads to
-			to := l.w.Edges[i].To[0]
-			if k := l.roleKeys[to]; k != nil {
-				return Range{k.Pos, k.End}
-			}
-			return Range{l.root.Pos, l.root.End}
-		}
-	} else if head == "roles" {
+	case head == "roles":
 		var name string
-		name, rest, _ = strings.Cut(rest, ".")
-		k := l.roleKeys[name]
-		if k == nil {
-			return Range{l.root.Pos, l.root.End}
+		if name, rest, _ = strings.Cut(rest, "."); rest != "" {
+			n = cmp.Or(l.roleNodes[name], n)
+		} else {
+			n = cmp.Or(l.roleKeys[name], n)
 		}
-		if rest == "" {
-			return Range{k.Pos, k.End}
-		}
-		n = l.roleNodes[name]
-	} else {
-		n, rest = l.root, path
+	default:
+		rest = path
 	}
 	return descend(n, rest)
 }

@@ -35,17 +35,9 @@ type edgeCode struct {
 }
 
 type roleCode struct {
-	prompt, ask        *template
-	env                []namedTemplate
-	values             []namedValue // set or with
-	choices            *code        // ask: what gives the choices, or nil
-	waitFor, waitUntil *template
-	uses               Uses
-}
-
-type namedTemplate struct {
-	name string
-	tmpl *template
+	texts   map[string]any // its templates by their places, as compileAny gives them
+	choices *code          // ask: what gives the choices, or nil
+	uses    Uses
 }
 
 type namedValue struct {
@@ -127,11 +119,13 @@ func compileOne(w *protocol.Workflow) (*Program, error) {
 			return nil, fmt.Errorf("role %s: %w", r.Name, err)
 		}
 	}
-	if p.outputs, err = compileValues(w.Outputs, nullSafe); err != nil {
-		return nil, fmt.Errorf("outputs: %w", err)
-	}
-	for _, o := range p.outputs {
-		p.outputsUses.add(o.value)
+	for _, o := range w.Outputs {
+		value, err := compileNamed(o, nullSafe)
+		if err != nil {
+			return nil, fmt.Errorf("outputs: %s: %w", o.Name, err)
+		}
+		p.outputs = append(p.outputs, namedValue{o.Name, value})
+		p.outputsUses.add(value)
 	}
 	return p, nil
 }
@@ -149,34 +143,17 @@ func compileEdge(e *protocol.Edge) (c edgeCode, err error) {
 }
 
 func compileRole(r *protocol.Role) (*roleCode, error) {
-	c := &roleCode{}
+	c := &roleCode{texts: map[string]any{}}
 	var err error
-	if c.prompt, err = compileTemplate(r.Prompt, strict); err != nil {
-		return nil, err
-	}
-	if c.ask, err = compileTemplate(r.Ask, strict); err != nil {
-		return nil, err
-	}
 	if c.choices, err = compile(r.ChoicesOf, strict); err != nil {
 		return nil, fmt.Errorf("choices: %w", err)
 	}
-	for _, e := range r.Env {
-		t, err := compileTemplate(e.Value, strict)
-		if err != nil {
-			return nil, fmt.Errorf("env %s: %w", e.Name, err)
+	c.uses.add(c.choices)
+	for _, t := range r.Templates() {
+		if c.texts[t.Name], err = compileNamed(t, strict); err != nil {
+			return nil, fmt.Errorf("%s: %w", t.Name, err)
 		}
-		c.env = append(c.env, namedTemplate{e.Name, t})
-	}
-	if c.values, err = compileValues(slices.Concat(r.Set, r.With), strict); err != nil {
-		return nil, err
-	}
-	if r.Wait != nil {
-		if c.waitFor, err = compileTemplate(r.Wait.For, strict); err != nil {
-			return nil, err
-		}
-		if c.waitUntil, err = compileTemplate(r.Wait.Until, strict); err != nil {
-			return nil, err
-		}
+		c.uses.add(c.texts[t.Name])
 	}
 	if err := checkSchema(r.Output); err != nil {
 		return nil, fmt.Errorf("output: %w", err)
@@ -184,26 +161,7 @@ func compileRole(r *protocol.Role) (*roleCode, error) {
 	if err := checkSchema(r.Form); err != nil {
 		return nil, fmt.Errorf("form: %w", err)
 	}
-	c.uses = usesOf(c.prompt, c.ask, c.waitFor, c.waitUntil, c.choices)
-	for _, e := range c.env {
-		c.uses.add(e.tmpl)
-	}
-	for _, v := range c.values {
-		c.uses.add(v.value)
-	}
 	return c, nil
-}
-
-func compileValues(list []protocol.NamedTemplate, m mode) ([]namedValue, error) {
-	var out []namedValue
-	for _, n := range list {
-		v, err := compileNamed(n, m)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", n.Name, err)
-		}
-		out = append(out, namedValue{n.Name, v})
-	}
-	return out, nil
 }
 
 func compileNamed(n protocol.NamedTemplate, m mode) (any, error) {

@@ -22,8 +22,8 @@ func (p *Program) Needs() []string {
 
 func (p *Program) needs(found map[string]bool) {
 	for _, c := range p.roles {
-		for _, e := range c.env {
-			for _, ref := range refsOf(e.tmpl) {
+		for _, text := range c.texts {
+			for _, ref := range refsOf(text) {
 				if name, ok := strings.CutPrefix(ref, "secrets."); ok {
 					found[name] = true
 				}

@@ -27,8 +27,11 @@ func (l *loader) graph() {
 		if f.Warning {
 			d.Severity = SeverityWarning
 		}
-		if f.Code == "WF010" {
-			l.suggestRole(&d)
+		if f.Near != "" {
+			d.Fix = &Fix{f.Near}
+			if k := l.roleKeys[f.Near]; k != nil {
+				d.Hint = fmt.Sprintf("did you mean %q? (defined at line %d)", f.Near, k.Pos.Line)
+			}
 		}
 		l.add(d)
 	}
@@ -115,19 +118,6 @@ func (l *loader) readableEdge(e *protocol.Edge, n *yaml.Node, i int) {
 func (l *loader) refused(n *yaml.Node, key string) bool {
 	v := n.Get(key)
 	return v != nil && (l.bad[v] || slices.ContainsFunc(items(v), func(it *yaml.Node) bool { return l.bad[it] }))
-}
-
-// suggestRole turns a hint at another role into a fix that tells where the role stands.
-func (l *loader) suggestRole(d *Diagnostic) {
-	_, rest, ok := strings.Cut(d.Hint, `did you mean "`)
-	if !ok {
-		return
-	}
-	name, _, _ := strings.Cut(rest, `"`)
-	if k := l.roleKeys[name]; k != nil {
-		d.Hint = fmt.Sprintf("did you mean %q? (defined at line %d)", name, k.Pos.Line)
-	}
-	d.Fix = &Fix{name}
 }
 
 // enums are the closed fields of a role's output, for lint: enum values and booleans.
@@ -325,14 +315,19 @@ func (c *checker) edge(i int) {
 		}
 	}
 	if v := n.Get("for_each"); c.good(v) {
-		if t := c.bare(v, s); t != nil && t.kind != tAny && t.kind != tList {
-			c.report(v, Diagnostic{Code: "WF023", Message: fmt.Sprintf("for_each is %s, not a list", t)})
-		}
+		c.list(v, s, "for_each")
 	}
 	if e.ForEach != "" {
 		s.item = c.elementType(i)
 	}
 	c.template(n.Get("prompt"), s)
+}
+
+// list checks an expression that gives a list.
+func (c *checker) list(n *yaml.Node, s *scopeType, key string) {
+	if t := c.bare(n, s); t != nil && t.kind != tAny && t.kind != tList {
+		c.report(n, Diagnostic{Code: "WF023", Message: fmt.Sprintf("%s is %s, not a list", key, t)})
+	}
 }
 
 func (c *checker) role(r *protocol.Role) {
@@ -344,9 +339,7 @@ func (c *checker) role(r *protocol.Role) {
 	c.template(n.Get("prompt"), &scopeType{inputs: true})
 	c.template(n.Get("ask"), s)
 	if v := n.Get("choices"); c.good(v) && v.Kind == yaml.Scalar {
-		if t := c.bare(v, s); t != nil && t.kind != tAny && t.kind != tList {
-			c.report(v, Diagnostic{Code: "WF023", Message: fmt.Sprintf("choices is %s, not a list", t)})
-		}
+		c.list(v, s, "choices")
 	}
 	if w := n.Get("wait"); c.good(w) && w.Kind == yaml.Mapping {
 		c.template(w.Get("for"), s)

@@ -137,6 +137,15 @@ func valueOf(v any, e *env) (any, error) {
 	return v, nil
 }
 
+// renderedText is valueOf for a text: a template is rendered, and not its value taken.
+func renderedText(v any, e *env) (string, error) {
+	if t, ok := v.(*template); ok {
+		return t.text(e)
+	}
+	s, _ := v.(string)
+	return s, nil
+}
+
 // refsOf are what expressions, templates and the values of compileAny refer to.
 func refsOf(list ...any) []string {
 	var out []string

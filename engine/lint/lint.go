@@ -37,6 +37,7 @@ type Finding struct {
 	Path    string // "edges[3].to[0]", "roles.coder.max_visits", "edges[2]"
 	Message string // what is wrong, one line, without the code
 	Hint    string // what to do; "" where the message says it
+	Near    string // of an unknown name: the one that was probably meant, or ""
 	Warning bool
 
 	at int // index of the edge that it sorts by

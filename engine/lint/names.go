@@ -67,11 +67,12 @@ func (c *check) name(edge int, part, name string, reserved []string) {
 		c.edge(edge, "WF010", edgePath(edge, part), "SUSPEND can only stand in on_limit", "name a role; an ask role waits for a person")
 		return
 	}
-	hint := "declare it under roles"
-	if near := nearest(name, c.known(reserved)); near != "" {
+	hint, near := "declare it under roles", nearest(name, c.known(reserved))
+	if near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
 	c.edge(edge, "WF010", edgePath(edge, part), fmt.Sprintf("unknown role %q", name), hint)
+	c.found[len(c.found)-1].Near = near
 }
 
 // Nearest is the name that was probably meant, "" where none differs in few enough letters; case

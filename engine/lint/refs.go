@@ -8,8 +8,6 @@ import (
 	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/file"
 	"github.com/expr-lang/expr/parser"
-
-	"wf/protocol"
 )
 
 // Refs lists what an expression refers to, sorted, each as its dotted path: "inputs.package",
@@ -168,18 +166,7 @@ func expressionRefs(text string) []string {
 
 func (c *check) roleReferences(i int) {
 	r := &c.w.Roles[i]
-	texts := []protocol.NamedTemplate{{Name: "prompt", Value: r.Prompt}, {Name: "ask", Value: r.Ask}}
-	if r.Wait != nil {
-		texts = append(texts, protocol.NamedTemplate{Name: "wait.for", Value: r.Wait.For},
-			protocol.NamedTemplate{Name: "wait.until", Value: r.Wait.Until})
-	}
-	for key, list := range map[string][]protocol.NamedTemplate{"with": r.With, "set": r.Set, "env": r.Env} {
-		for _, t := range list {
-			texts = append(texts, protocol.NamedTemplate{Name: key + "." + t.Name, Value: t.Value, JSON: t.JSON})
-		}
-	}
-	slices.SortFunc(texts, func(a, b protocol.NamedTemplate) int { return strings.Compare(a.Name, b.Name) })
-	for _, t := range texts {
+	for _, t := range r.Templates() {
 		for _, name := range steps(slices.Concat(TemplateRefs(t.Value), TemplateRefs(t.JSON))) {
 			if n, known := c.g.index[name]; known && !c.leads(n, i+1) {
 				c.tooEarly(c.firstEdge(r.Name), "roles."+r.Name+"."+t.Name, name, r.Name)
