@@ -188,15 +188,10 @@ func (l *loader) checkOneOf(n *yaml.Node, s *shape, path string) {
 			fitting = append(fitting, a)
 		}
 	}
-	switch len(fitting) {
-	case 0:
-		l.wrong(n, fmt.Sprintf("%s wants %s, got %s", path, s.want(), n.Describe()), helpOn(path))
-	case 1:
+	if len(fitting) == 1 {
 		l.check(n, fitting[0], path)
-	default:
-		if !slices.ContainsFunc(fitting, func(a *shape) bool { return scalarFits(n, a) }) {
-			l.wrong(n, fmt.Sprintf("%s wants %s, got %s", path, s.want(), n.Describe()), helpOn(path))
-		}
+	} else if !slices.ContainsFunc(fitting, func(a *shape) bool { return scalarFits(n, a) }) {
+		l.wrong(n, fmt.Sprintf("%s wants %s, got %s", path, s.want(), n.Describe()), helpOn(path))
 	}
 }
 

@@ -16,6 +16,14 @@ const (
 	SeverityWarning = "warning"
 )
 
+// severityOf a code: from WF500 on they are of warnings.
+func severityOf(code string) string {
+	if code >= "WF500" {
+		return SeverityWarning
+	}
+	return SeverityError
+}
+
 // Pos is a place in a file: line and column from 1, columns in runes.
 type Pos = yaml.Pos
 

@@ -151,17 +151,13 @@ type Found struct {
 func Find(name string) Found {
 	name = strings.ToLower(strings.TrimSpace(name))
 	var text []string
+	for _, e := range entriesNamed(name) {
+		text = append(text, e.markdown())
+	}
 	for _, g := range guides() {
 		if g.name == name || slices.Contains(g.words, name) || strings.ToLower(g.title) == name {
 			text = append(text, g.text)
 		}
-	}
-	if keys := entriesNamed(name); len(keys) > 0 {
-		found := make([]string, len(keys))
-		for i, e := range keys {
-			found[i] = e.markdown()
-		}
-		text = append(found, text...)
 	}
 	if len(text) > 0 {
 		return Found{Text: strings.Join(text, "\n")}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"wf/protocol"
 	"wf/protocol/lazy"
 )
 
@@ -48,10 +49,7 @@ func (p *Program) needs(found map[string]bool) {
 
 // serves reports whether an agent names a tool of a server.
 func (p *Program) serves(server string) bool {
-	for i := range p.Workflow.Roles {
-		if slices.ContainsFunc(p.Workflow.Roles[i].Tools, func(t string) bool { return strings.HasPrefix(t, "mcp:"+server+"/") }) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.Workflow.Roles, func(r protocol.Role) bool {
+		return slices.ContainsFunc(r.Tools, func(t string) bool { return strings.HasPrefix(t, "mcp:"+server+"/") })
+	})
 }

@@ -23,10 +23,7 @@ func (l *loader) graph() {
 		if f.Code == "WF021" && strings.HasPrefix(f.Path, "roles.") && strings.HasSuffix(f.Path, ".prompt") {
 			continue // any step there is WF042
 		}
-		d := Diagnostic{Code: f.Code, Range: l.place(f.Path), Message: l.byLine(f.Message), Hint: l.byLine(f.Hint), Severity: SeverityError}
-		if f.Warning {
-			d.Severity = SeverityWarning
-		}
+		d := Diagnostic{Code: f.Code, Range: l.place(f.Path), Message: l.byLine(f.Message), Hint: l.byLine(f.Hint)}
 		if f.Near != "" {
 			d.Fix = &Fix{f.Near}
 			if k := l.roleKeys[f.Near]; k != nil {
@@ -168,27 +165,18 @@ func newChecker(l *loader) *checker {
 	for i := range l.w.Roles {
 		c.roles[l.w.Roles[i].Name] = l.outputType(&l.w.Roles[i])
 	}
-	for i := range l.w.Edges {
-		e := &l.w.Edges[i]
-		targets := e.To
-		if e.OnLimit != "" {
-			targets = append(slices.Clone(targets), e.OnLimit)
+	var fans []int
+	for i, e := range l.w.Edges {
+		entered := c.plain
+		if e.ForEach != "" {
+			entered, fans = c.batch, append(fans, i)
 		}
-		for _, to := range targets {
-			if e.ForEach != "" {
-				c.batch[to] = true
-			} else {
-				c.plain[to] = true
-			}
+		for _, to := range append(slices.Clone(e.To), e.OnLimit) {
+			entered[to] = true
 		}
 	}
-	// items need the types of what the fan-outs run over, which may be fan-outs themselves
-	for i := range l.w.Edges {
-		e := &l.w.Edges[i]
-		if e.ForEach == "" {
-			continue
-		}
-		for _, to := range e.To {
+	for _, i := range fans { // what one runs over may be of a fan-out itself
+		for _, to := range l.w.Edges[i].To {
 			c.items[to] = c.items[to].merge(c.elementType(i))
 		}
 	}
@@ -267,13 +255,10 @@ func (c *checker) into(role string) *scopeType {
 			continue
 		}
 		from := c.scopeOf(e)
-		if from.output != nil {
-			s.output = s.output.merge(from.output)
+		s.output = s.output.merge(from.output)
+		if len(e.From) > 1 { // outputs is what a join brings along
+			maps.Copy(s.outputs, from.outputs)
 		}
-		if len(e.From) < 2 {
-			continue // outputs is what a join brings along
-		}
-		maps.Copy(s.outputs, from.outputs)
 	}
 	if s.output == nil {
 		s.noOut = "what leads here has no single source"
@@ -290,11 +275,8 @@ func (c *checker) ending() *scopeType {
 	s := &scopeType{}
 	for i := range c.w.Edges {
 		e := &c.w.Edges[i]
-		if len(e.From) == 0 || !slices.Contains(e.To, protocol.NodeEnd) && e.OnLimit != protocol.NodeEnd {
-			continue
-		}
-		if t := c.yields(e.From[0]); t != nil {
-			s.output = s.output.merge(t)
+		if len(e.From) > 0 && (slices.Contains(e.To, protocol.NodeEnd) || e.OnLimit == protocol.NodeEnd) {
+			s.output = s.output.merge(c.yields(e.From[0]))
 		}
 	}
 	if s.output == nil {

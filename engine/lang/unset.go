@@ -53,7 +53,7 @@ func (x *exprCheck) unset() {
 			continue
 		}
 		x.maybe = append(x.maybe, name)
-		d := Diagnostic{Code: "WF509", Severity: SeverityWarning, Message: fmt.Sprintf("the input %q may be missing here: it is not required and has no default", name),
+		d := Diagnostic{Code: "WF509", Message: fmt.Sprintf("the input %q may be missing here: it is not required and has no default", name),
 			Hint: fmt.Sprintf("declare it with  required: true  or a default, or write what stands for it:  inputs.%s ?? …", name)}
 		at := read[name].At
 		d.Range = x.exprRange(x.n, x.nth, x.src, at.From, at.To)

@@ -154,7 +154,6 @@ func (c *check) unseenExits(batch map[string]bool) {
 			c.edge(i, "WF507", edgePath(i, "when"),
 				fmt.Sprintf("the condition never holds: a command that exits non-zero has failed, and %s shows 0 here", r.Name),
 				fmt.Sprintf("set  continue_on_error: true  on %s, or make this an  on: failure  edge", r.Name))
-			c.warn()
 		}
 	}
 }

@@ -33,12 +33,11 @@ import (
 
 // Finding is one fault of a definition, or a warning.
 type Finding struct {
-	Code    string // WF010 …
+	Code    string // WF010 …; from WF500 on it is a warning
 	Path    string // "edges[3].to[0]", "roles.coder.max_visits", "edges[2]"
 	Message string // what is wrong, one line, without the code
 	Hint    string // what to do; "" where the message says it
 	Near    string // of an unknown name: the one that was probably meant, or ""
-	Warning bool
 
 	at int // index of the edge that it sorts by
 }
@@ -112,6 +111,3 @@ func (c *check) firstEdge(name string) int {
 	}
 	return len(c.w.Edges)
 }
-
-// warn makes the newest finding a warning.
-func (c *check) warn() { c.found[len(c.found)-1].Warning = true }

@@ -115,7 +115,7 @@ var keywords = sync.OnceValue(func() map[string]keyword {
 		"additionalProperties":  {shape: anything, holds: one},
 		"propertyNames":         {since: 6, shape: anything, holds: one},
 		"dependentSchemas":      {since: 2019, shape: anObject, holds: named},
-		"dependencies":          {shape: anObject, holds: namedOrNames},
+		"dependencies":          {shape: `{"type":"object","additionalProperties":{"if":` + array + `,"then":` + names + `}}`, holds: namedOrNames},
 		"unevaluatedItems":      {since: 2019, shape: anything, holds: one},
 		"unevaluatedProperties": {since: 2019, shape: anything, holds: one},
 	}

@@ -59,23 +59,8 @@ func (c *compiler) collect(v any, ptr string, in *resource) error {
 				return err
 			}
 		}
-		if k.holds == namedOrNames {
-			c.dependentNames(value, at)
-		}
 	}
 	return nil
-}
-
-// dependentNames checks the arrays of the keyword dependencies.
-func (c *compiler) dependentNames(v any, at string) {
-	m, _ := v.(map[string]any)
-	for name, item := range m {
-		if list, ok := item.([]any); ok {
-			for _, broken := range shaped(names).violations(list) {
-				c.broken = append(c.broken, Violation{at + "/" + escape(name) + broken.Pointer, broken.Reason})
-			}
-		}
-	}
 }
 
 // resource is the one that a schema begins, or else in, with the anchors that the schema adds.
