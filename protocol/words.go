@@ -13,6 +13,14 @@ func Plural(n int, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
+// Article puts a or an in front of a word.
+func Article(word string) string {
+	if word != "" && strings.ContainsRune("aeiou", rune(word[0])) {
+		return "an " + word
+	}
+	return "a " + word
+}
+
 // Edits counts the letters that are put in, left out, replaced or swapped with the next to make b of a.
 func Edits(a, b string) int {
 	s, t := []rune(a), []rune(b)

@@ -44,7 +44,7 @@ func (l *loader) inputRules(name string, in protocol.Input, n *yaml.Node) {
 	if in.Type != "" {
 		for i, v := range c.enum {
 			if !isType(in.Type, v) {
-				l.report(n.Get("enum").Items[i], Diagnostic{Code: "WF032", Message: fmt.Sprintf("inputs.%s: %s in enum is not %s", name, typeName(v), article(in.Type))})
+				l.report(n.Get("enum").Items[i], Diagnostic{Code: "WF032", Message: fmt.Sprintf("inputs.%s: %s in enum is not %s", name, typeName(v), protocol.Article(in.Type))})
 			}
 		}
 	}

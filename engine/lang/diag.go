@@ -71,14 +71,14 @@ func HasErrors(ds []Diagnostic) bool {
 // tidy sorts by place and drops repetitions. The file of o comes first, those of its
 // sub-workflows after it.
 func tidy(ds []Diagnostic, file string) []Diagnostic {
-	slices.SortStableFunc(ds, func(a, b Diagnostic) int {
-		if a.File != b.File && (a.File == file || b.File == file) {
-			if a.File == file {
-				return -1
-			}
-			return 1
+	other := func(d Diagnostic) int {
+		if d.File == file {
+			return 0
 		}
-		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Range.Start.Line, b.Range.Start.Line),
+		return 1
+	}
+	slices.SortStableFunc(ds, func(a, b Diagnostic) int {
+		return cmp.Or(other(a)-other(b), cmp.Compare(a.File, b.File), cmp.Compare(a.Range.Start.Line, b.Range.Start.Line),
 			cmp.Compare(a.Range.Start.Col, b.Range.Start.Col), cmp.Compare(a.Code, b.Code), cmp.Compare(a.Message, b.Message))
 	})
 	return slices.CompactFunc(ds, func(a, b Diagnostic) bool {

@@ -15,12 +15,11 @@ func JSONSchema() []byte {
 	root["$id"] = "https://wf.invalid/schema/v1.json"
 	root["title"] = "wf workflow"
 	root["patternProperties"] = map[string]any{"^x-": map[string]any{}}
-	root["definitions"] = map[string]any{
-		"role":     g.schema(g.role),
-		"edge":     g.schema(g.edge),
-		"input":    g.schema(g.input),
-		"defaults": g.schema(g.defaults),
+	definitions := map[string]any{}
+	for s, name := range g.named() {
+		definitions[name] = g.schema(s)
 	}
+	root["definitions"] = definitions
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
@@ -32,11 +31,13 @@ func JSONSchema() []byte {
 }
 
 // named shapes are written once and referred to.
+func (g *language) named() map[*shape]string {
+	return map[*shape]string{g.role: "role", g.edge: "edge", g.input: "input", g.defaults: "defaults"}
+}
+
 func (g *language) ref(s *shape) map[string]any {
-	for name, named := range map[*shape]string{g.role: "role", g.edge: "edge", g.input: "input", g.defaults: "defaults"} {
-		if name == s {
-			return map[string]any{"$ref": "#/definitions/" + named}
-		}
+	if name, ok := g.named()[s]; ok {
+		return map[string]any{"$ref": "#/definitions/" + name}
 	}
 	return g.schema(s)
 }

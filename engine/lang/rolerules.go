@@ -3,7 +3,9 @@ package lang
 import (
 	"errors"
 	"fmt"
+	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -71,14 +73,9 @@ func schemaPlace(n *yaml.Node, err error) *yaml.Node {
 		return n
 	}
 	for step := range strings.SplitSeq(strings.TrimPrefix(worst(invalid).Pointer, "/"), "/") {
-		step = strings.NewReplacer("~1", "/", "~0", "~").Replace(step)
-		next := n.Get(step)
-		if n.Kind == yaml.Sequence {
-			for i, it := range n.Items {
-				if fmt.Sprint(i) == step {
-					next = it
-				}
-			}
+		next := n.Get(strings.NewReplacer("~1", "/", "~0", "~").Replace(step))
+		if i, err := strconv.Atoi(step); err == nil && i >= 0 && i < len(n.Items) {
+			next = n.Items[i]
 		}
 		if next == nil {
 			break
@@ -120,19 +117,8 @@ func (l *loader) roleRules() {
 
 // leaves reports whether a relative path climbs out of where it starts.
 func leaves(dir string) bool {
-	depth := 0
-	for _, part := range strings.Split(strings.ReplaceAll(dir, `\`, "/"), "/") {
-		switch part {
-		case "", ".":
-		case "..":
-			if depth--; depth < 0 {
-				return true
-			}
-		default:
-			depth++
-		}
-	}
-	return false
+	clean := path.Clean(strings.TrimLeft(slashed(dir), "/"))
+	return clean == ".." || strings.HasPrefix(clean, "../")
 }
 
 func (l *loader) runRules(r *protocol.Role, run *yaml.Node) {

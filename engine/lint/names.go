@@ -52,19 +52,26 @@ func (c *check) names() {
 	}
 }
 
+// misplaced is what is wrong with the reserved names where they cannot stand, and what to do.
+var misplaced = map[string][2]string{
+	protocol.NodeStart:   {"nothing leads back to START", "name the role to go on with"},
+	protocol.NodeEnd:     {"no edge leaves END: the run is over there", "name a role"},
+	protocol.NodeFail:    {"no edge leaves FAIL: the run is over there", "name a role"},
+	protocol.NodeSuspend: {"SUSPEND can only stand in on_limit", "name a role; an ask role waits for a person"},
+}
+
+// Reserved reports whether a name is that of an end of the graph.
+func Reserved(name string) bool {
+	_, ok := misplaced[name]
+	return ok
+}
+
 func (c *check) name(edge int, part, name string, reserved []string) {
 	if _, ok := c.w.RoleNamed(name); ok || name == Unknown || slices.Contains(reserved, name) {
 		return
 	}
-	switch name {
-	case protocol.NodeStart:
-		c.edge(edge, "WF010", edgePath(edge, part), "nothing leads back to START", "name the role to go on with")
-		return
-	case protocol.NodeEnd, protocol.NodeFail:
-		c.edge(edge, "WF010", edgePath(edge, part), fmt.Sprintf("no edge leaves %s: the run is over there", name), "name a role")
-		return
-	case protocol.NodeSuspend:
-		c.edge(edge, "WF010", edgePath(edge, part), "SUSPEND can only stand in on_limit", "name a role; an ask role waits for a person")
+	if why, ok := misplaced[name]; ok {
+		c.edge(edge, "WF010", edgePath(edge, part), why[0], why[1])
 		return
 	}
 	hint, near := "declare it under roles", nearest(name, c.known(reserved))

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"math/big"
+	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
@@ -35,7 +36,7 @@ func (c *compiler) compile() (*node, error) {
 
 // begin gives the resource that the whole document is, of a draft unless it says another.
 func (c *compiler) begin(draft int) *resource {
-	base := &resource{base: parsed(home), draft: draft, anchors: map[string]string{}, dynamic: map[string]bool{}}
+	base := &resource{base: &url.URL{Scheme: "wf", Path: "/schema.json"}, draft: draft, anchors: map[string]string{}, dynamic: map[string]bool{}}
 	c.resources, c.schemas = map[string]*resource{home: base}, map[string]placed{}
 	return base
 }
@@ -154,11 +155,11 @@ func (o *object) build() error {
 		o.objects()
 		o.arrays()
 		o.combined()
-		o.unevaluated()
 	}
 	o.reference("$ref")
 	o.reference("$recursiveRef")
 	o.reference("$dynamicRef")
+	o.unevaluated()
 	return o.err
 }
 

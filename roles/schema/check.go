@@ -395,8 +395,7 @@ func (o *object) combined() {
 // unevaluated makes the checks of what no other part of the schema has looked at. They come last.
 func (o *object) unevaluated() {
 	if n := o.one("unevaluatedProperties"); n != nil {
-		o.n.last = append(o.n.last, func(v *visit) {
-			m, _ := v.value.(map[string]any)
+		on(o, func(v *visit, m map[string]any) {
 			for _, name := range slices.Sorted(maps.Keys(m)) {
 				if !v.seen[name] {
 					v.child(n, m[name], &place{v.at, name})
@@ -406,8 +405,7 @@ func (o *object) unevaluated() {
 		})
 	}
 	if n := o.one("unevaluatedItems"); n != nil {
-		o.n.last = append(o.n.last, func(v *visit) {
-			list, _ := v.value.([]any)
+		on(o, func(v *visit, list []any) {
 			for i, item := range list {
 				if !v.seen[i] {
 					v.child(n, item, &place{v.at, strconv.Itoa(i)})

@@ -2,12 +2,11 @@ package schema
 
 import "strings"
 
-// node is a schema as checks. The checks of first stop at the first violation; those of last
-// look at what the others have seen.
+// node is a schema as checks. The checks of first stop at the first violation.
 type node struct {
-	in                *resource
-	never             bool // the schema false
-	first, rest, last []func(*visit)
+	in          *resource
+	never       bool // the schema false
+	first, rest []func(*visit)
 }
 
 // visit is a node looking at a value.
@@ -69,9 +68,6 @@ func (n *node) eval(value any, at *place, up *frame) ([]Violation, map[any]bool)
 		}
 	}
 	for _, check := range n.rest {
-		check(&v)
-	}
-	for _, check := range n.last {
 		check(&v)
 	}
 	return v.found, v.seen
