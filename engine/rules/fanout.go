@@ -35,7 +35,7 @@ func (s *State) fanOf(a *act) (*fanOut, error) {
 }
 
 func (s *State) fanOut(edge int, up ancestry, parents []protocol.Link, t target, num int) (*fanOut, error) {
-	sc, err := s.scope(edge, up, s.prog.ForEachUses(edge))
+	sc, err := s.scope(edge, up, s.prog.EdgeUses(edge).ForEach)
 	if err != nil {
 		return nil, err
 	}

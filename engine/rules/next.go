@@ -266,7 +266,7 @@ func (s *State) promptScope(edge int, up ancestry) (lang.Scope, error) {
 	if !strings.Contains(s.prog.Workflow.Edges[edge].Prompt, "${{") {
 		return lang.Scope{}, nil
 	}
-	return s.scope(edge, up, s.prog.PromptUses(edge))
+	return s.scope(edge, up, s.prog.EdgeUses(edge).Prompt)
 }
 
 // outputsFailed begins the reason where the outputs of the workflow have no value.

@@ -115,7 +115,7 @@ func (s *State) holds(edge int, sources []*act) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	sc, err := s.scope(edge, up, s.prog.WhenUses(edge))
+	sc, err := s.scope(edge, up, s.prog.EdgeUses(edge).When)
 	if err != nil {
 		return false, err
 	}

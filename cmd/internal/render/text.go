@@ -45,14 +45,6 @@ func Because(reason string) string {
 	return ": " + reason
 }
 
-// article puts a or an in front of a word.
-func article(word string) string {
-	if word != "" && strings.ContainsRune("aeiou", rune(word[0])) {
-		return "an " + word
-	}
-	return "a " + word
-}
-
 // both are two texts on one line, or the one that there is.
 func both(a, b string) string {
 	if a != "" && b != "" {
