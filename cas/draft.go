@@ -39,9 +39,6 @@ func (d Draft) Ready() (Draft, error) {
 		return d, fmt.Errorf("%T is never stored: %w", d.Data, protocol.ErrInvalidBlock)
 	}
 	stored, blocks := spill(d.Data)
-	if err := refuseBareCID(valueOf(stored)); err != nil {
-		return d, fmt.Errorf("%s: %w", stored.EventType(), err)
-	}
 	b, err := encMode.Marshal(stored)
 	if err == nil {
 		err = checkData(b)
