@@ -74,15 +74,6 @@ func (s *Store) Block(ctx context.Context, l protocol.Link) ([]byte, error) {
 	return data, err
 }
 
-// Has reports whether a block is stored and undamaged.
-func (s *Store) Has(ctx context.Context, l protocol.Link) (bool, error) {
-	_, err := s.Block(ctx, l)
-	if errors.Is(err, protocol.ErrNotFound) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
 // lookup finds blocks within one transaction and remembers the segments it has opened.
 type lookup struct {
 	s     *Store

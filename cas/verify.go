@@ -198,7 +198,7 @@ func (v *verifier) doubt(format string, args ...any) {
 }
 
 // judge checks the heads and concludes.
-func (v *verifier) judge(ctx context.Context, heads []Head, moves map[string][]ReflogLine) (Report, error) {
+func (v *verifier) judge(ctx context.Context, heads []Head, moves map[string][]reflogLine) (Report, error) {
 	slices.SortFunc(heads, func(a, b Head) int { return strings.Compare(a.Name, b.Name) })
 	only := protocol.RunHead(v.o.Run)
 	chosen := slices.DeleteFunc(slices.Clone(heads), func(h Head) bool { return v.o.Run != "" && h.Name != only })
@@ -230,7 +230,7 @@ func (v *verifier) judge(ctx context.Context, heads []Head, moves map[string][]R
 }
 
 // absent finds heads that reflog or last seen heads tell of and that are gone.
-func (v *verifier) absent(heads []Head, moves map[string][]ReflogLine) {
+func (v *verifier) absent(heads []Head, moves map[string][]reflogLine) {
 	have := map[string]bool{}
 	for _, h := range heads {
 		have[h.Name] = true

@@ -39,7 +39,7 @@ type storeEvidence struct {
 	index     tree
 	late      []byte // what index lacks
 	heads     []Head
-	reflog    map[string][]ReflogLine
+	reflog    map[string][]reflogLine
 	unindexed map[blockName]bool                   // blocks that are there, but not where the index says
 	marks     map[string]map[protocol.Seq][32]byte // index/events
 	torn      []int
@@ -56,7 +56,7 @@ func openEvidence(ctx context.Context, dir string, patience time.Duration) (*sto
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", protocol.ErrStore, err)
 	}
-	d := &storeEvidence{dir: abs, patience: patience, report: func(Finding) {}, reflog: map[string][]ReflogLine{}, marks: map[string]map[protocol.Seq][32]byte{}, unindexed: map[blockName]bool{}, loose: map[[32]byte]loose{}}
+	d := &storeEvidence{dir: abs, patience: patience, report: func(Finding) {}, reflog: map[string][]reflogLine{}, marks: map[string]map[protocol.Seq][32]byte{}, unindexed: map[blockName]bool{}, loose: map[[32]byte]loose{}}
 	if err := d.hold(ctx); err != nil {
 		return nil, err
 	}
@@ -193,7 +193,7 @@ func (d *storeEvidence) head(it pageItem) error {
 
 func (d *storeEvidence) lines(it pageItem) error {
 	name, _, ok := bytes.Cut(it.key, []byte{0})
-	var last ReflogLine
+	var last reflogLine
 	for r := (reader{b: it.value}); ok && len(r.b) > 0; {
 		line := r.line(last)
 		if r.bad {
