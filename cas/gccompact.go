@@ -19,11 +19,16 @@ import (
 func compact(ctx context.Context, s *Store) (bool, error) {
 	resume := s.gate.pause()
 	defer resume()
-	turn, lock, err := queueFor(ctx, s.Dir(), true, s.opts.wait())
+	g, err := bareGate(s.Dir(), s.opts.wait())
 	if err != nil {
 		return false, err
 	}
-	defer closeAll(turn, lock)
+	defer g.shut()
+	h, err := g.enter(ctx, true)
+	if err != nil {
+		return false, err
+	}
+	defer g.leave(h, true)
 	path := filepath.Join(s.Dir(), fileDB)
 	worth, err := worthCompacting(path)
 	if err != nil || !worth {

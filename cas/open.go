@@ -123,14 +123,8 @@ func (s *Store) open(ctx context.Context) error {
 			return err
 		}
 	}
-	probe, err := openLock(filepath.Join(s.gate.dir, fileTurn), s.opts.ReadOnly)
-	switch {
-	case err == nil:
-		s.gate.probe = probe
-	case s.opts.ReadOnly && errors.Is(err, fs.ErrNotExist):
-		// A copy without lock files that cannot be written: no other process writes it either.
-	default:
-		return classify(err)
+	if err := s.gate.open(); err != nil {
+		return err
 	}
 	return s.view(ctx, func(*bolt.Tx) error { return nil })
 }

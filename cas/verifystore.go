@@ -23,15 +23,11 @@ type storeEvidence struct {
 	dir    string
 	report func(Finding)
 
-	patience time.Duration // how long to wait for the store
-
 	onPack func(key, stored []byte, us []unpacked) // hears of every pack of a survey
 
-	lock  *os.File // store.lock, shared; nil in a directory without locks
-	turn  *os.File
-	since time.Time
-	// released is set between batches of an export.
-	released bool
+	gate    *gate
+	holding *holding // nil between batches of an export
+	since   time.Time
 
 	file      *os.File
 	pages     *pageFile
@@ -56,21 +52,22 @@ func openEvidence(ctx context.Context, dir string, patience time.Duration) (*sto
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", protocol.ErrStore, err)
 	}
-	d := &storeEvidence{dir: abs, patience: patience, report: func(Finding) {}, reflog: map[string][]reflogLine{}, marks: map[string]map[protocol.Seq][32]byte{}, unindexed: map[blockName]bool{}, loose: map[[32]byte]loose{}}
-	if err := d.hold(ctx); err != nil {
+	g, err := bareGate(abs, patience)
+	if err != nil {
 		return nil, err
 	}
-	if err := d.load(); err != nil {
+	d := &storeEvidence{dir: abs, gate: g, report: func(Finding) {}, reflog: map[string][]reflogLine{}, marks: map[string]map[protocol.Seq][32]byte{}, unindexed: map[blockName]bool{}, loose: map[[32]byte]loose{}}
+	if err := d.hold(ctx); err != nil {
 		d.close()
-		return nil, classify(err)
+		return nil, err
 	}
 	return d, nil
 }
 
 // load opens the file as it is now.
 func (d *storeEvidence) load() error {
-	closeAll(d.file)
-	d.held = nil // the newest pack may have grown
+	_ = d.file.Close() // it was only read; nil at first
+	d.held = nil       // the newest pack may have grown
 	f, err := openData(filepath.Join(d.dir, fileDB))
 	if err != nil {
 		return err
@@ -105,7 +102,11 @@ func (d *storeEvidence) load() error {
 	return nil
 }
 
-func (d *storeEvidence) close() { closeAll(d.file, d.lock, d.turn) }
+func (d *storeEvidence) close() {
+	_ = d.file.Close() // it was only read
+	d.release()
+	d.gate.shut()
+}
 
 // survey reads heads and reflog, and with all set every block. What a damaged tree hides is
 // gathered page by page.
