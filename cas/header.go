@@ -17,20 +17,12 @@ func checkHeader(f io.ReaderAt, size int64) error {
 	if size == 0 {
 		return fmt.Errorf("the file is empty; it was cut short: %w", protocol.ErrStore)
 	}
-	var newest meta
-	valid, magic := false, false
-	for _, at := range metaOffsets {
-		m, ours, sound := readMeta(f, at)
-		magic = magic || ours
-		if sound && (!valid || m.txid > newest.txid) {
-			newest, valid = m, true
-		}
-	}
+	newest, torn, magic := newestMeta(f)
 	need := newest.pages * uint64(newest.pageSize)
 	switch {
 	case !magic:
 		return fmt.Errorf("the file is no wf store: %w", protocol.ErrStore)
-	case !valid:
+	case len(torn) == 2:
 		return fmt.Errorf("both of its meta pages are damaged: %w", protocol.ErrStore)
 	case need > uint64(size):
 		return fmt.Errorf("the file was cut short: %d of %d bytes are left: %w", size, need, protocol.ErrStore)

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
+
+	"wf/protocol"
 )
 
 // pageFile reads store.db without bbolt, whatever state it is in. Every length is held against
@@ -45,32 +47,52 @@ var errNoPages = errors.New("neither meta page is sound")
 // that can only be swept.
 func openPages(in io.ReaderAt, size int64) (*pageFile, error) {
 	p := &pageFile{in: in, size: size, page: 4096, fault: func(string) {}}
-	var best uint64
-	found := false
-	sound := map[int]bool{}
-	for _, at := range metaOffsets {
-		m, _, ok := readMeta(in, at)
-		if !ok || m.version != pageVersion {
-			continue
-		}
-		n := 0
-		if at > 0 {
-			n = 1
-		}
-		sound[n] = true
-		if !found || m.txid > best {
-			found, best, p.page, p.root, p.free = true, m.txid, m.pageSize, m.root, m.free
-		}
-	}
-	for n := range 2 {
-		if !sound[n] {
-			p.torn = append(p.torn, n)
-		}
-	}
-	if !found {
+	m, torn, _ := newestMeta(in)
+	if p.torn = torn; len(torn) == 2 || m.version != pageVersion {
 		return p, errNoPages
 	}
+	p.page, p.root, p.free = m.pageSize, m.root, m.free
 	return p, nil
+}
+
+// newestMeta is the meta page in force; torn are those that are not sound. magic reports whether one is of bbolt.
+func newestMeta(in io.ReaderAt) (newest meta, torn []int, magic bool) {
+	var sound [2]bool
+	for _, at := range metaOffsets {
+		m, ours, ok := readMeta(in, at)
+		magic = magic || ours
+		if !ok {
+			continue
+		}
+		if sound == [2]bool{} || m.txid > newest.txid {
+			newest = m
+		}
+		sound[min(at, 1)] = true
+	}
+	for n, ok := range sound {
+		if !ok {
+			torn = append(torn, n)
+		}
+	}
+	return newest, torn, magic
+}
+
+// readPages calls f with the pages of a file, for as long as that is open.
+func readPages(path string, f func(*pageFile) error) error {
+	file, err := openData(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	fi, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	p, err := openPages(file, fi.Size())
+	if err != nil {
+		return fmt.Errorf("%s: %w: %w", path, protocol.ErrCorrupt, err)
+	}
+	return f(p)
 }
 
 type meta struct {
