@@ -28,10 +28,7 @@ type GCOptions struct {
 // ReflogKept is how long what a head pointed to is kept, at least.
 const ReflogKept = 14 * 24 * time.Hour
 
-// GCSchema names the JSON form of a GCReport.
-const GCSchema = "wf.gc/v1"
-
-// GCReport is what a collection did, or with DryRun would do.
+// GCReport is what a collection did, or with DryRun would do: wf.gc/v1.
 type GCReport struct {
 	Schema    string `json:"schema"`
 	DryRun    bool   `json:"dry_run"`
@@ -73,7 +70,7 @@ func collectGarbage(ctx context.Context, s *Store, o GCOptions) (r GCReport, err
 		defer unlockGC()
 	}
 	c := collector{s: s, o: o, clock: s.now(), now: extent{pack: string(packKey(0))}, dead: map[string]deadPack{}, blobs: map[[32]byte]bool{}}
-	r = GCReport{Schema: GCSchema, DryRun: o.DryRun, Before: fileSize(s)}
+	r = GCReport{Schema: "wf.gc/v1", DryRun: o.DryRun, Before: fileSize(s)}
 	if err := c.mark(ctx, &r); err != nil {
 		return r, err
 	}

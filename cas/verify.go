@@ -27,56 +27,14 @@ type VerifyOptions struct {
 	LastSeen PinnedHeads
 }
 
-// VerifySchema names the JSON form of a Report.
-const VerifySchema = "wf.verify/v1"
-
-// Report is what a verification found. OK is true when there are no Findings; what could not
-// be checked is listed in NotProven and is no failure.
+// Report is what a verification found.
 type Report struct {
-	Schema    string    `json:"schema"`
-	OK        bool      `json:"ok"`
-	Checked   Checked   `json:"checked"`
-	Findings  []Finding `json:"findings"`
-	NotProven []string  `json:"not_proven"`
-	Heads     []Head    `json:"-"` // as they were checked: what PinnedHeads keep
+	protocol.Report
+	Heads []Head `json:"-"` // as they were checked: what PinnedHeads keep
 }
 
-// Checked counts what was read.
-type Checked struct {
-	Heads   int   `json:"heads"`
-	Events  int64 `json:"events"`
-	Records int64 `json:"records"`
-	Blocks  int64 `json:"blocks"`
-	Bytes   int64 `json:"bytes"` // of blocks, unpacked
-	Moves   int64 `json:"moves"` // reflog lines
-}
-
-// Finding is one fault. Where is run/seq/field, as far as each is known; for what is not
-// part of a run it is a place in the store or archive.
-type Finding struct {
-	Kind     string `json:"kind"`
-	Where    string `json:"where"`
-	Expected string `json:"expected"`
-	Actual   string `json:"actual"`
-	Fix      string `json:"fix"`
-}
-
-func (f Finding) String() string {
-	return fmt.Sprintf("%s: %s: want %s, have %s", f.Where, f.Kind, f.Expected, f.Actual)
-}
-
-// Err is nil for a clean report, else an error wrapping protocol.ErrVerify that gives the
-// first finding.
-func (r Report) Err() error {
-	switch n := len(r.Findings); n {
-	case 0:
-		return nil
-	case 1:
-		return fmt.Errorf("%s: %w", r.Findings[0], protocol.ErrVerify)
-	default:
-		return fmt.Errorf("%s (and %d more): %w", r.Findings[0], n-1, protocol.ErrVerify)
-	}
-}
+// Finding is one fault.
+type Finding = protocol.Finding
 
 // findingsMax bounds a report; a store full of damage is not better known by more lines.
 const findingsMax = 1000
@@ -173,7 +131,7 @@ type verifier struct {
 func newVerifier(o VerifyOptions, from evidence) *verifier {
 	return &verifier{
 		o: o, g: &graph{nodes: map[blockName]*node{}, from: from},
-		report: Report{Schema: VerifySchema, Findings: []Finding{}, NotProven: []string{}},
+		report: Report{Report: protocol.Report{Schema: "wf.verify/v1", Findings: []Finding{}, NotProven: []string{}}},
 		seen:   map[Finding]bool{}, doubts: map[string]bool{}, known: o.LastSeen.All(),
 	}
 }

@@ -3,12 +3,11 @@ package render
 import (
 	"fmt"
 
-	"wf/api"
 	"wf/protocol"
 )
 
 // ShowReport writes what a verification of something found.
-func (p *Printer) ShowReport(r *api.Report, what string) error {
+func (p *Printer) ShowReport(r *protocol.Report, what string) error {
 	if p.AsJSON() {
 		return p.Answer(r)
 	}
