@@ -176,3 +176,11 @@ func (r *reader) link() protocol.Link {
 	}
 	return l
 }
+
+// Lengths are at what lengths texts and blocks are kept or read in another way, in bytes. Tests draw around them.
+func Lengths() []int {
+	return []int{protocol.InlineMax, smallBlock, packMax, protocol.EdgePromptMax, inlineMax, readBytes, protocol.ChunkSize}
+}
+
+// Counts are such numbers of events in a journal.
+func Counts() []int { return []int{checkpoint, readEvents} }
