@@ -69,7 +69,7 @@ func collectGarbage(ctx context.Context, s *Store, o GCOptions) (r GCReport, err
 		}
 		defer unlockGC()
 	}
-	c := collector{s: s, o: o, clock: s.now(), now: extent{pack: string(packKey(0))}, dead: map[string]deadPack{}, blobs: map[[32]byte]bool{}}
+	c := collector{s: s, o: o, clock: s.now(), now: extent{pack: string(packKey(0))}, blobs: map[[32]byte]bool{}}
 	r = GCReport{Schema: "wf.gc/v1", DryRun: o.DryRun, Before: fileSize(s)}
 	if err := c.mark(ctx, &r); err != nil {
 		return r, err
@@ -138,21 +138,19 @@ type collector struct {
 	now     extent // of the store when it was read
 	heads   map[string]protocol.Link
 	live    map[[32]byte]struct{}
-	dead    map[string]deadPack // by pack key
-	order   []string            // of dead
-	blobs   map[[32]byte]bool   // named by a pack
+	old     extent            // what has outlived the grace period
+	dead    []seenPack        // with blocks that nothing reaches
+	blobs   map[[32]byte]bool // named by a pack
 	reindex bool
 }
 
-// deadPack is a pack with blocks that nothing reaches.
-type deadPack struct {
-	sums [][32]byte // of all its blocks
-	blob bool
-	old  extent
+// seenPack is a pack as it was when the store was read.
+type seenPack struct {
+	key   string
+	sums  [][32]byte // of its blocks
+	sizes []int
+	blob  bool
 }
-
-// young reports whether a block is within the grace period.
-func (p deadPack) young(key string, index int) bool { return !p.old.holds(key, index) }
 
 // mark reads the whole store and finds what is reached.
 func (c *collector) mark(ctx context.Context, r *GCReport) error {
@@ -170,12 +168,6 @@ func (c *collector) mark(ctx context.Context, r *GCReport) error {
 		case damage == nil:
 			damage = &f
 		}
-	}
-	type seenPack struct {
-		key   string
-		sums  [][32]byte
-		sizes []int
-		blob  bool
 	}
 	var packs []seenPack
 	d.onPack = func(key, stored []byte, us []unpacked) {
@@ -199,7 +191,7 @@ func (c *collector) mark(ctx context.Context, r *GCReport) error {
 	if n := len(packs); n > 0 {
 		c.now = extent{packs[n-1].key, len(packs[n-1].sums)}
 	}
-	old := c.old(d)
+	c.old = c.outlived(d)
 	for _, p := range packs {
 		gone := 0
 		for i, sum := range p.sums {
@@ -207,7 +199,7 @@ func (c *collector) mark(ctx context.Context, r *GCReport) error {
 			switch {
 			case live:
 				r.Kept++
-			case !old.holds(p.key, i):
+			case !c.old.holds(p.key, i):
 				r.Young++
 			default:
 				gone++
@@ -219,8 +211,7 @@ func (c *collector) mark(ctx context.Context, r *GCReport) error {
 			c.blobs[p.sums[0]] = gone == 0
 		}
 		if gone > 0 {
-			c.dead[p.key] = deadPack{p.sums, p.blob, old}
-			c.order = append(c.order, p.key)
+			c.dead = append(c.dead, p)
 		}
 	}
 	return nil

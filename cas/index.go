@@ -52,7 +52,7 @@ func (s *Store) admit(db *bolt.DB) error {
 		})
 	})
 	var damaged *panicked
-	if errors.As(err, &damaged) && !s.opts.ReadOnly && !indexSound(db) {
+	if errors.As(err, &damaged) && !s.opts.ReadOnly && errors.Is(guard(func() error { return db.View(checkIndex) }), protocol.ErrCorrupt) {
 		err, missing, remake = nil, true, s.renew
 	}
 	switch {

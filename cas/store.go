@@ -203,11 +203,6 @@ func (lk *lookup) at(p place) (unpacked, error) {
 	return unpacked{}, fmt.Errorf("its pack does not hold %d blocks: %w", p.index+1, protocol.ErrCorrupt)
 }
 
-// open unpacks all the blocks of a pack.
-func (lk *lookup) open(key [packKeySize]byte) ([]unpacked, error) {
-	return lk.s.unpack(lk.packs.Get(key[:]))
-}
-
 // unpack opens a stored pack, in store.db or in a blob file.
 func (s *Store) unpack(stored []byte) ([]unpacked, error) {
 	stored, err := s.loaded(stored)
