@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"wf/protocol"
+	"wf/protocol/dagcbor"
 )
 
 // A store directory:
@@ -102,14 +103,17 @@ func eventKey(name string, seq protocol.Seq) []byte {
 
 // digestOf is the sha2-256 digest in a link of this store's form: CIDv1, dag-cbor or raw.
 func digestOf(l protocol.Link) (string, error) {
-	if b := l.CID().KeyString(); len(b) == 36 && b[0] == 1 && (b[1] == 0x71 || b[1] == 0x55) && b[2] == 0x12 && b[3] == 32 {
-		return b[4:], nil
-	}
-	if !l.Defined() {
+	switch {
+	case dagcbor.Plain(l.CID().KeyString()):
+		return sumOf(l), nil
+	case !l.Defined():
 		return "", fmt.Errorf("no CID: %w", protocol.ErrNotFound)
 	}
 	return "", fmt.Errorf("%s is no CIDv1 of dag-cbor or raw with sha2-256, the only ones stored here: %w", l, protocol.ErrNotFound)
 }
+
+// sumOf is digestOf of a link that is known to be of that form.
+func sumOf(l protocol.Link) string { return l.CID().KeyString()[4:] }
 
 // linkOf is the link with a digest.
 func linkOf(codec byte, digest []byte) protocol.Link {

@@ -132,6 +132,24 @@ func (s *Store) open(ctx context.Context) error {
 // inspect looks at dir without changing it.
 func (s *Store) inspect() (there bool, err error) {
 	dir := s.gate.dir
+	return look(dir, func(fi fs.FileInfo) error {
+		if uid, other := ownedByAnother(fi); other && !s.opts.AnyOwner {
+			return wrongPlace("the directory belongs to user %d, not to you", uid)
+		}
+		if kind, err := onNetwork(dir); err != nil {
+			return classify(err)
+		} else if kind != "" {
+			return wrongPlace("it is on a network file system (%s), whose locks do not hold between machines", kind)
+		}
+		if db, err := os.Lstat(filepath.Join(dir, fileDB)); err == nil && !db.Mode().IsRegular() {
+			return fmt.Errorf("%s is no regular file: %w", fileDB, protocol.ErrStore)
+		}
+		return nil
+	})
+}
+
+// look tells whether there is a store.db in dir, whatever its state, unless that is refused.
+func look(dir string, refuse func(fs.FileInfo) error) (there bool, err error) {
 	fi, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -141,43 +159,13 @@ func (s *Store) inspect() (there bool, err error) {
 	case !fi.IsDir():
 		return false, errNotDir
 	}
-	if uid, other := ownedByAnother(fi); other && !s.opts.AnyOwner {
-		return false, wrongPlace("the directory belongs to user %d, not to you", uid)
+	if err := refuse(fi); err != nil {
+		return false, err
 	}
-	if kind, err := onNetwork(dir); err != nil {
-		return false, classify(err)
-	} else if kind != "" {
-		return false, wrongPlace("it is on a network file system (%s), whose locks do not hold between machines", kind)
+	if _, err = os.Lstat(filepath.Join(dir, fileDB)); errors.Is(err, fs.ErrNotExist) {
+		return false, vacant(dir)
 	}
-	db, err := os.Lstat(filepath.Join(dir, fileDB))
-	switch {
-	case err == nil && !db.Mode().IsRegular():
-		return false, fmt.Errorf("%s is no regular file: %w", fileDB, protocol.ErrStore)
-	case err == nil:
-		return true, nil
-	case !errors.Is(err, fs.ErrNotExist):
-		return false, classify(err)
-	}
-	return false, vacant(dir)
-}
-
-// present is nil where there is a store.db to look at, whatever its state.
-func present(dir string) error {
-	fi, err := os.Stat(dir)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return errNoStore
-	case err == nil && !fi.IsDir():
-		return errNotDir
-	case err == nil:
-		_, err = os.Lstat(filepath.Join(dir, fileDB))
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		if err = vacant(dir); err == nil {
-			err = errNoStore
-		}
-	}
-	return classify(err)
+	return err == nil, classify(err)
 }
 
 // vacant refuses a directory that holds something else, or that lost its store.db.

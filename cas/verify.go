@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -54,7 +55,11 @@ func VerifyDir(ctx context.Context, dir string, o VerifyOptions) (Report, error)
 }
 
 func verifyDir(ctx context.Context, dir string, patience time.Duration, o VerifyOptions) (Report, error) {
-	if err := present(dir); err != nil {
+	there, err := look(dir, func(fs.FileInfo) error { return nil })
+	if err == nil && !there {
+		err = errNoStore
+	}
+	if err != nil {
 		return Report{}, fmt.Errorf("verify %s: %w", dir, err)
 	}
 	d, err := openEvidence(ctx, dir, patience)

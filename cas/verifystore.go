@@ -156,11 +156,11 @@ func (d *storeEvidence) otherBuckets(ctx context.Context) error {
 		}
 	}
 	for _, b := range [][]byte{indexBases, indexDerived} {
-		if err := d.eachInBatches(ctx, bucketIndex, b, func(pageItem) {}); err != nil {
+		if err := d.eachInBatches(ctx, [][]byte{bucketIndex, b}, func(pageItem) {}); err != nil {
 			return err
 		}
 	}
-	return d.eachInBatches(ctx, bucketIndex, indexEvents, func(it pageItem) {
+	return d.eachInBatches(ctx, [][]byte{bucketIndex, indexEvents}, func(it pageItem) {
 		head, seq, ok := bytes.Cut(it.key, []byte{0})
 		if !ok || len(seq) != 8 || len(it.value) != 32 {
 			d.report(Finding{Kind: "index", Where: fileDB + " index/events", Expected: "the digest of an event", Actual: fmt.Sprintf("% x", it.value), Fix: indexFix})
@@ -225,7 +225,7 @@ func (d *storeEvidence) everyBlock(ctx context.Context) error {
 	}
 	var batch []*openedPack
 	size := 0
-	err := d.eachInBatches(ctx, bucketBlocks, nil, func(it pageItem) {
+	err := d.eachInBatches(ctx, [][]byte{bucketBlocks}, func(it pageItem) {
 		last = bytes.Clone(it.key)
 		batch = append(batch, &openedPack{key: last, stored: it.value, at: it.at})
 		if size += len(it.value); size >= openTogether || len(batch) == 256 {
@@ -240,7 +240,7 @@ func (d *storeEvidence) everyBlock(ctx context.Context) error {
 	if key := packKey(d.packs.sequence); string(last) > string(key) {
 		d.report(Finding{Kind: "page", Where: fileDB + " blocks", Expected: "pack numbers up to " + packNumber(key), Actual: "pack " + packNumber(last), Fix: "wf gc writes the file anew"})
 	}
-	err = d.eachInBatches(ctx, bucketIndex, indexBlocks, func(it pageItem) {
+	err = d.eachInBatches(ctx, [][]byte{bucketIndex, indexBlocks}, func(it pageItem) {
 		for v := it.value; len(v) >= placeSize; v = v[placeSize:] {
 			indexed += maphash.Bytes(seed, append(append(make([]byte, 0, 16), it.key...), v[:placeSize]...))
 		}
@@ -251,7 +251,7 @@ func (d *storeEvidence) everyBlock(ctx context.Context) error {
 	if err != nil || packed == indexed || d.index.p == nil {
 		return err
 	}
-	return d.eachInBatches(ctx, bucketBlocks, nil, d.checkIndexed)
+	return d.eachInBatches(ctx, [][]byte{bucketBlocks}, d.checkIndexed)
 }
 
 func indexEntry(digest, pack []byte, index int) []byte {
@@ -281,13 +281,9 @@ func (d *storeEvidence) checkIndexed(it pageItem) {
 }
 
 // eachInBatches visits a bucket in order of keys, going on after each pause where it was.
-func (d *storeEvidence) eachInBatches(ctx context.Context, bucket, nested []byte, visit func(pageItem)) error {
+func (d *storeEvidence) eachInBatches(ctx context.Context, path [][]byte, visit func(pageItem)) error {
 	var from []byte
 	for {
-		path := [][]byte{bucket}
-		if nested != nil {
-			path = append(path, nested)
-		}
 		t, ok := d.pages.sub(path...)
 		if !ok {
 			return nil
