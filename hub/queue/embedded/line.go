@@ -17,7 +17,7 @@ func (q *Queue) ready(ctx context.Context) error {
 	if q.closed {
 		return queue.ErrClosed
 	}
-	q.lapse(q.now())
+	q.lapse(time.Now())
 	return ctx.Err()
 }
 
@@ -81,7 +81,7 @@ func (q *Queue) swap(j, next *job) {
 
 // forgettable are the ended jobs that are too old to be kept; the caller has them deleted.
 func (q *Queue) forgettable() []*job {
-	oldest, n := q.now().Add(-q.keep), 0
+	oldest, n := time.Now().Add(-keep), 0
 	for n < len(q.over) && q.over[n].Since.Before(oldest) {
 		n++
 	}
@@ -90,7 +90,7 @@ func (q *Queue) forgettable() []*job {
 
 // write makes a job durable, and forgets others.
 func (q *Queue) write(j *job, forget ...*job) error {
-	err := update(q.db, func(tx *bbolt.Tx) error {
+	err := q.db.Update(func(tx *bbolt.Tx) error {
 		jobs := tx.Bucket(jobsBucket)
 		for _, f := range forget {
 			if err := jobs.Delete(key(f.Number)); err != nil {
@@ -128,7 +128,7 @@ func (q *Queue) arm() {
 		q.timer.Stop()
 		q.timer = nil
 	}
-	now := q.now()
+	now := time.Now()
 	var next time.Time
 	for _, j := range q.line {
 		if (j.State == queue.Leased || j.Until.After(now)) && (next.IsZero() || j.Until.Before(next)) {
@@ -142,7 +142,7 @@ func (q *Queue) arm() {
 		q.mu.Lock()
 		defer q.mu.Unlock()
 		if !q.closed {
-			q.lapse(q.now())
+			q.lapse(time.Now())
 			q.changed()
 		}
 	})
