@@ -18,15 +18,12 @@ type GCOptions struct {
 	// follows from earlier collections, which note how far the store had got; so the first
 	// one with a grace removes nothing. 0 keeps none: right while no process writes.
 	Grace time.Duration
-	// Reflog is how far back heads keep what they pointed to; default ReflogKept, and never
-	// less.
-	Reflog time.Duration
 	// DryRun reports what would be removed and changes nothing.
 	DryRun bool
 }
 
-// ReflogKept is how long what a head pointed to is kept, at least.
-const ReflogKept = 14 * 24 * time.Hour
+// reflogKept is how long what a head pointed to is kept.
+const reflogKept time.Duration = 14 * 24 * time.Hour
 
 // GCReport is what a collection did, or with DryRun would do: wf.gc/v1.
 type GCReport struct {
@@ -234,7 +231,7 @@ func (c *collector) reach(ctx context.Context, g *graph, d *storeEvidence) error
 			return err
 		}
 	}
-	since := c.clock - max(c.o.Reflog, ReflogKept).Microseconds()
+	since := c.clock - reflogKept.Microseconds()
 	for name, lines := range d.reflog {
 		for _, m := range lines {
 			n, ok := nameOf(m.New)
