@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
@@ -203,37 +202,16 @@ func (c *collector) sweepBlobs(ctx context.Context, r *GCReport) error {
 
 // oldFiles are the blob files, and what is left of some that were cut off, beyond the grace period.
 func (c *collector) oldFiles(ctx context.Context) (files []string, err error) {
-	root := filepath.Join(c.s.Dir(), dirBlobs)
-	err = filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return nil
-		case err != nil:
-			return classify(err)
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case !e.Type().IsRegular():
-			return nil
-		}
-		fi, err := e.Info()
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		if err != nil {
-			return classify(err)
-		}
+	err = c.s.eachBlob(ctx, func(path string, fi fs.FileInfo) {
 		age, atLeast := time.Duration(c.clock-fi.ModTime().UnixMicro())*time.Microsecond, c.o.Grace
-		sum, err := hex.DecodeString(e.Name())
-		switch {
-		case strings.HasPrefix(e.Name(), "new-"):
-			atLeast = max(atLeast, time.Hour) // it may be being written
-		case err != nil || len(sum) != sha256.Size:
-			return nil // not ours
+		sum, err := hex.DecodeString(fi.Name())
+		ours := err == nil && len(sum) == sha256.Size
+		if strings.HasPrefix(fi.Name(), "new-") {
+			ours, atLeast = true, max(atLeast, time.Hour) // it may be being written
 		}
-		if age >= atLeast {
+		if ours && age >= atLeast {
 			files = append(files, path)
 		}
-		return nil
 	})
 	return files, err
 }

@@ -214,7 +214,7 @@ func (s *Store) create() error {
 	if err := os.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return classify(err)
 	}
-	if err := initDB(tmp); err != nil {
+	if err := s.initDB(tmp); err != nil {
 		return errors.Join(classify(err), removeIfThere(tmp))
 	}
 	if err := os.Rename(tmp, path); err != nil {
@@ -230,26 +230,12 @@ func removeIfThere(path string) error {
 	return nil
 }
 
-func initDB(path string) error {
+func (s *Store) initDB(path string) error {
 	db, err := bolt.Open(path, 0o600, boltOptions(true))
 	if err != nil {
 		return err
 	}
-	err = db.Update(func(tx *bolt.Tx) error {
-		for _, name := range layoutBuckets {
-			if _, err := tx.CreateBucket(name); err != nil {
-				return err
-			}
-		}
-		for _, name := range layoutIndexes {
-			if _, err := tx.Bucket(bucketIndex).CreateBucket(name); err != nil {
-				return err
-			}
-		}
-		meta := tx.Bucket(bucketMeta)
-		return errors.Join(meta.Put(keyVersion, []byte{layoutVersion}), meta.Put(keyLate, []byte{}))
-	})
-	return errors.Join(err, db.Close())
+	return errors.Join(db.Update(s.rebuild), db.Close())
 }
 
 func boltOptions(write bool) *bolt.Options {

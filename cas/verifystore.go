@@ -305,17 +305,6 @@ func (d *storeEvidence) eachInBatches(ctx context.Context, path [][]byte, visit 
 	}
 }
 
-// ingest adds the blocks of a pack to the graph.
-func (d *storeEvidence) ingest(it pageItem) ([]unpacked, error) {
-	us, err := d.open(it.value)
-	for i := range us {
-		if us[i].codec != 0 { // else it is in a damaged part of the pack
-			d.g.add(blockName{us[i].codec, us[i].digest}, us[i].data)
-		}
-	}
-	return us, err
-}
-
 // open unpacks a stored value, from its blob file where it has one.
 func (d *storeEvidence) open(stored []byte) ([]unpacked, error) {
 	if len(stored) == 33 && stored[0] == packBlob {
