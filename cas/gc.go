@@ -50,15 +50,12 @@ type GCReport struct {
 // one by a rename.
 //
 // A caller that stores blocks in one commit and names them in a later one relies on the grace period.
-func GC(ctx context.Context, s *Store, o GCOptions) (GCReport, error) {
-	r, err := collectGarbage(ctx, s, o)
-	if err != nil {
-		return GCReport{}, fmt.Errorf("gc of %s: %w", s.Dir(), err)
-	}
-	return r, nil
-}
-
-func collectGarbage(ctx context.Context, s *Store, o GCOptions) (r GCReport, err error) {
+func GC(ctx context.Context, s *Store, o GCOptions) (r GCReport, err error) {
+	defer func() {
+		if err != nil {
+			r, err = GCReport{}, fmt.Errorf("gc of %s: %w", s.Dir(), err)
+		}
+	}()
 	if !o.DryRun {
 		unlockGC, err := lockGC(s, true)
 		if err != nil {

@@ -112,19 +112,6 @@ func lineLink(b []byte, short bool) (protocol.Link, error) {
 	return protocol.CastLink(b)
 }
 
-// line reads the line behind last.
-func (r *reader) line(last reflogLine) reflogLine {
-	x := r.rawLine(rawLine{old: nil, new: last.New.Bytes(), ts: last.TS})
-	line, err := x.line()
-	if err != nil {
-		r.bad = true
-	}
-	if r.bad {
-		return last
-	}
-	return line
-}
-
 // appendReflog adds a line to the last chunk of a head, or starts a new one. Lines share a
 // value because each entry of bbolt costs 16 bytes beside its key.
 func appendReflog(tx *bolt.Tx, old, now Head, note string) error {

@@ -194,15 +194,13 @@ func (d *storeEvidence) head(it pageItem) error {
 
 func (d *storeEvidence) lines(it pageItem) error {
 	name, _, ok := bytes.Cut(it.key, []byte{0})
-	var last reflogLine
+	var x rawLine
 	for r := (reader{b: it.value}); ok && len(r.b) > 0; {
-		line := r.line(last)
-		if r.bad {
-			ok = false
-			break
+		x = r.rawLine(x)
+		line, err := x.line()
+		if ok = !r.bad && err == nil; ok {
+			d.reflog[string(name)] = append(d.reflog[string(name)], line)
 		}
-		last = line
-		d.reflog[string(name)] = append(d.reflog[string(name)], line)
 	}
 	if !ok {
 		d.report(Finding{Kind: "reflog_form", Where: where(string(name), 0, "reflog"), Expected: "reflog lines", Actual: "bytes that are none", Fix: restoreFix})
