@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
+	"slices"
 
 	"wf/protocol"
 )
@@ -34,6 +35,7 @@ const (
 	pageElement  = 16
 	pageBranch   = 0x01
 	pageLeaf     = 0x02
+	pageFree     = 0x10
 	pageMagic    = 0xED0CDAED
 	pageVersion  = 2
 	pageDepth    = 48       // of branches and buckets together
@@ -158,43 +160,47 @@ type pageItem struct {
 
 // read takes a page apart. Elements that lie outside of it are left out and reported.
 func (p *pageFile) read(id uint64) (pageContent, bool) {
-	fail := func(format string, args ...any) (pageContent, bool) {
-		p.fault(fmt.Sprintf("page %d: %s", id, fmt.Sprintf(format, args...)))
+	var b []byte
+	var err error
+	if _, again := p.used[id]; again {
+		err = errors.New("reached on two ways")
+	} else {
+		if p.used != nil {
+			p.used[id] = struct{}{}
+		}
+		b, err = p.image(id, pageBranch, pageLeaf)
+	}
+	if err != nil {
+		p.fault(fmt.Sprintf("page %d: %v", id, err))
 		return pageContent{}, false
 	}
+	return p.elements(b, binary.LittleEndian.Uint16(b[8:]) == pageLeaf, fmt.Sprintf("page %d", id), int64(id)*p.page), true
+}
+
+// image reads a page of one of these types, with its overflow.
+func (p *pageFile) image(id uint64, types ...uint16) ([]byte, error) {
 	count := uint64(p.size / p.page)
 	if id < 2 || id >= count {
-		return fail("not one of the %d pages of the file", count)
-	}
-	if p.used != nil {
-		if _, again := p.used[id]; again {
-			return fail("reached on two ways")
-		}
-		p.used[id] = struct{}{}
+		return nil, fmt.Errorf("not one of the %d pages of the file", count)
 	}
 	b := make([]byte, p.page)
 	if _, err := p.in.ReadAt(b, int64(id)*p.page); err != nil {
-		return fail("%v", err)
+		return nil, err
 	}
-	if self := binary.LittleEndian.Uint64(b); self != id {
-		return fail("says that it is page %d", self)
+	self, flags, overflow := binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint16(b[8:]), uint64(binary.LittleEndian.Uint32(b[12:]))
+	switch {
+	case self != id:
+		return nil, fmt.Errorf("says that it is page %d", self)
+	case !slices.Contains(types, flags):
+		return nil, fmt.Errorf("of unknown type %#x", flags)
+	case overflow == 0:
+		return b, nil
+	case overflow >= count-id || flags != pageFree && (overflow+1)*uint64(p.page) > pageBytesMax:
+		return nil, fmt.Errorf("goes on for %d pages, beyond the file or any sense", overflow)
 	}
-	flags, overflow := binary.LittleEndian.Uint16(b[8:]), uint64(binary.LittleEndian.Uint32(b[12:]))
-	if flags != pageBranch && flags != pageLeaf {
-		return fail("of unknown type %#x", flags)
-	}
-	if overflow > 0 {
-		if overflow >= count-id || (overflow+1)*uint64(p.page) > pageBytesMax {
-			return fail("goes on for %d pages, beyond the file or any sense", overflow)
-		}
-		whole := make([]byte, (overflow+1)*uint64(p.page))
-		copy(whole, b)
-		if _, err := p.in.ReadAt(whole[p.page:], int64(id+1)*p.page); err != nil {
-			return fail("%v", err)
-		}
-		b = whole
-	}
-	return p.elements(b, flags == pageLeaf, fmt.Sprintf("page %d", id), int64(id)*p.page), true
+	whole := make([]byte, (overflow+1)*uint64(p.page))
+	_, err := p.in.ReadAt(whole, int64(id)*p.page)
+	return whole, err
 }
 
 // elements reads the elements of a page image, also of an inline one.
