@@ -149,14 +149,10 @@ func (r *reader) uint() uint64 {
 	return v
 }
 
+// int reads a number in zigzag form, as binary.Varint does.
 func (r *reader) int() int64 {
-	v, n := binary.Varint(r.b)
-	if n <= 0 {
-		r.bad, r.b = true, nil
-		return 0
-	}
-	r.b = r.b[n:]
-	return v
+	v := r.uint()
+	return int64(v>>1) ^ -int64(v&1)
 }
 
 func (r *reader) take(n uint64) []byte {

@@ -64,17 +64,11 @@ func (q *Queue) swap(j, next *job) {
 		next.lost = nil
 	}
 	q.byID[next.ID] = next
-	at := slices.Index(q.line, j)
-	switch {
-	case ended(next.State):
-		if at >= 0 {
-			q.line = slices.Delete(q.line, at, at+1)
-		}
-		if i := slices.Index(q.over, j); i >= 0 { // a dead job that turned out to be done
-			q.over = slices.Delete(q.over, i, i+1)
-		}
-		q.over = append(q.over, next)
-	case at >= 0:
+	if ended(next.State) {
+		before := func(x *job) bool { return x == j }
+		q.line = slices.DeleteFunc(q.line, before)
+		q.over = append(slices.DeleteFunc(q.over, before), next) // a dead job may turn out to be done
+	} else if at := slices.Index(q.line, j); at >= 0 {
 		q.line[at] = next
 	}
 }

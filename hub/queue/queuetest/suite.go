@@ -94,18 +94,11 @@ func (w *world) submit(ids ...string) {
 	}
 }
 
-// lease leases the next job for a worker.
-func (w *world) lease(worker string) queue.Lease {
-	w.Helper()
-	l, err := w.Queue.Lease(w.Context(), worker, nil, ttl)
-	w.ok(err)
-	return l
-}
-
 // leaseOf leases the next job and checks which it is.
 func (w *world) leaseOf(worker, id string) queue.Lease {
 	w.Helper()
-	l := w.lease(worker)
+	l, err := w.Queue.Lease(w.Context(), worker, nil, ttl)
+	w.ok(err)
 	if l.Entry().ID != id {
 		w.Fatalf("leased %s, want %s", l.Entry().ID, id)
 	}
