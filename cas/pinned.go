@@ -58,14 +58,8 @@ func (w PinnedHeads) All() map[string]Seen {
 
 // Names are the heads that were seen: that of run, with "" all.
 func (w PinnedHeads) Names(run protocol.RunID) []string {
-	var out []string
-	for name := range w.All() {
-		if run == "" || name == protocol.RunHead(run) {
-			out = append(out, name)
-		}
-	}
-	slices.Sort(out)
-	return out
+	names := slices.Sorted(maps.Keys(w.All()))
+	return slices.DeleteFunc(names, func(name string) bool { return run != "" && name != protocol.RunHead(run) })
 }
 
 // StateDir is the directory of pinned heads: $XDG_STATE_HOME/wf, else ~/.local/state/wf. It is ""

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -212,14 +213,10 @@ func (v *verifier) absent(heads []Head, moves map[string][]reflogLine) {
 			gone[name] = s
 		}
 	}
-	names := make([]string, 0, len(gone))
-	for name := range gone {
-		if !have[name] && (v.o.Run == "" || name == protocol.RunHead(v.o.Run)) {
-			names = append(names, name)
+	for _, name := range slices.Sorted(maps.Keys(gone)) {
+		if have[name] || v.o.Run != "" && name != protocol.RunHead(v.o.Run) {
+			continue
 		}
-	}
-	slices.Sort(names)
-	for _, name := range names {
 		v.find(Finding{Kind: "head_missing", Where: where(name, gone[name].Seq, ""), Expected: gone[name].Head.String(),
 			Actual: "no head", Fix: fix[name]})
 	}

@@ -116,21 +116,16 @@ func (d *storeEvidence) survey(ctx context.Context, g *graph, all bool) error {
 		d.report(Finding{Kind: "page", Where: fileDB + " pages 0 and 1", Expected: "a sound meta page", Actual: "none", Fix: restoreFix})
 		return d.sweep(ctx)
 	}
-	for _, b := range []struct {
-		name  []byte
-		visit func(pageItem) error
-	}{{bucketRefs, d.head}, {bucketReflog, d.lines}} {
-		t, ok := d.pages.sub(b.name)
-		if !ok {
-			continue // a lost reflog is a doubt of each run; without refs there are no heads
-		}
-		if err := t.whole(b.visit); err != nil {
-			return err
-		}
-	}
-	if _, ok := d.pages.sub(bucketRefs); !ok {
+	if t, ok := d.pages.sub(bucketRefs); !ok {
 		d.report(Finding{Kind: "page", Where: fileDB + " refs", Expected: "the bucket of heads", Actual: "none", Fix: restoreFix})
 		d.broken = true
+	} else if err := t.whole(d.head); err != nil {
+		return err
+	}
+	if t, ok := d.pages.sub(bucketReflog); ok { // a lost one is a doubt of each run
+		if err := t.whole(d.lines); err != nil {
+			return err
+		}
 	}
 	if all || d.index.p == nil { // without its index, which is derived, everything is read
 		d.pages.checkFree()
