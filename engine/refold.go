@@ -27,7 +27,7 @@ type StateFault struct {
 // to, and compares both. It gives nil where they agree, and where there is none. One that another key
 // sealed is compared as well: no drive goes on from it, and it tells that somebody wrote it.
 func (e *Engine) Refold(ctx context.Context, run protocol.RunID) (*StateFault, error) {
-	d, _, err := e.Store.AnyDerived(ctx, snapshotKey(run))
+	d, _, err := e.Store.Derived(ctx, snapshotKey(run))
 	if err != nil || !d.Head.Defined() {
 		return nil, err
 	}

@@ -17,21 +17,28 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"golang.org/x/sys/unix"
 )
 
 // ErrOdd is what is no regular file, or no directory, or longer than it may be. Its text names the path.
 var ErrOdd = errors.New("not what wf makes")
 
 // Open opens a regular file for reading. A link in its place is an error wrapping ErrOdd.
-func Open(path string) (*os.File, error) { return open(path, noFollow) }
+func Open(path string) (*os.File, error) { return OpenFile(path, os.O_RDONLY, 0) }
+
+// OpenFile is Open with flags and a mode as those of os.OpenFile.
+func OpenFile(path string, flags int, mode fs.FileMode) (*os.File, error) {
+	return open(path, flags|unix.O_NOFOLLOW, mode)
+}
 
 // OpenNamed is Open for a path that may be a link.
-func OpenNamed(path string) (*os.File, error) { return open(path, 0) }
+func OpenNamed(path string) (*os.File, error) { return open(path, os.O_RDONLY, 0) }
 
-func open(path string, flags int) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|noWait|flags, 0)
+func open(path string, flags int, mode fs.FileMode) (*os.File, error) {
+	f, err := os.OpenFile(path, flags|noWait, mode)
 	if err != nil {
-		if info, look := os.Lstat(path); look == nil && !info.Mode().IsRegular() && flags != 0 {
+		if info, look := os.Lstat(path); look == nil && !info.Mode().IsRegular() && flags&unix.O_NOFOLLOW != 0 {
 			return nil, odd("%s is not a regular file", path)
 		}
 		return nil, err
@@ -41,6 +48,9 @@ func open(path string, flags int) (*os.File, error) {
 	}
 	return f, nil
 }
+
+// noWait is for the other end of a pipe.
+const noWait = unix.O_NONBLOCK
 
 // regular closes what is not a regular file.
 func regular(f *os.File) error {

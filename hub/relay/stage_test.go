@@ -76,7 +76,7 @@ func newHouse(t testing.TB) *house {
 // open starts the hub over what its disk holds.
 func (h *house) open() {
 	h.Helper()
-	h.store = must(embedded.Open(filepath.Join(h.dir, "hub.db"), embedded.Options{}))(h)
+	h.store = must(embedded.Open(filepath.Join(h.dir, "hub.db")))(h)
 	h.kept = &kept{Registry: h.store.Registry, Pointers: h.store.Pointers, changed: make(chan struct{})}
 	h.hub = &relay.Hub{Queue: h.store.Queue, Registry: h.kept, Pointers: h.kept, Name: "hub", Version: "1", Log: logger(h),
 		TTL: time.Minute, Asking: time.Minute, Holding: time.Minute, GracePeriod: h.grace} // nothing of it passes by itself
