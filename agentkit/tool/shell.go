@@ -11,6 +11,7 @@ import (
 
 	"wf/agentkit/sandbox"
 	"wf/protocol"
+	"wf/roles"
 )
 
 // Bounds of a command.
@@ -91,6 +92,18 @@ func command(ctx context.Context, at Workspace, line string, timeout time.Durati
 	}
 	r.Appeared = appeared
 	return r, nil
+}
+
+// grace is how long a stopped command has between SIGTERM and SIGKILL.
+const grace = time.Second
+
+// unconfined runs a command for a role that says "sandbox: off", with no more of the environment than others
+// get. What it started ends with it.
+func unconfined(ctx context.Context, at Workspace, line string, stdout, stderr io.Writer) (int, error) {
+	return roles.Command{
+		Line: line, Workspace: at.root(), Dir: at.Dir, Env: append(append(sandbox.Environ(), "PWD="+at.Dir), at.Environ...),
+		Stdout: stdout, Stderr: stderr, Grace: grace, Wholly: true, Appeared: at.appeared,
+	}.Unconfined(ctx)
 }
 
 // confined runs a command in the sandbox.
