@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -250,37 +249,12 @@ func (l *launch) end() {
 		return
 	}
 	for {
-		for _, pid := range children() {
-			_ = syscall.Kill(pid, syscall.SIGKILL)
+		for _, p := range processes()[os.Getpid()] { // not what these started: its numbers may be those of others meanwhile
+			_ = syscall.Kill(p.pid, syscall.SIGKILL)
 		}
 		_, err := syscall.Wait4(-1, nil, 0, nil)
 		if err != nil && !errors.Is(err, syscall.EINTR) {
 			return // ECHILD
 		}
 	}
-}
-
-// children lists the child processes of this one.
-func children() []int {
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		return nil
-	}
-	var out []int
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
-		if err != nil {
-			continue
-		}
-		stat, err := os.ReadFile("/proc/" + e.Name() + "/stat")
-		if err != nil {
-			continue // it has just ended
-		}
-		// pid (name) state ppid …, where the name may hold anything.
-		fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
-		if len(fields) > 1 && fields[1] == strconv.Itoa(os.Getpid()) {
-			out = append(out, pid)
-		}
-	}
-	return out
 }

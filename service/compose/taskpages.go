@@ -2,7 +2,6 @@ package compose
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -104,18 +103,9 @@ func WriteTask(dir, id, page string) (path string, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err
 	}
-	f, err := os.CreateTemp(dir, ".task-*")
-	if err != nil {
-		return "", err
-	}
-	_, err = f.WriteString(page)
-	err = errors.Join(err, f.Close())
 	path = filepath.Join(dir, id+".md")
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return "", errors.Join(err, os.Remove(f.Name()))
+	if err := files.ReplaceSoon(path, []byte(page)); err != nil {
+		return "", err
 	}
 	return path, nil
 }
