@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"wf/roles/workspace/internal/at"
 )
 
 // A Place is where a file of a workspace is or would be: an open directory and a name in it
@@ -228,7 +230,7 @@ func (w *walker) into(part string, info fs.FileInfo) error {
 func (p *Place) Open() (*os.File, error) {
 	return p.opened(func(mode fs.FileMode) error {
 		if !mode.IsRegular() {
-			return errNoFile
+			return at.ErrNoFile
 		}
 		return nil
 	})
@@ -274,7 +276,7 @@ func OpenRegular(root *os.Root, name string) (*os.File, error) {
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = errNoFile
+		err = at.ErrNoFile
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
@@ -288,7 +290,7 @@ func (p *Place) Replace(content string) error {
 	mode := fs.FileMode(0o666)
 	if p.info != nil {
 		if !p.info.Mode().IsRegular() {
-			return errNoFile
+			return at.ErrNoFile
 		}
 		mode = p.info.Mode().Perm()
 	}

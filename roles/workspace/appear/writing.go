@@ -9,6 +9,7 @@ import (
 
 	"wf/protocol"
 	"wf/roles/workspace"
+	"wf/roles/workspace/internal/at"
 )
 
 // A Writing is one file that a tool writes, where it is known which: nothing else is looked at.
@@ -22,7 +23,7 @@ type Writing struct {
 // Writing begins to write a file, at an absolute path, before directories are made for it.
 func (w *Watch) Writing(path string) *Writing {
 	x := &Writing{w: w, path: w.rel(real(path)), bare: map[string]bool{}}
-	root, err := openIn(unix.AT_FDCWD, w.root, unix.O_DIRECTORY)
+	root, err := at.Open(unix.AT_FDCWD, w.root, unix.O_DIRECTORY)
 	if err != nil {
 		return x // it cannot be written either
 	}
@@ -36,7 +37,7 @@ func (w *Watch) Writing(path string) *Writing {
 // Found says where the file is, as an absolute path without links: it is written next.
 func (x *Writing) Found(path string) {
 	x.path = x.w.rel(path)
-	if root, err := openIn(unix.AT_FDCWD, x.w.root, unix.O_DIRECTORY); err == nil {
+	if root, err := at.Open(unix.AT_FDCWD, x.w.root, unix.O_DIRECTORY); err == nil {
 		x.stamp = x.now(root)
 		unix.Close(root)
 	}
@@ -70,7 +71,7 @@ func (x *Writing) way() []string {
 
 // End gives what appeared by the file; nil is nothing.
 func (x *Writing) End() *protocol.Appeared {
-	root, err := openIn(unix.AT_FDCWD, x.w.root, unix.O_DIRECTORY)
+	root, err := at.Open(unix.AT_FDCWD, x.w.root, unix.O_DIRECTORY)
 	if err != nil {
 		return nil
 	}
@@ -107,11 +108,6 @@ func (x *Writing) End() *protocol.Appeared {
 
 // namesIn are the paths that the config of a repository in a directory names.
 func (w *Watch) namesIn(dir string, bare bool) []string {
-	slash, err := openIn(unix.AT_FDCWD, "/", unix.O_DIRECTORY)
-	if err != nil {
-		return nil
-	}
-	defer unix.Close(slash)
 	top := filepath.Join(w.root, dir)
 	dirs := append(workspace.GitDirs(top), filepath.Join(top, ".git"))
 	if bare {
@@ -120,7 +116,7 @@ func (w *Watch) namesIn(dir string, bare bool) []string {
 	var out []string
 	for _, git := range dirs {
 		for _, config := range []string{"config", "config.worktree"} {
-			names, _ := w.named(slash, filepath.Join(git, config), top) // that it names more a look tells
+			names, _ := w.named(filepath.Join(git, config), top) // that it names more a look tells
 			out = append(out, names...)
 		}
 	}
@@ -136,7 +132,7 @@ func isBare(root int, path string) bool {
 	defer unix.Close(fd)
 	var parts bareParts
 	for _, name := range []string{"HEAD", "objects", "refs", "commondir"} {
-		if _, err := statIn(fd, name); err == nil {
+		if _, err := at.Stat(fd, name); err == nil {
 			parts.add(name)
 		}
 	}
