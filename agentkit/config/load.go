@@ -82,8 +82,8 @@ func Load(p Places) (*Loaded, error) {
 		return l, nil
 	}
 	if project.ContainerIsSandbox {
-		return nil, fmt.Errorf("config %s: %w", f.Path, &protocol.Error{Code: ErrConfig.Code, Message: "container_is_sandbox says something of your machine, and a project cannot know that",
-			Hint: "remove it there; in your own config it holds, " + filepath.Join(p.User, FileName)})
+		return nil, fmt.Errorf("config %s: %w", f.Path, ErrConfig.With("remove it there; in your own config it holds, "+filepath.Join(p.User, FileName),
+			"container_is_sandbox says something of your machine, and a project cannot know that"))
 	}
 	l.Project, l.project = f, project.from(f)
 	if err := l.admit(); err != nil {
@@ -151,10 +151,7 @@ func ownDirectory(dir string) error {
 		return fmt.Errorf("config: %w", err)
 	}
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok && int(stat.Uid) != os.Geteuid() {
-		return fmt.Errorf("config: %w", &protocol.Error{
-			Code: ErrConfig.Code, Message: fmt.Sprintf("%s belongs to user %d, not to you", dir, stat.Uid),
-			Hint: "work in a directory of your own, or chown it",
-		})
+		return fmt.Errorf("config: %w", ErrConfig.With("work in a directory of your own, or chown it", "%s belongs to user %d, not to you", dir, stat.Uid))
 	}
 	return nil
 }
@@ -206,7 +203,7 @@ const maxFile = 1 << 20
 // read reads one config by files.Read or files.ReadNamed; the file is nil where there is none.
 func read(by func(string, int64) ([]byte, error), path string) (*File, Config, error) {
 	unreadable := func(err error) error {
-		return fmt.Errorf("config %s: %w", path, &protocol.Error{Code: ErrConfig.Code, Message: err.Error(), Hint: "make it a file that can be read, or move it away; only your own config may be a link"})
+		return fmt.Errorf("config %s: %w", path, ErrConfig.With("make it a file that can be read, or move it away; only your own config may be a link", "%v", err))
 	}
 	text, err := by(path, maxFile)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -119,10 +119,10 @@ func (k *Keys) refresh() error {
 	}
 	k.list, k.stamp = nil, nil
 	if !info.Mode().IsRegular() || info.Mode().Perm()&0o077 != 0 {
-		return insecure("chmod 600 "+k.path, "the token file %s has mode %v: others may read it", k.path, info.Mode())
+		return protocol.ErrInsecure.With("chmod 600 "+k.path, "the token file %s has mode %v: others may read it", k.path, info.Mode())
 	}
 	if uid, ok := ownerOf(info); ok && uid != os.Geteuid() {
-		return insecure("use a file of your own with --token-file", "the token file %s belongs to user %d", k.path, uid)
+		return protocol.ErrInsecure.With("use a file of your own with --token-file", "the token file %s belongs to user %d", k.path, uid)
 	}
 	b, err := files.ReadNamed(k.path, mostKeys)
 	if err != nil {
@@ -203,10 +203,7 @@ func (k *Keys) current() ([]key, error) {
 
 // byToken finds the identity of a token. Every key is compared, in constant time.
 func (k *Keys) byToken(token string) (Identity, bool) {
-	list, err := k.current()
-	if err != nil {
-		return Identity{}, false
-	}
+	list, _ := k.current() // none if it cannot be read
 	var found *key
 	for i := range list {
 		if subtle.ConstantTimeCompare(list[i].secret, []byte(token)) == 1 {
@@ -304,9 +301,4 @@ func (k *Keys) owner() (key, error) {
 		}
 	}
 	return list[0], nil
-}
-
-// insecure is a refusal with its own remedy.
-func insecure(fix, format string, args ...any) error {
-	return protocol.ErrInsecure.With(fix, format, args...)
 }

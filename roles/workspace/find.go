@@ -227,31 +227,19 @@ func (w *walker) into(part string, info fs.FileInfo) error {
 
 // Open opens the file for reading, if it is a regular one, without waiting for the other end of
 // a pipe; OpenDir opens a directory.
-func (p *Place) Open() (*os.File, error) {
-	return p.opened(func(mode fs.FileMode) error {
-		if !mode.IsRegular() {
-			return at.ErrNoFile
-		}
-		return nil
-	})
-}
+func (p *Place) Open() (*os.File, error) { return p.opened(false) }
 
 // OpenDir opens the place where it is a directory.
-func (p *Place) OpenDir() (*os.File, error) {
-	return p.opened(func(mode fs.FileMode) error {
-		if !mode.IsDir() {
-			return syscall.ENOTDIR
-		}
-		return nil
-	})
-}
+func (p *Place) OpenDir() (*os.File, error) { return p.opened(true) }
 
-func (p *Place) opened(fits func(fs.FileMode) error) (*os.File, error) {
-	if p.info == nil {
+func (p *Place) opened(dir bool) (*os.File, error) {
+	switch {
+	case p.info == nil:
 		return nil, &fs.PathError{Op: "open", Path: p.Path, Err: syscall.ENOENT}
-	}
-	if err := fits(p.info.Mode()); err != nil {
-		return nil, err
+	case dir && !p.info.IsDir():
+		return nil, syscall.ENOTDIR
+	case !dir && !p.info.Mode().IsRegular():
+		return nil, at.ErrNoFile
 	}
 	f, err := p.Dir.OpenFile(p.Base, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
