@@ -84,10 +84,7 @@ func cut(s string) string {
 	if len(s) <= ResultMax {
 		return s
 	}
-	head, tail := ResultMax*2/3, len(s)-ResultMax/3
-	for !utf8.RuneStart(s[head]) {
-		head--
-	}
+	head, tail := roles.CutRunes(s, ResultMax*2/3), len(s)-ResultMax/3
 	for tail < len(s) && !utf8.RuneStart(s[tail]) {
 		tail++
 	}

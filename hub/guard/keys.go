@@ -1,8 +1,6 @@
 package guard
 
 import (
-	"bufio"
-	"bytes"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -138,9 +136,10 @@ func (k *Keys) refresh() error {
 
 func parseKeys(b []byte) ([]key, error) {
 	var list []key
-	lines := bufio.NewScanner(bytes.NewReader(b))
-	for n := 1; lines.Scan(); n++ {
-		line, name, _ := strings.Cut(lines.Text(), "#")
+	n := 0
+	for line := range strings.Lines(string(b)) {
+		n++
+		line, name, _ := strings.Cut(line, "#")
 		words := strings.Fields(line)
 		if len(words) == 0 {
 			continue
@@ -165,9 +164,6 @@ func parseKeys(b []byte) ([]key, error) {
 			key.scopes = append(key.scopes, Scope(w))
 		}
 		list = append(list, key)
-	}
-	if err := lines.Err(); err != nil {
-		return nil, err
 	}
 	if len(list) == 0 {
 		return nil, fmt.Errorf("no token in it: %w", protocol.ErrUsage)
