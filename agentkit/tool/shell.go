@@ -2,7 +2,6 @@ package tool
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -28,26 +27,19 @@ type shellArgs struct {
 }
 
 func shell() Tool {
-	return Tool{
-		Name:        "shell",
-		Description: text("shell"),
+	return reading(Tool{
+		Name: "shell",
 		Parameters: protocol.JSON(`{"type":"object","required":["command"],"additionalProperties":false,"properties":{` +
 			`"command":{"type":"string","description":"what sh -c runs"},` +
 			`"timeout":{"type":"integer","minimum":1,"maximum":1800,"description":"seconds"}}}`),
 		Confined: true,
-		Show:     showCommand,
-		Run: func(ctx context.Context, at Workspace, raw json.RawMessage) (Result, error) {
-			var args shellArgs
-			if err := Decode(raw, &args, "command"); err != nil {
-				return failed("%v", err), nil
-			}
-			timeout := DefaultTimeout
-			if args.Timeout > 0 {
-				timeout = min(time.Duration(min(args.Timeout, 1<<20))*time.Second, MaxTimeout)
-			}
-			return command(ctx, at, args.Command, timeout)
-		},
-	}
+	}, func(ctx context.Context, at Workspace, args shellArgs) (Result, error) {
+		timeout := DefaultTimeout
+		if args.Timeout > 0 {
+			timeout = min(time.Duration(min(args.Timeout, 1<<20))*time.Second, MaxTimeout)
+		}
+		return command(ctx, at, args.Command, timeout)
+	}, showCommand, "command")
 }
 
 // command runs a command until all that it started has ended, and tells what came of it.
