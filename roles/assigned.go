@@ -21,12 +21,11 @@ var (
 	endsValue   = setOf(" \t\r\n\x1b\"'`\\,;&|)]}")
 )
 
-// A value is what stands behind a name. tight says that no space stands between them, quoted
-// that it is a string.
+// A value is what stands behind a name. quoted says that it is a string, variable that the name is one of a shell.
 type value struct {
-	begin, end    int
-	body          []byte
-	tight, quoted bool
+	begin, end       int
+	body             []byte
+	quoted, variable bool
 }
 
 // assigned is the value of the name that stands at a place, n bytes long; ok is false where
@@ -37,7 +36,7 @@ func (p *passage) assigned(at, n int) (v value, ok bool) {
 	if !strings.ContainsAny(signs, ":=") || strings.Contains(signs, "==") {
 		return v, false
 	}
-	v.tight = !strings.ContainsAny(signs, " \t")
+	v.variable = signs[0] == '=' && !strings.ContainsAny(signs, " \t") && p.in[at+1] >= 'A' && p.in[at+1] <= 'Z'
 	of := unquotedSet
 	if v.quoted = strings.HasSuffix(signs, `"`) || strings.HasSuffix(signs, "'"); v.quoted {
 		of = quotedSet
@@ -74,44 +73,35 @@ func (v value) mixed(long int) bool {
 	return len(v.body) >= long && changes(v.body) >= 4 && (v.quoted || !expression().Match(v.body))
 }
 
-// assignedSecret is a long value of letters and digits well mixed.
-func assignedSecret(p *passage, at, n int) (from, to int) {
-	v, ok := p.assigned(at, n)
-	if !ok || !v.mixed(16) {
+// valued finds the value of a name, where that fits.
+func valued(fits func(v value) bool) finder {
+	return func(p *passage, at, n int) (from, to int) {
+		if v, ok := p.assigned(at, n); ok && fits(v) {
+			return v.begin, v.end
+		}
 		return 0, 0
 	}
-	return v.begin, v.end
 }
+
+// assignedSecret is a long value of letters and digits well mixed.
+func assignedSecret(v value) bool { return v.mixed(16) }
 
 // tokenMin is the length of a value from which assignedToken takes it for a token.
 const tokenMin = 12
 
 // assignedToken is the value of a name that only tokens have.
-func assignedToken(p *passage, at, n int) (from, to int) {
-	v, ok := p.assigned(at, n)
-	if !ok || len(v.body) < tokenMin || !v.quoted && expression().Match(v.body) {
-		return 0, 0
-	}
-	return v.begin, v.end
+func assignedToken(v value) bool {
+	return len(v.body) >= tokenMin && (v.quoted || !expression().Match(v.body))
 }
 
 // bootstrapToken is the form of a token by which a node joins a cluster.
 var bootstrapToken = lazy.Regexp(`^[a-z0-9]{6}\.[a-z0-9]{16}$`)
 
 // assignedPassword is the value of a variable of the environment, or one that is no word.
-func assignedPassword(p *passage, at, n int) (from, to int) {
-	v, ok := p.assigned(at, n)
-	if !ok {
-		return 0, 0
-	}
-	variable := v.tight && p.in[at+n] == '=' && p.in[at+1] >= 'A' && p.in[at+1] <= 'Z'
+func assignedPassword(v value) bool {
 	mixes := changes(v.body)
-	switch {
-	case variable && len(v.body) >= 6:
-	case len(v.body) < 8, mixes < 2, mixes == 2 && !manyClasses(v.body), !v.quoted && expression().Match(v.body):
-		return 0, 0
-	}
-	return v.begin, v.end
+	return v.variable && len(v.body) >= 6 ||
+		len(v.body) >= 8 && (mixes > 2 || mixes == 2 && manyClasses(v.body)) && (v.quoted || !expression().Match(v.body))
 }
 
 // expression is a name of a program with its fields.

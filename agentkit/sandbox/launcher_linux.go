@@ -86,18 +86,14 @@ func start(orders io.Reader) (int, launch, error) {
 	if err != nil {
 		return 0, l, err
 	}
-
-	type started struct {
-		pid int
-		err error
-	}
-	done := make(chan started)
+	var pid int
+	done := make(chan struct{})
 	apart(func() {
-		pid, err := l.exec(program, filter)
-		done <- started{pid, err}
+		pid, err = l.exec(program, filter)
+		close(done)
 	})
-	s := <-done
-	return s.pid, l, s.err
+	<-done
+	return pid, l, err
 }
 
 // enter goes to the directory of the command, behind the mounts that its walls are made of. It lay in
@@ -181,26 +177,18 @@ func (l *launch) program() (string, error) {
 
 // set bounds this process and what it starts.
 func (l Limits) set(ownUser bool) error {
-	var most syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &most); err != nil {
-		return fmt.Errorf("get the limit of open files: %w", err)
-	}
-	files := min(l.OpenFiles, most.Max)
-	limits := []struct {
+	type limit struct {
 		what  string
 		which int
 		max   uint64
-	}{
+	}
+	limits := []limit{
 		{"core files", unix.RLIMIT_CORE, 0},
 		{"the size of files", unix.RLIMIT_FSIZE, l.FileSize},
-		{"open files", unix.RLIMIT_NOFILE, files},
+		{"open files", unix.RLIMIT_NOFILE, l.OpenFiles},
 	}
 	if ownUser {
-		limits = append(limits, struct {
-			what  string
-			which int
-			max   uint64
-		}{"processes", unix.RLIMIT_NPROC, l.Processes})
+		limits = append(limits, limit{"processes", unix.RLIMIT_NPROC, l.Processes})
 	}
 	for _, limit := range limits {
 		var had syscall.Rlimit
