@@ -91,14 +91,19 @@ func makeKeys(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("tokens: %w", err)
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, fs.ErrExist) {
-		return nil
+	if err := writeKey(path, os.O_CREATE|os.O_EXCL, newSecret()); !errors.Is(err, fs.ErrExist) {
+		return err
 	}
+	return nil
+}
+
+// writeKey writes a line of a token, so that it is durable.
+func writeKey(path string, flags int, line string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|flags, 0o600)
 	if err != nil {
 		return fmt.Errorf("tokens: %w", err)
 	}
-	_, err = f.WriteString(newSecret() + "\n")
+	_, err = f.WriteString(line + "\n")
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return fmt.Errorf("tokens %s: %w", path, err)
 	}
@@ -269,15 +274,7 @@ func (k *Keys) add(line string) error {
 	if len(old) > 0 && old[len(old)-1] != '\n' {
 		line = "\n" + line
 	}
-	f, err := os.OpenFile(k.path, os.O_WRONLY|os.O_APPEND, 0)
-	if err != nil {
-		return fmt.Errorf("tokens: %w", err)
-	}
-	_, err = f.WriteString(line + "\n")
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return fmt.Errorf("tokens %s: %w", k.path, err)
-	}
-	return nil
+	return writeKey(k.path, os.O_APPEND, line)
 }
 
 // Token is the first token with all scopes, else the first: what programs of the owner use.

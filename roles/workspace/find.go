@@ -31,7 +31,7 @@ func (p *Place) Close() {
 	}
 }
 
-// linksMax is how many links a path may lead over.
+// linksMax is how many links a path may lead over, as in the kernel.
 const linksMax = 40
 
 // Find finds a file, by a path from the directory dir of the workspace root, and refuses with a
