@@ -45,9 +45,6 @@ func (u *Setup) keepTasks(s *cas.Store, watch func(api.Update)) func(api.Update)
 	}
 }
 
-// wait returns when all pages are written.
-func (p *taskPages) wait() { p.work.Wait() }
-
 // write writes the page of one task. The journal is read on from where it was read to before.
 func (p *taskPages) write(u *Setup, s *cas.Store, run protocol.RunID, step string) error {
 	table, err := u.Prices()
@@ -104,8 +101,5 @@ func WriteTask(dir, id, page string) (path string, err error) {
 		return "", err
 	}
 	path = filepath.Join(dir, id+".md")
-	if err := files.ReplaceSoon(path, []byte(page)); err != nil {
-		return "", err
-	}
-	return path, nil
+	return path, files.ReplaceSoon(path, []byte(page))
 }
