@@ -263,7 +263,6 @@ func (p *Pool) open(ctx context.Context, s protocol.MCPServer) (*connection, err
 	return conn, nil
 }
 
-// root is the workspace.
 func (p *Pool) root() string { return cmp.Or(p.Root, p.Dir) }
 
 func (p *Pool) place(s protocol.MCPServer) (Place, error) { return PlaceOf(p.root(), p.Dir, s) }

@@ -98,7 +98,6 @@ func unconfined(ctx context.Context, at Workspace, line string, stdout, stderr i
 	}.Unconfined(ctx)
 }
 
-// confined runs a command in the sandbox.
 func confined(ctx context.Context, at Workspace, line string, stdout, stderr io.Writer) (int, error) {
 	return sandbox.Run(ctx, at.policy(), []string{"sh", "-c", line}, stdout, stderr)
 }

@@ -49,7 +49,6 @@ type counted struct {
 	leave func()
 }
 
-// Close closes the connection.
 func (c *counted) Close() error {
 	defer c.leave()
 	return c.Conn.Close()
