@@ -111,6 +111,7 @@ func (s *session) Say(ctx context.Context, text string) error {
 }
 
 func (s *session) Answer(ctx context.Context, x api.Answer) error {
+	x.Source = "chat"
 	_, err := s.at.Service.Answer(ctx, s.run(), x)
 	return err
 }

@@ -59,7 +59,7 @@ func (d *desk) Send(_ context.Context, run protocol.RunID, m api.Message) error 
 }
 
 func (d *desk) Answer(_ context.Context, run protocol.RunID, a api.Answer) (string, error) {
-	d.note("answer %s %s %q %q %s %s", run, a.Step, a.Choice, a.Text, a.Fields, a.Shown)
+	d.note("answer %s %s %q %q %s %s by %s", run, a.Step, a.Choice, a.Text, a.Fields, a.Shown, a.Source)
 	return a.Step, nil
 }
 
@@ -175,7 +175,7 @@ func TestWhatAPersonDoesIsAskedOfTheService(t *testing.T) {
 	if out := do(chat.Model, "big/one"); !out.Moved || s.Info().Run != "FORK" || s.Info().Title != "talk of FORK" {
 		t.Errorf("/model: %+v, %+v", out, s.Info())
 	}
-	want := []string{`answer RUN you#3 "" "hi"  `, "send RUN ada: later", `answer RUN g#1 "no" "why"  d1`,
+	want := []string{`answer RUN you#3 "" "hi"   by chat`, "send RUN ada: later", `answer RUN g#1 "no" "why"  d1 by chat`,
 		"suspend RUN", `resume RUN {"cost_usd":"50"}`, "begin RUN anew", "fork NEW wf#2 true map[:[big/one]]"}
 	if !slices.Equal(d.did, want) {
 		t.Errorf("it asks\n%s", cmp.Diff(want, d.did))

@@ -70,7 +70,7 @@ func (s Reader) tip(ctx context.Context, id protocol.RunID) (protocol.Seq, error
 func (s Reader) Answer(ctx context.Context, id protocol.RunID, q api.Waiting, text string) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	_, err := s.Service.Answer(ctx, id, api.Answer{Step: q.Step, Text: text, Shown: q.Shown})
+	_, err := s.Service.Answer(ctx, id, api.Answer{Step: q.Step, Text: text, Shown: q.Shown, Source: "terminal"})
 	return err
 }
 
