@@ -2,7 +2,7 @@
 // agent, an archive or a clone can have written.
 //
 //	wf's own place     Open, Read, MakeDir    no link in place of the file is followed
-//	                   Replace                the file is written whole, and durable
+//	                   Replace, ReplaceSoon   the file is written whole, and durable at once or soon
 //	what a text names  OpenNamed, ReadNamed   links are followed, to a regular file
 //
 // A pipe or a device is refused and never waited for, and nothing is read without a bound. Directories
@@ -133,18 +133,31 @@ func MakeDir(path string) error {
 
 // Replace writes a file whole or not at all: a temporary file beside it is synced and takes its name.
 func Replace(path string, data []byte) error {
+	if err := replace(path, data, (*os.File).Sync); err != nil {
+		return err
+	}
+	return SyncDir(filepath.Dir(path))
+}
+
+// ReplaceSoon is Replace for what can be made again: it waits for no disk, and a loss of power may leave the
+// file empty.
+func ReplaceSoon(path string, data []byte) error {
+	return replace(path, data, func(*os.File) error { return nil })
+}
+
+func replace(path string, data []byte, sync func(*os.File) error) error {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(data)
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+	if err = errors.Join(err, sync(f), f.Close()); err == nil {
 		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
-	return SyncDir(filepath.Dir(path))
+	return nil
 }
 
 // SyncDir makes what was created, renamed or removed in a directory durable.

@@ -67,7 +67,7 @@ type house struct {
 }
 
 func newHouse(t testing.TB) *house {
-	h := &house{TB: t, dir: t.TempDir(), addr: "127.0.0.1:0", grace: 100 * time.Millisecond, wrap: func(next http.Handler) http.Handler { return guard.As(everyone, next) }}
+	h := &house{TB: t, dir: t.TempDir(), addr: "127.0.0.1:0", grace: 100 * time.Millisecond, wrap: func(next http.Handler) http.Handler { return served(everyone, next) }}
 	h.open()
 	t.Cleanup(h.shut)
 	return h
@@ -423,4 +423,11 @@ func contains(t testing.TB, dir, text string) []string {
 		}
 	}
 	return found
+}
+
+// served is a handler with every request let in as one identity.
+func served(id guard.Identity, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		next.ServeHTTP(w, r.WithContext(guard.With(r.Context(), id)))
+	})
 }
