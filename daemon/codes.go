@@ -5,17 +5,16 @@ import (
 
 	"wf/api"
 	"wf/hub/guard"
-	"wf/hub/server"
 )
 
 // withCode is an address that logs a browser in: what follows # is never sent or logged.
 func withCode(url, code string) string { return url + "/#code=" + code }
 
 // CodeFor makes one-time codes for browsers that open one of the listeners.
-func CodeFor(keys *guard.Keys, all []*Listener) func() (server.Code, error) {
-	return func() (server.Code, error) {
+func CodeFor(keys *guard.Keys, all []*Listener) func() (api.Code, error) {
+	return func() (api.Code, error) {
 		code, err := keys.NewCode()
-		out := server.Code{Schema: "wf.code/v1", Code: code, Expires: time.Now().Add(guard.CodeLife).UTC().Format(time.RFC3339), URLs: []string{}}
+		out := api.Code{Schema: "wf.code/v1", Code: code, Expires: time.Now().Add(guard.CodeLife).UTC().Format(time.RFC3339), URLs: []string{}}
 		for _, d := range all {
 			if d.Guard.Keys != nil {
 				out.URLs = append(out.URLs, withCode(d.URL, code))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -65,7 +64,11 @@ func (s Service) List(ctx context.Context, q api.Query) (*api.Page, error) {
 		if want > 0 {
 			q.Limit = min(want, api.MaxLimit)
 		}
-		p, err := get[api.Page](ctx, s.API, "/v1/runs?"+encode(q))
+		v := given("status", string(q.Status), "workflow", q.Workflow, "tag", q.Tag, "q", q.Text, "before", string(q.Before), "limit", strconv.Itoa(q.Limit))
+		if q.All {
+			v.Set("all", "true")
+		}
+		p, err := get[api.Page](ctx, s.API, withQuery("/v1/runs", v))
 		if err != nil {
 			return nil, err
 		}
@@ -85,18 +88,15 @@ func (s Service) List(ctx context.Context, q api.Query) (*api.Page, error) {
 	}
 }
 
-func encode(q api.Query) string {
+// given are parameters of a query by name, without those that are empty.
+func given(namesAndTexts ...string) url.Values {
 	v := url.Values{}
-	for name, text := range map[string]string{"status": string(q.Status), "workflow": q.Workflow, "tag": q.Tag, "q": q.Text, "before": string(q.Before)} {
-		if text != "" {
-			v.Set(name, text)
+	for pair := range slices.Chunk(namesAndTexts, 2) {
+		if pair[1] != "" {
+			v.Set(pair[0], pair[1])
 		}
 	}
-	v.Set("limit", strconv.Itoa(q.Limit))
-	if q.All {
-		v.Set("all", "true")
-	}
-	return v.Encode()
+	return v
 }
 
 // Run reads a run with some of its steps, in as many answers as that takes.
@@ -115,10 +115,7 @@ func (s Service) Run(ctx context.Context, run protocol.RunID, w api.Window) (*ap
 		}
 		set("before", int64(w.Before))
 		set("at", int64(w.At))
-		path := runPath(run)
-		if len(v) > 0 {
-			path += "?" + v.Encode()
-		}
+		path := withQuery(runPath(run), v)
 		page, err := get[api.Run](ctx, s.API, path)
 		if err != nil {
 			return nil, err
@@ -203,27 +200,11 @@ func (s Service) Verify(ctx context.Context, run protocol.RunID) (*api.Report, e
 
 // Start begins a run; one that no worker of a hub has begun yet is submitted again until one has.
 func (s Service) Start(ctx context.Context, x api.Start) (protocol.RunID, bool, error) {
-	return s.API.Submit(ctx, Submission(x), s.Waits)
-}
-
-// Submission is a start as it is submitted, with a request id.
-func Submission(x api.Start) Start {
-	models := make(map[string][]string, len(x.Models))
-	for role, list := range x.Models {
-		models[role] = list
-	}
-	s := Start{Workflow: x.Workflow, Inputs: x.Inputs, Title: x.Title, Description: x.Description, Type: x.Type, Scope: x.Scope,
-		Tags: x.Tags, CreatedBy: x.CreatedBy, TargetUser: x.TargetUser, RequestID: x.RequestID, Models: models, Context: x.Context,
-		AllowSecretInputs: x.AllowSecretInputs}
-	if s.RequestID == "" {
-		s.RequestID, s.Fresh = NewRequestID(), true
-	}
-	return s
+	return s.API.Submit(ctx, &x, s.Waits)
 }
 
 func (s Service) act(ctx context.Context, run protocol.RunID, verb string, body any) error {
-	_, _, err := s.API.act(ctx, run, verb, body)
-	return err
+	return s.API.post(ctx, runPath(run, verb), body, new(api.Accepted))
 }
 
 // Answer answers a waiting visit and names it.
@@ -231,8 +212,9 @@ func (s Service) Answer(ctx context.Context, run protocol.RunID, x api.Answer) (
 	if x.Fields == nil {
 		x.Fields = json.RawMessage("null")
 	}
-	_, step, err := s.API.act(ctx, run, "answer", x)
-	return step, err
+	var out struct{ Step string }
+	err := s.API.post(ctx, runPath(run, "answer"), x, &out)
+	return out.Step, err
 }
 
 // Cancel ends a run permanently.
@@ -262,7 +244,7 @@ func (s Service) Fork(ctx context.Context, run protocol.RunID, x api.Fork) (api.
 	}
 	var out api.Accepted
 	path := runPath(run, "fork")
-	if _, err := s.API.call(ctx, http.MethodPost, path, nil, x, &out); err != nil {
+	if err := s.API.post(ctx, path, x, &out); err != nil {
 		return api.Forked{}, err
 	}
 	return api.Forked{ID: out.ID, Seq: out.Seq, Warnings: out.Warnings}, sound(out.ID != "", path)
@@ -275,16 +257,7 @@ func (s Service) Send(ctx context.Context, run protocol.RunID, x api.Message) er
 
 // Import sends an archive.
 func (s Service) Import(ctx context.Context, archive io.Reader, o api.ImportOptions) (*api.Imported, error) {
-	v := url.Values{}
-	for name, text := range map[string]string{"run": string(o.Run), "agent": o.Worker} {
-		if text != "" {
-			v.Set(name, text)
-		}
-	}
-	path := "/v1/archives"
-	if len(v) > 0 {
-		path += "?" + v.Encode()
-	}
+	path := withQuery("/v1/archives", given("run", string(o.Run), "agent", o.Worker))
 	out := new(api.Imported)
 	if err := s.API.upload(ctx, path, archive, out); err != nil {
 		return nil, err

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"wf/api"
 	"wf/hub/queue"
-	"wf/hub/server"
 	"wf/protocol"
 )
 
@@ -30,7 +30,7 @@ type Hub struct {
 	// run for a request is not believed.
 	RequestRun func(request string) protocol.RunID
 	// NewCode makes a one-time code for a browser; nil where nothing listens for one.
-	NewCode func() (server.Code, error)
+	NewCode func() (api.Code, error)
 	Log     *slog.Logger // nil discards it
 
 	Heartbeat time.Duration // of workers; default 5 s

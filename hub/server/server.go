@@ -26,15 +26,7 @@ type Server struct {
 	MaxArchive int64
 
 	// NewCode makes a one-time code for a browser; nil where nothing listens for one.
-	NewCode func() (Code, error)
-}
-
-// Code is wf.code/v1: what a browser is opened with, once.
-type Code struct {
-	Schema  string   `json:"schema"`
-	Code    string   `json:"code"`
-	Expires api.Time `json:"expires"`
-	URLs    []string `json:"urls"` // addresses to open, with the code in the fragment
+	NewCode func() (api.Code, error)
 }
 
 // route is an entry of the API.
