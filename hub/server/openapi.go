@@ -24,11 +24,10 @@ var OpenAPI = sync.OnceValues(func() ([]byte, error) {
 	return json.Marshal(doc)
 })
 
-func (s *Server) openapi(w http.ResponseWriter, _ *http.Request) error {
+func openapi(_ *Server, c *call) (any, error) {
 	b, err := OpenAPI()
-	if err != nil {
-		return err
+	if err == nil {
+		reply.Bytes(c.w, http.StatusOK, "application/json", b)
 	}
-	reply.Bytes(w, http.StatusOK, "application/json", b)
-	return nil
+	return nil, err
 }
