@@ -28,7 +28,7 @@ func TestABroadcastForgets(t *testing.T) {
 
 // What is kept for crowds stays within its bounds, and goes with the last of them.
 func TestWhatIsKeptForCrowdsIsBounded(t *testing.T) {
-	var s shelf
+	s := shelf{batches: lately[spot, shelved]{max: shelfBytes}}
 	_, leave := s.join("run")
 	_, leaveToo := s.join("run")
 	var e protocol.Entry
@@ -41,24 +41,24 @@ func TestWhatIsKeptForCrowdsIsBounded(t *testing.T) {
 			t.Fatal("a batch is found under its tip alone")
 		}
 	}
-	if s.bytes > shelfBytes || s.order.Len() != len(s.by) || len(s.by) == 0 {
-		t.Errorf("%d bytes in %d batches", s.bytes, len(s.by))
+	if b := &s.batches; b.bytes > shelfBytes || b.order.Len() != len(b.by) || len(b.by) == 0 {
+		t.Errorf("%d bytes in %d batches", b.bytes, len(b.by))
 	}
 	leave()
-	if leaveToo(); s.bytes != 0 || len(s.by) != 0 || len(s.runs) != 0 {
-		t.Errorf("%d bytes are left", s.bytes)
+	if leaveToo(); s.batches.bytes != 0 || len(s.batches.by) != 0 || len(s.runs) != 0 {
+		t.Errorf("%d bytes are left", s.batches.bytes)
 	}
 
-	c := cache{max: 10_000}
+	c := lately[protocol.Link, []byte]{max: 10_000}
 	for i := range 100 {
 		e = memfeed.Next(e, fmt.Sprint(i))
-		c.keep(e.CID, make([]byte, 500))
-		c.keep(memfeed.Next(e, "too long").CID, make([]byte, 5000))
+		c.put(e.CID, make([]byte, 500), 500)
+		c.put(e.CID, make([]byte, 500), 500)
 	}
-	if out, ok := c.add([]byte("x"), e.CID); !ok || len(out) != 501 || c.bytes > c.max || len(c.by) != 20 {
+	if out, ok := c.get(e.CID); !ok || len(out) != 500 || c.bytes > c.max || len(c.by) != 20 {
 		t.Errorf("%d bytes in %d events", c.bytes, len(c.by))
 	}
-	if c.forget(); c.bytes != 0 || len(c.by) != 0 || c.order.Len() != 0 {
+	if c.drop(func(protocol.Link) bool { return true }); c.bytes != 0 || len(c.by) != 0 || c.order.Len() != 0 {
 		t.Errorf("%d bytes are left", c.bytes)
 	}
 }

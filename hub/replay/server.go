@@ -23,7 +23,7 @@ type Server struct {
 
 	once     sync.Once
 	notifier notifier
-	cache    cache
+	cache    lately[protocol.Link, []byte] // the JSON of events that several clients read: no fork can make it wrong
 	shelf    shelf
 	ctx      context.Context
 	stop     context.CancelCauseFunc
@@ -38,7 +38,7 @@ func (s *Server) init() {
 	s.once.Do(func() {
 		s.ctx, s.stop = context.WithCancelCause(context.Background())
 		s.notifier.feed = s.Feed
-		s.cache.max = cacheBytes
+		s.cache.max, s.shelf.batches.max = cacheBytes, shelfBytes
 	})
 }
 

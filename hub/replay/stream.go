@@ -2,7 +2,6 @@ package replay
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -124,26 +123,13 @@ var streamParameters = []string{"fromSeq", "toSeq", "limit", "lastCid", "live"}
 // refuse answers a request that cannot be served.
 func refuse(w http.ResponseWriter, err error) {
 	f := errorFrame("", err)
-	status := http.StatusInternalServerError
-	switch f.Code {
-	case protocol.ErrBadRequest.Code, protocol.ErrBadCursor.Code:
-		status = http.StatusBadRequest
-	case protocol.ErrUnknownRun.Code, protocol.ErrNotFound.Code:
-		status = http.StatusNotFound
-	case protocol.ErrFutureCursor.Code:
-		status = http.StatusConflict
-	case protocol.ErrRateLimited.Code, protocol.ErrShuttingDown.Code:
+	why := f.Err()
+	status := reply.Status(why)
+	if errors.Is(why, protocol.ErrRateLimited) || errors.Is(why, protocol.ErrShuttingDown) {
 		status = http.StatusServiceUnavailable
 		w.Header().Set("Retry-After", "1")
 	}
-	b, err := json.Marshal(reply.Failure{Schema: reply.ErrorSchema, Code: f.Code, Message: f.Message, Fix: protocol.HintOf(f.Err()), HeadSeq: f.HeadSeq})
-	if err != nil {
-		http.Error(w, f.Message, status)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	w.Write(append(b, '\n')) // a client that is gone cannot be told so
+	reply.JSON(w, status, reply.Failure{Schema: reply.ErrorSchema, Code: f.Code, Message: f.Message, Fix: protocol.HintOf(why), HeadSeq: f.HeadSeq})
 }
 
 // stream writes frames as server-sent events or lines.
