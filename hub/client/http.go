@@ -18,7 +18,7 @@ import (
 	"wf/protocol"
 )
 
-// API speaks to the HTTP API of an agent or a hub. Errors carry the codes of the server; one
+// API speaks to the HTTP API of a worker or a hub. Errors carry the codes of the server; one
 // that does not answer is an error wrapping ErrUnreachable. It is safe for concurrent use.
 type API struct {
 	base  string
@@ -167,7 +167,7 @@ func (a *API) Queue(ctx context.Context) (raw []byte, err error) {
 	return raw, a.read(ctx, "/v1/queue", &raw)
 }
 
-// CancelJob takes a job out of the queue of a hub: wf.queued/v1. One that an agent has begun is an
+// CancelJob takes a job out of the queue of a hub: wf.queued/v1. One that a worker has begun is an
 // error with the code job_begun, an unknown one has unknown_job.
 func (a *API) CancelJob(ctx context.Context, id string) (raw []byte, err error) {
 	err = a.post(ctx, "/v1/queue/"+url.PathEscape(id)+"/cancel", nil, &raw)

@@ -163,7 +163,7 @@ func (s Service) VisitDiff(ctx context.Context, run protocol.RunID, step string)
 	return get[api.VisitDiff](ctx, s.API, runPath(run, "steps", step, "diff"))
 }
 
-// Diff compares two runs of one agent.
+// Diff compares two runs of one worker.
 func (s Service) Diff(ctx context.Context, left, right protocol.RunID) (*api.Diff, error) {
 	return get[api.Diff](ctx, s.API, runPath(left, "diff", string(right)))
 }

@@ -15,7 +15,7 @@ type Server struct {
 	Service api.Service
 	Feed    protocol.Feed // the blocks, and what tells whether something moved
 
-	Name    string // of the agent
+	Name    string // of the worker
 	Version string // of the binary
 
 	Replay http.Handler // GET /v1/replay, a WebSocket
