@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -37,10 +38,7 @@ func (s Service) Tasks(ctx context.Context, run protocol.RunID, p api.Part) (*ap
 	all := &api.TaskList{Items: []*api.Task{}}
 	path := runPath(run, "tasks")
 	err := pages(p, path, url.Values{}, func(path string) (int, string, error) {
-		part, err := get[api.TaskList](ctx, s.API, path)
-		if err == nil {
-			err = sound(without(part.Items) && soundTasks(part.Items), path)
-		}
+		part, err := checked(ctx, s.API, path, func(l *api.TaskList) bool { return soundTasks(l.Items...) })
 		if err != nil {
 			return 0, "", err
 		}
@@ -55,23 +53,13 @@ func (s Service) Tasks(ctx context.Context, run protocol.RunID, p api.Part) (*ap
 }
 
 // soundTasks reports whether tasks have what every task has.
-func soundTasks(list []*api.Task) bool {
-	for _, t := range list {
-		if t == nil || t.Cost == nil {
-			return false
-		}
-	}
-	return true
+func soundTasks(list ...*api.Task) bool {
+	return !slices.ContainsFunc(list, func(t *api.Task) bool { return t == nil || t.Cost == nil })
 }
 
 // Task is the task of a step.
 func (s Service) Task(ctx context.Context, run protocol.RunID, step string) (*api.RunTask, error) {
-	path := runPath(run, "tasks", step)
-	t, err := get[api.RunTask](ctx, s.API, path)
-	if err == nil {
-		err = sound(soundTasks([]*api.Task{t.Task}), path)
-	}
-	return t, err
+	return checked(ctx, s.API, runPath(run, "tasks", step), func(t *api.RunTask) bool { return soundTasks(t.Task) })
 }
 
 func withQuery(path string, v url.Values) string {

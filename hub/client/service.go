@@ -36,6 +36,15 @@ func get[T any](ctx context.Context, a *API, path string) (*T, error) {
 	return v, a.read(ctx, path, v)
 }
 
+// checked is get for answers that may lack what is always there.
+func checked[T any](ctx context.Context, a *API, path string, whole func(*T) bool) (*T, error) {
+	v, err := get[T](ctx, a, path)
+	if err == nil {
+		err = sound(whole(v), path)
+	}
+	return v, err
+}
+
 // sound is nil for an answer as wf gives it. Others are shown to people too, by code that counts on what is always there.
 func sound(is bool, path string) error {
 	if is {
@@ -140,12 +149,7 @@ func (s Service) Run(ctx context.Context, run protocol.RunID, w api.Window) (*ap
 
 // Step is one visit of a run.
 func (s Service) Step(ctx context.Context, run protocol.RunID, step string) (*api.RunStep, error) {
-	path := runPath(run, "steps", step)
-	x, err := get[api.RunStep](ctx, s.API, path)
-	if err == nil {
-		err = sound(x.Step != nil, path)
-	}
-	return x, err
+	return checked(ctx, s.API, runPath(run, "steps", step), func(x *api.RunStep) bool { return x.Step != nil })
 }
 
 // Graph is the picture of a run as SVG.
@@ -175,22 +179,14 @@ func (s Service) Explain(ctx context.Context, run protocol.RunID, step string) (
 
 // Cache compares every prompt of a run with the one before it.
 func (s Service) Cache(ctx context.Context, run protocol.RunID) (*api.Cache, error) {
-	path := runPath(run, "cache")
-	c, err := get[api.Cache](ctx, s.API, path)
-	if err == nil {
-		err = sound(without(c.Items) && (c.Compactions == 0 || c.MinCompacted != nil), path)
-	}
-	return c, err
+	return checked(ctx, s.API, runPath(run, "cache"), func(c *api.Cache) bool {
+		return without(c.Items) && (c.Compactions == 0 || c.MinCompacted != nil)
+	})
 }
 
 // Cost sums what model calls used.
 func (s Service) Cost(ctx context.Context, run protocol.RunID, by string) (*api.Cost, error) {
-	path := runPath(run, "cost") + "?by=" + url.QueryEscape(by)
-	c, err := get[api.Cost](ctx, s.API, path)
-	if err == nil {
-		err = sound(without(c.Items) && c.Total != nil, path)
-	}
-	return c, err
+	return checked(ctx, s.API, withQuery(runPath(run, "cost"), given("by", by)), func(c *api.Cost) bool { return without(c.Items) && c.Total != nil })
 }
 
 // Verify has the server prove a run, which proves it to a caller that trusts the server.
@@ -238,16 +234,15 @@ func (s Service) Resume(ctx context.Context, run protocol.RunID, x api.Resume) e
 }
 
 // Fork makes a new run that shares what came before a step.
-func (s Service) Fork(ctx context.Context, run protocol.RunID, x api.Fork) (api.Forked, error) {
+func (s Service) Fork(ctx context.Context, run protocol.RunID, x api.Fork) (out api.Accepted, err error) {
 	if x.Dir != "" || x.Worktree {
-		return api.Forked{}, protocol.ErrUsage.With("fork it on the machine of the store", "a workspace lies on the machine of the store: a server takes none from a client")
+		return out, protocol.ErrUsage.With("fork it on the machine of the store", "a workspace lies on the machine of the store: a server takes none from a client")
 	}
-	var out api.Accepted
 	path := runPath(run, "fork")
-	if err := s.API.post(ctx, path, x, &out); err != nil {
-		return api.Forked{}, err
+	if err = s.API.post(ctx, path, x, &out); err == nil {
+		err = sound(out.ID != "", path)
 	}
-	return api.Forked{ID: out.ID, Seq: out.Seq, Warnings: out.Warnings}, sound(out.ID != "", path)
+	return out, err
 }
 
 // Send queues a text of another source for a run.

@@ -97,6 +97,7 @@ func (h *Hub) start() {
 		if h.Log == nil {
 			h.Log = discard
 		}
+		h.payloads.refused.Max = maxRefusals
 		h.links, h.requests, h.sockets = map[string]*link{}, map[string]claimed{}, map[*socket]bool{}
 		h.graceOver, h.changed = make(chan struct{}), make(chan struct{})
 		h.graceTimer = time.AfterFunc(h.GracePeriod, func() { close(h.graceOver) })

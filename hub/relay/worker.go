@@ -113,7 +113,7 @@ func (a *Worker) prepare() error {
 		a.Debounce = 200 * time.Millisecond
 	}
 	if a.instance == "" {
-		a.instance = rand.Text()
+		a.instance, a.epochs.of.Max = rand.Text(), maxEpochs
 	}
 	return nil
 }

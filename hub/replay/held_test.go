@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"wf/hub/internal/lately"
 	"wf/hub/internal/memfeed"
 	"wf/protocol"
 )
@@ -28,7 +29,7 @@ func TestABroadcastForgets(t *testing.T) {
 
 // What is kept for crowds stays within its bounds, and goes with the last of them.
 func TestWhatIsKeptForCrowdsIsBounded(t *testing.T) {
-	s := shelf{batches: lately[spot, shelved]{max: shelfBytes}}
+	s := shelf{batches: lately.Map[spot, shelved]{Max: shelfBytes}}
 	_, leave := s.join("run")
 	_, leaveToo := s.join("run")
 	var e protocol.Entry
@@ -41,24 +42,12 @@ func TestWhatIsKeptForCrowdsIsBounded(t *testing.T) {
 			t.Fatal("a batch is found under its tip alone")
 		}
 	}
-	if b := &s.batches; b.bytes > shelfBytes || b.order.Len() != len(b.by) || len(b.by) == 0 {
-		t.Errorf("%d bytes in %d batches", b.bytes, len(b.by))
+	if n, bytes := s.batches.Held(); bytes > shelfBytes || n == 0 {
+		t.Errorf("%d bytes in %d batches", bytes, n)
 	}
 	leave()
-	if leaveToo(); s.batches.bytes != 0 || len(s.batches.by) != 0 || len(s.runs) != 0 {
-		t.Errorf("%d bytes are left", s.batches.bytes)
-	}
-
-	c := lately[protocol.Link, []byte]{max: 10_000}
-	for i := range 100 {
-		e = memfeed.Next(e, fmt.Sprint(i))
-		c.put(e.CID, make([]byte, 500), 500)
-		c.put(e.CID, make([]byte, 500), 500)
-	}
-	if out, ok := c.get(e.CID); !ok || len(out) != 500 || c.bytes > c.max || len(c.by) != 20 {
-		t.Errorf("%d bytes in %d events", c.bytes, len(c.by))
-	}
-	if c.drop(func(protocol.Link) bool { return true }); c.bytes != 0 || len(c.by) != 0 || c.order.Len() != 0 {
-		t.Errorf("%d bytes are left", c.bytes)
+	leaveToo()
+	if n, bytes := s.batches.Held(); bytes != 0 || n != 0 || len(s.runs) != 0 {
+		t.Errorf("%d bytes are left", bytes)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"wf/hub/internal/lately"
 	"wf/protocol"
 )
 
@@ -23,7 +24,7 @@ type Server struct {
 
 	once     sync.Once
 	notifier notifier
-	cache    lately[protocol.Link, []byte] // the JSON of events that several clients read: no fork can make it wrong
+	cache    lately.Map[protocol.Link, []byte] // the JSON of events that several clients read: no fork can make it wrong
 	shelf    shelf
 	ctx      context.Context
 	stop     context.CancelCauseFunc
@@ -38,7 +39,7 @@ func (s *Server) init() {
 	s.once.Do(func() {
 		s.ctx, s.stop = context.WithCancelCause(context.Background())
 		s.notifier.feed = s.Feed
-		s.cache.max, s.shelf.batches.max = cacheBytes, shelfBytes
+		s.cache.Max, s.shelf.batches.Max = cacheBytes, shelfBytes
 	})
 }
 

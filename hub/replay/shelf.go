@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"wf/hub/internal/lately"
 	"wf/protocol"
 )
 
@@ -17,7 +18,7 @@ const (
 // a crowd reads a journal about once. A batch is good for a cursor at the same event while the
 // head is the one under which it was read: then it is a piece of the present history.
 type shelf struct {
-	batches lately[spot, shelved]
+	batches lately.Map[spot, shelved]
 
 	mu   sync.Mutex
 	runs map[protocol.RunID]*crowd
@@ -73,7 +74,7 @@ func (s *shelf) crowded(run protocol.RunID) bool {
 }
 
 func (s *shelf) find(at spot, tip protocol.Link) []protocol.Entry {
-	if x, _ := s.batches.get(at); x.tip == tip {
+	if x, _ := s.batches.Get(at); x.tip == tip {
 		return x.batch
 	}
 	return nil
@@ -84,12 +85,12 @@ func (s *shelf) put(at spot, tip protocol.Link, batch []protocol.Entry) {
 	for i := range batch {
 		bytes += len(batch[i].Raw) + 200
 	}
-	s.batches.put(at, shelved{tip, batch}, bytes)
+	s.batches.Put(at, shelved{tip, batch}, bytes)
 }
 
 // clear forgets what was read of a run.
 func (s *shelf) clear(run protocol.RunID) {
-	s.batches.drop(func(at spot) bool { return at.run == run })
+	s.batches.Drop(func(at spot) bool { return at.run == run })
 }
 
 // together gives the batch behind the cursor, from the shelf or by reading it for everyone. It

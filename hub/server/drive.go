@@ -73,7 +73,8 @@ func (s *Server) fork(c *call, x *api.Fork) (any, error) {
 		return nil, err
 	}
 	c.w.Header().Set("Location", "/v1/runs/"+string(made.ID))
-	return answer{http.StatusCreated, api.Accepted{Schema: "wf.accepted/v1", ID: made.ID, Seq: made.Seq, Warnings: made.Warnings}}, nil
+	made.Schema = "wf.accepted/v1"
+	return answer{http.StatusCreated, made}, nil
 }
 
 func (s *Server) message(c *call, x *api.Message) (any, error) {
