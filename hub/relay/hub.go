@@ -10,6 +10,7 @@ import (
 
 	"wf/api"
 	"wf/hub/queue"
+	"wf/hub/server"
 	"wf/protocol"
 )
 
@@ -45,6 +46,7 @@ type Hub struct {
 	GracePeriod time.Duration
 
 	once       sync.Once
+	self       http.Handler  // what it answers as a worker does
 	graceOver  chan struct{} // closed at the end of the grace period
 	graceTimer *time.Timer
 	work       sync.WaitGroup // handlers of links and what they started
@@ -97,6 +99,7 @@ func (h *Hub) start() {
 		if h.Log == nil {
 			h.Log = discard
 		}
+		h.self = (&server.Server{Kind: "hub", Name: h.Name, Version: h.Version, NewCode: h.NewCode}).Handler()
 		h.payloads.refused.Max = maxRefusals
 		h.links, h.requests, h.sockets = map[string]*link{}, map[string]claimed{}, map[*socket]bool{}
 		h.graceOver, h.changed = make(chan struct{}), make(chan struct{})

@@ -15,16 +15,13 @@ import (
 	"wf/protocol"
 )
 
-func health(*Server, *call) (any, error) { return Healthy, nil }
+func health(*Server, *call) (any, error) { return Health{"wf.health/v1", true}, nil }
 
 // Health is wf.health/v1: the server answers.
 type Health struct {
 	Schema string `json:"schema"`
 	OK     bool   `json:"ok"`
 }
-
-// Healthy is what a server that answers says.
-var Healthy = Health{"wf.health/v1", true}
 
 // Info is wf.info/v1: what is at the other end, and what the asker may do there.
 type Info struct {
@@ -37,7 +34,7 @@ type Info struct {
 
 func (s *Server) info(c *call) (any, error) {
 	id, _ := guard.Of(c.Context())
-	return Info{"wf.info/v1", "agent", s.Name, s.Version, id.Scopes}, nil
+	return Info{"wf.info/v1", cmp.Or(s.Kind, "agent"), s.Name, s.Version, id.Scopes}, nil
 }
 
 func (s *Server) newCode(*call, *struct{}) (any, error) {

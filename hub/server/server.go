@@ -15,6 +15,7 @@ type Server struct {
 	Service api.Service
 	Feed    protocol.Feed // the blocks, and what tells whether something moved
 
+	Kind    string // agent or hub; "" is agent
 	Name    string // of the worker
 	Version string // of the binary
 

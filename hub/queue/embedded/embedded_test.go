@@ -31,12 +31,6 @@ func TestOnDisk(t *testing.T) {
 	}})
 }
 
-func TestInMemory(t *testing.T) {
-	queuetest.Exercise(t, queuetest.Setup{Volatile: true, Open: func(t *testing.T, _ string) queuetest.Backend {
-		return backend(t, "")
-	}})
-}
-
 func open(t *testing.T, path string, now func() time.Time) *embedded.Store {
 	t.Helper()
 	s, err := embedded.Open(path, embedded.Options{Now: now, Keep: time.Hour})
@@ -53,7 +47,7 @@ func TestEpochsGrowWithoutTheDisk(t *testing.T) {
 	now := func() time.Time { return clock }
 	var last uint64
 	for range 3 {
-		s := open(t, "", now)
+		s := open(t, filepath.Join(t.TempDir(), "hub.db"), now)
 		for _, id := range []string{"a", "b"} {
 			if _, _, err := s.Queue.Submit(t.Context(), queue.Job{ID: id, Workflow: "w"}); err != nil {
 				t.Fatal(err)

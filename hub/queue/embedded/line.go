@@ -90,7 +90,7 @@ func (q *Queue) forgettable() []*job {
 
 // write makes a job durable, and forgets others.
 func (q *Queue) write(j *job, forget ...*job) error {
-	err := update(q.db, func(tx *bbolt.Tx) error {
+	err := q.db.Update(func(tx *bbolt.Tx) error {
 		jobs := tx.Bucket(jobsBucket)
 		for _, f := range forget {
 			if err := jobs.Delete(key(f.Number)); err != nil {

@@ -138,7 +138,7 @@ func (r *Registry) ready(ctx context.Context) error {
 
 // write makes a worker durable, and deletes those that are forgotten.
 func (r *Registry) write(a *worker) error {
-	return update(r.db, func(tx *bbolt.Tx) error {
+	return r.db.Update(func(tx *bbolt.Tx) error {
 		b := tx.Bucket(workersBucket)
 		var forgotten [][]byte
 		err := b.ForEach(func(k, _ []byte) error {

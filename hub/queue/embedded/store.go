@@ -52,7 +52,7 @@ type Store struct {
 	Registry *Registry
 	Pointers *Pointers
 
-	db *bbolt.DB // nil in memory
+	db *bbolt.DB
 }
 
 var (
@@ -67,9 +67,9 @@ var (
 
 const version = 1
 
-// Open opens the store in the file at path, and makes it when there is none; path "" is a store
-// in memory. A file that is held by another process is an error wrapping protocol.ErrBusy, one
-// of a newer version one wrapping protocol.ErrNewerStore.
+// Open opens the store in the file at path, and makes it when there is none. A file that is held by
+// another process is an error wrapping protocol.ErrBusy, one of a newer version one wrapping
+// protocol.ErrNewerStore.
 func Open(path string, o Options) (*Store, error) {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -77,25 +77,16 @@ func Open(path string, o Options) (*Store, error) {
 	if o.Keep == 0 {
 		o.Keep = 7 * 24 * time.Hour
 	}
-	s := &Store{}
-	if path != "" {
-		db, err := openFile(path)
-		if err != nil {
-			return nil, err
-		}
-		s.db = db
+	db, err := openFile(path)
+	if err != nil {
+		return nil, err
 	}
-	s.Queue = newQueue(s.db, o)
-	s.Registry = newRegistry(s.db, o)
-	s.Pointers = newPointers(s.db)
-	if s.db == nil {
-		return s, nil
-	}
-	err := s.db.View(func(tx *bbolt.Tx) error {
+	s := &Store{Queue: newQueue(db, o), Registry: newRegistry(db, o), Pointers: newPointers(db), db: db}
+	err = db.View(func(tx *bbolt.Tx) error {
 		return errors.Join(s.Queue.load(tx), s.Registry.load(tx), s.Pointers.load(tx))
 	})
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("hub data %s: %w: %w", path, err, protocol.ErrStore), s.db.Close())
+		return nil, errors.Join(fmt.Errorf("hub data %s: %w: %w", path, err, protocol.ErrStore), db.Close())
 	}
 	s.Queue.arm()
 	return s, nil
@@ -137,19 +128,7 @@ func openFile(path string) (*bbolt.DB, error) {
 func (s *Store) Close() error {
 	s.Queue.close()
 	s.Registry.close()
-	err := s.Pointers.close()
-	if s.db != nil {
-		err = errors.Join(err, s.db.Close())
-	}
-	return err
-}
-
-// update runs f in a transaction; in memory there is nothing to do.
-func update(db *bbolt.DB, f func(*bbolt.Tx) error) error {
-	if db == nil {
-		return nil
-	}
-	return db.Update(f)
+	return errors.Join(s.Pointers.close(), s.db.Close())
 }
 
 // put writes v as JSON.

@@ -24,8 +24,6 @@ type Backend struct {
 type Setup struct {
 	// Open opens the backend over what an earlier one left in dir, which is empty at first.
 	Open func(t *testing.T, dir string) Backend
-	// Volatile: nothing is left after Close.
-	Volatile bool
 	// TTL is what leases and workers live for; default 10 s of virtual time.
 	TTL time.Duration
 }
@@ -74,9 +72,6 @@ func (w *world) close() {
 // reopen closes the backend and opens it again, as a hub that is restarted.
 func (w *world) reopen() {
 	w.Helper()
-	if w.Volatile {
-		w.Skip("nothing is left after Close")
-	}
 	w.close()
 	w.open()
 }
