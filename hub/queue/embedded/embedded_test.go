@@ -26,9 +26,9 @@ func backend(t *testing.T, path string) queuetest.Backend {
 }
 
 func TestOnDisk(t *testing.T) {
-	queuetest.Exercise(t, queuetest.Setup{Open: func(t *testing.T, dir string) queuetest.Backend {
+	queuetest.Exercise(t, func(t *testing.T, dir string) queuetest.Backend {
 		return backend(t, filepath.Join(dir, "hub", "hub.db"))
-	}})
+	})
 }
 
 func open(t *testing.T, path string, now func() time.Time) *embedded.Store {

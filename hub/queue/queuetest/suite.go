@@ -20,35 +20,28 @@ type Backend struct {
 	Close    func() error
 }
 
-// A Setup says how an implementation is opened.
-type Setup struct {
-	// Open opens the backend over what an earlier one left in dir, which is empty at first.
-	Open func(t *testing.T, dir string) Backend
-	// TTL is what leases and workers live for; default 10 s of virtual time.
-	TTL time.Duration
-}
+// ttl is what leases and workers live for, in virtual time.
+const ttl = 10 * time.Second
 
-// Exercise runs the suite.
-func Exercise(t *testing.T, s Setup) {
-	if s.TTL == 0 {
-		s.TTL = 10 * time.Second
-	}
+// Exercise runs the suite. open opens a backend over what an earlier one left in dir, which is empty at first.
+func Exercise(t *testing.T, open func(t *testing.T, dir string) Backend) {
 	for _, group := range []struct {
 		name  string
 		cases map[string]func(*world)
 	}{{"queue", queueCases}, {"registry", registryCases}, {"pointers", pointerCases}} {
 		t.Run(group.name, func(t *testing.T) {
 			for name, f := range group.cases {
-				t.Run(name, func(t *testing.T) { s.run(t, f) })
+				t.Run(name, func(t *testing.T) { run(t, open, f) })
 			}
 		})
 	}
 }
 
-func (s Setup) run(t *testing.T, f func(*world)) {
+func run(t *testing.T, open func(t *testing.T, dir string) Backend, f func(*world)) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{T: t, Setup: s, dir: t.TempDir()}
-		w.open()
+		dir := t.TempDir()
+		w := &world{T: t, reopened: func() Backend { return open(t, dir) }}
+		w.Backend = w.reopened()
 		defer w.close()
 		f(w)
 	})
@@ -57,12 +50,9 @@ func (s Setup) run(t *testing.T, f func(*world)) {
 // A world is what one case works with.
 type world struct {
 	*testing.T
-	Setup
 	Backend
-	dir string
+	reopened func() Backend
 }
-
-func (w *world) open() { w.Backend = w.Open(w.T, w.dir) }
 
 func (w *world) close() {
 	w.Helper()
@@ -73,7 +63,7 @@ func (w *world) close() {
 func (w *world) reopen() {
 	w.Helper()
 	w.close()
-	w.open()
+	w.Backend = w.reopened()
 }
 
 func (w *world) ok(err error) {
@@ -102,7 +92,7 @@ func (w *world) submit(ids ...string) {
 // lease leases the next job for a worker.
 func (w *world) lease(worker string) queue.Lease {
 	w.Helper()
-	l, err := w.Queue.Lease(w.Context(), worker, nil, w.TTL)
+	l, err := w.Queue.Lease(w.Context(), worker, nil, ttl)
 	w.ok(err)
 	return l
 }
@@ -120,9 +110,9 @@ func (w *world) leaseOf(worker, id string) queue.Lease {
 // empty checks that there is nothing to lease at this moment.
 func (w *world) empty() {
 	w.Helper()
-	ctx, cancel := context.WithTimeout(w.Context(), min(w.TTL/10, 100*time.Millisecond))
+	ctx, cancel := context.WithTimeout(w.Context(), min(ttl/10, 100*time.Millisecond))
 	defer cancel()
-	l, err := w.Queue.Lease(ctx, "unknown", nil, w.TTL)
+	l, err := w.Queue.Lease(ctx, "unknown", nil, ttl)
 	if err == nil {
 		w.Fatalf("leased %s, want nothing", l.Entry().ID)
 	}
