@@ -64,6 +64,7 @@ const defaultBody = 1 << 20
 // protocol.ErrUnauthorized as its cause: a stream must not outlive a token that was taken away.
 // A whole answer has reply.WriteTime to be read; streams set deadlines of their own.
 func (g *Guard) Wrap(next http.Handler) http.Handler {
+	g.failed.hosts.Max = maxHosts
 	var cross http.CrossOriginProtection
 	for _, o := range g.Origins {
 		if err := cross.AddTrustedOrigin(o); err != nil {
