@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -323,8 +324,5 @@ func (g *Guard) time() time.Time {
 }
 
 func (g *Guard) log() *slog.Logger {
-	if g.Log == nil {
-		return slog.New(slog.DiscardHandler)
-	}
-	return g.Log
+	return cmp.Or(g.Log, slog.New(slog.DiscardHandler))
 }

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -89,7 +90,7 @@ func (s *Server) Follow(ctx context.Context, r protocol.Request, sink Sink) erro
 	if err := c.place(ctx, r); err != nil {
 		return err
 	}
-	beat := time.NewTicker(orDefault(s.Heartbeat, 15*time.Second))
+	beat := time.NewTicker(cmp.Or(s.Heartbeat, 15*time.Second))
 	defer beat.Stop()
 	for {
 		if err := c.drain(ctx); err != nil {
@@ -363,12 +364,4 @@ func (c *cursor) broken(err error, due protocol.Seq) error {
 		return failure{error: fmt.Errorf("%w: %w", protocol.ErrGap, err), seq: due}
 	}
 	return err
-}
-
-func orDefault[T comparable](v, instead T) T {
-	var zero T
-	if v == zero {
-		return instead
-	}
-	return v
 }

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"sync"
@@ -51,7 +52,7 @@ func (s *Server) enter() (leave func(), err error) {
 	switch {
 	case s.closed:
 		return nil, protocol.ErrShuttingDown
-	case s.open >= orDefault(s.Sockets, protocol.MaxSockets):
+	case s.open >= cmp.Or(s.Sockets, protocol.MaxSockets):
 		return nil, protocol.ErrRateLimited
 	}
 	s.open++

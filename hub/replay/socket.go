@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,12 +42,12 @@ func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer leave()
-	end := socketend.Accept(s.ctx, w, r, orDefault(s.WriteTimeout, 10*time.Second))
+	end := socketend.Accept(s.ctx, w, r, cmp.Or(s.WriteTimeout, 10*time.Second))
 	if end == nil {
 		return
 	}
 	k := &socket{Socket: end, s: s, subs: map[string]*subscription{}}
-	k.Serve(r, orDefault(s.PingEvery, 20*time.Second), func(r protocol.Request, _ []byte) error {
+	k.Serve(r, cmp.Or(s.PingEvery, 20*time.Second), func(r protocol.Request, _ []byte) error {
 		k.handle(r)
 		return nil
 	})
@@ -72,7 +73,7 @@ func (k *socket) subscribe(r protocol.Request) {
 	sub := &subscription{stop: stop, done: make(chan struct{})}
 	k.mu.Lock()
 	open := len(k.subs)
-	full := open >= orDefault(k.s.Subscriptions, protocol.MaxSubscriptions)
+	full := open >= cmp.Or(k.s.Subscriptions, protocol.MaxSubscriptions)
 	if !full {
 		k.subs[r.ID] = sub
 	}

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -177,7 +178,7 @@ func (t *stream) put(frame []byte, id protocol.Seq) {
 
 // flush writes what was put, within the write deadline.
 func (t *stream) flush() error {
-	limit := orDefault(t.s.WriteTimeout, 10*time.Second)
+	limit := cmp.Or(t.s.WriteTimeout, 10*time.Second)
 	begun := time.Now()
 	if err := t.rc.SetWriteDeadline(begun.Add(limit + limit/5)); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return socketend.ErrGone

@@ -22,6 +22,7 @@
 package schedule
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -89,9 +90,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	if r.Now == nil {
 		r.Now = time.Now
 	}
-	if r.Log == nil {
-		r.Log = slog.New(slog.DiscardHandler)
-	}
+	r.Log = cmp.Or(r.Log, slog.New(slog.DiscardHandler))
 	r.fired, r.told = map[string]time.Time{}, map[string]string{}
 	for {
 		wait := time.NewTimer(r.round(ctx))

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -56,10 +57,7 @@ func (s *Server) take(c *call) (any, error) {
 	if media, _, err := mime.ParseMediaType(c.Header.Get("Content-Type")); err != nil || media != mediaCAR {
 		return nil, reply.Badf("the body is %.100q, %s is wanted", c.Header.Get("Content-Type"), mediaCAR)
 	}
-	limit := s.MaxArchive
-	if limit == 0 {
-		limit = maxArchive
-	}
+	limit := cmp.Or(s.MaxArchive, maxArchive)
 	if c.ContentLength > limit {
 		return nil, tooLong(limit)
 	}
