@@ -267,7 +267,8 @@ export class Run {
         }
       });
     } catch (e) {
-      if (mine.signal.aborted || (e instanceof ApiError && (e.status === 0 || e.status === 401))) return;
+      if (mine.signal.aborted || (e instanceof ApiError && e.status === 401)) return;
+      if (e instanceof ApiError && e.status === 0) return this.readSoon(again);
       if (e instanceof ApiError && (e.status === 404 || e.status === 503)) this.problem.value = {code: e.code, message: e.message};
       else fault(e);
       if (!this.unfollow && !(e instanceof ApiError && e.status === 404)) this.readSoon(again);
@@ -301,6 +302,7 @@ export class Run {
       const live = from === 0 ? new State() : stateOf(v);
       if (from > 0) live.adopt(fold(journal.entries, v.seq));
       this.begin(journal, fold(journal.entries, journal.seq, live));
+      if (journal.seq > v.seq) this.readSoon(0); // what it tells is of before the newest of them
     };
     this.unfollow = replay.watch(this.id, journal, {
       events: (entries) => {

@@ -245,6 +245,26 @@ describe("a run", () => {
     check();
   });
 
+  test("what a step put out is shown, also when it ended between what was read and what is followed", async (t) => {
+    await on.place.hold(t);
+    const {page, check} = await visit(t);
+    const id = await begin(page, "draft", {topic: "gaps"});
+    await until("its first step is at work", async () => (await get(page, `/v1/runs/${id}`)).steps[0]?.status === "running");
+    let first = true;
+    await page.route(`**/v1/runs/${id}`, async (r) => {
+      if (!first) return r.continue();
+      first = false;
+      const response = await r.fetch();
+      await on.place.release();
+      await until("the run waits", async () => (await get(page, `/v1/runs/${id}?limit=1`)).status === "waiting");
+      await r.fulfill({response});
+    });
+    await page.evaluate((h) => (location.hash = h), `#/run/${id}?step=facts%231`);
+    await status(page, "waiting");
+    await page.getByRole("tabpanel").getByText("second fact").waitFor();
+    check();
+  });
+
   test("the fields of a sub-workflow's form are in the order in which its file has them", async (t) => {
     const {page, check} = await visit(t);
     await open(page, await begin(page, "asking"));
