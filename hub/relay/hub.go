@@ -91,7 +91,7 @@ func (h *Hub) start() {
 		h.Patience = cmp.Or(h.Patience, 10*time.Second)
 		h.GracePeriod = cmp.Or(h.GracePeriod, 2*LongestWait)
 		h.Log = cmp.Or(h.Log, discard)
-		h.self = (&server.Server{Kind: "hub", Name: h.Name, Version: h.Version, NewCode: h.NewCode}).Handler()
+		h.self = (&server.Server{Kind: "hub", Name: h.Name, Version: h.Version, NewCode: h.NewCode, Page: h.Page, Describe: OpenAPI}).Handler()
 		h.payloads.refused.Max = maxRefusals
 		h.links, h.requests, h.sockets = map[string]*link{}, map[string]claimed{}, map[*socket]bool{}
 		h.graceOver, h.changed = make(chan struct{}), make(chan struct{})

@@ -21,7 +21,7 @@ type route struct {
 // has.
 var routes = []route{
 	{"GET /healthz", "", (*Hub).alike},
-	{"GET /v1/openapi.json", "", (*Hub).openapi},
+	{"GET /v1/openapi.json", "", (*Hub).alike},
 	{"GET /v1/info", guard.Read, (*Hub).alike},
 	{"POST /v1/codes", guard.Admin, (*Hub).alike},
 	{"GET " + WorkerPath, guard.Worker, (*Hub).worker},
@@ -66,13 +66,7 @@ func (h *Hub) Handler() http.Handler {
 		})
 	}
 	mux.HandleFunc("/v1/", func(w http.ResponseWriter, r *http.Request) { reply.Error(w, notFound(r)) })
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		if h.Page == nil {
-			reply.Error(w, notFound(r))
-			return
-		}
-		h.Page.ServeHTTP(w, r)
-	})
+	mux.Handle("/", h.self)
 	return mux
 }
 

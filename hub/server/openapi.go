@@ -24,8 +24,12 @@ var OpenAPI = sync.OnceValues(func() ([]byte, error) {
 	return json.Marshal(doc)
 })
 
-func openapi(_ *Server, c *call) (any, error) {
-	b, err := OpenAPI()
+func (s *Server) openapi(c *call) (any, error) {
+	describe := OpenAPI
+	if s.Describe != nil {
+		describe = s.Describe
+	}
+	b, err := describe()
 	if err == nil {
 		reply.Bytes(c.w, http.StatusOK, "application/json", b)
 	}

@@ -23,6 +23,8 @@ type Server struct {
 	Events http.Handler // GET /v1/sessions/{id}/events
 	Page   http.Handler // everything that is not the API; nil is nothing
 
+	Describe func() ([]byte, error) // GET /v1/openapi.json; nil is OpenAPI
+
 	// MaxArchive is the most bytes of an archive that is imported; 0 is 4 GiB.
 	MaxArchive int64
 
@@ -62,7 +64,7 @@ const anyOther = "*"
 // routes is the one table of the API; openapi.yaml describes each of them.
 var routes = []route{
 	{"GET", "/healthz", "", anyOther, health},
-	{"GET", "/v1/openapi.json", "", anyOther, openapi},
+	{"GET", "/v1/openapi.json", "", anyOther, (*Server).openapi},
 	{"GET", "/v1/info", guard.Read, anyOther, (*Server).info},
 	{"POST", "/v1/codes", guard.Admin, anyOther, body(optional, (*Server).newCode)},
 	{"GET", "/v1/workflows", guard.Read, "", (*Server).workflows},

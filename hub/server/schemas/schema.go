@@ -16,7 +16,6 @@ type schema = map[string]any
 // component is a schema with a name: an object of properties, or any other.
 type component struct {
 	doc     string
-	made    *goType
 	request bool // what a client sends: other fields are refused
 	props   []property
 	other   schema // nil for an object of properties
@@ -38,7 +37,7 @@ func (g *generator) want(name string, request bool) schema {
 	case t == nil:
 		fail("there is no type for the schema %s: declare it in api, or add a line to names: in %s (types of %v are found)", name, overrides, packages)
 	case c == nil:
-		c = &component{doc: t.doc, made: t, request: request, other: g.Schemas[name]}
+		c = &component{doc: t.doc, request: request, other: g.Schemas[name]}
 		g.components[name] = c
 		if s, is := t.expr.(*ast.StructType); c.other != nil {
 			break
