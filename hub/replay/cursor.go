@@ -71,8 +71,7 @@ func (s *Server) Follow(ctx context.Context, r protocol.Request, sink Sink) erro
 	var leave func()
 	c.crowd, leave = s.shelf.join(c.run)
 	defer leave()
-	var moved <-chan struct{}
-	failed := func() error { return nil }
+	var moved <-chan error
 	var ready <-chan struct{}
 	if r.Live {
 		l, err := s.notifier.subscribe(ctx, c.run)
@@ -80,7 +79,7 @@ func (s *Server) Follow(ctx context.Context, r protocol.Request, sink Sink) erro
 			return err
 		}
 		defer s.notifier.unsubscribe(l)
-		moved, failed = l.ch, l.failed
+		moved = l.ch
 		if s.Deltas != nil {
 			c.ring = newRing()
 			defer s.Deltas.Subscribe(c.run, c.ring.push)()
@@ -111,7 +110,10 @@ func (s *Server) Follow(ctx context.Context, r protocol.Request, sink Sink) erro
 				break
 			}
 			select {
-			case <-moved:
+			case err := <-moved:
+				if err != nil {
+					return err
+				}
 				waiting = false
 			case <-ready:
 			case <-beat.C:
@@ -124,9 +126,6 @@ func (s *Server) Follow(ctx context.Context, r protocol.Request, sink Sink) erro
 			case <-ctx.Done():
 				return context.Cause(ctx)
 			}
-		}
-		if err := failed(); err != nil {
-			return err
 		}
 	}
 }
