@@ -237,12 +237,10 @@ func (a *API) Submit(ctx context.Context, s *api.Start, tell func(Waiting)) (run
 		if tell != nil {
 			tell(out.Waiting)
 		}
-		t := time.NewTimer(backoff(n))
 		select {
 		case <-ctx.Done():
-			t.Stop()
 			return "", false, ctx.Err()
-		case <-t.C:
+		case <-time.After(backoff(n)):
 		}
 	}
 }

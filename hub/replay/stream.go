@@ -80,33 +80,35 @@ func streamRequest(r *http.Request, live bool) (protocol.Request, error) {
 	default:
 		return req, fmt.Errorf("live=%.40q: want true or false: %w", given["live"], protocol.ErrBadRequest)
 	}
+	number := func(name, text string, least int64) (int64, error) {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || n < least || n > protocol.MaxSafeInt {
+			return 0, fmt.Errorf("%s %.40q: want a number from %d: %w", name, text, least, protocol.ErrBadCursor)
+		}
+		return n, nil
+	}
 	for name, into := range map[string]func(int64){
 		"toSeq": func(n int64) { req.ToSeq = protocol.Seq(n) }, "limit": func(n int64) { req.Limit = int(n) },
 	} {
-		text, ok := given[name]
-		if !ok {
-			continue
+		if text, ok := given[name]; ok {
+			n, err := number(name, text, 1)
+			if err != nil {
+				return req, err
+			}
+			into(n)
+			req.Live = given["live"] == "true"
 		}
-		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil || n < 1 || n > protocol.MaxSafeInt {
-			return req, fmt.Errorf("%s %.40q: want a number from 1: %w", name, text, protocol.ErrBadCursor)
-		}
-		into(n)
-		req.Live = given["live"] == "true"
 	}
 	text, name := given["fromSeq"], "fromSeq"
 	again := r.Header.Get("Last-Event-ID")
 	if again != "" {
 		text, name = again, "Last-Event-ID"
 	}
-	var from protocol.Seq
-	if text != "" {
-		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil || n < 0 || n > protocol.MaxSafeInt {
-			return req, fmt.Errorf("%s %.40q: %w", name, text, protocol.ErrBadCursor)
-		}
-		from = protocol.Seq(n)
+	n, err := number(name, cmp.Or(text, "0"), 0)
+	if err != nil {
+		return req, err
 	}
+	from := protocol.Seq(n)
 	req.FromSeq = &from
 	if proof := given["lastCid"]; proof != "" && again == "" {
 		l, err := protocol.ParseLink(proof)

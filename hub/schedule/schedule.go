@@ -93,11 +93,9 @@ func (r *Runner) Run(ctx context.Context) error {
 	r.Log = cmp.Or(r.Log, slog.New(slog.DiscardHandler))
 	r.fired, r.told = map[string]time.Time{}, map[string]string{}
 	for {
-		wait := time.NewTimer(r.round(ctx))
 		select {
-		case <-wait.C:
+		case <-time.After(r.round(ctx)):
 		case <-ctx.Done():
-			wait.Stop()
 			return context.Cause(ctx)
 		}
 	}
