@@ -25,7 +25,7 @@ func TestEveryErrorHasItsExitStatus(t *testing.T) {
 	}
 	listed := map[string]int{}
 	for _, e := range exits {
-		for _, code := range e.codes {
+		for _, code := range e.Codes {
 			listed[code]++
 		}
 	}

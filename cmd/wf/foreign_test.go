@@ -16,7 +16,6 @@ import (
 	"wf/api"
 	"wf/cas"
 	"wf/cmd/internal/chat"
-	"wf/cmd/internal/chat/session"
 	"wf/daemon"
 	"wf/engine"
 	"wf/hub/schedule"
@@ -158,7 +157,7 @@ func TestADaemonLeavesRunsFromElsewhereAlone(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	d, log := laidOut(t, ctx, mine)
-	foreign, err := appOf(d.Service.Store.Dir()).resolveRun(ctx, d.Service.Store, "-1")
+	foreign, err := appOf(d.Service.Store.Dir()).atStore(d.Service.Store).run(ctx, "-1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +184,7 @@ func TestADaemonLeavesRunsFromElsewhereAlone(t *testing.T) {
 	if fork, err := d.Service.Fork(ctx, foreign, api.Fork{Step: "nap#1"}); protocol.CodeOf(err) != protocol.ErrForeign.Code {
 		t.Errorf("a fork of it goes on over HTTP: %s, %v", fork.ID, err)
 	}
-	talk, err := session.Open(ctx, session.Place{Service: d.Service, Follower: d, Near: d.Service}, foreign)
+	talk, err := chat.Open(ctx, chat.Place{Service: d.Service, Follower: d, Near: d.Service}, foreign)
 	if err != nil {
 		t.Fatal(err)
 	}

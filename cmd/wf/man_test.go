@@ -11,7 +11,7 @@ import (
 )
 
 func allManPages() map[string]string {
-	return help.Manual{Version: version(), Date: "2026-01-31", Exits: meanings()}.Pages(newRoot(newApp(os.Stdin, os.Stdout, os.Stderr)))
+	return help.Manual{Version: version(), Date: "2026-01-31", Exits: exits}.Pages(newRoot(newApp(os.Stdin, os.Stdout, os.Stderr)))
 
 }
 

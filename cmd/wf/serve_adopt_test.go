@@ -69,7 +69,7 @@ func TestADaemonGoesOnWithTimersOfWhatIsLeftWaitingBesideIt(t *testing.T) {
 	d.Service.Engine.Now = func() time.Time { return time.Now().Add(3 * time.Hour) }
 	d.Start()
 	leaveWaiting(t, dir, "nap.yaml")
-	run, err := appOf(s.Dir()).resolveRun(ctx, s, "-1")
+	run, err := appOf(s.Dir()).atStore(s).run(ctx, "-1")
 	if err != nil {
 		t.Fatal(err)
 	}
