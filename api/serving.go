@@ -34,6 +34,6 @@ type HubServing struct {
 type Code struct {
 	Schema  string   `json:"schema"`
 	Code    string   `json:"code"`
-	Expires Time `json:"expires"`
+	Expires Time     `json:"expires"`
 	URLs    []string `json:"urls"` // addresses to open, with the code in the fragment
 }
