@@ -218,6 +218,7 @@ func TestADaemonStartsNoUntrustedWorkflowThatCallsAServer(t *testing.T) {
 
 // At a terminal a person sees what a fork of a run from elsewhere runs, and where, and is asked.
 func TestAForkOfARunFromElsewhereShowsWhatItRuns(t *testing.T) {
+	t.Parallel()
 	theirs, mine := t.TempDir(), t.TempDir()
 	write(t, theirs, "act.yaml", "wf: 1\nname: act\nroles: {act: {run: touch ran}}\n")
 	if out, err := wfIn(theirs, "run", "act.yaml").CombinedOutput(); err != nil {
@@ -248,6 +249,7 @@ func TestAForkOfARunFromElsewhereShowsWhatItRuns(t *testing.T) {
 
 // A daemon says at its start which files wait for trust, and the command that gives it.
 func TestADaemonListsWhatWaitsForTrust(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	write(t, dir, "tick.yaml", fmt.Sprintf(tick, "touch one"))
 	write(t, dir, "calm.yaml", "wf: 1\nname: calm\nroles: {a: {set: {n: 1}}}\n")
@@ -271,6 +273,7 @@ func TestADaemonListsWhatWaitsForTrust(t *testing.T) {
 
 // The next daemon removes the sockets that killed ones left.
 func TestADaemonRemovesTheSocketsOfKilledOnes(t *testing.T) {
+	t.Parallel()
 	killed := startServe(t, t.TempDir())
 	socket := strings.TrimPrefix(killed.said.Listen[0].URL, "unix:")
 	killed.kill()

@@ -69,6 +69,7 @@ func TestScreens(t *testing.T) {
 
 // Every command has its help in a golden.
 func TestHelpIsWhole(t *testing.T) {
+	t.Parallel()
 	have := map[string]bool{}
 	for _, b := range books(t, "alone") {
 		for _, p := range b.pages {
