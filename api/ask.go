@@ -149,10 +149,3 @@ type Accepted struct {
 	// Warnings are what the user of a fork should know, such as that its workspace is not as the step found it.
 	Warnings []string `json:"warnings,omitempty"`
 }
-
-// Forked is a fork that was made.
-type Forked struct {
-	ID       protocol.RunID
-	Seq      protocol.Seq // its newest event, before it goes on
-	Warnings []string     // that its workspace is not as the step found it
-}

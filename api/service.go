@@ -76,7 +76,7 @@ type Driver interface {
 	// set. One that came from elsewhere, or whose definition did, does not go on before it was adopted
 	// or trusted there: it is made with f.Hold alone, else the error wraps protocol.ErrForeign or
 	// protocol.ErrUntrusted.
-	Fork(ctx context.Context, run protocol.RunID, f Fork) (Forked, error)
+	Fork(ctx context.Context, run protocol.RunID, f Fork) (Accepted, error)
 	// Send queues a text of another source for a run.
 	Send(ctx context.Context, run protocol.RunID, m Message) error
 }

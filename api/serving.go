@@ -29,3 +29,11 @@ type HubServing struct {
 	TokenFile  string    `json:"token_file"`
 	AgentToken string    `json:"agent_token_file"`
 }
+
+// Code is wf.code/v1: what a browser is opened with, once.
+type Code struct {
+	Schema  string   `json:"schema"`
+	Code    string   `json:"code"`
+	Expires Time     `json:"expires"`
+	URLs    []string `json:"urls"` // addresses to open, with the code in the fragment
+}

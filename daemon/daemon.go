@@ -32,7 +32,7 @@ type Daemon struct {
 	Supervisor *Supervisor
 	Log        *slog.Logger
 	// NewCode makes a one-time code for a browser; nil where nothing listens for one. Set before Start.
-	NewCode func() (server.Code, error)
+	NewCode func() (api.Code, error)
 
 	server *server.Server
 	live   *LiveSockets

@@ -138,7 +138,7 @@ func (t *trail) watch(ctx context.Context) error {
 
 // live shows what the driving process says, until its socket is gone.
 func (t *trail) live(ctx context.Context) error {
-	r := client.Replay{URL: "http://wf/v1/replay", Codec: protocol.CBORFrames, Run: t.run, Cursor: t.at, Live: true, Patience: -1,
+	r := client.Replay{URL: "http://wf/v1/replay", Codec: protocol.CBORFrames, Run: t.run, Cursor: t.at, Live: true, Once: true,
 		HTTP: &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return DialRun(ctx, t.of.Store.Dir(), t.run)
 		}}}}
@@ -148,7 +148,7 @@ func (t *trail) live(ctx context.Context) error {
 			failed = errors.Join(failed, t.event(ctx, e.Entry))
 			return failed
 		},
-		Delta: func(d protocol.LiveDelta, _ int64) {
+		Delta: func(d protocol.LiveDelta) {
 			failed = errors.Join(failed, t.show(api.Update{Run: t.run, Data: d.Delta, Step: d.Step, After: d.After, N: d.N}))
 		},
 		Reset: func(c client.Cursor) error {

@@ -21,7 +21,6 @@ import (
 	"wf/hub/reply"
 	"wf/hub/web"
 	"wf/protocol"
-	"wf/service/compose"
 )
 
 // HubOptions are how a hub listens and where its data lies.
@@ -104,11 +103,9 @@ type Hub struct {
 	HubOptions
 	WorkerToken string // file with the token that workers share
 
-	store     *embedded.Store
-	relay     *relay.Hub
-	listeners []*Listener
-	keys      *guard.Keys
-	failed    <-chan error
+	doors
+	store *embedded.Store
+	relay *relay.Hub
 }
 
 // OpenHub opens the data of a hub, listens everywhere it is told to, and answers. The caller closes it.
@@ -127,31 +124,31 @@ func OpenHub(ctx context.Context, o HubOptions) (*Hub, error) {
 		return nil, err
 	}
 	h := &Hub{HubOptions: o, store: store}
-	if err := h.open(ctx, data); err != nil {
+	if err := h.start(ctx, data); err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
 	return h, nil
 }
 
-func (h *Hub) open(ctx context.Context, data hubData) (err error) {
-	if h.keys, err = guard.OpenKeys(h.TokenFile, nil); err != nil {
+func (h *Hub) start(ctx context.Context, data hubData) error {
+	keys, err := openKeys(h.TokenFile)
+	if err != nil {
 		return err
 	}
-	h.keys.Owner = compose.User()
-	if h.WorkerToken, err = data.workerToken(h.keys); err != nil {
+	if h.WorkerToken, err = data.workerToken(keys); err != nil {
 		return err
 	}
-	if err := h.listen(ctx, data); err != nil {
+	if err := h.listen(ctx, data, keys); err != nil {
 		return err
 	}
 	h.relay = &relay.Hub{Queue: h.store.Queue, Registry: h.store.Registry, Pointers: h.store.Pointers,
 		Name: h.Name, Version: h.Version, Page: web.Handler(), Log: h.Log,
-		NewCode: CodeFor(h.keys, h.listeners), NamesWorker: h.keys.NamesWorker, RequestRun: engine.RequestRun}
+		NewCode: h.newCode, NamesWorker: keys.NamesWorker, RequestRun: engine.RequestRun}
 	handler := h.relay.Handler()
 	if h.ClientCA != "" {
 		handler = certified(handler)
 	}
-	h.failed = serveAll(h.listeners, handler)
+	h.serve(handler)
 	return nil
 }
 
@@ -159,7 +156,7 @@ func (h *Hub) open(ctx context.Context, data hubData) (err error) {
 func certified(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == relay.WorkerPath && (r.TLS == nil || len(r.TLS.VerifiedChains) == 0) {
-			reply.Error(w, protocol.ErrForbidden.With("give the agent --hub-cert and --hub-key", "this hub wants a certificate of its agents"))
+			reply.Error(w, protocol.ErrForbidden.With("give the worker --hub-cert and --hub-key", "this hub wants a certificate of its workers"))
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -167,13 +164,8 @@ func certified(next http.Handler) http.Handler {
 }
 
 // listen listens everywhere it is told to, or nowhere.
-func (h *Hub) listen(ctx context.Context, data hubData) (err error) {
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, closeAll(h.listeners))
-		}
-	}()
-	secure, err := TLS(h.Cert, h.Key)
+func (h *Hub) listen(ctx context.Context, data hubData, keys *guard.Keys) error {
+	secure, err := h.tls()
 	if err != nil {
 		return err
 	}
@@ -190,22 +182,23 @@ func (h *Hub) listen(ctx context.Context, data hubData) (err error) {
 	if !slices.ContainsFunc(at, func(s string) bool { return strings.HasPrefix(s, "unix") }) && len(data.socket()) <= LongestSocket {
 		at = append(slices.Clone(at), "unix:"+data.socket()) // for the other processes of the user
 	}
-	for _, text := range at {
-		e, err := guard.ParseEndpoint(text, data.socket())
-		if err != nil {
-			return err
-		}
-		l, err := e.Listen(ctx, secure, h.keys, h.Log)
-		if err != nil {
-			return err
-		}
-		d := NewListener(l, e, h.ListenOptions, secure != nil, h.keys, h.Log)
-		if e.Socket != "" { // workers of the same user need no token there
-			d.Guard.Peer.Scopes = append(append([]guard.Scope(nil), guard.AllScopes...), guard.Worker)
-		}
-		h.listeners = append(h.listeners, d)
+	ends, err := endpoints(at, data.socket())
+	if err != nil {
+		return err
 	}
-	return data.keepAddresses(h.listeners)
+	if h.doors, err = h.open(ctx, ends, secure, keys, h.Log); err != nil {
+		return err
+	}
+	for i, e := range ends {
+		if e.Socket != "" { // workers of the same user need no token there
+			peer := &h.all[i].Guard.Peer
+			peer.Scopes = append(slices.Clone(peer.Scopes), guard.Worker)
+		}
+	}
+	if err := data.keepAddresses(h.all); err != nil {
+		return errors.Join(err, h.doors.close())
+	}
+	return nil
 }
 
 // Where says where it listens, with a one-time code for each address that wants one.
@@ -213,15 +206,12 @@ func (h *Hub) Where() (*api.HubServing, error) {
 	out := &api.HubServing{Schema: "wf.hub/v1", PID: os.Getpid(), Name: h.Name, Version: h.Version, Data: h.Data,
 		TokenFile: h.keys.Path(), AgentToken: h.WorkerToken}
 	var err error
-	out.Listen, err = addresses(h.keys, h.listeners)
+	out.Listen, err = h.addresses()
 	return out, err
 }
-
-// Wait returns when ctx ends or an address fails, with the reason.
-func (h *Hub) Wait(ctx context.Context) error { return failure(ctx, h.failed) }
 
 // Close accepts no more connections, and closes the data.
 func (h *Hub) Close() error {
 	h.relay.Close()
-	return errors.Join(closeAll(h.listeners), h.store.Close())
+	return errors.Join(h.doors.close(), h.store.Close())
 }

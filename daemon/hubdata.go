@@ -79,7 +79,7 @@ func (d hubData) workerToken(keys *guard.Keys) (string, error) {
 		return "", err
 	}
 	if err := os.WriteFile(path, []byte(token+"\n"), 0o600); err != nil {
-		return "", fmt.Errorf("token for agents: %w", err)
+		return "", fmt.Errorf("token for workers: %w", err)
 	}
 	return path, nil
 }
@@ -92,10 +92,10 @@ func (d hubData) newWorker(id string, keys *guard.Keys) (string, error) {
 	}
 	path := filepath.Join(d.file("agents"), id+".token")
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return "", fmt.Errorf("token for the agent %s: %w", id, err)
+		return "", fmt.Errorf("token for the worker %s: %w", id, err)
 	}
 	if err := os.WriteFile(path, []byte(line+"\n"), 0o600); err != nil {
-		return "", fmt.Errorf("token for the agent %s: %w", id, err)
+		return "", fmt.Errorf("token for the worker %s: %w", id, err)
 	}
 	return path, nil
 }

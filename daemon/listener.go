@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 	"wf/cas"
@@ -37,58 +38,43 @@ type Listener struct {
 	once     sync.Once
 }
 
-// Listen listens at all addresses, or at none. keys is nil where nothing but sockets
-// listens.
-func Listen(ctx context.Context, store string, o ListenOptions, log *slog.Logger) (all []*Listener, keys *guard.Keys, err error) {
-	defer func() {
-		if err != nil {
-			for _, d := range all {
-				err = errors.Join(err, d.Close())
-			}
-		}
-	}()
-	secure, err := TLS(o.Cert, o.Key)
+// listen listens at all addresses of the daemon of a store, or at none.
+func (o ListenOptions) listen(ctx context.Context, store string, log *slog.Logger) (d doors, err error) {
+	secure, err := o.tls()
 	if err != nil {
-		return nil, nil, err
+		return d, err
 	}
-	for _, text := range o.Addresses {
-		socket := ""
-		if text == "unix" {
-			if socket, err = SocketPath(store); err != nil {
-				return all, nil, err
-			}
-			if n, err := guard.Sweep(ctx, filepath.Dir(socket)); n > 0 || err != nil {
-				log.Info("sockets of processes that were killed are removed", "sockets", n, "err", err)
-			}
+	socket := ""
+	if slices.Contains(o.Addresses, "unix") {
+		if socket, err = SocketPath(store); err != nil {
+			return d, err
 		}
-		e, err := guard.ParseEndpoint(text, socket)
-		if err != nil {
-			return all, nil, err
+		if n, err := guard.Sweep(ctx, filepath.Dir(socket)); n > 0 || err != nil {
+			log.Info("sockets of processes that were killed are removed", "sockets", n, "err", err)
 		}
-		if e.TCP != "" && keys == nil {
-			if keys, err = guard.OpenKeys(tokenFile(store, o), nil); err != nil {
-				return all, nil, err
-			}
-			keys.Owner = compose.User()
-		}
-		l, err := e.Listen(ctx, secure, keys, log)
-		if err != nil {
-			return all, keys, err
-		}
-		all = append(all, NewListener(l, e, o, secure != nil, keys, log))
 	}
-	return all, keys, nil
+	at, err := endpoints(o.Addresses, socket)
+	if err != nil {
+		return d, err
+	}
+	var keys *guard.Keys
+	if slices.ContainsFunc(at, func(e guard.Endpoint) bool { return e.TCP != "" }) {
+		if keys, err = openKeys(tokenFile(store, o)); err != nil {
+			return d, err
+		}
+	}
+	return o.open(ctx, at, secure, keys, log)
 }
 
-// TLS loads a certificate with its key; nil is none.
-func TLS(cert, key string) (*tls.Config, error) {
-	if cert == "" && key == "" {
+// tls loads the certificate with its key; nil is none.
+func (o ListenOptions) tls() (*tls.Config, error) {
+	switch {
+	case o.Cert == "" && o.Key == "":
 		return nil, nil
-	}
-	if cert == "" || key == "" {
+	case o.Cert == "" || o.Key == "":
 		return nil, protocol.ErrUsage.With("", "--tls-cert and --tls-key belong together")
 	}
-	return guard.LoadTLS(cert, key)
+	return guard.LoadTLS(o.Cert, o.Key)
 }
 
 // NewListener is an endpoint that listens already, with its guard; secure says that it speaks TLS.

@@ -3,36 +3,32 @@ package daemon
 import (
 	"context"
 	"errors"
-	"net/http"
 	"os"
 
 	"wf/api"
 	"wf/hub/client"
-	"wf/hub/guard"
 	"wf/protocol"
 )
 
 // A Serving is a daemon that answers at its addresses, and at a hub once it has joined one.
 type Serving struct {
 	*Daemon
-
-	listeners []*Listener
-	keys      *guard.Keys // nil where only sockets listen
-	failed    <-chan error
-	leave     func()
+	doors
+	leave func()
 }
 
 // Serve listens everywhere the options say, starts the daemon and answers. The caller closes it.
 func (d *Daemon) Serve(ctx context.Context, o ListenOptions) (*Serving, error) {
-	listeners, keys, err := Listen(ctx, d.Service.Store.Dir(), o, d.Log)
+	all, err := o.listen(ctx, d.Service.Store.Dir(), d.Log)
 	if err != nil {
 		return nil, err
 	}
-	if keys != nil {
-		d.NewCode = CodeFor(keys, listeners)
+	if all.keys != nil {
+		d.NewCode = all.newCode
 	}
 	d.Start()
-	return &Serving{Daemon: d, listeners: listeners, keys: keys, failed: serveAll(listeners, d.Handler()), leave: func() {}}, nil
+	all.serve(d.Handler())
+	return &Serving{Daemon: d, doors: all, leave: func() {}}, nil
 }
 
 // Join connects it to a hub, as long as it runs.
@@ -46,7 +42,7 @@ func (s *Serving) Where() (*api.Serving, error) {
 	out := &api.Serving{Schema: "wf.serving/v1", PID: os.Getpid(), Name: s.Name, Version: s.Service.Version, Store: s.Service.Store.Dir(),
 		Workflows: append([]string{}, s.Service.Catalog.Dirs...)}
 	var err error
-	if out.Listen, err = addresses(s.keys, s.listeners); err != nil {
+	if out.Listen, err = s.addresses(); err != nil {
 		return nil, err
 	}
 	if s.keys != nil {
@@ -55,39 +51,10 @@ func (s *Serving) Where() (*api.Serving, error) {
 	return out, nil
 }
 
-// Wait returns when ctx ends or an address fails, with the reason.
-func (s *Serving) Wait(ctx context.Context) error { return failure(ctx, s.failed) }
-
 // Close leaves the hub, suspends what runs, and accepts no more connections.
 func (s *Serving) Close() error {
 	s.leave()
-	return errors.Join(s.Daemon.Close(), closeAll(s.listeners))
-}
-
-// serveAll answers at all listeners until they are closed; failed has the error of each that ended.
-func serveAll(listeners []*Listener, h http.Handler) (failed <-chan error) {
-	ended := make(chan error, len(listeners))
-	for _, l := range listeners {
-		go func() { ended <- l.Serve(h) }()
-	}
-	return ended
-}
-
-// failure is the first error of failed, or that of ctx.
-func failure(ctx context.Context, failed <-chan error) error {
-	select {
-	case err := <-failed:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func closeAll(listeners []*Listener) (err error) {
-	for _, l := range listeners {
-		err = errors.Join(err, l.Close())
-	}
-	return err
+	return errors.Join(s.Daemon.Close(), s.doors.close())
 }
 
 // ErrNone says that no daemon of a store could be asked.

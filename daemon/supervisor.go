@@ -141,9 +141,9 @@ func (k *Supervisor) Resume(ctx context.Context, run protocol.RunID, status prot
 	return waitFor(ctx, moved)
 }
 
-func waitFor(ctx context.Context, moved <-chan struct{}) error {
+func waitFor(ctx context.Context, done <-chan struct{}) error {
 	select {
-	case <-moved:
+	case <-done:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -183,12 +183,7 @@ func (k *Supervisor) Suspend(ctx context.Context, run protocol.RunID) error {
 	halt, over := r.halt, r.over
 	k.mu.Unlock()
 	halt()
-	select {
-	case <-over:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return waitFor(ctx, over)
 }
 
 func (k *Supervisor) awaitRequests() {

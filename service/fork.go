@@ -12,7 +12,7 @@ import (
 
 // Fork makes a new run, and has it driven unless f.Hold is set. What would go on although others wrote it is
 // refused, see forkforeign.go.
-func (l *Local) Fork(ctx context.Context, run protocol.RunID, f api.Fork) (made api.Forked, err error) {
+func (l *Local) Fork(ctx context.Context, run protocol.RunID, f api.Fork) (made api.Accepted, err error) {
 	if err := mayBring(ctx, f); err != nil {
 		return made, err
 	}

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -164,10 +165,7 @@ func pick(st *memory.State, q api.MemoryQuery) []listed {
 }
 
 func compareListed(a, b listed) int {
-	if a.group != b.group {
-		return int(a.group - b.group)
-	}
-	return int(a.rank - b.rank)
+	return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(a.rank, b.rank))
 }
 
 // behind are the memories of a list behind a place.

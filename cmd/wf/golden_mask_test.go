@@ -54,9 +54,9 @@ var masked = []struct {
 	with string
 }{
 	{lazy.Regexp(`\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z| UTC)?`), "TIME"},
-	{lazy.Regexp(`(?m)^\{"type":"delta",.*\n`), ""},                                                                                // live output: whether it comes before what is recorded is by chance
-	{lazy.Regexp(`(?m)^(?:the run waits for an agent that has the workflow|the agent \S+ begins the run|not begun yet:).*\n`), ""}, // said after 2 s
-	{lazy.Regexp(`(  )\d+[mhdwy]\b`), "${1}0s"},                                                                                    // how long ago
+	{lazy.Regexp(`(?m)^\{"type":"delta",.*\n`), ""},                                                                                 // live output: whether it comes before what is recorded is by chance
+	{lazy.Regexp(`(?m)^(?:the run waits for a worker that has the workflow|the worker \S+ begins the run|not begun yet:).*\n`), ""}, // said after 2 s
+	{lazy.Regexp(`(  )\d+[mhdwy]\b`), "${1}0s"},                                                                                     // how long ago
 	{lazy.Regexp(`\bat \d\d:\d\d:\d\d\b`), "at TIME"},
 	{lazy.Regexp(`("(?:ts|retry_at)":\s*)\d{16}\b`), "${1}0"},
 	{lazy.Regexp(`("(?:\w+_)?(?:ms|pct|pid)":\s*)\d+(?:\.\d+)?`), "${1}0"},

@@ -19,18 +19,18 @@ func newHub(a *app) *cobra.Command {
 	var login bool
 	cmd := &cobra.Command{
 		Use:   "hub",
-		Short: "Bring agents and those who follow them together",
-		Long: `Start a hub. Agents (wf serve --hub) dial out to it; browsers and wf --hub see the runs of all of them
-and start new ones, which go to an agent that has the workflow. The hub keeps a queue, the agents and which
-agent has which run, and nothing of what is in the runs: those stay with their agents. It may be stopped and
+		Short: "Bring workers and those who follow them together",
+		Long: `Start a hub. Workers (wf serve --hub) dial out to it; browsers and wf --hub see the runs of all of them
+and start new ones, which go to a worker that has the workflow. The hub keeps a queue, the workers and which
+worker has which run, and nothing of what is in the runs: those stay with their workers. It may be stopped and
 started at any time, even with an empty disk.
 
-A token is wanted always, beyond this machine TLS as well. Agents have a token of their own: one that all of
-them share, or one for each (--new-agent), with which no other agent can take its name or its runs.`,
+A token is wanted always, beyond this machine TLS as well. Workers have a token of their own: one that all of
+them share, or one for each (--new-agent), with which no other worker can take its name or its runs.`,
 		Example: `  wf hub
   wf serve --hub http://127.0.0.1:8766 --hub-token-file ~/.local/state/wf/hub/agent.token
 
-  # a token for one agent alone, also while the hub runs
+  # a token for one worker alone, also while the hub runs
   wf hub --new-agent desk-1
 
   # another address for a browser, from the hub that runs
@@ -64,10 +64,10 @@ them share, or one for each (--new-agent), with which no other agent can take it
 	flags.StringVar(&o.TokenFile, "token-file", "", "file with the tokens, mode 0600; made if it is not there")
 	flags.StringVar(&o.Cert, "tls-cert", "", "certificate, for TLS")
 	flags.StringVar(&o.Key, "tls-key", "", "its key")
-	flags.StringVar(&o.ClientCA, "client-ca", "", "certificate (PEM) that must have signed that of every agent; their token is wanted all the same")
+	flags.StringVar(&o.ClientCA, "client-ca", "", "certificate (PEM) that must have signed that of every worker; their token is wanted all the same")
 	flags.StringArrayVar(&o.Hosts, "host", nil, "a further name that the hub goes by")
 	flags.StringArrayVar(&o.Origins, "origin", nil, "a further origin that may send requests, such as https://wf.example.org")
-	flags.StringVar(&newWorker, "new-agent", "", "make a token that is good for the agent with this id alone, print its file, and end")
+	flags.StringVar(&newWorker, "new-agent", "", "make a token that is good for the worker with this id alone, print its file, and end")
 	flags.BoolVar(&login, "login", false, "print a new address for a browser, from the hub that runs at --listen, and end")
 	return cmd
 }

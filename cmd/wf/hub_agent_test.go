@@ -33,18 +33,18 @@ func TestAnAgentHasTheIDOfItsToken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	api, err := client.New(said.Listen[0].URL, client.Options{Token: token})
+	there, err := client.New(said.Listen[0].URL, client.Options{Token: token})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer api.Close()
+	defer there.Close()
 	write(t, dir, "only.yaml", "wf: 1\nname: only\nroles: {only: {run: 'true'}}\n")
 	trustAll(t, dir)
 	startProcess(t, dir, "serve", "--listen", "unix", "--hub", said.Listen[0].URL, "--hub-token-file", file)
-	if _, _, err := api.Submit(t.Context(), client.Start{Workflow: "only"}, nil); err != nil { // when the agent is there
+	if _, _, err := there.Submit(t.Context(), &api.Start{Workflow: "only"}, nil); err != nil { // when the agent is there
 		t.Fatal(err)
 	}
-	raw, err := api.Agents(t.Context())
+	raw, err := there.Agents(t.Context())
 	if err != nil || !strings.Contains(string(raw), `"id":"desk-1"`) {
 		t.Errorf("the agents are %s, %v", raw, err)
 	}

@@ -116,14 +116,14 @@ func TestK07K08AgentAndHubAreKilledAndTheRunFinishes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	api, err := client.New(said.Listen[0].URL, client.Options{Token: token})
+	there, err := client.New(said.Listen[0].URL, client.Options{Token: token})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer api.Close()
+	defer there.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	run, fresh, err := api.Submit(ctx, client.Start{Workflow: "gates", Inputs: map[string]json.RawMessage{"topic": []byte(`"` + topic + `"`)}}, nil)
+	run, fresh, err := there.Submit(ctx, &api.Start{Workflow: "gates", Inputs: map[string]json.RawMessage{"topic": []byte(`"` + topic + `"`)}}, nil)
 	if err != nil || !fresh {
 		t.Fatalf("run %s, %v, %v", run, fresh, err)
 	}
@@ -131,8 +131,8 @@ func TestK07K08AgentAndHubAreKilledAndTheRunFinishes(t *testing.T) {
 	var got []protocol.Entry
 	began := map[string]int{}
 	head := http.Header{}
-	api.Authorize(head)
-	r := client.Replay{URL: api.Base() + "/v1/replay", HTTP: api.HTTP(), Header: head, Codec: protocol.CBORFrames, Run: run, Live: true}
+	there.Authorize(head)
+	r := client.Replay{URL: there.Base() + "/v1/replay", HTTP: there.HTTP(), Header: head, Codec: protocol.CBORFrames, Run: run, Live: true}
 	err = r.Follow(ctx, client.Consumer{
 		Event: func(e client.Event) error {
 			got = append(got, e.Entry)

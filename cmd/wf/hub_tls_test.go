@@ -117,7 +117,7 @@ func TestAgentsWithCertificates(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	var names []string
-	for ctx.Err() == nil && (len(names) == 0 || !strings.Contains(bare.err.String(), "wants a certificate of its agents") ||
+	for ctx.Err() == nil && (len(names) == 0 || !strings.Contains(bare.err.String(), "wants a certificate of its workers") ||
 		!strings.Contains(doubting.err.String(), "certificate signed by unknown authority")) {
 		raw, err := api.Agents(ctx)
 		if err != nil {

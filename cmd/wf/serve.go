@@ -36,7 +36,7 @@ machine too; beyond it TLS as well. For browsers it prints an address with a cod
   # both, with the workflows of a directory
   wf serve --listen unix --listen 8765 --workflows ./workflows
 
-  # as an agent of a hub
+  # as a worker of a hub
   wf serve --hub http://127.0.0.1:8766 --hub-token-file agent.token
 
   # another address for a browser, from the daemon that runs
@@ -53,7 +53,7 @@ machine too; beyond it TLS as well. For browsers it prints an address with a cod
 	flags.StringArrayVar(&at.Addresses, "listen", []string{"unix"}, "where: unix, unix:PATH, PORT, or HOST:PORT; may be given several times")
 	flags.StringArrayVar(&o.Workflows, "workflows", nil, "directory of workflows that can be started (default: those of the project)")
 	flags.StringVar(&o.Dir, "dir", "", "workspace in which the runs that it starts work (default: here)")
-	flags.StringVar(&o.Name, "name", "", "name of this agent (default: that of the machine)")
+	flags.StringVar(&o.Name, "name", "", "name of this worker (default: that of the machine)")
 	flags.StringVar(&at.TokenFile, "token-file", "", "file with the tokens, mode 0600; made if it is not there")
 	flags.StringVar(&at.Cert, "tls-cert", "", "certificate, for TLS")
 	flags.StringVar(&at.Key, "tls-key", "", "its key")
@@ -61,9 +61,9 @@ machine too; beyond it TLS as well. For browsers it prints an address with a cod
 	flags.StringArrayVar(&at.Origins, "origin", nil, "a further origin that may send requests, such as https://wf.example.org")
 	flags.BoolVar(&login, "login", false, "print a new address for a browser, from the daemon that runs, and end")
 	flags.StringVar(&hub.URL, "hub", "", "connect to this hub, so that others can follow and start runs here")
-	flags.StringVar(&hub.TokenFile, "hub-token-file", "", "file with the token for agents of the hub")
+	flags.StringVar(&hub.TokenFile, "hub-token-file", "", "file with the token for workers of the hub")
 	flags.StringVar(&hub.CA, "hub-ca", "", "certificate (PEM) that signed the hub's, instead of those of the system")
-	flags.StringVar(&hub.Cert, "hub-cert", "", "certificate of this agent, for a hub with --client-ca")
+	flags.StringVar(&hub.Cert, "hub-cert", "", "certificate of this worker, for a hub with --client-ca")
 	flags.StringVar(&hub.Key, "hub-key", "", "its key")
 	flags.BoolVar(&hub.Admin, "hub-admin", false, "let those of scope admin at the hub do here what needs it: import archives, bring definitions, choose any model")
 	a.trustFlag(flags)

@@ -34,10 +34,9 @@ func (a *app) submit(ctx context.Context, p *target, path string, f runFlags) (r
 	waits := a.waits()
 	early := time.AfterFunc(waitTime, func() { waits(client.Waiting{}) })
 	defer early.Stop()
-	request := client.Submission(x)
-	run, fresh, err = p.server.Submit(ctx, request, waits)
+	run, fresh, err = p.server.Submit(ctx, &x, waits)
 	if err != nil && ctx.Err() != nil {
-		a.withdraw(ctx, p, request.RequestID)
+		a.withdraw(ctx, p, x.RequestID)
 		err = context.Cause(ctx)
 	}
 	if errors.Is(err, protocol.ErrInputs) && files.Exists(path) {

@@ -217,7 +217,7 @@ func (a *app) tellServer(ctx context.Context, server *client.API, url string, p 
 	}
 	for _, e := range list.Items {
 		if e.State != queue.Dead {
-			a.Progress("%s waits for an agent: wf cancel %s withdraws it", e.Workflow, e.ID)
+			a.Progress("%s waits for a worker: wf cancel %s withdraws it", e.Workflow, e.ID)
 		}
 	}
 	return nil

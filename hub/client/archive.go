@@ -1,15 +1,13 @@
 package client
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"io/fs"
 	"net/http"
 	"sync"
-
-	"wf/protocol"
 )
 
 // download copies what GET path answers, of any length, to w.
@@ -18,20 +16,12 @@ func (a *API) download(ctx context.Context, path string, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	a.Authorize(req.Header)
-	answer, err := a.via.Do(req)
+	answer, err := a.send(req)
 	if err != nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		return unreachable(err)
-	}
-	defer answer.Body.Close()
-	if err := failureOf(answer); err != nil {
 		return err
 	}
-	var to errWriter
-	to.Writer = w
+	defer answer.Body.Close()
+	to := errWriter{Writer: w}
 	switch _, err := io.Copy(&to, answer.Body); {
 	case to.err != nil:
 		return to.err
@@ -66,32 +56,14 @@ func (a *API) upload(ctx context.Context, path string, r io.Reader, out any) err
 	req.ContentLength = lengthOf(r)
 	req.Header.Set("Content-Type", "application/vnd.ipld.car")
 	req.Header.Set("Expect", "100-continue")
-	a.Authorize(req.Header)
-	answer, err := a.via.Do(req)
-	if err != nil {
-		switch failed := from.failed(); {
-		case failed != nil:
-			return failed
-		case ctx.Err() != nil:
-			return ctx.Err()
-		}
-		return unreachable(err)
+	answer, err := a.send(req)
+	if answer == nil { // the archive may have failed, and nothing else
+		return cmp.Or(from.failed(), err)
 	}
-	defer answer.Body.Close()
-	if err := failureOf(answer); err != nil {
+	if err != nil {
 		return err
 	}
-	b, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer+1))
-	switch {
-	case err != nil:
-		return fmt.Errorf("POST %s: the answer broke off: %w: %w", path, ErrUnreachable, err)
-	case len(b) > maxAnswer:
-		return fmt.Errorf("POST %s: the answer has more than %d bytes: %w", path, maxAnswer, protocol.ErrTooLarge)
-	}
-	if err := json.Unmarshal(b, out); err != nil {
-		return fmt.Errorf("POST %s: the answer is no JSON: %w", path, err)
-	}
-	return nil
+	return receive("POST "+path, answer, out)
 }
 
 // lengthOf is how many bytes are still to be read, −1 where that is not known.

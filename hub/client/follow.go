@@ -18,12 +18,10 @@ func (s Service) Follow(ctx context.Context, run protocol.RunID, w api.Following
 	t := &trail{s: s, blocks: &Blocks{API: s.API}, run: run, until: w.Until, at: Cursor{Seq: w.From}, show: show}
 	r := s.API.Replay(run)
 	r.Codec, r.Cursor, r.To, r.Live = protocol.CBORFrames, t.at, w.To, w.Until != api.Recorded
-	if w.Until == api.Recorded {
-		r.Patience = -1
-	}
+	r.Once = w.Until == api.Recorded
 	err := r.Follow(ctx, Consumer{
 		Event: func(e Event) error { return t.event(ctx, e) },
-		Delta: func(d protocol.LiveDelta, _ int64) {
+		Delta: func(d protocol.LiveDelta) {
 			t.failed = errors.Join(t.failed, show(api.Update{Run: run, Data: d.Delta, Step: d.Step, After: d.After, N: d.N}))
 		},
 		Reset: t.reset,
@@ -36,7 +34,7 @@ func (s Service) Follow(ctx context.Context, run protocol.RunID, w api.Following
 			}
 			return t.there(ctx)
 		},
-		Lost: func(err error, _ time.Duration) { t.lost(err) },
+		Lost: t.lost,
 	})
 	var said *protocol.Error
 	switch {

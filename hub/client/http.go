@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/tls"
@@ -17,7 +18,7 @@ import (
 	"wf/protocol"
 )
 
-// API speaks to the HTTP API of an agent or a hub. Errors carry the codes of the server; one
+// API speaks to the HTTP API of a worker or a hub. Errors carry the codes of the server; one
 // that does not answer is an error wrapping ErrUnreachable. It is safe for concurrent use.
 type API struct {
 	base  string
@@ -71,7 +72,41 @@ func (a *API) Authorize(h http.Header) {
 // maxAnswer bounds an answer that is read into memory.
 const maxAnswer = 256 << 20
 
-// call sends in as JSON, unless it is nil, and reads the answer into out.
+// send gives the answer to a request. One that is an error is closed, and given for its status.
+func (a *API) send(r *http.Request) (*http.Response, error) {
+	a.Authorize(r.Header)
+	answer, err := a.via.Do(r)
+	if err != nil {
+		return nil, cmp.Or(r.Context().Err(), unreachable(err))
+	}
+	if err := failureOf(answer); err != nil {
+		_ = answer.Body.Close() // it was read
+		return answer, err
+	}
+	return answer, nil
+}
+
+// receive reads the answer to what into out, as JSON or as its bytes.
+func receive(what string, answer *http.Response, out any) error {
+	defer answer.Body.Close()
+	b, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer+1))
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: the answer broke off: %w: %w", what, ErrUnreachable, err)
+	case len(b) > maxAnswer:
+		return fmt.Errorf("%s: the answer has more than %d bytes: %w", what, maxAnswer, protocol.ErrTooLarge)
+	}
+	if raw, ok := out.(*[]byte); ok {
+		*raw = b
+		return nil
+	}
+	if err := json.Unmarshal(b, out); err != nil {
+		return fmt.Errorf("%s: the answer is no JSON: %w", what, err)
+	}
+	return nil
+}
+
+// call sends in as JSON, unless it is nil, and reads the answer into out. The status is 0 where there was none.
 func (a *API) call(ctx context.Context, method, path string, head http.Header, in, out any) (status int, err error) {
 	var body io.Reader
 	if in != nil {
@@ -91,33 +126,14 @@ func (a *API) call(ctx context.Context, method, path string, head http.Header, i
 	if in != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	a.Authorize(req.Header)
-	answer, err := a.via.Do(req)
-	if err != nil {
-		if ctx.Err() != nil {
-			return 0, ctx.Err()
-		}
-		return 0, unreachable(err)
+	answer, err := a.send(req)
+	if answer == nil {
+		return 0, err
 	}
-	defer answer.Body.Close()
-	if err := failureOf(answer); err != nil {
-		return answer.StatusCode, err
+	if err == nil {
+		err = receive(method+" "+path, answer, out)
 	}
-	b, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer+1))
-	switch {
-	case err != nil:
-		return answer.StatusCode, fmt.Errorf("%s %s: the answer broke off: %w: %w", method, path, ErrUnreachable, err)
-	case len(b) > maxAnswer:
-		return answer.StatusCode, fmt.Errorf("%s %s: the answer has more than %d bytes: %w", method, path, maxAnswer, protocol.ErrTooLarge)
-	}
-	if raw, ok := out.(*[]byte); ok {
-		*raw = b
-		return answer.StatusCode, nil
-	}
-	if err := json.Unmarshal(b, out); err != nil {
-		return answer.StatusCode, fmt.Errorf("%s %s: the answer is no JSON: %w", method, path, err)
-	}
-	return answer.StatusCode, nil
+	return answer.StatusCode, err
 }
 
 func (a *API) read(ctx context.Context, path string, out any) error {
@@ -125,13 +141,13 @@ func (a *API) read(ctx context.Context, path string, out any) error {
 	return err
 }
 
-// Info is what is at the other end: wf.info/v1.
-type Info struct {
-	Kind    string   `json:"kind"` // agent or hub
-	Name    string   `json:"name"`
-	Version string   `json:"version"`
-	Scopes  []string `json:"scopes"`
+func (a *API) post(ctx context.Context, path string, in, out any) error {
+	_, err := a.call(ctx, http.MethodPost, path, nil, in, out)
+	return err
 }
+
+// Info is what is at the other end: wf.info/v1.
+type Info struct{ Kind, Name, Version string } // kind is agent or hub
 
 // Info asks who is there.
 func (a *API) Info(ctx context.Context) (i Info, err error) { return i, a.read(ctx, "/v1/info", &i) }
@@ -151,23 +167,16 @@ func (a *API) Queue(ctx context.Context) (raw []byte, err error) {
 	return raw, a.read(ctx, "/v1/queue", &raw)
 }
 
-// CancelJob takes a job out of the queue of a hub: wf.queued/v1. One that an agent has begun is an
+// CancelJob takes a job out of the queue of a hub: wf.queued/v1. One that a worker has begun is an
 // error with the code job_begun, an unknown one has unknown_job.
 func (a *API) CancelJob(ctx context.Context, id string) (raw []byte, err error) {
-	_, err = a.call(ctx, http.MethodPost, "/v1/queue/"+url.PathEscape(id)+"/cancel", nil, nil, &raw)
+	err = a.post(ctx, "/v1/queue/"+url.PathEscape(id)+"/cancel", nil, &raw)
 	return raw, err
 }
 
-// Code is a one-time code for a browser: wf.code/v1.
-type Code struct {
-	Code    string   `json:"code"`
-	Expires string   `json:"expires"` // RFC 3339
-	URLs    []string `json:"urls"`    // to open, with the code
-}
-
 // NewCode has the server make a code. It needs the scope admin.
-func (a *API) NewCode(ctx context.Context) (c Code, err error) {
-	_, err = a.call(ctx, http.MethodPost, "/v1/codes", nil, struct{}{}, &c)
+func (a *API) NewCode(ctx context.Context) (c api.Code, err error) {
+	err = a.post(ctx, "/v1/codes", struct{}{}, &c)
 	return c, err
 }
 
@@ -179,44 +188,11 @@ func runPath(run protocol.RunID, more ...string) string {
 	return p
 }
 
-// act posts to a run: answer, cancel, resume, fork or messages. It returns the run, for a fork the new one, and the
-// step that was answered.
-func (a *API) act(ctx context.Context, run protocol.RunID, verb string, body any) (protocol.RunID, string, error) {
-	var out api.Accepted
-	if _, err := a.call(ctx, http.MethodPost, runPath(run, verb), nil, body, &out); err != nil {
-		return "", "", err
-	}
-	if out.Step == nil {
-		return out.ID, "", nil
-	}
-	return out.ID, *out.Step, nil
-}
-
-// Start is what a run is started with; package hub/server describes the fields.
-type Start struct {
-	Workflow    string                     `json:"workflow"`
-	Inputs      map[string]json.RawMessage `json:"inputs,omitempty"`
-	Title       string                     `json:"title,omitempty"`
-	Description string                     `json:"description,omitempty"`
-	Type        string                     `json:"type,omitempty"`
-	Scope       string                     `json:"scope,omitempty"`
-	Tags        []string                   `json:"tags,omitempty"`
-	CreatedBy   string                     `json:"created_by,omitempty"`
-	TargetUser  string                     `json:"target_user,omitempty"`
-	RequestID   string                     `json:"request_id,omitempty"` // "" makes a new one
-	Models      map[string][]string        `json:"models,omitempty"`
-	Context     string                     `json:"context,omitempty"` // conversation, task or fresh; "" is as the roles say
-
-	AllowSecretInputs []string `json:"allow_secret_inputs,omitempty"`
-
-	Fresh bool `json:"-"` // RequestID was made just now, and never sent
-}
-
-// NewRequestID makes an id for a Start.
+// NewRequestID makes an id for a start.
 func NewRequestID() string { return rand.Text() }
 
-// FreshHeader marks a Start whose request id was made just now and never sent before: a hub
-// that has just started need not wait for agents that may have started it already.
+// FreshHeader marks a start whose request id was made just now and never sent before: a hub
+// that has just started need not wait for workers that may have started it already.
 const FreshHeader = "Wf-Fresh"
 
 // Waiting says why a run that was submitted has no first event yet: what a hub says of the job,
@@ -230,13 +206,12 @@ type Waiting struct {
 
 // Submit starts a run and returns when its first event is durable. Until then it keeps what is
 // to be started, and submits it again with the same id whenever the server forgot it, was away
-// or did not answer: the id makes sure that one run comes of it. tell, if it is not nil, is
-// told of every such wait. fresh is false where the id had started a run before.
-func (a *API) Submit(ctx context.Context, s Start, tell func(Waiting)) (run protocol.RunID, fresh bool, err error) {
+// or did not answer: the id makes sure that one run comes of it. A start without an id is given one. tell, if
+// it is not nil, is told of every such wait. fresh is false where the id had started a run before.
+func (a *API) Submit(ctx context.Context, s *api.Start, tell func(Waiting)) (run protocol.RunID, fresh bool, err error) {
 	if s.RequestID == "" {
-		s.RequestID, s.Fresh = NewRequestID(), true
+		s.RequestID, fresh = NewRequestID(), true
 	}
-	fresh = s.Fresh
 	for n := 0; ; n++ {
 		head := http.Header{}
 		if fresh && n == 0 {
@@ -262,12 +237,10 @@ func (a *API) Submit(ctx context.Context, s Start, tell func(Waiting)) (run prot
 		if tell != nil {
 			tell(out.Waiting)
 		}
-		t := time.NewTimer(backoff(n))
 		select {
 		case <-ctx.Done():
-			t.Stop()
 			return "", false, ctx.Err()
-		case <-t.C:
+		case <-time.After(backoff(n)):
 		}
 	}
 }

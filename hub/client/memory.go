@@ -3,8 +3,8 @@ package client
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -12,15 +12,17 @@ import (
 	"wf/protocol"
 )
 
-// pages reads a list in as many answers as that takes, from p on: read adds an answer to what was read before,
-// and tells how many items there are now and where the next answer begins.
-func pages(p api.Part, path string, read func(query url.Values) (items int, next string, err error)) error {
+// pages reads a list in as many answers as that takes, from p on: read adds the answer to a query to what was read
+// before, and tells how many items there are now and where the next answer begins.
+func pages(p api.Part, path string, query url.Values, read func(path string) (items int, next string, err error)) error {
 	for before := 0; ; {
-		v := url.Values{}
 		if p.After != "" {
-			v.Set("after", p.After)
+			query.Set("after", p.After)
 		}
-		have, next, err := read(v)
+		if p.Limit > 0 {
+			query.Set("limit", strconv.Itoa(min(p.Limit-before, api.MaxPart)))
+		}
+		have, next, err := read(withQuery(path, query))
 		if err != nil || next == "" || p.Limit > 0 && have >= p.Limit {
 			return err
 		}
@@ -31,23 +33,12 @@ func pages(p api.Part, path string, read func(query url.Values) (items int, next
 	}
 }
 
-// limited asks for no more than is still wanted of a part.
-func limited(v url.Values, p api.Part, have int) {
-	if p.Limit > 0 {
-		v.Set("limit", strconv.Itoa(min(p.Limit-have, api.MaxPart)))
-	}
-}
-
 // Tasks lists the tasks of a run.
 func (s Service) Tasks(ctx context.Context, run protocol.RunID, p api.Part) (*api.TaskList, error) {
 	all := &api.TaskList{Items: []*api.Task{}}
 	path := runPath(run, "tasks")
-	err := pages(p, path, func(v url.Values) (int, string, error) {
-		limited(v, p, len(all.Items))
-		part, err := get[api.TaskList](ctx, s.API, withQuery(path, v))
-		if err == nil {
-			err = sound(without(part.Items) && soundTasks(part.Items), path)
-		}
+	err := pages(p, path, url.Values{}, func(path string) (int, string, error) {
+		part, err := checked(ctx, s.API, path, func(l *api.TaskList) bool { return soundTasks(l.Items...) })
 		if err != nil {
 			return 0, "", err
 		}
@@ -62,23 +53,13 @@ func (s Service) Tasks(ctx context.Context, run protocol.RunID, p api.Part) (*ap
 }
 
 // soundTasks reports whether tasks have what every task has.
-func soundTasks(list []*api.Task) bool {
-	for _, t := range list {
-		if t == nil || t.Cost == nil {
-			return false
-		}
-	}
-	return true
+func soundTasks(list ...*api.Task) bool {
+	return !slices.ContainsFunc(list, func(t *api.Task) bool { return t == nil || t.Cost == nil })
 }
 
 // Task is the task of a step.
 func (s Service) Task(ctx context.Context, run protocol.RunID, step string) (*api.RunTask, error) {
-	path := runPath(run, "tasks", step)
-	t, err := get[api.RunTask](ctx, s.API, path)
-	if err == nil {
-		err = sound(soundTasks([]*api.Task{t.Task}), path)
-	}
-	return t, err
+	return checked(ctx, s.API, runPath(run, "tasks", step), func(t *api.RunTask) bool { return soundTasks(t.Task) })
 }
 
 func withQuery(path string, v url.Values) string {
@@ -99,11 +80,7 @@ func (s Service) ofMemories(path string, v url.Values) string {
 // tell posts what is asked of a memory.
 func tell[T any](ctx context.Context, s Service, verb string, body any) (*T, error) {
 	v := new(T)
-	_, err := s.API.call(ctx, http.MethodPost, s.ofMemories("/"+verb, url.Values{}), nil, body, v)
-	if err != nil {
-		return nil, err
-	}
-	return v, nil
+	return v, s.API.post(ctx, s.ofMemories("/"+verb, url.Values{}), body, v)
 }
 
 // Scopes lists the memories of the server.
@@ -114,18 +91,15 @@ func (s Service) Scopes(ctx context.Context) (*api.MemoryScopes, error) {
 // Memories lists what a memory holds.
 func (s Service) Memories(ctx context.Context, q api.MemoryQuery) (*api.Memories, error) {
 	all := &api.Memories{Items: []api.MemoryItem{}}
-	err := pages(q.Part, "/v1/memories/items", func(v url.Values) (int, string, error) {
-		limited(v, q.Part, len(all.Items))
-		scoped(v, q.Scope)
-		for _, tag := range q.Tags {
-			v.Add("tag", tag)
+	query := given("scope", q.Scope, "agent", s.Worker)
+	query["tag"] = q.Tags
+	for name, wanted := range map[string]bool{"all_tags": q.AllTags, "pinned": q.Pinned, "oldest": q.Oldest, "sums": q.Sums} {
+		if wanted {
+			query.Set(name, "true")
 		}
-		for name, wanted := range map[string]bool{"all_tags": q.AllTags, "pinned": q.Pinned, "oldest": q.Oldest, "sums": q.Sums} {
-			if wanted {
-				v.Set(name, "true")
-			}
-		}
-		part, err := get[api.Memories](ctx, s.API, s.ofMemories("/items", v))
+	}
+	err := pages(q.Part, "/v1/memories/items", query, func(path string) (int, string, error) {
+		part, err := get[api.Memories](ctx, s.API, path)
 		if err != nil {
 			return 0, "", err
 		}
@@ -139,17 +113,9 @@ func (s Service) Memories(ctx context.Context, q api.MemoryQuery) (*api.Memories
 	return all, nil
 }
 
-func scoped(v url.Values, scope string) {
-	if scope != "" {
-		v.Set("scope", scope)
-	}
-}
-
 // Memory is one memory of a scope.
 func (s Service) Memory(ctx context.Context, scope string, id protocol.Seq) (*api.OneMemory, error) {
-	v := url.Values{}
-	scoped(v, scope)
-	return get[api.OneMemory](ctx, s.API, s.ofMemories(fmt.Sprintf("/items/%d", id), v))
+	return get[api.OneMemory](ctx, s.API, s.ofMemories(fmt.Sprintf("/items/%d", id), given("scope", scope)))
 }
 
 // Recall finds memories.

@@ -71,12 +71,10 @@ func prove(ctx context.Context, c net.Conn) error {
 		case known:
 			return fmt.Errorf("a process of user %s serves it, and you are user %d: %w", nameOf(uid), os.Geteuid(), ErrForeignServer)
 		}
-		again := time.NewTimer(2 * time.Millisecond)
 		select {
 		case <-ctx.Done():
-			again.Stop()
 			return fmt.Errorf("no process here has accepted the connection (is the port forwarded?): %w", ErrForeignServer)
-		case <-again.C:
+		case <-time.After(2 * time.Millisecond):
 		}
 	}
 }

@@ -32,15 +32,15 @@ type Event struct {
 type Consumer struct {
 	// Event is the successor of the one before. The cursor moves when it returns nil.
 	Event func(Event) error
-	// Delta is live output that is not out of date. dropped is how many were lost before it.
-	Delta func(d protocol.LiveDelta, dropped int64)
+	// Delta is live output that is not out of date.
+	Delta func(protocol.LiveDelta)
 	// Reset says that the history behind the cursor was replaced: what was applied after it
 	// must be taken back.
 	Reset func(Cursor) error
 	// Complete says that the cursor reached the head; again after each reconnection.
 	Complete func(Cursor) error
-	// Lost says that the connection is gone, why, and when the next one is tried.
-	Lost func(err error, again time.Duration)
+	// Lost says that the connection is gone, and why.
+	Lost func(error)
 }
 
 // Replay follows one run. URL and Run are set before use; the rest may stay zero.
@@ -52,15 +52,9 @@ type Replay struct {
 
 	Run    protocol.RunID
 	Cursor Cursor
-	To     protocol.Seq // the last event that is wanted; 0 is all. Not with Tail or Live
-	Tail   bool         // begin at the head of now instead of at Cursor
+	To     protocol.Seq // the last event that is wanted; 0 is all. Not with Live
 	Live   bool         // go on behind the head
-
-	// Patience is how long connections are tried in vain before Follow gives up; 0 is for ever,
-	// negative is the first failure.
-	Patience time.Duration
-	// Idle is how long the server may be silent, heartbeats included; default 45 s.
-	Idle time.Duration
+	Once   bool         // give up when a connection fails, instead of trying for ever
 }
 
 // Follow hands the run to c until it is complete, or with Live until ctx ends. The error is that
@@ -68,8 +62,7 @@ type Replay struct {
 // ErrBadCursor, ErrFutureCursor, ErrUnauthorized, ErrForbidden, ErrGap, or ErrCorrupt where
 // events do not hash to their CIDs.
 func (r *Replay) Follow(ctx context.Context, c Consumer) error {
-	f := &follower{r: r, c: c, at: r.Cursor, tail: r.Tail}
-	var since time.Time // nothing came
+	f := &follower{r: r, c: c, at: r.Cursor}
 	for try := 0; ; try++ {
 		f.progress = false
 		err := f.connect(ctx)
@@ -79,22 +72,18 @@ func (r *Replay) Follow(ctx context.Context, c Consumer) error {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case f.progress:
-			try, since = 0, time.Time{}
+			try = 0
 		case f.forged >= 3:
 			return err
 		}
-		if since.IsZero() {
-			since = time.Now()
-		}
-		if r.Patience < 0 || r.Patience > 0 && time.Since(since) > r.Patience {
+		if r.Once {
 			return err
 		}
-		wait := backoff(try)
 		if c.Lost != nil {
-			c.Lost(err, wait)
+			c.Lost(err)
 		}
 		select {
-		case <-time.After(wait):
+		case <-time.After(backoff(try)):
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -112,10 +101,9 @@ func backoff(try int) time.Duration { return rand.N(min(firstWait<<min(try, 10),
 
 // follower is a Replay under way.
 type follower struct {
-	r    *Replay
-	c    Consumer
-	at   Cursor
-	tail bool
+	r  *Replay
+	c  Consumer
+	at Cursor
 
 	over     bool // the error of connect is final
 	progress bool // something was accepted on this connection
@@ -130,6 +118,9 @@ func (f *follower) end(err error) error {
 	return err
 }
 
+// longestSilence is how long the server may say nothing, heartbeats included.
+const longestSilence = 45 * time.Second
+
 // connect makes one connection and reads it to its end.
 func (f *follower) connect(ctx context.Context) error {
 	conn, resp, err := websocket.Dial(ctx, f.r.URL, &websocket.DialOptions{
@@ -141,14 +132,10 @@ func (f *follower) connect(ctx context.Context) error {
 	}
 	defer conn.CloseNow()
 	conn.SetReadLimit(protocol.MaxFrame + 1024)
-	idle := f.r.Idle
-	if idle == 0 {
-		idle = 45 * time.Second
-	}
 	live, silent := context.WithCancelCause(ctx)
 	defer silent(nil)
-	w := &wire{conn: conn, codec: protocol.CodecOf(conn.Subprotocol()), ctx: live, idle: idle}
-	w.alarm = time.AfterFunc(idle, func() { silent(fmt.Errorf("nothing came for %s", idle)) })
+	w := &wire{conn: conn, codec: protocol.CodecOf(conn.Subprotocol()), ctx: live}
+	w.alarm = time.AfterFunc(longestSilence, func() { silent(fmt.Errorf("nothing came for %s", longestSilence)) })
 	defer w.alarm.Stop()
 	if err := f.request(w); err != nil {
 		return err
@@ -169,11 +156,8 @@ func (f *follower) connect(ctx context.Context) error {
 
 // request asks for what follows the cursor.
 func (f *follower) request(w *wire) error {
-	req := protocol.Request{Type: protocol.FrameReplayRequest, SessionID: f.r.Run, Live: f.r.Live, Batch: true, LastCID: f.at.CID}
-	if !f.tail {
-		req.FromSeq, req.ToSeq = &f.at.Seq, f.r.To
-	}
-	return w.send(req)
+	return w.send(protocol.Request{Type: protocol.FrameReplayRequest, SessionID: f.r.Run, FromSeq: &f.at.Seq, ToSeq: f.r.To, LastCID: f.at.CID,
+		Live: f.r.Live, Batch: true})
 }
 
 // refused is the error of a handshake that failed.
@@ -200,10 +184,6 @@ func (f *follower) take(w *wire, frame *protocol.Frame) error {
 	case protocol.FrameReplayBatch:
 		return f.events(w, frame.Events, frame.Live)
 	case protocol.FrameReplayComplete:
-		if f.tail && f.at.Seq == 0 {
-			f.at = Cursor{frame.LastSeq, frame.LastCID}
-		}
-		f.tail = false
 		if !f.stands(frame) {
 			return f.lost(w, fmt.Errorf("complete at event %d, the cursor is at %d", frame.LastSeq, f.at.Seq))
 		}
@@ -276,5 +256,5 @@ func (f *follower) delta(frame *protocol.Frame) {
 		return
 	}
 	f.c.Delta(protocol.LiveDelta{Run: f.r.Run, After: frame.AfterSeq, Step: frame.Step, N: frame.N,
-		Delta: protocol.Delta{Kind: frame.Kind, Text: frame.Text}}, frame.Dropped)
+		Delta: protocol.Delta{Kind: frame.Kind, Text: frame.Text}})
 }

@@ -125,7 +125,7 @@ func TestARelayThatCutsFramesLosesNothing(t *testing.T) {
 			s := newState()
 			lost := 0
 			c := s.consumer()
-			c.Lost = func(error, time.Duration) { lost++ }
+			c.Lost = func(error) { lost++ }
 			replay := client.Replay{URL: "http://" + r.l.Addr().String() + "/v1/replay", Codec: codec, Run: "run"}
 			if err := replay.Follow(t.Context(), c); err != nil {
 				t.Fatal(err)
@@ -169,7 +169,7 @@ func TestWhatAClientHoldsIsTheJournal(t *testing.T) {
 						r.Cursor.CID = s.events[len(s.events)-1]
 					}
 					s.mu.Unlock()
-					r.Patience = -1
+					r.Once = true
 					if err := r.Follow(ctx, s.consumer()); errors.Is(err, protocol.ErrFutureCursor) || errors.Is(err, protocol.ErrGap) {
 						s.mu.Lock()
 						s.wrong = err
@@ -309,25 +309,5 @@ func TestAWindowEndsWhereItIsWanted(t *testing.T) {
 		if want := min(30, to); err != nil || events != int(want) || complete != want {
 			t.Errorf("up to %d: %d events, complete at %d, %v", to, events, complete, err)
 		}
-	}
-}
-
-func TestTailBeginsAtTheHead(t *testing.T) {
-	f := memfeed.New()
-	f.Add("run", 30, "e")
-	h := serve(t, &replay.Server{Feed: f})
-	r := client.Replay{URL: h.URL + "/v1/replay", Run: "run", Tail: true, Live: true}
-	var at protocol.Seq
-	err := r.Follow(t.Context(), client.Consumer{
-		Complete: func(c client.Cursor) error { at = c.Seq; f.Add("run", 1, "news"); return nil },
-		Event: func(e client.Event) error {
-			if at != 30 || e.Seq != 31 || !e.Live {
-				t.Errorf("complete at %d, then %d", at, e.Seq)
-			}
-			return errEnough
-		},
-	})
-	if !errors.Is(err, errEnough) {
-		t.Error(err)
 	}
 }

@@ -17,7 +17,6 @@ type wire struct {
 	conn  *websocket.Conn
 	codec protocol.Codec
 	ctx   context.Context
-	idle  time.Duration
 	alarm *time.Timer
 
 	held  []protocol.Frame // came while a block was awaited
@@ -58,7 +57,7 @@ func (w *wire) read() (protocol.Frame, error) {
 	if err != nil {
 		return protocol.Frame{}, w.failed(err)
 	}
-	w.alarm.Reset(w.idle)
+	w.alarm.Reset(longestSilence)
 	return protocol.ParseFrame(w.codec, b)
 }
 

@@ -166,7 +166,7 @@ func TestOldDeltasAreLeftOut(t *testing.T) {
 	})
 	var heard []string
 	r := client.Replay{URL: h.URL, Run: "run"}
-	if err := r.Follow(t.Context(), client.Consumer{Delta: func(d protocol.LiveDelta, _ int64) { heard = append(heard, d.Delta.Text) }}); err != nil {
+	if err := r.Follow(t.Context(), client.Consumer{Delta: func(d protocol.LiveDelta) { heard = append(heard, d.Delta.Text) }}); err != nil {
 		t.Fatal(err)
 	}
 	if !cmp.Equal(heard, []string{"new", "of another"}) {

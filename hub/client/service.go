@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -37,6 +36,15 @@ func get[T any](ctx context.Context, a *API, path string) (*T, error) {
 	return v, a.read(ctx, path, v)
 }
 
+// checked is get for answers that may lack what is always there.
+func checked[T any](ctx context.Context, a *API, path string, whole func(*T) bool) (*T, error) {
+	v, err := get[T](ctx, a, path)
+	if err == nil {
+		err = sound(whole(v), path)
+	}
+	return v, err
+}
+
 // sound is nil for an answer as wf gives it. Others are shown to people too, by code that counts on what is always there.
 func sound(is bool, path string) error {
 	if is {
@@ -65,7 +73,11 @@ func (s Service) List(ctx context.Context, q api.Query) (*api.Page, error) {
 		if want > 0 {
 			q.Limit = min(want, api.MaxLimit)
 		}
-		p, err := get[api.Page](ctx, s.API, "/v1/runs?"+encode(q))
+		v := given("status", string(q.Status), "workflow", q.Workflow, "tag", q.Tag, "q", q.Text, "before", string(q.Before), "limit", strconv.Itoa(q.Limit))
+		if q.All {
+			v.Set("all", "true")
+		}
+		p, err := get[api.Page](ctx, s.API, withQuery("/v1/runs", v))
 		if err != nil {
 			return nil, err
 		}
@@ -85,18 +97,15 @@ func (s Service) List(ctx context.Context, q api.Query) (*api.Page, error) {
 	}
 }
 
-func encode(q api.Query) string {
+// given are parameters of a query by name, without those that are empty.
+func given(namesAndTexts ...string) url.Values {
 	v := url.Values{}
-	for name, text := range map[string]string{"status": string(q.Status), "workflow": q.Workflow, "tag": q.Tag, "q": q.Text, "before": string(q.Before)} {
-		if text != "" {
-			v.Set(name, text)
+	for pair := range slices.Chunk(namesAndTexts, 2) {
+		if pair[1] != "" {
+			v.Set(pair[0], pair[1])
 		}
 	}
-	v.Set("limit", strconv.Itoa(q.Limit))
-	if q.All {
-		v.Set("all", "true")
-	}
-	return v.Encode()
+	return v
 }
 
 // Run reads a run with some of its steps, in as many answers as that takes.
@@ -115,10 +124,7 @@ func (s Service) Run(ctx context.Context, run protocol.RunID, w api.Window) (*ap
 		}
 		set("before", int64(w.Before))
 		set("at", int64(w.At))
-		path := runPath(run)
-		if len(v) > 0 {
-			path += "?" + v.Encode()
-		}
+		path := withQuery(runPath(run), v)
 		page, err := get[api.Run](ctx, s.API, path)
 		if err != nil {
 			return nil, err
@@ -143,12 +149,7 @@ func (s Service) Run(ctx context.Context, run protocol.RunID, w api.Window) (*ap
 
 // Step is one visit of a run.
 func (s Service) Step(ctx context.Context, run protocol.RunID, step string) (*api.RunStep, error) {
-	path := runPath(run, "steps", step)
-	x, err := get[api.RunStep](ctx, s.API, path)
-	if err == nil {
-		err = sound(x.Step != nil, path)
-	}
-	return x, err
+	return checked(ctx, s.API, runPath(run, "steps", step), func(x *api.RunStep) bool { return x.Step != nil })
 }
 
 // Graph is the picture of a run as SVG.
@@ -166,7 +167,7 @@ func (s Service) VisitDiff(ctx context.Context, run protocol.RunID, step string)
 	return get[api.VisitDiff](ctx, s.API, runPath(run, "steps", step, "diff"))
 }
 
-// Diff compares two runs of one agent.
+// Diff compares two runs of one worker.
 func (s Service) Diff(ctx context.Context, left, right protocol.RunID) (*api.Diff, error) {
 	return get[api.Diff](ctx, s.API, runPath(left, "diff", string(right)))
 }
@@ -178,22 +179,14 @@ func (s Service) Explain(ctx context.Context, run protocol.RunID, step string) (
 
 // Cache compares every prompt of a run with the one before it.
 func (s Service) Cache(ctx context.Context, run protocol.RunID) (*api.Cache, error) {
-	path := runPath(run, "cache")
-	c, err := get[api.Cache](ctx, s.API, path)
-	if err == nil {
-		err = sound(without(c.Items) && (c.Compactions == 0 || c.MinCompacted != nil), path)
-	}
-	return c, err
+	return checked(ctx, s.API, runPath(run, "cache"), func(c *api.Cache) bool {
+		return without(c.Items) && (c.Compactions == 0 || c.MinCompacted != nil)
+	})
 }
 
 // Cost sums what model calls used.
 func (s Service) Cost(ctx context.Context, run protocol.RunID, by string) (*api.Cost, error) {
-	path := runPath(run, "cost") + "?by=" + url.QueryEscape(by)
-	c, err := get[api.Cost](ctx, s.API, path)
-	if err == nil {
-		err = sound(without(c.Items) && c.Total != nil, path)
-	}
-	return c, err
+	return checked(ctx, s.API, withQuery(runPath(run, "cost"), given("by", by)), func(c *api.Cost) bool { return without(c.Items) && c.Total != nil })
 }
 
 // Verify has the server prove a run, which proves it to a caller that trusts the server.
@@ -203,27 +196,11 @@ func (s Service) Verify(ctx context.Context, run protocol.RunID) (*protocol.Repo
 
 // Start begins a run; one that no worker of a hub has begun yet is submitted again until one has.
 func (s Service) Start(ctx context.Context, x api.Start) (protocol.RunID, bool, error) {
-	return s.API.Submit(ctx, Submission(x), s.Waits)
-}
-
-// Submission is a start as it is submitted, with a request id.
-func Submission(x api.Start) Start {
-	models := make(map[string][]string, len(x.Models))
-	for role, list := range x.Models {
-		models[role] = list
-	}
-	s := Start{Workflow: x.Workflow, Inputs: x.Inputs, Title: x.Title, Description: x.Description, Type: x.Type, Scope: x.Scope,
-		Tags: x.Tags, CreatedBy: x.CreatedBy, TargetUser: x.TargetUser, RequestID: x.RequestID, Models: models, Context: x.Context,
-		AllowSecretInputs: x.AllowSecretInputs}
-	if s.RequestID == "" {
-		s.RequestID, s.Fresh = NewRequestID(), true
-	}
-	return s
+	return s.API.Submit(ctx, &x, s.Waits)
 }
 
 func (s Service) act(ctx context.Context, run protocol.RunID, verb string, body any) error {
-	_, _, err := s.API.act(ctx, run, verb, body)
-	return err
+	return s.API.post(ctx, runPath(run, verb), body, new(api.Accepted))
 }
 
 // Answer answers a waiting visit and names it.
@@ -231,8 +208,9 @@ func (s Service) Answer(ctx context.Context, run protocol.RunID, x api.Answer) (
 	if x.Fields == nil {
 		x.Fields = json.RawMessage("null")
 	}
-	_, step, err := s.API.act(ctx, run, "answer", x)
-	return step, err
+	var out struct{ Step string }
+	err := s.API.post(ctx, runPath(run, "answer"), x, &out)
+	return out.Step, err
 }
 
 // Cancel ends a run permanently.
@@ -256,16 +234,15 @@ func (s Service) Resume(ctx context.Context, run protocol.RunID, x api.Resume) e
 }
 
 // Fork makes a new run that shares what came before a step.
-func (s Service) Fork(ctx context.Context, run protocol.RunID, x api.Fork) (api.Forked, error) {
+func (s Service) Fork(ctx context.Context, run protocol.RunID, x api.Fork) (out api.Accepted, err error) {
 	if x.Dir != "" || x.Worktree {
-		return api.Forked{}, protocol.ErrUsage.With("fork it on the machine of the store", "a workspace lies on the machine of the store: a server takes none from a client")
+		return out, protocol.ErrUsage.With("fork it on the machine of the store", "a workspace lies on the machine of the store: a server takes none from a client")
 	}
-	var out api.Accepted
 	path := runPath(run, "fork")
-	if _, err := s.API.call(ctx, http.MethodPost, path, nil, x, &out); err != nil {
-		return api.Forked{}, err
+	if err = s.API.post(ctx, path, x, &out); err == nil {
+		err = sound(out.ID != "", path)
 	}
-	return api.Forked{ID: out.ID, Seq: out.Seq, Warnings: out.Warnings}, sound(out.ID != "", path)
+	return out, err
 }
 
 // Send queues a text of another source for a run.
@@ -275,16 +252,7 @@ func (s Service) Send(ctx context.Context, run protocol.RunID, x api.Message) er
 
 // Import sends an archive.
 func (s Service) Import(ctx context.Context, archive io.Reader, o api.ImportOptions) (*api.Imported, error) {
-	v := url.Values{}
-	for name, text := range map[string]string{"run": string(o.Run), "agent": o.Worker} {
-		if text != "" {
-			v.Set(name, text)
-		}
-	}
-	path := "/v1/archives"
-	if len(v) > 0 {
-		path += "?" + v.Encode()
-	}
+	path := withQuery("/v1/archives", given("run", string(o.Run), "agent", o.Worker))
 	out := new(api.Imported)
 	if err := s.API.upload(ctx, path, archive, out); err != nil {
 		return nil, err

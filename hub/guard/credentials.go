@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -48,10 +49,7 @@ func (g *Guard) lasting(ctx context.Context, c *credentials) (_ context.Context,
 	if c.again == nil {
 		return ctx, func() {}
 	}
-	every := g.recheck
-	if every == 0 {
-		every = recheckEvery
-	}
+	every := cmp.Or(g.recheck, recheckEvery)
 	ctx, end := context.WithCancelCause(ctx)
 	var look func()
 	look = func() {

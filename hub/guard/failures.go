@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"wf/hub/internal/lately"
 )
 
 // A remote host may fail so often at once, and then once per failEvery. The right credentials
@@ -17,10 +19,10 @@ const (
 	maxHosts  = 1024 // remembered at once
 )
 
-// failures counts wrong credentials by remote host.
+// failures counts wrong credentials by remote host. A flood from many addresses does not fill the memory.
 type failures struct {
 	mu    sync.Mutex
-	hosts map[string]*rate.Limiter
+	hosts lately.Map[string, *rate.Limiter]
 }
 
 // spend counts a failure; false says that there were too many, and retry how long to wait.
@@ -31,34 +33,15 @@ func (f *failures) spend(remote string, now time.Time) (ok bool, retry time.Dura
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.hosts == nil {
-		f.hosts = map[string]*rate.Limiter{}
-	}
-	l := f.hosts[host]
-	if l == nil {
-		if len(f.hosts) >= maxHosts {
-			f.forget(now)
-		}
+	l, known := f.hosts.Get(host)
+	if !known {
 		l = rate.NewLimiter(rate.Every(failEvery), failBurst)
-		f.hosts[host] = l
+		f.hosts.Put(host, l, 1)
 	}
 	if l.AllowN(now, 1) {
 		return true, 0
 	}
 	return false, failEvery
-}
-
-// forget drops the hosts that have not failed for long; all of them if there are none: a flood
-// from many addresses must not fill the memory.
-func (f *failures) forget(now time.Time) {
-	for h, l := range f.hosts {
-		if l.TokensAt(now) >= failBurst {
-			delete(f.hosts, h)
-		}
-	}
-	if len(f.hosts) >= maxHosts {
-		clear(f.hosts)
-	}
 }
 
 // remoteOf is where a request comes from, for the log.

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -64,6 +65,7 @@ const defaultBody = 1 << 20
 // protocol.ErrUnauthorized as its cause: a stream must not outlive a token that was taken away.
 // A whole answer has reply.WriteTime to be read; streams set deadlines of their own.
 func (g *Guard) Wrap(next http.Handler) http.Handler {
+	g.failed.hosts.Max = maxHosts
 	var cross http.CrossOriginProtection
 	for _, o := range g.Origins {
 		if err := cross.AddTrustedOrigin(o); err != nil {
@@ -317,8 +319,5 @@ func (g *Guard) time() time.Time {
 }
 
 func (g *Guard) log() *slog.Logger {
-	if g.Log == nil {
-		return slog.New(slog.DiscardHandler)
-	}
-	return g.Log
+	return cmp.Or(g.Log, slog.New(slog.DiscardHandler))
 }

@@ -14,6 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/time/rate"
+
+	"wf/hub/internal/lately"
 	"wf/hub/reply"
 	"wf/protocol"
 )
@@ -326,12 +329,12 @@ func TestFailuresAreLimited(t *testing.T) {
 	if w := s.ask("GET", "/v1/runs", "", "Authorization: Bearer wrong"); w.Code != 401 {
 		t.Errorf("later: status %d", w.Code)
 	}
-	var f failures
+	f := failures{hosts: lately.Map[string, *rate.Limiter]{Max: maxHosts}}
 	for i := range 3 * maxHosts {
 		f.spend("h"+strings.Repeat("x", i%7)+time.Duration(i).String(), s.now)
 	}
-	if len(f.hosts) > maxHosts {
-		t.Errorf("%d hosts are remembered", len(f.hosts))
+	if n, _ := f.hosts.Held(); n > maxHosts {
+		t.Errorf("%d hosts are remembered", n)
 	}
 }
 

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -156,9 +157,7 @@ func Server(h http.Handler, log *slog.Logger) *http.Server {
 	s := &http.Server{Handler: h, ReadHeaderTimeout: HeaderTime, IdleTimeout: IdleTime, MaxHeaderBytes: HeaderBytes}
 	s.Protocols = new(http.Protocols)
 	s.Protocols.SetHTTP1(true)
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+	log = cmp.Or(log, slog.New(slog.DiscardHandler))
 	s.ErrorLog = slog.NewLogLogger(log.Handler(), slog.LevelWarn)
 	return s
 }

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"log/slog"
 	"net"
 )
@@ -9,9 +10,7 @@ import (
 // only, whatever the permissions of the socket are; others are closed. log has a line for each; nil is
 // slog's default. It is for sockets that a program binds itself.
 func OwnPeers(l *net.UnixListener, log *slog.Logger) net.Listener {
-	if log == nil {
-		log = slog.Default()
-	}
+	log = cmp.Or(log, slog.Default())
 	return ownPeers{l, log}
 }
 

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,9 +28,7 @@ var umask sync.Mutex
 // socket of a dead one is replaced, that of a live one is an error wrapping protocol.ErrInUse
 // that names the process.
 func listenUnix(ctx context.Context, path string, log *slog.Logger) (net.Listener, error) {
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+	log = cmp.Or(log, slog.New(slog.DiscardHandler))
 	if err := PrivateDir(filepath.Dir(path)); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -210,10 +211,7 @@ func (s *connection) confirm(ctx context.Context, q question) (until time.Time, 
 
 // identity is the client as the hub names it, with no more scopes than the worker allows.
 func (a *Worker) identity(r *http.Request) guard.Identity {
-	id := guard.Identity{Name: r.Header.Get(headerBy)}
-	if id.Name == "" {
-		id.Name = "hub"
-	}
+	id := guard.Identity{Name: cmp.Or(r.Header.Get(headerBy), "hub")}
 	for _, s := range strings.Fields(r.Header.Get(headerScopes)) {
 		if slices.Contains(a.Scopes, guard.Scope(s)) {
 			id.Scopes = append(id.Scopes, guard.Scope(s))

@@ -92,11 +92,11 @@ func (l *link) startJob(lease queue.Lease) {
 		log.Warn("the worker says that its lease has ended")
 	case got.status/100 == 4 && got.status != http.StatusTooManyRequests && got.status != http.StatusUnauthorized && got.status != http.StatusForbidden:
 		log.Warn("job refused", "code", got.code())
-		h.payloads.refuse(e.ID, got)
+		h.payloads.refused.Put(e.ID, got, 1)
 		err = lease.Dead(l.ctx, got.code())
 	default:
 		log.Warn("job not started", "code", got.code())
-		h.payloads.refuse(e.ID, got)
+		h.payloads.refused.Put(e.ID, got, 1)
 		l.fails(e.ID)
 		err = lease.Retry(l.ctx, pause(e.Attempts), got.code())
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"wf/hub/guard"
+	"wf/hub/internal/lately"
 	"wf/hub/queue"
 	"wf/hub/reply"
 )
@@ -54,9 +55,8 @@ func (a *Worker) allowed(s *connection, r *http.Request, job string) error {
 
 // epochs are the newest leases of the jobs that a worker was offered.
 type epochs struct {
-	mu  sync.Mutex
-	of  map[string]uint64
-	ids []string // in the order in which they came
+	mu sync.Mutex
+	of lately.Map[string, uint64]
 }
 
 // maxEpochs is how many jobs are remembered.
@@ -66,17 +66,8 @@ const maxEpochs = 10_000
 func (e *epochs) see(job string, epoch uint64) uint64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.of == nil {
-		e.of = map[string]uint64{}
-	}
-	old, known := e.of[job]
-	if !known {
-		e.ids = append(e.ids, job)
-		if len(e.ids) > maxEpochs {
-			delete(e.of, e.ids[0])
-			e.ids = e.ids[1:]
-		}
-	}
-	e.of[job] = max(old, epoch)
-	return e.of[job]
+	old, _ := e.of.Get(job)
+	newest := max(old, epoch)
+	e.of.Put(job, newest, 1)
+	return newest
 }

@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"cmp"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -8,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"wf/api"
 	"wf/hub/queue"
 	"wf/hub/server"
 	"wf/protocol"
@@ -30,7 +32,7 @@ type Hub struct {
 	// run for a request is not believed.
 	RequestRun func(request string) protocol.RunID
 	// NewCode makes a one-time code for a browser; nil where nothing listens for one.
-	NewCode func() (server.Code, error)
+	NewCode func() (api.Code, error)
 	Log     *slog.Logger // nil discards it
 
 	Heartbeat time.Duration // of workers; default 5 s
@@ -45,6 +47,7 @@ type Hub struct {
 	GracePeriod time.Duration
 
 	once       sync.Once
+	self       http.Handler  // what it answers as a worker does
 	graceOver  chan struct{} // closed at the end of the grace period
 	graceTimer *time.Timer
 	work       sync.WaitGroup // handlers of links and what they started
@@ -79,24 +82,17 @@ func (h *Hub) learn(request string, c claimed) {
 
 func (h *Hub) start() {
 	h.once.Do(func() {
-		for _, d := range []struct {
-			field *time.Duration
-			value time.Duration
-		}{
-			{&h.Heartbeat, 5 * time.Second}, {&h.Lease, 30 * time.Second}, {&h.Starting, 2 * time.Minute},
-			{&h.Asking, 2 * time.Second}, {&h.Holding, 20 * time.Second}, {&h.Patience, 10 * time.Second},
-			{&h.GracePeriod, 2 * LongestWait},
-		} {
-			if *d.field == 0 {
-				*d.field = d.value
-			}
-		}
-		if h.TTL == 0 {
-			h.TTL = 3 * h.Heartbeat
-		}
-		if h.Log == nil {
-			h.Log = discard
-		}
+		h.Heartbeat = cmp.Or(h.Heartbeat, 5*time.Second)
+		h.TTL = cmp.Or(h.TTL, 3*h.Heartbeat)
+		h.Lease = cmp.Or(h.Lease, 30*time.Second)
+		h.Starting = cmp.Or(h.Starting, 2*time.Minute)
+		h.Asking = cmp.Or(h.Asking, 2*time.Second)
+		h.Holding = cmp.Or(h.Holding, 20*time.Second)
+		h.Patience = cmp.Or(h.Patience, 10*time.Second)
+		h.GracePeriod = cmp.Or(h.GracePeriod, 2*LongestWait)
+		h.Log = cmp.Or(h.Log, discard)
+		h.self = (&server.Server{Kind: "hub", Name: h.Name, Version: h.Version, NewCode: h.NewCode, Page: h.Page, Describe: OpenAPI}).Handler()
+		h.payloads.refused.Max = maxRefusals
 		h.links, h.requests, h.sockets = map[string]*link{}, map[string]claimed{}, map[*socket]bool{}
 		h.graceOver, h.changed = make(chan struct{}), make(chan struct{})
 		h.graceTimer = time.AfterFunc(h.GracePeriod, func() { close(h.graceOver) })

@@ -123,7 +123,7 @@ func (h *Hub) known(w http.ResponseWriter, ctx context.Context, job queue.Job) (
 func (h *Hub) concluded(w http.ResponseWriter, e queue.Entry, fresh bool) error {
 	if e.State == queue.Dead {
 		h.payloads.drop(e.ID)
-		if a := h.payloads.refusal(e.ID); a != nil {
+		if a, ok := h.payloads.refused.Get(e.ID); ok {
 			a.write(w)
 			return nil
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"wf/api"
 	"wf/hub/client"
 	"wf/hub/queue"
 	"wf/hub/relay"
@@ -21,7 +22,7 @@ import (
 
 // submit submits a job and waits for its run.
 func (h *house) submit(workflow, request string) (protocol.RunID, error) {
-	run, _, err := h.api.Submit(h.Context(), client.Start{Workflow: workflow, RequestID: request, Inputs: topic("the prompt of " + request)}, nil)
+	run, _, err := h.api.Submit(h.Context(), &api.Start{Workflow: workflow, RequestID: request, Inputs: topic("the prompt of " + request)}, nil)
 	return run, err
 }
 
@@ -230,11 +231,11 @@ func TestK09TheDiskOfTheHubHoldsNoPromptText(t *testing.T) {
 	h := newHouse(t)
 	const secret = "zebra-crossing-prompt"
 	go func() { // this one waits for a worker that never comes
-		_, _, _ = h.api.Submit(t.Context(), client.Start{Workflow: "never", RequestID: "waits", Title: secret, Inputs: topic(secret)}, nil)
+		_, _, _ = h.api.Submit(t.Context(), &api.Start{Workflow: "never", RequestID: "waits", Title: secret, Inputs: topic(secret)}, nil)
 	}()
 	h.queued(1)
 	a := newDesk(h, "a", "fix").arrive()
-	run, _, err := h.api.Submit(t.Context(), client.Start{Workflow: "fix", Title: secret, Inputs: topic(secret)}, nil)
+	run, _, err := h.api.Submit(t.Context(), &api.Start{Workflow: "fix", Title: secret, Inputs: topic(secret)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -309,7 +310,7 @@ func TestAHubInItsGracePeriodStartsNothingTwice(t *testing.T) {
 	a, b := newDesk(h, "a", "fix"), newDesk(h, "b", "fix").arrive()
 	h.await(1)
 	a.say("R-job1", "begun before")
-	if run, fresh, err := h.api.Submit(t.Context(), client.Start{Workflow: "fix"}, nil); err != nil || !fresh {
+	if run, fresh, err := h.api.Submit(t.Context(), &api.Start{Workflow: "fix"}, nil); err != nil || !fresh {
 		t.Errorf("a new request: %s, %v, %v", run, fresh, err)
 	}
 	done := make(chan error, 1)

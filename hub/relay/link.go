@@ -230,12 +230,10 @@ func (l *link) answers(patience time.Duration) bool {
 		_, err := l.tunnel.Ping()
 		pong <- err == nil
 	})
-	t := time.NewTimer(patience)
-	defer t.Stop()
 	select {
 	case ok := <-pong:
 		return ok
-	case <-t.C:
+	case <-time.After(patience):
 		return false
 	}
 }

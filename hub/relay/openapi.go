@@ -4,12 +4,10 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"sync"
 
 	"go.yaml.in/yaml/v4"
 
-	"wf/hub/reply"
 	"wf/hub/server"
 )
 
@@ -45,13 +43,4 @@ func overlay(doc, more map[string]any) {
 		}
 		doc[key] = value
 	}
-}
-
-func (h *Hub) openapi(w http.ResponseWriter, _ *http.Request) error {
-	b, err := OpenAPI()
-	if err != nil {
-		return err
-	}
-	reply.Bytes(w, http.StatusOK, "application/json", b)
-	return nil
 }

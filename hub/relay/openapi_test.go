@@ -7,7 +7,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"wf/hub/client"
+	"wf/api"
 	"wf/hub/relay"
 )
 
@@ -49,7 +49,7 @@ func TestTheHubIsAsItsDescriptionSays(t *testing.T) {
 	}
 	newDesk(h, "a", "fix").arrive()
 	h.await(1)
-	go func() { _, _, _ = h.api.Submit(t.Context(), client.Start{Workflow: "never", RequestID: "r"}, nil) }()
+	go func() { _, _, _ = h.api.Submit(t.Context(), &api.Start{Workflow: "never", RequestID: "r"}, nil) }()
 	h.queued(1)
 	raw := must(relay.OpenAPI())(t)
 	whole := must(jsonschema.UnmarshalJSON(strings.NewReader(string(raw))))(t)

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"wf/hub/guard"
+	"wf/hub/internal/lately"
 	"wf/hub/queue"
 	"wf/protocol"
 )
@@ -22,11 +23,11 @@ type payload struct {
 // payloads are the bodies of the jobs that wait, and what workers refused jobs with. Both are
 // bounded: a body that does not fit stays in the outbox of the client.
 type payloads struct {
-	mu       sync.Mutex
-	of       map[string]*payload
-	bytes    int
-	refused  map[string]*answer
-	refusals []string // ids of refused, the oldest first
+	refused lately.Map[string, *answer] // by job
+
+	mu    sync.Mutex
+	of    map[string]*payload
+	bytes int
 }
 
 // Bounds of what waits, and of the refusals that are kept.
@@ -41,7 +42,7 @@ func (p *payloads) put(id string, x *payload) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.of == nil {
-		p.of, p.refused = map[string]*payload{}, map[string]*answer{}
+		p.of = map[string]*payload{}
 	}
 	if p.of[id] != nil {
 		return true
@@ -74,29 +75,6 @@ func (p *payloads) ids() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Collect(maps.Keys(p.of))
-}
-
-// refuse remembers with what a worker refused a job.
-func (p *payloads) refuse(id string, a *answer) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.refused == nil {
-		return
-	}
-	if p.refused[id] == nil {
-		p.refusals = append(p.refusals, id)
-	}
-	p.refused[id] = a
-	if len(p.refusals) > maxRefusals {
-		delete(p.refused, p.refusals[0])
-		p.refusals = p.refusals[1:]
-	}
-}
-
-func (p *payloads) refusal(id string) *answer {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.refused[id]
 }
 
 // keep takes the body of a job. Where there is no room, bodies of jobs that ended unheard make

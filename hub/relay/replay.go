@@ -2,7 +2,6 @@ package relay
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"sync"
@@ -48,7 +47,7 @@ func (h *Hub) replay(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer h.work.Done()
 	id, _ := guard.Of(r.Context())
-	end := socketend.Accept(context.WithoutCancel(r.Context()), w, r)
+	end := socketend.Accept(context.WithoutCancel(r.Context()), w, r, h.Patience)
 	if end == nil {
 		return nil // answered by Accept
 	}
@@ -58,7 +57,7 @@ func (h *Hub) replay(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 	defer h.leave(k)
-	k.Serve(r, pingEvery, k.handle, k.answer)
+	k.Serve(r, pingEvery, k.handle)
 	return nil
 }
 
@@ -79,7 +78,7 @@ func (k *socket) handle(r protocol.Request, raw []byte) error {
 			return s.up.pass(raw)
 		}
 	case protocol.FramePing:
-		k.answer(&protocol.Frame{Type: protocol.FramePong, ID: r.ID, N: r.N})
+		k.Send(&protocol.Frame{Type: protocol.FramePong, ID: r.ID, N: r.N})
 	case protocol.FrameBlockRequest:
 		up := k.only()
 		if up == nil {
@@ -158,30 +157,4 @@ func (k *socket) upstream(l *link) *upstream {
 		k.Go(up.serve)
 	}
 	return up
-}
-
-// answer writes a frame of the hub's own.
-func (k *socket) answer(f *protocol.Frame) {
-	if b, err := f.Encode(k.Codec); err == nil {
-		k.write(b)
-	}
-}
-
-// write sends a frame to the client; false when the socket ended by it.
-func (k *socket) write(b []byte) bool {
-	ctx, done := context.WithTimeout(context.Background(), k.hub.Patience)
-	defer done()
-	// A write that is cut off takes the connection with it, and with it the word why the socket
-	// ends: so the one under way has a moment more.
-	defer context.AfterFunc(k.Ctx, func() { time.AfterFunc(socketend.LastWrite, done) })()
-	err := k.Conn.Write(ctx, socketend.Kind(k.Codec), b)
-	switch {
-	case err == nil:
-		return true
-	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		k.Fail(protocol.ErrTooSlow)
-	default:
-		k.Fail(socketend.ErrGone)
-	}
-	return false
 }

@@ -20,10 +20,10 @@ type route struct {
 // routes is the one table of the hub's API: that of a worker (package api), and what only a hub
 // has.
 var routes = []route{
-	{"GET /healthz", "", (*Hub).health},
-	{"GET /v1/openapi.json", "", (*Hub).openapi},
-	{"GET /v1/info", guard.Read, (*Hub).info},
-	{"POST /v1/codes", guard.Admin, (*Hub).code},
+	{"GET /healthz", "", (*Hub).alike},
+	{"GET /v1/openapi.json", "", (*Hub).alike},
+	{"GET /v1/info", guard.Read, (*Hub).alike},
+	{"POST /v1/codes", guard.Admin, (*Hub).alike},
 	{"GET " + WorkerPath, guard.Worker, (*Hub).worker},
 	{"GET /v1/agents", guard.Read, (*Hub).workers},
 	{"GET /v1/queue", guard.Read, (*Hub).jobs},
@@ -66,13 +66,7 @@ func (h *Hub) Handler() http.Handler {
 		})
 	}
 	mux.HandleFunc("/v1/", func(w http.ResponseWriter, r *http.Request) { reply.Error(w, notFound(r)) })
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		if h.Page == nil {
-			reply.Error(w, notFound(r))
-			return
-		}
-		h.Page.ServeHTTP(w, r)
-	})
+	mux.Handle("/", h.self)
 	return mux
 }
 
@@ -97,26 +91,9 @@ func notFound(r *http.Request) error {
 	return &protocol.Error{Code: protocol.ErrNotFound.Code, Message: "nothing is served at " + r.Method + " " + r.URL.Path, Hint: "a hub serves the API of wf serve, /v1/agents and /v1/queue"}
 }
 
-func (h *Hub) health(w http.ResponseWriter, _ *http.Request) error {
-	reply.JSON(w, http.StatusOK, server.Healthy)
-	return nil
-}
-
-func (h *Hub) info(w http.ResponseWriter, r *http.Request) error {
-	id, _ := guard.Of(r.Context())
-	reply.JSON(w, http.StatusOK, server.Info{Schema: "wf.info/v1", Kind: "hub", Name: h.Name, Version: h.Version, Scopes: id.Scopes})
-	return nil
-}
-
-func (h *Hub) code(w http.ResponseWriter, r *http.Request) error {
-	if h.NewCode == nil {
-		return notFound(r)
-	}
-	code, err := h.NewCode()
-	if err != nil {
-		return err
-	}
-	reply.JSON(w, http.StatusCreated, code)
+// alike serves what a hub answers as a worker does.
+func (h *Hub) alike(w http.ResponseWriter, r *http.Request) error {
+	h.self.ServeHTTP(w, r)
 	return nil
 }
 

@@ -20,6 +20,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"wf/api"
 	"wf/cas"
 	"wf/hub/client"
 	"wf/hub/guard"
@@ -317,7 +318,7 @@ func identity(r *http.Request) (guard.Identity, error) {
 }
 
 func (d *desk) start(w http.ResponseWriter, r *http.Request) {
-	var s client.Start
+	var s api.Start
 	if err := json.NewDecoder(r.Body).Decode(&s); err != nil {
 		reply.Error(w, reply.BodyError(err))
 		return

@@ -69,7 +69,7 @@ func (u *upstream) serve() {
 		if p, err := k.hub.Pointers.Get(k.Ctx, run); err == nil && p.Worker != u.link.id {
 			why = protocol.ErrWorkerMoved
 		}
-		k.answer(protocol.ReplayError(id, fmt.Errorf("run %s: worker %s: %w", run, u.link.id, why)))
+		k.Send(protocol.ReplayError(id, fmt.Errorf("run %s: worker %s: %w", run, u.link.id, why)))
 	}
 }
 
@@ -119,8 +119,10 @@ func (u *upstream) receive(conn *websocket.Conn) error {
 		if err != nil {
 			return err
 		}
-		if u.concerns(b) && !u.socket.write(b) {
-			return socketend.ErrGone
+		if u.concerns(b) {
+			if err := u.socket.WriteOne(b); err != nil {
+				return err
+			}
 		}
 	}
 }

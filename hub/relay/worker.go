@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/tls"
@@ -103,27 +104,21 @@ func (a *Worker) prepare() error {
 	case a.Handler == nil || a.Store == nil:
 		return errors.New("relay: a worker needs a Handler and a Store")
 	}
-	if a.Log == nil {
-		a.Log = discard
-	}
+	a.Log = cmp.Or(a.Log, discard)
 	if a.Scopes == nil {
 		a.Scopes = []guard.Scope{guard.Read, guard.Run, guard.Answer}
 	}
-	if a.Debounce == 0 {
-		a.Debounce = 200 * time.Millisecond
-	}
+	a.Debounce = cmp.Or(a.Debounce, 200*time.Millisecond)
 	if a.instance == "" {
-		a.instance = rand.Text()
+		a.instance, a.epochs.of.Max = rand.Text(), maxEpochs
 	}
 	return nil
 }
 
 func sleep(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
 	case <-ctx.Done():
-	case <-t.C:
+	case <-time.After(d):
 	}
 }
 

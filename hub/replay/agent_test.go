@@ -87,7 +87,7 @@ func TestK04WhatAnyClientSawIsInTheStore(t *testing.T) {
 		return d.DialContext(ctx, "unix", filepath.Join(dir, "sock"))
 	}}
 	follow := func(ctx context.Context, at client.Cursor) error {
-		r := client.Replay{URL: "http://agent/v1/replay", HTTP: &http.Client{Transport: transport}, Codec: protocol.CBORFrames, Run: "run", Cursor: at, Live: true, Patience: -1}
+		r := client.Replay{URL: "http://agent/v1/replay", HTTP: &http.Client{Transport: transport}, Codec: protocol.CBORFrames, Run: "run", Cursor: at, Live: true, Once: true}
 		return r.Follow(ctx, client.Consumer{
 			Event: func(e client.Event) error {
 				mu.Lock()

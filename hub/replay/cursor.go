@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -70,8 +71,7 @@ func (s *Server) Follow(ctx context.Context, r protocol.Request, sink Sink) erro
 	var leave func()
 	c.crowd, leave = s.shelf.join(c.run)
 	defer leave()
-	var moved <-chan struct{}
-	failed := func() error { return nil }
+	var moved <-chan error
 	var ready <-chan struct{}
 	if r.Live {
 		l, err := s.notifier.subscribe(ctx, c.run)
@@ -79,7 +79,7 @@ func (s *Server) Follow(ctx context.Context, r protocol.Request, sink Sink) erro
 			return err
 		}
 		defer s.notifier.unsubscribe(l)
-		moved, failed = l.ch, l.failed
+		moved = l.ch
 		if s.Deltas != nil {
 			c.ring = newRing()
 			defer s.Deltas.Subscribe(c.run, c.ring.push)()
@@ -89,7 +89,7 @@ func (s *Server) Follow(ctx context.Context, r protocol.Request, sink Sink) erro
 	if err := c.place(ctx, r); err != nil {
 		return err
 	}
-	beat := time.NewTicker(orDefault(s.Heartbeat, 15*time.Second))
+	beat := time.NewTicker(cmp.Or(s.Heartbeat, 15*time.Second))
 	defer beat.Stop()
 	for {
 		if err := c.drain(ctx); err != nil {
@@ -110,7 +110,10 @@ func (s *Server) Follow(ctx context.Context, r protocol.Request, sink Sink) erro
 				break
 			}
 			select {
-			case <-moved:
+			case err := <-moved:
+				if err != nil {
+					return err
+				}
 				waiting = false
 			case <-ready:
 			case <-beat.C:
@@ -123,9 +126,6 @@ func (s *Server) Follow(ctx context.Context, r protocol.Request, sink Sink) erro
 			case <-ctx.Done():
 				return context.Cause(ctx)
 			}
-		}
-		if err := failed(); err != nil {
-			return err
 		}
 	}
 }
@@ -363,12 +363,4 @@ func (c *cursor) broken(err error, due protocol.Seq) error {
 		return failure{error: fmt.Errorf("%w: %w", protocol.ErrGap, err), seq: due}
 	}
 	return err
-}
-
-func orDefault[T comparable](v, instead T) T {
-	var zero T
-	if v == zero {
-		return instead
-	}
-	return v
 }

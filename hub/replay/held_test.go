@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"wf/hub/internal/lately"
 	"wf/hub/internal/memfeed"
 	"wf/protocol"
 )
@@ -28,7 +29,7 @@ func TestABroadcastForgets(t *testing.T) {
 
 // What is kept for crowds stays within its bounds, and goes with the last of them.
 func TestWhatIsKeptForCrowdsIsBounded(t *testing.T) {
-	var s shelf
+	s := shelf{batches: lately.Map[spot, shelved]{Max: shelfBytes}}
 	_, leave := s.join("run")
 	_, leaveToo := s.join("run")
 	var e protocol.Entry
@@ -41,24 +42,12 @@ func TestWhatIsKeptForCrowdsIsBounded(t *testing.T) {
 			t.Fatal("a batch is found under its tip alone")
 		}
 	}
-	if s.bytes > shelfBytes || s.order.Len() != len(s.by) || len(s.by) == 0 {
-		t.Errorf("%d bytes in %d batches", s.bytes, len(s.by))
+	if n, bytes := s.batches.Held(); bytes > shelfBytes || n == 0 {
+		t.Errorf("%d bytes in %d batches", bytes, n)
 	}
 	leave()
-	if leaveToo(); s.bytes != 0 || len(s.by) != 0 || len(s.runs) != 0 {
-		t.Errorf("%d bytes are left", s.bytes)
-	}
-
-	c := cache{max: 10_000}
-	for i := range 100 {
-		e = memfeed.Next(e, fmt.Sprint(i))
-		c.keep(e.CID, make([]byte, 500))
-		c.keep(memfeed.Next(e, "too long").CID, make([]byte, 5000))
-	}
-	if out, ok := c.add([]byte("x"), e.CID); !ok || len(out) != 501 || c.bytes > c.max || len(c.by) != 20 {
-		t.Errorf("%d bytes in %d events", c.bytes, len(c.by))
-	}
-	if c.forget(); c.bytes != 0 || len(c.by) != 0 || c.order.Len() != 0 {
-		t.Errorf("%d bytes are left", c.bytes)
+	leaveToo()
+	if n, bytes := s.batches.Held(); bytes != 0 || n != 0 || len(s.runs) != 0 {
+		t.Errorf("%d bytes are left", bytes)
 	}
 }

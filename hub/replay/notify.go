@@ -28,38 +28,26 @@ type topic struct {
 }
 
 // subscriber is one cursor that waits. Its channel holds one signal, so that many changes are
-// one.
+// one: nil, or why waiting failed, which ends the subscription.
 type subscriber struct {
 	run protocol.RunID
-	ch  chan struct{}
-
-	mu  sync.Mutex
-	err error // waiting failed; it ends the subscription
+	ch  chan error
 }
 
+// signal leaves a signal in the place of the one before; the caller holds mu of the notifier.
 func (s *subscriber) signal(err error) {
-	if err != nil {
-		s.mu.Lock()
-		s.err = err
-		s.mu.Unlock()
-	}
 	select {
-	case s.ch <- struct{}{}:
+	case <-s.ch:
 	default:
 	}
-}
-
-func (s *subscriber) failed() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.err
+	s.ch <- err
 }
 
 // subscribe begins before the journal is read: what is committed later is signalled.
 func (n *notifier) subscribe(ctx context.Context, run protocol.RunID) (*subscriber, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	l := &subscriber{run: run, ch: make(chan struct{}, 1)}
+	l := &subscriber{run: run, ch: make(chan error, 1)}
 	if n.stop == nil {
 		seen, err := n.feed.Changes(ctx)
 		if err != nil {

@@ -70,17 +70,17 @@ func (p *packer) one(ctx context.Context, dst []byte, kind protocol.FrameType, e
 // json appends what form.go makes of an event, from the cache where several clients read it.
 func (p *packer) json(ctx context.Context, dst []byte, e *protocol.Entry, shared bool) ([]byte, error) {
 	if e.Type == protocol.EvRedacted {
-		p.s.cache.forget()
+		p.s.cache.Drop(func(protocol.Link) bool { return true }) // a text may be gone that it holds
 	}
 	if shared {
-		if out, ok := p.s.cache.add(dst, e.CID); ok {
-			return out, nil
+		if json, ok := p.s.cache.Get(e.CID); ok {
+			return append(dst, json...), nil
 		}
 	}
 	from := len(dst)
 	dst, err := former{p.s.Feed}.appendEvent(ctx, dst, e)
-	if err == nil && shared {
-		p.s.cache.keep(e.CID, dst[from:])
+	if json := dst[from:]; err == nil && shared && len(json) <= cacheBytes/16 {
+		p.s.cache.Put(e.CID, slices.Clone(json), len(json))
 	}
 	return dst, err
 }

@@ -1,11 +1,13 @@
 package replay
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"sync"
 	"time"
 
+	"wf/hub/internal/lately"
 	"wf/protocol"
 )
 
@@ -23,7 +25,7 @@ type Server struct {
 
 	once     sync.Once
 	notifier notifier
-	cache    cache
+	cache    lately.Map[protocol.Link, []byte] // the JSON of events that several clients read: no fork can make it wrong
 	shelf    shelf
 	ctx      context.Context
 	stop     context.CancelCauseFunc
@@ -38,7 +40,7 @@ func (s *Server) init() {
 	s.once.Do(func() {
 		s.ctx, s.stop = context.WithCancelCause(context.Background())
 		s.notifier.feed = s.Feed
-		s.cache.max = cacheBytes
+		s.cache.Max, s.shelf.batches.Max = cacheBytes, shelfBytes
 	})
 }
 
@@ -50,7 +52,7 @@ func (s *Server) enter() (leave func(), err error) {
 	switch {
 	case s.closed:
 		return nil, protocol.ErrShuttingDown
-	case s.open >= orDefault(s.Sockets, protocol.MaxSockets):
+	case s.open >= cmp.Or(s.Sockets, protocol.MaxSockets):
 		return nil, protocol.ErrRateLimited
 	}
 	s.open++

@@ -1,25 +1,27 @@
 package replay
 
 import (
-	"container/list"
 	"context"
 	"sync"
 
+	"wf/hub/internal/lately"
 	"wf/protocol"
 )
 
-// shelfBytes bounds what is kept of the batches that were read.
-const shelfBytes = 16 << 20
+// What is kept for crowds at most, in bytes.
+const (
+	shelfBytes = 16 << 20 // batches that were read
+	cacheBytes = 16 << 20 // events as JSON
+)
 
 // A shelf keeps batches that were read from the store for other cursors of the same run, so that
 // a crowd reads a journal about once. A batch is good for a cursor at the same event while the
 // head is the one under which it was read: then it is a piece of the present history.
 type shelf struct {
-	mu    sync.Mutex
-	by    map[spot]*list.Element
-	order list.List // of shelved, the newest first
-	bytes int
-	runs  map[protocol.RunID]*crowd
+	batches lately.Map[spot, shelved]
+
+	mu   sync.Mutex
+	runs map[protocol.RunID]*crowd
 }
 
 // crowd is the cursors of a run; the one that reads for all of them holds turn.
@@ -36,10 +38,8 @@ type spot struct {
 }
 
 type shelved struct {
-	at    spot
 	tip   protocol.Link
 	batch []protocol.Entry
-	bytes int
 }
 
 // join counts a cursor in until leave.
@@ -60,7 +60,7 @@ func (s *shelf) join(run protocol.RunID) (c *crowd, leave func()) {
 		defer s.mu.Unlock()
 		if c.n--; c.n == 0 {
 			delete(s.runs, run)
-			s.drop(run)
+			s.clear(run)
 		}
 	}
 }
@@ -74,55 +74,23 @@ func (s *shelf) crowded(run protocol.RunID) bool {
 }
 
 func (s *shelf) find(at spot, tip protocol.Link) []protocol.Entry {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	e := s.by[at]
-	if e == nil || e.Value.(*shelved).tip != tip {
-		return nil
+	if x, _ := s.batches.Get(at); x.tip == tip {
+		return x.batch
 	}
-	s.order.MoveToFront(e)
-	return e.Value.(*shelved).batch
+	return nil
 }
 
 func (s *shelf) put(at spot, tip protocol.Link, batch []protocol.Entry) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.by == nil {
-		s.by = map[spot]*list.Element{}
-	}
-	if e := s.by[at]; e != nil {
-		s.remove(e)
-	}
-	x := &shelved{at: at, tip: tip, batch: batch}
+	bytes := 0
 	for i := range batch {
-		x.bytes += len(batch[i].Raw) + 200
+		bytes += len(batch[i].Raw) + 200
 	}
-	s.by[at] = s.order.PushFront(x)
-	for s.bytes += x.bytes; s.bytes > shelfBytes && s.order.Len() > 1; {
-		s.remove(s.order.Back())
-	}
-}
-
-func (s *shelf) remove(e *list.Element) {
-	x := s.order.Remove(e).(*shelved)
-	s.bytes -= x.bytes
-	delete(s.by, x.at)
+	s.batches.Put(at, shelved{tip, batch}, bytes)
 }
 
 // clear forgets what was read of a run.
 func (s *shelf) clear(run protocol.RunID) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.drop(run)
-}
-
-// drop is clear; the caller holds mu.
-func (s *shelf) drop(run protocol.RunID) {
-	for at, e := range s.by {
-		if at.run == run {
-			s.remove(e)
-		}
-	}
+	s.batches.Drop(func(at spot) bool { return at.run == run })
 }
 
 // together gives the batch behind the cursor, from the shelf or by reading it for everyone. It

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,15 +42,15 @@ func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer leave()
-	end := socketend.Accept(s.ctx, w, r)
+	end := socketend.Accept(s.ctx, w, r, cmp.Or(s.WriteTimeout, 10*time.Second))
 	if end == nil {
 		return
 	}
 	k := &socket{Socket: end, s: s, subs: map[string]*subscription{}}
-	k.Serve(r, orDefault(s.PingEvery, 20*time.Second), func(r protocol.Request, _ []byte) error {
+	k.Serve(r, cmp.Or(s.PingEvery, 20*time.Second), func(r protocol.Request, _ []byte) error {
 		k.handle(r)
 		return nil
-	}, func(f *protocol.Frame) { k.send(f) })
+	})
 }
 
 func (k *socket) handle(r protocol.Request) {
@@ -59,7 +60,7 @@ func (k *socket) handle(r protocol.Request) {
 	case protocol.FrameCancel:
 		k.cancel(r.ID)
 	case protocol.FramePing:
-		k.send(&protocol.Frame{Type: protocol.FramePong, ID: r.ID, N: r.N})
+		k.Send(&protocol.Frame{Type: protocol.FramePong, ID: r.ID, N: r.N})
 	case protocol.FrameBlockRequest:
 		k.block(r)
 	}
@@ -72,21 +73,21 @@ func (k *socket) subscribe(r protocol.Request) {
 	sub := &subscription{stop: stop, done: make(chan struct{})}
 	k.mu.Lock()
 	open := len(k.subs)
-	full := open >= orDefault(k.s.Subscriptions, protocol.MaxSubscriptions)
+	full := open >= cmp.Or(k.s.Subscriptions, protocol.MaxSubscriptions)
 	if !full {
 		k.subs[r.ID] = sub
 	}
 	k.mu.Unlock()
 	if full {
 		stop(nil)
-		k.send(protocol.ReplayError(r.ID, fmt.Errorf("%d subscriptions are open on this socket: %w", open, protocol.ErrRateLimited)))
+		k.Send(protocol.ReplayError(r.ID, fmt.Errorf("%d subscriptions are open on this socket: %w", open, protocol.ErrRateLimited)))
 		return
 	}
 	follow := func() {
 		defer close(sub.done)
 		err := k.s.Follow(ctx, r, &socketSink{k: k, packer: packer{s: k.s, run: r.SessionID, codec: k.Codec, id: r.ID, batch: r.Batch}})
 		if err != nil && ctx.Err() == nil {
-			k.send(errorFrame(r.ID, err))
+			k.Send(errorFrame(r.ID, err))
 		}
 		stop(nil)
 		k.mu.Lock()
@@ -117,52 +118,15 @@ func (k *socket) cancel(id string) {
 func (k *socket) block(r protocol.Request) {
 	data, err := k.s.Feed.Block(k.Ctx, r.CID)
 	if err != nil {
-		k.send(protocol.ReplayError(r.ID, err))
+		k.Send(protocol.ReplayError(r.ID, err))
 		return
 	}
 	for from := 0; from == 0 || from < len(data); from += protocol.BlockPart {
 		part := data[from:min(len(data), from+protocol.BlockPart)]
-		if !k.send(&protocol.Frame{Type: protocol.FrameBlock, ID: r.ID, CID: r.CID, Offset: int64(from), Size: int64(len(data)), Bytes: part}) {
+		if !k.Send(&protocol.Frame{Type: protocol.FrameBlock, ID: r.ID, CID: r.CID, Offset: int64(from), Size: int64(len(data)), Bytes: part}) {
 			return
 		}
 	}
-}
-
-// send writes one frame; false when the socket ended by it.
-func (k *socket) send(f *protocol.Frame) bool {
-	b, err := f.Encode(k.Codec)
-	if err == nil {
-		err = k.write(func(send func([]byte) error) error { return send(b) })
-	}
-	return err == nil
-}
-
-// write sends frames, each within the write deadline: what the server takes to read and to encode
-// is not the client's slowness. There is some time behind the deadline, so that a client that still
-// reads gets the error too_slow; one that does not is cut off.
-func (k *socket) write(frames func(send func([]byte) error) error) error {
-	limit := orDefault(k.s.WriteTimeout, 10*time.Second)
-	ctx, done := context.WithCancel(context.Background())
-	defer done()
-	cutOff := time.AfterFunc(time.Hour, done)
-	cutOff.Stop()
-	// A write that is cut off takes the connection with it, and with it the word why the socket
-	// ends: so the one under way has a moment more, and no client holds up a server that stops.
-	defer context.AfterFunc(k.Ctx, func() { time.AfterFunc(socketend.LastWrite, done) })()
-	return frames(func(b []byte) error {
-		begun := time.Now()
-		cutOff.Reset(limit + limit/5)
-		err := k.Conn.Write(ctx, socketend.Kind(k.Codec), b)
-		cutOff.Stop()
-		switch {
-		case err != nil && ctx.Err() == nil:
-			k.Fail(socketend.ErrGone)
-		case err != nil || time.Since(begun) > limit:
-			err = protocol.ErrTooSlow
-			k.Fail(err)
-		}
-		return err
-	})
 }
 
 // socketSink writes what a cursor reads to its socket.
@@ -172,7 +136,7 @@ type socketSink struct {
 }
 
 func (s *socketSink) Events(ctx context.Context, batch []protocol.Entry, live bool) error {
-	return s.k.write(func(send func([]byte) error) error { return s.pack(ctx, batch, live, send) })
+	return s.k.Write(func(send func([]byte) error) error { return s.pack(ctx, batch, live, send) })
 }
 
 func (s *socketSink) Frame(_ context.Context, f *protocol.Frame) error {
@@ -181,5 +145,5 @@ func (s *socketSink) Frame(_ context.Context, f *protocol.Frame) error {
 	if err != nil {
 		return err
 	}
-	return s.k.write(func(send func([]byte) error) error { return send(b) })
+	return s.k.WriteOne(b)
 }

@@ -1,8 +1,8 @@
 package replay
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -80,33 +80,35 @@ func streamRequest(r *http.Request, live bool) (protocol.Request, error) {
 	default:
 		return req, fmt.Errorf("live=%.40q: want true or false: %w", given["live"], protocol.ErrBadRequest)
 	}
+	number := func(name, text string, least int64) (int64, error) {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || n < least || n > protocol.MaxSafeInt {
+			return 0, fmt.Errorf("%s %.40q: want a number from %d: %w", name, text, least, protocol.ErrBadCursor)
+		}
+		return n, nil
+	}
 	for name, into := range map[string]func(int64){
 		"toSeq": func(n int64) { req.ToSeq = protocol.Seq(n) }, "limit": func(n int64) { req.Limit = int(n) },
 	} {
-		text, ok := given[name]
-		if !ok {
-			continue
+		if text, ok := given[name]; ok {
+			n, err := number(name, text, 1)
+			if err != nil {
+				return req, err
+			}
+			into(n)
+			req.Live = given["live"] == "true"
 		}
-		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil || n < 1 || n > protocol.MaxSafeInt {
-			return req, fmt.Errorf("%s %.40q: want a number from 1: %w", name, text, protocol.ErrBadCursor)
-		}
-		into(n)
-		req.Live = given["live"] == "true"
 	}
 	text, name := given["fromSeq"], "fromSeq"
 	again := r.Header.Get("Last-Event-ID")
 	if again != "" {
 		text, name = again, "Last-Event-ID"
 	}
-	var from protocol.Seq
-	if text != "" {
-		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil || n < 0 || n > protocol.MaxSafeInt {
-			return req, fmt.Errorf("%s %.40q: %w", name, text, protocol.ErrBadCursor)
-		}
-		from = protocol.Seq(n)
+	n, err := number(name, cmp.Or(text, "0"), 0)
+	if err != nil {
+		return req, err
 	}
+	from := protocol.Seq(n)
 	req.FromSeq = &from
 	if proof := given["lastCid"]; proof != "" && again == "" {
 		l, err := protocol.ParseLink(proof)
@@ -124,26 +126,13 @@ var streamParameters = []string{"fromSeq", "toSeq", "limit", "lastCid", "live"}
 // refuse answers a request that cannot be served.
 func refuse(w http.ResponseWriter, err error) {
 	f := errorFrame("", err)
-	status := http.StatusInternalServerError
-	switch f.Code {
-	case protocol.ErrBadRequest.Code, protocol.ErrBadCursor.Code:
-		status = http.StatusBadRequest
-	case protocol.ErrUnknownRun.Code, protocol.ErrNotFound.Code:
-		status = http.StatusNotFound
-	case protocol.ErrFutureCursor.Code:
-		status = http.StatusConflict
-	case protocol.ErrRateLimited.Code, protocol.ErrShuttingDown.Code:
+	why := f.Err()
+	status := reply.Status(why)
+	if errors.Is(why, protocol.ErrRateLimited) || errors.Is(why, protocol.ErrShuttingDown) {
 		status = http.StatusServiceUnavailable
 		w.Header().Set("Retry-After", "1")
 	}
-	b, err := json.Marshal(reply.Failure{Schema: reply.ErrorSchema, Code: f.Code, Message: f.Message, Fix: protocol.HintOf(f.Err()), HeadSeq: f.HeadSeq})
-	if err != nil {
-		http.Error(w, f.Message, status)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	w.Write(append(b, '\n')) // a client that is gone cannot be told so
+	reply.JSON(w, status, reply.Failure{Schema: reply.ErrorSchema, Code: f.Code, Message: f.Message, Fix: protocol.HintOf(why), HeadSeq: f.HeadSeq})
 }
 
 // stream writes frames as server-sent events or lines.
@@ -191,7 +180,7 @@ func (t *stream) put(frame []byte, id protocol.Seq) {
 
 // flush writes what was put, within the write deadline.
 func (t *stream) flush() error {
-	limit := orDefault(t.s.WriteTimeout, 10*time.Second)
+	limit := cmp.Or(t.s.WriteTimeout, 10*time.Second)
 	begun := time.Now()
 	if err := t.rc.SetWriteDeadline(begun.Add(limit + limit/5)); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return socketend.ErrGone

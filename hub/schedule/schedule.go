@@ -87,11 +87,9 @@ const look = time.Minute
 func (r *Runner) Run(ctx context.Context) error {
 	r.fired, r.told = map[string]time.Time{}, map[string]string{}
 	for {
-		wait := time.NewTimer(r.round(ctx))
 		select {
-		case <-wait.C:
+		case <-time.After(r.round(ctx)):
 		case <-ctx.Done():
-			wait.Stop()
 			return context.Cause(ctx)
 		}
 	}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -18,16 +19,13 @@ const mediaCAR = "application/vnd.ipld.car"
 
 // archive sends a run as it is read. A failure behind the first byte breaks the connection off: what came
 // until then must not be taken for an archive.
-func (s *Server) archive(w http.ResponseWriter, r *http.Request) error {
-	if _, err := query(r); err != nil {
-		return err
-	}
-	out := &patient{to: w, deadline: http.NewResponseController(w)}
-	err := s.Service.Export(r.Context(), runOf(r), out)
+func (s *Server) archive(c *call) (any, error) {
+	out := &patient{to: c.w, deadline: http.NewResponseController(c.w)}
+	err := s.Service.Export(c.Context(), c.run, out)
 	if err != nil && out.begun {
 		panic(http.ErrAbortHandler)
 	}
-	return err
+	return nil, err
 }
 
 // patient writes a body of any length: the client has a while for each piece of it.
@@ -52,39 +50,28 @@ func (p *patient) Write(b []byte) (int, error) {
 const maxArchive = 4 << 30
 
 // take imports an archive.
-func (s *Server) take(w http.ResponseWriter, r *http.Request) error {
-	q, err := query(r, "run", "agent")
-	if err != nil {
-		return err
+func (s *Server) take(c *call) (any, error) {
+	if err := short("run", c.text("run"), maxName); err != nil {
+		return nil, err
 	}
-	if err := short("run", q.text("run"), maxName); err != nil {
-		return err
+	if media, _, err := mime.ParseMediaType(c.Header.Get("Content-Type")); err != nil || media != mediaCAR {
+		return nil, reply.Badf("the body is %.100q, %s is wanted", c.Header.Get("Content-Type"), mediaCAR)
 	}
-	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != mediaCAR {
-		return reply.Badf("the body is %.100q, %s is wanted", r.Header.Get("Content-Type"), mediaCAR)
+	limit := cmp.Or(s.MaxArchive, maxArchive)
+	if c.ContentLength > limit {
+		return nil, tooLong(limit)
 	}
-	limit := s.MaxArchive
-	if limit == 0 {
-		limit = maxArchive
-	}
-	if r.ContentLength > limit {
-		return tooLong(limit)
-	}
-	body := &upload{from: http.MaxBytesReader(w, r.Body, limit)}
-	got, err := s.Service.Import(r.Context(), body, api.ImportOptions{Run: protocol.RunID(q.text("run")), Worker: q.text("agent")})
+	body := &upload{from: http.MaxBytesReader(c.w, c.Body, limit)}
+	got, err := s.Service.Import(c.Context(), body, api.ImportOptions{Run: protocol.RunID(c.text("run")), Worker: c.text("agent")})
 	switch {
 	case errors.As(body.err, new(*http.MaxBytesError)):
-		return tooLong(limit)
+		return nil, tooLong(limit)
 	case body.err != nil:
-		return reply.Badf("the archive broke off after %d bytes: %v", body.n, body.err)
+		return nil, reply.Badf("the archive broke off after %d bytes: %v", body.n, body.err)
 	case api.IsArchiveFault(err):
-		reply.JSON(w, http.StatusUnprocessableEntity, reply.FailureOf(err))
-		return nil
-	case err != nil:
-		return err
+		return answer{http.StatusUnprocessableEntity, reply.FailureOf(err)}, nil
 	}
-	reply.JSON(w, http.StatusOK, got)
-	return nil
+	return got, err
 }
 
 func tooLong(limit int64) error {

@@ -1,4 +1,4 @@
-// Package server is the HTTP interface of an agent: JSON over an api.Service,
+// Package server is the HTTP interface of a worker: JSON over an api.Service,
 // described by an OpenAPI document that it serves itself, whose schemas are written from the types
 // (directory schemas).
 //

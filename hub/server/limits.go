@@ -50,13 +50,20 @@ func checkStart(s *api.Start) error {
 			return err
 		}
 	}
-	for role, list := range s.Models {
-		if len(list) == 0 {
-			return reply.Badf("models[%q] is empty", role)
-		}
+	if err := checkModels(s.Models); err != nil {
+		return err
 	}
 	if _, err := protocol.ParseContext(s.Context); err != nil {
 		return reply.Badf("context: %v", err)
+	}
+	return nil
+}
+
+func checkModels(byRole map[string]api.ModelList) error {
+	for role, list := range byRole {
+		if len(list) == 0 {
+			return reply.Badf("models[%q] is empty", role)
+		}
 	}
 	return nil
 }

@@ -24,11 +24,14 @@ var OpenAPI = sync.OnceValues(func() ([]byte, error) {
 	return json.Marshal(doc)
 })
 
-func (s *Server) openapi(w http.ResponseWriter, _ *http.Request) error {
-	b, err := OpenAPI()
-	if err != nil {
-		return err
+func (s *Server) openapi(c *call) (any, error) {
+	describe := OpenAPI
+	if s.Describe != nil {
+		describe = s.Describe
 	}
-	reply.Bytes(w, http.StatusOK, "application/json", b)
-	return nil
+	b, err := describe()
+	if err == nil {
+		reply.Bytes(c.w, http.StatusOK, "application/json", b)
+	}
+	return nil, err
 }

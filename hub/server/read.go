@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"hash/fnv"
@@ -14,19 +15,13 @@ import (
 	"wf/protocol"
 )
 
-func (s *Server) health(w http.ResponseWriter, _ *http.Request) error {
-	reply.JSON(w, http.StatusOK, Healthy)
-	return nil
-}
+func health(*Server, *call) (any, error) { return Health{"wf.health/v1", true}, nil }
 
 // Health is wf.health/v1: the server answers.
 type Health struct {
 	Schema string `json:"schema"`
 	OK     bool   `json:"ok"`
 }
-
-// Healthy is what a server that answers says.
-var Healthy = Health{"wf.health/v1", true}
 
 // Info is wf.info/v1: what is at the other end, and what the asker may do there.
 type Info struct {
@@ -37,26 +32,18 @@ type Info struct {
 	Scopes  []guard.Scope `json:"scopes"`
 }
 
-func (s *Server) info(w http.ResponseWriter, r *http.Request) error {
-	id, _ := guard.Of(r.Context())
-	reply.JSON(w, http.StatusOK, Info{"wf.info/v1", "agent", s.Name, s.Version, id.Scopes})
-	return nil
+func (s *Server) info(c *call) (any, error) {
+	id, _ := guard.Of(c.Context())
+	return Info{"wf.info/v1", cmp.Or(s.Kind, "agent"), s.Name, s.Version, id.Scopes}, nil
 }
 
-func (s *Server) newCode(w http.ResponseWriter, r *http.Request) error {
-	if err := decode(r, &struct{}{}, true); err != nil {
-		return err
-	}
+func (s *Server) newCode(*call, *struct{}) (any, error) {
 	if s.NewCode == nil {
-		return &protocol.Error{Code: protocol.ErrNotFound.Code, Message: "there is no address that a browser could open",
+		return nil, &protocol.Error{Code: protocol.ErrNotFound.Code, Message: "there is no address that a browser could open",
 			Hint: "wf serve --listen 127.0.0.1:8765 listens on one"}
 	}
 	code, err := s.NewCode()
-	if err != nil {
-		return err
-	}
-	reply.JSON(w, http.StatusCreated, code)
-	return nil
+	return answer{http.StatusCreated, code}, err
 }
 
 // Workflows is wf.workflows/v1: what can be started, by name.
@@ -66,28 +53,24 @@ type Workflows struct {
 	Missing []string       `json:"missing,omitempty" at:"hub"` // workers that did not answer in time
 }
 
-func (s *Server) workflows(w http.ResponseWriter, r *http.Request) error {
-	if _, err := query(r); err != nil {
-		return err
-	}
-	items, err := s.Service.Workflows(r.Context())
-	if err != nil {
-		return err
-	}
+func (s *Server) workflows(c *call) (any, error) {
+	items, err := s.Service.Workflows(c.Context())
 	if items == nil {
 		items = []api.Workflow{}
 	}
-	reply.JSON(w, http.StatusOK, Workflows{Schema: "wf.workflows/v1", Items: items})
-	return nil
+	return Workflows{Schema: "wf.workflows/v1", Items: items}, err
 }
 
 // statuses a list of runs can be asked for.
 var statuses = []protocol.RunStatus{protocol.Running, protocol.Waiting, protocol.Suspended, protocol.Done, protocol.Failed, protocol.Cancelled}
 
+// listed are the parameters of GET /v1/runs.
+const listed = "status workflow tag q limit before all"
+
 // ParseQuery reads what GET /v1/runs is asked for; an error wraps protocol.ErrBadRequest. more are
 // parameters that the caller knows besides.
 func ParseQuery(r *http.Request, more ...string) (api.Query, error) {
-	p, err := query(r, append([]string{"status", "workflow", "tag", "q", "limit", "before", "all"}, more...)...)
+	p, err := query(r, append(strings.Fields(listed), more...)...)
 	if err != nil {
 		return api.Query{}, err
 	}
@@ -103,229 +86,99 @@ func ParseQuery(r *http.Request, more ...string) (api.Query, error) {
 	return q, err
 }
 
-func (s *Server) runs(w http.ResponseWriter, r *http.Request) error {
-	q, err := ParseQuery(r)
+func (s *Server) runs(c *call) (any, error) {
+	q, err := ParseQuery(c.Request)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	moved, err := s.Feed.Changes(r.Context())
+	moved, err := s.Feed.Changes(c.Context())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	h := fnv.New64a()
-	fmt.Fprintf(h, "%s\x00%s", s.Version, r.URL.RawQuery)
-	if unchanged(w, r, fmt.Sprintf("%x-%x", moved, h.Sum64())) {
-		return nil
+	fmt.Fprintf(h, "%s\x00%s", s.Version, c.URL.RawQuery)
+	if unchanged(c.w, c.Request, fmt.Sprintf("%x-%x", moved, h.Sum64()), untilItMoves) {
+		return nil, nil
 	}
-	page, err := s.Service.List(r.Context(), q)
-	if err != nil {
-		return err
+	page, err := s.Service.List(c.Context(), q)
+	if err == nil && slices.ContainsFunc(page.Items, func(x api.Row) bool { return !x.Settled() }) {
+		c.w.Header().Del("ETag")
 	}
-	if slices.ContainsFunc(page.Items, func(x api.Row) bool { return !x.Settled() }) {
-		w.Header().Del("ETag")
-	}
-	reply.JSON(w, http.StatusOK, page)
-	return nil
+	return page, err
 }
 
-func (s *Server) run(w http.ResponseWriter, r *http.Request) error {
-	p, err := query(r, "limit", "before", "at")
-	if err != nil {
-		return err
-	}
+func (s *Server) run(c *call) (any, error) {
 	var win api.Window
-	if win.Limit, err = p.number("limit", 1, api.MaxSteps, api.MaxSteps); err != nil {
-		return err
+	var err error
+	if win.Limit, err = c.number("limit", 1, api.MaxSteps, api.MaxSteps); err != nil {
+		return nil, err
 	}
-	before, err := p.number("before", 1, protocol.MaxSafeInt, 0)
+	before, err := c.number("before", 1, protocol.MaxSafeInt, 0)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	at, err := p.number("at", 1, protocol.MaxSafeInt, 0)
+	at, err := c.number("at", 1, protocol.MaxSafeInt, 0)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	win.Before, win.At = protocol.Seq(before), protocol.Seq(at)
-	if done, err := s.held(w, r, "limit", "before", "at"); done || err != nil {
-		return err
+	v, err := s.Service.Run(c.Context(), c.run, win)
+	if err == nil && !v.Settled() {
+		c.w.Header().Del("ETag")
 	}
-	v, err := s.Service.Run(r.Context(), runOf(r), win)
-	if err != nil {
-		return err
-	}
-	if !v.Settled() {
-		w.Header().Del("ETag")
-	}
-	reply.JSON(w, http.StatusOK, v)
-	return nil
+	return v, err
 }
 
-// held answers for a run that has not moved since the client read it.
-func (s *Server) held(w http.ResponseWriter, r *http.Request, known ...string) (bool, error) {
-	if _, err := query(r, known...); err != nil {
-		return false, err
+// atHead answers what nothing but an event of its run changes, unless the client holds it already.
+func atHead(handle handler) handler {
+	return func(s *Server, c *call) (any, error) {
+		head, _, err := s.Feed.Tip(c.Context(), c.run)
+		if err != nil || unchanged(c.w, c.Request, head.String()+"-"+s.Version, untilItMoves) {
+			return nil, err
+		}
+		return handle(s, c)
 	}
-	head, _, err := s.Feed.Tip(r.Context(), runOf(r))
-	if err != nil {
-		return false, err
-	}
-	return unchanged(w, r, head.String()+"-"+s.Version), nil
 }
 
-func (s *Server) graph(w http.ResponseWriter, r *http.Request) error {
-	if done, err := s.held(w, r); done || err != nil {
-		return err
+func (s *Server) graph(c *call) (any, error) {
+	svg, err := s.Service.Graph(c.Context(), c.run)
+	if err == nil {
+		// A picture looked at by itself has its style within.
+		c.w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
+		reply.Bytes(c.w, http.StatusOK, "image/svg+xml", svg)
 	}
-	svg, err := s.Service.Graph(r.Context(), runOf(r))
-	if err != nil {
-		return err
-	}
-	// A picture looked at by itself has its style within.
-	w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
-	reply.Bytes(w, http.StatusOK, "image/svg+xml", svg)
-	return nil
-}
-
-func (s *Server) step(w http.ResponseWriter, r *http.Request) error {
-	step, err := stepOf(r)
-	if err != nil {
-		return err
-	}
-	if _, err := query(r); err != nil {
-		return err
-	}
-	v, err := s.Service.Step(r.Context(), runOf(r), step)
-	if err != nil {
-		return err
-	}
-	reply.JSON(w, http.StatusOK, v)
-	return nil
+	return nil, err
 }
 
 // ofStep answers for one visit.
-func ofStep[T any](get func(api.Service, context.Context, protocol.RunID, string) (T, error)) func(*Server, http.ResponseWriter, *http.Request) error {
-	return func(s *Server, w http.ResponseWriter, r *http.Request) error {
-		step, err := stepOf(r)
-		if err != nil {
-			return err
-		}
-		if done, err := s.held(w, r); done || err != nil {
-			return err
-		}
-		v, err := get(s.Service, r.Context(), runOf(r), step)
-		if err != nil {
-			return err
-		}
-		reply.JSON(w, http.StatusOK, v)
-		return nil
-	}
+func ofStep[T any](get func(api.Service, context.Context, protocol.RunID, string) (T, error)) handler {
+	return func(s *Server, c *call) (any, error) { return get(s.Service, c.Context(), c.run, c.step) }
 }
 
-// whole answers for one run, always anew: what lies on disk and what calls cost may have changed.
-func whole[T any](get func(api.Service, context.Context, protocol.RunID) (T, error)) func(*Server, http.ResponseWriter, *http.Request) error {
-	return func(s *Server, w http.ResponseWriter, r *http.Request) error {
-		if _, err := query(r); err != nil {
-			return err
-		}
-		v, err := get(s.Service, r.Context(), runOf(r))
-		if err != nil {
-			return err
-		}
-		reply.JSON(w, http.StatusOK, v)
-		return nil
-	}
+// ofRun answers for one run, always anew: what lies on disk and what calls cost may have changed.
+func ofRun[T any](get func(api.Service, context.Context, protocol.RunID) (T, error)) handler {
+	return func(s *Server, c *call) (any, error) { return get(s.Service, c.Context(), c.run) }
 }
 
-func (s *Server) diff(w http.ResponseWriter, r *http.Request) error {
-	if _, err := query(r); err != nil {
-		return err
-	}
-	d, err := s.Service.Diff(r.Context(), runOf(r), protocol.RunID(r.PathValue("other")))
-	if err != nil {
-		return err
-	}
-	reply.JSON(w, http.StatusOK, d)
-	return nil
+func (s *Server) diff(c *call) (any, error) {
+	return s.Service.Diff(c.Context(), c.run, protocol.RunID(c.PathValue("other")))
 }
 
-func (s *Server) cost(w http.ResponseWriter, r *http.Request) error {
-	p, err := query(r, "by")
-	if err != nil {
-		return err
-	}
-	by := p.text("by")
-	if by == "" {
-		by = "role"
-	}
+func (s *Server) cost(c *call) (any, error) {
+	by := cmp.Or(c.text("by"), "role")
 	if !slices.Contains(api.CostGroups, by) {
-		return reply.Badf("by=%q: want %s", by, strings.Join(api.CostGroups, ", "))
+		return nil, reply.Badf("by=%q: want %s", by, strings.Join(api.CostGroups, ", "))
 	}
-	v, err := s.Service.Cost(r.Context(), runOf(r), by)
-	if err != nil {
-		return err
-	}
-	reply.JSON(w, http.StatusOK, v)
-	return nil
+	return s.Service.Cost(c.Context(), c.run, by)
 }
 
-// Media types of blocks: https://www.iana.org/assignments/media-types, vnd.ipld.
-const (
-	mediaCBOR = "application/vnd.ipld.dag-cbor"
-	mediaRaw  = "application/vnd.ipld.raw"
-)
+func (s *Server) replay(c *call) (any, error) { return s.mounted(c, s.Replay) }
+func (s *Server) events(c *call) (any, error) { return s.mounted(c, s.Events) }
 
-// codecCBOR is DAG-CBOR in a CID.
-const codecCBOR = 0x71
-
-func (s *Server) block(w http.ResponseWriter, r *http.Request) error {
-	p, err := query(r, "payload")
-	if err != nil {
-		return err
-	}
-	payload, err := p.yes("payload")
-	if err != nil {
-		return err
-	}
-	l, err := protocol.ParseLink(r.PathValue("cid"))
-	if err != nil {
-		return reply.Badf("%v", err)
-	}
-	read, tag := s.Feed.Block, l.String()
-	if payload {
-		read, tag = func(ctx context.Context, l protocol.Link) ([]byte, error) {
-			return protocol.ReadPayload(ctx, s.Feed, l)
-		}, tag+".payload"
-	}
-	b, err := read(r.Context(), l)
-	if err != nil {
-		return err
-	}
-	if unchanged(w, r, tag) {
-		return nil
-	}
-	media := mediaRaw
-	if l.CID().Prefix().Codec == codecCBOR && !payload {
-		media = mediaCBOR
-	}
-	// A block never changes; it is shown to nobody else, and never as a page of its own.
-	w.Header().Set("Cache-Control", "private, max-age=31536000, immutable")
-	w.Header().Set("Content-Security-Policy", "default-src 'none'; sandbox")
-	reply.Bytes(w, http.StatusOK, media, b)
-	return nil
-}
-
-func (s *Server) replay(w http.ResponseWriter, r *http.Request) error {
-	return s.mounted(w, r, s.Replay)
-}
-
-func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
-	return s.mounted(w, r, s.Events)
-}
-
-func (s *Server) mounted(w http.ResponseWriter, r *http.Request, h http.Handler) error {
+func (s *Server) mounted(c *call, h http.Handler) (any, error) {
 	if h == nil {
-		return notFound(r)
+		return nil, notFound(c.Request)
 	}
-	h.ServeHTTP(w, r)
-	return nil
+	h.ServeHTTP(c.w, c.Request)
+	return nil, nil
 }

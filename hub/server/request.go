@@ -6,13 +6,12 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
 	"wf/api"
 	"wf/hub/reply"
-	"wf/protocol"
 )
 
 // decode reads the body of a request strictly: one JSON object, no unknown fields. An empty
@@ -37,24 +36,36 @@ func decode(r *http.Request, into any, empty bool) error {
 	return nil
 }
 
+// Whether a body may be left out.
+const wanted, optional = false, true
+
+// body reads the body of a call for do.
+func body[In any](empty bool, do func(*Server, *call, *In) (any, error)) handler {
+	return func(s *Server, c *call) (any, error) {
+		in := new(In)
+		if err := decode(c.Request, in, empty); err != nil {
+			return nil, err
+		}
+		return do(s, c, in)
+	}
+}
+
 // parameters of a query that a route knows; all others are refused.
 type parameters map[string][]string
 
+// query gives the parameters of a request, of which each is known, and given once unless there is "..." behind
+// its name.
 func query(r *http.Request, known ...string) (parameters, error) {
-	return only(r.URL.Query(), known...)
-}
-
-// only are the parameters of a query of which each is known and given once.
-func only(all url.Values, known ...string) (parameters, error) {
+	all := r.URL.Query()
 	for name, values := range all {
-		ok := false
-		for _, k := range known {
-			ok = ok || k == name
-		}
-		if !ok {
+		many := slices.Contains(known, name+"...") || slices.Contains(known, anyOther)
+		switch {
+		case many:
+		case !slices.Contains(known, name) && name == "agent":
+			return nil, reply.Badf("this is no hub, and has its own store alone: leave --worker out, which is the parameter agent")
+		case !slices.Contains(known, name):
 			return nil, reply.Badf("there is no parameter %q; there are %s", name, strings.Join(known, ", "))
-		}
-		if len(values) > 1 {
+		case len(values) > 1:
 			return nil, reply.Badf("the parameter %q is given %d times", name, len(values))
 		}
 	}
@@ -100,23 +111,14 @@ func (p parameters) yes(name string) (bool, error) {
 	}
 }
 
-// runOf is the run of a path.
-func runOf(r *http.Request) protocol.RunID { return protocol.RunID(r.PathValue("id")) }
+// untilItMoves has a client ask each time whether what it holds is still so.
+const untilItMoves = "private, no-cache"
 
-// stepOf is the step of a path, in its written form.
-func stepOf(r *http.Request) (string, error) {
-	id, err := protocol.ParseStepID(r.PathValue("step"))
-	if err != nil {
-		return "", reply.Badf("%v", err)
-	}
-	return id.String(), nil
-}
-
-// unchanged answers a request whose client holds the newest version already.
-func unchanged(w http.ResponseWriter, r *http.Request, tag string) bool {
+// unchanged answers a request whose client holds the newest version already; control says how it is kept.
+func unchanged(w http.ResponseWriter, r *http.Request, tag, control string) bool {
 	tag = `"` + tag + `"`
 	w.Header().Set("ETag", tag)
-	w.Header().Set("Cache-Control", "private, no-cache")
+	w.Header().Set("Cache-Control", control)
 	for held := range strings.SplitSeq(r.Header.Get("If-None-Match"), ",") {
 		if held = strings.TrimPrefix(strings.TrimSpace(held), "W/"); held == tag || held == "*" {
 			w.WriteHeader(http.StatusNotModified)

@@ -15,75 +15,92 @@ type Server struct {
 	Service api.Service
 	Feed    protocol.Feed // the blocks, and what tells whether something moved
 
-	Name    string // of the agent
+	Kind    string // agent or hub; "" is agent
+	Name    string // of the worker
 	Version string // of the binary
 
 	Replay http.Handler // GET /v1/replay, a WebSocket
 	Events http.Handler // GET /v1/sessions/{id}/events
 	Page   http.Handler // everything that is not the API; nil is nothing
 
+	Describe func() ([]byte, error) // GET /v1/openapi.json; nil is OpenAPI
+
 	// MaxArchive is the most bytes of an archive that is imported; 0 is 4 GiB.
 	MaxArchive int64
 
 	// NewCode makes a one-time code for a browser; nil where nothing listens for one.
-	NewCode func() (Code, error)
+	NewCode func() (api.Code, error)
 }
 
-// Code is wf.code/v1: what a browser is opened with, once.
-type Code struct {
-	Schema  string   `json:"schema"`
-	Code    string   `json:"code"`
-	Expires api.Time `json:"expires"`
-	URLs    []string `json:"urls"` // addresses to open, with the code in the fragment
+// A call is a request that is answered.
+type call struct {
+	*http.Request
+	parameters
+	w    http.ResponseWriter
+	run  protocol.RunID // of the path
+	step string         // of the path, in its written form
+}
+
+// A handler gives what a call is answered with, as JSON; nil where it has answered.
+type handler = func(*Server, *call) (any, error)
+
+// answer is one with another status than 200.
+type answer struct {
+	status int
+	value  any
 }
 
 // route is an entry of the API.
 type route struct {
 	method, path string
 	scope        guard.Scope // "" is open to all
-	handle       func(*Server, http.ResponseWriter, *http.Request) error
+	known        string      // the parameters of the query; "..." is behind one that may be given several times
+	handle       handler
 }
+
+// anyOther stands for all parameters: they are passed over.
+const anyOther = "*"
 
 // routes is the one table of the API; openapi.yaml describes each of them.
 var routes = []route{
-	{"GET", "/healthz", "", (*Server).health},
-	{"GET", "/v1/openapi.json", "", (*Server).openapi},
-	{"GET", "/v1/info", guard.Read, (*Server).info},
-	{"POST", "/v1/codes", guard.Admin, (*Server).newCode},
-	{"GET", "/v1/workflows", guard.Read, (*Server).workflows},
-	{"GET", "/v1/runs", guard.Read, (*Server).runs},
-	{"POST", "/v1/runs", guard.Run, (*Server).start},
-	{"GET", "/v1/runs/{id}", guard.Read, (*Server).run},
-	{"GET", "/v1/runs/{id}/graph", guard.Read, (*Server).graph},
-	{"GET", "/v1/runs/{id}/steps/{step}", guard.Read, (*Server).step},
-	{"GET", "/v1/runs/{id}/steps/{step}/messages", guard.Read, ofStep(api.Service.Messages)},
-	{"GET", "/v1/runs/{id}/steps/{step}/diff", guard.Read, ofStep(api.Service.VisitDiff)},
-	{"GET", "/v1/runs/{id}/steps/{step}/explain", guard.Read, ofStep(api.Service.Explain)},
-	{"GET", "/v1/runs/{id}/diff/{other}", guard.Read, (*Server).diff},
-	{"GET", "/v1/runs/{id}/cache", guard.Read, whole(api.Service.Cache)},
-	{"GET", "/v1/runs/{id}/archive", guard.Read, (*Server).archive},
-	{"GET", "/v1/runs/{id}/verify", guard.Read, whole(api.Service.Verify)},
-	{"GET", "/v1/runs/{id}/cost", guard.Read, (*Server).cost},
-	{"GET", "/v1/runs/{id}/tasks", guard.Read, (*Server).tasks},
-	{"GET", "/v1/runs/{id}/tasks/{step}", guard.Read, (*Server).task},
-	{"POST", "/v1/runs/{id}/answer", guard.Answer, (*Server).answer},
-	{"POST", "/v1/runs/{id}/cancel", guard.Run, (*Server).cancel},
-	{"POST", "/v1/runs/{id}/suspend", guard.Run, plain((*Server).suspend)},
-	{"POST", "/v1/runs/{id}/resume", guard.Run, (*Server).resume},
-	{"POST", "/v1/runs/{id}/compact", guard.Run, plain((*Server).compact)},
-	{"POST", "/v1/runs/{id}/fork", guard.Run, (*Server).fork},
-	{"POST", "/v1/runs/{id}/messages", guard.Answer, (*Server).message},
-	{"POST", ImportPath, guard.Admin, (*Server).take},
-	{"GET", "/v1/memories", guard.Read, own((*Server).scopes)},
-	{"GET", "/v1/memories/items", guard.Read, own((*Server).memories)},
-	{"GET", "/v1/memories/items/{memory}", guard.Read, own((*Server).memory)},
-	{"POST", "/v1/memories/recall", guard.Read, own(toMemory(api.Service.Recall))},
-	{"POST", "/v1/memories/remember", guard.Run, own(toMemory(api.Service.Remember))},
-	{"POST", "/v1/memories/change", guard.Run, own(toMemory(api.Service.ChangeMemories))},
-	{"POST", "/v1/memories/reindex", guard.Run, own(toMemory(reindex))},
-	{"GET", "/v1/blocks/{cid}", guard.Read, (*Server).block},
-	{"GET", "/v1/replay", guard.Read, (*Server).replay},
-	{"GET", "/v1/sessions/{id}/events", guard.Read, (*Server).events},
+	{"GET", "/healthz", "", anyOther, health},
+	{"GET", "/v1/openapi.json", "", anyOther, (*Server).openapi},
+	{"GET", "/v1/info", guard.Read, anyOther, (*Server).info},
+	{"POST", "/v1/codes", guard.Admin, anyOther, body(optional, (*Server).newCode)},
+	{"GET", "/v1/workflows", guard.Read, "", (*Server).workflows},
+	{"GET", "/v1/runs", guard.Read, listed, (*Server).runs},
+	{"POST", "/v1/runs", guard.Run, anyOther, body(wanted, (*Server).start)},
+	{"GET", "/v1/runs/{id}", guard.Read, "limit before at", atHead((*Server).run)},
+	{"GET", "/v1/runs/{id}/graph", guard.Read, "", atHead((*Server).graph)},
+	{"GET", "/v1/runs/{id}/steps/{step}", guard.Read, "", ofStep(api.Service.Step)},
+	{"GET", "/v1/runs/{id}/steps/{step}/messages", guard.Read, "", atHead(ofStep(api.Service.Messages))},
+	{"GET", "/v1/runs/{id}/steps/{step}/diff", guard.Read, "", atHead(ofStep(api.Service.VisitDiff))},
+	{"GET", "/v1/runs/{id}/steps/{step}/explain", guard.Read, "", atHead(ofStep(api.Service.Explain))},
+	{"GET", "/v1/runs/{id}/diff/{other}", guard.Read, "", (*Server).diff},
+	{"GET", "/v1/runs/{id}/cache", guard.Read, "", ofRun(api.Service.Cache)},
+	{"GET", "/v1/runs/{id}/archive", guard.Read, "", (*Server).archive},
+	{"GET", "/v1/runs/{id}/verify", guard.Read, "", ofRun(api.Service.Verify)},
+	{"GET", "/v1/runs/{id}/cost", guard.Read, "by", (*Server).cost},
+	{"GET", "/v1/runs/{id}/tasks", guard.Read, "after limit", (*Server).tasks},
+	{"GET", "/v1/runs/{id}/tasks/{step}", guard.Read, "", ofStep(api.Service.Task)},
+	{"POST", "/v1/runs/{id}/answer", guard.Answer, anyOther, body(wanted, (*Server).answer)},
+	{"POST", "/v1/runs/{id}/cancel", guard.Run, anyOther, body(optional, (*Server).cancel)},
+	{"POST", "/v1/runs/{id}/suspend", guard.Run, anyOther, body(optional, (*Server).suspend)},
+	{"POST", "/v1/runs/{id}/resume", guard.Run, anyOther, body(optional, (*Server).resume)},
+	{"POST", "/v1/runs/{id}/compact", guard.Run, anyOther, body(optional, (*Server).compact)},
+	{"POST", "/v1/runs/{id}/fork", guard.Run, anyOther, body(wanted, (*Server).fork)},
+	{"POST", "/v1/runs/{id}/messages", guard.Answer, anyOther, body(wanted, (*Server).message)},
+	{"POST", ImportPath, guard.Admin, "run agent", (*Server).take},
+	{"GET", "/v1/memories", guard.Read, "", (*Server).scopes},
+	{"GET", "/v1/memories/items", guard.Read, "scope tag... all_tags pinned oldest sums after limit", (*Server).memories},
+	{"GET", "/v1/memories/items/{memory}", guard.Read, "scope", (*Server).memory},
+	{"POST", "/v1/memories/recall", guard.Read, "", toMemory(api.Service.Recall)},
+	{"POST", "/v1/memories/remember", guard.Run, "", toMemory(api.Service.Remember)},
+	{"POST", "/v1/memories/change", guard.Run, "", toMemory(api.Service.ChangeMemories)},
+	{"POST", "/v1/memories/reindex", guard.Run, "", toMemory(reindex)},
+	{"GET", "/v1/blocks/{cid}", guard.Read, "payload", (*Server).block},
+	{"GET", "/v1/replay", guard.Read, anyOther, (*Server).replay},
+	{"GET", "/v1/sessions/{id}/events", guard.Read, anyOther, (*Server).events},
 }
 
 // Public reports whether a request needs no credentials: the page and its parts, the
@@ -115,13 +132,8 @@ func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	for _, r := range routes {
 		mux.HandleFunc(r.method+" "+r.path, func(w http.ResponseWriter, req *http.Request) {
-			if r.scope != "" {
-				if err := guard.Need(req.Context(), r.scope); err != nil {
-					reply.Error(w, err)
-					return
-				}
-			}
-			if err := r.handle(s, w, req); err != nil {
+			if err := s.serve(r, w, req); err != nil {
+				w.Header().Del("ETag") // of what could not be answered
 				reply.Error(w, err)
 			}
 		})
@@ -135,6 +147,36 @@ func (s *Server) Handler() http.Handler {
 		s.Page.ServeHTTP(w, r)
 	})
 	return mux
+}
+
+// serve answers a request of a route.
+func (s *Server) serve(r route, w http.ResponseWriter, req *http.Request) (err error) {
+	if r.scope != "" {
+		if err := guard.Need(req.Context(), r.scope); err != nil {
+			return err
+		}
+	}
+	c := &call{Request: req, w: w, run: protocol.RunID(req.PathValue("id"))}
+	if c.parameters, err = query(req, strings.Fields(r.known)...); err != nil {
+		return err
+	}
+	if text := req.PathValue("step"); text != "" {
+		id, err := protocol.ParseStepID(text)
+		if err != nil {
+			return reply.Badf("%v", err)
+		}
+		c.step = id.String()
+	}
+	v, err := r.handle(s, c)
+	if err != nil || v == nil {
+		return err
+	}
+	a, other := v.(answer)
+	if !other {
+		a = answer{http.StatusOK, v}
+	}
+	reply.JSON(w, a.status, a.value)
+	return nil
 }
 
 func notFound(r *http.Request) error {

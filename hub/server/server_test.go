@@ -119,12 +119,12 @@ func (s *shop) Compact(_ context.Context, r protocol.RunID) error { return s.not
 func (s *shop) Resume(_ context.Context, r protocol.RunID, x api.Resume) error {
 	return s.note("resume %s %d", r, len(x.Limits))
 }
-func (s *shop) Fork(_ context.Context, r protocol.RunID, f api.Fork) (api.Forked, error) {
+func (s *shop) Fork(_ context.Context, r protocol.RunID, f api.Fork) (api.Accepted, error) {
 	with := ""
 	if f.With != nil {
 		with = " with " + f.With.File
 	}
-	return api.Forked{ID: "F"}, s.note("fork %s %s%s", r, f.Step, with)
+	return api.Accepted{ID: "F"}, s.note("fork %s %s%s", r, f.Step, with)
 }
 func (s *shop) Send(_ context.Context, r protocol.RunID, m api.Message) error {
 	return s.note("message %s %s", m.Source, m.Text)

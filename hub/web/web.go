@@ -17,6 +17,7 @@
 package web
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
@@ -24,8 +25,8 @@ import (
 	"mime"
 	"net/http"
 	"path"
-	"strconv"
 	"strings"
+	"time"
 )
 
 //go:embed dist
@@ -67,14 +68,7 @@ func Handler() http.Handler {
 		h.Set("Content-Security-Policy", Policy)
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Referrer-Policy", "no-referrer")
-		if match(r.Header.Get("If-None-Match"), f.etag) {
-			w.WriteHeader(http.StatusNotModified)
-			return
-		}
-		h.Set("Content-Length", strconv.Itoa(len(f.body)))
-		if r.Method == http.MethodGet {
-			_, _ = w.Write(f.body) // a reader that left needs nothing more
-		}
+		http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(f.body))
 	})
 }
 
@@ -112,14 +106,4 @@ func kindOf(name string) string {
 		return "image/svg+xml"
 	}
 	return mime.TypeByExtension(path.Ext(name))
-}
-
-// match tells whether an If-None-Match names the tag.
-func match(header, etag string) bool {
-	for _, t := range strings.Split(header, ",") {
-		if t = strings.TrimSpace(t); t == "*" || strings.TrimPrefix(t, "W/") == etag {
-			return true
-		}
-	}
-	return false
 }

@@ -12,6 +12,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -72,23 +73,18 @@ func (x examination) checkStore(ctx context.Context) api.Checkup {
 
 // checkModels reads the configs and looks for the keys.
 func (x examination) checkModels() []api.Checkup {
-	c := api.Checkup{Name: "config", State: "ok", Text: "none; wf needs none"}
 	loaded, err := x.Config()
 	if err != nil {
-		return []api.Checkup{bad(c, err)}
+		return []api.Checkup{bad(api.Checkup{Name: "config"}, err)}
 	}
-	for i, f := range loaded.Files {
-		if i == 0 {
-			c.Text = ""
-		} else {
-			c.Text += ", "
-		}
-		c.Text += f.Path
+	var files []string
+	for _, f := range loaded.Files {
 		if !f.Trusted && !f.User {
-			c.Text += " (not trusted)"
+			f.Path += " (not trusted)"
 		}
+		files = append(files, f.Path)
 	}
-	out := []api.Checkup{c}
+	out := []api.Checkup{{Name: "config", State: "ok", Text: cmp.Or(strings.Join(files, ", "), "none; wf needs none")}}
 	for _, p := range compose.Providers(loaded) {
 		m := api.Checkup{Name: "model " + p.Name + "/…", State: "ok", Text: p.BaseURL}
 		switch {

@@ -59,11 +59,7 @@ func Runs(ctx context.Context, e *engine.Engine, q api.Query) (out []api.Row, un
 }
 
 func fits(q api.Query, st *rules.State) bool {
-	tagged := q.Tag == ""
-	for _, t := range st.Info.Tags {
-		tagged = tagged || t == q.Tag
-	}
-	return tagged && (q.Status == "" || st.Status() == q.Status) &&
+	return (q.Tag == "" || slices.Contains(st.Info.Tags, q.Tag)) && (q.Status == "" || st.Status() == q.Status) &&
 		(q.Workflow == "" || st.Program().Workflow.Name == q.Workflow) &&
 		(q.All || st.Info.Parent == nil)
 }
@@ -114,10 +110,7 @@ func orNone(c []protocol.Choice) []protocol.Choice {
 func Newest(ctx context.Context, s *cas.Store) ([]cas.Head, error) {
 	heads, err := s.Heads(ctx, protocol.RunHead(""))
 	slices.SortFunc(heads, func(a, b cas.Head) int {
-		if c := cmp.Compare(b.TS, a.TS); c != 0 {
-			return c
-		}
-		return strings.Compare(a.Name, b.Name)
+		return cmp.Or(cmp.Compare(b.TS, a.TS), cmp.Compare(a.Name, b.Name))
 	})
 	return heads, err
 }

@@ -19,10 +19,7 @@ func archives(t *testing.T, suite Suite) {
 	from, to := suite.open(t), suite.open(t)
 	run := begin(t, from, strings.Repeat("roads ", 150_000)) // 900 kB, as much as a request takes
 	early := exported(t, from, run)
-	got, err := imported(t.Context(), to, early, api.ImportOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must(imported(t.Context(), to, early, api.ImportOptions{}))(t)
 	if d := cmp.Diff([]protocol.RunID{run}, got.Runs); d != "" || got.Schema != "wf.import/v1" || len(got.Roots) != 2 || got.Blocks == 0 || got.Bytes < 1_800_000 || got.Held != nil || got.Forwarded != nil {
 		t.Errorf("imported %+v", got)
 	}
@@ -32,9 +29,7 @@ func archives(t *testing.T, suite Suite) {
 	if !bytes.Equal(exported(t, to, run), early) {
 		t.Error("exported from where it was imported, the archive differs")
 	}
-	if _, err := from.Answer(t.Context(), run, api.Answer{Text: "yes"}); err != nil {
-		t.Fatal(err)
-	}
+	must(from.Answer(t.Context(), run, api.Answer{Text: "yes"}))(t)
 	if v := park(t, from, run); v.Status != protocol.Done {
 		t.Fatalf("it ended as %s", v.Status)
 	}
@@ -61,7 +56,7 @@ func archives(t *testing.T, suite Suite) {
 		t.Errorf("in the end it is %s, foreign is %v", v.Status, v.Foreign)
 	}
 	other := begin(t, to, "rails")
-	_, err = imported(t.Context(), to, early, api.ImportOptions{Run: other})
+	_, err := imported(t.Context(), to, early, api.ImportOptions{Run: other})
 	fails(t, "under the id of another run", err, protocol.ErrHeadMoved)
 	_, err = imported(t.Context(), to, early, api.ImportOptions{Worker: "nobody"})
 	if c := protocol.CodeOf(err); c != protocol.ErrUsage.Code && c != protocol.ErrNotFound.Code { // the latter at a hub

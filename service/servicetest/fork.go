@@ -15,10 +15,7 @@ import (
 func forks(t *testing.T, suite Suite) {
 	s := suite.open(t)
 	run := begin(t, s, "roads")
-	held, err := s.Fork(t.Context(), run, api.Fork{Step: "gate#1", Note: "again", Hold: true, Limits: map[string]json.RawMessage{"steps": json.RawMessage("50"), "duration": json.RawMessage(`"30m"`)}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	held := must(s.Fork(t.Context(), run, api.Fork{Step: "gate#1", Note: "again", Hold: true, Limits: map[string]json.RawMessage{"steps": json.RawMessage("50"), "duration": json.RawMessage(`"30m"`)}}))(t)
 	v := shown(t, s, held.ID)
 	if v.Status != protocol.Running || v.Idle != api.NotStarted || v.Seq != held.Seq || v.Foreign || len(v.Steps) != 1 || v.Info.ForkedFrom == nil {
 		t.Errorf("a fork that is held: %s %s at %d, want %d; %d steps, foreign is %v", v.Status, v.Idle, v.Seq, held.Seq, len(v.Steps), v.Foreign)
@@ -34,10 +31,7 @@ func forks(t *testing.T, suite Suite) {
 	if v := park(t, s, held.ID); v.Status != protocol.Waiting || len(v.Waiting) != 1 || v.Waiting[0].Step != "gate#1" {
 		t.Errorf("resumed it is %s", v.Status)
 	}
-	on, err := s.Fork(t.Context(), run, api.Fork{Step: "first#1", After: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	on := must(s.Fork(t.Context(), run, api.Fork{Step: "first#1", After: true}))(t)
 	if v := park(t, s, on.ID); v.Status != protocol.Waiting || v.Seq <= on.Seq {
 		t.Errorf("a fork that goes on is %s at %d, and began at %d", v.Status, v.Seq, on.Seq)
 	}
@@ -78,16 +72,11 @@ func says(t *testing.T, s Service, run protocol.RunID, text string) (found bool)
 func foreign(t *testing.T, suite Suite) {
 	from, s := suite.open(t), suite.open(t)
 	run := begin(t, from, "roads")
-	if _, err := imported(t.Context(), s, exported(t, from, run), api.ImportOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must(imported(t.Context(), s, exported(t, from, run), api.ImportOptions{}))(t)
 	fails(t, "resume it", s.Resume(t.Context(), run, api.Resume{}), protocol.ErrForeign)
 	_, err := s.Fork(t.Context(), run, api.Fork{Step: "gate#1"})
 	fails(t, "fork it and go on", err, protocol.ErrForeign)
-	made, err := s.Fork(t.Context(), run, api.Fork{Step: "gate#1", Hold: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	made := must(s.Fork(t.Context(), run, api.Fork{Step: "gate#1", Hold: true}))(t)
 	if v := shown(t, s, made.ID); !v.Foreign {
 		t.Error("its fork is the user's own")
 	}
@@ -121,18 +110,12 @@ func definitions(t *testing.T, suite Suite) {
 	at := filepath.Join(t.TempDir(), "new.yaml")
 	sub := filepath.Join(filepath.Dir(at), "sub", "calm.yaml")
 	calm := &api.Definition{File: at, Source: strings.Replace(gate, "Go on?", "Really?", 1)}
-	made, err := s.Fork(t.Context(), run, api.Fork{Step: "gate#1", With: calm})
-	if err != nil {
-		t.Fatal(err)
-	}
+	made := must(s.Fork(t.Context(), run, api.Fork{Step: "gate#1", With: calm}))(t)
 	if v := park(t, s, made.ID); v.Status != protocol.Waiting || v.Waiting[0].Question != "Really?" || v.Info.File != at || v.Foreign {
 		t.Errorf("a fork under what has no powers is %s, foreign is %v, file %s", v.Status, v.Foreign, v.Info.File)
 	}
 	acts := &api.Definition{File: at, Source: runs, Files: map[string]string{filepath.ToSlash(sub): "wf: 1\nname: calm\nroles: {one: {set: {a: 1}}}\n"}}
-	held, err := s.Fork(t.Context(), run, api.Fork{Step: "gate#1", With: acts, Hold: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	held := must(s.Fork(t.Context(), run, api.Fork{Step: "gate#1", With: acts, Hold: true}))(t)
 	if v := shown(t, s, held.ID); v.Foreign != suite.Remote {
 		t.Errorf("a fork under what runs commands: foreign is %v", v.Foreign)
 	}

@@ -325,46 +325,23 @@ func reindexed(t *testing.T, s api.Service) {
 
 func refused(t *testing.T, s api.Service) {
 	remember(t, s, "notes", api.Note{Content: "one"})
-	for what, c := range map[string]struct {
-		do   func() error
-		want error
-	}{
-		"an empty text": {func() error {
-			_, err := s.Remember(t.Context(), api.Remember{Scope: "notes", Notes: []api.Note{{Content: "x"}, {Content: " "}}})
-			return err
-		}, protocol.ErrMemory},
-		"a text that is too long": {func() error {
-			_, err := s.Remember(t.Context(), api.Remember{Scope: "notes", Notes: []api.Note{{Content: strings.Repeat("x", protocol.MemoryMax+1)}}})
-			return err
-		}, protocol.ErrMemory},
-		"too long a tag": {func() error {
-			_, err := s.Remember(t.Context(), api.Remember{Scope: "notes", Notes: []api.Note{{Content: "x", Tags: []string{strings.Repeat("x", 101)}}}})
-			return err
-		}, protocol.ErrMemory},
-		"an unknown special memory": {func() error {
-			_, err := s.Remember(t.Context(), api.Remember{Scope: "notes", Notes: []api.Note{{Content: "x", Special: "y"}}})
-			return err
-		}, protocol.ErrUsage},
-		"a name that is none": {func() error {
-			_, err := s.Memories(t.Context(), api.MemoryQuery{Scope: "a/../b"})
-			return err
-		}, protocol.ErrUsage},
-		"a search for nothing": {func() error { _, err := s.Recall(t.Context(), api.Recall{Scope: "notes", Text: " "}); return err }, protocol.ErrUsage},
-		"a search for too many": {func() error {
-			_, err := s.Recall(t.Context(), api.Recall{Scope: "notes", Text: "x", Limit: api.MaxRecalled + 1})
-			return err
-		}, protocol.ErrUsage},
-		"another model than the memory has": {func() error {
-			_, err := s.Recall(t.Context(), api.Recall{Scope: "notes", Text: "x", Model: "openai/nomic"})
-			return err
-		}, protocol.ErrEmbedding},
-		"a model that there is not": {func() error {
-			_, err := s.Remember(t.Context(), api.Remember{Scope: "other", Model: "nobody/x", Notes: []api.Note{{Content: "x"}}})
-			return err
-		}, protocol.ErrModel},
+	note := func(scope, model string, notes ...api.Note) error {
+		return second(s.Remember(t.Context(), api.Remember{Scope: scope, Model: model, Notes: notes}))
+	}
+	for what, c := range map[string]struct{ got, want error }{
+		"an empty text":             {note("notes", "", api.Note{Content: "x"}, api.Note{Content: " "}), protocol.ErrMemory},
+		"a text that is too long":   {note("notes", "", api.Note{Content: strings.Repeat("x", protocol.MemoryMax+1)}), protocol.ErrMemory},
+		"too long a tag":            {note("notes", "", api.Note{Content: "x", Tags: []string{strings.Repeat("x", 101)}}), protocol.ErrMemory},
+		"an unknown special memory": {note("notes", "", api.Note{Content: "x", Special: "y"}), protocol.ErrUsage},
+		"a model that there is not": {note("other", "nobody/x", api.Note{Content: "x"}), protocol.ErrModel},
+		"a name that is none":       {second(s.Memories(t.Context(), api.MemoryQuery{Scope: "a/../b"})), protocol.ErrUsage},
+		"a search for nothing":      {second(s.Recall(t.Context(), api.Recall{Scope: "notes", Text: " "})), protocol.ErrUsage},
+		"a search for too many":     {second(s.Recall(t.Context(), api.Recall{Scope: "notes", Text: "x", Limit: api.MaxRecalled + 1})), protocol.ErrUsage},
+		"another model than the memory has": {second(s.Recall(t.Context(), api.Recall{Scope: "notes", Text: "x", Model: "openai/nomic"})),
+			protocol.ErrEmbedding},
 	} {
-		if err := c.do(); !errors.Is(err, c.want) {
-			t.Errorf("%s: %v", what, err)
+		if !errors.Is(c.got, c.want) {
+			t.Errorf("%s: %v", what, c.got)
 		}
 	}
 	if l := must(s.Scopes(t.Context()))(t); len(l.Items) != 1 || l.Items[0].Memories != 1 {

@@ -66,11 +66,7 @@ func (s Suite) open(t *testing.T) Service {
 // begin starts gate, and returns when it waits.
 func begin(t *testing.T, s Service, topic string) protocol.RunID {
 	t.Helper()
-	text, err := json.Marshal(topic)
-	if err != nil {
-		t.Fatal(err)
-	}
-	run, _, err := s.Start(t.Context(), api.Start{Workflow: "gate", Inputs: map[string]json.RawMessage{"topic": text}})
+	run, _, err := s.Start(t.Context(), api.Start{Workflow: "gate", Inputs: map[string]json.RawMessage{"topic": must(json.Marshal(topic))(t)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,11 +85,7 @@ func park(t *testing.T, s Service, run protocol.RunID) *api.Run {
 
 func shown(t *testing.T, s Service, run protocol.RunID) *api.Run {
 	t.Helper()
-	v, err := s.Run(t.Context(), run, api.Window{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
+	return must(s.Run(t.Context(), run, api.Window{}))(t)
 }
 
 func exported(t *testing.T, s Service, run protocol.RunID) []byte {

@@ -37,9 +37,9 @@ func (d *desk) Run(_ context.Context, run protocol.RunID, _ api.Window) (*api.Ru
 		Steps: []*api.Step{{ID: "wf#1", CID: &first}, {ID: "wf#2", CID: &second}, {ID: "you#3"}}}, nil
 }
 
-func (d *desk) Fork(_ context.Context, run protocol.RunID, f api.Fork) (api.Forked, error) {
+func (d *desk) Fork(_ context.Context, run protocol.RunID, f api.Fork) (api.Accepted, error) {
 	d.note("fork %s %s %t %v", run, f.Step, f.After, f.Models)
-	return api.Forked{ID: "FORK"}, nil
+	return api.Accepted{ID: "FORK"}, nil
 }
 
 func (d *desk) Resume(_ context.Context, run protocol.RunID, r api.Resume) error {

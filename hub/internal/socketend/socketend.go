@@ -71,11 +71,12 @@ type Socket struct {
 	Ctx   context.Context // ends with the socket; its cause says why
 	Fail  context.CancelCauseFunc
 	Writers
+	patience time.Duration // with a client that reads one frame
 }
 
 // Accept makes a socket that ends with ctx at the latest; nil where the request was answered with an
-// error instead.
-func Accept(ctx context.Context, w http.ResponseWriter, r *http.Request) *Socket {
+// error instead. patience is how long the client may take for one frame.
+func Accept(ctx context.Context, w http.ResponseWriter, r *http.Request, patience time.Duration) *Socket {
 	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{
 		// The library compares Origin with Host, which DNS rebinding makes equal: that check proves
 		// nothing, and is left to hub/guard, which knows the exact names.
@@ -87,7 +88,7 @@ func Accept(ctx context.Context, w http.ResponseWriter, r *http.Request) *Socket
 		return nil
 	}
 	conn.SetReadLimit(-1) // read keeps the limit, and says so in a frame
-	s := &Socket{Conn: conn, Codec: protocol.CodecOf(conn.Subprotocol())}
+	s := &Socket{Conn: conn, Codec: protocol.CodecOf(conn.Subprotocol()), patience: patience}
 	s.Ctx, s.Fail = context.WithCancelCause(ctx)
 	return s
 }
@@ -95,7 +96,7 @@ func Accept(ctx context.Context, w http.ResponseWriter, r *http.Request) *Socket
 // Serve gives the requests of the client to handle, with their bytes, until the socket has ended, also
 // because r lost its credentials. Errors of handle, and of frames that are none, are answered. The
 // client is pinged at the interval ping; two that are not answered in a row end the socket.
-func (s *Socket) Serve(r *http.Request, ping time.Duration, handle func(protocol.Request, []byte) error, answer func(*protocol.Frame)) {
+func (s *Socket) Serve(r *http.Request, ping time.Duration, handle func(protocol.Request, []byte) error) {
 	defer context.AfterFunc(r.Context(), func() { s.Fail(context.Cause(r.Context())) })()
 	s.Go(func() { s.ping(ping) })
 	ended := make(chan struct{})
@@ -105,12 +106,12 @@ func (s *Socket) Serve(r *http.Request, ping time.Duration, handle func(protocol
 		s.Wait()
 		s.bye(context.Cause(s.Ctx))
 	}()
-	s.Fail(s.read(handle, answer))
+	s.Fail(s.read(handle))
 	<-ended
 }
 
 // read takes the frames of the client until the socket ends.
-func (s *Socket) read(handle func(protocol.Request, []byte) error, answer func(*protocol.Frame)) error {
+func (s *Socket) read(handle func(protocol.Request, []byte) error) error {
 	for {
 		// Not with Ctx: when that ends the library would close without a word.
 		typ, r, err := s.Conn.Reader(context.Background())
@@ -125,7 +126,7 @@ func (s *Socket) read(handle func(protocol.Request, []byte) error, answer func(*
 			return fmt.Errorf("a frame of more than %d bytes: %w", protocol.MaxRequest, protocol.ErrTooLarge)
 		}
 		if typ != Kind(s.Codec) {
-			answer(protocol.ReplayError("", fmt.Errorf("a %s message, this socket speaks %s: %w", typ, s.Codec.Subprotocol(), protocol.ErrBadRequest)))
+			s.Send(protocol.ReplayError("", fmt.Errorf("a %s message, this socket speaks %s: %w", typ, s.Codec.Subprotocol(), protocol.ErrBadRequest)))
 			continue
 		}
 		req, err := protocol.ParseRequest(s.Codec, b)
@@ -133,9 +134,47 @@ func (s *Socket) read(handle func(protocol.Request, []byte) error, answer func(*
 			err = handle(req, b)
 		}
 		if err != nil {
-			answer(protocol.ReplayError(req.ID, err))
+			s.Send(protocol.ReplayError(req.ID, err))
 		}
 	}
+}
+
+// Send writes one frame of the server's own; false when the socket ended by it.
+func (s *Socket) Send(f *protocol.Frame) bool {
+	b, err := f.Encode(s.Codec)
+	return err == nil && s.WriteOne(b) == nil
+}
+
+// WriteOne sends one frame.
+func (s *Socket) WriteOne(b []byte) error {
+	return s.Write(func(send func([]byte) error) error { return send(b) })
+}
+
+// Write sends frames, each within the write deadline: what the server takes to read and to encode
+// is not the client's slowness. There is some time behind the deadline, so that a client that still
+// reads gets the error too_slow; one that does not is cut off. An error ends the socket.
+func (s *Socket) Write(frames func(send func([]byte) error) error) error {
+	ctx, done := context.WithCancel(context.Background())
+	defer done()
+	cutOff := time.AfterFunc(time.Hour, done)
+	cutOff.Stop()
+	// A write that is cut off takes the connection with it, and with it the word why the socket
+	// ends: so the one under way has a moment more, and no client holds up a server that stops.
+	defer context.AfterFunc(s.Ctx, func() { time.AfterFunc(LastWrite, done) })()
+	return frames(func(b []byte) error {
+		begun := time.Now()
+		cutOff.Reset(s.patience + s.patience/5)
+		err := s.Conn.Write(ctx, Kind(s.Codec), b)
+		cutOff.Stop()
+		switch {
+		case err != nil && ctx.Err() == nil:
+			s.Fail(ErrGone)
+		case err != nil || time.Since(begun) > s.patience:
+			err = protocol.ErrTooSlow
+			s.Fail(err)
+		}
+		return err
+	})
 }
 
 // ping finds out whether the client is still there. Browsers answer pings by themselves.

@@ -53,31 +53,42 @@ func main() {
 	}
 }
 
-// generate gives the files by name, with the contents that they should have.
-func generate(root string) (map[string][]byte, error) {
-	g, err := read(root)
+// failure is why nothing can be written.
+type failure string
+
+func (f failure) Error() string { return string(f) }
+
+func fail(format string, args ...any) { panic(failure(fmt.Sprintf(format, args...))) }
+
+func must[T any](v T, err error) T {
 	if err != nil {
-		return nil, err
+		fail("%v (files are read from the root of the module)", err)
 	}
-	files := map[string][]byte{}
+	return v
+}
+
+// generate gives the files by name, with the contents that they should have.
+func generate(root string) (files map[string][]byte, err error) {
+	defer func() {
+		if why := recover(); why != nil {
+			err = why.(failure) // others are no matter of the types
+		}
+	}()
+	g := read(root)
+	files = map[string][]byte{}
 	for _, name := range []string{ofServer, ofHub} {
-		text, err := os.ReadFile(filepath.Join(root, name))
-		if err != nil {
-			return nil, err
-		}
-		hand, _, found := bytes.Cut(text, []byte(mark))
+		hand, _, found := bytes.Cut(must(os.ReadFile(filepath.Join(root, name))), []byte(mark))
 		if !found {
-			return nil, fmt.Errorf("%s: the line below which schemas are written is missing:\n%s", name, mark)
+			fail("%s: the line below which schemas are written is missing:\n%s", name, mark)
 		}
-		for i, line := range strings.Split(string(hand), "\n") {
+		for line := range strings.Lines(string(hand)) {
 			for _, m := range reference.FindAllStringSubmatch(line, -1) {
-				if err := g.want(m[1], strings.Contains(line, "requestBody:")); err != nil {
-					return nil, fmt.Errorf("%s:%d: %w", name, i+1, err)
-				}
+				g.want(m[1], strings.Contains(line, "requestBody:"))
 			}
 		}
 		files[name] = append(append(hand, mark...), g.yaml(name)...)
 	}
 	files[page] = g.typeScript()
-	return files, g.unused()
+	g.used()
+	return files, nil
 }

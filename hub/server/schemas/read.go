@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -21,6 +20,7 @@ import (
 // goType is a type as it is declared.
 type goType struct {
 	pkg, name, doc string
+	component      string // that is made of it
 	expr           ast.Expr
 	values         []any // the constants of a string type
 }
@@ -30,7 +30,7 @@ func (t *goType) String() string { return t.pkg + "." + t.name }
 // generator holds what was read, and the components that were made of it.
 type generator struct {
 	types      map[string]*goType // by api.Run
-	named      map[string]string  // component by type, where overrides.yaml gives it another name
+	made       map[string]*goType // by their components
 	components map[string]*component
 
 	Names           map[string]string // these are overrides.yaml
@@ -39,50 +39,43 @@ type generator struct {
 }
 
 // read parses the packages and the overrides.
-func read(root string) (*generator, error) {
-	g := &generator{types: map[string]*goType{}, named: map[string]string{}, components: map[string]*component{}}
-	text, err := os.ReadFile(filepath.Join(root, overrides))
-	if err == nil {
-		err = yaml.Load(text, g, yaml.WithKnownFields())
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w (it is read from the root of the module)", overrides, err)
-	}
+func read(root string) *generator {
+	g := &generator{types: map[string]*goType{}, made: map[string]*goType{}, components: map[string]*component{}}
+	must(0, yaml.Load(must(os.ReadFile(filepath.Join(root, overrides))), g, yaml.WithKnownFields()))
 	for _, dir := range packages {
-		files, err := filepath.Glob(filepath.Join(root, dir, "*.go"))
-		if err != nil {
-			return nil, err
-		}
-		for _, name := range files {
-			f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments|parser.SkipObjectResolution)
-			if err != nil {
-				return nil, err
-			}
+		for _, name := range must(filepath.Glob(filepath.Join(root, dir, "*.go"))) {
+			f := must(parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments|parser.SkipObjectResolution))
 			if !strings.HasSuffix(name, "_test.go") {
 				g.declare(path.Base(dir), f)
 			}
 		}
 	}
 	for component, name := range g.Names {
-		if t := g.types[name]; t == nil || t.expr == nil {
-			return nil, fmt.Errorf("%s: names: %s: there is no type %s in %v", overrides, component, name, packages)
+		if t := g.types[name]; t != nil { // else used tells
+			t.component, g.made[component] = component, t
 		}
-		g.named[name] = component
 	}
-	return g, nil
+	for _, dir := range packages {
+		for _, t := range g.types {
+			if t.pkg == path.Base(dir) && t.expr != nil && g.made[t.component] == nil {
+				g.made[t.component] = t
+			}
+		}
+	}
+	return g
 }
 
 // declare takes the types of a file but for interfaces, and their constants.
 func (g *generator) declare(pkg string, f *ast.File) {
 	at := func(name string) *goType {
 		if g.types[pkg+"."+name] == nil {
-			g.types[pkg+"."+name] = &goType{pkg: pkg, name: name}
+			g.types[pkg+"."+name] = &goType{pkg: pkg, name: name, component: name}
 		}
 		return g.types[pkg+"."+name]
 	}
 	for _, d := range f.Decls {
-		d, ok := d.(*ast.GenDecl)
-		if !ok {
+		d, _ := d.(*ast.GenDecl)
+		if d == nil {
 			continue
 		}
 		for _, s := range d.Specs {
@@ -93,31 +86,16 @@ func (g *generator) declare(pkg string, f *ast.File) {
 					t.expr, t.doc = s.Type, said(t.name, s.Doc, d.Doc)
 				}
 			case *ast.ValueSpec:
-				of, ok := s.Type.(*ast.Ident)
-				if d.Tok != token.CONST || !ok || len(s.Values) == 0 {
+				of, typed := s.Type.(*ast.Ident)
+				if d.Tok != token.CONST || !typed || len(s.Values) == 0 {
 					continue
 				}
 				if text, ok := s.Values[0].(*ast.BasicLit); ok && text.Kind == token.STRING {
-					value, _ := strconv.Unquote(text.Value) // it was parsed
-					at(of.Name).values = append(at(of.Name).values, value)
+					at(of.Name).values = append(at(of.Name).values, must(strconv.Unquote(text.Value)))
 				}
 			}
 		}
 	}
-}
-
-// find is the type of a component, or nil.
-func (g *generator) find(component string) *goType {
-	if name := g.Names[component]; name != "" {
-		return g.types[name]
-	}
-	for _, dir := range packages {
-		name := path.Base(dir) + "." + component
-		if t := g.types[name]; t != nil && t.expr != nil && g.named[name] == "" {
-			return t
-		}
-	}
-	return nil
 }
 
 // said is the first paragraph of the first comment that there is, as a sentence about what has the name.

@@ -42,7 +42,7 @@ func TestTheFilesAreWhatIsWrittenFromTheTypes(t *testing.T) {
 var described = map[string]any{
 	"Accepted": api.Accepted{}, "Agent": queue.Worker{}, "Agents": relay.Agents{}, "AnswerRequest": api.Answer{}, "Attempt": api.Attempt{},
 	"Bound": api.Bound{}, "Cache": api.Cache{}, "CacheCall": api.CacheCall{}, "CallMessage": protocol.CallMessage{}, "CancelRequest": api.Cancel{},
-	"Checked": protocol.Checked{}, "Choice": protocol.Choice{}, "Code": server.Code{}, "Command": api.Command{}, "Compaction": api.Compaction{},
+	"Checked": protocol.Checked{}, "Choice": protocol.Choice{}, "Code": api.Code{}, "Command": api.Command{}, "Compaction": api.Compaction{},
 	"Cost": api.Cost{}, "CostRow": api.CostRow{KnownUSD: "0"}, "Definition": api.Definition{}, "Diff": api.VisitDiff{}, "Error": reply.Failure{}, "Explanation": api.Explanation{},
 	"Failure": protocol.ErrorInfo{}, "Finding": protocol.Finding{}, "ForkRequest": api.Fork{}, "GitState": protocol.GitState{}, "Health": server.Health{},
 	"Imported": api.Imported{}, "MemoryChange": api.MemoryChange{}, "MemoryItem": api.MemoryItem{}, "MemoryScopes": api.MemoryScopes{},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 )
 
@@ -12,7 +13,7 @@ func (g *generator) yaml(document string) []byte {
 	var b bytes.Buffer
 	for _, name := range sorted(g.components) {
 		c, required, props := g.components[name], []string{}, ""
-		more := c.written != "" // described already, but for what the hub alone has
+		more := c.written // described already, but for what the hub alone has
 		for _, p := range c.props {
 			if p.hub && document != ofHub || more && !p.hub {
 				continue
@@ -22,42 +23,44 @@ func (g *generator) yaml(document string) []byte {
 			}
 			props += fmt.Sprintf("        %s: %s\n", p.name, flow(p.schema, p.doc))
 		}
+		c.written = true
 		switch {
 		case more && props == "":
 			continue
 		case c.other != nil:
-			fmt.Fprintf(&b, "    %s: %s\n", name, flow(c.other, c.made.doc))
-		case more:
-			fmt.Fprintf(&b, "    %s:\n      properties:\n%s", name, props)
-		default:
-			fmt.Fprintf(&b, "    %s:\n      type: object\n      description: %s\n", name, flow(c.made.doc, ""))
+			fmt.Fprintf(&b, "    %s: %s\n", name, flow(c.other, c.doc))
+			continue
+		}
+		fmt.Fprintf(&b, "    %s:\n", name)
+		if !more {
+			fmt.Fprintf(&b, "      type: object\n      description: %s\n", text(c.doc))
 			if len(required) > 0 {
 				fmt.Fprintf(&b, "      required: [%s]\n", strings.Join(required, ", "))
 			}
 			if c.request {
 				b.WriteString("      additionalProperties: false\n")
 			}
-			b.WriteString("      properties:\n" + props)
 		}
-		c.written = document
+		b.WriteString("      properties:\n" + props)
 	}
 	return b.Bytes()
 }
 
-// flow is a value in one line of JSON, which is YAML; a schema with its description.
-func flow(v any, doc string) string {
-	if s, ok := v.(schema); ok && doc != "" {
-		v = schema{"description": doc}
-		for key, x := range s {
-			v.(schema)[key] = x
-		}
+// flow is a schema with its description in one line of JSON, which is YAML.
+func flow(s schema, doc string) string {
+	if doc != "" {
+		s = maps.Clone(s)
+		s["description"] = doc
 	}
+	return text(s)
+}
+
+// text is a value in one line of JSON.
+func text(v any) string {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		panic(err) // maps, lists and texts can be encoded
-	}
+	must(0, enc.Encode(v))
 	return strings.TrimSpace(b.String())
 }
 
@@ -66,7 +69,7 @@ func (g *generator) typeScript() []byte {
 	b := bytes.NewBufferString("// Written by go run ./hub/server/schemas (make update) from the Go types: change those.\n")
 	for _, name := range sorted(g.components) {
 		c := g.components[name]
-		fmt.Fprintf(b, "\n/** %s */\n", c.made.doc)
+		fmt.Fprintf(b, "\n/** %s */\n", c.doc)
 		if c.other != nil {
 			fmt.Fprintf(b, "export type %s = %s;\n", name, script(c.other))
 			continue
@@ -85,38 +88,42 @@ func (g *generator) typeScript() []byte {
 }
 
 // script is a schema as a type of TypeScript.
-func script(s schema) string {
-	either := func(list any, one func(any) string) string {
+func script(v any) string {
+	s, _ := v.(schema)
+	either := func(key string, one func(any) string) string {
 		var parts []string
-		for _, x := range list.([]any) {
+		for _, x := range s[key].([]any) {
 			parts = append(parts, one(x))
 		}
 		return strings.Join(parts, " | ")
 	}
-	inner := func(key string) string { x, _ := s[key].(schema); return script(x) }
-	switch kind := s["type"]; {
+	switch kind := s["type"].(type) {
+	case []any:
+		return either("type", func(k any) string {
+			one := maps.Clone(s)
+			one["type"] = k
+			return script(one)
+		})
+	case string:
+		switch kind {
+		case "integer":
+			return "number"
+		case "array":
+			return "Array<" + script(s["items"]) + ">"
+		case "object":
+			return "Record<string, " + script(s["additionalProperties"]) + ">"
+		}
+		return kind
+	}
+	switch {
 	case s["$ref"] != nil:
 		return reference.FindStringSubmatch(s["$ref"].(string))[1]
 	case s["const"] != nil:
-		return flow(s["const"], "")
+		return text(s["const"])
 	case s["enum"] != nil:
-		return either(s["enum"], func(v any) string { return flow(v, "") })
+		return either("enum", text)
 	case s["oneOf"] != nil:
-		return either(s["oneOf"], func(v any) string { return script(v.(schema)) })
-	case kind == nil:
-		return "unknown"
-	case kind == "integer":
-		return "number"
-	case kind == "array":
-		return "Array<" + inner("items") + ">"
-	case kind == "object":
-		return "Record<string, " + inner("additionalProperties") + ">"
-	default:
-		if one, ok := kind.(string); ok {
-			return one
-		}
-		return either(kind, func(k any) string {
-			return script(schema{"type": k, "items": s["items"], "additionalProperties": s["additionalProperties"]})
-		})
+		return either("oneOf", script)
 	}
+	return "unknown"
 }

@@ -1,0 +1,111 @@
+package daemon
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"wf/api"
+	"wf/hub/guard"
+	"wf/service/compose"
+)
+
+// doors are all addresses of a server.
+type doors struct {
+	all    []*Listener
+	keys   *guard.Keys // nil where only sockets listen
+	failed chan error  // has the error of each that ended
+}
+
+// openKeys opens the tokens of the user.
+func openKeys(path string) (*guard.Keys, error) {
+	keys, err := guard.OpenKeys(path, nil)
+	if err == nil {
+		keys.Owner = compose.User()
+	}
+	return keys, err
+}
+
+// endpoints reads addresses; socket is the path of unix alone.
+func endpoints(addresses []string, socket string) (all []guard.Endpoint, err error) {
+	for _, text := range addresses {
+		e, err := guard.ParseEndpoint(text, socket)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, e)
+	}
+	return all, nil
+}
+
+// open listens at all endpoints, or at none.
+func (o ListenOptions) open(ctx context.Context, at []guard.Endpoint, secure *tls.Config, keys *guard.Keys, log *slog.Logger) (doors, error) {
+	d := doors{keys: keys, failed: make(chan error, len(at))}
+	for _, e := range at {
+		l, err := e.Listen(ctx, secure, keys, log)
+		if err != nil {
+			return d, errors.Join(err, d.close())
+		}
+		d.all = append(d.all, NewListener(l, e, o, secure != nil, keys, log))
+	}
+	return d, nil
+}
+
+// serve answers everywhere until the doors are closed.
+func (d doors) serve(h http.Handler) {
+	for _, l := range d.all {
+		go func() { d.failed <- l.Serve(h) }()
+	}
+}
+
+// Wait returns when ctx ends or an address fails, with the reason.
+func (d doors) Wait(ctx context.Context) error {
+	select {
+	case err := <-d.failed:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (d doors) close() (err error) {
+	for _, l := range d.all {
+		err = errors.Join(err, l.Close())
+	}
+	return err
+}
+
+// withCode is an address that logs a browser in: what follows # is never sent or logged.
+func withCode(url, code string) string { return url + "/#code=" + code }
+
+// newCode makes a one-time code for browsers that open one of the doors.
+func (d doors) newCode() (api.Code, error) {
+	code, err := d.keys.NewCode()
+	out := api.Code{Schema: "wf.code/v1", Code: code, Expires: time.Now().Add(guard.CodeLife).UTC().Format(time.RFC3339), URLs: []string{}}
+	for _, l := range d.all {
+		if l.Guard.Keys != nil {
+			out.URLs = append(out.URLs, withCode(l.URL, code))
+		}
+	}
+	return out, err
+}
+
+// addresses are where the doors are, each with a code of its own.
+func (d doors) addresses() ([]api.Address, error) {
+	out := []api.Address{}
+	for _, l := range d.all {
+		at := api.Address{URL: l.URL}
+		if l.Guard.Keys != nil {
+			code, err := d.keys.NewCode()
+			if err != nil {
+				return nil, err
+			}
+			at.Open = withCode(l.URL, code)
+		}
+		out = append(out, at)
+	}
+	return out, nil
+}
