@@ -107,6 +107,7 @@ func TestAConfinedCommandIsNotServed(t *testing.T) {
 	}
 	write(t, work, "bound", "")
 	before.Wait()
+	s.stop() // then all that it says is here
 	if said := s.err.String(); !strings.Contains(said, "peer refused") || !strings.Contains(said, inside) || !strings.Contains(said, "namespace") {
 		t.Errorf("the daemon says nothing of it: %s", said)
 	}

@@ -150,21 +150,27 @@ func (a *API) post(ctx context.Context, path string, in, out any) error {
 type Info struct{ Kind, Name, Version string } // kind is agent or hub
 
 // Info asks who is there.
-func (a *API) Info(ctx context.Context) (i Info, err error) { return i, a.read(ctx, "/v1/info", &i) }
+func (a *API) Info(ctx context.Context) (i Info, err error) {
+	err = a.read(ctx, "/v1/info", &i)
+	return i, err
+}
 
 // Block reads a block. The hash is the caller's to check.
 func (a *API) Block(ctx context.Context, l protocol.Link) (raw []byte, err error) {
-	return raw, a.read(ctx, "/v1/blocks/"+l.String(), &raw)
+	err = a.read(ctx, "/v1/blocks/"+l.String(), &raw)
+	return raw, err
 }
 
 // Agents and Queue are those of a hub: wf.agents/v1 and wf.queue/v1.
 func (a *API) Agents(ctx context.Context) (raw []byte, err error) {
-	return raw, a.read(ctx, "/v1/agents", &raw)
+	err = a.read(ctx, "/v1/agents", &raw)
+	return raw, err
 }
 
 // Queue lists the jobs that wait at a hub: wf.queue/v1.
 func (a *API) Queue(ctx context.Context) (raw []byte, err error) {
-	return raw, a.read(ctx, "/v1/queue", &raw)
+	err = a.read(ctx, "/v1/queue", &raw)
+	return raw, err
 }
 
 // CancelJob takes a job out of the queue of a hub: wf.queued/v1. One that a worker has begun is an

@@ -116,7 +116,7 @@ func (o *object) list(key string) []*node {
 func (o *object) named(key string) map[string]*node {
 	values, _ := o.get(key).(map[string]any)
 	out := make(map[string]*node, len(values))
-	for name, v := range values {
+	for name, v := range ordered(values) {
 		if _, isNames := v.([]any); !isNames {
 			out[name] = o.sub(key + "/" + escape(name))
 		}
@@ -197,10 +197,11 @@ func (o *object) reference(key string) {
 		o.then(func(v *visit) { v.self(target) })
 		return
 	}
-	for _, in := range o.c.resources {
+	for _, in := range ordered(o.c.resources) {
 		if ptr, ok := leads(in); ok {
 			if _, err := o.c.node(ptr); err != nil {
 				o.err = err
+				return
 			}
 		}
 	}

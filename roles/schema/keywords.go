@@ -2,6 +2,8 @@ package schema
 
 import (
 	"iter"
+	"maps"
+	"slices"
 	"strconv"
 	"sync"
 )
@@ -149,7 +151,7 @@ func (k keyword) children(v any) iter.Seq2[string, any] {
 				}
 			}
 		case isObject && (k.holds == named || k.holds == namedOrNames):
-			for name, item := range members {
+			for name, item := range ordered(members) {
 				if _, isNames := item.([]any); isNames && k.holds == namedOrNames {
 					continue
 				}
@@ -185,4 +187,15 @@ func shaped(shape string) *node {
 		shapes[shape] = n
 	}
 	return n
+}
+
+// ordered goes through a map by its keys, so that of two errors it is always the same that is met first.
+func ordered[V any](m map[string]V) iter.Seq2[string, V] {
+	return func(yield func(string, V) bool) {
+		for _, key := range slices.Sorted(maps.Keys(m)) {
+			if !yield(key, m[key]) {
+				return
+			}
+		}
+	}
 }

@@ -43,7 +43,7 @@ func (c *compiler) collect(v any, ptr string, in *resource) error {
 	}
 	c.schemas[ptr] = placed{v, in}
 	_, refers := m["$ref"]
-	for key, value := range m {
+	for key, value := range ordered(m) {
 		k, ok := lookup(key, in.draft)
 		if !ok || refers && in.draft < 2019 && key != "$ref" && key != "definitions" {
 			continue

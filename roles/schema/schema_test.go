@@ -93,3 +93,17 @@ func TestTheOfficialCasesHold(t *testing.T) {
 		t.Errorf("only %d cases", held)
 	}
 }
+
+// Of several faults that no schema may have, the one by the first of its keys is reported, each time.
+func TestOfSeveralFaultsTheSameIsReported(t *testing.T) {
+	for range 20 {
+		_, err := schema.Compile(`{"properties": {"b": {"$ref": "#/no/b"}, "a": {"$ref": "#/no/a"}, "c": {"$ref": "#/no/c"}}}`, false)
+		if err == nil || !strings.Contains(err.Error(), "/no/a") {
+			t.Fatalf("the first fault is that of a: %v", err)
+		}
+		_, err = schema.Compile(`{"$defs": {"y": {"$id": "%zz/y"}, "x": {"$id": "%zz/x"}, "z": {"$id": "%zz/z"}}}`, false)
+		if err == nil || !strings.Contains(err.Error(), "/x") {
+			t.Fatalf("the first fault is that of x: %v", err)
+		}
+	}
+}
