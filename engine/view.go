@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -49,11 +50,12 @@ func (e *Engine) viewWindow(ctx context.Context, run protocol.RunID, s *rules.St
 		return nil, err
 	}
 	b := e.viewer(ctx, run, s, p)
+	b.most = w.Bytes
 	if err := b.all(ctx); err != nil {
 		return nil, err
 	}
 	if n := len(b.v.Steps); n < s.Totals.Steps {
-		b.v.Total, b.v.Earlier = s.Totals.Steps, p.earlier
+		b.v.Total, b.v.Earlier = s.Totals.Steps, cmp.Or(b.cut, p.earlier)
 		b.v.Roles, b.v.Ways = rolesOf(s), waysOf(s)
 	}
 	if w.At > 0 { // what was cannot be mended
@@ -142,6 +144,8 @@ type viewer struct {
 
 	first protocol.Seq    // read from here on
 	brief bool            // without what records and texts hold
+	most  int             // Window.Bytes
+	cut   protocol.Seq    // the step_started of the first step that is shown, where older ones would be too much
 	only  map[string]bool // the steps wanted; nil is all
 	steps map[string]*shown
 	// unsettled are the wanted steps that later events may change, with the record of one that
@@ -155,6 +159,7 @@ type viewer struct {
 // shown is a step with what its record will tell.
 type shown struct {
 	*api.Step
+	prompt    protocol.Text
 	record    protocol.Link
 	concluded protocol.StepStatus // as the event says that names the record; "" in old journals
 }
@@ -259,11 +264,7 @@ func (b *viewer) started(x protocol.Entry) error {
 		if d.Item != nil {
 			st.Item = &d.Item.Index
 		}
-		if !b.brief {
-			if st.EdgePrompt, err = textOf(b.read, d.EdgePrompt); err != nil {
-				return err
-			}
-		}
+		st.prompt = d.EdgePrompt
 		b.steps[st.ID] = st
 		b.v.Steps = append(b.v.Steps, st.Step)
 		b.begun++
@@ -341,12 +342,19 @@ func (b *viewer) finish(ctx context.Context) error {
 	for x := range s.Visits() {
 		b.open(x)
 	}
-	for _, st := range v.Steps {
+	size := 0
+	for i, st := range slices.Backward(v.Steps) {
 		if role, ok := o.Program.Workflow.RoleNamed(st.Role); ok {
 			st.Action = role.Action
 		}
-		if err := b.record(b.steps[st.ID]); err != nil {
+		if err := b.texts(b.steps[st.ID]); err != nil {
 			return err
+		}
+		size += len(st.EdgePrompt) + len(st.Text) + len(st.Output)
+		if b.most > 0 && size > b.most && i+1 < len(v.Steps) {
+			v.Steps = v.Steps[i+1:]
+			b.cut = v.Steps[0].Began
+			break
 		}
 	}
 	if err := b.children(ctx); err != nil {
@@ -410,7 +418,13 @@ func (b *viewer) open(x rules.Visit) {
 	}
 }
 
-func (b *viewer) record(st *shown) error {
+// texts reads the edge prompt of a step, and what its record holds.
+func (b *viewer) texts(st *shown) (err error) {
+	if !b.brief {
+		if st.EdgePrompt, err = textOf(b.read, st.prompt); err != nil {
+			return err
+		}
+	}
 	if !st.record.Defined() {
 		return nil
 	}

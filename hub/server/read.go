@@ -133,7 +133,7 @@ func (s *Server) run(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	var win api.Window
+	win := api.Window{Bytes: api.MaxTexts}
 	if win.Limit, err = p.number("limit", 1, api.MaxSteps, api.MaxSteps); err != nil {
 		return err
 	}
