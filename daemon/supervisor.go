@@ -69,7 +69,7 @@ func (k *Supervisor) Close() {
 	if k.alone {
 		k.stop(ErrScreenLeft)
 	} else {
-		k.stop(ErrStopped)
+		k.stop(protocol.ErrServeStopped)
 	}
 	k.mu.Unlock()
 	k.work.Wait()
@@ -281,12 +281,8 @@ func (k *Supervisor) now() time.Time {
 	return time.Now()
 }
 
-// ErrStopped is the cause with which a daemon that ends suspends its runs; it goes on with them
-// when it starts again.
-var ErrStopped = &protocol.Error{Code: "serve_stopped", Message: "wf serve was stopped", Hint: "it goes on with the run when it starts again; wf resume does so now"}
-
-// ErrScreenLeft is ErrStopped where no daemon was: the screen of a chat or of wf tui drove the run.
-var ErrScreenLeft = &protocol.Error{Code: ErrStopped.Code, Message: "its screen was left", Hint: "wf chat RUN or wf resume goes on"}
+// ErrScreenLeft is protocol.ErrServeStopped where no daemon was: the screen of a chat or of wf tui drove the run.
+var ErrScreenLeft = &protocol.Error{Code: protocol.ErrServeStopped.Code, Message: "its screen was left", Hint: "wf chat RUN or wf resume goes on"}
 
 // describe is why a drive ended, for the log.
 func describe(err error) string {

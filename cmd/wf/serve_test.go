@@ -11,7 +11,6 @@ import (
 
 	"wf/api"
 	"wf/cas"
-	"wf/daemon"
 	"wf/protocol"
 )
 
@@ -191,7 +190,7 @@ func TestADaemonThatIsStoppedGoesOnWhenItIsStartedAgain(t *testing.T) {
 	if err := errors.Join(err, json.Unmarshal(out, &shown)); err != nil {
 		t.Fatal(err)
 	}
-	if shown.Status != protocol.Suspended || shown.Code != daemon.ErrStopped.Code {
+	if shown.Status != protocol.Suspended || shown.Code != protocol.ErrServeStopped.Code {
 		t.Errorf("stopped it is %s %s", shown.Status, shown.Code)
 	}
 	s = startServe(t, s.dir, args...)
