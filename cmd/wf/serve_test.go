@@ -133,7 +133,9 @@ func TestK08KilledAndStartedAgain(t *testing.T) {
 	if status := s.call("POST", "/v1/runs/"+string(held)+"/suspend", nil, nil); status != http.StatusOK {
 		t.Fatalf("suspend again: %d", status)
 	}
-	s.awaitStatus(held, protocol.Suspended)
+	if v := s.awaitStatus(held, protocol.Suspended); !strings.HasPrefix(v.Reason, "suspended by ") {
+		t.Errorf("the reason of a suspended run: %q", v.Reason)
+	}
 	runs := s.started(map[string]any{"workflow": "block", "request_id": "once"})
 	s.await(runs, "begun", func(v *api.Run) bool { return len(v.Steps) == 1 })
 	seen := s.events(runs)
