@@ -8,8 +8,6 @@ import (
 	"io/fs"
 	"net/http"
 	"sync"
-
-	"wf/protocol"
 )
 
 // download copies what GET path answers, of any length, to w.
@@ -86,7 +84,7 @@ func (a *API) upload(ctx context.Context, path string, r io.Reader, out any) err
 	case err != nil:
 		return fmt.Errorf("POST %s: the answer broke off: %w: %w", path, ErrUnreachable, err)
 	case len(b) > maxAnswer:
-		return fmt.Errorf("POST %s: the answer has more than %d bytes: %w", path, maxAnswer, protocol.ErrTooLarge)
+		return tooLong(http.MethodPost, path)
 	}
 	if err := json.Unmarshal(b, out); err != nil {
 		return fmt.Errorf("POST %s: the answer is no JSON: %w", path, err)

@@ -108,7 +108,7 @@ func (a *API) call(ctx context.Context, method, path string, head http.Header, i
 	case err != nil:
 		return answer.StatusCode, fmt.Errorf("%s %s: the answer broke off: %w: %w", method, path, ErrUnreachable, err)
 	case len(b) > maxAnswer:
-		return answer.StatusCode, fmt.Errorf("%s %s: the answer has more than %d bytes: %w", method, path, maxAnswer, protocol.ErrTooLarge)
+		return answer.StatusCode, tooLong(method, path)
 	}
 	if raw, ok := out.(*[]byte); ok {
 		*raw = b
@@ -118,6 +118,10 @@ func (a *API) call(ctx context.Context, method, path string, head http.Header, i
 		return answer.StatusCode, fmt.Errorf("%s %s: the answer is no JSON: %w", method, path, err)
 	}
 	return answer.StatusCode, nil
+}
+
+func tooLong(method, path string) error {
+	return protocol.ErrTooLarge.With("ask for less at once, or on the machine of the server", "%s %s: the answer has more than %d bytes", method, path, maxAnswer)
 }
 
 func (a *API) read(ctx context.Context, path string, out any) error {
@@ -252,7 +256,7 @@ func (a *API) Submit(ctx context.Context, s Start, tell func(Waiting)) (run prot
 		case ctx.Err() != nil:
 			return "", false, ctx.Err()
 		case err == nil && (status == http.StatusOK || status == http.StatusCreated):
-			return out.ID, out.Fresh || fresh, nil
+			return out.ID, out.Fresh || fresh, sound(out.ID != "", "/v1/runs")
 		case err != nil && !passing(status, err):
 			return "", false, err
 		case err == nil:

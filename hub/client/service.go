@@ -42,7 +42,7 @@ func sound(is bool, path string) error {
 	if is {
 		return nil
 	}
-	return &protocol.Error{Code: "bad_answer", Message: path + ": the answer lacks what every server of wf sends, or repeats a page",
+	return &protocol.Error{Code: "bad_answer", Message: path + ": the answer lacks what every server of wf sends, repeats a page, or is of another run",
 		Hint: "is this address that of a wf serve or wf hub, of this version?"}
 }
 
@@ -123,7 +123,7 @@ func (s Service) Run(ctx context.Context, run protocol.RunID, w api.Window) (*ap
 		if err != nil {
 			return nil, err
 		}
-		if err := sound(without(page.Steps) && (page.Earlier == 0 || w.Before == 0 || page.Earlier < w.Before), path); err != nil {
+		if err := sound(page.ID == run && without(page.Steps) && (page.Earlier == 0 || w.Before == 0 || page.Earlier < w.Before), path); err != nil {
 			return nil, err
 		}
 		if newest == nil {
@@ -146,7 +146,7 @@ func (s Service) Step(ctx context.Context, run protocol.RunID, step string) (*ap
 	path := runPath(run, "steps", step)
 	x, err := get[api.RunStep](ctx, s.API, path)
 	if err == nil {
-		err = sound(x.Step != nil, path)
+		err = sound(x.Run == run && x.Step != nil && x.ID == step, path)
 	}
 	return x, err
 }
@@ -181,7 +181,7 @@ func (s Service) Cache(ctx context.Context, run protocol.RunID) (*api.Cache, err
 	path := runPath(run, "cache")
 	c, err := get[api.Cache](ctx, s.API, path)
 	if err == nil {
-		err = sound(without(c.Items) && (c.Compactions == 0 || c.MinCompacted != nil), path)
+		err = sound(c.Run == run && without(c.Items) && (c.Compactions == 0 || c.MinCompacted != nil), path)
 	}
 	return c, err
 }
@@ -191,7 +191,7 @@ func (s Service) Cost(ctx context.Context, run protocol.RunID, by string) (*api.
 	path := runPath(run, "cost") + "?by=" + url.QueryEscape(by)
 	c, err := get[api.Cost](ctx, s.API, path)
 	if err == nil {
-		err = sound(without(c.Items) && c.Total != nil, path)
+		err = sound(c.Run == run && without(c.Items) && c.Total != nil, path)
 	}
 	return c, err
 }
