@@ -77,7 +77,7 @@ func (s *Server) take(w http.ResponseWriter, r *http.Request) error {
 		return tooLong(limit)
 	case body.err != nil:
 		return reply.Badf("the archive broke off after %d bytes: %v", body.n, body.err)
-	case api.IsArchiveFault(err):
+	case api.IsArchiveFault(err), errors.Is(err, protocol.ErrInvalidBlock): // the latter is of another system
 		reply.JSON(w, http.StatusUnprocessableEntity, reply.FailureOf(err))
 		return nil
 	case err != nil:

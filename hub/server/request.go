@@ -51,6 +51,9 @@ func only(all url.Values, known ...string) (parameters, error) {
 		for _, k := range known {
 			ok = ok || k == name
 		}
+		if !ok && len(known) == 0 {
+			return nil, reply.Badf("there is no parameter %q: no parameters are taken here", name)
+		}
 		if !ok {
 			return nil, reply.Badf("there is no parameter %q; there are %s", name, strings.Join(known, ", "))
 		}
