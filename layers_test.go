@@ -24,8 +24,8 @@ import (
 //	   ├────► agentkit ─► roles ─────► protocol
 //	   ├────► hub ───────► api ──────► protocol
 //	   ├────► cmd/internal/render ─► api, cas (decoding) ─► protocol
-//	   ├────► cmd/internal/chat/session, …/tui/source ─► cmd/internal, api ─► protocol
-//	   └────► cmd/internal (screens) ─► protocol
+//	   ├────► cmd/internal/chat, …/tui ─► cmd/internal, api ─► protocol
+//	   └────► cmd/internal (texts of screens) ─► protocol
 var may = map[string][]string{
 	"protocol":  {},
 	"files":     {},
@@ -40,23 +40,23 @@ var may = map[string][]string{
 	"workflows": {},
 	"examples":  {"service", "daemon", "files", "engine", "agentkit", "hub", "roles", "roles/workspace", "cas", "api", "protocol", "workflows"},
 	"release":   {}, // makes packages of the program that it builds
-	"cmd":       {"daemon", "service", "files", "engine", "agentkit", "hub", "cmd/internal", "cmd/internal/ask", "cmd/internal/complete", "cmd/internal/help", "cmd/internal/render", "cmd/internal/chat/session", "cmd/internal/tui/source", "roles", "roles/workspace", "cas", "api", "protocol", "workflows"},
+	"cmd":       {"daemon", "service", "files", "engine", "agentkit", "hub", "cmd/internal", "cmd/internal/ask", "cmd/internal/complete", "cmd/internal/help", "cmd/internal/render", "cmd/internal/chat", "cmd/internal/tui", "roles", "roles/workspace", "cas", "api", "protocol", "workflows"},
 
-	"cmd/internal":          {"protocol"}, // what is drawn knows no store and no engine
+	"cmd/internal":          {"protocol"}, // how a screen is drawn knows no store and no engine
 	"cmd/internal/help":     {"cmd/internal", "cmd/internal/render", "protocol"},
 	"cmd/internal/ask":      {"cmd/internal", "cmd/internal/render", "roles", "api", "protocol"},
 	"cmd/internal/complete": {"cmd/internal", "cmd/internal/render", "api", "protocol"},
 	"cmd/internal/render":   {"cmd/internal", "roles", "cas", "api", "protocol"}, // of these only few, see below
 
-	"cmd/internal/chat/session": {"cmd/internal", "cmd/internal/render", "api", "protocol"}, // what is shown of runs is read by interfaces of api
-	"cmd/internal/tui/source":   {"cmd/internal", "cmd/internal/render", "api", "protocol"},
+	"cmd/internal/chat": {"cmd/internal", "cmd/internal/render", "api", "protocol"}, // what is shown of runs is read by interfaces of api
+	"cmd/internal/tui":  {"cmd/internal", "cmd/internal/render", "api", "protocol"},
 
 	"roles/workspace": {"protocol"}, // what touches files of agents knows nothing that could act on them
 }
 
 // layerOf is the layer of a file or of a package's path.
 func layerOf(name string) string {
-	for _, inner := range []string{"cmd/internal/chat/session", "cmd/internal/tui/source", "cmd/internal/ask", "cmd/internal/complete", "cmd/internal/help", "cmd/internal/render", "cmd/internal", "roles/workspace"} {
+	for _, inner := range []string{"cmd/internal/chat", "cmd/internal/tui", "cmd/internal/ask", "cmd/internal/complete", "cmd/internal/help", "cmd/internal/render", "cmd/internal", "roles/workspace"} {
 		if strings.HasPrefix(name+"/", inner+"/") {
 			return inner
 		}
@@ -72,8 +72,8 @@ var mayTest = map[string][]string{
 	"engine":    {"agentkit"},
 	"hub":       {"cas"},
 
-	"cmd/internal/help":         {"engine"}, // the page of the language
-	"cmd/internal/chat/session": {"cas"},    // events as they are stored
+	"cmd/internal/help": {"engine"}, // the page of the language
+	"cmd/internal/chat": {"cas"},    // events as they are stored
 }
 
 // core are the packages that decide: they must not reach for the clock, the environment, the
@@ -333,8 +333,8 @@ func TestAForbiddenArrowIsFound(t *testing.T) {
 		{"engine/rules/a.go", "package rules\nimport _ \"wf/cas\"", "engine/rules/a.go imports wf/cas: engine/rules may import engine/lang, protocol, roles/frontmatter, nothing else of ours"},
 		{"engine/rules/a.go", "package rules\nimport _ \"wf/engine\"", "engine/rules/a.go imports wf/engine: engine/rules may import engine/lang, protocol, roles/frontmatter, nothing else of ours"},
 		{"engine/rules/a_test.go", "package rules\nimport _ \"wf/cas\"", ""},
-		{"util/a.go", "package util", "util/a.go lies in no layer; the layers are agentkit, api, cas, cmd, cmd/internal, cmd/internal/ask, cmd/internal/chat/session, cmd/internal/complete, cmd/internal/help, cmd/internal/render, cmd/internal/tui/source, daemon, engine, examples, files, hub, protocol, release, roles, roles/workspace, service, workflows"},
-		{"cmd/internal/tui/a.go", "package tui\nimport _ \"wf/engine\"", "cmd/internal/tui/a.go imports wf/engine: cmd/internal may import protocol, nothing else of ours"},
+		{"util/a.go", "package util", "util/a.go lies in no layer; the layers are agentkit, api, cas, cmd, cmd/internal, cmd/internal/ask, cmd/internal/chat, cmd/internal/complete, cmd/internal/help, cmd/internal/render, cmd/internal/tui, daemon, engine, examples, files, hub, protocol, release, roles, roles/workspace, service, workflows"},
+		{"cmd/internal/tui/a.go", "package tui\nimport _ \"wf/engine\"", "cmd/internal/tui/a.go imports wf/engine: cmd/internal/tui may import cmd/internal, cmd/internal/render, api, protocol, nothing else of ours"},
 		{"cmd/internal/render/a.go", "package render\nimport _ \"wf/engine\"", "cmd/internal/render/a.go imports wf/engine: cmd/internal/render may import cmd/internal, roles, cas, api, protocol, nothing else of ours"},
 		{"cmd/internal/render/a.go", "package render\nimport _ \"wf/cas/car\"", "cmd/internal/render/a.go imports wf/cas/car: cmd/internal/render may import cmd/internal/plain, roles/frontmatter, cas, api, protocol, protocol/lazy, nothing else of ours"},
 		{"roles/workspace/a.go", "package workspace\nimport _ \"wf/roles\"", "roles/workspace/a.go imports wf/roles: roles/workspace may import protocol, nothing else of ours"},

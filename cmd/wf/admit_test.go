@@ -96,6 +96,7 @@ func unindented(text string) string {
 }
 
 func TestALimitOfCostThatCannotHoldIsRefusedBeforeTheRun(t *testing.T) {
+	t.Parallel()
 	m := newMystery(t)
 	prices, tokens := m.refused("run", "spend.yaml")
 	if m.runs() != 0 || isFile(filepath.Join(m.dir, "began")) {
@@ -131,6 +132,7 @@ func TestALimitOfCostThatCannotHoldIsRefusedBeforeTheRun(t *testing.T) {
 
 // A project's prices, also of models with a known price, are no way around a limit of its user.
 func TestAProjectSetsNoPriceBeforeItIsTrusted(t *testing.T) {
+	t.Parallel()
 	m := newMystery(t)
 	for name, config := range map[string]string{
 		"of a model":    m.config + "prices: {mystery/new: {input: 0, output: 0}}\n",
@@ -161,6 +163,7 @@ func TestAProjectSetsNoPriceBeforeItIsTrusted(t *testing.T) {
 }
 
 func TestALimitOfCostThatCannotHoldIsRefusedForSubWorkflows(t *testing.T) {
+	t.Parallel()
 	m := newMystery(t)
 	m.write("child.yaml", strings.Replace(mysteryYAML, "limits: {cost_usd: 1.50}\n", "", 1))
 	m.write("parent.yaml", "wf: 1\nname: parent\nlimits: {cost_usd: 1}\nroles: {sub: {workflow: child.yaml}}\n")
@@ -175,6 +178,7 @@ func TestALimitOfCostThatCannotHoldIsRefusedForSubWorkflows(t *testing.T) {
 }
 
 func TestALimitOfCostThatCannotHoldIsRefusedLaterToo(t *testing.T) {
+	t.Parallel()
 	m := newMystery(t)
 	priced := m.config + "prices: {mystery/new: {input: 0, output: 0}}\n"
 	m.trusted(priced)
@@ -204,6 +208,7 @@ func TestALimitOfCostThatCannotHoldIsRefusedLaterToo(t *testing.T) {
 }
 
 func TestALimitOfCostThatCannotHoldIsRefusedByADaemon(t *testing.T) {
+	t.Parallel()
 	m := newMystery(t)
 	s := startServe(t, m.dir, "--listen", "unix", "--workflows", m.dir)
 	var problem struct{ Code, Message string }
@@ -227,6 +232,7 @@ func TestALimitOfCostThatCannotHoldIsRefusedByADaemon(t *testing.T) {
 
 // All agents without a key are named at once, before the first step, those of sub-workflows too.
 func TestAMissingKeyIsFoundBeforeTheFirstStep(t *testing.T) {
+	t.Parallel()
 	m := newMystery(t)
 	m.write(".wf/config.yaml", m.config+"  far: {wire: openai, base_url: \"http://127.0.0.1:1\", key_env: FAR_AWAY_KEY}\n")
 	m.write("child.yaml", "wf: 1\nname: child\nroles: {inner: {prompt: Say it., model: far/one}}\n")

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -12,16 +11,12 @@ import (
 )
 
 func newStore(a *app) *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "store",
 		Short: "Accept a store, or runs of it, that came from elsewhere",
 		Example: `  wf store adopt
   wf store adopt 7K3Q --yes`,
-		Args: known,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newStoreAdopt(a))
-	return cmd
+	}, newStoreAdopt(a))
 }
 
 func newStoreAdopt(a *app) *cobra.Command {
@@ -58,21 +53,17 @@ func (a *app) adopt(ctx context.Context, s *cas.Store, args []string, yes bool) 
 	if len(list.Runs) > 0 {
 		a.TellAdoptable(list.Runs)
 		if !yes {
-			agreed, err := a.confirm(ctx, fmt.Sprintf("Let %s go on here?", protocol.Plural(len(list.Runs), "run")))
+			runs := protocol.Plural(len(list.Runs), "run")
+			err := a.confirm(ctx, "Let "+runs+" go on here?",
+				fail(errRefused, "wf store adopt --yes does it without asking; wf verify proves the runs first", "%s of %s not adopted", runs, s.Dir()))
 			if err != nil {
 				return err
-			}
-			if !agreed {
-				return fail(errRefused, "wf store adopt --yes does it without asking; wf verify proves the runs first", "%s of %s not adopted", protocol.Plural(len(list.Runs), "run"), s.Dir())
 			}
 		}
 		if err := list.Adopt(ctx, a.Setup, s); err != nil {
 			return err
 		}
 	}
-	if a.AsJSON() {
-		return a.Answer(map[string]any{"schema": "wf.adopt/v1", "store": s.Dir(), "adopted": list.Runs})
-	}
-	_, err = fmt.Fprintf(a.Out, "adopted %s of %s\n", protocol.Plural(len(list.Runs), "run"), s.Dir())
-	return err
+	return a.Say(map[string]any{"schema": "wf.adopt/v1", "store": s.Dir(), "adopted": list.Runs},
+		"adopted %s of %s\n", protocol.Plural(len(list.Runs), "run"), s.Dir())
 }

@@ -14,9 +14,8 @@ import (
 )
 
 type answerFlags struct {
-	choice string
+	api.Answer
 	fields []string
-	signal string
 	record bool
 }
 
@@ -42,37 +41,28 @@ that differs when it is to run is asked for again.`,
   wf answer -1 --field name=Ada --field age=36
   wf answer -1 --signal deployed --record`,
 		Args: takes(1, 2, "a run, such as -1 or 7K3Q:gate#1"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			reply, err := a.reply(args[1:], f)
-			if err != nil {
-				return err
+		RunE: a.inTarget(func(ctx context.Context, p *target, args []string) error {
+			f.Source = "cli"
+			if len(args) == 2 {
+				f.Text = written(args[1])
 			}
-			ctx := cmd.Context()
-			return a.at(ctx, func(p *target) error { return a.answerRun(ctx, p, args[0], reply, f) })
-		},
+			if f.Text == "-" {
+				b, err := a.readArgument("-")
+				if err != nil {
+					return fmt.Errorf("answer: %w", err)
+				}
+				f.Text = strings.TrimRight(string(b), "\n")
+			}
+			return a.answerRun(ctx, p, args[0], f)
+		}),
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.choice, "choice", "", "value or label of the choice")
+	flags.StringVar(&f.Choice, "choice", "", "value or label of the choice")
 	flags.StringArrayVar(&f.fields, "field", nil, "a field of the form: name=value, read as the type of the field; wf show RUN lists the fields")
-	flags.StringVar(&f.signal, "signal", "", "give this signal instead of answering a step")
+	flags.StringVar(&f.Signal, "signal", "", "give this signal instead of answering a step")
 	a.trustFlag(flags)
 	flags.BoolVar(&f.record, "record", false, "only record the answer, do not go on")
 	return cmd
-}
-
-func (a *app) reply(args []string, f answerFlags) (api.Answer, error) {
-	r := api.Answer{Choice: f.choice, Signal: f.signal, Source: "cli"}
-	if len(args) == 1 {
-		r.Text = written(args[0])
-		if r.Text == "-" {
-			b, err := a.readArgument("-")
-			if err != nil {
-				return r, fmt.Errorf("answer: %w", err)
-			}
-			r.Text = strings.TrimRight(string(b), "\n")
-		}
-	}
-	return r, nil
 }
 
 // read takes the flags --field as the form of the step wants them. What a form does not have
@@ -102,7 +92,7 @@ func (f answerFlags) read(v *api.Run, step string) (protocol.JSON, error) {
 	return protocol.CanonicalJSON(fields)
 }
 
-func (a *app) answerRun(ctx context.Context, p *target, arg string, x api.Answer, f answerFlags) error {
+func (a *app) answerRun(ctx context.Context, p *target, arg string, f answerFlags) error {
 	at, err := p.runOrStep(ctx, arg)
 	if err != nil {
 		return err
@@ -111,13 +101,12 @@ func (a *app) answerRun(ctx context.Context, p *target, arg string, x api.Answer
 	if err != nil {
 		return err
 	}
-	x.Step = at.Step
-	fields, err := f.read(before, x.Step)
+	fields, err := f.read(before, at.Step)
 	if err != nil {
 		return err
 	}
-	x.Fields = json.RawMessage(fields)
-	step, err := p.Answer(ctx, at.Run, x)
+	f.Step, f.Fields = at.Step, json.RawMessage(fields)
+	step, err := p.Answer(ctx, at.Run, f.Answer)
 	if err != nil {
 		return err
 	}
@@ -125,9 +114,5 @@ func (a *app) answerRun(ctx context.Context, p *target, arg string, x api.Answer
 		return a.attend(ctx, p, at.Run, before.Seq)
 	}
 	a.Progress("answered %s of run %s", step, at.Run)
-	v, err := a.shown(ctx, p, at.Run)
-	if err != nil {
-		return err
-	}
-	return a.ShowOutcome(v)
+	return a.tell(ctx, p, at.Run)
 }

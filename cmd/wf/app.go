@@ -48,12 +48,16 @@ func (a *app) interactive() bool {
 	return ok && !a.noInput && a.Err.TTY && term.IsTerminal(int(f.Fd()))
 }
 
-// confirm asks a person at the terminal; where there is none it refuses.
-func (a *app) confirm(ctx context.Context, question string) (bool, error) {
+// confirm asks a person at the terminal. It is refused where the answer is no, or there is no person.
+func (a *app) confirm(ctx context.Context, question string, refused error) error {
 	if !a.interactive() {
-		return false, nil
+		return refused
 	}
-	return a.person.Confirm(ctx, question)
+	agreed, err := a.person.Confirm(ctx, question)
+	if err == nil && !agreed {
+		return refused
+	}
+	return err
 }
 
 func (a *app) globalFlags(f *pflag.FlagSet) {

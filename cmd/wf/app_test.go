@@ -19,13 +19,14 @@ import (
 
 // Every sentinel of protocol has one exit status.
 func TestEveryErrorHasItsExitStatus(t *testing.T) {
+	t.Parallel()
 	file, err := parser.ParseFile(token.NewFileSet(), "../../protocol/error.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	listed := map[string]int{}
 	for _, e := range exits {
-		for _, code := range e.codes {
+		for _, code := range e.Codes {
 			listed[code]++
 		}
 	}
@@ -55,6 +56,7 @@ func TestEveryErrorHasItsExitStatus(t *testing.T) {
 }
 
 func TestExitStatus(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name string
 		err  error
@@ -77,6 +79,7 @@ func TestExitStatus(t *testing.T) {
 }
 
 func TestEveryCommandShowsAnExample(t *testing.T) {
+	t.Parallel()
 	var walk func(*cobra.Command)
 	walk = func(c *cobra.Command) {
 		if c.Runnable() && c.Example == "" && c.Name() != "help" {
@@ -93,6 +96,7 @@ func TestEveryCommandShowsAnExample(t *testing.T) {
 }
 
 func TestReferencesToTheLatestRunAreNoFlags(t *testing.T) {
+	t.Parallel()
 	root := newRoot(newApp(os.Stdin, os.Stdout, os.Stderr))
 	for _, test := range []struct{ in, want string }{
 		{"show -1", "show @-1"},

@@ -98,13 +98,13 @@ func badFlag(cmd *cobra.Command, err error) error {
 	if !errors.As(err, &unknown) || len(unknown.GetSpecifiedName()) < 2 {
 		return usage(err)
 	}
-	name := unknown.GetSpecifiedName()
-	best, least := "", 1+len(name)/3
+	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if d := help.Edits(name, f.Name); !f.Hidden && (d < least || best == "" && d == least) {
-			best, least = f.Name, d
+		if !f.Hidden {
+			names = append(names, f.Name)
 		}
 	})
+	best := help.Nearest(unknown.GetSpecifiedName(), names)
 	if best == "" {
 		return fail(protocol.ErrUsage, cmd.CommandPath()+" --help lists the flags", "%v", err)
 	}

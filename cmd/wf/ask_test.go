@@ -14,6 +14,7 @@ roles: {gate: {ask: Which database?}}
 `
 
 func TestCtrlCAtAQuestionSuspendsTheRunAndLeavesTheTerminalAsItWas(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	write(t, dir, "ask.yaml", askOnce)
 	p := atTerminal(t, dir, "wf", "run", "ask.yaml")
@@ -32,6 +33,7 @@ func TestCtrlCAtAQuestionSuspendsTheRunAndLeavesTheTerminalAsItWas(t *testing.T)
 }
 
 func TestAWrongCommandLineDoesNotAskTheTerminal(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	p := atTerminal(t, dir, "wf", "run", "--no-such-flag")
 	if got := p.ends(); got != 2 {
@@ -63,6 +65,7 @@ outputs: {zip: "${{ steps.who.output.zip }}", name: "${{ steps.who.output.name }
 `
 
 func TestAFormIsFilledInAtTheTerminalFieldByField(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	write(t, dir, "join.yaml", askForm)
 	p := atTerminal(t, dir, "wf", "run", "join.yaml")
@@ -98,6 +101,7 @@ func TestAFormIsFilledInAtTheTerminalFieldByField(t *testing.T) {
 }
 
 func TestTheEndOfInputLeavesAFormOpen(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	write(t, dir, "join.yaml", askForm)
 	p := atTerminal(t, dir, "wf", "run", "join.yaml")
@@ -114,6 +118,7 @@ func TestTheEndOfInputLeavesAFormOpen(t *testing.T) {
 // F-38: a tool call that is asked for at the terminal is shown to its end, Enter answers nothing, and the
 // reason of a denial reaches the model.
 func TestAToolCallIsAskedForAtTheTerminal(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	write(t, dir, "danger.yaml", "wf: 1\nname: danger\nlimits: {cost_usd: 1}\nroles: {a: {prompt: Work., tools: [write_file: ask], model: script/replies.yaml, timeout: 1m}}\n")
 	write(t, dir, "replies.yaml", "a#1:\n  - {tool: write_file, args: {path: out.txt, content: \""+strings.Repeat("building ", 1_990)+"\\nthe last line\\n\"}}\n  - {text: Done.}\n")

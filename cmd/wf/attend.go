@@ -41,6 +41,18 @@ func (a *app) attend(ctx context.Context, p *target, run protocol.RunID, from pr
 	return outcome(v)
 }
 
+// tell shows how a run is now.
+func (a *app) tell(ctx context.Context, p *target, run protocol.RunID) error {
+	v, err := a.shown(ctx, p, run)
+	if err != nil {
+		return err
+	}
+	return a.ShowOutcome(v)
+}
+
+// tellEnd shows a run that stopped, and ends as it did.
+func (a *app) tellEnd(v *api.Run) error { return errors.Join(a.ShowOutcome(v), outcome(v)) }
+
 // interrupted is a run that a signal suspended.
 type interrupted struct {
 	error
@@ -116,32 +128,30 @@ func (a *app) tellIdle(ctx context.Context, p *target, u api.Update) error {
 
 // backdrop is what reporters look up of a run.
 func (a *app) backdrop(ctx context.Context, p *target, run protocol.RunID) (render.Backdrop, error) {
-	v, err := p.Run(ctx, run, api.Window{Limit: 1})
-	if err != nil {
-		return render.Backdrop{}, err
-	}
-	w, err := a.definition(ctx, p, v)
+	_, w, err := workflowOf(ctx, p, run)
 	if err != nil {
 		return render.Backdrop{}, err
 	}
 	return render.Backdrop{Context: context.WithoutCancel(ctx), Blocks: p.Blocks, Edges: w.Edges, Guest: p.here == nil}, nil
 }
 
-// definition is the workflow of a run.
-func (a *app) definition(ctx context.Context, p *target, v *api.Run) (*protocol.Workflow, error) {
-	l, err := protocol.ParseLink(v.Definition)
+// workflowOf is the workflow of a run.
+func workflowOf(ctx context.Context, p *target, run protocol.RunID) (def protocol.Link, w protocol.Workflow, err error) {
+	v, err := p.Run(ctx, run, api.Window{Limit: 1})
 	if err != nil {
-		return nil, err
+		return def, w, err
 	}
-	raw, err := p.Block(ctx, l)
+	if def, err = protocol.ParseLink(v.Definition); err != nil {
+		return def, w, err
+	}
+	raw, err := p.Block(ctx, def)
+	if err == nil {
+		err = cas.Decode(raw, &w)
+	}
 	if err != nil {
-		return nil, err
+		err = fmt.Errorf("definition %s: %w", def, err)
 	}
-	var w protocol.Workflow
-	if err := cas.Decode(raw, &w); err != nil {
-		return nil, fmt.Errorf("definition %s: %w", l, err)
-	}
-	return &w, nil
+	return def, w, err
 }
 
 // headline says what goes on now.
@@ -149,19 +159,15 @@ func (a *app) headline(ctx context.Context, p *target, run protocol.RunID) error
 	if a.AsJSON() || a.Quiet {
 		return nil
 	}
-	v, err := p.Run(ctx, run, api.Window{Limit: 1})
+	def, w, err := workflowOf(ctx, p, run)
 	if err != nil {
 		return err
 	}
-	w, err := a.definition(ctx, p, v)
-	if err != nil {
-		return err
-	}
-	paint, where := a.Err.Paint(), ""
+	paint, where := a.Err.Paint, ""
 	if p.here == nil {
 		where = "  at " + p.name + "  (Ctrl-C leaves, the run goes on)"
 	}
-	a.Progress("%s %s  run %s  def %s  (%s)%s", paint.Cyan("●"), paint.Bold(w.Name), run, render.ShortCID(v.Definition), render.Cast(w), where)
+	a.Progress("%s %s  run %s  def %s  (%s)%s", paint.Cyan("●"), paint.Bold(w.Name), run, def.Short(), render.Cast(&w), where)
 	return nil
 }
 

@@ -37,6 +37,7 @@ var wires = []struct {
 // end: a tool that is not there, arguments that are no JSON, or none, 50 MB of output, an empty
 // answer, a line of a megabyte that is nothing.
 func TestAModelThatTalksNonsenseIsTolerated(t *testing.T) {
+	t.Parallel()
 	call := func(id, name, args string) modeltest.Answer {
 		return modeltest.Calls(modeltest.Call{ID: id, Name: name, Args: args})
 	}
@@ -70,6 +71,7 @@ func TestAModelThatTalksNonsenseIsTolerated(t *testing.T) {
 
 // A server that cannot be used suspends the run with a status of its own, and nothing is lost.
 func TestAModelThatCannotBeReachedSuspendsTheRun(t *testing.T) {
+	t.Parallel()
 	for _, wire := range wires {
 		t.Run(wire.name, func(t *testing.T) {
 			t.Parallel()

@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
+
+	"wf/protocol"
 )
 
 func newCache(a *app) *cobra.Command {
@@ -19,33 +21,21 @@ not has a label: cold, short, ttl, model, tools, system, history, compaction, at
   # in CI: fail when a prompt no longer begins with the one before
   wf cache -1 --min-prefix 1.0`,
 		Args: takes(0, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		PreRunE: func(*cobra.Command, []string) error {
 			if least < 0 || least > 1 {
 				return usagef("--min-prefix %v: want a share, from 0 to 1.0", least)
 			}
-			ctx := cmd.Context()
-			return a.at(ctx, func(p *target) error { return a.cache(ctx, p, latestUnless(args), least) })
+			return nil
 		},
+		RunE: a.ofRun(func(ctx context.Context, p *target, run protocol.RunID) error {
+			out, err := p.Cache(ctx, run)
+			if err := answer(a, out, err, a.ShowCache); err != nil || out.MinPrefix >= least {
+				return err
+			}
+			return fail(errDifference, "the part that differs is named above; wf messages shows the prompts",
+				"run %s: a prompt begins with only %.4f of the one before", run, out.MinPrefix)
+		}),
 	}
 	cmd.Flags().Float64Var(&least, "min-prefix", 0, "exit 1 if a prompt shares less than this of the one before; compactions aside")
 	return cmd
-}
-
-func (a *app) cache(ctx context.Context, here *target, arg string, least float64) error {
-	run, err := here.run(ctx, arg)
-	if err != nil {
-		return err
-	}
-	out, err := here.Cache(ctx, run)
-	if err != nil {
-		return err
-	}
-	if err := a.ShowCache(out); err != nil {
-		return err
-	}
-	if out.MinPrefix < least {
-		return fail(errDifference, "the part that differs is named above; wf messages shows the prompts",
-			"run %s: a prompt begins with only %.4f of the one before", run, out.MinPrefix)
-	}
-	return nil
 }

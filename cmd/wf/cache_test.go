@@ -27,6 +27,7 @@ func (f forgetful) Prepare(ctx context.Context, turn protocol.Turn) (roles.Prepa
 
 // A tool list that changed between two visits fails the build with the first byte that differs.
 func TestABrokenPrefixInTheToolsFailsTheCheck(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	write(t, p.dir, "replies.yaml", "a#1: [{text: one}]\na#2: [{text: two}]\n")
 	def, diags := lang.Load([]byte(`wf: 1

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -22,10 +21,7 @@ What is recorded stays; wf fork goes on from any step.`,
 		Example: `  wf cancel -1
   wf cancel 7K3Q --reason "wrong branch"`,
 		Args: takes(1, 1, "a run"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx := cmd.Context()
-			return a.at(ctx, func(p *target) error { return a.cancel(ctx, p, args[0], reason) })
-		},
+		RunE: a.inTarget(func(ctx context.Context, p *target, args []string) error { return a.cancel(ctx, p, args[0], reason) }),
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "why, kept with the run")
 	return cmd
@@ -43,11 +39,7 @@ func (a *app) cancel(ctx context.Context, p *target, arg, reason string) error {
 	if err := p.Cancel(ctx, run, reason); err != nil {
 		return err
 	}
-	v, err := a.shown(ctx, p, run)
-	if err != nil {
-		return err
-	}
-	return a.ShowOutcome(v)
+	return a.tell(ctx, p, run)
 }
 
 // cancelRequest takes a request out of the queue of a hub; where there is none of that id the answer is
@@ -59,9 +51,6 @@ func (a *app) cancelRequest(ctx context.Context, p *target, request string, noRu
 		return noRun
 	case err != nil:
 		return err
-	case a.AsJSON():
-		return a.Answer(json.RawMessage(raw))
 	}
-	_, err = fmt.Fprintf(a.Out, "request %s is cancelled: no worker had begun it\n", request)
-	return err
+	return a.Say(json.RawMessage(raw), "request %s is cancelled: no worker had begun it\n", request)
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -15,16 +14,12 @@ import (
 )
 
 func newCas(a *app) *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "cas",
 		Short: "Put, get and look at single blocks",
 		Example: `  echo '{"hello":"world"}' | wf cas put --codec dag-json
   wf cas get bafyrei… | xxd`,
-		Args: known,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newCasPut(a), newCasGet(a), newCasShow(a), newCasImport(a))
-	return cmd
+	}, newCasPut(a), newCasGet(a), newCasShow(a), newCasImport(a))
 }
 
 func newCasPut(a *app) *cobra.Command {
@@ -53,18 +48,11 @@ func (a *app) casPut(ctx context.Context, codec string) error {
 	if err != nil {
 		return err
 	}
-	s, err := a.OpenStore(ctx)
+	err = a.WithNewStore(ctx, func(s *cas.Store) error { return s.Commit(ctx, cas.Batch{Blocks: []cas.Block{block}}) })
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(s.Commit(ctx, cas.Batch{Blocks: []cas.Block{block}}), s.Close()); err != nil {
-		return err
-	}
-	if a.AsJSON() {
-		return a.Answer(render.NewBlockJSON(block.Link, block.Data))
-	}
-	_, err = fmt.Fprintln(a.Out, block.Link)
-	return err
+	return a.Say(render.NewBlockJSON(block.Link, block.Data), "%s\n", block.Link)
 }
 
 func newCasGet(a *app) *cobra.Command {
@@ -99,7 +87,7 @@ func newCasShow(a *app) *cobra.Command {
 // withBlock finds a block by its CID or a part of it.
 func (a *app) withBlock(ctx context.Context, arg string, f func(protocol.Link, []byte) error) error {
 	return a.WithStore(ctx, func(s *cas.Store) error {
-		at, err := a.resolve(ctx, s, arg)
+		at, err := a.atStore(s).find(ctx, arg)
 		if err != nil {
 			return err
 		}

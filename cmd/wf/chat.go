@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/spf13/cobra"
@@ -12,7 +13,6 @@ import (
 	"wf/api"
 	"wf/cas"
 	"wf/cmd/internal/chat"
-	"wf/cmd/internal/chat/session"
 	"wf/daemon"
 	"wf/engine"
 	"wf/protocol"
@@ -47,10 +47,7 @@ agent of it; RUN goes on with a run, be it a chat or not. /help lists the comman
   wf chat review.yaml:critic --context task`,
 		Args: takes(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			arg := ""
-			if len(args) > 0 {
-				arg = args[0]
-			}
+			arg := strings.Join(args, "") // there is one, or none
 			if err := a.wantsTerminal("chat", "wf run and wf answer"); err != nil {
 				return err
 			}
@@ -63,22 +60,17 @@ agent of it; RUN goes on with a run, be it a chat or not. /help lists the comman
 	flags := cmd.Flags()
 	flags.BoolVarP(&f.last, "continue", "c", false, "go on with the newest chat")
 	flags.StringArrayVarP(&f.run.inputs, "input", "i", nil, "an input of the workflow: name=value, or name=@file")
-	openFlag(flags, &f.run.open)
+	openFlag(flags, &f.run.AllowSecretInputs)
 	flags.StringArrayVar(&f.run.models, "model", nil, "model for every role, or role=model; several are tried in order")
 	flags.StringVar(&f.run.dir, "dir", "", "workspace in which commands and tools work (default: here)")
-	flags.StringVar(&f.run.context, "context", "", "how the agent sees its past: conversation, task or fresh")
-	flags.StringArrayVar(&f.run.tags, "tag", nil, "a tag, kept with the run")
+	flags.StringVar(&f.run.Context, "context", "", "how the agent sees its past: conversation, task or fresh")
+	flags.StringArrayVar(&f.run.Tags, "tag", nil, "a tag, kept with the run")
 	a.trustFlag(flags)
 	return cmd
 }
 
-// chat opens the screen of a new or an old chat of this machine.
 func (a *app) chat(ctx context.Context, arg string, f chatFlags) error {
-	s, err := a.OpenStore(ctx)
-	if err != nil {
-		return err
-	}
-	return errors.Join(a.chatOn(ctx, s, arg, f), s.Close())
+	return a.WithNewStore(ctx, func(s *cas.Store) error { return a.chatOn(ctx, s, arg, f) })
 }
 
 // chatOn drives the chat in this process.
@@ -93,8 +85,8 @@ func (a *app) chatOn(ctx context.Context, s *cas.Store, arg string, f chatFlags)
 }
 
 // chatHere is where the runs of a daemon in this process are.
-func (a *app) chatHere(d *daemon.Daemon) session.Place {
-	at := a.chatAt(d.Service, d)
+func (a *app) chatHere(d *daemon.Daemon) chat.Place {
+	at := chatAt(d.Service, d)
 	at.Near, at.Dump = d.Service, func(ctx context.Context, scope, path string) error {
 		return a.memoryDump(ctx, d.Service, scope, []string{path})
 	}
@@ -102,10 +94,10 @@ func (a *app) chatHere(d *daemon.Daemon) session.Place {
 }
 
 // chatAt is where a service and a follower find the runs.
-func (a *app) chatAt(s api.Service, f api.Follower) session.Place {
-	return session.Place{Service: s, Follower: f, Me: compose.User(),
+func chatAt(s api.Service, f api.Follower) chat.Place {
+	return chat.Place{Service: s, Follower: f, Me: compose.User(),
 		Tasks: func(ctx context.Context, run protocol.RunID) ([]chat.TaskPage, error) {
-			return a.chatTasks(ctx, f, run)
+			return chatTasks(ctx, s, run)
 		}}
 }
 
@@ -116,12 +108,12 @@ func (a *app) chatThere(ctx context.Context, p *target, arg string, f chatFlags)
 	}
 	run, err := p.run(ctx, arg)
 	if errors.Is(err, protocol.ErrUnknownRun) {
-		run, _, err = p.Start(ctx, api.Start{Workflow: arg, Type: service.ChatType, CreatedBy: compose.User(), Context: f.run.context, Models: chosenModels(f.run.models)})
+		run, _, err = p.Start(ctx, api.Start{Workflow: arg, Type: service.ChatType, CreatedBy: compose.User(), Context: f.run.Context, Models: chosenModels(f.run.models)})
 	}
 	if err != nil {
 		return err
 	}
-	return a.chatScreen(ctx, a.chatAt(p.Service, p.Follower), run)
+	return a.chatScreen(ctx, chatAt(p.Service, p.Follower), run)
 }
 
 // chatRun finds or begins the run of a chat, and has it driven.
@@ -145,9 +137,9 @@ func (a *app) chatRun(ctx context.Context, d *daemon.Daemon, arg string, f chatF
 		d.Supervisor.Keep(run, engine.DriveOptions{By: compose.User()})
 		return run, nil
 	}
-	mode, err := protocol.ParseContext(f.run.context)
+	mode, err := protocol.ParseContext(f.run.Context)
 	if err != nil {
-		return "", usagef("--context %s: want conversation, task or fresh", f.run.context)
+		return "", usagef("--context %s: want conversation, task or fresh", f.run.Context)
 	}
 	inputs, err := a.given(def.Program.Coerce, f.run)
 	if err != nil {
@@ -160,14 +152,14 @@ func (a *app) chatRun(ctx context.Context, d *daemon.Daemon, arg string, f chatF
 	if _, _, err := a.ResolveModels(ctx, def.Program, models); errors.Is(err, protocol.ErrModel) {
 		return "", hintedAs(err, "there is no model to talk with: none was named, and no key is set")
 	}
-	run, _, err := d.Service.Launch(ctx, def, inputs, engine.Launch{Type: service.ChatType, Tags: f.run.tags, CreatedBy: compose.User(), Models: models, Context: mode, AllowSecretInputs: f.run.open})
+	run, _, err := d.Service.Launch(ctx, def, inputs, engine.Launch{Type: service.ChatType, Tags: f.run.Tags, CreatedBy: compose.User(), Models: models, Context: mode, AllowSecretInputs: f.run.AllowSecretInputs})
 	return run, err
 }
 
 // chatToContinue is the run that an argument names, or the newest chat.
 func (a *app) chatToContinue(ctx context.Context, d *daemon.Daemon, arg string, last bool) (protocol.RunID, error) {
 	if !last {
-		return a.resolveRun(ctx, d.Service.Store, arg)
+		return a.atStore(d.Service.Store).run(ctx, arg)
 	}
 	run, err := d.Service.NewestChat(ctx)
 	if err == nil && run == "" {
@@ -177,19 +169,19 @@ func (a *app) chatToContinue(ctx context.Context, d *daemon.Daemon, arg string, 
 }
 
 // chatScreen shows a run until the person leaves.
-func (a *app) chatScreen(ctx context.Context, at session.Place, run protocol.RunID) error {
-	s, err := session.Open(ctx, at, run)
+func (a *app) chatScreen(ctx context.Context, at chat.Place, run protocol.RunID) error {
+	s, err := chat.Open(ctx, at, run)
 	if err != nil {
 		return err
 	}
 	kept := chatHistory()
-	history, err := kept.Read()
+	history, err := kept.read()
 	if err != nil {
 		a.Progress("warning: %v", err)
 	}
 	screen := chat.New(ctx, s, history)
 	err = a.onScreen(ctx, screen)
-	if failed := kept.Add(screen.History()[min(len(history), len(screen.History())):]); failed != nil {
+	if failed := kept.add(screen.History()[min(len(history), len(screen.History())):]); failed != nil {
 		a.Progress("warning: what you wrote was not kept for the next chat: %v", failed)
 	}
 	if err = errors.Join(err, screen.Err()); err == nil {
@@ -218,30 +210,23 @@ func (a *app) onScreen(ctx context.Context, m tea.Model) error {
 }
 
 // chatTasks are the tasks of a run, as the screen lists them, with their pages.
-func (a *app) chatTasks(ctx context.Context, f api.Follower, run protocol.RunID) ([]chat.TaskPage, error) {
-	prices, err := a.Prices()
-	if err != nil {
-		return nil, err
-	}
-	var tasks query.TaskReader
-	err = f.Follow(ctx, run, api.Following{}, func(u api.Update) error {
-		if u.Entry == nil {
-			return nil
-		}
-		return tasks.Take(*u.Entry, func() (api.Update, error) { return u, nil })
-	})
+func chatTasks(ctx context.Context, s api.Tasks, run protocol.RunID) ([]chat.TaskPage, error) {
+	list, err := s.Tasks(ctx, run, api.Part{})
 	if err != nil {
 		return nil, fmt.Errorf("tasks of run %s: %w", run, err)
 	}
 	var out []chat.TaskPage
-	for _, t := range tasks.Tasks() {
-		cost, _ := query.CostOf(t.Calls, prices)
+	for _, x := range list.Items {
+		t, err := query.TaskPageOf(x)
+		if err != nil {
+			return nil, err
+		}
 		tokens := "?"
 		if used := t.Tokens(); used.Told {
 			tokens = task.Count(used.In()) + " in / " + task.Count(used.Output) + " out"
 		}
 		out = append(out, chat.TaskPage{Task: chat.Task{ID: t.ID, Goal: t.Goal, State: t.State, Status: t.Status},
-			Cost: task.Dollars(cost), Tokens: tokens, Markdown: t.Markdown(cost)})
+			Cost: task.Dollars(t.Cost), Tokens: tokens, Markdown: t.Markdown()})
 	}
 	return out, nil
 }

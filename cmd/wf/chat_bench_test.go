@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"wf/api"
 	"wf/cmd/internal/chat"
-	"wf/cmd/internal/chat/session"
 	"wf/daemon"
 	"wf/protocol"
 )
@@ -56,15 +56,15 @@ func BenchmarkTurnOfALongChat(b *testing.B) {
 			}
 			ctx, stop := context.WithCancel(b.Context())
 			defer stop()
-			talk, err := session.Open(ctx, a.chatHere(d), run)
+			talk, err := chat.Open(ctx, a.chatHere(d), run)
 			if err != nil {
 				return err
 			}
 			yours, ended := make(chan string, 1), make(chan error, 1)
 			go func() {
-				ended <- talk.Follow(ctx, 0, func(u chat.Update) {
-					if u.Event != nil && u.Event.Type == protocol.EvWaiting {
-						yours <- *u.Event.Step
+				ended <- talk.Follow(ctx, 0, func(u api.Update) {
+					if _, waits := u.Data.(protocol.WaitingFor); waits {
+						yours <- u.Step
 					}
 				})
 			}()
@@ -73,7 +73,7 @@ func BenchmarkTurnOfALongChat(b *testing.B) {
 				select {
 				case step := <-yours:
 					marks[i] = cpu(b)
-					if err := talk.Say(ctx, step, "And what else is there?"); err != nil {
+					if err := talk.Answer(ctx, api.Answer{Step: step, Text: "And what else is there?"}); err != nil {
 						return err
 					}
 				case err := <-ended:

@@ -15,6 +15,7 @@ import (
 // what is said on another screen while it works is answered, live text is on both screens, and
 // the death of the process that drives the run is seen on the other, which goes on with it.
 func TestTheScreensOfOneChat(t *testing.T) {
+	t.Parallel()
 	half := modeltest.Answer{Say: []modeltest.Piece{{Text: "Half an answer\n"}}, Stall: true}
 	working := make(chan struct{})
 	slow := modeltest.Text("Counted to ten.")

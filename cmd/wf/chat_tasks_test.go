@@ -57,6 +57,7 @@ func errand(r modeltest.Request) modeltest.Answer {
 // waits across processes; what they cost; their pages; what is remembered in one chat and known
 // in the next; a compaction, and the proof.
 func TestAChatOfTasksAndTheNextOne(t *testing.T) {
+	t.Parallel()
 	s := modeltest.Serve(t, errand)
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "note.txt"), []byte("move the data\n"), 0o600); err != nil {

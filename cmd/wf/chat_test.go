@@ -114,6 +114,7 @@ wf#2:
 // A chat in a real terminal: it is talked with, killed, gone on with, forked, and is a run as
 // any other afterwards.
 func TestB12AChatInARealTerminal(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	write(t, dir, "note.txt", "buy milk\n")
 	working := make(chan struct{})
@@ -188,6 +189,7 @@ func TestB12AChatInARealTerminal(t *testing.T) {
 
 // The runs of a store in a real terminal.
 func TestRunsInARealTerminal(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	flow := "wf: 1\nname: gate\nroles:\n  a: {run: echo hello}\n  ask: {ask: \"Go on?\", choices: [yes, no]}\nedges:\n  - {from: START, to: a}\n  - {from: a, to: ask}\n  - {from: ask, to: END}\n"
 	if err := os.WriteFile(filepath.Join(dir, "gate.yaml"), []byte(flow), 0o600); err != nil {
@@ -207,6 +209,7 @@ func TestRunsInARealTerminal(t *testing.T) {
 
 // The same screens over a daemon that another process is.
 func TestAChatWithADaemonElsewhere(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	flow := "wf: 1\nname: talk\nlimits: {cost_usd: 1}\ndefaults: {timeout: 1m}\nroles:\n  you: {ask: \"\"}\n  wf: {prompt: You answer., model: script/replies.yaml, tools: [list_files]}\n" +
 		"edges:\n  - {from: START, to: you}\n  - {from: you, to: END, when: output.text == \"/end\"}\n  - {from: you, to: wf, prompt: \"${{ output.text }}\"}\n  - {from: wf, to: you, limit: 100}\n"

@@ -65,6 +65,7 @@ func dying(t *testing.T, dir string, n int) (s *cas.Store, arm func()) {
 // TestB06AgentsKilledAroundCompactions kills the whole of agent, engine and store at points
 // from the end of the second visit on: what is concluded, compacted and sent is the same.
 func TestB06AgentsKilledAroundCompactions(t *testing.T) {
+	t.Parallel()
 	p, diags := lang.Load(compacting(t, "compacting.yaml"), lang.Options{File: "compacting.yaml"})
 	if p == nil {
 		t.Fatal(diags)

@@ -57,6 +57,7 @@ func shellWords(line string) []string {
 }
 
 func TestShellWords(t *testing.T) {
+	t.Parallel()
 	got := strings.Join(shellWords(`git log | wf add "a 'b' c" -x=1 && wf init >f`), "·")
 	if want := `git·log·|·wf·add·a 'b' c·-x=1·&·&·wf·init·>·f`; got != want {
 		t.Errorf("have %s\nwant %s", got, want)
@@ -91,6 +92,7 @@ func understood(args []string) (*cobra.Command, error) {
 }
 
 func TestEveryCommandHasExamplesThatAreCommandLines(t *testing.T) {
+	t.Parallel()
 	each(newRoot(newApp(nil, nil, nil)), func(documented *cobra.Command) {
 		name := documented.CommandPath()
 		if documented.Example == "" || documented.Short == "" {
@@ -124,6 +126,7 @@ var (
 )
 
 func TestThePapersShowCommandsThatThereAre(t *testing.T) {
+	t.Parallel()
 	papers, err := filepath.Glob("../../*.md")
 	if err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wf/api"
+	"wf/protocol"
 	"wf/service/compose"
 )
 
@@ -22,26 +23,22 @@ attempts that failed too. A model without a price in the table has a cost that i
   wf cost 7K3Q --by model
   wf cost -1 --by step -o json | jq .total.cost_usd`,
 		Args: takes(0, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		PreRunE: func(*cobra.Command, []string) error {
 			if !slices.Contains(api.CostGroups, by) {
 				return usagef("--by %q: want %s", by, strings.Join(api.CostGroups, ", "))
 			}
-			ctx := cmd.Context()
-			return a.at(ctx, func(p *target) error { return a.cost(ctx, p, latestUnless(args), by) })
+			return nil
 		},
+		RunE: a.cost(&by),
 	}
 	cmd.Flags().StringVar(&by, "by", "role", "what to add up for: "+strings.Join(api.CostGroups, ", "))
 	return cmd
 }
 
-func (a *app) cost(ctx context.Context, here *target, arg, by string) error {
-	run, err := here.run(ctx, arg)
-	if err != nil {
-		return err
-	}
-	out, err := here.Cost(ctx, run, by)
-	if err != nil {
-		return err
-	}
-	return a.ShowCost(out, compose.UserConfig())
+// cost tells what a run cost, by one of api.CostGroups.
+func (a *app) cost(by *string) func(*cobra.Command, []string) error {
+	return a.ofRun(func(ctx context.Context, p *target, run protocol.RunID) error {
+		out, err := p.Cost(ctx, run, *by)
+		return answer(a, out, err, func(c *api.Cost) error { return a.ShowCost(c, compose.UserConfig()) })
+	})
 }

@@ -11,6 +11,7 @@ import (
 // An answer that was cut off is the answer of a role without output; the run warns of it, and so
 // does wf show. A reply that was cut off and followed by another is none to warn of.
 func TestF19AnAnswerThatWasCutOffIsWarnedOf(t *testing.T) {
+	t.Parallel()
 	half := modeltest.Answer{Usage: true, Say: []modeltest.Piece{{Text: "Half an ans"}, {Finish: "length"}}}
 	for _, wire := range wires {
 		t.Run(wire.name, func(t *testing.T) {

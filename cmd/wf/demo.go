@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wf/agentkit/sandbox"
+	"wf/api"
 	"wf/protocol"
 	"wf/workflows"
 )
@@ -59,7 +60,7 @@ func (a *app) demo(ctx context.Context, dir string) error {
 	if why := sandbox.Probe().Lacks(sandbox.Policy{}); why != "" {
 		a.Progress("  commands cannot be confined here (%s): those of the demo run as you", why)
 	}
-	err = a.run(ctx, filepath.Join(dir, filepath.FromSlash(workflows.DemoWorkflow)), runFlags{dir: dir, tags: []string{"demo"}})
+	err = a.run(ctx, filepath.Join(dir, filepath.FromSlash(workflows.DemoWorkflow)), runFlags{dir: dir, Start: api.Start{Tags: []string{"demo"}}})
 	if err != nil || a.AsJSON() {
 		return err
 	}

@@ -233,6 +233,7 @@ func withoutSchema(t *testing.T, text string) string {
 // lets it try once more, and every prompt is read from the engine's cache as far as the one
 // before it went.
 func TestTheDemoRunsOnALlamaServer(t *testing.T) {
+	t.Parallel()
 	oneAfterAnother(t)
 	// Random weights may never come to an end by themselves.
 	base := modeltest.Llama(t, "-n", "48")

@@ -33,7 +33,7 @@ none has used for 30 days.`,
 func (a *app) doctor(ctx context.Context, clean bool) error {
 	store, _, _ := a.StoreDir() // what is wrong with it, the checkup of the store says
 	out := doctor.Examine(ctx, a.Setup, clean, daemon.Check(ctx, store))
-	err := a.ShowDoctor(out)
+	err := answer(a, out, nil, a.ShowDoctor)
 	if err == nil && !out.OK {
 		return silent{errDifference}
 	}

@@ -111,6 +111,7 @@ func (p place) onlyRun() protocol.RunID {
 // A run whose process was killed is interrupted on every screen and in JSON, until it is resumed.
 // So is the sub-workflow that the process drove with it.
 func TestF10AKilledRunIsInterrupted(t *testing.T) {
+	t.Parallel()
 	for _, workflow := range []string{"block.yaml", "nested.yaml"} {
 		t.Run(workflow, func(t *testing.T) {
 			p := newPlace(t)
@@ -161,6 +162,7 @@ func TestF10AKilledRunIsInterrupted(t *testing.T) {
 
 // A reader that leaves ends wf run -o jsonl by SIGPIPE; the run is interrupted.
 func TestF10AClosedPipeInterruptsARun(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	write(t, p.dir, "noisy.yaml", "wf: 1\nname: noisy\nroles: {a: {run: echo one, timeout: 1m}, b: {run: echo two, timeout: 1m}}\nedges: [{from: START, to: a}, {from: a, to: b}, {from: b, to: END}]\n")
 	r, w, err := os.Pipe()
@@ -192,6 +194,7 @@ func TestF10AClosedPipeInterruptsARun(t *testing.T) {
 // A fork that is left alone has not started, and says how it does; an answer that was only
 // recorded waits for a process.
 func TestF10AForkHasNotStartedAndAnAnswerWaits(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	write(t, p.dir, "talk.yaml", talk)
 	write(t, p.dir, "replies.yaml", talkReplies)
@@ -225,6 +228,7 @@ func TestF10AForkHasNotStartedAndAnAnswerWaits(t *testing.T) {
 
 // A run that was detached has started when the command returns.
 func TestF10ADetachedRunHasStarted(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	write(t, p.dir, "block.yaml", block)
 	t.Cleanup(func() { p.wf(0, "watch", "-1", "-q") })
@@ -237,6 +241,7 @@ func TestF10ADetachedRunHasStarted(t *testing.T) {
 
 // Looks at a run, however many, hinder no process that begins to drive it.
 func TestF10LooksHinderNoDriver(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	write(t, p.dir, "fails.yaml", "wf: 1\nname: fails\nroles: {a: {run: exit 1, timeout: 1m}}\n")
 	run := engine.RequestRun("r")

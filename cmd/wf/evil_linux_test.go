@@ -77,7 +77,7 @@ func (w *world) settle(t *testing.T) {
 	w.wf = filepath.Join(w.dir, "bin/wf")
 	w.names["WF"] = w.wf
 	w.must(os.Mkdir(filepath.Dir(w.wf), 0o755))
-	w.must(copyProgram(w.wf, program))
+	installCopy(t, w.wf, program)
 	w.put(filepath.Join(w.home, ".config/wf/config.yaml"), "providers:\n  evil: {wire: openai, base_url: \""+w.endpoint+"\", key_env: EVIL_KEY}\n"+
 		"sandbox: {limits: {disk: 150000000}}\nmcp: {mine: {command: [sh, server.sh]}}\n")
 	config, aside := filepath.Join(w.project, ".wf/config.yaml"), filepath.Join(w.dir, "config.yaml")
@@ -438,9 +438,7 @@ func again(t *testing.T, tier, become string) {
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + n.dir, "TMPDIR=" + n.dir, evilTier + "=" + tier, "GORACE=" + os.Getenv("GORACE")}
 	if program := os.Getenv(evilProgram); program != "" {
 		built := filepath.Join(n.dir, "built")
-		if err := copyProgram(built, program); err != nil {
-			t.Fatal(err)
-		}
+		installCopy(t, built, program)
 		cmd.Env = append(cmd.Env, evilProgram+"="+built)
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

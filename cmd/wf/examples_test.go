@@ -11,6 +11,7 @@ import (
 
 // TestExamples runs the workflows of the directory workflows, as their comments say.
 func TestExamples(t *testing.T) {
+	t.Parallel()
 	examples, err := filepath.Abs("../../workflows")
 	if err != nil {
 		t.Fatal(err)
@@ -34,6 +35,7 @@ func TestExamples(t *testing.T) {
 
 // TestEveryWorkflowOfTheCookbookIsRun looks for the script that runs each.
 func TestEveryWorkflowOfTheCookbookIsRun(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob("../../workflows/cookbook/*.yaml")
 	if err != nil {
 		t.Fatal(err)

@@ -5,16 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"syscall"
-
-	"github.com/spf13/cobra"
 
 	"wf/agentkit/config"
 	"wf/agentkit/embed"
 	"wf/agentkit/mcp"
+	"wf/api"
 	"wf/cmd/internal/help"
+	"wf/cmd/internal/render"
 	"wf/daemon"
 	"wf/hub/client"
+	"wf/hub/reply"
 	"wf/protocol"
 	"wf/service/compose"
 )
@@ -31,38 +33,34 @@ var (
 
 // exits is the one table of exit statuses. An error is looked up by its code; one without a
 // code, or whose code is not listed, gives 1.
-var exits = []struct {
-	status  int
-	meaning string
-	codes   []string
-}{
-	{0, "done; for a run only after its done event is durable", nil},
-	{1, "the run failed, is suspended by an error or stalled, or the check found a difference", []string{
+var exits = []help.ExitStatus{
+	{Status: 0, Meaning: "done; for a run only after its done event is durable"},
+	{Status: 1, Meaning: "the run failed, is suspended by an error or stalled, or the check found a difference", Codes: []string{
 		errRunFailed.Code, errRunCancelled.Code, errRunSuspended.Code, errDifference.Code, errRefused.Code,
 		protocol.ErrInvalidBlock.Code, protocol.ErrNotFound.Code, protocol.ErrHeadMoved.Code,
 	}},
-	{2, "wrong usage", []string{
+	{Status: 2, Meaning: "wrong usage", Codes: []string{
 		protocol.ErrUsage.Code, protocol.ErrInputs.Code, protocol.ErrUnknownRun.Code, protocol.ErrAmbiguous.Code,
 		protocol.ErrFutureCursor.Code, protocol.ErrBadCursor.Code, protocol.ErrNotWaiting.Code, protocol.ErrFinal.Code, protocol.ErrMisdirected.Code,
 		protocol.ErrInsecure.Code, daemon.ErrNone.Code, protocol.ErrMemory.Code,
 	}},
-	{3, "invalid workflow, config or version, nothing ran", []string{
+	{Status: 3, Meaning: "invalid workflow, config or version, nothing ran", Codes: []string{
 		protocol.ErrInvalid.Code, protocol.ErrSemantics.Code, protocol.ErrPrice.Code, config.ErrConfig.Code,
 	}},
-	{4, "model, credentials or sandbox unavailable, or trust wanting", []string{
+	{Status: 4, Meaning: "model, credentials or sandbox unavailable, or trust wanting", Codes: []string{
 		protocol.ErrModel.Code, protocol.ErrUnauthorized.Code, protocol.ErrForbidden.Code, mcp.ErrUntrusted.Code, protocol.ErrForeign.Code, protocol.ErrUntrusted.Code,
 		compose.ErrUnconfined.Code, client.ErrForeignServer.Code, protocol.ErrEmbedding.Code, embed.ErrDimension.Code, embed.ErrTable.Code, embed.ErrAnswer.Code,
 	}},
-	{5, "store unreadable, busy or disk full", []string{
+	{Status: 5, Meaning: "store unreadable, busy or disk full", Codes: []string{
 		protocol.ErrStore.Code, protocol.ErrBusy.Code, protocol.ErrDiskFull.Code, protocol.ErrReadOnly.Code,
 		protocol.ErrNewerStore.Code, protocol.ErrRunLive.Code, client.ErrUnreachable.Code, protocol.ErrWorkerAway.Code, protocol.ErrInUse.Code,
 	}},
-	{6, "a limit or budget was hit (suspended)", []string{errRunLimit.Code}},
-	{7, "verification failed (corrupt, incomplete, rolled back)", []string{protocol.ErrVerify.Code, protocol.ErrCorrupt.Code, protocol.ErrRolledBack.Code}},
-	{8, "waiting for a person, timer or signal", []string{protocol.ErrWaiting.Code}},
-	{129, "the terminal was closed (the run is suspended safely)", nil},
-	{130, "interrupted by Ctrl-C (the run is suspended safely)", nil},
-	{143, "terminated (the run is suspended safely)", nil},
+	{Status: 6, Meaning: "a limit or budget was hit (suspended)", Codes: []string{errRunLimit.Code}},
+	{Status: 7, Meaning: "verification failed (corrupt, incomplete, rolled back)", Codes: []string{protocol.ErrVerify.Code, protocol.ErrCorrupt.Code, protocol.ErrRolledBack.Code}},
+	{Status: 8, Meaning: "waiting for a person, timer or signal", Codes: []string{protocol.ErrWaiting.Code}},
+	{Status: 129, Meaning: "the terminal was closed (the run is suspended safely)"},
+	{Status: 130, Meaning: "interrupted by Ctrl-C (the run is suspended safely)"},
+	{Status: 143, Meaning: "terminated (the run is suspended safely)"},
 }
 
 // statusOf is the exit status of an error.
@@ -80,27 +78,93 @@ func statusOf(err error) int {
 	}
 	code := protocol.CodeOf(err)
 	for _, e := range exits {
-		if code != "" && slices.Contains(e.codes, code) {
-			return e.status
+		if code != "" && slices.Contains(e.Codes, code) {
+			return e.Status
 		}
 	}
 	return 1
 }
 
-// meanings are the exit statuses as help shows them.
-func meanings() (out []help.ExitStatus) {
-	for _, e := range exits {
-		out = append(out, help.ExitStatus{Status: e.status, Meaning: e.meaning})
+// lastSteps is how many steps of a run a person is shown.
+const lastSteps = 200
+
+// outcome is what the state of a run is to the caller of wf: nil when it is done.
+func outcome(v *api.Run) error {
+	switch v.Status {
+	case protocol.Done:
+		return nil
+	case protocol.Failed:
+		return fail(errRunFailed, "wf log "+string(v.ID)+" shows the step that failed", "run %s failed%s", v.ID, render.Because(v.Reason))
+	case protocol.Cancelled:
+		return fail(errRunCancelled, "", "run %s was cancelled%s", v.ID, render.Because(v.Reason))
+	case protocol.Waiting:
+		return fail(protocol.ErrWaiting, render.Next(v), "run %s waits%s", v.ID, render.WaitsFor(v))
+	case protocol.Suspended:
+		return suspended(v)
 	}
-	return out
+	if stands := render.StateOf(v); stands.Idle != "" {
+		return fail(errRunSuspended, render.ResumeCommand(v.ID, v.Info.Parent, v.Info.ForkedFrom != nil)+" goes on with it", "run %s is not over: %s", v.ID, stands.Why())
+	}
+	return fail(errRunSuspended, "wf watch "+string(v.ID)+" follows it", "run %s is not over", v.ID)
 }
 
-func exitCodesTopic() *cobra.Command {
-	topic := &cobra.Command{Use: "exit-codes", Short: "What the exit statuses mean"}
-	topic.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
-		if _, err := fmt.Fprint(cmd.OutOrStdout(), help.Exits(meanings())); err != nil {
-			cmd.PrintErrln(err)
+// suspended tells a limit, a missing model and other errors apart: they have exit statuses of
+// their own.
+func suspended(v *api.Run) error {
+	resume := "wf resume " + string(v.ID)
+	if v.Mend != nil {
+		return fail(errRunSuspended, "a run keeps its definition: "+render.NextMend(v), "run %s is suspended%s", v.ID, render.Because(v.Reason))
+	}
+	if v.Suspended == protocol.ByLimit {
+		return fail(errRunLimit, render.Next(v), "run %s is suspended%s", v.ID, render.Because(v.Reason))
+	}
+	if why := (&protocol.Error{Code: v.Code}); v.Code != "" && statusOf(why) != statusOf(errRunSuspended) {
+		hint := "put it right, then " + resume
+		if v.Code == mcp.ErrUntrusted.Code {
+			hint = mcp.ErrUntrusted.Hint + "; then " + resume
 		}
-	})
-	return topic
+		return fail(why, hint, "%s; run %s is suspended, nothing is lost", v.Reason, v.ID)
+	}
+	return fail(errRunSuspended, "put it right, then "+resume, "run %s is suspended%s", v.ID, render.Because(v.Reason))
+}
+
+// finish reports an error and gives the exit status.
+func (a *app) finish(err error) int {
+	a.Close()
+	status := statusOf(err)
+	if err == nil || errors.As(err, new(silent)) {
+		return status
+	}
+	message, hint := messageOf(err), protocol.HintOf(err)
+	fmt.Fprintln(a.Err, a.Err.Red("error:")+" "+message)
+	if hint != "" {
+		fmt.Fprintln(a.Err, a.Err.Bold("fix:")+"   "+hint)
+	}
+	if a.AsJSON() && !a.Answered {
+		code := protocol.CodeOf(err)
+		if code == "" {
+			code = "error"
+		}
+		if err := a.Answer(errorJSON{reply.Failure{Schema: reply.ErrorSchema, Code: code, Message: message, Fix: hint}, hint, status}); err != nil {
+			fmt.Fprintln(a.Err, "error: "+err.Error())
+		}
+	}
+	return status
+}
+
+// errorJSON is wf.error/v1 as servers write it too, with the exit status.
+type errorJSON struct {
+	reply.Failure
+	Hint string `json:"hint"` // Fix, by its older name
+	Exit int    `json:"exit"`
+}
+
+// silent is an error that the answer has told already; only its exit status is left.
+type silent struct{ error }
+
+func (s silent) Unwrap() error { return s.error }
+
+// messageOf is an error as a sentence for people, without control characters.
+func messageOf(err error) string {
+	return strings.TrimRight(render.Visible(err.Error()), "\n")
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
+
+	"wf/api"
 )
 
 func newExplain(a *app) *cobra.Command {
@@ -13,21 +15,9 @@ func newExplain(a *app) *cobra.Command {
 		Example: `  wf explain -1:coder#2
   wf explain 7K3Q:gate#1 -o json`,
 		Args: takes(1, 1, "a step, such as -1:coder#2"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx := cmd.Context()
-			return a.at(ctx, func(p *target) error { return a.explain(ctx, p, args[0]) })
-		},
+		RunE: a.ofStep(func(ctx context.Context, p *target, at api.Ref) error {
+			out, err := p.Explain(ctx, at.Run, at.Step)
+			return answer(a, out, err, a.ShowExplanation)
+		}),
 	}
-}
-
-func (a *app) explain(ctx context.Context, here *target, arg string) error {
-	at, err := here.step(ctx, arg)
-	if err != nil {
-		return err
-	}
-	out, err := here.Explain(ctx, at.Run, at.Step)
-	if err != nil {
-		return err
-	}
-	return a.ShowExplanation(out)
 }

@@ -25,20 +25,13 @@ it, wf import reads it elsewhere.`,
   wf export 7K3Q > run.car`,
 		Args:        takes(1, 1, "a run"),
 		Annotations: map[string]string{formatsKey: ""},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx := cmd.Context()
-			return a.at(ctx, func(t *target) error { return a.export(ctx, t, args[0], out) })
-		},
+		RunE:        a.ofRun(func(ctx context.Context, p *target, run protocol.RunID) error { return a.export(ctx, p, run, out) }),
 	}
 	cmd.Flags().StringVarP(&out, "output", "o", "-", "the file to write, - is stdout")
 	return cmd
 }
 
-func (a *app) export(ctx context.Context, here *target, arg, path string) error {
-	run, err := here.run(ctx, arg)
-	if err != nil {
-		return err
-	}
+func (a *app) export(ctx context.Context, here *target, run protocol.RunID, path string) error {
 	if path == "-" {
 		if a.Out.TTY {
 			return usagef("an archive is no text; name a file with -o run.car")

@@ -9,6 +9,7 @@ import (
 
 // A file that cannot be written is an error of its own: the archive has no fault.
 func TestAFullDiskIsNoFaultOfTheArchive(t *testing.T) {
+	t.Parallel()
 	const full = "/dev/full"
 	if _, err := os.Stat(full); err != nil {
 		t.Skip("needs " + full)

@@ -23,6 +23,7 @@ esac
 
 // The workflow of docs/external-agents.md runs as it stands there.
 func TestTheWorkflowOfTheExternalAgentsPageRuns(t *testing.T) {
+	t.Parallel()
 	page, err := os.ReadFile("../../docs/external-agents.md")
 	if err != nil {
 		t.Fatal(err)
@@ -38,9 +39,7 @@ func TestTheWorkflowOfTheExternalAgentsPageRuns(t *testing.T) {
 	if err := os.Mkdir(bin, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(bin, "claude"), []byte(standIn), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	install(t, filepath.Join(bin, "claude"), strings.NewReader(standIn))
 	wf := func(args ...string) string {
 		t.Helper()
 		cmd := exec.Command("wf", args...)

@@ -14,6 +14,7 @@ import (
 
 // The primary endpoint is down: the local one answers, and the journal says so.
 func TestK15APrimaryThatIsDownFallsBackToALocalEndpoint(t *testing.T) {
+	t.Parallel()
 	local := modeltest.Start(t, modeltest.Text("A quick turn."), modeltest.Text("Another one."))
 	busy := modeltest.Start(t, modeltest.Answer{Status: http.StatusServiceUnavailable, Header: map[string]string{"Retry-After": "600"}})
 	dir := t.TempDir()

@@ -16,7 +16,6 @@ import (
 	"wf/api"
 	"wf/cas"
 	"wf/cmd/internal/chat"
-	"wf/cmd/internal/chat/session"
 	"wf/daemon"
 	"wf/engine"
 	"wf/hub/schedule"
@@ -158,7 +157,7 @@ func TestADaemonLeavesRunsFromElsewhereAlone(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	d, log := laidOut(t, ctx, mine)
-	foreign, err := appOf(d.Service.Store.Dir()).resolveRun(ctx, d.Service.Store, "-1")
+	foreign, err := appOf(d.Service.Store.Dir()).atStore(d.Service.Store).run(ctx, "-1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +184,7 @@ func TestADaemonLeavesRunsFromElsewhereAlone(t *testing.T) {
 	if fork, err := d.Service.Fork(ctx, foreign, api.Fork{Step: "nap#1"}); protocol.CodeOf(err) != protocol.ErrForeign.Code {
 		t.Errorf("a fork of it goes on over HTTP: %s, %v", fork.ID, err)
 	}
-	talk, err := session.Open(ctx, session.Place{Service: d.Service, Follower: d, Near: d.Service}, foreign)
+	talk, err := chat.Open(ctx, chat.Place{Service: d.Service, Follower: d, Near: d.Service}, foreign)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,6 +218,7 @@ func TestADaemonStartsNoUntrustedWorkflowThatCallsAServer(t *testing.T) {
 
 // At a terminal a person sees what a fork of a run from elsewhere runs, and where, and is asked.
 func TestAForkOfARunFromElsewhereShowsWhatItRuns(t *testing.T) {
+	t.Parallel()
 	theirs, mine := t.TempDir(), t.TempDir()
 	write(t, theirs, "act.yaml", "wf: 1\nname: act\nroles: {act: {run: touch ran}}\n")
 	if out, err := wfIn(theirs, "run", "act.yaml").CombinedOutput(); err != nil {
@@ -249,6 +249,7 @@ func TestAForkOfARunFromElsewhereShowsWhatItRuns(t *testing.T) {
 
 // A daemon says at its start which files wait for trust, and the command that gives it.
 func TestADaemonListsWhatWaitsForTrust(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	write(t, dir, "tick.yaml", fmt.Sprintf(tick, "touch one"))
 	write(t, dir, "calm.yaml", "wf: 1\nname: calm\nroles: {a: {set: {n: 1}}}\n")
@@ -272,6 +273,7 @@ func TestADaemonListsWhatWaitsForTrust(t *testing.T) {
 
 // The next daemon removes the sockets that killed ones left.
 func TestADaemonRemovesTheSocketsOfKilledOnes(t *testing.T) {
+	t.Parallel()
 	killed := startServe(t, t.TempDir())
 	socket := strings.TrimPrefix(killed.said.Listen[0].URL, "unix:")
 	killed.kill()

@@ -12,14 +12,12 @@ import (
 )
 
 type forkFlags struct {
-	with     string
-	after    bool
-	dir      string
-	note     string
-	worktree bool
-	run      bool
-	limits   []string
-	models   []string
+	api.Fork
+	with   string
+	dir    string
+	run    bool
+	limits []string
+	models []string
 }
 
 func newFork(a *app) *cobra.Command {
@@ -40,25 +38,21 @@ commands or reaches the network is made without --run, and goes on once wf store
   wf fork 7K3Q:coder#2 --with new.yaml
   wf fork 7K3Q:test#1 --after --worktree`,
 		Args: takes(1, 1, "a step, such as -1:coder#2"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx := cmd.Context()
-			if url := a.hubURL(); url != "" {
-				if err := a.forRunsHere(url, f.dir, ""); err != nil {
-					return err
-				}
-				if f.worktree {
-					return usagef("--worktree is for runs on this machine, not for those on %s", url)
-				}
+		PreRunE: func(*cobra.Command, []string) error {
+			err := a.forRunsHere(f.dir, "")
+			if url := a.hubURL(); err == nil && url != "" && f.Worktree {
+				err = usagef("--worktree is for runs on this machine, not for those on %s", url)
 			}
-			return a.at(ctx, func(p *target) error { return a.fork(ctx, p, args[0], f) })
+			return err
 		},
+		RunE: a.ofStep(func(ctx context.Context, p *target, at api.Ref) error { return a.fork(ctx, p, at, f) }),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.with, "with", "", "another definition to go on under")
-	flags.BoolVar(&f.after, "after", false, "keep the step, go on behind it")
+	flags.BoolVar(&f.After, "after", false, "keep the step, go on behind it")
 	flags.StringVar(&f.dir, "dir", "", "another workspace")
-	flags.BoolVar(&f.worktree, "worktree", false, "a clone of the git repository, at the commit the step found, as the workspace")
-	flags.StringVar(&f.note, "note", "", "why, kept with the run")
+	flags.BoolVar(&f.Worktree, "worktree", false, "a clone of the git repository, at the commit the step found, as the workspace")
+	flags.StringVar(&f.Note, "note", "", "why, kept with the run")
 	flags.StringArrayVar(&f.limits, "limit", nil, "a new limit: steps=60, tokens=500000, cost_usd=3 or duration=30m")
 	flags.StringArrayVar(&f.models, "model", nil, "model, or role=model, from here on; given again, the next one to try")
 	a.trustFlag(flags)
@@ -66,12 +60,9 @@ commands or reaches the network is made without --run, and goes on once wf store
 	return cmd
 }
 
-func (a *app) fork(ctx context.Context, p *target, arg string, f forkFlags) error {
-	at, err := p.step(ctx, arg)
-	if err != nil {
-		return err
-	}
-	x := api.Fork{Step: at.Step, After: f.after, Note: f.note, Models: chosenModels(f.models), Hold: !f.run, Worktree: f.worktree}
+func (a *app) fork(ctx context.Context, p *target, at api.Ref, f forkFlags) (err error) {
+	x := f.Fork
+	x.Step, x.Models, x.Hold = at.Step, chosenModels(f.models), !f.run
 	if x.Limits, err = raisedLimits(f.limits); err != nil {
 		return err
 	}
@@ -119,11 +110,8 @@ func (a *app) forkDefinition(path string) (*api.Definition, error) {
 	if path == "" {
 		return nil, nil
 	}
-	d, err := a.Read(path)
+	d, _, err := a.readValid(path)
 	if err != nil {
-		return nil, err
-	}
-	if _, err := a.valid(d); err != nil {
 		return nil, err
 	}
 	return a.Whole(d)
@@ -132,15 +120,7 @@ func (a *app) forkDefinition(path string) (*api.Definition, error) {
 // agreeToFork asks whether a fork of a run from elsewhere goes on.
 func (a *app) agreeToFork(ctx context.Context, run protocol.RunID, workspace string, acts []string) (bool, error) {
 	a.Progress("run %s came from elsewhere. Its fork works in %s, and may run", run, render.Visible(workspace))
-	for _, act := range acts {
-		a.Progress("    %s", render.IndentLines(render.Visible(act), "      "))
-	}
-	if len(acts) == 0 {
-		a.Progress("    nothing outside of the sandbox")
-	}
-	agreed, err := a.confirm(ctx, "Let the fork run there?")
-	if err == nil && !agreed {
-		err = fail(errRefused, "without --run it is made and shown", "run %s was not forked", run)
-	}
-	return agreed, err
+	a.TellActs("    ", acts)
+	err := a.confirm(ctx, "Let the fork run there?", fail(errRefused, "without --run it is made and shown", "run %s was not forked", run))
+	return err == nil, err
 }

@@ -11,6 +11,7 @@ import (
 // A step that times out while its model is silent made a call: it counts, and what it used is
 // unknown, not 0.
 func TestF15ATimedOutCallIsInTheCost(t *testing.T) {
+	t.Parallel()
 	for _, wire := range wires {
 		t.Run(wire.name, func(t *testing.T) {
 			t.Parallel()

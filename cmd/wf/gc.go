@@ -47,26 +47,18 @@ func (a *app) gc(ctx context.Context, s *cas.Store, o cas.GCOptions, yes bool) e
 		if err != nil {
 			return err
 		}
-		ok, err := a.confirm(ctx, fmt.Sprintf("Remove %s (%d bytes) from %s?", protocol.Plural(int(r.Removed), "block"), r.Bytes, s.Dir()))
-		if err != nil {
+		if err := a.confirm(ctx, fmt.Sprintf("Remove %s (%d bytes) from %s?", protocol.Plural(int(r.Removed), "block"), r.Bytes, s.Dir()), errRefused); err != nil {
 			return err
-		}
-		if !ok {
-			return errRefused
 		}
 	}
 	r, err := cas.GC(ctx, s, o)
 	if err != nil {
 		return err
 	}
-	if a.AsJSON() {
-		return a.Answer(r)
-	}
 	did := "removed"
 	if r.DryRun {
 		did = "would remove"
 	}
-	_, err = fmt.Fprintf(a.Out, "%s %s, %d bytes; kept %s; the store file has %d bytes, had %d\n",
+	return a.Say(r, "%s %s, %d bytes; kept %s; the store file has %d bytes, had %d\n",
 		did, protocol.Plural(int(r.Removed), "block"), r.Bytes, protocol.Plural(int(r.Kept+r.Young), "block"), r.After, r.Before)
-	return err
 }

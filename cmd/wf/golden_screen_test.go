@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -14,6 +15,9 @@ import (
 
 	"wf/cmd/internal/render"
 )
+
+// againAt is a time of today, or a date: which of them depends on when the test runs, and where.
+var againAt = regexp.MustCompile(`again at (\d{4}-\d\d-\d\d )?\d\d:\d\d(:\d\d)?`)
 
 // What ls, show and log look like on a terminal of 80 columns, with colours, in their columns: of runs whose
 // ids, times and durations are the same for ever, since they come from archives.
@@ -53,6 +57,7 @@ func TestScreens(t *testing.T) {
 				if args[0] == "ls" { // how long ago a run was
 					seen.stdout = m.text(seen.stdout)
 				}
+				seen.stdout = againAt.ReplaceAllString(seen.stdout, "again at TIME")
 				seen.stdout = strings.ReplaceAll(seen.stdout, "\x1b", "␛")
 				seen.stderr = strings.ReplaceAll(strings.ReplaceAll(seen.stderr, "\x1b", "␛"), top, "/TOP")
 				got.pages = append(got.pages, page{p.note, p.command, seen})
@@ -64,6 +69,7 @@ func TestScreens(t *testing.T) {
 
 // Every command has its help in a golden.
 func TestHelpIsWhole(t *testing.T) {
+	t.Parallel()
 	have := map[string]bool{}
 	for _, b := range books(t, "alone") {
 		for _, p := range b.pages {

@@ -18,11 +18,7 @@ func newGraph(a *app) *cobra.Command {
 		Args:        takes(1, 1, "a workflow file"),
 		Annotations: map[string]string{formatsKey: "human"},
 		RunE: func(_ *cobra.Command, args []string) error {
-			d, err := a.Read(args[0])
-			if err != nil {
-				return err
-			}
-			p, err := a.valid(d)
+			_, p, err := a.readValid(args[0])
 			if err != nil {
 				return err
 			}

@@ -49,13 +49,11 @@ func newHelp(a *app) *cobra.Command {
 // unknownHelp names what was probably meant.
 func unknownHelp(root *cobra.Command, args []string) error {
 	hint := "wf help lists the commands; wf help language NAME shows a key of workflows"
-	near, least := "", 1+len(args[0])/3
+	var names []string
 	for _, sub := range root.Commands() {
-		if d := help.Edits(args[0], sub.Name()); d < least || d == least && near == "" {
-			near, least = sub.Name(), d
-		}
+		names = append(names, sub.Name())
 	}
-	if near != "" {
+	if near := help.Nearest(args[0], names); near != "" {
 		hint = "did you mean wf help " + near + "?"
 	} else if lang.Find(args[0]).Text != "" {
 		hint = "it is a part of the language: wf help language " + protocol.ShellWord(args[0])
@@ -67,7 +65,8 @@ func unknownHelp(root *cobra.Command, args []string) error {
 func (a *app) language(args []string) error {
 	switch len(args) {
 	case 0:
-		return a.languagePage()
+		_, err := fmt.Fprint(a.Out, languagePage())
+		return err
 	case 1:
 	default:
 		return usagef("wf help language takes one name, such as retry or roles.*.retry")
@@ -84,16 +83,13 @@ func (a *app) language(args []string) error {
 	return err
 }
 
-func (a *app) languagePage() error {
-	_, err := fmt.Fprint(a.Out, help.Text(lang.Page()))
-	return err
-}
+func languagePage() string { return help.Text(lang.Page()) }
 
-// languageHelp is the topic by which commands and completion know the page.
-func languageHelp(a *app) *cobra.Command {
-	topic := &cobra.Command{Use: languageTopic, Short: "The workflow language: guides, and every key with an example"}
+// topic is a page about no command, by which commands and completion know it.
+func (a *app) topic(name, short string, page func() string) *cobra.Command {
+	topic := &cobra.Command{Use: name, Short: short}
 	topic.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
-		if err := a.languagePage(); err != nil {
+		if _, err := fmt.Fprint(a.Out, page()); err != nil {
 			cmd.PrintErrln(err)
 		}
 	})
@@ -121,10 +117,9 @@ func completeHelp(cmd *cobra.Command, args []string, prefix string) ([]string, c
 	return out, cobra.ShellCompDirectiveNoFileComp
 }
 
-// help prints the help page of a command.
 func (a *app) help(cmd *cobra.Command, _ []string) {
 	a.UseColors() // --help ends a command before start
-	if _, err := fmt.Fprint(a.Out, help.Page(cmd, a.Out.Paint(), a.Out.Width)); err != nil {
+	if _, err := fmt.Fprint(a.Out, help.Page(cmd, a.Out.Paint, a.Out.Width)); err != nil {
 		cmd.PrintErrln(err)
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 // On a terminal of any width, every page has all commands and flags, and what it says in sentences fits.
 func TestHelpFitsTheTerminal(t *testing.T) {
+	t.Parallel()
 	root := newRoot(newApp(os.Stdin, os.Stdout, os.Stderr))
 	check := func(cmd *cobra.Command) {
 		asTyped := cmd.UseLine() + "\n" + cmd.Example // these lines are never broken

@@ -72,7 +72,6 @@ them share, or one for each (--new-agent), with which no other agent can take it
 	return cmd
 }
 
-// serveHub runs a hub until ctx ends.
 func (a *app) serveHub(ctx context.Context, o daemon.HubOptions) error {
 	o.Version, o.Log = version(), a.newLog()
 	h, err := daemon.OpenHub(ctx, o)

@@ -14,6 +14,7 @@ import (
 
 // wf hub --new-agent makes a token for one agent, and wf serve takes its id from it.
 func TestAnAgentHasTheIDOfItsToken(t *testing.T) {
+	t.Parallel()
 	dir, data := t.TempDir(), filepath.Join(t.TempDir(), "data")
 	made, err := wfIn(dir, "hub", "--new-agent", "desk-1", "--data", data).Output()
 	if err != nil {

@@ -77,6 +77,7 @@ roles:
 // the second, and comes back with an empty disk: whoever follows the run sees each event once
 // and in order, and the run is done.
 func TestK07K08AgentAndHubAreKilledAndTheRunFinishes(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts five daemons")
 	}

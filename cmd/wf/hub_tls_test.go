@@ -72,6 +72,7 @@ func (a *authority) file(name string) string { return filepath.Join(a.dir, name)
 // A hub with TLS and a client CA takes an agent that has token and certificate, and tells one
 // without the certificate what it lacks. Neither sends its token to a hub that it cannot verify.
 func TestAgentsWithCertificates(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts four daemons")
 	}

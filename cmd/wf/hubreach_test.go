@@ -14,6 +14,7 @@ import (
 // A hub of this machine is reached by its socket, without a token, under the addresses at which it
 // listens. What its data directory holds goes to no other address.
 func TestTheHubOfThisMachineIsReachedByItsSocket(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir() // the user's home
 	hub := startProcess(t, dir, "hub", "--listen", "127.0.0.1:0")
 	var said api.HubServing

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 
@@ -44,28 +43,17 @@ func (a *app) importCAR(ctx context.Context, path string, o api.ImportOptions) e
 		}
 		in = f
 	}
-	take := func(p *target) error {
+	return a.atNew(ctx, func(p *target) error { // it may be the first run of the store
 		got, err := p.Import(ctx, in, o)
 		if err != nil {
-			return importHint(err, path)
+			err = importHint(err, path)
 		}
-		return a.tellImported(got)
-	}
-	if url := a.hubURL(); url != "" {
-		return a.atServer(url, take)
-	}
-	s, err := a.OpenStore(ctx) // it may be the first run of the store
-	if err != nil {
-		return err
-	}
-	return errors.Join(take(a.atStore(s)), s.Close())
+		return answer(a, got, err, a.tellImported)
+	})
 }
 
 // tellImported says what an archive brought.
 func (a *app) tellImported(got *api.Imported) error {
-	if a.AsJSON() {
-		return a.Answer(got)
-	}
 	for _, run := range got.Runs {
 		fmt.Fprintln(a.Out, run)
 	}

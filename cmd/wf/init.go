@@ -65,7 +65,6 @@ there already is left alone.`,
 	return cmd
 }
 
-// exampleFiles are the files of an example.
 func exampleFiles(name string) ([]workflows.File, error) {
 	var names []string
 	for _, e := range workflows.Examples {
@@ -85,10 +84,9 @@ func (a *app) listExamples() error {
 		}
 		return a.Answer(map[string]any{"schema": "wf.examples/v1", "items": items})
 	}
-	p := a.Out.Paint()
 	var rows [][]string
 	for _, e := range workflows.Examples {
-		rows = append(rows, []string{p.Bold(e.Name), e.About})
+		rows = append(rows, []string{a.Out.Bold(e.Name), e.About})
 	}
 	if err := render.Table(a.Out, rows); err != nil {
 		return err
@@ -135,12 +133,11 @@ func (a *app) init(cmd *cobra.Command, dir string, files []workflows.File) error
 	if a.AsJSON() {
 		return a.Answer(out)
 	}
-	p := a.Out.Paint()
 	for _, path := range out.Written {
-		fmt.Fprintf(a.Out, "%s wrote %s\n", p.Green("✓"), path)
+		fmt.Fprintf(a.Out, "%s wrote %s\n", a.Out.Green("✓"), path)
 	}
 	for _, path := range out.Kept {
-		fmt.Fprintf(a.Out, "%s kept  %s\n", p.Dim("="), path)
+		fmt.Fprintf(a.Out, "%s kept  %s\n", a.Out.Dim("="), path)
 	}
 	a.tellEarlier(cmd.Context(), dir, out.Store)
 	next := "wf run " + workflow

@@ -27,6 +27,7 @@ edges:
 // call and while a tool runs. After wf resume no call that has a result was made again, the one
 // whose outcome is unknown was not repeated, and the provider refused no request.
 func TestW20KilledInAVisitOfSevenCallsOnEitherWire(t *testing.T) {
+	t.Parallel()
 	for _, wire := range wires {
 		for _, moment := range []struct {
 			name     string

@@ -24,28 +24,25 @@ output of the step that failed or that waits, since that is what one looks for. 
   wf log 7K3Q:test#2
   wf log -1 -f`,
 		Args: takes(0, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx := cmd.Context()
-			return a.at(ctx, func(p *target) error {
-				at, err := p.find(ctx, latestUnless(args))
-				switch {
-				case err != nil:
+		RunE: a.inTarget(func(ctx context.Context, p *target, args []string) error {
+			at, err := p.find(ctx, latestUnless(args))
+			switch {
+			case err != nil:
+				return err
+			case at.Block.Defined():
+				return usagef("%s is a block; wf show shows it", written(args[0]))
+			}
+			if !follow && !a.AsJSON() && !steps {
+				if err := a.logFirst(ctx, p, at); err != nil {
 					return err
-				case at.Block.Defined():
-					return usagef("%s is a block; wf show shows it", written(args[0]))
 				}
-				if !follow && !a.AsJSON() && !steps {
-					if err := a.logFirst(ctx, p, at); err != nil {
-						return err
-					}
-				}
-				fold := a.NewFolder()
-				if at.Step != "" {
-					fold = nil
-				}
-				return a.logEvents(ctx, p, at, eventWindow{}, follow, !steps && at.Step == "", fold)
-			})
-		},
+			}
+			fold := a.NewFolder()
+			if at.Step != "" {
+				fold = nil
+			}
+			return a.logEvents(ctx, p, at, eventWindow{}, follow, !steps && at.Step == "", fold)
+		}),
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on while the run does")
 	a.everyFlag(cmd.Flags())

@@ -3,32 +3,24 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"wf/api"
+	"wf/cas"
 	"wf/cmd/internal/complete"
+	"wf/cmd/internal/render"
 	"wf/protocol"
 	"wf/service"
 	"wf/service/compose"
+	"wf/service/query"
 )
 
-type lsFlags struct {
-	limit    int
-	status   string
-	tag      string
-	workflow string
-	all      bool
-}
-
-func (f lsFlags) query() api.Query {
-	return api.Query{Limit: f.limit, Status: protocol.RunStatus(f.status), Tag: f.tag, Workflow: f.workflow, All: f.all}
-}
-
 func newLs(a *app) *cobra.Command {
-	var f lsFlags
+	var q api.Query
 	cmd := &cobra.Command{
 		Use:     "ls",
 		Aliases: []string{"list"},
@@ -39,8 +31,8 @@ func newLs(a *app) *cobra.Command {
 		Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
-			if f.status != "" && !slices.Contains(complete.Statuses, f.status) {
-				return usagef("--status %q: want %s", f.status, strings.Join(complete.Statuses, ", "))
+			if q.Status != "" && !slices.Contains(complete.Statuses, string(q.Status)) {
+				return usagef("--status %q: want %s", q.Status, strings.Join(complete.Statuses, ", "))
 			}
 			missing, err := a.NoStoreYet()
 			switch {
@@ -49,34 +41,32 @@ func newLs(a *app) *cobra.Command {
 				return err
 			case missing:
 				none := &api.Page{}
-				return errors.Join(a.ShowRuns(none.Items, f.picks()), a.tellStore(ctx, none))
+				return errors.Join(a.ShowRuns(none.Items, picks(q)), a.tellStore(ctx, none))
 			}
-			return a.at(ctx, func(t *target) error { return a.ls(ctx, t, f) })
+			return a.at(ctx, func(t *target) error { return a.ls(ctx, t, q) })
 		},
 	}
 	flags := cmd.Flags()
-	flags.IntVarP(&f.limit, "limit", "n", 50, "at most this many, 0 is all")
-	flags.StringVar(&f.status, "status", "", "only these: "+strings.Join(complete.Statuses, ", "))
-	flags.StringVar(&f.tag, "tag", "", "only runs with this tag")
-	flags.StringVar(&f.workflow, "workflow", "", "only runs of this workflow")
-	flags.BoolVar(&f.all, "all", false, "the runs of sub-workflows too")
+	flags.IntVarP(&q.Limit, "limit", "n", 50, "at most this many, 0 is all")
+	flags.StringVar((*string)(&q.Status), "status", "", "only these: "+strings.Join(complete.Statuses, ", "))
+	flags.StringVar(&q.Tag, "tag", "", "only runs with this tag")
+	flags.StringVar(&q.Workflow, "workflow", "", "only runs of this workflow")
+	flags.BoolVar(&q.All, "all", false, "the runs of sub-workflows too")
 	return cmd
 }
 
 // picks reports whether only some of the runs are wanted.
-func (f lsFlags) picks() bool {
-	return f.status != "" || f.tag != "" || f.workflow != ""
-}
+func picks(q api.Query) bool { return q.Status != "" || q.Tag != "" || q.Workflow != "" }
 
 // ls lists runs. Those that cannot be read hide no other, and are errors behind the list.
-func (a *app) ls(ctx context.Context, here *target, f lsFlags) error {
-	p, err := here.List(ctx, f.query())
+func (a *app) ls(ctx context.Context, here *target, q api.Query) error {
+	p, err := here.List(ctx, q)
 	if err != nil {
 		return err
 	}
 	var errs []error
 	if len(p.Unread) == 0 || len(p.Items) > 0 || a.AsJSON() {
-		errs = append(errs, a.ShowRuns(p.Items, f.picks()), here.about(ctx, p))
+		errs = append(errs, a.ShowRuns(p.Items, picks(q)), here.about(ctx, p))
 	}
 	for _, err := range p.Unread {
 		errs = append(errs, err)
@@ -103,4 +93,51 @@ func (a *app) tellEarlier(ctx context.Context, dir, used string) {
 	if n, in := service.Earlier(ctx, a.Setup, dir, used); n > 0 {
 		a.Progress("%s of this project from before it had a store of its own: wf ls --store %s", protocol.Plural(n, "run"), in)
 	}
+}
+
+// home is what wf alone shows: the last runs and what to do next, or the first steps.
+func (a *app) home(ctx context.Context) error {
+	missing, err := a.NoStoreYet()
+	if err != nil {
+		return err
+	}
+	if missing {
+		return a.firstSteps()
+	}
+	return a.WithStore(ctx, func(s *cas.Store) error { return a.lastRuns(ctx, s) })
+}
+
+func (a *app) lastRuns(ctx context.Context, s *cas.Store) error {
+	rows, unread, err := query.Runs(ctx, a.Engine(s, nil), api.Query{Limit: 8})
+	if err != nil {
+		return err
+	}
+	for _, err := range unread {
+		a.Progress("warning: %s", messageOf(err))
+	}
+	if a.AsJSON() {
+		return a.Answer(map[string]any{"schema": "wf.runs/v1", "items": rows})
+	}
+	if len(rows) == 0 {
+		return a.firstSteps()
+	}
+	if err := a.RunTable(rows); err != nil {
+		return err
+	}
+	v, err := a.Engine(s, nil).ViewWindow(ctx, rows[0].ID, api.Window{Limit: 1})
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(a.Out, "\n  next   %s\n  more   wf --help\n", render.Next(v))
+	return err
+}
+
+func (a *app) firstSteps() error {
+	return a.Say(map[string]any{"schema": "wf.runs/v1", "items": []api.Row{}}, `No runs yet.
+
+  wf demo                 watch a workflow repair a failing Go module, without a key
+  wf init                 write a first workflow, here
+  wf run workflow.yaml    run it
+  wf --help               everything else
+`)
 }

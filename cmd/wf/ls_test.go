@@ -13,6 +13,7 @@ import (
 
 // A run that cannot be read is told of, and hides none of the others.
 func TestADamagedRunHidesNoOther(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	write(t, p.dir, "quick.yaml", "wf: 1\nname: quick\nroles: {quick: {run: echo quick, timeout: 1m}}\n")
 	p.wf(0, "run", "quick.yaml", "-q")

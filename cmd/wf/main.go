@@ -3,7 +3,7 @@
 //	flags ─► app ─► store, definition ─► engine, agentkit ─► render │ JSON ─► exit status
 //
 // This package is wiring: one file per command, one table from error codes to exit statuses
-// (exit.go), one that reads references to runs, steps and blocks (refs.go). What is printed is
+// (exit.go), one place where commands find runs, steps and blocks (target.go). What is printed is
 // made by package render, help pages by package help.
 //
 // # The law of the terminal
@@ -26,6 +26,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wf/agentkit/sandbox"
+	"wf/cmd/internal/help"
 	"wf/protocol"
 )
 
@@ -97,7 +98,6 @@ func withSignals(parent context.Context) (context.Context, context.CancelFunc) {
 	return ctx, func() { cancel(nil) }
 }
 
-// newRoot is the tree of commands.
 func newRoot(a *app) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "wf",
@@ -132,12 +132,23 @@ wf help language shows how to write workflows, wf help exit-codes what the exit 
 		cmd.GroupID = c.group
 		root.AddCommand(cmd)
 	}
-	root.AddCommand(exitCodesTopic(), languageHelp(a))
+	root.AddCommand(
+		a.topic("exit-codes", "What the exit statuses mean", func() string { return help.Exits(exits) }),
+		a.topic(languageTopic, "The workflow language: guides, and every key with an example", languagePage),
+	)
 	root.SetHelpFunc(a.help)
 	root.SetHelpCommand(newHelp(a))
 	a.hubFlag(root)
 	a.offer(root)
 	return root
+}
+
+// group is a command that has others below it, and does nothing of its own.
+func group(cmd *cobra.Command, below ...*cobra.Command) *cobra.Command {
+	cmd.Args = known
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	cmd.AddCommand(below...)
+	return cmd
 }
 
 // known refuses what is no command, and names those that it may have meant.

@@ -35,12 +35,14 @@ var programs = map[string]func(){"wf": main}
 
 // TestScripts runs every command as its users do.
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	testscript.Run(t, scripts("testdata/script"))
 }
 
 // TestSandboxScripts lie in /tmp, whose files beside a workspace a command finds closed. In shared
 // memory it would not find them.
 func TestSandboxScripts(t *testing.T) {
+	t.Parallel()
 	root, err := os.MkdirTemp("/tmp", "wf-script-")
 	if err != nil {
 		t.Fatal(err)

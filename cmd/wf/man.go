@@ -24,7 +24,7 @@ to their texts.`,
   wf man -o json --date 2026-01-31`,
 		Annotations: map[string]string{formatsKey: "human json"},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			pages := help.Manual{Version: version(), Date: date, Exits: meanings()}.Pages(cmd.Root())
+			pages := help.Manual{Version: version(), Date: date, Exits: exits}.Pages(cmd.Root())
 			if a.Format == "json" {
 				return a.Answer(map[string]any{"schema": "wf.man/v1", "pages": pages})
 			}

@@ -11,7 +11,7 @@ import (
 )
 
 func allManPages() map[string]string {
-	return help.Manual{Version: version(), Date: "2026-01-31", Exits: meanings()}.Pages(newRoot(newApp(os.Stdin, os.Stdout, os.Stderr)))
+	return help.Manual{Version: version(), Date: "2026-01-31", Exits: exits}.Pages(newRoot(newApp(os.Stdin, os.Stdout, os.Stderr)))
 
 }
 
@@ -20,6 +20,7 @@ func bold(name string) string   { return `\fB` + strings.ReplaceAll(name, "-", `
 func italic(name string) string { return `\fI` + strings.ReplaceAll(name, "-", `\-`) + `\fR` }
 
 func TestEveryCommandHasAPageOfTheManual(t *testing.T) {
+	t.Parallel()
 	pages := allManPages()
 	root := newRoot(newApp(os.Stdin, os.Stdout, os.Stderr))
 	count := 1
@@ -50,6 +51,7 @@ func TestEveryCommandHasAPageOfTheManual(t *testing.T) {
 }
 
 func TestAPageOfTheManualHasEachOptionOnce(t *testing.T) {
+	t.Parallel()
 	pages := allManPages()
 	for name, options := range map[string][]string{
 		"wf.1":          {"store", "hub", "quiet", "verbose", "color", "no-input", "output", "help"},
@@ -70,6 +72,7 @@ func TestAPageOfTheManualHasEachOptionOnce(t *testing.T) {
 
 // The formatters that are there show the pages without a warning.
 func TestThePagesOfTheManualAreShown(t *testing.T) {
+	t.Parallel()
 	formatters := map[string][]string{"groff": {"-man", "-Tutf8", "-wall", "-ww"}, "mandoc": {"-T", "utf8", "-W", "warning"}}
 	tried := 0
 	for program, args := range formatters {

@@ -19,7 +19,7 @@ import (
 
 func newMemory(a *app) *cobra.Command {
 	var f memoryFlags
-	cmd := &cobra.Command{
+	cmd := group(&cobra.Command{
 		Use:   "memory",
 		Short: "Look at what agents remember, and change it",
 		Long: `What agents remember beyond a run: a role with memory: true has its own, others are shared by a
@@ -28,32 +28,22 @@ found, its history stays.`,
 		Example: `  wf memory add "The deploy key lives in the vault." --tag deploy --pin
   wf memory search "where is the key?"
   wf memory ls --scope role/fix-bug/coder`,
-		Args: known,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
+	}, newMemoryLs(a, &f), newMemoryAdd(a, &f), newMemorySearch(a, &f),
+		memoryByID(a, &f, "pin ID...", "Put memories at the start of every new conversation", "  wf memory pin 12", "pinned", api.MemoryChange{Pinned: new(true)}),
+		memoryByID(a, &f, "unpin ID...", "Take that back", "  wf memory unpin 12 14", "unpinned", api.MemoryChange{Pinned: new(false)}),
+		newMemoryTag(a, &f), newMemoryRm(a, &f), newMemoryDump(a, &f), newMemoryLoad(a, &f), newMemoryReindex(a, &f), newMemoryIndex(a, &f))
 	flags := cmd.PersistentFlags()
 	flags.StringVar(&f.scope, "scope", "", "which memory: user (default), role/WORKFLOW/ROLE, workflow/WORKFLOW or a name")
 	flags.StringVar(&a.worker, "worker", "", "id of the worker whose memories are meant, at a hub that has several")
 	flags.StringVar(&f.model, "model", "", "embedding model (default: the one the memory has, else lexical/ngrams-1)")
-	cmd.AddCommand(newMemoryLs(a, &f), newMemoryAdd(a, &f), newMemorySearch(a, &f), newMemoryPin(a, &f), newMemoryUnpin(a, &f),
-		newMemoryTag(a, &f), newMemoryRm(a, &f), newMemoryDump(a, &f), newMemoryLoad(a, &f), newMemoryReindex(a, &f), newMemoryIndex(a, &f))
 	return cmd
 }
 
 // listMemories writes memories: as the answer says, a line for each, or for people.
 func (a *app) listMemories(answer any, items []api.MemoryItem) error {
-	switch a.Format {
-	case "json":
-		return a.Answer(answer)
-	case "jsonl":
-		for _, m := range items {
-			if err := render.WriteLine(a.Out, m); err != nil {
-				return err
-			}
-		}
-		return nil
+	if a.AsJSON() {
+		return render.AnswerAll(a.Printer, answer, items)
 	}
-	p := a.Out.Paint()
 	var rows [][]string
 	for _, m := range items {
 		var notes []string
@@ -69,7 +59,7 @@ func (a *app) listMemories(answer any, items []api.MemoryItem) error {
 		if m.Distance != nil {
 			far = fmt.Sprintf("%.3f", *m.Distance)
 		}
-		rows = append(rows, []string{p.Bold(fmt.Sprint(m.ID)), far, render.Age(m.At), strings.Join(notes, " "), render.Visible(memory.TagList(m.Tags)), render.OneLine(m.Content, 80)})
+		rows = append(rows, []string{a.Out.Bold(fmt.Sprint(m.ID)), far, render.Age(m.At), strings.Join(notes, " "), render.Visible(memory.TagList(m.Tags)), render.OneLine(m.Content, 80)})
 	}
 	return render.Table(a.Out, withoutEmpty(rows))
 }
@@ -92,21 +82,14 @@ func withoutEmpty(rows [][]string) [][]string {
 	return out
 }
 
-type memoryListFlags struct {
-	tags   []string
-	all    bool
-	pinned bool
-	limit  int
-	scopes bool
-}
-
 func tagFlags(cmd *cobra.Command, tags *[]string, all *bool) {
 	cmd.Flags().StringArrayVar(tags, "tag", nil, "only memories with this tag; several: one of them")
 	cmd.Flags().BoolVar(all, "all-tags", false, "only memories with all of the tags")
 }
 
 func newMemoryLs(a *app, m *memoryFlags) *cobra.Command {
-	var f memoryListFlags
+	var q api.MemoryQuery
+	var scopes bool
 	cmd := &cobra.Command{
 		Use:     "ls",
 		Aliases: []string{"list"},
@@ -116,29 +99,35 @@ func newMemoryLs(a *app, m *memoryFlags) *cobra.Command {
   wf memory ls --scope role/fix-bug/coder --tag deploy -o json`,
 		Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if f.scopes {
-				return a.memoryScopes(cmd.Context())
+			ctx := cmd.Context()
+			if scopes {
+				return a.inMemory(ctx, false, func(p *target) error {
+					l, err := p.Scopes(ctx)
+					return answer(a, l, err, a.scopeTable)
+				})
 			}
-			return a.memoryLs(cmd.Context(), *m, f)
+			q.Scope = m.scope
+			return a.memoryLs(ctx, q)
 		},
 	}
-	tagFlags(cmd, &f.tags, &f.all)
-	cmd.Flags().BoolVar(&f.pinned, "pinned", false, "only pinned ones")
-	cmd.Flags().IntVarP(&f.limit, "limit", "n", 50, "at most this many, 0 is all")
-	cmd.Flags().BoolVar(&f.scopes, "scopes", false, "list the memories there are instead of what one holds")
+	tagFlags(cmd, &q.Tags, &q.AllTags)
+	cmd.Flags().BoolVar(&q.Pinned, "pinned", false, "only pinned ones")
+	cmd.Flags().IntVarP(&q.Part.Limit, "limit", "n", 50, "at most this many, 0 is all")
+	cmd.Flags().BoolVar(&scopes, "scopes", false, "list the memories there are instead of what one holds")
 	return cmd
 }
 
-func (a *app) memoryLs(ctx context.Context, m memoryFlags, f memoryListFlags) error {
+func (a *app) memoryLs(ctx context.Context, q api.MemoryQuery) error {
 	if a.hubURL() == "" {
 		if missing, err := a.NoStoreYet(); err != nil {
 			return err
 		} else if missing {
-			return a.listMemories(api.Memories{Items: []api.MemoryItem{}, Schema: "wf.memories/v1", Scope: compose.MemoryScope(m.scope)}, nil)
+			return a.listMemories(api.Memories{Items: []api.MemoryItem{}, Schema: "wf.memories/v1", Scope: compose.MemoryScope(q.Scope)}, nil)
 		}
 	}
 	return a.inMemory(ctx, false, func(p *target) error {
-		l, err := p.Memories(ctx, api.MemoryQuery{Scope: m.scope, Tags: f.tags, AllTags: f.all, Pinned: f.pinned, Part: api.Part{Limit: max(0, f.limit)}})
+		q.Part.Limit = max(0, q.Part.Limit)
+		l, err := p.Memories(ctx, q)
 		if err == nil && len(l.Items) == 0 && !a.AsJSON() {
 			err = a.tellOthers(ctx, p, l.Scope)
 		}
@@ -150,21 +139,12 @@ func (a *app) memoryLs(ctx context.Context, m memoryFlags, f memoryListFlags) er
 	})
 }
 
-func (a *app) memoryScopes(ctx context.Context) error {
-	return a.inMemory(ctx, false, func(p *target) error {
-		l, err := p.Scopes(ctx)
-		if err != nil {
-			return err
-		}
-		if a.AsJSON() {
-			return a.Answer(l)
-		}
-		rows := [][]string{{"SCOPE", "MEMORIES", "PINNED", "MODEL"}}
-		for _, x := range l.Items {
-			rows = append(rows, []string{render.Visible(x.Scope), fmt.Sprint(x.Memories), fmt.Sprint(x.Pinned), render.Visible(x.Model)})
-		}
-		return render.Table(a.Out, rows)
-	})
+func (a *app) scopeTable(l *api.MemoryScopes) error {
+	rows := [][]string{{"SCOPE", "MEMORIES", "PINNED", "MODEL"}}
+	for _, x := range l.Items {
+		rows = append(rows, []string{render.Visible(x.Scope), fmt.Sprint(x.Memories), fmt.Sprint(x.Pinned), render.Visible(x.Model)})
+	}
+	return render.Table(a.Out, rows)
 }
 
 // memoryIDs reads ids as they are shown: 12, or id:12.
@@ -194,4 +174,52 @@ func (a *app) contentArgument(arg string) (string, error) {
 		return "", fail(protocol.ErrMemory, "keep it in a file, and remember where it lies", "stdin holds more than %d bytes, the most that a memory holds", protocol.MemoryMax)
 	}
 	return string(b), nil
+}
+
+// memoryFlags say which memory a command works on.
+type memoryFlags struct {
+	scope string // --scope; "" is the user's, of the user of the store
+	model string // --model
+}
+
+// inMemory runs f at the target of the command line. A store of this machine is made when there is none and make
+// is set.
+func (a *app) inMemory(ctx context.Context, make bool, f func(*target) error) error {
+	switch {
+	case a.hubURL() == "" && a.worker != "":
+		return usagef("--worker %s names a worker of a hub: name the hub with --hub", a.worker)
+	case make:
+		return a.atNew(ctx, f)
+	}
+	return a.at(ctx, f)
+}
+
+// ofMemory is the RunE of a command that works on a memory that is there.
+func (a *app) ofMemory(f func(ctx context.Context, p *target, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		ctx := cmd.Context()
+		return a.inMemory(ctx, false, func(p *target) error { return f(ctx, p, args) })
+	}
+}
+
+// tellOthers says on stderr which other memories there are, where the one asked for is empty.
+func (a *app) tellOthers(ctx context.Context, p *target, scope string) error {
+	l, err := p.Scopes(ctx)
+	if err != nil {
+		return err
+	}
+	var others []string
+	for _, x := range l.Items {
+		if x.Scope != scope {
+			others = append(others, x.Scope)
+		}
+	}
+	if len(others) > 10 {
+		others = append(others[:10], fmt.Sprintf("and %d more", len(others)-10))
+	}
+	a.Progress("nothing is remembered in %s", scope)
+	if len(others) > 0 {
+		a.Progress("there is %s: name one with --scope", strings.Join(others, ", "))
+	}
+	return nil
 }

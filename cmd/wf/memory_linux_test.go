@@ -32,6 +32,7 @@ func peak() {
 
 // A visit of more than 10,000 events, and then its replay, take less than 200 MB each.
 func TestAVisitOfTenThousandEventsTakesLittleMemory(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("ten thousand events; the memory of the race detector is no measure")
 	}

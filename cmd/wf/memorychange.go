@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -10,6 +13,8 @@ import (
 	"wf/api"
 	"wf/cmd/internal/render"
 	"wf/protocol"
+	"wf/service"
+	"wf/service/compose"
 )
 
 func newMemoryAdd(a *app, m *memoryFlags) *cobra.Command {
@@ -65,40 +70,20 @@ func (a *app) memoryAdd(ctx context.Context, m memoryFlags, arg string, n api.No
 	})
 }
 
-// memoryEdits changes memories by id.
 func (a *app) memoryEdits(ctx context.Context, m memoryFlags, ids []protocol.Seq, e api.MemoryChange, what string) error {
 	return a.inMemory(ctx, false, func(p *target) error {
 		c := api.MemoryChanges{Scope: m.scope}
+		var named []string
 		for _, id := range ids {
 			e.ID = id
-			c.Changes = append(c.Changes, e)
+			c.Changes, named = append(c.Changes, e), append(named, fmt.Sprint(id))
 		}
 		got, err := p.ChangeMemories(ctx, c)
 		if err != nil {
 			return err
 		}
-		if a.AsJSON() {
-			return a.Answer(got)
-		}
-		_, err = fmt.Fprintf(a.Out, "%s %s in %s\n", what, joinIDs(ids), render.Visible(got.Scope))
-		return err
+		return a.Say(got, "%s %s in %s\n", what, strings.Join(named, ", "), render.Visible(got.Scope))
 	})
-}
-
-func joinIDs(ids []protocol.Seq) string {
-	out := make([]string, len(ids))
-	for i, id := range ids {
-		out[i] = fmt.Sprint(id)
-	}
-	return strings.Join(out, ", ")
-}
-
-func newMemoryPin(a *app, m *memoryFlags) *cobra.Command {
-	return memoryByID(a, m, "pin ID...", "Put memories at the start of every new conversation", "  wf memory pin 12", "pinned", api.MemoryChange{Pinned: new(true)})
-}
-
-func newMemoryUnpin(a *app, m *memoryFlags) *cobra.Command {
-	return memoryByID(a, m, "unpin ID...", "Take that back", "  wf memory unpin 12 14", "unpinned", api.MemoryChange{Pinned: new(false)})
 }
 
 func newMemoryRm(a *app, m *memoryFlags) *cobra.Command {
@@ -136,4 +121,107 @@ func newMemoryTag(a *app, m *memoryFlags) *cobra.Command {
 			return a.memoryEdits(cmd.Context(), *m, ids, api.MemoryChange{Tags: &tags}, "tagged")
 		},
 	}
+}
+
+func newMemoryDump(a *app, m *memoryFlags) *cobra.Command {
+	return &cobra.Command{
+		Use:   "dump [FILE.json]",
+		Short: "Write all of a memory as JSON, to a file or stdout",
+		Example: `  wf memory dump memories.json
+  wf memory dump --scope team-notes | jq '.items[].content'`,
+		Args: takes(0, 1),
+		RunE: a.ofMemory(func(ctx context.Context, p *target, args []string) error { return a.memoryDump(ctx, p, m.scope, args) }),
+	}
+}
+
+// dumpJSON is what wf memory dump writes and load reads.
+type dumpJSON struct {
+	Schema string           `json:"schema"`
+	Scope  string           `json:"scope"`
+	Model  string           `json:"model,omitempty"`
+	Items  []api.MemoryItem `json:"items"`
+}
+
+const dumpSchema = "wf.memory_dump/v1"
+
+func readDump(b []byte) (dumpJSON, error) {
+	var d dumpJSON
+	if err := json.Unmarshal(b, &d); err != nil {
+		return d, usagef("this is no dump of a memory: %v", err)
+	}
+	if d.Schema != dumpSchema {
+		return d, usagef("this is no dump of a memory: its schema is %q, not %s", d.Schema, dumpSchema)
+	}
+	return d, nil
+}
+
+func (a *app) memoryDump(ctx context.Context, m api.Memory, scope string, args []string) error {
+	l, err := m.Memories(ctx, api.MemoryQuery{Scope: scope, Oldest: true})
+	if err != nil {
+		return err
+	}
+	d := dumpJSON{Schema: dumpSchema, Scope: l.Scope, Model: l.Model, Items: l.Items}
+	if len(args) == 0 || args[0] == "-" {
+		return a.Answer(d)
+	}
+	to, err := compose.OutFile(args[0])
+	if err != nil {
+		return err
+	}
+	defer to.Close()
+	f, err := to.Open(os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(render.WriteLine(f, d), f.Close()); err != nil {
+		return fmt.Errorf("write %s: %w", args[0], err)
+	}
+	a.Progress("wrote %s of %s to %s", many(len(d.Items), "memory", "memories"), d.Scope, args[0])
+	return nil
+}
+
+func many(n int, one, more string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, more)
+}
+
+func newMemoryLoad(a *app, m *memoryFlags) *cobra.Command {
+	return &cobra.Command{
+		Use:   "load FILE.json",
+		Short: "Remember what a dump holds and the memory does not",
+		Long:  "Remember what a dump holds and the memory does not. Memories get new ids; those that are there already, with the same\ntext and tags, are passed over. - reads stdin.",
+		Example: `  wf memory load memories.json
+  wf memory dump --scope a | wf memory load - --scope b`,
+		Args: takes(1, 1, "a dump"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			b, err := a.readArgument(args[0])
+			if err != nil {
+				return usagef("%v", err)
+			}
+			d, err := readDump(b)
+			if err != nil {
+				return err
+			}
+			return a.inMemory(ctx, true, func(p *target) error { return a.memoryLoad(ctx, p, *m, d) })
+		},
+	}
+}
+
+type loadedJSON struct {
+	Added  int    `json:"added"`
+	Known  int    `json:"known"`
+	Schema string `json:"schema"`
+	Scope  string `json:"scope"`
+}
+
+func (a *app) memoryLoad(ctx context.Context, p *target, m memoryFlags, d dumpJSON) error {
+	got, err := service.LoadMemories(ctx, p, m.scope, m.model, d.Items)
+	if err != nil {
+		return err
+	}
+	return a.Say(loadedJSON{got.Added, got.Known, "wf.memory_load/v1", got.Scope},
+		"remembered %s in %s, %d were known\n", many(got.Added, "memory", "memories"), render.Visible(got.Scope), got.Known)
 }

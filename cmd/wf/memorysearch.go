@@ -18,15 +18,8 @@ import (
 	"wf/service/compose"
 )
 
-type memorySearchFlags struct {
-	tags   []string
-	all    bool
-	limit  int
-	within float64
-}
-
 func newMemorySearch(a *app, m *memoryFlags) *cobra.Command {
-	var f memorySearchFlags
+	var q api.Recall
 	cmd := &cobra.Command{
 		Use:     "search [TEXT]",
 		Aliases: []string{"recall"},
@@ -37,33 +30,31 @@ for an unrelated one, and comparable to others of the same embedding model alone
   wf memory search "key" --tag deploy --tag prod --all-tags
   wf memory search --scope code "how is a store locked" -o json | jq '.items[].place'`,
 		Args: takes(0, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.memorySearch(cmd.Context(), *m, strings.Join(args, ""), f)
+		PreRunE: func(_ *cobra.Command, args []string) error {
+			switch {
+			case strings.TrimSpace(strings.Join(args, "")) == "" && len(q.Tags) == 0:
+				return usagef("wf memory search needs a text or --tag")
+			case q.Limit < 0 || q.Limit > api.MaxRecalled:
+				return usagef("-n %d: want 1 to %d", q.Limit, api.MaxRecalled)
+			}
+			return nil
 		},
+		RunE: a.ofMemory(func(ctx context.Context, p *target, args []string) error {
+			q.Scope, q.Model, q.Text = m.scope, m.model, strings.Join(args, "")
+			got, err := p.Recall(ctx, q)
+			if err != nil {
+				return err
+			}
+			if len(got.Items) == 0 && !a.AsJSON() {
+				a.Progress("nothing that fits is remembered in %s; wf memory ls --scopes lists the others", got.Scope)
+			}
+			return a.listMemories(got, got.Items)
+		}),
 	}
-	tagFlags(cmd, &f.tags, &f.all)
-	cmd.Flags().IntVarP(&f.limit, "limit", "n", 0, "at most this many (default 5, and 20 by tags alone; 100 at most)")
-	cmd.Flags().Float64Var(&f.within, "within", 0, "only those no farther than this")
+	tagFlags(cmd, &q.Tags, &q.AllTags)
+	cmd.Flags().IntVarP(&q.Limit, "limit", "n", 0, "at most this many (default 5, and 20 by tags alone; 100 at most)")
+	cmd.Flags().Float64Var(&q.Within, "within", 0, "only those no farther than this")
 	return cmd
-}
-
-func (a *app) memorySearch(ctx context.Context, m memoryFlags, text string, f memorySearchFlags) error {
-	if strings.TrimSpace(text) == "" && len(f.tags) == 0 {
-		return usagef("wf memory search needs a text or --tag")
-	}
-	if f.limit < 0 || f.limit > api.MaxRecalled {
-		return usagef("-n %d: want 1 to %d", f.limit, api.MaxRecalled)
-	}
-	return a.inMemory(ctx, false, func(p *target) error {
-		got, err := p.Recall(ctx, api.Recall{Scope: m.scope, Model: m.model, Text: text, Tags: f.tags, AllTags: f.all, Limit: f.limit, Within: f.within})
-		if err != nil {
-			return err
-		}
-		if len(got.Items) == 0 && !a.AsJSON() {
-			a.Progress("nothing that fits is remembered in %s; wf memory ls --scopes lists the others", got.Scope)
-		}
-		return a.listMemories(got, got.Items)
-	})
 }
 
 func newMemoryReindex(a *app, m *memoryFlags) *cobra.Command {
@@ -77,69 +68,64 @@ one, and wholly where the model now gives vectors of another length. Nothing tha
   wf memory reindex --scope code --model local/nomic-embed-text
   wf memory reindex --all`,
 		Args: takes(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.memoryReindex(cmd.Context(), *m, every)
-		},
+		RunE: a.ofMemory(func(ctx context.Context, p *target, _ []string) error { return a.memoryReindex(ctx, p, *m, every) }),
 	}
 	cmd.Flags().BoolVar(&every, "all", false, "every memory of the store")
 	return cmd
 }
 
-func (a *app) memoryReindex(ctx context.Context, m memoryFlags, every bool) error {
-	return a.inMemory(ctx, false, func(p *target) error {
-		scopes := []string{m.scope}
-		if every {
-			l, err := p.Scopes(ctx)
-			if err != nil {
-				return err
-			}
-			scopes = nil
-			for _, x := range l.Items {
-				scopes = append(scopes, x.Scope)
-			}
+func (a *app) memoryReindex(ctx context.Context, p *target, m memoryFlags, every bool) error {
+	scopes := []string{m.scope}
+	if every {
+		l, err := p.Scopes(ctx)
+		if err != nil {
+			return err
 		}
-		items := []api.ReindexedScope{}
-		for _, scope := range scopes {
-			got, err := p.Reindex(ctx, api.Reindex{Scope: scope, Model: m.model}, a.embedding(compose.MemoryScope(scope)))
-			if err != nil {
-				return err
-			}
-			items = append(items, got.ReindexedScope)
+		scopes = nil
+		for _, x := range l.Items {
+			scopes = append(scopes, x.Scope)
 		}
-		if a.AsJSON() {
-			return a.Answer(map[string]any{"schema": "wf.memory_reindex/v1", "items": items})
+	}
+	items := []api.ReindexedScope{}
+	for _, scope := range scopes {
+		got, err := p.Reindex(ctx, api.Reindex{Scope: scope, Model: m.model}, a.embedding(compose.MemoryScope(scope)))
+		if err != nil {
+			return err
 		}
-		for _, x := range items {
-			_, err := fmt.Fprintf(a.Out, "%s: %s indexed with %s, %d embedded anew\n", render.Visible(x.Scope), many(x.Memories, "memory", "memories"), render.Visible(cmp.Or(x.Model, "no model yet")), x.Embedded)
-			if err != nil {
-				return err
-			}
+		items = append(items, got.ReindexedScope)
+	}
+	if a.AsJSON() {
+		return a.Answer(map[string]any{"schema": "wf.memory_reindex/v1", "items": items})
+	}
+	for _, x := range items {
+		_, err := fmt.Fprintf(a.Out, "%s: %s indexed with %s, %d embedded anew\n", render.Visible(x.Scope), many(x.Memories, "memory", "memories"), render.Visible(cmp.Or(x.Model, "no model yet")), x.Embedded)
+		if err != nil {
+			return err
 		}
-		return nil
-	})
+	}
+	return nil
 }
 
 // tellEvery is how often long work on a memory tells how far it has come.
 const tellEvery = 2 * time.Second
 
-// embedding tells how far the embedding of a memory has come.
-func (a *app) embedding(scope string) func(done, of int) {
+// telling tells now and then how far long work has come, by two numbers.
+func (a *app) telling(format, scope string) func(n, m int) {
 	told := time.Now()
-	return func(done, of int) {
-		if done < of && time.Since(told) >= tellEvery {
+	return func(n, m int) {
+		if time.Since(told) >= tellEvery {
 			told = time.Now()
-			a.Progress("%s: embedded %d of %d", scope, done, of)
+			a.Progress(format, scope, n, m)
 		}
 	}
 }
 
-// reading tells how far the reading of a tree has come.
-func (a *app) reading(scope string) func(files, pieces int) {
-	told := time.Now()
-	return func(files, pieces int) {
-		if time.Since(told) >= tellEvery {
-			told = time.Now()
-			a.Progress("%s: read %d files, %d pieces", scope, files, pieces)
+// embedding tells how far the embedding of a memory has come.
+func (a *app) embedding(scope string) func(done, of int) {
+	tell := a.telling("%s: embedded %d of %d", scope)
+	return func(done, of int) {
+		if done < of {
+			tell(done, of)
 		}
 	}
 }
@@ -176,7 +162,7 @@ func (a *app) memoryIndex(ctx context.Context, m memoryFlags, dir string) error 
 	}
 	return a.inMemory(ctx, true, func(p *target) error {
 		scope := compose.MemoryScope(m.scope)
-		r, embedErr := service.IndexFiles(ctx, p, m.scope, m.model, root, a.reading(scope), a.embedding(scope))
+		r, embedErr := service.IndexFiles(ctx, p, m.scope, m.model, root, a.telling("%s: read %d files, %d pieces", scope), a.embedding(scope))
 		if r == nil {
 			return embedErr
 		}

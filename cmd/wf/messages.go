@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
+
+	"wf/api"
 )
 
 func newMessages(a *app) *cobra.Command {
@@ -15,21 +17,12 @@ at any time. Its digest is that of the prompt event.`,
 		Example: `  wf messages -1:coder#2
   wf messages 7K3Q:coder#2 -o json | jq -r .digest`,
 		Args: takes(1, 1, "a step, such as -1:coder#2"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx := cmd.Context()
-			return a.at(ctx, func(p *target) error { return a.messages(ctx, p, args[0]) })
-		},
+		RunE: a.ofStep(func(ctx context.Context, p *target, at api.Ref) error {
+			m, err := p.Messages(ctx, at.Run, at.Step)
+			if err != nil {
+				return err
+			}
+			return a.ShowMessages(at.Step, m)
+		}),
 	}
-}
-
-func (a *app) messages(ctx context.Context, here *target, arg string) error {
-	at, err := here.step(ctx, arg)
-	if err != nil {
-		return err
-	}
-	m, err := here.Messages(ctx, at.Run, at.Step)
-	if err != nil {
-		return err
-	}
-	return a.ShowMessages(at.Step, m)
 }

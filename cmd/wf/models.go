@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wf/api"
 	"wf/engine/lang"
 )
 
@@ -34,8 +35,5 @@ func (a *app) models(ctx context.Context, args []string, probe bool) (err error)
 		}
 	}
 	m, err := a.Models(ctx, p, probe)
-	if err != nil {
-		return err
-	}
-	return a.ShowModels(m, probe)
+	return answer(a, m, err, func(m *api.Models) error { return a.ShowModels(m, probe) })
 }

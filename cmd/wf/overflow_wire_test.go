@@ -26,6 +26,7 @@ edges:
 // A model whose window is smaller than assumed: the run is compacted, also after a process died
 // with the refusal, and what the refusal told holds for the rest of the run.
 func TestF04AConversationGoesOnPastTheWindow(t *testing.T) {
+	t.Parallel()
 	const window = 4000
 	for _, wire := range wires {
 		for _, kill := range []bool{false, true} {
@@ -85,6 +86,7 @@ func TestF04AConversationGoesOnPastTheWindow(t *testing.T) {
 // One message that no compaction makes small enough fails its step with the numbers, once, and a
 // fork with a wider model goes on.
 func TestF04AMessageThatIsTooLongIsOneClearError(t *testing.T) {
+	t.Parallel()
 	s := modeltest.Serve(t, func(r modeltest.Request) modeltest.Answer {
 		if held := (len(r.Body) + 3) / 4; held > 1000 {
 			return modeltest.Answer{Status: 400, Body: fmt.Sprintf(`{"error":{"code":400,"type":"exceed_context_size_error","message":"too long","n_prompt_tokens":%d,"n_ctx":1000}}`, held)}

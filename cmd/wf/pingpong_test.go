@@ -76,6 +76,7 @@ func checkCached(t *testing.T, calls []*api.CacheCall, from int, slack int64) {
 }
 
 func TestPingPongReadsWholePrefixesOnALlamaServer(t *testing.T) {
+	t.Parallel()
 	base := modeltest.Llama(t)
 	checkCached(t, play(t, "openai/tiny", "OPENAI_BASE_URL="+base, "OPENAI_API_KEY="), 2, 1)
 }
@@ -89,11 +90,13 @@ func rally() []modeltest.Answer {
 }
 
 func TestPingPongReadsWholePrefixesOnOpenAIsWire(t *testing.T) {
+	t.Parallel()
 	s := modeltest.Start(t, rally()...)
 	checkCached(t, play(t, "openai/test", "OPENAI_BASE_URL="+s.URL, "OPENAI_API_KEY=k"), 1, 1)
 }
 
 func TestPingPongReadsWholePrefixesOnAnthropicsWire(t *testing.T) {
+	t.Parallel()
 	s := modeltest.Start(t, rally()...)
 	checkCached(t, play(t, "anthropic/test", "ANTHROPIC_BASE_URL="+s.Root, "ANTHROPIC_API_KEY=k"), 1, 1)
 }

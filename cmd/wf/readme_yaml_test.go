@@ -52,6 +52,7 @@ var readmeYAML = regexp.MustCompile("(?s)```yaml\n(.*?)```\n")
 
 // TestTheWorkflowsOfTheReadmeRun takes them as they stand there.
 func TestTheWorkflowsOfTheReadmeRun(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile(readme)
 	if err != nil {
 		t.Fatal(err)

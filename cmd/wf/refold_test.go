@@ -110,7 +110,7 @@ func TestADriveGoesOnFromNoStateThatOthersWrote(t *testing.T) {
 				leaveWaiting(t, dir, does+".yaml")
 				open(nil)
 				var err error
-				if run, err = appOf(s.Dir()).resolveRun(ctx, s, "-1"); err != nil {
+				if run, err = appOf(s.Dir()).atStore(s).run(ctx, "-1"); err != nil {
 					t.Fatal(err)
 				}
 				st, err := (&engine.Engine{Store: s}).State(ctx, run)

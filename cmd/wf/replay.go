@@ -2,13 +2,16 @@ package main
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"wf/api"
 	"wf/cmd/internal/render"
+	"wf/engine"
 	"wf/protocol"
+	"wf/service/proof"
 )
 
 func newReplay(a *app) *cobra.Command {
@@ -23,23 +26,14 @@ and builds every prompt again from the records, and exits 1 where something diff
   wf replay 7K3Q --from 120 --follow -o jsonl
   wf replay 7K3Q --from 9000 --limit 100
   wf replay -1 --check`,
-		Args: takes(0, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := w.check(follow, check); err != nil {
-				return err
-			}
-			ctx := cmd.Context()
-			return a.at(ctx, func(p *target) error {
-				run, err := p.run(ctx, latestUnless(args))
-				switch {
-				case err != nil:
-					return err
-				case !check:
-					return a.replay(ctx, p, run, w, follow)
-				}
+		Args:    takes(0, 1),
+		PreRunE: func(*cobra.Command, []string) error { return w.check(follow, check) },
+		RunE: a.ofRun(func(ctx context.Context, p *target, run protocol.RunID) error {
+			if check {
 				return a.checkReplay(ctx, p, run)
-			})
-		},
+			}
+			return a.replay(ctx, p, run, w, follow)
+		}),
 	}
 	flags := cmd.Flags()
 	w.flags(flags)
@@ -101,4 +95,62 @@ func (a *app) replay(ctx context.Context, p *target, run protocol.RunID, w event
 		return err
 	}
 	return a.Answer(map[string]any{"schema": "wf.replay/v1", "run": run, "items": events})
+}
+
+// checkReplay decides every edge and builds every prompt of a run again; one of a server here, from its archive.
+func (a *app) checkReplay(ctx context.Context, p *target, run protocol.RunID) error {
+	var r *engine.CheckReport
+	var err error
+	if p.here != nil {
+		r, err = proof.Replay(ctx, a.Setup, p.here.Store, run)
+	} else {
+		r, err = proof.ReplayArchive(ctx, a.Setup, p, run)
+	}
+	if err != nil {
+		return err
+	}
+	if a.AsJSON() {
+		err = a.Answer(struct {
+			Schema string         `json:"schema"`
+			Run    protocol.RunID `json:"run"`
+			OK     bool           `json:"ok"`
+			*engine.CheckReport
+		}{"wf.check/v1", run, r.OK(), r})
+	} else {
+		err = a.checkLines(r)
+	}
+	if err != nil {
+		return err
+	}
+	if !r.OK() {
+		return silent{errDifference}
+	}
+	return nil
+}
+
+func (a *app) checkLines(r *engine.CheckReport) error {
+	mark := func(t engine.Tally) string {
+		if t.Equal == t.Checked {
+			return a.Out.Green("✓")
+		}
+		return a.Out.Red("✗")
+	}
+	for _, f := range r.Findings {
+		fmt.Fprintf(a.Out, "%s %s: %s\n    expected %s\n    actual   %s\n", a.Out.Red("✗"), render.Visible(f.Where), f.Kind, render.Visible(f.Expected), render.Visible(f.Actual))
+	}
+	events := protocol.Plural(r.Events, "event")
+	if r.Children > 0 {
+		events += " of " + protocol.Plural(r.Children+1, "run")
+	}
+	part := func(t engine.Tally, none, format string) string {
+		if t.Checked == 0 {
+			return a.Out.Dim("– " + none)
+		}
+		return fmt.Sprintf("%s "+format, mark(t), t.Equal, t.Checked)
+	}
+	_, err := fmt.Fprintf(a.Out, "%s %s  %s  %s  %s\n", a.Out.Green("✓"), events,
+		part(r.Prompts, "no prompts to rebuild", "prompts rebuilt %d/%d byte-identical"),
+		part(r.Prefixes, "no prefixes to compare", "prefixes %d/%d"),
+		part(r.Decisions, "no edges to decide", "edges decided again %d/%d equal"))
+	return err
 }

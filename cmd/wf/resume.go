@@ -38,10 +38,8 @@ limit. What is recorded already is not done again. Without RUN it is the latest.
 			if err != nil {
 				return err
 			}
-			if url := a.hubURL(); url != "" {
-				if err := a.forRunsHere(url, "", record); err != nil {
-					return err
-				}
+			if err := a.forRunsHere("", record); err != nil {
+				return err
 			}
 			stop, err := a.recordTo(record)
 			if err != nil {
@@ -63,7 +61,6 @@ limit. What is recorded already is not done again. Without RUN it is the latest.
 	return cmd
 }
 
-// resume goes on with a run.
 func (a *app) resume(ctx context.Context, p *target, args []string, x api.Resume) error {
 	run, err := p.run(ctx, latestUnless(args))
 	if err != nil {
@@ -77,7 +74,7 @@ func (a *app) resume(ctx context.Context, p *target, args []string, x api.Resume
 		return err
 	}
 	if before.Status.Final() {
-		return errors.Join(a.ShowOutcome(before), outcome(before))
+		return a.tellEnd(before)
 	}
 	if err := p.Resume(ctx, run, x); err != nil && (p.here != nil || !errors.Is(err, protocol.ErrRunLive)) {
 		return err
@@ -101,12 +98,4 @@ func raisedLimits(given []string) (map[string]json.RawMessage, error) {
 		}
 	}
 	return out, nil
-}
-
-// latestUnless is the run named on the command line, else the latest.
-func latestUnless(args []string) string {
-	if len(args) == 0 {
-		return "-1"
-	}
-	return args[0]
 }

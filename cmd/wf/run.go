@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"wf/agentkit/config"
 	"wf/api"
 	"wf/daemon"
 	"wf/engine"
@@ -22,23 +23,15 @@ import (
 	"wf/service/compose"
 )
 
-// runFlags are what a run is started with.
 type runFlags struct {
+	api.Start
 	inputs     []string
 	inputsFile string
 	models     []string
 	dir        string
-	tags       []string
-	request    string
-	title      string
-	kind       string
-	scope      string
-	target     string
 	detach     bool
 	record     string
-	context    string
 	helpInputs bool
-	open       []string // inputs that may hold a secret
 }
 
 func newRun(a *app) *cobra.Command {
@@ -62,25 +55,24 @@ the next begins: Ctrl-C, a crash or kill -9 lose nothing, and wf resume goes on.
 	flags := cmd.Flags()
 	flags.StringArrayVarP(&f.inputs, "input", "i", nil, "an input: name=value, or name=@file")
 	flags.StringVarP(&f.inputsFile, "inputs", "I", "", "inputs as a JSON object from a file, - is stdin")
-	openFlag(flags, &f.open)
+	openFlag(flags, &f.AllowSecretInputs)
 	flags.StringArrayVar(&f.models, "model", nil, "model for every role, or role=model; several are tried in order")
 	flags.StringVar(&f.dir, "dir", "", "workspace in which commands and tools work (default: here)")
-	flags.StringArrayVar(&f.tags, "tag", nil, "a tag, kept with the run")
-	flags.StringVar(&f.request, "request-id", "", "start nothing when a run of this id exists already; show that one")
-	flags.StringVar(&f.title, "title", "", "title of the run (default: the workflow's name)")
-	flags.StringVar(&f.kind, "type", "", "type of the run, kept with it")
-	flags.StringVar(&f.scope, "scope", "", "scope of the run, kept with it")
-	flags.StringVar(&f.target, "target-user", "", "whom the run is for, kept with it")
+	flags.StringArrayVar(&f.Tags, "tag", nil, "a tag, kept with the run")
+	flags.StringVar(&f.RequestID, "request-id", "", "start nothing when a run of this id exists already; show that one")
+	flags.StringVar(&f.Title, "title", "", "title of the run (default: the workflow's name)")
+	flags.StringVar(&f.Type, "type", "", "type of the run, kept with it")
+	flags.StringVar(&f.Scope, "scope", "", "scope of the run, kept with it")
+	flags.StringVar(&f.TargetUser, "target-user", "", "whom the run is for, kept with it")
 	flags.BoolVar(&f.detach, "detach", false, "start it in the background and show its id")
 	flags.StringVar(&f.record, "record", "", "append every model call to a file, which tape/FILE answers from")
-	flags.StringVar(&f.context, "context", "", "how every agent sees its past in this run: conversation, task or fresh")
+	flags.StringVar(&f.Context, "context", "", "how every agent sees its past in this run: conversation, task or fresh")
 	a.trustFlag(flags)
 	a.everyFlag(flags)
 	flags.BoolVar(&f.helpInputs, "help-inputs", false, "show the inputs of the workflow")
 	return cmd
 }
 
-// openFlag adds --allow-secret-input.
 func openFlag(flags *pflag.FlagSet, names *[]string) {
 	flags.StringArrayVar(names, "allow-secret-input", nil, "an input that may hold a secret, which is then stored, shown and sent to models")
 }
@@ -93,8 +85,8 @@ func (a *app) run(ctx context.Context, path string, f runFlags) error {
 		}
 		return a.ShowInputs(p.Workflow)
 	}
-	if _, err := protocol.ParseContext(f.context); err != nil {
-		return usagef("--context %s: want conversation, task or fresh", f.context)
+	if _, err := protocol.ParseContext(f.Context); err != nil {
+		return usagef("--context %s: want conversation, task or fresh", f.Context)
 	}
 	if url := a.hubURL(); url != "" {
 		return a.atServer(url, func(p *target) error {
@@ -109,11 +101,7 @@ func (a *app) run(ctx context.Context, path string, f runFlags) error {
 	if err != nil {
 		return err
 	}
-	s, err := a.OpenStore(ctx)
-	if err != nil {
-		return err
-	}
-	return errors.Join(a.begin(ctx, a.atStore(s), launch, f), s.Close())
+	return a.atNew(ctx, func(p *target) error { return a.begin(ctx, p, launch, f) })
 }
 
 // readValid reads a definition that has no errors.
@@ -171,10 +159,46 @@ func (a *app) launch(ctx context.Context, path string, f runFlags) (l engine.Lau
 	a.tellModels(resolved)
 	return engine.Launch{
 		Program: p, Source: d.Source, Inputs: inputs,
-		Title: f.title, Description: p.Workflow.Description, Type: f.kind, Scope: f.scope, Tags: f.tags,
-		CreatedBy: compose.User(), TargetUser: f.target, RequestID: f.request,
-		Workspace: workspace, Place: here, File: file, Models: models, Context: protocol.ContextMode(f.context), AllowSecretInputs: f.open,
+		Title: f.Title, Description: p.Workflow.Description, Type: f.Type, Scope: f.Scope, Tags: f.Tags,
+		CreatedBy: compose.User(), TargetUser: f.TargetUser, RequestID: f.RequestID,
+		Workspace: workspace, Place: here, File: file, Models: models, Context: protocol.ContextMode(f.Context), AllowSecretInputs: f.AllowSecretInputs,
 	}, nil
+}
+
+// tellModels prints how the models were found, one line for roles that agree.
+func (a *app) tellModels(all []config.Resolution) {
+	if a.AsJSON() {
+		return
+	}
+	var order []string
+	roles := map[string][]string{}
+	for _, r := range all {
+		key := strings.TrimPrefix(r.String(), r.Role+": ")
+		if roles[key] == nil {
+			order = append(order, key)
+		}
+		roles[key] = append(roles[key], r.Role)
+	}
+	for _, key := range order {
+		a.Progress("  %s %s: %s", a.Err.Dim("model"), strings.Join(roles[key], ", "), key)
+	}
+}
+
+// recordTo has every model call from here on recorded in a file, "" in none; stop ends that.
+func (a *app) recordTo(path string) (stop func() error, err error) {
+	if path == "" {
+		return func() error { return nil }, nil
+	}
+	to, err := compose.OutFile(path)
+	if err != nil {
+		return nil, err
+	}
+	defer to.Close()
+	f, err := to.Open(os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	return a.Record(f), nil
 }
 
 // begin begins a run of this machine, and goes on with it.
@@ -193,13 +217,13 @@ func (a *app) begin(ctx context.Context, p *target, l engine.Launch, f runFlags)
 // begun goes on with a run that has begun; with a request id that was used before it shows that run.
 func (a *app) begun(ctx context.Context, p *target, run protocol.RunID, fresh bool, f runFlags) error {
 	if !fresh {
-		a.Progress("request %s was started before, as run %s", f.request, run)
+		a.Progress("request %s was started before, as run %s", f.RequestID, run)
 		v, err := a.shown(ctx, p, run)
 		if err != nil {
 			return err
 		}
 		if f.detach || v.Driven == nil || !*v.Driven {
-			return errors.Join(a.ShowOutcome(v), outcome(v))
+			return a.tellEnd(v)
 		}
 		return a.attend(ctx, p, run, v.Seq)
 	}

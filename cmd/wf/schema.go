@@ -31,7 +31,7 @@ part of it, for example roles.retry or edges. wf help language explains the same
 				if err != nil {
 					return cmp.Or(notAFile(args[0]), err)
 				}
-				return a.AnswerIndented(part)
+				return a.Answer(part)
 			}
 			_, err := fmt.Fprintf(a.Out, "%s\n", strings.TrimRight(string(lang.JSONSchema()), "\n"))
 			return err

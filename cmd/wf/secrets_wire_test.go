@@ -162,6 +162,7 @@ func TestInputsOverHTTPThatHoldASecretAreRefused(t *testing.T) {
 // F-40: a provider that echoes the key of a request puts it nowhere: not on the screen, not into the
 // journal, not onto the tape, whether in an error, an answer, a thought or the name of a tool.
 func TestAKeyThatTheProviderEchoesIsHiddenEverywhere(t *testing.T) {
+	t.Parallel()
 	const key = "own-server-key-0123456789/+x"
 	url, inJSON := "own-server-key-0123456789%2F%2Bx", "6f776e2d7365727665722d6b6579" // hex of its beginning
 	for _, wire := range wires {

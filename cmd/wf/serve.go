@@ -70,7 +70,6 @@ machine too; beyond it TLS as well. For browsers it prints an address with a cod
 	return cmd
 }
 
-// serve runs a daemon until ctx ends.
 func (a *app) serve(ctx context.Context, s *cas.Store, o daemon.Options, at daemon.ListenOptions, hub daemon.Remote) error {
 	o.Log = a.newLog()
 	d, err := daemon.New(a.Setup, s, o)

@@ -32,6 +32,7 @@ func leaveWaiting(t *testing.T, dir, file string) {
 // What another process leaves waiting while a daemon runs is the daemon's too: it goes on when
 // somebody records an answer and does not go on, and else not.
 func TestADaemonGoesOnWithAnswersToWhatIsLeftWaitingBesideIt(t *testing.T) {
+	t.Parallel()
 	s := serveTalk(t)
 	write(t, s.dir, "gate.yaml", gate)
 	write(t, s.dir, "go", "")
@@ -69,7 +70,7 @@ func TestADaemonGoesOnWithTimersOfWhatIsLeftWaitingBesideIt(t *testing.T) {
 	d.Service.Engine.Now = func() time.Time { return time.Now().Add(3 * time.Hour) }
 	d.Start()
 	leaveWaiting(t, dir, "nap.yaml")
-	run, err := appOf(s.Dir()).resolveRun(ctx, s, "-1")
+	run, err := appOf(s.Dir()).atStore(s).run(ctx, "-1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,6 +109,7 @@ func latestIn(t *testing.T, s *served) protocol.RunID {
 // Somebody else answers while a person at the terminal still thinks: the person is told, and sees
 // the run to its end.
 func TestWhoIsAskedAtTheTerminalMaySeeAnotherAnswer(t *testing.T) {
+	t.Parallel()
 	s := serveTalk(t)
 	write(t, s.dir, "gate.yaml", gate)
 	p := inTmux(t, s.dir, "wf run gate.yaml; echo ended with $?; cat")
@@ -127,6 +129,7 @@ func TestWhoIsAskedAtTheTerminalMaySeeAnotherAnswer(t *testing.T) {
 
 // A run of a server asks at the terminal where it was started, as one of this machine does.
 func TestARunOfAServerAsksAtTheTerminal(t *testing.T) {
+	t.Parallel()
 	s := serveTalk(t)
 	p := inTmux(t, t.TempDir(), "wf run talk --hub "+s.said.Listen[0].URL+"; echo ended with $?; cat")
 	p.shows("gate#1 asks:", "1  Once more")

@@ -175,6 +175,7 @@ writer#2: [{text: "second\nline", usage: {input: 120, cached: 100, output: 10}}]
 // What a daemon answers is what it describes: every answer fits its schema, no field is left
 // undescribed, and none is described that no answer has.
 func TestEveryAnswerIsAsItIsDescribed(t *testing.T) {
+	t.Parallel()
 	dir := talkDir(t)
 	write(t, dir, "replies.yaml", richReplies)
 	write(t, dir, "rich.yaml", rich)

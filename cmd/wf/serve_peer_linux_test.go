@@ -18,6 +18,7 @@ import (
 // workspace; one that the user put there (F-33), and that it can see, does not serve it, also when
 // it was bound after the command began.
 func TestAConfinedCommandIsNotServed(t *testing.T) {
+	t.Parallel()
 	tier := sandbox.Probe()
 	if !tier.Holds || !tier.Namespaces {
 		t.Skip("commands have no namespaces of their own here: ", tier)
@@ -37,16 +38,10 @@ func TestAConfinedCommandIsNotServed(t *testing.T) {
 		}
 	})
 	program := filepath.Join(dir, "bin", "wf")
-	b, err := os.ReadFile(wf)
-	if err != nil {
-		t.Fatal(err)
-	}
 	if err := os.Mkdir(filepath.Dir(program), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(program, b, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	installCopy(t, program, wf)
 	work := filepath.Join(dir, "work")
 	if err := os.Mkdir(work, 0o755); err != nil {
 		t.Fatal(err)

@@ -29,6 +29,7 @@ import (
 // Where a daemon listens: the socket of one that lives is refused, by the name of its process;
 // that of one that was killed is taken over; a port in use is named.
 func TestWhereADaemonCanListen(t *testing.T) {
+	t.Parallel()
 	dir := talkDir(t)
 	s := startServe(t, dir, "--listen", "unix", "--listen", "127.0.0.1:0")
 	port := strings.TrimPrefix(s.said.Listen[1].URL, "http://")
@@ -63,6 +64,7 @@ func TestWhereADaemonCanListen(t *testing.T) {
 
 // Over TCP a browser logs in with the code of the address, and a program with the token.
 func TestTheTokenAndTheCodeOfADaemon(t *testing.T) {
+	t.Parallel()
 	s := serveTalk(t, "--listen", "127.0.0.1:0")
 	url, open := s.said.Listen[1].URL, s.said.Listen[1].Open
 	ask := func(method, path, body string, headers ...string) *http.Response {
@@ -144,6 +146,7 @@ func TestTheTokenAndTheCodeOfADaemon(t *testing.T) {
 // Two daemons of one store: both show the same, a request id starts one run, a run is driven by
 // one of them, and an answer through the other reaches it.
 func TestTwoDaemonsOnOneStore(t *testing.T) {
+	t.Parallel()
 	a := serveTalk(t)
 	b := startServe(t, a.dir, "--listen", "unix:"+filepath.Join(a.dir, "b", "b.sock"), "--workflows", a.dir)
 	var ids [8]protocol.RunID
@@ -281,6 +284,7 @@ func TestARunWhoseTimerRanOutMeanwhileGoesOn(t *testing.T) {
 
 // The socket of the replay protocol stands behind the guard like everything else.
 func TestTheReplaySocketIsGuarded(t *testing.T) {
+	t.Parallel()
 	s := serveTalk(t, "--listen", "127.0.0.1:0")
 	run := s.started(map[string]any{"workflow": "talk"})
 	s.awaitStatus(run, protocol.Waiting)

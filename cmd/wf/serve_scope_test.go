@@ -18,6 +18,7 @@ import (
 // a local file as model is what its holder wrote, and a dear one is the owner's money. A token of
 // scope answer answers, and nothing else.
 func TestATokenMayDoWhatItsScopesSay(t *testing.T) {
+	t.Parallel()
 	dir := talkDir(t)
 	config := filepath.Join(dir, ".config", "wf", "config.yaml")
 	if err := os.MkdirAll(filepath.Dir(config), 0o700); err != nil {

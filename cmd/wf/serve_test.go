@@ -15,6 +15,7 @@ import (
 )
 
 func TestK12AJobKeepsItsFieldsAndStartsOnce(t *testing.T) {
+	t.Parallel()
 	s := serveTalk(t)
 	job := map[string]any{"workflow": "talk", "inputs": map[string]any{"topic": "snow"}, "title": "A title", "description": "What for",
 		"type": "general", "scope": "tools", "tags": []string{"a", "b"}, "created_by": "claude", "target_user": "bob", "request_id": "ef2903d1"}
@@ -67,6 +68,7 @@ func TestK12AJobKeepsItsFieldsAndStartsOnce(t *testing.T) {
 }
 
 func TestB10MessagesOfOtherSourcesWaitForTheNextVisit(t *testing.T) {
+	t.Parallel()
 	s := serveTalk(t)
 	run := s.started(map[string]any{"workflow": "talk"})
 	s.awaitStatus(run, protocol.Waiting)
@@ -102,6 +104,7 @@ func TestB10MessagesOfOtherSourcesWaitForTheNextVisit(t *testing.T) {
 }
 
 func TestB11ServeRefusesToListenBeyondThisMachine(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for _, listen := range []string{"0.0.0.0:0", ":0", "[::]:0", "wf.example.org:0"} {
 		out, err := wfIn(dir, "serve", "--listen", listen).CombinedOutput()
@@ -114,6 +117,7 @@ func TestB11ServeRefusesToListenBeyondThisMachine(t *testing.T) {
 // A daemon that is killed loses nothing that anyone has seen. Started again it goes on with what
 // ran, is as it was where it waited, and leaves alone what a person suspended.
 func TestK08KilledAndStartedAgain(t *testing.T) {
+	t.Parallel()
 	s := serveTalk(t)
 	args := s.cmd.Args[4:]
 	waits := s.started(map[string]any{"workflow": "talk"})
@@ -180,6 +184,7 @@ func TestK08KilledAndStartedAgain(t *testing.T) {
 }
 
 func TestADaemonThatIsStoppedGoesOnWhenItIsStartedAgain(t *testing.T) {
+	t.Parallel()
 	s := serveTalk(t)
 	args := s.cmd.Args[4:]
 	run := s.started(map[string]any{"workflow": "block"})
@@ -202,6 +207,7 @@ func TestADaemonThatIsStoppedGoesOnWhenItIsStartedAgain(t *testing.T) {
 
 // beside a daemon that drives a run the other commands answer as ever.
 func TestX01CommandsBesideADaemon(t *testing.T) {
+	t.Parallel()
 	s := serveTalk(t)
 	run := string(s.started(map[string]any{"workflow": "block"}))
 	s.await(protocol.RunID(run), "begun", func(v *api.Run) bool { return len(v.Steps) == 1 })

@@ -21,25 +21,19 @@ of a long run: where there are earlier ones, the output ends with the command th
   wf show 7K3Q:coder#2
   wf show -1 -o json | jq '.steps[].edge_prompt'`,
 		Args: takes(0, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx := cmd.Context()
-			return a.at(ctx, func(t *target) error { return a.show(ctx, t, latestUnless(args), w) })
-		},
+		RunE: a.inTarget(func(ctx context.Context, p *target, args []string) error {
+			return a.show(ctx, p, latestUnless(args), w)
+		}),
 	}
 	cmd.Flags().BoolVar(&a.All, "all", false, "every step, items of a fan-out on lines of their own")
-	windowFlags(cmd.Flags(), &w)
+	cmd.Flags().IntVar(&w.Limit, "limit", 0, "at most so many steps, the newest (default 200; all with --all and -o json)")
+	cmd.Flags().Int64Var((*int64)(&w.Before), "before", 0, "only the steps that began before this event")
 	return cmd
 }
 
 // everyFlag is --all of commands that show events.
 func (a *app) everyFlag(f *pflag.FlagSet) {
 	f.BoolVar(&a.All, "all", false, "every event of the items of long fan-outs too")
-}
-
-// windowFlags choose steps of a run.
-func windowFlags(f *pflag.FlagSet, w *api.Window) {
-	f.IntVar(&w.Limit, "limit", 0, "at most so many steps, the newest (default 200; all with --all and -o json)")
-	f.Int64Var((*int64)(&w.Before), "before", 0, "only the steps that began before this event")
 }
 
 // checkWindow fills in what a person is shown.
@@ -72,20 +66,8 @@ func (a *app) show(ctx context.Context, here *target, arg string, w api.Window) 
 		return a.ShowBlock(at.Block, data)
 	case at.Step == "":
 		v, err := here.Run(ctx, at.Run, w)
-		if err != nil {
-			return err
-		}
-		if a.AsJSON() {
-			return a.Answer(v)
-		}
-		return a.ShowRun(v)
+		return answer(a, v, err, a.ShowRun)
 	}
 	step, err := here.Step(ctx, at.Run, at.Step)
-	if err != nil {
-		return err
-	}
-	if a.AsJSON() {
-		return a.Answer(step)
-	}
-	return a.ShowStep(step.Step)
+	return answer(a, step, err, func(s *api.RunStep) error { return a.ShowStep(s.Step) })
 }

@@ -24,7 +24,7 @@ import (
 // this machine means the workflow of its name. A user who leaves before the run has begun withdraws it; one that
 // has begun goes on.
 func (a *app) submit(ctx context.Context, p *target, path string, f runFlags) (run protocol.RunID, fresh bool, err error) {
-	if err := a.forRunsHere(p.name, f.dir, f.record); err != nil {
+	if err := a.forRunsHere(f.dir, f.record); err != nil {
 		return "", false, err
 	}
 	x, err := a.submission(ctx, p, path, f)
@@ -46,8 +46,12 @@ func (a *app) submit(ctx context.Context, p *target, path string, f runFlags) (r
 	return run, fresh, err
 }
 
-// forRunsHere refuses the flags that mean nothing to a server.
-func (a *app) forRunsHere(server, dir, record string) error {
+// forRunsHere refuses the flags that mean nothing to a server, where the command line names one.
+func (a *app) forRunsHere(dir, record string) error {
+	server := a.hubURL()
+	if server == "" {
+		return nil
+	}
 	for _, flag := range []struct {
 		name  string
 		given bool
@@ -74,7 +78,6 @@ func (a *app) waits() func(client.Waiting) {
 	}
 }
 
-// waitingFor says why a run has not begun.
 func waitingFor(w client.Waiting) string {
 	switch {
 	case w.Err != nil:
@@ -103,8 +106,8 @@ func (a *app) withdraw(ctx context.Context, p *target, request string) {
 
 // submission reads the command line into a request.
 func (a *app) submission(ctx context.Context, p *target, path string, f runFlags) (x api.Start, err error) {
-	x = api.Start{Workflow: path, Title: f.title, Type: f.kind, Scope: f.scope, TargetUser: f.target, RequestID: f.request, Context: f.context,
-		Tags: f.tags, AllowSecretInputs: f.open, CreatedBy: compose.User()}
+	x = f.Start
+	x.Workflow, x.CreatedBy = path, compose.User()
 	var known *lang.Program // nil for a workflow that is not on this machine
 	if files.Exists(path) && filepath.Ext(path) != "" {
 		if _, known, err = a.readValid(path); err != nil {

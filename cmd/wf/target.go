@@ -3,13 +3,20 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
 
 	"wf/api"
 	"wf/cas"
 	"wf/daemon"
 	"wf/engine"
 	"wf/hub/client"
+	"wf/hub/queue"
 	"wf/protocol"
 )
 
@@ -42,13 +49,72 @@ func (a *app) at(ctx context.Context, f func(*target) error) error {
 	return a.WithStore(ctx, func(s *cas.Store) error { return f(a.atStore(s)) })
 }
 
+// atNew is at where a store is made when there is none.
+func (a *app) atNew(ctx context.Context, f func(*target) error) error {
+	if url := a.hubURL(); url != "" {
+		return a.atServer(url, f)
+	}
+	return a.WithNewStore(ctx, func(s *cas.Store) error { return f(a.atStore(s)) })
+}
+
+// inTarget is the RunE of a command that works at the target of the command line.
+func (a *app) inTarget(f func(ctx context.Context, p *target, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		ctx := cmd.Context()
+		return a.at(ctx, func(p *target) error { return f(ctx, p, args) })
+	}
+}
+
+// ofRun is that of a command whose first argument is a run, without one the latest.
+func (a *app) ofRun(f func(ctx context.Context, p *target, run protocol.RunID) error) func(*cobra.Command, []string) error {
+	return a.inTarget(func(ctx context.Context, p *target, args []string) error {
+		run, err := p.run(ctx, latestUnless(args))
+		if err != nil {
+			return err
+		}
+		return f(ctx, p, run)
+	})
+}
+
+// ofStep is that of a command whose first argument is a step.
+func (a *app) ofStep(f func(ctx context.Context, p *target, at api.Ref) error) func(*cobra.Command, []string) error {
+	return a.inTarget(func(ctx context.Context, p *target, args []string) error {
+		at, err := p.find(ctx, args[0])
+		if err == nil {
+			err = at.MustBeStep(written(args[0]))
+		}
+		if err != nil {
+			return err
+		}
+		return f(ctx, p, at)
+	})
+}
+
+// latestUnless is the run named on the command line, else the latest.
+func latestUnless(args []string) string {
+	if len(args) == 0 {
+		return "-1"
+	}
+	return args[0]
+}
+
+// answer writes what was asked for: as JSON for programs, by show for people.
+func answer[T any](a *app, v T, err error, show func(T) error) error {
+	switch {
+	case err != nil:
+		return err
+	case a.AsJSON():
+		return a.Answer(v)
+	}
+	return show(v)
+}
+
 // atStore is the target of a store of this machine.
 func (a *app) atStore(s *cas.Store) *target {
 	here := daemon.NewForeground(a.Setup, s)
 	return &target{Service: here, Follower: here, Blocks: s, here: here, name: s.Dir(), about: a.tellStore}
 }
 
-// atServer runs f at a server.
 func (a *app) atServer(url string, f func(*target) error) error {
 	way := a.reach
 	way.URL = url
@@ -79,15 +145,6 @@ func (p *target) run(ctx context.Context, arg string) (protocol.RunID, error) {
 	return r.Run, err
 }
 
-// step is a step of a run by what the user wrote.
-func (p *target) step(ctx context.Context, arg string) (api.Ref, error) {
-	r, err := p.find(ctx, arg)
-	if err == nil {
-		err = r.MustBeStep(written(arg))
-	}
-	return r, err
-}
-
 // runOrStep is a run, or a step of one, by what the user wrote.
 func (p *target) runOrStep(ctx context.Context, arg string) (api.Ref, error) {
 	r, err := p.find(ctx, arg)
@@ -103,4 +160,65 @@ func (a *app) shown(ctx context.Context, p *target, run protocol.RunID) (*api.Ru
 		return p.Run(ctx, run, api.Window{})
 	}
 	return p.Run(ctx, run, api.Window{Limit: lastSteps})
+}
+
+// nowhere are the commands that need no store of runs, and so do not care for a server.
+var nowhere = map[string]bool{
+	"init": true, "validate": true, "graph": true, "schema": true, "doctor": true, "models": true, "trust": true,
+	"completion": true, "man": true, "version": true, "serve": true, "hub": true, "demo": true, "exit-codes": true, "help": true,
+}
+
+// hubFlag adds --hub to a tree of commands. wf serve has a --hub of its own.
+func (a *app) hubFlag(root *cobra.Command) {
+	f := root.PersistentFlags()
+	f.StringVar(&a.reach.URL, "hub", "", "work on the runs of a wf hub or wf serve at this address, http://…, https://… or unix:PATH (WF_HUB)")
+	f.StringVar(&a.reach.TokenFile, "hub-token-file", "", "file with the token for it (WF_HUB_TOKEN_FILE; a wf hub of yours on this machine needs none)")
+	f.StringVar(&a.reach.CA, "hub-ca", "", "certificate (PEM) that signed the server's, instead of those of the system")
+	for _, cmd := range root.Commands() {
+		if !nowhere[cmd.Name()] && !everywhere[cmd.Name()] {
+			a.hereAlone(cmd)
+		}
+	}
+}
+
+// hereAlone has a command, and those below it, refuse a server: else they would silently work on another store.
+func (a *app) hereAlone(cmd *cobra.Command) {
+	for _, sub := range cmd.Commands() {
+		a.hereAlone(sub)
+	}
+	if here := cmd.RunE; here != nil {
+		cmd.RunE = func(cmd *cobra.Command, args []string) error {
+			if url := a.hubURL(); url != "" {
+				return usagef("wf %s works on the store of this machine, not on %s; leave --hub out, or unset WF_HUB", commandName(cmd), url)
+			}
+			return here(cmd, args)
+		}
+	}
+}
+
+// tellServer names the workers that did not list their runs, and the requests that no worker has begun.
+func (a *app) tellServer(ctx context.Context, server *client.API, url string, p *api.Page) error {
+	if len(p.Missing) > 0 {
+		a.Progress("the runs of %s are not listed: no answer from there", strings.Join(p.Missing, ", "))
+	}
+	if a.AsJSON() {
+		return nil
+	}
+	raw, err := server.Queue(ctx)
+	if errors.Is(err, protocol.ErrNotFound) {
+		return nil // only a hub has a queue
+	}
+	if err != nil {
+		return err
+	}
+	var list struct{ Items []queue.Entry }
+	if err := json.Unmarshal(raw, &list); err != nil {
+		return fmt.Errorf("queue of %s: %w", url, err)
+	}
+	for _, e := range list.Items {
+		if e.State != queue.Dead {
+			a.Progress("%s waits for an agent: wf cancel %s withdraws it", e.Workflow, e.ID)
+		}
+	}
+	return nil
 }

@@ -17,7 +17,7 @@ import (
 )
 
 func newTask(a *app) *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "task",
 		Short: "Look at the tasks of a run",
 		Long: `Look at the tasks of a run: the visits of agents with context: task. Each has a goal, a state, a cost of
@@ -25,11 +25,7 @@ its own, and as it completes a page in Markdown beside the store.`,
 		Example: `  wf task ls -1
   wf task show -1:coder#2
   wf task export -1 --out pages`,
-		Args: known,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(a.taskLs(), a.taskShow(), a.taskCostCommand(), a.taskExport())
-	return cmd
+	}, a.taskLs(), a.taskShow(), a.taskCost(), a.taskExport())
 }
 
 func (a *app) taskLs() *cobra.Command {
@@ -39,10 +35,16 @@ func (a *app) taskLs() *cobra.Command {
 		Example: `  wf task ls
   wf task ls 7K3Q -o json | jq '.items[].goal'`,
 		Args: takes(0, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx := cmd.Context()
-			return a.at(ctx, func(p *target) error { return a.listTasks(ctx, p, latestUnless(args)) })
-		},
+		RunE: a.ofRun(func(ctx context.Context, p *target, run protocol.RunID) error {
+			list, err := p.Tasks(ctx, run, api.Part{})
+			return answer(a, list, err, func(list *api.TaskList) error {
+				if len(list.Items) == 0 {
+					_, err := fmt.Fprintf(a.Out, "run %s has no tasks: an agent has them with context: task, or all with wf run --context task\n", run)
+					return err
+				}
+				return a.taskTable(list.Items)
+			})
+		}),
 	}
 }
 
@@ -53,23 +55,31 @@ func (a *app) taskShow() *cobra.Command {
 		Example: `  wf task show
   wf task show -1:coder#2`,
 		Args: takes(0, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx := cmd.Context()
-			return a.at(ctx, func(p *target) error { return a.showTask(ctx, p, latestUnless(args)) })
-		},
+		RunE: a.inTarget(func(ctx context.Context, p *target, args []string) error {
+			t, err := a.taskNamed(ctx, p, latestUnless(args))
+			return answer(a, t, err, func(t *api.RunTask) error {
+				shown, err := query.TaskPageOf(t.Task)
+				if err != nil {
+					return err
+				}
+				page := shown.Markdown()
+				if a.Out.TTY {
+					page = render.Visible(page)
+				}
+				_, err = io.WriteString(a.Out, page)
+				return err
+			})
+		}),
 	}
 }
 
-func (a *app) taskCostCommand() *cobra.Command {
+func (a *app) taskCost() *cobra.Command {
 	return &cobra.Command{
 		Use:     "cost [RUN]",
 		Short:   "Tell what the tasks of a run used and cost; as wf cost --by task",
 		Example: `  wf task cost -1`,
 		Args:    takes(0, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx := cmd.Context()
-			return a.at(ctx, func(p *target) error { return a.cost(ctx, p, latestUnless(args), "task") })
-		},
+		RunE:    a.cost(new("task")),
 	}
 }
 
@@ -83,36 +93,15 @@ are written as they complete. A task that is named is written also while it is o
 		Example: `  wf task export -1
   wf task export -1:coder#2 --out pages`,
 		Args: takes(0, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx := cmd.Context()
-			return a.at(ctx, func(p *target) error { return a.exportTasks(ctx, p, latestUnless(args), out) })
-		},
+		RunE: a.inTarget(func(ctx context.Context, p *target, args []string) error {
+			return a.exportTasks(ctx, p, latestUnless(args), out)
+		}),
 	}
 	cmd.Flags().StringVar(&out, "out", "", "the directory to write to (default: tasks/RUN beside the store)")
 	return cmd
 }
 
-func (a *app) listTasks(ctx context.Context, p *target, arg string) error {
-	run, err := p.run(ctx, arg)
-	if err != nil {
-		return err
-	}
-	list, err := p.Tasks(ctx, run, api.Part{})
-	if err != nil {
-		return err
-	}
-	if a.AsJSON() {
-		return a.Answer(list)
-	}
-	if len(list.Items) == 0 {
-		_, err := fmt.Fprintf(a.Out, "run %s has no tasks: an agent has them with context: task, or all with wf run --context task\n", run)
-		return err
-	}
-	return a.taskTable(list.Items)
-}
-
 func (a *app) taskTable(tasks []*api.Task) error {
-	p := a.Out.Paint()
 	rows := [][]string{}
 	completed := 0
 	for _, x := range tasks {
@@ -127,7 +116,7 @@ func (a *app) taskTable(tasks []*api.Task) error {
 		if t.Status == protocol.TaskWaiting {
 			note = "asks: " + t.Question
 		}
-		rows = append(rows, []string{taskSign(p, t.Task), render.Visible(t.ID), render.Visible(t.Goal), task.Dollars(t.Cost), t.Tokens().Short(), p.Dim(render.OneLine(note, 80))})
+		rows = append(rows, []string{taskSign(a.Out.Paint, t.Task), render.Visible(t.ID), render.Visible(t.Goal), task.Dollars(t.Cost), t.Tokens().Short(), a.Out.Dim(render.OneLine(note, 80))})
 	}
 	if err := render.Table(a.Out, rows); err != nil {
 		return err
@@ -167,26 +156,6 @@ func (a *app) taskNamed(ctx context.Context, p *target, arg string) (*api.RunTas
 		return nil, fail(protocol.ErrNotFound, "an agent has tasks with context: task", "run %s has no tasks", at.Run)
 	}
 	return &api.RunTask{Schema: "wf.task/v1", Run: at.Run, Task: list.Items[len(list.Items)-1]}, nil
-}
-
-func (a *app) showTask(ctx context.Context, p *target, arg string) error {
-	t, err := a.taskNamed(ctx, p, arg)
-	if err != nil {
-		return err
-	}
-	if a.AsJSON() {
-		return a.Answer(t)
-	}
-	shown, err := query.TaskPageOf(t.Task)
-	if err != nil {
-		return err
-	}
-	page := shown.Markdown()
-	if a.Out.TTY {
-		page = render.Visible(page)
-	}
-	_, err = io.WriteString(a.Out, page)
-	return err
 }
 
 func (a *app) exportTasks(ctx context.Context, p *target, arg, dir string) error {

@@ -51,6 +51,7 @@ func taskServer(t *testing.T, hold func(n int) func()) *modeltest.Server {
 // task goes on, asks, is answered by another process, and completes; no call is made twice, and
 // every request begins with all of the one before, or was sent before the kill already.
 func TestW20R04R05ATaskKilledOnEitherWireGoesOn(t *testing.T) {
+	t.Parallel()
 	for _, wire := range []struct {
 		name, model string
 		env         func(*modeltest.Server) string

@@ -100,9 +100,8 @@ func (a *app) weighed(files []string) (all []compose.Weighed, err error) {
 // listTrust lists the powers of the workflows that are named, or, without names, of all that are served here and
 // of what else is trusted.
 func (a *app) listTrust(files []string) (err error) {
-	list := a.TrustIn
-	if len(files) == 0 {
-		list = a.AllTrust
+	every := len(files) == 0
+	if every {
 		if files, err = a.ServedHere(); err != nil {
 			return err
 		}
@@ -111,7 +110,7 @@ func (a *app) listTrust(files []string) (err error) {
 	if err != nil {
 		return err
 	}
-	rows, err := list(all)
+	rows, err := a.Listed(all, every)
 	if err != nil {
 		return err
 	}
@@ -138,7 +137,7 @@ func (a *app) revokeTrust(args []string) error {
 
 // askTrust shows what things can do, and how they differ from what is trusted, and asks once for all of them.
 func (a *app) askTrust(ctx context.Context, question string, x compose.Asked, yes bool) error {
-	if x.None() {
+	if len(x) == 0 {
 		return nil
 	}
 	all, err := a.Questions(x)
@@ -147,12 +146,8 @@ func (a *app) askTrust(ctx context.Context, question string, x compose.Asked, ye
 	}
 	a.TellTrust(all)
 	if !yes {
-		agreed, err := a.confirm(ctx, "Trust "+question+"?")
-		if err != nil {
+		if err := a.confirm(ctx, "Trust "+question+"?", fail(errRefused, "--yes does it without asking", "%s: not trusted", question)); err != nil {
 			return err
-		}
-		if !agreed {
-			return fail(errRefused, "--yes does it without asking", "%s: not trusted", question)
 		}
 	}
 	return a.Setup.Trust(x)

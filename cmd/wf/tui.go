@@ -2,13 +2,12 @@ package main
 
 import (
 	"context"
-	"errors"
 
 	"github.com/spf13/cobra"
 
 	"wf/api"
+	"wf/cas"
 	"wf/cmd/internal/tui"
-	"wf/cmd/internal/tui/source"
 	"wf/daemon"
 )
 
@@ -29,15 +28,13 @@ messages, events, the difference to the visit before, cost and proof. What moves
 			if url := a.hubURL(); url != "" {
 				return a.atServer(url, func(p *target) error { return a.tui(ctx, p.Service, p.Follower) })
 			}
-			s, err := a.OpenStore(ctx)
-			if err != nil {
-				return err
-			}
-			return errors.Join(daemon.Private(a.Setup, s, "", func(d *daemon.Daemon) error { return a.tui(ctx, d.Service, d) }), s.Close())
+			return a.WithNewStore(ctx, func(s *cas.Store) error {
+				return daemon.Private(a.Setup, s, "", func(d *daemon.Daemon) error { return a.tui(ctx, d.Service, d) })
+			})
 		},
 	}
 }
 
 func (a *app) tui(ctx context.Context, s api.Service, f api.Follower) error {
-	return a.onScreen(ctx, tui.New(ctx, source.Source{Service: s, Follower: f}))
+	return a.onScreen(ctx, tui.New(ctx, tui.Reader{Service: s, Follower: f}))
 }

@@ -78,8 +78,9 @@ func (a *app) validate(paths []string) error {
 		switch a.Format {
 		case "human":
 			lang.Render(a.Out, d.Source, d.Diags, a.Out.Color)
-			if d.Program != nil {
-				a.validLine(d.Program, file)
+			if p := d.Program; p != nil {
+				fmt.Fprintf(a.Out, "%s %s  %s: %s, %s  def %s\n", a.Out.Green("✓"), file.File,
+					file.Name, protocol.Plural(len(p.Workflow.Roles), "role"), protocol.Plural(len(p.Workflow.Edges), "edge"), render.ShortCID(file.Definition))
 			}
 		case "github":
 			for _, diag := range d.Diags {
@@ -102,12 +103,6 @@ func (a *app) validate(paths []string) error {
 		return silent{protocol.ErrInvalid}
 	}
 	return nil
-}
-
-func (a *app) validLine(p *lang.Program, file validatedFile) {
-	paint := a.Out.Paint()
-	fmt.Fprintf(a.Out, "%s %s  %s: %s, %s  def %s\n", paint.Green("✓"), file.File,
-		file.Name, protocol.Plural(len(p.Workflow.Roles), "role"), protocol.Plural(len(p.Workflow.Edges), "edge"), render.ShortCID(file.Definition))
 }
 
 // annotation is a workflow command of GitHub Actions.

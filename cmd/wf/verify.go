@@ -136,7 +136,7 @@ func (a *app) verifyStore(ctx context.Context, args []string, o proof.Options) e
 func (a *app) runToVerify(ctx context.Context, arg string) (protocol.RunID, error) {
 	var run protocol.RunID
 	err := a.WithStore(ctx, func(s *cas.Store) (err error) {
-		run, err = a.resolveRun(ctx, s, arg)
+		run, err = a.atStore(s).run(ctx, arg)
 		return err
 	})
 	id, newest := protocol.RunID(written(arg)), latest().MatchString(written(arg))
@@ -156,9 +156,8 @@ func (a *app) runToVerify(ctx context.Context, arg string) (protocol.RunID, erro
 	return id, nil
 }
 
-// report writes what a verification found.
 func (a *app) report(r cas.Report, what string) error {
-	if err := a.ShowReport(query.Report(r), what); err != nil {
+	if err := answer(a, query.Report(r), nil, func(r *api.Report) error { return a.ShowReport(r, what) }); err != nil {
 		return err
 	}
 	if err := r.Err(); err != nil {

@@ -34,6 +34,7 @@ func falseServer(t *testing.T, archive string, answers map[string]string) []stri
 
 // A server that answers with the archive of another run, sound as it is, has not proved the run that was asked for.
 func TestTheArchiveOfAnotherRunProvesNothing(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	write(t, p.dir, "quick.yaml", "wf: 1\nname: quick\nroles: {quick: {run: echo quick, timeout: 1m}}\n")
 	p.wf(0, "run", "quick.yaml", "-q")

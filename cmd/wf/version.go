@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"runtime"
 	"runtime/debug"
 
@@ -55,12 +54,8 @@ func newVersion(a *app) *cobra.Command {
 				"wf.version/v1", version(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH,
 				protocol.Format, protocol.Semantics, protocol.RecordVersion,
 			}
-			if a.AsJSON() {
-				return a.Answer(v)
-			}
-			_, err := fmt.Fprintf(a.Out, "wf %s (%s, %s)\nrecords v%d, messages v%d, rules v%d\n",
+			return a.Say(v, "wf %s (%s, %s)\nrecords v%d, messages v%d, rules v%d\n",
 				v.Version, v.Go, v.Platform, v.Record, v.Format, v.Semantics)
-			return err
 		},
 	}
 }

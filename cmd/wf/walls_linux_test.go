@@ -2,8 +2,6 @@ package main
 
 import (
 	"bytes"
-	"errors"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -40,22 +38,10 @@ func newWithoutNamespaces(t *testing.T) withoutNamespaces {
 		}
 	})
 	n := withoutNamespaces{t, dir, filepath.Join(dir, "bin/wf"), "0"}
-	from, err := os.Open("/proc/self/exe")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer from.Close()
 	if err := os.Mkdir(filepath.Dir(n.wf), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	to, err := os.OpenFile(n.wf, os.O_CREATE|os.O_WRONLY, 0o755)
-	if err == nil {
-		_, err = io.Copy(to, from)
-		err = errors.Join(err, to.Close())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	installCopy(t, n.wf, "/proc/self/exe")
 	if err := os.Chmod(dir, 0o777); err != nil {
 		t.Fatal(err)
 	}
@@ -100,6 +86,7 @@ func (n withoutNamespaces) run(args ...string) (int, string) {
 // TestWithoutUserNamespacesARunIsRefusedBeforeItBegins is what a user of a hardened machine or a container
 // meets, with each of the ways out.
 func TestWithoutUserNamespacesARunIsRefusedBeforeItBegins(t *testing.T) {
+	t.Parallel()
 	n := newWithoutNamespaces(t)
 	flow := "wf: 1\nname: flow\nroles:\n  coder: {prompt: You code., model: script/said.yaml}\n  test: {run: \"go test ./... ; echo ran > ran\"NETWORK}\n" +
 		"edges: [{from: START, to: coder}, {from: coder, to: test}, {from: test, to: END}]\n"
@@ -176,6 +163,7 @@ done
 
 // TestWithoutUserNamespacesAServerInTheWorkspaceIsRefused has the ways out of that, too.
 func TestWithoutUserNamespacesAServerInTheWorkspaceIsRefused(t *testing.T) {
+	t.Parallel()
 	n := newWithoutNamespaces(t)
 	flow := "wf: 1\nname: flow\nmcp: {hello: {command: [sh, ./tools/server.sh]MORE}}\n" +
 		"roles: {test: {prompt: You greet., model: script/said.yaml, tools: [mcp:hello/greet: auto]}}\n"

@@ -14,7 +14,6 @@ import (
 	"wf/agentkit/script"
 	"wf/agentkit/tape"
 	"wf/engine"
-	"wf/engine/lang"
 	"wf/protocol"
 )
 
@@ -34,8 +33,12 @@ func (u *Setup) admit(c engine.Candidate) error {
 			return err
 		}
 	}
-	if c.New || c.Fork {
-		if err := u.admitPowers(c.Program, c.File); err != nil {
+	if (c.New || c.Fork) && unconfined(c.Program) {
+		wanted, err := u.Wanted(c.Program, c.File, nil)
+		if err == nil {
+			err = Untrusted(wanted, config.Unconfined)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -59,30 +62,25 @@ func (u *Setup) admit(c engine.Candidate) error {
 // agents calls f for every agent of a run and of its sub-workflows, with a name that tells it
 // apart and the models that it tries.
 func agents(loaded *config.Loaded, c engine.Candidate, f func(w *protocol.Workflow, role string, models []string)) {
-	agentsOf(loaded, c.Program, "", c.ModelsOf, f)
-}
-
-func agentsOf(loaded *config.Loaded, p *lang.Program, path string, modelsOf func(*protocol.Role) []string, f func(*protocol.Workflow, string, []string)) {
-	for i := range p.Workflow.Roles {
-		role := &p.Workflow.Roles[i]
-		if role.Action == protocol.ActPrompt {
-			models := modelsOf(role)
-			if len(models) == 0 { // as an agent of a sub-workflow finds its own
-				if r, err := loaded.Resolve(role.Name, nil, nil, os.LookupEnv); err == nil {
-					models = r.Models
-				}
+	called := map[string][]string{} // the models that the callers of a sub-workflow give it, by its path
+	for x := range parts(c.Program) {
+		models := called[x.path]
+		switch {
+		case x.path == "":
+			models = c.ModelsOf(x.Role)
+		case len(models) == 0:
+			models = x.Model
+		}
+		called[x.path+x.Name+"/"] = models
+		if x.Action != protocol.ActPrompt {
+			continue
+		}
+		if len(models) == 0 { // as an agent of a sub-workflow finds its own
+			if r, err := loaded.Resolve(x.Name, nil, nil, os.LookupEnv); err == nil {
+				models = r.Models
 			}
-			f(p.Workflow, path+role.Name, models)
 		}
-		if child := p.Children[role.Workflow]; child != nil {
-			override := modelsOf(role)
-			agentsOf(loaded, child, path+role.Name+"/", func(r *protocol.Role) []string {
-				if len(override) > 0 {
-					return override
-				}
-				return r.Model
-			}, f)
-		}
+		f(x.of.Workflow, x.path+x.Name, models)
 	}
 }
 

@@ -141,11 +141,8 @@ func (s Catalog) read(path string) (Found, bool) {
 		}
 		return f, true
 	}
-	for _, diag := range d.Diags {
-		if diag.Severity == lang.SeverityError {
-			f.Problem = fmt.Sprintf("line %d: %s", diag.Range.Start.Line, diag.Message)
-			break
-		}
+	if x := d.fault(); x.Message != "" {
+		f.Problem = fmt.Sprintf("line %d: %s", x.Range.Start.Line, x.Message)
 	}
 	return f, true
 }
@@ -206,14 +203,7 @@ func inputSchema(inputs map[string]protocol.Input) json.RawMessage {
 	}{"object", map[string]property{}, []string{}, false}
 	for _, name := range slices.Sorted(maps.Keys(inputs)) {
 		in := inputs[name]
-		p := property{Type: in.Type, Description: in.Description}
-		if in.Default != "" {
-			p.Default = json.RawMessage(in.Default)
-		}
-		if in.Enum != "" {
-			p.Enum = json.RawMessage(in.Enum)
-		}
-		s.Properties[name] = p
+		s.Properties[name] = property{in.Type, in.Description, json.RawMessage(in.Default), json.RawMessage(in.Enum)}
 		if in.Required {
 			s.Required = append(s.Required, name)
 		}

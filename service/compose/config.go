@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -17,6 +18,7 @@ import (
 	"wf/agentkit/prompt"
 	"wf/agentkit/sandbox"
 	"wf/agentkit/tape"
+	"wf/api"
 	"wf/cas"
 	"wf/engine/lang"
 	"wf/protocol"
@@ -46,15 +48,6 @@ func (u *Setup) loadConfig() (*config.Loaded, error) {
 	}
 	p.State, p.Dir = cas.StateDir(os.Getenv), cwd
 	return config.Load(p)
-}
-
-// providerNames are the first parts of the names of models; none where a config cannot be read.
-func (u *Setup) providerNames() []string {
-	c, err := u.Config()
-	if err != nil {
-		return nil
-	}
-	return slices.Collect(maps.Keys(c.Registry()))
 }
 
 // Confine is what commands of agents may do beyond what the sandbox lets them.
@@ -194,7 +187,8 @@ func (u *Setup) ResolveModels(ctx context.Context, p *lang.Program, flags map[st
 		return nil, nil, err
 	}
 	var all []config.Resolution
-	var without noModels
+	var without []string // agents for which no model resolves (WF201), those of sub-workflows too
+	var hint string
 	for _, role := range p.Workflow.Roles {
 		if role.Action != protocol.ActPrompt {
 			continue
@@ -205,7 +199,7 @@ func (u *Setup) ResolveModels(ctx context.Context, p *lang.Program, flags map[st
 		}
 		r, err := c.Resolve(role.Name, flag, role.Model, os.LookupEnv)
 		if err != nil {
-			without.add(role.Name, err)
+			without, hint = append(without, role.Name), protocol.HintOf(err)
 			continue
 		}
 		if r.Source == config.ByConfig || r.Source == config.ByEnvironment {
@@ -216,44 +210,23 @@ func (u *Setup) ResolveModels(ctx context.Context, p *lang.Program, flags map[st
 		}
 		all = append(all, r)
 	}
-	without.children(c, p, flags[""])
-	if without.err != nil {
-		return nil, nil, suggest(ctx, without.err)
-	}
-	return flags, all, nil
-}
-
-// noModels gathers the agents for which no model resolves (WF201), those of sub-workflows too.
-type noModels struct {
-	roles []string
-	err   error
-}
-
-func (n *noModels) add(role string, err error) {
-	n.roles = append(n.roles, role)
-	if len(n.roles) > 1 {
-		n.err = protocol.ErrModel.With(protocol.HintOf(err), "WF201: the roles %s name no model", strings.Join(n.roles, ", "))
-	} else {
-		n.err = protocol.ErrModel.With(protocol.HintOf(err), "WF201: the role %s names no model", role)
-	}
-}
-
-func (n *noModels) children(c *config.Loaded, p *lang.Program, flag []string) {
-	for _, role := range p.Workflow.Roles {
-		child := p.Children[role.Workflow]
-		if child == nil {
+	for x := range parts(p) {
+		if x.path == "" || x.Action != protocol.ActPrompt {
 			continue
 		}
-		for _, r := range child.Workflow.Roles {
-			if r.Action != protocol.ActPrompt {
-				continue
-			}
-			if _, err := c.Resolve(r.Name, flag, r.Model, os.LookupEnv); err != nil {
-				n.add(role.Name+"/"+r.Name, err)
-			}
+		if _, err := c.Resolve(x.Name, flags[""], x.Model, os.LookupEnv); err != nil {
+			without, hint = append(without, x.path+x.Name), protocol.HintOf(err)
 		}
-		n.children(c, child, flag)
 	}
+	switch len(without) {
+	case 0:
+		return flags, all, nil
+	case 1:
+		err = protocol.ErrModel.With(hint, "WF201: the role %s names no model", without[0])
+	default:
+		err = protocol.ErrModel.With(hint, "WF201: the roles %s name no model", strings.Join(without, ", "))
+	}
+	return nil, nil, suggest(ctx, err)
 }
 
 // ProbeTime is how long a probe of this machine takes at most.
@@ -268,4 +241,68 @@ func suggest(ctx context.Context, err error) error {
 		return protocol.Hinted(err, protocol.HintOf(err)+fmt.Sprintf(". A server on this machine answers: OPENAI_BASE_URL=%s and --model openai/%s", f.BaseURL, f.Models[0]))
 	}
 	return protocol.Hinted(err, protocol.HintOf(err))
+}
+
+// Models is where models come from, and, with a program, which ones each of its agents would use. With probe the
+// servers on this machine are asked, and those of the configs that want no key.
+func (u *Setup) Models(ctx context.Context, p *lang.Program, probe bool) (*api.Models, error) {
+	c, err := u.Config()
+	if err != nil {
+		return nil, err
+	}
+	out := &api.Models{Schema: "wf.models/v1", Providers: Providers(c), Default: append([]string{}, c.Model...), Roles: []api.RoleModels{},
+		Prices: c.Table().Date, Found: []api.FoundModels{}}
+	if p != nil {
+		_, all, err := u.ResolveModels(ctx, p, nil)
+		if err != nil {
+			return nil, err
+		}
+		out.Workflow = p.Workflow.Name
+		for _, r := range all {
+			out.Roles = append(out.Roles, api.RoleModels{Role: r.Role, Models: r.Models, Source: string(r.Source), Detail: r.Detail, Text: r.String()})
+		}
+	}
+	if probe {
+		bases := config.Loopback
+		for _, p := range out.Providers {
+			if p.From != "" && p.KeyEnv == "" && p.Wire == config.WireOpenAI && p.BaseURL != "" && p.Blocked == "" {
+				bases = append([]string{p.BaseURL}, bases...)
+			}
+		}
+		for _, f := range config.Probe(ctx, unique(bases), ProbeTime) {
+			out.Found = append(out.Found, api.FoundModels(f))
+		}
+	}
+	return out, nil
+}
+
+// Providers are those of this binary, then those of the configs.
+func Providers(c *config.Loaded) []api.Provider {
+	isSet := func(name string) bool { return name != "" && os.Getenv(name) != "" }
+	out := []api.Provider{}
+	for _, p := range []api.Provider{
+		{Name: "anthropic", Wire: config.WireAnthropic, BaseURL: cmp.Or(os.Getenv("ANTHROPIC_BASE_URL"), "https://api.anthropic.com"), KeyEnv: "ANTHROPIC_API_KEY"},
+		{Name: "openai", Wire: config.WireOpenAI, BaseURL: cmp.Or(os.Getenv("OPENAI_BASE_URL"), "https://api.openai.com/v1"), KeyEnv: "OPENAI_API_KEY"},
+	} {
+		if _, replaced := c.Providers[p.Name]; !replaced {
+			p.KeySet = isSet(p.KeyEnv)
+			out = append(out, p)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Providers)) {
+		p := c.Providers[name]
+		out = append(out, api.Provider{Name: name, Wire: p.Wire, BaseURL: p.BaseURL, KeyEnv: p.KeyEnv, KeySet: isSet(p.KeyEnv),
+			Context: p.Context, Engine: p.Engine, From: p.From, Blocked: c.Blocked(name)})
+	}
+	return out
+}
+
+func unique(list []string) []string {
+	var out []string
+	for _, s := range list {
+		if s = strings.TrimSuffix(s, "/"); !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	return out
 }

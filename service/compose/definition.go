@@ -1,10 +1,13 @@
 package compose
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"wf/agentkit/memory"
 	"wf/agentkit/tool"
@@ -73,14 +76,11 @@ func (u *Setup) load(d *Definition, name string, read func(string) ([]byte, erro
 	for _, t := range tool.All() {
 		tools = append(tools, t.Name)
 	}
-	d.Program, d.Diags = lang.Load(d.Source, lang.Options{
-		File:  filepath.ToSlash(name),
-		MCP:   u.serverNames(),
-		Tools: tools, MemoryTools: memory.Names,
-		Providers: u.providerNames(),
-		Read:      read,
-		Apart:     apart,
-	})
+	o := lang.Options{File: filepath.ToSlash(name), Tools: tools, MemoryTools: memory.Names, Read: read, Apart: apart}
+	if c, err := u.Config(); err == nil { // one that cannot be read names no server and no provider
+		o.MCP, o.Providers = c.MCPNames(), slices.Collect(maps.Keys(c.Registry()))
+	}
+	d.Program, d.Diags = lang.Load(d.Source, o)
 }
 
 // Whole is a definition that was read, with the sub-workflows that it names, as it is given to another service.
@@ -119,14 +119,18 @@ func (u *Setup) Given(w *api.Definition) (Definition, error) {
 	if d.Program != nil {
 		return d, nil
 	}
-	why := "it is no workflow"
+	why := cmp.Or(d.fault().Message, "it is no workflow")
+	return d, protocol.ErrInvalid.With("wf validate "+protocol.ShellWord(w.File)+" tells everything that is wrong", "%s is not a valid workflow: %s", w.File, why)
+}
+
+// fault is the first error of a definition, zero where there is none.
+func (d Definition) fault() lang.Diagnostic {
 	for _, x := range d.Diags {
 		if x.Severity == lang.SeverityError {
-			why = x.Message
-			break
+			return x
 		}
 	}
-	return d, protocol.ErrInvalid.With("wf validate "+protocol.ShellWord(w.File)+" tells everything that is wrong", "%s is not a valid workflow: %s", w.File, why)
+	return lang.Diagnostic{}
 }
 
 // elsewhere reports whether a file lies outside of the project of a workflow, wherever links lead to it. A clone

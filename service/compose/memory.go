@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -20,8 +19,8 @@ import (
 
 // memoryJournal is the journal of a memory in a store, as memory.Store wants it.
 type memoryJournal struct {
+	*cas.Memory
 	s     *cas.Store
-	m     *cas.Memory
 	scope string
 	warn  func(error)
 }
@@ -40,16 +39,12 @@ func (j memoryJournal) KeepSnapshot(ctx context.Context, data []byte, head proto
 	}
 }
 
-func (j memoryJournal) After(ctx context.Context, from protocol.Seq) iter.Seq2[protocol.Entry, error] {
-	return j.m.After(ctx, from)
-}
-
 func (j memoryJournal) Append(ctx context.Context, seq protocol.Seq, head protocol.Link, changes []memory.Change) ([]protocol.Entry, error) {
 	drafts := make([]cas.Draft, len(changes))
 	for i, c := range changes {
 		drafts[i] = cas.Draft{Step: c.Step, Data: c.Data}
 	}
-	return j.m.Append(ctx, time.Now().UnixMicro(), cas.EventRef{Seq: seq, CID: head}, drafts)
+	return j.Memory.Append(ctx, time.Now().UnixMicro(), cas.EventRef{Seq: seq, CID: head}, drafts)
 }
 
 func (j memoryJournal) Text(ctx context.Context, l protocol.Link) (string, error) {
@@ -57,16 +52,13 @@ func (j memoryJournal) Text(ctx context.Context, l protocol.Link) (string, error
 	return string(b), err
 }
 
-// vectorsDir is where a store keeps the vectors of its memories. They are derived.
-func vectorsDir(s *cas.Store) string { return filepath.Join(s.Dir(), "vectors") }
-
 // OpenMemory opens a memory; model is the embedding model that is asked for, "" the one it has.
 func (u *Setup) OpenMemory(ctx context.Context, s *cas.Store, scope, model string) (*memory.Store, error) {
 	m, err := s.Memory(scope)
 	if err != nil {
 		return nil, err
 	}
-	return memory.Open(ctx, memory.Config{Scope: scope, Journal: memoryJournal{s, m, scope, u.warn}, Vectors: vectorsDir(s), Embed: u.OpenEmbedder, Model: model})
+	return memory.Open(ctx, memory.Config{Scope: scope, Journal: memoryJournal{m, s, scope, u.Warn}, Vectors: filepath.Join(s.Dir(), "vectors"), Embed: u.OpenEmbedder, Model: model})
 }
 
 // OpenEmbedder opens an embedding model by the config.

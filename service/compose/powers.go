@@ -20,8 +20,8 @@ import (
 //
 // Who runs a file with wf run gives the word for the rest of it by that.
 
-// PowersOf are the powers that a definition needs to be served and run.
-func PowersOf(loaded *config.Loaded, p *lang.Program) []config.Power {
+// powersOf are the powers that a definition needs to be served and run.
+func powersOf(loaded *config.Loaded, p *lang.Program) []config.Power {
 	var out []config.Power
 	if reaches(loaded, p) {
 		out = append(out, config.Serve)
@@ -29,42 +29,47 @@ func PowersOf(loaded *config.Loaded, p *lang.Program) []config.Power {
 			out = append(out, config.Schedule)
 		}
 	}
-	if Unconfined(p, p.HasAgent()) {
+	if unconfined(p) {
 		out = append(out, config.Unconfined)
 	}
 	return out
 }
 
-// Unconfined reports whether commands of a definition that would be confined are not: those of an agent,
+// unconfined reports whether commands of a definition that would be confined are not: those of an agent,
 // and those of run roles where the definition, or one that calls it, has an agent.
-func Unconfined(p *lang.Program, agents bool) bool {
-	return slices.ContainsFunc(p.Workflow.Roles, func(r protocol.Role) bool {
-		child := p.Children[r.Workflow]
-		return r.Sandbox == protocol.SandboxOff && (agents || r.Action == protocol.ActPrompt) || child != nil && Unconfined(child, agents)
-	})
+func unconfined(p *lang.Program) bool {
+	agents := p.HasAgent()
+	for x := range parts(p) {
+		if agents && x.Sandbox == protocol.SandboxOff {
+			return true
+		}
+	}
+	return false
 }
 
 // reaches reports whether a definition reaches beyond the sandbox, this machine or its user's purse:
 // by a command, an agent without walls, a tool of an MCP server, or a model that is no server of this machine.
 func reaches(loaded *config.Loaded, p *lang.Program) bool {
-	return slices.ContainsFunc(p.Workflow.Roles, func(r protocol.Role) bool {
-		child := p.Children[r.Workflow]
+	for x := range parts(p) {
 		switch {
-		case r.Action == protocol.ActRun, r.Sandbox == protocol.SandboxOff, reachesOut(&r), slices.ContainsFunc(r.Tools, ofServer), child != nil && reaches(loaded, child):
+		case x.Action == protocol.ActRun, x.Sandbox == protocol.SandboxOff, reachesOut(x.Role), slices.ContainsFunc(x.Tools, ofServer):
 			return true
-		case r.Action != protocol.ActPrompt:
-			return false
+		case x.Action != protocol.ActPrompt:
+			continue
 		}
-		models := r.Model
+		models := x.Model
 		if len(models) == 0 {
-			found, err := loaded.Resolve(r.Name, nil, nil, os.LookupEnv)
+			found, err := loaded.Resolve(x.Name, nil, nil, os.LookupEnv)
 			if err != nil {
-				return false // it cannot start without a model that the client names
+				continue // it cannot start without a model that the client names
 			}
 			models = found.Models
 		}
-		return slices.ContainsFunc(models, func(m string) bool { return !loaded.Local(m) })
-	})
+		if slices.ContainsFunc(models, func(m string) bool { return !loaded.Local(m) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // reachesOut reports whether commands of a role reach beyond their own loopback.
@@ -99,12 +104,23 @@ func (u *Setup) givenTrust() ([]protocol.Link, error) {
 }
 
 // Wanted are the powers that a definition needs and was not trusted with, as grants to be.
-func (u *Setup) Wanted(p *lang.Program, file string, source []byte) ([]config.Grant, error) {
+func (u *Setup) Wanted(p *lang.Program, file string, source []byte) (out []config.Grant, err error) {
+	wants, err := u.wants(p, file, source)
+	for _, w := range wants {
+		if !w.Trusted {
+			out = append(out, w.Grant)
+		}
+	}
+	return out, err
+}
+
+// wants are the powers that a definition needs, trusted or not.
+func (u *Setup) wants(p *lang.Program, file string, source []byte) ([]config.Want, error) {
 	loaded, err := u.Config()
 	if err != nil {
 		return nil, err
 	}
-	powers := PowersOf(loaded, p)
+	powers := powersOf(loaded, p)
 	if len(powers) == 0 {
 		return nil, nil
 	}
@@ -116,15 +132,14 @@ func (u *Setup) Wanted(p *lang.Program, file string, source []byte) ([]config.Gr
 	if err != nil {
 		return nil, err
 	}
-	var out []config.Grant
+	var out []config.Want
+	text := wholeSource(p, source)
 	for _, power := range powers {
 		has, err := g.Has(power, def.Link)
 		if err != nil {
 			return nil, err
 		}
-		if !has {
-			out = append(out, config.Grant{Power: power, CID: def.Link, Name: p.Workflow.Name, File: file, Text: wholeSource(p, source)})
-		}
+		out = append(out, config.Want{Grant: config.Grant{Power: power, CID: def.Link, Name: p.Workflow.Name, File: file, Text: text}, Trusted: has})
 	}
 	return out, nil
 }
@@ -139,24 +154,18 @@ func wholeSource(p *lang.Program, source []byte) string {
 	b.Write(source)
 	sources := p.Sources()
 	seen := map[protocol.Link]bool{}
-	var add func(*lang.Program)
-	add = func(p *lang.Program) {
-		for i := range p.Workflow.Roles {
-			link := p.Workflow.Roles[i].Workflow
-			child := p.Children[link]
-			if child == nil || seen[link] {
-				continue
-			}
-			seen[link] = true
-			text := string(sources[link])
-			if text == "" { // only its canonical form is known
-				text = strings.Join(Acts(child), "\n") + "\n"
-			}
-			fmt.Fprintf(&b, "\n# sub-workflow %s\n%s", child.Workflow.Name, text)
-			add(child)
+	for x := range parts(p) {
+		child := x.of.Children[x.Workflow]
+		if child == nil || seen[x.Workflow] {
+			continue
 		}
+		seen[x.Workflow] = true
+		text := string(sources[x.Workflow])
+		if text == "" { // only its canonical form is known
+			text = strings.Join(Acts(child), "\n") + "\n"
+		}
+		fmt.Fprintf(&b, "\n# sub-workflow %s\n%s", child.Workflow.Name, text)
 	}
-	add(p)
 	return b.String()
 }
 
@@ -189,33 +198,16 @@ func trustAdvice(x config.Grant) string {
 	return "wf trust " + protocol.ShellWord(x.File) + ", or " + unattended
 }
 
-// admitPowers refuses a definition without walls that was not trusted.
-func (u *Setup) admitPowers(p *lang.Program, file string) error {
-	if !Unconfined(p, p.HasAgent()) {
-		return nil
-	}
-	wanted, err := u.Wanted(p, file, nil)
-	if err != nil {
-		return err
-	}
-	return Untrusted(wanted, config.Unconfined)
-}
-
 // Acts is what a workflow and its sub-workflows run as the user: commands, and the commands of
 // agents that say "sandbox: off".
 func Acts(p *lang.Program) []string {
 	out := []string{}
-	for _, r := range p.Workflow.Roles {
+	for x := range parts(p) {
 		switch {
-		case r.Action == protocol.ActRun:
-			out = append(out, r.Name+": "+r.Run)
-		case r.Sandbox == protocol.SandboxOff:
-			out = append(out, r.Name+": any command that its model writes, without a sandbox")
-		}
-		if child := p.Children[r.Workflow]; child != nil {
-			for _, act := range Acts(child) {
-				out = append(out, r.Name+"/"+act)
-			}
+		case x.Action == protocol.ActRun:
+			out = append(out, x.path+x.Name+": "+x.Run)
+		case x.Sandbox == protocol.SandboxOff:
+			out = append(out, x.path+x.Name+": any command that its model writes, without a sandbox")
 		}
 	}
 	return out

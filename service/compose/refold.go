@@ -58,7 +58,7 @@ func (u *Setup) refoldMemory(ctx context.Context, s *cas.Store, scope string) (*
 	if err != nil {
 		return nil, err
 	}
-	j := memoryJournal{s, m, scope, u.warn}
+	j := memoryJournal{m, s, scope, u.Warn}
 	d, _, err := s.AnyDerived(ctx, protocol.MemoryHead(scope))
 	if err != nil || !d.Head.Defined() {
 		return nil, err
@@ -90,7 +90,7 @@ func (u *Setup) RefoldDir(ctx context.Context, dir string, r *cas.Report, drop b
 		r.NotProven = append(r.NotProven, "that the stored states of runs and memories agree with their journals, since there are other findings")
 		return nil
 	}
-	s, err := cas.Open(ctx, dir, cas.Options{MustExist: true, ReadOnly: !drop, AnyOwner: true, Warn: u.warn, Seal: u.Seal()})
+	s, err := cas.Open(ctx, dir, cas.Options{MustExist: true, ReadOnly: !drop, AnyOwner: true, Warn: u.Warn, Seal: u.Seal()})
 	if err != nil {
 		return err
 	}

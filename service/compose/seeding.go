@@ -36,7 +36,7 @@ func (s *seeding) start(u *Setup, loaded *config.Loaded, c engine.Candidate) {
 	go func() {
 		defer close(s.done)
 		if err := sandbox.SeedGo(ctx); err != nil && ctx.Err() == nil {
-			u.warn(err)
+			u.Warn(err)
 		}
 	}()
 }
@@ -64,8 +64,8 @@ func buildsGo(workspace string) bool {
 // hasNetwork reports whether a run has confined commands that reach a network.
 func hasNetwork(loaded *config.Loaded, c engine.Candidate) bool {
 	all := c.Program.HasAgent() || loaded.Defaults.Sandbox == protocol.SandboxOn
-	for _, role := range confinedRoles(c.Program, "", all) {
-		if network, hosts := role.Reach(); network || len(hosts) > 0 {
+	for x := range confinedRoles(c.Program, all) {
+		if reachesOut(x.Role) {
 			return true
 		}
 	}

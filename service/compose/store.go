@@ -93,7 +93,7 @@ func (u *Setup) open(ctx context.Context, o cas.Options) (*cas.Store, error) {
 	if o.MustExist && !files.Writable(dir) {
 		o.ReadOnly = true
 	}
-	o.Warn, o.Seal = u.warn, u.Seal()
+	o.Warn, o.Seal = u.Warn, u.Seal()
 	s, err := cas.Open(ctx, dir, o)
 	if err != nil {
 		return nil, err
@@ -116,7 +116,7 @@ func (u *Setup) Seal() []byte {
 		u.key.bytes = make([]byte, 32)
 		rand.Read(u.key.bytes) // never fails
 		if !errors.Is(err, protocol.ErrForeign) {
-			u.warn(fmt.Errorf("the stored states of runs are not used, and journals are read instead (remove what lies there: wf makes a new key): %w", err))
+			u.Warn(fmt.Errorf("the stored states of runs are not used, and journals are read instead (remove what lies there: wf makes a new key): %w", err))
 		}
 	})
 	return u.key.bytes

@@ -2,7 +2,6 @@ package compose
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -45,9 +44,6 @@ func (u *Setup) keepTasks(s *cas.Store, watch func(api.Update)) func(api.Update)
 		}
 	}
 }
-
-// wait returns when all pages are written.
-func (p *taskPages) wait() { p.work.Wait() }
 
 // write writes the page of one task. The journal is read on from where it was read to before.
 func (p *taskPages) write(u *Setup, s *cas.Store, run protocol.RunID, step string) error {
@@ -104,18 +100,6 @@ func WriteTask(dir, id, page string) (path string, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err
 	}
-	f, err := os.CreateTemp(dir, ".task-*")
-	if err != nil {
-		return "", err
-	}
-	_, err = f.WriteString(page)
-	err = errors.Join(err, f.Close())
 	path = filepath.Join(dir, id+".md")
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return "", errors.Join(err, os.Remove(f.Name()))
-	}
-	return path, nil
+	return path, files.Replace(path, []byte(page))
 }

@@ -3,6 +3,7 @@ package compose
 import (
 	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"wf/agentkit/config"
@@ -12,29 +13,18 @@ import (
 )
 
 // Asked is what a person is asked to trust, all at once.
-type Asked struct {
-	grants []config.Grant
-	acts   map[protocol.Link][]string // what each does, by its CID
-}
+type Asked []asked
 
-// None reports whether there is nothing to ask.
-func (x *Asked) None() bool { return len(x.grants) == 0 }
-
-func (x *Asked) add(grants []config.Grant, acts []string) {
-	for _, g := range grants {
-		x.grants = append(x.grants, g)
-		if x.acts == nil {
-			x.acts = map[protocol.Link][]string{}
-		}
-		x.acts[g.CID] = acts
-	}
+type asked struct {
+	config.Grant
+	acts []string // what it does
 }
 
 // addWants adds those that are not trusted yet.
 func (x *Asked) addWants(wants []config.Want) {
 	for _, w := range wants {
 		if !w.Trusted {
-			x.add([]config.Grant{w.Grant}, append([]string{"it may then " + w.Does}, strings.Split(strings.TrimSpace(w.Text), "\n")...))
+			*x = append(*x, asked{w.Grant, append([]string{"it may then " + w.Does}, strings.Split(strings.TrimSpace(w.Text), "\n")...)})
 		}
 	}
 }
@@ -46,15 +36,15 @@ func (u *Setup) Questions(x Asked) (out []api.TrustQuestion, err error) {
 		return nil, err
 	}
 	shown := map[protocol.Link]bool{}
-	for _, grant := range x.grants {
-		q := api.TrustQuestion{CID: grant.CID.Short(), Name: grant.Name, File: grant.File, Does: powerText[grant.Power]}
-		if !shown[grant.CID] {
-			shown[grant.CID] = true
-			if q.Change, err = g.Change(grant); err != nil {
+	for _, a := range x {
+		q := api.TrustQuestion{CID: a.CID.Short(), Name: a.Name, File: a.File, Does: powerText[a.Power]}
+		if !shown[a.CID] {
+			shown[a.CID] = true
+			if q.Change, err = g.Change(a.Grant); err != nil {
 				return nil, err
 			}
 			if q.Change == "" {
-				q.Acts = x.acts[grant.CID]
+				q.Acts = a.acts
 			}
 		}
 		out = append(out, q)
@@ -69,8 +59,8 @@ func (u *Setup) Trust(x Asked) error {
 		return err
 	}
 	var errs []error
-	for _, grant := range x.grants {
-		errs = append(errs, g.Add(grant))
+	for _, a := range x {
+		errs = append(errs, g.Add(a.Grant))
 	}
 	return errors.Join(errs...)
 }
@@ -91,7 +81,7 @@ var powerText = map[config.Power]string{
 
 // AskUnconfined is what must be trusted before a definition runs without walls.
 func (u *Setup) AskUnconfined(p *lang.Program, d Definition) (x Asked, err error) {
-	if !Unconfined(p, p.HasAgent()) {
+	if !unconfined(p) {
 		return x, nil
 	}
 	file, err := filepath.Abs(d.Path)
@@ -101,7 +91,7 @@ func (u *Setup) AskUnconfined(p *lang.Program, d Definition) (x Asked, err error
 	wanted, err := u.Wanted(p, file, d.Source)
 	for _, grant := range wanted {
 		if grant.Power == config.Unconfined {
-			x.add([]config.Grant{grant}, Acts(p))
+			x = append(x, asked{grant, Acts(p)})
 		}
 	}
 	return x, err
@@ -154,8 +144,8 @@ func (u *Setup) DistrustConfig() error {
 type Weighed struct {
 	file    string // as given
 	program *lang.Program
-	wanted  []config.Grant // of the definition
-	servers []config.Want  // that it declares
+	powers  []config.Want // of the definition
+	servers []config.Want // that it declares
 }
 
 // Weigh finds what a definition waits for; p is its program.
@@ -165,7 +155,7 @@ func (u *Setup) Weigh(d Definition, p *lang.Program) (w Weighed, err error) {
 		return w, err
 	}
 	w = Weighed{file: d.Path, program: p}
-	if w.wanted, err = u.Wanted(p, path, d.Source); err != nil {
+	if w.powers, err = u.wants(p, path, d.Source); err != nil {
 		return w, err
 	}
 	w.servers, err = u.WantedServers(p, path)
@@ -175,25 +165,31 @@ func (u *Setup) Weigh(d Definition, p *lang.Program) (w Weighed, err error) {
 // Ask is what must be trusted before the workflows have all powers that they need.
 func Ask(all []Weighed) (x Asked) {
 	for _, w := range all {
-		x.add(w.wanted, Acts(w.program))
+		for _, p := range w.powers {
+			if !p.Trusted {
+				x = append(x, asked{p.Grant, Acts(w.program)})
+			}
+		}
 		x.addWants(w.servers)
 	}
 	return x
 }
 
-// TrustIn lists the powers that workflows need, trusted or not.
-func (u *Setup) TrustIn(all []Weighed) ([]api.Trusted, error) {
-	var l trustList
-	err := u.listWorkflows(&l, all)
-	return l.items(), err
-}
-
-// AllTrust lists the powers that the workflows need which are served here, and all else that is trusted or waits
-// for that.
-func (u *Setup) AllTrust(served []Weighed) ([]api.Trusted, error) {
-	var l trustList
-	if err := u.listWorkflows(&l, served); err != nil {
-		return nil, err
+// Listed lists the powers that workflows need, trusted or not; with rest also all else that is trusted or waits for
+// that.
+func (u *Setup) Listed(all []Weighed, rest bool) ([]api.Trusted, error) {
+	l := trustList{rows: []api.Trusted{}}
+	for _, w := range all {
+		for _, x := range w.powers {
+			x.File = w.file
+			l.add(x.Grant, x.Trusted)
+		}
+		for _, x := range w.servers {
+			l.add(x.Grant, x.Trusted)
+		}
+	}
+	if !rest {
+		return l.rows, nil
 	}
 	loaded, err := u.Config()
 	if err != nil {
@@ -214,7 +210,7 @@ func (u *Setup) AllTrust(served []Weighed) ([]api.Trusted, error) {
 	for _, x := range kept {
 		l.add(x, true)
 	}
-	return l.items(), err
+	return l.rows, err
 }
 
 // ServedHere are the files of the valid workflows that a daemon would serve here.
@@ -236,48 +232,14 @@ func (u *Setup) ServedHere() (out []string, err error) {
 	return out, err
 }
 
-func (u *Setup) listWorkflows(l *trustList, all []Weighed) error {
-	loaded, err := u.Config()
-	if err != nil {
-		return err
-	}
-	for _, w := range all {
-		waits := map[config.Power]bool{}
-		for _, x := range w.wanted {
-			waits[x.Power] = true
-		}
-		def, err := w.program.Block()
-		if err != nil {
-			return err
-		}
-		for _, power := range PowersOf(loaded, w.program) {
-			l.add(config.Grant{Power: power, CID: def.Link, Name: w.program.Workflow.Name, File: w.file}, !waits[power])
-		}
-		for _, x := range w.servers {
-			l.add(x.Grant, x.Trusted)
-		}
-	}
-	return nil
-}
-
 // A trustList has each power of each thing once.
-type trustList struct {
-	rows   []api.Trusted
-	listed map[string]bool
-}
-
-func (l *trustList) items() []api.Trusted { return append([]api.Trusted{}, l.rows...) }
+type trustList struct{ rows []api.Trusted }
 
 func (l *trustList) add(x config.Grant, trusted bool) {
-	key := string(x.Power) + x.CID.String()
-	if l.listed[key] {
-		return
+	row := api.Trusted{Power: string(x.Power), CID: x.CID.String(), Name: x.Name, File: x.File, Trusted: trusted}
+	if !slices.ContainsFunc(l.rows, func(r api.Trusted) bool { return r.Power == row.Power && r.CID == row.CID }) {
+		l.rows = append(l.rows, row)
 	}
-	if l.listed == nil {
-		l.listed = map[string]bool{}
-	}
-	l.listed[key] = true
-	l.rows = append(l.rows, api.Trusted{Power: string(x.Power), CID: x.CID.String(), Name: x.Name, File: x.File, Trusted: trusted})
 }
 
 // Distrust takes the trust in a workflow back, with the servers that it declares.

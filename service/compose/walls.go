@@ -90,11 +90,11 @@ func unconfinable(probe func() sandbox.Tier, loaded *config.Loaded, c engine.Can
 	var tier sandbox.Tier
 	var whys []string
 	names := map[string][]string{} // by why
-	for name, role := range confinedRoles(c.Program, "", all) {
-		if tier = probe(); !tier.Holds && role.Action == protocol.ActPrompt {
+	for x := range confinedRoles(c.Program, all) {
+		if tier = probe(); !tier.Holds && x.Action == protocol.ActPrompt {
 			continue // its shell refuses by itself, the rest of its work needs no walls
 		}
-		network, hosts := role.Reach()
+		network, hosts := x.Reach()
 		why := tier.Lacks(sandbox.Policy{Network: network, Hosts: hosts, Grants: grants})
 		if why == "" {
 			continue
@@ -102,7 +102,7 @@ func unconfinable(probe func() sandbox.Tier, loaded *config.Loaded, c engine.Can
 		if names[why] == nil {
 			whys = append(whys, why)
 		}
-		names[why] = append(names[why], name)
+		names[why] = append(names[why], x.path+x.Name)
 	}
 	if len(whys) == 0 {
 		return nil
@@ -120,23 +120,15 @@ func unconfinable(probe func() sandbox.Tier, loaded *config.Loaded, c engine.Can
 		"this machine cannot give commands the network that their roles say (%s)\n  %s", strings.Join(tier.Reasons, "; "), strings.Join(whys, "\n  "))
 }
 
-// confinedRoles are the roles with confined commands, by name, those of sub-workflows included: run
-// roles, and agents with a shell. all confines run roles that say nothing.
-func confinedRoles(p *lang.Program, path string, all bool) iter.Seq2[string, *protocol.Role] {
-	return func(yield func(string, *protocol.Role) bool) {
-		for i := range p.Workflow.Roles {
-			role := &p.Workflow.Roles[i]
-			command := role.Action == protocol.ActRun && (all || role.Sandbox == protocol.SandboxOn)
-			shell := role.Action == protocol.ActPrompt && slices.Contains(role.Tools, "shell")
-			if (command || shell) && role.Sandbox != protocol.SandboxOff && !yield(path+role.Name, role) {
+// confinedRoles are the roles with confined commands, those of sub-workflows included: run roles, and
+// agents with a shell. all confines run roles that say nothing.
+func confinedRoles(p *lang.Program, all bool) iter.Seq[part] {
+	return func(yield func(part) bool) {
+		for x := range parts(p) {
+			command := x.Action == protocol.ActRun && (all || x.Sandbox == protocol.SandboxOn)
+			shell := x.Action == protocol.ActPrompt && slices.Contains(x.Tools, "shell")
+			if (command || shell) && x.Sandbox != protocol.SandboxOff && !yield(x) {
 				return
-			}
-			if child := p.Children[role.Workflow]; child != nil {
-				for name, inner := range confinedRoles(child, path+role.Name+"/", all) {
-					if !yield(name, inner) {
-						return
-					}
-				}
 			}
 		}
 	}

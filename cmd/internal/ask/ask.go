@@ -7,11 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"wf/api"
 	"wf/cmd/internal/render"
 	"wf/protocol"
+	"wf/roles/frontmatter"
 )
 
 // A Terminal is where a person is asked.
@@ -34,13 +36,12 @@ func (t *Terminal) Ask(ctx context.Context, v *api.Run, record func(context.Cont
 		default:
 			continue
 		}
-		ink := t.Err.Paint()
-		fmt.Fprintf(t.Err, "\n%s %s\n", ink.Bold(w.Step+" asks:"), render.IndentLines(w.Question, "  "))
+		fmt.Fprintf(t.Err, "\n%s %s\n", t.Err.Bold(w.Step+" asks:"), render.IndentLines(w.Question, "  "))
 		for i, c := range w.Choices {
 			fmt.Fprintf(t.Err, "  %d  %s\n", i+1, c.Label)
 		}
 		if w.Kind == protocol.WaitApproval {
-			fmt.Fprintf(t.Err, "  %s\n", ink.Dim("a reason goes behind: deny use the test database"))
+			fmt.Fprintf(t.Err, "  %s\n", t.Err.Dim("a reason goes behind: deny use the test database"))
 		}
 		reply, err := t.readReply(ctx, w)
 		if err != nil || reply == nil {
@@ -68,7 +69,7 @@ func (t *Terminal) Ask(ctx context.Context, v *api.Run, record func(context.Cont
 func (t *Terminal) readReply(ctx context.Context, w api.Waiting) (*api.Answer, error) {
 	var reply api.Answer
 	if len(w.Form) == 0 || len(w.Choices) > 0 {
-		text, err := t.readLine(ctx)
+		text, err := t.readLine(ctx, prompt)
 		if text == "" && (err == nil || errors.Is(err, io.EOF)) {
 			return nil, nil
 		}
@@ -95,10 +96,13 @@ func (t *Terminal) readReply(ctx context.Context, w api.Waiting) (*api.Answer, e
 	return &reply, err
 }
 
+// prompt stands in front of an answer.
+const prompt = "> "
+
 // readLine shows a prompt and reads a line. io.EOF is the end of input; a last line without its
 // end is a line.
-func (t *Terminal) readLine(ctx context.Context) (string, error) {
-	fmt.Fprint(t.Err, "> ")
+func (t *Terminal) readLine(ctx context.Context, prompt string) (string, error) {
+	fmt.Fprint(t.Err, prompt)
 	if t.lines == nil {
 		t.lines = bufio.NewReader(t.In)
 	}
@@ -125,16 +129,68 @@ func (t *Terminal) readLine(ctx context.Context) (string, error) {
 
 // Confirm asks a question that y or yes agrees to.
 func (t *Terminal) Confirm(ctx context.Context, question string) (bool, error) {
-	fmt.Fprintf(t.Err, "%s [y/N] ", question)
-	answer := make(chan string, 1)
-	go func() {
-		text, _ := bufio.NewReader(t.In).ReadString('\n') // an error is no yes
-		answer <- text
-	}()
-	select {
-	case text := <-answer:
-		return strings.HasPrefix(strings.ToLower(strings.TrimSpace(text)), "y"), nil
-	case <-ctx.Done():
-		return false, context.Cause(ctx)
+	text, err := t.readLine(ctx, question+" [y/N] ")
+	if err != nil {
+		return false, context.Cause(ctx) // the end of input is no yes
 	}
+	return strings.HasPrefix(strings.ToLower(text), "y"), nil
+}
+
+// readForm asks for the fields of a form, one after the other as they were written. A value that
+// does not fit is asked for again, with the reason. io.EOF is the end of input.
+func (t *Terminal) readForm(ctx context.Context, form string) (protocol.JSON, error) {
+	filled := map[string]any{}
+	for _, f := range protocol.FormFields(form) {
+		fmt.Fprintf(t.Err, "  %s %s\n", t.Err.Bold(render.Visible(f.Name)), t.Err.Dim(render.AboutField(f)))
+		if f.Description != "" {
+			fmt.Fprintf(t.Err, "    %s\n", render.IndentLines(f.Description, "    "))
+		}
+		for i, v := range f.Enum {
+			fmt.Fprintf(t.Err, "    %d  %s\n", i+1, render.Visible(protocol.JSONText(v)))
+		}
+		for {
+			text, err := t.readLine(ctx, prompt)
+			if err != nil {
+				return nil, err
+			}
+			wrong := fillField(filled, f, text, form)
+			if wrong == "" {
+				break
+			}
+			fmt.Fprintf(t.Err, "    %s\n", t.Err.Red(render.Visible(f.Name+": "+wrong)))
+		}
+	}
+	return protocol.CanonicalJSON(filled)
+}
+
+// fillField puts what was written for a field among those that are filled, and says what is
+// wrong with it. An empty text is the default; without one, a field that is not required is
+// left out.
+func fillField(filled map[string]any, f protocol.FormField, text, form string) (wrong string) {
+	delete(filled, f.Name)
+	n, err := strconv.Atoi(text)
+	switch {
+	case text == "" && len(f.Default) > 0:
+		filled[f.Name] = f.Default
+	case text == "" && f.Required:
+		return "a value is required (Ctrl-D leaves the question open)"
+	case text == "":
+		return ""
+	case len(f.Enum) > 0 && err == nil && n >= 1 && n <= len(f.Enum):
+		filled[f.Name] = f.Enum[n-1]
+	default:
+		filled[f.Name] = f.Read(text)
+	}
+	so, err := protocol.CanonicalJSON(filled)
+	if err != nil {
+		return err.Error()
+	}
+	at := "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(f.Name)
+	var reasons []string
+	for _, v := range frontmatter.Validate(so, form) {
+		if rest, of := strings.CutPrefix(v.Pointer, at); of && (rest == "" || rest[0] == '/') {
+			reasons = append(reasons, strings.TrimPrefix(rest+": "+v.Reason, ": "))
+		}
+	}
+	return strings.Join(reasons, "; ")
 }

@@ -2,12 +2,14 @@ package chat
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
 
+	"wf/api"
 	"wf/cmd/internal/plain"
 	"wf/protocol"
 )
@@ -17,6 +19,8 @@ func (a *App) do(line string, f func(ctx context.Context) (Outcome, error)) tea.
 	epoch, ctx := a.epoch, a.ctx
 	a.said = ""
 	return func() tea.Msg {
+		ctx, cancel := context.WithTimeout(ctx, timeout)
+		defer cancel()
 		out, err := f(ctx)
 		return outcome{epoch, line, out, err}
 	}
@@ -32,12 +36,6 @@ func (a *App) waiting() (Waiting, bool) {
 		return Waiting{}, false
 	}
 	return a.t.Waiting[0], true
-}
-
-// choices are the answers that are offered.
-func (a *App) choices() int {
-	w, _ := a.waiting()
-	return len(w.Choices)
 }
 
 // send takes the line that was written, or the choice that was picked.
@@ -88,9 +86,12 @@ func (a *App) send() tea.Cmd {
 	if len(w.Fields) > 0 {
 		return a.fillIn(w, "", text, line)
 	}
-	on := w.Step == "" && a.t.Interrupted && a.t.Status == string(protocol.Suspended)
+	on := a.t.Interrupted && a.t.Status == protocol.Suspended
 	return a.do(line, func(ctx context.Context) (Outcome, error) {
-		err := a.session.Say(ctx, w.Step, text)
+		if w.Step != "" {
+			return Outcome{}, a.session.Answer(ctx, api.Answer{Step: w.Step, Text: text})
+		}
+		err := a.session.Say(ctx, text)
 		if err == nil && on { // the agent that was interrupted hears it
 			_, err = a.session.Command(ctx, Command{Action: Resume})
 			if errors.Is(err, protocol.ErrRunLive) { // another screen was faster
@@ -125,14 +126,18 @@ func (a *App) fillIn(w Waiting, choice, text, line string) tea.Cmd {
 		return nil
 	}
 	return a.do(line, func(ctx context.Context) (Outcome, error) {
-		return Outcome{}, a.session.Fill(ctx, w.Step, choice, fields)
+		b, err := json.Marshal(fields)
+		if err != nil {
+			return Outcome{}, err
+		}
+		return Outcome{}, a.session.Answer(ctx, api.Answer{Step: w.Step, Choice: choice, Fields: b})
 	})
 }
 
 func (a *App) choose(w Waiting, value, text, line string) tea.Cmd {
 	a.pick = 0
 	return a.do(line, func(ctx context.Context) (Outcome, error) {
-		return Outcome{}, a.session.Choose(ctx, Chosen{w.Step, value, text, w.Shown})
+		return Outcome{}, a.session.Answer(ctx, api.Answer{Step: w.Step, Choice: value, Text: text, Shown: w.Shown})
 	})
 }
 

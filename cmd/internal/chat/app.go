@@ -68,7 +68,7 @@ func (a *App) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 }
 
 // running reports whether the run goes on by itself.
-func (a *App) running() bool { return a.t.Status == string(protocol.Running) && !a.left }
+func (a *App) running() bool { return a.t.Status == protocol.Running && !a.left }
 
 func (a *App) update(msg tea.Msg) tea.Cmd {
 	switch m := msg.(type) {
@@ -120,7 +120,7 @@ func (a *App) opened(m opened) tea.Cmd {
 		a.t.Apply(e)
 	}
 	if n := len(m.events); n > 0 {
-		a.spin.from(m.events[n-1].TS)
+		a.spin.from(m.events[n-1].Entry.TS)
 	}
 	ctx, stop := context.WithCancel(a.ctx)
 	a.conn, a.stop = ctx, stop
@@ -138,29 +138,29 @@ func (a *App) updates(m updates) tea.Cmd {
 		return nil
 	}
 	for _, u := range m.list {
-		switch {
-		case u.Event != nil:
+		switch delta, live := u.Data.(protocol.Delta); {
+		case u.Entry != nil:
 			was := a.t.Status
-			if a.t.Apply(*u.Event); was != a.t.Status {
+			if a.t.Apply(u); was != a.t.Status {
 				a.spin.from(0)
 			}
-			if u.Event.Type == protocol.EvWaiting || u.Event.Type == protocol.EvAnswered {
+			if u.Entry.Type == protocol.EvWaiting || u.Entry.Type == protocol.EvAnswered {
 				a.pick = 0 // it was of another question
 			}
 			a.said, a.left = "", false // what was said of a command is old news
-		case u.Delta != nil:
-			a.t.Live(*u.Delta)
+		case live:
+			a.t.Live(u.Step, delta)
 		case u.Reset != nil:
 			a.t.Truncate(*u.Reset)
 			a.hidden = 0
 			a.scroll.older(a.t.Items)
 			a.said = fmt.Sprintf("the history changed after event %d", *u.Reset)
-		case u.Live:
-			a.link = ""
+		case u.Away != "":
+			a.link = "not connected: " + u.Away
 		case u.Driven != nil:
 			a.left = !*u.Driven
-		default:
-			a.link = u.Status
+		default: // connected again, or all was shown
+			a.link = ""
 		}
 	}
 	return a.feed.next(a.conn, a.epoch)

@@ -8,6 +8,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"wf/api"
 	"wf/cmd/internal/chat"
 	"wf/protocol"
 )
@@ -56,12 +57,12 @@ func BenchmarkKeyToFrameWhileStreaming(b *testing.B) {
 	a := chat.New(context.Background(), r, nil)
 	a.Update(tea.WindowSizeMsg{Width: 120, Height: 40})
 	settle(a, a.Init())
-	live := chat.Update{Delta: &protocol.Frame{Type: protocol.FrameDelta, Step: "wf#201", Kind: "text", Text: "token "}}
+	live := api.Update{Step: "wf#201", Data: protocol.Delta{Kind: "text", Text: "token "}}
 	b.ReportAllocs()
 	n := 0
 	for b.Loop() {
 		if n++; n%500 == 0 { // an answer of 500 tokens, then the next
-			a.Take(chat.Update{Event: &protocol.WireEvent{Seq: protocol.Seq(1000 + n), Step: new("wf#201"), Type: protocol.EvText, Data: protocol.JSON(`{"content":"whole"}`)}})
+			a.Take(event(protocol.Seq(1000+n), "wf#201", protocol.TextSaid{Content: protocol.NewText("whole")}))
 		}
 		a.Take(live)
 		a.Update(tea.KeyPressMsg{Code: 'x', Text: "x"})
@@ -78,7 +79,7 @@ func BenchmarkFrameOfALongAnswer(b *testing.B) {
 	a.Update(tea.WindowSizeMsg{Width: 120, Height: 40})
 	settle(a, a.Init())
 	say := func(text string) {
-		a.Take(chat.Update{Delta: &protocol.Frame{Type: protocol.FrameDelta, Step: "wf#201", Kind: "text", Text: text}})
+		a.Take(api.Update{Step: "wf#201", Data: protocol.Delta{Kind: "text", Text: text}})
 	}
 	say(strings.Repeat("Words and **bold** ones go on, with `code` and é in between.\n\n- an item\n", 1400))
 	_ = a.View()

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"wf/api"
 	"wf/cmd/internal/chat"
 	"wf/cmd/internal/screentest"
 	"wf/protocol"
@@ -14,7 +15,7 @@ type obj = map[string]any
 
 // talk is one turn of a person and an agent with a tool.
 func talk(r *room) {
-	r.happen("", protocol.EvRunStarted, obj{"title": "talk", "source": obj{"/": "bafkreiabc"}})
+	r.happen("", protocol.EvRunStarted, obj{"title": "talk"})
 	r.happen("you#1", protocol.EvStepStarted, obj{"role": "you"})
 	r.happen("you#1", protocol.EvWaiting, obj{"kind": "question", "question": ""})
 	r.happen("you#1", protocol.EvAnswered, obj{"source": "chat", "text": "What is in this directory?"})
@@ -304,14 +305,14 @@ func TestAHeadThatMovedTakesTheLinesAway(t *testing.T) {
 	s.Shows("Thirteen")
 	common := protocol.Seq(10)
 	r.mu.Lock()
-	r.tell(chat.Update{Reset: &common})
+	r.tell(api.Update{Reset: &common})
 	r.mu.Unlock()
 	s.Hides("Thirteen")
 	s.Shows("the history changed after event 10")
 	r.mu.Lock()
-	r.tell(chat.Update{Status: "connecting again"})
+	r.tell(api.Update{Away: "no route", Remark: "no route; it is tried again"})
 	r.mu.Unlock()
-	s.Shows("⚠ connecting again")
+	s.Shows("⚠ not connected: no route")
 }
 
 func TestCtrlCTwiceLeaves(t *testing.T) {

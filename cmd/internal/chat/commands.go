@@ -7,10 +7,8 @@ import (
 	"wf/cmd/internal/plain"
 )
 
-// command is a line that begins with a slash.
 type command struct{ name, arg string }
 
-// commands are all there are, in the order of the help.
 var commands = []struct {
 	name  string
 	alias []string
@@ -74,7 +72,6 @@ func begunWith(line string) (list []string, first string) {
 	return list, first
 }
 
-// keys of the screen, with what they do.
 var keys = [][2]string{
 	{"Enter", "send"},
 	{"Alt+Enter, Ctrl+J", "begin a new line; Shift+Enter too"},
@@ -90,7 +87,6 @@ var keys = [][2]string{
 // helpWidth is the column of names in the help.
 const helpWidth = 21
 
-// helpLines lists the commands and keys.
 func helpLines(width int) []string {
 	row := func(name, what string) []string {
 		if width < 2*helpWidth {

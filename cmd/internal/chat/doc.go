@@ -1,7 +1,7 @@
 // Package chat shows a run as a conversation in a terminal, and lets a person take part in it.
 //
 //	Session ─► events, live output ─► Transcript (pure) ─► lines ─► screen
-//	        ◄─ Say, Choose, Cancel …          ▲
+//	        ◄─ Say, Answer, Command           ▲
 //	                                     keys, commands
 //
 // # Promise
@@ -16,5 +16,5 @@
 //
 // # Not here
 //
-// Driving runs, storing, the network: a Session does that; package session has one for runs here and at servers.
+// Driving runs, storing, the network: the services of a Place do that.
 package chat

@@ -6,19 +6,20 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"wf/api"
 	"wf/protocol"
 )
 
 // feed gathers updates while a frame is drawn, and hands them over together.
 type feed struct {
 	mu      sync.Mutex
-	waiting []Update
+	waiting []api.Update
 	wake    chan struct{} // capacity 1
 }
 
 func newFeed() *feed { return &feed{wake: make(chan struct{}, 1)} }
 
-func (f *feed) put(u Update) {
+func (f *feed) put(u api.Update) {
 	f.mu.Lock()
 	f.waiting = append(f.waiting, u)
 	f.mu.Unlock()
@@ -31,10 +32,9 @@ func (f *feed) put(u Update) {
 // updates are what came since the last ones; epoch tells of which connection.
 type updates struct {
 	epoch int
-	list  []Update
+	list  []api.Update
 }
 
-// next waits for updates.
 func (f *feed) next(ctx context.Context, epoch int) tea.Cmd {
 	return func() tea.Msg {
 		select {
@@ -66,7 +66,7 @@ const (
 // opened is the first page.
 type opened struct {
 	epoch  int
-	events []protocol.WireEvent
+	events []api.Update
 	tip    protocol.Seq
 	err    error
 }
@@ -85,13 +85,6 @@ func open(ctx context.Context, s Session, epoch int) tea.Cmd {
 // earlier is an older page.
 type earlier struct {
 	epoch  int
-	events []protocol.WireEvent
+	events []api.Update
 	err    error
-}
-
-func earlierThan(ctx context.Context, s Session, epoch int, seq protocol.Seq) tea.Cmd {
-	return func() tea.Msg {
-		events, err := s.Page(ctx, seq, page)
-		return earlier{epoch, events, err}
-	}
 }

@@ -7,6 +7,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"wf/api"
 	"wf/cmd/internal/chat"
 	"wf/cmd/internal/plain"
 	"wf/protocol"
@@ -23,17 +24,24 @@ func TestNoStringOfAnEventActsOnTheChat(t *testing.T) {
 			r := newRoom()
 			r.info.Title = "title" + act
 			talk(r)
-			data := obj{"error": obj{"code": act, "message": "m" + act, "phase": act}, "choices": []obj{{"label": "l" + act, "value": act}}}
-			for _, name := range fields {
-				data[name] = "a" + act + "b"
+			data := obj{}
+			take := func(name string, value any) { // where the type has such a field
+				if _, err := dataOf(spec.Type, obj{name: value}); err == nil {
+					data[name] = value
+				}
 			}
+			for _, name := range fields {
+				take(name, "a"+act+"b")
+			}
+			take("error", obj{"code": act, "message": "m" + act, "phase": act})
+			take("choices", []obj{{"label": "l" + act, "value": act}})
 			r.happen("wf#2", spec.Type, data)
 			r.happen("st"+act, spec.Type, data)
 			a := chat.New(context.Background(), r, nil)
 			a.Update(tea.WindowSizeMsg{Width: 120, Height: 60})
 			settle(a, a.Init())
 			for _, kind := range []string{"text", "thinking", "stdout"} {
-				a.Take(chat.Update{Delta: &protocol.Frame{Type: protocol.FrameDelta, Step: "wf#3", Kind: kind, Text: "x" + act}})
+				a.Take(api.Update{Step: "wf#3", Data: protocol.Delta{Kind: kind, Text: "x" + act}})
 			}
 			v := a.View()
 			for what, text := range map[string]string{"screen": v.Content, "title": v.WindowTitle} {

@@ -67,7 +67,6 @@ const (
 	pasteRows = 12
 )
 
-// paste puts a text in the box.
 func (p *prompt) paste(s string) {
 	s = strings.ToValidUTF8(strings.NewReplacer("\r\n", "\n", "\r", "\n", "\x00", "").Replace(s), "\uFFFD")
 	rows := strings.Count(s, "\n") + 1

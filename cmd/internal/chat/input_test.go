@@ -174,10 +174,10 @@ func TestLiveTextIsHarmlessWhereverItIsCut(t *testing.T) {
 // What came of one answer live does not show up again in the next.
 func TestADeltaThatIsLateIsOfTheNextAnswer(t *testing.T) {
 	var tr chat.Transcript
-	tr.Apply(protocol.WireEvent{Seq: 1, Step: new("wf#1"), Type: protocol.EvPrompt, Data: protocol.JSON(`{}`)})
-	tr.Live(protocol.Frame{Type: protocol.FrameDelta, AfterSeq: 1, Step: "wf#1", Kind: "text", Text: "half"})
-	tr.Apply(protocol.WireEvent{Seq: 2, Step: new("wf#1"), Type: protocol.EvText, Data: protocol.JSON(`{"content":"half and half"}`)})
-	tr.Apply(protocol.WireEvent{Seq: 3, Step: new("wf#1"), Type: protocol.EvStepCompleted, Data: protocol.JSON(`{}`)})
+	tr.Apply(event(1, "wf#1", protocol.PromptSent{}))
+	tr.Live("wf#1", protocol.Delta{Kind: "text", Text: "half"})
+	tr.Apply(event(2, "wf#1", protocol.TextSaid{Content: protocol.NewText("half and half")}))
+	tr.Apply(event(3, "wf#1", protocol.StepCompleted{}))
 	if len(tr.Items) != 1 || tr.Items[0].Text != "half and half" {
 		t.Errorf("%d items, the first is %+v", len(tr.Items), tr.Items[0])
 	}

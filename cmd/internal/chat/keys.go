@@ -4,7 +4,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// key takes a key press.
 func (a *App) key(m tea.KeyPressMsg) tea.Cmd {
 	name := m.String()
 	if name != "ctrl+c" {
@@ -73,7 +72,8 @@ func (a *App) key(m tea.KeyPressMsg) tea.Cmd {
 // vertical goes through the choices of an open question, or through what was written before. It
 // reports whether it did; else the key is the box's.
 func (a *App) vertical(by int, empty bool) bool {
-	if n := a.choices(); n > 0 && empty {
+	w, _ := a.waiting()
+	if n := len(w.Choices); n > 0 && empty {
 		a.pick = (a.pick + by + n + 1) % (n + 1)
 		return true
 	}
@@ -96,7 +96,6 @@ func (a *App) leave(empty bool) tea.Cmd {
 	return nil
 }
 
-// down scrolls down.
 func (a *App) down(n int) {
 	a.owed = 0
 	a.scroll.move(-n)
@@ -122,5 +121,9 @@ func (a *App) back(n int) tea.Cmd {
 		return nil
 	}
 	a.loading = true
-	return earlierThan(a.ctx, a.session, a.epoch, a.t.First)
+	ctx, session, epoch, first := a.ctx, a.session, a.epoch, a.t.First
+	return func() tea.Msg {
+		events, err := session.Page(ctx, first, page)
+		return earlier{epoch, events, err}
+	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"wf/api"
 	"wf/cmd/internal/chat"
 	"wf/cmd/internal/screentest"
 	"wf/protocol"
@@ -21,8 +22,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m, screentest.LeftBehind) }
 // room is a session that the test plays the other side of.
 type room struct {
 	mu      sync.Mutex
-	events  []protocol.WireEvent
-	follow  []func(chat.Update) // of each connection
+	events  []api.Update
+	follow  []func(api.Update) // of each connection
 	joined  chan struct{}
 	info    chat.Info
 	said    chan string
@@ -38,16 +39,16 @@ func newRoom() *room {
 
 func (r *room) Info() chat.Info { return r.info }
 
-func (r *room) Follow(ctx context.Context, from protocol.Seq, on func(chat.Update)) error {
+func (r *room) Follow(ctx context.Context, from protocol.Seq, on func(api.Update)) error {
 	r.mu.Lock()
 	for i := range r.events {
-		if r.events[i].Seq > from {
-			on(chat.Update{Event: &r.events[i]})
+		if r.events[i].Entry.Seq > from {
+			on(r.events[i])
 		}
 	}
 	r.follow = append(r.follow, on)
 	r.mu.Unlock()
-	on(chat.Update{Live: true})
+	on(api.Update{Whole: true})
 	r.joined <- struct{}{}
 	<-ctx.Done()
 	return ctx.Err()
@@ -59,7 +60,7 @@ func (r *room) Tip(context.Context) (protocol.Seq, error) {
 	return protocol.Seq(len(r.events)), nil
 }
 
-func (r *room) Page(_ context.Context, before protocol.Seq, n int) ([]protocol.WireEvent, error) {
+func (r *room) Page(_ context.Context, before protocol.Seq, n int) ([]api.Update, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.pages++
@@ -73,26 +74,33 @@ func (r *room) Tasks(context.Context) ([]chat.TaskPage, error) {
 	return r.tasks, nil
 }
 
-func (r *room) Say(_ context.Context, step, text string) error {
+func (r *room) Say(_ context.Context, text string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.deaf == nil {
-		r.said <- step + ": " + text
+		r.said <- ": " + text
 	}
 	return r.deaf
 }
 
-func (r *room) Fill(_ context.Context, step, choice string, fields map[string]any) error {
-	b, err := json.Marshal(fields)
-	if choice != "" {
-		step += "=" + choice
+func (r *room) Answer(_ context.Context, x api.Answer) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	said := x.Step
+	if x.Choice != "" {
+		said += "=" + x.Choice
 	}
-	r.said <- step + " " + string(b)
-	return err
-}
-
-func (r *room) Choose(_ context.Context, c chat.Chosen) error {
-	r.said <- strings.TrimSpace(c.Step + "=" + c.Value + " " + strings.TrimSpace(c.Shown+" "+c.Text))
+	switch {
+	case r.deaf != nil:
+		return r.deaf
+	case x.Fields != nil:
+		said += " " + string(x.Fields)
+	case x.Choice != "":
+		said = strings.TrimSpace(said + " " + strings.TrimSpace(x.Shown+" "+x.Text))
+	default:
+		said += ": " + x.Text
+	}
+	r.said <- said
 	return nil
 }
 
@@ -105,23 +113,49 @@ func (r *room) Command(_ context.Context, c chat.Command) (chat.Outcome, error) 
 }
 
 // happen appends an event and tells who follows.
-func (r *room) happen(step string, typ protocol.EventType, data map[string]any) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	raw, err := json.Marshal(data)
+func (r *room) happen(step string, typ protocol.EventType, fields map[string]any) {
+	d, err := dataOf(typ, fields)
 	if err != nil {
 		panic(err)
 	}
-	e := protocol.WireEvent{Seq: protocol.Seq(len(r.events) + 1), Type: typ, Data: raw}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	u := event(protocol.Seq(len(r.events)+1), step, d)
+	u.Entry.Type = typ
+	r.events = append(r.events, u)
+	r.tell(u)
+}
+
+// event is one of a step, or with "" of the run.
+func event(seq protocol.Seq, step string, d protocol.Data) api.Update {
+	e := &protocol.Entry{Event: protocol.Event{Seq: seq}}
+	if d != nil {
+		e.Type = d.EventType()
+	}
 	if step != "" {
 		e.Step = &step
 	}
-	r.events = append(r.events, e)
-	r.tell(chat.Update{Event: &e})
+	return api.Update{Entry: e, Data: d, Step: step}
+}
+
+// dataOf is the data of an event with some of its fields; nil for a type that is reserved.
+func dataOf(typ protocol.EventType, fields map[string]any) (protocol.Data, error) {
+	raw, err := json.Marshal(fields)
+	if err != nil {
+		return nil, err
+	}
+	into, data := typ.Spec().New()
+	if into == nil {
+		return nil, nil
+	}
+	if err := json.Unmarshal(raw, into); err != nil {
+		return nil, err
+	}
+	return data(), nil
 }
 
 // tell tells all who follow; mu is held.
-func (r *room) tell(u chat.Update) {
+func (r *room) tell(u api.Update) {
 	for _, on := range r.follow {
 		on(u)
 	}
@@ -130,7 +164,7 @@ func (r *room) tell(u chat.Update) {
 func (r *room) live(step, kind, text string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.tell(chat.Update{Delta: &protocol.Frame{Type: protocol.FrameDelta, Step: step, Kind: kind, Text: text}})
+	r.tell(api.Update{Step: step, Data: protocol.Delta{Kind: kind, Text: text}})
 }
 
 // screen is a terminal with the chat on it.
@@ -169,5 +203,5 @@ func (r *room) heard(t *testing.T) string {
 func (r *room) driven(is bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.tell(chat.Update{Driven: &is})
+	r.tell(api.Update{Driven: &is})
 }

@@ -1,10 +1,13 @@
 package chat
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
+	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
 
 	"wf/cmd/internal/plain"
@@ -39,7 +42,7 @@ func (a *App) statusLine() string {
 		}
 	}
 	line = plain.Cut(line, a.width, "…")
-	model := plain.Line(plain.Text(firstOf(m.Model, a.info.Model)), 40)
+	model := plain.Line(plain.Text(cmp.Or(m.Model, a.info.Model)), 40)
 	if gap := a.width - plain.Width(line) - plain.Width(model) - 1; model != "" && gap >= 2 {
 		line += strings.Repeat(" ", gap) + styleDim.Render(model)
 	}
@@ -94,12 +97,61 @@ func (a *App) word(few bool) string {
 	if w, ok := a.waiting(); ok && w.Step != "" {
 		return styleWaits.Render("your turn")
 	}
-	if a.t.Status == string(protocol.Running) {
+	if a.t.Status == protocol.Running {
 		return styleFailed.Render("interrupted") + styleDim.Render(" · /resume goes on")
 	}
-	status := firstOf(a.t.Status, "idle")
-	if a.t.Status == string(protocol.Suspended) {
+	status := cmp.Or(string(a.t.Status), "idle")
+	if a.t.Status == protocol.Suspended {
 		return styleFailed.Render(status) + styleDim.Render(" · /resume goes on")
 	}
 	return status
+}
+
+// spin is the sign of life while the run goes on.
+type spin struct {
+	on    bool // a tick is on its way
+	frame int
+	since time.Time // when the run began to go on
+	now   time.Time
+}
+
+// tick turns the sign.
+type tick struct{}
+
+const turnEvery = 120 * time.Millisecond
+
+var signs = []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
+
+// next asks for a tick while the run goes on.
+func (s *spin) next(running bool) tea.Cmd {
+	if !running || s.on {
+		return nil
+	}
+	s.on = true
+	return tea.Tick(turnEvery, func(time.Time) tea.Msg { return tick{} })
+}
+
+func (s *spin) turn() {
+	s.on, s.frame, s.now = false, s.frame+1, time.Now()
+}
+
+// from begins to count, from an event of the past (in unix microseconds) or, for 0, from now.
+// What another machine's clock puts in the future is now.
+func (s *spin) from(ts int64) {
+	s.now = time.Now()
+	s.since = s.now
+	if at := time.UnixMicro(ts); ts > 0 && at.Before(s.now) {
+		s.since = at
+	}
+}
+
+// String is the sign with the time that has passed.
+func (s *spin) String() string {
+	sign := string(signs[s.frame%len(signs)])
+	if d := s.now.Sub(s.since); d >= time.Minute {
+		return fmt.Sprintf("%s running %dm%02ds", sign, int(d.Minutes()), int(d.Seconds())%60)
+	} else if d >= time.Second {
+		return fmt.Sprintf("%s running %ds", sign, int(d.Seconds()))
+	}
+	return sign + " running"
 }

@@ -1,11 +1,13 @@
 package chat
 
 import (
-	"encoding/json"
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
+	"wf/api"
+	"wf/cmd/internal/markdown"
 	"wf/cmd/internal/plain"
 	"wf/protocol"
 )
@@ -16,13 +18,13 @@ type Transcript struct {
 	Waiting     []Waiting // what the run waits for, in the order asked
 	Metrics     Metrics
 	Tasks       TaskList
-	Status      string // of the run: running, waiting, …
-	Interrupted bool   // suspended by a person or by the end of a process, not by a limit or an error
+	Status      protocol.RunStatus
+	Interrupted bool // suspended by a person or by the end of a process, not by a limit or an error
 
 	Me string // whose words are those of the person at this screen; kept
 
 	First, Last protocol.Seq // of the events that were read, 0 is none
-	events      []protocol.WireEvent
+	events      []api.Update
 	open        map[string]*Item // reply of a step that is being said
 	calls       map[string]*Item // by step and call
 	entries     map[string]int   // newest visit of each agent
@@ -30,12 +32,11 @@ type Transcript struct {
 
 // Waiting is a question that is open.
 type Waiting struct {
-	Step     string
-	Kind     protocol.WaitKind
-	Question string
-	Choices  []protocol.Choice
-	Fields   []protocol.FormField
-	Shown    string // digest of the tool call that is asked for
+	Step    string
+	Kind    protocol.WaitKind
+	Choices []protocol.Choice
+	Fields  []protocol.FormField
+	Shown   string // digest of the tool call that is asked for
 }
 
 // Metrics are for the status line.
@@ -47,20 +48,21 @@ type Metrics struct {
 }
 
 // Apply takes the next event in.
-func (t *Transcript) Apply(e protocol.WireEvent) {
-	if e.Seq <= t.Last {
+func (t *Transcript) Apply(u api.Update) {
+	seq := u.Entry.Seq
+	if seq <= t.Last {
 		return
 	}
 	if t.First == 0 {
-		t.First = e.Seq
+		t.First = seq
 	}
-	t.Last = e.Seq
-	t.events = append(t.events, e)
-	t.fold(e)
+	t.Last = seq
+	t.events = append(t.events, u)
+	t.fold(u)
 }
 
 // Prepend takes an older page in, whose last event is the one before t.First.
-func (t *Transcript) Prepend(page []protocol.WireEvent) {
+func (t *Transcript) Prepend(page []api.Update) {
 	if len(page) == 0 {
 		return
 	}
@@ -69,12 +71,12 @@ func (t *Transcript) Prepend(page []protocol.WireEvent) {
 
 // Truncate drops the events after seq: the run's head was moved.
 func (t *Transcript) Truncate(seq protocol.Seq) {
-	n, _ := slices.BinarySearchFunc(t.events, seq+1, func(e protocol.WireEvent, s protocol.Seq) int { return int(e.Seq - s) })
+	n, _ := slices.BinarySearchFunc(t.events, seq+1, func(u api.Update, s protocol.Seq) int { return int(u.Entry.Seq - s) })
 	t.again(t.events[:n])
 }
 
 // again folds from the start; what a person had unfolded stays so.
-func (t *Transcript) again(events []protocol.WireEvent) {
+func (t *Transcript) again(events []api.Update) {
 	unfolded := map[protocol.Seq]bool{}
 	for _, it := range t.Items {
 		if it.Unfolded {
@@ -95,131 +97,57 @@ func (t *Transcript) add(it *Item) *Item {
 	return it
 }
 
-func (t *Transcript) note(e protocol.WireEvent, failed bool, format string, args ...any) {
+func (t *Transcript) note(e *protocol.Entry, failed bool, format string, args ...any) {
 	t.add(&Item{Kind: Note, Seq: e.Seq, Failed: failed, Text: plain.Text(fmt.Sprintf(format, args...))})
 }
 
 // appeared notes what a step left on which other programs act.
-func (t *Transcript) appeared(e protocol.WireEvent, step string, d data) {
-	if d.Appeared != nil {
-		t.note(e, true, "%s: %s", step, d.Appeared)
+func (t *Transcript) appeared(e *protocol.Entry, step string, a *protocol.Appeared) {
+	if a != nil {
+		t.note(e, true, "%s: %s", step, a)
 	}
 }
 
-// data are the fields of all events that are shown; JSON of other types leaves them alone.
-type data struct {
-	Title    word               `json:"title"`
-	Role     string             `json:"role"`
-	Content  word               `json:"content"`
-	Call     string             `json:"call"`
-	Name     string             `json:"name"`
-	Args     word               `json:"args"`
-	IsError  bool               `json:"is_error"`
-	Appeared *protocol.Appeared `json:"appeared"`
-	Kind     string             `json:"kind"`
-	Question word               `json:"question"`
-	Choices  []protocol.Choice  `json:"choices"`
-	Form     word               `json:"form"`
-	Shown    string             `json:"shown"`
-	By       word               `json:"by"`
-	Source   word               `json:"source"`
-	Choice   string             `json:"choice"`
-	Text     word               `json:"text"`
-	Reason   string             `json:"reason"`
-	Detail   word               `json:"detail"`
-	Limit    string             `json:"limit"`
-	Value    int64              `json:"value"`
-	Max      int64              `json:"max"`
-	Scope    string             `json:"scope"`
-	Before   int64              `json:"tokens_before"`
-	After    int64              `json:"tokens_after"`
-	From     string             `json:"from"`
-	To       string             `json:"to"`
-	Status   string             `json:"status"`
-	Model    string             `json:"model"`
-	Input    *int64             `json:"input"`
-	Output   *int64             `json:"output"`
-	TTFE     int64              `json:"ttfe_ms"`
-	TotalMS  int64              `json:"total_ms"`
-	RetryAt  int64              `json:"retry_at"`
-	Goal     word               `json:"goal"`
-	State    word               `json:"state"`
-	Final    word               `json:"final_response"`
-	Decision string             `json:"decision"`
-	Tool     string             `json:"tool"`
-	Messages int                `json:"messages"`
-	Error    json.RawMessage    `json:"error"`
-}
-
-// word is a text of an event. A link in its place is shown as what it is: a text too long for
-// a frame, or, for a source file, nothing to read.
-type word string
-
-// UnmarshalJSON reads a text, or a link to one.
-func (w *word) UnmarshalJSON(b []byte) error {
-	var s string
-	if json.Unmarshal(b, &s) == nil {
-		*w = word(s)
-		return nil
-	}
-	var link struct {
-		CID  string `json:"/"`
-		Size int64  `json:"size"`
-	}
-	if json.Unmarshal(b, &link) == nil && link.Size > 0 {
-		*w = word(fmt.Sprintf("[%d bytes; wf cas get %s]", link.Size, link.CID))
-	}
-	return nil
-}
-
-func (t *Transcript) fold(e protocol.WireEvent) {
-	var d data
-	if err := json.Unmarshal(e.Data, &d); err != nil && e.Type != protocol.EvUsage {
-		t.note(e, true, "event %d (%s) could not be read: %v", e.Seq, e.Type, err)
-		return
-	}
-	step := ""
-	if e.Step != nil {
-		step = *e.Step
-	}
+func (t *Transcript) fold(u api.Update) {
 	if t.open == nil {
 		t.begin()
 	}
-	switch e.Type {
-	case protocol.EvTaskStarted, protocol.EvTaskStateUpdated, protocol.EvTaskWaiting, protocol.EvTaskCompleted:
+	e, step := u.Entry, u.Step
+	switch d := u.Data.(type) {
+	case protocol.TaskStarted, protocol.TaskStateUpdated, protocol.TaskWaitingOn, protocol.TaskDone:
 		t.task(e, step, d)
-	case protocol.EvStepStarted:
-		t.Status = string(protocol.Running)
-	case protocol.EvPrompt:
+	case protocol.StepStarted:
+		t.Status = protocol.Running
+	case protocol.PromptSent:
 		t.turn(step)
-	case protocol.EvThinking:
+	case protocol.Thinking:
 		it := t.reply(step, e.Seq)
 		it.liveThinking = live{}
-		it.Thinking = plain.Text(string(d.Content))
+		it.Thinking = plain.Text(d.Content.S)
 		it.changed()
-	case protocol.EvText:
+	case protocol.TextSaid:
 		it := t.reply(step, e.Seq)
-		it.whole(strings.Trim(plain.Text(withoutFields(string(d.Content))), "\n"))
-		it.Open = false
+		it.liveText = live{} // the whole takes its place
+		it.Text, it.Open = strings.Trim(plain.Text(withoutFields(d.Content.S)), "\n"), false
 		it.changed()
 		delete(t.open, step)
-	case protocol.EvToolCall:
+	case protocol.ToolCall:
 		t.closeReply(step)
 		if protocol.IsTaskControl(d.Name) {
 			return
 		}
-		t.calls[step+"\x00"+d.Call] = t.add(&Item{Kind: Tool, Seq: e.Seq, Step: step, Name: plain.Text(d.Name), Args: arguments(string(d.Args)), Call: d.Call, Open: true})
-	case protocol.EvToolResult:
+		t.calls[step+"\x00"+d.Call] = t.add(&Item{Kind: Tool, Seq: e.Seq, Step: step, Name: plain.Text(d.Name), Args: arguments(d.Args.S), Call: d.Call, Open: true})
+	case protocol.ToolResult:
 		if it := t.calls[step+"\x00"+d.Call]; it != nil {
-			it.Text, it.Open, it.Failed = plain.Text(strings.TrimRight(string(d.Content), "\n")), false, d.IsError
+			it.Text, it.Open, it.Failed = plain.Text(strings.TrimRight(d.Content.S, "\n")), false, d.IsError
 			it.changed()
 		}
-		t.appeared(e, step, d)
-	case protocol.EvSandbox:
-		t.appeared(e, step, d)
-	case protocol.EvUsage:
+		t.appeared(e, step, d.Appeared)
+	case protocol.SandboxTier:
+		t.appeared(e, step, d.Appeared)
+	case protocol.Usage:
 		t.usage(d)
-	case protocol.EvStepCompleted:
+	case protocol.StepCompleted:
 		t.closeReply(step)
 	default:
 		t.happened(e, step, d)
@@ -242,65 +170,70 @@ func (t *Transcript) turn(step string) {
 }
 
 // happened folds what is said to people and about the run.
-func (t *Transcript) happened(e protocol.WireEvent, step string, d data) {
-	switch e.Type {
-	case protocol.EvRunStarted:
+func (t *Transcript) happened(e *protocol.Entry, step string, d protocol.Data) {
+	switch d := d.(type) {
+	case protocol.RunStarted:
 		t.note(e, false, "%s", d.Title)
-	case protocol.EvWaiting:
-		t.Status = string(protocol.Waiting)
-		t.Waiting = append(t.Waiting, Waiting{step, protocol.WaitKind(d.Kind), plain.Text(string(d.Question)), d.Choices, protocol.FormFields(string(d.Form)), d.Shown})
+	case protocol.WaitingFor:
+		t.Status = protocol.Waiting
+		t.Waiting = append(t.Waiting, Waiting{step, d.Kind, d.Choices, protocol.FormFields(d.Form.S), d.Shown})
 		if it := t.calls[step+"\x00"+d.Call]; it != nil && it.Open {
 			it.Asked = true
 			it.changed()
 		}
-		if d.Question != "" {
-			t.add(&Item{Kind: Question, Seq: e.Seq, Step: step, Text: plain.Text(string(d.Question))})
+		if d.Question.S != "" {
+			t.add(&Item{Kind: Question, Seq: e.Seq, Step: step, Text: plain.Text(d.Question.S)})
 		}
-	case protocol.EvAnswered, protocol.EvTimerFired:
-		t.Waiting = slices.DeleteFunc(t.Waiting, func(w Waiting) bool { return w.Step == step })
-		for _, x := range t.Tasks {
-			if x.ID == step && x.Status == protocol.TaskWaiting {
-				x.Status = protocol.TaskActive
-			}
+	case protocol.Answered:
+		t.answered(step)
+		if text := cmp.Or(d.Text.S, d.Choice); text != "" && d.Messages == 0 { // messages were shown when they came
+			t.add(&Item{Kind: You, Seq: e.Seq, Step: step, Text: plain.Text(text), Source: t.foreign(d.Source)})
 		}
-		if text := firstOf(string(d.Text), d.Choice); text != "" && d.Messages == 0 { // messages were shown when they came
-			t.add(&Item{Kind: You, Seq: e.Seq, Step: step, Text: plain.Text(text), Source: t.foreign(string(d.Source))})
-		}
-	case protocol.EvMessage:
-		t.add(&Item{Kind: You, Seq: e.Seq, Text: plain.Text(string(d.Text)), Source: t.foreign(string(d.Source))})
-	case protocol.EvApproval:
+	case protocol.TimerFired:
+		t.answered(step)
+	case protocol.MessageIn:
+		t.add(&Item{Kind: You, Seq: e.Seq, Text: plain.Text(d.Text.S), Source: t.foreign(d.Source)})
+	case protocol.Approval:
 		if it := t.calls[step+"\x00"+d.Call]; it != nil {
 			it.Asked = false
 			it.changed()
 		}
-		t.note(e, d.Decision == "deny", "%s: %s", d.Tool, d.Decision)
-	case protocol.EvAttemptFailed:
-		var why protocol.ErrorInfo
-		_ = json.Unmarshal(d.Error, &why) // an error of another shape has no message
+		t.note(e, d.Decision == protocol.Deny, "%s: %s", d.Tool, d.Decision)
+	case protocol.AttemptFailed:
 		t.closeReply(step)
-		t.note(e, true, "%s failed: %s", step, why.Message)
-	case protocol.EvSuspended:
-		t.Status, t.Interrupted = string(protocol.Suspended), d.Reason == string(protocol.ByInterrupt)
-		t.note(e, d.Reason != string(protocol.ByInterrupt), "suspended (%s): %s", d.Reason, d.Detail)
-	case protocol.EvResumed:
-		t.Status = string(protocol.Running)
-	case protocol.EvLimitReached:
+		t.note(e, true, "%s failed: %s", step, d.Error.Message)
+	case protocol.SuspendedBy:
+		t.Status, t.Interrupted = protocol.Suspended, d.Reason == protocol.ByInterrupt
+		t.note(e, !t.Interrupted, "suspended (%s): %s", d.Reason, d.Detail.S)
+	case protocol.ResumedBy:
+		t.Status = protocol.Running
+	case protocol.LimitReached:
 		t.note(e, true, "limit %s reached: %d of %d", d.Limit, d.Value, d.Max)
-	case protocol.EvCompactionAsked:
+	case protocol.CompactionAsked:
 		t.note(e, false, "the next answer begins with a summary of the conversation")
-	case protocol.EvCompacted:
-		t.note(e, false, "compacted: %d → %d tokens", d.Before, d.After)
-		t.Metrics.Context = d.After
-	case protocol.EvModelFallback:
+	case protocol.Compacted:
+		t.note(e, false, "compacted: %d → %d tokens", d.TokensBefore, d.TokensAfter)
+		t.Metrics.Context = d.TokensAfter
+	case protocol.ModelFallback:
 		t.note(e, true, "%s did not answer (%s); %s goes on", d.From, d.Reason, d.To)
-	case protocol.EvForked:
+	case protocol.Forked:
 		t.note(e, false, "forked here")
-	case protocol.EvCancelled:
-		t.Status = string(protocol.Cancelled)
+	case protocol.CancelledBy:
+		t.Status = protocol.Cancelled
 		t.note(e, true, "cancelled by %s", d.By)
-	case protocol.EvDone:
+	case protocol.Finished:
 		t.Status = d.Status
-		t.note(e, d.Status == string(protocol.Failed), "%s", d.Status)
+		t.note(e, d.Status == protocol.Failed, "%s", d.Status)
+	}
+}
+
+// answered folds that a step waits no more.
+func (t *Transcript) answered(step string) {
+	t.Waiting = slices.DeleteFunc(t.Waiting, func(w Waiting) bool { return w.Step == step })
+	for _, x := range t.Tasks {
+		if x.ID == step && x.Status == protocol.TaskWaiting {
+			x.Status = protocol.TaskActive
+		}
 	}
 }
 
@@ -326,23 +259,23 @@ func (t *Transcript) closeReply(step string) {
 }
 
 // Live takes a piece of live output in; the journaled text takes its place later.
-func (t *Transcript) Live(f protocol.Frame) {
+func (t *Transcript) Live(step string, d protocol.Delta) {
 	if t.open == nil {
 		t.begin()
 	}
-	switch f.Kind {
+	switch d.Kind {
 	case "text":
-		it := t.reply(f.Step, 0)
-		it.liveText.raw.WriteString(f.Text)
+		it := t.reply(step, 0)
+		it.liveText.raw.WriteString(d.Text)
 		it.changed()
 	case "thinking":
-		it := t.reply(f.Step, 0)
-		it.liveThinking.raw.WriteString(f.Text)
+		it := t.reply(step, 0)
+		it.liveThinking.raw.WriteString(d.Text)
 		it.changed()
 	case "stdout", "stderr":
 		for _, it := range slices.Backward(t.Items) {
-			if it.Kind == Tool && it.Open && it.Step == f.Step {
-				it.Text = tail(it.Text+plain.Text(f.Text), liveResult)
+			if it.Kind == Tool && it.Open && it.Step == step {
+				it.Text = tail(it.Text+plain.Text(d.Text), liveResult)
 				it.changed()
 				return
 			}
@@ -360,7 +293,7 @@ func tail(s string, n int) string {
 	return strings.ToValidUTF8(s[len(s)-n:], "")
 }
 
-func (t *Transcript) usage(d data) {
+func (t *Transcript) usage(d protocol.Usage) {
 	m := &t.Metrics
 	m.Model = plain.Text(d.Model)
 	if d.Kind != protocol.UsageTurn {
@@ -371,5 +304,70 @@ func (t *Transcript) usage(d data) {
 	}
 	if ms := d.TotalMS - d.TTFE; d.Output != nil && ms > 0 {
 		m.TPS = float64(*d.Output) * 1000 / float64(ms)
+	}
+}
+
+// Kind says what an Item is.
+type Kind int
+
+// The kinds of items.
+const (
+	You      Kind = iota // what a person or another source said
+	Reply                // what a model said
+	Tool                 // a call with its result
+	Note                 // what happened to the run
+	Question             // what a person is asked
+)
+
+// Item is one entry of the conversation as it is shown.
+type Item struct {
+	Kind Kind
+	Seq  protocol.Seq // of the event that began it; 0 while it is live output alone
+	Step string       // whose it is, "" for the run
+
+	Text     string
+	Thinking string
+	Source   string // You: who, where it is not the person at the terminal
+	Open     bool   // more is coming
+
+	Name   string // Tool
+	Args   string // Tool: name=value, …
+	Call   string // Tool
+	Asked  bool   // Tool: a person is asked whether it may
+	Failed bool   // Tool, Note: it went wrong
+
+	Unfolded bool // Reply: the thinking is shown
+	version  int  // grows with every change, for the cache of lines
+
+	liveText, liveThinking live
+	shown                  markdown.Growing
+}
+
+// live is what came of a text so far, as it came, and fit to be shown.
+type live struct {
+	raw   strings.Builder
+	clean strings.Builder // of the lines that are complete
+	upTo  int             // how much of raw is in clean
+}
+
+// text makes what came fit to be shown. Only what came since the last line is looked at.
+func (l *live) text() string {
+	raw := l.raw.String()
+	if end := strings.LastIndexByte(raw, '\n') + 1; end > l.upTo {
+		l.clean.WriteString(plain.Text(raw[l.upTo:end]))
+		l.upTo = end
+	}
+	return l.clean.String() + plain.Text(raw[l.upTo:])
+}
+
+func (it *Item) changed() { it.version++ }
+
+// settle makes what came live fit to be shown.
+func (it *Item) settle() {
+	if it.liveText.raw.Len() > 0 {
+		it.Text = it.liveText.text()
+	}
+	if it.liveThinking.raw.Len() > 0 {
+		it.Thinking = it.liveThinking.text()
 	}
 }

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -128,7 +129,7 @@ func (a *App) rule(width int, tasks TaskList, side bool) string {
 	done := fmt.Sprintf(" ✓ %d completed ─", tasks.Done())
 	now := ""
 	if c := tasks.Current(); c != nil {
-		now = " " + taskMarks[c.Status] + " " + firstOf(c.Goal, c.ID)
+		now = " " + taskMarks[c.Status] + " " + cmp.Or(c.Goal, c.ID)
 		if c.State != "" {
 			now += styleDim.Render(": " + plain.Line(c.State, 200))
 		}

@@ -26,7 +26,6 @@ var Statuses = []string{
 	string(protocol.Done), string(protocol.Failed), string(protocol.Cancelled),
 }
 
-// flagValues are the values of flags that have few.
 var flagValues = map[string][]string{
 	"by":      api.CostGroups,
 	"codec":   {"dag-cbor", "dag-json", "raw"},
@@ -80,7 +79,6 @@ func kindsOf(cmd *cobra.Command, n int) []string {
 	return strings.Split(strings.TrimSuffix(words[n], "..."), "|")
 }
 
-// offerArgument offers what the next argument may be.
 func (s *Source) offerArgument(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 	begun = s.Written(begun)
 	name, _, inside := strings.Cut(begun, ":")
@@ -116,7 +114,6 @@ func (s *Source) offerArgument(cmd *cobra.Command, args []string, begun string) 
 	return slices.Compact(out), directive
 }
 
-// offerFlag offers the values of a flag.
 func (s *Source) offerFlag(name string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 		ending, file := flagFiles[name]

@@ -25,10 +25,9 @@ type Source struct {
 	Written  func(arg string) string                     // an argument as the person wrote it
 }
 
-// offeredRuns are the runs that moved last.
-func (s *Source) offeredRuns(ctx context.Context, behind string) []string {
-	var out []string
-	err := s.Runs(ctx, func(runs api.Runs) error {
+// offeredRuns are the runs that moved last; none where they cannot be read.
+func (s *Source) offeredRuns(ctx context.Context, behind string) (out []string) {
+	_ = s.Runs(ctx, func(runs api.Runs) error {
 		page, err := runs.List(ctx, api.Query{Limit: 20})
 		if err != nil {
 			return err
@@ -38,16 +37,12 @@ func (s *Source) offeredRuns(ctx context.Context, behind string) []string {
 		}
 		return nil
 	})
-	if err != nil {
-		return nil
-	}
 	return out
 }
 
 // offeredSteps are the steps of a run that is named as the person began.
-func (s *Source) offeredSteps(ctx context.Context, name string) []string {
-	var out []string
-	err := s.Runs(ctx, func(runs api.Runs) error {
+func (s *Source) offeredSteps(ctx context.Context, name string) (out []string) {
+	_ = s.Runs(ctx, func(runs api.Runs) error {
 		_, v, err := viewed(ctx, runs, name)
 		if err != nil {
 			return err
@@ -57,18 +52,14 @@ func (s *Source) offeredSteps(ctx context.Context, name string) []string {
 		}
 		return nil
 	})
-	if err != nil {
-		return nil
-	}
 	return out
 }
 
 // offeredFields are the fields of the form that a run waits for, and behind the name of one
 // that has few values those.
-func (s *Source) offeredFields(ctx context.Context, arg, begun string) []string {
-	var out []string
+func (s *Source) offeredFields(ctx context.Context, arg, begun string) (out []string) {
 	name, _, named := strings.Cut(begun, "=")
-	err := s.Runs(ctx, func(runs api.Runs) error {
+	_ = s.Runs(ctx, func(runs api.Runs) error {
 		at, v, err := viewed(ctx, runs, s.Written(arg))
 		if err != nil {
 			return err
@@ -95,13 +86,9 @@ func (s *Source) offeredFields(ctx context.Context, arg, begun string) []string 
 		}
 		return nil
 	})
-	if err != nil {
-		return nil
-	}
 	return out
 }
 
-// offeredRoles are the agents of a workflow file.
 func (s *Source) offeredRoles(file, before, behind string) []string {
 	var out []string
 	w, _ := s.Workflow(file)
@@ -113,7 +100,6 @@ func (s *Source) offeredRoles(file, before, behind string) []string {
 	return out
 }
 
-// offeredInputs are the inputs of a workflow file.
 func (s *Source) offeredInputs(file string) []string {
 	var out []string
 	w, _ := s.Workflow(file)

@@ -2,9 +2,20 @@ package help
 
 import "slices"
 
-// Edits is how many letters must be put in, left out, replaced or swapped with the next to make
+// Nearest is the name that a word was probably meant to be, "" where none is near.
+func Nearest(word string, names []string) string {
+	best, least := "", 1+len(word)/3
+	for _, name := range names {
+		if d := edits(word, name); d < least || d == least && best == "" {
+			best, least = name, d
+		}
+	}
+	return best
+}
+
+// edits is how many letters must be put in, left out, replaced or swapped with the next to make
 // b of a.
-func Edits(a, b string) int {
+func edits(a, b string) int {
 	rows := make([][]int, len(a)+1)
 	for i := range rows {
 		rows[i] = make([]int, len(b)+1)

@@ -39,7 +39,6 @@ func hasPage(cmd *cobra.Command) bool {
 // Title is the name of the page of a command: wf-run.
 func Title(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.CommandPath(), " ", "-") }
 
-// page is the page of one command.
 func (m Manual) page(cmd *cobra.Command) string {
 	p := newManualPage(Title(cmd), 1, m.Date, "wf "+m.Version, "wf")
 	p.section("NAME")

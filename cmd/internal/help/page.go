@@ -36,7 +36,6 @@ type page struct {
 	width int
 }
 
-// of is the page of a command.
 func (p *page) of(cmd *cobra.Command) string {
 	p.line(0, "")
 	p.text(cmp.Or(cmd.Long, cmd.Short))
@@ -87,7 +86,6 @@ func (p *page) paragraph(text string) {
 	}
 }
 
-// usage is how a command is called.
 func (p *page) usage(cmd *cobra.Command) string {
 	operands, _ := strings.CutSuffix(strings.TrimPrefix(cmd.UseLine(), cmd.CommandPath()), " [flags]")
 	if cmd.HasAvailableSubCommands() {

@@ -84,7 +84,6 @@ func (p *manualPage) line(text string) {
 	p.b.WriteString(roffText(text) + "\n")
 }
 
-// bold is a text in bold.
 func bold(text string) string { return `\fB` + roffText(text) + `\fR` }
 
 // italic is a text in italics or underlined, for what a user replaces.
@@ -113,5 +112,4 @@ func roffText(text string) string {
 	return b.String()
 }
 
-// roffArgument is an argument of a request.
 func roffArgument(text string) string { return `"` + roffText(text) + `"` }

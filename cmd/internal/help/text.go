@@ -1,6 +1,7 @@
 package help
 
 import (
+	"fmt"
 	"strings"
 	"unicode/utf8"
 
@@ -10,7 +11,6 @@ import (
 	"wf/protocol/lazy"
 )
 
-// textWidth is the width of a page at the terminal.
 const textWidth = 80
 
 var (
@@ -64,4 +64,22 @@ func unfolded(page string) []string {
 		})
 	}
 	return out
+}
+
+// An ExitStatus is a status of the program and what it means.
+type ExitStatus struct {
+	Status  int
+	Meaning string
+	Codes   []string // of the errors that end with it
+}
+
+// Exits is the topic about the exit statuses.
+func Exits(all []ExitStatus) string {
+	var b strings.Builder
+	b.WriteString("Exit codes of wf:\n\n")
+	for _, e := range all {
+		fmt.Fprintf(&b, "  %-4d%s\n", e.Status, e.Meaning)
+	}
+	b.WriteString("\n" + `With -o json an error is an object too: {"schema":"wf.error/v1","code","message","fix","exit"}.` + "\n")
+	return b.String()
 }

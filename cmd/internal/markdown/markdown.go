@@ -44,7 +44,6 @@ func Lines(text string, width int) []string {
 	return p.out
 }
 
-// printer gathers the lines.
 type printer struct {
 	width int
 	out   []string

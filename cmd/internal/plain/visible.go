@@ -1,6 +1,7 @@
 package plain
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -58,32 +59,30 @@ func seen(s string) bool {
 	return harmless(s) || utf8.ValidString(s) && !slices.ContainsFunc([]rune(s), Hidden) && !strings.Contains(s, "\r\n")
 }
 
+// AppendPainted is AppendVisible but for colours, which stay: color is how long the one is that a text begins
+// with, 0 for none.
+func AppendPainted(dst, p []byte, color func([]byte) int) []byte {
+	for from := 0; ; {
+		at := bytes.IndexByte(p[from:], 0x1b)
+		if at < 0 {
+			return AppendVisible(dst, p)
+		}
+		at += from
+		n := color(p[at:])
+		if from = at + 1; n > 0 {
+			dst = append(AppendVisible(dst, p[:at]), p[at:at+n]...)
+			p, from = p[at+n:], 0
+		}
+	}
+}
+
 // Painted is Visible for a screen that was drawn: colours stay.
 func Painted(s string) string {
-	var out []byte // nil while nothing has to change
-	from := 0
-	for i := 0; i < len(s); {
-		r, n := utf8.DecodeRuneInString(s[i:])
-		if r == 0x1b {
-			if m := colorLength(s[i:]); m > 0 {
-				i += m
-				continue
-			}
-		}
-		if Hidden(r) || r == utf8.RuneError && n == 1 {
-			out = AppendVisible(append(out, s[from:i]...), []byte(s[i:i+n]))
-			from = i + n
-		}
-		i += n
-	}
-	if out == nil {
-		return s
-	}
-	return string(append(out, s[from:]...))
+	return string(AppendPainted(make([]byte, 0, len(s)), []byte(s), colorLength))
 }
 
 // colorLength is how long the colour is that s begins with, 0 for none: ESC [ numbers m.
-func colorLength(s string) int {
+func colorLength(s []byte) int {
 	if len(s) < 3 || s[1] != '[' {
 		return 0
 	}

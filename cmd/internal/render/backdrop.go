@@ -20,7 +20,6 @@ type Backdrop struct {
 	Guest   bool            // another process drives the run: whoever leaves does not stop it
 }
 
-// leaving says what Ctrl-C does.
 func (b Backdrop) leaving() string {
 	if b.Guest {
 		return "Ctrl-C leaves, the run goes on"
@@ -117,4 +116,21 @@ func (b Backdrop) way(d protocol.StepStarted) string {
 		return d.Role
 	}
 	return strings.Join(b.Edges[d.Edge].From, "+") + " → " + d.Role
+}
+
+// Logged are the lines of an event in wf log, with wrote also what a command wrote; none for an item
+// that is folded.
+func (b Backdrop) Logged(run protocol.RunID, e *protocol.Entry, d protocol.Data, wrote bool, fold *Folder) []string {
+	own, lines, behind := fold.take(e, d, b.exit)
+	if own {
+		text := Event(d)
+		if d == nil {
+			text = string(e.Type)
+		}
+		lines = append(lines, eventLine(e, text))
+		if wrote {
+			lines = append(lines, b.wrote(run, e.StepName(), d)...)
+		}
+	}
+	return append(lines, behind...)
 }

@@ -11,15 +11,7 @@ import (
 
 // ShowCache writes how much of each prompt the provider has seen before.
 func (p *Printer) ShowCache(c *api.Cache) error {
-	if p.AsJSON() {
-		return p.Answer(c)
-	}
-	ink := p.Out.Paint()
-	var head []string
-	for _, name := range []string{"step", "call", "prompt", "of the one before", "differs", "input", "cached", "written", "miss"} {
-		head = append(head, ink.Dim(name))
-	}
-	rows := [][]string{head}
+	rows := p.head("step", "call", "prompt", "of the one before", "differs", "input", "cached", "written", "miss")
 	for _, i := range c.Items {
 		shared, differs := "", ""
 		if i.Before != "" {

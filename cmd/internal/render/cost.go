@@ -3,22 +3,16 @@ package render
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"wf/api"
+	"wf/cmd/internal/plain"
 	"wf/protocol"
 )
 
 // ShowCost writes what model calls used and cost. config is the file in which the user may set prices.
 func (p *Printer) ShowCost(c *api.Cost, config string) error {
-	if p.AsJSON() {
-		return p.Answer(c)
-	}
-	ink := p.Out.Paint()
-	var head []string
-	for _, name := range []string{c.By, "calls", "input", "cached", "written", "output", "cost"} {
-		head = append(head, ink.Dim(name))
-	}
-	rows := [][]string{head}
+	rows := p.head(c.By, "calls", "input", "cached", "written", "output", "cost")
 	line := func(r *api.CostRow, name string) {
 		written := r.CacheWrite5m + r.CacheWrite1h
 		rows = append(rows, []string{Visible(name), strconv.Itoa(r.Calls), Count(&r.Input), Count(&r.Cached), Count(&written), Count(&r.Output), Money(r)})
@@ -54,4 +48,48 @@ func Money(r *api.CostRow) string {
 		return "≥ " + amount
 	}
 	return "unknown"
+}
+
+// CostText is a table of costs for a screen: the numbers under each other, and what a task was for last, so that a
+// narrow screen cuts that. by is one of api.CostGroups.
+func CostText(c *api.Cost, by string) string {
+	rows := [][]string{{"By " + strings.ToUpper(by[:1]) + by[1:], "calls", "input", "cached", "written", "output", "cost", ""}}
+	add := func(name string, r *api.CostRow) {
+		row := []string{plain.Text(name)}
+		for _, n := range []int64{int64(r.Calls), r.Input, r.Cached, r.CacheWrite5m + r.CacheWrite1h, r.Output} {
+			row = append(row, strconv.FormatInt(n, 10))
+		}
+		rows = append(rows, append(row, Money(r), plain.Line(plain.Text(r.Goal), protocol.TaskGoalMax)))
+	}
+	for _, r := range c.Items {
+		add(r.Name, r)
+	}
+	add("total", c.Total)
+	return numbers(rows)
+}
+
+// numbers writes rows whose first column is a name, and whose last one is words; those between
+// are numbers, their ends under each other. The last row is a sum.
+func numbers(rows [][]string) string {
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], plain.Width(cell))
+		}
+	}
+	var b strings.Builder
+	last := len(widths) - 1
+	for n, row := range rows {
+		var line strings.Builder
+		line.WriteString(plain.Pad(row[0], widths[0]))
+		for i := 1; i < last; i++ {
+			line.WriteString(strings.Repeat(" ", 2+widths[i]-plain.Width(row[i])) + row[i])
+		}
+		text := strings.TrimRight(line.String()+"  "+row[last], " ")
+		if n == len(rows)-1 {
+			b.WriteString(strings.Repeat("─", plain.Width(line.String())) + "\n")
+		}
+		b.WriteString(text + "\n")
+	}
+	return b.String()
 }

@@ -9,23 +9,19 @@ import (
 
 // ShowDiff writes how two runs differ, with what differs in the first step that does; verbose, in each.
 func (p *Printer) ShowDiff(d *api.Diff) error {
-	if p.AsJSON() {
-		return p.Answer(d)
-	}
-	ink := p.Out.Paint()
 	var rows [][]string
 	shown := false
 	var text string
 	for _, s := range d.Steps {
 		switch s.How {
 		case "equal":
-			rows = append(rows, []string{ink.Dim("="), s.ID, ShortOf(s.Left), "same CID"})
+			rows = append(rows, []string{p.Out.Dim("="), s.ID, ShortOf(s.Left), "same CID"})
 		case "left":
-			rows = append(rows, []string{ink.Red("−"), s.ID, ShortOf(s.Left), "only in " + string(d.Left)})
+			rows = append(rows, []string{p.Out.Red("−"), s.ID, ShortOf(s.Left), "only in " + string(d.Left)})
 		case "right":
-			rows = append(rows, []string{ink.Green("+"), s.ID, ShortOf(s.Right), "only in " + string(d.Right)})
+			rows = append(rows, []string{p.Out.Green("+"), s.ID, ShortOf(s.Right), "only in " + string(d.Right)})
 		default:
-			rows = append(rows, []string{ink.Yellow("~"), s.ID, ShortOf(s.Right), Visible(strings.Join(s.Changed, ", "))})
+			rows = append(rows, []string{p.Out.Yellow("~"), s.ID, ShortOf(s.Right), Visible(strings.Join(s.Changed, ", "))})
 			if (!shown || p.Verbose) && s.Unified != "" {
 				text, shown = text+s.Unified, true
 			}
@@ -46,7 +42,7 @@ func (p *Printer) ShowDiff(d *api.Diff) error {
 		fmt.Fprintf(p.Out, "\n%s", Visible(text))
 	}
 	if d.Equal {
-		_, err := fmt.Fprintln(p.Out, ink.Green("✓")+" the runs conclude the same")
+		_, err := fmt.Fprintln(p.Out, p.Out.Green("✓")+" the runs conclude the same")
 		return err
 	}
 	return nil

@@ -10,11 +10,7 @@ import (
 
 // ShowExplanation writes why a step was entered: every edge that was tried, with its terms.
 func (p *Printer) ShowExplanation(out *api.Explanation) error {
-	if p.AsJSON() {
-		return p.Answer(out)
-	}
-	ink := p.Out.Paint()
-	fmt.Fprintf(p.Out, "%s was entered via %s, edge %d\n", ink.Bold(out.Step), out.Via, out.Edge)
+	fmt.Fprintf(p.Out, "%s was entered via %s, edge %d\n", p.Out.Bold(out.Step), out.Via, out.Edge)
 	for _, t := range out.Tried {
 		p.explainEdge(t)
 	}
@@ -33,13 +29,12 @@ func (p *Printer) ShowExplanation(out *api.Explanation) error {
 }
 
 func (p *Printer) explainEdge(t api.Tried) {
-	ink := p.Out.Paint()
-	sign, verdict := ink.Dim("·"), "does not hold"
+	sign, verdict := p.Out.Dim("·"), "does not hold"
 	switch {
 	case t.OnLimit != "":
-		sign, verdict = ink.Yellow("↷"), "its bound was reached, and on_limit leads to "+t.OnLimit
+		sign, verdict = p.Out.Yellow("↷"), "its bound was reached, and on_limit leads to "+t.OnLimit
 	case t.Taken:
-		sign, verdict = ink.Green("✓"), "taken"
+		sign, verdict = p.Out.Green("✓"), "taken"
 	case t.Join:
 		verdict = "a join: a token waits here for the others"
 	case t.Error != "":
@@ -51,7 +46,7 @@ func (p *Printer) explainEdge(t api.Tried) {
 	if t.When != "" {
 		when = "  when " + t.When
 	}
-	fmt.Fprintf(p.Out, "  %s edge %d  %s → %s%s  %s\n", sign, t.Edge, strings.Join(t.From, "+"), strings.Join(t.To, ", "), when, ink.Dim(verdict))
+	fmt.Fprintf(p.Out, "  %s edge %d  %s → %s%s  %s\n", sign, t.Edge, strings.Join(t.From, "+"), strings.Join(t.To, ", "), when, p.Out.Dim(verdict))
 	for _, term := range t.Terms {
 		fmt.Fprintf(p.Out, "        %s = %s\n", Visible(term.Source), OneLine(termText(term), 120))
 	}

@@ -41,7 +41,6 @@ func (f field) text() string {
 	return Visible(string(f.value))
 }
 
-// noOutputs reports whether an object has no fields.
 func noOutputs(object protocol.JSON) bool {
 	fields, err := fieldsOf(object)
 	return err == nil && len(fields) == 0
@@ -53,9 +52,8 @@ func (p *Printer) showFields(indent string, object protocol.JSON) error {
 	if err != nil {
 		return err
 	}
-	ink := p.Out.Paint()
 	for _, f := range fields {
-		fmt.Fprintf(p.Out, "%s  %s %s\n", indent, ink.Bold(f.name+":"), IndentLines(f.text(), indent+"    "))
+		fmt.Fprintf(p.Out, "%s  %s %s\n", indent, p.Out.Bold(f.name+":"), IndentLines(f.text(), indent+"    "))
 	}
 	return nil
 }

@@ -108,11 +108,16 @@ func (x *foldedFan) count(e *protocol.Entry, name string) (lines []string) {
 	for _, how := range x.ended {
 		counts[how]++
 	}
+	return append(lines, x.line(e, name, "completed: "+tally(counts)))
+}
+
+// tally is how many ended in which way.
+func tally(counts map[string]int) string {
 	var parts []string
 	for _, how := range slices.Sorted(maps.Keys(counts)) {
 		parts = append(parts, fmt.Sprintf("%d %s", counts[how], how))
 	}
-	return append(lines, x.line(e, name, "completed: "+strings.Join(parts, ", ")))
+	return strings.Join(parts, ", ")
 }
 
 func (x *foldedFan) line(e *protocol.Entry, name, text string) string {

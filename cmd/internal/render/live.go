@@ -21,10 +21,9 @@ import (
 //	─ 3 steps · 7.4s · Ctrl-C suspends safely
 type live struct {
 	Backdrop
-	w     *Screen
-	paint Paint
-	stop  chan struct{}
-	done  chan struct{}
+	w    *Screen
+	stop chan struct{}
+	done chan struct{}
 
 	mu    sync.Mutex
 	open  []*liveStep // in order of their start
@@ -48,7 +47,7 @@ var spinner = []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
 const frameEvery = 100 * time.Millisecond
 
 func newLive(w *Screen, b Backdrop) *live {
-	l := &live{Backdrop: b, w: w, paint: w.Paint(), stop: make(chan struct{}), done: make(chan struct{}), begun: time.Now()}
+	l := &live{Backdrop: b, w: w, stop: make(chan struct{}), done: make(chan struct{}), begun: time.Now()}
 	go l.spin()
 	return l
 }
@@ -84,57 +83,53 @@ func (l *live) Notice(n api.Update) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := l.step(n.Step)
+	open := s != nil
+	if !open {
+		s = &liveStep{} // what is said of it is not shown
+	}
 	switch d := n.Data.(type) {
 	case protocol.StepStarted:
 		again := ""
 		if d.Attempt > 1 {
 			again = fmt.Sprintf(" (attempt %d)", d.Attempt)
 		}
-		if s == nil {
+		if !open {
 			l.open = append(l.open, &liveStep{id: n.Step, begun: time.Now()})
 		}
 		if d.Visit > 1 && d.EdgePrompt.S != "" || again != "" {
 			l.draw(l.reentry(n.Step, d, again))
 		}
 	case protocol.Delta:
-		if s != nil {
-			s.hear(d.Text)
-		}
+		s.hear(d.Text)
 	case protocol.TextSaid:
-		if s != nil {
-			s.tail = gist(d.Content.S)
-		}
+		s.tail = gist(d.Content.S)
 	case protocol.Usage:
-		if s != nil {
-			s.add(d)
-		}
+		s.add(d)
 	case protocol.ToolCall:
-		if s != nil && !protocol.IsTaskControl(d.Name) {
+		if !protocol.IsTaskControl(d.Name) {
 			s.tail = d.Name + " " + OneLine(d.Args.S, 60)
 		}
 	case protocol.TaskStarted, protocol.TaskStateUpdated:
-		if s != nil {
-			s.tail = Event(d)
-		}
+		s.tail = Event(d)
 	case protocol.ToolResult:
 		l.appeared(n.Step, d.Appeared)
 	case protocol.SandboxTier:
 		l.appeared(n.Step, d.Appeared)
 	case protocol.AttemptFailed:
-		l.draw(l.row(l.paint.Yellow("!"), n.Step, Event(d)))
+		l.draw(l.row(l.w.Yellow("!"), n.Step, Event(d)))
 	case protocol.WaitingFor:
-		l.close1(n.Step, l.row(l.paint.Yellow("⏸"), n.Step, Event(d)))
+		l.close1(n.Step, l.row(l.w.Yellow("⏸"), n.Step, Event(d)))
 	case protocol.StepCompleted:
 		l.completed(n.Step, s, d)
 	case protocol.SuspendedBy, protocol.LimitReached, protocol.ModelFallback, protocol.CancelledBy, protocol.ResumedBy:
-		l.draw(l.row(l.paint.Yellow("!"), n.Step, Event(n.Data)))
+		l.draw(l.row(l.w.Yellow("!"), n.Step, Event(n.Data)))
 	}
 }
 
 // appeared tells what a step left on which other programs act.
 func (l *live) appeared(step string, a *protocol.Appeared) {
 	if a != nil {
-		l.draw(l.row(l.paint.Yellow("!"), step, a.String()))
+		l.draw(l.row(l.w.Yellow("!"), step, a.String()))
 	}
 }
 
@@ -162,30 +157,25 @@ func (l *live) reentry(step string, d protocol.StepStarted, again string) string
 	if prompt := OneLine(d.EdgePrompt.S, 100); prompt != "" {
 		text += `: "` + prompt + `"`
 	}
-	return l.row(l.paint.Cyan("↺"), step, text)
+	return l.row(l.w.Cyan("↺"), step, text)
 }
 
 func (l *live) completed(id string, s *liveStep, d protocol.StepCompleted) {
 	l.over++
-	sign := l.paint.Green("✓")
+	sign := l.w.Green("✓")
 	switch d.Status {
 	case protocol.StepFailed:
-		sign = l.paint.Red("✗")
+		sign = l.w.Red("✗")
 	case protocol.StepSkipped:
-		sign = l.paint.Dim("–")
+		sign = l.w.Dim("–")
 	}
-	text := Span(time.Duration(d.MS) * time.Millisecond)
-	if s != nil {
-		text += s.used()
-	}
+	text := Span(time.Duration(d.MS)*time.Millisecond) + s.used()
 	if exit := l.exit(d); exit != "" {
 		text += "  " + exit
 	}
-	text += "  " + l.paint.Dim(d.Record.Short())
-	if s != nil {
-		if last := OneLine(lastLine(s.tail), 60); last != "" {
-			text += "  " + last
-		}
+	text += "  " + l.w.Dim(d.Record.Short())
+	if last := OneLine(lastLine(s.tail), 60); last != "" {
+		text += "  " + last
 	}
 	l.close1(id, l.row(sign, id, text))
 }
@@ -206,12 +196,9 @@ func (s *liveStep) used() string {
 // add sums a model call; what the provider did not tell adds nothing.
 func (s *liveStep) add(d protocol.Usage) {
 	s.calls++
-	for _, pair := range []struct {
-		sum *int64
-		n   *int64
-	}{{&s.in, d.Input}, {&s.cached, d.Cached}, {&s.out, d.Output}} {
-		if pair.n != nil {
-			*pair.sum += *pair.n
+	for sum, n := range map[*int64]*int64{&s.in: d.Input, &s.cached: d.Cached, &s.out: d.Output} {
+		if n != nil {
+			*sum += *n
 		}
 	}
 }
@@ -233,7 +220,7 @@ func (l *live) draw(above string) {
 	if above != "" {
 		fit(above)
 	}
-	sign := l.paint.Cyan(string(spinner[l.frame%len(spinner)]))
+	sign := l.w.Cyan(string(spinner[l.frame%len(spinner)]))
 	shown := l.open
 	if most := max(1, height-4); len(shown) > most { // what scrolled away could not be wiped
 		shown = shown[:most-1]
@@ -241,7 +228,7 @@ func (l *live) draw(above string) {
 	for _, s := range shown {
 		text := Span(time.Since(s.begun)) + s.used()
 		if last := OneLine(lastLine(s.tail), 100); last != "" {
-			text += "  " + l.paint.Dim(last)
+			text += "  " + l.w.Dim(last)
 		}
 		fit(l.row(sign, s.id, text))
 		l.drawn++
@@ -251,7 +238,7 @@ func (l *live) draw(above string) {
 		l.drawn++
 	}
 	if len(l.open) > 0 {
-		fit(l.paint.Dim(fmt.Sprintf("─ %s · %s · %s", protocol.Plural(l.over, "step"), Span(time.Since(l.begun)), l.leaving())))
+		fit(l.w.Dim(fmt.Sprintf("─ %s · %s · %s", protocol.Plural(l.over, "step"), Span(time.Since(l.begun)), l.leaving())))
 		l.drawn++
 	}
 	l.w.redraw(wiped, b.String())

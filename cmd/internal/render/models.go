@@ -9,11 +9,7 @@ import (
 
 // ShowModels writes where models come from; probed also which servers answered.
 func (p *Printer) ShowModels(m *api.Models, probed bool) error {
-	if p.AsJSON() {
-		return p.Answer(m)
-	}
-	ink := p.Out.Paint()
-	rows := [][]string{{ink.Dim("models"), ink.Dim("wire"), ink.Dim("server"), ink.Dim("key"), ink.Dim("from")}}
+	rows := p.head("models", "wire", "server", "key", "from")
 	for _, x := range m.Providers {
 		key := "none"
 		switch {

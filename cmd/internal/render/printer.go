@@ -57,24 +57,44 @@ func (p *Printer) Progress(format string, args ...any) {
 // AsJSON reports whether the answer is for a program.
 func (p *Printer) AsJSON() bool { return p.Format == "json" || p.Format == "jsonl" }
 
-// Answer writes one object: indented for json, on one line for jsonl.
+// Answer writes one object: on one line for jsonl, else indented.
 func (p *Printer) Answer(v any) error {
-	enc := json.NewEncoder(p.Out)
-	enc.SetEscapeHTML(false)
-	if p.Format == "json" {
-		enc.SetIndent("", "  ")
-	}
 	p.Answered = true
-	return enc.Encode(v)
-}
-
-// AnswerIndented writes one object indented, for people and programs alike.
-func (p *Printer) AnswerIndented(v any) error {
+	if p.Format == "jsonl" {
+		return WriteLine(p.Out, v)
+	}
 	enc := json.NewEncoder(p.Out)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	p.Answered = true
 	return enc.Encode(v)
+}
+
+// Say answers with an object for programs, with a text for people.
+func (p *Printer) Say(v any, format string, args ...any) error {
+	if p.AsJSON() {
+		return p.Answer(v)
+	}
+	_, err := fmt.Fprintf(p.Out, format, args...)
+	return err
+}
+
+// answerLine answers with one object on a line of its own, whatever the form.
+func (p *Printer) answerLine(v any) error {
+	p.Answered = true
+	return WriteLine(p.Out, v)
+}
+
+// AnswerAll answers with an object for json, and with its items, a line each, for jsonl.
+func AnswerAll[T any](p *Printer, v any, items []T) error {
+	if p.Format == "json" {
+		return p.Answer(v)
+	}
+	for _, x := range items {
+		if err := WriteLine(p.Out, x); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // WriteLine writes one object on a line of its own, in a stream.

@@ -10,7 +10,6 @@ import (
 )
 
 func (p *Printer) showQuestion(w api.Waiting) error {
-	ink := p.Out.Paint()
 	switch w.Kind {
 	case protocol.WaitTimer:
 		due := "its time"
@@ -28,7 +27,7 @@ func (p *Printer) showQuestion(w api.Waiting) error {
 		if c.Primary {
 			mark = "*"
 		}
-		fmt.Fprintf(p.Out, "  %s %s  %s\n", mark, ink.Bold(c.Value), c.Label)
+		fmt.Fprintf(p.Out, "  %s %s  %s\n", mark, p.Out.Bold(c.Value), c.Label)
 	}
 	return p.showForm(string(w.Form))
 }
@@ -57,9 +56,7 @@ func AboutField(f protocol.FormField) string {
 	return strings.Join(parts, ", ")
 }
 
-// showForm lists the fields that a question asks for.
 func (p *Printer) showForm(form string) error {
-	ink := p.Out.Paint()
 	var rows [][]string
 	for _, f := range protocol.FormFields(form) {
 		var values []string
@@ -76,7 +73,7 @@ func (p *Printer) showForm(form string) error {
 		case f.Required:
 			about += ", required"
 		}
-		rows = append(rows, []string{"    " + ink.Bold(Visible(f.Name)), about, OneLine(f.Description, 100)})
+		rows = append(rows, []string{"    " + p.Out.Bold(Visible(f.Name)), about, OneLine(f.Description, 100)})
 	}
 	return Table(p.Out, rows)
 }

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"sync"
+	"strings"
 
 	"wf/api"
 	"wf/protocol"
@@ -44,7 +44,7 @@ func (p *Printer) Stream(b Backdrop) Reporter {
 	case p.Format == "jsonl":
 		return &jsonLines{p: p, live: true}
 	case p.Out.TTY:
-		return &transcript{Backdrop: b, w: p.Out, paint: p.Out.Paint()}
+		return &transcript{Backdrop: b, w: p.Out}
 	}
 	return &plainLines{w: p.Out, Backdrop: b, fold: p.NewFolder()}
 }
@@ -59,7 +59,6 @@ func (silence) Close()            {}
 
 // jsonLines streams the events to stdout.
 type jsonLines struct {
-	mu   sync.Mutex
 	p    *Printer
 	live bool // live output too, which is no event: a frame of the replay protocol
 }
@@ -70,8 +69,6 @@ func (j *jsonLines) Notice(n api.Update) {
 		return
 	}
 	e, err := NewEventJSON(n.Entry, n.Data)
-	j.mu.Lock()
-	defer j.mu.Unlock()
 	if err == nil {
 		err = WriteLine(j.p.Out, e)
 	}
@@ -87,8 +84,6 @@ func (j *jsonLines) delta(n api.Update) {
 	}
 	f := protocol.Frame{Type: protocol.FrameDelta, AfterSeq: n.After, Step: n.Step, N: n.N, Kind: d.Kind, Text: d.Text}
 	b, err := f.Encode(protocol.JSONFrames)
-	j.mu.Lock()
-	defer j.mu.Unlock()
 	if err == nil {
 		err = WriteLine(j.p.Out, json.RawMessage(b))
 	}
@@ -102,7 +97,6 @@ func (j *jsonLines) Close() {}
 // plainLines writes one line per event, with its time, and with verbose what commands wrote.
 type plainLines struct {
 	Backdrop
-	mu      sync.Mutex
 	w       *Screen
 	verbose bool
 	fold    *Folder
@@ -112,8 +106,6 @@ func (p *plainLines) Notice(n api.Update) {
 	if n.Entry == nil {
 		return
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	own, lines, behind := p.fold.take(n.Entry, n.Data, p.exit)
 	if own {
 		if text := p.tell(n.Data); text != "" {
@@ -139,4 +131,73 @@ func stamped(e *protocol.Entry, step, text string) string {
 		step += "  "
 	}
 	return e.Time().Format("2006-01-02T15:04:05.000Z") + "  " + step + text
+}
+
+// groups writes each step as a foldable group of GitHub Actions once it is over: the lines of
+// concurrent steps must not mix, and groups do not nest.
+type groups struct {
+	Backdrop
+	w     *Screen
+	lines map[string][]string // of the open steps
+	tail  map[string]string   // an incomplete line of output
+}
+
+func (g *groups) Notice(n api.Update) {
+	if delta, ok := n.Data.(protocol.Delta); ok {
+		g.output(n.Step, delta.Text)
+		return
+	}
+	text := g.tell(n.Data)
+	switch {
+	case n.Entry == nil || text == "":
+		return
+	case n.Step == "":
+		fmt.Fprintln(g.w, eventLine(n.Entry, text))
+		return
+	}
+	if g.tail[n.Step] != "" {
+		g.output(n.Step, "\n")
+	}
+	g.lines[n.Step] = append(g.lines[n.Step], eventLine(n.Entry, text))
+	switch d := n.Data.(type) {
+	case protocol.StepCompleted:
+		g.flush(n.Step, text)
+		if d.Status == protocol.StepFailed {
+			fmt.Fprintf(g.w, "::error title=%s::step %s failed\n", n.Step, n.Step)
+		}
+	case protocol.WaitingFor:
+		g.flush(n.Step, text)
+	}
+}
+
+// output gathers what a command or a model says, line by line. A line that looks like a
+// workflow command of GitHub must not be one.
+func (g *groups) output(step, text string) {
+	if g.tail == nil {
+		g.tail = map[string]string{}
+	}
+	lines := strings.Split(g.tail[step]+Visible(text), "\n")
+	g.tail[step] = lines[len(lines)-1]
+	for _, l := range lines[:len(lines)-1] {
+		g.lines[step] = append(g.lines[step], "  "+strings.ReplaceAll(l, "::", ": :"))
+	}
+}
+
+func (g *groups) flush(step, title string) {
+	if g.tail[step] != "" {
+		g.output(step, "\n")
+	}
+	fmt.Fprintf(g.w, "::group::%s  %s\n", step, title)
+	for _, l := range g.lines[step] {
+		fmt.Fprintln(g.w, l)
+	}
+	fmt.Fprintln(g.w, "::endgroup::")
+	delete(g.lines, step)
+	delete(g.tail, step)
+}
+
+func (g *groups) Close() {
+	for step := range g.lines {
+		g.flush(step, "not over")
+	}
 }

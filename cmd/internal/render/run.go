@@ -3,22 +3,23 @@ package render
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"wf/api"
+	"wf/protocol"
 )
 
 // ShowRun writes a run with its steps, questions and outputs, as wf show does.
 func (p *Printer) ShowRun(v *api.Run) error {
-	ink := p.Out.Paint()
 	AtRest(v)
 	state := StateOf(v)
-	fmt.Fprintf(p.Out, "%s %s  run %s  %s  def %s\n", state.Sign(ink), ink.Bold(Visible(v.Info.Title)), v.ID, state.Word(), ShortCID(v.Definition))
+	fmt.Fprintf(p.Out, "%s %s  run %s  %s  def %s\n", state.Sign(p.Out.Paint), p.Out.Bold(Visible(v.Info.Title)), v.ID, state.Word(), ShortCID(v.Definition))
 	rows := [][]string{}
 	row := func(name, value string) {
 		if value != "" {
-			rows = append(rows, []string{"  " + ink.Dim(name), Visible(value)})
+			rows = append(rows, []string{"  " + p.Out.Dim(name), Visible(value)})
 		}
 	}
 	row("description", OneLine(v.Info.Description, 100))
@@ -42,7 +43,7 @@ func (p *Printer) ShowRun(v *api.Run) error {
 		return err
 	}
 	if v.Earlier > 0 {
-		fmt.Fprintln(p.Out, "  "+ink.Dim(fmt.Sprintf("%d of %d steps; wf show %s --before %d shows earlier ones", len(v.Steps), v.Total, v.ID, v.Earlier)))
+		fmt.Fprintln(p.Out, "  "+p.Out.Dim(fmt.Sprintf("%d of %d steps; wf show %s --before %d shows earlier ones", len(v.Steps), v.Total, v.ID, v.Earlier)))
 	}
 	if err := p.stepTable(v.Steps); err != nil {
 		return err
@@ -53,11 +54,90 @@ func (p *Printer) ShowRun(v *api.Run) error {
 		}
 	}
 	if v.Result != nil && !noOutputs(v.Outputs) {
-		fmt.Fprintln(p.Out, "  "+ink.Dim("outputs"))
+		fmt.Fprintln(p.Out, "  "+p.Out.Dim("outputs"))
 		if err := p.showFields("  ", v.Outputs); err != nil {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(p.Out, "  %s %s  seq %d\n  %s %s\n", ink.Dim("head"), v.Head, v.Seq, ink.Dim("next"), Next(v))
+	_, err := fmt.Fprintf(p.Out, "  %s %s  seq %d\n  %s %s\n", p.Out.Dim("head"), v.Head, v.Seq, p.Out.Dim("next"), Next(v))
 	return err
+}
+
+// ShowOutcome writes the answer of wf run and wf resume.
+func (p *Printer) ShowOutcome(v *api.Run) error {
+	if p.AsJSON() {
+		return p.Answer(v)
+	}
+	state := StateOf(v)
+	fmt.Fprintf(p.Out, "%s %s  run %s  %s  %s  head %s\n", state.Sign(p.Out.Paint), state.Word(), v.ID,
+		protocol.Plural(v.Count(), "step"), Span(time.Duration(v.ActiveMS)*time.Millisecond), ShortCID(v.Head))
+	if v.Reason != "" {
+		fmt.Fprintf(p.Out, "  %s\n", IndentLines(v.Reason, "  "))
+	}
+	for _, s := range v.Steps {
+		if s.CutOff {
+			fmt.Fprintf(p.Out, "  %s\n", p.Out.Yellow(s.ID+" "+cutOff))
+		}
+	}
+	p.showTail(v)
+	if err := p.showFields("", v.Outputs); err != nil {
+		return err
+	}
+	if err := p.showAnswer(v); err != nil {
+		return err
+	}
+	for _, w := range v.Waiting {
+		if err := p.showQuestion(w); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintf(p.Out, "  %s   %s\n", p.Out.Dim("next"), Next(v))
+	return err
+}
+
+// cutOff warns of an answer without an end: a role without output takes it as it is.
+const cutOff = "was cut off: its answer has as many tokens as it may have. Raise max_tokens in the params of the role"
+
+// tailLines is how much of what a failed step said is shown below the run.
+const tailLines = 10
+
+// showTail shows the end of what the step said by which the run did not go on.
+func (p *Printer) showTail(v *api.Run) {
+	if v.Status != protocol.Suspended && v.Status != protocol.Failed {
+		return
+	}
+	for _, s := range slices.Backward(v.Steps) {
+		if s.Status != string(protocol.StepFailed) || s.Text == "" {
+			continue
+		}
+		lines := strings.Split(Visible(s.Text), "\n")
+		from := max(0, len(lines)-tailLines)
+		if from > 0 {
+			fmt.Fprintf(p.Out, "    … %d more lines of %s: wf log %s:%s\n", from, s.ID, v.ID, s.ID)
+		}
+		for _, l := range lines[from:] {
+			fmt.Fprintf(p.Out, "    %s\n", l)
+		}
+		return
+	}
+}
+
+// showAnswer shows what the last agent of a finished run said, where no outputs are declared.
+func (p *Printer) showAnswer(v *api.Run) error {
+	if v.Status != protocol.Done || !noOutputs(v.Outputs) {
+		return nil
+	}
+	for _, s := range slices.Backward(v.Steps) {
+		switch {
+		case s.Action != protocol.ActPrompt || s.Status != string(protocol.StepOK):
+			continue
+		case !noOutputs(s.Output):
+			return p.showFields("", s.Output)
+		case s.Text != "":
+			_, err := fmt.Fprintf(p.Out, "\n%s\n\n", strings.TrimRight(Visible(s.Text), "\n"))
+			return err
+		}
+		return nil
+	}
+	return nil
 }

@@ -2,28 +2,23 @@ package render
 
 import (
 	"fmt"
+	"io"
+	"strings"
 	"time"
+
+	"github.com/charmbracelet/x/ansi"
 
 	"wf/api"
 )
 
 // ShowRuns writes a list of runs, of which some were picked or all are shown.
 func (p *Printer) ShowRuns(rows []api.Row, picked bool) error {
-	switch p.Format {
-	case "json":
+	switch {
+	case p.AsJSON():
 		if rows == nil {
 			rows = []api.Row{}
 		}
-		return p.Answer(map[string]any{"schema": "wf.runs/v1", "items": rows})
-	case "jsonl":
-		for _, r := range rows {
-			if err := WriteLine(p.Out, r); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	switch {
+		return AnswerAll(p, map[string]any{"schema": "wf.runs/v1", "items": rows}, rows)
 	case len(rows) == 0 && picked:
 		p.Progress("no run is like that; wf ls without flags lists all")
 		return nil
@@ -36,14 +31,10 @@ func (p *Printer) ShowRuns(rows []api.Row, picked bool) error {
 
 // RunTable writes runs for people, one on each line.
 func (p *Printer) RunTable(rows []api.Row) error {
-	ink := p.Out.Paint()
-	lines := [][]string{{"RUN", "WORKFLOW", "STATUS", "STEPS", "AGE", "TIME", "TOKENS(cached)", "HEAD", ""}}
-	for i := range lines[0] {
-		lines[0][i] = ink.Dim(lines[0][i])
-	}
+	lines := p.head("RUN", "WORKFLOW", "STATUS", "STEPS", "AGE", "TIME", "TOKENS(cached)", "HEAD", "")
 	for _, r := range rows {
 		lines = append(lines, []string{
-			ink.Bold(string(r.ID)), Visible(r.Workflow), RowState(r).Sign(ink) + " " + RowState(r).Word(), fmt.Sprint(r.Steps),
+			p.Out.Bold(string(r.ID)), Visible(r.Workflow), RowState(r).Sign(p.Out.Paint) + " " + RowState(r).Word(), fmt.Sprint(r.Steps),
 			Age(r.Updated), Span(time.Duration(r.ActiveMS) * time.Millisecond), shortUsage(r.Usage), ShortCID(r.Head), rowNote(r),
 		})
 	}
@@ -100,7 +91,11 @@ func Age(at string) string {
 	if err != nil {
 		return "?"
 	}
-	d := time.Since(t)
+	return Ago(time.Since(t))
+}
+
+// Ago is a time that has passed, in its greatest unit.
+func Ago(d time.Duration) string {
 	switch {
 	case d < time.Minute:
 		return fmt.Sprintf("%ds", max(0, int(d.Seconds())))
@@ -110,4 +105,38 @@ func Age(at string) string {
 		return fmt.Sprintf("%dh", int(d.Hours()))
 	}
 	return fmt.Sprintf("%dd", int(d.Hours()/24))
+}
+
+// head is the first row of a table.
+func (p *Printer) head(names ...string) [][]string {
+	for i, name := range names {
+		names[i] = p.Out.Dim(name)
+	}
+	return [][]string{names}
+}
+
+// Table writes rows with columns of equal width; cells may hold colours and wide characters.
+func Table(w io.Writer, rows [][]string) error {
+	var widths []int
+	for _, row := range rows {
+		for i, cell := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], ansi.StringWidth(cell))
+		}
+	}
+	for _, row := range rows {
+		var b strings.Builder
+		for i, cell := range row {
+			b.WriteString(cell)
+			if i < len(row)-1 {
+				b.WriteString(strings.Repeat(" ", widths[i]-ansi.StringWidth(cell)+2))
+			}
+		}
+		if _, err := fmt.Fprintln(w, strings.TrimRight(b.String(), " ")); err != nil {
+			return err
+		}
+	}
+	return nil
 }

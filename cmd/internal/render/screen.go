@@ -9,7 +9,9 @@ import (
 
 	"golang.org/x/term"
 
+	"wf/api"
 	"wf/cmd/internal/plain"
+	"wf/protocol"
 	"wf/protocol/lazy"
 )
 
@@ -20,7 +22,7 @@ import (
 type Screen struct {
 	io.Writer
 	TTY   bool
-	Color bool
+	Paint     // its colours
 	Width int // columns; 0 is unknown
 
 	mu   sync.Mutex
@@ -86,26 +88,10 @@ func (s *Screen) shown(dst, p []byte) []byte {
 		s.held = append([]byte(nil), p[len(p)-n:]...)
 		p = p[:len(p)-n]
 	}
-	for s.Color {
-		at := indexColor(p)
-		if at < 0 {
-			break
-		}
-		end := at + len(ownColor().Find(p[at:]))
-		dst = append(plain.AppendVisible(dst, p[:at]), p[at:end]...)
-		p = p[end:]
+	if !s.Color {
+		return plain.AppendVisible(dst, p)
 	}
-	return plain.AppendVisible(dst, p)
-}
-
-// indexColor is where the first colour of wf's own begins, −1 for none.
-func indexColor(p []byte) int {
-	for i := range p {
-		if p[i] == 0x1b && ownColor().Match(p[i:]) {
-			return i
-		}
-	}
-	return -1
+	return plain.AppendPainted(dst, p, func(p []byte) int { return len(ownColor().Find(p)) })
 }
 
 // unfinished is how many bytes at the end are the beginning of a letter.
@@ -119,4 +105,65 @@ func unfinished(p []byte) int {
 		}
 	}
 	return 0
+}
+
+// A Paint colours text for one stream, or leaves it alone.
+type Paint struct{ Color bool }
+
+func (p Paint) sgr(code, s string) string {
+	if !p.Color || s == "" {
+		return s
+	}
+	return "\x1b[" + code + "m" + s + "\x1b[0m"
+}
+
+// Bold is a text in bold.
+func (p Paint) Bold(s string) string { return p.sgr("1", s) }
+
+// Dim is a text dimmed.
+func (p Paint) Dim(s string) string { return p.sgr("2", s) }
+
+// Red is a text in red, as failures.
+func (p Paint) Red(s string) string { return p.sgr("31", s) }
+
+// Green is a text in green, as what succeeded.
+func (p Paint) Green(s string) string { return p.sgr("32", s) }
+
+// Yellow is a text in yellow, as what waits or warns.
+func (p Paint) Yellow(s string) string { return p.sgr("33", s) }
+
+// Cyan is a text in cyan, as names and what goes on.
+func (p Paint) Cyan(s string) string { return p.sgr("36", s) }
+
+// status is the sign in front of a run.
+func (p Paint) status(s protocol.RunStatus) string {
+	switch s {
+	case protocol.Done:
+		return p.Green("✓")
+	case protocol.Failed:
+		return p.Red("✗")
+	case protocol.Waiting:
+		return p.Yellow("⏸")
+	case protocol.Suspended:
+		return p.Yellow("!")
+	case protocol.Cancelled:
+		return p.Dim("–")
+	}
+	return p.Cyan("●")
+}
+
+func (p Paint) step(status string) string {
+	switch status {
+	case string(protocol.StepOK):
+		return p.Green("✓")
+	case string(protocol.StepFailed):
+		return p.Red("✗")
+	case string(protocol.StepSkipped):
+		return p.Dim("–")
+	case "waiting":
+		return p.Yellow("⏸")
+	case "parked", "retrying", string(api.Interrupted):
+		return p.Yellow("!")
+	}
+	return p.Cyan("●")
 }

@@ -61,7 +61,7 @@ var renderers = map[string]func(*Screen, Backdrop) Reporter{
 		return &plainLines{w: w, Backdrop: b, fold: (&Printer{}).NewFolder()}
 	},
 	"groups":  func(w *Screen, b Backdrop) Reporter { return &groups{w: w, Backdrop: b, lines: map[string][]string{}} },
-	"stream":  func(w *Screen, b Backdrop) Reporter { return &transcript{w: w, Backdrop: b, paint: w.Paint()} },
+	"stream":  func(w *Screen, b Backdrop) Reporter { return &transcript{w: w, Backdrop: b} },
 	"as JSON": func(w *Screen, _ Backdrop) Reporter { return &jsonLines{p: &Printer{Out: w, Err: w, Format: "jsonl"}} },
 }
 
@@ -88,7 +88,7 @@ func TestNoStringOfAnEventActsOnATerminal(t *testing.T) {
 			}
 			for name, open := range renderers {
 				var b bytes.Buffer
-				r := open(&Screen{Writer: &b, Color: color}, Backdrop{Context: t.Context(), Blocks: records{}})
+				r := open(&Screen{Writer: &b, Paint: Paint{color}}, Backdrop{Context: t.Context(), Blocks: records{}})
 				for _, n := range notices {
 					r.Notice(n)
 				}
@@ -130,7 +130,7 @@ func TestNoStringOfAnEventActsOnTheLiveScreen(t *testing.T) {
 func TestAScreenShowsTextAsItIs(t *testing.T) {
 	for color, want := range map[bool]string{true: "ä\x1b[31mred\x1b[0m漢\\u001b[5m", false: `ä\u001b[31mred\u001b[0m漢\u001b[5m`} {
 		var b bytes.Buffer
-		s := &Screen{Writer: &b, Color: color}
+		s := &Screen{Writer: &b, Paint: Paint{color}}
 		for _, part := range []string{"\xc3", "\xa4\x1b[31mred\x1b[0m\xe6", "\xbc", "\xa2\x1b[5m"} {
 			if n, err := s.Write([]byte(part)); n != len(part) || err != nil {
 				t.Fatal(n, err)

@@ -10,44 +10,40 @@ import (
 // ShowServing writes where a daemon listens. page is the address at which one opens a page for browsers.
 func (p *Printer) ShowServing(s *api.Serving, page string) error {
 	if p.AsJSON() {
-		p.Answered = true
-		return WriteLine(p.Out, s)
+		return p.answerLine(s)
 	}
-	ink := p.Out.Paint()
-	fmt.Fprintf(p.Out, "%s wf serve  %s  store %s\n", ink.Cyan("●"), ink.Bold(s.Name), s.Store)
+	fmt.Fprintf(p.Out, "%s wf serve  %s  store %s\n", p.Out.Cyan("●"), p.Out.Bold(s.Name), s.Store)
 	for _, l := range s.Listen {
 		if l.Open == "" {
-			fmt.Fprintf(p.Out, "  %s %s\n", ink.Dim("socket"), strings.TrimPrefix(l.URL, "unix:"))
+			fmt.Fprintf(p.Out, "  %s %s\n", p.Out.Dim("socket"), strings.TrimPrefix(l.URL, "unix:"))
 			continue
 		}
-		fmt.Fprintf(p.Out, "  %s   %s\n", ink.Dim("open"), l.Open)
+		fmt.Fprintf(p.Out, "  %s   %s\n", p.Out.Dim("open"), l.Open)
 	}
 	if s.TokenFile != "" {
-		fmt.Fprintf(p.Out, "  %s  %s\n", ink.Dim("token"), s.TokenFile)
+		fmt.Fprintf(p.Out, "  %s  %s\n", p.Out.Dim("token"), s.TokenFile)
 	} else {
-		fmt.Fprintf(p.Out, "  %s   wf serve --listen %s opens a page for browsers\n", ink.Dim("more"), page)
+		fmt.Fprintf(p.Out, "  %s   wf serve --listen %s opens a page for browsers\n", p.Out.Dim("more"), page)
 	}
-	_, err := fmt.Fprintf(p.Out, "  %s\n", ink.Dim("Ctrl-C suspends what runs; the next start goes on"))
+	_, err := fmt.Fprintf(p.Out, "  %s\n", p.Out.Dim("Ctrl-C suspends what runs; the next start goes on"))
 	return err
 }
 
 // ShowHub writes where a hub listens, and how workers join it.
 func (p *Printer) ShowHub(h *api.HubServing) error {
 	if p.AsJSON() {
-		p.Answered = true
-		return WriteLine(p.Out, h)
+		return p.answerLine(h)
 	}
-	ink := p.Out.Paint()
-	fmt.Fprintf(p.Out, "%s wf hub  %s  data %s\n", ink.Cyan("●"), ink.Bold(h.Name), h.Data)
+	fmt.Fprintf(p.Out, "%s wf hub  %s  data %s\n", p.Out.Cyan("●"), p.Out.Bold(h.Name), h.Data)
 	for _, l := range h.Listen {
 		command := "wf serve --hub " + l.URL
 		if l.Open != "" {
-			fmt.Fprintf(p.Out, "  %s   %s\n", ink.Dim("open"), l.Open)
+			fmt.Fprintf(p.Out, "  %s   %s\n", p.Out.Dim("open"), l.Open)
 			command += " --hub-token-file " + h.AgentToken
 		}
-		fmt.Fprintf(p.Out, "  %s  %s\n", ink.Dim("agent"), command)
+		fmt.Fprintf(p.Out, "  %s  %s\n", p.Out.Dim("agent"), command)
 	}
-	_, err := fmt.Fprintf(p.Out, "  %s  %s\n", ink.Dim("token"), h.TokenFile)
+	_, err := fmt.Fprintf(p.Out, "  %s  %s\n", p.Out.Dim("token"), h.TokenFile)
 	return err
 }
 

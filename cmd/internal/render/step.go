@@ -9,36 +9,35 @@ import (
 
 // ShowStep writes a step with what led to it, how it went, and what it concluded.
 func (p *Printer) ShowStep(s *api.Step) error {
-	ink := p.Out.Paint()
-	fmt.Fprintf(p.Out, "%s %s  visit %d  %s  %s\n", ink.step(s.Status), ink.Bold(s.ID), s.Visit, result(s), ShortOf(s.CID))
+	fmt.Fprintf(p.Out, "%s %s  visit %d  %s  %s\n", p.Out.step(s.Status), p.Out.Bold(s.ID), s.Visit, result(s), ShortOf(s.CID))
 	if s.EdgePrompt != "" {
-		fmt.Fprintf(p.Out, "  %s %s\n", ink.Dim("edge prompt"), IndentLines(s.EdgePrompt, "    "))
+		fmt.Fprintf(p.Out, "  %s %s\n", p.Out.Dim("edge prompt"), IndentLines(s.EdgePrompt, "    "))
 	}
 	for _, parent := range s.Parents {
-		fmt.Fprintf(p.Out, "  %s %s\n", ink.Dim("after"), ShortCID(parent))
+		fmt.Fprintf(p.Out, "  %s %s\n", p.Out.Dim("after"), ShortCID(parent))
 	}
 	if s.Resumes != nil {
-		fmt.Fprintf(p.Out, "  %s %s\n", ink.Dim("resumes"), ShortOf(s.Resumes))
+		fmt.Fprintf(p.Out, "  %s %s\n", p.Out.Dim("resumes"), ShortOf(s.Resumes))
 	}
 	if s.Child != "" {
-		fmt.Fprintf(p.Out, "  %s %s\n", ink.Dim("sub-workflow"), "run "+s.Child)
+		fmt.Fprintf(p.Out, "  %s %s\n", p.Out.Dim("sub-workflow"), "run "+s.Child)
 	}
 	for _, c := range s.Compactions {
 		p.showCompaction(c)
 	}
 	for i, reasons := range s.Corrections {
-		fmt.Fprintf(p.Out, "  %s %s\n", ink.Yellow(fmt.Sprintf("correction %d:", i+1)), IndentLines(Visible(reasons), "    "))
+		fmt.Fprintf(p.Out, "  %s %s\n", p.Out.Yellow(fmt.Sprintf("correction %d:", i+1)), IndentLines(Visible(reasons), "    "))
 	}
 	for _, t := range s.Attempts {
 		if t.Error != nil {
-			fmt.Fprintf(p.Out, "  %s %s\n", ink.Yellow(fmt.Sprintf("attempt %d failed:", t.Attempt)), Visible(why(t.Error)))
+			fmt.Fprintf(p.Out, "  %s %s\n", p.Out.Yellow(fmt.Sprintf("attempt %d failed:", t.Attempt)), Visible(why(t.Error)))
 		}
 	}
 	if s.CutOff {
-		fmt.Fprintf(p.Out, "  %s\n", ink.Yellow(cutOff))
+		fmt.Fprintf(p.Out, "  %s\n", p.Out.Yellow(cutOff))
 	}
 	if s.Error != nil {
-		fmt.Fprintf(p.Out, "  %s %s\n", ink.Red("error:"), Visible(why(s.Error)))
+		fmt.Fprintf(p.Out, "  %s %s\n", p.Out.Red("error:"), Visible(why(s.Error)))
 	}
 	if err := p.showFields("", s.Output); err != nil {
 		return err
@@ -52,7 +51,6 @@ func (p *Printer) ShowStep(s *api.Step) error {
 
 // showCompaction tells what was dropped and what was kept.
 func (p *Printer) showCompaction(c api.Compaction) {
-	ink := p.Out.Paint()
 	var what string
 	switch {
 	case c.Scope == protocol.ScopeVisit:
@@ -66,8 +64,8 @@ func (p *Printer) showCompaction(c api.Compaction) {
 	if c.Model == "" {
 		by = "an extract" + Because(OneLine(c.Error, 160))
 	}
-	fmt.Fprintf(p.Out, "  %s %s; %d → about %d tokens  %s\n", ink.Dim("compacted"), what, c.TokensBefore, c.TokensAfter, ShortOf(c.Record))
-	fmt.Fprintf(p.Out, "  %s %s\n    %s\n", ink.Dim("summary"), Visible(by), IndentLines(c.Summary, "    "))
+	fmt.Fprintf(p.Out, "  %s %s; %d → about %d tokens  %s\n", p.Out.Dim("compacted"), what, c.TokensBefore, c.TokensAfter, ShortOf(c.Record))
+	fmt.Fprintf(p.Out, "  %s %s\n    %s\n", p.Out.Dim("summary"), Visible(by), IndentLines(c.Summary, "    "))
 }
 
 // visits names a range of visits.
@@ -76,4 +74,57 @@ func visits(from, to int) string {
 		return fmt.Sprintf("visit %d", from)
 	}
 	return fmt.Sprintf("visits %d–%d", from, to)
+}
+
+// ShowMessages writes what a visit was sent first; a command was sent nothing, but given something.
+func (p *Printer) ShowMessages(step string, m *api.Messages) error {
+	switch {
+	case p.AsJSON():
+		return p.Answer(m.Prompt)
+	case m.Command != nil:
+		return p.commandLines(step, m.Command)
+	}
+	return p.messageLines(m)
+}
+
+// commandLines shows what a command was given: no model was asked, and so nothing was sent.
+func (p *Printer) commandLines(step string, c *api.Command) error {
+	fmt.Fprintf(p.Out, "%s is a command: no model was asked. It was given\n", p.Out.Bold(step))
+	rows := [][]string{{"  " + p.Out.Dim("run"), IndentLines(Visible(c.Run), "    ")}}
+	row := func(name, value string) {
+		if value != "" {
+			rows = append(rows, []string{"  " + p.Out.Dim(name), IndentLines(Visible(value), "    ")})
+		}
+	}
+	row("dir", c.Dir)
+	for _, v := range c.Env {
+		row("env", v.Name+"="+v.Value)
+	}
+	row("edge prompt", c.EdgePrompt)
+	row("stdin", "its turn, wf.turn/v1: the inputs, what happened before, and the messages that an agent in its place would be sent; -o json shows those")
+	return Table(p.Out, rows)
+}
+
+// messageLines shows the messages, and where what the previous visit was sent ends.
+func (p *Printer) messageLines(m *api.Messages) error {
+	if n := len(m.Tools); n > len("[]") {
+		fmt.Fprintf(p.Out, "%s %s\n", p.Out.Bold("tools"), p.Out.Dim(fmt.Sprintf("%d bytes", n)))
+	}
+	for i, msg := range m.Messages {
+		if m.Seam != nil && i == m.Seam.Before {
+			fmt.Fprintf(p.Out, "%s\n\n", p.Out.Dim(seamLine(m.Seam)))
+		}
+		fmt.Fprintf(p.Out, "%s %s\n", p.Out.Bold(fmt.Sprintf("%d %s", i, msg.Role)), p.Out.Dim(fmt.Sprintf("%d bytes", len(msg.Content))))
+		fmt.Fprintf(p.Out, "%s\n\n", Visible(msg.Content))
+	}
+	_, err := fmt.Fprintf(p.Out, "%s %s\n", p.Out.Dim("digest"), m.Digest)
+	return err
+}
+
+// seamLine says how much of a prompt the provider has seen before.
+func seamLine(s *api.Seam) string {
+	if s.Part != "" {
+		return fmt.Sprintf("──────── differs from %s's request at byte %d, in its %s ────────", s.Step, s.Shared, s.Part)
+	}
+	return fmt.Sprintf("──────── identical to %s's request up to here: %d of %d bytes ────────", s.Step, s.Shared, s.Bytes)
 }

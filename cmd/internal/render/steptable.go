@@ -1,6 +1,8 @@
 package render
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,6 +10,7 @@ import (
 
 	"wf/api"
 	"wf/protocol"
+	"wf/roles/frontmatter"
 )
 
 // A fan-out of more than foldFrom items is one line of a table of steps, with how many ended in
@@ -45,7 +48,6 @@ func fanOf(s *api.Step) string {
 }
 
 func (p *Printer) stepRow(s *api.Step) []string {
-	ink := p.Out.Paint()
 	note := OneLine(said(s), 60)
 	if n := failures(s); n > 0 && s.Status != string(protocol.StepFailed) {
 		note = fmt.Sprintf("(after %s) %s", protocol.Plural(n, "failed attempt"), note)
@@ -56,14 +58,12 @@ func (p *Printer) stepRow(s *api.Step) []string {
 	if len(s.Compactions) > 0 {
 		note = "(compacted) " + note
 	}
-	return []string{"  " + ink.step(s.Status), s.ID, Span(time.Duration(s.MS) * time.Millisecond), result(s), ink.Dim(ShortOf(s.CID)), note}
+	return []string{"  " + p.Out.step(s.Status), s.ID, Span(time.Duration(s.MS) * time.Millisecond), result(s), p.Out.Dim(ShortOf(s.CID)), note}
 }
 
 // foldedRows are a line for a fan-out, and those of its items that want to be looked at.
 func (p *Printer) foldedRows(fan []*api.Step) [][]string {
-	ink := p.Out.Paint()
 	counts, ms, worst := map[string]int{}, int64(0), string(protocol.StepOK)
-	var order []string
 	var rows [][]string
 	odd := 0
 	for _, s := range fan {
@@ -71,9 +71,7 @@ func (p *Printer) foldedRows(fan []*api.Step) [][]string {
 		if r := result(s); strings.HasPrefix(r, "exit ") && r != "exit 0" {
 			how = r
 		}
-		if counts[how]++; counts[how] == 1 {
-			order = append(order, how)
-		}
+		counts[how]++
 		ms += s.MS
 		if how == string(protocol.StepOK) || how == string(protocol.StepSkipped) {
 			continue
@@ -91,11 +89,85 @@ func (p *Printer) foldedRows(fan []*api.Step) [][]string {
 	if odd > oddMax {
 		rows = append(rows, []string{"", fmt.Sprintf("… %d more of %s: --all shows them", odd-oddMax, fanOf(fan[0]))})
 	}
-	slices.Sort(order)
-	var parts []string
-	for _, status := range order {
-		parts = append(parts, fmt.Sprintf("%d %s", counts[status], status))
-	}
-	first := []string{"  " + ink.step(worst), fmt.Sprintf("%s[%d items]", fanOf(fan[0]), len(fan)), Span(time.Duration(ms) * time.Millisecond), strings.Join(parts, ", ")}
+	first := []string{"  " + p.Out.step(worst), fmt.Sprintf("%s[%d items]", fanOf(fan[0]), len(fan)), Span(time.Duration(ms) * time.Millisecond), tally(counts)}
 	return slices.Concat([][]string{first}, rows)
+}
+
+// Ended reports whether the visit has a record.
+func Ended(s *api.Step) bool { return s.CID != nil }
+
+// result is how a step ended, in a word or two.
+func result(s *api.Step) string {
+	var d struct {
+		ExitCode *int `json:"exit_code"`
+	}
+	switch {
+	case !Ended(s):
+		return s.Status
+	case s.Action == protocol.ActRun && json.Unmarshal(s.Output, &d) == nil && d.ExitCode != nil:
+		return fmt.Sprintf("exit %d", *d.ExitCode)
+	case s.Usage.Calls > 0:
+		return used(s.Usage)
+	}
+	return s.Status
+}
+
+// said is the most telling text of a step: why it failed, or what it concluded.
+func said(s *api.Step) string {
+	switch {
+	case s.Error != nil:
+		return why(s.Error)
+	case s.Text != "":
+		return gist(s.Text)
+	}
+	fields, err := fieldsOf(s.Output)
+	if err != nil {
+		return string(s.Output)
+	}
+	var parts []string
+	for _, f := range fields {
+		if text := f.text(); text != "" && (f.name != "exit_code" || s.Action != protocol.ActRun) { // which result tells
+			parts = append(parts, f.name+": "+text)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// why says why a step failed; the reason of a parked one holds its phase already.
+func why(e *protocol.ErrorInfo) string {
+	if e.Phase == "" || strings.HasPrefix(e.Message, e.Phase+": ") {
+		return e.Message
+	}
+	return e.Error()
+}
+
+// failures counts the attempts that did not work.
+func failures(s *api.Step) int {
+	n := 0
+	for _, t := range s.Attempts {
+		if t.Error != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// withoutFences is an answer with the fields in front of it on one line, without their fences.
+func withoutFences(text string) string {
+	fields, body := fieldsAndBody(text)
+	return strings.TrimLeft(fields+"\n"+body, "\n")
+}
+
+// gist is the most telling line of an answer: the last one, or the fields where they are all.
+func gist(text string) string {
+	fields, body := fieldsAndBody(text)
+	return cmp.Or(lastLine(body), fields)
+}
+
+func fieldsAndBody(text string) (fields, body string) {
+	fields, body, err := frontmatter.Split(text)
+	if err != nil {
+		return "", text
+	}
+	return strings.Join(strings.FieldsFunc(fields, func(r rune) bool { return r == '\n' }), ", "), body
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"sync"
 
 	"wf/api"
 	"wf/protocol"
@@ -20,10 +19,8 @@ import (
 //	✓ coder#1  completed ok in 2.1s  k3mau2xq
 type transcript struct {
 	Backdrop
-	w     *Screen
-	paint Paint
+	w *Screen
 
-	mu    sync.Mutex
 	step  string                      // who is speaking
 	kind  string                      // and how
 	inRow bool                        // the line is not over
@@ -34,8 +31,6 @@ type transcript struct {
 const resultLines = 10
 
 func (s *transcript) Notice(n api.Update) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if d, ok := n.Data.(protocol.Delta); ok {
 		s.said(n.Step, d.Kind).WriteString(d.Text)
 		s.speak(n.Step, d.Kind, d.Text)
@@ -51,21 +46,21 @@ func (s *transcript) Notice(n api.Update) {
 		s.rest(n.Step, "thinking", d.Content.S)
 	case protocol.ToolCall:
 		if s.tell(d) != "" {
-			s.line(n.Step, s.paint.Cyan("→"), d.Name+" "+OneLine(d.Args.S, 160))
+			s.line(n.Step, s.w.Cyan("→"), d.Name+" "+OneLine(d.Args.S, 160))
 		}
 	case protocol.ToolResult:
 		if s.tell(d) != "" {
 			s.result(n.Step, d)
 		}
 		if d.Appeared != nil {
-			s.line(n.Step, s.paint.Yellow("!"), d.Appeared.String())
+			s.line(n.Step, s.w.Yellow("!"), d.Appeared.String())
 		}
 	case protocol.Usage, protocol.PromptSent:
 		// the stream tells as much
 	case protocol.StepCompleted:
-		sign := s.paint.Green("✓")
+		sign := s.w.Green("✓")
 		if d.Status == protocol.StepFailed {
-			sign = s.paint.Red("✗")
+			sign = s.w.Red("✗")
 		}
 		s.line(n.Step, sign, s.tell(d))
 	default:
@@ -74,7 +69,7 @@ func (s *transcript) Notice(n api.Update) {
 			s.said(n.Step, "thinking").Reset()
 		}
 		if text := s.tell(n.Data); text != "" {
-			s.line(n.Step, s.paint.Cyan("●"), text)
+			s.line(n.Step, s.w.Cyan("●"), text)
 		}
 	}
 }
@@ -98,7 +93,7 @@ func (s *transcript) speak(step, kind, text string) {
 	if step != s.step || kind != s.kind {
 		s.endRow()
 		if step != s.step {
-			fmt.Fprintf(s.w, "%s\n", s.paint.Bold(step))
+			fmt.Fprintf(s.w, "%s\n", s.w.Bold(step))
 		}
 		s.step, s.kind = step, kind
 	}
@@ -116,7 +111,7 @@ func (s *transcript) dimLines(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, l := range lines {
 		if l != "" {
-			lines[i] = s.paint.Dim(l)
+			lines[i] = s.w.Dim(l)
 		}
 	}
 	return strings.Join(lines, "\n")
@@ -154,9 +149,9 @@ func (s *transcript) result(step string, d protocol.ToolResult) {
 	more := len(lines) - resultLines
 	for _, l := range lines[:min(len(lines), resultLines)] {
 		if d.IsError {
-			l = s.paint.Red(l)
+			l = s.w.Red(l)
 		} else {
-			l = s.paint.Dim(l)
+			l = s.w.Dim(l)
 		}
 		fmt.Fprintf(s.w, "  %s\n", l)
 	}
@@ -181,8 +176,4 @@ func (s *transcript) endRow() {
 	}
 }
 
-func (s *transcript) Close() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.endRow()
-}
+func (s *transcript) Close() { s.endRow() }

@@ -49,7 +49,7 @@ func TestASpokenScreenSaysEverythingOnce(t *testing.T) {
 			"a#1\nhalf\n● a#1  attempt 1 failed: cut: off\nwhole\n"},
 	} {
 		var b strings.Builder
-		s := &transcript{Backdrop: Backdrop{}, w: &Screen{Writer: &b, Color: true}, paint: Paint{true}}
+		s := &transcript{Backdrop: Backdrop{}, w: &Screen{Writer: &b, Paint: Paint{true}}}
 		for _, n := range c.notices {
 			s.Notice(n)
 		}

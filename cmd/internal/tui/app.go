@@ -8,8 +8,10 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"wf/api"
 	"wf/cmd/internal/frame"
 	"wf/cmd/internal/plain"
+	"wf/cmd/internal/render"
 	"wf/protocol"
 )
 
@@ -28,11 +30,11 @@ type App struct {
 	ctx    context.Context
 	source Source
 
-	runs   []Run
+	runs   []api.Row
 	read   bool      // the runs were, once
 	now    time.Time // when they were
 	filter string
-	view   View
+	view   *api.Run
 	text   string // of the page
 	said   string
 
@@ -64,19 +66,19 @@ const (
 
 // New makes the screen.
 func New(ctx context.Context, s Source) *App {
-	return &App{ctx: ctx, source: s, width: 80, height: 24, moved: make(chan struct{}, 1)}
+	return &App{ctx: ctx, source: s, view: &api.Run{}, width: 80, height: 24, moved: make(chan struct{}, 1)}
 }
 
 // The messages of commands that have ended.
 type (
 	gotRuns struct {
-		runs []Run
+		runs []api.Row
 		now  time.Time
 		err  error
 	}
 	gotView struct {
 		id   protocol.RunID
-		view View
+		view *api.Run
 		err  error
 	}
 	gotPage struct {
@@ -225,30 +227,20 @@ func (a *App) gotRuns(m gotRuns) tea.Cmd {
 		return nil
 	}
 	a.runs, a.now, a.read = m.runs, m.now, true
-	before := a.run.id
-	a.run.keep(ids(a.shownRuns(), func(r Run) string { return string(r.ID) }))
-	switch {
-	case a.run.id != before:
-		return a.chose()
-	case a.view.ID != "" && a.stands() != a.view.Status:
-		return a.readView() // its process was killed: that is no event
+	if cmd := a.refilter(); cmd != nil {
+		return cmd
+	}
+	for _, r := range a.runs {
+		if r.ID == a.view.ID && render.RowState(r).Word() != render.StateOf(a.view).Word() {
+			return a.readView() // its process was killed: that is no event
+		}
 	}
 	return nil
 }
 
-// stands is the status of the run that is chosen, by the list.
-func (a *App) stands() string {
-	for _, r := range a.runs {
-		if r.ID == a.view.ID {
-			return r.Status
-		}
-	}
-	return a.view.Status
-}
-
 // chose is called when another run is.
 func (a *App) chose() tea.Cmd {
-	a.view, a.step, a.text, a.top, a.left = View{}, list{}, "", 0, 0
+	a.view, a.step, a.text, a.top, a.left = &api.Run{}, list{}, "", 0, 0
 	return tea.Batch(a.follow(), a.readView())
 }
 
@@ -265,7 +257,7 @@ func (a *App) gotView(m gotView) tea.Cmd {
 	if atEnd && len(m.view.Steps) > 0 && a.focus != mainPane { // the newest step is followed
 		a.step.id = m.view.Steps[len(m.view.Steps)-1].ID
 	}
-	a.step.keep(ids(m.view.Steps, func(s Step) string { return s.ID }))
+	a.step.keep(ids(m.view.Steps, func(s *api.Step) string { return s.ID }))
 	return a.readPage()
 }
 

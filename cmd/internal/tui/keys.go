@@ -7,11 +7,11 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"wf/api"
 	"wf/cmd/internal/plain"
 	"wf/protocol"
 )
 
-// keys of the screen, with what they do.
 var keys = [][2]string{
 	{"1 2 3, Tab", "go to runs, steps, the page; ← → too"},
 	{"j k, ↑ ↓", "choose; on the page, scroll"},
@@ -40,7 +40,6 @@ func helpLines(width int) []string {
 	return out
 }
 
-// key takes a key press.
 func (a *App) key(m tea.KeyPressMsg) tea.Cmd {
 	name := m.String()
 	if name == "ctrl+c" {
@@ -178,7 +177,7 @@ func (a *App) typed(name, text string) tea.Cmd {
 
 func (a *App) refilter() tea.Cmd {
 	before := a.run.id
-	a.run.keep(ids(a.shownRuns(), func(r Run) string { return string(r.ID) }))
+	a.run.keep(ids(a.shownRuns(), func(r api.Row) string { return string(r.ID) }))
 	if a.run.id == before {
 		return nil
 	}
@@ -186,14 +185,14 @@ func (a *App) refilter() tea.Cmd {
 }
 
 // question is the one that the chosen step asks, or the first that is open.
-func (a *App) question() (Question, bool) {
+func (a *App) question() (api.Waiting, bool) {
 	for _, q := range a.view.Waiting {
 		if q.Step == a.step.id {
 			return q, true
 		}
 	}
 	if len(a.view.Waiting) == 0 {
-		return Question{}, false
+		return api.Waiting{}, false
 	}
 	return a.view.Waiting[0], true
 }

@@ -4,7 +4,9 @@ import (
 	"slices"
 	"strings"
 
+	"wf/api"
 	"wf/cmd/internal/plain"
+	"wf/cmd/internal/render"
 )
 
 // list is a choice among things with ids. The choice stays with its id when others come.
@@ -48,13 +50,13 @@ func (l *list) window(rows int) (from, to int) {
 }
 
 // shownRuns are those that the filter lets through.
-func (a *App) shownRuns() []Run {
+func (a *App) shownRuns() []api.Row {
 	if a.filter == "" {
 		return a.runs
 	}
-	var out []Run
+	var out []api.Row
 	for _, r := range a.runs {
-		if strings.Contains(strings.ToLower(plain.Text(string(r.ID)+" "+r.Workflow+" "+r.Title+" "+r.Status)), strings.ToLower(a.filter)) {
+		if strings.Contains(strings.ToLower(plain.Text(string(r.ID)+" "+r.Workflow+" "+r.Title+" "+render.RowState(r).Word())), strings.ToLower(a.filter)) {
 			out = append(out, r)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"wf/api"
 	"wf/cmd/internal/screentest"
 	"wf/cmd/internal/tui"
 	"wf/protocol"
@@ -20,41 +21,44 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m, screentest.LeftBehind) }
 // shelf is a source of two runs.
 type shelf struct {
 	mu       sync.Mutex
-	views    []tui.View
+	runs     []*api.Run
 	moved    map[protocol.RunID]func()
 	answered chan string
 }
 
+// cid is a CID whose short form is given.
+func cid(short string) *string { return new("bafyrei" + short + strings.Repeat("a", 44)) }
+
 func newShelf() *shelf {
-	return &shelf{moved: map[protocol.RunID]func(){}, answered: make(chan string, 4), views: []tui.View{
-		{Run: tui.Run{ID: "AAAA", Workflow: "fix-bug", Title: "repair the parser", Status: "done", Steps: 3}, Steps: []tui.Step{
-			{ID: "test#1", Status: "ok", CID: "bafyreiabcdefghijkl"}, {ID: "coder#1", Status: "ok", CID: "bafyreimnopqrstuv", Prompt: "The tests fail"},
-			{ID: "coder#2", Status: "ok", CID: "bafyreiwxyz234567", Resumes: true}}},
-		{Run: tui.Run{ID: "BBBB", Workflow: "gate", Title: "publish", Status: "waiting", Steps: 1},
-			Steps:   []tui.Step{{ID: "editor#1", Status: "waiting"}},
-			Waiting: []tui.Question{{Step: "editor#1", Text: "Publish this?", Choices: []protocol.Choice{{Label: "Yes", Value: "yes"}, {Label: "No", Value: "no"}}}}},
+	return &shelf{moved: map[protocol.RunID]func(){}, answered: make(chan string, 4), runs: []*api.Run{
+		{ID: "AAAA", Workflow: "fix-bug", Info: api.RunInfo{Title: "repair the parser"}, Status: protocol.Done, Steps: []*api.Step{
+			{ID: "test#1", Status: "ok", CID: cid("abcdefgh")}, {ID: "coder#1", Status: "ok", CID: cid("bcdefghi"), EdgePrompt: "The tests fail"},
+			{ID: "coder#2", Status: "ok", CID: cid("cdefghij"), Resumes: cid("bcdefghi")}}},
+		{ID: "BBBB", Workflow: "gate", Info: api.RunInfo{Title: "publish"}, Status: protocol.Waiting,
+			Steps:   []*api.Step{{ID: "editor#1", Status: "waiting"}},
+			Waiting: []api.Waiting{{Step: "editor#1", Question: "Publish this?", Choices: []protocol.Choice{{Label: "Yes", Value: "yes"}, {Label: "No", Value: "no"}}}}},
 	}}
 }
 
-func (s *shelf) Runs(context.Context) ([]tui.Run, error) {
+func (s *shelf) Runs(context.Context) (out []api.Row, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var out []tui.Run
-	for _, v := range s.views {
-		out = append(out, v.Run)
+	for _, v := range s.runs {
+		out = append(out, api.Row{ID: v.ID, Workflow: v.Workflow, Title: v.Info.Title, Status: v.Status, Driving: v.Driving})
 	}
 	return out, nil
 }
 
-func (s *shelf) Run(_ context.Context, id protocol.RunID) (tui.View, error) {
+func (s *shelf) Run(_ context.Context, id protocol.RunID) (*api.Run, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, v := range s.views {
+	for _, v := range s.runs {
 		if v.ID == id {
-			return v, nil
+			now := *v
+			return &now, nil
 		}
 	}
-	return tui.View{}, protocol.ErrUnknownRun
+	return nil, protocol.ErrUnknownRun
 }
 
 func (s *shelf) Page(_ context.Context, id protocol.RunID, step string, p tui.Page) (string, error) {
@@ -76,7 +80,7 @@ func (s *shelf) Follow(ctx context.Context, id protocol.RunID, moved func()) err
 	return ctx.Err()
 }
 
-func (s *shelf) Answer(_ context.Context, _ protocol.RunID, q tui.Question, text string) error {
+func (s *shelf) Answer(_ context.Context, _ protocol.RunID, q api.Waiting, text string) error {
 	s.answered <- q.Step + "=" + strings.TrimSpace(q.Shown+" "+text)
 	return nil
 }
@@ -102,8 +106,8 @@ func TestRunsStepsAndPages(t *testing.T) {
 ╰───────────────────────────── 1 of 2 ─╯│ Output of AAAA coder#2, line 5                           │
 ╭─ 2 Steps of fix-bug · done ──────────╮│ Output of AAAA coder#2, line 6                           │
 │ ✓ test#1    abcdefgh                 ││ Output of AAAA coder#2, line 7                           │
-│ ✓ coder#1   mnopqrst  The tests fail ││ Output of AAAA coder#2, line 8                           │
-│ ✓ coder#2 ↩ wxyz2345                 ││ Output of AAAA coder#2, line 9                           │
+│ ✓ coder#1   bcdefghi  The tests fail ││ Output of AAAA coder#2, line 8                           │
+│ ✓ coder#2 ↩ cdefghij                 ││ Output of AAAA coder#2, line 9                           │
 │                                      ││ Output of AAAA coder#2, line 10                          │
 │                                      ││ Output of AAAA coder#2, line 11                          │
 │                                      ││ Output of AAAA coder#2, line 12                          │
@@ -170,8 +174,8 @@ func TestAMovingRunIsFollowed(t *testing.T) {
 	s := show(t, source, 100, 24)
 	s.Shows("Output of AAAA coder#2")
 	source.mu.Lock()
-	v := &source.views[0]
-	v.Status, v.Steps = "running", append(v.Steps[:len(v.Steps):len(v.Steps)], tui.Step{ID: "review#1", Status: "running"})
+	v := source.runs[0]
+	v.Status, v.Steps = protocol.Running, append(v.Steps[:len(v.Steps):len(v.Steps)], &api.Step{ID: "review#1", Status: "running"})
 	moved := source.moved["AAAA"]
 	source.mu.Unlock()
 	moved()
@@ -183,11 +187,11 @@ func TestAMovingRunIsFollowed(t *testing.T) {
 // read anew.
 func TestARunThatWasInterruptedIsShownAsSuch(t *testing.T) {
 	source := newShelf()
-	source.views[0].Status = "running"
+	source.runs[0].Status = protocol.Running
 	s := show(t, source, 100, 24)
 	s.Shows("Steps of fix-bug · running")
 	source.mu.Lock()
-	source.views[0].Status = "interrupted"
+	source.runs[0].Idle = api.Interrupted
 	source.mu.Unlock()
 	s.Shows("Steps of fix-bug · interrupted")
 	s.Shows("! AAAA")
@@ -211,8 +215,8 @@ func TestNarrowScreensShowOnePane(t *testing.T) {
 // The answer to a tool call is for the call that was on the screen, and a denial has its reason.
 func TestAToolCallIsAnsweredAsItWasShown(t *testing.T) {
 	source := newShelf()
-	asks := slices.IndexFunc(source.views, func(v tui.View) bool { return len(v.Waiting) > 0 })
-	q := &source.views[asks].Waiting[0]
+	asks := slices.IndexFunc(source.runs, func(v *api.Run) bool { return len(v.Waiting) > 0 })
+	q := &source.runs[asks].Waiting[0]
 	q.Shown, q.Choices = "d1", []protocol.Choice{{Label: "Allow once", Value: "allow"}, {Label: "Deny", Value: "deny"}}
 	s := show(t, source, 100, 24)
 	s.Shows("Output of AAAA")
@@ -227,8 +231,8 @@ func TestAToolCallIsAnsweredAsItWasShown(t *testing.T) {
 // F-38: the end of a question that is longer than the screen can be read.
 func TestALongQuestionIsReadToItsEnd(t *testing.T) {
 	source := newShelf()
-	asks := slices.IndexFunc(source.views, func(v tui.View) bool { return len(v.Waiting) > 0 })
-	source.views[asks].Waiting[0].Text = "echo building" + strings.Repeat(" building", 1_990) + "; id > X"
+	asks := slices.IndexFunc(source.runs, func(v *api.Run) bool { return len(v.Waiting) > 0 })
+	source.runs[asks].Waiting[0].Question = "echo building" + strings.Repeat(" building", 1_990) + "; id > X"
 	s := show(t, source, 100, 24)
 	s.Shows("Output of AAAA")
 	s.Press("j")

@@ -11,6 +11,7 @@ import (
 
 	"wf/cmd/internal/frame"
 	"wf/cmd/internal/plain"
+	"wf/cmd/internal/render"
 )
 
 var (
@@ -109,7 +110,7 @@ func (a *App) runPane(width, rows int) []string {
 		if name == "" {
 			name = r.Workflow
 		}
-		text := fmt.Sprintf("%s %-10s %s", mark(r.Status), r.ID, name)
+		text := fmt.Sprintf("%s %-10s %s", mark(render.RowState(r).Word()), r.ID, name)
 		if age := age(r.Updated, a.now); age != "" {
 			text = plain.Pad(plain.Cut(text, w-len(age)-1, "…"), w-len(age)) + dim.Render(age)
 		}
@@ -130,18 +131,10 @@ func age(updated string, now time.Time) string {
 	if err != nil || now.IsZero() {
 		return ""
 	}
-	switch d := now.Sub(at); {
-	case d < 5*time.Second:
-		return "now"
-	case d < time.Minute:
-		return fmt.Sprintf("%ds", int(d.Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%dm", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%dh", int(d.Hours()))
-	default:
-		return fmt.Sprintf("%dd", int(d.Hours()/24))
+	if d := now.Sub(at); d >= 5*time.Second {
+		return render.Ago(d)
 	}
+	return "now"
 }
 
 // row shows the chosen one of a list; brightly where the keys go.
@@ -160,7 +153,7 @@ func (a *App) row(p pane, is bool, text string, width int) string {
 func (a *App) stepPane(width, rows int) []string {
 	title := "Steps"
 	if a.view.ID != "" {
-		title = fmt.Sprintf("Steps of %s · %s", a.view.Workflow, a.view.Status)
+		title = fmt.Sprintf("Steps of %s · %s", a.view.Workflow, render.StateOf(a.view).Word())
 	}
 	w, h := frame.Inside(width, rows)
 	from, to := a.step.window(h)
@@ -171,24 +164,16 @@ func (a *App) stepPane(width, rows int) []string {
 	var out []string
 	for _, s := range steps[min(from, len(steps)):min(to, len(steps))] {
 		again := " "
-		if s.Resumes {
+		if s.Resumes != nil {
 			again = "↩"
 		}
-		text := fmt.Sprintf("%s %s %s %s", mark(s.Status), plain.Pad(s.ID, min(idWidth, w/2)), again, dim.Render(plain.Pad(shortCID(s.CID), 8)))
-		if s.Prompt != "" {
-			text += "  " + dim.Render(plain.Line(plain.Text(s.Prompt), 60))
+		text := fmt.Sprintf("%s %s %s %s", mark(s.Status), plain.Pad(s.ID, min(idWidth, w/2)), again, dim.Render(plain.Pad(render.ShortOf(s.CID), 8)))
+		if s.EdgePrompt != "" {
+			text += "  " + dim.Render(plain.Line(plain.Text(s.EdgePrompt), 60))
 		}
 		out = append(out, a.row(stepsPane, s.ID == a.step.id, text, w))
 	}
 	return a.pane(stepsPane, title, place(&a.step), out, width, rows)
-}
-
-// shortCID is the 8 characters behind the part that all CIDs share.
-func shortCID(cid string) string {
-	if len(cid) < 15 {
-		return cid
-	}
-	return cid[7:15]
 }
 
 // tabs are the names of the pages; where there is no room, that of the one that is shown.
@@ -242,7 +227,7 @@ func (a *App) standing(width int) []string {
 	if !ok || q.Step != a.step.id {
 		return out
 	}
-	text := plain.Text(q.Text)
+	text := plain.Text(q.Question)
 	if strings.TrimSpace(text) == "" {
 		text = "it is your turn to say something"
 	}

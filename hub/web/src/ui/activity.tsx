@@ -9,7 +9,7 @@ import {textOf, type Entry, type Text} from "../model/wire.ts";
 import {api} from "../net/api.ts";
 import {fault, hrefOf} from "../state/app.ts";
 import type {Run} from "../state/run.ts";
-import {Scroll, TextBox, Values} from "./bits.tsx";
+import {Scroll, TextBox, Values} from "./widgets.tsx";
 import {StepHead} from "./step.tsx";
 
 interface Turn {

@@ -3,7 +3,7 @@
 import {useEffect, useRef, useState} from "preact/hooks";
 import {dismiss, fault, go, help, hrefOf, info, link, locked, login, nextTheme, notes, now, reached, replay, route, theme} from "../state/app.ts";
 import {Hub} from "./hub.tsx";
-import {Dialog} from "./bits.tsx";
+import {Dialog} from "./widgets.tsx";
 import {Line} from "./form.tsx";
 import {RunPage} from "./run.tsx";
 import {Runs} from "./runs.tsx";

@@ -7,7 +7,7 @@ import {day, plain, shown} from "../model/text.ts";
 import type {AnswerRequest, Choice, Waiting} from "../model/service.ts";
 import {api} from "../net/api.ts";
 import {fault, may, tell} from "../state/app.ts";
-import {Scroll, Status} from "./bits.tsx";
+import {Scroll, Status} from "./widgets.tsx";
 import {FormFields, Line} from "./form.tsx";
 import {Choices} from "./run.tsx";
 

@@ -4,7 +4,7 @@ import {useState} from "preact/hooks";
 import {dollars, plain, share, tokens} from "../model/text.ts";
 import {api} from "../net/api.ts";
 import type {Run} from "../state/run.ts";
-import {Empty} from "./bits.tsx";
+import {Empty} from "./widgets.tsx";
 import {useLoad} from "./load.ts";
 
 export function Cost({run}: {run: Run}) {

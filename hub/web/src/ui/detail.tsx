@@ -4,7 +4,7 @@ import {useEffect} from "preact/hooks";
 import {refine, route} from "../state/app.ts";
 import type {Run} from "../state/run.ts";
 import {Activity} from "./activity.tsx";
-import {Empty, Tabs, type Tab} from "./bits.tsx";
+import {Empty, Tabs, type Tab} from "./widgets.tsx";
 import {Cost} from "./cost.tsx";
 import {Events} from "./events.tsx";
 import {Job} from "./job.tsx";

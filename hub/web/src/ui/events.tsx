@@ -4,7 +4,7 @@ import {useEffect, useMemo, useRef, useState} from "preact/hooks";
 import {clock, headline, plain, plural, tokens} from "../model/text.ts";
 import {textOf, type Entry} from "../model/wire.ts";
 import type {Run} from "../state/run.ts";
-import {CID, copy, Scroll} from "./bits.tsx";
+import {CID, copy, Scroll} from "./widgets.tsx";
 
 const rowHeight = 28;
 const spare = 10;

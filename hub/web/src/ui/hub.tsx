@@ -4,7 +4,7 @@ import {useEffect} from "preact/hooks";
 import {plain} from "../model/text.ts";
 import {hrefOf, info} from "../state/app.ts";
 import {agents, followHub, queue} from "../state/runs.ts";
-import {Ago, Empty, Status} from "./bits.tsx";
+import {Ago, Empty, Status} from "./widgets.tsx";
 
 export function Hub({page}: {page: "agents" | "queue"}) {
   useEffect(() => {

@@ -3,7 +3,7 @@
 import {day, plain, span, timingLine, value} from "../model/text.ts";
 import {hrefOf} from "../state/app.ts";
 import type {Run} from "../state/run.ts";
-import {CID, Fields, Scroll, Status, Values} from "./bits.tsx";
+import {CID, Fields, Scroll, Status, Values} from "./widgets.tsx";
 
 export function Job({run}: {run: Run}) {
   const v = run.view.value;

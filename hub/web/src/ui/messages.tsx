@@ -4,7 +4,7 @@ import type {Step} from "../model/fold.ts";
 import {plural, shortCID, value} from "../model/text.ts";
 import {api} from "../net/api.ts";
 import type {Run} from "../state/run.ts";
-import {Empty, Scroll, TextBox} from "./bits.tsx";
+import {Empty, Scroll, TextBox} from "./widgets.tsx";
 import {useLoad} from "./load.ts";
 import {StepHead} from "./step.tsx";
 import type {Message} from "../model/service.ts";

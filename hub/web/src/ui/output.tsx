@@ -5,7 +5,7 @@ import type {Step} from "../model/fold.ts";
 import {plain, shown} from "../model/text.ts";
 import {api} from "../net/api.ts";
 import type {Run} from "../state/run.ts";
-import {CID, copy, Empty, Fields, TextBox, Values} from "./bits.tsx";
+import {CID, copy, Empty, Fields, TextBox, Values} from "./widgets.tsx";
 import {useLoad} from "./load.ts";
 import {StepHead} from "./step.tsx";
 

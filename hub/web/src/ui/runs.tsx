@@ -5,7 +5,7 @@ import {headline, plain, plural, dollars, share, span, tokens} from "../model/te
 import type {RunRow} from "../model/service.ts";
 import {hrefOf, info, may} from "../state/app.ts";
 import {agents, filter, follow, followHub, more, outbox, runs, setFilter, showAll, showMore, workflows} from "../state/runs.ts";
-import {Ago, Empty, Status} from "./bits.tsx";
+import {Ago, Empty, Status} from "./widgets.tsx";
 import {keyed, step} from "./keys.ts";
 import {Start} from "./start.tsx";
 

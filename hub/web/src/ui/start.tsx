@@ -6,7 +6,7 @@ import {plain} from "../model/text.ts";
 import {ApiError} from "../net/api.ts";
 import {fault, go, info} from "../state/app.ts";
 import {readWorkflows, startRun, workflows} from "../state/runs.ts";
-import {Dialog} from "./bits.tsx";
+import {Dialog} from "./widgets.tsx";
 import {FormFields, Line} from "./form.tsx";
 import type {StartRequest} from "../model/service.ts";
 

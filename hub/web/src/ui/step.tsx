@@ -3,7 +3,7 @@
 import {took, type Step} from "../model/fold.ts";
 import {plural, share, shown, span, tokens} from "../model/text.ts";
 import type {Run} from "../state/run.ts";
-import {CID, Status, TextBox} from "./bits.tsx";
+import {CID, Status, TextBox} from "./widgets.tsx";
 
 export function StepHead({run, step: s, prompt}: {run: Run; step: Step; prompt?: boolean}) {
   const u = s.usage;

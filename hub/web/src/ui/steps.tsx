@@ -4,7 +4,7 @@ import {useEffect, useLayoutEffect, useRef, useState} from "preact/hooks";
 import {took, type Step} from "../model/fold.ts";
 import {headline, shown, span} from "../model/text.ts";
 import type {Run} from "../state/run.ts";
-import {Status, StepName} from "./bits.tsx";
+import {Status, StepName} from "./widgets.tsx";
 
 // Longer lists are drawn as far as they are in sight.
 const crowd = 200;

@@ -4,7 +4,7 @@ import {useState} from "preact/hooks";
 import {plain, plural} from "../model/text.ts";
 import {api} from "../net/api.ts";
 import type {Run} from "../state/run.ts";
-import {Fields} from "./bits.tsx";
+import {Fields} from "./widgets.tsx";
 import type {Verify} from "../model/service.ts";
 
 export function Verify({run}: {run: Run}) {

@@ -1,31 +1,93 @@
-package source
+package tui
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"wf/api"
 	"wf/cmd/internal/render"
-	"wf/cmd/internal/tui"
 	"wf/protocol"
 )
 
-// Page is the text of a page.
-func (s Source) Page(ctx context.Context, id protocol.RunID, step string, p tui.Page) (string, error) {
+// Reader is a Source of the runs that Service and Follower find, in a store or at a server.
+type Reader struct {
+	Service  api.Service
+	Follower api.Follower
+}
+
+const (
+	listed  = 300              // runs in the list
+	timeout = 30 * time.Second // bounds what is asked of the service
+)
+
+// Runs lists the newest runs.
+func (s Reader) Runs(ctx context.Context) ([]api.Row, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	of := map[tui.Page]func(context.Context, protocol.RunID, string) (string, error){
-		tui.Output: s.output, tui.Messages: s.messages, tui.Events: s.events, tui.Diff: s.diff, tui.Cost: s.cost, tui.Verify: s.verified,
+	l, err := s.Service.List(ctx, api.Query{Limit: listed})
+	if err != nil {
+		return nil, err
 	}
-	if step == "" && (p == tui.Output || p == tui.Messages || p == tui.Diff) {
+	return l.Items, nil
+}
+
+// Run is one run with its steps.
+func (s Reader) Run(ctx context.Context, id protocol.RunID) (*api.Run, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	return s.Service.Run(ctx, id, api.Window{Limit: api.MaxSteps})
+}
+
+// Follow tells of everything that happens to a run from now on.
+func (s Reader) Follow(ctx context.Context, id protocol.RunID, moved func()) error {
+	tip, err := s.tip(ctx, id)
+	if err != nil {
+		return err
+	}
+	return s.Follower.Follow(ctx, id, api.Following{From: tip, Until: api.Never}, func(u api.Update) error {
+		if u.Entry != nil || u.Reset != nil {
+			moved()
+		}
+		return nil
+	})
+}
+
+// tip is the newest event of a run.
+func (s Reader) tip(ctx context.Context, id protocol.RunID) (protocol.Seq, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	v, err := s.Service.Run(ctx, id, api.Window{Limit: 1})
+	if err != nil {
+		return 0, err
+	}
+	return v.Seq, nil
+}
+
+// Answer answers what a run waits for.
+func (s Reader) Answer(ctx context.Context, id protocol.RunID, q api.Waiting, text string) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	_, err := s.Service.Answer(ctx, id, api.Answer{Step: q.Step, Text: text, Shown: q.Shown, Source: "terminal"})
+	return err
+}
+
+// Page is the text of a page.
+func (s Reader) Page(ctx context.Context, id protocol.RunID, step string, p Page) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	of := map[Page]func(context.Context, protocol.RunID, string) (string, error){
+		Output: s.output, Messages: s.messages, Events: s.events, Diff: s.diff, Cost: s.cost, Verify: s.verified,
+	}
+	if step == "" && (p == Output || p == Messages || p == Diff) {
 		return "", nil // the run has no step yet
 	}
 	return of[p](ctx, id, step)
 }
 
-func (s Source) output(ctx context.Context, id protocol.RunID, step string) (string, error) {
+func (s Reader) output(ctx context.Context, id protocol.RunID, step string) (string, error) {
 	x, err := s.Service.Step(ctx, id, step)
 	if err != nil {
 		return "", err
@@ -56,7 +118,7 @@ func (s Source) output(ctx context.Context, id protocol.RunID, step string) (str
 	return b.String(), nil
 }
 
-func (s Source) messages(ctx context.Context, id protocol.RunID, step string) (string, error) {
+func (s Reader) messages(ctx context.Context, id protocol.RunID, step string) (string, error) {
 	m, err := s.Service.Messages(ctx, id, step)
 	if err != nil {
 		return "", err
@@ -77,7 +139,7 @@ func (s Source) messages(ctx context.Context, id protocol.RunID, step string) (s
 const recent = 2000
 
 // events are those of a step, and of none.
-func (s Source) events(ctx context.Context, id protocol.RunID, step string) (string, error) {
+func (s Reader) events(ctx context.Context, id protocol.RunID, step string) (string, error) {
 	tip, err := s.tip(ctx, id)
 	if err != nil {
 		return "", err
@@ -92,7 +154,7 @@ func (s Source) events(ctx context.Context, id protocol.RunID, step string) (str
 	return b.String(), err
 }
 
-func (s Source) diff(ctx context.Context, id protocol.RunID, step string) (string, error) {
+func (s Reader) diff(ctx context.Context, id protocol.RunID, step string) (string, error) {
 	d, err := s.Service.VisitDiff(ctx, id, step)
 	switch {
 	case err != nil:
@@ -105,7 +167,7 @@ func (s Source) diff(ctx context.Context, id protocol.RunID, step string) (strin
 	return strings.Join(d.Changed, "\n") + "\n\n" + d.Unified, nil
 }
 
-func (s Source) cost(ctx context.Context, id protocol.RunID, _ string) (string, error) {
+func (s Reader) cost(ctx context.Context, id protocol.RunID, _ string) (string, error) {
 	c, err := s.Service.Cost(ctx, id, "step")
 	if err != nil {
 		return "", err
@@ -113,7 +175,7 @@ func (s Source) cost(ctx context.Context, id protocol.RunID, _ string) (string, 
 	return render.CostText(c, "step"), nil
 }
 
-func (s Source) verified(ctx context.Context, id protocol.RunID, _ string) (string, error) {
+func (s Reader) verified(ctx context.Context, id protocol.RunID, _ string) (string, error) {
 	v, err := s.Service.Verify(ctx, id)
 	if err != nil {
 		return "", err

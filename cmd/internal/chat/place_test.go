@@ -1,10 +1,11 @@
-package session_test
+package chat_test
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -14,7 +15,6 @@ import (
 	"wf/api"
 	"wf/cas"
 	"wf/cmd/internal/chat"
-	"wf/cmd/internal/chat/session"
 	"wf/protocol"
 )
 
@@ -59,7 +59,7 @@ func (d *desk) Send(_ context.Context, run protocol.RunID, m api.Message) error 
 }
 
 func (d *desk) Answer(_ context.Context, run protocol.RunID, a api.Answer) (string, error) {
-	d.note("answer %s %s %q %q %s %s", run, a.Step, a.Choice, a.Text, a.Fields, a.Shown)
+	d.note("answer %s %s %q %q %s %s by %s", run, a.Step, a.Choice, a.Text, a.Fields, a.Shown, a.Source)
 	return a.Step, nil
 }
 
@@ -86,17 +86,17 @@ func (d *desk) Follow(_ context.Context, _ protocol.RunID, w api.Following, f fu
 	return nil
 }
 
-func open(t *testing.T, d *desk, near session.Near) *session.Session {
+func enter(t *testing.T, d *desk, near chat.Near) chat.Session {
 	t.Helper()
-	s, err := session.Open(t.Context(), session.Place{Service: d, Follower: d, Near: near, Me: "ada"}, "RUN")
+	s, err := chat.Open(t.Context(), chat.Place{Service: d, Follower: d, Near: near, Me: "ada"}, "RUN")
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-// event is one as a Follower shows it.
-func event(t *testing.T, seq protocol.Seq, step string, d protocol.Data) api.Update {
+// stored is an event as a Follower shows it.
+func stored(t *testing.T, seq protocol.Seq, step string, d protocol.Data) api.Update {
 	t.Helper()
 	raw, err := cas.Encode(d)
 	if err != nil {
@@ -105,11 +105,11 @@ func event(t *testing.T, seq protocol.Seq, step string, d protocol.Data) api.Upd
 	return api.Update{Entry: &protocol.Entry{Event: protocol.Event{Seq: seq, Type: d.EventType(), Step: &step, Data: raw.Data}}, Data: d, Step: step}
 }
 
-// What a follower tells becomes what the screen takes in.
+// What a follower tells comes to the screen as it is.
 func TestWhatHappensComesToTheScreen(t *testing.T) {
 	yes, back := true, protocol.Seq(3)
 	d := &desk{updates: []api.Update{
-		event(t, 8, "wf#1", protocol.TextSaid{Content: protocol.NewText("hello")}),
+		stored(t, 8, "wf#1", protocol.TextSaid{Content: protocol.NewText("hello")}),
 		{Whole: true},
 		{Driven: &yes},
 		{Step: "wf#1", Data: protocol.Delta{Kind: "text", Text: "hal"}, After: 8, N: 2},
@@ -117,39 +117,23 @@ func TestWhatHappensComesToTheScreen(t *testing.T) {
 		{Remark: "connected again"},
 		{Remark: "the head was put on another history", Reset: &back},
 	}}
-	s := open(t, d, nil)
-	var got []string
-	err := s.Follow(t.Context(), 7, func(u chat.Update) {
-		switch {
-		case u.Event != nil:
-			got = append(got, fmt.Sprint("event ", u.Event.Seq, " ", *u.Event.Step, " ", string(u.Event.Data)))
-		case u.Delta != nil:
-			got = append(got, fmt.Sprint("delta ", u.Delta.Step, " ", u.Delta.Text, " ", u.Delta.AfterSeq, " ", u.Delta.N))
-		case u.Reset != nil:
-			got = append(got, fmt.Sprint("reset ", *u.Reset))
-		case u.Live:
-			got = append(got, "live")
-		case u.Driven != nil:
-			got = append(got, fmt.Sprint("driven ", *u.Driven))
-		default:
-			got = append(got, "status "+u.Status)
-		}
-	})
-	want := []string{`event 8 wf#1 {"content":"hello"}`, "live", "driven true", "delta wf#1 hal 8 2", "status not connected: no route", "status ", "reset 3"}
-	if diff := cmp.Diff(want, got); diff != "" || err != nil {
-		t.Errorf("%v\n%s", err, diff)
+	s := enter(t, d, nil)
+	var got []api.Update
+	err := s.Follow(t.Context(), 7, func(u api.Update) { got = append(got, u) })
+	if !reflect.DeepEqual(got, d.updates) || err != nil {
+		t.Errorf("%v\n%v", err, got)
 	}
 	if w := d.follows[0]; w.From != 7 || w.Until != api.Never {
 		t.Errorf("it follows %+v", w)
 	}
 }
 
-// A page ends before an event, and an error of the screen's reading is not swallowed.
+// A page ends before an event.
 func TestAPageIsAWindowOfEvents(t *testing.T) {
-	d := &desk{updates: []api.Update{event(t, 6, "wf#1", protocol.TextSaid{Content: protocol.NewText("six")}), {Whole: true}}}
-	s := open(t, d, nil)
+	d := &desk{updates: []api.Update{stored(t, 6, "wf#1", protocol.TextSaid{Content: protocol.NewText("six")}), {Whole: true}}}
+	s := enter(t, d, nil)
 	events, err := s.Page(t.Context(), 7, 4)
-	if err != nil || len(events) != 1 || events[0].Seq != 6 {
+	if err != nil || len(events) != 1 || events[0].Entry.Seq != 6 {
 		t.Errorf("%v, %v", events, err)
 	}
 	if w := d.follows[0]; w != (api.Following{From: 2, To: 6}) {
@@ -165,7 +149,7 @@ func TestAPageIsAWindowOfEvents(t *testing.T) {
 
 func TestWhatAPersonDoesIsAskedOfTheService(t *testing.T) {
 	d := &desk{scope: "role/w/wf"}
-	s := open(t, d, d)
+	s := enter(t, d, d)
 	ctx := t.Context()
 	do := func(a chat.Action, arg string) chat.Outcome {
 		t.Helper()
@@ -175,8 +159,8 @@ func TestWhatAPersonDoesIsAskedOfTheService(t *testing.T) {
 		}
 		return out
 	}
-	err := errors.Join(s.Say(ctx, "you#3", "hi"), s.Say(ctx, "", "later"), s.Choose(ctx, chat.Chosen{Step: "g#1", Value: "no", Text: "why", Shown: "d1"}),
-		s.Fill(ctx, "f#1", "yes", map[string]any{"age": 3}))
+	err := errors.Join(s.Answer(ctx, api.Answer{Step: "you#3", Text: "hi"}), s.Say(ctx, "later"),
+		s.Answer(ctx, api.Answer{Step: "g#1", Choice: "no", Text: "why", Shown: "d1"}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +175,7 @@ func TestWhatAPersonDoesIsAskedOfTheService(t *testing.T) {
 	if out := do(chat.Model, "big/one"); !out.Moved || s.Info().Run != "FORK" || s.Info().Title != "talk of FORK" {
 		t.Errorf("/model: %+v, %+v", out, s.Info())
 	}
-	want := []string{`answer RUN you#3 "" "hi"  `, "send RUN ada: later", `answer RUN g#1 "no" "why"  d1`, `answer RUN f#1 "yes" "" {"age":3} `,
+	want := []string{`answer RUN you#3 "" "hi"   by chat`, "send RUN ada: later", `answer RUN g#1 "no" "why"  d1 by chat`,
 		"suspend RUN", `resume RUN {"cost_usd":"50"}`, "begin RUN anew", "fork NEW wf#2 true map[:[big/one]]"}
 	if !slices.Equal(d.did, want) {
 		t.Errorf("it asks\n%s", cmp.Diff(want, d.did))
@@ -204,7 +188,7 @@ func TestWhatAPersonDoesIsAskedOfTheService(t *testing.T) {
 // What only the process that has the store can do is refused elsewhere, with what helps.
 func TestFarAwayTheMemoryIsNotKnown(t *testing.T) {
 	d := &desk{}
-	s := open(t, d, nil)
+	s := enter(t, d, nil)
 	for _, a := range []chat.Action{chat.Memories, chat.Dump, chat.Reset} {
 		if _, err := s.Command(t.Context(), chat.Command{Action: a}); !errors.Is(err, protocol.ErrUsage) || protocol.HintOf(err) == "" {
 			t.Errorf("/%s: %v", a, err)

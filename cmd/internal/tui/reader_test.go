@@ -1,4 +1,4 @@
-package source_test
+package tui_test
 
 import (
 	"context"
@@ -8,12 +8,11 @@ import (
 
 	"wf/api"
 	"wf/cmd/internal/tui"
-	"wf/cmd/internal/tui/source"
 	"wf/protocol"
 )
 
-// shelf is a service with one run.
-type shelf struct {
+// desk is a service with one run.
+type desk struct {
 	api.Service
 	updates []api.Update
 	follows []api.Following
@@ -22,34 +21,34 @@ type shelf struct {
 var visit = &api.Step{ID: "a#1", Status: "failed", MS: 12, ToolCalls: 1, EdgePrompt: "go", Text: "so", Output: protocol.JSON(`{"n":1}`),
 	Error: &protocol.ErrorInfo{Message: "it broke"}, Attempts: []api.Attempt{{Error: &protocol.ErrorInfo{Message: "at first"}}}}
 
-func (s *shelf) Run(_ context.Context, run protocol.RunID, _ api.Window) (*api.Run, error) {
+func (s *desk) Run(_ context.Context, run protocol.RunID, _ api.Window) (*api.Run, error) {
 	return &api.Run{ID: run, Workflow: "w", Status: protocol.Running, Driving: api.Driving{Idle: api.Interrupted}, Seq: 5000, Total: 12,
 		Steps: []*api.Step{visit}, Waiting: []api.Waiting{{Step: "q#1", Question: "On?", Shown: "d"}}}, nil
 }
 
-func (s *shelf) Step(context.Context, protocol.RunID, string) (*api.RunStep, error) {
+func (s *desk) Step(context.Context, protocol.RunID, string) (*api.RunStep, error) {
 	return &api.RunStep{Step: visit}, nil
 }
 
-func (s *shelf) List(_ context.Context, q api.Query) (*api.Page, error) {
+func (s *desk) List(_ context.Context, q api.Query) (*api.Page, error) {
 	return &api.Page{Items: []api.Row{{ID: "R", Workflow: "w", Status: protocol.Waiting, Steps: 2}}}, nil
 }
 
-func (s *shelf) VisitDiff(context.Context, protocol.RunID, string) (*api.VisitDiff, error) {
+func (s *desk) VisitDiff(context.Context, protocol.RunID, string) (*api.VisitDiff, error) {
 	before := "a#0"
 	return &api.VisitDiff{Previous: &before, Equal: true}, nil
 }
 
-func (s *shelf) Cost(context.Context, protocol.RunID, string) (*api.Cost, error) {
+func (s *desk) Cost(context.Context, protocol.RunID, string) (*api.Cost, error) {
 	known := json.Number("0.5")
 	return &api.Cost{Items: []*api.CostRow{{Name: "a#1", Calls: 2, Input: 30, CostUSD: &known, KnownUSD: known}}, Total: &api.CostRow{Calls: 2, Input: 30, KnownUSD: known}}, nil
 }
 
-func (s *shelf) Verify(context.Context, protocol.RunID) (*api.Report, error) {
+func (s *desk) Verify(context.Context, protocol.RunID) (*api.Report, error) {
 	return &api.Report{Findings: []api.Finding{{Kind: "block_missing", Where: "R/3", Expected: "x", Actual: "y", Fix: "restore"}}, NotProven: []string{"the clock"}}, nil
 }
 
-func (s *shelf) Follow(_ context.Context, _ protocol.RunID, w api.Following, f func(api.Update) error) error {
+func (s *desk) Follow(_ context.Context, _ protocol.RunID, w api.Following, f func(api.Update) error) error {
 	s.follows = append(s.follows, w)
 	for _, u := range s.updates {
 		if err := f(u); err != nil {
@@ -60,14 +59,14 @@ func (s *shelf) Follow(_ context.Context, _ protocol.RunID, w api.Following, f f
 }
 
 func TestTheListAndTheRunAreThoseOfTheService(t *testing.T) {
-	s := &shelf{}
-	src := source.Source{Service: s, Follower: s}
+	s := &desk{}
+	src := tui.Reader{Service: s, Follower: s}
 	runs, err := src.Runs(t.Context())
-	if err != nil || len(runs) != 1 || runs[0].Status != "waiting" {
+	if err != nil || len(runs) != 1 || runs[0].Status != protocol.Waiting {
 		t.Errorf("%+v, %v", runs, err)
 	}
 	v, err := src.Run(t.Context(), "R")
-	if err != nil || v.Status != "interrupted" || v.Run.Steps != 12 || len(v.Steps) != 1 || v.Waiting[0].Shown != "d" {
+	if err != nil || v.Idle != api.Interrupted || v.Count() != 12 || len(v.Steps) != 1 || v.Waiting[0].Shown != "d" {
 		t.Errorf("%+v, %v", v, err)
 	}
 }
@@ -81,8 +80,8 @@ func TestThePagesOfAStep(t *testing.T) {
 		}
 		return u
 	}
-	s := &shelf{updates: []api.Update{entry(4001, &step), entry(4002, &other), entry(4003, nil)}}
-	src := source.Source{Service: s, Follower: s}
+	s := &desk{updates: []api.Update{entry(4001, &step), entry(4002, &other), entry(4003, nil)}}
+	src := tui.Reader{Service: s, Follower: s}
 	for page, want := range map[tui.Page][]string{
 		tui.Output: {"a#1  failed  12 ms  1 tool call", "attempt 1: at first", "error: it broke", "── handed over\ngo", "── text\nso", "── output\n{\n  \"n\": 1\n}"},
 		tui.Diff:   {"the same as a#0"},
@@ -111,9 +110,9 @@ func TestThePagesOfAStep(t *testing.T) {
 // What is recorded, or taken back, is a move; live output is not.
 func TestMovesAreTold(t *testing.T) {
 	back := protocol.Seq(4)
-	s := &shelf{updates: []api.Update{{Whole: true}, {Entry: &protocol.Entry{}}, {Data: protocol.Delta{Text: "hal"}}, {Remark: "moved", Reset: &back}}}
+	s := &desk{updates: []api.Update{{Whole: true}, {Entry: &protocol.Entry{}}, {Data: protocol.Delta{Text: "hal"}}, {Remark: "moved", Reset: &back}}}
 	n := 0
-	if err := (source.Source{Service: s, Follower: s}).Follow(t.Context(), "R", func() { n++ }); err != nil || n != 2 {
+	if err := (tui.Reader{Service: s, Follower: s}).Follow(t.Context(), "R", func() { n++ }); err != nil || n != 2 {
 		t.Errorf("%d moves, %v", n, err)
 	}
 	if s.follows[0] != (api.Following{From: 5000, Until: api.Never}) {

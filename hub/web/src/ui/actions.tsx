@@ -4,7 +4,7 @@ import {useState} from "preact/hooks";
 import {api, ApiError} from "../net/api.ts";
 import {go, tell} from "../state/app.ts";
 import type {Run} from "../state/run.ts";
-import {Dialog} from "./bits.tsx";
+import {Dialog} from "./widgets.tsx";
 import {Line} from "./form.tsx";
 
 function Deed({title, verb, danger, ready = true, onClose, deed, children}: {

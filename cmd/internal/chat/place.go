@@ -1,0 +1,123 @@
+package chat
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"wf/api"
+	"wf/protocol"
+)
+
+// A Place is where a run is. Service, Follower and Me are always set.
+type Place struct {
+	Service  api.Service
+	Follower api.Follower
+	Me       string // by which name the person is recorded
+	Near     Near   // nil where the store is elsewhere
+	// Tasks are all tasks of a run, oldest first.
+	Tasks func(ctx context.Context, run protocol.RunID) ([]TaskPage, error)
+	// Dump writes the memory of a scope to a file, which it makes where it is not there.
+	Dump func(ctx context.Context, scope, path string) error
+}
+
+// Near is what only the process that has the store can do.
+type Near interface {
+	// Agent is the first agent of a run.
+	Agent(ctx context.Context, run protocol.RunID) (api.Agent, error)
+	// Again begins the workflow of a run anew, and has it driven. The old run's memories are taken back.
+	Again(ctx context.Context, run protocol.RunID) (protocol.RunID, error)
+}
+
+// session is a run of a Place. It is safe for concurrent use.
+type session struct {
+	at Place
+
+	mu   sync.Mutex
+	info Info
+}
+
+// timeout bounds what is asked of a session at a time.
+const timeout = 30 * time.Second
+
+// Open is a session with a run.
+func Open(ctx context.Context, at Place, run protocol.RunID) (Session, error) {
+	s := &session{at: at}
+	return s, s.goTo(ctx, run)
+}
+
+// goTo makes a run that of the session.
+func (s *session) goTo(ctx context.Context, run protocol.RunID) error {
+	v, err := s.at.Service.Run(ctx, run, api.Window{Limit: 1})
+	if err != nil {
+		return err
+	}
+	var agent api.Agent
+	if s.at.Near != nil {
+		if agent, err = s.at.Near.Agent(ctx, run); err != nil {
+			return err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.info = Info{Run: run, Title: v.Info.Title, Model: agent.Model, Window: agent.Window, Dir: v.Info.Workspace, Me: s.at.Me}
+	return nil
+}
+
+func (s *session) Info() Info {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.info
+}
+
+func (s *session) run() protocol.RunID { return s.Info().Run }
+
+func (s *session) Follow(ctx context.Context, from protocol.Seq, on func(api.Update)) error {
+	return s.at.Follower.Follow(ctx, s.run(), api.Following{From: from, Until: api.Never}, func(u api.Update) error {
+		on(u)
+		return nil
+	})
+}
+
+// Page reads the n events before a seq.
+func (s *session) Page(ctx context.Context, before protocol.Seq, n int) (out []api.Update, err error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	from := max(0, before-1-protocol.Seq(n))
+	if before-1 <= from {
+		return nil, nil
+	}
+	err = s.at.Follower.Follow(ctx, s.run(), api.Following{From: from, To: before - 1}, func(u api.Update) error {
+		if u.Entry != nil {
+			out = append(out, u)
+		}
+		return nil
+	})
+	return out, err
+}
+
+func (s *session) Tip(ctx context.Context) (protocol.Seq, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	v, err := s.at.Service.Run(ctx, s.run(), api.Window{Limit: 1})
+	if err != nil {
+		return 0, err
+	}
+	return v.Seq, nil
+}
+
+func (s *session) Say(ctx context.Context, text string) error {
+	return s.at.Service.Send(ctx, s.run(), api.Message{Source: s.at.Me, Text: text})
+}
+
+func (s *session) Answer(ctx context.Context, x api.Answer) error {
+	x.Source = "chat"
+	_, err := s.at.Service.Answer(ctx, s.run(), x)
+	return err
+}
+
+func (s *session) Tasks(ctx context.Context) ([]TaskPage, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	return s.at.Tasks(ctx, s.run())
+}
