@@ -17,10 +17,9 @@ import (
 // a workspace does there what agents have written, so nothing but the commands of roles and
 // servers that a person trusts may, and git never outside of the sandbox.
 var starters = map[string]string{
-	"roles/walls.go":                                      "the command of a run role",
 	"agentkit/sandbox/spawn_linux.go":                     "the launcher: this binary, in /",
 	"agentkit/sandbox/launcher_linux.go":                  "a confined command",
-	"agentkit/tool/unconfined.go":                         "a command of a role that says sandbox: off",
+	"roles/process.go":                                    "the command of a run role, or of a shell where the role says sandbox: off",
 	"agentkit/mcp/program.go":                             "a server that a person trusts",
 	"agentkit/modeltest/llama.go":                         "a model server, in tests",
 	"roles/workspace/workspacetest/unprivileged_linux.go": "a test program, in tests",

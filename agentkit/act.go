@@ -163,7 +163,7 @@ func (v *visit) find(call protocol.CallMessage) (t tool.Tool, args json.RawMessa
 	return t, json.RawMessage(text), ""
 }
 
-// policy is the role's word, else the Agent's, else the tool's own. Of the role's words on tools
+// policy is the role's word, else the tool's own. Of the role's words on tools
 // of a server, the one on the tool goes before the one on all of them.
 func (v *visit) policy(ctx context.Context, t tool.Tool) tool.Policy {
 	var said *protocol.NamedTemplate
@@ -177,11 +177,6 @@ func (v *visit) policy(ctx context.Context, t tool.Tool) tool.Policy {
 			return tool.Policy(said.Value)
 		}
 		return tool.Policy(strings.Trim(said.JSON, `"`))
-	}
-	for _, name := range []string{t.Name, "*"} {
-		if p, ok := v.agent.Approve[name]; ok {
-			return p
-		}
 	}
 	switch {
 	case t.Policy == tool.Ask && t.Unasked != nil && t.Unasked(ctx):

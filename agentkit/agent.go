@@ -23,11 +23,12 @@ import (
 	"wf/roles"
 )
 
-// Defaults of an Agent.
+// How a model call that failed for now is made again. A server that asks for more than MaxWait with
+// Retry-After fails the call at once; the role's own retry may then come back later.
 const (
-	DefaultTries   = 4                      // of one model call, the first included
-	DefaultBackoff = 500 * time.Millisecond // before the second try, then twice as long each time
-	DefaultMaxWait = 30 * time.Second       // before any try
+	Tries   = 4                      // of one model call, the first included
+	Backoff = 500 * time.Millisecond // before the second try, then twice as long each time
+	MaxWait = 30 * time.Second       // before any try
 )
 
 // Agent performs the visits of roles with a prompt. It implements roles.Performer and
@@ -61,10 +62,6 @@ type Agent struct {
 	// nil asks them for each.
 	Offers *mcp.Offers
 
-	// Approve is the policy of a tool, or of all under "*", where the role itself says
-	// nothing. What it does not name keeps the tool's own policy.
-	Approve map[string]tool.Policy
-
 	// Withheld keeps arguments in which a key was hidden while a person is asked for their call;
 	// with nil such a call is lost once its visit waits, and the model gets a message that says so.
 	Withheld *Withheld
@@ -91,18 +88,6 @@ type Agent struct {
 
 	// Window is how many tokens a model can read, by its name; 0 is not known. nil knows none.
 	Window func(name string) int
-
-	// Reflect is called before a conversation or the work of a visit is compacted, with what the
-	// model has read of it; what it emits is journaled in the visit. The text it returns follows
-	// the summary of a conversation; where work is compacted, P_k stays as it is. An error
-	// suspends the run. nil has a role with a memory reflect by its tools, and no other.
-	Reflect func(ctx context.Context, turn protocol.Turn, messages []protocol.Message, emit roles.Emit) (inject string, err error)
-
-	Tries   int           // per model call; 0 is DefaultTries
-	Backoff time.Duration // 0 is DefaultBackoff
-	// MaxWait bounds a wait between tries. A server that asks for more with Retry-After fails
-	// the call at once; the role's own retry may then come back later. 0 is DefaultMaxWait.
-	MaxWait time.Duration
 }
 
 // Prepare fixes the tool list and the dynamic text of a visit. A visit that goes on with a
@@ -154,16 +139,14 @@ func (a Agent) Perform(ctx context.Context, turn protocol.Turn, emit roles.Emit)
 	return v.run(ctx)
 }
 
-// tools lists what can be offered, the Agent's own first.
-func (a Agent) tools() []tool.Tool {
-	all := slices.Clone(a.Tools)
-	for _, t := range tool.All() {
-		if !slices.ContainsFunc(a.Tools, func(own tool.Tool) bool { return own.Name == t.Name }) {
-			all = append(all, t)
-		}
-	}
-	slices.SortFunc(all, func(x, y tool.Tool) int { return strings.Compare(x.Name, y.Name) })
-	return all
+// tools lists what can be offered; of two of one name the Agent's own.
+func (a Agent) tools() []tool.Tool { return byName(a.Tools, tool.All()) }
+
+// byName is tools sorted by name, of two of one name the first.
+func byName(lists ...[]tool.Tool) []tool.Tool {
+	all := slices.Concat(lists...)
+	slices.SortStableFunc(all, func(x, y tool.Tool) int { return strings.Compare(x.Name, y.Name) })
+	return slices.CompactFunc(all, func(x, y tool.Tool) bool { return x.Name == y.Name })
 }
 
 // named finds the tools of a role. Servers are started for it, and ended.
@@ -175,7 +158,7 @@ func (a Agent) named(ctx context.Context, turn protocol.Turn) ([]tool.Tool, erro
 	defer servers.Close()
 	var own, served []string
 	for _, name := range turn.Role.Tools {
-		if slices.Contains(memory.Names, name) && !a.has(name) {
+		if slices.Contains(memory.Names, name) && !slices.ContainsFunc(a.Tools, func(t tool.Tool) bool { return t.Name == name }) {
 			if turn.Role.Memory == nil {
 				return nil, fmt.Errorf("the tool %s needs a memory: give the role memory: true", name)
 			}
@@ -195,9 +178,7 @@ func (a Agent) named(ctx context.Context, turn protocol.Turn) ([]tool.Tool, erro
 	if err != nil {
 		return nil, err
 	}
-	all = append(append(all, theirs...), a.memoryTools(turn, nil)...)
-	slices.SortFunc(all, func(x, y tool.Tool) int { return strings.Compare(x.Name, y.Name) })
-	return slices.CompactFunc(all, func(x, y tool.Tool) bool { return x.Name == y.Name }), nil
+	return byName(all, theirs, a.memoryTools(turn, nil)), nil
 }
 
 // servers are those of the workflow and of the config. The config is asked only where a tool of

@@ -93,19 +93,17 @@ func TestPoliciesOfRoleAgentAndTool(t *testing.T) {
 	for name, c := range map[string]struct {
 		sandbox string
 		role    []protocol.NamedTemplate
-		agent   map[string]tool.Policy
 		want    tool.Policy
 	}{
-		"the tool's own":                   {"", nil, nil, own},
-		"the tool's own without a sandbox": {protocol.SandboxOff, nil, nil, tool.Ask},
-		"the agent's for all":              {protocol.SandboxOff, nil, map[string]tool.Policy{"*": tool.Auto}, tool.Auto},
-		"the agent's for the tool":         {"", nil, map[string]tool.Policy{"*": tool.Auto, "shell": tool.Deny}, tool.Deny},
-		"the role's before any":            {"", []protocol.NamedTemplate{{Name: "shell", Value: "ask"}}, map[string]tool.Policy{"*": tool.Deny}, tool.Ask},
-		"the role's as a JSON value":       {"", []protocol.NamedTemplate{{Name: "shell", JSON: `"deny"`}}, nil, tool.Deny},
+		"the tool's own":                   {"", nil, own},
+		"the tool's own without a sandbox": {protocol.SandboxOff, nil, tool.Ask},
+		"the role's":                       {"", []protocol.NamedTemplate{{Name: "shell", Value: "ask"}}, tool.Ask},
+		"the role's without a sandbox":     {protocol.SandboxOff, []protocol.NamedTemplate{{Name: "shell", Value: "auto"}}, tool.Auto},
+		"the role's as a JSON value":       {"", []protocol.NamedTemplate{{Name: "shell", JSON: `"deny"`}}, tool.Deny},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, j := newStage(t, asks, "shell", "list_files"), &journal{}
-			s.turn.Role.Sandbox, s.turn.Role.Approvals, s.agent.Approve = c.sandbox, c.role, c.agent
+			s.turn.Role.Sandbox, s.turn.Role.Approvals = c.sandbox, c.role
 			_, err := s.perform(t, j)
 			got := tool.Auto
 			switch {
@@ -125,7 +123,7 @@ func TestPoliciesOfRoleAgentAndTool(t *testing.T) {
 
 func TestSecretsReachTheCommandButNotTheJournal(t *testing.T) {
 	s := newStage(t, `coder#1: [{tool: shell, args: {command: "echo key=$KEY; echo $KEY >&2; env | grep -c OTHER"}}, {text: "---\nstatus: done\n---\n"}]`, "shell")
-	s.agent.Approve = map[string]tool.Policy{"shell": tool.Auto}
+	s.turn.Role.Approvals = []protocol.NamedTemplate{{Name: "shell", Value: "auto"}}
 	s.turn.Role.Sandbox = protocol.SandboxOff
 	s.agent.Secret = func(name string) (string, bool) { return "s3cr3t-value", name == "API" }
 	s.turn.Secrets = []string{"API", "UNSET"}

@@ -113,16 +113,20 @@ func (v *visit) digest(t tool.Tool, call protocol.CallMessage, args json.RawMess
 // answerTo is the newest answer about a call, if it was given to what the call is now. A no always
 // counts, and so does an answer to a question of an older version, which has no digest.
 func (v *visit) answerTo(call, digest string) (protocol.Answered, bool) {
-	for i := len(v.turn.Answers) - 1; i >= 0; i-- {
-		a := &v.turn.Answers[i]
-		if a.Waiting.Kind != protocol.WaitApproval || a.Waiting.Call != call || a.Fired {
-			continue
+	a, ok := v.newestAnswer(protocol.WaitApproval, call)
+	same := a.Answer.Shown == "" || a.Answer.Shown == a.Waiting.Shown
+	yes := a.Answer.Choice == protocol.Allow || a.Answer.Choice == protocol.AllowRun
+	return a.Answer, ok && (!yes || same && (a.Waiting.Shown == "" || a.Waiting.Shown == digest))
+}
+
+// newestAnswer is the newest answer of a person about a call.
+func (v *visit) newestAnswer(kind protocol.WaitKind, call string) (protocol.AnswerTo, bool) {
+	for _, a := range slices.Backward(v.turn.Answers) {
+		if a.Waiting.Kind == kind && a.Waiting.Call == call && !a.Fired {
+			return a, true
 		}
-		same := a.Answer.Shown == "" || a.Answer.Shown == a.Waiting.Shown
-		yes := a.Answer.Choice == protocol.Allow || a.Answer.Choice == protocol.AllowRun
-		return a.Answer, !yes || same && (a.Waiting.Shown == "" || a.Waiting.Shown == digest)
 	}
-	return protocol.Answered{}, false
+	return protocol.AnswerTo{}, false
 }
 
 // denied is what the model reads of a refusal, with the reason that was given.
@@ -171,13 +175,9 @@ var unseen = []*unicode.RangeTable{unicode.C, unicode.Zl, unicode.Zp, unicode.Zs
 // direction of writing, and all that is invisible or a blank other than the space are written as
 // \u{…}. Line feeds and tabs stay.
 func legible(s string) string {
-	hidden := func(r rune) bool { return r != '\n' && r != '\t' && r != ' ' && unicode.IsOneOf(unseen, r) }
-	if !slices.ContainsFunc([]rune(s), hidden) {
-		return s
-	}
 	var b strings.Builder
 	for _, r := range s {
-		if hidden(r) {
+		if r != '\n' && r != '\t' && r != ' ' && unicode.IsOneOf(unseen, r) {
 			fmt.Fprintf(&b, `\u{%x}`, r)
 		} else {
 			b.WriteRune(r)

@@ -3,6 +3,7 @@ package agentkit
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strconv"
@@ -41,8 +42,8 @@ func (v *visit) taskModel() string {
 	return v.Model()
 }
 
-// writeGoal asks for the goal of the task. usage is of the call, nil where nothing was asked.
-func (v *visit) writeGoal(ctx context.Context, original string) (goal string, usage *protocol.Usage, err error) {
+// writeGoal asks for the goal of the task. usage is that of the call, none where nothing was asked.
+func (v *visit) writeGoal(ctx context.Context, original string) (goal string, usage []protocol.Data, err error) {
 	a := aside{kind: protocol.UsageGoal, model: v.taskModel(), messages: prompt.ForGoal(original)}
 	a.request = v.describe(a.messages)
 	a.request.Goal, a.request.CacheKey = true, ""
@@ -57,12 +58,12 @@ func (v *visit) writeGoal(ctx context.Context, original string) (goal string, us
 }
 
 // writeTaskSummary asks for the summary of a task when its first pending call completes it.
-func (v *visit) writeTaskSummary(ctx context.Context) (string, *protocol.Usage, error) {
+func (v *visit) writeTaskSummary(ctx context.Context) (string, []protocol.Data, error) {
 	return v.writeSummary(ctx, aside{kind: protocol.UsageSummary, model: v.taskModel(), messages: v.ForTaskSummary()}, 0)
 }
 
 // writeCompaction asks for the summary that takes the place of an older part.
-func (v *visit) writeCompaction(ctx context.Context, name string, cut *prompt.Cut) (string, *protocol.Usage, error) {
+func (v *visit) writeCompaction(ctx context.Context, name string, cut *prompt.Cut) (string, []protocol.Data, error) {
 	if err := v.Fits(name, cut.Ask); err != nil {
 		return "", nil, err
 	}
@@ -72,7 +73,7 @@ func (v *visit) writeCompaction(ctx context.Context, name string, cut *prompt.Cu
 // writeSummary makes a call with the same tools and messages in front as the model read before, so
 // that they are read from its prefix cache. The summary has about runes at most, or, with 0, what
 // the role allows a reply.
-func (v *visit) writeSummary(ctx context.Context, a aside, runes int) (string, *protocol.Usage, error) {
+func (v *visit) writeSummary(ctx context.Context, a aside, runes int) (string, []protocol.Data, error) {
 	params, err := roomFor(v.turn.Role.Params, runes)
 	if err != nil {
 		return "", nil, err
@@ -84,9 +85,7 @@ func (v *visit) writeSummary(ctx context.Context, a aside, runes int) (string, *
 	}
 	a.request.Params = protocol.JSON(params)
 	text, usage, err := v.asideText(ctx, a, "summary")
-	if usage != nil {
-		v.summaries++
-	}
+	v.summaries += len(usage)
 	return text, usage, err
 }
 
@@ -115,7 +114,7 @@ func roomFor(params string, runes int) (string, error) {
 }
 
 // summariseTask asks for the summary of a task that a workflow carried out.
-func (v *visit) summariseTask(ctx context.Context, message, response string) (string, *protocol.Usage, error) {
+func (v *visit) summariseTask(ctx context.Context, message, response string) (string, []protocol.Data, error) {
 	a := aside{kind: protocol.UsageSummary, model: v.taskModel(), messages: prompt.ForOutcomeSummary(message, response, v.turn.Role.Task)}
 	a.request = v.describe(a.messages)
 	a.request.Summary, a.request.CacheKey = true, ""
@@ -124,29 +123,25 @@ func (v *visit) summariseTask(ctx context.Context, message, response string) (st
 
 // asideText makes a call that is to give a text; what it is to be is named in the error of an
 // empty one.
-func (v *visit) asideText(ctx context.Context, a aside, what string) (string, *protocol.Usage, error) {
+func (v *visit) asideText(ctx context.Context, a aside, what string) (string, []protocol.Data, error) {
 	r, usage, err := v.callAside(ctx, a)
 	if err != nil {
 		return "", usage, err
 	}
-	text, calls := "", 0
-	for _, c := range r.Choices {
-		text += c.Content
-		calls += len(c.ToolCalls)
-	}
-	text = strings.TrimSpace(v.clean(valid(text)))
+	said := model.ReplyOf(r)
+	text := strings.TrimSpace(v.clean(valid(said.Text)))
 	switch {
 	case text != "":
 		return text, usage, nil
-	case calls > 0:
+	case len(said.Calls) > 0:
 		return "", usage, fmt.Errorf("model %s: it called tools in the place of a %s", a.model, what)
 	}
 	return "", usage, fmt.Errorf("model %s: the %s is empty", a.model, what)
 }
 
-// callAside makes the call. usage is nil where nothing was asked; that of a call which its context
+// callAside makes the call. usage is none where nothing was asked; that of a call which its context
 // ended is journaled already.
-func (v *visit) callAside(ctx context.Context, a aside) (r *llms.ContentResponse, usage *protocol.Usage, err error) {
+func (v *visit) callAside(ctx context.Context, a aside) (r *llms.ContentResponse, usage []protocol.Data, err error) {
 	if a.model == "" {
 		return nil, nil, fmt.Errorf("the role %s names no model", v.turn.Role.Name)
 	}
@@ -154,25 +149,44 @@ func (v *visit) callAside(ctx context.Context, a aside) (r *llms.ContentResponse
 	if err != nil {
 		return nil, nil, err
 	}
-	options, err := callOptions(a.offer, string(a.request.Params))
-	if err != nil {
-		return nil, nil, err
-	}
 	watch := newWatch(v.emit, v.hidden) // of its times alone
-	r, err = m.GenerateContent(model.WithRequest(ctx, a.request), prompt.Contents(a.messages), options...)
-	u := protocol.Usage{Model: a.model, TotalMS: watch.total(), Kind: a.kind}
-	if ctx.Err() != nil {
-		return nil, nil, v.gaveUp(ctx, u)
+	r, u, err := v.generate(ctx, m, watch, a)
+	switch failed, ok := errors.AsType[*model.Error](err); {
+	case ctx.Err() != nil, ok && failed.Class == model.Unavailable, err != nil && !ok: // given up, or nothing was asked
+		return nil, nil, err
+	case err != nil:
+		return nil, []protocol.Data{u}, err
 	}
-	if err = answered(a.model, r, err); err != nil {
-		failed := model.AsError(a.model, err)
-		if failed.Class == model.Unavailable { // nothing was asked
-			return nil, nil, failed
+	u.Stop, err = model.StopOf(a.model, r)
+	return r, []protocol.Data{u}, err
+}
+
+// generate makes a call of a turn or beside one. The usage is what is known of it: that of a call which
+// its context ended is journaled. A failure of the model is a *model.Error.
+func (v *visit) generate(ctx context.Context, m llms.Model, w *watch, a aside, options ...llms.CallOption) (*llms.ContentResponse, protocol.Usage, error) {
+	more, err := callOptions(a.offer, string(a.request.Params))
+	if err != nil {
+		return nil, protocol.Usage{}, err
+	}
+	r, err := m.GenerateContent(model.WithRequest(ctx, a.request), prompt.Contents(a.messages), append(more, options...)...)
+	u := protocol.Usage{}
+	if err == nil {
+		u = model.UsageOf(r) // when it was ended, too: some models give a part and no error
+	}
+	u.Model, u.TotalMS, u.Kind = a.model, w.total(), a.kind
+	switch {
+	case ctx.Err() != nil:
+		// It may have to be paid for.
+		u.Stop = protocol.StopGivenUp
+		if err := v.emit(context.WithoutCancel(ctx), u); err != nil {
+			return nil, u, err
 		}
-		return nil, &u, failed
+		return nil, u, ctx.Err()
+	case err == nil && (r == nil || len(r.Choices) == 0):
+		err = &model.Error{Class: model.ServerError, Message: fmt.Sprintf("model %s: the response holds no choice", a.model)}
 	}
-	told := model.UsageOf(r)
-	told.Model, told.TotalMS, told.Kind = u.Model, u.TotalMS, u.Kind
-	told.Stop, err = model.StopOf(a.model, r)
-	return r, &told, err
+	if err != nil {
+		return nil, u, model.AsError(a.model, err)
+	}
+	return r, u, nil
 }

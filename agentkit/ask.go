@@ -2,8 +2,6 @@ package agentkit
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -29,10 +27,6 @@ var errOverflow = errors.New("the request holds more than the model reads")
 // being written; act waits before an effect. A crash may so lose replies and what was read
 // after them: they are asked for again, by the same requests.
 func (v *visit) ask(ctx context.Context) error {
-	tries := v.agent.Tries
-	if tries <= 0 {
-		tries = DefaultTries
-	}
 	for try := 1; ; try++ {
 		name, m, err := v.open(ctx)
 		if err != nil {
@@ -55,9 +49,8 @@ func (v *visit) ask(ctx context.Context) error {
 		if failed.Overflow != nil {
 			return errOverflow
 		}
-		if failed.Class.Temporary() && try < tries {
-			wait, ok := v.backoff(try, failed.RetryAfter)
-			if ok {
+		if failed.Class.Temporary() && try < Tries {
+			if wait, ok := backoff(try, failed.RetryAfter); ok {
 				if err := model.Wait(ctx, wait); err != nil {
 					return err
 				}
@@ -121,36 +114,29 @@ func (v *visit) announce(ctx context.Context, name string) error {
 
 // call makes one request, journals what came of it, and takes it in.
 func (v *visit) call(ctx context.Context, name string, m llms.Model) error {
-	messages := v.Request()
-	request := v.describe(messages)
-	request.Call, request.Prompt = v.calls, len(v.Prompt)
-	options, err := callOptions(v.offer, v.turn.Role.Params)
-	if err != nil {
-		return fmt.Errorf("role %s: %w", v.turn.Role.Name, err)
-	}
+	a := aside{model: name, messages: v.Request(), offer: v.offer}
+	a.request = v.describe(a.messages)
+	a.request.Call, a.request.Prompt = v.calls, len(v.Prompt)
 
 	watch := newWatch(v.emit, v.hidden)
-	options = append(options, llms.WithStreamingFunc(watch.text), llms.WithStreamingReasoningFunc(watch.thinking))
-	r, err := m.GenerateContent(model.WithRequest(ctx, request), prompt.Contents(messages), options...)
+	r, usage, err := v.generate(ctx, m, watch, a, llms.WithStreamingFunc(watch.text), llms.WithStreamingReasoningFunc(watch.thinking))
 	if ctx.Err() != nil {
-		var usage protocol.Usage
-		if err == nil {
-			usage = model.UsageOf(r) // some models give a part and no error
-		}
-		usage.Model, usage.TotalMS = name, watch.total()
-		return v.gaveUp(ctx, usage)
+		return err
 	}
 	if werr := watch.end(ctx); werr != nil {
 		return werr
 	}
-	err = answered(name, r, err)
+	failed, ok := errors.AsType[*model.Error](err)
+	if err != nil && !ok {
+		return fmt.Errorf("role %s: %w", v.turn.Role.Name, err)
+	}
 	v.calls++
 	if err != nil {
-		failed, usage := model.AsError(name, err), protocol.Usage{Model: name}
 		if failed.Overflow != nil {
+			ms := usage.TotalMS
 			usage = v.Refusal(name, failed.Overflow.Window, failed.Overflow.Held)
+			usage.TotalMS = ms
 		}
-		usage.TotalMS = watch.total()
 		if err := v.journal(ctx, usage); err != nil {
 			return err
 		}
@@ -159,8 +145,6 @@ func (v *visit) call(ctx context.Context, name string, m llms.Model) error {
 		}
 		return failed
 	}
-	usage := model.UsageOf(r)
-	usage.Model, usage.TotalMS = name, watch.total()
 	watch.times(&usage)
 	if usage.Stop, err = model.StopOf(name, r); err != nil { // paid for all the same
 		if err := v.emit(ctx, usage); err != nil {
@@ -173,24 +157,6 @@ func (v *visit) call(ctx context.Context, name string, m llms.Model) error {
 	return v.journal(roles.Soon(ctx), append(events, usage)...)
 }
 
-// answered is the error of a call, also of one that gave nothing.
-func answered(name string, r *llms.ContentResponse, err error) error {
-	if err == nil && (r == nil || len(r.Choices) == 0) {
-		return &model.Error{Class: model.ServerError, Message: fmt.Sprintf("model %s: the response holds no choice", name)}
-	}
-	return err
-}
-
-// gaveUp journals a call that was sent and that its context ended: it may have to be paid for. What
-// it used is not known. The error is that of the context.
-func (v *visit) gaveUp(ctx context.Context, u protocol.Usage) error {
-	u.Stop = protocol.StopGivenUp
-	if err := v.emit(context.WithoutCancel(ctx), u); err != nil {
-		return err
-	}
-	return ctx.Err()
-}
-
 // describe is what a request holds beside its messages.
 func (v *visit) describe(messages []protocol.Message) model.Request {
 	r := model.Request{
@@ -200,62 +166,41 @@ func (v *visit) describe(messages []protocol.Message) model.Request {
 	if v.turn.Item != nil {
 		r.Item = &v.turn.Item.Index
 	}
-	for i := range messages {
-		if block := v.blockOf(&messages[i]); block != "" {
-			if r.Opaque == nil {
-				r.Opaque = map[int]string{}
-			}
+	r.Opaque, r.Failed = map[int]string{}, map[int]bool{}
+	for i, m := range messages {
+		block := m.Opaque
+		if block == "" && len(m.ToolCalls) > 0 {
+			block = v.blocks[m.ToolCalls[0].ID]
+		}
+		if block != "" {
 			r.Opaque[i] = block
 		}
-		if messages[i].IsError {
-			if r.Failed == nil {
-				r.Failed = map[int]bool{}
-			}
+		if m.IsError {
 			r.Failed[i] = true
 		}
 	}
 	return r
 }
 
-// blockOf is the provider's own block of a message, as it came.
-func (v *visit) blockOf(m *protocol.Message) string {
-	if m.Opaque == "" && len(m.ToolCalls) > 0 {
-		return v.blocks[m.ToolCalls[0].ID]
-	}
-	return m.Opaque
-}
-
-// reply joins the choices (some of langchaingo's models give one for each block) to one
-// message, and says what is journaled of it. Secrets are hidden in it, and the ids of tool
-// calls made unique within the visit.
+// reply is a response as a message, and what is journaled of it. Secrets are hidden in it, and the ids
+// of tool calls made unique within the visit.
 func (v *visit) reply(r *llms.ContentResponse) (protocol.Message, []protocol.Data) {
-	reply := protocol.Message{Role: protocol.RoleAssistant}
-	var thinking strings.Builder
-	for _, c := range r.Choices {
-		reply.Content += c.Content
-		thinking.WriteString(c.ReasoningContent)
-		if block := model.OpaqueOf(c); block != "" {
-			reply.Opaque = block
+	said := model.ReplyOf(r)
+	reply := protocol.Message{Role: protocol.RoleAssistant, Content: v.clean(valid(said.Text)), Opaque: said.Opaque}
+	for _, call := range said.Calls {
+		id := v.clean(valid(call.ID))
+		for n := 1; id == "" || v.used[id]; n++ {
+			id = fmt.Sprintf("call_%d_%d", v.calls, len(reply.ToolCalls)+n)
 		}
-		for _, call := range c.ToolCalls {
-			if call.FunctionCall == nil {
-				continue
-			}
-			id := v.clean(valid(call.ID))
-			for n := 1; id == "" || v.used[id]; n++ {
-				id = fmt.Sprintf("call_%d_%d", v.calls, len(reply.ToolCalls)+n)
-			}
-			v.used[id] = true
-			raw := valid(call.FunctionCall.Arguments)
-			args := v.clean(raw)
-			if args != raw {
-				v.raw[id], v.masked[id] = raw, v.agent.sealed(raw)
-				v.agent.Withheld.keep(v.withheldAs(id), raw)
-			}
-			reply.ToolCalls = append(reply.ToolCalls, protocol.CallMessage{ID: id, Name: v.clean(valid(call.FunctionCall.Name)), Arguments: args})
+		v.used[id] = true
+		raw := valid(call.Arguments)
+		args := v.clean(raw)
+		if args != raw {
+			v.raw[id], v.masked[id] = raw, v.agent.sealed(raw)
+			v.agent.Withheld.keep(v.withheldAs(id), raw)
 		}
+		reply.ToolCalls = append(reply.ToolCalls, protocol.CallMessage{ID: id, Name: v.clean(valid(call.Name)), Arguments: args})
 	}
-	reply.Content = v.clean(valid(reply.Content))
 	if block := reply.Opaque; v.clean(block) != block {
 		// It may be signed and so cannot be changed: it goes back to its provider, and nowhere else.
 		if reply.Opaque = ""; len(reply.ToolCalls) > 0 {
@@ -264,7 +209,7 @@ func (v *visit) reply(r *llms.ContentResponse) (protocol.Message, []protocol.Dat
 	}
 
 	var events []protocol.Data
-	if text := v.clean(valid(thinking.String())); text != "" || reply.Opaque != "" {
+	if text := v.clean(valid(said.Thinking)); text != "" || reply.Opaque != "" {
 		events = append(events, protocol.Thinking{Content: protocol.NewText(text), Block: protocol.NewText(reply.Opaque)})
 	}
 	if reply.Content != "" || len(reply.ToolCalls) == 0 {
@@ -324,22 +269,14 @@ const saidMax = 800
 
 // backoff is how long to wait before the next try; ok is false where the server asks for more
 // than MaxWait.
-func (v *visit) backoff(try int, after time.Duration) (wait time.Duration, ok bool) {
-	most, wait := v.agent.MaxWait, v.agent.Backoff
-	if most <= 0 {
-		most = DefaultMaxWait
-	}
-	if wait <= 0 {
-		wait = DefaultBackoff
-	}
+func backoff(try int, after time.Duration) (wait time.Duration, ok bool) {
 	if after > 0 {
-		return after, after <= most
+		return after, after <= MaxWait
 	}
-	return min(wait<<(try-1), most), true
+	return min(Backoff<<(try-1), MaxWait), true
 }
 
 // cacheKey is the same for all calls of a role in a run and says nothing about either.
 func cacheKey(run protocol.RunID, role string) string {
-	sum := sha256.Sum256([]byte(string(run) + "\x00" + role))
-	return "wf-" + hex.EncodeToString(sum[:12])
+	return "wf-" + hexOf(string(run) + "\x00" + role)[:24]
 }

@@ -33,16 +33,12 @@ func (v *visit) compact(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var events []protocol.Data
-	if usage != nil {
-		events = append(events, *usage)
-	}
-	return v.journal(ctx, append(append(events, kept...), event)...)
+	return v.journal(ctx, append(append(usage, kept...), event)...)
 }
 
 // summarise asks a model once for a summary. Without one that writes it, it is an extract. usage is
-// of the call, nil where none was made.
-func (v *visit) summarise(ctx context.Context, cut *prompt.Cut) (s prompt.Summary, usage *protocol.Usage, err error) {
+// that of the call, none where none was made.
+func (v *visit) summarise(ctx context.Context, cut *prompt.Cut) (s prompt.Summary, usage []protocol.Data, err error) {
 	written, name := "", v.summaryModel()
 	if name != "" {
 		written, usage, err = v.writeCompaction(ctx, name, cut)

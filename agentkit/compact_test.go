@@ -1,9 +1,7 @@
 package agentkit
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -13,7 +11,6 @@ import (
 	"wf/agentkit/prompt"
 	"wf/agentkit/prompt/prompttest"
 	"wf/protocol"
-	"wf/roles"
 )
 
 // later is a stage at visit n of a conversation.
@@ -200,35 +197,5 @@ func TestWithoutAModelTheSummaryIsAnExtract(t *testing.T) {
 				t.Errorf("the first commit is %s", first)
 			}
 		})
-	}
-}
-
-func TestReflectionComesFirstAndItsTextFollowsTheSummary(t *testing.T) {
-	s, j := later(t, 4, `coder#4: [{summary: "Three tries."}, {text: Done.}]`), &journal{}
-	s.turn.LastUsage = 33_000
-	s.agent.Reflect = func(ctx context.Context, turn protocol.Turn, messages []protocol.Message, emit roles.Emit) (string, error) {
-		if len(j.commits) != 0 || len(messages) != 7 || turn.Visit != 4 {
-			t.Errorf("after %d commits, %d messages of visit %d", len(j.commits), len(messages), turn.Visit)
-		}
-		n := int64(7)
-		return "Remember the milk.", emit(ctx, protocol.Usage{Model: "m", Input: &n, Kind: "reflection"})
-	}
-	if _, err := s.perform(t, j); err != nil {
-		t.Fatal(err)
-	}
-	if d := find[protocol.CompactionDraft](j)[0]; d.Inject != "Remember the milk." || strings.Contains(d.Summary, "milk") {
-		t.Errorf("got %+v", d)
-	}
-	if got := sentMessages(t, s.sent[1])[1].Content; !strings.Contains(got, "Three tries.\n\nRemember the milk.\n\nThe tests fail, round 4.") {
-		t.Errorf("got %q", got)
-	}
-
-	s, j = later(t, 4, `coder#4: [{summary: "Three tries."}, {text: Done.}]`), &journal{}
-	s.turn.LastUsage = 33_000
-	s.agent.Reflect = func(context.Context, protocol.Turn, []protocol.Message, roles.Emit) (string, error) {
-		return "", errors.New("no memory")
-	}
-	if _, err := s.perform(t, j); err == nil || !strings.Contains(err.Error(), "no memory") || len(j.commits) != 0 {
-		t.Errorf("got %v, %v", err, j.types())
 	}
 }

@@ -83,20 +83,15 @@ func workspaceFile(root, name string) (string, error) {
 			defer f.Close()
 			var b []byte
 			b, err = io.ReadAll(io.LimitReader(f, dynamicReadMax))
-			return cutBytes(strings.TrimSpace(string(b))), err
+			text := valid(strings.TrimSpace(string(b)))
+			if n := roles.CutRunes(text, dynamicMax); n < len(text) {
+				text = fmt.Sprintf("%s\n…[%d more bytes]", text[:n], len(text)-n)
+			}
+			return text, err
 		}
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
 	return "", err
-}
-
-func cutBytes(s string) string {
-	s = valid(s)
-	if len(s) <= dynamicMax {
-		return s
-	}
-	n := roles.CutRunes(s, dynamicMax)
-	return fmt.Sprintf("%s\n…[%d more bytes]", s[:n], len(s)-n)
 }

@@ -21,10 +21,6 @@ const ReflectionTurns = 6
 // new context begins with; unthought says why there was no reflection, where a model failed:
 // a compaction does not fail for that.
 func (v *visit) reflect(ctx context.Context, live []protocol.Message) (inject, unthought string, err error) {
-	if v.agent.Reflect != nil {
-		inject, err = v.agent.Reflect(ctx, *v.turn, live, v.emit)
-		return inject, "", err
-	}
 	if v.turn.Role.Memory == nil {
 		return "", "", nil
 	}
@@ -51,7 +47,7 @@ func (v *visit) putInOrder(ctx context.Context, s *memory.Store, live []protocol
 	if err != nil {
 		return nil, err
 	}
-	known, err := s.Tell(ctx, l)
+	known, err := s.ListText(ctx, l)
 	if err != nil {
 		return nil, err
 	}
@@ -95,14 +91,14 @@ func (v *visit) ponder(ctx context.Context, messages []protocol.Message, offer [
 	switch {
 	case ctx.Err() != nil:
 		return reply, nil, why
-	case usage == nil:
+	case len(usage) == 0:
 		return reply, why, nil
 	}
 	v.thoughts++
 	if why == nil {
 		reply, _ = v.reply(r)
 	}
-	return reply, why, v.emit(ctx, *usage)
+	return reply, why, v.emit(ctx, usage...)
 }
 
 // ponderCall runs a tool of a reflection. The same call does nothing twice, in this process or

@@ -41,7 +41,7 @@ func TestB05TheWorkOfAVisitIsReflectedOnBeforeItIsCompacted(t *testing.T) {
 		if d := cmp.Diff([]string{"remembered", "remembered"}, ledger.Types()); d != "" {
 			t.Errorf("killed at %d: %s", stop, d)
 		}
-		hits, err := m.ContextFor(t.Context(), []string{SummaryTag}, memory.Any, 10)
+		hits, err := m.Recall(t.Context(), memory.Query{Tags: []string{SummaryTag}, Limit: 10})
 		if err != nil || len(hits) != 1 || hits[0].Content.S != "Two files hold r." || hits[0].Step != "coder#1" {
 			t.Errorf("killed at %d: the summary is remembered as %+v, %v", stop, hits, err)
 		}

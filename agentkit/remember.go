@@ -18,13 +18,10 @@ import (
 	"wf/roles"
 )
 
-// errNoMemory is a role with a memory where there is no store for any.
-var errNoMemory = errors.New("this program keeps no memory")
-
 // memoryOf opens the memory of the role of a turn.
 func (a Agent) memoryOf(ctx context.Context, turn protocol.Turn) (*memory.Store, error) {
 	if a.Memory == nil {
-		return nil, errNoMemory
+		return nil, errors.New("this program keeps no memory")
 	}
 	return a.Memory(ctx, turn)
 }
@@ -50,11 +47,6 @@ func (a Agent) memoryTools(turn protocol.Turn, emit roles.Emit) []tool.Tool {
 func (v *visit) mayKeep(ctx context.Context) bool {
 	t, ok := v.tools["remember"]
 	return ok && v.policy(ctx, t) == tool.Auto
-}
-
-// has reports whether one of the Agent's own tools has a name.
-func (a Agent) has(name string) bool {
-	return slices.ContainsFunc(a.Tools, func(t tool.Tool) bool { return t.Name == name })
 }
 
 func (a Agent) desk(turn protocol.Turn, emit roles.Emit) memory.Desk {

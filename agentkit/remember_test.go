@@ -259,7 +259,7 @@ func TestB05AReflectionHasItsOwnContextAndSixTurnsAtMost(t *testing.T) {
 	if !strings.Contains(last[1].Content, "Three tries failed.\n\n"+want) {
 		t.Errorf("the next request says %q", last[1].Content)
 	}
-	hits, err := m.ContextFor(t.Context(), []string{SummaryTag}, memory.Any, 10)
+	hits, err := m.Recall(t.Context(), memory.Query{Tags: []string{SummaryTag}, Limit: 10})
 	if err != nil || len(hits) != 1 || !strings.HasSuffix(hits[0].Content.S, "Three tries failed.") {
 		t.Errorf("the summary is remembered as %+v, %v", hits, err)
 	}

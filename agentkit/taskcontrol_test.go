@@ -5,13 +5,14 @@ import (
 	"strings"
 	"testing"
 
-	"wf/agentkit/tool"
 	"wf/protocol"
 )
 
 func TestR07ControlToolsNeverAskAndAreAlwaysInTheJournal(t *testing.T) {
 	s, j := taskStage(t, oneTask, "list_files"), &journal{}
-	s.agent.Approve = map[string]tool.Policy{"*": tool.Ask, "list_files": tool.Auto}
+	for _, name := range []string{protocol.ToolTaskUpdateState, protocol.ToolTaskWaitingOnUser, protocol.ToolTaskComplete} {
+		s.turn.Role.Approvals = append(s.turn.Role.Approvals, protocol.NamedTemplate{Name: name, Value: "ask"})
+	}
 	if _, err := s.perform(t, j); err != nil {
 		t.Fatal(err)
 	}

@@ -32,26 +32,29 @@ func (v *visit) openTask(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	_, events, err := v.startTask(ctx, original, v.turn.History.Visit.EdgePrompt, original)
+	if err != nil {
+		return err
+	}
+	return v.journal(ctx, events...)
+}
+
+// startTask is what is journaled when a task begins. Without a goal that a model writes it takes the
+// beginning of the first of the texts that says something, or else its step.
+func (v *visit) startTask(ctx context.Context, original string, texts ...string) (goal string, events []protocol.Data, err error) {
 	started := protocol.TaskStarted{ID: v.turn.Step.String(), Original: protocol.NewText(original)}
 	goal, usage, why := v.writeGoal(ctx, original)
 	if ctx.Err() != nil {
-		return ctx.Err()
+		return "", nil, ctx.Err()
 	}
-	if started.Goal = goal; why != nil {
-		started.Goal = task.GoalFromMessage(v.turn.History.Visit.EdgePrompt)
-		if started.Goal == "" {
-			started.Goal = task.GoalFromMessage(original)
-		}
+	if why != nil && (v.Task != nil || v.taskModel() != "") {
 		started.Error = protocol.NewText(v.why(why))
 	}
-	if started.Goal == "" {
-		started.Goal = v.turn.Step.String() // the message holds nothing to be read
+	for _, text := range texts {
+		goal = cmp.Or(goal, task.GoalFromMessage(text))
 	}
-	events := []protocol.Data{started}
-	if usage != nil {
-		events = append(events, *usage)
-	}
-	return v.journal(ctx, events...)
+	started.Goal = cmp.Or(goal, started.ID)
+	return started.Goal, append([]protocol.Data{started}, usage...), nil
 }
 
 // control carries out a call by which the model steers its task. No person is asked for it.
@@ -73,27 +76,20 @@ func (v *visit) refuse(ctx context.Context, call protocol.CallMessage, why error
 	return v.answer(ctx, call, tool.Result{Content: "error: " + why.Error(), IsError: true})
 }
 
-// settle journals what a task tool did with its result, in one commit.
-func (v *visit) settle(ctx context.Context, call protocol.CallMessage, content string, did protocol.Data) error {
-	if err := v.journal(roles.Soon(ctx), did, protocol.ToolResult{Call: call.ID, Content: protocol.NewText(content)}); err != nil {
-		return err
-	}
-	delete(v.raw, call.ID)
-	return nil
-}
-
+// updateState journals what the agent noted with the result of the call, in one commit.
 func (v *visit) updateState(ctx context.Context, call protocol.CallMessage) error {
 	u, err := task.ParseUpdate(call.Arguments)
 	if err != nil {
 		return v.refuse(ctx, call, err)
 	}
-	d := protocol.TaskStateUpdated{ID: v.turn.Step.String(), State: protocol.NewText(u.State)}
 	shared, err := task.Merge(v.Task.Shared, u.Share)
 	if err != nil {
 		return err
 	}
-	d.Shared = protocol.NewText(string(shared))
-	return v.settle(ctx, call, "Saved.", d)
+	delete(v.raw, call.ID)
+	return v.journal(roles.Soon(ctx),
+		protocol.TaskStateUpdated{ID: v.turn.Step.String(), State: protocol.NewText(u.State), Shared: protocol.NewText(string(shared))},
+		protocol.ToolResult{Call: call.ID, Content: protocol.NewText("Saved.")})
 }
 
 // waitOnUser parks the visit until the answer is there; then that is the result of the call.
@@ -102,8 +98,8 @@ func (v *visit) waitOnUser(ctx context.Context, call protocol.CallMessage) error
 	if err != nil {
 		return v.refuse(ctx, call, err)
 	}
-	if a, ok := v.taskAnswer(call.ID); ok {
-		text := cmp.Or(strings.TrimSpace(a.Text.S), "(no text)")
+	if a, ok := v.newestAnswer(protocol.WaitTask, call.ID); ok {
+		text := cmp.Or(strings.TrimSpace(a.Answer.Text.S), "(no text)")
 		return v.answer(ctx, call, tool.Result{Content: "You asked:\n\n" + q.Question + "\n\nThe user answers:\n\n" + text})
 	}
 	if _, asked := v.asked[call.ID]; !asked {
@@ -116,16 +112,6 @@ func (v *visit) waitOnUser(ctx context.Context, call protocol.CallMessage) error
 		v.asked[call.ID] = ""
 	}
 	return fmt.Errorf("%s asks the user: %w", v.turn.Step, protocol.ErrWaiting)
-}
-
-func (v *visit) taskAnswer(call string) (protocol.Answered, bool) {
-	for i := len(v.turn.Answers) - 1; i >= 0; i-- {
-		a := &v.turn.Answers[i]
-		if a.Waiting.Kind == protocol.WaitTask && a.Waiting.Call == call && !a.Fired {
-			return a.Answer, true
-		}
-	}
-	return protocol.Answered{}, false
 }
 
 // completeTask ends the task. All calls of the reply have their results then.
@@ -149,9 +135,7 @@ func (v *visit) completeTask(ctx context.Context, call protocol.CallMessage) err
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if usage != nil {
-			events = append(events, *usage)
-		}
+		events = usage
 		if why != nil {
 			text = c.FinalResponse
 			done.Error = protocol.NewText(v.why(why))

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/fxamacker/cbor/v2"
-
 	"wf/agentkit/prompt"
 	"wf/agentkit/task"
 	"wf/protocol"
@@ -41,7 +39,11 @@ func (p Template) Perform(ctx context.Context, turn protocol.Turn, emit roles.Em
 	}
 	v := p.visit(turn, emit)
 	if t.goal == "" {
-		if err := t.open(ctx, v); err != nil {
+		goal, events, err := v.startTask(ctx, t.message, t.message)
+		if err == nil {
+			err = emit(ctx, events...)
+		}
+		if t.goal = goal; err != nil {
 			return protocol.Conclusion{}, err
 		}
 	}
@@ -75,51 +77,22 @@ type templateTask struct {
 func (t *templateTask) replay(transcript []protocol.Entry) error {
 	for i := range transcript {
 		e := &transcript[i]
-		var err error
-		switch e.Type {
-		case protocol.EvTaskStarted:
-			var d protocol.TaskStarted
-			err = cbor.Unmarshal(e.Data, &d)
-			t.goal = d.Goal
-		case protocol.EvTaskWaiting:
-			var d protocol.TaskWaitingOn
-			err = cbor.Unmarshal(e.Data, &d)
-			t.question = d.Question.S
-		case protocol.EvTaskCompleted:
-			t.done = &protocol.TaskDone{}
-			err = cbor.Unmarshal(e.Data, t.done)
-		case protocol.EvAttemptFailed:
-			t.done = nil
-		}
+		data, err := e.AnyData()
 		if err != nil {
 			return fmt.Errorf("event %d (%s): %w", e.Seq, e.Type, err)
 		}
+		switch d := data.(type) {
+		case protocol.TaskStarted:
+			t.goal = d.Goal
+		case protocol.TaskWaitingOn:
+			t.question = d.Question.S
+		case protocol.TaskDone:
+			t.done = &d
+		case protocol.AttemptFailed:
+			t.done = nil
+		}
 	}
 	return nil
-}
-
-// open gives the task its goal. A role that names no model for it takes the beginning of the
-// message, and nothing went wrong then.
-func (t *templateTask) open(ctx context.Context, v *visit) error {
-	started := protocol.TaskStarted{ID: t.id, Goal: task.GoalFromMessage(t.message), Original: protocol.NewText(t.message)}
-	events := []protocol.Data{}
-	if v.taskModel() != "" {
-		goal, usage, why := v.writeGoal(ctx, t.message)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if usage != nil {
-			events = append(events, *usage)
-		}
-		if why == nil {
-			started.Goal = goal
-		} else {
-			started.Error = protocol.NewText(v.why(why))
-		}
-	}
-	started.Goal = cmp.Or(started.Goal, t.id)
-	t.goal = started.Goal
-	return t.emit(ctx, append([]protocol.Data{started}, events...)...)
 }
 
 // pass hands on what the sub-workflow emits; where it waits, so does the task.
@@ -156,19 +129,13 @@ func (t *templateTask) end(ctx context.Context, v *visit, outputs protocol.JSON)
 		if ctx.Err() != nil {
 			return done, ctx.Err()
 		}
-		if usage != nil {
-			events = append(events, *usage)
-		}
-		if why != nil {
-			done.Error = protocol.NewText(v.why(why))
-		}
-		if why == nil {
+		if events = usage; why == nil {
 			summary = text
-		} else if summary == "" {
-			summary = response
+		} else {
+			summary, done.Error = cmp.Or(summary, response), protocol.NewText(v.why(why))
 		}
-	case summary == "":
-		summary = response
+	default:
+		summary = cmp.Or(summary, response)
 	}
 	done.Summary = protocol.NewText(task.LimitWords(summary, task.Words(spec)))
 	return done, t.emit(ctx, append(events, done)...)

@@ -71,8 +71,10 @@ func (v *visit) run(ctx context.Context) (protocol.Conclusion, error) {
 				return protocol.Conclusion{}, err
 			}
 		default:
-			if err := v.tellCorrection(ctx); err != nil {
-				return protocol.Conclusion{}, err
+			if v.Corrected != nil { // an answer was refused, and that is not journaled yet
+				if err := v.journal(roles.Soon(ctx), *v.Corrected); err != nil {
+					return protocol.Conclusion{}, err
+				}
 			}
 			if err := v.compact(ctx); err != nil {
 				return protocol.Conclusion{}, err
@@ -91,14 +93,6 @@ func (v *visit) journal(ctx context.Context, data ...protocol.Data) error {
 		return err
 	}
 	return v.Add(data...)
-}
-
-// tellCorrection journals that an answer was refused, once.
-func (v *visit) tellCorrection(ctx context.Context) error {
-	if v.Corrected == nil {
-		return nil
-	}
-	return v.journal(roles.Soon(ctx), *v.Corrected)
 }
 
 // replay takes over what the journal holds of the visit.

@@ -1,10 +1,12 @@
 package agentkit
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
 
+	"wf/agentkit/model"
 	"wf/protocol"
 	"wf/roles"
 )
@@ -15,25 +17,13 @@ type watch struct {
 	emit roles.Emit
 
 	mu            sync.Mutex
-	said, thought channel
-	start, first  time.Time
-	thinkingFrom  time.Time
-	thinkingTo    time.Time
+	said, thought *roles.Redactor
+	clock         model.Clock
 	err           error // of emit
 }
 
-// channel is one kind of delta.
-type channel struct {
-	kind   string
-	redact *roles.Redactor
-}
-
 func newWatch(emit roles.Emit, secrets map[string]string) *watch {
-	return &watch{
-		emit: emit, start: time.Now(),
-		said:    channel{"text", roles.NewRedactor(secrets)},
-		thought: channel{"thinking", roles.NewRedactor(secrets)},
-	}
+	return &watch{emit: emit, clock: model.Clock{Start: time.Now()}, said: roles.NewRedactor(secrets), thought: roles.NewRedactor(secrets)}
 }
 
 func (w *watch) text(ctx context.Context, chunk []byte) error {
@@ -42,8 +32,8 @@ func (w *watch) text(ctx context.Context, chunk []byte) error {
 	if len(chunk) == 0 {
 		return nil
 	}
-	w.mark(false)
-	return w.show(ctx, w.said.kind, w.said.redact.Write(nil, chunk))
+	w.clock.Heard()
+	return w.show(ctx, "text", w.said.Write(nil, chunk))
 }
 
 // thinking ignores the second chunk: some models repeat the text there.
@@ -53,8 +43,9 @@ func (w *watch) thinking(ctx context.Context, chunk, _ []byte) error {
 	if len(chunk) == 0 {
 		return nil
 	}
-	w.mark(true)
-	return w.show(ctx, w.thought.kind, w.thought.redact.Write(nil, chunk))
+	w.clock.Heard()
+	w.clock.Thought()
+	return w.show(ctx, "thinking", w.thought.Write(nil, chunk))
 }
 
 // end shows what was held back, and tells why the stream could not be shown, nil if it could:
@@ -62,10 +53,11 @@ func (w *watch) thinking(ctx context.Context, chunk, _ []byte) error {
 func (w *watch) end(ctx context.Context) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, c := range []channel{w.thought, w.said} {
-		if w.err == nil {
-			w.err = w.show(ctx, c.kind, c.redact.Flush(nil))
-		}
+	if w.err == nil {
+		w.err = w.show(ctx, "thinking", w.thought.Flush(nil))
+	}
+	if w.err == nil {
+		w.err = w.show(ctx, "text", w.said.Flush(nil))
 	}
 	return w.err
 }
@@ -78,29 +70,12 @@ func (w *watch) show(ctx context.Context, kind string, b []byte) error {
 	return w.err
 }
 
-func (w *watch) mark(thinking bool) {
-	now := time.Now()
-	if w.first.IsZero() {
-		w.first = now
-	}
-	if thinking && w.thinkingFrom.IsZero() {
-		w.thinkingFrom = now
-	}
-	if thinking {
-		w.thinkingTo = now
-	}
-}
-
-func (w *watch) total() int64 { return time.Since(w.start).Milliseconds() }
+func (w *watch) total() int64 { return time.Since(w.clock.Start).Milliseconds() }
 
 // times fills in what the model did not measure itself.
 func (w *watch) times(u *protocol.Usage) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if u.TTFE == 0 && !w.first.IsZero() {
-		u.TTFE = w.first.Sub(w.start).Milliseconds()
-	}
-	if u.ThinkingMS == 0 && !w.thinkingFrom.IsZero() {
-		u.ThinkingMS = w.thinkingTo.Sub(w.thinkingFrom).Milliseconds()
-	}
+	ttfe, thinking := w.clock.Times()
+	u.TTFE, u.ThinkingMS = cmp.Or(u.TTFE, ttfe), cmp.Or(u.ThinkingMS, thinking)
 }

@@ -37,25 +37,10 @@ func callOptions(tools []protocol.Tool, params string) ([]llms.CallOption, error
 	if err := json.Unmarshal([]byte(params), &known); err != nil {
 		return nil, fmt.Errorf("params: %w", err)
 	}
-	if known.Temperature != 0 {
-		options = append(options, llms.WithTemperature(float64(known.Temperature)))
-	}
-	if known.TopP != 0 {
-		options = append(options, llms.WithTopP(float64(known.TopP)))
-	}
-	if known.TopK != 0 {
-		options = append(options, llms.WithTopK(known.TopK))
-	}
-	if known.MaxTokens != 0 {
-		options = append(options, llms.WithMaxTokens(known.MaxTokens))
-	}
-	if known.Seed != 0 {
-		options = append(options, llms.WithSeed(known.Seed))
-	}
-	if len(known.Stop) > 0 {
-		options = append(options, llms.WithStopWords(known.Stop))
-	}
-	return options, nil
+	return append(options, func(o *llms.CallOptions) {
+		o.Temperature, o.TopP, o.TopK = float64(known.Temperature), float64(known.TopP), known.TopK
+		o.MaxTokens, o.Seed, o.StopWords = known.MaxTokens, known.Seed, known.Stop
+	}), nil
 }
 
 // decimal is a number that may be written as a string.

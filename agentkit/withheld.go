@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strings"
 	"sync"
 
@@ -59,15 +60,9 @@ func (w *Withheld) drop(key string) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if _, ok := w.kept[key]; !ok {
-		return
-	}
 	delete(w.kept, key)
-	for i, k := range w.order {
-		if k == key {
-			w.order = append(w.order[:i:i], w.order[i+1:]...)
-			break
-		}
+	if i := slices.Index(w.order, key); i >= 0 {
+		w.order = slices.Delete(w.order, i, i+1)
 	}
 }
 

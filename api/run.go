@@ -23,10 +23,10 @@ type Run struct {
 	Steps      []*Step                `json:"steps"`                 // in the order in which they began; at most 1000, the newest
 	Total      int                    `json:"steps_total,omitempty"` // of the run, where steps is not all of them
 	Earlier    protocol.Seq           `json:"earlier,omitempty"`     // before, for the steps before these; left out where there are none
-	Roles      []Role                 `json:"roles,omitempty"`       // that were entered, where steps is not all of them
-	Ways       []WayTaken             `json:"ways,omitempty"`        // out of edges that the run took, where steps is not all of them
+	Roles      []protocol.RoleEntered `json:"roles,omitempty"`       // that were entered, where steps is not all of them
+	Ways       []protocol.WayTaken    `json:"ways,omitempty"`        // out of edges that the run took, where steps is not all of them
 	Outputs    protocol.JSON          `json:"outputs"`
-	Usage      Usage                  `json:"usage"`
+	Usage      protocol.UsageSum      `json:"usage"`
 	CostUSD    *float64               `json:"cost_usd"` // null: unknown
 	Started    Time                   `json:"started"`
 	Updated    Time                   `json:"updated"` // of the newest event
@@ -67,26 +67,6 @@ type Window struct {
 	// Bytes bounds the prompts, texts and outputs of the steps together: older steps are left out, and Earlier says
 	// where they are. One step is given however long it is; 0 is no bound.
 	Bytes int
-}
-
-// Role is what a run did with a role.
-type Role struct {
-	Role   string `json:"role"`
-	Visits int    `json:"visits"` // a fan-out is one
-	Status string `json:"status"` // of its newest visit
-}
-
-// Way is a way out of an edge: to one of its targets, or to where its bound diverts it.
-type Way struct {
-	Edge  int    `json:"edge"` // index in the definition
-	To    string `json:"to"`
-	Limit bool   `json:"limit,omitempty"` // since a bound was exhausted
-}
-
-// WayTaken is a way that a run took.
-type WayTaken struct {
-	Way
-	Times int `json:"times"`
 }
 
 // Timing says what the time of visits of agents and commands went into, waiting for people

@@ -51,7 +51,7 @@ type Runs interface {
 	// Cost sums what model calls used, by one of CostGroups.
 	Cost(ctx context.Context, run protocol.RunID, by string) (*Cost, error)
 	// Verify proves a run by hash, where it lies. Findings are no error.
-	Verify(ctx context.Context, run protocol.RunID) (*Report, error)
+	Verify(ctx context.Context, run protocol.RunID) (*protocol.Report, error)
 }
 
 // Driver moves runs. Each method returns when what it did is durable; the run goes on behind

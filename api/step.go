@@ -23,7 +23,7 @@ type Step struct {
 	Error      *protocol.ErrorInfo `json:"error"`
 	Attempts   []Attempt           `json:"attempts"`
 	ToolCalls  int                 `json:"tool_calls"`
-	Usage      Usage               `json:"usage"`
+	Usage      protocol.UsageSum   `json:"usage"`
 	MS         int64               `json:"ms"`
 	Workspace  *protocol.GitState  `json:"workspace"`
 	Child      protocol.RunID      `json:"child,omitempty"` // the run of a sub-workflow
@@ -53,7 +53,7 @@ type Attempt struct {
 	Started Time                `json:"started"`
 	Error   *protocol.ErrorInfo `json:"error"`
 	RetryAt *Time               `json:"retry_at,omitempty"`
-	Usage   Usage               `json:"usage"`
+	Usage   protocol.UsageSum   `json:"usage"`
 }
 
 // Compaction is what a visit replaced by a summary. The originals stay: replay and the records
@@ -69,35 +69,4 @@ type Compaction struct {
 	Error        string                `json:"error,omitempty"`
 	TokensBefore int64                 `json:"tokens_before"`
 	TokensAfter  int64                 `json:"tokens_after"` // estimated
-}
-
-// Usage sums model calls, in tokens; what no provider reported is null.
-type Usage struct {
-	Calls        int    `json:"calls"`
-	Input        *int64 `json:"input"`
-	Cached       *int64 `json:"cached"`
-	CacheWrite5m *int64 `json:"cache_write_5m"`
-	CacheWrite1h *int64 `json:"cache_write_1h"`
-	Output       *int64 `json:"output"`
-	Reasoning    *int64 `json:"reasoning"`
-}
-
-// Add counts one more call.
-func (u *Usage) Add(x protocol.Usage) {
-	u.Calls++
-	sum := func(to **int64, n *int64) {
-		if n == nil {
-			return
-		}
-		if *to == nil {
-			*to = new(int64)
-		}
-		**to += *n
-	}
-	sum(&u.Input, x.Input)
-	sum(&u.Cached, x.Cached)
-	sum(&u.CacheWrite5m, x.CacheWrite5m)
-	sum(&u.CacheWrite1h, x.CacheWrite1h)
-	sum(&u.Output, x.Output)
-	sum(&u.Reasoning, x.Reasoning)
 }

@@ -2,7 +2,6 @@ package cas
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -19,12 +18,6 @@ import (
 // A line that was cut off by a crash is as good as none.
 
 func begunFile(pinned string) string { return pinned + ".begun" }
-
-// Begin notes the first events of runs that are about to be begun, or were forked just now, as one's
-// own. It returns when they are on disk; of many callers one waits for the disk.
-func Begin(ctx context.Context, stateDir, dir string, heads []Head) error {
-	return queueChange(ctx, stateDir, dir, &pinChange{begun: heads})
-}
 
 // appendBegun adds what was begun to the file beside the pinned heads at path.
 func appendBegun(path string, all []*pinChange) error {

@@ -2,6 +2,7 @@ package cas
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -159,26 +160,13 @@ func (c *carReader) section() ([]byte, error) {
 	case c.end >= 0 && c.offset+int64(n) > c.end:
 		return nil, &CARError{at, fmt.Errorf("a section of %d bytes ends beyond the data", n)}
 	}
-	b, err := readExactly(c.in, int(n))
-	c.offset += int64(len(b))
-	if err != nil {
-		return nil, &CARError{at, fmt.Errorf("a section of %d bytes has only %d: %w", n, len(b), err)}
+	var b bytes.Buffer // grows as bytes arrive: a length that lies costs no memory
+	b.Grow(int(min(n, 1<<20)) + bytes.MinRead)
+	m, err := io.CopyN(&b, c.in, int64(n))
+	if c.offset += m; err != nil {
+		return nil, &CARError{at, fmt.Errorf("a section of %d bytes has only %d: %w", n, m, unexpected(err))}
 	}
-	return b, nil
-}
-
-// readExactly grows the buffer as bytes arrive: a length that lies costs no memory.
-func readExactly(r io.Reader, n int) ([]byte, error) {
-	const step = 1 << 20
-	b := make([]byte, 0, min(n, step))
-	for len(b) < n {
-		from := len(b)
-		b = append(b, make([]byte, min(n-from, max(step, from)))...)
-		if m, err := io.ReadFull(r, b[from:]); err != nil {
-			return b[:from+m], unexpected(err)
-		}
-	}
-	return b, nil
+	return b.Bytes(), nil
 }
 
 // uvarint reads a length; io.EOF when there is not a single byte.

@@ -49,51 +49,48 @@ var errForeign = &protocol.Error{Code: protocol.ErrInvalidBlock.Code, Message: "
 //
 // Damage wraps ErrCorrupt, an incomplete or faulty run ErrVerify, a name that is taken
 // ErrHeadMoved, a block of another kind ErrInvalidBlock.
-func Import(ctx context.Context, r io.Reader, into *Store, o ImportOptions) (Imported, error) {
-	in, err := importFrom(ctx, r, into, o)
-	if err != nil {
-		return Imported{}, fmt.Errorf("import: %w", err)
-	}
-	return in, nil
-}
-
-func importFrom(ctx context.Context, r io.Reader, into *Store, o ImportOptions) (Imported, error) {
+func Import(ctx context.Context, r io.Reader, into *Store, o ImportOptions) (in Imported, err error) {
+	defer func() {
+		if err != nil {
+			in, err = Imported{}, fmt.Errorf("import: %w", err)
+		}
+	}()
 	if o.Run != "" {
 		if err := checkRunID(o.Run); err != nil {
-			return Imported{}, err
+			return in, err
 		}
 	}
 	archive, base, done, err := rereadable(r, into.Dir())
 	if err != nil {
-		return Imported{}, err
+		return in, err
 	}
 	defer done()
 	unlockGC, err := lockGC(into, false)
 	if err != nil {
-		return Imported{}, err
+		return in, err
 	}
 	defer unlockGC()
 	x := &incoming{archive: archive, base: base, into: into}
 	v := newVerifier(VerifyOptions{}, x)
-	in, err := x.survey(ctx, v)
+	in, err = x.survey(ctx, v)
 	if err != nil {
-		return Imported{}, err
+		return in, err
 	}
 	moves, err := importHeads(ctx, v, into, &in, o)
 	if err != nil {
-		return Imported{}, err
+		return in, err
 	}
 	// What is sound is kept as a whole: who asked for it may go away meanwhile.
 	ctx = context.WithoutCancel(ctx)
 	if err := x.commit(ctx); err != nil {
-		return Imported{}, err
+		return in, err
 	}
 	if len(moves) == 0 {
 		return in, nil
 	}
 	if o.Before != nil {
 		if err := o.Before(in.Forwarded); err != nil {
-			return Imported{}, err
+			return in, err
 		}
 	}
 	return in, into.Commit(ctx, Batch{Moves: moves})

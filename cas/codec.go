@@ -31,6 +31,9 @@ func linkTo(codec byte, data []byte) protocol.Link {
 }
 
 // encMode writes DAG-CBOR. Canonical and CoreDet of the library shorten floats and are not it.
+//
+// A cid.Cid writes itself as a byte string: the block would hold no link, and gc and export would lose
+// the target without an error. So it gets a tag that the scan of a block refuses.
 var encMode = must(cbor.EncOptions{
 	Sort:          cbor.SortLengthFirst, // bytewise order, as keys are text only
 	ShortestFloat: cbor.ShortestFloatNone,
@@ -42,7 +45,7 @@ var encMode = must(cbor.EncOptions{
 	Time:          cbor.TimeRFC3339Nano,
 	TimeTag:       cbor.EncTagNone,
 	TagsMd:        cbor.TagsAllowed,
-}.UserBufferEncMode())
+}.UserBufferEncModeWithTags(bareCIDs()))
 
 var decMode = must(cbor.DecOptions{
 	DupMapKey:         cbor.DupMapKeyEnforcedAPF,
@@ -59,6 +62,15 @@ var decMode = must(cbor.DecOptions{
 	MaxNestedLevels:   dagcbor.MaxDepth + 1, // a link in the deepest list is one level more
 	TagsMd:            cbor.TagsAllowed,
 }.DecMode())
+
+// bareCIDs gives a cid.Cid that is not within a protocol.Link a tag that is not 42.
+func bareCIDs() cbor.TagSet {
+	tags := cbor.NewTagSet()
+	if err := tags.Add(cbor.TagOptions{EncTag: cbor.EncTagRequired}, reflect.TypeFor[cid.Cid](), 43); err != nil {
+		panic("cas: " + err.Error())
+	}
+	return tags
+}
 
 // only20to22 rejects every simple value but false, true and null.
 func only20to22() *cbor.SimpleValueRegistry {
@@ -89,12 +101,9 @@ func recycle(b *bytes.Buffer) {
 }
 
 // Encode makes the block of a record: strict DAG-CBOR, and, for one of our kinds, within the
-// record profile (see profile.go). Links must be protocol.Link values; a bare cid.Cid is refused,
-// since it would be written as a byte string. Errors wrap protocol.ErrInvalidBlock.
+// record profile (see profile.go). Links must be protocol.Link values, a bare cid.Cid is refused.
+// Errors wrap protocol.ErrInvalidBlock.
 func Encode(record any) (Block, error) {
-	if err := refuseBareCID(reflect.ValueOf(record)); err != nil {
-		return Block{}, fmt.Errorf("encode %T: %w", record, err)
-	}
 	buf := buffers.Get().(*bytes.Buffer)
 	defer recycle(buf)
 	if err := encMode.MarshalToBuffer(record, buf); err != nil {

@@ -353,11 +353,7 @@ func (s *Store) put(lk *lookup, p packed) error {
 	}
 	lk.late = slices.Grow(lk.late, len(p.blocks)*lateSize)
 	for i, b := range p.blocks {
-		digest, err := digestOf(b.Link)
-		if err != nil {
-			return err
-		}
-		lk.late = noteLate(lk.late, digest, key, first+i)
+		lk.late = noteLate(lk.late, sumOf(b.Link), key, first+i)
 		if lk.faint != nil {
 			lk.faint.add(lk.late[len(lk.late)-lateSize:])
 		}
@@ -391,10 +387,7 @@ func (lk *lookup) room(n int, stored *[]byte) (key []byte, first int, err error)
 
 // present reports whether a block is stored undamaged; a damaged one is stored again.
 func (lk *lookup) present(b Block) bool {
-	digest, err := digestOf(b.Link)
-	if err != nil {
-		return false
-	}
+	digest := sumOf(b.Link)
 	for _, p := range lk.places(digest) {
 		if u, err := lk.at(p); err == nil && string(u.digest[:]) == digest {
 			return true

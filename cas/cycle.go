@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"os"
 
 	"wf/protocol"
 )
@@ -13,22 +12,14 @@ import (
 // walk in that circle for ever, and take memory for every round. It reads the branch pages of
 // the buckets alone, about one page in a hundred. All other damage is found when it is read.
 func checkCycles(path string) error {
-	f, err := openData(path)
-	if err != nil {
-		return err
-	}
-	fi, err := f.Stat()
-	if err == nil {
-		err = branchesEnd(f, fi.Size())
-	}
-	return errors.Join(err, f.Close())
-}
-
-func branchesEnd(f *os.File, size int64) error {
-	p, err := openPages(f, size)
-	if err != nil {
+	err := readPages(path, (*pageFile).branchesEnd)
+	if errors.Is(err, errNoPages) {
 		return nil // bbolt refuses it too, and says more
 	}
+	return err
+}
+
+func (p *pageFile) branchesEnd() error {
 	trees := []tree{p.top()}
 	for _, name := range layoutBuckets {
 		if t, ok := p.sub(name); ok {

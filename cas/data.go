@@ -40,7 +40,7 @@ func AnyData(e *protocol.Event) (protocol.Data, error) {
 // textsOf copies d to where its texts can be reached: they are changed in place, while data
 // travels by value. whole gives the copy in the form d came in; it is nil without texts.
 func textsOf(d protocol.Data) (texts []*protocol.Text, whole func() protocol.Data) {
-	v := valueOf(d)
+	v := reflect.ValueOf(d)
 	pointed := v.Kind() == reflect.Pointer
 	if pointed {
 		v = v.Elem()
@@ -57,5 +57,3 @@ func textsOf(d protocol.Data) (texts []*protocol.Text, whole func() protocol.Dat
 		return p.Elem().Interface().(protocol.Data)
 	}
 }
-
-func valueOf(d protocol.Data) reflect.Value { return reflect.ValueOf(d) }

@@ -21,17 +21,11 @@ type Derived struct {
 	Data []byte
 }
 
-// Derived reads a derived value; false when there is none, or only a damaged one, or one that was not
-// sealed with Options.Seal: a drive goes on from it, and any program that can write the store could have written it.
-// Whether it is out of date the caller sees from its Head.
-func (s *Store) Derived(ctx context.Context, key string) (d Derived, ok bool, err error) {
-	d, sealed, err := s.AnyDerived(ctx, key)
-	return d, sealed, err
-}
-
-// AnyDerived is Derived for callers that compare a value with what it was made from: it also gives one
-// that another key sealed, with sealed false. Without a value its Head is not defined.
-func (s *Store) AnyDerived(ctx context.Context, key string) (d Derived, sealed bool, err error) {
+// Derived reads a derived value. A caller goes on from it where it was sealed with Options.Seal: any program that can
+// write the store could have written another; one that is not sealed is given to be compared with what it was made
+// from. Where there is none, or only a damaged one, it is not sealed and its Head is not defined. Whether it is out of
+// date the caller sees from its Head.
+func (s *Store) Derived(ctx context.Context, key string) (d Derived, sealed bool, err error) {
 	err = s.view(ctx, func(tx *bolt.Tx) error {
 		b := sub(tx, indexDerived)
 		if b == nil {

@@ -30,7 +30,7 @@ func TestWhatAnOlderWfDerivedIsMadeAgain(t *testing.T) {
 		if d, ok, err := s.Derived(t.Context(), "state/1"); ok || err != nil {
 			t.Errorf("%d bytes: %+v, %t, %v", len(data), d, ok, err)
 		}
-		if d, _, err := s.AnyDerived(t.Context(), "state/1"); d.Head.Defined() || err != nil {
+		if d, _, err := s.Derived(t.Context(), "state/1"); d.Head.Defined() || err != nil {
 			t.Errorf("%d bytes are held against their source: %+v, %v", len(data), d, err)
 		}
 	}

@@ -19,11 +19,7 @@ type Draft struct {
 	Data protocol.Data // as it was said, texts of any length in place
 	At   int64         // when it happened, unix µs; 0 is when it is staged
 
-	made *made // by Ready
-}
-
-// made is what a draft becomes.
-type made struct {
+	// What Ready makes.
 	stored  protocol.Data
 	encoded cbor.RawMessage
 	blocks  []Block
@@ -32,16 +28,13 @@ type made struct {
 // Ready makes the stored form of a draft, once: what cannot be stored is found where it was said,
 // not when a commit is due. An error wraps protocol.ErrInvalidBlock.
 func (d Draft) Ready() (Draft, error) {
-	if d.made != nil {
+	if d.stored != nil {
 		return d, nil
 	}
 	if d.Data == nil || d.Data.EventType() == protocol.EvDelta {
 		return d, fmt.Errorf("%T is never stored: %w", d.Data, protocol.ErrInvalidBlock)
 	}
 	stored, blocks := spill(d.Data)
-	if err := refuseBareCID(valueOf(stored)); err != nil {
-		return d, fmt.Errorf("%s: %w", stored.EventType(), err)
-	}
 	b, err := encMode.Marshal(stored)
 	if err == nil {
 		err = checkData(b)
@@ -49,34 +42,19 @@ func (d Draft) Ready() (Draft, error) {
 	if err != nil {
 		return d, fmt.Errorf("%s: %w: %w", stored.EventType(), protocol.ErrInvalidBlock, err)
 	}
-	d.made = &made{stored, b, blocks}
+	d.stored, d.encoded, d.blocks = stored, b, blocks
 	return d, nil
 }
 
 // Stored is the data as a reader of the journal decodes it: a text over protocol.InlineMax is a
 // link. It is nil before Ready.
-func (d Draft) Stored() protocol.Data {
-	if d.made == nil {
-		return nil
-	}
-	return d.made.stored
-}
+func (d Draft) Stored() protocol.Data { return d.stored }
 
 // Size is the length of the stored form in bytes, payloads left out; 0 before Ready.
-func (d Draft) Size() int {
-	if d.made == nil {
-		return 0
-	}
-	return len(d.made.encoded)
-}
+func (d Draft) Size() int { return len(d.encoded) }
 
 // Blocks are the payloads that the stored form links to; Stage commits them with the event.
-func (d Draft) Blocks() []Block {
-	if d.made == nil {
-		return nil
-	}
-	return d.made.blocks
-}
+func (d Draft) Blocks() []Block { return d.blocks }
 
 // event makes the event behind prev, and the payloads that come with it; now is unix µs.
 func (d Draft) event(prev EventRef, now int64) (protocol.Entry, []Block, error) {
@@ -88,7 +66,7 @@ func (d Draft) event(prev EventRef, now int64) (protocol.Entry, []Block, error) 
 		now = d.At
 	}
 	e := protocol.Event{Kind: protocol.KindEvent, V: protocol.RecordVersion, Prev: prev.CID, Seq: prev.Seq + 1, TS: now,
-		Type: d.made.stored.EventType(), Data: d.made.encoded}
+		Type: d.stored.EventType(), Data: d.encoded}
 	if d.Step != "" {
 		e.Step = &d.Step
 	}
@@ -96,7 +74,7 @@ func (d Draft) event(prev EventRef, now int64) (protocol.Entry, []Block, error) 
 	if err != nil {
 		return protocol.Entry{}, nil, fmt.Errorf("%s: %w", e.Type, err)
 	}
-	return protocol.Entry{Event: e, CID: linkTo(cid.DagCBOR, b), Raw: b}, d.made.blocks, nil
+	return protocol.Entry{Event: e, CID: linkTo(cid.DagCBOR, b), Raw: b}, d.blocks, nil
 }
 
 // spill gives d with each text either in place, with protocol.InlineMax bytes at most, or as a

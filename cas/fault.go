@@ -119,12 +119,11 @@ func (s *Store) update(ctx context.Context, f func(*bolt.Tx) error) error {
 
 // write runs f in a write transaction, leaves h, and counts the commit.
 func (s *Store) write(h *holding, f func(*bolt.Tx) error) error {
-	var refused *refusal
+	var refused error // by f, and rolled back
 	err := guard(func() error {
 		return h.db.Update(func(tx *bolt.Tx) error {
 			// Guarded within the transaction: it is rolled back as any other.
-			if err := guard(func() error { return f(tx) }); err != nil {
-				refused = &refusal{err}
+			if refused = guard(func() error { return f(tx) }); refused != nil {
 				return refused
 			}
 			if err := s.opts.before(OpCommit); err != nil {
@@ -137,7 +136,7 @@ func (s *Store) write(h *holding, f func(*bolt.Tx) error) error {
 	})
 	if refused != nil && errors.Is(err, refused) {
 		s.gate.leave(h, false)
-		return refused.err
+		return refused
 	}
 	if err == nil {
 		err = errors.Join(s.opts.before(OpCount), h.bump())
@@ -151,8 +150,3 @@ func (s *Store) write(h *holding, f func(*bolt.Tx) error) error {
 	}
 	return nil
 }
-
-// refusal carries an error of the caller's through bbolt untouched.
-type refusal struct{ err error }
-
-func (r *refusal) Error() string { return r.err.Error() }

@@ -50,7 +50,7 @@ func TestAStoreThatFailedConforms(t *testing.T) {
 			if cause == syscall.ENOSPC && err != nil && !errors.Is(err, protocol.ErrDiskFull) {
 				t.Fatalf("a full disk is called %v", err)
 			}
-			if ok, err := s.Has(t.Context(), small.Link); ok == failed || err != nil {
+			if ok, err := castest.Has(t.Context(), s, small.Link); ok == failed || err != nil {
 				t.Fatalf("after a commit that failed=%v the block is there: %v, %v", failed, ok, err)
 			}
 		}

@@ -29,7 +29,7 @@ func (s *Store) Find(ctx context.Context, part string) ([]protocol.Link, error) 
 		out = nil
 		lk := s.newLookup(tx)
 		for _, p := range lk.between(low, high) {
-			blocks, err := lk.open(p.pack)
+			blocks, err := s.unpack(lk.packs.Get(p.pack[:]))
 			if err != nil || int(p.index) >= len(blocks) {
 				continue // damaged: verify tells of it, and its name is not known for sure
 			}

@@ -9,8 +9,6 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
-
-	"wf/protocol"
 )
 
 // openLock opens a lock file; flock works on a read-only descriptor too.
@@ -19,33 +17,7 @@ func openLock(path string, readOnly bool) (*os.File, error) {
 	if readOnly {
 		flags = os.O_RDONLY
 	}
-	return openOwn(path, flags, 0o600, noLock)
-}
-
-// noLock refuses what lies in place of a lock file.
-func noLock(path string) error {
-	return &protocol.Error{Code: protocol.ErrStore.Code, Message: path + " is not a regular file, as a lock of wf must be", Hint: "remove it; wf makes a new one"}
-}
-
-// openOwn opens a file of the store. A store may lie in a workspace, where an agent can write: a
-// link in place of the file is refused, since its target would be read or written to, and so is a
-// pipe, which does not block, or a device.
-func openOwn(path string, flags int, mode fs.FileMode, refuse func(path string) error) (*os.File, error) {
-	f, err := os.OpenFile(path, flags|unix.O_NOFOLLOW|unix.O_NONBLOCK, mode)
-	if err != nil {
-		if info, look := os.Lstat(path); look == nil && !info.Mode().IsRegular() {
-			return nil, refuse(path)
-		}
-		return nil, err
-	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = refuse(path)
-	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
+	return openOwn(path, flags, 0o600, "a lock of wf must be", "remove it; wf makes a new one")
 }
 
 // lockWait blocks until f is locked. The lock belongs to the descriptor: closing it, or the

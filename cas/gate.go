@@ -28,6 +28,7 @@ import (
 type gate struct {
 	dir     string
 	opts    *Options
+	bare    bool                 // only the locks are taken, and no database is opened
 	check   func(*bolt.DB) error // run on every fresh database, before its first use
 	mu      sync.Mutex
 	probe   *os.File // turn, to see whether another process queues; nil in a directory without locks
@@ -45,8 +46,8 @@ type gate struct {
 
 // holding is an open database and the lock that goes with it.
 type holding struct {
-	db       *bolt.DB
-	lock     *os.File
+	db       *bolt.DB // nil of a bare gate
+	lock     *os.File // nil in a directory without locks
 	writable bool
 	users    int
 	leaving  bool          // takes no new users
@@ -76,6 +77,25 @@ const (
 )
 
 var errClosed = errors.New("the store is closed")
+
+// bareGate is the gate of a store for those that read its file by themselves.
+func bareGate(dir string, patience time.Duration) (*gate, error) {
+	g := &gate{dir: dir, opts: &Options{ReadOnly: true, Wait: patience}, bare: true}
+	return g, g.open()
+}
+
+// open finds the turnstile of a store. A copy without lock files that cannot be written has none: no other
+// process writes it either.
+func (g *gate) open() error {
+	probe, err := openLock(filepath.Join(g.dir, fileTurn), g.opts.ReadOnly)
+	switch {
+	case err == nil:
+		g.probe = probe
+	case !g.opts.ReadOnly || !errors.Is(err, fs.ErrNotExist):
+		return classify(err)
+	}
+	return nil
+}
 
 // enter waits for the database. Each enter needs a leave.
 func (g *gate) enter(ctx context.Context, write bool) (*holding, error) {
@@ -186,8 +206,8 @@ func (g *gate) part(h *holding) {
 		return
 	}
 	g.hold = nil
-	if g.poison == nil { // else bbolt's own lock never comes free, and Close would hang
-		_ = h.db.Close() // reads only, or committed and synced before
+	if g.poison != nil {
+		h.db = nil // bbolt's own lock never comes free, and Close would hang
 	}
 	h.free()
 	close(h.gone)
@@ -222,8 +242,8 @@ func (g *gate) pass(a *attempt) {
 // admit is one way through the locks. It returns nil, nil when the attempt was given up.
 func (g *gate) admit(a *attempt) (*holding, error) {
 	h, err := g.queue(a)
-	if err != nil || h == nil {
-		return nil, err
+	if err != nil || h == nil || g.bare {
+		return h, err
 	}
 	if !g.acyclic.Load() {
 		if err = checkCycles(filepath.Join(g.dir, fileDB)); err != nil {
@@ -237,7 +257,6 @@ func (g *gate) admit(a *attempt) (*holding, error) {
 		return nil, err
 	}
 	if err = g.check(h.db); err != nil {
-		_ = h.db.Close() // nothing was written, or all of it was rolled back
 		h.free()
 		return nil, err
 	}
@@ -296,7 +315,6 @@ func (g *gate) finish(a *attempt, h *holding, err error) {
 	defer g.mu.Unlock()
 	if a.abandoned() {
 		if h != nil {
-			_ = h.db.Close() // opened, never used
 			h.free()
 		}
 		return
@@ -311,8 +329,11 @@ func (g *gate) finish(a *attempt, h *holding, err error) {
 	close(a.done)
 }
 
-// free gives store.lock to the next one.
+// free closes the database, of which nothing is left to be written, and gives store.lock to the next one.
 func (h *holding) free() {
+	if h.db != nil {
+		_ = h.db.Close()
+	}
 	if h.lock != nil {
 		_ = h.lock.Close() // the flock goes with the descriptor
 	}

@@ -25,7 +25,7 @@ type gathered struct {
 func (lk *lookup) gather(blocks []Block) {
 	g := &lk.gathered
 	for _, b := range blocks {
-		digest := b.Link.CID().KeyString()[4:]
+		digest := sumOf(b.Link)
 		if _, ok := g.known[digest]; ok || lk.present(b) {
 			continue
 		}

@@ -18,20 +18,14 @@ type GCOptions struct {
 	// follows from earlier collections, which note how far the store had got; so the first
 	// one with a grace removes nothing. 0 keeps none: right while no process writes.
 	Grace time.Duration
-	// Reflog is how far back heads keep what they pointed to; default ReflogKept, and never
-	// less.
-	Reflog time.Duration
 	// DryRun reports what would be removed and changes nothing.
 	DryRun bool
 }
 
-// ReflogKept is how long what a head pointed to is kept, at least.
-const ReflogKept = 14 * 24 * time.Hour
+// reflogKept is how long what a head pointed to is kept.
+const reflogKept time.Duration = 14 * 24 * time.Hour
 
-// GCSchema names the JSON form of a GCReport.
-const GCSchema = "wf.gc/v1"
-
-// GCReport is what a collection did, or with DryRun would do.
+// GCReport is what a collection did, or with DryRun would do: wf.gc/v1.
 type GCReport struct {
 	Schema    string `json:"schema"`
 	DryRun    bool   `json:"dry_run"`
@@ -56,15 +50,12 @@ type GCReport struct {
 // one by a rename.
 //
 // A caller that stores blocks in one commit and names them in a later one relies on the grace period.
-func GC(ctx context.Context, s *Store, o GCOptions) (GCReport, error) {
-	r, err := collectGarbage(ctx, s, o)
-	if err != nil {
-		return GCReport{}, fmt.Errorf("gc of %s: %w", s.Dir(), err)
-	}
-	return r, nil
-}
-
-func collectGarbage(ctx context.Context, s *Store, o GCOptions) (r GCReport, err error) {
+func GC(ctx context.Context, s *Store, o GCOptions) (r GCReport, err error) {
+	defer func() {
+		if err != nil {
+			r, err = GCReport{}, fmt.Errorf("gc of %s: %w", s.Dir(), err)
+		}
+	}()
 	if !o.DryRun {
 		unlockGC, err := lockGC(s, true)
 		if err != nil {
@@ -72,8 +63,8 @@ func collectGarbage(ctx context.Context, s *Store, o GCOptions) (r GCReport, err
 		}
 		defer unlockGC()
 	}
-	c := collector{s: s, o: o, clock: s.now(), now: extent{pack: string(packKey(0))}, dead: map[string]deadPack{}, blobs: map[[32]byte]bool{}}
-	r = GCReport{Schema: GCSchema, DryRun: o.DryRun, Before: fileSize(s)}
+	c := collector{s: s, o: o, clock: s.now(), now: extent{pack: string(packKey(0))}, blobs: map[[32]byte]bool{}}
+	r = GCReport{Schema: "wf.gc/v1", DryRun: o.DryRun, Before: fileSize(s)}
 	if err := c.mark(ctx, &r); err != nil {
 		return r, err
 	}
@@ -141,21 +132,19 @@ type collector struct {
 	now     extent // of the store when it was read
 	heads   map[string]protocol.Link
 	live    map[[32]byte]struct{}
-	dead    map[string]deadPack // by pack key
-	order   []string            // of dead
-	blobs   map[[32]byte]bool   // named by a pack
+	old     extent            // what has outlived the grace period
+	dead    []seenPack        // with blocks that nothing reaches
+	blobs   map[[32]byte]bool // named by a pack
 	reindex bool
 }
 
-// deadPack is a pack with blocks that nothing reaches.
-type deadPack struct {
-	sums [][32]byte // of all its blocks
-	blob bool
-	old  extent
+// seenPack is a pack as it was when the store was read.
+type seenPack struct {
+	key   string
+	sums  [][32]byte // of its blocks
+	sizes []int
+	blob  bool
 }
-
-// young reports whether a block is within the grace period.
-func (p deadPack) young(key string, index int) bool { return !p.old.holds(key, index) }
 
 // mark reads the whole store and finds what is reached.
 func (c *collector) mark(ctx context.Context, r *GCReport) error {
@@ -173,12 +162,6 @@ func (c *collector) mark(ctx context.Context, r *GCReport) error {
 		case damage == nil:
 			damage = &f
 		}
-	}
-	type seenPack struct {
-		key   string
-		sums  [][32]byte
-		sizes []int
-		blob  bool
 	}
 	var packs []seenPack
 	d.onPack = func(key, stored []byte, us []unpacked) {
@@ -202,7 +185,7 @@ func (c *collector) mark(ctx context.Context, r *GCReport) error {
 	if n := len(packs); n > 0 {
 		c.now = extent{packs[n-1].key, len(packs[n-1].sums)}
 	}
-	old := c.old(d)
+	c.old = c.outlived(d)
 	for _, p := range packs {
 		gone := 0
 		for i, sum := range p.sums {
@@ -210,7 +193,7 @@ func (c *collector) mark(ctx context.Context, r *GCReport) error {
 			switch {
 			case live:
 				r.Kept++
-			case !old.holds(p.key, i):
+			case !c.old.holds(p.key, i):
 				r.Young++
 			default:
 				gone++
@@ -222,8 +205,7 @@ func (c *collector) mark(ctx context.Context, r *GCReport) error {
 			c.blobs[p.sums[0]] = gone == 0
 		}
 		if gone > 0 {
-			c.dead[p.key] = deadPack{p.sums, p.blob, old}
-			c.order = append(c.order, p.key)
+			c.dead = append(c.dead, p)
 		}
 	}
 	return nil
@@ -246,7 +228,7 @@ func (c *collector) reach(ctx context.Context, g *graph, d *storeEvidence) error
 			return err
 		}
 	}
-	since := c.clock - max(c.o.Reflog, ReflogKept).Microseconds()
+	since := c.clock - reflogKept.Microseconds()
 	for name, lines := range d.reflog {
 		for _, m := range lines {
 			n, ok := nameOf(m.New)

@@ -38,8 +38,9 @@ func commitBlocks(t *testing.T, s *Store, blocks ...Block) {
 func wantHas(t *testing.T, s *Store, want bool, links ...protocol.Link) {
 	t.Helper()
 	for _, l := range links {
-		if has, err := s.Has(t.Context(), l); err != nil || has != want {
-			t.Errorf("Has(%s) = %v, %v; want %v", l, has, err, want)
+		_, err := s.Block(t.Context(), l)
+		if has := err == nil; has != want || err != nil && !errors.Is(err, protocol.ErrNotFound) {
+			t.Errorf("block %s is there: %v, %v; want %v", l, has, err, want)
 		}
 	}
 }

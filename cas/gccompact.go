@@ -19,11 +19,16 @@ import (
 func compact(ctx context.Context, s *Store) (bool, error) {
 	resume := s.gate.pause()
 	defer resume()
-	turn, lock, err := queueFor(ctx, s.Dir(), true, s.opts.wait())
+	g, err := bareGate(s.Dir(), s.opts.wait())
 	if err != nil {
 		return false, err
 	}
-	defer closeAll(turn, lock)
+	defer g.shut()
+	h, err := g.enter(ctx, true)
+	if err != nil {
+		return false, err
+	}
+	defer g.leave(h, true)
 	path := filepath.Join(s.Dir(), fileDB)
 	worth, err := worthCompacting(path)
 	if err != nil || !worth {
@@ -45,21 +50,12 @@ func compact(ctx context.Context, s *Store) (bool, error) {
 	return false, errors.Join(classify(err), removeIfThere(tmp))
 }
 
-func worthCompacting(path string) (bool, error) {
-	f, err := openData(path)
-	if err != nil {
-		return false, err
-	}
-	defer f.Close()
-	fi, err := f.Stat()
-	if err != nil {
-		return false, err
-	}
-	p, err := openPages(f, fi.Size())
-	if err != nil {
-		return false, fmt.Errorf("%w: %w", protocol.ErrCorrupt, err)
-	}
-	return fi.Size() > 256<<10 && int64(len(p.pagesInUse()))*p.page < fi.Size()*3/4, nil
+func worthCompacting(path string) (worth bool, err error) {
+	err = readPages(path, func(p *pageFile) error {
+		worth = p.size > 256<<10 && int64(len(p.pagesInUse()))*p.page < p.size*3/4
+		return nil
+	})
+	return worth, err
 }
 
 func writeCompact(s *Store, from, to string) error {
@@ -164,47 +160,40 @@ func (c *copier) end() error {
 
 // compareBlocks reads every block of two files and finds them the same.
 func (s *Store) compareBlocks(ctx context.Context, path, tmp string) error {
-	var have [2]map[blockName]int
-	for i, name := range []string{path, tmp} {
-		have[i] = map[blockName]int{}
-		f, err := openData(name)
-		if err != nil {
-			return err
-		}
-		err = func() error {
-			fi, err := f.Stat()
-			if err != nil {
-				return err
-			}
-			p, err := openPages(f, fi.Size())
-			if err != nil {
-				return fmt.Errorf("%w: %w", protocol.ErrCorrupt, err)
-			}
-			p.fault = func(what string) { err = fmt.Errorf("%s: %s: %w", name, what, protocol.ErrCorrupt) }
-			t, _ := p.sub(bucketBlocks)
-			walk := t.whole(func(it pageItem) error {
-				if ctx.Err() != nil {
-					return context.Cause(ctx)
-				}
-				us, err := s.unpack(it.value)
-				if err != nil {
-					return err
-				}
-				for j := range us {
-					have[i][blockName{us[j].codec, us[j].digest}]++
-				}
-				return nil
-			})
-			return errors.Join(walk, err)
-		}()
-		if err := errors.Join(err, f.Close()); err != nil {
-			return err
-		}
+	had, err := s.blocksOf(ctx, path)
+	if err != nil {
+		return err
 	}
-	for n, count := range have[0] {
-		if have[1][n] != count {
-			return fmt.Errorf("compaction lost block %s: %w", linkOf(n.codec, n.sum[:]), protocol.ErrCorrupt)
+	has, err := s.blocksOf(ctx, tmp)
+	if err != nil {
+		return err
+	}
+	for n, count := range had {
+		if has[n] != count {
+			return fmt.Errorf("compaction lost block %s: %w", n, protocol.ErrCorrupt)
 		}
 	}
 	return nil
+}
+
+// blocksOf counts how often each block is in a file.
+func (s *Store) blocksOf(ctx context.Context, path string) (map[blockName]int, error) {
+	have := map[blockName]int{}
+	err := readPages(path, func(p *pageFile) error {
+		var damage error
+		p.fault = func(what string) { damage = fmt.Errorf("%s: %s: %w", path, what, protocol.ErrCorrupt) }
+		t, _ := p.sub(bucketBlocks)
+		walk := t.whole(func(it pageItem) error {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			us, err := s.unpack(it.value)
+			for _, u := range us {
+				have[blockName{u.codec, u.digest}]++
+			}
+			return err
+		})
+		return errors.Join(walk, damage)
+	})
+	return have, err
 }

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
@@ -43,8 +42,8 @@ func (e extent) holds(pack string, index int) bool {
 	return pack < e.pack || pack == e.pack && index < e.blocks
 }
 
-// old is the extent that has outlived the grace period.
-func (c *collector) old(d *storeEvidence) extent {
+// outlived is the extent that has outlived the grace period.
+func (c *collector) outlived(d *storeEvidence) extent {
 	if c.o.Grace <= 0 {
 		return c.now
 	}
@@ -63,21 +62,20 @@ func (c *collector) old(d *storeEvidence) extent {
 // sweep removes the dead packs, some in each transaction. Packs with live blocks among the
 // dead are written anew without them.
 func (c *collector) sweep(ctx context.Context, r *GCReport) error {
-	for len(c.order) > 0 {
+	for len(c.dead) > 0 {
 		err := c.s.update(ctx, func(tx *bolt.Tx) error {
 			if err := c.catchUp(ctx, tx); err != nil {
 				return err
 			}
-			for keys := 0; len(c.order) > 0 && keys < gcKeys; {
-				p := c.dead[c.order[0]]
+			for keys := 0; len(c.dead) > 0 && keys < gcKeys; c.dead = c.dead[1:] {
+				p := c.dead[0]
 				if keys > 0 && keys+2*len(p.sums)+1 > gcKeys {
 					break
 				}
 				keys += 2*len(p.sums) + 1
-				if err := c.removePack(tx, c.order[0], p, r); err != nil {
+				if err := c.removePack(tx, p); err != nil {
 					return err
 				}
-				c.order = c.order[1:]
 			}
 			return nil
 		})
@@ -120,16 +118,17 @@ type inTx struct{ lk *lookup }
 
 func (e inTx) fetch(_ context.Context, n blockName) ([]byte, error) { return e.lk.block(n.link()) }
 
-func (c *collector) removePack(tx *bolt.Tx, key string, p deadPack, r *GCReport) error {
+func (c *collector) removePack(tx *bolt.Tx, p seenPack) error {
 	lk := c.s.newLookup(tx)
-	us, err := lk.open([packKeySize]byte([]byte(key)))
+	key := []byte(p.key)
+	us, err := c.s.unpack(lk.packs.Get(key))
 	if err != nil {
-		return fmt.Errorf("pack %s: %w", packNumber([]byte(key)), err)
+		return fmt.Errorf("pack %s: %w", packNumber(key), err)
 	}
 	var keep []Block
 	for i := range us {
 		// What was added to the pack since was not judged.
-		if _, live := c.live[us[i].digest]; live || i >= len(p.sums) || us[i].digest != p.sums[i] || p.young(key, i) {
+		if _, live := c.live[us[i].digest]; live || i >= len(p.sums) || us[i].digest != p.sums[i] || !c.old.holds(p.key, i) {
 			keep = append(keep, Block{linkOf(us[i].codec, us[i].digest[:]), us[i].data})
 		}
 	}
@@ -137,11 +136,11 @@ func (c *collector) removePack(tx *bolt.Tx, key string, p deadPack, r *GCReport)
 		return nil // reached again since
 	}
 	for i := range us {
-		if err := dropPlace(lk.index, us[i].digest[:8], append([]byte(key), byte(i))); err != nil {
+		if err := dropPlace(lk.index, us[i].digest[:8], place{[packKeySize]byte(key), byte(i)}); err != nil {
 			return err
 		}
 	}
-	if err := lk.packs.Delete([]byte(key)); err != nil {
+	if err := lk.packs.Delete(key); err != nil {
 		return err
 	}
 	if p.blob && len(p.sums) > 0 {
@@ -159,12 +158,11 @@ func (c *collector) removePack(tx *bolt.Tx, key string, p deadPack, r *GCReport)
 }
 
 // dropPlace takes one place of a block out of the index.
-func dropPlace(index *bolt.Bucket, key, at []byte) error {
-	v := index.Get(key)
-	out := make([]byte, 0, len(v))
-	for ; len(v) >= placeSize; v = v[placeSize:] {
-		if !bytes.Equal(v[:placeSize], at) {
-			out = append(out, v[:placeSize]...)
+func dropPlace(index *bolt.Bucket, key []byte, gone place) error {
+	var out []byte
+	for _, at := range places(index.Get(key)) {
+		if at != gone {
+			out = append(append(out, at.pack[:]...), at.index)
 		}
 	}
 	if len(out) == 0 {
@@ -204,37 +202,16 @@ func (c *collector) sweepBlobs(ctx context.Context, r *GCReport) error {
 
 // oldFiles are the blob files, and what is left of some that were cut off, beyond the grace period.
 func (c *collector) oldFiles(ctx context.Context) (files []string, err error) {
-	root := filepath.Join(c.s.Dir(), dirBlobs)
-	err = filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return nil
-		case err != nil:
-			return classify(err)
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case !e.Type().IsRegular():
-			return nil
-		}
-		fi, err := e.Info()
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		if err != nil {
-			return classify(err)
-		}
+	err = c.s.eachBlob(ctx, func(path string, fi fs.FileInfo) {
 		age, atLeast := time.Duration(c.clock-fi.ModTime().UnixMicro())*time.Microsecond, c.o.Grace
-		sum, err := hex.DecodeString(e.Name())
-		switch {
-		case strings.HasPrefix(e.Name(), "new-"):
-			atLeast = max(atLeast, time.Hour) // it may be being written
-		case err != nil || len(sum) != sha256.Size:
-			return nil // not ours
+		sum, err := hex.DecodeString(fi.Name())
+		ours := err == nil && len(sum) == sha256.Size
+		if strings.HasPrefix(fi.Name(), "new-") {
+			ours, atLeast = true, max(atLeast, time.Hour) // it may be being written
 		}
-		if age >= atLeast {
+		if ours && age >= atLeast {
 			files = append(files, path)
 		}
-		return nil
 	})
 	return files, err
 }

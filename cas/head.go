@@ -120,7 +120,7 @@ func moveHead(tx *bolt.Tx, old Head, m Move) error {
 	events := sub(tx, indexEvents)
 	for _, e := range m.Events {
 		if e.Seq%checkpoint == 0 {
-			if err := events.Put(eventKey(m.Name, e.Seq), []byte(e.CID.CID().KeyString()[4:])); err != nil {
+			if err := events.Put(eventKey(m.Name, e.Seq), []byte(sumOf(e.CID))); err != nil {
 				return err
 			}
 		}

@@ -32,7 +32,14 @@ func (s *Store) healed(ctx context.Context, err error, renewals int64) bool {
 	if s.renewals.Load() != renewals {
 		return true // by another goroutine, meanwhile
 	}
-	if s.indexSound(ctx) || s.renewIndex(ctx) != nil {
+	if bad := s.viewOnce(ctx, checkIndex); !errors.Is(bad, protocol.ErrCorrupt) {
+		return false // it is sound, or that cannot be told
+	}
+	h, failed := s.gate.enter(ctx, true)
+	if failed == nil {
+		failed = s.write(h, s.renew)
+	}
+	if failed != nil {
 		return false
 	}
 	s.indexRenewed(err)
@@ -44,27 +51,13 @@ func (s *Store) indexRenewed(why error) {
 	s.warn(fmt.Errorf("%s: its index was damaged and has been made anew: %w", s.gate.dir, why))
 }
 
-// indexSound reads all of the index. It says true where that cannot be told.
-func (s *Store) indexSound(ctx context.Context) bool {
-	h, err := s.gate.enter(ctx, false)
-	if err != nil {
-		return true
+// checkIndex reads all of the index.
+func checkIndex(tx *bolt.Tx) error {
+	index := tx.Bucket(bucketIndex)
+	if index == nil {
+		return nil
 	}
-	defer s.gate.leave(h, false)
-	return indexSound(h.db)
-}
-
-func indexSound(db *bolt.DB) bool {
-	err := guard(func() error {
-		return db.View(func(tx *bolt.Tx) error {
-			index := tx.Bucket(bucketIndex)
-			if index == nil {
-				return nil
-			}
-			return index.ForEachBucket(func(name []byte) error { return inOrder(index.Bucket(name), string(name) == string(indexBlocks)) })
-		})
-	})
-	return !errors.Is(err, protocol.ErrCorrupt)
+	return index.ForEachBucket(func(name []byte) error { return inOrder(index.Bucket(name), string(name) == string(indexBlocks)) })
 }
 
 // inOrder reads all of a bucket: its keys ascend, and in index/blocks they have their form.
@@ -79,16 +72,7 @@ func inOrder(b *bolt.Bucket, blocks bool) error {
 	})
 }
 
-// renewIndex sets the index aside and makes it anew.
-func (s *Store) renewIndex(ctx context.Context) error {
-	h, err := s.gate.enter(ctx, true)
-	if err != nil {
-		return err
-	}
-	return s.write(h, s.renew)
-}
-
-// renew is renewIndex within a transaction.
+// renew sets the index aside and makes it anew.
 func (s *Store) renew(tx *bolt.Tx) error {
 	lost, err := tx.CreateBucketIfNotExists(bucketLost)
 	if err != nil {

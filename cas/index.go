@@ -52,7 +52,7 @@ func (s *Store) admit(db *bolt.DB) error {
 		})
 	})
 	var damaged *panicked
-	if errors.As(err, &damaged) && !s.opts.ReadOnly && !indexSound(db) {
+	if errors.As(err, &damaged) && !s.opts.ReadOnly && errors.Is(guard(func() error { return db.View(checkIndex) }), protocol.ErrCorrupt) {
 		err, missing, remake = nil, true, s.renew
 	}
 	switch {
@@ -81,18 +81,13 @@ func isEmpty(b *bolt.Bucket) bool {
 // rebuild makes the missing buckets and finds every block anew. Checkpoints of journals are
 // made again when they are missed.
 func (s *Store) rebuild(tx *bolt.Tx) error {
-	meta, err := tx.CreateBucketIfNotExists(bucketMeta)
-	if err != nil {
-		return err
+	for _, name := range layoutBuckets {
+		if _, err := tx.CreateBucketIfNotExists(name); err != nil {
+			return err
+		}
 	}
+	meta, index := tx.Bucket(bucketMeta), tx.Bucket(bucketIndex)
 	if err := meta.Put(keyVersion, []byte{layoutVersion}); err != nil {
-		return err
-	}
-	if _, err := tx.CreateBucketIfNotExists(bucketReflog); err != nil {
-		return err
-	}
-	index, err := tx.CreateBucketIfNotExists(bucketIndex)
-	if err != nil {
 		return err
 	}
 	whole := indexed(tx)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"wf/protocol"
+	"wf/protocol/dagcbor"
 )
 
 // A store directory:
@@ -102,14 +103,17 @@ func eventKey(name string, seq protocol.Seq) []byte {
 
 // digestOf is the sha2-256 digest in a link of this store's form: CIDv1, dag-cbor or raw.
 func digestOf(l protocol.Link) (string, error) {
-	if b := l.CID().KeyString(); len(b) == 36 && b[0] == 1 && (b[1] == 0x71 || b[1] == 0x55) && b[2] == 0x12 && b[3] == 32 {
-		return b[4:], nil
-	}
-	if !l.Defined() {
+	switch {
+	case dagcbor.Plain(l.CID().KeyString()):
+		return sumOf(l), nil
+	case !l.Defined():
 		return "", fmt.Errorf("no CID: %w", protocol.ErrNotFound)
 	}
 	return "", fmt.Errorf("%s is no CIDv1 of dag-cbor or raw with sha2-256, the only ones stored here: %w", l, protocol.ErrNotFound)
 }
+
+// sumOf is digestOf of a link that is known to be of that form.
+func sumOf(l protocol.Link) string { return l.CID().KeyString()[4:] }
 
 // linkOf is the link with a digest.
 func linkOf(codec byte, digest []byte) protocol.Link {
@@ -145,14 +149,10 @@ func (r *reader) uint() uint64 {
 	return v
 }
 
+// int reads a number in zigzag form, as binary.Varint does.
 func (r *reader) int() int64 {
-	v, n := binary.Varint(r.b)
-	if n <= 0 {
-		r.bad, r.b = true, nil
-		return 0
-	}
-	r.b = r.b[n:]
-	return v
+	v := r.uint()
+	return int64(v>>1) ^ -int64(v&1)
 }
 
 func (r *reader) take(n uint64) []byte {
@@ -176,3 +176,11 @@ func (r *reader) link() protocol.Link {
 	}
 	return l
 }
+
+// Lengths are at what lengths texts and blocks are kept or read in another way, in bytes. Tests draw around them.
+func Lengths() []int {
+	return []int{protocol.InlineMax, smallBlock, packMax, protocol.EdgePromptMax, inlineMax, readBytes, protocol.ChunkSize}
+}
+
+// Counts are such numbers of events in a journal.
+func Counts() []int { return []int{checkpoint, readEvents} }

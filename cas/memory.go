@@ -33,10 +33,7 @@ func checkScope(scope string) error {
 	for part := range strings.SplitSeq(scope, "/") {
 		bad = bad || part == "" || part == "." || part == ".."
 	}
-	for _, r := range scope {
-		bad = bad || r <= ' ' || r == 0x7f || r == '\ufffd'
-	}
-	if bad {
+	if bad || strings.ContainsFunc(scope, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '\ufffd' }) {
 		return fmt.Errorf("%q is no scope of a memory (want names of letters, digits and signs, joined by /): %w", scope, protocol.ErrUsage)
 	}
 	return nil

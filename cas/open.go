@@ -123,14 +123,8 @@ func (s *Store) open(ctx context.Context) error {
 			return err
 		}
 	}
-	probe, err := openLock(filepath.Join(s.gate.dir, fileTurn), s.opts.ReadOnly)
-	switch {
-	case err == nil:
-		s.gate.probe = probe
-	case s.opts.ReadOnly && errors.Is(err, fs.ErrNotExist):
-		// A copy without lock files that cannot be written: no other process writes it either.
-	default:
-		return classify(err)
+	if err := s.gate.open(); err != nil {
+		return err
 	}
 	return s.view(ctx, func(*bolt.Tx) error { return nil })
 }
@@ -138,6 +132,24 @@ func (s *Store) open(ctx context.Context) error {
 // inspect looks at dir without changing it.
 func (s *Store) inspect() (there bool, err error) {
 	dir := s.gate.dir
+	return look(dir, func(fi fs.FileInfo) error {
+		if uid, other := ownedByAnother(fi); other && !s.opts.AnyOwner {
+			return wrongPlace("the directory belongs to user %d, not to you", uid)
+		}
+		if kind, err := onNetwork(dir); err != nil {
+			return classify(err)
+		} else if kind != "" {
+			return wrongPlace("it is on a network file system (%s), whose locks do not hold between machines", kind)
+		}
+		if db, err := os.Lstat(filepath.Join(dir, fileDB)); err == nil && !db.Mode().IsRegular() {
+			return fmt.Errorf("%s is no regular file: %w", fileDB, protocol.ErrStore)
+		}
+		return nil
+	})
+}
+
+// look tells whether there is a store.db in dir, whatever its state, unless that is refused.
+func look(dir string, refuse func(fs.FileInfo) error) (there bool, err error) {
 	fi, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -147,43 +159,13 @@ func (s *Store) inspect() (there bool, err error) {
 	case !fi.IsDir():
 		return false, errNotDir
 	}
-	if uid, other := ownedByAnother(fi); other && !s.opts.AnyOwner {
-		return false, wrongPlace("the directory belongs to user %d, not to you", uid)
+	if err := refuse(fi); err != nil {
+		return false, err
 	}
-	if kind, err := onNetwork(dir); err != nil {
-		return false, classify(err)
-	} else if kind != "" {
-		return false, wrongPlace("it is on a network file system (%s), whose locks do not hold between machines", kind)
+	if _, err = os.Lstat(filepath.Join(dir, fileDB)); errors.Is(err, fs.ErrNotExist) {
+		return false, vacant(dir)
 	}
-	db, err := os.Lstat(filepath.Join(dir, fileDB))
-	switch {
-	case err == nil && !db.Mode().IsRegular():
-		return false, fmt.Errorf("%s is no regular file: %w", fileDB, protocol.ErrStore)
-	case err == nil:
-		return true, nil
-	case !errors.Is(err, fs.ErrNotExist):
-		return false, classify(err)
-	}
-	return false, vacant(dir)
-}
-
-// present is nil where there is a store.db to look at, whatever its state.
-func present(dir string) error {
-	fi, err := os.Stat(dir)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return errNoStore
-	case err == nil && !fi.IsDir():
-		return errNotDir
-	case err == nil:
-		_, err = os.Lstat(filepath.Join(dir, fileDB))
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		if err = vacant(dir); err == nil {
-			err = errNoStore
-		}
-	}
-	return classify(err)
+	return err == nil, classify(err)
 }
 
 // vacant refuses a directory that holds something else, or that lost its store.db.
@@ -232,7 +214,7 @@ func (s *Store) create() error {
 	if err := os.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return classify(err)
 	}
-	if err := initDB(tmp); err != nil {
+	if err := s.initDB(tmp); err != nil {
 		return errors.Join(classify(err), removeIfThere(tmp))
 	}
 	if err := os.Rename(tmp, path); err != nil {
@@ -248,26 +230,12 @@ func removeIfThere(path string) error {
 	return nil
 }
 
-func initDB(path string) error {
+func (s *Store) initDB(path string) error {
 	db, err := bolt.Open(path, 0o600, boltOptions(true))
 	if err != nil {
 		return err
 	}
-	err = db.Update(func(tx *bolt.Tx) error {
-		for _, name := range layoutBuckets {
-			if _, err := tx.CreateBucket(name); err != nil {
-				return err
-			}
-		}
-		for _, name := range layoutIndexes {
-			if _, err := tx.Bucket(bucketIndex).CreateBucket(name); err != nil {
-				return err
-			}
-		}
-		meta := tx.Bucket(bucketMeta)
-		return errors.Join(meta.Put(keyVersion, []byte{layoutVersion}), meta.Put(keyLate, []byte{}))
-	})
-	return errors.Join(err, db.Close())
+	return errors.Join(db.Update(s.rebuild), db.Close())
 }
 
 func boltOptions(write bool) *bolt.Options {

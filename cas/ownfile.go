@@ -8,18 +8,23 @@ import (
 	"wf/protocol"
 )
 
-// noData refuses what lies in place of store.db or of a file of blobs.
-func noData(path string) error {
-	return &protocol.Error{Code: protocol.ErrStore.Code, Message: path + " is not a regular file, as wf makes it",
-		Hint: "put back what was there, or a copy of the store; a store may be reached by a link to its directory"}
+// openOwn opens a file of the store. A store may lie in a workspace, where an agent can write: a
+// link in place of the file is refused, since its target would be read or written to, and so is a
+// pipe, which does not block, or a device.
+func openOwn(path string, flags int, mode os.FileMode, as, hint string) (*os.File, error) {
+	f, err := files.OpenFile(path, flags, mode)
+	if errors.Is(err, files.ErrOdd) {
+		err = &protocol.Error{Code: protocol.ErrStore.Code, Message: path + " is not a regular file, as " + as, Hint: hint}
+	}
+	return f, err
 }
 
 // openData opens store.db or a file of blobs for reading.
-func openData(path string) (*os.File, error) { return openOwn(path, os.O_RDONLY, 0, noData) }
+func openData(path string) (*os.File, error) { return openBolt(path, os.O_RDONLY, 0) }
 
 // openBolt opens store.db for bbolt.
 func openBolt(path string, flags int, mode os.FileMode) (*os.File, error) {
-	return openOwn(path, flags, mode, noData)
+	return openOwn(path, flags, mode, "wf makes it", "put back what was there, or a copy of the store; a store may be reached by a link to its directory")
 }
 
 // readData reads a file of blobs, which has a pack of one block.

@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
+	"slices"
+
+	"wf/protocol"
 )
 
 // pageFile reads store.db without bbolt, whatever state it is in. Every length is held against
@@ -32,6 +35,7 @@ const (
 	pageElement  = 16
 	pageBranch   = 0x01
 	pageLeaf     = 0x02
+	pageFree     = 0x10
 	pageMagic    = 0xED0CDAED
 	pageVersion  = 2
 	pageDepth    = 48       // of branches and buckets together
@@ -45,32 +49,75 @@ var errNoPages = errors.New("neither meta page is sound")
 // that can only be swept.
 func openPages(in io.ReaderAt, size int64) (*pageFile, error) {
 	p := &pageFile{in: in, size: size, page: 4096, fault: func(string) {}}
-	var best uint64
-	found := false
-	sound := map[int]bool{}
-	for _, at := range metaOffsets {
-		m, _, ok := readMeta(in, at)
-		if !ok || m.version != pageVersion {
-			continue
-		}
-		n := 0
-		if at > 0 {
-			n = 1
-		}
-		sound[n] = true
-		if !found || m.txid > best {
-			found, best, p.page, p.root, p.free = true, m.txid, m.pageSize, m.root, m.free
-		}
-	}
-	for n := range 2 {
-		if !sound[n] {
-			p.torn = append(p.torn, n)
-		}
-	}
-	if !found {
+	m, torn, _ := newestMeta(in)
+	if p.torn = torn; len(torn) == 2 || m.version != pageVersion {
 		return p, errNoPages
 	}
+	p.page, p.root, p.free = m.pageSize, m.root, m.free
 	return p, nil
+}
+
+// newestMeta is the meta page in force; torn are those that are not sound. magic reports whether one is of bbolt.
+func newestMeta(in io.ReaderAt) (newest meta, torn []int, magic bool) {
+	var sound [2]bool
+	for _, at := range metaOffsets {
+		m, ours, ok := readMeta(in, at)
+		magic = magic || ours
+		if !ok {
+			continue
+		}
+		if sound == [2]bool{} || m.txid > newest.txid {
+			newest = m
+		}
+		sound[min(at, 1)] = true
+	}
+	for n, ok := range sound {
+		if !ok {
+			torn = append(torn, n)
+		}
+	}
+	return newest, torn, magic
+}
+
+// metaOffsets is where the two meta pages may be: the first at the beginning, the second one page
+// behind it. Both hold the size of a page, and either may be damaged.
+var metaOffsets = []int64{0, 1 << 10, 1 << 11, 1 << 12, 1 << 13, 1 << 14, 1 << 15, 1 << 16}
+
+// checkHeader looks at a bbolt file before bbolt does: it would write a new database over an
+// empty file, and read beyond the end of one cut short. size is the length of the file.
+func checkHeader(f io.ReaderAt, size int64) error {
+	if size == 0 {
+		return fmt.Errorf("the file is empty; it was cut short: %w", protocol.ErrStore)
+	}
+	newest, torn, magic := newestMeta(f)
+	need := newest.pages * uint64(newest.pageSize)
+	switch {
+	case !magic:
+		return fmt.Errorf("the file is no wf store: %w", protocol.ErrStore)
+	case len(torn) == 2:
+		return fmt.Errorf("both of its meta pages are damaged: %w", protocol.ErrStore)
+	case need > uint64(size):
+		return fmt.Errorf("the file was cut short: %d of %d bytes are left: %w", size, need, protocol.ErrStore)
+	}
+	return nil
+}
+
+// readPages calls f with the pages of a file, for as long as that is open.
+func readPages(path string, f func(*pageFile) error) error {
+	file, err := openData(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	fi, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	p, err := openPages(file, fi.Size())
+	if err != nil {
+		return fmt.Errorf("%s: %w: %w", path, protocol.ErrCorrupt, err)
+	}
+	return f(p)
 }
 
 type meta struct {
@@ -113,43 +160,47 @@ type pageItem struct {
 
 // read takes a page apart. Elements that lie outside of it are left out and reported.
 func (p *pageFile) read(id uint64) (pageContent, bool) {
-	fail := func(format string, args ...any) (pageContent, bool) {
-		p.fault(fmt.Sprintf("page %d: %s", id, fmt.Sprintf(format, args...)))
+	var b []byte
+	var err error
+	if _, again := p.used[id]; again {
+		err = errors.New("reached on two ways")
+	} else {
+		if p.used != nil {
+			p.used[id] = struct{}{}
+		}
+		b, err = p.image(id, pageBranch, pageLeaf)
+	}
+	if err != nil {
+		p.fault(fmt.Sprintf("page %d: %v", id, err))
 		return pageContent{}, false
 	}
+	return p.elements(b, binary.LittleEndian.Uint16(b[8:]) == pageLeaf, fmt.Sprintf("page %d", id), int64(id)*p.page), true
+}
+
+// image reads a page of one of these types, with its overflow.
+func (p *pageFile) image(id uint64, types ...uint16) ([]byte, error) {
 	count := uint64(p.size / p.page)
 	if id < 2 || id >= count {
-		return fail("not one of the %d pages of the file", count)
-	}
-	if p.used != nil {
-		if _, again := p.used[id]; again {
-			return fail("reached on two ways")
-		}
-		p.used[id] = struct{}{}
+		return nil, fmt.Errorf("not one of the %d pages of the file", count)
 	}
 	b := make([]byte, p.page)
 	if _, err := p.in.ReadAt(b, int64(id)*p.page); err != nil {
-		return fail("%v", err)
+		return nil, err
 	}
-	if self := binary.LittleEndian.Uint64(b); self != id {
-		return fail("says that it is page %d", self)
+	self, flags, overflow := binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint16(b[8:]), uint64(binary.LittleEndian.Uint32(b[12:]))
+	switch {
+	case self != id:
+		return nil, fmt.Errorf("says that it is page %d", self)
+	case !slices.Contains(types, flags):
+		return nil, fmt.Errorf("of unknown type %#x", flags)
+	case overflow == 0:
+		return b, nil
+	case overflow >= count-id || flags != pageFree && (overflow+1)*uint64(p.page) > pageBytesMax:
+		return nil, fmt.Errorf("goes on for %d pages, beyond the file or any sense", overflow)
 	}
-	flags, overflow := binary.LittleEndian.Uint16(b[8:]), uint64(binary.LittleEndian.Uint32(b[12:]))
-	if flags != pageBranch && flags != pageLeaf {
-		return fail("of unknown type %#x", flags)
-	}
-	if overflow > 0 {
-		if overflow >= count-id || (overflow+1)*uint64(p.page) > pageBytesMax {
-			return fail("goes on for %d pages, beyond the file or any sense", overflow)
-		}
-		whole := make([]byte, (overflow+1)*uint64(p.page))
-		copy(whole, b)
-		if _, err := p.in.ReadAt(whole[p.page:], int64(id+1)*p.page); err != nil {
-			return fail("%v", err)
-		}
-		b = whole
-	}
-	return p.elements(b, flags == pageLeaf, fmt.Sprintf("page %d", id), int64(id)*p.page), true
+	whole := make([]byte, (overflow+1)*uint64(p.page))
+	_, err := p.in.ReadAt(whole, int64(id)*p.page)
+	return whole, err
 }
 
 // elements reads the elements of a page image, also of an inline one.

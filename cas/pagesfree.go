@@ -14,26 +14,12 @@ func (p *pageFile) checkFree() {
 		return
 	}
 	used := p.pagesInUse()
-	b := make([]byte, p.page)
+	list, err := p.image(p.free, pageFree)
+	if err != nil {
+		p.fault(fmt.Sprintf("page %d, the list of free pages: %v", p.free, err))
+		return
+	}
 	count := uint64(p.size / p.page)
-	if p.free < 2 || p.free >= count {
-		p.fault(fmt.Sprintf("the list of free pages is at page %d of %d", p.free, count))
-		return
-	}
-	if _, err := p.in.ReadAt(b, int64(p.free)*p.page); err != nil {
-		p.fault(fmt.Sprintf("page %d: %v", p.free, err))
-		return
-	}
-	overflow := uint64(binary.LittleEndian.Uint32(b[12:]))
-	if binary.LittleEndian.Uint64(b) != p.free || binary.LittleEndian.Uint16(b[8:]) != 0x10 || overflow >= count-p.free {
-		p.fault(fmt.Sprintf("page %d: no list of free pages", p.free))
-		return
-	}
-	list := make([]byte, (overflow+1)*uint64(p.page))
-	if _, err := p.in.ReadAt(list, int64(p.free)*p.page); err != nil {
-		p.fault(fmt.Sprintf("page %d: %v", p.free, err))
-		return
-	}
 	n, ids := uint64(binary.LittleEndian.Uint16(list[10:])), list[pageHead:]
 	if n == math.MaxUint16 { // the number stands before the list
 		n, ids = binary.LittleEndian.Uint64(ids), ids[8:]

@@ -31,6 +31,8 @@ type PinnedHeads struct {
 	// Begun are first events that this user was about to write, for each run that was not seen since.
 	// There are several where processes raced, and none of them need be in the store.
 	Begun map[string][]Seen `json:"begun,omitempty"`
+
+	changed bool // since they were read
 }
 
 // Seen is where a head was.
@@ -56,14 +58,8 @@ func (w PinnedHeads) All() map[string]Seen {
 
 // Names are the heads that were seen: that of run, with "" all.
 func (w PinnedHeads) Names(run protocol.RunID) []string {
-	var out []string
-	for name := range w.All() {
-		if run == "" || name == protocol.RunHead(run) {
-			out = append(out, name)
-		}
-	}
-	slices.Sort(out)
-	return out
+	names := slices.Sorted(maps.Keys(w.All()))
+	return slices.DeleteFunc(names, func(name string) bool { return run != "" && name != protocol.RunHead(run) })
 }
 
 // StateDir is the directory of pinned heads: $XDG_STATE_HOME/wf, else ~/.local/state/wf. It is ""
@@ -89,7 +85,7 @@ func pinnedFile(stateDir, store string) string {
 // what it is there to show.
 func LoadPinnedHeads(stateDir, dir string) (PinnedHeads, error) {
 	store := files.Real(dir)
-	w := PinnedHeads{Store: store}
+	w := PinnedHeads{Store: store, Heads: map[string]Seen{}, Found: map[string]Seen{}, Begun: map[string][]Seen{}}
 	path := pinnedFile(stateDir, store)
 	begun, err := readBegun(path) // first: a process that takes them into the file removes them afterwards
 	if err != nil {
@@ -102,15 +98,15 @@ func LoadPinnedHeads(stateDir, dir string) (PinnedHeads, error) {
 	case err == nil:
 		if err = json.Unmarshal(raw, &w); err == nil && w.Store != store {
 			err = fmt.Errorf("they are those of %s", w.Store)
+		} else if err == nil && (w.Heads == nil || w.Found == nil || w.Begun == nil) {
+			err = errors.New("a list of them is null")
 		}
 	}
 	if err != nil {
 		return PinnedHeads{}, fmt.Errorf("last seen heads in %s: %w: %w", path, protocol.ErrCorrupt, err)
 	}
-	if w.Heads == nil {
-		w.Heads = map[string]Seen{}
-	}
 	w.begin(begun)
+	w.changed = false // they are kept already
 	return w, nil
 }
 
@@ -118,116 +114,96 @@ func LoadPinnedHeads(stateDir, dir string) (PinnedHeads, error) {
 // processes may note theirs at the same time: the file is locked, read again, and replaced whole. A head goes back only
 // when its run was forgotten with Forget.
 func See(ctx context.Context, stateDir, dir string, heads []Head) error {
-	return changePinned(ctx, stateDir, dir, func(w *PinnedHeads) bool {
-		changed := false
+	return changePinned(ctx, stateDir, dir, func(w *PinnedHeads) {
 		for _, h := range heads {
 			if w.Begun[h.Name] != nil { // which may be of a run after the one that was seen before
 				delete(w.Begun, h.Name)
 				delete(w.Heads, h.Name)
-				changed = true
 			}
-			changed = w.see(w.Heads, h) || changed
+			w.see(w.Heads, h)
 		}
-		return changed
 	})
 }
 
 // SeeFound notes the heads of a clean report, for the next verification. A run that came from
 // elsewhere stays foreign: to look at it is no leave to drive it.
 func SeeFound(ctx context.Context, stateDir, dir string, heads []Head) error {
-	return changePinned(ctx, stateDir, dir, func(w *PinnedHeads) bool {
-		changed := false
+	return changePinned(ctx, stateDir, dir, func(w *PinnedHeads) {
 		for _, h := range heads {
 			switch own, ok := w.Heads[h.Name]; {
 			case ok && own.Seq >= h.Seq: // known already
 			case strings.HasPrefix(h.Name, protocol.RunHead("")):
-				if w.Found == nil {
-					w.Found = map[string]Seen{}
-				}
-				changed = w.see(w.Found, h) || changed
+				w.see(w.Found, h)
 			default:
-				changed = w.see(w.Heads, h) || changed
+				w.see(w.Heads, h)
 			}
 		}
-		return changed
 	})
 }
 
 // see notes a head in a map of w, unless a later one is there.
-func (w *PinnedHeads) see(in map[string]Seen, h Head) bool {
-	if old, ok := in[h.Name]; ok && (old.Seq > h.Seq || old.Head == h.Link) {
-		return false
+func (w *PinnedHeads) see(in map[string]Seen, h Head) {
+	if old, ok := in[h.Name]; !ok || old.Seq <= h.Seq && old.Head != h.Link {
+		in[h.Name] = Seen{Head: h.Link, Seq: h.Seq}
+		w.changed = true
 	}
-	in[h.Name] = Seen{Head: h.Link, Seq: h.Seq}
-	return true
 }
 
 // Adopt notes heads as one's own, whatever was seen of them before.
 func Adopt(ctx context.Context, stateDir, dir string, heads []Head) error {
-	return changePinned(ctx, stateDir, dir, func(w *PinnedHeads) bool {
+	return changePinned(ctx, stateDir, dir, func(w *PinnedHeads) {
 		for _, h := range heads {
-			w.Heads[h.Name] = Seen{Head: h.Link, Seq: h.Seq}
-			delete(w.Found, h.Name)
-			delete(w.Begun, h.Name)
+			w.forget(h.Name)
+			w.see(w.Heads, h)
 		}
-		return len(heads) > 0
 	})
 }
 
 // begin takes in first events that were about to be written.
 func (w *PinnedHeads) begin(heads []Head) {
-	if w.Begun == nil && len(heads) > 0 {
-		w.Begun = map[string][]Seen{}
-	}
 	for _, h := range heads {
 		x := Seen{Head: h.Link, Seq: h.Seq}
 		if of := w.Begun[h.Name]; !slices.Contains(of, x) {
 			w.Begun[h.Name] = append(of[max(0, len(of)-mostBegun+1):], x)
 		}
+		w.changed = true
 	}
 }
 
 // mostBegun is how many processes may race to begin one run.
 const mostBegun = 16
 
-// Disown takes runs for foreign from now on: other programs wrote what comes next in them.
-func Disown(ctx context.Context, stateDir, dir string, runs []protocol.RunID) error {
-	return changePinned(ctx, stateDir, dir, func(w *PinnedHeads) bool {
-		changed := false
-		for _, run := range runs {
-			name := protocol.RunHead(run)
-			old, own := w.Heads[name]
-			if begun := w.Begun[name]; len(begun) > 0 {
-				old, own = begun[len(begun)-1], true
-			}
-			if !own {
-				continue
-			}
-			if w.Found == nil {
-				w.Found = map[string]Seen{}
-			}
-			if old.Seq > w.Found[name].Seq {
-				w.Found[name] = old
-			}
-			delete(w.Heads, name)
-			delete(w.Begun, name)
-			changed = true
-		}
-		return changed
-	})
+// disown takes a run for foreign.
+func (w *PinnedHeads) disown(run protocol.RunID) {
+	name := protocol.RunHead(run)
+	old, own := w.Heads[name]
+	if begun := w.Begun[name]; len(begun) > 0 {
+		old, own = begun[len(begun)-1], true
+	}
+	if !own {
+		return
+	}
+	if found := w.Found[name]; found.Seq >= old.Seq && found.Head.Defined() {
+		old = found
+	}
+	w.forget(name)
+	w.Found[name] = old
 }
 
 // Forget drops what was seen of heads, for example of a run that was deleted on purpose.
 func Forget(ctx context.Context, stateDir, dir string, names []string) error {
-	return changePinned(ctx, stateDir, dir, func(w *PinnedHeads) bool {
-		before := len(w.Heads) + len(w.Found)
+	return changePinned(ctx, stateDir, dir, func(w *PinnedHeads) {
 		for _, n := range names {
-			delete(w.Heads, n)
-			delete(w.Found, n)
-			delete(w.Begun, n)
+			w.forget(n)
 		}
-		return len(w.Heads)+len(w.Found) != before
 	})
+}
+
+func (w *PinnedHeads) forget(name string) {
+	w.changed = w.changed || w.Heads[name].Head.Defined() || w.Found[name].Head.Defined() || w.Begun[name] != nil
+	delete(w.Heads, name)
+	delete(w.Found, name)
+	delete(w.Begun, name)
 }
 
 // changeQueue takes the changes of one file together: of many goroutines one waits for the lock of
@@ -240,8 +216,8 @@ type changeQueue struct {
 }
 
 type pinChange struct {
-	apply func(*PinnedHeads) bool
-	begun []Head // instead of apply: they are only added, and the file is not written again
+	apply func(*PinnedHeads)
+	begun []Head // where apply does no more than add them: the file is then not written again
 	done  bool   // err is set
 	err   error
 }
@@ -250,14 +226,11 @@ type pinChange struct {
 var changeQueues sync.Map
 
 // changePinned changes the file, together with others that want to.
-func changePinned(ctx context.Context, stateDir, dir string, change func(*PinnedHeads) bool) error {
-	return queueChange(ctx, stateDir, dir, &pinChange{apply: change})
-}
-
-func queueChange(ctx context.Context, stateDir, dir string, mine *pinChange) error {
+func changePinned(ctx context.Context, stateDir, dir string, change func(*PinnedHeads), begun ...Head) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
+	mine := &pinChange{apply: change, begun: begun}
 	store := files.Real(dir)
 	path := pinnedFile(stateDir, store)
 	found, _ := changeQueues.LoadOrStore(path, &changeQueue{})
@@ -275,19 +248,8 @@ func queueChange(ctx context.Context, stateDir, dir string, mine *pinChange) err
 	q.wait = nil
 	q.mu.Unlock()
 	var err error
-	if slices.ContainsFunc(all, func(c *pinChange) bool { return c.apply != nil }) {
-		err = rewritePinned(stateDir, store, func(w *PinnedHeads) bool {
-			changed := false
-			for _, c := range all {
-				if c.apply == nil {
-					w.begin(c.begun)
-					changed = true
-				} else {
-					changed = c.apply(w) || changed
-				}
-			}
-			return changed
-		})
+	if slices.ContainsFunc(all, func(c *pinChange) bool { return c.begun == nil }) {
+		err = rewritePinned(stateDir, store, all)
 	} else {
 		err = appendBegun(path, all)
 	}
@@ -297,13 +259,19 @@ func queueChange(ctx context.Context, stateDir, dir string, mine *pinChange) err
 	return err
 }
 
-// rewritePinned replaces the file of a store, in the directory store, with what change makes of it.
-func rewritePinned(stateDir, store string, change func(*PinnedHeads) bool) error {
+// rewritePinned replaces the file of a store, in the directory store, where a change is one.
+func rewritePinned(stateDir, store string, all []*pinChange) error {
 	path := pinnedFile(stateDir, store)
 	return lockedPinned(path, func() error {
 		w, err := LoadPinnedHeads(stateDir, store)
-		if err != nil || !change(&w) {
+		if err != nil {
 			return err
+		}
+		for _, c := range all {
+			c.apply(&w)
+		}
+		if !w.changed {
+			return nil
 		}
 		raw, err := json.Marshal(w)
 		if err != nil {

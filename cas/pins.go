@@ -51,7 +51,7 @@ func NewPins(s *Store, stateDir string) *Pins {
 }
 
 // Begin notes the first event of a run that this process is about to begin, or has forked, before
-// anything of it is performed. Where it cannot be noted the run is the user's own in this process
+// anything of it is performed. It returns when that is on disk; of many callers one waits for the disk. Where it cannot be noted the run is the user's own in this process
 // alone, and the error says so.
 func (p *Pins) Begin(ctx context.Context, run protocol.RunID, head protocol.Link, seq protocol.Seq) error {
 	h := Head{Name: protocol.RunHead(run), Link: head, Seq: seq}
@@ -59,7 +59,7 @@ func (p *Pins) Begin(ctx context.Context, run protocol.RunID, head protocol.Link
 		p.know(h)
 		return fmt.Errorf("run %s is not noted outside of the store: %w", run, errNoState)
 	}
-	err := Begin(context.WithoutCancel(ctx), p.state, p.s.Dir(), []Head{h})
+	err := changePinned(context.WithoutCancel(ctx), p.state, p.s.Dir(), func(w *PinnedHeads) { w.begin([]Head{h}) }, h)
 	if err != nil {
 		p.know(h)
 	}
@@ -269,5 +269,9 @@ func (p *Pins) Disown(ctx context.Context, runs []protocol.RunID) error {
 	if p.state == "" {
 		return nil
 	}
-	return Disown(ctx, p.state, p.s.Dir(), runs)
+	return changePinned(ctx, p.state, p.s.Dir(), func(w *PinnedHeads) {
+		for _, run := range runs {
+			w.disown(run)
+		}
+	})
 }

@@ -37,7 +37,7 @@ func TestOnlyWhatDescendsFromWhatWasSeenIsOnesOwn(t *testing.T) {
 	// Two processes were about to begin it; one of them did.
 	other := Head{Name: "run/one", Link: Raw([]byte("of the other")).Link, Seq: 1}
 	for _, h := range []Head{first, other} {
-		if err := Begin(t.Context(), state, s.Dir(), []Head{h}); err != nil {
+		if err := NewPins(s, state).Begin(t.Context(), "one", h.Link, h.Seq); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -63,11 +63,8 @@ func (s *Store) stored(blocks []Block) ([]byte, error) {
 	if len(p) <= inlineMax || len(blocks) > 1 {
 		return p, nil
 	}
-	digest, err := digestOf(blocks[0].Link)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.writeBlob([]byte(digest), p); err != nil {
+	digest := []byte(sumOf(blocks[0].Link))
+	if err := s.writeBlob(digest, p); err != nil {
 		return nil, err
 	}
 	return append([]byte{packBlob}, digest...), nil

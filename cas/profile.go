@@ -35,6 +35,7 @@ const (
 	isNull
 	isList
 	isDict
+	needed // of a key: what is not may be missing in old data, and then reads as zero
 )
 
 func formOf(major, info byte) form {
@@ -66,48 +67,38 @@ var formText = map[form]string{
 	isList | isNull: "a list or null", isDict | isNull: "a map or null",
 }
 
-// field is a key of a record. What is not required may be missing in old data and then reads
-// as zero.
-type field struct {
-	form     form
-	required bool
-}
-
-func need(f form) field { return field{f, true} }
-func may(f form) field  { return field{f, false} }
-
 // records lists, by kind, the keys of version 1 and the form of their values. The kind itself
 // and v are checked for all.
-var records = map[string]map[string]field{
+var records = map[string]map[string]form{
 	protocol.KindWorkflow: {
-		"name": need(isText), "roles": need(isList), "edges": need(isList),
+		"name": needed | isText, "roles": needed | isList, "edges": needed | isList,
 	},
 	protocol.KindStart: {
-		"workflow": need(isLink), "inputs": need(isLink | isNull), "format": need(isInt),
-		"semantics": need(isInt), "continues": may(isList | isNull),
+		"workflow": needed | isLink, "inputs": needed | isLink | isNull, "format": needed | isInt,
+		"semantics": needed | isInt, "continues": isList | isNull,
 	},
 	protocol.KindStep: {
-		"start": need(isLink), "parents": need(isList | isNull), "role": need(isText), "visit": need(isInt),
-		"item": may(isDict | isNull), "edge": may(isInt), "via": may(isText), "edgePrompt": may(isText),
-		"resumes": may(isLink | isNull), "tools": may(isLink | isNull), "inject": may(isLink | isNull),
-		"output": may(isLink | isNull), "data": may(isLink | isNull), "status": need(isText), "error": may(isLink | isNull),
+		"start": needed | isLink, "parents": needed | isList | isNull, "role": needed | isText, "visit": needed | isInt,
+		"item": isDict | isNull, "edge": isInt, "via": isText, "edgePrompt": isText,
+		"resumes": isLink | isNull, "tools": isLink | isNull, "inject": isLink | isNull,
+		"output": isLink | isNull, "data": isLink | isNull, "status": needed | isText, "error": isLink | isNull,
 	},
 	protocol.KindCompaction: {
-		"start": need(isLink), "role": need(isText), "prior": need(isLink), "covers": need(isLink),
-		"summary": need(isLink), "tools": may(isLink | isNull), "inject": may(isLink | isNull),
+		"start": needed | isLink, "role": needed | isText, "prior": needed | isLink, "covers": needed | isLink,
+		"summary": needed | isLink, "tools": isLink | isNull, "inject": isLink | isNull,
 	},
 	protocol.KindResult: {
-		"start": need(isLink), "parents": need(isList | isNull), "status": need(isText), "outputs": may(isLink | isNull),
+		"start": needed | isLink, "parents": needed | isList | isNull, "status": needed | isText, "outputs": isLink | isNull,
 	},
 	protocol.KindEvent: {
-		"prev": need(isLink | isNull), "seq": need(isInt), "ts": need(isInt), "type": need(isText),
-		"step": may(isText | isNull), "data": need(isDict | isNull),
+		"prev": needed | isLink | isNull, "seq": needed | isInt, "ts": needed | isInt, "type": needed | isText,
+		"step": isText | isNull, "data": needed | isDict | isNull,
 	},
 	protocol.KindArchive: {
-		"runs": need(isList),
+		"runs": needed | isList,
 	},
 	protocol.KindChunks: {
-		"size": need(isInt), "parts": need(isList),
+		"size": needed | isInt, "parts": needed | isList,
 	},
 }
 
@@ -183,10 +174,10 @@ func (s *scanner) profile() error {
 		if !ok {
 			continue
 		}
-		if formOf(k.Major, k.Info)&f.form == 0 {
-			return &ProfileError{kind, k.At, fmt.Sprintf("%s must be %s", k.Name, formText[f.form])}
+		if formOf(k.Major, k.Info)&f == 0 {
+			return &ProfileError{kind, k.At, fmt.Sprintf("%s must be %s", k.Name, formText[f&^needed])}
 		}
-		if f.required {
+		if f&needed != 0 {
 			found++
 		}
 	}
@@ -201,7 +192,7 @@ var required = func() map[string]int {
 	n := map[string]int{}
 	for kind, fields := range records {
 		for _, f := range fields {
-			if f.required {
+			if f&needed != 0 {
 				n[kind]++
 			}
 		}
@@ -230,10 +221,10 @@ func (s *scanner) top(name string) (dagcbor.Key, bool) {
 // from reads the scanned block from an offset.
 func (s *scanner) from(at int) *dagcbor.Walk { return &dagcbor.Walk{B: s.B, At: at} }
 
-func (s *scanner) missing(fields map[string]field) string {
+func (s *scanner) missing(fields map[string]form) string {
 	var first []byte
 	for name, f := range fields {
-		if _, ok := s.top(name); f.required && !ok && (first == nil || bytes.Compare([]byte(name), first) < 0) {
+		if _, ok := s.top(name); f&needed != 0 && !ok && (first == nil || bytes.Compare([]byte(name), first) < 0) {
 			first = []byte(name)
 		}
 	}

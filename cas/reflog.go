@@ -2,20 +2,16 @@ package cas
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"encoding/binary"
-	"errors"
-	"fmt"
-	"slices"
 
 	bolt "go.etcd.io/bbolt"
 
 	"wf/protocol"
 )
 
-// ReflogLine is one move of a head.
-type ReflogLine struct {
+// reflogLine is one move of a head. It has no checksum.
+type reflogLine struct {
 	Old, New protocol.Link // Old is null for the first
 	Seq      protocol.Seq  // of New
 	TS       int64         // unix µs
@@ -31,50 +27,9 @@ const (
 	lineNote
 )
 
-// Reflog lists the moves of a head, oldest first. It is empty for an unknown head. Lines have no
-// checksum; one that names no event of its seq, one that does not follow the one before, and a last
-// one that is not the head are an error wrapping protocol.ErrCorrupt. A flip in a Note is not seen.
-func (s *Store) Reflog(ctx context.Context, name string) ([]ReflogLine, error) {
-	var out []ReflogLine
-	err := s.view(ctx, func(tx *bolt.Tx) (err error) {
-		if out, err = readReflog(tx, name); err != nil || len(out) == 0 {
-			return err
-		}
-		h, err := s.readHead(tx, name)
-		if err != nil {
-			return err
-		}
-		bad := func(i int, what string) error {
-			return fmt.Errorf("reflog of %s: line %d %s: %w", name, i+1, what, protocol.ErrCorrupt)
-		}
-		if last := out[len(out)-1]; last.New != h.Link || last.Seq != h.Seq || last.TS != h.TS {
-			return bad(len(out)-1, "is not the head")
-		}
-		lk := s.newLookup(tx)
-		for i, l := range out {
-			if i > 0 && l.Old != out[i-1].New {
-				return bad(i, "does not follow the one before")
-			}
-			var e protocol.Event
-			switch data, err := lk.block(l.New); {
-			case errors.Is(err, protocol.ErrNotFound) && slices.ContainsFunc(out[i+1:], func(later ReflogLine) bool { return later.Seq <= l.Seq }):
-				// Of a history that was given up, and collected.
-			case errors.Is(err, protocol.ErrNotFound):
-				return bad(i, "names an event that is not there")
-			case err != nil:
-				return err
-			case h.Seq > 0 && (protocol.DecodeEvent(data, &e) != nil || e.Seq != l.Seq):
-				return bad(i, "names another event")
-			}
-		}
-		return nil
-	})
-	return out, err
-}
-
 // lastMove is the last line of the reflog of a head, without Old; false where there is none that
 // reads.
-func lastMove(tx *bolt.Tx, name string) (last ReflogLine, ok bool) {
+func lastMove(tx *bolt.Tx, name string) (last reflogLine, ok bool) {
 	b := tx.Bucket(bucketReflog)
 	if b == nil {
 		return last, false
@@ -104,28 +59,6 @@ func lastChunk(b *bolt.Bucket, name string) (key, chunk []byte) {
 		return k, v
 	}
 	return nil, nil
-}
-
-func readReflog(tx *bolt.Tx, name string) ([]ReflogLine, error) {
-	b := tx.Bucket(bucketReflog)
-	if b == nil {
-		return nil, nil
-	}
-	var out []ReflogLine
-	prefix := append([]byte(name), 0)
-	c := b.Cursor()
-	for k, v := c.Seek(prefix); k != nil && bytes.HasPrefix(k, prefix) && len(k) == len(prefix)+4; k, v = c.Next() {
-		var last ReflogLine
-		for r := (reader{b: v}); len(r.b) > 0; {
-			line := r.line(last)
-			if r.bad {
-				return out, fmt.Errorf("reflog of %s: line %d is damaged: %w", name, len(out)+1, protocol.ErrCorrupt)
-			}
-			out = append(out, line)
-			last = line
-		}
-	}
-	return out, nil
 }
 
 // rawLine is a line before its links are made: lines that are only passed over do not need them.
@@ -160,13 +93,13 @@ func (r *reader) rawLine(last rawLine) rawLine {
 	return x
 }
 
-func (x rawLine) line() (ReflogLine, error) {
+func (x rawLine) line() (reflogLine, error) {
 	old, err := lineLink(x.old, x.oldShort)
 	if err != nil {
-		return ReflogLine{}, err
+		return reflogLine{}, err
 	}
 	link, err := lineLink(x.new, x.short)
-	return ReflogLine{Old: old, New: link, Seq: x.seq, TS: x.ts, Note: string(x.note)}, err
+	return reflogLine{Old: old, New: link, Seq: x.seq, TS: x.ts, Note: string(x.note)}, err
 }
 
 func lineLink(b []byte, short bool) (protocol.Link, error) {
@@ -177,19 +110,6 @@ func lineLink(b []byte, short bool) (protocol.Link, error) {
 		return linkOf(0x71, b), nil
 	}
 	return protocol.CastLink(b)
-}
-
-// line reads the line behind last.
-func (r *reader) line(last ReflogLine) ReflogLine {
-	x := r.rawLine(rawLine{old: nil, new: last.New.Bytes(), ts: last.TS})
-	line, err := x.line()
-	if err != nil {
-		r.bad = true
-	}
-	if r.bad {
-		return last
-	}
-	return line
 }
 
 // appendReflog adds a line to the last chunk of a head, or starts a new one. Lines share a

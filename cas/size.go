@@ -37,21 +37,27 @@ func (s *Store) Size(ctx context.Context) (Size, error) {
 		return Size{}, fmt.Errorf("size of %s: %w", s.gate.dir, classify(err))
 	}
 	out.File = fi.Size()
-	err = filepath.WalkDir(filepath.Join(s.gate.dir, dirBlobs), func(_ string, d fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		if err != nil || d.IsDir() {
-			return err
-		}
-		fi, err := d.Info()
-		if err == nil {
-			out.Blobs += fi.Size()
-		}
-		return err
-	})
-	if err != nil {
-		return Size{}, fmt.Errorf("size of %s: %w", s.gate.dir, classify(err))
+	if err := s.eachBlob(ctx, func(_ string, fi fs.FileInfo) { out.Blobs += fi.Size() }); err != nil {
+		return Size{}, fmt.Errorf("size of %s: %w", s.gate.dir, err)
 	}
 	return out, nil
+}
+
+// eachBlob gives f the files below blobs, also those that are being written.
+func (s *Store) eachBlob(ctx context.Context, f func(path string, fi fs.FileInfo)) error {
+	return filepath.WalkDir(filepath.Join(s.gate.dir, dirBlobs), func(path string, e fs.DirEntry, err error) error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err == nil && e.Type().IsRegular() {
+			var fi fs.FileInfo
+			if fi, err = e.Info(); err == nil {
+				f(path, fi)
+			}
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // not made yet, or removed meanwhile
+		}
+		return classify(err)
+	})
 }

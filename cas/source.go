@@ -216,7 +216,7 @@ func (s *Store) recheck(ctx context.Context, w *walk) error {
 		}
 		events := sub(tx, indexEvents)
 		for seq, l := range marks {
-			if err := events.Put(eventKey(w.name, seq), []byte(l.CID().KeyString()[4:])); err != nil {
+			if err := events.Put(eventKey(w.name, seq), []byte(sumOf(l))); err != nil {
 				return err
 			}
 		}

@@ -74,15 +74,6 @@ func (s *Store) Block(ctx context.Context, l protocol.Link) ([]byte, error) {
 	return data, err
 }
 
-// Has reports whether a block is stored and undamaged.
-func (s *Store) Has(ctx context.Context, l protocol.Link) (bool, error) {
-	_, err := s.Block(ctx, l)
-	if errors.Is(err, protocol.ErrNotFound) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
 // lookup finds blocks within one transaction and remembers the segments it has opened.
 type lookup struct {
 	s     *Store
@@ -210,11 +201,6 @@ func (lk *lookup) at(p place) (unpacked, error) {
 		return o.blocks[i][n], nil
 	}
 	return unpacked{}, fmt.Errorf("its pack does not hold %d blocks: %w", p.index+1, protocol.ErrCorrupt)
-}
-
-// open unpacks all the blocks of a pack.
-func (lk *lookup) open(key [packKeySize]byte) ([]unpacked, error) {
-	return lk.s.unpack(lk.packs.Get(key[:]))
 }
 
 // unpack opens a stored pack, in store.db or in a blob file.

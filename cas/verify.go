@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -27,56 +29,14 @@ type VerifyOptions struct {
 	LastSeen PinnedHeads
 }
 
-// VerifySchema names the JSON form of a Report.
-const VerifySchema = "wf.verify/v1"
-
-// Report is what a verification found. OK is true when there are no Findings; what could not
-// be checked is listed in NotProven and is no failure.
+// Report is what a verification found.
 type Report struct {
-	Schema    string    `json:"schema"`
-	OK        bool      `json:"ok"`
-	Checked   Checked   `json:"checked"`
-	Findings  []Finding `json:"findings"`
-	NotProven []string  `json:"not_proven"`
-	Heads     []Head    `json:"-"` // as they were checked: what PinnedHeads keep
+	protocol.Report
+	Heads []Head `json:"-"` // as they were checked: what PinnedHeads keep
 }
 
-// Checked counts what was read.
-type Checked struct {
-	Heads   int   `json:"heads"`
-	Events  int64 `json:"events"`
-	Records int64 `json:"records"`
-	Blocks  int64 `json:"blocks"`
-	Bytes   int64 `json:"bytes"` // of blocks, unpacked
-	Moves   int64 `json:"moves"` // reflog lines
-}
-
-// Finding is one fault. Where is run/seq/field, as far as each is known; for what is not
-// part of a run it is a place in the store or archive.
-type Finding struct {
-	Kind     string `json:"kind"`
-	Where    string `json:"where"`
-	Expected string `json:"expected"`
-	Actual   string `json:"actual"`
-	Fix      string `json:"fix"`
-}
-
-func (f Finding) String() string {
-	return fmt.Sprintf("%s: %s: want %s, have %s", f.Where, f.Kind, f.Expected, f.Actual)
-}
-
-// Err is nil for a clean report, else an error wrapping protocol.ErrVerify that gives the
-// first finding.
-func (r Report) Err() error {
-	switch n := len(r.Findings); n {
-	case 0:
-		return nil
-	case 1:
-		return fmt.Errorf("%s: %w", r.Findings[0], protocol.ErrVerify)
-	default:
-		return fmt.Errorf("%s (and %d more): %w", r.Findings[0], n-1, protocol.ErrVerify)
-	}
-}
+// Finding is one fault.
+type Finding = protocol.Finding
 
 // findingsMax bounds a report; a store full of damage is not better known by more lines.
 const findingsMax = 1000
@@ -96,7 +56,11 @@ func VerifyDir(ctx context.Context, dir string, o VerifyOptions) (Report, error)
 }
 
 func verifyDir(ctx context.Context, dir string, patience time.Duration, o VerifyOptions) (Report, error) {
-	if err := present(dir); err != nil {
+	there, err := look(dir, func(fs.FileInfo) error { return nil })
+	if err == nil && !there {
+		err = errNoStore
+	}
+	if err != nil {
 		return Report{}, fmt.Errorf("verify %s: %w", dir, err)
 	}
 	d, err := openEvidence(ctx, dir, patience)
@@ -173,7 +137,7 @@ type verifier struct {
 func newVerifier(o VerifyOptions, from evidence) *verifier {
 	return &verifier{
 		o: o, g: &graph{nodes: map[blockName]*node{}, from: from},
-		report: Report{Schema: VerifySchema, Findings: []Finding{}, NotProven: []string{}},
+		report: Report{Report: protocol.Report{Schema: "wf.verify/v1", Findings: []Finding{}, NotProven: []string{}}},
 		seen:   map[Finding]bool{}, doubts: map[string]bool{}, known: o.LastSeen.All(),
 	}
 }
@@ -198,7 +162,7 @@ func (v *verifier) doubt(format string, args ...any) {
 }
 
 // judge checks the heads and concludes.
-func (v *verifier) judge(ctx context.Context, heads []Head, moves map[string][]ReflogLine) (Report, error) {
+func (v *verifier) judge(ctx context.Context, heads []Head, moves map[string][]reflogLine) (Report, error) {
 	slices.SortFunc(heads, func(a, b Head) int { return strings.Compare(a.Name, b.Name) })
 	only := protocol.RunHead(v.o.Run)
 	chosen := slices.DeleteFunc(slices.Clone(heads), func(h Head) bool { return v.o.Run != "" && h.Name != only })
@@ -230,7 +194,7 @@ func (v *verifier) judge(ctx context.Context, heads []Head, moves map[string][]R
 }
 
 // absent finds heads that reflog or last seen heads tell of and that are gone.
-func (v *verifier) absent(heads []Head, moves map[string][]ReflogLine) {
+func (v *verifier) absent(heads []Head, moves map[string][]reflogLine) {
 	have := map[string]bool{}
 	for _, h := range heads {
 		have[h.Name] = true
@@ -249,14 +213,10 @@ func (v *verifier) absent(heads []Head, moves map[string][]ReflogLine) {
 			gone[name] = s
 		}
 	}
-	names := make([]string, 0, len(gone))
-	for name := range gone {
-		if !have[name] && (v.o.Run == "" || name == protocol.RunHead(v.o.Run)) {
-			names = append(names, name)
+	for _, name := range slices.Sorted(maps.Keys(gone)) {
+		if have[name] || v.o.Run != "" && name != protocol.RunHead(v.o.Run) {
+			continue
 		}
-	}
-	slices.Sort(names)
-	for _, name := range names {
 		v.find(Finding{Kind: "head_missing", Where: where(name, gone[name].Seq, ""), Expected: gone[name].Head.String(),
 			Actual: "no head", Fix: fix[name]})
 	}

@@ -33,7 +33,7 @@ type chainEvent struct {
 }
 
 // run checks one head: its chain, what the chain reaches, its records, and its moves.
-func (v *verifier) run(ctx context.Context, h Head, moves []ReflogLine, haveReflog bool) error {
+func (v *verifier) run(ctx context.Context, h Head, moves []reflogLine, haveReflog bool) error {
 	if n, ok := nameOf(h.Link); ok && h.Seq == 0 { // no journal
 		v.settled = v.settled || h.Link == v.o.Head
 		return v.visit(ctx, h.Name, 0, n, nil)
@@ -70,7 +70,7 @@ func (v *verifier) run(ctx context.Context, h Head, moves []ReflogLine, haveRefl
 
 // chain gathers the events of a head, oldest first. whole is false when some cannot be
 // reached; then it goes on below the hole where the reflog knows an older head.
-func (v *verifier) chain(ctx context.Context, h Head, moves []ReflogLine) (chain []chainEvent, whole bool, err error) {
+func (v *verifier) chain(ctx context.Context, h Head, moves []reflogLine) (chain []chainEvent, whole bool, err error) {
 	whole = true
 	next, ok := nameOf(h.Link)
 	seq := h.Seq
@@ -176,8 +176,8 @@ func (v *verifier) absence(n blockName, err error) Finding {
 }
 
 // olderHead is the newest move to an event before seq.
-func olderHead(moves []ReflogLine, seq protocol.Seq) (ReflogLine, bool) {
-	var best ReflogLine
+func olderHead(moves []reflogLine, seq protocol.Seq) (reflogLine, bool) {
+	var best reflogLine
 	for _, m := range moves {
 		if _, ok := nameOf(m.New); ok && m.Seq < seq && m.Seq > best.Seq {
 			best = m

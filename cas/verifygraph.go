@@ -58,7 +58,6 @@ type eventFacts struct {
 	prev                  ref
 	seq                   protocol.Seq
 	typ                   protocol.EventType
-	step                  string
 	record, result, start ref
 	status                string
 }
@@ -69,7 +68,6 @@ type stepFacts struct {
 	resumes   ref
 	continues []ref
 	status    string
-	role      string
 }
 
 // linksAtOnce bounds what room is made for the links of a block before they are read.
@@ -135,8 +133,6 @@ func (s *scanner) eventFacts() *eventFacts {
 			e.seq = protocol.Seq(s.intAt(k.At))
 		case "type":
 			e.typ = protocol.EventType(s.textAt(k.At))
-		case "step":
-			e.step = s.textAt(k.At)
 		case "data":
 			data = k
 		}
@@ -180,8 +176,6 @@ func (s *scanner) stepFacts() *stepFacts {
 			f.resumes = s.refAt(k.At)
 		case "status":
 			f.status = s.textAt(k.At)
-		case "role":
-			f.role = s.textAt(k.At)
 		}
 	}
 	return f

@@ -44,7 +44,7 @@ func (h heap) event(t *testing.T, prev Head, data any, typ protocol.EventType) H
 }
 
 // found lists the findings of a run as "kind where".
-func (h heap) found(t *testing.T, head Head, moves []ReflogLine) []string {
+func (h heap) found(t *testing.T, head Head, moves []reflogLine) []string {
 	t.Helper()
 	v := newVerifier(VerifyOptions{}, h)
 	if err := v.run(t.Context(), head, moves, moves != nil); err != nil {
@@ -72,7 +72,7 @@ func TestVerifyNamesEveryFaultOfARun(t *testing.T) {
 	t.Run("two events", func(t *testing.T) {
 		h := heap{}
 		var head Head
-		var moves []ReflogLine
+		var moves []reflogLine
 		for i := range 9 {
 			typ := protocol.EvResumed
 			if i == 0 {
@@ -80,7 +80,7 @@ func TestVerifyNamesEveryFaultOfARun(t *testing.T) {
 			}
 			old := head
 			head = h.event(t, head, map[string]any{"start": nil, "source": nil}, typ)
-			moves = append(moves, ReflogLine{Old: old.Link, New: head.Link, Seq: head.Seq, TS: 1})
+			moves = append(moves, reflogLine{Old: old.Link, New: head.Link, Seq: head.Seq, TS: 1})
 		}
 		for _, seq := range []int{3, 7} {
 			n, _ := nameOf(moves[seq-1].New)

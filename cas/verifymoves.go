@@ -8,7 +8,7 @@ import (
 )
 
 // moves holds a head and its chain against the reflog.
-func (v *verifier) moves(h Head, chain []chainEvent, at map[blockName]protocol.Seq, moves []ReflogLine, whole bool) {
+func (v *verifier) moves(h Head, chain []chainEvent, at map[blockName]protocol.Seq, moves []reflogLine, whole bool) {
 	if len(moves) == 0 {
 		v.doubt("%s: its reflog is lost, so it does not show whether the head was moved back", where(h.Name, 0, ""))
 		return

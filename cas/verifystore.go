@@ -23,15 +23,11 @@ type storeEvidence struct {
 	dir    string
 	report func(Finding)
 
-	patience time.Duration // how long to wait for the store
-
 	onPack func(key, stored []byte, us []unpacked) // hears of every pack of a survey
 
-	lock  *os.File // store.lock, shared; nil in a directory without locks
-	turn  *os.File
-	since time.Time
-	// released is set between batches of an export.
-	released bool
+	gate    *gate
+	holding *holding // nil between batches of an export
+	since   time.Time
 
 	file      *os.File
 	pages     *pageFile
@@ -39,7 +35,7 @@ type storeEvidence struct {
 	index     tree
 	late      []byte // what index lacks
 	heads     []Head
-	reflog    map[string][]ReflogLine
+	reflog    map[string][]reflogLine
 	unindexed map[blockName]bool                   // blocks that are there, but not where the index says
 	marks     map[string]map[protocol.Seq][32]byte // index/events
 	torn      []int
@@ -56,21 +52,22 @@ func openEvidence(ctx context.Context, dir string, patience time.Duration) (*sto
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", protocol.ErrStore, err)
 	}
-	d := &storeEvidence{dir: abs, patience: patience, report: func(Finding) {}, reflog: map[string][]ReflogLine{}, marks: map[string]map[protocol.Seq][32]byte{}, unindexed: map[blockName]bool{}, loose: map[[32]byte]loose{}}
-	if err := d.hold(ctx); err != nil {
+	g, err := bareGate(abs, patience)
+	if err != nil {
 		return nil, err
 	}
-	if err := d.load(); err != nil {
+	d := &storeEvidence{dir: abs, gate: g, report: func(Finding) {}, reflog: map[string][]reflogLine{}, marks: map[string]map[protocol.Seq][32]byte{}, unindexed: map[blockName]bool{}, loose: map[[32]byte]loose{}}
+	if err := d.hold(ctx); err != nil {
 		d.close()
-		return nil, classify(err)
+		return nil, err
 	}
 	return d, nil
 }
 
 // load opens the file as it is now.
 func (d *storeEvidence) load() error {
-	closeAll(d.file)
-	d.held = nil // the newest pack may have grown
+	_ = d.file.Close() // it was only read; nil at first
+	d.held = nil       // the newest pack may have grown
 	f, err := openData(filepath.Join(d.dir, fileDB))
 	if err != nil {
 		return err
@@ -105,7 +102,11 @@ func (d *storeEvidence) load() error {
 	return nil
 }
 
-func (d *storeEvidence) close() { closeAll(d.file, d.lock, d.turn) }
+func (d *storeEvidence) close() {
+	_ = d.file.Close() // it was only read
+	d.release()
+	d.gate.shut()
+}
 
 // survey reads heads and reflog, and with all set every block. What a damaged tree hides is
 // gathered page by page.
@@ -115,21 +116,16 @@ func (d *storeEvidence) survey(ctx context.Context, g *graph, all bool) error {
 		d.report(Finding{Kind: "page", Where: fileDB + " pages 0 and 1", Expected: "a sound meta page", Actual: "none", Fix: restoreFix})
 		return d.sweep(ctx)
 	}
-	for _, b := range []struct {
-		name  []byte
-		visit func(pageItem) error
-	}{{bucketRefs, d.head}, {bucketReflog, d.lines}} {
-		t, ok := d.pages.sub(b.name)
-		if !ok {
-			continue // a lost reflog is a doubt of each run; without refs there are no heads
-		}
-		if err := t.whole(b.visit); err != nil {
-			return err
-		}
-	}
-	if _, ok := d.pages.sub(bucketRefs); !ok {
+	if t, ok := d.pages.sub(bucketRefs); !ok {
 		d.report(Finding{Kind: "page", Where: fileDB + " refs", Expected: "the bucket of heads", Actual: "none", Fix: restoreFix})
 		d.broken = true
+	} else if err := t.whole(d.head); err != nil {
+		return err
+	}
+	if t, ok := d.pages.sub(bucketReflog); ok { // a lost one is a doubt of each run
+		if err := t.whole(d.lines); err != nil {
+			return err
+		}
 	}
 	if all || d.index.p == nil { // without its index, which is derived, everything is read
 		d.pages.checkFree()
@@ -155,11 +151,11 @@ func (d *storeEvidence) otherBuckets(ctx context.Context) error {
 		}
 	}
 	for _, b := range [][]byte{indexBases, indexDerived} {
-		if err := d.eachInBatches(ctx, bucketIndex, b, func(pageItem) {}); err != nil {
+		if err := d.eachInBatches(ctx, [][]byte{bucketIndex, b}, func(pageItem) {}); err != nil {
 			return err
 		}
 	}
-	return d.eachInBatches(ctx, bucketIndex, indexEvents, func(it pageItem) {
+	return d.eachInBatches(ctx, [][]byte{bucketIndex, indexEvents}, func(it pageItem) {
 		head, seq, ok := bytes.Cut(it.key, []byte{0})
 		if !ok || len(seq) != 8 || len(it.value) != 32 {
 			d.report(Finding{Kind: "index", Where: fileDB + " index/events", Expected: "the digest of an event", Actual: fmt.Sprintf("% x", it.value), Fix: indexFix})
@@ -193,15 +189,13 @@ func (d *storeEvidence) head(it pageItem) error {
 
 func (d *storeEvidence) lines(it pageItem) error {
 	name, _, ok := bytes.Cut(it.key, []byte{0})
-	var last ReflogLine
+	var x rawLine
 	for r := (reader{b: it.value}); ok && len(r.b) > 0; {
-		line := r.line(last)
-		if r.bad {
-			ok = false
-			break
+		x = r.rawLine(x)
+		line, err := x.line()
+		if ok = !r.bad && err == nil; ok {
+			d.reflog[string(name)] = append(d.reflog[string(name)], line)
 		}
-		last = line
-		d.reflog[string(name)] = append(d.reflog[string(name)], line)
 	}
 	if !ok {
 		d.report(Finding{Kind: "reflog_form", Where: where(string(name), 0, "reflog"), Expected: "reflog lines", Actual: "bytes that are none", Fix: restoreFix})
@@ -224,7 +218,7 @@ func (d *storeEvidence) everyBlock(ctx context.Context) error {
 	}
 	var batch []*openedPack
 	size := 0
-	err := d.eachInBatches(ctx, bucketBlocks, nil, func(it pageItem) {
+	err := d.eachInBatches(ctx, [][]byte{bucketBlocks}, func(it pageItem) {
 		last = bytes.Clone(it.key)
 		batch = append(batch, &openedPack{key: last, stored: it.value, at: it.at})
 		if size += len(it.value); size >= openTogether || len(batch) == 256 {
@@ -239,7 +233,7 @@ func (d *storeEvidence) everyBlock(ctx context.Context) error {
 	if key := packKey(d.packs.sequence); string(last) > string(key) {
 		d.report(Finding{Kind: "page", Where: fileDB + " blocks", Expected: "pack numbers up to " + packNumber(key), Actual: "pack " + packNumber(last), Fix: "wf gc writes the file anew"})
 	}
-	err = d.eachInBatches(ctx, bucketIndex, indexBlocks, func(it pageItem) {
+	err = d.eachInBatches(ctx, [][]byte{bucketIndex, indexBlocks}, func(it pageItem) {
 		for v := it.value; len(v) >= placeSize; v = v[placeSize:] {
 			indexed += maphash.Bytes(seed, append(append(make([]byte, 0, 16), it.key...), v[:placeSize]...))
 		}
@@ -250,7 +244,7 @@ func (d *storeEvidence) everyBlock(ctx context.Context) error {
 	if err != nil || packed == indexed || d.index.p == nil {
 		return err
 	}
-	return d.eachInBatches(ctx, bucketBlocks, nil, d.checkIndexed)
+	return d.eachInBatches(ctx, [][]byte{bucketBlocks}, d.checkIndexed)
 }
 
 func indexEntry(digest, pack []byte, index int) []byte {
@@ -280,13 +274,9 @@ func (d *storeEvidence) checkIndexed(it pageItem) {
 }
 
 // eachInBatches visits a bucket in order of keys, going on after each pause where it was.
-func (d *storeEvidence) eachInBatches(ctx context.Context, bucket, nested []byte, visit func(pageItem)) error {
+func (d *storeEvidence) eachInBatches(ctx context.Context, path [][]byte, visit func(pageItem)) error {
 	var from []byte
 	for {
-		path := [][]byte{bucket}
-		if nested != nil {
-			path = append(path, nested)
-		}
 		t, ok := d.pages.sub(path...)
 		if !ok {
 			return nil
@@ -306,17 +296,6 @@ func (d *storeEvidence) eachInBatches(ctx context.Context, bucket, nested []byte
 			return err
 		}
 	}
-}
-
-// ingest adds the blocks of a pack to the graph.
-func (d *storeEvidence) ingest(it pageItem) ([]unpacked, error) {
-	us, err := d.open(it.value)
-	for i := range us {
-		if us[i].codec != 0 { // else it is in a damaged part of the pack
-			d.g.add(blockName{us[i].codec, us[i].digest}, us[i].data)
-		}
-	}
-	return us, err
 }
 
 // open unpacks a stored value, from its blob file where it has one.

@@ -27,9 +27,10 @@ func (d *storeEvidence) sweep(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 		if len(it.key) == packKeySize {
-			us, _ := d.ingest(it) // what is not a pack is something else
+			us, _ := d.open(it.value) // what is not a pack is something else
 			for i := range us {
-				if us[i].codec != 0 {
+				if us[i].codec != 0 { // else it is in a damaged part of the pack
+					d.g.add(blockName{us[i].codec, us[i].digest}, us[i].data)
 					if _, known := d.loose[us[i].digest]; !known {
 						d.loose[us[i].digest] = loose{it.at, len(it.value), i}
 					}

@@ -88,7 +88,7 @@ func New(u *compose.Setup, s *cas.Store, o Options) (*Daemon, error) {
 const Dir = "serve"
 
 // Handler is the API without a guard: the server around it puts the identity of the client into each
-// request (guard.As, guard.With).
+// request (guard.With).
 func (d *Daemon) Handler() http.Handler { return d.server.Handler() }
 
 // Start begins to drive runs, and to start those that are due, unless the daemon is alone.

@@ -122,7 +122,7 @@ func OpenHub(ctx context.Context, o HubOptions) (*Hub, error) {
 			o.Name = host
 		}
 	}
-	store, err := embedded.Open(data.file("hub.db"), embedded.Options{})
+	store, err := embedded.Open(data.file("hub.db"))
 	if err != nil {
 		return nil, err
 	}

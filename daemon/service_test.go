@@ -115,7 +115,7 @@ func TestTheServiceOfADaemon(t *testing.T) {
 // And so does a hub, whose worker lets its owners in.
 func TestTheServiceOfAHub(t *testing.T) {
 	servicetest.Test(t, servicetest.Suite{Remote: true, Open: func(t *testing.T, dir string) servicetest.Service {
-		disk, err := embedded.Open(filepath.Join(t.TempDir(), "hub.db"), embedded.Options{})
+		disk, err := embedded.Open(filepath.Join(t.TempDir(), "hub.db"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -47,9 +47,9 @@ type Prompter func(protocol.Turn) (bytes []byte, digest protocol.Link, err error
 // Check decides every edge of a run again and rebuilds every prompt, from the records alone,
 // and compares with what the journal says.
 func (e *Engine) Check(ctx context.Context, run protocol.RunID, render Prompter) (*CheckReport, error) {
-	c := checker{e: e, run: run, read: e.reader(ctx), render: render, r: &CheckReport{Findings: []Finding{}},
-		started: map[string]protocol.StepStarted{}, first: map[string]protocol.Seq{}, goals: map[string]string{}, tasks: map[protocol.Link]bool{}, prompts: map[protocol.Link][]byte{}, starts: map[protocol.Link]protocol.Link{}}
-	s := rules.New(e.lib.records(c.read))
+	c := checker{e: e, run: run, steps: e.Histories(ctx), render: render, r: &CheckReport{Findings: []Finding{}}, first: map[string]protocol.Seq{},
+		tasks: map[protocol.Link]bool{}, prompts: map[protocol.Link][]byte{}, starts: map[protocol.Link]protocol.Link{}}
+	s := rules.New(e.records(ctx))
 	for x, err := range e.Store.After(ctx, run, 0) {
 		if err != nil {
 			return nil, err
@@ -68,51 +68,42 @@ func (e *Engine) Check(ctx context.Context, run protocol.RunID, render Prompter)
 type checker struct {
 	e       *Engine
 	run     protocol.RunID
-	read    Reader
+	steps   *Histories
 	render  Prompter
 	r       *CheckReport
-	past    pastCache
-	started map[string]protocol.StepStarted
 	first   map[string]protocol.Seq         // of the first step_started
-	goals   map[string]string               // of tasks, by step
 	tasks   map[protocol.Link]bool          // whether a record is of a task
 	prompts map[protocol.Link][]byte        // P_k by the record of visit k
 	starts  map[protocol.Link]protocol.Link // the Start under which that visit was made
 }
 
 func (c *checker) event(ctx context.Context, s *rules.State, x protocol.Entry) error {
+	step := x.StepName()
+	if err := c.steps.Take(&x); err != nil {
+		return err
+	}
 	switch x.Type {
 	case protocol.EvStepStarted:
-		d, err := cas.DecodeData[protocol.StepStarted](&x.Event)
-		if err != nil {
-			return err
+		if c.first[step] == 0 {
+			c.first[step] = x.Seq
+			return c.decision(s, x)
 		}
-		if d.EdgePrompt.S, err = textOf(c.read, d.EdgePrompt); err != nil {
-			return err
-		}
-		if before, again := c.started[x.StepName()]; again {
-			goOn(&before, d)
-			c.started[x.StepName()] = before
-			return nil
-		}
-		c.started[x.StepName()], c.first[x.StepName()] = d, x.Seq
-		return c.decision(s, x, d)
-	case protocol.EvTaskStarted:
-		goal, err := goalOf(&x.Event)
-		c.goals[x.StepName()] = goal
-		return err
 	case protocol.EvPrompt:
 		return c.prompt(ctx, s, x)
 	case protocol.EvCompacted:
-		return c.compacted(ctx, s, x)
+		d, err := cas.DecodeData[protocol.Compacted](&x.Event)
+		if err == nil {
+			_, err = c.rebuild(ctx, s, x, d.Digest, d.Scope == protocol.ScopeVisit)
+		}
+		return err
 	case protocol.EvStepCompleted:
 		d, err := cas.DecodeData[protocol.StepCompleted](&x.Event)
 		if err != nil {
 			return err
 		}
-		if p := c.prompts[stepLink(x.StepName())]; p != nil {
-			c.prompts[d.Record], c.starts[d.Record] = p, c.started[x.StepName()].Start
-			c.tasks[d.Record] = c.goals[x.StepName()] != ""
+		if p := c.prompts[stepLink(step)]; p != nil {
+			begun := c.steps.open[step]
+			c.prompts[d.Record], c.starts[d.Record], c.tasks[d.Record] = p, begun.started.Start, begun.goal != ""
 		}
 	}
 	return nil
@@ -124,14 +115,19 @@ func stepLink(step string) protocol.Link {
 	return l
 }
 
-// decision compares a step_started with what the rules ask for at that point.
-func (c *checker) decision(s *rules.State, x protocol.Entry, d protocol.StepStarted) error {
+// decision compares the first step_started of a visit with what the rules ask for at that point.
+func (c *checker) decision(s *rules.State, x protocol.Entry) error {
+	d := c.steps.open[x.StepName()].started
+	prompt, err := textOf(c.steps.read, d.EdgePrompt)
+	if err != nil {
+		return err
+	}
 	asked, err := s.Asked(d)
 	if err != nil {
 		return err
 	}
 	c.r.Decisions.Checked++
-	want := describe(d.Role, d.Parents, d.Item, d.Edge, d.Via, d.EdgePrompt.S, d.Resumes, d.Visit)
+	want := describe(d.Role, d.Parents, d.Item, d.Edge, d.Via, prompt, d.Resumes, d.Visit)
 	var near string
 	for _, p := range asked {
 		got := describe(p.Role, p.Parents, p.Item, p.Edge, p.Via, p.EdgePrompt, p.Resumes, p.Visit)
@@ -144,7 +140,7 @@ func (c *checker) decision(s *rules.State, x protocol.Entry, d protocol.StepStar
 		}
 	}
 	near = cmp.Or(near, "no such visit")
-	c.r.Findings = append(c.r.Findings, Finding{"decision", fmt.Sprintf("seq %d %s", x.Seq, x.StepName()), want, near})
+	c.r.Findings = append(c.r.Findings, Finding{"decision", place(x), want, near})
 	return nil
 }
 
@@ -167,12 +163,13 @@ func (c *checker) prompt(ctx context.Context, s *rules.State, x protocol.Entry) 
 		return err
 	}
 	c.prompts[stepLink(x.StepName())] = prompt
-	resumes, isTask := c.started[x.StepName()].Resumes, c.goals[x.StepName()] != ""
+	begun := c.steps.open[x.StepName()]
+	resumes, isTask := begun.started.Resumes, begun.goal != ""
 	before, ok := c.prompts[resumes]
 	if !ok || isTask != c.tasks[resumes] { // a fork can make tasks of a conversation
 		return nil
 	}
-	now, was := c.started[x.StepName()].Start, c.starts[resumes]
+	now, was := begun.started.Start, c.starts[resumes]
 	if now != was {
 		if isTask { // it begins with nothing but what the definition says
 			return nil
@@ -189,10 +186,7 @@ func (c *checker) prompt(ctx context.Context, s *rules.State, x protocol.Entry) 
 		c.r.Prefixes.Equal++
 		return nil
 	}
-	n := 0
-	for n < len(before) && n < len(prompt) && before[n] == prompt[n] {
-		n++
-	}
+	n := sharedPrefix(before, prompt)
 	c.r.Findings = append(c.r.Findings, Finding{"prefix", place(x), fmt.Sprintf("%d bytes shared", len(before)), fmt.Sprintf("differs at byte %d", n)})
 	return nil
 }
@@ -200,11 +194,11 @@ func (c *checker) prompt(ctx context.Context, s *rules.State, x protocol.Entry) 
 // acrossAFork leaves away what another definition may say otherwise: the tools and the system
 // message. ok is false where nothing is left to compare, since the inputs are others.
 func (c *checker) acrossAFork(prompt, before []byte, now, was protocol.Link) (p, b []byte, ok bool, err error) {
-	o, err := c.e.lib.open(now, c.read)
+	o, err := c.e.lib.open(now, c.steps.read)
 	if err != nil {
 		return nil, nil, false, err
 	}
-	old, err := c.e.lib.open(was, c.read)
+	old, err := c.e.lib.open(was, c.steps.read)
 	if err != nil || !bytes.Equal(o.Raw, old.Raw) {
 		return nil, nil, false, err
 	}
@@ -223,29 +217,29 @@ func lasting(prompt []byte) []byte {
 func place(x protocol.Entry) string { return fmt.Sprintf("seq %d %s", x.Seq, x.StepName()) }
 
 // rebuild renders what was sent after an event and compares its digest: P_k, or with the
-// transcript up to there the request in the middle of the visit.
+// transcript up to there the request in the middle of the visit. A compaction of a conversation moves the
+// visit to another P_k; that of a visit changes what stands behind it.
 func (c *checker) rebuild(ctx context.Context, s *rules.State, x protocol.Entry, digest string, within bool) ([]byte, error) {
-	started, ok := c.started[x.StepName()]
-	if !ok {
+	begun := c.steps.open[x.StepName()]
+	if begun == nil {
 		return nil, fmt.Errorf("a %s of %s, which was not started: %w", x.Type, x.StepName(), protocol.ErrCorrupt)
 	}
 	id, err := protocol.ParseStepID(x.StepName())
 	if err != nil {
 		return nil, err
 	}
-	role, ok := s.Program().Workflow.RoleNamed(started.Role)
+	role, ok := s.Program().Workflow.RoleNamed(begun.started.Role)
 	if !ok {
-		return nil, fmt.Errorf("the definition has no role %q: %w", started.Role, protocol.ErrCorrupt)
+		return nil, fmt.Errorf("the definition has no role %q: %w", begun.started.Role, protocol.ErrCorrupt)
 	}
 	turn := s.TurnOf(c.run, id, role)
-	turn.Visit, turn.Attempt, turn.EdgePrompt = started.Visit, started.Attempt, started.EdgePrompt.S
-	if turn.History, err = c.e.lib.history(c.read, &c.past, &started); err != nil {
+	if turn.History, err = c.steps.Of(x.StepName()); err != nil {
 		return nil, err
 	}
-	turn.History.Goal = c.goals[x.StepName()]
+	turn.Visit, turn.Attempt, turn.EdgePrompt = begun.started.Visit, begun.started.Attempt, turn.History.Visit.EdgePrompt
 	if within {
 		events := upTo(c.e.Store.After(ctx, c.run, c.first[x.StepName()]-1), x.Seq)
-		if err := transcript(c.read, &turn, events); err != nil {
+		if err := transcript(c.steps.read, &turn, events); err != nil {
 			return nil, err
 		}
 	}
@@ -260,21 +254,6 @@ func (c *checker) rebuild(ctx context.Context, s *rules.State, x protocol.Entry,
 		c.r.Findings = append(c.r.Findings, Finding{"prompt", place(x), digest, got.String()})
 	}
 	return prompt, nil
-}
-
-// compacted compares the prompt that follows from a compaction. That of a conversation moves
-// the visit to another P_k; that of a visit changes what stands behind it.
-func (c *checker) compacted(ctx context.Context, s *rules.State, x protocol.Entry) error {
-	d, err := cas.DecodeData[protocol.Compacted](&x.Event)
-	if err != nil {
-		return err
-	}
-	if started, ok := c.started[x.StepName()]; ok && d.Scope == protocol.ScopeConversation {
-		started.Resumes = d.Record
-		c.started[x.StepName()] = started
-	}
-	_, err = c.rebuild(ctx, s, x, d.Digest, d.Scope == protocol.ScopeVisit)
-	return err
 }
 
 // upTo cuts a journal after an event.

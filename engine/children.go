@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 
-	"wf/cas"
 	"wf/engine/rules"
 	"wf/protocol"
 )
@@ -50,7 +49,11 @@ func (e *Engine) childrenNamed(ctx context.Context, run protocol.RunID) ([]proto
 		if err != nil {
 			return nil, err
 		}
-		child, err := e.childNamed(ctx, run, x)
+		d, err := dataOf(&x, protocol.EvStepStarted, protocol.EvUsage)
+		if err != nil {
+			return nil, err
+		}
+		child, err := e.childNamed(ctx, run, d)
 		if err != nil {
 			return nil, err
 		}
@@ -61,28 +64,21 @@ func (e *Engine) childrenNamed(ctx context.Context, run protocol.RunID) ([]proto
 	return out, nil
 }
 
-// childNamed is the run of a sub-workflow that an event leads to, "" for none.
-func (e *Engine) childNamed(ctx context.Context, run protocol.RunID, x protocol.Entry) (protocol.RunID, error) {
-	switch x.Type {
-	case protocol.EvStepStarted:
-		d, err := cas.DecodeData[protocol.StepStarted](&x.Event)
-		if err != nil {
-			return "", err
-		}
+// childNamed is the run of a sub-workflow that the data of an event leads to, "" for none.
+func (e *Engine) childNamed(ctx context.Context, run protocol.RunID, d protocol.Data) (protocol.RunID, error) {
+	switch d := d.(type) {
+	case protocol.StepStarted:
 		o, err := e.lib.open(d.Start, e.reader(ctx))
 		if err != nil {
 			return "", err
 		}
-		if role, ok := o.Program.Workflow.RoleNamed(d.Role); !ok || role.Action != protocol.ActWorkflow {
-			return "", nil
+		if role, ok := o.Program.Workflow.RoleNamed(d.Role); ok && role.Action == protocol.ActWorkflow {
+			return childRun(rules.StepKey(run, &d)), nil
 		}
-		return childRun(rules.StepKey(run, &d)), nil
-	case protocol.EvUsage:
-		d, err := cas.DecodeData[protocol.Usage](&x.Event)
-		if err != nil || d.Child == nil {
-			return "", err
+	case protocol.Usage:
+		if d.Child != nil {
+			return d.Child.Run, nil
 		}
-		return d.Child.Run, nil
 	}
 	return "", nil
 }

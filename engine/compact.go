@@ -36,11 +36,7 @@ func (d *driver) compaction(step string, x protocol.CompactionDraft) (protocol.C
 }
 
 // compacted adds a compaction to the visit that made it.
-func (b *viewer) compacted(x protocol.Entry, st *api.Step) error {
-	d, err := cas.DecodeData[protocol.Compacted](&x.Event)
-	if err != nil {
-		return err
-	}
+func (b *viewer) compacted(x protocol.Entry, d protocol.Compacted, st *api.Step) (err error) {
 	c := api.Compaction{Scope: d.Scope, Record: text(d.Record), Replies: d.Replies, Model: d.Model,
 		TokensBefore: d.TokensBefore, TokensAfter: d.TokensAfter}
 	if c.Summary, err = textOf(b.read, d.Summary); err != nil {

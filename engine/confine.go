@@ -33,8 +33,8 @@ func (e *Engine) agents(ctx context.Context, s *rules.State, depth int) (bool, e
 	if depth > deepest {
 		return false, inCircles(caller)
 	}
-	if has, ok := e.lib.agentsOf(caller); ok {
-		return has, nil
+	if has, ok := e.lib.agents.Load(caller); ok { // its definition never changes
+		return has.(bool), nil
 	}
 	above, err := e.State(ctx, caller)
 	if errors.Is(err, protocol.ErrUnknownRun) {
@@ -45,24 +45,7 @@ func (e *Engine) agents(ctx context.Context, s *rules.State, depth int) (bool, e
 	}
 	has, err := e.agents(ctx, above, depth+1)
 	if err == nil {
-		e.lib.noteAgents(caller, has)
+		e.lib.agents.Store(caller, has)
 	}
 	return has, err
-}
-
-// agentsOf is what noteAgents noted of a run: its definition never changes.
-func (lib *library) agentsOf(run protocol.RunID) (has, ok bool) {
-	lib.mu.Lock()
-	defer lib.mu.Unlock()
-	has, ok = lib.agents[run]
-	return has, ok
-}
-
-func (lib *library) noteAgents(run protocol.RunID, has bool) {
-	lib.mu.Lock()
-	defer lib.mu.Unlock()
-	if lib.agents == nil {
-		lib.agents = map[protocol.RunID]bool{}
-	}
-	lib.agents[run] = has
 }

@@ -129,11 +129,11 @@ func chosen(w rules.WaitingVisit, r Reply) (Reply, error) {
 
 // refusal is why an answer is not taken, with the code of a sentinel.
 func refusal(sentinel *protocol.Error, format string, args ...any) error {
-	e := &protocol.Error{Code: sentinel.Code, Message: fmt.Sprintf(format, args...), Hint: sentinel.Hint}
+	hint := ""
 	if sentinel == protocol.ErrUsage {
-		e.Hint = protocol.ErrNotWaiting.Hint
+		hint = protocol.ErrNotWaiting.Hint
 	}
-	return e
+	return sentinel.With(hint, format, args...)
 }
 
 // Cancel ends a run for good. A process that drives it stops what it started. The runs of its
@@ -179,7 +179,7 @@ func (e *Engine) insist(ctx context.Context, run protocol.RunID, decide func(*ru
 			continue
 		}
 		if err == nil {
-			e.tell(run, entries, drafts)
+			e.notify(run, entries, drafts)
 		}
 		return err
 	}

@@ -33,7 +33,7 @@ func (e *Engine) Drive(ctx context.Context, run protocol.RunID, o DriveOptions) 
 	defer unlock()
 	d := &driver{e: e, run: run, work: map[string]*worker{}, in: make(chan report), pipe: newPipe(),
 		fresh: map[protocol.Link][]byte{}, stored: o.stored, past: e.pasts.take(run)}
-	defer e.pasts.rest(run, d.past)
+	defer e.pasts.rest(d.past)
 	defer func() { d.pipe.close() }()
 	if err := d.load(ctx); err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ type driver struct {
 	work  map[string]*worker // visits that have begun, by step
 	in    chan report
 	ready []report     // how visits ended that were performed in place
-	soon  []chan error // of reports that are to be told once all that waits is noted
+	soon  []chan error // of reports that are answered once all that waits is noted
 	pipe  pipe         // what is on its way to the disk
 	over  bool         // nothing more is begun
 	last  bool         // nor comes anything more
@@ -269,7 +269,7 @@ func (d *driver) catchup(ctx context.Context) error {
 	if err := d.s.FoldMore(these(entries...)); err != nil {
 		return err
 	}
-	return d.e.tellStored(ctx, d.run, entries)
+	return d.e.notifyStored(ctx, d.run, entries)
 }
 
 // take handles a report and those that wait behind it, so that they share a commit.

@@ -16,18 +16,14 @@ func (e *Engine) Driving(ctx context.Context, run protocol.RunID, s *rules.State
 		return api.Driving{}
 	}
 	driven, err := e.driven(ctx, run, s, 0)
-	if err != nil {
-		e.warn(err)
-		return api.Driving{}
+	var idle api.Idle
+	if err == nil && !driven {
+		idle, err = e.idle(ctx, run, s.Seq)
 	}
-	if driven {
-		return api.Driving{Driven: &driven}
-	}
-	idle, err := e.idle(ctx, run, s.Seq)
 	if err != nil {
 		e.warn(err)
 	}
-	if idle == "" {
+	if err != nil || !driven && idle == "" {
 		return api.Driving{}
 	}
 	return api.Driving{Driven: &driven, Idle: idle}

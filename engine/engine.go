@@ -67,15 +67,15 @@ type Engine struct {
 }
 
 // Cost is what all model calls of a run cost so far, in pico-dollars. It is nil where a price
-// is not known; least is then what the others cost. Calls of which no provider told anything,
+// is not known; least is then what the others cost. Calls of which no provider reported anything,
 // most of which failed, are left out, unless there are no others.
 func (e *Engine) Cost(t rules.Totals) (cost *int64, least int64) {
-	known, told := true, t.Calls == 0
+	known, reported := true, t.Calls == 0
 	for model, tokens := range t.Models {
 		if tokens.Unreported == tokens.Calls {
 			continue
 		}
-		told = true
+		reported = true
 		var c *int64
 		if e.Price != nil {
 			c = e.Price(tokens.Usage(model))
@@ -86,7 +86,7 @@ func (e *Engine) Cost(t rules.Totals) (cost *int64, least int64) {
 		}
 		least += *c
 	}
-	if known && told {
+	if known && reported {
 		cost = &least
 	}
 	return cost, least
@@ -234,11 +234,11 @@ func (e *Engine) Begin(ctx context.Context, l Launch) (run protocol.RunID, fresh
 	if err != nil {
 		return "", false, fmt.Errorf("start run %s: %w", run, err)
 	}
-	e.tell(run, entries, []cas.Draft{{Data: d}})
+	e.notify(run, entries, []cas.Draft{{Data: d}})
 	return run, true, nil
 }
 
-func (e *Engine) tell(run protocol.RunID, entries []protocol.Entry, drafts []cas.Draft) {
+func (e *Engine) notify(run protocol.RunID, entries []protocol.Entry, drafts []cas.Draft) {
 	if e.Watch == nil {
 		return
 	}
@@ -327,10 +327,8 @@ func (e *Engine) keep(ctx context.Context, run protocol.RunID, s *rules.State, h
 
 // onBranch reports whether head, the newest event of a snapshot, is still event seq of run.
 func (e *Engine) onBranch(ctx context.Context, run protocol.RunID, head protocol.Link, seq protocol.Seq) bool {
-	for entry, err := range e.Store.After(ctx, run, seq-1) {
-		return err == nil && entry.Seq == seq && entry.CID == head
-	}
-	return false
+	x, err := e.entry(ctx, run, seq)
+	return err == nil && x.Seq == seq && x.CID == head
 }
 
 func (e *Engine) reader(ctx context.Context) Reader {

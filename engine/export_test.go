@@ -36,7 +36,7 @@ func Folded(ctx context.Context, e *Engine, run protocol.RunID) (int, error) {
 func RecordsAtRest(e *Engine) map[protocol.RunID]int {
 	out := map[protocol.RunID]int{}
 	for _, x := range e.pasts.list {
-		out[x.run] = x.past.records.Len()
+		out[x.run] = x.records.Len()
 	}
 	return out
 }

@@ -43,9 +43,9 @@ func (e *Engine) Fork(ctx context.Context, run protocol.RunID, o ForkOptions) (p
 	if err != nil {
 		return "", err
 	}
-	s, err := rules.Fold(e.records(ctx), upTo(e.Store.After(ctx, run, 0), at.Seq))
+	s, err := e.stateAt(ctx, run, at.Seq)
 	if err != nil {
-		return "", fmt.Errorf("run %s: %w", run, err)
+		return "", err
 	}
 	note := hider(s.Program()).String(o.Note)
 	d := protocol.Forked{Base: at.CID, Note: note, By: o.By, Workspace: o.Dir, Models: o.Models}

@@ -46,46 +46,6 @@ func (lib *library) history(read Reader, past *pastCache, d *protocol.StepStarte
 	return h, err
 }
 
-// moved takes in what changes the messages of a visit under way: a compaction gives it another
-// conversation to go on with, a fork another definition.
-func moved(d *protocol.StepStarted, e *protocol.Event) error {
-	switch e.Type {
-	case protocol.EvStepStarted:
-		again, err := cas.DecodeData[protocol.StepStarted](e)
-		if err == nil {
-			goOn(d, again)
-		}
-		return err
-	case protocol.EvCompacted:
-		c, err := cas.DecodeData[protocol.Compacted](e)
-		if err == nil && c.Scope == protocol.ScopeConversation {
-			d.Resumes = c.Record
-		}
-		return err
-	}
-	return nil
-}
-
-// goOn takes over what a further step_started of a visit changes: all under the definition of a
-// fork, else the messages that came while it was interrupted.
-func goOn(d *protocol.StepStarted, again protocol.StepStarted) {
-	switch {
-	case again.Start != d.Start:
-		*d = again
-	case again.Messages > 0:
-		d.Inject = again.Inject
-	}
-}
-
-// goalOf is the goal that an event gives to a task, "" for any other event.
-func goalOf(e *protocol.Event) (string, error) {
-	if e.Type != protocol.EvTaskStarted {
-		return "", nil
-	}
-	d, err := cas.DecodeData[protocol.TaskStarted](e)
-	return d.Goal, err
-}
-
 // Histories gives what the messages of the steps of a run are built from, as a journal goes by: a
 // record is read once for all of them. It is for one goroutine.
 type Histories struct {
@@ -106,25 +66,40 @@ func (e *Engine) Histories(ctx context.Context) *Histories {
 	return &Histories{lib: &e.lib, read: e.reader(ctx), open: map[string]*begunStep{}}
 }
 
-// Take goes on with the next event.
+// Take goes on with the next event: what begins a step, and what changes its messages while it is under way.
+// A compaction gives it another conversation to go on with, a fork another definition.
 func (h *Histories) Take(x *protocol.Entry) error {
-	step := x.StepName()
-	s := h.open[step]
-	if s == nil {
-		if x.Type != protocol.EvStepStarted {
-			return nil
-		}
+	s := h.open[x.StepName()]
+	if s == nil && x.Type != protocol.EvStepStarted {
+		return nil
+	}
+	switch x.Type {
+	case protocol.EvStepStarted:
 		d, err := cas.DecodeData[protocol.StepStarted](&x.Event)
-		if err == nil {
-			h.open[step] = &begunStep{started: d}
+		switch {
+		case err != nil:
+			return err
+		case s == nil:
+			h.open[x.StepName()] = &begunStep{started: d}
+		case d.Start != s.started.Start:
+			s.started = d
+		case d.Messages > 0: // they came while it was interrupted
+			s.started.Inject = d.Inject
+		}
+	case protocol.EvCompacted:
+		d, err := cas.DecodeData[protocol.Compacted](&x.Event)
+		if err == nil && d.Scope == protocol.ScopeConversation {
+			s.started.Resumes = d.Record
+		}
+		return err
+	case protocol.EvTaskStarted:
+		d, err := cas.DecodeData[protocol.TaskStarted](&x.Event)
+		if s.goal == "" {
+			s.goal = d.Goal
 		}
 		return err
 	}
-	err := moved(&s.started, &x.Event)
-	if err == nil && s.goal == "" {
-		s.goal, err = goalOf(&x.Event)
-	}
-	return err
+	return nil
 }
 
 // Of is the history of a step as it stands after the last event taken: before a compaction in the
@@ -174,4 +149,17 @@ func (e *Engine) started(ctx context.Context, run protocol.RunID, step string) (
 		}
 	}
 	return 0, protocol.StepStarted{}, fmt.Errorf("run %s has no step %s: %w", run, step, protocol.ErrNotFound)
+}
+
+// Explain decides again how a step came about.
+func (e *Engine) Explain(ctx context.Context, run protocol.RunID, step string) (*rules.Why, error) {
+	seq, d, err := e.started(ctx, run, step)
+	if err != nil {
+		return nil, err
+	}
+	s, err := e.stateAt(ctx, run, seq-1)
+	if err != nil {
+		return nil, err
+	}
+	return s.Explain(step, d)
 }

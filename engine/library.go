@@ -16,45 +16,33 @@ type Reader func(protocol.Link) ([]byte, error)
 // library compiles each pinned definition once. Its zero value is ready; it is safe for
 // concurrent use.
 type library struct {
-	mu       sync.Mutex
-	programs map[protocol.Link]*lang.Program
-	starts   map[protocol.Link]*rules.Opened
-	agents   map[protocol.RunID]bool // whether runs that call others have an agent
+	programs sync.Map // definition → *lang.Program
+	starts   sync.Map // Start → *rules.Opened
+	agents   sync.Map // run that calls others → whether it has an agent
 }
 
 // program compiles the canonical definition named by l.
 func (lib *library) program(l protocol.Link, read Reader) (*lang.Program, error) {
-	lib.mu.Lock()
-	p := lib.programs[l]
-	lib.mu.Unlock()
-	if p != nil {
-		return p, nil
+	if p, ok := lib.programs.Load(l); ok {
+		return p.(*lang.Program), nil
 	}
 	w, err := workflow(l, read)
 	if err != nil {
 		return nil, err
 	}
-	p, err = lang.Compile(w, func(child protocol.Link) (*protocol.Workflow, error) { return workflow(child, read) })
+	p, err := lang.Compile(w, func(child protocol.Link) (*protocol.Workflow, error) { return workflow(child, read) })
 	if err != nil {
 		return nil, fmt.Errorf("definition %s: %w", l.Short(), err)
 	}
-	lib.mu.Lock()
-	defer lib.mu.Unlock()
-	if lib.programs == nil {
-		lib.programs = map[protocol.Link]*lang.Program{}
-	}
-	lib.programs[l] = p
+	lib.programs.Store(l, p)
 	return p, nil
 }
 
 // open reads a Start and its definition. A Start made by newer rules is an error wrapping
 // protocol.ErrSemantics.
 func (lib *library) open(l protocol.Link, read Reader) (*rules.Opened, error) {
-	lib.mu.Lock()
-	o := lib.starts[l]
-	lib.mu.Unlock()
-	if o != nil {
-		return o, nil
+	if o, ok := lib.starts.Load(l); ok {
+		return o.(*rules.Opened), nil
 	}
 	var st protocol.Start
 	if err := decode(read, l, &st); err != nil {
@@ -68,7 +56,7 @@ func (lib *library) open(l protocol.Link, read Reader) (*rules.Opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	o = &rules.Opened{Start: st, Program: p, Raw: protocol.JSON("{}")}
+	o := &rules.Opened{Start: st, Program: p, Raw: protocol.JSON("{}")}
 	if st.Inputs.Defined() {
 		if o.Raw, err = protocol.PayloadBytes(read, st.Inputs); err != nil {
 			return nil, fmt.Errorf("inputs of start %s: %w", l.Short(), err)
@@ -77,12 +65,7 @@ func (lib *library) open(l protocol.Link, read Reader) (*rules.Opened, error) {
 	if o.Inputs, err = lang.DecodeObject(o.Raw); err != nil {
 		return nil, fmt.Errorf("inputs of start %s: %w", l.Short(), err)
 	}
-	lib.mu.Lock()
-	defer lib.mu.Unlock()
-	if lib.starts == nil {
-		lib.starts = map[protocol.Link]*rules.Opened{}
-	}
-	lib.starts[l] = o
+	lib.starts.Store(l, o)
 	return o, nil
 }
 

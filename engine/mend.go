@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 
 	"wf/api"
 	"wf/engine/rules"
@@ -14,17 +15,17 @@ func (b *viewer) mends(ctx context.Context) error {
 	if b.s.Status() != protocol.Suspended {
 		return nil
 	}
-	var err error
 	if b.only == nil {
-		b.v.Mend, err = b.mend(ctx, b.last)
+		mend, err := b.mend(ctx, b.last)
+		b.v.Mend = mend
 		return err
 	}
 	p := page{first: b.s.Seq, steps: map[string]bool{}}
 	for v := range b.s.Visits() {
 		p.steps[v.Step.String()], p.first = true, min(p.first, v.First)
 	}
-	live := b.e.viewer(ctx, b.v.ID, b.s, p)
-	if err := live.all(ctx); err != nil {
+	live, err := b.e.viewer(ctx, b.v.ID, b.s, p, false)
+	if err != nil {
 		return err
 	}
 	last, err := b.e.lastCompleted(ctx, b.v.ID, b.s.Seq)
@@ -36,20 +37,19 @@ func (b *viewer) mends(ctx context.Context) error {
 }
 
 // lastCompleted is the step that was completed last, up to an event; "" for none.
-func (e *Engine) lastCompleted(ctx context.Context, run protocol.RunID, upper protocol.Seq) (last string, err error) {
-	for last == "" && upper > 0 {
-		lower := max(0, upper-backStep)
-		for x, err := range upTo(e.Store.After(ctx, run, lower), upper) {
-			if err != nil {
-				return "", err
-			}
+func (e *Engine) lastCompleted(ctx context.Context, run protocol.RunID, upper protocol.Seq) (string, error) {
+	for ; upper > 0; upper -= backStep {
+		part, err := e.before(ctx, run, upper)
+		if err != nil {
+			return "", err
+		}
+		for _, x := range slices.Backward(part) {
 			if x.Type == protocol.EvStepCompleted {
-				last = x.StepName()
+				return x.StepName(), nil
 			}
 		}
-		upper = lower
 	}
-	return last, nil
+	return "", nil
 }
 
 // mend finds it for a run that was suspended, nil where the definition is not the cause. last is

@@ -40,7 +40,7 @@ func inCircles(run protocol.RunID) error {
 	return fmt.Errorf("run %s is a part of more than %d runs, or of itself: %w", run, deepest, protocol.ErrCorrupt)
 }
 
-// drove tells what this process has written.
+// drove notes what this process has written.
 func (d *driver) drove() {
 	if d.e.Pins != nil {
 		head, seq := d.j.Head()
@@ -51,7 +51,7 @@ func (d *driver) drove() {
 // Foreign reports whether a run came from elsewhere, or is older than what was seen of it: it goes on
 // here only once it was adopted. A sub-workflow that was never noted is as the run it belongs to.
 // What Own finds in the events since the last look is not looked for: lists have many runs. Where it
-// cannot be told the run is foreign, and one warning says why.
+// cannot be found out the run is foreign, and one warning says why.
 func (e *Engine) Foreign(ctx context.Context, h cas.Head, s *rules.State) bool {
 	if e.Pins == nil {
 		return false

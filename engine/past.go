@@ -14,6 +14,7 @@ import (
 // pastCache keeps the records of a run, each with all that it goes on from: for a visit those are
 // read that came since the visits before it. It is safe for concurrent use.
 type pastCache struct {
+	run     protocol.RunID
 	mu      sync.Mutex
 	records *protocol.Records
 	starts  map[protocol.Link]bool // parents that are no records
@@ -74,12 +75,7 @@ func sizeOfPast(p *protocol.Past) int {
 // pasts keeps the records of the runs that were driven last: a chat is driven anew for each answer.
 type pasts struct {
 	mu   sync.Mutex
-	list []restingPast // the one driven last at the end
-}
-
-type restingPast struct {
-	run  protocol.RunID
-	past *pastCache
+	list []*pastCache // the one driven last at the end
 }
 
 // maxPasts bounds, in bytes, the records of runs that are not driven.
@@ -89,25 +85,25 @@ const maxPasts = 32 << 20
 func (p *pasts) take(run protocol.RunID) *pastCache {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	i := slices.IndexFunc(p.list, func(x restingPast) bool { return x.run == run })
+	i := slices.IndexFunc(p.list, func(x *pastCache) bool { return x.run == run })
 	if i < 0 {
-		return &pastCache{}
+		return &pastCache{run: run}
 	}
-	past := p.list[i].past
+	past := p.list[i]
 	p.list = slices.Delete(p.list, i, i+1)
 	return past
 }
 
 // rest takes back what the driver of a run knows. Of all runs the one that was driven least lately
 // is forgotten first.
-func (p *pasts) rest(run protocol.RunID, past *pastCache) {
+func (p *pasts) rest(past *pastCache) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.list = append(p.list, restingPast{run, past})
+	p.list = append(p.list, past)
 	total, first := 0, len(p.list)
-	for first > 0 && total+p.list[first-1].past.size() <= maxPasts {
+	for first > 0 && total+p.list[first-1].size() <= maxPasts {
 		first--
-		total += p.list[first].past.size()
+		total += p.list[first].size()
 	}
 	p.list = slices.Delete(p.list, 0, first)
 }

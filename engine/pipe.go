@@ -64,7 +64,7 @@ type batch struct {
 	facts      []cas.Draft // what happened; it stays true when another process writes first
 	factBlocks []cas.Block
 	poked      []string     // what was decided on besides the facts
-	replies    []chan error // to be told when it is on disk
+	replies    []chan error // of those that wait until it is on disk
 	said       []said       // live output that came between the drafts, for the watcher
 
 	drafts []cas.Draft // the facts, and what follows from them
@@ -223,7 +223,7 @@ func (d *driver) land(ctx context.Context, l landing) error {
 		}
 		return l.err
 	}
-	d.tell(b, l.entries)
+	d.notify(b, l.entries)
 	if d.stored != nil {
 		d.stored(l.entries, b.drafts)
 	}
@@ -292,7 +292,7 @@ func (d *driver) rebase(ctx context.Context) error {
 		d.done, d.last = false, false
 	}
 	d.pipe = newPipe()
-	d.pipe.open = again // until they are added: abandon tells them
+	d.pipe.open = again // until they are added: abandon answers them
 	if err := d.load(ctx); err != nil {
 		return err
 	}
@@ -325,15 +325,15 @@ func (d *driver) say(x api.Update) {
 	d.e.Watch(x)
 }
 
-// tell passes a batch that is on disk to the watcher.
-func (d *driver) tell(b *batch, entries []protocol.Entry) {
-	told := 0
+// notify passes a batch that is on disk to the watcher.
+func (d *driver) notify(b *batch, entries []protocol.Entry) {
+	sent := 0
 	for _, x := range b.said {
-		d.e.tell(d.run, entries[told:x.after], b.drafts[told:x.after])
-		told = x.after
+		d.e.notify(d.run, entries[sent:x.after], b.drafts[sent:x.after])
+		sent = x.after
 		d.e.Watch(x.Update)
 	}
-	d.e.tell(d.run, entries[told:], b.drafts[told:])
+	d.e.notify(d.run, entries[sent:], b.drafts[sent:])
 }
 
 // snapshotEvery is the number of events after which the folded state is stored again, at the

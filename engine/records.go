@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 
 	"wf/cas"
 	"wf/engine/rules"
@@ -62,4 +63,12 @@ func (r *drivenRecords) keep(l protocol.Link, record *protocol.StepRecord) {
 // textOf is a text of an event, fetched where it was moved to a block.
 func textOf(read Reader, t protocol.Text) (string, error) {
 	return t.Read(func(l protocol.Link) ([]byte, error) { return protocol.PayloadBytes(read, l) })
+}
+
+// dataOf is the data of an event of one of some types, nil for any other.
+func dataOf(x *protocol.Entry, types ...protocol.EventType) (protocol.Data, error) {
+	if !slices.Contains(types, x.Type) {
+		return nil, nil
+	}
+	return cas.AnyData(&x.Event)
 }

@@ -27,7 +27,7 @@ type StateFault struct {
 // to, and compares both. It gives nil where they agree, and where there is none. One that another key
 // sealed is compared as well: no drive goes on from it, and it tells that somebody wrote it.
 func (e *Engine) Refold(ctx context.Context, run protocol.RunID) (*StateFault, error) {
-	d, _, err := e.Store.AnyDerived(ctx, snapshotKey(run))
+	d, _, err := e.Store.Derived(ctx, snapshotKey(run))
 	if err != nil || !d.Head.Defined() {
 		return nil, err
 	}
@@ -90,10 +90,7 @@ const differenceMax = 120
 
 // aroundDifference shortens two texts to what is around their first difference.
 func aroundDifference(a, b []byte) (string, string) {
-	at := 0
-	for at < len(a) && at < len(b) && a[at] == b[at] {
-		at++
-	}
+	at := sharedPrefix(a, b)
 	show := func(s []byte) string {
 		from, to := max(0, at-differenceMax/2), min(len(s), at+differenceMax/2)
 		if len(s) <= differenceMax {
@@ -109,4 +106,13 @@ func aroundDifference(a, b []byte) (string, string) {
 		return out
 	}
 	return show(a), show(b)
+}
+
+// sharedPrefix is how many bytes two texts have in common at their beginnings.
+func sharedPrefix(a, b []byte) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
 }

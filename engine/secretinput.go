@@ -28,20 +28,17 @@ import (
 func openInputs(p *lang.Program, inputs protocol.JSON, allowed []string) error {
 	for _, name := range allowed {
 		if _, declared := p.Workflow.Inputs[name]; !declared {
-			return &protocol.Error{Code: protocol.ErrInputs.Code, Message: fmt.Sprintf("input %q, which may hold a secret, is not declared", name),
-				Hint: "--allow-secret-input takes the name of an input, and is repeated for several"}
+			return protocol.ErrInputs.With("--allow-secret-input takes the name of an input, and is repeated for several",
+				"input %q, which may hold a secret, is not declared", name)
 		}
 	}
 	holding, names, err := inputsWithSecrets(p, inputs, func(name string, _ json.RawMessage) bool { return slices.Contains(allowed, name) })
 	if err != nil || holding == nil {
 		return err
 	}
-	return &protocol.Error{
-		Code:    protocol.ErrInputs.Code,
-		Message: strings.Join(holding, "; ") + ": inputs are stored, shown and sent to models; nothing ran",
-		Hint: fmt.Sprintf("use `secrets:` (declare secrets: [NAME], hand it to a role by env: {NAME: \"${{ secrets.NAME }}\"}, and export NAME); "+
-			"where it is no secret, or may be seen: --allow-secret-input %s, in a request allow_secret_inputs", strings.Join(names, " --allow-secret-input ")),
-	}
+	hint := fmt.Sprintf("use `secrets:` (declare secrets: [NAME], hand it to a role by env: {NAME: \"${{ secrets.NAME }}\"}, and export NAME); "+
+		"where it is no secret, or may be seen: --allow-secret-input %s, in a request allow_secret_inputs", strings.Join(names, " --allow-secret-input "))
+	return protocol.ErrInputs.With(hint, "%s: inputs are stored, shown and sent to models; nothing ran", strings.Join(holding, "; "))
 }
 
 // inputsWithSecrets are the inputs that hold one, each with what it holds, but for those that may.
@@ -86,11 +83,8 @@ func (e *Engine) openChildInputs(ctx context.Context, l *Launch) (allowed []stri
 	if err := errors.Join(err, failed); err != nil || holding == nil {
 		return allowed, err
 	}
-	return nil, &protocol.Error{
-		Code:    protocol.ErrInputs.Code,
-		Message: strings.Join(holding, "; ") + ": inputs of a sub-workflow are stored, shown and sent to models",
-		Hint:    "hand it on as a secret: declare secrets: [NAME] in the sub-workflow, and env: {NAME: \"${{ secrets.NAME }}\"} at its role",
-	}
+	return nil, protocol.ErrInputs.With("hand it on as a secret: declare secrets: [NAME] in the sub-workflow, and env: {NAME: \"${{ secrets.NAME }}\"} at its role",
+		"%s: inputs of a sub-workflow are stored, shown and sent to models", strings.Join(holding, "; "))
 }
 
 // allowedValues are the values of the inputs of a run that may hold a secret, the longest first.

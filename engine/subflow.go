@@ -79,7 +79,8 @@ func (p subflow) Perform(ctx context.Context, turn protocol.Turn, emit roles.Emi
 	}
 	switch s.Status() {
 	case protocol.Done:
-		return p.outputs(read, s.Result())
+		data, err := outputsOf(read, s.Result())
+		return protocol.Conclusion{Data: data, Result: s.Result()}, err
 	case protocol.Waiting:
 		return protocol.Conclusion{}, p.waits(ctx, child, s, emit)
 	case protocol.Failed, protocol.Cancelled:
@@ -112,20 +113,16 @@ func unfinished(prog *lang.Program, end, detail string) *protocol.Failure {
 		Message: fmt.Sprintf("sub-workflow %s %s", prog.Workflow.Name, end)}}
 }
 
-func (p subflow) outputs(read Reader, result protocol.Link) (protocol.Conclusion, error) {
+// outputsOf are the outputs of a Result.
+func outputsOf(read Reader, result protocol.Link) (protocol.JSON, error) {
 	var r protocol.Result
 	if err := decode(read, result, &r); err != nil {
-		return protocol.Conclusion{}, err
+		return nil, err
 	}
-	data := protocol.JSON("{}")
-	if r.Outputs.Defined() {
-		b, err := protocol.PayloadBytes(read, r.Outputs)
-		if err != nil {
-			return protocol.Conclusion{}, err
-		}
-		data = b
+	if !r.Outputs.Defined() {
+		return protocol.JSON("{}"), nil
 	}
-	return protocol.Conclusion{Data: data, Result: result}, nil
+	return protocol.PayloadBytes(read, r.Outputs)
 }
 
 // waits repeats the child's first question.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"iter"
 
-	"wf/cas"
 	"wf/engine/rules"
 	"wf/protocol"
 	"wf/roles"
@@ -104,14 +103,13 @@ func transcript(read Reader, t *protocol.Turn, events iter.Seq2[protocol.Entry, 
 			return err
 		}
 		t.Transcript = append(t.Transcript, e)
-		switch e.Type {
-		case protocol.EvWaiting:
-			asked, err = cas.DecodeData[protocol.WaitingFor](&e.Event)
-		case protocol.EvAnswered:
-			var a protocol.Answered
-			a, err = cas.DecodeData[protocol.Answered](&e.Event)
-			t.Answers = append(t.Answers, protocol.AnswerTo{Waiting: asked, Answer: a, At: e.TS})
-		case protocol.EvTimerFired:
+		d, err := dataOf(&e, protocol.EvWaiting, protocol.EvAnswered, protocol.EvTimerFired)
+		switch d := d.(type) {
+		case protocol.WaitingFor:
+			asked = d
+		case protocol.Answered:
+			t.Answers = append(t.Answers, protocol.AnswerTo{Waiting: asked, Answer: d, At: e.TS})
+		case protocol.TimerFired:
 			t.Answers = append(t.Answers, protocol.AnswerTo{Waiting: asked, Fired: true, At: e.TS})
 		}
 		if err != nil {

@@ -2,10 +2,12 @@ package engine
 
 import (
 	"context"
+	"fmt"
 
 	"wf/api"
 	"wf/cas"
 	"wf/protocol"
+	"wf/protocol/dagcbor"
 )
 
 // Update is the message to Watch for a stored event, long texts in place.
@@ -23,8 +25,8 @@ func ReadUpdate(read Reader, run protocol.RunID, x protocol.Entry) (api.Update, 
 	return api.Update{Run: run, Entry: &x, Data: d, Step: x.StepName()}, err
 }
 
-// tellStored tells the watcher of events that another process wrote.
-func (e *Engine) tellStored(ctx context.Context, run protocol.RunID, entries []protocol.Entry) error {
+// notifyStored passes the watcher events that another process wrote.
+func (e *Engine) notifyStored(ctx context.Context, run protocol.RunID, entries []protocol.Entry) error {
 	if e.Watch == nil {
 		return nil
 	}
@@ -35,5 +37,37 @@ func (e *Engine) tellStored(ctx context.Context, run protocol.RunID, entries []p
 		}
 		e.Watch(n)
 	}
+	return nil
+}
+
+// inline puts the long texts of an event back in place of their links. The result is for
+// reading: it is not what was hashed.
+func inline(read Reader, e *protocol.Event) error {
+	spec := e.Type.Spec()
+	w := dagcbor.Walk{B: e.Data}
+	if !spec.HasTexts() || !w.Is(dagcbor.Map) {
+		return nil
+	}
+	_, _, n := w.Head()
+	data := dagcbor.AppendHead(make([]byte, 0, len(e.Data)), dagcbor.Map, n)
+	for ; n > 0 && !w.Failed(); n-- {
+		from := w.At
+		key := w.Text()
+		if !spec.TextKey(key) || !w.Is(dagcbor.Tag) {
+			w.Item()
+			data = append(data, e.Data[from:w.At]...)
+			continue
+		}
+		data = append(data, e.Data[from:w.At]...)
+		text, err := protocol.PayloadBytes(read, protocol.ReadLink(&w))
+		if err != nil {
+			return fmt.Errorf("event %d, %s: %w", e.Seq, key, err)
+		}
+		data = dagcbor.AppendText(data, string(text))
+	}
+	if !w.Ended() {
+		return fmt.Errorf("event %d: %w: %w", e.Seq, protocol.ErrCorrupt, w.Err())
+	}
+	e.Data = data
 	return nil
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"wf/api"
-	"wf/cas"
 	"wf/engine/rules"
 	"wf/protocol"
 )
@@ -25,11 +24,23 @@ func (e *Engine) ViewWindow(ctx context.Context, run protocol.RunID, w api.Windo
 	if err != nil {
 		return nil, err
 	}
-	v, err := e.viewWindow(ctx, run, s, w)
+	p, err := e.page(ctx, run, s, w)
 	if err != nil {
-		return nil, fmt.Errorf("run %s: %w", run, err)
+		return nil, err
 	}
-	return v, nil
+	p.most = w.Bytes
+	b, err := e.viewer(ctx, run, s, p, false)
+	if err == nil && w.At == 0 { // what was cannot be mended
+		err = b.mends(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if n := len(b.v.Steps); n < s.Totals.Steps {
+		b.v.Total, b.v.Earlier = s.Totals.Steps, cmp.Or(b.cut, p.earlier)
+		b.v.Roles, b.v.Ways = s.Roles(), s.Ways()
+	}
+	return b.v, nil
 }
 
 // stateAt is the state after an event, that of now where at is 0.
@@ -44,26 +55,6 @@ func (e *Engine) stateAt(ctx context.Context, run protocol.RunID, at protocol.Se
 	return s, nil
 }
 
-func (e *Engine) viewWindow(ctx context.Context, run protocol.RunID, s *rules.State, w api.Window) (*api.Run, error) {
-	p, err := e.page(ctx, run, s, w)
-	if err != nil {
-		return nil, err
-	}
-	b := e.viewer(ctx, run, s, p)
-	b.most = w.Bytes
-	if err := b.all(ctx); err != nil {
-		return nil, err
-	}
-	if n := len(b.v.Steps); n < s.Totals.Steps {
-		b.v.Total, b.v.Earlier = s.Totals.Steps, cmp.Or(b.cut, p.earlier)
-		b.v.Roles, b.v.Ways = rolesOf(s), waysOf(s)
-	}
-	if w.At > 0 { // what was cannot be mended
-		return b.v, nil
-	}
-	return b.v, b.mends(ctx)
-}
-
 // ViewStep reads a run with one of its steps alone, where it has it, and without Mend. What it costs
 // depends on the events since that step began.
 func (e *Engine) ViewStep(ctx context.Context, run protocol.RunID, step string) (*api.Run, error) {
@@ -73,11 +64,11 @@ func (e *Engine) ViewStep(ctx context.Context, run protocol.RunID, step string) 
 	}
 	p, err := e.pageWith(ctx, run, s, step)
 	if err != nil {
-		return nil, fmt.Errorf("run %s: %w", run, err)
+		return nil, err
 	}
-	b := e.viewer(ctx, run, s, p)
-	if err := b.all(ctx); err != nil {
-		return nil, fmt.Errorf("run %s: %w", run, err)
+	b, err := e.viewer(ctx, run, s, p, false)
+	if err != nil {
+		return nil, err
 	}
 	b.v.Total = s.Totals.Steps
 	return b.v, nil
@@ -90,31 +81,33 @@ func (e *Engine) Outline(ctx context.Context, run protocol.RunID) (*api.Run, err
 	if err != nil {
 		return nil, err
 	}
-	b := e.viewer(ctx, run, s, page{first: 1})
-	b.brief = true
-	if err := b.all(ctx); err != nil {
-		return nil, fmt.Errorf("run %s: %w", run, err)
+	b, err := e.viewer(ctx, run, s, page{first: 1}, true)
+	if err != nil {
+		return nil, err
 	}
 	return b.v, nil
 }
 
-// viewer is for the steps of a page.
-func (e *Engine) viewer(ctx context.Context, run protocol.RunID, s *rules.State, p page) *viewer {
-	return &viewer{e: e, read: e.reader(ctx), s: s, first: p.first, only: p.steps, steps: map[string]*shown{}, unsettled: map[string]string{}, named: map[string][]protocol.RunID{},
+// viewer reads the steps of a page; a brief one without what their records and texts hold.
+func (e *Engine) viewer(ctx context.Context, run protocol.RunID, s *rules.State, p page, brief bool) (*viewer, error) {
+	b := &viewer{e: e, read: e.reader(ctx), s: s, brief: brief, most: p.most, only: p.steps, steps: map[string]*shown{}, unsettled: map[string]string{}, named: map[string][]protocol.RunID{},
 		v: &api.Run{Schema: api.RunSchema, ID: run, Steps: []*api.Step{}, Outputs: protocol.JSON("{}")}}
+	if err := b.all(ctx, p.first); err != nil {
+		return nil, fmt.Errorf("run %s: %w", run, err)
+	}
+	return b, nil
 }
 
-// all reads what is to be shown.
-func (b *viewer) all(ctx context.Context) error {
-	if err := b.newest(ctx); err != nil {
+// all reads what is to be shown, the events from first on.
+func (b *viewer) all(ctx context.Context, first protocol.Seq) error {
+	newest, err := b.e.entry(ctx, b.v.ID, b.s.Seq)
+	if err != nil {
 		return err
 	}
-	for x, err := range upTo(b.e.Store.After(ctx, b.v.ID, b.first-1), b.s.Seq) {
+	b.v.Head, b.v.Seq, b.v.Updated, b.v.Started = newest.CID.String(), newest.Seq, stamp(newest.TS), stamp(b.s.Info.Started)
+	for x, err := range upTo(b.e.Store.After(ctx, b.v.ID, first-1), b.s.Seq) {
 		if err == nil {
-			err = b.event(x)
-		}
-		if err == nil {
-			err = b.child(ctx, x)
+			err = b.event(ctx, x)
 		}
 		if err != nil {
 			return err
@@ -142,7 +135,6 @@ type viewer struct {
 	s    *rules.State
 	v    *api.Run
 
-	first protocol.Seq    // read from here on
 	brief bool            // without what records and texts hold
 	most  int             // Window.Bytes
 	cut   protocol.Seq    // the step_started of the first step that is shown, where older ones would be too much
@@ -151,12 +143,11 @@ type viewer struct {
 	// unsettled are the wanted steps that later events may change, with the record of one that
 	// has failed: it may be tried again until another step goes on from it.
 	unsettled map[string]string
-	begun     int                         // of those wanted
 	named     map[string][]protocol.RunID // of sub-workflows, by step; its own one first
 	last      string                      // step that was completed last
 }
 
-// shown is a step with what its record will tell.
+// shown is a step with what its record will say.
 type shown struct {
 	*api.Step
 	prompt    protocol.Text
@@ -166,71 +157,47 @@ type shown struct {
 
 // settled reports whether no later event can change the steps that are wanted.
 func (b *viewer) settled() bool {
-	return b.only != nil && b.begun == len(b.only) && len(b.unsettled) == 0
+	return b.only != nil && len(b.v.Steps) == len(b.only) && len(b.unsettled) == 0
 }
 
-// newest reads the event that the state stands at.
-func (b *viewer) newest(ctx context.Context) error {
-	for x, err := range b.e.Store.After(ctx, b.v.ID, b.s.Seq-1) {
-		if err != nil {
-			return err
-		}
-		b.v.Head, b.v.Seq, b.v.Updated = x.CID.String(), x.Seq, stamp(x.TS)
-		break
-	}
-	b.v.Started = stamp(b.s.Info.Started)
-	return nil
-}
-
-func (b *viewer) event(x protocol.Entry) error {
+func (b *viewer) event(ctx context.Context, x protocol.Entry) error {
 	step := x.StepName()
-	if x.Type == protocol.EvStepStarted {
-		return b.started(x)
-	}
 	st := b.steps[step]
-	if st == nil {
+	if st == nil && x.Type != protocol.EvStepStarted {
 		return nil
 	}
-	switch x.Type {
-	case protocol.EvToolCall:
-		st.ToolCalls++
-	case protocol.EvCompacted:
-		return b.compacted(x, st.Step)
-	case protocol.EvCorrection:
-		d, err := cas.DecodeData[protocol.Correction](&x.Event)
-		if err != nil {
+	d, err := dataOf(&x, protocol.EvStepStarted, protocol.EvCompacted, protocol.EvCorrection, protocol.EvUsage, protocol.EvAttemptFailed, protocol.EvStepCompleted)
+	if err != nil {
+		return err
+	}
+	switch d := d.(type) {
+	case nil:
+		if x.Type == protocol.EvToolCall {
+			st.ToolCalls++
+		}
+	case protocol.StepStarted:
+		if err := b.started(x, d); err != nil {
 			return err
 		}
+	case protocol.Compacted:
+		return b.compacted(x, d, st.Step)
+	case protocol.Correction:
 		reasons, err := textOf(b.read, d.Reasons)
-		if err != nil {
-			return err
-		}
 		st.Corrections = append(st.Corrections, reasons)
-	case protocol.EvUsage:
-		u, err := cas.DecodeData[protocol.Usage](&x.Event)
-		if err != nil {
-			return err
+		return err
+	case protocol.Usage:
+		st.Usage.Add(d)
+		if d.Kind == protocol.UsageTurn && d.Child == nil {
+			st.CutOff = d.Stop == protocol.StopLength
 		}
-		st.Usage.Add(u)
-		if u.Kind == protocol.UsageTurn && u.Child == nil {
-			st.CutOff = u.Stop == protocol.StopLength
-		}
-		st.Attempts[len(st.Attempts)-1].Usage.Add(u)
-	case protocol.EvAttemptFailed:
-		f, err := cas.DecodeData[protocol.AttemptFailed](&x.Event)
-		if err != nil {
-			return err
-		}
+		st.Attempts[len(st.Attempts)-1].Usage.Add(d)
+	case protocol.AttemptFailed:
 		a := &st.Attempts[len(st.Attempts)-1]
-		a.Error = &f.Error
-		if f.RetryAt > 0 {
-			a.RetryAt = new(stamp(f.RetryAt))
+		a.Error = &d.Error
+		if d.RetryAt > 0 {
+			a.RetryAt = new(stamp(d.RetryAt))
 		}
-	case protocol.EvStepCompleted:
-		d, err := cas.DecodeData[protocol.StepCompleted](&x.Event)
-		if err != nil {
-			return err
-		}
+	case protocol.StepCompleted:
 		b.last = step
 		st.record, st.concluded, st.MS, st.Workspace, st.Ended = d.Record, d.Status, st.MS+d.MS, d.Workspace, x.Seq
 		if d.Status == protocol.StepOK || d.Status == protocol.StepSkipped {
@@ -239,14 +206,17 @@ func (b *viewer) event(x protocol.Entry) error {
 			b.unsettled[step] = d.Record.String()
 		}
 	}
-	return nil
+	if b.steps[step] == nil {
+		return nil
+	}
+	child, err := b.e.childNamed(ctx, b.v.ID, d)
+	if err == nil && child != "" && !slices.Contains(b.named[step], child) {
+		b.named[step] = append(b.named[step], child)
+	}
+	return err
 }
 
-func (b *viewer) started(x protocol.Entry) error {
-	d, err := cas.DecodeData[protocol.StepStarted](&x.Event)
-	if err != nil {
-		return err
-	}
+func (b *viewer) started(x protocol.Entry, d protocol.StepStarted) (err error) {
 	if b.only != nil {
 		b.goesOn(d.Parents)
 	}
@@ -267,7 +237,6 @@ func (b *viewer) started(x protocol.Entry) error {
 		st.prompt = d.EdgePrompt
 		b.steps[st.ID] = st
 		b.v.Steps = append(b.v.Steps, st.Step)
-		b.begun++
 	}
 	b.unsettled[step] = ""
 	st.Ended = 0
@@ -289,19 +258,6 @@ func (b *viewer) goesOn(parents []protocol.Link) {
 	}
 }
 
-// child notes the run of a sub-workflow that an event leads to.
-func (b *viewer) child(ctx context.Context, x protocol.Entry) error {
-	step := x.StepName()
-	if b.steps[step] == nil {
-		return nil
-	}
-	child, err := b.e.childNamed(ctx, b.v.ID, x)
-	if err == nil && child != "" && !slices.Contains(b.named[step], child) {
-		b.named[step] = append(b.named[step], child)
-	}
-	return err
-}
-
 // children names the runs of sub-workflows that are in the store.
 func (b *viewer) children(ctx context.Context) error {
 	for step, named := range b.named {
@@ -319,7 +275,7 @@ func (b *viewer) children(ctx context.Context) error {
 	return nil
 }
 
-// finish adds what the state and the records tell.
+// finish adds what the state and the records say.
 func (b *viewer) finish(ctx context.Context) error {
 	v, s := b.v, b.s
 	o, err := b.e.lib.open(s.Start, b.read)
@@ -328,7 +284,7 @@ func (b *viewer) finish(ctx context.Context) error {
 	}
 	v.Workflow, v.Definition = o.Program.Workflow.Name, o.Start.Workflow.String()
 	v.Status, v.Reason, v.Suspended, v.Code, v.Result = s.Status(), s.Reason(), s.SuspendedBy(), s.Code(), text(s.Result())
-	v.Usage, v.Timing = api.Usage(s.Totals.Told), timingOf(s.Times())
+	v.Usage, v.Timing = s.Totals.Reported, timingOf(s.Times())
 	v.ActiveMS, v.Scripted = s.Totals.Active/1000, s.Totals.Scripted
 	if cost, _ := b.e.Cost(s.Totals); cost != nil {
 		v.CostUSD = new(float64(*cost) / 1e12)
@@ -363,13 +319,7 @@ func (b *viewer) finish(ctx context.Context) error {
 	if err := b.waiting(); err != nil || !s.Result().Defined() {
 		return err
 	}
-	var r protocol.Result
-	if err := decode(b.read, s.Result(), &r); err != nil {
-		return err
-	}
-	if r.Outputs.Defined() {
-		v.Outputs, err = protocol.PayloadBytes(b.read, r.Outputs)
-	}
+	v.Outputs, err = outputsOf(b.read, s.Result())
 	return err
 }
 
@@ -456,4 +406,16 @@ func text(l protocol.Link) *string {
 func stamp(us int64) string {
 	e := protocol.Event{TS: us}
 	return e.Time().Format("2006-01-02T15:04:05.000000Z07:00")
+}
+
+// timingOf is what the times of a run amount to.
+func timingOf(sum rules.Times) api.Timing {
+	t := api.Timing{TotalMS: sum.Total / 1000, TTFEMS: sum.TTFE / 1000, ToolsMS: sum.Tools / 1000, ToolCalls: sum.Calls}
+	t.ThinkingMS = t.TotalMS - t.TTFEMS - t.ToolsMS
+	if t.TotalMS > 0 {
+		t.TTFEPct = (t.TTFEMS*100 + t.TotalMS/2) / t.TotalMS
+		t.ToolsPct = min((t.ToolsMS*100+t.TotalMS/2)/t.TotalMS, 100-t.TTFEPct)
+		t.ThinkingPct = 100 - t.TTFEPct - t.ToolsPct
+	}
+	return t
 }

@@ -3,10 +3,10 @@ package engine
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 
 	"wf/api"
-	"wf/cas"
 	"wf/engine/rules"
 	"wf/protocol"
 )
@@ -16,6 +16,7 @@ type page struct {
 	first   protocol.Seq    // the step_started of the first one
 	steps   map[string]bool // by id; nil is every step since first
 	earlier protocol.Seq    // Window.Before of the steps before these; 0 where there are none
+	most    int             // Window.Bytes
 }
 
 // backStep is how many events a page is looked for in at once, from the end of a journal.
@@ -97,29 +98,22 @@ type beginning struct {
 
 // read takes in the events before those that were read.
 func (f *finder) read(ctx context.Context, e *Engine, run protocol.RunID) error {
-	upper := f.from
-	f.from = max(0, upper-backStep)
-	var part []protocol.Entry
-	for x, err := range upTo(e.Store.After(ctx, run, f.from), upper) {
-		if err != nil {
-			return err
-		}
-		if x.Type == protocol.EvStepStarted || x.Type == protocol.EvStepCompleted {
-			part = append(part, x)
-		}
+	part, err := e.before(ctx, run, f.from)
+	if err != nil {
+		return err
 	}
+	f.from = max(0, f.from-backStep)
 	for _, x := range slices.Backward(part) {
-		if x.Type == protocol.EvStepCompleted {
-			d, err := cas.DecodeData[protocol.StepCompleted](&x.Event)
-			if err != nil {
-				return err
-			}
-			f.ended[d.Record] = true
-			continue
-		}
-		d, err := cas.DecodeData[protocol.StepStarted](&x.Event)
+		data, err := dataOf(&x, protocol.EvStepStarted, protocol.EvStepCompleted)
 		if err != nil {
-			return err
+			return fmt.Errorf("run %s: %w", run, err)
+		}
+		if d, ok := data.(protocol.StepCompleted); ok {
+			f.ended[d.Record] = true
+		}
+		d, ok := data.(protocol.StepStarted)
+		if !ok {
+			continue
 		}
 		b := &beginning{step: x.StepName(), seq: x.Seq, parents: d.Parents}
 		if v, err := f.s.Visit(b.step); err == nil { // the state knows it
@@ -128,6 +122,17 @@ func (f *finder) read(ctx context.Context, e *Engine, run protocol.RunID) error 
 		f.began[b.step] = b
 	}
 	return nil
+}
+
+// before are the last events of a run up to upper, backStep at most.
+func (e *Engine) before(ctx context.Context, run protocol.RunID, upper protocol.Seq) (part []protocol.Entry, err error) {
+	for x, err := range upTo(e.Store.After(ctx, run, max(0, upper-backStep)), upper) {
+		if err != nil {
+			return nil, fmt.Errorf("run %s: %w", run, err)
+		}
+		part = append(part, x)
+	}
+	return part, nil
 }
 
 // newest gives the last limit+1 beginnings, the newest first; all of them where limit is 0. ok

@@ -136,23 +136,23 @@ func TestPagesOfStepsAreTheWholeView(t *testing.T) {
 }
 
 // pathOf is the path that all steps of a run tell.
-func pathOf(steps []*api.Step) (roles []api.Role, ways []api.WayTaken) {
-	visits, status, taken, met := map[string]int{}, map[string]string{}, map[api.Way]int{}, map[string]bool{}
+func pathOf(steps []*api.Step) (roles []protocol.RoleEntered, ways []protocol.WayTaken) {
+	visits, status, taken, met := map[string]int{}, map[string]string{}, map[protocol.Way]int{}, map[string]bool{}
 	for _, st := range steps {
 		visit, _, _ := strings.Cut(st.ID, "[")
 		if status[st.Role] = st.Status; !met[visit] {
 			met[visit] = true
 			visits[st.Role]++
-			taken[api.Way{Edge: st.Edge, To: st.Role, Limit: st.Via == protocol.ViaLimit}]++
+			taken[protocol.Way{Edge: st.Edge, To: st.Role, Limit: st.Via == protocol.ViaLimit}]++
 		}
 	}
 	for _, role := range slices.Sorted(maps.Keys(visits)) {
-		roles = append(roles, api.Role{Role: role, Visits: visits[role], Status: status[role]})
+		roles = append(roles, protocol.RoleEntered{Role: role, Visits: visits[role], Status: status[role]})
 	}
 	for w, n := range taken {
-		ways = append(ways, api.WayTaken{Way: w, Times: n})
+		ways = append(ways, protocol.WayTaken{Way: w, Times: n})
 	}
-	slices.SortFunc(ways, func(a, b api.WayTaken) int {
+	slices.SortFunc(ways, func(a, b protocol.WayTaken) int {
 		return order.Or(order.Compare(a.Edge, b.Edge), order.Compare(a.To, b.To), order.Compare(fmt.Sprint(a.Limit), fmt.Sprint(b.Limit)))
 	})
 	return roles, ways

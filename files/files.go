@@ -2,7 +2,7 @@
 // agent, an archive or a clone can have written.
 //
 //	wf's own place     Open, Read, MakeDir    no link in place of the file is followed
-//	                   Replace                the file is written whole, and durable
+//	                   Replace, ReplaceSoon   the file is written whole, and durable at once or soon
 //	what a text names  OpenNamed, ReadNamed   links are followed, to a regular file
 //
 // A pipe or a device is refused and never waited for, and nothing is read without a bound. Directories
@@ -17,21 +17,28 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"golang.org/x/sys/unix"
 )
 
 // ErrOdd is what is no regular file, or no directory, or longer than it may be. Its text names the path.
 var ErrOdd = errors.New("not what wf makes")
 
 // Open opens a regular file for reading. A link in its place is an error wrapping ErrOdd.
-func Open(path string) (*os.File, error) { return open(path, noFollow) }
+func Open(path string) (*os.File, error) { return OpenFile(path, os.O_RDONLY, 0) }
+
+// OpenFile is Open with flags and a mode as those of os.OpenFile.
+func OpenFile(path string, flags int, mode fs.FileMode) (*os.File, error) {
+	return open(path, flags|unix.O_NOFOLLOW, mode)
+}
 
 // OpenNamed is Open for a path that may be a link.
-func OpenNamed(path string) (*os.File, error) { return open(path, 0) }
+func OpenNamed(path string) (*os.File, error) { return open(path, os.O_RDONLY, 0) }
 
-func open(path string, flags int) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|noWait|flags, 0)
+func open(path string, flags int, mode fs.FileMode) (*os.File, error) {
+	f, err := os.OpenFile(path, flags|noWait, mode)
 	if err != nil {
-		if info, look := os.Lstat(path); look == nil && !info.Mode().IsRegular() && flags != 0 {
+		if info, look := os.Lstat(path); look == nil && !info.Mode().IsRegular() && flags&unix.O_NOFOLLOW != 0 {
 			return nil, odd("%s is not a regular file", path)
 		}
 		return nil, err
@@ -41,6 +48,9 @@ func open(path string, flags int) (*os.File, error) {
 	}
 	return f, nil
 }
+
+// noWait is for the other end of a pipe.
+const noWait = unix.O_NONBLOCK
 
 // regular closes what is not a regular file.
 func regular(f *os.File) error {
@@ -123,18 +133,31 @@ func MakeDir(path string) error {
 
 // Replace writes a file whole or not at all: a temporary file beside it is synced and takes its name.
 func Replace(path string, data []byte) error {
+	if err := replace(path, data, (*os.File).Sync); err != nil {
+		return err
+	}
+	return SyncDir(filepath.Dir(path))
+}
+
+// ReplaceSoon is Replace for what can be made again: it waits for no disk, and a loss of power may leave the
+// file empty.
+func ReplaceSoon(path string, data []byte) error {
+	return replace(path, data, func(*os.File) error { return nil })
+}
+
+func replace(path string, data []byte, sync func(*os.File) error) error {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(data)
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+	if err = errors.Join(err, sync(f), f.Close()); err == nil {
 		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
-	return SyncDir(filepath.Dir(path))
+	return nil
 }
 
 // SyncDir makes what was created, renamed or removed in a directory durable.

@@ -83,24 +83,25 @@ func (a *Appeared) String() string {
 		}
 		return [2]string{string(f.Kind), "programs"}
 	}
-	var did, programs []string
+	var made, changed, did, programs []string
 	store := false
-	for _, changed := range []bool{false, true} {
-		var what []string
-		for _, f := range a.Found {
-			if f.Changed == changed {
-				what = append(what, words(f)[0]+" "+f.Path)
-			}
-		}
-		if len(what) > 0 {
-			did = append(did, map[bool]string{false: "made ", true: "changed "}[changed]+strings.Join(what, ", "))
-		}
-	}
 	for _, f := range a.Found {
+		what, program := words(f)[0]+" "+f.Path, words(f)[1]
+		if f.Changed {
+			changed = append(changed, what)
+		} else {
+			made = append(made, what)
+		}
 		store = store || f.Kind == FoundStore
-		if program := words(f)[1]; program != "" && !slices.Contains(programs, program) {
+		if program != "" && !slices.Contains(programs, program) {
 			programs = append(programs, program)
 		}
+	}
+	if len(made) > 0 {
+		did = append(did, "made "+strings.Join(made, ", "))
+	}
+	if len(changed) > 0 {
+		did = append(did, "changed "+strings.Join(changed, ", "))
 	}
 	var parts []string
 	if len(did) > 0 {

@@ -203,6 +203,25 @@ type CompactionSpec struct {
 	Model     string `cbor:"model,omitempty" json:"model,omitempty"`
 }
 
+// Templates are the templates of the role, each under its place: prompt, ask, wait.for, wait.until,
+// env.NAME, set.NAME and with.NAME.
+func (r *Role) Templates() []NamedTemplate {
+	out := []NamedTemplate{{Name: "prompt", Value: r.Prompt}, {Name: "ask", Value: r.Ask}}
+	if r.Wait != nil {
+		out = append(out, NamedTemplate{Name: "wait.for", Value: r.Wait.For}, NamedTemplate{Name: "wait.until", Value: r.Wait.Until})
+	}
+	for _, list := range []struct {
+		key string
+		of  []NamedTemplate
+	}{{"env", r.Env}, {"set", r.Set}, {"with", r.With}} {
+		for _, t := range list.of {
+			t.Name = list.key + "." + t.Name
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
 // RoleNamed finds a role.
 func (w *Workflow) RoleNamed(name string) (*Role, bool) {
 	for i := range w.Roles {

@@ -187,7 +187,7 @@ type ToolResult struct {
 	Appeared *Appeared `cbor:"appeared,omitempty" json:"appeared,omitempty"`
 }
 
-// Usage is what one model call used. A provider that does not tell gives null.
+// Usage is what one model call used. What the provider does not report is null.
 type Usage struct {
 	Model        string `cbor:"model" json:"model"`
 	Input        *int64 `cbor:"input" json:"input"`   // all prompt tokens, cached and written ones included
@@ -381,7 +381,7 @@ type ModelFallback struct {
 	Reason string `cbor:"reason" json:"reason"`
 }
 
-// Correction says that an answer did not fit the declared output, and that the model was told so.
+// Correction says that an answer did not fit the declared output, and that the model got the reasons.
 // It follows the answer.
 type Correction struct {
 	Number  int  `cbor:"number" json:"number"`   // from 1, over the attempt

@@ -3,6 +3,8 @@ package protocol
 import (
 	"reflect"
 	"strings"
+
+	"github.com/fxamacker/cbor/v2"
 )
 
 // An EventSpec is what there is to know of an event type. All that treats events by their types
@@ -108,6 +110,20 @@ func (s *EventSpec) New() (read any, data func() Data) {
 	}
 	p := reflect.New(s.data)
 	return p.Interface(), func() Data { return p.Elem().Interface().(Data) }
+}
+
+// AnyData reads the data of an event of whatever type; nil for a type that this binary does not know, or
+// that is reserved.
+func (e *Event) AnyData() (Data, error) {
+	spec := e.Type.Spec()
+	if spec == nil || spec.data == nil {
+		return nil, nil
+	}
+	read, data := spec.New()
+	if err := cbor.Unmarshal(e.Data, read); err != nil {
+		return nil, err
+	}
+	return data(), nil
 }
 
 // TextKey reports whether key is one of the data under which a Text stands: a string, or a link

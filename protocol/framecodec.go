@@ -12,19 +12,15 @@ import (
 
 // wireFrame is every frame as it is written. Pointers tell what is absent from what is zero.
 type wireFrame struct {
-	Type      FrameType    `json:"type" cbor:"type"`
-	ID        string       `json:"id,omitempty" cbor:"id,omitempty"`
-	SessionID RunID        `json:"sessionId,omitempty" cbor:"sessionId,omitempty"`
-	FromSeq   *number      `json:"fromSeq,omitempty" cbor:"fromSeq,omitempty"`
-	ToSeq     *number      `json:"toSeq,omitempty" cbor:"toSeq,omitempty"`
-	Limit     *number      `json:"limit,omitempty" cbor:"limit,omitempty"`
-	Live      bool         `json:"live,omitempty" cbor:"live,omitempty"`
-	Batch     bool         `json:"batch,omitempty" cbor:"batch,omitempty"`
-	Seq       *Seq         `json:"seq,omitempty" cbor:"seq,omitempty"`
-	CID       *plainLink   `json:"cid,omitempty" cbor:"cid,omitempty"`
-	Prev      *plainLink   `json:"prev,omitempty" cbor:"prev,omitempty"`
-	TS        string       `json:"ts,omitempty" cbor:"ts,omitempty"`
-	Event     *wireBody    `json:"event,omitempty" cbor:"event,omitempty"`
+	Type      FrameType `json:"type" cbor:"type"`
+	ID        string    `json:"id,omitempty" cbor:"id,omitempty"`
+	SessionID RunID     `json:"sessionId,omitempty" cbor:"sessionId,omitempty"`
+	FromSeq   *number   `json:"fromSeq,omitempty" cbor:"fromSeq,omitempty"`
+	ToSeq     *number   `json:"toSeq,omitempty" cbor:"toSeq,omitempty"`
+	Limit     *number   `json:"limit,omitempty" cbor:"limit,omitempty"`
+	Live      bool      `json:"live,omitempty" cbor:"live,omitempty"`
+	Batch     bool      `json:"batch,omitempty" cbor:"batch,omitempty"`
+	placed
 	Events    []eventFrame `json:"events,omitempty" cbor:"events,omitempty"`
 	LastSeq   *Seq         `json:"lastSeq,omitempty" cbor:"lastSeq,omitempty"`
 	LastCID   *plainLink   `json:"lastCid,omitempty" cbor:"lastCid,omitempty"`
@@ -45,14 +41,19 @@ type wireFrame struct {
 	Bytes     []byte       `json:"bytes,omitempty" cbor:"bytes,omitempty"`
 }
 
-// eventFrame is an event within a batch.
-type eventFrame struct {
-	Seq   Seq        `json:"seq" cbor:"seq"`
-	CID   *plainLink `json:"cid" cbor:"cid"`
+// placed is an event with its place, alone or within a batch.
+type placed struct {
+	Seq   *Seq       `json:"seq,omitempty" cbor:"seq,omitempty"`
+	CID   *plainLink `json:"cid,omitempty" cbor:"cid,omitempty"`
 	Prev  *plainLink `json:"prev,omitempty" cbor:"prev,omitempty"`
 	TS    string     `json:"ts,omitempty" cbor:"ts,omitempty"`
 	Event *wireBody  `json:"event,omitempty" cbor:"event,omitempty"`
-	Size  *int64     `json:"size,omitempty" cbor:"size,omitempty"`
+}
+
+// eventFrame is an event within a batch.
+type eventFrame struct {
+	placed
+	Size *int64 `json:"size,omitempty" cbor:"size,omitempty"`
 }
 
 // wireBody is the event itself: an object in JSON, the stored bytes in CBOR.

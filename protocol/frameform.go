@@ -1,11 +1,14 @@
 package protocol
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // Encode writes a frame from a client.
 func (r Request) Encode(c Codec) ([]byte, error) {
 	w := wireFrame{Type: r.Type, ID: r.ID, SessionID: r.SessionID, Live: r.Live, Batch: r.Batch,
-		LastCID: linkOrNil(r.LastCID), CID: linkOrNil(r.CID)}
+		LastCID: orNil(plainLink{r.LastCID}), placed: placed{CID: orNil(plainLink{r.CID})}}
 	if r.FromSeq != nil {
 		w.FromSeq = &number{n: *r.FromSeq}
 	}
@@ -32,8 +35,8 @@ func ParseRequest(c Codec, b []byte) (Request, error) {
 	}
 	var w wireFrame
 	err := w.decode(c, b)
-	r := Request{Type: w.Type, ID: w.ID, SessionID: w.SessionID, LastCID: orNull(w.LastCID), Live: w.Live, Batch: w.Batch,
-		N: orZero(w.N), CID: orNull(w.CID)}
+	r := Request{Type: w.Type, ID: w.ID, SessionID: w.SessionID, LastCID: orZero(w.LastCID).Link, Live: w.Live, Batch: w.Batch,
+		N: orZero(w.N), CID: orZero(w.CID).Link}
 	if len(r.ID) > MaxFrameID {
 		r.ID = ""
 		return r, fmt.Errorf("an id of %d bytes, %d are allowed: %w", len(w.ID), MaxFrameID, ErrBadRequest)
@@ -51,8 +54,7 @@ func ParseRequest(c Codec, b []byte) (Request, error) {
 		return r, fmt.Errorf("fromSeq %s: %w", w.FromSeq.bad, ErrBadCursor)
 	}
 	if w.FromSeq != nil {
-		from := w.FromSeq.n
-		r.FromSeq = &from
+		r.FromSeq = &w.FromSeq.n
 	}
 	if r.Type == FrameReplayRequest {
 		return r, r.window(w.ToSeq, w.Limit)
@@ -67,7 +69,7 @@ func (r *Request) window(to, limit *number) error {
 		n    *number
 	}{{"toSeq", to}, {"limit", limit}} {
 		if b.n != nil && (b.n.bad != "" || b.n.n < 1) {
-			return fmt.Errorf("%s %s: want a number from 1: %w", b.name, orText(b.n.bad, "0"), ErrBadCursor)
+			return fmt.Errorf("%s %s: want a number from 1: %w", b.name, cmp.Or(b.n.bad, "0"), ErrBadCursor)
 		}
 	}
 	if to != nil {
@@ -106,20 +108,13 @@ func (r *Request) End() Seq {
 	return end
 }
 
-func orText(s, instead string) string {
-	if s == "" {
-		return instead
-	}
-	return s
-}
-
 // Encode writes a frame to a client. Whether it is longer than MaxFrame the caller sees.
 func (f *Frame) Encode(c Codec) ([]byte, error) {
 	w := wireFrame{Type: f.Type, ID: f.ID}
 	switch f.Type {
 	case FrameReplayEvent, FrameEvent:
 		e := f.Event.form(c)
-		w.Seq, w.CID, w.Prev, w.TS, w.Event, w.Size = &e.Seq, e.CID, e.Prev, e.TS, e.Event, e.Size
+		w.placed, w.Size = e.placed, e.Size
 	case FrameReplayBatch:
 		w.Live = f.Live
 		w.Events = make([]eventFrame, len(f.Events))
@@ -127,13 +122,13 @@ func (f *Frame) Encode(c Codec) ([]byte, error) {
 			w.Events[i] = f.Events[i].form(c)
 		}
 	case FrameReplayComplete, FrameHeartbeat:
-		w.LastSeq, w.LastCID, w.HeadSeq = &f.LastSeq, &plainLink{f.LastCID}, seqOrNil(f.HeadSeq)
+		w.LastSeq, w.LastCID, w.HeadSeq = &f.LastSeq, &plainLink{f.LastCID}, orNil(f.HeadSeq)
 	case FrameDelta:
 		w.AfterSeq, w.Step, w.N, w.Kind, w.Text, w.Dropped = &f.AfterSeq, &f.Step, &f.N, f.Kind, &f.Text, f.Dropped
 	case FrameReset:
 		w.Reason, w.CommonSeq, w.CommonCID, w.HeadSeq = f.Reason, &f.CommonSeq, &plainLink{f.CommonCID}, &f.HeadSeq
 	case FrameReplayError:
-		w.Code, w.Message, w.HeadSeq, w.Seq = f.Code, f.Message, seqOrNil(f.HeadSeq), seqOrNil(f.Seq)
+		w.Code, w.Message, w.HeadSeq, w.Seq = f.Code, f.Message, orNil(f.HeadSeq), orNil(f.Seq)
 	case FramePong:
 		w.N = &f.N
 	case FrameBlock:
@@ -144,17 +139,16 @@ func (f *Frame) Encode(c Codec) ([]byte, error) {
 
 // form is the event as it is written.
 func (e *WireEvent) form(c Codec) eventFrame {
-	if c == CBORFrames {
-		f := eventFrame{Seq: e.Seq, CID: &plainLink{e.CID}}
-		if e.Raw == nil {
-			f.Size = &e.Size
-		} else {
-			f.Event = &wireBody{raw: e.Raw}
-		}
-		return f
+	f := eventFrame{placed: placed{Seq: &e.Seq, CID: &plainLink{e.CID}}}
+	switch {
+	case c == JSONFrames:
+		f.Prev, f.TS, f.Event = &plainLink{e.Prev}, string(AppendTime(nil, e.TS)), &wireBody{Type: e.Type, Step: e.Step, Data: e.Data}
+	case e.Raw == nil:
+		f.Size = &e.Size
+	default:
+		f.Event = &wireBody{raw: e.Raw}
 	}
-	return eventFrame{Seq: e.Seq, CID: &plainLink{e.CID}, Prev: &plainLink{e.Prev}, TS: string(AppendTime(nil, e.TS)),
-		Event: &wireBody{Type: e.Type, Step: e.Step, Data: e.Data}}
+	return f
 }
 
 // ParseFrame reads a frame to a client. What is no frame is an error wrapping ErrBadRequest. A
@@ -169,15 +163,15 @@ func ParseFrame(c Codec, b []byte) (Frame, error) {
 	if err := w.decode(c, b); err != nil {
 		return Frame{}, fmt.Errorf("%w: %w", ErrBadRequest, err)
 	}
-	f := Frame{Type: w.Type, ID: w.ID, Live: w.Live, LastSeq: orZero(w.LastSeq), LastCID: orNull(w.LastCID),
+	f := Frame{Type: w.Type, ID: w.ID, Live: w.Live, LastSeq: orZero(w.LastSeq), LastCID: orZero(w.LastCID).Link,
 		AfterSeq: orZero(w.AfterSeq), Step: orZero(w.Step), N: orZero(w.N), Kind: w.Kind, Text: orZero(w.Text), Dropped: w.Dropped,
-		Reason: w.Reason, CommonSeq: orZero(w.CommonSeq), CommonCID: orNull(w.CommonCID), HeadSeq: orZero(w.HeadSeq),
+		Reason: w.Reason, CommonSeq: orZero(w.CommonSeq), CommonCID: orZero(w.CommonCID).Link, HeadSeq: orZero(w.HeadSeq),
 		Code: w.Code, Message: w.Message, Offset: orZero(w.Offset), Size: orZero(w.Size), Bytes: w.Bytes}
 	switch f.Type {
 	case "":
 		return f, fmt.Errorf("a frame without a type: %w", ErrBadRequest)
 	case FrameReplayEvent, FrameEvent:
-		one := eventFrame{Seq: orZero(w.Seq), CID: w.CID, Prev: w.Prev, TS: w.TS, Event: w.Event, Size: w.Size}
+		one := eventFrame{w.placed, w.Size}
 		var err error
 		f.Event, err = one.parse(c)
 		f.Size = 0
@@ -192,13 +186,13 @@ func ParseFrame(c Codec, b []byte) (Frame, error) {
 		}
 		return f, nil
 	}
-	f.Seq, f.CID = orZero(w.Seq), orNull(w.CID)
+	f.Seq, f.CID = orZero(w.Seq), orZero(w.CID).Link
 	return f, nil
 }
 
 // parse checks that an event has what it needs to be placed.
 func (f *eventFrame) parse(c Codec) (WireEvent, error) {
-	e := WireEvent{Seq: f.Seq, CID: orNull(f.CID), Prev: orNull(f.Prev)}
+	e := WireEvent{Seq: orZero(f.Seq), CID: orZero(f.CID).Link, Prev: orZero(f.Prev).Link}
 	if e.Seq < 1 || !e.CID.Defined() {
 		return e, fmt.Errorf("an event without seq or cid: %w", ErrBadRequest)
 	}
@@ -220,25 +214,12 @@ func (f *eventFrame) parse(c Codec) (WireEvent, error) {
 	return e, nil
 }
 
-func linkOrNil(l Link) *plainLink {
-	if !l.Defined() {
+func orNil[T comparable](v T) *T {
+	var zero T
+	if v == zero {
 		return nil
 	}
-	return &plainLink{l}
-}
-
-func seqOrNil(s Seq) *Seq {
-	if s == 0 {
-		return nil
-	}
-	return &s
-}
-
-func orNull(l *plainLink) Link {
-	if l == nil {
-		return Link{}
-	}
-	return l.Link
+	return &v
 }
 
 func orZero[T any](p *T) T {

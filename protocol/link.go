@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/ipfs/go-cid"
+	"github.com/multiformats/go-multihash"
 
 	"wf/protocol/dagcbor"
 )
@@ -19,6 +20,15 @@ type Link struct{ c cid.Cid }
 
 // NewLink wraps a CID.
 func NewLink(c cid.Cid) Link { return Link{c} }
+
+// RawLink names a block of these bytes as they are: raw, sha2-256.
+func RawLink(b []byte) Link {
+	c, err := cid.NewPrefixV1(cid.Raw, multihash.SHA2_256).Sum(b)
+	if err != nil {
+		panic(err) // sha2-256 is always registered
+	}
+	return Link{c}
+}
 
 // ParseLink reads the text form, for example bafyrei….
 func ParseLink(s string) (Link, error) {

@@ -106,7 +106,7 @@ func (r *Records) Len() int {
 	return r.n
 }
 
-// Kept gives what Keep was told under a key, here or in a set that shares records with this one.
+// Kept gives what Keep noted under a key, here or in a set that shares records with this one.
 func (r *Records) Kept(key any) (value any, ok bool) {
 	if r == nil {
 		return nil, false

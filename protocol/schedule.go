@@ -2,7 +2,6 @@ package protocol
 
 import (
 	"fmt"
-	"math/bits"
 	"strconv"
 	"strings"
 	"time"
@@ -144,31 +143,18 @@ func (c Cron) Next(t time.Time) time.Time {
 		case c.due(t):
 			return t
 		case !c.onDay(t.Month(), t.Day(), t.Weekday()):
-			t = skipTo(t, time.Date(t.Year(), t.Month(), t.Day()+1, 0, 0, 0, 0, t.Location()))
+			next := time.Date(t.Year(), t.Month(), t.Day()+1, 0, 0, 0, 0, t.Location())
+			if !next.After(t) { // the next day has no midnight
+				next = t.Add(time.Hour)
+			}
+			t = next
 		case c.hour>>t.Hour()&1 == 0:
 			t = t.Add(time.Duration(60-t.Minute()) * time.Minute)
 		default:
-			t = t.Add(time.Duration(c.toNextMinute(t.Minute())) * time.Minute)
+			t = t.Add(time.Minute)
 		}
 	}
 	return time.Time{}
-}
-
-// skipTo is the next day, also where it has no midnight.
-func skipTo(t, next time.Time) time.Time {
-	if next.After(t) {
-		return next
-	}
-	return t.Add(time.Hour)
-}
-
-// toNextMinute is how many minutes lie between minute m and the next in the set, or the hour.
-func (c Cron) toNextMinute(m int) int {
-	rest := c.minute >> (m + 1)
-	if rest == 0 {
-		return 60 - m
-	}
-	return 1 + bits.TrailingZeros64(rest)
 }
 
 func (c Cron) onDay(month time.Month, day int, weekday time.Weekday) bool {

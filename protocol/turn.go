@@ -47,7 +47,7 @@ type Turn struct {
 	LastUsage int64
 	// Compact is set where a person asked that the visit begin with a compaction.
 	Compact bool
-	// Windows are how many tokens models read at most, by name, as far as refusals told the run
+	// Windows are how many tokens models read at most, by name, as far as refusals showed the run
 	// before the visit was performed.
 	Windows map[string]int64
 	// Allowed are the tool calls that a person allowed for the whole run: digest → the name of that person.

@@ -13,6 +13,40 @@ func Plural(n int, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
+// Article puts a or an in front of a word.
+func Article(word string) string {
+	if word != "" && strings.ContainsRune("aeiou", rune(word[0])) {
+		return "an " + word
+	}
+	return "a " + word
+}
+
+// Edits counts the letters that are put in, left out, replaced or swapped with the next to make b of a.
+func Edits(a, b string) int {
+	s, t := []rune(a), []rune(b)
+	var before []int
+	prev := make([]int, len(t)+1)
+	for j := range prev {
+		prev[j] = j
+	}
+	for i := 1; i <= len(s); i++ {
+		row := make([]int, len(t)+1)
+		row[0] = i
+		for j := 1; j <= len(t); j++ {
+			differ := 1
+			if s[i-1] == t[j-1] {
+				differ = 0
+			}
+			row[j] = min(prev[j]+1, row[j-1]+1, prev[j-1]+differ)
+			if i > 1 && j > 1 && s[i-1] == t[j-2] && s[i-2] == t[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, prev = prev, row
+	}
+	return prev[len(t)]
+}
+
 // ShellWord writes a word so that a shell reads it as it is.
 func ShellWord(s string) string {
 	plain := func(c rune) bool {

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -39,14 +40,9 @@ func pack(files []file, when time.Time) ([]byte, error) {
 			}
 		}
 	}
-	names := make([]string, 0, len(all))
-	for name := range all {
-		names = append(names, name)
-	}
-	slices.Sort(names)
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(all)) {
 		f := all[name]
 		h := &tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: f.mode, Size: int64(len(f.data)), ModTime: when, Uid: f.owner, Gid: f.owner, Format: tar.FormatUSTAR}
 		if strings.HasSuffix(name, "/") {

@@ -2,6 +2,7 @@ package roles
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"wf/protocol/lazy"
@@ -20,124 +21,87 @@ var (
 	endsValue   = setOf(" \t\r\n\x1b\"'`\\,;&|)]}")
 )
 
-// A value is what stands behind a name. tight says that no space stands between them, quoted
-// that it is a string.
+// A value is what stands behind a name. quoted says that it is a string, variable that the name is one of a shell.
 type value struct {
-	begin, end    int
-	tight, quoted bool
+	begin, end       int
+	body             []byte
+	quoted, variable bool
 }
 
-// assigned is the value of the name that stands at in[at:at+n]; isNone of the verdict is that
-// there is none, or that it is a placeholder or the beginning of an expression.
-func assigned(in []byte, at, n int, ended bool) (value, verdict) {
-	gap, ok := runOf(in[at+n:], between, assignMax, ended)
-	if !ok {
-		return value{}, undecided
-	}
-	signs := string(in[at+n : at+n+gap])
+// assigned is the value of the name that stands at a place, n bytes long; ok is false where
+// there is none, or it is a placeholder or the beginning of an expression.
+func (p *passage) assigned(at, n int) (v value, ok bool) {
+	v.begin = p.run(at+n, between, assignMax)
+	signs := string(p.in[at+n : v.begin])
 	if !strings.ContainsAny(signs, ":=") || strings.Contains(signs, "==") {
-		return value{}, isNone
+		return v, false
 	}
-	v := value{begin: at + n + gap, tight: !strings.ContainsAny(signs, " \t")}
+	v.variable = signs[0] == '=' && !strings.ContainsAny(signs, " \t") && p.in[at+1] >= 'A' && p.in[at+1] <= 'Z'
 	of := unquotedSet
 	if v.quoted = strings.HasSuffix(signs, `"`) || strings.HasSuffix(signs, "'"); v.quoted {
 		of = quotedSet
 	}
-	run, ok := runOf(in[v.begin:], of, valueMax, ended)
-	if !ok {
-		return value{}, undecided
-	}
-	v.end = v.begin + run
+	v.end = p.run(v.begin, of, valueMax)
 	switch {
-	case run == 0, v.end == len(in):
-	case v.quoted && strings.IndexByte("\"'\\", in[v.end]) < 0, !v.quoted && !endsValue[in[v.end]]:
-		return value{}, isNone // a text of several words, or a call
+	case v.end == v.begin, v.end == len(p.in):
+	case v.quoted && !p.has(v.end, "\"'\\"), !v.quoted && !endsValue[p.in[v.end]]:
+		return v, false // a text of several words, or a call
 	}
-	for !v.quoted && v.end > v.begin && in[v.end-1] == '.' {
+	for !v.quoted && v.end > v.begin && p.in[v.end-1] == '.' {
 		v.end-- // the end of a sentence
 	}
-	body := in[v.begin:v.end]
-	if isPlaceholder(body, nil) || strings.IndexByte("<{/~.-", body[0]) >= 0 || bytes.Contains(body, []byte("${")) || bytes.Contains(body, []byte("://")) {
-		return value{}, isNone
+	v.body = p.in[v.begin:v.end]
+	if isPlaceholder(v.body, nil) || p.has(v.begin, "<{/~.-") || bytes.Contains(v.body, []byte("${")) || bytes.Contains(v.body, []byte("://")) {
+		return v, false
 	}
-	switch known := ofItsOwn(in, v.begin, ended); known {
-	case undecided:
-		return value{}, undecided
-	case isKey:
-		return value{}, isNone // found where it begins, under its own kind
-	}
-	return v, isKey
+	return v, !p.ofItsOwn(v.begin) // else it is found where it begins, under its own kind
 }
 
 // ofItsOwn judges whether what begins at a place is a key by its own form, whatever its name.
-func ofItsOwn(in []byte, at int, ended bool) verdict {
-	if at+1 >= len(in) {
-		return isNone
-	}
-	rest := in[at:]
-	for _, s := range byPrefix().at(in, at) {
-		if s.name || s.find != nil {
-			continue
+func (p *passage) ofItsOwn(at int) bool {
+	return at+1 < len(p.in) && slices.ContainsFunc(byPrefix().at(p.in, at), func(s *shape) bool {
+		if s.name || s.find != nil || !p.begins(at, s.prefix) {
+			return false
 		}
-		if len(rest) < len(s.prefix) || string(rest[:len(s.prefix)]) != s.prefix {
-			continue
-		}
-		if f := s.run(rest, ended); f.verdict != isNone {
-			return f.verdict
-		}
-	}
-	return isNone
+		_, to := s.run(p, at, len(s.prefix))
+		return to > 0
+	})
 }
 
-func (v value) hidden(at int) finding {
-	return finding{verdict: isKey, from: v.begin - at, to: v.end - at}
+// mixed reports whether a value is so long, with letters and digits well mixed.
+func (v value) mixed(long int) bool {
+	return len(v.body) >= long && changes(v.body) >= 4 && (v.quoted || !expression().Match(v.body))
+}
+
+// valued finds the value of a name, where that fits.
+func valued(fits func(v value) bool) finder {
+	return func(p *passage, at, n int) (from, to int) {
+		if v, ok := p.assigned(at, n); ok && fits(v) {
+			return v.begin, v.end
+		}
+		return 0, 0
+	}
 }
 
 // assignedSecret is a long value of letters and digits well mixed.
-func assignedSecret(in []byte, at, n int, ended bool) finding {
-	v, known := assigned(in, at, n, ended)
-	if known != isKey {
-		return finding{verdict: known}
-	}
-	if body := in[v.begin:v.end]; len(body) < 16 || changes(body) < 4 || !v.quoted && expression().Match(body) {
-		return finding{}
-	}
-	return v.hidden(at)
-}
+func assignedSecret(v value) bool { return v.mixed(16) }
 
 // tokenMin is the length of a value from which assignedToken takes it for a token.
 const tokenMin = 12
 
 // assignedToken is the value of a name that only tokens have.
-func assignedToken(in []byte, at, n int, ended bool) finding {
-	v, known := assigned(in, at, n, ended)
-	if known != isKey {
-		return finding{verdict: known}
-	}
-	if v.end-v.begin < tokenMin || !v.quoted && expression().Match(in[v.begin:v.end]) {
-		return finding{}
-	}
-	return v.hidden(at)
+func assignedToken(v value) bool {
+	return len(v.body) >= tokenMin && (v.quoted || !expression().Match(v.body))
 }
 
 // bootstrapToken is the form of a token by which a node joins a cluster.
 var bootstrapToken = lazy.Regexp(`^[a-z0-9]{6}\.[a-z0-9]{16}$`)
 
 // assignedPassword is the value of a variable of the environment, or one that is no word.
-func assignedPassword(in []byte, at, n int, ended bool) finding {
-	v, known := assigned(in, at, n, ended)
-	if known != isKey {
-		return finding{verdict: known}
-	}
-	body := in[v.begin:v.end]
-	variable := v.tight && in[at+n] == '=' && in[at+1] >= 'A' && in[at+1] <= 'Z'
-	mixes := changes(body)
-	switch {
-	case variable && len(body) >= 6:
-	case len(body) < 8, mixes < 2, mixes == 2 && !manyClasses(body), !v.quoted && expression().Match(body):
-		return finding{}
-	}
-	return v.hidden(at)
+func assignedPassword(v value) bool {
+	mixes := changes(v.body)
+	return v.variable && len(v.body) >= 6 ||
+		len(v.body) >= 8 && (mixes > 2 || mixes == 2 && manyClasses(v.body)) && (v.quoted || !expression().Match(v.body))
 }
 
 // expression is a name of a program with its fields.
@@ -176,27 +140,20 @@ func manyClasses(b []byte) bool {
 }
 
 // kubernetesToken is the value of token: where that begins a line, as in a kubeconfig.
-func kubernetesToken(in []byte, at, n int, ended bool) finding {
+func kubernetesToken(p *passage, at, n int) (from, to int) {
 	i := at
-	for i > max(0, at-contextMax) && (in[i-1] == ' ' || in[i-1] == '\t') {
+	for i > max(0, at-contextMax) && p.has(i-1, " \t") {
 		i--
 	}
-	if i > 0 && in[i-1] != '\n' && !(i > 1 && in[i-1] == 'n' && in[i-2] == '\\') {
-		return finding{}
+	if i > 0 && p.in[i-1] != '\n' && !(i > 1 && p.in[i-1] == 'n' && p.in[i-2] == '\\') {
+		return 0, 0
 	}
-	if at+n < len(in) && in[at+n] != ':' {
-		return finding{}
+	if at+n < len(p.in) && p.in[at+n] != ':' {
+		return 0, 0
 	}
-	v, known := assigned(in, at, n, ended)
-	if known != isKey {
-		return finding{verdict: known}
+	v, ok := p.assigned(at, n)
+	if !ok || !(bootstrapToken().Match(v.body) && changes(v.body) > 0) && !v.mixed(20) {
+		return 0, 0
 	}
-	body := in[v.begin:v.end]
-	if bootstrapToken().Match(body) && changes(body) > 0 {
-		return v.hidden(at)
-	}
-	if len(body) < 20 || changes(body) < 4 || !v.quoted && expression().Match(body) {
-		return finding{}
-	}
-	return v.hidden(at)
+	return v.begin, v.end
 }

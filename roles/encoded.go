@@ -3,6 +3,7 @@ package roles
 import (
 	"bytes"
 	"encoding/base64"
+	"slices"
 	"strings"
 )
 
@@ -28,43 +29,35 @@ const encodedLabel = 64
 
 // encodedKey is the Base64 of a private key in PEM form, or of a file that holds one, in one
 // line or in several.
-func encodedKey(in []byte, at, n int, ended bool) finding {
-	within := in[:min(len(in), at+pemMax)]
-	ended = ended || len(in) > len(within)
-	to, size := at, 0
+func encodedKey(p *passage, at, n int) (from, to int) {
+	p, known := p.upTo(at + pemMax)
+	defer known()
+	size := 0
 	for i := at; ; {
-		run, ok := runOf(within[i:], base64Any, len(within), ended)
-		if !ok {
-			return finding{verdict: undecided}
-		}
+		end := p.run(i, base64Any, pemMax)
+		run := end - i
 		if size += run; run > 0 {
-			to = i + run
+			to = end
 		}
-		if run < pemLine || within[to-1] == '=' {
+		if run < pemLine || p.in[to-1] == '=' {
 			break
 		}
-		next := skipGap(within, to)
-		if !ended && len(within)-next < markMax {
-			return finding{verdict: undecided}
-		}
-		if !bytes.ContainsAny(within[to:next], "\n\r\\") {
+		if i = skipGap(p.in, to); p.lacks(i, markMax) || !bytes.ContainsAny(p.in[to:i], "\n\r\\") {
 			break // words that follow on the line
 		}
-		i = next
 	}
 	if size < encodedLabel {
-		return finding{}
+		return 0, 0
 	}
-	return finding{verdict: isKey, to: to - at}
+	return at, to
 }
 
 // encodedPrivate is encodedKey where what is encoded is a private key, which its first line says.
-func encodedPrivate(in []byte, at, n int, ended bool) finding {
-	f := encodedKey(in, at, n, ended)
-	if f.verdict != isKey {
-		return f
+func encodedPrivate(p *passage, at, n int) (from, to int) {
+	if _, to = encodedKey(p, at, n); to == 0 {
+		return 0, 0
 	}
-	key := in[at : at+f.to]
+	key := p.in[at:to]
 	switch key[0] {
 	case '0':
 		key = key[2:]
@@ -74,9 +67,9 @@ func encodedPrivate(in []byte, at, n int, ended bool) finding {
 		key = firstDecoded(key, 2*encodedLabel)
 	}
 	if !bytes.Contains(firstDecoded(key, encodedLabel), []byte("PRIVATE KEY")) {
-		return finding{}
+		return 0, 0
 	}
-	return f
+	return at, to
 }
 
 // firstDecoded decodes at most so many characters of a run of Base64.
@@ -90,45 +83,29 @@ func firstDecoded(b []byte, most int) []byte {
 }
 
 // encodedToken is the Base64 of a token alone, or of one with a line end.
-func encodedToken(in []byte, at, n int, ended bool) finding {
-	run, ok := runOf(in[at:], base64Any, valueMax, ended)
-	if !ok {
-		return finding{verdict: undecided}
-	}
-	body := strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(string(in[at:at+run]), "="))
+func encodedToken(p *passage, at, n int) (from, to int) {
+	to = p.run(at, base64Any, valueMax)
+	body := strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(string(p.in[at:to]), "="))
 	plain, err := base64.RawStdEncoding.DecodeString(body)
-	if err != nil || findAt(plain, 0, true, true).verdict != isKey {
-		return finding{}
+	if err != nil || (&passage{in: plain, ended: true}).find(0, true).verdict != isKey {
+		return 0, 0
 	}
-	return finding{verdict: isKey, to: run}
+	return at, to
 }
 
 // dockerAuth is user:password in Base64, as in "auth": "…" of Docker and _auth=… of npm.
-func dockerAuth(in []byte, at, n int, ended bool) finding {
-	if at == 0 || in[at-1] != '"' && in[at-1] != '_' && in[at-1] != '\'' {
-		return finding{}
+func dockerAuth(p *passage, at, n int) (from, to int) {
+	if at == 0 || !p.has(at-1, "\"_'") {
+		return 0, 0
 	}
-	gap, ok := runOf(in[at+n:], between, assignMax, ended)
-	if !ok {
-		return finding{verdict: undecided}
+	from = p.run(at+n, between, assignMax)
+	if !bytes.ContainsAny(p.in[at+n:from], ":=") {
+		return 0, 0
 	}
-	if !strings.ContainsAny(string(in[at+n:at+n+gap]), ":=") {
-		return finding{}
+	to = p.run(from, base64Set, open)
+	plain, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(string(p.in[from:to]), "="))
+	if err != nil || len(plain) < 5 || bytes.IndexByte(plain, ':') < 0 || slices.Min(plain) < ' ' {
+		return 0, 0
 	}
-	begin := at + n + gap
-	run, ok := runOf(in[begin:], base64Set, open, ended)
-	if !ok {
-		return finding{verdict: undecided}
-	}
-	body := strings.TrimRight(string(in[begin:begin+run]), "=")
-	plain, err := base64.RawStdEncoding.DecodeString(body)
-	if err != nil || len(plain) < 5 || bytes.IndexByte(plain, ':') < 0 {
-		return finding{}
-	}
-	for _, c := range plain {
-		if c < ' ' {
-			return finding{}
-		}
-	}
-	return finding{verdict: isKey, from: begin - at, to: begin + run - at}
+	return from, to
 }

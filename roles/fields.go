@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"strings"
 
@@ -47,14 +46,14 @@ func declaredFields(schema, text string) (map[string]any, error) {
 	if answer := strings.TrimSpace(strings.TrimPrefix(text, "\ufeff")); strings.HasPrefix(answer, "{") {
 		var err error
 		if data, err = protocol.CanonicalizeJSON([]byte(answer)); err != nil {
-			return nil, invalidOutput("stdout: %v", err)
+			return nil, invalidOutput("stdout: " + err.Error())
 		}
 		wrong = frontmatter.Validate(data, schema)
 	} else {
 		data, _, wrong = frontmatter.Parse(text, schema)
 	}
 	if len(wrong) > 0 {
-		return nil, invalidOutput("%s", violations(wrong))
+		return nil, invalidOutput(violations(wrong))
 	}
 	return decodeObject(string(data))
 }
@@ -69,11 +68,6 @@ func violations(wrong []frontmatter.Violation) string {
 }
 
 // invalidOutput is the failure of a visit with an output that does not fit its schema.
-func invalidOutput(format string, args ...any) *protocol.Failure {
-	return &protocol.Failure{
-		ErrorInfo: protocol.ErrorInfo{
-			Code: "invalid_output", Phase: "output_validation", Message: fmt.Sprintf(format, args...),
-		},
-		Class: "invalid_output",
-	}
+func invalidOutput(why string) *protocol.Failure {
+	return failure("output_validation", "invalid_output", "invalid_output", "%s", why)
 }

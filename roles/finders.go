@@ -6,22 +6,18 @@ import (
 )
 
 // telegramToken is 123456789:AA…; the number, which is no secret, is kept.
-func telegramToken(in []byte, at, n int, ended bool) finding {
+func telegramToken(p *passage, at, n int) (from, to int) {
 	numbers := 0
-	for i := at - 1; i >= 0 && in[i] >= '0' && in[i] <= '9'; i-- {
+	for i := at - 1; i >= 0 && p.in[i] >= '0' && p.in[i] <= '9'; i-- {
 		numbers++
 	}
 	if numbers < 8 || numbers > 10 {
-		return finding{}
+		return 0, 0
 	}
-	run, ok := runOf(in[at+n:], word, 34, ended)
-	switch {
-	case !ok:
-		return finding{verdict: undecided}
-	case run != 33:
-		return finding{}
+	if to = p.run(at+n, word, 34); to != at+n+33 {
+		return 0, 0
 	}
-	return finding{verdict: isKey, from: 1, to: n + run}
+	return at + 1, to
 }
 
 // userMax and passwordMax bound what stands before an @ in an address.
@@ -46,30 +42,19 @@ func without(chars string) *set {
 
 // urlPassword is the password in ://user:password@host. One that a program fills in, or that
 // everybody knows, is none.
-func urlPassword(in []byte, at, n int, ended bool) finding {
-	user, ok := runOf(in[at+n:], userSet, userMax, ended)
-	if !ok {
-		return finding{verdict: undecided}
+func urlPassword(p *passage, at, n int) (from, to int) {
+	colon := p.run(at+n, userSet, userMax)
+	if !p.has(colon, ":") {
+		return 0, 0
 	}
-	colon := at + n + user
-	if colon == len(in) || in[colon] != ':' {
-		return finding{}
+	sign := p.run(colon+1, passwordSet, passwordMax)
+	if !p.has(sign, "@") || isPlaceholder(p.in[colon+1:sign], p.in[at+n:colon]) {
+		return 0, 0
 	}
-	length, ok := runOf(in[colon+1:], passwordSet, passwordMax, ended)
-	if !ok {
-		return finding{verdict: undecided}
+	if p.lacks(sign, 2) || sign+1 == len(p.in) || !under[p.in[sign+1]] && p.in[sign+1] != '[' {
+		return 0, 0 // no host
 	}
-	sign := colon + 1 + length
-	if sign == len(in) || in[sign] != '@' || isPlaceholder(in[colon+1:sign], in[at+n:colon]) {
-		return finding{}
-	}
-	if sign+1 == len(in) && !ended {
-		return finding{verdict: undecided}
-	}
-	if sign+1 == len(in) || !under[in[sign+1]] && in[sign+1] != '[' {
-		return finding{} // no host
-	}
-	return finding{verdict: isKey, from: colon + 1 - at, to: sign - at}
+	return colon + 1, sign
 }
 
 // known are passwords that stand in examples.
@@ -87,70 +72,53 @@ func isPlaceholder(password, user []byte) bool {
 }
 
 // basicAuth is the value in Authorization: Basic …
-func basicAuth(in []byte, at, n int, ended bool) finding {
-	gap, ok := runOf(in[at+n:], between, separatorsMax, ended)
-	if !ok {
-		return finding{verdict: undecided}
-	}
-	begin := at + n + gap
+func basicAuth(p *passage, at, n int) (from, to int) {
 	const scheme = "Basic "
-	if rest := string(in[begin:min(len(in), begin+len(scheme))]); rest != scheme {
-		if !ended && len(rest) < len(scheme) && strings.HasPrefix(scheme, rest) {
-			return finding{verdict: undecided}
-		}
-		return finding{}
+	from = p.run(at+n, between, separatorsMax)
+	if from == at+n || !p.begins(from, scheme) {
+		return 0, 0
 	}
-	begin += len(scheme)
-	run, ok := runOf(in[begin:], base64Set, open, ended)
-	switch {
-	case !ok:
-		return finding{verdict: undecided}
-	case gap == 0, run < 8, same(in[begin : begin+run]):
-		return finding{}
+	from += len(scheme)
+	if to = p.run(from, base64Set, open); to < from+8 || same(p.in[from:to]) {
+		return 0, 0
 	}
-	return finding{verdict: isKey, from: begin - at, to: begin + run - at}
+	return from, to
 }
 
 var bearerSet = setOf(lowerCase + upperCase + digits + "-._~+/=")
 
 // bearerToken is the token of Bearer …: long, and with letters and digits well mixed.
-func bearerToken(in []byte, at, n int, ended bool) finding {
-	run, ok := runOf(in[at+n:], bearerSet, open, ended)
-	if !ok {
-		return finding{verdict: undecided}
-	}
-	token := bytes.TrimRight(in[at+n:at+n+run], ".")
+func bearerToken(p *passage, at, n int) (from, to int) {
+	from = at + n
+	token := bytes.TrimRight(p.in[from:p.run(from, bearerSet, open)], ".")
 	if len(token) < 20 || changes(token) < 4 {
-		return finding{}
+		return 0, 0
 	}
-	return finding{verdict: isKey, from: n, to: n + len(token)}
+	return from, from + len(token)
 }
 
 var azureSet = setOf(lowerCase + upperCase + digits + "_~.-")
 
 // azureSecret is a secret of an application of Microsoft Entra: three characters and a digit,
 // which are shown, and then Q~.
-func azureSecret(in []byte, at, n int, ended bool) finding {
+func azureSecret(p *passage, at, n int) (from, to int) {
+	in := p.in
 	if at < 4 || in[at-1] < '0' || in[at-1] > '9' || !azureSet[in[at-2]] || !azureSet[in[at-3]] || !azureSet[in[at-4]] {
-		return finding{}
+		return 0, 0
 	}
 	if at > 4 && azureSet[in[at-5]] && !boundary(in, at-4) {
-		return finding{}
+		return 0, 0
 	}
-	run, ok := runOf(in[at+n:], azureSet, 36, ended)
-	if !ok {
-		return finding{verdict: undecided}
-	}
-	body := bytes.TrimRight(in[at+n:at+n+run], ".")
+	body := bytes.TrimRight(in[at+n:p.run(at+n, azureSet, 36)], ".")
 	if len(body) < 31 || len(body) > 34 {
-		return finding{}
+		return 0, 0
 	}
-	return finding{verdict: isKey, to: n + len(body)}
+	return at, at + n + len(body)
 }
 
 // curlPassword is the password in curl -u user:password.
-func curlPassword(in []byte, at, n int, ended bool) finding {
-	line := in[max(0, at-contextMax):at]
+func curlPassword(p *passage, at, n int) (from, to int) {
+	line := p.in[max(0, at-contextMax):at]
 	for i := bytes.LastIndexByte(line, '\n'); i >= 0; i = bytes.LastIndexByte(line[:i], '\n') {
 		if i == 0 || line[i-1] != '\\' {
 			line = line[i:]
@@ -158,28 +126,17 @@ func curlPassword(in []byte, at, n int, ended bool) finding {
 		}
 	}
 	if !bytes.Contains(line, []byte("curl ")) {
-		return finding{}
+		return 0, 0
 	}
-	gap, ok := runOf(in[at+n:], between, separatorsMax, ended)
-	if !ok {
-		return finding{verdict: undecided}
+	begin := p.run(at+n, between, separatorsMax)
+	colon := p.run(begin, userSet, userMax)
+	if begin == at+n && n > len("-u") || !p.has(colon, ":") {
+		return 0, 0
 	}
-	begin := at + n + gap
-	user, ok := runOf(in[begin:], userSet, userMax, ended)
-	if !ok {
-		return finding{verdict: undecided}
+	from = colon + 1
+	password := bytes.TrimRight(p.in[from:p.run(from, unquotedSet, passwordMax)], ".") // the end of a sentence
+	if isPlaceholder(password, p.in[begin:colon]) {
+		return 0, 0
 	}
-	colon := begin + user
-	if gap == 0 && n > len("-u") || colon == len(in) || in[colon] != ':' {
-		return finding{}
-	}
-	length, ok := runOf(in[colon+1:], unquotedSet, passwordMax, ended)
-	if !ok {
-		return finding{verdict: undecided}
-	}
-	password := bytes.TrimRight(in[colon+1:colon+1+length], ".") // the end of a sentence
-	if isPlaceholder(password, in[begin:colon]) {
-		return finding{}
-	}
-	return finding{verdict: isKey, from: colon + 1 - at, to: colon + 1 + len(password) - at}
+	return from, from + len(password)
 }

@@ -26,88 +26,51 @@ var (
 // privateKey is a private key in PEM form. Its lines may be strings of a program or of JSON,
 // and its end may be missing; what stands before each of its lines does not matter. What mentions such a
 // key only, has no body and is none.
-func privateKey(in []byte, at, n int, ended bool) finding {
-	label, ok := runOf(in[at+n:], labelSet, labelMax, ended)
-	if !ok {
-		return finding{verdict: undecided}
+func privateKey(p *passage, at, n int) (from, to int) {
+	label := p.run(at+n, labelSet, labelMax)
+	body := p.run(label, setOfDash, 5)
+	if body < label+5 || !bytes.Contains(p.in[at:label], []byte("PRIVATE KEY")) {
+		return 0, 0
 	}
-	i := at + n + label
-	if !bytes.Contains(in[at:i], []byte("PRIVATE KEY")) {
-		return finding{}
+	p, known := p.upTo(at + pemMax)
+	defer known()
+	if to = p.pemBody(body); to == 0 && !p.short {
+		to = p.pemAmid(body)
 	}
-	dashes, ok := runOf(in[i:], setOfDash, 5, ended)
-	switch {
-	case !ok:
-		return finding{verdict: undecided}
-	case dashes < 5:
-		return finding{}
-	}
-	within, cut := in[:min(len(in), at+pemMax)], ended || len(in) > at+pemMax
-	to, ok := pemBody(within, i+5, cut)
-	if ok && to == 0 {
-		to, ok = pemAmid(within, i+5, cut)
-	}
-	switch {
-	case !ok:
-		return finding{verdict: undecided}
-	case to == 0:
-		return finding{}
-	}
-	return finding{verdict: isKey, to: to - at}
+	return at, to
 }
 
 var setOfDash = setOf("-")
 
 // pemBody is the end of the key that has its body begin at i, 0 if it has none.
-func pemBody(in []byte, i int, ended bool) (to int, ok bool) {
+func (p *passage) pemBody(i int) (to int) {
 	size := 0 // characters of Base64
 	for {
-		i = skipGap(in, i)
-		if !ended && len(in)-i < markMax {
-			return 0, false
+		if i = skipGap(p.in, i); p.lacks(i, markMax) {
+			return 0
 		}
-		run, ok := runOf(in[i:], base64Set, len(in), ended)
-		if !ok {
-			return 0, false
-		}
-		line := i + run
-		switch {
-		case run >= pemLine:
+		line := p.run(i, base64Set, pemMax)
+		run := line - i
+		if run >= pemLine {
 			size, to, i = size+run, line, line
 			continue
-		case run > 0 && line < len(in) && strings.IndexByte("-:", in[line]) >= 0:
-			if !ended && len(in)-i < len("Proc-Type: ") {
-				return 0, false
-			}
-			if header(in[i:]) {
-				rest, ok := runOf(in[i:], headerSet, len(in), ended)
-				if !ok {
-					return 0, false
-				}
-				i += rest
-				continue
-			}
+		}
+		if run > 0 && p.has(line, "-:") && !p.lacks(i, len("Proc-Type: ")) && header(p.in[i:]) {
+			i = p.run(i, headerSet, pemMax)
+			continue
 		}
 		// A short line is the last one.
-		i = skipGap(in, line)
-		rest := in[i:]
-		if !ended && len(rest) < markMax {
-			return 0, false
+		if i = skipGap(p.in, line); p.lacks(i, markMax) {
+			return 0
 		}
-		if bytes.HasPrefix(rest, []byte(pemEnd)) {
-			to, ok := pemEndAt(in, i, ended)
-			if !ok {
-				return 0, false
-			}
-			if size+run >= pemMin {
-				return to, true
-			}
-			return 0, true
+		end := bytes.HasPrefix(p.in[i:], []byte(pemEnd))
+		switch {
+		case end && size+run >= pemMin:
+			return p.pemEndAt(i)
+		case end, size < pemLine:
+			return 0
 		}
-		if size < pemLine {
-			return 0, true
-		}
-		return to, true
+		return to
 	}
 }
 
@@ -119,21 +82,22 @@ const (
 // pemAmid is pemBody where something stands before, behind or between the lines that skipGap does not
 // know: an arrow behind a number, a time, the name of a file, a colour, <br>. What lies between BEGIN and
 // END is hidden whole, if there are lines of a key in it.
-func pemAmid(in []byte, i int, ended bool) (to int, ok bool) {
+func (p *passage) pemAmid(i int) (to int) {
+	in := p.in
 	for other := 0; i < len(in) && other < amidOther; {
 		piece := in[i:min(len(in), i+amidPiece)]
-		whole := len(in) >= i+amidPiece+len(pemEnd) || ended
-		if n := bytes.IndexByte(piece, '\n'); n >= 0 {
-			piece, whole = piece[:n+1], true
+		n := bytes.IndexByte(piece, '\n')
+		if n >= 0 {
+			piece = piece[:n+1]
 		}
 		if n := bytes.Index(in[i:min(len(in), i+len(piece)+len(pemEnd))], []byte(pemEnd)); n >= 0 {
 			if run := longest(in[i : i+n]); to == 0 && run.end-run.begin < pemLine {
-				return 0, true
+				return 0
 			}
-			return pemEndAt(in, i+n, ended)
+			return p.pemEndAt(i + n)
 		}
-		if !whole {
-			return 0, false
+		if n < 0 && p.lacks(i, amidPiece+len(pemEnd)) {
+			return 0
 		}
 		if run := longest(piece); run.end-run.begin >= pemLine {
 			to, other = i+run.end, 0
@@ -142,7 +106,8 @@ func pemAmid(in []byte, i int, ended bool) (to int, ok bool) {
 		}
 		i += len(piece)
 	}
-	return to, ended || i < len(in)
+	p.lacks(i, 1)
+	return to
 }
 
 // longest is the longest run of Base64 in a text.
@@ -160,14 +125,8 @@ func longest(b []byte) (out struct{ begin, end int }) {
 }
 
 // pemEndAt is where the last line of a key ends that begins at i.
-func pemEndAt(in []byte, i int, ended bool) (to int, ok bool) {
-	i += len(pemEnd)
-	label, ok := runOf(in[i:], labelSet, labelMax, ended)
-	if !ok {
-		return 0, false
-	}
-	dashes, ok := runOf(in[i+label:], setOfDash, 5, ended)
-	return i + label + dashes, ok
+func (p *passage) pemEndAt(i int) (to int) {
+	return p.run(p.run(i+len(pemEnd), labelSet, labelMax), setOfDash, 5)
 }
 
 var headerSet = func() *set {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -23,38 +24,37 @@ const (
 	groupPoll = 20 * time.Millisecond
 )
 
-// A process is a command in its own process group. What it starts in the background is left
-// alone when it ends by itself, and ends with it when it is stopped.
-type process struct {
-	cmd    *exec.Cmd
-	grace  time.Duration
-	stdout io.Writer // called from one goroutine for both streams
-	stderr io.Writer // nil joins it to stdout
-}
-
 // An ending is how a process ended: by its exit status (128+n for signal n), or stopped.
 type ending struct {
 	code    int
 	stopped bool
 }
 
-// run starts the command and waits for its end. When ctx is done the group gets SIGTERM, and
-// SIGKILL after the grace. An error means that it could not be started, or that its output
-// could not be taken; then it was stopped too.
-func (p process) run(ctx context.Context) (ending, error) {
+// run runs the command as the user, in its own process group, and waits for its end. What it starts in the
+// background is left alone when it ends by itself, and ends with it when it is stopped. When ctx is done the
+// group gets SIGTERM, and SIGKILL after the grace. An error means that it could not be started, or that its
+// output could not be taken; then it was stopped too.
+func (c Command) run(ctx context.Context) (ending, error) {
 	// The command dies with the thread that started it (see DieWithParent).
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	out, err := p.open(stop)
+	guard := &stopper{stop: stop}
+	out, err := c.open(guard)
 	if err != nil {
 		return ending{}, err
 	}
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	DieWithParent(p.cmd.SysProcAttr)
-	err = p.cmd.Start()
+	cmd := exec.Command("sh", "-c", c.Line)
+	cmd.Dir, cmd.Env = c.cwd, c.Env
+	if c.Stdin != nil { // not a nil file in an interface
+		cmd.Stdin = c.Stdin
+	}
+	cmd.Stdout, cmd.Stderr = out.write[0], out.write[len(out.write)-1]
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	DieWithParent(cmd.SysProcAttr)
+	err = cmd.Start()
 	out.started()
 	if err != nil {
 		out.close()
@@ -62,46 +62,48 @@ func (p process) run(ctx context.Context) (ending, error) {
 	}
 
 	waited := make(chan error, 1)
-	go func() { waited <- p.cmd.Wait() }()
+	go func() { waited <- cmd.Wait() }()
 	stopped := false
 	select {
 	case err = <-waited:
 	case <-ctx.Done():
 		stopped = true
-		err = p.end(waited)
+		err = end(cmd.Process.Pid, c.Grace, waited)
 	}
 	out.drain()
-	if out.err != nil {
-		return ending{stopped: true}, out.err
+	if c.Wholly {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // ESRCH: nothing was left
+	}
+	if guard.err != nil {
+		return ending{stopped: true}, guard.err
 	}
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
 		return ending{stopped: stopped}, err
 	}
-	return ending{code: ExitCode(p.cmd.ProcessState), stopped: stopped}, nil
+	return ending{code: ExitCode(cmd.ProcessState), stopped: stopped}, nil
 }
 
 // end stops the group and gives what Wait gave.
-func (p process) end(waited <-chan error) error {
-	group := -p.cmd.Process.Pid
-	kill := time.NewTimer(p.grace)
+func end(group int, grace time.Duration, waited <-chan error) error {
+	kill := time.NewTimer(grace)
 	defer kill.Stop()
-	_ = syscall.Kill(group, syscall.SIGTERM) // ESRCH: it has just ended by itself
+	_ = syscall.Kill(-group, syscall.SIGTERM) // ESRCH: it has just ended by itself
 
 	var err error
 	select {
 	case err = <-waited:
 	case <-kill.C:
-		_ = syscall.Kill(group, syscall.SIGKILL)
+		_ = syscall.Kill(-group, syscall.SIGKILL)
 		return <-waited
 	}
 	// The shell is gone; what it started has the rest of the grace.
 	look := time.NewTicker(groupPoll)
 	defer look.Stop()
-	for groupLives(-group) {
+	for groupLives(group) {
 		select {
 		case <-look.C:
 		case <-kill.C:
-			_ = syscall.Kill(group, syscall.SIGKILL)
+			_ = syscall.Kill(-group, syscall.SIGKILL)
 			return err
 		}
 	}
@@ -119,24 +121,17 @@ func ExitCode(s *os.ProcessState) int {
 // pipes carry the output of a process to its writers.
 type pipes struct {
 	read, write []*os.File
-	chunks      chan chunk
-	done        chan struct{}
-	err         error // of a writer; set before done is closed
-}
-
-type chunk struct {
-	to io.Writer
-	p  []byte
+	copied      sync.WaitGroup
 }
 
 // open makes the pipes and starts reading them; a writer's error stops the process.
-func (p process) open(stop context.CancelCauseFunc) (*pipes, error) {
-	o := &pipes{chunks: make(chan chunk), done: make(chan struct{})}
-	targets := []io.Writer{p.stdout}
-	if p.stderr != nil {
-		targets = append(targets, p.stderr)
+func (c Command) open(guard *stopper) (*pipes, error) {
+	o := new(pipes)
+	targets := []io.Writer{c.Stdout}
+	if c.Stderr != nil {
+		targets = append(targets, c.Stderr)
 	}
-	for range targets {
+	for _, to := range targets {
 		r, w, err := os.Pipe()
 		if err != nil {
 			o.started()
@@ -144,57 +139,15 @@ func (p process) open(stop context.CancelCauseFunc) (*pipes, error) {
 			return nil, err
 		}
 		o.read, o.write = append(o.read, r), append(o.write, w)
+		o.copied.Go(func() {
+			_, _ = io.Copy(stopping{guard, to}, r) // until its end, or the deadline that drain sets
+		})
 	}
-	p.cmd.Stdout, p.cmd.Stderr = o.write[0], o.write[len(o.write)-1]
-
-	ended := make(chan struct{}, len(targets))
-	for i, to := range targets {
-		go func() {
-			o.copy(o.read[i], to)
-			ended <- struct{}{}
-		}()
-	}
-	go func() {
-		for range targets {
-			<-ended
-		}
-		close(o.chunks)
-	}()
-	go func() {
-		defer close(o.done)
-		for c := range o.chunks {
-			if o.err != nil {
-				continue
-			}
-			if _, err := c.to.Write(c.p); err != nil {
-				o.err = err
-				stop(err)
-			}
-		}
-	}()
 	return o, nil
 }
 
-// copy hands on what r gives until its end, or until the deadline that drain sets.
-func (o *pipes) copy(r *os.File, to io.Writer) {
-	for {
-		buf := make([]byte, 32<<10)
-		n, err := r.Read(buf)
-		if n > 0 {
-			o.chunks <- chunk{to, buf[:n]}
-		}
-		if err != nil {
-			return // io.EOF, or the deadline: no other error leaves anything to read
-		}
-	}
-}
-
 // started closes our side of the ends that the process writes to.
-func (o *pipes) started() {
-	for _, w := range o.write {
-		w.Close()
-	}
-}
+func (o *pipes) started() { closeAll(o.write) }
 
 // drain reads what is left, but not for ever.
 func (o *pipes) drain() {
@@ -203,13 +156,15 @@ func (o *pipes) drain() {
 			r.SetReadDeadline(time.Unix(1, 0))
 		}
 	})
-	<-o.done
+	o.copied.Wait()
 	late.Stop()
 	o.close()
 }
 
-func (o *pipes) close() {
-	for _, r := range o.read {
-		r.Close()
+func (o *pipes) close() { closeAll(o.read) }
+
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		f.Close()
 	}
 }

@@ -139,8 +139,9 @@ func (r *Redactor) Find(s string) (name, kind string) {
 			return found.name, ""
 		}
 	}
+	p := passage{in: in, ended: true}
 	for at := candidate(in, 0); at < len(in); at = candidate(in, at+1) {
-		if f := findAt(in, at, false, true); f.verdict == isKey {
+		if f := p.find(at, false); f.verdict == isKey {
 			return "", f.kind
 		}
 	}

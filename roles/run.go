@@ -117,10 +117,10 @@ func (r *Run) Perform(ctx context.Context, turn protocol.Turn, emit Emit) (proto
 		}
 		return out.conclusion(true), context.Cause(ctx)
 	case errors.Is(err, syscall.E2BIG):
-		return protocol.Conclusion{}, failure("start_failed", "start_failed",
+		return protocol.Conclusion{}, failure("run", "start_failed", "start_failed",
 			"a value of env is too large for the environment of a command; read it from the file WF_TURN")
 	case errors.As(err, new(*exec.Error)), errors.As(err, new(*os.PathError)):
-		return protocol.Conclusion{}, failure("start_failed", "start_failed", "sh could not be started: %v", err)
+		return protocol.Conclusion{}, failure("run", "start_failed", "start_failed", "sh could not be started: %v", err)
 	case err != nil:
 		return protocol.Conclusion{}, fmt.Errorf("command of %s: %w", turn.Step, err)
 	}
@@ -157,9 +157,9 @@ func (r *Run) environment(environ []string, secrets map[string]string, turn prot
 		env[name] = strings.ReplaceAll(expanded, "\x00", "")
 	}
 	if slices.Sort(unset); len(unset) > 0 {
-		f := failure("secret_missing", "", "secret %s is not set in the environment; export it, then wf resume",
+		f := failure("env", "secret_missing", "", "secret %s is not set in the environment; export it, then wf resume",
 			strings.Join(slices.Compact(unset), ", "))
-		f.Phase, f.Suspend, f.Err = "env", true, protocol.ErrModel
+		f.Suspend, f.Err = true, protocol.ErrModel
 		return nil, f
 	}
 	maps.Copy(env, map[string]string{
@@ -191,7 +191,7 @@ func Secrets(environ, names []string) map[string]string {
 func directory(turn protocol.Turn) (*workspace.Cwd, error) {
 	dir := turn.Role.Dir
 	if dir != "" && !filepath.IsLocal(dir) {
-		return nil, failure("dir_outside", "", "dir %q lies outside of the workspace", dir)
+		return nil, failure("run", "dir_outside", "", "dir %q lies outside of the workspace", dir)
 	}
 	cwd, err := workspace.Enter(turn.Workspace, dir)
 	switch {
@@ -200,18 +200,18 @@ func directory(turn protocol.Turn) (*workspace.Cwd, error) {
 	case dir == "":
 		return nil, fmt.Errorf("workspace of run %s: %w", turn.Run, err)
 	case workspace.Outside(err):
-		return nil, failure("dir_outside", "", "dir %q leads outside of the workspace by a link", dir)
+		return nil, failure("run", "dir_outside", "", "dir %q leads outside of the workspace by a link", dir)
 	case errors.Is(err, syscall.ENOTDIR):
-		return nil, failure("dir_missing", "", "dir %q is not a directory", dir)
+		return nil, failure("run", "dir_missing", "", "dir %q is not a directory", dir)
 	}
-	return nil, failure("dir_missing", "", "dir %q: no such directory in the workspace", dir)
+	return nil, failure("run", "dir_missing", "", "dir %q: no such directory in the workspace", dir)
 }
 
-// failure makes an outcome of a run role; it goes into the record, so nothing volatile may be
+// failure makes an outcome of a visit; it goes into the record, so nothing volatile may be
 // in the message.
-func failure(code, class, format string, args ...any) *protocol.Failure {
+func failure(phase, code, class, format string, args ...any) *protocol.Failure {
 	return &protocol.Failure{
-		ErrorInfo: protocol.ErrorInfo{Code: code, Phase: "run", Message: fmt.Sprintf(format, args...)},
+		ErrorInfo: protocol.ErrorInfo{Code: code, Phase: phase, Message: fmt.Sprintf(format, args...)},
 		Class:     class,
 	}
 }
@@ -284,7 +284,7 @@ func (o *output) conclude(role protocol.Role, code int) (protocol.Conclusion, er
 	if code == 75 {
 		class = "exit_75"
 	}
-	return c, failure("exit_code", class, "exit status %d", code)
+	return c, failure("run", "exit_code", class, "exit status %d", code)
 }
 
 // A stream cleans one of the two outputs, shows it and keeps it.

@@ -30,11 +30,12 @@ func (h *shaper) write(dst, p []byte, ended bool) []byte {
 	if h.after {
 		edge = at
 	}
+	text := passage{in: in, ended: ended}
 	for {
 		if at = candidate(in, at); at == len(in) {
 			break
 		}
-		f := findAt(in, at, at == edge, ended)
+		f := text.find(at, at == edge)
 		if f.verdict == undecided {
 			break
 		}
@@ -42,9 +43,8 @@ func (h *shaper) write(dst, p []byte, ended bool) []byte {
 			at++
 			continue
 		}
-		dst = append(append(dst, in[from:at+f.from]...), "[redacted:"+f.kind+"]"...)
-		at += f.to
-		from, edge = at, at
+		dst = append(append(dst, in[from:f.from]...), "[redacted:"+f.kind+"]"...)
+		at, from, edge = f.to, f.to, f.to
 	}
 	dst = append(dst, in[from:at]...)
 	if ended {
@@ -65,15 +65,52 @@ const (
 	undecided // the text ends too early
 )
 
-// finding is a verdict; from and to, relative to the place, say what is replaced.
+// finding is a verdict; from and to say what is replaced.
 type finding struct {
 	verdict
 	kind     string
 	from, to int
 }
 
-// A finder judges the place at; the prefix of its shape stands there, n bytes long.
-type finder func(in []byte, at, n int, ended bool) finding
+// A passage is a text in which keys may stand, as far as it is known.
+type passage struct {
+	in    []byte
+	ended bool // nothing follows
+	short bool // what was asked of it depends on what follows
+}
+
+// run is where a run of characters of a set ends, up to most of them.
+func (p *passage) run(at int, of *set, most int) (to int) {
+	for to = at; to < len(p.in) && to-at < most && of[p.in[to]]; {
+		to++
+	}
+	p.lacks(to, 1)
+	return to
+}
+
+// lacks reports whether more must be known of the text than there is, for n bytes from at on.
+func (p *passage) lacks(at, n int) bool {
+	if p.ended || len(p.in)-at >= n {
+		return false
+	}
+	p.short = true
+	return true
+}
+
+// has reports whether one of some characters stands at a place.
+func (p *passage) has(at int, chars string) bool {
+	return at < len(p.in) && strings.IndexByte(chars, p.in[at]) >= 0
+}
+
+// upTo is the passage up to a place, as if it ended there. What is asked of it counts once known is called.
+func (p *passage) upTo(end int) (q *passage, known func()) {
+	q = &passage{in: p.in[:min(len(p.in), end)], ended: p.ended || len(p.in) > end}
+	return q, func() { p.short = p.short || q.short }
+}
+
+// A finder judges the place at; the prefix of its shape stands there, n bytes long. It says what is replaced; no key
+// ends at 0. What it says of a passage that is then short does not count.
+type finder func(p *passage, at, n int) (from, to int)
 
 // prefixes are those of all shapes by their first two bytes: starts tells which row of seconds
 // belongs to the first, 0 for none; seconds which list of lists belongs to the second.
@@ -133,88 +170,74 @@ func candidate(in []byte, at int) int {
 	return at
 }
 
-// findAt judges the place at; after says that a key ends there.
-func findAt(in []byte, at int, after, ended bool) finding {
-	if at+1 == len(in) {
-		if ended {
-			return finding{}
+// find judges the place at; after says that a key ends there.
+func (p *passage) find(at int, after bool) finding {
+	p.short = false
+	if at+1 == len(p.in) {
+		if p.lacks(at, 2) {
+			return finding{verdict: undecided}
 		}
-		return finding{verdict: undecided}
+		return finding{}
 	}
-	begins := after || !under[in[at]] || boundary(in, at)
-	rest := in[at:]
-	for _, s := range byPrefix().at(in, at) {
-		if !begins && !s.name {
-			continue
+	begins := after || !under[p.in[at]] || boundary(p.in, at)
+	for _, s := range byPrefix().at(p.in, at) {
+		var from, to int
+		if (begins || s.name) && p.begins(at, s.prefix) {
+			from, to = s.look(p, at)
 		}
-		if len(rest) < len(s.prefix) {
-			if !ended && strings.HasPrefix(s.prefix, string(rest)) {
-				return finding{verdict: undecided}
-			}
-			continue
-		}
-		if string(rest[:len(s.prefix)]) != s.prefix {
-			continue
-		}
-		var f finding
-		if s.find != nil {
-			f = s.find(in, at, len(s.prefix), ended)
-		} else {
-			f = s.run(rest, ended)
-		}
-		if f.verdict != isNone {
-			f.kind = s.kind
-			return f
+		switch {
+		case p.short:
+			return finding{verdict: undecided}
+		case to > 0:
+			return finding{isKey, s.kind, from, to}
 		}
 	}
 	return finding{}
 }
 
-// run judges a text that begins with the prefix.
-func (s *shape) run(in []byte, ended bool) finding {
-	begin, none := len(s.prefix), finding{}
+// begins reports whether a text stands at a place.
+func (p *passage) begins(at int, text string) bool {
+	rest := p.in[at:min(len(p.in), at+len(text))]
+	if len(rest) < len(text) && strings.HasPrefix(text, string(rest)) {
+		p.lacks(at, len(text))
+	}
+	return string(rest) == text
+}
+
+// look judges a text that begins with the prefix.
+func (s *shape) look(p *passage, at int) (from, to int) {
+	if s.find != nil {
+		return s.find(p, at, len(s.prefix))
+	}
+	return s.run(p, at, len(s.prefix))
+}
+
+// run judges a text that is a plain run.
+func (s *shape) run(p *passage, at, n int) (from, to int) {
+	begin := at + n
 	if s.name {
-		n, ok := runOf(in[begin:], between, separatorsMax, ended)
-		if !ok {
-			return finding{verdict: undecided}
+		at = p.run(begin, between, separatorsMax)
+		if at == begin {
+			return 0, 0
 		}
-		if n == 0 {
-			return none
-		}
-		begin += n
+		begin = at
 	}
-	n, ok := runOf(in[begin:], s.set, s.max, ended)
-	if !ok {
-		return finding{verdict: undecided}
-	}
-	body := in[begin : begin+n]
+	next := p.run(begin, s.set, s.max)
+	body := p.in[begin:next]
 	for s.set['.'] && len(body) > 0 && body[len(body)-1] == '.' {
 		body = body[:len(body)-1] // the end of a sentence
 	}
-	switch next := begin + n; {
+	switch {
 	case len(body) < s.min, same(body), s.mixed && !isMixed(body), s.form != nil && !s.form().Match(body):
-		return none
-	case next < len(in) && n < open && (under[in[next]] || s.set[in[next]]):
-		return none
+		return 0, 0
+	case next < len(p.in) && next-begin < open && (under[p.in[next]] || s.set[p.in[next]]):
+		return 0, 0
 	}
-	f := finding{verdict: isKey, to: begin + len(body)}
-	if s.name {
-		f.from = begin
-	}
-	return f
+	return at, begin + len(body)
 }
 
 // separatorsMax is how many characters may stand between a name and its value.
 const separatorsMax = 8
-
-// runOf counts the characters of a set at the beginning of in, up to most; ok is false where
-// in ends before that is known.
-func runOf(in []byte, of *set, most int, ended bool) (n int, ok bool) {
-	for n < len(in) && n < most && of[in[n]] {
-		n++
-	}
-	return n, ended || n < len(in)
-}
 
 // same reports whether all characters are the same.
 func same(b []byte) bool {

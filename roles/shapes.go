@@ -141,19 +141,19 @@ func shapes() []shape {
 		found("private_key", encodedKey, encodedBegin...),
 		found("docker_auth", encodedKey, encodedDocker...),
 		found("encoded_key", encodedToken, encodedTokens...),
-		foundWithin("secret", assignedToken, "_authToken"),
-		foundWithin("docker_auth", assignedToken, "identitytoken", "registrytoken"),
+		foundWithin("secret", valued(assignedToken), "_authToken"),
+		foundWithin("docker_auth", valued(assignedToken), "identitytoken", "registrytoken"),
 		named("kubernetes_key", base64Set, 40, pemMax, "client-key-data"),
 		found("kubernetes_token", kubernetesToken, "token"),
 		foundWithin("docker_auth", dockerAuth, "auth"),
 		found("password", curlPassword, "-u", "--user"),
-		foundWithin("secret", assignedSecret, "client_secret", "clientSecret", "ClientSecret", "CLIENT_SECRET", "client-secret", "_SECRET",
+		foundWithin("secret", valued(assignedSecret), "client_secret", "clientSecret", "ClientSecret", "CLIENT_SECRET", "client-secret", "_SECRET",
 			"SECRET_KEY_BASE", "SECRET_KEY", "secret_key", "secretKey", "SecretKey",
 			"API_KEY", "api_key", "apiKey", "ApiKey", "APIKEY", "apikey", "api-key", "Api-Key", "API-Key",
 			"_TOKEN", "access_token", "accessToken", "AccessToken", "refresh_token", "refreshToken", "RefreshToken", "refresh-token",
 			"id_token", "idToken", "id-token", "access-token", "--token",
 			"auth_token", "authToken", "AuthToken", "api_token", "apiToken", "bot_token", "botToken"),
-		foundWithin("password", assignedPassword, "PASSWORD", "PASSWD", "PASSPHRASE", "_PWD", "password", "Password", "passwd", "passphrase"),
+		foundWithin("password", valued(assignedPassword), "PASSWORD", "PASSWD", "PASSPHRASE", "_PWD", "password", "Password", "passwd", "passphrase"),
 	)
 }
 

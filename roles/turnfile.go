@@ -2,6 +2,7 @@ package roles
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 
@@ -126,11 +127,7 @@ func writeTurn(turn turnJSON) (f *os.File, err error) {
 	}()
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(turn); err != nil {
-		w.Close()
-		return nil, fmt.Errorf("turn of %s: %w", turn.Step, err)
-	}
-	if err := w.Close(); err != nil {
+	if err := errors.Join(enc.Encode(turn), w.Close()); err != nil {
 		return nil, fmt.Errorf("turn of %s: %w", turn.Step, err)
 	}
 	return os.Open(w.Name())

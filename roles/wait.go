@@ -60,10 +60,7 @@ func (w Wait) due(wait protocol.Wait) (time.Time, error) {
 }
 
 func badTime(format, value string) error {
-	return &protocol.Failure{
-		ErrorInfo: protocol.ErrorInfo{Code: "invalid_time", Phase: "expression", Message: fmt.Sprintf(format, value)},
-		Class:     "invalid_time",
-	}
+	return failure("expression", "invalid_time", "invalid_time", format, value)
 }
 
 // waited is what a wait concludes.

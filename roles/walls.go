@@ -4,11 +4,11 @@ import (
 	"context"
 	"io"
 	"os"
-	"os/exec"
 	"sync"
 	"time"
 
 	"wf/protocol"
+	"wf/roles/workspace"
 	"wf/roles/workspace/appear"
 )
 
@@ -33,16 +33,17 @@ type Command struct {
 	Network   bool     // of the machine, for a confined command
 	Hosts     []string // endpoints that a confined command reaches without Network
 	Env       []string // NAME=value; of a confined command on top of what the walls let through
-	Stdin     *os.File // a regular file, which the command may also open by its name
+	Stdin     *os.File // a regular file, which the command may also open by its name; nil is nothing
 	Stdout    io.Writer
 	Stderr    io.Writer     // nil joins it to Stdout
 	Grace     time.Duration // from SIGTERM to SIGKILL
+	Wholly    bool          // of a command without walls: what it leaves in the background ends with it
 	Hit       func(string)  // is called for each wall that Walls saw the command meet, before Run returns
 	// Appeared is called with what the command left in the workspace on which other programs act, if it left
 	// any, before Run returns; nil is not called.
 	Appeared func(*protocol.Appeared)
 
-	cwd string // the open Dir, for a command that is started here
+	cwd string // the open Dir, for a command that is started here; "" opens it
 }
 
 // Bare are the walls of a place that is confined itself, such as a container without anything of the
@@ -56,6 +57,19 @@ func (b Bare) Tier(Command) protocol.SandboxTier { return protocol.SandboxTier{T
 // in the background is left alone.
 func (b Bare) Run(ctx context.Context, c Command) (int, error) {
 	c.Env = append(Inherit(os.Environ(), nil, nil), c.Env...)
+	return c.Unconfined(ctx)
+}
+
+// Unconfined is Run of Walls that are none: the command runs as the user, in an environment of Env alone.
+func (c Command) Unconfined(ctx context.Context) (int, error) {
+	if c.cwd == "" {
+		cwd, err := workspace.Enter(c.Workspace, c.Dir)
+		if err != nil {
+			return 0, err
+		}
+		defer cwd.Close()
+		c.cwd = cwd.Path
+	}
 	watch, err := appear.Of(c.Workspace)
 	if err != nil {
 		return 0, err
@@ -73,13 +87,6 @@ func (b Bare) Run(ctx context.Context, c Command) (int, error) {
 
 // Met is nothing: there are no walls.
 func (Bare) Met(Command, string) string { return "" }
-
-// run runs the command as the user.
-func (c Command) run(ctx context.Context) (ending, error) {
-	cmd := exec.Command("sh", "-c", c.Line)
-	cmd.Dir, cmd.Env, cmd.Stdin = c.cwd, c.Env, c.Stdin
-	return process{cmd: cmd, grace: c.Grace, stdout: c.Stdout, stderr: c.Stderr}.run(ctx)
-}
 
 // confined runs the command within walls. An error of a writer ends it.
 func (c Command) confined(ctx context.Context, w Walls) (ending, error) {

@@ -155,7 +155,7 @@ func (l *Local) drives(run protocol.RunID, status protocol.RunStatus, d *api.Dri
 }
 
 // Verify proves a run by hash, and notes its head outside of the store where it is sound.
-func (l *Local) Verify(ctx context.Context, run protocol.RunID) (*api.Report, error) {
+func (l *Local) Verify(ctx context.Context, run protocol.RunID) (*protocol.Report, error) {
 	if _, _, err := l.Store.Tip(ctx, run); err != nil {
 		return nil, err
 	}

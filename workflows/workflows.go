@@ -56,7 +56,7 @@ func WriteDemo(dir string) error {
 	for _, f := range files {
 		content, err := Files.ReadFile(f.from)
 		if err == nil {
-			err = writeNew(filepath.Join(dir, filepath.FromSlash(f.to)), content)
+			err = WriteNew(filepath.Join(dir, filepath.FromSlash(f.to)), content)
 		}
 		if err != nil {
 			return fmt.Errorf("write the demo: %w", err)
@@ -65,8 +65,9 @@ func WriteDemo(dir string) error {
 	return nil
 }
 
-// writeNew writes a file that must not exist yet, and the directories it lies in.
-func writeNew(name string, content []byte) error {
+// WriteNew writes a file, and the directories it lies in. A file that is there already is an error
+// wrapping fs.ErrExist.
+func WriteNew(name string, content []byte) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return err
 	}

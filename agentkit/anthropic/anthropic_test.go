@@ -185,7 +185,7 @@ func TestAResponseThatIsNoStream(t *testing.T) {
 	if c.Content != "Hi" || c.ToolCalls[0].FunctionCall.Arguments != `{"n": 12345678901234567890}` || c.StopReason != "tool_use" {
 		t.Errorf("got %+v", c)
 	}
-	if got := model.OpaqueOf(c); got != `{"anthropic":[{"type":"redacted_thinking","data":"x","later":1},"text","call"]}` {
+	if got := model.ReplyOf(res).Opaque; got != `{"anthropic":[{"type":"redacted_thinking","data":"x","later":1},"text","call"]}` {
 		t.Errorf("the block is %s", got)
 	}
 }

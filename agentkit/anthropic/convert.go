@@ -153,7 +153,11 @@ func blocksOf(mc llms.MessageContent, r model.Request, i int) ([]*block, error) 
 	if strings.TrimSpace(text.String()) != "" {
 		said = &block{Type: "text", Text: text.String()}
 	}
-	blocks, err := arrange(said, calls, r.Opaque[i])
+	kept, err := r.Kept(i)
+	if err != nil {
+		return nil, err
+	}
+	blocks, err := arrange(said, calls, kept)
 	if err != nil {
 		return nil, err
 	}
@@ -175,14 +179,8 @@ const (
 
 // arrange puts text, calls and the blocks of the opaque one in the order they came in. What
 // has no place follows, the text first.
-func arrange(said *block, calls []*block, opaque string) ([]*block, error) {
+func arrange(said *block, calls []*block, kept map[string]json.RawMessage) ([]*block, error) {
 	var blocks []*block
-	var kept map[string]json.RawMessage
-	if opaque != "" {
-		if err := json.Unmarshal([]byte(opaque), &kept); err != nil {
-			return nil, fmt.Errorf("the provider's own block is no JSON object: %w", err)
-		}
-	}
 	var places []json.RawMessage
 	if raw, ok := kept[opaqueKey]; ok {
 		if err := json.Unmarshal(raw, &places); err != nil {
@@ -219,9 +217,7 @@ func input(args string) json.RawMessage {
 	case trimmed[0] == '{' && json.Valid(trimmed):
 		return trimmed
 	}
-	var o wire.Object
-	o.Add("invalid_json", args)
-	b, err := o.Bytes()
+	b, err := wire.Encode(map[string]string{"invalid_json": args})
 	if err != nil {
 		return json.RawMessage("{}") // a string always has a JSON form
 	}

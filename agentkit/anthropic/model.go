@@ -4,9 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
-	"net/http"
-	"os"
 	"strings"
 	"time"
 
@@ -14,7 +11,6 @@ import (
 
 	"wf/agentkit/internal/wire"
 	"wf/agentkit/model"
-	"wf/protocol"
 	"wf/roles"
 )
 
@@ -28,36 +24,28 @@ const version = "2023-06-01" // header anthropic-version
 
 // Config is where a model is reached. The zero Config is Anthropic itself without a key.
 type Config struct {
-	BaseURL   string        // without /v1; "" is https://api.anthropic.com
-	Key       string        // "" sends none
-	TTL       string        // of cache marks: 5m or 1h; "" is 5m
-	MaxTokens int           // 0 is DefaultMaxTokens
-	Idle      time.Duration // silence that ends a call; 0 is 10 minutes before the answer, 5 within it
+	BaseURL string        // without /v1; "" is https://api.anthropic.com
+	Key     string        // "" sends none
+	TTL     string        // of cache marks: 5m or 1h; "" is 5m
+	Idle    time.Duration // silence that ends a call; 0 is 10 minutes before the answer, 5 within it
 }
 
 // Model implements llms.Model.
 type Model struct {
-	name, id  string
-	url, key  string
-	ttl       string
-	maxTokens int
-	idle      time.Duration
+	name, id string
+	url, key string
+	ttl      string
+	idle     time.Duration
 }
 
 // Open makes a model named anthropic/MODEL from ANTHROPIC_BASE_URL and ANTHROPIC_API_KEY. With
 // neither it is an error wrapping protocol.ErrModel that says what to do.
 func Open(name string) (*Model, error) {
-	c := Config{BaseURL: os.Getenv("ANTHROPIC_BASE_URL"), Key: os.Getenv("ANTHROPIC_API_KEY")}
-	roles.Conceal("ANTHROPIC_API_KEY", c.Key)
-	if c.BaseURL == "" && c.Key == "" {
-		return nil, &model.Error{
-			Class: model.Unavailable,
-			Message: fmt.Sprintf("the model %s needs a key. Fixes: set ANTHROPIC_API_KEY; or set ANTHROPIC_BASE_URL to a server "+
-				"that speaks the messages API; or name another model with --model", name),
-			Err: protocol.ErrModel,
-		}
+	base, key, err := wire.FromEnvironment("ANTHROPIC", "model "+name, "that speaks the messages API", "another model with --model")
+	if err != nil {
+		return nil, err
 	}
-	return New(name, strings.TrimPrefix(name, Prefix), c)
+	return New(name, strings.TrimPrefix(name, Prefix), Config{BaseURL: base, Key: key})
 }
 
 // New makes a model: name is what wf calls it, id what the server does.
@@ -74,11 +62,7 @@ func New(name, id string, c Config) (*Model, error) {
 	default:
 		return nil, model.Unusable("model "+name, "%q is no lifetime of a cache mark (want 5m or 1h)", c.TTL)
 	}
-	m := &Model{name: name, id: id, url: wire.Below(u, "v1/messages"), key: c.Key, ttl: c.TTL, maxTokens: c.MaxTokens, idle: c.Idle}
-	if m.maxTokens <= 0 {
-		m.maxTokens = DefaultMaxTokens
-	}
-	return m, nil
+	return &Model{name: name, id: id, url: wire.Below(u, "v1/messages"), key: c.Key, ttl: c.TTL, idle: c.Idle}, nil
 }
 
 // rootOf is the path of a server without that of the API's version.
@@ -98,15 +82,11 @@ func (m *Model) GenerateContent(ctx context.Context, messages []llms.MessageCont
 	if err != nil {
 		return nil, &model.Error{Class: model.Invalid, Message: fmt.Sprintf("model %s: %v", m.name, err), Err: err}
 	}
-	s := &stream{name: m.name, ttl: sent.ttl, opts: opts, start: time.Now()}
-	err = wire.Exchange(ctx, m.name, m.idle,
-		func(ctx context.Context) (*http.Response, error) {
-			return wire.Post(ctx, m.url, body, map[string]string{
-				"X-Api-Key": m.key, "Anthropic-Version": version, "Anthropic-Beta": strings.Join(sent.betas, ","), "Accept": "text/event-stream",
-			})
-		},
-		func(h http.Header, r io.Reader) error { return s.read(ctx, h, r) })
-	if err != nil {
+	s := &stream{name: m.name, ttl: sent.ttl, opts: opts, clock: model.Clock{Start: time.Now()}}
+	header := map[string]string{
+		"X-Api-Key": m.key, "Anthropic-Version": version, "Anthropic-Beta": strings.Join(sent.betas, ","), "Accept": "text/event-stream",
+	}
+	if err := (wire.Call{Name: m.name, URL: m.url, Header: header, Body: body, Idle: m.idle}).Do(ctx, s.read); err != nil {
 		return nil, err
 	}
 	return s.response()

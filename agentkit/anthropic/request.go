@@ -45,7 +45,7 @@ func (m *Model) body(messages []llms.MessageContent, opts *llms.CallOptions, r m
 	if err != nil {
 		return nil, sent, err
 	}
-	most, err := m.most(params)
+	most, err := most(params)
 	if err != nil {
 		return nil, sent, err
 	}
@@ -80,8 +80,8 @@ func (m *Model) body(messages []llms.MessageContent, opts *llms.CallOptions, r m
 }
 
 // most takes max_tokens from the params, or its default: room to answer beside the thinking.
-func (m *Model) most(params wire.Params) (int, error) {
-	most := m.maxTokens
+func most(params wire.Params) (int, error) {
+	most := DefaultMaxTokens
 	given, err := params.Take("max_tokens", &most)
 	if given || err != nil {
 		return most, err
@@ -131,16 +131,14 @@ func toolChoice(c wire.ToolChoice) any {
 	switch c.Mode {
 	case "":
 		return nil
-	case "auto", "any", "none":
-		if len(c.Raw) > 0 {
-			return c.Raw // perhaps with disable_parallel_tool_use
-		}
-		return map[string]string{"type": c.Mode}
 	case "tool", "function":
-		if c.Mode == "tool" && len(c.Raw) > 0 {
-			return c.Raw
+		if c.Mode == "function" || len(c.Raw) == 0 {
+			return map[string]string{"type": "tool", "name": c.Name}
 		}
-		return map[string]string{"type": "tool", "name": c.Name}
+	case "auto", "any", "none":
+		if len(c.Raw) == 0 {
+			return map[string]string{"type": c.Mode}
+		}
 	}
-	return c.Raw
+	return c.Raw // perhaps with disable_parallel_tool_use
 }

@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -10,26 +11,27 @@ import (
 
 	"wf/agentkit/internal/wire"
 	"wf/agentkit/model"
+	"wf/protocol"
 )
 
 // response is what was said, as one choice.
 func (s *stream) response() (*llms.ContentResponse, error) {
-	choice := &llms.ContentChoice{StopReason: s.stop, GenerationInfo: map[string]any{model.KeyTTFE: s.ttfe.Milliseconds()}}
+	r := model.Reply{Stop: s.stop, Counts: s.usage.counts(s.ttl)}
+	r.Counts[model.KeyTTFE], r.Counts[model.KeyThinkingMS] = s.clock.Times()
 	var places []json.RawMessage
 	own := false
 	for _, i := range slices.Sorted(maps.Keys(s.parts)) {
 		p := s.parts[i]
 		switch p.Type {
 		case "text":
-			choice.Content += p.text.String()
+			r.Text += p.text.String()
 			places = append(places, json.RawMessage(placeText))
 		case "tool_use":
-			choice.ToolCalls = append(choice.ToolCalls, llms.ToolCall{ID: p.ID, Type: "function",
-				FunctionCall: &llms.FunctionCall{Name: p.Name, Arguments: p.arguments()}})
+			r.Calls = append(r.Calls, protocol.CallMessage{ID: p.ID, Name: p.Name, Arguments: p.arguments()})
 			places = append(places, json.RawMessage(placeCall))
 		default:
 			if p.Type == "thinking" {
-				choice.ReasoningContent += p.text.String()
+				r.Thinking += p.text.String()
 			}
 			block, err := p.block()
 			if err != nil {
@@ -39,19 +41,13 @@ func (s *stream) response() (*llms.ContentResponse, error) {
 		}
 	}
 	if own {
-		var o wire.Object
-		o.Add(opaqueKey, places)
-		b, err := o.Bytes()
+		b, err := wire.Encode(map[string]any{opaqueKey: places})
 		if err != nil {
 			return nil, &model.Error{Class: model.ServerError, Message: fmt.Sprintf("model %s: %v", s.name, err), Err: err}
 		}
-		choice.GenerationInfo[model.KeyOpaque] = string(b)
+		r.Opaque = string(b)
 	}
-	if !s.thinkingFrom.IsZero() {
-		choice.GenerationInfo[model.KeyThinkingMS] = s.thinkingTo.Sub(s.thinkingFrom).Milliseconds()
-	}
-	s.usage.tell(choice.GenerationInfo, s.ttl)
-	return &llms.ContentResponse{Choices: []*llms.ContentChoice{choice}}, nil
+	return r.Response(), nil
 }
 
 // arguments is the JSON of a call, as raw as the model wrote it.
@@ -115,52 +111,35 @@ func (u *usage) update(n *usage) {
 	if n == nil {
 		return
 	}
-	newer := func(to **int64, from *int64) {
-		if from != nil {
-			*to = from
-		}
-	}
-	newer(&u.Input, n.Input)
-	newer(&u.Read, n.Read)
-	newer(&u.Written, n.Written)
-	newer(&u.Output, n.Output)
-	if n.Lifetime != nil {
-		u.Lifetime = n.Lifetime
-	}
-	if n.Details != nil {
-		u.Details = n.Details
-	}
+	u.Input, u.Output = cmp.Or(n.Input, u.Input), cmp.Or(n.Output, u.Output)
+	u.Read, u.Written = cmp.Or(n.Read, u.Read), cmp.Or(n.Written, u.Written)
+	u.Lifetime, u.Details = cmp.Or(n.Lifetime, u.Lifetime), cmp.Or(n.Details, u.Details)
 }
 
-// tell normalises: input is all prompt tokens. Written ones live for ttl where the API does
+// counts normalises: input is all prompt tokens. Written ones live for ttl where the API does
 // not say it.
-func (u *usage) tell(info map[string]any, ttl string) {
-	value := func(n *int64) int64 {
-		if n == nil {
-			return 0
-		}
-		return *n
-	}
-	set := func(key string, n *int64) {
-		if n != nil {
-			info[key] = *n
-		}
-	}
+func (u *usage) counts(ttl string) model.Counts {
+	c := model.Counts{}
+	c.Set(model.KeyOutput, u.Output)
+	c.Set(model.KeyCached, u.Read)
 	if u.Input != nil {
-		info[model.KeyInput] = value(u.Input) + value(u.Read) + value(u.Written)
+		for _, n := range []*int64{u.Input, u.Read, u.Written} {
+			if n != nil {
+				c[model.KeyInput] += *n
+			}
+		}
 	}
-	set(model.KeyCached, u.Read)
 	switch {
 	case u.Lifetime != nil:
-		set(model.KeyWrite5m, u.Lifetime.M5)
-		set(model.KeyWrite1h, u.Lifetime.H1)
+		c.Set(model.KeyWrite5m, u.Lifetime.M5)
+		c.Set(model.KeyWrite1h, u.Lifetime.H1)
 	case ttl == "1h":
-		set(model.KeyWrite1h, u.Written)
+		c.Set(model.KeyWrite1h, u.Written)
 	default:
-		set(model.KeyWrite5m, u.Written)
+		c.Set(model.KeyWrite5m, u.Written)
 	}
-	set(model.KeyOutput, u.Output)
 	if u.Details != nil {
-		set(model.KeyReasoning, u.Details.Thinking)
+		c.Set(model.KeyReasoning, u.Details.Thinking)
 	}
+	return c
 }

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/tmc/langchaingo/llms"
 
@@ -21,14 +20,11 @@ type stream struct {
 	name  string // of the model
 	ttl   string // of the marks that were sent
 	opts  *llms.CallOptions
-	start time.Time
+	clock model.Clock
 
-	parts        map[int]*part
-	stop         string
-	usage        usage
-	ttfe         time.Duration
-	thinkingFrom time.Time
-	thinkingTo   time.Time
+	parts map[int]*part
+	stop  string
+	usage usage
 }
 
 // part is a content block under construction.
@@ -85,9 +81,7 @@ func (s *stream) read(ctx context.Context, h http.Header, body io.Reader) error 
 		if err := json.Unmarshal(data, &e); err != nil {
 			return false, fmt.Errorf("an event is not JSON: %w: %.200s", err, data)
 		}
-		if s.ttfe == 0 {
-			s.ttfe = time.Since(s.start)
-		}
+		s.clock.Heard()
 		if e.Type == "error" {
 			return false, s.failed(data)
 		}
@@ -109,7 +103,7 @@ func (s *stream) whole(ctx context.Context, body io.Reader) error {
 	if m.Type == "error" {
 		return s.failed(text)
 	}
-	s.ttfe = time.Since(s.start)
+	s.clock.Heard()
 	s.stop = m.Stop
 	s.usage.update(m.Usage)
 	for i, raw := range m.Content {
@@ -187,10 +181,7 @@ func (s *stream) think(ctx context.Context, p *part, thought string) error {
 	if thought == "" {
 		return nil
 	}
-	s.thinkingTo = time.Now()
-	if s.thinkingFrom.IsZero() {
-		s.thinkingFrom = s.thinkingTo
-	}
+	s.clock.Thought()
 	p.text.WriteString(thought)
 	return model.Think(ctx, s.opts, thought)
 }

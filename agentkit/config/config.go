@@ -121,7 +121,7 @@ const (
 // Parse reads one file; name is for messages.
 func Parse(name, text string) (Config, error) {
 	bad := func(err error) error {
-		return fmt.Errorf("%s: %w", name, &protocol.Error{Code: ErrConfig.Code, Message: err.Error(), Hint: ErrConfig.Hint})
+		return fmt.Errorf("%s: %w", name, ErrConfig.With("", "%v", err))
 	}
 	var c Config
 	if strings.TrimSpace(text) == "" {

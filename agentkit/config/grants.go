@@ -12,6 +12,7 @@ import (
 
 	"github.com/aymanbagabas/go-udiff"
 
+	"wf/files"
 	"wf/protocol"
 )
 
@@ -86,9 +87,13 @@ func (g Grants) Has(power Power, cid protocol.Link) (bool, error) {
 func (g Grants) Add(x Grant) error {
 	err := errors.New("there is no state directory: set HOME or XDG_STATE_HOME")
 	if g.Dir != "" {
+		path := g.path(x.Power, x.CID)
 		var raw []byte
 		if raw, err = json.Marshal(x); err == nil {
-			err = writeWhole(g.path(x.Power, x.CID), raw)
+			err = os.MkdirAll(filepath.Dir(path), 0o700)
+		}
+		if err == nil {
+			err = files.Replace(path, raw)
 		}
 	}
 	if err != nil {
@@ -114,12 +119,12 @@ func (g Grants) List() ([]Grant, error) {
 	if g.Dir == "" {
 		return nil, nil
 	}
-	files, err := filepath.Glob(filepath.Join(g.Dir, "*", "*.json"))
+	all, err := filepath.Glob(filepath.Join(g.Dir, "*", "*.json"))
 	if err != nil {
 		return nil, fmt.Errorf("list what is trusted: %w", err)
 	}
 	var out []Grant
-	for _, path := range files {
+	for _, path := range all {
 		raw, err := os.ReadFile(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // taken back meanwhile
@@ -155,23 +160,4 @@ func (g Grants) Change(x Grant) (string, error) {
 		}
 	}
 	return best, nil
-}
-
-// writeWhole writes a file whole or not at all.
-func writeWhole(path string, raw []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	temp, err := os.CreateTemp(filepath.Dir(path), ".trust-*")
-	if err != nil {
-		return err
-	}
-	_, err = temp.Write(raw)
-	if err = errors.Join(err, temp.Sync(), temp.Close()); err == nil {
-		err = os.Rename(temp.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(temp.Name()))
-	}
-	return nil
 }

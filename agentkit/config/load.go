@@ -2,13 +2,14 @@ package config
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 
 	"wf/agentkit/price"
 	"wf/files"
@@ -37,11 +38,10 @@ type Loaded struct {
 	places  Places
 	grants  Grants
 	user    Config
-	project Config                     // as its file says it, trusted or not
-	ownMCP  map[string]json.RawMessage // servers of the user's own config
-	blocked map[string]string          // provider → why it cannot be used
-	wanted  Models                     // the default that a project names which is not trusted, where it leads off this machine
-	offered price.Table                // the prices of a project that is not trusted with them: a limit of cost would hold by them
+	project Config            // as its file says it, trusted or not
+	blocked map[string]string // provider → why it cannot be used
+	wanted  Models            // the default that a project names which is not trusted, where it leads off this machine
+	offered price.Table       // the prices of a project that is not trusted with them: a limit of cost would hold by them
 }
 
 // File is one config that was read.
@@ -67,7 +67,7 @@ func Load(p Places) (*Loaded, error) {
 			l.user = c.from(f)
 		}
 	}
-	l.Config, l.ownMCP = Config{}.over(l.user), l.user.MCP
+	l.Config = Config{}.over(l.user)
 	if p.Project == "" {
 		return l, nil
 	}
@@ -82,8 +82,8 @@ func Load(p Places) (*Loaded, error) {
 		return l, nil
 	}
 	if project.ContainerIsSandbox {
-		return nil, fmt.Errorf("config %s: %w", f.Path, &protocol.Error{Code: ErrConfig.Code, Message: "container_is_sandbox says something of your machine, and a project cannot know that",
-			Hint: "remove it there; in your own config it holds, " + filepath.Join(p.User, FileName)})
+		return nil, fmt.Errorf("config %s: %w", f.Path, ErrConfig.With("remove it there; in your own config it holds, "+filepath.Join(p.User, FileName),
+			"container_is_sandbox says something of your machine, and a project cannot know that"))
 	}
 	l.Project, l.project = f, project.from(f)
 	if err := l.admit(); err != nil {
@@ -98,46 +98,62 @@ func Load(p Places) (*Loaded, error) {
 func (l *Loaded) admit() error {
 	c := l.project
 	for name, p := range c.Providers {
-		w, wants, err := l.wantProvider(name, p, l.replaces(name))
+		w, err := l.wantProvider(name, p)
 		if err != nil {
 			return err
 		}
-		if wants && !w.Trusted {
+		if w.untrusted() {
 			l.block(name, p)
 		}
 	}
-	walls, _, err := l.wantWalls(c.Sandbox, l.Project.Path)
+	walls, err := l.wantWalls()
 	if err != nil {
 		return err
 	}
-	if !walls.Trusted {
+	if walls.untrusted() {
 		c.Sandbox = Sandbox{}
 	}
-	prices, priced, err := l.wantPrices(l.project.prices(), l.Project.Path)
+	prices, err := l.wantPrices()
 	if err != nil {
 		return err
 	}
-	if priced && !prices.Trusted {
+	if prices.untrusted() {
 		l.offered.Prices = c.prices()
 		c = c.unpriced()
 	}
-	l.Config = c.over(l.user) // by which wantModels knows what is local
-	models, err := l.wantModels(l.project, l.Project.Path)
+	l.Config = c.over(l.user) // by which wantDefault knows what is local
+	model, err := l.wantDefault()
 	if err != nil {
 		return err
 	}
-	for _, w := range models {
-		switch {
-		case w.Trusted:
-		case w.Power == ChooseDefault:
-			l.wanted, l.Model = c.Model, nil
-		default:
-			l.AllowModels = l.user.AllowModels
-		}
+	if model.untrusted() {
+		l.wanted, l.Model = c.Model, nil
+	}
+	allowed, err := l.wantAllowed()
+	if err != nil {
+		return err
+	}
+	if allowed.untrusted() {
+		l.AllowModels = l.user.AllowModels
 	}
 	wants, err := l.Wants()
-	l.Project.Trusted = err == nil && !slices.ContainsFunc(wants, func(w Want) bool { return !w.Trusted })
+	l.Project.Trusted = err == nil && !slices.ContainsFunc(wants, Want.untrusted)
 	return nil // what cannot be judged is not trusted, and wf trust says why
+}
+
+// ownDirectory refuses a directory of another user, since that user could change it at any time.
+func ownDirectory(dir string) error {
+	info, err := os.Stat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("config: %w", err)
+	}
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok && int(stat.Uid) != os.Geteuid() {
+		return fmt.Errorf("config: %w", ErrConfig.With("work in a directory of your own, or chown it", "%s belongs to user %d, not to you", dir, stat.Uid))
+	}
+	return nil
 }
 
 // from notes where the providers were named.
@@ -187,7 +203,7 @@ const maxFile = 1 << 20
 // read reads one config by files.Read or files.ReadNamed; the file is nil where there is none.
 func read(by func(string, int64) ([]byte, error), path string) (*File, Config, error) {
 	unreadable := func(err error) error {
-		return fmt.Errorf("config %s: %w", path, &protocol.Error{Code: ErrConfig.Code, Message: err.Error(), Hint: "make it a file that can be read, or move it away; only your own config may be a link"})
+		return fmt.Errorf("config %s: %w", path, ErrConfig.With("make it a file that can be read, or move it away; only your own config may be a link", "%v", err))
 	}
 	text, err := by(path, maxFile)
 	if errors.Is(err, fs.ErrNotExist) {

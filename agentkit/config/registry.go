@@ -3,8 +3,6 @@ package config
 import (
 	"cmp"
 	"maps"
-	"net/netip"
-	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -14,11 +12,13 @@ import (
 
 	"wf/agentkit"
 	"wf/agentkit/anthropic"
+	"wf/agentkit/mcp"
 	"wf/agentkit/model"
 	"wf/agentkit/openai"
 	"wf/agentkit/price"
 	"wf/agentkit/script"
 	"wf/agentkit/tape"
+	"wf/protocol"
 	"wf/roles"
 )
 
@@ -122,11 +122,4 @@ func (l *Loaded) Local(model string) bool {
 
 // loopback reports whether the server is at an address of this machine that is written as one:
 // what a name stands for, others may decide.
-func (p Provider) loopback() bool {
-	u, err := url.Parse(p.BaseURL)
-	if err != nil {
-		return false
-	}
-	ip, err := netip.ParseAddr(u.Hostname())
-	return err == nil && ip.Unmap().IsLoopback()
-}
+func (p Provider) loopback() bool { return mcp.Local(protocol.MCPServer{URL: p.BaseURL}) }

@@ -54,10 +54,8 @@ func (l *Loaded) Resolve(role string, flag, own []string, lookup func(string) (s
 	case len(own) > 0:
 		r.Models, r.Source = own, ByRole
 	case len(l.wanted) > 0:
-		return r, fmt.Errorf("the role %s names no model: %w", role, &protocol.Error{
-			Code: protocol.ErrModel.Code, Message: fmt.Sprintf("%s makes %s the default, and is not trusted", l.Project.Path, strings.Join(l.wanted, ", ")),
-			Hint: fmt.Sprintf("%s makes %s the default, and is not trusted: look at it, then wf trust; or name a model with --model PROVIDER/MODEL", l.Project.Path, strings.Join(l.wanted, ", ")),
-		})
+		why := fmt.Sprintf("%s makes %s the default, and is not trusted", l.Project.Path, strings.Join(l.wanted, ", "))
+		return r, fmt.Errorf("the role %s names no model: %w", role, protocol.ErrModel.With(why+": look at it, then wf trust; or name a model with --model PROVIDER/MODEL", "%s", why))
 	case len(l.Model) > 0:
 		r.Models, r.Source, r.Detail = l.Model, ByConfig, l.modelFrom()
 	default:
@@ -67,11 +65,8 @@ func (l *Loaded) Resolve(role string, flag, own []string, lookup func(string) (s
 				return r, nil
 			}
 		}
-		return r, fmt.Errorf("the role %s names no model: %w", role, &protocol.Error{
-			Code: protocol.ErrModel.Code, Message: "none is set",
-			Hint: "set ANTHROPIC_API_KEY or OPENAI_API_KEY; or name a model with --model PROVIDER/MODEL, as model: of the role, " +
-				"or as model: in .wf/config.yaml; or run without one, with --model script/FILE",
-		})
+		return r, fmt.Errorf("the role %s names no model: %w", role, protocol.ErrModel.With("set ANTHROPIC_API_KEY or OPENAI_API_KEY; or name a model with --model PROVIDER/MODEL, as model: of the role, "+
+			"or as model: in .wf/config.yaml; or run without one, with --model script/FILE", "none is set"))
 	}
 	return r, nil
 }

@@ -1,11 +1,14 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"wf/agentkit/sandbox"
 )
 
 // Sandbox says what the commands of agents may do beyond what the sandbox lets them.
@@ -16,24 +19,15 @@ import (
 //	  devices: [/dev/kvm]
 //	  limits: {file_size: 1073741824, open_files: 4096, processes: 512, memory: 4294967296, disk: 10737418240}
 type Sandbox struct {
-	Read    []string      `json:"read"`    // files and directories that may be read too: absolute, or below ~/
-	Sockets []string      `json:"sockets"` // of the user's programs that may be reached: SSHAgent alone
-	Devices []string      `json:"devices"` // character devices that may be read and written, below /dev
-	Limits  SandboxLimits `json:"limits"`
+	Read    []string       `json:"read"`    // files and directories that may be read too: absolute, or below ~/
+	Sockets []string       `json:"sockets"` // of the user's programs that may be reached: SSHAgent alone
+	Devices []string       `json:"devices"` // character devices that may be read and written, below /dev
+	Limits  sandbox.Limits `json:"limits"`  // of one command; 0 is what the sandbox has by itself
 }
 
 // SSHAgent is the name of the one socket that can be given. Others are as good as no walls: the one of
 // Docker starts programs as root.
 const SSHAgent = "ssh-agent"
-
-// SandboxLimits bound one command; 0 is what the sandbox has by itself.
-type SandboxLimits struct {
-	FileSize  uint64 `json:"file_size"`  // bytes of one file
-	OpenFiles uint64 `json:"open_files"` // of one process
-	Processes uint64 `json:"processes"`  // threads included
-	Memory    uint64 `json:"memory"`     // bytes of all its processes together
-	Disk      uint64 `json:"disk"`       // bytes by which what it may write can grow
-}
 
 func (s Sandbox) check() error {
 	for _, path := range s.Read {
@@ -56,20 +50,14 @@ func (s Sandbox) check() error {
 
 // over puts what one config says over another: paths and names are added, limits replaced.
 func (s Sandbox) over(under Sandbox) Sandbox {
-	out := Sandbox{Read: slices.Concat(under.Read, s.Read), Sockets: slices.Concat(under.Sockets, s.Sockets),
-		Devices: slices.Concat(under.Devices, s.Devices), Limits: under.Limits}
-	for _, l := range []struct{ to, from *uint64 }{
-		{&out.Limits.FileSize, &s.Limits.FileSize},
-		{&out.Limits.OpenFiles, &s.Limits.OpenFiles},
-		{&out.Limits.Processes, &s.Limits.Processes},
-		{&out.Limits.Memory, &s.Limits.Memory},
-		{&out.Limits.Disk, &s.Limits.Disk},
-	} {
-		if *l.from != 0 {
-			*l.to = *l.from
-		}
+	l, of := s.Limits, under.Limits
+	return Sandbox{
+		Read: slices.Concat(under.Read, s.Read), Sockets: slices.Concat(under.Sockets, s.Sockets), Devices: slices.Concat(under.Devices, s.Devices),
+		Limits: sandbox.Limits{
+			FileSize: cmp.Or(l.FileSize, of.FileSize), OpenFiles: cmp.Or(l.OpenFiles, of.OpenFiles), Processes: cmp.Or(l.Processes, of.Processes),
+			Memory: cmp.Or(l.Memory, of.Memory), Disk: cmp.Or(l.Disk, of.Disk),
+		},
 	}
-	return out
 }
 
 // Readable are the paths of Read, absolute, with their links: where these lead is found anew for each

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"wf/agentkit/sandbox"
 )
 
 func TestASandboxIsOpenedByName(t *testing.T) {
@@ -30,7 +32,7 @@ func TestASandboxIsOpenedByName(t *testing.T) {
 	if !slices.Equal(both.Sockets, []string{SSHAgent}) || !slices.Equal(both.Devices, []string{"/dev/kvm", "/dev/fuse"}) {
 		t.Errorf("sockets %q, devices %q", both.Sockets, both.Devices)
 	}
-	if both.Limits != (SandboxLimits{FileSize: 7, Processes: 5, Memory: 8, Disk: 3}) {
+	if both.Limits != (sandbox.Limits{FileSize: 7, Processes: 5, Memory: 8, Disk: 3}) {
 		t.Errorf("limits %+v", both.Limits)
 	}
 	for _, whole := range []string{"/", "~/", "~/..", home, filepath.Dir(real)} {

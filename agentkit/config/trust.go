@@ -31,7 +31,7 @@ func (l *Loaded) TrustsServer(s protocol.MCPServer, at mcp.Place) (bool, error) 
 
 // ownServer reports whether the user's own config has a server in the same words.
 func (l *Loaded) ownServer(s protocol.MCPServer) bool {
-	for name, raw := range l.ownMCP {
+	for name, raw := range l.user.MCP {
 		own, err := mcp.Parse(name, raw)
 		if err != nil {
 			continue // it is reported where it is used
@@ -80,7 +80,7 @@ func (l *Loaded) Servers(root, dir string) ([]protocol.MCPServer, error) {
 		if err != nil {
 			return nil, err
 		}
-		if own, has := l.ownMCP[name]; has && l.fromProject(name) {
+		if own, has := l.user.MCP[name]; has && l.fromProject(name) {
 			trusted := false
 			if at, err := mcp.PlaceOf(root, dir, s); err == nil {
 				if trusted, err = l.TrustsServer(s, at); err != nil {

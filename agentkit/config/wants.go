@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"wf/agentkit/mcp"
-	"wf/agentkit/price"
+	"wf/agentkit/sandbox"
 	"wf/protocol"
 )
 
@@ -19,6 +19,9 @@ type Want struct {
 	Does    string // what it may then do, for people
 	Trusted bool
 }
+
+// untrusted reports whether there is a want that no person trusts; the zero Want wants nothing.
+func (w Want) untrusted() bool { return w.Does != "" && !w.Trusted }
 
 // here is the workspace of a run that is started in this directory, and that directory.
 func (l *Loaded) here() (root, dir string) {
@@ -39,86 +42,63 @@ func (l *Loaded) here() (root, dir string) {
 // Wants lists what the project's config can do only once it is trusted, and the servers of the user's own that
 // run files of the workspace as the user, in the order in which they are asked for.
 func (l *Loaded) Wants() ([]Want, error) {
-	file := ""
-	if l.Project != nil {
-		file = l.Project.Path
-	}
-	out, err := l.wantModels(l.project, file)
-	if err != nil {
-		return nil, err
-	}
+	wants := []func() (Want, error){l.wantDefault, l.wantAllowed}
 	for _, name := range sorted(l.project.Providers) {
-		w, ok, err := l.wantProvider(name, l.project.Providers[name], l.replaces(name))
+		wants = append(wants, func() (Want, error) { return l.wantProvider(name, l.project.Providers[name]) })
+	}
+	for _, name := range sorted(l.MCP) {
+		wants = append(wants, func() (Want, error) { return l.wantServer(name) })
+	}
+	var out []Want
+	for _, want := range append(wants, l.wantWalls, l.wantPrices) {
+		w, err := want()
 		if err != nil {
 			return nil, err
 		}
-		if ok {
+		if w.Does != "" {
 			out = append(out, w)
 		}
 	}
-	servers, err := l.wantServers(file)
-	if err != nil {
-		return nil, err
-	}
-	out = append(out, servers...)
-	if w, ok, err := l.wantWalls(l.project.Sandbox, file); err != nil {
-		return nil, err
-	} else if ok {
-		out = append(out, w)
-	}
-	if w, ok, err := l.wantPrices(l.project.prices(), file); err != nil {
-		return nil, err
-	} else if ok {
-		out = append(out, w)
-	}
 	return out, nil
 }
 
-func (l *Loaded) wantServers(file string) ([]Want, error) {
-	var out []Want
+// wantServer is what a server of the configs wants; nothing if it is the user's own and runs no file of the workspace.
+func (l *Loaded) wantServer(name string) (w Want, err error) {
 	root, dir := l.here()
-	for _, name := range sorted(l.MCP) {
-		theirs := l.fromProject(name)
-		if !theirs && root == "" {
-			continue
-		}
-		s, err := mcp.Parse(name, l.MCP[name])
-		if err != nil {
-			return nil, err
-		}
-		at, err := mcp.PlaceOf(root, dir, s)
-		if err != nil {
-			return nil, fmt.Errorf("mcp:%s: %w", name, err)
-		}
-		if !theirs && len(at.Files) == 0 {
-			continue // the user's own
-		}
-		from := file
-		if !theirs {
-			from = filepath.Join(l.places.User, FileName)
-		}
-		w, err := l.WantServer(s, from, at)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, w)
+	theirs := l.fromProject(name)
+	if !theirs && root == "" {
+		return w, nil
 	}
-	return out, nil
+	s, err := mcp.Parse(name, l.MCP[name])
+	if err != nil {
+		return w, err
+	}
+	at, err := mcp.PlaceOf(root, dir, s)
+	if err != nil {
+		return w, fmt.Errorf("mcp:%s: %w", name, err)
+	}
+	switch {
+	case theirs:
+		return l.WantServer(s, l.Project.Path, at)
+	case len(at.Files) == 0:
+		return w, nil
+	}
+	return l.WantServer(s, filepath.Join(l.places.User, FileName), at)
 }
 
-// want judges a value: key is what trust is in, a change of which asks again.
-func (l *Loaded) want(power Power, name, file, does, text string, key any) (Want, error) {
+// want judges a value of the project: key is what trust is in, a change of which asks again.
+func (l *Loaded) want(power Power, name, does, text string, key any) (Want, error) {
 	cid, err := mcp.KeyOf(key)
 	if err != nil {
 		return Want{}, err
 	}
 	has, err := l.grants.Has(power, cid)
-	return Want{Grant{Power: power, CID: cid, Name: name, File: file, Text: text}, does, has}, err
+	return Want{Grant{Power: power, CID: cid, Name: name, File: l.Project.Path, Text: text}, does, has}, err
 }
 
-// wantProvider is what a provider of the project wants; ok is false for one that wants nothing: a server of this
-// machine that is sent no key, and takes the place of none.
-func (l *Loaded) wantProvider(name string, p Provider, replaces bool) (w Want, ok bool, err error) {
+// wantProvider is what a provider of the project wants; nothing if it is a server of this machine that is sent no
+// key, and takes the place of none.
+func (l *Loaded) wantProvider(name string, p Provider) (w Want, err error) {
 	to := cmp.Or(p.BaseURL, "the maker of the wire "+p.Wire)
 	does := ""
 	switch {
@@ -126,14 +106,13 @@ func (l *Loaded) wantProvider(name string, p Provider, replaces bool) (w Want, o
 		does = fmt.Sprintf("send $%s to %s, as %s/…", p.KeyEnv, to, name)
 	case !p.loopback():
 		does = fmt.Sprintf("send prompts to %s, as %s/…", to, name)
-	case replaces:
+	case l.replaces(name):
 		does = fmt.Sprintf("take the place of your provider %s, by %s", name, to)
 	default:
-		return w, false, nil
+		return w, nil
 	}
 	text := fmt.Sprintf("provider %s\nwire %s\nbase_url %s\nkey_env %s\n", name, p.Wire, p.BaseURL, p.KeyEnv)
-	w, err = l.want(SendPrompts, name, p.From, does, text, []string{"provider", name, p.Wire, p.BaseURL, p.KeyEnv})
-	return w, true, err
+	return l.want(SendPrompts, name, does, text, []string{"provider", name, p.Wire, p.BaseURL, p.KeyEnv})
 }
 
 // WantServer is what a server wants to be started, or reached, from the directory in which its program starts.
@@ -164,78 +143,73 @@ func (l *Loaded) WantServer(s protocol.MCPServer, file string, at mcp.Place) (Wa
 }
 
 // wantWalls is what the project wants for the commands of agents.
-func (l *Loaded) wantWalls(s Sandbox, file string) (w Want, ok bool, err error) {
+func (l *Loaded) wantWalls() (w Want, err error) {
+	s := l.project.Sandbox
 	var does, lines []string
-	for _, path := range s.Read {
-		lines = append(lines, "read "+path)
+	for _, of := range []struct {
+		what  string
+		names []string
+		does  string
+	}{
+		{"read ", s.Read, "let the commands of agents read " + strings.Join(s.Read, ", ")},
+		{"socket ", s.Sockets, "let the commands of agents use every key of your ssh-agent, to sign and to log in as you"},
+		{"device ", s.Devices, "let the commands of agents use the devices " + strings.Join(s.Devices, ", ")},
+	} {
+		for _, name := range of.names {
+			lines = append(lines, of.what+name)
+		}
+		if len(of.names) > 0 {
+			does = append(does, of.does)
+		}
 	}
-	if len(s.Read) > 0 {
-		does = append(does, "let the commands of agents read "+strings.Join(s.Read, ", "))
-	}
-	for _, name := range s.Sockets {
-		lines = append(lines, "socket "+name)
-	}
-	if len(s.Sockets) > 0 {
-		does = append(does, "let the commands of agents use every key of your ssh-agent, to sign and to log in as you")
-	}
-	for _, path := range s.Devices {
-		lines = append(lines, "device "+path)
-	}
-	if len(s.Devices) > 0 {
-		does = append(does, "let the commands of agents use the devices "+strings.Join(s.Devices, ", "))
-	}
-	if s.Limits != (SandboxLimits{}) {
+	if s.Limits != (sandbox.Limits{}) {
 		does = append(does, "set the limits of agents' commands")
 		raw, err := json.Marshal(s.Limits)
 		if err != nil {
-			return w, false, err
+			return w, err
 		}
 		lines = append(lines, "limits "+string(raw))
 	}
 	if len(does) == 0 {
-		return w, false, nil
+		return w, nil
 	}
-	w, err = l.want(OpenWalls, "sandbox", file, strings.Join(does, "; "), strings.Join(lines, "\n")+"\n", append([]string{"sandbox"}, lines...))
-	return w, true, err
+	return l.want(OpenWalls, "sandbox", strings.Join(does, "; "), strings.Join(lines, "\n")+"\n", append([]string{"sandbox"}, lines...))
 }
 
 // wantPrices is what the project wants to be paid by.
-func (l *Loaded) wantPrices(prices map[string]price.Price, file string) (w Want, ok bool, err error) {
+func (l *Loaded) wantPrices() (w Want, err error) {
+	prices := l.project.prices()
 	if len(prices) == 0 {
-		return w, false, nil
+		return w, nil
 	}
 	lines := []string{}
 	for _, name := range sorted(prices) {
 		raw, err := json.Marshal(prices[name])
 		if err != nil {
-			return w, false, err
+			return w, err
 		}
 		lines = append(lines, name+" "+string(raw))
 	}
-	w, err = l.want(SetPrices, "prices", file, "set the prices by which limits of cost hold, of "+strings.Join(sorted(prices), ", "),
+	return l.want(SetPrices, "prices", "set the prices by which limits of cost hold, of "+strings.Join(sorted(prices), ", "),
 		strings.Join(lines, "\n")+"\n", append([]string{"prices"}, lines...))
-	return w, true, err
 }
 
-// wantModels is what the project wants of models: of the default, where that leads off this machine, and of those that
-// clients of a daemon choose.
-func (l *Loaded) wantModels(c Config, file string) ([]Want, error) {
-	var out []Want
-	if slices.ContainsFunc(c.Model, func(m string) bool { return !l.Local(m) }) {
-		w, err := l.want(ChooseDefault, "the default model", file, "make "+strings.Join(c.Model, ", ")+" the default model, which agents that name none send their prompts to",
-			strings.Join(c.Model, "\n")+"\n", []any{"model", c.Model})
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, w)
+// wantDefault is what the project wants of the default model, where that leads off this machine.
+func (l *Loaded) wantDefault() (w Want, err error) {
+	models := l.project.Model
+	if !slices.ContainsFunc(models, func(m string) bool { return !l.Local(m) }) {
+		return w, nil
 	}
-	if len(c.AllowModels) > 0 {
-		w, err := l.want(OfferModels, "allow_models", file, "let clients of a daemon choose the models "+strings.Join(c.AllowModels, ", "),
-			strings.Join(c.AllowModels, "\n")+"\n", []any{"allow_models", c.AllowModels})
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, w)
+	return l.want(ChooseDefault, "the default model", "make "+strings.Join(models, ", ")+" the default model, which agents that name none send their prompts to",
+		strings.Join(models, "\n")+"\n", []any{"model", models})
+}
+
+// wantAllowed is what the project wants clients of a daemon to choose.
+func (l *Loaded) wantAllowed() (w Want, err error) {
+	models := l.project.AllowModels
+	if len(models) == 0 {
+		return w, nil
 	}
-	return out, nil
+	return l.want(OfferModels, "allow_models", "let clients of a daemon choose the models "+strings.Join(models, ", "),
+		strings.Join(models, "\n")+"\n", []any{"allow_models", models})
 }

@@ -58,7 +58,5 @@ func finite(v []float32) bool {
 	return !slices.ContainsFunc(v, func(x float32) bool { return math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) })
 }
 
-// Cosine is the distance of two vectors of one length, 0 to 2.
-func Cosine(a, b []float32) float64 { return distance(dot(unit(a), unit(b))) }
-
+// distance is that of two vectors of length 1, by their scalar product.
 func distance(cos float32) float64 { return min(2, max(0, 1-float64(cos))) }

@@ -52,7 +52,7 @@ func TestWordsOfAText(t *testing.T) {
 
 func TestWhatIsCloseByWords(t *testing.T) {
 	fact := lexical(t, "The deploy key lives in the vault at path ops/deploy.")
-	far := func(text string) float64 { return Cosine(fact, lexical(t, text)) }
+	far := func(text string) float64 { return distance(dot(unit(fact), unit(lexical(t, text)))) }
 	for _, near := range []string{"where is the deploy key", "Which path in the vault has the key for deploys?", "deploy keys in vaults"} {
 		if d := far(near); d > Near(LexicalName) {
 			t.Errorf("%q is %v away", near, d)

@@ -11,7 +11,6 @@ import (
 	"io"
 	"math"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -27,10 +26,7 @@ import (
 type Config struct {
 	BaseURL string        // with /v1; "" is https://api.openai.com/v1
 	Key     string        // "" sends none: local servers want none
-	Batch   int           // texts in one request at most; 0 is 64
-	Tries   int           // of one request, the first included; 0 is 3
 	Backoff time.Duration // before the second try, then twice as long each time; 0 is 500 ms
-	Idle    time.Duration // silence that ends a request; 0 is 2 minutes
 }
 
 // Bounds of a request.
@@ -40,6 +36,8 @@ const (
 	textMax     = 24 << 10 // bytes of a text that are sent at first: what embedding models read is about that
 	textMin     = 256      // bytes below which a text is not cut further
 	maxPatience = 30 * time.Second
+	tries       = 3               // of one request, the first included
+	idle        = 2 * time.Minute // of silence that end a request
 )
 
 // OpenAI embeds by an OpenAI-compatible server: OpenAI, llama-server, Ollama, vLLM. Of a text
@@ -51,14 +49,11 @@ type OpenAI struct {
 }
 
 func openByEnvironment(name string) (Embedder, error) {
-	c := Config{BaseURL: os.Getenv("OPENAI_BASE_URL"), Key: os.Getenv("OPENAI_API_KEY")}
-	roles.Conceal("OPENAI_API_KEY", c.Key)
-	if c.BaseURL == "" && c.Key == "" {
-		return nil, &model.Error{Class: model.Unavailable, Err: protocol.ErrModel,
-			Message: fmt.Sprintf("the embedding model %s needs a key. Fixes: set OPENAI_API_KEY; or set OPENAI_BASE_URL to a server "+
-				"of your own, for example http://127.0.0.1:8080/v1; or name %s, which needs none", name, LexicalName)}
+	base, key, err := wire.FromEnvironment("OPENAI", "embedding model "+name, "of your own, for example http://127.0.0.1:8080/v1", LexicalName+", which needs none")
+	if err != nil {
+		return nil, err
 	}
-	return NewOpenAI(name, strings.TrimPrefix(name, "openai/"), c)
+	return NewOpenAI(name, strings.TrimPrefix(name, "openai/"), Config{BaseURL: base, Key: key})
 }
 
 // NewOpenAI makes an embedder: name is what wf calls the model, id what the server does.
@@ -69,18 +64,7 @@ func NewOpenAI(name, id string, c Config) (*OpenAI, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.Batch <= 0 {
-		c.Batch = batchTexts
-	}
-	if c.Tries <= 0 {
-		c.Tries = 3
-	}
-	if c.Backoff <= 0 {
-		c.Backoff = 500 * time.Millisecond
-	}
-	if c.Idle <= 0 {
-		c.Idle = 2 * time.Minute
-	}
+	c.Backoff = cmp.Or(max(c.Backoff, 0), 500*time.Millisecond)
 	return &OpenAI{name: name, id: id, c: c, url: wire.Below(u, "embeddings")}, nil
 }
 
@@ -99,7 +83,7 @@ func (o *OpenAI) EmbedDocuments(ctx context.Context, texts []string) ([][]float3
 	out := make([][]float32, 0, len(texts))
 	for rest := texts; len(rest) > 0; {
 		n, size := 0, 0
-		for n < len(rest) && n < o.c.Batch && (n == 0 || size+min(len(rest[n]), textMax) <= batchBytes) {
+		for n < len(rest) && n < batchTexts && (n == 0 || size+min(len(rest[n]), textMax) <= batchBytes) {
 			size += min(len(rest[n]), textMax)
 			n++
 		}
@@ -149,7 +133,7 @@ func (o *OpenAI) patient(ctx context.Context, batch []string) ([][]float32, erro
 	for try := 1; ; try++ {
 		vectors, err := o.request(ctx, batch)
 		failed, ok := errors.AsType[*model.Error](err)
-		if !ok || try >= o.c.Tries || !failed.Class.Temporary() || tooLong().MatchString(failed.Message) {
+		if !ok || try >= tries || !failed.Class.Temporary() || tooLong().MatchString(failed.Message) {
 			return vectors, err
 		}
 		wait := o.c.Backoff << (try - 1)
@@ -177,14 +161,11 @@ func (o *OpenAI) request(ctx context.Context, batch []string) (vectors [][]float
 	if err != nil {
 		return nil, fmt.Errorf("embedding model %s: %w", o.name, err)
 	}
-	err = wire.Exchange(ctx, o.name, o.c.Idle,
-		func(ctx context.Context) (*http.Response, error) {
-			return wire.Post(ctx, o.url, raw, map[string]string{"Authorization": wire.Bearer(o.c.Key)})
-		},
-		func(_ http.Header, r io.Reader) error {
-			vectors, err = o.read(r, len(batch))
-			return err
-		})
+	call := wire.Call{Name: o.name, URL: o.url, Header: map[string]string{"Authorization": wire.Bearer(o.c.Key)}, Body: raw, Idle: idle}
+	err = call.Do(ctx, func(_ context.Context, _ http.Header, r io.Reader) error {
+		vectors, err = o.read(r, len(batch))
+		return err
+	})
 	if failed, ok := errors.AsType[*model.Error](err); ok && failed.Class != model.Invalid {
 		located := *failed
 		located.Message, located.Err = fmt.Sprintf("embeddings at %s: %s", o.c.BaseURL, failed.Error()), protocol.ErrModel

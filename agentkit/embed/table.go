@@ -1,7 +1,6 @@
 package embed
 
 import (
-	"bufio"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -11,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"unsafe"
@@ -361,34 +361,12 @@ func (t *Table) Remake(keep func(Key) bool) (kept int, err error) {
 	case len(rows) == t.rows:
 		return len(rows), nil
 	}
-	temp := t.path + ".new"
-	if err = t.copyRows(temp, rows); err == nil {
-		err = os.Rename(temp, t.path)
+	anew := slices.Grow(header(t.model, t.dim), len(rows)*len(t.row(rows[0])))
+	for _, i := range rows {
+		anew = append(anew, t.row(i)...)
 	}
-	if err != nil {
-		return 0, fmt.Errorf("index of vectors: %w", errors.Join(err, os.Remove(temp)))
+	if err := files.Replace(t.path, anew); err != nil {
+		return 0, fmt.Errorf("index of vectors: %w", err)
 	}
 	return len(rows), t.refresh()
-}
-
-// copyRows writes a table of some rows of this one.
-func (t *Table) copyRows(path string, rows []int) error {
-	if err := removeIfThere(path); err != nil {
-		return err
-	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	w := bufio.NewWriterSize(f, 1<<20)
-	_, err = w.Write(header(t.model, t.dim))
-	for _, i := range rows {
-		if err == nil {
-			_, err = w.Write(t.row(i))
-		}
-	}
-	if err == nil {
-		err = w.Flush()
-	}
-	return errors.Join(err, f.Close())
 }

@@ -128,7 +128,6 @@ func (p *Pool) value(v protocol.MCPValue) (string, error) {
 // headers adds headers to each request.
 type headers struct{ add http.Header }
 
-// RoundTrip sends a request with the headers.
 func (h headers) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	maps.Copy(r.Header, h.add)

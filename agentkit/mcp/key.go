@@ -7,9 +7,6 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/ipfs/go-cid"
-	multihash "github.com/multiformats/go-multihash"
-
 	"wf/protocol"
 )
 
@@ -31,11 +28,7 @@ func KeyOf(v any) (protocol.Link, error) {
 	if err != nil {
 		return protocol.Link{}, err
 	}
-	sum, err := multihash.Sum(raw, multihash.SHA2_256, -1)
-	if err != nil {
-		return protocol.Link{}, err
-	}
-	return protocol.NewLink(cid.NewCidV1(cid.Raw, sum)), nil
+	return protocol.RawLink(raw), nil
 }
 
 // Text is a server as people read it before they trust it, a line for each part of its key.

@@ -36,6 +36,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -137,14 +138,14 @@ func Parse(name string, raw []byte) (protocol.MCPServer, error) {
 	}
 	s.Command, s.URL, s.Sandbox = form.Command, form.URL, form.Sandbox
 	s.Network, s.NetworkHosts = form.Network.word, form.Network.hosts
-	for _, n := range sortedKeys(form.Env) {
+	for _, n := range slices.Sorted(maps.Keys(form.Env)) {
 		v := protocol.MCPValue{Name: n, Value: form.Env[n]}
 		if secret, ok := strings.CutPrefix(v.Value, "$"); ok && secret != "" {
 			v.Value, v.Secret = "", strings.TrimSuffix(strings.TrimPrefix(secret, "{"), "}")
 		}
 		s.Env = append(s.Env, v)
 	}
-	for _, n := range sortedKeys(form.Headers) {
+	for _, n := range slices.Sorted(maps.Keys(form.Headers)) {
 		s.Headers = append(s.Headers, protocol.MCPValue{Name: n, Secret: form.Headers[n]})
 	}
 	return s, check(s)

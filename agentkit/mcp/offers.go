@@ -86,7 +86,6 @@ func (o *Offers) entry(key string) *offers {
 	return e
 }
 
-// listed asks the servers.
 func (p *Pool) listed(ctx context.Context, names []string) ([]tool.Tool, error) {
 	var out []tool.Tool
 	for _, name := range names {

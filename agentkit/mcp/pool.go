@@ -14,11 +14,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"wf/agentkit/sandbox"
 	"wf/agentkit/tool"
 	"wf/protocol"
+	"wf/roles/workspace/appear"
 )
 
 // Bounds of servers.
@@ -212,6 +214,21 @@ func (p *Pool) tool(s protocol.MCPServer, offer protocol.Tool) tool.Tool {
 	}
 }
 
+// watched is a call of a server, with what appeared in the workspace by its program.
+func (p *Pool) watched(s protocol.MCPServer, call func() (tool.Result, error)) (tool.Result, error) {
+	if len(s.Command) == 0 {
+		return call()
+	}
+	watch, err := appear.Of(p.root())
+	if err != nil {
+		return tool.Result{}, err
+	}
+	span := watch.Begin()
+	r, err := call()
+	r.Appeared = span.End()
+	return r, err
+}
+
 // open gives the connection of a server, and starts it where there is none. p.mu is held.
 func (p *Pool) open(ctx context.Context, s protocol.MCPServer) (*connection, error) {
 	if conn := p.connections[s.Name]; conn != nil {
@@ -246,7 +263,6 @@ func (p *Pool) open(ctx context.Context, s protocol.MCPServer) (*connection, err
 	return conn, nil
 }
 
-// root is the workspace.
 func (p *Pool) root() string { return cmp.Or(p.Root, p.Dir) }
 
 func (p *Pool) place(s protocol.MCPServer) (Place, error) { return PlaceOf(p.root(), p.Dir, s) }
@@ -299,7 +315,7 @@ func (p *Pool) call(ctx context.Context, s protocol.MCPServer, wire string, args
 	limited, stop := context.WithTimeout(ctx, CallTimeout)
 	defer stop()
 	r, err := conn.client.CallTool(limited, &sdk.CallToolParams{Name: t.Name, Arguments: args})
-	var refused *wireError
+	var refused *jsonrpc.Error
 	switch {
 	case ctx.Err() != nil:
 		return tool.Result{}, ctx.Err()

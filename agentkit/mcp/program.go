@@ -185,7 +185,6 @@ type lastWords struct {
 	buf []byte
 }
 
-// Write never fails.
 func (w *lastWords) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -196,7 +195,6 @@ func (w *lastWords) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String is what is kept, as text.
 func (w *lastWords) String() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -2,12 +2,9 @@ package mcp
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"wf/agentkit/tool"
@@ -18,9 +15,6 @@ import (
 // ResultMax is how many bytes of a result the model gets: two thirds from its beginning, one
 // from its end.
 const ResultMax = 20_000
-
-// A wireError is how a server refuses a request.
-type wireError = jsonrpc.Error
 
 func failed(format string, args ...any) tool.Result {
 	return tool.Result{Content: "error: " + fmt.Sprintf(format, args...), IsError: true}
@@ -90,14 +84,9 @@ func cut(s string) string {
 	if len(s) <= ResultMax {
 		return s
 	}
-	head, tail := ResultMax*2/3, len(s)-ResultMax/3
-	for !utf8.RuneStart(s[head]) {
-		head--
-	}
+	head, tail := roles.CutRunes(s, ResultMax*2/3), len(s)-ResultMax/3
 	for tail < len(s) && !utf8.RuneStart(s[tail]) {
 		tail++
 	}
 	return fmt.Sprintf("%s\n…[%d bytes left out]…\n%s", s[:head], tail-head, s[tail:])
 }
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -166,29 +166,25 @@ type Target struct {
 // key in o does not count.
 func (s *Store) EditAll(ctx context.Context, targets []Target, o Origin) error {
 	o.Key = ""
-	wanted := make([]Edit, len(targets))
+	targets = slices.Clone(targets)
 	for i, t := range targets {
 		var err error
-		if wanted[i], err = t.kept(); err != nil {
+		if targets[i].Edit, err = t.kept(); err != nil {
 			return err
 		}
 	}
-	err := s.change(ctx, func(st *State) ([]Change, error) {
-		var out []Change
-		for i, t := range targets {
-			m, there := st.Get(t.ID)
-			if !there {
-				continue
+	return s.change(ctx, func(st *State) (out []Change, err error) {
+		for _, t := range targets {
+			if m, there := st.Get(t.ID); there {
+				some, err := edits(m, t.Edit, o)
+				if err != nil {
+					return nil, err
+				}
+				out = append(out, some...)
 			}
-			some, err := edits(m, wanted[i], o)
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, some...)
 		}
 		return out, nil
 	})
-	return err
 }
 
 // kept is e with its texts as a memory keeps them.
@@ -258,7 +254,7 @@ func (s *Store) SetAnchor(ctx context.Context, text string, o Origin) error {
 			return err
 		}
 	}
-	err := s.change(ctx, func(st *State) ([]Change, error) {
+	return s.change(ctx, func(st *State) ([]Change, error) {
 		old, there := st.Anchor()
 		_, known := st.keys[o.Key]
 		switch {
@@ -271,5 +267,4 @@ func (s *Store) SetAnchor(ctx context.Context, text string, o Origin) error {
 		d.Model = s.firstModel(st)
 		return []Change{{o.Step, d}}, nil
 	})
-	return err
 }

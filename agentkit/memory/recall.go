@@ -67,11 +67,6 @@ func (s *Store) byTags(ctx context.Context, q Query) ([]Hit, error) {
 	return hits, err
 }
 
-// ContextFor finds memories by tags alone, the newest first.
-func (s *Store) ContextFor(ctx context.Context, tags []string, mode Mode, limit int) ([]Hit, error) {
-	return s.Recall(ctx, Query{Tags: tags, Mode: mode, Limit: limit})
-}
-
 // nearest picks the hits among the candidates.
 func (s *Store) nearest(m measured, candidates []int32, q Query) ([]Hit, error) {
 	order := make([]int32, 0, len(candidates))
@@ -91,7 +86,7 @@ func (s *Store) nearest(m measured, candidates []int32, q Query) ([]Hit, error) 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, i := range order {
-		if err := m.check(int(i)); err != nil {
+		if err := m.table.Check(m.gen, m.rows[i]); err != nil {
 			return nil, fmt.Errorf("recall from memory %s: %w", s.c.Scope, s.advised(err))
 		}
 		slot := &s.state.list[candidates[i]]
@@ -104,39 +99,18 @@ func (s *Store) nearest(m measured, candidates []int32, q Query) ([]Hit, error) 
 	return hits, nil
 }
 
-// smallest gives the first n of list in order, by a heap of n: the list may be long.
+// smallest gives the first n of list in order: the list may be long, and n is small.
 func smallest(list []int32, n int, less func(a, b int32) int) []int32 {
-	if len(list) <= n {
-		slices.SortFunc(list, less)
-		return list
-	}
-	heap := list[:n:n] // the largest kept is in front
-	down := func(i int) {
-		for {
-			top := i
-			for _, c := range [2]int{2*i + 1, 2*i + 2} {
-				if c < n && less(heap[c], heap[top]) > 0 {
-					top = c
-				}
-			}
-			if top == i {
-				return
-			}
-			heap[i], heap[top] = heap[top], heap[i]
-			i = top
+	first := make([]int32, 0, n+1)
+	for _, x := range list {
+		if len(first) == n && less(x, first[n-1]) >= 0 {
+			continue
 		}
+		at, _ := slices.BinarySearchFunc(first, x, less)
+		first = slices.Insert(first, at, x)
+		first = first[:min(n, len(first))]
 	}
-	for i := n/2 - 1; i >= 0; i-- {
-		down(i)
-	}
-	for _, x := range list[n:] {
-		if less(x, heap[0]) < 0 {
-			heap[0] = x
-			down(0)
-		}
-	}
-	slices.SortFunc(heap, less)
-	return heap
+	return first
 }
 
 // Listing is what list_memories shows.

@@ -49,7 +49,7 @@ func Refold(ctx context.Context, j Journal, data []byte, head protocol.Link) (*S
 	}
 	for i := range s.list {
 		if !bytes.Equal(s.list[i].encoded(kept.lender), kept.list[i].encoded(kept.lender)) {
-			return fault(fmt.Sprintf("memory %d", s.list[i].ID), s.list[i].told(), kept.list[i].told())
+			return fault(fmt.Sprintf("memory %d", s.list[i].ID), s.list[i].words(), kept.list[i].words())
 		}
 	}
 	return nil, nil
@@ -66,8 +66,8 @@ func (m *slot) encoded(model string) []byte {
 	return w.body
 }
 
-// told is a slot for people: without its text, of which a snapshot has the sum alone.
-func (m *slot) told() string {
+// words is a slot for people: without its text, of which a snapshot has the sum alone.
+func (m *slot) words() string {
 	sum := m.Sum()
 	return fmt.Sprintf("memory %d of event %d, removed %t, pinned %t, tags %q, by %q, of %s %s, special %q, text %x…",
 		m.ID, m.event, m.gone, m.Pinned, slices.Clone(m.Tags), m.By, m.Run, m.Step, m.Special, sum[:6])

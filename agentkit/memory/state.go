@@ -6,8 +6,6 @@ import (
 	"iter"
 	"slices"
 
-	"github.com/fxamacker/cbor/v2"
-
 	"wf/protocol"
 )
 
@@ -59,52 +57,35 @@ func (s *State) Apply(e *protocol.Entry) error {
 	if e.Seq != s.Seq+1 {
 		return fmt.Errorf("event %d of a memory after %d: %w", e.Seq, s.Seq, protocol.ErrCorrupt)
 	}
-	var err error
-	switch e.Type {
-	case protocol.EvRemembered:
-		err = apply(e, s.remembered)
-	case protocol.EvEdited:
-		err = apply(e, func(e *protocol.Entry, d protocol.Edited) {
-			s.change(e, d.ID, d.MemoryOrigin, func(m *slot) {
-				if d.Place != nil {
-					s.moved = s.moved || m.lent != nil && d.Content.Empty() && (m.Place == nil || m.Place.File != d.Place.File)
-					m.Place = d.Place
-				}
-				if !d.Content.Empty() {
-					m.Content, m.event, m.lent = d.Content, e.Seq, nil
-				}
-			})
-		})
-	case protocol.EvPinned:
-		err = apply(e, func(e *protocol.Entry, d protocol.Pinned) {
-			s.change(e, d.ID, d.MemoryOrigin, func(m *slot) { m.Pinned = true })
-		})
-	case protocol.EvUnpinned:
-		err = apply(e, func(e *protocol.Entry, d protocol.Unpinned) {
-			s.change(e, d.ID, d.MemoryOrigin, func(m *slot) { m.Pinned = false })
-		})
-	case protocol.EvTagged:
-		err = apply(e, func(e *protocol.Entry, d protocol.Tagged) {
-			s.change(e, d.ID, d.MemoryOrigin, func(m *slot) { s.tag(m, d.Tags) })
-		})
-	case protocol.EvRemoved:
-		err = apply(e, func(e *protocol.Entry, d protocol.Removed) { s.change(e, d.ID, d.MemoryOrigin, s.remove) })
-	case protocol.EvIndexed:
-		err = apply(e, func(e *protocol.Entry, d protocol.Indexed) { s.Model = d.Model })
-	}
+	data, err := e.AnyData()
 	if err != nil {
 		return fmt.Errorf("event %d of a memory, %s: %w: %w", e.Seq, e.Type, protocol.ErrCorrupt, err)
 	}
-	s.Seq, s.Head = e.Seq, e.CID
-	return nil
-}
-
-func apply[D protocol.Data](e *protocol.Entry, do func(*protocol.Entry, D)) error {
-	var d D
-	if err := cbor.Unmarshal(e.Data, &d); err != nil {
-		return err
+	switch d := data.(type) {
+	case protocol.Remembered:
+		s.remembered(e, d)
+	case protocol.Edited:
+		s.change(e, d.ID, d.MemoryOrigin, func(m *slot) {
+			if d.Place != nil {
+				s.moved = s.moved || m.lent != nil && d.Content.Empty() && (m.Place == nil || m.Place.File != d.Place.File)
+				m.Place = d.Place
+			}
+			if !d.Content.Empty() {
+				m.Content, m.event, m.lent = d.Content, e.Seq, nil
+			}
+		})
+	case protocol.Pinned:
+		s.change(e, d.ID, d.MemoryOrigin, func(m *slot) { m.Pinned = true })
+	case protocol.Unpinned:
+		s.change(e, d.ID, d.MemoryOrigin, func(m *slot) { m.Pinned = false })
+	case protocol.Tagged:
+		s.change(e, d.ID, d.MemoryOrigin, func(m *slot) { s.tag(m, d.Tags) })
+	case protocol.Removed:
+		s.change(e, d.ID, d.MemoryOrigin, s.remove)
+	case protocol.Indexed:
+		s.Model = d.Model
 	}
-	do(e, d)
+	s.Seq, s.Head = e.Seq, e.CID
 	return nil
 }
 

@@ -152,21 +152,25 @@ func clean(at tool.Workspace, s string) string {
 	return s
 }
 
-func modeOf(s string) (Mode, error) {
-	switch m := Mode(s); m {
-	case "", Any:
-		return Any, nil
-	case All:
-		return m, nil
-	}
-	return "", fmt.Errorf("tag_mode is %q (want or, and)", s)
+// search is what recall and context_for are asked alike.
+type search struct {
+	Tags  []string `json:"tags"`
+	Mode  Mode     `json:"tag_mode"`
+	Limit int      `json:"limit"`
 }
 
-func limitOf(n int) error {
-	if n < 0 || n > MaxHits {
-		return fmt.Errorf("limit is %d (want 1 to %d)", n, MaxHits)
+func (a search) find(ctx context.Context, s *Store, text string) (string, error) {
+	switch {
+	case a.Mode != "" && a.Mode != Any && a.Mode != All:
+		return "", fmt.Errorf("tag_mode is %q (want or, and)", a.Mode)
+	case a.Limit < 0 || a.Limit > MaxHits:
+		return "", fmt.Errorf("limit is %d (want 1 to %d)", a.Limit, MaxHits)
 	}
-	return nil
+	hits, err := s.Recall(ctx, Query{Text: text, Tags: a.Tags, Mode: a.Mode, Limit: a.Limit})
+	if err != nil {
+		return "", err
+	}
+	return s.hitsText(ctx, hits)
 }
 
 func (d Desk) remember(ctx context.Context, s *Store, at tool.Workspace, raw json.RawMessage) (string, error) {
@@ -196,47 +200,21 @@ func recall(ctx context.Context, s *Store, at tool.Workspace, raw json.RawMessag
 	var args struct {
 		Query string   `json:"query"`
 		Tags  []string `json:"tags"`
-		Mode  string   `json:"tag_mode"`
+		Mode  Mode     `json:"tag_mode"`
 		Limit int      `json:"limit"`
 	}
 	if err := tool.Decode(raw, &args); err != nil {
 		return "", err
 	}
-	mode, err := modeOf(args.Mode)
-	if err == nil {
-		err = limitOf(args.Limit)
-	}
-	if err != nil {
-		return "", err
-	}
-	hits, err := s.Recall(ctx, Query{Text: clean(at, args.Query), Tags: args.Tags, Mode: mode, Limit: args.Limit})
-	if err != nil {
-		return "", err
-	}
-	return s.tell(ctx, hits)
+	return search{args.Tags, args.Mode, args.Limit}.find(ctx, s, clean(at, args.Query))
 }
 
 func contextFor(ctx context.Context, s *Store, _ tool.Workspace, raw json.RawMessage) (string, error) {
-	var args struct {
-		Tags  []string `json:"tags"`
-		Mode  string   `json:"tag_mode"`
-		Limit int      `json:"limit"`
-	}
+	var args search
 	if err := tool.Decode(raw, &args, "tags"); err != nil {
 		return "", err
 	}
-	mode, err := modeOf(args.Mode)
-	if err == nil {
-		err = limitOf(args.Limit)
-	}
-	if err != nil {
-		return "", err
-	}
-	hits, err := s.ContextFor(ctx, args.Tags, mode, args.Limit)
-	if err != nil {
-		return "", err
-	}
-	return s.tell(ctx, hits)
+	return args.find(ctx, s, "")
 }
 
 func (d Desk) edit(ctx context.Context, s *Store, at tool.Workspace, raw json.RawMessage) (string, error) {
@@ -285,5 +263,5 @@ func list(ctx context.Context, s *Store, _ tool.Workspace, raw json.RawMessage) 
 	if err != nil {
 		return "", err
 	}
-	return s.Tell(ctx, l)
+	return s.ListText(ctx, l)
 }

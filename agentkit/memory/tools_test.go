@@ -167,7 +167,7 @@ func TestWhatEntersAPromptIsBounded(t *testing.T) {
 		t.Errorf("%d runes, %v", n, err)
 	}
 	remember(t, m, strings.Repeat("long ", 200_000), "big")
-	hits, err := m.ContextFor(t.Context(), []string{"big"}, memory.Any, 1)
+	hits, err := m.Recall(t.Context(), memory.Query{Tags: []string{"big"}, Limit: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

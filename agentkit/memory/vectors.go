@@ -59,8 +59,6 @@ type measured struct {
 	gen   int
 }
 
-func (m measured) check(i int) error { return m.table.Check(m.gen, m.rows[i]) }
-
 func (s *Store) embedder(name string) (embed.Embedder, error) {
 	if s.c.Embed != nil {
 		return s.c.Embed(name)

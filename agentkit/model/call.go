@@ -31,14 +31,6 @@ func Wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Stream passes a whole answer to the watcher of a call, the thought first.
-func Stream(ctx context.Context, opts *llms.CallOptions, thought, text string) error {
-	if err := Think(ctx, opts, thought); err != nil {
-		return err
-	}
-	return Say(ctx, opts, text)
-}
-
 // Think passes a thought to the watcher of a call, if there is one.
 func Think(ctx context.Context, opts *llms.CallOptions, thought string) error {
 	if thought == "" || opts.StreamingReasoningFunc == nil {

@@ -2,6 +2,8 @@ package model
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 
 	"wf/protocol"
 )
@@ -46,6 +48,16 @@ type Request struct {
 
 	// CacheKey is the same for all calls of a role in a run, "" for none.
 	CacheKey string
+}
+
+// Kept are the members of the provider's own block of a message, nil for none.
+func (r *Request) Kept(message int) (members map[string]json.RawMessage, err error) {
+	if opaque := r.Opaque[message]; opaque != "" {
+		if err = json.Unmarshal([]byte(opaque), &members); err != nil {
+			err = fmt.Errorf("the provider's own block is no JSON object: %w", err)
+		}
+	}
+	return members, err
 }
 
 type requestKey struct{}

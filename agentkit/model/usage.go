@@ -83,12 +83,6 @@ func StopOf(name string, r *llms.ContentResponse) (string, error) {
 	return "", nil
 }
 
-// OpaqueOf is the provider's own block of the answer, "" for none.
-func OpaqueOf(c *llms.ContentChoice) string {
-	s, _ := c.GenerationInfo[KeyOpaque].(string)
-	return s
-}
-
 func count(info map[string]any, key string) *int64 {
 	for _, k := range append([]string{key}, foreign[key]...) {
 		var n int64

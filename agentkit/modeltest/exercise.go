@@ -60,13 +60,13 @@ func (w Wire) open(t *testing.T, s *Server) llms.Model {
 }
 
 // ask makes one call that must work.
-func (w Wire) ask(t *testing.T, s *Server, r model.Request, messages []llms.MessageContent, options ...llms.CallOption) *llms.ContentChoice {
+func (w Wire) ask(t *testing.T, s *Server, r model.Request, messages []llms.MessageContent, options ...llms.CallOption) model.Reply {
 	t.Helper()
 	res, err := w.open(t, s).GenerateContent(model.WithRequest(t.Context(), r), messages, options...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return res.Choices[0]
+	return model.ReplyOf(res)
 }
 
 func hello() []llms.MessageContent {
@@ -74,16 +74,15 @@ func hello() []llms.MessageContent {
 }
 
 // said is an assistant message with calls, and their results in one message each.
-func said(c *llms.ContentChoice) []llms.MessageContent {
-	reply := llms.MessageContent{Role: llms.ChatMessageTypeAI}
-	if c.Content != "" {
-		reply.Parts = append(reply.Parts, llms.TextContent{Text: c.Content})
+func said(r model.Reply) []llms.MessageContent {
+	out := []llms.MessageContent{{Role: llms.ChatMessageTypeAI}}
+	if r.Text != "" {
+		out[0].Parts = append(out[0].Parts, llms.TextContent{Text: r.Text})
 	}
-	out := []llms.MessageContent{reply}
-	for _, call := range c.ToolCalls {
-		out[0].Parts = append(out[0].Parts, call)
+	for _, c := range r.Calls {
+		out[0].Parts = append(out[0].Parts, llms.ToolCall{ID: c.ID, Type: "function", FunctionCall: &llms.FunctionCall{Name: c.Name, Arguments: c.Arguments}})
 		out = append(out, llms.MessageContent{Role: llms.ChatMessageTypeTool, Parts: []llms.ContentPart{
-			llms.ToolCallResponse{ToolCallID: call.ID, Name: call.FunctionCall.Name, Content: "result of " + call.ID}}})
+			llms.ToolCallResponse{ToolCallID: c.ID, Name: c.Name, Content: "result of " + c.ID}}})
 	}
 	return out
 }
@@ -92,9 +91,8 @@ var toolF = llms.WithTools([]llms.Tool{{Type: "function", Function: &llms.Functi
 
 func sameBytes(t *testing.T, w Wire) {
 	s := Start(t, Text("hi"), Text("hi"))
-	conversation := append(hello(), said(&llms.ContentChoice{ToolCalls: []llms.ToolCall{
-		{ID: "a", FunctionCall: &llms.FunctionCall{Name: "f", Arguments: `{"n": 12345678901234567890}`}},
-		{ID: "b", FunctionCall: &llms.FunctionCall{Name: "f", Arguments: ``}},
+	conversation := append(hello(), said(model.Reply{Calls: []protocol.CallMessage{
+		{ID: "a", Name: "f", Arguments: `{"n": 12345678901234567890}`}, {ID: "b", Name: "f"},
 	}})...)
 	r := model.Request{Params: protocol.JSON(`{"max_tokens":9,"nested":{"x":["0.5"]},"temperature":"0.0","top_p":"1"}`), Prompt: 2, CacheKey: "key",
 		Opaque: map[int]string{2: `{"someone_else":["secret thoughts"]}`}}
@@ -123,20 +121,20 @@ func textUsageDeltas(t *testing.T, w Wire) {
 	const text = "Grüß Gott, 世界!"
 	s := Start(t, Text(text), Text(text))
 	var streamed strings.Builder
-	var c *llms.ContentChoice
+	var r model.Reply
 	for range 2 {
 		streamed.Reset()
-		c = w.ask(t, s, model.Request{}, hello(), llms.WithStreamingFunc(func(_ context.Context, b []byte) error {
+		r = w.ask(t, s, model.Request{}, hello(), llms.WithStreamingFunc(func(_ context.Context, b []byte) error {
 			streamed.Write(b)
 			return nil
 		}))
 	}
-	if c.Content != text || streamed.String() != text || c.StopReason == "" {
-		t.Errorf("got %+v, streamed %q", c, streamed.String())
+	if r.Text != text || streamed.String() != text || r.Stop == "" {
+		t.Errorf("got %+v, streamed %q", r, streamed.String())
 	}
-	u := model.UsageOf(&llms.ContentResponse{Choices: []*llms.ContentChoice{c}})
-	if *u.Input == 0 || *u.Cached == 0 || *u.Cached > *u.Input || *u.Output == 0 || u.Reasoning != nil {
-		t.Errorf("usage %+v", u)
+	input, cached := r.Counts[model.KeyInput], r.Counts[model.KeyCached]
+	if _, reasoning := r.Counts[model.KeyReasoning]; input == 0 || cached == 0 || cached > input || r.Counts[model.KeyOutput] == 0 || reasoning {
+		t.Errorf("usage %+v", r.Counts)
 	}
 	broken := errors.New("the watcher left")
 	_, err := w.open(t, Start(t, Text(text))).GenerateContent(t.Context(), hello(), llms.WithStreamingFunc(func(context.Context, []byte) error { return broken }))
@@ -148,12 +146,11 @@ func textUsageDeltas(t *testing.T, w Wire) {
 func interleaved(t *testing.T, w Wire) {
 	want := []Call{{ID: "a", Name: "read_file", Args: `{"path":"a.go"}`}, {ID: "b", Name: "big", Args: `{"n": 12345678901234567890}`}, {ID: "c", Name: "none", Args: ""}}
 	var got []Call
-	for _, c := range w.ask(t, Start(t, Calls(want...)), model.Request{}, hello()).ToolCalls {
-		args := c.FunctionCall.Arguments
-		if args == "{}" {
-			args = "" // how Anthropic's wire begins every call
+	for _, c := range w.ask(t, Start(t, Calls(want...)), model.Request{}, hello()).Calls {
+		if c.Arguments == "{}" {
+			c.Arguments = "" // how Anthropic's wire begins every call
 		}
-		got = append(got, Call{ID: c.ID, Name: c.FunctionCall.Name, Args: args})
+		got = append(got, Call{ID: c.ID, Name: c.Name, Args: c.Arguments})
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
@@ -167,19 +164,17 @@ func thinking(t *testing.T, w Wire) {
 	}
 	s := Start(t, Calls(Call{"a", "f", `{"x":1}`}).After(append(pieces, Piece{Text: "I look."})...), Text("Done."))
 	var thought string
-	c := w.ask(t, s, model.Request{}, hello(), toolF, llms.WithStreamingReasoningFunc(func(_ context.Context, b, _ []byte) error {
+	r := w.ask(t, s, model.Request{}, hello(), toolF, llms.WithStreamingReasoningFunc(func(_ context.Context, b, _ []byte) error {
 		thought += string(b)
 		return nil
 	}))
-	if c.Content != "I look." || c.ReasoningContent != "let me see <1>" || thought != c.ReasoningContent {
-		t.Errorf("got %+v, streamed %q", c, thought)
+	if r.Text != "I look." || r.Thinking != "let me see <1>" || thought != r.Thinking {
+		t.Errorf("got %+v, streamed %q", r, thought)
 	}
-	opaque := model.OpaqueOf(c)
-	if opaque == "" || !json.Valid([]byte(opaque)) {
-		t.Fatalf("the block is %q", opaque)
+	if r.Opaque == "" || !json.Valid([]byte(r.Opaque)) {
+		t.Fatalf("the block is %q", r.Opaque)
 	}
-	messages := append(hello(), said(c)...)
-	w.ask(t, s, model.Request{Opaque: map[int]string{2: opaque}, Prompt: 2}, messages, toolF)
+	w.ask(t, s, model.Request{Opaque: map[int]string{2: r.Opaque}, Prompt: 2}, append(hello(), said(r)...), toolF)
 	body := string(s.Requests()[1].Body)
 	want := []string{"let me see <1>"}
 	if w.Signs {
@@ -203,11 +198,10 @@ func parallelResults(t *testing.T, w Wire) {
 	s := Start(t, Calls(calls...), Calls(Call{"z", "f", "{}"}), Text("Done."))
 	messages := hello()
 	for range 2 {
-		c := w.ask(t, s, model.Request{Prompt: 2}, messages, toolF)
-		messages = append(messages, said(c)...)
+		messages = append(messages, said(w.ask(t, s, model.Request{Prompt: 2}, messages, toolF))...)
 	}
 	failed := map[int]bool{len(messages) - 1: true}
-	c := w.ask(t, s, model.Request{Prompt: 2, Failed: failed}, messages, toolF)
+	read := w.ask(t, s, model.Request{Prompt: 2, Failed: failed}, messages, toolF).Counts
 	body := string(s.Requests()[2].Body)
 	for _, call := range append(calls, Call{ID: "z"}) {
 		if !strings.Contains(body, `"result of `+call.ID+`"`) {
@@ -215,9 +209,8 @@ func parallelResults(t *testing.T, w Wire) {
 		}
 	}
 	// The second request wrote everything before the newest turn to the cache.
-	u := model.UsageOf(&llms.ContentResponse{Choices: []*llms.ContentChoice{c}})
-	if *u.Cached < *u.Input*8/10 {
-		t.Errorf("read %d of %d tokens from the cache", *u.Cached, *u.Input)
+	if read[model.KeyCached] < read[model.KeyInput]*8/10 {
+		t.Errorf("read %d of %d tokens from the cache", read[model.KeyCached], read[model.KeyInput])
 	}
 }
 
@@ -238,11 +231,11 @@ func oddAnswers(t *testing.T, w Wire) {
 		t.Run(name, func(t *testing.T) {
 			s := Start(t, c.answer, Text("on"))
 			got := w.ask(t, s, model.Request{}, hello())
-			if got.Content != c.text {
-				t.Errorf("got %.40q", got.Content)
+			if got.Text != c.text {
+				t.Errorf("got %.40q", got.Text)
 			}
-			if c.args != "" && got.ToolCalls[0].FunctionCall.Arguments != c.args {
-				t.Errorf("arguments %.40q", got.ToolCalls[0].FunctionCall.Arguments)
+			if c.args != "" && got.Calls[0].Arguments != c.args {
+				t.Errorf("arguments %.40q", got.Calls[0].Arguments)
 			}
 			// Whatever it was, the provider takes it back.
 			w.ask(t, s, model.Request{Prompt: 2}, append(append(hello(), said(got)...), llms.TextParts(llms.ChatMessageTypeHuman, "go on")))
@@ -282,13 +275,12 @@ func prefix(t *testing.T, w Wire) {
 	messages := hello()
 	var before int64
 	for k := 1; k <= visits; k++ {
-		c := w.ask(t, s, model.Request{Prompt: len(messages), Visit: k}, messages, toolF)
-		u := model.UsageOf(&llms.ContentResponse{Choices: []*llms.ContentChoice{c}})
-		if k >= 2 && *u.Cached < before-2 {
-			t.Errorf("visit %d read %d tokens from the cache, visit %d had %d", k, *u.Cached, k-1, before)
+		r := w.ask(t, s, model.Request{Prompt: len(messages), Visit: k}, messages, toolF)
+		if cached := r.Counts[model.KeyCached]; k >= 2 && cached < before-2 {
+			t.Errorf("visit %d read %d tokens from the cache, visit %d had %d", k, cached, k-1, before)
 		}
-		before = *u.Input
-		messages = append(messages, llms.TextParts(llms.ChatMessageTypeAI, c.Content), llms.TextParts(llms.ChatMessageTypeHuman, strings.Repeat("And now? ", k)))
+		before = r.Counts[model.KeyInput]
+		messages = append(messages, llms.TextParts(llms.ChatMessageTypeAI, r.Text), llms.TextParts(llms.ChatMessageTypeHuman, strings.Repeat("And now? ", k)))
 	}
 }
 

@@ -5,10 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"net/netip"
-	"os"
 	"strings"
 	"time"
 
@@ -16,7 +13,6 @@ import (
 
 	"wf/agentkit/internal/wire"
 	"wf/agentkit/model"
-	"wf/protocol"
 	"wf/protocol/lazy"
 	"wf/roles"
 )
@@ -49,17 +45,11 @@ type Model struct {
 // Open makes a model named openai/MODEL from OPENAI_BASE_URL and OPENAI_API_KEY. With neither
 // it is an error wrapping protocol.ErrModel that says what to do.
 func Open(name string) (*Model, error) {
-	c := Config{BaseURL: os.Getenv("OPENAI_BASE_URL"), Key: os.Getenv("OPENAI_API_KEY")}
-	roles.Conceal("OPENAI_API_KEY", c.Key)
-	if c.BaseURL == "" && c.Key == "" {
-		return nil, &model.Error{
-			Class: model.Unavailable,
-			Message: fmt.Sprintf("the model %s needs a key. Fixes: set OPENAI_API_KEY; or set OPENAI_BASE_URL to a server "+
-				"of your own, for example http://127.0.0.1:8080/v1; or name another model with --model", name),
-			Err: protocol.ErrModel,
-		}
+	base, key, err := wire.FromEnvironment("OPENAI", "model "+name, "of your own, for example http://127.0.0.1:8080/v1", "another model with --model")
+	if err != nil {
+		return nil, err
 	}
-	return New(name, strings.TrimPrefix(name, Prefix), c)
+	return New(name, strings.TrimPrefix(name, Prefix), Config{BaseURL: base, Key: key})
 }
 
 // New makes a model: name is what wf calls it, id what the server does.
@@ -73,7 +63,7 @@ func New(name, id string, c Config) (*Model, error) {
 	m := &Model{name: name, id: id, url: wire.Below(u, "chat/completions"), key: c.Key, idle: c.Idle}
 	m.llama, m.marks = c.Llama, c.Marks
 	if c.Llama && c.Slots > 0 {
-		m.slots = newSlots(base, c.Key, c.Slots)
+		m.slots = &slotCache{root: strings.TrimSuffix(strings.TrimRight(base, "/"), "/v1"), key: c.Key, all: make([]slot, c.Slots)}
 	}
 	m.official = u.Hostname() == "api.openai.com"
 	m.keyed = m.official || m.marks || loopback(u.Hostname())
@@ -102,7 +92,7 @@ func (m *Model) GenerateContent(ctx context.Context, messages []llms.MessageCont
 		return nil, &model.Error{Class: model.Invalid, Message: fmt.Sprintf("model %s: %v", m.name, err), Err: err}
 	}
 
-	s := &stream{name: m.name, opts: opts, start: time.Now()}
+	s := &stream{name: m.name, opts: opts, clock: model.Clock{Start: time.Now()}}
 	if len(prefixes) > 0 {
 		h := m.slots.take(ctx, prefixes)
 		defer func() { m.slots.give(context.WithoutCancel(ctx), h, err == nil) }()
@@ -110,12 +100,8 @@ func (m *Model) GenerateContent(ctx context.Context, messages []llms.MessageCont
 			body = append(body[:len(body)-1], fmt.Sprintf(`,"id_slot":%d}`, h.id)...)
 		}
 	}
-	err = wire.Exchange(ctx, m.name, m.idle,
-		func(ctx context.Context) (*http.Response, error) {
-			return wire.Post(ctx, m.url, body, map[string]string{"Authorization": wire.Bearer(m.key), "Accept": "text/event-stream"})
-		},
-		func(h http.Header, r io.Reader) error { return s.read(ctx, h, r) })
-	if err != nil {
+	header := map[string]string{"Authorization": wire.Bearer(m.key), "Accept": "text/event-stream"}
+	if err := (wire.Call{Name: m.name, URL: m.url, Header: header, Body: body, Idle: m.idle}).Do(ctx, s.read); err != nil {
 		return nil, err
 	}
 	return s.response(), nil

@@ -51,18 +51,6 @@ func (m message) MarshalJSON() ([]byte, error) {
 // want it back inside a tool loop.
 var reasoningFields = []string{"reasoning_content", "reasoning", "reasoning_details"}
 
-// kept reads an opaque block; members that are not of this wire are left alone.
-func kept(opaque string) (map[string]json.RawMessage, error) {
-	if opaque == "" {
-		return nil, nil
-	}
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(opaque), &members); err != nil {
-		return nil, fmt.Errorf("the provider's own block is no JSON object: %w", err)
-	}
-	return members, nil
-}
-
 // wireMessages turns langchaingo's messages into those of the wire; the first of them are the
 // prompt of the visit.
 func wireMessages(in []llms.MessageContent, r model.Request) (out []message, prompt int, err error) {
@@ -75,7 +63,7 @@ func wireMessages(in []llms.MessageContent, r model.Request) (out []message, pro
 		if i == last {
 			prompt = len(out)
 		}
-		own, err := kept(r.Opaque[i])
+		own, err := r.Kept(i)
 		if err != nil {
 			return nil, 0, fmt.Errorf("message %d: %w", i, err)
 		}

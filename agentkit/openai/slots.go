@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
@@ -44,10 +43,9 @@ type slot struct {
 
 // held is a slot in use by one call.
 type held struct {
-	id       int
-	digest   string // of the prompt
-	restored string // digest that was restored, "" for none
-	saved    bool   // under digest already
+	id     int
+	digest string // of the prompt
+	saved  bool   // under digest already
 }
 
 // tries is how many saved prefixes are asked for, the longest first.
@@ -55,10 +53,6 @@ const tries = 4
 
 // slotPatience bounds one save or restore.
 const slotPatience = 30 * time.Second
-
-func newSlots(base, key string, n int) *slotCache {
-	return &slotCache{root: strings.TrimSuffix(strings.TrimRight(base, "/"), "/v1"), key: key, all: make([]slot, n)}
-}
 
 // take finds a slot for a prompt; prefixes are the digests of what it begins with, itself
 // first, then ever shorter ones. nil is that the server may choose.
@@ -70,14 +64,12 @@ func (s *slotCache) take(ctx context.Context, prefixes []string) *held {
 		return h
 	}
 	for i, digest := range prefixes[:min(len(prefixes), tries)] {
-		status, err := s.act(ctx, h.id, "restore", digest)
-		if err != nil || status == http.StatusNotImplemented || status == http.StatusNotFound {
-			s.disable(status)
-			break
-		}
-		if status == http.StatusOK {
-			h.restored, h.saved = digest, i == 0
-			break
+		switch s.act(ctx, h.id, "restore", digest) {
+		case http.StatusOK:
+			h.saved = i == 0
+			return h
+		case 0:
+			return h
 		}
 	}
 	return h
@@ -117,9 +109,7 @@ func (s *slotCache) give(ctx context.Context, h *held, worked bool) {
 		return
 	}
 	if worked && !h.saved {
-		if status, err := s.act(ctx, h.id, "save", h.digest); err != nil || status == http.StatusNotImplemented || status == http.StatusNotFound {
-			s.disable(status)
-		}
+		s.act(ctx, h.id, "save", h.digest)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,30 +119,33 @@ func (s *slotCache) give(ctx context.Context, h *held, worked bool) {
 	}
 }
 
-// disable stops asking a server that has no slots; a moment's failure does not.
-func (s *slotCache) disable(status int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.off = s.off || status == http.StatusNotImplemented || status == http.StatusNotFound
-}
-
-// act saves or restores a slot. What goes wrong costs time, never an answer: the server then
-// reads the prompt anew.
-func (s *slotCache) act(ctx context.Context, id int, action, digest string) (status int, err error) {
+// act saves or restores a slot and gives the status, 0 where no other will be given now. What goes
+// wrong costs time, never an answer: the server then reads the prompt anew. One that has no slots is
+// not asked again; a moment's failure does not end that.
+func (s *slotCache) act(ctx context.Context, id int, action, digest string) (status int) {
 	ctx, cancel := context.WithTimeout(ctx, slotPatience)
 	defer cancel()
 	body, err := wire.Encode(map[string]string{"filename": "wf-" + digest + ".kv"})
 	if err != nil {
-		return 0, err
+		return 0
 	}
 	res, err := wire.Post(ctx, fmt.Sprintf("%s/slots/%d?action=%s", s.root, id, action), body,
 		map[string]string{"Authorization": wire.Bearer(s.key), "Idempotency-Key": action + "-" + digest})
 	if err != nil {
-		return 0, err
+		return 0
 	}
 	defer res.Body.Close()
 	_, err = io.Copy(io.Discard, io.LimitReader(res.Body, wire.MaxRefusal))
-	return res.StatusCode, err
+	if res.StatusCode == http.StatusNotImplemented || res.StatusCode == http.StatusNotFound {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.off = true
+		return 0
+	}
+	if err != nil {
+		return 0
+	}
+	return res.StatusCode
 }
 
 // prefixesOf are the digests of a prompt and of the prompts it goes on from: those that end

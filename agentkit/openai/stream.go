@@ -10,31 +10,28 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/tmc/langchaingo/llms"
 
 	"wf/agentkit/internal/wire"
 	"wf/agentkit/model"
+	"wf/protocol"
 )
 
 // stream puts a response together from its events.
 type stream struct {
 	name  string // of the model
 	opts  *llms.CallOptions
-	start time.Time
+	clock model.Clock
 
 	text, reasoning strings.Builder
 	field           string // under which the reasoning came, and goes back
-	calls           []*call
-	at              map[int]*call // newest call of an index
+	calls           []*protocol.CallMessage
+	at              map[int]*protocol.CallMessage // newest call of an index
 	finish          string
 	refused         bool // what it said is why it does not answer
-	usage           *usage
-	timings         *timings
-	ttfe            time.Duration
-	thinkingFrom    time.Time
-	thinkingTo      time.Time
+	usage           usage
+	timings         timings
 }
 
 type chunk struct {
@@ -69,11 +66,11 @@ type callDelta struct {
 type usage struct {
 	Prompt     *int64 `json:"prompt_tokens"`
 	Completion *int64 `json:"completion_tokens"`
-	Details    *struct {
+	Details    struct {
 		Cached  *int64 `json:"cached_tokens"`
 		Written *int64 `json:"cache_write_tokens"`
 	} `json:"prompt_tokens_details"`
-	CompletionDetails *struct {
+	CompletionDetails struct {
 		Reasoning *int64 `json:"reasoning_tokens"`
 	} `json:"completion_tokens_details"`
 	CacheHit *int64 `json:"prompt_cache_hit_tokens"` // DeepSeek
@@ -88,7 +85,7 @@ type timings struct {
 
 // read takes the whole response.
 func (s *stream) read(ctx context.Context, h http.Header, body io.Reader) error {
-	s.at = map[int]*call{}
+	s.at = map[int]*protocol.CallMessage{}
 	if strings.Contains(h.Get("Content-Type"), "application/json") {
 		text, err := io.ReadAll(body)
 		if err != nil {
@@ -114,17 +111,15 @@ func (s *stream) event(ctx context.Context, data []byte) error {
 	if err := json.Unmarshal(data, &c); err != nil {
 		return fmt.Errorf("an event is not JSON: %w: %.200s", err, data)
 	}
-	if s.ttfe == 0 {
-		s.ttfe = time.Since(s.start)
-	}
+	s.clock.Heard()
 	if len(c.Error) > 0 && string(c.Error) != "null" {
 		return s.failed(data)
 	}
 	if c.Usage != nil {
-		s.usage = c.Usage
+		s.usage = *c.Usage
 	}
 	if c.Timings != nil {
-		s.timings = c.Timings
+		s.timings = *c.Timings
 	}
 	for _, choice := range c.Choices {
 		if choice.Index != 0 {
@@ -153,11 +148,7 @@ func (s *stream) delta(ctx context.Context, d *delta) error {
 			continue // the same thought under two names
 		}
 		s.field = named.field
-		now := time.Now()
-		if s.thinkingFrom.IsZero() {
-			s.thinkingFrom = now
-		}
-		s.thinkingTo = now
+		s.clock.Thought()
 		s.reasoning.WriteString(thought)
 		if err := model.Think(ctx, s.opts, thought); err != nil {
 			return err
@@ -187,80 +178,50 @@ func (s *stream) call(d *callDelta) {
 		if d.Index == nil {
 			index++
 		}
-		c = &call{Type: "function"}
+		c = &protocol.CallMessage{}
 		s.calls = append(s.calls, c)
 		s.at[index] = c
 	}
 	c.ID = cmp.Or(c.ID, d.ID)
-	if name := d.Function.Name; name != c.Function.Name { // some servers repeat it
-		c.Function.Name += name
+	if name := d.Function.Name; name != c.Name { // some servers repeat it
+		c.Name += name
 	}
 	var piece string
 	if args := d.Function.Arguments; len(args) > 0 && json.Unmarshal(args, &piece) != nil {
 		piece = string(args) // an object, as raw as it came
 	}
-	c.Function.Arguments += piece
+	c.Arguments += piece
 }
 
 func (s *stream) response() *llms.ContentResponse {
-	choice := &llms.ContentChoice{
-		Content: s.text.String(), StopReason: s.finish, ReasoningContent: s.reasoning.String(),
-		GenerationInfo: map[string]any{model.KeyTTFE: s.ttfe.Milliseconds()},
-	}
+	r := model.Reply{Text: s.text.String(), Thinking: s.reasoning.String(), Stop: s.finish, Counts: s.counts()}
 	if s.refused {
-		choice.StopReason = "refusal"
+		r.Stop = "refusal"
 	}
 	for _, c := range s.calls {
-		choice.ToolCalls = append(choice.ToolCalls, llms.ToolCall{
-			ID: c.ID, Type: c.Type, FunctionCall: &llms.FunctionCall{Name: c.Function.Name, Arguments: c.Function.Arguments},
-		})
+		r.Calls = append(r.Calls, *c)
 	}
 	if s.field != "" {
-		choice.GenerationInfo[model.KeyThinkingMS] = s.thinkingTo.Sub(s.thinkingFrom).Milliseconds()
-		if b, err := wire.Encode(map[string]string{s.field: s.reasoning.String()}); err == nil { // a string always has a JSON form
-			choice.GenerationInfo[model.KeyOpaque] = string(b)
+		if b, err := wire.Encode(map[string]string{s.field: r.Thinking}); err == nil { // a string always has a JSON form
+			r.Opaque = string(b)
 		}
 	}
-	s.count(choice.GenerationInfo)
-	return &llms.ContentResponse{Choices: []*llms.ContentChoice{choice}}
+	return r.Response()
 }
 
-// count normalises the usage: prompt_tokens holds the cached ones already.
-func (s *stream) count(info map[string]any) {
-	set := func(key string, from ...*int64) {
-		for _, n := range from {
-			if n != nil {
-				info[key] = *n
-				return
-			}
-		}
+// counts normalises the usage: prompt_tokens holds the cached ones already.
+func (s *stream) counts() model.Counts {
+	u, t, c := s.usage, s.timings, model.Counts{}
+	c[model.KeyTTFE], c[model.KeyThinkingMS] = s.clock.Times()
+	c.Set(model.KeyInput, u.Prompt)
+	if u.Prompt == nil && t.Cached != nil && t.Prompt != nil {
+		c[model.KeyInput] = *t.Cached + *t.Prompt
 	}
-	u, t := s.usage, s.timings
-	if t == nil {
-		t = &timings{}
-	}
-	if u == nil {
-		u = &usage{}
-	}
-	set(model.KeyInput, u.Prompt, sum(t.Cached, t.Prompt))
-	set(model.KeyOutput, u.Completion, t.Output)
-	if d := u.Details; d != nil {
-		set(model.KeyCached, d.Cached, u.CacheHit, t.Cached)
-		set(model.KeyWrite5m, d.Written)
-	} else {
-		set(model.KeyCached, u.CacheHit, t.Cached)
-	}
-	if d := u.CompletionDetails; d != nil {
-		set(model.KeyReasoning, d.Reasoning)
-	}
-}
-
-func sum(a, b *int64) *int64 {
-	if a == nil || b == nil {
-		return nil
-	}
-	n := *a + *b
-	return &n
+	c.Set(model.KeyOutput, u.Completion, t.Output)
+	c.Set(model.KeyCached, u.Details.Cached, u.CacheHit, t.Cached)
+	c.Set(model.KeyWrite5m, u.Details.Written)
+	c.Set(model.KeyReasoning, u.CompletionDetails.Reasoning)
+	return c
 }
 
 // failed is an error inside a stream; its code may be an HTTP status.

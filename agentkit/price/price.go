@@ -73,16 +73,12 @@ func Parse(text string) (Table, error) {
 	if err := dec.Decode(&t); err != nil {
 		return Table{}, fmt.Errorf("prices: %w", err)
 	}
-	return t, t.check()
-}
-
-func (t Table) check() error {
 	for _, name := range slices.Sorted(maps.Keys(t.Prices)) {
 		if err := t.Prices[name].Check(); err != nil {
-			return fmt.Errorf("prices: %s: %w", name, err)
+			return t, fmt.Errorf("prices: %s: %w", name, err)
 		}
 	}
-	return nil
+	return t, nil
 }
 
 // Check refuses what is no price.
@@ -131,20 +127,14 @@ func (t Table) Cost(u protocol.Usage) *int64 {
 	if !ok || u.Input == nil && u.Output == nil {
 		return nil
 	}
-	tokens := func(n *int64) int64 {
+	or := func(n *int64, otherwise int64) int64 {
 		if n == nil {
-			return 0
+			return otherwise
 		}
 		return *n
 	}
-	price := func(n *int64) int64 {
-		if n == nil {
-			return p.Input
-		}
-		return *n
-	}
-	cached, m5, h1 := tokens(u.Cached), tokens(u.CacheWrite5m), tokens(u.CacheWrite1h)
-	fresh := max(0, tokens(u.Input)-cached-m5-h1)
-	cost := fresh*p.Input + cached*price(p.Cached) + m5*price(p.Write5m) + h1*price(p.Write1h) + tokens(u.Output)*p.Output
+	cached, m5, h1 := or(u.Cached, 0), or(u.CacheWrite5m, 0), or(u.CacheWrite1h, 0)
+	fresh := max(0, or(u.Input, 0)-cached-m5-h1)
+	cost := fresh*p.Input + cached*or(p.Cached, p.Input) + m5*or(p.Write5m, p.Input) + h1*or(p.Write1h, p.Input) + or(u.Output, 0)*p.Output
 	return &cost
 }

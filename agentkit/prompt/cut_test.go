@@ -44,7 +44,7 @@ func TestB04ACallIsNeverSplitFromItsResult(t *testing.T) {
 		}
 		n := rapid.IntRange(1, len(repliesIn(w.tail))).Draw(t, "replaced")
 		whole := w.tail
-		w.replace(n, "summary")
+		w.tail = w.replaced(n, "summary")
 		open := map[string]bool{}
 		for _, m := range w.tail {
 			if m.ToolCallID != "" && !open[m.ToolCallID] {

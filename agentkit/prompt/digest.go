@@ -5,9 +5,6 @@ import (
 	"cmp"
 	"encoding/json"
 
-	"github.com/ipfs/go-cid"
-	"github.com/multiformats/go-multihash"
-
 	"wf/protocol"
 )
 
@@ -35,15 +32,7 @@ func encodeLines(buf *bytes.Buffer, messages []protocol.Message) {
 
 // Digest names a prompt: the CID (raw, sha2-256) of its Bytes.
 func Digest(tools string, messages []protocol.Message) protocol.Link {
-	return digestOf(Bytes(tools, messages))
-}
-
-func digestOf(b []byte) protocol.Link {
-	sum, err := multihash.Sum(b, multihash.SHA2_256, -1)
-	if err != nil {
-		panic(err) // sha2-256 is always registered
-	}
-	return protocol.NewLink(cid.NewCidV1(cid.Raw, sum))
+	return protocol.RawLink(Bytes(tools, messages))
 }
 
 // Prefix compares two prompts of one conversation, in bytes of Bytes.

@@ -4,7 +4,7 @@
 // request of a conversation begins with the whole of the one before, a provider reads it from its
 // prefix cache, and the digest that the journal holds can be checked from the records.
 //
-//	StepRecords, Compactions ─ telling ─► parts ─ format n ─► P_k ─┐
+//	StepRecords, Compactions ─ dialogue ► parts ─ format n ─► P_k ─┐
 //	                                                               ├─ Request ─► Contents ─► the model
 //	events of the visit ─────── Work ────────► what was said since ┘     └─────► Bytes ─► Digest
 //

@@ -2,6 +2,7 @@ package prompt
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -33,11 +34,7 @@ func systemV1(h *protocol.History) string {
 }
 
 func userV1(u *userParts) string {
-	text := Join(u.summary, u.visit.EdgePrompt, inputsV1(u.inputs, u.visit.Mentions), sinceV1(u), u.visit.Inject)
-	if text == "" {
-		return "(continue)"
-	}
-	return text
+	return cmp.Or(Join(u.summary, u.visit.EdgePrompt, inputsV1(u.inputs, u.visit.Mentions), sinceV1(u), u.visit.Inject), "(continue)")
 }
 
 // inputsV1 lists the inputs that the edge prompt does not already tell.

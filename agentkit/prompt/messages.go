@@ -69,7 +69,7 @@ func build(formats map[int]format, h protocol.History) ([]protocol.Message, erro
 	if err != nil {
 		return nil, err
 	}
-	t, err := f.telling(&h)
+	t, err := f.dialogue(&h)
 	if err != nil {
 		return nil, err
 	}

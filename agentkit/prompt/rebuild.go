@@ -3,8 +3,6 @@ package prompt
 import (
 	"fmt"
 
-	"github.com/fxamacker/cbor/v2"
-
 	"wf/protocol"
 )
 
@@ -28,22 +26,14 @@ func Rebuild(turn protocol.Turn) ([]protocol.Message, error) {
 // Replay takes in the next event of the transcript, and returns its data; nil for a type that this
 // binary does not know. The errors are those of Add, and of data that cannot be read.
 func (w *Work) Replay(e *protocol.Entry) (protocol.Data, error) {
-	spec := e.Type.Spec()
-	if spec == nil {
-		return nil, nil
-	}
-	read, data := spec.New()
-	if read == nil {
-		return nil, nil
-	}
-	err := cbor.Unmarshal(e.Data, read)
-	if err == nil {
-		err = w.add(data(), e.Step == nil)
+	data, err := e.AnyData()
+	if err == nil && data != nil {
+		err = w.add(data, e.Step == nil)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("event %d (%s): %w", e.Seq, e.Type, err)
 	}
-	return data(), nil
+	return data, nil
 }
 
 // Add takes in what was journaled of the visit, in its order. The events of one reply are
@@ -90,7 +80,7 @@ func (w *Work) add(data protocol.Data, ofRun bool) error {
 		case d.Replies < 0:
 			return fmt.Errorf("a compaction of %d replies: %w", d.Replies, protocol.ErrCorrupt)
 		default:
-			w.replace(d.Replies, d.Summary.S)
+			w.tail, w.newest, w.triedWork, w.over = w.replaced(d.Replies, d.Summary.S), 0, true, nil
 		}
 	case protocol.CompactionDraft:
 		h := w.compacted(d)
@@ -112,9 +102,14 @@ func (w *Work) add(data protocol.Data, ofRun bool) error {
 	}
 	switch d := data.(type) {
 	case protocol.TaskStarted:
-		return w.startTask(d.Goal)
+		w.Task.Goal, w.turn.History.Goal = d.Goal, d.Goal // and with it P_k
+		p, err := BuildMessages(w.turn.History)
+		w.Prompt = p
+		return err
 	case protocol.TaskStateUpdated:
-		w.Task.update(d)
+		if w.Task.state = d.State.S; d.Shared.S != "" {
+			w.Task.Shared = protocol.JSON(d.Shared.S)
+		}
 	case protocol.TaskWaitingOn:
 		w.Task.question = d.Question.S
 	case protocol.TaskDone:

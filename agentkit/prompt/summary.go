@@ -76,7 +76,7 @@ func (c *Cut) Event(s Summary) (protocol.Data, error) {
 // on from and what it says.
 func (w *Work) compacted(d protocol.CompactionDraft) protocol.History {
 	h := w.turn.History
-	next := protocol.Past{CID: digestOf([]byte(h.Visit.Resumes.String() + d.Summary)), Role: h.Role, Inject: d.Inject,
+	next := protocol.Past{CID: protocol.RawLink([]byte(h.Visit.Resumes.String() + d.Summary)), Role: h.Role, Inject: d.Inject,
 		Compaction: &protocol.PastCompaction{Prior: h.Visit.Resumes, Covers: d.Covers, Summary: d.Summary}}
 	h.Past = append(h.Past[:len(h.Past):len(h.Past)], next)
 	h.Visit.Resumes = next.CID
@@ -87,11 +87,6 @@ func (w *Work) compacted(d protocol.CompactionDraft) protocol.History {
 func (w *Work) moveOn() {
 	w.moved, w.Announced = true, false
 	w.opening, w.newest, w.triedPast, w.over = 0, 0, true, nil
-}
-
-// replace goes on from compacted work.
-func (w *Work) replace(n int, summary string) {
-	w.tail, w.newest, w.triedWork, w.over = w.replaced(n, summary), 0, true, nil
 }
 
 // replaced is what was said since P_k, with a summary in the place of the n oldest replies.

@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -37,7 +38,7 @@ type earlierTask struct {
 }
 
 // taskMessages is P_k of a task.
-func (f format) taskMessages(h *protocol.History, t *telling) ([]protocol.Message, error) {
+func (f format) taskMessages(h *protocol.History, t *dialogue) ([]protocol.Message, error) {
 	p := taskParts{inject: h.Visit.Inject, goal: h.Goal, original: f.setting(h, t)}
 	for x := t.last; x != nil && len(p.earlier) < h.Summaries; x = x.before {
 		if d, ok := task.Read(x.visit.Data); ok && d.Summary != "" {
@@ -60,7 +61,7 @@ func (f format) taskMessages(h *protocol.History, t *telling) ([]protocol.Messag
 }
 
 // setting is the message that sets a task. Earlier tasks count as told.
-func (f format) setting(h *protocol.History, t *telling) string {
+func (f format) setting(h *protocol.History, t *dialogue) string {
 	u := t.parts(&h.Visit)
 	return f.original(&u)
 }
@@ -71,7 +72,7 @@ func Original(h protocol.History) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	t, err := f.telling(&h)
+	t, err := f.dialogue(&h)
 	if err != nil {
 		return "", err
 	}
@@ -89,11 +90,7 @@ func originalV1(u *userParts) string {
 	if slices.ContainsFunc(u.since, func(s *protocol.Past) bool { return !directV1(u, s) || !mentionedV1(u, s) }) {
 		since = sinceV1(u)
 	}
-	text := Join(u.visit.EdgePrompt, inputsV1(u.inputs, u.visit.Mentions), since)
-	if text == "" {
-		return "(continue)"
-	}
-	return text
+	return cmp.Or(Join(u.visit.EdgePrompt, inputsV1(u.inputs, u.visit.Mentions), since), "(continue)")
 }
 
 func directV1(u *userParts, s *protocol.Past) bool { return slices.Contains(u.visit.Parents, s.CID) }

@@ -91,17 +91,14 @@ func (w *Work) Request() []protocol.Message {
 }
 
 // Model names the model at hand, "" for none.
-func (w *Work) Model() string {
-	if w.model < len(w.models) {
-		return w.models[w.model]
-	}
-	return ""
-}
+func (w *Work) Model() string { return w.nth(w.model) }
 
 // Fallback names the model after the one at hand, "" for none.
-func (w *Work) Fallback() string {
-	if w.model+1 < len(w.models) {
-		return w.models[w.model+1]
+func (w *Work) Fallback() string { return w.nth(w.model + 1) }
+
+func (w *Work) nth(i int) string {
+	if i < len(w.models) {
+		return w.models[i]
 	}
 	return ""
 }
@@ -173,13 +170,13 @@ func (w *Work) Conclude() {
 		if w.Task != nil {
 			text = task.LastChanceText()
 		}
-		w.tell(strings.TrimSpace(text))
+		w.say(strings.TrimSpace(text))
 	}
 	w.remind()
 }
 
-// tell adds a message to the model.
-func (w *Work) tell(text string) {
+// say adds a message to the model.
+func (w *Work) say(text string) {
 	w.tail = append(w.tail, protocol.Message{Role: protocol.RoleUser, Content: text})
 }
 
@@ -219,7 +216,7 @@ func (w *Work) judge(reply protocol.Message) {
 	w.corrections++
 	w.Corrected = &protocol.Correction{Number: w.corrections, Reasons: protocol.NewText(strings.Join(reasons, "\n"))}
 	w.tail = append(w.tail, nonEmpty(reply))
-	w.tell(strings.Replace(strings.TrimSpace(correctionText), "{{reasons}}", list(reasons), 1))
+	w.say(strings.Replace(strings.TrimSpace(correctionText), "{{reasons}}", list(reasons), 1))
 }
 
 // check reads the fields that the role declares. reasons say why the text does not fit.

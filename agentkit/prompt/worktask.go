@@ -19,22 +19,6 @@ type Task struct {
 	stops    int    // replies in a row without any call
 }
 
-// update takes in what the agent noted.
-func (t *Task) update(d protocol.TaskStateUpdated) {
-	t.state = d.State.S
-	if d.Shared.S != "" {
-		t.Shared = protocol.JSON(d.Shared.S)
-	}
-}
-
-// startTask takes in the goal, and with it P_k.
-func (w *Work) startTask(goal string) error {
-	w.Task.Goal, w.turn.History.Goal = goal, goal
-	p, err := BuildMessages(w.turn.History)
-	w.Prompt = p
-	return err
-}
-
 // Steered names the task tool that the reply with a call calls before it, "" for none.
 func (w *Work) Steered(call string) string {
 	for _, c := range w.callsWith(call) {
@@ -126,7 +110,7 @@ func (w *Work) taskResult(call, content string, isError bool) {
 func (w *Work) stopped(reply protocol.Message) {
 	w.tail = append(w.tail, nonEmpty(reply))
 	if w.Task.stops++; w.Task.stops <= maxStops {
-		w.tell(task.NudgeText())
+		w.say(task.NudgeText())
 		return
 	}
 	w.Done = &protocol.Conclusion{}
@@ -144,7 +128,7 @@ func (w *Work) unsuspend() {
 		return
 	}
 	w.Done, w.Failure, w.Task.stops = nil, nil, 0
-	w.tell(task.NudgeText())
+	w.say(task.NudgeText())
 }
 
 // steers reports whether a reply may come after the turns are over: it ends or parks the task.

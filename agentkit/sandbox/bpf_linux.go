@@ -36,27 +36,15 @@ func (p *program) load(at uint32) { p.add(opLoad, at, 0, 0) }
 // ret ends with an action.
 func (p *program) ret(action uint32) { p.add(opRet, action, 0, 0) }
 
-// when ends with an action if the register has a value.
-func (p *program) when(value, action uint32) {
-	p.add(opEq, value, 0, 1)
+// when ends with an action if the register is equal to a value (opEq), not below it (opGe), or has one of its bits (opSet).
+func (p *program) when(op uint16, value, action uint32) {
+	p.add(op, value, 0, 1)
 	p.ret(action)
 }
 
 // unless ends with an action if the register has another value.
 func (p *program) unless(value, action uint32) {
 	p.add(opEq, value, 1, 0)
-	p.ret(action)
-}
-
-// atLeast ends with an action if the register is not below a value.
-func (p *program) atLeast(value, action uint32) {
-	p.add(opGe, value, 0, 1)
-	p.ret(action)
-}
-
-// anyOf ends with an action if the register has one of the bits.
-func (p *program) anyOf(bits, action uint32) {
-	p.add(opSet, bits, 0, 1)
 	p.ret(action)
 }
 
@@ -84,7 +72,7 @@ func (p *program) socket(r socketRule) {
 	} else {
 		protocols.load(dataArg(2))
 		for _, protocol := range r.protocols {
-			protocols.when(protocol, unix.SECCOMP_RET_ALLOW)
+			protocols.when(opEq, protocol, unix.SECCOMP_RET_ALLOW)
 		}
 	}
 	if r.kind == 0 {

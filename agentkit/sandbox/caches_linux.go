@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -79,17 +80,23 @@ func holdSet(set string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	for err = unix.EINTR; errors.Is(err, unix.EINTR); {
-		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	return locked(f, unix.LOCK_EX|unix.LOCK_NB)
+}
+
+// locked locks a file; nil where another process has the lock. Without it the file is closed.
+func locked(f *os.File, how int) (*os.File, error) {
+	err := error(unix.EINTR)
+	for errors.Is(err, unix.EINTR) {
+		err = unix.Flock(int(f.Fd()), how)
 	}
-	if err != nil {
-		f.Close()
-		if errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, nil
-		}
-		return nil, err
+	if err == nil {
+		return f, nil
 	}
-	return f, nil
+	f.Close()
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		err = nil
+	}
+	return nil, err
 }
 
 // within places the layer in a set. Only the layer itself can be written from inside, so that what is
@@ -104,6 +111,16 @@ func (o *overlay) within(set string) error {
 	}
 	return enterable(o.Upper)
 }
+
+// mount makes the overlay. userxattr is what lets a user without root do it. A file of the user
+// is copied into the layer when its time is set, and go sets the time of all that it finds in its cache: volatile spares a
+// sync for each of them. A layer holds nothing that could not be made again.
+func (o overlay) mount() (int, error) {
+	return newMount("overlay", "lowerdir", layerName.Replace(o.Lower), "upperdir", layerName.Replace(o.Upper), "workdir", layerName.Replace(o.Work), "userxattr", "", "volatile", "")
+}
+
+// layerName writes a path as an option of overlayfs, where a colon stands between paths.
+var layerName = strings.NewReplacer("\\", "\\\\", ":", "\\:")
 
 // marks are the directories that the kernel makes in the working directory of a mount: the innermost says that the
 // layer was not synced, and has the next mount refused.

@@ -6,8 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 
+	"wf/files"
 	"wf/roles/workspace"
 )
 
@@ -66,14 +66,11 @@ const gitConfigMax = 1 << 20
 // gitValues reads a git config: the last value of a key counts. A config that is none is empty.
 func gitValues(path string) map[string]string {
 	out := map[string]string{}
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // it does not wait for the other end of a pipe
+	f, err := files.OpenNamed(path)
 	if err != nil {
 		return out
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return out
-	}
 	maps.Insert(out, workspace.GitConfig(io.LimitReader(f, gitConfigMax)))
 	return out
 }

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"wf/files"
 )
 
 // cacheMarker is the first argument under which a binary that calls Main is a cache of go, for commands
@@ -107,18 +109,7 @@ func replace(path string, content []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(content)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		os.Remove(f.Name())
-	}
-	return err
+	return files.ReplaceSoon(path, content)
 }
 
 // serveCache answers go until it closes: from upper, where it also puts what is new, and from lower.

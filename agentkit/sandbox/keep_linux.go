@@ -43,19 +43,24 @@ func (p Policy) hold() (release func(), err error) {
 
 // lockDir keeps a directory below the root of private ones from being swept, and says that it was used.
 func lockDir(dir string) (*os.File, error) {
-	lock, err := os.OpenFile(dir+".lock", os.O_RDWR|os.O_CREATE, 0o600)
+	lock, err := lockBeside(dir, unix.LOCK_SH)
 	if err != nil {
-		return nil, err
-	}
-	for err = unix.EINTR; errors.Is(err, unix.EINTR); {
-		err = unix.Flock(int(lock.Fd()), unix.LOCK_SH)
+		return nil, fmt.Errorf("lock %s: %w", dir, err)
 	}
 	now := time.Now()
-	if err = errors.Join(err, os.Chtimes(lock.Name(), now, now)); err != nil {
+	if err := os.Chtimes(lock.Name(), now, now); err != nil {
 		lock.Close()
 		return nil, fmt.Errorf("lock %s: %w", dir, err)
 	}
 	return lock, nil
+}
+
+func lockBeside(dir string, how int) (*os.File, error) {
+	f, err := os.OpenFile(dir+".lock", os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	return locked(f, how)
 }
 
 // Sweep counts the private directories of commands and finds the old ones, which no command has
@@ -94,14 +99,11 @@ func sweep(dir string, before time.Time, remove bool) (bytes int64, old bool, er
 	if err != nil || !used.ModTime().Before(before) {
 		return 0, false, err
 	}
-	lock, err := os.OpenFile(dir+".lock", os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return 0, false, err
+	lock, err := lockBeside(dir, unix.LOCK_EX|unix.LOCK_NB)
+	if err != nil || lock == nil {
+		return 0, false, err // or a command has just begun
 	}
 	defer lock.Close()
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		return 0, false, nil // a command has just begun
-	}
 	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return err

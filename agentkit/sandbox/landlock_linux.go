@@ -16,7 +16,8 @@ const (
 	rightsMake  = unix.LANDLOCK_ACCESS_FS_MAKE_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_REG | unix.LANDLOCK_ACCESS_FS_MAKE_SOCK | unix.LANDLOCK_ACCESS_FS_MAKE_FIFO | unix.LANDLOCK_ACCESS_FS_MAKE_SYM
 	rightsWrite = rightsRead | rightsMake | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE |
 		unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE | unix.LANDLOCK_ACCESS_FS_REFER | unix.LANDLOCK_ACCESS_FS_RESOLVE_UNIX
-	rightsDevices = unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK // never given
+	rightsUse     = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV // of a device
+	rightsDevices = unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK                                     // never given
 
 	// rightsFile are those that mean something for what is no directory.
 	rightsFile = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV |
@@ -77,49 +78,34 @@ func (l *launch) landlock() error {
 	}
 	rules := ruleset{int(fd), attr.fs}
 	defer unix.Close(rules.fd)
-	readable := l.Read
-	if l.Namespaces {
-		readable = []string{"/"} // the root of the launch has nothing else
-	}
-	for _, path := range readable {
-		if err := rules.allow(path, rightsRead); err != nil {
-			return err
+	var err error
+	grant := func(rights uint64, paths ...string) {
+		for _, path := range paths {
+			err = errors.Join(err, rules.allow(path, rights))
 		}
+	}
+	if l.Namespaces {
+		grant(rightsRead, "/") // the root of the launch has nothing else
+		grant(rightsWrite, shm)
+		if l.ownTmp() {
+			grant(rightsWrite, tmp)
+		}
+	} else {
+		grant(rightsRead, l.Read...)
 	}
 	for _, o := range l.Overlays {
-		if err := rules.allow(o.At, rightsWrite); err != nil {
-			return err
-		}
+		grant(rightsWrite, o.At)
 	}
-	for _, path := range l.Write {
-		if err := rules.allow(path, rightsWrite); err != nil {
-			return err
-		}
-	}
+	grant(rightsWrite, l.Write...)
 	for path, rights := range devices {
-		if err := rules.allow(path, rights); err != nil {
-			return err
-		}
+		grant(rights, path)
 	}
-	for _, path := range l.Devices {
-		if err := rules.allow(path, unix.LANDLOCK_ACCESS_FS_READ_FILE|unix.LANDLOCK_ACCESS_FS_WRITE_FILE|unix.LANDLOCK_ACCESS_FS_IOCTL_DEV); err != nil {
-			return err
-		}
-	}
+	grant(rightsUse, l.Devices...)
 	if l.SSHAgent != "" {
-		if err := rules.allow(agentSocket, unix.LANDLOCK_ACCESS_FS_RESOLVE_UNIX); err != nil {
-			return err
-		}
+		grant(unix.LANDLOCK_ACCESS_FS_RESOLVE_UNIX, agentSocket)
 	}
-	if l.Namespaces {
-		if err := rules.allow(shm, rightsWrite); err != nil {
-			return err
-		}
-		if l.ownTmp() {
-			if err := rules.allow(tmp, rightsWrite); err != nil {
-				return err
-			}
-		}
+	if err != nil {
+		return err
 	}
 	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(rules.fd), 0, 0); errno != 0 {
 		return fmt.Errorf("enforce the Landlock ruleset: %w", errno)

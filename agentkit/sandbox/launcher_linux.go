@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -87,18 +86,14 @@ func start(orders io.Reader) (int, launch, error) {
 	if err != nil {
 		return 0, l, err
 	}
-
-	type started struct {
-		pid int
-		err error
-	}
-	done := make(chan started)
+	var pid int
+	done := make(chan struct{})
 	apart(func() {
-		pid, err := l.exec(program, filter)
-		done <- started{pid, err}
+		pid, err = l.exec(program, filter)
+		close(done)
 	})
-	s := <-done
-	return s.pid, l, s.err
+	<-done
+	return pid, l, err
 }
 
 // enter goes to the directory of the command, behind the mounts that its walls are made of. It lay in
@@ -182,26 +177,18 @@ func (l *launch) program() (string, error) {
 
 // set bounds this process and what it starts.
 func (l Limits) set(ownUser bool) error {
-	var most syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &most); err != nil {
-		return fmt.Errorf("get the limit of open files: %w", err)
-	}
-	files := min(l.OpenFiles, most.Max)
-	limits := []struct {
+	type limit struct {
 		what  string
 		which int
 		max   uint64
-	}{
+	}
+	limits := []limit{
 		{"core files", unix.RLIMIT_CORE, 0},
 		{"the size of files", unix.RLIMIT_FSIZE, l.FileSize},
-		{"open files", unix.RLIMIT_NOFILE, files},
+		{"open files", unix.RLIMIT_NOFILE, l.OpenFiles},
 	}
 	if ownUser {
-		limits = append(limits, struct {
-			what  string
-			which int
-			max   uint64
-		}{"processes", unix.RLIMIT_NPROC, l.Processes})
+		limits = append(limits, limit{"processes", unix.RLIMIT_NPROC, l.Processes})
 	}
 	for _, limit := range limits {
 		var had syscall.Rlimit
@@ -250,37 +237,12 @@ func (l *launch) end() {
 		return
 	}
 	for {
-		for _, pid := range children() {
-			_ = syscall.Kill(pid, syscall.SIGKILL)
+		for _, p := range processes()[os.Getpid()] { // not what these started: its numbers may be those of others meanwhile
+			_ = syscall.Kill(p.pid, syscall.SIGKILL)
 		}
 		_, err := syscall.Wait4(-1, nil, 0, nil)
 		if err != nil && !errors.Is(err, syscall.EINTR) {
 			return // ECHILD
 		}
 	}
-}
-
-// children lists the child processes of this one.
-func children() []int {
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		return nil
-	}
-	var out []int
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
-		if err != nil {
-			continue
-		}
-		stat, err := os.ReadFile("/proc/" + e.Name() + "/stat")
-		if err != nil {
-			continue // it has just ended
-		}
-		// pid (name) state ppid …, where the name may hold anything.
-		fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
-		if len(fields) > 1 && fields[1] == strconv.Itoa(os.Getpid()) {
-			out = append(out, pid)
-		}
-	}
-	return out
 }

@@ -43,11 +43,11 @@ func (l launch) openWay(lender *os.File) (*proxy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("receive the listener of the proxy: %w", err)
 	}
+	var fds []int
 	messages, err := unix.ParseSocketControlMessage(oob[:n])
-	if err != nil || len(messages) != 1 {
-		return nil, errors.Join(errors.New("the launcher sent no listener"), err)
+	if err == nil && len(messages) == 1 {
+		fds, err = unix.ParseUnixRights(&messages[0])
 	}
-	fds, err := unix.ParseUnixRights(&messages[0])
 	if err != nil || len(fds) != 1 {
 		return nil, errors.Join(errors.New("the launcher sent no listener"), err)
 	}

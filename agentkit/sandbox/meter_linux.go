@@ -94,8 +94,8 @@ type process struct {
 	rss uint64 // bytes, shared ones included
 }
 
-// descendants are the processes that one has started, with those that these have started.
-func descendants(of int) []process {
+// processes are all there are, by the number of their parent.
+func processes() map[int][]process {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return nil
@@ -119,6 +119,12 @@ func descendants(of int) []process {
 		pages, _ := strconv.ParseUint(string(fields[21]), 10, 63)
 		children[parent] = append(children[parent], process{pid, pages * uint64(os.Getpagesize())})
 	}
+	return children
+}
+
+// descendants are the processes that one has started, with those that these have started.
+func descendants(of int) []process {
+	children := processes()
 	var out []process
 	for next := children[of]; len(next) > 0; {
 		p := next[0]

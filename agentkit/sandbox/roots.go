@@ -140,6 +140,36 @@ func (h host) below(name, home, dir string) string {
 // through a directory that commands write: what lies in there is given with it, and what lies elsewhere
 // is not theirs to name.
 func (h host) reach(path string) string {
+	at := h.way(path, func(next string) bool { return !inside(next, h.written) })
+	if at == "" {
+		return ""
+	}
+	if _, err := os.Lstat(at); err != nil {
+		return ""
+	}
+	return at
+}
+
+// links are the symbolic links on the way to paths, which lead to the same files in a root that has
+// the resolved paths alone.
+func (h host) links(paths []string) []symlink {
+	var out []symlink
+	seen := map[string]bool{}
+	for _, path := range paths {
+		h.way(path, func(next string) bool {
+			if to := h.target(next); to != "" && !seen[next] {
+				seen[next] = true
+				out = append(out, symlink{next, to})
+			}
+			return true
+		})
+	}
+	return out
+}
+
+// way is the end of an absolute path when links are followed, as the kernel does; "" for any other path. step is
+// called with each name on the way, before it is known for a link, and may refuse it.
+func (h host) way(path string, step func(next string) bool) string {
 	if !filepath.IsAbs(path) {
 		return ""
 	}
@@ -148,7 +178,7 @@ func (h host) reach(path string) string {
 		var name string
 		name, rest, _ = strings.Cut(rest, "/")
 		next := filepath.Join(at, name) // at has no links, so that .. is what the kernel takes it for
-		if inside(next, h.written) {
+		if !step(next) {
 			return ""
 		}
 		to := h.target(next)
@@ -163,9 +193,6 @@ func (h host) reach(path string) string {
 			at = "/"
 		}
 		rest = to + "/" + rest
-	}
-	if _, err := os.Lstat(at); err != nil {
-		return ""
 	}
 	return at
 }

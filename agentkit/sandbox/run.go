@@ -190,36 +190,3 @@ func within(path, dir string) bool {
 func inside(path string, of []string) bool {
 	return slices.ContainsFunc(of, func(dir string) bool { return within(path, dir) })
 }
-
-// links are the symbolic links on the way to paths, which lead to the same files in a root that has
-// the resolved paths alone.
-func (h host) links(paths []string) []symlink {
-	var out []symlink
-	seen := map[string]bool{}
-	for _, path := range paths {
-		if !filepath.IsAbs(path) {
-			continue
-		}
-		at, rest := "/", strings.TrimPrefix(filepath.Clean(path), "/")
-		for hops := 0; rest != "" && hops < 40; {
-			var name string
-			name, rest, _ = strings.Cut(rest, "/")
-			next := filepath.Join(at, name)
-			to := h.target(next)
-			if to == "" {
-				at = next
-				continue
-			}
-			hops++
-			if !seen[next] {
-				seen[next] = true
-				out = append(out, symlink{next, to})
-			}
-			if !filepath.IsAbs(to) {
-				to = filepath.Join(at, to)
-			}
-			at, rest = "/", strings.TrimPrefix(filepath.Join(to, rest), "/")
-		}
-	}
-	return out
-}

@@ -47,7 +47,7 @@ func (p *program) setsMode(c modeCall) {
 			q.ret(unix.SECCOMP_RET_ALLOW)
 		}
 		q.load(dataArg(c.mode))
-		q.anyOf(unix.S_ISUID|unix.S_ISGID, denied)
+		q.when(opSet, unix.S_ISUID|unix.S_ISGID, denied)
 	})
 }
 
@@ -102,26 +102,26 @@ func (l *launch) filter() ([]unix.SockFilter, error) {
 	p.unless(auditArch, unix.SECCOMP_RET_KILL_PROCESS)
 	p.load(dataCall)
 	if x32Bit != 0 {
-		p.atLeast(x32Bit, denied)
+		p.when(opGe, x32Bit, denied)
 	}
 	for _, call := range closedCalls {
-		p.when(uint32(call), denied)
+		p.when(opEq, uint32(call), denied)
 	}
 	// The arguments of these lie in memory, where no filter can look: programs fall back to clone and openat.
-	p.when(unix.SYS_CLONE3, unix.SECCOMP_RET_ERRNO|uint32(unix.ENOSYS))
-	p.when(unix.SYS_OPENAT2, unix.SECCOMP_RET_ERRNO|uint32(unix.ENOSYS))
+	p.when(opEq, unix.SYS_CLONE3, unix.SECCOMP_RET_ERRNO|uint32(unix.ENOSYS))
+	p.when(opEq, unix.SYS_OPENAT2, unix.SECCOMP_RET_ERRNO|uint32(unix.ENOSYS))
 	for _, c := range modeCalls {
 		p.setsMode(c)
 	}
 	p.on(unix.SYS_CLONE, func(q *program) {
 		q.load(dataArg(0))
-		q.anyOf(newNamespaces, denied)
+		q.when(opSet, newNamespaces, denied)
 	})
 	p.on(unix.SYS_IOCTL, func(q *program) {
 		// To type into a terminal is to command the shell that reads it.
 		q.load(dataArg(1))
-		q.when(unix.TIOCSTI, denied)
-		q.when(unix.TIOCLINUX, denied)
+		q.when(opEq, unix.TIOCSTI, denied)
+		q.when(opEq, unix.TIOCLINUX, denied)
 	})
 	p.on(unix.SYS_SOCKETPAIR, func(q *program) {
 		q.load(dataArg(0))

@@ -43,12 +43,13 @@ func (l *launch) run(ctx context.Context, flags uintptr, stdout, stderr io.Write
 		return 0, err
 	}
 	defer lifeline.Close()
+	defer orders.Close()
 	report, failures, err := os.Pipe()
 	if err != nil {
-		orders.Close()
 		return 0, err
 	}
 	defer report.Close()
+	defer failures.Close()
 
 	cmd := &exec.Cmd{
 		Path: "/proc/self/exe", Args: []string{marker}, Env: []string{"GOMAXPROCS=2"}, Dir: "/",
@@ -63,8 +64,6 @@ func (l *launch) run(ctx context.Context, flags uintptr, stdout, stderr io.Write
 	if len(l.Hosts) > 0 {
 		ours, theirs, err := socketPair()
 		if err != nil {
-			orders.Close()
-			failures.Close()
 			return 0, err
 		}
 		defer ours.Close()

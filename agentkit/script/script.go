@@ -242,22 +242,19 @@ func (m *Model) GenerateContent(ctx context.Context, messages []llms.MessageCont
 		return nil, err
 	}
 	if reply.Error != nil {
-		return nil, m.failure(reply.Error)
+		f := reply.Error
+		status := cmp.Or(f.Status, 500)
+		after, _ := duration(f.RetryAfter) // checked by Parse
+		return nil, &model.Error{Class: model.ClassOfStatus(status), Status: status, RetryAfter: after,
+			Message: fmt.Sprintf("model %s: status %d: %s", m.name, status, cmp.Or(f.Message, "scripted error"))}
 	}
-	choice := &llms.ContentChoice{StopReason: "stop", ReasoningContent: reply.Thinking, Content: reply.said()}
 	opts := model.OptionsOf(options)
-	if err := model.Stream(ctx, opts, reply.Thinking, choice.Content); err != nil {
-		return nil, err
-	}
+	said := model.Reply{Text: reply.said(), Thinking: reply.Thinking, Stop: "stop", Counts: reply.counts(messages, opts)}
 	for i, c := range reply.Tools {
-		choice.StopReason = "tool_calls"
-		choice.ToolCalls = append(choice.ToolCalls, llms.ToolCall{
-			ID: fmt.Sprintf("call_%d_%d", request.Call+1, i+1), Type: "function",
-			FunctionCall: &llms.FunctionCall{Name: c.Tool, Arguments: string(c.Args)},
-		})
+		said.Stop = "tool_calls"
+		said.Calls = append(said.Calls, protocol.CallMessage{ID: fmt.Sprintf("call_%d_%d", request.Call+1, i+1), Name: c.Tool, Arguments: string(c.Args)})
 	}
-	choice.GenerationInfo = reply.usage(messages, opts)
-	return &llms.ContentResponse{Choices: []*llms.ContentChoice{choice}}, nil
+	return said.Say(ctx, opts)
 }
 
 // reply is the one that a request is answered with, nil for none.
@@ -304,26 +301,17 @@ func (m *Model) held(visit string) string {
 	return "replies for " + strings.Join(slices.Sorted(maps.Keys(m.replies)), ", ")
 }
 
-func (m *Model) failure(f *Failure) error {
-	status := cmp.Or(f.Status, 500)
-	after, _ := duration(f.RetryAfter) // checked by Parse
-	return &model.Error{Class: model.ClassOfStatus(status), Status: status, RetryAfter: after,
-		Message: fmt.Sprintf("model %s: status %d: %s", m.name, status, cmp.Or(f.Message, "scripted error"))}
-}
-
-// usage is what the script says, else a quarter of the bytes: the same on every machine.
-func (r *Reply) usage(messages []llms.MessageContent, opts *llms.CallOptions) map[string]any {
-	info := map[string]any{}
+// counts are what the script says, else a quarter of the bytes: the same on every machine.
+func (r *Reply) counts(messages []llms.MessageContent, opts *llms.CallOptions) model.Counts {
+	counts := model.Counts{}
 	if u := r.Usage; u != nil {
-		for name, n := range map[string]*int64{model.KeyInput: u.Input, model.KeyCached: u.Cached,
-			model.KeyOutput: u.Output, model.KeyReasoning: u.Reasoning} {
-			if n != nil {
-				info[name] = *n
-			}
-		}
-		return info
+		counts.Set(model.KeyInput, u.Input)
+		counts.Set(model.KeyCached, u.Cached)
+		counts.Set(model.KeyOutput, u.Output)
+		counts.Set(model.KeyReasoning, u.Reasoning)
+		return counts
 	}
-	in, out := 0, len(r.Thinking)
+	in, out := 0, len(r.Thinking)+len(r.said())
 	for _, t := range opts.Tools {
 		if b, err := json.Marshal(t); err == nil {
 			in += len(b)
@@ -341,10 +329,9 @@ func (r *Reply) usage(messages []llms.MessageContent, opts *llms.CallOptions) ma
 			}
 		}
 	}
-	out += len(r.said())
 	for _, c := range r.Tools {
 		out += len(c.Tool) + len(c.Args)
 	}
-	info[model.KeyInput], info[model.KeyOutput] = int64((in+3)/4), int64((out+3)/4)
-	return info
+	counts[model.KeyInput], counts[model.KeyOutput] = int64((in+3)/4), int64((out+3)/4)
+	return counts
 }

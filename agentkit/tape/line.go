@@ -32,7 +32,7 @@ type line struct {
 	Item    *int              `json:"item,omitempty"`
 	Call    int               `json:"call"`
 	Request []json.RawMessage `json:"request"` // tools and params, then one message each
-	Reply   *reply            `json:"reply,omitempty"`
+	Reply   *model.Reply      `json:"reply,omitempty"`
 	Failure *failure          `json:"failure,omitempty"`
 }
 
@@ -40,16 +40,6 @@ type line struct {
 func (l *line) at(r model.Request) bool {
 	sameItem := l.Item == nil && r.Item == nil || l.Item != nil && r.Item != nil && *l.Item == *r.Item
 	return sameItem && l.Role == r.Role && l.Visit == r.Visit && l.Call == r.Call
-}
-
-// reply is what a model answered.
-type reply struct {
-	Text     string                 `json:"text"`
-	Thinking string                 `json:"thinking,omitempty"`
-	Opaque   string                 `json:"opaque,omitempty"`
-	Calls    []protocol.CallMessage `json:"calls,omitempty"`
-	Stop     string                 `json:"stop,omitempty"`
-	Counts   map[string]int64       `json:"counts,omitempty"` // by the keys of package model
 }
 
 // failure is a call that did not work.

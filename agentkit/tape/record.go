@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"sync"
 
 	"github.com/tmc/langchaingo/llms"
@@ -84,39 +83,14 @@ func (r *Recorder) write(l line) error {
 	return nil
 }
 
-// counted are the numbers of a reply that are kept.
-var counted = []string{
-	model.KeyInput, model.KeyCached, model.KeyWrite5m, model.KeyWrite1h, model.KeyOutput, model.KeyReasoning,
-}
-
-// replyOf joins the choices of a response, as the agent does.
-func replyOf(res *llms.ContentResponse) *reply {
-	out := &reply{Counts: map[string]int64{}}
-	if res == nil {
-		return out
+// replyOf is what a model answered, without what has the shape of a key.
+func replyOf(res *llms.ContentResponse) *model.Reply {
+	r := model.ReplyOf(res)
+	for _, s := range []*string{&r.Text, &r.Thinking, &r.Opaque, &r.Stop} {
+		*s = clean(*s)
 	}
-	var text, thinking strings.Builder
-	for _, c := range res.Choices {
-		text.WriteString(c.Content)
-		thinking.WriteString(c.ReasoningContent)
-		if block := model.OpaqueOf(c); block != "" {
-			out.Opaque = clean(block)
-		}
-		if c.StopReason != "" {
-			out.Stop = clean(c.StopReason)
-		}
-		for _, call := range c.ToolCalls {
-			if call.FunctionCall != nil {
-				out.Calls = append(out.Calls, protocol.CallMessage{ID: clean(call.ID), Name: clean(call.FunctionCall.Name), Arguments: clean(call.FunctionCall.Arguments)})
-			}
-		}
+	for i, c := range r.Calls {
+		r.Calls[i] = protocol.CallMessage{ID: clean(c.ID), Name: clean(c.Name), Arguments: clean(c.Arguments)}
 	}
-	out.Text, out.Thinking = clean(text.String()), clean(thinking.String())
-	u := model.UsageOf(res)
-	for i, n := range []*int64{u.Input, u.Cached, u.CacheWrite5m, u.CacheWrite1h, u.Output, u.Reasoning} {
-		if n != nil {
-			out.Counts[counted[i]] = *n
-		}
-	}
-	return out
+	return &r
 }

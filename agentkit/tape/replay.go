@@ -90,7 +90,10 @@ func (m *Model) GenerateContent(ctx context.Context, messages []llms.MessageCont
 	if f := l.Failure; f != nil {
 		return nil, &model.Error{Class: f.Class, Status: f.Status, RetryAfter: time.Duration(f.RetryAfterMS) * time.Millisecond, Message: f.Message}
 	}
-	return l.Reply.response(ctx, opts)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return l.Reply.Say(ctx, opts)
 }
 
 // find takes the call of that request: the one at the same place of a visit, so that a process
@@ -119,26 +122,4 @@ func (m *Model) find(key string, r model.Request) *line {
 	}
 	m.used[at] = true
 	return &m.lines[at]
-}
-
-// response is a reply as it came, passed to the watcher.
-func (r *reply) response(ctx context.Context, opts *llms.CallOptions) (*llms.ContentResponse, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	if err := model.Stream(ctx, opts, r.Thinking, r.Text); err != nil {
-		return nil, err
-	}
-	c := &llms.ContentChoice{Content: r.Text, ReasoningContent: r.Thinking, StopReason: r.Stop, GenerationInfo: map[string]any{}}
-	if r.Opaque != "" {
-		c.GenerationInfo[model.KeyOpaque] = r.Opaque
-	}
-	for key, n := range r.Counts {
-		c.GenerationInfo[key] = n
-	}
-	for _, call := range r.Calls {
-		c.ToolCalls = append(c.ToolCalls, llms.ToolCall{ID: call.ID, Type: "function",
-			FunctionCall: &llms.FunctionCall{Name: call.Name, Arguments: call.Arguments}})
-	}
-	return &llms.ContentResponse{Choices: []*llms.ContentChoice{c}}, nil
 }

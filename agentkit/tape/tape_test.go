@@ -170,7 +170,7 @@ func TestABlockWithAKeyIsRecordedWithoutIt(t *testing.T) {
 		conversation = append(conversation,
 			llms.MessageContent{Role: llms.ChatMessageTypeAI, Parts: []llms.ContentPart{c.ToolCalls[0]}},
 			llms.MessageContent{Role: llms.ChatMessageTypeTool, Parts: []llms.ContentPart{llms.ToolCallResponse{ToolCallID: "a", Name: "f", Content: "r"}}})
-		ctx := model.WithRequest(t.Context(), model.Request{Opaque: map[int]string{1: model.OpaqueOf(c)}})
+		ctx := model.WithRequest(t.Context(), model.Request{Opaque: map[int]string{1: model.ReplyOf(res).Opaque}})
 		if res, err = m.GenerateContent(ctx, conversation); err != nil || res.Choices[0].Content != "done" {
 			t.Fatalf("got %v, %v", res, err)
 		}

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -102,29 +101,25 @@ func why(name string, err error) Result {
 	return failed("%s: %v", name, err)
 }
 
+type readArgs struct {
+	Path  string `json:"path"`
+	Start int    `json:"start_line"`
+	End   int    `json:"end_line"`
+}
+
 func readFile() Tool {
-	return Tool{
-		Name:        "read_file",
-		Description: text("read_file"),
+	return reading(Tool{
+		Name: "read_file",
 		Parameters: protocol.JSON(`{"type":"object","required":["path"],"additionalProperties":false,"properties":{` +
 			`"path":{"type":"string","description":"file, relative to the workspace"},` +
 			`"start_line":{"type":"integer","minimum":1,"description":"first line, from 1"},` +
 			`"end_line":{"type":"integer","minimum":1,"description":"last line, included"}}}`),
 		ReadOnly: true,
-		Run: func(_ context.Context, at Workspace, raw json.RawMessage) (Result, error) {
-			var args struct {
-				Path  string `json:"path"`
-				Start int    `json:"start_line"`
-				End   int    `json:"end_line"`
-			}
-			if err := Decode(raw, &args, "path"); err != nil {
-				return failed("%v", err), nil
-			}
-			return inRoot(at, args.Path, workspace.Read, func(p *workspace.Place, name string) Result {
-				return readLines(p, name, max(args.Start, 1), args.End, at)
-			})
-		},
-	}
+	}, func(_ context.Context, at Workspace, args readArgs) (Result, error) {
+		return inRoot(at, args.Path, workspace.Read, func(p *workspace.Place, name string) Result {
+			return readLines(p, name, max(args.Start, 1), args.End, at)
+		})
+	}, nil, "path")
 }
 
 // readLines streams over the lines, so that the end of a huge file can be read too.
@@ -193,29 +188,22 @@ type writeArgs struct {
 }
 
 func writeFile() Tool {
-	return Tool{
-		Name:        "write_file",
-		Description: text("write_file"),
+	return reading(Tool{
+		Name: "write_file",
 		Parameters: protocol.JSON(`{"type":"object","required":["path","content"],"additionalProperties":false,"properties":{` +
 			`"path":{"type":"string","description":"file, relative to the workspace"},` +
 			`"content":{"type":"string","description":"the whole content"}}}`),
-		Show: showWrite,
-		Run: func(_ context.Context, at Workspace, raw json.RawMessage) (Result, error) {
-			var args writeArgs
-			if err := Decode(raw, &args, "path", "content"); err != nil {
-				return failed("%v", err), nil
+	}, func(_ context.Context, at Workspace, args writeArgs) (Result, error) {
+		return writing(at, args.Path, func(p *workspace.Place, name string) Result {
+			if r := overHidden(p, at, name, args.Content); r.IsError {
+				return r
 			}
-			return writing(at, args.Path, func(p *workspace.Place, name string) Result {
-				if r := overHidden(p, at, name, args.Content); r.IsError {
-					return r
-				}
-				if err := p.Replace(args.Content); err != nil {
-					return why(name, err)
-				}
-				return Result{Content: fmt.Sprintf("wrote %d bytes to %s", len(args.Content), name)}
-			})
-		},
-	}
+			if err := p.Replace(args.Content); err != nil {
+				return why(name, err)
+			}
+			return Result{Content: fmt.Sprintf("wrote %d bytes to %s", len(args.Content), name)}
+		})
+	}, showWrite, "path", "content")
 }
 
 type editArgs struct {
@@ -225,40 +213,28 @@ type editArgs struct {
 }
 
 func editFile() Tool {
-	return Tool{
-		Name:        "edit_file",
-		Description: text("edit_file"),
+	return reading(Tool{
+		Name: "edit_file",
 		Parameters: protocol.JSON(`{"type":"object","required":["path","old","new"],"additionalProperties":false,"properties":{` +
 			`"path":{"type":"string","description":"file, relative to the workspace"},` +
 			`"old":{"type":"string","description":"text that occurs exactly once"},` +
 			`"new":{"type":"string","description":"what takes its place"}}}`),
-		Show: showEdit,
-		Run: func(_ context.Context, at Workspace, raw json.RawMessage) (Result, error) {
-			var args editArgs
-			if err := Decode(raw, &args, "path", "old", "new"); err != nil {
-				return failed("%v", err), nil
+	}, func(_ context.Context, at Workspace, args editArgs) (Result, error) {
+		return writing(at, args.Path, func(p *workspace.Place, name string) Result {
+			if r := overHidden(p, at, name, args.New); r.IsError {
+				return r
 			}
-			return writing(at, args.Path, func(p *workspace.Place, name string) Result {
-				if r := overHidden(p, at, name, args.New); r.IsError {
-					return r
-				}
-				return edit(p, name, args.Old, args.New)
-			})
-		},
-	}
+			return edit(p, name, args.Old, args.New)
+		})
+	}, showEdit, "path", "old", "new")
 }
 
 func edit(p *workspace.Place, name, old, new string) Result {
-	f, err := p.Open()
+	before, err := read(p, editMax)
 	if err != nil {
 		return why(name, err)
 	}
-	defer f.Close()
-	b, err := files.Bounded(f, editMax)
-	if err != nil {
-		return why(name, err)
-	}
-	after, wrong := edited(string(b), name, old, new)
+	after, wrong := edited(before, name, old, new)
 	if wrong.IsError {
 		return wrong
 	}
@@ -266,6 +242,17 @@ func edit(p *workspace.Place, name, old, new string) Result {
 		return why(name, err)
 	}
 	return Result{Content: "edited " + name}
+}
+
+// read is the text of a file of at most so many bytes; a longer one is an error wrapping files.ErrOdd.
+func read(p *workspace.Place, most int64) (string, error) {
+	f, err := p.Open()
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	b, err := files.Bounded(f, most)
+	return string(b), err
 }
 
 // edited is a text with new in place of old, or why there is none.
@@ -285,35 +272,31 @@ func edited(text, name, old, new string) (after string, wrong Result) {
 	return text[:from] + withLineEnds(text, from, to, new) + text[to:], Result{}
 }
 
+type listArgs struct {
+	Path string `json:"path"`
+}
+
 func listFiles() Tool {
-	return Tool{
-		Name:        "list_files",
-		Description: text("list_files"),
+	return reading(Tool{
+		Name: "list_files",
 		Parameters: protocol.JSON(`{"type":"object","required":["path"],"additionalProperties":false,"properties":{` +
 			`"path":{"type":"string","description":"directory, relative to the workspace; . is the workspace"}}}`),
 		ReadOnly: true,
-		Run: func(_ context.Context, at Workspace, raw json.RawMessage) (Result, error) {
-			var args struct {
-				Path string `json:"path"`
+	}, func(_ context.Context, at Workspace, args listArgs) (Result, error) {
+		return inRoot(at, args.Path, workspace.Read, func(p *workspace.Place, name string) Result {
+			d, err := p.OpenDir()
+			if err != nil {
+				return why(name, err)
 			}
-			if err := Decode(raw, &args, "path"); err != nil {
-				return failed("%v", err), nil
+			defer d.Close()
+			entries, err := d.ReadDir(-1)
+			if err != nil {
+				return why(name, err)
 			}
-			return inRoot(at, args.Path, workspace.Read, func(p *workspace.Place, name string) Result {
-				d, err := p.OpenDir()
-				if err != nil {
-					return why(name, err)
-				}
-				defer d.Close()
-				entries, err := d.ReadDir(-1)
-				if err != nil {
-					return why(name, err)
-				}
-				slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
-				return Result{Content: at.clean(names(entries))}
-			})
-		},
-	}
+			slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+			return Result{Content: at.clean(names(entries))}
+		})
+	}, nil, "path")
 }
 
 func names(entries []fs.DirEntry) string {

@@ -2,7 +2,6 @@ package tool
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io/fs"
 	"os"
@@ -26,45 +25,41 @@ const (
 	ignoreFileMax = 256 << 10 // bytes read of one .gitignore
 )
 
+type searchArgs struct {
+	Pattern string `json:"pattern"`
+	Path    string `json:"path"`
+	Glob    string `json:"glob"`
+	Max     int    `json:"max"`
+}
+
 func search() Tool {
-	return Tool{
-		Name:        "search",
-		Description: text("search"),
+	return reading(Tool{
+		Name: "search",
 		Parameters: protocol.JSON(`{"type":"object","required":["pattern"],"additionalProperties":false,"properties":{` +
 			`"pattern":{"type":"string","description":"regular expression, RE2 syntax"},` +
 			`"path":{"type":"string","description":"file or directory, relative to the workspace; all of it without"},` +
 			`"glob":{"type":"string","description":"only files whose name or path, relative to the workspace, is like that; ! in front: only the others"},` +
 			`"max":{"type":"integer","minimum":1,"maximum":1000,"description":"lines to show, 100 without"}}}`),
 		ReadOnly: true,
-		Run: func(ctx context.Context, at Workspace, raw json.RawMessage) (Result, error) {
-			var args struct {
-				Pattern string `json:"pattern"`
-				Path    string `json:"path"`
-				Glob    string `json:"glob"`
-				Max     int    `json:"max"`
-			}
-			if err := Decode(raw, &args, "pattern"); err != nil {
-				return failed("%v", err), nil
-			}
-			s, problem := newSearcher(args.Pattern, args.Glob)
-			if problem != "" {
-				return failed("%s", problem), nil
-			}
-			s.ctx, s.clean, s.max = ctx, at.clean, DefaultHits
-			if args.Max > 0 {
-				s.max = min(args.Max, MaxHits)
-			}
-			r, err := inRoot(at, args.Path, workspace.Read, func(p *workspace.Place, _ string) Result {
-				s.root = p.Top
-				return s.run(p.Path)
-			})
-			if err == nil {
-				err = ctx.Err()
-			}
-			r.Content = at.clean(r.Content)
-			return r, err
-		},
-	}
+	}, func(ctx context.Context, at Workspace, args searchArgs) (Result, error) {
+		s, problem := newSearcher(args.Pattern, args.Glob)
+		if problem != "" {
+			return failed("%s", problem), nil
+		}
+		s.ctx, s.clean, s.max = ctx, at.clean, DefaultHits
+		if args.Max > 0 {
+			s.max = min(args.Max, MaxHits)
+		}
+		r, err := inRoot(at, args.Path, workspace.Read, func(p *workspace.Place, _ string) Result {
+			s.root = p.Top
+			return s.run(p.Path)
+		})
+		if err == nil {
+			err = ctx.Err()
+		}
+		r.Content = at.clean(r.Content)
+		return r, err
+	}, nil, "pattern")
 }
 
 // A searcher walks the workspace in the order of the paths.

@@ -2,7 +2,6 @@ package tool
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +10,7 @@ import (
 
 	"wf/agentkit/sandbox"
 	"wf/protocol"
+	"wf/roles"
 )
 
 // Bounds of a command.
@@ -27,26 +27,19 @@ type shellArgs struct {
 }
 
 func shell() Tool {
-	return Tool{
-		Name:        "shell",
-		Description: text("shell"),
+	return reading(Tool{
+		Name: "shell",
 		Parameters: protocol.JSON(`{"type":"object","required":["command"],"additionalProperties":false,"properties":{` +
 			`"command":{"type":"string","description":"what sh -c runs"},` +
 			`"timeout":{"type":"integer","minimum":1,"maximum":1800,"description":"seconds"}}}`),
 		Confined: true,
-		Show:     showCommand,
-		Run: func(ctx context.Context, at Workspace, raw json.RawMessage) (Result, error) {
-			var args shellArgs
-			if err := Decode(raw, &args, "command"); err != nil {
-				return failed("%v", err), nil
-			}
-			timeout := DefaultTimeout
-			if args.Timeout > 0 {
-				timeout = min(time.Duration(min(args.Timeout, 1<<20))*time.Second, MaxTimeout)
-			}
-			return command(ctx, at, args.Command, timeout)
-		},
-	}
+	}, func(ctx context.Context, at Workspace, args shellArgs) (Result, error) {
+		timeout := DefaultTimeout
+		if args.Timeout > 0 {
+			timeout = min(time.Duration(min(args.Timeout, 1<<20))*time.Second, MaxTimeout)
+		}
+		return command(ctx, at, args.Command, timeout)
+	}, showCommand, "command")
 }
 
 // command runs a command until all that it started has ended, and tells what came of it.
@@ -93,7 +86,18 @@ func command(ctx context.Context, at Workspace, line string, timeout time.Durati
 	return r, nil
 }
 
-// confined runs a command in the sandbox.
+// grace is how long a stopped command has between SIGTERM and SIGKILL.
+const grace = time.Second
+
+// unconfined runs a command for a role that says "sandbox: off", with no more of the environment than others
+// get. What it started ends with it.
+func unconfined(ctx context.Context, at Workspace, line string, stdout, stderr io.Writer) (int, error) {
+	return roles.Command{
+		Line: line, Workspace: at.root(), Dir: at.Dir, Env: append(append(sandbox.Environ(), "PWD="+at.Dir), at.Environ...),
+		Stdout: stdout, Stderr: stderr, Grace: grace, Wholly: true, Appeared: at.appeared,
+	}.Unconfined(ctx)
+}
+
 func confined(ctx context.Context, at Workspace, line string, stdout, stderr io.Writer) (int, error) {
 	return sandbox.Run(ctx, at.policy(), []string{"sh", "-c", line}, stdout, stderr)
 }

@@ -1,10 +1,8 @@
 package tool
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"strconv"
 	"strings"
@@ -19,11 +17,7 @@ import (
 const diffMax = 4 << 20
 
 // showCommand is the command that a shell would run.
-func showCommand(_ Workspace, raw json.RawMessage) string {
-	var args shellArgs
-	if Decode(raw, &args, "command") != nil {
-		return ""
-	}
+func showCommand(_ Workspace, args shellArgs) string {
 	if args.Timeout > 0 {
 		return fmt.Sprintf("timeout: %d seconds\n%s", args.Timeout, args.Command)
 	}
@@ -31,20 +25,12 @@ func showCommand(_ Workspace, raw json.RawMessage) string {
 }
 
 // showWrite is the difference that write_file would make.
-func showWrite(at Workspace, raw json.RawMessage) string {
-	var args writeArgs
-	if Decode(raw, &args, "path", "content") != nil {
-		return ""
-	}
+func showWrite(at Workspace, args writeArgs) string {
 	return difference(at, args.Path, true, func(string) (string, bool) { return args.Content, true })
 }
 
 // showEdit is the difference that edit_file would make.
-func showEdit(at Workspace, raw json.RawMessage) string {
-	var args editArgs
-	if Decode(raw, &args, "path", "old", "new") != nil {
-		return ""
-	}
+func showEdit(at Workspace, args editArgs) string {
 	return difference(at, args.Path, false, func(before string) (string, bool) {
 		after, wrong := edited(before, args.Path, args.Old, args.New)
 		return after, !wrong.IsError
@@ -67,13 +53,13 @@ func difference(at Workspace, path string, creates bool, change func(before stri
 		return ""
 	}
 	after, ok := change(before)
-	if !ok || max(len(before), len(after)) > diffMax {
+	if !ok || len(after) > diffMax {
 		return ""
 	}
 	return udiff.Unified(from, shownName(name), at.clean(before), at.clean(after))
 }
 
-// content reads a file, and of one that is too long to be compared a little more than that.
+// content reads a file that is not too long to be compared.
 func content(at Workspace, name string) (string, error) {
 	dir, err := at.below()
 	if err != nil {
@@ -84,13 +70,7 @@ func content(at Workspace, name string) (string, error) {
 		return "", err
 	}
 	defer p.Close()
-	f, err := p.Open()
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, diffMax+1))
-	return string(b), err
+	return read(p, diffMax)
 }
 
 // shownName is a name of a file on a line of its own: no line feed in it passes for another line.

@@ -128,6 +128,29 @@ func text(name string) string {
 	return strings.TrimSpace(string(b))
 }
 
+// reading completes a tool: its description is the text of its name, and run and show are given the arguments of a
+// call, of which some are required. What does not fit is told the model, and shown by the arguments; show may be nil.
+func reading[A any](t Tool, run func(context.Context, Workspace, A) (Result, error), show func(Workspace, A) string, required ...string) Tool {
+	t.Description = text(t.Name)
+	t.Run = func(ctx context.Context, at Workspace, raw json.RawMessage) (Result, error) {
+		var args A
+		if err := Decode(raw, &args, required...); err != nil {
+			return failed("%v", err), nil
+		}
+		return run(ctx, at, args)
+	}
+	if show != nil {
+		t.Show = func(at Workspace, raw json.RawMessage) string {
+			var args A
+			if Decode(raw, &args, required...) != nil {
+				return ""
+			}
+			return show(at, args)
+		}
+	}
+	return t
+}
+
 // All lists the tools of this package, sorted by name.
 func All() []Tool {
 	return []Tool{editFile(), listFiles(), readFile(), search(), shell(), writeFile()}

@@ -121,7 +121,7 @@ func (a *app) init(cmd *cobra.Command, dir string, files []workflows.File) error
 		{Name: compose.ProjectDir + "/schema.json", Content: lang.JSONSchema()},
 	}, files...) {
 		path := filepath.Join(dir, filepath.FromSlash(f.Name))
-		switch err := writeNew(path, f.Content); {
+		switch err := workflows.WriteNew(path, f.Content); {
 		case err == nil:
 			out.Written = append(out.Written, path)
 		case errors.Is(err, fs.ErrExist):
@@ -146,15 +146,4 @@ func (a *app) init(cmd *cobra.Command, dir string, files []workflows.File) error
 	}
 	_, err = fmt.Fprintf(a.Out, "  next   %s\n", next)
 	return err
-}
-
-// writeNew writes a file that is not there yet; a file that is there is an error wrapping
-// fs.ErrExist.
-func writeNew(path string, content []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(content)
-	return errors.Join(err, f.Close())
 }

@@ -43,7 +43,7 @@ func TestAnEditedStateIsNotUsedAndVerifyFindsIt(t *testing.T) {
 		t.Fatal(heads, err)
 	}
 	run := string(protocol.RunOf(heads[0].Name))
-	d, sealed, err := s.AnyDerived(ctx, "state/"+run)
+	d, sealed, err := s.Derived(ctx, "state/"+run)
 	if sealed || !d.Head.Defined() || err != nil {
 		t.Fatalf("the state is %x, sealed without a key: %t, %v", d.Data, sealed, err)
 	}

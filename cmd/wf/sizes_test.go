@@ -31,21 +31,14 @@ const envValueMax = 128<<10 - len("BIG=") - 1
 
 // textLengths are what texts are drawn around: every threshold of the code.
 func textLengths() []int {
-	out := []int{0, 1, envValueMax, 200 << 10}
-	for _, s := range cas.Lengths() {
-		out = append(out, s.At)
-	}
+	out := append(cas.Lengths(), 0, 1, envValueMax, 200<<10)
 	slices.Sort(out)
 	return slices.Compact(out)
 }
 
 // itemCounts are what items and steps are drawn around.
 func itemCounts() []int {
-	out := []int{1, 64} // visits performed at once
-	for _, s := range cas.Counts() {
-		out = append(out, s.At)
-	}
-	return out
+	return append(cas.Counts(), 1, 64) // visits performed at once
 }
 
 // sizes are one draw: the lengths of the texts of a run, and how many items it has.

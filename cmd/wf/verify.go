@@ -98,7 +98,7 @@ func (a *app) verifyThere(ctx context.Context, p *target, args []string, o cas.V
 	if len(list.Missing) > 0 {
 		a.Progress("the runs of %s are not verified: no answer from there", strings.Join(list.Missing, ", "))
 	}
-	all := cas.Report{OK: true}
+	all := cas.Report{Report: protocol.Report{OK: true}}
 	for _, row := range list.Items {
 		r, err := proof.Run(ctx, p, row.ID, o)
 		if err != nil {
@@ -157,7 +157,7 @@ func (a *app) runToVerify(ctx context.Context, arg string) (protocol.RunID, erro
 }
 
 func (a *app) report(r cas.Report, what string) error {
-	if err := answer(a, query.Report(r), nil, func(r *api.Report) error { return a.ShowReport(r, what) }); err != nil {
+	if err := answer(a, query.Report(r), nil, func(r *protocol.Report) error { return a.ShowReport(r, what) }); err != nil {
 		return err
 	}
 	if err := r.Err(); err != nil {

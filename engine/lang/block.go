@@ -9,7 +9,13 @@ import (
 )
 
 // Block is the canonical definition; its CID pins the behaviour of a run.
-func (p *Program) Block() (cas.Block, error) { return encode(p.Workflow) }
+func (p *Program) Block() (cas.Block, error) {
+	b, err := cas.Encode(p.Workflow)
+	if err != nil {
+		return cas.Block{}, fmt.Errorf("definition of %s: %w", p.Workflow.Name, err)
+	}
+	return b, nil
+}
 
 // AllBlocks are the canonical definitions of the sub-workflows, each once and before what
 // links it, and last that of the workflow itself.
@@ -48,12 +54,4 @@ func (p *Program) Sources() map[protocol.Link][]byte {
 		maps.Copy(out, sub.Sources())
 	}
 	return out
-}
-
-func encode(w *protocol.Workflow) (cas.Block, error) {
-	b, err := cas.Encode(w)
-	if err != nil {
-		return cas.Block{}, fmt.Errorf("definition of %s: %w", w.Name, err)
-	}
-	return b, nil
 }

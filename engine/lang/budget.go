@@ -46,27 +46,8 @@ func (b *budget) written(v any) error {
 		return b.take(1, elementSize)
 	case string:
 		return b.take(len(v)+elementSize, 1)
-	case []any:
-		for _, e := range v {
-			if err := b.written(e); err != nil {
-				return err
-			}
-		}
-		return b.take(1, elementSize)
-	case map[string]any:
-		for k, e := range v {
-			if err := errors.Join(b.take(len(k)+elementSize, 1), b.written(e)); err != nil {
-				return err
-			}
-		}
-		return b.take(1, elementSize)
 	}
-	return b.writtenReflect(reflect.ValueOf(v))
-}
-
-// writtenReflect is written for the other Go types that functions of expr return.
-func (b *budget) writtenReflect(r reflect.Value) error {
-	switch r.Kind() {
+	switch r := reflect.ValueOf(v); r.Kind() { // functions of expr return lists and maps of other types too
 	case reflect.Slice, reflect.Array:
 		for i := range r.Len() {
 			if err := b.written(r.Index(i).Interface()); err != nil {

@@ -1,6 +1,7 @@
 package lang
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -144,14 +145,9 @@ func (l *loader) unknownKey(key *yaml.Node, s *shape, path string) {
 		l.report(key, Diagnostic{Code: "WF001", Message: fmt.Sprintf("key %q in %s has no effect yet", key.Value, path), Hint: hint})
 		return
 	}
-	d := Diagnostic{Code: "WF001", Message: fmt.Sprintf("unknown key %q in %s", key.Value, path)}
-	if near := nearest(key.Value, s.names()); near != "" {
-		d.Hint, d.Fix = fmt.Sprintf("did you mean %q?", near), &Fix{near}
-	} else if hint := advice(key.Value, s); hint != "" {
-		d.Hint = hint
-	} else {
-		d.Hint = "known here: " + strings.Join(s.names(), ", ")
-	}
+	d := Diagnostic{Code: "WF001", Message: fmt.Sprintf("unknown key %q in %s", key.Value, path),
+		Hint: cmp.Or(advice(key.Value, s), "known here: "+strings.Join(s.names(), ", "))}
+	d.suggest(key.Value, s.names())
 	l.report(key, d)
 }
 
@@ -192,15 +188,10 @@ func (l *loader) checkOneOf(n *yaml.Node, s *shape, path string) {
 			fitting = append(fitting, a)
 		}
 	}
-	switch len(fitting) {
-	case 0:
-		l.wrong(n, fmt.Sprintf("%s wants %s, got %s", path, s.want(), n.Describe()), helpOn(path))
-	case 1:
+	if len(fitting) == 1 {
 		l.check(n, fitting[0], path)
-	default:
-		if !slices.ContainsFunc(fitting, func(a *shape) bool { return scalarFits(n, a) }) {
-			l.wrong(n, fmt.Sprintf("%s wants %s, got %s", path, s.want(), n.Describe()), helpOn(path))
-		}
+	} else if !slices.ContainsFunc(fitting, func(a *shape) bool { return scalarFits(n, a) }) {
+		l.wrong(n, fmt.Sprintf("%s wants %s, got %s", path, s.want(), n.Describe()), helpOn(path))
 	}
 }
 
@@ -265,9 +256,7 @@ func (l *loader) checkScalar(n *yaml.Node, s *shape, path string) {
 func (l *loader) checkString(n *yaml.Node, s *shape, path string) {
 	if s.enum != nil && !slices.Contains(s.enum, n.Value) {
 		d := Diagnostic{Code: "WF002", Message: fmt.Sprintf("%s wants %s, got %q", path, s.want(), n.Value)}
-		if near := nearest(n.Value, s.enum); near != "" {
-			d.Hint, d.Fix = fmt.Sprintf("did you mean %q?", near), &Fix{near}
-		}
+		d.suggest(n.Value, s.enum)
 		l.report(n, d)
 	} else if s.pattern != nil && !s.pattern().MatchString(n.Value) {
 		l.wrong(n, fmt.Sprintf("%s wants %s, got %q", path, s.like, n.Value), "")

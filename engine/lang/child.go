@@ -58,8 +58,8 @@ func (l *loader) sub(name string) (*relative, *Diagnostic) {
 		}
 		return rel, nil
 	}
-	if len(stack) > l.o.MaxNesting {
-		return nil, &Diagnostic{Message: fmt.Sprintf("sub-workflows nest deeper than %d", l.o.MaxNesting)}
+	if len(stack) > maxNesting {
+		return nil, &Diagnostic{Message: fmt.Sprintf("sub-workflows nest deeper than %d", maxNesting)}
 	}
 	if l.o.Read == nil {
 		return nil, &Diagnostic{Message: fmt.Sprintf("cannot read sub-workflow %s: no files can be read here", file)}

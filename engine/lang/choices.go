@@ -55,10 +55,7 @@ func choiceOf(v any) (protocol.Choice, error) {
 	c.Label, _ = m["label"].(string)
 	c.Value, _ = m["value"].(string)
 	c.Primary, _ = m["primary"].(bool)
-	c.Value = cmp.Or(c.Value, c.Label)
-	if c.Label == "" {
-		c.Label = c.Value
-	}
+	c.Value, c.Label = cmp.Or(c.Value, c.Label), cmp.Or(c.Label, c.Value)
 	if c.Value == "" {
 		return c, fmt.Errorf("it has neither a label nor a value that is a text")
 	}

@@ -44,7 +44,7 @@ func (l *loader) inputRules(name string, in protocol.Input, n *yaml.Node) {
 	if in.Type != "" {
 		for i, v := range c.enum {
 			if !isType(in.Type, v) {
-				l.report(n.Get("enum").Items[i], Diagnostic{Code: "WF032", Message: fmt.Sprintf("inputs.%s: %s in enum is not %s", name, typeName(v), article(in.Type))})
+				l.report(n.Get("enum").Items[i], Diagnostic{Code: "WF032", Message: fmt.Sprintf("inputs.%s: %s in enum is not %s", name, typeName(v), protocol.Article(in.Type))})
 			}
 		}
 	}
@@ -59,27 +59,20 @@ func (l *loader) inputRules(name string, in protocol.Input, n *yaml.Node) {
 }
 
 func (l *loader) decodeLimits(n *yaml.Node) {
-	if !l.good(n) || n.Kind != yaml.Mapping {
-		return
-	}
 	cost, _ := parseMoney(l.str(n.Get("cost_usd")))
 	l.w.Limits = protocol.Limits{Steps: l.integer(n.Get("steps")), Duration: l.duration(n.Get("duration")),
 		Cost: cost, Tokens: int64(l.integer(n.Get("tokens")))}
 }
 
 func (l *loader) decodeSecrets(n *yaml.Node) {
-	if !l.good(n) || n.Kind != yaml.Sequence {
-		return
-	}
-	for _, it := range n.Items {
-		if !l.good(it) {
-			continue
-		}
-		if slices.Contains(l.w.Secrets, it.Value) {
+	for _, it := range items(n) {
+		switch {
+		case !l.good(it):
+		case slices.Contains(l.w.Secrets, it.Value):
 			l.report(it, Diagnostic{Code: "WF018", Message: fmt.Sprintf("secret %s is named twice", it.Value), Hint: "remove one"})
-			continue
+		default:
+			l.w.Secrets = append(l.w.Secrets, it.Value)
 		}
-		l.w.Secrets = append(l.w.Secrets, it.Value)
 	}
 	slices.Sort(l.w.Secrets)
 }
@@ -155,8 +148,8 @@ func items(n *yaml.Node) []*yaml.Node {
 // unwrap takes the braces off a condition that is only one ${{ }}; when and for_each are
 // bare, yet both forms mean the same.
 func unwrap(s string) string {
-	if pieces, err := split(s); err == nil && len(pieces) == 1 && pieces[0].expr {
-		return pieces[0].text
+	if pieces, _, err := lint.Split(s); err == nil && len(pieces) == 1 && pieces[0].Expr {
+		return pieces[0].Text
 	}
 	return s
 }

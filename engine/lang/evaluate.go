@@ -3,29 +3,42 @@ package lang
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
-	"wf/engine/lint"
 	"wf/protocol"
 )
 
 // When decides edge. Without `when` it is true. The error names the expression; a result
 // that is no boolean, null included, is an error.
 func (p *Program) When(edge int, s Scope) (bool, error) {
-	c := p.edges[edge].when
-	if c == nil {
-		return true, nil
+	if c := p.edges[edge].when; c != nil {
+		return edgeValue[bool](p, edge, "when", c, &s, "true or false")
 	}
-	v, err := c.eval(p.edgeEnv(edge, &s))
+	return true, nil
+}
+
+// ForEach gives the items of the fan-out of edge. It is an error on an edge without
+// for_each, and where the value is no list.
+func (p *Program) ForEach(edge int, s Scope) ([]any, error) {
+	if c := p.edges[edge].forEach; c != nil {
+		return edgeValue[[]any](p, edge, "for_each", c, &s, "a list")
+	}
+	return nil, fmt.Errorf("edge %d has no for_each", edge)
+}
+
+// edgeValue is what an expression of an edge gives, which must be a T.
+func edgeValue[T any](p *Program, edge int, key string, c *code, s *Scope, want string) (value T, err error) {
+	v, err := c.eval(p.edgeEnv(edge, s))
 	if err != nil {
-		return false, fmt.Errorf("edge %d: when: %w", edge, err)
+		return value, fmt.Errorf("edge %d: %s: %w", edge, key, err)
 	}
-	b, ok := v.(bool)
+	value, ok := v.(T)
 	if !ok {
-		return false, fmt.Errorf("edge %d: when: %s: the value is %s, not true or false", edge, c.src, typeName(v))
+		err = fmt.Errorf("edge %d: %s: %s: the value is %s, not %s", edge, key, c.src, typeName(v), want)
 	}
-	return b, nil
+	return value, err
 }
 
 // cutMark ends a text that was too long.
@@ -49,24 +62,6 @@ func (p *Program) EdgePrompt(edge int, s Scope) (string, error) {
 	return text[:n] + cutMark, nil
 }
 
-// ForEach gives the items of the fan-out of edge. It is an error on an edge without
-// for_each, and where the value is no list.
-func (p *Program) ForEach(edge int, s Scope) ([]any, error) {
-	c := p.edges[edge].forEach
-	if c == nil {
-		return nil, fmt.Errorf("edge %d has no for_each", edge)
-	}
-	v, err := c.eval(p.edgeEnv(edge, &s))
-	if err != nil {
-		return nil, fmt.Errorf("edge %d: for_each: %w", edge, err)
-	}
-	list, ok := v.([]any)
-	if !ok {
-		return nil, fmt.Errorf("edge %d: for_each: %s: the value is %s, not a list", edge, c.src, typeName(v))
-	}
-	return list, nil
-}
-
 // edgeEnv is the scope of an edge. A visit that failed may have no output; its edges then
 // see an empty one. The only source of an edge stands under outputs too.
 func (p *Program) edgeEnv(edge int, s *Scope) *env {
@@ -79,6 +74,20 @@ func (p *Program) edgeEnv(edge int, s *Scope) *env {
 		e.Outputs = map[string]any{def.From[0]: e.Output}
 	}
 	return e
+}
+
+// System renders the prompt of an agent role: inputs are all it may refer to, so it is the
+// same for every visit of a run.
+func (p *Program) System(role string, inputs map[string]any) (string, error) {
+	c := p.roles[role]
+	if c == nil {
+		return "", fmt.Errorf("the workflow has no role %q", role)
+	}
+	text, err := renderedText(c.texts["prompt"], &env{Inputs: orEmpty(inputs), Budget: newBudget()})
+	if err != nil {
+		return "", fmt.Errorf("role %s: prompt: %w", role, err)
+	}
+	return text, nil
 }
 
 // Rendered are the templates of a role with their values in place.
@@ -104,10 +113,10 @@ func (p *Program) Templates(role *protocol.Role, s Scope) (Rendered, error) {
 		return Rendered{}, fmt.Errorf("role %s: %s: %w", role.Name, key, err)
 	}
 	var err error
-	if out.System, err = c.prompt.text(&env{Inputs: e.Inputs, Budget: e.Budget}); err != nil {
+	if out.System, err = renderedText(c.texts["prompt"], &env{Inputs: e.Inputs, Budget: e.Budget}); err != nil {
 		return fail("prompt", err)
 	}
-	if out.Question, err = c.ask.text(e); err != nil {
+	if out.Question, err = renderedText(c.texts["ask"], e); err != nil {
 		return fail("ask", err)
 	}
 	if c.choices != nil {
@@ -115,25 +124,29 @@ func (p *Program) Templates(role *protocol.Role, s Scope) (Rendered, error) {
 			return fail("choices", err)
 		}
 	}
-	if len(c.env) > 0 {
-		out.Env = make(map[string]string, len(c.env))
+	if len(role.Env) > 0 {
+		out.Env = make(map[string]string, len(role.Env))
 	}
-	for _, v := range c.env {
-		if out.Env[v.name], err = p.envValue(v.tmpl, e); err != nil {
-			return fail("env."+v.name, err)
+	for _, v := range role.Env {
+		if out.Env[v.Name], err = p.envValue(c.texts["env."+v.Name], e); err != nil {
+			return fail("env."+v.Name, err)
 		}
 	}
-	if role.Action == protocol.ActSet || role.Action == protocol.ActWorkflow {
-		if out.Values, err = objectOf(c.values, e); err != nil {
-			return fail(string(role.Action), err)
-		}
+	switch role.Action {
+	case protocol.ActSet:
+		out.Values, err = c.object("set.", role.Set, e)
+	case protocol.ActWorkflow:
+		out.Values, err = c.object("with.", role.With, e)
+	}
+	if err != nil {
+		return fail(string(role.Action), err)
 	}
 	if role.Wait != nil {
 		out.Wait.Signal = role.Wait.Signal
-		if out.Wait.For, err = c.waitFor.text(e); err != nil {
+		if out.Wait.For, err = renderedText(c.texts["wait.for"], e); err != nil {
 			return fail("wait.for", err)
 		}
-		if out.Wait.Until, err = c.waitUntil.text(e); err != nil {
+		if out.Wait.Until, err = renderedText(c.texts["wait.until"], e); err != nil {
 			return fail("wait.until", err)
 		}
 	}
@@ -142,9 +155,10 @@ func (p *Program) Templates(role *protocol.Role, s Scope) (Rendered, error) {
 
 // envValue renders one variable. Only here are secrets in scope. A NUL in any other value
 // could forge a reference to a secret, and no command can receive it: it is an error.
-func (p *Program) envValue(t *template, e *env) (string, error) {
-	if t == nil {
-		return "", nil
+func (p *Program) envValue(v any, e *env) (string, error) {
+	t, ok := v.(*template)
+	if !ok {
+		return renderedText(v, e)
 	}
 	with := *e
 	with.Secrets = p.secrets
@@ -174,15 +188,14 @@ func (p *Program) Outputs(s Scope) (json.RawMessage, error) {
 	e := p.env(&s)
 	m := make(map[string]any, len(p.outputs))
 	for _, o := range p.outputs {
-		v, err := o.code.eval(e)
-		if err != nil && !lacksStep(o.code, &s) {
+		v, err := valueOf(o.value, e)
+		if err != nil && !lacksStep(o.value, &s) {
 			return nil, fmt.Errorf("outputs: %s: %w", o.name, err)
 		}
-		if err == nil {
-			m[o.name] = v
-		} else {
-			m[o.name] = nil
+		if err != nil {
+			v = nil
 		}
+		m[o.name] = v
 	}
 	out, err := protocol.CanonicalJSON(m)
 	if err != nil {
@@ -192,26 +205,22 @@ func (p *Program) Outputs(s Scope) (json.RawMessage, error) {
 }
 
 // lacksStep reports whether a value refers to a step that never ran.
-func lacksStep(c *valueCode, s *Scope) bool {
-	for _, src := range c.sources() {
-		refs, _ := lint.Refs(src) // it was compiled, so it parses
-		for _, ref := range refs {
-			if parts := strings.Split(ref, "."); parts[0] == "steps" && len(parts) > 1 && s.Steps[parts[1]] == nil {
-				return true
-			}
-		}
-	}
-	return false
+func lacksStep(value any, s *Scope) bool {
+	return slices.ContainsFunc(refsOf(value), func(ref string) bool {
+		parts := strings.Split(ref, ".")
+		return parts[0] == "steps" && len(parts) > 1 && s.Steps[parts[1]] == nil
+	})
 }
 
-func objectOf(values []namedValue, e *env) (json.RawMessage, error) {
+// object is what the templates of a role that begin with key give, by their names.
+func (c *roleCode) object(key string, values []protocol.NamedTemplate, e *env) (json.RawMessage, error) {
 	m := make(map[string]any, len(values))
 	for _, v := range values {
-		got, err := v.code.eval(e)
+		got, err := valueOf(c.texts[key+v.Name], e)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", v.name, err)
+			return nil, fmt.Errorf("%s: %w", v.Name, err)
 		}
-		m[v.name] = got
+		m[v.Name] = got
 	}
 	return protocol.CanonicalJSON(m)
 }

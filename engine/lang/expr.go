@@ -9,6 +9,8 @@ import (
 	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/file"
 	"github.com/expr-lang/expr/vm"
+
+	"wf/engine/lint"
 )
 
 // disabled are the functions of expr that read the clock or the locale, or return
@@ -50,15 +52,22 @@ type edgeEnv struct {
 // code is a compiled expression.
 type code struct {
 	src  string
+	refs []string // what it refers to, as lint.Refs gives it
 	prog *vm.Program
 }
 
-// evalOptions are the options of every compilation; made once, they hold no state.
-func evalOptions(m mode) []expr.Option {
-	opts := append([]expr.Option{expr.Env(env{}), expr.MaxNodes(maxNodes)}, chargedOptions()...)
+// restricted are the options of every expression.
+func restricted(env any) []expr.Option {
+	opts := []expr.Option{expr.Env(env), expr.MaxNodes(maxNodes)}
 	for _, name := range disabled {
 		opts = append(opts, expr.DisableBuiltin(name))
 	}
+	return opts
+}
+
+// evalOptions are the options of an expression that is evaluated.
+func evalOptions(m mode) []expr.Option {
+	opts := append(restricted(env{}), chargedOptions()...)
 	if m == nullSafe {
 		opts = append(opts, expr.Patch(optionalMembers{}))
 	}
@@ -74,7 +83,11 @@ func compile(src string, m mode) (*code, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", src, plain(err))
 	}
-	return &code{src: src, prog: prog}, nil
+	refs, err := lint.Refs(src)
+	if err != nil {
+		refs = []string{"steps"} // it is too long to be looked into, and may refer to any of them
+	}
+	return &code{src: src, refs: refs, prog: prog}, nil
 }
 
 // eval runs c. The error names the source text of the expression.

@@ -15,6 +15,7 @@ import (
 	"github.com/expr-lang/expr/parser"
 	"github.com/expr-lang/expr/types"
 
+	"wf/engine/lint"
 	"wf/engine/yaml"
 )
 
@@ -26,19 +27,16 @@ func (c *checker) template(n *yaml.Node, s *scopeType) {
 	if !c.good(n) || n.Kind != yaml.Scalar || !hasExpr(n.Value) {
 		return
 	}
-	pieces, err := split(n.Value)
+	pieces, bad, err := lint.Split(n.Value)
 	if err != nil {
-		nth := 0
-		if bt, ok := errors.AsType[*badTemplate](err); ok {
-			nth = bt.nth
-		}
-		at := c.markPos(n, nth)
+		at := c.markPos(n, strings.Count(n.Value[:bad], lint.OpenMark))
 		c.bad[n] = true
-		c.add(Diagnostic{Code: "WF020", Range: Range{at, Pos{Line: at.Line, Col: at.Col + len(openMark)}}, Message: err.Error()})
+		c.add(Diagnostic{Code: "WF020", Range: Range{at, Pos{Line: at.Line, Col: at.Col + len(lint.OpenMark)}}, Message: err.Error()})
 	}
 	for _, p := range pieces {
-		if p.expr {
-			(&exprCheck{checker: c, n: n, nth: p.nth, src: p.text, s: s}).run()
+		if p.Expr {
+			nth := strings.Count(n.Value[:p.At], lint.OpenMark) - 1
+			(&exprCheck{checker: c, n: n, nth: nth, src: p.Text, s: s}).run()
 		}
 	}
 }
@@ -62,9 +60,8 @@ type exprCheck struct {
 	s     *scopeType
 	wrong bool
 
-	inner map[ast.Node]bool
-	local map[string]bool
-	env   types.Map // what the expression refers to, and nothing else
+	tree *lint.Tree
+	env  types.Map // what the expression refers to, and nothing else
 }
 
 func (x *exprCheck) fail(code string, at file.Location, msg, hint string, fix *Fix) {
@@ -84,26 +81,25 @@ func (x *exprCheck) run() *typ {
 		x.compileError(err)
 		return nil
 	}
-	x.inner, x.local = map[ast.Node]bool{}, map[string]bool{}
+	x.tree = lint.Walk(tree.Node)
 	x.env = types.Map{"inputs": types.Map{}, "outputs": types.Map{}, "steps": types.Map{}, "edge": types.Map{"visit": types.Int}}
-	v := &collector{x: x}
-	ast.Walk(&tree.Node, v)
-	for _, n := range v.order {
+	for _, n := range x.tree.Nodes {
+		if n, ok := n.(*ast.CallNode); ok {
+			x.call(n)
+		}
+	}
+	for _, n := range x.tree.Nodes {
 		x.node(n)
 	}
 	if x.wrong {
 		return nil
 	}
-	opts := []expr.Option{expr.Env(x.env), expr.MaxNodes(maxNodes)}
-	for _, name := range disabled {
-		opts = append(opts, expr.DisableBuiltin(name))
-	}
-	prog, err := expr.Compile(x.src, opts...)
+	prog, err := expr.Compile(x.src, restricted(x.env)...)
 	if err != nil {
 		x.compileError(err)
 		return nil
 	}
-	x.unset(v.order)
+	x.unset()
 	if t := x.chainType(tree.Node); t != nil {
 		return t
 	}
@@ -161,36 +157,20 @@ func inClosure(src string, at int) bool {
 	return len(open) > 0 && open[len(open)-1] == '}'
 }
 
-// collector gathers nodes children first and notes which are part of a longer chain.
-type collector struct {
-	x     *exprCheck
-	order []ast.Node
-}
-
-// Visit is called by expr for each node.
-func (v *collector) Visit(node *ast.Node) {
-	v.order = append(v.order, *node)
-	switch n := (*node).(type) {
-	case *ast.MemberNode:
-		v.x.inner[n.Node] = true
-	case *ast.ChainNode:
-		v.x.inner[n.Node] = true
-	case *ast.VariableDeclaratorNode:
-		v.x.local[n.Name] = true
-	case *ast.CallNode:
-		v.x.inner[n.Callee] = true
-		if id, ok := n.Callee.(*ast.IdentifierNode); ok && slices.Contains(disabled, id.Value) {
-			v.x.fail("WF024", id.Location(), fmt.Sprintf("%s is switched off: its result would differ from run to run", id.Value), "pass the value in as an input", nil)
-		} else if ok {
-			v.x.fail("WF020", id.Location(), fmt.Sprintf("unknown function %s", id.Value), "", nil)
-		}
+// call refuses the functions that an expression cannot call.
+func (x *exprCheck) call(n *ast.CallNode) {
+	x.tree.Inner[n.Callee] = true
+	if id, ok := n.Callee.(*ast.IdentifierNode); ok && slices.Contains(disabled, id.Value) {
+		x.switchedOff(lint.Step{Name: id.Value, At: id.Location()})
+	} else if ok {
+		x.fail("WF020", id.Location(), fmt.Sprintf("unknown function %s", id.Value), "", nil)
 	}
 }
 
 func (x *exprCheck) node(n ast.Node) {
 	switch n := n.(type) {
 	case *ast.IdentifierNode, *ast.MemberNode, *ast.ChainNode:
-		if !x.inner[n] {
+		if !x.tree.Inner[n] {
 			x.chain(n)
 		}
 	case *ast.BinaryNode:
@@ -198,49 +178,22 @@ func (x *exprCheck) node(n ast.Node) {
 	}
 }
 
-// link is one step of a chain a.b["c"].
-type link struct {
-	name string
-	at   file.Location
-}
-
-// links are the literal steps of a chain that begins at a name. What follows a computed step
-// is left to the type checker.
-func links(n ast.Node) []link {
-	switch n := n.(type) {
-	case *ast.IdentifierNode:
-		return []link{{n.Value, n.Location()}}
-	case *ast.ChainNode:
-		return links(n.Node)
-	case *ast.MemberNode:
-		before := links(n.Node)
-		if len(before) == 0 || before[len(before)-1].name == "" {
-			return before
-		}
-		if p, ok := n.Property.(*ast.StringNode); ok {
-			return append(before, link{p.Value, p.Location()})
-		}
-		return append(before, link{})
-	}
-	return nil
-}
-
 // chain checks a reference step by step.
 func (x *exprCheck) chain(n ast.Node) {
-	ls := links(n)
-	if len(ls) == 0 || x.local[ls[0].name] {
+	ls := lint.Chain(n)
+	if len(ls) == 0 || x.tree.Local[ls[0].Name] {
 		return
 	}
 	root := ls[0]
-	if x.s.inputs && root.name != "inputs" && slices.Contains(append(roots, "secrets"), root.name) {
-		if root.name == "secrets" {
-			x.fail("WF040", root.at, "a secret in a prompt", "hand it to a command by env", nil)
+	if x.s.inputs && root.Name != "inputs" && slices.Contains(append(roots, "secrets"), root.Name) {
+		if root.Name == "secrets" {
+			x.fail("WF040", root.At, "a secret in a prompt", "hand it to a command by env", nil)
 			return
 		}
-		x.fail("WF042", root.at, fmt.Sprintf("%s changes during a run; a role's prompt must not", root.name), "say it in the prompt of the edge that leads here", nil)
+		x.fail("WF042", root.At, fmt.Sprintf("%s changes during a run; a role's prompt must not", root.Name), "say it in the prompt of the edge that leads here", nil)
 		return
 	}
-	switch root.name {
+	switch root.Name {
 	case "inputs":
 		x.input(ls)
 	case "output":
@@ -249,7 +202,7 @@ func (x *exprCheck) chain(n ast.Node) {
 			if len(x.s.outputs) > 0 {
 				hint = "use outputs." + sortedKeys(x.s.outputs)[0]
 			}
-			x.fail("WF020", root.at, "there is no output here: "+x.s.noOut, hint, nil)
+			x.fail("WF020", root.At, "there is no output here: "+x.s.noOut, hint, nil)
 			return
 		}
 		x.env["output"] = x.s.output.expr()
@@ -260,16 +213,16 @@ func (x *exprCheck) chain(n ast.Node) {
 		x.steps(ls)
 	case "item", "index":
 		if x.s.item == nil {
-			x.fail("WF023", root.at, fmt.Sprintf("%s outside of a fan-out", root.name), "only a role that a for_each leads to, and the prompt of that edge, know it", nil)
+			x.fail("WF023", root.At, fmt.Sprintf("%s outside of a fan-out", root.Name), "only a role that a for_each leads to, and the prompt of that edge, know it", nil)
 			return
 		}
 		x.env["item"], x.env["index"] = x.s.item.expr(), types.Int
-		if root.name == "item" {
+		if root.Name == "item" {
 			x.walk(x.s.item, ls, 1, "item")
 		}
 	case "edge":
-		if len(ls) > 1 && ls[1].name != "" && ls[1].name != "visit" {
-			x.fail("WF020", ls[1].at, fmt.Sprintf("edge has no field %q", ls[1].name), `did you mean "visit"?`, &Fix{"visit"})
+		if len(ls) > 1 && ls[1].Name != "" && ls[1].Name != "visit" {
+			x.fail("WF020", ls[1].At, fmt.Sprintf("edge has no field %q", ls[1].Name), `did you mean "visit"?`, &Fix{"visit"})
 		}
 	case "secrets":
 		x.secret(ls)
@@ -300,7 +253,7 @@ func (x *exprCheck) comparison(n *ast.BinaryNode) {
 		names = append(names, fmt.Sprint(e))
 	}
 	at := s.Location()
-	x.suggest("WF020", link{s.Value, at}, fmt.Sprintf("%q is none of its values", s.Value), names, "it can be "+strings.Join(names, ", "))
+	x.suggest("WF020", lint.Step{Name: s.Value, At: at}, fmt.Sprintf("%q is none of its values", s.Value), names, "it can be "+strings.Join(names, ", "))
 	if d := &x.ds[len(x.ds)-1]; d.Fix != nil {
 		d.Fix.Replace = `"` + d.Fix.Replace + `"`
 	}
@@ -308,16 +261,16 @@ func (x *exprCheck) comparison(n *ast.BinaryNode) {
 
 // chainType is the type of a chain of literal steps, nil for anything else.
 func (x *exprCheck) chainType(n ast.Node) *typ {
-	ls := links(n)
-	if len(ls) == 0 || x.local[ls[0].name] {
+	ls := lint.Chain(n)
+	if len(ls) == 0 || x.tree.Local[ls[0].Name] {
 		return nil
 	}
 	names := make([]string, len(ls))
 	for i, l := range ls {
-		if l.name == "" {
+		if l.Name == "" {
 			return nil
 		}
-		names[i] = l.name
+		names[i] = l.Name
 	}
 	return x.s.resolve(names, x.checker)
 }

@@ -43,7 +43,7 @@ func compileInput(in protocol.Input) (*inputCode, error) {
 // fits reports why v is no value of the input, "" if it is one.
 func (c *inputCode) fits(v any) string {
 	if c.decl.Type != "" && !isType(c.decl.Type, v) {
-		return fmt.Sprintf("wants %s, got %s", article(c.decl.Type), typeName(v))
+		return fmt.Sprintf("wants %s, got %s", protocol.Article(c.decl.Type), typeName(v))
 	}
 	if c.enum == nil {
 		return ""
@@ -78,13 +78,6 @@ func isType(typ string, v any) bool {
 		return typ == "object"
 	}
 	return false
-}
-
-func article(noun string) string {
-	if strings.ContainsRune("aeiou", rune(noun[0])) {
-		return "an " + noun
-	}
-	return "a " + noun
 }
 
 // Inputs checks what a run is started with and fills in the defaults: a canonical JSON
@@ -164,7 +157,7 @@ func (p *Program) Coerce(name, text string) (any, error) {
 		return text, nil
 	}
 	bad := func() error {
-		return fmt.Errorf("input %q wants %s, got %q: %w", name, article(in.decl.Type), text, protocol.ErrInputs)
+		return fmt.Errorf("input %q wants %s, got %q: %w", name, protocol.Article(in.decl.Type), text, protocol.ErrInputs)
 	}
 	switch in.decl.Type {
 	case "boolean":

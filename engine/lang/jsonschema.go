@@ -3,68 +3,155 @@ package lang
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
-
-	"wf/protocol"
-	"wf/roles/schema"
 )
 
-// checkSchema reports what keeps canonical JSON from being a schema; "" is none.
-func checkSchema(s string) error {
-	if s == "" {
-		return nil
+// JSONSchema is the grammar as JSON Schema draft-07, for editors: yaml-language-server and
+// JetBrains read it. It is made from the table that the parser uses, so it knows every key;
+// what refers from one part of a file to another only Load checks.
+func JSONSchema() []byte {
+	g := grammar()
+	root := g.schema(g.workflow)
+	root["$schema"] = "http://json-schema.org/draft-07/schema#"
+	root["$id"] = "https://wf.invalid/schema/v1.json"
+	root["title"] = "wf workflow"
+	root["patternProperties"] = map[string]any{"^x-": map[string]any{}}
+	definitions := map[string]any{}
+	for s, name := range g.named() {
+		definitions[name] = g.schema(s)
 	}
-	_, err := schema.Compile(s, true)
-	return err
+	root["definitions"] = definitions
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(root); err != nil {
+		panic("lang: the grammar does not encode: " + err.Error())
+	}
+	return b.Bytes()
 }
 
-// DecodeJSON reads one JSON value as expressions see it: integers as int, other numbers as
-// float64.
-func DecodeJSON(b []byte) (any, error) {
-	if v, ok := plainJSON(b); ok {
-		return v, nil
-	}
-	return generalJSON(b)
+// named shapes are written once and referred to.
+func (g *language) named() map[*shape]string {
+	return map[*shape]string{g.role: "role", g.edge: "edge", g.input: "input", g.defaults: "defaults"}
 }
 
-func generalJSON(b []byte) (any, error) {
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.UseNumber()
-	var v any
-	if err := d.Decode(&v); err != nil {
-		return nil, fmt.Errorf("not JSON: %w", err)
+func (g *language) ref(s *shape) map[string]any {
+	if name, ok := g.named()[s]; ok {
+		return map[string]any{"$ref": "#/definitions/" + name}
 	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("not JSON: more than one value")
-	}
-	return numbers(v), nil
+	return g.schema(s)
 }
 
-// numbers replaces json.Number by int where the number is one, else by float64.
-func numbers(v any) any {
-	switch v := v.(type) {
-	case json.Number:
-		if i, err := v.Int64(); err == nil {
-			return int(i)
+func (g *language) schema(s *shape) map[string]any {
+	m := map[string]any{}
+	if s.doc != "" {
+		m["description"] = s.doc
+	}
+	switch s.kind {
+	case aString:
+		m["type"] = "string"
+		if s.enum != nil {
+			m["enum"] = s.enum
+		} else if !s.free {
+			m["minLength"] = 1
 		}
-		f, err := v.Float64()
-		if err != nil {
-			return v.String()
+		if s.pattern != nil {
+			m["pattern"] = s.pattern().String()
 		}
-		if f == float64(int64(f)) && f <= protocol.MaxSafeInt && f >= -protocol.MaxSafeInt {
-			return int(f)
+	case aText:
+		m["type"] = []string{"string", "number", "boolean"}
+	case anExpr:
+		m["type"] = []string{"string", "boolean"}
+	case anInt:
+		m["type"] = "integer"
+		if s.only != 0 {
+			m["const"] = s.only
+		} else {
+			m["minimum"] = s.min
 		}
-		return f
-	case []any:
-		for i := range v {
-			v[i] = numbers(v[i])
+		if s.max != 0 {
+			m["maximum"] = s.max
 		}
-	case map[string]any:
-		for k := range v {
-			v[k] = numbers(v[k])
+	case aDecimal, aMoney:
+		m["anyOf"] = []any{map[string]any{"type": "number", "exclusiveMinimum": 0}, map[string]any{"type": "string", "pattern": decimal().String()}}
+	case aBool:
+		m["type"] = "boolean"
+	case aDuration:
+		m["type"], m["pattern"] = "string", `^([0-9]+(\.[0-9]*)?(h|m|s|ms|us|µs))+$`
+	case aList:
+		m["type"], m["items"] = "array", g.ref(s.elem)
+		if s.nonEmpty {
+			m["minItems"] = 1
+		}
+	case aMap:
+		m["type"], m["additionalProperties"] = "object", g.ref(s.elem)
+		if s.nonEmpty {
+			m["minProperties"] = 1
+		}
+		if s.pattern != nil {
+			m["propertyNames"] = map[string]any{"pattern": s.pattern().String()}
+		}
+	case anObject:
+		g.objectSchema(s, m)
+	case aSchema:
+		m["type"], m["required"] = "object", []string{"type"}
+		m["properties"] = map[string]any{"type": map[string]any{"const": "object"}}
+	case oneOf:
+		alts := make([]any, 0, len(s.alts)+1)
+		for _, a := range s.alts {
+			alts = append(alts, g.ref(a))
+		}
+		if s.null {
+			alts = append(alts, map[string]any{"type": "null"})
+		}
+		m["anyOf"] = alts
+	}
+	return m
+}
+
+func (g *language) objectSchema(s *shape, m map[string]any) {
+	props, required := map[string]any{}, []string{}
+	for i := range s.keys {
+		k := &s.keys[i]
+		prop := g.ref(k.shape)
+		if _, referred := prop["$ref"]; !referred {
+			prop["description"] = k.hover()
+		}
+		props[k.name] = prop
+		if k.required {
+			required = append(required, k.name)
 		}
 	}
-	return v
+	m["type"], m["properties"], m["additionalProperties"] = "object", props, false
+	if len(required) > 0 {
+		m["required"] = required
+	}
+	if s != g.role {
+		return
+	}
+	var one []any
+	for _, a := range actions {
+		one = append(one, map[string]any{"required": []string{string(a)}})
+	}
+	m["oneOf"] = one
+}
+
+// hover is what an editor shows of a key.
+func (k *key) hover() string {
+	out := k.doc
+	if without := k.without(); without != "" {
+		out += "\nDefault: " + without + "."
+	}
+	return out + "\nExample: " + k.example
+}
+
+// without is what holds where the key is left out.
+func (k *key) without() string {
+	switch {
+	case k.more != "":
+		return k.def + "; " + k.more
+	case k.def != "":
+		return k.def
+	}
+	return k.unset
 }

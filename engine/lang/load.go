@@ -30,21 +30,27 @@ type Options struct {
 	Tools, MemoryTools []string
 	// Providers are the first parts of the names of models. None: any will do.
 	Providers []string
-	// YAML bounds the document; 0 values are its defaults.
-	YAML yaml.Limits
-	// MaxNesting bounds sub-workflows within sub-workflows; default 32.
-	MaxNesting int
 }
 
 // Load reads a workflow. It reports everything that is wrong, in order of place, warnings
 // included; the Program is nil if and only if one of the diagnostics is an error.
 func Load(src []byte, o Options) (*Program, []Diagnostic) {
 	o.File = cmp.Or(o.File, "workflow.yaml")
-	if o.MaxNesting == 0 {
-		o.MaxNesting = maxNesting
-	}
 	p, ds := load(src, o, &family{loaded: map[string]*relative{}})
 	return p, tidy(ds, o.File)
+}
+
+// FormOrder is the order in which the source of a workflow writes the fields of a role's form,
+// which its canonical definition does not keep. It is nil where the source has no such form.
+func FormOrder(source []byte, role string) []string {
+	doc, _ := yaml.Parse(source, yaml.Limits{}) // it was read before; of one that cannot be, nothing is known
+	var out []string
+	if props := doc.Get("roles").Get(role).Get("form").Get("properties"); props != nil {
+		for _, p := range props.Pairs {
+			out = append(out, p.Key.Value)
+		}
+	}
+	return out
 }
 
 // loader reads one file.
@@ -71,7 +77,7 @@ type loader struct {
 func load(src []byte, o Options, fam *family) (*Program, []Diagnostic) {
 	l := &loader{o: o, fam: fam, lines: yaml.Lines(src), bad: map[*yaml.Node]bool{}, warned: map[*yaml.Node]bool{}, roleNodes: map[string]*yaml.Node{},
 		roleKeys: map[string]*yaml.Node{}, children: map[protocol.Link]*Program{}, files: map[string]protocol.Link{}}
-	root, errs := yaml.Parse(src, o.YAML)
+	root, errs := yaml.Parse(src, yaml.Limits{})
 	for _, e := range errs {
 		l.yamlError(e, "WF003")
 	}
@@ -105,7 +111,7 @@ func load(src []byte, o Options, fam *family) (*Program, []Diagnostic) {
 }
 
 func (l *loader) add(d Diagnostic) {
-	d.Severity = cmp.Or(d.Severity, SeverityError)
+	d.Severity = severityOf(d.Code)
 	if d.File == "" {
 		d.File = l.o.File
 	}
@@ -121,7 +127,7 @@ func (l *loader) report(n *yaml.Node, d Diagnostic) {
 		n = l.root
 	}
 	d.Range = Range{n.Pos, n.End}
-	if d.Severity != SeverityWarning {
+	if severityOf(d.Code) == SeverityError {
 		l.bad[n] = true
 	}
 	l.add(d)

@@ -13,13 +13,7 @@ import (
 
 // decodeMCP reads the servers that offer tools, sorted by name.
 func (l *loader) decodeMCP(n *yaml.Node) {
-	if !l.good(n) {
-		return
-	}
 	for _, p := range l.pairs(n) {
-		if p.Value.Kind != yaml.Mapping {
-			continue
-		}
 		s := protocol.MCPServer{Name: p.Key.Value, Command: l.words(p.Value.Get("command")), URL: l.str(p.Value.Get("url"))}
 		s.Env = l.serverValues(p.Value.Get("env"), false)
 		s.Headers = l.serverValues(p.Value.Get("headers_env"), true)

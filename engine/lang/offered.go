@@ -23,10 +23,7 @@ func (l *loader) tools(r *protocol.Role, n *yaml.Node) {
 		r.Tools = append(r.Tools, name)
 		return true
 	}
-	if !l.good(n) {
-		return
-	}
-	for _, it := range n.Items {
+	for _, it := range items(n) {
 		if it.Kind == yaml.Scalar && l.good(it) {
 			add(it, it.Value)
 		}
@@ -103,7 +100,7 @@ func (l *loader) model(n *yaml.Node) string {
 		return ""
 	case len(providers) > 0 && !slices.Contains(providers, provider) && !l.warned[n]:
 		l.warned[n] = true // a default reaches many roles
-		d := Diagnostic{Code: "WF508", Severity: SeverityWarning, Message: fmt.Sprintf("no provider %q for the model %s is known here", provider, name),
+		d := Diagnostic{Code: "WF508", Message: fmt.Sprintf("no provider %q for the model %s is known here", provider, name),
 			Hint: "the providers are " + strings.Join(providers, ", ") + "; declare others under providers in .wf/config.yaml"}
 		if near := nearest(provider, providers); near != "" {
 			d.Hint = fmt.Sprintf("did you mean %q?", near+strings.TrimPrefix(name, provider))

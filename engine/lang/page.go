@@ -128,11 +128,11 @@ func (e Entry) markdown() string {
 	if len(e.Actions) > 0 {
 		fmt.Fprintf(&b, "- Beside: `%s`\n", strings.Join(e.Actions, "`, `"))
 	}
-	switch unit := unitOf(e.Path); {
+	switch {
 	case e.Effect != "":
 		fmt.Fprintf(&b, "- Becomes: %s\n", e.Effect)
-	case unit != "":
-		fmt.Fprintf(&b, "- Becomes: `%s`, %s\n", e.Fields[0], unit)
+	case e.Unit != "":
+		fmt.Fprintf(&b, "- Becomes: `%s`, %s\n", e.Fields[0], e.Unit)
 	default:
 		fmt.Fprintf(&b, "- Becomes: `%s`\n", strings.Join(e.Fields, "`, `"))
 	}
@@ -151,17 +151,13 @@ type Found struct {
 func Find(name string) Found {
 	name = strings.ToLower(strings.TrimSpace(name))
 	var text []string
+	for _, e := range entriesNamed(name) {
+		text = append(text, e.markdown())
+	}
 	for _, g := range guides() {
 		if g.name == name || slices.Contains(g.words, name) || strings.ToLower(g.title) == name {
 			text = append(text, g.text)
 		}
-	}
-	if keys := entriesNamed(name); len(keys) > 0 {
-		found := make([]string, len(keys))
-		for i, e := range keys {
-			found[i] = e.markdown()
-		}
-		text = append(found, text...)
 	}
 	if len(text) > 0 {
 		return Found{Text: strings.Join(text, "\n")}

@@ -1,11 +1,13 @@
 package lang
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"wf/engine/lint"
 	"wf/engine/yaml"
 )
 
@@ -20,7 +22,7 @@ func (l *loader) markPos(n *yaml.Node, nth int) Pos {
 		}
 		rest, from := string(text[col-1:]), 0
 		for {
-			i := strings.Index(rest[from:], openMark)
+			i := strings.Index(rest[from:], lint.OpenMark)
 			if i < 0 {
 				break
 			}
@@ -28,7 +30,7 @@ func (l *loader) markPos(n *yaml.Node, nth int) Pos {
 				return Pos{Line: line, Col: col + utf8.RuneCountInString(rest[:from+i])}
 			}
 			nth--
-			from += i + len(openMark)
+			from += i + len(lint.OpenMark)
 		}
 	}
 	return n.Pos
@@ -46,8 +48,8 @@ func (l *loader) exprRange(n *yaml.Node, nth int, src string, from, to int) Rang
 	switch {
 	case nth >= 0 || hasExpr(n.Value):
 		start = l.markPos(n, max(nth, 0))
-		whole = Range{start, Pos{Line: start.Line, Col: start.Col + len(openMark)}}
-		start.Col += len(openMark)
+		whole = Range{start, Pos{Line: start.Line, Col: start.Col + len(lint.OpenMark)}}
+		start.Col += len(lint.OpenMark)
 	case n.Style == yaml.Literal || n.Style == yaml.Folded:
 		start = Pos{Line: n.Pos.Line + 1, Col: 1}
 	case n.Style != yaml.Plain:
@@ -136,31 +138,23 @@ func (l *loader) textPos(n *yaml.Node, at int) Pos {
 // roles.coder.max_visits. What the file does not spell out is where its nearest parent is.
 func (l *loader) place(path string) Range {
 	head, rest, _ := strings.Cut(path, ".")
-	var n *yaml.Node
-	if i, ok := index(head, "edges"); ok {
-		if i >= len(l.edgeNodes) {
-			return Range{l.root.Pos, l.root.End}
+	n := l.root
+	switch i, isEdge := index(head, "edges"); {
+	case isEdge && i < len(l.edgeNodes) && l.edgeNodes[i] != nil:
+		n = l.edgeNodes[i]
+	case isEdge: // one that wf added: show the role it leads to
+		if rest = ""; i < len(l.edgeNodes) {
+			n = cmp.Or(l.roleKeys[l.w.Edges[i].To[0]], n)
 		}
-		if n = l.edgeNodes[i]; n == nil { // an edge that wf added: show the role it leads to
-			to := l.w.Edges[i].To[0]
-			if k := l.roleKeys[to]; k != nil {
-				return Range{k.Pos, k.End}
-			}
-			return Range{l.root.Pos, l.root.End}
-		}
-	} else if head == "roles" {
+	case head == "roles":
 		var name string
-		name, rest, _ = strings.Cut(rest, ".")
-		k := l.roleKeys[name]
-		if k == nil {
-			return Range{l.root.Pos, l.root.End}
+		if name, rest, _ = strings.Cut(rest, "."); rest != "" {
+			n = cmp.Or(l.roleNodes[name], n)
+		} else {
+			n = cmp.Or(l.roleKeys[name], n)
 		}
-		if rest == "" {
-			return Range{k.Pos, k.End}
-		}
-		n = l.roleNodes[name]
-	} else {
-		n, rest = l.root, path
+	default:
+		rest = path
 	}
 	return descend(n, rest)
 }

@@ -23,33 +23,26 @@ type Program struct {
 	outputs []namedValue
 	secrets map[string]any // name → reference
 	maybe   []string       // inputs that are read though they may be missing
+
+	outputsUses Uses
 }
 
 type edgeCode struct {
 	when    *code
 	prompt  *template
 	forEach *code
-
-	whenUses, promptUses, forEachUses Uses
+	uses    EdgeUses
 }
 
 type roleCode struct {
-	prompt, ask        *template
-	env                []namedTemplate
-	values             []namedValue // set or with
-	choices            *code        // ask: what gives the choices, or nil
-	waitFor, waitUntil *template
-	uses               Uses
-}
-
-type namedTemplate struct {
-	name string
-	tmpl *template
+	texts   map[string]any // its templates by their places, as compileAny gives them
+	choices *code          // ask: what gives the choices, or nil
+	uses    Uses
 }
 
 type namedValue struct {
-	name string
-	code *valueCode
+	name  string
+	value any // as compileAny gives it
 }
 
 // Compile makes the program of a stored definition. child gives the definition that a
@@ -126,8 +119,13 @@ func compileOne(w *protocol.Workflow) (*Program, error) {
 			return nil, fmt.Errorf("role %s: %w", r.Name, err)
 		}
 	}
-	if p.outputs, err = compileValues(w.Outputs, nullSafe); err != nil {
-		return nil, fmt.Errorf("outputs: %w", err)
+	for _, o := range w.Outputs {
+		value, err := compileNamed(o, nullSafe)
+		if err != nil {
+			return nil, fmt.Errorf("outputs: %s: %w", o.Name, err)
+		}
+		p.outputs = append(p.outputs, namedValue{o.Name, value})
+		p.outputsUses.add(value)
 	}
 	return p, nil
 }
@@ -140,39 +138,22 @@ func compileEdge(e *protocol.Edge) (c edgeCode, err error) {
 		return c, err
 	}
 	c.prompt, err = compileTemplate(e.Prompt, strict)
-	c.whenUses, c.forEachUses, c.promptUses = usesOfCode(c.when), usesOfCode(c.forEach), usesOfTemplates(c.prompt)
+	c.uses = EdgeUses{When: usesOf(c.when), ForEach: usesOf(c.forEach), Prompt: usesOf(c.prompt)}
 	return c, err
 }
 
 func compileRole(r *protocol.Role) (*roleCode, error) {
-	c := &roleCode{}
+	c := &roleCode{texts: map[string]any{}}
 	var err error
-	if c.prompt, err = compileTemplate(r.Prompt, strict); err != nil {
-		return nil, err
-	}
-	if c.ask, err = compileTemplate(r.Ask, strict); err != nil {
-		return nil, err
-	}
 	if c.choices, err = compile(r.ChoicesOf, strict); err != nil {
 		return nil, fmt.Errorf("choices: %w", err)
 	}
-	for _, e := range r.Env {
-		t, err := compileTemplate(e.Value, strict)
-		if err != nil {
-			return nil, fmt.Errorf("env %s: %w", e.Name, err)
+	c.uses.add(c.choices)
+	for _, t := range r.Templates() {
+		if c.texts[t.Name], err = compileNamed(t, strict); err != nil {
+			return nil, fmt.Errorf("%s: %w", t.Name, err)
 		}
-		c.env = append(c.env, namedTemplate{e.Name, t})
-	}
-	if c.values, err = compileValues(slices.Concat(r.Set, r.With), strict); err != nil {
-		return nil, err
-	}
-	if r.Wait != nil {
-		if c.waitFor, err = compileTemplate(r.Wait.For, strict); err != nil {
-			return nil, err
-		}
-		if c.waitUntil, err = compileTemplate(r.Wait.Until, strict); err != nil {
-			return nil, err
-		}
+		c.uses.add(c.texts[t.Name])
 	}
 	if err := checkSchema(r.Output); err != nil {
 		return nil, fmt.Errorf("output: %w", err)
@@ -180,38 +161,10 @@ func compileRole(r *protocol.Role) (*roleCode, error) {
 	if err := checkSchema(r.Form); err != nil {
 		return nil, fmt.Errorf("form: %w", err)
 	}
-	c.uses = c.templates()
 	return c, nil
 }
 
-// templates is what the templates of the role look at.
-func (c *roleCode) templates() Uses {
-	u := usesOfTemplates(c.prompt, c.ask, c.waitFor, c.waitUntil)
-	if c.choices != nil {
-		u.add(c.choices.src)
-	}
-	for _, e := range c.env {
-		u.add(e.tmpl.sources()...)
-	}
-	for _, v := range c.values {
-		u.add(v.code.sources()...)
-	}
-	return u
-}
-
-func compileValues(list []protocol.NamedTemplate, m mode) ([]namedValue, error) {
-	var out []namedValue
-	for _, n := range list {
-		v, err := compileNamed(n, m)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", n.Name, err)
-		}
-		out = append(out, namedValue{n.Name, v})
-	}
-	return out, nil
-}
-
-func compileNamed(n protocol.NamedTemplate, m mode) (*valueCode, error) {
+func compileNamed(n protocol.NamedTemplate, m mode) (any, error) {
 	if n.JSON == "" {
 		return compileAny(n.Value, m)
 	}
@@ -222,37 +175,28 @@ func compileNamed(n protocol.NamedTemplate, m mode) (*valueCode, error) {
 	return compileAny(v, m)
 }
 
-// compileAny finds the templates in a JSON value.
-func compileAny(v any, m mode) (*valueCode, error) {
+// compileAny replaces the texts of a JSON value that are templates by *template, in place.
+func compileAny(v any, m mode) (any, error) {
+	var err error
 	switch v := v.(type) {
 	case string:
-		if !hasExpr(v) {
-			break
+		if hasExpr(v) {
+			return compileTemplate(v, m)
 		}
-		t, err := compileTemplate(v, m)
-		return &valueCode{kind: isTemplate, tmpl: t}, err
 	case []any:
-		c := &valueCode{kind: isList}
-		for _, e := range v {
-			x, err := compileAny(e, m)
-			if err != nil {
+		for i := range v {
+			if v[i], err = compileAny(v[i], m); err != nil {
 				return nil, err
 			}
-			c.list = append(c.list, x)
 		}
-		return c, nil
 	case map[string]any:
-		c := &valueCode{kind: isObject}
 		for _, k := range sortedKeys(v) {
-			x, err := compileAny(v[k], m)
-			if err != nil {
+			if v[k], err = compileAny(v[k], m); err != nil {
 				return nil, err
 			}
-			c.keys, c.vals = append(c.keys, k), append(c.vals, x)
 		}
-		return c, nil
 	}
-	return &valueCode{plain: v}, nil
+	return v, nil
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

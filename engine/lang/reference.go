@@ -20,6 +20,7 @@ type Entry struct {
 	Fields   []string // of the canonical definition that it becomes: roles[].retry.delay
 	Effect   string   // instead of Fields, where it becomes none
 	Actions  []string // of a key of a role: the actions beside which it has an effect; nil is all of them
+	Unit     string   // in which the definition holds it; "" of what is no quantity
 }
 
 // Reference is every key of the language, in the order of the grammar: the file, inputs, servers,
@@ -31,6 +32,9 @@ var reference = sync.OnceValue(func() []Entry {
 	r.below("", r.g.workflow, nil)
 	return r.entries
 })
+
+// units of fields that hold a number of something.
+var units = map[shapeKind]string{aDuration: "in microseconds", aMoney: "in micro-dollars"}
 
 type refer struct {
 	g       *language
@@ -52,7 +56,7 @@ func (r *refer) below(path string, s *shape, actions []string) {
 		k := &s.keys[i]
 		at := strings.TrimPrefix(path+"."+k.name, ".")
 		e := Entry{Path: at, Required: k.required, Type: r.typeOf(k.shape), Doc: k.doc, Default: k.def, Without: k.without(), Example: k.example,
-			Fields: strings.Fields(k.field), Effect: k.effect, Actions: slices.Clone(actions)}
+			Fields: strings.Fields(k.field), Effect: k.effect, Unit: units[k.shape.kind], Actions: slices.Clone(actions)}
 		if k.doc == "" {
 			e.Doc = k.shape.doc
 		}
@@ -71,91 +75,31 @@ func (r *refer) below(path string, s *shape, actions []string) {
 
 // typeOf says what a value looks like.
 func (r *refer) typeOf(s *shape) string {
-	switch s.kind {
-	case aString:
-		switch {
-		case s.enum != nil:
-			return "one of `" + strings.Join(s.enum, "`, `") + "`"
-		case s.like != "":
-			return s.like
-		}
-		return "text"
-	case aText:
-		return "text, with expressions"
-	case anExpr:
-		return "expression"
-	case anInt:
-		switch {
-		case s.only != 0:
-			return fmt.Sprintf("the number `%d`", s.only)
-		case s.max != 0:
-			return fmt.Sprintf("whole number from %d to %d", s.min, s.max)
-		}
-		return fmt.Sprintf("whole number, at least %d", s.min)
-	case aDecimal:
-		return "number above 0"
-	case aBool:
-		return "`true` or `false`"
-	case aDuration:
-		return "duration, such as `90s`, `10m` or `1h30m`"
-	case aMoney:
-		return "US dollars, with at most six decimals"
-	case aList:
-		if s.elem == r.g.edge {
-			return "list of edges"
-		}
-		return "list of: " + r.typeOf(s.elem)
-	case aMap:
-		switch s.elem {
-		case r.g.role, r.g.input:
-			return "mapping, names with " + s.like
-		}
-		return "mapping of names to: " + r.typeOf(s.elem)
-	case anObject:
-		return "mapping"
-	case aSchema:
-		return "JSON Schema with `type: object`"
-	case oneOf:
-		if len(s.alts) == 2 && s.alts[1].elem == s.alts[0] && s.alts[0].kind == aString {
-			return r.typeOf(s.alts[0]) + "; or a list of them"
-		}
-		alts := make([]string, len(s.alts))
-		for i, a := range s.alts {
-			alts[i] = r.typeOf(a)
-		}
-		return strings.Join(alts, "; or ")
+	word := kinds[s.kind].page
+	switch {
+	case s.enum != nil:
+		return "one of `" + strings.Join(s.enum, "`, `") + "`"
+	case s.kind == aString && s.like != "":
+		return s.like
+	case s.only != 0:
+		return fmt.Sprintf("the number `%d`", s.only)
+	case s.kind == anInt && s.max != 0:
+		return fmt.Sprintf("%s from %d to %d", word, s.min, s.max)
+	case s.kind == anInt:
+		return fmt.Sprintf("%s, at least %d", word, s.min)
+	case s.elem == nil:
+		return word + s.choice("; or ", func(a *shape) string {
+			if a.elem == s.alts[0] && a.elem.kind == aString {
+				return "a list of them"
+			}
+			return r.typeOf(a)
+		})
+	case s.elem == r.g.edge:
+		return "list of edges"
+	case s.elem == r.g.role, s.elem == r.g.input:
+		return "mapping, names with " + s.like
 	}
-	return "any value"
-}
-
-// units of fields that hold a number of something.
-var units = map[shapeKind]string{aDuration: "in microseconds", aMoney: "in micro-dollars"}
-
-// unitOf is the unit in which the definition holds the key of a path.
-func unitOf(path string) string {
-	s := grammar().workflow
-	for _, name := range strings.Split(path, ".") {
-		if s = s.under(name); s == nil {
-			return ""
-		}
-	}
-	return units[s.kind]
-}
-
-// under is the shape of a key below s, or of what * stands for.
-func (s *shape) under(name string) *shape {
-	if name == "*" && s.elem != nil {
-		return s.elem
-	}
-	if k, ok := s.key(name); ok {
-		return k.shape
-	}
-	for _, a := range s.alts {
-		if u := a.under(name); u != nil {
-			return u
-		}
-	}
-	return nil
+	return word + r.typeOf(s.elem)
 }
 
 // helpOn names the command that tells more of a place in a file, such as roles.coder.retry.on[1].

@@ -10,6 +10,7 @@ import (
 	"github.com/clipperhouse/displaywidth"
 
 	"wf/engine/yaml"
+	"wf/protocol"
 )
 
 // Render writes ds for people: place, code and message, the source line with a caret under
@@ -66,15 +67,8 @@ func Render(w io.Writer, src []byte, ds []Diagnostic, color bool) {
 			fmt.Fprintf(&b, "%s %s\n", paint("34", gutter+"="), paint("32", visible(d.Hint)))
 		}
 	}
-	fmt.Fprintf(&b, "%s, %s in %s\n", count(errs, "error"), count(warnings, "warning"), count(len(files), "file"))
+	fmt.Fprintf(&b, "%s, %s in %s\n", protocol.Plural(errs, "error"), protocol.Plural(warnings, "warning"), protocol.Plural(len(files), "file"))
 	_, _ = io.WriteString(w, b.String()) // a failed writer is the caller's to notice
-}
-
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return strconv.Itoa(n) + " " + noun + "s"
 }
 
 // snippetMax is how many runes of a long line are shown around the caret.

@@ -3,10 +3,13 @@ package lang
 import (
 	"errors"
 	"fmt"
+	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	"wf/engine/lint"
 	"wf/engine/yaml"
 	"wf/protocol"
 	"wf/roles/schema"
@@ -70,14 +73,9 @@ func schemaPlace(n *yaml.Node, err error) *yaml.Node {
 		return n
 	}
 	for step := range strings.SplitSeq(strings.TrimPrefix(worst(invalid).Pointer, "/"), "/") {
-		step = strings.NewReplacer("~1", "/", "~0", "~").Replace(step)
-		next := n.Get(step)
-		if n.Kind == yaml.Sequence {
-			for i, it := range n.Items {
-				if fmt.Sprint(i) == step {
-					next = it
-				}
-			}
+		next := n.Get(strings.NewReplacer("~1", "/", "~0", "~").Replace(step))
+		if i, err := strconv.Atoi(step); err == nil && i >= 0 && i < len(n.Items) {
+			next = n.Items[i]
 		}
 		if next == nil {
 			break
@@ -119,26 +117,15 @@ func (l *loader) roleRules() {
 
 // leaves reports whether a relative path climbs out of where it starts.
 func leaves(dir string) bool {
-	depth := 0
-	for _, part := range strings.Split(strings.ReplaceAll(dir, `\`, "/"), "/") {
-		switch part {
-		case "", ".":
-		case "..":
-			if depth--; depth < 0 {
-				return true
-			}
-		default:
-			depth++
-		}
-	}
-	return false
+	clean := path.Clean(strings.TrimLeft(slashed(dir), "/"))
+	return clean == ".." || strings.HasPrefix(clean, "../")
 }
 
 func (l *loader) runRules(r *protocol.Role, run *yaml.Node) {
-	spliced := strings.Count(run.Value, openMark)
+	spliced := strings.Count(run.Value, lint.OpenMark)
 	for nth := range spliced {
 		at := l.markPos(run, nth)
-		l.add(Diagnostic{Code: "WF041", Range: Range{at, Pos{Line: at.Line, Col: at.Col + len(openMark)}},
+		l.add(Diagnostic{Code: "WF041", Range: Range{at, Pos{Line: at.Line, Col: at.Col + len(lint.OpenMark)}},
 			Message: fmt.Sprintf("an expression inside roles.%s.run would be read by the shell as code", r.Name),
 			Hint:    `hand the value over: env: {VALUE: "${{ … }}"}, and use "$VALUE" in the command`})
 	}

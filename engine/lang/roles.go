@@ -281,10 +281,7 @@ func (l *loader) choices(role string, n *yaml.Node) []protocol.Choice {
 				at = v
 			}
 		}
-		c.Value = cmp.Or(c.Value, c.Label)
-		if c.Label == "" {
-			c.Label = c.Value
-		}
+		c.Value, c.Label = cmp.Or(c.Value, c.Label), cmp.Or(c.Label, c.Value)
 		switch {
 		case l.bad[it]:
 			continue

@@ -46,14 +46,12 @@ func (st *Step) value() map[string]any {
 func (p *Program) env(s *Scope) *env {
 	steps := make(map[string]any, len(s.Steps))
 	for role, st := range s.Steps {
-		if st == nil {
-			continue
+		if st != nil {
+			steps[role] = st.value()
 		}
-		steps[role] = st.value()
 	}
-	e := &env{Inputs: orEmpty(s.Inputs), Output: s.Output, Outputs: orEmpty(s.Outputs), Steps: steps,
+	return &env{Inputs: orEmpty(s.Inputs), Output: s.Output, Outputs: orEmpty(s.Outputs), Steps: steps,
 		Item: s.Item, Index: s.Index, Edge: edgeEnv{s.EdgeVisit}, Budget: newBudget()}
-	return e
 }
 
 // noValues stands for a map that is not there; expressions change none.

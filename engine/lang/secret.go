@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"wf/protocol"
 	"wf/protocol/lazy"
 )
 
@@ -22,16 +23,10 @@ func (p *Program) Needs() []string {
 
 func (p *Program) needs(found map[string]bool) {
 	for _, c := range p.roles {
-		for _, e := range c.env {
-			if e.tmpl == nil {
-				continue
-			}
-			for _, part := range e.tmpl.parts {
-				if part.code == nil {
-					continue
-				}
-				if m := secretExpr().FindStringSubmatch(strings.TrimSpace(part.code.src)); m != nil {
-					found[m[1]] = true
+		for _, text := range c.texts {
+			for _, ref := range refsOf(text) {
+				if name, ok := strings.CutPrefix(ref, "secrets."); ok {
+					found[name] = true
 				}
 			}
 		}
@@ -54,10 +49,7 @@ func (p *Program) needs(found map[string]bool) {
 
 // serves reports whether an agent names a tool of a server.
 func (p *Program) serves(server string) bool {
-	for i := range p.Workflow.Roles {
-		if slices.ContainsFunc(p.Workflow.Roles[i].Tools, func(t string) bool { return strings.HasPrefix(t, "mcp:"+server+"/") }) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.Workflow.Roles, func(r protocol.Role) bool {
+		return slices.ContainsFunc(r.Tools, func(t string) bool { return strings.HasPrefix(t, "mcp:"+server+"/") })
+	})
 }

@@ -63,38 +63,39 @@ const (
 	oneOf               // the first of alts that fits the kind of the node
 )
 
+// kinds are the words for shapes: in messages, and on the page of the language.
+var kinds = [...]struct{ want, page string }{
+	aString:   {"a string", "text"},
+	aText:     {"a string", "text, with expressions"},
+	anExpr:    {"an expression", "expression"},
+	anInt:     {"an integer", "whole number"},
+	aDecimal:  {"a number", "number above 0"},
+	aBool:     {"true or false", "`true` or `false`"},
+	aDuration: {"a duration such as 90s, 10m or 1h30m", "duration, such as `90s`, `10m` or `1h30m`"},
+	aMoney:    {"an amount in dollars such as 1.50", "US dollars, with at most six decimals"},
+	aList:     {"a list", "list of: "},
+	aMap:      {"a mapping", "mapping of names to: "},
+	anObject:  {"a mapping", "mapping"},
+	aSchema:   {"a mapping", "JSON Schema with `type: object`"},
+	anyJSON:   {"a value", "any value"},
+	oneOf:     {},
+}
+
 // want names the shape for messages.
 func (s *shape) want() string {
-	switch s.kind {
-	case aString, aText:
-		if s.enum != nil {
-			return "one of " + strings.Join(s.enum, ", ")
-		}
-		return "a string"
-	case anExpr:
-		return "an expression"
-	case anInt:
-		return "an integer"
-	case aDecimal:
-		return "a number"
-	case aBool:
-		return "true or false"
-	case aDuration:
-		return "a duration such as 90s, 10m or 1h30m"
-	case aMoney:
-		return "an amount in dollars such as 1.50"
-	case aList:
-		return "a list"
-	case aMap, anObject, aSchema:
-		return "a mapping"
-	case oneOf:
-		names := make([]string, len(s.alts))
-		for i, a := range s.alts {
-			names[i] = a.want()
-		}
-		return strings.Join(names, " or ")
+	if s.enum != nil {
+		return "one of " + strings.Join(s.enum, ", ")
 	}
-	return "a value"
+	return kinds[s.kind].want + s.choice(" or ", (*shape).want)
+}
+
+// choice joins the words for the alternatives.
+func (s *shape) choice(or string, word func(*shape) string) string {
+	words := make([]string, len(s.alts))
+	for i, a := range s.alts {
+		words[i] = word(a)
+	}
+	return strings.Join(words, or)
 }
 
 // key finds a key of an object.

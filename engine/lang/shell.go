@@ -33,67 +33,46 @@ type shellScan struct {
 func (s *shellScan) code(until string) {
 	wordStart, assigning := true, false
 	for s.pos < len(s.src) {
-		c := s.src[s.pos]
-		if until != "" && c == until[0] {
+		c, rest := s.src[s.pos], s.src[s.pos:]
+		switch {
+		case until != "" && c == until[0]:
 			s.pos++
 			return
-		}
-		switch c {
-		case '\\':
+		case c == '\\':
 			s.pos += 2
-			wordStart = false
-			continue
-		case '\'':
-			s.skipTo('\'')
-			wordStart = false
-			continue
-		case '"':
+		case c == '\'':
+			s.pos++
+			s.skipTo("'")
+		case c == '"':
 			s.pos++
 			s.double()
-			wordStart = false
-			continue
-		case '`':
+		case c == '`':
 			s.pos++
-			if until == "`" {
-				return
-			}
 			s.code("`")
-			wordStart = false
-			continue
-		case '$':
+		case c == '$':
 			s.dollar(!assigning)
-			wordStart = false
+		case c == '#' && wordStart:
+			line, _, _ := strings.Cut(rest, "\n")
+			s.pos += len(line)
 			continue
-		case '#':
-			if wordStart {
-				for s.pos < len(s.src) && s.src[s.pos] != '\n' {
-					s.pos++
-				}
-				continue
-			}
-		case '<':
-			if strings.HasPrefix(s.src[s.pos:], "<<<") { // bash: a word, not a document
-				s.pos += 2
-			} else if strings.HasPrefix(s.src[s.pos:], "<<") {
-				s.heredoc()
-				wordStart = true
-				continue
-			}
-		case '\n':
+		case strings.HasPrefix(rest, "<<<"): // bash: a word, not a document
+			s.pos += 3
+		case strings.HasPrefix(rest, "<<"):
+			s.heredoc()
+			wordStart = true
+			continue
+		case strings.IndexByte(" \t\n;&|()>", c) >= 0:
 			s.pos++
-			s.bodies()
+			if c == '\n' {
+				s.bodies()
+			}
 			wordStart, assigning = true, false
 			continue
-		case ' ', '\t', ';', '&', '|', '(', ')', '>':
+		default:
+			assigning = assigning || wordStart && s.assignment()
 			s.pos++
-			wordStart, assigning = true, false
-			continue
-		}
-		if wordStart && s.assignment() {
-			assigning = true
 		}
 		wordStart = false
-		s.pos++
 	}
 }
 
@@ -106,14 +85,10 @@ func (s *shellScan) assignment() bool {
 	return i > s.pos && i < len(s.src) && s.src[i] == '='
 }
 
-// skipTo passes the next end after the current byte.
-func (s *shellScan) skipTo(end byte) {
-	i := strings.IndexByte(s.src[s.pos+1:], end)
-	if i < 0 {
-		s.pos = len(s.src)
-		return
-	}
-	s.pos += i + 2
+// skipTo passes the next end.
+func (s *shellScan) skipTo(end string) {
+	_, after, _ := strings.Cut(s.src[s.pos:], end)
+	s.pos = len(s.src) - len(after)
 }
 
 // double reads on to the closing double quote.
@@ -145,11 +120,7 @@ func (s *shellScan) dollar(splits bool) {
 	}
 	switch {
 	case strings.HasPrefix(s.src[s.pos:], "(("):
-		if i := strings.Index(s.src[s.pos:], "))"); i >= 0 {
-			s.pos += i + 2
-		} else {
-			s.pos = len(s.src)
-		}
+		s.skipTo("))")
 	case s.src[s.pos] == '(':
 		s.pos++
 		s.code(")")
@@ -198,18 +169,13 @@ func isWord(c byte) bool {
 
 // heredoc notes the delimiter of a << that stands here.
 func (s *shellScan) heredoc() {
-	s.pos += 2
-	if s.pos < len(s.src) && s.src[s.pos] == '-' {
-		s.pos++
+	rest := strings.TrimLeft(strings.TrimPrefix(s.src[s.pos+2:], "-"), " \t")
+	word := rest
+	if i := strings.IndexAny(rest, " \t\n;|&<>"); i >= 0 {
+		word = rest[:i]
 	}
-	for s.pos < len(s.src) && (s.src[s.pos] == ' ' || s.src[s.pos] == '\t') {
-		s.pos++
-	}
-	from := s.pos
-	for s.pos < len(s.src) && !strings.ContainsRune(" \t\n;|&<>", rune(s.src[s.pos])) {
-		s.pos++
-	}
-	s.pending = append(s.pending, strings.Trim(s.src[from:s.pos], `'"\`))
+	s.pos = len(s.src) - len(rest) + len(word)
+	s.pending = append(s.pending, strings.Trim(word, `'"\`))
 }
 
 // bodies passes the here-documents that were announced on the line before.

@@ -23,12 +23,12 @@ func (l *loader) graph() {
 		if f.Code == "WF021" && strings.HasPrefix(f.Path, "roles.") && strings.HasSuffix(f.Path, ".prompt") {
 			continue // any step there is WF042
 		}
-		d := Diagnostic{Code: f.Code, Range: l.place(f.Path), Message: l.byLine(f.Message), Hint: l.byLine(f.Hint), Severity: SeverityError}
-		if f.Warning {
-			d.Severity = SeverityWarning
-		}
-		if f.Code == "WF010" {
-			l.suggestRole(&d)
+		d := Diagnostic{Code: f.Code, Range: l.place(f.Path), Message: l.byLine(f.Message), Hint: l.byLine(f.Hint)}
+		if f.Near != "" {
+			d.Fix = &Fix{f.Near}
+			if k := l.roleKeys[f.Near]; k != nil {
+				d.Hint = fmt.Sprintf("did you mean %q? (defined at line %d)", f.Near, k.Pos.Line)
+			}
 		}
 		l.add(d)
 	}
@@ -117,37 +117,19 @@ func (l *loader) refused(n *yaml.Node, key string) bool {
 	return v != nil && (l.bad[v] || slices.ContainsFunc(items(v), func(it *yaml.Node) bool { return l.bad[it] }))
 }
 
-// suggestRole turns a hint at another role into a fix that tells where the role stands.
-func (l *loader) suggestRole(d *Diagnostic) {
-	_, rest, ok := strings.Cut(d.Hint, `did you mean "`)
-	if !ok {
-		return
-	}
-	name, _, _ := strings.Cut(rest, `"`)
-	if k := l.roleKeys[name]; k != nil {
-		d.Hint = fmt.Sprintf("did you mean %q? (defined at line %d)", name, k.Pos.Line)
-	}
-	d.Fix = &Fix{name}
-}
-
-// enums are the closed fields of a role's output, for lint: enum values and booleans, as
-// canonical JSON.
-func (l *loader) enums(role string) map[string][]string {
+// enums are the closed fields of a role's output, for lint: enum values and booleans.
+func (l *loader) enums(role string) map[string][]any {
 	r, ok := l.w.RoleNamed(role)
 	if !ok {
 		return nil
 	}
-	out := map[string][]string{}
+	out := map[string][]any{}
 	for name, t := range l.outputType(r).fields {
 		switch {
 		case len(t.enum) > 0:
-			for _, v := range t.enum {
-				if b, err := protocol.CanonicalJSON(v); err == nil {
-					out[name] = append(out[name], string(b))
-				}
-			}
+			out[name] = t.enum
 		case t.kind == tBool:
-			out[name] = []string{"false", "true"}
+			out[name] = []any{false, true}
 		}
 	}
 	return out
@@ -183,27 +165,18 @@ func newChecker(l *loader) *checker {
 	for i := range l.w.Roles {
 		c.roles[l.w.Roles[i].Name] = l.outputType(&l.w.Roles[i])
 	}
-	for i := range l.w.Edges {
-		e := &l.w.Edges[i]
-		targets := e.To
-		if e.OnLimit != "" {
-			targets = append(slices.Clone(targets), e.OnLimit)
+	var fans []int
+	for i, e := range l.w.Edges {
+		entered := c.plain
+		if e.ForEach != "" {
+			entered, fans = c.batch, append(fans, i)
 		}
-		for _, to := range targets {
-			if e.ForEach != "" {
-				c.batch[to] = true
-			} else {
-				c.plain[to] = true
-			}
+		for _, to := range append(slices.Clone(e.To), e.OnLimit) {
+			entered[to] = true
 		}
 	}
-	// items need the types of what the fan-outs run over, which may be fan-outs themselves
-	for i := range l.w.Edges {
-		e := &l.w.Edges[i]
-		if e.ForEach == "" {
-			continue
-		}
-		for _, to := range e.To {
+	for _, i := range fans { // what one runs over may be of a fan-out itself
+		for _, to := range l.w.Edges[i].To {
 			c.items[to] = c.items[to].merge(c.elementType(i))
 		}
 	}
@@ -282,13 +255,10 @@ func (c *checker) into(role string) *scopeType {
 			continue
 		}
 		from := c.scopeOf(e)
-		if from.output != nil {
-			s.output = s.output.merge(from.output)
+		s.output = s.output.merge(from.output)
+		if len(e.From) > 1 { // outputs is what a join brings along
+			maps.Copy(s.outputs, from.outputs)
 		}
-		if len(e.From) < 2 {
-			continue // outputs is what a join brings along
-		}
-		maps.Copy(s.outputs, from.outputs)
 	}
 	if s.output == nil {
 		s.noOut = "what leads here has no single source"
@@ -305,11 +275,8 @@ func (c *checker) ending() *scopeType {
 	s := &scopeType{}
 	for i := range c.w.Edges {
 		e := &c.w.Edges[i]
-		if len(e.From) == 0 || !slices.Contains(e.To, protocol.NodeEnd) && e.OnLimit != protocol.NodeEnd {
-			continue
-		}
-		if t := c.yields(e.From[0]); t != nil {
-			s.output = s.output.merge(t)
+		if len(e.From) > 0 && (slices.Contains(e.To, protocol.NodeEnd) || e.OnLimit == protocol.NodeEnd) {
+			s.output = s.output.merge(c.yields(e.From[0]))
 		}
 	}
 	if s.output == nil {
@@ -330,14 +297,19 @@ func (c *checker) edge(i int) {
 		}
 	}
 	if v := n.Get("for_each"); c.good(v) {
-		if t := c.bare(v, s); t != nil && t.kind != tAny && t.kind != tList {
-			c.report(v, Diagnostic{Code: "WF023", Message: fmt.Sprintf("for_each is %s, not a list", t)})
-		}
+		c.list(v, s, "for_each")
 	}
 	if e.ForEach != "" {
 		s.item = c.elementType(i)
 	}
 	c.template(n.Get("prompt"), s)
+}
+
+// list checks an expression that gives a list.
+func (c *checker) list(n *yaml.Node, s *scopeType, key string) {
+	if t := c.bare(n, s); t != nil && t.kind != tAny && t.kind != tList {
+		c.report(n, Diagnostic{Code: "WF023", Message: fmt.Sprintf("%s is %s, not a list", key, t)})
+	}
 }
 
 func (c *checker) role(r *protocol.Role) {
@@ -349,9 +321,7 @@ func (c *checker) role(r *protocol.Role) {
 	c.template(n.Get("prompt"), &scopeType{inputs: true})
 	c.template(n.Get("ask"), s)
 	if v := n.Get("choices"); c.good(v) && v.Kind == yaml.Scalar {
-		if t := c.bare(v, s); t != nil && t.kind != tAny && t.kind != tList {
-			c.report(v, Diagnostic{Code: "WF023", Message: fmt.Sprintf("choices is %s, not a list", t)})
-		}
+		c.list(v, s, "choices")
 	}
 	if w := n.Get("wait"); c.good(w) && w.Kind == yaml.Mapping {
 		c.template(w.Get("for"), s)
@@ -411,22 +381,22 @@ func (c *checker) with(r *protocol.Role) {
 		in, ok := child.inputs[v.Name]
 		if !ok {
 			d := Diagnostic{Code: "WF031", Message: fmt.Sprintf("sub-workflow %s has no input %q", child.Workflow.Name, v.Name)}
-			if near := nearest(v.Name, declared); near != "" {
-				d.Hint, d.Fix = fmt.Sprintf("did you mean %q?", near), &Fix{near}
-			}
+			d.suggest(v.Name, declared)
 			c.report(key, d)
 			continue
 		}
-		code, err := compileNamed(v, strict)
-		if err != nil || code.kind == isTemplate && code.tmpl.single() != nil || code.kind == isList || code.kind == isObject {
+		value, err := compileNamed(v, strict)
+		switch code := value.(type) {
+		case []any, map[string]any:
 			continue // its value shows when it runs
-		}
-		value := code.plain
-		if code.kind == isTemplate {
-			value = "text"
-			if in.decl.Type == "" || in.decl.Type == "string" {
+		case *template:
+			if code.single() != nil || in.decl.Type == "" || in.decl.Type == "string" {
 				continue
 			}
+			value = "text"
+		}
+		if err != nil {
+			continue // reported
 		}
 		if why := in.fits(value); why != "" {
 			c.report(val, Diagnostic{Code: "WF031", Message: fmt.Sprintf("input %q of sub-workflow %s %s", v.Name, child.Workflow.Name, why)})

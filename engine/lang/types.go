@@ -1,12 +1,12 @@
 package lang
 
 import (
-	"encoding/json"
-	"maps"
+	"cmp"
 	"slices"
 
 	"github.com/expr-lang/expr/types"
 
+	"wf/engine/lint"
 	"wf/protocol"
 )
 
@@ -39,6 +39,9 @@ var (
 	stringT = &typ{kind: tString}
 	openT   = &typ{kind: tObject, open: true}
 )
+
+// plainTypes are those of JSON Schema that have no parts.
+var plainTypes = map[string]*typ{"boolean": boolT, "integer": intT, "number": floatT, "string": stringT}
 
 func objectType(fields map[string]*typ) *typ { return &typ{kind: tObject, fields: fields} }
 
@@ -101,14 +104,6 @@ func namedType(m map[string]any, enum []any) *typ {
 		return enumType(enum)
 	}
 	switch name {
-	case "boolean":
-		return boolT
-	case "integer":
-		return intT
-	case "number":
-		return floatT
-	case "string":
-		return stringT
 	case "array":
 		if items, ok := m["items"]; ok {
 			return listType(schemaType(items))
@@ -117,7 +112,7 @@ func namedType(m map[string]any, enum []any) *typ {
 	case "object":
 		return objectSchema(m)
 	}
-	return anyT
+	return cmp.Or(plainTypes[name], anyT)
 }
 
 func objectSchema(m map[string]any) *typ {
@@ -168,10 +163,8 @@ func valueType(v any) *typ {
 	case float64:
 		return floatT
 	case string:
-		if pieces, err := split(v); err == nil && hasExpr(v) {
-			if len(pieces) == 1 {
-				return anyT
-			}
+		if pieces, _, err := lint.Split(v); err == nil && len(pieces) == 1 && pieces[0].Expr {
+			return anyT
 		}
 		return stringT
 	case []any:
@@ -306,18 +299,15 @@ func addTask(t *typ, nested bool) {
 
 // declared is the type of a stored schema, as a fresh object.
 func declared(schema string) *typ {
-	if schema != "" {
-		if v, err := DecodeJSON(json.RawMessage(schema)); err == nil {
-			if t := schemaType(v); t.kind == tObject {
-				c := *t
-				c.fields = map[string]*typ{}
-				maps.Copy(c.fields, t.fields)
-				return &c
-			}
-			return &typ{kind: tObject, fields: map[string]*typ{}, open: true}
-		}
+	v, err := DecodeJSON([]byte(schema))
+	t := schemaType(v)
+	switch {
+	case err != nil: // there is none
+		return objectType(map[string]*typ{})
+	case t.kind != tObject || t.fields == nil:
+		return &typ{kind: tObject, fields: map[string]*typ{}, open: true}
 	}
-	return objectType(map[string]*typ{})
+	return t
 }
 
 func templateType(v protocol.NamedTemplate) *typ {

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/expr-lang/expr/ast"
+
+	"wf/engine/lint"
 )
 
 // An input that is not required and has no default is null where a run is started without it, and
@@ -13,18 +15,18 @@ import (
 
 // unset notes the inputs that the expression reads without saying what stands for a missing one:
 // by ??, by ?., or by comparing it.
-func (x *exprCheck) unset(order []ast.Node) {
+func (x *exprCheck) unset() {
 	guarded := map[string]bool{}
 	guard := func(n ast.Node) {
 		if c, ok := n.(*ast.ChainNode); ok {
 			n = c.Node
 		}
-		if ls := links(n); len(ls) > 1 && ls[0].name == "inputs" {
-			guarded[ls[1].name] = true
+		if ls := lint.Chain(n); len(ls) > 1 && ls[0].Name == "inputs" {
+			guarded[ls[1].Name] = true
 		}
 	}
-	read := map[string]link{}
-	for _, n := range order {
+	read := map[string]lint.Step{}
+	for _, n := range x.tree.Nodes {
 		switch n := n.(type) {
 		case *ast.BinaryNode:
 			switch n.Operator {
@@ -39,9 +41,9 @@ func (x *exprCheck) unset(order []ast.Node) {
 				guard(n.Node)
 			}
 		}
-		if ls := links(n); len(ls) == 2 && ls[0].name == "inputs" && !x.local["inputs"] {
-			if _, seen := read[ls[1].name]; !seen {
-				read[ls[1].name] = ls[1]
+		if ls := lint.Chain(n); len(ls) == 2 && ls[0].Name == "inputs" && !x.tree.Local["inputs"] {
+			if _, seen := read[ls[1].Name]; !seen {
+				read[ls[1].Name] = ls[1]
 			}
 		}
 	}
@@ -51,9 +53,9 @@ func (x *exprCheck) unset(order []ast.Node) {
 			continue
 		}
 		x.maybe = append(x.maybe, name)
-		d := Diagnostic{Code: "WF509", Severity: SeverityWarning, Message: fmt.Sprintf("the input %q may be missing here: it is not required and has no default", name),
+		d := Diagnostic{Code: "WF509", Message: fmt.Sprintf("the input %q may be missing here: it is not required and has no default", name),
 			Hint: fmt.Sprintf("declare it with  required: true  or a default, or write what stands for it:  inputs.%s ?? …", name)}
-		at := read[name].at
+		at := read[name].At
 		d.Range = x.exprRange(x.n, x.nth, x.src, at.From, at.To)
 		x.add(d)
 	}

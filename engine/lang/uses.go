@@ -1,10 +1,6 @@
 package lang
 
-import (
-	"strings"
-
-	"wf/engine/lint"
-)
+import "strings"
 
 // Uses is what expressions look at behind a token, so that no more of it need be read. The zero
 // Uses looks at nothing.
@@ -23,55 +19,34 @@ func (u Uses) Role(name string, source bool) bool {
 	return u.all || u.roles[name] || source && u.output
 }
 
-// add takes in what an expression refers to. It was compiled, so it parses.
-func (u *Uses) add(sources ...string) {
-	for _, src := range sources {
-		refs, err := lint.Refs(src)
-		if err != nil {
+// usesOf is what expressions look at, given as refsOf takes them.
+func usesOf(list ...any) (u Uses) {
+	u.add(list...)
+	return u
+}
+
+func (u *Uses) add(list ...any) {
+	for _, ref := range refsOf(list...) {
+		switch parts := strings.Split(ref, "."); {
+		case parts[0] == "output":
+			u.output = true
+		case parts[0] != "steps" && parts[0] != "outputs":
+		case len(parts) < 2:
 			u.all = true
-		}
-		for _, ref := range refs {
-			switch parts := strings.Split(ref, "."); parts[0] {
-			case "output":
-				u.output = true
-			case "steps", "outputs":
-				if len(parts) < 2 || parts[1] == "" {
-					u.all = true
-					continue
-				}
-				if u.roles == nil {
-					u.roles = map[string]bool{}
-				}
-				u.roles[parts[1]] = true
+		default:
+			if u.roles == nil {
+				u.roles = map[string]bool{}
 			}
+			u.roles[parts[1]] = true
 		}
 	}
 }
 
-func usesOfCode(c *code) (u Uses) {
-	if c != nil {
-		u.add(c.src)
-	}
-	return u
-}
+// EdgeUses are what the expressions of an edge look at.
+type EdgeUses struct{ When, Prompt, ForEach Uses }
 
-func usesOfTemplates(list ...*template) (u Uses) {
-	for _, t := range list {
-		if t != nil {
-			u.add(t.sources()...)
-		}
-	}
-	return u
-}
-
-// WhenUses is what the condition of an edge looks at.
-func (p *Program) WhenUses(edge int) Uses { return p.edges[edge].whenUses }
-
-// PromptUses is WhenUses for the prompt of an edge.
-func (p *Program) PromptUses(edge int) Uses { return p.edges[edge].promptUses }
-
-// ForEachUses is WhenUses for the for_each of an edge.
-func (p *Program) ForEachUses(edge int) Uses { return p.edges[edge].forEachUses }
+// EdgeUses are those of an edge.
+func (p *Program) EdgeUses(edge int) EdgeUses { return p.edges[edge].uses }
 
 // RoleUses is what the templates of a role look at.
 func (p *Program) RoleUses(role string) Uses {
@@ -82,9 +57,4 @@ func (p *Program) RoleUses(role string) Uses {
 }
 
 // OutputsUses is what the outputs of the workflow look at.
-func (p *Program) OutputsUses() (u Uses) {
-	for _, o := range p.outputs {
-		u.add(o.code.sources()...)
-	}
-	return u
-}
+func (p *Program) OutputsUses() Uses { return p.outputsUses }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"reflect"
-	"slices"
 	"time"
 
 	"wf/protocol"
@@ -112,58 +111,63 @@ func textOf(v any) (string, error) {
 	return string(b), err
 }
 
-// valueCode is a value with templates in it: a template, or JSON with strings that may be templates.
-type valueCode struct {
-	tmpl  *template
-	list  []*valueCode
-	keys  []string // of object, sorted
-	vals  []*valueCode
-	plain any // where there is no template inside
-	kind  valueKind
-}
-
-type valueKind int
-
-const (
-	isPlain valueKind = iota
-	isTemplate
-	isList
-	isObject
-)
-
-func (c *valueCode) eval(e *env) (any, error) {
-	switch c.kind {
-	case isTemplate:
-		return c.tmpl.value(e)
-	case isList:
-		out := make([]any, len(c.list))
-		for i, x := range c.list {
-			v, err := x.eval(e)
-			if err != nil {
+// valueOf puts the values of templates in their places, in what compileAny gave.
+func valueOf(v any, e *env) (any, error) {
+	var err error
+	switch v := v.(type) {
+	case *template:
+		return v.value(e)
+	case []any:
+		out := make([]any, len(v))
+		for i, x := range v {
+			if out[i], err = valueOf(x, e); err != nil {
 				return nil, err
 			}
-			out[i] = v
 		}
 		return out, nil
-	case isObject:
-		out := make(map[string]any, len(c.keys))
-		for i, k := range c.keys {
-			v, err := c.vals[i].eval(e)
-			if err != nil {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for _, k := range sortedKeys(v) {
+			if out[k], err = valueOf(v[k], e); err != nil {
 				return nil, err
 			}
-			out[k] = v
 		}
 		return out, nil
 	}
-	return c.plain, nil
+	return v, nil
 }
 
-// sources are the expressions in c.
-func (c *valueCode) sources() []string {
-	out := c.tmpl.sources()
-	for _, x := range append(slices.Clone(c.list), c.vals...) {
-		out = append(out, x.sources()...)
+// renderedText is valueOf for a text: a template is rendered, and not its value taken.
+func renderedText(v any, e *env) (string, error) {
+	if t, ok := v.(*template); ok {
+		return t.text(e)
+	}
+	s, _ := v.(string)
+	return s, nil
+}
+
+// refsOf are what expressions, templates and the values of compileAny refer to.
+func refsOf(list ...any) []string {
+	var out []string
+	for _, v := range list {
+		switch v := v.(type) {
+		case *code:
+			if v != nil {
+				out = append(out, v.refs...)
+			}
+		case *template:
+			if v != nil {
+				for _, p := range v.parts {
+					out = append(out, refsOf(p.code)...)
+				}
+			}
+		case []any:
+			out = append(out, refsOf(v...)...)
+		case map[string]any:
+			for _, e := range v {
+				out = append(out, refsOf(e)...)
+			}
+		}
 	}
 	return out
 }

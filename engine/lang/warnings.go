@@ -36,7 +36,7 @@ func (l *loader) warnings() {
 }
 
 func (l *loader) warn(n *yaml.Node, code, msg, hint string) {
-	l.report(n, Diagnostic{Code: code, Severity: SeverityWarning, Message: msg, Hint: hint})
+	l.report(n, Diagnostic{Code: code, Message: msg, Hint: hint})
 }
 
 // routedByText warns of an agent if its free text decides where a run goes (WF500).

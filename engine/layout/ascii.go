@@ -1,6 +1,7 @@
 package layout
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -98,11 +99,6 @@ func (g *Graph) reading() []int {
 		order[i] = i
 	}
 	middle := func(n int) int { return g.Nodes[n].Y + g.Nodes[n].H/2 }
-	slices.SortStableFunc(order, func(a, b int) int {
-		if d := middle(a) - middle(b); d != 0 {
-			return d
-		}
-		return g.Nodes[a].X - g.Nodes[b].X
-	})
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Or(middle(a)-middle(b), g.Nodes[a].X-g.Nodes[b].X) })
 	return order
 }

@@ -1,6 +1,7 @@
 package layout
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,28 +42,27 @@ type builder struct {
 	joins map[string]int // from list → index of its bar
 }
 
+var reserved = map[string]Kind{protocol.NodeStart: Start, protocol.NodeEnd: End, protocol.NodeFail: Fail, protocol.NodeSuspend: Suspend}
+
+// performs are the kinds of roles that no agent performs.
+var performs = map[protocol.Action]Kind{protocol.ActRun: Command, protocol.ActAsk: Person, protocol.ActWait: Timer,
+	protocol.ActWorkflow: SubWorkflow, protocol.ActSet: Values}
+
 // node finds or makes the node of a name; false if there is no such role.
 func (b *builder) node(name string) (int, bool) {
 	if n, ok := b.at[name]; ok {
 		return n, true
 	}
-	n := Node{Name: name, H: smallHeight, W: smallWidth}
-	switch name {
-	case protocol.NodeStart:
-		n.Kind = Start
-	case protocol.NodeEnd:
-		n.Kind = End
-	case protocol.NodeFail:
-		n.Kind = Fail
-	case protocol.NodeSuspend:
-		n.Kind, n.W = Suspend, smallWidth+20
-	default:
+	n := Node{Name: name, Kind: reserved[name], H: smallHeight, W: smallWidth}
+	switch n.Kind {
+	case Suspend:
+		n.W += 20
+	case "":
 		r, ok := b.w.RoleNamed(name)
 		if !ok {
 			return 0, false
 		}
-		n.Kind, n.Note = kindOf(r.Action), noteOf(r)
-		n.H = roleHeight
+		n.Kind, n.Note, n.H = cmp.Or(performs[r.Action], Agent), noteOf(r), roleHeight
 		n.W = max(roleWidth, iconRoom+max(nameCell*cells(title(name)), noteCell*cells(n.Note)/10)+16)
 	}
 	b.at[name] = len(b.g.Nodes)
@@ -93,16 +93,12 @@ func (b *builder) joinOf(i int) int {
 
 func (b *builder) arcs(i int) {
 	e := &b.w.Edges[i]
-	from := b.joinOf(i)
-	if from < 0 {
-		if len(e.From) == 0 {
-			return
-		}
-		n, ok := b.node(e.From[0])
-		if !ok {
-			return
-		}
-		from = n
+	from, ok := b.joinOf(i), true
+	if len(e.From) == 1 {
+		from, ok = b.node(e.From[0])
+	}
+	if !ok || from < 0 {
+		return
 	}
 	kind := Forward
 	if e.OnFailure {
@@ -131,22 +127,6 @@ func (b *builder) arcs(i int) {
 func (b *builder) capped(name string) bool {
 	r, ok := b.w.RoleNamed(name)
 	return ok && r.MaxVisits > 0
-}
-
-func kindOf(a protocol.Action) Kind {
-	switch a {
-	case protocol.ActRun:
-		return Command
-	case protocol.ActAsk:
-		return Person
-	case protocol.ActWait:
-		return Timer
-	case protocol.ActWorkflow:
-		return SubWorkflow
-	case protocol.ActSet:
-		return Values
-	}
-	return Agent
 }
 
 // Longest texts, in columns.

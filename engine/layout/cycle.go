@@ -1,5 +1,7 @@
 package layout
 
+import "slices"
+
 // breakCycles marks the arcs that close a loop. Of two ways to choose them, by depth and by
 // breadth, it takes the one that turns round less of what a reader expects to run downwards.
 func breakCycles(g *Graph) {
@@ -39,28 +41,22 @@ func byDepth(g *Graph, out [][]int) []bool {
 	const fresh, open, left = 0, 1, 2
 	back := make([]bool, len(g.Arcs))
 	state := make([]int, len(g.Nodes))
-	type frame struct{ node, next int }
-	for n := range g.Nodes {
-		if state[n] != fresh {
-			continue
-		}
+	var enter func(n int)
+	enter = func(n int) {
 		state[n] = open
-		for stack := []frame{{n, 0}}; len(stack) > 0; {
-			top := &stack[len(stack)-1]
-			if top.next == len(out[top.node]) {
-				state[top.node] = left
-				stack = stack[:len(stack)-1]
-				continue
-			}
-			a := out[top.node][top.next]
-			top.next++
+		for _, a := range out[n] {
 			switch to := g.Arcs[a].To; state[to] {
 			case fresh:
-				state[to] = open
-				stack = append(stack, frame{to, 0})
+				enter(to)
 			case open:
 				back[a] = true
 			}
+		}
+		state[n] = left
+	}
+	for n := range g.Nodes {
+		if state[n] == fresh {
+			enter(n)
 		}
 	}
 	return back
@@ -100,19 +96,13 @@ func byBreadth(g *Graph, out [][]int) []bool {
 // leads reports whether arcs lead from one node to another.
 func leads(g *Graph, out [][]int, from, to int) bool {
 	seen := make([]bool, len(g.Nodes))
-	for stack := []int{from}; len(stack) > 0; {
-		n := stack[len(stack)-1]
-		stack = stack[:len(stack)-1]
-		if n == to {
-			return true
-		}
-		if seen[n] {
-			continue
+	var reach func(n int) bool
+	reach = func(n int) bool {
+		if n == to || seen[n] {
+			return n == to
 		}
 		seen[n] = true
-		for _, a := range out[n] {
-			stack = append(stack, g.Arcs[a].To)
-		}
+		return slices.ContainsFunc(out[n], func(a int) bool { return reach(g.Arcs[a].To) })
 	}
-	return false
+	return reach(from)
 }

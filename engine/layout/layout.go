@@ -92,16 +92,9 @@ type Box struct{ X, Y, W, H int }
 // Overlay is what a run has done so far, to be shown on the picture. The zero Overlay shows
 // the definition alone.
 type Overlay struct {
-	Visits map[string]int    // role → times entered
-	Taken  map[Way]int       // times taken
-	Status map[string]string // role → running, ok, failed or waiting
-}
-
-// Way is a way out of an edge: to one of its targets, or to where its bound diverts it.
-type Way struct {
-	Edge  int    // index in the definition
-	To    string // a role, END, FAIL or SUSPEND
-	Limit bool   // since a bound was exhausted
+	Visits map[string]int       // role → times entered
+	Taken  map[protocol.Way]int // times taken
+	Status map[string]string    // role → running, ok, failed or waiting
 }
 
 func (o Overlay) empty() bool { return len(o.Visits)+len(o.Taken)+len(o.Status) == 0 }

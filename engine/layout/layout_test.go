@@ -169,7 +169,7 @@ var hostile = &protocol.Workflow{
 func half() layout.Overlay {
 	return layout.Overlay{
 		Visits: map[string]int{"test": 3, "coder": 2, "gate": 1},
-		Taken:  map[layout.Way]int{{Edge: 0, To: "test"}: 1, {Edge: 2, To: "coder"}: 2, {Edge: 2, To: "gate", Limit: true}: 1, {Edge: 3, To: "test"}: 2},
+		Taken:  map[protocol.Way]int{{Edge: 0, To: "test"}: 1, {Edge: 2, To: "coder"}: 2, {Edge: 2, To: "gate", Limit: true}: 1, {Edge: 3, To: "test"}: 2},
 		Status: map[string]string{"test": "ok", "coder": "ok", "gate": "waiting"},
 	}
 }

@@ -14,7 +14,7 @@ func (g *Graph) Mermaid(w io.Writer) error {
 	p("flowchart TD\n")
 	for i := range g.Nodes {
 		n := &g.Nodes[i]
-		left, right := brackets(n.Kind)
+		look := looks[n.Kind]
 		text := quote(title(n.Name))
 		if n.Kind == Join {
 			text = "join"
@@ -22,7 +22,7 @@ func (g *Graph) Mermaid(w io.Writer) error {
 		if n.Note != "" {
 			text += "<br/>" + quote(n.Note)
 		}
-		p("    n%d%s\"%s\"%s\n", i, left, text, right)
+		p("    n%d%s\"%s\"%s\n", i, look.left, text, look.right)
 	}
 	for i := range g.Arcs {
 		a := &g.Arcs[i]
@@ -36,25 +36,6 @@ func (g *Graph) Mermaid(w io.Writer) error {
 		p("    n%d %s n%d\n", a.From, line, a.To)
 	}
 	return b.Flush()
-}
-
-// brackets are the shape of a kind.
-func brackets(k Kind) (left, right string) {
-	switch k {
-	case Agent:
-		return "(", ")"
-	case Person:
-		return "([", "])"
-	case Timer, Join:
-		return "{{", "}}"
-	case SubWorkflow:
-		return "[[", "]]"
-	case Values:
-		return "[/", "/]"
-	case Start, End, Fail, Suspend:
-		return "((", "))"
-	}
-	return "[", "]"
 }
 
 // quote writes every character that means something to Mermaid or HTML as its entity.

@@ -2,20 +2,20 @@ package layout
 
 import "slices"
 
-// words for a screen reader.
-var kindWords = map[Kind]string{
-	Agent: "agent", Command: "command", Person: "person", Timer: "timer", SubWorkflow: "sub-workflow", Values: "values",
-	Start: "start", End: "end", Fail: "failure", Suspend: "suspension", Join: "join",
-}
-
-// icons are drawn in a field of 18 × 18.
-var icons = map[Kind]string{
-	Agent:       `<path d="M9 1.5l1.7 5.1a1.5 1.5 0 0 0 .9.9L16.5 9l-4.9 1.5a1.5 1.5 0 0 0-.9.9L9 16.5l-1.7-5.1a1.5 1.5 0 0 0-.9-.9L1.5 9l4.9-1.5a1.5 1.5 0 0 0 .9-.9z"/>`,
-	Command:     `<path d="M3 4.5L7.5 9 3 13.5M9.5 14H15"/>`,
-	Person:      `<circle cx="9" cy="5.5" r="3.2"/><path d="M2.8 16c.4-3.4 2.8-5.4 6.2-5.4s5.8 2 6.2 5.4"/>`,
-	Timer:       `<circle cx="9" cy="9" r="6.8"/><path d="M9 5v4.2l2.8 1.8"/>`,
-	SubWorkflow: `<rect x="2" y="2" width="6" height="5" rx="1.5"/><rect x="10" y="11" width="6" height="5" rx="1.5"/><path d="M5 7v4.5a2 2 0 0 0 2 2h3"/>`,
-	Values:      `<path d="M7 2.5C4.5 2.5 5.5 6 5 7.5 4.7 8.5 4 9 3 9c1 0 1.7.5 2 1.5.5 1.5-.5 5 2 5M11 2.5c2.5 0 1.5 3.5 2 5 .3 1 1 1.5 2 1.5-1 0-1.7.5-2 1.5-.5 1.5.5 5-2 5"/>`,
+// looks are how the kinds are shown: in words for a screen reader, between brackets in Mermaid, and
+// those of roles by an icon, which is drawn in a field of 18 × 18.
+var looks = map[Kind]struct{ words, left, right, icon string }{
+	Agent:       {"agent", "(", ")", `<path d="M9 1.5l1.7 5.1a1.5 1.5 0 0 0 .9.9L16.5 9l-4.9 1.5a1.5 1.5 0 0 0-.9.9L9 16.5l-1.7-5.1a1.5 1.5 0 0 0-.9-.9L1.5 9l4.9-1.5a1.5 1.5 0 0 0 .9-.9z"/>`},
+	Command:     {"command", "[", "]", `<path d="M3 4.5L7.5 9 3 13.5M9.5 14H15"/>`},
+	Person:      {"person", "([", "])", `<circle cx="9" cy="5.5" r="3.2"/><path d="M2.8 16c.4-3.4 2.8-5.4 6.2-5.4s5.8 2 6.2 5.4"/>`},
+	Timer:       {"timer", "{{", "}}", `<circle cx="9" cy="9" r="6.8"/><path d="M9 5v4.2l2.8 1.8"/>`},
+	SubWorkflow: {"sub-workflow", "[[", "]]", `<rect x="2" y="2" width="6" height="5" rx="1.5"/><rect x="10" y="11" width="6" height="5" rx="1.5"/><path d="M5 7v4.5a2 2 0 0 0 2 2h3"/>`},
+	Values:      {"values", "[/", "/]", `<path d="M7 2.5C4.5 2.5 5.5 6 5 7.5 4.7 8.5 4 9 3 9c1 0 1.7.5 2 1.5.5 1.5-.5 5 2 5M11 2.5c2.5 0 1.5 3.5 2 5 .3 1 1 1.5 2 1.5-1 0-1.7.5-2 1.5-.5 1.5.5 5-2 5"/>`},
+	Start:       {"start", "((", "))", ""},
+	End:         {"end", "((", "))", ""},
+	Fail:        {"failure", "((", "))", ""},
+	Suspend:     {"suspension", "((", "))", ""},
+	Join:        {"join", "{{", "}}", ""},
 }
 
 func (p *pen) node(n *Node) {
@@ -28,7 +28,7 @@ func (p *pen) node(n *Node) {
 		status = ""
 	}
 	visits := p.o.Visits[n.Name]
-	role := icons[n.Kind] != ""
+	role := looks[n.Kind].icon != ""
 	switch {
 	case p.o.empty():
 	case role && visits == 0 && status == "", ends[n.Kind] && !p.reached(n):
@@ -40,7 +40,7 @@ func (p *pen) node(n *Node) {
 	if role {
 		p.f(` data-role="%s"`, escape(n.Name))
 	}
-	p.f(`><title>%s`, escape(kindWords[n.Kind]))
+	p.f(`><title>%s`, escape(looks[n.Kind].words))
 	if role {
 		p.f(" %s", escape(n.Name))
 	}
@@ -90,7 +90,7 @@ func (p *pen) role(n *Node, status string) {
 	if n.Kind == SubWorkflow {
 		p.f(`<rect class="inner" x="%d" y="%d" width="%d" height="%d" rx="%d"/>`, n.X+4, n.Y+4, n.W-8, n.H-8, corner(n)-3)
 	}
-	p.f(`<g class="icon" transform="translate(%d %d)">%s</g>`, n.X+16, n.Y+n.H/2-9, icons[n.Kind])
+	p.f(`<g class="icon" transform="translate(%d %d)">%s</g>`, n.X+16, n.Y+n.H/2-9, looks[n.Kind].icon)
 	y := n.Y + n.H/2 + 5
 	if n.Note != "" {
 		p.f(`<text class="note" x="%d" y="%d">%s</text>`, n.X+iconRoom, y+11, escape(n.Note))

@@ -15,7 +15,7 @@ func TestThePathGoesToTheEndAndThroughJoins(t *testing.T) {
 		Edges: []protocol.Edge{edge("START", "a b"), edge("a b", "c", when("x")), edge("a b", "END")},
 	}
 	var out strings.Builder
-	err := layout.Of(w).SVG(&out, layout.Overlay{Taken: map[layout.Way]int{{Edge: 0, To: "a"}: 1, {Edge: 0, To: "b"}: 1, {Edge: 2, To: "END"}: 1}})
+	err := layout.Of(w).SVG(&out, layout.Overlay{Taken: map[protocol.Way]int{{Edge: 0, To: "a"}: 1, {Edge: 0, To: "b"}: 1, {Edge: 2, To: "END"}: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}

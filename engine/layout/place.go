@@ -120,12 +120,7 @@ func spread(wish, weight, gaps []int) []int {
 // straighten puts the passing vertices of each arc, in runs as long as their neighbours
 // allow, on one upright line.
 func (d *drawing) straighten() {
-	pos := make([]int, len(d.vs))
-	for _, rank := range d.ranks {
-		for i, v := range rank {
-			pos[v] = i
-		}
-	}
+	d.number()
 	for _, chain := range d.chains {
 		if len(chain) < 4 {
 			continue
@@ -135,7 +130,7 @@ func (d *drawing) straighten() {
 			low, high, sum, to := math.MinInt, math.MaxInt, 0, from
 			for ; to < len(inner); to++ {
 				v := inner[to]
-				l, h := d.room(v, pos[v])
+				l, h := d.room(v)
 				if max(low, l) > min(high, h) {
 					break
 				}
@@ -150,9 +145,9 @@ func (d *drawing) straighten() {
 }
 
 // room is how far a vertex can move within its rank.
-func (d *drawing) room(v, at int) (low, high int) {
+func (d *drawing) room(v int) (low, high int) {
 	low, high = math.MinInt, math.MaxInt
-	rank := d.ranks[d.vs[v].rank]
+	rank, at := d.ranks[d.vs[v].rank], d.pos[v]
 	if at > 0 {
 		low = d.vs[rank[at-1]].x + d.gap(rank[at-1], v)
 	}

@@ -34,6 +34,7 @@ type drawing struct {
 	chains [][]int // by arc: its vertices from top to bottom; nil for a loop at one node
 	up     [][]int // by vertex: its neighbours in the rank above, and below
 	down   [][]int
+	pos    []int // by vertex: its place in its rank
 }
 
 // vertex is a node, or a place where an arc passes a rank.
@@ -81,6 +82,7 @@ func newDrawing(g *Graph) *drawing {
 			d.down[chain[i-1]] = append(d.down[chain[i-1]], chain[i])
 		}
 	}
+	d.pos = make([]int, len(d.vs))
 	d.seed()
 	return d
 }

@@ -2,11 +2,15 @@ package layout
 
 import (
 	"bufio"
+	_ "embed"
 	"fmt"
+	"html"
 	"io"
 	"slices"
 	"strconv"
 	"strings"
+
+	"wf/protocol"
 )
 
 // SVG writes the picture as one self-contained document: no script, no font, no address. It
@@ -16,7 +20,7 @@ func (g *Graph) SVG(w io.Writer, o Overlay) error {
 	p := &pen{w: bufio.NewWriter(w), g: g, o: o}
 	p.f(`<svg xmlns="http://www.w3.org/2000/svg" class="wfg" role="img" aria-label="%s" viewBox="0 0 %d %d" width="%d" height="%d">`+"\n",
 		escape("Workflow "+g.Name), g.Width, g.Height, g.Width, g.Height)
-	p.f("<title>%s</title>\n<desc>%s</desc>\n<style>%s</style>\n", escape("Workflow "+g.Name), escape(g.told()), Style)
+	p.f("<title>%s</title>\n<desc>%s</desc>\n<style>%s</style>\n", escape("Workflow "+g.Name), escape(g.words()), Style)
 	p.f(`<rect class="paper" width="%d" height="%d" rx="12"/>`+"\n", g.Width, g.Height)
 	for i := range g.Arcs {
 		p.arc(&g.Arcs[i])
@@ -31,18 +35,22 @@ func (g *Graph) SVG(w io.Writer, o Overlay) error {
 	return p.w.Flush()
 }
 
-// told is the graph in words.
-func (g *Graph) told() string {
+// words are the arrows of the graph, in words.
+func (g *Graph) words() string {
 	var s []string
 	for i := range g.Arcs {
-		a := &g.Arcs[i]
-		line := g.called(a.From) + " → " + g.called(a.To)
-		if a.Label != "" {
-			line += " (" + a.Label + ")"
-		}
-		s = append(s, line)
+		s = append(s, g.arrow(&g.Arcs[i]))
 	}
 	return strings.Join(s, "; ")
+}
+
+// arrow is an arc in words.
+func (g *Graph) arrow(a *Arc) string {
+	line := g.called(a.From) + " → " + g.called(a.To)
+	if a.Label != "" {
+		line += " (" + a.Label + ")"
+	}
+	return line
 }
 
 // called is the name of a node in texts for people.
@@ -64,7 +72,7 @@ func (p *pen) f(format string, args ...any) { _, _ = fmt.Fprintf(p.w, format, ar
 
 // escape makes a text safe within elements and attributes.
 func escape(s string) string {
-	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&#34;", "'", "&#39;").Replace(plain(s))
+	return html.EscapeString(plain(s))
 }
 
 func (p *pen) arc(a *Arc) {
@@ -80,17 +88,14 @@ func (p *pen) arc(a *Arc) {
 		class += " idle"
 	}
 	p.f(`<g class="%s" data-edge="%d" data-to="%s"`, class, a.Edge, escape(p.g.Nodes[a.To].Name))
-	if p.g.Nodes[a.To].Kind == Join {
+	headless := p.g.Nodes[a.To].Kind == Join
+	if headless {
 		p.f(` data-join="%s"`, strings.Join(p.joined(a.To), " "))
 	}
-	p.f(`><title>%s`, escape(p.g.called(a.From)+" → "+p.g.called(a.To)))
-	if a.Label != "" {
-		p.f(" (%s)", escape(a.Label))
-	}
+	p.f(`><title>%s`, escape(p.g.arrow(a)))
 	if times > 0 {
 		p.f(", taken %d×", times)
 	}
-	headless := p.g.Nodes[a.To].Kind == Join
 	p.f(`</title><path d="%s"/>`, curve(a, headless))
 	if !headless {
 		p.f(`<path class="head" d="%s"/>`, head(a))
@@ -102,7 +107,7 @@ func (p *pen) arc(a *Arc) {
 func (p *pen) times(a *Arc) int {
 	to := &p.g.Nodes[a.To]
 	if to.Kind != Join {
-		return p.o.Taken[Way{Edge: a.Edge, To: to.Name, Limit: a.Kind == Limit}]
+		return p.o.Taken[protocol.Way{Edge: a.Edge, To: to.Name, Limit: a.Kind == Limit}]
 	}
 	most := map[int]int{} // edge → times: one firing goes to all of its targets
 	for i := range p.g.Arcs {
@@ -204,3 +209,9 @@ func (p *pen) badge(at Point, n int, class string) {
 	p.f(`<g class="badge %s"><rect x="%d" y="%d" width="%d" height="18" rx="9"/><text x="%d" y="%d">%s</text></g>`+"\n",
 		class, at.X-w/2, at.Y-9, w, at.X, at.Y+4, text)
 }
+
+// Style is the style sheet of the pictures; every rule starts at the class wfg. Each SVG has
+// it inside. A page that forbids inline styles serves it as a file of its own.
+//
+//go:embed style.css
+var Style string

@@ -57,21 +57,13 @@ func (c *check) viaLimit(a arc) bool {
 // ranks numbers the nodes in the order in which a run meets them, by breadth; what it never
 // meets comes last.
 func (g *graph) ranks() []int {
-	next := g.next(false)
 	rank := make([]int, len(g.nodes))
 	for n := range rank {
 		rank[n] = len(g.nodes) + n
 	}
-	rank[0] = 0
-	queue := []int{0}
-	for count := 1; len(queue) > 0; queue = queue[1:] {
-		for _, m := range next[queue[0]] {
-			if rank[m] >= len(g.nodes) {
-				rank[m] = count
-				count++
-				queue = append(queue, m)
-			}
-		}
+	met, _ := flood(g.forth, nil, 0)
+	for k, n := range met {
+		rank[n] = k
 	}
 	return rank
 }

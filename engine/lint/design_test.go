@@ -20,9 +20,9 @@ func TestTheWellKnownLoopIsClean(t *testing.T) {
 		edge("gate -> FAIL"),
 	)
 	with(with(with(w, "test", tolerant), "gate", ask), "coder", func(r *protocol.Role) { r.Tools = []string{"read_file", "shell", "write_file"} })
-	for _, f := range lint.Check(w, func(role string) map[string][]string {
+	for _, f := range lint.Check(w, func(role string) map[string][]any {
 		if role == "coder" {
-			return map[string][]string{"status": {`"done"`, `"stuck"`}}
+			return map[string][]any{"status": {"done", "stuck"}}
 		}
 		return nil
 	}) {

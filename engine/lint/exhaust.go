@@ -1,7 +1,6 @@
 package lint
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -63,7 +62,7 @@ func (c *check) covers(edges []int, root string, r *protocol.Role) {
 		var missing []any
 		for _, v := range f.values {
 			given := given{root + "." + f.name, v}
-			if !slices.ContainsFunc(conditions, func(n ast.Node) bool { return given.holds(n) != no }) {
+			if !slices.ContainsFunc(conditions, func(n ast.Node) bool { return !given.surely(false, n) }) {
 				missing = append(missing, v)
 			}
 		}
@@ -88,12 +87,12 @@ func (c *check) covers(edges []int, root string, r *protocol.Role) {
 // field is an output field with all the values it can have.
 type field struct {
 	name   string
-	values []any // string, float64, bool or nil
+	values []any // JSON values, whole numbers as float64
 }
 
 // fields are the closed fields of a role, by name.
 func (c *check) fields(r *protocol.Role) []field {
-	known := map[string][]string{}
+	known := map[string][]any{}
 	if c.enums != nil {
 		maps.Copy(known, c.enums(r.Name))
 	}
@@ -111,10 +110,9 @@ func (c *check) fields(r *protocol.Role) []field {
 	}
 	for name, values := range known {
 		f := field{name: name}
-		for _, text := range values {
-			var v any
-			if json.Unmarshal([]byte(text), &v) != nil {
-				continue // no JSON: nothing certain can be said about it
+		for _, v := range values {
+			if n, ok := v.(int); ok {
+				v = float64(n) // as literals are read
 			}
 			f.values = append(f.values, v)
 		}
@@ -152,11 +150,10 @@ func (c *check) unseenExits(batch map[string]bool) {
 		if refs, err := Refs(e.When); err != nil || !slices.Contains(refs, "output.exit_code") {
 			continue
 		}
-		if (given{"output.exit_code", 0.0}).holds(condition) == no {
+		if (given{"output.exit_code", 0.0}).surely(false, condition) {
 			c.edge(i, "WF507", edgePath(i, "when"),
 				fmt.Sprintf("the condition never holds: a command that exits non-zero has failed, and %s shows 0 here", r.Name),
 				fmt.Sprintf("set  continue_on_error: true  on %s, or make this an  on: failure  edge", r.Name))
-			c.warn()
 		}
 	}
 }

@@ -16,6 +16,8 @@ type graph struct {
 	onFail [][]offer      // by node: what a visit that failed for good can do
 	groups []group        // joins, in order of their first edge
 	arcs   []arc
+	forth  [][]int // by node: those that an arc leads to
+	back   [][]int // by node: those that an arc comes from
 
 	strangers map[string]string // roles of which nothing is known
 }
@@ -64,6 +66,7 @@ func graphOf(w *protocol.Workflow) *graph {
 		}
 		g.ways(i)
 	}
+	g.forth, g.back = g.neighbours(false), g.neighbours(true)
 	return g
 }
 

@@ -123,25 +123,17 @@ func (c *check) inFront(node int) string {
 // at once: the role, and the two that lead there. −1 if the node cannot hold two tokens or no
 // such place is found.
 func (c *check) meeting(node int) (at, a, b int) {
-	back := c.g.next(true)
-	seen := make([]bool, len(back))
-	seen[node] = true
-	for queue := []int{node}; len(queue) > 0; queue = queue[1:] {
-		n := queue[0]
-		if !c.t.pairs[n][n] {
-			continue
-		}
-		for i, p := range back[n] {
-			for _, q := range back[n][:i] {
+	two := func(n int) bool { return c.t.pairs[n][n] }
+	if !two(node) {
+		return -1, 0, 0
+	}
+	upstream, _ := flood(c.g.back, two, node)
+	for _, n := range upstream {
+		for i, p := range c.g.back[n] {
+			for _, q := range c.g.back[n][:i] {
 				if c.t.pairs[p][q] {
 					return n, q, p
 				}
-			}
-		}
-		for _, p := range back[n] {
-			if !seen[p] {
-				seen[p] = true
-				queue = append(queue, p)
 			}
 		}
 	}

@@ -33,19 +33,18 @@ import (
 
 // Finding is one fault of a definition, or a warning.
 type Finding struct {
-	Code    string // WF010 …
+	Code    string // WF010 …; from WF500 on it is a warning
 	Path    string // "edges[3].to[0]", "roles.coder.max_visits", "edges[2]"
 	Message string // what is wrong, one line, without the code
 	Hint    string // what to do; "" where the message says it
-	Warning bool
+	Near    string // of an unknown name: the one that was probably meant, or ""
 
 	at int // index of the edge that it sorts by
 }
 
 // Enums tells the values that the top-level output fields of a role can have: field → its
-// enum as canonical JSON values, in declared order. A field that is not in the map can be
-// anything.
-type Enums = func(role string) map[string][]string
+// enum as JSON values, in declared order. A field that is not in the map can be anything.
+type Enums = func(role string) map[string][]any
 
 // Check reports everything wrong with the graph of w, in edge order, then by code. A nil
 // enums knows of no enum; choices of an ask role and exit codes are known without it.
@@ -112,6 +111,3 @@ func (c *check) firstEdge(name string) int {
 	}
 	return len(c.w.Edges)
 }
-
-// warn makes the newest finding a warning.
-func (c *check) warn() { c.found[len(c.found)-1].Warning = true }

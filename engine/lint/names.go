@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"wf/protocol"
 )
@@ -51,69 +52,48 @@ func (c *check) names() {
 	}
 }
 
+// misplaced is what is wrong with the reserved names where they cannot stand, and what to do.
+var misplaced = map[string][2]string{
+	protocol.NodeStart:   {"nothing leads back to START", "name the role to go on with"},
+	protocol.NodeEnd:     {"no edge leaves END: the run is over there", "name a role"},
+	protocol.NodeFail:    {"no edge leaves FAIL: the run is over there", "name a role"},
+	protocol.NodeSuspend: {"SUSPEND can only stand in on_limit", "name a role; an ask role waits for a person"},
+}
+
+// Reserved reports whether a name is that of an end of the graph.
+func Reserved(name string) bool {
+	_, ok := misplaced[name]
+	return ok
+}
+
 func (c *check) name(edge int, part, name string, reserved []string) {
 	if _, ok := c.w.RoleNamed(name); ok || name == Unknown || slices.Contains(reserved, name) {
 		return
 	}
-	switch name {
-	case protocol.NodeStart:
-		c.edge(edge, "WF010", edgePath(edge, part), "nothing leads back to START", "name the role to go on with")
-		return
-	case protocol.NodeEnd, protocol.NodeFail:
-		c.edge(edge, "WF010", edgePath(edge, part), fmt.Sprintf("no edge leaves %s: the run is over there", name), "name a role")
-		return
-	case protocol.NodeSuspend:
-		c.edge(edge, "WF010", edgePath(edge, part), "SUSPEND can only stand in on_limit", "name a role; an ask role waits for a person")
+	if why, ok := misplaced[name]; ok {
+		c.edge(edge, "WF010", edgePath(edge, part), why[0], why[1])
 		return
 	}
-	hint := "declare it under roles"
-	if near := nearest(name, c.known(reserved)); near != "" {
+	hint, near := "declare it under roles", nearest(name, c.known(reserved))
+	if near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
 	c.edge(edge, "WF010", edgePath(edge, part), fmt.Sprintf("unknown role %q", name), hint)
+	c.found[len(c.found)-1].Near = near
 }
 
-// nearest is the known name fewest edits away, "" if none is near enough to be meant.
-func nearest(name string, known []string) string {
-	best, least := "", max(1, len([]rune(name))/3)+1
+// Nearest is the name that was probably meant, "" where none differs in few enough letters; case
+// does not count. Of several the first is given. most bounds the letters, however long the name is.
+func Nearest(name string, known []string, most int) string {
+	best, bound := "", max(1, min(most, len([]rune(name))/3))+1
+	low := strings.ToLower(name)
 	for _, k := range known {
-		if d := Edits(name, k); d < least {
-			best, least = k, d
+		if d := protocol.Edits(low, strings.ToLower(k)); d < bound {
+			best, bound = k, d
 		}
 	}
 	return best
 }
 
-// Edits counts the insertions, deletions, replacements and swaps of neighbours between a and
-// b; letters that differ in case alone count as equal.
-func Edits(a, b string) int {
-	s, t := []rune(a), []rune(b)
-	var before []int
-	prev := make([]int, len(t)+1)
-	for j := range prev {
-		prev[j] = j
-	}
-	for i := 1; i <= len(s); i++ {
-		row := make([]int, len(t)+1)
-		row[0] = i
-		for j := 1; j <= len(t); j++ {
-			differ := 1
-			if lower(s[i-1]) == lower(t[j-1]) {
-				differ = 0
-			}
-			row[j] = min(prev[j]+1, row[j-1]+1, prev[j-1]+differ)
-			if i > 1 && j > 1 && s[i-1] == t[j-2] && s[i-2] == t[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
-			}
-		}
-		before, prev = prev, row
-	}
-	return prev[len(t)]
-}
-
-func lower(r rune) rune {
-	if 'A' <= r && r <= 'Z' {
-		return r + 'a' - 'A'
-	}
-	return r
-}
+// nearest is Nearest for the name of a role: the longer it is, the more of it may be wrong.
+func nearest(name string, known []string) string { return Nearest(name, known, len(name)) }

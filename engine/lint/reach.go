@@ -8,9 +8,8 @@ import (
 	"wf/protocol"
 )
 
-// next gives the neighbours of every node, forwards or backwards, without repeats, in edge
-// order.
-func (g *graph) next(back bool) [][]int {
+// neighbours of every node, forwards or backwards, without repeats, in edge order.
+func (g *graph) neighbours(back bool) [][]int {
 	out := make([][]int, len(g.nodes))
 	for _, a := range g.arcs {
 		from, to := a.from, a.to
@@ -24,32 +23,35 @@ func (g *graph) next(back bool) [][]int {
 	return out
 }
 
-// flood gives the nodes that can be reached from the seeds, these included, by breadth.
-func flood(next [][]int, seeds ...int) []bool {
-	seen := make([]bool, len(next))
-	queue := slices.Clone(seeds)
-	for _, n := range seeds {
-		seen[n] = true
+// flood gives the nodes that can be reached from the seeds, these included, by breadth. It goes through
+// those of which through is true, nil through all.
+func flood(next [][]int, through func(int) bool, seeds ...int) (order []int, seen []bool) {
+	seen = make([]bool, len(next))
+	meet := func(n int) {
+		if !seen[n] {
+			seen[n] = true
+			order = append(order, n)
+		}
 	}
-	for len(queue) > 0 {
-		n := queue[0]
-		queue = queue[1:]
-		for _, m := range next[n] {
-			if !seen[m] {
-				seen[m] = true
-				queue = append(queue, m)
+	for _, n := range seeds {
+		meet(n)
+	}
+	for i := 0; i < len(order); i++ {
+		for _, n := range next[order[i]] {
+			if through == nil || through(n) {
+				meet(n)
 			}
 		}
 	}
-	return seen
+	return order, seen
 }
 
 // reach reports roles that START does not lead to (WF011) and roles that lead nowhere
 // (WF012). Where several hang together the one at the root of it is named, the others go
 // with it.
 func (c *check) reach() {
-	forth, back := c.g.next(false), c.g.next(true)
-	fromStart := flood(forth, 0)
+	forth, back := c.g.forth, c.g.back
+	_, fromStart := flood(forth, nil, 0)
 
 	var lost []int
 	for n := 1; n < len(c.g.nodes); n++ {
@@ -73,7 +75,7 @@ func (c *check) reach() {
 			}
 		}
 	}
-	finds := flood(back, exits...)
+	_, finds := flood(back, nil, exits...)
 	var stuck []int
 	for n := 1; n < len(c.g.nodes); n++ {
 		if fromStart[n] && !finds[n] {
@@ -123,7 +125,9 @@ func roots(bad []int, causes, effects [][]int) []root {
 		if covered[n] {
 			continue
 		}
-		up, down := within(causes, in, n), within(effects, in, n)
+		bad := func(m int) bool { return in[m] }
+		_, up := flood(causes, bad, n)
+		_, down := flood(effects, bad, n)
 		// n is at the root if whatever causes it is caused by it in turn.
 		outer := false
 		for m := range up {
@@ -142,21 +146,4 @@ func roots(bad []int, causes, effects [][]int) []root {
 		found = append(found, r)
 	}
 	return found
-}
-
-// within floods from n through the nodes of in alone.
-func within(next [][]int, in []bool, n int) []bool {
-	seen := make([]bool, len(next))
-	seen[n] = true
-	stack := []int{n}
-	for len(stack) > 0 {
-		n, stack = stack[len(stack)-1], stack[:len(stack)-1]
-		for _, m := range next[n] {
-			if in[m] && !seen[m] {
-				seen[m] = true
-				stack = append(stack, m)
-			}
-		}
-	}
-	return seen
 }

@@ -50,15 +50,6 @@ func (c *check) meant() reading {
 	})
 }
 
-// Reserved reports whether a name is that of an end of the graph.
-func Reserved(name string) bool {
-	switch name {
-	case protocol.NodeStart, protocol.NodeEnd, protocol.NodeFail, protocol.NodeSuspend:
-		return true
-	}
-	return false
-}
-
 // read copies the definition with its unknown names resolved.
 func (c *check) read(resolve func(r *reading, edge int, name string, known []string) string) reading {
 	w := *c.w

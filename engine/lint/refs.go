@@ -6,9 +6,8 @@ import (
 	"strings"
 
 	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/file"
 	"github.com/expr-lang/expr/parser"
-
-	"wf/protocol"
 )
 
 // Refs lists what an expression refers to, sorted, each as its dotted path: "inputs.package",
@@ -20,16 +19,11 @@ func Refs(expression string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &refVisitor{inner: map[ast.Node]bool{}}
-	// Walk goes from the leaves up, so the longest path of a chain comes last.
-	ast.Walk(&root, v)
+	t := Walk(root)
 	var refs []string
-	for _, n := range v.order {
-		if v.inner[n] {
-			continue
-		}
-		if path, ok := dotted(n); ok && !slices.Contains(v.local, path[0]) {
-			refs = append(refs, strings.Join(path, "."))
+	for _, n := range t.Nodes {
+		if chain := Chain(n); len(chain) > 0 && !t.Inner[n] && !t.Local[chain[0].Name] {
+			refs = append(refs, dotted(chain))
 		}
 	}
 	slices.Sort(refs)
@@ -51,95 +45,69 @@ func parse(expression string) (ast.Node, error) {
 	return tree.Node, nil
 }
 
-type refVisitor struct {
-	order []ast.Node
-	inner map[ast.Node]bool // part of a longer path
-	local []string          // names that let declares
+// Tree is an expression, walked.
+type Tree struct {
+	Nodes []ast.Node        // children first
+	Inner map[ast.Node]bool // those that are part of a longer chain
+	Local map[string]bool   // names that let declares
+}
+
+// Walk gathers the nodes of an expression.
+func Walk(root ast.Node) *Tree {
+	t := &Tree{Inner: map[ast.Node]bool{}, Local: map[string]bool{}}
+	ast.Walk(&root, t)
+	return t
 }
 
 // Visit implements ast.Visitor.
-func (v *refVisitor) Visit(node *ast.Node) {
+func (t *Tree) Visit(node *ast.Node) {
+	t.Nodes = append(t.Nodes, *node)
 	switch n := (*node).(type) {
+	case *ast.MemberNode:
+		t.Inner[n.Node] = true
+	case *ast.ChainNode:
+		t.Inner[n.Node] = true
 	case *ast.VariableDeclaratorNode:
-		v.local = append(v.local, n.Name)
-	case *ast.IdentifierNode, *ast.MemberNode, *ast.ChainNode:
-		if _, ok := dotted(n); !ok {
-			return
-		}
-		v.order = append(v.order, n)
-		switch n := n.(type) {
-		case *ast.MemberNode:
-			v.inner[n.Node] = true
-		case *ast.ChainNode:
-			v.inner[n.Node] = true
-		}
+		t.Local[n.Name] = true
 	}
 }
 
-// dotted is the path of a chain of literal members that starts at a name.
-func dotted(n ast.Node) ([]string, bool) {
+// Step is one of a chain a.b["c"].
+type Step struct {
+	Name string // "" where it is computed
+	At   file.Location
+}
+
+// Chain are the steps of a chain that begins at a name, up to the first that is computed; nil for
+// anything else.
+func Chain(n ast.Node) []Step {
 	switch n := n.(type) {
 	case *ast.IdentifierNode:
-		return []string{n.Value}, true
+		return []Step{{n.Value, n.Location()}}
 	case *ast.ChainNode:
-		return dotted(n.Node)
+		return Chain(n.Node)
 	case *ast.MemberNode:
-		property, ok := n.Property.(*ast.StringNode)
-		if !ok {
-			return nil, false
+		before := Chain(n.Node)
+		if len(before) == 0 || before[len(before)-1].Name == "" {
+			return before
 		}
-		path, ok := dotted(n.Node)
-		return append(path, property.Value), ok
+		if p, ok := n.Property.(*ast.StringNode); ok {
+			return append(before, Step{p.Value, p.Location()})
+		}
+		return append(before, Step{})
 	}
-	return nil, false
+	return nil
 }
 
-// TemplateRefs lists what the ${{ }} parts of a template refer to, like Refs. Parts that do
-// not parse are passed over: they are reported where they are compiled.
-func TemplateRefs(template string) []string {
-	var refs []string
-	for rest := template; ; {
-		_, after, ok := strings.Cut(rest, "${{")
-		if !ok {
-			break
-		}
-		end := closing(after)
-		if end < 0 {
-			break
-		}
-		if found, err := Refs(after[:end]); err == nil {
-			refs = append(refs, found...)
-		}
-		rest = after[end+2:]
-	}
-	slices.Sort(refs)
-	return slices.Compact(refs)
-}
-
-// closing finds the }} that ends an expression, −1 if none does; those in strings and of
-// nested maps do not.
-func closing(s string) int {
-	var quote byte
-	depth := 0
-	for i := 0; i < len(s); i++ {
-		switch ch := s[i]; {
-		case quote != 0:
-			if ch == '\\' && quote != '`' {
-				i++
-			} else if ch == quote {
-				quote = 0
-			}
-		case ch == '"' || ch == '\'' || ch == '`':
-			quote = ch
-		case ch == '{':
-			depth++
-		case ch == '}' && depth > 0:
-			depth--
-		case ch == '}' && i+1 < len(s) && s[i+1] == '}':
-			return i
+// dotted is the path of a chain as far as its steps are literal.
+func dotted(chain []Step) string {
+	var path []string
+	for _, s := range chain {
+		if s.Name != "" {
+			path = append(path, s.Name)
 		}
 	}
-	return -1
+	return strings.Join(path, ".")
 }
 
 // steps are the roles named by steps.<role> in refs.
@@ -198,18 +166,7 @@ func expressionRefs(text string) []string {
 
 func (c *check) roleReferences(i int) {
 	r := &c.w.Roles[i]
-	texts := []protocol.NamedTemplate{{Name: "prompt", Value: r.Prompt}, {Name: "ask", Value: r.Ask}}
-	if r.Wait != nil {
-		texts = append(texts, protocol.NamedTemplate{Name: "wait.for", Value: r.Wait.For},
-			protocol.NamedTemplate{Name: "wait.until", Value: r.Wait.Until})
-	}
-	for key, list := range map[string][]protocol.NamedTemplate{"with": r.With, "set": r.Set, "env": r.Env} {
-		for _, t := range list {
-			texts = append(texts, protocol.NamedTemplate{Name: key + "." + t.Name, Value: t.Value, JSON: t.JSON})
-		}
-	}
-	slices.SortFunc(texts, func(a, b protocol.NamedTemplate) int { return strings.Compare(a.Name, b.Name) })
-	for _, t := range texts {
+	for _, t := range r.Templates() {
 		for _, name := range steps(slices.Concat(TemplateRefs(t.Value), TemplateRefs(t.JSON))) {
 			if n, known := c.g.index[name]; known && !c.leads(n, i+1) {
 				c.tooEarly(c.firstEdge(r.Name), "roles."+r.Name+"."+t.Name, name, r.Name)
@@ -227,8 +184,7 @@ func (c *check) tooEarly(at int, path, name, here string) {
 func (c *check) leads(a, b int) bool {
 	seen, ok := c.paths[a]
 	if !ok {
-		next := c.g.next(false)
-		seen = flood(next, next[a]...)
+		_, seen = flood(c.g.forth, nil, c.g.forth[a]...)
 		c.paths[a] = seen
 	}
 	return seen[b]

@@ -38,6 +38,43 @@ func TestRefsNameWhatAnExpressionReads(t *testing.T) {
 	}
 }
 
+func TestATemplateIsCutAtItsExpressions(t *testing.T) {
+	for in, want := range map[string]string{
+		"plain":                     "plain",
+		"${{ a }}":                  "<a>",
+		"x ${{a}} y ${{ b }}":       "x |<a>| y |<b>",
+		"${{ {'a': 1} }}}":          "<{'a': 1}>|}",
+		"${{ '}}' }}":               "<'}}'>",
+		"${{ \"\\\"}}\" }}":         `<"\"}}">`,
+		"${{ `}}` }}":               "<`}}`>",
+		"$${{ a }}":                 "$|<a>",
+		"${{ a }":                   "!",
+		"${{ a":                     "!",
+		"${{ }}":                    "!",
+		"b ${{ a }} ${{ 'unclosed ": "b |<a>!",
+		"":                          "",
+	} {
+		pieces, _, err := lint.Split(in)
+		var got []string
+		for _, p := range pieces {
+			if in[p.At:p.At+len(p.Text)] != p.Text {
+				t.Errorf("%q: %q does not stand at %d", in, p.Text, p.At)
+			}
+			if p.Expr {
+				p.Text = "<" + p.Text + ">"
+			}
+			got = append(got, p.Text)
+		}
+		s := strings.Join(got, "|")
+		if err != nil {
+			s = strings.TrimSuffix(s, "| ") + "!"
+		}
+		if s != want {
+			t.Errorf("%q: %q, want %q", in, s, want)
+		}
+	}
+}
+
 func TestTemplateRefsReadEveryPart(t *testing.T) {
 	for template, want := range map[string]string{
 		"no expression":                          "",

@@ -22,7 +22,6 @@ func (c *check) visitBounds() {
 			c.role(r.Name, "WF504", "roles."+r.Name+".max_visits",
 				fmt.Sprintf("max_visits of %s is %d, the limits of the edges to it add up to %d", r.Name, r.MaxVisits, sum),
 				"raise max_visits, or lower the limits: the smaller bound is the one that counts")
-			c.warn()
 		}
 	}
 }
@@ -36,11 +35,10 @@ func (c *check) overlaps() {
 			twice = append(twice, n)
 		}
 	}
-	for _, r := range roots(twice, c.g.next(true), c.g.next(false)) {
+	for _, r := range roots(twice, c.g.back, c.g.forth) {
 		name := c.g.nodes[r.node]
 		c.role(name, "WF506", "roles."+name,
 			fmt.Sprintf("two branches can be in role %q at once: its step ids may swap between runs", name), c.inFront(r.node))
-		c.warn()
 	}
 }
 
@@ -70,7 +68,6 @@ func (c *check) workspaces() {
 			c.role(name, "WF503", "roles."+name,
 				fmt.Sprintf("%s can run at the same time as %s, and they write to one workspace", name, strings.Join(others, ", ")),
 				"run them one after the other, or give each its own dir")
-			c.warn()
 		}
 	}
 	for i := range c.w.Edges {
@@ -82,7 +79,6 @@ func (c *check) workspaces() {
 			if r, ok := c.w.RoleNamed(to); ok && writes(r) {
 				c.edge(i, "WF503", edgePath(i, "for_each"),
 					fmt.Sprintf("all items of %s run at once and write to one workspace", to), "set  max_parallel: 1  on the edge")
-				c.warn()
 			}
 		}
 	}

@@ -14,65 +14,79 @@ const noEdge = -1
 
 // act is an activation.
 type act struct {
-	n       int
-	take    int // activations of one firing (to: [a, b]) share it
-	role    string
-	num     int // coder#num
-	edge    int // noEdge for START, and for what ended under the definition before a fork
-	via     protocol.Via
-	parents []int                     // activations, in declared order
-	links   []protocol.Link           // StepRecords of the parents, or Start
-	of      int                       // number of items in a fan-out, −1 outside of one
-	visits  []*visit                  // by item index; nil while an item was not dispatched
-	begun   int                       // visits that were dispatched
-	left    int                       // visits that have not ended, those not dispatched included
-	edges   []int                     // firings of each edge among self and ancestors
-	entries map[string]int            // activations of each role among self and ancestors
-	latest  map[string]*ref           // nearest ancestor of each role
-	convs   map[string]*conversations // of the ancestors
+	storedAct
+	visits []*visit                  // by item index; nil while an item was not dispatched
+	begun  int                       // visits that were dispatched
+	left   int                       // visits that have not ended, those not dispatched included
+	latest map[string]*ref           // nearest ancestor of each role
+	convs  map[string]*conversations // of the ancestors
 
 	offer *offer  // once complete
 	fan   *fanOut // of an open fan-out, evaluated once; never stored
 	next  int     // no item below it is left to be dispatched; never stored
 }
 
+// storedAct is what a snapshot holds of an activation as it is.
+type storedAct struct {
+	N       int             `cbor:"n"`
+	Take    int             `cbor:"take"` // activations of one firing (to: [a, b]) share it
+	Role    string          `cbor:"role"`
+	Num     int             `cbor:"num"`  // coder#num
+	Edge    int             `cbor:"edge"` // noEdge for START, and for what ended under the definition before a fork
+	Via     protocol.Via    `cbor:"via"`
+	Parents []int           `cbor:"parents"` // activations, in declared order
+	Links   []protocol.Link `cbor:"links"`   // StepRecords of the parents, or Start
+	Of      int             `cbor:"of"`      // number of items in a fan-out, −1 outside of one
+	Edges   []int           `cbor:"edges"`   // firings of each edge among self and ancestors
+	Entries map[string]int  `cbor:"entries"` // activations of each role among self and ancestors
+}
+
 // visit is one entry of a role.
 type visit struct {
-	id       protocol.StepID
-	of       *act
-	number   int // StepRecord.Visit
-	item     *protocol.Item
-	resumes  protocol.Link
-	tools    protocol.Link
-	inject   protocol.Link
-	prompt   protocol.Text
-	attempt  int
-	mode     Mode
-	waiting  protocol.WaitKind // while waits
-	due      int64             // of a wait or a retry, unix µs; 0 is never
-	question protocol.Text
-	choices  []protocol.Choice
-	form     protocol.Text
-	shown    string       // digest of the tool call under approval
-	first    protocol.Seq // of the first step_started
-	record   protocol.Link
-	status   protocol.StepStatus
-	lastErr  string
-	lastCode string // of the Error that parked it
-	again    bool   // it was started before: there is a transcript
-	anew     bool   // the next step_started is a further attempt
+	storedVisit
+	of *act
+}
 
-	size      int64 // tokens of its first request, 0 while that is not known, or unsized
-	compacted bool  // resumes is a Compaction that it made itself
-	compact   bool  // a person asked that it begin with one
-	lap       *lap  // null for roles without a time limit
+// storedVisit is what a snapshot holds of a visit: all but the activation.
+type storedVisit struct {
+	Index    int                 `cbor:"index"`  // of StepID
+	Number   int                 `cbor:"number"` // StepRecord.Visit
+	Item     *protocol.Item      `cbor:"item"`
+	Resumes  protocol.Link       `cbor:"resumes"`
+	Tools    protocol.Link       `cbor:"tools"`
+	Inject   protocol.Link       `cbor:"inject"`
+	Prompt   protocol.Text       `cbor:"prompt"`
+	Attempt  int                 `cbor:"attempt"`
+	Mode     Mode                `cbor:"mode"`
+	Waiting  protocol.WaitKind   `cbor:"waiting"` // while waits
+	Due      int64               `cbor:"due"`     // of a wait or a retry, unix µs; 0 is never
+	Question protocol.Text       `cbor:"question"`
+	Choices  []protocol.Choice   `cbor:"choices"`
+	Form     protocol.Text       `cbor:"form"`
+	Shown    string              `cbor:"shown,omitempty"` // digest of the tool call under approval
+	First    protocol.Seq        `cbor:"first"`           // of the first step_started
+	Record   protocol.Link       `cbor:"record"`
+	Status   protocol.StepStatus `cbor:"status"`
+	LastErr  string              `cbor:"lastErr"`
+	LastCode string              `cbor:"lastCode"` // of the Error that parked it
+	Again    bool                `cbor:"again"`    // it was started before: there is a transcript
+	Anew     bool                `cbor:"anew"`     // the next step_started is a further attempt
+
+	Size      int64 `cbor:"size"`              // tokens of its first request, 0 while that is not known, or unsized
+	Compacted bool  `cbor:"compacted"`         // Resumes is a Compaction that it made itself
+	Compact   bool  `cbor:"compact,omitempty"` // a person asked that it begin with one
+	Lap       *lap  `cbor:"lap,omitempty"`     // null for roles without a time limit
+}
+
+func (v *visit) id() protocol.StepID {
+	return protocol.StepID{Role: v.of.Role, N: v.of.Num, Index: v.Index}
 }
 
 // ref names a completed activation that may have left the live region.
 type ref struct {
-	n       int
-	records []protocol.Link // by item; one outside of a fan-out
-	batch   bool
+	N       int             `cbor:"n"`
+	Records []protocol.Link `cbor:"records"` // by item; one outside of a fan-out
+	Batch   bool            `cbor:"batch"`
 }
 
 // grant lets a token pass a bound that parked it.
@@ -81,6 +95,17 @@ func (o *offer) grant(part int) {
 		o.granted = map[int]bool{}
 	}
 	o.granted[part] = true
+}
+
+// take notes that a target of a part was dispatched.
+func (o *offer) take(part int, target string) {
+	if o.taken == nil {
+		o.taken = map[int]map[string]bool{}
+	}
+	if o.taken[part] == nil {
+		o.taken[part] = map[string]bool{}
+	}
+	o.taken[part][target] = true
 }
 
 // offer is the token of a completed activation until all its firings are dispatched.
@@ -96,10 +121,10 @@ type offer struct {
 }
 
 // batch reports whether a is a fan-out.
-func (a *act) batch() bool { return a.of >= 0 }
+func (a *act) batch() bool { return a.Of >= 0 }
 
 // size is how many visits a has once all are dispatched.
-func (a *act) size() int { return max(1, a.of) }
+func (a *act) size() int { return max(1, a.Of) }
 
 // open reports whether a visit of a has not ended, or was not dispatched yet.
 func (a *act) open() bool { return a.left > 0 }
@@ -107,7 +132,7 @@ func (a *act) open() bool { return a.left > 0 }
 // named is the visit of a with that item index; nil where it was not dispatched.
 func (a *act) named(id protocol.StepID) *visit {
 	i := max(0, id.Index)
-	if i >= len(a.visits) || a.visits[i] == nil || a.visits[i].id != id {
+	if i >= len(a.visits) || a.visits[i] == nil || a.visits[i].id() != id {
 		return nil
 	}
 	return a.visits[i]
@@ -115,7 +140,7 @@ func (a *act) named(id protocol.StepID) *visit {
 
 // act finds an activation of the live region by its number.
 func (s *State) act(n int) *act {
-	i, ok := slices.BinarySearchFunc(s.acts, n, func(a *act, n int) int { return a.n - n })
+	i, ok := slices.BinarySearchFunc(s.acts, n, func(a *act, n int) int { return a.N - n })
 	if !ok {
 		return nil
 	}

@@ -32,19 +32,11 @@ func (g *agenda) moving() bool {
 
 // byPlace is the order of dispatch.
 func byPlace(a, b *visit) int {
-	if c := cmp.Compare(a.of.n, b.of.n); c != 0 {
-		return c
-	}
-	return cmp.Compare(a.id.Index, b.id.Index)
+	return cmp.Or(cmp.Compare(a.of.N, b.of.N), cmp.Compare(a.Index, b.Index))
 }
 
 // byDue is the order of time.
-func byDue(a, b *visit) int {
-	if c := cmp.Compare(a.due, b.due); c != 0 {
-		return c
-	}
-	return byPlace(a, b)
-}
+func byDue(a, b *visit) int { return cmp.Or(cmp.Compare(a.Due, b.Due), byPlace(a, b)) }
 
 func orderOf(m Mode) func(a, b *visit) int {
 	if m == Retries {
@@ -53,22 +45,16 @@ func orderOf(m Mode) func(a, b *visit) int {
 	return byPlace
 }
 
-func byNumber(a, b *act) int { return cmp.Compare(a.n, b.n) }
+func byNumber(a, b *act) int { return cmp.Compare(a.N, b.N) }
 
-// insert puts x into a sorted list, once.
-func insert[T any](list []T, x T, order func(a, b T) int) []T {
+// listed has x in a sorted list, once, or not in it.
+func listed[T any](list []T, x T, in bool, order func(a, b T) int) []T {
 	i, found := slices.BinarySearchFunc(list, x, order)
-	if found {
+	switch {
+	case found == in:
 		return list
-	}
-	return slices.Insert(list, i, x)
-}
-
-// remove takes x out of a sorted list, where it is in it.
-func remove[T any](list []T, x T, order func(a, b T) int) []T {
-	i, found := slices.BinarySearchFunc(list, x, order)
-	if !found {
-		return list
+	case in:
+		return slices.Insert(list, i, x)
 	}
 	return slices.Delete(list, i, i+1)
 }
@@ -76,75 +62,57 @@ func remove[T any](list []T, x T, order func(a, b T) int) []T {
 // dispatched notes a visit that begins.
 func (s *State) dispatched(v *visit) {
 	v.of.begun++
-	v.mode, v.due = Runs, 0
-	s.list(v)
+	v.Mode, v.Due = Runs, 0
+	s.list(v, true)
 }
 
 // to moves a visit to another mode, or to another due time (unix µs, 0 is none).
 func (s *State) to(v *visit, m Mode, due int64) {
-	s.unlist(v)
-	if v.mode == Ended {
+	s.list(v, false)
+	if v.Mode == Ended {
 		v.of.left++
 	}
-	v.mode, v.due = m, due
+	v.Mode, v.Due = m, due
 	if m == Ended {
 		v.of.left--
 	}
-	s.list(v)
+	s.list(v, true)
 	s.opened(v.of)
 }
 
-func (s *State) list(v *visit) {
-	if v.mode == Ended {
+// list keeps the lists of the visits that have not ended.
+func (s *State) list(v *visit, in bool) {
+	if v.Mode == Ended {
 		return
 	}
 	g := &s.agenda
-	g.visits[v.mode] = insert(g.visits[v.mode], v, orderOf(v.mode))
-	if v.mode == Waits && v.due > 0 {
-		g.timers = insert(g.timers, v, byDue)
-	}
-}
-
-func (s *State) unlist(v *visit) {
-	if v.mode == Ended {
-		return
-	}
-	g := &s.agenda
-	g.visits[v.mode] = remove(g.visits[v.mode], v, orderOf(v.mode))
-	if v.mode == Waits && v.due > 0 {
-		g.timers = remove(g.timers, v, byDue)
+	g.visits[v.Mode] = listed(g.visits[v.Mode], v, in, orderOf(v.Mode))
+	if v.Mode == Waits && v.Due > 0 {
+		g.timers = listed(g.timers, v, in, byDue)
 	}
 }
 
 // opened keeps the list of open activations.
 func (s *State) opened(a *act) {
-	if a.open() {
-		s.agenda.open = insert(s.agenda.open, a, byNumber)
-	} else {
-		s.agenda.open = remove(s.agenda.open, a, byNumber)
-	}
+	s.agenda.open = listed(s.agenda.open, a, a.open(), byNumber)
 }
 
 // offers gives an activation a token, or takes it away (nil).
 func (s *State) offers(a *act, o *offer) {
 	a.offer = o
-	if o != nil && !o.closed {
-		s.agenda.tokens = insert(s.agenda.tokens, a, byNumber)
-	} else {
-		s.agenda.tokens = remove(s.agenda.tokens, a, byNumber)
-	}
+	s.agenda.tokens = listed(s.agenda.tokens, a, o != nil && !o.closed, byNumber)
 }
 
 // spend closes a token of which nothing is left.
 func (s *State) spend(a *act) {
 	a.offer.closed = true
-	s.agenda.tokens = remove(s.agenda.tokens, a, byNumber)
+	s.offers(a, a.offer)
 }
 
 // enter adds an activation to the live region; it is the newest.
 func (s *State) enter(a *act) {
 	s.acts = append(s.acts, a)
-	s.agenda.steps[stepName{a.role, a.num}] = a
+	s.agenda.steps[stepName{a.Role, a.Num}] = a
 	s.opened(a)
 	s.offers(a, a.offer)
 }
@@ -154,7 +122,7 @@ func (s *State) reindex() {
 	s.agenda = agenda{steps: make(map[stepName]*act, len(s.acts))}
 	for _, a := range s.acts {
 		a.begun, a.left = 0, a.size()
-		if a.n == startNode {
+		if a.N == startNode {
 			a.left = 0
 		}
 		for _, v := range a.visits {
@@ -162,12 +130,12 @@ func (s *State) reindex() {
 				continue
 			}
 			a.begun++
-			if v.mode == Ended {
+			if v.Mode == Ended {
 				a.left--
 			}
-			s.list(v)
+			s.list(v, true)
 		}
-		s.agenda.steps[stepName{a.role, a.num}] = a
+		s.agenda.steps[stepName{a.Role, a.Num}] = a
 		s.opened(a)
 		s.offers(a, a.offer)
 	}

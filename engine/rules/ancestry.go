@@ -20,7 +20,7 @@ type ancestry struct {
 // source's own sum; the result must then not be altered in place.
 func (s *State) ancestry(sources []*act) (ancestry, error) {
 	first := sources[0]
-	up := ancestry{first.edges, first.entries, first.offer.latest, first.offer.convs}
+	up := ancestry{first.Edges, first.Entries, first.offer.latest, first.offer.convs}
 	if len(sources) == 1 {
 		return up, nil
 	}
@@ -28,20 +28,20 @@ func (s *State) ancestry(sources []*act) (ancestry, error) {
 	if err != nil {
 		return up, err
 	}
-	up.edges, up.entries = slices.Clone(base.edges), map[string]int{}
-	maps.Copy(up.entries, base.entries)
+	up.edges, up.entries = slices.Clone(base.Edges), map[string]int{}
+	maps.Copy(up.entries, base.Entries)
 	fired := map[int]bool{}
 	for _, a := range region {
-		up.entries[a.role]++
-		if a.via != protocol.ViaLimit && a.edge != noEdge && !fired[a.take] {
-			fired[a.take] = true
-			up.edges[a.edge]++
+		up.entries[a.Role]++
+		if a.Via != protocol.ViaLimit && a.Edge != noEdge && !fired[a.Take] {
+			fired[a.Take] = true
+			up.edges[a.Edge]++
 		}
 	}
 	up.latest, up.convs = map[string]*ref{}, map[string]*conversations{}
 	for _, p := range sources {
 		for role, r := range p.offer.latest {
-			if have, ok := up.latest[role]; !ok || s.isAncestor(have.n, r.n) {
+			if have, ok := up.latest[role]; !ok || s.isAncestor(have.N, r.N) {
 				up.latest[role] = r
 			}
 		}
@@ -70,7 +70,7 @@ func (s *State) isAncestor(a, b int) bool {
 		if x == nil {
 			continue
 		}
-		for _, p := range x.parents {
+		for _, p := range x.Parents {
 			if p == a {
 				return true
 			}
@@ -89,11 +89,11 @@ func (s *State) region(tips []*act) (base *act, between []*act, err error) {
 	seen := map[int]bool{}
 	var front []*act // ascending n, no duplicates
 	push := func(a *act) {
-		if seen[a.n] {
+		if seen[a.N] {
 			return
 		}
-		seen[a.n] = true
-		i, _ := slices.BinarySearchFunc(front, a.n, func(x *act, n int) int { return x.n - n })
+		seen[a.N] = true
+		i, _ := slices.BinarySearchFunc(front, a.N, func(x *act, n int) int { return x.N - n })
 		front = slices.Insert(front, i, a)
 	}
 	for _, t := range tips {
@@ -103,7 +103,7 @@ func (s *State) region(tips []*act) (base *act, between []*act, err error) {
 		a := front[len(front)-1]
 		front = front[:len(front)-1]
 		between = append(between, a)
-		for _, n := range a.parents {
+		for _, n := range a.Parents {
 			p := s.act(n)
 			if p == nil {
 				return nil, nil, fmt.Errorf("activation %d left the live region too early", n)
@@ -134,7 +134,7 @@ func (s *State) prune() {
 	}
 	kept := make(map[int]bool, len(keep)+1)
 	for _, a := range append(keep, base) {
-		kept[a.n] = true
+		kept[a.N] = true
 	}
 	s.keepOnly(kept)
 }
@@ -143,12 +143,12 @@ func (s *State) prune() {
 func (s *State) keepOnly(kept map[int]bool) {
 	var keep []*act
 	for _, a := range s.acts {
-		if kept[a.n] {
+		if kept[a.N] {
 			keep = append(keep, a)
 			continue
 		}
-		a.laps(s.timed.add)
-		if name := (stepName{a.role, a.num}); s.agenda.steps[name] == a {
+		a.laps(s.Timed.add)
+		if name := (stepName{a.Role, a.Num}); s.agenda.steps[name] == a {
 			delete(s.agenda.steps, name)
 		}
 	}

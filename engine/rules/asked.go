@@ -21,7 +21,7 @@ func (s *State) Asked(d protocol.StepStarted) (out []Decision, err error) {
 		out = append(out, x)
 		return err
 	}
-	if a := s.sameFiring(d); a != nil && a.of > 0 {
+	if a := s.sameFiring(d); a != nil && a.Of > 0 {
 		fan, err := s.fanOf(a)
 		if err != nil {
 			return nil, err
@@ -29,7 +29,7 @@ func (s *State) Asked(d protocol.StepStarted) (out []Decision, err error) {
 		return out, add(fan)
 	}
 	fs := s.firings()
-	if _, _, failed := s.toFail(fs); failed || s.stop != nil {
+	if _, _, failed := s.toFail(fs); failed || s.Stopped {
 		return nil, nil
 	}
 	for _, f := range fs {

@@ -16,10 +16,10 @@ type conversations struct {
 
 // convo is an end of a conversation.
 type convo struct {
-	n      int           // activation
-	record protocol.Link // StepRecord, or the Compaction of a visit that failed
-	visit  int
-	size   int64 // tokens of the first request of that visit, 0 is not known
+	N      int           `cbor:"n"`      // activation
+	Record protocol.Link `cbor:"record"` // StepRecord, or the Compaction of a visit that failed
+	Visit  int           `cbor:"visit"`
+	Size   int64         `cbor:"size"` // tokens of the first request of that visit, 0 is not known
 }
 
 // equalItems is the rule for equal items of a fan-out.
@@ -53,24 +53,24 @@ func (c *conversations) with(a *act, rule equalItems) *conversations {
 	ranks := ranks{}
 	for _, v := range a.visits {
 		rank := 0
-		if v.item != nil {
-			rank = ranks.next(v.item.Value, rule)
+		if v.Item != nil {
+			rank = ranks.next(v.Item.Value, rule)
 		}
-		next := v.end(a.n)
+		next := v.end(a.N)
 		switch {
 		case next == nil:
-		case v.item == nil:
+		case v.Item == nil:
 			out.plain = next
 		default:
 			if out.items == nil {
 				out.items = map[protocol.Link][]*convo{}
 			}
-			list := slices.Clone(out.items[v.item.Value])
+			list := slices.Clone(out.items[v.Item.Value])
 			for len(list) <= rank {
 				list = append(list, nil)
 			}
 			list[rank] = next
-			out.items[v.item.Value] = list
+			out.items[v.Item.Value] = list
 		}
 	}
 	return out
@@ -110,7 +110,7 @@ func (s *State) nearer(a, b *convo) *convo {
 	switch {
 	case a == nil:
 		return b
-	case b == nil || !s.isAncestor(a.n, b.n):
+	case b == nil || !s.isAncestor(a.N, b.N):
 		return a
 	}
 	return b
@@ -134,36 +134,36 @@ func (s *State) resumable(up ancestry, role string, item *protocol.Item, rank in
 // it was. One that failed is no turn, but what it compacted stays so.
 func (v *visit) end(n int) *convo {
 	switch {
-	case v.status == protocol.StepOK:
-		return &convo{n: n, record: v.record, visit: v.number, size: max(0, v.size)}
-	case v.compacted:
-		return &convo{n: n, record: v.resumes, visit: v.number - 1}
+	case v.Status == protocol.StepOK:
+		return &convo{N: n, Record: v.Record, Visit: v.Number, Size: max(0, v.Size)}
+	case v.Compacted:
+		return &convo{N: n, Record: v.Resumes, Visit: v.Number - 1}
 	}
 	return nil
 }
 
 // sizeBefore is what the first request of the visit before v held, 0 where that is not known.
 func (a *act) sizeBefore(v *visit, rule equalItems) int64 {
-	c := a.convs[a.role]
-	if c == nil || !v.resumes.Defined() {
+	c := a.convs[a.Role]
+	if c == nil || !v.Resumes.Defined() {
 		return 0
 	}
 	last := c.plain
-	if v.item != nil {
-		last = c.item(v.item.Value, a.rank(v, rule))
+	if v.Item != nil {
+		last = c.item(v.Item.Value, a.rank(v, rule))
 	}
 	if last == nil {
 		return 0
 	}
-	return last.size
+	return last.Size
 }
 
 // rank is how many items before v are equal to it.
 func (a *act) rank(v *visit, rule equalItems) int {
 	n := 0
 	if rule == nthOfEqual {
-		for _, x := range a.visits[:max(0, v.id.Index)] {
-			if x != nil && x.item != nil && x.item.Value == v.item.Value {
+		for _, x := range a.visits[:max(0, v.Index)] {
+			if x != nil && x.Item != nil && x.Item.Value == v.Item.Value {
 				n++
 			}
 		}

@@ -10,16 +10,16 @@ import (
 // A run that pinned semantics 1 keeps its rule: all equal items go on with the last of them.
 func TestEqualItemsByTheSemanticsOfTheirRun(t *testing.T) {
 	seven := cas.Raw([]byte("7")).Link
-	a := &act{n: 3, of: 2}
+	a := &act{storedAct: storedAct{N: 3, Role: "w", Num: 1, Of: 2}}
 	for i := range 2 {
-		a.visits = append(a.visits, &visit{of: a, id: protocol.StepID{Role: "w", N: 1, Index: i}, number: 1 + i, status: protocol.StepOK,
-			item: &protocol.Item{Index: i, Value: seven}, record: cas.Raw([]byte{byte(i)}).Link})
+		a.visits = append(a.visits, &visit{of: a, storedVisit: storedVisit{Index: i, Number: 1 + i, Status: protocol.StepOK,
+			Item: &protocol.Item{Index: i, Value: seven}, Record: cas.Raw([]byte{byte(i)}).Link}})
 	}
 	for rule, want := range map[equalItems][]int{lastOfEqual: {2}, nthOfEqual: {1, 2}} {
 		list := (*conversations)(nil).with(a, rule).items[seven]
 		var got []int
 		for _, c := range list {
-			got = append(got, c.visit)
+			got = append(got, c.Visit)
 		}
 		if len(got) != len(want) || got[0] != want[0] || got[len(got)-1] != want[len(want)-1] {
 			t.Errorf("rule %v: visits %v, want %v", rule, got, want)

@@ -53,6 +53,8 @@ func (s *State) Explain(step string, d protocol.StepStarted) (*Why, error) {
 		return nil, err
 	}
 	taken := &s.prog.Workflow.Edges[d.Edge]
+	source, ok := s.prog.Workflow.RoleNamed(from[0])
+	all := len(from) == 1 && ok && source.RouteAll
 	for i := range s.prog.Workflow.Edges {
 		edge := &s.prog.Workflow.Edges[i]
 		t := Tried{Explanation: lang.Explanation{Edge: i, When: edge.When}, From: edge.From, To: edge.To, Taken: i == d.Edge}
@@ -72,7 +74,7 @@ func (s *State) Explain(step string, d protocol.StepStarted) (*Why, error) {
 			t.Diverted = d.Role
 		}
 		w.Tried = append(w.Tried, t)
-		if t.Taken && !s.routesAll(from) {
+		if t.Taken && !all {
 			break
 		}
 	}
@@ -93,11 +95,6 @@ func (s *State) came(d protocol.StepStarted) (ancestry, []string, error) {
 	}
 	up, err := s.ancestry(sources)
 	return up, from, err
-}
-
-func (s *State) routesAll(from []string) bool {
-	r, ok := s.prog.Workflow.RoleNamed(from[0])
-	return len(from) == 1 && ok && r.RouteAll
 }
 
 // bounds lists the limits that the edge and its targets have along this branch.

@@ -22,12 +22,12 @@ type fanOut struct {
 // fanOf is the fan-out of an activation that has begun.
 func (s *State) fanOf(a *act) (*fanOut, error) {
 	if a.fan == nil {
-		fan, err := s.fanOut(a.edge, a.inherited(), a.links, target{node: a.role, via: a.via}, a.num)
+		fan, err := s.fanOut(a.Edge, a.inherited(), a.Links, target{node: a.Role, via: a.Via}, a.Num)
 		if err != nil {
 			return nil, err
 		}
-		if len(fan.values) != a.of {
-			return nil, fmt.Errorf("%s has %d items and was begun with %d: %w", a.name(), len(fan.values), a.of, protocol.ErrCorrupt)
+		if len(fan.values) != a.Of {
+			return nil, fmt.Errorf("%s has %d items and was begun with %d: %w", a.name(), len(fan.values), a.Of, protocol.ErrCorrupt)
 		}
 		a.fan = fan
 	}
@@ -35,7 +35,7 @@ func (s *State) fanOf(a *act) (*fanOut, error) {
 }
 
 func (s *State) fanOut(edge int, up ancestry, parents []protocol.Link, t target, num int) (*fanOut, error) {
-	sc, err := s.scope(edge, up, s.prog.ForEachUses(edge))
+	sc, err := s.scope(edge, up, s.prog.EdgeUses(edge).ForEach)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func (s *State) item(fan *fanOut, i int) (Decision, error) {
 	d.Item = &protocol.Item{Index: i, Value: s.from.Name(raw)}
 	if fan.ranks != nil {
 		if c := s.resumable(fan.up, d.Role, d.Item, fan.ranks[i]); c != nil {
-			d.Resumes, d.Visit = c.record, c.visit+1
+			d.Resumes, d.Visit = c.Record, c.Visit+1
 		}
 	}
 	sc := fan.scope
@@ -90,10 +90,10 @@ func (s *State) item(fan *fanOut, i int) (Decision, error) {
 
 // inherited is what a got from its parents, itself not counted.
 func (a *act) inherited() ancestry {
-	up := ancestry{slices.Clone(a.edges), maps.Clone(a.entries), a.latest, a.convs}
-	up.entries[a.role]--
-	if a.via != protocol.ViaLimit {
-		up.edges[a.edge]--
+	up := ancestry{slices.Clone(a.Edges), maps.Clone(a.Entries), a.latest, a.convs}
+	up.entries[a.Role]--
+	if a.Via != protocol.ViaLimit {
+		up.edges[a.Edge]--
 	}
 	return up
 }

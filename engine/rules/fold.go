@@ -59,7 +59,8 @@ func (s *State) decode(e protocol.Event) (protocol.Data, error) {
 
 // New is the state before the first event.
 func New(from Records) *State {
-	s := &State{nums: map[string]int{}, nextN: startNode, from: from, vals: map[protocol.Link]*stepValue{}, lists: map[*ref]*lang.Step{}, path: newPath()}
+	s := &State{from: from, ways: map[protocol.Way]int{}, vals: map[protocol.Link]*lang.Step{}, lists: map[*ref]*lang.Step{}}
+	s.Nums, s.Fates, s.NextN = map[string]int{}, map[string]protocol.StepStatus{}, startNode
 	s.reindex()
 	return s
 }
@@ -70,7 +71,7 @@ func (s *State) Apply(step string, seq protocol.Seq, ts int64, typ protocol.Even
 	if s.Seq == 0 && typ != protocol.EvRunStarted {
 		return fmt.Errorf("a journal must begin with run_started: %w", protocol.ErrCorrupt)
 	}
-	if s.active && typ != protocol.EvResumed && ts > s.TS {
+	if s.Active && typ != protocol.EvResumed && ts > s.TS {
 		s.Totals.Active += ts - s.TS
 	}
 	if typ != protocol.EvStepStarted {
@@ -83,7 +84,7 @@ func (s *State) Apply(step string, seq protocol.Seq, ts int64, typ protocol.Even
 		s.clock(step, ts, typ, d)
 	}
 	s.Seq, s.TS = seq, max(ts, s.TS)
-	s.active = s.stop == nil && len(s.agenda.visits[Runs]) > 0
+	s.Active = !s.Stopped && len(s.agenda.visits[Runs]) > 0
 	return nil
 }
 
@@ -96,7 +97,7 @@ func (s *State) move(step string, seq protocol.Seq, ts int64, typ protocol.Event
 		if err != nil {
 			return err
 		}
-		if v.mode == Waits {
+		if v.Mode == Waits {
 			s.to(v, Ready, 0)
 		}
 		if a, ok := d.(protocol.Answered); ok {
@@ -117,29 +118,29 @@ func (s *State) move(step string, seq protocol.Seq, ts int64, typ protocol.Event
 			return err
 		}
 		s.Totals.Attempts++
-		v.lastErr, v.lastCode, v.anew = d.Error.Message, "", true
+		v.LastErr, v.LastCode, v.Anew = d.Error.Message, "", true
 		if d.RetryAt > 0 {
 			s.to(v, Retries, d.RetryAt)
 		} else {
 			s.to(v, Parked, 0)
 		}
 	case protocol.CompactionAsked:
-		s.compact = true
+		s.Compact = true
 	case protocol.Approval:
-		if d.For == protocol.ForRun && d.Shown != "" && s.allowed[d.Shown] == "" {
-			if s.allowed == nil {
-				s.allowed = map[string]string{}
+		if d.For == protocol.ForRun && d.Shown != "" && s.Allowed[d.Shown] == "" {
+			if s.Allowed == nil {
+				s.Allowed = map[string]string{}
 			}
-			s.allowed[d.Shown] = d.By
+			s.Allowed[d.Shown] = d.By
 		}
 	case protocol.MessageIn:
-		s.inbox = append(s.inbox, d)
+		s.Inbox = append(s.Inbox, d)
 	case protocol.WaitingFor:
 		v, _, err := s.visitNamed(step)
 		if err != nil {
 			return err
 		}
-		v.waiting, v.question, v.choices, v.form, v.shown = d.Kind, d.Question, d.Choices, d.Form, d.Shown
+		v.Waiting, v.Question, v.Choices, v.Form, v.Shown = d.Kind, d.Question, d.Choices, d.Form, d.Shown
 		s.to(v, Waits, d.Due)
 	case protocol.Usage:
 		s.Totals.add(d)
@@ -153,19 +154,19 @@ func (s *State) move(step string, seq protocol.Seq, ts int64, typ protocol.Event
 			if err != nil {
 				return err
 			}
-			v.lastErr, v.lastCode = s.words(d.Detail), d.Code
+			v.LastErr, v.LastCode = s.words(d.Detail), d.Code
 			s.to(v, Parked, 0)
 			return nil
 		}
-		s.stop = &stop{status: protocol.Suspended, reason: d.Reason, detail: s.words(d.Detail), code: d.Code}
+		s.stop = stop{Stopped: true, Status: protocol.Suspended, Reason: d.Reason, Detail: s.words(d.Detail), Code: d.Code}
 	case protocol.CancelledBy:
-		s.stop = &stop{status: protocol.Cancelled, detail: d.Reason}
+		s.stop = stop{Stopped: true, Status: protocol.Cancelled, Detail: d.Reason}
 	case protocol.LimitChanged:
 		s.Limits = Raised(s.Limits, d)
 	case protocol.Forked:
 		return s.forked(d)
 	case protocol.Finished:
-		s.stop, s.result = &stop{status: d.Status}, d.Result
+		s.stop, s.End = stop{Stopped: true, Status: d.Status}, d.Result
 	}
 	return nil
 }
@@ -178,23 +179,23 @@ func (s *State) begin(d protocol.RunStarted, ts int64) error {
 	s.Info = Info{RunStarted: d, Started: ts}
 	s.Start, s.prog, s.begun, s.Limits = d.Start, o.Program, o, o.Program.Workflow.Limits
 	s.Limits.Steps = cmp.Or(s.Limits.Steps, protocol.DefaultSteps)
-	first := &act{n: startNode, role: protocol.NodeStart, edge: noEdge, links: []protocol.Link{d.Start}, of: -1,
-		edges: make([]int, len(o.Program.Workflow.Edges)), entries: map[string]int{},
-		latest: map[string]*ref{}, convs: map[string]*conversations{}}
+	first := &act{latest: map[string]*ref{}, convs: map[string]*conversations{},
+		storedAct: storedAct{N: startNode, Role: protocol.NodeStart, Edge: noEdge, Links: []protocol.Link{d.Start}, Of: -1,
+			Edges: make([]int, len(o.Program.Workflow.Edges)), Entries: map[string]int{}}}
 	first.offer = first.token(false, s.equalItems())
 	s.acts = nil
 	s.reindex()
 	s.enter(first)
-	s.nextN = startNode + 1
+	s.NextN = startNode + 1
 	return nil
 }
 
 // taken takes the oldest n messages out of the inbox.
 func (s *State) taken(step string, n int) error {
-	if n < 0 || n > len(s.inbox) {
-		return fmt.Errorf("%s reads %d messages, %d waited: %w", step, n, len(s.inbox), protocol.ErrCorrupt)
+	if n < 0 || n > len(s.Inbox) {
+		return fmt.Errorf("%s reads %d messages, %d waited: %w", step, n, len(s.Inbox), protocol.ErrCorrupt)
 	}
-	s.inbox = s.inbox[n:]
+	s.Inbox = s.Inbox[n:]
 	return nil
 }
 
@@ -215,39 +216,39 @@ func (s *State) stepStarted(step string, seq protocol.Seq, d protocol.StepStarte
 		i = 0 // the one record of an empty fan-out
 	}
 	if i >= a.size() {
-		return fmt.Errorf("%s of a fan-out of %d: %w", id, a.of, protocol.ErrCorrupt)
+		return fmt.Errorf("%s of a fan-out of %d: %w", id, a.Of, protocol.ErrCorrupt)
 	}
 	for len(a.visits) <= i {
 		a.visits = append(a.visits, nil)
 	}
 	v := a.visits[i]
 	if v == nil {
-		v = &visit{id: id, of: a, number: d.Visit, item: d.Item, resumes: d.Resumes, prompt: d.EdgePrompt, first: seq}
+		v = &visit{storedVisit{Index: id.Index, Number: d.Visit, Item: d.Item, Resumes: d.Resumes, Prompt: d.EdgePrompt, First: seq}, a}
 		a.visits[i] = v
 		s.dispatched(v)
 		s.Totals.Steps++
 	} else {
-		v.again = true
+		v.Again = true
 		s.to(v, Runs, 0)
 	}
-	if d.Attempt > v.attempt {
-		v.size = 0
+	if d.Attempt > v.Attempt {
+		v.Size = 0
 	}
-	v.tools, v.inject = d.Tools, d.Inject
+	v.Tools, v.Inject = d.Tools, d.Inject
 	if err := s.taken(step, d.Messages); err != nil {
 		return err
 	}
 	if d.Compact {
-		s.compact, v.compact = false, true
+		s.Compact, v.Compact = false, true
 	}
-	v.attempt, v.anew = d.Attempt, false
+	v.Attempt, v.Anew = d.Attempt, false
 	return nil
 }
 
 // sameFiring finds the activation that d is a further item or attempt of.
 func (s *State) sameFiring(d protocol.StepStarted) *act {
 	for _, a := range slices.Backward(s.agenda.open) {
-		if a.role == d.Role && a.edge == d.Edge && a.via == d.Via && sameLinks(a.links, d.Parents) {
+		if a.Role == d.Role && a.Edge == d.Edge && a.Via == d.Via && sameLinks(a.Links, d.Parents) {
 			return a
 		}
 	}
@@ -274,29 +275,30 @@ func (s *State) activate(id protocol.StepID, d protocol.StepStarted) (*act, erro
 	if err != nil {
 		return nil, err
 	}
-	a := &act{n: s.nextN, take: s.nextN, role: d.Role, num: id.N, edge: d.Edge, via: d.Via, links: d.Parents, of: -1,
-		latest: up.latest, convs: up.convs, entries: maps.Clone(up.entries), edges: slices.Clone(up.edges)}
+	a := &act{latest: up.latest, convs: up.convs,
+		storedAct: storedAct{N: s.NextN, Take: s.NextN, Role: d.Role, Num: id.N, Edge: d.Edge, Via: d.Via, Links: d.Parents, Of: -1,
+			Entries: maps.Clone(up.entries), Edges: slices.Clone(up.edges)}}
 	if e.ForEach != "" && d.Via != protocol.ViaLimit {
-		a.of = d.Of
+		a.Of = d.Of
 	}
 	a.left = a.size()
 	for _, p := range sources {
-		a.parents = append(a.parents, p.n)
+		a.Parents = append(a.Parents, p.N)
 	}
 	if twin := s.twin(a); twin != nil {
-		a.take = twin.take
+		a.Take = twin.Take
 	}
-	a.entries[a.role]++
-	if a.via != protocol.ViaLimit {
-		a.edges[a.edge]++
+	a.Entries[a.Role]++
+	if a.Via != protocol.ViaLimit {
+		a.Edges[a.Edge]++
 	}
 	if err := s.settle(f, d.Role); err != nil {
 		return nil, fmt.Errorf("%s: %w", id, err)
 	}
 	s.enter(a)
-	s.nextN++
-	s.nums[a.role] = max(s.nums[a.role], id.N)
-	s.path.entered(a)
+	s.NextN++
+	s.Nums[a.Role] = max(s.Nums[a.Role], id.N)
+	s.entered(a)
 	return a, nil
 }
 
@@ -304,10 +306,10 @@ func (s *State) activate(id protocol.StepID, d protocol.StepStarted) (*act, erro
 func (s *State) twin(a *act) *act {
 	for i := len(s.acts) - 1; i >= 0; i-- {
 		b := s.acts[i]
-		if b.edge == a.edge && slices.Equal(b.parents, a.parents) && sameLinks(b.links, a.links) {
+		if b.Edge == a.Edge && slices.Equal(b.Parents, a.Parents) && sameLinks(b.Links, a.Links) {
 			return b
 		}
-		if len(a.parents) > 0 && b.n <= a.parents[0] {
+		if len(a.Parents) > 0 && b.N <= a.Parents[0] {
 			return nil
 		}
 	}
@@ -321,7 +323,7 @@ func (s *State) sources(e *protocol.Edge, links []protocol.Link) ([]*act, error)
 	for _, role := range e.From {
 		var found *act
 		for _, a := range slices.Backward(s.agenda.tokens) {
-			if a.role == role && hasPrefix(rest, a.records()) {
+			if a.Role == role && hasPrefix(rest, a.records()) {
 				found = a
 				break
 			}
@@ -347,20 +349,20 @@ func (s *State) stepCompleted(step string, d protocol.StepCompleted) error {
 	if err != nil {
 		return err
 	}
-	v.record, v.status = d.Record, d.Status
-	if v.prompt.Link.Defined() {
-		v.prompt.S = "" // see wholePrompt
+	v.Record, v.Status = d.Record, d.Status
+	if v.Prompt.Link.Defined() {
+		v.Prompt.S = "" // see wholePrompt
 	}
-	if v.status == "" {
+	if v.Status == "" {
 		r, err := s.from.Step(d.Record)
 		if err != nil {
 			return err
 		}
-		v.status = r.Status
+		v.Status = r.Status
 	}
 	s.to(v, Ended, 0)
-	if a.num == s.nums[a.role] {
-		s.path.fates[a.role] = v.status
+	if a.Num == s.Nums[a.Role] {
+		s.Fates[a.Role] = v.Status
 	}
 	if !a.open() {
 		s.complete(a)
@@ -371,9 +373,9 @@ func (s *State) stepCompleted(step string, d protocol.StepCompleted) error {
 // resume lets everything that was parked try again. A token that a bound has parked passes
 // that bound once: a person said so. In a run that was cut off or interrupted no bound is lifted.
 func (s *State) resume() error {
-	stopped := s.stop
-	s.stop = nil
-	if stopped != nil && (stopped.reason == protocol.ByLimit || stopped.reason == protocol.ByError) {
+	stopped := s.stop.Reason
+	s.stop = stop{}
+	if stopped == protocol.ByLimit || stopped == protocol.ByError {
 		for _, f := range s.firings() {
 			if f.parked() {
 				for _, a := range f.sources {
@@ -395,7 +397,7 @@ func (s *State) resume() error {
 		}
 		s.offers(a, nil)
 		for _, v := range a.visits {
-			if v.status == protocol.StepFailed {
+			if v.Status == protocol.StepFailed {
 				s.to(v, Ready, 0)
 			}
 		}

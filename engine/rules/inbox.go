@@ -26,7 +26,7 @@ func (s *State) FreeQuestion() (step string, ok bool) {
 // Addressed is the visit that asks a question without words while messages wait in the inbox: what it waits
 // for has been said already.
 func (s *State) Addressed() (step string, ok bool) {
-	if len(s.inbox) == 0 || s.stop != nil {
+	if len(s.Inbox) == 0 || s.Stopped {
 		return "", false
 	}
 	if step, ok = s.FreeQuestion(); !ok {
@@ -42,30 +42,30 @@ func (s *State) Said() (protocol.Answered, error) {
 	if err != nil {
 		return protocol.Answered{}, err
 	}
-	by := s.inbox[len(s.inbox)-1].Source
-	return protocol.Answered{By: by, Source: by, Text: protocol.NewText(text), Messages: len(s.inbox)}, nil
+	by := s.Inbox[len(s.Inbox)-1].Source
+	return protocol.Answered{By: by, Source: by, Text: protocol.NewText(text), Messages: len(s.Inbox)}, nil
 }
 
 // Unread is how many messages wait in the inbox.
-func (s *State) Unread() int { return len(s.inbox) }
+func (s *State) Unread() int { return len(s.Inbox) }
 
 // Inject puts what waits in the inbox behind the injected text of a visit of role, where that is an
 // agent; n is how many messages it took.
 func (s *State) Inject(role, inject string) (all string, n int, err error) {
-	if !s.isAgent(role) || len(s.inbox) == 0 {
+	if !s.isAgent(role) || len(s.Inbox) == 0 {
 		return inject, 0, nil
 	}
 	said, err := s.unread()
 	if err == nil && inject != "" {
 		said = inject + "\n\n" + said
 	}
-	return said, len(s.inbox), err
+	return said, len(s.Inbox), err
 }
 
 // unread is what waits in the inbox, with its sources.
 func (s *State) unread() (string, error) {
 	var parts []string
-	for _, m := range s.inbox {
+	for _, m := range s.Inbox {
 		text, err := s.text(m.Text)
 		if err != nil {
 			return "", fmt.Errorf("a message from %s: %w", m.Source, err)

@@ -25,7 +25,7 @@ type Breach struct {
 func (s *State) Breached(now, cost int64, more bool) *Breach {
 	t, l := &s.Totals, s.Limits
 	active := t.Active
-	if s.active {
+	if s.Active {
 		active += max(0, now-s.TS)
 	}
 	switch {

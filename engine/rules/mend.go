@@ -26,7 +26,7 @@ func (s *State) Mend(mistaken func(Visit) (bool, error)) (at string, after, ok b
 				continue
 			}
 			if own, err := mistaken(s.seen(v)); own || err != nil {
-				return v.id.String(), false, true, err
+				return v.id().String(), false, true, err
 			}
 		}
 	}
@@ -36,10 +36,10 @@ func (s *State) Mend(mistaken func(Visit) (bool, error)) (at string, after, ok b
 
 // stuck reports whether a visit keeps the run from going on.
 func (s *State) stuck(a *act, v *visit) bool {
-	if v.mode != Ended {
-		return v.mode == Parked
+	if v.Mode != Ended {
+		return v.Mode == Parked
 	}
-	return v.status == protocol.StepFailed && a.offer != nil && !a.offer.closed && s.routed(a).dead
+	return v.Status == protocol.StepFailed && a.offer != nil && !a.offer.closed && s.routed(a).dead
 }
 
 // edgeFails reports whether an expression of an edge has no value for a token that waits there.

@@ -60,8 +60,8 @@ func (s *State) Next() (Plan, error) { return s.Plan(math.MaxInt) }
 // does not grow with the visits that wait for their turn.
 func (s *State) Plan(most int) (Plan, error) {
 	var p Plan
-	if s.stop != nil {
-		p.End = &Verdict{Status: s.stop.status, Reason: s.stop.reason, Detail: s.stop.detail}
+	if s.Stopped {
+		p.End = &Verdict{Status: s.stop.Status, Reason: s.stop.Reason, Detail: s.stop.Detail}
 		return p, nil
 	}
 	fs := s.firings()
@@ -131,14 +131,14 @@ func (s *State) toFail(fs []firing) (f firing, t target, ok bool) {
 // openVisits adds the visits that run, and those to be performed again.
 func (s *State) openVisits(p *Plan, most int) {
 	for _, v := range s.agenda.visits[Runs] {
-		p.Running = append(p.Running, v.id)
+		p.Running = append(p.Running, v.id())
 	}
 	for _, m := range []Mode{Ready, Retries} {
 		for _, v := range s.agenda.visits[m] {
 			if len(p.Again) == most {
 				return
 			}
-			p.Again = append(p.Again, Again{v.id, v.due})
+			p.Again = append(p.Again, Again{v.id(), v.Due})
 		}
 	}
 }
@@ -159,13 +159,13 @@ func (s *State) timers(most int) []WaitingVisit {
 func (s *State) parkedWhy() []string {
 	var why []string
 	for _, v := range s.agenda.visits[Parked] {
-		why = append(why, fmt.Sprintf("%s: %s", v.id, v.lastErr))
+		why = append(why, fmt.Sprintf("%s: %s", v.id(), v.LastErr))
 	}
 	for _, a := range s.agenda.tokens {
 		r := s.routed(a)
 		switch {
 		case r.err != nil:
-			why = append(why, fmt.Sprintf("%s#%d: %v", a.role, a.num, r.err))
+			why = append(why, fmt.Sprintf("%s#%d: %v", a.Role, a.Num, r.err))
 		case r.dead && a.offer.failed:
 			why = append(why, s.failure(a))
 		}
@@ -176,8 +176,8 @@ func (s *State) parkedWhy() []string {
 // parkedCode is the code of the first visit that was parked with one.
 func (s *State) parkedCode() string {
 	for _, v := range s.agenda.visits[Parked] {
-		if v.lastCode != "" {
-			return v.lastCode
+		if v.LastCode != "" {
+			return v.LastCode
 		}
 	}
 	return ""
@@ -186,7 +186,7 @@ func (s *State) parkedCode() string {
 // openBatches adds the items of begun fan-outs that were not dispatched yet.
 func (s *State) openBatches(p *Plan, most int) error {
 	for _, a := range s.agenda.open {
-		if a.of < 1 || a.begun == a.of {
+		if a.Of < 1 || a.begun == a.Of {
 			continue
 		}
 		fan, err := s.fanOf(a)
@@ -197,10 +197,10 @@ func (s *State) openBatches(p *Plan, most int) error {
 			a.next++
 		}
 		room := most - len(p.Start)
-		if n := s.prog.Workflow.Edges[a.edge].MaxParallel; n > 0 {
-			room = min(room, n-(a.begun-(a.of-a.left)))
+		if n := s.prog.Workflow.Edges[a.Edge].MaxParallel; n > 0 {
+			room = min(room, n-(a.begun-(a.Of-a.left)))
 		}
-		for i := a.next; i < a.of && room > 0; i++ {
+		for i := a.next; i < a.Of && room > 0; i++ {
 			if i < len(a.visits) && a.visits[i] != nil {
 				continue
 			}
@@ -219,7 +219,7 @@ func (s *State) openBatches(p *Plan, most int) error {
 // targets of this plan.
 func (s *State) dispatch(f firing, t target, nums map[string]int, most int) ([]Decision, error) {
 	nums[t.node]++
-	num := s.nums[t.node] + nums[t.node]
+	num := s.Nums[t.node] + nums[t.node]
 	e := &s.prog.Workflow.Edges[f.edge]
 	if e.ForEach == "" || t.via == protocol.ViaLimit {
 		d, err := s.decision(f, t, num)
@@ -251,7 +251,7 @@ func (s *State) decision(f firing, t target, num int) (Decision, error) {
 	d := Decision{Step: protocol.StepID{Role: t.node, N: num, Index: -1}, Role: t.node, Parents: links(f.sources),
 		Of: -1, Edge: f.edge, Via: t.via, Visit: 1}
 	if c := s.resumable(f.up, t.node, nil, 0); c != nil {
-		d.Resumes, d.Visit = c.record, c.visit+1
+		d.Resumes, d.Visit = c.Record, c.Visit+1
 	}
 	sc, err := s.promptScope(f.edge, f.up)
 	if err != nil {
@@ -266,7 +266,7 @@ func (s *State) promptScope(edge int, up ancestry) (lang.Scope, error) {
 	if !strings.Contains(s.prog.Workflow.Edges[edge].Prompt, "${{") {
 		return lang.Scope{}, nil
 	}
-	return s.scope(edge, up, s.prog.PromptUses(edge))
+	return s.scope(edge, up, s.prog.EdgeUses(edge).Prompt)
 }
 
 // outputsFailed begins the reason where the outputs of the workflow have no value.
@@ -288,11 +288,9 @@ func (s *State) verdict(fs []firing, x leftover) *Verdict {
 	if len(ends) == 0 {
 		return &Verdict{Status: protocol.Suspended, Reason: protocol.ByStall, Detail: s.stalled(fs)}
 	}
+	byText := func(a, b protocol.Link) int { return strings.Compare(a.String(), b.String()) }
 	slices.SortFunc(ends, func(a, b firing) int {
-		if c := cmp.Compare(a.edge, b.edge); c != 0 {
-			return c
-		}
-		return strings.Compare(linkText(links(a.sources)), linkText(links(b.sources)))
+		return cmp.Or(cmp.Compare(a.edge, b.edge), slices.CompareFunc(links(a.sources), links(b.sources), byText))
 	})
 	v := &Verdict{Status: protocol.Done}
 	var sources []*act
@@ -303,7 +301,7 @@ func (s *State) verdict(fs []firing, x leftover) *Verdict {
 	up, err := s.ancestry(sources)
 	if err == nil {
 		var sc lang.Scope
-		if sc, err = s.scopeOf(up, []string{sources[0].role}, s.prog.OutputsUses()); err == nil {
+		if sc, err = s.scopeOf(up, []string{sources[0].Role}, s.prog.OutputsUses()); err == nil {
 			v.Outputs, err = s.prog.Outputs(sc)
 		}
 	}
@@ -319,12 +317,4 @@ func links(sources []*act) []protocol.Link {
 		out = append(out, a.records()...)
 	}
 	return out
-}
-
-func linkText(l []protocol.Link) string {
-	var b strings.Builder
-	for _, x := range l {
-		b.WriteString(x.String())
-	}
-	return b.String()
 }

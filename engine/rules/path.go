@@ -8,56 +8,27 @@ import (
 	"wf/protocol"
 )
 
-// Way is a way out of an edge: to one of its targets, or to where its bound diverts it.
-type Way struct {
-	Edge  int    `cbor:"edge"` // index in the definition
-	To    string `cbor:"to"`
-	Limit bool   `cbor:"limit,omitempty"` // since a bound was exhausted
-}
-
-// Entered is what a run did with a role.
-type Entered struct {
-	Role   string
-	Visits int    // a fan-out is one
-	Status string // of its newest visit: as Shown says, or how it ended
-}
-
-// Took is a way that a run took.
-type Took struct {
-	Way
-	Times int `cbor:"times"`
-}
-
-// path is where a run went, summed up over its journal: most of its steps have left the live
-// region.
-type path struct {
-	ways  map[Way]int
-	fates map[string]protocol.StepStatus // of the newest visit of a role, once it has ended
-}
-
-func newPath() path { return path{map[Way]int{}, map[string]protocol.StepStatus{}} }
-
 // entered notes an activation that begins.
-func (p *path) entered(a *act) {
-	p.ways[Way{a.edge, a.role, a.via == protocol.ViaLimit}]++
-	delete(p.fates, a.role)
+func (s *State) entered(a *act) {
+	s.ways[protocol.Way{Edge: a.Edge, To: a.Role, Limit: a.Via == protocol.ViaLimit}]++
+	delete(s.Fates, a.Role)
 }
 
-// Roles are the roles that the run entered, by name.
-func (s *State) Roles() []Entered {
+// Roles are the roles that the run entered, by name: the status of a visit is as Shown says, or how it ended.
+func (s *State) Roles() []protocol.RoleEntered {
 	open := map[string]*visit{}
 	for _, visits := range s.agenda.visits {
 		for _, v := range visits {
-			if b := open[v.of.role]; v.of.num == s.nums[v.of.role] && (b == nil || b.id.Index < v.id.Index) {
-				open[v.of.role] = v
+			if b := open[v.of.Role]; v.of.Num == s.Nums[v.of.Role] && (b == nil || b.Index < v.Index) {
+				open[v.of.Role] = v
 			}
 		}
 	}
-	var out []Entered
-	for _, role := range slices.Sorted(maps.Keys(s.nums)) {
-		r := Entered{role, s.nums[role], string(s.path.fates[role])}
+	var out []protocol.RoleEntered
+	for _, role := range slices.Sorted(maps.Keys(s.Nums)) {
+		r := protocol.RoleEntered{Role: role, Visits: s.Nums[role], Status: string(s.Fates[role])}
 		if v := open[role]; v != nil {
-			r.Status = s.Shown(v.mode)
+			r.Status = s.Shown(v.Mode)
 		}
 		out = append(out, r)
 	}
@@ -66,12 +37,12 @@ func (s *State) Roles() []Entered {
 
 // Ways are the ways that the run took, by edge and target. The last moves, to the ends of the
 // graph, are Arrivals.
-func (s *State) Ways() []Took {
-	var out []Took
-	for w, n := range s.path.ways {
-		out = append(out, Took{w, n})
+func (s *State) Ways() []protocol.WayTaken {
+	var out []protocol.WayTaken
+	for w, n := range s.ways {
+		out = append(out, protocol.WayTaken{Way: w, Times: n})
 	}
-	slices.SortFunc(out, func(a, b Took) int {
+	slices.SortFunc(out, func(a, b protocol.WayTaken) int {
 		if c := cmp.Or(cmp.Compare(a.Edge, b.Edge), cmp.Compare(a.To, b.To)); c != 0 || a.Limit == b.Limit {
 			return c
 		}
@@ -86,8 +57,33 @@ func (s *State) Ways() []Took {
 // Shown is the status of a visit that has not ended: running, waiting, retrying or parked. In a run that
 // has stopped nothing runs.
 func (s *State) Shown(m Mode) string {
-	if s.stop != nil && (m != Waits || s.Status().Final()) {
+	if s.Stopped && (m != Waits || s.Status().Final()) {
 		return "parked"
 	}
 	return map[Mode]string{Runs: "running", Ready: "running", Waits: "waiting", Retries: "retrying", Parked: "parked"}[m]
+}
+
+// Arrival is a token that has come to an end of the graph, and stays there.
+type Arrival struct {
+	Edge int    // index in the definition
+	At   string // END, FAIL or SUSPEND
+	Via  protocol.Via
+}
+
+// Arrivals are the tokens at the ends of the graph, in the order of their firings. Steps tell
+// every other move of a run; these are its last ones, for which no step begins.
+func (s *State) Arrivals() []Arrival {
+	var out []Arrival
+	for _, f := range s.firings() {
+		if f.err != nil {
+			continue
+		}
+		for _, t := range f.targets {
+			switch t.node {
+			case protocol.NodeEnd, protocol.NodeFail, protocol.NodeSuspend:
+				out = append(out, Arrival{f.edge, t.node, t.via})
+			}
+		}
+	}
+	return out
 }

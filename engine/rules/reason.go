@@ -49,11 +49,11 @@ func (s *State) lastWords(f firing) string {
 // failure says why the visits of a failed.
 func (s *State) failure(a *act) string {
 	for _, v := range a.visits {
-		if v.status == protocol.StepFailed && v.lastErr != "" {
-			return fmt.Sprintf("%s: %s", v.id, v.lastErr)
+		if v.Status == protocol.StepFailed && v.LastErr != "" {
+			return fmt.Sprintf("%s: %s", v.id(), v.LastErr)
 		}
 	}
-	return fmt.Sprintf("%s#%d failed", a.role, a.num)
+	return fmt.Sprintf("%s#%d failed", a.Role, a.Num)
 }
 
 // stalled names what keeps a run from going on: tokens no edge takes, joins and what they lack.
@@ -82,7 +82,7 @@ func (s *State) Lacking() []string {
 	for _, a := range s.agenda.tokens {
 		for _, p := range s.routed(a).parts {
 			if p.join && !a.offer.taken[p.edge][wholePart] {
-				have[p.edge] = append(have[p.edge], a.role)
+				have[p.edge] = append(have[p.edge], a.Role)
 			}
 		}
 	}
@@ -106,10 +106,10 @@ func (s *State) Lacking() []string {
 }
 
 func (a *act) name() string {
-	if a.n == startNode {
+	if a.N == startNode {
 		return protocol.NodeStart
 	}
-	return fmt.Sprintf("%s#%d", a.role, a.num)
+	return fmt.Sprintf("%s#%d", a.Role, a.Num)
 }
 
 func (s *State) edgeName(i int) string {

@@ -32,7 +32,7 @@ func (s *State) keepAs(stored []snapAct) {
 			return
 		}
 		for _, a := range append(live, base) {
-			kept[a.n] = true
+			kept[a.N] = true
 		}
 	}
 	s.keepOnly(kept)

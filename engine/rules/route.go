@@ -51,7 +51,7 @@ func (s *State) routed(a *act) *route {
 func (s *State) decide(a *act) *route {
 	all := false
 	tolerant := false
-	if r, ok := s.prog.Workflow.RoleNamed(a.role); ok {
+	if r, ok := s.prog.Workflow.RoleNamed(a.Role); ok {
 		all, tolerant = r.RouteAll, r.ContinueOnError
 	}
 	if a.offer.failed {
@@ -67,7 +67,7 @@ func (s *State) tryEdges(a *act, onFailure, all bool) *route {
 	joined := map[int]bool{}
 	for i := range s.prog.Workflow.Edges {
 		e := &s.prog.Workflow.Edges[i]
-		if e.OnFailure != onFailure || !slices.Contains(e.From, a.role) {
+		if e.OnFailure != onFailure || !slices.Contains(e.From, a.Role) {
 			continue
 		}
 		if len(e.From) > 1 {
@@ -115,7 +115,7 @@ func (s *State) holds(edge int, sources []*act) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	sc, err := s.scope(edge, up, s.prog.WhenUses(edge))
+	sc, err := s.scope(edge, up, s.prog.EdgeUses(edge).When)
 	if err != nil {
 		return false, err
 	}
@@ -143,8 +143,8 @@ func (s *State) firings() []firing {
 			if waiting[p.edge] == nil {
 				waiting[p.edge] = map[string]*act{}
 			}
-			if waiting[p.edge][a.role] == nil {
-				waiting[p.edge][a.role] = a
+			if waiting[p.edge][a.Role] == nil {
+				waiting[p.edge][a.Role] = a
 			}
 		}
 	}
@@ -192,11 +192,6 @@ func (s *State) fire(edge, key int, sources []*act) firing {
 	return s.fireBound(edge, key, sources, func(diverted string) bool { return granted && diverted == protocol.NodeSuspend })
 }
 
-// fireFreely is fire without any bound, as the first releases had it after a resume.
-func (s *State) fireFreely(edge, key int, sources []*act) firing {
-	return s.fireBound(edge, key, sources, func(string) bool { return true })
-}
-
 // fireBound is fire; lifted says whether a bound that leads to a node holds no more.
 func (s *State) fireBound(edge, key int, sources []*act, lifted func(diverted string) bool) firing {
 	f := firing{edge: edge, part: key, sources: sources}
@@ -208,7 +203,7 @@ func (s *State) fireBound(edge, key int, sources []*act, lifted func(diverted st
 	}
 	f.up = up
 	via := protocol.ViaEdge
-	if sources[0].n == startNode {
+	if sources[0].N == startNode {
 		via = protocol.ViaStart
 	}
 	full := func(role string) bool {
@@ -247,7 +242,7 @@ const wholePart = ""
 func (s *State) settle(want firing, role string) error {
 	e := &s.prog.Workflow.Edges[want.edge]
 	src := want.sources[0]
-	if r, ok := s.prog.Workflow.RoleNamed(src.role); len(e.From) == 1 && len(e.To) == 1 && (!ok || !r.RouteAll) {
+	if r, ok := s.prog.Workflow.RoleNamed(src.Role); len(e.From) == 1 && len(e.To) == 1 && (!ok || !r.RouteAll) {
 		s.spend(src) // the common case: nothing to evaluate
 		return nil
 	}
@@ -257,7 +252,8 @@ func (s *State) settle(want firing, role string) error {
 	}
 	f := s.fire(want.edge, key, want.sources)
 	if f.err == nil && !f.leadsTo(role) && slices.ContainsFunc(want.sources, func(a *act) bool { return len(a.offer.granted) > 0 }) {
-		f = s.fireFreely(want.edge, key, want.sources)
+		// The first releases lifted every bound after a resume.
+		f = s.fireBound(want.edge, key, want.sources, func(string) bool { return true })
 	}
 	if f.err != nil {
 		return f.err
@@ -273,17 +269,11 @@ func (s *State) settle(want firing, role string) error {
 	}
 	for _, a := range want.sources {
 		o := a.offer
-		if o.taken == nil {
-			o.taken = map[int]map[string]bool{}
-		}
-		if o.taken[key] == nil {
-			o.taken[key] = map[string]bool{}
-		}
-		o.taken[key][role] = true
+		o.take(key, role)
 		if left > 0 {
 			continue
 		}
-		o.taken[key][wholePart] = true
+		o.take(key, wholePart)
 		if !slices.ContainsFunc(s.routed(a).parts, func(p part) bool { return !o.taken[p.edge][wholePart] }) {
 			s.spend(a)
 		}

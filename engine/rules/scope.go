@@ -9,11 +9,6 @@ import (
 	"wf/roles/frontmatter"
 )
 
-// stepValue is a StepRecord as expressions see it.
-type stepValue struct {
-	lang.Step
-}
-
 // Bounds of the caches of step values and of the outputs of fan-outs.
 const (
 	maxValues = 512
@@ -54,16 +49,12 @@ func (s *State) stepOf(r *ref) (*lang.Step, error) {
 	if st := s.lists[r]; st != nil {
 		return st, nil
 	}
-	if !r.batch {
-		v, err := s.valueOf(r.records[0])
-		if err != nil {
-			return nil, err
-		}
-		return &v.Step, nil
+	if !r.Batch {
+		return s.valueOf(r.Records[0])
 	}
 	list := []any{}
 	st := &lang.Step{Status: string(protocol.StepOK)}
-	for _, l := range r.records {
+	for _, l := range r.Records {
 		v, err := s.valueOf(l)
 		if err != nil {
 			return nil, err
@@ -88,8 +79,8 @@ func (s *State) stepOf(r *ref) (*lang.Step, error) {
 	return st, nil
 }
 
-// valueOf reads a StepRecord with its data and text.
-func (s *State) valueOf(l protocol.Link) (*stepValue, error) {
+// valueOf is a StepRecord as expressions see it, with its data and text.
+func (s *State) valueOf(l protocol.Link) (*lang.Step, error) {
 	if v := s.vals[l]; v != nil {
 		return v, nil
 	}
@@ -107,7 +98,7 @@ func (s *State) valueOf(l protocol.Link) (*stepValue, error) {
 			return nil, fmt.Errorf("data of step record %s: %w", l.Short(), err)
 		}
 	}
-	v := &stepValue{lang.Step{Output: out, Status: string(r.Status), Visit: r.Visit}}
+	v := &lang.Step{Output: out, Status: string(r.Status), Visit: r.Visit}
 	if n, ok := out["exit_code"].(int); ok {
 		v.ExitCode = &n
 	}

@@ -1,6 +1,8 @@
 package rules
 
 import (
+	"slices"
+
 	"wf/protocol"
 )
 
@@ -28,26 +30,15 @@ func SemanticsOf(w *protocol.Workflow) int {
 // returnsTo reports whether a way leads from a role back to it.
 func returnsTo(w *protocol.Workflow, role string) bool {
 	seen := map[string]bool{}
-	for todo := []string{role}; len(todo) > 0; {
-		at := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		for i := range w.Edges {
-			e := &w.Edges[i]
-			for _, from := range e.From {
-				if from != at {
-					continue
-				}
-				for _, to := range append([]string{e.OnLimit}, e.To...) {
-					if to == role {
-						return true
-					}
-					if !seen[to] {
-						seen[to] = true
-						todo = append(todo, to)
-					}
-				}
-			}
+	var leads func(from string) bool
+	leads = func(from string) bool {
+		if seen[from] {
+			return false
 		}
+		seen[from] = true
+		return slices.ContainsFunc(w.Edges, func(e protocol.Edge) bool {
+			return slices.Contains(e.From, from) && slices.ContainsFunc(append([]string{e.OnLimit}, e.To...), func(to string) bool { return to == role || leads(to) })
+		})
 	}
-	return false
+	return leads(role)
 }

@@ -13,7 +13,7 @@ import (
 type snapPast struct {
 	refs     map[*ref]int
 	convs    map[*conversations]int
-	allRefs  []snapRef
+	allRefs  []*ref
 	allConvs []snapConvs
 }
 
@@ -29,12 +29,17 @@ func (p *snapPast) of(a *act) snapHistory {
 	return h
 }
 
-// offer is what the token of an activation adds to its history; −1 for the one of START.
-func (p *snapPast) offer(a *act) (ref, convs int) {
-	if a.n == startNode {
-		return -1, -1
+// offer is the token of an activation, with what it adds to the history; −1 for the one of START.
+func (p *snapPast) offer(a *act) *snapOffer {
+	o := a.offer
+	x := &snapOffer{Failed: o.failed, Closed: o.closed, Granted: slices.Sorted(maps.Keys(o.granted)), Ref: -1, Convs: -1}
+	for _, part := range slices.Sorted(maps.Keys(o.taken)) {
+		x.Taken = append(x.Taken, snapTaken{part, slices.Sorted(maps.Keys(o.taken[part]))})
 	}
-	return p.ref(a.offer.latest[a.role]), p.conv(a.offer.convs[a.role])
+	if a.N != startNode {
+		x.Ref, x.Convs = p.ref(o.latest[a.Role]), p.conv(o.convs[a.Role])
+	}
+	return x
 }
 
 func (p *snapPast) ref(r *ref) int {
@@ -42,7 +47,7 @@ func (p *snapPast) ref(r *ref) int {
 	if !ok {
 		i = len(p.allRefs)
 		p.refs[r] = i
-		p.allRefs = append(p.allRefs, snapRef{r.n, r.records, r.batch})
+		p.allRefs = append(p.allRefs, r)
 	}
 	return i
 }
@@ -52,26 +57,13 @@ func (p *snapPast) conv(c *conversations) int {
 	if !ok {
 		i = len(p.allConvs)
 		p.convs[c] = i
-		p.allConvs = append(p.allConvs, snapConvsOf(c))
+		x := snapConvs{c.plain, map[string][]*convo{}}
+		for value, list := range c.items {
+			x.Items[value.String()] = list
+		}
+		p.allConvs = append(p.allConvs, x)
 	}
 	return i
-}
-
-func snapConvsOf(c *conversations) snapConvs {
-	x := snapConvs{Plain: snapConvoOf(c.plain), Items: map[string][]*snapConvo{}}
-	for value, list := range c.items {
-		for _, i := range list {
-			x.Items[value.String()] = append(x.Items[value.String()], snapConvoOf(i))
-		}
-	}
-	return x
-}
-
-func snapConvoOf(c *convo) *snapConvo {
-	if c == nil {
-		return nil
-	}
-	return &snapConvo{c.n, c.record, c.visit, c.size}
 }
 
 // restoredPast is what the histories of a snapshot name.
@@ -81,65 +73,65 @@ type restoredPast struct {
 }
 
 func pastOf(in *Snapshot) (p restoredPast, err error) {
-	for _, r := range in.Refs {
-		p.refs = append(p.refs, &ref{r.N, r.Records, r.Batch})
-	}
+	p.refs = in.Refs
 	for _, c := range in.Convs {
-		x := &conversations{plain: c.Plain.convo(), items: map[protocol.Link][]*convo{}}
+		x := &conversations{plain: c.Plain, items: map[protocol.Link][]*convo{}}
 		for value, list := range c.Items {
 			l, err := protocol.ParseLink(value)
 			if err != nil {
 				return p, err
 			}
-			for _, i := range list {
-				x.items[l] = append(x.items[l], i.convo())
-			}
+			x.items[l] = list
 		}
 		p.convs = append(p.convs, x)
 	}
 	return p, nil
 }
 
-func (c *snapConvo) convo() *convo {
-	if c == nil {
-		return nil
-	}
-	return &convo{c.N, c.Record, c.Visit, c.Size}
-}
-
 // into gives an activation its history.
-func (p restoredPast) into(a *act, h snapHistory) error {
+func (p restoredPast) into(a *act, h snapHistory) (err error) {
 	a.latest, a.convs = map[string]*ref{}, map[string]*conversations{}
 	for role, i := range h.Latest {
-		if i < 0 || i >= len(p.refs) {
-			return lacksPast(a)
+		if a.latest[role], err = pick(a, p.refs, i); err != nil {
+			return err
 		}
-		a.latest[role] = p.refs[i]
 	}
 	for role, i := range h.Convs {
-		if i < 0 || i >= len(p.convs) {
-			return lacksPast(a)
+		if a.convs[role], err = pick(a, p.convs, i); err != nil {
+			return err
 		}
-		a.convs[role] = p.convs[i]
 	}
 	return nil
 }
 
-// token gives a token what it hands on.
-func (p restoredPast) token(a *act, o *offer, x *snapOffer) error {
-	o.latest, o.convs = a.latest, a.convs
-	if a.n == startNode {
-		return nil
+// offer is the token of an activation that has its history.
+func (p restoredPast) offer(a *act, x *snapOffer) (*offer, error) {
+	o := &offer{failed: x.Failed, closed: x.Closed, latest: a.latest, convs: a.convs}
+	for _, part := range x.Granted {
+		o.grant(part)
 	}
-	if x.Ref < 0 || x.Ref >= len(p.refs) || x.Convs < 0 || x.Convs >= len(p.convs) {
-		return lacksPast(a)
+	for _, t := range x.Taken {
+		for _, name := range t.Targets {
+			o.take(t.Part, name)
+		}
+	}
+	if a.N == startNode {
+		return o, nil
+	}
+	last, err := pick(a, p.refs, x.Ref)
+	if err != nil {
+		return nil, err
 	}
 	o.latest, o.convs = maps.Clone(a.latest), maps.Clone(a.convs)
-	o.latest[a.role], o.convs[a.role] = p.refs[x.Ref], p.convs[x.Convs]
-	o.records = o.latest[a.role].records
-	return nil
+	o.latest[a.Role], o.records = last, last.Records
+	o.convs[a.Role], err = pick(a, p.convs, x.Convs)
+	return o, err
 }
 
-func lacksPast(a *act) error {
-	return fmt.Errorf("snapshot: activation %d names what is not there", a.n)
+// pick is what an activation names by its place in a list.
+func pick[T any](a *act, list []*T, i int) (*T, error) {
+	if i < 0 || i >= len(list) || list[i] == nil {
+		return nil, fmt.Errorf("snapshot: activation %d names what is not there", a.N)
+	}
+	return list[i], nil
 }

@@ -11,33 +11,40 @@ import (
 // nearest one that all of them descend from. Older ones are summed up in counts, latest and
 // conversations, so that a State does not grow with the history of a loop.
 type State struct {
-	Info   Info            // what was started, by which person or program, and where
-	Start  protocol.Link   // the Start in force: a fork may bring another
-	Seq    protocol.Seq    // newest event folded
-	TS     int64           // its time, unix µs
-	Totals Totals          // counted over the whole run
-	Limits protocol.Limits // as raised
+	storedState
 
-	acts    []*act               // live region, ascending n
-	agenda  agenda               // what of it has not ended
-	nums    map[string]int       // dispatches per role
-	nextN   int                  // number of the next activation
-	tidyAt  int                  // prune when acts grow to this
-	stop    *stop                // suspended, cancelled or done
-	inbox   []protocol.MessageIn // that no agent has read yet
-	compact bool                 // a person asked for a compaction
-	windows map[string]int64     // tokens that models read at most, as far as refusals told
-	allowed map[string]string    // tool calls that are allowed for the run: digest → by whom
-	result  protocol.Link
-	path    path
-	active  bool  // something ran at the last event: the time since counts
-	timed   Times // of visits that left the live region
+	acts   []*act // live region, ascending N
+	agenda agenda // what of it has not ended
+	tidyAt int    // prune when acts grow to this
+	ways   map[protocol.Way]int
 
 	prog  *lang.Program
 	begun *Opened // the Start in force
 	from  Records
-	vals  map[protocol.Link]*stepValue // values of records, a cache
+	vals  map[protocol.Link]*lang.Step // values of records, a cache
 	lists map[*ref]*lang.Step          // outputs of fan-outs, a cache
+}
+
+// storedState is what a snapshot holds of a State as it is.
+type storedState struct {
+	Info   Info                           `cbor:"info"`   // what was started, by which person or program, and where
+	Start  protocol.Link                  `cbor:"start"`  // the Start in force: a fork may bring another
+	Seq    protocol.Seq                   `cbor:"seq"`    // newest event folded
+	TS     int64                          `cbor:"ts"`     // its time, unix µs
+	Totals Totals                         `cbor:"totals"` // counted over the whole run
+	Timed  Times                          `cbor:"timed"`  // of visits that left the live region
+	Limits protocol.Limits                `cbor:"limits"` // as raised
+	Nums   map[string]int                 `cbor:"nums"`   // dispatches per role
+	Fates  map[string]protocol.StepStatus `cbor:"fates"`  // of the newest visit of a role, once it has ended
+	NextN  int                            `cbor:"next"`   // number of the next activation
+	Active bool                           `cbor:"active"` // something ran at the last event: the time since counts
+	End    protocol.Link                  `cbor:"result"`
+	stop                                  // suspended, cancelled or done
+
+	Inbox   []protocol.MessageIn `cbor:"inbox,omitempty"`   // that no agent has read yet
+	Compact bool                 `cbor:"compact,omitempty"` // a person asked for a compaction
+	Windows map[string]int64     `cbor:"windows,omitempty"` // tokens that models read at most, as far as refusals showed
+	Allowed map[string]string    `cbor:"allowed,omitempty"` // tool calls that are allowed for the run: digest → by whom
 }
 
 // ReadFrom has the state read from another place from now on.
@@ -50,19 +57,20 @@ type Info struct {
 	Forked  protocol.Link // base of the newest fork, or null
 }
 
-// stop is why nothing moves.
+// stop is why nothing moves; the zero stop where something can.
 type stop struct {
-	status protocol.RunStatus // suspended, cancelled, done, failed
-	reason protocol.SuspendReason
-	detail string
-	code   string // of the Error behind it, or ""
+	Stopped bool                   `cbor:"stopped"`
+	Status  protocol.RunStatus     `cbor:"status"` // suspended, cancelled, done, failed
+	Reason  protocol.SuspendReason `cbor:"reason"`
+	Detail  string                 `cbor:"detail"`
+	Code    string                 `cbor:"code"` // of the Error behind it, or ""
 }
 
 // Status is the status of the run, as far as the journal knows: a run after its process was
 // killed is still running.
 func (s *State) Status() protocol.RunStatus {
-	if s.stop != nil {
-		return s.stop.status
+	if s.Stopped {
+		return s.stop.Status
 	}
 	if s.agenda.moving() {
 		return protocol.Running
@@ -75,34 +83,21 @@ func (s *State) Status() protocol.RunStatus {
 
 // Reason says in words why a run is suspended, cancelled or failed; "" otherwise.
 func (s *State) Reason() string {
-	switch {
-	case s.stop == nil:
-		return ""
-	case s.stop.status == protocol.Failed:
+	if s.stop.Status == protocol.Failed {
 		f, t, _ := s.toFail(s.firings())
 		return s.failedBy(f, t)
 	}
-	return s.stop.detail
+	return s.stop.Detail
 }
 
 // SuspendedBy is the reason of a suspension, "" otherwise.
-func (s *State) SuspendedBy() protocol.SuspendReason {
-	if s.stop == nil {
-		return ""
-	}
-	return s.stop.reason
-}
+func (s *State) SuspendedBy() protocol.SuspendReason { return s.stop.Reason }
 
 // Code is the code of the Error behind a suspension, for example model_unavailable, or "".
-func (s *State) Code() string {
-	if s.stop == nil {
-		return ""
-	}
-	return s.stop.code
-}
+func (s *State) Code() string { return s.stop.Code }
 
 // Result is the CID of what the run concluded, null until it is done.
-func (s *State) Result() protocol.Link { return s.result }
+func (s *State) Result() protocol.Link { return s.End }
 
 // Program is the definition in force.
 func (s *State) Program() *lang.Program { return s.prog }
@@ -122,7 +117,7 @@ type WaitingVisit struct {
 }
 
 func (v *visit) waitingFor() WaitingVisit {
-	return WaitingVisit{v.id, v.waiting, v.question, v.choices, v.form, v.due, v.shown}
+	return WaitingVisit{v.id(), v.Waiting, v.Question, v.Choices, v.Form, v.Due, v.Shown}
 }
 
 // Waiting lists what the run waits for, in order of dispatch; nothing once it has ended.

@@ -13,15 +13,15 @@ type Times struct {
 
 // lap measures a visit of an agent or a command by the times of its events, in µs.
 type lap struct {
-	From    int64 `cbor:"from"` // of the stretch that is open, 0 is none
-	Last    int64 `cbor:"last"` // newest event
-	Total   int64 `cbor:"total"`
-	TTFE    int64 `cbor:"ttfe"`
-	Told    bool  `cbor:"told"` // the first answer of a model came
-	Calls   int   `cbor:"calls"`
-	Running int   `cbor:"running"` // tools that run
-	Since   int64 `cbor:"since"`   // when the first of them began
-	Tools   int64 `cbor:"tools"`
+	From     int64 `cbor:"from"` // of the stretch that is open, 0 is none
+	Last     int64 `cbor:"last"` // newest event
+	Total    int64 `cbor:"total"`
+	TTFE     int64 `cbor:"ttfe"`
+	Answered bool  `cbor:"told"` // the first answer of a model came
+	Calls    int   `cbor:"calls"`
+	Running  int   `cbor:"running"` // tools that run
+	Since    int64 `cbor:"since"`   // when the first of them began
+	Tools    int64 `cbor:"tools"`
 }
 
 // clock takes the time of an event. That of a step_started is taken after the state has moved by
@@ -32,29 +32,29 @@ func (s *State) clock(step string, ts int64, typ protocol.EventType, d protocol.
 		return
 	}
 	v, a, err := s.visitNamed(step)
-	if err != nil || v.mode == Ended {
+	if err != nil || v.Mode == Ended {
 		return
 	}
-	if v.lap == nil {
-		role, ok := s.prog.Workflow.RoleNamed(a.role)
+	if v.Lap == nil {
+		role, ok := s.prog.Workflow.RoleNamed(a.Role)
 		if !ok || !role.Action.ActsOnFiles() {
 			return
 		}
-		v.lap = &lap{}
+		v.Lap = &lap{}
 	}
-	l := v.lap
+	l := v.Lap
 	l.Last = ts
 	switch typ {
 	case protocol.EvStepStarted:
 		l.end(ts)
 		l.From = ts
-		if role, ok := s.prog.Workflow.RoleNamed(a.role); ok && role.Action == protocol.ActRun {
+		if role, ok := s.prog.Workflow.RoleNamed(a.Role); ok && role.Action == protocol.ActRun {
 			l.begin(ts)
 			l.Calls++
 		}
 	case protocol.EvUsage:
-		if u, ok := d.(protocol.Usage); ok && !l.Told && u.Kind == protocol.UsageTurn {
-			l.Told, l.TTFE = true, u.TTFE*1000
+		if u, ok := d.(protocol.Usage); ok && !l.Answered && u.Kind == protocol.UsageTurn {
+			l.Answered, l.TTFE = true, u.TTFE*1000
 		}
 	case protocol.EvToolCall:
 		l.begin(ts)
@@ -85,8 +85,8 @@ func (s *State) laps(f func(*lap)) {
 
 func (a *act) laps(f func(*lap)) {
 	for _, v := range a.visits {
-		if v != nil && v.lap != nil {
-			f(v.lap)
+		if v != nil && v.Lap != nil {
+			f(v.Lap)
 		}
 	}
 }
@@ -132,7 +132,7 @@ func (t *Times) add(l *lap) {
 
 // Times are those of the run so far.
 func (s *State) Times() Times {
-	sum := s.timed
+	sum := s.Timed
 	s.laps(sum.add)
 	return sum
 }

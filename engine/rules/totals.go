@@ -17,8 +17,8 @@ type Totals struct {
 	Attempts int   // failed attempts
 	Scripted int   // model calls answered by a script or a tape
 
-	// Told sums what providers told, apart from what they did not.
-	Told Told
+	// Reported sums what providers reported, apart from what they did not.
+	Reported protocol.UsageSum `cbor:"Told"`
 
 	// Models are the tokens by model, which is what a price needs. Every call counts, also
 	// those of attempts that failed.
@@ -28,7 +28,7 @@ type Totals struct {
 // Tokens are sums over calls to one model.
 type Tokens struct {
 	Calls        int
-	Unreported   int   // calls of which the provider told no tokens: most of them failed
+	Unreported   int   // calls of which the provider reported no tokens: most of them failed
 	Input        int64 // all prompt tokens
 	Cached       int64 // of Input: read from the prefix cache
 	CacheWrite5m int64 // of Input: written to a cache of 5 minutes
@@ -44,15 +44,10 @@ func (t Tokens) Usage(model string) protocol.Usage {
 // add counts one model call.
 func (t *Totals) add(u protocol.Usage) {
 	t.Calls++
-	t.Told.add(u)
-	for _, f := range []struct {
-		sum *int64
-		n   *int64
-	}{{&t.Input, u.Input}, {&t.Cached, u.Cached}, {&t.Output, u.Output}} {
-		if f.n != nil {
-			*f.sum += *f.n
-		}
-	}
+	t.Reported.Add(u)
+	count(&t.Input, u.Input)
+	count(&t.Cached, u.Cached)
+	count(&t.Output, u.Output)
 	if strings.HasPrefix(u.Model, "script/") || strings.HasPrefix(u.Model, "tape/") {
 		t.Scripted++
 	}
@@ -69,46 +64,15 @@ func (t *Tokens) add(u protocol.Usage) {
 	if u.Input == nil && u.Output == nil {
 		t.Unreported++
 	}
-	for _, f := range []struct {
-		sum *int64
-		n   *int64
-	}{
-		{&t.Input, u.Input}, {&t.Cached, u.Cached}, {&t.Output, u.Output},
-		{&t.CacheWrite5m, u.CacheWrite5m}, {&t.CacheWrite1h, u.CacheWrite1h},
-	} {
-		if f.n != nil {
-			*f.sum += *f.n
-		}
-	}
+	count(&t.Input, u.Input)
+	count(&t.Cached, u.Cached)
+	count(&t.Output, u.Output)
+	count(&t.CacheWrite5m, u.CacheWrite5m)
+	count(&t.CacheWrite1h, u.CacheWrite1h)
 }
 
-// Told sums what providers told of model calls; what none of them told is nil.
-type Told struct {
-	Calls        int    `cbor:"calls"`
-	Input        *int64 `cbor:"input"` // prompt tokens
-	Cached       *int64 `cbor:"cached"`
-	CacheWrite5m *int64 `cbor:"cache_write_5m"`
-	CacheWrite1h *int64 `cbor:"cache_write_1h"`
-	Output       *int64 `cbor:"output"`
-	Reasoning    *int64 `cbor:"reasoning"` // of Output
-}
-
-// add counts one call.
-func (u *Told) add(x protocol.Usage) {
-	u.Calls++
-	sum := func(to **int64, n *int64) {
-		if n == nil {
-			return
-		}
-		if *to == nil {
-			*to = new(int64)
-		}
-		**to += *n
+func count(sum, n *int64) {
+	if n != nil {
+		*sum += *n
 	}
-	sum(&u.Input, x.Input)
-	sum(&u.Cached, x.Cached)
-	sum(&u.CacheWrite5m, x.CacheWrite5m)
-	sum(&u.CacheWrite1h, x.CacheWrite1h)
-	sum(&u.Output, x.Output)
-	sum(&u.Reasoning, x.Reasoning)
 }

@@ -11,7 +11,7 @@ import (
 // anew: edges are counted from zero there, roles by their names. A visit that is under way goes
 // on, and belongs to the edge that leads there now.
 func (s *State) forked(d protocol.Forked) error {
-	s.stop, s.result = nil, protocol.Link{}
+	s.stop, s.End = stop{}, protocol.Link{}
 	s.Info.Forked = d.Base
 	if d.Models != nil {
 		s.Info.Models = d.Models
@@ -33,9 +33,9 @@ func (s *State) forked(d protocol.Forked) error {
 	before := s.prog.Workflow
 	s.Start, s.prog, s.begun = d.Start, o.Program, o
 	for _, a := range s.acts {
-		a.edges = make([]int, len(o.Program.Workflow.Edges))
-		if a.n == startNode {
-			a.links = []protocol.Link{d.Start}
+		a.Edges = make([]int, len(o.Program.Workflow.Edges))
+		if a.N == startNode {
+			a.Links = []protocol.Link{d.Start}
 		}
 	}
 	for _, a := range slices.Clone(s.agenda.tokens) {
@@ -43,7 +43,7 @@ func (s *State) forked(d protocol.Forked) error {
 	}
 	for _, a := range s.acts {
 		if !a.open() {
-			a.edge = noEdge
+			a.Edge = noEdge
 		} else if err := s.transplant(a, before); err != nil {
 			return err
 		}
@@ -56,28 +56,28 @@ func (s *State) forked(d protocol.Forked) error {
 func (s *State) transplant(a *act, before *protocol.Workflow) error {
 	edge := noEdge
 	var was *protocol.Edge
-	if a.edge >= 0 && a.edge < len(before.Edges) {
-		was = &before.Edges[a.edge]
+	if a.Edge >= 0 && a.Edge < len(before.Edges) {
+		was = &before.Edges[a.Edge]
 		edge = s.edgeLike(was, a)
 	}
 	if edge == noEdge {
-		return fmt.Errorf("%s is under way, and no edge of the new definition leads to %s as the old one did: %w", a.name(), a.role,
-			&protocol.Error{Code: protocol.ErrInvalid.Code, Message: protocol.ErrInvalid.Message, Hint: "keep the role and that edge, or fork at a step before " + a.name()})
+		return fmt.Errorf("%s is under way, and no edge of the new definition leads to %s as the old one did: %w", a.name(), a.Role,
+			protocol.Hinted(protocol.ErrInvalid, "keep the role and that edge, or fork at a step before "+a.name()))
 	}
-	a.edge, a.fan = edge, nil
-	if a.via != protocol.ViaLimit {
-		a.edges[edge]++
+	a.Edge, a.fan = edge, nil
+	if a.Via != protocol.ViaLimit {
+		a.Edges[edge]++
 	}
-	if slices.Contains(a.parents, startNode) {
-		a.links = []protocol.Link{s.Start}
+	if slices.Contains(a.Parents, startNode) {
+		a.Links = []protocol.Link{s.Start}
 	}
 	for _, v := range a.visits {
-		if v != nil && (v.mode == Runs || v.mode == Retries || v.mode == Parked) {
-			s.to(v, Ready, v.due)
+		if v != nil && (v.Mode == Runs || v.Mode == Retries || v.Mode == Parked) {
+			s.to(v, Ready, v.Due)
 		}
 	}
 	var sources []*act // the tokens of these are awaited by other targets of the old edge
-	for _, n := range a.parents {
+	for _, n := range a.Parents {
 		if p := s.act(n); p != nil && p.offer != nil && !p.offer.closed {
 			sources = append(sources, p)
 		}
@@ -85,7 +85,7 @@ func (s *State) transplant(a *act, before *protocol.Workflow) error {
 	if len(sources) == 0 {
 		return nil
 	}
-	return s.settle(firing{edge: edge, sources: sources}, a.role)
+	return s.settle(firing{edge: edge, sources: sources}, a.Role)
 }
 
 // edgeLike finds the edge of the definition in force that leads to a as was did: the one that
@@ -94,9 +94,9 @@ func (s *State) edgeLike(was *protocol.Edge, a *act) int {
 	found := noEdge
 	for i := range s.prog.Workflow.Edges {
 		e := &s.prog.Workflow.Edges[i]
-		leads := slices.Contains(e.To, a.role)
-		if a.via == protocol.ViaLimit {
-			leads = e.OnLimit == a.role
+		leads := slices.Contains(e.To, a.Role)
+		if a.Via == protocol.ViaLimit {
+			leads = e.OnLimit == a.Role
 		} else if e.ForEach != was.ForEach {
 			continue // a fan-out goes on over the same items
 		}
@@ -116,7 +116,7 @@ func (s *State) edgeLike(was *protocol.Edge, a *act) int {
 // FormatOfFork is how the messages of a fork are rendered: as before if a visit has begun, since
 // its conversation goes on byte for byte, else in the newest way.
 func (s *State) FormatOfFork() int {
-	if slices.ContainsFunc(s.acts, func(a *act) bool { return a.n != startNode }) {
+	if slices.ContainsFunc(s.acts, func(a *act) bool { return a.N != startNode }) {
 		return s.begun.Start.Format
 	}
 	return protocol.Format
@@ -127,7 +127,7 @@ func (s *State) FormatOfFork() int {
 func (s *State) Continues() []protocol.Link {
 	var out []protocol.Link
 	for _, a := range s.agenda.tokens {
-		if a.n != startNode {
+		if a.N != startNode {
 			out = append(out, a.records()...)
 		}
 	}

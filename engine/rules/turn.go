@@ -19,22 +19,22 @@ func (s *State) Turn(run protocol.RunID, step string) (protocol.Turn, error) {
 	if err != nil {
 		return protocol.Turn{}, err
 	}
-	role, ok := s.prog.Workflow.RoleNamed(a.role)
+	role, ok := s.prog.Workflow.RoleNamed(a.Role)
 	if !ok {
-		return protocol.Turn{}, fmt.Errorf("the definition has no role %q", a.role)
+		return protocol.Turn{}, fmt.Errorf("the definition has no role %q", a.Role)
 	}
-	t := s.TurnOf(run, v.id, role)
-	t.Visit, t.Attempt = v.number, v.attempt
+	t := s.TurnOf(run, v.id(), role)
+	t.Visit, t.Attempt = v.Number, v.Attempt
 	if err := s.wholePrompt(v); err != nil {
 		return t, err
 	}
-	t.EdgePrompt = v.prompt.S
-	if v.item != nil {
-		raw, err := s.from.Payload(v.item.Value)
+	t.EdgePrompt = v.Prompt.S
+	if v.Item != nil {
+		raw, err := s.from.Payload(v.Item.Value)
 		if err != nil {
 			return t, err
 		}
-		t.Item = &protocol.ItemValue{Index: v.item.Index, Value: raw}
+		t.Item = &protocol.ItemValue{Index: v.Item.Index, Value: raw}
 	}
 	if role.Form != "" && s.Info.Source.Defined() {
 		source, err := s.from.Payload(s.Info.Source)
@@ -43,14 +43,14 @@ func (s *State) Turn(run protocol.RunID, step string) (protocol.Turn, error) {
 		}
 		t.Fields = lang.FormOrder(source, role.Name)
 	}
-	t.LastUsage, t.Compact = a.sizeBefore(v, s.equalItems()), v.compact
-	t.Windows, t.Allowed = maps.Clone(s.windows), maps.Clone(s.allowed)
+	t.LastUsage, t.Compact = a.sizeBefore(v, s.equalItems()), v.Compact
+	t.Windows, t.Allowed = maps.Clone(s.Windows), maps.Clone(s.Allowed)
 	return t, s.render(&t, a, role)
 }
 
 // render evaluates the templates of the role for this visit.
 func (s *State) render(t *protocol.Turn, a *act, role *protocol.Role) error {
-	sc, err := s.scope(a.edge, a.inherited(), s.prog.RoleUses(role.Name))
+	sc, err := s.scope(a.Edge, a.inherited(), s.prog.RoleUses(role.Name))
 	if err != nil {
 		return err
 	}

@@ -38,10 +38,10 @@ type Visit struct {
 // seen is the copy of v.
 func (s *State) seen(v *visit) Visit {
 	a := v.of
-	return Visit{Step: v.id, Mode: v.mode, First: v.first, Again: v.again, Anew: v.anew, Error: v.lastErr,
-		Begun: protocol.StepStarted{Start: s.Start, Parents: a.links, Role: a.role, Visit: v.number, Item: v.item,
-			Edge: a.edge, Via: a.via, EdgePrompt: v.prompt, Resumes: v.resumes, Tools: v.tools, Inject: v.inject,
-			Attempt: v.attempt, Of: max(0, a.of)}}
+	return Visit{Step: v.id(), Mode: v.Mode, First: v.First, Again: v.Again, Anew: v.Anew, Error: v.LastErr,
+		Begun: protocol.StepStarted{Start: s.Start, Parents: a.Links, Role: a.Role, Visit: v.Number, Item: v.Item,
+			Edge: a.Edge, Via: a.Via, EdgePrompt: v.Prompt, Resumes: v.Resumes, Tools: v.Tools, Inject: v.Inject,
+			Attempt: v.Attempt, Of: max(0, a.Of)}}
 }
 
 // Visit is a visit of the live region by the name of its step. Where there is none, since it never
@@ -93,8 +93,8 @@ func RecordOf(d *protocol.StepStarted) protocol.StepRecord {
 // wholePrompt reads the edge prompt of a visit, once: it is kept until the visit has ended, beside the link
 // that is stored of it.
 func (s *State) wholePrompt(v *visit) (err error) {
-	if v.prompt.S, err = s.text(v.prompt); err != nil {
-		return fmt.Errorf("edge prompt of %s: %w", v.id, err)
+	if v.Prompt.S, err = s.text(v.Prompt); err != nil {
+		return fmt.Errorf("edge prompt of %s: %w", v.id(), err)
 	}
 	return nil
 }

@@ -140,16 +140,12 @@ func (c *converter) merge(n *Node, y *yaml.Node, have map[string]Pos) {
 	}
 }
 
+// types are the scalars that are no text, by their tags.
+var types = map[string]Type{"!!null": Null, "!!bool": Bool, "!!int": Int, "!!float": Float}
+
 func scalarType(y *yaml.Node) Type {
-	switch y.ShortTag() {
-	case "!!null":
-		return Null
-	case "!!bool":
-		return Bool
-	case "!!int":
-		return Int
-	case "!!float":
-		return Float
+	if t, ok := types[y.ShortTag()]; ok {
+		return t
 	}
 	return String
 }

@@ -42,7 +42,10 @@ const (
 )
 
 // Pos is a place in the source: line and column from 1, columns in runes.
-type Pos struct{ Line, Col int }
+type Pos struct {
+	Line int `json:"line"`
+	Col  int `json:"col"`
+}
 
 // Node is a value with the place it was written at. Aliases are resolved: an aliased Node is
 // shared, so nodes must not be changed.

@@ -22,9 +22,7 @@ type Limits struct {
 
 func (l Limits) withDefaults() Limits {
 	l.Bytes = cmp.Or(l.Bytes, 4<<20)
-	if l.Depth == 0 {
-		l.Depth = 100
-	}
+	l.Depth = cmp.Or(l.Depth, 100)
 	l.Nodes = cmp.Or(l.Nodes, 500_000)
 	return l
 }

@@ -197,8 +197,8 @@ func (s Service) Cost(ctx context.Context, run protocol.RunID, by string) (*api.
 }
 
 // Verify has the server prove a run, which proves it to a caller that trusts the server.
-func (s Service) Verify(ctx context.Context, run protocol.RunID) (*api.Report, error) {
-	return get[api.Report](ctx, s.API, runPath(run, "verify"))
+func (s Service) Verify(ctx context.Context, run protocol.RunID) (*protocol.Report, error) {
+	return get[protocol.Report](ctx, s.API, runPath(run, "verify"))
 }
 
 // Start begins a run; one that no worker of a hub has begun yet is submitted again until one has.

@@ -14,11 +14,12 @@ type limited struct {
 	net.Listener
 	free chan struct{} // holds one for each open connection
 	done chan struct{} // closed with the listener
-	once sync.Once
+	end  func()        // closes done
 }
 
 func limit(l net.Listener, most int) net.Listener {
-	return &limited{Listener: l, free: make(chan struct{}, most), done: make(chan struct{})}
+	done := make(chan struct{})
+	return &limited{l, make(chan struct{}, most), done, sync.OnceFunc(func() { close(done) })}
 }
 
 // Accept waits for a free place, then for a connection.
@@ -38,7 +39,7 @@ func (l *limited) Accept() (net.Conn, error) {
 
 // Close ends the listener; connections stay.
 func (l *limited) Close() error {
-	l.once.Do(func() { close(l.done) })
+	l.end()
 	return l.Listener.Close()
 }
 
@@ -48,7 +49,6 @@ type counted struct {
 	leave func()
 }
 
-// Close closes the connection.
 func (c *counted) Close() error {
 	defer c.leave()
 	return c.Conn.Close()

@@ -117,21 +117,16 @@ func (g *Guard) screen(r *http.Request, cross *http.CrossOriginProtection) error
 	}
 	const open = "open the page at an address that the server prints, or allow the origin with --origin"
 	if origins := r.Header.Values("Origin"); len(origins) > 0 && (len(origins) > 1 || !g.ours(r, origins[0])) {
-		return forbidden(open, "requests of the origin %q are not taken", strings.Join(origins, ", "))
+		return protocol.ErrForbidden.With(open, "requests of the origin %q are not taken", strings.Join(origins, ", "))
 	}
 	if site := r.Header.Get("Sec-Fetch-Site"); (site == "cross-site" || site == "same-site") &&
 		r.Header.Get("Sec-Fetch-Mode") != "navigate" && !g.trusts(r.Header.Get("Origin")) {
-		return forbidden(open, "another site asks (Sec-Fetch-Site: %s)", site)
+		return protocol.ErrForbidden.With(open, "another site asks (Sec-Fetch-Site: %s)", site)
 	}
 	if err := cross.Check(r); err != nil {
-		return forbidden(open, "%v", err)
+		return protocol.ErrForbidden.With(open, "%v", err)
 	}
 	return g.inQuery(r.URL)
-}
-
-// forbidden is a refusal with its own remedy.
-func forbidden(fix, format string, args ...any) error {
-	return protocol.ErrForbidden.With(fix, format, args...)
 }
 
 // ours reports whether an Origin is that of the server itself, or one that is allowed.
@@ -284,7 +279,7 @@ func (g *Guard) login(w http.ResponseWriter, r *http.Request) {
 	}
 	at := placeOf(r)
 	if at.origin == "" {
-		g.refuse(w, r, forbidden("programs use a token", "a login without an Origin is none of a browser"))
+		g.refuse(w, r, protocol.ErrForbidden.With("programs use a token", "a login without an Origin is none of a browser"))
 		return
 	}
 	token, ends, id, ok := g.Keys.redeem(body.Code, at)

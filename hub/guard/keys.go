@@ -1,8 +1,6 @@
 package guard
 
 import (
-	"bufio"
-	"bytes"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -93,14 +91,19 @@ func makeKeys(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("tokens: %w", err)
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, fs.ErrExist) {
-		return nil
+	if err := writeKey(path, os.O_CREATE|os.O_EXCL, newSecret()); !errors.Is(err, fs.ErrExist) {
+		return err
 	}
+	return nil
+}
+
+// writeKey writes a line of a token, so that it is durable.
+func writeKey(path string, flags int, line string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|flags, 0o600)
 	if err != nil {
 		return fmt.Errorf("tokens: %w", err)
 	}
-	_, err = f.WriteString(newSecret() + "\n")
+	_, err = f.WriteString(line + "\n")
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return fmt.Errorf("tokens %s: %w", path, err)
 	}
@@ -119,10 +122,10 @@ func (k *Keys) refresh() error {
 	}
 	k.list, k.stamp = nil, nil
 	if !info.Mode().IsRegular() || info.Mode().Perm()&0o077 != 0 {
-		return insecure("chmod 600 "+k.path, "the token file %s has mode %v: others may read it", k.path, info.Mode())
+		return protocol.ErrInsecure.With("chmod 600 "+k.path, "the token file %s has mode %v: others may read it", k.path, info.Mode())
 	}
 	if uid, ok := ownerOf(info); ok && uid != os.Geteuid() {
-		return insecure("use a file of your own with --token-file", "the token file %s belongs to user %d", k.path, uid)
+		return protocol.ErrInsecure.With("use a file of your own with --token-file", "the token file %s belongs to user %d", k.path, uid)
 	}
 	b, err := files.ReadNamed(k.path, mostKeys)
 	if err != nil {
@@ -138,9 +141,10 @@ func (k *Keys) refresh() error {
 
 func parseKeys(b []byte) ([]key, error) {
 	var list []key
-	lines := bufio.NewScanner(bytes.NewReader(b))
-	for n := 1; lines.Scan(); n++ {
-		line, name, _ := strings.Cut(lines.Text(), "#")
+	n := 0
+	for line := range strings.Lines(string(b)) {
+		n++
+		line, name, _ := strings.Cut(line, "#")
 		words := strings.Fields(line)
 		if len(words) == 0 {
 			continue
@@ -165,9 +169,6 @@ func parseKeys(b []byte) ([]key, error) {
 			key.scopes = append(key.scopes, Scope(w))
 		}
 		list = append(list, key)
-	}
-	if err := lines.Err(); err != nil {
-		return nil, err
 	}
 	if len(list) == 0 {
 		return nil, fmt.Errorf("no token in it: %w", protocol.ErrUsage)
@@ -203,10 +204,7 @@ func (k *Keys) current() ([]key, error) {
 
 // byToken finds the identity of a token. Every key is compared, in constant time.
 func (k *Keys) byToken(token string) (Identity, bool) {
-	list, err := k.current()
-	if err != nil {
-		return Identity{}, false
-	}
+	list, _ := k.current() // none if it cannot be read
 	var found *key
 	for i := range list {
 		if subtle.ConstantTimeCompare(list[i].secret, []byte(token)) == 1 {
@@ -276,15 +274,7 @@ func (k *Keys) add(line string) error {
 	if len(old) > 0 && old[len(old)-1] != '\n' {
 		line = "\n" + line
 	}
-	f, err := os.OpenFile(k.path, os.O_WRONLY|os.O_APPEND, 0)
-	if err != nil {
-		return fmt.Errorf("tokens: %w", err)
-	}
-	_, err = f.WriteString(line + "\n")
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return fmt.Errorf("tokens %s: %w", k.path, err)
-	}
-	return nil
+	return writeKey(k.path, os.O_APPEND, line)
 }
 
 // Token is the first token with all scopes, else the first: what programs of the owner use.
@@ -304,9 +294,4 @@ func (k *Keys) owner() (key, error) {
 		}
 	}
 	return list[0], nil
-}
-
-// insecure is a refusal with its own remedy.
-func insecure(fix, format string, args ...any) error {
-	return protocol.ErrInsecure.With(fix, format, args...)
 }

@@ -83,9 +83,9 @@ func (e Endpoint) Listen(ctx context.Context, secure *tls.Config, keys *Keys, lo
 	}
 	switch {
 	case keys == nil:
-		return nil, insecure("give a token file", "%s needs a token: other programs and web pages reach it", e)
+		return nil, protocol.ErrInsecure.With("give a token file", "%s needs a token: other programs and web pages reach it", e)
 	case !e.Loopback() && secure == nil:
-		return nil, insecure("listen on 127.0.0.1, or give --tls-cert and --tls-key", "%s can be reached from other machines: that needs TLS and a token", e)
+		return nil, protocol.ErrInsecure.With("listen on 127.0.0.1, or give --tls-cert and --tls-key", "%s can be reached from other machines: that needs TLS and a token", e)
 	}
 	var c net.ListenConfig
 	address := strings.Replace(e.TCP, "localhost:", "127.0.0.1:", 1)

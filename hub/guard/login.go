@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"wf/protocol"
 )
 
 // How long a browser may take to exchange a code, and how long its login then lasts.
@@ -56,19 +58,16 @@ type login struct {
 // hash: how long that takes tells nothing of it. The server keeps logins in memory: one that is
 // started again, or another with the same keys, knows none of them.
 func (k *Keys) redeem(text string, at place) (token string, ends time.Time, id Identity, ok bool) {
-	list, err := k.current()
-	if err != nil {
-		return "", ends, Identity{}, false
-	}
+	list, _ := k.current() // none if it cannot be read
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	h, now := sha256.Sum256([]byte(text)), k.now()
 	c, ok := k.codes[h]
 	delete(k.codes, h)
-	if !ok || now.After(c.expires) {
-		return "", ends, Identity{}, false
+	if ok = ok && !now.After(c.expires); ok {
+		id, ok = k.ofKey(list, c.key)
 	}
-	if id, ok = k.ofKey(list, c.key); !ok {
+	if !ok {
 		return "", ends, Identity{}, false
 	}
 	token, ends = newSecret(), now.Add(LoginLife)
@@ -104,10 +103,7 @@ func makeRoom(all map[[sha256.Size]byte]login, most int, now time.Time) {
 
 // byLogin finds the identity of the login with a token, and where it holds.
 func (k *Keys) byLogin(token string) (Identity, place, bool) {
-	list, err := k.current()
-	if err != nil {
-		return Identity{}, place{}, false
-	}
+	list, _ := k.current() // none if it cannot be read
 	k.mu.Lock()
 	s, ok := k.logins[sha256.Sum256([]byte(token))]
 	k.mu.Unlock()
@@ -124,9 +120,9 @@ func mayUse(r *http.Request, at place) error {
 	from := placeOf(r)
 	switch {
 	case from.host != at.host || from.origin != "" && from.origin != at.origin:
-		return forbidden("log in at this address", "the login is of the page %s", at.origin)
+		return protocol.ErrForbidden.With("log in at this address", "the login is of the page %s", at.origin)
 	case from.origin == "" && (!safe(r.Method) || upgrades(r)):
-		return forbidden("use a token", "a login without an Origin may only read")
+		return protocol.ErrForbidden.With("use a token", "a login without an Origin may only read")
 	}
 	return nil
 }

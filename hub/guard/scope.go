@@ -3,7 +3,6 @@ package guard
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"slices"
 
 	"wf/api"
@@ -82,12 +81,4 @@ func Need(ctx context.Context, s Scope) error {
 		return fmt.Errorf("%s has no scope %q: %w", id.Name, s, protocol.ErrForbidden)
 	}
 	return nil
-}
-
-// As serves every request as one identity: for a connection with an end that was let in
-// already, such as that from a worker to its hub.
-func As(id Identity, next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		next.ServeHTTP(w, r.WithContext(With(r.Context(), id)))
-	})
 }

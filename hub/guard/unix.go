@@ -41,7 +41,7 @@ func listenUnix(ctx context.Context, path string, log *slog.Logger) (net.Listene
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
-	return &peers{Listener: OwnPeers(l, log), lock: lock}, nil
+	return peers{OwnPeers(l, log), sync.OnceValue(func() error { return errors.Join(l.Close(), lock.Close()) })}, nil
 }
 
 // PrivateDir makes a directory that only the own user can enter. One that is there and belongs to another
@@ -55,7 +55,7 @@ func PrivateDir(dir string) error {
 		return fmt.Errorf("directory of the socket: %w", err)
 	}
 	if uid, ok := ownerOf(info); !info.IsDir() || ok && uid != os.Geteuid() {
-		return insecure("choose another with --listen unix:PATH", "the directory %s of the socket is not one of your own", dir)
+		return protocol.ErrInsecure.With("choose another with --listen unix:PATH", "the directory %s of the socket is not one of your own", dir)
 	}
 	if info.Mode().Perm()&0o077 == 0 {
 		return nil
@@ -130,16 +130,10 @@ func bind(ctx context.Context, path string) (*net.UnixListener, error) {
 // peers takes connections of the own user only.
 type peers struct {
 	net.Listener
-	lock *os.File
-	once sync.Once
-	err  error
+	close func() error // removes the socket and lets the lock go, once
 }
 
-// Close removes the socket and lets the lock go.
-func (p *peers) Close() error {
-	p.once.Do(func() { p.err = errors.Join(p.Listener.Close(), p.lock.Close()) })
-	return p.err
-}
+func (p peers) Close() error { return p.close() }
 
 // ownerOf is the user a file belongs to.
 func ownerOf(info fs.FileInfo) (int, bool) {

@@ -118,13 +118,8 @@ type Lease interface {
 // Code makes a reason fit for a queue's disk, which holds no content: lower-case letters,
 // digits, _ and -, at most 64; anything else becomes "error".
 func Code(why string) string {
-	if why == "" || len(why) > 64 {
+	if why == "" || len(why) > 64 || strings.Trim(why, "abcdefghijklmnopqrstuvwxyz0123456789_-") != "" {
 		return "error"
-	}
-	for _, r := range why {
-		if (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '_' && r != '-' {
-			return "error"
-		}
 	}
 	return why
 }

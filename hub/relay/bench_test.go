@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"wf/hub/client"
-	"wf/hub/guard"
 	"wf/hub/queue"
 	"wf/protocol"
 )
@@ -20,7 +19,7 @@ import (
 func BenchmarkForwarding(b *testing.B) {
 	h := newHouse(b)
 	d := newDesk(h, "a")
-	direct := httptest.NewServer(guard.As(everyone, d.worker.Handler))
+	direct := httptest.NewServer(served(everyone, d.worker.Handler))
 	defer direct.Close()
 	const events = 20_000
 	text := strings.Repeat("words that fill, ", 25)

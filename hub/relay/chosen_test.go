@@ -138,8 +138,8 @@ func TestAReaderDoesNotChangeMemories(t *testing.T) {
 	h.await(1)
 	h.shut()
 	h.wrap = func(next http.Handler) http.Handler {
-		reader := guard.As(guard.Identity{Name: "bob", Scopes: []guard.Scope{guard.Read}}, next)
-		everybody := guard.As(everyone, next)
+		reader := served(guard.Identity{Name: "bob", Scopes: []guard.Scope{guard.Read}}, next)
+		everybody := served(everyone, next)
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if strings.HasPrefix(r.URL.Path, "/v1/memories") {
 				reader.ServeHTTP(w, r)

@@ -67,7 +67,7 @@ type house struct {
 }
 
 func newHouse(t testing.TB) *house {
-	h := &house{TB: t, dir: t.TempDir(), addr: "127.0.0.1:0", grace: 100 * time.Millisecond, wrap: func(next http.Handler) http.Handler { return guard.As(everyone, next) }}
+	h := &house{TB: t, dir: t.TempDir(), addr: "127.0.0.1:0", grace: 100 * time.Millisecond, wrap: func(next http.Handler) http.Handler { return served(everyone, next) }}
 	h.open()
 	t.Cleanup(h.shut)
 	return h
@@ -76,7 +76,7 @@ func newHouse(t testing.TB) *house {
 // open starts the hub over what its disk holds.
 func (h *house) open() {
 	h.Helper()
-	h.store = must(embedded.Open(filepath.Join(h.dir, "hub.db"), embedded.Options{}))(h)
+	h.store = must(embedded.Open(filepath.Join(h.dir, "hub.db")))(h)
 	h.kept = &kept{Registry: h.store.Registry, Pointers: h.store.Pointers, changed: make(chan struct{})}
 	h.hub = &relay.Hub{Queue: h.store.Queue, Registry: h.kept, Pointers: h.kept, Name: "hub", Version: "1", Log: logger(h),
 		TTL: time.Minute, Asking: time.Minute, Holding: time.Minute, GracePeriod: h.grace} // nothing of it passes by itself
@@ -428,4 +428,11 @@ func contains(t testing.TB, dir, text string) []string {
 		}
 	}
 	return found
+}
+
+// served is a handler with every request let in as one identity.
+func served(id guard.Identity, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		next.ServeHTTP(w, r.WithContext(guard.With(r.Context(), id)))
+	})
 }

@@ -75,7 +75,6 @@ type Runner struct {
 	// Seen remembers since when jobs are known, over restarts.
 	Seen *Seen
 	Log  *slog.Logger
-	Now  func() time.Time // default time.Now
 
 	fired map[string]time.Time // by key: the newest firing that needs no start any more
 	told  map[string]string    // by key: the error that was logged last
@@ -86,12 +85,6 @@ const look = time.Minute
 
 // Run starts firings until ctx ends, and returns why it ended.
 func (r *Runner) Run(ctx context.Context) error {
-	if r.Now == nil {
-		r.Now = time.Now
-	}
-	if r.Log == nil {
-		r.Log = slog.New(slog.DiscardHandler)
-	}
 	r.fired, r.told = map[string]time.Time{}, map[string]string{}
 	for {
 		wait := time.NewTimer(r.round(ctx))
@@ -112,7 +105,7 @@ func (r *Runner) round(ctx context.Context) time.Duration {
 		return look
 	}
 	r.tell("", nil)
-	now := r.Now()
+	now := time.Now()
 	wait := look
 	for _, j := range jobs {
 		next, err := r.serve(ctx, j, now)

@@ -3,6 +3,7 @@ package schedule
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -28,6 +29,7 @@ func (d *desk) runner(path string) *Runner {
 		d.ids = map[string]bool{}
 	}
 	return &Runner{
+		Log:  slog.New(slog.DiscardHandler),
 		Seen: &Seen{Path: path},
 		Jobs: func(context.Context) ([]Job, error) { return d.jobs, nil },
 		Start: func(_ context.Context, f Firing) error {

@@ -78,8 +78,8 @@ func (s *shop) Explain(_ context.Context, r protocol.RunID, step string) (*api.E
 func (s *shop) Cache(_ context.Context, r protocol.RunID) (*api.Cache, error) {
 	return &api.Cache{}, s.note("cache %s", r)
 }
-func (s *shop) Verify(_ context.Context, r protocol.RunID) (*api.Report, error) {
-	return &api.Report{}, s.note("verify %s", r)
+func (s *shop) Verify(_ context.Context, r protocol.RunID) (*protocol.Report, error) {
+	return &protocol.Report{}, s.note("verify %s", r)
 }
 func (s *shop) Export(_ context.Context, r protocol.RunID, w io.Writer) error {
 	if r == "CUT" {

@@ -4,133 +4,63 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"math"
 	"math/big"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/ipfs/go-cid"
 )
 
 // FromJSON transcodes DAG-JSON to the DAG-CBOR of the same value. The error is a *Fault.
 func FromJSON(data []byte) ([]byte, error) {
-	t := transcoder{in: json.NewDecoder(bytes.NewReader(data))}
-	t.in.UseNumber()
-	if at := invalidUTF8(data); at >= 0 {
-		return nil, jsonError(at, "text must be valid UTF-8")
+	t := transcoder{JSON{B: data}}
+	t.Space()
+	out, err := t.value(nil, 0)
+	if err == nil {
+		err = t.End()
 	}
-	if at := loneSurrogate(data); at >= 0 {
-		return nil, jsonError(at, "a lone surrogate is no character")
-	}
-	var whole json.RawMessage
-	if err := json.Unmarshal(data, &whole); err != nil {
-		at := len(data)
-		if s, ok := err.(*json.SyntaxError); ok {
-			at = int(s.Offset)
-		}
-		return nil, jsonError(at, err.Error())
-	}
-	return t.value(nil, 0)
+	return out, err
 }
 
-func jsonError(at int, rule string) error { return &Fault{at, Rule(rule)} }
-
-func invalidUTF8(b []byte) int {
-	for i := 0; i < len(b); {
-		r, n := utf8.DecodeRune(b[i:])
-		if r == utf8.RuneError && n == 1 {
-			return i
-		}
-		i += n
-	}
-	return -1
-}
-
-// loneSurrogate finds a \u escape that is half a character; the decoder would replace it
-// without a word.
-func loneSurrogate(b []byte) int {
-	unit := func(at int) (uint64, bool) {
-		if at+6 > len(b) || b[at] != '\\' || b[at+1] != 'u' {
-			return 0, false
-		}
-		n, err := strconv.ParseUint(string(b[at+2:at+6]), 16, 16)
-		return n, err == nil
-	}
-	for i := 0; i < len(b); i++ {
-		if b[i] != '\\' {
-			continue
-		}
-		switch u, ok := unit(i); {
-		case !ok:
-			i++ // another escape
-		case u >= 0xdc00 && u <= 0xdfff:
-			return i
-		case u >= 0xd800 && u <= 0xdbff:
-			low, ok := unit(i + 6)
-			if !ok || low < 0xdc00 || low > 0xdfff {
-				return i
-			}
-			i += 11
-		default:
-			i += 5
-		}
-	}
-	return -1
-}
-
-// transcoder turns the tokens of valid JSON into DAG-CBOR.
-type transcoder struct{ in *json.Decoder }
+// transcoder turns JSON into DAG-CBOR.
+type transcoder struct{ JSON }
 
 func (t *transcoder) value(out []byte, depth int) ([]byte, error) {
-	at := int(t.in.InputOffset())
 	// Two more than the block may have: bytes and links are objects in JSON. The scan of the
 	// block keeps its own bound.
 	if depth > MaxDepth+2 {
-		return nil, &Fault{at, Depth}
+		return nil, &Fault{t.At, Depth}
 	}
-	token, err := t.in.Token()
-	if err != nil {
-		return nil, jsonError(at, err.Error())
-	}
-	switch v := token.(type) {
-	case nil:
-		return AppendNull(out), nil
-	case bool:
-		if v {
-			return AppendHead(out, Simple, True), nil
-		}
-		return AppendHead(out, Simple, False), nil
-	case string:
-		return AppendText(out, v), nil
-	case json.Number:
-		return appendNumber(out, v.String(), at)
-	case json.Delim:
-		if v == '{' {
-			return t.object(out, depth+1)
-		}
+	switch b := t.Next(); {
+	case b == '{':
+		return t.object(out, depth+1)
+	case b == '[':
 		return t.array(out, depth+1)
+	case b == '"':
+		s, err := t.Text()
+		return AppendText(out, s), err
+	case b == '-' || b >= '0' && b <= '9':
+		return t.number(out)
 	}
-	return nil, jsonError(at, fmt.Sprintf("unexpected %v", token))
+	word, err := t.Word()
+	return AppendHead(out, Simple, map[string]uint64{"true": True, "false": False, "null": Null}[word]), err
 }
 
 func (t *transcoder) array(out []byte, depth int) ([]byte, error) {
+	t.At++
 	var items []byte
-	n := uint64(0)
-	for t.in.More() {
-		var err error
+	for n := 0; ; n++ {
+		more, err := t.More(n, ']')
+		if err != nil || !more {
+			return append(AppendHead(out, List, uint64(n)), items...), err
+		}
 		if items, err = t.value(items, depth); err != nil {
 			return nil, err
 		}
-		n++
 	}
-	if _, err := t.in.Token(); err != nil {
-		return nil, jsonError(int(t.in.InputOffset()), err.Error())
-	}
-	return append(AppendHead(out, List, n), items...), nil
 }
 
 func (t *transcoder) object(out []byte, depth int) ([]byte, error) {
@@ -138,16 +68,19 @@ func (t *transcoder) object(out []byte, depth int) ([]byte, error) {
 		name       string
 		key, value []byte
 	}
+	t.At++
 	var entries []entry
-	for t.in.More() {
-		at := int(t.in.InputOffset())
-		token, err := t.in.Token()
+	for {
+		more, err := t.More(len(entries), '}')
 		if err != nil {
-			return nil, jsonError(at, err.Error())
+			return nil, err
 		}
-		name, ok := token.(string)
-		if !ok {
-			return nil, jsonError(at, string(KeyType))
+		if !more {
+			break
+		}
+		name, err := t.Key()
+		if err != nil {
+			return nil, err
 		}
 		value, err := t.value(nil, depth)
 		if err != nil {
@@ -155,15 +88,10 @@ func (t *transcoder) object(out []byte, depth int) ([]byte, error) {
 		}
 		entries = append(entries, entry{name, AppendText(nil, name), value})
 	}
-	if _, err := t.in.Token(); err != nil {
-		return nil, jsonError(int(t.in.InputOffset()), err.Error())
-	}
-	at := int(t.in.InputOffset())
 	if len(entries) == 1 && entries[0].name == "/" {
-		if special, err := reserved(entries[0].value); special != nil || err != nil {
-			if err != nil {
-				return nil, jsonError(at, err.Error())
-			}
+		if special, err := reserved(entries[0].value); err != nil {
+			return nil, t.Fail("%v", err)
+		} else if special != nil {
 			return append(out, special...), nil
 		}
 	}
@@ -171,7 +99,7 @@ func (t *transcoder) object(out []byte, depth int) ([]byte, error) {
 	out = AppendHead(out, Map, uint64(len(entries)))
 	for i, e := range entries {
 		if i > 0 && entries[i-1].name == e.name {
-			return nil, jsonError(at, fmt.Sprintf("%s (%q)", KeyTwice, e.name))
+			return nil, t.Fail("%s (%q)", KeyTwice, e.name)
 		}
 		out = append(append(out, e.key...), e.value...)
 	}
@@ -210,25 +138,27 @@ func textOf(value []byte) (string, bool) {
 	return string(s), !w.Failed()
 }
 
-// appendNumber keeps the distinction of DAG-JSON: a number with a point or an exponent is a
+// number keeps the distinction of DAG-JSON: a number with a point or an exponent is a
 // float, any other an integer between −2^64 and 2^64−1.
-func appendNumber(out []byte, s string, at int) ([]byte, error) {
+func (t *transcoder) number(out []byte) ([]byte, error) {
+	at := t.At
+	s, err := t.Number()
+	if err != nil {
+		return nil, err
+	}
 	if strings.ContainsAny(s, ".eE") {
-		f, err := json.Number(s).Float64()
+		f, err := strconv.ParseFloat(s, 64)
 		if err != nil {
-			return nil, jsonError(at, string(NotFinite))
+			return nil, &Fault{at, NotFinite}
 		}
 		return binary.BigEndian.AppendUint64(append(out, Simple<<5|Float), math.Float64bits(f)), nil
 	}
-	n, ok := new(big.Int).SetString(s, 10)
-	if !ok {
-		return nil, jsonError(at, "malformed number")
-	}
+	n, _ := new(big.Int).SetString(s, 10)
 	if n.Sign() >= 0 && n.IsUint64() {
 		return AppendHead(out, Uint, n.Uint64()), nil
 	}
 	if n.Not(n); n.Sign() >= 0 && n.IsUint64() { // −1−n, as CBOR has it
 		return AppendHead(out, Negative, n.Uint64()), nil
 	}
-	return nil, jsonError(at, "an integer must fit 64 bits")
+	return nil, &Fault{at, "an integer must fit 64 bits"}
 }

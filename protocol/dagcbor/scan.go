@@ -70,10 +70,8 @@ func (s *Scan) value(depth int) {
 		s.content(at, arg)
 	case Text:
 		s.text(at, arg)
-	case List:
-		s.list(at, arg, depth+1)
-	case Map:
-		s.dict(at, arg, depth+1)
+	case List, Map:
+		s.entries(at, major, arg, depth+1)
 	case Tag:
 		s.link(at, arg)
 	default:
@@ -81,29 +79,23 @@ func (s *Scan) value(depth int) {
 	}
 }
 
-func (s *Scan) list(at int, n uint64, depth int) {
-	if n > uint64(s.Left()) {
+// entries walks over a list or map of n entries.
+func (s *Scan) entries(at int, major byte, n uint64, depth int) {
+	switch {
+	case n > uint64(s.Left())>>(major-List): // an entry of a map is two items
 		s.fail(at, Count)
-		return
-	}
-	if depth > s.Depth {
+	case depth > s.Depth:
 		s.fail(at, Depth)
-		return
-	}
-	for ; n > 0 && !s.Failed(); n-- {
-		s.value(depth)
+	case major == Map:
+		s.dict(at, n, depth)
+	default:
+		for ; n > 0 && !s.Failed(); n-- {
+			s.value(depth)
+		}
 	}
 }
 
 func (s *Scan) dict(at int, n uint64, depth int) {
-	if n > uint64(s.Left())/2 {
-		s.fail(at, Count)
-		return
-	}
-	if depth > s.Depth {
-		s.fail(at, Depth)
-		return
-	}
 	var last []byte
 	for ; n > 0; n-- {
 		from := s.At

@@ -152,17 +152,11 @@ func (w *Walk) content(at int, n uint64) []byte {
 }
 
 func (w *Walk) text(at int, n uint64) []byte {
-	if n > uint64(w.Left()) {
-		w.fail(at, StringLength)
-		return nil
-	}
-	from := w.At
-	t := w.B[from : from+int(n) : from+int(n)]
+	t := w.content(at, n)
 	if w.Strict && !utf8.Valid(t) {
 		w.fail(at, NotUTF8)
 		return nil
 	}
-	w.At = from + int(n)
 	return t
 }
 

@@ -20,7 +20,6 @@
 package frontmatter
 
 import (
-	"bytes"
 	"fmt"
 	"strings"
 
@@ -110,17 +109,17 @@ func fieldsWithin(text string, most int) (protocol.JSON, error) {
 	if doc.Kind == 0 {
 		return protocol.JSON("{}"), nil
 	}
-	var w writer
-	if err := w.value(&doc, 0); err != nil {
+	v, err := new(reader).value(&doc, 0)
+	if err != nil {
 		return nil, err
 	}
-	if w.out.Bytes()[0] != '{' {
-		if bytes.Equal(w.out.Bytes(), []byte("null")) {
-			return protocol.JSON("{}"), nil
-		}
+	if v == nil {
+		return protocol.JSON("{}"), nil
+	}
+	if _, ok := v.(map[string]any); !ok {
 		return nil, fmt.Errorf("the fields are not a mapping of names to values")
 	}
-	data, err := protocol.CanonicalizeJSON(w.out.Bytes())
+	data, err := protocol.CanonicalJSON(v)
 	if err != nil {
 		_, why, _ := strings.Cut(err.Error(), ": ")
 		return nil, fmt.Errorf("the fields: %s", why)

@@ -1,8 +1,6 @@
 package frontmatter
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -13,74 +11,60 @@ import (
 	"wf/protocol/lazy"
 )
 
-// A writer turns YAML nodes into JSON, by the core schema of YAML 1.2 (section 10.3).
-type writer struct {
-	out   bytes.Buffer
-	nodes int
-}
+// A reader turns YAML nodes into values of JSON, by the core schema of YAML 1.2 (section 10.3).
+type reader struct{ nodes int }
 
-func (w *writer) fail(n *yaml.Node, format string, args ...any) error {
+func fail(n *yaml.Node, format string, args ...any) error {
 	return fmt.Errorf("the fields, line %d: %s", n.Line, fmt.Sprintf(format, args...))
 }
 
-func (w *writer) value(n *yaml.Node, depth int) error {
-	if w.nodes++; w.nodes > MaxNodes {
-		return w.fail(n, "more than %d values", MaxNodes)
+func (r *reader) value(n *yaml.Node, depth int) (v any, err error) {
+	if r.nodes++; r.nodes > MaxNodes {
+		return nil, fail(n, "more than %d values", MaxNodes)
 	}
 	if depth > protocol.JSONMaxDepth {
-		return w.fail(n, "nested deeper than %d", protocol.JSONMaxDepth)
+		return nil, fail(n, "nested deeper than %d", protocol.JSONMaxDepth)
 	}
 	switch n.Kind {
 	case yaml.DocumentNode:
-		return w.value(n.Content[0], depth)
+		return r.value(n.Content[0], depth)
 	case yaml.AliasNode:
-		return w.value(n.Alias, depth+1)
+		return r.value(n.Alias, depth+1)
 	case yaml.SequenceNode:
-		w.out.WriteByte('[')
+		list := make([]any, len(n.Content))
 		for i, item := range n.Content {
-			if i > 0 {
-				w.out.WriteByte(',')
-			}
-			if err := w.value(item, depth+1); err != nil {
-				return err
+			if list[i], err = r.value(item, depth+1); err != nil {
+				return nil, err
 			}
 		}
-		w.out.WriteByte(']')
-		return nil
+		return list, nil
 	case yaml.MappingNode:
-		return w.mapping(n, depth)
+		return r.mapping(n, depth)
 	case yaml.ScalarNode:
-		return w.scalar(n)
+		return scalar(n)
 	}
-	return w.fail(n, "neither a value, a list nor a mapping")
+	return nil, fail(n, "neither a value, a list nor a mapping")
 }
 
-func (w *writer) mapping(n *yaml.Node, depth int) error {
-	known := make(map[string]bool, len(n.Content)/2)
-	w.out.WriteByte('{')
+func (r *reader) mapping(n *yaml.Node, depth int) (v any, err error) {
+	m := make(map[string]any, len(n.Content)/2)
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		key, value := n.Content[i], n.Content[i+1]
+		key := n.Content[i]
 		if key.Kind == yaml.AliasNode {
 			key = key.Alias
 		}
 		if key.Kind != yaml.ScalarNode {
-			return w.fail(key, "a name must be plain text")
+			return nil, fail(key, "a name must be plain text")
 		}
-		if known[key.Value] {
-			return w.fail(key, "the name %q appears twice", clip(key.Value))
+		name := strings.ToValidUTF8(key.Value, "�")
+		if _, known := m[name]; known {
+			return nil, fail(key, "the name %q appears twice", clip(key.Value))
 		}
-		known[key.Value] = true
-		if i > 0 {
-			w.out.WriteByte(',')
-		}
-		w.text(key.Value)
-		w.out.WriteByte(':')
-		if err := w.value(value, depth+1); err != nil {
-			return err
+		if m[name], err = r.value(n.Content[i+1], depth+1); err != nil {
+			return nil, err
 		}
 	}
-	w.out.WriteByte('}')
-	return nil
+	return m, nil
 }
 
 var (
@@ -93,57 +77,44 @@ var (
 // plainStyles are the styles in which a scalar is quoted or a block, and so text.
 const plainStyles = yaml.SingleQuotedStyle | yaml.DoubleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
 
-func (w *writer) scalar(n *yaml.Node) error {
+func scalar(n *yaml.Node) (any, error) {
 	v := n.Value
 	tagged := n.Style&yaml.TaggedStyle != 0
 	if n.Style&plainStyles != 0 && !tagged || tagged && n.ShortTag() == "!!str" {
-		w.text(v)
-		return nil
+		return strings.ToValidUTF8(v, "�"), nil
 	}
 	if tagged {
 		switch n.ShortTag() {
 		case "!!int", "!!float", "!!bool", "!!null":
 		default:
-			return w.fail(n, "the tag %s is not supported", clip(n.Tag))
+			return nil, fail(n, "the tag %s is not supported", clip(n.Tag))
 		}
 	}
 	switch {
 	case v == "", v == "~", v == "null", v == "Null", v == "NULL":
-		w.out.WriteString("null")
+		return nil, nil
 	case v == "true", v == "True", v == "TRUE":
-		w.out.WriteString("true")
+		return true, nil
 	case v == "false", v == "False", v == "FALSE":
-		w.out.WriteString("false")
-	case decimal().MatchString(v):
-		return w.integer(n, strings.TrimPrefix(v, "+"), 10)
-	case radix().MatchString(v):
-		return w.integer(n, v, 0)
-	case float().MatchString(v):
-		f, err := strconv.ParseFloat(v, 64)
-		if err != nil || f > protocol.MaxSafeInt || f < -protocol.MaxSafeInt {
-			return w.fail(n, "the number %s lies beyond ±(2^53−1); write it in quotes", clip(v))
+		return false, nil
+	case decimal().MatchString(v), radix().MatchString(v):
+		base := 0
+		if decimal().MatchString(v) {
+			base = 10
 		}
-		w.out.WriteString(strconv.FormatFloat(f, 'g', -1, 64))
+		if i, err := strconv.ParseInt(v, base, 64); err == nil && i <= protocol.MaxSafeInt && i >= -protocol.MaxSafeInt {
+			return i, nil
+		}
+	case float().MatchString(v):
+		if f, err := strconv.ParseFloat(v, 64); err == nil && f <= protocol.MaxSafeInt && f >= -protocol.MaxSafeInt {
+			return f, nil
+		}
 	case special().MatchString(v):
-		return w.fail(n, "%s is no number of JSON", v)
+		return nil, fail(n, "%s is no number of JSON", v)
 	default:
-		w.text(v)
+		return strings.ToValidUTF8(v, "�"), nil
 	}
-	return nil
-}
-
-func (w *writer) integer(n *yaml.Node, v string, base int) error {
-	i, err := strconv.ParseInt(v, base, 64)
-	if err != nil || i > protocol.MaxSafeInt || i < -protocol.MaxSafeInt {
-		return w.fail(n, "the number %s lies beyond ±(2^53−1); write it in quotes", clip(v))
-	}
-	w.out.WriteString(strconv.FormatInt(i, 10))
-	return nil
-}
-
-func (w *writer) text(s string) {
-	b, _ := json.Marshal(strings.ToValidUTF8(s, "�")) // a string always has a JSON form
-	w.out.Write(b)
+	return nil, fail(n, "the number %s lies beyond ±(2^53−1); write it in quotes", clip(v))
 }
 
 // Line is the place of a value in a YAML text: the line, from 1, of what the path leads to, by

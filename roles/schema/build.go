@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"math/big"
+	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
@@ -16,6 +17,7 @@ type compiler struct {
 	formats   bool
 	trusted   bool // a shape of ours: it is not checked itself
 	nodes     map[string]*node
+	schemas   map[string]placed // by their pointers
 	resources map[string]*resource
 	broken    []Violation
 }
@@ -34,8 +36,8 @@ func (c *compiler) compile() (*node, error) {
 
 // begin gives the resource that the whole document is, of a draft unless it says another.
 func (c *compiler) begin(draft int) *resource {
-	base := &resource{base: parsed(home), draft: draft, anchors: map[string]string{}, dynamic: map[string]bool{}}
-	c.resources = map[string]*resource{home: base}
+	base := &resource{base: &url.URL{Scheme: "wf", Path: "/schema.json"}, draft: draft, anchors: map[string]string{}, dynamic: map[string]bool{}}
+	c.resources, c.schemas = map[string]*resource{home: base}, map[string]placed{}
 	return base
 }
 
@@ -44,58 +46,28 @@ func (c *compiler) node(ptr string) (*node, error) {
 	if n := c.nodes[ptr]; n != nil {
 		return n, nil
 	}
-	v, err := c.at(ptr)
-	if err != nil {
-		return nil, err
-	}
-	in := c.around(ptr)
-	if !c.known(ptr) { // a reference leads to where no schema was expected
-		if err := c.collect(v, ptr, in); err != nil {
+	if _, ok := c.schemas[ptr]; !ok { // a reference leads to where no schema was expected
+		v, err := c.at(ptr)
+		if err != nil {
+			return nil, err
+		}
+		if err := c.collect(v, ptr, c.around(ptr)); err != nil {
 			return nil, err
 		}
 		if len(c.broken) > 0 {
 			return nil, &Invalid{c.broken}
 		}
-		in = c.around(ptr)
 	}
-	n := &node{in: in}
+	s := c.schemas[ptr]
+	n := &node{in: s.in}
 	c.nodes[ptr] = n
-	switch v := v.(type) {
+	switch v := s.value.(type) {
 	case bool:
 		n.never = !v
 	case map[string]any:
-		err = (&object{c: c, n: n, m: v, ptr: ptr, draft: in.draft}).build()
+		return n, (&object{c: c, n: n, m: v, ptr: ptr, draft: s.in.draft}).build()
 	}
-	return n, err
-}
-
-// known reports whether collect has been at a pointer: whether keywords alone lead there.
-func (c *compiler) known(ptr string) bool {
-	var at any = c.doc
-	draft := c.resources[home].draft
-	for rest := ptr; rest != ""; {
-		m, ok := at.(map[string]any)
-		if !ok {
-			return false
-		}
-		key, _, _ := strings.Cut(rest[1:], "/")
-		k, ok := lookup(unescape(key), draft)
-		if !ok {
-			return false
-		}
-		found := false
-		for path, child := range k.children(m[unescape(key)]) {
-			whole := "/" + key + path
-			if rest == whole || strings.HasPrefix(rest, whole+"/") {
-				at, rest, found = child, rest[len(whole):], true
-				break
-			}
-		}
-		if !found {
-			return false
-		}
-	}
-	return true
+	return n, nil
 }
 
 // object is a schema on its way into a node.
@@ -183,13 +155,11 @@ func (o *object) build() error {
 		o.objects()
 		o.arrays()
 		o.combined()
-		o.unevaluated()
 	}
-	if _, ok := o.get("$ref").(string); ok {
-		o.reference("$ref")
-	}
+	o.reference("$ref")
 	o.reference("$recursiveRef")
 	o.reference("$dynamicRef")
+	o.unevaluated()
 	return o.err
 }
 

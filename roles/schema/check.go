@@ -94,27 +94,19 @@ func (o *object) numbers() {
 		if strings.HasPrefix(name, "exclusive") {
 			least = 1
 		}
-		o.onNumber(func(v *visit, n *big.Rat) {
-			if sign*n.Cmp(limit) < least {
+		on(o, func(v *visit, number json.Number) {
+			if n := rational(number); sign*n.Cmp(limit) < least {
 				v.fail("%s: got %v, want %v", name, float(n), float(limit))
 			}
 		})
 	}
 	if by := o.number("multipleOf"); by != nil && by.Sign() > 0 {
-		o.onNumber(func(v *visit, n *big.Rat) {
-			if !new(big.Rat).Quo(n, by).IsInt() {
+		on(o, func(v *visit, number json.Number) {
+			if n := rational(number); !new(big.Rat).Quo(n, by).IsInt() {
 				v.fail("multipleOf: got %v, want %v", float(n), float(by))
 			}
 		})
 	}
-}
-
-func (o *object) onNumber(check func(*visit, *big.Rat)) {
-	o.then(func(v *visit) {
-		if n, ok := v.value.(json.Number); ok {
-			check(v, rational(n))
-		}
-	})
 }
 
 func (o *object) strings() {
@@ -131,9 +123,18 @@ func (o *object) strings() {
 		o.err = err
 		return
 	}
-	o.then(func(v *visit) {
-		if s, ok := v.value.(string); ok && !re.MatchString(s) {
+	on(o, func(v *visit, s string) {
+		if !re.MatchString(s) {
 			v.fail("%s does not match pattern %s", quote(s), quote(expr))
+		}
+	})
+}
+
+// on makes a check of the values of one type.
+func on[T any](o *object, check func(*visit, T)) {
+	o.then(func(v *visit) {
+		if value, ok := v.value.(T); ok {
+			check(v, value)
 		}
 	})
 }
@@ -161,7 +162,7 @@ func (o *object) objects() {
 		return len(m), ok
 	})
 	if required := stringsOf(o.get("required")); len(required) > 0 {
-		o.onObject(func(v *visit, m map[string]any) {
+		on(o, func(v *visit, m map[string]any) {
 			switch missing := lacks(m, required); len(missing) {
 			case 0:
 			case 1:
@@ -171,32 +172,25 @@ func (o *object) objects() {
 			}
 		})
 	}
-	for _, key := range []string{"dependentRequired", "dependencies"} {
-		lists, _ := o.get(key).(map[string]any)
-		for name, list := range lists {
-			if names := stringsOf(list); names != nil {
-				o.onObject(func(v *visit, m map[string]any) {
-					if _, has := m[name]; has {
-						if missing := lacks(m, names); missing != nil {
-							v.fail("properties %s required, if %s exists", strings.Join(missing, ", "), quote(name))
-						}
-					}
-				})
-			}
-		}
-	}
-	for _, key := range []string{"dependentSchemas", "dependencies"} {
-		for name, n := range o.named(key) {
-			o.onObject(func(v *visit, m map[string]any) {
-				if _, has := m[name]; has {
+	for _, key := range []string{"dependentRequired", "dependentSchemas", "dependencies"} {
+		values, _ := o.get(key).(map[string]any)
+		nodes := o.named(key)
+		for name, value := range values {
+			on(o, func(v *visit, m map[string]any) {
+				if _, has := m[name]; !has {
+					return
+				}
+				if n := nodes[name]; n != nil {
 					v.self(n)
+				} else if missing := lacks(m, stringsOf(value)); missing != nil {
+					v.fail("properties %s required, if %s exists", strings.Join(missing, ", "), quote(name))
 				}
 			})
 		}
 	}
 	o.members()
 	if names := o.one("propertyNames"); names != nil {
-		o.onObject(func(v *visit, m map[string]any) {
+		on(o, func(v *visit, m map[string]any) {
 			for name := range m {
 				found, _ := names.eval(name, v.at, &v.frame)
 				v.found = append(v.found, found...)
@@ -212,7 +206,7 @@ func (o *object) members() {
 	if len(properties) == 0 && len(patterns) == 0 && additional == nil {
 		return
 	}
-	o.onObject(func(v *visit, m map[string]any) {
+	on(o, func(v *visit, m map[string]any) {
 		var extra []string
 		for name, member := range m {
 			at, known := &place{v.at, name}, false
@@ -235,19 +229,11 @@ func (o *object) members() {
 			default:
 				v.child(additional, member, at)
 			}
-			v.seen.name(name)
+			v.see(name)
 		}
 		if len(extra) > 0 {
 			slices.Sort(extra)
 			v.fail("additional properties %s not allowed", strings.Join(quoted(extra), ", "))
-		}
-	})
-}
-
-func (o *object) onObject(check func(*visit, map[string]any)) {
-	o.then(func(v *visit) {
-		if m, ok := v.value.(map[string]any); ok {
-			check(v, m)
 		}
 	})
 }
@@ -258,7 +244,7 @@ func (o *object) arrays() {
 		return len(list), ok
 	})
 	if unique, _ := o.get("uniqueItems").(bool); unique {
-		o.onArray(func(v *visit, list []any) {
+		on(o, func(v *visit, list []any) {
 			at := map[string]int{}
 			for i, item := range list {
 				key := identity(item)
@@ -286,7 +272,7 @@ func (o *object) items() {
 	if len(first) == 0 && others == nil {
 		return
 	}
-	o.onArray(func(v *visit, list []any) {
+	on(o, func(v *visit, list []any) {
 		for i, item := range list {
 			switch {
 			case i < len(first):
@@ -295,12 +281,14 @@ func (o *object) items() {
 				return
 			case others.never && old && len(first) > 0:
 				v.fail("last %d additionalItem(s) not allowed", len(list)-i)
-				v.seen.all(len(list))
+				for j := range list {
+					v.see(j)
+				}
 				return
 			default:
 				v.child(others, item, &place{v.at, strconv.Itoa(i)})
 			}
-			v.seen.item(i)
+			v.see(i)
 		}
 	})
 }
@@ -312,7 +300,7 @@ func (o *object) contains() {
 	}
 	least, most := o.count("minContains", -1), o.count("maxContains", -1)
 	sees := o.draft >= 2020
-	o.onArray(func(v *visit, list []any) {
+	on(o, func(v *visit, list []any) {
 		var matched []int
 		var found []Violation
 		for i, item := range list {
@@ -323,33 +311,23 @@ func (o *object) contains() {
 			}
 			matched = append(matched, i)
 			if sees {
-				v.seen.item(i)
+				v.see(i)
 			}
 		}
 		places := strings.Trim(fmt.Sprint(matched), "[]")
 		switch {
-		case least < 0 && len(matched) == 0, len(matched) < least:
-			switch {
-			case len(found) > 0:
-				v.found = append(v.found, found...)
-			case least < 0:
-				v.fail("no items match contains schema")
-			case len(matched) == 0:
-				v.fail("min %d items required to match contains schema, but none matched", least)
-			default:
-				v.fail("min %d items required to match contains schema, but matched %d items at %v", least, len(matched), places)
-			}
+		case len(matched) >= least && (least >= 0 || len(matched) > 0):
+		case len(found) > 0:
+			v.found = append(v.found, found...)
+		case least < 0:
+			v.fail("no items match contains schema")
+		case len(matched) == 0:
+			v.fail("min %d items required to match contains schema, but none matched", least)
+		default:
+			v.fail("min %d items required to match contains schema, but matched %d items at %v", least, len(matched), places)
 		}
 		if most >= 0 && len(matched) > most {
 			v.fail("max %d items required to match contains schema, but matched %d items at %v", most, len(matched), places)
-		}
-	})
-}
-
-func (o *object) onArray(check func(*visit, []any)) {
-	o.then(func(v *visit) {
-		if list, ok := v.value.([]any); ok {
-			check(v, list)
 		}
 	})
 }
@@ -417,23 +395,21 @@ func (o *object) combined() {
 // unevaluated makes the checks of what no other part of the schema has looked at. They come last.
 func (o *object) unevaluated() {
 	if n := o.one("unevaluatedProperties"); n != nil {
-		o.n.last = append(o.n.last, func(v *visit) {
-			m, _ := v.value.(map[string]any)
+		on(o, func(v *visit, m map[string]any) {
 			for _, name := range slices.Sorted(maps.Keys(m)) {
-				if !v.seen.names[name] {
+				if !v.seen[name] {
 					v.child(n, m[name], &place{v.at, name})
-					v.seen.name(name)
+					v.see(name)
 				}
 			}
 		})
 	}
 	if n := o.one("unevaluatedItems"); n != nil {
-		o.n.last = append(o.n.last, func(v *visit) {
-			list, _ := v.value.([]any)
+		on(o, func(v *visit, list []any) {
 			for i, item := range list {
-				if !v.seen.items[i] {
+				if !v.seen[i] {
 					v.child(n, item, &place{v.at, strconv.Itoa(i)})
-					v.seen.item(i)
+					v.see(i)
 				}
 			}
 		})

@@ -45,36 +45,46 @@ var (
 	uuid            = lazy.Regexp(`^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$`)
 	label           = lazy.Regexp(`^[0-9A-Za-z]([-0-9A-Za-z]{0,61}[0-9A-Za-z])?$`)
 	mailbox         = lazy.Regexp("^(\"[^\"\\\\]*\"|[-0-9A-Za-z!#$%&'*+/=?^_`{|}~]+(\\.[-0-9A-Za-z!#$%&'*+/=?^_`{|}~]+)*)$")
+	braces          = lazy.Regexp(`^([^{}]|\{[^{}]*\})*$`) // in pairs, none within another
 	jsonPointer     = lazy.Regexp(`^(/([^~/]|~[01])*)*$`)
 	relativePointer = lazy.Regexp(`^(0|[1-9]\d*)(#|(/([^~/]|~[01])*)*)$`)
 	semver          = lazy.Regexp(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)` +
 		`(-(0|[1-9]\d*|\d*[-A-Za-z][-0-9A-Za-z]*)(\.(0|[1-9]\d*|\d*[-A-Za-z][-0-9A-Za-z]*))*)?(\+[-0-9A-Za-z]+(\.[-0-9A-Za-z]+)*)?$`)
 )
 
-// like is a format that an expression says; the example tells what was expected.
-func like(example string, form func() *regexp.Regexp) func(string) string {
+// must is a format for which the reason is the same, whatever is wrong with a text.
+func must(reason string, fits func(string) bool) func(string) string {
 	return func(s string) string {
-		if !form().MatchString(s) {
-			return "it must be like " + example
+		if !fits(s) {
+			return reason
 		}
 		return ""
 	}
 }
 
-// span may lack each of its parts, but neither all of them nor all that follow its T.
-func span(s string) string {
-	if !duration().MatchString(s) || s == "P" || strings.HasSuffix(s, "T") {
-		return "it must be like P3Y6M4DT12H30M5S or P4W"
-	}
-	return ""
+// like is a format that an expression says; the example tells what was expected.
+func like(example string, form func() *regexp.Regexp) func(string) string {
+	return must("it must be like "+example, func(s string) bool { return form().MatchString(s) })
 }
 
-func date(s string) string {
-	if _, err := time.Parse(time.DateOnly, s); err != nil {
-		return "it must be a day like 2006-01-31"
-	}
-	return ""
-}
+var (
+	// span may lack each of its parts, but neither all of them nor all that follow its T.
+	span = must("it must be like P3Y6M4DT12H30M5S or P4W", func(s string) bool {
+		return duration().MatchString(s) && s != "P" && !strings.HasSuffix(s, "T")
+	})
+	date = must("it must be a day like 2006-01-31", func(s string) bool {
+		_, err := time.Parse(time.DateOnly, s)
+		return err == nil
+	})
+	ipv4 = must("it must be like 192.0.2.1", func(s string) bool {
+		a, err := netip.ParseAddr(s)
+		return err == nil && a.Is4()
+	})
+	ipv6 = must("it must be like 2001:db8::1", func(s string) bool {
+		a, err := netip.ParseAddr(s)
+		return err == nil && a.Is6() && a.Zone() == ""
+	})
+)
 
 func clock(s string) string {
 	const like = "it must be like 15:04:05Z or 15:04:05.5+01:00"
@@ -132,20 +142,6 @@ func period(s string) string {
 		return reason
 	}
 	return check(end)
-}
-
-func ipv4(s string) string {
-	if a, err := netip.ParseAddr(s); err != nil || !a.Is4() {
-		return "it must be like 192.0.2.1"
-	}
-	return ""
-}
-
-func ipv6(s string) string {
-	if a, err := netip.ParseAddr(s); err != nil || !a.Is6() || a.Zone() != "" {
-		return "it must be like 2001:db8::1"
-	}
-	return ""
 }
 
 func hostname(s string) string {
@@ -209,22 +205,11 @@ func uriReference(s string) string {
 	return reason
 }
 
-// uriTemplate holds that braces come in pairs, none within another.
 func uriTemplate(s string) string {
 	if _, reason := parse(s); reason != "" {
 		return reason
 	}
-	open := false
-	for _, r := range s {
-		if r != '{' && r != '}' {
-			continue
-		}
-		if open == (r == '{') {
-			return "its braces are not in pairs"
-		}
-		open = !open
-	}
-	if open {
+	if !braces().MatchString(s) {
 		return "its braces are not in pairs"
 	}
 	return ""

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"iter"
 	"strconv"
 	"sync"
 )
@@ -114,7 +115,7 @@ var keywords = sync.OnceValue(func() map[string]keyword {
 		"additionalProperties":  {shape: anything, holds: one},
 		"propertyNames":         {since: 6, shape: anything, holds: one},
 		"dependentSchemas":      {since: 2019, shape: anObject, holds: named},
-		"dependencies":          {shape: anObject, holds: namedOrNames},
+		"dependencies":          {shape: `{"type":"object","additionalProperties":{"if":` + array + `,"then":` + names + `}}`, holds: namedOrNames},
 		"unevaluatedItems":      {since: 2019, shape: anything, holds: one},
 		"unevaluatedProperties": {since: 2019, shape: anything, holds: one},
 	}
@@ -136,34 +137,27 @@ func lookup(key string, draft int) (keyword, bool) {
 }
 
 // children gives the schemas in the value of a keyword, by the path that leads to each.
-func (k keyword) children(v any) func(yield func(string, any) bool) {
+func (k keyword) children(v any) iter.Seq2[string, any] {
 	return func(yield func(string, any) bool) {
-		switch v := v.(type) {
-		case []any:
-			switch k.holds {
-			case list, oneOrList:
-				for i, item := range v {
-					if !yield("/"+strconv.Itoa(i), item) {
-						return
-					}
+		items, isList := v.([]any)
+		members, isObject := v.(map[string]any)
+		switch {
+		case isList && (k.holds == list || k.holds == oneOrList):
+			for i, item := range items {
+				if !yield("/"+strconv.Itoa(i), item) {
+					return
 				}
-				return
 			}
-		case map[string]any:
-			switch k.holds {
-			case named, namedOrNames:
-				for name, item := range v {
-					if _, isNames := item.([]any); isNames && k.holds == namedOrNames {
-						continue
-					}
-					if !yield("/"+escape(name), item) {
-						return
-					}
+		case isObject && (k.holds == named || k.holds == namedOrNames):
+			for name, item := range members {
+				if _, isNames := item.([]any); isNames && k.holds == namedOrNames {
+					continue
 				}
-				return
+				if !yield("/"+escape(name), item) {
+					return
+				}
 			}
-		}
-		if k.holds == one || k.holds == oneOrList {
+		case k.holds == one || k.holds == oneOrList:
 			yield("", v)
 		}
 	}

@@ -3,7 +3,6 @@ package schema
 import (
 	"fmt"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -21,7 +20,13 @@ type resource struct {
 	recurs  bool              // $recursiveAnchor
 }
 
-// collect finds the resources and anchors at and below a schema, and what breaks the rules for
+// placed is a schema, and the resource that it lies in.
+type placed struct {
+	value any
+	in    *resource
+}
+
+// collect finds the schemas, resources and anchors at and below a schema, and what breaks the rules for
 // schemas on the way.
 func (c *compiler) collect(v any, ptr string, in *resource) error {
 	m, ok := v.(map[string]any)
@@ -29,12 +34,14 @@ func (c *compiler) collect(v any, ptr string, in *resource) error {
 		if _, ok := v.(bool); !ok {
 			c.broken = append(c.broken, Violation{ptr, wrongType(v, "boolean", "object")})
 		}
+		c.schemas[ptr] = placed{v, in}
 		return nil
 	}
 	in, err := c.resource(m, ptr, in)
 	if err != nil {
 		return err
 	}
+	c.schemas[ptr] = placed{v, in}
 	_, refers := m["$ref"]
 	for key, value := range m {
 		k, ok := lookup(key, in.draft)
@@ -52,30 +59,15 @@ func (c *compiler) collect(v any, ptr string, in *resource) error {
 				return err
 			}
 		}
-		if k.holds == namedOrNames {
-			c.dependentNames(value, at)
-		}
 	}
 	return nil
-}
-
-// dependentNames checks the arrays of the keyword dependencies.
-func (c *compiler) dependentNames(v any, at string) {
-	m, _ := v.(map[string]any)
-	for name, item := range m {
-		if list, ok := item.([]any); ok {
-			for _, broken := range shaped(names).violations(list) {
-				c.broken = append(c.broken, Violation{at + "/" + escape(name) + broken.Pointer, broken.Reason})
-			}
-		}
-	}
 }
 
 // resource is the one that a schema begins, or else in, with the anchors that the schema adds.
 func (c *compiler) resource(m map[string]any, ptr string, in *resource) (*resource, error) {
 	draft := in.draft
 	if named, ok := m["$schema"].(string); ok && (ptr == "" || m["$id"] != nil) {
-		if draft = drafts[strings.TrimSuffix(named, "#")]; draft == 0 {
+		if draft = published(named); draft == 0 {
 			return nil, outside(named)
 		}
 	}
@@ -137,7 +129,7 @@ func outside(address string) error {
 	return fmt.Errorf("failing loading %q: a schema may refer to its own parts alone, not to %s", address, address)
 }
 
-// published is the draft of the meta-schema that a reference names, 0 for any other reference.
+// published is the draft that the address of a meta-schema names, 0 for any other address.
 func published(ref string) int { return drafts[strings.TrimSuffix(ref, "#")] }
 
 // rules gives how a value breaks the rules for schemas of a draft, which is what a reference to its
@@ -200,13 +192,10 @@ func (c *compiler) at(ptr string) (any, error) {
 
 // around is the innermost resource that a pointer lies in.
 func (c *compiler) around(ptr string) *resource {
-	var in *resource
-	for _, r := range c.resources {
-		if (ptr == r.ptr || strings.HasPrefix(ptr, r.ptr+"/")) && (in == nil || len(r.ptr) > len(in.ptr)) {
-			in = r
-		}
+	for c.schemas[ptr].in == nil {
+		ptr = ptr[:strings.LastIndexByte(ptr, '/')]
 	}
-	return in
+	return c.schemas[ptr].in
 }
 
 var escaper = strings.NewReplacer("~", "~0", "/", "~1")
@@ -223,5 +212,5 @@ func canonical(ptr string) string {
 	for i, step := range steps {
 		steps[i] = escape(unescape(step))
 	}
-	return strings.Join(slices.Clip(steps), "/")
+	return strings.Join(steps, "/")
 }

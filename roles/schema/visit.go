@@ -2,12 +2,11 @@ package schema
 
 import "strings"
 
-// node is a schema as checks. The checks of first stop at the first violation; those of last
-// look at what the others have seen.
+// node is a schema as checks. The checks of first stop at the first violation.
 type node struct {
-	in                *resource
-	never             bool // the schema false
-	first, rest, last []func(*visit)
+	in          *resource
+	never       bool // the schema false
+	first, rest []func(*visit)
 }
 
 // visit is a node looking at a value.
@@ -15,7 +14,7 @@ type visit struct {
 	frame
 	value any
 	found []Violation
-	seen  *seen
+	seen  map[any]bool // by see
 }
 
 // frame is a node on the way to the one that looks now.
@@ -42,35 +41,17 @@ func (p *place) String() string {
 	return b.String()
 }
 
-// seen is what of an object or array some schema had something to say about.
-type seen struct {
-	names map[string]bool
-	items map[int]bool
-}
-
-func (s *seen) name(name string) {
-	if s.names == nil {
-		s.names = map[string]bool{}
+// see notes that a schema had something to say about a member, by its name, or about an item, by its place.
+func (v *visit) see(part any) {
+	if v.seen == nil {
+		v.seen = map[any]bool{}
 	}
-	s.names[name] = true
-}
-
-func (s *seen) item(i int) {
-	if s.items == nil {
-		s.items = map[int]bool{}
-	}
-	s.items[i] = true
-}
-
-func (s *seen) all(items int) {
-	for i := range items {
-		s.item(i)
-	}
+	v.seen[part] = true
 }
 
 // eval gives what is wrong with a value, and what was seen of it.
-func (n *node) eval(value any, at *place, up *frame) ([]Violation, *seen) {
-	v := visit{frame: frame{n, at, up}, value: value, seen: &seen{}}
+func (n *node) eval(value any, at *place, up *frame) ([]Violation, map[any]bool) {
+	v := visit{frame: frame{n, at, up}, value: value}
 	if n.never {
 		v.fail("false schema")
 		return v.found, v.seen
@@ -87,9 +68,6 @@ func (n *node) eval(value any, at *place, up *frame) ([]Violation, *seen) {
 		}
 	}
 	for _, check := range n.rest {
-		check(&v)
-	}
-	for _, check := range n.last {
 		check(&v)
 	}
 	return v.found, v.seen
@@ -117,11 +95,8 @@ func (v *visit) try(n *node) (found []Violation, fits bool) {
 	if len(found) > 0 {
 		return found, false
 	}
-	for name := range saw.names {
-		v.seen.name(name)
-	}
-	for i := range saw.items {
-		v.seen.item(i)
+	for part := range saw {
+		v.see(part)
 	}
 	return nil, true
 }

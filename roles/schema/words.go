@@ -7,7 +7,6 @@ import (
 	"maps"
 	"math"
 	"math/big"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -197,13 +196,4 @@ func identify(b *strings.Builder, v any) {
 	default:
 		fmt.Fprint(b, v)
 	}
-}
-
-// parsed is an address of ours.
-func parsed(address string) *url.URL {
-	u, err := url.Parse(address)
-	if err != nil {
-		panic(err)
-	}
-	return u
 }

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"wf/roles/workspace/internal/at"
 )
 
 // A Place is where a file of a workspace is or would be: an open directory and a name in it
@@ -29,7 +31,7 @@ func (p *Place) Close() {
 	}
 }
 
-// linksMax is how many links a path may lead over.
+// linksMax is how many links a path may lead over, as in the kernel.
 const linksMax = 40
 
 // Find finds a file, by a path from the directory dir of the workspace root, and refuses with a
@@ -225,31 +227,19 @@ func (w *walker) into(part string, info fs.FileInfo) error {
 
 // Open opens the file for reading, if it is a regular one, without waiting for the other end of
 // a pipe; OpenDir opens a directory.
-func (p *Place) Open() (*os.File, error) {
-	return p.opened(func(mode fs.FileMode) error {
-		if !mode.IsRegular() {
-			return errNoFile
-		}
-		return nil
-	})
-}
+func (p *Place) Open() (*os.File, error) { return p.opened(false) }
 
 // OpenDir opens the place where it is a directory.
-func (p *Place) OpenDir() (*os.File, error) {
-	return p.opened(func(mode fs.FileMode) error {
-		if !mode.IsDir() {
-			return syscall.ENOTDIR
-		}
-		return nil
-	})
-}
+func (p *Place) OpenDir() (*os.File, error) { return p.opened(true) }
 
-func (p *Place) opened(fits func(fs.FileMode) error) (*os.File, error) {
-	if p.info == nil {
+func (p *Place) opened(dir bool) (*os.File, error) {
+	switch {
+	case p.info == nil:
 		return nil, &fs.PathError{Op: "open", Path: p.Path, Err: syscall.ENOENT}
-	}
-	if err := fits(p.info.Mode()); err != nil {
-		return nil, err
+	case dir && !p.info.IsDir():
+		return nil, syscall.ENOTDIR
+	case !dir && !p.info.Mode().IsRegular():
+		return nil, at.ErrNoFile
 	}
 	f, err := p.Dir.OpenFile(p.Base, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -274,7 +264,7 @@ func OpenRegular(root *os.Root, name string) (*os.File, error) {
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = errNoFile
+		err = at.ErrNoFile
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
@@ -288,7 +278,7 @@ func (p *Place) Replace(content string) error {
 	mode := fs.FileMode(0o666)
 	if p.info != nil {
 		if !p.info.Mode().IsRegular() {
-			return errNoFile
+			return at.ErrNoFile
 		}
 		mode = p.info.Mode().Perm()
 	}

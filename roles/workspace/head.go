@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"wf/roles/workspace/internal/at"
 )
 
 // A Head is what the HEAD of a git repository names.
@@ -69,27 +71,27 @@ func (r repository) close() {
 
 // discover finds the repository of a directory; the descriptor of that stays open.
 func discover(dir int) (repository, error) {
-	at, err := walk(dir, ".", unix.O_DIRECTORY)
+	top, err := at.Open(dir, ".", unix.O_DIRECTORY)
 	if err != nil {
 		return repository{}, err
 	}
-	defer func() { unix.Close(at) }()
+	defer func() { unix.Close(top) }()
 	var here, up unix.Stat_t
-	if err := unix.Fstat(at, &here); err != nil {
+	if err := unix.Fstat(top, &here); err != nil {
 		return repository{}, err
 	}
 	for range upMax {
-		r, err := open(at)
+		r, err := open(top)
 		if !errors.Is(err, unix.ENOENT) {
 			return r, err
 		}
-		next, err := walk(at, "..", unix.O_DIRECTORY)
+		next, err := at.Open(top, "..", unix.O_DIRECTORY)
 		if err != nil {
 			return repository{}, err
 		}
-		unix.Close(at)
-		at = next
-		if err := unix.Fstat(at, &up); err != nil {
+		unix.Close(top)
+		top = next
+		if err := unix.Fstat(top, &up); err != nil {
 			return repository{}, err
 		}
 		if up.Dev != here.Dev || up.Ino == here.Ino { // another file system, or the top
@@ -103,7 +105,7 @@ func discover(dir int) (repository, error) {
 // open opens the repository that has its .git in a directory; ENOENT says that git, too, would
 // look above.
 func open(dir int) (repository, error) {
-	git, err := walk(dir, ".git", 0)
+	git, err := at.Walk(dir, ".git", 0)
 	if err != nil {
 		return repository{}, err
 	}
@@ -123,14 +125,14 @@ func open(dir int) (repository, error) {
 		if !ok {
 			return repository{}, errOdd
 		}
-		if git, err = walk(dir, to, unix.O_DIRECTORY); err != nil {
+		if git, err = at.Walk(dir, to, unix.O_DIRECTORY); err != nil {
 			return repository{}, errOdd
 		}
 	}
 	r := repository{git, git}
 	line, err := small(git, "commondir")
 	if err == nil {
-		if r.common, err = walk(git, strings.TrimRight(line, "\r\n"), unix.O_DIRECTORY); err != nil {
+		if r.common, err = at.Walk(git, strings.TrimRight(line, "\r\n"), unix.O_DIRECTORY); err != nil {
 			r.common = git
 		}
 	} else if errors.Is(err, unix.ENOENT) {
@@ -152,7 +154,7 @@ func open(dir int) (repository, error) {
 // check asks for what makes a directory a repository in the eyes of git.
 func (r repository) check() error {
 	for _, name := range []string{"objects", "refs"} {
-		fd, err := walk(r.common, name, unix.O_DIRECTORY)
+		fd, err := at.Walk(r.common, name, unix.O_DIRECTORY)
 		if err != nil {
 			return err
 		}
@@ -164,7 +166,7 @@ func (r repository) check() error {
 
 func (r repository) head(ctx context.Context) (*Head, error) {
 	// What the HEAD of a repository with a reftable says is there for old programs alone.
-	if fd, err := walk(r.common, "reftable", 0); !errors.Is(err, unix.ENOENT) {
+	if fd, err := at.Walk(r.common, "reftable", 0); !errors.Is(err, unix.ENOENT) {
 		if err == nil {
 			unix.Close(fd)
 		}
@@ -189,7 +191,7 @@ func (r repository) head(ctx context.Context) (*Head, error) {
 	case err == nil:
 		commit, err := object(line)
 		return &Head{commit, branch}, err
-	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOTDIR), errors.Is(err, errNoFile):
+	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOTDIR), errors.Is(err, at.ErrNoFile):
 		commit, err := r.packed(ctx, ref)
 		return &Head{commit, branch}, err
 	}
@@ -222,7 +224,7 @@ func gitDirs(dir *os.Root) []fs.FileInfo {
 // packed finds a ref in packed-refs, which is read as a stream, whatever its size; "" where it
 // is not in there.
 func (r repository) packed(ctx context.Context, ref string) (string, error) {
-	f, err := regular(r.common, "packed-refs")
+	f, err := at.Regular(r.common, "packed-refs")
 	if errors.Is(err, unix.ENOENT) {
 		return "", nil
 	}
@@ -254,7 +256,7 @@ func object(line string) (string, error) {
 
 // small reads a regular file of at most smallMax bytes.
 func small(dir int, name string) (string, error) {
-	f, err := regular(dir, name)
+	f, err := at.Regular(dir, name)
 	if err != nil {
 		return "", err
 	}
@@ -264,62 +266,4 @@ func small(dir int, name string) (string, error) {
 		err = errOdd
 	}
 	return string(b), err
-}
-
-var errNoFile = errors.New("no regular file")
-
-// regular opens a regular file without waiting for the other end of a pipe.
-func regular(dir int, name string) (*os.File, error) {
-	fd, err := walk(dir, name, 0)
-	if err != nil {
-		return nil, err
-	}
-	var s unix.Stat_t
-	if err = unix.Fstat(fd, &s); err == nil && s.Mode&unix.S_IFMT != unix.S_IFREG {
-		err = errNoFile
-	}
-	if err != nil {
-		unix.Close(fd)
-		return nil, err
-	}
-	return os.NewFile(uintptr(fd), name), nil
-}
-
-// walk opens a path from a directory, or from the top where it is absolute. No part of it may
-// be a link.
-func walk(dir int, name string, flags int) (int, error) {
-	if name == "" {
-		return -1, unix.ENOENT
-	}
-	start := "."
-	if path.IsAbs(name) {
-		start = "/"
-	}
-	at, err := again(dir, start, unix.O_DIRECTORY)
-	// Without links a path means what it says: a/../b is b.
-	parts := strings.Split(strings.TrimPrefix(path.Clean(name), "/"), "/")
-	for i, part := range parts {
-		if err != nil || part == "" {
-			break
-		}
-		how := unix.O_DIRECTORY
-		if i == len(parts)-1 {
-			how = flags
-		}
-		var next int
-		next, err = again(at, part, how|unix.O_NOFOLLOW|unix.O_NONBLOCK)
-		unix.Close(at)
-		at = next
-	}
-	return at, err
-}
-
-// again opens, also when a signal comes in between.
-func again(dir int, name string, flags int) (int, error) {
-	for {
-		fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_CLOEXEC|flags, 0)
-		if !errors.Is(err, unix.EINTR) {
-			return fd, err
-		}
-	}
 }

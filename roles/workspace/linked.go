@@ -11,7 +11,7 @@ import (
 // for any other directory, and where the repository does not name this worktree: a command
 // could have written any path into .git. top is absolute, without links.
 func Linked(top string) string {
-	line, err := smallAt(filepath.Join(top, ".git"))
+	line, err := small(unix.AT_FDCWD, filepath.Join(top, ".git"))
 	if err != nil {
 		return ""
 	}
@@ -19,7 +19,7 @@ func Linked(top string) string {
 	if !ok || !filepath.IsAbs(own) || filepath.Base(filepath.Dir(own)) != "worktrees" {
 		return ""
 	}
-	back, err := smallAt(filepath.Join(own, "gitdir"))
+	back, err := small(unix.AT_FDCWD, filepath.Join(own, "gitdir"))
 	if err != nil || strings.TrimSpace(back) != filepath.Join(top, ".git") {
 		return ""
 	}
@@ -29,7 +29,7 @@ func Linked(top string) string {
 // GitDirs are the directories, absolute and without links, of the repository that the file .git
 // of the directory top names; none where it names no repository.
 func GitDirs(top string) []string {
-	line, err := smallAt(filepath.Join(top, ".git"))
+	line, err := small(unix.AT_FDCWD, filepath.Join(top, ".git"))
 	if err != nil {
 		return nil
 	}
@@ -41,7 +41,7 @@ func GitDirs(top string) []string {
 		git = filepath.Join(top, git)
 	}
 	out := []string{filepath.Clean(git)}
-	if line, err = smallAt(filepath.Join(git, "commondir")); err == nil {
+	if line, err = small(unix.AT_FDCWD, filepath.Join(git, "commondir")); err == nil {
 		common := strings.TrimRight(line, "\r\n")
 		if !filepath.IsAbs(common) {
 			common = filepath.Join(git, common)
@@ -50,6 +50,3 @@ func GitDirs(top string) []string {
 	}
 	return out
 }
-
-// smallAt reads a small regular file at an absolute path without links.
-func smallAt(path string) (string, error) { return small(unix.AT_FDCWD, path) }

@@ -6,9 +6,6 @@ import (
 	"strings"
 )
 
-// hopsMax is how many links the kernel follows on one path.
-const hopsMax = 40
-
 // Through reports whether the way to a path, absolute, leads through the workspace root when links are
 // followed, so that an agent decides what lies at its end: rel is the rest of the way from the workspace,
 // "." for the workspace itself. What is not there has a way, too.
@@ -40,7 +37,7 @@ func Through(root, path string) (rel string, ok bool) {
 			at = next
 			continue
 		}
-		if hops++; hops > hopsMax {
+		if hops++; hops > linksMax {
 			return "", false // nothing is found there
 		}
 		if filepath.IsAbs(to) {

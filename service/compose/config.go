@@ -58,7 +58,7 @@ func (u *Setup) Confine() (sandbox.Grants, error) {
 	}
 	read, err := c.Sandbox.Readable()
 	return sandbox.Grants{Read: read, Devices: c.Sandbox.Devices, SSHAgent: slices.Contains(c.Sandbox.Sockets, config.SSHAgent),
-		Limits: sandbox.Limits(c.Sandbox.Limits)}, err
+		Limits: c.Sandbox.Limits}, err
 }
 
 // openModels keeps the models that agents opened, so that their connections and places are kept.

@@ -155,11 +155,8 @@ func (u *Setup) NoteMemory(ctx context.Context, s *cas.Store, scope string) {
 
 // MemoryScopes are the memories of the store; none where it cannot be read.
 func (u *Setup) MemoryScopes(ctx context.Context) (out []string) {
-	err := u.WithStore(ctx, func(s *cas.Store) error {
-		heads, err := s.Heads(ctx, protocol.MemoryHead(""))
-		for _, h := range heads {
-			out = append(out, strings.TrimPrefix(h.Name, protocol.MemoryHead("")))
-		}
+	err := u.WithStore(ctx, func(s *cas.Store) (err error) {
+		out, err = s.Memories(ctx)
 		return err
 	})
 	if err != nil {

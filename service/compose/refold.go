@@ -59,7 +59,7 @@ func (u *Setup) refoldMemory(ctx context.Context, s *cas.Store, scope string) (*
 		return nil, err
 	}
 	j := memoryJournal{m, s, scope, u.Warn}
-	d, _, err := s.AnyDerived(ctx, protocol.MemoryHead(scope))
+	d, _, err := s.Derived(ctx, protocol.MemoryHead(scope))
 	if err != nil || !d.Head.Defined() {
 		return nil, err
 	}

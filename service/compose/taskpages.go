@@ -101,5 +101,5 @@ func WriteTask(dir, id, page string) (path string, err error) {
 		return "", err
 	}
 	path = filepath.Join(dir, id+".md")
-	return path, files.Replace(path, []byte(page))
+	return path, files.ReplaceSoon(path, []byte(page))
 }

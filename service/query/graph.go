@@ -23,12 +23,12 @@ func Graph(ctx context.Context, e *engine.Engine, run protocol.RunID) ([]byte, e
 // pathTaken is what a run did, on the picture of its workflow. Where a role was entered
 // several times its newest visit gives the status.
 func pathTaken(st *rules.State) layout.Overlay {
-	o := layout.Overlay{Visits: map[string]int{}, Taken: map[layout.Way]int{}, Status: map[string]string{}}
+	o := layout.Overlay{Visits: map[string]int{}, Taken: map[protocol.Way]int{}, Status: map[string]string{}}
 	for _, e := range st.Arrivals() {
-		o.Taken[layout.Way{Edge: e.Edge, To: e.At, Limit: e.Via == protocol.ViaLimit}]++
+		o.Taken[protocol.Way{Edge: e.Edge, To: e.At, Limit: e.Via == protocol.ViaLimit}]++
 	}
 	for _, w := range st.Ways() {
-		o.Taken[layout.Way(w.Way)] = w.Times
+		o.Taken[w.Way] = w.Times
 	}
 	for _, r := range st.Roles() {
 		switch r.Status {

@@ -1,8 +1,8 @@
 // Package wire is what the adapters share: requests whose bytes are fixed, streams of
 // server-sent events, and refusals by their kind.
 //
-//	Object ─bytes─► Exchange ─Post─► refusal → *model.Error
-//	                         └─read─► Events ─► adapter
+//	Object ─bytes─► Call ─Post─► refusal → *model.Error
+//	                     └─read─► Events ─► adapter
 //
 // Nothing here knows a provider.
 package wire

@@ -46,15 +46,19 @@ func transport() http.RoundTripper {
 
 var errSilent = errors.New("the server is silent")
 
-// Exchange makes one request and reads its answer. It ends both after idle without a word
-// from the server; 0 is DefaultIdle, and DefaultPause once the answer began. The error is ctx's as
-// it is, or a *model.Error.
-//
-// post gives a response of any status, or an error.
-func Exchange(ctx context.Context, name string, idle time.Duration,
-	post func(context.Context) (*http.Response, error), read func(http.Header, io.Reader) error,
-) error {
-	pause := idle
+// A Call is one request to a model.
+type Call struct {
+	Name   string // of the model, for messages
+	URL    string
+	Header map[string]string // see Post
+	Body   []byte
+	Idle   time.Duration // without a word from the server; 0 is DefaultIdle, and DefaultPause once the answer began
+}
+
+// Do makes the request and reads its answer. It ends both after c.Idle. The error is ctx's as it is,
+// or a *model.Error.
+func (c Call) Do(ctx context.Context, read func(context.Context, http.Header, io.Reader) error) error {
+	name, idle, pause := c.Name, c.Idle, c.Idle
 	if idle <= 0 {
 		idle, pause = DefaultIdle, DefaultPause
 	}
@@ -63,7 +67,7 @@ func Exchange(ctx context.Context, name string, idle time.Duration,
 	silence := time.AfterFunc(idle, func() { stop(errSilent) })
 	defer silence.Stop()
 
-	res, err := post(calling)
+	res, err := Post(calling, c.URL, c.Body, c.Header)
 	if err == nil {
 		defer res.Body.Close()
 		switch kind, _, _ := strings.Cut(res.Header.Get("Content-Type"), ";"); {
@@ -72,7 +76,7 @@ func Exchange(ctx context.Context, name string, idle time.Duration,
 		case strings.TrimSpace(strings.ToLower(kind)) == "text/html":
 			err = page(name, res)
 		default:
-			err = read(res.Header, &counted{r: res.Body, left: MaxResponse, alive: func() { idle = pause; silence.Reset(idle) }})
+			err = read(ctx, res.Header, &counted{r: res.Body, left: MaxResponse, alive: func() { idle = pause; silence.Reset(idle) }})
 		}
 	}
 	switch {
@@ -96,8 +100,12 @@ func Key(body []byte) string {
 // refusal reads why a server refused.
 func refusal(name string, res *http.Response) *model.Error {
 	text, err := io.ReadAll(io.LimitReader(res.Body, MaxRefusal))
+	class := model.ClassOfStatus(res.StatusCode)
+	if spent().Match(text) {
+		class = model.Unavailable
+	}
 	return &model.Error{
-		Class: classOf(res.StatusCode, text), Status: res.StatusCode, RetryAfter: RetryAfter(res.Header, time.Now()), Err: err,
+		Class: class, Status: res.StatusCode, RetryAfter: RetryAfter(res.Header, time.Now()), Err: err,
 		Message:  fmt.Sprintf("model %s: status %d: %s", name, res.StatusCode, ErrorText(text)),
 		Overflow: model.OverflowOf(res.StatusCode, text),
 	}

@@ -12,8 +12,14 @@ import (
 	"wf/agentkit/model"
 )
 
+// answering is a transport without a network.
+type answering func(*http.Request) (*http.Response, error)
+
+func (a answering) RoundTrip(r *http.Request) (*http.Response, error) { return a(r) }
+
 // Silence is borne longer before an answer than within it.
 func TestF16HowLongSilenceIsBorne(t *testing.T) {
+	defer func(t http.RoundTripper) { Client.Transport = t }(Client.Transport)
 	for name, c := range map[string]struct {
 		idle  time.Duration
 		heard bool
@@ -28,14 +34,15 @@ func TestF16HowLongSilenceIsBorne(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				start := time.Now()
-				err := Exchange(t.Context(), "m", c.idle, func(ctx context.Context) (*http.Response, error) {
+				Client.Transport = answering(func(req *http.Request) (*http.Response, error) {
 					r, w := io.Pipe()
-					context.AfterFunc(ctx, func() { w.CloseWithError(ctx.Err()) })
+					context.AfterFunc(req.Context(), func() { w.CloseWithError(req.Context().Err()) })
 					if c.heard {
 						go w.Write([]byte("hm"))
 					}
 					return &http.Response{StatusCode: 200, Header: http.Header{}, Body: r}, nil
-				}, func(_ http.Header, r io.Reader) error {
+				})
+				err := Call{Name: "m", URL: "http://server", Idle: c.idle}.Do(t.Context(), func(_ context.Context, _ http.Header, r io.Reader) error {
 					_, err := io.ReadAll(r)
 					return err
 				})

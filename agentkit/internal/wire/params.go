@@ -45,11 +45,13 @@ func ParamsOf(opts *llms.CallOptions, r model.Request, owned ...string) (Params,
 			if text := strings.Trim(string(raw), `"`); slices.Contains(measures, name) && whole().MatchString(text) {
 				raw = json.RawMessage(text)
 			}
-			value, err := numbers(raw)
-			if err != nil {
+			dec := json.NewDecoder(bytes.NewReader(raw))
+			dec.UseNumber()
+			var value any
+			if err := dec.Decode(&value); err != nil {
 				return nil, fmt.Errorf("params: %s: %w", name, err)
 			}
-			p[name] = value
+			p[name] = numbers(value)
 		}
 		return p, nil
 	}
@@ -60,17 +62,7 @@ func ParamsOf(opts *llms.CallOptions, r model.Request, owned ...string) (Params,
 }
 
 // numbers is a value with its decimals as numbers, digits untouched.
-func numbers(raw json.RawMessage) (any, error) {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	var v any
-	if err := dec.Decode(&v); err != nil {
-		return nil, err
-	}
-	return walk(v), nil
-}
-
-func walk(v any) any {
+func numbers(v any) any {
 	switch v := v.(type) {
 	case string:
 		if decimal().MatchString(v) {
@@ -78,11 +70,11 @@ func walk(v any) any {
 		}
 	case []any:
 		for i := range v {
-			v[i] = walk(v[i])
+			v[i] = numbers(v[i])
 		}
 	case map[string]any:
 		for k := range v {
-			v[k] = walk(v[k])
+			v[k] = numbers(v[k])
 		}
 	}
 	return v

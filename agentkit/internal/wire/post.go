@@ -3,15 +3,31 @@ package wire
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 
 	"wf/agentkit/model"
+	"wf/protocol"
+	"wf/roles"
 )
 
 // UserAgent is all that a server learns of the program that calls it.
 const UserAgent = "wf"
+
+// FromEnvironment reads PROVIDER_BASE_URL and PROVIDER_API_KEY. With neither it is an error wrapping
+// protocol.ErrModel: what, a model, needs a key, or a URL of a server, or another one in its place.
+func FromEnvironment(provider, what, server, other string) (base, key string, err error) {
+	base, key = os.Getenv(provider+"_BASE_URL"), os.Getenv(provider+"_API_KEY")
+	roles.Conceal(provider+"_API_KEY", key)
+	if base == "" && key == "" {
+		return "", "", &model.Error{Class: model.Unavailable, Err: protocol.ErrModel,
+			Message: fmt.Sprintf("the %s needs a key. Fixes: set %s_API_KEY; or set %[2]s_BASE_URL to a server %[3]s; or name %[4]s", what, provider, server, other)}
+	}
+	return base, key, nil
+}
 
 // Base reads the base URL of the server of a model. what is how the model is called, want how such a URL
 // looks, and variable where the user may have set it.

@@ -59,15 +59,8 @@ func Failed(name string, status int, data []byte) *model.Error {
 	return e
 }
 
-// classOf tells what a refusal means. An account without money is none that may answer a little
-// later, whatever the status: OpenAI says it with 429, Anthropic with 400.
-func classOf(status int, body []byte) model.Class {
-	if spent().Match(body) {
-		return model.Unavailable
-	}
-	return model.ClassOfStatus(status)
-}
-
+// spent is an account without money, which is none that may answer a little later, whatever the status:
+// OpenAI says it with 429, Anthropic with 400.
 var spent = lazy.Regexp(`"(insufficient_quota|billing_hard_limit_reached|billing_not_active|billing_error)"|(?i)credit balance is too low`)
 
 // RetryAfter reads Retry-After (seconds or a date) and retry-after-ms; 0 is none. A date counts

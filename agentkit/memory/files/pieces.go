@@ -43,18 +43,17 @@ func declarations(text string) []int {
 	starts := []int{0}
 	for _, d := range file.Decls {
 		at := d.Pos()
+		var doc *ast.CommentGroup
 		switch d := d.(type) {
 		case *ast.FuncDecl:
-			if d.Doc != nil {
-				at = d.Doc.Pos()
-			}
+			doc = d.Doc
 		case *ast.GenDecl:
-			if d.Tok == token.IMPORT {
+			if doc = d.Doc; d.Tok == token.IMPORT {
 				continue // with the package clause
 			}
-			if d.Doc != nil {
-				at = d.Doc.Pos()
-			}
+		}
+		if doc != nil {
+			at = doc.Pos()
 		}
 		starts = append(starts, set.PositionFor(at, false).Line-1)
 	}

@@ -12,8 +12,6 @@ import (
 	"sync"
 
 	"github.com/fxamacker/cbor/v2"
-	"github.com/ipfs/go-cid"
-	"github.com/multiformats/go-multihash"
 
 	"wf/agentkit/memory"
 	"wf/protocol"
@@ -98,7 +96,7 @@ func (l *Ledger) Append(_ context.Context, seq protocol.Seq, head protocol.Link,
 			return nil, err
 		}
 		e.Data = data
-		head = link(fmt.Sprint(e.Seq, string(data)))
+		head = protocol.RawLink(fmt.Append(nil, e.Seq, string(data)))
 		e.CID = head
 		l.entries = append(l.entries, e)
 	}
@@ -114,7 +112,7 @@ func (l *Ledger) spilled(d protocol.Data) any {
 	v.Elem().Set(reflect.ValueOf(d))
 	for _, t := range protocol.Texts(v.Interface()) {
 		if len(t.S) > protocol.InlineMax {
-			t.Link = link(t.S)
+			t.Link = protocol.RawLink([]byte(t.S))
 			if l.texts == nil {
 				l.texts = map[protocol.Link]string{}
 			}
@@ -156,12 +154,4 @@ func (l *Ledger) Late() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.late
-}
-
-func link(s string) protocol.Link {
-	sum, err := multihash.Sum([]byte(s), multihash.SHA2_256, -1)
-	if err != nil {
-		panic(err) // the hash is built in
-	}
-	return protocol.NewLink(cid.NewCidV1(cid.Raw, sum))
 }

@@ -6,9 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/ipfs/go-cid"
-	"github.com/multiformats/go-multihash"
-
 	"wf/protocol"
 )
 
@@ -16,13 +13,7 @@ import (
 const Tools = `[{"description":"d","name":"shell","parameters":{"type":"object"}}]`
 
 // Link is a CID, by name.
-func Link(name string) protocol.Link {
-	sum, err := multihash.Sum([]byte(name), multihash.SHA2_256, -1)
-	if err != nil {
-		panic(err) // sha2-256 is always registered
-	}
-	return protocol.NewLink(cid.NewCidV1(cid.Raw, sum))
-}
+func Link(name string) protocol.Link { return protocol.RawLink([]byte(name)) }
 
 // Step is a record named role#visit with parents of that form; "START" is where a run began.
 func Step(name string, text string, parents ...string) protocol.Past {

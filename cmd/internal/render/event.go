@@ -55,7 +55,7 @@ func Event(d protocol.Data) string {
 	case protocol.StepCompleted:
 		return fmt.Sprintf("completed %s in %s  %s", cmp.Or(string(d.Status), "ok"), Span(time.Duration(d.MS)*time.Millisecond), d.Record.Short())
 	case protocol.WaitingFor:
-		text := "waits for " + article(string(d.Kind))
+		text := "waits for " + protocol.Article(string(d.Kind))
 		if d.Kind == protocol.WaitTask {
 			text = "asks the user"
 		}

@@ -8,7 +8,7 @@ import (
 )
 
 // ShowReport writes what a verification of something found.
-func (p *Printer) ShowReport(r *api.Report, what string) error {
+func (p *Printer) ShowReport(r *protocol.Report, what string) error {
 	for _, f := range r.Findings {
 		fmt.Fprintf(p.Out, "%s %s: %s\n    expected %s\n    actual   %s\n", p.Out.Red("✗"), Visible(f.Where), f.Kind, Visible(f.Expected), Visible(f.Actual))
 		if f.Fix != "" {

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"wf/api"
 	"wf/cmd/internal/plain"
 	"wf/protocol"
 )
@@ -44,14 +43,6 @@ func Because(reason string) string {
 		return ""
 	}
 	return ": " + reason
-}
-
-// article puts a or an in front of a word.
-func article(word string) string {
-	if word != "" && strings.ContainsRune("aeiou", rune(word[0])) {
-		return "an " + word
-	}
-	return "a " + word
 }
 
 // both are two texts on one line, or the one that there is.
@@ -146,7 +137,7 @@ func clock(us int64) string {
 }
 
 // used is what model calls used; what no provider told is a dash.
-func used(u api.Usage) string {
+func used(u protocol.UsageSum) string {
 	return fmt.Sprintf("in %s (cached %s) out %s", Count(u.Input), Count(u.Cached), Count(u.Output))
 }
 

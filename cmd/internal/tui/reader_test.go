@@ -44,8 +44,8 @@ func (s *desk) Cost(context.Context, protocol.RunID, string) (*api.Cost, error) 
 	return &api.Cost{Items: []*api.CostRow{{Name: "a#1", Calls: 2, Input: 30, CostUSD: &known, KnownUSD: known}}, Total: &api.CostRow{Calls: 2, Input: 30, KnownUSD: known}}, nil
 }
 
-func (s *desk) Verify(context.Context, protocol.RunID) (*api.Report, error) {
-	return &api.Report{Findings: []api.Finding{{Kind: "block_missing", Where: "R/3", Expected: "x", Actual: "y", Fix: "restore"}}, NotProven: []string{"the clock"}}, nil
+func (s *desk) Verify(context.Context, protocol.RunID) (*protocol.Report, error) {
+	return &protocol.Report{Findings: []protocol.Finding{{Kind: "block_missing", Where: "R/3", Expected: "x", Actual: "y", Fix: "restore"}}, NotProven: []string{"the clock"}}, nil
 }
 
 func (s *desk) Follow(_ context.Context, _ protocol.RunID, w api.Following, f func(api.Update) error) error {

@@ -4,6 +4,7 @@ package memfeed
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -33,33 +34,18 @@ func New() *Feed {
 
 var _ protocol.Feed = (*Feed)(nil)
 
-var encoding = func() cbor.EncMode {
-	m, err := cbor.EncOptions{Sort: cbor.SortLengthFirst}.EncMode()
-	if err != nil {
-		panic("memfeed: " + err.Error())
-	}
-	return m
-}()
-
-func encode(v any) []byte {
-	b, err := encoding.Marshal(v)
-	if err != nil {
-		panic("memfeed: " + err.Error())
-	}
-	return b
-}
-
 // Next is the event that follows another, with a text.
 func Next(prev protocol.Entry, text string) protocol.Entry {
 	step := "coder#1"
+	data, err := cbor.Marshal(protocol.TextSaid{Content: protocol.NewText(text)})
 	e := protocol.Event{Kind: protocol.KindEvent, V: protocol.RecordVersion, Prev: prev.CID, Seq: prev.Seq + 1, TS: 1_700_000_000_000_000 + int64(prev.Seq),
-		Type: protocol.EvText, Step: &step, Data: encode(protocol.TextSaid{Content: protocol.NewText(text)})}
-	raw := encode(e)
-	sum, err := multihash.Sum(raw, multihash.SHA2_256, -1)
-	if err != nil {
+		Type: protocol.EvText, Step: &step, Data: data}
+	raw, bad := protocol.EncodeEvent(&e)
+	id, odd := cid.V1Builder{Codec: cid.DagCBOR, MhType: multihash.SHA2_256}.Sum(raw)
+	if err := errors.Join(err, bad, odd); err != nil {
 		panic("memfeed: " + err.Error())
 	}
-	return protocol.Entry{Event: e, CID: protocol.NewLink(cid.NewCidV1(cid.DagCBOR, sum)), Raw: raw}
+	return protocol.Entry{Event: e, CID: protocol.NewLink(id), Raw: raw}
 }
 
 // Add appends n events, with texts that number them.

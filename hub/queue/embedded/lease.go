@@ -53,7 +53,7 @@ func (l *lease) move(ctx context.Context, what string, change func(*job, time.Ti
 		return fmt.Errorf("%s job %s: %w", what, l.entry.ID, queue.ErrLeaseLost)
 	}
 	next := *j
-	change(&next, q.now())
+	change(&next, time.Now())
 	if err := q.replace(j, &next); err != nil {
 		return fmt.Errorf("%s job %s: %w", what, l.entry.ID, err)
 	}

@@ -17,7 +17,7 @@ func (q *Queue) ready(ctx context.Context) error {
 	if q.closed {
 		return queue.ErrClosed
 	}
-	q.lapse(q.now())
+	q.lapse(time.Now())
 	return ctx.Err()
 }
 
@@ -64,24 +64,18 @@ func (q *Queue) swap(j, next *job) {
 		next.lost = nil
 	}
 	q.byID[next.ID] = next
-	at := slices.Index(q.line, j)
-	switch {
-	case ended(next.State):
-		if at >= 0 {
-			q.line = slices.Delete(q.line, at, at+1)
-		}
-		if i := slices.Index(q.over, j); i >= 0 { // a dead job that turned out to be done
-			q.over = slices.Delete(q.over, i, i+1)
-		}
-		q.over = append(q.over, next)
-	case at >= 0:
+	if ended(next.State) {
+		before := func(x *job) bool { return x == j }
+		q.line = slices.DeleteFunc(q.line, before)
+		q.over = append(slices.DeleteFunc(q.over, before), next) // a dead job may turn out to be done
+	} else if at := slices.Index(q.line, j); at >= 0 {
 		q.line[at] = next
 	}
 }
 
 // forgettable are the ended jobs that are too old to be kept; the caller has them deleted.
 func (q *Queue) forgettable() []*job {
-	oldest, n := q.now().Add(-q.keep), 0
+	oldest, n := time.Now().Add(-keep), 0
 	for n < len(q.over) && q.over[n].Since.Before(oldest) {
 		n++
 	}
@@ -90,7 +84,7 @@ func (q *Queue) forgettable() []*job {
 
 // write makes a job durable, and forgets others.
 func (q *Queue) write(j *job, forget ...*job) error {
-	err := update(q.db, func(tx *bbolt.Tx) error {
+	err := q.db.Update(func(tx *bbolt.Tx) error {
 		jobs := tx.Bucket(jobsBucket)
 		for _, f := range forget {
 			if err := jobs.Delete(key(f.Number)); err != nil {
@@ -128,7 +122,7 @@ func (q *Queue) arm() {
 		q.timer.Stop()
 		q.timer = nil
 	}
-	now := q.now()
+	now := time.Now()
 	var next time.Time
 	for _, j := range q.line {
 		if (j.State == queue.Leased || j.Until.After(now)) && (next.IsZero() || j.Until.Before(next)) {
@@ -142,7 +136,7 @@ func (q *Queue) arm() {
 		q.mu.Lock()
 		defer q.mu.Unlock()
 		if !q.closed {
-			q.lapse(q.now())
+			q.lapse(time.Now())
 			q.changed()
 		}
 	})

@@ -82,7 +82,7 @@ func (p *Pointers) Swap(ctx context.Context, x queue.Pointer) (queue.Pointer, er
 // fallBehind leaves a pointer to the next flush.
 func (p *Pointers) fallBehind(run protocol.RunID) {
 	p.behind[run] = true
-	if p.timer == nil && p.db != nil {
+	if p.timer == nil {
 		p.timer = time.AfterFunc(flushAfter, p.flush)
 	}
 }
@@ -99,7 +99,7 @@ func (p *Pointers) flush() {
 
 // write puts the pointers that are behind into the file, and those of also.
 func (p *Pointers) write(also ...queue.Pointer) error {
-	err := update(p.db, func(tx *bbolt.Tx) error {
+	err := p.db.Update(func(tx *bbolt.Tx) error {
 		b := tx.Bucket(pointersBucket)
 		for run := range p.behind {
 			if err := put(b, []byte(run), p.byRun[run]); err != nil {

@@ -17,9 +17,7 @@ import (
 
 // Queue is a queue.Queue.
 type Queue struct {
-	db   *bbolt.DB
-	now  func() time.Time
-	keep time.Duration
+	db *bbolt.DB
 
 	mu     sync.Mutex
 	byID   map[string]*job
@@ -41,8 +39,8 @@ type job struct {
 	lost   chan struct{} // of the lease; nil after a restart
 }
 
-func newQueue(db *bbolt.DB, o Options) *Queue {
-	return &Queue{db: db, now: o.Now, keep: o.Keep, byID: map[string]*job{}, wake: make(chan struct{})}
+func newQueue(db *bbolt.DB) *Queue {
+	return &Queue{db: db, byID: map[string]*job{}, wake: make(chan struct{})}
 }
 
 func (q *Queue) load(tx *bbolt.Tx) error {
@@ -53,7 +51,7 @@ func (q *Queue) load(tx *bbolt.Tx) error {
 			return fmt.Errorf("job %x: %w", k, err)
 		}
 		q.number = max(q.number, j.Number)
-		if latest := q.now().Add(j.TTL); j.Until.After(latest) {
+		if latest := time.Now().Add(j.TTL); j.Until.After(latest) {
 			j.Until = latest // the clock was put back meanwhile
 		}
 		q.byID[j.ID] = j
@@ -84,7 +82,7 @@ func (q *Queue) Submit(ctx context.Context, want queue.Job) (queue.Entry, bool, 
 	if j, known := q.byID[want.ID]; known {
 		return j.Entry, false, nil
 	}
-	j := &job{Entry: queue.Entry{Job: want, State: queue.Queued, Since: q.now()}, Number: q.number + 1}
+	j := &job{Entry: queue.Entry{Job: want, State: queue.Queued, Since: time.Now()}, Number: q.number + 1}
 	if err := q.write(j, q.forgettable()...); err != nil {
 		return queue.Entry{}, false, fmt.Errorf("submit job %s: %w", want.ID, err)
 	}
@@ -116,7 +114,7 @@ func (q *Queue) tryLease(ctx context.Context, worker string, fits func(queue.Job
 	if err := q.ready(ctx); err != nil {
 		return nil, nil, err
 	}
-	now := q.now()
+	now := time.Now()
 	for i, j := range q.line {
 		if j.State != queue.Queued || j.Until.After(now) || fits != nil && !fits(j.Job) {
 			continue
@@ -156,7 +154,7 @@ func (q *Queue) Settle(ctx context.Context, want queue.Job, worker string, run p
 		return nil
 	}
 	next := *j
-	next.State, next.Since, next.Worker, next.Run, next.Why = queue.Done, q.now(), worker, run, ""
+	next.State, next.Since, next.Worker, next.Run, next.Why = queue.Done, time.Now(), worker, run, ""
 	if err := q.replace(j, &next); err != nil {
 		return fmt.Errorf("settle job %s: %w", want.ID, err)
 	}
@@ -183,7 +181,7 @@ func (q *Queue) Cancel(ctx context.Context, id string) (queue.Entry, error) {
 		return j.Entry, fmt.Errorf("job %s: it is run %s of the worker %s: %w", id, j.Run, j.Worker, queue.ErrBegun)
 	}
 	next := *j
-	next.State, next.Since, next.Why = queue.Dead, q.now(), queue.WhyCancelled
+	next.State, next.Since, next.Why = queue.Dead, time.Now(), queue.WhyCancelled
 	if err := q.replace(j, &next); err != nil {
 		return j.Entry, fmt.Errorf("cancel job %s: %w", id, err)
 	}

@@ -19,9 +19,7 @@ const seenEvery = time.Minute
 
 // Registry is a queue.Registry.
 type Registry struct {
-	db   *bbolt.DB
-	now  func() time.Time
-	keep time.Duration
+	db *bbolt.DB
 
 	mu      sync.Mutex
 	workers map[string]*worker
@@ -34,8 +32,8 @@ type worker struct {
 	written time.Time // Seen, as the file has it
 }
 
-func newRegistry(db *bbolt.DB, o Options) *Registry {
-	return &Registry{db: db, now: o.Now, keep: o.Keep, workers: map[string]*worker{}}
+func newRegistry(db *bbolt.DB) *Registry {
+	return &Registry{db: db, workers: map[string]*worker{}}
 }
 
 // load reads the workers of the file; none is live until it is heard of again.
@@ -58,7 +56,7 @@ func (r *Registry) Announce(ctx context.Context, said queue.Worker, ttl time.Dur
 	if err := r.ready(ctx); err != nil {
 		return err
 	}
-	now := r.now()
+	now := time.Now()
 	a := &worker{Worker: said, until: now.Add(ttl)}
 	a.Caps = slices.Sorted(slices.Values(said.Caps))
 	a.Since, a.Seen, a.Live = now, now, true
@@ -122,14 +120,14 @@ func (r *Registry) ready(ctx context.Context) error {
 	if r.closed {
 		return queue.ErrClosed
 	}
-	now := r.now()
+	now := time.Now()
 	for id, a := range r.workers {
 		switch {
 		case a.Live && !a.until.After(now):
 			gone := *a
 			gone.Live = false
 			r.workers[id] = &gone
-		case !a.Live && now.Sub(a.Seen) > r.keep:
+		case !a.Live && now.Sub(a.Seen) > keep:
 			delete(r.workers, id) // from the file with the next word of any worker
 		}
 	}
@@ -138,7 +136,7 @@ func (r *Registry) ready(ctx context.Context) error {
 
 // write makes a worker durable, and deletes those that are forgotten.
 func (r *Registry) write(a *worker) error {
-	return update(r.db, func(tx *bbolt.Tx) error {
+	return r.db.Update(func(tx *bbolt.Tx) error {
 		b := tx.Bucket(workersBucket)
 		var forgotten [][]byte
 		err := b.ForEach(func(k, _ []byte) error {

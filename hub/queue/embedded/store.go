@@ -37,14 +37,8 @@ import (
 	"wf/protocol"
 )
 
-// Options of a store; the zero value is right.
-type Options struct {
-	// Now is the clock, default time.Now. Timers run for the differences between its times.
-	Now func() time.Time
-	// Keep is for how long done and dead jobs, and workers that are gone, are remembered;
-	// default 7 days.
-	Keep time.Duration
-}
+// keep is for how long done and dead jobs, and workers that are gone, are remembered.
+const keep = 7 * 24 * time.Hour
 
 // Store holds the three parts of what a hub keeps.
 type Store struct {
@@ -52,7 +46,7 @@ type Store struct {
 	Registry *Registry
 	Pointers *Pointers
 
-	db *bbolt.DB // nil in memory
+	db *bbolt.DB
 }
 
 var (
@@ -67,31 +61,16 @@ var (
 
 const version = 1
 
-// Open opens the store in the file at path, and makes it when there is none; path "" is a store
-// in memory. A file that is held by another process is an error wrapping protocol.ErrBusy, one
-// of a newer version one wrapping protocol.ErrNewerStore.
-func Open(path string, o Options) (*Store, error) {
-	if o.Now == nil {
-		o.Now = time.Now
+// Open opens the store in the file at path, and makes it when there is none. A file that is held by
+// another process is an error wrapping protocol.ErrBusy, one of a newer version one wrapping
+// protocol.ErrNewerStore.
+func Open(path string) (*Store, error) {
+	db, err := openFile(path)
+	if err != nil {
+		return nil, err
 	}
-	if o.Keep == 0 {
-		o.Keep = 7 * 24 * time.Hour
-	}
-	s := &Store{}
-	if path != "" {
-		db, err := openFile(path)
-		if err != nil {
-			return nil, err
-		}
-		s.db = db
-	}
-	s.Queue = newQueue(s.db, o)
-	s.Registry = newRegistry(s.db, o)
-	s.Pointers = newPointers(s.db)
-	if s.db == nil {
-		return s, nil
-	}
-	err := s.db.View(func(tx *bbolt.Tx) error {
+	s := &Store{Queue: newQueue(db), Registry: newRegistry(db), Pointers: newPointers(db), db: db}
+	err = s.db.View(func(tx *bbolt.Tx) error {
 		return errors.Join(s.Queue.load(tx), s.Registry.load(tx), s.Pointers.load(tx))
 	})
 	if err != nil {
@@ -137,19 +116,7 @@ func openFile(path string) (*bbolt.DB, error) {
 func (s *Store) Close() error {
 	s.Queue.close()
 	s.Registry.close()
-	err := s.Pointers.close()
-	if s.db != nil {
-		err = errors.Join(err, s.db.Close())
-	}
-	return err
-}
-
-// update runs f in a transaction; in memory there is nothing to do.
-func update(db *bbolt.DB, f func(*bbolt.Tx) error) error {
-	if db == nil {
-		return nil
-	}
-	return db.Update(f)
+	return errors.Join(s.Pointers.close(), s.db.Close())
 }
 
 // put writes v as JSON.

@@ -47,7 +47,7 @@ var queueCases = map[string]func(*world){
 	},
 	"what does not fit keeps its place and its attempts": func(w *world) {
 		w.submit("a", "b")
-		l, err := w.Queue.Lease(w.Context(), "x", func(j queue.Job) bool { return j.ID == "b" }, w.TTL)
+		l, err := w.Queue.Lease(w.Context(), "x", func(j queue.Job) bool { return j.ID == "b" }, ttl)
 		w.ok(err)
 		if l.Entry().ID != "b" || w.find("a").Attempts != 0 {
 			w.Errorf("leased %s with a tried %d times", l.Entry().ID, w.find("a").Attempts)
@@ -66,7 +66,7 @@ var queueCases = map[string]func(*world){
 				defer mu.Unlock()
 				asked <- struct{}{}
 				return can
-			}, w.TTL)
+			}, ttl)
 			if err == nil {
 				got <- l
 			}
@@ -100,7 +100,7 @@ var queueCases = map[string]func(*world){
 	"a lease that is extended lasts": func(w *world) {
 		w.submit("a", "b")
 		held, other := w.leaseOf("x", "a"), w.leaseOf("x", "b")
-		extended := time.AfterFunc(w.TTL/2, func() {
+		extended := time.AfterFunc(ttl/2, func() {
 			if err := held.Extend(w.Context()); err != nil {
 				w.Error(err)
 			}
@@ -120,7 +120,7 @@ var queueCases = map[string]func(*world){
 		if e := l.Entry(); e.Why != "refused" || e.Attempts != 2 {
 			w.Errorf("have %+v", e)
 		}
-		w.ok(l.Retry(w.Context(), w.TTL/2, "Full Disk"))
+		w.ok(l.Retry(w.Context(), ttl/2, "Full Disk"))
 		if e := w.find("a"); e.Why != "error" {
 			w.Errorf("a reason that is no code was kept: %q", e.Why)
 		}
@@ -247,7 +247,7 @@ var queueCases = map[string]func(*world){
 		for i := range workers {
 			all.Go(func() {
 				for {
-					l, err := w.Queue.Lease(ctx, fmt.Sprint("agent", i), nil, w.TTL)
+					l, err := w.Queue.Lease(ctx, fmt.Sprint("agent", i), nil, ttl)
 					if err != nil {
 						return
 					}
@@ -276,7 +276,7 @@ var queueCases = map[string]func(*world){
 		ended := make(chan error, 1)
 		q := w.Queue
 		go func() {
-			_, err := q.Lease(w.Context(), "x", nil, w.TTL)
+			_, err := q.Lease(w.Context(), "x", nil, ttl)
 			ended <- err
 		}()
 		w.close()

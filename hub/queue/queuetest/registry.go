@@ -9,7 +9,7 @@ import (
 
 func (w *world) announce(id, name string, caps ...string) {
 	w.Helper()
-	w.ok(w.Registry.Announce(w.Context(), queue.Worker{ID: id, Name: name, Version: "1", Caps: caps}, w.TTL))
+	w.ok(w.Registry.Announce(w.Context(), queue.Worker{ID: id, Name: name, Version: "1", Caps: caps}, ttl))
 }
 
 func (w *world) workers() []queue.Worker {
@@ -39,7 +39,7 @@ var registryCases = map[string]func(*world){
 	"a worker that is not heard of is gone, and comes back": func(w *world) {
 		w.announce("1", "ada")
 		since := w.workers()[0].Since
-		<-time.After(w.TTL)
+		<-time.After(ttl)
 		if list := w.workers(); len(list) != 1 || list[0].Live {
 			w.Fatalf("have %+v, want it listed as gone", list)
 		}
@@ -51,9 +51,9 @@ var registryCases = map[string]func(*world){
 	"a heartbeat keeps a worker": func(w *world) {
 		w.announce("1", "ada")
 		since := w.workers()[0].Since
-		<-time.After(w.TTL / 2)
+		<-time.After(ttl / 2)
 		w.announce("1", "ada", "new")
-		<-time.After(w.TTL * 3 / 4)
+		<-time.After(ttl * 3 / 4)
 		if a := w.workers()[0]; !a.Live || !slices.Equal(a.Caps, []string{"new"}) || !a.Since.Equal(since) {
 			w.Errorf("have %+v", a)
 		}

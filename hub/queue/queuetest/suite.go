@@ -20,36 +20,26 @@ type Backend struct {
 	Close    func() error
 }
 
-// A Setup says how an implementation is opened.
-type Setup struct {
-	// Open opens the backend over what an earlier one left in dir, which is empty at first.
-	Open func(t *testing.T, dir string) Backend
-	// Volatile: nothing is left after Close.
-	Volatile bool
-	// TTL is what leases and workers live for; default 10 s of virtual time.
-	TTL time.Duration
-}
+// An opener opens the backend over what an earlier one left in dir, which is empty at first.
+type opener func(t *testing.T, dir string) Backend
 
 // Exercise runs the suite.
-func Exercise(t *testing.T, s Setup) {
-	if s.TTL == 0 {
-		s.TTL = 10 * time.Second
-	}
+func Exercise(t *testing.T, open opener) {
 	for _, group := range []struct {
 		name  string
 		cases map[string]func(*world)
 	}{{"queue", queueCases}, {"registry", registryCases}, {"pointers", pointerCases}} {
 		t.Run(group.name, func(t *testing.T) {
 			for name, f := range group.cases {
-				t.Run(name, func(t *testing.T) { s.run(t, f) })
+				t.Run(name, func(t *testing.T) { run(t, open, f) })
 			}
 		})
 	}
 }
 
-func (s Setup) run(t *testing.T, f func(*world)) {
+func run(t *testing.T, open opener, f func(*world)) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{T: t, Setup: s, dir: t.TempDir()}
+		w := &world{T: t, opener: open, dir: t.TempDir()}
 		w.open()
 		defer w.close()
 		f(w)
@@ -59,12 +49,15 @@ func (s Setup) run(t *testing.T, f func(*world)) {
 // A world is what one case works with.
 type world struct {
 	*testing.T
-	Setup
 	Backend
-	dir string
+	opener opener
+	dir    string
 }
 
-func (w *world) open() { w.Backend = w.Open(w.T, w.dir) }
+// ttl is what leases and workers live for, in virtual time.
+const ttl = 10 * time.Second
+
+func (w *world) open() { w.Backend = w.opener(w.T, w.dir) }
 
 func (w *world) close() {
 	w.Helper()
@@ -74,9 +67,6 @@ func (w *world) close() {
 // reopen closes the backend and opens it again, as a hub that is restarted.
 func (w *world) reopen() {
 	w.Helper()
-	if w.Volatile {
-		w.Skip("nothing is left after Close")
-	}
 	w.close()
 	w.open()
 }
@@ -104,18 +94,11 @@ func (w *world) submit(ids ...string) {
 	}
 }
 
-// lease leases the next job for a worker.
-func (w *world) lease(worker string) queue.Lease {
-	w.Helper()
-	l, err := w.Queue.Lease(w.Context(), worker, nil, w.TTL)
-	w.ok(err)
-	return l
-}
-
 // leaseOf leases the next job and checks which it is.
 func (w *world) leaseOf(worker, id string) queue.Lease {
 	w.Helper()
-	l := w.lease(worker)
+	l, err := w.Queue.Lease(w.Context(), worker, nil, ttl)
+	w.ok(err)
 	if l.Entry().ID != id {
 		w.Fatalf("leased %s, want %s", l.Entry().ID, id)
 	}
@@ -125,9 +108,9 @@ func (w *world) leaseOf(worker, id string) queue.Lease {
 // empty checks that there is nothing to lease at this moment.
 func (w *world) empty() {
 	w.Helper()
-	ctx, cancel := context.WithTimeout(w.Context(), min(w.TTL/10, 100*time.Millisecond))
+	ctx, cancel := context.WithTimeout(w.Context(), 100*time.Millisecond)
 	defer cancel()
-	l, err := w.Queue.Lease(ctx, "unknown", nil, w.TTL)
+	l, err := w.Queue.Lease(ctx, "unknown", nil, ttl)
 	if err == nil {
 		w.Fatalf("leased %s, want nothing", l.Entry().ID)
 	}

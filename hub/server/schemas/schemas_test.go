@@ -42,9 +42,9 @@ func TestTheFilesAreWhatIsWrittenFromTheTypes(t *testing.T) {
 var described = map[string]any{
 	"Accepted": api.Accepted{}, "Agent": queue.Worker{}, "Agents": relay.Agents{}, "AnswerRequest": api.Answer{}, "Attempt": api.Attempt{},
 	"Bound": api.Bound{}, "Cache": api.Cache{}, "CacheCall": api.CacheCall{}, "CallMessage": protocol.CallMessage{}, "CancelRequest": api.Cancel{},
-	"Checked": api.Checked{}, "Choice": protocol.Choice{}, "Code": server.Code{}, "Command": api.Command{}, "Compaction": api.Compaction{},
+	"Checked": protocol.Checked{}, "Choice": protocol.Choice{}, "Code": server.Code{}, "Command": api.Command{}, "Compaction": api.Compaction{},
 	"Cost": api.Cost{}, "CostRow": api.CostRow{KnownUSD: "0"}, "Definition": api.Definition{}, "Diff": api.VisitDiff{}, "Error": reply.Failure{}, "Explanation": api.Explanation{},
-	"Failure": protocol.ErrorInfo{}, "Finding": api.Finding{}, "ForkRequest": api.Fork{}, "GitState": protocol.GitState{}, "Health": server.Health{},
+	"Failure": protocol.ErrorInfo{}, "Finding": protocol.Finding{}, "ForkRequest": api.Fork{}, "GitState": protocol.GitState{}, "Health": server.Health{},
 	"Imported": api.Imported{}, "MemoryChange": api.MemoryChange{}, "MemoryItem": api.MemoryItem{}, "MemoryScopes": api.MemoryScopes{},
 	"MemoryScope": api.MemoryScope{}, "Memories": api.Memories{}, "OneMemory": api.OneMemory{}, "MemoryPlace": protocol.MemoryPlace{},
 	"Remembered": api.Remembered{}, "RememberRequest": api.Remember{}, "Reindexed": api.Reindexed{}, "ReindexRequest": api.Reindex{},
@@ -52,11 +52,11 @@ var described = map[string]any{
 	"Task": api.Task{}, "RunTask": api.RunTask{Task: &api.Task{}}, "Note": api.Note{}, "TaskList": api.TaskList{},
 	"Info": server.Info{}, "Job": queue.Entry{}, "Login": guard.Login{}, "LoginRequest": guard.LoginRequest{}, "Mend": api.Mend{},
 	"Message": protocol.Message{}, "MessageRequest": api.Message{}, "Messages": api.Messages{}, "NamedTemplate": protocol.NamedTemplate{},
-	"ParentRun": protocol.ParentRun{}, "Queue": relay.Queue{}, "Queued": relay.Queued{}, "ResumeRequest": api.Resume{}, "Role": api.Role{},
+	"ParentRun": protocol.ParentRun{}, "Queue": relay.Queue{}, "Queued": relay.Queued{}, "ResumeRequest": api.Resume{}, "Role": protocol.RoleEntered{},
 	"RowUsage": api.RowUsage{}, "Run": api.Run{}, "RunDiff": api.Diff{}, "RunInfo": api.RunInfo{}, "RunRow": api.Row{}, "Runs": api.Page{},
 	"Seam": api.Seam{}, "StartRequest": api.Start{}, "Started": api.Started{}, "Step": api.RunStep{Step: &api.Step{}}, "StepDiff": api.StepDiff{},
-	"StepView": api.Step{}, "Term": api.Term{}, "Timing": api.Timing{}, "Tried": api.Tried{}, "Usage": api.Usage{}, "Verify": api.Report{},
-	"Waiting": api.Waiting{}, "WayTaken": api.WayTaken{}, "Why": protocol.Error{}, "Workflow": api.Workflow{}, "Workflows": server.Workflows{},
+	"StepView": api.Step{}, "Term": api.Term{}, "Timing": api.Timing{}, "Tried": api.Tried{}, "Usage": protocol.UsageSum{}, "Verify": protocol.Report{},
+	"Waiting": api.Waiting{}, "WayTaken": protocol.WayTaken{}, "Why": protocol.Error{}, "Workflow": api.Workflow{}, "Workflows": server.Workflows{},
 }
 
 // What encoding/json writes is what is described: of an empty value the required fields, of a full

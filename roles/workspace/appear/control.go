@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"hash"
 	"hash/fnv"
+	"io"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -15,6 +16,7 @@ import (
 
 	"wf/protocol"
 	"wf/roles/workspace"
+	"wf/roles/workspace/internal/at"
 )
 
 // Bounds of what is looked at of repositories.
@@ -103,24 +105,19 @@ func (w *Watch) items(yield func(path string, i *item)) {
 // control looks at what makes the repositories run programs. What is found of one that commands made is reported
 // with it, once. cut reports that a config names more than is looked at.
 func (w *Watch) control(made bool) (cut bool) {
-	slash, err := openIn(unix.AT_FDCWD, "/", unix.O_DIRECTORY)
-	if err != nil {
-		return false
-	}
-	defer unix.Close(slash)
 	n := 0
 	w.items(func(path string, i *item) {
 		if !actsAsRepository(i.kind) || n >= reposMax {
 			return
 		}
 		n++
-		w.inspect(slash, path, i, made)
+		w.inspect(path, i, made)
 		cut = cut || i.control.cut
 	})
 	return cut
 }
 
-func (w *Watch) inspect(slash int, path string, i *item, made bool) {
+func (w *Watch) inspect(path string, i *item, made bool) {
 	abs := filepath.Join(w.root, path)
 	top := filepath.Dir(abs)
 	dirs := []string{abs}
@@ -135,7 +132,7 @@ func (w *Watch) inspect(slash int, path string, i *item, made bool) {
 	sum := hashed{fnv.New64a()}
 	var configs []string
 	for _, dir := range dirs {
-		fd, err := openBelow(slash, dir[1:])
+		fd, err := openBelow(unix.AT_FDCWD, dir)
 		if err != nil {
 			continue
 		}
@@ -146,17 +143,17 @@ func (w *Watch) inspect(slash int, path string, i *item, made bool) {
 		unix.Close(fd)
 	}
 	now.settings = sum.Sum64()
-	now.rebase = w.rebases(slash, dirs, before, now, made || i.made)
+	now.rebase = w.rebases(dirs, before, now, made || i.made)
 	if before != nil && before.settings == now.settings {
 		now.names, now.cut = before.names, before.cut
 	} else {
 		for _, config := range configs {
-			names, cut := w.named(slash, config, top)
+			names, cut := w.named(config, top)
 			now.names, now.cut = append(now.names, names...), now.cut || cut
 		}
 	}
 	for _, name := range now.names {
-		now.targets[name] = hashBelow(slash, name)
+		now.targets[name] = hashBelow(name)
 	}
 	if before == nil {
 		return
@@ -184,8 +181,8 @@ func (w *Watch) rel(abs string) string {
 // named are the paths of the workspace that a config has git run or include, absolute and without links. Where
 // hooks lie in a directory with the name of _, as husky has them, they run those around it. cut reports that it
 // names more than is looked at: each look goes to all of them.
-func (w *Watch) named(slash int, config, top string) (out []string, cut bool) {
-	b, err := readBelow(slash, config[1:], configMax)
+func (w *Watch) named(config, top string) (out []string, cut bool) {
+	b, err := readFile(config)
 	if err != nil {
 		return nil, false
 	}
@@ -224,9 +221,9 @@ func (w *Watch) named(slash int, config, top string) (out []string, cut bool) {
 }
 
 // rebases finds unfinished rebases, and sums up the commands that they run when they go on.
-func (w *Watch) rebases(slash int, dirs []string, before, now *control, made bool) uint64 {
+func (w *Watch) rebases(dirs []string, before, now *control, made bool) uint64 {
 	for _, dir := range dirs {
-		fd, err := openBelow(slash, dir[1:]+"/worktrees")
+		fd, err := openBelow(unix.AT_FDCWD, dir+"/worktrees")
 		if err != nil {
 			continue
 		}
@@ -245,7 +242,7 @@ func (w *Watch) rebases(slash int, dirs []string, before, now *control, made boo
 	for _, dir := range dirs {
 		for _, name := range []string{"rebase-merge", "rebase-apply"} {
 			at := dir + "/" + name
-			if s, err := statBelow(slash, at[1:]); err != nil || kindOf(&s) != unix.S_IFDIR {
+			if s, err := statBelow(unix.AT_FDCWD, at); err != nil || kindOf(&s) != unix.S_IFDIR {
 				continue
 			}
 			now.rebases[at] = made
@@ -254,7 +251,7 @@ func (w *Watch) rebases(slash int, dirs []string, before, now *control, made boo
 					now.rebases[at] = was
 				}
 			}
-			todo, _ := readBelow(slash, at[1:]+"/git-rebase-todo", configMax) // rebase-apply has none
+			todo, _ := readFile(at + "/git-rebase-todo") // rebase-apply has none
 			for line := range bytes.Lines(todo) {
 				if word, _, _ := bytes.Cut(bytes.TrimLeft(line, " \t"), []byte(" ")); string(word) == "exec" || string(word) == "x" {
 					commands = true
@@ -269,12 +266,22 @@ func (w *Watch) rebases(slash int, dirs []string, before, now *control, made boo
 	return sum.Sum64()
 }
 
+// readFile reads the beginning of a regular file.
+func readFile(path string) ([]byte, error) {
+	f, err := at.Regular(unix.AT_FDCWD, path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, configMax))
+}
+
 // hashed sums up stamps.
 type hashed struct{ hash.Hash64 }
 
 // add takes in a name of an open directory, and what is in it down to some depth.
 func (h hashed) add(dir int, name string, deep int) {
-	s, err := statIn(dir, name)
+	s, err := at.Stat(dir, name)
 	if err != nil {
 		return
 	}
@@ -286,7 +293,7 @@ func (h hashed) add(dir int, name string, deep int) {
 	if kindOf(&s) != unix.S_IFDIR || deep == 0 {
 		return
 	}
-	fd, err := openIn(dir, name, unix.O_DIRECTORY)
+	fd, err := at.Open(dir, name, unix.O_DIRECTORY)
 	if err != nil {
 		return
 	}
@@ -304,14 +311,14 @@ func (h hashed) add(dir int, name string, deep int) {
 }
 
 // hashBelow sums up what is at an absolute path; 0 is nothing.
-func hashBelow(slash int, path string) uint64 {
-	dir, name := split(path[1:])
-	fd, err := openBelow(slash, dir)
+func hashBelow(path string) uint64 {
+	dir, name := split(path)
+	fd, err := openBelow(unix.AT_FDCWD, dir)
 	if err != nil {
 		return 0
 	}
 	defer unix.Close(fd)
-	if _, err := statIn(fd, name); err != nil {
+	if _, err := at.Stat(fd, name); err != nil {
 		return 0
 	}
 	sum := hashed{fnv.New64a()}

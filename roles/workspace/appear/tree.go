@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wf/protocol"
+	"wf/roles/workspace/internal/at"
 )
 
 // bounds are those of what is looked at. Beyond them an Appeared is Partial.
@@ -87,7 +88,7 @@ type place struct {
 
 // update reads what changed below the top, the shallow first.
 func (l *look) update(top *dir) {
-	s, err := statIn(l.root, ".")
+	s, err := at.Stat(l.root, ".")
 	if err != nil {
 		l.partial = true
 		return
@@ -130,27 +131,27 @@ func (l *look) known(p place, fd int) {
 		if !i.whole() {
 			continue
 		}
-		if s, err := statIn(fd, i.name); err == nil && stampOf(&s) != i.stamp {
+		if s, err := at.Stat(fd, i.name); err == nil && stampOf(&s) != i.stamp {
 			i.stamp = stampOf(&s)
 			l.found(join(p.path, i.name), true, i)
 		}
 	}
 	for _, k := range p.dir.kids {
-		s, err := statIn(fd, k.name)
+		s, err := at.Stat(fd, k.name)
 		if err != nil || kindOf(&s) != unix.S_IFDIR {
 			continue // p has changed, and is read
 		}
-		at := place{k, join(p.path, k.name), p.depth + 1}
-		l.check(at, &s)
+		below := place{k, join(p.path, k.name), p.depth + 1}
+		l.check(below, &s)
 		if len(k.kids)+len(k.items) == 0 {
 			continue
 		}
-		inner, err := openIn(fd, k.name, pathOnly|unix.O_DIRECTORY)
+		inner, err := at.Open(fd, k.name, at.PathOnly|unix.O_DIRECTORY)
 		if err != nil {
 			k.settled, l.partial = false, true
 			continue
 		}
-		l.known(at, inner)
+		l.known(below, inner)
 		unix.Close(inner)
 	}
 }
@@ -272,7 +273,7 @@ func (l *look) item(fd int, d *dir, kind protocol.FoundKind, name string) *item 
 	if name == "" {
 		err = unix.Fstat(fd, &s)
 	} else {
-		s, err = statIn(fd, name)
+		s, err = at.Stat(fd, name)
 	}
 	if err != nil {
 		return nil

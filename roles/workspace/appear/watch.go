@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wf/protocol"
+	"wf/roles/workspace/internal/at"
 )
 
 // A Watch knows what lies in one workspace, as of its last look. It may be used by several goroutines; their
@@ -132,7 +133,7 @@ func (w *Watch) Unprotected(n int) {
 
 // look finds what changed since the last look; made says whether commands made it.
 func (w *Watch) look(made bool) {
-	root, err := openIn(unix.AT_FDCWD, w.root, unix.O_DIRECTORY)
+	root, err := at.Open(unix.AT_FDCWD, w.root, unix.O_DIRECTORY)
 	if err != nil {
 		return // of what is no directory any more nothing is known
 	}

@@ -9,6 +9,7 @@ import (
 
 	"wf/protocol"
 	"wf/roles/workspace"
+	"wf/roles/workspace/internal/at"
 )
 
 // A Writing is one file that a tool writes, where it is known which: nothing else is looked at.
@@ -22,13 +23,8 @@ type Writing struct {
 // Writing begins to write a file, at an absolute path, before directories are made for it.
 func (w *Watch) Writing(path string) *Writing {
 	x := &Writing{w: w, path: w.rel(real(path)), bare: map[string]bool{}}
-	root, err := openIn(unix.AT_FDCWD, w.root, unix.O_DIRECTORY)
-	if err != nil {
-		return x // it cannot be written either
-	}
-	defer unix.Close(root)
 	for _, dir := range x.way() {
-		x.bare[dir] = isBare(root, dir)
+		x.bare[dir] = w.isBare(dir)
 	}
 	return x
 }
@@ -36,10 +32,7 @@ func (w *Watch) Writing(path string) *Writing {
 // Found says where the file is, as an absolute path without links: it is written next.
 func (x *Writing) Found(path string) {
 	x.path = x.w.rel(path)
-	if root, err := openIn(unix.AT_FDCWD, x.w.root, unix.O_DIRECTORY); err == nil {
-		x.stamp = x.now(root)
-		unix.Close(root)
-	}
+	x.stamp = x.now()
 }
 
 // real is a path with its links resolved, as far as it exists.
@@ -50,18 +43,18 @@ func real(path string) string {
 	return filepath.Join(real(filepath.Dir(path)), filepath.Base(path))
 }
 
-func (x *Writing) now(root int) stamp {
-	s, err := statBelow(root, x.path)
-	if err != nil {
+func (x *Writing) now() stamp {
+	s, err := statBelow(unix.AT_FDCWD, filepath.Join(x.w.root, x.path))
+	if err != nil || !filepath.IsLocal(x.path) {
 		return stamp{}
 	}
 	return stampOf(&s)
 }
 
-// way are the directories from the file up to the workspace.
+// way are the directories from the file up to the workspace; none for a file outside.
 func (x *Writing) way() []string {
 	var out []string
-	for at := x.path; at != "." && at != ""; {
+	for at := x.path; filepath.IsLocal(x.path) && at != "."; {
 		at, _ = split(at)
 		out = append(out, at)
 	}
@@ -70,12 +63,7 @@ func (x *Writing) way() []string {
 
 // End gives what appeared by the file; nil is nothing.
 func (x *Writing) End() *protocol.Appeared {
-	root, err := openIn(unix.AT_FDCWD, x.w.root, unix.O_DIRECTORY)
-	if err != nil {
-		return nil
-	}
-	defer unix.Close(root)
-	if now := x.now(root); now == x.stamp || now == (stamp{}) {
+	if now := x.now(); now == x.stamp || now == (stamp{}) {
 		return nil
 	}
 	a := &protocol.Appeared{}
@@ -90,7 +78,7 @@ func (x *Writing) End() *protocol.Appeared {
 		add(kind, x.path, was)
 	}
 	for _, dir := range x.way() {
-		if !x.bare[dir] && isBare(root, dir) {
+		if !x.bare[dir] && x.w.isBare(dir) {
 			add(protocol.FoundBare, dir, false)
 		}
 		for _, name := range x.w.namesIn(dir, x.bare[dir]) {
@@ -107,11 +95,6 @@ func (x *Writing) End() *protocol.Appeared {
 
 // namesIn are the paths that the config of a repository in a directory names.
 func (w *Watch) namesIn(dir string, bare bool) []string {
-	slash, err := openIn(unix.AT_FDCWD, "/", unix.O_DIRECTORY)
-	if err != nil {
-		return nil
-	}
-	defer unix.Close(slash)
 	top := filepath.Join(w.root, dir)
 	dirs := append(workspace.GitDirs(top), filepath.Join(top, ".git"))
 	if bare {
@@ -120,7 +103,7 @@ func (w *Watch) namesIn(dir string, bare bool) []string {
 	var out []string
 	for _, git := range dirs {
 		for _, config := range []string{"config", "config.worktree"} {
-			names, _ := w.named(slash, filepath.Join(git, config), top) // that it names more a look tells
+			names, _ := w.named(filepath.Join(git, config), top) // that it names more a look tells
 			out = append(out, names...)
 		}
 	}
@@ -128,15 +111,15 @@ func (w *Watch) namesIn(dir string, bare bool) []string {
 }
 
 // isBare reports whether git takes a directory for a repository without a worktree.
-func isBare(root int, path string) bool {
-	fd, err := openBelow(root, path)
+func (w *Watch) isBare(path string) bool {
+	fd, err := openBelow(unix.AT_FDCWD, filepath.Join(w.root, path))
 	if err != nil {
 		return false
 	}
 	defer unix.Close(fd)
 	var parts bareParts
 	for _, name := range []string{"HEAD", "objects", "refs", "commondir"} {
-		if _, err := statIn(fd, name); err == nil {
+		if _, err := at.Stat(fd, name); err == nil {
 			parts.add(name)
 		}
 	}

@@ -842,7 +842,7 @@ export interface Tried {
   terms: Array<Term>;
 }
 
-/** Usage sums model calls, in tokens; what no provider reported is null. */
+/** The sum of model calls, in tokens; what no provider reported is null. */
 export interface Usage {
   calls: number;
   input: number | null;

@@ -2,7 +2,7 @@ package prompt
 
 import (
 	"bytes"
-	"container/heap"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -12,23 +12,23 @@ import (
 	"wf/protocol"
 )
 
-// telling is a conversation in front of a visit. What its prompts begin with is kept beside the
+// dialogue is a conversation in front of a visit. What its prompts begin with is kept beside the
 // records it follows from, so that the prompt of the next visit begins where the one before ended:
 //
-//	telling of visit k+1 = telling of visit k ‖ U_k ‖ A_k
-type telling struct {
+//	dialogue of visit k+1 = dialogue of visit k ‖ U_k ‖ A_k
+type dialogue struct {
 	format  format
 	past    *protocol.Records
 	inputs  protocol.JSON
 	task    bool
-	last    *told          // the visit told last, nil for none
+	last    *exchange      // the newest visit, nil for none
 	covers  *protocol.Past // what the compaction in front covers, nil for none
-	summary string         // of that compaction, where it is not told yet
+	summary string         // of that compaction, as long as no message holds it
 }
 
-// told is a visit in its place in a conversation.
-type told struct {
-	before *told
+// exchange is a visit in its place in a conversation.
+type exchange struct {
+	before *exchange
 	n      int // visits up to this one
 	visit  *protocol.Past
 	user   string // the message to the visit, and what the visit answered: of a conversation
@@ -37,32 +37,32 @@ type told struct {
 	shared *protocol.Layers[string, json.RawMessage] // what tasks left shared
 }
 
-// toldKey is under what the telling behind a visit is kept: the records name all that came
+// exchangeKey is the key of the dialogue up to a visit: the records name all that came
 // before it.
-type toldKey struct {
+type exchangeKey struct {
 	visit  protocol.Link
 	format int
 	task   bool
 }
 
-// telling goes through the conversation of a visit: of a task, through the tasks before it.
-func (f format) telling(h *protocol.History) (*telling, error) {
-	t, err := f.tellingOf(h)
+// dialogue goes through the conversation of a visit: of a task, through the tasks before it.
+func (f format) dialogue(h *protocol.History) (*dialogue, error) {
+	t, err := f.dialogueOf(h)
 	if err != nil {
 		return nil, fmt.Errorf("messages of %s#%d: %w", h.Visit.Role, h.Visit.Visit, err)
 	}
 	return t, nil
 }
 
-func (f format) tellingOf(h *protocol.History) (*telling, error) {
+func (f format) dialogueOf(h *protocol.History) (*dialogue, error) {
 	past := h.Ancestors()
-	t := &telling{format: f, past: past, inputs: h.Inputs, task: task.Offered(h.Tools)}
-	key := toldKey{format: max(h.Format, 1), task: t.task}
+	t := &dialogue{format: f, past: past, inputs: h.Inputs, task: task.Offered(h.Tools)}
+	key := exchangeKey{format: max(h.Format, 1), task: t.task}
 	var visits []*protocol.Past // the newest first
 	for at := h.Visit.Resumes; at.Defined(); {
 		key.visit = at
-		if kept, ok := past.Kept(key); ok && bytes.Equal(kept.(*telling).inputs, h.Inputs) {
-			*t = *kept.(*telling)
+		if kept, ok := past.Kept(key); ok && bytes.Equal(kept.(*dialogue).inputs, h.Inputs) {
+			*t = *kept.(*dialogue)
 			t.past = past
 			break
 		}
@@ -80,7 +80,7 @@ func (f format) tellingOf(h *protocol.History) (*telling, error) {
 		at = v.Resumes
 	}
 	for _, v := range slices.Backward(visits) {
-		if err := t.tell(v); err != nil {
+		if err := t.add(v); err != nil {
 			return nil, err
 		}
 		key.visit = v.CID
@@ -92,26 +92,26 @@ func (f format) tellingOf(h *protocol.History) (*telling, error) {
 }
 
 // compacted begins with what a compaction left.
-func (t *telling) compacted(at protocol.Link) error {
+func (t *dialogue) compacted(at protocol.Link) error {
 	c, err := conversationOf(t.past, &protocol.Past{Resumes: at})
 	if err != nil {
 		return err
 	}
 	t.covers, t.summary = c.covers, c.summary
 	for _, v := range c.visits {
-		if err := t.tell(v); err != nil {
+		if err := t.add(v); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// tell goes on by a visit. One that failed is no turn.
-func (t *telling) tell(v *protocol.Past) error {
+// add goes on by a visit. One that failed is no turn.
+func (t *dialogue) add(v *protocol.Past) error {
 	if v.Status != protocol.StepOK {
 		return nil
 	}
-	x := &told{before: t.last, n: t.visits() + 1, visit: v}
+	x := &exchange{before: t.last, n: t.visits() + 1, visit: v}
 	if t.task {
 		if t.last != nil {
 			x.shared = t.last.shared
@@ -132,8 +132,8 @@ func (t *telling) tell(v *protocol.Past) error {
 	return nil
 }
 
-// visits is how many were told.
-func (t *telling) visits() int {
+// visits is how many it holds.
+func (t *dialogue) visits() int {
 	if t.last == nil {
 		return 0
 	}
@@ -141,7 +141,7 @@ func (t *telling) visits() int {
 }
 
 // parts is what the next user message is made of.
-func (t *telling) parts(v *protocol.Past) userParts {
+func (t *dialogue) parts(v *protocol.Past) userParts {
 	u := userParts{visit: v, summary: t.summary, since: t.since(v), past: t.past}
 	if t.last == nil && t.covers == nil {
 		u.inputs = t.inputs
@@ -149,16 +149,16 @@ func (t *telling) parts(v *protocol.Past) userParts {
 	return u
 }
 
-// since are the steps above a visit that were not told before, nor lie above one that was, in
+// since are the steps above a visit that no message holds yet, and that lie above none that one does, in
 // depth-first post-order over parents: what happened since the visit before. A parent that is no
 // step is where the run started. No more of the past is looked at than lies between.
-func (t *telling) since(v *protocol.Past) []*protocol.Past {
+func (t *dialogue) since(v *protocol.Past) []*protocol.Past {
 	f := frontier{past: t.past, at: map[protocol.Link]*reached{}}
 	for _, l := range v.Parents {
 		f.reach(l, false)
 	}
 	last := t.last
-	known := t.covers // told before all visits
+	known := t.covers // comes before all visits
 	if last != nil {
 		known = last.visit
 	}
@@ -166,14 +166,14 @@ func (t *telling) since(v *protocol.Past) []*protocol.Past {
 		f.reach(known.CID, true)
 	}
 	for f.fresh > 0 {
-		x := heap.Pop(&f).(*reached)
-		if !x.known {
+		x := f.list[len(f.list)-1]
+		if f.list = f.list[:len(f.list)-1]; !x.known {
 			f.fresh--
 		}
 		for _, l := range x.past.Parents {
 			f.reach(l, x.known)
 		}
-		if last != nil && x.past.CID == last.visit.CID { // the visit told before it
+		if last != nil && x.past.CID == last.visit.CID { // the visit before it
 			if last = last.before; last != nil {
 				f.reach(last.visit.CID, true)
 			} else if t.covers != nil {
@@ -188,7 +188,7 @@ func (t *telling) since(v *protocol.Past) []*protocol.Past {
 type reached struct {
 	past  *protocol.Past
 	rank  int
-	known bool // it was told, or lies above a step that was
+	known bool // a message holds it, or a step below it
 	seen  bool
 }
 
@@ -197,19 +197,8 @@ type reached struct {
 type frontier struct {
 	past  *protocol.Records
 	at    map[protocol.Link]*reached
-	list  []*reached
-	fresh int // in list, and not known
-}
-
-func (f *frontier) Len() int           { return len(f.list) }
-func (f *frontier) Less(i, j int) bool { return f.list[i].rank > f.list[j].rank }
-func (f *frontier) Swap(i, j int)      { f.list[i], f.list[j] = f.list[j], f.list[i] }
-func (f *frontier) Push(x any)         { f.list = append(f.list, x.(*reached)) }
-func (f *frontier) Pop() any {
-	last := len(f.list) - 1
-	x := f.list[last]
-	f.list = f.list[:last]
-	return x
+	list  []*reached // the highest rank last
+	fresh int        // in list, and not known
 }
 
 func (f *frontier) reach(l protocol.Link, known bool) {
@@ -229,7 +218,8 @@ func (f *frontier) reach(l protocol.Link, known bool) {
 	if !known {
 		f.fresh++
 	}
-	heap.Push(f, x)
+	at, _ := slices.BinarySearchFunc(f.list, rank, func(x *reached, rank int) int { return cmp.Or(cmp.Compare(x.rank, rank), -1) })
+	f.list = slices.Insert(f.list, at, x)
 }
 
 // order lists what is not known above v.

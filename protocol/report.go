@@ -1,4 +1,6 @@
-package api
+package protocol
+
+import "fmt"
 
 // Report is what a verification found: wf.verify/v1. It is ok when there are no findings; what
 // could not be checked is listed under not_proven and is no failure.
@@ -28,4 +30,21 @@ type Finding struct {
 	Expected string `json:"expected"`
 	Actual   string `json:"actual"`
 	Fix      string `json:"fix"`
+}
+
+func (f Finding) String() string {
+	return fmt.Sprintf("%s: %s: want %s, have %s", f.Where, f.Kind, f.Expected, f.Actual)
+}
+
+// Err is nil for a clean report, else an error wrapping ErrVerify that gives the
+// first finding.
+func (r Report) Err() error {
+	switch n := len(r.Findings); n {
+	case 0:
+		return nil
+	case 1:
+		return fmt.Errorf("%s: %w", r.Findings[0], ErrVerify)
+	default:
+		return fmt.Errorf("%s (and %d more): %w", r.Findings[0], n-1, ErrVerify)
+	}
 }

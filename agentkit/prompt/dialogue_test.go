@@ -52,17 +52,17 @@ func TestWhatHappenedSinceIsTheSameHoweverItIsFound(t *testing.T) {
 		}
 		visits := append(c.visits, &visit)
 		want := toldInTurn(list, c.covers, visits)
-		told := telling{format: formats[1], past: past, covers: c.covers}
+		before := dialogue{format: formats[1], past: past, covers: c.covers}
 		for i, v := range visits {
 			var got []protocol.Link
-			for _, p := range told.since(v) {
+			for _, p := range before.since(v) {
 				got = append(got, p.CID)
 			}
 			if !slices.Equal(got, want[i]) {
 				t.Fatalf("before visit %d of %d happened %v, want %v", i+1, len(visits), got, want[i])
 			}
 			if i < len(c.visits) {
-				if err := told.tell(v); err != nil {
+				if err := before.add(v); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -66,8 +66,8 @@ func cut(s string, n int) string {
 	return strings.TrimRight(s[:at], " \n") + fmt.Sprintf("…[%d more]", more)
 }
 
-// tell is the result of a question.
-func (s *Store) tell(ctx context.Context, hits []Hit) (string, error) {
+// hitsText is the result of a question.
+func (s *Store) hitsText(ctx context.Context, hits []Hit) (string, error) {
 	if len(hits) == 0 {
 		return "nothing is remembered that fits", nil
 	}
@@ -88,8 +88,8 @@ func (s *Store) tell(ctx context.Context, hits []Hit) (string, error) {
 	return strings.Join(parts, "\n\n"), nil
 }
 
-// Tell writes a listing, as list_memories gives it.
-func (s *Store) Tell(ctx context.Context, l Listing) (string, error) {
+// ListText is a listing, as list_memories gives it.
+func (s *Store) ListText(ctx context.Context, l Listing) (string, error) {
 	var b strings.Builder
 	lines := func(heading string, all []Memory) error {
 		if len(all) == 0 {

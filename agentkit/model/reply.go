@@ -1,0 +1,117 @@
+package model
+
+import (
+	"context"
+	"time"
+
+	"github.com/tmc/langchaingo/llms"
+
+	"wf/protocol"
+)
+
+// Reply is the answer of a model as one message.
+type Reply struct {
+	Text     string                 `json:"text"`
+	Thinking string                 `json:"thinking,omitempty"`
+	Opaque   string                 `json:"opaque,omitempty"` // the provider's own block, for Request.Opaque
+	Calls    []protocol.CallMessage `json:"calls,omitempty"`
+	Stop     string                 `json:"stop,omitempty"` // why the model stopped, in the words of its wire
+	Counts   Counts                 `json:"counts,omitempty"`
+}
+
+// Counts are numbers of a reply by the keys of this package: tokens, and milliseconds.
+type Counts map[string]int64
+
+// Set counts under a key the first number that was told.
+func (c Counts) Set(key string, from ...*int64) {
+	for _, n := range from {
+		if n != nil {
+			c[key] = *n
+			return
+		}
+	}
+}
+
+// ReplyOf joins the choices of a response: some of langchaingo's models give one for each block.
+// Its Counts are of tokens alone.
+func ReplyOf(res *llms.ContentResponse) Reply {
+	r := Reply{Counts: Counts{}}
+	if res == nil {
+		return r
+	}
+	for _, c := range res.Choices {
+		r.Text += c.Content
+		r.Thinking += c.ReasoningContent
+		if block, _ := c.GenerationInfo[KeyOpaque].(string); block != "" {
+			r.Opaque = block
+		}
+		if c.StopReason != "" {
+			r.Stop = c.StopReason
+		}
+		for _, call := range c.ToolCalls {
+			if f := call.FunctionCall; f != nil {
+				r.Calls = append(r.Calls, protocol.CallMessage{ID: call.ID, Name: f.Name, Arguments: f.Arguments})
+			}
+		}
+	}
+	u := UsageOf(res)
+	for key, n := range map[string]*int64{KeyInput: u.Input, KeyCached: u.Cached, KeyWrite5m: u.CacheWrite5m, KeyWrite1h: u.CacheWrite1h,
+		KeyOutput: u.Output, KeyReasoning: u.Reasoning} {
+		r.Counts.Set(key, n)
+	}
+	return r
+}
+
+// Response is the reply as langchaingo has it.
+func (r Reply) Response() *llms.ContentResponse {
+	c := &llms.ContentChoice{Content: r.Text, ReasoningContent: r.Thinking, StopReason: r.Stop, GenerationInfo: map[string]any{}}
+	if r.Opaque != "" {
+		c.GenerationInfo[KeyOpaque] = r.Opaque
+	}
+	for key, n := range r.Counts {
+		c.GenerationInfo[key] = n
+	}
+	for _, call := range r.Calls {
+		c.ToolCalls = append(c.ToolCalls, llms.ToolCall{ID: call.ID, Type: "function",
+			FunctionCall: &llms.FunctionCall{Name: call.Name, Arguments: call.Arguments}})
+	}
+	return &llms.ContentResponse{Choices: []*llms.ContentChoice{c}}
+}
+
+// Say passes all of the reply to the watcher of a call, the thought first, and gives its Response.
+func (r Reply) Say(ctx context.Context, opts *llms.CallOptions) (*llms.ContentResponse, error) {
+	if err := Think(ctx, opts, r.Thinking); err != nil {
+		return nil, err
+	}
+	if err := Say(ctx, opts, r.Text); err != nil {
+		return nil, err
+	}
+	return r.Response(), nil
+}
+
+// Clock takes the times of an answer. It runs from Start.
+type Clock struct{ Start, first, thinkingFrom, thinkingTo time.Time }
+
+// Heard notes that something came.
+func (c *Clock) Heard() {
+	if c.first.IsZero() {
+		c.first = time.Now()
+	}
+}
+
+// Thought notes that a part of a thought came.
+func (c *Clock) Thought() {
+	c.thinkingTo = time.Now()
+	if c.thinkingFrom.IsZero() {
+		c.thinkingFrom = c.thinkingTo
+	}
+}
+
+// Times are the milliseconds to the first that was heard, and from the first thought to the last,
+// 0 where there was none.
+func (c *Clock) Times() (ttfe, thinking int64) {
+	if !c.first.IsZero() {
+		ttfe = c.first.Sub(c.Start).Milliseconds()
+	}
+	return ttfe, c.thinkingTo.Sub(c.thinkingFrom).Milliseconds()
+}

@@ -1,0 +1,90 @@
+// Package at opens files by their names from an open directory, so that no link on the way is followed.
+package at
+
+import (
+	"errors"
+	"os"
+	"path"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrNoFile is what is there and is no regular file.
+var ErrNoFile = errors.New("no regular file")
+
+// Open opens a name in a directory, or the directory itself as ".", without waiting for the other end of a pipe.
+func Open(dir int, name string, flags int) (fd int, err error) {
+	err = again(func() error {
+		fd, err = unix.Openat(dir, name, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOFOLLOW|unix.O_NONBLOCK|flags, 0)
+		return err
+	})
+	return fd, err
+}
+
+// Stat is lstat of a name in a directory.
+func Stat(dir int, name string) (s unix.Stat_t, err error) {
+	err = again(func() error { return unix.Fstatat(dir, name, &s, unix.AT_SYMLINK_NOFOLLOW) })
+	return s, err
+}
+
+// Walk opens a path from a directory, or from the top where it is absolute. No part of it may be a link.
+func Walk(dir int, name string, flags int) (int, error) {
+	if name == "" {
+		return -1, unix.ENOENT
+	}
+	name = path.Clean(name) // without links a path means what it says: a/../b is b
+	if fd, known, err := walkAtOnce(dir, name, flags); known {
+		return fd, err
+	}
+	return walkByName(dir, name, flags)
+}
+
+func walkByName(dir int, name string, flags int) (int, error) {
+	start := "."
+	if path.IsAbs(name) {
+		start = "/"
+	}
+	at, err := Open(dir, start, unix.O_DIRECTORY)
+	parts := strings.Split(strings.TrimPrefix(name, "/"), "/")
+	for i, part := range parts {
+		if err != nil || part == "" {
+			break
+		}
+		how := unix.O_DIRECTORY
+		if i == len(parts)-1 {
+			how = flags
+		}
+		var next int
+		next, err = Open(at, part, how)
+		unix.Close(at)
+		at = next
+	}
+	return at, err
+}
+
+// Regular is Walk to a regular file.
+func Regular(dir int, name string) (*os.File, error) {
+	fd, err := Walk(dir, name, 0)
+	if err != nil {
+		return nil, err
+	}
+	var s unix.Stat_t
+	if err = unix.Fstat(fd, &s); err == nil && s.Mode&unix.S_IFMT != unix.S_IFREG {
+		err = ErrNoFile
+	}
+	if err != nil {
+		unix.Close(fd)
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), name), nil
+}
+
+// again calls the system once more where a signal came in between.
+func again(f func() error) error {
+	for {
+		if err := f(); !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}

@@ -1,0 +1,68 @@
+package at
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+func TestAWalkFollowsNoLinkWhereverItIs(t *testing.T) {
+	top, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = errors.Join(os.MkdirAll(filepath.Join(top, "a/b"), 0o700), os.WriteFile(filepath.Join(top, "a/b/file"), []byte("text"), 0o600),
+		os.Symlink("a", filepath.Join(top, "toA")), os.Symlink("file", filepath.Join(top, "a/b/toFile")), os.Symlink(top, filepath.Join(top, "a/up")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := Open(unix.AT_FDCWD, top, unix.O_DIRECTORY)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(dir)
+	for name, walk := range map[string]func(int, string, int) (int, error){"Walk": Walk, "walkByName": walkByName} {
+		for _, path := range []string{"a/b/file", top + "/a/b/file", "a/b", "."} {
+			fd, err := walk(dir, path, 0)
+			if err != nil {
+				t.Errorf("%s to %s: %v", name, path, err)
+				continue
+			}
+			unix.Close(fd)
+		}
+		for _, path := range []string{"toA", "toA/b/file", "a/b/toFile", "a/up/a/b/file", top + "/toA/b", "a/none", "a/b/file/x"} {
+			if fd, err := walk(dir, path, 0); err == nil {
+				unix.Close(fd)
+				t.Errorf("%s opens %s", name, path)
+			}
+		}
+	}
+}
+
+func TestOnlyARegularFileIsOne(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, pipe := filepath.Join(dir, "file"), filepath.Join(dir, "pipe")
+	if err := errors.Join(os.WriteFile(file, []byte("text"), 0o600), unix.Mkfifo(pipe, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	f, err := Regular(unix.AT_FDCWD, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if b, err := io.ReadAll(f); err != nil || string(b) != "text" {
+		t.Errorf("read %q, %v", b, err)
+	}
+	for _, name := range []string{dir, pipe} {
+		if f, err := Regular(unix.AT_FDCWD, name); !errors.Is(err, ErrNoFile) {
+			t.Errorf("%s is %v, %v", name, f, err)
+		}
+	}
+}
