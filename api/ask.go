@@ -132,6 +132,9 @@ type Cancel struct {
 // MaxSteps is how many steps one answer has at most, and where no limit is given.
 const MaxSteps = 1000
 
+// MaxTexts is how many bytes the prompts, texts and outputs of the steps of one answer have at most, see Window.
+const MaxTexts = 8 << 20
+
 // Started is wf.started/v1.
 type Started struct {
 	Schema string         `json:"schema"`

@@ -78,6 +78,20 @@ func ReadRef(text string) (w Written, err error) {
 	return w, nil
 }
 
+// Named are the runs that a name means: the one of that id, else those whose ids begin with it, whatever its case.
+func Named(runs []protocol.RunID, name string) (found []protocol.RunID) {
+	for _, run := range runs {
+		switch id := string(run); {
+		case name == "":
+		case id == name:
+			return []protocol.RunID{run}
+		case len(id) >= len(name) && strings.EqualFold(id[:len(name)], name):
+			found = append(found, run)
+		}
+	}
+	return found
+}
+
 // MostNamed is how many things an error lists that a reference fits.
 const MostNamed = 10
 

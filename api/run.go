@@ -64,6 +64,9 @@ type Window struct {
 	Limit  int          // at most so many, the newest; 0 is all
 	Before protocol.Seq // only steps that began before this event; 0 is all
 	At     protocol.Seq // the run as it was after this event; 0 is now, as is one that has not come yet
+	// Bytes bounds the prompts, texts and outputs of the steps together: older steps are left out, and Earlier says
+	// where they are. One step is given however long it is; 0 is no bound.
+	Bytes int
 }
 
 // Timing says what the time of visits of agents and commands went into, waiting for people

@@ -85,7 +85,8 @@ func verifyDir(ctx context.Context, dir string, patience time.Duration, o Verify
 		return r, err
 	}
 	d.close()
-	return r, v.opens(ctx, dir, patience, &r)
+	err = v.opens(ctx, dir, patience, &r)
+	return r, err
 }
 
 // opens opens a store that is sound by its parts, as every program does that uses it: what that

@@ -108,7 +108,7 @@ func (k *Supervisor) adopt(wanted func(protocol.RunID) bool) error {
 		if st.Info.Parent != nil {
 			continue // driven with its parent
 		}
-		goesOn := st.Status() == protocol.Running || st.Status() == protocol.Suspended && st.Code() == ErrStopped.Code
+		goesOn := st.Status() == protocol.Running || st.Status() == protocol.Suspended && st.Code() == protocol.ErrServeStopped.Code
 		switch {
 		case !goesOn && st.Status() != protocol.Waiting, !k.own(run):
 		case goesOn:

@@ -8,6 +8,7 @@ import (
 	"wf/engine"
 	"wf/hub/relay"
 	"wf/protocol"
+	"wf/service"
 	"wf/service/compose"
 	"wf/service/query"
 )
@@ -16,11 +17,22 @@ import (
 type hubStore struct {
 	s       *cas.Store
 	catalog compose.Catalog
+	pins    *cas.Pins // which runs came from elsewhere
 
-	mu       sync.Mutex
-	requests map[protocol.RunID]string // request ids of runs, which never change
-	caps     []string
-	looked   time.Time
+	mu     sync.Mutex
+	known  map[protocol.RunID]begun
+	caps   []string
+	looked time.Time
+}
+
+func newHubStore(of *service.Local) *hubStore {
+	return &hubStore{s: of.Store, catalog: of.Catalog, pins: of.Pins(of.Store), known: map[protocol.RunID]begun{}}
+}
+
+// begun is how a run was begun, which never changes.
+type begun struct {
+	request string         // by which; "" for none
+	parent  protocol.RunID // that it is a part of; "" for none
 }
 
 // lookForWorkflows is how often the directories of workflows are read for the hub.
@@ -54,28 +66,52 @@ func (h *hubStore) Runs(ctx context.Context) ([]relay.Run, error) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.requests == nil {
-		h.requests = map[protocol.RunID]string{}
-	}
-	out := make([]relay.Run, 0, len(heads))
+	by := make(map[protocol.RunID]cas.Head, len(heads))
 	for _, head := range heads {
 		run := protocol.RunOf(head.Name)
-		request, known := h.requests[run]
-		if !known {
-			started, err := query.Started(ctx, h.s, run)
-			if err != nil {
-				return nil, err
-			}
-			// A fork begins with the event of the run that it was forked from, request and all.
-			if started.RequestID != "" && engine.RequestRun(started.RequestID) == run {
-				request = started.RequestID
-			}
-			h.requests[run] = request
+		by[run] = head
+		if _, known := h.known[run]; known {
+			continue
 		}
-		out = append(out, relay.Run{ID: run, HeadSeq: head.Seq, HeadCID: head.Link.String(), RequestID: request})
+		started, err := query.Started(ctx, h.s, run)
+		if err != nil {
+			return nil, err
+		}
+		var x begun
+		// A fork begins with the event of the run that it was forked from, request and all.
+		if started.RequestID != "" && engine.RequestRun(started.RequestID) == run {
+			x.request = started.RequestID
+		}
+		if started.Parent != nil {
+			x.parent = started.Parent.Run
+		}
+		h.known[run] = x
+	}
+	out := make([]relay.Run, len(heads))
+	for i, head := range heads {
+		run := protocol.RunOf(head.Name)
+		out[i] = relay.Run{ID: run, HeadSeq: head.Seq, HeadCID: head.Link.String(), Foreign: !h.own(by, run)}
+		if !out[i].Foreign { // else no job started it here
+			out[i].RequestID = h.known[run].request
+		}
 	}
 	return out, nil
 }
+
+// own reports whether a run is the user's own, by what is in memory; a sub-workflow is as the run that it is a part of.
+func (h *hubStore) own(heads map[protocol.RunID]cas.Head, run protocol.RunID) bool {
+	for range deepest {
+		head, there := heads[run]
+		if noted, err := h.pins.Noted(head); !there || err != nil || noted {
+			return there && err == nil
+		}
+		run = h.known[run].parent
+	}
+	return false
+}
+
+// deepest is how many runs a run is a part of at most.
+const deepest = 64
 
 // AwaitChange returns with every commit, and every few seconds for what lies in files.
 func (h *hubStore) AwaitChange(ctx context.Context, since uint64) (uint64, error) {

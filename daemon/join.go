@@ -36,7 +36,7 @@ func (d *Daemon) Join(h Remote) (stop func(), err error) {
 		}
 	}
 	worker := &relay.Worker{Hub: reached, TLS: secure, ID: id, Name: d.Name, Version: d.Service.Version, Handler: d.Handler(), Log: d.Log,
-		Store: &hubStore{s: d.Service.Store, catalog: d.Service.Catalog},
+		Store: newHubStore(d.Service),
 		Moved: func(run protocol.RunID, to string) {
 			err := d.Service.Cancel(d.Supervisor.ctx, run, "the worker "+to+" has this run: the lease of the job had ended here")
 			if err != nil && !errors.Is(err, protocol.ErrFinal) {

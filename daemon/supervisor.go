@@ -13,6 +13,7 @@ import (
 	"wf/engine"
 	"wf/engine/rules"
 	"wf/protocol"
+	"wf/service/compose"
 )
 
 // A Supervisor drives the runs of a daemon: those it is given, and those it finds open.
@@ -46,13 +47,13 @@ type Supervisor struct {
 // managed is a run that the supervisor drives, or waits with.
 type managed struct {
 	driving bool
-	again   *engine.DriveOptions // drive once more when this drive ends, if the run waits then
-	resume  *engine.DriveOptions // drive once more when this drive ends, also if it is suspended
-	moved   chan struct{}        // closed at the first event of a drive; nil where no caller waits for it
-	halt    context.CancelFunc   // of this drive
-	over    chan struct{}        // closed when this drive has ended
-	head    protocol.Link        // where it waits
-	due     int64                // when its first timer is due, unix µs; 0 is never
+	again   *engine.DriveOptions    // drive once more when this drive ends, if the run waits then
+	resume  *engine.DriveOptions    // drive once more when this drive ends, also if it is suspended
+	moved   chan struct{}           // closed at the first event of a drive; nil where no caller waits for it
+	halt    context.CancelCauseFunc // of this drive
+	over    chan struct{}           // closed when this drive has ended
+	head    protocol.Link           // where it waits
+	due     int64                   // when its first timer is due, unix µs; 0 is never
 	timer   *time.Timer
 }
 
@@ -69,7 +70,7 @@ func (k *Supervisor) Close() {
 	if k.alone {
 		k.stop(ErrScreenLeft)
 	} else {
-		k.stop(ErrStopped)
+		k.stop(protocol.ErrServeStopped)
 	}
 	k.mu.Unlock()
 	k.work.Wait()
@@ -103,12 +104,12 @@ func (k *Supervisor) begin(run protocol.RunID, o engine.DriveOptions) *managed {
 		return r
 	}
 	r.driving = true
-	ctx, halt := context.WithCancel(k.ctx)
+	ctx, halt := context.WithCancelCause(k.ctx)
 	r.halt, r.over = halt, make(chan struct{})
 	over := r.over
 	k.work.Go(func() {
 		defer close(over)
-		defer halt()
+		defer halt(nil)
 		k.drive(ctx, run, r, o)
 	})
 	return r
@@ -182,7 +183,11 @@ func (k *Supervisor) Suspend(ctx context.Context, run protocol.RunID) error {
 	r.again = nil
 	halt, over := r.halt, r.over
 	k.mu.Unlock()
-	halt()
+	by := compose.User()
+	if c, ok := api.CallerOf(ctx); ok && c.Name != "" {
+		by = c.Name
+	}
+	halt(fmt.Errorf("suspended by %s", by))
 	return waitFor(ctx, over)
 }
 
@@ -276,12 +281,8 @@ func (k *Supervisor) now() time.Time {
 	return time.Now()
 }
 
-// ErrStopped is the cause with which a daemon that ends suspends its runs; it goes on with them
-// when it starts again.
-var ErrStopped = &protocol.Error{Code: "serve_stopped", Message: "wf serve was stopped", Hint: "it goes on with the run when it starts again; wf resume does so now"}
-
-// ErrScreenLeft is ErrStopped where no daemon was: the screen of a chat or of wf tui drove the run.
-var ErrScreenLeft = &protocol.Error{Code: ErrStopped.Code, Message: "its screen was left", Hint: "wf chat RUN or wf resume goes on"}
+// ErrScreenLeft is protocol.ErrServeStopped where no daemon was: the screen of a chat or of wf tui drove the run.
+var ErrScreenLeft = &protocol.Error{Code: protocol.ErrServeStopped.Code, Message: "its screen was left", Hint: "wf chat RUN or wf resume goes on"}
 
 // describe is why a drive ended, for the log.
 func describe(err error) string {

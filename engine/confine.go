@@ -22,7 +22,7 @@ func (d *driver) confines(role *protocol.Role) bool {
 }
 
 // agents reports whether a run has an agent: in itself, in a sub-workflow or in one that calls it.
-func (e *Engine) agents(ctx context.Context, s *rules.State) (bool, error) {
+func (e *Engine) agents(ctx context.Context, s *rules.State, depth int) (bool, error) {
 	if s.Program().HasAgent() {
 		return true, nil
 	}
@@ -30,6 +30,9 @@ func (e *Engine) agents(ctx context.Context, s *rules.State) (bool, error) {
 		return false, nil
 	}
 	caller := s.Info.Parent.Run
+	if depth > deepest {
+		return false, inCircles(caller)
+	}
 	if has, ok := e.lib.agents.Load(caller); ok { // its definition never changes
 		return has.(bool), nil
 	}
@@ -40,7 +43,7 @@ func (e *Engine) agents(ctx context.Context, s *rules.State) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	has, err := e.agents(ctx, above)
+	has, err := e.agents(ctx, above, depth+1)
 	if err == nil {
 		e.lib.agents.Store(caller, has)
 	}

@@ -116,7 +116,7 @@ func (d *driver) load(ctx context.Context) error {
 	if err := s.FoldMore(d.e.Store.After(ctx, d.run, s.Seq)); err != nil {
 		return err
 	}
-	if d.agents, err = d.e.agents(ctx, s); err != nil {
+	if d.agents, err = d.e.agents(ctx, s, 0); err != nil {
 		return err
 	}
 	behind := int(s.Seq - snap.seq) // drives may be short and many

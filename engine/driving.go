@@ -15,7 +15,7 @@ func (e *Engine) Driving(ctx context.Context, run protocol.RunID, s *rules.State
 	if s.Status() != protocol.Running {
 		return api.Driving{}
 	}
-	driven, err := e.driven(ctx, run, s)
+	driven, err := e.driven(ctx, run, s, 0)
 	var idle api.Idle
 	if err == nil && !driven {
 		idle, err = e.idle(ctx, run, s.Seq)
@@ -30,7 +30,10 @@ func (e *Engine) Driving(ctx context.Context, run protocol.RunID, s *rules.State
 }
 
 // driven looks at the lock of a run, and then at those of the runs that it is a part of.
-func (e *Engine) driven(ctx context.Context, run protocol.RunID, s *rules.State) (bool, error) {
+func (e *Engine) driven(ctx context.Context, run protocol.RunID, s *rules.State, depth int) (bool, error) {
+	if depth > deepest {
+		return false, inCircles(run)
+	}
 	driven, err := e.Store.Driven(run)
 	if err != nil || driven || s.Info.Parent == nil || s.Info.Forked.Defined() {
 		return driven, err
@@ -40,7 +43,7 @@ func (e *Engine) driven(ctx context.Context, run protocol.RunID, s *rules.State)
 	if err != nil {
 		return false, err
 	}
-	return e.driven(ctx, parent, s)
+	return e.driven(ctx, parent, s, depth+1)
 }
 
 // idle is what the newest event, seq, tells of a run that no process drives; "" where it is not

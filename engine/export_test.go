@@ -107,3 +107,9 @@ func PromptReads(ctx context.Context, e *Engine, run protocol.RunID, step string
 	}
 	return reads, err
 }
+
+// PartOf is a launch of a run of that name, as a part of another.
+func PartOf(x Launch, run protocol.RunID, parent protocol.ParentRun) Launch {
+	x.run, x.parent = run, &parent
+	return x
+}

@@ -31,6 +31,15 @@ func (e *Engine) note(ctx context.Context, run protocol.RunID, head func() (prot
 	}
 }
 
+// deepest is how many runs a run is a part of at most: sub-workflows nest as their files do.
+const deepest = 64
+
+// inCircles is the error of runs that name one another, or themselves, as the run that they are a part of, as runs from
+// elsewhere may.
+func inCircles(run protocol.RunID) error {
+	return fmt.Errorf("run %s is a part of more than %d runs, or of itself: %w", run, deepest, protocol.ErrCorrupt)
+}
+
 // drove notes what this process has written.
 func (d *driver) drove() {
 	if d.e.Pins != nil {
@@ -55,7 +64,10 @@ func (e *Engine) Foreign(ctx context.Context, h cas.Head, s *rules.State) bool {
 }
 
 func (e *Engine) noted(ctx context.Context, h cas.Head, s *rules.State) (bool, error) {
-	for {
+	for depth := 0; ; depth++ {
+		if depth > deepest {
+			return false, inCircles(s.Info.Parent.Run)
+		}
 		noted, err := e.Pins.Noted(h)
 		if err != nil || noted || s.Info.Parent == nil || s.Info.Forked.Defined() {
 			return noted, err

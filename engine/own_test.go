@@ -3,8 +3,10 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -51,5 +53,33 @@ func TestASubWorkflowFromElsewhereIsNotTakenOver(t *testing.T) {
 	}
 	if v = b.drive(id); v.Status != done {
 		t.Fatalf("after it was adopted: %s (%s)", v.Status, v.Reason)
+	}
+}
+
+// Runs from elsewhere may say that they are parts of one another, or of themselves: they are shown, and not driven.
+func TestRunsThatArePartsOfOneAnotherAreShownAndNotDriven(t *testing.T) {
+	b := newBench(t)
+	b.e.Pins = cas.NewPins(b.e.Store, t.TempDir())
+	ctx := context.Background()
+	p := b.load("wf: 1\nname: circle\nroles:\n  a: {run: \"true\"}\nedges:\n  - {from: START, to: a}\n  - {from: a, to: END}\n")
+	parents := map[protocol.RunID]protocol.RunID{"self": "self", "one": "other", "other": "one"}
+	for run, parent := range parents {
+		x := engine.PartOf(engine.Launch{Program: p, Inputs: protocol.JSON("{}")}, run, protocol.ParentRun{Run: parent, Step: "a#1"})
+		if _, _, err := b.e.Begin(ctx, x); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for run := range parents {
+		if _, err := b.e.Drive(ctx, run, engine.DriveOptions{By: "test"}); !errors.Is(err, protocol.ErrCorrupt) {
+			t.Errorf("%s was driven: %v", run, err)
+		}
+	}
+	if err := b.e.Pins.Disown(ctx, slices.Collect(maps.Keys(parents))); err != nil {
+		t.Fatal(err)
+	}
+	for run := range parents {
+		if v := b.view(run); v.Status != protocol.Running || !v.Foreign {
+			t.Errorf("%s is %s, foreign is %v", run, v.Status, v.Foreign)
+		}
 	}
 }

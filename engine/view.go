@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -27,6 +28,7 @@ func (e *Engine) ViewWindow(ctx context.Context, run protocol.RunID, w api.Windo
 	if err != nil {
 		return nil, err
 	}
+	p.most = w.Bytes
 	b, err := e.viewer(ctx, run, s, p, false)
 	if err == nil && w.At == 0 { // what was cannot be mended
 		err = b.mends(ctx)
@@ -35,7 +37,7 @@ func (e *Engine) ViewWindow(ctx context.Context, run protocol.RunID, w api.Windo
 		return nil, err
 	}
 	if n := len(b.v.Steps); n < s.Totals.Steps {
-		b.v.Total, b.v.Earlier = s.Totals.Steps, p.earlier
+		b.v.Total, b.v.Earlier = s.Totals.Steps, cmp.Or(b.cut, p.earlier)
 		b.v.Roles, b.v.Ways = s.Roles(), s.Ways()
 	}
 	return b.v, nil
@@ -88,7 +90,7 @@ func (e *Engine) Outline(ctx context.Context, run protocol.RunID) (*api.Run, err
 
 // viewer reads the steps of a page; a brief one without what their records and texts hold.
 func (e *Engine) viewer(ctx context.Context, run protocol.RunID, s *rules.State, p page, brief bool) (*viewer, error) {
-	b := &viewer{e: e, read: e.reader(ctx), s: s, brief: brief, only: p.steps, steps: map[string]*shown{}, unsettled: map[string]string{}, named: map[string][]protocol.RunID{},
+	b := &viewer{e: e, read: e.reader(ctx), s: s, brief: brief, most: p.most, only: p.steps, steps: map[string]*shown{}, unsettled: map[string]string{}, named: map[string][]protocol.RunID{},
 		v: &api.Run{Schema: api.RunSchema, ID: run, Steps: []*api.Step{}, Outputs: protocol.JSON("{}")}}
 	if err := b.all(ctx, p.first); err != nil {
 		return nil, fmt.Errorf("run %s: %w", run, err)
@@ -134,6 +136,8 @@ type viewer struct {
 	v    *api.Run
 
 	brief bool            // without what records and texts hold
+	most  int             // Window.Bytes
+	cut   protocol.Seq    // the step_started of the first step that is shown, where older ones would be too much
 	only  map[string]bool // the steps wanted; nil is all
 	steps map[string]*shown
 	// unsettled are the wanted steps that later events may change, with the record of one that
@@ -146,6 +150,7 @@ type viewer struct {
 // shown is a step with what its record will say.
 type shown struct {
 	*api.Step
+	prompt    protocol.Text
 	record    protocol.Link
 	concluded protocol.StepStatus // as the event says that names the record; "" in old journals
 }
@@ -229,11 +234,7 @@ func (b *viewer) started(x protocol.Entry, d protocol.StepStarted) (err error) {
 		if d.Item != nil {
 			st.Item = &d.Item.Index
 		}
-		if !b.brief {
-			if st.EdgePrompt, err = textOf(b.read, d.EdgePrompt); err != nil {
-				return err
-			}
-		}
+		st.prompt = d.EdgePrompt
 		b.steps[st.ID] = st
 		b.v.Steps = append(b.v.Steps, st.Step)
 	}
@@ -297,12 +298,19 @@ func (b *viewer) finish(ctx context.Context) error {
 	for x := range s.Visits() {
 		b.open(x)
 	}
-	for _, st := range v.Steps {
+	size := 0
+	for i, st := range slices.Backward(v.Steps) {
 		if role, ok := o.Program.Workflow.RoleNamed(st.Role); ok {
 			st.Action = role.Action
 		}
-		if err := b.record(b.steps[st.ID]); err != nil {
+		if err := b.texts(b.steps[st.ID]); err != nil {
 			return err
+		}
+		size += len(st.EdgePrompt) + len(st.Text) + len(st.Output)
+		if b.most > 0 && size > b.most && i+1 < len(v.Steps) {
+			v.Steps = v.Steps[i+1:]
+			b.cut = v.Steps[0].Began
+			break
 		}
 	}
 	if err := b.children(ctx); err != nil {
@@ -360,7 +368,13 @@ func (b *viewer) open(x rules.Visit) {
 	}
 }
 
-func (b *viewer) record(st *shown) error {
+// texts reads the edge prompt of a step, and what its record holds.
+func (b *viewer) texts(st *shown) (err error) {
+	if !b.brief {
+		if st.EdgePrompt, err = textOf(b.read, st.prompt); err != nil {
+			return err
+		}
+	}
 	if !st.record.Defined() {
 		return nil
 	}

@@ -16,6 +16,7 @@ type page struct {
 	first   protocol.Seq    // the step_started of the first one
 	steps   map[string]bool // by id; nil is every step since first
 	earlier protocol.Seq    // Window.Before of the steps before these; 0 where there are none
+	most    int             // Window.Bytes
 }
 
 // backStep is how many events a page is looked for in at once, from the end of a journal.

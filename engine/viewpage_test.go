@@ -25,16 +25,23 @@ import (
 )
 
 // pages reads a run page by page from its end, and gives all steps in their order.
-func pages(t rapid.TB, e *engine.Engine, run protocol.RunID, limit int) []*api.Step {
+func pages(t rapid.TB, e *engine.Engine, run protocol.RunID, limit, most int) []*api.Step {
 	t.Helper()
 	var out []*api.Step
 	for before := protocol.Seq(0); ; {
-		v, err := e.ViewWindow(context.Background(), run, api.Window{Limit: limit, Before: before})
+		v, err := e.ViewWindow(context.Background(), run, api.Window{Limit: limit, Before: before, Bytes: most})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if len(v.Steps) > limit || len(v.Steps) == 0 && v.Earlier > 0 {
 			t.Fatalf("a page of %d steps, at most %d, earlier %d", len(v.Steps), limit, v.Earlier)
+		}
+		size := 0
+		for _, st := range v.Steps {
+			size += len(st.EdgePrompt) + len(st.Text) + len(st.Output)
+		}
+		if most > 0 && size > most && len(v.Steps) > 1 {
+			t.Fatalf("a page of %d steps has %d bytes, at most %d", len(v.Steps), size, most)
 		}
 		out = append(append([]*api.Step{}, v.Steps...), out...)
 		if v.Earlier == 0 {
@@ -70,9 +77,9 @@ func TestPagesOfStepsAreTheWholeView(t *testing.T) {
 			}
 			v = b.view(id)
 		}
-		limit := rapid.IntRange(1, 5).Draw(rt, "limit")
-		if diff := cmp.Diff(v.Steps, pages(rt, b.e, id, limit), sameStep); diff != "" {
-			rt.Errorf("pages of %d (-whole +pages):\n%s", limit, diff)
+		limit, most := rapid.IntRange(1, 5).Draw(rt, "limit"), rapid.IntRange(0, 100).Draw(rt, "bytes")
+		if diff := cmp.Diff(v.Steps, pages(rt, b.e, id, limit, most), sameStep); diff != "" {
+			rt.Errorf("pages of %d, of %d bytes (-whole +pages):\n%s", limit, most, diff)
 		}
 		last, err := b.e.ViewWindow(ctx, id, api.Window{Limit: limit})
 		if err != nil {
@@ -179,7 +186,7 @@ edges:
 	if v.Status != protocol.Done || len(v.Steps) < 1500 {
 		t.Fatalf("%s (%s) after %d steps", v.Status, v.Reason, len(v.Steps))
 	}
-	if diff := cmp.Diff(v.Steps, pages(t, b.e, id, 100), sameStep); diff != "" {
+	if diff := cmp.Diff(v.Steps, pages(t, b.e, id, 100, 0), sameStep); diff != "" {
 		t.Errorf("pages (-whole +pages):\n%s", diff)
 	}
 	for _, want := range []*api.Step{v.Steps[0], v.Steps[1], v.Steps[700], v.Steps[len(v.Steps)-1]} {

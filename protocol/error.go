@@ -62,6 +62,8 @@ var (
 	ErrReadOnly     = &Error{"store_read_only", "the store cannot be written", "check permissions, or choose another with --store"}
 	ErrDiskFull     = &Error{"disk_full", "no space left for the store", "free some space, then wf resume: nothing acknowledged is lost"}
 	ErrRunLive      = &Error{"run_live", "another process drives this run", "follow it with wf log -f, or stop that process"}
+	// ErrServeStopped is the cause with which a daemon that ends suspends its runs.
+	ErrServeStopped = &Error{"serve_stopped", "wf serve was stopped", "it goes on with the run when it starts again; wf resume does so now"}
 
 	ErrForeign    = &Error{"foreign_run", "the run came from elsewhere", "wf store adopt RUN lets it go on here"}
 	ErrRolledBack = &Error{"rolled_back", "the store was put back to an older copy", "put the newer copy back, or accept this one with wf store adopt"}

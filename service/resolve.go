@@ -82,20 +82,14 @@ func cutCIDPrefix(name string) string {
 // runsLike are the runs whose ids begin with a name, whatever its case; a whole id is itself.
 func runsLike(ctx context.Context, s *cas.Store, name string) ([]protocol.RunID, error) {
 	heads, err := s.Heads(ctx, protocol.RunHead(""))
-	if err != nil || name == "" {
+	if err != nil {
 		return nil, err
 	}
-	var out []protocol.RunID
-	for _, h := range heads {
-		id := strings.TrimPrefix(h.Name, protocol.RunHead(""))
-		if id == name {
-			return []protocol.RunID{protocol.RunID(id)}, nil
-		}
-		if len(id) >= len(name) && strings.EqualFold(id[:len(name)], name) {
-			out = append(out, protocol.RunID(id))
-		}
+	runs := make([]protocol.RunID, len(heads))
+	for i, h := range heads {
+		runs[i] = protocol.RunOf(h.Name)
 	}
-	return out, nil
+	return api.Named(runs, name), nil
 }
 
 // latestRun finds -1, -2 …; the runs of sub-workflows do not count. The user's own store has the

@@ -11,7 +11,6 @@ import (
 
 	"wf/api"
 	"wf/cas"
-	"wf/daemon"
 	"wf/protocol"
 )
 
@@ -138,7 +137,9 @@ func TestK08KilledAndStartedAgain(t *testing.T) {
 	if status := s.call("POST", "/v1/runs/"+string(held)+"/suspend", nil, nil); status != http.StatusOK {
 		t.Fatalf("suspend again: %d", status)
 	}
-	s.awaitStatus(held, protocol.Suspended)
+	if v := s.awaitStatus(held, protocol.Suspended); !strings.HasPrefix(v.Reason, "suspended by ") {
+		t.Errorf("the reason of a suspended run: %q", v.Reason)
+	}
 	runs := s.started(map[string]any{"workflow": "block", "request_id": "once"})
 	s.await(runs, "begun", func(v *api.Run) bool { return len(v.Steps) == 1 })
 	seen := s.events(runs)
@@ -196,7 +197,7 @@ func TestADaemonThatIsStoppedGoesOnWhenItIsStartedAgain(t *testing.T) {
 	if err := errors.Join(err, json.Unmarshal(out, &shown)); err != nil {
 		t.Fatal(err)
 	}
-	if shown.Status != protocol.Suspended || shown.Code != daemon.ErrStopped.Code {
+	if shown.Status != protocol.Suspended || shown.Code != protocol.ErrServeStopped.Code {
 		t.Errorf("stopped it is %s %s", shown.Status, shown.Code)
 	}
 	s = startServe(t, s.dir, args...)

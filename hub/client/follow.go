@@ -16,6 +16,8 @@ import (
 // behind the last event that was shown.
 func (s Service) Follow(ctx context.Context, run protocol.RunID, w api.Following, show func(api.Update) error) error {
 	t := &trail{s: s, blocks: &Blocks{API: s.API}, run: run, until: w.Until, at: Cursor{Seq: w.From}, show: show}
+	ctx, t.leave = context.WithCancelCause(ctx)
+	defer t.leave(nil)
 	r := s.API.Replay(run)
 	r.Codec, r.Cursor, r.To, r.Live = protocol.CBORFrames, t.at, w.To, w.Until != api.Recorded
 	r.Once = w.Until == api.Recorded
@@ -66,6 +68,22 @@ type trail struct {
 	still  bool         // by the last event the run does not move
 	end    protocol.Seq // the newest event of a run that is over, when the reader was behind it; 0 before
 	gone   string       // why the connection is gone, as it was said; "" while there is one
+
+	moved bool // the run was seen to go on, at a server that answered
+	leave context.CancelCauseFunc
+	stops *time.Timer // leaves a run that was suspended because a daemon stopped; nil where none was
+}
+
+// stopTime is how long a daemon that stops still answers, and one that has started leaves the runs alone that
+// another one left behind.
+const stopTime = 5 * time.Second
+
+// goesOn has a run be followed further: the daemon that stops, or the connection to it, is on its way.
+func (t *trail) goesOn() {
+	if t.stops != nil {
+		t.stops.Stop()
+	}
+	t.stops = nil
 }
 
 // errThere ends a stream: the run is where following it ends.
@@ -73,6 +91,8 @@ var errThere = errors.New("the run is where following it ends")
 
 // event shows an event.
 func (t *trail) event(ctx context.Context, e Event) error {
+	t.goesOn()
+	t.moved = t.moved || e.Live
 	if err := errors.Join(t.failed, t.back()); err != nil {
 		return err
 	}
@@ -153,18 +173,23 @@ func (t *trail) there(ctx context.Context) error {
 	}
 	over := v.Status.Final() || t.until == api.Parked && v.Status != protocol.Running
 	switch {
+	case over && t.moved && t.at.Seq >= v.Seq && v.Code == protocol.ErrServeStopped.Code && v.Status == protocol.Suspended:
+		// The daemon goes on with it when it starts again: the connection breaks off now, or an event comes.
+		t.goesOn()
+		t.stops = time.AfterFunc(stopTime, func() { t.leave(errThere) })
 	case over && t.at.Seq >= v.Seq:
 		return errThere
 	case over:
 		t.end = v.Seq
 	default:
-		t.end = 0
+		t.end, t.moved = 0, true
 	}
 	return nil
 }
 
 // lost says why the connection is gone, each reason once.
 func (t *trail) lost(err error) {
+	t.goesOn()
 	why := err.Error()
 	var said *protocol.Error
 	if errors.As(err, &said) { // what wraps it says which run, and after which event

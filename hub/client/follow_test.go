@@ -95,3 +95,42 @@ func TestAScreenFollowsARunAtAServer(t *testing.T) {
 		t.Errorf("%v: %q", err, got)
 	}
 }
+
+// A daemon that is stopped suspends its runs, and goes on with them when it starts again: following one outlives that,
+// as it outlives a daemon that was killed.
+func TestFollowingARunOutlivesADaemonThatIsStopped(t *testing.T) {
+	f := memfeed.New()
+	f.Add("run", 5, "e")
+	chain := f.Chain("run")
+	all := wireEvents(chain)
+	gone := protocol.Frame{Type: protocol.FrameReplayError, Code: protocol.ErrShuttingDown.Code, Message: "the server stops"}
+	connections := 0
+	socket := scripted(t, protocol.CBORFrames, func(int, protocol.Request) []protocol.Frame {
+		switch connections++; connections {
+		case 1:
+			return []protocol.Frame{{Type: protocol.FrameReplayBatch, Events: all[:2]}, complete(chain[:2]), gone}
+		case 2:
+			return []protocol.Frame{{Type: protocol.FrameReplayBatch, Events: all[2:3]}, complete(chain[:3]), gone}
+		}
+		return []protocol.Frame{{Type: protocol.FrameReplayBatch, Events: all[3:]}, complete(chain)}
+	})
+	states := []string{`"running","seq":2`, `"suspended","code":"serve_stopped","seq":3`, `"done","seq":5`}
+	s := serviceOf(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/v1/replay" {
+			socket.Config.Handler.ServeHTTP(w, r)
+			return
+		}
+		_, _ = w.Write([]byte(`{"id":"run","status":` + states[0] + `}`))
+		states = states[1:]
+	})
+	var got []protocol.Seq
+	err := s.Follow(t.Context(), "run", api.Following{Until: api.Parked}, func(u api.Update) error {
+		if u.Entry != nil {
+			got = append(got, u.Entry.Seq)
+		}
+		return nil
+	})
+	if want := []protocol.Seq{1, 2, 3, 4, 5}; err != nil || !cmp.Equal(got, want) {
+		t.Errorf("events %v, %v; want %v", got, err, want)
+	}
+}

@@ -94,7 +94,7 @@ func receive(what string, answer *http.Response, out any) error {
 	case err != nil:
 		return fmt.Errorf("%s: the answer broke off: %w: %w", what, ErrUnreachable, err)
 	case len(b) > maxAnswer:
-		return fmt.Errorf("%s: the answer has more than %d bytes: %w", what, maxAnswer, protocol.ErrTooLarge)
+		return protocol.ErrTooLarge.With("ask for less at once, or on the machine of the server", "%s: the answer has more than %d bytes", what, maxAnswer)
 	}
 	if raw, ok := out.(*[]byte); ok {
 		*raw = b
@@ -233,7 +233,7 @@ func (a *API) Submit(ctx context.Context, s *api.Start, tell func(Waiting)) (run
 		case ctx.Err() != nil:
 			return "", false, ctx.Err()
 		case err == nil && (status == http.StatusOK || status == http.StatusCreated):
-			return out.ID, out.Fresh || fresh, nil
+			return out.ID, out.Fresh || fresh, sound(out.ID != "", "/v1/runs")
 		case err != nil && !passing(status, err):
 			return "", false, err
 		case err == nil:

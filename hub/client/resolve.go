@@ -44,36 +44,37 @@ func (s Service) latest(ctx context.Context, w api.Written) (protocol.RunID, err
 
 // named is the run of an id, or of the beginning of one.
 func (s Service) named(ctx context.Context, w api.Written) (protocol.RunID, error) {
-	name := protocol.RunID(strings.ToUpper(w.Name))
-	p, err := s.List(ctx, api.Query{Text: string(name), Limit: api.MaxLimit, All: true})
+	p, err := s.List(ctx, api.Query{Text: w.Name, Limit: api.MaxLimit, All: true})
 	if err != nil {
 		return "", err
 	}
-	var found []string
-	for _, row := range p.Items {
-		switch {
-		case row.ID == name:
-			return name, nil
-		case strings.HasPrefix(string(row.ID), string(name)):
-			found = append(found, string(row.ID))
-		}
+	listed := make([]protocol.RunID, len(p.Items))
+	for i, row := range p.Items {
+		listed[i] = row.ID
 	}
+	found := api.Named(listed, w.Name)
 	switch len(found) {
 	case 0:
 		// The server may know it, and not have asked its worker: it says what is wrong then.
-		_, err := s.Run(ctx, name, api.Window{Limit: 1})
-		switch {
-		case err == nil:
-			return name, nil
-		case !errors.Is(err, protocol.ErrUnknownRun):
-			return "", err
+		if name := protocol.RunID(strings.ToUpper(w.Name)); strings.Trim(w.Name, ".") != "" {
+			_, err := s.Run(ctx, name, api.Window{Limit: 1})
+			switch {
+			case err == nil:
+				return name, nil
+			case !errors.Is(err, protocol.ErrUnknownRun):
+				return "", err
+			}
 		}
 		s.tellMissing(p)
 		return "", protocol.ErrUnknownRun.With("", "no run %q in %s", w.Name, s.Name)
 	case 1:
-		return protocol.RunID(found[0]), nil
+		return found[0], nil
 	}
-	return "", api.Ambiguous(w.Name, found)
+	names := make([]string, len(found))
+	for i, run := range found {
+		names[i] = string(run)
+	}
+	return "", api.Ambiguous(w.Name, names)
 }
 
 // tellMissing names the workers whose runs are not in the list of a hub.

@@ -50,7 +50,7 @@ func sound(is bool, path string) error {
 	if is {
 		return nil
 	}
-	return &protocol.Error{Code: "bad_answer", Message: path + ": the answer lacks what every server of wf sends, or repeats a page",
+	return &protocol.Error{Code: "bad_answer", Message: path + ": the answer lacks what every server of wf sends, repeats a page, or is of another run",
 		Hint: "is this address that of a wf serve or wf hub, of this version?"}
 }
 
@@ -129,7 +129,7 @@ func (s Service) Run(ctx context.Context, run protocol.RunID, w api.Window) (*ap
 		if err != nil {
 			return nil, err
 		}
-		if err := sound(without(page.Steps) && (page.Earlier == 0 || w.Before == 0 || page.Earlier < w.Before), path); err != nil {
+		if err := sound(page.ID == run && without(page.Steps) && (page.Earlier == 0 || w.Before == 0 || page.Earlier < w.Before), path); err != nil {
 			return nil, err
 		}
 		if newest == nil {
@@ -149,12 +149,13 @@ func (s Service) Run(ctx context.Context, run protocol.RunID, w api.Window) (*ap
 
 // Step is one visit of a run.
 func (s Service) Step(ctx context.Context, run protocol.RunID, step string) (*api.RunStep, error) {
-	return checked(ctx, s.API, runPath(run, "steps", step), func(x *api.RunStep) bool { return x.Step != nil })
+	return checked(ctx, s.API, runPath(run, "steps", step), func(x *api.RunStep) bool { return x.Run == run && x.Step != nil && x.ID == step })
 }
 
 // Graph is the picture of a run as SVG.
 func (s Service) Graph(ctx context.Context, run protocol.RunID) (svg []byte, err error) {
-	return svg, s.API.read(ctx, runPath(run, "graph"), &svg)
+	err = s.API.read(ctx, runPath(run, "graph"), &svg)
+	return svg, err
 }
 
 // Messages is what a visit was sent first.
@@ -180,13 +181,15 @@ func (s Service) Explain(ctx context.Context, run protocol.RunID, step string) (
 // Cache compares every prompt of a run with the one before it.
 func (s Service) Cache(ctx context.Context, run protocol.RunID) (*api.Cache, error) {
 	return checked(ctx, s.API, runPath(run, "cache"), func(c *api.Cache) bool {
-		return without(c.Items) && (c.Compactions == 0 || c.MinCompacted != nil)
+		return c.Run == run && without(c.Items) && (c.Compactions == 0 || c.MinCompacted != nil)
 	})
 }
 
 // Cost sums what model calls used.
 func (s Service) Cost(ctx context.Context, run protocol.RunID, by string) (*api.Cost, error) {
-	return checked(ctx, s.API, withQuery(runPath(run, "cost"), given("by", by)), func(c *api.Cost) bool { return without(c.Items) && c.Total != nil })
+	return checked(ctx, s.API, withQuery(runPath(run, "cost"), given("by", by)), func(c *api.Cost) bool {
+		return c.Run == run && without(c.Items) && c.Total != nil
+	})
 }
 
 // Verify has the server prove a run, which proves it to a caller that trusts the server.

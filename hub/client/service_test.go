@@ -76,9 +76,9 @@ func TestAnArchiveThatCannotBeWrittenIsTheWritersError(t *testing.T) {
 // A run of more steps than a server gives at once is read in pages, and is whole then.
 func TestALongRunIsReadInPages(t *testing.T) {
 	pages := map[string]string{
-		"":          `{"steps":[{"id":"a#3"}],"steps_total":3,"earlier":30,"roles":[{"role":"a","visits":3,"status":"ok"}]}`,
-		"before=30": `{"steps":[{"id":"a#2"}],"steps_total":3,"earlier":20}`,
-		"before=20": `{"steps":[{"id":"a#1"}],"steps_total":3}`,
+		"":          `{"id":"R","steps":[{"id":"a#3"}],"steps_total":3,"earlier":30,"roles":[{"role":"a","visits":3,"status":"ok"}]}`,
+		"before=30": `{"id":"R","steps":[{"id":"a#2"}],"steps_total":3,"earlier":20}`,
+		"before=20": `{"id":"R","steps":[{"id":"a#1"}],"steps_total":3}`,
 	}
 	s := serviceOf(t, func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, pages[r.URL.RawQuery]) })
 	v, err := s.Run(t.Context(), "R", api.Window{})
@@ -118,6 +118,7 @@ func TestALongListIsReadInPages(t *testing.T) {
 func TestAnAnswerThatWfWouldNotGiveIsAnError(t *testing.T) {
 	for _, body := range []string{
 		`{}`, `null`, `{"items":[null],"steps":[null],"step":null,"compactions":1,"next":"A"}`, `{"items":[{"id":"A"}],"next":"A","steps":[{"id":"a#1"}],"earlier":5,"compactions":1}`,
+		`{"id":"OTHER","run":"OTHER","items":[],"next":"A","steps":[]}`, `{"id":"a#1","run":"OTHER","items":[],"total":{}}`,
 	} {
 		s := serviceOf(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) })
 		errs := map[string]error{}

@@ -34,7 +34,7 @@ func (h *Hub) claim(l *link, runs []Run) error {
 			continue
 		}
 		l.mu.Lock()
-		l.runs[r.ID] = true
+		l.runs[r.ID] = !r.Foreign
 		l.mu.Unlock()
 		if r.RequestID == "" {
 			continue
@@ -61,8 +61,8 @@ func (l *link) mayTake(from string, epoch uint64) bool {
 
 // point writes the pointer of a run, unless the run is another worker's, and returns its
 // worker. A run belongs to the worker that claimed it first. It changes hands when its worker is away, the
-// claimant may take it (mayTake) and has at least the events that were heard of. epoch is that of
-// the lease of the job that makes the run, 0 without one.
+// claimant may take it (mayTake) and has at least the events that were heard of; never to a worker where it is
+// foreign, and from such a one at once. epoch is that of the lease of the job that makes the run, 0 without one.
 func (h *Hub) point(l *link, r Run, epoch uint64) (owner string, err error) {
 	for {
 		p, err := h.Pointers.Get(l.ctx, r.ID)
@@ -72,7 +72,7 @@ func (h *Hub) point(l *link, r Run, epoch uint64) (owner string, err error) {
 		case err != nil:
 			return "", err
 		case p.Worker == l.id:
-		case h.link(p.Worker) != nil || r.HeadSeq < p.Seq || !l.mayTake(p.Worker, epoch):
+		case r.Foreign, !l.mayTake(p.Worker, epoch), !h.yields(p.Worker, r.ID) && (h.link(p.Worker) != nil || r.HeadSeq < p.Seq):
 			return p.Worker, nil
 		}
 		next := p
@@ -87,6 +87,18 @@ func (h *Hub) point(l *link, r Run, epoch uint64) (owner string, err error) {
 			return l.id, err
 		}
 	}
+}
+
+// yields reports whether a run is foreign at a worker that is connected.
+func (h *Hub) yields(worker string, run protocol.RunID) bool {
+	l := h.link(worker)
+	if l == nil {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	own, known := l.runs[run]
+	return known && !own
 }
 
 // contested answers a claim to a run of another worker. Where a lease gave the run to that one,

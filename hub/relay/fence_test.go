@@ -120,6 +120,51 @@ func TestTwoWorkersClaimOneRun(t *testing.T) {
 	h.pointed("run1", func(p queue.Pointer) bool { return p.Worker == "b" && p.Seq == 4 })
 }
 
+// A run that was imported at a worker is shown there where no other worker has it, and is no reason to take it from the
+// worker that it was begun at: neither while that one is away, nor when the hub has forgotten both.
+func TestAnImportedRunStaysThatOfTheWorkerItWasBegunAt(t *testing.T) {
+	h := newHouse(t)
+	a, b := newDesk(h, "a", "fix"), newDesk(h, "b")
+	b.worker.Store.(*shelf).foreign = true
+	for _, d := range []*desk{a, b} {
+		d.worker.Moved = func(protocol.RunID, string) { t.Error("worker " + d.worker.ID + " stops a run that it need not stop") }
+	}
+	a.arrive()
+	h.await(1)
+	if _, err := h.submit("fix", "job1"); err != nil {
+		t.Fatal(err)
+	}
+	owner := func(run protocol.RunID) string { return must(h.hub.Pointers.Get(t.Context(), run))(t).Worker }
+	seen := protocol.Seq(0)
+	hears := func() { // all claims of b
+		seen++
+		b.say("mark", "x")
+		h.pointed("mark", func(p queue.Pointer) bool { return p.Seq == seen })
+	}
+	b.say("R-job1", "begun", "and", "further")
+	b.say("lost", "one", "two", "three")
+	b.arrive()
+	hears()
+	if owner("R-job1") != "a" || owner("lost") != "b" {
+		t.Errorf("begun at a, it is that of %s; known to b alone, it is that of %s", owner("R-job1"), owner("lost"))
+	}
+	a.leave()
+	h.await(1)
+	b.leave()
+	h.await(0)
+	b.arrive()
+	hears()
+	if owner("R-job1") != "a" {
+		t.Error("an imported copy took the run of a worker that is away")
+	}
+	a.say("lost", "one")
+	a.arrive()
+	h.pointed("lost", func(p queue.Pointer) bool { return p.Worker == "a" })
+	if owner("R-job1") != "a" {
+		t.Error("the run did not come back")
+	}
+}
+
 // One id, two processes: the second is refused while the first lives, and gets in when it is
 // gone. The same process that connects anew takes its own place.
 func TestTwoProcessesAreOneWorker(t *testing.T) {
@@ -294,7 +339,7 @@ func (l *ledger) Runs(context.Context) ([]relay.Run, error) { return l.runs, nil
 func TestAWorkerWithManyRunsRegisters(t *testing.T) {
 	h := newHouse(t)
 	d := newDesk(h, "a")
-	all := &ledger{shelf: &shelf{d.store, nil}}
+	all := &ledger{shelf: &shelf{Store: d.store, caps: nil}}
 	for i := range 20_000 {
 		all.runs = append(all.runs, relay.Run{ID: protocol.RunID(fmt.Sprint("run", i)), HeadSeq: 1, HeadCID: "c", RequestID: fmt.Sprint("request", i)})
 	}
@@ -311,7 +356,7 @@ func TestAWorkerWithManyRunsRegisters(t *testing.T) {
 func TestARequestIDThatIsNoJobsIsLeftOut(t *testing.T) {
 	h := newHouse(t)
 	d := newDesk(h, "a")
-	d.worker.Store = &ledger{shelf: &shelf{d.store, nil}, runs: []relay.Run{
+	d.worker.Store = &ledger{shelf: &shelf{Store: d.store, caps: nil}, runs: []relay.Run{
 		{ID: "long", HeadSeq: 1, HeadCID: "c", RequestID: strings.Repeat("x", 500)},
 		{ID: "odd", HeadSeq: 1, HeadCID: "c", RequestID: "a\tb"},
 		{ID: "plain", HeadSeq: 1, HeadCID: "c", RequestID: "request"},

@@ -40,7 +40,7 @@ type link struct {
 
 	mu           sync.Mutex
 	caps         []string
-	runs         map[protocol.RunID]bool // those that the worker has
+	runs         map[protocol.RunID]bool // those that the worker has; false for a foreign one
 	leases       map[question]time.Time  // of jobs that are offered to it: until when
 	failed       map[string]bool         // jobs that it did not start: others go first
 	restartLease context.CancelFunc

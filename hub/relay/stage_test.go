@@ -218,7 +218,7 @@ type desk struct {
 func newDesk(h *house, id string, caps ...string) *desk {
 	d := &desk{TB: h.TB, store: must(cas.Open(context.Background(), h.TempDir(), cas.Options{}))(h)}
 	d.live = &replay.Server{Feed: d.store}
-	d.worker = relay.Worker{Hub: "http://" + h.addr, ID: id, Name: "desk " + id, Version: "1", Store: &shelf{d.store, caps},
+	d.worker = relay.Worker{Hub: "http://" + h.addr, ID: id, Name: "desk " + id, Version: "1", Store: &shelf{Store: d.store, caps: caps},
 		Debounce: 10 * time.Millisecond, Log: logger(h), Moved: func(run protocol.RunID, _ string) {
 			d.mu.Lock()
 			defer d.mu.Unlock()
@@ -385,7 +385,8 @@ func (d *desk) begun() []string {
 // shelf is the store as the hub is told of it.
 type shelf struct {
 	*cas.Store
-	caps []string
+	caps    []string
+	foreign bool // its runs came from elsewhere, but for mark
 }
 
 func (s *shelf) Caps(context.Context) ([]string, error) { return s.caps, nil }
@@ -399,7 +400,11 @@ func (s *shelf) Runs(ctx context.Context) ([]relay.Run, error) {
 		if request == id {
 			request = ""
 		}
-		out = append(out, relay.Run{ID: protocol.RunID(id), HeadSeq: h.Seq, HeadCID: h.Link.String(), RequestID: request})
+		r := relay.Run{ID: protocol.RunID(id), HeadSeq: h.Seq, HeadCID: h.Link.String(), RequestID: request}
+		if s.foreign && id != "mark" {
+			r.Foreign, r.RequestID = true, ""
+		}
+		out = append(out, r)
 	}
 	return out, err
 }

@@ -79,6 +79,9 @@ type Run struct {
 	HeadSeq   protocol.Seq   `json:"headSeq"`
 	HeadCID   string         `json:"headCid"`
 	RequestID string         `json:"requestId,omitempty"` // by which it was started
+	// Foreign is a run that came from elsewhere and is not gone on with at the worker, such as an imported one. Its
+	// RequestID started it elsewhere, and is left out.
+	Foreign bool `json:"foreign,omitempty"`
 }
 
 // Bounds of the control stream.

@@ -68,7 +68,7 @@ func (s *Server) take(c *call) (any, error) {
 		return nil, tooLong(limit)
 	case body.err != nil:
 		return nil, reply.Badf("the archive broke off after %d bytes: %v", body.n, body.err)
-	case api.IsArchiveFault(err):
+	case api.IsArchiveFault(err), errors.Is(err, protocol.ErrInvalidBlock): // the latter is of another system
 		return answer{http.StatusUnprocessableEntity, reply.FailureOf(err)}, nil
 	}
 	return got, err

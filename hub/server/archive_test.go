@@ -75,6 +75,25 @@ func TestAnArchiveIsReadUpToItsBound(t *testing.T) {
 	}
 }
 
+// An archive that cannot be taken is a fault of the request, and none of the server.
+func TestAnArchiveThatCannotBeTakenIsNoFaultOfTheServer(t *testing.T) {
+	for _, why := range []*protocol.Error{protocol.ErrCorrupt, protocol.ErrVerify, protocol.ErrInvalidBlock} {
+		s := &shop{takes: func(io.Reader) error {
+			if why == protocol.ErrInvalidBlock { // as of blocks that only other systems name
+				return why
+			}
+			return api.ArchiveFault(why)
+		}}
+		r := httptest.NewRequestWithContext(guard.With(t.Context(), guard.Identity{Scopes: guard.AllScopes}), http.MethodPost, ImportPath, strings.NewReader("archive"))
+		r.Header.Set("Content-Type", mediaCAR)
+		w := httptest.NewRecorder()
+		(&Server{Service: s, Feed: s}).Handler().ServeHTTP(w, r)
+		if w.Code != http.StatusUnprocessableEntity || !strings.Contains(w.Body.String(), why.Code) {
+			t.Errorf("%s: %d %s", why.Code, w.Code, w.Body)
+		}
+	}
+}
+
 // Who may not import is told before the archive is sent.
 func TestAnArchiveThatIsNotTakenIsNotSent(t *testing.T) {
 	s := &shop{}

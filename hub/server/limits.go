@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -18,6 +19,18 @@ const (
 	maxDescription = 100_000
 	maxTags        = 64
 )
+
+// MaxBody is the most bytes of the body of a request. A memory holds up to 1 MiB, which JSON may write in
+// six bytes each; inputs, answers and messages hold what a person or another program has to say.
+func MaxBody(r *http.Request) int64 {
+	switch p := r.URL.Path; {
+	case strings.HasPrefix(p, "/v1/memories/"):
+		return 8 * protocol.MemoryMax
+	case strings.HasPrefix(p, "/v1/runs"):
+		return 16 << 20
+	}
+	return 1 << 20
+}
 
 func checkStart(s *api.Start) error {
 	if s.Workflow == "" {

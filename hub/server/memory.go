@@ -2,22 +2,11 @@ package server
 
 import (
 	"context"
-	"net/http"
-	"strings"
 
 	"wf/api"
 	"wf/hub/reply"
 	"wf/protocol"
 )
-
-// MaxBody is the most bytes of the body of a request. A memory holds up to 1 MiB, which JSON may write in
-// six bytes each.
-func MaxBody(r *http.Request) int64 {
-	if strings.HasPrefix(r.URL.Path, "/v1/memories/") {
-		return 8 * protocol.MemoryMax
-	}
-	return 1 << 20
-}
 
 // maxTagsAsked is how many tags a memory is asked for at most.
 const maxTagsAsked = 64

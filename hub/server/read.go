@@ -108,7 +108,7 @@ func (s *Server) runs(c *call) (any, error) {
 }
 
 func (s *Server) run(c *call) (any, error) {
-	var win api.Window
+	win := api.Window{Bytes: api.MaxTexts}
 	var err error
 	if win.Limit, err = c.number("limit", 1, api.MaxSteps, api.MaxSteps); err != nil {
 		return nil, err

@@ -63,6 +63,8 @@ func query(r *http.Request, known ...string) (parameters, error) {
 		case many:
 		case !slices.Contains(known, name) && name == "agent":
 			return nil, reply.Badf("this is no hub, and has its own store alone: leave --worker out, which is the parameter agent")
+		case !slices.Contains(known, name) && len(known) == 0:
+			return nil, reply.Badf("there is no parameter %q: no parameters are taken here", name)
 		case !slices.Contains(known, name):
 			return nil, reply.Badf("there is no parameter %q; there are %s", name, strings.Join(known, ", "))
 		case len(values) > 1:

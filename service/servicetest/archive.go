@@ -17,7 +17,7 @@ import (
 // archives takes a run from one store to another, once more, further, and beside itself.
 func archives(t *testing.T, suite Suite) {
 	from, to := suite.open(t), suite.open(t)
-	run := begin(t, from, strings.Repeat("roads ", 150_000)) // 900 kB, as much as a request takes
+	run := begin(t, from, strings.Repeat("roads ", 150_000)) // 900 kB
 	early := exported(t, from, run)
 	got := must(imported(t.Context(), to, early, api.ImportOptions{}))(t)
 	if d := cmp.Diff([]protocol.RunID{run}, got.Runs); d != "" || got.Schema != "wf.import/v1" || len(got.Roots) != 2 || got.Blocks == 0 || got.Bytes < 1_800_000 || got.Held != nil || got.Forwarded != nil {
