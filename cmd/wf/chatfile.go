@@ -39,7 +39,7 @@ func (a *app) chatDefinition(arg string, last bool) (def compose.Found, isRun bo
 		if p, r, ok := strings.Cut(arg, ":"); ok && isFile(p) {
 			path, role = p, r
 		} else if strings.ContainsRune(arg, filepath.Separator) || filepath.Ext(arg) != "" {
-			return def, false, fail(protocol.ErrNotFound, "", "there is no file %s", arg)
+			return def, false, protocol.ErrNotFound.With("", "there is no file %s", arg)
 		} else {
 			return def, true, nil
 		}
