@@ -88,8 +88,7 @@ func adoptable(ctx context.Context, u *compose.Setup, s *cas.Store, run protocol
 	}
 	x := &api.Adoptable{ID: run, Workflow: st.Program().Workflow.Name, Status: st.Status(), Why: protocol.CodeOf(why), Runs: compose.Acts(st.Program())}
 	if p := st.Info.Parent; p != nil {
-		parent := string(p.Run) + ":" + p.Step
-		x.Parent = &parent
+		x.Parent = new(string(p.Run) + ":" + p.Step)
 	}
 	return x, nil
 }

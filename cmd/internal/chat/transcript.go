@@ -63,10 +63,9 @@ func (t *Transcript) Apply(u api.Update) {
 
 // Prepend takes an older page in, whose last event is the one before t.First.
 func (t *Transcript) Prepend(page []api.Update) {
-	if len(page) == 0 {
-		return
+	if len(page) > 0 {
+		t.again(slices.Concat(page, t.events))
 	}
-	t.again(slices.Concat(page, t.events))
 }
 
 // Truncate drops the events after seq: the run's head was moved.
