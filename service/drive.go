@@ -43,12 +43,12 @@ func (l *Local) Start(ctx context.Context, s api.Start) (protocol.RunID, bool, e
 	for name, value := range s.Inputs {
 		inputs[name] = value
 	}
-	return l.Launch(ctx, f, inputs, x)
+	return l.Launch(ctx, f.Definition, inputs, x)
 }
 
-// Launch begins a run of a workflow that was found, and has it driven.
-func (l *Local) Launch(ctx context.Context, f compose.Found, inputs map[string]any, x engine.Launch) (run protocol.RunID, fresh bool, err error) {
-	p := f.Program
+// Launch begins a run of a valid workflow, whose path is absolute, and has it driven.
+func (l *Local) Launch(ctx context.Context, d compose.Definition, inputs map[string]any, x engine.Launch) (run protocol.RunID, fresh bool, err error) {
+	p := d.Program
 	if x.Inputs, err = p.Inputs(inputs); err != nil {
 		return "", false, err
 	}
@@ -58,7 +58,7 @@ func (l *Local) Launch(ctx context.Context, f compose.Found, inputs map[string]a
 	if err = l.SecretsSet(p); err != nil {
 		return "", false, err
 	}
-	x.Program, x.Source, x.File, x.Workspace = p, f.Source, f.Path, l.Dir
+	x.Program, x.Source, x.File, x.Workspace = p, d.Source, d.Path, l.Dir
 	if x.Description == "" {
 		x.Description = p.Workflow.Description
 	}

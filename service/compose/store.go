@@ -100,7 +100,7 @@ func (u *Setup) open(ctx context.Context, o cas.Options) (*cas.Store, error) {
 	}
 	s.HandleStop() // Ctrl-Z keeps nobody out
 	if u.Verbose {
-		u.tellf("store %s (from %s)", s.Dir(), where)
+		u.Tellf("store %s (from %s)", s.Dir(), where)
 	}
 	return s, nil
 }
