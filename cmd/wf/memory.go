@@ -66,9 +66,6 @@ func (a *app) listMemories(answer any, items []api.MemoryItem) error {
 
 // withoutEmpty drops columns in which no row holds anything.
 func withoutEmpty(rows [][]string) [][]string {
-	if len(rows) == 0 {
-		return rows
-	}
 	var out [][]string
 	for _, row := range rows {
 		var kept []string

@@ -26,6 +26,7 @@ import (
 	"wf/agentkit/config"
 	"wf/agentkit/sandbox"
 	"wf/api"
+	"wf/cas"
 	"wf/protocol"
 	"wf/service/compose"
 )
@@ -59,15 +60,14 @@ func (x examination) checkStore(ctx context.Context) api.Checkup {
 		c.Text = fmt.Sprintf("%s (%s): none yet, the first run makes it", dir, where)
 		return c
 	}
-	s, err := x.ExistingStore(ctx)
+	err = x.WithStore(ctx, func(s *cas.Store) error {
+		size, err := s.Size(ctx)
+		c.Text = fmt.Sprintf("%s (%s), %.1f MB", dir, where, float64(size.File+size.Blobs)/1e6)
+		return err
+	})
 	if err != nil {
 		return bad(c, err)
 	}
-	size, err := s.Size(ctx)
-	if err = errors.Join(err, s.Close()); err != nil {
-		return bad(c, err)
-	}
-	c.Text = fmt.Sprintf("%s (%s), %.1f MB", dir, where, float64(size.File+size.Blobs)/1e6)
 	return c
 }
 
