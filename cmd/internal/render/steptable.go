@@ -93,16 +93,13 @@ func (p *Printer) foldedRows(fan []*api.Step) [][]string {
 	return slices.Concat([][]string{first}, rows)
 }
 
-// Ended reports whether the visit has a record.
-func Ended(s *api.Step) bool { return s.CID != nil }
-
 // result is how a step ended, in a word or two.
 func result(s *api.Step) string {
 	var d struct {
 		ExitCode *int `json:"exit_code"`
 	}
 	switch {
-	case !Ended(s):
+	case s.CID == nil: // it has not ended
 		return s.Status
 	case s.Action == protocol.ActRun && json.Unmarshal(s.Output, &d) == nil && d.ExitCode != nil:
 		return fmt.Sprintf("exit %d", *d.ExitCode)
