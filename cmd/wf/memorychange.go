@@ -205,16 +205,14 @@ func newMemoryLoad(a *app, m *memoryFlags) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.atNew(ctx, func(p *target) error { return a.memoryLoad(ctx, p, *m, d) })
+			return a.atNew(ctx, func(p *target) error {
+				got, err := service.LoadMemories(ctx, p, m.scope, m.model, d.Items)
+				if err != nil {
+					return err
+				}
+				return a.Say(map[string]any{"schema": "wf.memory_load/v1", "scope": got.Scope, "added": got.Added, "known": got.Known},
+					"remembered %s in %s, %d were known\n", many(got.Added, "memory", "memories"), render.Visible(got.Scope), got.Known)
+			})
 		},
 	}
-}
-
-func (a *app) memoryLoad(ctx context.Context, p *target, m memoryFlags, d dumpJSON) error {
-	got, err := service.LoadMemories(ctx, p, m.scope, m.model, d.Items)
-	if err != nil {
-		return err
-	}
-	return a.Say(map[string]any{"schema": "wf.memory_load/v1", "scope": got.Scope, "added": got.Added, "known": got.Known},
-		"remembered %s in %s, %d were known\n", many(got.Added, "memory", "memories"), render.Visible(got.Scope), got.Known)
 }
