@@ -35,6 +35,6 @@ func (d *Daemon) Fire(ctx context.Context, x schedule.Firing) error {
 	if err := f.Scheduled(); err != nil {
 		return err // it was changed since it was listed
 	}
-	_, _, err = d.Service.Launch(ctx, f, nil, engine.Launch{RequestID: x.RequestID, CreatedBy: "schedule"})
+	_, _, err = d.Service.Launch(ctx, f.Definition, nil, engine.Launch{RequestID: x.RequestID, CreatedBy: "schedule"})
 	return err
 }

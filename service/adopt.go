@@ -30,8 +30,8 @@ func Adoptable(ctx context.Context, u *compose.Setup, s *cas.Store, refs []strin
 		switch {
 		case ctx.Err() != nil:
 			return out, context.Cause(ctx)
-		case err != nil && u.Tell != nil:
-			u.Tell("warning: " + string(protocol.RunOf(h.Name)) + " is left as it is: " + err.Error())
+		case err != nil:
+			u.Tellf("warning: %s is left as it is: %v", protocol.RunOf(h.Name), err)
 		case x != nil:
 			out.Runs, out.heads = append(out.Runs, *x), append(out.heads, h)
 		}
@@ -88,8 +88,7 @@ func adoptable(ctx context.Context, u *compose.Setup, s *cas.Store, run protocol
 	}
 	x := &api.Adoptable{ID: run, Workflow: st.Program().Workflow.Name, Status: st.Status(), Why: protocol.CodeOf(why), Runs: compose.Acts(st.Program())}
 	if p := st.Info.Parent; p != nil {
-		parent := string(p.Run) + ":" + p.Step
-		x.Parent = &parent
+		x.Parent = new(string(p.Run) + ":" + p.Step)
 	}
 	return x, nil
 }

@@ -5,8 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"math"
 	"os"
 	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"wf/api"
 	"wf/engine"
@@ -43,12 +47,12 @@ func (l *Local) Start(ctx context.Context, s api.Start) (protocol.RunID, bool, e
 	for name, value := range s.Inputs {
 		inputs[name] = value
 	}
-	return l.Launch(ctx, f, inputs, x)
+	return l.Launch(ctx, f.Definition, inputs, x)
 }
 
-// Launch begins a run of a workflow that was found, and has it driven.
-func (l *Local) Launch(ctx context.Context, f compose.Found, inputs map[string]any, x engine.Launch) (run protocol.RunID, fresh bool, err error) {
-	p := f.Program
+// Launch begins a run of a valid workflow, whose path is absolute, and has it driven.
+func (l *Local) Launch(ctx context.Context, d compose.Definition, inputs map[string]any, x engine.Launch) (run protocol.RunID, fresh bool, err error) {
+	p := d.Program
 	if x.Inputs, err = p.Inputs(inputs); err != nil {
 		return "", false, err
 	}
@@ -58,7 +62,7 @@ func (l *Local) Launch(ctx context.Context, f compose.Found, inputs map[string]a
 	if err = l.SecretsSet(p); err != nil {
 		return "", false, err
 	}
-	x.Program, x.Source, x.File, x.Workspace = p, f.Source, f.Path, l.Dir
+	x.Program, x.Source, x.File, x.Workspace = p, d.Source, d.Path, l.Dir
 	if x.Description == "" {
 		x.Description = p.Workflow.Description
 	}
@@ -242,3 +246,31 @@ func HasAgent(p *lang.Program, role string) bool {
 	r, found := p.Workflow.RoleNamed(role)
 	return role == "" || found && r.Action == protocol.ActPrompt
 }
+
+// ParseLimit reads name=value as a new limit of a run, set by a user or a caller.
+func ParseLimit(given, by string) (protocol.LimitChanged, error) {
+	name, value, _ := strings.Cut(given, "=")
+	l := protocol.LimitChanged{Limit: name, By: by}
+	var err error
+	switch name {
+	case "steps", "tokens":
+		l.Max, err = strconv.ParseInt(value, 10, 64)
+	case "cost_usd":
+		var dollars float64
+		dollars, err = strconv.ParseFloat(value, 64)
+		l.Max = int64(math.Round(dollars * 1e6))
+	case "duration":
+		var d time.Duration
+		d, err = time.ParseDuration(value)
+		l.Max = d.Microseconds()
+	default:
+		return l, protocol.ErrUsage.With("", "--limit %q: want steps=, tokens=, cost_usd= or duration=", given)
+	}
+	if err != nil || l.Max <= 0 || l.Max > mostOfALimit {
+		return l, protocol.ErrUsage.With("", "--limit %q: want more than 0 and no more than can be counted, such as steps=60, cost_usd=3 or duration=30m", given)
+	}
+	return l, nil
+}
+
+// mostOfALimit is the largest integer of a record.
+const mostOfALimit = 1<<53 - 1

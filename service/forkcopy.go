@@ -28,15 +28,9 @@ func (l *Local) forkPlace(ctx context.Context, v *api.Run, left *protocol.GitSta
 	}
 	dir, err := l.forkCopy(ctx, v, left)
 	if err == nil {
-		l.tellf("  %s has what was committed at %.8s, and no more", dir, left.Head)
+		l.Tellf("  %s has what was committed at %.8s, and no more", dir, left.Head)
 	}
 	return dir, err
-}
-
-func (l *Local) tellf(format string, args ...any) {
-	if l.Tell != nil {
-		l.Tell(fmt.Sprintf(format, args...))
-	}
 }
 
 // cloneAt makes a clone, in the current directory, of the repository that is the first argument, at
@@ -68,7 +62,7 @@ func (l *Local) forkCopy(ctx context.Context, v *api.Run, left *protocol.GitStat
 		return inClone(dir, from, v.Info.Workspace)
 	}
 	if gone := os.RemoveAll(dir); gone != nil {
-		l.tellf("warning: %v", gone)
+		l.Warn(gone)
 	}
 	if err != nil {
 		return "", fmt.Errorf("clone %s: %w", from, err)

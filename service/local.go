@@ -149,8 +149,7 @@ func (l *Local) Cache(ctx context.Context, run protocol.RunID) (*api.Cache, erro
 // drives corrects what the lock of a run tells: the daemon is about to drive what it was given.
 func (l *Local) drives(run protocol.RunID, status protocol.RunStatus, d *api.Driving) {
 	if status == protocol.Running && l.Keeper != nil && l.Keeper.Drives(run) {
-		driven := true
-		*d = api.Driving{Driven: &driven}
+		*d = api.Driving{Driven: new(true)}
 	}
 }
 
@@ -189,4 +188,22 @@ func (l *Local) Cost(ctx context.Context, run protocol.RunID, by string) (*api.C
 		return nil, err
 	}
 	return query.Cost(ctx, l.Store, run, by, table)
+}
+
+// Tasks lists the tasks of a run.
+func (l *Local) Tasks(ctx context.Context, run protocol.RunID, p api.Part) (*api.TaskList, error) {
+	table, err := l.Prices()
+	if err != nil {
+		return nil, err
+	}
+	return query.TaskList(ctx, l.Store, run, p, table)
+}
+
+// Task is the task of a step.
+func (l *Local) Task(ctx context.Context, run protocol.RunID, step string) (*api.RunTask, error) {
+	table, err := l.Prices()
+	if err != nil {
+		return nil, err
+	}
+	return query.Task(ctx, l.Store, run, step, table)
 }

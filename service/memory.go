@@ -105,11 +105,8 @@ func (l *Local) Memories(ctx context.Context, q api.MemoryQuery) (out *api.Memor
 
 // item is a memory as it is shown, with its text or with the sum of it.
 func (l *Local) item(ctx context.Context, m *memory.Store, h memory.Hit, sum bool) (api.MemoryItem, error) {
-	item := api.MemoryItem{ID: h.ID, Tags: h.Tags, Pinned: h.Pinned, Special: h.Special, Place: h.Place, Distance: h.Distance,
+	item := api.MemoryItem{ID: h.ID, Tags: append([]string{}, h.Tags...), Pinned: h.Pinned, Special: h.Special, Place: h.Place, Distance: h.Distance,
 		At: query.Stamp(h.At), Changed: query.Stamp(h.Changed), By: h.By, Run: h.Run, Step: h.Step}
-	if item.Tags == nil {
-		item.Tags = []string{}
-	}
 	if sum {
 		of := h.Sum()
 		item.Sum = hex.EncodeToString(of[:])

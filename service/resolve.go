@@ -118,8 +118,8 @@ func latestRun(ctx context.Context, u *compose.Setup, s *cas.Store, w api.Writte
 			continue
 		}
 		if found++; found == w.Latest {
-			if len(elsewhere) > 0 && u.Tell != nil {
-				u.Tell(fmt.Sprintf("%s is run %s of %s; newer runs of the store %s belong to other directories: %s", w.Name, run, here, s.Dir(), first(elsewhere, 3)))
+			if len(elsewhere) > 0 {
+				u.Tellf("%s is run %s of %s; newer runs of the store %s belong to other directories: %s", w.Name, run, here, s.Dir(), first(elsewhere, 3))
 			}
 			return run, nil
 		}

@@ -55,7 +55,7 @@ func (a *app) adopt(ctx context.Context, s *cas.Store, args []string, yes bool) 
 		if !yes {
 			runs := protocol.Plural(len(list.Runs), "run")
 			err := a.confirm(ctx, "Let "+runs+" go on here?",
-				fail(errRefused, "wf store adopt --yes does it without asking; wf verify proves the runs first", "%s of %s not adopted", runs, s.Dir()))
+				errRefused.With("wf store adopt --yes does it without asking; wf verify proves the runs first", "%s of %s not adopted", runs, s.Dir()))
 			if err != nil {
 				return err
 			}

@@ -100,8 +100,3 @@ func formatsOf(cmd *cobra.Command) []string {
 
 // usagef is an error of the command line.
 func usagef(format string, args ...any) error { return protocol.ErrUsage.With("", format, args...) }
-
-// fail is an error with a code, what happened, and what to do.
-func fail(sentinel *protocol.Error, hint, format string, args ...any) error {
-	return sentinel.With(hint, format, args...)
-}

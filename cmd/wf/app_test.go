@@ -65,11 +65,11 @@ func TestExitStatus(t *testing.T) {
 		{"no error", nil, 0},
 		{"an error without a code", errors.New("x"), 1},
 		{"a wrapped sentinel", fmt.Errorf("run x: %w", protocol.ErrBusy), 5},
-		{"a sentinel with another message", fail(protocol.ErrWaiting, "", "waits"), 8},
+		{"a sentinel with another message", protocol.ErrWaiting.With("", "waits"), 8},
 		{"an error that the answer has told", silent{protocol.ErrVerify}, 7},
 		{"Ctrl-C", signalled{2}, 130},
-		{"SIGHUP", interrupted{fail(errRunSuspended, "", "x"), signalled{1}}, 129},
-		{"SIGTERM", interrupted{fail(errRunSuspended, "", "x"), signalled{15}}, 143},
+		{"SIGHUP", interrupted{errRunSuspended.With("", "x"), signalled{1}}, 129},
+		{"SIGTERM", interrupted{errRunSuspended.With("", "x"), signalled{15}}, 143},
 		{"a cancelled context", fmt.Errorf("x: %w", context.Canceled), 130},
 	} {
 		if got := statusOf(test.err); got != test.want {

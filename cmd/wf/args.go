@@ -74,7 +74,7 @@ func takes(least, most int, names ...string) cobra.PositionalArgs {
 		case most >= 0 && len(args) > most:
 			extra := written(args[most])
 			if strings.Contains(extra, "=") && cmd.Flags().Lookup("input") != nil {
-				return fail(protocol.ErrUsage, fmt.Sprintf("inputs are given with -i: wf %s %s -i %s", commandName(cmd), strings.Join(args[:most], " "), protocol.ShellWord(extra)),
+				return protocol.ErrUsage.With(fmt.Sprintf("inputs are given with -i: wf %s %s -i %s", commandName(cmd), strings.Join(args[:most], " "), protocol.ShellWord(extra)),
 					"wf %s: unexpected argument %q", commandName(cmd), extra)
 			}
 			return usagef("wf %s: unexpected argument %q", commandName(cmd), extra)
@@ -94,8 +94,8 @@ func commandName(cmd *cobra.Command) string {
 
 // badFlag is an error of the flag parser; of a flag that is not there it names the nearest one.
 func badFlag(cmd *cobra.Command, err error) error {
-	var unknown *pflag.NotExistError
-	if !errors.As(err, &unknown) || len(unknown.GetSpecifiedName()) < 2 {
+	unknown, ok := errors.AsType[*pflag.NotExistError](err)
+	if !ok || len(unknown.GetSpecifiedName()) < 2 {
 		return usage(err)
 	}
 	var names []string
@@ -106,7 +106,7 @@ func badFlag(cmd *cobra.Command, err error) error {
 	})
 	best := help.Nearest(unknown.GetSpecifiedName(), names)
 	if best == "" {
-		return fail(protocol.ErrUsage, cmd.CommandPath()+" --help lists the flags", "%v", err)
+		return protocol.ErrUsage.With(cmd.CommandPath()+" --help lists the flags", "%v", err)
 	}
-	return fail(protocol.ErrUsage, "did you mean --"+best+"?", "%v", err)
+	return protocol.ErrUsage.With("did you mean --"+best+"?", "%v", err)
 }

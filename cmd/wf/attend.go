@@ -34,7 +34,7 @@ func (a *app) attend(ctx context.Context, p *target, run protocol.RunID, from pr
 		if v.Status == protocol.Waiting {
 			hint, state = render.Next(v), "waits"
 		}
-		return interrupted{fail(errRunSuspended, hint, "%s; run %s %s, nothing is lost", sig, run, state), sig}
+		return interrupted{errRunSuspended.With(hint, "%s; run %s %s, nothing is lost", sig, run, state), sig}
 	case failed != nil:
 		return failed
 	}

@@ -32,7 +32,7 @@ not has a label: cold, short, ttl, model, tools, system, history, compaction, at
 			if err := answer(a, out, err, a.ShowCache); err != nil || out.MinPrefix >= least {
 				return err
 			}
-			return fail(errDifference, "the part that differs is named above; wf messages shows the prompts",
+			return errDifference.With("the part that differs is named above; wf messages shows the prompts",
 				"run %s: a prompt begins with only %.4f of the one before", run, out.MinPrefix)
 		}),
 	}

@@ -33,26 +33,25 @@ written as DAG-CBOR; raw takes any bytes. Bad input tells the byte and the rule,
   echo '{"a":1}' | wf cas put --codec dag-json
   wf cas put < block.cbor`,
 		Args: takes(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.casPut(cmd.Context(), codec) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx := cmd.Context()
+			data, err := io.ReadAll(a.in)
+			if err != nil {
+				return fmt.Errorf("stdin: %w", err)
+			}
+			block, err := cas.Put(codec, data)
+			if err != nil {
+				return err
+			}
+			err = a.WithNewStore(ctx, func(s *cas.Store) error { return s.Commit(ctx, cas.Batch{Blocks: []cas.Block{block}}) })
+			if err != nil {
+				return err
+			}
+			return a.Say(render.NewBlockJSON(block.Link, block.Data), "%s\n", block.Link)
+		},
 	}
 	cmd.Flags().StringVar(&codec, "codec", "dag-cbor", "what the bytes are: dag-cbor, dag-json or raw")
 	return cmd
-}
-
-func (a *app) casPut(ctx context.Context, codec string) error {
-	data, err := io.ReadAll(a.in)
-	if err != nil {
-		return fmt.Errorf("stdin: %w", err)
-	}
-	block, err := cas.Put(codec, data)
-	if err != nil {
-		return err
-	}
-	err = a.WithNewStore(ctx, func(s *cas.Store) error { return s.Commit(ctx, cas.Batch{Blocks: []cas.Block{block}}) })
-	if err != nil {
-		return err
-	}
-	return a.Say(render.NewBlockJSON(block.Link, block.Data), "%s\n", block.Link)
 }
 
 func newCasGet(a *app) *cobra.Command {

@@ -54,23 +54,15 @@ agent of it; RUN goes on with a run, be it a chat or not. /help lists the comman
 			if url := a.hubURL(); url != "" {
 				return a.atServer(url, func(p *target) error { return a.chatThere(cmd.Context(), p, arg, f) })
 			}
-			return a.chat(cmd.Context(), arg, f)
+			return a.WithNewStore(cmd.Context(), func(s *cas.Store) error { return a.chatOn(cmd.Context(), s, arg, f) })
 		},
 	}
 	flags := cmd.Flags()
 	flags.BoolVarP(&f.last, "continue", "c", false, "go on with the newest chat")
 	flags.StringArrayVarP(&f.run.inputs, "input", "i", nil, "an input of the workflow: name=value, or name=@file")
-	openFlag(flags, &f.run.AllowSecretInputs)
-	flags.StringArrayVar(&f.run.models, "model", nil, "model for every role, or role=model; several are tried in order")
-	flags.StringVar(&f.run.dir, "dir", "", "workspace in which commands and tools work (default: here)")
 	flags.StringVar(&f.run.Context, "context", "", "how the agent sees its past: conversation, task or fresh")
-	flags.StringArrayVar(&f.run.Tags, "tag", nil, "a tag, kept with the run")
-	a.trustFlag(flags)
+	a.beginFlags(flags, &f.run)
 	return cmd
-}
-
-func (a *app) chat(ctx context.Context, arg string, f chatFlags) error {
-	return a.WithNewStore(ctx, func(s *cas.Store) error { return a.chatOn(ctx, s, arg, f) })
 }
 
 // chatOn drives the chat in this process.
@@ -150,7 +142,7 @@ func (a *app) chatRun(ctx context.Context, d *daemon.Daemon, arg string, f chatF
 		return "", err
 	}
 	if _, _, err := a.ResolveModels(ctx, def.Program, models); errors.Is(err, protocol.ErrModel) {
-		return "", hintedAs(err, "there is no model to talk with: none was named, and no key is set")
+		return "", protocol.ErrModel.With(protocol.HintOf(err), "there is no model to talk with: none was named, and no key is set")
 	}
 	run, _, err := d.Service.Launch(ctx, def, inputs, engine.Launch{Type: service.ChatType, Tags: f.run.Tags, CreatedBy: compose.User(), Models: models, Context: mode, AllowSecretInputs: f.run.AllowSecretInputs})
 	return run, err
@@ -163,7 +155,7 @@ func (a *app) chatToContinue(ctx context.Context, d *daemon.Daemon, arg string, 
 	}
 	run, err := d.Service.NewestChat(ctx)
 	if err == nil && run == "" {
-		err = fail(protocol.ErrUnknownRun, "wf chat begins one", "there is no chat to go on with")
+		err = protocol.ErrUnknownRun.With("wf chat begins one", "there is no chat to go on with")
 	}
 	return run, err
 }

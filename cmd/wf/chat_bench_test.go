@@ -45,7 +45,7 @@ func BenchmarkTurnOfALongChat(b *testing.B) {
 		b.Setenv("WF_STORE", fmt.Sprint(dir, "/", turns, ".wf"))
 		a := newApp(os.Stdin, os.Stdout, os.Stderr)
 		a.Quiet = true
-		s, err := a.OpenStore(b.Context())
+		s, err := a.OpenStore(b.Context(), false)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -17,7 +17,7 @@ import (
 
 // chatDefinition is the workflow of a chat. isRun says that the argument names no file: it is
 // a run to go on with.
-func (a *app) chatDefinition(arg string, last bool) (def compose.Found, isRun bool, err error) {
+func (a *app) chatDefinition(arg string, last bool) (def compose.Definition, isRun bool, err error) {
 	if last {
 		if arg != "" {
 			return def, false, usagef("--continue goes on with the newest chat, %s names another one", arg)
@@ -39,7 +39,7 @@ func (a *app) chatDefinition(arg string, last bool) (def compose.Found, isRun bo
 		if p, r, ok := strings.Cut(arg, ":"); ok && isFile(p) {
 			path, role = p, r
 		} else if strings.ContainsRune(arg, filepath.Separator) || filepath.Ext(arg) != "" {
-			return def, false, fail(protocol.ErrNotFound, "", "there is no file %s", arg)
+			return def, false, protocol.ErrNotFound.With("", "there is no file %s", arg)
 		} else {
 			return def, true, nil
 		}
@@ -63,16 +63,13 @@ func isFile(path string) bool {
 	return err == nil && fi.Mode().IsRegular()
 }
 
-func (a *app) chatProgram(d compose.Definition) (compose.Found, error) {
-	p, err := a.valid(d)
-	if err != nil {
-		return compose.Found{}, err
+// chatProgram is a valid definition with its whole path.
+func (a *app) chatProgram(d compose.Definition) (compose.Definition, error) {
+	_, err := a.valid(d)
+	if err == nil {
+		d.Path, err = filepath.Abs(d.Path)
 	}
-	abs, err := filepath.Abs(d.Path)
-	if err != nil {
-		return compose.Found{}, err
-	}
-	return compose.Found{Path: abs, Name: p.Workflow.Name, Source: d.Source, Program: p}, nil
+	return d, err
 }
 
 // A history is the file of what a person wrote in chats, one quoted text per line; "" keeps nothing.

@@ -23,7 +23,7 @@ func atHomeWithoutKeys(t *testing.T) (*app, *cas.Store) {
 	t.Chdir(dir)
 	a := newApp(os.Stdin, os.Stdout, os.Stderr)
 	a.Quiet = true
-	s, err := a.OpenStore(t.Context())
+	s, err := a.OpenStore(t.Context(), false)
 	if err != nil {
 		t.Fatal(err)
 	}

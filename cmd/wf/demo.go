@@ -46,7 +46,7 @@ network.`,
 // killed.
 func (a *app) demo(ctx context.Context, dir string) error {
 	if _, err := exec.LookPath("go"); err != nil {
-		return fail(protocol.ErrUsage, "install Go from https://go.dev/dl, or see wf init", "wf demo tests a Go module, and there is no go in the PATH")
+		return protocol.ErrUsage.With("install Go from https://go.dev/dl, or see wf init", "wf demo tests a Go module, and there is no go in the PATH")
 	}
 	dir, err := demoDir(dir)
 	if err != nil {

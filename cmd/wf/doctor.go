@@ -1,8 +1,6 @@
 package main
 
 import (
-	"context"
-
 	"github.com/spf13/cobra"
 
 	"wf/daemon"
@@ -23,19 +21,16 @@ none has used for 30 days.`,
   wf doctor -o json
   wf doctor --clean`,
 		Args: takes(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd.Context(), clean) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			store, _, _ := a.StoreDir() // what is wrong with it, the checkup of the store says
+			out := doctor.Examine(cmd.Context(), a.Setup, clean, daemon.Check(cmd.Context(), store))
+			err := answer(a, out, nil, a.ShowDoctor)
+			if err == nil && !out.OK {
+				return silent{errDifference}
+			}
+			return err
+		},
 	}
 	cmd.Flags().BoolVar(&clean, "clean", false, "remove the private directories of agents' commands that are unused for 30 days")
 	return cmd
-}
-
-// doctor looks at everything, and prints it.
-func (a *app) doctor(ctx context.Context, clean bool) error {
-	store, _, _ := a.StoreDir() // what is wrong with it, the checkup of the store says
-	out := doctor.Examine(ctx, a.Setup, clean, daemon.Check(ctx, store))
-	err := answer(a, out, nil, a.ShowDoctor)
-	if err == nil && !out.OK {
-		return silent{errDifference}
-	}
-	return err
 }

@@ -170,7 +170,7 @@ func TestADaemonLeavesRunsFromElsewhereAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	own, _, err := d.Service.Launch(ctx, f, nil, engine.Launch{})
+	own, _, err := d.Service.Launch(ctx, f.Definition, nil, engine.Launch{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -121,6 +121,6 @@ func (a *app) forkDefinition(path string) (*api.Definition, error) {
 func (a *app) agreeToFork(ctx context.Context, run protocol.RunID, workspace string, acts []string) (bool, error) {
 	a.Progress("run %s came from elsewhere. Its fork works in %s, and may run", run, render.Visible(workspace))
 	a.TellActs("    ", acts)
-	err := a.confirm(ctx, "Let the fork run there?", fail(errRefused, "without --run it is made and shown", "run %s was not forked", run))
+	err := a.confirm(ctx, "Let the fork run there?", errRefused.With("without --run it is made and shown", "run %s was not forked", run))
 	return err == nil, err
 }

@@ -58,7 +58,7 @@ func unknownHelp(root *cobra.Command, args []string) error {
 	} else if lang.Find(args[0]).Text != "" {
 		hint = "it is a part of the language: wf help language " + protocol.ShellWord(args[0])
 	}
-	return fail(protocol.ErrUsage, hint, "there is no help on %q", strings.Join(args, " "))
+	return protocol.ErrUsage.With(hint, "there is no help on %q", strings.Join(args, " "))
 }
 
 // language shows the page of the language, or a part of it.
@@ -77,7 +77,7 @@ func (a *app) language(args []string) error {
 		if found.Near != "" {
 			hint = "did you mean wf help language " + protocol.ShellWord(found.Near) + "?"
 		}
-		return fail(protocol.ErrUsage, hint, "the language has no guide or key %q", args[0])
+		return protocol.ErrUsage.With(hint, "the language has no guide or key %q", args[0])
 	}
 	_, err := fmt.Fprint(a.Out, help.Text(found.Text))
 	return err

@@ -73,7 +73,7 @@ func exampleFiles(name string) ([]workflows.File, error) {
 		}
 		names = append(names, e.Name)
 	}
-	return nil, fail(protocol.ErrUsage, "wf init --list tells what each shows", "--example %s: there are %s", name, strings.Join(names, ", "))
+	return nil, protocol.ErrUsage.With("wf init --list tells what each shows", "--example %s: there are %s", name, strings.Join(names, ", "))
 }
 
 func (a *app) listExamples() error {

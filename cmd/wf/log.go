@@ -64,7 +64,7 @@ func (a *app) logFirst(ctx context.Context, p *target, at api.Ref) error {
 		v.Steps = []*api.Step{x.Step}
 	}
 	for _, x := range slices.Backward(v.Steps) {
-		if at.Step == "" && render.Ended(x) && x.Status != string(protocol.StepFailed) {
+		if at.Step == "" && x.CID != nil && x.Status != string(protocol.StepFailed) {
 			continue
 		}
 		render.AtRest(v)

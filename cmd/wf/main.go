@@ -161,7 +161,7 @@ func known(cmd *cobra.Command, args []string) error {
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		hint = "did you mean " + cmd.CommandPath() + " " + strings.Join(near, " or ") + "?"
 	}
-	return fail(protocol.ErrUsage, hint, "unknown command %q for %q", args[0], cmd.CommandPath())
+	return protocol.ErrUsage.With(hint, "unknown command %q for %q", args[0], cmd.CommandPath())
 }
 
 // commands lists every command with its place in the help.

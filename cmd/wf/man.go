@@ -30,7 +30,7 @@ to their texts.`,
 			}
 			page, found := pages[strings.Join(append([]string{"wf"}, args...), "-")+".1"]
 			if !found {
-				return fail(protocol.ErrUsage, "wf --help lists the commands", "there is no command wf %s", strings.Join(args, " "))
+				return protocol.ErrUsage.With("wf --help lists the commands", "there is no command wf %s", strings.Join(args, " "))
 			}
 			_, err := fmt.Fprint(a.Out, page)
 			return err

@@ -66,9 +66,6 @@ func (a *app) listMemories(answer any, items []api.MemoryItem) error {
 
 // withoutEmpty drops columns in which no row holds anything.
 func withoutEmpty(rows [][]string) [][]string {
-	if len(rows) == 0 {
-		return rows
-	}
 	var out [][]string
 	for _, row := range rows {
 		var kept []string
@@ -101,7 +98,7 @@ func newMemoryLs(a *app, m *memoryFlags) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
 			if scopes {
-				return a.inMemory(ctx, false, func(p *target) error {
+				return a.at(ctx, func(p *target) error {
 					l, err := p.Scopes(ctx)
 					return answer(a, l, err, a.scopeTable)
 				})
@@ -125,7 +122,7 @@ func (a *app) memoryLs(ctx context.Context, q api.MemoryQuery) error {
 			return a.listMemories(api.Memories{Items: []api.MemoryItem{}, Schema: "wf.memories/v1", Scope: compose.MemoryScope(q.Scope)}, nil)
 		}
 	}
-	return a.inMemory(ctx, false, func(p *target) error {
+	return a.at(ctx, func(p *target) error {
 		q.Part.Limit = max(0, q.Part.Limit)
 		l, err := p.Memories(ctx, q)
 		if err == nil && len(l.Items) == 0 && !a.AsJSON() {
@@ -171,7 +168,7 @@ func (a *app) contentArgument(arg string) (string, error) {
 	case err != nil:
 		return "", fmt.Errorf("stdin: %w", err)
 	case len(b) == most:
-		return "", fail(protocol.ErrMemory, "keep it in a file, and remember where it lies", "stdin holds more than %d bytes, the most that a memory holds", protocol.MemoryMax)
+		return "", protocol.ErrMemory.With("keep it in a file, and remember where it lies", "stdin holds more than %d bytes, the most that a memory holds", protocol.MemoryMax)
 	}
 	return string(b), nil
 }
@@ -180,26 +177,6 @@ func (a *app) contentArgument(arg string) (string, error) {
 type memoryFlags struct {
 	scope string // --scope; "" is the user's, of the user of the store
 	model string // --model
-}
-
-// inMemory runs f at the target of the command line. A store of this machine is made when there is none and make
-// is set.
-func (a *app) inMemory(ctx context.Context, make bool, f func(*target) error) error {
-	switch {
-	case a.hubURL() == "" && a.worker != "":
-		return usagef("--worker %s names a worker of a hub: name the hub with --hub", a.worker)
-	case make:
-		return a.atNew(ctx, f)
-	}
-	return a.at(ctx, f)
-}
-
-// ofMemory is the RunE of a command that works on a memory that is there.
-func (a *app) ofMemory(f func(ctx context.Context, p *target, args []string) error) func(*cobra.Command, []string) error {
-	return func(cmd *cobra.Command, args []string) error {
-		ctx := cmd.Context()
-		return a.inMemory(ctx, false, func(p *target) error { return f(ctx, p, args) })
-	}
 }
 
 // tellOthers says on stderr which other memories there are, where the one asked for is empty.

@@ -50,7 +50,7 @@ func BenchmarkMemorySearch(b *testing.B) {
 	b.Chdir(dir)
 	a := newApp(os.Stdin, os.Stdout, os.Stderr)
 	a.Quiet = true
-	s, err := a.OpenStore(b.Context())
+	s, err := a.OpenStore(b.Context(), false)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func BenchmarkMemorySearch(b *testing.B) {
 		}
 	}
 	open := func(b *testing.B) (*cas.Store, *memory.Store) {
-		s, err := a.OpenStore(b.Context())
+		s, err := a.OpenStore(b.Context(), false)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -49,7 +49,7 @@ func (a *app) memoryAdd(ctx context.Context, m memoryFlags, arg string, n api.No
 	if n.Content, err = a.contentArgument(arg); err != nil {
 		return err
 	}
-	return a.inMemory(ctx, true, func(p *target) error {
+	return a.atNew(ctx, func(p *target) error {
 		got, err := p.Remember(ctx, api.Remember{Scope: m.scope, Model: m.model, Notes: []api.Note{n}})
 		if err != nil {
 			return err
@@ -71,7 +71,7 @@ func (a *app) memoryAdd(ctx context.Context, m memoryFlags, arg string, n api.No
 }
 
 func (a *app) memoryEdits(ctx context.Context, m memoryFlags, ids []protocol.Seq, e api.MemoryChange, what string) error {
-	return a.inMemory(ctx, false, func(p *target) error {
+	return a.at(ctx, func(p *target) error {
 		c := api.MemoryChanges{Scope: m.scope}
 		var named []string
 		for _, id := range ids {
@@ -130,7 +130,7 @@ func newMemoryDump(a *app, m *memoryFlags) *cobra.Command {
 		Example: `  wf memory dump memories.json
   wf memory dump --scope team-notes | jq '.items[].content'`,
 		Args: takes(0, 1),
-		RunE: a.ofMemory(func(ctx context.Context, p *target, args []string) error { return a.memoryDump(ctx, p, m.scope, args) }),
+		RunE: a.inTarget(func(ctx context.Context, p *target, args []string) error { return a.memoryDump(ctx, p, m.scope, args) }),
 	}
 }
 
@@ -205,23 +205,14 @@ func newMemoryLoad(a *app, m *memoryFlags) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.inMemory(ctx, true, func(p *target) error { return a.memoryLoad(ctx, p, *m, d) })
+			return a.atNew(ctx, func(p *target) error {
+				got, err := service.LoadMemories(ctx, p, m.scope, m.model, d.Items)
+				if err != nil {
+					return err
+				}
+				return a.Say(map[string]any{"schema": "wf.memory_load/v1", "scope": got.Scope, "added": got.Added, "known": got.Known},
+					"remembered %s in %s, %d were known\n", many(got.Added, "memory", "memories"), render.Visible(got.Scope), got.Known)
+			})
 		},
 	}
-}
-
-type loadedJSON struct {
-	Added  int    `json:"added"`
-	Known  int    `json:"known"`
-	Schema string `json:"schema"`
-	Scope  string `json:"scope"`
-}
-
-func (a *app) memoryLoad(ctx context.Context, p *target, m memoryFlags, d dumpJSON) error {
-	got, err := service.LoadMemories(ctx, p, m.scope, m.model, d.Items)
-	if err != nil {
-		return err
-	}
-	return a.Say(loadedJSON{got.Added, got.Known, "wf.memory_load/v1", got.Scope},
-		"remembered %s in %s, %d were known\n", many(got.Added, "memory", "memories"), render.Visible(got.Scope), got.Known)
 }

@@ -39,7 +39,7 @@ for an unrelated one, and comparable to others of the same embedding model alone
 			}
 			return nil
 		},
-		RunE: a.ofMemory(func(ctx context.Context, p *target, args []string) error {
+		RunE: a.inTarget(func(ctx context.Context, p *target, args []string) error {
 			q.Scope, q.Model, q.Text = m.scope, m.model, strings.Join(args, "")
 			got, err := p.Recall(ctx, q)
 			if err != nil {
@@ -68,7 +68,7 @@ one, and wholly where the model now gives vectors of another length. Nothing tha
   wf memory reindex --scope code --model local/nomic-embed-text
   wf memory reindex --all`,
 		Args: takes(0, 0),
-		RunE: a.ofMemory(func(ctx context.Context, p *target, _ []string) error { return a.memoryReindex(ctx, p, *m, every) }),
+		RunE: a.inTarget(func(ctx context.Context, p *target, _ []string) error { return a.memoryReindex(ctx, p, *m, every) }),
 	}
 	cmd.Flags().BoolVar(&every, "all", false, "every memory of the store")
 	return cmd
@@ -160,7 +160,7 @@ func (a *app) memoryIndex(ctx context.Context, m memoryFlags, dir string) error 
 	if at, err := os.Stat(root); err != nil || !at.IsDir() {
 		return usagef("%s is no directory", dir)
 	}
-	return a.inMemory(ctx, true, func(p *target) error {
+	return a.atNew(ctx, func(p *target) error {
 		scope := compose.MemoryScope(m.scope)
 		r, embedErr := service.IndexFiles(ctx, p, m.scope, m.model, root, a.telling("%s: read %d files, %d pieces", scope), a.embedding(scope))
 		if r == nil {

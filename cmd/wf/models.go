@@ -1,8 +1,6 @@
 package main
 
 import (
-	"context"
-
 	"github.com/spf13/cobra"
 
 	"wf/api"
@@ -21,19 +19,17 @@ this machine, and those of the configs that want no key; what it finds is only s
   wf models workflow.yaml
   wf models --probe`,
 		Args: takes(0, 1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.models(cmd.Context(), args, probe) },
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			var p *lang.Program
+			if len(args) == 1 {
+				if _, p, err = a.readValid(args[0]); err != nil {
+					return err
+				}
+			}
+			m, err := a.Models(cmd.Context(), p, probe)
+			return answer(a, m, err, func(m *api.Models) error { return a.ShowModels(m, probe) })
+		},
 	}
 	cmd.Flags().BoolVar(&probe, "probe", false, "ask the servers on this machine which models they have")
 	return cmd
-}
-
-func (a *app) models(ctx context.Context, args []string, probe bool) (err error) {
-	var p *lang.Program
-	if len(args) == 1 {
-		if _, p, err = a.readValid(args[0]); err != nil {
-			return err
-		}
-	}
-	m, err := a.Models(ctx, p, probe)
-	return answer(a, m, err, func(m *api.Models) error { return a.ShowModels(m, probe) })
 }

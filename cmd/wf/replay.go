@@ -59,9 +59,9 @@ func (w *eventWindow) check(follow, check bool) error {
 	bounded := w.to != 0 || w.limit != 0
 	switch {
 	case w.from < 0:
-		return fail(protocol.ErrBadCursor, "", "--from %d: want the seq of the last event held, 0 for all", w.from)
+		return protocol.ErrBadCursor.With("", "--from %d: want the seq of the last event held, 0 for all", w.from)
 	case w.to < 0 || w.to > 0 && w.to < w.from:
-		return fail(protocol.ErrBadCursor, "", "--to %d: want the seq of the last event to show, from %d on", w.to, max(1, w.from))
+		return protocol.ErrBadCursor.With("", "--to %d: want the seq of the last event to show, from %d on", w.to, max(1, w.from))
 	case w.limit < 0:
 		return usagef("--limit %d: want a number of events", w.limit)
 	case bounded && follow:

@@ -55,10 +55,7 @@ the next begins: Ctrl-C, a crash or kill -9 lose nothing, and wf resume goes on.
 	flags := cmd.Flags()
 	flags.StringArrayVarP(&f.inputs, "input", "i", nil, "an input: name=value, or name=@file")
 	flags.StringVarP(&f.inputsFile, "inputs", "I", "", "inputs as a JSON object from a file, - is stdin")
-	openFlag(flags, &f.AllowSecretInputs)
-	flags.StringArrayVar(&f.models, "model", nil, "model for every role, or role=model; several are tried in order")
-	flags.StringVar(&f.dir, "dir", "", "workspace in which commands and tools work (default: here)")
-	flags.StringArrayVar(&f.Tags, "tag", nil, "a tag, kept with the run")
+	a.beginFlags(flags, &f)
 	flags.StringVar(&f.RequestID, "request-id", "", "start nothing when a run of this id exists already; show that one")
 	flags.StringVar(&f.Title, "title", "", "title of the run (default: the workflow's name)")
 	flags.StringVar(&f.Type, "type", "", "type of the run, kept with it")
@@ -67,14 +64,18 @@ the next begins: Ctrl-C, a crash or kill -9 lose nothing, and wf resume goes on.
 	flags.BoolVar(&f.detach, "detach", false, "start it in the background and show its id")
 	flags.StringVar(&f.record, "record", "", "append every model call to a file, which tape/FILE answers from")
 	flags.StringVar(&f.Context, "context", "", "how every agent sees its past in this run: conversation, task or fresh")
-	a.trustFlag(flags)
 	a.everyFlag(flags)
 	flags.BoolVar(&f.helpInputs, "help-inputs", false, "show the inputs of the workflow")
 	return cmd
 }
 
-func openFlag(flags *pflag.FlagSet, names *[]string) {
-	flags.StringArrayVar(names, "allow-secret-input", nil, "an input that may hold a secret, which is then stored, shown and sent to models")
+// beginFlags are those of each command that begins a run.
+func (a *app) beginFlags(flags *pflag.FlagSet, f *runFlags) {
+	flags.StringArrayVar(&f.AllowSecretInputs, "allow-secret-input", nil, "an input that may hold a secret, which is then stored, shown and sent to models")
+	flags.StringArrayVar(&f.models, "model", nil, "model for every role, or role=model; several are tried in order")
+	flags.StringVar(&f.dir, "dir", "", "workspace in which commands and tools work (default: here)")
+	flags.StringArrayVar(&f.Tags, "tag", nil, "a tag, kept with the run")
+	a.trustFlag(flags)
 }
 
 func (a *app) run(ctx context.Context, path string, f runFlags) error {
@@ -269,11 +270,11 @@ func (a *app) given(read func(name, text string) (any, error), f runFlags) (map[
 	if f.inputsFile != "" {
 		b, err := a.readArgument(f.inputsFile)
 		if err != nil {
-			return nil, fail(protocol.ErrInputs, "", "-I %s: %v", f.inputsFile, err)
+			return nil, protocol.ErrInputs.With("", "-I %s: %v", f.inputsFile, err)
 		}
 		var fields map[string]json.RawMessage
 		if err := json.Unmarshal(b, &fields); err != nil {
-			return nil, fail(protocol.ErrInputs, `inputs are one JSON object, such as {"topic": "bbolt pages"}`, "-I %s: %s", f.inputsFile, noObject(err))
+			return nil, protocol.ErrInputs.With(`inputs are one JSON object, such as {"topic": "bbolt pages"}`, "-I %s: %s", f.inputsFile, noObject(err))
 		}
 		for name, value := range fields {
 			given[name] = value
@@ -287,7 +288,7 @@ func (a *app) given(read func(name, text string) (any, error), f runFlags) (map[
 		if file, ok := strings.CutPrefix(text, "@"); ok {
 			b, err := a.readArgument(file)
 			if err != nil {
-				return nil, fail(protocol.ErrInputs, "", "-i %s: %v", arg, err)
+				return nil, protocol.ErrInputs.With("", "-i %s: %v", arg, err)
 			}
 			text = string(b)
 		}
@@ -302,8 +303,7 @@ func (a *app) given(read func(name, text string) (any, error), f runFlags) (map[
 
 // noObject says why bytes are no JSON object.
 func noObject(err error) string {
-	var typ *json.UnmarshalTypeError
-	if errors.As(err, &typ) {
+	if typ, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return "a JSON " + typ.Value + " is no object"
 	}
 	return err.Error()
@@ -352,9 +352,4 @@ func places(path, dir string) (workspace, file string, err error) {
 	}
 	file, err = filepath.Abs(path)
 	return workspace, file, err
-}
-
-// hintedAs keeps the code and the hint of an error and says it in other words.
-func hintedAs(err error, message string) error {
-	return &protocol.Error{Code: protocol.CodeOf(err), Message: message, Hint: protocol.HintOf(err)}
 }

@@ -42,7 +42,7 @@ func (a *app) checkWindow(w api.Window) (api.Window, error) {
 	case w.Limit < 0:
 		return w, usagef("--limit %d: want a number of steps", w.Limit)
 	case w.Before < 0:
-		return w, fail(protocol.ErrBadCursor, "", "--before %d: want the seq of an event", w.Before)
+		return w, protocol.ErrBadCursor.With("", "--before %d: want the seq of an event", w.Before)
 	case w.Limit == 0 && !a.AsJSON() && !a.All:
 		w.Limit = lastSteps
 	}

@@ -43,18 +43,23 @@ func (a *app) hubURL() string { return cmp.Or(a.reach.URL, os.Getenv("WF_HUB")) 
 
 // at runs f at the target of the command line, where a store must exist.
 func (a *app) at(ctx context.Context, f func(*target) error) error {
-	if url := a.hubURL(); url != "" {
-		return a.atServer(url, f)
-	}
-	return a.WithStore(ctx, func(s *cas.Store) error { return f(a.atStore(s)) })
+	return a.opening(ctx, a.WithStore, f)
 }
 
 // atNew is at where a store is made when there is none.
 func (a *app) atNew(ctx context.Context, f func(*target) error) error {
-	if url := a.hubURL(); url != "" {
+	return a.opening(ctx, a.WithNewStore, f)
+}
+
+// opening is at with a way to open the store of this machine.
+func (a *app) opening(ctx context.Context, open func(context.Context, func(*cas.Store) error) error, f func(*target) error) error {
+	switch url := a.hubURL(); {
+	case url != "":
 		return a.atServer(url, f)
+	case a.worker != "":
+		return usagef("--worker %s names a worker of a hub: name the hub with --hub", a.worker)
 	}
-	return a.WithNewStore(ctx, func(s *cas.Store) error { return f(a.atStore(s)) })
+	return open(ctx, func(s *cas.Store) error { return f(a.atStore(s)) })
 }
 
 // inTarget is the RunE of a command that works at the target of the command line.

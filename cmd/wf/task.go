@@ -153,7 +153,7 @@ func (a *app) taskNamed(ctx context.Context, p *target, arg string) (*api.RunTas
 		return nil, err
 	}
 	if len(list.Items) == 0 {
-		return nil, fail(protocol.ErrNotFound, "an agent has tasks with context: task", "run %s has no tasks", at.Run)
+		return nil, protocol.ErrNotFound.With("an agent has tasks with context: task", "run %s has no tasks", at.Run)
 	}
 	return &api.RunTask{Schema: "wf.task/v1", Run: at.Run, Task: list.Items[len(list.Items)-1]}, nil
 }

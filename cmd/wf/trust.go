@@ -146,7 +146,7 @@ func (a *app) askTrust(ctx context.Context, question string, x compose.Asked, ye
 	}
 	a.TellTrust(all)
 	if !yes {
-		if err := a.confirm(ctx, "Trust "+question+"?", fail(errRefused, "--yes does it without asking", "%s: not trusted", question)); err != nil {
+		if err := a.confirm(ctx, "Trust "+question+"?", errRefused.With("--yes does it without asking", "%s: not trusted", question)); err != nil {
 			return err
 		}
 	}

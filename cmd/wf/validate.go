@@ -23,7 +23,7 @@ func (a *app) valid(d compose.Definition) (*lang.Program, error) {
 			fmt.Fprintln(a.Err, annotation(diag))
 		}
 	}
-	return nil, fail(protocol.ErrInvalid, "correct what is named above; wf validate checks again", "%s is not a valid workflow; nothing ran", d.Path)
+	return nil, protocol.ErrInvalid.With("correct what is named above; wf validate checks again", "%s is not a valid workflow; nothing ran", d.Path)
 }
 
 type validateJSON struct {

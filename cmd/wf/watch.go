@@ -9,7 +9,7 @@ import (
 )
 
 func newWatch(a *app) *cobra.Command {
-	var from protocol.Seq
+	var w eventWindow
 	cmd := &cobra.Command{
 		Use:   "watch [RUN]",
 		Short: "Watch a run that another process drives",
@@ -17,15 +17,10 @@ func newWatch(a *app) *cobra.Command {
 run ends or parks, with the exit status of the run. Ctrl-C leaves; the run goes on.`,
 		Example: `  wf run workflow.yaml --detach && wf watch -1
   wf watch 7K3Q -o jsonl | jq 'select(.type == "tool_call")'`,
-		Args: takes(0, 1),
-		PreRunE: func(*cobra.Command, []string) error {
-			if from < 0 {
-				return fail(protocol.ErrBadCursor, "", "--from %d: want the seq of the last event held, 0 for all", from)
-			}
-			return nil
-		},
+		Args:    takes(0, 1),
+		PreRunE: func(*cobra.Command, []string) error { return w.check(false, false) },
 		RunE: a.ofRun(func(ctx context.Context, p *target, run protocol.RunID) error {
-			if err := a.follow(ctx, p, run, from, a.Stream); err != nil {
+			if err := a.follow(ctx, p, run, w.from, a.Stream); err != nil {
 				return err
 			}
 			v, err := a.shown(ctx, p, run)
@@ -36,6 +31,6 @@ run ends or parks, with the exit status of the run. Ctrl-C leaves; the run goes 
 		}),
 	}
 	a.everyFlag(cmd.Flags())
-	cmd.Flags().Int64Var((*int64)(&from), "from", 0, "only the events after this seq")
+	cmd.Flags().Int64Var((*int64)(&w.from), "from", 0, "only the events after this seq")
 	return cmd
 }

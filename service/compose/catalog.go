@@ -15,7 +15,6 @@ import (
 
 	"wf/agentkit/config"
 	"wf/api"
-	"wf/engine/lang"
 	"wf/files"
 	"wf/protocol"
 	"wf/protocol/lazy"
@@ -29,13 +28,11 @@ type Catalog struct {
 
 // Found is a workflow file of a Catalog.
 type Found struct {
-	Path    string // absolute
-	Name    string
-	Source  []byte
-	Program *lang.Program // nil where problem is set
-	Problem string
-	CID     protocol.Link  // of the definition, where program is set
-	Waits   []config.Grant // powers that it waits for, until a person trusts it
+	Definition // its path absolute, its program nil where Problem is set
+	Name       string
+	Problem    string
+	CID        protocol.Link  // of the definition, where program is set
+	Waits      []config.Grant // powers that it waits for, until a person trusts it
 }
 
 // isWorkflow tells a workflow from other YAML: a key wf at the left edge.
@@ -124,25 +121,21 @@ func (s Catalog) Find(name string) (Found, error) {
 
 // Read reads one file; false is one that is no workflow at all.
 func (s Catalog) read(path string) (Found, bool) {
-	f := Found{Path: path, Name: strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))}
-	d, err := s.u.readBy(path, inDirectory)
-	if err != nil {
-		f.Problem = err.Error()
-		return f, true
-	}
-	if !isWorkflow().Match(d.Source) {
-		return f, false
-	}
-	f.Source, f.Program = d.Source, d.Program
-	if d.Program != nil {
-		f.Name = d.Program.Workflow.Name
-		if err := f.weigh(s.u); err != nil {
-			f.Program, f.Problem = nil, err.Error()
+	f := Found{Name: strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))}
+	var err error
+	if f.Definition, err = s.u.readBy(path, inDirectory); err == nil {
+		if !isWorkflow().Match(f.Source) {
+			return f, false
 		}
-		return f, true
+		if f.Program != nil {
+			f.Name = f.Program.Workflow.Name
+			err = f.weigh(s.u)
+		} else if x := f.fault(); x.Message != "" {
+			f.Problem = fmt.Sprintf("line %d: %s", x.Range.Start.Line, x.Message)
+		}
 	}
-	if x := d.fault(); x.Message != "" {
-		f.Problem = fmt.Sprintf("line %d: %s", x.Range.Start.Line, x.Message)
+	if err != nil {
+		f.Definition, f.Problem = Definition{Path: path}, err.Error()
 	}
 	return f, true
 }

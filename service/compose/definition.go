@@ -144,8 +144,7 @@ func elsewhere(workflow, file string) bool {
 }
 
 func cannotRead(name string, err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		err = path.Err
 	}
 	hint := "check the path"

@@ -111,20 +111,15 @@ func AgentScope(workflow string, r protocol.Role) string {
 		return "role/" + scopePart(workflow) + "/" + scopePart(r.Name)
 	case protocol.MemoryWorkflow:
 		return "workflow/" + scopePart(workflow)
-	case protocol.MemoryUser:
-		return UserScope(User())
 	default:
-		return scope
+		return MemoryScope(scope)
 	}
 }
-
-// UserScope is the memory of a user.
-func UserScope(user string) string { return "user/" + scopePart(user) }
 
 // MemoryScope is a scope in full: "" and user alone are the memory of the user of this process.
 func MemoryScope(scope string) string {
 	if scope == "" || scope == protocol.MemoryUser {
-		return UserScope(User())
+		return "user/" + scopePart(User())
 	}
 	return scope
 }

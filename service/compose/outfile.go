@@ -73,8 +73,7 @@ func (o *File) Close() { o.dir.Close() }
 // Open opens it for writing, and makes it where it is not there.
 func (o *File) Open(flags int, mode fs.FileMode) (*os.File, error) {
 	f, err := o.dir.OpenFile(o.name, os.O_WRONLY|os.O_CREATE|flags, mode)
-	var p *fs.PathError
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		err = p.Err
 	}
 	if err != nil {

@@ -36,7 +36,7 @@ func (u *Setup) Refold(ctx context.Context, s *cas.Store, r *cas.Report, drop bo
 			if err := dropState(ctx, s, e, h); err != nil {
 				return fmt.Errorf("%s: %w", found.Where, err)
 			}
-			u.tellf("%s differed from its journal and was dropped; it is made anew", found.Where)
+			u.Tellf("%s differed from its journal and was dropped; it is made anew", found.Where)
 		default:
 			r.OK = false
 			r.Findings = append(r.Findings, *found)

@@ -67,13 +67,14 @@ func (u *Setup) Settle() { u.pages.work.Wait() }
 // Close stops what goes on in the background.
 func (u *Setup) Close() { u.seeding.end() }
 
-func (u *Setup) tellf(format string, args ...any) {
+// Tellf writes a line for the user, see Options.Tell.
+func (u *Setup) Tellf(format string, args ...any) {
 	if u.Tell != nil {
 		u.Tell(fmt.Sprintf(format, args...))
 	}
 }
 
-func (u *Setup) warnf(format string, args ...any) { u.tellf("warning: "+format, args...) }
+func (u *Setup) warnf(format string, args ...any) { u.Tellf("warning: "+format, args...) }
 
 // Warn tells the user what went wrong without harm.
 func (u *Setup) Warn(err error) { u.warnf("%v", err) }

@@ -74,33 +74,24 @@ func UserDir(variable, fallback string) (string, error) {
 	return filepath.Join(home, fallback, "wf"), nil
 }
 
-// OpenStore opens the store for a command that writes, and makes it when there is none.
-func (u *Setup) OpenStore(ctx context.Context) (*cas.Store, error) {
-	return u.open(ctx, cas.Options{})
-}
-
-// ExistingStore opens a store that must be there already.
-func (u *Setup) ExistingStore(ctx context.Context) (*cas.Store, error) {
-	return u.open(ctx, cas.Options{MustExist: true})
-}
-
-func (u *Setup) open(ctx context.Context, o cas.Options) (*cas.Store, error) {
+// OpenStore opens the store, and makes it when there is none, unless it must exist.
+func (u *Setup) OpenStore(ctx context.Context, mustExist bool) (*cas.Store, error) {
 	dir, where, err := u.StoreDir()
 	if err != nil {
 		return nil, err
 	}
+	o := cas.Options{MustExist: mustExist, Warn: u.Warn, Seal: u.Seal()}
 	// The lock of a read-only store cannot be written, yet the store can be read.
-	if o.MustExist && !files.Writable(dir) {
+	if mustExist && !files.Writable(dir) {
 		o.ReadOnly = true
 	}
-	o.Warn, o.Seal = u.Warn, u.Seal()
 	s, err := cas.Open(ctx, dir, o)
 	if err != nil {
 		return nil, err
 	}
 	s.HandleStop() // Ctrl-Z keeps nobody out
 	if u.Verbose {
-		u.tellf("store %s (from %s)", s.Dir(), where)
+		u.Tellf("store %s (from %s)", s.Dir(), where)
 	}
 	return s, nil
 }
@@ -147,16 +138,16 @@ func HoldsStore(dir string) bool {
 
 // WithStore runs f with a store that must exist, and closes it.
 func (u *Setup) WithStore(ctx context.Context, f func(*cas.Store) error) error {
-	s, err := u.ExistingStore(ctx)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f(s), s.Close())
+	return u.withStore(ctx, true, f)
 }
 
 // WithNewStore runs f with a store, which is made when there is none, and closes it.
 func (u *Setup) WithNewStore(ctx context.Context, f func(*cas.Store) error) error {
-	s, err := u.OpenStore(ctx)
+	return u.withStore(ctx, false, f)
+}
+
+func (u *Setup) withStore(ctx context.Context, mustExist bool, f func(*cas.Store) error) error {
+	s, err := u.OpenStore(ctx, mustExist)
 	if err != nil {
 		return err
 	}

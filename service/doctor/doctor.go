@@ -26,6 +26,7 @@ import (
 	"wf/agentkit/config"
 	"wf/agentkit/sandbox"
 	"wf/api"
+	"wf/cas"
 	"wf/protocol"
 	"wf/service/compose"
 )
@@ -33,10 +34,9 @@ import (
 // Examine looks at everything; more are checkups that others made. clean removes the private directories of
 // agents' commands that none has used for 30 days.
 func Examine(ctx context.Context, u *compose.Setup, clean bool, more ...api.Checkup) *api.Doctor {
-	x := examination{u}
-	out := &api.Doctor{Schema: "wf.doctor/v1", OK: true, Items: []api.Checkup{x.checkStore(ctx)}}
-	out.Items = append(out.Items, x.checkModels()...)
-	out.Items = append(out.Items, x.checkSandbox())
+	out := &api.Doctor{Schema: "wf.doctor/v1", OK: true, Items: []api.Checkup{checkStore(ctx, u)}}
+	out.Items = append(out.Items, checkModels(u)...)
+	out.Items = append(out.Items, checkSandbox(u))
 	out.Items = append(out.Items, checkGit()...)
 	out.Items = append(append(out.Items, checkPrivate(time.Now(), clean)), more...)
 	for _, c := range out.Items {
@@ -45,13 +45,10 @@ func Examine(ctx context.Context, u *compose.Setup, clean bool, more ...api.Chec
 	return out
 }
 
-// An examination looks at what a Setup works with.
-type examination struct{ *compose.Setup }
-
 // checkStore opens the store, if there is one, and measures it.
-func (x examination) checkStore(ctx context.Context) api.Checkup {
+func checkStore(ctx context.Context, u *compose.Setup) api.Checkup {
 	c := api.Checkup{Name: "store", State: "ok"}
-	dir, where, err := x.StoreDir()
+	dir, where, err := u.StoreDir()
 	if err != nil {
 		return bad(c, err)
 	}
@@ -59,21 +56,20 @@ func (x examination) checkStore(ctx context.Context) api.Checkup {
 		c.Text = fmt.Sprintf("%s (%s): none yet, the first run makes it", dir, where)
 		return c
 	}
-	s, err := x.ExistingStore(ctx)
+	err = u.WithStore(ctx, func(s *cas.Store) error {
+		size, err := s.Size(ctx)
+		c.Text = fmt.Sprintf("%s (%s), %.1f MB", dir, where, float64(size.File+size.Blobs)/1e6)
+		return err
+	})
 	if err != nil {
 		return bad(c, err)
 	}
-	size, err := s.Size(ctx)
-	if err = errors.Join(err, s.Close()); err != nil {
-		return bad(c, err)
-	}
-	c.Text = fmt.Sprintf("%s (%s), %.1f MB", dir, where, float64(size.File+size.Blobs)/1e6)
 	return c
 }
 
 // checkModels reads the configs and looks for the keys.
-func (x examination) checkModels() []api.Checkup {
-	loaded, err := x.Config()
+func checkModels(u *compose.Setup) []api.Checkup {
+	loaded, err := u.Config()
 	if err != nil {
 		return []api.Checkup{bad(api.Checkup{Name: "config"}, err)}
 	}
@@ -121,11 +117,11 @@ func checkPrices(loaded *config.Loaded, now time.Time) api.Checkup {
 }
 
 // checkSandbox tells which walls hold around the commands of agents.
-func (x examination) checkSandbox() api.Checkup {
+func checkSandbox(u *compose.Setup) api.Checkup {
 	tier := sandbox.Probe()
 	c := api.Checkup{Name: "sandbox", State: "ok", Text: tier.String()}
-	loaded, _ := x.Config() // what is wrong with it Confine says
-	grants, err := x.Confine()
+	loaded, _ := u.Config() // what is wrong with it Confine says
+	grants, err := u.Confine()
 	if given := slices.Concat(grants.Read, grants.Devices); len(given) > 0 {
 		c.Text += "; the config lets commands read " + strings.Join(given, ", ")
 	}
@@ -145,7 +141,7 @@ func (x examination) checkSandbox() api.Checkup {
 	case len(tier.Reasons) > 0:
 		c.State, c.Fix = "note", "allow user namespaces: "+sandbox.AllowNamespaces()+"; until then roles with confined commands need  network: allow,  or your config  container_is_sandbox: true  in a container"
 	}
-	if c.State == "note" && x.Inside() {
+	if c.State == "note" && u.Inside() {
 		c.Text, c.Fix = c.Text+"; your config says that this machine is a sandbox itself: what cannot be confined runs as it is", ""
 	}
 	return c

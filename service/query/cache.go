@@ -45,8 +45,7 @@ func Cache(ctx context.Context, e *engine.Engine, run protocol.RunID) (*api.Cach
 		}
 	}
 	if input > 0 {
-		hit := float64(cached) / float64(input)
-		out.Hit = &hit
+		out.Hit = new(float64(cached) / float64(input))
 	}
 	return out, nil
 }

@@ -147,14 +147,9 @@ func differing(path string, l, r any, out []string) []string {
 	switch lv := l.(type) {
 	case map[string]any:
 		if rv, ok := r.(map[string]any); ok {
-			keys := map[string]bool{}
-			for k := range lv {
-				keys[k] = true
-			}
-			for k := range rv {
-				keys[k] = true
-			}
-			for _, k := range slices.Sorted(maps.Keys(keys)) {
+			either := maps.Clone(lv)
+			maps.Copy(either, rv)
+			for _, k := range slices.Sorted(maps.Keys(either)) {
 				out = differing(join(path, k), lv[k], rv[k], out)
 			}
 			return out

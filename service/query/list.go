@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 	"wf/api"
 	"wf/cas"
 	"wf/engine"
@@ -49,8 +48,7 @@ func Runs(ctx context.Context, e *engine.Engine, q api.Query) (out []api.Row, un
 			row.Driving = e.Driving(ctx, row.ID, st)
 			row.Foreign = e.Foreign(ctx, h, st)
 			if cost, _ := e.Cost(st.Totals); cost != nil {
-				usd := float64(*cost) / 1e12
-				row.CostUSD = &usd
+				row.CostUSD = new(float64(*cost) / 1e12)
 			}
 			out = append(out, row)
 		}
@@ -84,26 +82,15 @@ func rowOf(h cas.Head, st *rules.State) api.Row {
 		Status: st.Status(), Reason: st.Reason(), Steps: st.Totals.Steps,
 		Started: Stamp(st.Info.Started), Updated: Stamp(st.TS), ActiveMS: st.Totals.Active / 1000,
 		Usage: api.RowUsage{Calls: st.Totals.Calls, Input: st.Totals.Input, Cached: st.Totals.Cached, Output: st.Totals.Output},
-		Head:  h.Link.String(), Seq: h.Seq, Tags: st.Info.Tags, RequestID: st.Info.RequestID, Waiting: []api.Waiting{},
-	}
-	if row.Tags == nil {
-		row.Tags = []string{}
+		Head:  h.Link.String(), Seq: h.Seq, Tags: append([]string{}, st.Info.Tags...), RequestID: st.Info.RequestID, Waiting: []api.Waiting{},
 	}
 	if p := st.Info.Parent; p != nil {
-		parent := string(p.Run) + ":" + p.Step
-		row.Parent = &parent
+		row.Parent = new(string(p.Run) + ":" + p.Step)
 	}
 	for _, w := range st.Waiting() {
-		row.Waiting = append(row.Waiting, api.Waiting{Step: w.Step.String(), Kind: w.Kind, Question: w.Question.S, Choices: orNone(w.Choices), Shown: w.Shown})
+		row.Waiting = append(row.Waiting, api.Waiting{Step: w.Step.String(), Kind: w.Kind, Question: w.Question.S, Choices: append([]protocol.Choice{}, w.Choices...), Shown: w.Shown})
 	}
 	return row
-}
-
-func orNone(c []protocol.Choice) []protocol.Choice {
-	if c == nil {
-		return []protocol.Choice{}
-	}
-	return c
 }
 
 // Newest lists the heads of all runs, the one that moved last first.
@@ -131,4 +118,4 @@ func Started(ctx context.Context, s *cas.Store, run protocol.RunID) (protocol.Ru
 }
 
 // Stamp is a time in unix µs as it is shown, RFC 3339 in UTC.
-func Stamp(us int64) string { return time.UnixMicro(us).UTC().Format("2006-01-02T15:04:05.000000Z") }
+func Stamp(us int64) string { return string(protocol.AppendTime(nil, us)) }

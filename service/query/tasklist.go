@@ -65,8 +65,7 @@ func newTask(t *task.Task, table price.Table) *api.Task {
 		FinalResponse: t.FinalResponse, Summary: t.Summary, Shared: t.Shared, Created: Stamp(t.Created)}
 	_, out.Cost = CostOf(t.Calls, table)
 	if t.Completed > 0 {
-		at, seconds := Stamp(t.Completed), (t.Completed-t.Created)/1e6
-		out.Completed, out.Seconds = &at, &seconds
+		out.Completed, out.Seconds = new(Stamp(t.Completed)), new((t.Completed-t.Created)/1e6)
 	}
 	return out
 }
@@ -85,21 +84,17 @@ func TaskPageOf(t *api.Task) (TaskPage, error) {
 	p := TaskPage{Task: &task.Task{ID: t.ID, Goal: t.Goal, Status: t.Status, Failed: t.Failed, Original: t.Original, State: t.State, Question: t.Question,
 		FinalResponse: t.FinalResponse, Summary: t.Summary, Shared: t.Shared}}
 	var err error
-	if p.Created, err = microseconds(t.Created); err != nil {
-		return p, fmt.Errorf("task %s: %w", t.ID, err)
-	}
-	if t.Completed != nil {
-		if p.Completed, err = microseconds(*t.Completed); err != nil {
-			return p, fmt.Errorf("task %s: %w", t.ID, err)
-		}
+	if p.Created, err = microseconds(t.Created); err == nil && t.Completed != nil {
+		p.Completed, err = microseconds(*t.Completed)
 	}
 	if c := t.Cost; c != nil && c.Calls > c.Unreported {
 		p.Calls = []protocol.Usage{{Input: &c.Input, Cached: &c.Cached, CacheWrite5m: &c.CacheWrite5m, CacheWrite1h: &c.CacheWrite1h, Output: &c.Output}}
 	}
-	if t.Cost != nil && t.Cost.CostUSD != nil {
-		if p.Cost, err = picoDollars(*t.Cost.CostUSD); err != nil {
-			return p, fmt.Errorf("task %s: %w", t.ID, err)
-		}
+	if err == nil && t.Cost != nil && t.Cost.CostUSD != nil {
+		p.Cost, err = picoDollars(*t.Cost.CostUSD)
+	}
+	if err != nil {
+		return p, fmt.Errorf("task %s: %w", t.ID, err)
 	}
 	return p, nil
 }
@@ -115,6 +110,5 @@ func picoDollars(n json.Number) (*int64, error) {
 	if err != nil || f < 0 || f > 1e6 {
 		return nil, fmt.Errorf("%.40q is no cost in dollars: %w", n.String(), protocol.ErrBadRequest)
 	}
-	pico := int64(math.Round(f * 1e12))
-	return &pico, nil
+	return new(int64(math.Round(f * 1e12))), nil
 }

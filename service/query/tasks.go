@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"wf/agentkit/task"
-	"wf/api"
 	"wf/cas"
 	"wf/engine"
 	"wf/protocol"
@@ -22,9 +21,6 @@ var ofTasks = map[protocol.EventType]bool{
 	protocol.EvStepStarted: true, protocol.EvStepCompleted: true, protocol.EvAnswered: true, protocol.EvUsage: true,
 }
 
-// Tasks are those that were met until now, in the order in which they began.
-func (r *TaskReader) Tasks() []*task.Task { return r.fold.Tasks }
-
 // Of is a task by its step; nil where there is none.
 func (r *TaskReader) Of(step string) *task.Task { return r.fold.Of(step) }
 
@@ -37,24 +33,16 @@ func (r *TaskReader) Read(ctx context.Context, e *engine.Engine, s protocol.Sour
 		if err != nil {
 			return err
 		}
-		if err := r.Take(x, func() (api.Update, error) { return e.Update(ctx, run, x) }); err != nil {
-			return err
+		r.seq = x.Seq
+		if !ofTasks[x.Type] || x.Type != protocol.EvTaskStarted && r.fold.Of(x.StepName()) == nil {
+			continue // it need not be decoded
 		}
+		u, err := e.Update(ctx, run, x)
+		if err != nil {
+			return fmt.Errorf("event %d: %w", x.Seq, err)
+		}
+		r.fold.Add(x.StepName(), x.TS, u.Data)
 	}
-	return nil
-}
-
-// Take takes the next event in; notice decodes it, which is asked only for what tells of tasks.
-func (r *TaskReader) Take(x protocol.Entry, notice func() (api.Update, error)) error {
-	r.seq = x.Seq
-	if !ofTasks[x.Type] || x.Type != protocol.EvTaskStarted && r.fold.Of(x.StepName()) == nil {
-		return nil
-	}
-	n, err := notice()
-	if err != nil {
-		return fmt.Errorf("event %d: %w", x.Seq, err)
-	}
-	r.fold.Add(x.StepName(), x.TS, n.Data)
 	return nil
 }
 

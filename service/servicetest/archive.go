@@ -56,14 +56,12 @@ func archives(t *testing.T, suite Suite) {
 		t.Errorf("in the end it is %s, foreign is %v", v.Status, v.Foreign)
 	}
 	other := begin(t, to, "rails")
-	_, err := imported(t.Context(), to, early, api.ImportOptions{Run: other})
-	fails(t, "under the id of another run", err, protocol.ErrHeadMoved)
-	_, err = imported(t.Context(), to, early, api.ImportOptions{Worker: "nobody"})
+	fails(t, "under the id of another run", second(imported(t.Context(), to, early, api.ImportOptions{Run: other})), protocol.ErrHeadMoved)
+	_, err := imported(t.Context(), to, early, api.ImportOptions{Worker: "nobody"})
 	if c := protocol.CodeOf(err); c != protocol.ErrUsage.Code && c != protocol.ErrNotFound.Code { // the latter at a hub
 		t.Errorf("at a worker that is not there: %v", err)
 	}
-	_, err = imported(t.Context(), to, early, api.ImportOptions{Run: "../run"})
-	fails(t, "under an id that is none", err, protocol.ErrUnknownRun)
+	fails(t, "under an id that is none", second(imported(t.Context(), to, early, api.ImportOptions{Run: "../run"})), protocol.ErrUnknownRun)
 }
 
 // damaged brings archives that are none: nothing of them is there afterwards, and the error says that it is the archive.

@@ -47,8 +47,7 @@ func forks(t *testing.T, suite Suite) {
 		{"with no limit", run, api.Fork{Step: "gate#1", Limits: map[string]json.RawMessage{"steps": json.RawMessage("0")}}, protocol.ErrUsage},
 		{"with models for no agent", run, api.Fork{Step: "gate#1", Models: map[string]api.ModelList{"gate": {"m"}}}, protocol.ErrUsage},
 	} {
-		_, err := s.Fork(t.Context(), test.run, test.fork)
-		fails(t, "a fork "+test.what, err, test.want)
+		fails(t, "a fork "+test.what, second(s.Fork(t.Context(), test.run, test.fork)), test.want)
 	}
 	if p, err := s.List(t.Context(), api.Query{}); err != nil || len(p.Items) != 3 {
 		t.Errorf("%d runs, %v", len(p.Items), err)
@@ -74,8 +73,7 @@ func foreign(t *testing.T, suite Suite) {
 	run := begin(t, from, "roads")
 	must(imported(t.Context(), s, exported(t, from, run), api.ImportOptions{}))(t)
 	fails(t, "resume it", s.Resume(t.Context(), run, api.Resume{}), protocol.ErrForeign)
-	_, err := s.Fork(t.Context(), run, api.Fork{Step: "gate#1"})
-	fails(t, "fork it and go on", err, protocol.ErrForeign)
+	fails(t, "fork it and go on", second(s.Fork(t.Context(), run, api.Fork{Step: "gate#1"})), protocol.ErrForeign)
 	made := must(s.Fork(t.Context(), run, api.Fork{Step: "gate#1", Hold: true}))(t)
 	if v := shown(t, s, made.ID); !v.Foreign {
 		t.Error("its fork is the user's own")
@@ -133,7 +131,6 @@ func definitions(t *testing.T, suite Suite) {
 		"a file at no absolute path":    {File: "new.yaml", Source: gate},
 		"a sub-workflow that is absent": {File: at, Source: runs},
 	} {
-		_, err := s.Fork(t.Context(), run, api.Fork{Step: "gate#1", With: x, Hold: true})
-		fails(t, what, err, protocol.ErrInvalid)
+		fails(t, what, second(s.Fork(t.Context(), run, api.Fork{Step: "gate#1", With: x, Hold: true})), protocol.ErrInvalid)
 	}
 }

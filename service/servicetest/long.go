@@ -18,9 +18,7 @@ func long(t *testing.T, suite Suite) {
 		t.Errorf("the inputs have %d bytes", len(v.Info.Inputs))
 	}
 	answer := strings.Repeat("yes \"really\"\n", 400_000) // 5.2 MB
-	if _, err := s.Answer(t.Context(), run, api.Answer{Text: answer}); err != nil {
-		t.Fatal(err)
-	}
+	must(s.Answer(t.Context(), run, api.Answer{Text: answer}))(t)
 	v := park(t, s, run)
 	var said struct{ Text string }
 	for _, x := range v.Steps {

@@ -61,9 +61,7 @@ func neverWritten(t *testing.T, s api.Service) {
 	if d := cmp.Diff(&api.Memories{Items: []api.MemoryItem{}, Schema: "wf.memories/v1", Scope: "notes"}, l); d != "" {
 		t.Error(d)
 	}
-	if _, err := s.Memory(t.Context(), "notes", 1); !errors.Is(err, protocol.ErrMemory) {
-		t.Errorf("one of none: %v", err)
-	}
+	fails(t, "one of none", second(s.Memory(t.Context(), "notes", 1)), protocol.ErrMemory)
 	// The user's memory has the name of the user whose process answers, however it is asked for.
 	if a, b := must(s.Memories(t.Context(), api.MemoryQuery{}))(t), must(s.Memories(t.Context(), api.MemoryQuery{Scope: "user"}))(t); a.Scope != b.Scope || !strings.HasPrefix(a.Scope, "user/") {
 		t.Errorf("the user's memory is %s, and %s", a.Scope, b.Scope)
@@ -155,9 +153,7 @@ func inParts(t *testing.T, s api.Service) {
 			t.Errorf("oldest first is %v:\n%s", oldest, d)
 		}
 	}
-	if _, err := s.Memories(t.Context(), api.MemoryQuery{Scope: "notes", Part: api.Part{After: "nowhere"}}); !errors.Is(err, protocol.ErrUsage) {
-		t.Errorf("behind a place that is none: %v", err)
-	}
+	fails(t, "behind a place that is none", second(s.Memories(t.Context(), api.MemoryQuery{Scope: "notes", Part: api.Part{After: "nowhere"}})), protocol.ErrUsage)
 }
 
 func longTexts(t *testing.T, s api.Service) {
@@ -211,9 +207,7 @@ func together(t *testing.T, s api.Service) {
 	if d := cmp.Diff(&api.MemoriesChanged{Head: got.Head, IDs: []protocol.Seq{1, 2, 3}, Schema: "wf.memory_changed/v1", Scope: "notes", Seq: 6}, got); d != "" {
 		t.Error(d)
 	}
-	if _, err := change(api.MemoryChange{ID: 1, Pinned: new(false)}, api.MemoryChange{ID: 3, Remove: true}); !errors.Is(err, protocol.ErrMemory) {
-		t.Errorf("a change of what was removed: %v", err)
-	}
+	fails(t, "a change of what was removed", second(change(api.MemoryChange{ID: 1, Pinned: new(false)}, api.MemoryChange{ID: 3, Remove: true})), protocol.ErrMemory)
 	l := must(s.Memories(t.Context(), api.MemoryQuery{Scope: "notes"}))(t)
 	want := []api.MemoryItem{{ID: 1, Content: "one", Tags: []string{}, Pinned: true}, {ID: 2, Content: "two", Tags: []string{"b", "a"}}}
 	if d := cmp.Diff(want, l.Items, cmpopts.IgnoreFields(api.MemoryItem{}, "At", "Changed", "By")); d != "" {
@@ -231,9 +225,8 @@ func oneAnchor(t *testing.T, s api.Service) {
 	if d := cmp.Diff([]string{"You keep the books.", "pinned"}, column(l.Items)); d != "" || l.Items[0].Special != protocol.SpecialAnchor || l.Items[0].ID != got.IDs[0] {
 		t.Errorf("%+v\n%s", l.Items, d)
 	}
-	if _, err := s.ChangeMemories(t.Context(), api.MemoryChanges{Scope: "notes", Changes: []api.MemoryChange{{ID: got.IDs[0], Pinned: new(false)}}}); !errors.Is(err, protocol.ErrMemory) {
-		t.Errorf("the anchor is unpinned: %v", err)
-	}
+	unpin := api.MemoryChanges{Scope: "notes", Changes: []api.MemoryChange{{ID: got.IDs[0], Pinned: new(false)}}}
+	fails(t, "unpinning the anchor", second(s.ChangeMemories(t.Context(), unpin)), protocol.ErrMemory)
 }
 
 func knownAlready(t *testing.T, s api.Service) {

@@ -14,9 +14,7 @@ func names(t *testing.T, suite Suite) {
 	run := begin(t, s, "roads")
 	archive := exported(t, s, run)
 	for _, id := range []protocol.RunID{"Trip-2024", "trip-2025", "trip", "ёлка"} {
-		if _, err := imported(t.Context(), s, archive, api.ImportOptions{Run: id}); err != nil {
-			t.Fatal(err)
-		}
+		must(imported(t.Context(), s, archive, api.ImportOptions{Run: id}))(t)
 	}
 	for text, want := range map[string]string{
 		string(run): string(run), strings.ToLower(string(run)): string(run), strings.ToLower(string(run[:6])): string(run),

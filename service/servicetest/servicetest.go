@@ -1,4 +1,5 @@
-// Package servicetest holds what every api.Service promises, whatever answers behind it.
+// Package servicetest is the conformance suite of services: what every api.Service must do, in this process
+// and over HTTP.
 package servicetest
 
 import (

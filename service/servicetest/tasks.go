@@ -2,7 +2,6 @@ package servicetest
 
 import (
 	"encoding/json"
-	"errors"
 	"strings"
 	"testing"
 
@@ -28,22 +27,20 @@ func Tasks(t *testing.T, open func(t *testing.T) (api.Service, *cas.Store)) {
 		at += 1_500_000
 		must(j.Append(t.Context(), at, drafts, nil))(t)
 	}
-	tokens := func(n int64) *int64 { return &n }
 	long := strings.Repeat("It rained. ", 200_000) // 2.2 MB: more than one of them makes another part
 	say("a#1", protocol.TaskStarted{ID: "a#1", Goal: "Count sheep", Original: protocol.NewText(long)},
-		protocol.Usage{Model: "openai/gpt-5", Input: tokens(1000), Cached: tokens(400), Output: tokens(50)},
-		protocol.Usage{Model: "openai/gpt-5", Kind: "summary", Input: tokens(10), Output: tokens(5)})
+		protocol.Usage{Model: "openai/gpt-5", Input: new(int64(1000)), Cached: new(int64(400)), Output: new(int64(50))},
+		protocol.Usage{Model: "openai/gpt-5", Kind: "summary", Input: new(int64(10)), Output: new(int64(5))})
 	say("b#1", protocol.TextSaid{Content: protocol.NewText("of no task")})
 	say("a#1", protocol.TaskStateUpdated{ID: "a#1", State: protocol.NewText("at nine"), Shared: protocol.NewText(`{"sheep":9}`)})
 	say("a#1", protocol.TaskDone{ID: "a#1", FinalResponse: protocol.NewText(long), Summary: protocol.NewText("There are ten.")})
 	say("a#2", protocol.TaskStarted{ID: "a#2", Goal: "Ask", Original: protocol.NewText(long)}, protocol.TaskWaitingOn{ID: "a#2", Question: protocol.NewText("Which?")})
 	say("a#3", protocol.TaskStarted{ID: "a#3", Goal: "Nothing yet"}, protocol.Usage{Model: "nobody/x"})
 
-	done, seconds := "2023-11-14T22:13:26.000000Z", int64(4)
 	price, none := json.Number("0.0013625"), json.Number("0")
 	want := []*api.Task{
 		{ID: "a#1", Goal: "Count sheep", Status: protocol.TaskCompleted, Original: long, State: "at nine", FinalResponse: long, Summary: "There are ten.",
-			Shared: protocol.JSON(`{"sheep":9}`), Created: "2023-11-14T22:13:21.500000Z", Completed: &done, Seconds: &seconds,
+			Shared: protocol.JSON(`{"sheep":9}`), Created: "2023-11-14T22:13:21.500000Z", Completed: new("2023-11-14T22:13:26.000000Z"), Seconds: new(int64(4)),
 			Cost: &api.CostRow{Calls: 2, Input: 1010, Cached: 400, Output: 55, CostUSD: &price, KnownUSD: price}},
 		{ID: "a#2", Goal: "Ask", Status: protocol.TaskWaiting, Original: long, Question: "Which?", Created: "2023-11-14T22:13:27.500000Z", Cost: &api.CostRow{CostUSD: &none, KnownUSD: none}},
 		{ID: "a#3", Goal: "Nothing yet", Status: protocol.TaskActive, Created: "2023-11-14T22:13:29.000000Z", Cost: &api.CostRow{Calls: 1, Unreported: 1, KnownUSD: none}},
@@ -61,22 +58,10 @@ func Tasks(t *testing.T, open func(t *testing.T) (api.Service, *cas.Store)) {
 			t.Errorf("part %d has %d tasks, then %q", i, len(part.Items), part.Next)
 		}
 	}
-	for what, err := range map[string]error{
-		"a task that there is not": second(s.Task(t.Context(), "RUN", "b#1")),
-		"behind no task":           second(s.Tasks(t.Context(), "RUN", api.Part{After: "b#1"})),
-	} {
-		if !errors.Is(err, protocol.ErrNotFound) {
-			t.Errorf("%s: %v", what, err)
-		}
-	}
-	for what, err := range map[string]error{
-		"tasks of no run":  second(s.Tasks(t.Context(), "NONE", api.Part{})),
-		"a task of no run": second(s.Task(t.Context(), "NONE", "a#1")),
-	} {
-		if !errors.Is(err, protocol.ErrUnknownRun) {
-			t.Errorf("%s: %v", what, err)
-		}
-	}
+	fails(t, "a task that there is not", second(s.Task(t.Context(), "RUN", "b#1")), protocol.ErrNotFound)
+	fails(t, "behind no task", second(s.Tasks(t.Context(), "RUN", api.Part{After: "b#1"})), protocol.ErrNotFound)
+	fails(t, "tasks of no run", second(s.Tasks(t.Context(), "NONE", api.Part{})), protocol.ErrUnknownRun)
+	fails(t, "a task of no run", second(s.Task(t.Context(), "NONE", "a#1")), protocol.ErrUnknownRun)
 }
 
 func second[T any](_ T, err error) error { return err }

@@ -37,10 +37,17 @@ func (s *session) Command(ctx context.Context, c Command) (Outcome, error) {
 		return s.cost(ctx, "task", "role", "model")
 	case Reset:
 		return s.reset(ctx)
-	case Memories:
-		return s.memories(ctx, c.Arg)
-	case Dump:
-		return s.dump(ctx, c.Arg)
+	case Memories, Dump:
+		scope, err := s.memory(ctx)
+		switch {
+		case err != nil:
+			return Outcome{}, err
+		case scope == "":
+			return Outcome{Text: "this agent has no memory; memory: true gives it one"}, nil
+		case c.Action == Dump:
+			return s.dump(ctx, scope, c.Arg)
+		}
+		return s.memories(ctx, scope, c.Arg)
 	}
 	return Outcome{}, protocol.ErrUsage.With("", "%s is nothing that can be done here", c.Action)
 }
@@ -102,17 +109,8 @@ func (s *session) cost(ctx context.Context, by ...string) (Outcome, error) {
 // far is the error of what needs the store of the agent.
 var far = protocol.ErrUsage.With("wf memory, where the agent is", "the memories are with the agent: wf memory shows them there")
 
-const noMemory = "this agent has no memory; memory: true gives it one"
-
 // memories shows what is remembered, or what a text finds of it.
-func (s *session) memories(ctx context.Context, text string) (Outcome, error) {
-	scope, err := s.memory(ctx)
-	if err != nil {
-		return Outcome{}, err
-	}
-	if scope == "" {
-		return Outcome{Text: noMemory}, nil
-	}
+func (s *session) memories(ctx context.Context, scope, text string) (Outcome, error) {
 	found, err := s.found(ctx, scope, text)
 	if err != nil {
 		return Outcome{}, err
@@ -159,14 +157,7 @@ func (s *session) memory(ctx context.Context) (scope string, err error) {
 }
 
 // dump writes the memory to a file. One that the person did not name is not written over.
-func (s *session) dump(ctx context.Context, name string) (Outcome, error) {
-	scope, err := s.memory(ctx)
-	if err != nil {
-		return Outcome{}, err
-	}
-	if scope == "" {
-		return Outcome{Text: noMemory}, nil
-	}
+func (s *session) dump(ctx context.Context, scope, name string) (Outcome, error) {
 	path := cmp.Or(name, "memories.json")
 	if _, err := os.Stat(path); err == nil && name == "" {
 		return Outcome{}, protocol.ErrUsage.With("", "%s is there already; /dump PATH writes elsewhere", path)

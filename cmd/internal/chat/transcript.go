@@ -63,10 +63,9 @@ func (t *Transcript) Apply(u api.Update) {
 
 // Prepend takes an older page in, whose last event is the one before t.First.
 func (t *Transcript) Prepend(page []api.Update) {
-	if len(page) == 0 {
-		return
+	if len(page) > 0 {
+		t.again(slices.Concat(page, t.events))
 	}
-	t.again(slices.Concat(page, t.events))
 }
 
 // Truncate drops the events after seq: the run's head was moved.
@@ -109,9 +108,7 @@ func (t *Transcript) appeared(e *protocol.Entry, step string, a *protocol.Appear
 }
 
 func (t *Transcript) fold(u api.Update) {
-	if t.open == nil {
-		t.begin()
-	}
+	t.begin()
 	e, step := u.Entry, u.Step
 	switch d := u.Data.(type) {
 	case protocol.TaskStarted, protocol.TaskStateUpdated, protocol.TaskWaitingOn, protocol.TaskDone:
@@ -155,7 +152,9 @@ func (t *Transcript) fold(u api.Update) {
 }
 
 func (t *Transcript) begin() {
-	t.open, t.calls, t.entries = map[string]*Item{}, map[string]*Item{}, map[string]int{}
+	if t.open == nil {
+		t.open, t.calls, t.entries = map[string]*Item{}, map[string]*Item{}, map[string]int{}
+	}
 }
 
 // turn counts a visit of an agent: the number in its name counts those before it too, so that
@@ -260,9 +259,7 @@ func (t *Transcript) closeReply(step string) {
 
 // Live takes a piece of live output in; the journaled text takes its place later.
 func (t *Transcript) Live(step string, d protocol.Delta) {
-	if t.open == nil {
-		t.begin()
-	}
+	t.begin()
 	switch d.Kind {
 	case "text":
 		it := t.reply(step, 0)

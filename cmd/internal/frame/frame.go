@@ -13,7 +13,9 @@ package frame
 import (
 	"strings"
 
+	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
 
 	"wf/cmd/internal/plain"
 )
@@ -75,4 +77,12 @@ func (f Frame) edge(left, right, words string, width int, end bool) string {
 		return f.Style.Render(left+line) + words + f.Style.Render("─"+right)
 	}
 	return f.Style.Render(left+"─") + words + f.Style.Render(line+right)
+}
+
+// Resized is what a program does when its terminal has another size: it draws all anew, on a
+// terminal that scrolls as a whole. A frame for the old size may come when the terminal has the
+// new one already; where it scrolls, it leaves the region of the old size behind, and everything
+// later would be drawn wrongly.
+func Resized() tea.Cmd {
+	return tea.Sequence(tea.Raw(ansi.SaveCursor+ansi.SetTopBottomMargins(0, 0)+ansi.RestoreCursor), tea.ClearScreen)
 }

@@ -2,6 +2,7 @@ package help
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,9 +23,7 @@ func (m Manual) Pages(cmd *cobra.Command) map[string]string {
 	pages := map[string]string{Title(cmd) + ".1": m.page(cmd)}
 	for _, sub := range cmd.Commands() {
 		if hasPage(sub) {
-			for name, page := range m.Pages(sub) {
-				pages[name] = page
-			}
+			maps.Copy(pages, m.Pages(sub))
 		}
 	}
 	return pages
@@ -140,21 +139,14 @@ func manSurroundings(p *manualPage) {
 }
 
 func manSeeAlso(p *manualPage, cmd *cobra.Command) {
-	var also []*cobra.Command
-	if cmd.HasParent() {
-		also = append(also, cmd.Parent())
-		for _, near := range cmd.Parent().Commands() {
-			if near != cmd && hasPage(near) && near.GroupID == cmd.GroupID {
-				also = append(also, near)
-			}
-		}
-	}
-	if len(also) == 0 {
+	if !cmd.HasParent() {
 		return
 	}
-	var names []string
-	for _, c := range also {
-		names = append(names, bold(Title(c))+"(1)")
+	names := []string{bold(Title(cmd.Parent())) + "(1)"}
+	for _, near := range cmd.Parent().Commands() {
+		if near != cmd && hasPage(near) && near.GroupID == cmd.GroupID {
+			names = append(names, bold(Title(near))+"(1)")
+		}
 	}
 	p.section("SEE ALSO")
 	p.made(strings.Join(names, ", "))

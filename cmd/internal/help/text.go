@@ -8,6 +8,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"wf/cmd/internal/markdown"
+	"wf/protocol"
 	"wf/protocol/lazy"
 )
 
@@ -82,4 +83,15 @@ func Exits(all []ExitStatus) string {
 	}
 	b.WriteString("\n" + `With -o json an error is an object too: {"schema":"wf.error/v1","code","message","fix","exit"}.` + "\n")
 	return b.String()
+}
+
+// Nearest is the name that a word was probably meant to be, "" where none is near.
+func Nearest(word string, names []string) string {
+	best, least := "", 1+len(word)/3
+	for _, name := range names {
+		if d := protocol.Edits(word, name); d < least || d == least && best == "" {
+			best, least = name, d
+		}
+	}
+	return best
 }

@@ -36,8 +36,10 @@ func (p *printer) table(lines []string) (n int) {
 		rows = append(rows, row)
 	}
 	total := -1
+	var rule []string // under the head
 	for _, w := range widths {
 		total += w + 3
+		rule = append(rule, strings.Repeat("─", w))
 	}
 	if total > p.width+2 {
 		return 0
@@ -62,19 +64,10 @@ func (p *printer) table(lines []string) (n int) {
 		}
 		p.out = append(p.out, b.String())
 		if i == 0 {
-			p.out = append(p.out, dim.Render(underline(widths)))
+			p.out = append(p.out, dim.Render(strings.Join(rule, "─┼─")))
 		}
 	}
 	return n
-}
-
-// underline is the line under the head of columns.
-func underline(widths []int) string {
-	parts := make([]string, len(widths))
-	for i, w := range widths {
-		parts[i] = strings.Repeat("─", w)
-	}
-	return strings.Join(parts, "─┼─")
 }
 
 // cells are the cells of a row, with their marks shown.

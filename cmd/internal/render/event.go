@@ -140,17 +140,13 @@ func linkString(l protocol.Link) *string {
 	if !l.Defined() {
 		return nil
 	}
-	s := l.String()
-	return &s
+	return new(l.String())
 }
-
-// TimeText is a time as JSON has it.
-func TimeText(us int64) string { return time.UnixMicro(us).UTC().Format("2006-01-02T15:04:05.000000Z") }
 
 // NewEventJSON shows an event with its decoded data: linked texts inline, other links as
 // {"/":"cid"}, keys of later versions kept. d is nil for a type of a later version.
 func NewEventJSON(e *protocol.Entry, d protocol.Data) (EventJSON, error) {
-	out := EventJSON{Seq: e.Seq, TS: TimeText(e.TS), Type: e.Type, Step: e.Step, CID: e.CID, Prev: e.Prev}
+	out := EventJSON{Seq: e.Seq, TS: string(protocol.AppendTime(nil, e.TS)), Type: e.Type, Step: e.Step, CID: e.CID, Prev: e.Prev}
 	stored, err := cas.ToJSON(e.Data)
 	if err != nil {
 		return out, fmt.Errorf("event %d: %w", e.Seq, err)

@@ -159,15 +159,7 @@ func (s State) Word() string {
 }
 
 // Sign stands in front of a run.
-func (s State) Sign(p Paint) string {
-	switch s.Idle {
-	case api.Interrupted:
-		return p.Yellow("!")
-	case api.NotStarted, api.Answered:
-		return p.Yellow("○")
-	}
-	return p.status(s.Status)
-}
+func (s State) Sign(p Paint) string { return p.sign(s.Word()) }
 
 // Why says why no process drives a run, "" for all others.
 func (s State) Why() string {

@@ -9,9 +9,7 @@ import (
 
 	"golang.org/x/term"
 
-	"wf/api"
 	"wf/cmd/internal/plain"
-	"wf/protocol"
 	"wf/protocol/lazy"
 )
 
@@ -135,35 +133,20 @@ func (p Paint) Yellow(s string) string { return p.sgr("33", s) }
 // Cyan is a text in cyan, as names and what goes on.
 func (p Paint) Cyan(s string) string { return p.sgr("36", s) }
 
-// status is the sign in front of a run.
-func (p Paint) status(s protocol.RunStatus) string {
-	switch s {
-	case protocol.Done:
-		return p.Green("✓")
-	case protocol.Failed:
-		return p.Red("✗")
-	case protocol.Waiting:
-		return p.Yellow("⏸")
-	case protocol.Suspended:
-		return p.Yellow("!")
-	case protocol.Cancelled:
-		return p.Dim("–")
-	}
-	return p.Cyan("●")
+// signs are the looks of where a run or a step stands, by State.Word or the status of a step; all others go on.
+var signs = map[string]struct {
+	sign  string
+	paint func(Paint, string) string
+}{
+	"done": {"✓", Paint.Green}, "ok": {"✓", Paint.Green}, "failed": {"✗", Paint.Red}, "waiting": {"⏸", Paint.Yellow},
+	"suspended": {"!", Paint.Yellow}, "parked": {"!", Paint.Yellow}, "retrying": {"!", Paint.Yellow}, "interrupted": {"!", Paint.Yellow},
+	"not started": {"○", Paint.Yellow}, "answered": {"○", Paint.Yellow}, "cancelled": {"–", Paint.Dim}, "skipped": {"–", Paint.Dim},
 }
 
-func (p Paint) step(status string) string {
-	switch status {
-	case string(protocol.StepOK):
-		return p.Green("✓")
-	case string(protocol.StepFailed):
-		return p.Red("✗")
-	case string(protocol.StepSkipped):
-		return p.Dim("–")
-	case "waiting":
-		return p.Yellow("⏸")
-	case "parked", "retrying", string(api.Interrupted):
-		return p.Yellow("!")
+// sign stands in front of a run or a step.
+func (p Paint) sign(stands string) string {
+	if x, ok := signs[stands]; ok {
+		return x.paint(p, x.sign)
 	}
 	return p.Cyan("●")
 }

@@ -9,7 +9,7 @@ import (
 
 // ShowStep writes a step with what led to it, how it went, and what it concluded.
 func (p *Printer) ShowStep(s *api.Step) error {
-	fmt.Fprintf(p.Out, "%s %s  visit %d  %s  %s\n", p.Out.step(s.Status), p.Out.Bold(s.ID), s.Visit, result(s), ShortOf(s.CID))
+	fmt.Fprintf(p.Out, "%s %s  visit %d  %s  %s\n", p.Out.sign(s.Status), p.Out.Bold(s.ID), s.Visit, result(s), ShortOf(s.CID))
 	if s.EdgePrompt != "" {
 		fmt.Fprintf(p.Out, "  %s %s\n", p.Out.Dim("edge prompt"), IndentLines(s.EdgePrompt, "    "))
 	}

@@ -58,7 +58,7 @@ func (p *Printer) stepRow(s *api.Step) []string {
 	if len(s.Compactions) > 0 {
 		note = "(compacted) " + note
 	}
-	return []string{"  " + p.Out.step(s.Status), s.ID, Span(time.Duration(s.MS) * time.Millisecond), result(s), p.Out.Dim(ShortOf(s.CID)), note}
+	return []string{"  " + p.Out.sign(s.Status), s.ID, Span(time.Duration(s.MS) * time.Millisecond), result(s), p.Out.Dim(ShortOf(s.CID)), note}
 }
 
 // foldedRows are a line for a fan-out, and those of its items that want to be looked at.
@@ -89,12 +89,9 @@ func (p *Printer) foldedRows(fan []*api.Step) [][]string {
 	if odd > oddMax {
 		rows = append(rows, []string{"", fmt.Sprintf("… %d more of %s: --all shows them", odd-oddMax, fanOf(fan[0]))})
 	}
-	first := []string{"  " + p.Out.step(worst), fmt.Sprintf("%s[%d items]", fanOf(fan[0]), len(fan)), Span(time.Duration(ms) * time.Millisecond), tally(counts)}
+	first := []string{"  " + p.Out.sign(worst), fmt.Sprintf("%s[%d items]", fanOf(fan[0]), len(fan)), Span(time.Duration(ms) * time.Millisecond), tally(counts)}
 	return slices.Concat([][]string{first}, rows)
 }
-
-// Ended reports whether the visit has a record.
-func Ended(s *api.Step) bool { return s.CID != nil }
 
 // result is how a step ended, in a word or two.
 func result(s *api.Step) string {
@@ -102,7 +99,7 @@ func result(s *api.Step) string {
 		ExitCode *int `json:"exit_code"`
 	}
 	switch {
-	case !Ended(s):
+	case s.CID == nil: // it has not ended
 		return s.Status
 	case s.Action == protocol.ActRun && json.Unmarshal(s.Output, &d) == nil && d.ExitCode != nil:
 		return fmt.Sprintf("exit %d", *d.ExitCode)

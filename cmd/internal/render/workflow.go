@@ -37,28 +37,23 @@ func (p *Printer) ShowInputs(w *protocol.Workflow) error {
 
 // Cast counts the roles of a workflow by what they are, and names what runs without a sandbox.
 func Cast(w *protocol.Workflow) string {
-	names := map[protocol.Action]string{
-		protocol.ActPrompt: "agent", protocol.ActRun: "command", protocol.ActAsk: "question",
-		protocol.ActWorkflow: "sub-workflow", protocol.ActWait: "wait", protocol.ActSet: "value",
-	}
-	var parts []string
-	for _, action := range []protocol.Action{
-		protocol.ActPrompt, protocol.ActRun, protocol.ActAsk, protocol.ActWorkflow, protocol.ActWait, protocol.ActSet,
-	} {
-		n := 0
-		for _, r := range w.Roles {
-			if r.Action == action {
-				n++
-			}
-		}
-		if n > 0 {
-			parts = append(parts, protocol.Plural(n, names[action]))
-		}
-	}
-	var off []string
+	count := map[protocol.Action]int{}
+	var parts, off []string
 	for _, r := range w.Roles {
+		count[r.Action]++
 		if r.Sandbox == protocol.SandboxOff {
 			off = append(off, r.Name)
+		}
+	}
+	for _, kind := range []struct {
+		action protocol.Action
+		name   string
+	}{
+		{protocol.ActPrompt, "agent"}, {protocol.ActRun, "command"}, {protocol.ActAsk, "question"},
+		{protocol.ActWorkflow, "sub-workflow"}, {protocol.ActWait, "wait"}, {protocol.ActSet, "value"},
+	} {
+		if n := count[kind.action]; n > 0 {
+			parts = append(parts, protocol.Plural(n, kind.name))
 		}
 	}
 	for _, s := range w.MCP {

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -88,10 +89,8 @@ func (a *App) pane(p pane, title, hint string, lines []string, width, rows int) 
 
 // place is where a list stands: 3 of 20.
 func place(l *list) string {
-	for i, id := range l.all {
-		if id == l.id {
-			return fmt.Sprintf("%d of %d", i+1, len(l.all))
-		}
+	if i := slices.Index(l.all, l.id); i >= 0 {
+		return fmt.Sprintf("%d of %d", i+1, len(l.all))
 	}
 	return ""
 }
