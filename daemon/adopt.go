@@ -47,7 +47,7 @@ func (k *Supervisor) follow() {
 			k.pause(gracePeriod)
 		}
 		var now uint64
-		if now, err = k.awaitChange(since); err != nil {
+		if now, err = awaitChange(k.ctx, k.s, since, gracePeriod); err != nil { // then an unmanaged run may have been quiet long enough
 			continue
 		}
 		if k.adopted() {
@@ -72,12 +72,12 @@ func (k *Supervisor) pause(d time.Duration) {
 	}
 }
 
-// awaitChange waits for a commit, or until an unmanaged run may have been quiet for the grace period.
-func (k *Supervisor) awaitChange(since uint64) (uint64, error) {
-	wait, stop := context.WithTimeout(k.ctx, gracePeriod)
+// awaitChange waits for a commit in a store, patience long.
+func awaitChange(ctx context.Context, s *cas.Store, since uint64, patience time.Duration) (uint64, error) {
+	wait, stop := context.WithTimeout(ctx, patience)
 	defer stop()
-	now, err := k.s.AwaitChange(wait, since)
-	if err != nil && k.ctx.Err() == nil && wait.Err() != nil {
+	now, err := s.AwaitChange(wait, since)
+	if err != nil && ctx.Err() == nil && wait.Err() != nil {
 		return since, nil
 	}
 	return now, err

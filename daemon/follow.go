@@ -143,22 +143,17 @@ func (t *trail) live(ctx context.Context) error {
 			return DialRun(ctx, t.of.Store.Dir(), t.run)
 		}}}}
 	var failed error // to show an update
+	shown := func(err error) error {
+		failed = errors.Join(failed, err)
+		return failed
+	}
 	err := r.Follow(ctx, client.Consumer{
-		Event: func(e client.Event) error {
-			failed = errors.Join(failed, t.event(ctx, e.Entry))
-			return failed
-		},
+		Event: func(e client.Event) error { return shown(t.event(ctx, e.Entry)) },
 		Delta: func(d protocol.LiveDelta) {
-			failed = errors.Join(failed, t.show(api.Update{Run: t.run, Data: d.Delta, Step: d.Step, After: d.After, N: d.N}))
+			_ = shown(t.show(api.Update{Run: t.run, Data: d.Delta, Step: d.Step, After: d.After, N: d.N})) // told with the next event
 		},
-		Reset: func(c client.Cursor) error {
-			failed = errors.Join(failed, t.reset(c))
-			return failed
-		},
-		Complete: func(client.Cursor) error {
-			failed = errors.Join(failed, t.driven(true), t.whole())
-			return failed
-		},
+		Reset:    func(c client.Cursor) error { return shown(t.reset(c)) },
+		Complete: func(client.Cursor) error { return shown(errors.Join(t.driven(true), t.whole())) },
 	})
 	switch {
 	case failed != nil:

@@ -115,11 +115,5 @@ const deepest = 64
 
 // AwaitChange returns with every commit, and every few seconds for what lies in files.
 func (h *hubStore) AwaitChange(ctx context.Context, since uint64) (uint64, error) {
-	wait, stop := context.WithTimeout(ctx, lookForWorkflows)
-	defer stop()
-	now, err := h.s.AwaitChange(wait, since)
-	if err != nil && ctx.Err() == nil && wait.Err() != nil {
-		return since, nil
-	}
-	return now, err
+	return awaitChange(ctx, h.s, since, lookForWorkflows)
 }

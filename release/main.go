@@ -23,6 +23,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -157,32 +158,24 @@ func (r *release) build(ctx context.Context, wanted []platform) error {
 // products makes all that is published, SHA256SUMS last.
 func (r *release) products() ([]product, error) {
 	var out []product
+	var errs []error
+	add := func(p product, err error) {
+		errs = append(errs, err)
+		if p.data != nil {
+			out = append(out, p)
+		}
+	}
 	for _, p := range platforms {
 		if r.programs[p] == nil {
 			continue
 		}
-		archive, err := r.archive(p)
-		if err != nil {
-			return nil, err
+		add(r.archive(p))
+		if p.os == "linux" {
+			add(r.deb(p))
 		}
-		out = append(out, archive)
-		if p.os != "linux" {
-			continue
-		}
-		deb, err := r.deb(p)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, deb)
 	}
-	image, err := r.image()
-	if err != nil {
-		return nil, err
-	}
-	if image.data != nil {
-		out = append(out, image)
-	}
-	return append(out, sums(out)), nil
+	add(r.image())
+	return append(out, sums(out)), errors.Join(errs...)
 }
 
 // write puts the products into a directory.

@@ -38,11 +38,10 @@ func (s Service) Follow(ctx context.Context, run protocol.RunID, w api.Following
 		},
 		Lost: t.lost,
 	})
-	var said *protocol.Error
-	switch {
-	case errors.Is(err, errThere):
+	if errors.Is(err, errThere) {
 		return nil
-	case errors.Is(err, protocol.ErrFutureCursor) && errors.As(err, &said):
+	}
+	if said, ok := errors.AsType[*protocol.Error](err); ok && errors.Is(err, protocol.ErrFutureCursor) {
 		return said // it names the run and the event
 	}
 	return err
@@ -151,24 +150,27 @@ func (t *trail) whole(ctx context.Context) error {
 	if err := t.show(api.Update{Run: t.run, Whole: true}); err != nil {
 		return err
 	}
-	v, err := t.s.Run(ctx, t.run, api.Window{Limit: 1})
-	switch {
-	case err != nil && away(err):
-		return nil // the connection is as good as gone, and is asked again when it is back
-	case err != nil || v.Driven == nil:
+	v, err := t.now(ctx)
+	if err != nil || v == nil || v.Driven == nil {
 		return err
 	}
 	return t.show(api.Update{Run: t.run, Driven: v.Driven})
 }
 
+// now is the run as it is. It is nil where the connection is as good as gone: it is asked again when that is back.
+func (t *trail) now(ctx context.Context) (*api.Run, error) {
+	v, err := t.s.Run(ctx, t.run, api.Window{Limit: 1})
+	if err != nil && away(err) {
+		return nil, nil
+	}
+	return v, err
+}
+
 // there is errThere where following the run ends, and all of it was shown: it may have ended after the last
 // event that came.
 func (t *trail) there(ctx context.Context) error {
-	v, err := t.s.Run(ctx, t.run, api.Window{Limit: 1})
-	switch {
-	case err != nil && away(err):
-		return nil // the connection is as good as gone, and is asked again when it is back
-	case err != nil:
+	v, err := t.now(ctx)
+	if err != nil || v == nil {
 		return err
 	}
 	over := v.Status.Final() || t.until == api.Parked && v.Status != protocol.Running
@@ -191,8 +193,7 @@ func (t *trail) there(ctx context.Context) error {
 func (t *trail) lost(err error) {
 	t.goesOn()
 	why := err.Error()
-	var said *protocol.Error
-	if errors.As(err, &said) { // what wraps it says which run, and after which event
+	if said, ok := errors.AsType[*protocol.Error](err); ok { // what wraps it says which run, and after which event
 		why = said.Message
 	}
 	if why = strings.Join(strings.Fields(why), " "); why != t.gone {

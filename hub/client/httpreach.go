@@ -68,8 +68,7 @@ func loopback(host string) bool {
 
 // unreachable is an error of a connection that was not made, without the layers that tried.
 func unreachable(err error) error {
-	var layers *url.Error
-	if errors.As(err, &layers) {
+	if layers, ok := errors.AsType[*url.Error](err); ok {
 		err = layers.Err
 	}
 	if errors.Is(err, ErrForeignServer) {

@@ -12,44 +12,39 @@ import (
 	"wf/protocol"
 )
 
-// pages reads a list in as many answers as that takes, from p on: read adds the answer to a query to what was read
-// before, and tells how many items there are now and where the next answer begins.
-func pages(p api.Part, path string, query url.Values, read func(path string) (items int, next string, err error)) error {
-	for before := 0; ; {
+// pages reads a list in as many answers as that takes, from p on: get reads one of them, and list gives the items of
+// an answer and where the next one begins. The last answer is given, with the items of all.
+func pages[T, E any](p api.Part, path string, query url.Values, get func(path string) (*T, error), list func(*T) (*[]E, string)) (*T, error) {
+	for all := []E{}; ; {
 		if p.After != "" {
 			query.Set("after", p.After)
 		}
 		if p.Limit > 0 {
-			query.Set("limit", strconv.Itoa(min(p.Limit-before, api.MaxPart)))
+			query.Set("limit", strconv.Itoa(min(p.Limit-len(all), api.MaxPart)))
 		}
-		have, next, err := read(withQuery(path, query))
-		if err != nil || next == "" || p.Limit > 0 && have >= p.Limit {
-			return err
+		answer, err := get(withQuery(path, query))
+		if err != nil {
+			return nil, err
 		}
-		if err := sound(have > before && next != p.After, path); err != nil {
-			return err
+		items, next := list(answer)
+		more := len(*items) > 0
+		all = append(all, *items...)
+		*items = all
+		if next == "" || p.Limit > 0 && len(all) >= p.Limit {
+			return answer, nil
 		}
-		p.After, before = next, have
+		if err := sound(more && next != p.After, path); err != nil {
+			return nil, err
+		}
+		p.After = next
 	}
 }
 
 // Tasks lists the tasks of a run.
 func (s Service) Tasks(ctx context.Context, run protocol.RunID, p api.Part) (*api.TaskList, error) {
-	all := &api.TaskList{Items: []*api.Task{}}
-	path := runPath(run, "tasks")
-	err := pages(p, path, url.Values{}, func(path string) (int, string, error) {
-		part, err := checked(ctx, s.API, path, func(l *api.TaskList) bool { return soundTasks(l.Items...) })
-		if err != nil {
-			return 0, "", err
-		}
-		part.Items = append(all.Items, part.Items...)
-		*all = *part
-		return len(all.Items), all.Next, nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return all, nil
+	return pages(p, runPath(run, "tasks"), url.Values{}, func(path string) (*api.TaskList, error) {
+		return checked(ctx, s.API, path, func(l *api.TaskList) bool { return soundTasks(l.Items...) })
+	}, func(l *api.TaskList) (*[]*api.Task, string) { return &l.Items, l.Next })
 }
 
 // soundTasks reports whether tasks have what every task has.
@@ -90,7 +85,6 @@ func (s Service) Scopes(ctx context.Context) (*api.MemoryScopes, error) {
 
 // Memories lists what a memory holds.
 func (s Service) Memories(ctx context.Context, q api.MemoryQuery) (*api.Memories, error) {
-	all := &api.Memories{Items: []api.MemoryItem{}}
 	query := given("scope", q.Scope, "agent", s.Worker)
 	query["tag"] = q.Tags
 	for name, wanted := range map[string]bool{"all_tags": q.AllTags, "pinned": q.Pinned, "oldest": q.Oldest, "sums": q.Sums} {
@@ -98,19 +92,9 @@ func (s Service) Memories(ctx context.Context, q api.MemoryQuery) (*api.Memories
 			query.Set(name, "true")
 		}
 	}
-	err := pages(q.Part, "/v1/memories/items", query, func(path string) (int, string, error) {
-		part, err := get[api.Memories](ctx, s.API, path)
-		if err != nil {
-			return 0, "", err
-		}
-		part.Items = append(all.Items, part.Items...)
-		*all = *part
-		return len(all.Items), all.Next, nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return all, nil
+	return pages(q.Part, "/v1/memories/items", query, func(path string) (*api.Memories, error) {
+		return get[api.Memories](ctx, s.API, path)
+	}, func(m *api.Memories) (*[]api.MemoryItem, string) { return &m.Items, m.Next })
 }
 
 // Memory is one memory of a scope.

@@ -1,9 +1,9 @@
 package guard
 
 import (
+	"cmp"
 	"net"
 	"net/http"
-	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -21,7 +21,6 @@ const (
 
 // failures counts wrong credentials by remote host. A flood from many addresses does not fill the memory.
 type failures struct {
-	mu    sync.Mutex
 	hosts lately.Map[string, *rate.Limiter]
 }
 
@@ -31,14 +30,8 @@ func (f *failures) spend(remote string, now time.Time) (ok bool, retry time.Dura
 	if err != nil {
 		host = remote
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	l, known := f.hosts.Get(host)
-	if !known {
-		l = rate.NewLimiter(rate.Every(failEvery), failBurst)
-		f.hosts.Put(host, l, 1)
-	}
-	if l.AllowN(now, 1) {
+	fresh := rate.NewLimiter(rate.Every(failEvery), failBurst)
+	if f.hosts.Update(host, 1, func(old *rate.Limiter) *rate.Limiter { return cmp.Or(old, fresh) }).AllowN(now, 1) {
 		return true, 0
 	}
 	return false, failEvery

@@ -277,12 +277,7 @@ func (k *Keys) add(line string) error {
 	return writeKey(k.path, os.O_APPEND, line)
 }
 
-// Token is the first token with all scopes, else the first: what programs of the owner use.
-func (k *Keys) Token() (string, error) {
-	owner, err := k.owner()
-	return string(owner.secret), err
-}
-
+// owner is the first key with all scopes, else the first.
 func (k *Keys) owner() (key, error) {
 	list, err := k.current()
 	if err != nil {

@@ -1,18 +1,14 @@
 package guard
 
 import (
-	"cmp"
 	"log/slog"
 	"net"
 )
 
 // OwnPeers takes connections of the own user only, and on Linux from the own user and pid namespaces
-// only, whatever the permissions of the socket are; others are closed. log has a line for each; nil is
-// slog's default. It is for sockets that a program binds itself.
-func OwnPeers(l *net.UnixListener, log *slog.Logger) net.Listener {
-	log = cmp.Or(log, slog.Default())
-	return ownPeers{l, log}
-}
+// only, whatever the permissions of the socket are; others are closed. log has a line for each.
+// It is for sockets that a program binds itself.
+func OwnPeers(l *net.UnixListener, log *slog.Logger) net.Listener { return ownPeers{l, log} }
 
 type ownPeers struct {
 	*net.UnixListener

@@ -91,7 +91,7 @@ type Queue interface {
 	// Find is an error wrapping ErrUnknownJob for a job that was never submitted, or that was
 	// done so long ago that it is forgotten.
 	Find(ctx context.Context, id string) (Entry, error)
-	// List gives the jobs that are not done, in the order of the queue.
+	// List gives the jobs that are not done, in the order of the queue; a list of none is not nil.
 	List(ctx context.Context) ([]Entry, error)
 	// Await returns the job once it is done or dead.
 	Await(ctx context.Context, id string) (Entry, error)

@@ -25,6 +25,6 @@ type Registry interface {
 	Announce(ctx context.Context, a Worker, ttl time.Duration) error
 	// Withdraw says that a worker is gone before its ttl has passed. An unknown one is no error.
 	Withdraw(ctx context.Context, id string) error
-	// List gives the workers by name, then id.
+	// List gives the workers by name, then id; a list of none is not nil.
 	List(ctx context.Context) ([]Worker, error)
 }

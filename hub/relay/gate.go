@@ -4,11 +4,9 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"sync"
 	"time"
 
 	"wf/hub/guard"
-	"wf/hub/internal/lately"
 	"wf/hub/queue"
 	"wf/hub/reply"
 )
@@ -40,7 +38,7 @@ func (a *Worker) allowed(s *connection, r *http.Request, job string) error {
 	if err != nil {
 		return reply.Badf("%s: %v", headerEpoch, err)
 	}
-	if newest := a.epochs.see(job, epoch); newest > epoch {
+	if newest := a.epochs.Update(job, 1, func(old uint64) uint64 { return max(old, epoch) }); newest > epoch {
 		return fmt.Errorf("job %s, lease %d: there was a later one, %d: %w", job, epoch, newest, queue.ErrLeaseLost)
 	}
 	until, err := s.confirm(r.Context(), question{job, epoch})
@@ -53,21 +51,5 @@ func (a *Worker) allowed(s *connection, r *http.Request, job string) error {
 	return nil
 }
 
-// epochs are the newest leases of the jobs that a worker was offered.
-type epochs struct {
-	mu sync.Mutex
-	of lately.Map[string, uint64]
-}
-
-// maxEpochs is how many jobs are remembered.
+// maxEpochs is how many jobs a worker remembers the newest lease of.
 const maxEpochs = 10_000
-
-// see remembers a lease and returns the newest of its job.
-func (e *epochs) see(job string, epoch uint64) uint64 {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	old, _ := e.of.Get(job)
-	newest := max(old, epoch)
-	e.of.Put(job, newest, 1)
-	return newest
-}

@@ -154,11 +154,10 @@ func (l *link) mayBe() error {
 	case l.bound == l.id:
 		return nil
 	case l.bound != "":
-		return &protocol.Error{Code: protocol.ErrForbidden.Code, Message: fmt.Sprintf("the token is of the worker %s, and this is %s", l.bound, l.id),
-			Hint: "make a token for this worker at the hub: wf hub --new-agent ID"}
+		return protocol.ErrForbidden.With("make a token for this worker at the hub: wf hub --new-agent ID", "the token is of the worker %s, and this is %s", l.bound, l.id)
 	case l.hub.names(l.id):
-		return &protocol.Error{Code: protocol.ErrForbidden.Code, Message: fmt.Sprintf("the worker %s has a token of its own at this hub, and this is another token", l.id),
-			Hint: "give the token of that worker with --hub-token-file, or choose another id"}
+		return protocol.ErrForbidden.With("give the token of that worker with --hub-token-file, or choose another id",
+			"the worker %s has a token of its own at this hub, and this is another token", l.id)
 	}
 	return nil
 }

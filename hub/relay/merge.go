@@ -92,19 +92,14 @@ func (h *Hub) owns(ctx context.Context, x row) bool {
 // newRow adds the worker to a run of its list.
 func newRow(l *link, raw json.RawMessage) (row, bool) {
 	var fields map[string]json.RawMessage
-	if json.Unmarshal(raw, &fields) != nil {
-		return row{}, false
-	}
 	var r struct{ ID, Updated string }
-	if json.Unmarshal(raw, &r) != nil {
+	if json.Unmarshal(raw, &fields) != nil || json.Unmarshal(raw, &r) != nil || fields == nil {
 		return row{}, false
 	}
-	var err error
-	if fields["agent"], err = json.Marshal(l.id); err != nil {
-		return row{}, false
-	}
-	b, err := json.Marshal(fields)
-	return row{l.id, r.ID, r.Updated, b}, err == nil
+	worker, err := json.Marshal(l.id)
+	fields["agent"] = worker
+	b, bad := json.Marshal(fields)
+	return row{l.id, r.ID, r.Updated, b}, err == nil && bad == nil
 }
 
 // runs serves GET /v1/runs: the runs of all workers, the one that moved last first. A page of
@@ -206,7 +201,7 @@ func (h *Hub) workflows(w http.ResponseWriter, r *http.Request) error {
 	for _, p := range pages {
 		for _, raw := range p.Items {
 			var fields map[string]any
-			if json.Unmarshal(raw, &fields) != nil {
+			if json.Unmarshal(raw, &fields) != nil || fields == nil {
 				continue
 			}
 			name, _ := fields["name"].(string)

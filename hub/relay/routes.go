@@ -100,27 +100,19 @@ func (h *Hub) alike(w http.ResponseWriter, r *http.Request) error {
 // workers serves GET /v1/agents.
 func (h *Hub) workers(w http.ResponseWriter, r *http.Request) error {
 	items, err := h.Registry.List(r.Context())
-	if err != nil {
-		return err
+	if err == nil {
+		reply.JSON(w, http.StatusOK, Agents{"wf.agents/v1", items})
 	}
-	if items == nil {
-		items = []queue.Worker{}
-	}
-	reply.JSON(w, http.StatusOK, Agents{"wf.agents/v1", items})
-	return nil
+	return err
 }
 
 // jobs serves GET /v1/queue.
 func (h *Hub) jobs(w http.ResponseWriter, r *http.Request) error {
 	items, err := h.Queue.List(r.Context())
-	if err != nil {
-		return err
+	if err == nil {
+		reply.JSON(w, http.StatusOK, Queue{"wf.queue/v1", items})
 	}
-	if items == nil {
-		items = []queue.Entry{}
-	}
-	reply.JSON(w, http.StatusOK, Queue{"wf.queue/v1", items})
-	return nil
+	return err
 }
 
 // cancelJob serves POST /v1/queue/{id}/cancel: a job that no worker has begun is given up.

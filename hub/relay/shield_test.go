@@ -87,3 +87,21 @@ func TestAWorkerSaysNothingToTheBrowser(t *testing.T) {
 		}
 	}
 }
+
+// A list of a worker may hold null where an object is due: it is passed over, and what the others list is shown.
+func TestNullInTheListOfAWorkerIsPassedOver(t *testing.T) {
+	h := newHouse(t)
+	odd := newDesk(h, "odd")
+	odd.worker.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"items":[null,{"id":"run1","name":"flow"}]}`) // a hub that has gone needs no answer
+	})
+	odd.arrive()
+	h.await(1)
+	for _, path := range []string{"/v1/runs", "/v1/workflows"} {
+		var list struct{ Items []struct{ ID string } }
+		if status := h.get(path, &list); status != http.StatusOK || len(list.Items) != 1 || list.Items[0].ID != "run1" {
+			t.Errorf("%s: status %d, %+v", path, status, list)
+		}
+	}
+}

@@ -17,6 +17,7 @@ import (
 
 	"wf/hub/client"
 	"wf/hub/guard"
+	"wf/hub/internal/lately"
 	"wf/hub/queue"
 	"wf/protocol"
 )
@@ -55,7 +56,7 @@ type Worker struct {
 	Debounce time.Duration
 
 	instance string
-	epochs   epochs
+	epochs   lately.Map[string, uint64] // the newest leases of the jobs that it was offered
 }
 
 var discard = slog.New(slog.DiscardHandler)
@@ -110,7 +111,7 @@ func (a *Worker) prepare() error {
 	}
 	a.Debounce = cmp.Or(a.Debounce, 200*time.Millisecond)
 	if a.instance == "" {
-		a.instance, a.epochs.of.Max = rand.Text(), maxEpochs
+		a.instance, a.epochs.Max = rand.Text(), maxEpochs
 	}
 	return nil
 }

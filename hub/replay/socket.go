@@ -47,27 +47,26 @@ func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	k := &socket{Socket: end, s: s, subs: map[string]*subscription{}}
-	k.Serve(r, cmp.Or(s.PingEvery, 20*time.Second), func(r protocol.Request, _ []byte) error {
-		k.handle(r)
-		return nil
-	})
+	k.Serve(r, cmp.Or(s.PingEvery, 20*time.Second), k.handle)
 }
 
-func (k *socket) handle(r protocol.Request) {
+// handle takes a request of the client; its error is answered.
+func (k *socket) handle(r protocol.Request, _ []byte) error {
 	switch r.Type {
 	case protocol.FrameReplayRequest:
-		k.subscribe(r)
+		return k.subscribe(r)
 	case protocol.FrameCancel:
 		k.cancel(r.ID)
 	case protocol.FramePing:
 		k.Send(&protocol.Frame{Type: protocol.FramePong, ID: r.ID, N: r.N})
 	case protocol.FrameBlockRequest:
-		k.block(r)
+		return k.block(r)
 	}
+	return nil
 }
 
 // subscribe begins a subscription, in the place of one with the same id.
-func (k *socket) subscribe(r protocol.Request) {
+func (k *socket) subscribe(r protocol.Request) error {
 	k.cancel(r.ID)
 	ctx, stop := context.WithCancelCause(k.Ctx)
 	sub := &subscription{stop: stop, done: make(chan struct{})}
@@ -80,8 +79,7 @@ func (k *socket) subscribe(r protocol.Request) {
 	k.mu.Unlock()
 	if full {
 		stop(nil)
-		k.Send(protocol.ReplayError(r.ID, fmt.Errorf("%d subscriptions are open on this socket: %w", open, protocol.ErrRateLimited)))
-		return
+		return fmt.Errorf("%d subscriptions are open on this socket: %w", open, protocol.ErrRateLimited)
 	}
 	follow := func() {
 		defer close(sub.done)
@@ -100,6 +98,7 @@ func (k *socket) subscribe(r protocol.Request) {
 		stop(nil)
 		close(sub.done) // the socket is ending
 	}
+	return nil
 }
 
 // cancel ends a subscription, if there is one of that id, and waits until its last frame is out.
@@ -115,18 +114,18 @@ func (k *socket) cancel(id string) {
 }
 
 // block answers a block_request, in parts: a block may be as long as a frame.
-func (k *socket) block(r protocol.Request) {
+func (k *socket) block(r protocol.Request) error {
 	data, err := k.s.Feed.Block(k.Ctx, r.CID)
 	if err != nil {
-		k.Send(protocol.ReplayError(r.ID, err))
-		return
+		return err
 	}
 	for from := 0; from == 0 || from < len(data); from += protocol.BlockPart {
 		part := data[from:min(len(data), from+protocol.BlockPart)]
 		if !k.Send(&protocol.Frame{Type: protocol.FrameBlock, ID: r.ID, CID: r.CID, Offset: int64(from), Size: int64(len(data)), Bytes: part}) {
-			return
+			return nil // the socket is ending
 		}
 	}
+	return nil
 }
 
 // socketSink writes what a cursor reads to its socket.

@@ -109,8 +109,7 @@ func BodyError(err error) error {
 	var syntax *json.SyntaxError
 	switch {
 	case errors.As(err, &big):
-		return &protocol.Error{Code: protocol.ErrTooLarge.Code, Message: fmt.Sprintf("the body has more than %d bytes", big.Limit),
-			Hint: "send less: large texts belong in files of the workspace"}
+		return protocol.ErrTooLarge.With("send less: large texts belong in files of the workspace", "the body has more than %d bytes", big.Limit)
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return Badf("the body breaks off in the middle of its JSON")
 	case errors.Is(err, io.EOF):

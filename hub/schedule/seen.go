@@ -52,16 +52,12 @@ func (s *Seen) Since(key string, now time.Time) (time.Time, error) {
 const mostSeen = 16 << 20
 
 func (s *Seen) load() error {
-	b, err := files.Read(s.Path, mostSeen)
-	if errors.Is(err, fs.ErrNotExist) {
-		s.since = map[string]time.Time{}
-		return nil
-	}
 	var f seenFile
+	b, err := files.Read(s.Path, mostSeen)
 	if err == nil {
 		err = json.Unmarshal(b, &f)
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s: %w; remove it to begin anew", s.Path, err)
 	}
 	if s.since = f.Since; s.since == nil {

@@ -3,7 +3,6 @@ package server
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -75,8 +74,7 @@ func (s *Server) take(c *call) (any, error) {
 }
 
 func tooLong(limit int64) error {
-	return &protocol.Error{Code: protocol.ErrTooLarge.Code, Message: fmt.Sprintf("the archive has more than %d bytes", limit),
-		Hint: "import it on the machine of the store: wf import FILE.car"}
+	return protocol.ErrTooLarge.With("import it on the machine of the store: wf import FILE.car", "the archive has more than %d bytes", limit)
 }
 
 // upload keeps why a body could not be read to its end, and how much of it came.

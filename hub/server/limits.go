@@ -36,16 +36,14 @@ func checkStart(s *api.Start) error {
 	if s.Workflow == "" {
 		return reply.Badf("workflow is missing: the name of one that GET /v1/workflows lists")
 	}
-	if err := short("title", s.Title, maxTitle); err != nil {
-		return err
-	}
-	if err := short("description", s.Description, maxDescription); err != nil {
-		return err
-	}
-	for _, f := range []struct{ name, text string }{
-		{"type", s.Type}, {"scope", s.Scope}, {"created_by", s.CreatedBy}, {"target_user", s.TargetUser}, {"request_id", s.RequestID},
+	for _, f := range []struct {
+		name, text string
+		most       int
+	}{
+		{"title", s.Title, maxTitle}, {"description", s.Description, maxDescription}, {"type", s.Type, maxName}, {"scope", s.Scope, maxName},
+		{"created_by", s.CreatedBy, maxName}, {"target_user", s.TargetUser, maxName}, {"request_id", s.RequestID, maxName},
 	} {
-		if err := short(f.name, f.text, maxName); err != nil {
+		if err := short(f.name, f.text, f.most); err != nil {
 			return err
 		}
 	}

@@ -39,8 +39,7 @@ func (s *Server) info(c *call) (any, error) {
 
 func (s *Server) newCode(*call, *struct{}) (any, error) {
 	if s.NewCode == nil {
-		return nil, &protocol.Error{Code: protocol.ErrNotFound.Code, Message: "there is no address that a browser could open",
-			Hint: "wf serve --listen 127.0.0.1:8765 listens on one"}
+		return nil, protocol.ErrNotFound.With("wf serve --listen 127.0.0.1:8765 listens on one", "there is no address that a browser could open")
 	}
 	code, err := s.NewCode()
 	return answer{http.StatusCreated, code}, err

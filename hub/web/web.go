@@ -18,6 +18,7 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
@@ -93,17 +94,11 @@ func built() map[string]file {
 	return files
 }
 
-// kindOf is the media type by extension, whatever the machine's tables say.
+// kinds are media types by extension, whatever the machine's tables say.
+var kinds = map[string]string{
+	".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml",
+}
+
 func kindOf(name string) string {
-	switch path.Ext(name) {
-	case ".html":
-		return "text/html; charset=utf-8"
-	case ".js":
-		return "text/javascript; charset=utf-8"
-	case ".css":
-		return "text/css; charset=utf-8"
-	case ".svg":
-		return "image/svg+xml"
-	}
-	return mime.TypeByExtension(path.Ext(name))
+	return cmp.Or(kinds[path.Ext(name)], mime.TypeByExtension(path.Ext(name)))
 }

@@ -37,8 +37,17 @@ func (l *Map[K, V]) Get(key K) (value V, ok bool) {
 
 // Put keeps a value of a size, in the place of another one of its key.
 func (l *Map[K, V]) Put(key K, value V, size int) {
+	l.Update(key, size, func(V) V { return value })
+}
+
+// Update puts what next makes of the value of a key, the zero value where none is kept, in its place, and gives it.
+func (l *Map[K, V]) Update(key K, size int, next func(V) V) (value V) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if e := l.by[key]; e != nil {
+		value = e.Value.(*used[K, V]).value
+	}
+	value = next(value)
 	if l.by == nil {
 		l.by = map[K]*list.Element{}
 	}
@@ -47,6 +56,7 @@ func (l *Map[K, V]) Put(key K, value V, size int) {
 	for l.size += size; l.size > l.Max && l.order.Len() > 1; {
 		l.remove(l.order.Back())
 	}
+	return value
 }
 
 // Drop forgets the values of the keys that are meant.

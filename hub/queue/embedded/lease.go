@@ -45,16 +45,17 @@ func (l *lease) move(ctx context.Context, what string, change func(*job, time.Ti
 	q := l.q
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if err := q.ready(ctx); err != nil {
-		return fmt.Errorf("%s job %s: %w", what, l.entry.ID, err)
-	}
+	err := q.ready(ctx)
 	j, known := q.byID[l.entry.ID]
-	if !known || j.State != queue.Leased || j.Epoch != l.entry.Epoch {
-		return fmt.Errorf("%s job %s: %w", what, l.entry.ID, queue.ErrLeaseLost)
+	if err == nil && (!known || j.State != queue.Leased || j.Epoch != l.entry.Epoch) {
+		err = queue.ErrLeaseLost
 	}
-	next := *j
-	change(&next, time.Now())
-	if err := q.replace(j, &next); err != nil {
+	if err == nil {
+		next := *j
+		change(&next, time.Now())
+		err = q.replace(j, &next)
+	}
+	if err != nil {
 		return fmt.Errorf("%s job %s: %w", what, l.entry.ID, err)
 	}
 	return nil

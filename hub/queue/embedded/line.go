@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -19,6 +20,18 @@ func (q *Queue) ready(ctx context.Context) error {
 	}
 	q.lapse(time.Now())
 	return ctx.Err()
+}
+
+// find looks a job up.
+func (q *Queue) find(ctx context.Context, id string) (*job, error) {
+	if err := q.ready(ctx); err != nil {
+		return nil, err
+	}
+	j, known := q.byID[id]
+	if !known {
+		return nil, fmt.Errorf("job %s: %w", id, queue.ErrUnknownJob)
+	}
+	return j, nil
 }
 
 // lapse ends the leases with a time that has passed. Nothing is written: the next start comes to the

@@ -166,13 +166,10 @@ func (q *Queue) Settle(ctx context.Context, want queue.Job, worker string, run p
 func (q *Queue) Cancel(ctx context.Context, id string) (queue.Entry, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if err := q.ready(ctx); err != nil {
-		return queue.Entry{}, err
-	}
-	j, known := q.byID[id]
+	j, err := q.find(ctx, id)
 	switch {
-	case !known:
-		return queue.Entry{}, fmt.Errorf("job %s: %w", id, queue.ErrUnknownJob)
+	case err != nil:
+		return queue.Entry{}, err
 	case j.State == queue.Dead:
 		return j.Entry, nil
 	case j.State == queue.Leased:
@@ -192,12 +189,9 @@ func (q *Queue) Cancel(ctx context.Context, id string) (queue.Entry, error) {
 func (q *Queue) Find(ctx context.Context, id string) (queue.Entry, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if err := q.ready(ctx); err != nil {
+	j, err := q.find(ctx, id)
+	if err != nil {
 		return queue.Entry{}, err
-	}
-	j, known := q.byID[id]
-	if !known {
-		return queue.Entry{}, fmt.Errorf("job %s: %w", id, queue.ErrUnknownJob)
 	}
 	return j.Entry, nil
 }
@@ -227,25 +221,18 @@ func (q *Queue) List(ctx context.Context) ([]queue.Entry, error) {
 func (q *Queue) Await(ctx context.Context, id string) (queue.Entry, error) {
 	for {
 		q.mu.Lock()
-		err := q.ready(ctx)
-		j, known := q.byID[id]
-		var e queue.Entry
-		if known {
-			e = j.Entry
-		}
+		j, err := q.find(ctx, id)
 		wake := q.wake
 		q.mu.Unlock()
-		switch {
+		switch { // a job that was found is never changed, but for its place being taken
 		case err != nil:
 			return queue.Entry{}, err
-		case !known:
-			return queue.Entry{}, fmt.Errorf("job %s: %w", id, queue.ErrUnknownJob)
-		case ended(e.State):
-			return e, nil
+		case ended(j.State):
+			return j.Entry, nil
 		}
 		select {
 		case <-ctx.Done():
-			return e, ctx.Err()
+			return j.Entry, ctx.Err()
 		case <-wake:
 		}
 	}

@@ -21,7 +21,7 @@ package main
 
 import (
 	"bytes"
-	"fmt"
+	"log"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -41,45 +41,29 @@ const (
 var reference = regexp.MustCompile(`#/components/schemas/(\w+)`)
 
 func main() {
-	files, err := generate(".")
-	for name, text := range files {
-		if err == nil {
-			err = os.WriteFile(name, text, 0o644)
-		}
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "schemas:", err)
-		os.Exit(1)
+	log.SetFlags(0)
+	log.SetPrefix("schemas: ")
+	for name, text := range generate(".") {
+		must(0, os.WriteFile(name, text, 0o644))
 	}
 }
 
-// failure is why nothing can be written.
-type failure string
-
-func (f failure) Error() string { return string(f) }
-
-func fail(format string, args ...any) { panic(failure(fmt.Sprintf(format, args...))) }
-
+// must gives v. With an error the program ends, before anything was written.
 func must[T any](v T, err error) T {
 	if err != nil {
-		fail("%v (files are read from the root of the module)", err)
+		log.Fatalf("%v (files are read from the root of the module)", err)
 	}
 	return v
 }
 
-// generate gives the files by name, with the contents that they should have.
-func generate(root string) (files map[string][]byte, err error) {
-	defer func() {
-		if why := recover(); why != nil {
-			err = why.(failure) // others are no matter of the types
-		}
-	}()
+// generate gives the files by name, with the contents that they should have. What no file can be made of ends the program.
+func generate(root string) map[string][]byte {
 	g := read(root)
-	files = map[string][]byte{}
+	files := map[string][]byte{}
 	for _, name := range []string{ofServer, ofHub} {
 		hand, _, found := bytes.Cut(must(os.ReadFile(filepath.Join(root, name))), []byte(mark))
 		if !found {
-			fail("%s: the line below which schemas are written is missing:\n%s", name, mark)
+			log.Fatalf("%s: the line below which schemas are written is missing:\n%s", name, mark)
 		}
 		for line := range strings.Lines(string(hand)) {
 			for _, m := range reference.FindAllStringSubmatch(line, -1) {
@@ -90,5 +74,5 @@ func generate(root string) (files map[string][]byte, err error) {
 	}
 	files[page] = g.typeScript()
 	g.used()
-	return files, nil
+	return files
 }

@@ -1,8 +1,10 @@
 package main
 
 import (
-	"fmt"
+	"cmp"
 	"go/ast"
+	"go/types"
+	"log"
 	"maps"
 	"reflect"
 	"regexp"
@@ -13,15 +15,6 @@ import (
 
 type schema = map[string]any
 
-// component is a schema with a name: an object of properties, or any other.
-type component struct {
-	doc     string
-	request bool // what a client sends: other fields are refused
-	props   []property
-	other   schema // nil for an object of properties
-	written bool   // in the document of the server
-}
-
 type property struct {
 	name, doc     string
 	required, hub bool
@@ -30,24 +23,25 @@ type property struct {
 
 // want makes a component and those that it leads to, and gives a reference to it.
 func (g *generator) want(name string, request bool) schema {
-	t, c := g.made[name], g.components[name]
-	switch {
-	case c != nil && c.props != nil && request != c.request:
-		fail("%s is in answers and in requests, which are strict: give each a type", name)
-	case t == nil:
-		fail("there is no type for the schema %s: declare it in api, or add a line to names: in %s (types of %v are found)", name, overrides, packages)
-	case c == nil:
-		c = &component{doc: t.doc, request: request, other: g.Schemas[name]}
-		g.components[name] = c
-		if s, is := t.expr.(*ast.StructType); c.other != nil {
-			break
-		} else if is {
-			c.props = g.properties(name, t, s, request)
-		} else if len(t.values) > 0 {
-			c.other = schema{"enum": t.values}
-		} else {
-			c.other = g.schema(t, t.expr, request)
+	t := g.made[name]
+	if t == nil {
+		log.Fatalf("there is no type for the schema %s: declare it in api, or add a line to names: in %s (types of %v are found)", name, overrides, packages)
+	}
+	if g.components[name] == nil {
+		g.components[name], t.request, t.other = t, request, g.Schemas[name]
+		s, isStruct := t.expr.(*ast.StructType)
+		switch {
+		case t.other != nil:
+		case isStruct:
+			t.props = g.properties(name, t, s, request)
+		case len(t.values) > 0:
+			t.other = schema{"enum": t.values}
+		default:
+			t.other = g.schema(t, t.expr, request)
 		}
+	}
+	if t.props != nil && request != t.request {
+		log.Fatalf("%s is in answers and in requests, which are strict: give each a type", name)
 	}
 	return schema{"$ref": "#/components/schemas/" + name}
 }
@@ -60,7 +54,7 @@ func (g *generator) properties(component string, t *goType, s *ast.StructType, r
 		if len(f.Names) == 0 {
 			inner := g.typeOf(t, f.Type)
 			if inner == nil {
-				fail("%v embeds a type that is not one of %v", t, packages)
+				log.Fatalf("%v embeds a type that is not one of %v", t, packages)
 			}
 			all = append(all, g.properties(component, inner, inner.expr.(*ast.StructType), request)...)
 			continue
@@ -70,13 +64,13 @@ func (g *generator) properties(component string, t *goType, s *ast.StructType, r
 			tag = reflect.StructTag(must(strconv.Unquote(f.Tag.Value)))
 		}
 		key, options, _ := strings.Cut(tag.Get("json"), ",")
-		p := property{name: key, doc: said(f.Names[0].Name, f.Doc, f.Comment), required: !strings.Contains(options, "omit"),
+		p := property{name: key, doc: said(f.Names[0].Name, cmp.Or(f.Doc.Text(), f.Comment.Text())), required: !strings.Contains(options, "omit"),
 			hub: tag.Get("at") == "hub", schema: g.Fields[component+"."+key]}
 		switch v := version.FindString(t.doc); {
 		case key == "-":
 			continue
 		case key == "":
-			fail("%v.%s has no json tag", t, f.Names[0])
+			log.Fatalf("%v.%s has no json tag", t, f.Names[0])
 		case p.schema != nil:
 		case key == "schema" && v != "":
 			p.schema = schema{"const": v}
@@ -104,15 +98,11 @@ func (g *generator) properties(component string, t *goType, s *ast.StructType, r
 
 // typeOf is the declared type that an expression in the declaration of another names, or nil.
 func (g *generator) typeOf(in *goType, e ast.Expr) *goType {
-	switch e := e.(type) {
-	case *ast.StarExpr:
-		return g.typeOf(in, e.X)
-	case *ast.Ident:
-		return g.types[in.pkg+"."+e.Name]
-	case *ast.SelectorExpr:
-		return g.types[fmt.Sprintf("%s.%s", e.X, e.Sel)]
+	name := strings.TrimPrefix(types.ExprString(e), "*")
+	if !strings.Contains(name, ".") {
+		name = in.pkg + "." + name
 	}
-	return nil
+	return g.types[name]
 }
 
 // basic are the types that are not declared in the packages.
@@ -124,7 +114,6 @@ var basic = map[string]schema{
 
 // schema is that of a type as it is written in the declaration of another.
 func (g *generator) schema(in *goType, e ast.Expr, request bool) schema {
-	name := fmt.Sprintf("%T", e)
 	switch e := e.(type) {
 	case *ast.StarExpr: // of a field it says null; no item of a list is
 		return g.schema(in, e.X, request)
@@ -132,20 +121,17 @@ func (g *generator) schema(in *goType, e ast.Expr, request bool) schema {
 		return schema{"type": "array", "items": g.schema(in, e.Elt, request)}
 	case *ast.MapType:
 		return schema{"type": "object", "additionalProperties": g.schema(in, e.Value, request)}
-	case *ast.Ident:
-		name = e.Name
-	case *ast.SelectorExpr:
-		name = fmt.Sprintf("%s.%s", e.X, e.Sel)
 	}
+	name := types.ExprString(e)
 	if s, ok := basic[name]; ok {
 		return maps.Clone(s)
 	}
 	t := g.typeOf(in, e)
 	switch {
-	case t == nil || t.expr == nil:
-		fail("%v: the type %s has no schema: use one that is declared in %v, or describe the field under fields: in %s", in, name, packages, overrides)
+	case t == nil:
+		log.Fatalf("%v: the type %s has no schema: use one that is declared in %v, or describe the field under fields: in %s", in, name, packages, overrides)
 	case g.made[t.component] != t:
-		fail("the schema %s is that of %v: give %v another name under names: in %s", t.component, g.made[t.component], t, overrides)
+		log.Fatalf("the schema %s is that of %v: give %v another name under names: in %s", t.component, g.made[t.component], t, overrides)
 	}
 	_, isStruct := t.expr.(*ast.StructType)
 	if isStruct || len(t.values) > 0 || t.component != t.name || g.Schemas[t.component] != nil {
@@ -156,11 +142,11 @@ func (g *generator) schema(in *goType, e ast.Expr, request bool) schema {
 
 // used fails for overrides of what there is not.
 func (g *generator) used() {
-	for _, at := range slices.Concat(sorted(g.Names), sorted(g.Schemas), sorted(g.Fields), sorted(g.Nullable)) {
+	for _, at := range slices.Concat(slices.Sorted(maps.Values(g.Names)), sorted(g.Schemas), sorted(g.Fields), sorted(g.Nullable)) {
 		name, field, isField := strings.Cut(at, ".")
 		c := g.components[name]
 		if c == nil || isField && !slices.ContainsFunc(c.props, func(p property) bool { return p.name == field }) {
-			fail("%s: %s is named there, and no path leads to it", overrides, at)
+			log.Fatalf("%s: %s is named there, and no path leads to it", overrides, at)
 		}
 	}
 }

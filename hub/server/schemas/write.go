@@ -90,40 +90,40 @@ func (g *generator) typeScript() []byte {
 // script is a schema as a type of TypeScript.
 func script(v any) string {
 	s, _ := v.(schema)
-	either := func(key string, one func(any) string) string {
-		var parts []string
-		for _, x := range s[key].([]any) {
-			parts = append(parts, one(x))
-		}
-		return strings.Join(parts, " | ")
-	}
-	switch kind := s["type"].(type) {
-	case []any:
-		return either("type", func(k any) string {
-			one := maps.Clone(s)
-			one["type"] = k
-			return script(one)
-		})
-	case string:
-		switch kind {
-		case "integer":
-			return "number"
-		case "array":
-			return "Array<" + script(s["items"]) + ">"
-		case "object":
-			return "Record<string, " + script(s["additionalProperties"]) + ">"
-		}
-		return kind
-	}
+	kind := s["type"]
 	switch {
 	case s["$ref"] != nil:
 		return reference.FindStringSubmatch(s["$ref"].(string))[1]
 	case s["const"] != nil:
 		return text(s["const"])
 	case s["enum"] != nil:
-		return either("enum", text)
+		return union(s["enum"], text)
 	case s["oneOf"] != nil:
-		return either("oneOf", script)
+		return union(s["oneOf"], script)
+	case kind == nil:
+		return "unknown"
+	case kind == "integer":
+		return "number"
+	case kind == "array":
+		return "Array<" + script(s["items"]) + ">"
+	case kind == "object":
+		return "Record<string, " + script(s["additionalProperties"]) + ">"
 	}
-	return "unknown"
+	if _, one := kind.(string); one {
+		return kind.(string)
+	}
+	return union(kind, func(one any) string {
+		s := maps.Clone(s)
+		s["type"] = one
+		return script(s)
+	})
+}
+
+// union is any type of a list.
+func union(list any, one func(any) string) string {
+	var parts []string
+	for _, x := range list.([]any) {
+		parts = append(parts, one(x))
+	}
+	return strings.Join(parts, " | ")
 }
