@@ -203,7 +203,7 @@ func (d *driver) cutOff(b *batch, step string) error {
 	}
 	role, ok := d.s.Program().Workflow.RoleNamed(v.Begun.Role)
 	switch {
-	case ok && role.Action == protocol.ActPrompt && d.s.Unread() > 0:
+	case ok && role.Action == protocol.ActPrompt && len(d.s.Inbox) > 0:
 		b.begin = append(b.begin, step)
 		return d.interject(b, step, v.Begun)
 	case !ok || role.Action != protocol.ActRun:

@@ -37,7 +37,8 @@ func (e *Engine) Descendants(ctx context.Context, run protocol.RunID) ([]protoco
 		}
 		return nil
 	}
-	return out, walk(run)
+	err := walk(run)
+	return out, err
 }
 
 // childrenNamed are the runs that a journal leads to, whether they are in the store or not: those

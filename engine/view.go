@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"wf/api"
@@ -249,13 +250,9 @@ func (b *viewer) started(x protocol.Entry, d protocol.StepStarted) (err error) {
 
 // goesOn settles failed steps that another one goes on from.
 func (b *viewer) goesOn(parents []protocol.Link) {
-	for step, record := range b.unsettled {
-		for _, p := range parents {
-			if record != "" && p.String() == record {
-				delete(b.unsettled, step)
-			}
-		}
-	}
+	maps.DeleteFunc(b.unsettled, func(_, record string) bool {
+		return record != "" && slices.ContainsFunc(parents, func(p protocol.Link) bool { return p.String() == record })
+	})
 }
 
 // children names the runs of sub-workflows that are in the store.
@@ -360,9 +357,7 @@ func (b *viewer) open(x rules.Visit) {
 		return
 	}
 	st.Status = b.s.Shown(x.Mode)
-	if st.record.Defined() { // a failed visit that is tried again
-		st.record = protocol.Link{}
-	}
+	st.record = protocol.Link{} // else of a failed visit that is tried again
 	if x.Mode == rules.Parked && x.Error != "" {
 		st.Error = &protocol.ErrorInfo{Code: "suspended", Phase: string(st.Action), Message: x.Error}
 	}

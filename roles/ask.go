@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"strings"
 
 	"wf/protocol"
@@ -78,12 +77,11 @@ func AnswerOf(role protocol.Role, answer protocol.Answered) (protocol.Conclusion
 
 // formFields are the fields of a form, checked. A role without a form takes none.
 func formFields(form, fields string) (map[string]any, error) {
-	data := map[string]any{}
 	if form == "" {
 		if fields != "" && fields != "{}" {
 			return nil, fmt.Errorf("the question has no form, so it takes no fields")
 		}
-		return data, nil
+		return map[string]any{}, nil
 	}
 	fields = cmp.Or(fields, "{}")
 	got, err := decodeObject(fields)
@@ -93,8 +91,7 @@ func formFields(form, fields string) (map[string]any, error) {
 	if wrong := frontmatter.Validate(protocol.JSON(fields), form); len(wrong) > 0 {
 		return nil, fmt.Errorf("form: %s", violations(wrong))
 	}
-	maps.Copy(data, got)
-	return data, nil
+	return got, nil
 }
 
 // ChoiceNamed finds a choice by its value, else by its label whatever its case.

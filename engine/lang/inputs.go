@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -128,15 +129,11 @@ func (p *Program) Inputs(given map[string]any) (json.RawMessage, error) {
 }
 
 func inputHint(in protocol.Input) string {
-	switch {
-	case in.Type != "" && in.Description != "":
-		return fmt.Sprintf(" (%s: %s)", in.Type, in.Description)
-	case in.Type != "":
-		return fmt.Sprintf(" (%s)", in.Type)
-	case in.Description != "":
-		return fmt.Sprintf(" (%s)", in.Description)
+	said := slices.DeleteFunc([]string{in.Type, in.Description}, func(s string) bool { return s == "" })
+	if len(said) == 0 {
+		return ""
 	}
-	return ""
+	return " (" + strings.Join(said, ": ") + ")"
 }
 
 // asJSON brings a given value to a JSON value.

@@ -186,10 +186,7 @@ func (l *loader) integer(n *yaml.Node) int {
 	if !l.good(n) || n.Type != yaml.Int {
 		return 0
 	}
-	i, err := n.Int()
-	if err != nil {
-		return 0
-	}
+	i, _ := n.Int() // what is out of range was reported
 	return i
 }
 

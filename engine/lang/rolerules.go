@@ -44,7 +44,8 @@ func (l *loader) schema(n *yaml.Node, path string) string {
 		return bad(n, fmt.Sprintf("%s: %v", path, err), "")
 	}
 	if err := checkSchema(string(b)); err != nil {
-		return bad(schemaPlace(n, err), fmt.Sprintf("%s is not a valid JSON Schema: %s", path, schemaReason(err)), "")
+		at, why := schemaFault(n, err)
+		return bad(at, fmt.Sprintf("%s is not a valid JSON Schema: %s", path, why), "")
 	}
 	if extra := undeclared(n); extra != nil {
 		return bad(extra, fmt.Sprintf("%s requires %q, which properties lacks", path, extra.Value), "declare it under properties")
@@ -66,13 +67,16 @@ func undeclared(n *yaml.Node) *yaml.Node {
 	return nil
 }
 
-// schemaPlace finds the node that a schema error is about, or n.
-func schemaPlace(n *yaml.Node, err error) *yaml.Node {
-	var invalid *schema.Invalid
-	if !errors.As(err, &invalid) {
-		return n
+// schemaFault finds the node that a schema error is about, or n, and gives the reason: of several the one
+// that says what would have been valid.
+func schemaFault(n *yaml.Node, err error) (at *yaml.Node, reason string) {
+	invalid, ok := errors.AsType[*schema.Invalid](err)
+	if !ok {
+		return n, err.Error()
 	}
-	for step := range strings.SplitSeq(strings.TrimPrefix(worst(invalid).Pointer, "/"), "/") {
+	i := slices.IndexFunc(invalid.Violations, func(v schema.Violation) bool { return strings.Contains(v.Reason, "must be") })
+	worst := invalid.Violations[max(i, 0)]
+	for step := range strings.SplitSeq(strings.TrimPrefix(worst.Pointer, "/"), "/") {
 		next := n.Get(strings.NewReplacer("~1", "/", "~0", "~").Replace(step))
 		if i, err := strconv.Atoi(step); err == nil && i >= 0 && i < len(n.Items) {
 			next = n.Items[i]
@@ -82,20 +86,7 @@ func schemaPlace(n *yaml.Node, err error) *yaml.Node {
 		}
 		n = next
 	}
-	return n
-}
-
-// worst is the one violation that says most: what would have been valid.
-func worst(e *schema.Invalid) schema.Violation {
-	i := slices.IndexFunc(e.Violations, func(v schema.Violation) bool { return strings.Contains(v.Reason, "must be") })
-	return e.Violations[max(i, 0)]
-}
-
-func schemaReason(err error) string {
-	if invalid, ok := errors.AsType[*schema.Invalid](err); ok {
-		return worst(invalid).String()
-	}
-	return err.Error()
+	return n, worst.String()
 }
 
 // roleRules checks what the grammar cannot say: commands take their values from env, quoted

@@ -147,9 +147,5 @@ func parseDecimal(s string) (string, bool) {
 		return "", false
 	}
 	whole, part := strings.TrimLeft(m[1], "0"), strings.TrimRight(m[2], "0")
-	whole = cmp.Or(whole, "0")
-	if part == "" {
-		return whole, true
-	}
-	return whole + "." + part, true
+	return strings.TrimSuffix(cmp.Or(whole, "0")+"."+part, "."), true
 }

@@ -118,17 +118,10 @@ func (c *check) starved(name string, o, above offer) {
 	hint := "give that edge a when, or set  route: all  on " + name
 	if above.group >= 0 {
 		why = "the join " + strings.Join(c.g.groups[above.group].from, " + ")
-		if sameNames(group.from, c.g.groups[above.group].from) {
+		if other := c.g.groups[above.group].from; slices.Equal(slices.Sorted(slices.Values(group.from)), slices.Sorted(slices.Values(other))) {
 			hint = "write both with the same order in from: then they are one join"
 		}
 	}
 	c.edge(o.edge, "WF017", edgePath(o.edge, partAt("from", k)),
 		fmt.Sprintf("the join %s can never fire: %s takes every token of %s before it", strings.Join(group.from, " + "), why, name), hint)
-}
-
-func sameNames(a, b []string) bool {
-	a, b = slices.Clone(a), slices.Clone(b)
-	slices.Sort(a)
-	slices.Sort(b)
-	return slices.Equal(a, b)
 }

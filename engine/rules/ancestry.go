@@ -124,17 +124,21 @@ func (s *State) tidy() {
 
 // prune keeps the live activations and what lies between them and their dominator.
 func (s *State) prune() {
-	tips := slices.Concat(s.agenda.open, s.agenda.tokens)
-	if len(tips) == 0 {
-		return
+	if len(s.agenda.open)+len(s.agenda.tokens) > 0 {
+		s.pruneBut(map[int]bool{})
 	}
-	base, keep, err := s.region(tips)
-	if err != nil {
-		return // nothing is lost by keeping more
-	}
-	kept := make(map[int]bool, len(keep)+1)
-	for _, a := range append(keep, base) {
-		kept[a.N] = true
+}
+
+// pruneBut is prune that keeps further activations, by their numbers; without a live one it keeps these alone.
+func (s *State) pruneBut(kept map[int]bool) {
+	if tips := slices.Concat(s.agenda.open, s.agenda.tokens); len(tips) > 0 {
+		base, between, err := s.region(tips)
+		if err != nil {
+			return // nothing is lost by keeping more
+		}
+		for _, a := range append(between, base) {
+			kept[a.N] = true
+		}
 	}
 	s.keepOnly(kept)
 }

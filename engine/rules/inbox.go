@@ -46,9 +46,6 @@ func (s *State) Said() (protocol.Answered, error) {
 	return protocol.Answered{By: by, Source: by, Text: protocol.NewText(text), Messages: len(s.Inbox)}, nil
 }
 
-// Unread is how many messages wait in the inbox.
-func (s *State) Unread() int { return len(s.Inbox) }
-
 // Inject puts what waits in the inbox behind the injected text of a visit of role, where that is an
 // agent; n is how many messages it took.
 func (s *State) Inject(role, inject string) (all string, n int, err error) {

@@ -3,7 +3,6 @@ package rules
 import (
 	"iter"
 	"math"
-	"slices"
 
 	"wf/protocol"
 )
@@ -26,14 +25,5 @@ func (s *State) keepAs(stored []snapAct) {
 	for _, a := range stored {
 		kept[a.N] = true
 	}
-	if tips := slices.Concat(s.agenda.open, s.agenda.tokens); len(tips) > 0 {
-		base, live, err := s.region(tips)
-		if err != nil {
-			return
-		}
-		for _, a := range append(live, base) {
-			kept[a.N] = true
-		}
-	}
-	s.keepOnly(kept)
+	s.pruneBut(kept)
 }

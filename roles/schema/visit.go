@@ -1,7 +1,5 @@
 package schema
 
-import "strings"
-
 // node is a schema as checks. The checks of first stop at the first violation.
 type node struct {
 	in          *resource
@@ -34,11 +32,7 @@ func (p *place) String() string {
 	if p == nil {
 		return ""
 	}
-	var b strings.Builder
-	b.WriteString(p.in.String())
-	b.WriteString("/")
-	b.WriteString(escape(p.step))
-	return b.String()
+	return p.in.String() + "/" + escape(p.step)
 }
 
 // see notes that a schema had something to say about a member, by its name, or about an item, by its place.

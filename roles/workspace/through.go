@@ -13,10 +13,7 @@ func Through(root, path string) (rel string, ok bool) {
 	if real, err := filepath.EvalSymlinks(root); err == nil {
 		root = real
 	}
-	is, err := os.Stat(root)
-	if err != nil {
-		is = nil
-	}
+	is, _ := os.Stat(root) // nil, the same as nothing, where it is not there
 	at, rest := "/", path
 	for hops := 0; ; {
 		rest = strings.TrimLeft(rest, "/")
@@ -49,9 +46,6 @@ func Through(root, path string) (rel string, ok bool) {
 
 // same reports whether a path leads to a directory, which may have more than one: by a mount, or where case says nothing.
 func same(path string, dir os.FileInfo) bool {
-	if dir == nil {
-		return false
-	}
 	info, err := os.Lstat(path)
 	return err == nil && os.SameFile(info, dir)
 }

@@ -39,12 +39,7 @@ func classify(in, name string, mode fs.FileMode) (kind protocol.FoundKind, inner
 
 // odd reports whether a name could be a reserved one in other letters.
 func odd(name string) bool {
-	for i := range len(name) {
-		if name[i] == '~' || name[i] >= 0x80 {
-			return true
-		}
-	}
-	return false
+	return strings.ContainsFunc(name, func(r rune) bool { return r == '~' || r >= 0x80 })
 }
 
 // bareParts are what git finds in a directory that it takes for a repository.
