@@ -111,9 +111,7 @@ func (l Limits) Bounds() string {
 
 func (l Limits) filled() Limits {
 	l.FileSize = cmp.Or(l.FileSize, DefaultFileSize)
-	if l.OpenFiles == 0 {
-		l.OpenFiles = DefaultOpenFiles
-	}
+	l.OpenFiles = cmp.Or(l.OpenFiles, DefaultOpenFiles)
 	l.Processes = cmp.Or(l.Processes, DefaultProcesses)
 	if l.Memory == 0 {
 		l.Memory = machineMemory() / 4 * 3
