@@ -111,7 +111,9 @@ func (l Limits) Bounds() string {
 
 func (l Limits) filled() Limits {
 	l.FileSize = cmp.Or(l.FileSize, DefaultFileSize)
-	l.OpenFiles = cmp.Or(l.OpenFiles, DefaultOpenFiles)
+	if l.OpenFiles == 0 {
+		l.OpenFiles = DefaultOpenFiles
+	}
 	l.Processes = cmp.Or(l.Processes, DefaultProcesses)
 	if l.Memory == 0 {
 		l.Memory = machineMemory() / 4 * 3
