@@ -33,13 +33,13 @@ type Registry map[string]Opener
 func Standard() Registry {
 	return Registry{
 		"script": func(name, dir string) (llms.Model, error) {
-			return nonNil(script.Open(name, fileOf(strings.TrimPrefix(name, script.Prefix), dir)))
+			return NonNil(script.Open(name, fileOf(strings.TrimPrefix(name, script.Prefix), dir)))
 		},
 		"tape": func(name, dir string) (llms.Model, error) {
-			return nonNil(tape.Open(name, fileOf(strings.TrimPrefix(name, tape.Prefix), dir)))
+			return NonNil(tape.Open(name, fileOf(strings.TrimPrefix(name, tape.Prefix), dir)))
 		},
-		"openai":    func(name, _ string) (llms.Model, error) { return nonNil(openai.Open(name)) },
-		"anthropic": func(name, _ string) (llms.Model, error) { return nonNil(anthropic.Open(name)) },
+		"openai":    func(name, _ string) (llms.Model, error) { return NonNil(openai.Open(name)) },
+		"anthropic": func(name, _ string) (llms.Model, error) { return NonNil(anthropic.Open(name)) },
 	}
 }
 
@@ -52,8 +52,8 @@ func fileOf(name, dir string) string {
 	return filepath.Join(dir, file)
 }
 
-// nonNil keeps a nil pointer from becoming a model.
-func nonNil[M llms.Model](m M, err error) (llms.Model, error) {
+// NonNil is a model as it was opened: with an error it is nil, not a nil pointer in an interface.
+func NonNil[M llms.Model](m M, err error) (llms.Model, error) {
 	if err != nil {
 		return nil, err
 	}

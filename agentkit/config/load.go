@@ -97,44 +97,32 @@ func Load(p Places) (*Loaded, error) {
 // tools are judged when they are started, see Servers.
 func (l *Loaded) admit() error {
 	c := l.project
+	var failed error // what could not be judged; nothing is loaded then
+	untrusted := func(w Want, err error) bool {
+		failed = cmp.Or(failed, err)
+		return err != nil || w.untrusted()
+	}
 	for name, p := range c.Providers {
-		w, err := l.wantProvider(name, p)
-		if err != nil {
-			return err
-		}
-		if w.untrusted() {
+		if untrusted(l.wantProvider(name, p)) {
 			l.block(name, p)
 		}
 	}
-	walls, err := l.wantWalls()
-	if err != nil {
-		return err
-	}
-	if walls.untrusted() {
+	if untrusted(l.wantWalls()) {
 		c.Sandbox = Sandbox{}
 	}
-	prices, err := l.wantPrices()
-	if err != nil {
-		return err
-	}
-	if prices.untrusted() {
+	if untrusted(l.wantPrices()) {
 		l.offered.Prices = c.prices()
 		c = c.unpriced()
 	}
 	l.Config = c.over(l.user) // by which wantDefault knows what is local
-	model, err := l.wantDefault()
-	if err != nil {
-		return err
-	}
-	if model.untrusted() {
+	if untrusted(l.wantDefault()) {
 		l.wanted, l.Model = c.Model, nil
 	}
-	allowed, err := l.wantAllowed()
-	if err != nil {
-		return err
-	}
-	if allowed.untrusted() {
+	if untrusted(l.wantAllowed()) {
 		l.AllowModels = l.user.AllowModels
+	}
+	if failed != nil {
+		return failed
 	}
 	wants, err := l.Wants()
 	l.Project.Trusted = err == nil && !slices.ContainsFunc(wants, Want.untrusted)

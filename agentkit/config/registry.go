@@ -43,17 +43,9 @@ func (l *Loaded) open(name, id, provider string, p Provider) (llms.Model, error)
 		return nil, err
 	}
 	if p.Wire == WireAnthropic {
-		m, err := anthropic.New(name, id, anthropic.Config{BaseURL: p.BaseURL, Key: key, TTL: p.TTL, Idle: time.Duration(p.Idle)})
-		if err != nil {
-			return nil, err
-		}
-		return m, nil
+		return agentkit.NonNil(anthropic.New(name, id, anthropic.Config{BaseURL: p.BaseURL, Key: key, TTL: p.TTL, Idle: time.Duration(p.Idle)}))
 	}
-	m, err := openai.New(name, id, openai.Config{BaseURL: p.BaseURL, Key: key, Llama: p.Engine == EngineLlama, Marks: p.Marks, Slots: p.Slots, Idle: time.Duration(p.Idle)})
-	if err != nil {
-		return nil, err
-	}
-	return m, nil
+	return agentkit.NonNil(openai.New(name, id, openai.Config{BaseURL: p.BaseURL, Key: key, Llama: p.Engine == EngineLlama, Marks: p.Marks, Slots: p.Slots, Idle: time.Duration(p.Idle)}))
 }
 
 // reach gives the key of a provider, "" for none. what is how a model of it is called.

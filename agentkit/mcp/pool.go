@@ -306,11 +306,11 @@ func (p *Pool) call(ctx context.Context, s protocol.MCPServer, wire string, args
 	case errors.Is(err, ErrUntrusted):
 		return tool.Result{}, fmt.Errorf("mcp:%s: %w", s.Name, err)
 	case err != nil:
-		return failed("mcp:%s cannot be used: %v", s.Name, err), nil
+		return tool.Failed("mcp:%s cannot be used: %v", s.Name, err), nil
 	}
 	t := conn.tools[wire]
 	if t == nil {
-		return failed("mcp:%s no longer has this tool", s.Name), nil
+		return tool.Failed("mcp:%s no longer has this tool", s.Name), nil
 	}
 	limited, stop := context.WithTimeout(ctx, CallTimeout)
 	defer stop()
@@ -321,12 +321,12 @@ func (p *Pool) call(ctx context.Context, s protocol.MCPServer, wire string, args
 		return tool.Result{}, ctx.Err()
 	case limited.Err() != nil:
 		p.drop(s.Name)
-		return failed("mcp:%s did not answer within %v, and was stopped", s.Name, CallTimeout), nil
+		return tool.Failed("mcp:%s did not answer within %v, and was stopped", s.Name, CallTimeout), nil
 	case errors.As(err, &refused):
-		return failed("mcp:%s refuses the call: %s", s.Name, refused.Message), nil
+		return tool.Failed("mcp:%s refuses the call: %s", s.Name, refused.Message), nil
 	case err != nil:
 		p.drop(s.Name)
-		return failed("mcp:%s ended during the call, its outcome is unknown: %v%s", s.Name, err, conn.said()), nil
+		return tool.Failed("mcp:%s ended during the call, its outcome is unknown: %v%s", s.Name, err, conn.said()), nil
 	}
 	return result(r, clean), nil
 }

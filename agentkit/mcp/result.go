@@ -16,10 +16,6 @@ import (
 // from its end.
 const ResultMax = 20_000
 
-func failed(format string, args ...any) tool.Result {
-	return tool.Result{Content: "error: " + fmt.Sprintf(format, args...), IsError: true}
-}
-
 // offered is a tool as it is recorded and sent.
 func offered(wire string, t *sdk.Tool) (protocol.Tool, error) {
 	schema, err := protocol.CanonicalJSON(t.InputSchema)
@@ -36,7 +32,7 @@ func offered(wire string, t *sdk.Tool) (protocol.Tool, error) {
 // result is what the model reads of an answer; clean hides secrets, before anything is cut off.
 func result(r *sdk.CallToolResult, clean func(string) string) tool.Result {
 	if r.NeedsInput() {
-		return failed("the tool asks for input, which nobody can give here")
+		return tool.Failed("the tool asks for input, which nobody can give here")
 	}
 	var parts []string
 	for _, c := range r.Content {

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -105,19 +106,14 @@ func (s *Store) ListText(ctx context.Context, l Listing) (string, error) {
 		}
 		return nil
 	}
-	var err error
+	var anchor []Memory
 	if l.Anchor != nil {
-		err = lines("Anchor:", []Memory{*l.Anchor})
+		anchor = []Memory{*l.Anchor}
 	}
-	if err == nil {
-		err = lines("Pinned:", l.Pinned)
-	}
-	if err == nil {
-		err = lines("Recent:", l.Recent)
+	if err := cmp.Or(lines("Anchor:", anchor), lines("Pinned:", l.Pinned), lines("Recent:", l.Recent)); err != nil {
+		return "", err
 	}
 	switch {
-	case err != nil:
-		return "", err
 	case l.More > 0:
 		fmt.Fprintf(&b, "…[%d older ones; recall and context_for find them]\n", l.More)
 	case b.Len() == 0:

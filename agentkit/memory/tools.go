@@ -35,15 +35,6 @@ type Desk struct {
 //go:embed *.md
 var texts embed.FS
 
-// text is a description without its trailing newline.
-func text(name string) string {
-	b, err := texts.ReadFile(name + ".md")
-	if err != nil {
-		panic(err) // embedded beside this file
-	}
-	return strings.TrimSpace(string(b))
-}
-
 const (
 	tagsParameter  = `"tags":{"type":"array","items":{"type":"string"},"description":%q}`
 	modeParameter  = `"tag_mode":{"type":"string","enum":["or","and"],"description":"one of the tags (or, the default), or all of them (and)"}`
@@ -59,7 +50,7 @@ func parameters(required string, properties ...string) protocol.JSON {
 func (d Desk) Tools() []tool.Tool {
 	of := func(name string, p protocol.JSON, run func(context.Context, *Store, tool.Workspace, json.RawMessage) (string, error)) tool.Tool {
 		changes := name == "edit_memory" || name == "remember"
-		return tool.Tool{Name: name, Description: text(name), Parameters: p, ReadOnly: !changes, Repeatable: changes,
+		return tool.Tool{Name: name, Description: tool.Text(texts, name), Parameters: p, ReadOnly: !changes, Repeatable: changes,
 			Run: func(ctx context.Context, at tool.Workspace, args json.RawMessage) (tool.Result, error) {
 				return d.call(ctx, func(s *Store) (string, error) { return run(ctx, s, at, args) })
 			}}

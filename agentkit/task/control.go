@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -62,18 +63,14 @@ func Offered(list string) bool {
 	if !strings.Contains(list, `"`+protocol.ToolTaskComplete+`"`) {
 		return false
 	}
-	var tools []struct {
+	type named struct {
 		Name string `json:"name"`
 	}
+	var tools []named
 	if json.Unmarshal([]byte(list), &tools) != nil {
 		return false
 	}
-	for _, t := range tools {
-		if t.Name == protocol.ToolTaskComplete {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(tools, func(t named) bool { return t.Name == protocol.ToolTaskComplete })
 }
 
 // SummaryBy says what writes the summary of a task; nil is the agent.

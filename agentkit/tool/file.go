@@ -35,7 +35,7 @@ const listMax = 1_000
 func inRoot(at Workspace, name string, access workspace.Access, do func(p *workspace.Place, name string) Result) (Result, error) {
 	name, ok := inside(at, name)
 	if !ok {
-		return failed("%s lies outside of the workspace; use paths relative to it", name), nil
+		return Failed("%s lies outside of the workspace; use paths relative to it", name), nil
 	}
 	dir, err := at.below()
 	if err != nil {
@@ -89,16 +89,16 @@ func inside(at Workspace, name string) (local string, ok bool) {
 // why is an error without the path of the machine.
 func why(name string, err error) Result {
 	if workspace.Outside(err) {
-		return failed("%s leads outside of the workspace", name)
+		return Failed("%s leads outside of the workspace", name)
 	}
 	var p *fs.PathError
 	switch {
 	case errors.As(err, &p):
 		err = p.Err
 	case errors.Is(err, files.ErrOdd):
-		return failed("%s %v; change it by a command", name, err)
+		return Failed("%s %v; change it by a command", name, err)
 	}
-	return failed("%s: %v", name, err)
+	return Failed("%s: %v", name, err)
 }
 
 type readArgs struct {
@@ -166,10 +166,10 @@ func readLines(p *workspace.Place, name string, start, end int, at Workspace) Re
 		}
 	}
 	if bytes.IndexByte(out.Bytes(), 0) >= 0 {
-		return failed("%s is binary", name)
+		return Failed("%s is binary", name)
 	}
 	if start > 1 && start > line-ended {
-		return failed("%s has %d lines", name, line-ended)
+		return Failed("%s has %d lines", name, line-ended)
 	}
 	s := at.clean(strings.ToValidUTF8(out.String(), "�"))
 	if cut := roles.CutRunes(s, ReadMax); cut < len(s) || left > 0 {
@@ -258,16 +258,16 @@ func read(p *workspace.Place, most int64) (string, error) {
 // edited is a text with new in place of old, or why there is none.
 func edited(text, name, old, new string) (after string, wrong Result) {
 	if old == "" {
-		return "", failed("old is empty; write_file creates files")
+		return "", Failed("old is empty; write_file creates files")
 	}
 	from, to, n := place(text, old)
 	switch {
 	case n == 0 && roles.HasMark(old):
-		return "", failed("%s does not hold the text of old: [redacted:…] and [secret:…] stand for other text that you cannot see; take the lines around it", name)
+		return "", Failed("%s does not hold the text of old: [redacted:…] and [secret:…] stand for other text that you cannot see; take the lines around it", name)
 	case n == 0:
-		return "", failed("%s does not hold the text of old; %s", name, nearest(text, old))
+		return "", Failed("%s does not hold the text of old; %s", name, nearest(text, old))
 	case n > 1:
-		return "", failed("%s holds the text of old %d times; take more lines around it", name, n)
+		return "", Failed("%s holds the text of old %d times; take more lines around it", name, n)
 	}
 	return text[:from] + withLineEnds(text, from, to, new) + text[to:], Result{}
 }

@@ -83,7 +83,7 @@ func overHidden(p *workspace.Place, at Workspace, name, text string) Result {
 	shown := at.clean(plain)
 	for _, m := range mark().FindAllString(text, -1) {
 		if strings.Count(shown, m) > strings.Count(plain, m) {
-			return failed("%s stands for a secret in %s, which would be lost; change the lines around it with edit_file", m, name)
+			return Failed("%s stands for a secret in %s, which would be lost; change the lines around it with edit_file", m, name)
 		}
 	}
 	return Result{}

@@ -44,7 +44,7 @@ func search() Tool {
 	}, func(ctx context.Context, at Workspace, args searchArgs) (Result, error) {
 		s, problem := newSearcher(args.Pattern, args.Glob)
 		if problem != "" {
-			return failed("%s", problem), nil
+			return Failed("%s", problem), nil
 		}
 		s.ctx, s.clean, s.max = ctx, at.clean, DefaultHits
 		if args.Max > 0 {
@@ -169,14 +169,14 @@ func (s *searcher) run(name string) Result {
 	case info.IsDir():
 		s.dir(name, s.above(name))
 	case !info.Mode().IsRegular():
-		return failed("%s is no regular file", name)
+		return Failed("%s is no regular file", name)
 	default:
 		s.only = func(string) bool { return true }
 		if s.file(name) == isBinary {
-			return failed("%s is binary", name)
+			return Failed("%s is binary", name)
 		}
 		if s.blind > 0 {
-			return failed("%s cannot be read", name)
+			return Failed("%s cannot be read", name)
 		}
 	}
 	return Result{Content: s.report()}

@@ -45,7 +45,7 @@ func shell() Tool {
 // command runs a command until all that it started has ended, and tells what came of it.
 func command(ctx context.Context, at Workspace, line string, timeout time.Duration) (Result, error) {
 	if strings.IndexByte(line, 0) >= 0 {
-		return failed("the command holds a NUL byte"), nil
+		return Failed("the command holds a NUL byte"), nil
 	}
 	limited, stop := context.WithTimeout(ctx, timeout)
 	defer stop()
@@ -68,11 +68,11 @@ func command(ctx context.Context, at Workspace, line string, timeout time.Durati
 	r := Result{Content: fmt.Sprintf("exit code: %d", code)}
 	switch {
 	case limited.Err() != nil:
-		r = failed("the command was stopped after %v", timeout)
+		r = Failed("the command was stopped after %v", timeout)
 	case errors.Is(err, sandbox.ErrUnavailable):
-		return failed("%v. The command was not run; only a person can allow that, with \"sandbox: off\" on the role.", err), nil
+		return Failed("%v. The command was not run; only a person can allow that, with \"sandbox: off\" on the role.", err), nil
 	case err != nil:
-		return failed("the command could not be run: %v", err), nil
+		return Failed("the command could not be run: %v", err), nil
 	}
 	out, errs := section(at, "stdout", stdout), section(at, "stderr", stderr)
 	r.Content += out + errs

@@ -112,18 +112,19 @@ type Result struct {
 	Appeared *protocol.Appeared // what the call left on which other programs act; no model reads it
 }
 
-func failed(format string, args ...any) Result {
+// Failed is an error for the model to know.
+func Failed(format string, args ...any) Result {
 	return Result{Content: "error: " + fmt.Sprintf(format, args...), IsError: true}
 }
 
 //go:embed *.md
 var texts embed.FS
 
-// text is a description without its trailing newline.
-func text(name string) string {
+// Text is the description of a tool, from NAME.md of what is embedded beside it.
+func Text(texts embed.FS, name string) string {
 	b, err := texts.ReadFile(name + ".md")
 	if err != nil {
-		panic(err) // embedded beside this file
+		panic(err) // part of the binary
 	}
 	return strings.TrimSpace(string(b))
 }
@@ -131,11 +132,11 @@ func text(name string) string {
 // reading completes a tool: its description is the text of its name, and run and show are given the arguments of a
 // call, of which some are required. What does not fit is told the model, and shown by the arguments; show may be nil.
 func reading[A any](t Tool, run func(context.Context, Workspace, A) (Result, error), show func(Workspace, A) string, required ...string) Tool {
-	t.Description = text(t.Name)
+	t.Description = Text(texts, t.Name)
 	t.Run = func(ctx context.Context, at Workspace, raw json.RawMessage) (Result, error) {
 		var args A
 		if err := Decode(raw, &args, required...); err != nil {
-			return failed("%v", err), nil
+			return Failed("%v", err), nil
 		}
 		return run(ctx, at, args)
 	}
