@@ -337,7 +337,7 @@ func (d *storeEvidence) fetch(ctx context.Context, n blockName) ([]byte, error) 
 		case there && us[p.index].digest == n.sum:
 			return us[p.index].data, nil
 		case there:
-			damage = mismatch(n.link(), linkOf(n.codec, us[p.index].digest[:]))
+			damage = &Mismatch{n.link(), linkOf(n.codec, us[p.index].digest[:])}
 		case err != nil:
 			damage = fmt.Errorf("pack %s: %w", packNumber(p.pack[:]), err)
 		default:
