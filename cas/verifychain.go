@@ -13,7 +13,7 @@ import (
 	"wf/protocol"
 )
 
-// place2 words where something is: run/seq/field.
+// where words where something is: run/seq/field.
 func where(head string, seq protocol.Seq, field string) string {
 	head = strings.TrimPrefix(head, "run/")
 	if seq > 0 {
