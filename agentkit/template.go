@@ -79,7 +79,7 @@ func (t *templateTask) replay(transcript []protocol.Entry) error {
 		e := &transcript[i]
 		data, err := e.AnyData()
 		if err != nil {
-			return fmt.Errorf("event %d (%s): %w", e.Seq, e.Type, err)
+			return err
 		}
 		switch d := data.(type) {
 		case protocol.TaskStarted:

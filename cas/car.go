@@ -212,38 +212,14 @@ func (c *carReader) next() (b Block, at int64, err error) {
 	return b, at, nil
 }
 
-// carWriter writes an archive; the header goes out first.
-type carWriter struct {
-	out  *bufio.Writer
-	size int64
-}
-
-func newCARWriter(w io.Writer, roots []protocol.Link) (*carWriter, error) {
+// beginCAR is the beginning of an archive; its blocks follow as sections.
+func beginCAR(roots []protocol.Link) ([]byte, error) {
 	h, err := Encode(carHeader{Roots: roots, Version: 1})
-	if err != nil {
-		return nil, err
-	}
-	c := &carWriter{out: bufio.NewWriterSize(w, 64<<10)}
-	return c, c.section(nil, h.Data)
+	return appendSection(nil, nil, h.Data), err
 }
 
-func (c *carWriter) block(l protocol.Link, data []byte) error { return c.section(l.Bytes(), data) }
-
-func (c *carWriter) section(id, data []byte) error {
-	var n [binary.MaxVarintLen64]byte
-	for _, b := range [][]byte{n[:binary.PutUvarint(n[:], uint64(len(id)+len(data)))], id, data} {
-		m, err := c.out.Write(b)
-		c.size += int64(m)
-		if err != nil {
-			return fmt.Errorf("write CAR: %w", err)
-		}
-	}
-	return nil
-}
-
-func (c *carWriter) flush() error {
-	if err := c.out.Flush(); err != nil {
-		return fmt.Errorf("write CAR: %w", err)
-	}
-	return nil
+// appendSection appends a block to an archive.
+func appendSection(dst, id, data []byte) []byte {
+	dst = binary.AppendUvarint(dst, uint64(len(id)+len(data)))
+	return append(append(dst, id...), data...)
 }

@@ -72,6 +72,15 @@ func TestCARFixturesReadAsTheirDescriptionSays(t *testing.T) {
 	}
 }
 
+// carOf is an archive of blocks.
+func carOf(roots []protocol.Link, blocks ...Block) []byte {
+	out := must(beginCAR(roots))
+	for _, b := range blocks {
+		out = appendSection(out, b.Link.Bytes(), b.Data)
+	}
+	return out
+}
+
 // smallCAR is an archive of two records and two payloads.
 func smallCAR(t testing.TB) ([]byte, []Block) {
 	t.Helper()
@@ -79,23 +88,7 @@ func smallCAR(t testing.TB) ([]byte, []Block) {
 	inner := must(Encode(map[string]any{"text": text.Link}))
 	root := must(Encode(map[string]any{"inner": inner.Link, "again": text.Link}))
 	blocks := []Block{root, inner, text, Raw(nil)}
-	var out bytes.Buffer
-	w, err := newCARWriter(&out, []protocol.Link{root.Link})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, b := range blocks {
-		if err := w.block(b.Link, b.Data); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.flush(); err != nil {
-		t.Fatal(err)
-	}
-	if w.size != int64(out.Len()) {
-		t.Fatalf("counted %d bytes, wrote %d", w.size, out.Len())
-	}
-	return out.Bytes(), blocks
+	return carOf([]protocol.Link{root.Link}, blocks...), blocks
 }
 
 func TestCARReadsBackWhatWasWritten(t *testing.T) {
@@ -179,20 +172,7 @@ func FuzzCAR(f *testing.F) {
 			}
 			return
 		}
-		var out bytes.Buffer
-		w, err := newCARWriter(&out, roots)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, b := range blocks {
-			if err := w.block(b.Link, b.Data); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := w.flush(); err != nil {
-			t.Fatal(err)
-		}
-		if _, again, err := readCAR(out.Bytes()); err != nil || len(again) != len(blocks) {
+		if _, again, err := readCAR(carOf(roots, blocks...)); err != nil || len(again) != len(blocks) {
 			t.Fatalf("written again: %d of %d blocks, %v", len(again), len(blocks), err)
 		}
 	})

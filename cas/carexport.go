@@ -1,7 +1,6 @@
 package cas
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -71,22 +70,20 @@ func export(ctx context.Context, w io.Writer, d *storeEvidence, record protocol.
 	}
 	slices.Reverse(todo)
 	roots = append(roots, names.Link)
-	var pending bytes.Buffer
-	out, err := newCARWriter(&pending, roots)
+	pending, err := beginCAR(roots)
 	if err != nil {
 		return Stats{}, err
 	}
+	st := Stats{Root: roots[0], Runs: len(record.Runs), Blocks: 1}
 	flush := func() error {
-		if err := out.flush(); err != nil {
-			return err
-		}
 		d.release() // w may be slow: a terminal, a socket
-		if _, err := pending.WriteTo(w); err != nil {
+		st.Bytes += int64(len(pending))
+		if _, err := w.Write(pending); err != nil {
 			return fmt.Errorf("write archive: %w", err)
 		}
+		pending = pending[:0]
 		return nil
 	}
-	st := Stats{Root: roots[0], Runs: len(record.Runs), Blocks: 1}
 	for done := map[blockName]bool{}; len(todo) > 0; {
 		n := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
@@ -98,26 +95,19 @@ func export(ctx context.Context, w io.Writer, d *storeEvidence, record protocol.
 		if err != nil {
 			return Stats{}, fmt.Errorf("block %s: %w", n, lost(err))
 		}
-		if err := out.block(n.link(), data); err != nil {
-			return Stats{}, err
-		}
+		pending = appendSection(pending, n.link().Bytes(), data)
 		st.Blocks++
 		links := d.g.add(n, data).links
 		for i := len(links) - 1; i >= 0; i-- {
 			todo = append(todo, links[i].to)
 		}
-		if pending.Len() >= exportBuffer {
+		if len(pending) >= exportBuffer {
 			if err := flush(); err != nil {
 				return Stats{}, err
 			}
 		}
 	}
-	if err := out.block(names.Link, names.Data); err != nil {
-		return Stats{}, err
-	}
-	if err := flush(); err != nil {
-		return Stats{}, err
-	}
-	st.Bytes = out.size
-	return st, nil
+	pending = appendSection(pending, names.Link.Bytes(), names.Data)
+	err = flush()
+	return st, err
 }

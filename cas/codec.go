@@ -1,11 +1,9 @@
 package cas
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"fmt"
 	"reflect"
-	"sync"
 
 	"github.com/fxamacker/cbor/v2"
 	"github.com/ipfs/go-cid"
@@ -45,7 +43,7 @@ var encMode = must(cbor.EncOptions{
 	Time:          cbor.TimeRFC3339Nano,
 	TimeTag:       cbor.EncTagNone,
 	TagsMd:        cbor.TagsAllowed,
-}.UserBufferEncModeWithTags(bareCIDs()))
+}.EncModeWithTags(bareCIDs()))
 
 var decMode = must(cbor.DecOptions{
 	DupMapKey:         cbor.DupMapKeyEnforcedAPF,
@@ -90,29 +88,17 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
-
-// recycle gives a buffer back, unless it has grown large.
-func recycle(b *bytes.Buffer) {
-	if b.Cap() <= 1<<16 {
-		b.Reset()
-		buffers.Put(b)
-	}
-}
-
 // Encode makes the block of a record: strict DAG-CBOR, and, for one of our kinds, within the
 // record profile (see profile.go). Links must be protocol.Link values, a bare cid.Cid is refused.
 // Errors wrap protocol.ErrInvalidBlock.
 func Encode(record any) (Block, error) {
-	buf := buffers.Get().(*bytes.Buffer)
-	defer recycle(buf)
-	if err := encMode.MarshalToBuffer(record, buf); err != nil {
-		return Block{}, fmt.Errorf("encode %T: %w: %w", record, protocol.ErrInvalidBlock, err)
+	data, err := Marshal(record)
+	if err != nil {
+		return Block{}, err
 	}
-	if err := profile(buf.Bytes()); err != nil {
+	if err := profile(data); err != nil {
 		return Block{}, fmt.Errorf("encode %T: %w", record, err)
 	}
-	data := bytes.Clone(buf.Bytes())
 	return Block{linkTo(cid.DagCBOR, data), data}, nil
 }
 
@@ -146,14 +132,14 @@ func Check(l protocol.Link, data []byte) error {
 		if sum := sha256.Sum256(data); b[4:] == string(sum[:]) {
 			return nil
 		}
-		return mismatch(l, linkTo(b[1], data))
+		return &Mismatch{l, linkTo(b[1], data)}
 	}
 	got, err := l.CID().Prefix().Sum(data)
 	if err != nil {
 		return fmt.Errorf("check block %s: %w: %w", l, protocol.ErrCorrupt, err)
 	}
 	if !got.Equals(l.CID()) {
-		return mismatch(l, protocol.NewLink(got))
+		return &Mismatch{l, protocol.NewLink(got)}
 	}
 	return nil
 }
@@ -168,5 +154,3 @@ func (e *Mismatch) Error() string {
 
 // Unwrap gives protocol.ErrCorrupt.
 func (e *Mismatch) Unwrap() error { return protocol.ErrCorrupt }
-
-func mismatch(want, got protocol.Link) error { return &Mismatch{want, got} }

@@ -1,6 +1,7 @@
 package cas
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -100,7 +101,10 @@ func (s *Store) commit(ctx context.Context, b Batch, packs []packed) error {
 	}
 	if h != nil {
 		s.writeGroup(h, []*request{r})
-		s.handOver()
+		if !s.queue.ended() {
+			s.queue.idle.Go(s.drain)
+		}
+		s.queue.idle.Done()
 	}
 	select {
 	case err = <-r.done:
@@ -140,17 +144,6 @@ func (s *Store) enqueue(r *request) (h *holding, err error) {
 	return nil, nil
 }
 
-// handOver ends the part of a caller as the committer.
-func (s *Store) handOver() {
-	q := &s.queue
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.running = len(q.waiting) > 0; q.running {
-		q.idle.Go(s.drain)
-	}
-	q.idle.Done()
-}
-
 func (q *queue) withdraw(r *request) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -161,7 +154,7 @@ func (q *queue) withdraw(r *request) bool {
 	return i >= 0
 }
 
-// take gives what waits, and ends the committer when nothing does.
+// take gives what waits.
 func (q *queue) take(limit int) []*request {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -178,6 +171,7 @@ func (q *queue) isCrowded() bool {
 	return q.crowded
 }
 
+// ended ends the committer where nothing waits; else the caller goes on as the committer, or starts one.
 func (q *queue) ended() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -231,11 +225,7 @@ func (s *Store) writeGroup(h *holding, group []*request) {
 		again(true)
 	}
 	for _, r := range group {
-		if r.err != nil {
-			r.done <- r.err
-		} else {
-			r.done <- err
-		}
+		r.done <- cmp.Or(r.err, err)
 	}
 	s.moved.signal()
 }

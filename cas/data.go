@@ -20,23 +20,6 @@ func DecodeData[T protocol.Data](e *protocol.Event) (T, error) {
 	return d, nil
 }
 
-// AnyData reads the data of an event of whatever type; nil for a type that this binary does not
-// know. Long texts are still links.
-func AnyData(e *protocol.Event) (protocol.Data, error) {
-	spec := e.Type.Spec()
-	if spec == nil {
-		return nil, nil
-	}
-	into, data := spec.New()
-	if into == nil {
-		return nil, nil
-	}
-	if err := Decode(e.Data, into); err != nil {
-		return nil, fmt.Errorf("event %d, %s: %w", e.Seq, e.Type, err)
-	}
-	return data(), nil
-}
-
 // textsOf copies d to where its texts can be reached: they are changed in place, while data
 // travels by value. whole gives the copy in the form d came in; it is nil without texts.
 func textsOf(d protocol.Data) (texts []*protocol.Text, whole func() protocol.Data) {

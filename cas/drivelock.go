@@ -58,11 +58,11 @@ func (s *Store) Driven(id protocol.RunID) (bool, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
-	if err != nil {
-		return false, fmt.Errorf("see whether run %s is driven: %w", id, classify(err))
+	held := false
+	if err == nil {
+		held, err = lockShown(f)
+		_ = f.Close() // it was only read
 	}
-	held, err := lockShown(f)
-	_ = f.Close() // it was only read
 	if err != nil {
 		return false, fmt.Errorf("see whether run %s is driven: %w", id, classify(err))
 	}

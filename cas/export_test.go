@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -274,17 +275,7 @@ func TestTheRecordOfAnArchiveIsChecked(t *testing.T) {
 			b := must(Encode(protocol.Archive{Kind: protocol.KindArchive, V: 1, Runs: names}))
 			roots, all = append(roots, b.Link), append(all[:len(all):len(all)], b)
 		}
-		var out bytes.Buffer
-		w := must(newCARWriter(&out, roots))
-		for _, b := range all {
-			if err := w.block(b.Link, b.Data); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := w.flush(); err != nil {
-			t.Fatal(err)
-		}
-		return out.Bytes()
+		return carOf(roots, all...)
 	}
 	in, err := Import(t.Context(), bytes.NewReader(archive()), openSample(t), ImportOptions{})
 	if err != nil || len(in.Runs) != 1 || in.Runs[0] != derivedID(head) {
@@ -399,31 +390,17 @@ func TestImportOfADamagedArchiveMakesNoHead(t *testing.T) {
 		t.Fatal(err)
 	}
 	fresh := openSample(t)
-	var out bytes.Buffer
-	w := must(newCARWriter(&out, roots))
-	for i, b := range blocks {
-		if i != len(blocks)/2 {
-			if err := w.block(b.Link, b.Data); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	if err := w.flush(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Import(t.Context(), &out, fresh, ImportOptions{}); !errors.Is(err, protocol.ErrVerify) {
+	half := len(blocks) / 2
+	less := carOf(roots, slices.Delete(blocks, half, half+1)...)
+	if _, err := Import(t.Context(), bytes.NewReader(less), fresh, ImportOptions{}); !errors.Is(err, protocol.ErrVerify) {
 		t.Errorf("a block left out: %v", err)
 	}
 }
 
 func TestImportRefusesBlocksOfOtherSystems(t *testing.T) {
-	var out bytes.Buffer
-	w := must(newCARWriter(&out, nil))
 	foreign := must(protocol.ParseLink("QmPRmYXoB2SaqFXkCeoX7ebPZG2ZuFoHCB9zHjaxCPFL3u")) // a dag-pb node without links
-	if err := errors.Join(w.block(foreign, []byte{0x0a, 0x00}), w.flush()); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Import(t.Context(), &out, openSample(t), ImportOptions{}); !errors.Is(err, errForeign) || errors.Is(err, protocol.ErrCorrupt) || protocol.CodeOf(err) != protocol.ErrInvalidBlock.Code {
+	archive := carOf(nil, Block{foreign, []byte{0x0a, 0x00}})
+	if _, err := Import(t.Context(), bytes.NewReader(archive), openSample(t), ImportOptions{}); !errors.Is(err, errForeign) || errors.Is(err, protocol.ErrCorrupt) || protocol.CodeOf(err) != protocol.ErrInvalidBlock.Code {
 		t.Errorf("a dag-pb block, which is none of ours and not damaged: %v", err)
 	}
 }
@@ -469,23 +446,14 @@ func TestVerifyOfAVeryDeepArchiveDoesNotOverflow(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long under the race detector, and nothing in it runs at once")
 	}
-	var out bytes.Buffer
 	last := must(Encode(map[string]any{"end": true}))
 	blocks := []Block{last}
 	for range 200_000 {
 		last = must(Encode([]protocol.Link{last.Link}))
 		blocks = append(blocks, last)
 	}
-	w := must(newCARWriter(&out, []protocol.Link{last.Link}))
-	for _, b := range blocks {
-		if err := w.block(b.Link, b.Data); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.flush(); err != nil {
-		t.Fatal(err)
-	}
-	r, err := VerifyCAR(t.Context(), &out, VerifyOptions{})
+	archive := carOf([]protocol.Link{last.Link}, blocks...)
+	r, err := VerifyCAR(t.Context(), bytes.NewReader(archive), VerifyOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

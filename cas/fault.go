@@ -28,12 +28,6 @@ func classify(err error) error {
 		{fs.ErrPermission, protocol.ErrReadOnly},
 		{berrors.ErrDatabaseReadOnly, protocol.ErrReadOnly},
 		{berrors.ErrTimeout, protocol.ErrBusy},
-		{berrors.ErrInvalid, protocol.ErrStore},
-		{berrors.ErrVersionMismatch, protocol.ErrStore},
-		{berrors.ErrChecksum, protocol.ErrStore},
-		{fs.ErrNotExist, protocol.ErrStore},
-		{syscall.EIO, protocol.ErrStore},
-		{fs.ErrClosed, protocol.ErrStore},
 	} {
 		if errors.Is(err, c.cause) {
 			return fmt.Errorf("%w: %w", c.sentinel, err)

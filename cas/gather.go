@@ -2,10 +2,7 @@ package cas
 
 import (
 	"cmp"
-	"iter"
 	"slices"
-
-	"wf/protocol"
 )
 
 // gatherMax is how many bytes of small blocks the batches of one transaction pack together. A
@@ -60,28 +57,4 @@ func (s *Store) putGathered(lk *lookup) error {
 func packSorted(blocks []Block) []byte {
 	slices.SortStableFunc(blocks, func(a, b Block) int { return cmp.Compare(a.Link.CID().Type(), b.Link.CID().Type()) })
 	return pack(blocks)
-}
-
-// distinct yields each block once.
-func distinct(blocks []Block) iter.Seq[Block] {
-	return func(yield func(Block) bool) {
-		var seen map[protocol.Link]bool
-		if len(blocks) > 16 {
-			seen = make(map[protocol.Link]bool, len(blocks))
-		}
-		for i, b := range blocks {
-			if seen == nil {
-				if slices.ContainsFunc(blocks[:i], func(x Block) bool { return x.Link == b.Link }) {
-					continue
-				}
-			} else if seen[b.Link] {
-				continue
-			} else {
-				seen[b.Link] = true
-			}
-			if !yield(b) {
-				return
-			}
-		}
-	}
 }

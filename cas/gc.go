@@ -110,15 +110,16 @@ func lockGC(s *Store, exclusive bool) (func(), error) {
 	if err != nil {
 		return nil, classify(err)
 	}
+	free := true
 	if exclusive {
-		ok, err := tryLock(f)
-		if err == nil && !ok {
-			err = fmt.Errorf("an import or another gc is under way: %w", protocol.ErrBusy)
-		}
-		if err != nil {
-			return nil, errors.Join(classify(err), f.Close())
-		}
-	} else if err := lockWait(f, false); err != nil {
+		free, err = tryLock(f)
+	} else {
+		err = lockWait(f, false)
+	}
+	if err == nil && !free {
+		err = fmt.Errorf("an import or another gc is under way: %w", protocol.ErrBusy)
+	}
+	if err != nil {
 		return nil, errors.Join(classify(err), f.Close())
 	}
 	return func() { _ = f.Close() }, nil // frees the lock; nothing was written
@@ -215,16 +216,8 @@ func (c *collector) mark(ctx context.Context, r *GCReport) error {
 func (c *collector) reach(ctx context.Context, g *graph, d *storeEvidence) error {
 	c.live = map[[32]byte]struct{}{}
 	c.heads = map[string]protocol.Link{}
-	from := func(l protocol.Link, what string) error {
-		n, ok := nameOf(l)
-		if !ok {
-			return fmt.Errorf("%s: %s is no block of this store: %w", what, l, protocol.ErrCorrupt)
-		}
-		return c.from(ctx, g, n, what)
-	}
 	for _, h := range d.heads {
-		c.heads[h.Name] = h.Link
-		if err := from(h.Link, "head "+h.Name); err != nil {
+		if err := c.head(ctx, g, h); err != nil {
 			return err
 		}
 	}
@@ -244,6 +237,16 @@ func (c *collector) reach(ctx context.Context, g *graph, d *storeEvidence) error
 		}
 	}
 	return nil
+}
+
+// head marks what a head reaches.
+func (c *collector) head(ctx context.Context, g *graph, h Head) error {
+	n, ok := nameOf(h.Link)
+	if !ok {
+		return fmt.Errorf("head %s: %s is no block of this store: %w", h.Name, h.Link, protocol.ErrCorrupt)
+	}
+	c.heads[h.Name] = h.Link
+	return c.from(ctx, g, n, "head "+h.Name)
 }
 
 func (c *collector) from(ctx context.Context, g *graph, root blockName, what string) error {

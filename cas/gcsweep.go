@@ -14,8 +14,6 @@ import (
 	"time"
 
 	bolt "go.etcd.io/bbolt"
-
-	"wf/protocol"
 )
 
 // keyGC in meta holds how far the store had got at earlier collections: unix µs, newest pack
@@ -104,12 +102,7 @@ func (c *collector) catchUp(ctx context.Context, tx *bolt.Tx) error {
 		if err != nil || c.heads[h.Name] == h.Link {
 			return err
 		}
-		n, ok := nameOf(h.Link)
-		if !ok {
-			return fmt.Errorf("head %s: %s is no block of this store: %w", h.Name, h.Link, protocol.ErrCorrupt)
-		}
-		c.heads[h.Name] = h.Link
-		return c.from(ctx, g, n, "head "+h.Name)
+		return c.head(ctx, g, h)
 	})
 }
 

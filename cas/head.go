@@ -25,9 +25,6 @@ func (s *Store) Head(ctx context.Context, name string) (h Head, err error) {
 		h, err = s.readHead(tx, name)
 		return err
 	})
-	if !h.Link.Defined() {
-		h = Head{}
-	}
 	return h, err
 }
 
@@ -61,11 +58,11 @@ func (s *Store) Heads(ctx context.Context, prefix string) ([]Head, error) {
 	return out, err
 }
 
-// readHead reads a head, and checks it.
+// readHead reads a head, and checks it; the zero Head is one that does not exist.
 func (s *Store) readHead(tx *bolt.Tx, name string) (Head, error) {
 	v := tx.Bucket(bucketRefs).Get([]byte(name))
 	if v == nil {
-		return Head{Name: name}, nil
+		return Head{}, nil
 	}
 	h, err := parseHead(name, v)
 	if err != nil {

@@ -10,12 +10,13 @@ import (
 	"wf/protocol"
 )
 
-// Journal appends to the events of one run. Several may be open on a run; an append after that of
+// Journal appends to the events of one run, or memory. Several may be open on one; an append after that of
 // another journal is ErrHeadMoved. It is safe for concurrent use, but a caller that stages events must
 // be the only one that appends.
 type Journal struct {
 	s    *Store
-	run  protocol.RunID
+	name string     // of the head
+	what string     // names it in messages
 	turn sync.Mutex // held while an Append is under way
 
 	mu   sync.Mutex
@@ -33,9 +34,12 @@ func (s *Store) Journal(ctx context.Context, run protocol.RunID) (*Journal, erro
 	if err != nil {
 		return nil, fmt.Errorf("journal of %s: %w", run, err)
 	}
-	j := &Journal{s: s, run: run}
-	j.stand(EventRef{h.Seq, h.Link})
-	return j, nil
+	return s.journalAt(protocol.RunHead(run), "run "+string(run), EventRef{h.Seq, h.Link}), nil
+}
+
+// journalAt is the journal of a head that goes on behind an event.
+func (s *Store) journalAt(name, what string, at EventRef) *Journal {
+	return &Journal{s: s, name: name, what: what, head: at, tip: at}
 }
 
 // Head is the newest event on disk that the journal knows of; null and 0 before the first.
@@ -43,13 +47,6 @@ func (j *Journal) Head() (protocol.Link, protocol.Seq) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.head.CID, j.head.Seq
-}
-
-// stand is where the journal goes on from.
-func (j *Journal) stand(at EventRef) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.head, j.tip = at, at
 }
 
 // Append makes events of drafts and commits them with blocks and derived values, all or
@@ -73,22 +70,22 @@ func (j *Journal) Append(ctx context.Context, now int64, drafts []Draft, blocks 
 func (j *Journal) Catchup(ctx context.Context) ([]protocol.Entry, error) {
 	j.turn.Lock()
 	defer j.turn.Unlock()
-	h, err := j.s.Head(ctx, protocol.RunHead(j.run))
+	h, err := j.s.Head(ctx, j.name)
 	if err != nil {
-		return nil, fmt.Errorf("journal of run %s: %w", j.run, err)
+		return nil, fmt.Errorf("journal of %s: %w", j.what, err)
 	}
 	link, seq := j.Head()
 	if h.Link == link {
 		return nil, nil
 	}
 	moved := func() error {
-		return fmt.Errorf("journal of run %s: its head went from event %d to another history: %w", j.run, seq, protocol.ErrHeadMoved)
+		return fmt.Errorf("journal of %s: its head went from event %d to another history: %w", j.what, seq, protocol.ErrHeadMoved)
 	}
 	if h.Seq <= seq {
 		return nil, moved()
 	}
 	var out []protocol.Entry
-	for e, err := range j.s.After(ctx, j.run, seq) {
+	for e, err := range j.s.events(ctx, j.name, j.what, seq) {
 		if err != nil {
 			return nil, err
 		}
@@ -98,7 +95,10 @@ func (j *Journal) Catchup(ctx context.Context) ([]protocol.Entry, error) {
 		out = append(out, e)
 	}
 	if n := len(out); n > 0 {
-		j.stand(EventRef{out[n-1].Seq, out[n-1].CID})
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		j.head = EventRef{out[n-1].Seq, out[n-1].CID}
+		j.tip = j.head
 	}
 	return out, nil
 }
@@ -109,16 +109,15 @@ func (j *Journal) Fork(ctx context.Context, now int64, newRun protocol.RunID, at
 	if err := checkRunID(newRun); err != nil {
 		return nil, err
 	}
-	f := &Journal{s: j.s, run: newRun}
-	f.stand(EventRef{at.Seq, at.CID})
+	f := j.s.journalAt(protocol.RunHead(newRun), "run "+string(newRun), EventRef{at.Seq, at.CID})
 	st, err := f.Stage(now, []Draft{draft}, blocks)
 	if err == nil {
 		move := &st.batch.Moves[0]
-		move.Old, move.Base = protocol.Link{}, j.run // the new head does not exist yet
+		move.Old, move.Base = protocol.Link{}, protocol.RunOf(j.name) // the new head does not exist yet
 		_, err = f.Commit(ctx, st)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("fork run %s at event %d: %w", j.run, at.Seq, err)
+		return nil, fmt.Errorf("fork %s at event %d: %w", j.what, at.Seq, err)
 	}
 	return f, nil
 }

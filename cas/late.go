@@ -77,7 +77,7 @@ func latePlaces(out []place, late []byte, key string) []place {
 }
 
 // noteLate adds an entry to those that are to be indexed.
-func noteLate(late []byte, digest string, key []byte, index int) []byte {
+func noteLate[D string | []byte](late []byte, digest D, key []byte, index int) []byte {
 	return append(append(append(late, digest[:8]...), key...), byte(index))
 }
 

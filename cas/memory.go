@@ -61,25 +61,7 @@ func (m *Memory) Append(ctx context.Context, now int64, prev EventRef, drafts []
 	if len(drafts) == 0 {
 		return nil, nil
 	}
-	move := Move{Name: protocol.MemoryHead(m.scope), Old: prev.CID, TS: now}
-	entries := make([]protocol.Entry, len(drafts))
-	var texts, events []Block
-	for i, d := range drafts {
-		e, blocks, err := d.event(prev, now)
-		if err != nil {
-			return nil, fmt.Errorf("event %d of memory %s: %w", prev.Seq+1, m.scope, err)
-		}
-		texts, events = append(texts, blocks...), append(events, Block{e.CID, e.Raw})
-		prev = EventRef{e.Seq, e.CID}
-		entries[i] = e
-		move.Events = append(move.Events, prev)
-	}
-	move.New = prev.CID
-	// Events side by side: a reader of a journal of many texts unpacks fewer, and larger, segments.
-	if err := m.s.Commit(ctx, Batch{Blocks: append(texts, events...), Moves: []Move{move}}); err != nil {
-		return nil, fmt.Errorf("journal of memory %s: %w", m.scope, err)
-	}
-	return entries, nil
+	return m.s.journalAt(protocol.MemoryHead(m.scope), "memory "+m.scope, prev).Append(ctx, now, drafts, nil)
 }
 
 // Memories lists the scopes there are, by name.

@@ -211,7 +211,7 @@ func (s *Store) create() error {
 		return nil // another one was faster
 	}
 	tmp := path + ".new"
-	if err := os.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := removeIfThere(tmp); err != nil {
 		return classify(err)
 	}
 	if err := s.initDB(tmp); err != nil {
@@ -249,7 +249,7 @@ func boltOptions(write bool) *bolt.Options {
 }
 
 // openDB opens an existing database and nothing else.
-func openDB(path string, o *Options, write bool) (*bolt.DB, error) {
+func openDB(path string, o *Options, write bool) (db *bolt.DB, err error) {
 	f, err := openData(path)
 	if err != nil {
 		if errors.Is(err, fs.ErrPermission) {
@@ -261,17 +261,15 @@ func openDB(path string, o *Options, write bool) (*bolt.DB, error) {
 	if err == nil {
 		err = checkHeader(f, fi.Size())
 	}
-	if err := errors.Join(err, f.Close()); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, classify(err))
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = o.before(OpOpen)
 	}
-	var db *bolt.DB
-	if err := o.before(OpOpen); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, classify(err))
+	if err == nil {
+		err = guard(func() (err error) {
+			db, err = bolt.Open(path, 0o600, boltOptions(write))
+			return err
+		})
 	}
-	err = guard(func() (err error) {
-		db, err = bolt.Open(path, 0o600, boltOptions(write))
-		return err
-	})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, classify(err))
 	}

@@ -307,11 +307,10 @@ func (s segment) plain() ([]byte, error) {
 	case packPlain:
 		return bytes.Clone(s.body), nil
 	case packZstd1:
-		frame := buffers.Get().(*bytes.Buffer)
-		defer recycle(frame)
-		frame.WriteString(zstdMagic)
-		frame.Write(s.body)
-		body, err := zdecoder().DecodeAll(frame.Bytes(), nil)
+		buf := packBuffers.Get().(*packBuffer)
+		defer buf.recycle()
+		buf.frame = append(append(buf.frame[:0], zstdMagic...), s.body...)
+		body, err := zdecoder().DecodeAll(buf.frame, nil)
 		if err != nil {
 			return nil, fmt.Errorf("segment of %d bytes: %w: %w", len(s.body), protocol.ErrCorrupt, err)
 		}

@@ -1,6 +1,10 @@
 package cas
 
-import "wf/protocol"
+import (
+	"slices"
+
+	"wf/protocol"
+)
 
 // Payload names bytes of any length: one raw block, or, above protocol.ChunkSize, a Chunks
 // record after its parts; protocol.ReadPayload reads both. root is the last of blocks. The
@@ -11,16 +15,11 @@ func Payload(data []byte) (root protocol.Link, blocks []Block) {
 		return b.Link, []Block{b}
 	}
 	c := protocol.Chunks{Kind: protocol.KindChunks, V: protocol.RecordVersion, Size: int64(len(data))}
-	for rest := data; len(rest) > 0; {
-		n := min(len(rest), protocol.ChunkSize)
-		b := Raw(rest[:n:n])
+	for part := range slices.Chunk(data, protocol.ChunkSize) {
+		b := Raw(part)
 		blocks = append(blocks, b)
 		c.Parts = append(c.Parts, b.Link)
-		rest = rest[n:]
 	}
-	top, err := Encode(c)
-	if err != nil {
-		panic("cas: a Chunks record does not encode: " + err.Error())
-	}
+	top := must(Encode(c))
 	return top.Link, append(blocks, top)
 }

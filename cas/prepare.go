@@ -24,7 +24,12 @@ func (s *Store) prepare(blocks []Block) ([]packed, error) {
 			out, shared, size = append(out, p), nil, 0
 		}
 	}
-	for b := range distinct(blocks) {
+	seen := make(map[protocol.Link]bool, len(blocks))
+	for _, b := range blocks {
+		if seen[b.Link] {
+			continue
+		}
+		seen[b.Link] = true
 		if _, err := digestOf(b.Link); err != nil {
 			return nil, fmt.Errorf("commit: %w", err)
 		}

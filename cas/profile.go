@@ -1,8 +1,8 @@
 package cas
 
 import (
-	"bytes"
 	"fmt"
+	"slices"
 	"sync"
 
 	"wf/protocol"
@@ -222,11 +222,11 @@ func (s *scanner) top(name string) (dagcbor.Key, bool) {
 func (s *scanner) from(at int) *dagcbor.Walk { return &dagcbor.Walk{B: s.B, At: at} }
 
 func (s *scanner) missing(fields map[string]form) string {
-	var first []byte
+	var absent []string
 	for name, f := range fields {
-		if _, ok := s.top(name); f&needed != 0 && !ok && (first == nil || bytes.Compare([]byte(name), first) < 0) {
-			first = []byte(name)
+		if _, ok := s.top(name); f&needed != 0 && !ok {
+			absent = append(absent, name)
 		}
 	}
-	return fmt.Sprintf("the key %s is missing", first)
+	return fmt.Sprintf("the key %s is missing", slices.Min(absent))
 }

@@ -117,8 +117,8 @@ func lineLink(b []byte, short bool) (protocol.Link, error) {
 func appendReflog(tx *bolt.Tx, old, now Head, note string) error {
 	b := tx.Bucket(bucketReflog)
 	b.FillPercent = 0.9
-	k, v := lastChunk(b, old.Name)
-	key := append(append(make([]byte, 0, len(old.Name)+5), old.Name...), 0, 0, 0, 0, 0)
+	k, v := lastChunk(b, now.Name)
+	key := append(append(make([]byte, 0, len(now.Name)+5), now.Name...), 0, 0, 0, 0, 0)
 	var chunk []byte
 	if k != nil {
 		copy(key, k)

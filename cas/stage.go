@@ -29,17 +29,20 @@ func (j *Journal) Stage(now int64, drafts []Draft, blocks []Block, derived ...De
 	j.mu.Unlock()
 	st := &Staged{entries: make([]protocol.Entry, len(drafts)), batch: Batch{Derived: derived}}
 	st.batch.Blocks = append(make([]Block, 0, len(blocks)+len(drafts)+1), blocks...)
-	move := Move{Name: protocol.RunHead(j.run), Old: at.CID, TS: now, Events: make([]EventRef, 0, len(drafts))}
+	events := make([]Block, len(drafts))
+	move := Move{Name: j.name, Old: at.CID, TS: now, Events: make([]EventRef, 0, len(drafts))}
 	for i, d := range drafts {
 		e, texts, err := d.event(at, now)
 		if err != nil {
-			return nil, fmt.Errorf("event %d of run %s: %w", at.Seq+1, j.run, err)
+			return nil, fmt.Errorf("event %d of %s: %w", at.Seq+1, j.what, err)
 		}
-		st.batch.Blocks = append(append(st.batch.Blocks, texts...), Block{e.CID, e.Raw})
-		st.entries[i] = e
+		st.batch.Blocks = append(st.batch.Blocks, texts...)
+		st.entries[i], events[i] = e, Block{e.CID, e.Raw}
 		at = EventRef{e.Seq, e.CID}
 		move.Events = append(move.Events, at)
 	}
+	// Events side by side: a reader of a journal of many texts unpacks fewer, and larger, segments.
+	st.batch.Blocks = append(st.batch.Blocks, events...)
 	if len(drafts) > 0 {
 		move.New = at.CID
 		st.batch.Moves = []Move{move}
@@ -51,7 +54,7 @@ func (j *Journal) Stage(now int64, drafts []Draft, blocks []Block, derived ...De
 	}
 	var err error
 	if st.packs, err = j.s.prepare(st.batch.Blocks); err != nil {
-		return nil, fmt.Errorf("journal of run %s: %w", j.run, err)
+		return nil, fmt.Errorf("journal of %s: %w", j.what, err)
 	}
 	j.mu.Lock()
 	j.tip = at
@@ -70,7 +73,7 @@ func (j *Journal) Commit(ctx context.Context, st *Staged) ([]protocol.Entry, err
 	defer j.mu.Unlock()
 	if err != nil {
 		j.tip = j.head
-		return nil, fmt.Errorf("journal of run %s: %w", j.run, err)
+		return nil, fmt.Errorf("journal of %s: %w", j.what, err)
 	}
 	if n := len(st.entries); n > 0 {
 		j.head = EventRef{st.entries[n-1].Seq, st.entries[n-1].CID}

@@ -142,7 +142,7 @@ func (lk *lookup) block(l protocol.Link) ([]byte, error) {
 		case string(u.digest[:]) == digest:
 			return u.data, nil
 		default:
-			damage = mismatch(l, linkOf(l.Bytes()[1], u.digest[:]))
+			damage = &Mismatch{l, linkOf(l.Bytes()[1], u.digest[:])}
 		}
 	}
 	switch {

@@ -13,7 +13,7 @@ import (
 	"wf/protocol"
 )
 
-// place2 words where something is: run/seq/field.
+// where words where something is: run/seq/field.
 func where(head string, seq protocol.Seq, field string) string {
 	head = strings.TrimPrefix(head, "run/")
 	if seq > 0 {
@@ -83,27 +83,24 @@ func (v *verifier) chain(ctx context.Context, h Head, moves []reflogLine) (chain
 		if n%256 == 0 && ctx.Err() != nil {
 			return nil, false, context.Cause(ctx)
 		}
-		var hole bool
 		nd, err := v.g.get(ctx, next)
-		switch {
-		case err != nil && ctx.Err() != nil:
+		if err != nil && ctx.Err() != nil {
 			return nil, false, context.Cause(ctx)
-		case err != nil:
-			f := v.absence(next, err)
+		}
+		if err != nil || nd.fault != nil || nd.event == nil {
+			whole = false
+			f := Finding{Kind: "not_an_event", Expected: "an event", Fix: restoreFix}
+			switch {
+			case err != nil:
+				f = v.absence(next, err)
+			case nd.fault != nil:
+				f, field = *nd.fault, "" // the block is there: the fault lies in it
+				f.Fix = restoreFix
+			default:
+				f.Actual = wordKind(nd.kind)
+			}
 			f.Where = where(h.Name, seq, field)
 			v.find(f)
-			hole = true
-		case nd.fault != nil:
-			f := *nd.fault
-			f.Where, f.Fix = where(h.Name, seq, fieldOfFault(field)), restoreFix
-			v.find(f)
-			hole = true
-		case nd.event == nil:
-			v.find(Finding{Kind: "not_an_event", Where: where(h.Name, seq, field), Expected: "an event", Actual: wordKind(nd.kind), Fix: restoreFix})
-			hole = true
-		}
-		if hole {
-			whole = false
 			older, ok := olderHead(moves, seq)
 			if !ok {
 				if seq > 1 {
@@ -142,13 +139,6 @@ func (v *verifier) chain(ctx context.Context, h Head, moves []reflogLine) (chain
 	}
 	slices.Reverse(chain)
 	return chain, whole, nil
-}
-
-func fieldOfFault(field string) string {
-	if field == "head" || field == "reflog" {
-		return ""
-	}
-	return field
 }
 
 func wordKind(kind string) string {

@@ -18,13 +18,15 @@ type blockName struct {
 	sum   [sha256.Size]byte
 }
 
-func nameOf(l protocol.Link) (blockName, bool) {
-	b := l.CID().KeyString()
-	if !dagcbor.Plain(b) {
-		return blockName{}, false
+func nameOf(l protocol.Link) (blockName, bool) { return nameIn(l.CID().KeyString()) }
+
+// nameIn is the name in the bytes of a CID.
+func nameIn[T string | []byte](cid T) (n blockName, ok bool) {
+	if !dagcbor.Plain(cid) {
+		return n, false
 	}
-	n := blockName{codec: b[1]}
-	copy(n.sum[:], b[4:])
+	n.codec = cid[1]
+	copy(n.sum[:], cid[4:])
 	return n, true
 }
 
@@ -85,11 +87,11 @@ func examine(codec byte, data []byte) *node {
 		n.links = make([]ref, 0, min(links, linksAtOnce))
 	}
 	s.OnLink = func(c []byte, at int) {
-		if !dagcbor.Plain(c) {
+		if to, ok := nameIn(c); ok {
+			n.links = append(n.links, ref{to, at})
+		} else {
 			n.foreign++
-			return
 		}
-		n.links = append(n.links, refTo(c, at))
 	}
 	if err := s.Run(); err != nil {
 		n.fault = &Finding{Kind: "not_strict", Expected: "strict DAG-CBOR", Actual: err.Error()}
@@ -185,17 +187,10 @@ func (s *scanner) stepFacts() *stepFacts {
 // as zero.
 
 func (s *scanner) refAt(at int) ref {
-	if c := s.from(at).CID(); dagcbor.Plain(c) {
-		return refTo(c, at)
+	if to, ok := nameIn(s.from(at).CID()); ok {
+		return ref{to, at}
 	}
 	return ref{}
-}
-
-func refTo(cid []byte, at int) ref {
-	r := ref{at: at}
-	r.to.codec = cid[1]
-	copy(r.to.sum[:], cid[4:])
-	return r
 }
 
 func (s *scanner) refsAt(at int) []ref {

@@ -213,7 +213,7 @@ func (d *storeEvidence) everyBlock(ctx context.Context) error {
 	take := func(p *openedPack) {
 		d.take(p)
 		for i := range p.blocks {
-			packed += maphash.Bytes(seed, indexEntry(p.blocks[i].digest[:], p.key, i))
+			packed += maphash.Bytes(seed, noteLate(make([]byte, 0, 16), p.blocks[i].digest[:], p.key, i))
 		}
 	}
 	var batch []*openedPack
@@ -245,10 +245,6 @@ func (d *storeEvidence) everyBlock(ctx context.Context) error {
 		return err
 	}
 	return d.eachInBatches(ctx, [][]byte{bucketBlocks}, d.checkIndexed)
-}
-
-func indexEntry(digest, pack []byte, index int) []byte {
-	return append(append(append(make([]byte, 0, 16), digest[:8]...), pack...), byte(index))
 }
 
 // checkIndexed finds the blocks of a pack that the index does not lead to.
@@ -337,7 +333,7 @@ func (d *storeEvidence) fetch(ctx context.Context, n blockName) ([]byte, error) 
 		case there && us[p.index].digest == n.sum:
 			return us[p.index].data, nil
 		case there:
-			damage = mismatch(n.link(), linkOf(n.codec, us[p.index].digest[:]))
+			damage = &Mismatch{n.link(), linkOf(n.codec, us[p.index].digest[:])}
 		case err != nil:
 			damage = fmt.Errorf("pack %s: %w", packNumber(p.pack[:]), err)
 		default:
@@ -385,7 +381,5 @@ func packNumber(key []byte) string {
 	if len(key) != packKeySize {
 		return fmt.Sprintf("% x", key)
 	}
-	var b [8]byte
-	copy(b[8-packKeySize:], key)
-	return fmt.Sprint(binary.BigEndian.Uint64(b[:]))
+	return fmt.Sprint(binary.BigEndian.Uint64(append(make([]byte, 8-packKeySize), key...)))
 }

@@ -29,7 +29,7 @@ func (r records) Step(record protocol.Link) (*protocol.StepRecord, error) {
 
 func (r records) Payload(l protocol.Link) ([]byte, error) { return protocol.PayloadBytes(r.read, l) }
 
-func (r records) Data(e protocol.Event) (protocol.Data, error) { return cas.AnyData(&e) }
+func (r records) Data(e protocol.Event) (protocol.Data, error) { return e.AnyData() }
 
 func (r records) Name(payload []byte) protocol.Link {
 	root, _ := cas.Payload(payload)
@@ -70,5 +70,5 @@ func dataOf(x *protocol.Entry, types ...protocol.EventType) (protocol.Data, erro
 	if !slices.Contains(types, x.Type) {
 		return nil, nil
 	}
-	return cas.AnyData(&x.Event)
+	return x.AnyData()
 }

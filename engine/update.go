@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"wf/api"
-	"wf/cas"
 	"wf/protocol"
 	"wf/protocol/dagcbor"
 )
@@ -21,7 +20,7 @@ func ReadUpdate(read Reader, run protocol.RunID, x protocol.Entry) (api.Update, 
 	if err := inline(read, &whole); err != nil {
 		return api.Update{}, err
 	}
-	d, err := cas.AnyData(&whole)
+	d, err := whole.AnyData()
 	return api.Update{Run: run, Entry: &x, Data: d, Step: x.StepName()}, err
 }
 

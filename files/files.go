@@ -68,19 +68,13 @@ func regular(f *os.File) error {
 // wrapping ErrOdd.
 func Read(path string, most int64) ([]byte, error) {
 	f, err := Open(path)
-	if err != nil {
-		return nil, err
-	}
-	return whole(f, most)
+	return whole(f, err, most)
 }
 
 // ReadNamed is Read for a path that may be a link.
 func ReadNamed(path string, most int64) ([]byte, error) {
 	f, err := OpenNamed(path)
-	if err != nil {
-		return nil, err
-	}
-	return whole(f, most)
+	return whole(f, err, most)
 }
 
 // ReadIn is Read for a file of a directory, where a link may lead to another file within it.
@@ -94,14 +88,14 @@ func ReadIn(dir, name string, most int64) ([]byte, error) {
 	if err == nil {
 		err = regular(f)
 	}
+	return whole(f, err, most)
+}
+
+// whole reads a file that could be opened, and closes it.
+func whole(f *os.File, err error, most int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return whole(f, most)
-}
-
-// whole reads a file and closes it.
-func whole(f *os.File, most int64) ([]byte, error) {
 	b, err := Bounded(f, most)
 	if errors.Is(err, ErrOdd) {
 		err = fmt.Errorf("%s %w", f.Name(), err)

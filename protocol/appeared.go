@@ -77,16 +77,14 @@ func (a *Appeared) String() string {
 	if a == nil {
 		return ""
 	}
-	words := func(f Found) [2]string {
-		if w, known := foundWords[f.Kind]; known {
-			return w
-		}
-		return [2]string{string(f.Kind), "programs"}
-	}
 	var made, changed, did, programs []string
 	store := false
 	for _, f := range a.Found {
-		what, program := words(f)[0]+" "+f.Path, words(f)[1]
+		words, known := foundWords[f.Kind]
+		if !known {
+			words = [2]string{string(f.Kind), "programs"}
+		}
+		what, program := words[0]+" "+f.Path, words[1]
 		if f.Changed {
 			changed = append(changed, what)
 		} else {

@@ -122,7 +122,5 @@ type Failure struct {
 	Detail string
 }
 
-func (f *Failure) Error() string { return f.ErrorInfo.Error() }
-
 // Unwrap gives the cause.
 func (f *Failure) Unwrap() error { return f.Err }

@@ -1,10 +1,9 @@
 package protocol
 
 import (
+	"fmt"
 	"reflect"
 	"strings"
-
-	"github.com/fxamacker/cbor/v2"
 )
 
 // An EventSpec is what there is to know of an event type. All that treats events by their types
@@ -113,15 +112,15 @@ func (s *EventSpec) New() (read any, data func() Data) {
 }
 
 // AnyData reads the data of an event of whatever type; nil for a type that this binary does not know, or
-// that is reserved.
+// that is reserved. Long texts are still links. An error wraps ErrInvalidBlock.
 func (e *Event) AnyData() (Data, error) {
 	spec := e.Type.Spec()
 	if spec == nil || spec.data == nil {
 		return nil, nil
 	}
 	read, data := spec.New()
-	if err := cbor.Unmarshal(e.Data, read); err != nil {
-		return nil, err
+	if err := recordIn.Unmarshal(e.Data, read); err != nil {
+		return nil, fmt.Errorf("event %d, %s: decode %T: %w: %w", e.Seq, e.Type, read, ErrInvalidBlock, err)
 	}
 	return data(), nil
 }

@@ -8,15 +8,10 @@ import (
 // Encode writes a frame from a client.
 func (r Request) Encode(c Codec) ([]byte, error) {
 	w := wireFrame{Type: r.Type, ID: r.ID, SessionID: r.SessionID, Live: r.Live, Batch: r.Batch,
+		ToSeq: orNil(number{n: max(0, r.ToSeq)}), Limit: orNil(number{n: Seq(max(0, r.Limit))}),
 		LastCID: orNil(plainLink{r.LastCID}), placed: placed{CID: orNil(plainLink{r.CID})}}
 	if r.FromSeq != nil {
 		w.FromSeq = &number{n: *r.FromSeq}
-	}
-	if r.ToSeq > 0 {
-		w.ToSeq = &number{n: r.ToSeq}
-	}
-	if r.Limit > 0 {
-		w.Limit = &number{n: Seq(r.Limit)}
 	}
 	if r.Type == FramePing {
 		w.N = &r.N

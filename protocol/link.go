@@ -42,10 +42,7 @@ func ParseLink(s string) (Link, error) {
 // CastLink reads the binary form.
 func CastLink(b []byte) (Link, error) {
 	c, err := cid.Cast(b)
-	if err != nil {
-		return Link{}, err
-	}
-	return Link{c}, nil
+	return Link{c}, err
 }
 
 // CID returns the wrapped CID; cid.Undef for the zero Link.

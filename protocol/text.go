@@ -60,11 +60,8 @@ func (t *Text) UnmarshalCBOR(b []byte) error {
 
 // MarshalJSON inlines the string where it is known, else writes the link, else null.
 func (t Text) MarshalJSON() ([]byte, error) {
-	if t.S == "" && t.Link.Defined() {
-		return t.Link.MarshalJSON()
-	}
 	if t.S == "" {
-		return []byte("null"), nil
+		return t.Link.MarshalJSON()
 	}
 	return json.Marshal(t.S)
 }

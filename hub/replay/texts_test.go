@@ -46,7 +46,7 @@ func TestEveryTextOfEveryEventIsShownWhole(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := cas.AnyData(&x.Event)
+		got, err := x.AnyData()
 		if err != nil {
 			t.Fatal(err)
 		}
