@@ -1,4 +1,4 @@
-// Schemas writes what describes the JSON of the service, from the types that it is made of:
+// Command schemas writes what describes the JSON of the service, from the types that it is made of:
 //
 //	openapi.yaml (paths, by hand) ──names──► Go types (api, protocol, …) ──► components.schemas of openapi.yaml
 //	                                             overrides.yaml ───────┘└──► the types of the web page
