@@ -24,7 +24,7 @@ stays out unless you ask for it with --prompts. wf serve --otlp URL sends the sp
 		Args:        takes(1, 1, "a run"),
 		Annotations: map[string]string{formatsKey: ""},
 		RunE: a.ofRun(func(ctx context.Context, p *target, run protocol.RunID) error {
-			return p.Trace(ctx, run, o, a.Out.Writer)
+			return p.Trace(ctx, run, o, a.Out)
 		}),
 	}
 	cmd.Flags().BoolVar(&o.Prompts, "prompts", false, "add prompts, answers, arguments and results of tools, and the words of errors")

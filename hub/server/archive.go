@@ -22,8 +22,8 @@ func (s *Server) archive(c *call) (any, error) {
 	return nil, send(c, mediaCAR, func(to io.Writer) error { return s.Service.Export(c.Context(), c.run, to) })
 }
 
-// mediaLines is JSON Lines: https://jsonlines.org.
-const mediaLines = "application/jsonl"
+// mediaLines is JSON, one value a line: https://github.com/ndjson/ndjson-spec.
+const mediaLines = "application/x-ndjson"
 
 // trace sends the spans of a run as they are read.
 func (s *Server) trace(c *call) (any, error) {

@@ -72,7 +72,7 @@ func (f *fold) chat(v *stretch, seq protocol.Seq, at int64, u protocol.Usage) er
 			s.Attributes = append(s.Attributes, number("gen_ai.usage."+n.key, *n.n))
 		}
 	}
-	if u.TTFE > 0 {
+	if v.replied {
 		s.Attributes = append(s.Attributes, seconds("gen_ai.response.time_to_first_chunk", u.TTFE))
 	}
 	if u.Kind != protocol.UsageTurn {
