@@ -369,17 +369,12 @@ func TestALongRunIsWrittenInLinesOfABoundedLength(t *testing.T) {
 	for _, n := range []int{255, 256, 700} { // each round is two spans
 		d := newDesk(t)
 		d.acts["coder"] = func(ctx context.Context, _ protocol.Turn, emit roles.Emit) error {
-			ctx = roles.Soon(ctx)
+			var all []protocol.Data
 			for i := range n {
 				id := fmt.Sprint("c", i)
-				if err := emit(ctx, protocol.ToolCall{Call: id, Name: "shell", Args: protocol.NewText("{}")}, usage(1, 1, 1)); err != nil {
-					return err
-				}
-				if err := emit(ctx, protocol.ToolResult{Call: id, Content: protocol.NewText("x")}); err != nil {
-					return err
-				}
+				all = append(all, protocol.ToolCall{Call: id, Name: "shell", Args: protocol.NewText("{}")}, usage(1, 1, 1), protocol.ToolResult{Call: id, Content: protocol.NewText("x")})
 			}
-			return nil
+			return emit(ctx, all...)
 		}
 		run := d.begin("wf: 1\nname: one\nroles: {coder: {prompt: Write it.}}\n")
 		d.drive(run)
