@@ -97,6 +97,7 @@ type Role struct {
 
 	Prompt    string          `cbor:"prompt,omitempty" json:"prompt,omitempty"`             // ActPrompt: the system prompt
 	Run       string          `cbor:"run,omitempty" json:"run,omitempty"`                   // ActRun: sh -c, never a template
+	Stdin     *Stdin          `cbor:"stdin,omitempty" json:"stdin,omitempty"`               // ActRun: what it reads in place of its turn
 	Ask       string          `cbor:"ask,omitempty" json:"ask,omitempty"`                   // ActAsk: template
 	Choices   []Choice        `cbor:"choices,omitempty" json:"choices,omitempty"`           // ActAsk
 	ChoicesOf string          `cbor:"choices_of,omitempty" json:"choices_of,omitempty"`     // ActAsk: instead of Choices, the expression that gives them
@@ -179,6 +180,12 @@ type Choice struct {
 	Primary bool   `cbor:"primary,omitempty" json:"primary,omitempty"`
 }
 
+// Stdin is what a command reads: the text, or, where File is set, that file.
+type Stdin struct {
+	Text string `cbor:"text,omitempty" json:"text,omitempty"` // template
+	File string `cbor:"file,omitempty" json:"file,omitempty"` // template of a path, relative to where the command works
+}
+
 // Wait is what a wait role waits for; exactly one is set.
 type Wait struct {
 	For    string `cbor:"for,omitempty" json:"for,omitempty"`       // template of a duration: 90s, 1h30m
@@ -203,10 +210,13 @@ type CompactionSpec struct {
 	Model     string `cbor:"model,omitempty" json:"model,omitempty"`
 }
 
-// Templates are the templates of the role, each under its place: prompt, ask, wait.for, wait.until,
-// env.NAME, set.NAME and with.NAME.
+// Templates are the templates of the role, each under its place: prompt, ask, stdin, stdin.file, wait.for,
+// wait.until, env.NAME, set.NAME and with.NAME.
 func (r *Role) Templates() []NamedTemplate {
 	out := []NamedTemplate{{Name: "prompt", Value: r.Prompt}, {Name: "ask", Value: r.Ask}}
+	if r.Stdin != nil {
+		out = append(out, NamedTemplate{Name: "stdin", Value: r.Stdin.Text}, NamedTemplate{Name: "stdin.file", Value: r.Stdin.File})
+	}
 	if r.Wait != nil {
 		out = append(out, NamedTemplate{Name: "wait.for", Value: r.Wait.For}, NamedTemplate{Name: "wait.until", Value: r.Wait.Until})
 	}

@@ -63,6 +63,8 @@ var beside = map[string]struct{ actions, proof string }{
 	"prompt":               {"prompt", "TestW01ReEntryLayout"},
 	"run":                  {"run", "TestRunConcludesWithTextAndExitCode"},
 	"ask":                  {"ask", "TestAskConcludesWithTheAnswer"},
+	"stdin":                {"run", "TestACommandReadsWhatItsRoleSays"},
+	"stdin.file":           {"", "TestACommandReadsAFileOfTheWorkspace"},
 	"workflow":             {"workflow", "TestASubWorkflowHandsItsQuestionUpAndTheAnswerDown"},
 	"wait":                 {"wait", "TestWaitTellsWhenItIsDue"},
 	"wait.for":             {"", "TestWaitTellsWhenItIsDue"},
@@ -214,7 +216,7 @@ var samples = map[string]string{
 	"description": "What it is for.", "tools": "[read_file]", "model": "a/b", "params": "{temperature: 1}", "max_turns": "3",
 	"context": "task", "task": "{words: 10}", "task_summaries": "1", "dynamic": "[date]", "compaction": "{keep: 2}", "memory": "true",
 	"sandbox": "off", "network": "allow", "timeout": "1m", "retry": "2", "max_visits": "3", "route": "all", "continue_on_error": "true",
-	"once": "true", "env": "{A: b}", "dir": "sub",
+	"once": "true", "stdin": "text", "env": "{A: b}", "dir": "sub",
 }
 
 // TestEveryKeyOfARoleHasAnEffectOrIsRefused loads each key beside each action: either the

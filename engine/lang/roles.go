@@ -22,7 +22,7 @@ var actions = []protocol.Action{protocol.ActPrompt, protocol.ActRun, protocol.Ac
 var works = sync.OnceValue(func() map[string][]protocol.Action {
 	acts := []protocol.Action{protocol.ActPrompt, protocol.ActRun}
 	m := map[string][]protocol.Action{
-		"choices": {protocol.ActAsk}, "form": {protocol.ActAsk}, "with": {protocol.ActWorkflow}, "once": {protocol.ActRun},
+		"choices": {protocol.ActAsk}, "form": {protocol.ActAsk}, "with": {protocol.ActWorkflow}, "once": {protocol.ActRun}, "stdin": {protocol.ActRun},
 		"env": acts, "dir": acts, "output": acts, "sandbox": acts, "network": acts,
 		"timeout": append(acts, protocol.ActWorkflow), "retry": append(acts, protocol.ActWorkflow),
 	}
@@ -112,6 +112,7 @@ func (l *loader) decodeRole(r *protocol.Role, key, n, defaults *yaml.Node) {
 	r.Prompt, r.Ask = trimEnd(l.str(n.Get("prompt"))), trimEnd(l.str(n.Get("ask")))
 	r.Run = trimEnd(l.str(n.Get("run")))
 	r.With, r.Set = l.named(n.Get("with")), l.named(n.Get("set"))
+	r.Stdin = l.stdin(r.Name, n.Get("stdin"))
 	r.Wait = l.wait(r.Name, n.Get("wait"))
 	r.Choices = l.choices(r.Name, n.Get("choices"))
 	if c := n.Get("choices"); l.good(c) && c.Kind == yaml.Scalar {
@@ -233,6 +234,24 @@ func (l *loader) action(name string, key, n *yaml.Node) protocol.Action {
 		}
 	}
 	return have[0]
+}
+
+// stdin is nil for a command that reads its turn.
+func (l *loader) stdin(role string, n *yaml.Node) *protocol.Stdin {
+	if !l.good(n) {
+		return nil
+	}
+	if n.Kind == yaml.Scalar {
+		return &protocol.Stdin{Text: n.Value}
+	}
+	file := n.Get("file")
+	if !l.good(file) {
+		return nil
+	}
+	if path := strings.TrimSpace(file.Value); !hasExpr(path) && (path == "" || strings.HasPrefix(path, "/") || strings.HasPrefix(path, "~")) {
+		l.wrong(file, fmt.Sprintf("roles.%s.stdin.file wants a path in the workspace, got %q", role, file.Value), "relative to the directory in which the command works")
+	}
+	return &protocol.Stdin{File: strings.TrimSpace(file.Value)}
 }
 
 func (l *loader) wait(role string, n *yaml.Node) *protocol.Wait {

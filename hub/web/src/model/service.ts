@@ -138,6 +138,7 @@ export interface Command {
   run: string;
   dir: string;
   env: Array<NamedTemplate> | null;
+  stdin?: Stdin; // What it reads in place of its turn.
   edge_prompt: string;
 }
 
@@ -701,6 +702,12 @@ export interface Started {
 
 /** The state of a run. */
 export type Status = "running" | "waiting" | "suspended" | "done" | "failed" | "cancelled";
+
+/** What a command reads: the text, or, where File is set, that file. */
+export interface Stdin {
+  text?: string; // Template.
+  file?: string; // Template of a path, relative to where the command works.
+}
 
 /** A visit with the run that it is of: wf.step/v1. */
 export interface Step {
