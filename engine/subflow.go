@@ -136,7 +136,8 @@ func (p subflow) waits(ctx context.Context, child protocol.RunID, s *rules.State
 	if err != nil {
 		return err
 	}
-	err = emit(ctx, protocol.WaitingFor{Kind: w.Kind, Question: protocol.NewText(question), Choices: w.Choices, Form: protocol.NewText(form), Due: w.Due, Shown: w.Shown})
+	err = emit(ctx, protocol.WaitingFor{Kind: w.Kind, Question: protocol.NewText(question), Choices: w.Choices, Form: protocol.NewText(form), Due: w.Due, Shown: w.Shown,
+		Remind: w.Remind, Assignees: w.Assignees})
 	if err != nil {
 		return err
 	}
