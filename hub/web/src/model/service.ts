@@ -882,8 +882,12 @@ export interface Waiting {
   question: string; // For a signal, its name.
   choices: Array<Choice> | null;
   form?: Record<string, unknown>; // JSON Schema of the fields to fill in.
-  due: Time | null; // Of a timer.
+  due: Time | null; // Of a timer, and of a question that is to be answered by then.
   shown?: string; // The digest of the tool call that question shows. Choices are allow, allow_run (exactly this call, until the run ends; not always offered) and deny, whose text is the reason.
+  on_timeout?: string; // What happens then to a question: the value of a choice, fail or escalate.
+  remind?: Array<Time>; // When it is called to mind.
+  assignees?: Array<string>; // The names whose authenticated answers count; none is anyone.
+  escalated?: number; // How often it was put to further people.
 }
 
 /** A way that a run took. */
