@@ -381,3 +381,29 @@ func TestASubWorkflowOwnsItsTimers(t *testing.T) {
 		t.Errorf("%s %s", went(v), v.Reason)
 	}
 }
+
+// Each of several questions of a sub-workflow has its time, though the run above shows only the first.
+func TestEveryTimerOfASubWorkflowWakesIt(t *testing.T) {
+	for first, want := range map[string]string{
+		"{ask: \"For ever?\"}":            "waiting",
+		"{ask: \"Long?\", timeout: 9h}":   "waiting",
+		"{wait: 9h}":                      "waiting",
+		"{ask: \"Short?\", timeout: 30m}": "suspended", // it failed, and no edge takes that
+		"{wait: 30m}":                     "done",
+	} {
+		c := newClocked(t)
+		c.e.Performers[protocol.ActWait] = roles.Wait{Now: c.now}
+		c.write("child.yaml", "wf: 1\nname: child\nroles:\n  a: "+first+"\n  b: {ask: \"B?\", choices: [stop], timeout: 1h, on_timeout: stop}\n  c: {set: {x: 1}}\n"+
+			"edges:\n  - {from: START, to: [a, b]}\n  - {from: b, to: c}\n  - {from: [a, c], to: END}\n")
+		_, v := c.run("wf: 1\nname: parent\nroles: {sub: {workflow: child.yaml}}\n", nil)
+		kid := v.Steps[0].Child
+		v = c.after(v.ID, time.Hour)
+		k := c.view(kid)
+		if fired := slices.Contains(steps(k), "c#1 ok"); !fired || string(k.Status) != want {
+			t.Errorf("%s: the child is %s, want %s: %v", first, k.Status, want, steps(k))
+		}
+		if v.Status != k.Status {
+			t.Errorf("%s: the run above is %s, not %s: %s", first, v.Status, k.Status, c.types(v.ID))
+		}
+	}
+}

@@ -57,7 +57,7 @@ func (s *State) Due(step string, now int64) (d protocol.Data, again bool) {
 	}
 	role, ok := s.prog.Workflow.RoleNamed(a.Role)
 	switch {
-	case ok && role.Action == protocol.ActWorkflow && v.Waiting != protocol.WaitTimer:
+	case ok && role.Action == protocol.ActWorkflow && (v.Waiting != protocol.WaitTimer || v.Due > now):
 		return nil, true
 	case v.Due == 0 || v.Due > now:
 		n := v.Reminded

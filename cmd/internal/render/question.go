@@ -41,7 +41,11 @@ func (p *Printer) showQuestion(w api.Waiting) error {
 func Asking(w api.Waiting) string {
 	var parts []string
 	if at, err := time.Parse(time.RFC3339, deref(w.Due)); err == nil && w.Kind != protocol.WaitTimer {
-		parts = append(parts, "answers until "+clock(at.UnixMicro()))
+		until := "answers until "
+		if at.Before(time.Now()) { // no process has driven the run since
+			until = "the time to answer was over at "
+		}
+		parts = append(parts, until+clock(at.UnixMicro()))
 		switch w.OnTimeout {
 		case "":
 		case "fail":
@@ -49,7 +53,7 @@ func Asking(w api.Waiting) string {
 		case "escalate":
 			parts = append(parts, "then it is escalated")
 		default:
-			parts = append(parts, "then "+w.OnTimeout)
+			parts = append(parts, "then "+Visible(w.OnTimeout))
 		}
 	}
 	if len(w.Assignees) > 0 {
