@@ -25,11 +25,12 @@ import (
 // for a timer of the next minute. Runs of sub-workflows are parts of others and do not count.
 type census struct {
 	s      *cas.Store
-	e      *engine.Engine
+	fold   func(context.Context, protocol.RunID) (*rules.State, error)
 	drives func(protocol.RunID) bool
 	log    *slog.Logger
 
-	usage cas.Usage // of the goroutine that looks
+	looking sync.Mutex // held by look
+	usage   cas.Usage
 
 	mu      sync.Mutex
 	runs    map[protocol.RunID]standing
@@ -62,7 +63,7 @@ const unreadable protocol.RunStatus = "unreadable"
 const censusEvery = 5 * time.Second
 
 func newCensus(s *cas.Store, e *engine.Engine, drives func(protocol.RunID) bool, log *slog.Logger) *census {
-	return &census{s: s, e: e, drives: drives, log: log, usage: cas.Usage{Store: s}, runs: map[protocol.RunID]standing{}}
+	return &census{s: s, fold: e.State, drives: drives, log: log, usage: cas.Usage{Store: s}, runs: map[protocol.RunID]standing{}}
 }
 
 // see notes where a run stands.
@@ -104,6 +105,8 @@ func (c *census) run(ctx context.Context, ready <-chan struct{}) {
 
 // look brings the counts up to date.
 func (c *census) look(ctx context.Context) error {
+	c.looking.Lock()
+	defer c.looking.Unlock()
 	now := time.Now()
 	changes, err := c.s.Changes(ctx) // first: what is committed from here on is seen by the next look
 	if err != nil {
@@ -180,7 +183,7 @@ func (c *census) standing(ctx context.Context, run protocol.RunID, h cas.Head, o
 			return standing{seq: h.Seq, child: true}, nil
 		}
 	}
-	st, err := c.e.State(ctx, run)
+	st, err := c.fold(ctx, run)
 	switch {
 	case err == nil:
 		return standingOf(st), nil

@@ -121,6 +121,8 @@ func Public(r *http.Request) bool {
 	switch p := r.URL.Path; p {
 	case "/healthz", "/readyz", "/v1/openapi.json":
 		return true
+	case "/metrics":
+		return false
 	default:
 		return p != "/v1" && !strings.HasPrefix(p, "/v1/")
 	}
