@@ -37,6 +37,7 @@ type census struct {
 	counts  map[counted]int
 	oldest  map[protocol.RunStatus]int64 // unix µs of the last event of the run that moved least lately
 	disk    cas.Disk
+	moved   bool      // a run was seen since it was counted
 	changes uint64    // commit counter of the store, as it was counted
 	since   time.Time // when that was; zero before the first look
 }
@@ -70,7 +71,7 @@ func newCensus(s *cas.Store, e *engine.Engine, drives func(protocol.RunID) bool,
 func (c *census) see(run protocol.RunID, st *rules.State) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.runs[run] = standingOf(st)
+	c.runs[run], c.moved = standingOf(st), true
 }
 
 func standingOf(st *rules.State) standing {
@@ -117,10 +118,14 @@ func (c *census) look(ctx context.Context) error {
 		return err
 	}
 	c.mu.Lock()
-	same := changes == c.changes && !c.since.IsZero()
+	same := changes == c.changes && !c.moved && !c.since.IsZero()
+	c.moved = false
 	c.mu.Unlock()
 	if !same {
 		if err := c.recount(ctx); err != nil {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.moved = true // what was seen is still to be counted
 			return err
 		}
 	}

@@ -117,6 +117,11 @@ func parked(t *testing.T, d *daemon.Daemon, run protocol.RunID) {
 	if err := d.Follow(t.Context(), run, api.Following{Until: api.Parked}, func(api.Update) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for d.Supervisor.Drives(run) { // its last event is on disk before its drive is over
+		<-tick.C
+	}
 }
 
 var measured = map[string]string{
