@@ -3,11 +3,13 @@ package daemon
 import (
 	"context"
 	"log/slog"
+	"net/http"
 	"sync/atomic"
 	"time"
 
 	"wf/api"
 	"wf/engine/rules"
+	"wf/hub/queue"
 	"wf/hub/relay"
 	"wf/metrics"
 	"wf/protocol"
@@ -54,3 +56,7 @@ func NewProbe(started <-chan struct{}, look func(context.Context) error, now fun
 	p.now = now
 	return p.ready, p.end
 }
+
+// QueueOf is the queue of a hub, HandlerOf what it answers, without a guard.
+func QueueOf(h *Hub) queue.Queue    { return h.store.Queue }
+func HandlerOf(h *Hub) http.Handler { return h.relay.Handler() }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -25,6 +26,7 @@ import (
 	"wf/cas"
 	"wf/daemon"
 	"wf/hub/guard"
+	"wf/hub/queue"
 	"wf/metrics"
 	"wf/protocol"
 )
@@ -473,4 +475,117 @@ func noise(seed, n int) []byte {
 		out[i] = byte(x)
 	}
 	return out
+}
+
+// Over TCP a token of scope metrics reads the metrics and nothing else, readiness needs none, and the Host is
+// checked with both.
+func TestATokenForMetricsOpensNothingElse(t *testing.T) {
+	dir := t.TempDir()
+	d := unstarted(t, dir)
+	file := filepath.Join(t.TempDir(), "tokens")
+	owner, reader := strings.Repeat("a", 43), strings.Repeat("b", 43)
+	if err := os.WriteFile(file, []byte(owner+"\n"+reader+" metrics # prometheus\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := d.Serve(t.Context(), daemon.ListenOptions{Addresses: []string{"127.0.0.1:0"}, TokenFile: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	ready(t, d)
+	where, err := s.Where()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(method, path, token, host string) (int, string) {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), method, where.Listen[0].URL+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if token != "" {
+			req.Header.Set("Authorization", "Bearer "+token)
+		}
+		if host != "" {
+			req.Host = host
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp.StatusCode, string(text)
+	}
+	for _, test := range []struct {
+		method, path, token, host string
+		want                      int
+	}{
+		{"GET", "/metrics", reader, "", 200}, {"GET", "/metrics", owner, "", 200}, {"GET", "/metrics", "", "", 401}, {"GET", "/metrics", strings.Repeat("c", 43), "", 401},
+		{"GET", "/metrics", reader, "evil.example", 421},
+		{"GET", "/readyz", "", "", 200}, {"HEAD", "/readyz", "", "", 200}, {"GET", "/readyz", "", "evil.example", 421}, {"POST", "/readyz", "", "", 401},
+		{"GET", "/v1/runs", reader, "", 403}, {"GET", "/v1/info", reader, "", 403}, {"GET", "/v1/workflows", reader, "", 403}, {"POST", "/v1/runs", reader, "", 403},
+		{"GET", "/v1/memories", reader, "", 403}, {"GET", "/v1/replay", reader, "", 403}, {"POST", "/v1/codes", reader, "", 403}, {"GET", "/v1/blocks/x", reader, "", 403},
+		{"GET", "/v1/info", owner, "", 200},
+	} {
+		if got, text := ask(test.method, test.path, test.token, test.host); got != test.want {
+			t.Errorf("%s %s with %.1q at %q: %d %s, want %d", test.method, test.path, test.token, test.host, got, text, test.want)
+		}
+	}
+	_, text := ask("GET", "/metrics", reader, "")
+	for _, line := range []string{`wf_http_refused_total{class="unauthorized"} 3`, `wf_http_refused_total{class="misdirected"} 2`, `wf_http_requests_total{class="runs",status="403"} 2`} {
+		if !strings.Contains(text, line+"\n") {
+			t.Errorf("there is no %s in\n%s", line, text)
+		}
+	}
+}
+
+// A hub tells of its queue and its workers, and is ready until it closes.
+func TestAHubTellsOfItsQueue(t *testing.T) {
+	h, err := daemon.OpenHub(t.Context(), daemon.HubOptions{Data: t.TempDir(), Version: "1.2.3", Log: slog.New(slog.DiscardHandler),
+		ListenOptions: daemon.ListenOptions{Addresses: []string{"127.0.0.1:0"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := daemon.QueueOf(h)
+	for _, id := range []string{"a", "b", "c"} {
+		if _, _, err := q.Submit(t.Context(), queue.Job{ID: id, Workflow: "w"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := q.Cancel(t.Context(), "c"); err != nil {
+		t.Fatal(err)
+	}
+	l, err := q.Lease(t.Context(), "desk", nil, time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-l.Lost()
+	if _, err := q.Lease(t.Context(), "desk", nil, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	got := scraped(t, daemon.HandlerOf(h))
+	want := map[string]float64{"wf_queue_jobs{queued}": 1, "wf_queue_jobs{leased}": 1, "wf_queue_jobs{dead}": 1, "wf_queue_leases_expired_total": 1, "wf_workers{live}": 0, "wf_workers{away}": 0}
+	if diff := cmp.Diff(want, some(got, "wf_queue_jobs", "wf_queue_leases_expired_total", "wf_workers")); diff != "" {
+		t.Error(diff)
+	}
+	if got["wf_queue_oldest_seconds"] <= 0 {
+		t.Errorf("the oldest job is %v s old", got["wf_queue_oldest_seconds"])
+	}
+	for _, want := range []int{http.StatusOK, http.StatusServiceUnavailable} {
+		w := httptest.NewRecorder()
+		daemon.HandlerOf(h).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/readyz", nil))
+		if w.Code != want {
+			t.Errorf("%d, want %d", w.Code, want)
+		}
+		if want == http.StatusOK {
+			if err := h.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	scraped(t, daemon.HandlerOf(h)) // of a closed queue: what is left
 }
