@@ -35,7 +35,7 @@ func (l *logging) open(a *app) (*slog.Logger, error) {
 	case "json":
 		log := slog.New(slog.NewJSONHandler(a.Err, o))
 		a.Tell = func(text string) {
-			text = strings.TrimRight(text, "\n")
+			text = strings.TrimSpace(text)
 			if warning, ok := strings.CutPrefix(text, "warning: "); ok {
 				log.Warn(warning)
 			} else {
