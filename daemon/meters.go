@@ -95,7 +95,11 @@ func newMeters(r *metrics.Registry, version string, price func(protocol.Usage) *
 
 	m.commit = r.Histogram("wf_store_commit_seconds", "Time that writers waited for a commit, the queue for the store included.", syncTimes)
 	m.sync = r.Histogram("wf_store_sync_seconds", "Time in which a transaction was written and synced; one may hold several commits.", syncTimes)
-	m.refused = r.Counter("wf_store_failures_total", "Commits that failed, by the code of the error; a head that another process moved is none.", codes)
+	m.refused = r.Counter("wf_store_failures_total", "Commits that failed, by the code of the error; a head that another process moved is none.",
+		m.class(protocol.ErrDiskFull.Code, protocol.ErrReadOnly.Code, protocol.ErrBusy.Code, protocol.ErrStore.Code, protocol.ErrNewerStore.Code, protocol.ErrCorrupt.Code, metrics.Other))
+	for _, code := range []string{"rate_limit", "server_error", "timeout", "exit_code", "invalid_output"} {
+		m.failed.Zero(code)
+	}
 	return m
 }
 
@@ -270,7 +274,11 @@ func (m *meters) served(c compose.Catalog, old map[string]time.Time) (map[string
 	}
 	for _, f := range all {
 		if f.Program != nil {
-			m.names.Allow(f.Program.Workflow.Name)
+			name := f.Program.Workflow.Name
+			m.names.Allow(name)
+			for _, c := range []*metrics.Counter{m.started, m.ended, m.suspended} {
+				c.Zero(name)
+			}
 		}
 	}
 	return now, nil

@@ -178,6 +178,33 @@ func TestAFamilyWithManyLabelsIsBounded(t *testing.T) {
 	}
 }
 
+// What is known before anything happens is there at 0.
+func TestKnownSeriesBeginAtZero(t *testing.T) {
+	r := new(Registry)
+	status, class := Label{Name: "status", Values: []string{"done", "failed"}}, Label{Name: "class", Values: []string{"a", "b"}}
+	r.Counter("wf_fixed_total", "X.", status, class)
+	later := r.Counter("wf_later_total", "X.", Label{Name: "workflow"}, status)
+	r.Gauge("wf_gauge", "X.", status)
+	if diff := cmp.Diff(map[string]float64{"wf_fixed_total|status=done|class=a": 0, "wf_fixed_total|status=done|class=b": 0,
+		"wf_fixed_total|status=failed|class=a": 0, "wf_fixed_total|status=failed|class=b": 0}, read(t, r)); diff != "" {
+		t.Error(diff)
+	}
+	later.Inc("w", "done")
+	later.Zero("w")
+	later.Zero("x")
+	(*Counter)(nil).Zero("y")
+	got := read(t, r)
+	for name, want := range map[string]float64{"wf_later_total|workflow=w|status=done": 1, "wf_later_total|workflow=w|status=failed": 0,
+		"wf_later_total|workflow=x|status=done": 0, "wf_later_total|workflow=x|status=failed": 0} {
+		if v, there := got[name]; !there || v != want {
+			t.Errorf("%s is %v, %v", name, v, there)
+		}
+	}
+	if len(got) != 8 {
+		t.Errorf("%v", got)
+	}
+}
+
 func TestOddValuesAreOthers(t *testing.T) {
 	r := new(Registry)
 	f := r.Counter("wf_x_total", "X.", Label{Name: "class"})

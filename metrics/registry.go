@@ -121,11 +121,23 @@ func (r *Registry) add(f *family) *family {
 		r.families = map[string]*family{}
 	}
 	f.series, f.seen = map[string]*series{}, make([]map[string]bool, len(f.labels))
-	if len(f.labels) == 0 && f.ask == nil {
-		f.at(nil) // it is there from the start, at 0
+	if f.ask == nil && f.kind != gauge || len(f.labels) == 0 && f.ask == nil {
+		f.zero(nil)
 	}
 	r.families[f.name] = f
 	return f
+}
+
+// zero has the series of all values that are fixed there from the start: the first step of one that appears at 1 is
+// none that Prometheus sees. given are values of the first labels.
+func (f *family) zero(given []string) {
+	if len(given) == len(f.labels) {
+		f.at(given)
+		return
+	}
+	for _, v := range f.labels[len(given)].Values {
+		f.zero(append(slices.Clone(given), v))
+	}
 }
 
 // sorted are the families by name.
@@ -225,6 +237,14 @@ func (r *Registry) Counter(name, help string, labels ...Label) *Counter {
 func (c *Counter) Add(by float64, labels ...string) {
 	if c != nil && by > 0 {
 		c.f.at(labels).add(by)
+	}
+}
+
+// Zero has the series of the values of its first labels there, at 0, with all values that the others may have. For
+// those that are known before anything happens: an increase from nothing to 1 is none that Prometheus sees.
+func (c *Counter) Zero(labels ...string) {
+	if c != nil {
+		c.f.zero(labels)
 	}
 }
 
