@@ -234,17 +234,25 @@ func (e *Engine) Begin(ctx context.Context, l Launch) (run protocol.RunID, fresh
 	if err != nil {
 		return "", false, fmt.Errorf("start run %s: %w", run, err)
 	}
-	e.notify(run, entries, []cas.Draft{{Data: d}})
+	e.notify(api.Update{Run: run, Workflow: l.Program.Workflow, Child: l.parent != nil}, entries, []cas.Draft{{Data: d}})
 	return run, true, nil
 }
 
-func (e *Engine) notify(run protocol.RunID, entries []protocol.Entry, drafts []cas.Draft) {
+// notify passes the watcher events that this process wrote; of says what run they are of.
+func (e *Engine) notify(of api.Update, entries []protocol.Entry, drafts []cas.Draft) {
 	if e.Watch == nil {
 		return
 	}
+	of.Wrote = true
 	for i := range entries {
-		e.Watch(api.Update{Run: run, Entry: &entries[i], Data: drafts[i].Data, Step: drafts[i].Step})
+		of.Entry, of.Data, of.Step = &entries[i], drafts[i].Data, drafts[i].Step
+		e.Watch(of)
 	}
+}
+
+// aboutRun is what all updates of a run that is in hand have in common.
+func aboutRun(run protocol.RunID, s *rules.State) api.Update {
+	return api.Update{Run: run, Workflow: s.Program().Workflow, Child: s.Info.Parent != nil}
 }
 
 // State folds a run, from its snapshot where that is still good. A snapshot that cannot be read

@@ -39,6 +39,8 @@ type Guard struct {
 	Uploads func(*http.Request) bool
 	// Log has a line for every refusal; nil discards it.
 	Log *slog.Logger
+	// Refused is called with the code of every refusal; nil is for none that counts them.
+	Refused func(code string)
 
 	failed  failures
 	now     func() time.Time
@@ -303,6 +305,9 @@ func (g *Guard) refuse(w http.ResponseWriter, r *http.Request, err error) {
 				err = protocol.ErrRateLimited
 			}
 		}
+	}
+	if g.Refused != nil {
+		g.Refused(protocol.CodeOf(err))
 	}
 	g.log().Warn("request refused", "code", protocol.CodeOf(err), "why", err.Error(), "remote", remoteOf(r), "method", r.Method, "path", r.URL.Path)
 	if r.ProtoMajor == 1 {

@@ -21,6 +21,8 @@ type route struct {
 // has.
 var routes = []route{
 	{"GET /healthz", "", (*Hub).alike},
+	{"GET /readyz", "", (*Hub).alike},
+	{"GET /metrics", guard.Metrics, (*Hub).alike},
 	{"GET /v1/openapi.json", "", (*Hub).alike},
 	{"GET /v1/info", guard.Read, (*Hub).alike},
 	{"POST /v1/codes", guard.Admin, (*Hub).alike},

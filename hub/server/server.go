@@ -1,6 +1,8 @@
 package server
 
 import (
+	"context"
+	"log/slog"
 	"net/http"
 	"strings"
 
@@ -30,6 +32,11 @@ type Server struct {
 
 	// NewCode makes a one-time code for a browser; nil where nothing listens for one.
 	NewCode func() (api.Code, error)
+
+	Metrics http.Handler // GET /metrics; nil is none
+	// Ready is nil where requests are answered, else why they are not, which only the log is told; nil is always.
+	Ready func(context.Context) error
+	Log   *slog.Logger // nil discards it
 }
 
 // A call is a request that is answered.
@@ -64,6 +71,8 @@ const anyOther = "*"
 // routes is the one table of the API; openapi.yaml describes each of them.
 var routes = []route{
 	{"GET", "/healthz", "", anyOther, health},
+	{"GET", "/readyz", "", anyOther, (*Server).ready},
+	{"GET", "/metrics", guard.Metrics, anyOther, (*Server).metrics},
 	{"GET", "/v1/openapi.json", "", anyOther, (*Server).openapi},
 	{"GET", "/v1/info", guard.Read, anyOther, (*Server).info},
 	{"POST", "/v1/codes", guard.Admin, anyOther, body(optional, (*Server).newCode)},
@@ -105,14 +114,16 @@ var routes = []route{
 }
 
 // Public reports whether a request needs no credentials: the page and its parts, the
-// description of the API, and the sign of life. None of them shows anything of a run.
+// description of the API, and the signs of life. None of them shows anything of a run.
 func Public(r *http.Request) bool {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false
 	}
 	switch p := r.URL.Path; p {
-	case "/healthz", "/v1/openapi.json":
+	case "/healthz", "/readyz", "/v1/openapi.json":
 		return true
+	case "/metrics":
+		return false
 	default:
 		return p != "/v1" && !strings.HasPrefix(p, "/v1/")
 	}

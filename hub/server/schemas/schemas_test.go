@@ -40,7 +40,7 @@ var described = map[string]any{
 	"Bound": api.Bound{}, "Cache": api.Cache{}, "CacheCall": api.CacheCall{}, "CallMessage": protocol.CallMessage{}, "CancelRequest": api.Cancel{},
 	"Checked": protocol.Checked{}, "Choice": protocol.Choice{}, "Code": api.Code{}, "Command": api.Command{}, "Compaction": api.Compaction{},
 	"Cost": api.Cost{}, "CostRow": api.CostRow{KnownUSD: "0"}, "Definition": api.Definition{}, "Diff": api.VisitDiff{}, "Error": reply.Failure{}, "Explanation": api.Explanation{},
-	"Failure": protocol.ErrorInfo{}, "Finding": protocol.Finding{}, "ForkRequest": api.Fork{}, "GitState": protocol.GitState{}, "Health": server.Health{},
+	"Failure": protocol.ErrorInfo{}, "Finding": protocol.Finding{}, "ForkRequest": api.Fork{}, "GitState": protocol.GitState{}, "Health": server.Health{}, "Ready": server.Ready{},
 	"Imported": api.Imported{}, "MemoryChange": api.MemoryChange{}, "MemoryItem": api.MemoryItem{}, "MemoryScopes": api.MemoryScopes{},
 	"MemoryScope": api.MemoryScope{}, "Memories": api.Memories{}, "OneMemory": api.OneMemory{}, "MemoryPlace": protocol.MemoryPlace{},
 	"Remembered": api.Remembered{}, "RememberRequest": api.Remember{}, "Reindexed": api.Reindexed{}, "ReindexRequest": api.Reindex{},

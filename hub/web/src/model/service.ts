@@ -473,6 +473,12 @@ export interface Queued {
   why?: string; // Code of what ended the last lease.
 }
 
+/** wf.ready/v1: whether requests are answered. Why not is not told: anyone may ask. */
+export interface Ready {
+  schema: "wf.ready/v1";
+  ready: boolean;
+}
+
 /** Recall asks a memory. A text, tags or both are wanted. */
 export interface RecallRequest {
   scope?: string;
@@ -664,7 +670,7 @@ export interface Runs {
 }
 
 /** Something that credentials allow. */
-export type Scope = "read" | "run" | "answer" | "admin" | "agent";
+export type Scope = "read" | "run" | "answer" | "admin" | "metrics" | "agent";
 
 /** Where what an earlier request had ends within a prompt. */
 export interface Seam {
