@@ -10,6 +10,7 @@ import (
 
 	"wf/api"
 	"wf/cas"
+	"wf/hub/hook"
 	"wf/hub/replay"
 	"wf/hub/schedule"
 	"wf/hub/server"
@@ -38,7 +39,8 @@ type Daemon struct {
 	live   *LiveSockets
 	replay *replay.Server
 	clock  *schedule.Runner
-	told   sync.Map // CIDs of definitions with schedules that wait for trust, and about which the log has a line
+	hooks  hooks
+	told   sync.Map // what keeps schedules and webhooks from being served, and about which the log has a line
 }
 
 // Options of a Daemon.
@@ -64,22 +66,23 @@ func New(u *compose.Setup, s *cas.Store, o Options) (*Daemon, error) {
 		return nil, protocol.ErrUsage.With("", "--dir %s is no directory", o.Dir)
 	}
 	live := NewLiveSockets(s)
+	d := &Daemon{Name: o.Name, Log: o.Log, live: live, replay: &replay.Server{Feed: s, Deltas: &live.said}}
 	k := &Supervisor{s: s, log: o.Log, alone: o.Alone}
-	k.note = func(run protocol.RunID) { u.Note(context.Background(), s, run); live.End(run) }
+	k.note = func(run protocol.RunID) { u.Note(context.Background(), s, run); live.End(run); d.clock.Wake() }
 	k.e = u.Engine(s, func(n api.Update) {
 		k.notice(n)
 		live.Notice(n)
 	})
-	d := &Daemon{Name: o.Name, Supervisor: k, Log: o.Log, live: live, replay: &replay.Server{Feed: s, Deltas: &live.said},
-		Service: &service.Local{Setup: u, Store: s, Engine: k.e, Keeper: k, Catalog: catalog, Dir: dir}}
+	d.Supervisor, d.Service = k, &service.Local{Setup: u, Store: s, Engine: k.e, Keeper: k, Catalog: catalog, Dir: dir}
 	k.requests = d.Service.AwaitMoves
 	if d.Name == "" {
 		if d.Name, err = os.Hostname(); err != nil {
 			d.Name = "wf"
 		}
 	}
-	d.clock = &schedule.Runner{Jobs: d.Jobs, Start: d.Fire, Log: o.Log, Seen: &schedule.Seen{Path: filepath.Join(s.Dir(), Dir, "schedule.json")}}
-	d.server = &server.Server{Service: d.Service, Feed: s, Name: d.Name, Version: u.Version, Replay: d.replay.WebSocket(), Events: d.replay.Events(), Page: web.Handler()}
+	d.clock = &schedule.Runner{Jobs: d.Jobs, Start: d.Fire, Open: d.open, Log: o.Log, Seen: &schedule.Seen{Path: filepath.Join(s.Dir(), Dir, "schedule.json")}}
+	d.server = &server.Server{Service: d.Service, Feed: s, Name: d.Name, Version: u.Version, Replay: d.replay.WebSocket(), Events: d.replay.Events(), Page: web.Handler(),
+		Hooks: &hook.Receiver{Find: d.hook, Log: o.Log}}
 	return d, nil
 }
 

@@ -14,9 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/time/rate"
-
-	"wf/hub/internal/lately"
 	"wf/hub/reply"
 	"wf/protocol"
 )
@@ -331,9 +328,9 @@ func TestFailuresAreLimited(t *testing.T) {
 	if w := s.ask("GET", "/v1/runs", "", "Authorization: Bearer wrong"); w.Code != 401 {
 		t.Errorf("later: status %d", w.Code)
 	}
-	f := failures{hosts: lately.Map[string, *rate.Limiter]{Max: maxHosts}}
+	var f Failures
 	for i := range 3 * maxHosts {
-		f.spend("h"+strings.Repeat("x", i%7)+time.Duration(i).String(), s.now)
+		f.Spend("h"+strings.Repeat("x", i%7)+time.Duration(i).String(), s.now)
 	}
 	if n, _ := f.hosts.Held(); n > maxHosts {
 		t.Errorf("%d hosts are remembered", n)
