@@ -372,7 +372,7 @@ func (c *checker) with(r *protocol.Role) {
 		return
 	}
 	n := c.roleNodes[r.Name]
-	c.handed(handing{n.Get("with"), n.Get("workflow"), r.With, child.inputs, "sub-workflow " + child.Workflow.Name})
+	c.handed(handing{n.Get("with"), n.Get("workflow"), r.With, child.inputs, "sub-workflow " + child.Workflow.Name, strict})
 }
 
 // handing is what is handed over to the inputs of a workflow.
@@ -382,6 +382,7 @@ type handing struct {
 	with   []protocol.NamedTemplate
 	inputs map[string]*inputCode
 	whose  string
+	mode   mode // of its expressions
 }
 
 // handed holds what is handed over against the inputs (WF031).
@@ -401,7 +402,7 @@ func (c *checker) handed(h handing) {
 			c.report(key, d)
 			continue
 		}
-		value, err := compileNamed(v, strict)
+		value, err := compileNamed(v, h.mode)
 		switch code := value.(type) {
 		case []any, map[string]any:
 			continue // its value shows when it runs

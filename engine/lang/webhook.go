@@ -72,7 +72,7 @@ func (c *checker) webhook(n *yaml.Node) {
 			inputs[name] = code
 		}
 	}
-	c.handed(handing{n.Get("with"), n, c.w.Webhook.With, inputs, "the workflow"})
+	c.handed(handing{n.Get("with"), n, c.w.Webhook.With, inputs, "the workflow", ofEvent})
 }
 
 // event checks a reference in an expression of a webhook.
