@@ -56,8 +56,11 @@ type Start struct {
 	CreatedBy   string                     `json:"created_by,omitempty"`
 	TargetUser  string                     `json:"target_user,omitempty"`
 	RequestID   string                     `json:"request_id,omitempty"` // the same id starts nothing twice
-	Models      map[string]ModelList       `json:"models,omitempty"`     // by role, "" is every role
-	Context     string                     `json:"context,omitempty"`    // how agents see their past: conversation, task, fresh; "" is as their roles say
+	// Firing is a minute at which the schedule of the workflow is due, in RFC 3339: the run is that of the firing, whose
+	// request id it has, and is started once. It takes no inputs.
+	Firing  string               `json:"firing,omitempty"`
+	Models  map[string]ModelList `json:"models,omitempty"`  // by role, "" is every role
+	Context string               `json:"context,omitempty"` // how agents see their past: conversation, task, fresh; "" is as their roles say
 
 	// AllowSecretInputs are inputs that may hold a secret, which then is stored, shown and sent.
 	// Without it such inputs are refused.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"mime"
 	"net/url"
-	"os"
 	"strings"
 	"sync"
 	"time"
@@ -17,7 +16,6 @@ import (
 	"wf/engine/lang"
 	"wf/hub/hook"
 	"wf/protocol"
-	"wf/roles"
 	"wf/service/compose"
 	"wf/service/query"
 )
@@ -97,8 +95,7 @@ func (d *Daemon) take(ctx context.Context, h *hook.Hook, file string, e hook.Eve
 	if taken, err := d.taken(ctx, request); taken != nil || err != nil {
 		return hook.Taken{Run: engine.RequestRun(request)}, err
 	}
-	hide := roles.NewRedactor(roles.Secrets(os.Environ(), f.Program.Workflow.Secrets))
-	unfit := func(err error) error { return fmt.Errorf("%w: %s", hook.ErrUnfit, hide.String(err.Error())) }
+	unfit := func(err error) error { return fmt.Errorf("%w: %s", hook.ErrUnfit, f.Hide(err.Error())) }
 	body, err := bodyOf(e, h.Kind)
 	if err != nil {
 		return hook.Taken{}, unfit(err)

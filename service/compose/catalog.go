@@ -19,6 +19,7 @@ import (
 	"wf/files"
 	"wf/protocol"
 	"wf/protocol/lazy"
+	"wf/roles"
 )
 
 // A Catalog is the directories whose workflows can be started through the API.
@@ -179,6 +180,11 @@ func (f Found) HookSecrets() (out []string) {
 		}
 	}
 	return out
+}
+
+// Hide takes the secrets that the workflow declares out of a text for the log.
+func (f Found) Hide(text string) string {
+	return roles.NewRedactor(roles.Secrets(os.Environ(), f.Program.Workflow.Secrets)).String(text)
 }
 
 // Entry is a workflow as the API lists it.

@@ -687,6 +687,7 @@ export interface StartRequest {
   created_by?: string;
   target_user?: string;
   request_id?: string; // The same id starts nothing twice.
+  firing?: string; // A minute at which the schedule of the workflow is due, in RFC 3339: the run is that of the firing, whose request id it has, and is started once. It takes no inputs.
   models?: Record<string, Models>; // By role, "" is every role.
   context?: "" | "conversation" | "task" | "fresh"; // How agents see their past: conversation, task, fresh; "" is as their roles say.
   allow_secret_inputs?: Array<string>; // Inputs that may hold a secret, which then is stored, shown and sent. Without it such inputs are refused.
