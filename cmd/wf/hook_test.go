@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -263,5 +264,23 @@ func TestADaemonKilledWhileItTakesAnEvent(t *testing.T) {
 		}
 		s.awaitStatus(again.ID, protocol.Done)
 		s.kill()
+	}
+}
+
+// A hub cannot check what it does not read: events go to workers.
+func TestAHubHasNoWebhooks(t *testing.T) {
+	dir := t.TempDir()
+	p := startProcess(t, dir, "hub", "--listen", "127.0.0.1:0", "--data", filepath.Join(dir, "hub"))
+	var hub api.HubServing
+	if err := json.Unmarshal(p.line, &hub); err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.Post(hub.Listen[0].URL+protocol.WebhookPath+"push", "application/json", strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if body, err := io.ReadAll(resp.Body); err != nil || resp.StatusCode != 404 || !strings.Contains(string(body), "webhooks are taken by wf serve itself") {
+		t.Errorf("%d %s %v", resp.StatusCode, body, err)
 	}
 }
