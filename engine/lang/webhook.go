@@ -85,6 +85,8 @@ func (x *exprCheck) event(ls []lint.Step) {
 		x.fail("WF040", root.At, "a secret can stand in env alone", "hand it to a command by env", nil)
 	case slices.Contains(roots, root.Name):
 		x.fail("WF020", root.At, root.Name+" is not known before a run has begun", "a webhook sees event.body and event.headers", nil)
+	case spelled[root.Name] != "", slices.Contains(disabled, root.Name), root.Name == "$env":
+		x.unknown(root)
 	default:
 		x.suggest("WF020", root, fmt.Sprintf("unknown name %s", root.Name), []string{eventRoot}, "a webhook sees event.body and event.headers")
 	}

@@ -44,6 +44,7 @@ func TestAWebhook(t *testing.T) {
 		{"a part that events lack", "event.body.ref", "event.bdoy.ref", `event has no field "bdoy"`},
 		{"a condition that is none", `event.headers["x-github-event"] == "push"`, `len("x")`, "not true or false"},
 		{"an event outside of a webhook", "${{ inputs.ref }}", "${{ event.body }}", "unknown name event"},
+		{"a null of another language", `== "push"`, "!= null", `did you mean "nil"?`},
 		{"a clock", "event.body.ref", "now()", "error[WF024]"},
 	} {
 		src := []byte(strings.Replace(hooked, test.from, test.to, 1))
