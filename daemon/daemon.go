@@ -10,6 +10,7 @@ import (
 
 	"wf/api"
 	"wf/cas"
+	"wf/hub/hook"
 	"wf/hub/replay"
 	"wf/hub/schedule"
 	"wf/hub/server"
@@ -47,7 +48,8 @@ type Daemon struct {
 	replay *replay.Server
 	clock  *schedule.Runner
 	traces *exporter // nil without a collector
-	told   sync.Map  // CIDs of definitions with schedules that wait for trust, and about which the log has a line
+	hooks  hooks
+	told   sync.Map // what keeps schedules and webhooks from being served, and about which the log has a line
 }
 
 // Options of a Daemon.
@@ -74,8 +76,9 @@ func New(u *compose.Setup, s *cas.Store, o Options) (*Daemon, error) {
 		return nil, protocol.ErrUsage.With("", "--dir %s is no directory", o.Dir)
 	}
 	live := NewLiveSockets(s)
+	d := &Daemon{Name: o.Name, Log: o.Log, live: live, replay: &replay.Server{Feed: s, Deltas: &live.said}}
 	k := &Supervisor{s: s, log: o.Log, alone: o.Alone, looked: make(chan struct{})}
-	k.note = func(run protocol.RunID) { u.Note(context.Background(), s, run); live.End(run) }
+	k.note = func(run protocol.RunID) { u.Note(context.Background(), s, run); live.End(run); d.clock.Wake() }
 	all := new(metrics.Registry)
 	var m *meters
 	lines := runLog{o.Log}
@@ -91,8 +94,8 @@ func New(u *compose.Setup, s *cas.Store, o Options) (*Daemon, error) {
 	c.register(m)
 	k.seen = c.see
 	all.GaugeFunc("wf_runs_driven", "Runs that this process drives.", func(emit func(float64, ...string)) { emit(float64(k.driven())) })
-	d := &Daemon{Name: o.Name, Metrics: all, meter: server.NewMeter(all, o.Log), meters: m, census: c, Supervisor: k, Log: o.Log, live: live, replay: &replay.Server{Feed: s, Deltas: &live.said},
-		Service: &service.Local{Setup: u, Store: s, Engine: k.e, Keeper: k, Catalog: catalog, Dir: dir}}
+	d.Metrics, d.meter, d.meters, d.census = all, server.NewMeter(all, o.Log), m, c
+	d.Supervisor, d.Service = k, &service.Local{Setup: u, Store: s, Engine: k.e, Keeper: k, Catalog: catalog, Dir: dir}
 	k.requests = d.Service.AwaitMoves
 	if d.Name == "" {
 		if d.Name, err = os.Hostname(); err != nil {
@@ -104,13 +107,14 @@ func New(u *compose.Setup, s *cas.Store, o Options) (*Daemon, error) {
 			return nil, err
 		}
 	}
-	d.clock = &schedule.Runner{Jobs: d.Jobs, Start: d.Fire, Log: o.Log, Seen: &schedule.Seen{Path: filepath.Join(s.Dir(), Dir, "schedule.json")}}
+	d.clock = &schedule.Runner{Jobs: d.Jobs, Start: d.Fire, Open: d.open, Log: o.Log, Seen: &schedule.Seen{Path: filepath.Join(s.Dir(), Dir, "schedule.json")}}
 	d.probe = newProbe(k.looked, func(ctx context.Context) error {
 		_, err := s.Head(ctx, "")
 		return err
 	})
 	d.server = &server.Server{Service: d.Service, Feed: s, Name: d.Name, Version: u.Version, Replay: d.replay.WebSocket(), Events: d.replay.Events(), Page: web.Handler(),
-		Metrics: all, Ready: d.probe.ready, Log: d.Log}
+		Metrics: all, Ready: d.probe.ready, Log: d.Log,
+		Hooks: &hook.Receiver{Find: d.hook, Log: o.Log}}
 	return d, nil
 }
 

@@ -111,6 +111,9 @@ type Launch struct {
 	// AllowSecretInputs names the inputs that may hold a secret, which then is stored, shown and sent.
 	AllowSecretInputs []string
 
+	// Trigger is what begins the run; nil is a person or a client.
+	Trigger *protocol.Trigger
+
 	// Set for sub-workflows.
 	run     protocol.RunID
 	parent  *protocol.ParentRun
@@ -211,7 +214,7 @@ func (e *Engine) Begin(ctx context.Context, l Launch) (run protocol.RunID, fresh
 	hide := hider(l.Program)
 	d := protocol.RunStarted{Start: begin.start, Source: source, Sources: sources, Title: hide.String(cmp.Or(l.Title, l.Program.Workflow.Name)), Description: protocol.NewText(hide.String(l.Description)),
 		Type: l.Type, Scope: l.Scope, Tags: l.Tags, CreatedBy: l.CreatedBy, TargetUser: l.TargetUser, RequestID: l.RequestID,
-		Parent: l.parent, Workspace: l.Workspace, Version: e.Version, Models: l.Models, File: l.File, Context: l.Context, AllowSecretInputs: l.AllowSecretInputs}
+		Parent: l.parent, Workspace: l.Workspace, Version: e.Version, Models: l.Models, File: l.File, Context: l.Context, AllowSecretInputs: l.AllowSecretInputs, Trigger: l.Trigger}
 	if l.Place != l.Workspace {
 		d.Place = l.Place
 	}

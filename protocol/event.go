@@ -111,6 +111,8 @@ type RunStarted struct {
 	Sources map[string]Link `cbor:"sources,omitempty" json:"sources,omitempty"`
 	// AllowSecretInputs are the inputs that were let in although they may hold a secret.
 	AllowSecretInputs []string `cbor:"allow_secret_inputs,omitempty" json:"allow_secret_inputs,omitempty"`
+	// Trigger began the run; nil where a person or a client did.
+	Trigger *Trigger `cbor:"trigger,omitempty" json:"trigger,omitempty"`
 }
 
 // StartedIn is the directory in which the run was started.

@@ -90,7 +90,7 @@ func fail(w http.ResponseWriter, err error) {
 }
 
 func notFound(r *http.Request) error {
-	return &protocol.Error{Code: protocol.ErrNotFound.Code, Message: "nothing is served at " + r.Method + " " + r.URL.Path, Hint: "a hub serves the API of wf serve, /v1/agents and /v1/queue"}
+	return &protocol.Error{Code: protocol.ErrNotFound.Code, Message: "nothing is served at " + r.Method + " " + r.URL.Path, Hint: "a hub serves the API of wf serve, /v1/agents and /v1/queue; webhooks are taken by wf serve itself"}
 }
 
 // alike serves what a hub answers as a worker does.

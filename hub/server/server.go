@@ -23,6 +23,7 @@ type Server struct {
 
 	Replay http.Handler // GET /v1/replay, a WebSocket
 	Events http.Handler // GET /v1/sessions/{id}/events
+	Hooks  http.Handler // POST /v1/hooks/{name}, which lets requests in by their signature; nil is none
 	Page   http.Handler // everything that is not the API; nil is nothing
 
 	Describe func() ([]byte, error) // GET /v1/openapi.json; nil is OpenAPI
@@ -109,6 +110,7 @@ var routes = []route{
 	{"POST", "/v1/memories/change", guard.Run, "", toMemory(api.Service.ChangeMemories)},
 	{"POST", "/v1/memories/reindex", guard.Run, "", toMemory(reindex)},
 	{"GET", "/v1/blocks/{cid}", guard.Read, "payload", (*Server).block},
+	{"POST", protocol.WebhookPath + "{name}", "", anyOther, (*Server).hook},
 	{"GET", "/v1/replay", guard.Read, anyOther, (*Server).replay},
 	{"GET", "/v1/sessions/{id}/events", guard.Read, anyOther, (*Server).events},
 }
@@ -127,6 +129,20 @@ func Public(r *http.Request) bool {
 	default:
 		return p != "/v1" && !strings.HasPrefix(p, "/v1/")
 	}
+}
+
+// Signed reports whether a request is let in by its signature: an event for a webhook.
+func Signed(r *http.Request) bool {
+	return r.Method == http.MethodPost && strings.HasPrefix(r.URL.Path, protocol.WebhookPath)
+}
+
+// hook hands an event to what takes it.
+func (s *Server) hook(c *call) (any, error) {
+	if s.Hooks == nil {
+		return nil, notFound(c.Request)
+	}
+	s.Hooks.ServeHTTP(c.w, c.Request)
+	return nil, nil
 }
 
 // ImportPath takes archives.

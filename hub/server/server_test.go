@@ -192,7 +192,7 @@ var blockCID, _ = protocol.ParseLink("bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregi
 
 // ask makes a request of someone with scopes.
 func ask(s *shop, scopes []guard.Scope, method, target, body string, headers ...string) *httptest.ResponseRecorder {
-	server := &Server{Service: s, Feed: s, Name: "here", Version: "v"}
+	server := &Server{Service: s, Feed: s, Name: "here", Version: "v", Hooks: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})}
 	r := httptest.NewRequest(method, target, strings.NewReader(body))
 	if body == "" {
 		r = httptest.NewRequest(method, target, nil)

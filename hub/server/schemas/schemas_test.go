@@ -48,7 +48,7 @@ var described = map[string]any{
 	"Task": api.Task{}, "RunTask": api.RunTask{Task: &api.Task{}}, "Note": api.Note{}, "TaskList": api.TaskList{},
 	"Info": server.Info{}, "Job": queue.Entry{}, "Login": guard.Login{}, "LoginRequest": guard.LoginRequest{}, "Mend": api.Mend{},
 	"Message": protocol.Message{}, "MessageRequest": api.Message{}, "Messages": api.Messages{}, "NamedTemplate": protocol.NamedTemplate{},
-	"ParentRun": protocol.ParentRun{}, "Queue": relay.Queue{}, "Queued": relay.Queued{}, "ResumeRequest": api.Resume{}, "Role": protocol.RoleEntered{},
+	"ParentRun": protocol.ParentRun{}, "Queue": relay.Queue{}, "Queued": relay.Queued{}, "ResumeRequest": api.Resume{}, "Trigger": protocol.Trigger{}, "Role": protocol.RoleEntered{},
 	"RowUsage": api.RowUsage{}, "Run": api.Run{}, "RunDiff": api.Diff{}, "RunInfo": api.RunInfo{}, "RunRow": api.Row{}, "Runs": api.Page{},
 	"Seam": api.Seam{}, "StartRequest": api.Start{}, "Started": api.Started{}, "Step": api.RunStep{Step: &api.Step{}}, "StepDiff": api.StepDiff{},
 	"StepView": api.Step{}, "Term": api.Term{}, "Timing": api.Timing{}, "Tried": api.Tried{}, "Usage": protocol.UsageSum{}, "Verify": protocol.Report{},

@@ -613,6 +613,7 @@ export interface RunInfo {
   parent: ParentRun | null;
   forked_from: CID | null; // The newest event that both runs share.
   inputs: Record<string, unknown>;
+  trigger?: Trigger; // What began it; left out where a person or a client did.
 }
 
 /** A run in a list of runs. */
@@ -693,6 +694,7 @@ export interface StartRequest {
   created_by?: string;
   target_user?: string;
   request_id?: string; // The same id starts nothing twice.
+  firing?: string; // A minute at which the schedule of the workflow is due, in RFC 3339: the run is that of the firing, whose request id it has, and is started once. It takes no inputs.
   models?: Record<string, Models>; // By role, "" is every role.
   context?: "" | "conversation" | "task" | "fresh"; // How agents see their past: conversation, task, fresh; "" is as their roles say.
   allow_secret_inputs?: Array<string>; // Inputs that may hold a secret, which then is stored, shown and sent. Without it such inputs are refused.
@@ -855,6 +857,13 @@ export interface Tried {
   terms: Array<Term>;
 }
 
+/** What began a run that neither a person nor a client asked for. */
+export interface Trigger {
+  kind: string; // TriggerSchedule, or the kind of a webhook.
+  name: string; // Of the workflow whose schedule or webhook it is.
+  delivery?: string; // The minute of a firing in RFC 3339, or what the sender of an event calls its delivery. The latter is not signed at GitHub, and tells nothing apart.
+}
+
 /** The sum of model calls, in tokens; what no provider reported is null. */
 export interface Usage {
   calls: number;
@@ -918,6 +927,12 @@ export interface Workflow {
   file: string; // Path, as it is recorded with its runs.
   inputs: Record<string, unknown>; // JSON Schema of the inputs, an object.
   schedule: string | null; // Cron expression, or null.
+  timezone?: string; // Of the schedule; left out it is UTC.
+  overlap?: string; // Of the schedule: skip or queue; left out it is allow.
+  catch_up?: string; // Of the schedule: all or none; left out it is last.
+  next?: Time; // When the clock starts it next.
+  webhook?: string; // The path that takes its events, as in /v1/hooks/NAME.
+  webhook_problem?: string; // Why its webhook takes no events yet.
   problem: string; // Why it cannot be started, "" if it can.
   definition?: CID; // Of a valid one.
   waits_for_trust?: boolean; // Waits: it is started neither by a client nor by the clock before a person trusts it on that machine, with wf trust.
