@@ -359,6 +359,7 @@ func (d *driver) heard(r report) (facts []cas.Draft, blocks []cas.Block, err err
 			}
 			x, blocks = event, append(blocks, more...)
 		}
+		d.noteHold(r.step, x)
 		fact, err := cas.Draft{Step: r.step, Data: x}.Ready()
 		if err != nil {
 			return nil, nil, err
