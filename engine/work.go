@@ -34,7 +34,7 @@ type outcome struct {
 	conclusion protocol.Conclusion
 	err        error
 	timedOut   bool
-	held       time.Duration // kept back by the limits of a provider
+	held       int64 // µs, kept back by the limits of a provider
 	git        *protocol.GitState
 }
 
@@ -152,7 +152,7 @@ func (d *driver) carryOut(ctx context.Context, x *assignment, emit roles.Emit) (
 		end.err = &protocol.Failure{ErrorInfo: protocol.ErrorInfo{Code: "cut_off", Phase: "run", Message: "wf ended while the command ran, and a person counted it as failed"}}
 		return end
 	}
-	ctx, clock := limited(ctx, time.Duration(turn.Role.Timeout)*time.Microsecond)
+	ctx, clock := limited(ctx, time.Duration(turn.Role.Timeout)*time.Microsecond, d.e.now)
 	defer clock.stop()
 	end.conclusion, end.err = x.by.Perform(ctx, *turn, clock.watch(emit))
 	end.held = clock.heldFor()
