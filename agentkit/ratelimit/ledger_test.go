@@ -109,11 +109,14 @@ func TestTheEndOfAProcessFreesItsPlaces(t *testing.T) {
 func TestCallersOfAProcessAreServedInTheirOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := asProcess(t.TempDir(), Limits{Requests: 1})
+		var mu sync.Mutex
 		var order []int
 		var all sync.WaitGroup
 		for i := range 20 {
 			all.Go(func() {
 				ask(t, a)
+				mu.Lock()
+				defer mu.Unlock()
 				order = append(order, i) // one in a window
 			})
 			synctest.Wait()
