@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tmc/langchaingo/llms"
+
 	"wf/agentkit/config"
 	"wf/agentkit/model"
 	"wf/agentkit/modeltest"
@@ -89,7 +91,7 @@ func TestACallBeyondTheLimitIsNotSent(t *testing.T) {
 	}
 	over := make(chan error)
 	go func() {
-		_, err := m.Call(ctx, "hi")
+		_, err := m.GenerateContent(ctx, []llms.MessageContent{llms.TextParts(llms.ChatMessageTypeHuman, "hi")})
 		over <- err
 	}()
 	look(t, c, "local", func(s ratelimit.Status) bool { return len(s.Waiting) == 1 })

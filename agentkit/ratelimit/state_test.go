@@ -14,7 +14,6 @@ type person struct {
 	ticket
 	asks    int   // calls that wait, the newest included
 	next    int64 // when it asks again
-	granted []granted
 	since   int64 // it is first in its own line
 	longest int64
 }
