@@ -368,6 +368,9 @@ func (b *viewer) open(x rules.Visit) {
 		return
 	}
 	st.Status = b.s.Shown(x.Mode)
+	if x.Held != nil && st.Status == "running" {
+		st.Held = x.Held.String()
+	}
 	st.record = protocol.Link{} // else of a failed visit that is tried again
 	if x.Mode == rules.Parked && x.Error != "" {
 		st.Error = &protocol.ErrorInfo{Code: "suspended", Phase: string(st.Action), Message: x.Error}

@@ -744,6 +744,7 @@ export interface Step {
   ms: number;
   workspace: GitState | null;
   child?: string; // The run of a sub-workflow.
+  held?: string; // Held says what keeps a visit back that runs, and waits for the limits of a provider.
   compactions?: Array<Compaction>; // In order; each took the place of what was read before it.
   corrections?: Array<string>; // Why answers did not fit the declared output, one for each that the model was sent.
   cut_off?: boolean; // Set where the newest reply has as many tokens as it may have, and so no end.
@@ -784,6 +785,7 @@ export interface StepView {
   ms: number;
   workspace: GitState | null;
   child?: string; // The run of a sub-workflow.
+  held?: string; // Held says what keeps a visit back that runs, and waits for the limits of a provider.
   compactions?: Array<Compaction>; // In order; each took the place of what was read before it.
   corrections?: Array<string>; // Why answers did not fit the declared output, one for each that the model was sent.
   cut_off?: boolean; // Set where the newest reply has as many tokens as it may have, and so no end.
