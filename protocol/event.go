@@ -109,6 +109,8 @@ type RunStarted struct {
 	Sources map[string]Link `cbor:"sources,omitempty" json:"sources,omitempty"`
 	// AllowSecretInputs are the inputs that were let in although they may hold a secret.
 	AllowSecretInputs []string `cbor:"allow_secret_inputs,omitempty" json:"allow_secret_inputs,omitempty"`
+	// CausedBy is the notification that the run was started by, if it was.
+	CausedBy *CausedBy `cbor:"caused_by,omitempty" json:"caused_by,omitempty"`
 }
 
 // StartedIn is the directory in which the run was started.
