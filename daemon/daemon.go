@@ -17,6 +17,7 @@ import (
 	"wf/protocol"
 	"wf/service"
 	"wf/service/compose"
+	"wf/service/notify"
 )
 
 // A Daemon drives the runs of a store, and answers for them over HTTP.
@@ -38,6 +39,7 @@ type Daemon struct {
 	live   *LiveSockets
 	replay *replay.Server
 	clock  *schedule.Runner
+	notify *notify.Deliverer
 	told   sync.Map // CIDs of definitions with schedules that wait for trust, and about which the log has a line
 }
 
@@ -79,6 +81,9 @@ func New(u *compose.Setup, s *cas.Store, o Options) (*Daemon, error) {
 		}
 	}
 	d.clock = &schedule.Runner{Jobs: d.Jobs, Start: d.Fire, Log: o.Log, Seen: &schedule.Seen{Path: filepath.Join(s.Dir(), Dir, "schedule.json")}}
+	if d.notify, err = u.Notifier(s, k.e, o.Log); err != nil {
+		return nil, err
+	}
 	d.server = &server.Server{Service: d.Service, Feed: s, Name: d.Name, Version: u.Version, Replay: d.replay.WebSocket(), Events: d.replay.Events(), Page: web.Handler()}
 	return d, nil
 }
@@ -98,6 +103,7 @@ func (d *Daemon) Start() {
 	if d.Supervisor.alone {
 		return
 	}
+	d.Supervisor.work.Go(func() { d.notify.Serve(d.Supervisor.ctx) })
 	d.Supervisor.work.Go(func() {
 		if err := d.clock.Run(d.Supervisor.ctx); d.Supervisor.ctx.Err() == nil {
 			d.Log.Error("schedules are no longer served", "why", err)

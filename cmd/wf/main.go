@@ -201,6 +201,7 @@ var commands = []struct {
 	{"store", newCas},
 	{"store", newGC},
 	{"store", newStore},
+	{"store", newHook},
 	{"more", newDoctor},
 	{"more", newModels},
 	{"more", newTrust},

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"time"
 
 	"wf/api"
 	"wf/cas"
@@ -57,12 +58,8 @@ const (
 var errGone = errors.New("the run is no longer in the store")
 
 // message makes the notification of a delivery. An error wraps errGone where there is nothing to tell any more.
-func message(ctx context.Context, e *engine.Engine, sink protocol.Sink, name string, d protocol.DeliveryDue) (*Message, error) {
+func message(ctx context.Context, e *engine.Engine, st *rules.State, sink protocol.Sink, name string, d protocol.DeliveryDue) (*Message, error) {
 	entry, err := eventOf(ctx, e.Store, d)
-	if err != nil {
-		return nil, err
-	}
-	st, err := e.State(ctx, d.Run)
 	if err != nil {
 		return nil, err
 	}
@@ -70,8 +67,8 @@ func message(ctx context.Context, e *engine.Engine, sink protocol.Sink, name str
 	if err != nil {
 		return nil, err
 	}
-	m := &Message{Schema: Schema, ID: d.ID, Sink: name, On: d.On, Time: api.TimeOf(entry.TS), Run: d.Run, Event: d.Event, Seq: d.Seq, Step: d.Step,
-		Workflow: st.Program().Workflow.Name, Definition: api.CID(definitionOf(st).String()), Link: linkOf(sink.Page, d.Run),
+	m := &Message{Schema: Schema, ID: d.ID, Sink: name, On: d.On, Time: entry.Time().Format(time.RFC3339Nano), Run: d.Run, Event: d.Event, Seq: d.Seq, Step: d.Step,
+		Workflow: st.Program().Workflow.Name, Definition: st.Opened().Start.Workflow.String(), Link: linkOf(sink.Page, d.Run),
 		workspace: st.Info.Workspace, caused: protocol.CausedBy{Run: d.Run, Seq: d.Seq, Depth: 1}}
 	if by := st.Info.CausedBy; by != nil {
 		m.caused.Depth = by.Depth + 1
@@ -94,7 +91,8 @@ func message(ctx context.Context, e *engine.Engine, sink protocol.Sink, name str
 			if err != nil {
 				return nil, err
 			}
-			m.Question = protocol.Clip(roles.HideKeys(question), questionMax)
+			question = roles.HideKeys(question)
+			m.Question = question[:roles.CutRunes(question, questionMax)]
 		}
 	case protocol.SuspendedBy:
 		m.Status, m.Code = protocol.Suspended, x.Code
@@ -160,11 +158,4 @@ func linkOf(page string, run protocol.RunID) string {
 		return ""
 	}
 	return strings.TrimSuffix(page, "/") + "/#/run/" + url.PathEscape(string(run))
-}
-
-func definitionOf(st *rules.State) protocol.Link {
-	if def, err := st.Program().Block(); err == nil {
-		return def.Link
-	}
-	return protocol.Link{}
 }

@@ -22,6 +22,7 @@ type State struct {
 	Head   protocol.Link // its CID
 	Origin string        // see protocol.SinkOpened
 
+	read      func(protocol.Link) ([]byte, error) // payloads
 	cursors   map[protocol.RunID]protocol.Seq
 	lanes     map[protocol.RunID]*lane
 	order     lanes // those of which no delivery is under way
@@ -47,9 +48,9 @@ type lane struct {
 	place int // in the heap; −1 while its first delivery is under way
 }
 
-// NewState is that of a sink without events.
-func NewState() *State {
-	return &State{cursors: map[protocol.RunID]protocol.Seq{}, lanes: map[protocol.RunID]*lane{}, byID: map[string]*Delivery{}}
+// NewState is that of a sink without events; long texts are read by read.
+func NewState(read func(protocol.Link) ([]byte, error)) *State {
+	return &State{read: read, cursors: map[protocol.RunID]protocol.Seq{}, lanes: map[protocol.RunID]*lane{}, byID: map[string]*Delivery{}}
 }
 
 // maxDead is how many dead deliveries are kept to be shown and retried; older ones are forgotten.
@@ -112,8 +113,12 @@ func (s *State) Apply(e protocol.Entry) error {
 }
 
 func (s *State) move(t protocol.Text) error {
+	text, err := t.Read(s.read)
+	if err != nil {
+		return err
+	}
 	var runs map[protocol.RunID]protocol.Seq
-	if err := json.Unmarshal([]byte(t.S), &runs); err != nil {
+	if err := json.Unmarshal([]byte(text), &runs); err != nil {
 		return fmt.Errorf("the runs of a cursor: %w: %w", protocol.ErrCorrupt, err)
 	}
 	for run, seq := range runs {
@@ -229,6 +234,19 @@ func (s *State) Take(now int64) (x *Delivery, next int64) {
 	return l.queue[0], 0
 }
 
+// TakeOf is Take for the deliveries of one run.
+func (s *State) TakeOf(run protocol.RunID, now int64) (x *Delivery, next int64) {
+	l := s.lanes[run]
+	switch {
+	case l == nil || l.place < 0:
+		return nil, 0
+	case l.queue[0].Next > now:
+		return nil, l.queue[0].Next
+	}
+	heap.Remove(&s.order, l.place)
+	return l.queue[0], 0
+}
+
 // Release lets a delivery that was taken be taken again: nothing is known of the attempt.
 func (s *State) Release(x *Delivery) {
 	if l := s.lanes[x.Run]; l != nil && l.place < 0 {
@@ -268,14 +286,12 @@ func (s *State) Dead() []Delivery {
 	return out
 }
 
-// waits counts the open deliveries of runs.
-func (s *State) waits(runs []protocol.RunID) (n int) {
-	for _, run := range runs {
-		if l := s.lanes[run]; l != nil {
-			n += len(l.queue)
-		}
+// waits counts the open deliveries of a run.
+func (s *State) waits(run protocol.RunID) int {
+	if l := s.lanes[run]; l != nil {
+		return len(l.queue)
 	}
-	return n
+	return 0
 }
 
 // IDOf is the id of a notification: the same for the same event of a run at the same sink, whoever makes it and
@@ -305,7 +321,7 @@ func (s *State) Snapshot() ([]byte, error) {
 
 // Restore reads a stored form; head is the event that it belongs to. An error means only that the journal has to be
 // folded instead.
-func Restore(data []byte, head protocol.Link) (*State, error) {
+func Restore(data []byte, head protocol.Link, read func(protocol.Link) ([]byte, error)) (*State, error) {
 	var in snapshot
 	if err := cas.Decode(data, &in); err != nil {
 		return nil, err
@@ -313,7 +329,7 @@ func Restore(data []byte, head protocol.Link) (*State, error) {
 	if in.V != snapshotVersion || in.Seq < 1 {
 		return nil, fmt.Errorf("a state of version %d", in.V)
 	}
-	s := NewState()
+	s := NewState(read)
 	s.Seq, s.Head, s.Origin, s.delivered = in.Seq, head, in.Origin, in.Delivered
 	maps.Copy(s.cursors, in.Cursors)
 	for i := range in.Open {
