@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"cmp"
 	"container/heap"
 	"crypto/sha256"
 	"encoding/base32"
@@ -257,7 +258,7 @@ func (s *State) Release(x *Delivery) {
 // Cursor is the newest event of a run that was looked at.
 func (s *State) Cursor(run protocol.RunID) protocol.Seq { return s.cursors[run] }
 
-// Open lists the open deliveries, in the order in which they are attempted; Dead those that are attempted no more.
+// Open lists the open deliveries, by run and event.
 func (s *State) Open() []Delivery {
 	var out []Delivery
 	for _, l := range s.lanes {
@@ -266,13 +267,7 @@ func (s *State) Open() []Delivery {
 		}
 	}
 	slices.SortFunc(out, func(a, b Delivery) int {
-		if a.Run == b.Run {
-			return int(a.Seq - b.Seq)
-		}
-		if a.Next != b.Next {
-			return int(a.Next - b.Next)
-		}
-		return strings.Compare(string(a.Run), string(b.Run))
+		return cmp.Or(cmp.Compare(a.Run, b.Run), cmp.Compare(a.Seq, b.Seq))
 	})
 	return out
 }
