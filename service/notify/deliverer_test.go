@@ -685,3 +685,43 @@ func TestTwoProcessesDeliverOnce(t *testing.T) {
 		t.Errorf("%d deliveries of %d notifications", len(b.got), len(ids))
 	}
 }
+
+func TestAMessageHoldsWhatIsIncluded(t *testing.T) {
+	b := newBench(t)
+	roles.Conceal("KEY", "a secret of eight and more")
+	run := b.run("wf: 1\nname: talk\nroles: {a: {ask: \"Is it a secret of eight and more?\"}}\noutputs: {said: \"${{ steps.a.text }}\", key: a secret of eight and more}\n")
+	message := func(s protocol.Sink, seq protocol.Seq, on protocol.Moment) *Message {
+		t.Helper()
+		st, err := b.d.Engine.State(t.Context(), run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for e, err := range b.s.After(t.Context(), run, seq-1) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			m, err := message(t.Context(), b.d.Engine, st, s, "ops", protocol.DeliveryDue{ID: "msg_1", Run: run, Seq: seq, Event: e.CID.String(), On: on, Step: e.StepName()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return m
+		}
+		return nil
+	}
+	_, asked, _ := b.s.Tip(t.Context(), run)
+	bare := message(protocol.Sink{}, asked, protocol.OnWaiting)
+	if bare.Title+bare.Question+bare.Link != "" || bare.Outputs != nil || bare.Status != protocol.Waiting || bare.Kind != protocol.WaitQuestion || bare.Step != "a#1" || bare.Workflow != "talk" || bare.Definition == "" {
+		t.Errorf("%+v", bare)
+	}
+	all := protocol.Sink{Include: protocol.Includes, Page: "https://wf.example.com/"}
+	full := message(all, asked, protocol.OnWaiting)
+	if full.Title != "talk" || full.Question != "Is it [secret:KEY]?" || full.Link != "https://wf.example.com/#/run/"+string(run) {
+		t.Errorf("%+v", full)
+	}
+	b.answer(run)
+	_, ended, _ := b.s.Tip(t.Context(), run)
+	done := message(all, ended, protocol.OnDone)
+	if string(done.Outputs) != `{"key":"[secret:KEY]","said":"yes"}` || done.Status != protocol.Done || done.Code != "" {
+		t.Errorf("%+v %s", done, done.Outputs)
+	}
+}
