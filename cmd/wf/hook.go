@@ -37,6 +37,10 @@ func newHookLs(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if dir, _, err := a.StoreDir(); err == nil && !compose.HoldsStore(dir) {
+				all, err := notify.List(ctx, nil, sinks)
+				return answer(a, all, err, a.ShowHooks)
+			}
 			return a.WithStore(ctx, func(s *cas.Store) error {
 				all, err := notify.List(ctx, s, sinks)
 				return answer(a, all, err, a.ShowHooks)

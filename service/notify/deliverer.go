@@ -299,8 +299,8 @@ func (d *Deliverer) send(ctx context.Context, name string, x protocol.DeliveryDu
 	return w.send(ctx, m, body)
 }
 
-// Flush delivers what a run of this process has come to, in front of its user, until ctx ends. It counts what is
-// left for another process. Where one delivers to a sink already, it is left to that.
+// Flush delivers what a run of this process has come to, in front of its user, until ctx ends; what fails is not
+// attempted again. It counts what is left for another process. Where one delivers to a sink already, it is left to that.
 func (d *Deliverer) Flush(ctx context.Context, run protocol.RunID) (left int, err error) {
 	quiet := context.WithoutCancel(ctx)
 	st, err := d.Engine.State(quiet, run)
@@ -383,12 +383,9 @@ func (d *Deliverer) flushLocked(ctx context.Context, name string, run protocol.R
 		err = d.add(quiet, j, []seen{x})
 	}
 	for err == nil && ctx.Err() == nil {
-		x, next := j.st.TakeOf(run, d.now().UnixMicro())
-		if x == nil && (next == 0 || !pause(ctx, time.UnixMicro(next).Sub(d.now()))) {
-			break
-		}
+		x, _ := j.st.TakeOf(run, d.now().UnixMicro())
 		if x == nil {
-			continue
+			break // nothing is left, or it failed: the user does not wait for another attempt
 		}
 		result := d.attempt(ctx, name, *x)
 		if result == nil {

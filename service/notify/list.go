@@ -13,11 +13,15 @@ import (
 )
 
 // List is what is to be delivered in a store: to the sinks of the configs, and to those that have a journal besides.
+// Without a store, s is nil.
 func List(ctx context.Context, s *cas.Store, configured []Configured) (*api.Hooks, error) {
 	out := &api.Hooks{Schema: "wf.hooks/v1", Sinks: []api.Hook{}}
-	names, err := s.Sinks(ctx)
-	if err != nil {
-		return nil, err
+	var names []string
+	if s != nil {
+		var err error
+		if names, err = s.Sinks(ctx); err != nil {
+			return nil, err
+		}
 	}
 	for _, c := range configured {
 		h := api.Hook{Name: c.Journal, To: config.Where(c.Sink), On: c.On, Workflows: c.Workflows}
@@ -40,11 +44,14 @@ func List(ctx context.Context, s *cas.Store, configured []Configured) (*api.Hook
 }
 
 func fill(ctx context.Context, s *cas.Store, h *api.Hook) error {
+	h.Deliveries = []api.Delivery{}
+	if s == nil {
+		return nil
+	}
 	j, err := openJournal(ctx, s, h.Name)
 	if err != nil {
 		return err
 	}
-	h.Deliveries = []api.Delivery{}
 	for _, x := range slices.Concat(j.st.Open(), j.st.Dead()) {
 		d := api.Delivery{ID: x.ID, Run: x.Run, Seq: x.Seq, Step: x.Step, On: x.On, Due: timeOf(x.At), Dead: x.Dead, Attempts: x.Attempts, Error: x.Error}
 		if !x.Dead && x.Next > 0 {
