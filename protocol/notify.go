@@ -200,7 +200,7 @@ type DeliveryFailed struct {
 type DeliveryDead struct {
 	ID    string `cbor:"id" json:"id"`
 	Error string `cbor:"error" json:"error"`
-	// Gone is set where the run is no longer in the store: the notification is forgotten.
+	// Gone is set where the run is no longer in the store, or is not the user's own: the notification is forgotten.
 	Gone bool `cbor:"gone,omitempty" json:"gone,omitempty"`
 }
 

@@ -277,6 +277,13 @@ func (d *Deliverer) send(ctx context.Context, name string, x protocol.DeliveryDu
 	if err != nil {
 		return err
 	}
+	// A store from elsewhere may hold the journal of a sink too.
+	switch err := d.Engine.Own(ctx, x.Run); {
+	case errors.Is(err, protocol.ErrForeign), errors.Is(err, protocol.ErrRolledBack):
+		return errGone
+	case err != nil:
+		return err
+	}
 	s, ok, err := d.sinkFor(name, st)
 	if err == nil && !ok {
 		err = errors.New("the config, or the workflow, no longer names the sink for this run, or is not trusted with it")

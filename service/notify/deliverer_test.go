@@ -463,6 +463,24 @@ func TestADeliveryThatWasNotNotedComesAgainUnderItsID(t *testing.T) {
 	}
 }
 
+// A store from elsewhere may hold deliveries too: those of its runs are not sent.
+func TestADeliveryOfARunFromElsewhereIsForgotten(t *testing.T) {
+	b := newBench(t)
+	r := b.sink(protocol.Sink{Name: "ops"}, func(*Message) error { return errors.New("down") })
+	run := b.run(quick)
+	next := b.round()
+	if err := b.d.Engine.Pins.Disown(t.Context(), []protocol.RunID{run}); err != nil {
+		t.Fatal(err)
+	}
+	b.at = next
+	if next := b.round(); !next.IsZero() || r.asked != 1 {
+		t.Errorf("asked %d times, again at %s", r.asked, next)
+	}
+	if all, err := List(t.Context(), b.s, b.d.Sinks); err != nil || all.Sinks[0].Waiting+all.Sinks[0].Dead != 0 {
+		t.Errorf("%+v, %v", all.Sinks, err)
+	}
+}
+
 func TestADeliveryOfARunThatIsGoneIsForgotten(t *testing.T) {
 	b := newBench(t)
 	r := b.sink(protocol.Sink{Name: "ops"}, nil)

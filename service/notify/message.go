@@ -55,7 +55,7 @@ const (
 )
 
 // errGone is a notification about a run, or an event, that is no longer there.
-var errGone = errors.New("the run is no longer in the store")
+var errGone = errors.New("the run is no longer in the store, or came from elsewhere")
 
 // message makes the notification of a delivery. An error wraps errGone where there is nothing to tell any more.
 func message(ctx context.Context, e *engine.Engine, st *rules.State, sink protocol.Sink, name string, d protocol.DeliveryDue) (*Message, error) {
