@@ -161,6 +161,13 @@ func (a *app) launch(ctx context.Context, path string, f runFlags) (l engine.Lau
 	for _, name := range p.Unset(inputs) {
 		a.Progress("input %s was not given: it is null, and nothing in a text (wf run %s --help-inputs)", name, path)
 	}
+	untold, err := a.Untold(p, path)
+	if err != nil {
+		return l, err
+	}
+	if untold != "" {
+		a.Progress("%s", untold)
+	}
 	a.tellModels(resolved)
 	return engine.Launch{
 		Program: p, Source: d.Source, Inputs: inputs,

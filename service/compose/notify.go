@@ -10,6 +10,7 @@ import (
 	"wf/cas"
 	"wf/engine"
 	"wf/engine/lang"
+	"wf/protocol"
 	"wf/service/notify"
 )
 
@@ -44,6 +45,18 @@ func (u *Setup) Sinks() (out []notify.Configured, err error) {
 func (u *Setup) trustsNotify(p *lang.Program) (bool, error) {
 	wanted, err := u.Wanted(p, "", nil)
 	return err == nil && !slices.ContainsFunc(wanted, func(g config.Grant) bool { return g.Power == config.Notify }), err
+}
+
+// Untold says what keeps the notifications that a program names from being sent; "" is nothing.
+func (u *Setup) Untold(p *lang.Program, file string) (string, error) {
+	if len(p.Workflow.Notify) == 0 {
+		return "", nil
+	}
+	trusted, err := u.trustsNotify(p)
+	if trusted || err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("the notifications that %s names are not sent before  wf trust %s", p.Workflow.Name, protocol.ShellWord(file)), nil
 }
 
 // openSinks begins the journals of the sinks that a run notifies before it begins. Where that cannot be done the run

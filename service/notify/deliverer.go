@@ -198,6 +198,9 @@ func (d *Deliverer) look(ctx context.Context, run protocol.RunID, from protocol.
 	case err != nil:
 		return out, err
 	}
+	if st.Info.Type == protocol.ChatType { // it waits for what its user says next: that is no news
+		s.found = slices.DeleteFunc(s.found, func(c candidate) bool { return c.kind == protocol.WaitQuestion })
+	}
 	out.found, out.state = s.found, st
 	return out, nil
 }

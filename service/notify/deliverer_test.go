@@ -330,6 +330,26 @@ func TestASubWorkflowTellsByItsParent(t *testing.T) {
 	b.has(say("ops", run, "waiting"), say("ops", run, "done"))
 }
 
+func TestAChatThatWaitsForItsUserIsNotTold(t *testing.T) {
+	b := newBench(t)
+	b.sink(protocol.Sink{Name: "ops"}, nil)
+	p := b.load(gate)
+	in, err := p.Inputs(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, _, err := b.d.Engine.Begin(t.Context(), engine.Launch{Program: p, Source: []byte(gate), Inputs: in, Workspace: b.dir, Type: protocol.ChatType})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.drive(run)
+	b.round()
+	b.has()
+	b.answer(run)
+	b.round()
+	b.has(say("ops", run, "done"))
+}
+
 // A question that was answered before the look is told to no one.
 func TestAnAnsweredQuestionIsNotTold(t *testing.T) {
 	b := newBench(t)
@@ -624,17 +644,15 @@ func TestACommandDeliversItsOwnRun(t *testing.T) {
 			t.Fatalf("%d are left, want %d, %v", left, want, err)
 		}
 	}
-	soon, stop := context.WithTimeout(t.Context(), time.Second)
-	defer stop()
 	run, other := b.run(quick), b.run(quick)
-	flush(soon, run, 1)
-	flush(soon, run, 1)
+	flush(t.Context(), run, 1)
+	flush(t.Context(), run, 1)
 	up = true
 	ended, end := context.WithCancel(t.Context())
 	end()
 	flush(ended, other, 1) // interrupted: nothing is sent, all of it is recorded
 	b.has()
-	flush(soon, other, 0)
+	flush(t.Context(), other, 0)
 	b.has(say("ops", other, "done"))
 
 	// Where another process delivers, it is left to that.
@@ -642,7 +660,7 @@ func TestACommandDeliversItsOwnRun(t *testing.T) {
 	if !ok || err != nil {
 		t.Fatal(ok, err)
 	}
-	flush(soon, other, 0)
+	flush(t.Context(), other, 0)
 	if _, ok, err := b.s.LockSink("ops"); ok || err != nil {
 		t.Error("two have the lock", err)
 	}

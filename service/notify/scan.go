@@ -12,6 +12,7 @@ type candidate struct {
 	seq   protocol.Seq
 	event protocol.Link
 	step  string
+	kind  protocol.WaitKind // of waiting
 }
 
 // A scan gathers the candidates of a run from its events, in their order:
@@ -32,12 +33,14 @@ type scan struct {
 // add looks at the next event.
 func (s *scan) add(e *protocol.Entry) error {
 	defer func() { s.last = e.Type }()
-	is := func(on protocol.Moment) { s.found = append(s.found, candidate{on, e.Seq, e.CID, e.StepName()}) }
+	is := func(on protocol.Moment, kind protocol.WaitKind) {
+		s.found = append(s.found, candidate{on, e.Seq, e.CID, e.StepName(), kind})
+	}
 	switch e.Type {
 	case protocol.EvForked:
 		s.found, s.forked = nil, true
 	case protocol.EvLimitReached:
-		is(protocol.OnLimit)
+		is(protocol.OnLimit, "")
 	case protocol.EvAnswered, protocol.EvTimerFired:
 		s.found = slices.DeleteFunc(s.found, func(c candidate) bool { return c.on == protocol.OnWaiting && c.step == e.StepName() })
 	case protocol.EvWaiting, protocol.EvSuspended, protocol.EvDone:
@@ -46,7 +49,8 @@ func (s *scan) add(e *protocol.Entry) error {
 			return err
 		}
 		if on := momentOf(data, s.last); on != "" {
-			is(on)
+			w, _ := data.(protocol.WaitingFor)
+			is(on, w.Kind)
 		}
 	}
 	return nil
