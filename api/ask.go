@@ -65,6 +65,10 @@ type Start struct {
 	// AllowSecretInputs are inputs that may hold a secret, which then is stored, shown and sent.
 	// Without it such inputs are refused.
 	AllowSecretInputs []string `json:"allow_secret_inputs,omitempty"`
+
+	// CausedBy is the notification that starts the run, as the header wf-caused-by of a webhook and the
+	// variable WF_CAUSED_BY of a command say it: RUN:SEQ:DEPTH.
+	CausedBy string `json:"caused_by,omitempty"`
 }
 
 // ModelList is models that are tried in order; one may stand alone.

@@ -19,6 +19,7 @@ import (
 	"wf/protocol"
 	"wf/service"
 	"wf/service/compose"
+	"wf/service/notify"
 )
 
 // A Daemon drives the runs of a store, and answers for them over HTTP.
@@ -47,6 +48,7 @@ type Daemon struct {
 	live   *LiveSockets
 	replay *replay.Server
 	clock  *schedule.Runner
+	notify *notify.Deliverer
 	traces *exporter // nil without a collector
 	hooks  hooks
 	told   sync.Map // what keeps schedules and webhooks from being served, and about which the log has a line
@@ -108,6 +110,9 @@ func New(u *compose.Setup, s *cas.Store, o Options) (*Daemon, error) {
 		}
 	}
 	d.clock = &schedule.Runner{Jobs: d.Jobs, Start: d.Fire, Open: d.open, Log: o.Log, Seen: &schedule.Seen{Path: filepath.Join(s.Dir(), Dir, "schedule.json")}}
+	if d.notify, err = u.Notifier(s, k.e, o.Log); err != nil {
+		return nil, err
+	}
 	d.probe = newProbe(k.looked, func(ctx context.Context) error {
 		_, err := s.Head(ctx, "")
 		return err
@@ -137,6 +142,7 @@ func (d *Daemon) Start() {
 	d.Supervisor.Start()
 	d.Supervisor.work.Go(func() { known(d.Supervisor.ctx) })
 	d.Supervisor.work.Go(func() { d.census.run(d.Supervisor.ctx, d.Supervisor.looked) })
+	d.Supervisor.work.Go(func() { d.notify.Serve(d.Supervisor.ctx) })
 	if d.traces != nil {
 		d.Supervisor.work.Go(func() { d.traces.run(d.Supervisor.ctx) })
 	}

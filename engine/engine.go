@@ -110,6 +110,8 @@ type Launch struct {
 	Context protocol.ContextMode
 	// AllowSecretInputs names the inputs that may hold a secret, which then is stored, shown and sent.
 	AllowSecretInputs []string
+	// CausedBy is the notification that starts the run, if one does: a row of protocol.MaxCausedBy is the longest.
+	CausedBy *protocol.CausedBy
 
 	// Trigger is what begins the run; nil is a person or a client.
 	Trigger *protocol.Trigger
@@ -191,6 +193,9 @@ func (e *Engine) Begin(ctx context.Context, l Launch) (run protocol.RunID, fresh
 			return "", false, err
 		}
 	} else {
+		if err := l.CausedBy.Allowed(); err != nil {
+			return "", false, err
+		}
 		if err := openInputs(l.Program, l.Inputs, l.AllowSecretInputs); err != nil {
 			return "", false, err
 		}
@@ -214,7 +219,7 @@ func (e *Engine) Begin(ctx context.Context, l Launch) (run protocol.RunID, fresh
 	hide := hider(l.Program)
 	d := protocol.RunStarted{Start: begin.start, Source: source, Sources: sources, Title: hide.String(cmp.Or(l.Title, l.Program.Workflow.Name)), Description: protocol.NewText(hide.String(l.Description)),
 		Type: l.Type, Scope: l.Scope, Tags: l.Tags, CreatedBy: l.CreatedBy, TargetUser: l.TargetUser, RequestID: l.RequestID,
-		Parent: l.parent, Workspace: l.Workspace, Version: e.Version, Models: l.Models, File: l.File, Context: l.Context, AllowSecretInputs: l.AllowSecretInputs, Trigger: l.Trigger}
+		Parent: l.parent, Workspace: l.Workspace, Version: e.Version, Models: l.Models, File: l.File, Context: l.Context, AllowSecretInputs: l.AllowSecretInputs, Trigger: l.Trigger, CausedBy: l.CausedBy}
 	if l.Place != l.Workspace {
 		d.Place = l.Place
 	}

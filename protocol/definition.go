@@ -19,6 +19,7 @@ type Workflow struct {
 	MCP         []MCPServer      `cbor:"mcp,omitempty" json:"mcp,omitempty"`         // sorted by name
 	Schedule    *Schedule        `cbor:"schedule,omitempty" json:"schedule,omitempty"`
 	Webhook     *Webhook         `cbor:"webhook,omitempty" json:"webhook,omitempty"`
+	Notify      []Sink           `cbor:"notify,omitempty" json:"notify,omitempty"` // sorted by name
 }
 
 // MCPServer offers tools to agents, as mcp:NAME/TOOL. Exactly one of Command and URL is set.

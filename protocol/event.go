@@ -116,6 +116,8 @@ type RunStarted struct {
 	AllowSecretInputs []string `cbor:"allow_secret_inputs,omitempty" json:"allow_secret_inputs,omitempty"`
 	// Trigger began the run; nil where a person or a client did.
 	Trigger *Trigger `cbor:"trigger,omitempty" json:"trigger,omitempty"`
+	// CausedBy is the notification that the run was started by, if it was.
+	CausedBy *CausedBy `cbor:"caused_by,omitempty" json:"caused_by,omitempty"`
 }
 
 // StartedIn is the directory in which the run was started.

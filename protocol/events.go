@@ -13,6 +13,7 @@ type EventSpec struct {
 	Type   EventType
 	Doc    string // what happened, on one line
 	Memory bool   // of the journal of a memory, not of a run
+	Sink   bool   // of the journal of a sink of notifications, not of a run
 
 	data  reflect.Type    // nil for a type that is reserved
 	texts map[string]bool // CBOR keys of the fields that are Texts
@@ -65,6 +66,14 @@ var events = []EventSpec{
 	ofMemory(event[Tagged]("the tags of a memory were replaced")),
 	ofMemory(event[Removed]("a memory was removed: a tombstone")),
 	ofMemory(event[Indexed]("the memories are indexed by another model")),
+
+	ofSink(event[SinkOpened]("a sink takes notifications from now on")),
+	ofSink(event[CursorMoved]("events of runs were looked at, and fire nothing")),
+	ofSink(event[DeliveryDue]("a notification is to be delivered: durable before it is sent")),
+	ofSink(event[Delivered]("the receiver has taken a notification")),
+	ofSink(event[DeliveryFailed]("an attempt to deliver did not work")),
+	ofSink(event[DeliveryDead]("the attempts have ended")),
+	ofSink(event[DeliveryRevived]("a person has the attempts begin again")),
 }
 
 var eventSpecs = func() map[string]*EventSpec {
@@ -90,6 +99,11 @@ func event[T Data](doc string) EventSpec {
 
 func ofMemory(s EventSpec) EventSpec {
 	s.Memory = true
+	return s
+}
+
+func ofSink(s EventSpec) EventSpec {
+	s.Sink = true
 	return s
 }
 

@@ -49,7 +49,11 @@ func (l *Local) Start(ctx context.Context, s api.Start) (protocol.RunID, bool, e
 	if err != nil {
 		return "", false, err
 	}
-	x := engine.Launch{Title: s.Title, Description: s.Description, Type: s.Type, Scope: s.Scope, Tags: s.Tags,
+	caused, err := protocol.ParseCausedBy(s.CausedBy)
+	if err != nil {
+		return "", false, err
+	}
+	x := engine.Launch{CausedBy: caused, Title: s.Title, Description: s.Description, Type: s.Type, Scope: s.Scope, Tags: s.Tags,
 		CreatedBy: cmp.Or(s.CreatedBy, caller(ctx)), TargetUser: s.TargetUser, RequestID: s.RequestID,
 		Models: models, Context: protocol.ContextMode(s.Context), AllowSecretInputs: s.AllowSecretInputs}
 	if s.Firing != "" {

@@ -52,6 +52,7 @@ type Config struct {
 	// prefix*: besides those that the workflow names, and the default.
 	AllowModels []string `json:"allow_models"`
 	Defaults    Defaults `json:"defaults"`
+	Notify      []Sink   `json:"notify"` // where notifications about runs go
 
 	// ContainerIsSandbox says that this machine is a container with nothing of the user's in it, so that
 	// commands may run as they are where they cannot be confined. Only the user can say so.
@@ -154,6 +155,9 @@ func Parse(name, text string) (Config, error) {
 	}
 	if err := c.Sandbox.check(); err != nil {
 		return c, bad(fmt.Errorf("sandbox: %w", err))
+	}
+	if err := checkSinks(c.Notify); err != nil {
+		return c, bad(err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Providers)) {
 		if err := c.Providers[name].check(name); err != nil {

@@ -41,7 +41,9 @@ type Loaded struct {
 	project Config            // as its file says it, trusted or not
 	blocked map[string]string // provider → why it cannot be used
 	wanted  Models            // the default that a project names which is not trusted, where it leads off this machine
-	offered price.Table       // the prices of a project that is not trusted with them: a limit of cost would hold by them
+	// projectSinks are the sinks of the project that it is trusted with.
+	projectSinks []Sink
+	offered      price.Table // the prices of a project that is not trusted with them: a limit of cost would hold by them
 }
 
 // File is one config that was read.
@@ -126,6 +128,9 @@ func (l *Loaded) admit() error {
 	}
 	if untrusted(l.wantAllowed()) {
 		l.AllowModels = l.user.AllowModels
+	}
+	if !untrusted(l.wantNotify()) {
+		l.projectSinks = l.project.Notify
 	}
 	if failed != nil {
 		return failed

@@ -203,6 +203,7 @@ var commands = []struct {
 	{"store", newCas},
 	{"store", newGC},
 	{"store", newStore},
+	{"store", newHook},
 	{"more", newDoctor},
 	{"more", newModels},
 	{"more", newTrust},

@@ -109,6 +109,9 @@ func (g *language) fileKeys() []key {
 		{name: "mcp", shape: namedBy(mapOf(object(serverKeys(), "A server of the Model Context Protocol: a program (command) or an address (url).")), serverName, "letters, digits, _ and -, at most 32"),
 			unset: "the servers that the config names",
 			doc:   "Servers of the Model Context Protocol, by name. Agents use their tools as mcp:NAME/TOOL.", example: "mcp: {tracker: {url: \"https://tracker.example.com/mcp\"}}", field: "mcp"},
+		{name: "notify", shape: &shape{kind: aList, elem: object(sinkKeys(), "A sink: where notifications go. Exactly one of webhook, command and desktop is set."), nonEmpty: true, max: 20}, unset: "the sinks of the config alone are notified",
+			doc:     "Where notifications about runs of the workflow go: that one waits for a person, failed, is done, reached a limit. wf trust FILE lets them be sent; the config has the same key for runs of all workflows. Sub-workflows do not notify: what they ask, the run that calls them asks again.",
+			example: "notify: [{name: ops, on: [waiting, failed], webhook: \"https://ops.example.com/wf\"}]", field: "notify"},
 		{name: "limits", shape: object(limitKeys(), ""), unset: "1000 steps, and no other bound",
 			doc: "Bounds of a run. A run that reaches one is suspended with exit status 6; wf resume --limit NAME=VALUE goes on.", example: "limits: {steps: 30, duration: 20m, cost_usd: 1.50}", field: "limits"},
 		{name: "defaults", shape: g.defaults, unset: "none", example: "defaults: {model: openai/gpt-5, timeout: 10m}", effect: "merged into the roles; the definition has no field of its own for it"},
@@ -160,6 +163,20 @@ func onKeys() []key {
 		{name: "webhook", shape: hook, unset: "no webhook",
 			doc:     "wf serve starts the workflow when another service sends a signed event to POST /v1/hooks/NAME, NAME being the name of the workflow. Every required input must stand under with.",
 			example: "secrets: [HOOK_KEY]\non: {webhook: {kind: github, secret: HOOK_KEY}}", field: "webhook.kind webhook.secrets"},
+	}
+}
+
+func sinkKeys() []key {
+	return []key{
+		{name: "name", shape: matching(protocol.SinkName, "letters, digits, _, - and ., at most 64"), required: true, doc: "Name of the sink, which deliveries are kept under.", example: "notify: [{name: ops, desktop: true}]", field: "notify[].name"},
+		{name: "on", shape: oneOrMany(enum("waiting", "failed", "done", "limit")), unset: "all four", doc: "What is told: waiting, a person is asked; failed, the run failed or stopped by an error until a person helps; done; limit, a limit was reached.", example: "notify: [{name: me, on: [waiting, failed], desktop: true}]", field: "notify[].on"},
+		{name: "webhook", shape: str, unset: "command or desktop is given", doc: "Address that notifications are posted to as JSON (wf.notification/v1), by https. http is for an address of this machine or network that is written in digits or named under network. Redirects are not followed.", example: "notify: [{name: ops, webhook: \"https://ops.example.com/wf\"}]", field: "notify[].webhook"},
+		{name: "secret", shape: matching(wordName, "the name of a secret"), unset: "requests are not signed", doc: "Secret that signs what is posted to the webhook, as Standard Webhooks says. Declare it under secrets.", example: "secrets: [OPS_KEY]\nnotify: [{name: ops, webhook: \"https://ops.example.com/wf\", secret: OPS_KEY}]", field: "notify[].secret"},
+		{name: "command", shape: str, unset: "webhook or desktop is given", doc: "Command for sh -c, which reads the notification as JSON on its stdin. It is confined as a run role of a workflow with agents is, in the workspace of the run.", example: "notify: [{name: log, command: \"cat >> notifications.jsonl\"}]", field: "notify[].command"},
+		{name: "desktop", shape: yesNo, unset: "webhook or command is given", doc: "Shows notifications on the desktop of the machine that delivers them, by notify-send or osascript.", example: "notify: [{name: me, desktop: true}]", field: "notify[].desktop"},
+		{name: "include", shape: oneOrMany(enum("title", "question", "outputs")), unset: "no text of the run", doc: "Texts of the run that notifications hold besides its ids, workflow, status and code. Keys and secrets in them are hidden.", example: "notify: [{name: me, desktop: true, include: [title, question]}]", field: "notify[].include"},
+		{name: "network", shape: networkShape(), unset: "a command has no network, a webhook reaches public addresses alone", doc: "What the command reaches, as for a role. For a webhook: its own HOST:PORT, where that leads to a private address.", example: "notify: [{name: ops, command: ./notify.sh, network: [packages, \"alerts.example.com:443\"]}]", field: "notify[].network notify[].network_hosts"},
+		{name: "page", shape: str, unset: "notifications hold no link", doc: "Address of the web page of wf, which the link in a notification leads to.", example: "notify: [{name: me, desktop: true, page: \"https://wf.example.com\"}]", field: "notify[].page"},
 	}
 }
 

@@ -166,6 +166,7 @@ func (l *loader) decode() {
 	l.decodeLimits(l.root.Get("limits"))
 	l.decodeSecrets(l.root.Get("secrets"))
 	l.decodeMCP(l.root.Get("mcp"))
+	l.decodeNotify(l.root.Get("notify"))
 	l.decodeSchedule(l.root.Get("on").Get("schedule"))
 	l.decodeWebhook(l.root.Get("on").Get("webhook"))
 	l.decodeRoles(l.root.Get("roles"), l.root.Get("defaults"))

@@ -18,6 +18,7 @@ import (
 //
 //	serve, schedule   a daemon starts it, and it runs commands, reaches the network or sends prompts elsewhere
 //	webhook           other services start it, whatever it does: an agent may have written the file
+//	notify            notifications about its runs go where it says; until then they do not, and the rest of it is as ever
 //	unconfined        a role says "sandbox: off" in a definition with an agent, under wf run and a daemon alike
 //
 // Who runs a file with wf run gives the word for the rest of it by that.
@@ -36,6 +37,9 @@ func powersOf(loaded *config.Loaded, p *lang.Program) []config.Power {
 	}
 	if unconfined(p) {
 		out = append(out, config.Unconfined)
+	}
+	if len(p.Workflow.Notify) > 0 {
+		out = append(out, config.Notify)
 	}
 	return out
 }
@@ -215,6 +219,18 @@ func Acts(p *lang.Program) []string {
 		case x.Sandbox == protocol.SandboxOff:
 			out = append(out, x.path+x.Name+": any command that its model writes, without a sandbox")
 		}
+	}
+	return out
+}
+
+// actsBy is what a power lets a workflow do.
+func actsBy(power config.Power, p *lang.Program) []string {
+	if power != config.Notify {
+		return Acts(p)
+	}
+	var out []string
+	for _, s := range p.Workflow.Notify {
+		out = append(out, "notify "+s.Name+": "+config.Where(s))
 	}
 	return out
 }

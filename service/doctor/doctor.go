@@ -37,6 +37,7 @@ func Examine(ctx context.Context, u *compose.Setup, clean bool, more ...api.Chec
 	out := &api.Doctor{Schema: "wf.doctor/v1", OK: true, Items: []api.Checkup{checkStore(ctx, u)}}
 	out.Items = append(out.Items, checkModels(u)...)
 	out.Items = append(out.Items, checkSandbox(u))
+	out.Items = append(out.Items, checkSinks(ctx, u)...)
 	out.Items = append(out.Items, checkGit()...)
 	out.Items = append(append(out.Items, checkPrivate(time.Now(), clean)), more...)
 	for _, c := range out.Items {

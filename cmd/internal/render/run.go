@@ -40,6 +40,9 @@ func (p *Printer) ShowRun(v *api.Run) error {
 	if parent := v.Info.Parent; parent != nil {
 		row("parent", string(parent.Run)+":"+parent.Step)
 	}
+	if by := v.Info.CausedBy; by != nil {
+		row("caused by", fmt.Sprintf("a notification about run %s, event %d", by.Run, by.Seq))
+	}
 	row("tags", strings.Join(v.Info.Tags, ", "))
 	row("inputs", string(v.Info.Inputs))
 	if err := Table(p.Out, rows); err != nil {

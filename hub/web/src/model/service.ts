@@ -102,6 +102,13 @@ export interface CancelRequest {
   reason?: string;
 }
 
+/** The notification that a run was started by. */
+export interface CausedBy {
+  run: string; // That it was about.
+  seq: number; // Of the event.
+  depth: number; // 1 where that run was not caused by one itself.
+}
+
 /** Changes of memories that are there. */
 export interface ChangeMemoriesRequest {
   scope?: string;
@@ -614,6 +621,7 @@ export interface RunInfo {
   forked_from: CID | null; // The newest event that both runs share.
   inputs: Record<string, unknown>;
   trigger?: Trigger; // What began it; left out where a person or a client did.
+  caused_by?: CausedBy; // The notification that started the run.
 }
 
 /** A run in a list of runs. */
@@ -698,6 +706,7 @@ export interface StartRequest {
   models?: Record<string, Models>; // By role, "" is every role.
   context?: "" | "conversation" | "task" | "fresh"; // How agents see their past: conversation, task, fresh; "" is as their roles say.
   allow_secret_inputs?: Array<string>; // Inputs that may hold a secret, which then is stored, shown and sent. Without it such inputs are refused.
+  caused_by?: string; // The notification that starts the run, as the header wf-caused-by of a webhook and the variable WF_CAUSED_BY of a command say it: RUN:SEQ:DEPTH.
 }
 
 /** wf.started/v1. */
