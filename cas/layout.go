@@ -19,7 +19,7 @@ import (
 // The buckets of store.db:
 //
 //	bucket         key                       value
-//	meta           "version"                 1 byte: layoutVersion
+//	meta           "version"                 1 byte: layoutPlain, or layoutDeleted from the first deletion of a run on (tombstone.go)
 //	meta           "late"                    entries of index/blocks that are still to be written there (late.go)
 //	blocks         pack number (5, BE)       pack of blocks (pack.go)
 //	refs           head name                 CID length and bytes ‖ seq ‖ ts (varints)
@@ -49,7 +49,9 @@ var (
 )
 
 const (
-	layoutVersion = 1
+	layoutPlain   = 1
+	layoutDeleted = 2 // there are heads deleted/…, which a wf that knows layout 1 alone would take no notice of
+	layoutVersion = layoutDeleted
 
 	fileDB   = "store.db"
 	fileLock = "store.lock"

@@ -2,6 +2,8 @@ package daemon
 
 import (
 	"context"
+	"errors"
+
 	"wf/engine"
 	"wf/hub/schedule"
 	"wf/protocol"
@@ -36,5 +38,8 @@ func (d *Daemon) Fire(ctx context.Context, x schedule.Firing) error {
 		return err // it was changed since it was listed
 	}
 	_, _, err = d.Service.Launch(ctx, f.Definition, nil, engine.Launch{RequestID: x.RequestID, CreatedBy: "schedule"})
+	if errors.Is(err, protocol.ErrRunDeleted) {
+		return nil // it was started, and its run deleted since
+	}
 	return err
 }

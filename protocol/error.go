@@ -69,7 +69,11 @@ var (
 	ErrRolledBack = &Error{"rolled_back", "the store was put back to an older copy", "put the newer copy back, or accept this one with wf store adopt"}
 	ErrUntrusted  = &Error{"untrusted", "it was not trusted", "wf trust FILE"}
 
-	ErrUnknownRun   = &Error{"unknown_session", "no such run", "wf ls lists the runs"}
+	ErrUnknownRun = &Error{"unknown_session", "no such run", "wf ls lists the runs"}
+	// ErrRunDeleted is of a run of which only a Tombstone is left.
+	ErrRunDeleted = &Error{"run_deleted", "the run was deleted", "its id stays taken; to do the same again, start it under another request id"}
+	// ErrNotFinal refuses what is done to runs that have ended alone.
+	ErrNotFinal     = &Error{"run_not_final", "the run has not ended", "wf cancel ends it"}
 	ErrFutureCursor = &Error{"future_cursor", "the cursor lies beyond the newest event", "start from 0"}
 	ErrBadCursor    = &Error{"bad_cursor", "not a cursor", "a cursor is the seq of the last event held"}
 	ErrAmbiguous    = &Error{"ambiguous_ref", "the reference fits more than one thing", "give more characters"}

@@ -199,6 +199,7 @@ var commands = []struct {
 	{"store", newExport},
 	{"store", newImport},
 	{"store", newCas},
+	{"store", newRm},
 	{"store", newGC},
 	{"store", newStore},
 	{"more", newDoctor},

@@ -47,6 +47,7 @@ var statuses = map[string]int{
 	protocol.ErrUntrusted.Code:    http.StatusForbidden,
 	protocol.ErrNotFound.Code:     http.StatusNotFound,
 	protocol.ErrUnknownRun.Code:   http.StatusNotFound,
+	protocol.ErrRunDeleted.Code:   http.StatusGone,
 
 	protocol.ErrAmbiguous.Code:    http.StatusConflict,
 	protocol.ErrFutureCursor.Code: http.StatusConflict,
@@ -56,6 +57,7 @@ var statuses = map[string]int{
 	protocol.ErrRolledBack.Code:   http.StatusConflict,
 	protocol.ErrNotWaiting.Code:   http.StatusConflict,
 	protocol.ErrFinal.Code:        http.StatusConflict,
+	protocol.ErrNotFinal.Code:     http.StatusConflict,
 	protocol.ErrWaiting.Code:      http.StatusConflict,
 
 	protocol.ErrTooLarge.Code:    http.StatusRequestEntityTooLarge,
