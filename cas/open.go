@@ -59,6 +59,9 @@ const (
 	OpDerive Op = "derive" // and a derived value
 	OpCommit Op = "commit" // the transaction is written and synced
 	OpCount  Op = "count"  // the commit, done, is counted
+
+	OpRewrite Op = "rewrite" // a collection adds to a new store.db
+	OpSwap    Op = "swap"    // and puts it in place
 )
 
 func (o *Options) before(op Op) error {

@@ -41,7 +41,13 @@ func (s *Store) Reach(ctx context.Context, run protocol.RunID, seq protocol.Seq)
 				}
 				seen[n] = true
 				size += int64(len(data))
-				todo = appendLinks(todo, n.codec, data)
+				links, err := linksIn(n.codec, data)
+				if err != nil {
+					return fmt.Errorf("run %s: block %s: %w", run, n, err)
+				}
+				for _, l := range links {
+					todo = append(todo, l.to)
+				}
 			}
 			return nil
 		})
@@ -52,26 +58,15 @@ func (s *Store) Reach(ctx context.Context, run protocol.RunID, seq protocol.Seq)
 	return size, nil
 }
 
-// appendLinks adds the names that a block links to.
-func appendLinks(to []blockName, codec byte, data []byte) []blockName {
-	for _, l := range linksOf(codec, data) {
-		to = append(to, l.to)
-	}
-	return to
-}
-
-// linksOf are the links of a block to blocks that a store can hold; none of one that is not strict DAG-CBOR.
-func linksOf(codec byte, data []byte) (out []ref) {
+// linksIn are the links of a block to blocks that a store can hold. One that is not strict DAG-CBOR is an error.
+func linksIn(codec byte, data []byte) (out []ref, err error) {
 	if codec != cid.DagCBOR || !bytes.Contains(data, linkHead) {
-		return nil
+		return nil, nil
 	}
 	s := dagcbor.Scan{Walk: dagcbor.Walk{B: data}, OnLink: func(c []byte, at int) {
 		if to, ok := nameIn(c); ok {
 			out = append(out, ref{to, at})
 		}
 	}}
-	if s.Run() != nil {
-		return nil
-	}
-	return out
+	return out, s.Run()
 }

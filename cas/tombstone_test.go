@@ -94,7 +94,7 @@ func TestADeletedRunLeavesATombstoneAlone(t *testing.T) {
 			t.Errorf("run %s: %v", run, err)
 		}
 	}
-	if err := s.reindex(ctx); err != nil || layout() != layoutDeleted {
+	if err := s.update(ctx, s.renew); err != nil || layout() != layoutDeleted {
 		t.Errorf("with its index made anew it has layout %d, %v", layout(), err)
 	}
 	if r := must(Verify(ctx, s, VerifyOptions{All: true})); !r.OK {
@@ -204,7 +204,9 @@ func TestATombstoneThatIsNoneIsFound(t *testing.T) {
 		harm func(*testing.T, *Store, *bolt.Tx) error
 		want []string
 	}{
-		{"its head is gone", func(t *testing.T, s *Store, tx *bolt.Tx) error { return tx.Bucket(bucketRefs).Delete([]byte("deleted/one")) }, []string{"head_missing"}},
+		{"its head is gone", func(t *testing.T, s *Store, tx *bolt.Tx) error {
+			return tx.Bucket(bucketRefs).Delete([]byte("deleted/one"))
+		}, []string{"head_missing"}},
 		{"it names another run, and that one is there", func(t *testing.T, s *Store, tx *bolt.Tx) error {
 			v := bytes.Clone(tx.Bucket(bucketRefs).Get([]byte("deleted/one")))
 			return tx.Bucket(bucketRefs).Put([]byte("deleted/two"), v)

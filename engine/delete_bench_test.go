@@ -18,16 +18,18 @@ import (
 	"wf/roles"
 )
 
+// grace is that of a collection beside writers.
+const grace = time.Hour
+
 const longYAML = `
 wf: 1
 name: long
-limits: {steps: 500}
+limits: {steps: 200}
 roles:
   a: {run: "true"}
 edges:
   - {from: START, to: a}
-  - {from: a, to: a, max: 99}
-  - {from: a, to: END}
+  - {from: a, to: a, limit: 99, on_limit: END}
 `
 
 // chatter is a command that says something else each time, about as much as a short answer of a model.
@@ -39,7 +41,7 @@ func (c *chatter) Perform(context.Context, protocol.Turn, roles.Emit) (protocol.
 	for b.Len() < 1600 {
 		fmt.Fprintf(&b, "word%d ", rng.IntN(100000))
 	}
-	return protocol.Conclusion{Output: b.String()}, nil
+	return protocol.Conclusion{Text: new(b.String())}, nil
 }
 
 // manyRuns makes finished runs of 100 steps.
@@ -147,7 +149,7 @@ func BenchmarkDeletedRuns(b *testing.B) {
 		rm, _ := stop()
 		stop = writer(b, x.e.Store.Dir())
 		begun = time.Now()
-		r, err := cas.GC(context.Background(), x.e.Store, cas.GCOptions{Grace: time.Hour})
+		r, err := cas.GC(context.Background(), x.e.Store, cas.GCOptions{Grace: grace})
 		if err != nil {
 			b.Fatal(err)
 		}
