@@ -98,6 +98,7 @@ func (d *Daemon) Start() {
 	if d.Supervisor.alone {
 		return
 	}
+	d.Supervisor.work.Go(func() { d.retains(d.Supervisor.ctx) })
 	d.Supervisor.work.Go(func() {
 		if err := d.clock.Run(d.Supervisor.ctx); d.Supervisor.ctx.Err() == nil {
 			d.Log.Error("schedules are no longer served", "why", err)

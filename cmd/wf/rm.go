@@ -21,9 +21,10 @@ import (
 // removing is what wf rm is asked for.
 type removing struct {
 	api.Delete
-	q      api.Query
-	before string
-	yes    bool
+	q         api.Query
+	before    string
+	yes       bool
+	retention bool
 }
 
 func newRm(a *app) *cobra.Command {
@@ -42,7 +43,10 @@ Without RUN, those are deleted that fit the filters, which pass over runs that h
 
   # failed runs that have not moved for 30 days
   wf rm --status failed --before 30d --dry-run
-  wf rm --status failed --before 30d --yes && wf gc --yes`,
+  wf rm --status failed --before 30d --yes && wf gc --yes
+
+  # what  retention: {done: 30d, failed: 90d, keep_last: 20}  in your own config deletes
+  wf rm --retention --dry-run`,
 		Args: takes(0, -1),
 		RunE: a.inTarget(func(ctx context.Context, p *target, args []string) error { return a.remove(ctx, p, args, r) }),
 	}
@@ -51,6 +55,7 @@ Without RUN, those are deleted that fit the filters, which pass over runs that h
 	flags.StringVar(&r.q.Workflow, "workflow", "", "those of this workflow")
 	flags.StringVar(&r.q.Tag, "tag", "", "those with this tag")
 	flags.StringVar(&r.before, "before", "", "those that have not moved for this long: 30d, 12h")
+	flags.BoolVar(&r.retention, "retention", false, "those that retention: in your own config deletes; wf serve does so each hour")
 	flags.StringVar(&r.Why, "why", "", "why, kept in the tombstones")
 	flags.BoolVar(&r.DryRun, "dry-run", false, "tell what would be deleted, and change nothing")
 	flags.BoolVarP(&r.yes, "yes", "y", false, "do not ask")
@@ -68,6 +73,9 @@ func (a *app) remove(ctx context.Context, p *target, args []string, r removing) 
 	runs, err := a.toRemove(ctx, p, args, r)
 	if err != nil {
 		return err
+	}
+	if r.retention && r.Why == "" {
+		r.Why = "retention"
 	}
 	if len(runs) > 0 && !r.DryRun && !r.yes {
 		what := protocol.Plural(len(runs), "run")
@@ -99,9 +107,19 @@ func (a *app) remove(ctx context.Context, p *target, args []string, r removing) 
 }
 
 // toRemove are the runs that are named, or that fit.
-func (a *app) toRemove(ctx context.Context, p *target, args []string, r removing) ([]protocol.RunID, error) {
+func (a *app) toRemove(ctx context.Context, p *target, args []string, r removing) (runs []protocol.RunID, err error) {
 	filters := picks(r.q) || r.before != ""
 	switch {
+	case r.retention && (len(args) > 0 || filters):
+		return nil, usagef("--retention chooses the runs: leave others and the filters out")
+	case r.retention && p.here == nil:
+		return nil, usagef("--retention is of this machine: wf serve deletes what has expired there by itself")
+	case r.retention:
+		expired, err := p.here.Expired(ctx, time.Now())
+		for _, x := range expired {
+			runs = append(runs, x.Run)
+		}
+		return runs, err
 	case len(args) > 0 && filters:
 		return nil, usagef("runs are named, or chosen by filters: leave one of the two out")
 	case len(args) == 0 && !filters:
@@ -111,7 +129,6 @@ func (a *app) toRemove(ctx context.Context, p *target, args []string, r removing
 	case r.q.Status != "" && !r.q.Status.Final():
 		return nil, protocol.ErrNotFinal.With("", "--status %s: what has not ended is not deleted", r.q.Status)
 	}
-	var runs []protocol.RunID
 	for _, arg := range args {
 		run, err := p.run(ctx, arg)
 		if err != nil {
@@ -126,7 +143,6 @@ func (a *app) toRemove(ctx context.Context, p *target, args []string, r removing
 	}
 	var age time.Duration
 	if r.before != "" {
-		var err error
 		if age, err = config.ParseAge(r.before); err != nil {
 			return nil, usagef("--before %v", err)
 		}
