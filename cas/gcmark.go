@@ -197,7 +197,23 @@ func (c *collector) mark(ctx context.Context, r *GCReport) error {
 	if err != nil {
 		return err
 	}
-	err = c.s.eachPart(ctx, [][]byte{bucketBlocks}, nil, nil, func(part []entry) error {
+	if err := c.readAll(ctx, check.packed); err != nil {
+		return err
+	}
+	if c.reindex, err = check.wrong(ctx, c); err != nil {
+		return err
+	}
+	if err := c.reach(ctx); err != nil {
+		return err
+	}
+	return c.count(ctx, r)
+}
+
+// readAll takes all blocks into the graph, and tells of each with its place.
+func (c *collector) readAll(ctx context.Context, tell func(sum, pack []byte, at int)) error {
+	err := c.s.eachPart(ctx, [][]byte{bucketBlocks}, nil, nil, func(part []entry) error {
+		begun := time.Now()
+		defer c.rest(ctx, begun)
 		for _, p := range c.s.readPacks(part) {
 			if p.err != nil {
 				return fmt.Errorf("the store is damaged (pack %s: %s); wf verify tells more: %w", packNumber(p.key), oneLine(p.err), protocol.ErrCorrupt)
@@ -206,7 +222,7 @@ func (c *collector) mark(ctx context.Context, r *GCReport) error {
 			for i := range p.blocks {
 				c.marks.add(&p.blocks[i])
 				seen.blocks[i] = c.marks.id(p.blocks[i].sum)
-				check.packed(p.blocks[i].sum[:], p.key, i)
+				tell(p.blocks[i].sum[:], p.key, i)
 			}
 			if seen.blob {
 				seen.sum = p.blocks[0].sum
@@ -221,12 +237,11 @@ func (c *collector) mark(ctx context.Context, r *GCReport) error {
 	if n := len(c.packs); n > 0 {
 		c.now = extent{c.packs[n-1].key, len(c.packs[n-1].blocks)}
 	}
-	if c.reindex, err = check.wrong(ctx, c); err != nil {
-		return err
-	}
-	if err := c.reach(ctx); err != nil {
-		return err
-	}
+	return nil
+}
+
+// count judges every block.
+func (c *collector) count(ctx context.Context, r *GCReport) (err error) {
 	if c.old, err = c.outlived(ctx); err != nil {
 		return err
 	}
@@ -293,24 +308,8 @@ func (c *collector) reach(ctx context.Context) error {
 	since := c.clock - reflogKept.Microseconds()
 	err = c.s.eachPart(ctx, [][]byte{bucketReflog}, nil, nil, func(part []entry) error {
 		for _, it := range part {
-			name, _, _ := strings.Cut(string(it.key), "\x00")
-			var x rawLine
-			for rd := (reader{b: it.value}); len(rd.b) > 0; {
-				x = rd.rawLine(x)
-				line, err := x.line()
-				if rd.bad || err != nil {
-					return fmt.Errorf("the reflog of %s is damaged; wf verify tells more: %w", name, protocol.ErrCorrupt)
-				}
-				if line.TS < since {
-					continue
-				}
-				n, ok := nameOf(line.New)
-				if !ok || !c.has(ctx, n) {
-					continue // collected when it was older than the reflog kept
-				}
-				if err := c.from(ctx, line.New, "reflog of "+name); err != nil {
-					return err
-				}
+			if err := c.lines(ctx, it, since); err != nil {
+				return err
 			}
 		}
 		return nil
@@ -322,6 +321,27 @@ func (c *collector) reach(ctx context.Context) error {
 		n, _ := nameOf(l)
 		if was, ok := nameOf(c.marks.stones[n.sum]); ok {
 			c.bury(was)
+		}
+	}
+	return nil
+}
+
+// lines marks what the moves of a head in a chunk of the reflog lead to, as far as it is still there.
+func (c *collector) lines(ctx context.Context, chunk entry, since int64) error {
+	name, _, _ := strings.Cut(string(chunk.key), "\x00")
+	var x rawLine
+	for rd := (reader{b: chunk.value}); len(rd.b) > 0; {
+		x = rd.rawLine(x)
+		line, err := x.line()
+		if rd.bad || err != nil {
+			return fmt.Errorf("the reflog of %s is damaged; wf verify tells more: %w", name, protocol.ErrCorrupt)
+		}
+		n, ok := nameOf(line.New)
+		if line.TS < since || !ok || !c.has(ctx, n) {
+			continue // collected when it was older than the reflog kept
+		}
+		if err := c.from(ctx, line.New, "reflog of "+name); err != nil {
+			return err
 		}
 	}
 	return nil

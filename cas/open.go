@@ -62,6 +62,7 @@ const (
 
 	OpRewrite Op = "rewrite" // a collection adds to a new store.db
 	OpSwap    Op = "swap"    // and puts it in place
+	OpBackup  Op = "backup"  // a backup writes a file
 )
 
 func (o *Options) before(op Op) error {
@@ -78,7 +79,7 @@ func (s *Store) warn(err error) {
 }
 
 // ours are the names that a directory may hold before a store is made in it.
-var ours = []string{fileDB, fileLock, fileTurn, dirBlobs, dirRuns, "config.yaml", ".gitignore", "trust", "tmp"}
+var ours = []string{fileDB, fileLock, fileTurn, dirBlobs, dirRuns, "config.yaml", ".gitignore", "trust", "tmp", fileBackup}
 
 // Open opens the store in dir, and makes it when there is none. It takes no lock that stays:
 // the store is held only while something is read or written, and other processes come in

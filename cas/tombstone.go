@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	bolt "go.etcd.io/bbolt"
@@ -194,4 +195,40 @@ func (s *Store) Forks(ctx context.Context, run protocol.RunID) (out []Sharer, er
 // DropLock removes the file of the lock that this process has on a run: of a run that was deleted it is of no use.
 func (s *Store) DropLock(run protocol.RunID) error {
 	return classify(removeIfThere(s.driveLock(run)))
+}
+
+// Uncollected are the runs that were deleted and whose newest event is still stored: the next collection frees
+// their space.
+func (s *Store) Uncollected(ctx context.Context) (n int, err error) {
+	heads, err := s.Heads(ctx, protocol.DeletedHead(""))
+	if err != nil {
+		return 0, err
+	}
+	for part := range slices.Chunk(heads, 64) {
+		err := s.view(ctx, func(tx *bolt.Tx) error {
+			lk := s.newLookup(tx)
+			for _, h := range part {
+				data, err := lk.block(h.Link)
+				var t protocol.Tombstone
+				if err == nil {
+					err = Decode(data, &t)
+				}
+				var l protocol.Link
+				if err == nil {
+					l, err = protocol.ParseLink(t.Head)
+				}
+				if err != nil {
+					return fmt.Errorf("%s: %w", h.Name, err)
+				}
+				if n1, ok := nameOf(l); ok && lk.stored(n1.sum) {
+					n++
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return n, err
+		}
+	}
+	return n, nil
 }

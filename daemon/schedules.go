@@ -10,7 +10,11 @@ import (
 )
 
 // Jobs are the served workflows that the clock starts: of those that were trusted.
-func (d *Daemon) Jobs(context.Context) ([]schedule.Job, error) {
+func (d *Daemon) Jobs(ctx context.Context) ([]schedule.Job, error) {
+	// While the store is held nothing is noted as seen: what is due before it is adopted counts as missed.
+	if err := d.Service.Store.MayGoOn(ctx); err != nil {
+		return nil, err
+	}
 	all, err := d.Service.Catalog.List()
 	var jobs []schedule.Job
 	for _, f := range all {

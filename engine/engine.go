@@ -179,6 +179,9 @@ func (e *Engine) Begin(ctx context.Context, l Launch) (run protocol.RunID, fresh
 	default:
 		run = newRunID()
 	}
+	if err := e.Store.MayGoOn(ctx); err != nil {
+		return "", false, err
+	}
 	switch _, _, err := e.Store.Tip(ctx, run); {
 	case err == nil:
 		return run, false, nil

@@ -67,6 +67,7 @@ var (
 
 	ErrForeign    = &Error{"foreign_run", "the run came from elsewhere", "wf store adopt RUN lets it go on here"}
 	ErrRolledBack = &Error{"rolled_back", "the store was put back to an older copy", "put the newer copy back, or accept this one with wf store adopt"}
+	ErrHeld       = &Error{"store_held", "the store was restored from a backup, and nothing goes on in it", "wf store adopt lists its runs, and lets them go on"}
 	ErrUntrusted  = &Error{"untrusted", "it was not trusted", "wf trust FILE"}
 
 	ErrUnknownRun = &Error{"unknown_session", "no such run", "wf ls lists the runs"}

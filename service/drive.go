@@ -159,8 +159,13 @@ func (l *Local) Delete(ctx context.Context, run protocol.RunID, d api.Delete) (*
 		return nil, err
 	}
 	out.Runs, out.At = runs, query.Stamp(at)
-	out.Held, err = l.Engine.Holders(ctx, runs)
-	return out, err
+	if out.Held, err = l.Engine.Holders(ctx, runs); err != nil {
+		return nil, err
+	}
+	if last, err := l.Store.LastBackup(); err == nil && last != nil { // one that does not read tells of none
+		out.Held = append(out.Held, api.Holder{What: "backup", Name: last.Dir, Bytes: last.Bytes})
+	}
+	return out, nil
 }
 
 // Suspend stops what a run does here.

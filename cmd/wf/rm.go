@@ -219,7 +219,7 @@ func (a *app) tellRemoved(r removed) error {
 		}
 	}
 	if len(r.Items) == 0 {
-		s.WriteString("no run is " + did + "\n")
+		s.WriteString("no run fits\n")
 	} else if !r.DryRun {
 		s.WriteString("wf gc frees the space\n")
 	}

@@ -55,6 +55,7 @@ var statuses = map[string]int{
 	protocol.ErrRunLive.Code:      http.StatusConflict,
 	protocol.ErrForeign.Code:      http.StatusConflict,
 	protocol.ErrRolledBack.Code:   http.StatusConflict,
+	protocol.ErrHeld.Code:         http.StatusConflict,
 	protocol.ErrNotWaiting.Code:   http.StatusConflict,
 	protocol.ErrFinal.Code:        http.StatusConflict,
 	protocol.ErrNotFinal.Code:     http.StatusConflict,
