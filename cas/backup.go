@@ -99,7 +99,7 @@ const (
 )
 
 // Backup copies what the heads of a store lead to into dir, beside what earlier backups left there. Others go on
-// working; a collection waits. All of it is read and hashed: damage, or a block that is missing, ends it with an error
+// working; a collection is refused. All of it is read and hashed: damage, or a block that is missing, ends it with an error
 // wrapping ErrCorrupt, and the backup before stays. Cut off anywhere, the backup before stays too.
 func Backup(ctx context.Context, s *Store, dir string, o BackupOptions) (r BackupReport, err error) {
 	defer func() {

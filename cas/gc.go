@@ -126,7 +126,7 @@ func lockGC(s *Store, exclusive bool) (func(), error) {
 		err = lockWait(f, false)
 	}
 	if err == nil && !free {
-		err = fmt.Errorf("an import or another gc is under way: %w", protocol.ErrBusy)
+		err = fmt.Errorf("an import, a backup or another gc is under way: %w", protocol.ErrBusy)
 	}
 	if err != nil {
 		return nil, errors.Join(classify(err), f.Close())

@@ -18,7 +18,7 @@ func newStoreBackup(a *app) *cobra.Command {
 		Use:   "backup DIR",
 		Short: "Copy the store into a directory",
 		Long: `Copy what the runs and memories of the store lead to into DIR, beside what earlier backups left there: a
-second backup copies what is new. Others may go on working; wf gc waits. Everything is read and hashed. A backup that is cut
+second backup copies what is new. Others may go on working; wf gc is refused meanwhile. Everything is read and hashed. A backup that is cut
 off leaves the one before as it was. Tokens, keys, pinned heads, the config and what was trusted are not copied.`,
 		Example: `  wf store backup /mnt/backup/wf
   wf store backup /mnt/backup/wf --gentle --verify
