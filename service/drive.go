@@ -28,6 +28,15 @@ func caller(ctx context.Context) string {
 	return compose.User()
 }
 
+// bound is the name of the person that a request comes from, "" where that is the user of this process.
+func bound(ctx context.Context) string {
+	c, ok := api.CallerOf(ctx)
+	if !ok || c.Owner && c.Name == compose.User() {
+		return ""
+	}
+	return c.Name
+}
+
 // Start begins a run of a served workflow.
 func (l *Local) Start(ctx context.Context, s api.Start) (protocol.RunID, bool, error) {
 	f, err := l.Catalog.Find(s.Workflow)
@@ -124,7 +133,7 @@ func (l *Local) mayChoose(ctx context.Context, p *lang.Program, chosen map[strin
 
 // Answer records an answer; the run goes on here, unless another process drives it.
 func (l *Local) Answer(ctx context.Context, run protocol.RunID, x api.Answer) (string, error) {
-	r := engine.Reply{Step: x.Step, Signal: x.Signal, Choice: x.Choice, Text: x.Text, Shown: x.Shown, By: caller(ctx), Source: cmp.Or(x.Source, "http")}
+	r := engine.Reply{Step: x.Step, Signal: x.Signal, Choice: x.Choice, Text: x.Text, Shown: x.Shown, By: caller(ctx), Source: cmp.Or(x.Source, "http"), Bound: bound(ctx)}
 	if len(x.Fields) > 0 && string(x.Fields) != "null" {
 		fields, err := protocol.CanonicalizeJSON(x.Fields)
 		if err != nil {
