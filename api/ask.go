@@ -25,10 +25,10 @@ type Query struct {
 	Status   protocol.RunStatus
 	Workflow string
 	Tag      string
-	Text     string         // stands in the id, workflow, title, description or a tag; any case
-	Limit    int            // at most; 1…MaxLimit
-	Before   protocol.RunID // only runs that moved earlier than this one
-	All      bool           // those of sub-workflows too
+	Text     string // stands in the id, workflow, title, description or a tag; any case
+	Limit    int    // at most; 1…MaxLimit
+	Before   string // only runs behind this place of the list: Next of a page, or RowPlace
+	All      bool   // those of sub-workflows too
 }
 
 // How many runs are listed.

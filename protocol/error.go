@@ -85,6 +85,8 @@ var (
 	ErrFinal      = &Error{"run_final", "the run has ended", "wf fork goes on from any of its steps"}
 	ErrVerify     = &Error{"verify_failed", "the check found a fault", "each finding names its repair"}
 
+	ErrRequestReused = &Error{"request_reused", "the request id was used for another request", "send this request with an id of its own"}
+
 	ErrMemory    = &Error{"memory_refused", "the memory refuses this", ""}
 	ErrEmbedding = &Error{"embedding_model", "the memory is indexed with another embedding model", "wf memory reindex --model MODEL indexes it with another one"}
 

@@ -27,8 +27,12 @@ func caller(ctx context.Context) string {
 	return compose.User()
 }
 
-// Start begins a run of a served workflow.
+// Start begins a run of a served workflow. A request id that was used before gives the run of then, whatever has become of
+// its workflow; where another request was sent with it, an error wrapping protocol.ErrRequestReused.
 func (l *Local) Start(ctx context.Context, s api.Start) (protocol.RunID, bool, error) {
+	if run, begun, err := l.known(ctx, s); begun || err != nil {
+		return run, false, err
+	}
 	f, err := l.Catalog.Find(s.Workflow)
 	if err != nil {
 		return "", false, err
@@ -47,7 +51,11 @@ func (l *Local) Start(ctx context.Context, s api.Start) (protocol.RunID, bool, e
 	for name, value := range s.Inputs {
 		inputs[name] = value
 	}
-	return l.Launch(ctx, f.Definition, inputs, x)
+	run, fresh, err := l.Launch(ctx, f.Definition, inputs, x)
+	if err == nil && !fresh { // another request was faster
+		err = l.Reused(ctx, run, s)
+	}
+	return run, fresh, err
 }
 
 // Launch begins a run of a valid workflow, whose path is absolute, and has it driven.

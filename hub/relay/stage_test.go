@@ -2,6 +2,7 @@ package relay_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -355,7 +356,7 @@ func (d *desk) say(run protocol.RunID, texts ...string) []protocol.Entry {
 
 func (d *desk) runs(w http.ResponseWriter, r *http.Request) {
 	heads := must(d.store.Heads(context.Background(), "run/"))(d)
-	slices.SortFunc(heads, func(a, b cas.Head) int { return int(b.TS - a.TS) })
+	slices.SortFunc(heads, func(a, b cas.Head) int { return cmp.Or(cmp.Compare(b.TS, a.TS), strings.Compare(a.Name, b.Name)) })
 	items, skip := []map[string]any{}, r.URL.Query().Get("before")
 	var limit int
 	if _, err := fmt.Sscan(r.URL.Query().Get("limit"), &limit); err != nil {
@@ -364,10 +365,9 @@ func (d *desk) runs(w http.ResponseWriter, r *http.Request) {
 	for _, head := range heads {
 		id := strings.TrimPrefix(head.Name, "run/")
 		if skip != "" {
-			if id == skip {
-				skip = ""
+			if at, run, ok := api.ReadRowPlace(skip); !ok || head.TS > at || head.TS == at && id <= string(run) {
+				continue
 			}
-			continue
 		}
 		if len(items) < limit {
 			items = append(items, map[string]any{"id": id, "updated": time.UnixMicro(head.TS).UTC().Format("2006-01-02T15:04:05.000000Z")})

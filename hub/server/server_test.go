@@ -42,7 +42,7 @@ func (s *shop) Resolve(_ context.Context, text string) (api.Ref, error) {
 	return api.Ref{Run: "R"}, s.note("resolve %s", text)
 }
 func (s *shop) List(_ context.Context, q api.Query) (*api.Page, error) {
-	next := protocol.RunID("R")
+	next := "R"
 	return &api.Page{Items: []api.Row{{ID: "R", Driving: s.driving()}}, Next: &next}, s.note("runs %+v", q)
 }
 func (s *shop) Run(_ context.Context, r protocol.RunID, w api.Window) (*api.Run, error) {
