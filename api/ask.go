@@ -52,6 +52,9 @@ type Start struct {
 	Models      map[string]ModelList       `json:"models,omitempty"`     // by role, "" is every role
 	Context     string                     `json:"context,omitempty"`    // how agents see their past: conversation, task, fresh; "" is as their roles say
 
+	// Priority in the queue of a hub, from -9 to 9: larger ones are begun first. A server without a queue refuses it.
+	Priority int `json:"priority,omitempty"`
+
 	// AllowSecretInputs are inputs that may hold a secret, which then is stored, shown and sent.
 	// Without it such inputs are refused.
 	AllowSecretInputs []string `json:"allow_secret_inputs,omitempty"`

@@ -8,5 +8,5 @@ import (
 
 // ToldToHubs are the runs of a daemon as a hub hears of them.
 func ToldToHubs(ctx context.Context, d *Daemon) ([]relay.Run, error) {
-	return newHubStore(d.Service).Runs(ctx)
+	return newHubStore(d.Service, d.Supervisor).Runs(ctx)
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"wf/api"
+	"wf/cas"
 	"wf/engine"
 	"wf/files"
 	"wf/hub/client"
@@ -141,9 +142,13 @@ func (h *Hub) start(ctx context.Context, data hubData) error {
 	if err := h.listen(ctx, data, keys); err != nil {
 		return err
 	}
+	digests, err := cas.Secret(data.file("digest.key"))
+	if err != nil {
+		return err
+	}
 	h.relay = &relay.Hub{Queue: h.store.Queue, Registry: h.store.Registry, Pointers: h.store.Pointers,
 		Name: h.Name, Version: h.Version, Page: web.Handler(), Log: h.Log,
-		NewCode: h.newCode, NamesWorker: keys.NamesWorker, RequestRun: engine.RequestRun}
+		NewCode: h.newCode, NamesWorker: keys.NamesWorker, RequestRun: engine.RequestRun, DigestKey: digests}
 	handler := h.relay.Handler()
 	if h.ClientCA != "" {
 		handler = certified(handler)

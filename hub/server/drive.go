@@ -13,6 +13,9 @@ func (s *Server) start(c *call, x *api.Start) (any, error) {
 	if err := checkStart(x); err != nil {
 		return nil, err
 	}
+	if x.Priority != 0 {
+		return nil, reply.Badf("priority is for the queue of a hub: this server begins every run at once")
+	}
 	run, fresh, err := s.Service.Start(c.Context(), *x)
 	if err != nil {
 		return nil, err
