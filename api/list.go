@@ -2,7 +2,6 @@ package api
 
 import (
 	"strings"
-	"time"
 
 	"wf/protocol"
 )
@@ -55,9 +54,8 @@ type Page struct {
 // then by id. It stays where it is when the run moves.
 func RowPlace(updated string, run protocol.RunID) string { return updated + "," + string(run) }
 
-// ReadRowPlace reads what RowPlace has made; ok is false for anything else. at is in unix µs.
-func ReadRowPlace(place string) (at int64, run protocol.RunID, ok bool) {
+// ReadRowPlace reads what RowPlace has made; ok is false for what has another shape.
+func ReadRowPlace(place string) (updated string, run protocol.RunID, ok bool) {
 	updated, id, ok := strings.Cut(place, ",")
-	t, err := time.Parse(time.RFC3339Nano, updated)
-	return t.UnixMicro(), protocol.RunID(id), ok && err == nil
+	return updated, protocol.RunID(id), ok
 }

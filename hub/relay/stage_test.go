@@ -383,7 +383,8 @@ func (d *desk) runs(w http.ResponseWriter, r *http.Request) {
 	for _, head := range heads {
 		id := strings.TrimPrefix(head.Name, "run/")
 		if skip != "" {
-			if at, run, ok := api.ReadRowPlace(skip); !ok || head.TS > at || head.TS == at && id <= string(run) {
+			updated := time.UnixMicro(head.TS).UTC().Format("2006-01-02T15:04:05.000000Z")
+			if at, run, ok := api.ReadRowPlace(skip); !ok || updated > at || updated == at && id <= string(run) {
 				continue
 			}
 		}

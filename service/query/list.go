@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
+
 	"wf/api"
 	"wf/cas"
 	"wf/engine"
@@ -56,15 +58,16 @@ func Runs(ctx context.Context, e *engine.Engine, q api.Query) (out []api.Row, un
 
 // behind are the heads behind a place of the list. The name of a run stands for the place where it is now.
 func behind(heads []cas.Head, place string) ([]cas.Head, error) {
-	at, run, ok := api.ReadRowPlace(place)
-	if !ok {
+	updated, run, ok := api.ReadRowPlace(place)
+	at, err := time.Parse(time.RFC3339Nano, updated)
+	if !ok || err != nil {
 		i := slices.IndexFunc(heads, func(h cas.Head) bool { return protocol.RunOf(h.Name) == protocol.RunID(place) })
 		if i < 0 {
 			return nil, protocol.ErrBadRequest.With("take next of an earlier page", "before=%.300q is neither the next of a page nor a run", place)
 		}
 		return heads[i+1:], nil
 	}
-	last := cas.Head{Name: protocol.RunHead(run), TS: at}
+	last := cas.Head{Name: protocol.RunHead(run), TS: at.UnixMicro()}
 	i, here := slices.BinarySearchFunc(heads, last, inOrder)
 	if here {
 		i++
