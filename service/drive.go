@@ -167,6 +167,8 @@ func (l *Local) Suspend(ctx context.Context, run protocol.RunID) error {
 		return err
 	case st.Status().Final():
 		return protocol.ErrFinal.With("", "run %s is %s", run, st.Status())
+	case st.Status() == protocol.Waiting:
+		return protocol.ErrNotRunning.With("", "run %s waits: there is nothing to suspend", run)
 	}
 	return l.Keeper.Suspend(ctx, run)
 }

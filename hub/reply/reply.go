@@ -46,6 +46,7 @@ var statuses = map[string]int{
 	protocol.ErrForbidden.Code:    http.StatusForbidden,
 	protocol.ErrUntrusted.Code:    http.StatusForbidden,
 	protocol.ErrNotFound.Code:     http.StatusNotFound,
+	protocol.ErrUnknownStep.Code:  http.StatusNotFound,
 	protocol.ErrUnknownRun.Code:   http.StatusNotFound,
 
 	protocol.ErrAmbiguous.Code:     http.StatusConflict,
@@ -56,10 +57,12 @@ var statuses = map[string]int{
 	protocol.ErrForeign.Code:       http.StatusConflict,
 	protocol.ErrRolledBack.Code:    http.StatusConflict,
 	protocol.ErrNotWaiting.Code:    http.StatusConflict,
+	protocol.ErrNotRunning.Code:    http.StatusConflict,
 	protocol.ErrFinal.Code:         http.StatusConflict,
 	protocol.ErrWaiting.Code:       http.StatusConflict,
 
 	protocol.ErrTooLarge.Code:    http.StatusRequestEntityTooLarge,
+	protocol.ErrMethod.Code:      http.StatusMethodNotAllowed,
 	protocol.ErrMisdirected.Code: http.StatusMisdirectedRequest,
 	protocol.ErrInvalid.Code:     http.StatusUnprocessableEntity,
 	protocol.ErrInputs.Code:      http.StatusUnprocessableEntity,

@@ -295,8 +295,8 @@ func TestRequestsReachTheBackendAndNothingElseDoes(t *testing.T) {
 		{"no CID", "GET", "/v1/blocks/x", "", 400, "bad_request"},
 		{"nothing", "GET", "/v1/nothing", "", 404, "not_found"},
 		{"another version", "GET", "/v2/runs", "", 404, "not_found"},
-		{"another method", "DELETE", "/v1/runs/R", "", 405, "bad_request"},
-		{"a method for reading", "POST", "/v1/workflows", "{}", 405, "bad_request"},
+		{"another method", "DELETE", "/v1/runs/R", "", 405, "method_not_allowed"},
+		{"a method for reading", "POST", "/v1/workflows", "{}", 405, "method_not_allowed"},
 		{"the sign of life", "GET", "/healthz", "", 200, ""},
 		{"the description", "GET", "/v1/openapi.json", "", 200, ""},
 	} {

@@ -40,7 +40,8 @@ func pages(t *testing.T, suite Suite) {
 	fails(t, "a place that is none", err, protocol.ErrBadRequest)
 }
 
-// requests sends request ids again: with the same request, with others, and after one that was refused (F-51).
+// requests sends request ids again: with the same request, with others, and after one that was refused (F-51); and asks for
+// what the run does not have (F-54).
 func requests(t *testing.T, suite Suite) {
 	s := suite.open(t)
 	of := func(topic string) api.Start {
@@ -69,6 +70,10 @@ func requests(t *testing.T, suite Suite) {
 			t.Errorf("%q does not name %s", err, differs)
 		}
 	}
+	park(t, s, run)
+	fails(t, "to suspend a run that waits", s.Suspend(t.Context(), run), protocol.ErrNotRunning)
+	_, err = s.Step(t.Context(), run, "gate#7")
+	fails(t, "a step that is none", err, protocol.ErrUnknownStep)
 	if p := must(s.List(t.Context(), api.Query{}))(t); len(p.Items) != 1 {
 		t.Errorf("there are %d runs, want one", len(p.Items))
 	}
