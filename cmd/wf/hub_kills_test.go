@@ -22,8 +22,8 @@ import (
 	"wf/protocol"
 )
 
-// kills are how many jobs go through a hub, and how often the hub or a worker is killed meanwhile: WF_HUB_KILLS=500/50 in
-// make faults.
+// kills are how many jobs go through a hub, and how often the hub or a worker is killed meanwhile: WF_HUB_KILLS=500/50, with
+// WF_HUB_KILLS_SEED for other victims.
 func kills(t *testing.T) (jobs, kills int) {
 	given := os.Getenv("WF_HUB_KILLS")
 	if given == "" {
